@@ -25,6 +25,7 @@
 		JF_OBJ(struct session_args, mcp, "mcp", 0),                                        \
 		JF_RAW(struct session_args, level, "level", 0),                                    \
 		JF_OBJ(struct session_args, network, "network", 0),                                \
+		JF_OBJ(struct session_args, limits, "limits", 0),                                  \
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
 		JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),            \
 		JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX)
@@ -379,9 +380,11 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = meta_network_check(a->network, "_meta.acpd.network", e);
 	if (r == 0)
+		r = meta_limits_check(a->limits, &p->setup.limits, e);
+	if (r == 0)
 		r = check_prompt(a, caps, e);
 	if (r == 0 && a->budgets.n)
-		r = budgets_parse(a->budgets, "_meta.acpd.budgets", &a->limits, e);
+		r = budgets_parse(a->budgets, "_meta.acpd.budgets", &a->budget_limits, e);
 	if (r == 0)
 		r = request_parse(&a->provision, "_meta.acpd.", &a->request, e);
 	if (r < 0)
@@ -400,7 +403,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	p->setup.system_override = a->system_override;
 	p->setup.network = a->network;
 	p->setup.level = a->level_wish.named ? &a->level_wish : NULL;
-	p->setup.budgets = a->budgets.n ? &a->limits : NULL;
+	p->setup.budgets = a->budgets.n ? &a->budget_limits : NULL;
 	p->setup.billing_ref = a->billing_ref;
 	p->setup.config_version = a->config_version;
 	return 0;

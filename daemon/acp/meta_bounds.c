@@ -1,6 +1,8 @@
-/* meta_bounds.c - the members of _meta.acpd that say what a session may reach: level, network. */
+/* meta_bounds.c - the members of _meta.acpd that say what a session may reach and use: level, network,
+ * limits. */
 #include "acp/params.h"
 
+#include "base/limits.h"
 #include "egress/wire/egress_rules.h"
 #include "json/jstr.h"
 
@@ -64,4 +66,32 @@ int meta_network_check(struct slice raw, const char *field, struct err *e)
 
 	egress_rules_free(r);
 	return ret;
+}
+
+struct limit_args {
+	int64_t memory, pids, cpu_weight;
+};
+
+/* Their upper bounds are the daemon's settings: session_limits_check. */
+static const struct jfield limit_fields[] = {
+	JF_INT(struct limit_args, memory, "memoryBytes", 0, LIMIT_MEMORY_MIN, INT64_MAX),
+	JF_INT(struct limit_args, pids, "pids", 0, LIMIT_PIDS_MIN, INT64_MAX),
+	JF_INT(struct limit_args, cpu_weight, "cpuWeight", 0, 1, CPU_WEIGHT_MAX),
+	JF_END,
+};
+
+int meta_limits_check(struct slice raw, struct group_limits *ret, struct err *e)
+{
+	struct limit_args a = { 0 };
+	int r;
+
+	*ret = (struct group_limits){ 0 };
+	if (!raw.n)
+		return 0;
+	r = jdec_strict(raw, limit_fields, "_meta.acpd.limits.", "limits have no such member", &a,
+			e);
+	*ret = (struct group_limits){ .memory = (uint64_t)a.memory,
+				      .pids = (uint64_t)a.pids,
+				      .cpu_weight = (unsigned)a.cpu_weight };
+	return r;
 }

@@ -223,7 +223,15 @@
 #define MEASURE_FILES_MAX 256           /* files of /proc read for the usage of a turn without a cgroup: some ms */
 #define MEASURE_READ_BYTES (4 * KIB)    /* of each of them */
 #define CHILD_NOFILE 65536              /* hard limit of a child; its soft limit is the daemon's own at start */
-#define CHILD_NPROC 4096
+#define CHILD_NPROC 4096                /* of a uid that is not ours: RLIMIT_NPROC */
+#define LIMIT_MEMORY_SPARE (64 * MIB)   /* of all memory, that no session may have: the daemon's */
+#define LIMIT_MEMORY_MIN (16 * MIB)     /* least that a session can be given: less, and nothing starts */
+#define LIMIT_PIDS 4096                 /* processes and threads of a session, unless --limit-pids says so */
+#define LIMIT_PIDS_MIN 16               /* the same: an engine of JavaScript starts a dozen threads */
+#define OOM_SCORE_CHILD "500"           /* oom_score_adj: -1000 to 1000, the highest goes first */
+#define OOM_SCORE_DAEMON "-900"
+#define OOM_EVENTS_MAX 32               /* of one turn that tell of processes killed for memory */
+#define OOM_RECENT_MS 2000              /* a harness that is killed so soon after was hit by the same */
 #define ROOT_ACCESS_FILE_MAX (1 * MIB)  /* a file of /etc that may show a way to root */
 #define ROOT_ACCESS_FILES_MAX 64        /* of sudo, of sshd */
 

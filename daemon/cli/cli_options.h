@@ -36,7 +36,8 @@ struct config {
 		*level, *level_min, *network_max;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
-		usage_file_max, since, archive_store_max, archive_max, uid, strip;
+		usage_file_max, limit_memory, limit_pids, since, archive_store_max, archive_max,
+		uid, strip;
 	struct retention keep_usage;
 	struct retention keep_sessions;
 	bool keep, allow_query_token, check, print_config, json, table, help;

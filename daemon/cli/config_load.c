@@ -258,9 +258,20 @@ void config_done(struct config *c)
 		}
 }
 
+#define NUMBER_TEXT_MAX 24
+
+/* As it may be given. */
+static const char *number_text(const struct option_row *r, int64_t n, char *ret)
+{
+	if (n == -1 && r->words)
+		return r->words;
+	snprintf(ret, NUMBER_TEXT_MAX, "%lld", (long long)n);
+	return ret;
+}
+
 void config_print(const struct config *c, unsigned scope)
 {
-	char keep[RETENTION_TEXT_MAX];
+	char keep[RETENTION_TEXT_MAX], number[NUMBER_TEXT_MAX];
 
 	for (size_t i = 0; i < option_rows_n; i++) {
 		const struct option_row *r = &option_rows[i];
@@ -268,7 +279,8 @@ void config_print(const struct config *c, unsigned scope)
 		if (!(r->scope & scope) || !has_env(r))
 			continue;
 		if (r->type == T_INT)
-			printf("%s = %lld\n", r->name, (long long)*(int64_t *)slot(c, r));
+			printf("%s = %s\n", r->name,
+			       number_text(r, *(int64_t *)slot(c, r), number));
 		else if (r->type == T_BOOL)
 			printf("%s = %s\n", r->name, *(bool *)slot(c, r) ? "true" : "false");
 		else if (r->type == T_KEEP)
@@ -281,7 +293,7 @@ void config_print(const struct config *c, unsigned scope)
 
 void config_usage(unsigned scope)
 {
-	char left[64], name[64];
+	char left[64], name[64], number[NUMBER_TEXT_MAX];
 
 	for (size_t i = 0; i < option_rows_n; i++) {
 		const struct option_row *r = &option_rows[i];
@@ -292,7 +304,7 @@ void config_usage(unsigned scope)
 			 r->arg ? r->arg : "");
 		printf("  %-28s %s", left, r->help);
 		if (r->type == T_INT)
-			printf(" (%lld)", (long long)r->num);
+			printf(" (%s)", number_text(r, r->num, number));
 		else if (r->def && r->type != T_BOOL)
 			printf(" (%s)", r->def);
 		if (has_env(r))

@@ -32,7 +32,9 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 	jw_uint(&w, "sessions", store_count(ctx->store));
 	jw_uint(&w, "connections", ctx->connections);
 	jw_uint(&w, "children", proc_host_count(ctx->procs));
-	jw_str(&w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->procs)->kind));
+	jw_str(&w, "cgroup",
+	       cgroup_kind_name(cgroups_kind(proc_host_cgroups(ctx->procs), CGROUP_KILLING)));
+	store_put_limits(&w, "limits", ctx->store);
 	isolation_put(ctx->store, &w, "isolation");
 	store_put_problems(ctx->store, &w, "problems");
 	jw_end_obj(&w);

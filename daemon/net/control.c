@@ -80,7 +80,9 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 	jw_bool(w, "claimed", admission_claimed(ctx->admission));
 	jw_uint(w, "sessions", store_count(ctx->info->store));
 	jw_uint(w, "children", proc_host_count(ctx->info->procs));
-	jw_str(w, "cgroup", cgroup_kind_name(proc_host_cgroup(ctx->info->procs)->kind));
+	jw_str(w, "cgroup",
+	       cgroup_kind_name(cgroups_kind(proc_host_cgroups(ctx->info->procs), CGROUP_KILLING)));
+	store_put_limits(w, "limits", ctx->info->store);
 	jw_str(w, "agentUser", store_agent_user(ctx->info->store));
 	isolation_put(ctx->info->store, w, "isolation");
 	fetcher_put_status(ctx->info->fetcher, w, "direct");

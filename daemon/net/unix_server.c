@@ -208,12 +208,13 @@ static void refuse(struct unix_client *c, const char *reason, const char *messag
  * nothing. */
 static bool is_child(const struct unix_server *u, int fd)
 {
-	const struct cgroup_root *cgroup = proc_host_cgroup(u->info->procs);
+	const struct cgroups *groups = proc_host_cgroups(u->info->procs);
 	struct peer_process peer;
 	bool ours = true;
 
 	if (ancestry_peer(fd, &peer) == 0)
-		ours = ancestry_is_ours(&peer, u->info->incarnation, cgroup->path);
+		ours = ancestry_is_ours(&peer, u->info->incarnation,
+					cgroups_path(groups, CGROUP_KILLING));
 	closep(&peer.pidfd);
 	return ours;
 }

@@ -3,15 +3,18 @@
 void proc_bounds_keep(struct proc_bounds *b)
 {
 	netns_ref(b->netns);
+	proc_group_ref(b->group);
 }
 
 void proc_bounds_drop(struct proc_bounds *b)
 {
 	b->netns = netns_unref(b->netns);
+	b->group = proc_group_unref(b->group);
 }
 
 bool proc_bounds_same(const struct proc_bounds *a, const struct proc_bounds *b)
 {
 	return a->switch_user == b->switch_user && a->may_gain == b->may_gain && a->uid == b->uid &&
-	       a->gid == b->gid && a->netns == b->netns && a->confinement == b->confinement;
+	       a->gid == b->gid && a->netns == b->netns && a->confinement == b->confinement &&
+	       a->group == b->group;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "confine/confinement.h"
+#include "proc/cgroup/proc_group.h"
 #include "proc/netns.h"
 
 #include <stdbool.h>
@@ -20,6 +21,7 @@ struct proc_bounds {
 	gid_t gid;
 	struct netns *netns;		       /* where its sockets are; NULL: ours */
 	const struct confinement *confinement; /* NULL: none */
+	struct proc_group *group;	       /* whose limits it shares; NULL: it has none */
 };
 
 void proc_bounds_keep(struct proc_bounds *b);

@@ -2,7 +2,7 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "proc/cgroup.h"
+#include "proc/cgroup/cgroup_dir.h"
 #include "proc/table/process_tree.h"
 
 #include <errno.h>
@@ -29,11 +29,12 @@ static bool is_dead(const char *line)
 	       ns == pid_namespace() && tree_start_time(pid) != start;
 }
 
-/* The file: incarnation, cgroup (may be empty), and who wrote it, a line each. */
+/* The file: incarnation, the cgroup where children are killed (may be empty), who wrote it, and the cgroups of limits, a
+ * line each. */
 static void sweep_leftovers(const char *owner_file)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	char *rest, *incarnation, *cgroup;
+	char *rest, *incarnation, *cgroup, *more;
 
 	if (file_read(owner_file, 8192, &b) < 0 || buf_putc(&b, '\0') < 0)
 		return;
@@ -43,8 +44,11 @@ static void sweep_leftovers(const char *owner_file)
 	if (!*incarnation || !cgroup || !is_dead(strsep(&rest, "\n")))
 		return;
 	if (strstr(cgroup, incarnation)) {
-		cgroup_sweep(cgroup);
-		return; /* all of them were in it */
+		cgroup_dir_sweep(cgroup);
+		while ((more = strsep(&rest, "\n"))) /* all of them were in it: these are empty */
+			if (strstr(more, incarnation))
+				cgroup_dir_sweep(more);
+		return;
 	}
 	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_owner(incarnation) > 0; i++)
 		usleep(SWEEP_ROUND_MS * 1000);
@@ -67,12 +71,16 @@ int owner_acquire(struct owner_lock *l, const char *state, struct err *e)
 	return 0;
 }
 
-void owner_write(struct owner_lock *l, const char *incarnation, const char *cgroup)
+void owner_write(struct owner_lock *l, const char *incarnation, const struct cgroups *groups)
 {
+	const char *cgroup = cgroups_path(groups, CGROUP_KILLING), *tree;
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	buf_printf(&b, "%s\n%s\n%d %llu %llu\n", incarnation, cgroup ? cgroup : "", (int)getpid(),
 		   (unsigned long long)tree_start_time(getpid()), pid_namespace());
+	for (unsigned i = 0; (tree = cgroups_tree(groups, i)); i++)
+		if (tree != cgroup)
+			buf_printf(&b, "%s\n", tree);
 	file_replace(l->path, b.data, b.len, 0600);
 }
 

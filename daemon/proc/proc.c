@@ -1,6 +1,7 @@
 #include "proc/proc.h"
 
 #include "base/limits.h"
+#include "proc/cgroup/cgroup_dir.h"
 #include "proc/lines.h"
 #include "proc/reaper.h"
 #include "proc/spawn.h"
@@ -18,7 +19,7 @@
 
 struct proc_host {
 	struct loop *loop;
-	struct cgroup_root cgroup;
+	struct cgroups *cgroups;
 	struct sweeper *sweeper; /* where a session has no cgroup */
 	struct list procs;
 	unsigned count;
@@ -35,7 +36,8 @@ struct proc {
 	struct proc_host *host;
 	const struct proc_events *ev;
 	void *ctx;
-	char *session, *cgroup;
+	char *session;
+	struct cgroup_seat seat;
 	struct measure measure;
 	pid_t pid;
 	int pidfd;
@@ -76,7 +78,7 @@ struct proc_host *proc_host_new(struct loop *loop, const char *incarnation)
 	h->loop = loop;
 	list_init(&h->procs);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	cgroup_root_open(&h->cgroup, incarnation);
+	h->cgroups = cgroups_open("", incarnation);
 	h->sweeper = sweeper_new(loop, own_children, h);
 	return h;
 }
@@ -90,7 +92,7 @@ struct proc_host *proc_host_free(struct proc_host *h)
 		usleep(SWEEP_ROUND_MS * 1000);
 	loop_task_cancel(&h->idle_task);
 	reaper_done(&h->reaper);
-	cgroup_root_close(&h->cgroup);
+	h->cgroups = cgroups_close(h->cgroups);
 	h->sweeper = sweeper_free(h->sweeper);
 	free(h);
 	return NULL;
@@ -107,9 +109,9 @@ unsigned proc_host_count(const struct proc_host *h)
 	return h->count;
 }
 
-const struct cgroup_root *proc_host_cgroup(const struct proc_host *h)
+const struct cgroups *proc_host_cgroups(const struct proc_host *h)
 {
-	return &h->cgroup;
+	return h->cgroups;
 }
 
 static void io_close(struct proc *p, struct loop_io *io)
@@ -137,7 +139,7 @@ static void proc_check_done(struct proc *p)
 		return;
 	p->done = true;
 	loop_timer_cancel(&p->sweep_timer);
-	cgroup_remove(p->cgroup);
+	cgroup_seat_leave(&p->seat);
 	loop_defer(p->host->loop, &p->exit_task, proc_report, p);
 }
 
@@ -181,8 +183,8 @@ static void sweep(void *ctx)
 {
 	struct proc *p = ctx;
 
-	if (p->cgroup) {
-		swept_once(p, cgroup_kill(p->cgroup));
+	if (p->seat.dir) {
+		swept_once(p, cgroup_dir_kill(p->seat.dir));
 		return;
 	}
 	p->sweep.session = p->session;
@@ -357,13 +359,19 @@ int proc_send(struct proc *p, struct slice line)
 struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 			const struct proc_events *ev, void *ctx, struct err *e)
 {
-	_cleanup_(freep) char *cgroup = cgroup_create(&h->cgroup, spec->session);
-	_cleanup_(closep) int cgroup_fd = cgroup_open_procs(cgroup);
+	_cleanup_(cgroup_join_close) struct cgroup_join join = { .n = 0 };
+	struct cgroup_seat seat;
 	struct spawned s;
 	struct proc *p;
+	int r = cgroup_seat_take(h->cgroups, spec->bounds.group, spec->session, &seat, &join);
 
-	if (spawn_child(spec, cgroup_fd, &s, e) < 0) {
-		cgroup_remove(cgroup);
+	if (r < 0) {
+		err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED",
+			"no cgroup can be made for %s: %s", spec->argv[0], strerror(-r));
+		return NULL;
+	}
+	if (spawn_child(spec, &join, &s, e) < 0) {
+		cgroup_seat_leave(&seat);
 		return NULL;
 	}
 	p = new0(struct proc);
@@ -373,8 +381,9 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 	p->session = xstrdup(spec->session);
 	p->trusted = spec->trusted;
 	p->standing = spec->standing;
-	p->cgroup = TAKE_PTR(cgroup);
-	measure_open(&p->measure, h->cgroup.kind == CGROUP_V2 ? p->cgroup : NULL);
+	p->seat = seat;
+	measure_open(&p->measure,
+		     cgroups_kind(h->cgroups, CGROUP_KILLING) == CGROUP_V2 ? seat.dir : NULL);
 	p->pid = s.pid;
 	p->pidfd = s.pidfd;
 	p->in_buf.max = CHILD_IN_MAX;
@@ -409,7 +418,6 @@ struct proc *proc_free(struct proc *p)
 	buf_done(&p->in_buf);
 	lines_done(&p->lines);
 	free(p->session);
-	free(p->cgroup);
 	free(p);
 	return NULL;
 }
@@ -463,7 +471,7 @@ void proc_kill(struct proc *p)
 	loop_timer_cancel(&p->stop_timer);
 	send_signal(p, SIGKILL);
 	/* descendants may sit in uninterruptible sleep; the sweep after the reap goes on killing */
-	cgroup_kill(p->cgroup);
+	cgroup_dir_kill(p->seat.dir);
 }
 
 struct proc *proc_end(struct proc *p)
@@ -474,7 +482,7 @@ struct proc *proc_end(struct proc *p)
 	while (!p->reaped && waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (!p->done)
-		cgroup_remove(p->cgroup);
+		cgroup_seat_leave(&p->seat);
 	return proc_free(p);
 }
 

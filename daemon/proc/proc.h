@@ -15,13 +15,13 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 #include "proc/bounds.h"
-#include "proc/cgroup.h"
+#include "proc/cgroup/cgroups.h"
 #include "proc/table/measure.h"
 
 #include <sys/types.h>
 
 struct proc;
-struct proc_host; /* what all children share: loop, reaper, cgroup root */
+struct proc_host; /* what all children share: loop, reaper, cgroups */
 
 struct proc_spec {
 	char *const *argv; /* argv[0] is an absolute path */
@@ -56,7 +56,7 @@ void proc_host_reap(struct proc_host *h);
 unsigned proc_host_count(const struct proc_host *h);
 /* fn is called from the loop whenever the last child has gone. */
 void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx);
-const struct cgroup_root *proc_host_cgroup(const struct proc_host *h);
+const struct cgroups *proc_host_cgroups(const struct proc_host *h);
 
 struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 			const struct proc_events *ev, void *ctx, struct err *e);

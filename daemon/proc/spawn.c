@@ -1,6 +1,7 @@
 #include "proc/spawn.h"
 
 #include "base/limits.h"
+#include "base/os/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,6 +85,23 @@ void spawn_raise_files(void)
 		files_at_start = 0;
 }
 
+static bool write_oom_score(const char *score)
+{
+	_cleanup_(closep) int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, score, strlen(score)) > 0;
+}
+
+bool spawn_spare_daemon(void)
+{
+	_cleanup_(buf_done) struct buf now = { 0 };
+
+	if (file_read("/proc/self/oom_score_adj", 16, &now) == 0 && buf_putc(&now, '\0') == 0 &&
+	    atoi(now.data) <= atoi(OOM_SCORE_DAEMON))
+		return true; /* whoever started us has seen to it */
+	return write_oom_score(OOM_SCORE_DAEMON);
+}
+
 static void child_files(void)
 {
 	struct rlimit files;
@@ -95,21 +113,25 @@ static void child_files(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* The count is of the uid. Where a cgroup counts the session's own, this one is only for all of them together. */
+static rlim_t process_limit(const struct proc_group *g)
+{
+	rlim_t pids = g ? (rlim_t)proc_group_limits(g)->pids : 0;
+	bool counted = g && !*proc_group_why(g, CGROUP_PIDS);
+
+	return pids && (!counted || pids > CHILD_NPROC) ? pids : CHILD_NPROC;
+}
+
 static void child_limits(const struct proc_spec *spec)
 {
-	struct rlimit core = { 0, 0 }, procs = { CHILD_NPROC, CHILD_NPROC };
-	int fd;
+	struct rlimit core = { 0, 0 }, procs;
 
 	setrlimit(RLIMIT_CORE, &core);
 	child_files();
-	/* the count is per uid: with a shared uid it would count our neighbours */
-	if (spec->bounds.switch_user)
+	procs.rlim_cur = procs.rlim_max = process_limit(spec->bounds.group);
+	if (spec->bounds.switch_user) /* with our own uid it would count us and our neighbours */
 		setrlimit(RLIMIT_NPROC, &procs);
-	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (fd >= 0 && write(fd, "500", 3) < 0)
-		errno = 0; /* asked for, not needed */
-	if (fd >= 0)
-		close(fd);
+	write_oom_score(OOM_SCORE_CHILD); /* asked for, not needed */
 }
 
 static bool child_user(const struct proc_bounds *b)
@@ -149,14 +171,22 @@ static bool child_descriptors(const struct proc_spec *spec, const struct pipes *
 	return true;
 }
 
+static bool child_groups(const struct cgroup_join *groups)
+{
+	for (unsigned i = 0; groups && i < groups->n; i++)
+		if (write(groups->fds[i], "0", 1) < 0)
+			return false;
+	return true;
+}
+
 _noreturn_ static void child_main(const struct proc_spec *spec, const struct pipes *p,
-				  int cgroup_fd, pid_t parent)
+				  const struct cgroup_join *groups, pid_t parent)
 {
 	int status = p->status[1];
 
 	setsid();
 	child_signals();
-	if (cgroup_fd >= 0 && write(cgroup_fd, "0", 1) < 0)
+	if (!child_groups(groups))
 		child_fail(status, STEP_CGROUP);
 	child_limits(spec);
 	if (netns_enter(spec->bounds.netns) < 0)
@@ -217,7 +247,8 @@ static void own_ends(struct pipes *p, struct spawned *ret)
 	fcntl(ret->out, F_SETPIPE_SZ, 4 * CHILD_READ_BYTES);
 }
 
-int spawn_child(const struct proc_spec *spec, int cgroup_fd, struct spawned *ret, struct err *e)
+int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, struct spawned *ret,
+		struct err *e)
 {
 	_cleanup_(pipes_close) struct pipes p;
 	pid_t parent = getpid(), pid;
@@ -231,7 +262,7 @@ int spawn_child(const struct proc_spec *spec, int cgroup_fd, struct spawned *ret
 		return err_set(e, -errno, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED", "fork: %s",
 			       strerror(errno));
 	if (pid == 0)
-		child_main(spec, &p, cgroup_fd, parent);
+		child_main(spec, &p, groups, parent);
 	closep(&p.status[1]);
 	r = await_exec(p.status[0], e, spec->argv[0]);
 	if (r < 0)

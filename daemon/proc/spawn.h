@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "proc/cgroup/proc_group.h"
 #include "proc/proc.h"
 
 struct spawned {
@@ -16,5 +17,9 @@ struct spawned {
 /* Takes as many descriptors for the daemon as the hard limit allows: sessions and connections need some each.
  * Children get back the soft limit that the daemon was started with. */
 void spawn_raise_files(void);
-/* cgroup_fd: cgroup.procs of the session, or -1. A failed exec is an error here, not a child that dies later. */
-int spawn_child(const struct proc_spec *spec, int cgroup_fd, struct spawned *ret, struct err *e);
+/* Asks the kernel to end others first where memory is gone; children are more willing than anybody. False: without
+ * CAP_SYS_RESOURCE our score cannot be lowered, and stays. */
+bool spawn_spare_daemon(void);
+/* groups: what the child joins; NULL: it stays in ours. A failed exec is an error here, not a child that dies later. */
+int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, struct spawned *ret,
+		struct err *e);

@@ -11,6 +11,7 @@
 #include "session/workspace/artifact_store.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/session_env.h"
+#include "session/harness/session_limits.h"
 #include "session/network/session_network.h"
 #include "session/workspace/provision.h"
 #include "session/harness/harness_pool.h"
@@ -145,7 +146,8 @@ struct session *session_new(struct session_store *st, const struct session_param
 
 	if (session_env_check(&none, &p->setup, e) == 0 &&
 	    session_level_check(st, NULL, &p->setup, e) == 0 &&
-	    session_network_check(st, NULL, &p->setup, e) == 0)
+	    session_network_check(st, NULL, &p->setup, e) == 0 &&
+	    session_limits_check(st, &p->setup, e) == 0)
 		s = session_prepared(st, p, e);
 
 	if (!s)
@@ -187,7 +189,8 @@ static int open_check(const struct session *s, const struct session_params *p, s
 			"the provider's key was not written down: give the provider again");
 	if (session_env_check(&s->setup, &p->setup, e) < 0 ||
 	    session_level_check(s->store, &s->setup, &p->setup, e) < 0 ||
-	    session_network_check(s->store, &s->setup, &p->setup, e) < 0)
+	    session_network_check(s->store, &s->setup, &p->setup, e) < 0 ||
+	    session_limits_check(s->store, &p->setup, e) < 0)
 		return -EINVAL;
 	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||
 					   paths_check_cwd(&s->user, s->cwd, e) < 0))
@@ -213,6 +216,7 @@ static void open_apply(struct session *s, const struct session_params *p)
 		s->load.restarting = s->harness.restart;
 	}
 	changed = setup_apply(&s->setup, &p->setup);
+	session_limits_apply(s);
 	if (alive && (changed & SETUP_RESTART))
 		s->harness.restart = true;
 	if (alive && p->setup.mode) { /* it may have left that mode by itself */
@@ -241,6 +245,7 @@ void session_open_undone(struct session *s)
 	if (!s->load.before)
 		return;
 	setup_restore(&s->setup, TAKE_PTR(s->load.before));
+	session_limits_apply(s);
 	s->load.pending = 0;
 	s->harness.reconfigure = false;
 	s->harness.restart = s->load.restarting;
@@ -315,6 +320,7 @@ void session_closed(struct session *s)
 	session_set_state(s, SESSION_CLOSED);
 	mcp_servers_forget(s);
 	session_network_close(s);
+	session_limits_close(s);
 	if (!s->load.reopening) /* else no event ever said that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
 			   SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
@@ -384,6 +390,7 @@ void session_free(struct session *s)
 	takers_drop(s);
 	mcp_servers_forget(s);
 	session_network_close(s);
+	session_limits_close(s);
 	upcall_ports_drop(s);
 	if (s->harness.adapter)
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);

@@ -51,6 +51,7 @@ struct store_config {
 	unsigned harness_max;  /* 0: as memory allows */
 	unsigned harness_wait; /* seconds */
 	unsigned session_max;
+	struct group_limits limits;  /* of each session; memory 0: all but what the daemon needs */
 	struct retention keep_usage; /* of closed ledger files that were read */
 	uint64_t usage_file_max;
 	struct retention keep; /* closed sessions */
@@ -134,6 +135,10 @@ void session_put_mcp(struct jw *w, const struct session *s);
 void session_put_provider(struct jw *w, const struct session *s);
 /* Member "level": how far the session is confined. */
 void session_put_level(struct jw *w, const struct session *s);
+/* Member "limits": what all that runs for it may use together, and what holds that. */
+void session_put_limits(struct jw *w, const struct session *s);
+/* The same of any session that asks for nothing, and what can be asked for. */
+void store_put_limits(struct jw *w, const char *key, const struct session_store *st);
 /* Member "network": what the session may reach; nothing if nobody has said. */
 void session_put_network(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);

@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "session/harness/session_env.h"
+#include "session/harness/session_limits.h"
 #include "session/network/session_network.h"
 #include "session/session_states.h"
 #include "session/workspace/provision.h"
@@ -160,7 +161,8 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 			"the provider's key was not written down: give the provider again");
 	if (session_env_check(&from->setup, &p->setup, e) < 0 ||
 	    session_level_check(from->store, &from->setup, &p->setup, e) < 0 ||
-	    session_network_check(from->store, &from->setup, &p->setup, e) < 0)
+	    session_network_check(from->store, &from->setup, &p->setup, e) < 0 ||
+	    session_limits_check(from->store, &p->setup, e) < 0)
 		return -EINVAL;
 	if (!from->harness.caps.restore)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "FORK_UNSUPPORTED",

@@ -365,6 +365,17 @@ static void do_crash(struct session *s, struct prompt *p, char *arg)
 	_exit(atoi(next_word(&arg)));
 }
 
+/* Memory that is really used. */
+static void do_hog(struct session *s, struct prompt *p, char *arg)
+{
+	size_t n = (size_t)atoll(next_word(&arg));
+
+	(void)p;
+	out_drain();
+	memset(xcalloc(n, 1), 1, n);
+	say(s, "hogged:%zu", n);
+}
+
 const struct directive damage_directives[] = {
 	{ "flood", true, do_flood },
 	{ "lineflood", true, do_lineflood },
@@ -388,5 +399,6 @@ const struct directive damage_directives[] = {
 	{ "ignoreterm", false, do_ignoreterm },
 	{ "together", true, do_together },
 	{ "crash", true, do_crash },
+	{ "hog", true, do_hog },
 	{ NULL, false, NULL },
 };

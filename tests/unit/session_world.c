@@ -189,6 +189,18 @@ WRAP(unsigned, proc_host_count, const struct proc_host *h)
 	return world.active ? world.child != NULL : __real_proc_host_count(h);
 }
 
+/* None can be made. */
+WRAP(const struct cgroups *, proc_host_cgroups, const struct proc_host *h)
+{
+	static struct cgroups *none;
+
+	if (!world.active)
+		return __real_proc_host_cgroups(h);
+	if (!none)
+		none = cgroups_open("/nowhere", "world");
+	return none;
+}
+
 WRAP(void, proc_host_on_idle, struct proc_host *h, void (*fn)(void *ctx), void *ctx)
 {
 	if (!world.active)

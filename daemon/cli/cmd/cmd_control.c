@@ -236,6 +236,42 @@ static void print_level(struct slice isolation)
 	}
 }
 
+/* Why nothing holds the limit of that name; the caller frees. */
+static char *why_missing(struct slice limits, struct slice name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, jobj_get(limits, "missing")))
+		return xstrdup("");
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *what = text_of(v.raw, "what");
+
+		if (slice_is(name, what))
+			return text_of(v.raw, "why");
+	}
+	return xstrdup("");
+}
+
+static void print_limits(struct slice limits)
+{
+	struct slice name;
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, jobj_get(limits, "by")))
+		return;
+	while (jiter_next(&it, &name, &v)) {
+		_cleanup_(freep) char *why = why_missing(limits, name), *by = NULL;
+		char label[40];
+
+		jstr_decode(v, 64, &by);
+		snprintf(label, sizeof(label), "limit %.*s", (int)MIN(name.n, 30u), name.p);
+		printf("%-4s %-22s %s%s%s\n", *why ? "--" : "ok", label, by ? by : "",
+		       *why ? ": " : "", why);
+	}
+}
+
 static void print_direct(struct slice direct)
 {
 	_cleanup_(freep) char *missing = text_of(direct, "missing"),
@@ -321,6 +357,7 @@ static int report_checks(struct slice report)
 		       cgroup);
 	printf("%-4s %-22s %s\n", *user ? "ok" : "--", "agent user",
 	       *user ? user : "none: harnesses run as the daemon's user (--agent-user)");
+	print_limits(jobj_get(report, "limits").raw);
 	bad += check_isolation(jobj_get(report, "isolation").raw);
 	print_direct(jobj_get(report, "direct").raw);
 	bad += check_state(report);

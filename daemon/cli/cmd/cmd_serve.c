@@ -290,6 +290,8 @@ static int build_sessions(struct daemon *d, struct err *e)
 				   .session_max = (unsigned)c->session_max,
 				   .level = level_policy(c),
 				   .network_max = network_max(c),
+				   .limits = { .memory = (uint64_t)MAX(c->limit_memory, 0),
+					       .pids = (uint64_t)c->limit_pids },
 				   .keep_usage = c->keep_usage,
 				   .usage_file_max = (uint64_t)c->usage_file_max,
 				   .keep = c->keep_sessions,
@@ -305,7 +307,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 		return -EBUSY;
 	state_version_write(c->state);
 	d->procs = proc_host_new(d->loop, d->incarnation);
-	owner_write(&d->lock, d->incarnation, proc_host_cgroup(d->procs)->path);
+	owner_write(&d->lock, d->incarnation, proc_host_cgroups(d->procs));
 	if (build_archives(d, e) < 0)
 		return -EIO;
 	sc.archives = d->archives;
@@ -367,6 +369,9 @@ static int build_net(struct daemon *d, struct err *e)
 		return -EADDRINUSE;
 	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
 	hosted_start(d->mcp.hosted);
+	if (!spawn_spare_daemon())
+		log_info("serve",
+			 "without CAP_SYS_RESOURCE the daemon is not spared where memory runs out");
 	isolation_log(d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 	       strchr(host, ':') ? "]" : "", net_server_port(d->net));

@@ -39,9 +39,12 @@ struct session_harness {
 	struct list live_link, wait_link,
 		lonely_link; /* harness_pool.h: of the store's lists; empty: in none */
 	uint64_t wait_since, lonely_since;
-	bool resting;	  /* stopped because nobody needed it */
-	bool began;	  /* a turn has, so there is a context to take up */
-	bool home_filled; /* the home has been handed to the agent's user */
+	struct proc_group *group; /* whose limits all share that runs for it (session_limits.h) */
+	uint64_t oom_told;	  /* processes killed for memory that were told of */
+	uint64_t oom_mono;	  /* when the last were */
+	bool resting;		  /* stopped because nobody needed it */
+	bool began;		  /* a turn has, so there is a context to take up */
+	bool home_filled;	  /* the home has been handed to the agent's user */
 	bool restart; /* it is to be started anew before the next turn: its parameters have changed */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, reconfigure;
 	unsigned choices_tried;

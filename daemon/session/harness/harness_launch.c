@@ -11,6 +11,7 @@
 #include "session/session_states.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/harness_pool.h"
+#include "session/harness/session_limits.h"
 #include "session/workspace/session_paths.h"
 
 #include <errno.h>
@@ -195,19 +196,30 @@ static void note_exit(struct session *s, const struct proc_status *st)
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
+/* For its turn, and for who waits for it. */
+static void find_why(struct session *s, const struct proc_status *st, struct turn_error *ret)
+{
+	if (s->harness.state != H_STOPPING && session_limits_killed(s, st, ret))
+		return;
+	*ret = (struct turn_error){ .cls = "harness_exit", .retryable = true };
+	snprintf(ret->message, sizeof(ret->message),
+		 st->exited ? "the harness exited with code %d" :
+			      "the harness was killed by signal %d",
+		 st->code);
+}
+
 static void on_gone(void *ctx, const struct proc_status *st)
 {
+	struct harness_turn_end end = { .failed = true };
 	struct session *s = ctx;
 	struct err e;
 
 	log_exit(s, st);
-	note_exit(s, st);
-	err_set(&e, -ECHILD, RPC_INTERNAL_ERROR, "HARNESS_EXITED",
-		st->exited ? "the harness exited with code %d" :
-			     "the harness was killed by signal %d",
-		st->code);
 	if (s->turn.current)
 		proc_measure(s->harness.proc, true, &s->turn.current->used);
+	find_why(s, st, &end.error);
+	note_exit(s, st);
+	err_set(&e, -ECHILD, RPC_INTERNAL_ERROR, "HARNESS_EXITED", "%s", end.error.message);
 	s->harness.proc = proc_free(s->harness.proc);
 	if (s->harness.adapter)
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);
@@ -225,7 +237,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	if (s->turn.current && s->turn.current->state == TURN_CANCELLING)
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
 	else if (s->turn.current)
-		turn_fail(s, "harness_exit", true, "%s", e.msg);
+		turn_finish(s, &end);
 	store_check_stopped(s->store);
 	session_fork_go_on(s);
 	session_advance(s);

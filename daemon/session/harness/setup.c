@@ -224,6 +224,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
 	noted |= replace_given(&s->billing_ref, slice_of(p->billing_ref));
 	noted |= replace_given(&s->config_version, slice_of(p->config_version));
+	noted |= group_limits_replace(&s->limits, &p->limits);
 	if (p->budgets) {
 		noted |= replace_budget(&s->budgets.turn, &p->budgets->turn);
 		noted |= replace_budget(&s->budgets.session, &p->budgets->session);
@@ -267,6 +268,7 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		s->network = egress_rules_copy(from->network);
 	if (!s->level.named)
 		s->level = from->level;
+	group_limits_inherit(&s->limits, &from->limits);
 	if (!s->budgets.turn.has && !s->budgets.session.has)
 		s->budgets = from->budgets;
 	setup_parse_gateway(s);

@@ -9,6 +9,7 @@
 #include "egress/wire/egress_rules.h"
 #include "harnesses/provider.h"
 #include "json/jenc.h"
+#include "proc/cgroup/group_limits.h"
 #include "usage/budget.h"
 
 /* How far it is to be confined. */
@@ -38,6 +39,7 @@ struct setup_params {
 	int approval;	      /* enum harness_approval or APPROVAL_UNCHANGED */
 	struct slice network; /* raw object, checked: egress_rules.h */
 	const struct level_wish *level;
+	struct group_limits limits; /* 0: unchanged */
 	const struct budgets *budgets;
 	const char *billing_ref, *config_version;
 };
@@ -56,6 +58,7 @@ struct setup {
 	enum harness_approval approval;
 	struct egress_rules *network; /* NULL: nobody said */
 	struct level_wish level;
+	struct group_limits limits; /* 0: nobody said; takes effect at once (session_limits.h) */
 	struct budgets budgets;
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
 	bool ephemeral, remove_on_close; /* cwd was made for this session */

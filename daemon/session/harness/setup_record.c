@@ -56,6 +56,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	if (s->network)
 		egress_rules_put(s->network, w, "network");
 	put_level(s, w);
+	group_limits_put(&s->limits, w, "limits");
 	session_env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
 }
@@ -130,6 +131,7 @@ void setup_load(struct setup *s, struct slice record)
 	egress_rules_free(s->network);
 	s->network = load_network(record);
 	s->level = load_level(record);
+	group_limits_load(jobj_get(record, "limits").raw, &s->limits);
 	session_env_load(s, record);
 	for (int i = 0; i < APPROVAL_MAX; i++)
 		if (jstr_is(v, harness_approvals[i]))

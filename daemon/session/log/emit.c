@@ -109,6 +109,10 @@ void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
 	jw_str(w, "provider", te->provider);
 	if (te->http_status)
 		jw_int(w, "httpStatus", te->http_status);
+	if (te->peak_bytes)
+		jw_uint(w, "peakBytes", te->peak_bytes);
+	if (te->limit_bytes)
+		jw_uint(w, "limitBytes", te->limit_bytes);
 	jw_str(w, "message", te->message);
 	jw_bool(w, "retryable", te->retryable);
 	jw_end_obj(w);
@@ -127,6 +131,7 @@ static const char *const error_classes[] = {
 	"context_overflow",
 	"empty_turn",
 	"resource",
+	"out_of_memory",
 	"shutdown",
 };
 
@@ -155,6 +160,8 @@ void turn_error_load(struct slice raw, struct turn_error *ret)
 		ret->http_status = (int)status;
 	jstr_decode(jobj_get(raw, "reason"), 64, &reason);
 	ret->reason = turn_error_reason(reason);
+	ret->peak_bytes = jobj_uint(raw, "peakBytes");
+	ret->limit_bytes = jobj_uint(raw, "limitBytes");
 	ret->retryable = jobj_get(raw, "retryable").type == J_TRUE;
 	if (jstr_decode(jobj_get(raw, "message"), sizeof(ret->message), &message) == 0)
 		snprintf(ret->message, sizeof(ret->message), "%s", message);

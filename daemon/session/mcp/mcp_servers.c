@@ -79,6 +79,7 @@ struct proc_bounds session_bounds(const struct session *s)
 	struct proc_bounds b = bounds_of(&s->user, session_level(s));
 
 	b.netns = s->network.netns;
+	b.group = s->harness.group;
 	return b;
 }
 

@@ -1,5 +1,6 @@
 #include "session/network/session_network.h"
 
+#include "session/harness/session_limits.h"
 #include "session/session_internal.h"
 
 #include <errno.h>
@@ -113,6 +114,7 @@ int session_network_open(struct session *s, struct err *e)
 {
 	struct err why;
 
+	session_limits_group(s);
 	if (s->harness.state != H_NONE) /* what is new waits for the next harness */
 		return 0;
 	if (session_wall(s) == WALL_NONE) {

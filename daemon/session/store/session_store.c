@@ -142,6 +142,14 @@ static unsigned harnesses_in_memory(void)
 	return n > 1 ? (unsigned)MIN(n, (uint64_t)SESSIONS_KEPT_MAX) : 1;
 }
 
+/* The daemon keeps some; of a very small machine, half. */
+static uint64_t memory_for_sessions(void)
+{
+	uint64_t all = memory_limit();
+
+	return all - MIN(all / 2, (uint64_t)LIMIT_MEMORY_SPARE);
+}
+
 struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 				const struct harness_table *harnesses,
 				const struct store_config *cfg, struct err *e)
@@ -166,6 +174,9 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
 	st->pool.wait = cfg->harness_wait;
 	st->pool.session_max = cfg->session_max;
+	st->limits = cfg->limits;
+	if (!st->limits.memory)
+		st->limits.memory = memory_for_sessions();
 	st->retention.keep = cfg->keep;
 	st->level = cfg->level;
 	store_network_init(st, cfg->network_max);

@@ -45,6 +45,7 @@ struct session_store {
 	bool journal, stopping;
 	uint64_t journal_max;
 	unsigned permission_timeout;
+	struct group_limits limits; /* of each session, at most */
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
 	struct store_totals totals; /* running is counted when asked */

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/harness/session_limits.h"
 
 static struct turn_tool_call *call_find(struct session *s, struct slice id)
 {
@@ -175,8 +176,10 @@ static void note_status(struct session *s, struct turn_tool_call *c, struct jval
 
 	if (status.type != J_STRING)
 		return;
-	if (ended && c->open)
+	if (ended && c->open) {
 		call_ended(s, c, ok, now);
+		session_limits_watch(s);
+	}
 	c->open = !ended;
 }
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "proc/table/process_tree.h"
+#include "session/harness/session_limits.h"
 #include "session/session_states.h"
 #include "session/workspace/baseline.h"
 
@@ -279,7 +280,7 @@ static void refuse_empty(const struct session_turn *t, struct harness_turn_end *
 static bool is_own_failure(const char *cls)
 {
 	static const char *const own[] = { "harness_exit", "harness_protocol", "harness_start",
-					   "resource", "shutdown" };
+					   "resource",	   "out_of_memory",    "shutdown" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (strcmp(own[i], cls) == 0)
@@ -341,6 +342,7 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	struct harness_turn_end end = *given;
 	struct session_turn *t = s->turn.current;
 
+	session_limits_watch(s);
 	calls_leave_turn(s, t, given->failed || t->state != TURN_RUNNING);
 	if (t->trip.tripped)
 		end = (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };

@@ -126,6 +126,7 @@ struct session_turns {
 	unsigned ncalls;
 	struct list messages; /* of the running turn, the newest last */
 	unsigned nmessages;
+	unsigned oom_events; /* of the running turn */
 	struct client_ids ids;
 	struct list questions; /* struct session_question */
 	unsigned nquestions;

@@ -7,6 +7,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "proc/table/process_tree.h"
+#include "session/harness/session_limits.h"
 #include "session/session_states.h"
 #include "session/workspace/baseline.h"
 
@@ -257,6 +258,8 @@ void turn_begin(struct session *s, struct session_turn *t)
 	t->started_mono = clock_mono_ms();
 	t->started_ticks = tree_now();
 	proc_measure(s->harness.proc, false, &t->before);
+	s->turn.oom_events = 0;
+	session_limits_watch(s);
 	turn_log(t, LOG_INFO, "turn begun", NULL);
 	usage_record_begin(s);
 	evlog_hold(&s->log.events);

@@ -90,6 +90,7 @@ const ROWS = {
     more: { mode: { word: 'FIELD_INVALID', bad: ['open', 'ask'].map((v) => [v, 'FIELD_INVALID']) } } })),
   'daemon/egress/wire/egress_rules.c:entry_fields': [NEW, LOAD].map((send) => ({ send: below(send, (o) => ({ network: { mode: 'allowlist', allow: [o] } })),
     at: '_meta.acpd.network.allow[0]', base: { host: 'a.example' }, } )),
+  'daemon/acp/meta_bounds.c:limit_fields': [NEW, LOAD].map((send) => ({ send: below(send, (limits) => ({ limits })), at: '_meta.acpd.limits' })),
   'daemon/acp/artifact.c:put_fields': [{ send: own('_acpd/artifact/put'), base: () => ({ ...here(), name: 'a', text: 'b' }), more: {
     text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] },
     base64: { bad: [['!', 'FIELD_INVALID', '', { text: undefined }]], skip: ['NUL', 'half a surrogate'] } } }],

@@ -93,7 +93,7 @@ const GOOD = {
   'harness-config': '/tmp/x-h.json', 'default-harness': 'stub', 'agent-user': 'nobody', 'allow-host': 'a.example,b.example', 'pass-env': 'JAVA_HOME,GIT_*',
   'allow-origin': 'https://a.example', 'allow-query-token': 'true', log: 'debug', journal: 'off', 'journal-max': '8192',
   'backlog-max': '8192', 'ping-interval': '7', 'ping-timeout': '8', 'permission-timeout': '9', 'max-connections': '10',
-  'archive-store-max': '100000', 'keep-sessions': '8d,4097', 'archive-max': '90000', 'archives-baked': '/tmp/x-baked', skills: '/tmp/x-skills', 'mcp-config': '/tmp/x-mcp.json', 'tools-root': '/tmp', 'mcp-hold': '11', 'model-hold': '12', 'ca-file': '/tmp/x-ca.pem', 'upstream-allow': '10.0.0.1:80,[fd00::1]', 'fetch-user': 'daemon', 'network-max': 'off', level: 'strict', 'level-min': 'guarded', 'harness-idle': '77', 'harness-max': '7', 'harness-wait': '17', 'session-max': '70', 'keep-usage': ',4097', 'usage-file-max': '4097',
+  'archive-store-max': '100000', 'keep-sessions': '8d,4097', 'archive-max': '90000', 'archives-baked': '/tmp/x-baked', skills: '/tmp/x-skills', 'mcp-config': '/tmp/x-mcp.json', 'tools-root': '/tmp', 'mcp-hold': '11', 'model-hold': '12', 'ca-file': '/tmp/x-ca.pem', 'upstream-allow': '10.0.0.1:80,[fd00::1]', 'fetch-user': 'daemon', 'network-max': 'off', level: 'strict', 'level-min': 'guarded', 'harness-idle': '77', 'harness-max': '7', 'harness-wait': '17', 'session-max': '70', 'limit-memory': '33554432', 'limit-pids': '99', 'keep-usage': ',4097', 'usage-file-max': '4097',
 };
 
 test('--print-config shows every option; flag over environment over default', async () => {
@@ -286,7 +286,7 @@ test('acpd doctor reports the daemon, the harnesses and what is missing', async 
   const { code, stdout } = await doctor();
 
   assert.equal(code, 0, stdout);
-  for (const what of ['daemon', 'claimed', 'cgroup', 'agent user', 'direct calls', 'harness stub', 'harness opencode'])
+  for (const what of ['daemon', 'claimed', 'cgroup', 'limit memoryBytes', 'limit pids', 'limit cpuWeight', 'agent user', 'direct calls', 'harness stub', 'harness opencode'])
     assert.match(stdout, new RegExp(`^(ok|--|FAIL) +${what}\\b`, 'm'));
   const report = JSON.parse((await doctor('--json')).stdout);
   assert.equal(report.claimed, true);

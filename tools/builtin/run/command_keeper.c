@@ -80,7 +80,7 @@ static pid_t start(const struct proc_spec *spec)
 	struct command_keeper_word word = { .kind = KEEPER_STARTED };
 	struct spawned s;
 	struct err e = { 0 };
-	int r = spawn_child(spec, -1, &s, &e), fds[KEEPER_FDS];
+	int r = spawn_child(spec, NULL, &s, &e), fds[KEEPER_FDS];
 
 	if (r < 0) {
 		word.kind = KEEPER_FAILED;

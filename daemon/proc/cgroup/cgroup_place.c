@@ -1,0 +1,155 @@
+#include "proc/cgroup/cgroup_place.h"
+
+#include "base/buf.h"
+#include "base/os/file.h"
+#include "base/util.h"
+
+#include <stdio.h>
+
+const char *cgroup_kind_name(enum cgroup_kind kind)
+{
+	static const char *const names[] = { "none", "v1", "v2" };
+
+	return names[kind];
+}
+
+/* A file of /proc as a string; NULL if it cannot be read. */
+static char *read_whole(const char *root, const char *path)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *file = NULL;
+
+	if (asprintf(&file, "%s%s", root, path) < 0)
+		abort();
+	if (file_read(file, 1024 * 1024, &b) < 0)
+		return NULL;
+	return xstrndup(b.data, b.len);
+}
+
+/* A word of a list with commas. */
+static bool list_has(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = list; p; p = strchr(p, ','), p += p != NULL)
+		if (strncmp(p, word, n) == 0 && (!p[n] || p[n] == ','))
+			return true;
+	return false;
+}
+
+/* Our own path in the hierarchy: a line "number:controllers:path"; that of v2 names none. */
+static char *own_path(const char *root, enum cgroup_kind kind, const char *controller)
+{
+	_cleanup_(freep) char *text = read_whole(root, "/proc/self/cgroup");
+	char *line, *save = NULL;
+
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*list++ = *path++ = '\0';
+		if (kind == CGROUP_V2 ? !*list : list_has(list, controller))
+			return xstrdup(path);
+	}
+	return NULL;
+}
+
+struct hierarchy {
+	char top[1024], point[1024]; /* what of it is mounted, and where */
+};
+
+/* A line of mountinfo: "id parent device TOP POINT options... - TYPE source OPTIONS". */
+static bool parse_mount(const char *line, enum cgroup_kind kind, const char *controller,
+			struct hierarchy *ret)
+{
+	const char *sep = strstr(line, " - ");
+	char type[64], options[1024];
+
+	if (!sep || sscanf(sep, " - %63s %*s %1023s", type, options) != 2 ||
+	    sscanf(line, "%*s %*s %*s %1023s %1023s", ret->top, ret->point) != 2)
+		return false;
+	return kind == CGROUP_V2 ? strcmp(type, "cgroup2") == 0 :
+				   strcmp(type, "cgroup") == 0 && list_has(options, controller);
+}
+
+static bool find_mount(const char *root, enum cgroup_kind kind, const char *controller,
+		       struct hierarchy *ret)
+{
+	_cleanup_(freep) char *text = read_whole(root, "/proc/self/mountinfo");
+	char *line, *save = NULL;
+
+	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		if (parse_mount(line, kind, controller, ret))
+			return true;
+	return false;
+}
+
+/* The rest of path below top; NULL: it is elsewhere. */
+static const char *below(const char *path, const char *top)
+{
+	size_t n = strcmp(top, "/") == 0 ? 0 : strlen(top);
+
+	if (strncmp(path, top, n) != 0 || (path[n] && path[n] != '/'))
+		return NULL;
+	return strcmp(path + n, "/") == 0 ? "" : path + n;
+}
+
+char *cgroup_place_find(const char *root, enum cgroup_kind kind, const char *controller,
+			size_t *ret_point)
+{
+	_cleanup_(freep) char *own = own_path(root, kind, controller);
+	const char *rest;
+	struct hierarchy h;
+	char *dir;
+
+	if (!own || !find_mount(root, kind, controller, &h))
+		return NULL;
+	rest = below(own, h.top);
+	if (!rest)
+		return NULL;
+	if (asprintf(&dir, "%s%s%s", root, h.point, rest) < 0)
+		abort();
+	if (ret_point)
+		*ret_point = strlen(root) + strlen(h.point);
+	return dir;
+}
+
+/* The least that the groups from dir up to its mount point allow; UINT64_MAX: no limit. "max" reads as none. */
+static uint64_t least_limit(char *dir, size_t point, const char *file)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (;;) {
+		_cleanup_(freep) char *path = file_join(dir, file);
+		_cleanup_(buf_done) struct buf b = { 0 };
+		uint64_t n = 0;
+
+		if (file_read(path, 64, &b) == 0 && buf_putc(&b, '\0') == 0)
+			n = strtoull(b.data, NULL, 10);
+		if (n)
+			least = MIN(least, n);
+		if (strlen(dir) <= point)
+			return least;
+		*strrchr(dir, '/') = '\0';
+	}
+}
+
+static uint64_t group_limit(enum cgroup_kind kind, const char *file)
+{
+	size_t point;
+	_cleanup_(freep) char *dir = cgroup_place_find("", kind, "memory", &point);
+
+	return dir ? least_limit(dir, point, file) : UINT64_MAX;
+}
+
+uint64_t memory_limit(void)
+{
+	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t group = MIN(group_limit(CGROUP_V2, "memory.max"),
+			     group_limit(CGROUP_V1, "memory.limit_in_bytes"));
+
+	return MIN(pages * page, group);
+}

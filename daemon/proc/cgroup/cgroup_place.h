@@ -1,0 +1,25 @@
+/*
+ * cgroup_place.h - where the kernel keeps cgroups, and where in them we are: mountinfo and /proc/self/cgroup, of v1, v2
+ * or both.
+ *
+ * A controller is in one hierarchy at a time; one hierarchy of v1 may have several. What a container sees of a hierarchy
+ * may begin below its top: our own group is then told from there.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
+
+const char *cgroup_kind_name(enum cgroup_kind kind);
+
+/* The directory of our own group in the hierarchy with this controller (v2: any word, there is one hierarchy); NULL:
+ * there is none. The caller frees. root: what to put before each path of the kernel's; "" but for tests.
+ * ret_point: length of the part of it that is the mount point; may be NULL. */
+char *cgroup_place_find(const char *root, enum cgroup_kind kind, const char *controller,
+			size_t *ret_point);
+
+/* Bytes of memory that the daemon and its children may have together: the machine's, or less if a cgroup says so. */
+uint64_t memory_limit(void);

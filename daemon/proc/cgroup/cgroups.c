@@ -1,0 +1,269 @@
+#include "proc/cgroup/cgroups.h"
+
+#include "base/os/file.h"
+#include "base/util.h"
+#include "proc/cgroup/cgroup_dir.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define OWN_LEAF "daemon"
+
+struct cgroup_tree {
+	enum cgroup_kind kind;
+	char *parent, *path; /* our own group as we found it, and the daemon's directory in it */
+	int lock;	     /* its directory, locked */
+	unsigned delegated;  /* of v2: uses whose controllers we have turned on in parent */
+	bool moved;	     /* of v2: we sit in the leaf */
+};
+
+struct cgroups {
+	struct cgroup_tree trees[CGROUP_TREES_MAX];
+	unsigned ntrees;
+	int of[CGROUP_USES]; /* index of trees, or -1 */
+	char why[CGROUP_USES][192];
+};
+
+static const char *const controllers[CGROUP_LIMITS] = {
+	[CGROUP_MEMORY] = "memory",
+	[CGROUP_PIDS] = "pids",
+	[CGROUP_CPU] = "cpu",
+};
+
+/* --- a hierarchy ------------------------------------------------------------------------------------------ */
+
+static void tree_done(struct cgroup_tree *t)
+{
+	free(t->parent);
+	free(t->path);
+	closep(&t->lock);
+}
+
+/* The hierarchy where our group is parent; a negative errno if it lets us make no group. */
+static int tree_add(struct cgroups *c, enum cgroup_kind kind, const char *parent,
+		    const char *incarnation)
+{
+	struct cgroup_tree *t = &c->trees[c->ntrees];
+	_cleanup_(freep) char *dir = NULL;
+
+	for (unsigned i = 0; i < c->ntrees; i++)
+		if (strcmp(c->trees[i].parent, parent) == 0)
+			return (int)i;
+	if (asprintf(&dir, "%s/acpd-%s", parent, incarnation) < 0)
+		abort();
+	*t = (struct cgroup_tree){ .kind = kind, .lock = cgroup_dir_make(dir) };
+	if (t->lock < 0)
+		return t->lock;
+	cgroup_dir_remove_dead(parent);
+	t->parent = xstrdup(parent);
+	t->path = TAKE_PTR(dir);
+	return (int)c->ntrees++;
+}
+
+static int tree_find(struct cgroups *c, const char *root, enum cgroup_kind kind,
+		     const char *controller, const char *incarnation)
+{
+	_cleanup_(freep) char *parent = cgroup_place_find(root, kind, controller, NULL);
+
+	return parent ? tree_add(c, kind, parent, incarnation) : -ENOENT;
+}
+
+/* --- v2: controllers for our groups ------------------------------------------------------------------------- */
+
+static int switch_controller(const char *dir, const char *sign, enum cgroup_use use)
+{
+	char word[16];
+
+	snprintf(word, sizeof(word), "%s%s", sign, controllers[use]);
+	return cgroup_dir_write(dir, "cgroup.subtree_control", word);
+}
+
+static bool is_listed(const char *dir, const char *file, enum cgroup_use use)
+{
+	char text[512], *word, *save = NULL;
+
+	if (cgroup_dir_read(dir, file, text, sizeof(text)) <= 0)
+		return false;
+	for (word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save))
+		if (strcmp(word, controllers[use]) == 0)
+			return true;
+	return false;
+}
+
+static int move_to(const char *dir)
+{
+	return cgroup_dir_write(dir, "cgroup.procs", "0");
+}
+
+static void leave_leaf(struct cgroup_tree *t)
+{
+	_cleanup_(freep) char *leaf = file_join(t->path, OWN_LEAF);
+
+	if (t->moved && move_to(t->parent) == 0)
+		rmdir(leaf);
+	t->moved = false;
+}
+
+static bool enter_leaf(struct cgroup_tree *t)
+{
+	_cleanup_(freep) char *leaf = file_join(t->path, OWN_LEAF);
+
+	if (t->moved || (mkdir(leaf, 0755) < 0 && errno != EEXIST))
+		return false;
+	t->moved = move_to(leaf) == 0;
+	if (!t->moved)
+		rmdir(leaf);
+	return t->moved;
+}
+
+/* On for the children of our own group: 0 or a negative errno. */
+static int delegate(struct cgroup_tree *t, enum cgroup_use use)
+{
+	int r;
+
+	if (is_listed(t->parent, "cgroup.subtree_control", use))
+		return 0;
+	r = switch_controller(t->parent, "+", use);
+	if (r == -EBUSY && enter_leaf(t))
+		r = switch_controller(t->parent, "+", use);
+	if (r == 0)
+		t->delegated |= 1u << use;
+	return r;
+}
+
+/* True if the groups below ours have the controller. */
+static bool control(struct cgroups *c, struct cgroup_tree *t, enum cgroup_use use)
+{
+	char *why = c->why[use];
+	int r;
+
+	if (!is_listed(t->parent, "cgroup.controllers", use)) {
+		snprintf(why, sizeof(c->why[use]), "our cgroup has no controller \"%s\"",
+			 controllers[use]);
+		return false;
+	}
+	r = delegate(t, use);
+	if (r == 0)
+		r = switch_controller(t->path, "+", use);
+	if (r == 0)
+		return true;
+	snprintf(why, sizeof(c->why[use]), "cgroup v2, controller \"%s\": %s", controllers[use],
+		 r == -EBUSY ? "other processes sit in our cgroup" : strerror(-r));
+	return false;
+}
+
+static void take_back(struct cgroup_tree *t)
+{
+	for (unsigned use = 0; use < CGROUP_LIMITS; use++) {
+		if (!t->moved || !(t->delegated & (1u << use)))
+			continue; /* where nobody had to move, others may rely on it by now */
+		switch_controller(t->path, "-", use);
+		switch_controller(t->parent, "-", use);
+	}
+	leave_leaf(t);
+}
+
+static void open_v2(struct cgroups *c, const char *root, const char *incarnation)
+{
+	int i = tree_find(c, root, CGROUP_V2, "", incarnation);
+	struct cgroup_tree *t = i < 0 ? NULL : &c->trees[i];
+
+	for (unsigned use = 0; use < CGROUP_LIMITS && !t && i != -ENOENT; use++)
+		snprintf(c->why[use], sizeof(c->why[use]), "cgroup v2: %s", strerror(-i));
+	if (!t)
+		return;
+	c->of[CGROUP_KILLING] = i;
+	for (unsigned use = 0; use < CGROUP_LIMITS; use++)
+		if (control(c, t, use))
+			c->of[use] = i;
+	if (!t->delegated)
+		leave_leaf(t);
+}
+
+/* --- v1 ----------------------------------------------------------------------------------------------------- */
+
+static void open_v1(struct cgroups *c, const char *root, enum cgroup_use use,
+		    const char *incarnation)
+{
+	char *why = c->why[use];
+	int i = tree_find(c, root, CGROUP_V1, controllers[use], incarnation);
+
+	c->of[use] = i < 0 ? -1 : i;
+	if (i >= 0)
+		*why = '\0';
+	else if (i != -ENOENT || !*why)
+		snprintf(why, sizeof(c->why[use]), "cgroup v1, controller \"%s\": %s",
+			 controllers[use],
+			 i == -ENOENT ? "there is no such hierarchy" : strerror(-i));
+}
+
+/* One that serves for a limit does, too. */
+static void open_killing(struct cgroups *c, const char *root, const char *incarnation)
+{
+	int i = c->of[CGROUP_PIDS];
+
+	if (i < 0)
+		i = tree_find(c, root, CGROUP_V1, "freezer", incarnation);
+	if (i < 0 && c->ntrees)
+		i = 0;
+	c->of[CGROUP_KILLING] = i < 0 ? -1 : i;
+	if (i < 0)
+		snprintf(c->why[CGROUP_KILLING], sizeof(c->why[CGROUP_KILLING]),
+			 "no cgroup can be made");
+}
+
+/* --- interface ---------------------------------------------------------------------------------------------- */
+
+struct cgroups *cgroups_open(const char *root, const char *incarnation)
+{
+	struct cgroups *c = new0(struct cgroups);
+
+	for (unsigned use = 0; use < CGROUP_USES; use++)
+		c->of[use] = -1;
+	open_v2(c, root, incarnation);
+	for (unsigned use = 0; use < CGROUP_LIMITS; use++)
+		if (c->of[use] < 0)
+			open_v1(c, root, use, incarnation);
+	if (c->of[CGROUP_KILLING] < 0)
+		open_killing(c, root, incarnation);
+	return c;
+}
+
+struct cgroups *cgroups_close(struct cgroups *c)
+{
+	if (!c)
+		return NULL;
+	for (unsigned i = 0; i < c->ntrees; i++) {
+		take_back(&c->trees[i]);
+		cgroup_dir_remove(c->trees[i].path);
+		tree_done(&c->trees[i]);
+	}
+	free(c);
+	return NULL;
+}
+
+enum cgroup_kind cgroups_kind(const struct cgroups *c, enum cgroup_use use)
+{
+	return c->of[use] < 0 ? CGROUP_NONE : c->trees[c->of[use]].kind;
+}
+
+const char *cgroups_why(const struct cgroups *c, enum cgroup_use use)
+{
+	return c->of[use] < 0 ? c->why[use] : "";
+}
+
+const char *cgroups_path(const struct cgroups *c, enum cgroup_use use)
+{
+	return c->of[use] < 0 ? NULL : c->trees[c->of[use]].path;
+}
+
+const char *cgroups_tree(const struct cgroups *c, unsigned i)
+{
+	return i < c->ntrees ? c->trees[i].path : NULL;
+}
+
+int cgroups_tree_of(const struct cgroups *c, enum cgroup_use use)
+{
+	return c->of[use];
+}

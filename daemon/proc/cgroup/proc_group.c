@@ -1,0 +1,303 @@
+#include "proc/cgroup/proc_group.h"
+
+#include "base/log.h"
+#include "base/os/file.h"
+#include "base/util.h"
+#include "proc/cgroup/cgroup_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+struct proc_group {
+	unsigned refs, seats;
+	const struct cgroups *groups;
+	char *name;		      /* of its directory in each hierarchy */
+	char *dirs[CGROUP_TREES_MAX]; /* while it has seats */
+	struct group_limits limits;
+	int failed[CGROUP_LIMITS]; /* errno of the last change; 0 */
+	struct group_oom past;	   /* of directories that were removed */
+	uint64_t kills_before; /* in one that was there before, because it could not be removed */
+};
+
+/* --- settings ----------------------------------------------------------------------------------------------- */
+
+/* By the kernel: in v1 a limit is a number, in v2 also a word. A file that need not be there is only written if there is
+ * a limit. */
+struct group_setting {
+	enum cgroup_use use;
+	enum cgroup_kind kind;
+	const char *name;
+	bool optional;
+};
+
+/* Of v1's two the lower must always be memory's: whichever goes first, one of two rounds sets both. */
+static const struct group_setting settings[] = {
+	{ CGROUP_MEMORY, CGROUP_V2, "memory.max", false },
+	{ CGROUP_MEMORY, CGROUP_V2, "memory.swap.max", true },
+	{ CGROUP_MEMORY, CGROUP_V1, "memory.limit_in_bytes", false },
+	{ CGROUP_MEMORY, CGROUP_V1, "memory.memsw.limit_in_bytes", true },
+	{ CGROUP_MEMORY, CGROUP_V1, "memory.limit_in_bytes", false },
+	{ CGROUP_PIDS, CGROUP_V2, "pids.max", false },
+	{ CGROUP_PIDS, CGROUP_V1, "pids.max", false },
+	{ CGROUP_CPU, CGROUP_V2, "cpu.weight", false },
+	{ CGROUP_CPU, CGROUP_V1, "cpu.shares", false },
+};
+
+/* v1's shares stand to 1024 as weights stand to 100. */
+static uint64_t cpu_number(unsigned weight, enum cgroup_kind kind)
+{
+	uint64_t w = weight ? weight : CPU_WEIGHT_EVEN;
+
+	return kind == CGROUP_V2 ? w : MAX(w * 1024 / CPU_WEIGHT_EVEN, 2u);
+}
+
+static void setting_text(const struct group_setting *s, const struct group_limits *l, char *ret,
+			 size_t size)
+{
+	uint64_t n = s->use == CGROUP_MEMORY ? l->memory :
+		     s->use == CGROUP_PIDS   ? l->pids :
+					       cpu_number(l->cpu_weight, s->kind);
+
+	if (strcmp(s->name, "memory.swap.max") == 0 && n)
+		snprintf(ret, size, "0");
+	else if (n)
+		snprintf(ret, size, "%llu", (unsigned long long)n);
+	else
+		snprintf(ret, size, "%s",
+			 s->use == CGROUP_MEMORY && s->kind == CGROUP_V1 ? "-1" : "max");
+}
+
+static const char *dir_of(const struct proc_group *g, enum cgroup_use use)
+{
+	int i = cgroups_tree_of(g->groups, use);
+
+	return i < 0 ? NULL : g->dirs[i];
+}
+
+/* All settings of that limit; the last word of one that is set twice counts. */
+static int set_limit(const struct proc_group *g, enum cgroup_use use)
+{
+	enum cgroup_kind kind = cgroups_kind(g->groups, use);
+	const char *dir = dir_of(g, use);
+	int failed = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(settings) && dir; i++) {
+		const struct group_setting *s = &settings[i];
+		char text[24];
+		int r;
+
+		if (s->use != use || s->kind != kind)
+			continue;
+		setting_text(s, &g->limits, text, sizeof(text));
+		r = cgroup_dir_write(dir, s->name, text);
+		if (!s->optional)
+			failed = -r;
+	}
+	return failed;
+}
+
+static int set_all(struct proc_group *g)
+{
+	int failed = 0;
+
+	for (unsigned use = 0; use < CGROUP_LIMITS; use++) {
+		g->failed[use] = set_limit(g, use);
+		failed = failed ? failed : g->failed[use];
+	}
+	return -failed;
+}
+
+void proc_group_limit(struct proc_group *g, const struct group_limits *limits)
+{
+	g->limits = *limits;
+	if (set_all(g) < 0)
+		log_warn("proc", "a limit cannot be set", "group", g->name);
+}
+
+const struct group_limits *proc_group_limits(const struct proc_group *g)
+{
+	return &g->limits;
+}
+
+const char *proc_group_why(const struct proc_group *g, enum cgroup_use use)
+{
+	if (cgroups_kind(g->groups, use) == CGROUP_NONE)
+		return cgroups_why(g->groups, use);
+	if (g->failed[use] == EBUSY)
+		return "more is in use than the kernel could take back";
+	return g->failed[use] ? strerror(g->failed[use]) : "";
+}
+
+/* --- directories ---------------------------------------------------------------------------------------------- */
+
+/* While they are there. */
+static void count(const struct proc_group *g, struct group_oom *ret)
+{
+	const char *dir = dir_of(g, CGROUP_MEMORY);
+	bool v2 = cgroups_kind(g->groups, CGROUP_MEMORY) == CGROUP_V2;
+
+	*ret = (struct group_oom){ 0 };
+	if (!dir)
+		return;
+	ret->kills =
+		cgroup_dir_number(dir, v2 ? "memory.events" : "memory.oom_control", "oom_kill");
+	ret->peak = cgroup_dir_number(dir, v2 ? "memory.peak" : "memory.max_usage_in_bytes", NULL);
+}
+
+void proc_group_oom(const struct proc_group *g, struct group_oom *ret)
+{
+	count(g, ret);
+	ret->kills = ret->kills - MIN(ret->kills, g->kills_before) + g->past.kills;
+	ret->peak = MAX(ret->peak, g->past.peak);
+}
+
+static void remove_dirs(struct proc_group *g)
+{
+	struct group_oom all;
+
+	proc_group_oom(g, &all);
+	g->past = all;
+	for (unsigned i = 0; i < CGROUP_TREES_MAX; i++) {
+		cgroup_dir_remove(g->dirs[i]);
+		free(TAKE_PTR(g->dirs[i]));
+	}
+}
+
+static int make_dirs(struct proc_group *g)
+{
+	struct group_oom there;
+	const char *tree;
+
+	for (unsigned i = 0; (tree = cgroups_tree(g->groups, i)); i++) {
+		g->dirs[i] = file_join(tree, g->name);
+		if (mkdir(g->dirs[i], 0755) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	count(g, &there);
+	g->kills_before = there.kills;
+	return set_all(g);
+}
+
+static int sit_down(struct proc_group *g)
+{
+	int r = g->seats ? 0 : make_dirs(g);
+
+	if (r < 0)
+		remove_dirs(g);
+	else
+		g->seats++;
+	return r;
+}
+
+static void stand_up(struct proc_group *g)
+{
+	if (--g->seats == 0)
+		remove_dirs(g);
+}
+
+/* Its name must not be that of a child: a process is looked for by the end of its cgroup's path. */
+struct proc_group *proc_group_new(const struct cgroups *c, const char *session,
+				  const struct group_limits *limits)
+{
+	struct proc_group *g = new0(struct proc_group);
+
+	g->refs = 1;
+	g->groups = c;
+	g->limits = *limits;
+	if (asprintf(&g->name, "%s.all", session) < 0)
+		abort();
+	return g;
+}
+
+struct proc_group *proc_group_ref(struct proc_group *g)
+{
+	if (g)
+		g->refs++;
+	return g;
+}
+
+struct proc_group *proc_group_unref(struct proc_group *g)
+{
+	if (!g || --g->refs)
+		return NULL;
+	free(g->name);
+	free(g);
+	return NULL;
+}
+
+/* --- the place of a child ------------------------------------------------------------------------------------- */
+
+static int open_procs(struct cgroup_join *j, const char *dir)
+{
+	_cleanup_(freep) char *procs = file_join(dir, "cgroup.procs");
+	int fd = open(procs, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	j->fds[j->n++] = fd;
+	return 0;
+}
+
+void cgroup_join_close(struct cgroup_join *j)
+{
+	while (j->n)
+		closep(&j->fds[--j->n]);
+}
+
+static int open_all(const struct cgroup_seat *s, struct cgroup_join *j)
+{
+	int killing = cgroups_tree_of(s->groups, CGROUP_KILLING), r = 0;
+
+	for (int i = 0; i < CGROUP_TREES_MAX && r == 0; i++) {
+		if (i == killing)
+			r = open_procs(j, s->dir);
+		else if (s->group && s->group->dirs[i])
+			r = open_procs(j, s->group->dirs[i]);
+	}
+	return r;
+}
+
+/* Below the session's, so that limits there hold for it. */
+static int own_dir(struct cgroup_seat *s, const char *name)
+{
+	int killing = cgroups_tree_of(s->groups, CGROUP_KILLING);
+	const char *parent = killing < 0 ? NULL :
+			     s->group	 ? s->group->dirs[killing] :
+					   cgroups_path(s->groups, CGROUP_KILLING);
+
+	if (!parent)
+		return 0;
+	s->dir = file_join(parent, name);
+	return mkdir(s->dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+int cgroup_seat_take(const struct cgroups *c, struct proc_group *group, const char *name,
+		     struct cgroup_seat *ret, struct cgroup_join *ret_join)
+{
+	int r = group ? sit_down(group) : 0;
+
+	*ret = (struct cgroup_seat){ .groups = c };
+	*ret_join = (struct cgroup_join){ .n = 0 };
+	if (r < 0)
+		return r;
+	ret->group = proc_group_ref(group);
+	r = own_dir(ret, name);
+	if (r == 0)
+		r = open_all(ret, ret_join);
+	if (r < 0) {
+		cgroup_join_close(ret_join);
+		cgroup_seat_leave(ret);
+	}
+	return r;
+}
+
+void cgroup_seat_leave(struct cgroup_seat *s)
+{
+	cgroup_dir_remove(s->dir);
+	if (s->group)
+		stand_up(s->group);
+	s->group = proc_group_unref(s->group);
+	free(TAKE_PTR(s->dir));
+}

@@ -1,0 +1,152 @@
+#include "session/harness/session_limits.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "proc/cgroup/limits_report.h"
+#include "session/session_internal.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static uint64_t bounded(uint64_t asked, uint64_t max)
+{
+	return asked ? MIN(asked, max) : max;
+}
+
+/* A daemon that was started anew may allow less than what the session was given once. */
+static struct group_limits limits_of(const struct session *s)
+{
+	const struct group_limits *max = &s->store->limits, *asked = &s->setup.limits;
+
+	return (struct group_limits){ .memory = bounded(asked->memory, max->memory),
+				      .pids = bounded(asked->pids, max->pids),
+				      .cpu_weight = asked->cpu_weight };
+}
+
+static int check_max(uint64_t asked, uint64_t max, const char *field, struct err *e)
+{
+	return asked <= max ? 0 :
+			      err_field(e, field, "FIELD_OUT_OF_RANGE",
+					"%s: this daemon allows at most %llu", field,
+					(unsigned long long)max);
+}
+
+int session_limits_check(const struct session_store *st, const struct setup_params *p,
+			 struct err *e)
+{
+	int r = check_max(p->limits.memory, st->limits.memory, "_meta.acpd.limits.memoryBytes", e);
+
+	return r == 0 ? check_max(p->limits.pids, st->limits.pids, "_meta.acpd.limits.pids", e) : r;
+}
+
+struct proc_group *session_limits_group(struct session *s)
+{
+	struct group_limits limits = limits_of(s);
+
+	if (!s->harness.group)
+		s->harness.group =
+			proc_group_new(proc_host_cgroups(s->store->procs), s->id, &limits);
+	return s->harness.group;
+}
+
+void session_limits_apply(struct session *s)
+{
+	struct group_limits limits = limits_of(s);
+
+	if (s->harness.group)
+		proc_group_limit(s->harness.group, &limits);
+}
+
+void session_limits_close(struct session *s)
+{
+	s->harness.group = proc_group_unref(s->harness.group);
+	s->harness.oom_told = 0;
+}
+
+void session_put_limits(struct jw *w, const struct session *s)
+{
+	struct group_limits limits = limits_of(s);
+
+	limits_report_put(w, "limits",
+			  &(struct limits_report){ .limits = &limits,
+						   .groups = proc_host_cgroups(s->store->procs),
+						   .group = s->harness.group,
+						   .switch_user = s->user.switched });
+}
+
+void store_put_limits(struct jw *w, const char *key, const struct session_store *st)
+{
+	struct group_limits limits = st->limits;
+
+	limits.cpu_weight =
+		CPU_WEIGHT_EVEN; /* what can be asked for: whether it can be had is told, too */
+	limits_report_put(w, key,
+			  &(struct limits_report){ .limits = &limits,
+						   .groups = proc_host_cgroups(st->procs),
+						   .switch_user = st->user.switched });
+}
+
+/* --- out of memory ------------------------------------------------------------------------------------------ */
+
+/* How many were killed since the last time. */
+static uint64_t news(struct session *s, struct group_oom *ret)
+{
+	uint64_t n;
+
+	*ret = (struct group_oom){ 0 };
+	if (!s->harness.group)
+		return 0;
+	proc_group_oom(s->harness.group, ret);
+	n = ret->kills - MIN(ret->kills, s->harness.oom_told);
+	s->harness.oom_told = ret->kills;
+	if (n)
+		s->harness.oom_mono = clock_mono_ms();
+	return n;
+}
+
+void session_limits_watch(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct group_oom oom;
+	uint64_t n = news(s, &oom);
+
+	if (!n || s->turn.oom_events >= OOM_EVENTS_MAX)
+		return;
+	s->turn.oom_events++;
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "out_of_memory");
+	jw_uint(&w, "killed", n);
+	if (oom.peak)
+		jw_uint(&w, "peakBytes", oom.peak);
+	jw_uint(&w, "limitBytes", proc_group_limits(s->harness.group)->memory);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+/* It was told already, because a tool call ended in between. */
+static bool was_told(const struct session *s, const struct proc_status *st)
+{
+	return !st->exited && st->code == SIGKILL && s->harness.oom_mono &&
+	       clock_mono_ms() - s->harness.oom_mono < OOM_RECENT_MS;
+}
+
+/* Any end counts, not SIGKILL alone: what the kernel chose may be the harness proper beneath a wrapper. */
+bool session_limits_killed(struct session *s, const struct proc_status *st, struct turn_error *ret)
+{
+	struct group_oom oom;
+	bool killed = news(s, &oom) || was_told(s, st);
+
+	*ret = (struct turn_error){ .cls = "out_of_memory" };
+	if (!killed)
+		return false;
+	ret->limit_bytes = proc_group_limits(s->harness.group)->memory;
+	ret->peak_bytes = oom.peak	  ? oom.peak :
+			  s->turn.current ? s->turn.current->used.peak_rss :
+					    0;
+	snprintf(
+		ret->message, sizeof(ret->message),
+		"the harness was killed because the session was out of memory: peak %llu bytes, limit %llu bytes",
+		(unsigned long long)ret->peak_bytes, (unsigned long long)ret->limit_bytes);
+	s->harness.oom_mono = 0;
+	return true;
+}
