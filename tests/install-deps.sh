@@ -25,16 +25,17 @@ packages() {
 		13) echo libwebsockets19t64 libcjson1 libssl3t64 libarchive13t64 libcurl4t64 ;;
 		*) echo libwebsockets17 libcjson1 libssl3 libarchive13 libcurl4 ;;
 		esac
-		echo zlib1g libzstd1 libyaml-0-2 libseccomp2 libpcre2-8-0
+		echo zlib1g libzstd1 libyaml-0-2 libseccomp2 libpcre2-8-0 nftables
 		;;
-	# clang and its runtime are for libFuzzer, mandoc checks the man page, strace kills at a chosen call, sudo is tried as a way to root.
+	# clang and its runtime are for libFuzzer, mandoc checks the man page, strace kills at a chosen call, sudo is tried as a way to root,
+	# nftables and iproute2 wall users in between namespaces.
 	# The format is that of clang-format 14; Debian 13 has none, and lint says so there.
 	test)
 		case $release in
 		13) echo clang-19 libclang-rt-19-dev ;;
 		*) echo clang-format-14 clang-14 libclang-rt-14-dev ;;
 		esac
-		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3
+		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3 nftables iproute2
 		;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
 	node)

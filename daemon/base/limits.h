@@ -210,6 +210,7 @@
 #define HARNESS_CALL_MS 30000           /* set_mode, set_config_option, authenticate */
 #define STOP_EOF_MS 2500                /* stdin EOF until SIGTERM */
 #define STOP_TERM_MS 2000               /* SIGTERM until SIGKILL of everything */
+#define NFT_WAIT_MS 5000                /* for nft, where nothing else can be done meanwhile */
 #define STOP_DRAIN_MS 300               /* after the last kill: pipes that something unkillable holds */
 #define SWEEP_ROUNDS 100                /* kill rounds until no descendant is left */
 #define SWEEP_ROUND_MS 10
