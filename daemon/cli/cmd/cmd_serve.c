@@ -11,8 +11,10 @@
 #include "http/isolation.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
+#include "proc/daemon_caps.h"
 #include "proc/netns.h"
 #include "proc/owner.h"
+#include "session/store/state_modes.h"
 #include "session/store/state_version.h"
 #include "proc/spawn.h"
 
@@ -305,6 +307,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 		return -EPROTONOSUPPORT;
 	if (owner_acquire(&d->lock, c->state, e) < 0)
 		return -EBUSY;
+	state_modes_mend(c->state);
 	state_version_write(c->state);
 	d->procs = proc_host_new(d->loop, d->incarnation);
 	owner_write(&d->lock, d->incarnation, proc_host_cgroups(d->procs));
@@ -367,11 +370,10 @@ static int build_net(struct daemon *d, struct err *e)
 	d->net = net_server_new(d->loop, d->acp, d->admission, &d->http, &nc, e);
 	if (!d->net)
 		return -EADDRINUSE;
+	if (daemon_caps_keep(DAEMON_SERVES, e) < 0)
+		return -EPERM;
 	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
 	hosted_start(d->mcp.hosted);
-	if (!spawn_spare_daemon())
-		log_info("serve",
-			 "without CAP_SYS_RESOURCE the daemon is not spared where memory runs out");
 	isolation_log(d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
@@ -399,6 +401,15 @@ static void teardown(struct daemon *d)
 	d->loop = loop_free(d->loop);
 }
 
+/* What takes rights that it needs no more comes first. */
+static int shed_rights(struct err *e)
+{
+	if (!spawn_spare_daemon())
+		log_info("serve",
+			 "without CAP_SYS_RESOURCE the daemon is not spared where memory runs out");
+	return daemon_caps_keep(DAEMON_STARTS, e);
+}
+
 static int start(struct daemon *d, struct err *e)
 {
 	int r = serve_check(d->cfg, e);
@@ -409,7 +420,9 @@ static int start(struct daemon *d, struct err *e)
 		r = hosting_check(d->cfg, e);
 	if (r < 0 || d->cfg->check)
 		return r;
-	r = make_workspaces(d->cfg, e);
+	r = shed_rights(e);
+	if (r == 0)
+		r = make_workspaces(d->cfg, e);
 	if (r == 0)
 		r = build_sessions(d, e);
 	if (r == 0)

@@ -35,7 +35,7 @@ int state_version_check(const char *state_dir, struct err *e)
 void state_version_write(const char *state_dir)
 {
 	_cleanup_(freep) char *path = file_join(state_dir, "version");
-	int r = access(path, F_OK) == 0 ? 0 : file_replace(path, "1\n", 2, 0644);
+	int r = access(path, F_OK) == 0 ? 0 : file_replace(path, "1\n", 2, 0600);
 
 	if (r < 0)
 		log_warn("state", "the version is not written", "path", path, "text", strerror(-r));
