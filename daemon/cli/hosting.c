@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "session/harness/baseenv.h"
+#include "session/mcp/mcp_servers.h"
 #include "tools/hosted/mcpfile.h"
 
 #include <errno.h>
@@ -36,7 +37,8 @@ static const char *home_of(const struct passwd *pw)
 
 static struct hosted *open_hosted(const struct config *c, struct loop *loop,
 				  struct proc_host *procs, struct fetcher *fetcher,
-				  char *const *env, const char *incarnation)
+				  const struct session_store *store, char *const *env,
+				  const char *incarnation)
 {
 	const struct passwd *pw = find_user(c);
 	struct hosted_config hc = {
@@ -45,9 +47,7 @@ static struct hosted *open_hosted(const struct config *c, struct loop *loop,
 		.home = home_of(pw),
 		.incarnation = incarnation,
 		.fetcher = fetcher,
-		.bounds = { .switch_user = pw && pw->pw_uid != geteuid(),
-			    .uid = pw ? pw->pw_uid : geteuid(),
-			    .gid = pw ? pw->pw_gid : getegid() },
+		.bounds = store_bounds(store),
 	};
 
 	return hosted_new(loop, procs, &hc);
@@ -119,7 +119,7 @@ int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 	char **env = build_env(c, find_user(c));
 	int r;
 
-	h->hosted = open_hosted(c, loop, procs, fetcher, env, incarnation);
+	h->hosted = open_hosted(c, loop, procs, fetcher, store, env, incarnation);
 	r = open_relay(h, c, loop, procs, store, env, incarnation, e);
 	harness_plan_free_environ(env);
 	if (r == 0)

@@ -1,6 +1,8 @@
 #include "session/harness/session_level.h"
 
 #include "base/log.h"
+#include "confine/confine_machine.h"
+#include "confine/confinement.h"
 #include "session/session_internal.h"
 
 #include <errno.h>
@@ -22,6 +24,22 @@ static const char *why_no_uid(const struct level_facts *f)
 	return "all sessions run as one user";
 }
 
+static const char *why_privileges_grow(const struct level_facts *f _unused_)
+{
+	return confine_machine_missing(MACHINE_NO_NEW_PRIVS);
+}
+
+static const char *why_no_filter(const struct level_facts *f _unused_)
+{
+	return confine_machine_missing(MACHINE_FILTER);
+}
+
+/* Of another user's daemon no_new_privs does it: nothing can be gained by exec. */
+static const char *why_full_bounding_set(const struct level_facts *f _unused_)
+{
+	return geteuid() == 0 ? confine_machine_missing(MACHINE_BOUNDING) : NULL;
+}
+
 static const char *why_no_network_namespace(const struct level_facts *f _unused_)
 {
 	return netns_missing();
@@ -34,6 +52,9 @@ static const struct {
 	const char *(*why)(const struct level_facts *f);
 } needs[] = {
 	{ "uid", LEVEL_GUARDED, why_no_uid },
+	{ "noNewPrivileges", LEVEL_GUARDED, why_privileges_grow },
+	{ "seccomp", LEVEL_GUARDED, why_no_filter },
+	{ "boundingSet", LEVEL_GUARDED, why_full_bounding_set },
 	{ "networkNamespace", LEVEL_STRICT, why_no_network_namespace },
 };
 
@@ -51,6 +72,11 @@ static size_t each_missing(const struct level_facts *f, enum confine_level level
 		n += why != NULL;
 	}
 	return n;
+}
+
+const struct confinement *level_confinement(enum confine_level level)
+{
+	return confine_machine_missing(MACHINE_FILTER) ? NULL : confinement_get(level, 0, NULL);
 }
 
 /* --- which one ------------------------------------------------------------------------------------------------ */

@@ -61,12 +61,14 @@ static struct proc_bounds bounds_of(const struct agent_user *u, enum confine_lev
 	return (struct proc_bounds){ .switch_user = u->switched,
 				     .uid = u->uid,
 				     .gid = u->gid,
-				     .may_gain = level == LEVEL_OPEN };
+				     .may_gain = level == LEVEL_OPEN,
+				     .confinement = level_confinement(level) };
 }
 
+/* They have no session whose view and network they could share. */
 struct proc_bounds store_bounds(const struct session_store *st)
 {
-	return bounds_of(&st->user, store_level(st));
+	return bounds_of(&st->user, MIN(store_level(st), LEVEL_GUARDED));
 }
 
 const struct agent_user *session_user(const struct session *s)

@@ -4,6 +4,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { McpHttp } from '../../lib/mcp-http.mjs';
+
+const STATUS = '/proc/self/status';
 
 const levelOf = (answer) => answer._meta.acpd.level;
 const refusedWith = (reason, ...words) => (e) => {
@@ -72,5 +75,23 @@ describe('level', () => {
     assert.equal(levelOf(await named.c.newSession({ meta: { level: 'open' } })).requested, 'open');
     await assert.rejects(bounded.c.newSession({ meta: { level: 'open' } }), refusedWith('LEVEL_NOT_ALLOWED', /below guarded/));
     await assert.rejects(bounded.c.newSession({ meta: { level: { name: 'strict', atLeast: false } } }), refusedWith('CONFINEMENT_UNSUPPORTED', /: -32602 guarded cannot/));
+  });
+
+  test('guarded holds for the harness, its commands and the built-in tools; open is without', async (t) => {
+    const { c, d } = await start(t);
+    const held = { guarded: { NoNewPrivs: '1', Seccomp: '2', CapBnd: '0000000000000000', CapEff: '0000000000000000' }, open: { NoNewPrivs: '0', Seccomp: '0' } };
+
+    for (const level of ['guarded', 'open']) {
+      const { sessionId } = await c.newSession({ meta: { level: { name: level, atLeast: false } } });
+      const from = c.updates.length;
+
+      await c.prompt(sessionId, `run cat ${STATUS}`);
+      const call = await new McpHttp(d, `/mcp?session=${sessionId}`).modern('tools/call', { name: 'runCommand', arguments: { command: `cat ${STATUS}` } });
+      const told = { harness: c.chunks(sessionId, from).join(''), tool: JSON.stringify((await call.over()).answer.result) };
+
+      for (const [who, text] of Object.entries(told))
+        for (const [name, want] of Object.entries(held[level]))
+          assert.match(text, new RegExp(`${name}:(\\s|\\\\+t)*${want}`), `${name} of the ${who} in ${level}: ${text}`);
+    }
   });
 });
