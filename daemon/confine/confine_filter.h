@@ -6,8 +6,14 @@
 #include "base/err.h"
 
 #include <linux/filter.h>
-#include <stdbool.h>
 
-/* flat: with the rows for where no namespaces are made. notify: calls are not refused but handed to who listens.
- * The program is the caller's. 0 or a negative errno with e. */
-int confine_filter_make(bool flat, bool notify, struct sock_fprog *ret, struct err *e);
+enum filter_part {
+	FILTER_FLAT = 1 << 0, /* with the rows for where no namespaces may be made */
+	FILTER_NOTIFY =
+		1
+		<< 1, /* calls are not refused but handed to who listens, and those of watch/watched.h too */
+	FILTER_WRITES = 1 << 2, /* of these also the ones that write */
+};
+
+/* parts: of enum filter_part. The program is the caller's. 0 or a negative errno with e. */
+int confine_filter_make(unsigned parts, struct sock_fprog *ret, struct err *e);

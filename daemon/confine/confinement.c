@@ -32,7 +32,16 @@ const struct confinement *confinement_get(enum confine_level level, unsigned fla
 		return c;
 	c->flat = level == LEVEL_STRICT && !(flags & CONFINE_NESTS);
 	c->log = flags & CONFINE_LOG;
-	return confine_filter_make(c->flat, c->log, &c->program, e) < 0 ? NULL : c;
+	return confine_filter_make((c->flat ? FILTER_FLAT : 0) | (c->log ? FILTER_NOTIFY : 0) |
+					   (level == LEVEL_STRICT ? FILTER_WRITES : 0),
+				   &c->program, e) < 0 ?
+		       NULL :
+		       c;
+}
+
+bool confinement_logs(const struct confinement *c)
+{
+	return c && c->log;
 }
 
 const struct denial *confinement_denial(const struct confinement *c, int number,

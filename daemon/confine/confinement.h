@@ -10,8 +10,8 @@
  *
  * With CONFINE_LOG a refused call does not fail by itself. The kernel hands it to who holds the listener, which the child
  * gets from confinement_enter: it looks at the call (confinement_denial), writes it down and answers with the errno of
- * its row. While nobody answers, the call waits; when the listener is closed, calls fail with ENOSYS. A child of a
- * child can have no listener of its own then.
+ * its row (watch/confine_watch.h). It gets some that are not refused, too. While nobody answers, a call waits; when the
+ * listener is closed, calls fail with ENOSYS. A child of a child can have no listener of its own then.
  *
  * Not for several threads.
  */
@@ -30,6 +30,8 @@ struct confinement;
 
 /* Borrowed, and valid for ever. NULL without e: the level needs none; else CONFINEMENT_UNSUPPORTED. */
 const struct confinement *confinement_get(enum confine_level level, unsigned flags, struct err *e);
+/* It was got with CONFINE_LOG. c may be NULL. */
+bool confinement_logs(const struct confinement *c);
 
 /* In the child, before it changes its user: no capability can come back by exec, where we may say so. 0 or -errno. */
 int confinement_drop_bounding(const struct confinement *c);

@@ -4,12 +4,14 @@ void proc_bounds_keep(struct proc_bounds *b)
 {
 	netns_ref(b->netns);
 	proc_group_ref(b->group);
+	refusals_ref(b->refusals);
 }
 
 void proc_bounds_drop(struct proc_bounds *b)
 {
 	b->netns = netns_unref(b->netns);
 	b->group = proc_group_unref(b->group);
+	b->refusals = refusals_unref(b->refusals);
 }
 
 bool proc_bounds_same(const struct proc_bounds *a, const struct proc_bounds *b)

@@ -9,6 +9,7 @@
 
 #include "confine/confinement.h"
 #include "proc/cgroup/proc_group.h"
+#include "confine/watch/refusals.h"
 #include "proc/netns.h"
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@ struct proc_bounds {
 	struct netns *netns;		       /* where its sockets are; NULL: ours */
 	const struct confinement *confinement; /* NULL: none */
 	struct proc_group *group;	       /* whose limits it shares; NULL: it has none */
+	struct refusals *refusals; /* for a confinement that logs: where to. Of nothing else */
 };
 
 void proc_bounds_keep(struct proc_bounds *b);

@@ -1,5 +1,6 @@
 #include "proc/netns.h"
 
+#include "base/os/handed_fd.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -23,50 +24,6 @@ static int users_error; /* why there is none */
 
 /* --- a descriptor from a child --------------------------------------------------------------------------- */
 
-union control {
-	struct cmsghdr h;
-	char room[CMSG_SPACE(sizeof(int))];
-};
-
-/* r: a descriptor, or why there is none. */
-static void hand_back(int to, int r)
-{
-	union control c = { 0 };
-	struct iovec data = { &r, sizeof(r) };
-	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1 };
-
-	if (r >= 0) {
-		m.msg_control = &c;
-		m.msg_controllen = sizeof(c);
-		c.h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
-					.cmsg_level = SOL_SOCKET,
-					.cmsg_type = SCM_RIGHTS };
-		memcpy(CMSG_DATA(&c.h), &r, sizeof(r));
-	}
-	_exit(sendmsg(to, &m, 0) < 0 ? 1 : 0);
-}
-
-static int take_over(int from)
-{
-	union control c = { 0 };
-	int r = -EIO, fd;
-	struct iovec data = { &r, sizeof(r) };
-	struct msghdr m = {
-		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)
-	};
-	ssize_t n;
-
-	do
-		n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	if (n != sizeof(r) || r < 0)
-		return n == sizeof(r) ? r : -EIO; /* -EIO: it was killed */
-	if (m.msg_controllen < CMSG_LEN(sizeof(int)) || c.h.cmsg_type != SCM_RIGHTS)
-		return -EMFILE;
-	memcpy(&fd, CMSG_DATA(&c.h), sizeof(fd));
-	return fd;
-}
-
 struct errand {
 	int (*make)(const struct errand *x); /* plain system calls only */
 	const struct netns *n;
@@ -87,9 +44,9 @@ static int from_child(const struct errand *x)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		hand_back(theirs, x->make(x));
+		_exit(handed_fd_send(theirs, x->make(x)) ? 0 : 1);
 	closep(&theirs);
-	r = take_over(ours);
+	r = handed_fd_take(ours);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return r;

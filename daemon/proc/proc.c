@@ -5,6 +5,7 @@
 #include "proc/lines.h"
 #include "proc/reaper.h"
 #include "proc/spawn.h"
+#include "proc/supervise.h"
 #include "proc/text_tail.h"
 #include "proc/table/sweep.h"
 #include "proc/table/process_tree.h"
@@ -374,6 +375,8 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 		cgroup_seat_leave(&seat);
 		return NULL;
 	}
+	if (confinement_logs(spec->bounds.confinement))
+		supervise_start(s.listener, &spec->bounds);
 	p = new0(struct proc);
 	p->host = h;
 	p->ev = ev;

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "base/os/handed_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 /* What went wrong in the child, sent over the status pipe. */
@@ -41,11 +43,12 @@ static const char *const step_text[STEP_MAX] = {
 
 struct pipes {
 	int in[2], out[2], err[2], status[2];
+	int listener[2]; /* socket pair, where there will be one */
 };
 
 static void pipes_close(struct pipes *p)
 {
-	int *all[] = { p->in, p->out, p->err, p->status };
+	int *all[] = { p->in, p->out, p->err, p->status, p->listener };
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		for (int k = 0; k < 2; k++)
@@ -144,30 +147,47 @@ static bool child_user(const struct proc_bounds *b)
 		(b->may_gain || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0));
 }
 
-static bool child_confine(const struct proc_bounds *b)
+/* What answers refused calls is the parent's, and has to be there before the first of them. */
+static bool child_confine(const struct proc_bounds *b, int listener_to)
 {
-	int r = confinement_enter(b->confinement, NULL);
+	int listener = -1;
+	int r = confinement_enter(b->confinement, listener_to < 0 ? NULL : &listener);
 
 	errno = -r;
-	return r == 0;
+	return r == 0 && (listener < 0 || handed_fd_send(listener_to, listener));
 }
 
-/* 0 to 2 are pipes, 3 what the spec gives or closed, and the status pipe stands behind until exec. Whatever is
- * still needed is first moved out of the way. */
+/* What a child has until exec: 0 to 2 are pipes, 3 what the spec gives or closed, and these stand behind. */
+enum { CHILD_STATUS = 4, CHILD_LISTENER = 5, CHILD_ENDS = 6 };
+
+static bool child_streams(const struct proc_spec *spec, const struct pipes *p)
+{
+	return spec->inherits ||
+	       (dup2(p->in[0], 0) >= 0 && dup2(p->out[1], 1) >= 0 && dup2(p->err[1], 2) >= 0);
+}
+
+static int move_up(int fd)
+{
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CHILD_ENDS);
+}
+
+/* Whatever is still needed is first moved out of the way. */
 static bool child_descriptors(const struct proc_spec *spec, const struct pipes *p, int *status)
 {
-	int data = spec->data ? fcntl(spec->data, F_DUPFD_CLOEXEC, 5) : -1;
-	int report = fcntl(*status, F_DUPFD_CLOEXEC, 5);
+	int data = spec->data ? move_up(spec->data) : -1;
+	int report = move_up(*status), listener = move_up(p->listener[1]);
 
-	if (report < 0 || (spec->data && data < 0) || dup2(p->in[0], 0) < 0 ||
-	    dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0 || dup3(report, 4, O_CLOEXEC) < 0)
+	if (report < 0 || (spec->data && data < 0) || (p->listener[1] >= 0 && listener < 0) ||
+	    !child_streams(spec, p) || dup3(report, CHILD_STATUS, O_CLOEXEC) < 0)
 		return false;
-	*status = 4;
+	*status = CHILD_STATUS;
+	if (listener >= 0 && dup3(listener, CHILD_LISTENER, O_CLOEXEC) < 0)
+		return false;
 	if (spec->data && dup2(data, 3) < 0)
 		return false;
 	if (!spec->data)
 		close(3);
-	syscall(SYS_close_range, 5, ~0u, 0);
+	syscall(SYS_close_range, listener < 0 ? CHILD_LISTENER : CHILD_ENDS, ~0u, 0);
 	return true;
 }
 
@@ -201,17 +221,18 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 		_exit(127);
 	if (chdir(spec->cwd) < 0)
 		child_fail(status, STEP_CWD);
-	if (!child_confine(&spec->bounds))
+	if (!child_confine(&spec->bounds, p->listener[1] < 0 ? -1 : CHILD_LISTENER))
 		child_fail(status, STEP_CONFINE);
 	execve(spec->argv[0], spec->argv, spec->env);
 	child_fail(status, STEP_EXEC);
 }
 
-static int pipes_open(struct pipes *p)
+static int pipes_open(struct pipes *p, bool listener)
 {
-	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	if (pipe2(p->in, O_CLOEXEC) < 0 || pipe2(p->out, O_CLOEXEC) < 0 ||
-	    pipe2(p->err, O_CLOEXEC) < 0 || pipe2(p->status, O_CLOEXEC) < 0)
+	    pipe2(p->err, O_CLOEXEC) < 0 || pipe2(p->status, O_CLOEXEC) < 0 ||
+	    (listener && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->listener) < 0))
 		return -errno;
 	return 0;
 }
@@ -235,8 +256,11 @@ static int await_exec(int fd, struct err *e, const char *program)
 		       "%s failed for %s: %s", step_text[r.step], program, strerror(r.err));
 }
 
-static void own_ends(struct pipes *p, struct spawned *ret)
+static void own_ends(struct pipes *p, bool inherits, struct spawned *ret)
 {
+	ret->in = ret->out = ret->errout = -1;
+	if (inherits)
+		return;
 	ret->in = TAKE_FD(p->in[1]);
 	ret->out = TAKE_FD(p->out[0]);
 	ret->errout = TAKE_FD(p->err[0]);
@@ -252,7 +276,7 @@ int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, 
 {
 	_cleanup_(pipes_close) struct pipes p;
 	pid_t parent = getpid(), pid;
-	int r = pipes_open(&p);
+	int r = pipes_open(&p, confinement_logs(spec->bounds.confinement));
 
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "OUT_OF_DESCRIPTORS",
@@ -264,11 +288,13 @@ int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, 
 	if (pid == 0)
 		child_main(spec, &p, groups, parent);
 	closep(&p.status[1]);
+	closep(&p.listener[1]);
 	r = await_exec(p.status[0], e, spec->argv[0]);
 	if (r < 0)
 		return r; /* the reaper collects the dead child */
 	ret->pid = pid;
 	ret->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	own_ends(&p, ret);
+	ret->listener = p.listener[0] < 0 ? -1 : handed_fd_take(p.listener[0]);
+	own_ends(&p, spec->inherits, ret);
 	return 0;
 }

@@ -1,0 +1,182 @@
+#include "confine/watch/caller.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#define PAGE 4096
+#define PROC_NAME_MAX 64
+#define STATUS_MAX 4096
+
+/* --- memory --------------------------------------------------------------------------------------------------- */
+
+static ssize_t read_memory(pid_t pid, uint64_t at, void *ret, size_t n)
+{
+	struct iovec to = { ret, n }, from = { (void *)(uintptr_t)at, n };
+	ssize_t got = process_vm_readv(pid, &to, 1, &from, 1, 0);
+
+	return got < 0 ? -errno : got;
+}
+
+int caller_bytes(pid_t pid, uint64_t at, void *ret, size_t n)
+{
+	ssize_t got = read_memory(pid, at, ret, n);
+
+	return got < 0 ? (int)got : (size_t)got == n ? 0 : -EFAULT;
+}
+
+/* Page by page: the one behind the end of the string need not be there. */
+int caller_text(pid_t pid, uint64_t at, char *ret, size_t size)
+{
+	size_t have = 0;
+
+	while (have < size) {
+		size_t room = PAGE - (at + have) % PAGE;
+		ssize_t n = read_memory(pid, at + have, ret + have, MIN(room, size - have));
+
+		if (n <= 0)
+			return n < 0 ? (int)n : -EFAULT;
+		if (memchr(ret + have, 0, (size_t)n))
+			return 0;
+		have += (size_t)n;
+	}
+	return -ENAMETOOLONG;
+}
+
+/* --- paths ---------------------------------------------------------------------------------------------------- */
+
+/* Of a directory of the process, as it sees it. */
+static int dir_path(pid_t pid, int dir, char ret[CALLER_PATH_MAX])
+{
+	char name[PROC_NAME_MAX];
+	ssize_t n;
+
+	if (dir == AT_FDCWD)
+		snprintf(name, sizeof(name), "/proc/%d/cwd", (int)pid);
+	else
+		snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)pid, dir);
+	n = readlink(name, ret, CALLER_PATH_MAX - 1);
+	if (n < 0)
+		return -errno;
+	ret[n] = '\0';
+	return ret[0] == '/' ? 0 : -ENOTDIR;
+}
+
+int caller_path(pid_t pid, int dir, uint64_t at, char ret[CALLER_PATH_MAX])
+{
+	char text[CALLER_PATH_MAX];
+	size_t n;
+	int r = caller_text(pid, at, text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	if (text[0] == '/') {
+		memcpy(ret, text, strlen(text) + 1);
+		return 0;
+	}
+	r = dir_path(pid, dir, ret);
+	if (r < 0 || !text[0]) /* AT_EMPTY_PATH: the descriptor itself */
+		return r;
+	n = strlen(ret);
+	if (n + 1 + strlen(text) >= CALLER_PATH_MAX)
+		return -ENAMETOOLONG;
+	snprintf(ret + n, CALLER_PATH_MAX - n, "%s%s", n == 1 ? "" : "/", text);
+	return 0;
+}
+
+/* What the process has at that path. */
+static int open_seen(pid_t pid, const char *path, bool no_follow)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC | (no_follow ? O_NOFOLLOW : 0),
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	_cleanup_(closep) int root = -1;
+	char name[PROC_NAME_MAX];
+	long fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int open_parent(pid_t pid, const char *path)
+{
+	char parent[CALLER_PATH_MAX];
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	while (n > 1 && path[n - 1] != '/')
+		n--;
+	if (n >= sizeof(parent))
+		return -ENAMETOOLONG;
+	*(char *)mempcpy(parent, path, n) = '\0';
+	return open_seen(pid, parent, false);
+}
+
+/* --- who may write -------------------------------------------------------------------------------------------- */
+
+/* The user and group that files are asked for. */
+static int caller_ids(pid_t pid, unsigned *uid, unsigned *gid)
+{
+	char name[PROC_NAME_MAX], text[STATUS_MAX];
+	_cleanup_(closep) int fd = -1;
+	const char *at;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	at = strstr(text, "\nUid:");
+	if (!at || sscanf(at, "\nUid: %*u %*u %*u %u", uid) != 1)
+		return -EIO;
+	at = strstr(text, "\nGid:");
+	return at && sscanf(at, "\nGid: %*u %*u %*u %u", gid) == 1 ? 0 : -EIO;
+}
+
+/* By its mode: confined processes have no capability, and no further groups. */
+static bool may_write(pid_t pid, const struct stat *st)
+{
+	unsigned uid, gid;
+
+	if (caller_ids(pid, &uid, &gid) < 0)
+		return true;
+	if (st->st_uid == uid)
+		return st->st_mode & S_IWUSR;
+	return st->st_mode & (st->st_gid == gid ? S_IWGRP : S_IWOTH);
+}
+
+static int mount_error(int fd)
+{
+	struct statvfs fs;
+
+	return fstatvfs(fd, &fs) == 0 && fs.f_flag & ST_RDONLY ? -EROFS : 0;
+}
+
+int caller_write_error(pid_t pid, const char *path, const struct caller_write *w)
+{
+	_cleanup_(closep) int fd = open_seen(pid, path, w->no_follow), parent = -1;
+	struct stat st;
+
+	if (fd < 0) {
+		parent = w->old || fd != -ENOENT ? -1 : open_parent(pid, path);
+		return parent < 0 ? 0 : mount_error(parent);
+	}
+	if (w->fresh || fstat(fd, &st) < 0)
+		return 0;
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
+		return 0; /* what is written there does not go to the file system */
+	return w->asks_first && !may_write(pid, &st) ? 0 : mount_error(fd);
+}
