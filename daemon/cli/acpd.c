@@ -39,6 +39,8 @@ static const struct subcommand commands[] = {
 	  "say what is wrong with a skill: exit code 0, or 3 if it is not valid" },
 	{ "mcp", NULL, SCOPE_MCP, cmd_mcp,
 	  "what harnesses start as an MCP server: carries it to the daemon; --builtin: the built-in tools" },
+	{ "confine try", "-- CMD...", SCOPE_TRY, cmd_confine_try,
+	  "run a command under a level of confinement and say what it was refused: exit code 3 then" },
 	{ "doctor", NULL, SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
 };
 
@@ -66,24 +68,26 @@ static int usage(void)
 	return EXIT_DONE;
 }
 
+/* But for "--", which ends the options. */
 static int count_words(const char *s)
 {
 	int n = 0;
 
 	for (; s && *s; s += strcspn(s, " "), s += strspn(s, " "))
-		n++;
+		n += strncmp(s, "-- ", 3) != 0;
 	return n;
 }
 
-/* Checks that there are as many arguments as the command has names for. */
+/* Checks that there are as many arguments as the command has names for; "NAME..." stands for one and more. */
 static int check_args(const struct subcommand *cmd, const struct config *c)
 {
 	int want = count_words(cmd->args);
+	bool more = cmd->args && strstr(cmd->args, "...");
 
-	if (c->nargs > want)
+	if (c->nargs > want && !more)
 		return fail(EXIT_USAGE, "'%s': unexpected argument", c->args[want]);
 	if (c->nargs < want)
-		return fail(EXIT_USAGE, "usage: acpd %s %s [OPTION...]", cmd->name, cmd->args);
+		return fail(EXIT_USAGE, "usage: acpd %s [OPTION...] %s", cmd->name, cmd->args);
 	return EXIT_DONE;
 }
 
@@ -98,7 +102,7 @@ static int run_command(const struct subcommand *cmd, int argc, char **argv)
 	if (c.help) {
 		printf("acpd %s - %s\n\n", cmd->name, cmd->help);
 		if (cmd->args)
-			printf("usage: acpd %s %s [OPTION...]\n\n", cmd->name, cmd->args);
+			printf("usage: acpd %s [OPTION...] %s\n\n", cmd->name, cmd->args);
 		config_usage(cmd->scope);
 		r = EXIT_DONE;
 	} else {

@@ -91,7 +91,8 @@ static const char *env_name(const struct option_row *r, char *out, size_t size)
  * of records to read: ACPD_SESSION means something else. */
 static bool has_env(const struct option_row *r)
 {
-	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP)))
+	if (!(r->scope &
+	      ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP | SCOPE_TRY)))
 		return false;
 	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
 }

@@ -1,0 +1,278 @@
+/* cmd_confine.c - `acpd confine try`: runs a command as a session's programs run under a level, and says what it was
+ * refused. No daemon is needed. */
+#include "cli/cmd/cmd.h"
+
+#include "base/limits.h"
+#include "cli/confine_report.h"
+#include "cli/run_unpack.h"
+#include "confine/confine_machine.h"
+#include "egress/wire/egress_rules.h"
+#include "proc/spawn.h"
+#include "proc/supervise.h"
+#include "proc/table/process_tree.h"
+#include "session/workspace/session_paths.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define SIGNALLED 128 /* exit codes of a shell for a command that a signal has ended */
+
+extern char **environ;
+
+struct attempt {
+	const struct config *c;
+	struct try_result result;
+	struct passwd *user; /* NULL: who calls */
+	struct egress_rules *network;
+	struct proc_bounds bounds;
+	struct refusals *refusals;
+};
+
+static void attempt_done(struct attempt *a)
+{
+	proc_bounds_drop(&a->bounds);
+	egress_rules_free(a->network);
+	free(a->result.refused);
+}
+
+/* --- what a level needs --------------------------------------------------------------------------------------- */
+
+static const char *why_no_uid(const struct attempt *a)
+{
+	return geteuid() == 0 && !a->user ? "there is no --agent-user: the command runs as root" :
+					    NULL;
+}
+
+static const char *why_privileges_grow(const struct attempt *a _unused_)
+{
+	return confine_machine_missing(MACHINE_NO_NEW_PRIVS);
+}
+
+static const char *why_no_filter(const struct attempt *a _unused_)
+{
+	return confine_machine_missing(MACHINE_FILTER);
+}
+
+static const char *why_full_bounding_set(const struct attempt *a _unused_)
+{
+	return geteuid() == 0 ? confine_machine_missing(MACHINE_BOUNDING) : NULL;
+}
+
+static const char *why_no_record(const struct attempt *a _unused_)
+{
+	return confine_machine_missing(MACHINE_LISTENER);
+}
+
+static const char *why_no_namespace(const struct attempt *a _unused_)
+{
+	return netns_missing();
+}
+
+static const struct {
+	const char *what;
+	enum confine_level from;
+	const char *(*why)(const struct attempt *a);
+} needs[] = {
+	{ "uid", LEVEL_GUARDED, why_no_uid },
+	{ "noNewPrivileges", LEVEL_GUARDED, why_privileges_grow },
+	{ "seccomp", LEVEL_GUARDED, why_no_filter },
+	{ "boundingSet", LEVEL_GUARDED, why_full_bounding_set },
+	{ "record", LEVEL_GUARDED, why_no_record },
+	{ "networkNamespace", LEVEL_STRICT, why_no_namespace },
+};
+
+static void find_missing(struct attempt *a)
+{
+	struct try_result *t = &a->result;
+
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
+		const char *why = needs[i].from <= t->level ? needs[i].why(a) : NULL;
+
+		if (why) {
+			t->missing[t->n_missing].what = needs[i].what;
+			t->missing[t->n_missing++].why = why;
+		}
+	}
+}
+
+/* --- what it runs within -------------------------------------------------------------------------------------- */
+
+static int take_options(struct attempt *a, struct err *e)
+{
+	const struct config *c = a->c;
+
+	level_parse(c->level ? c->level : "guarded", &a->result.level); /* a word of the table */
+	if (c->network && egress_rules_parse(slice_of(c->network), "network", &a->network, e) < 0)
+		return -EINVAL;
+	if (!c->agent_user || geteuid() != 0)
+		return 0;
+	a->user = getpwnam(c->agent_user);
+	if (a->user)
+		return 0;
+	return err_field(e, "agent-user", "OPTION_INVALID", "--agent-user: no user named '%s'",
+			 c->agent_user);
+}
+
+static bool needs_wall(const struct attempt *a)
+{
+	return a->result.level == LEVEL_STRICT ||
+	       (a->network && egress_rules_mode(a->network) != EGRESS_ON);
+}
+
+static int make_bounds(struct attempt *a, struct err *e)
+{
+	struct proc_bounds *b = &a->bounds;
+
+	*b = (struct proc_bounds){ .switch_user = a->user,
+				   .may_gain = a->result.level == LEVEL_OPEN };
+	if (a->user) {
+		b->uid = a->user->pw_uid;
+		b->gid = a->user->pw_gid;
+	}
+	if (needs_wall(a) && !netns_missing()) {
+		b->netns = netns_new(e);
+		if (!b->netns)
+			return -EIO;
+	}
+	if (why_no_filter(a) || a->result.level == LEVEL_OPEN)
+		return 0;
+	b->confinement = confinement_get(a->result.level, why_no_record(a) ? 0 : CONFINE_LOG, e);
+	b->refusals = refusals_new();
+	return b->confinement ? 0 : -EIO;
+}
+
+/* --- the command ---------------------------------------------------------------------------------------------- */
+
+static void set_environment(const struct passwd *user)
+{
+	if (!user)
+		return;
+	setenv("HOME", access(user->pw_dir, F_OK) == 0 ? user->pw_dir : "/", 1);
+	setenv("USER", user->pw_name, 1);
+	setenv("LOGNAME", user->pw_name, 1);
+}
+
+/* Passes signals on to the command, which is in a kernel session of its own, until it has ended. */
+static int await_end(pid_t pid, const sigset_t *signals)
+{
+	int signo, status;
+
+	for (;;) {
+		pid_t ended = waitpid(-1, &status, WNOHANG);
+
+		if (ended == pid)
+			return status;
+		if (ended > 0)
+			continue;
+		if (sigwait(signals, &signo) == 0 && signo != SIGCHLD)
+			kill(pid, signo);
+	}
+}
+
+static void kill_rest(void)
+{
+	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
+		usleep(SWEEP_ROUND_MS * 1000);
+}
+
+static int run_within(struct attempt *a, const struct proc_spec *spec, struct err *e)
+{
+	struct spawned s = { .listener = -1 };
+	sigset_t signals;
+	int status;
+
+	sigemptyset(&signals);
+	for (const int *p = (const int[]){ SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0 }; *p; p++)
+		sigaddset(&signals, *p);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (spawn_child(spec, NULL, &s, e) < 0)
+		return -EIO;
+	if (confinement_logs(spec->bounds.confinement))
+		supervise_start(s.listener, &spec->bounds);
+	status = await_end(s.pid, &signals);
+	closep(&s.pidfd);
+	kill_rest();
+	a->result.exited = WIFEXITED(status);
+	a->result.code = a->result.exited ? WEXITSTATUS(status) : WTERMSIG(status);
+	return 0;
+}
+
+static int run_command(struct attempt *a, struct err *e)
+{
+	const struct config *c = a->c;
+	_cleanup_(freep) char *cwd = cli_absolute(c->cwd ? c->cwd : "."), *program = NULL;
+	struct proc_spec spec = { .cwd = cwd, .session = "", .bounds = a->bounds, .inherits = true };
+
+	set_environment(a->user);
+	program = strchr(c->args[0], '/') ? cli_absolute(c->args[0]) :
+					    paths_find_command(c->args[0], getenv("PATH"));
+	if (!program)
+		return err_set(e, -ENOENT, 0, "NO_COMMAND", "no executable '%s' in PATH",
+			       c->args[0]);
+	c->args[0] = program;
+	spec.argv = c->args;
+	spec.env = environ;
+	return run_within(a, &spec, e);
+}
+
+/* --- what came of it ------------------------------------------------------------------------------------------ */
+
+static void collect(struct attempt *a)
+{
+	struct try_result *t = &a->result;
+	struct refusals *r = a->bounds.refusals;
+
+	t->refused = xalloc(REFUSALS_MAX * sizeof(*t->refused));
+	while (r && t->n_refused < REFUSALS_MAX &&
+	       refusals_take(r, false, &t->refused[t->n_refused]))
+		t->n_refused++;
+	t->more = r ? refusals_take_more(r) : 0;
+}
+
+static int report(struct attempt *a, int to)
+{
+	const struct try_result *t = &a->result;
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	collect(a);
+	(a->c->json ? confine_report_json : confine_report_text)(t, &b);
+	if (dprintf(to, "%.*s", (int)buf_len(&b), b.data) < 0)
+		return EXIT_FAILED;
+	if (confine_report_refused(t))
+		return EXIT_REFUSED;
+	return t->exited ? t->code : SIGNALLED + t->code;
+}
+
+static int refuse(const struct try_result *t)
+{
+	for (size_t i = 0; i < t->n_missing; i++)
+		fail(EXIT_REFUSED, "level %s cannot be had here: %s: %s", level_name(t->level),
+		     t->missing[i].what, t->missing[i].why);
+	return fail(EXIT_REFUSED, "--partial runs the command with what there is of it");
+}
+
+int cmd_confine_try(const struct config *c)
+{
+	_cleanup_(attempt_done) struct attempt a = { .c = c };
+	_cleanup_(closep) int out = -1;
+	struct err e = { 0 };
+
+	netns_prepare();
+	if (take_options(&a, &e) < 0)
+		return fail(EXIT_USAGE, "%s", e.msg);
+	find_missing(&a);
+	if (a.result.n_missing && !c->partial)
+		return refuse(&a.result);
+	/* standard output is the report's alone then, and the command's is with its errors */
+	out = dup(c->json ? STDOUT_FILENO : STDERR_FILENO);
+	if (c->json)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (make_bounds(&a, &e) < 0 || run_command(&a, &e) < 0)
+		return fail(EXIT_FAILED, "%s", e.msg);
+	return report(&a, out);
+}
