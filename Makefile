@@ -102,6 +102,10 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 -s $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 daemon/acpd.1 $(DESTDIR)$(PREFIX)/share/man/man1/acpd.1
+# The users of --agent-uids on this machine. As root, once.
+AGENT_UIDS ?= 61001 61064
+install-users:
+	sh images/agent-users.sh $(AGENT_UIDS)
 clean:
 	rm -rf build
 

@@ -26,7 +26,7 @@ RUN export DEBIAN_FRONTEND=noninteractive \
 RUN useradd --uid 2270 --user-group --create-home --shell /bin/bash agent \
     && useradd --system --user-group --no-create-home --shell /usr/sbin/nologin acpd-fetch \
     && chmod 0700 /home/agent \
-    && install -d -o agent -g agent -m 0755 /srv/workspaces \
+    && install -d -m 0755 /srv/workspaces \
     && install -d -m 0700 /etc/acpd
 
 COPY Makefile /usr/src/acpd/Makefile
@@ -36,7 +36,7 @@ COPY tools /usr/src/acpd/tools
 COPY images /usr/src/acpd/images
 COPY tests/install-deps.sh /usr/src/acpd/tests/install-deps.sh
 
-# Into /opt/acpd, because E2B makes /usr/local writable for everyone. The compiler leaves again in the same step; with
+# Into /opt/acpd, because E2B makes /usr/local writable for everyone. Sessions get users of their own, images/acpd.service names the same range. The compiler leaves again in the same step; with
 # another base image, take what that image needs out of the purge. The unit is enabled by its symlink: systemd need not
 # run during a build. close-logins locks what the platform leaves without a password, now, at each boot and whenever it changes.
 RUN export DEBIAN_FRONTEND=noninteractive \
@@ -44,6 +44,7 @@ RUN export DEBIAN_FRONTEND=noninteractive \
     && sh tests/install-deps.sh build runtime \
     && make \
     && make install PREFIX=/opt/acpd \
+    && make install-users \
     && install -D -m 0644 images/acpd.service /etc/systemd/system/acpd.service \
     && mkdir -p /etc/systemd/system/multi-user.target.wants \
     && ln -s /etc/systemd/system/acpd.service /etc/systemd/system/multi-user.target.wants/acpd.service \

@@ -28,6 +28,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	session_put_unmasked(w, s);
 	session_put_mcp(w, s);
 	session_put_provider(w, s);
+	session_put_user(w, s);
 	session_put_level(w, s);
 	session_put_network(w, s);
 	session_put_limits(w, s);

@@ -68,6 +68,12 @@
 /* Sessions */
 #define SESSION_MAX 10000               /* open at a time */
 #define SESSIONS_KEPT_MAX 100000        /* closed ones included */
+#define AGENT_UID_MAX 2147483647        /* of a uid that a session may have */
+#define AGENT_UIDS_MAX 4096             /* in --agent-uids */
+#define AGENT_UID_TREES_MAX (1 * MIB)   /* paths of the trees that one of them worked on */
+#define ACCOUNT_BYTES_MAX (256 * KIB)   /* an entry of the user or group database */
+#define LEFTOVER_KILLS 50               /* rounds, 2 ms apart, until a user has no process */
+#define AGENT_UID_SHOWN 32              /* sessions that share a uid, in an answer */
 #define HARNESS_MEMORY (512 * MIB)      /* so much of the machine's memory for each harness that may live at a time */
 #define HARNESS_IDLE_SECS 300           /* without turn, question and driver: it is stopped */
 #define HARNESS_WAIT_SECS 60            /* for a place among those that live; then the prompt fails */

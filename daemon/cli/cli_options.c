@@ -39,6 +39,8 @@ OPT("default-harness", STR, SCOPE_SERVE, default_harness, "ID",
     "harness of clients that name none"),
 OPT("agent-user", STR, SCOPE_SERVE, agent_user, "NAME",
     "user that harnesses run as; needs root"),
+OPT("agent-uids", STR, SCOPE_SERVE, agent_uids, "FIRST-LAST",
+    "uids of sessions, one for each; needs root and --agent-user (default: all run as --agent-user)"),
 OPT("level", WORD("open guarded strict", NULL), SCOPE_SERVE, level, "LEVEL",
     "how far agents are confined whose client does not say; met whole or refused "
     "(default: guarded, as far as the machine allows)"),

@@ -28,7 +28,7 @@ enum option_scope {
 
 struct config {
 	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
-		*agent_user, *pass_env, *mcp_config, *tools_root, *root, *policy;
+		*agent_user, *agent_uids, *pass_env, *mcp_config, *tools_root, *root, *policy;
 	bool builtin, dry_run;
 	int64_t config_fd;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,

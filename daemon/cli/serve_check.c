@@ -5,6 +5,7 @@
 #include "fetcher/fetcher.h"
 #include "base/net/upstream_allow.h"
 #include "net/admission.h"
+#include "session/store/agent_uids.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -74,6 +75,18 @@ static int check_fetcher(const struct config *c, struct err *e)
 	return upstream_allow_check(c->upstream_allow, e);
 }
 
+static int check_uids(const struct config *c, struct err *e)
+{
+	const struct passwd *pw = c->agent_user ? getpwnam(c->agent_user) : NULL;
+	struct agent_user user = agent_user_self();
+	struct uid_range range;
+
+	if (pw && pw->pw_uid != user.uid)
+		user = (struct agent_user){ true, pw->pw_uid, pw->pw_gid, NULL };
+	return uid_range_parse(c->agent_uids, &range, e) < 0 ? -EINVAL :
+							       agent_uids_check(&range, &user, e);
+}
+
 int serve_check(const struct config *c, struct err *e)
 {
 	_cleanup_(freep) char *host = NULL;
@@ -84,6 +97,8 @@ int serve_check(const struct config *c, struct err *e)
 	if (c->agent_user && !getpwnam(c->agent_user))
 		return err_field(e, "agent-user", "OPTION_INVALID",
 				 "--agent-user: no user named '%s'", c->agent_user);
+	if (check_uids(c, e) < 0)
+		return -EINVAL;
 	if (c->archives_baked && access(c->archives_baked, R_OK | X_OK) < 0)
 		return err_field(e, "archives-baked", "OPTION_INVALID", "--archives-baked: %s: %s",
 				 c->archives_baked, strerror(errno));

@@ -40,7 +40,8 @@ void isolation_put(const struct session_store *st, struct jw *w, const char *key
 	jw_str(w, "agentUser", store_agent_user(st));
 	jw_bool(w, "noNewPrivileges", gains_nothing(st));
 	jw_bool(w, "daemonUser", is_daemons_own(st));
-	jw_bool(w, "sharedUser", true);
+	jw_bool(w, "sharedUser", !store_has_uids(st));
+	store_put_uids(st, w, "agentUids");
 	jw_bool(w, "networkNamespaces", !netns_missing());
 	jw_str(w, "networkMissing", netns_missing());
 	jw_arr(w, "waysToRoot");
@@ -63,8 +64,10 @@ void isolation_log(const struct session_store *st)
 	find(st, &found);
 	log_info("serve", "how agents run", "agentUser",
 		 store_agent_user(st) ? store_agent_user(st) : "none: the daemon's own user",
-		 "noNewPrivileges", gains_nothing(st) ? "true" : "false", "sharedUser", "true");
+		 "noNewPrivileges", gains_nothing(st) ? "true" : "false", "sharedUser",
+		 store_has_uids(st) ? "false" : "true");
 	store_log_level(st);
+	store_log_uids(st);
 	if (is_daemons_own(st))
 		log_warn(
 			"serve",

@@ -17,6 +17,7 @@
 #include "session/harness/harness_pool.h"
 #include "session/workspace/session_paths.h"
 #include "session/store/retain.h"
+#include "session/store/session_user.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -62,15 +63,13 @@ struct session *session_blank(struct session_store *st, const char *id)
 	return s;
 }
 
-static struct session *session_make(struct session_store *st, const struct session_params *p,
-				    const char *cwd)
+static struct session *session_make(struct session_store *st, const struct session_params *p)
 {
 	char id[5 + 32 + 1] = "sess_";
 	struct session *s;
 
 	random_hex(id + 5, 16);
 	s = session_blank(st, id);
-	s->cwd = xstrdup(cwd);
 	s->def = p->harness;
 	s->harness.caps = p->harness->caps;
 	s->when_detached = p->when_detached;
@@ -97,6 +96,20 @@ void session_wait_open(struct session *s, session_done_fn done, void *ctx)
 	wait_for(&s->harness.open_waiters, done, ctx);
 }
 
+/* As whom and where it works. Nothing stays of one that is refused. */
+static int session_place(struct session *s, const struct session_params *p,
+			 const struct session *from, struct err *e)
+{
+	int r = session_user_choose(s, p, from, e);
+
+	if (r == 0)
+		r = provision_cwd(s, p, e);
+	s->stored.gone = r < 0; /* there is nothing to be put away */
+	if (r < 0)
+		session_user_unchoose(s);
+	return r;
+}
+
 static int session_prepare(struct session *s, struct err *e)
 {
 	int r = paths_session_home(s->store, s->id, &s->home, e);
@@ -117,9 +130,8 @@ static void session_unmake(struct session *s)
 }
 
 struct session *session_prepared(struct session_store *st, const struct session_params *p,
-				 struct err *e)
+				 const struct session *from, struct err *e)
 {
-	_cleanup_(freep) char *cwd = NULL;
 	struct session *s;
 
 	if (st->stopping) {
@@ -129,9 +141,11 @@ struct session *session_prepared(struct session_store *st, const struct session_
 	}
 	if (harness_pool_admit(st, true, e) < 0)
 		return NULL;
-	if (provision_cwd(st, p, &cwd, e) < 0)
+	s = session_make(st, p);
+	if (session_place(s, p, from, e) < 0) {
+		session_free(s);
 		return NULL;
-	s = session_make(st, p, cwd);
+	}
 	if (session_prepare(s, e) == 0)
 		return s;
 	session_unmake(s);
@@ -148,7 +162,7 @@ struct session *session_new(struct session_store *st, const struct session_param
 	    session_level_check(st, NULL, &p->setup, e) == 0 &&
 	    session_network_check(st, NULL, &p->setup, e) == 0 &&
 	    session_limits_check(st, &p->setup, e) == 0)
-		s = session_prepared(st, p, e);
+		s = session_prepared(st, p, NULL, e);
 
 	if (!s)
 		return NULL;

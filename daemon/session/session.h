@@ -40,6 +40,7 @@ struct store_config {
 	const char *state;	 /* directory: sessions/, homes/ */
 	const char *incarnation; /* of this daemon run */
 	const char *agent_user;	 /* NULL or "": children keep our uid */
+	const char *agent_uids;	 /* FIRST-LAST, of sessions; or NULL */
 	const char *
 		pass_env; /* names or NAME*, comma-separated, that children see of our environment; or NULL */
 	bool journal;
@@ -86,6 +87,11 @@ struct jw;
 void store_put_problems(const struct session_store *st, struct jw *w, const char *key);
 /* NULL: children keep the daemon's uid. */
 const char *store_agent_user(const struct session_store *st);
+/* Sessions have uids of their own. */
+bool store_has_uids(const struct session_store *st);
+/* Those of --agent-uids; nothing without. And a warning if they lack users. */
+void store_put_uids(const struct session_store *st, struct jw *w, const char *key);
+void store_log_uids(const struct session_store *st);
 /* Where a harness's command is found with the daemon's PATH, or NULL. Caller frees. */
 char *store_find_command(const char *command);
 /* Its command is there. */
@@ -139,6 +145,8 @@ void session_put_level(struct jw *w, const struct session *s);
 void session_put_limits(struct jw *w, const struct session *s);
 /* The same of any session that asks for nothing, and what can be asked for. */
 void store_put_limits(struct jw *w, const char *key, const struct session_store *st);
+/* Member "user": as whom it runs, and with whom it shares that; nothing if it is the daemon itself. */
+void session_put_user(struct jw *w, const struct session *s);
 /* Member "network": what the session may reach; nothing if nobody has said. */
 void session_put_network(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);

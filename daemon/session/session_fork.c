@@ -186,7 +186,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 
 	if (may_fork(from, p, e) < 0)
 		return NULL;
-	s = session_prepared(from->store, p, e);
+	s = session_prepared(from->store, p, from, e);
 	if (!s)
 		return NULL;
 	setup_inherit(&s->setup, &from->setup);

@@ -70,9 +70,9 @@ struct session {
 };
 
 /* session.c */
-/* With home and journal, not started; NULL with e. */
+/* With home and journal, not started; NULL with e. from: what it is a fork of, or NULL. */
 struct session *session_prepared(struct session_store *st, const struct session_params *p,
-				 struct err *e);
+				 const struct session *from, struct err *e);
 void session_wait_open(struct session *s, session_done_fn done, void *ctx);
 /* In the store's list, with nothing in it but its id. */
 struct session *session_blank(struct session_store *st, const char *id);

@@ -67,6 +67,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	session_put_damage(w, s);
 	session_put_mcp(w, s);
 	session_put_provider(w, s);
+	session_put_user(w, s);
 	session_put_level(w, s);
 	session_put_network(w, s);
 	session_put_limits(w, s);

@@ -3,6 +3,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "workspace/helper_job.h"
@@ -304,7 +305,9 @@ int workspaces_hand_over(const struct agent_user *user, const char *path, struct
 /* --- jobs nobody waits for ---------------------------------------------------------------------------------------- */
 
 struct tree_chore {
+	struct list link;
 	struct workspaces *ws;
+	uid_t uid;
 	struct claim claim;
 	struct helper_job *helper;
 	char *path;
@@ -325,6 +328,7 @@ static void on_chore(void *ctx, struct slice report _unused_, const struct err *
 		workspaces_end(c->ws, c->path);
 	helper_job_free(c->helper);
 	workspaces_release(c->ws, &c->claim);
+	list_del(&c->link);
 	c->ws->idle(c->ws->ctx);
 	buf_done(&c->job);
 	free(c->path);
@@ -346,19 +350,30 @@ static void run_chore(void *ctx)
 		on_chore(c, SLICE_NONE, &e);
 }
 
-static struct tree_chore *chore_new(struct workspaces *ws, const char *path, bool removal)
+static struct tree_chore *chore_new(struct workspaces *ws, const char *path, uid_t uid,
+				    bool removal)
 {
 	struct tree_chore *c = new0(struct tree_chore);
 
 	c->ws = ws;
+	c->uid = uid;
 	c->path = xstrdup(path);
 	c->removal = removal;
+	list_add_tail(&ws->chores, &c->link);
 	return c;
+}
+
+bool workspaces_work_as(const struct workspaces *ws, uid_t uid)
+{
+	list_each(c, (struct list *)&ws->chores, struct tree_chore, link)
+		if (c->uid == uid)
+			return true;
+	return false;
 }
 
 void workspaces_remove(struct workspaces *ws, const struct agent_user *user, const char *path)
 {
-	struct tree_chore *c = chore_new(ws, path, true);
+	struct tree_chore *c = chore_new(ws, path, user->uid, true);
 	_cleanup_(freep) char *record = NULL, *note = NULL;
 
 	put_job(user, &c->job, path, NULL);
@@ -386,7 +401,8 @@ static bool take_up(struct workspaces *ws, const char *record, const char *name)
 		unlink(note);
 		return false;
 	}
-	c = chore_new(ws, path, strcmp(name, NOTE_REMOVAL) == 0);
+	c = chore_new(ws, path, (uid_t)jobj_uint(buf_slice(&b), "uid"),
+		      strcmp(name, NOTE_REMOVAL) == 0);
 	buf_add_slice(&c->job, buf_slice(&b));
 	workspaces_claim(ws, &c->claim, path, run_chore, c);
 	return true;

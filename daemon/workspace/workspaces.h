@@ -30,6 +30,7 @@ struct workspaces {
 	char *root;		     /* of ephemeral workspaces */
 	char *builtin_dir;	     /* of baked skills; NULL: none */
 	struct agent_user user;	     /* borrowed: of jobs that are on no tree */
+	struct list chores;	     /* struct tree_chore */
 	struct list claims;	     /* on trees, in the order in which they were made */
 	struct derive *derive;	     /* derive.h: what is being made, or NULL */
 	struct sha256 derive_failed; /* the last it failed for: not tried again for each session */
@@ -81,5 +82,7 @@ bool workspaces_has_instructions(const struct workspaces *ws, const char *path);
 void workspaces_note_instructions(const struct workspaces *ws, const char *path, bool ours);
 /* Starts acpd-unpack on every tree whose job was killed with an earlier daemon. */
 void workspaces_recover(struct workspaces *ws);
+/* A job that nobody waits for works as that user. */
+bool workspaces_work_as(const struct workspaces *ws, uid_t uid);
 /* Removes a tree that is ours, as that user, who owns it, in the background. */
 void workspaces_remove(struct workspaces *ws, const struct agent_user *user, const char *path);

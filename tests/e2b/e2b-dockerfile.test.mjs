@@ -178,6 +178,10 @@ describe('e2b.Dockerfile', () => {
     const { Service } = readUnit(readFileSync(join(top, 'images/acpd.service'), 'utf8'))
     assert.ok(Service.ExecStart[0].startsWith('/opt/acpd/bin/acpd '))
     assert.ok(Service.Environment.includes('ACPD_AGENT_USER=agent'))
+    // the range that make install-users makes the users of
+    const range = readFileSync(join(top, 'Makefile'), 'utf8').match(/^AGENT_UIDS \?= (\d+) (\d+)$/m)
+    assert.ok(Service.Environment.includes(`ACPD_AGENT_UIDS=${range[1]}-${range[2]}`))
+    assert.ok(run.some((command) => command.includes('make install PREFIX=/opt/acpd && make install-users ')))
     // and what closes the ways to root, at boot and whenever an account changes
     for (const name of ['acpd-logins.service', 'acpd-logins.path']) {
       assert.ok(run.at(-1).includes(` images/${name} `), name)
@@ -187,7 +191,7 @@ describe('e2b.Dockerfile', () => {
     assert.ok(run.at(-1).includes(`install -D -m 0755 images/close-logins.sh ${logins.ExecStart[0]} `))
     assert.ok(run.at(-1).includes(` && ${logins.ExecStart[0]} `), 'and in the image itself')
     const workspaces = Service.Environment.find((item) => item.startsWith('ACPD_WORKSPACES=')).split('=')[1]
-    assert.ok(run.some((command) => command.includes(`install -d -o agent -g agent -m 0755 ${workspaces} `)))
+    assert.ok(run.some((command) => command.includes(`install -d -m 0755 ${workspaces} `)))
   })
 })
 

@@ -18,7 +18,7 @@ const known = {
   Service: [
     'Type', 'ExecStart', 'Restart', 'RestartSec', 'Environment', 'EnvironmentFile', 'RuntimeDirectory',
     'RuntimeDirectoryMode', 'StateDirectory', 'StateDirectoryMode', 'KillMode', 'TimeoutStopSec', 'Delegate',
-    'OOMPolicy', 'OOMScoreAdjust', 'LimitNOFILE', 'LimitCORE', 'CapabilityBoundingSet', 'KeyringMode', 'UMask',
+    'OOMPolicy', 'OOMScoreAdjust', 'TasksMax', 'LimitNOFILE', 'LimitCORE', 'CapabilityBoundingSet', 'KeyringMode', 'UMask',
   ],
   Install: ['WantedBy'],
 }

@@ -291,6 +291,29 @@ static void print_direct(struct slice direct)
 		printf("%-4s %-22s %s\n", "--", "upstream-allow", allowed);
 }
 
+static int check_uids(struct slice isolation)
+{
+	struct slice uids = jobj_get(isolation, "agentUids").raw;
+	_cleanup_(freep) char *problem = text_of(uids, "problem");
+	char text[128];
+
+	if (!uids.n) {
+		printf("%-4s %-22s %s\n", "--", "sessions",
+		       "share one user: each can read and stop the others' processes");
+		return 0;
+	}
+	snprintf(text, sizeof(text), "have uids of their own, %llu to %llu: %llu are free",
+		 (unsigned long long)jobj_uint(uids, "first"),
+		 (unsigned long long)jobj_uint(uids, "last"),
+		 (unsigned long long)jobj_uint(uids, "free"));
+	line(true, "sessions", text);
+	if (*problem)
+		return line(false, "agent uids", problem);
+	snprintf(text, sizeof(text), "%llu lack a user or group (images/agent-users.sh)",
+		 (unsigned long long)jobj_uint(uids, "unnamed"));
+	return jobj_uint(uids, "unnamed") ? line(false, "agent uids", text) : 0;
+}
+
 static int check_isolation(struct slice isolation)
 {
 	bool walled = jobj_get(isolation, "noNewPrivileges").type == J_TRUE, found = false;
@@ -298,8 +321,7 @@ static int check_isolation(struct slice isolation)
 	struct jval v;
 	int bad = 0;
 
-	printf("%-4s %-22s %s\n", "--", "sessions",
-	       "share one user: each can read and stop the others' processes");
+	bad += check_uids(isolation);
 	print_level(isolation);
 	print_network(isolation);
 	if (!jiter_init(&it, jobj_get(isolation, "waysToRoot")))

@@ -201,6 +201,9 @@ static int make_workspaces(const struct config *c, struct err *e)
 	if (!c->workspaces)
 		return 0;
 	r = file_mkdirs(c->workspaces, 0755);
+	/* that user could rename the workspaces of others in a directory of his own */
+	if (c->agent_uids)
+		pw = NULL;
 	if (r == 0 && pw && geteuid() == 0 && chown(c->workspaces, pw->pw_uid, pw->pw_gid) < 0)
 		r = -errno;
 	if (r < 0)
@@ -280,6 +283,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 	struct store_config sc = { .state = c->state,
 				   .incarnation = d->incarnation,
 				   .agent_user = c->agent_user,
+				   .agent_uids = c->agent_uids,
 				   .pass_env = c->pass_env,
 				   .journal = strcmp(c->journal, "on") == 0,
 				   .journal_max = (uint64_t)c->journal_max,

@@ -104,6 +104,7 @@ static void report_failed(struct removal_queue *r, struct slice failed, const st
 		} else {
 			r->counts.removed++;
 			r->counts.pending--;
+			r->spec.gone(r->spec.ctx, d->name);
 		}
 		doomed_free(d);
 	}
@@ -216,6 +217,8 @@ int removal_session(struct removal_queue *r, const char *id, struct err *e)
 		ret = put_all(r, id, entry);
 	if (ret == 0 && rmdir(entry) < 0) /* there was something */
 		doom(r, id);
+	else if (ret == 0)
+		r->spec.gone(r->spec.ctx, id);
 	if (ret == 0)
 		return 0;
 	rmdir(entry);

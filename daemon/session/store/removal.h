@@ -23,13 +23,14 @@ struct removal_counts {
 };
 
 /* idle: a job has ended. foreign: takes a directory that lies on another file system, and removes it in its own
- * time. */
+ * time. gone: nothing is left of what was put away under that name, but what foreign has taken. */
 struct removal_spec {
 	struct loop *loop;
 	struct proc_host *procs;
 	const char *state_dir;
 	void (*idle)(void *ctx);
 	void (*foreign)(void *ctx, const char *path);
+	void (*gone)(void *ctx, const char *name);
 	void *ctx;
 };
 

@@ -1,5 +1,6 @@
 #include "session/session_states.h"
 #include "session/store/session_recover.h"
+#include "session/store/session_user.h"
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -31,6 +32,7 @@ struct dormant_session {
 struct journal_reading {
 	struct session *s;
 	char *harness;
+	uint64_t uid;	  /* as whom it ran; 0: nothing is said */
 	uint64_t turn;	  /* newest turn with an event or an end */
 	uint64_t counted; /* the last turn whose totals were noted */
 	struct session_turn
@@ -54,6 +56,7 @@ static void on_head(struct journal_reading *r, const struct journal_record *rec)
 {
 	take_string(rec->value, "cwd", &r->s->cwd);
 	take_string(rec->value, "harness", &r->harness);
+	r->uid = jobj_uint(rec->value, "uid");
 	setup_load(&r->s->setup, rec->value);
 }
 
@@ -274,6 +277,7 @@ static struct session *recover(struct session_store *st, const char *id)
 		session_free(s);
 		return NULL;
 	}
+	session_user_recall(s, r.uid);
 	journal_watch(s);
 	session_set_state(s, SESSION_CLOSED);
 	s->harness.caps = s->def->caps;

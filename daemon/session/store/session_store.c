@@ -9,6 +9,7 @@
 #include "session/harness/harness_pool.h"
 #include "session/workspace/session_paths.h"
 #include "session/store/session_recover.h"
+#include "session/store/session_user.h"
 #include "session/store/retain.h"
 #include "workspace/derive.h"
 
@@ -93,7 +94,10 @@ static void on_archive_problem(void *ctx, const char *name, const char *text)
 
 static void on_background_idle(void *ctx)
 {
-	store_check_stopped(ctx);
+	struct session_store *st = ctx;
+
+	leftovers_wake(st->leftovers);
+	store_check_stopped(st);
 }
 
 static void open_workspaces(struct session_store *st, const struct store_config *cfg)
@@ -111,8 +115,39 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 				   .idle = on_background_idle,
 				   .ctx = st };
 	list_init(&ws->claims);
+	list_init(&ws->chores);
 	archive_on_problem(cfg->archives, on_archive_problem, st);
 	workspaces_recover(ws);
+}
+
+static void on_gone(void *ctx, const char *name)
+{
+	struct session_store *st = ctx;
+
+	leftovers_gone(st->leftovers, name);
+}
+
+static bool works_as(void *ctx, uid_t uid)
+{
+	struct session_store *st = ctx;
+
+	return workspaces_work_as(&st->workspaces, uid);
+}
+
+/* Before anything is removed. */
+static int open_uids(struct session_store *st, const struct store_config *cfg, struct err *e)
+{
+	struct uid_range range;
+
+	if (uid_range_parse(cfg->agent_uids, &range, e) < 0 ||
+	    agent_uids_check(&range, &st->user, e) < 0)
+		return -EINVAL;
+	st->uids = agent_uids_open(st->state_dir, &range, e);
+	if (!st->uids)
+		return -EIO;
+	st->leftovers = leftovers_new(&(struct leftovers_spec){ st->loop, st->procs, st->uids,
+								works_as, on_background_idle, st });
+	return 0;
 }
 
 static void remove_foreign(void *ctx, const char *path)
@@ -128,8 +163,9 @@ static void remove_foreign(void *ctx, const char *path)
 
 static int open_removal(struct session_store *st, struct err *e)
 {
-	struct removal_spec spec = { st->loop,		 st->procs,	 st->state_dir,
-				     on_background_idle, remove_foreign, st };
+	struct removal_spec spec = {
+		st->loop, st->procs, st->state_dir, on_background_idle, remove_foreign, on_gone, st
+	};
 
 	st->removal = removal_open(&spec, e);
 	return st->removal ? 0 : -EIO;
@@ -185,11 +221,12 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	list_init(&st->recovery.dormant);
 	problems_init(&st->problems);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
-	    open_ledger(st, cfg, e) < 0)
+	    open_uids(st, cfg, e) < 0 || open_ledger(st, cfg, e) < 0)
 		return store_free(st);
 	open_workspaces(st, cfg);
 	if (open_removal(st, e) < 0)
 		return store_free(st);
+	session_users_take_up(st);
 	proc_host_on_idle(procs, on_background_idle, st);
 	recover_begin(st);
 	retain_begin(st);
@@ -208,6 +245,8 @@ struct session_store *store_free(struct session_store *st)
 		session_free(s);
 	model_listeners_done(&st->model.listeners);
 	st->removal = removal_close(st->removal);
+	st->leftovers = leftovers_free(st->leftovers);
+	st->uids = agent_uids_close(st->uids);
 	st->ledger = ledger_free(st->ledger);
 	if (st->workspaces.archives)
 		archive_on_problem(st->workspaces.archives, NULL, NULL);
@@ -320,6 +359,7 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 	}
 	derive_stop(&st->workspaces);
 	removal_stop(st->removal);
+	leftovers_stop(st->leftovers);
 	retain_stop(st);
 	store_check_stopped(st);
 }

@@ -14,6 +14,8 @@
 #include "session/harness/harness_internal.h"
 #include "session/mcp/session_mcp_internal.h"
 #include "session/session.h"
+#include "session/store/agent_uids.h"
+#include "session/store/leftovers.h"
 #include "session/store/problems.h"
 #include "session/store/removal.h"
 #include "usage/ledger/ledger.h"
@@ -53,6 +55,8 @@ struct session_store {
 	struct ledger *ledger;
 	struct workspaces workspaces;
 	struct removal_queue *removal;
+	struct agent_uids *uids;
+	struct leftovers *leftovers;
 	struct fetcher *fetcher;
 	struct problems problems;
 

@@ -37,26 +37,26 @@ bool provision_busy(const struct session *s)
 	return s->workspace.provisioning != NULL;
 }
 
-int provision_cwd(struct session_store *st, const struct session_params *p, char **ret,
-		  struct err *e)
+int provision_cwd(struct session *s, const struct session_params *p, struct err *e)
 {
 	const struct request *q = p->request;
-	int r = q ? sources_check(&st->workspaces, q, "_meta.acpd.", e) : 0;
+	int r = q ? sources_check(&s->store->workspaces, q, "_meta.acpd.", e) : 0;
 
 	if (r == 0 && q && q->ephemeral)
-		return workspaces_make_ephemeral(&st->workspaces, &st->user, ret, e);
+		return workspaces_make_ephemeral(&s->store->workspaces, &s->user, &s->cwd, e);
 	if (r == 0 && q && q->chown)
-		r = workspaces_hand_over(&st->user, p->cwd, e);
+		r = workspaces_hand_over(&s->user, p->cwd, e);
 	if (r == 0)
-		r = paths_check_cwd(&st->user, p->cwd, e);
-	*ret = r < 0 ? NULL : xstrdup(p->cwd);
+		r = paths_check_cwd(&s->user, p->cwd, e);
+	if (r == 0)
+		s->cwd = xstrdup(p->cwd);
 	return r;
 }
 
 /* Nothing has been written: an ephemeral directory is as empty as it was made. */
 void provision_unmake(struct session *s)
 {
-	if (s->setup.ephemeral)
+	if (s->setup.ephemeral && s->cwd)
 		rmdir(s->cwd);
 }
 

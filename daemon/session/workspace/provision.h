@@ -24,9 +24,8 @@ bool provision_busy(const struct session *s);
 void provision_answer(struct session *s);
 /* The session is being closed. */
 void provision_abort(struct session *s);
-/* cwd of a new session: that of p, or an ephemeral directory made for it. The caller frees. */
-int provision_cwd(struct session_store *st, const struct session_params *p, char **ret,
-		  struct err *e);
+/* cwd of a new session, whose user is known: that of p, or an ephemeral directory made for it. */
+int provision_cwd(struct session *s, const struct session_params *p, struct err *e);
 /* The session came to nothing before anything was written. */
 void provision_unmake(struct session *s);
 

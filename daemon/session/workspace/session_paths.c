@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "session/harness/home_program.h"
+#include "session/store/session_user.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -212,6 +213,7 @@ void paths_note_head(struct session *s)
 	jw_str(&w, "harness", s->def->id);
 	jw_str(&w, "cwd", s->cwd);
 	jw_str(&w, "created", clock_iso(s->updated_ms, now));
+	session_user_note(s, &w);
 	setup_put(&s->setup, &w);
 	jw_end_obj(&w);
 	head = session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden);

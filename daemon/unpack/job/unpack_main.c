@@ -8,6 +8,7 @@
 #include "unpack/job/discard.h"
 #include "unpack/extract/extract_keeper.h"
 #include "unpack/job/inflate_job.h"
+#include "unpack/job/leftovers_job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ static const struct unpack_verb {
 	{ "snapshot", .export = export_keeper_run }, { "diff", .export = export_keeper_run },
 	{ "recover", .run = tree_job_recover },	     { "remove", .run = tree_job_remove },
 	{ "skills", .run = tree_job_skills },	     { "inflate", .run = run_inflate },
-	{ "discard", .run = discard_run },
+	{ "discard", .run = discard_run },	     { "leftovers", .run = leftovers_run },
 };
 
 static enum unpack_exit run_verb(const struct unpack_verb *v, struct job_input *in,

@@ -179,7 +179,7 @@ const OTHERS = {
   'what the daemon has written': ['daemon/session/workspace/artifact_store.c:index_fields'],
   'between the daemon and its own programs': ['daemon/fetcher/wire/fetch_frame.c:settings_fields', 'daemon/fetcher/wire/fetch_frame.c:order_fields',
     'daemon/session/workspace/baseline.c:patch_fields', 'daemon/unpack/job/tree_jobs.c:tree_fields', 'daemon/unpack/job/tree_jobs.c:skill_fields',
-    'daemon/unpack/job/discard.c:fields', 'daemon/unpack/job/inflate_job.c:fields', 'daemon/unpack/job/unpack_job.c:job_fields', 'daemon/unpack/job/unpack_job.c:source_fields', 'daemon/unpack/job/unpack_job.c:limit_fields',
+    'daemon/unpack/job/discard.c:fields', 'daemon/unpack/job/leftovers_job.c:fields', 'daemon/unpack/job/inflate_job.c:fields', 'daemon/unpack/job/unpack_job.c:job_fields', 'daemon/unpack/job/unpack_job.c:source_fields', 'daemon/unpack/job/unpack_job.c:limit_fields',
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
     'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
   'control.sock, below': ['daemon/net/control.c:claim_fields', 'daemon/net/control.c:no_fields'],

@@ -90,7 +90,7 @@ test('there is no option that takes a token', async () => {
 // A good value for each option of serve that is not its default.
 const GOOD = {
   listen: '127.0.0.1:2271', state: '/tmp/x-state', workspaces: '/tmp/x-ws', 'run-dir': '/tmp/x-run', 'token-file': '/tmp/x-token',
-  'harness-config': '/tmp/x-h.json', 'default-harness': 'stub', 'agent-user': 'nobody', 'allow-host': 'a.example,b.example', 'pass-env': 'JAVA_HOME,GIT_*',
+  'harness-config': '/tmp/x-h.json', 'default-harness': 'stub', 'agent-user': 'nobody', 'agent-uids': '1000000-1000063', 'allow-host': 'a.example,b.example', 'pass-env': 'JAVA_HOME,GIT_*',
   'allow-origin': 'https://a.example', 'allow-query-token': 'true', log: 'debug', journal: 'off', 'journal-max': '8192',
   'backlog-max': '8192', 'ping-interval': '7', 'ping-timeout': '8', 'permission-timeout': '9', 'max-connections': '10',
   'archive-store-max': '100000', 'keep-sessions': '8d,4097', 'archive-max': '90000', 'archives-baked': '/tmp/x-baked', skills: '/tmp/x-skills', 'mcp-config': '/tmp/x-mcp.json', 'tools-root': '/tmp', 'mcp-hold': '11', 'model-hold': '12', 'ca-file': '/tmp/x-ca.pem', 'upstream-allow': '10.0.0.1:80,[fd00::1]', 'fetch-user': 'daemon', 'network-max': 'off', level: 'strict', 'level-min': 'guarded', 'harness-idle': '77', 'harness-max': '7', 'harness-wait': '17', 'session-max': '70', 'limit-memory': '33554432', 'limit-pids': '99', 'keep-usage': ',4097', 'usage-file-max': '4097',
@@ -159,7 +159,7 @@ test('--check and a start refuse a bad value and name the option', async () => {
     ['listen', '127.0.0.1:-1'], ['log', 'loud'], ['log', ''], ['log', 'info debug'], ['journal', 'maybe'], ['journal-max', '5'],
     ['backlog-max', 'x'], ['backlog-max', '-1'], ['backlog-max', '99999999999999999999'], ['ping-interval', '0'], ['ping-interval', '3601'],
     ['ping-timeout', '1.5'], ['ping-timeout', ''], ['permission-timeout', '604801'], ['max-connections', '0'], ['max-connections', '1e3'],
-    ['default-harness', 'no-such'], ['agent-user', 'no-such-user-here'],
+    ['default-harness', 'no-such'], ['agent-user', 'no-such-user-here'], ['agent-uids', '9-8'], ['agent-uids', 'x'],
     ['ca-file', '/no/such.pem'], ['ca-file', '/etc/hostname'], ['upstream-allow', 'http://a/'], ['upstream-allow', 'a,,b'], ['fetch-user', 'root'],
     ['fetch-user', 'no-such-user-here']];
 

@@ -1,0 +1,120 @@
+#include "proc/uid_range.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+static int invalid(struct err *e, const char *text, const char *why)
+{
+	return err_field(e, "agent-uids", "OPTION_INVALID", "--agent-uids: '%s': %s", text, why);
+}
+
+/* Digits only, and no more than fit. */
+static bool take_uid(const char **text, uid_t *ret)
+{
+	size_t n = strspn(*text, "0123456789");
+	unsigned long long v = 0;
+
+	if (n == 0 || n > 10)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		v = v * 10 + (unsigned)((*text)[i] - '0');
+	*text += n;
+	*ret = (uid_t)v;
+	return v <= AGENT_UID_MAX;
+}
+
+int uid_range_parse(const char *text, struct uid_range *ret, struct err *e)
+{
+	const char *at = text;
+
+	*ret = (struct uid_range){ 0 };
+	if (!text || !*text)
+		return 0;
+	if (!take_uid(&at, &ret->first) || *at++ != '-' || !take_uid(&at, &ret->last) || *at)
+		return invalid(e, text, "it is FIRST-LAST, two numbers below 2147483648");
+	if (ret->first == 0 || ret->last < ret->first)
+		return invalid(e, text, "FIRST is at least 1 and not above LAST");
+	if (ret->last - ret->first >= AGENT_UIDS_MAX)
+		return invalid(e, text, "it has too many uids");
+	return 0;
+}
+
+bool uid_range_has(const struct uid_range *r, uid_t uid)
+{
+	return r->first && uid >= r->first && uid <= r->last;
+}
+
+unsigned uid_range_size(const struct uid_range *r)
+{
+	return r->first ? r->last - r->first + 1 : 0;
+}
+
+char *uid_range_name(uid_t uid, char name[UID_RANGE_NAME])
+{
+	snprintf(name, UID_RANGE_NAME, "agent-%u", (unsigned)uid);
+	return name;
+}
+
+/* 1: this one is ours; 0: it is none of the range. */
+static int look_at(const struct uid_range *r, const char *kind, const char *name, uid_t id,
+		   bool whole, struct err *e)
+{
+	char own[UID_RANGE_NAME];
+
+	if (!uid_range_has(r, id))
+		return 0;
+	if (whole && strcmp(name, uid_range_name(id, own)) == 0)
+		return 1;
+	return err_field(e, "agent-uids", "AGENT_UIDS_TAKEN",
+			 "--agent-uids: %u is the %s '%s'; the uids of sessions are nobody else's",
+			 (unsigned)id, kind, name);
+}
+
+static int count_users(const struct uid_range *r, unsigned *n, struct err *e)
+{
+	_cleanup_(freep) char *space = xalloc(ACCOUNT_BYTES_MAX);
+	struct passwd pw = { 0 }, *got = NULL;
+	int found = 0;
+
+	setpwent();
+	while (found >= 0 && getpwent_r(&pw, space, ACCOUNT_BYTES_MAX, &got) == 0) {
+		found = look_at(r, "user", pw.pw_name, pw.pw_uid, pw.pw_uid == pw.pw_gid, e);
+		*n += found > 0;
+	}
+	endpwent();
+	return found < 0 ? -EEXIST : 0;
+}
+
+static int count_groups(const struct uid_range *r, unsigned *n, struct err *e)
+{
+	_cleanup_(freep) char *space = xalloc(ACCOUNT_BYTES_MAX);
+	struct group gr = { 0 }, *got = NULL;
+	int found = 0;
+
+	setgrent();
+	while (found >= 0 && getgrent_r(&gr, space, ACCOUNT_BYTES_MAX, &got) == 0) {
+		found = look_at(r, "group", gr.gr_name, gr.gr_gid, !*gr.gr_mem, e);
+		*n += found > 0;
+	}
+	endgrent();
+	return found < 0 ? -EEXIST : 0;
+}
+
+int uid_range_look(const struct uid_range *r, unsigned *bare, struct err *e)
+{
+	unsigned users = 0, groups = 0, size = uid_range_size(r);
+
+	*bare = 0;
+	if (!size)
+		return 0;
+	if (count_users(r, &users, e) < 0 || count_groups(r, &groups, e) < 0)
+		return -EEXIST;
+	*bare = size - MIN(size, MIN(users, groups));
+	return 0;
+}

@@ -1,0 +1,229 @@
+#include "session/store/session_user.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/file.h"
+#include "session/workspace/cwd_owner.h"
+#include "session/workspace/session_paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void become(struct session *s, uid_t uid)
+{
+	char name[UID_RANGE_NAME];
+
+	agent_user_done(&s->user);
+	s->user = (struct agent_user){ true, uid, (gid_t)uid, xstrdup(uid_range_name(uid, name)) };
+}
+
+static bool is_own(const struct session *s)
+{
+	return s->user.switched && !agent_user_same(&s->user, &s->store->user);
+}
+
+/* --- a new session ------------------------------------------------------------------------------------------ */
+
+static int take_own(struct session *s, const char *tree, struct err *e)
+{
+	uid_t uid;
+	int r = agent_uids_take(s->store->uids, s->id, tree, &uid, e);
+
+	if (r == 0)
+		become(s, uid);
+	return r;
+}
+
+static int share(struct session *s, uid_t uid, const char *tree, struct err *e)
+{
+	int r;
+
+	if (leftovers_cleaning(s->store->leftovers, uid)) /* else it would kill ours, too */
+		return err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "AGENT_UIDS_EXHAUSTED",
+			       "the uid that cwd belongs to is being cleaned up; try again");
+	r = agent_uids_hold(s->store->uids, uid, s->id, tree, e);
+	if (r == 0)
+		become(s, uid);
+	return r;
+}
+
+/* Of a directory that is somebody's who works here. */
+static int join(struct session *s, const struct cwd_owner *owner, struct err *e)
+{
+	if (owner->led)
+		return err_field(e, "cwd", "CWD_NOT_ACCESSIBLE",
+				 "cwd belongs to uid %u, but others may change the way to it",
+				 (unsigned)owner->uid);
+	return owner->uid == s->store->user.uid ? 0 : share(s, owner->uid, owner->path, e);
+}
+
+static int choose_by_owner(struct session *s, const char *cwd, bool may_make, struct err *e)
+{
+	const struct session_store *st = s->store;
+	struct cwd_owner owner = { 0 };
+	int r = cwd_owner_find(cwd, &owner);
+
+	if (r == -ENOENT && may_make)
+		return take_own(s, cwd, e);
+	if (r < 0) {
+		r = paths_check_cwd(&st->user, cwd, e);
+		return r < 0 ? r :
+			       err_field(e, "cwd", "CWD_NOT_ACCESSIBLE", "cwd cannot be examined");
+	}
+	if (owner.uid == st->user.uid || uid_range_has(agent_uids_range(st->uids), owner.uid))
+		r = join(s, &owner, e);
+	else
+		r = take_own(s, owner.path ? owner.path : cwd, e);
+	free(owner.path);
+	return r;
+}
+
+int session_user_choose(struct session *s, const struct session_params *p,
+			const struct session *from, struct err *e)
+{
+	const struct request *q = p->request;
+
+	if (!store_has_uids(s->store))
+		return 0;
+	if (from) /* it works on the same tree */
+		return is_own(from) ? share(s, from->user.uid, from->cwd, e) : 0;
+	if (q && q->ephemeral)
+		return take_own(s, NULL, e);
+	return choose_by_owner(s, p->cwd, q && q->chown, e);
+}
+
+void session_user_unchoose(struct session *s)
+{
+	agent_uids_drop(s->store->uids, s->id);
+}
+
+/* --- over restarts ------------------------------------------------------------------------------------------ */
+
+void session_user_note(const struct session *s, struct jw *w)
+{
+	if (is_own(s))
+		jw_uint(w, "uid", s->user.uid);
+}
+
+/* The record of a session is damaged: the book knows, too. */
+void session_user_recall(struct session *s, uint64_t recorded)
+{
+	struct err e = { 0 };
+	uid_t uid = 0;
+
+	if (geteuid() != 0) /* it is not ours to give */
+		return;
+	if (recorded && recorded <= AGENT_UID_MAX)
+		uid = (uid_t)recorded;
+	else if (!agent_uids_of(s->store->uids, s->id, &uid))
+		return;
+	if (agent_uids_hold(s->store->uids, uid, s->id, s->cwd, &e) < 0)
+		log_warn("session", "its uid is not noted as taken", "session", s->id, "text",
+			 e.msg);
+	become(s, uid);
+}
+
+static bool is_there(const struct session_store *st, const char *where, const char *id)
+{
+	_cleanup_(freep) char *dir = file_join(st->state_dir, where);
+	_cleanup_(freep) char *path = file_join(dir, id);
+
+	return access(path, F_OK) == 0;
+}
+
+static void take_up(void *ctx, uid_t uid _unused_, const char *holder)
+{
+	struct session_store *st = ctx;
+	_cleanup_(freep) char *journal = paths_journal_path(st, holder);
+	struct err e = { 0 };
+
+	if (access(journal, F_OK) == 0 || is_there(st, "removed", holder))
+		return;
+	if (!is_there(st, "homes", holder))
+		leftovers_gone(st->leftovers, holder);
+	else if (removal_session(st->removal, holder, &e) < 0)
+		log_warn("session", "session not removed", "session", holder, "text", e.msg);
+}
+
+void session_users_take_up(struct session_store *st)
+{
+	agent_uids_each(st->uids, take_up, st);
+}
+
+/* --- the machine -------------------------------------------------------------------------------------------- */
+
+bool store_has_uids(const struct session_store *st)
+{
+	return uid_range_size(agent_uids_range(st->uids)) > 0;
+}
+
+void store_put_uids(const struct session_store *st, struct jw *w, const char *key)
+{
+	const struct uid_range *range = agent_uids_range(st->uids);
+	unsigned bare = 0;
+	struct err e = { 0 };
+	int r;
+
+	if (!store_has_uids(st))
+		return;
+	r = uid_range_look(range, &bare, &e);
+	jw_obj(w, key);
+	jw_uint(w, "first", range->first);
+	jw_uint(w, "last", range->last);
+	jw_uint(w, "free", agent_uids_free(st->uids));
+	jw_uint(w, "unnamed", bare);
+	if (r < 0)
+		jw_str(w, "problem", e.msg);
+	jw_end_obj(w);
+}
+
+void store_log_uids(const struct session_store *st)
+{
+	unsigned bare = 0;
+	char count[16];
+	struct err e;
+
+	if (uid_range_look(agent_uids_range(st->uids), &bare, &e) < 0 || !bare)
+		return;
+	snprintf(count, sizeof(count), "%u", bare);
+	log_warn(
+		"serve",
+		"uids of sessions have no user or group of their name: ssh, git and others will miss it "
+		"(images/agent-users.sh makes them)",
+		"uids", count);
+}
+
+/* --- what is told --------------------------------------------------------------------------------------------- */
+
+struct sharers {
+	const struct session *s;
+	struct jw *w;
+	unsigned n;
+};
+
+static void put_sharer(void *ctx, uid_t uid, const char *holder)
+{
+	struct sharers *h = ctx;
+
+	if (uid == h->s->user.uid && strcmp(holder, h->s->id) != 0 && h->n++ < AGENT_UID_SHOWN)
+		jw_str(h->w, NULL, holder);
+}
+
+void session_put_user(struct jw *w, const struct session *s)
+{
+	struct sharers h = { s, w, 0 };
+	bool own = is_own(s), alone = own && agent_uids_holders(s->store->uids, s->user.uid) == 1;
+
+	if (!s->user.switched)
+		return;
+	jw_obj(w, "user");
+	jw_str(w, "name", s->user.name);
+	jw_str(w, "uid", alone ? "own" : "shared");
+	if (own && !alone) {
+		jw_arr(w, "sharedWith");
+		agent_uids_each(s->store->uids, put_sharer, &h);
+		jw_end_arr(w);
+	}
+	jw_end_obj(w);
+}

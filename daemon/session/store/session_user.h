@@ -1,0 +1,24 @@
+/*
+ * session_user.h - as whom a session runs.
+ *
+ * With --agent-uids a session has a uid of its own, unless its working directory belongs to somebody who already works
+ * here: to --agent-user, or to the uid of another session. Then it works on it as that one, and a fork on the tree of
+ * its original as the original. Without --agent-uids all run as --agent-user.
+ *
+ * The uid stands in the session's journal, and in the book of uids (agent_uids.h) until all of the session is gone.
+ */
+#pragma once
+
+#include "session/session_internal.h"
+
+/* Of a new session, from its parameters; from: what it is a fork of, on the same tree, or NULL. Nothing of it has been made. */
+int session_user_choose(struct session *s, const struct session_params *p,
+			const struct session *from, struct err *e);
+/* It has come to nothing, and nothing ever ran for it. */
+void session_user_unchoose(struct session *s);
+/* Of a session of an earlier daemon: recorded is the uid in its journal, 0: none. */
+void session_user_recall(struct session *s, uint64_t recorded);
+/* Into the record of the session. */
+void session_user_note(const struct session *s, struct jw *w);
+/* Sessions whose last daemon was killed before all of them was gone are finished. */
+void session_users_take_up(struct session_store *st);
