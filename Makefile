@@ -47,18 +47,32 @@ FETCH_MAIN := daemon/fetch/fetch_main.c
 FETCH_OBJ := $(FETCH_SRC:%.c=$(BUILD)/obj/%.o)
 FETCH_LDLIBS := $(if $(HAVE_CURL),$(shell pkg-config --libs libcurl libseccomp) -pthread)
 
-SRC := $(filter-out $(HELPER_SRC) $(FETCH_ALL),$(call sources,daemon harnesses tools))
+# acpd-proxy: the only program that links c-ares. Without it it is left out.
+HAVE_CARES := $(shell pkg-config --exists libcares 2>/dev/null && echo 1)
+PROXY_ALL := $(call sources,daemon/proxy)
+PROXY_SRC := $(if $(HAVE_CARES),$(PROXY_ALL))
+PROXY_SHARED := $(call sources,daemon/base daemon/confine daemon/egress/wire) \
+	$(addprefix daemon/loop/,loop.c acceptor.c frame_channel.c) $(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
+PROXY_MAIN := daemon/proxy/proxy_main.c
+PROXY_OBJ := $(PROXY_SRC:%.c=$(BUILD)/obj/%.o)
+PROXY_LDLIBS := $(if $(HAVE_CARES),$(shell pkg-config --libs libcares libseccomp))
+
+SRC := $(filter-out $(HELPER_SRC) $(FETCH_ALL) $(PROXY_ALL),$(call sources,daemon harnesses tools))
 MAIN := daemon/cli/acpd.c
 OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
 # What tests link: everything but the main functions.
-OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN) $(FETCH_MAIN)),$(OBJ) $(HELPER_OBJ) $(FETCH_OBJ))
+OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN) $(FETCH_MAIN) $(PROXY_MAIN)), \
+	$(OBJ) $(HELPER_OBJ) $(FETCH_OBJ) $(PROXY_OBJ))
 STUB := $(wildcard tests/stub/*.c)
 
 .PHONY: all deps test-deps run install clean lint check check-san check-valgrind test test-fast test-trixie
-PROGRAMS := $(addprefix $(BUILD)/,acpd acpd-unpack $(if $(HAVE_CURL),acpd-fetch))
+PROGRAMS := $(addprefix $(BUILD)/,acpd acpd-unpack $(if $(HAVE_CURL),acpd-fetch) $(if $(HAVE_CARES),acpd-proxy))
 all: $(PROGRAMS)
 ifndef HAVE_CURL
 	@echo "acpd-fetch is left out: there is no libcurl (Debian: libcurl4-openssl-dev)"
+endif
+ifndef HAVE_CARES
+	@echo "acpd-proxy is left out: there is no libcares (Debian: libc-ares-dev)"
 endif
 
 # Not on the way of any update or call: small before fast.
@@ -73,10 +87,12 @@ $(BUILD)/acpd-unpack: $(HELPER_OBJ) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HELPER_LDLIBS)
 $(BUILD)/acpd-fetch: $(FETCH_OBJ) $(FETCH_SHARED:%.c=$(BUILD)/obj/%.o)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FETCH_LDLIBS)
+$(BUILD)/acpd-proxy: $(PROXY_OBJ) $(PROXY_SHARED:%.c=$(BUILD)/obj/%.o)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PROXY_LDLIBS)
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
--include $(OBJ:.o=.d) $(HELPER_OBJ:.o=.d) $(FETCH_OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(HELPER_OBJ:.o=.d) $(FETCH_OBJ:.o=.d) $(PROXY_OBJ:.o=.d)
 # The assembler reads it, so the compiler's own list of dependencies does not name it.
 # files that harnesses/embed.h puts in
 $(BUILD)/obj/harnesses/pi/bridge.o: harnesses/pi/bridge.mjs
@@ -110,7 +126,7 @@ clean:
 	rm -rf build
 
 # --- checks --------------------------------------------------------------------------------------------------
--include tests/unit/unit.mk tests/mcp/mcp.mk tests/bench/bench.mk
+-include tests/unit/unit.mk tests/mcp/mcp.mk tests/egress/egress.mk tests/bench/bench.mk
 # A report of a sanitizer shows so many calls above each allocation. ASAN_OPTIONS=malloc_context_size=30 shows more, and costs more.
 ifeq ($(MODE),san)
 export ASAN_OPTIONS ?= malloc_context_size=8
@@ -148,8 +164,8 @@ lint:
 check: unit fuzz-corpora integration
 .PHONY: integration harness programs
 JOBS := $(shell nproc)
-programs: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(UNIT_BINS) $(CORPORA)
-integration: all $(BUILD)/stub-agent $(MCP_FIXTURE)
+programs: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(EGRESS_DRIVER) $(UNIT_BINS) $(CORPORA)
+integration: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(EGRESS_DRIVER)
 	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
 # The exchanges on the pages of daemon/protocol/, recorded anew; docs-check only compares.
 .PHONY: docs docs-check

@@ -21,10 +21,11 @@ RUN export DEBIAN_FRONTEND=noninteractive \
     && apt-get purge -y -qq --auto-remove npm \
     && rm -rf npm-cache /var/lib/apt/lists/*
 
-# The user that harnesses run as: no sudo, and not E2B's own "user", who has it. acpd-fetch, which makes requests to other
-# machines, runs as a user that has nothing.
+# The user that harnesses run as: no sudo, and not E2B's own "user", who has it. acpd-fetch and acpd-proxy, which speak to other
+# machines, run as users that have nothing.
 RUN useradd --uid 2270 --user-group --create-home --shell /bin/bash agent \
     && useradd --system --user-group --no-create-home --shell /usr/sbin/nologin acpd-fetch \
+    && useradd --system --user-group --no-create-home --shell /usr/sbin/nologin acpd-proxy \
     && chmod 0700 /home/agent \
     && install -d -m 0755 /srv/workspaces \
     && install -d -m 0700 /etc/acpd
@@ -59,4 +60,5 @@ RUN export DEBIAN_FRONTEND=noninteractive \
     && chown -R root:root /opt/acpd \
     && chmod -R go-w /opt/acpd \
     && /opt/acpd/bin/acpd --version \
-    && /opt/acpd/bin/acpd-fetch --version
+    && /opt/acpd/bin/acpd-fetch --version \
+    && /opt/acpd/bin/acpd-proxy --version

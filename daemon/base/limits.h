@@ -179,7 +179,25 @@
 /* What a session may call by itself (acpd-proxy) */
 #define EGRESS_ENTRIES_MAX 1024         /* of one network.allow */
 #define EGRESS_HOSTS_BYTES (64 * KIB)   /* of all hosts in it */
-#define EGRESS_PORTS_MAX 32             /* of one entry */
+#define EGRESS_PORTS_MAX 16             /* of one entry */
+#define EGRESS_DOORS_MAX 4096           /* sessions with one */
+#define EGRESS_CONNS_MAX 512            /* of one session; at the next the oldest that has asked for nothing goes */
+#define EGRESS_CONNS_ALL 4096
+#define EGRESS_HEAD_MAX (32 * KIB)      /* of a request */
+#define EGRESS_ANSWER_MAX (64 * KIB)    /* head of an answer */
+#define EGRESS_HELLO_MAX (16 * KIB)     /* of a TLS ClientHello */
+#define EGRESS_PIECE (64 * KIB)         /* carried at a time; what the other side does not take at once is kept */
+#define EGRESS_HEAD_MS 15000            /* from the connection to the end of its request, or of its ClientHello */
+#define EGRESS_LOOKUP_MS 10000
+#define EGRESS_ADDRESSES_MAX 8          /* of one name that are tried */
+#define EGRESS_CONNECT_MS 20000         /* for all of them */
+#define EGRESS_CONNECT_NEXT_MS 2000     /* for one, if there is another */
+#define EGRESS_IDLE_MS 1800000          /* without a byte either way */
+#define EGRESS_LINGER_MS 1000           /* after a refusal the rest of a request is read and dropped so long */
+#define EGRESS_ASKS_MAX 20              /* open questions of one session */
+#define EGRESS_ASK_MS 300000            /* that a client waits for the answer */
+#define EGRESS_HOSTS_TOLD 256           /* hosts of one session whose refusal or use is told by name */
+#define EGRESS_USED_MS 2000             /* between two reports of what was used */
 
 /* MCP */
 #define UPCALLS_MAX 256                 /* MCP requests of one session that its client has not answered */

@@ -7,8 +7,8 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
+#include "confine/confine_probe.h"
 #include "fetch/confine_fetch.h"
-#include "fetch/fetch_probe.h"
 #include "fetch/fetch_server.h"
 #include "fetch/wiping_memory.h"
 
@@ -76,6 +76,15 @@ static int serve(const struct confine_fetch *who, const char *ca_file)
 	return 0;
 }
 
+static int probe(const struct confine_fetch *who)
+{
+	const char *bad;
+
+	confine_fetch_harden();
+	bad = confine_fetch(who);
+	return bad ? fail(bad) : confine_probe();
+}
+
 static bool number(const char *text, uint32_t *ret)
 {
 	uint64_t n;
@@ -95,7 +104,7 @@ int main(int argc, char **argv)
 	if (argc < 4 || argc > 5 || !number(argv[2], &who.uid) || !number(argv[3], &who.gid))
 		argc = 0;
 	if (argc && strcmp(argv[1], "probe") == 0)
-		return fetch_probe(&who);
+		_exit(probe(&who));
 	if (!argc || strcmp(argv[1], "serve") != 0) {
 		fprintf(stderr, "usage: acpd-fetch serve|probe UID GID [CA-FILE]\n");
 		return 2;

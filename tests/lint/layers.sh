@@ -4,7 +4,7 @@
 
 # Rank, layer, and where it is stricter than its rank: the only other layers it may include. A file may include its
 # own layer and every layer of a lower rank; layers of the same rank do not see each other. harnesses/ and tools/ are
-# top-level folders, unpack/ and fetch/ are executables of their own and skill/ a part of the first alone, tests/ see everything.
+# top-level folders, unpack/, fetch/ and proxy/ are executables of their own and skill/ a part of the first alone, tests/ see everything.
 layers='
 0  base
 1  digest
@@ -31,6 +31,7 @@ layers='
 12 cli
 12 unpack     tree diff skill json digest confine base
 12 fetch      fetcher json loop confine base
+12 proxy      egress json loop confine base
 13 tests
 '
 # Files of session/ that know no session: of its headers they include only their own kind's.
@@ -41,6 +42,7 @@ libwebsockets\.h        ^daemon/net/
 (cjson/)?cJSON\.h       ^(daemon/json|tests/stub)/
 seccomp\.h              ^daemon/confine/confine[^/]*\.c$
 curl/curl\.h            ^daemon/fetch/
+ares\.h                 ^daemon/proxy/
 archive(_entry)?\.h     ^daemon/unpack/
 z(lib|std|std_errors)\.h ^(daemon/(unpack|diff)|tests)/
 yaml\.h                 ^daemon/skill/

@@ -8,7 +8,7 @@ CLANG ?= $(or $(notdir $(shell command -v clang-14)),clang-19)
 
 # Linking all of acpd costs seconds, and under sanitizers many: the tests are one program, and so are the corpora. main() of a
 # test file becomes a function named after it; tests/unit/run.sh still runs each file in a process of its own.
-UNIT_SRC := $(if $(HAVE_CURL),$(call sources,tests/unit),$(filter-out tests/unit/fetch/%,$(call sources,tests/unit)))
+UNIT_SRC := $(filter-out $(if $(HAVE_CURL),,tests/unit/fetch/%) $(if $(HAVE_CARES),,tests/unit/proxy/%),$(call sources,tests/unit))
 UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(foreach f,$(UNIT_SRC),$(if $(filter test_%,$(notdir $(f))),$(f))))
 # These put functions of their own in the place of the C library's, for the whole of their program.
 UNIT_ALONE := unpack/test_commit_kill base/test_crc32c tree/test_tree $(addprefix usage/test_ledger_,retention rotate sync)
@@ -23,7 +23,7 @@ CORPORA := $(BUILD)/tests/fuzz/corpora
 # cli/ leans on main.o
 UNIT_OBJS := $(filter-out $(BUILD)/obj/daemon/cli/%,$(OBJS))
 comma := ,
-UNIT_LIBS := $(LDLIBS) $(HELPER_LDLIBS) $(FETCH_LDLIBS)
+UNIT_LIBS := $(LDLIBS) $(HELPER_LDLIBS) $(FETCH_LDLIBS) $(PROXY_LDLIBS)
 # What tests/unit/session_world.c holds still for the tests of sessions; for all others it passes on.
 WORLD_WRAPS := $(addprefix -Wl$(comma)--wrap=,clock_mono_ms tree_now loop_timer_set loop_timer_cancel loop_defer \
 	loop_run_deferred ledger_sync ledger_wait_cancel $(addprefix proc_,spawn free pid stop kill sweep_turn measure host_count host_cgroups host_on_idle) \

@@ -169,7 +169,7 @@ static void test_bounds(void **state _unused_)
 		buf_puts(&b, ",2");
 	buf_puts(&b, "]}]}");
 	assert_true(egress_rules_parse(buf_slice(&b), "n", &rules, &e) < 0);
-	assert_string_equal(e.field, "n.allow[0].ports[32]");
+	assert_string_equal(e.field, "n.allow[0].ports[16]");
 }
 
 static void test_put(void **state _unused_)

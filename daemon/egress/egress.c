@@ -1,0 +1,110 @@
+#include "egress/egress_internal.h"
+
+#include "base/log.h"
+#include "base/os/file.h"
+#include "json/jenc.h"
+
+#define AGAIN_MS 100 /* between two tries to start it */
+
+/* --- runs ----------------------------------------------------------------------------------------------------- */
+
+static void on_again(void *ctx)
+{
+	egress_start(ctx);
+}
+
+void egress_start(struct egress *x)
+{
+	char why[STANDING_WHY_SIZE];
+
+	if (!x->ndoors || standing_get(&x->proxy, why))
+		return;
+	log_debug("egress", "acpd-proxy is not started", "text", why);
+	loop_timer_set(x->loop, &x->again, AGAIN_MS, on_again, x);
+}
+
+static void on_begun(void *ctx, struct standing_run *run)
+{
+	_cleanup_(buf_done) struct buf settings = { 0 };
+	struct egress *x = ctx;
+
+	egress_settings_put(&settings, &x->settings);
+	frame_channel_send(&run->channel, EGRESS_CONFIG, 0, buf_slice(&settings), -1);
+	list_each(d, &x->doors, struct egress_door, link)
+		egress_door_give(d, run);
+}
+
+static void on_ended(void *ctx, struct standing_run *run _unused_, const char *why)
+{
+	struct egress *x = ctx;
+
+	log_warn("egress", "what passed through acpd-proxy is lost", "text", why);
+	loop_timer_set(x->loop, &x->again, 1, on_again, x);
+}
+
+static const struct standing_ops ops = {
+	.channel = { EGRESS_FRAME_MAX, standing_take, standing_lost },
+	.ready = EGRESS_READY,
+	.begun = on_begun,
+	.frame = egress_take_frame,
+	.ended = on_ended,
+};
+
+struct standing_run *egress_run(const struct egress *x)
+{
+	return standing_running(&x->proxy);
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------- */
+
+struct egress *egress_new(const struct egress_config *cfg)
+{
+	struct egress *x = new0(struct egress);
+
+	x->loop = cfg->loop;
+	x->proxy = (struct standing){ .loop = cfg->loop,
+				      .procs = cfg->procs,
+				      .name = "acpd-proxy",
+				      .variable = "ACPD_PROXY",
+				      .option = "fetch-user",
+				      .program = cfg->program ? xstrdup(cfg->program) :
+								egress_program(),
+				      .user = xstrdup(cfg->user),
+				      .agent_user = xstrdup(cfg->agent_user),
+				      .ops = &ops,
+				      .ctx = x };
+	standing_init(&x->proxy);
+	x->settings = (struct egress_settings){ xstrdup(cfg->allow), xstrdup(cfg->resolvers) };
+	list_init(&x->doors);
+	return x;
+}
+
+struct egress *egress_free(struct egress *x)
+{
+	if (!x)
+		return NULL;
+	loop_timer_cancel(&x->again);
+	standing_done(&x->proxy);
+	egress_settings_done(&x->settings);
+	free(x);
+	return NULL;
+}
+
+const char *egress_missing(const struct egress *x)
+{
+	return x->proxy.program ? NULL : "acpd-proxy is not installed";
+}
+
+char *egress_program(void)
+{
+	return file_program("ACPD_PROXY", "acpd-proxy");
+}
+
+void egress_put_status(const struct egress *x, struct jw *w, const char *key)
+{
+	jw_obj(w, key);
+	standing_put_status(&x->proxy, w);
+	jw_str(w, "allowed", x->settings.allow);
+	jw_str(w, "resolvers", x->settings.resolvers);
+	jw_end_obj(w);
+}

@@ -1,0 +1,96 @@
+#include "proxy/answer_pass.h"
+
+#include "base/digits.h"
+#include "base/http/http_fields.h"
+#include "base/limits.h"
+#include "proxy/proxy_request.h"
+
+#include <errno.h>
+
+/* "HTTP/1.1 200 ..." */
+static int status_of(struct slice line)
+{
+	uint64_t status, minor;
+
+	if (!slice_skip(&line, "HTTP/1.") || u64_take(&line, 1, &minor) != 1 ||
+	    !slice_skip(&line, " ") || u64_take(&line, 3, &status) != 3 || status < 100)
+		return -EPROTO;
+	return (int)status;
+}
+
+/* A name before a colon; a line that begins with a blank belongs to the one before. */
+static bool is_ours(struct slice fields, struct slice line)
+{
+	const char *colon = line.n ? memchr(line.p, ':', line.n) : NULL;
+	struct slice name = { line.p, colon ? (size_t)(colon - line.p) : 0 };
+
+	while (name.n && (name.p[name.n - 1] == ' ' || name.p[name.n - 1] == '\t'))
+		name.n--;
+	return proxy_field_is_ours(fields, name);
+}
+
+static void put_final(struct slice head, struct buf *to)
+{
+	struct slice lines = head, fields, line;
+	bool dropped = false;
+
+	http_line_next(&lines, &line);
+	buf_add_slice(to, line);
+	buf_puts(to, "\r\n");
+	fields = lines;
+	while (http_line_next(&lines, &line)) {
+		if (!line.n || (line.p[0] != ' ' && line.p[0] != '\t'))
+			dropped = is_ours(fields, line);
+		if (dropped)
+			continue;
+		buf_add_slice(to, line);
+		buf_puts(to, "\r\n");
+	}
+	buf_puts(to, "Connection: close\r\n\r\n");
+}
+
+/* One head off the front of a->head. 1: it was taken; 0: more has to come. */
+static int pass_head(struct answer_pass *a, struct buf *to)
+{
+	struct slice in = buf_slice(&a->head);
+	ssize_t n = http_lines_end(in, EGRESS_ANSWER_MAX);
+	int status;
+
+	if (n == 0 && in.n >= 5 && !slice_starts(in, "HTTP/"))
+		return -EPROTO;
+	if (n <= 0)
+		return n < 0 ? -EPROTO : 0;
+	status = status_of((struct slice){ in.p, (size_t)n });
+	if (status < 0 || (status == 101 && !a->may_switch))
+		return -EPROTO;
+	a->switched = status == 101;
+	a->over = a->switched || status >= 200;
+	if (a->over && !a->switched)
+		put_final((struct slice){ in.p, (size_t)n }, to);
+	else
+		buf_add(to, in.p, (size_t)n + 2);
+	buf_consume(&a->head, (size_t)n + 2);
+	return 1;
+}
+
+int answer_pass_feed(struct answer_pass *a, struct slice in, struct buf *to)
+{
+	int r = 1;
+
+	if (a->over)
+		return buf_add_slice(to, in);
+	if (buf_add_slice(&a->head, in) < 0)
+		return -EPROTO;
+	while (r > 0 && !a->over)
+		r = pass_head(a, to);
+	if (!a->over)
+		return r;
+	r = buf_add_slice(to, buf_slice(&a->head));
+	buf_done(&a->head);
+	return r;
+}
+
+void answer_pass_done(struct answer_pass *a)
+{
+	buf_done(&a->head);
+}

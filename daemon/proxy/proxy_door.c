@@ -1,0 +1,250 @@
+#include "proxy/proxy_door.h"
+
+#include "base/os/sock_owner.h"
+#include "base/util.h"
+#include "proxy/proxy_conn.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#define WAITING_MAX (1 * MIB) /* on the channel: then what was used is reported later */
+
+struct door_question {
+	struct list link;
+	enum egress_reason no; /* EGRESS_FINE: it is open */
+	char host[EGRESS_HOST_SIZE];
+};
+
+/* --- what is told --------------------------------------------------------------------------------------------- */
+
+static void tell(struct proxy_door *d, enum egress_frame_type type, const struct egress_notice *n)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	egress_notice_put(&b, n);
+	frame_channel_send(&d->world->channel, type, d->number, buf_slice(&b), -1);
+}
+
+void proxy_door_blocked(struct proxy_door *d, const char *host, int port, enum egress_reason why)
+{
+	struct egress_notice n = { .port = port, .reason = why };
+
+	if (!*host || !host_set_add(&d->told, host))
+		return;
+	snprintf(n.host, sizeof(n.host), "%s", host);
+	tell(d, EGRESS_BLOCKED, &n);
+}
+
+static void tell_use(struct proxy_door *d, struct host_use *u)
+{
+	struct egress_notice n = { .up = (int64_t)u->up, .down = (int64_t)u->down };
+
+	if (!u->up && !u->down)
+		return;
+	snprintf(n.host, sizeof(n.host), "%s", u->host ? u->host : EGRESS_OTHERS);
+	u->up = u->down = 0;
+	tell(d, EGRESS_USED, &n);
+}
+
+/* The daemon does not take what it is told. */
+static bool is_behind(const struct proxy_door *d)
+{
+	return frame_channel_waiting(&d->world->channel) > WAITING_MAX;
+}
+
+static void on_time(void *ctx);
+
+static void set_timer(struct proxy_door *d)
+{
+	if (!d->timer.due)
+		loop_timer_set(d->world->loop, &d->timer, EGRESS_USED_MS, on_time, d);
+}
+
+static void on_time(void *ctx)
+{
+	struct proxy_door *d = ctx;
+
+	list_each(c, &d->conns, struct proxy_conn, link)
+		proxy_conn_count(c);
+	for (unsigned i = 0; i <= EGRESS_HOSTS_TOLD && !is_behind(d); i++)
+		tell_use(d, &d->uses[i]);
+	if (d->nconns || is_behind(d))
+		set_timer(d);
+}
+
+struct host_use *proxy_door_use(struct proxy_door *d, const char *host)
+{
+	set_timer(d);
+	for (unsigned i = 0; i < d->nuses; i++)
+		if (strcmp(d->uses[i].host, host) == 0)
+			return &d->uses[i];
+	if (d->nuses == EGRESS_HOSTS_TOLD)
+		return &d->uses[EGRESS_HOSTS_TOLD];
+	d->uses[d->nuses].host = xstrdup(host);
+	return &d->uses[d->nuses++];
+}
+
+/* --- questions ------------------------------------------------------------------------------------------------ */
+
+static struct door_question *find_question(struct proxy_door *d, const char *host)
+{
+	list_each(q, &d->questions, struct door_question, link)
+		if (strcmp(q->host, host) == 0)
+			return q;
+	return NULL;
+}
+
+static void drop_question(struct proxy_door *d, struct door_question *q)
+{
+	d->nquestions--;
+	d->nopen -= !q->no;
+	list_del(&q->link);
+	free(q);
+}
+
+static void drop_questions(struct proxy_door *d)
+{
+	while (!list_empty(&d->questions))
+		drop_question(d, list_first(&d->questions, struct door_question, link));
+}
+
+/* The oldest that has its answer is forgotten: it would only be asked again. */
+static void make_room(struct proxy_door *d)
+{
+	if (d->nquestions < EGRESS_HOSTS_TOLD)
+		return;
+	list_each(q, &d->questions, struct door_question, link)
+		if (q->no) {
+			drop_question(d, q);
+			return;
+		}
+}
+
+enum egress_reason proxy_door_ask(struct proxy_door *d, const char *host, int port)
+{
+	struct door_question *q = find_question(d, host);
+	struct egress_notice n = { .port = port };
+
+	if (q)
+		return q->no;
+	if (d->nopen == EGRESS_ASKS_MAX)
+		return EGRESS_ASK_TOO_MANY;
+	make_room(d);
+	q = new0(struct door_question);
+	snprintf(q->host, sizeof(q->host), "%s", host);
+	list_init(&q->link);
+	list_add_tail(&d->questions, &q->link);
+	d->nquestions++;
+	d->nopen++;
+	snprintf(n.host, sizeof(n.host), "%s", host);
+	tell(d, EGRESS_ASK, &n);
+	return EGRESS_FINE;
+}
+
+void proxy_door_deny(struct proxy_door *d, const char *host, enum egress_reason why)
+{
+	struct door_question *q = find_question(d, host);
+
+	if (!q || q->no)
+		return;
+	q->no = why;
+	d->nopen--;
+	list_each(c, &d->conns, struct proxy_conn, link)
+		proxy_conn_denied(c, host, why);
+	/* one that there was no room for may be asked for again */
+	if (why == EGRESS_ASK_TOO_MANY)
+		drop_question(d, q);
+}
+
+/* --- who comes ------------------------------------------------------------------------------------------------ */
+
+/* One whose other end is not to be found has none any more. */
+static bool is_stranger(const struct proxy_door *d, int fd)
+{
+	struct sock_pair other = { .peer = d->at };
+	socklen_t n = sizeof(other.own);
+	uid_t uid;
+
+	return d->uid >= 0 &&
+	       (getpeername(fd, (struct sockaddr *)&other.own, &n) < 0 ||
+		sock_owner_ask(d->world->owners, &other, &uid) < 0 || uid != (uid_t)d->uid);
+}
+
+/* One that has asked for nothing yet goes before a new one is turned away. */
+static bool has_room(struct proxy_door *d)
+{
+	if (d->nconns < EGRESS_CONNS_MAX && d->world->nconns < EGRESS_CONNS_ALL)
+		return true;
+	list_each(c, &d->conns, struct proxy_conn, link)
+		if (proxy_conn_is_silent(c)) {
+			proxy_conn_end(c);
+			return true;
+		}
+	return false;
+}
+
+static void on_connection(void *ctx, int fd)
+{
+	struct proxy_door *d = ctx;
+
+	if (has_room(d))
+		proxy_conn_new(d, fd, is_stranger(d, fd));
+	else
+		proxy_conn_turn_away(fd);
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------- */
+
+void proxy_door_set_rules(struct proxy_door *d, struct egress_rules *rules)
+{
+	egress_rules_free(d->rules);
+	d->rules = rules;
+	drop_questions(d);
+	list_each(c, &d->conns, struct proxy_conn, link)
+		proxy_conn_judge(c);
+}
+
+struct proxy_door *proxy_door_open(struct proxy_world *w, uint32_t number, int fd,
+				   struct egress_order *order)
+{
+	struct proxy_door *d = new0(struct proxy_door);
+	socklen_t n = sizeof(d->at);
+
+	d->world = w;
+	d->number = number;
+	d->uid = order->uid;
+	d->rules = TAKE_PTR(order->rules);
+	list_init(&d->link);
+	list_init(&d->conns);
+	list_init(&d->questions);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (getsockname(fd, (struct sockaddr *)&d->at, &n) < 0 ||
+	    acceptor_open(&d->acceptor, w->loop, fd, on_connection, d) < 0) {
+		egress_rules_free(d->rules);
+		free(d);
+		return NULL;
+	}
+	return d;
+}
+
+static void free_later(void *ctx)
+{
+	struct proxy_door *d = ctx;
+
+	egress_rules_free(d->rules);
+	host_set_done(&d->told);
+	for (unsigned i = 0; i < d->nuses; i++)
+		free(d->uses[i].host);
+	free(d);
+}
+
+void proxy_door_shut(struct proxy_door *d)
+{
+	acceptor_close(&d->acceptor);
+	loop_timer_cancel(&d->timer);
+	list_each(c, &d->conns, struct proxy_conn, link)
+		proxy_conn_end(c);
+	drop_questions(d);
+	list_del(&d->link);
+	loop_defer(d->world->loop, &d->task, free_later, d);
+}
