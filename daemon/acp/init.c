@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "proc/netns.h"
+#include "session/store/offer.h"
 
 #include <errno.h>
 
@@ -81,24 +81,6 @@ void caps_put(struct jw *w, const struct harness_caps *caps)
 	jw_end_obj(w);
 }
 
-static void put_features(struct jw *w)
-{
-	static const char *const features[] = {
-		"seq",		"gap",	     "detached", "turnEnd", "promptKey",    "whenBusy",
-		"whenDetached", "env",	     "provider", "status",  "model",	    "mode",
-		"policy",	"budgets",   "usage",	 "fork",    "events",	    "archives",
-		"workspace",	"skills",    "secrets",	 "envKeep", "instructions", "harnessFiles",
-		"diff",		"artifacts", "mcp",	 "ack",	    "tunnel"
-	};
-
-	jw_obj(w, "features");
-	for (size_t i = 0; i < ARRAY_SIZE(features); i++)
-		jw_bool(w, features[i], true);
-	if (!netns_missing())
-		jw_bool(w, "network", true);
-	jw_end_obj(w);
-}
-
 static void put_harnesses(struct jw *w, const char *key, const struct harness_table *t,
 			  bool installed)
 {
@@ -112,9 +94,7 @@ static void put_harnesses(struct jw *w, const char *key, const struct harness_ta
 static void put_acpd(struct jw *w, const struct acp_conn *c)
 {
 	const struct harness_table *t = c->srv->harnesses;
-	struct store_life life;
 
-	store_life(c->srv->store, &life);
 	jw_obj(w, "_meta");
 	jw_obj(w, "acpd");
 	jw_str(w, "version", ACPD_VERSION);
@@ -123,16 +103,8 @@ static void put_acpd(struct jw *w, const struct acp_conn *c)
 	jw_str(w, "workspaces", c->srv->workspaces);
 	put_harnesses(w, "harnesses", t, true);
 	put_harnesses(w, "harnessesNotInstalled", t, false);
-	put_features(w);
-	jw_obj(w, "limits");
-	jw_uint(w, "messageBytes", MESSAGE_MAX);
-	jw_uint(w, "idChars", RPC_ID_MAX);
-	jw_uint(w, "backlogBytes", c->srv->backlog_max);
-	jw_uint(w, "queuedPrompts", SESSION_QUEUE_MAX);
-	jw_uint(w, "sessions", life.session_max);
-	jw_uint(w, "harnesses", life.harness_max);
-	jw_uint(w, "harnessIdleSeconds", life.harness_idle);
-	jw_end_obj(w);
+	offer_put_features(w);
+	offer_put_limits(w, c->srv->store, c->srv->backlog_max);
 	jw_end_obj(w);
 	jw_end_obj(w);
 }

@@ -44,6 +44,7 @@ static const struct route routes[] = {
 	{ "GET", "/health", true, get_health },
 	{ "GET", "/ready", false, get_ready },
 	{ "GET", "/metrics", false, http_get_metrics },
+	{ "GET", "/v1/info", false, http_get_info },
 	{ "GET", "/v1/sessions", false, http_get_sessions },
 	{ "GET", "/v1/sessions/{}", false, http_get_session },
 	{ "GET", "/v1/sessions/{}/events", false, http_get_events },

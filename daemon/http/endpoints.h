@@ -29,6 +29,8 @@ struct http_context {
 
 	struct hosted *hosted;
 	const char *incarnation;
+	uint64_t backlog_max; /* --backlog-max */
+	bool remote;	      /* it listens for other machines, too */
 	unsigned connections;
 	uint64_t started_ms; /* monotonic */
 };

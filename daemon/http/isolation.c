@@ -37,6 +37,7 @@ void isolation_put(const struct session_store *st, struct jw *w, const char *key
 	find(st, &found);
 	jw_obj(w, key);
 	store_put_level(st, w);
+	store_put_levels(st, w);
 	jw_str(w, "agentUser", store_agent_user(st));
 	jw_bool(w, "noNewPrivileges", gains_nothing(st));
 	jw_bool(w, "daemonUser", is_daemons_own(st));

@@ -99,6 +99,10 @@ bool harness_installed(const struct harness_def *def);
 struct jw;
 /* Member "level" {requested, achieved, missing}: what a session would get whose client names no level. */
 void store_put_level(const struct session_store *st, struct jw *w);
+/* Member "levels" [{name, whole, missing}]: each that --level-min allows, and whether a new session could have it whole. */
+void store_put_levels(const struct session_store *st, struct jw *w);
+/* Member "network" {max, modes: [{mode, wall} or {mode, missing}]}: what a new session could be given. */
+void store_put_network(const struct session_store *st, struct jw *w);
 void store_log_level(const struct session_store *st);
 /* Members ready, notReady (why) and harnesses; true if a session could be opened now. */
 bool store_put_ready(const struct session_store *st, struct jw *w);

@@ -236,6 +236,39 @@ static void print_level(struct slice isolation)
 	}
 }
 
+/* What of a level is missing, its names only. */
+static void print_one_level(struct slice level)
+{
+	_cleanup_(freep) char *name = text_of(level, "name");
+	bool whole = jobj_get(level, "whole").type == J_TRUE;
+	const char *between = "not whole: no ";
+	char label[40];
+	struct jiter it;
+	struct jval v;
+
+	snprintf(label, sizeof(label), "level %s", name);
+	printf("%-4s %-22s %s", whole ? "ok" : "--", label, whole ? "can be had whole" : "");
+	if (jiter_init(&it, jobj_get(level, "missing"))) {
+		while (jiter_next(&it, NULL, &v)) {
+			_cleanup_(freep) char *what = text_of(v.raw, "what");
+
+			printf("%s%s", between, what);
+			between = ", ";
+		}
+	}
+	printf("\n");
+}
+
+static void print_levels(struct slice isolation)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (jiter_init(&it, jobj_get(isolation, "levels")))
+		while (jiter_next(&it, NULL, &v))
+			print_one_level(v.raw);
+}
+
 /* Why nothing holds the limit of that name; the caller frees. */
 static char *why_missing(struct slice limits, struct slice name)
 {
@@ -323,6 +356,7 @@ static int check_isolation(struct slice isolation)
 
 	bad += check_uids(isolation);
 	print_level(isolation);
+	print_levels(isolation);
 	print_network(isolation);
 	if (!jiter_init(&it, jobj_get(isolation, "waysToRoot")))
 		return 0;

@@ -4,6 +4,7 @@
 #include "cli/serve_check.h"
 
 #include "base/clock.h"
+#include "base/net/address_rules.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -366,11 +367,13 @@ static int build_net(struct daemon *d, struct err *e)
 					 .hosted = d->mcp.hosted,
 					 .mcp = d->mcp.http,
 					 .incarnation = d->incarnation,
+					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };
 	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->admission, &d->http, e);
 	if (!d->sockets || serve_listen(c->listen, &host, &nc.port, e) < 0)
 		return -EINVAL;
 	nc.host = host;
+	d->http.remote = !host_is_loopback(slice_of(host));
 	d->net = net_server_new(d->loop, d->acp, d->admission, &d->http, &nc, e);
 	if (!d->net)
 		return -EADDRINUSE;

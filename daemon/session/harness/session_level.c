@@ -190,3 +190,20 @@ void store_log_level(const struct session_store *st)
 	log_info("serve", "level of confinement", "requested", level_name(f.level), "achieved",
 		 n ? "partial" : level_name(f.level), "missing", n ? missing.data : "");
 }
+
+void store_put_levels(const struct session_store *st, struct jw *w)
+{
+	jw_arr(w, "levels");
+	for (int level = st->level.min; level < LEVEL_MAX; level++) {
+		struct level_facts f = { st, (enum confine_level)level };
+
+		jw_obj(w, NULL);
+		jw_str(w, "name", level_name(f.level));
+		jw_bool(w, "whole", !each_missing(&f, f.level, NULL, NULL));
+		jw_arr(w, "missing");
+		each_missing(&f, f.level, put_missing, w);
+		jw_end_arr(w);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}

@@ -149,3 +149,28 @@ void session_put_network(struct jw *w, const struct session *s)
 		jw_bool(w, "leavable", geteuid() == 0 && !s->user.switched);
 	jw_end_obj(w);
 }
+
+static void put_mode(struct jw *w, enum network_wall wall, enum egress_mode mode)
+{
+	const char *missing = wall == WALL_NAMESPACE ? netns_missing() : NULL;
+
+	jw_obj(w, NULL);
+	jw_str(w, "mode", egress_modes[mode]);
+	jw_str(w, "wall", missing ? NULL : wall == WALL_NAMESPACE ? "namespace" : "none");
+	jw_str(w, "missing", missing);
+	jw_end_obj(w);
+}
+
+void store_put_network(const struct session_store *st, struct jw *w)
+{
+	enum egress_mode max = egress_rules_mode(st->network);
+
+	jw_obj(w, "network");
+	jw_str(w, "max", egress_modes[max]);
+	jw_arr(w, "modes");
+	for (int mode = max; mode >= 0; mode--)
+		put_mode(w, wall_for(store_level(st), (enum egress_mode)mode),
+			 (enum egress_mode)mode);
+	jw_end_arr(w);
+	jw_end_obj(w);
+}

@@ -327,6 +327,7 @@ const PLACES = {
   'daemon/http/mcp/mcp_http.c:fields': ['GET', 'POST', 'DELETE'].flatMap((m) => [`${m} /mcp`, `${m} /mcp/{}`]),
   'daemon/http/routes/route_archives.c:no_query': ['GET /v1/archives', 'GET /v1/archives/{}', 'PUT /v1/archives/{}', 'DELETE /v1/archives/{}'],
   'daemon/http/routes/route_artifacts.c:no_query': ['GET /v1/sessions/{}/artifacts', 'GET /v1/sessions/{}/artifacts/{}'], 'daemon/http/mcp/mcp_status.c:no_query': ['GET /v1/mcp'],
+  'daemon/http/routes/route_info.c:no_query': ['GET /v1/info'],
   'daemon/http/routes/route_sessions.c:no_query': ['GET /v1/sessions', 'GET /v1/sessions/{}'],
 };
 const PLAIN = ['GET /health', 'GET /ready', 'GET /metrics']; // for probes that add what they like

@@ -1,4 +1,5 @@
 #include "base/os/file.h"
+#include "base/os/sandbox.h"
 #include "base/limits.h"
 #include "digest/digest.h"
 #include "json/jstr.h"
@@ -11,7 +12,6 @@
 #include <sys/stat.h>
 
 #define VERSION "2026-07-28"
-#define E2B_ID_FILE "/run/e2b/.E2B_SANDBOX_ID"
 
 struct toolbox_method {
 	const char *name;
@@ -138,23 +138,6 @@ static const struct mcp_backend_ops backend_ops = { backend_call, toolbox_call_c
 
 /* --- the box ---------------------------------------------------------------------------------------------------- */
 
-/* What E2B writes in a sandbox: after a restore from a snapshot anew, when the environment still has the old one. */
-static bool id_of_e2b(char *ret, size_t room)
-{
-	_cleanup_(buf_done) struct buf text = { 0 };
-	_cleanup_(closep) int fd = open(E2B_ID_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	size_t n = 0;
-
-	if (fd < 0 || file_read_fd(fd, 4096, &text) < 0)
-		return false;
-	while (n < buf_len(&text) && n < room - 1 && (unsigned char)text.data[n] > ' ' &&
-	       (unsigned char)text.data[n] < 0x7f)
-		n++;
-	if (n)
-		snprintf(ret, room, "%.*s", (int)n, text.data);
-	return n > 0;
-}
-
 /* The same for all processes of this machine since it was started: a client may talk to several. */
 static void id_of_machine(char *ret)
 {
@@ -181,13 +164,9 @@ static void choose_id(struct toolbox *b)
 {
 	const char *id = b->config.sandbox_id;
 
-	if (!id && id_of_e2b(b->sandbox_id, sizeof(b->sandbox_id)))
-		return;
-	if (!id)
-		id = getenv("E2B_SANDBOX_ID");
 	if (id && *id)
 		snprintf(b->sandbox_id, sizeof(b->sandbox_id), "%s", id);
-	else
+	else if (id || !sandbox_id(b->sandbox_id, sizeof(b->sandbox_id)))
 		id_of_machine(b->sandbox_id);
 }
 

@@ -1,0 +1,53 @@
+/* route_info.c - GET /v1/info: what somebody asks before the first session. */
+#include "http/routes/handlers.h"
+
+#include "base/os/sandbox.h"
+#include "http/isolation.h"
+#include "json/jenc.h"
+#include "session/store/offer.h"
+
+#define SANDBOX_ID_ROOM 80
+
+static const struct query_field no_query[] = { { 0 } };
+
+static void put_harnesses(struct jw *w, const struct harness_table *t)
+{
+	jw_arr(w, "harnesses");
+	for (size_t i = 0; i < t->n; i++) {
+		jw_obj(w, NULL);
+		jw_str(w, "id", t->defs[i].id);
+		jw_bool(w, "installed", harness_installed(&t->defs[i]));
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+/* E2B publishes what listens on a loopback, too. */
+static void put_place(struct jw *w, const struct http_context *ctx)
+{
+	const char *provider = sandbox_provider();
+	char id[SANDBOX_ID_ROOM];
+
+	jw_str(w, "sandboxId", sandbox_id(id, sizeof(id)) ? id : NULL);
+	jw_str(w, "provider", provider);
+	jw_bool(w, "remote", ctx->remote || (provider && strcmp(provider, "e2b") == 0));
+}
+
+void http_get_info(const struct http_call *c, struct http_reply *ret)
+{
+	const struct http_context *ctx = c->ctx;
+	struct jw w = JW(&ret->body);
+
+	if (!http_query(c, no_query, NULL, ret))
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "version", ACPD_VERSION);
+	jw_str(&w, "incarnation", ctx->incarnation);
+	put_place(&w, ctx);
+	put_harnesses(&w, store_harnesses(ctx->store));
+	offer_put_features(&w);
+	offer_put_limits(&w, ctx->store, ctx->backlog_max);
+	isolation_put(ctx->store, &w, "isolation");
+	store_put_network(ctx->store, &w);
+	jw_end_obj(&w);
+}
