@@ -25,6 +25,7 @@ static const struct {
 	{ "snapshots", false, PRIVATE }, { "removed", false, PRIVATE },
 	{ "usage.", true, PRIVATE },	 { "owner", false, PRIVATE },
 	{ "lock", false, PRIVATE },	 { "version", false, PRIVATE },
+	{ "uids", false, PRIVATE },
 };
 
 static mode_t most_of(const char *name)
