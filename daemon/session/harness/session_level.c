@@ -45,6 +45,29 @@ static const char *why_no_network_namespace(const struct level_facts *f _unused_
 	return netns_missing();
 }
 
+static const char *why_no_limit(const struct level_facts *f, enum cgroup_use use)
+{
+	const char *why = cgroups_why(proc_host_cgroups(f->store->procs), use);
+
+	return *why ? why : NULL;
+}
+
+static const char *why_no_memory_limit(const struct level_facts *f)
+{
+	return why_no_limit(f, CGROUP_MEMORY);
+}
+
+/* Of a uid that is not ours an rlimit will do. */
+static const char *why_no_process_limit(const struct level_facts *f)
+{
+	return f->store->user.switched ? NULL : why_no_limit(f, CGROUP_PIDS);
+}
+
+static const char *why_no_cpu_weight(const struct level_facts *f)
+{
+	return why_no_limit(f, CGROUP_CPU);
+}
+
 /* what is a word of the protocol; why says NULL if it can be had. */
 static const struct {
 	const char *what;
@@ -55,6 +78,9 @@ static const struct {
 	{ "noNewPrivileges", LEVEL_GUARDED, why_privileges_grow },
 	{ "seccomp", LEVEL_GUARDED, why_no_filter },
 	{ "boundingSet", LEVEL_GUARDED, why_full_bounding_set },
+	{ "memoryBytes", LEVEL_GUARDED, why_no_memory_limit },
+	{ "pids", LEVEL_GUARDED, why_no_process_limit },
+	{ "cpuWeight", LEVEL_GUARDED, why_no_cpu_weight },
 	{ "networkNamespace", LEVEL_STRICT, why_no_network_namespace },
 };
 
