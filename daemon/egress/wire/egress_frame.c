@@ -82,7 +82,7 @@ struct notice_args {
 	int64_t port, up, down;
 };
 
-#define COUNT_MAX ((int64_t)1 << 53)
+#define COUNT_MAX 9007199254740992 /* 2 to the 53rd: what every reader of JSON can hold */
 
 static const struct jfield notice_fields[] = {
 	JF_STR(struct notice_args, host, "host", JF_REQUIRED | JF_FILLED, 255),
