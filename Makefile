@@ -57,7 +57,13 @@ PROXY_MAIN := daemon/proxy/proxy_main.c
 PROXY_OBJ := $(PROXY_SRC:%.c=$(BUILD)/obj/%.o)
 PROXY_LDLIBS := $(if $(HAVE_CARES),$(shell pkg-config --libs libcares libseccomp))
 
-SRC := $(filter-out $(HELPER_SRC) $(FETCH_ALL) $(PROXY_ALL),$(call sources,daemon harnesses tools))
+# acpd-init: one process in each session's pid namespace, so it is nothing but its own few instructions.
+INIT_MAIN := daemon/init/init_main.c
+INIT_CFLAGS := -std=gnu11 $(WARN) $(WERROR) -Os -g -ffreestanding -fno-stack-protector -fcf-protection=none \
+	-fno-asynchronous-unwind-tables
+INIT_LDFLAGS := -static -nostdlib -nostartfiles -Wl,-z,noexecstack,--build-id=none
+
+SRC := $(filter-out $(HELPER_SRC) $(FETCH_ALL) $(PROXY_ALL) $(INIT_MAIN),$(call sources,daemon harnesses tools))
 MAIN := daemon/cli/acpd.c
 OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
 # What tests link: everything but the main functions.
@@ -66,7 +72,7 @@ OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN) $(FE
 STUB := $(wildcard tests/stub/*.c)
 
 .PHONY: all deps test-deps run install clean lint check check-san check-valgrind test test-fast test-trixie
-PROGRAMS := $(addprefix $(BUILD)/,acpd acpd-unpack $(if $(HAVE_CURL),acpd-fetch) $(if $(HAVE_CARES),acpd-proxy))
+PROGRAMS := $(addprefix $(BUILD)/,acpd acpd-unpack acpd-init $(if $(HAVE_CURL),acpd-fetch) $(if $(HAVE_CARES),acpd-proxy))
 all: $(PROGRAMS)
 ifndef HAVE_CURL
 	@echo "acpd-fetch is left out: there is no libcurl (Debian: libcurl4-openssl-dev)"
@@ -89,6 +95,9 @@ $(BUILD)/acpd-fetch: $(FETCH_OBJ) $(FETCH_SHARED:%.c=$(BUILD)/obj/%.o)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FETCH_LDLIBS)
 $(BUILD)/acpd-proxy: $(PROXY_OBJ) $(PROXY_SHARED:%.c=$(BUILD)/obj/%.o)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PROXY_LDLIBS)
+$(BUILD)/acpd-init: $(INIT_MAIN) Makefile
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE $(INIT_CFLAGS) $(INIT_LDFLAGS) -o $@ $<
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

@@ -242,6 +242,7 @@
 #define SWEEP_STACK (128 * KIB)
 #define JOB_STACK (256 * KIB)           /* of a thread that does a piece of work beside the loop */
 #define TREE_READ_BYTES (16 * KIB)      /* of an environment at a time */
+#define SPACES_SHM_BYTES "268435456"   /* /dev/shm of a session in namespaces of its own, for tmpfs */
 #define TREE_MARKER_MAX 256             /* a variable that marks a process, with its name */
 #define CGROUP_READ_BYTES (2 * KIB)     /* of a list of members, per round of killing; each gets a signal */
 #define REAP_MAX 32                     /* dead children reaped in one go; each costs a scan of all that live */

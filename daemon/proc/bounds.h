@@ -11,6 +11,7 @@
 #include "proc/cgroup/proc_group.h"
 #include "confine/watch/refusals.h"
 #include "proc/netns.h"
+#include "proc/spaces/spaces.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -23,6 +24,7 @@ struct proc_bounds {
 	struct netns *netns;		       /* where its sockets are; NULL: ours */
 	const struct confinement *confinement; /* NULL: none */
 	struct proc_group *group;	       /* whose limits it shares; NULL: it has none */
+	struct spaces *spaces;		       /* its processes and mounts; NULL: ours */
 	struct refusals *refusals; /* for a confinement that logs: where to. Of nothing else */
 };
 

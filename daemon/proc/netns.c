@@ -103,11 +103,12 @@ static int raise_loopback(void)
 
 static int make_net(const struct errand *x _unused_)
 {
-	int r;
+	int r = netns_enter_users();
 
-	if ((users >= 0 && setns(users, CLONE_NEWUSER) < 0) || unshare(CLONE_NEWNET) < 0)
-		return -errno;
-	r = raise_loopback();
+	if (r == 0 && unshare(CLONE_NEWNET) < 0)
+		r = -errno;
+	if (r == 0)
+		r = raise_loopback();
 	return r < 0 ? r : open_own("/proc/self/ns/net");
 }
 
@@ -136,7 +137,7 @@ void netns_prepare(void)
 
 static int make_one(void)
 {
-	return users_error ? users_error : from_child(&(struct errand){ .make = make_net });
+	return from_child(&(struct errand){ .make = make_net });
 }
 
 static int impossible(int error, struct err *e)
@@ -204,11 +205,21 @@ int netns_socket(const struct netns *n, int family, int type)
 		&(struct errand){ .make = make_socket, .n = n, .family = family, .type = type });
 }
 
+int netns_enter_users(void)
+{
+	if (users < 0)
+		return users_error;
+	return setns(users, CLONE_NEWUSER) < 0 ? -errno : 0;
+}
+
 int netns_enter(const struct netns *n)
 {
+	int r;
+
 	if (!n)
 		return 0;
-	if ((users >= 0 && setns(users, CLONE_NEWUSER) < 0) || setns(n->fd, CLONE_NEWNET) < 0)
-		return -errno;
-	return 0;
+	r = netns_enter_users();
+	if (r == 0 && setns(n->fd, CLONE_NEWNET) < 0)
+		r = -errno;
+	return r;
 }

@@ -34,3 +34,5 @@ struct netns *netns_unref(struct netns *n);
 int netns_socket(const struct netns *n, int family, int type);
 /* Between fork and exec, while we are who we are. n NULL: nothing. 0 or -errno. */
 int netns_enter(const struct netns *n);
+/* The same for the user namespace alone, where there is one. Once: a second time is an error. */
+int netns_enter_users(void);

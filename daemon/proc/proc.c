@@ -66,7 +66,7 @@ static size_t own_children(void *ctx, struct tree_own *ret, size_t max)
 		if (p->reaped)
 			continue;
 		if (n < max)
-			ret[n] = (struct tree_own){ p->pid, p->session };
+			ret[n] = (struct tree_own){ p->pid, p->session, false };
 		n++;
 	}
 	return n;

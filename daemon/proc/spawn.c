@@ -8,22 +8,27 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
-/* What went wrong in the child, sent over the status pipe. */
+/* What a child has to say, sent over the status pipe: what went wrong, or its number. */
 struct report {
 	int step, err;
 };
 
 enum spawn_step {
+	STEP_NUMBER, /* nothing went wrong: err is a pid */
 	STEP_PIPES,
 	STEP_CGROUP,
 	STEP_NETWORK,
+	STEP_SPACES,
 	STEP_USER,
 	STEP_CWD,
 	STEP_CONFINE,
@@ -35,6 +40,7 @@ static const char *const step_text[STEP_MAX] = {
 	[STEP_PIPES] = "setting up pipes",
 	[STEP_CGROUP] = "joining the cgroup",
 	[STEP_NETWORK] = "entering the network namespace",
+	[STEP_SPACES] = "entering the namespaces",
 	[STEP_USER] = "switching user",
 	[STEP_CWD] = "entering the working directory",
 	[STEP_CONFINE] = "confining what it may do",
@@ -199,25 +205,60 @@ static bool child_groups(const struct cgroup_join *groups)
 	return true;
 }
 
+/* Only a child of who enters a pid namespace is in it. That one is the daemon's, as if it had no one in between. */
+static void child_inside(int status)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+	struct report r = { STEP_NUMBER, pid };
+
+	if (pid < 0)
+		child_fail(status, STEP_SPACES);
+	if (pid > 0)
+		_exit(write(status, &r, sizeof(r)) < 0 ? 126 : 0);
+}
+
+static void child_spaces(const struct proc_bounds *b, int status)
+{
+	int r = b->netns ? netns_enter(b->netns) : b->spaces ? netns_enter_users() : 0;
+
+	if (r < 0) {
+		errno = -r;
+		child_fail(status, b->netns ? STEP_NETWORK : STEP_SPACES);
+	}
+	if (!b->spaces)
+		return;
+	if (spaces_enter(b->spaces) < 0)
+		child_fail(status, STEP_SPACES);
+	child_inside(status);
+}
+
+/* The daemon has died before we asked to die with it. In a pid namespace it has no number that we could ask for. */
+static bool child_is_orphan(int status)
+{
+	struct pollfd p = { .fd = status };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
+}
+
 _noreturn_ static void child_main(const struct proc_spec *spec, const struct pipes *p,
-				  const struct cgroup_join *groups, pid_t parent)
+				  const struct cgroup_join *groups)
 {
 	int status = p->status[1];
 
-	setsid();
+	close(p->status[0]);
 	child_signals();
 	if (!child_groups(groups))
 		child_fail(status, STEP_CGROUP);
 	child_limits(spec);
-	if (netns_enter(spec->bounds.netns) < 0)
-		child_fail(status, STEP_NETWORK);
+	child_spaces(&spec->bounds, status);
+	setsid();
 	if (!child_descriptors(spec, p, &status))
 		child_fail(status, STEP_PIPES);
 	if (!child_user(&spec->bounds))
 		child_fail(status, STEP_USER);
 	/* after the uid change, which clears it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	if (child_is_orphan(status))
 		_exit(127);
 	if (chdir(spec->cwd) < 0)
 		child_fail(status, STEP_CWD);
@@ -237,23 +278,33 @@ static int pipes_open(struct pipes *p, bool listener)
 	return 0;
 }
 
-/* Waits until the child has called exec (EOF) or reported a failure. */
-static int await_exec(int fd, struct err *e, const char *program)
+/* Waits until the child has called exec (EOF), and for what it reports before. pid: of the child; one that has entered
+ * a pid namespace says the number of its own there, and has ended. */
+static int await_exec(int fd, pid_t *pid, struct err *e, const char *program)
 {
-	struct report r;
+	struct report r, failed = { STEP_NUMBER, 0 };
+	pid_t outer = *pid;
 	ssize_t n;
 
-	do
-		n = read(fd, &r, sizeof(r));
-	while (n < 0 && errno == EINTR);
-	if (n == 0)
+	while ((n = read(fd, &r, sizeof(r))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != (ssize_t)sizeof(r) || r.step < 0 || r.step >= STEP_MAX)
+			return err_set(e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED",
+				       "%s died before it was started", program);
+		if (r.step == STEP_NUMBER)
+			*pid = r.err;
+		else
+			failed = r;
+	}
+	while (*pid != outer && waitpid(outer, NULL, 0) < 0 && errno == EINTR)
+		;
+	if (failed.step == STEP_NUMBER)
 		return 0;
-	if (n != (ssize_t)sizeof(r) || r.step < 0 || r.step >= STEP_MAX)
-		return err_set(e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED",
-			       "%s died before it was started", program);
-	return err_set(e, -r.err, RPC_INTERNAL_ERROR,
-		       r.step == STEP_CWD ? "CWD_NOT_ACCESSIBLE" : "HARNESS_SPAWN_FAILED",
-		       "%s failed for %s: %s", step_text[r.step], program, strerror(r.err));
+	return err_set(e, -failed.err, RPC_INTERNAL_ERROR,
+		       failed.step == STEP_CWD ? "CWD_NOT_ACCESSIBLE" : "HARNESS_SPAWN_FAILED",
+		       "%s failed for %s: %s", step_text[failed.step], program,
+		       strerror(failed.err));
 }
 
 static void own_ends(struct pipes *p, bool inherits, struct spawned *ret)
@@ -275,7 +326,7 @@ int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, 
 		struct err *e)
 {
 	_cleanup_(pipes_close) struct pipes p;
-	pid_t parent = getpid(), pid;
+	pid_t pid;
 	int r = pipes_open(&p, confinement_logs(spec->bounds.confinement));
 
 	if (r < 0)
@@ -286,10 +337,10 @@ int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, 
 		return err_set(e, -errno, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED", "fork: %s",
 			       strerror(errno));
 	if (pid == 0)
-		child_main(spec, &p, groups, parent);
+		child_main(spec, &p, groups);
 	closep(&p.status[1]);
 	closep(&p.listener[1]);
-	r = await_exec(p.status[0], e, spec->argv[0]);
+	r = await_exec(p.status[0], &pid, e, spec->argv[0]);
 	if (r < 0)
 		return r; /* the reaper collects the dead child */
 	ret->pid = pid;

@@ -4,7 +4,7 @@
 
 # Rank, layer, and where it is stricter than its rank: the only other layers it may include. A file may include its
 # own layer and every layer of a lower rank; layers of the same rank do not see each other. harnesses/ and tools/ are
-# top-level folders, unpack/, fetch/ and proxy/ are executables of their own and skill/ a part of the first alone, tests/ see everything.
+# top-level folders, unpack/, fetch/, proxy/ and init/ are executables of their own and skill/ a part of the first alone, tests/ see everything.
 layers='
 0  base
 1  digest
@@ -32,6 +32,7 @@ layers='
 12 unpack     tree diff skill json digest confine base
 12 fetch      fetcher json loop confine base
 12 proxy      egress json loop confine base
+12 init       -
 13 tests
 '
 # Files of session/ that know no session: of its headers they include only their own kind's.

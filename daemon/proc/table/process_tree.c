@@ -211,8 +211,19 @@ static bool in_time(const struct tree_process *e, const struct tree_target *w)
 	return e->start >= w->from && (!w->until || e->start < w->until);
 }
 
+/* Whose pid namespace this is the first process of; NULL: of none. */
+static const char *session_inside(pid_t pid, const struct orphan *o)
+{
+	for (size_t i = 0; i < o->nown; i++)
+		if (o->own[i].init && o->own[i].pid == pid)
+			return o->own[i].session;
+	return NULL;
+}
+
 static int target_of(const struct tree_process *e, struct orphan o)
 {
+	const char *inside = session_inside(e->ppid, &o);
+
 	for (size_t i = 0; i < o.nown; i++)
 		if (o.own[i].pid == e->pid)
 			return SPARED;
@@ -222,8 +233,9 @@ static int target_of(const struct tree_process *e, struct orphan o)
 			return (int)i;
 	o.target = SPARED;
 	each_value(e->pid, TREE_SESSION_ENV, on_session, &o);
-	for (size_t i = 0; i < o.ntargets && o.target == SPARED && !o.others; i++)
-		if (o.targets[i].strays)
+	for (size_t i = 0; i < o.ntargets && o.target == SPARED; i++)
+		if (inside ? strcmp(inside, o.targets[i].session) == 0 :
+			     o.targets[i].strays && !o.others)
 			o.target = (int)i;
 	return o.target;
 }
@@ -309,7 +321,7 @@ void tree_kill_sessions(pid_t root, struct tree_target *targets, size_t ntargets
 
 		if (e->pid == root)
 			e->verdict = SPARED;
-		else if (e->ppid == root)
+		else if (e->ppid == root || session_inside(e->ppid, &about))
 			e->verdict = judge_child(e, about, since);
 	}
 	for (size_t i = 0; i < ntargets; i++)

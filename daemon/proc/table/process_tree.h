@@ -38,10 +38,12 @@ struct tree_target {
 	int found; /* live processes of it that were found */
 };
 
-/* A child of ours that lives. */
+/* A child of ours that lives. init: of the session's pid namespace (proc/spaces/spaces.h): what was orphaned in there
+ * hangs on it as other orphans do on us. */
 struct tree_own {
 	pid_t pid;
 	char *session;
+	bool init;
 };
 
 /* Kills once what belongs to the sessions asked for, among all that descends from root. since: tree_now before own

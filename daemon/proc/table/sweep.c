@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/os/threads.h"
 #include "base/util.h"
+#include "proc/spaces/spaces.h"
 
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -89,6 +90,18 @@ static void on_timeout(void *ctx)
 	scan_over(ctx, false);
 }
 
+static void count_init(void *ctx, pid_t init _unused_, char *session _unused_)
+{
+	++*(size_t *)ctx;
+}
+
+static void add_init(void *ctx, pid_t init, char *session)
+{
+	struct sweep_scan *c = ctx;
+
+	c->own[c->nown++] = (struct tree_own){ .pid = init, .session = session, .init = true };
+}
+
 static struct sweep_scan *scan_new(struct sweeper *s)
 {
 	struct sweep_scan *c = new0(struct sweep_scan);
@@ -108,8 +121,10 @@ static struct sweep_scan *scan_new(struct sweeper *s)
 								  .from = w->from,
 								  .until = w->until };
 	n = s->own(s->ctx, NULL, 0);
+	spaces_each(count_init, &n);
 	c->own = xalloc(n * sizeof(*c->own));
 	c->nown = s->own(s->ctx, c->own, n);
+	spaces_each(add_init, c);
 	for (size_t i = 0; i < c->nown; i++)
 		c->own[i].session = xstrdup(c->own[i].session);
 	return c;

@@ -1,0 +1,231 @@
+#include "proc/spaces/fsview_internal.h"
+
+#include "base/array.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#define REASON "CONFINEMENT_UNSUPPORTED"
+
+struct fsview *fsview_new(void)
+{
+	return new0(struct fsview);
+}
+
+static void place_done(struct fsview_place *p)
+{
+	free(p->path);
+	free(p->source);
+}
+
+struct fsview *fsview_free(struct fsview *v)
+{
+	for (size_t i = 0; v && i < v->n; i++)
+		place_done(&v->place[i]);
+	if (v)
+		free(v->place);
+	free(v);
+	return NULL;
+}
+
+const char *fsview_path(const struct fsview *v, unsigned number)
+{
+	return number < v->n ? v->place[number].path : "?";
+}
+
+static bool is_empty(enum fsview_kind kind)
+{
+	return kind == FSVIEW_HIDDEN || kind == FSVIEW_SECRET;
+}
+
+/* May be left out where there is nothing. */
+static bool is_optional(enum fsview_kind kind)
+{
+	return kind == FSVIEW_TOOLS || is_empty(kind);
+}
+
+static void add(struct fsview *v, enum fsview_kind kind, const char *path, const char *source)
+{
+	struct fsview_place *p = GROW(v->place, v->n);
+
+	*p = (struct fsview_place){
+		.kind = kind, .path = xstrdup(path), .source = xstrdup(source), .fd = -1
+	};
+}
+
+/* Without links; 0 or -errno. */
+static int resolve_dir(const char *path, char **ret)
+{
+	_cleanup_(freep) char *r = realpath(path, NULL);
+	struct stat st;
+
+	if (!r || stat(r, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+/* A path with "." or ".." or doubled slashes has no second name that could be mounted. */
+static bool is_plain(const char *path)
+{
+	return *path == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../");
+}
+
+int fsview_add(struct fsview *v, enum fsview_kind kind, const char *path, struct err *e)
+{
+	_cleanup_(freep) char *real = NULL;
+	int r = resolve_dir(path, &real);
+
+	if (r < 0 && is_optional(kind))
+		return 0;
+	if (r < 0)
+		return err_set(e, r, 0, REASON, "%s cannot be shown to the session: %s", path,
+			       strerror(-r));
+	add(v, kind, real, is_empty(kind) ? NULL : real);
+	if (is_empty(kind) || strcmp(path, real) == 0 || !is_plain(path))
+		return 0;
+	add(v, kind, path, real);
+	v->place[v->n - 1].alias = true;
+	return 0;
+}
+
+int fsview_put(struct fsview *v, const char *path, const char *source, struct err *e)
+{
+	_cleanup_(freep) char *at = NULL, *real = NULL;
+	int r;
+
+	if (resolve_dir(path, &at) < 0)
+		return 0;
+	r = resolve_dir(source, &real);
+	if (r < 0)
+		return err_set(e, r, 0, REASON, "%s cannot stand at %s: %s", source, path,
+			       strerror(-r));
+	add(v, FSVIEW_TMP, at, real);
+	return 0;
+}
+
+/* --- settled ----------------------------------------------------------------------------------------------- */
+
+/* By path, so that what lies in a directory stands right behind it; at the same path, what counts comes last. */
+static int by_path(const void *a, const void *b)
+{
+	const struct fsview_place *x = a, *y = b;
+	const unsigned char *s = (const unsigned char *)x->path,
+			    *t = (const unsigned char *)y->path;
+
+	while (*s && *s == *t) {
+		s++;
+		t++;
+	}
+	if (*s == *t)
+		return x->kind != y->kind ? (int)x->kind - (int)y->kind : x->alias - y->alias;
+	if (!*s || !*t)
+		return *s ? 1 : -1;
+	if (*s == '/' || *t == '/')
+		return *s == '/' ? -1 : 1;
+	return *s < *t ? -1 : 1;
+}
+
+static bool lies_in(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* Programs there are those of others, or the daemon's. */
+static bool is_in_secret(const struct fsview *v, const char *path)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->place[i].kind == FSVIEW_SECRET && lies_in(path, v->place[i].path))
+			return true;
+	return false;
+}
+
+/* Whether a mount is needed for it; what it lies in is known. */
+static bool is_needed(const struct fsview *v, const struct fsview_place *p)
+{
+	const struct fsview_place *over = p->over == FSVIEW_ROOT ? NULL : &v->place[p->over];
+	bool in_void = over && (is_empty(over->kind) || over->kind == FSVIEW_TMP);
+
+	if (p->out || p->alias)
+		return in_void && !p->out;
+	switch (p->kind) {
+	case FSVIEW_TOOLS:
+		return in_void;
+	case FSVIEW_SHOWN:
+		return in_void || (over && over->kind == FSVIEW_WRITABLE);
+	case FSVIEW_HIDDEN:
+	case FSVIEW_SECRET:
+		return !in_void;
+	case FSVIEW_WRITABLE:
+		return !over || over->kind != FSVIEW_WRITABLE;
+	case FSVIEW_TMP:
+		return true;
+	}
+	return true;
+}
+
+/* The last one at a path counts; the others go. */
+static bool is_last(const struct fsview *v, size_t i)
+{
+	return i + 1 == v->n || strcmp(v->place[i].path, v->place[i + 1].path) != 0;
+}
+
+static int check_place(struct fsview *v, size_t i, struct err *e)
+{
+	static const char *const ours[] = { "/proc", "/sys", "/dev" };
+	const char *path = v->place[i].path;
+
+	v->place[i].out = v->place[i].kind == FSVIEW_TOOLS && is_in_secret(v, path);
+	if (v->place[i].kind != FSVIEW_WRITABLE)
+		return 0;
+	if (strcmp(path, "/") == 0)
+		return err_set(
+			e, -EINVAL, 0, REASON,
+			"the session works on all of the file system: nothing would be read-only");
+	for (size_t k = 0; k < ARRAY_SIZE(ours); k++)
+		if (lies_in(path, ours[k]))
+			return err_set(e, -EINVAL, 0, REASON,
+				       "%s cannot be worked in: %s is the session's own", path,
+				       ours[k]);
+	for (; !is_last(v, i); i++)
+		if (v->place[i + 1].kind == FSVIEW_SECRET)
+			return err_set(e, -EINVAL, 0, REASON,
+				       "%s belongs to the daemon, and sessions do not see it",
+				       path);
+	return 0;
+}
+
+int fsview_settle(struct fsview *v, struct err *e)
+{
+	size_t kept = 0;
+	int r = 0, last = FSVIEW_ROOT;
+
+	if (v->n)
+		qsort(v->place, v->n, sizeof(*v->place), by_path);
+	for (size_t i = 0; r == 0 && i < v->n; i++)
+		r = check_place(v, i, e);
+	for (size_t i = 0; r == 0 && i < v->n; i++) {
+		struct fsview_place p = v->place[i];
+
+		while (last != FSVIEW_ROOT && !lies_in(p.path, v->place[last].path))
+			last = v->place[last].over;
+		p.over = last;
+		if (!is_last(v, i) || !is_needed(v, &p)) {
+			place_done(&p);
+			v->place[i] = (struct fsview_place){ 0 };
+			continue;
+		}
+		v->place[i] = (struct fsview_place){ 0 };
+		v->place[kept] = p;
+		last = (int)kept++;
+	}
+	if (r == 0)
+		v->n = kept;
+	return r;
+}

@@ -1,0 +1,61 @@
+/*
+ * fsview.h - what of the file system a session sees, and what of it can be written: a list of places.
+ *
+ * Everything that is not named is seen as it is, and cannot be written. Paths inside are those outside. Places may lie
+ * within each other: the deeper one counts, and of two at the same path the later kind of the list below. Mounts below
+ * a place that is seen come along, as they are.
+ *
+ * The list is made and judged by the daemon (fsview.c), where paths are resolved; a child carries it out by plain system
+ * calls (fsview_mount.c), and follows no link any more: a path that has changed since is an error there.
+ *
+ * Also its own: /proc of the pid namespace, without the files that tell of the machine; /dev with the usual devices, a
+ * devpts of its own and a /dev/shm bounded by SPACES_SHM_BYTES. Set-user-id programs give nothing, and devices elsewhere
+ * cannot be opened.
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum fsview_kind {
+	FSVIEW_TOOLS, /* programs: read-only. Left out where it is not there, or lies below something secret */
+	FSVIEW_HIDDEN, /* an empty directory but for places below it; left out where it is not there */
+	FSVIEW_TMP,    /* another directory stands there, writable (fsview_put) */
+	FSVIEW_SHOWN, /* read-only */
+	FSVIEW_WRITABLE,
+	FSVIEW_SECRET, /* as FSVIEW_HIDDEN, and nothing may be at its very path */
+};
+
+struct fsview;
+
+struct fsview *fsview_new(void);
+struct fsview *fsview_free(struct fsview *v);
+/* A directory. -errno with e, reason CONFINEMENT_UNSUPPORTED, if it cannot be had. */
+int fsview_add(struct fsview *v, enum fsview_kind kind, const char *path, struct err *e);
+/* The directory `source` is seen at path, writable; left out where nothing is at path. */
+int fsview_put(struct fsview *v, const char *path, const char *source, struct err *e);
+/* Every place has been added. Refuses what cannot be: a workspace that is all of the file system, or what is secret. */
+int fsview_settle(struct fsview *v, struct err *e);
+
+/* What went wrong in the child. */
+enum fsview_step {
+	FSVIEW_CALLS,  /* the calls that make it are not there */
+	FSVIEW_MOUNTS, /* making everything private and read-only */
+	FSVIEW_PROC,
+	FSVIEW_DEV,
+	FSVIEW_PLACE, /* a place: number */
+};
+
+struct fsview_fault {
+	enum fsview_step step;
+	int error; /* errno */
+	unsigned number;
+};
+
+/* In the first process of new mount and pid namespaces: carries a settled view out. Directories that are made for mounts
+ * to stand on are given to uid and gid where they stay. 0 or -errno with ret. */
+int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *ret);
+/* The path of a place, for a message. */
+const char *fsview_path(const struct fsview *v, unsigned number);

@@ -1,0 +1,335 @@
+#include "proc/spaces/spaces.h"
+
+#include "base/list.h"
+#include "base/os/file.h"
+#include "base/util.h"
+#include "proc/netns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+struct spaces {
+	struct list link;
+	unsigned refs;
+	pid_t init;
+	int pidfd; /* of init: also what is entered by */
+	char *session;
+};
+
+static struct list living = { &living, &living };
+
+/* --- what can go wrong ------------------------------------------------------------------------------------------- */
+
+enum space_step {
+	SPACE_MADE, /* nothing: error is the number of init */
+	SPACE_USERS,
+	SPACE_MOUNTS,
+	SPACE_PIDS,
+	SPACE_IPC,
+	SPACE_INIT,
+	SPACE_VIEW,
+	SPACE_STEPS = SPACE_VIEW + FSVIEW_PLACE + 1,
+};
+
+static const struct {
+	const char *what, *why;
+} steps[SPACE_STEPS] = {
+	[SPACE_USERS] = { "userNamespace", "no user namespace can be entered" },
+	[SPACE_MOUNTS] = { "mountNamespace", "no mount namespace can be made" },
+	[SPACE_PIDS] = { "pidNamespace", "no pid namespace can be made" },
+	[SPACE_IPC] = { "ipcNamespace", "no namespaces of IPC and host name can be made" },
+	[SPACE_INIT] = { "initProgram", "acpd-init cannot be started" },
+	[SPACE_VIEW + FSVIEW_CALLS] = { "readOnlyMounts",
+					"mounts cannot be made read-only as a tree (Linux 5.12)" },
+	[SPACE_VIEW + FSVIEW_MOUNTS] = { "readOnlyMounts",
+					 "mounts cannot be made private and read-only" },
+	[SPACE_VIEW +
+		FSVIEW_PROC] = { "procMount",
+				 "no /proc of its own can be mounted (containers often mask parts of theirs)" },
+	[SPACE_VIEW + FSVIEW_DEV] = { "devMount", "no /dev of its own can be made" },
+	[SPACE_VIEW + FSVIEW_PLACE] = { "mountNamespace", "a directory cannot be mounted" },
+};
+
+/* What a child says over the pipe. */
+struct space_report {
+	enum space_step step;
+	int error; /* errno */
+	unsigned number;
+};
+
+_noreturn_ static void report_fault(int to, enum space_step step, int error, unsigned number)
+{
+	struct space_report r = { step, error, number };
+
+	_exit(write(to, &r, sizeof(r)) < 0 ? 126 : 127);
+}
+
+/* --- the children -------------------------------------------------------------------------------------------------- */
+
+struct space_plan {
+	struct fsview *view;
+	bool switch_user;
+	uid_t uid;
+	gid_t gid;
+	int program;   /* acpd-init */
+	int status[2]; /* both ends close at exec */
+};
+
+static void default_signals(void)
+{
+	sigset_t none;
+
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static bool become_user(const struct space_plan *p)
+{
+	return !p->switch_user ||
+	       (setgroups(0, NULL) == 0 && setresgid(p->gid, p->gid, p->gid) == 0 &&
+		setresuid(p->uid, p->uid, p->uid) == 0);
+}
+
+/* Nobody reads what we say: the daemon has died before we asked to die with it. */
+static bool is_orphan(int status)
+{
+	struct pollfd p = { .fd = status };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
+}
+
+/* The first process in there. */
+_noreturn_ static void be_init(const struct space_plan *p)
+{
+	static char name[] = "acpd-init", *const argv[] = { name, NULL }, *const env[] = { NULL };
+	struct fsview_fault f;
+	int to = p->status[1];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(p->status[0]);
+	if (fsview_mount(p->view, p->uid, p->gid, &f) < 0)
+		report_fault(to, SPACE_VIEW + f.step, f.error, f.number);
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	if (!become_user(p))
+		report_fault(to, SPACE_INIT, errno, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* to become another user clears it */
+	if (is_orphan(to))
+		_exit(127);
+	default_signals();
+	syscall(SYS_execveat, p->program, "", argv, env, AT_EMPTY_PATH);
+	report_fault(to, SPACE_INIT, errno, 0);
+}
+
+/* Makes the namespaces, and a child in them that is the daemon's. */
+_noreturn_ static void make_spaces(const struct space_plan *p)
+{
+	static const struct {
+		int flags;
+		enum space_step step;
+	} each[] = {
+		{ CLONE_NEWNS, SPACE_MOUNTS },
+		{ CLONE_NEWPID, SPACE_PIDS },
+		{ CLONE_NEWIPC | CLONE_NEWUTS, SPACE_IPC },
+	};
+	int r = netns_enter_users();
+	pid_t pid;
+
+	if (r < 0)
+		report_fault(p->status[1], SPACE_USERS, -r, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(each); i++)
+		if (unshare(each[i].flags) < 0)
+			report_fault(p->status[1], each[i].step, errno, 0);
+	pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0)
+		be_init(p);
+	if (pid < 0)
+		report_fault(p->status[1], SPACE_PIDS, errno, 0);
+	report_fault(p->status[1], SPACE_MADE, pid, 0);
+}
+
+/* --- the daemon's end ------------------------------------------------------------------------------------------------ */
+
+static void wait_for(pid_t pid)
+{
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Until both children have said what they have to, or one has become acpd-init. The number of that, or 0 with ret. */
+static pid_t take_reports(int from, struct space_report *ret)
+{
+	struct space_report r;
+	pid_t init = 0;
+	ssize_t n;
+
+	*ret = (struct space_report){ .step = SPACE_MADE };
+	while ((n = read(from, &r, sizeof(r))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != sizeof(r))
+			break;
+		if (r.step == SPACE_MADE)
+			init = r.error;
+		else
+			*ret = r;
+	}
+	if (init && ret->step == SPACE_MADE)
+		return init;
+	if (ret->step == SPACE_MADE) /* it was killed */
+		*ret = (struct space_report){ SPACE_PIDS, ECHILD, 0 };
+	if (init)
+		wait_for(init);
+	return 0;
+}
+
+static pid_t start_init(struct space_plan *p, struct space_report *ret)
+{
+	_cleanup_(closep) int from = -1;
+	pid_t pid, init;
+
+	if (pipe2(p->status, O_CLOEXEC) < 0) {
+		*ret = (struct space_report){ SPACE_PIDS, errno, 0 };
+		return 0;
+	}
+	from = p->status[0];
+	pid = fork();
+	if (pid == 0)
+		make_spaces(p);
+	if (pid < 0)
+		*ret = (struct space_report){ SPACE_PIDS, errno, 0 };
+	close(p->status[1]);
+	init = pid < 0 ? 0 : take_reports(from, ret);
+	if (pid > 0)
+		wait_for(pid);
+	return init;
+}
+
+/* As start_init, and everything that it needs. */
+static struct spaces *make_one(struct space_plan *p, const char *session, struct space_report *ret)
+{
+	_cleanup_(freep) char *path = file_program("ACPD_INIT", "acpd-init");
+	_cleanup_(closep) int program = path ? open(path, O_PATH | O_CLOEXEC) : -1;
+	struct spaces *s;
+	pid_t init;
+
+	*ret = (struct space_report){ SPACE_INIT, path ? errno : ENOENT, 0 };
+	if (program < 0)
+		return NULL;
+	p->program = program;
+	init = start_init(p, ret);
+	if (!init)
+		return NULL;
+	s = new0(struct spaces);
+	*s = (struct spaces){ .refs = 1,
+			      .init = init,
+			      .pidfd = (int)syscall(SYS_pidfd_open, init, 0),
+			      .session = xstrdup(session) };
+	list_init(&s->link);
+	list_add_tail(&living, &s->link);
+	if (s->pidfd >= 0)
+		return s;
+	*ret = (struct space_report){ SPACE_PIDS, errno, 0 };
+	kill(init, SIGKILL); /* not reaped yet, so it is still ours */
+	return spaces_unref(s);
+}
+
+struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_user, uid_t uid,
+			  gid_t gid, struct err *e)
+{
+	struct space_plan p = { .view = view, .switch_user = switch_user, .uid = uid, .gid = gid };
+	struct space_report r;
+	struct spaces *s = make_one(&p, session, &r);
+
+	if (s)
+		return s;
+	if (r.step == SPACE_VIEW + FSVIEW_PLACE)
+		err_set(e, -r.error, 0, "CONFINEMENT_UNSUPPORTED", "%s cannot be mounted: %s",
+			fsview_path(view, r.number), strerror(r.error));
+	else
+		err_set(e, -r.error, 0, "CONFINEMENT_UNSUPPORTED", "%s: %s", steps[r.step].why,
+			strerror(r.error));
+	return NULL;
+}
+
+const struct spaces_missing *spaces_missing(void)
+{
+	static struct spaces_missing missing;
+	static struct err why;
+	static bool tried;
+	struct space_report r;
+	struct space_plan p = { .uid = geteuid(), .gid = getegid() };
+	struct spaces *s;
+
+	if (tried)
+		return missing.what ? &missing : NULL;
+	tried = true;
+	p.view = fsview_new();
+	s = make_one(&p, "", &r);
+	if (s) {
+		pid_t init = s->init;
+
+		spaces_unref(s);
+		wait_for(init);
+	} else {
+		err_set(&why, -r.error, 0, "", "%s: %s", steps[r.step].why, strerror(r.error));
+		missing = (struct spaces_missing){ steps[r.step].what, why.msg };
+	}
+	fsview_free(p.view);
+	return missing.what ? &missing : NULL;
+}
+
+struct spaces *spaces_ref(struct spaces *s)
+{
+	if (s)
+		s->refs++;
+	return s;
+}
+
+void spaces_kill(const struct spaces *s)
+{
+	if (s->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+}
+
+struct spaces *spaces_unref(struct spaces *s)
+{
+	if (!s || --s->refs)
+		return NULL;
+	spaces_kill(s);
+	closep(&s->pidfd);
+	list_del(&s->link);
+	free(s->session);
+	free(s);
+	return NULL;
+}
+
+bool spaces_live(const struct spaces *s)
+{
+	struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 0;
+}
+
+int spaces_enter(const struct spaces *s)
+{
+	int flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+
+	return setns(s->pidfd, flags) < 0 ? -errno : 0;
+}
+
+void spaces_each(void (*fn)(void *ctx, pid_t init, char *session), void *ctx)
+{
+	list_each(s, &living, struct spaces, link)
+		if (spaces_live(s))
+			fn(ctx, s->init, s->session);
+}
