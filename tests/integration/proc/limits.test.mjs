@@ -134,6 +134,22 @@ for (const [what, mount, skip] of [['limits that the kernel holds', null, !ROOT 
       await c.call('session/delete', { sessionId: id });
     });
 
+    test('less memory than is in use is told to be missing, and had once it can be', async () => {
+      const id = await session({ memoryBytes: 512 * MIB });
+      const lower = async () => (await c.load(id, { meta: { limits: { memoryBytes: 128 * MIB } } }))._meta.acpd.limits;
+
+      if ((await limitsOf(c, id)).by.memoryBytes === 'cgroup v1') { // v2 kills for it
+        assert.equal(await said(c, id, `hog ${300 * MIB}`), `hogged:${300 * MIB}`);
+        assert.deepEqual((await lower()).missing.map((m) => m.what), ['memoryBytes']);
+        assert.equal(memoryOf(d, id), 512 * MIB);
+        assert.equal((await failing(c, id, 'crash exit 1')).error.data.turn.class, 'harness_exit');
+      }
+      assert.equal((await lower()).missing, undefined);
+      assert.equal(await said(c, id, 'echo on'), 'on');
+      assert.equal(memoryOf(d, id), 128 * MIB);
+      await c.call('session/delete', { sessionId: id });
+    });
+
     test('what is beyond the daemon\'s own is refused, and changes nothing', async () => {
       const id = await session({ pids: 100 });
 
