@@ -27,6 +27,7 @@
 #define PATIENCE 64
 
 static struct loop *loop;
+static struct proc_host *procs;
 static struct acp_server *server;
 static struct session *session;
 
@@ -64,6 +65,12 @@ static void make_session(struct session_store *store, const struct harness_def *
 	FUZZ_CHECK(session_model_open(session, &e) == 0);
 }
 
+/* It has cgroups, which nobody else removes. */
+static void end_procs(void)
+{
+	procs = proc_host_free(procs);
+}
+
 static void start(void)
 {
 	static struct harness_table harnesses;
@@ -80,7 +87,9 @@ static void start(void)
 	loop = loop_new();
 	FUZZ_CHECK(harness_table_load(&harnesses, NULL, &e) == 0);
 	sc.archives = archive_store_open(loop, &archives, &e);
-	store = store_new(loop, proc_host_new(loop, "fuzz"), &harnesses, &sc, &e);
+	procs = proc_host_new(loop, "fuzz");
+	atexit(end_procs);
+	store = store_new(loop, procs, &harnesses, &sc, &e);
 	FUZZ_CHECK(store);
 	server = acp_server_new(loop, store, &ac);
 	make_session(store, &harnesses.defs[0]);

@@ -22,6 +22,7 @@
 
 static struct net_server *server;
 static struct loop *loop;
+static struct proc_host *procs;
 
 struct talker {
 	int fd;
@@ -57,6 +58,12 @@ static struct admission *make_gate(void)
 	return g;
 }
 
+/* It has cgroups, which nobody else removes. */
+static void end_procs(void)
+{
+	procs = proc_host_free(procs);
+}
+
 static struct session_store *make_store(struct http_context *http)
 {
 	static struct harness_table harnesses;
@@ -68,7 +75,8 @@ static struct session_store *make_store(struct http_context *http)
 	struct err e = { 0 };
 
 	FUZZ_CHECK(harness_table_load(&harnesses, NULL, &e) == 0);
-	http->procs = proc_host_new(loop, "fuzz");
+	http->procs = procs = proc_host_new(loop, "fuzz");
+	atexit(end_procs);
 	http->archives = archive_store_open(loop, &ac, &e);
 	sc.archives = http->archives;
 	http->hosted = hosted_new(loop, http->procs, &hc);
