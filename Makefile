@@ -158,7 +158,7 @@ NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/arc
 # make test runs these in both builds: what the wire is like, in the build that ships too; tests that bound memory, which under
 # sanitizers is no measure; and two that choose by the build what they try. All others but NOT_SAN it runs under sanitizers only;
 # make check and make test-fast run them in release.
-IN_BOTH = $(call tests,$(addprefix integration/,archive/archives-limits http/http-events model/direct proc/environment \
+IN_BOTH = $(call tests,$(addprefix integration/,archive/archives-limits http/http-events egress/life model/direct proc/environment \
 	$(addprefix robust/,connections hosting start) tools/mcp-http-robust unpack/archives-hostile) mcp/half-lines mcp/idle) \
 	$(wildcard tests/integration/conformance/*.test.mjs)
 # Looked up when the recipe runs: an image's build has no tests.

@@ -73,14 +73,27 @@ static int pass_head(struct answer_pass *a, struct buf *to)
 	return 1;
 }
 
+/* A head that comes in many pieces is searched for its end once. */
+static bool may_be_whole(const struct answer_pass *a, size_t before)
+{
+	struct slice in = buf_slice(&a->head);
+	size_t from = before > 3 ? before - 3 : 0;
+
+	return from < 3 || in.n >= EGRESS_ANSWER_MAX ||
+	       memmem(in.p + from, in.n - from, "\r\n\r\n", 4);
+}
+
 int answer_pass_feed(struct answer_pass *a, struct slice in, struct buf *to)
 {
+	size_t before = buf_len(&a->head);
 	int r = 1;
 
 	if (a->over)
 		return buf_add_slice(to, in);
 	if (buf_add_slice(&a->head, in) < 0)
 		return -EPROTO;
+	if (!may_be_whole(a, before))
+		return 0;
 	while (r > 0 && !a->over)
 		r = pass_head(a, to);
 	if (!a->over)

@@ -1,6 +1,5 @@
 #include "proxy/proxy_conn.h"
 
-#include "base/net/address_rules.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -160,19 +159,14 @@ static void set_port(struct sockaddr_storage *at, int port)
 /* Only those that may be called are left. */
 static enum egress_reason choose(struct proxy_conn *c)
 {
-	const struct proxy_request *r = &c->request;
-	struct slice host = { r->host.text, r->host.n };
-	enum call_reach reach;
 	unsigned n = 0;
 
-	if (call_reach_of(host, r->port, false, false, c->door->world->settings.allow, &reach))
-		return EGRESS_ADDRESS_NOT_ALLOWED;
 	for (unsigned i = 0; i < c->found.n; i++)
-		if (call_reach_permits(reach, (struct sockaddr *)&c->found.at[i]))
+		if (call_reach_permits(c->reach, (struct sockaddr *)&c->found.at[i]))
 			c->found.at[n++] = c->found.at[i];
 	c->found.n = n;
 	for (unsigned i = 0; i < n; i++)
-		set_port(&c->found.at[i], r->port);
+		set_port(&c->found.at[i], c->request.port);
 	return n ? EGRESS_FINE : EGRESS_ADDRESS_NOT_ALLOWED;
 }
 
@@ -204,10 +198,15 @@ static void look_up(struct proxy_conn *c)
 {
 	struct proxy_world *w = c->door->world;
 	const struct egress_host *host = &c->request.host;
+	struct slice text = { host->text, host->n };
 
 	loop_timer_cancel(&c->timer);
+	if (call_reach_of(text, c->request.port, false, false, w->settings.allow, &c->reach)) {
+		proxy_conn_refuse(c, EGRESS_ADDRESS_NOT_ALLOWED);
+		return;
+	}
 	if (host->address) {
-		c->found.n = address_parse((struct slice){ host->text, host->n }, &c->found.at[0]);
+		c->found.n = address_parse(text, &c->found.at[0]);
 		connect_to_it(c);
 		return;
 	}

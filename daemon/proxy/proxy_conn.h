@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/http/http_body.h"
+#include "base/net/address_rules.h"
 #include "proxy/answer_pass.h"
 #include "proxy/dial.h"
 #include "proxy/proxy_door.h"
@@ -44,6 +45,7 @@ struct proxy_conn {
 	size_t head;   /* bytes of the request */
 	struct proxy_request request; /* borrows from in */
 	bool plain;		      /* what is not TLS may pass the tunnel */
+	enum call_reach reach;	      /* which addresses of its host may be called */
 	struct name_lookup *lookup;
 	struct name_answer found;
 	struct dial dial;

@@ -227,7 +227,7 @@ int main(int argc, char **argv)
 	loop_signals(loop, &set, on_signal, NULL);
 	egress = egress_new(&(struct egress_config){ .loop = loop,
 						     .procs = procs,
-						     .program = argv[1],
+						     .program = *argv[1] ? argv[1] : NULL,
 						     .allow = *argv[2] ? argv[2] : NULL,
 						     .resolvers = *argv[3] ? argv[3] : NULL });
 	input.fn = on_input;

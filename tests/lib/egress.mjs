@@ -79,8 +79,8 @@ export class Proxy {
     });
   }
 
-  static start({ allow = [], resolvers = '', program = PROGRAM } = {}) {
-    return new Proxy(spawn(DRIVER, [program, allow.join(','), resolvers], { stdio: ['pipe', 'pipe', 'inherit'] }));
+  static start({ allow = [], resolvers = '', program = PROGRAM, env = {} } = {}) {
+    return new Proxy(spawn(DRIVER, [program, allow.join(','), resolvers], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, ...env } }));
   }
 
   tell(command) { this.child.stdin.write(`${JSON.stringify(command)}\n`); }

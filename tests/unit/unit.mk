@@ -17,7 +17,8 @@ UNIT_DIR := $(BUILD)/tests/unit
 UNIT_BINS := $(UNIT_DIR)/unit $(UNIT_ALONE:%=$(UNIT_DIR)/%)
 UNIT_LIB := $(patsubst tests/unit/%.c,$(UNIT_DIR)/%.o,$(filter-out tests/unit/main.c,$(wildcard tests/unit/*.c)))
 FUZZ_LIB := $(UNIT_DIR)/fakehost.o $(BUILD)/tests/fuzz/adapter.o
-FUZZ_ALL := $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_ALL := $(filter-out $(if $(HAVE_CARES),,fuzz_sni fuzz_proxy_request), \
+	$(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))))
 FUZZ ?= $(FUZZ_ALL:fuzz_%=%)
 CORPORA := $(BUILD)/tests/fuzz/corpora
 # cli/ leans on main.o
