@@ -112,6 +112,11 @@ $(BUILD)/stub-agent: $(STUB) $(wildcard tests/stub/*.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -o $@ $(STUB) -lcjson
 
+# What is tried from within a confined session (tests/probe): static, so that it runs in any root.
+$(BUILD)/confine-probe: $(wildcard tests/probe/*.c) tests/probe/probe.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -static -o $@ $(filter %.c,$^)
+
 # --- for users ---------------------------------------------------------------------------------------------
 deps:
 	@sh tests/install-deps.sh build
@@ -151,7 +156,7 @@ SLOWEST = $(call tests,$(addprefix integration/,archive/archives-body cli/bridge
 # Under sanitizers runs what parses foreign bytes or manages lives. These ask the disk, the kernel or git what is left or found (the
 # parsers they pass have fuzz targets and tests of their own), measure memory, or are about options, documents, images and ways to root.
 NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash \
-	workspace/archives-derived robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root net/claim \
+	workspace/archives-derived robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root confine/probe net/claim \
 	cli/cli cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
 	e2b/e2b-dockerfile e2b/unit mcp/clients mcp/fixture)
@@ -173,8 +178,8 @@ lint:
 check: unit fuzz-corpora integration
 .PHONY: integration harness programs
 JOBS := $(shell nproc)
-programs: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(EGRESS_DRIVER) $(UNIT_BINS) $(CORPORA)
-integration: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(EGRESS_DRIVER)
+programs: all $(BUILD)/stub-agent $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER) $(UNIT_BINS) $(CORPORA)
+integration: all $(BUILD)/stub-agent $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER)
 	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
 # The exchanges on the pages of daemon/protocol/, recorded anew; docs-check only compares.
 .PHONY: docs docs-check

@@ -18,7 +18,7 @@ export async function startPlain(opts = {}) {
   }
   fs.chownSync(dir, nobody, nobody);
   try {
-    const d = await Daemon.start({ ...opts, dir, uid: nobody });
+    const d = await Daemon.start({ ...opts, dir, uid: nobody, gid: nobody });
 
     d.temporary = dir;
     return d;

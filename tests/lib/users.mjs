@@ -3,6 +3,7 @@
 // with its last session: so each daemon has a range of its own.
 
 import assert from 'node:assert/strict';
+import { runCommand } from './agent-shell.mjs';
 import { Daemon } from './daemon.mjs';
 import { until } from './wait.mjs';
 
@@ -26,22 +27,12 @@ export const ready = async (d) => (await d.http('/ready', { token: d.token })).j
 export const freeUids = async (d) => (await ready(d)).isolation.agentUids.free;
 export const freed = (d, count) => until(async () => await freeUids(d) === count, `${count} uids are free`);
 
-// What a command of the session's shell tool says, and how it ends.
-export async function run(c, sessionId, command) {
-  const from = c.updates.length;
-
-  await c.prompt(sessionId, `run ${command.replaceAll(';', '\\;')}`);
-  const [, exit, output] = c.chunks(sessionId, from).join('').match(/^run:(-?\d+):([^]*)$/);
-
-  return { exit: Number(exit), output };
-}
-
-// It works.
+// What a command of the session's shell tool says; it works.
 export async function tell(c, sessionId, command) {
-  const { exit, output } = await run(c, sessionId, command);
+  const { code, text } = await runCommand(c, sessionId, command);
 
-  assert.equal(exit, 0, `${command}: ${output}`);
-  return output.trim();
+  assert.equal(code, 0, `${command}: ${text}`);
+  return text;
 }
 
 // The error of a request that has to fail.

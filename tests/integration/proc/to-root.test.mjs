@@ -11,21 +11,13 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { rootHasNamespaces } from '../../lib/namespaces.mjs';
 import { ACPD, Daemon, ROOT, STUB } from '../../lib/daemon.mjs';
+import { insideEtc, openEtc } from '../../lib/open-etc.mjs';
 
 const USER = 'nobody';
 const user = Number(spawnSync('id', ['-u', USER], { encoding: 'utf8' }).stdout);
 const skip = process.getuid() !== 0 && 'not root';
 
 let dir; // with etc, a copy of /etc as E2B leaves one
-
-// A program that starts another one where /etc is the copy.
-function inside(name, command) {
-  const file = path.join(dir, name);
-  const within = `mount --bind ${dir}/etc /etc && shift && exec ${command}`;
-
-  fs.writeFileSync(file, `#!/bin/sh\nexec unshare --mount sh -c '${within} "$@"' sh sh "$@"\n`, { mode: 0o755 });
-  return file;
-}
 
 // The answer of "id -u" at the end of each way, for a process of the agent's user.
 const WAYS = 'for way in "su root -c" "su ghost -c" "sudo -n sh -c"; do $way "id -u" </dev/null 2>/dev/null || echo no; done';
@@ -34,18 +26,7 @@ describe('ways to root', { skip }, () => {
   before(() => {
     dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-to-root-'));
     fs.chmodSync(dir, 0o755);
-    assert.equal(spawnSync('cp', ['-a', '/etc', path.join(dir, 'etc')]).status, 0);
-    const etc = (name) => path.join(dir, 'etc', name);
-    const accounts = fs.readFileSync(etc('shadow'), 'utf8').split('\n').filter((line) => line && !/^root:/.test(line));
-
-    // root, and a user who has sudo
-    fs.writeFileSync(etc('shadow'), `${['root::1:0:99999:7:::', ...accounts, 'ghost::1:0:99999:7:::'].join('\n')}\n`);
-    fs.appendFileSync(etc('passwd'), 'ghost:x:4242:4242::/:/bin/sh\n');
-    fs.appendFileSync(etc('group'), 'ghost:x:4242:\n');
-    fs.mkdirSync(etc('sudoers.d'), { recursive: true });
-    fs.writeFileSync(etc('sudoers.d/agent'), `${USER} ALL=(ALL) NOPASSWD: ALL\n`, { mode: 0o440 });
-    fs.mkdirSync(etc('ssh'), { recursive: true });
-    fs.writeFileSync(etc('ssh/sshd_config'), 'PermitRootLogin yes\nPermitEmptyPasswords yes\n');
+    openEtc(dir, USER);
   });
   after(() => fs.rmSync(dir, { recursive: true, force: true }));
 
@@ -56,7 +37,7 @@ describe('ways to root', { skip }, () => {
     fs.writeFileSync(seen, '');
     fs.chownSync(seen, user, user);
     fs.writeFileSync(agent, `#!/bin/sh\n(${WAYS}; grep NoNewPrivs /proc/self/status) >${seen}\nexec ${STUB} "$@"\n`, { mode: 0o755 });
-    const d = await Daemon.start({ program: inside('acpd', ACPD), flags: { agentUser: USER },
+    const d = await Daemon.start({ program: insideEtc(dir, 'acpd', ACPD), flags: { agentUser: USER },
       harnesses: [{ id: 'tries', command: agent }] });
 
     t.after(() => d.discard());
@@ -83,8 +64,8 @@ describe('ways to root', { skip }, () => {
   });
 
   test('are closed for every process once close-logins.sh has run; it changes nothing more when run again', () => {
-    const as = (command) => spawnSync(inside('run', 'setpriv --reuid 65534 --clear-groups sh -c'), [command], { encoding: 'utf8' });
-    const mend = () => spawnSync(inside('mend', `sh ${ROOT}images/close-logins.sh`), { encoding: 'utf8' });
+    const as = (command) => spawnSync(insideEtc(dir, 'run', 'setpriv --reuid 65534 --clear-groups sh -c'), [command], { encoding: 'utf8' });
+    const mend = () => spawnSync(insideEtc(dir, 'mend', `sh ${ROOT}images/close-logins.sh`), { encoding: 'utf8' });
 
     assert.equal(as(WAYS).stdout, '0\n4242\n0\n', 'the ways are there before');
     const first = mend();

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { once } from 'node:events';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
+import { runCommand as run } from '../../../lib/agent-shell.mjs';
 import { ACPD, Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { McpHttp } from '../../../lib/mcp-http.mjs';
 import { givenServers, RawOrchestrator } from '../../../lib/mcp-orchestrators.mjs';
@@ -25,15 +26,6 @@ const WEB = { id: 'web', args: ['--mcp-http'], capabilities: { mcpCapabilities: 
 const HARNESSES = [WEB, STUB_WITH_PROVIDER, { ...homely(), capabilities: { loadSession: true } }];
 const netOf = (pid) => fs.readlinkSync(`/proc/${pid}/ns/net`);
 const harnessOf = (id) => procs.withEnv((env) => env.ACPD_SESSION === id).filter(procs.alive)[0];
-
-// What a command of the agent prints, and how it ended: {code, text}.
-async function run(c, sessionId, command) {
-  const from = c.updates.length;
-
-  await c.prompt(sessionId, `run ${command.replaceAll(';', '\\;')}`);
-  const [, code, text] = /^run:(-?\d+):([^]*)$/.exec(c.chunks(sessionId, from).join(''));
-  return { code: Number(code), text: text.trim() };
-}
 
 const connects = (host, port) => `bash -c 'exec 3<>/dev/tcp/${host}/${port}'`;
 const ownNet = async (c, id) => (await run(c, id, 'readlink /proc/self/ns/net')).text;
