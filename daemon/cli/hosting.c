@@ -75,8 +75,8 @@ static int tools_root(const struct config *c, char **ret, struct err *e)
 }
 
 static int open_relay(struct hosting *h, const struct config *c, struct loop *loop,
-		      struct proc_host *procs, struct session_store *store, char *const *env,
-		      const char *incarnation, struct err *e)
+		      struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
+		      char *const *env, const char *incarnation, struct err *e)
 {
 	_cleanup_(freep) char *root = NULL;
 	int r = tools_root(c, &root, e);
@@ -86,6 +86,7 @@ static int open_relay(struct hosting *h, const struct config *c, struct loop *lo
 				   .env = env,
 				   .incarnation = incarnation,
 				   .hosted = h->hosted,
+				   .fetcher = fetcher,
 				   .gone = on_gone,
 				   .ctx = h };
 	char self[PATH_BYTES_MAX];
@@ -120,7 +121,7 @@ int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 	int r;
 
 	h->hosted = open_hosted(c, loop, procs, fetcher, store, env, incarnation);
-	r = open_relay(h, c, loop, procs, store, env, incarnation, e);
+	r = open_relay(h, c, loop, procs, fetcher, store, env, incarnation, e);
 	harness_plan_free_environ(env);
 	if (r == 0)
 		h->http = mcp_http_new(loop, &endpoint);

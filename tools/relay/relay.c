@@ -81,6 +81,7 @@ struct session_servers *session_servers_get(struct relay *r, struct session *s)
 	list_init(&v->servers);
 	v->names = tool_names_new();
 	list_init(&v->children);
+	list_init(&v->remotes);
 	list_init(&v->proxies);
 	list_init(&v->calls);
 	mcp_servers_set_handle(s, v);
@@ -105,6 +106,7 @@ static void session_servers_clear(struct session_servers *v)
 		relay_process_free(c->child);
 		free(c);
 	}
+	relay_remotes_leave(&v->remotes, &v->relay->leaving);
 	v->project = hosted_set_free(v->project);
 	v->rules = toolgate_rules_free(v->rules);
 	buf_done(&v->reports);
@@ -257,6 +259,7 @@ struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct sessi
 	r->procs = procs;
 	r->store = store;
 	r->hosted = config->hosted;
+	r->fetcher = config->fetcher;
 	r->run_dir = xstrdup(config->run_dir);
 	r->self = xstrdup(config->self);
 	r->root = xstrdup(config->root);
@@ -266,6 +269,7 @@ struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct sessi
 	r->gone_ctx = config->ctx;
 	list_init(&r->proxies);
 	list_init(&r->calls);
+	list_init(&r->leaving);
 	store_set_mcp_servers(store, &mcp_servers_ops, r);
 	return r;
 }
@@ -282,6 +286,7 @@ struct relay *relay_free(struct relay *r)
 	if (!r)
 		return NULL;
 	relay_stop(r);
+	relay_remotes_free(&r->leaving);
 	proxies_free(r, &r->proxies);
 	harness_plan_free_environ(r->env);
 	free(r->run_dir);

@@ -17,6 +17,7 @@
 #include "tools/mcp/backend.h"
 
 struct relay;
+struct fetcher;
 struct hosted;
 
 struct relay_config {
@@ -27,6 +28,7 @@ struct relay_config {
 	char *const *env; /* their environment, without the markers of proc/table/process_tree.h */
 	const char *incarnation;
 	struct hosted *hosted;
+	struct fetcher *fetcher;
 	/* A backend that relay_find returned is about to end. */
 	void (*gone)(void *ctx, struct mcp_backend *b);
 	void *ctx;

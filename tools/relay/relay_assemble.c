@@ -68,11 +68,26 @@ static int add_served(struct assembly *a, const struct served_server_spec *spec,
 	return 0;
 }
 
+static int add_backend(struct assembly *a, const char *name, enum served_via via,
+		       struct mcp_backend *b, bool own, struct err *e)
+{
+	return add_served(a,
+			  &(struct served_server_spec){ .name = name,
+							.via = via,
+							.inner = b,
+							.own = own,
+							.for_harness = true,
+							.rules = a->v->rules,
+							.fallback = a->v->fallback,
+							.names = a->v->names },
+			  e);
+}
+
 /* --- servers that the client named --------------------------------------------------------------------------- */
 
 struct named_server {
 	char *name, *type, *command, *url;
-	struct slice args, env;
+	struct slice args, env, headers;
 };
 
 static const struct jfield named_fields[] = {
@@ -82,6 +97,7 @@ static const struct jfield named_fields[] = {
 	JF_STR(struct named_server, url, "url", 0, 16384),
 	JF_ARR(struct named_server, args, "args", 0),
 	JF_ARR(struct named_server, env, "env", 0),
+	JF_ARR(struct named_server, headers, "headers", 0),
 	JF_END,
 };
 
@@ -185,17 +201,41 @@ static int add_stdio(struct assembly *a, struct slice raw, const struct named_se
 	return 0;
 }
 
+/* One that the harness cannot reach: we call it. */
+static int add_remote(struct assembly *a, const struct named_server *s, const char *field,
+		      struct err *e)
+{
+	struct session_servers *v = a->v;
+	struct relay_remote_config rc = {
+		.name = s->name, .url = s->url, .headers = s->headers, .fetcher = v->relay->fetcher
+	};
+	struct relay_remote *c = relay_remote_new(v->relay->loop, &rc, &v->remotes, e);
+	char member[sizeof(e->field)];
+
+	if (c)
+		return add_backend(a, s->name, SERVED_CLIENT, relay_remote_backend(c), false, e);
+	snprintf(member, sizeof(member), "%s", e->field);
+	snprintf(e->field, sizeof(e->field), "%s.%.32s", field, member);
+	err_wrap(e, "%s", field);
+	return -EINVAL;
+}
+
 static int add_url(struct assembly *a, struct slice raw, const struct named_server *s,
 		   const char *field, struct err *e)
 {
+	bool walled = session_is_walled(a->v->session);
 	char path[64];
 	int r;
 
 	snprintf(path, sizeof(path), "%s.url", field);
-	r = session_bounds(a->v->session).netns ?
-		    err_field(e, path, "MCP_SERVER_UNREACHABLE", "%s: the session has no network",
-			      path) :
-		    server_reach_url(s->url, path, e);
+	if (walled && strcmp(s->type, "http") != 0)
+		return err_field(
+			e, path, "MCP_SERVER_UNREACHABLE",
+			"%s: the network of the session is not open, and only acpd can reach a server then: one of type http",
+			path);
+	r = server_reach_url(s->url, path, e);
+	if (r == 0 && walled)
+		return add_remote(a, s, field, e);
 	if (r == 0 && ruled(a, s->name))
 		r = err_field(
 			e, field, "MCP_POLICY_UNSUPPORTED",
@@ -251,21 +291,6 @@ static bool taken(const struct assembly *a, const char *name)
 			return true;
 	return mcp_server_named((struct jval){ J_ARRAY, mcp_servers_given(a->v->session) },
 				MCP_SERVERS_MAX, name);
-}
-
-static int add_backend(struct assembly *a, const char *name, enum served_via via,
-		       struct mcp_backend *b, bool own, struct err *e)
-{
-	return add_served(a,
-			  &(struct served_server_spec){ .name = name,
-							.via = via,
-							.inner = b,
-							.own = own,
-							.for_harness = true,
-							.rules = a->v->rules,
-							.fallback = a->v->fallback,
-							.names = a->v->names },
-			  e);
 }
 
 static int add_hosted_one(struct assembly *a, const char *name, const char *field, struct err *e)

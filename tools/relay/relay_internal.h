@@ -5,6 +5,7 @@
 #include "json/jenc.h"
 #include "session/mcp/mcp_servers.h"
 #include "tools/relay/relay_process.h"
+#include "tools/relay/relay_remote.h"
 #include "tools/relay/harness/session_socket.h"
 #include "tools/relay/served_server.h"
 #include "tools/relay/relay.h"
@@ -16,10 +17,12 @@ struct relay {
 	struct proc_host *procs;
 	struct session_store *store;
 	struct hosted *hosted;
+	struct fetcher *fetcher;
 	char *run_dir, *self, *root, *state;
 	char **env;
 	struct relay_process *builtin; /* of /mcp without a session */
 	struct list proxies, calls;    /* of /mcp without a session (relay_proxy.c) */
+	struct list leaving;	       /* servers that take leave of theirs (relay_remote.h) */
 	bool stopping;		       /* nothing is started any more */
 	void (*gone)(void *ctx, struct mcp_backend *b);
 	void *gone_ctx;
@@ -41,7 +44,7 @@ struct session_servers {
 	char key[33];
 	struct toolgate_rules *rules;
 	enum policy_verdict fallback; /* for other servers' tools without a rule: categories.mcp */
-	struct list servers, children;
+	struct list servers, children, remotes;
 	struct tool_names *names;   /* of the servers' tools */
 	struct list proxies, calls; /* relay_proxy.c */
 	struct relay_process *builtin;

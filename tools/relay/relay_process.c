@@ -1,24 +1,19 @@
 #include "tools/relay/relay_process.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/util.h"
+#include "tools/relay/start_pace.h"
 #include "tools/upstream/upstream_stdio.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define RESTART_MIN_MS                                                                             \
-	1000 /* between two starts: one that dies at once is not started for every call */
-
 struct relay_process {
-	struct loop *loop;
 	struct mcp_stdio *server;
 	char *setup;
 	struct proc_bounds bounds; /* server has the references */
-	struct loop_timer start_timer;
-	uint64_t may_start; /* clock_mono_ms */
+	struct start_pace pace;
 };
 
 static void start(void *ctx)
@@ -26,7 +21,6 @@ static void start(void *ctx)
 	struct relay_process *c = ctx;
 	struct err e = { 0 };
 
-	c->may_start = clock_mono_ms() + RESTART_MIN_MS;
 	if (mcp_stdio_start(c->server, &e) < 0)
 		log_error("mcp", "a session's MCP server cannot be started", "text", e.msg);
 }
@@ -35,10 +29,8 @@ static void start(void *ctx)
 static bool on_wanted(void *ctx)
 {
 	struct relay_process *c = ctx;
-	uint64_t now = clock_mono_ms();
 
-	loop_timer_set(c->loop, &c->start_timer, c->may_start > now ? c->may_start - now : 0, start,
-		       c);
+	start_pace_want(&c->pace);
 	return true;
 }
 
@@ -76,7 +68,7 @@ struct relay_process *relay_process_new(struct loop *loop, struct proc_host *pro
 				       .data = fd > 0 ? fd : 0 };
 	struct relay_process *c = new0(struct relay_process);
 
-	c->loop = loop;
+	c->pace = (struct start_pace){ .loop = loop, .start = start, .ctx = c };
 	c->bounds = config->bounds;
 	c->setup = xstrndup(config->setup.p, config->setup.n);
 	c->server = mcp_stdio_new(loop, procs, &sc, &events, c);
@@ -87,7 +79,7 @@ struct relay_process *relay_process_free(struct relay_process *c)
 {
 	if (!c)
 		return NULL;
-	loop_timer_cancel(&c->start_timer);
+	start_pace_cancel(&c->pace);
 	mcp_stdio_free(c->server);
 	free(c->setup);
 	free(c);

@@ -52,6 +52,8 @@ const struct agent_user *session_user(const struct session *s);
  * anything is started for it. */
 struct proc_bounds session_bounds(const struct session *s);
 int session_network_open(struct session *s, struct err *e);
+/* Its network is not open: what runs for it does not reach all that the daemon does. */
+bool session_is_walled(const struct session *s);
 /* Environment of a process of this session: the base environment, the session's own, and the markers of
  * proc/table/process_tree.h with this name. Freed with harness_plan_free_environ. */
 char **session_environ(const struct session *s, const char *marker);

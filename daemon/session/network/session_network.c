@@ -43,6 +43,11 @@ enum network_wall session_wall(const struct session *s)
 	return wall_for(session_level(s), egress_rules_mode(session_rules(s)));
 }
 
+bool session_is_walled(const struct session *s)
+{
+	return session_wall(s) != WALL_NONE;
+}
+
 /* --- checks --------------------------------------------------------------------------------------------------- */
 
 /* Its harness connects to the provider itself. */

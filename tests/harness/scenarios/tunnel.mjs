@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { startMcpServer } from '../mcp-server.mjs';
 import { fresh, Play } from '../play.mjs';
 import { KEY, startRig } from '../rig.mjs';
 
@@ -106,6 +107,22 @@ async function withoutNetwork(x, t) {
 	await s.goesOn();
 }
 
+// The daemon calls it for the session.
+async function httpServerWithoutNetwork(x, t) {
+	if (x.route === 'environment')
+		return;
+	const server = await startMcpServer();
+	t.after(() => server.close());
+	const s = await x.session(t, { acpd: { network: { mode: 'off' }, policy: { approval: 'never' }, mcp: { policy: { web: { tools: { add: { maxCalls: 1 } } } } } },
+		params: { mcpServers: [{ type: 'http', name: 'web', url: server.url, headers: [{ name: 'x-who', value: 'walled-user' }] }] } });
+	const turn = await s.turn('MCP:web add {"a": 40, "b": 2}', 'MCP:web whoami {}', 'MCP:web add {"a": 1, "b": 2}', 'TEXT:done');
+
+	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'done']);
+	assert.deepEqual(server.requests.filter((r) => r.method === 'tools/call').map((r) => r.name), ['add', 'whoami']);
+	for (const text of ['42', 'called as walled-user', 'maxCalls 1'])
+		assert.ok(s.results.some((result) => result.includes(text)), `${text} did not reach the model: ${s.results}`);
+}
+
 // The question for the command stands between two calls of one turn.
 async function anotherProvider(x, t) {
 	const model = fresh('rotated');
@@ -128,5 +145,6 @@ async function anotherProvider(x, t) {
 export default [
 	['another provider between two calls of a turn: the harness goes on', anotherProvider],
 	['without network, text and a command', withoutNetwork],
+	['without network, an MCP server over HTTP, and a policy for it', httpServerWithoutNetwork],
 	['the provider\'s key is in no process and no file of the sandbox', keyIsNowhere],
 ];

@@ -3,7 +3,7 @@
 #include "base/http/http_body.h"
 #include "base/limits.h"
 #include "base/util.h"
-#include "tools/upstream/http/secure_exchange.h"
+#include "tools/upstream/http/fetched_exchange.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@ enum exchange_state { X_CONNECTING, X_SENDING, X_HEAD, X_BODY, X_OVER };
 
 struct http_exchange {
 	struct loop *loop;
-	struct secure_exchange *secure; /* it is all that there is */
+	struct fetched_exchange *fetched; /* it is all that there is */
 	const struct http_exchange_ops *ops;
 	void *ctx;
 	struct socket_user as;
@@ -56,7 +56,7 @@ struct http_exchange *http_exchange_close(struct http_exchange *x)
 		return NULL;
 	x->closed = true;
 	x->state = X_OVER;
-	x->secure = secure_exchange_close(x->secure);
+	x->fetched = fetched_exchange_close(x->fetched);
 	disconnect(x);
 	loop_timer_cancel(&x->timer);
 	loop_task_cancel(&x->task);
@@ -256,7 +256,7 @@ struct http_exchange *http_exchange_open(struct loop *loop, const struct http_ro
 	x->loop = loop;
 	x->io = (struct loop_io){ .fd = -1, .fn = on_event, .ctx = x };
 	if (route->fetcher) {
-		x->secure = secure_exchange_open(loop, route, request, ops, ctx);
+		x->fetched = fetched_exchange_open(loop, route, request, ops, ctx);
 		return x;
 	}
 	x->as = *route->as;

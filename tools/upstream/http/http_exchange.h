@@ -1,6 +1,6 @@
 /*
- * http_exchange.h - one HTTP/1.1 request and its answer on the loop: on a TCP connection of its own, or for https by
- * acpd-fetch. No redirects.
+ * http_exchange.h - one HTTP/1.1 request and its answer on the loop: on a TCP connection of its own, or by acpd-fetch.
+ * No redirects.
  *
  * Callbacks come from the loop: head once, data any number of times, end once. http_exchange_close is legal at any
  * time, from inside them too; nothing is called back after it.
@@ -37,14 +37,16 @@ struct address {
 
 struct fetcher;
 
-/* How it gets there: the addresses are tried in turn, from sockets of that user; or, for https, by the fetcher. */
+/* How it gets there: the addresses are tried in turn, from sockets of that user; or by the fetcher, which alone
+ * can do https. */
 struct http_route {
 	const struct socket_user *as;
 	const struct address *addresses;
 	size_t n;
 	struct fetcher *fetcher; /* NULL: the above */
 	const char *authority, *path;
-	bool named; /* as in struct fetch_request */
+	bool secure; /* https */
+	bool named;  /* as in struct fetch_request */
 };
 
 /* request: head and body, owned from now on. */

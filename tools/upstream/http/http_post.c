@@ -341,6 +341,7 @@ static struct http_exchange *open_exchange(struct mcp_remote *h, struct buf *req
 					  .fetcher = h->fetcher,
 					  .authority = h->target.authority,
 					  .path = h->target.path,
+					  .secure = h->target.secure,
 					  .named = !h->local_only };
 
 	return http_exchange_open(h->up.loop, &route, request, ops, ctx);

@@ -46,7 +46,7 @@ struct mcp_remote {
 	struct http_target target;
 	char *name;
 	bool local_only;
-	struct fetcher *fetcher; /* NULL: it is no https server */
+	struct fetcher *fetcher; /* makes its requests; NULL: we do */
 	struct loop_task begin_task;
 	struct socket_user as;
 	struct address addresses[MCP_ADDRESSES_MAX];

@@ -304,18 +304,20 @@ struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_con
 				  const struct mcp_server_events *events, void *ctx, struct err *e)
 {
 	struct mcp_remote *h = new0(struct mcp_remote);
+	bool fetched;
 
 	if (http_target_parse(&h->target, config->url, config->headers, e) < 0) {
 		free(h);
 		return NULL;
 	}
-	if (h->target.secure && !config->fetcher) {
+	fetched = h->target.secure || config->fetched;
+	if (fetched && !config->fetcher) {
 		http_target_done(&h->target);
 		free(h);
 		err_field(e, "url", "TRANSPORT_UNSUPPORTED", "url: https is not supported here");
 		return NULL;
 	}
-	h->fetcher = h->target.secure ? config->fetcher : NULL;
+	h->fetcher = fetched ? config->fetcher : NULL;
 	h->name = xstrdup(config->name);
 	h->local_only = config->local_only;
 	h->as = config->as;

@@ -7,7 +7,7 @@
  * and the refused requests are sent again) and a GET stream if the server has one. A stream that ends before its answer
  * is resumed if the server numbers its events.
  *
- * A server that cannot be reached is down. https goes through acpd-fetch (secure_exchange.h). Redirects are not
+ * A server that cannot be reached is down. https, and http if asked, goes through acpd-fetch (fetched_exchange.h). Redirects are not
  * followed. The older transport with a GET stream and a POST address of its own (2024-11-05) is not supported.
  */
 #pragma once
@@ -29,6 +29,7 @@ struct mcp_remote_config {
 	/* For a configuration that is not the operator's: http to the loopback only, https to public addresses only. */
 	bool local_only;
 	struct fetcher *fetcher; /* for https; NULL: https is refused */
+	bool fetched;		 /* it makes the requests of http as well */
 	struct socket_user as;	 /* whose connections and look-ups they are */
 	unsigned start_ms;	 /* from the start until up; 0: MCP_START_MS */
 };

@@ -1,4 +1,4 @@
-#include "tools/upstream/http/secure_exchange.h"
+#include "tools/upstream/http/fetched_exchange.h"
 
 #include "base/limits.h"
 #include "base/util.h"
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-struct secure_exchange {
+struct fetched_exchange {
 	struct loop *loop;
 	const struct http_exchange_ops *ops;
 	void *ctx;
@@ -45,7 +45,7 @@ static void put_headers(struct buf *json, struct slice lines)
 	jw_end_obj(&w);
 }
 
-static void open_fetch(struct secure_exchange *x, const struct http_route *route,
+static void open_fetch(struct fetched_exchange *x, const struct http_route *route,
 		       struct slice request, const struct fetch_ops *ops)
 {
 	_cleanup_(buf_done) struct buf headers = { 0 }, url = { 0 };
@@ -58,7 +58,8 @@ static void open_fetch(struct secure_exchange *x, const struct http_route *route
 	n = first.n ? strcspn(first.p, " ") : 0;
 	method = xstrndup(first.p, n);
 	put_headers(&headers, lines);
-	buf_printf(&url, "https://%s%s", route->authority, route->path);
+	buf_printf(&url, "%s://%s%s", route->secure ? "https" : "http", route->authority,
+		   route->path);
 	buf_putc(&url, '\0');
 	x->fetch = fetch_open(route->fetcher,
 			      &(struct fetch_request){
@@ -77,7 +78,7 @@ static void open_fetch(struct secure_exchange *x, const struct http_route *route
 static void on_head(void *ctx, int status, struct slice headers)
 {
 	_cleanup_(buf_done) struct buf lines = { 0 };
-	struct secure_exchange *x = ctx;
+	struct fetched_exchange *x = ctx;
 	struct fetch_headers h;
 	struct http_head head = { .status = status };
 
@@ -91,7 +92,7 @@ static void on_head(void *ctx, int status, struct slice headers)
 
 static void on_data(void *ctx, struct slice bytes)
 {
-	struct secure_exchange *x = ctx;
+	struct fetched_exchange *x = ctx;
 
 	x->ops->data(x->ctx, bytes);
 	if (!x->closed)
@@ -109,7 +110,7 @@ static void on_end(void *ctx, enum fetch_end how, const char *why)
 		[FETCH_GONE] = HTTP_EXCHANGE_CUT,
 		[FETCH_UNAVAILABLE] = HTTP_EXCHANGE_UNREACHABLE,
 	};
-	struct secure_exchange *x = ctx;
+	struct fetched_exchange *x = ctx;
 
 	x->ops->end(x->ctx, ends[how], how == FETCH_COMPLETE ? NULL : why);
 }
@@ -118,18 +119,18 @@ static const struct fetch_ops fetch_ops = { on_head, on_data, on_end };
 
 static void not_opened(void *ctx)
 {
-	struct secure_exchange *x = ctx;
+	struct fetched_exchange *x = ctx;
 
 	x->ops->end(x->ctx, HTTP_EXCHANGE_UNREACHABLE, x->why.msg);
 }
 
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
-struct secure_exchange *secure_exchange_open(struct loop *loop, const struct http_route *route,
-					     struct buf *request,
-					     const struct http_exchange_ops *ops, void *ctx)
+struct fetched_exchange *fetched_exchange_open(struct loop *loop, const struct http_route *route,
+					       struct buf *request,
+					       const struct http_exchange_ops *ops, void *ctx)
 {
-	struct secure_exchange *x = new0(struct secure_exchange);
+	struct fetched_exchange *x = new0(struct fetched_exchange);
 
 	x->loop = loop;
 	x->ops = ops;
@@ -142,7 +143,7 @@ struct secure_exchange *secure_exchange_open(struct loop *loop, const struct htt
 	return x;
 }
 
-struct secure_exchange *secure_exchange_close(struct secure_exchange *x)
+struct fetched_exchange *fetched_exchange_close(struct fetched_exchange *x)
 {
 	if (!x || x->closed)
 		return NULL;

@@ -1,0 +1,178 @@
+#include "tools/relay/relay_remote.h"
+
+#include "base/array.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "tools/relay/start_pace.h"
+#include "tools/upstream/http/upstream_http.h"
+
+#include <stdio.h>
+
+struct relay_remote {
+	struct list link;
+	struct loop *loop;
+	struct mcp_remote *server;
+	struct start_pace pace;
+	struct loop_task free_task;
+	bool started, leaving;
+};
+
+static void start(void *ctx)
+{
+	struct relay_remote *c = ctx;
+	struct err e = { 0 };
+
+	if (mcp_remote_start(c->server, &e) < 0)
+		log_error("mcp", "a session's MCP server cannot be called", "text", e.msg);
+	else
+		c->started = true;
+}
+
+static void remote_free(void *ctx)
+{
+	struct relay_remote *c = ctx;
+
+	list_del(&c->link);
+	start_pace_cancel(&c->pace);
+	loop_task_cancel(&c->free_task);
+	mcp_remote_free(c->server);
+	free(c);
+}
+
+/* --- events of the server -------------------------------------------------------------------------------- */
+
+static void on_up(void *ctx _unused_, const struct mcp_server_info *info _unused_)
+{
+}
+
+static void on_down(void *ctx, const struct err *why)
+{
+	struct relay_remote *c = ctx;
+
+	c->started = false;
+	log_info("mcp", "a session's MCP server is not called any more", "reason", why->reason);
+	if (c->leaving)
+		loop_defer(c->loop, &c->free_task, remote_free, c);
+}
+
+static bool on_wanted(void *ctx)
+{
+	struct relay_remote *c = ctx;
+
+	start_pace_want(&c->pace);
+	return true;
+}
+
+static const struct mcp_server_events events = { on_up, on_down, on_wanted };
+
+/* --- life -------------------------------------------------------------------------------------------------- */
+
+/* "Name: value"; NULL: it is none. */
+static char *header_line(struct slice pair)
+{
+	_cleanup_(freep) char *name = NULL, *value = NULL;
+	char *line = NULL;
+
+	if (jstr_decode(jobj_get(pair, "name"), HOSTED_STRING_MAX, &name) == 0 &&
+	    jstr_decode(jobj_get(pair, "value"), HOSTED_STRING_MAX, &value) == 0 &&
+	    asprintf(&line, "%s: %s", name, value) < 0)
+		abort();
+	if (value)
+		explicit_bzero(value, strlen(value));
+	return line;
+}
+
+/* Of all of them, with NULL at the end; freed with header_lines_free. */
+static int header_lines(struct slice pairs, char ***ret, struct err *e)
+{
+	size_t n = 0;
+	struct jiter it;
+	struct jval v;
+	int r = 0;
+
+	if (pairs.n)
+		jiter_init(&it, (struct jval){ J_ARRAY, pairs });
+	while (pairs.n && r == 0 && jiter_next(&it, NULL, &v)) {
+		char *line = header_line(v.raw);
+
+		if (line)
+			*GROW(*ret, n) = line;
+		else
+			r = err_field(e, "headers", "HEADER_INVALID",
+				      "headers: one is too long, or has a byte zero");
+	}
+	(void)GROW(*ret, n);
+	return r;
+}
+
+static void header_lines_free(char ***lines)
+{
+	for (char **line = *lines; line && *line; line++) {
+		explicit_bzero(*line, strlen(*line));
+		free(*line);
+	}
+	free(*lines);
+}
+
+static struct mcp_remote *remote_new(struct relay_remote *c,
+				     const struct relay_remote_config *config, struct err *e)
+{
+	_cleanup_(header_lines_free) char **headers = NULL;
+	struct mcp_remote_config rc = { .name = config->name,
+					.url = config->url,
+					.fetcher = config->fetcher,
+					.fetched = true };
+
+	if (header_lines(config->headers, &headers, e) < 0)
+		return NULL;
+	rc.headers = headers;
+	return mcp_remote_new(c->loop, &rc, &events, c, e);
+}
+
+struct relay_remote *relay_remote_new(struct loop *loop, const struct relay_remote_config *config,
+				      struct list *at, struct err *e)
+{
+	struct relay_remote *c = new0(struct relay_remote);
+
+	c->loop = loop;
+	c->pace = (struct start_pace){ .loop = loop, .start = start, .ctx = c };
+	c->server = remote_new(c, config, e);
+	if (!c->server) {
+		free(c);
+		return NULL;
+	}
+	list_add_tail(at, &c->link);
+	return c;
+}
+
+struct mcp_backend *relay_remote_backend(struct relay_remote *c)
+{
+	return mcp_remote_backend(c->server);
+}
+
+static void leave(struct relay_remote *c, struct list *at)
+{
+	start_pace_cancel(&c->pace);
+	if (!c->started) {
+		remote_free(c);
+		return;
+	}
+	list_del(&c->link);
+	list_add_tail(at, &c->link);
+	c->leaving = true;
+	mcp_remote_stop(c->server);
+}
+
+void relay_remotes_leave(struct list *from, struct list *at)
+{
+	list_each(c, from, struct relay_remote, link)
+		leave(c, at);
+}
+
+void relay_remotes_free(struct list *at)
+{
+	list_each(c, at, struct relay_remote, link)
+		remote_free(c);
+}
