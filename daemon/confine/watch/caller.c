@@ -87,7 +87,9 @@ int caller_path(pid_t pid, int dir, uint64_t at, char ret[CALLER_PATH_MAX])
 	n = strlen(ret);
 	if (n + 1 + strlen(text) >= CALLER_PATH_MAX)
 		return -ENAMETOOLONG;
-	snprintf(ret + n, CALLER_PATH_MAX - n, "%s%s", n == 1 ? "" : "/", text);
+	if (n > 1)
+		ret[n++] = '/';
+	memcpy(ret + n, text, strlen(text) + 1);
 	return 0;
 }
 
