@@ -57,6 +57,7 @@ static const struct acp_method methods[] = {
 	  META_NONE },
 	{ "_acpd/model/credit", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, on_model_credit,
 	  META_NONE },
+	{ "_acpd/network/set", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_network_set, META_NONE },
 	{ "_acpd/provider/set", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_provider_set,
 	  META_BARE },
 	{ "providers/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_providers_list, META_NONE },

@@ -3,39 +3,14 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "base/os/loopback.h"
 #include "base/os/sock_owner.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-
-/* Not 127.0.0.0/16, where programs and /etc/hosts have addresses of their own; nothing that ends with 0 or 255. */
-static void pick_address(struct sockaddr_in *a)
-{
-	unsigned char r[3] = { 0 };
-
-	while (getrandom(r, sizeof(r), 0) != sizeof(r))
-		;
-	*a = (struct sockaddr_in){ .sin_family = AF_INET };
-	a->sin_addr.s_addr = htonl(127u << 24 | (16u + r[0] % 224u) << 16 | (unsigned)r[1] << 8 |
-				   (1u + r[2] % 254u));
-}
-
-static int listen_somewhere(int given, struct sockaddr_in *a)
-{
-	_cleanup_(closep) int fd =
-		given >= 0 ? given : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	socklen_t n = sizeof(*a);
-
-	pick_address(a);
-	if (fd < 0 || bind(fd, (struct sockaddr *)a, sizeof(*a)) < 0 || listen(fd, SOMAXCONN) < 0 ||
-	    getsockname(fd, (struct sockaddr *)a, &n) < 0)
-		return -errno;
-	return TAKE_FD(fd);
-}
 
 /* An idle connection makes room; one with a call stays. */
 static bool make_room(struct model_listener *g)
@@ -97,7 +72,7 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 				      .ctx = ctx,
 				      .uid = reach->uid,
 				      .inside = reach->socket >= 0 };
-	r = fd = listen_somewhere(reach->socket, &g->at);
+	r = fd = loopback_bind(reach->socket, SOMAXCONN, &g->at);
 	list_init(&g->conns);
 	if (fd >= 0)
 		r = acceptor_open(&g->acceptor, all->loop, fd, on_connection, g);
@@ -136,6 +111,11 @@ void model_listener_allow(struct model_listener *g, struct slice paths)
 {
 	free(g->paths);
 	g->paths = paths.n ? xstrndup(paths.p, paths.n) : NULL;
+}
+
+const struct sockaddr_in *model_listener_at(const struct model_listener *g)
+{
+	return &g->at;
 }
 
 const char *model_listener_host(const struct model_listener *g)

@@ -104,6 +104,7 @@ void model_listener_allow(struct model_listener *g, struct slice paths);
 /* Cuts what is open; the takers hear of it. Takes NULL. */
 struct model_listener *model_listener_free(struct model_listener *g);
 /* Its address alone, without a port. */
+const struct sockaddr_in *model_listener_at(const struct model_listener *g);
 const char *model_listener_host(const struct model_listener *g);
 const char *model_listener_url(const struct model_listener *g);
 const char *model_listener_key(const struct model_listener *g);

@@ -46,6 +46,7 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->turn.calls);
 	list_init(&s->turn.messages);
 	list_init(&s->turn.questions);
+	list_init(&s->network.asks);
 	list_init(&s->model.takers);
 	list_init(&s->model.calls);
 	list_init(&s->mcp.ports);
@@ -219,6 +220,18 @@ static bool mode_in_force(const struct session *s, const char *mode)
 	return jstr_is(jobj_get(slice_of(s->harness.modes), "currentModeId"), mode);
 }
 
+void session_restart_for(struct session *s, unsigned changed)
+{
+	bool alive = s->harness.state != H_NONE && s->harness.state != H_STOPPING;
+
+	changed &= SETUP_RESTART;
+	if (!alive || !changed)
+		return;
+	s->harness.restart = true;
+	if (s->turn.current)
+		s->load.pending |= changed;
+}
+
 /* A running turn is not disturbed for new parameters: they wait for its end. */
 static void open_apply(struct session *s, const struct session_params *p)
 {
@@ -231,14 +244,13 @@ static void open_apply(struct session *s, const struct session_params *p)
 	}
 	changed = setup_apply(&s->setup, &p->setup);
 	session_limits_apply(s);
-	if (alive && (changed & SETUP_RESTART))
-		s->harness.restart = true;
+	session_restart_for(s, changed);
 	if (alive && p->setup.mode) { /* it may have left that mode by itself */
 		s->harness.reconfigure = true;
 		changed |= mode_in_force(s, p->setup.mode) ? 0 : SETUP_MODE;
 	}
 	if (alive && s->turn.current)
-		s->load.pending |= changed & (SETUP_RESTART | SETUP_MODE);
+		s->load.pending |= changed & SETUP_MODE;
 	session_setup_changed(s);
 	if (changed & SETUP_CHANGED)
 		paths_note_head(s);
@@ -434,6 +446,7 @@ void session_free(struct session *s)
 	secrets_done(&s->secrets.known);
 	client_ids_done(&s->turn.ids);
 	free(s->mcp.given);
+	session_network_forget(s);
 	free(s->harness.native_id);
 	free(s->harness.forked_from);
 	free(s->harness.version);

@@ -35,6 +35,8 @@
 struct session;
 struct session_store;
 struct fetcher;
+struct egress;
+struct nft_wall;
 
 struct store_config {
 	const char *state;	 /* directory: sessions/, homes/ */
@@ -58,7 +60,9 @@ struct store_config {
 	struct retention keep; /* closed sessions */
 	struct archive_store *archives;
 	struct fetcher *fetcher; /* for calls to other machines */
-	const char *workspaces;	 /* root of ephemeral ones; NULL: <state>/workspaces */
+	struct egress *egress;	 /* for those that sessions make themselves */
+	struct nft_wall *wall;
+	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
 	struct level_policy level;
 	enum egress_mode network_max;
 	const char *skills; /* directory of builtin ones; NULL: none */
@@ -348,6 +352,9 @@ void session_answer(struct session *s, struct session_question *a, struct slice 
 /* Another provider (raw, checked; follows: the connection's) for a session whose model calls pass the daemon: from the next call on, without a word to
  * the harness. What the harness itself was told may not change: PROVIDER_FIXED. */
 int session_set_provider(struct session *s, struct slice provider, bool follows, struct err *e);
+/* Other rules for where it may go (raw, checked). They hold at once, but for what needs the harness to be started anew:
+ * session_put_pending. */
+int session_set_network(struct session *s, struct slice network, struct err *e);
 /* Its provider is that of the connection which drives it. */
 bool session_follows_provider(const struct session *s);
 

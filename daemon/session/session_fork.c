@@ -146,8 +146,8 @@ static void copy_home(struct session *s, struct session *from)
 void session_fork_go_on(struct session *from)
 {
 	list_each(s, &from->store->sessions, struct session, link)
-		if (s->harness.forked_from && !s->harness.proc && s->harness.state == H_STARTING &&
-		    strcmp(s->harness.forked_from, from->id) == 0)
+		if (s->harness.forked_from && !s->harness.proc && !s->network.holding &&
+		    s->harness.state == H_STARTING && strcmp(s->harness.forked_from, from->id) == 0)
 			copy_home(s, from);
 }
 

@@ -74,6 +74,8 @@ struct session {
 struct session *session_prepared(struct session_store *st, const struct session_params *p,
 				 const struct session *from, struct err *e);
 void session_wait_open(struct session *s, session_done_fn done, void *ctx);
+/* The setup has changed so (enum setup_change): a running harness is started anew if it has to be, after its turn. */
+void session_restart_for(struct session *s, unsigned changed);
 /* In the store's list, with nothing in it but its id. */
 struct session *session_blank(struct session_store *st, const char *id);
 /* What session_open has changed holds, or is taken back: a session that was closed is closed again. */

@@ -8,6 +8,8 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "egress/egress.h"
+#include "egress/nft_wall.h"
 #include "fetcher/fetcher.h"
 #include "http/isolation.h"
 #include "net/net_server.h"
@@ -42,6 +44,8 @@ struct daemon {
 	struct session_store *store;
 	struct archive_store *archives;
 	struct fetcher *fetcher;
+	struct egress *egress;
+	struct nft_wall *wall;
 	struct hosting mcp;
 	struct acp_server *acp;
 	struct admission *admission;
@@ -278,6 +282,20 @@ static enum egress_mode network_max(const struct config *c)
 	return (enum egress_mode)i;
 }
 
+/* What sessions call by themselves: acpd-proxy, and walls round what does not go there. */
+static void build_egress(struct daemon *d)
+{
+	const struct config *c = d->cfg;
+	struct egress_config ec = { .loop = d->loop,
+				    .procs = d->procs,
+				    .user = c->fetch_user,
+				    .agent_user = c->agent_user,
+				    .allow = c->upstream_allow };
+
+	d->egress = egress_new(&ec);
+	d->wall = nft_wall_new(d->loop, d->procs, c->state);
+}
+
 static int build_sessions(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
@@ -321,6 +339,9 @@ static int build_sessions(struct daemon *d, struct err *e)
 	sc.archives = d->archives;
 	build_fetcher(d);
 	sc.fetcher = d->fetcher;
+	build_egress(d);
+	sc.egress = d->egress;
+	sc.wall = d->wall;
 	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
 	if (!d->store)
 		return -EINVAL;
@@ -379,6 +400,7 @@ static int build_net(struct daemon *d, struct err *e)
 		return -EADDRINUSE;
 	if (daemon_caps_keep(DAEMON_SERVES, e) < 0)
 		return -EPERM;
+	nft_wall_close_port(d->wall, (uint16_t)net_server_port(d->net));
 	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
 	hosted_start(d->mcp.hosted);
 	isolation_log(d->store);
@@ -398,6 +420,8 @@ static void teardown(struct daemon *d)
 	loop_timer_cancel(&d->linger);
 	d->store = store_free(d->store);
 	hosting_close(&d->mcp);
+	d->wall = nft_wall_free(d->wall);
+	d->egress = egress_free(d->egress);
 	d->fetcher = fetcher_free(d->fetcher);
 	d->archives = archive_store_close(d->archives);
 	d->acp = acp_server_free(d->acp);

@@ -66,6 +66,8 @@ struct harness_pool {
 /* harness_launch.c */
 /* Starts the harness; the state must be H_NONE. On success STARTING, the rest comes through the waiters. */
 int harness_launch(struct session *s, struct err *e);
+/* The wall of a network that the start waited for stands, or could not be made. */
+void harness_walled(struct session *s, const struct err *error);
 void harness_arm_start(struct session *s);
 void harness_stop(struct session *s);
 /* Calls everyone who waits for the harness; e NULL on success. */

@@ -23,6 +23,7 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 	char tmp[4096];
 
 	baseenv_put(plan, s->store->pass_env);
+	session_network_env(s, plan);
 	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
 	harness_plan_env(plan, "TMPDIR", tmp);
@@ -323,6 +324,13 @@ static int launch(struct session *s, struct err *e)
 	return 0;
 }
 
+/* What was opened for a harness that does not come. */
+static void close_around(struct session *s)
+{
+	mcp_servers_close(s);
+	session_model_close(s);
+}
+
 int harness_launch(struct session *s, struct err *e)
 {
 	int r = session_network_open(s, e);
@@ -332,12 +340,33 @@ int harness_launch(struct session *s, struct err *e)
 	if (r == 0)
 		r = session_model_open(s, e);
 	if (r == 0)
-		r = launch(s, e);
-	if (r < 0) {
-		mcp_servers_close(s);
-		session_model_close(s);
+		r = session_network_wall(s, e);
+	if (r > 0) {
+		harness_set_state(s, H_STARTING);
+		harness_arm_start(s);
+		return 0;
 	}
+	if (r == 0)
+		r = launch(s, e);
+	if (r < 0)
+		close_around(s);
 	return r;
+}
+
+void harness_walled(struct session *s, const struct err *error)
+{
+	bool wanted = s->harness.state == H_STARTING && s->state != SESSION_CLOSING;
+	struct err e = { 0 };
+
+	loop_timer_cancel(&s->harness.start_timer);
+	harness_set_state(s, H_NONE);
+	if (wanted && !error && launch(s, &e) == 0)
+		return;
+	close_around(s);
+	if (wanted)
+		harness_opened(s, error ? error : &e);
+	else
+		session_advance(s);
 }
 
 void harness_stop(struct session *s)

@@ -59,6 +59,7 @@ void session_setup_changed(struct session *s)
 {
 	if (s->model.listener)
 		model_listener_allow(s->model.listener, s->setup.gateway.paths);
+	session_network_changed(s);
 	session_load_secrets(s);
 }
 

@@ -1,7 +1,9 @@
 #include "session/network/session_network.h"
 
 #include "session/harness/session_limits.h"
-#include "session/session_internal.h"
+#include "base/log.h"
+#include "session/network/network_internal.h"
+#include "session/workspace/session_paths.h"
 
 #include <errno.h>
 
@@ -33,14 +35,31 @@ void store_network_init(struct session_store *st, enum egress_mode max)
 
 /* --- the wall ------------------------------------------------------------------------------------------------- */
 
-static enum network_wall wall_for(enum confine_level level, enum egress_mode mode)
+static const char *const wall_names[] = {
+	[WALL_NONE] = "none",
+	[WALL_NFT] = "nftables",
+	[WALL_NAMESPACE] = "namespace",
+};
+
+/* By its packets only a user can be walled who is not ours, and who cannot become root. */
+static bool walls_users(const struct session_store *st, enum confine_level level)
 {
-	return level == LEVEL_STRICT || mode != EGRESS_ON ? WALL_NAMESPACE : WALL_NONE;
+	return st->user.switched && level != LEVEL_OPEN && !nft_wall_missing(st->wall);
+}
+
+static enum network_wall wall_for(const struct session_store *st, enum confine_level level,
+				  enum egress_mode mode)
+{
+	if (level == LEVEL_STRICT || mode == EGRESS_OFF)
+		return WALL_NAMESPACE;
+	if (mode == EGRESS_ON)
+		return WALL_NONE;
+	return walls_users(st, level) ? WALL_NFT : WALL_NAMESPACE;
 }
 
 enum network_wall session_wall(const struct session *s)
 {
-	return wall_for(session_level(s), egress_rules_mode(session_rules(s)));
+	return wall_for(s->store, session_level(s), egress_rules_mode(session_rules(s)));
 }
 
 bool session_is_walled(const struct session *s)
@@ -81,59 +100,149 @@ static int check_max(const struct session_store *st, const struct egress_rules *
 			 "the operator allows no more than mode %s", egress_modes[max]);
 }
 
-static int check_wall(const struct egress_rules *r, const struct setup *have,
-		      const struct setup_params *p, enum confine_level level, struct err *e)
+static int check_proxy(const struct session_store *st, enum egress_mode mode, struct err *e)
 {
+	const char *why = mode == EGRESS_ALLOWLIST ? egress_missing(st->egress) : NULL;
+
+	return why ? err_field(e, "_meta.acpd.network", "NETWORK_POLICY_UNSUPPORTED", "%s", why) :
+		     0;
+}
+
+static int check_wall(const struct session_store *st, enum egress_mode mode,
+		      const struct setup *have, const struct setup_params *p, struct err *e)
+{
+	enum network_wall wall = wall_for(st, level_for(st, have, p), mode);
 	struct err why;
 
-	if (wall_for(level, egress_rules_mode(r)) == WALL_NONE)
-		return 0;
-	if (egress_rules_mode(r) == EGRESS_OFF && calls_by_itself(have, p))
+	if (mode == EGRESS_OFF && calls_by_itself(have, p))
 		return err_field(
 			e, "_meta.acpd.provider.via", "PROVIDER_NEEDS_NETWORK",
 			"with network off the harness cannot reach its provider: via must be direct or tunnel");
-	return netns_try(&why) < 0 ? unsupported(&why, e) : 0;
+	if (check_proxy(st, mode, e) < 0)
+		return -EINVAL;
+	return wall == WALL_NAMESPACE && netns_try(&why) < 0 ? unsupported(&why, e) : 0;
 }
 
 int session_network_check(const struct session_store *st, const struct setup *have,
 			  const struct setup_params *p, struct err *e)
 {
+	const struct egress_rules *said = have ? have->network : NULL;
 	struct egress_rules *asked = NULL;
 	int r;
 
 	if (p->network.n && egress_rules_parse(p->network, "_meta.acpd.network", &asked, e) < 0)
 		return -EINVAL;
+	if (asked)
+		said = asked;
 	r = check_max(st, asked, e);
 	if (r == 0)
-		r = check_wall(rules_of(st, asked ? asked :
-					    have  ? have->network :
-						    NULL),
-			       have, p, level_for(st, have, p), e);
+		r = check_wall(st, egress_rules_mode(rules_of(st, said)), have, p, e);
 	egress_rules_free(asked);
 	return r;
 }
 
 /* --- its life ------------------------------------------------------------------------------------------------- */
 
-int session_network_open(struct session *s, struct err *e)
+static int make_namespace(struct session *s, struct err *e)
 {
 	struct err why;
 
-	session_limits_group(s);
+	if (s->network.wall != WALL_NAMESPACE || s->network.netns)
+		return 0;
+	s->network.netns = netns_new(&why);
+	return s->network.netns ? 0 : unsupported(&why, e);
+}
+
+static int stand_behind(struct session *s, enum network_wall wall, struct err *e)
+{
+	int r;
+
+	if (s->network.wall != wall)
+		session_network_close(s);
+	s->network.wall = wall;
+	r = make_namespace(s, e);
+	if (r == 0 && wall != WALL_NONE && !egress_missing(s->store->egress))
+		r = network_proxy_open(s, e);
+	if (r < 0)
+		session_network_close(s);
+	return r;
+}
+
+int session_network_open(struct session *s, struct err *e)
+{
 	if (s->harness.state != H_NONE) /* what is new waits for the next harness */
 		return 0;
-	if (session_wall(s) == WALL_NONE) {
-		session_network_close(s);
-		return 0;
-	}
-	if (!s->network.netns)
-		s->network.netns = netns_new(&why);
-	return s->network.netns ? 0 : unsupported(&why, e);
+	return stand_behind(s, session_wall(s), e);
+}
+
+int session_network_wall(struct session *s, struct err *e)
+{
+	int r = network_nft_hold(s, e);
+
+	s->network.holding = r > 0;
+	return r;
+}
+
+/* A wall by user can be put round what runs; a namespace has to be entered, and a harness told of its proxy. */
+void session_network_changed(struct session *s)
+{
+	struct err e = { 0 };
+	int r = 0;
+
+	if (s->harness.state == H_NONE || s->network.holding)
+		return;
+	if (s->network.wall == WALL_NONE && session_wall(s) == WALL_NFT)
+		r = stand_behind(s, WALL_NFT, &e);
+	else if (s->network.wall != WALL_NONE && s->network.proxy.sin_family)
+		r = network_proxy_rules(s, &e);
+	if (r == 0)
+		r = network_nft_hold(s, &e);
+	if (r < 0)
+		log_warn("session", "the session's network could not be changed", "session", s->id,
+			 "text", e.msg);
 }
 
 void session_network_close(struct session *s)
 {
+	network_nft_drop(s);
+	network_proxy_close(s);
 	s->network.netns = netns_unref(s->network.netns);
+	s->network.wall = WALL_NONE;
+}
+
+void session_network_forget(struct session *s)
+{
+	session_network_close(s);
+	for (size_t i = 0; i < s->network.ntraffic; i++)
+		free(s->network.traffic[i].host);
+	free(s->network.traffic);
+}
+
+int session_set_network(struct session *s, struct slice network, struct err *e)
+{
+	struct setup_params p = { .network = network, .approval = APPROVAL_UNCHANGED };
+	unsigned changed;
+
+	if (s->load.before) /* should it fail, all is as it was before */
+		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			       "the session is being loaded");
+	if (session_network_check(s->store, &s->setup, &p, e) < 0)
+		return -EINVAL;
+	changed = setup_change_network(&s->setup, network);
+	if (!changed)
+		return 0;
+	session_restart_for(s, changed);
+	session_network_changed(s);
+	paths_note_head(s);
+	session_log(s, "network changed", NULL);
+	session_advance(s);
+	return 0;
+}
+
+/* Root with capabilities enters any namespace that it likes. */
+static bool may_leave(const struct session *s)
+{
+	return geteuid() == 0 && !s->user.switched && session_level(s) == LEVEL_OPEN;
 }
 
 /* --- what is told --------------------------------------------------------------------------------------------- */
@@ -141,27 +250,38 @@ void session_network_close(struct session *s)
 void session_put_network(struct jw *w, const struct session *s)
 {
 	const struct egress_rules *r = session_rules(s);
-	bool inside = s->network.netns;
+	/* without a harness as the next one will have it */
+	enum network_wall wall = s->harness.state == H_NONE ? session_wall(s) : s->network.wall;
 
-	if (!s->setup.network && egress_rules_mode(r) == EGRESS_ON && session_wall(s) == WALL_NONE)
+	if (!s->setup.network && egress_rules_mode(r) == EGRESS_ON && wall == WALL_NONE)
 		return;
-	if (s->harness.state == H_NONE)
-		inside = session_wall(s) == WALL_NAMESPACE; /* as the next harness will be */
 	jw_obj(w, "network");
 	egress_rules_put_members(r, w);
-	jw_str(w, "achieved", inside ? "namespace" : "none");
-	if (inside) /* root enters any namespace that it likes */
-		jw_bool(w, "leavable", geteuid() == 0 && !s->user.switched);
+	jw_str(w, "achieved", wall_names[wall]);
+	jw_bool(w, "previews", wall != WALL_NAMESPACE);
+	if (wall == WALL_NAMESPACE)
+		jw_bool(w, "leavable", may_leave(s));
+	network_put_traffic(w, s);
 	jw_end_obj(w);
 }
 
-static void put_mode(struct jw *w, enum network_wall wall, enum egress_mode mode)
+/* Why a new session could not have it. */
+static const char *why_not(const struct session_store *st, enum network_wall wall,
+			   enum egress_mode mode)
 {
-	const char *missing = wall == WALL_NAMESPACE ? netns_missing() : NULL;
+	const char *proxy = mode == EGRESS_ALLOWLIST ? egress_missing(st->egress) : NULL;
+
+	return proxy ? proxy : wall == WALL_NAMESPACE ? netns_missing() : NULL;
+}
+
+static void put_mode(struct jw *w, const struct session_store *st, enum egress_mode mode)
+{
+	enum network_wall wall = wall_for(st, store_level(st), mode);
+	const char *missing = why_not(st, wall, mode);
 
 	jw_obj(w, NULL);
 	jw_str(w, "mode", egress_modes[mode]);
-	jw_str(w, "wall", missing ? NULL : wall == WALL_NAMESPACE ? "namespace" : "none");
+	jw_str(w, "wall", missing ? NULL : wall_names[wall]);
 	jw_str(w, "missing", missing);
 	jw_end_obj(w);
 }
@@ -174,8 +294,7 @@ void store_put_network(const struct session_store *st, struct jw *w)
 	jw_str(w, "max", egress_modes[max]);
 	jw_arr(w, "modes");
 	for (int mode = max; mode >= 0; mode--)
-		put_mode(w, wall_for(store_level(st), (enum egress_mode)mode),
-			 (enum egress_mode)mode);
+		put_mode(w, st, (enum egress_mode)mode);
 	jw_end_arr(w);
 	jw_end_obj(w);
 }

@@ -215,6 +215,8 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 		st->limits.memory = memory_for_sessions();
 	st->retention.keep = cfg->keep;
 	st->level = cfg->level;
+	st->egress = cfg->egress;
+	st->wall = cfg->wall;
 	store_network_init(st, cfg->network_max);
 	harness_pool_init(st);
 	list_init(&st->sessions);

@@ -62,6 +62,8 @@ struct session_store {
 
 	struct agent_user user; /* --agent-user: of what belongs to no session */
 	struct level_policy level;
+	struct egress *egress; /* acpd-proxy */
+	struct nft_wall *wall;
 	struct egress_rules *network; /* of sessions of which nobody has said; no other has more */
 	struct harness_pool pool;
 	struct store_mcp mcp;

@@ -101,6 +101,7 @@ const ROWS = {
   'daemon/acp/sessions.c:ack_fields': [{ send: own('_acpd/ack'), base: () => ({ ...here(), seq: 0 }) }],
   'daemon/acp/acp_model.c:attach_fields': [{ send: own('_acpd/model/attach'), base: () => ({ sessionIds: [sessionId] }), good: 'MODEL_NOT_ANNOUNCED',
     more: { sessionIds: { bad: [[[7], 'FIELD_INVALID'], [[null], 'FIELD_INVALID']] } } }],
+  'daemon/acp/acp_network.c:network_fields': [{ send: own('_acpd/network/set'), base: () => ({ ...here(), network: { mode: 'on' } }) }],
   'daemon/acp/acp_provider.c:set_fields': [{ send: own('_acpd/provider/set'), base: () => ({ ...here(), provider: { api: 'openai-chat', via: 'tunnel' } }),
     good: 'PROVIDER_FIXED' }],
   'daemon/acp/acp_usage.c:usage_fields': [{ send: own('_acpd/usage'), more: { sessionId: { empty: OK } } }],

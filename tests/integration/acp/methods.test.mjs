@@ -44,6 +44,7 @@ const ROWS = {
   '_acpd/model/head': told({ callId: 'model-call:0', status: 200 }),
   '_acpd/model/chunk': told({ callId: 'model-call:0', seq: 0, text: 'x' }),
   '_acpd/model/credit': told({ callId: 'model-call:0', bytes: 1 }),
+  '_acpd/network/set': driver({ network: { mode: 'on' } }),
   '_acpd/provider/set': driver({ provider: { api: 'openai-chat', via: 'tunnel' } }),
   'providers/list': apart({}),
   'providers/set': apart({ providerId: 'main', apiType: 'openai', baseUrl: 'https://models.example/v1' }),

@@ -64,7 +64,7 @@ function inNamespace(name) {
 const PLAIN = 'a daemon without privileges';
 const noStrace = !spawnSync('strace', ['-V']).stdout && 'no strace';
 const KINDS = [
-  ['a daemon that is root', () => Daemon.start({ harnesses: HARNESSES }), { leavable: true }, rootHasNamespaces],
+  ['a daemon that is root', () => Daemon.start({ harnesses: HARNESSES, flags: { level: 'open' } }), { leavable: true }, rootHasNamespaces],
   ['--agent-user', () => Daemon.start({ harnesses: HARNESSES, flags: { agentUser: 'nobody' } }), { leavable: false }, rootHasNamespaces],
   [PLAIN, () => startPlain({ harnesses: HARNESSES }), { leavable: false }, othersHaveNamespaces],
 ];
@@ -89,7 +89,7 @@ for (const [what, start, { leavable }, works] of KINDS) {
       const { sessionId: id, _meta } = await offSession(taker);
       const where = listenerOf(id);
 
-      assert.deepEqual(_meta.acpd.network, { mode: 'off', achieved: 'namespace', leavable });
+      assert.deepEqual(_meta.acpd.network, { mode: 'off', achieved: 'namespace', previews: false, leavable });
       assert.deepEqual(_meta.acpd.provider, { via: 'tunnel', keyExposed: false, callerChecked: true });
       assert.equal(await ownNet(taker.c, id), netOf(harnessOf(id).pid));
       assert.notEqual(netOf(harnessOf(id).pid), netOf(d.pid));
@@ -174,7 +174,7 @@ for (const [what, start, { leavable }, works] of KINDS) {
       assert.equal(loaded._meta.acpd.network.mode, 'off');
       assert.ok(![netOf(d.pid)].includes(await ownNet(taker.c, id)));
       const opened = await taker.c.load(id, { meta: { network: { mode: 'on' } } });
-      assert.deepEqual(opened._meta.acpd.network, { mode: 'on', achieved: 'none' });
+      assert.deepEqual(opened._meta.acpd.network, { mode: 'on', achieved: 'none', previews: true });
       assert.equal(await ownNet(taker.c, id), netOf(d.pid));
       assert.equal(held(d), 0);
       await taker.c.load(id, { meta: OFF });
@@ -207,7 +207,7 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
   });
   after(() => endInOrder(d, taker.c));
 
-  test('a descriptor for each open session more than it has otherwise', async () => {
+  test('two descriptors for each open session more than it has otherwise: the namespace and the socket of a proxy', async () => {
     const cost = async (meta) => {
       const from = d.fdCount();
       const ids = [];
@@ -222,7 +222,7 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
     };
     await cost({});
 
-    assert.equal(await cost({}), await cost({ network: { mode: 'on' } }) + 1);
+    assert.equal(await cost({}), await cost({ network: { mode: 'on' } }) + 2);
   });
 
   const provider = { api: 'openai-chat', via: 'environment', key: 'sk-12345678', baseUrl: 'http://127.0.0.1:9/v1', model: 'stub-small' };
