@@ -45,7 +45,7 @@ bool proxy_field_is_ours(struct slice fields, struct slice name)
 {
 	static const char *const ours[] = { "connection", "keep-alive", "te", "upgrade" };
 
-	if (name.n > 6 && http_word_is((struct slice){ name.p, 6 }, "proxy-"))
+	if (name.n >= 6 && http_word_is((struct slice){ name.p, 6 }, "proxy-"))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
 		if (http_word_is(name, ours[i]))

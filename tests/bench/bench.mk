@@ -4,7 +4,7 @@
 # They print and judge, and never fail on a figure.
 BENCH_DIR := $(BUILD)/bench
 BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost $(BENCH_DIR)/mcp $(BENCH_DIR)/model \
-	$(BENCH_DIR)/filter
+	$(BENCH_DIR)/filter $(BENCH_DIR)/tunnel
 BENCH_LIB := $(addprefix tests/bench/,acp.c args.c wire.c sse.c probe.c)
 BENCH_CFLAGS := -std=gnu11 -O2 -g -D_GNU_SOURCE $(WARN) $(WERROR)
 BENCH_ENV = ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
@@ -15,7 +15,7 @@ $(addprefix $(BENCH_DIR)/,client mcp model): $(BENCH_DIR)/%: tests/bench/%.c $(B
 $(BENCH_DIR)/start: tests/bench/start.c $(filter-out tests/bench/acp.c tests/bench/args.c,$(BENCH_LIB)) $(wildcard tests/bench/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $(filter %.c,$^)
-$(BENCH_DIR)/bare: tests/bench/bare.c
+$(BENCH_DIR)/bare $(BENCH_DIR)/tunnel: $(BENCH_DIR)/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $<
 $(BENCH_DIR)/cost: tests/bench/cost.c tests/bench/probe.c tests/bench/probe.h
@@ -26,7 +26,7 @@ $(BENCH_DIR)/filter: tests/bench/filter.c tests/bench/probe.c tests/bench/probe.
 	$(CC) $(BENCH_CFLAGS) -Idaemon -o $@ $(filter %.c,$^) $(filter $(BUILD)/obj/daemon/confine/% $(BUILD)/obj/daemon/base/err.o,$^) -lseccomp
 
 .PHONY: bench bench-peers
-bench: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(BENCH_BINS)
+bench: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(EGRESS_DRIVER) $(BENCH_BINS)
 	@$(BENCH_ENV) $(NODE) tests/bench/bench.mjs $(PARTS)
 bench-peers: all $(BUILD)/stub-agent $(BENCH_BINS)
 	@$(BENCH_ENV) $(NODE) tests/bench/peers.mjs

@@ -190,6 +190,7 @@ export const show = {
   mib: (v) => `${(v / MIB).toFixed(2)} MiB`,
   kib: (v) => `${(v / KIB).toFixed(1)} KiB`,
   rate: (v) => `${(v / 1000).toFixed(0)} k/s`,
+  bytes: (v) => `${(v / 1e6).toFixed(0)} MB/s`,
   each: (v) => `${v.toFixed(0)} /s`,
   count: (v) => String(v),
 };

@@ -101,9 +101,8 @@ static const char *take_name(struct slice text, struct egress_host *ret)
 	return check_labels((struct slice){ ret->text, ret->n });
 }
 
-const char *egress_host_parse(struct slice text, struct egress_host *ret)
+static const char *take_host(struct slice text, struct egress_host *ret)
 {
-	*ret = (struct egress_host){ 0 };
 	if (text.n > 2 && text.p[0] == '[' && text.p[text.n - 1] == ']') {
 		text = (struct slice){ text.p + 1, text.n - 2 };
 		return memchr(text.p, ':', text.n) && take_address(text, ret) ?
@@ -115,4 +114,15 @@ const char *egress_host_parse(struct slice text, struct egress_host *ret)
 	if (text.n && text.p[text.n - 1] == '.')
 		text.n--;
 	return take_name(text, ret);
+}
+
+const char *egress_host_parse(struct slice text, struct egress_host *ret)
+{
+	const char *bad;
+
+	*ret = (struct egress_host){ 0 };
+	bad = take_host(text, ret);
+	if (bad)
+		*ret = (struct egress_host){ 0 };
+	return bad;
 }

@@ -17,5 +17,5 @@ struct egress_host {
 	bool address;
 };
 
-/* NULL, or what is wrong with it. An IPv6 address may stand in brackets. */
+/* NULL, or what is wrong with it; *ret is empty then. An IPv6 address may stand in brackets. */
 const char *egress_host_parse(struct slice text, struct egress_host *ret);

@@ -1,0 +1,119 @@
+/*
+ * tunnel.c FAR-PORT DOOR-PORT MIB - one stream of so many MiB from a server of its own, straight and through acpd-proxy: prints
+ * {"straight":BYTES/S,"through":BYTES/S}. With FAR-PORT 0 it is the server: it prints its port, and sends to whoever comes until
+ * its standard input ends.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char block[1 << 18];
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static struct sockaddr_in loopback(unsigned port)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_port = htons((uint16_t)port),
+				     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+}
+
+static void send_for_ever(int fd)
+{
+	while (send(fd, block, sizeof(block), MSG_NOSIGNAL) > 0)
+		;
+	_exit(0);
+}
+
+static int serve(void)
+{
+	struct sockaddr_in at = loopback(0);
+	socklen_t n = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct pollfd p[2] = { { .fd = 0, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+
+	signal(SIGCHLD, SIG_IGN);
+	if (bind(fd, (struct sockaddr *)&at, n) < 0 || listen(fd, 16) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&at, &n) < 0)
+		die("listen");
+	printf("%u\n", ntohs(at.sin_port));
+	fflush(stdout);
+	while (poll(p, 2, -1) > 0 && !p[0].revents) {
+		int c = accept(fd, NULL, NULL);
+
+		if (c < 0)
+			continue;
+		if (fork() == 0)
+			send_for_ever(c);
+		close(c);
+	}
+	return 0;
+}
+
+static int come(unsigned port)
+{
+	struct sockaddr_in at = loopback(port);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
+		die("connect");
+	return fd;
+}
+
+static double take(int fd, double bytes)
+{
+	struct timespec from, to;
+	double left = bytes;
+	ssize_t n = 1;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (; left > 0 && n > 0; left -= (double)n)
+		n = recv(fd, block, sizeof(block), 0);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	if (n <= 0)
+		die("recv");
+	close(fd);
+	return bytes /
+	       ((double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9);
+}
+
+static int come_through(unsigned door, unsigned far)
+{
+	char text[64];
+	int fd = come(door),
+	    n = snprintf(text, sizeof(text), "CONNECT 127.0.0.1:%u HTTP/1.1\r\n\r\n", far);
+
+	if (send(fd, text, (size_t)n, 0) != n || recv(fd, text, 12, MSG_WAITALL) != 12 ||
+	    memcmp(text + 9, "200", 3) != 0)
+		die("CONNECT");
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned far, door;
+	double bytes;
+
+	if (argc != 4)
+		return 2;
+	far = (unsigned)atoi(argv[1]);
+	door = (unsigned)atoi(argv[2]);
+	bytes = atof(argv[3]) * 1048576;
+	if (!far)
+		return serve();
+	printf("{\"straight\":%.0f,", take(come(far), bytes));
+	printf("\"through\":%.0f}\n", take(come_through(door, far), bytes));
+	return 0;
+}
