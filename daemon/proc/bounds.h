@@ -19,6 +19,7 @@
 struct proc_bounds {
 	bool switch_user; /* to uid and gid */
 	bool may_gain;	  /* setuid programs such as sudo work: no no_new_privs for who switches */
+	bool own_uid;	  /* nobody but children of ours with this flag runs as it */
 	uid_t uid;
 	gid_t gid;
 	struct netns *netns;		       /* where its sockets are; NULL: ours */

@@ -44,6 +44,7 @@ struct proc {
 	int pidfd;
 	enum proc_state state;
 	bool reaped, swept, faulted, done, trusted, standing;
+	uid_t own_uid; /* 0: others may run as it */
 	int wait_status;
 	struct rusage used; /* once reaped */
 	struct loop_io in, out, errout;
@@ -154,13 +155,18 @@ static void drain_over(void *ctx)
 	proc_check_done(p);
 }
 
-/* No other session has a living leader, so a process below us without a mark belongs to this one. */
-static bool is_alone(const struct proc *self)
+/* If no other session has a living leader, a process below us without a mark belongs to this one; and what runs as its
+ * uid, if nothing else of ours does. */
+static void claim_strays(struct proc *self)
 {
-	list_each(p, &self->host->procs, struct proc, link)
-		if (p != self && !p->reaped && !p->trusted)
-			return false;
-	return true;
+	self->sweep.strays = true;
+	self->sweep.uid = self->own_uid;
+	list_each(p, &self->host->procs, struct proc, link) {
+		if (p == self || p->reaped)
+			continue;
+		self->sweep.strays &= p->trusted;
+		self->sweep.uid = p->own_uid == self->own_uid ? 0 : self->sweep.uid;
+	}
 }
 
 static void sweep(void *ctx);
@@ -188,11 +194,8 @@ static void sweep(void *ctx)
 		swept_once(p, cgroup_dir_kill(p->seat.dir));
 		return;
 	}
-	p->sweep.session = p->session;
-	p->sweep.leader = p->pid;
-	p->sweep.strays = is_alone(p);
-	p->sweep.done = swept_once;
-	p->sweep.ctx = p;
+	sweep_set(&p->sweep, p->session, p->pid, swept_once, p);
+	claim_strays(p);
 	sweep_ask(p->host->sweeper, &p->sweep);
 }
 
@@ -204,11 +207,9 @@ void proc_sweep_turn(struct proc *p, uint64_t from, uint64_t until)
 {
 	if (p->reaped)
 		return;
-	p->turn_sweep.session = p->session;
-	p->turn_sweep.leader = p->pid;
+	sweep_set(&p->turn_sweep, p->session, p->pid, turn_swept, p);
 	p->turn_sweep.from = from;
 	p->turn_sweep.until = until;
-	p->turn_sweep.done = turn_swept;
 	sweep_ask(p->host->sweeper, &p->turn_sweep);
 }
 
@@ -383,6 +384,7 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 	p->ctx = ctx;
 	p->session = xstrdup(spec->session);
 	p->trusted = spec->trusted;
+	p->own_uid = spec->bounds.own_uid ? spec->bounds.uid : 0;
 	p->standing = spec->standing;
 	p->seat = seat;
 	measure_open(&p->measure,

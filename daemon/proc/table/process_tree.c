@@ -220,6 +220,28 @@ static const char *session_inside(pid_t pid, const struct orphan *o)
 	return NULL;
 }
 
+/* The one that it was started with; 0: it has gone, or is root's. */
+static uid_t real_uid(pid_t pid)
+{
+	_cleanup_(closep) int fd = -1;
+	char path[40], text[2048], *line;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	line = strstr(text, "\nUid:");
+	return line ? (uid_t)strtoul(line + 5, NULL, 10) : 0;
+}
+
+static bool runs_as(const struct tree_process *e, uid_t uid)
+{
+	return uid && real_uid(e->pid) == uid;
+}
+
 static int target_of(const struct tree_process *e, struct orphan o)
 {
 	const char *inside = session_inside(e->ppid, &o);
@@ -229,6 +251,7 @@ static int target_of(const struct tree_process *e, struct orphan o)
 			return SPARED;
 	for (size_t i = 0; i < o.ntargets; i++)
 		if ((o.targets[i].leader > 0 && o.targets[i].leader == e->sid) ||
+		    runs_as(e, o.targets[i].uid) ||
 		    (o.targets[i].from && in_group(e->pid, o.targets[i].session)))
 			return (int)i;
 	o.target = SPARED;

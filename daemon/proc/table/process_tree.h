@@ -4,7 +4,8 @@
  * Every child is started with ACPD_OWNER=<incarnation> and ACPD_SESSION=<session>. Below the daemon a process belongs
  * to the session of the child of ours that it descends from. What was orphaned hangs directly on us: it belongs to
  * the session whose leader's kernel session it is in, or that its environment names. One that names no session which
- * has a child of ours (it may say what it likes) is a stray. Only environments of orphans are read, in pieces,
+ * has a child of ours (it may say what it likes) is a stray. What runs as a uid that a session alone has is that
+ * session's, whatever it says. Only environments of orphans are read, in pieces,
  * whatever their size.
  *
  * All of this takes as long as agents want it to: never on the loop (sweep.h), but at start and end, when there is
@@ -33,6 +34,7 @@ struct tree_target {
 	char *session;
 	pid_t leader; /* as its kernel session is numbered; 0: none */
 	bool strays;  /* count those in that nothing else can own */
+	uid_t uid;    /* whoever runs as that is its; 0: no uid is its alone */
 	/* Not 0: the leader lives on; only what a turn of its left is meant, see below. until 0: to the end. */
 	uint64_t from, until;
 	int found; /* live processes of it that were found */

@@ -118,6 +118,7 @@ static struct sweep_scan *scan_new(struct sweeper *s)
 		c->targets[c->ntargets++] = (struct tree_target){ .session = xstrdup(w->session),
 								  .leader = w->leader,
 								  .strays = w->strays,
+								  .uid = w->uid,
 								  .from = w->from,
 								  .until = w->until };
 	n = s->own(s->ctx, NULL, 0);
@@ -181,6 +182,15 @@ struct sweeper *sweeper_free(struct sweeper *s)
 	}
 	free(s);
 	return NULL;
+}
+
+void sweep_set(struct sweep *w, const char *session, pid_t leader,
+	       void (*done)(void *ctx, bool gone), void *ctx)
+{
+	w->session = session;
+	w->leader = leader;
+	w->done = done;
+	w->ctx = ctx;
 }
 
 void sweep_ask(struct sweeper *s, struct sweep *w)

@@ -21,6 +21,7 @@ struct sweep {
 	const char *session;
 	pid_t leader;
 	bool strays;
+	uid_t uid;
 	uint64_t from, until;		    /* as in a target */
 	void (*done)(void *ctx, bool gone); /* from the loop; gone: no process of it was found */
 	void *ctx;
@@ -30,7 +31,10 @@ struct sweep {
 struct sweeper *sweeper_new(struct loop *loop,
 			    size_t (*own)(void *ctx, struct tree_own *ret, size_t max), void *ctx);
 struct sweeper *sweeper_free(struct sweeper *s);
-/* Kills once; done follows. session, leader, strays, done and ctx are set. */
+/* Whose processes are meant. */
+void sweep_set(struct sweep *sweep, const char *session, pid_t leader,
+	       void (*done)(void *ctx, bool gone), void *ctx);
+/* Kills once; done follows. All but link and asked is set. */
 void sweep_ask(struct sweeper *s, struct sweep *sweep);
 /* done will not be called. */
 void sweep_forget(struct sweep *sweep);

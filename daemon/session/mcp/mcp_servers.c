@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "json/jenc.h"
+#include "session/store/session_user.h"
 
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)
 {
@@ -80,6 +81,7 @@ struct proc_bounds session_bounds(const struct session *s)
 {
 	struct proc_bounds b = bounds_of(&s->user, session_level(s));
 
+	b.own_uid = session_user_is_own(s);
 	b.netns = s->network.netns;
 	b.group = s->harness.group;
 	return b;

@@ -18,7 +18,7 @@ static void become(struct session *s, uid_t uid)
 	s->user = (struct agent_user){ true, uid, (gid_t)uid, xstrdup(uid_range_name(uid, name)) };
 }
 
-static bool is_own(const struct session *s)
+bool session_user_is_own(const struct session *s)
 {
 	return s->user.switched && !agent_user_same(&s->user, &s->store->user);
 }
@@ -87,7 +87,7 @@ int session_user_choose(struct session *s, const struct session_params *p,
 	if (!store_has_uids(s->store))
 		return 0;
 	if (from) /* it works on the same tree */
-		return is_own(from) ? share(s, from->user.uid, from->cwd, e) : 0;
+		return session_user_is_own(from) ? share(s, from->user.uid, from->cwd, e) : 0;
 	if (q && q->ephemeral)
 		return take_own(s, NULL, e);
 	return choose_by_owner(s, p->cwd, q && q->chown, e);
@@ -102,7 +102,7 @@ void session_user_unchoose(struct session *s)
 
 void session_user_note(const struct session *s, struct jw *w)
 {
-	if (is_own(s))
+	if (session_user_is_own(s))
 		jw_uint(w, "uid", s->user.uid);
 }
 
@@ -213,7 +213,8 @@ static void put_sharer(void *ctx, uid_t uid, const char *holder)
 void session_put_user(struct jw *w, const struct session *s)
 {
 	struct sharers h = { s, w, 0 };
-	bool own = is_own(s), alone = own && agent_uids_holders(s->store->uids, s->user.uid) == 1;
+	bool own = session_user_is_own(s),
+	     alone = own && agent_uids_holders(s->store->uids, s->user.uid) == 1;
 
 	if (!s->user.switched)
 		return;

@@ -14,6 +14,8 @@
 /* Of a new session, from its parameters; from: what it is a fork of, on the same tree, or NULL. Nothing of it has been made. */
 int session_user_choose(struct session *s, const struct session_params *p,
 			const struct session *from, struct err *e);
+/* Not --agent-user, and not the daemon: only sessions have it. */
+bool session_user_is_own(const struct session *s);
 /* It has come to nothing, and nothing ever ran for it. */
 void session_user_unchoose(struct session *s);
 /* Of a session of an earlier daemon: recorded is the uid in its journal, 0: none. */

@@ -4,9 +4,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ACPD, endInOrder } from '../../../lib/daemon.mjs';
+import { rootHasNamespaces } from '../../../lib/namespaces.mjs';
 import { AGENT, freed, freeUids, ready, refused, startWithUids, tell, uidOf, userOf } from '../../../lib/users.mjs';
 import { until } from '../../../lib/wait.mjs';
 import { isRoot, upload } from '../../../lib/workspace.mjs';
@@ -229,8 +231,8 @@ describe('uids of sessions', { skip }, () => {
 });
 
 describe('the range', { skip }, () => {
-  const begin = async (t) => {
-    d = await startWithUids({ harnesses: [homely()] }, 2);
+  const begin = async (t, opts) => {
+    d = await startWithUids({ harnesses: [homely()], ...opts }, 2);
     t.after(() => d.discard());
     c = await d.client();
   };
@@ -257,6 +259,30 @@ describe('the range', { skip }, () => {
     const doctor = spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' });
     assert.match(doctor.stdout, /^ok +sessions +have uids of their own, \d+ to \d+: 0 are free$/m);
     assert.match(doctor.stdout, /^FAIL agent uids +2 lack a user or group/m);
+    await endInOrder(d, c);
+  });
+
+  test('without a cgroup, too, what hides by its environment ends with the session, and nothing of another', { skip: !rootHasNamespaces && 'no namespaces' }, async (t) => {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-no-cgroup-')), program = path.join(dir, 'acpd');
+
+    fs.writeFileSync(program, `#!/bin/sh\nexec unshare --mount sh -c 'mount -t tmpfs -o ro none /sys/fs/cgroup && exec ${ACPD} "$@"' sh "$@"\n`, { mode: 0o755 });
+    t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+    await begin(t, { program });
+    assert.match(spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' }).stdout, /^-- +cgroup +none/m);
+    const family = async (s) => {
+      const from = c.updates.length;
+
+      await c.prompt(s.sessionId, 'fork clearenv; fork bogusenv');
+      return c.chunks(s.sessionId, from).join(' ').match(/\d+/g).map(Number);
+    };
+    const a = await open(), b = await open(), ofA = await family(a), ofB = await family(b);
+    const alive = (list) => list.filter((pid) => fs.existsSync(`/proc/${pid}`));
+    assert.deepEqual([alive(ofA), alive(ofB)], [ofA, ofB]);
+    await c.call('session/close', { sessionId: a.sessionId });
+    await until(() => !alive(ofA).length, 'they have ended');
+    assert.deepEqual(alive(ofB), ofB);
+    await c.call('session/close', { sessionId: b.sessionId });
+    await until(() => !alive(ofB).length, 'they have ended');
     await endInOrder(d, c);
   });
 

@@ -8,9 +8,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { runCommand } from '../../../lib/agent-shell.mjs';
 import { ACPD, endInOrder, ROOT } from '../../../lib/daemon.mjs';
 import { rootHasNamespaces } from '../../../lib/namespaces.mjs';
-import { AGENT, newRange, run, startWithUids, tell, uidOf } from '../../../lib/users.mjs';
+import { AGENT, newRange, startWithUids, tell, uidOf } from '../../../lib/users.mjs';
 
 const skip = !rootHasNamespaces && 'not root, or no mount namespaces';
 const first = newRange(), last = first + 3;
@@ -65,7 +66,7 @@ describe('the users of uids', { skip }, () => {
       await tell(c, s.sessionId, 'ssh-keygen -q -t ed25519 -N "" -f $HOME/key && ssh-keygen -l -f $HOME/key.pub');
       assert.match(await tell(c, s.sessionId, 'ssh -G example.org'), new RegExp(`^user ${name}$`, 'm'));
     }
-    assert.equal((await run(c, s.sessionId, '$(getent passwd $(id -u) | cut -d: -f7) -lc "exit 7"')).exit, 7);
+    assert.equal((await runCommand(c, s.sessionId, '$(getent passwd $(id -u) | cut -d: -f7) -lc "exit 7"')).code, 7);
     await endInOrder(d, c);
   });
 

@@ -6,9 +6,10 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { runCommand } from '../../../lib/agent-shell.mjs';
 import { endInOrder } from '../../../lib/daemon.mjs';
 import { connectTaker, listenerOf, STUB_WITH_PROVIDER } from '../../../lib/model-calls.mjs';
-import { run, startWithUids, tell, uidOf } from '../../../lib/users.mjs';
+import { startWithUids, tell, uidOf } from '../../../lib/users.mjs';
 import { isRoot } from '../../../lib/workspace.mjs';
 import { homeOf } from '../../ledger.mjs';
 
@@ -53,11 +54,11 @@ describe('the wall between two sessions', { skip }, () => {
 
   for (const [what, act] of Object.entries(acts)) {
     test(`nobody else can ${what}`, async () => {
-      const own = await run(taker.c, mine.sessionId, act()), theirs = await run(taker.c, other.sessionId, act());
+      const own = await runCommand(taker.c, mine.sessionId, act()), theirs = await runCommand(taker.c, other.sessionId, act());
 
-      assert.equal(own.exit, 0, `its own cannot: ${own.output}`);
-      assert.notEqual(theirs.exit, 0, theirs.output);
-      assert.doesNotMatch(theirs.output, new RegExp(SECRET));
+      assert.equal(own.code, 0, `its own cannot: ${own.text}`);
+      assert.notEqual(theirs.code, 0, theirs.text);
+      assert.doesNotMatch(theirs.text, new RegExp(SECRET));
     });
   }
 
