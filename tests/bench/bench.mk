@@ -23,7 +23,7 @@ $(BENCH_DIR)/cost: tests/bench/cost.c tests/bench/probe.c tests/bench/probe.h
 	$(CC) $(BENCH_CFLAGS) -o $@ $(filter %.c,$^)
 $(BENCH_DIR)/filter: tests/bench/filter.c tests/bench/probe.c tests/bench/probe.h $(OBJS)
 	@mkdir -p $(@D)
-	$(CC) $(BENCH_CFLAGS) -Idaemon -o $@ $(filter %.c,$^) $(filter $(BUILD)/obj/daemon/confine/% $(BUILD)/obj/daemon/base/err.o,$^) -lseccomp
+	$(CC) $(BENCH_CFLAGS) -Idaemon -o $@ $(filter %.c,$^) $(filter $(BUILD)/obj/daemon/confine/% $(BUILD)/obj/daemon/base/%,$^) -lseccomp
 
 .PHONY: bench bench-peers
 bench: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(EGRESS_DRIVER) $(BENCH_BINS)
