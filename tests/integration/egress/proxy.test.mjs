@@ -78,11 +78,11 @@ describe('acpd-proxy', { skip: !available && 'acpd-proxy is not built' }, () => 
   });
 
   it('WebSocket, plain and through a tunnel', async () => {
+    const { socket } = await connect(door.port, `good.test:${world.ports.tls}`);
     const plain = new WebSocket(`ws://good.test:${world.ports.plain}/ws`, {
       createConnection: () => net.connect(door.port, '127.0.0.1'),
       finishRequest: (req) => { req.path = `http://good.test:${world.ports.plain}/ws`; req.end(); },
     });
-    const { socket } = await connect(door.port, `good.test:${world.ports.tls}`);
     const secure = new WebSocket(`wss://good.test:${world.ports.tls}/ws`, {
       createConnection: () => tls.connect({ socket, servername: 'good.test', rejectUnauthorized: false }),
     });
