@@ -33,6 +33,7 @@ struct harness_caps {
 	bool system_append;   /* session/new systemPrompt, mode append */
 	bool system_override; /* the same, mode override */
 	bool responses_only;  /* of OpenAI's APIs it speaks openai-responses alone */
+	bool inner_sandbox;   /* has one of its own, which makes namespaces: off unless asked for */
 	unsigned tool_text; /* bytes of a tool's text that its model is shown whole; 0: as many as tools give */
 };
 
@@ -161,6 +162,8 @@ struct harness_req {
 	const char *system_prompt; /* or NULL; only given to a harness with the capability */
 	bool system_override;	   /* it replaces the harness's own, else it is added */
 	enum harness_approval approval;
+	bool inner_sandbox; /* its own is to hold what the model does; only of a harness with the capability */
+	bool inner_network; /* which lets through what the session's network lets through, else nothing */
 	bool boolean_config;	 /* the client renders boolean config options */
 	bool elicitation;	 /* the client answers form elicitations */
 	const char *auth_method; /* chosen by authenticate, or NULL */

@@ -78,6 +78,8 @@ void caps_put(struct jw *w, const struct harness_caps *caps)
 		jw_raw(w, "systemPrompt", SLICE("{\"mode\":{\"override\":{}}}"));
 	else
 		put_flag_object(w, "systemPrompt", caps->system_append);
+	if (caps->inner_sandbox)
+		jw_raw(w, "_meta", SLICE("{\"acpd\":{\"innerSandbox\":true}}"));
 	jw_end_obj(w);
 }
 

@@ -26,6 +26,7 @@
 		JF_RAW(struct session_args, level, "level", 0),                                    \
 		JF_OBJ(struct session_args, network, "network", 0),                                \
 		JF_OBJ(struct session_args, limits, "limits", 0),                                  \
+		JF_RAW(struct session_args, inner, "innerSandbox", 0),                             \
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
 		JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),            \
 		JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX)
@@ -364,6 +365,22 @@ static int check_prompt(struct session_args *a, const struct harness_caps *caps,
 	return r;
 }
 
+static int check_inner(struct jval v, const struct harness_caps *caps, enum inner_choice *ret,
+		       struct err *e)
+{
+	const char *field = "_meta.acpd.innerSandbox";
+
+	if (v.type == J_NONE || v.type == J_NULL)
+		return 0;
+	if (v.type != J_TRUE && v.type != J_FALSE)
+		return err_field(e, field, "FIELD_INVALID", "%s must be true or false", field);
+	if (v.type == J_TRUE && !caps->inner_sandbox)
+		return err_field(e, field, "CAPABILITY_MISSING",
+				 "this harness has no sandbox of its own that could be asked for");
+	*ret = v.type == J_TRUE ? INNER_ON : INNER_OFF;
+	return 0;
+}
+
 int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		    struct session_params *p, struct err *e)
 {
@@ -381,6 +398,8 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		r = meta_network_check(a->network, "_meta.acpd.network", e);
 	if (r == 0)
 		r = meta_limits_check(a->limits, &p->setup.limits, e);
+	if (r == 0)
+		r = check_inner(a->inner, caps, &p->setup.inner, e);
 	if (r == 0)
 		r = check_prompt(a, caps, e);
 	if (r == 0 && a->budgets.n)

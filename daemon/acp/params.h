@@ -15,7 +15,7 @@ struct session_args {
 	/* from _meta.acpd */
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
 	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network, limits;
-	struct jval meta_prompt, level;
+	struct jval meta_prompt, level, inner;
 	struct request_args provision;
 	int64_t from_seq;
 	/* found by session_args_check */

@@ -144,6 +144,8 @@ static struct harness *codex_open(const struct harness_def *def, const struct ha
 	h->system_prompt = xstrdup(req->system_prompt);
 	h->system_override = req->system_override;
 	h->now.approval = req->approval;
+	h->inner_sandbox = req->inner_sandbox;
+	h->inner_network = req->inner_network;
 	if (req->mcp_servers.n)
 		h->mcp_servers = xstrndup(req->mcp_servers.p, req->mcp_servers.n);
 	if (req->additional_dirs.n)

@@ -82,6 +82,7 @@ struct harness {
 	char *cwd, *thread_id, *wanted_model, *system_prompt, *version;
 	bool system_override;
 	char *mcp_servers, *additional_dirs; /* raw */
+	bool inner_sandbox, inner_network;
 	int64_t mcp_call_ms;
 	bool limited; /* the number of tool calls is: each is asked, even if it was allowed for good */
 	bool was_limited; /* Codex has this setting */
@@ -137,7 +138,7 @@ int codex_thread_open(struct harness *h, struct err *e);
 void codex_options_put(const struct harness *h, struct jw *w, const char *key);
 void codex_options_changed(struct harness *h);
 void codex_settings_put(const struct harness *h, const struct settings *s, struct jw *w);
-const char *codex_approval_policy(const struct harness *h, const struct settings *s);
+void codex_approval_put(const struct harness *h, const struct settings *s, struct jw *w);
 void codex_settings_done(struct settings *s);
 void codex_models_load(struct harness *h, struct slice result);
 void codex_models_from_provider(struct harness *h, const struct harness_provider *p);
@@ -237,6 +238,8 @@ void codex_on_renamed(struct harness *h, struct slice params);
 void codex_on_plan(struct harness *h, struct slice params);
 void codex_on_mcp_status(struct harness *h, struct slice params);
 void codex_names_free(struct list *l);
+/* sandbox.c: the member sandboxPolicy */
+void codex_sandbox_put(const struct harness *h, const struct settings *s, struct jw *w);
 /* mcp.c: config.mcp_servers from ACP's McpServer[]. */
 /* call_ms: how long Codex waits for a call. */
 void codex_mcp_put(struct jw *w, const char *key, struct slice servers, int64_t call_ms);

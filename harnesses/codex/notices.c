@@ -47,7 +47,7 @@ void codex_on_error(struct harness *h, struct slice params)
 	codex_answer_awaited(h, true);
 }
 
-/* Its own sandbox is not used: the one around us is the boundary. */
+/* Where its own sandbox is not used. */
 static const char *const not_told[] = { "bubblewrap" };
 
 static bool seen(struct harness *h, const char *text)
@@ -73,7 +73,7 @@ static void warn(struct harness *h, const char *severity, struct slice params, c
 {
 	_cleanup_(freep) char *text = codex_str(params, key), *more = codex_str(params, "details");
 
-	for (size_t i = 0; text && i < ARRAY_SIZE(not_told); i++)
+	for (size_t i = 0; text && !h->inner_sandbox && i < ARRAY_SIZE(not_told); i++)
 		if (strstr(text, not_told[i]))
 			return;
 	if (text && !seen(h, text))

@@ -182,20 +182,28 @@ void codex_options_changed(struct harness *h)
 }
 
 /* "untrusted" asks for every command and edit; this adapter then answers what the client is not asked. In
- * plan mode edits are to be refused, so they must be asked; so must calls whose number is limited. */
-const char *codex_approval_policy(const struct harness *h, const struct settings *s)
+ * plan mode edits are to be refused, so they must be asked; so must calls whose number is limited. But Codex runs what was
+ * allowed outside of its own sandbox: there nothing is asked where the client is not, besides calls of MCP servers, which
+ * that policy makes fail else. */
+void codex_approval_put(const struct harness *h, const struct settings *s, struct jw *w)
 {
-	bool asks = s->approval != APPROVAL_NEVER || s->mode == MODE_PLAN || h->limited;
+	bool unasked = s->approval == APPROVAL_NEVER;
 
-	return asks ? "untrusted" : "never";
+	if (unasked && h->inner_sandbox)
+		jw_raw(w, "approvalPolicy",
+		       SLICE("{\"granular\":{\"sandbox_approval\":false,\"rules\":false,"
+			     "\"mcp_elicitations\":true}}"));
+	else
+		jw_str(w, "approvalPolicy",
+		       unasked && s->mode != MODE_PLAN && !h->limited ? "never" : "untrusted");
 }
 
 void codex_settings_put(const struct harness *h, const struct settings *s, struct jw *w)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "threadId", h->thread_id);
-	jw_str(w, "approvalPolicy", codex_approval_policy(h, s));
-	jw_raw(w, "sandboxPolicy", SLICE("{\"type\":\"dangerFullAccess\"}"));
+	codex_approval_put(h, s, w);
+	codex_sandbox_put(h, s, w);
 	jw_obj(w, "collaborationMode");
 	jw_str(w, "mode", native_modes[s->mode]);
 	jw_obj(w, "settings");

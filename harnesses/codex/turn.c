@@ -132,8 +132,7 @@ void codex_limit(struct harness *h, int64_t tool_calls)
 static void put_policy(struct harness *h, struct jw *w)
 {
 	if (h->limited || h->was_limited)
-		jw_str(w, "approvalPolicy",
-		       codex_approval_policy(h, h->setting ? &h->wanted : &h->now));
+		codex_approval_put(h, h->setting ? &h->wanted : &h->now, w);
 	h->was_limited = h->limited;
 }
 

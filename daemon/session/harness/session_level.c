@@ -144,6 +144,23 @@ static void add_reason(void *ctx, const char *what, const char *why)
 	buf_printf(b, "%s%s: %s", buf_len(b) ? "; " : "", what, why);
 }
 
+static enum inner_choice inner_of(const struct setup *have, const struct setup_params *p)
+{
+	return p->inner != INNER_UNSAID || !have ? p->inner : have->inner;
+}
+
+/* Of a namespace of users in which root outside is somebody root needs a capability, and a level leaves him none. */
+static int check_inner(const struct session_store *st, enum inner_choice inner,
+		       enum confine_level level, struct err *e)
+{
+	if (inner != INNER_ON || level == LEVEL_OPEN || geteuid() != 0 || st->user.switched)
+		return 0;
+	return err_field(e, "_meta.acpd.innerSandbox", "CONFINEMENT_UNSUPPORTED",
+			 "sessions run as root, and at level %s root can make no user namespace: "
+			 "the daemon needs --agent-user",
+			 level_name(level));
+}
+
 int session_level_check(const struct session_store *st, const struct setup *have,
 			const struct setup_params *p, struct err *e)
 {
@@ -158,7 +175,7 @@ int session_level_check(const struct session_store *st, const struct setup *have
 				 "the operator allows no level below %s",
 				 level_name(st->level.min));
 	if (!each_missing(&f, whole, add_reason, &why))
-		return 0;
+		return check_inner(st, inner_of(have, p), w.level, e);
 	buf_putc(&why, '\0');
 	return err_field(e, "_meta.acpd.level", "CONFINEMENT_UNSUPPORTED",
 			 "%s cannot be had here: %s", level_name(whole), why.data);

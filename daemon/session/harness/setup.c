@@ -136,12 +136,19 @@ static unsigned apply_approval(struct setup *s, int approval)
 	return bit(changed, SETUP_POLICY);
 }
 
-static bool is_walled(const struct egress_rules *r)
+static enum egress_mode mode_of(const struct egress_rules *r)
 {
-	return r && egress_rules_mode(r) != EGRESS_ON;
+	return r ? egress_rules_mode(r) : EGRESS_ON;
 }
 
-/* The harness has to know whether it must go through a proxy, not what that lets through. */
+/* It has to know whether it must go through a proxy, not what that lets through; its own sandbox, whether anything is
+ * let through. */
+static bool is_told(const struct setup *s, enum egress_mode from, enum egress_mode to)
+{
+	return (from != EGRESS_ON) != (to != EGRESS_ON) ||
+	       (s->inner == INNER_ON && (from == EGRESS_OFF) != (to == EGRESS_OFF));
+}
+
 unsigned setup_change_network(struct setup *s, struct slice network)
 {
 	struct egress_rules *new, *had = s->network;
@@ -154,7 +161,7 @@ unsigned setup_change_network(struct setup *s, struct slice network)
 		return 0;
 	}
 	s->network = new;
-	changed = bit(is_walled(had) != is_walled(new), SETUP_NETWORK) | SETUP_CHANGED;
+	changed = bit(is_told(s, mode_of(had), mode_of(new)), SETUP_NETWORK) | SETUP_CHANGED;
 	egress_rules_free(had);
 	return changed;
 }
@@ -169,6 +176,21 @@ static unsigned apply_level(struct setup *s, const struct level_wish *w)
 	return bit(!have.named || have.level != w->level || have.at_least != w->at_least ||
 			   have.log != w->log,
 		   SETUP_LEVEL);
+}
+
+static unsigned apply_inner(struct setup *s, enum inner_choice inner)
+{
+	bool changed = inner != INNER_UNSAID && inner != s->inner;
+	bool other = changed && (inner == INNER_ON || s->inner == INNER_ON);
+
+	if (changed)
+		s->inner = inner;
+	return bit(other, SETUP_INNER) | (changed ? SETUP_CHANGED : 0);
+}
+
+bool harness_nests(const struct harness_def *def, const struct setup *s)
+{
+	return def->caps.inner_sandbox && s->inner == INNER_ON;
 }
 
 /* The new text, the new keys. True if either changed. What is before borrows from the text that was. */
@@ -219,6 +241,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= apply_prompt(s, p);
 	changed |= setup_change_network(s, p->network);
 	changed |= apply_level(s, p->level);
+	changed |= apply_inner(s, p->inner);
 	changed |= apply_approval(s, p->approval);
 	changed |= bit(replace_given(&s->mode, slice_of(p->mode)), SETUP_MODE);
 	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
@@ -268,6 +291,8 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		s->network = egress_rules_copy(from->network);
 	if (!s->level.named)
 		s->level = from->level;
+	if (s->inner == INNER_UNSAID)
+		s->inner = from->inner;
 	group_limits_inherit(&s->limits, &from->limits);
 	if (!s->budgets.turn.has && !s->budgets.session.has)
 		s->budgets = from->budgets;

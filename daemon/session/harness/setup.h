@@ -20,6 +20,9 @@ struct level_wish {
 	bool log;      /* what is refused becomes an event */
 };
 
+/* A harness's own sandbox, besides the level. */
+enum inner_choice { INNER_UNSAID, INNER_OFF, INNER_ON };
+
 enum approval_choice { APPROVAL_UNCHANGED = -1 };
 
 /* As it comes from the protocol side; strings and slices are borrowed. Absent members leave what was set before. */
@@ -40,6 +43,7 @@ struct setup_params {
 	struct slice network; /* raw object, checked: egress_rules.h */
 	const struct level_wish *level;
 	struct group_limits limits; /* 0: unchanged */
+	enum inner_choice inner;    /* INNER_UNSAID: unchanged */
 	const struct budgets *budgets;
 	const char *billing_ref, *config_version;
 };
@@ -59,6 +63,7 @@ struct setup {
 	struct egress_rules *network; /* NULL: nobody said */
 	struct level_wish level;
 	struct group_limits limits; /* 0: nobody said; takes effect at once (session_limits.h) */
+	enum inner_choice inner;
 	struct budgets budgets;
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
 	bool ephemeral, remove_on_close; /* cwd was made for this session */
@@ -79,8 +84,9 @@ enum setup_change {
 	SETUP_PROMPT = 256,
 	SETUP_NETWORK = 512,
 	SETUP_LEVEL = 1024,
-	SETUP_RESTART = 2046, /* all of them */
-	SETUP_MODE = 2048,    /* and what is set in the running one */
+	SETUP_INNER = 2048,
+	SETUP_RESTART = 4094, /* all of them */
+	SETUP_MODE = 4096,    /* and what is set in the running one */
 };
 
 /* Returns enum setup_change bits. */
@@ -105,6 +111,8 @@ void setup_keep_choice(struct setup *s);
 void setup_forget_choice(struct setup *s);
 /* serverId (raw string) of the MCP server of type "acp" with that name; empty: there is none. */
 struct slice setup_server_id(const struct setup *s, const char *name);
+/* With this setup the harness makes namespaces of its own. */
+bool harness_nests(const struct harness_def *def, const struct setup *s);
 void setup_done(struct setup *s);
 /* gateway anew from provider, keys and model, which have been checked before; it borrows from them. */
 void setup_parse_gateway(struct setup *s);

@@ -17,6 +17,7 @@ void setup_put_names(unsigned changes, struct jw *w)
 		{ SETUP_PROMPT, "systemPrompt" },
 		{ SETUP_NETWORK, "network" },
 		{ SETUP_LEVEL, "level" },
+		{ SETUP_INNER, "innerSandbox" },
 		{ SETUP_MODE, "mode" },
 	};
 

@@ -56,6 +56,8 @@ void setup_put(const struct setup *s, struct jw *w)
 	if (s->network)
 		egress_rules_put(s->network, w, "network");
 	put_level(s, w);
+	if (s->inner != INNER_UNSAID)
+		jw_bool(w, "innerSandbox", s->inner == INNER_ON);
 	group_limits_put(&s->limits, w, "limits");
 	session_env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
@@ -107,6 +109,11 @@ static struct level_wish load_level(struct slice record)
 	return w;
 }
 
+static enum inner_choice load_inner(struct jval v)
+{
+	return v.type == J_TRUE ? INNER_ON : v.type == J_FALSE ? INNER_OFF : INNER_UNSAID;
+}
+
 void setup_load(struct setup *s, struct slice record)
 {
 	struct jval budgets = jobj_get(record, "budgets"), v = jobj_get(record, "approval");
@@ -131,6 +138,7 @@ void setup_load(struct setup *s, struct slice record)
 	egress_rules_free(s->network);
 	s->network = load_network(record);
 	s->level = load_level(record);
+	s->inner = load_inner(jobj_get(record, "innerSandbox"));
 	group_limits_load(jobj_get(record, "limits").raw, &s->limits);
 	session_env_load(s, record);
 	for (int i = 0; i < APPROVAL_MAX; i++)

@@ -64,6 +64,7 @@ const opened = {
   systemPrompt: { takes: ['string', 'object'], bad: [{}, { mode: 'replace', content: [] }, { mode: 'append', content: 'x' }, { mode: 'append', content: [7] },
     { mode: 'append', content: [{ type: 'image' }] }].map((v) => [v, 'FIELD_INVALID']) },
   level: { takes: ['string', 'object'], word: 'FIELD_INVALID', bad: [['', 'FIELD_INVALID'], ['paranoid', 'FIELD_INVALID']] },
+  innerSandbox: { takes: ['bool'] },
   budgets: { bad: budgets }, billingRef: { empty: OK }, configVersion: { empty: OK },
 };
 const furnished = { skills: { bad: skills }, instructions: { takes: ['string', 'object'] }, harnessFiles: { bad: files } };
