@@ -238,7 +238,7 @@ void codex_on_renamed(struct harness *h, struct slice params);
 void codex_on_plan(struct harness *h, struct slice params);
 void codex_on_mcp_status(struct harness *h, struct slice params);
 void codex_names_free(struct list *l);
-/* sandbox.c: the member sandboxPolicy */
+/* inner_sandbox.c: the member sandboxPolicy */
 void codex_sandbox_put(const struct harness *h, const struct settings *s, struct jw *w);
 /* mcp.c: config.mcp_servers from ACP's McpServer[]. */
 /* call_ms: how long Codex waits for a call. */

@@ -1,4 +1,4 @@
-/* sandbox.c - Codex's own sandbox, which holds the commands and patches of the model where the session asked for it. */
+/* inner_sandbox.c - Codex's own sandbox, which holds the commands and patches of the model where the session asked for it. */
 #include "harnesses/codex/internal.h"
 
 /* Codex keeps .git of what it lets be written read-only, unless that is named by itself. */
