@@ -10,6 +10,7 @@
 #include "session/session_states.h"
 #include "session/workspace/artifact_store.h"
 #include "session/workspace/baseline.h"
+#include "session/harness/session_spaces.h"
 #include "session/harness/session_env.h"
 #include "session/harness/session_limits.h"
 #include "session/network/session_network.h"
@@ -346,6 +347,7 @@ void session_closed(struct session *s)
 	session_set_state(s, SESSION_CLOSED);
 	mcp_servers_forget(s);
 	session_network_close(s);
+	session_spaces_close(s);
 	session_limits_close(s);
 	if (!s->load.reopening) /* else no event ever said that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
@@ -416,6 +418,7 @@ void session_free(struct session *s)
 	takers_drop(s);
 	mcp_servers_forget(s);
 	session_network_close(s);
+	session_spaces_close(s);
 	session_limits_close(s);
 	upcall_ports_drop(s);
 	if (s->harness.adapter)

@@ -11,7 +11,7 @@
 #include "tools/relay/server_request.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- one session ------------------------------------------------------------------------------------------- */
@@ -52,17 +52,29 @@ static int check_reachable(const struct session_servers *v, struct err *e)
 	return 0;
 }
 
+/* Its socket has a directory of its own: one that is there before it can be shown to the session, and nothing else is. */
+static int make_place(struct session_servers *v, struct err *e)
+{
+	_cleanup_(freep) char *sockets = file_join(v->relay->run_dir, "mcp");
+
+	if (!v->place)
+		v->place = file_join(sockets, session_id(v->session));
+	if (mkdir(v->place, 0711) == 0 || errno == EEXIST)
+		return 0;
+	return err_set(e, -errno, RPC_INTERNAL_ERROR, "MCP_SOCKET_FAILED", "%s: %s", v->place,
+		       strerror(errno));
+}
+
 int session_servers_listen(struct session_servers *v, struct err *e)
 {
-	_cleanup_(freep) char *name = NULL;
 	struct proc_bounds bounds = session_bounds(v->session);
 
 	if (v->session_socket)
 		return check_reachable(v, e);
-	if (asprintf(&name, "mcp/%s.sock", session_id(v->session)) < 0)
-		abort();
+	if (make_place(v, e) < 0)
+		return -EIO;
 	free(v->socket);
-	v->socket = file_join(v->relay->run_dir, name);
+	v->socket = file_join(v->place, "sock");
 	random_hex(v->key, 16);
 	v->session_socket = session_socket_new(v->relay->loop, v->socket, bounds.uid, bounds.gid,
 					       v->key, &socket_ops, v, e);
@@ -122,11 +134,23 @@ static void session_servers_free(struct session_servers *v)
 	relay_process_free(v->builtin);
 	mcp_servers_set_handle(v->session, NULL);
 	secret_wipe(v->key, sizeof(v->key));
+	if (v->place)
+		rmdir(v->place);
+	free(v->place);
 	free(v->socket);
 	free(v);
 }
 
 /* --- session/mcp/mcp_servers.h ---------------------------------------------------------- */
+
+static int on_place(void *ctx, struct session *s, struct mcp_place *ret, struct err *e)
+{
+	struct session_servers *v = session_servers_get(ctx, s);
+	int r = make_place(v, e);
+
+	*ret = (struct mcp_place){ v->relay->run_dir, v->place, v->relay->self };
+	return r;
+}
 
 static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 {
@@ -168,7 +192,8 @@ static void on_put(void *ctx _unused_, const struct session *s, struct jw *w)
 	jw_end_arr(w);
 }
 
-static const struct mcp_servers_ops mcp_servers_ops = { on_open, on_close, on_forget, on_put };
+static const struct mcp_servers_ops mcp_servers_ops = { on_place, on_open, on_close, on_forget,
+							on_put };
 
 /* --- what a call goes to ---------------------------------------------------------------------------------------- */
 
@@ -183,7 +208,7 @@ static struct served_server *builtin_of(struct session_servers *v, struct err *e
 		return o;
 	r = server_request_parse(session_mcp(v->session), &request, e);
 	if (r == 0)
-		r = session_network_open(v->session, e);
+		r = session_bounds_open(v->session, e);
 	if (r == 0 && !v->rules)
 		r = toolgate_rules_parse(request.policy, "_meta.acpd.mcp.policy", &v->rules, e);
 	return r == 0 ? session_servers_builtin(v, false, request.setup) : NULL;

@@ -40,6 +40,7 @@ struct session_servers {
 	struct relay *relay;
 	struct session *session;
 	struct session_socket *session_socket;
+	char *place; /* the directory of the socket; NULL: not made yet */
 	char *socket;
 	char key[33];
 	struct toolgate_rules *rules;

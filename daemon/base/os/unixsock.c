@@ -58,24 +58,44 @@ int unixsock_listen(const char *path)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-void unixsock_sweep(const char *dir)
+static void sweep_dir(const char *dir, bool deeper);
+
+static void sweep_entry(const char *path, bool deeper)
+{
+	_cleanup_(closep) int fd = -1;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return;
+	if (S_ISDIR(st.st_mode) && deeper) {
+		sweep_dir(path, false);
+		rmdir(path);
+	}
+	if (!S_ISSOCK(st.st_mode))
+		return;
+	fd = unixsock_connect(path);
+	if (fd == -ECONNREFUSED)
+		unlink(path);
+}
+
+static void sweep_dir(const char *dir, bool deeper)
 {
 	DIR *d = opendir(dir);
 	struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
 		_cleanup_(freep) char *path = file_join(dir, entry->d_name);
-		_cleanup_(closep) int fd = -1;
-		struct stat st;
 
-		if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
-			continue;
-		fd = unixsock_connect(path);
-		if (fd == -ECONNREFUSED)
-			unlink(path);
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			sweep_entry(path, deeper);
 	}
 	if (d)
 		closedir(d);
+}
+
+void unixsock_sweep(const char *dir)
+{
+	sweep_dir(dir, true);
 }
 
 bool unixsock_peer_is(int fd, uid_t uid)

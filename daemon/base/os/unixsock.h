@@ -8,7 +8,8 @@
 int unixsock_listen(const char *path);
 /* A connected non-blocking descriptor, or -errno. */
 int unixsock_connect(const char *path);
-/* Removes the sockets of a directory that no process listens at any more. */
+/* Removes the sockets of a directory and of those in it that no process listens at any more, and directories in it that are
+ * then empty. */
 void unixsock_sweep(const char *dir);
 /* The peer's uid is 0 or ours. */
 bool unixsock_peer_trusted(int fd);

@@ -160,8 +160,9 @@ static bool is_needed(const struct fsview *v, const struct fsview_place *p)
 	case FSVIEW_SHOWN:
 		return in_void || (over && over->kind == FSVIEW_WRITABLE);
 	case FSVIEW_HIDDEN:
-	case FSVIEW_SECRET:
 		return !in_void;
+	case FSVIEW_SECRET: /* what else stands in its place in /tmp would be writable */
+		return !in_void || over->kind == FSVIEW_TMP;
 	case FSVIEW_WRITABLE:
 		return !over || over->kind != FSVIEW_WRITABLE;
 	case FSVIEW_TMP:

@@ -25,7 +25,7 @@ enum fsview_kind {
 	FSVIEW_TMP,    /* another directory stands there, writable (fsview_put) */
 	FSVIEW_SHOWN, /* read-only */
 	FSVIEW_WRITABLE,
-	FSVIEW_SECRET, /* as FSVIEW_HIDDEN, and nothing may be at its very path */
+	FSVIEW_SECRET, /* as FSVIEW_HIDDEN, its names can only be passed through, and nothing may be at its very path */
 };
 
 struct fsview;

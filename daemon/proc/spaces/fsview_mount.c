@@ -70,9 +70,9 @@ static int make_filesystem(const char *type, const char *const *options, uint64_
 	return fd < 0 ? -errno : fd;
 }
 
-static int make_void(void)
+static int make_void(const char *mode)
 {
-	static const char *const options[] = { "mode", "0755", NULL };
+	const char *const options[] = { "mode", mode, NULL };
 
 	return make_filesystem("tmpfs", options, HELD);
 }
@@ -125,7 +125,7 @@ static int cover_mount(const struct cover *m)
 	if (m->how == READ_ONLY)
 		return copy_mounts(m->path, MOUNT_ATTR_RDONLY);
 	return m->how == NO_FILE ? copy_mounts("/dev/null", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID) :
-				   make_void();
+				   make_void("0555");
 }
 
 static int put_covers(void)
@@ -217,7 +217,7 @@ static bool is_writable(enum fsview_kind kind)
 static int open_source(const struct fsview_place *p)
 {
 	if (!p->source)
-		return make_void();
+		return make_void(p->kind == FSVIEW_SECRET ? "0711" : "0755");
 	return copy_mounts(p->source, is_writable(p->kind) ? HELD : HELD | MOUNT_ATTR_RDONLY);
 }
 

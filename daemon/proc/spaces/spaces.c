@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -120,6 +121,8 @@ _noreturn_ static void be_init(const struct space_plan *p)
 		report_fault(to, SPACE_VIEW + f.step, f.error, f.number);
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
+	/* root would gain capabilities by exec, and who gains some is asked for his parent's death no more */
+	prctl(PR_SET_SECUREBITS, SECBIT_NOROOT);
 	if (!become_user(p))
 		report_fault(to, SPACE_INIT, errno, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* to become another user clears it */

@@ -39,6 +39,9 @@ struct session_harness {
 	struct list live_link, wait_link,
 		lonely_link; /* harness_pool.h: of the store's lists; empty: in none */
 	uint64_t wait_since, lonely_since;
+	struct spaces *
+		spaces; /* where all that runs for it is (session_spaces.h); NULL: with the daemon */
+	char *spaces_for;	  /* the directories that they were made for */
 	struct proc_group *group; /* whose limits all share that runs for it (session_limits.h) */
 	uint64_t oom_told;	  /* processes killed for memory that were told of */
 	uint64_t oom_mono;	  /* when the last were */

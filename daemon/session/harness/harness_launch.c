@@ -335,7 +335,7 @@ static void close_around(struct session *s)
 
 int harness_launch(struct session *s, struct err *e)
 {
-	int r = session_network_open(s, e);
+	int r = session_bounds_open(s, e);
 
 	if (r == 0)
 		r = mcp_servers_open(s, e);

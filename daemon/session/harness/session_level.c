@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "confine/confine_machine.h"
 #include "confine/confinement.h"
+#include "proc/spaces/spaces.h"
 #include "session/session_internal.h"
 
 #include <errno.h>
@@ -17,6 +18,9 @@ struct level_facts {
 
 static const char *why_no_uid(const struct level_facts *f)
 {
+	/* namespaces keep sessions of one user apart */
+	if (geteuid() != 0 && f->level == LEVEL_STRICT && !spaces_missing())
+		return NULL;
 	if (geteuid() != 0)
 		return "the daemon is not root: sessions run as its own user";
 	if (!f->store->user.switched)
@@ -84,6 +88,17 @@ static const struct {
 	{ "networkNamespace", LEVEL_STRICT, why_no_network_namespace },
 };
 
+/* Which piece of them is missing they say themselves. */
+static size_t spaces_lack(enum confine_level level,
+			  void (*fn)(void *ctx, const char *what, const char *why), void *ctx)
+{
+	const struct spaces_missing *m = level == LEVEL_STRICT ? spaces_missing() : NULL;
+
+	if (m && fn)
+		fn(ctx, m->what, m->why);
+	return m ? 1 : 0;
+}
+
 /* Calls fn for each need of the level that is not met, and says how many there are. */
 static size_t each_missing(const struct level_facts *f, enum confine_level level,
 			   void (*fn)(void *ctx, const char *what, const char *why), void *ctx)
@@ -97,7 +112,7 @@ static size_t each_missing(const struct level_facts *f, enum confine_level level
 			fn(ctx, needs[i].what, why);
 		n += why != NULL;
 	}
-	return n;
+	return n + spaces_lack(level, fn, ctx);
 }
 
 const struct confinement *level_confinement(enum confine_level level)

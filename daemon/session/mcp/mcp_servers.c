@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 #include "json/jenc.h"
+#include "session/harness/session_limits.h"
+#include "session/harness/session_spaces.h"
 #include "session/store/session_user.h"
 
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)
@@ -84,7 +86,23 @@ struct proc_bounds session_bounds(const struct session *s)
 	b.own_uid = session_user_is_own(s);
 	b.netns = s->network.netns;
 	b.group = s->harness.group;
+	b.spaces = s->harness.spaces;
 	return b;
+}
+
+int session_bounds_open(struct session *s, struct err *e)
+{
+	int r;
+
+	session_limits_group(s);
+	r = session_network_open(s, e);
+	return r < 0 ? r : session_spaces_open(s, e);
+}
+
+int mcp_servers_place(struct session *s, struct mcp_place *ret, struct err *e)
+{
+	*ret = (struct mcp_place){ 0 };
+	return s->store->mcp.ops ? s->store->mcp.ops->place(s->store->mcp.ctx, s, ret, e) : 0;
 }
 
 void session_note_lifecycle(struct session *s, struct slice members)

@@ -18,7 +18,16 @@ struct netns;
 struct session;
 struct session_store;
 
+/* What of the file system its servers need. Borrowed. */
+struct mcp_place {
+	const char *run;     /* the run directory, which sessions do not see; */
+	const char *own;     /* of it only this one, where the session's socket is or will be */
+	const char *program; /* which the harness starts to reach it */
+};
+
 struct mcp_servers_ops {
+	/* The session gets namespaces of its own. The directory is there until it is forgotten. */
+	int (*place)(void *ctx, struct session *s, struct mcp_place *ret, struct err *e);
 	/* The harness is about to start. Appends the array of McpServer that it is given; on error nothing is started:
 	 * e names the entry. */
 	int (*open)(void *ctx, struct session *s, struct buf *ret, struct err *e);
@@ -48,10 +57,10 @@ const char *session_home(const struct session *s);
 struct proc_bounds store_bounds(const struct session_store *st);
 /* As whom all of this session runs. */
 const struct agent_user *session_user(const struct session *s);
-/* As whom, and within what, it runs. Borrowed, and true once session_network_open has been called: before
+/* As whom, and within what, it runs. Borrowed, and true once session_bounds_open has been called: before
  * anything is started for it. */
 struct proc_bounds session_bounds(const struct session *s);
-int session_network_open(struct session *s, struct err *e);
+int session_bounds_open(struct session *s, struct err *e);
 /* Its network is not open: what runs for it does not reach all that the daemon does. */
 bool session_is_walled(const struct session *s);
 /* Environment of a process of this session: the base environment, the session's own, and the markers of

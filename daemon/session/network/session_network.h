@@ -64,6 +64,8 @@ enum network_wall session_wall(const struct session *s);
 /* Whether a session with this setup (NULL: none yet) can be given p. */
 int session_network_check(const struct session_store *st, const struct setup *have,
 			  const struct setup_params *p, struct err *e);
+/* Before anything is started: what its rules ask for. */
+int session_network_open(struct session *s, struct err *e);
 /* After session_network_open, and once its listeners are known: 0: the wall stands; 1: harness_walled is called when it
  * does. */
 int session_network_wall(struct session *s, struct err *e);

@@ -133,10 +133,9 @@ int paths_make_dir(struct session *s, const char *relative, struct err *e)
 	return 0;
 }
 
-static int fresh_tmp(const struct session *s)
+int paths_fresh_dir(const struct session *s, const char *name)
 {
-	_cleanup_(freep) char *tmp = file_join(s->home, "tmp");
-
+	_cleanup_(freep) char *tmp = file_join(s->home, name);
 	int r = removal_tree(s->store->removal, tmp);
 
 	if (r < 0)
@@ -185,7 +184,7 @@ static int keep_programs(const struct session *s, const struct harness_plan *pla
 
 int paths_fill_home(struct session *s, const struct harness_plan *plan, struct err *e)
 {
-	int r = fresh_tmp(s);
+	int r = paths_fresh_dir(s, "tmp");
 
 	for (size_t i = 0; r == 0 && !s->harness.home_filled && i < plan->nfiles; i++)
 		r = make_file(s, &plan->files[i]);

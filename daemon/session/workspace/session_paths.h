@@ -22,6 +22,8 @@ int paths_find_home(struct session *s);
 /* Before every start: an empty <home>/tmp. Before the first: the files of the plan, then the home is handed to the
  * agent's user, after which the daemon writes nothing into it but that directory and the programs of the plan. */
 int paths_fill_home(struct session *s, const struct harness_plan *plan, struct err *e);
+/* An empty directory of that name in its home, for its user, whatever was there. 0 or -errno. */
+int paths_fresh_dir(const struct session *s, const char *name);
 /* A directory below a home that is still ours, with those above it, for the agent's user. */
 int paths_make_dir(struct session *s, const char *relative, struct err *e);
 /* Those directories can be reached by the agent's user while the home is still ours; to be handed over closes it to

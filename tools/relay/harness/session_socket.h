@@ -1,6 +1,6 @@
 /*
  * session_socket.h - the UNIX socket through which a session's harness reaches its MCP servers:
- * <run>/mcp/<session>.sock in a directory that may only be passed through (0711), 0600, owned by the uid that runs
+ * <run>/mcp/<session>/sock in directories that may only be passed through (0711), 0600, owned by the uid that runs
  * the harness. No TCP port is opened: sandboxes publish those.
  *
  * A client (the shim, "acpd mcp") must be of that uid (SO_PEERCRED) and send one line with the name of the server and
