@@ -265,6 +265,7 @@
 #define REFUSALS_MAX 128                /* different ones; further ones are only counted */
 #define REFUSAL_DETAIL_MAX 512          /* bytes of a path, an address or what else a call was about */
 #define REFUSALS_TOLD_MAX 64            /* events of one turn */
+#define REFUSALS_TOLD_ALL 1024          /* of one session */
 
 /* MCP servers that live in the sandbox */
 #define HOSTED_FILE_MAX (1 * MIB)       /* a configuration file */

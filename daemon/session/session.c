@@ -349,6 +349,7 @@ void session_closed(struct session *s)
 	session_network_close(s);
 	session_spaces_close(s);
 	session_limits_close(s);
+	session_refusals_close(s);
 	if (!s->load.reopening) /* else no event ever said that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
 			   SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
@@ -420,6 +421,7 @@ void session_free(struct session *s)
 	session_network_close(s);
 	session_spaces_close(s);
 	session_limits_close(s);
+	session_refusals_close(s);
 	upcall_ports_drop(s);
 	if (s->harness.adapter)
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);

@@ -51,6 +51,13 @@ int refusals_fd(const struct refusals *r)
 	return r->news;
 }
 
+void refusals_seen(struct refusals *r)
+{
+	eventfd_t n;
+
+	eventfd_read(r->news, &n);
+}
+
 static bool same(const struct refusal *a, const struct refusal *b)
 {
 	return a->kind == b->kind && a->error == b->error && strcmp(a->call, b->call) == 0 &&
@@ -86,8 +93,6 @@ void refusals_add(struct refusals *r, const struct refusal *one)
 
 static bool take(struct refusals *r, bool again, struct refusal *ret)
 {
-	eventfd_t n;
-
 	for (size_t i = 0; i < r->n; i++) {
 		struct entry *e = &r->entries[i];
 
@@ -97,7 +102,6 @@ static bool take(struct refusals *r, bool again, struct refusal *ret)
 		*ret = e->refusal;
 		return true;
 	}
-	eventfd_read(r->news, &n);
 	return false;
 }
 

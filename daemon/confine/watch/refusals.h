@@ -16,8 +16,9 @@ struct refusals *refusals_new(void);
 /* Both take NULL. */
 struct refusals *refusals_ref(struct refusals *r);
 struct refusals *refusals_unref(struct refusals *r);
-/* Readable when there is an entry that nobody has taken. Owned by r; refusals_take makes it unreadable again. */
+/* Readable when there is an entry that is new since refusals_seen. Owned by r. */
 int refusals_fd(const struct refusals *r);
+void refusals_seen(struct refusals *r);
 
 /* count is ignored: it happened once. */
 void refusals_add(struct refusals *r, const struct refusal *one);

@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "loop/loop.h"
+#include "session/harness/session_refusals.h"
 #include "session/session.h"
 
 /* H_CONFIGURING: it is open, and what the session asked for (model, mode) is being set. */
@@ -41,7 +42,8 @@ struct session_harness {
 	uint64_t wait_since, lonely_since;
 	struct spaces *
 		spaces; /* where all that runs for it is (session_spaces.h); NULL: with the daemon */
-	char *spaces_for;	  /* the directories that they were made for */
+	char *spaces_for; /* the directories that they were made for */
+	struct session_refusals refused;
 	struct proc_group *group; /* whose limits all share that runs for it (session_limits.h) */
 	uint64_t oom_told;	  /* processes killed for memory that were told of */
 	uint64_t oom_mono;	  /* when the last were */

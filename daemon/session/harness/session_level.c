@@ -14,6 +14,7 @@
 struct level_facts {
 	const struct session_store *store;
 	enum confine_level level;
+	bool log;
 };
 
 static const char *why_no_uid(const struct level_facts *f)
@@ -42,6 +43,11 @@ static const char *why_no_filter(const struct level_facts *f _unused_)
 static const char *why_full_bounding_set(const struct level_facts *f _unused_)
 {
 	return geteuid() == 0 ? confine_machine_missing(MACHINE_BOUNDING) : NULL;
+}
+
+static const char *why_no_record(const struct level_facts *f)
+{
+	return f->log ? confine_machine_missing(MACHINE_LISTENER) : NULL;
 }
 
 static const char *why_no_network_namespace(const struct level_facts *f _unused_)
@@ -85,6 +91,7 @@ static const struct {
 	{ "memoryBytes", LEVEL_GUARDED, why_no_memory_limit },
 	{ "pids", LEVEL_GUARDED, why_no_process_limit },
 	{ "cpuWeight", LEVEL_GUARDED, why_no_cpu_weight },
+	{ "log", LEVEL_GUARDED, why_no_record },
 	{ "networkNamespace", LEVEL_STRICT, why_no_network_namespace },
 };
 
@@ -115,9 +122,12 @@ static size_t each_missing(const struct level_facts *f, enum confine_level level
 	return n + spaces_lack(level, fn, ctx);
 }
 
-const struct confinement *level_confinement(enum confine_level level)
+/* Where calls can be handed to nobody, the level is worth more than the record. */
+const struct confinement *level_confinement(enum confine_level level, bool log)
 {
-	return confine_machine_missing(MACHINE_FILTER) ? NULL : confinement_get(level, 0, NULL);
+	unsigned flags = log && !confine_machine_missing(MACHINE_LISTENER) ? CONFINE_LOG : 0;
+
+	return confine_machine_missing(MACHINE_FILTER) ? NULL : confinement_get(level, flags, NULL);
 }
 
 /* --- which one ------------------------------------------------------------------------------------------------ */
@@ -133,6 +143,11 @@ static struct level_wish wish_of(const struct session_store *st, const struct le
 enum confine_level session_level(const struct session *s)
 {
 	return wish_of(s->store, &s->setup.level).level;
+}
+
+bool session_level_logs(const struct session *s)
+{
+	return wish_of(s->store, &s->setup.level).log;
 }
 
 enum confine_level level_for(const struct session_store *st, const struct setup *have,
@@ -181,7 +196,7 @@ int session_level_check(const struct session_store *st, const struct setup *have
 {
 	const struct level_wish *said = p->level ? p->level : have ? &have->level : NULL;
 	struct level_wish w = wish_of(st, said);
-	struct level_facts f = { st, w.level };
+	struct level_facts f = { st, w.level, w.log };
 	_cleanup_(buf_done) struct buf why = { 0 };
 	enum confine_level whole = required(st, &w);
 
@@ -227,20 +242,20 @@ void session_put_level(struct jw *w, const struct session *s)
 {
 	struct level_wish wish = wish_of(s->store, &s->setup.level);
 
-	put(w, &(struct level_facts){ s->store, wish.level }, &wish);
+	put(w, &(struct level_facts){ s->store, wish.level, wish.log }, &wish);
 }
 
 void store_put_level(const struct session_store *st, struct jw *w)
 {
 	struct level_wish wish = wish_of(st, NULL);
 
-	put(w, &(struct level_facts){ st, wish.level }, &wish);
+	put(w, &(struct level_facts){ st, wish.level, wish.log }, &wish);
 }
 
 void store_log_level(const struct session_store *st)
 {
 	struct level_wish wish = wish_of(st, NULL);
-	struct level_facts f = { st, wish.level };
+	struct level_facts f = { st, wish.level, wish.log };
 	_cleanup_(buf_done) struct buf missing = { 0 };
 	size_t n = each_missing(&f, f.level, add_reason, &missing);
 
@@ -253,7 +268,7 @@ void store_put_levels(const struct session_store *st, struct jw *w)
 {
 	jw_arr(w, "levels");
 	for (int level = st->level.min; level < LEVEL_MAX; level++) {
-		struct level_facts f = { st, (enum confine_level)level };
+		struct level_facts f = { st, (enum confine_level)level, false };
 
 		jw_obj(w, NULL);
 		jw_str(w, "name", level_name(f.level));

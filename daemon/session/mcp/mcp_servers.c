@@ -59,19 +59,21 @@ const char *session_home(const struct session *s)
 	return s->home;
 }
 
-static struct proc_bounds bounds_of(const struct agent_user *u, enum confine_level level)
+static struct proc_bounds bounds_of(const struct agent_user *u, enum confine_level level,
+				    struct refusals *refusals)
 {
 	return (struct proc_bounds){ .switch_user = u->switched,
 				     .uid = u->uid,
 				     .gid = u->gid,
 				     .may_gain = level == LEVEL_OPEN,
-				     .confinement = level_confinement(level) };
+				     .confinement = level_confinement(level, refusals),
+				     .refusals = refusals };
 }
 
 /* They have no session whose view and network they could share. */
 struct proc_bounds store_bounds(const struct session_store *st)
 {
-	return bounds_of(&st->user, MIN(store_level(st), LEVEL_GUARDED));
+	return bounds_of(&st->user, MIN(store_level(st), LEVEL_GUARDED), NULL);
 }
 
 const struct agent_user *session_user(const struct session *s)
@@ -81,7 +83,7 @@ const struct agent_user *session_user(const struct session *s)
 
 struct proc_bounds session_bounds(const struct session *s)
 {
-	struct proc_bounds b = bounds_of(&s->user, session_level(s));
+	struct proc_bounds b = bounds_of(&s->user, session_level(s), s->harness.refused.record);
 
 	b.own_uid = session_user_is_own(s);
 	b.netns = s->network.netns;
@@ -95,6 +97,7 @@ int session_bounds_open(struct session *s, struct err *e)
 	int r;
 
 	session_limits_group(s);
+	session_refusals_open(s);
 	r = session_network_open(s, e);
 	return r < 0 ? r : session_spaces_open(s, e);
 }

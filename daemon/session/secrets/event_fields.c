@@ -116,9 +116,9 @@ static const struct event_field ask_event[] = {
 	KEEP("kind"), KEEP("toolCallId"), { "options", choice }, { "answer", answer }, OTHERS(TEXT),
 };
 static const struct event_field lifecycle[] = {
-	KEEP("kind"),	KEEP("event"), KEEP("reason"),	  KEEP("server"),
-	KEEP("tools"),	KEEP("tool"),  KEEP("requestId"), KEEP("method"),
-	KEEP("budget"), KEEP("scope"), OTHERS(TEXT),
+	KEEP("kind"), KEEP("event"),	 KEEP("reason"), KEEP("server"), KEEP("tools"),
+	KEEP("tool"), KEEP("requestId"), KEEP("method"), KEEP("budget"), KEEP("scope"),
+	KEEP("call"), KEEP("errno"),	 OTHERS(TEXT),
 };
 static const struct event_field artifact[] = {
 	KEEP("id"), KEEP("type"), KEEP("sha256"), KEEP("source"), KEEP("ts"), OTHERS(TEXT),

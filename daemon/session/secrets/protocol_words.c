@@ -17,7 +17,7 @@ static const char *const words[] = {
 	"cacheReadTokens", "cacheWriteTokens", "cachedReadTokens", "cachedWriteTokens",
 	"cancelled", "capabilities", "category", "clientCapabilities", "clientInfo", "compaction",
 	"compactionId", "compaction_summary_chunk", "compaction_update", "completed", "configId",
-	"configOptions", "configVersion", "config_option_update", "context_overflow", "continue",
+	"configOptions", "configVersion", "config_option_update", "confinement_refused", "context_overflow", "continue",
 	"cumulative", "currency", "currentModeId", "currentValue", "current_mode_update",
 	"date-time", "description", "durationMs", "elicitation", "elicitation/complete",
 	"elicitation/create", "elicitationId", "embeddedContext", "empty_turn", "end_turn",

@@ -359,6 +359,7 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	questions_cancel(s);
 	tool_calls_close(s, clock_mono_ms());
 	turn_budget_end(s, t);
+	session_refusals_tell(s);
 	if (t->state == TURN_CANCELLING)
 		sweep_after(s, t);
 	s->turn.current = NULL;

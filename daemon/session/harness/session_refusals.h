@@ -1,0 +1,34 @@
+/*
+ * session_refusals.h - what the programs of a session were refused by its level, as events: for who asked with
+ * _meta.acpd.level {log: true}.
+ *
+ *	{kind: "lifecycle", event: "confinement_refused", call, detail?, errno, count, rule}
+ *
+ * The first time at once, and at the end of each turn what has happened again since, with its count. What the record
+ * (confine/watch/refusals.h) had no room for is only counted: {…, more}. At most REFUSALS_TOLD_MAX events for a turn
+ * and REFUSALS_TOLD_ALL for a session.
+ *
+ * The record is the session's: harnesses come and go above it.
+ */
+#pragma once
+
+#include "loop/loop.h"
+
+#include <stdbool.h>
+
+struct session;
+struct refusals;
+
+/* In struct session_harness: refused. */
+struct session_refusals {
+	struct refusals *record; /* NULL: nobody asked */
+	struct loop_io news;
+	unsigned told_turn, told_all;
+};
+
+/* Before anything is started for the session: makes the record, or lets it go. */
+void session_refusals_open(struct session *s);
+/* The turn ends. */
+void session_refusals_tell(struct session *s);
+/* Nothing of the session runs any more. */
+void session_refusals_close(struct session *s);
