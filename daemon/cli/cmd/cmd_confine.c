@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "cli/confine_report.h"
 #include "cli/run_unpack.h"
+#include "cli/try_home.h"
 #include "confine/confine_machine.h"
 #include "egress/wire/egress_rules.h"
 #include "proc/spawn.h"
@@ -21,20 +22,19 @@
 
 #define SIGNALLED 128 /* exit codes of a shell for a command that a signal has ended */
 
-extern char **environ;
-
 struct attempt {
 	const struct config *c;
 	struct try_result result;
 	struct passwd *user; /* NULL: who calls */
 	struct egress_rules *network;
 	struct proc_bounds bounds;
-	struct refusals *refusals;
+	struct try_home home;
 };
 
 static void attempt_done(struct attempt *a)
 {
 	proc_bounds_drop(&a->bounds);
+	try_home_remove(&a->home);
 	egress_rules_free(a->network);
 	free(a->result.refused);
 }
@@ -81,7 +81,7 @@ static const struct {
 	{ "noNewPrivileges", LEVEL_GUARDED, why_privileges_grow },
 	{ "seccomp", LEVEL_GUARDED, why_no_filter },
 	{ "boundingSet", LEVEL_GUARDED, why_full_bounding_set },
-	{ "record", LEVEL_GUARDED, why_no_record },
+	{ "log", LEVEL_GUARDED, why_no_record },
 	{ "networkNamespace", LEVEL_STRICT, why_no_namespace },
 };
 
@@ -147,15 +147,6 @@ static int make_bounds(struct attempt *a, struct err *e)
 
 /* --- the command ---------------------------------------------------------------------------------------------- */
 
-static void set_environment(const struct passwd *user)
-{
-	if (!user)
-		return;
-	setenv("HOME", access(user->pw_dir, F_OK) == 0 ? user->pw_dir : "/", 1);
-	setenv("USER", user->pw_name, 1);
-	setenv("LOGNAME", user->pw_name, 1);
-}
-
 /* Passes signals on to the command, which is in a kernel session of its own, until it has ended. */
 static int await_end(pid_t pid, const sigset_t *signals)
 {
@@ -208,7 +199,6 @@ static int run_command(struct attempt *a, struct err *e)
 	_cleanup_(freep) char *cwd = cli_absolute(c->cwd ? c->cwd : "."), *program = NULL;
 	struct proc_spec spec = { .cwd = cwd, .session = "", .bounds = a->bounds, .inherits = true };
 
-	set_environment(a->user);
 	program = strchr(c->args[0], '/') ? cli_absolute(c->args[0]) :
 					    paths_find_command(c->args[0], getenv("PATH"));
 	if (!program)
@@ -216,7 +206,7 @@ static int run_command(struct attempt *a, struct err *e)
 			       c->args[0]);
 	c->args[0] = program;
 	spec.argv = c->args;
-	spec.env = environ;
+	spec.env = a->home.env;
 	return run_within(a, &spec, e);
 }
 
@@ -272,7 +262,8 @@ int cmd_confine_try(const struct config *c)
 	out = dup(c->json ? STDOUT_FILENO : STDERR_FILENO);
 	if (c->json)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (make_bounds(&a, &e) < 0 || run_command(&a, &e) < 0)
+	if (try_home_make(&a.home, a.user, &e) < 0 || make_bounds(&a, &e) < 0 ||
+	    run_command(&a, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
 	return report(&a, out);
 }

@@ -1,0 +1,19 @@
+/*
+ * try_home.h - a home and an environment for one command, as the programs of a session have: an empty directory of its
+ * user's own, with a directory for temporary files in it, and the base environment (session/harness/baseenv.h).
+ */
+#pragma once
+
+#include "base/err.h"
+
+#include <pwd.h>
+
+struct try_home {
+	char *dir;
+	char **env;
+};
+
+/* user NULL: who calls. 0 or -errno with e. */
+int try_home_make(struct try_home *h, const struct passwd *user, struct err *e);
+/* Nothing of the command runs any more. */
+void try_home_remove(struct try_home *h);
