@@ -35,7 +35,7 @@ const ROWS = {
     ['createHash', 'run', (r) => assert.match(r.stdout, /fixed[^]*agent_message_chunk[^]*end_turn/)],
   ],
   'daemon/protocol/usage.md': [['{', 'json'], ['{', 'json']],
-  'harnesses/README.md': [['"harnesses"', 'manifest']],
+  'harnesses/README.md': [['"harnesses"', 'manifest'], ['"initialize"', 'left']], // docs-confine.test.mjs runs it
   'images/README.md': [
     ['useradd', 'left'], // makes a user: images/'s own tests do
     ['randomBytes', 'check'], ['e2b template', 'left'], ['Template', 'check'], ['"harnesses"', 'manifest'],
