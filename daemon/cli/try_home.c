@@ -32,7 +32,6 @@ static char **build_env(const char *home, const char *tmp, const struct passwd *
 int try_home_make(struct try_home *h, const struct passwd *user, struct err *e)
 {
 	const char *parent = getenv("TMPDIR");
-	_cleanup_(freep) char *tmp = NULL;
 	char name[] = "acpd-try-XXXXXX";
 	int r;
 
@@ -43,13 +42,13 @@ int try_home_make(struct try_home *h, const struct passwd *user, struct err *e)
 		return err_set(e, r, 0, "NO_HOME", "no directory for a home can be made: %s",
 			       strerror(-r));
 	}
-	tmp = file_join(h->dir, "tmp");
-	r = make_dir(tmp, user);
+	h->tmp = file_join(h->dir, "tmp");
+	r = make_dir(h->tmp, user);
 	if (r == 0)
 		r = make_dir(h->dir, user);
 	if (r < 0)
 		return err_set(e, r, 0, "NO_HOME", "no home in %s: %s", h->dir, strerror(-r));
-	h->env = build_env(h->dir, tmp, user);
+	h->env = build_env(h->dir, h->tmp, user);
 	return 0;
 }
 
@@ -58,5 +57,6 @@ void try_home_remove(struct try_home *h)
 	if (h->dir)
 		file_remove_tree(h->dir);
 	free(h->dir);
+	free(h->tmp);
 	harness_plan_free_environ(h->env);
 }

@@ -9,7 +9,7 @@
 #include <pwd.h>
 
 struct try_home {
-	char *dir;
+	char *dir, *tmp;
 	char **env;
 };
 

@@ -8,6 +8,8 @@
 #include "cli/try_home.h"
 #include "confine/confine_machine.h"
 #include "egress/wire/egress_rules.h"
+#include "proc/spaces/seen_programs.h"
+#include "proc/spaces/spaces.h"
 #include "proc/spawn.h"
 #include "proc/supervise.h"
 #include "proc/table/process_tree.h"
@@ -20,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#define TRY_NAME "try"
 #define SIGNALLED 128 /* exit codes of a shell for a command that a signal has ended */
 
 struct attempt {
@@ -28,6 +31,7 @@ struct attempt {
 	struct passwd *user; /* NULL: who calls */
 	struct egress_rules *network;
 	struct proc_bounds bounds;
+	char *cwd, *program;
 	struct try_home home;
 };
 
@@ -35,6 +39,8 @@ static void attempt_done(struct attempt *a)
 {
 	proc_bounds_drop(&a->bounds);
 	try_home_remove(&a->home);
+	free(a->cwd);
+	free(a->program);
 	egress_rules_free(a->network);
 	free(a->result.refused);
 }
@@ -85,18 +91,25 @@ static const struct {
 	{ "networkNamespace", LEVEL_STRICT, why_no_namespace },
 };
 
+static void lacks(struct try_result *t, const char *what, const char *why)
+{
+	t->missing[t->n_missing].what = what;
+	t->missing[t->n_missing++].why = why;
+}
+
 static void find_missing(struct attempt *a)
 {
 	struct try_result *t = &a->result;
+	const struct spaces_missing *m = t->level == LEVEL_STRICT ? spaces_missing() : NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
 		const char *why = needs[i].from <= t->level ? needs[i].why(a) : NULL;
 
-		if (why) {
-			t->missing[t->n_missing].what = needs[i].what;
-			t->missing[t->n_missing++].why = why;
-		}
+		if (why)
+			lacks(t, needs[i].what, why);
 	}
+	if (m)
+		lacks(t, m->what, m->why);
 }
 
 /* --- what it runs within -------------------------------------------------------------------------------------- */
@@ -117,10 +130,60 @@ static int take_options(struct attempt *a, struct err *e)
 			 c->agent_user);
 }
 
+static int find_command(struct attempt *a, struct err *e)
+{
+	const struct config *c = a->c;
+
+	a->cwd = cli_absolute(c->cwd ? c->cwd : ".");
+	a->program = strchr(c->args[0], '/') ? cli_absolute(c->args[0]) :
+					       paths_find_command(c->args[0], getenv("PATH"));
+	if (!a->program)
+		return err_set(e, -ENOENT, 0, "NO_COMMAND", "no executable '%s' in PATH",
+			       c->args[0]);
+	c->args[0] = a->program;
+	return 0;
+}
+
 static bool needs_wall(const struct attempt *a)
 {
 	return a->result.level == LEVEL_STRICT ||
 	       (a->network && egress_rules_mode(a->network) != EGRESS_ON);
+}
+
+/* As of a session with this working directory (session/harness/session_spaces.h). */
+static int fill_view(struct fsview *v, const struct attempt *a, struct err *e)
+{
+	int r = fsview_add(v, FSVIEW_WRITABLE, a->cwd, e);
+
+	if (r == 0)
+		r = fsview_add(v, FSVIEW_WRITABLE, a->home.dir, e);
+	if (r == 0)
+		r = fsview_put(v, "/tmp", a->home.tmp, e);
+	if (r == 0)
+		r = fsview_put(v, "/var/tmp", a->home.tmp, e);
+	seen_homes_hidden(v);
+	seen_path(v, getenv("PATH"));
+	for (char **arg = a->c->args; *arg; arg++)
+		seen_program(v, *arg);
+	return r == 0 ? fsview_settle(v, e) : r;
+}
+
+static int make_spaces(struct attempt *a, struct err *e)
+{
+	struct proc_bounds *b = &a->bounds;
+	struct fsview *v;
+	int r;
+
+	if (a->result.level != LEVEL_STRICT || spaces_missing())
+		return 0;
+	v = fsview_new();
+	r = fill_view(v, a, e);
+	if (r == 0) {
+		b->spaces = spaces_new(v, TRY_NAME, b->switch_user, b->uid, b->gid, e);
+		r = b->spaces ? 0 : -EIO;
+	}
+	fsview_free(v);
+	return r;
 }
 
 static int make_bounds(struct attempt *a, struct err *e)
@@ -138,6 +201,8 @@ static int make_bounds(struct attempt *a, struct err *e)
 		if (!b->netns)
 			return -EIO;
 	}
+	if (make_spaces(a, e) < 0)
+		return -EIO;
 	if (why_no_filter(a) || a->result.level == LEVEL_OPEN)
 		return 0;
 	b->confinement = confinement_get(a->result.level, why_no_record(a) ? 0 : CONFINE_LOG, e);
@@ -195,18 +260,13 @@ static int run_within(struct attempt *a, const struct proc_spec *spec, struct er
 
 static int run_command(struct attempt *a, struct err *e)
 {
-	const struct config *c = a->c;
-	_cleanup_(freep) char *cwd = cli_absolute(c->cwd ? c->cwd : "."), *program = NULL;
-	struct proc_spec spec = { .cwd = cwd, .session = "", .bounds = a->bounds, .inherits = true };
+	struct proc_spec spec = { .argv = a->c->args,
+				  .env = a->home.env,
+				  .cwd = a->cwd,
+				  .session = TRY_NAME,
+				  .bounds = a->bounds,
+				  .inherits = true };
 
-	program = strchr(c->args[0], '/') ? cli_absolute(c->args[0]) :
-					    paths_find_command(c->args[0], getenv("PATH"));
-	if (!program)
-		return err_set(e, -ENOENT, 0, "NO_COMMAND", "no executable '%s' in PATH",
-			       c->args[0]);
-	c->args[0] = program;
-	spec.argv = c->args;
-	spec.env = a->home.env;
 	return run_within(a, &spec, e);
 }
 
@@ -262,8 +322,8 @@ int cmd_confine_try(const struct config *c)
 	out = dup(c->json ? STDOUT_FILENO : STDERR_FILENO);
 	if (c->json)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (try_home_make(&a.home, a.user, &e) < 0 || make_bounds(&a, &e) < 0 ||
-	    run_command(&a, &e) < 0)
+	if (find_command(&a, &e) < 0 || try_home_make(&a.home, a.user, &e) < 0 ||
+	    make_bounds(&a, &e) < 0 || run_command(&a, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
 	return report(&a, out);
 }

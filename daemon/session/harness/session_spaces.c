@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jstr.h"
+#include "proc/spaces/seen_programs.h"
 #include "proc/spaces/spaces.h"
 #include "session/harness/session_level.h"
 #include "session/session_internal.h"
@@ -17,73 +18,18 @@
 
 /* --- programs ----------------------------------------------------------------------------------------------------- */
 
-static void add_tools(struct fsview *v, const char *dir)
-{
-	if (*dir == '/')
-		fsview_add(v, FSVIEW_TOOLS, dir, NULL);
-}
-
-/* The directory that a program is in; of a package of npm all packages, since it needs others. */
-static void add_home_of(struct fsview *v, const char *file)
-{
-	static const char packages[] = "/node_modules/";
-	_cleanup_(freep) char *path = xstrdup(file);
-	char *end = strstr(path, packages);
-
-	if (end)
-		end += strlen(packages) - 1;
-	else
-		end = strrchr(path, '/');
-	if (!end || end == path)
-		return;
-	*end = '\0';
-	add_tools(v, path);
-}
-
-/* As it is called, and where it really is. */
-static void add_program(struct fsview *v, const char *file)
-{
-	_cleanup_(freep) char *real = realpath(file, NULL);
-
-	add_home_of(v, file);
-	if (real)
-		add_home_of(v, real);
-}
-
-static void add_path(struct fsview *v, const char *path)
-{
-	while (path && *path) {
-		size_t n = strcspn(path, ":");
-		_cleanup_(freep) char *dir = xstrndup(path, n);
-
-		add_tools(v, dir);
-		path += n + (path[n] == ':');
-	}
-}
-
 static void add_harness(struct fsview *v, const struct harness_def *def)
 {
 	_cleanup_(freep) char *program = paths_find_command(def->command, getenv("PATH"));
 
 	if (program)
-		add_program(v, program);
+		seen_program(v, program);
 	for (char **arg = def->args; arg && *arg; arg++)
 		if (**arg == '/')
-			add_program(v, *arg);
+			seen_program(v, *arg);
 }
 
 /* --- the view -------------------------------------------------------------------------------------------------------- */
-
-static void add_hidden(struct fsview *v)
-{
-	static const char *const homes[] = { "/run", "/home", "/root" };
-	const char *own = getenv("HOME");
-
-	for (size_t i = 0; i < ARRAY_SIZE(homes); i++)
-		fsview_add(v, FSVIEW_HIDDEN, homes[i], NULL);
-	if (own && *own == '/' && own[1])
-		fsview_add(v, FSVIEW_HIDDEN, own, NULL);
-}
 
 static int add_workspace(struct fsview *v, const struct session *s, struct err *e)
 {
@@ -125,7 +71,7 @@ static int add_place(struct fsview *v, struct session *s, struct err *e)
 	if (r < 0 || !place.run)
 		return r;
 	fsview_add(v, FSVIEW_SECRET, place.run, NULL);
-	add_program(v, place.program);
+	seen_program(v, place.program);
 	return fsview_add(v, FSVIEW_SHOWN, place.own, e);
 }
 
@@ -138,8 +84,8 @@ static int fill(struct fsview *v, struct session *s, struct err *e)
 	if (r == 0)
 		r = add_place(v, s, e);
 	fsview_add(v, FSVIEW_SECRET, s->store->state_dir, NULL);
-	add_hidden(v);
-	add_path(v, getenv("PATH"));
+	seen_homes_hidden(v);
+	seen_path(v, getenv("PATH"));
 	add_harness(v, s->def);
 	return r == 0 ? fsview_settle(v, e) : r;
 }

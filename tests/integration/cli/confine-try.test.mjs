@@ -97,6 +97,21 @@ test('a connection is named with the rule that opens it', X64, async () => {
   }
 });
 
+test('strict: what may not be written is named with where it could be, and nothing else is', X64, async () => {
+  fs.chmodSync(dir, 0o777);
+  const writes = `sub t { my ($ok) = @_; print STDOUT ($ok ? "0 " : $!+0 . " "); }
+    t(open(F, ">", "/usr/share/acpd-x")); t(mkdir("/var/lib/acpd-x")); t(open(F, ">>", "/usr/lib/../share/acpd-x")); t(symlink("a", "/opt/acpd-x"));
+    t(open(F, ">", "inside")); t(open(F, ">", "$ENV{HOME}/x")); t(open(F, ">", "/tmp/x")); t(open(F, ">", "/dev/null")); t(open(F, "<", "/etc/passwd"));
+    t(mkdir("/usr")); t(unlink("/usr/share/none")); t(chdir("/usr/share")); t(open(F, ">", "relative"));`;
+  const { code, report, output } = await tried('strict', writes);
+
+  assert.equal(output, '30 30 30 30 0 0 0 0 0 17 2 0 30 ');
+  assert.equal(code, 3);
+  assert.deepEqual(report.refused.map((r) => `${r.call} ${r.detail} ${r.errno} ${r.count}`), ['openat /usr/share/acpd-x EROFS 1', 'mkdir /var/lib/acpd-x EROFS 1',
+    'openat /usr/lib/../share/acpd-x EROFS 1', 'symlink /opt/acpd-x EROFS 1', 'openat /usr/share/relative EROFS 1']);
+  assert.match(report.refused[1].rule, /additionalDirectories \["\/var\/lib"\]$/);
+});
+
 test('a command that does nothing but what is refused is bounded, and so is what it can write into the report', X64, async () => {
   const flood = await tried('guarded', 'syscall(250, $_) for (1..20000);');
 

@@ -59,6 +59,18 @@ describe('what a level refuses, as events', X64, () => {
     assert.deepEqual(refused(quiet), []);
   });
 
+  test('strict: writes outside of what is the session’s, and connections past its network', async (t) => {
+    const id = await open({ name: 'strict', log: true });
+    const { level } = (await c.call('_acpd/status', { sessionId: id })).sessions[0];
+
+    if (level?.missing.some(({ what }) => what !== 'uid'))
+      return t.skip(JSON.stringify(level.missing));
+    await c.prompt(id, 'run echo >inside && echo >/usr/share/acpd-x; echo >$HOME/x; perl -MSocket -e "socket(S, AF_INET, SOCK_STREAM, 0); connect(S, pack_sockaddr_in(443, inet_aton(q(192.0.2.7))))"'.replaceAll(';', '\\;'));
+    // the stub's own memory, too, is outside of the session
+    assert.deepEqual(refused(id).filter((e) => e.errno !== 'ENOSYS' && !e.detail.includes('/stub-store/')).map(({ call, detail, errno, count }) => [call, detail, errno, count]),
+      [['openat', '/usr/share/acpd-x', 'EROFS', 1], ['connect', '192.0.2.7:443', 'ENETUNREACH', 1]]);
+  });
+
   test('a level that is changed is the next harness’s', async () => {
     const id = await open({ name: 'open', log: true });
 
