@@ -4,7 +4,9 @@
 #include "confine/confine_machine.h"
 #include "confine/confinement.h"
 #include "proc/spaces/spaces.h"
+#include "egress/egress.h"
 #include "session/session_internal.h"
+#include "session/store/session_user.h"
 
 #include <errno.h>
 
@@ -26,7 +28,9 @@ static const char *why_no_uid(const struct level_facts *f)
 		return "the daemon is not root: sessions run as its own user";
 	if (!f->store->user.switched)
 		return "there is no --agent-user: sessions run as root";
-	return "all sessions run as one user";
+	return store_has_uids(f->store) ?
+		       NULL :
+		       "all sessions run as one user: --agent-uids gives each its own";
 }
 
 static const char *why_privileges_grow(const struct level_facts *f _unused_)
@@ -53,6 +57,11 @@ static const char *why_no_record(const struct level_facts *f)
 static const char *why_no_network_namespace(const struct level_facts *f _unused_)
 {
 	return netns_missing();
+}
+
+static const char *why_no_proxy(const struct level_facts *f)
+{
+	return egress_missing(f->store->egress);
 }
 
 static const char *why_no_limit(const struct level_facts *f, enum cgroup_use use)
@@ -93,6 +102,7 @@ static const struct {
 	{ "cpuWeight", LEVEL_GUARDED, why_no_cpu_weight },
 	{ "log", LEVEL_GUARDED, why_no_record },
 	{ "networkNamespace", LEVEL_STRICT, why_no_network_namespace },
+	{ "proxy", LEVEL_STRICT, why_no_proxy },
 };
 
 /* Which piece of them is missing they say themselves. */
@@ -123,10 +133,10 @@ static size_t each_missing(const struct level_facts *f, enum confine_level level
 }
 
 /* Where calls can be handed to nobody, the level is worth more than the record. */
-const struct confinement *level_confinement(enum confine_level level, bool log)
+const struct confinement *level_confinement(enum confine_level level, unsigned flags)
 {
-	unsigned flags = log && !confine_machine_missing(MACHINE_LISTENER) ? CONFINE_LOG : 0;
-
+	if (confine_machine_missing(MACHINE_LISTENER))
+		flags &= ~(unsigned)CONFINE_LOG;
 	return confine_machine_missing(MACHINE_FILTER) ? NULL : confinement_get(level, flags, NULL);
 }
 

@@ -31,8 +31,8 @@ enum confine_level session_level(const struct session *s);
 bool session_level_logs(const struct session *s);
 /* And for what runs for no session. */
 enum confine_level store_level(const struct session_store *st);
-/* What a child of that level is given, as far as this machine can; NULL: nothing. */
-const struct confinement *level_confinement(enum confine_level level, bool log);
+/* What a child of that level is given, as far as this machine can; NULL: nothing. flags: enum confine_flag. */
+const struct confinement *level_confinement(enum confine_level level, unsigned flags);
 /* That of a session with setup have (NULL: none yet) that is given p. */
 enum confine_level level_for(const struct session_store *st, const struct setup *have,
 			     const struct setup_params *p);

@@ -60,20 +60,22 @@ const char *session_home(const struct session *s)
 }
 
 static struct proc_bounds bounds_of(const struct agent_user *u, enum confine_level level,
-				    struct refusals *refusals)
+				    bool nests, struct refusals *refusals)
 {
+	unsigned flags = (nests ? CONFINE_NESTS : 0) | (refusals ? CONFINE_LOG : 0);
+
 	return (struct proc_bounds){ .switch_user = u->switched,
 				     .uid = u->uid,
 				     .gid = u->gid,
 				     .may_gain = level == LEVEL_OPEN,
-				     .confinement = level_confinement(level, refusals),
+				     .confinement = level_confinement(level, flags),
 				     .refusals = refusals };
 }
 
 /* They have no session whose view and network they could share. */
 struct proc_bounds store_bounds(const struct session_store *st)
 {
-	return bounds_of(&st->user, MIN(store_level(st), LEVEL_GUARDED), NULL);
+	return bounds_of(&st->user, MIN(store_level(st), LEVEL_GUARDED), false, NULL);
 }
 
 const struct agent_user *session_user(const struct session *s)
@@ -83,7 +85,9 @@ const struct agent_user *session_user(const struct session *s)
 
 struct proc_bounds session_bounds(const struct session *s)
 {
-	struct proc_bounds b = bounds_of(&s->user, session_level(s), s->harness.refused.record);
+	struct proc_bounds b = bounds_of(&s->user, session_level(s),
+					 harness_nests(s->def, &s->setup),
+					 s->harness.refused.record);
 
 	b.own_uid = session_user_is_own(s);
 	b.netns = s->network.netns;

@@ -5,7 +5,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
+import { othersHaveNamespaces } from '../../lib/namespaces.mjs';
+import { dropPlain, startPlain } from '../../lib/plain.mjs';
+import { startWithUids } from '../../lib/users.mjs';
 
+const LIMITS = ['memoryBytes', 'pids', 'cpuWeight']; // by cgroups
 const STATUS = '/proc/self/status';
 
 const levelOf = (answer) => answer._meta.acpd.level;
@@ -93,5 +97,31 @@ describe('level', () => {
         for (const [name, want] of Object.entries(held[level]))
           assert.match(text, new RegExp(`${name}:(\\s|\\\\+t)*${want}`), `${name} of the ${who} in ${level}: ${text}`);
     }
+  });
+
+  // What this machine lacks of limits is not the daemon's to give.
+  test('with users of their own sessions have guarded and strict whole', { skip: process.getuid() !== 0 && 'not root' }, async (t) => {
+    const d = await startWithUids();
+
+    t.after(() => endInOrder(d));
+    const c = await d.client();
+    const machine = levelOf(await c.newSession()).missing.map(({ what }) => what);
+
+    assert.deepEqual(machine.filter((what) => !LIMITS.includes(what)), []);
+    for (const level of machine.length ? [] : ['guarded', 'strict'])
+      assert.deepEqual(levelOf(await c.newSession({ meta: { level } })), { requested: level, achieved: level, missing: [] });
+  });
+
+  test('strict can be had whole by a daemon without privileges: namespaces keep its sessions apart', { skip: !othersHaveNamespaces && 'no namespaces' }, async (t) => {
+    const d = await startPlain();
+
+    t.after(async () => {
+      await endInOrder(d);
+      dropPlain(d);
+    });
+    const c = await d.client();
+    const { missing } = levelOf(await c.newSession({ meta: { level: { name: 'strict', atLeast: false } } }));
+
+    assert.deepEqual(missing.filter(({ what }) => !LIMITS.includes(what)), []);
   });
 });
