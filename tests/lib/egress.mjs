@@ -14,7 +14,8 @@ export const PROGRAM = path.join(built, 'acpd-proxy');
 const DRIVER = path.join(built, 'tests/egress/driver');
 export const available = fs.existsSync(PROGRAM) && fs.existsSync(DRIVER);
 
-// --- DNS: A and AAAA of a table whose entries are lists of addresses, or functions of how often they were asked.
+// --- DNS: A and AAAA of a table whose entries are lists of addresses, lists of such lists (for the first look-up, the next…), or functions of
+// how often they were asked.
 
 const packed = (address) => {
   if (net.isIPv4(address)) return Buffer.from(address.split('.').map(Number));
@@ -25,7 +26,7 @@ const packed = (address) => {
   return Buffer.from(all.flatMap((w) => [w >> 8, w & 255]));
 };
 
-function answer(query, names, asked) {
+export function answerDns(query, names, asked) {
   const labels = [];
   let at = 12;
   for (; query[at]; at += query[at] + 1) labels.push(query.toString('latin1', at + 1, at + 1 + query[at]));
@@ -33,7 +34,8 @@ function answer(query, names, asked) {
   asked[name] = (asked[name] ?? 0) + (type === 1 ? 1 : 0);
   const entry = names[name], known = entry !== undefined;
   if (entry === null) return null;
-  const all = typeof entry === 'function' ? entry(asked[name]) : entry ?? [];
+  const turns = Array.isArray(entry?.[0]) ? entry[Math.max(Math.min(asked[name], entry.length) - 1, 0)] : entry;
+  const all = typeof entry === 'function' ? entry(asked[name]) : turns ?? [];
   const found = all.filter((a) => net.isIPv4(a) === (type === 1)).map(packed);
   const head = Buffer.from(query.subarray(0, at + 5));
   head.writeUInt16BE(0x8180 | (known ? 0 : 3), 2);
@@ -45,7 +47,7 @@ function answer(query, names, asked) {
 export async function startDns(names) {
   const socket = dgram.createSocket('udp4'), asked = {};
   socket.on('message', (query, from) => {
-    const text = answer(query, names, asked);
+    const text = answerDns(query, names, asked);
     if (text) socket.send(text, from.port, from.address);
   });
   await new Promise((go) => socket.bind(0, '127.0.0.1', go));
