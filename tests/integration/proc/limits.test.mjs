@@ -9,9 +9,9 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
+import { neighbour, said } from '../../lib/neighbour.mjs';
 import { dropPlain, startPlain } from '../../lib/plain.mjs';
 import * as procs from '../../lib/procs.mjs';
-import { patience } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { turnsOf } from '../ledger.mjs';
 import { failing, turnEnds } from '../robust/rig.mjs';
@@ -51,28 +51,6 @@ const limitsOf = async (c, id) => (await c.call('_acpd/status', { sessionId: id 
 const lifecycle = (c, id, event) => c.messages.filter((m) => m.method === '_acpd/event' && m.params.sessionId === id &&
   m.params.event.event === event).map((m) => m.params.event);
 const run = (command) => `run ${command.replaceAll(';', '\\;')}`;
-
-async function said(c, id, prompt) {
-  const from = c.updates.length;
-
-  await c.prompt(id, prompt);
-  return c.chunks(id, from).join('');
-}
-
-// A turn of another session, and /health, while the first session does something: both as soon as ever.
-async function neighbour(d, c, other, work) {
-  const done = work.then(() => true, () => true);
-  let rounds = 0;
-
-  do {
-    const at = performance.now();
-
-    assert.equal(await said(c, other, `echo round ${rounds}`), `round ${rounds++}`);
-    assert.equal((await d.http('/health')).status, 200);
-    assert.ok(performance.now() - at < patience(3000), `${performance.now() - at} ms`);
-  } while (!await Promise.race([done, new Promise((r) => setTimeout(r, 20, false))]));
-  return work;
-}
 
 for (const [what, mount, skip] of [['limits that the kernel holds', null, !ROOT && 'not root'],
   ['the same in v1 alone', V2_OF_HYBRID, (!ROOT && 'not root') || (!fs.existsSync(V2_OF_HYBRID) && 'no hybrid machine')]]) {
