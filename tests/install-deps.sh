@@ -35,7 +35,7 @@ packages() {
 		13) echo clang-19 libclang-rt-19-dev ;;
 		*) echo clang-format-14 clang-14 libclang-rt-14-dev ;;
 		esac
-		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3 nftables iproute2
+		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3 python3-pip nftables iproute2
 		;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
 	node)
