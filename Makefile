@@ -187,10 +187,10 @@ docs docs-check: all $(BUILD)/stub-agent
 	$(ENV) $(NODE) tests/docs/record.mjs $(if $(filter docs-check,$@),--check)
 harness: all $(BUILD)/stub-agent
 	HARNESS=$(HARNESS) $(ENV) $(NODE_TEST) --test-concurrency=1 $(REAL)
-# Every scenario in every way that model calls go (tests/harness/routes.mjs), with each harness.
+# Every scenario in every way that model calls go, and at every level (tests/harness/ways.mjs), with each harness.
 .PHONY: test-matrix
 test-matrix: all $(BUILD)/stub-agent
-	HARNESS=$(HARNESS) ROUTE=every $(ENV) $(NODE_TEST) --test-concurrency=1 $(addprefix tests/harness/,$(MATRIX))
+	HARNESS=$(HARNESS) ROUTE=$(or $(ROUTE),every) LEVEL=$(or $(LEVEL),every) $(ENV) $(NODE_TEST) --test-concurrency=1 $(addprefix tests/harness/,$(MATRIX))
 # What the newest releases of the harnesses, installed into build/drift, send to a provider, beside the pinned ones.
 .PHONY: harness-drift
 harness-drift: all

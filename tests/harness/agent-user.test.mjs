@@ -46,7 +46,7 @@ function whyNot(harness) {
 for (const harness of Object.keys(HARNESSES)) {
 	test(`${harness} as another user`, { skip: whyNot(harness), timeout: 180_000 }, async () => {
 		const { daemon } = rig;
-		const x = new Play(rig, harness, 'tunnel');
+		const x = new Play(rig, harness, { route: 'tunnel' });
 		const s = await x.open({ acpd: { workspace: { archive: await upload(daemon, FILES), ephemeral: true, removeOnClose: true },
 			instructions: 'The orchestrator asks for patience.\n', skills: [{ archive: await uploadSkill(daemon, 'first') }] } });
 		const home = path.join(daemon.stateDir, 'homes', s.id);

@@ -173,9 +173,9 @@ export const valuesOf = (option) => option.options.flatMap((o) => o.options ?? [
 export class Play {
 	#idle = new Map(); // sessions that scenarios share, by the name of their settings
 
-	// route: how the model calls of its sessions are made
-	constructor(rig, harness, route = 'environment') {
-		Object.assign(this, { rig, harness, route, model: rig.model, h: HARNESSES[harness] });
+	// route: how the model calls of its sessions are made; level: how far they are confined (ways.mjs)
+	constructor(rig, harness, { route = 'environment', level } = {}) {
+		Object.assign(this, { rig, harness, route, level, model: rig.model, h: HARNESSES[harness] });
 	}
 
 	async connect(options) {
@@ -234,7 +234,7 @@ export class Play {
 		const o = on ?? await this.connect();
 
 		try {
-			const opened = await this.rig.session(null, { harness: this.harness, route: this.route, on: o, ...settings,
+			const opened = await this.rig.session(null, { harness: this.harness, route: this.route, level: this.level, on: o, ...settings,
 				provider: { model, ...provider, headers } });
 			return Object.assign(new Session(this, opened, model), { settings });
 		} catch (e) {
@@ -245,7 +245,7 @@ export class Play {
 
 	// The scripted model as the provider of a session of this route.
 	provider(changes) {
-		return this.rig.provider(this.harness, changes, this.route);
+		return this.rig.provider(this.harness, changes, this.route, this.level);
 	}
 
 	// session/new that must be refused with one of these reasons.

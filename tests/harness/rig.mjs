@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -16,6 +17,7 @@ import { HARNESSES, manifest, OPENCODE } from './programs.mjs';
 
 export { OPENCODE, sleep };
 
+const FAR = '127.0.0.2';
 export const KEY = 'sk-scripted-key-0001'; // what the scripted model wants to see
 
 // Taken for older clients, but in no schema of today.
@@ -154,8 +156,23 @@ export function toolCalls(updates) {
 // --- acpd with a real harness ----------------------------------------------------------------
 
 class Rig {
+	#far; // the model once more, at FAR
+
 	constructor(daemon, model, harness) {
 		Object.assign(this, { daemon, model, harness });
+	}
+
+	async open() {
+		const { port } = new URL(this.model.url);
+
+		this.#far = net.createServer((socket) => {
+			const there = net.connect(port, '127.0.0.1');
+
+			socket.on('error', () => there.destroy()).pipe(there).on('error', () => socket.destroy()).pipe(socket);
+		});
+		await new Promise((done) => this.#far.listen(0, FAR, done));
+		this.farUrl = `http://${FAR}:${this.#far.address().port}`;
+		return this;
 	}
 
 	// When the test ends, nothing that came in may have broken the protocol.
@@ -171,23 +188,25 @@ class Rig {
 
 	// A session in a new directory. `prepare(cwd)` fills it first; `on` takes an open connection; `acpd` is added to
 	// _meta.acpd, `params` to the parameters.
-	async session(t, { harness = this.harness, provider, route, env, acpd, params, prepare, on } = {}) {
+	async session(t, { harness = this.harness, provider, route, level, env, acpd, params, prepare, on } = {}) {
 		const cwd = fs.mkdtempSync(path.join(this.daemon.workDir, 's-'));
 		const o = on ?? await this.connect(t);
 
 		prepare?.(cwd);
 		const opened = await o.request('session/new', { cwd, mcpServers: [], ...params,
-			_meta: { acpd: { harness, env, provider: this.provider(harness, provider, route), ...acpd } } });
+			_meta: { acpd: { harness, env, provider: this.provider(harness, provider, route, level), ...(level && { level: { name: level, atLeast: false } }),
+				...acpd } } });
 		o.sessions.push(opened.sessionId);
 		return { o, id: opened.sessionId, cwd, opened };
 	}
 
-	// The scripted model as a session's provider, in the API that the harness is tested with. route: who makes its calls (routes.mjs).
+	// The scripted model as a session's provider, in the API that the harness is tested with. route: who makes its calls (ways.mjs).
 	// With 'tunnel' the client keeps key and address; a row that names one of them lets the harness call.
-	provider(harness, changes = {}, route = 'environment') {
+	// In strict it is reached through the session's proxy: by an address that no program takes for its own loopback.
+	provider(harness, changes = {}, route = 'environment', level = undefined) {
 		const api = changes.api ?? HARNESSES[harness].api;
 
-		const { baseUrl, key, ...rest } = { api, baseUrl: this.model.url + '/v1', key: KEY, model: 'scripted-1', ...changes };
+		const { baseUrl, key, ...rest } = { api, baseUrl: (level === 'strict' && route === 'environment' ? this.farUrl : this.model.url) + '/v1', key: KEY, model: 'scripted-1', ...changes };
 		const own = changes.baseUrl !== undefined || changes.key !== undefined;
 
 		return route === 'tunnel' && !own ? rest : { via: route === 'tunnel' ? 'environment' : route, ...rest, baseUrl, key };
@@ -209,15 +228,16 @@ class Rig {
 	}
 
 	stop() {
+		this.#far.close();
 		return this.daemon.stop();
 	}
 }
 
 // harness: the one that sessions get unless they name another.
 export async function startRig(model, { harness = 'opencode', ...options } = {}) {
-	const daemon = await Daemon.start({ flags: { defaultHarness: harness }, harnesses: manifest(), ...options });
+	const daemon = await Daemon.start({ harnesses: manifest(), ...options, flags: { defaultHarness: harness, upstreamAllow: FAR, ...options.flags } });
 
-	return new Rig(daemon, model, harness);
+	return new Rig(daemon, model, harness).open();
 }
 
 // --- the process table -----------------------------------------------------------------------

@@ -10,7 +10,7 @@ import { startModelServer } from './model-server.mjs';
 import { Play } from './play.mjs';
 import { chosen, HARNESSES } from './programs.mjs';
 import { KEY, NetworkWatch, startRig } from './rig.mjs';
-import { ROUTES, routesOf } from './routes.mjs';
+import { WAYS, wayOf, waysOf } from './ways.mjs';
 import failures from './scenarios/failures.mjs';
 import limits from './scenarios/limits.mjs';
 import permissions from './scenarios/permissions.mjs';
@@ -31,9 +31,9 @@ const LISTS = [
 	{ permissions, relay, shown, skills, failures, tunnel, limits },
 ];
 
-// Each row in the ways that routes.mjs deals to it.
+// Each row in the ways that ways.mjs deals to it.
 const dealt = LISTS.map((files) => Object.entries(files).flatMap(([file, rows]) => rows.flatMap(([name, run, patient]) =>
-	routesOf(file, name).map((route) => ({ name: route === ROUTES[0] ? name : `${name} (${route})`, run, patient, route })))));
+	waysOf(file, name).map((way) => ({ name: `${name} (${wayOf(way)})`, run, patient, way: wayOf(way) })))));
 
 const TIMEOUT = 180_000;
 
@@ -60,13 +60,13 @@ export function runScenarios(harness) {
 		before(async () => {
 			model = await startModelServer({ key: KEY });
 			rig = await startRig(model, { harness });
-			for (const route of ROUTES)
-				plays[route] = new Play(rig, harness, route);
+			for (const way of WAYS)
+				plays[wayOf(way)] = new Play(rig, harness, way);
 			network = new NetworkWatch(rig.daemon);
 		});
 		const list = (title, concurrency, rows) => describe(title, { concurrency }, () => {
-			for (const { name, run, route } of rows)
-				test(name, { timeout: TIMEOUT }, () => runOne(plays[route], run));
+			for (const { name, run, way } of rows)
+				test(name, { timeout: TIMEOUT }, () => runOne(plays[way], run));
 		});
 		list('patient rows', 4, wanted.flat().filter(({ patient }) => patient));
 		for (const [i, rows] of wanted.entries())

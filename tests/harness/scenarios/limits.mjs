@@ -19,7 +19,7 @@ const BUDGETS = [
 // one meets. Gives the turn's end, and how many calls were refused with this code.
 async function session(x, t, settings) {
 	const route = x.route === 'environment' ? 'tunnel' : x.route;
-	const s = await new Play(x.rig, x.harness, route).session(t, settings);
+	const s = await new Play(x.rig, x.harness, { route, level: x.level }).session(t, settings);
 
 	s.inItsMidst = async (change, code, wait) => {
 		const [requests, before] = [s.requests.length, await refused(x, code)];

@@ -203,7 +203,7 @@ async function choicesHold(x, t) {
 async function daemonRestarts(x, t) {
 	const rig = await startRig(x.model, { harness: x.harness });
 	t.after(() => rig.stop());
-	const own = new Play(rig, x.harness, x.route);
+	const own = new Play(rig, x.harness, x);
 	const [one, two] = [fresh('m'), fresh('m')];
 	const before = await own.session({ after() {} }, { provider: { model: one, models: [one, two] } });
 	await before.turn('RUN:echo an old tool', 'TEXT:noted', 'the secret word is accordion');

@@ -64,7 +64,7 @@ const MAY_HAVE_IT = { tunnel: () => false, direct: (p, daemon) => p.pid === daem
 async function keyIsNowhere(x, t) {
 	const rig = await startRig(x.model, { harness: x.harness });
 	t.after(() => rig.stop());
-	const play = new Play(rig, x.harness, x.route);
+	const play = new Play(rig, x.harness, x);
 	const s = await play.open({ provider: { model: fresh('secretive') } });
 	t.after(() => s.o.close());
 	const { via, keyExposed } = s.opened._meta.acpd.provider;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which way each scenario is played: which way its model calls go (route), and how far its sessions are confined (level). make test
+// plays every row once, by this table, and the core rows by every route and at every level; make test-matrix plays all rows in all ways.
+// Rows that share a session have one way: a session more is a harness more.
+
+// environment: the harness itself; tunnel: the client; direct: the daemon
+export const ROUTES = ['environment', 'tunnel', 'direct'];
+// As much of the level as the machine of the tests has (atLeast: false): whole levels are the affair of tests/integration.
+export const LEVELS = ['guarded', 'strict', 'open'];
+export const WAYS = ROUTES.flatMap((route) => LEVELS.map((level) => ({ route, level })));
+
+// By the file of the rows.
+const OF_FILE = {
+	turns: 'environment guarded', settings: 'environment strict', records: 'environment open', workspaces: 'environment strict',
+	permissions: 'tunnel guarded', relay: 'tunnel strict', shown: 'tunnel guarded', skills: 'tunnel strict', tunnel: 'tunnel guarded', limits: 'tunnel open',
+	failures: 'direct strict',
+};
+
+// Rows that begin so are the core.
+const CORE = ['text and thoughts', 'a command that succeeds', 'a second prompt waits', 'the model is switched', 'usage in the answer',
+	'session/close, then session/load', 'allow once', 'reject:', 'cancel in the middle of the text', 'cancel in the middle of a command',
+	'a relayed tool is called', 'the provider fails: 500', 'the provider\'s key is in no'];
+
+// ROUTE=tunnel LEVEL=strict: all rows so, and no other; every: all rows in every way.
+const chosen = (all, word, own) => (word === 'every' ? all : [word ?? own]);
+
+// A core row goes every route at its own level, and is held at every level on its own route: both at once would double the time of all rows.
+export function waysOf(file, name) {
+	const [route, level] = OF_FILE[file].split(' ');
+	const { ROUTE, LEVEL } = process.env;
+
+	if (!ROUTE && !LEVEL && CORE.some((begin) => name.startsWith(begin)))
+		return WAYS.filter((way) => way.route === route || way.level === level);
+	return chosen(ROUTES, ROUTE, route).flatMap((r) => chosen(LEVELS, LEVEL, level).map((l) => ({ route: r, level: l })));
+}
+
+export const wayOf = ({ route, level }) => `${route}, ${level}`;
