@@ -7,8 +7,8 @@ import { deadline } from '../lib/rawws.mjs';
 
 // input: text for stdin (undefined: none at all). stdin: what else to give it, e.g. a descriptor.
 // env: added to ours, null removes; clean: nothing of ours but PATH. started(child): called at once.
-// -> {code, signal, stdout, stderr}
-export async function acpd(args, { input, stdin, env = {}, clean = false, cwd, timeout = 15000, started } = {}) {
+// uid: as whom, with his group alone. -> {code, signal, stdout, stderr}
+export async function acpd(args, { input, stdin, env = {}, clean = false, cwd, uid, timeout = 15000, started } = {}) {
   const all = { ...(clean ? { PATH: process.env.PATH } : process.env), ...env };
 
   for (const [name, value] of Object.entries(all)) {
@@ -16,7 +16,7 @@ export async function acpd(args, { input, stdin, env = {}, clean = false, cwd, t
       delete all[name];
   }
   const first = stdin ?? (input === undefined ? 'ignore' : 'pipe');
-  const child = spawn(ACPD, args, { env: all, cwd, stdio: [first, 'pipe', 'pipe'] });
+  const child = spawn(ACPD, args, { env: all, cwd, uid, gid: uid, stdio: [first, 'pipe', 'pipe'] });
   const out = { stdout: '', stderr: '' };
 
   child.stdout.on('data', (data) => { out.stdout += data; });

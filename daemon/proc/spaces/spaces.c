@@ -249,7 +249,11 @@ static struct spaces *make_one(struct space_plan *p, const char *session, struct
 struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_user, uid_t uid,
 			  gid_t gid, struct err *e)
 {
-	struct space_plan p = { .view = view, .switch_user = switch_user, .uid = uid, .gid = gid };
+	/* who is not switched stays who he is: whose the directories in there become, too */
+	struct space_plan p = { .view = view,
+				.switch_user = switch_user,
+				.uid = switch_user ? uid : geteuid(),
+				.gid = switch_user ? gid : getegid() };
 	struct space_report r;
 	struct spaces *s = make_one(&p, session, &r);
 

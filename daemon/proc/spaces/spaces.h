@@ -27,8 +27,8 @@ struct spaces_missing {
 /* NULL: they can be made here. As it was when it was tried first. */
 const struct spaces_missing *spaces_missing(void);
 
-/* view: settled, and used up only here. session: whose processes they hold. init runs as uid and gid if switch_user.
- * One reference; NULL with e, CONFINEMENT_UNSUPPORTED. */
+/* view: settled, and used up only here. session: whose processes they hold. init runs as uid and gid if switch_user, else
+ * as who we are, and they are ignored. One reference; NULL with e, CONFINEMENT_UNSUPPORTED. */
 struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_user, uid_t uid,
 			  gid_t gid, struct err *e);
 /* Both take NULL. The last one kills what is in there, without waiting for it. */

@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
+import { othersHaveNamespaces } from '../../lib/namespaces.mjs';
 import { acpd } from '../run.mjs';
 
 const X64 = process.arch === 'x64' && fs.existsSync('/usr/bin/perl') ? {} : { skip: 'the scripts know the numbers of x86-64' };
@@ -110,6 +111,18 @@ test('strict: what may not be written is named with where it could be, and nothi
   assert.deepEqual(report.refused.map((r) => `${r.call} ${r.detail} ${r.errno} ${r.count}`), ['openat /usr/share/acpd-x EROFS 1', 'mkdir /var/lib/acpd-x EROFS 1',
     'openat /usr/lib/../share/acpd-x EROFS 1', 'symlink /opt/acpd-x EROFS 1', 'openat /usr/share/relative EROFS 1']);
   assert.match(report.refused[1].rule, /additionalDirectories \["\/var\/lib"\]$/);
+});
+
+test('strict by who is not root, working and at home below a directory that is the session\'s own', { skip: !othersHaveNamespaces && 'no namespaces' }, async () => {
+  fs.chmodSync(dir, 0o777);
+  for (const TMPDIR of ['/tmp', '/var/tmp']) {
+    const { code, stdout, stderr } = await acpd(['confine', 'try', '--level', 'strict', '--cwd', dir, '--', '/bin/sh', '-c', 'echo "$HOME"; : >"$HOME/x" && : >x && : >/tmp/y && echo *'],
+      { cwd: dir, env: { TMPDIR }, uid: process.getuid() === 0 ? 65534 : undefined });
+
+    assert.deepEqual([code, stderr], [0, 'acpd: level strict: exit code 0; nothing was refused\n']);
+    assert.match(stdout, new RegExp(`^${TMPDIR}/acpd-try-\\S+\\n(.* )?x\\n$`));
+    fs.rmSync(path.join(dir, 'x'));
+  }
 });
 
 test('a command that does nothing but what is refused is bounded, and so is what it can write into the report', X64, async () => {
