@@ -24,6 +24,7 @@ static const struct {
 	{ CAP_SYS_CHROOT, DAEMON_SERVES },	 /* to enter a mount namespace */
 	{ CAP_SYS_PTRACE, DAEMON_SERVES },	 /* what /proc says of processes of others */
 	{ CAP_SYS_ADMIN, DAEMON_SERVES },	 /* namespaces */
+	{ CAP_SYS_RESOURCE, DAEMON_SERVES },	 /* that no child lowers its oom_score_adj again */
 };
 
 static void reduce(struct __user_cap_data_struct *sets, const uint32_t *mask)

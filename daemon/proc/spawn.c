@@ -140,7 +140,9 @@ static void child_limits(const struct proc_spec *spec)
 	procs.rlim_cur = procs.rlim_max = process_limit(spec->bounds.group);
 	if (spec->bounds.switch_user) /* with our own uid it would count us and our neighbours */
 		setrlimit(RLIMIT_NPROC, &procs);
-	write_oom_score(OOM_SCORE_CHILD); /* asked for, not needed */
+	/* asked for, not needed. Written with CAP_SYS_RESOURCE it is also the least that the child can have from then on: else
+	 * that would still be the daemon's own. */
+	write_oom_score(OOM_SCORE_CHILD);
 }
 
 static bool child_user(const struct proc_bounds *b)
