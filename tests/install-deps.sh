@@ -4,6 +4,7 @@
 #	runtime   what the built acpd needs
 #	node      something to fetch the pinned Node.js with
 #	test      what make test needs besides build and node
+#	vm        what make test-vm boots a guest with
 # install-deps.sh --list LIST... prints the packages and does nothing. --debian N, first: of that release instead of this one.
 set -eu
 
@@ -37,6 +38,7 @@ packages() {
 		esac
 		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3 python3-pip nftables iproute2
 		;;
+	vm) echo qemu-system-x86 seabios busybox-static cpio ;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
 	node)
 		if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
@@ -44,7 +46,7 @@ packages() {
 		fi
 		;;
 	*)
-		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test)" >&2
+		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test, vm)" >&2
 		exit 2
 		;;
 	esac
