@@ -15,6 +15,7 @@
 #define TYPE_DCCP 6
 #define TYPE_PACKET 10
 #define PROTOCOL_L2TP 115
+#define PROTOCOL_SMC 256
 
 /* With all that families and protocols beside these bring, a module of the kernel is loaded for who asks. */
 static const uint32_t families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
@@ -103,6 +104,7 @@ static const struct denial denials[] = {
 	INET_TYPE(TYPE_RDM, ESOCKTNOSUPPORT, "other protocols"),
 	WHEN("socket", EPROTONOSUPPORT, CONFINE_INT(2, IPPROTO_SCTP), "other protocols"),
 	WHEN("socket", EPROTONOSUPPORT, CONFINE_INT(2, PROTOCOL_L2TP), "other protocols"),
+	WHEN("socket", EPROTONOSUPPORT, CONFINE_INT(2, PROTOCOL_SMC), "other protocols"),
 	BOTH("socket", EPROTONOSUPPORT, CONFINE_INT(0, AF_NETLINK), CONFINE_NOT_IN(2, netlinks),
 	     "the kernel's firewall, audit and other parts"),
 
