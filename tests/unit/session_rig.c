@@ -279,6 +279,7 @@ static void make_store(struct rig *r)
 				    .incarnation = "inc",
 				    .journal = true,
 				    .journal_max = JOURNAL_BYTES,
+				    .network_max = EGRESS_ON,
 				    .permission_timeout = 30,
 				    .harness_max = 1,
 				    .harness_wait = 30,
