@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #define ELEMENT_MAX 128
+#define OWN_PORTS 1024 /* the first port that a program without privileges may listen on */
 
 /* --- elements ---------------------------------------------------------------------------------------------- */
 
@@ -120,7 +121,7 @@ static const char body[] =
 	"		meta skuid . ip daddr . tcp dport @way4 accept\n"
 	"		meta skuid . ip6 daddr . tcp dport @way6 accept\n"
 	"		ip daddr 127.0.0.0/8 ip daddr != 127.0.0.1 goto refuse\n"
-	"		meta l4proto { tcp, udp } th dport 53 goto refuse\n"
+	"		meta l4proto { tcp, udp } th dport < %u goto refuse\n"
 	"		tcp dport @daemon goto refuse\n"
 	"		accept\n"
 	"	}\n"
@@ -140,7 +141,7 @@ void nft_rules_put_table(struct buf *b, const char *table, const struct nft_elem
 {
 	nft_rules_put_end(b, table);
 	buf_printf(b, "table inet %s", table);
-	buf_printf(b, body, NFT_CAME_IN, NFT_CAME_IN);
+	buf_printf(b, body, NFT_CAME_IN, NFT_CAME_IN, OWN_PORTS);
 	for (size_t i = 0; i < to->n; i++)
 		put_element(b, "add", table, to->v[i]);
 }

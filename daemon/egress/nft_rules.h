@@ -7,8 +7,12 @@
  *	the answer in a TCP connection whose first packet came in while the table was there (a server that the agent
  *	runs is reached; what it had opened to others before dies at its next packet),
  *	for one of the ways of its uid: TCP to an address and port of the loopback,
- *	for the loopback otherwise, but not to port 53, a port of the daemon, or another address of 127.0.0.0/8 than
- *	127.0.0.1: listeners of sessions are there.
+ *	for the loopback otherwise, but not to a port below 1024, a port of the daemon, or another address of
+ *	127.0.0.0/8 than 127.0.0.1: listeners of sessions are there.
+ *
+ * The loopback is open for servers that the agent itself starts. It has no privilege, so a port below 1024 is not its
+ * own but the machine's: sshd, a name server, mail. Whose listener a higher port is, no rule can see: the packet that
+ * asks for a connection belongs to its sender.
  *
  * All else is refused: TCP by a reset, the rest by "administratively prohibited", which its sender sees as EPERM. The
  * set "refused" counts it for each uid. Who sends is the user who opened the socket, so a user namespace changes

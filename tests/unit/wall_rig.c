@@ -365,7 +365,7 @@ int near_begin(void **state _unused_)
 {
 	static const uint16_t far_tcp[] = { FAR_ECHO, 53, 443, FAR_PUSH, 0 },
 			      far_udp[] = { 53, 443, 0 },
-			      lo_tcp[] = { NEAR_PLAIN, NEAR_DAEMON, 53, 0 },
+			      lo_tcp[] = { NEAR_PLAIN, NEAR_DAEMON, 22, 53, 1023, 0 },
 			      lo_udp[] = { 53, 5353, 0 };
 
 	near_again();

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import dgram from 'node:dgram';
 import fs from 'node:fs';
 import http from 'node:http';
+import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -19,6 +20,7 @@ import { until } from '../../lib/wait.mjs';
 const ATTEMPTS = path.resolve(import.meta.dirname, '../../egress/attempts.mjs');
 const AGENT = 'nobody';
 const LOCAL = 8099; // a service of the machine, on its loopback and on all other addresses
+const LOGINS = 22; // and one whose port no session may have
 
 const NAMES = {
   'good.example': ['11.22.33.10'],
@@ -126,7 +128,9 @@ try:
   print('reached')
 except OSError as e:
   print(errno.errorcode[e.errno])` }, 'never'];
+const toLogins = ['127.0.0.1', '::1', NEAR.v4, NEAR.v6].map((address) => straight(address, LOGINS));
 const IGNORED = [
+  ...toLogins.slice(0, 1),
   ...[...new Set(Object.values(NAMES).flat(2))].filter((a) => !/^(127\.|::1$|fe80:|::ffff:7f|::ffff:a|11\.22\.33\.1$|2a00:1::1$)/.test(a)).map((a) => straight(a)),
   ...LITERALS.filter((a) => !/^(127\.|0\.|240\.|::1$|localhost|::ffff:)/.test(a)).map((a) => straight(a)),
   ...[22, 53, 443, 8080, 9999].flatMap((port) => [straight('11.22.33.10', port), straight('2a00:1::10', port)]),
@@ -164,17 +168,19 @@ const inside = enterNear(import.meta.filename);
 
 if (inside) describe('an agent with a network of hosts', { skip: !farSidePossible && 'no namespaces, ip or nft' }, () => {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-far-'));
-  let far, local, names;
+  let far, local, logins, names;
 
   before(async () => {
     far = await FarSide.start({ dir, names: NAMES, hosts: Object.keys(NAMES) });
     names = dgram.createSocket('udp4').on('message', (b, from) => names.send(b, from.port, from.address)).bind(53, '127.0.0.1');
     local = http.createServer((req, res) => res.end('reached the machine')).listen(LOCAL, '::');
+    logins = net.createServer((s) => s.destroy()).listen(LOGINS, '::');
   });
   after(() => {
     far?.stop();
     local?.closeAllConnections();
     local?.close();
+    logins?.close();
     names?.close();
     fs.rmSync(dir, { recursive: true });
   });
@@ -258,7 +264,7 @@ if (inside) describe('an agent with a network of hosts', { skip: !farSidePossibl
 
       test(`the machine's loopback ${reachesLocal ? 'is the agent\'s, too' : 'is not there'}, and the daemon is not`, async () => {
         const rows = [straight('127.0.0.1', LOCAL), straight('::1', LOCAL), straight(NEAR.v4, LOCAL), straight(NEAR.v6, LOCAL), straight('127.0.0.1', d.port),
-          straight('::1', d.port), straight('127.0.0.2', LOCAL), straight('0.0.0.0', d.port)];
+          straight('::1', d.port), straight('127.0.0.2', LOCAL), straight('0.0.0.0', d.port), ...toLogins];
         const results = await attempt(d, c, id, rows);
         const own = reachesLocal ? 4 : 0;
 

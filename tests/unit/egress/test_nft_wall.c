@@ -49,6 +49,11 @@ static const struct {
 	{ { TCP, "127.0.0.1", 53 }, 0, ECONNREFUSED, 0 },
 	{ { TCP, "::1", 53 }, 0, ECONNREFUSED, 0 },
 	{ { TCP, NEAR4, 53 }, 0, ECONNREFUSED, 0 },
+	/* and whatever else of the machine has a port of the privileged */
+	{ { TCP, "127.0.0.1", 22 }, 0, ECONNREFUSED, 0 },
+	{ { TCP, "::1", 22 }, 0, ECONNREFUSED, 0 },
+	{ { TCP, NEAR4, 22 }, 0, ECONNREFUSED, 0 },
+	{ { TCP, "127.0.0.1", 1023 }, 0, ECONNREFUSED, 0 },
 	/* the daemon's port, listeners of other sessions, the session's own */
 	{ { TCP, "127.0.0.1", NEAR_DAEMON }, 0, ECONNREFUSED, 0 },
 	{ { TCP, "::1", NEAR_DAEMON }, 0, ECONNREFUSED, 0 },
