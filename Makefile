@@ -123,6 +123,7 @@ deps:
 test-deps:
 	@sh tests/install-deps.sh build node test
 	@sh tests/node-deps.sh
+	@sh tests/sshd-deps.sh
 run:
 	@sh tests/install-deps.sh build node
 	@sh tests/node-deps.sh

@@ -29,14 +29,15 @@ packages() {
 		echo zlib1g libzstd1 libyaml-0-2 libseccomp2 libpcre2-8-0 libc-ares2 nftables
 		;;
 	# clang and its runtime are for libFuzzer, mandoc checks the man page, strace kills at a chosen call, sudo is tried as a way to root,
-	# nftables and iproute2 wall users in between namespaces.
+	# nftables and iproute2 wall users in between namespaces, ssh and libwrap0 are for the sshd of sshd-deps.sh.
 	# The format is that of clang-format 14; Debian 13 has none, and lint says so there.
 	test)
 		case $release in
 		13) echo clang-19 libclang-rt-19-dev ;;
 		*) echo clang-format-14 clang-14 libclang-rt-14-dev ;;
 		esac
-		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3 python3-pip nftables iproute2
+		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3 python3-pip nftables iproute2 \
+			openssh-client libwrap0
 		;;
 	vm) echo qemu-system-x86 seabios busybox-static cpio ;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.

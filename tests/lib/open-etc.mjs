@@ -5,7 +5,13 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import net from 'node:net';
+import { spawn, spawnSync } from 'node:child_process';
+import { ROOT } from './daemon.mjs';
+import { until } from './wait.mjs';
+
+const SSHD = path.join(ROOT, 'build/openssh-server'); // what Debian's package brings (sshd-deps.sh)
 
 // dir/etc, in which root and "ghost" have no password, and user has sudo.
 export function openEtc(dir, user) {
@@ -29,4 +35,40 @@ export function insideEtc(dir, name, command) {
 
   fs.writeFileSync(file, `#!/bin/sh\nexec unshare --mount sh -c '${within} "$@"' sh sh "$@"\n`, { mode: 0o755 });
   return file;
+}
+
+// images/close-logins.sh where /etc is the copy.
+export const closeLogins = (dir) => spawnSync(insideEtc(dir, 'mend', `sh ${ROOT}images/close-logins.sh`), { encoding: 'utf8' });
+
+export const hasSshd = fs.existsSync(path.join(SSHD, 'usr/sbin/sshd'));
+
+async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+// Debian's sshd, as root, where /etc is the copy, on a port of the loopback: {port, said(): its log, stop()}.
+export async function startSshd(dir) {
+  const etc = path.join(dir, 'etc');
+  const key = path.join(dir, 'hostkey');
+  const port = await freePort();
+  const args = `-D -e -h ${key} -p ${port} -o ListenAddress=127.0.0.1 -o PidFile=none -o UsePAM=yes`;
+  let log = '';
+
+  fs.copyFileSync(path.join(SSHD, 'etc/pam.d/sshd'), path.join(etc, 'pam.d/sshd'));
+  if (!/^sshd:/m.test(fs.readFileSync(path.join(etc, 'passwd'), 'utf8')))
+    fs.appendFileSync(path.join(etc, 'passwd'), 'sshd:x:4243:65534::/run/sshd:/usr/sbin/nologin\n');
+  assert.equal(spawnSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]).status, 0);
+  const run = insideEtc(dir, 'sshd', `sh -c "mount -t tmpfs run /run && mkdir -m 0755 /run/sshd && exec ${SSHD}/usr/sbin/sshd ${args}"`);
+  const child = spawn(run, { stdio: ['ignore', 'ignore', 'pipe'] });
+
+  child.stderr.on('data', (data) => { log += data; });
+  await until(() => log.includes('Server listening') || child.exitCode !== null, 'sshd listens');
+  assert.equal(child.exitCode, null, log);
+  return { port, said: () => log, stop: () => child.kill() };
 }

@@ -203,6 +203,15 @@ static long by_sudo(const struct act *a)
 	return as_whom((const char *const[]){ "sudo", "-n", "id", "-u", NULL });
 }
 
+/* A daemon of root's that is no child of ours makes the shell, so nothing that holds this process holds that. */
+static long by_ssh(const struct act *a)
+{
+	return as_whom((const char *const[]){ "ssh", "-F", "none", "-o", "BatchMode=yes", "-o",
+					      "StrictHostKeyChecking=no", "-o",
+					      "UserKnownHostsFile=/dev/null", "-p", given(a->key),
+					      "root@localhost", "id -u", NULL });
+}
+
 static long nicer(const struct act *a)
 {
 	(void)a;
@@ -311,6 +320,8 @@ const struct act acts_processes[] = {
 	{ "become/setuid-program", run_setuid, 0, { 0 }, "setuid", NULL },
 	FN("become/su", by_su),
 	FN("become/sudo", by_sudo),
+	{ "become/ssh", by_ssh, 0, { 0 }, "sshd", NULL },
+	{ "become/ssh-closed-logins", by_ssh, 0, { 0 }, "closed", NULL },
 	FN("become/nicer", nicer),
 	FN("become/real-time", real_time),
 	CALL("become/io-real-time", SYS_ioprio_set, 1, 0, 1 << 13),

@@ -10,8 +10,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { rootHasNamespaces } from '../../lib/namespaces.mjs';
-import { ACPD, Daemon, ROOT, STUB } from '../../lib/daemon.mjs';
-import { insideEtc, openEtc } from '../../lib/open-etc.mjs';
+import { ACPD, Daemon, STUB } from '../../lib/daemon.mjs';
+import { closeLogins, insideEtc, openEtc } from '../../lib/open-etc.mjs';
 
 const USER = 'nobody';
 const user = Number(spawnSync('id', ['-u', USER], { encoding: 'utf8' }).stdout);
@@ -65,7 +65,7 @@ describe('ways to root', { skip }, () => {
 
   test('are closed for every process once close-logins.sh has run; it changes nothing more when run again', () => {
     const as = (command) => spawnSync(insideEtc(dir, 'run', 'setpriv --reuid 65534 --clear-groups sh -c'), [command], { encoding: 'utf8' });
-    const mend = () => spawnSync(insideEtc(dir, 'mend', `sh ${ROOT}images/close-logins.sh`), { encoding: 'utf8' });
+    const mend = () => closeLogins(dir);
 
     assert.equal(as(WAYS).stdout, '0\n4242\n0\n', 'the ways are there before');
     const first = mend();
