@@ -5,6 +5,7 @@
 #	node      something to fetch the pinned Node.js with
 #	test      what make test needs besides build and node
 #	vm        what make test-vm boots a guest with
+#	sandboxes what make bench-sandboxes needs besides what it takes from npm
 # install-deps.sh --list LIST... prints the packages and does nothing. --debian N, first: of that release instead of this one.
 set -eu
 
@@ -39,6 +40,7 @@ packages() {
 		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3 python3-pip nftables iproute2 \
 			openssh-client libwrap0
 		;;
+	sandboxes) echo bubblewrap socat ripgrep ;;
 	vm) echo qemu-system-x86 seabios busybox-static cpio ;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
 	node)
@@ -47,7 +49,7 @@ packages() {
 		fi
 		;;
 	*)
-		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test, vm)" >&2
+		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test, vm, sandboxes)" >&2
 		exit 2
 		;;
 	esac

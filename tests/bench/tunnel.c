@@ -1,6 +1,6 @@
 /*
- * tunnel.c FAR-PORT DOOR-PORT MIB - one stream of so many MiB from a server of its own, straight and through acpd-proxy: prints
- * {"straight":BYTES/S,"through":BYTES/S}. With FAR-PORT 0 it is the server: it prints its port, and sends to whoever comes until
+ * tunnel.c FAR-PORT DOOR-PORT MIB [WAY] - one stream of so many MiB from a server of its own, straight and through acpd-proxy: prints
+ * {"straight":BYTES/S,"through":BYTES/S}; with WAY, its name, only one of them. With FAR-PORT 0 it is the server: it prints its port, and sends to whoever comes until
  * its standard input ends.
  */
 #include <arpa/inet.h>
@@ -104,16 +104,19 @@ static int come_through(unsigned door, unsigned far)
 int main(int argc, char **argv)
 {
 	unsigned far, door;
-	double bytes;
+	double bytes, straight = 0, through = 0;
 
-	if (argc != 4)
+	if (argc != 4 && argc != 5)
 		return 2;
 	far = (unsigned)atoi(argv[1]);
 	door = (unsigned)atoi(argv[2]);
 	bytes = atof(argv[3]) * 1048576;
 	if (!far)
 		return serve();
-	printf("{\"straight\":%.0f,", take(come(far), bytes));
-	printf("\"through\":%.0f}\n", take(come_through(door, far), bytes));
+	if (argc == 4 || strcmp(argv[4], "straight") == 0)
+		straight = take(come(far), bytes);
+	if (argc == 4 || strcmp(argv[4], "through") == 0)
+		through = take(come_through(door, far), bytes);
+	printf("{\"straight\":%.0f,\"through\":%.0f}\n", straight, through);
 	return 0;
 }
