@@ -60,7 +60,7 @@ const STEPS = [
 
 for (const harness of Object.keys(HARNESSES)) {
 	test(`${harness} under a uid of its own`, { skip: whyNot(harness), timeout: 180_000 }, async () => {
-		const x = new Play(rig, harness, 'tunnel');
+		const x = new Play(rig, harness, { route: 'tunnel' });
 		const s = await x.open({ acpd: { workspace: { ephemeral: true } } });
 		const { name, uid } = userOf(s.opened);
 

@@ -45,7 +45,7 @@ describe('level strict', { skip: !rootHasNamespaces && 'not root, or no network 
 	});
 
 	async function open(t, harness, acpd, params) {
-		const s = await new Play(rig, harness, 'tunnel').open({ acpd: { ...ASKED, ...acpd }, params });
+		const s = await new Play(rig, harness, { route: 'tunnel' }).open({ acpd: { ...ASKED, ...acpd }, params });
 
 		t.after(async () => {
 			await s.o.close();

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { startMcpServer } from '../mcp-server.mjs';
 import { fresh, Play } from '../play.mjs';
 import { KEY, startRig } from '../rig.mjs';
+import { until } from '../until.mjs';
 
 // As it may stand somewhere.
 const FORMS = (key) => [key, [...key].reverse().join(''), ...[0, 1, 2].map((shift) => Buffer.from(`${'x'.repeat(shift)}${key}`).toString('base64')
@@ -124,6 +125,48 @@ async function httpServerWithoutNetwork(x, t) {
 		assert.ok(s.results.some((result) => text.test(result)), `${text} did not reach the model: ${s.results}`);
 }
 
+// A turn whose command tries another host: it is refused, the client is told, and the proxy has passed on nothing but for these hosts.
+async function reachesOnly(s, hosts) {
+	const other = `${fresh('other')}.example`;
+	const { network } = s.opened._meta.acpd;
+	assert.deepEqual([network.mode, network.achieved], ['allowlist', 'namespace']);
+	const turn = await s.turn('TEXT:first', `RUN:curl -sS -m 20 http://${other}/; curl -sS -m 20 --noproxy '*' http://1.1.1.1/ || printf '%s-way-out' no`, 'TEXT:done');
+	assert.equal(turn.stop, 'end_turn');
+	assert.match(turn.text, /first[^]*done/);
+	const result = JSON.stringify(s.results);
+	assert.match(result, /HOST_NOT_ALLOWED/);
+	assert.match(result, /no-way-out/);
+	const blocked = () => s.o.messages.filter((m) => m.params?.sessionId === s.id && m.params.event?.event === 'network_blocked').map((m) => m.params.event);
+	await until(() => blocked().some((e) => e.host === other && e.port === 80 && e.reason === 'HOST_NOT_ALLOWED'), 'the event');
+	const passed = async () => {
+		const { sessions: [status] } = await s.request('_acpd/status', {});
+		return (status.network.traffic ?? []).filter((row) => row.down).map((row) => row.host);
+	};
+	await until(async () => (await passed()).length === hosts.length, 'what passed is counted');
+	assert.deepEqual(await passed(), hosts);
+}
+
+const STRICT = { level: { name: 'strict', atLeast: false }, policy: { approval: 'never' } };
+
+// The calls pass the daemon, so the list needs not name the model.
+async function walledFromTheModel(x, t) {
+	const s = await x.session(t, { acpd: { ...STRICT, network: { mode: 'allowlist', allow: [{ host: 'listed.example' }] } } });
+
+	await reachesOnly(s, []);
+}
+
+// The harness calls the model itself, which it finds through the proxy by the environment: at an address that is nobody's own loopback.
+async function callsThroughTheProxy(x, t) {
+	const { host: at, hostname: host, port } = new URL(x.rig.farUrl);
+	const s = await new Play(x.rig, x.harness, { route: 'environment' }).session(t, { provider: { baseUrl: `${x.rig.farUrl}/v1` },
+		acpd: { ...STRICT, network: { mode: 'allowlist', allow: [{ host, ports: [Number(port)] }] } } });
+
+	await reachesOnly(s, [host]);
+	assert.ok(s.requests.length > 0);
+	for (const { headers } of s.requests)
+		assert.equal(headers.host, at);
+}
+
 // The question for the command stands between two calls of one turn.
 async function anotherProvider(x, t) {
 	const model = fresh('rotated');
@@ -147,5 +190,7 @@ export default [
 	['another provider between two calls of a turn: the harness goes on', anotherProvider],
 	['without network, text and a command', withoutNetwork],
 	['without network, an MCP server over HTTP, and a policy for it', httpServerWithoutNetwork],
+	['a network of hosts, in strict: the model is reached, and nothing else', walledFromTheModel],
+	['a network of hosts, in strict: the harness calls the model through the proxy', callsThroughTheProxy],
 	['the provider\'s key is in no process and no file of the sandbox', keyIsNowhere],
 ];
