@@ -92,7 +92,7 @@ struct egress *egress_free(struct egress *x)
 
 const char *egress_missing(const struct egress *x)
 {
-	return x->proxy.program ? NULL : "acpd-proxy is not installed";
+	return x && x->proxy.program ? NULL : "acpd-proxy is not installed";
 }
 
 char *egress_program(void)

@@ -45,7 +45,7 @@ struct egress_config {
 struct egress *egress_new(const struct egress_config *cfg);
 /* Ends the program, and waits for it. */
 struct egress *egress_free(struct egress *x);
-/* NULL: doors can be opened; else why not. */
+/* NULL: doors can be opened; else why not. Takes NULL: there is no egress. */
 const char *egress_missing(const struct egress *x);
 
 struct egress_door_config {

@@ -366,6 +366,8 @@ static void try_table(struct nft_wall *w)
 
 const char *nft_wall_missing(struct nft_wall *w)
 {
+	if (!w)
+		return "there is no wall";
 	if (!w->tried)
 		try_table(w);
 	w->tried = true;

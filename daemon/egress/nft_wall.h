@@ -42,7 +42,8 @@ struct nft_wall *nft_wall_new(struct loop *loop, struct proc_host *procs, const 
 struct nft_wall *nft_wall_free(struct nft_wall *w);
 /* A port where the daemon listens: closed to whoever is walled, on any address. */
 void nft_wall_close_port(struct nft_wall *w, uint16_t port);
-/* NULL: walls can be made here; else why not. The first call tries it, which takes some milliseconds. */
+/* NULL: walls can be made here; else why not. The first call tries it, which takes some milliseconds. Takes
+ * NULL. */
 const char *nft_wall_missing(struct nft_wall *w);
 
 /* NULL with e: NETWORK_POLICY_UNSUPPORTED, if walls cannot be made or the user has another rule (field
