@@ -14,11 +14,14 @@ static int make_dir(const char *path, const struct passwd *user)
 	return user && chown(path, user->pw_uid, user->pw_gid) < 0 ? -errno : 0;
 }
 
-static char **build_env(const char *home, const char *tmp, const struct passwd *user)
+static char **build_env(const char *home, const char *tmp, const struct passwd *user,
+			const struct sockaddr_in *proxy)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 
 	baseenv_put(&plan, NULL);
+	if (proxy)
+		baseenv_proxy(&plan, proxy);
 	harness_plan_env(&plan, "HOME", home);
 	harness_plan_env(&plan, "TMPDIR", tmp);
 	if (user) {
@@ -29,7 +32,8 @@ static char **build_env(const char *home, const char *tmp, const struct passwd *
 	return harness_plan_environ(&plan);
 }
 
-int try_home_make(struct try_home *h, const struct passwd *user, struct err *e)
+int try_home_make(struct try_home *h, const struct passwd *user, const struct sockaddr_in *proxy,
+		  struct err *e)
 {
 	const char *parent = getenv("TMPDIR");
 	char name[] = "acpd-try-XXXXXX";
@@ -48,7 +52,7 @@ int try_home_make(struct try_home *h, const struct passwd *user, struct err *e)
 		r = make_dir(h->dir, user);
 	if (r < 0)
 		return err_set(e, r, 0, "NO_HOME", "no home in %s: %s", h->dir, strerror(-r));
-	h->env = build_env(h->dir, h->tmp, user);
+	h->env = build_env(h->dir, h->tmp, user, proxy);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 
+#include <netinet/in.h>
 #include <pwd.h>
 
 struct try_home {
@@ -13,7 +14,8 @@ struct try_home {
 	char **env;
 };
 
-/* user NULL: who calls. 0 or -errno with e. */
-int try_home_make(struct try_home *h, const struct passwd *user, struct err *e);
+/* user NULL: who calls. proxy: that its programs are told of, or NULL. 0 or -errno with e. */
+int try_home_make(struct try_home *h, const struct passwd *user, const struct sockaddr_in *proxy,
+		  struct err *e);
 /* Nothing of the command runs any more. */
 void try_home_remove(struct try_home *h);

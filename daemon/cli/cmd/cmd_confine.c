@@ -3,9 +3,11 @@
 #include "cli/cmd/cmd.h"
 
 #include "base/limits.h"
+#include "base/net/upstream_allow.h"
 #include "cli/confine_report.h"
 #include "cli/run_unpack.h"
 #include "cli/try_home.h"
+#include "cli/try_proxy.h"
 #include "confine/confine_machine.h"
 #include "egress/wire/egress_rules.h"
 #include "proc/spaces/seen_programs.h"
@@ -33,10 +35,12 @@ struct attempt {
 	struct proc_bounds bounds;
 	char *cwd, *program;
 	struct try_home home;
+	struct try_proxy proxy;
 };
 
 static void attempt_done(struct attempt *a)
 {
+	try_proxy_stop(&a->proxy, NULL);
 	proc_bounds_drop(&a->bounds);
 	try_home_remove(&a->home);
 	free(a->cwd);
@@ -78,6 +82,23 @@ static const char *why_no_namespace(const struct attempt *a _unused_)
 	return netns_missing();
 }
 
+static bool needs_wall(const struct attempt *a)
+{
+	return a->result.level == LEVEL_STRICT ||
+	       (a->network && egress_rules_mode(a->network) != EGRESS_ON);
+}
+
+/* Behind a wall it is the way out, if there is to be one. */
+static bool needs_proxy(const struct attempt *a)
+{
+	return needs_wall(a) && !(a->network && egress_rules_mode(a->network) == EGRESS_OFF);
+}
+
+static const char *why_no_proxy(const struct attempt *a)
+{
+	return needs_proxy(a) ? try_proxy_missing() : NULL;
+}
+
 static const struct {
 	const char *what;
 	enum confine_level from;
@@ -88,6 +109,7 @@ static const struct {
 	{ "seccomp", LEVEL_GUARDED, why_no_filter },
 	{ "boundingSet", LEVEL_GUARDED, why_full_bounding_set },
 	{ "log", LEVEL_GUARDED, why_no_record },
+	{ "proxy", LEVEL_OPEN, why_no_proxy },
 	{ "networkNamespace", LEVEL_STRICT, why_no_namespace },
 };
 
@@ -119,6 +141,8 @@ static int take_options(struct attempt *a, struct err *e)
 	const struct config *c = a->c;
 
 	level_parse(c->level ? c->level : "guarded", &a->result.level); /* a word of the table */
+	if (upstream_allow_check(c->upstream_allow, e) < 0)
+		return -EINVAL;
 	if (c->network && egress_rules_parse(slice_of(c->network), "network", &a->network, e) < 0)
 		return -EINVAL;
 	if (!c->agent_user || geteuid() != 0)
@@ -142,12 +166,6 @@ static int find_command(struct attempt *a, struct err *e)
 			       c->args[0]);
 	c->args[0] = a->program;
 	return 0;
-}
-
-static bool needs_wall(const struct attempt *a)
-{
-	return a->result.level == LEVEL_STRICT ||
-	       (a->network && egress_rules_mode(a->network) != EGRESS_ON);
 }
 
 /* As of a session with this working directory (session/harness/session_spaces.h). */
@@ -186,20 +204,45 @@ static int make_spaces(struct attempt *a, struct err *e)
 	return r;
 }
 
+static int start_proxy(struct attempt *a, struct err *e)
+{
+	struct try_proxy_config c = { .netns = a->bounds.netns,
+				      .rules = a->network,
+				      .agent_user = a->c->agent_user,
+				      .allow = a->c->upstream_allow };
+
+	if (!needs_proxy(a) || try_proxy_missing())
+		return 0;
+	/* who says nothing may call all that is public */
+	if (!a->network &&
+	    egress_rules_parse(SLICE("{\"mode\":\"on\"}"), "network", &a->network, e) < 0)
+		return -EINVAL;
+	c.rules = a->network;
+	return try_proxy_start(&a->proxy, &c, e);
+}
+
+static int make_network(struct attempt *a, struct err *e)
+{
+	if (!needs_wall(a) || netns_missing())
+		return 0;
+	a->bounds.netns = netns_new(e);
+	return a->bounds.netns ? start_proxy(a, e) : -EIO;
+}
+
+static int make_home(struct attempt *a, struct err *e)
+{
+	return try_home_make(&a->home, a->user, a->proxy.pid ? &a->proxy.at : NULL, e);
+}
+
 static int make_bounds(struct attempt *a, struct err *e)
 {
 	struct proc_bounds *b = &a->bounds;
 
-	*b = (struct proc_bounds){ .switch_user = a->user,
-				   .may_gain = a->result.level == LEVEL_OPEN };
+	b->switch_user = a->user;
+	b->may_gain = a->result.level == LEVEL_OPEN;
 	if (a->user) {
 		b->uid = a->user->pw_uid;
 		b->gid = a->user->pw_gid;
-	}
-	if (needs_wall(a) && !netns_missing()) {
-		b->netns = netns_new(e);
-		if (!b->netns)
-			return -EIO;
 	}
 	if (make_spaces(a, e) < 0)
 		return -EIO;
@@ -252,6 +295,7 @@ static int run_within(struct attempt *a, const struct proc_spec *spec, struct er
 		supervise_start(s.listener, &spec->bounds);
 	status = await_end(s.pid, &signals);
 	closep(&s.pidfd);
+	try_proxy_stop(&a->proxy, a->bounds.refusals);
 	kill_rest();
 	a->result.exited = WIFEXITED(status);
 	a->result.code = a->result.exited ? WEXITSTATUS(status) : WTERMSIG(status);
@@ -322,7 +366,7 @@ int cmd_confine_try(const struct config *c)
 	out = dup(c->json ? STDOUT_FILENO : STDERR_FILENO);
 	if (c->json)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (find_command(&a, &e) < 0 || try_home_make(&a.home, a.user, &e) < 0 ||
+	if (find_command(&a, &e) < 0 || make_network(&a, &e) < 0 || make_home(&a, &e) < 0 ||
 	    make_bounds(&a, &e) < 0 || run_command(&a, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
 	return report(&a, out);

@@ -2,6 +2,9 @@
 
 #include "base/buf.h"
 
+#include <arpa/inet.h>
+#include <stdio.h>
+
 static const char *const inherited[] = {
 	"PATH",
 	"LANG",
@@ -112,4 +115,20 @@ void baseenv_no_proxy(struct harness_plan *plan, const char *own)
 	/* programs read one or the other, so a value in one of them is set in both */
 	no_proxy(plan, names[0], one ? one : other ? other : "", own);
 	no_proxy(plan, names[1], other ? other : one ? one : "", own);
+}
+
+void baseenv_proxy(struct harness_plan *plan, const struct sockaddr_in *at)
+{
+	static const char *const names[] = {
+		"HTTP_PROXY",	   "HTTPS_PROXY",      "ALL_PROXY",	   "http_proxy",
+		"https_proxy",	   "all_proxy",	       "npm_config_proxy", "npm_config_https_proxy",
+		"YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "PIP_PROXY",
+	};
+	char host[INET_ADDRSTRLEN], url[64];
+
+	inet_ntop(AF_INET, &at->sin_addr, host, sizeof(host));
+	snprintf(url, sizeof(url), "http://%s:%u", host, ntohs(at->sin_port));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		harness_plan_env(plan, names[i], url);
+	harness_plan_env(plan, "NODE_USE_ENV_PROXY", "1"); /* fetch of Node asks for it */
 }

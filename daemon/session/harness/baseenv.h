@@ -7,10 +7,14 @@
 
 #include "harnesses/spawn_plan.h"
 
+#include <netinet/in.h>
+
 /* pass_env: names or NAME*, comma-separated, or NULL. Adds PATH and LANG in any case. */
 void baseenv_put(struct harness_plan *plan, const char *pass_env);
 /* Value of the variable of that name that the operator lets through, or NULL. */
 const char *baseenv_passed(const char *pass_env, const char *name);
+/* The variables by which programs find an HTTP proxy at that address. */
+void baseenv_proxy(struct harness_plan *plan, const struct sockaddr_in *at);
 /* Once all else is set: loopback is never asked of a proxy, in both spellings of NO_PROXY, even if one was set before.
  * What a harness, its tools and ours say to each other goes over loopback, with keys. own: an address of the session's
  * own there, or NULL. */

@@ -3,14 +3,13 @@
 #include "base/array.h"
 #include "base/limits.h"
 #include "base/os/loopback.h"
-#include "harnesses/spawn_plan.h"
 #include "base/os/file.h"
 #include "egress/wire/egress_host.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/harness/baseenv.h"
 #include "session/workspace/session_paths.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -259,18 +258,6 @@ void network_proxy_close(struct session *s)
 
 void session_network_env(const struct session *s, struct harness_plan *plan)
 {
-	static const char *const names[] = {
-		"HTTP_PROXY",	   "HTTPS_PROXY",      "ALL_PROXY",	   "http_proxy",
-		"https_proxy",	   "all_proxy",	       "npm_config_proxy", "npm_config_https_proxy",
-		"YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "PIP_PROXY",
-	};
-	char host[INET_ADDRSTRLEN], url[64];
-
-	if (!s->network.proxy.sin_family)
-		return;
-	inet_ntop(AF_INET, &s->network.proxy.sin_addr, host, sizeof(host));
-	snprintf(url, sizeof(url), "http://%s:%u", host, ntohs(s->network.proxy.sin_port));
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		harness_plan_env(plan, names[i], url);
-	harness_plan_env(plan, "NODE_USE_ENV_PROXY", "1"); /* fetch of Node asks for it */
+	if (s->network.proxy.sin_family)
+		baseenv_proxy(plan, &s->network.proxy);
 }

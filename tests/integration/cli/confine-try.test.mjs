@@ -3,7 +3,9 @@
 // nothing else.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
@@ -12,6 +14,7 @@ import { acpd } from '../run.mjs';
 
 const X64 = process.arch === 'x64' && fs.existsSync('/usr/bin/perl') ? {} : { skip: 'the scripts know the numbers of x86-64' };
 const AS = process.getuid() === 0 ? ['--agent-user', 'nobody'] : [];
+const FAR = '127.0.0.2'; // no program takes it for its own loopback
 let dir;
 
 before(() => {
@@ -170,4 +173,23 @@ test('what cannot be run is said before anything is', async () => {
   assert.equal(partial.code, 0);
   assert.deepEqual(JSON.parse(partial.stdout).level, { requested: 'guarded', achieved: 'partial',
     missing: [{ what: 'uid', why: 'there is no --agent-user: the command runs as root' }] });
+});
+
+test('behind a wall its programs find a proxy, and a host that is not allowed is told', { skip: !othersHaveNamespaces && 'no namespaces' }, async (t) => {
+  const server = http.createServer((req, res) => res.end('here')).listen(0, FAR);
+
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address();
+  const network = JSON.stringify({ mode: 'allowlist', allow: [{ host: FAR, ports: [port] }] });
+  const { code, stdout, stderr } = await acpd(['confine', 'try', '--level', 'strict', '--cwd', dir, ...AS, '--json', '--network', network, '--upstream-allow', FAR, '--',
+    '/bin/sh', '-c', `curl -sS -m 10 http://${FAR}:${port}/; curl -sS -m 10 http://other.example/; curl -sS -m 10 http://other.example/; curl -sSg -m 10 https://[2001:db8::1]/`], { cwd: dir, timeout: 60_000 });
+  const report = JSON.parse(stdout);
+  const rule = (host, at) => `network {"mode": "allowlist", "allow": [{"host": "${host}", "ports": [${at}]}]}, and the proxy (HTTPS_PROXY)`;
+
+  assert.match(stderr, /^hereHOST_NOT_ALLOWED/);
+  assert.deepEqual([code, report.refused], [3, [{ call: 'proxy', detail: 'other.example:80', errno: 'EACCES', count: 1, rule: rule('other.example', 80) },
+    { call: 'proxy', detail: '[2001:db8::1]:443', errno: 'EACCES', count: 1, rule: rule('2001:db8::1', 443) }]]);
+  const wrong = await acpd(['confine', 'try', '--upstream-allow', 'http://x', '--', '/bin/true']);
+  assert.equal(wrong.code, 2);
 });
