@@ -10,6 +10,7 @@
 #include "cli/try_proxy.h"
 #include "confine/confine_machine.h"
 #include "egress/wire/egress_rules.h"
+#include "proc/level_means.h"
 #include "proc/spaces/seen_programs.h"
 #include "proc/spaces/spaces.h"
 #include "proc/spawn.h"
@@ -57,31 +58,6 @@ static const char *why_no_uid(const struct attempt *a)
 					    NULL;
 }
 
-static const char *why_privileges_grow(const struct attempt *a _unused_)
-{
-	return confine_machine_missing(MACHINE_NO_NEW_PRIVS);
-}
-
-static const char *why_no_filter(const struct attempt *a _unused_)
-{
-	return confine_machine_missing(MACHINE_FILTER);
-}
-
-static const char *why_full_bounding_set(const struct attempt *a _unused_)
-{
-	return geteuid() == 0 ? confine_machine_missing(MACHINE_BOUNDING) : NULL;
-}
-
-static const char *why_no_record(const struct attempt *a _unused_)
-{
-	return confine_machine_missing(MACHINE_LISTENER);
-}
-
-static const char *why_no_namespace(const struct attempt *a _unused_)
-{
-	return netns_missing();
-}
-
 static bool needs_wall(const struct attempt *a)
 {
 	return a->result.level == LEVEL_STRICT ||
@@ -99,22 +75,12 @@ static const char *why_no_proxy(const struct attempt *a)
 	return needs_proxy(a) ? try_proxy_missing() : NULL;
 }
 
-static const struct {
-	const char *what;
-	enum confine_level from;
-	const char *(*why)(const struct attempt *a);
-} needs[] = {
-	{ "uid", LEVEL_GUARDED, why_no_uid },
-	{ "noNewPrivileges", LEVEL_GUARDED, why_privileges_grow },
-	{ "seccomp", LEVEL_GUARDED, why_no_filter },
-	{ "boundingSet", LEVEL_GUARDED, why_full_bounding_set },
-	{ "log", LEVEL_GUARDED, why_no_record },
-	{ "proxy", LEVEL_OPEN, why_no_proxy },
-	{ "networkNamespace", LEVEL_STRICT, why_no_namespace },
-};
-
-static void lacks(struct try_result *t, const char *what, const char *why)
+static void lacks(void *ctx, const char *what, const char *why)
 {
+	struct try_result *t = ctx;
+
+	if (!why)
+		return;
 	t->missing[t->n_missing].what = what;
 	t->missing[t->n_missing++].why = why;
 }
@@ -122,16 +88,11 @@ static void lacks(struct try_result *t, const char *what, const char *why)
 static void find_missing(struct attempt *a)
 {
 	struct try_result *t = &a->result;
-	const struct spaces_missing *m = t->level == LEVEL_STRICT ? spaces_missing() : NULL;
 
-	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
-		const char *why = needs[i].from <= t->level ? needs[i].why(a) : NULL;
-
-		if (why)
-			lacks(t, needs[i].what, why);
-	}
-	if (m)
-		lacks(t, m->what, m->why);
+	if (t->level >= LEVEL_GUARDED)
+		lacks(t, "uid", why_no_uid(a));
+	level_means_lack(t->level, true, lacks, t);
+	lacks(t, "proxy", why_no_proxy(a));
 }
 
 /* --- what it runs within -------------------------------------------------------------------------------------- */
@@ -246,9 +207,10 @@ static int make_bounds(struct attempt *a, struct err *e)
 	}
 	if (make_spaces(a, e) < 0)
 		return -EIO;
-	if (why_no_filter(a) || a->result.level == LEVEL_OPEN)
+	if (confine_machine_missing(MACHINE_FILTER) || a->result.level == LEVEL_OPEN)
 		return 0;
-	b->confinement = confinement_get(a->result.level, why_no_record(a) ? 0 : CONFINE_LOG, e);
+	b->confinement = confinement_get(
+		a->result.level, confine_machine_missing(MACHINE_LISTENER) ? 0 : CONFINE_LOG, e);
 	b->refusals = refusals_new();
 	return b->confinement ? 0 : -EIO;
 }

@@ -3,8 +3,9 @@
 #include "base/log.h"
 #include "confine/confine_machine.h"
 #include "confine/confinement.h"
-#include "proc/spaces/spaces.h"
 #include "egress/egress.h"
+#include "proc/level_means.h"
+#include "proc/spaces/spaces.h"
 #include "session/session_internal.h"
 #include "session/store/session_user.h"
 
@@ -31,32 +32,6 @@ static const char *why_no_uid(const struct level_facts *f)
 	return store_has_uids(f->store) ?
 		       NULL :
 		       "all sessions run as one user: --agent-uids gives each its own";
-}
-
-static const char *why_privileges_grow(const struct level_facts *f _unused_)
-{
-	return confine_machine_missing(MACHINE_NO_NEW_PRIVS);
-}
-
-static const char *why_no_filter(const struct level_facts *f _unused_)
-{
-	return confine_machine_missing(MACHINE_FILTER);
-}
-
-/* Of another user's daemon no_new_privs does it: nothing can be gained by exec. */
-static const char *why_full_bounding_set(const struct level_facts *f _unused_)
-{
-	return geteuid() == 0 ? confine_machine_missing(MACHINE_BOUNDING) : NULL;
-}
-
-static const char *why_no_record(const struct level_facts *f)
-{
-	return f->log ? confine_machine_missing(MACHINE_LISTENER) : NULL;
-}
-
-static const char *why_no_network_namespace(const struct level_facts *f _unused_)
-{
-	return netns_missing();
 }
 
 static const char *why_no_proxy(const struct level_facts *f)
@@ -87,38 +62,22 @@ static const char *why_no_cpu_weight(const struct level_facts *f)
 	return why_no_limit(f, CGROUP_CPU);
 }
 
-/* what is a word of the protocol; why says NULL if it can be had. */
+/* Besides proc/level_means.h. what is a word of the protocol; why says NULL if it can be had. */
 static const struct {
 	const char *what;
 	enum confine_level from;
 	const char *(*why)(const struct level_facts *f);
 } needs[] = {
 	{ "uid", LEVEL_GUARDED, why_no_uid },
-	{ "noNewPrivileges", LEVEL_GUARDED, why_privileges_grow },
-	{ "seccomp", LEVEL_GUARDED, why_no_filter },
-	{ "boundingSet", LEVEL_GUARDED, why_full_bounding_set },
 	{ "memoryBytes", LEVEL_GUARDED, why_no_memory_limit },
 	{ "pids", LEVEL_GUARDED, why_no_process_limit },
 	{ "cpuWeight", LEVEL_GUARDED, why_no_cpu_weight },
-	{ "log", LEVEL_GUARDED, why_no_record },
-	{ "networkNamespace", LEVEL_STRICT, why_no_network_namespace },
 	{ "proxy", LEVEL_STRICT, why_no_proxy },
 };
 
-/* Which piece of them is missing they say themselves. */
-static size_t spaces_lack(enum confine_level level,
-			  void (*fn)(void *ctx, const char *what, const char *why), void *ctx)
-{
-	const struct spaces_missing *m = level == LEVEL_STRICT ? spaces_missing() : NULL;
-
-	if (m && fn)
-		fn(ctx, m->what, m->why);
-	return m ? 1 : 0;
-}
-
 /* Calls fn for each need of the level that is not met, and says how many there are. */
-static size_t each_missing(const struct level_facts *f, enum confine_level level,
-			   void (*fn)(void *ctx, const char *what, const char *why), void *ctx)
+static size_t each_missing(const struct level_facts *f, enum confine_level level, level_lack_fn fn,
+			   void *ctx)
 {
 	size_t n = 0;
 
@@ -129,7 +88,7 @@ static size_t each_missing(const struct level_facts *f, enum confine_level level
 			fn(ctx, needs[i].what, why);
 		n += why != NULL;
 	}
-	return n + spaces_lack(level, fn, ctx);
+	return n + level_means_lack(level, f->log, fn, ctx);
 }
 
 /* Where calls can be handed to nobody, the level is worth more than the record. */
