@@ -132,6 +132,9 @@ static void on_closed(void *ctx _unused_, const char *fault _unused_)
 static void on_exit_of(void *ctx _unused_, const struct proc_status *st)
 {
 	inside_ended = *st;
+	if (*st->stderr_tail) /* valid for now */
+		print_message("%s\n", st->stderr_tail);
+	inside_ended.stderr_tail = NULL;
 	inside_gone = true;
 }
 
@@ -182,8 +185,6 @@ const char *inside_tell(struct spaces *s, const char *script)
 {
 	inside_finish(inside_start(s, script));
 	buf_putc(&inside_said, '\0');
-	if (*inside_ended.stderr_tail)
-		print_message("%s\n", inside_ended.stderr_tail);
 	return inside_said.data;
 }
 

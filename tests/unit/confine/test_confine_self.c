@@ -157,7 +157,7 @@ static const struct confine_row rows[] = {
 };
 static const struct confine_list calls = {
 	.calls =
-		" write  getuid mmap mprotect munmap madvise futex set_robust_list rseq rt_sigprocmask exit exit_group ",
+		" write  getuid mmap mprotect munmap madvise futex set_robust_list rseq rt_sigprocmask sigaltstack exit exit_group ",
 	.rows = rows,
 	.n_rows = ARRAY_SIZE(rows),
 	.threads = true,

@@ -33,7 +33,9 @@ static const char *absolute(const char *path)
 /* Without what stands before it; the scratch directory is "". */
 static const char *relative(const char *path)
 {
-	return path + strlen(scratch_dir()) + 1;
+	size_t n = strlen(scratch_dir());
+
+	return path[n] ? path + n + 1 : "";
 }
 
 static const char *show(const struct fsview *v)
