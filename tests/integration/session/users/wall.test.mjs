@@ -45,7 +45,7 @@ describe('the wall between two sessions', { skip }, () => {
     it = { uid: uidOf(mine), home: homeOf(d, id), cwd: mine._meta.acpd.cwd, temp: `acpd-wall-${uidOf(mine)}` };
     it.sleeper = Number(await tell(taker.c, id, 'WALL_MARK=1 sleep 300 >/dev/null 2>&1 & echo $!'));
     await tell(taker.c, id, `echo ${SECRET} >$HOME/private; umask 077; echo ${SECRET} >/dev/shm/${it.temp}; touch /tmp/${it.temp}`);
-    it.mcp = path.join(d.runDir, 'mcp', `${id}.sock`);
+    it.mcp = path.join(d.runDir, 'mcp', id, 'sock');
     assert.notEqual(uidOf(mine), uidOf(other));
   });
   after(() => endInOrder(d, taker?.c));
