@@ -1,7 +1,8 @@
 /*
- * tunnel.c FAR-PORT DOOR-PORT MIB [WAY] - one stream of so many MiB from a server of its own, straight and through acpd-proxy: prints
- * {"straight":BYTES/S,"through":BYTES/S}; with WAY, its name, only one of them. With FAR-PORT 0 it is the server: it prints its port, and sends to whoever comes until
- * its standard input ends.
+ * tunnel.c FAR-PORT DOOR-PORT MIB [WAY [PACE]] - one stream of so many MiB from a server of its own, straight and through
+ * acpd-proxy: prints {"straight":BYTES/S,"through":BYTES/S}; with WAY, its name, only one of them. PACE: at most so many
+ * bytes are taken in a second. With FAR-PORT 0 it is the server: it prints its port, and sends to whoever comes until its
+ * standard input ends.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -72,21 +73,42 @@ static int come(unsigned port)
 	return fd;
 }
 
+static double pace; /* bytes a second; 0: as fast as they come */
+
+static double since(const struct timespec *from)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - from->tv_sec) + (double)(now.tv_nsec - from->tv_nsec) / 1e9;
+}
+
+/* So much has come since then: waits until it may have. */
+static void keep_pace(const struct timespec *from, double bytes)
+{
+	double ahead = pace > 0 ? bytes / pace - since(from) : 0;
+
+	if (ahead > 0)
+		nanosleep(&(struct timespec){ (time_t)ahead,
+					      (long)((ahead - (double)(time_t)ahead) * 1e9) },
+			  NULL);
+}
+
 static double take(int fd, double bytes)
 {
-	struct timespec from, to;
+	struct timespec from;
 	double left = bytes;
 	ssize_t n = 1;
 
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	for (; left > 0 && n > 0; left -= (double)n)
+	for (; left > 0 && n > 0; left -= (double)n) {
+		keep_pace(&from, bytes - left);
 		n = recv(fd, block, sizeof(block), 0);
-	clock_gettime(CLOCK_MONOTONIC, &to);
+	}
 	if (n <= 0)
 		die("recv");
 	close(fd);
-	return bytes /
-	       ((double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9);
+	return bytes / since(&from);
 }
 
 static int come_through(unsigned door, unsigned far)
@@ -106,8 +128,9 @@ int main(int argc, char **argv)
 	unsigned far, door;
 	double bytes, straight = 0, through = 0;
 
-	if (argc != 4 && argc != 5)
+	if (argc < 4 || argc > 6)
 		return 2;
+	pace = argc == 6 ? atof(argv[5]) : 0;
 	far = (unsigned)atoi(argv[1]);
 	door = (unsigned)atoi(argv[2]);
 	bytes = atof(argv[3]) * 1048576;

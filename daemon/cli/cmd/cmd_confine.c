@@ -93,6 +93,8 @@ static void find_missing(struct attempt *a)
 		lacks(t, "uid", why_no_uid(a));
 	level_means_lack(t->level, true, lacks, t);
 	lacks(t, "proxy", why_no_proxy(a));
+	if (t->level < LEVEL_STRICT && needs_wall(a)) /* strict has said so */
+		lacks(t, "networkNamespace", netns_missing());
 }
 
 /* --- what it runs within -------------------------------------------------------------------------------------- */
