@@ -113,7 +113,7 @@ const struct act acts_sockets[] = {
 	SOCKET("packet-of-old", AF_INET, 10, 0),
 	SOCKET("ping", AF_INET, SOCK_DGRAM, IPPROTO_ICMP),
 	SOCKET("sctp", AF_INET, SOCK_STREAM, IPPROTO_SCTP),
-	SOCKET("smc", AF_INET, SOCK_STREAM, 256),
+	SOCKET("smc-inet", AF_INET, SOCK_STREAM, 256),
 	SOCKET("sctp-packets", AF_INET6, SOCK_SEQPACKET, IPPROTO_SCTP),
 	SOCKET("dccp", AF_INET, 6, 33),
 	SOCKET("l2tp", AF_INET, SOCK_DGRAM, 115),

@@ -35,6 +35,7 @@ function readTable() {
     return [name, cells.map((cell, i) => (cell === '=' ? cells.slice(0, i).findLast((c) => c !== '=') : cell).split('|'))];
   };
 
+  assert.deepEqual(rows.map(([name]) => name).filter((name, i, all) => all.indexOf(name) !== i), [], 'one row for each act');
   return { columns, rows: new Map(rows.map(filled)) };
 }
 
