@@ -116,6 +116,7 @@
 #define LEDGER_AUDIT_BYTES (64 * KIB)   /* of the ledger, checked in one turn of the loop */
 #define LEDGER_AUDIT_MS 5               /* between two of them */
 #define EXTRA_ENV_MAX 256
+#define ENV_NAMES_UNKNOWN_MAX 16        /* variables ACPD_* that nothing reads, told */
 #define SECRET_MIN 8                    /* shorter values are likely to be words, and are not hidden */
 #define SECRET_MAX (32 * KIB)
 #define SECRETS_LEARNED_MAX 64          /* of those that an agent gave its sandbox */

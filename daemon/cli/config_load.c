@@ -79,14 +79,6 @@ static int set_value(struct config *c, const struct option_row *r, const char *v
 	return -EINVAL;
 }
 
-static const char *env_name(const struct option_row *r, char *out, size_t size)
-{
-	snprintf(out, size, "ACPD_%s", r->name);
-	for (char *p = out + 5; *p; p++)
-		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
-	return out;
-}
-
 /* An action (check, print-config, help) is not a setting, so it has no variable. Neither has the choice
  * of records to read: ACPD_SESSION means something else. */
 static bool has_env(const struct option_row *r)
@@ -95,6 +87,14 @@ static bool has_env(const struct option_row *r)
 	      ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP | SCOPE_TRY)))
 		return false;
 	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
+}
+
+bool option_env_name(const struct option_row *r, char ret[OPTION_ENV_SIZE])
+{
+	snprintf(ret, OPTION_ENV_SIZE, "ACPD_%s", r->name);
+	for (char *p = ret + 5; *p; p++)
+		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+	return has_env(r);
 }
 
 static void default_dir(char **field, const char *root_path, const char *xdg_env,
@@ -130,7 +130,7 @@ static void set_computed(struct config *c)
 
 static int load_defaults(struct config *c, unsigned scope, struct err *e)
 {
-	char name[64];
+	char name[OPTION_ENV_SIZE];
 	int r = 0;
 
 	for (size_t i = 0; i < option_rows_n && r == 0; i++)
@@ -139,8 +139,9 @@ static int load_defaults(struct config *c, unsigned scope, struct err *e)
 		else if (option_rows[i].def)
 			r = set_value(c, &option_rows[i], option_rows[i].def, e);
 	for (size_t i = 0; i < option_rows_n && r == 0; i++) {
-		const char *v = has_env(&option_rows[i]) && (option_rows[i].scope & scope) ?
-					getenv(env_name(&option_rows[i], name, sizeof(name))) :
+		const char *v = option_env_name(&option_rows[i], name) &&
+						(option_rows[i].scope & scope) ?
+					getenv(name) :
 					NULL;
 
 		if (v && *v)
@@ -294,7 +295,7 @@ void config_print(const struct config *c, unsigned scope)
 
 void config_usage(unsigned scope)
 {
-	char left[64], name[64], number[NUMBER_TEXT_MAX];
+	char left[64], name[OPTION_ENV_SIZE], number[NUMBER_TEXT_MAX];
 
 	for (size_t i = 0; i < option_rows_n; i++) {
 		const struct option_row *r = &option_rows[i];
@@ -308,8 +309,8 @@ void config_usage(unsigned scope)
 			printf(" (%s)", number_text(r, r->num, number));
 		else if (r->def && r->type != T_BOOL)
 			printf(" (%s)", r->def);
-		if (has_env(r))
-			printf(" [%s]", env_name(r, name, sizeof(name)));
+		if (option_env_name(r, name))
+			printf(" [%s]", name);
 		printf("\n");
 	}
 }

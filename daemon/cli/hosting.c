@@ -139,6 +139,16 @@ void hosting_close(struct hosting *h)
 	h->hosted = hosted_free(h->hosted);
 }
 
+/* The message of an unknown key does not have its name. */
+static int refuse_issue(const struct config *c, const struct mcpfile_issue *is, struct err *e)
+{
+	const char *entry = is->entry ? is->entry : "", *key = is->warning ? is->why.field : "";
+
+	return err_field(e, "mcp-config", "OPTION_INVALID", "--mcp-config %s: %s%s%s%s%s",
+			 c->mcp_config, entry, *entry ? *key ? "." : ": " : "", key,
+			 *key ? ": " : "", is->why.msg);
+}
+
 int hosting_check(const struct config *c, struct err *e)
 {
 	_cleanup_(mcpfile_done) struct mcpfile f = { 0 };
@@ -152,14 +162,8 @@ int hosting_check(const struct config *c, struct err *e)
 	if (c->mcp_config)
 		mcpfile_read(&f, &source, env);
 	harness_plan_free_environ(env);
-	for (size_t i = 0; i < f.nissues; i++) {
-		const struct mcpfile_issue *is = &f.issues[i];
-
-		if (is->warning)
-			continue;
-		return err_field(e, "mcp-config", "OPTION_INVALID", "--mcp-config %s: %s%s%s",
-				 c->mcp_config, is->entry ? is->entry : "", is->entry ? ": " : "",
-				 is->why.msg);
-	}
+	for (size_t i = 0; i < f.nissues; i++)
+		if (!f.issues[i].warning || strcmp(f.issues[i].why.reason, "KEY_UNKNOWN") == 0)
+			return refuse_issue(c, &f.issues[i], e);
 	return 0;
 }

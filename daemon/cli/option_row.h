@@ -28,4 +28,8 @@ extern const struct option_row option_rows[];
 extern const size_t option_rows_n;
 #define OPTION_ROWS_MAX 128
 
+#define OPTION_ENV_SIZE 64
+/* The variable that may set it; false: none may. */
+bool option_env_name(const struct option_row *r, char ret[OPTION_ENV_SIZE]);
+
 #define LEDGER (SCOPE_USAGE | SCOPE_VERIFY) /* scopes that read the usage ledger */

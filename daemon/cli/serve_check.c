@@ -1,4 +1,6 @@
 #include "cli/serve_check.h"
+#include "cli/env_names.h"
+#include "cli/hosting.h"
 
 #include "base/http/authority.h"
 #include "base/os/file.h"
@@ -39,10 +41,11 @@ static int check_dir(const char *option, const char *dir, struct err *e)
 	struct stat st;
 	char *slash;
 
-	while (stat(at, &st) < 0 && errno == ENOENT && (slash = strrchr(at, '/')) && slash > at)
-		*slash = '\0';
-	if (stat(at, &st) < 0 && errno == ENOENT)
-		return 0; /* below our own directory, or the root: we may make it */
+	/* a link to nothing is there, and no directory can be made in its place */
+	while (lstat(at, &st) < 0 && errno == ENOENT && (slash = strrchr(at, '/')))
+		slash[slash == at] = '\0';
+	if (lstat(at, &st) < 0 && errno == ENOENT)
+		xstrset(&at, ".");
 	if (stat(at, &st) == 0 && !S_ISDIR(st.st_mode))
 		errno = ENOTDIR;
 	else if (can_make_in(at))
@@ -87,6 +90,16 @@ static int check_uids(const struct config *c, struct err *e)
 							       agent_uids_check(&range, &user, e);
 }
 
+int serve_check_dirs(const struct config *c, struct err *e)
+{
+	if (!c->state)
+		return err_field(e, "state", "OPTION_INVALID",
+				 "--state is needed: there is no home directory");
+	if (check_dir("state", c->state, e) < 0 || check_dir("run-dir", c->run_dir, e) < 0)
+		return -EINVAL;
+	return c->workspaces ? check_dir("workspaces", c->workspaces, e) : 0;
+}
+
 int serve_check(const struct config *c, struct err *e)
 {
 	_cleanup_(freep) char *host = NULL;
@@ -102,11 +115,52 @@ int serve_check(const struct config *c, struct err *e)
 	if (c->archives_baked && access(c->archives_baked, R_OK | X_OK) < 0)
 		return err_field(e, "archives-baked", "OPTION_INVALID", "--archives-baked: %s: %s",
 				 c->archives_baked, strerror(errno));
-	if (!c->state)
-		return err_field(e, "state", "OPTION_INVALID",
-				 "--state is needed: there is no home directory");
-	if (check_dir("state", c->state, e) < 0 || check_dir("run-dir", c->run_dir, e) < 0)
+	if (serve_check_dirs(c, e) < 0)
 		return -EINVAL;
 	r = check_fetcher(c, e);
 	return r < 0 ? r : serve_listen(c->listen, &host, &port, e);
+}
+
+/* --- what only --check and doctor refuse ---------------------------------------------------------------- */
+
+static void refuse_name(void *ctx, const char *name, const char *nearest)
+{
+	struct err *e = ctx;
+
+	if (!*e->reason)
+		err_field(e, name, "OPTION_UNKNOWN",
+			  "%s: nothing reads this variable; the nearest that is known is %s", name,
+			  nearest);
+}
+
+int serve_check_strictly(const struct config *c, struct err *e)
+{
+	if (hosting_check(c, e) < 0)
+		return -EINVAL;
+	*e = (struct err){ 0 };
+	env_names_unknown(refuse_name, e);
+	return *e->reason ? -EINVAL : 0;
+}
+
+/* --- harnesses -------------------------------------------------------------------------------------------- */
+
+const char *serve_default_harness(const struct config *c, const struct harness_table *t)
+{
+	if (c->default_harness)
+		return c->default_harness;
+	return t->defs[t->first_manifest < t->n ? t->first_manifest : 0].id;
+}
+
+int serve_harnesses(const struct config *c, struct harness_table *ret, struct err *e)
+{
+	const char *usual;
+	int r = harness_table_load(ret, c->harness_config, e);
+
+	if (r < 0)
+		return r;
+	usual = serve_default_harness(c, ret);
+	return harness_table_find(ret, usual) ?
+		       0 :
+		       err_field(e, "default-harness", "OPTION_INVALID",
+				 "--default-harness: no harness '%s'", usual);
 }

@@ -1,9 +1,20 @@
-/* serve_check.h - what of the options of `acpd serve` can be checked before anything is made. */
+/*
+ * serve_check.h - what of the configuration of `acpd serve` can be checked before anything is made. For serve itself, for
+ * --check, and for doctor.
+ */
 #pragma once
 
 #include "cli/cli_options.h"
+#include "harnesses/registry.h"
 
 /* -EINVAL and more, with e naming the option. Nothing stays of what is tried. */
 int serve_check(const struct config *c, struct err *e);
+/* More, which a start only warns of: the file of MCP servers, and variables that nothing reads. */
+int serve_check_strictly(const struct config *c, struct err *e);
+/* The directories alone: -EINVAL if one of them cannot be made or written. */
+int serve_check_dirs(const struct config *c, struct err *e);
+/* Those of the registry and of --harness-config. 0, or e names file and member, or --default-harness. */
+int serve_harnesses(const struct config *c, struct harness_table *ret, struct err *e);
+const char *serve_default_harness(const struct config *c, const struct harness_table *t);
 /* "host:port" or "[v6]:port" into host (caller frees) and port. */
 int serve_listen(const char *listen, char **host, int *port, struct err *e);

@@ -137,11 +137,20 @@ static void add_entries(struct mcpfile *f, struct jval servers, const struct mcp
 
 /* --- the file ------------------------------------------------------------------------------------------- */
 
-/* Warns about other members beside the servers, in either form; startup and ports are for the builder of the image. */
+static bool is_one_of(struct slice key, const char *const *names)
+{
+	while (*names && !jkey_is(key, *names))
+		names++;
+	return *names != NULL;
+}
+
+/* Warns about other members beside the servers, in either form. */
 static void warn_beside(struct mcpfile *f, struct slice text)
 {
-	static const char *const known[] = { "mcpServers",  "mcp_servers", "env",     "name",
-					     "description", "$schema",	   "version", "metadata" };
+	static const char *const known[] = { "mcpServers", "mcp_servers", "env",
+					     "name",	   "description", "$schema",
+					     "version",	   "metadata",	  NULL };
+	static const char *const builders[] = { "startup", "ports", NULL };
 	struct slice key;
 	struct jiter it;
 	struct jval v;
@@ -150,14 +159,15 @@ static void warn_beside(struct mcpfile *f, struct slice text)
 	while (jiter_next(&it, &key, &v)) {
 		_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, 64u));
 		struct err e = { 0 };
-		bool found = false;
 
-		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-			found |= jkey_is(key, known[i]);
+		if (is_one_of(key, known))
+			continue;
 		err_flatten(name);
-		err_field(&e, name, "KEY_UNKNOWN", "this key says nothing here");
-		if (!found)
-			mcpfile_issue_add(f, true, NULL, &e);
+		if (is_one_of(key, builders))
+			err_field(&e, name, "FIELD_UNUSED", "this is for the builder of the image");
+		else
+			err_field(&e, name, "KEY_UNKNOWN", "this key says nothing here");
+		mcpfile_issue_add(f, true, NULL, &e);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* cmd_serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
 #include "cli/cmd/cmd.h"
+#include "cli/env_names.h"
 #include "cli/hosting.h"
 #include "cli/serve_check.h"
 
@@ -179,25 +180,6 @@ static void harden(void)
 #endif
 }
 
-static const char *default_harness(const struct daemon *d)
-{
-	if (d->cfg->default_harness)
-		return d->cfg->default_harness;
-	if (d->harnesses.first_manifest < d->harnesses.n)
-		return d->harnesses.defs[d->harnesses.first_manifest].id;
-	return d->harnesses.defs[0].id;
-}
-
-static int load_harnesses(struct daemon *d, struct err *e)
-{
-	int r = harness_table_load(&d->harnesses, d->cfg->harness_config, e);
-
-	if (r == 0 && !harness_table_find(&d->harnesses, default_harness(d)))
-		r = err_field(e, "default-harness", "OPTION_INVALID",
-			      "--default-harness: no harness '%s'", default_harness(d));
-	return r;
-}
-
 static int make_workspaces(const struct config *c, struct err *e)
 {
 	struct passwd *pw = c->agent_user ? getpwnam(c->agent_user) : NULL;
@@ -367,8 +349,8 @@ static int build_net(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
 	struct admission_config gc = { c->allow_host, c->allow_origin, c->allow_query_token };
-	struct acp_config ac = { default_harness(d), d->incarnation, (uint64_t)c->backlog_max,
-				 c->workspaces };
+	struct acp_config ac = { serve_default_harness(c, &d->harnesses), d->incarnation,
+				 (uint64_t)c->backlog_max, c->workspaces };
 	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
 				 .ping_timeout = (unsigned)c->ping_timeout,
 				 .max_connections = (unsigned)c->max_connections };
@@ -441,16 +423,22 @@ static int shed_rights(struct err *e)
 	return daemon_caps_keep(DAEMON_STARTS, e);
 }
 
+static void warn_of_name(void *ctx _unused_, const char *name, const char *nearest)
+{
+	log_warn("serve", "nothing reads this variable", "name", name, "nearest", nearest);
+}
+
 static int start(struct daemon *d, struct err *e)
 {
 	int r = serve_check(d->cfg, e);
 
 	if (r == 0)
-		r = load_harnesses(d, e);
+		r = serve_harnesses(d->cfg, &d->harnesses, e);
 	if (r == 0 && d->cfg->check)
-		r = hosting_check(d->cfg, e);
+		r = serve_check_strictly(d->cfg, e);
 	if (r < 0 || d->cfg->check)
 		return r;
+	env_names_unknown(warn_of_name, NULL);
 	r = shed_rights(e);
 	if (r == 0)
 		r = make_workspaces(d->cfg, e);

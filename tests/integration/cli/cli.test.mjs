@@ -183,6 +183,49 @@ test('a bad value in the environment names its option too', async () => {
   assert.equal(good, 0);
 });
 
+test('--check refuses a variable ACPD_* that nothing reads, with the nearest that is known; a start warns', async (t) => {
+  const known = { ACPD_OWNER: 'x', ACPD_SESSION: 'x', ACPD_MCP_KEY: 'x', ACPD_PROVIDER_HEADER_3: 'x', ACPD_TEST_ANYTHING: '1', ACPD: 'x', ACPDX: 'x' };
+
+  for (const [name, nearest] of [['ACPD_LISTN', 'ACPD_LISTEN'], ['ACPD_TOKENFILE', 'ACPD_TOKEN_FILE'], ['ACPD_AGENT_UID', 'ACPD_AGENT_UIDS'], ['ACPD_CHECK', 'ACPD_\\w+'],
+    [`ACPD_${'X'.repeat(3000)}`, 'ACPD_\\w+']]) {
+    const { code, stderr } = await check([], { env: { ...known, [name]: 'not to be shown' } });
+
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, new RegExp(`^acpd: ${name.slice(0, 50)}\\w*: nothing reads this variable; the nearest that is known is ${nearest}\n$`));
+  }
+  assert.deepEqual((await check([], { env: known })).code, 0);
+  const own = await Daemon.startFor(t, { env: { ACPD_LISTN: '127.0.0.1:1' } });
+  const warned = own.stderr.split('\n').filter((l) => l.includes('nothing reads')).map((l) => JSON.parse(l));
+  assert.deepEqual(warned.map((l) => [l.level, l.name, l.nearest]), [['warn', 'ACPD_LISTN', 'ACPD_LISTEN']]);
+  await own.stop();
+});
+
+test('every variable ACPD_* that stands in the sources is known to --check', async () => {
+  const names = ['daemon', 'harnesses', 'tools'].flatMap((dir) => fs.readdirSync(path.join(ROOT, dir), { recursive: true })
+    .filter((f) => /[.](c|h|mjs)$/.test(f))
+    .flatMap((f) => [...fs.readFileSync(path.join(ROOT, dir, f), 'utf8').matchAll(/"(ACPD_[A-Z_]*[A-Z])"|"(ACPD_[A-Z_]+_)%u|env[.](ACPD_[A-Z_]+)/g)].map((m) => m[1] ?? m[2] ?? m[3])));
+  const options = new Set((await optionsOf('serve')).map((o) => o.env));
+  const inner = [...new Set(names)].filter((n) => !options.has(n)).map((n) => n.replace(/_$/, '_0'));
+
+  assert.ok(inner.length > 10, inner.join(' '));
+  assert.deepEqual(await check([], { clean: true, env: Object.fromEntries(inner.map((n) => [n, 'x'])) }), { code: 0, signal: null, stdout: '', stderr: '' });
+});
+
+test('--check refuses directories that cannot be made: below a file, by a link to nothing, where nobody may write', async () => {
+  const file = path.join(d.dir, 'no-directory'), link = path.join(d.dir, 'to-nothing'), closed = path.join(d.dir, 'closed');
+
+  fs.writeFileSync(file, '');
+  fs.symlinkSync(path.join(d.dir, 'nothing'), link);
+  fs.mkdirSync(closed, { mode: 0o755 });
+  for (const [option, dir, why, uid] of [['state', path.join(file, 'a', 'b'), 'Not a directory'], ['state', link, 'No such file or directory'], ['workspaces', path.join(link, 'x'), 'No such file or directory'],
+    ...process.getuid() ? [] : [['state', '/of-nobody', 'Permission denied', 65534], ['state', path.join(closed, 'x'), 'Permission denied', 65534], ['workspaces', closed, 'Permission denied', 65534]]]) {
+    const dirs = { state: '/tmp', 'run-dir': '/tmp', [option]: dir };
+    const { code, stderr } = await acpd(['serve', '--check', ...Object.entries(dirs).flatMap(([k, v]) => [`--${k}`, v])], { clean: true, uid });
+
+    assert.deepEqual([code, stderr.startsWith(`acpd: --${option}: ${dir}: `), stderr.endsWith(`: ${why}\n`)], [2, true, true], stderr);
+  }
+});
+
 test('--check reads the harness configuration and names the entry and the member', async () => {
   const file = path.join(d.dir, 'bad-harnesses.json');
   const entry = { id: 'x', command: '/bin/true' };

@@ -424,7 +424,7 @@ describe('configuration', () => {
 
       assert.deepEqual(servers.map((s) => [s.name, s.transport]), [['near', 'stdio'], ['far', 'http'], ['half', 'stdio']]);
       assert.deepEqual(problems.map((p) => [p.severity, p.server, p.field, p.reason]), [
-        ['warning', undefined, 'startup', 'KEY_UNKNOWN'], ['warning', undefined, 'ports', 'KEY_UNKNOWN'], ['error', 'half', 'command', 'FIELD_MISSING'],
+        ['warning', undefined, 'startup', 'FIELD_UNUSED'], ['warning', undefined, 'ports', 'FIELD_UNUSED'], ['error', 'half', 'command', 'FIELD_MISSING'],
       ]);
     } finally {
       await d.stop();
@@ -433,12 +433,16 @@ describe('configuration', () => {
 
   test('--check names file, entry and field', async () => {
     const check = (file) => acpd('serve', '--check', '--state', scratch, '--mcp-config', file);
-    const good = await check(writeConfig({ one: { command: 'x', timeout: 5 } }));
+    const good = await check(writeConfig({ one: { command: 'x', title: 'One', headers: {} } }));
     const bad = await check(writeConfig({ one: { command: 'x' }, two: { command: 'x', env: { A: 1 } } }));
 
     assert.deepEqual([good.code, good.stderr], [0, '']);
     assert.equal(bad.code, 2);
     assert.match(bad.stderr, /--mcp-config .*: two: env\.A must be a string/);
+    const unknown = writeConfig({ one: { command: 'x', timeout: 5 } });
+    const beside = writeConfig('{"mcpServers": {}, "mcpServer": {}, "ports": []}');
+    assert.deepEqual([await check(unknown), await check(beside)].map((r) => [r.code, r.stderr]), [
+      [2, `acpd: --mcp-config ${unknown}: one.timeout: this key says nothing here\n`], [2, `acpd: --mcp-config ${beside}: mcpServer: this key says nothing here\n`]]);
     assert.match((await check(writeConfig(BROKEN))).stderr, /not valid JSON|syntax/i);
     assert.equal((await check(path.join(scratch, 'nowhere.json'))).code, 2);
   });
