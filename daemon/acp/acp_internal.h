@@ -10,7 +10,7 @@ struct acp_server {
 	struct loop *loop;
 	struct session_store *store;
 	const struct harness_table *harnesses;
-	char *default_harness, *incarnation, *workspaces;
+	char *default_harness, *workspaces;
 	uint64_t backlog_max;
 	struct list conns;
 	unsigned count;

@@ -20,9 +20,8 @@
 
 struct acp_config {
 	const char *default_harness; /* id; must exist */
-	const char *incarnation;
-	uint64_t backlog_max;	/* bytes of session output a reader may lag behind */
-	const char *workspaces; /* announced to clients; may be NULL */
+	uint64_t backlog_max;	     /* bytes of session output a reader may lag behind */
+	const char *workspaces;	     /* announced to clients; may be NULL */
 };
 
 struct acp_server;

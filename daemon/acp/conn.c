@@ -18,7 +18,6 @@ struct acp_server *acp_server_new(struct loop *loop, struct session_store *store
 	srv->store = store;
 	srv->harnesses = store_harnesses(store);
 	srv->default_harness = xstrdup(cfg->default_harness);
-	srv->incarnation = xstrdup(cfg->incarnation);
 	srv->workspaces = xstrdup(cfg->workspaces);
 	srv->backlog_max = cfg->backlog_max;
 	list_init(&srv->conns);
@@ -31,7 +30,6 @@ struct acp_server *acp_server_free(struct acp_server *srv)
 		return NULL;
 	loop_timer_cancel(&srv->watch_timer);
 	free(srv->default_harness);
-	free(srv->incarnation);
 	free(srv->workspaces);
 	free(srv);
 	return NULL;

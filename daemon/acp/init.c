@@ -100,7 +100,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c)
 	jw_obj(w, "_meta");
 	jw_obj(w, "acpd");
 	jw_str(w, "version", ACPD_VERSION);
-	jw_str(w, "incarnation", c->srv->incarnation);
+	jw_str(w, "incarnation", store_incarnation(c->srv->store));
 	jw_str(w, "harness", c->harness->id);
 	jw_str(w, "workspaces", c->srv->workspaces);
 	put_harnesses(w, "harnesses", t, true);
@@ -242,7 +242,7 @@ int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	if (r < 0)
 		return r;
 	jw_obj(&w, NULL);
-	jw_str(&w, "incarnation", c->srv->incarnation);
+	jw_str(&w, "incarnation", store_incarnation(c->srv->store));
 	put_life(&w, c->srv->store);
 	put_usage(&w, c->srv->store);
 	jw_arr(&w, "sessions");

@@ -16,7 +16,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	jw_obj(w, "_meta");
 	jw_obj(w, "acpd");
 	jw_str(w, "harness", session_harness(s)->id);
-	jw_str(w, "incarnation", c->srv->incarnation);
+	jw_str(w, "incarnation", store_incarnation(c->srv->store));
 	jw_uint(w, "seq", session_last_seq(s));
 	if (session_running(s))
 		jw_uint(w, "turn", session_running(s));
@@ -237,7 +237,7 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 	if (check_cwd(s, a->cwd, e) < 0)
 		return -EINVAL;
 	if (a->from_seq > (int64_t)session_last_seq(s) + 1 &&
-	    (!a->incarnation || strcmp(a->incarnation, c->srv->incarnation) == 0))
+	    (!a->incarnation || strcmp(a->incarnation, store_incarnation(c->srv->store)) == 0))
 		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
 				 "the session has no such event yet");
 	*ret = s;
@@ -261,7 +261,8 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 		return r;
 	k = call_new(c, m->id);
 	k->load = load;
-	k->foreign = a->incarnation && strcmp(a->incarnation, c->srv->incarnation) != 0;
+	k->foreign = a->incarnation &&
+		     strcmp(a->incarnation, store_incarnation(c->srv->store)) != 0;
 	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
 	r = session_open(s, &p, on_reopened, k, e);
 	if (r == 0) {

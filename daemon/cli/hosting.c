@@ -37,15 +37,13 @@ static const char *home_of(const struct passwd *pw)
 
 static struct hosted *open_hosted(const struct config *c, struct loop *loop,
 				  struct proc_host *procs, struct fetcher *fetcher,
-				  const struct session_store *store, char *const *env,
-				  const char *incarnation)
+				  const struct session_store *store, char *const *env)
 {
 	const struct passwd *pw = find_user(c);
 	struct hosted_config hc = {
 		.file = c->mcp_config,
 		.env = env,
 		.home = home_of(pw),
-		.incarnation = incarnation,
 		.fetcher = fetcher,
 		.bounds = store_bounds(store),
 	};
@@ -76,7 +74,7 @@ static int tools_root(const struct config *c, char **ret, struct err *e)
 
 static int open_relay(struct hosting *h, const struct config *c, struct loop *loop,
 		      struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
-		      char *const *env, const char *incarnation, struct err *e)
+		      char *const *env, struct err *e)
 {
 	_cleanup_(freep) char *root = NULL;
 	int r = tools_root(c, &root, e);
@@ -84,7 +82,6 @@ static int open_relay(struct hosting *h, const struct config *c, struct loop *lo
 				   .root = root ? root : home_of(find_user(c)),
 				   .state = c->state,
 				   .env = env,
-				   .incarnation = incarnation,
 				   .hosted = h->hosted,
 				   .fetcher = fetcher,
 				   .gone = on_gone,
@@ -114,14 +111,14 @@ static struct mcp_backend *on_find(void *ctx, struct slice name, struct slice se
 
 int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 		 struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
-		 const char *incarnation, struct err *e)
+		 struct err *e)
 {
 	struct mcp_endpoint endpoint = { on_find, h };
 	char **env = build_env(c, find_user(c));
 	int r;
 
-	h->hosted = open_hosted(c, loop, procs, fetcher, store, env, incarnation);
-	r = open_relay(h, c, loop, procs, fetcher, store, env, incarnation, e);
+	h->hosted = open_hosted(c, loop, procs, fetcher, store, env);
+	r = open_relay(h, c, loop, procs, fetcher, store, env, e);
 	harness_plan_free_environ(env);
 	if (r == 0)
 		h->http = mcp_http_new(loop, &endpoint);

@@ -19,7 +19,7 @@ struct hosting {
 /* agent-user has been checked. Reads the configuration of servers, and starts none. */
 int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 		 struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
-		 const char *incarnation, struct err *e);
+		 struct err *e);
 /* Call before the store is freed, which holds sessions that are served; all processes are gone by then. */
 void hosting_close_http(struct hosting *h);
 void hosting_close(struct hosting *h);

@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define INCARNATION "try-proxy"
 #define SETTLE_MS 50 /* what was refused last has been told by then */
 #define LINE_MAX 300 /* "PORT HOST" */
 
@@ -99,7 +98,7 @@ _noreturn_ static void keep(const struct try_proxy_config *c, int listener, int 
 	struct err e;
 
 	setsid(); /* signals for the command are not for us */
-	k.procs = ec.procs = proc_host_new(k.loop, INCARNATION);
+	k.procs = ec.procs = proc_host_new(k.loop);
 	watch_children(&k);
 	x = egress_new(&ec);
 	door = egress_open(x, &dc, &ops, &k, &e);

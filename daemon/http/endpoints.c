@@ -28,7 +28,7 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 	if (!store_put_ready(ctx->store, &w))
 		ret->status = 503;
 	jw_str(&w, "version", ACPD_VERSION);
-	jw_str(&w, "incarnation", ctx->incarnation);
+	jw_str(&w, "incarnation", store_incarnation(ctx->store));
 	jw_uint(&w, "sessions", store_count(ctx->store));
 	jw_uint(&w, "connections", ctx->connections);
 	jw_uint(&w, "children", proc_host_count(ctx->procs));

@@ -28,7 +28,6 @@ struct http_context {
 	struct mcp_http *mcp;
 
 	struct hosted *hosted;
-	const char *incarnation;
 	uint64_t backlog_max; /* --backlog-max */
 	bool remote;	      /* it listens for other machines, too */
 	unsigned connections;

@@ -76,7 +76,7 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 		     struct jw *w, struct err *e _unused_)
 {
 	jw_str(w, "version", ACPD_VERSION);
-	jw_str(w, "incarnation", ctx->info->incarnation);
+	jw_str(w, "incarnation", store_incarnation(ctx->info->store));
 	jw_bool(w, "claimed", admission_claimed(ctx->admission));
 	jw_uint(w, "sessions", store_count(ctx->info->store));
 	jw_uint(w, "children", proc_host_count(ctx->info->procs));

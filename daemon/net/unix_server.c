@@ -213,8 +213,7 @@ static bool is_child(const struct unix_server *u, int fd)
 	bool ours = true;
 
 	if (ancestry_peer(fd, &peer) == 0)
-		ours = ancestry_is_ours(&peer, u->info->incarnation,
-					cgroups_path(groups, CGROUP_KILLING));
+		ours = ancestry_is_ours(&peer, cgroups_path(groups, CGROUP_KILLING));
 	closep(&peer.pidfd);
 	return ours;
 }

@@ -9,15 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-
-/* Numbers of processes mean something in one namespace only. */
-static unsigned long long pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : (unsigned long long)st.st_ino;
-}
 
 /* True if the process of the line "pid start-time namespace" would be visible from here and is gone. */
 static bool is_dead(const char *line)
@@ -26,31 +17,31 @@ static bool is_dead(const char *line)
 	int pid;
 
 	return line && sscanf(line, "%d %llu %llu", &pid, &start, &ns) == 3 &&
-	       ns == pid_namespace() && tree_start_time(pid) != start;
+	       ns == tree_pid_namespace() && tree_start_time(pid) != start;
 }
 
-/* The file: incarnation, the cgroup where children are killed (may be empty), who wrote it, and the cgroups of limits, a
+/* The file: the mark, the cgroup where children are killed (may be empty), who wrote it, and the cgroups of limits, a
  * line each. */
 static void sweep_leftovers(const char *owner_file)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	char *rest, *incarnation, *cgroup, *more;
+	char *rest, *mark, *cgroup, *more;
 
 	if (file_read(owner_file, 8192, &b) < 0 || buf_putc(&b, '\0') < 0)
 		return;
 	rest = b.data;
-	incarnation = strsep(&rest, "\n");
+	mark = strsep(&rest, "\n");
 	cgroup = strsep(&rest, "\n");
-	if (!*incarnation || !cgroup || !is_dead(strsep(&rest, "\n")))
+	if (!*mark || !cgroup || !is_dead(strsep(&rest, "\n")))
 		return;
-	if (strstr(cgroup, incarnation)) {
+	if (strstr(cgroup, mark)) {
 		cgroup_dir_sweep(cgroup);
 		while ((more = strsep(&rest, "\n"))) /* all of them were in it: these are empty */
-			if (strstr(more, incarnation))
+			if (strstr(more, mark))
 				cgroup_dir_sweep(more);
 		return;
 	}
-	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_owner(incarnation) > 0; i++)
+	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_owner(mark) > 0; i++)
 		usleep(SWEEP_ROUND_MS * 1000);
 }
 
@@ -71,13 +62,14 @@ int owner_acquire(struct owner_lock *l, const char *state, struct err *e)
 	return 0;
 }
 
-void owner_write(struct owner_lock *l, const char *incarnation, const struct cgroups *groups)
+void owner_write(struct owner_lock *l, const struct cgroups *groups)
 {
 	const char *cgroup = cgroups_path(groups, CGROUP_KILLING), *tree;
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	buf_printf(&b, "%s\n%s\n%d %llu %llu\n", incarnation, cgroup ? cgroup : "", (int)getpid(),
-		   (unsigned long long)tree_start_time(getpid()), pid_namespace());
+	buf_printf(&b, "%s\n%s\n%d %llu %llu\n", tree_owner_mark(), cgroup ? cgroup : "",
+		   (int)getpid(), (unsigned long long)tree_start_time(getpid()),
+		   (unsigned long long)tree_pid_namespace());
 	for (unsigned i = 0; (tree = cgroups_tree(groups, i)); i++)
 		if (tree != cgroup)
 			buf_printf(&b, "%s\n", tree);

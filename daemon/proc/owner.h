@@ -1,7 +1,7 @@
 /*
  * owner.h - one daemon per state directory, and what an earlier one left behind.
  *
- * <state>/lock is held (flock) for the life of the daemon; <state>/owner names its incarnation and cgroups, and its
+ * <state>/lock is held (flock) for the life of the daemon; <state>/owner names its mark and cgroups, and its
  * process by number, start time and namespace. Who gets the lock and finds an owner file whose writer is dead,
  * however it died, kills what still sits in its cgroup or, where there was none, carries its marker, before anything
  * new is started. The lock alone proves nothing: a state directory may be a copy, and whose it was may live.
@@ -23,6 +23,6 @@ struct owner_lock {
 
 /* -EBUSY: another daemon runs on this state. Sweeps what a dead one left. */
 int owner_acquire(struct owner_lock *l, const char *state, struct err *e);
-void owner_write(struct owner_lock *l, const char *incarnation, const struct cgroups *groups);
+void owner_write(struct owner_lock *l, const struct cgroups *groups);
 /* After a clean stop there is nothing to sweep: the owner file goes. */
 void owner_release(struct owner_lock *l);

@@ -73,14 +73,14 @@ static size_t own_children(void *ctx, struct tree_own *ret, size_t max)
 	return n;
 }
 
-struct proc_host *proc_host_new(struct loop *loop, const char *incarnation)
+struct proc_host *proc_host_new(struct loop *loop)
 {
 	struct proc_host *h = new0(struct proc_host);
 
 	h->loop = loop;
 	list_init(&h->procs);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	h->cgroups = cgroups_open("", incarnation);
+	h->cgroups = cgroups_open("", tree_owner_mark());
 	h->sweeper = sweeper_new(loop, own_children, h);
 	return h;
 }

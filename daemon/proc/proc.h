@@ -49,7 +49,7 @@ struct proc_events {
 	void (*on_exit)(void *ctx, const struct proc_status *st);
 };
 
-struct proc_host *proc_host_new(struct loop *loop, const char *incarnation);
+struct proc_host *proc_host_new(struct loop *loop);
 /* All children must be gone. */
 struct proc_host *proc_host_free(struct proc_host *h);
 /* To be called on SIGCHLD: reaps our children and adopted orphans. */

@@ -86,6 +86,8 @@ unsigned store_count(const struct session_store *st);
 /* Creation number of the newest session, living or not. */
 uint64_t store_last_number(const struct session_store *st);
 struct ledger *store_ledger(const struct session_store *st);
+/* Of this run of the daemon. */
+const char *store_incarnation(const struct session_store *st);
 /* Damage on disk: problems.h. */
 struct jw;
 void store_put_problems(const struct session_store *st, struct jw *w, const char *key);

@@ -74,7 +74,7 @@ static void end_procs(void)
 static void start(void)
 {
 	static struct harness_table harnesses;
-	static const struct acp_config ac = { "codex", "fuzz", 1 * MIB, NULL };
+	static const struct acp_config ac = { "codex", 1 * MIB, NULL };
 	struct store_config sc = {
 		.state = state, .incarnation = "fuzz", .workspaces = state, .network_max = EGRESS_ON
 	};
@@ -89,7 +89,7 @@ static void start(void)
 	loop = loop_new();
 	FUZZ_CHECK(harness_table_load(&harnesses, NULL, &e) == 0);
 	sc.archives = archive_store_open(loop, &archives, &e);
-	procs = proc_host_new(loop, "fuzz");
+	procs = proc_host_new(loop);
 	atexit(end_procs);
 	store = store_new(loop, procs, &harnesses, &sc, &e);
 	FUZZ_CHECK(store);

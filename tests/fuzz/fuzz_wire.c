@@ -72,12 +72,12 @@ static struct session_store *make_store(struct http_context *http)
 	struct store_config sc = {
 		.state = state, .incarnation = "fuzz", .workspaces = state, .network_max = EGRESS_ON
 	};
-	struct hosted_config hc = { .env = no_env, .home = "/", .incarnation = "fuzz" };
+	struct hosted_config hc = { .env = no_env, .home = "/" };
 	static struct mcp_endpoint endpoint = { find_nothing, NULL };
 	struct err e = { 0 };
 
 	FUZZ_CHECK(harness_table_load(&harnesses, NULL, &e) == 0);
-	http->procs = procs = proc_host_new(loop, "fuzz");
+	http->procs = procs = proc_host_new(loop);
 	atexit(end_procs);
 	http->archives = archive_store_open(loop, &ac, &e);
 	sc.archives = http->archives;
@@ -89,7 +89,7 @@ static struct session_store *make_store(struct http_context *http)
 static void start(void)
 {
 	static struct http_context http;
-	static const struct acp_config ac = { "codex", "fuzz", 1 * MIB, NULL };
+	static const struct acp_config ac = { "codex", 1 * MIB, NULL };
 	static const struct net_config nc = {
 		.host = "127.0.0.1", .ping_interval = 20, .ping_timeout = 20, .max_connections = 16
 	};
@@ -101,7 +101,6 @@ static void start(void)
 	log_set_level(LOG_ERROR);
 	loop = loop_new();
 	http.loop = loop;
-	http.incarnation = "fuzz";
 	http.store = make_store(&http);
 	FUZZ_CHECK(http.store && http.archives);
 	server = net_server_new(loop, acp_server_new(loop, http.store, &ac), make_gate(), &http,

@@ -10,7 +10,6 @@ struct hosted {
 	struct loop *loop;
 	struct proc_host *procs;
 	struct fetcher *fetcher;
-	char *incarnation;
 	unsigned serial;
 	struct hosted_set *own;
 	struct list sets;    /* of sessions */
@@ -68,7 +67,6 @@ struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
 		.procs = procs,
 		.env = config->env,
 		.cwd = config->home,
-		.incarnation = config->incarnation,
 		.fetcher = config->fetcher,
 		.bounds = config->bounds,
 	};
@@ -76,7 +74,6 @@ struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
 	h->loop = loop;
 	h->procs = procs;
 	h->fetcher = config->fetcher;
-	h->incarnation = xstrdup(config->incarnation);
 	list_init(&h->sets);
 	list_init(&h->leaving);
 	h->own = hosted_set_new(&servers, &source, h->serial++);
@@ -91,7 +88,6 @@ struct hosted *hosted_free(struct hosted *h)
 	list_each(set, &h->leaving, struct hosted_set, link)
 		hosted_set_delete(set);
 	hosted_set_delete(h->own);
-	free(h->incarnation);
 	free(h);
 	return NULL;
 }
@@ -220,7 +216,6 @@ struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project
 		.procs = h->procs,
 		.env = project->env,
 		.cwd = project->cwd,
-		.incarnation = h->incarnation,
 		.fetcher = h->fetcher,
 		.session = project->session,
 		.bounds = project->bounds,

@@ -29,8 +29,7 @@ struct hosted_config {
 	const char *file; /* --mcp-config; NULL: no servers of its own */
 	char *const *
 		env; /* all that they and ${} may see of the daemon's environment; "NAME=value", NULL-terminated */
-	const char *home; /* their directory if they name none; a relative one is below it */
-	const char *incarnation;
+	const char *home;	 /* their directory if they name none; a relative one is below it */
 	struct fetcher *fetcher; /* for servers at https; NULL: they are refused */
 	struct proc_bounds bounds;
 };

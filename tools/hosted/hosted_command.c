@@ -17,7 +17,7 @@ static void build_env(const struct hosted_server_config *c, struct harness_plan 
 	}
 	for (size_t i = 0; i < c->entry->env.n; i++)
 		harness_plan_env(plan, c->entry->env.at[i].name, c->entry->env.at[i].value);
-	harness_plan_env(plan, TREE_OWNER_ENV, c->incarnation);
+	harness_plan_env(plan, TREE_OWNER_ENV, tree_owner_mark());
 	harness_plan_env(plan, TREE_SESSION_ENV, c->mark);
 }
 

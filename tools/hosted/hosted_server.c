@@ -255,7 +255,6 @@ struct hosted_server *hosted_server_new(const struct hosted_server_config *confi
 	s->config = *config;
 	copy_env(s, config->env);
 	s->config.cwd = xstrdup(config->cwd);
-	s->config.incarnation = xstrdup(config->incarnation);
 	s->config.mark = xstrdup(config->mark);
 	s->config.session = xstrdup(config->session);
 	proc_bounds_keep(&s->config.bounds);
@@ -283,7 +282,6 @@ struct hosted_server *hosted_server_free(struct hosted_server *s)
 	hosted_transport_done(&s->transport);
 	harness_plan_free_environ((char **)(uintptr_t)s->config.env);
 	free((void *)(uintptr_t)s->config.cwd);
-	free((void *)(uintptr_t)s->config.incarnation);
 	free((void *)(uintptr_t)s->config.mark);
 	free((void *)(uintptr_t)s->config.session);
 	proc_bounds_drop(&s->config.bounds);

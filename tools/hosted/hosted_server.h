@@ -43,7 +43,6 @@ struct hosted_server_config {
 	char *const *env; /* below the entry's own */
 	const char *
 		cwd; /* what a relative cwd or command is relative to, and where it runs if it names none */
-	const char *incarnation;
 	const char *mark;    /* names its processes: one child of the daemon each */
 	const char *session; /* for the log; NULL: the daemon's own */
 	struct proc_bounds bounds;

@@ -262,7 +262,7 @@ static char **marked(const struct relay_config *config)
 
 		harness_plan_env(&plan, name, *e + strlen(name) + 1);
 	}
-	harness_plan_env(&plan, TREE_OWNER_ENV, config->incarnation);
+	harness_plan_env(&plan, TREE_OWNER_ENV, tree_owner_mark());
 	harness_plan_env(&plan, TREE_SESSION_ENV, RELAY_TOOLS_MARKER);
 	return harness_plan_environ(&plan);
 }

@@ -26,7 +26,6 @@ struct relay_config {
 	const char *root;    /* where the built-in tools of /mcp work when no session is named */
 	const char *state;   /* directory for their files */
 	char *const *env; /* their environment, without the markers of proc/table/process_tree.h */
-	const char *incarnation;
 	struct hosted *hosted;
 	struct fetcher *fetcher;
 	/* A backend that relay_find returned is about to end. */

@@ -314,8 +314,8 @@ static int build_sessions(struct daemon *d, struct err *e)
 		return -EBUSY;
 	state_modes_mend(c->state);
 	state_version_write(c->state);
-	d->procs = proc_host_new(d->loop, d->incarnation);
-	owner_write(&d->lock, d->incarnation, proc_host_cgroups(d->procs));
+	d->procs = proc_host_new(d->loop);
+	owner_write(&d->lock, proc_host_cgroups(d->procs));
 	if (build_archives(d, e) < 0)
 		return -EIO;
 	sc.archives = d->archives;
@@ -327,8 +327,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
 	if (!d->store)
 		return -EINVAL;
-	if (hosting_open(&d->mcp, c, d->loop, d->procs, d->fetcher, d->store, d->incarnation, e) <
-	    0)
+	if (hosting_open(&d->mcp, c, d->loop, d->procs, d->fetcher, d->store, e) < 0)
 		return -EIO;
 	return watch_signals(d, e);
 }
@@ -349,8 +348,8 @@ static int build_net(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
 	struct admission_config gc = { c->allow_host, c->allow_origin, c->allow_query_token };
-	struct acp_config ac = { serve_default_harness(c, &d->harnesses), d->incarnation,
-				 (uint64_t)c->backlog_max, c->workspaces };
+	struct acp_config ac = { serve_default_harness(c, &d->harnesses), (uint64_t)c->backlog_max,
+				 c->workspaces };
 	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
 				 .ping_timeout = (unsigned)c->ping_timeout,
 				 .max_connections = (unsigned)c->max_connections };
@@ -369,7 +368,6 @@ static int build_net(struct daemon *d, struct err *e)
 					 .fetcher = d->fetcher,
 					 .hosted = d->mcp.hosted,
 					 .mcp = d->mcp.http,
-					 .incarnation = d->incarnation,
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };
 	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->admission, &d->http, e);

@@ -42,7 +42,7 @@ void http_get_info(const struct http_call *c, struct http_reply *ret)
 		return;
 	jw_obj(&w, NULL);
 	jw_str(&w, "version", ACPD_VERSION);
-	jw_str(&w, "incarnation", ctx->incarnation);
+	jw_str(&w, "incarnation", store_incarnation(ctx->store));
 	put_place(&w, ctx);
 	put_harnesses(&w, store_harnesses(ctx->store));
 	offer_put_features(&w);

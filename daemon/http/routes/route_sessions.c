@@ -29,7 +29,7 @@ void http_get_sessions(const struct http_call *c, struct http_reply *ret)
 	if (!http_query(c, no_query, NULL, ret))
 		return;
 	jw_obj(&w, NULL);
-	jw_str(&w, "incarnation", c->ctx->incarnation);
+	jw_str(&w, "incarnation", store_incarnation(c->ctx->store));
 	jw_arr(&w, "sessions");
 	store_each(c->ctx->store, 0, put_one, &w);
 	jw_end_arr(&w);

@@ -2,7 +2,7 @@
  * cgroup_dir.h - one directory of a hierarchy: its small files, its members killed, its end. Knows no controller and no
  * session.
  *
- * A daemon holds a lock on its own directory, "acpd-<incarnation>", as long as it lives. That is how one that starts tells
+ * A daemon holds a lock on its own directory, "acpd-<mark>" (tree_owner_mark), as long as it lives. That is how one that starts tells
  * what a dead one has left.
  */
 #pragma once

@@ -41,8 +41,7 @@ static void tree_done(struct cgroup_tree *t)
 }
 
 /* The hierarchy where our group is parent; a negative errno if it lets us make no group. */
-static int tree_add(struct cgroups *c, enum cgroup_kind kind, const char *parent,
-		    const char *incarnation)
+static int tree_add(struct cgroups *c, enum cgroup_kind kind, const char *parent, const char *mark)
 {
 	struct cgroup_tree *t = &c->trees[c->ntrees];
 	_cleanup_(freep) char *dir = NULL;
@@ -50,7 +49,7 @@ static int tree_add(struct cgroups *c, enum cgroup_kind kind, const char *parent
 	for (unsigned i = 0; i < c->ntrees; i++)
 		if (strcmp(c->trees[i].parent, parent) == 0)
 			return (int)i;
-	if (asprintf(&dir, "%s/acpd-%s", parent, incarnation) < 0)
+	if (asprintf(&dir, "%s/acpd-%s", parent, mark) < 0)
 		abort();
 	*t = (struct cgroup_tree){ .kind = kind, .lock = cgroup_dir_make(dir) };
 	if (t->lock < 0)
@@ -62,11 +61,11 @@ static int tree_add(struct cgroups *c, enum cgroup_kind kind, const char *parent
 }
 
 static int tree_find(struct cgroups *c, const char *root, enum cgroup_kind kind,
-		     const char *controller, const char *incarnation)
+		     const char *controller, const char *mark)
 {
 	_cleanup_(freep) char *parent = cgroup_place_find(root, kind, controller, NULL);
 
-	return parent ? tree_add(c, kind, parent, incarnation) : -ENOENT;
+	return parent ? tree_add(c, kind, parent, mark) : -ENOENT;
 }
 
 /* --- v2: controllers for our groups ------------------------------------------------------------------------- */
@@ -164,9 +163,9 @@ static void take_back(struct cgroup_tree *t)
 	leave_leaf(t);
 }
 
-static void open_v2(struct cgroups *c, const char *root, const char *incarnation)
+static void open_v2(struct cgroups *c, const char *root, const char *mark)
 {
-	int i = tree_find(c, root, CGROUP_V2, "", incarnation);
+	int i = tree_find(c, root, CGROUP_V2, "", mark);
 	struct cgroup_tree *t = i < 0 ? NULL : &c->trees[i];
 
 	for (unsigned use = 0; use < CGROUP_LIMITS && !t && i != -ENOENT; use++)
@@ -183,11 +182,10 @@ static void open_v2(struct cgroups *c, const char *root, const char *incarnation
 
 /* --- v1 ----------------------------------------------------------------------------------------------------- */
 
-static void open_v1(struct cgroups *c, const char *root, enum cgroup_use use,
-		    const char *incarnation)
+static void open_v1(struct cgroups *c, const char *root, enum cgroup_use use, const char *mark)
 {
 	char *why = c->why[use];
-	int i = tree_find(c, root, CGROUP_V1, controllers[use], incarnation);
+	int i = tree_find(c, root, CGROUP_V1, controllers[use], mark);
 
 	c->of[use] = i < 0 ? -1 : i;
 	if (i >= 0)
@@ -199,12 +197,12 @@ static void open_v1(struct cgroups *c, const char *root, enum cgroup_use use,
 }
 
 /* One that serves for a limit does, too. */
-static void open_killing(struct cgroups *c, const char *root, const char *incarnation)
+static void open_killing(struct cgroups *c, const char *root, const char *mark)
 {
 	int i = c->of[CGROUP_PIDS];
 
 	if (i < 0)
-		i = tree_find(c, root, CGROUP_V1, "freezer", incarnation);
+		i = tree_find(c, root, CGROUP_V1, "freezer", mark);
 	if (i < 0 && c->ntrees)
 		i = 0;
 	c->of[CGROUP_KILLING] = i < 0 ? -1 : i;
@@ -215,18 +213,18 @@ static void open_killing(struct cgroups *c, const char *root, const char *incarn
 
 /* --- interface ---------------------------------------------------------------------------------------------- */
 
-struct cgroups *cgroups_open(const char *root, const char *incarnation)
+struct cgroups *cgroups_open(const char *root, const char *mark)
 {
 	struct cgroups *c = new0(struct cgroups);
 
 	for (unsigned use = 0; use < CGROUP_USES; use++)
 		c->of[use] = -1;
-	open_v2(c, root, incarnation);
+	open_v2(c, root, mark);
 	for (unsigned use = 0; use < CGROUP_LIMITS; use++)
 		if (c->of[use] < 0)
-			open_v1(c, root, use, incarnation);
+			open_v1(c, root, use, mark);
 	if (c->of[CGROUP_KILLING] < 0)
-		open_killing(c, root, incarnation);
+		open_killing(c, root, mark);
 	return c;
 }
 

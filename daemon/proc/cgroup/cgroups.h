@@ -1,6 +1,6 @@
 /*
  * cgroups.h - the hierarchies of cgroups that this machine lets us write, what each serves for, and the daemon's own
- * directory "acpd-<incarnation>" in each of them.
+ * directory "acpd-<mark>" in each of them.
  *
  * What serves for what. Killing a session's processes must reach those that called setsid, double-forked or cleared
  * their environment: that takes membership only, no controller, so any hierarchy does. v2 comes first, because
@@ -9,7 +9,7 @@
  * controller: v2 where they are delegated to us, else v1. On a hybrid machine the two are different ones.
  *
  * v2 lets a group have either processes or controllers for its children. Where our own group would have both, the
- * daemon moves itself into a leaf, "acpd-<incarnation>/daemon", and back at its end. Where others sit in our group, too,
+ * daemon moves itself into a leaf, "acpd-<mark>/daemon", and back at its end. Where others sit in our group, too,
  * that does not help, and there are no limits.
  *
  * What was found is reported, never assumed; what was not, with the reason.
@@ -28,7 +28,7 @@ enum cgroup_use { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_KILLING, CGROUP
 struct cgroups;
 
 /* Never fails: what was achieved can be asked. root: see cgroup_place.h. */
-struct cgroups *cgroups_open(const char *root, const char *incarnation);
+struct cgroups *cgroups_open(const char *root, const char *mark);
 /* Removes what is empty. */
 struct cgroups *cgroups_close(struct cgroups *c);
 

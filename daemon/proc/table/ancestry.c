@@ -89,7 +89,7 @@ static bool in_cgroup(pid_t pid, const char *cgroup)
 	return at && (at[strlen(name)] == '/' || at[strlen(name)] == '\n');
 }
 
-static bool carries_marker(pid_t pid, const char *incarnation)
+static bool carries_marker(pid_t pid)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	size_t n = strlen(TREE_OWNER_ENV);
@@ -98,7 +98,7 @@ static bool carries_marker(pid_t pid, const char *incarnation)
 		return false;
 	for (const char *p = b.data; p < b.data + b.len; p += strlen(p) + 1)
 		if (strncmp(p, TREE_OWNER_ENV, n) == 0 && p[n] == '=' &&
-		    strcmp(p + n + 1, incarnation) == 0)
+		    strcmp(p + n + 1, tree_owner_mark()) == 0)
 			return true;
 	return false;
 }
@@ -111,8 +111,8 @@ static bool has_ended(const struct peer_process *peer)
 	return peer->pidfd >= 0 && poll(&p, 1, 0) != 0;
 }
 
-bool ancestry_is_ours(const struct peer_process *peer, const char *incarnation, const char *cgroup)
+bool ancestry_is_ours(const struct peer_process *peer, const char *cgroup)
 {
 	return peer->pid && (descends(peer->pid) || in_cgroup(peer->pid, cgroup) ||
-			     carries_marker(peer->pid, incarnation) || has_ended(peer));
+			     carries_marker(peer->pid) || has_ended(peer));
 }

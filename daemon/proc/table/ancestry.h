@@ -23,4 +23,4 @@ struct peer_process {
 /* -errno: it is gone. The caller closes pidfd. */
 int ancestry_peer(int socket, struct peer_process *ret);
 /* cgroup: the directory of all our children, may be NULL. */
-bool ancestry_is_ours(const struct peer_process *peer, const char *incarnation, const char *cgroup);
+bool ancestry_is_ours(const struct peer_process *peer, const char *cgroup);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -64,6 +65,24 @@ uint64_t tree_start_time(pid_t pid)
 	struct tree_process e;
 
 	return read_stat(pid, &e) ? e.start : 0;
+}
+
+uint64_t tree_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : st.st_ino;
+}
+
+const char *tree_owner_mark(void)
+{
+	static char mark[TREE_OWNER_MARK_MAX];
+
+	if (!mark[0])
+		snprintf(mark, sizeof(mark), "%d-%llu-%llu", (int)getpid(),
+			 (unsigned long long)tree_start_time(getpid()),
+			 (unsigned long long)tree_pid_namespace());
+	return mark;
 }
 
 static int by_pid(const void *a, const void *b)
@@ -380,7 +399,7 @@ int tree_kill_descendants(void)
 }
 
 struct owned {
-	const char *incarnation;
+	const char *mark;
 	bool yes;
 };
 
@@ -388,16 +407,16 @@ static void on_owner(void *ctx, const char *value)
 {
 	struct owned *o = ctx;
 
-	o->yes |= strcmp(value, o->incarnation) == 0;
+	o->yes |= strcmp(value, o->mark) == 0;
 }
 
-int tree_kill_owner(const char *incarnation)
+int tree_kill_owner(const char *mark)
 {
 	_cleanup_(table_done) struct table t = { 0 };
 
 	table_read(&t);
 	for (size_t i = 0; i < t.n; i++) {
-		struct owned o = { incarnation, false };
+		struct owned o = { mark, false };
 
 		if (t.e[i].pid != getpid())
 			each_value(t.e[i].pid, TREE_OWNER_ENV, on_owner, &o);

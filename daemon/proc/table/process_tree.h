@@ -1,7 +1,7 @@
 /*
  * process_tree.h - the process table: who descends from whom, and whose environment carries which marker.
  *
- * Every child is started with ACPD_OWNER=<incarnation> and ACPD_SESSION=<session>. Below the daemon a process belongs
+ * Every child is started with ACPD_OWNER=<mark> and ACPD_SESSION=<session>. Below the daemon a process belongs
  * to the session of the child of ours that it descends from. What was orphaned hangs directly on us: it belongs to
  * the session whose leader's kernel session it is in, or that its environment names. One that names no session which
  * has a child of ours (it may say what it likes) is a stray. What runs as a uid that a session alone has is that
@@ -28,6 +28,7 @@
 
 #define TREE_OWNER_ENV "ACPD_OWNER"
 #define TREE_SESSION_ENV "ACPD_SESSION"
+#define TREE_OWNER_MARK_MAX 64
 
 /* A session whose processes are to be killed. */
 struct tree_target {
@@ -54,9 +55,14 @@ void tree_kill_sessions(pid_t root, struct tree_target *targets, size_t ntargets
 			const struct tree_own *own, size_t nown, uint64_t since);
 /* Kills once everything that descends from us; returns how many. */
 int tree_kill_descendants(void);
-/* Kills once every process that carries ACPD_OWNER=incarnation, wherever it hangs; returns how many. */
-int tree_kill_owner(const char *incarnation);
+/* Kills once every process that carries ACPD_OWNER=mark, wherever it hangs; returns how many. */
+int tree_kill_owner(const char *mark);
 /* As start times are counted. */
 uint64_t tree_now(void);
 /* In clock ticks since the boot; 0: there is no such process. With its number it names a process for good. */
 uint64_t tree_start_time(pid_t pid);
+/* Numbers of processes mean something in one namespace only. 0: it has no name. */
+uint64_t tree_pid_namespace(void);
+/* Marks what this process starts: its number, start time and namespace, so nothing is drawn for it, and it stays when
+ * the incarnation changes. */
+const char *tree_owner_mark(void);

@@ -62,7 +62,7 @@ static void own_env(const struct session *s, struct harness_plan *plan)
 		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
 	session_env_vars(s, plan);
 	baseenv_no_proxy(plan, s->model.listener ? model_listener_host(s->model.listener) : NULL);
-	harness_plan_env(plan, TREE_OWNER_ENV, s->store->incarnation);
+	harness_plan_env(plan, TREE_OWNER_ENV, tree_owner_mark());
 	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
 }
 
@@ -73,7 +73,7 @@ char **session_environ(const struct session *s, const char *marker)
 	base_env(s, &plan);
 	session_env_vars(s, &plan);
 	baseenv_no_proxy(&plan, NULL);
-	harness_plan_env(&plan, TREE_OWNER_ENV, s->store->incarnation);
+	harness_plan_env(&plan, TREE_OWNER_ENV, tree_owner_mark());
 	harness_plan_env(&plan, TREE_SESSION_ENV, marker);
 	return harness_plan_environ(&plan);
 }

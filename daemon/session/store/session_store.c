@@ -271,6 +271,11 @@ const struct harness_table *store_harnesses(const struct session_store *st)
 	return st->harnesses;
 }
 
+const char *store_incarnation(const struct session_store *st)
+{
+	return st->incarnation;
+}
+
 unsigned store_count(const struct session_store *st)
 {
 	return st->count;

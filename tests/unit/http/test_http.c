@@ -15,10 +15,11 @@ static int setup(void **state _unused_)
 
 	unlink(scratch_path("usage.jsonl"));
 	loop = loop_new();
+	store.incarnation = "inc1";
 	list_init(&store.sessions);
 	list_init(&store.recovery.dormant);
 	store.ledger = ledger_open(loop, scratch_path("usage.jsonl"), "inc1", &e);
-	ctx = (struct http_context){ .loop = loop, .store = &store, .incarnation = "inc1" };
+	ctx = (struct http_context){ .loop = loop, .store = &store };
 	return store.ledger ? 0 : -1;
 }
 

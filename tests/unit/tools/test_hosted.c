@@ -11,7 +11,7 @@ static char *const env[] = { "PATH=/usr/bin:/bin", "API_TOKEN=0123456789", NULL 
 
 static struct hosted *open_file(const char *text)
 {
-	struct hosted_config c = { .env = env, .home = "/", .incarnation = "i" };
+	struct hosted_config c = { .env = env, .home = "/" };
 
 	if (text) {
 		scratch_write("mcp.json", text, strlen(text));
@@ -182,7 +182,7 @@ static void test_stop(void **state _unused_)
 static int setup(void **state)
 {
 	loop = loop_new();
-	procs = proc_host_new(loop, "i");
+	procs = proc_host_new(loop);
 	return scratch_setup(state);
 }
 
