@@ -158,7 +158,7 @@ SLOWEST = $(call tests,$(addprefix integration/,archive/archives-body cli/bridge
 # parsers they pass have fuzz targets and tests of their own), measure memory, or are about options, documents, images and ways to root.
 NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash \
 	workspace/archives-derived robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root confine/probe net/claim \
-	cli/cli cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
+	cli/cli cli/entrypoint cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
 	e2b/e2b-dockerfile e2b/unit mcp/clients mcp/fixture)
 # make test runs these in both builds: what the wire is like, in the build that ships too; tests that bound memory, which under

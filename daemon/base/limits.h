@@ -486,6 +486,11 @@
 #define TEST_PLAN_MAX 10000000
 #define TEST_JUNIT_MAX (64 * MIB)       /* a report that is read */
 
+/* Entrypoint */
+#define ENTRY_STOP_MS 30000             /* command and daemon, from SIGTERM to SIGKILL, when the other has ended */
+#define PROGRAM_VERSION_MS 3000         /* for the first line of "program --version" */
+#define PROGRAM_VERSION_MAX 80          /* bytes of it */
+
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32
 /* clang-format on */

@@ -41,6 +41,8 @@ static const struct subcommand commands[] = {
 	  "what harnesses start as an MCP server: carries it to the daemon; --builtin: the built-in tools" },
 	{ "confine try", "-- CMD...", SCOPE_TRY, cmd_confine_try,
 	  "run a command under a level of confinement and say what it was refused: exit code 3 then" },
+	{ "entrypoint", "-- CMD...", SCOPE_ENTRY, cmd_entrypoint,
+	  "first process of a container: says what is there, passes signals on, keeps the exit code" },
 	{ "doctor", NULL, SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
 };
 

@@ -189,11 +189,16 @@ OPT("cwd", STR, SCOPE_TRY, cwd, "DIR",
     "working directory of the command, as of a session (default: this one)"),
 OPT("agent-user", STR, SCOPE_TRY, agent_user, "NAME",
     "user to run it as; needs root"),
+OPT("require", LIST, SCOPE_ENTRY, require, "NAME",
+    "variable that must be set, else nothing is started; its value is never shown"),
+OPT("serve", BOOL, SCOPE_ENTRY, serve, NULL,
+    "start acpd serve beside the command, with the settings of the ACPD_ variables"),
 OPT("partial", BOOL, SCOPE_TRY, partial, NULL,
     "run it although not all of the level can be had here"),
 OPT("json", BOOL, SCOPE_TRY, json, NULL,
     "print one JSON object to standard output; what the command prints goes to standard error"),
-OPT("help", BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP | SCOPE_TRY, help, NULL,
+OPT("help", BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP | SCOPE_TRY |
+    SCOPE_ENTRY, help, NULL,
     "this text", .letter = 'h'),
 };
 /* clang-format on */

@@ -24,6 +24,7 @@ enum option_scope {
 	SCOPE_VALIDATE = 512,
 	SCOPE_MCP = 1024,
 	SCOPE_TRY = 2048,
+	SCOPE_ENTRY = 4096,
 };
 
 struct config {
@@ -34,14 +35,14 @@ struct config {
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
 		*archives_baked, *output, *skills, *from, *ca_file, *upstream_allow, *fetch_user,
-		*level, *level_min, *network_max, *network;
+		*level, *level_min, *network_max, *network, *require;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
 		usage_file_max, limit_memory, limit_pids, since, archive_store_max, archive_max,
 		uid, strip;
 	struct retention keep_usage;
 	struct retention keep_sessions;
-	bool keep, partial, allow_query_token, check, print_config, json, table, help;
+	bool serve, keep, partial, allow_query_token, check, print_config, json, table, help;
 	char **args; /* what is no option, in argv */
 	int nargs;
 };

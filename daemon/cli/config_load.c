@@ -83,8 +83,8 @@ static int set_value(struct config *c, const struct option_row *r, const char *v
  * of records to read: ACPD_SESSION means something else. */
 static bool has_env(const struct option_row *r)
 {
-	if (!(r->scope &
-	      ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP | SCOPE_TRY)))
+	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP |
+			   SCOPE_TRY | SCOPE_ENTRY)))
 		return false;
 	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
 }

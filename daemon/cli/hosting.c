@@ -1,6 +1,7 @@
 #include "cli/hosting.h"
 
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "session/harness/baseenv.h"
 #include "session/mcp/mcp_servers.h"
 #include "tools/hosted/mcpfile.h"
@@ -86,14 +87,12 @@ static int open_relay(struct hosting *h, const struct config *c, struct loop *lo
 				   .fetcher = fetcher,
 				   .gone = on_gone,
 				   .ctx = h };
-	char self[PATH_BYTES_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	_cleanup_(freep) char *self = file_own_program();
 
 	if (r < 0)
 		return r;
-	if (n < 0)
-		return err_set(e, -errno, 0, "SELF_UNKNOWN", "/proc/self/exe: %s", strerror(errno));
-	self[n] = '\0';
+	if (!self)
+		return err_set(e, -ENOENT, 0, "SELF_UNKNOWN", "/proc/self/exe cannot be read");
 	rc.self = self;
 	h->relay = relay_new(loop, procs, store, &rc, e);
 	return h->relay ? 0 : -EIO;
@@ -162,5 +161,5 @@ int hosting_check(const struct config *c, struct err *e)
 	for (size_t i = 0; i < f.nissues; i++)
 		if (!f.issues[i].warning || strcmp(f.issues[i].why.reason, "KEY_UNKNOWN") == 0)
 			return refuse_issue(c, &f.issues[i], e);
-	return 0;
+	return (int)f.n;
 }

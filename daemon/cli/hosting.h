@@ -23,5 +23,5 @@ int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 /* Call before the store is freed, which holds sessions that are served; all processes are gone by then. */
 void hosting_close_http(struct hosting *h);
 void hosting_close(struct hosting *h);
-/* For --check: reports what is wrong with the configuration, or returns 0. */
+/* For --check: how many servers the configuration has, or what is wrong with it. */
 int hosting_check(const struct config *c, struct err *e);

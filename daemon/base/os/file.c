@@ -152,19 +152,24 @@ void random_hex(char *out, size_t bytes)
 	out[2 * bytes] = '\0';
 }
 
+char *file_own_program(void)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self));
+
+	return n > 0 && (size_t)n < sizeof(self) ? xstrndup(self, (size_t)n) : NULL;
+}
+
 char *file_program(const char *variable, const char *name)
 {
 	const char *given = getenv(variable);
-	char self[PATH_MAX];
-	_cleanup_(freep) char *path = NULL;
-	ssize_t n;
+	_cleanup_(freep) char *path = NULL, *self = NULL;
 
 	if (given && *given)
 		return access(given, X_OK) == 0 ? xstrdup(given) : NULL;
-	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (n <= 0)
+	self = file_own_program();
+	if (!self)
 		return NULL;
-	self[n] = '\0';
 	*strrchr(self, '/') = '\0';
 	path = file_join(self, name);
 	return access(path, X_OK) == 0 ? TAKE_PTR(path) : NULL;

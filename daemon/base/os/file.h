@@ -19,6 +19,8 @@ int file_mkdirs(const char *path, mode_t mode);
 int file_remove_tree(const char *path);
 /* Joins with '/'; the caller frees. */
 char *file_join(const char *dir, const char *name);
+/* The executable of this process; NULL: there is no /proc. The caller frees. */
+char *file_own_program(void);
 /* Where a program of ours is: what the variable names, else beside our own executable. NULL: it is not there, or cannot be
  * run. The caller frees. */
 char *file_program(const char *variable, const char *name);

@@ -30,6 +30,7 @@ int cmd_archive_extract(const struct config *c);
 int cmd_skills_validate(const struct config *c);
 int cmd_mcp(const struct config *c);
 int cmd_confine_try(const struct config *c);
+int cmd_entrypoint(const struct config *c);
 
 /* shim.c: `acpd mcp` without --builtin. */
 int shim_run(void);

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// `acpd entrypoint` as the first process of a pid namespace: what it prints, whom it passes signals to, whom it reaps, how it ends.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import test, { after, before, describe } from 'node:test';
+import { ACPD, STUB } from '../../lib/daemon.mjs';
+import { pidNamespaces } from '../../lib/namespaces.mjs';
+import { cmdline, descendants, list } from '../../lib/procs.mjs';
+import { AcpClient, deadline } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
+import { acpd } from '../run.mjs';
+
+const NAMESPACE = pidNamespaces ? {} : { skip: 'no pid namespace can be made here' };
+const SECRET = 'sk-a-value-that-nobody-may-see';
+let dir;
+
+before(() => { dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-entry-')); });
+after(() => fs.rmSync(dir, { recursive: true, force: true }));
+
+// In a namespace of its own: {child, pid (of the entrypoint, as we see it), out, ended}.
+async function inNamespace(args, { env = {} } = {}) {
+  const child = spawn('unshare', ['--pid', '--fork', '--kill-child', '--mount-proc', ACPD, 'entrypoint', ...args],
+    { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const life = { child, out: { stdout: '', stderr: '' } };
+
+  for (const name of ['stdout', 'stderr'])
+    child[name].on('data', (data) => { life.out[name] += data; });
+  life.ended = deadline(new Promise((resolve) => child.on('close', (code) => resolve(code))), 20000, 'the entrypoint to end');
+  life.ended.finally(() => child.kill('SIGKILL'));
+  life.pid = (await until(() => list().find((p) => p.ppid === child.pid), 'the first process')).pid;
+  return life;
+}
+
+const says = (life, what, on = 'stdout') => until(() => what.exec(life.out[on]), `${what} on ${on}`);
+const perl = (script) => ['--', 'perl', '-e', `$| = 1; ${script}`];
+
+describe('as the first process', NAMESPACE, () => {
+  test('a thousand orphans leave no zombie, and the command sees that it is not the first process', async () => {
+    const life = await inNamespace(perl(`
+      for (1..1000) { my $p = fork; if (!$p) { fork and exit; select(undef, undef, undef, 0.02); exit } waitpid $p, 0 }
+      my $zombies;
+      for (1..100) { $zombies = grep { open my $f, '<', $_ and <$f> =~ /\\) Z/ } glob '/proc/[0-9]*/stat'; last unless $zombies;
+        select(undef, undef, undef, 0.05) }
+      print $$ > 1 && getppid() == 1, " $zombies\\n";`));
+
+    assert.equal(await life.ended, 0);
+    assert.equal(life.out.stdout, '1 0\n');
+  });
+
+  for (const signal of ['TERM', 'INT', 'HUP', 'QUIT', 'USR1', 'USR2', 'WINCH', 'CONT', 'ALRM'])
+    test(`SIG${signal} reaches the command, and its answer is the exit code`, async () => {
+      const life = await inNamespace(perl(`$SIG{${signal}} = sub { exit 40 }; print "up\\n"; sleep 30 while 1`));
+
+      await says(life, /up/);
+      process.kill(life.pid, `SIG${signal}`);
+      assert.equal(await life.ended, 40);
+    });
+
+  test('signals go to the whole group of the command', async () => {
+    const life = await inNamespace(perl(`
+      my $p = fork; $SIG{USR1} = sub { print $p ? "parent\\n" : "child\\n"; exit 0 if !$p; waitpid $p, 0; exit 0 };
+      print "up\\n"; sleep 30 while 1`));
+
+    await until(() => life.out.stdout === 'up\nup\n', 'both');
+    process.kill(life.pid, 'SIGUSR1');
+    assert.equal(await life.ended, 0);
+    assert.match(life.out.stdout, /parent/);
+    assert.match(life.out.stdout, /child/);
+  });
+
+  for (const [how, script, code] of [['exits with 7', 'exit 7', 7], ['exits with 0', 'exit 0', 0],
+    ['is ended by SIGKILL', 'kill KILL => $$', 137], ['is ended by SIGTERM', 'kill TERM => $$', 143]])
+    test(`the command ${how}: ${code}`, async () => assert.equal(await (await inNamespace(perl(script))).ended, code));
+
+  test('nothing of the command stays, and its standard output is its alone', async () => {
+    const mark = `entry-${process.pid}`;
+    const life = await inNamespace(perl(`if (!fork) { setpgrp; $0 = '${mark}'; sleep 60 } print "mine\\n"; select(undef, undef, undef, 0.1)`));
+
+    assert.equal(await life.ended, 0);
+    assert.equal(life.out.stdout, 'mine\n');
+    assert.deepEqual(list().filter((p) => cmdline(p.pid).startsWith(mark)), []);
+  });
+});
+
+describe('where others come first', () => {
+  const entry = (args, opts) => acpd(['entrypoint', ...args], opts);
+
+  test('it reaps, keeps the code and leaves nothing there too', async () => {
+    const r = await entry(perl(`if (!fork) { setpgrp; sleep 60 } print getppid() > 1; exit 9`));
+
+    assert.deepEqual([r.code, r.stdout], [9, '1']);
+  });
+
+  test('the banner has versions, harnesses, variables; of a command only its name; no value', async () => {
+    const mcp = path.join(dir, 'mcp.json');
+
+    fs.writeFileSync(mcp, JSON.stringify({ mcpServers: { one: { command: '/bin/true', env: { KEY: SECRET } }, two: { url: 'https://x.example', headers: { a: '${MY_KEY}' } } } }));
+    const r = await entry(['--require', 'MY_KEY,MY_OTHER', '--require', 'HOME', '--', 'sh', '-c', `# ${SECRET}`],
+      { env: { MY_KEY: SECRET, MY_OTHER: SECRET, ACPD_MCP_CONFIG: mcp, ACPD_PASS_ENV: 'MY_KEY' } });
+    const line = (what, text) => assert.match(r.stderr, new RegExp(`^  ${what} +${text}$`, 'm'));
+
+    assert.deepEqual([r.code, r.stdout], [0, '']);
+    assert.match(r.stderr, /^acpd \d+\.\d+\.\d+ entrypoint, process \d+\n/);
+    line('node', 'v\\d+\\..*');
+    line('git', 'git version .*');
+    line('python3', '.+');
+    for (const id of ['codex', 'opencode', 'pi'])
+      line('harness', `${id}: .+`);
+    line('mcp config', `${mcp}: 2 servers`);
+    for (const name of ['MY_KEY', 'MY_OTHER', 'HOME'])
+      line('variable', `${name}: set`);
+    line('command', 'sh');
+    assert.ok(!r.stderr.includes(SECRET));
+  });
+
+  const ran = () => path.join(dir, 'ran');
+  const REFUSED = [
+    ['a required variable is missing', ['--require', 'PATH,NOT_THERE'], {}, /variable +PATH: set\n +variable +NOT_THERE: MISSING\nacpd: 1 required variable is not set\n$/],
+    ['one is set to nothing', ['--require', 'EMPTY_ONE'], { EMPTY_ONE: '' }, /EMPTY_ONE: MISSING/],
+    ['a value stands for a name', ['--require', `KEY=${SECRET}`], {}, /^acpd: --require: the name of a variable is/m],
+    ['a setting has no sense', [], { ACPD_PING_INTERVAL: 'often' }, /^acpd: --ping-interval: 'often' is not a number/m],
+    ['a setting has an effect that cannot be', ['--serve'], { ACPD_STATE: '/proc/not/here' }, /^acpd: --state: \/proc\/not\/here: /m],
+    ['nothing reads a setting', ['--serve'], { ACPD_STATE: path.join(os.tmpdir(), 'acpd-none'), ACPD_LISTENN: 'x' }, /^acpd: ACPD_LISTENN: nothing reads this variable/m],
+    ['the manifest is not there', [], { ACPD_HARNESS_CONFIG: '/not/there.json' }, /not\/there\.json/],
+  ];
+  for (const [what, args, env, text] of REFUSED)
+    test(`${what}: 2, and the command does not run`, async () => {
+      const r = await entry([...args, '--', 'touch', ran()], { env });
+
+      assert.equal(r.code, 2, r.stderr);
+      assert.match(r.stderr, text);
+      assert.ok(!r.stderr.includes(SECRET));
+      assert.ok(!fs.existsSync(ran()));
+    });
+
+  test('a command that is not there: 127, and one that is no program: 126', async () => {
+    const r = await entry(['--', 'no-such-command', SECRET]);
+
+    assert.deepEqual([r.code, r.stderr.split('\n').at(-2)], [127, "acpd: no executable 'no-such-command' in PATH"]);
+    fs.writeFileSync(path.join(dir, 'broken'), '\x7fELF', { mode: 0o755 });
+    assert.equal((await entry(['--', './broken'], { cwd: dir })).code, 126);
+  });
+});
+
+describe('--serve', NAMESPACE, () => {
+  const token = 'a-token-of-the-entrypoint-test';
+  let env;
+
+  before(() => {
+    fs.writeFileSync(path.join(dir, 'token'), token, { mode: 0o600 });
+    fs.writeFileSync(path.join(dir, 'h.json'), JSON.stringify({ harnesses: [{ id: 'stub', command: STUB, args: ['--store', dir] }] }));
+    env = { ACPD_LISTEN: '127.0.0.1:0', ACPD_STATE: path.join(dir, 'state'), ACPD_RUN_DIR: path.join(dir, 'run'), ACPD_TOKEN_FILE: path.join(dir, 'token'),
+      ACPD_HARNESS_CONFIG: path.join(dir, 'h.json'), ACPD_DEFAULT_HARNESS: 'stub' };
+  });
+
+  const serve = (script) => inNamespace(['--serve', ...perl(script)], { env });
+  const port = async (life) => Number((await says(life, /^acpd listening on ws:\/\/127\.0\.0\.1:(\d+)\/acp$/m, 'stderr'))[1]);
+  const daemonOf = (life) => descendants(life.pid).find((p) => cmdline(p.pid).split('\0')[1] === 'serve')?.pid;
+
+  test('a turn of a session runs in the daemon beside the command; when the command ends, both have', async () => {
+    const life = await serve('$SIG{USR1} = sub { exit 5 }; sleep 30 while 1');
+    const c = await AcpClient.connect({ port: await port(life), token });
+
+    await c.initialize();
+    const { sessionId } = await c.newSession({ cwd: dir });
+    assert.equal((await c.prompt(sessionId, 'echo hello')).stopReason, 'end_turn');
+    const daemon = daemonOf(life);
+
+    process.kill(life.pid, 'SIGUSR1');
+    assert.equal(await life.ended, 5);
+    assert.equal(cmdline(daemon), '');
+    assert.equal(life.out.stdout, '');
+    // it drained: the session is closed in order, not found as after a kill
+    assert.match(life.out.stderr, /"msg":"stopping"/);
+  });
+
+  test('SIGTERM goes to both, and the exit code is the command\'s', async () => {
+    const life = await serve('$SIG{TERM} = sub { select(undef, undef, undef, 0.5); exit 6 }; print "up\\n"; sleep 30 while 1');
+
+    await port(life);
+    await says(life, /up/);
+    process.kill(life.pid, 'SIGTERM');
+    await until(() => !daemonOf(life), 'the daemon to end first');
+    assert.equal(await life.ended, 6);
+  });
+
+  test('a daemon that is lost takes the command along, with its own exit code', async () => {
+    const life = await serve('$SIG{TERM} = sub { print "told\\n"; exit 0 }; print "up\\n"; sleep 30 while 1');
+
+    await port(life);
+    await says(life, /up/);
+    process.kill(daemonOf(life), 'SIGKILL');
+    assert.equal(await life.ended, 137);
+    assert.equal(life.out.stdout, 'up\ntold\n');
+  });
+
+  test('a daemon that cannot start ends the container with its code', async () => {
+    const life = await inNamespace(['--serve', ...perl('print "up\\n"; sleep 30')], { env: { ...env, ACPD_LISTEN: '192.0.2.1:2270' } });
+
+    assert.equal(await life.ended, 1);
+    assert.match(life.out.stderr, /192\.0\.2\.1/);
+  });
+});
