@@ -40,7 +40,7 @@ struct nft_wall;
 
 struct store_config {
 	const char *state;	 /* directory: sessions/, homes/ */
-	const char *incarnation; /* of this daemon run */
+	const char *incarnation; /* it begins with */
 	const char *agent_user;	 /* NULL or "": children keep our uid */
 	const char *agent_uids;	 /* FIRST-LAST, of sessions; or NULL */
 	const char *
@@ -81,13 +81,19 @@ void store_kill(struct session_store *st);
 struct session *store_find(struct session_store *st, const char *id);
 /* What there is on disk of a session that store_find does not find, because it cannot be read, is removed. */
 int store_forget(struct session_store *st, const char *id, struct err *e);
+/* What scopes all that is counted: events, turns, usage records. One for each run of the daemon, and for each sandbox
+ * that a run goes on in. */
+const char *store_incarnation(const struct session_store *st);
+/* The sandbox has become another, a copy of the one that went on: what is counted from now on is new_id's. Turns that
+ * are open, queued ones too, belong to the line they began in and end here as failed (class "shutdown"), on record as
+ * begun there; harnesses are stopped, and started anew by what next needs one. Sockets are the caller's: they should be
+ * closed before. -EINVAL with e, and nothing has changed: it is no id, or the one that holds. */
+int store_begin_incarnation(struct session_store *st, const char *new_id, struct err *e);
 const struct harness_table *store_harnesses(const struct session_store *st);
 unsigned store_count(const struct session_store *st);
 /* Creation number of the newest session, living or not. */
 uint64_t store_last_number(const struct session_store *st);
 struct ledger *store_ledger(const struct session_store *st);
-/* Of this run of the daemon. */
-const char *store_incarnation(const struct session_store *st);
 /* Damage on disk: problems.h. */
 struct jw;
 void store_put_problems(const struct session_store *st, struct jw *w, const char *key);

@@ -393,17 +393,25 @@ void turn_fail_because(struct session *s, const struct err *e)
 	turn_finish(s, &end);
 }
 
+void turns_end_open(struct session *s, const char *why)
+{
+	list_each(t, &s->turn.queue, struct session_turn, link) {
+		if (t->state == TURN_ENDING)
+			continue;
+		s->turn.current = t;
+		turn_fail(s, "shutdown", true, "%s", why);
+	}
+}
+
 void turns_end_all(struct session *s)
 {
 	list_each(t, &s->turn.queue, struct session_turn, link) {
-		if (t->state == TURN_ENDING) {
-			ledger_wait_cancel(&t->recorded);
-			turn_announce(s, t);
+		if (t->state != TURN_ENDING)
 			continue;
-		}
-		s->turn.current = t;
-		turn_fail(s, "shutdown", true, "the daemon is shutting down");
+		ledger_wait_cancel(&t->recorded);
+		turn_announce(s, t);
 	}
+	turns_end_open(s, "the daemon is shutting down");
 }
 
 /* --- cancelling ---------------------------------------------------------------------------------------- */

@@ -44,6 +44,7 @@ struct session_turn {
 	enum turn_state state;
 	uint64_t no; /* 0 while queued */
 	char *key, *content, *meta;
+	char *incarnation;	  /* it was taken in; NULL: not known */
 	uint64_t first_seq;	  /* of its first event */
 	char digest[SHA256_HEX];  /* of the content, if there is a key; "": unknown */
 	uint64_t origin, outputs; /* outputs: chunks, tool calls, plans, questions so far */
@@ -163,6 +164,8 @@ void turn_fail(struct session *s, const char *cls, bool retryable, const char *f
 void turn_fail_because(struct session *s, const struct err *e);
 void turn_cancel_running(struct session *s);
 void turns_cancel_all(struct session *s);
+/* Every turn that has not ended yet fails with class "shutdown". */
+void turns_end_open(struct session *s, const char *why);
 /* At the end of the daemon: every turn is answered now. */
 void turns_end_all(struct session *s);
 

@@ -26,6 +26,7 @@ void turn_free(struct session_turn *t)
 	}
 	account_done(&t->account);
 	account_done(&t->reported);
+	free(t->incarnation);
 	free(t->key);
 	free(t->content);
 	free(t->meta);
@@ -179,6 +180,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	t->queued_mono = clock_mono_ms();
 	t->no = ++s->turn.count;
 	s->store->totals.turns++;
+	t->incarnation = xstrdup(s->store->incarnation);
 	t->key = xstrdup(p->key);
 	t->content = xstrndup(p->content.p, p->content.n);
 	memcpy(t->digest, digest, sizeof(t->digest));

@@ -37,6 +37,13 @@ static void put_time(struct jw *w, const char *key, uint64_t ms)
 	jw_str(w, key, clock_iso(ms, text));
 }
 
+/* A turn that another incarnation took is that one's, whoever ends it: by this a reader of two ledgers bills it once. */
+static void put_line(struct jw *w, const struct session *s, const struct session_turn *t)
+{
+	if (t->incarnation && strcmp(t->incarnation, s->store->incarnation) != 0)
+		jw_str(w, "turnIncarnation", t->incarnation);
+}
+
 /* t NULL: between turns. */
 static void put_who(struct jw *w, const struct session *s, const struct session_turn *t,
 		    const char *type)
@@ -46,6 +53,7 @@ static void put_who(struct jw *w, const struct session *s, const struct session_
 	if (t) {
 		jw_uint(w, "turn", t->no);
 		jw_str(w, "key", t->key);
+		put_line(w, s, t);
 	}
 	jw_str(w, "harness", s->def->id);
 	jw_str(w, "harnessVersion", s->harness.version);

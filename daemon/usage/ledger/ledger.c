@@ -140,15 +140,20 @@ static int open_all(struct ledger *l, struct err *e)
 	return take_up(l, e);
 }
 
+static int check_incarnation(const char *incarnation, struct err *e)
+{
+	if (ledger_incarnation_valid(slice_of(incarnation)))
+		return 0;
+	return err_set(e, -EINVAL, 0, "LEDGER", "no incarnation: '%.64s'", incarnation);
+}
+
 struct ledger *ledger_open(struct loop *loop, const char *path, const char *incarnation,
 			   struct err *e)
 {
 	struct ledger *l;
 
-	if (!ledger_incarnation_valid(slice_of(incarnation))) {
-		err_set(e, -EINVAL, 0, "LEDGER", "no incarnation: '%.64s'", incarnation);
+	if (check_incarnation(incarnation, e) < 0)
 		return NULL;
-	}
 	l = ledger_new(loop, path, incarnation);
 	if (open_all(l, e) < 0)
 		return ledger_free(l);
@@ -157,6 +162,20 @@ struct ledger *ledger_open(struct loop *loop, const char *path, const char *inca
 	ledger_retention_begin(l);
 	ledger_audit_begin(l);
 	return l;
+}
+
+int ledger_begin(struct ledger *l, const char *incarnation, struct err *e)
+{
+	int r = check_incarnation(incarnation, e);
+
+	if (r < 0)
+		return r;
+	if (strcmp(incarnation, l->incarnation) == 0)
+		return err_set(e, -EINVAL, 0, "LEDGER", "the incarnation is '%.64s' already",
+			       incarnation);
+	xstrset(&l->incarnation, incarnation);
+	l->digest[0] = '\0';
+	return 0;
 }
 
 struct ledger *ledger_free(struct ledger *l)

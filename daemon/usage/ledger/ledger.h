@@ -34,6 +34,9 @@ struct ledger;
  * 64. */
 struct ledger *ledger_open(struct loop *loop, const char *path, const char *incarnation,
 			   struct err *e);
+/* What is appended from now on is of another incarnation: its chain begins. -EINVAL with e: it is none, or the present one.
+ */
+int ledger_begin(struct ledger *l, const char *incarnation, struct err *e);
 /* Waits for a running sync, makes the rest durable; waiters are called with -ECANCELED and may not wait again. */
 struct ledger *ledger_free(struct ledger *l);
 /* record: a raw JSON object, redacted, whose members follow ours. Returns its n, or 0 if it could not be written

@@ -189,6 +189,58 @@ static void budget(void **state _unused_)
 	check_told("\"max_tokens\"");
 }
 
+static bool note_record(void *ctx, uint64_t n _unused_, struct slice line)
+{
+	struct buf *b = ctx;
+
+	buf_printf(b, "%.*s %.*s\n", (int)jobj_get(line, "incarnation").raw.n,
+		   jobj_get(line, "incarnation").raw.p,
+		   (int)jobj_get(line, "turnIncarnation").raw.n,
+		   jobj_get(line, "turnIncarnation").raw.p);
+	return true;
+}
+
+/* The turn that ran, and the one that waited, belong to the line that they began in. */
+static void sandbox_is_another(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf records = { 0 };
+	struct ledger_report report;
+
+	rig_say(&r, "output");
+	rig_prompt(&r, NULL, false);
+	assert_int_equal(store_begin_incarnation(r.store, "two", &r.err), 0);
+	assert_string_equal(store_incarnation(r.store), "two");
+	rig_check(&r);
+	check_told("shutdown");
+	assert_string_equal(r.prompts[1].how, "shutdown");
+	assert_true(world_stopped());
+	world_exit(0);
+	rig_check(&r);
+	assert_int_equal(rig_prompt(&r, NULL, false), 2);
+	rig_say(&r, "ready");
+	rig_say(&r, "output");
+	rig_say(&r, "end");
+	world_sync(0);
+	assert_string_equal(r.prompts[2].how, "\"end_turn\"");
+	assert_int_equal(ledger_read(r.store->ledger, 0, note_record, &records), 0);
+	buf_putc(&records, '\0');
+	assert_string_equal(records.data, "\"two\" \"inc\"\n\"two\" \"inc\"\n\"two\" \n");
+	assert_int_equal(ledger_verify(r.dir, NULL, &report, &r.err), 0);
+	assert_int_equal(report.first_bad, 0);
+}
+
+static void no_other_incarnation(void **state _unused_)
+{
+	static const char *const none[] = { "", "inc", "a b", "\"", "\n" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+		assert_int_equal(store_begin_incarnation(r.store, none[i], &r.err), -EINVAL);
+	assert_string_equal(store_incarnation(r.store), "inc");
+	rig_say(&r, "output");
+	rig_say(&r, "end");
+	check_told("\"end_turn\"");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +255,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(deleted, setup, teardown),
 		cmocka_unit_test_setup_teardown(record_is_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(daemon_stops, setup, teardown),
+		cmocka_unit_test_setup_teardown(sandbox_is_another, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_other_incarnation, setup, teardown),
 		cmocka_unit_test_teardown(start_fails, teardown),
 		cmocka_unit_test_teardown(start_takes_too_long, teardown),
 		cmocka_unit_test_teardown(budget, teardown),

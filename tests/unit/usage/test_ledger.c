@@ -154,6 +154,28 @@ static void test_lives(void **state _unused_)
 	check_report(LEDGER, 7, 3);
 }
 
+/* A ledger that is written to becomes another's: as with a new life, its chain begins. */
+static void test_begins_another(void **state _unused_)
+{
+	struct err e = { 0 };
+
+	reopen("aa");
+	append(2);
+	assert_int_equal(ledger_begin(l, "aa", &e), -EINVAL);
+	assert_int_equal(ledger_begin(l, "no incarnation", &e), -EINVAL);
+	append(1);
+	check_report(LEDGER, 3, 1);
+	assert_int_equal(ledger_begin(l, "bb", &e), 0);
+	append(2);
+	assert_int_equal(ledger_begin(l, "cc", &e), 0);
+	assert_int_equal(ledger_begin(l, "dd", &e), 0);
+	append(1);
+	check_report(LEDGER, 6, 3);
+	reopen("dd");
+	append(1);
+	check_report(LEDGER, 7, 3);
+}
+
 /* Only the digest shows this one. */
 static void test_changed_record(void **state _unused_)
 {
@@ -445,6 +467,7 @@ int main(void)
 		T(test_what_is_no_record),
 		T(test_longest_record),
 		T(test_lives),
+		T(test_begins_another),
 		T(test_changed_record),
 		T(test_every_torn_end),
 		T(test_torn_with_zeros),
