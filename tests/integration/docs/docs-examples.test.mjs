@@ -38,7 +38,7 @@ const ROWS = {
   'harnesses/README.md': [['"harnesses"', 'manifest'], ['"initialize"', 'left']], // docs-confine.test.mjs runs it
   'images/README.md': [
     ['useradd', 'left'], // makes a user: images/'s own tests do
-    ['randomBytes', 'check'], ['e2b template', 'left'], ['Template', 'check'], ['"harnesses"', 'manifest'],
+    ['randomBytes', 'check'], ['e2b template', 'left'], ['"harnesses"', 'manifest'],
   ],
   'tools/README.md': [['"deny"', 'policy']],
 };
@@ -46,6 +46,7 @@ const LANGS = ['ts', 'sh', 'json'];
 const examples = markdownFiles().flatMap(fencesOf).filter((f) => LANGS.includes(f.lang));
 const rowOf = (e) => (ROWS[e.file] ?? []).find(([begins]) => e.text.split('\n')[0].includes(begins));
 const named = (e) => `${e.file}:${e.line}`;
+const modules = fs.readdirSync(path.join(ROOT, 'images')).filter((name) => name.endsWith('.ts'));
 let d, dir;
 
 const run = (file, args, { env = {}, cwd = dir, timeout = 60000 } = {}) => deadline(new Promise((resolve) => {
@@ -67,7 +68,8 @@ before(async () => {
   // beside node_modules, where both compiler and Node find packages
   dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-docs-'));
   fs.symlinkSync(fs.realpathSync(path.join(ROOT, 'tests/node_modules')), path.join(dir, 'node_modules'));
-  fs.copyFileSync(path.join(ROOT, 'images/model-tunnel.ts'), path.join(dir, 'model-tunnel.ts'));
+  for (const name of modules)
+    fs.copyFileSync(path.join(ROOT, 'images', name), path.join(dir, name));
   fs.writeFileSync(path.join(dir, 'package.json'), '{"type":"module"}');
   d = await Daemon.start();
 });
@@ -82,12 +84,12 @@ test('every example has its row, and every row its example', () => {
     assert.equal(examples.filter((e) => e.file === file).length, rows.length, file);
 });
 
-test('TypeScript type-checks as it stands', async () => {
-  const files = examples.filter((e) => e.lang === 'ts').map((e) => write(e, '.ts'));
+test('TypeScript type-checks as it stands, that of images/ too', async () => {
+  const files = modules.map((name) => path.join(dir, name)).concat(examples.filter((e) => e.lang === 'ts').map((e) => write(e, '.ts')));
   const { code, stdout } = await run(process.execPath, [path.join(dir, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--target', 'es2023', '--module', 'nodenext', '--moduleResolution', 'nodenext',
     '--skipLibCheck', '--types', 'node', '--allowImportingTsExtensions', '--erasableSyntaxOnly', ...files], { timeout: 180000 });
 
-  assert.ok(files.length >= 5);
+  assert.ok(files.length >= 8);
   assert.deepEqual([code, stdout], [0, '']);
 });
 
