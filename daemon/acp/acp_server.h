@@ -37,6 +37,8 @@ struct acp_transport {
 
 struct acp_server *acp_server_new(struct loop *loop, struct session_store *store,
 				  const struct acp_config *cfg);
+/* Before the first connection: harness and backlog of cfg. */
+void acp_server_set(struct acp_server *srv, const struct acp_config *cfg);
 /* Every connection must be freed. */
 struct acp_server *acp_server_free(struct acp_server *srv);
 /* Closes every connection with 1001. */

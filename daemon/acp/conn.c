@@ -9,6 +9,12 @@
 
 #define WATCH_MS 1000
 
+void acp_server_set(struct acp_server *srv, const struct acp_config *cfg)
+{
+	xstrset(&srv->default_harness, cfg->default_harness);
+	srv->backlog_max = cfg->backlog_max;
+}
+
 struct acp_server *acp_server_new(struct loop *loop, struct session_store *store,
 				  const struct acp_config *cfg)
 {
@@ -17,9 +23,8 @@ struct acp_server *acp_server_new(struct loop *loop, struct session_store *store
 	srv->loop = loop;
 	srv->store = store;
 	srv->harnesses = store_harnesses(store);
-	srv->default_harness = xstrdup(cfg->default_harness);
+	acp_server_set(srv, cfg);
 	srv->workspaces = xstrdup(cfg->workspaces);
-	srv->backlog_max = cfg->backlog_max;
 	list_init(&srv->conns);
 	return srv;
 }

@@ -126,6 +126,12 @@ void stored_remove_part(struct archive_store *s, struct stored *e)
 	e->part = e->reserved = 0;
 }
 
+void archive_store_limit(struct archive_store *s, uint64_t store_max, uint64_t upload_max)
+{
+	s->max = store_max;
+	s->upload_max = MIN(upload_max, store_max);
+}
+
 struct archive_store *archive_store_open(struct loop *loop, const struct archive_config *cfg,
 					 struct err *e)
 {
@@ -135,8 +141,7 @@ struct archive_store *archive_store_open(struct loop *loop, const struct archive
 	s->loop = loop;
 	s->dir = xstrdup(cfg->dir);
 	s->baked = xstrdup(cfg->baked);
-	s->max = cfg->store_max;
-	s->upload_max = MIN(cfg->upload_max, cfg->store_max);
+	archive_store_limit(s, cfg->store_max, cfg->upload_max);
 	for (size_t i = 0; i < BUCKETS; i++)
 		list_init(&s->buckets[i]);
 	list_init(&s->lru);

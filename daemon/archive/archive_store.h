@@ -48,6 +48,8 @@ struct archive_config {
 
 struct archive_store *archive_store_open(struct loop *loop, const struct archive_config *cfg,
 					 struct err *e);
+/* Before the first upload. */
+void archive_store_limit(struct archive_store *s, uint64_t store_max, uint64_t upload_max);
 /* Ends all uploads; the bytes that they have are written first. */
 struct archive_store *archive_store_close(struct archive_store *s);
 

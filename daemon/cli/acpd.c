@@ -16,7 +16,7 @@ static const struct subcommand commands[] = {
 	{ "acp", NULL, SCOPE_CLIENT, cmd_acp,
 	  "bridge: ACP on standard input and output to a daemon" },
 	{ "run", NULL, SCOPE_RUN, cmd_run, "run one prompt and print what comes back" },
-	{ "claim", NULL, SCOPE_LOCAL, cmd_claim,
+	{ "claim", NULL, SCOPE_LOCAL | SCOPE_CLAIM, cmd_claim,
 	  "give the daemon its token (read from standard input or --token-file)" },
 	{ "sessions", NULL, SCOPE_LOCAL, cmd_sessions, "list the daemon's sessions" },
 	{ "usage verify", NULL, SCOPE_VERIFY, cmd_usage_verify,

@@ -25,6 +25,7 @@ enum option_scope {
 	SCOPE_MCP = 1024,
 	SCOPE_TRY = 2048,
 	SCOPE_ENTRY = 4096,
+	SCOPE_CLAIM = 8192,
 };
 
 struct config {
@@ -35,7 +36,7 @@ struct config {
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
 		*archives_baked, *output, *skills, *from, *ca_file, *upstream_allow, *fetch_user,
-		*level, *level_min, *network_max, *network, *require;
+		*level, *level_min, *network_max, *network, *require, *set, *sandbox_id;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
 		usage_file_max, limit_memory, limit_pids, since, archive_store_max, archive_max,

@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-static void *slot(const struct config *c, const struct option_row *r)
+void *option_slot(const struct config *c, const struct option_row *r)
 {
 	return (char *)c + r->offset;
 }
@@ -42,7 +42,7 @@ static bool is_word(const char *words, const char *value)
 	return false;
 }
 
-static int set_value(struct config *c, const struct option_row *r, const char *value, struct err *e)
+int option_set(struct config *c, const struct option_row *r, const char *value, struct err *e)
 {
 	long long n;
 	char *end;
@@ -55,26 +55,26 @@ static int set_value(struct config *c, const struct option_row *r, const char *v
 	case T_STR:
 	case T_LIST:
 	case T_EACH:
-		xstrset(slot(c, r), value);
+		xstrset(option_slot(c, r), value);
 		return 0;
 	case T_BOOL:
 		if (!is_word("true false 1 0", value))
 			return bad_value(r, value, e);
-		*(bool *)slot(c, r) = value[0] == 't' || value[0] == '1';
+		*(bool *)option_slot(c, r) = value[0] == 't' || value[0] == '1';
 		return 0;
 	case T_INT:
 		if (r->words && strcmp(value, r->words) == 0) {
-			*(int64_t *)slot(c, r) = -1;
+			*(int64_t *)option_slot(c, r) = -1;
 			return 0;
 		}
 		errno = 0;
 		n = strtoll(value, &end, 10);
 		if (errno || *end || !*value || n < r->min || n > r->max)
 			return bad_value(r, value, e);
-		*(int64_t *)slot(c, r) = n;
+		*(int64_t *)option_slot(c, r) = n;
 		return 0;
 	case T_KEEP:
-		return retention_parse(value, slot(c, r)) < 0 ? bad_value(r, value, e) : 0;
+		return retention_parse(value, option_slot(c, r)) < 0 ? bad_value(r, value, e) : 0;
 	}
 	return -EINVAL;
 }
@@ -84,7 +84,7 @@ static int set_value(struct config *c, const struct option_row *r, const char *v
 static bool has_env(const struct option_row *r)
 {
 	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP |
-			   SCOPE_TRY | SCOPE_ENTRY)))
+			   SCOPE_TRY | SCOPE_ENTRY | SCOPE_CLAIM)))
 		return false;
 	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
 }
@@ -135,9 +135,9 @@ static int load_defaults(struct config *c, unsigned scope, struct err *e)
 
 	for (size_t i = 0; i < option_rows_n && r == 0; i++)
 		if (option_rows[i].type == T_INT)
-			*(int64_t *)slot(c, &option_rows[i]) = option_rows[i].num;
+			*(int64_t *)option_slot(c, &option_rows[i]) = option_rows[i].num;
 		else if (option_rows[i].def)
-			r = set_value(c, &option_rows[i], option_rows[i].def, e);
+			r = option_set(c, &option_rows[i], option_rows[i].def, e);
 	for (size_t i = 0; i < option_rows_n && r == 0; i++) {
 		const char *v = option_env_name(&option_rows[i], name) &&
 						(option_rows[i].scope & scope) ?
@@ -145,7 +145,7 @@ static int load_defaults(struct config *c, unsigned scope, struct err *e)
 					NULL;
 
 		if (v && *v)
-			r = set_value(c, &option_rows[i], v, e);
+			r = option_set(c, &option_rows[i], v, e);
 	}
 	return r;
 }
@@ -176,13 +176,13 @@ static int add_value(struct config *c, const struct option_row *row, bool again,
 		     struct err *e)
 {
 	_cleanup_(freep) char *joined = NULL;
-	char **have = slot(c, row);
+	char **have = option_slot(c, row);
 
 	if ((row->type != T_LIST && row->type != T_EACH) || !again)
-		return set_value(c, row, row->type == T_BOOL ? "true" : value, e);
+		return option_set(c, row, row->type == T_BOOL ? "true" : value, e);
 	if (asprintf(&joined, "%s%c%s", *have, row->type == T_LIST ? ',' : '\n', value) < 0)
 		abort();
-	return set_value(c, row, joined, e);
+	return option_set(c, row, joined, e);
 }
 
 static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, struct err *e)
@@ -227,7 +227,7 @@ static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, s
 	return r;
 }
 
-static bool is_text(const struct option_row *r)
+bool option_is_text(const struct option_row *r)
 {
 	return r->type != T_INT && r->type != T_BOOL && r->type != T_KEEP;
 }
@@ -252,8 +252,8 @@ int config_load(struct config *c, unsigned scope, int argc, char **argv, struct 
 void config_done(struct config *c)
 {
 	for (size_t i = 0; i < option_rows_n; i++)
-		if (is_text(&option_rows[i])) {
-			char **s = slot(c, &option_rows[i]);
+		if (option_is_text(&option_rows[i])) {
+			char **s = option_slot(c, &option_rows[i]);
 
 			free(*s);
 			*s = NULL;
@@ -282,14 +282,14 @@ void config_print(const struct config *c, unsigned scope)
 			continue;
 		if (r->type == T_INT)
 			printf("%s = %s\n", r->name,
-			       number_text(r, *(int64_t *)slot(c, r), number));
+			       number_text(r, *(int64_t *)option_slot(c, r), number));
 		else if (r->type == T_BOOL)
-			printf("%s = %s\n", r->name, *(bool *)slot(c, r) ? "true" : "false");
+			printf("%s = %s\n", r->name, *(bool *)option_slot(c, r) ? "true" : "false");
 		else if (r->type == T_KEEP)
-			printf("%s = %s\n", r->name, retention_text(slot(c, r), keep));
+			printf("%s = %s\n", r->name, retention_text(option_slot(c, r), keep));
 		else
 			printf("%s = %s\n", r->name,
-			       *(char **)slot(c, r) ? *(char **)slot(c, r) : "");
+			       *(char **)option_slot(c, r) ? *(char **)option_slot(c, r) : "");
 	}
 }
 

@@ -36,22 +36,6 @@ static const char *home_of(const struct passwd *pw)
 	return pw && access(pw->pw_dir, F_OK) == 0 ? pw->pw_dir : "/";
 }
 
-static struct hosted *open_hosted(const struct config *c, struct loop *loop,
-				  struct proc_host *procs, struct fetcher *fetcher,
-				  const struct session_store *store, char *const *env)
-{
-	const struct passwd *pw = find_user(c);
-	struct hosted_config hc = {
-		.file = c->mcp_config,
-		.env = env,
-		.home = home_of(pw),
-		.fetcher = fetcher,
-		.bounds = store_bounds(store),
-	};
-
-	return hosted_new(loop, procs, &hc);
-}
-
 /* A client of /mcp may still use it. */
 static void on_gone(void *ctx, struct mcp_backend *b)
 {
@@ -116,12 +100,25 @@ int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 	char **env = build_env(c, find_user(c));
 	int r;
 
-	h->hosted = open_hosted(c, loop, procs, fetcher, store, env);
+	h->hosted = hosted_new(loop, procs, &(struct hosted_config){ .fetcher = fetcher });
 	r = open_relay(h, c, loop, procs, fetcher, store, env, e);
 	harness_plan_free_environ(env);
 	if (r == 0)
 		h->http = mcp_http_new(loop, &endpoint);
 	return r;
+}
+
+void hosting_begin(struct hosting *h, const struct config *c, const struct session_store *store)
+{
+	const struct passwd *pw = find_user(c);
+	char **env = build_env(c, pw);
+
+	hosted_load(h->hosted, &(struct hosted_config){ .file = c->mcp_config,
+							.env = env,
+							.home = home_of(pw),
+							.bounds = store_bounds(store) });
+	harness_plan_free_environ(env);
+	hosted_start(h->hosted);
 }
 
 void hosting_close_http(struct hosting *h)

@@ -16,10 +16,12 @@ struct hosting {
 	struct mcp_http *http;
 };
 
-/* agent-user has been checked. Reads the configuration of servers, and starts none. */
+/* agent-user has been checked. There are no servers yet. */
 int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 		 struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
 		 struct err *e);
+/* The daemon is claimed: reads the configuration of servers and starts them. */
+void hosting_begin(struct hosting *h, const struct config *c, const struct session_store *store);
 /* Call before the store is freed, which holds sessions that are served; all processes are gone by then. */
 void hosting_close_http(struct hosting *h);
 void hosting_close(struct hosting *h);

@@ -12,6 +12,14 @@
  * T_KEEP is read by base/retention.h. */
 enum option_type { T_STR, T_INT, T_BOOL, T_WORD, T_LIST, T_EACH, T_KEEP };
 
+/* Whether a claim may bring it (config_claim.h). A word may be fixed by an image: then only a stricter one is taken. */
+enum option_claim {
+	CLAIM_NEVER,
+	CLAIM_ANY,
+	CLAIM_LATER_WORD, /* none that stands before it in the words */
+	CLAIM_EARLIER_WORD,
+};
+
 struct option_row {
 	const char *name;
 	enum option_type type;
@@ -22,6 +30,7 @@ struct option_row {
 	const char *words;     /* T_WORD: allowed values, separated by spaces */
 	const char *arg, *help;
 	char letter; /* short form or 0 */
+	enum option_claim claim;
 };
 
 extern const struct option_row option_rows[];
@@ -31,5 +40,12 @@ extern const size_t option_rows_n;
 #define OPTION_ENV_SIZE 64
 /* The variable that may set it; false: none may. */
 bool option_env_name(const struct option_row *r, char ret[OPTION_ENV_SIZE]);
+
+/* The member of c. */
+void *option_slot(const struct config *c, const struct option_row *r);
+/* As argv gives it: 0, or -EINVAL with e. */
+int option_set(struct config *c, const struct option_row *r, const char *value, struct err *e);
+/* It owns a string in struct config. */
+bool option_is_text(const struct option_row *r);
 
 #define LEDGER (SCOPE_USAGE | SCOPE_VERIFY) /* scopes that read the usage ledger */

@@ -79,6 +79,11 @@ struct egress *egress_new(const struct egress_config *cfg)
 	return x;
 }
 
+void egress_allow(struct egress *x, const char *allow)
+{
+	xstrset(&x->settings.allow, allow);
+}
+
 struct egress *egress_free(struct egress *x)
 {
 	if (!x)

@@ -43,6 +43,8 @@ struct egress_config {
 
 /* Starts nothing. */
 struct egress *egress_new(const struct egress_config *cfg);
+/* Before the program is started: another list of --upstream-allow. */
+void egress_allow(struct egress *x, const char *allow);
 /* Ends the program, and waits for it. */
 struct egress *egress_free(struct egress *x);
 /* NULL: doors can be opened; else why not. Takes NULL: there is no egress. */

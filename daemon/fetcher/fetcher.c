@@ -14,6 +14,11 @@ struct fetcher *fetcher_new(const struct fetcher_config *cfg)
 	return f;
 }
 
+void fetcher_allow(struct fetcher *f, const char *allow)
+{
+	xstrset(&f->settings.allow, allow);
+}
+
 struct fetcher *fetcher_free(struct fetcher *f)
 {
 	if (!f)

@@ -45,6 +45,8 @@ struct fetcher_config {
 
 /* Starts nothing. */
 struct fetcher *fetcher_new(const struct fetcher_config *cfg);
+/* Before the program is started: another list of --upstream-allow. */
+void fetcher_allow(struct fetcher *f, const char *allow);
 /* Ends the program, and waits for it. */
 struct fetcher *fetcher_free(struct fetcher *f);
 

@@ -25,10 +25,15 @@ struct admission *admission_new(const struct admission_config *cfg)
 {
 	struct admission *g = new0(struct admission);
 
-	g->hosts = xstrdup(cfg->allow_hosts);
-	g->origins = xstrdup(cfg->allow_origins);
-	g->allow_query_token = cfg->allow_query_token;
+	admission_set(g, cfg);
 	return g;
+}
+
+void admission_set(struct admission *g, const struct admission_config *cfg)
+{
+	xstrset(&g->hosts, cfg->allow_hosts);
+	xstrset(&g->origins, cfg->allow_origins);
+	g->allow_query_token = cfg->allow_query_token;
 }
 
 struct admission *admission_free(struct admission *g)
@@ -94,39 +99,93 @@ static int check_owner(int fd, struct err *e)
 	return 0;
 }
 
-int admission_load(struct admission *g, const char *path, struct err *e)
+/* Who watches a file cannot choose it: no link to another, nothing to wait for. */
+static int check_kind(int fd, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat sb;
+
+	if (fstat(fd, &sb) < 0)
+		return -errno;
+	if (S_ISREG(sb.st_mode))
+		return 0;
+	return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "it is not a regular file");
+}
+
+static int open_token(const char *path, bool appeared, struct err *e)
+{
+	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (appeared ? O_NOFOLLOW : 0);
+	_cleanup_(closep) int fd = open(path, flags);
 	int r = fd < 0 ? -errno : 0;
 
-	if (r == -ENOENT)
-		return 0;
+	if (r == -ELOOP && appeared)
+		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "it is a symbolic link");
+	if (r == 0 && appeared)
+		r = check_kind(fd, e);
 	if (r == 0)
 		r = check_owner(fd, e);
-	if (r == -EPERM)
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+int admission_read(const char *path, bool appeared, struct sha256 *ret, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(closep) int fd = open_token(path, appeared, e);
+	int r = fd;
+
+	if (r == -ENOENT || r == -EPERM)
 		return r;
-	if (r == 0)
+	if (r >= 0)
 		r = file_read_fd(fd, TOKEN_MAX + 16, &b);
 	if (r < 0)
 		return err_set(e, r, 0, "TOKEN_UNREADABLE", "token file: %s", strerror(-r));
-	r = digest_of(trim(buf_slice(&b)), &g->token, e);
+	r = digest_of(trim(buf_slice(&b)), ret, e);
 	secret_wipe(b.data, b.cap);
-	if (r == 0)
-		g->claimed = true;
 	return r;
+}
+
+int admission_load(struct admission *g, const char *path, struct err *e)
+{
+	struct sha256 token;
+	int r = admission_read(path, false, &token, e);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	admission_set_token(g, &token);
+	return 0;
+}
+
+void admission_set_token(struct admission *g, const struct sha256 *token)
+{
+	g->token = *token;
+	g->claimed = true;
+}
+
+static int check_claim(const struct admission *g, struct slice digest, struct sha256 *ret,
+		       struct err *e)
+{
+	if (!slice_starts(digest, "sha256:") || digest_of(digest, ret, e) < 0)
+		return err_field(e, "digest", "TOKEN_INVALID",
+				 "digest must be sha256:<64 hex digits>");
+	if (g->claimed && !sha256_equal(ret, &g->token))
+		return err_set(e, -EALREADY, RPC_INVALID_REQUEST, "ALREADY_CLAIMED",
+			       "the daemon is claimed with another token");
+	return 0;
+}
+
+int admission_claim_check(const struct admission *g, struct slice digest, struct err *e)
+{
+	struct sha256 d;
+
+	return check_claim(g, digest, &d, e);
 }
 
 int admission_claim(struct admission *g, struct slice digest, struct err *e)
 {
 	struct sha256 d;
+	int r = check_claim(g, digest, &d, e);
 
-	if (!slice_starts(digest, "sha256:") || digest_of(digest, &d, e) < 0)
-		return err_field(e, "digest", "TOKEN_INVALID",
-				 "digest must be sha256:<64 hex digits>");
-	if (g->claimed && !sha256_equal(&d, &g->token))
-		return err_set(e, -EALREADY, RPC_INVALID_REQUEST, "ALREADY_CLAIMED",
-			       "the daemon is claimed with another token");
+	if (r < 0)
+		return r;
 	g->token = d;
 	g->claimed = true;
 	return 0;

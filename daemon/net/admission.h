@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "digest/digest.h"
 
 #include <stdbool.h>
 
@@ -24,10 +25,18 @@ struct admission_config {
 };
 
 struct admission *admission_new(const struct admission_config *cfg);
+/* Hosts and origins of a claim, and whether a token in the URL counts. */
+void admission_set(struct admission *g, const struct admission_config *cfg);
 struct admission *admission_free(struct admission *g);
 /* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the daemon unclaimed (0). A file whose
  * owner is not root or us, or that others can read, is refused. */
 int admission_load(struct admission *g, const char *path, struct err *e);
+/* The same, for what only has to be known. appeared: nobody named it who has seen it; then links and what is no regular file
+ * are refused, too. -ENOENT: there is none, and e says nothing. */
+int admission_read(const char *path, bool appeared, struct sha256 *ret, struct err *e);
+void admission_set_token(struct admission *g, const struct sha256 *token);
+/* What admission_claim would return; changes nothing. */
+int admission_claim_check(const struct admission *g, struct slice digest, struct err *e);
 /* 0, or -EALREADY if claimed with another token; -EINVAL if digest is no "sha256:<hex>". */
 int admission_claim(struct admission *g, struct slice digest, struct err *e);
 bool admission_claimed(const struct admission *g);

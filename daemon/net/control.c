@@ -14,30 +14,18 @@
 typedef int (*control_fn)(const struct control_context *ctx, const struct rpc_msg *m, struct jw *w,
 			  struct err *e);
 
-struct claim_args {
-	char *digest;
-};
-
-static const struct jfield claim_fields[] = {
-	JF_STR(struct claim_args, digest, "digest", JF_REQUIRED, 128),
-	JF_END,
-};
-
 static const struct jfield no_fields[] = { JF_END };
 
 static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
 		    struct jw *w _unused_, struct err *e)
 {
-	struct claim_args a = { 0 };
-	int r = jdec_object(m->params, claim_fields, NULL, &a, e);
+	struct claim_request c;
+	int r = claim_request_parse(m->params, &c, e);
 
-	if (r == 0)
-		r = admission_claim(ctx->admission, slice_of(a.digest), e);
-	jdec_free(claim_fields, &a);
-	if (r == 0) {
-		log_info("net", "claimed");
-		isolation_log(ctx->info->store); /* an image may have changed since the start */
-	}
+	if (r < 0)
+		return r;
+	r = claim_desk_take(ctx->claims, &c, "control socket", e);
+	claim_request_done(&c);
 	return r;
 }
 
@@ -77,7 +65,7 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 {
 	jw_str(w, "version", ACPD_VERSION);
 	jw_str(w, "incarnation", store_incarnation(ctx->info->store));
-	jw_bool(w, "claimed", admission_claimed(ctx->admission));
+	jw_bool(w, "claimed", !claim_desk_open(ctx->claims));
 	jw_uint(w, "sessions", store_count(ctx->info->store));
 	jw_uint(w, "children", proc_host_count(ctx->info->procs));
 	jw_str(w, "cgroup",
@@ -97,7 +85,7 @@ static const struct {
 	control_fn fn;
 	const struct jfield *fields;
 } methods[] = {
-	{ "claim", do_claim, claim_fields },
+	{ "claim", do_claim, NULL }, /* claim_request_parse knows them */
 	{ "sessions", do_sessions, no_fields },
 	{ "doctor", do_doctor, no_fields },
 };
@@ -112,7 +100,9 @@ static int call(const struct control_context *ctx, const struct rpc_msg *m, stru
 
 		if (strcmp(methods[i].name, m->method) != 0)
 			continue;
-		r = jdec_refuse_unknown(m->params, methods[i].fields, NULL, NO_PARAMETER, e);
+		r = methods[i].fields ? jdec_refuse_unknown(m->params, methods[i].fields, NULL,
+							    NO_PARAMETER, e) :
+					0;
 		if (r < 0)
 			return r;
 		jw_obj(&w, NULL);

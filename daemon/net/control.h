@@ -1,17 +1,17 @@
 /*
  * control.h - the answers of the control socket: JSON-RPC requests, one per line.
  *
- *	claim {digest: "sha256:<hex>"} -> {}      the token's digest; once per daemon; the same digest again succeeds
+ *	claim {digest: "sha256:<hex>", settings?, sandboxId?} -> {}    once per daemon; the same claim again succeeds
  *	sessions {} -> {sessions: [...]}
  *	doctor {} -> {...}                        the state of the daemon and of what it found on this machine
  */
 #pragma once
 
 #include "http/endpoints.h"
-#include "net/admission.h"
+#include "net/claim.h"
 
 struct control_context {
-	struct admission *admission;
+	struct claim_desk *claims;
 	struct http_context *info;
 };
 

@@ -31,7 +31,7 @@ struct unix_listener {
 struct unix_server {
 	struct loop *loop;
 	struct acp_server *acp;
-	struct admission *admission;
+	struct claim_desk *claims;
 	struct http_context *info;
 	struct unix_listener listeners[2];
 	struct list clients; /* those that have sent a line, and those that are being closed */
@@ -235,7 +235,7 @@ static void take_line(struct unix_client *c, struct slice line)
 	if (c->conn)
 		acp_conn_feed(c->conn, (char *)line.p, line.n); /* in our own buffer */
 	else
-		control_answer(&(struct control_context){ c->server->admission, c->server->info },
+		control_answer(&(struct control_context){ c->server->claims, c->server->info },
 			       line, &c->out);
 }
 
@@ -355,7 +355,7 @@ static void on_accept(void *ctx, int fd)
 	c = client_new(l, fd);
 	if (u->nclients > LOCAL_MAX)
 		refuse(c, "TOO_MANY_CONNECTIONS", "the limit of connections is reached");
-	else if (l->acp && !admission_claimed(u->admission))
+	else if (l->acp && claim_desk_open(u->claims))
 		refuse(c, "UNCLAIMED", "the daemon has no token yet");
 	else if (l->acp)
 		begin_acp(c);
@@ -377,7 +377,7 @@ static int listener_open(struct unix_server *u, struct unix_listener *l, const c
 }
 
 struct unix_server *unix_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
-				    struct admission *admission, struct http_context *info,
+				    struct claim_desk *claims, struct http_context *info,
 				    struct err *e)
 {
 	struct unix_server *u = new0(struct unix_server);
@@ -385,7 +385,7 @@ struct unix_server *unix_server_new(struct loop *loop, const char *run_dir, stru
 
 	u->loop = loop;
 	u->acp = acp;
-	u->admission = admission;
+	u->claims = claims;
 	u->info = info;
 	list_init(&u->clients);
 	list_init(&u->listeners[0].silent);

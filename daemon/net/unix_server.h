@@ -14,13 +14,13 @@
 
 #include "acp/acp_server.h"
 #include "http/endpoints.h"
-#include "net/admission.h"
+#include "net/claim.h"
 
 struct unix_server;
 
 /* Takes over stale sockets; -EADDRINUSE if a living daemon has them. */
 struct unix_server *unix_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
-				    struct admission *admission, struct http_context *info,
+				    struct claim_desk *claims, struct http_context *info,
 				    struct err *e);
 /* adopt takes the descriptor of a client of acp.sock that speaks HTTP; nothing was read from it. */
 void unix_server_serve_http(struct unix_server *u, void (*adopt)(void *ctx, int fd), void *ctx);

@@ -40,7 +40,7 @@ struct nft_wall;
 
 struct store_config {
 	const char *state;	 /* directory: sessions/, homes/ */
-	const char *incarnation; /* it begins with */
+	const char *incarnation; /* it begins with; NULL: none, until store_mint_incarnation */
 	const char *agent_user;	 /* NULL or "": children keep our uid */
 	const char *agent_uids;	 /* FIRST-LAST, of sessions; or NULL */
 	const char *
@@ -73,6 +73,8 @@ struct store_config {
 struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 				const struct harness_table *harnesses,
 				const struct store_config *cfg, struct err *e);
+/* Those of a claim, before the first session is opened: of cfg only what can be set late, and no text. */
+void store_set_limits(struct session_store *st, const struct store_config *cfg);
 /* All processes must be gone (store_stop). */
 struct session_store *store_free(struct session_store *st);
 /* Fails every open turn with class "shutdown", stops every harness; done(ctx) once none is left. */
@@ -89,6 +91,8 @@ const char *store_incarnation(const struct session_store *st);
  * begun there; harnesses are stopped, and started anew by what next needs one. Sockets are the caller's: they should be
  * closed before. -EINVAL with e, and nothing has changed: it is no id, or the one that holds. */
 int store_begin_incarnation(struct session_store *st, const char *new_id, struct err *e);
+/* The same, of an id that is drawn for it. */
+int store_mint_incarnation(struct session_store *st, struct err *e);
 const struct harness_table *store_harnesses(const struct session_store *st);
 unsigned store_count(const struct session_store *st);
 /* Creation number of the newest session, living or not. */

@@ -57,26 +57,34 @@ static void on_down(void *ctx)
 
 /* --- the daemon's own ----------------------------------------------------------------------------------- */
 
+void hosted_load(struct hosted *h, const struct hosted_config *config)
+{
+	struct mcpfile_source source = { .path = config->file };
+	struct hosted_server_config servers = {
+		.loop = h->loop,
+		.procs = h->procs,
+		.env = config->env,
+		.cwd = config->home,
+		.fetcher = h->fetcher,
+		.bounds = config->bounds,
+	};
+
+	if (h->own)
+		hosted_set_delete(h->own);
+	h->own = hosted_set_new(&servers, &source, h->serial++);
+}
+
 struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
 			  const struct hosted_config *config)
 {
 	struct hosted *h = new0(struct hosted);
-	struct mcpfile_source source = { .path = config->file };
-	struct hosted_server_config servers = {
-		.loop = loop,
-		.procs = procs,
-		.env = config->env,
-		.cwd = config->home,
-		.fetcher = config->fetcher,
-		.bounds = config->bounds,
-	};
 
 	h->loop = loop;
 	h->procs = procs;
 	h->fetcher = config->fetcher;
 	list_init(&h->sets);
 	list_init(&h->leaving);
-	h->own = hosted_set_new(&servers, &source, h->serial++);
+	hosted_load(h, config);
 	return h;
 }
 

@@ -43,6 +43,8 @@ struct hosted_project {
 /* Reads the configuration and starts nothing. */
 struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
 			  const struct hosted_config *config);
+/* Reads another configuration, before hosted_start; the fetcher stays. */
+void hosted_load(struct hosted *h, const struct hosted_config *config);
 /* Only when everything is stopped. */
 struct hosted *hosted_free(struct hosted *h);
 void hosted_start(struct hosted *h);

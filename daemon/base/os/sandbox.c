@@ -4,6 +4,7 @@
 #include "base/util.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 
 #define E2B_ID_FILE "/run/e2b/.E2B_SANDBOX_ID"
 #define E2B_ID_VARIABLE "E2B_SANDBOX_ID"
@@ -47,6 +48,21 @@ static bool take_word(const char *text, size_t n, char *ret, size_t room)
 	return len > 0;
 }
 
+static char given[SANDBOX_ID_MAX + 1];
+
+bool sandbox_id_valid(const char *id)
+{
+	char word[SANDBOX_ID_MAX + 2];
+
+	return take_word(id, strlen(id), word, sizeof(word)) && strcmp(word, id) == 0 &&
+	       strlen(id) <= SANDBOX_ID_MAX;
+}
+
+void sandbox_id_set(const char *id)
+{
+	snprintf(given, sizeof(given), "%s", id ? id : "");
+}
+
 /* The file first: after a restore from a snapshot it is written anew, when the environment still has the old id. */
 bool sandbox_id(char *ret, size_t room)
 {
@@ -57,5 +73,6 @@ bool sandbox_id(char *ret, size_t room)
 	if (fd >= 0 && file_read_fd(fd, ID_FILE_MAX, &text) == 0 && buf_len(&text) &&
 	    take_word(text.data, buf_len(&text), ret, room))
 		return true;
-	return value && take_word(value, strlen(value), ret, room);
+	return take_word(given, strlen(given), ret, room) ||
+	       (value && take_word(value, strlen(value), ret, room));
 }

@@ -19,10 +19,9 @@ static int control_failed(int r, const struct err *e)
 
 /* --- claim ---------------------------------------------------------------------------------------------- */
 
-static int put_digest(struct buf *params, struct slice token, struct err *e)
+static int put_digest(struct jw *w, struct slice token, struct err *e)
 {
 	char text[7 + SHA256_HEX] = "sha256:";
-	struct jw w = JW(params);
 	struct sha256 d;
 
 	if (slice_starts(token, "sha256:")) {
@@ -36,10 +35,43 @@ static int put_digest(struct buf *params, struct slice token, struct err *e)
 		return err_set(e, -EIO, 0, "TOKEN_INVALID", "the token could not be hashed");
 	}
 	sha256_hex(&d, text + 7);
-	jw_obj(&w, NULL);
-	jw_str(&w, "digest", text);
-	jw_end_obj(&w);
+	jw_str(w, "digest", text);
 	return 0;
+}
+
+/* set: a NAME=VALUE on each line. The daemon knows which there are. */
+static int put_settings(struct jw *w, const char *set, struct err *e)
+{
+	if (!set)
+		return 0;
+	jw_obj(w, "settings");
+	for (const char *line = set; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		size_t n = strcspn(line, "=\n");
+		_cleanup_(freep) char *name = xstrndup(line, n), *value = NULL;
+
+		if (line[n] != '=' || !n)
+			return err_field(e, "set", "OPTION_INVALID",
+					 "--set: '%s' is not NAME=VALUE", name);
+		value = xstrndup(line + n + 1, strcspn(line + n + 1, "\n"));
+		jw_str(w, name, value);
+	}
+	jw_end_obj(w);
+	return 0;
+}
+
+static int put_claim(const struct config *c, struct slice token, struct buf *params, struct err *e)
+{
+	struct jw w = JW(params);
+	int r;
+
+	jw_obj(&w, NULL);
+	r = put_digest(&w, token, e);
+	if (r == 0)
+		r = put_settings(&w, c->set, e);
+	if (c->sandbox_id)
+		jw_str(&w, "sandboxId", c->sandbox_id);
+	jw_end_obj(&w);
+	return r;
 }
 
 /* Only the digest leaves this process, and the token was never in argv. */
@@ -50,7 +82,7 @@ int cmd_claim(const struct config *c)
 	int r = read_token(c->token_file, &token, &e);
 
 	if (r == 0)
-		r = put_digest(&params, buf_slice(&token), &e);
+		r = put_claim(c, buf_slice(&token), &params, &e);
 	if (token.data)
 		secret_wipe(token.data, token.cap);
 	if (r < 0)

@@ -3,6 +3,8 @@
 #include "cli/env_names.h"
 #include "cli/hosting.h"
 #include "cli/serve_check.h"
+#include "cli/serve_claim.h"
+#include "cli/serve_settings.h"
 
 #include "base/clock.h"
 #include "base/net/address_rules.h"
@@ -31,13 +33,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#define INCARNATION_BYTES 16
 #define ARCHIVES_BAKED "/opt/acpd/archives"
-#define SKILLS_BAKED "/opt/acpd/skills"
 
 struct daemon {
 	const struct config *cfg;
-	char incarnation[2 * INCARNATION_BYTES + 1];
 	struct owner_lock lock;
 	struct loop *loop;
 	struct proc_host *procs;
@@ -50,6 +49,7 @@ struct daemon {
 	struct hosting mcp;
 	struct acp_server *acp;
 	struct admission *admission;
+	struct serve_claim claim;
 	struct http_context http;
 	struct unix_server *sockets;
 	struct net_server *net;
@@ -110,24 +110,13 @@ static void stop(struct daemon *d)
 		kill_children(d);
 		return;
 	}
-	d->stopping = true;
+	d->stopping = d->claim.over = true;
 	log_info("serve", "stopping");
 	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_grace_over, d);
 	store_stop(d->store, on_sessions_down, d);
 	relay_stop(d->mcp.relay);
 	hosted_stop(d->mcp.hosted, on_hosted_down, d);
 	acp_server_shutdown(d->acp);
-}
-
-static void reload_token(struct daemon *d)
-{
-	struct err e;
-
-	if (d->cfg->token_file && admission_load(d->admission, d->cfg->token_file, &e) < 0)
-		log_error("serve", "token file not read", "text", e.msg);
-	else
-		log_info("serve", "token file read", "claimed",
-			 admission_claimed(d->admission) ? "true" : "false");
 }
 
 static void on_signal(void *ctx, int signo)
@@ -139,7 +128,7 @@ static void on_signal(void *ctx, int signo)
 		proc_host_reap(d->procs);
 		break;
 	case SIGHUP:
-		reload_token(d);
+		serve_claim_reload(&d->claim);
 		break;
 	case SIGUSR2:
 		log_set_level(log_get_level() == LOG_DEBUG ? LOG_ERROR : log_get_level() + 1);
@@ -199,18 +188,12 @@ static int make_workspaces(const struct config *c, struct err *e)
 	return 0;
 }
 
-/* The image's own directory, unless an option names another. */
-static const char *baked(const char *given, const char *usual)
-{
-	return given ? given : access(usual, X_OK) == 0 ? usual : NULL;
-}
-
 static int build_archives(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
 	_cleanup_(freep) char *dir = file_join(c->state, "archives");
 	struct archive_config ac = { .dir = dir,
-				     .baked = baked(c->archives_baked, ARCHIVES_BAKED),
+				     .baked = serve_baked(c->archives_baked, ARCHIVES_BAKED),
 				     .store_max = (uint64_t)c->archive_store_max,
 				     .upload_max = (uint64_t)c->archive_max };
 
@@ -242,28 +225,6 @@ static void build_fetcher(struct daemon *d)
 	d->fetcher = fetcher_new(&fc);
 }
 
-/* The words have been checked. */
-static struct level_policy level_policy(const struct config *c)
-{
-	struct level_policy p = {
-		.wish = { .level = LEVEL_GUARDED, .named = c->level != NULL, .at_least = true }
-	};
-
-	if (c->level)
-		(void)level_parse(c->level, &p.wish.level);
-	(void)level_parse(c->level_min, &p.min);
-	return p;
-}
-
-static enum egress_mode network_max(const struct config *c)
-{
-	int i = EGRESS_ON;
-
-	while (i > EGRESS_OFF && strcmp(egress_modes[i], c->network_max) != 0)
-		i--;
-	return (enum egress_mode)i;
-}
-
 /* What sessions call by themselves: acpd-proxy, and walls round what does not go there. */
 static void build_egress(struct daemon *d)
 {
@@ -281,29 +242,7 @@ static void build_egress(struct daemon *d)
 static int build_sessions(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
-	struct store_config sc = { .state = c->state,
-				   .incarnation = d->incarnation,
-				   .agent_user = c->agent_user,
-				   .agent_uids = c->agent_uids,
-				   .pass_env = c->pass_env,
-				   .journal = strcmp(c->journal, "on") == 0,
-				   .journal_max = (uint64_t)c->journal_max,
-				   .permission_timeout = (unsigned)c->permission_timeout,
-				   .mcp_hold = (unsigned)c->mcp_hold,
-				   .model_hold = (unsigned)c->model_hold,
-				   .harness_idle = (unsigned)c->harness_idle,
-				   .harness_max = (unsigned)c->harness_max,
-				   .harness_wait = (unsigned)c->harness_wait,
-				   .session_max = (unsigned)c->session_max,
-				   .level = level_policy(c),
-				   .network_max = network_max(c),
-				   .limits = { .memory = (uint64_t)MAX(c->limit_memory, 0),
-					       .pids = (uint64_t)c->limit_pids },
-				   .keep_usage = c->keep_usage,
-				   .usage_file_max = (uint64_t)c->usage_file_max,
-				   .keep = c->keep_sessions,
-				   .workspaces = c->workspaces,
-				   .skills = baked(c->skills, SKILLS_BAKED) };
+	struct store_config sc = serve_store_config(c);
 
 	d->loop = loop_new();
 	if (!d->loop)
@@ -338,7 +277,7 @@ static void say_unclaimed(const struct config *c)
 	if (c->token_file)
 		log_warn(
 			"serve",
-			"not claimed: there is no token file; write it and send SIGHUP, or use acpd claim",
+			"not claimed: there is no token file; it is waited for, and for acpd claim",
 			"path", c->token_file);
 	else
 		log_info("serve", "not claimed: waiting for acpd claim");
@@ -347,15 +286,15 @@ static void say_unclaimed(const struct config *c)
 static int build_net(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
-	struct admission_config gc = { c->allow_host, c->allow_origin, c->allow_query_token };
-	struct acp_config ac = { serve_default_harness(c, &d->harnesses), (uint64_t)c->backlog_max,
-				 c->workspaces };
+	struct admission_config gc = serve_admission_config(c);
+	struct acp_config ac = serve_acp_config(c, &d->harnesses);
 	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
 				 .ping_timeout = (unsigned)c->ping_timeout,
 				 .max_connections = (unsigned)c->max_connections };
 	_cleanup_(freep) char *host = NULL;
 
 	d->admission = admission_new(&gc);
+	serve_claim_open(&d->claim, c, d->loop, d->admission);
 	if (c->token_file && admission_load(d->admission, c->token_file, e) < 0)
 		return -EINVAL;
 	if (!admission_claimed(d->admission))
@@ -370,7 +309,7 @@ static int build_net(struct daemon *d, struct err *e)
 					 .mcp = d->mcp.http,
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };
-	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->admission, &d->http, e);
+	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->claim.desk, &d->http, e);
 	if (!d->sockets || serve_listen(c->listen, &host, &nc.port, e) < 0)
 		return -EINVAL;
 	nc.host = host;
@@ -382,7 +321,11 @@ static int build_net(struct daemon *d, struct err *e)
 		return -EPERM;
 	nft_wall_close_port(d->wall, (uint16_t)net_server_port(d->net));
 	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
-	hosted_start(d->mcp.hosted);
+	d->claim.parts = (struct serve_parts){ &d->harnesses, d->store,	 d->archives,
+					       d->fetcher,    d->egress, d->acp,
+					       d->admission,  &d->http,	 &d->mcp };
+	if (admission_claimed(d->admission) && serve_claim_begin(&d->claim, e) < 0)
+		return -EIO;
 	isolation_log(d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
@@ -405,6 +348,7 @@ static void teardown(struct daemon *d)
 	d->fetcher = fetcher_free(d->fetcher);
 	d->archives = archive_store_close(d->archives);
 	d->acp = acp_server_free(d->acp);
+	serve_claim_close(&d->claim);
 	d->admission = admission_free(d->admission);
 	d->procs = proc_host_free(d->procs);
 	owner_release(&d->lock);
@@ -460,7 +404,6 @@ int cmd_serve(const struct config *c)
 	netns_prepare();
 	harden();
 	log_set_level((enum log_level)log_level_parse(c->log));
-	random_hex(d.incarnation, INCARNATION_BYTES);
 	if (start(&d, &e) < 0)
 		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
 			 "%s", e.msg);

@@ -68,12 +68,9 @@ void store_put_problems(const struct session_store *st, struct jw *w, const char
 	problems_put(&st->problems, w, key);
 }
 
-static int open_ledger(struct session_store *st, const struct store_config *cfg, struct err *e)
+static int open_ledger(struct session_store *st, struct err *e)
 {
 	_cleanup_(freep) char *path = file_join(st->state_dir, "usage.jsonl");
-	struct ledger_limits limits = { .file_max = cfg->usage_file_max,
-					.keep_secs = (uint64_t)cfg->keep_usage.age_secs,
-					.keep_bytes = (uint64_t)cfg->keep_usage.bytes };
 
 	st->ledger = ledger_open(st->loop, path, st->incarnation, e);
 	if (!st->ledger)
@@ -81,7 +78,6 @@ static int open_ledger(struct session_store *st, const struct store_config *cfg,
 	ledger_on_problem(st->ledger, on_ledger_problem, st);
 	ledger_hold(st->ledger,
 		    true); /* until session_recover.c needs no records to end turns by */
-	ledger_limit(st->ledger, &limits);
 	return 0;
 }
 
@@ -186,6 +182,41 @@ static uint64_t memory_for_sessions(void)
 	return all - MIN(all / 2, (uint64_t)LIMIT_MEMORY_SPARE);
 }
 
+static void limit_ledger(struct session_store *st, const struct store_config *cfg)
+{
+	ledger_limit(st->ledger,
+		     &(struct ledger_limits){ .file_max = cfg->usage_file_max,
+					      .keep_secs = (uint64_t)cfg->keep_usage.age_secs,
+					      .keep_bytes = (uint64_t)cfg->keep_usage.bytes });
+}
+
+/* What does not have to be known when the store is made. */
+static void set_limits(struct session_store *st, const struct store_config *cfg)
+{
+	st->journal_max = cfg->journal_max;
+	st->permission_timeout = cfg->permission_timeout;
+	st->mcp.hold = cfg->mcp_hold;
+	st->model.hold = cfg->model_hold;
+	st->pool.idle = cfg->harness_idle;
+	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
+	st->pool.wait = cfg->harness_wait;
+	st->pool.session_max = cfg->session_max;
+	st->limits = cfg->limits;
+	if (!st->limits.memory)
+		st->limits.memory = memory_for_sessions();
+	st->retention.keep = cfg->keep;
+	st->level = cfg->level;
+	st->network = egress_rules_free(st->network);
+	store_network_init(st, cfg->network_max);
+}
+
+void store_set_limits(struct session_store *st, const struct store_config *cfg)
+{
+	set_limits(st, cfg);
+	limit_ledger(st, cfg);
+	retain_begin(st);
+}
+
 struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 				const struct harness_table *harnesses,
 				const struct store_config *cfg, struct err *e)
@@ -198,33 +229,21 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->harnesses = harnesses;
 	st->fetcher = cfg->fetcher;
 	st->state_dir = xstrdup(cfg->state);
-	st->incarnation = xstrdup(cfg->incarnation);
+	st->incarnation = xstrdup(cfg->incarnation ? cfg->incarnation : "");
 	st->pass_env = xstrdup(cfg->pass_env);
 	st->journal = cfg->journal;
-	st->journal_max = cfg->journal_max;
-	st->permission_timeout = cfg->permission_timeout;
-	st->mcp.hold = cfg->mcp_hold;
-	st->model.hold = cfg->model_hold;
 	st->model.listeners.loop = loop;
-	st->pool.idle = cfg->harness_idle;
-	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
-	st->pool.wait = cfg->harness_wait;
-	st->pool.session_max = cfg->session_max;
-	st->limits = cfg->limits;
-	if (!st->limits.memory)
-		st->limits.memory = memory_for_sessions();
-	st->retention.keep = cfg->keep;
-	st->level = cfg->level;
 	st->egress = cfg->egress;
 	st->wall = cfg->wall;
-	store_network_init(st, cfg->network_max);
+	set_limits(st, cfg);
 	harness_pool_init(st);
 	list_init(&st->sessions);
 	list_init(&st->recovery.dormant);
 	problems_init(&st->problems);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
-	    open_uids(st, cfg, e) < 0 || open_ledger(st, cfg, e) < 0)
+	    open_uids(st, cfg, e) < 0 || open_ledger(st, e) < 0)
 		return store_free(st);
+	limit_ledger(st, cfg);
 	open_workspaces(st, cfg);
 	if (open_removal(st, e) < 0)
 		return store_free(st);
@@ -232,6 +251,10 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	proc_host_on_idle(procs, on_background_idle, st);
 	recover_begin(st);
 	retain_begin(st);
+	/* what they left open is ended with records of its own */
+	if (!*st->incarnation && !list_empty(&st->recovery.dormant) &&
+	    store_mint_incarnation(st, e) < 0)
+		return store_free(st);
 	return st;
 }
 

@@ -2,6 +2,9 @@
 #include "session/session_internal.h"
 
 #include "base/log.h"
+#include "base/os/file.h"
+
+#define INCARNATION_BYTES 16
 
 /* What its harness knows of connections and keys is known to another now. */
 static void leave_behind(struct session *s)
@@ -17,10 +20,18 @@ int store_begin_incarnation(struct session_store *st, const char *new_id, struct
 
 	if (r < 0)
 		return r;
-	log_info("session", "the sandbox is another: a new incarnation", "from", st->incarnation,
-		 "to", new_id);
+	if (*st->incarnation)
+		log_info("session", "a new incarnation", "from", st->incarnation, "to", new_id);
 	xstrset(&st->incarnation, new_id);
 	list_each(s, &st->sessions, struct session, link)
 		leave_behind(s);
 	return 0;
+}
+
+int store_mint_incarnation(struct session_store *st, struct err *e)
+{
+	char id[2 * INCARNATION_BYTES + 1];
+
+	random_hex(id, INCARNATION_BYTES);
+	return store_begin_incarnation(st, id, e);
 }

@@ -152,7 +152,7 @@ struct ledger *ledger_open(struct loop *loop, const char *path, const char *inca
 {
 	struct ledger *l;
 
-	if (check_incarnation(incarnation, e) < 0)
+	if (*incarnation && check_incarnation(incarnation, e) < 0)
 		return NULL;
 	l = ledger_new(loop, path, incarnation);
 	if (open_all(l, e) < 0)
@@ -267,7 +267,7 @@ uint64_t ledger_append(struct ledger *l, struct slice record)
 	struct slice line;
 	struct sha256 d;
 
-	if (l->stuck || syncer_error(l->syncer) || !record_fits(record))
+	if (!*l->incarnation || l->stuck || syncer_error(l->syncer) || !record_fits(record))
 		return 0;
 	ledger_rotate_for(l, record.n + HEAD_MAX);
 	l->error = lay_out(l, record);
@@ -300,11 +300,6 @@ int ledger_error(const struct ledger *l)
 }
 
 /* --- durability and reading ------------------------------------------------------------------------------- */
-
-void ledger_sync_also(struct ledger *l, int fd)
-{
-	syncer_also(l->syncer, fd);
-}
 
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),
 		 void *ctx)

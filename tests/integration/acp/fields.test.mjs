@@ -185,7 +185,7 @@ const OTHERS = {
     'daemon/unpack/job/discard.c:fields', 'daemon/unpack/job/leftovers_job.c:fields', 'daemon/unpack/job/inflate_job.c:fields', 'daemon/unpack/job/unpack_job.c:job_fields', 'daemon/unpack/job/unpack_job.c:source_fields', 'daemon/unpack/job/unpack_job.c:limit_fields',
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
     'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
-  'control.sock, below': ['daemon/net/control.c:claim_fields', 'daemon/net/control.c:no_fields'],
+  'control.sock, below': ['daemon/net/claim.c:claim_fields', 'daemon/net/control.c:no_fields'],
   'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields'),
 };
 
@@ -309,7 +309,7 @@ test('control.sock: claim, sessions and doctor take what they have', async () =>
     socket.on('error', reject);
     socket.on('close', () => resolve(JSON.parse(text)));
   });
-  const rows = [...wrongObjects(tables.get('daemon/net/control.c:claim_fields'), { base: { digest: 'x' }, more: { digest: { skip: ['empty'] } } })].map((r) => ['claim', r])
+  const rows = [...wrongObjects(tables.get('daemon/net/claim.c:claim_fields'), { base: { digest: 'x' }, more: { digest: { skip: ['empty'] } } })].map((r) => ['claim', r])
     .concat(['sessions', 'doctor'].flatMap((m) => [...wrongObjects([], {})].map((r) => [m, r])));
 
   for (const [method, { label, object, reason, field }] of rows) {

@@ -125,5 +125,5 @@ test('a daemon without its token file says so, and how it gets one', async () =>
   await new Promise((resolve) => child.once('close', resolve));
   const line = log.split('\n').filter(Boolean).map((l) => JSON.parse(l)).find((l) => /not claimed/.test(l.msg));
   assert.deepEqual([line?.level, line?.path], ['warn', missing]);
-  assert.match(line.msg, /SIGHUP/);
+  assert.match(line.msg, /waited for/);
 });

@@ -1,0 +1,98 @@
+#include "cli/serve_claim.h"
+
+#include "base/log.h"
+#include "cli/config_claim.h"
+#include "http/isolation.h"
+
+#include <errno.h>
+
+int serve_claim_begin(struct serve_claim *s, struct err *e)
+{
+	if (store_mint_incarnation(s->parts.store, e) < 0)
+		return -EIO;
+	hosting_begin(s->parts.mcp, s->cfg, s->parts.store);
+	return 0;
+}
+
+/* All of them or none. */
+static int take_settings(struct serve_claim *s, struct slice settings, struct err *e)
+{
+	struct config next;
+	int r;
+
+	config_copy(&next, s->cfg);
+	r = config_claim(&next, settings, e);
+	if (r == 0)
+		r = serve_check_claim(&next, s->parts.harnesses, e);
+	if (r < 0) {
+		config_done(&next);
+		return r;
+	}
+	config_done(&s->claimed);
+	s->claimed = next;
+	s->cfg = &s->claimed;
+	serve_set(s->cfg, &s->parts);
+	return 0;
+}
+
+static int on_claim(void *ctx, struct slice settings, struct err *e)
+{
+	struct serve_claim *s = ctx;
+
+	if (s->over)
+		return err_set(e, -ESHUTDOWN, RPC_INVALID_REQUEST, "SHUTTING_DOWN",
+			       "the daemon is shutting down");
+	if (settings.n && take_settings(s, settings, e) < 0)
+		return -EINVAL;
+	if (serve_claim_begin(s, e) < 0)
+		return -EIO;
+	isolation_log(s->parts.store); /* an image may have changed since the start */
+	return 0;
+}
+
+static void on_token_file(void *ctx)
+{
+	struct serve_claim *s = ctx;
+	struct err e = { 0 };
+	int r;
+
+	if (!claim_desk_open(s->desk) || s->over)
+		return;
+	r = claim_desk_load(s->desk, s->cfg->token_file, true, &e);
+	if (r < 0 && r != -ENOENT)
+		log_warn("serve", "the token file claims nothing", "reason", e.reason, "text",
+			 e.msg);
+}
+
+void serve_claim_open(struct serve_claim *s, const struct config *c, struct loop *loop,
+		      struct admission *admission)
+{
+	s->cfg = c;
+	s->desk = claim_desk_new(admission, on_claim, s);
+	if (!c->token_file)
+		return;
+	s->watch = file_watch_new(loop, c->token_file, on_token_file, s);
+	if (!s->watch)
+		log_warn("serve", "the token file is not watched: SIGHUP makes it read", "text",
+			 strerror(errno));
+}
+
+void serve_claim_close(struct serve_claim *s)
+{
+	s->watch = file_watch_free(s->watch);
+	s->desk = claim_desk_free(s->desk);
+	config_done(&s->claimed);
+}
+
+void serve_claim_reload(struct serve_claim *s)
+{
+	struct err e = { 0 };
+	int r = s->cfg->token_file ? claim_desk_load(s->desk, s->cfg->token_file, false, &e) :
+				     -ENOENT;
+
+	if (r < 0 && r != -ENOENT)
+		log_error("serve", "token file not read", "text", e.msg);
+	else
+		log_info("serve", "token file read", "claimed",
+			 claim_desk_open(s->desk) ? "false" : "true");
+}

@@ -1,0 +1,15 @@
+/*
+ * file_watch.h - tells when a file has been written or put in place: closed after writing, renamed to its name, or given
+ * other rights. By inotify on its directory, so there need not be such a file yet; nor such a directory, of which the
+ * nearest one is watched that is there. What the file holds is the owner's to judge. fn is called from the loop.
+ */
+#pragma once
+
+#include "loop/loop.h"
+
+struct file_watch;
+
+/* NULL: the kernel has no inotify for us (errno). */
+struct file_watch *file_watch_new(struct loop *l, const char *path, void (*fn)(void *ctx),
+				  void *ctx);
+struct file_watch *file_watch_free(struct file_watch *w);

@@ -1,0 +1,124 @@
+#include "net/claim.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/sandbox.h"
+#include "json/jdec.h"
+
+#include <errno.h>
+
+struct claim_desk {
+	struct admission *admission;
+	claim_begin_fn begin;
+	void *ctx;
+	char *settings, *sandbox_id; /* of the claim that was taken */
+};
+
+static const struct jfield claim_fields[] = {
+	JF_STR(struct claim_request, digest, "digest", JF_REQUIRED, 128),
+	JF_OBJ(struct claim_request, settings, "settings", 0),
+	JF_STR(struct claim_request, sandbox_id, "sandboxId", JF_FILLED, SANDBOX_ID_MAX),
+	JF_END,
+};
+
+struct claim_desk *claim_desk_new(struct admission *g, claim_begin_fn begin, void *ctx)
+{
+	struct claim_desk *k = new0(struct claim_desk);
+
+	k->admission = g;
+	k->begin = begin;
+	k->ctx = ctx;
+	return k;
+}
+
+struct claim_desk *claim_desk_free(struct claim_desk *k)
+{
+	if (!k)
+		return NULL;
+	free(k->settings);
+	free(k->sandbox_id);
+	free(k);
+	return NULL;
+}
+
+bool claim_desk_open(const struct claim_desk *k)
+{
+	return !admission_claimed(k->admission);
+}
+
+int claim_request_parse(struct slice params, struct claim_request *ret, struct err *e)
+{
+	int r;
+
+	*ret = (struct claim_request){ 0 };
+	r = jdec_strict(params, claim_fields, NULL, "a claim has no such member", ret, e);
+	if (r < 0)
+		return r;
+	if (ret->settings.n > CLAIM_SETTINGS_MAX)
+		r = err_field(e, "settings", "SETTINGS_TOO_LARGE",
+			      "settings have more than %d bytes", CLAIM_SETTINGS_MAX);
+	else if (ret->sandbox_id && !sandbox_id_valid(ret->sandbox_id))
+		r = err_field(e, "sandboxId", "SANDBOX_ID_INVALID",
+			      "sandboxId must be visible ASCII, at most %d characters",
+			      SANDBOX_ID_MAX);
+	if (r < 0)
+		claim_request_done(ret);
+	return r;
+}
+
+void claim_request_done(struct claim_request *c)
+{
+	jdec_free(claim_fields, c);
+	*c = (struct claim_request){ 0 };
+}
+
+static bool says_the_same(const char *had, struct slice now)
+{
+	return !now.n || (had && slice_is(now, had));
+}
+
+/* Who repeats a claim may leave out what he said, and may not say anything else. */
+static int take_again(const struct claim_desk *k, const struct claim_request *c, struct err *e)
+{
+	if (says_the_same(k->settings, c->settings) &&
+	    (!c->sandbox_id || says_the_same(k->sandbox_id, slice_of(c->sandbox_id))))
+		return 0;
+	return err_set(e, -EALREADY, RPC_INVALID_REQUEST, "ALREADY_CLAIMED",
+		       "the daemon is claimed with this token, and with other settings");
+}
+
+int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const char *root,
+		    struct err *e)
+{
+	bool again = admission_claimed(k->admission);
+	int r = admission_claim_check(k->admission, slice_of(c->digest), e);
+
+	if (r < 0 || again)
+		return r < 0 ? r : take_again(k, c, e);
+	r = k->begin(k->ctx, c->settings, e);
+	if (r < 0)
+		return r;
+	free(k->settings);
+	k->settings = c->settings.n ? xstrndup(c->settings.p, c->settings.n) : NULL;
+	xstrset(&k->sandbox_id, c->sandbox_id);
+	if (c->sandbox_id)
+		sandbox_id_set(c->sandbox_id);
+	r = admission_claim(k->admission, slice_of(c->digest), e);
+	log_info("net", "claimed", "by", root);
+	return r;
+}
+
+int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struct err *e)
+{
+	struct sha256 token;
+	int r = admission_read(path, appeared, &token, e);
+
+	if (r == 0 && claim_desk_open(k)) {
+		r = k->begin(k->ctx, SLICE_NONE, e);
+		if (r == 0)
+			log_info("net", "claimed", "by", "token file");
+	}
+	if (r == 0)
+		admission_set_token(k->admission, &token);
+	return r;
+}

@@ -1,0 +1,37 @@
+/*
+ * claim.h - the claim: the first who shows that he may gives the daemon its token, and with it settings and the id of the
+ * sandbox. Until then the daemon is a copy of a template, and nothing is in it that two copies must not share.
+ *
+ * Who may is decided before: a peer of control.sock by its uid, who writes the token file by the file's owner, who has
+ * E2B's access token by its hash (e2b_claim.h). A claim happens once, as a whole or not at all. The same claim again
+ * succeeds and changes nothing: its first answer may have been lost.
+ */
+#pragma once
+
+#include "base/slice.h"
+#include "net/admission.h"
+
+struct claim_desk;
+
+/* Takes the settings (a raw JSON object, or empty) and begins the life of the daemon. 0, or negative with e, and nothing
+ * has changed. */
+typedef int (*claim_begin_fn)(void *ctx, struct slice settings, struct err *e);
+
+struct claim_desk *claim_desk_new(struct admission *g, claim_begin_fn begin, void *ctx);
+struct claim_desk *claim_desk_free(struct claim_desk *k);
+bool claim_desk_open(const struct claim_desk *k);
+
+struct claim_request {
+	char *digest;	       /* "sha256:<hex>" */
+	struct slice settings; /* raw, or empty */
+	char *sandbox_id;      /* NULL: it says none */
+};
+
+/* The members of a claim, of JSON; unknown ones are refused. Frees nothing that claim_request_done does not free. */
+int claim_request_parse(struct slice params, struct claim_request *ret, struct err *e);
+void claim_request_done(struct claim_request *c);
+/* By the token in a file; it takes the place of one that holds. appeared: as for admission_read. -ENOENT: there is none. */
+int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struct err *e);
+/* root: who may, for the log. -EALREADY: it is claimed by another. */
+int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const char *root,
+		    struct err *e);
