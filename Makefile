@@ -121,7 +121,7 @@ $(BUILD)/confine-probe: $(wildcard tests/probe/*.c) tests/probe/probe.h
 deps:
 	@sh tests/install-deps.sh build
 test-deps:
-	@sh tests/install-deps.sh build node test
+	@sh tests/install-deps.sh build node test boot
 	@sh tests/node-deps.sh
 	@sh tests/sshd-deps.sh
 run:
@@ -141,7 +141,7 @@ clean:
 	rm -rf build
 
 # --- checks --------------------------------------------------------------------------------------------------
--include tests/unit/unit.mk tests/mcp/mcp.mk tests/egress/egress.mk tests/bench/bench.mk
+-include tests/unit/unit.mk tests/mcp/mcp.mk tests/egress/egress.mk tests/bench/bench.mk tests/image/image.mk
 # A report of a sanitizer shows so many calls above each allocation. ASAN_OPTIONS=malloc_context_size=30 shows more, and costs more.
 ifeq ($(MODE),san)
 export ASAN_OPTIONS ?= malloc_context_size=8

@@ -34,6 +34,7 @@ stage build-san MODE=san -j"$jobs" programs
 stage check-san check-san
 stage check-valgrind check-valgrind
 stage harness harness
+stage boot boot
 
 echo "# the dearest files (processor seconds, seconds passed)"
 sort -rn "$TEST_TIMES" | head -n 20

@@ -4,6 +4,8 @@
 #	runtime   what the built acpd needs
 #	node      something to fetch the pinned Node.js with
 #	test      what make test needs besides build and node
+#	boot      what make boot makes and boots a root with
+#	image     what make image builds an image with, besides
 #	vm        what make test-vm boots a guest with
 #	sandboxes what make bench-sandboxes needs besides what it takes from npm
 # install-deps.sh --list LIST... prints the packages and does nothing. --debian N, first: of that release instead of this one.
@@ -41,6 +43,8 @@ packages() {
 			openssh-client libwrap0
 		;;
 	sandboxes) echo bubblewrap socat ripgrep ;;
+	boot) echo mmdebstrap systemd-container ;;
+	image) echo buildah ;;
 	vm) echo qemu-system-x86 seabios busybox-static cpio ;;
 	# Only to fetch the Node.js that tests and demo are pinned to; any version that is there will do.
 	node)
@@ -49,7 +53,7 @@ packages() {
 		fi
 		;;
 	*)
-		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test, vm, sandboxes)" >&2
+		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test, boot, image, vm, sandboxes)" >&2
 		exit 2
 		;;
 	esac
