@@ -213,9 +213,11 @@ test: test-deps
 # make check on the next Debian, in a root of its own (tests/trixie.sh).
 test-trixie:
 	@sh tests/trixie.sh
-# What this machine's kernel cannot show, in a guest with Linux 6.1 and cgroup v2 (tests/vm/vm.sh).
+# What this machine's kernel cannot show, in a guest with Linux 6.1 and cgroup v2 (tests/vm/vm.sh); and what it cannot lose, its power
+# (tests/vm/power-cut.sh).
 test-vm: all $(BUILD)/stub-agent $(BUILD)/confine-probe
 	@BUILD=$(BUILD) sh tests/vm/vm.sh
+	@BUILD=$(BUILD) sh tests/vm/power-cut.sh
 test-fast: test-deps
 	$(MAKE) lint
 	$(MAKE) -j$(JOBS) programs

@@ -34,6 +34,17 @@ void evlog_journal_put(struct evlog *l)
 		journal_close(l);
 }
 
+int evlog_journal_dup(const struct evlog *l)
+{
+	int fd;
+
+	if (!l->path)
+		return -ENOENT;
+	fd = l->fd >= 0 ? fcntl(l->fd, F_DUPFD_CLOEXEC, 3) :
+			  open(l->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	return fd < 0 ? -errno : fd;
+}
+
 int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max, int flags)
 {
 	*l = (struct evlog){ .loop = loop,

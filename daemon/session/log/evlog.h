@@ -100,6 +100,8 @@ void evlog_note(struct evlog *l, const char *kind_name, struct slice value);
 int evlog_flush(struct evlog *l);
 /* Newest seq that may be read: all of them, unless they cannot be written. */
 uint64_t evlog_readable(const struct evlog *l);
+/* A descriptor of the journal, the caller's own, to make durable what was written; -ENOENT: there is no journal. */
+int evlog_journal_dup(const struct evlog *l);
 /* Drops what could not be written. */
 void evlog_rollback(struct evlog *l);
 /* Where a log may be cut so that events from upto + 1 on stay, at the latest. ret: the first that stays, which begins a

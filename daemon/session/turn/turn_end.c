@@ -242,10 +242,24 @@ static void keep_end(struct session_turn *t, const struct harness_turn_end *end)
 	t->end.error.provider = t->failed_provider;
 }
 
+/* With the record of its turn: what is answered outlasts a crash of the machine. Only the event of its end is written
+ * later, and the record says all that is in it (orphaned_turn.c). */
+static void sync_journal(struct session *s, struct session_turn *t)
+{
+	int fd = evlog_journal_dup(&s->log.events);
+
+	if (fd >= 0)
+		ledger_sync_also(s->store->ledger, fd);
+	else if (fd != -ENOENT && !t->end.failed)
+		fail_with(&t->end, "resource", true,
+			  "the session's journal cannot be made durable");
+}
+
 /* The snapshot of the workspace is taken while the record goes to disk. */
 static void turn_wait_for_records(struct session *s, struct session_turn *t)
 {
 	t->waits = 1;
+	sync_journal(s, t);
 	if (baseline_turn(s, t, turn_waited))
 		t->waits++;
 	ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);

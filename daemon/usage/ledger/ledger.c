@@ -301,6 +301,11 @@ int ledger_error(const struct ledger *l)
 
 /* --- durability and reading ------------------------------------------------------------------------------- */
 
+void ledger_sync_also(struct ledger *l, int fd)
+{
+	syncer_also(l->syncer, fd);
+}
+
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),
 		 void *ctx)
 {

@@ -14,7 +14,8 @@
  * later record is taken.
  *
  * Appending writes at once (survives the process). ledger_sync makes durable what was appended so far (survives the
- * machine) in a worker thread (usage/ledger/syncer.h), with many waiters for one fdatasync, and calls back on the loop.
+ * machine) in a worker thread (usage/ledger/syncer.h), with many waiters for one fdatasync, and calls back on the loop. Journals of sessions are made durable with it
+ * (ledger_sync_also), so that the events of a turn outlast what its record does.
  * On file systems in memory it calls back without a thread. The start scans nothing: opening reads the names of the
  * files and the last lines; reading finds its place by the names and by bisection (usage/ledger/ledger_file.h).
  */
@@ -53,6 +54,8 @@ struct ledger_wait {
 	struct syncer_wait sync;
 };
 
+/* What was written to this file is durable too when the next to wait is told. fd is taken. */
+void ledger_sync_also(struct ledger *l, int fd);
 /* w is the caller's and must live until done or ledger_wait_cancel. done is never called from within. error: 0,
  * the sticky error of syncing, or -ECANCELED. */
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),

@@ -1,9 +1,11 @@
 #include "usage/ledger/syncer.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/os/threads.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,8 +16,10 @@
 enum sync_state { SYNC_IDLE, SYNC_RUNNING };
 enum worker_order { ORDER_NONE, ORDER_SYNC, ORDER_QUIT };
 
-/* What one sync makes durable, in this order; -1: none. */
+/* What one sync makes durable: the others, then in this order; -1: none. */
 struct sync_files {
+	int *others; /* ours */
+	size_t nothers;
 	int old, fd, dirfd;
 };
 
@@ -53,7 +57,7 @@ struct syncer *syncer_new(struct loop *loop, int fd, int dirfd)
 	struct syncer *s = new0(struct syncer);
 
 	s->loop = loop;
-	s->files = (struct sync_files){ -1, fd, dirfd };
+	s->files = (struct sync_files){ .old = -1, .fd = fd, .dirfd = dirfd };
 	s->in_memory = fs_in_memory(fd);
 	s->io = (struct loop_io){ .fd = -1, .fn = on_worker_done, .ctx = s };
 	list_init(&s->waiting);
@@ -63,9 +67,33 @@ struct syncer *syncer_new(struct loop *loop, int fd, int dirfd)
 
 /* --- the work, in either thread --------------------------------------------------------------------------- */
 
+/* All of it is on its way to the disk before one is waited for: so the file system commits once and not for each. That is
+ * a hint, and not all have it. */
+static void begin_writing(const struct sync_files *f)
+{
+	for (size_t i = 0; i < f->nothers; i++)
+		sync_file_range(f->others[i], 0, 0, SYNC_FILE_RANGE_WRITE);
+	if (f->nothers)
+		sync_file_range(f->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+static int sync_others(const struct sync_files *f)
+{
+	for (size_t i = 0; i < f->nothers; i++)
+		if (fdatasync(f->others[i]) < 0)
+			return -errno;
+	return 0;
+}
+
 /* The older file first: the durable part of the chain has no hole. */
 static int sync_files(const struct sync_files *f)
 {
+	int r;
+
+	begin_writing(f);
+	r = sync_others(f);
+	if (r < 0)
+		return r;
 	if (f->old >= 0 && fdatasync(f->old) < 0)
 		return -errno;
 	if (fdatasync(f->fd) < 0)
@@ -157,6 +185,15 @@ static void answer_all(struct list *waiters, int error)
 	}
 }
 
+static void close_others(struct sync_files *f)
+{
+	for (size_t i = 0; i < f->nothers; i++)
+		close(f->others[i]);
+	free(f->others);
+	f->others = NULL;
+	f->nothers = 0;
+}
+
 /* The job has made it durable: it is not needed any more, unless another has taken its place meanwhile. */
 static void drop(int *fd, int synced)
 {
@@ -169,6 +206,7 @@ static void drop(int *fd, int synced)
 static void finish(struct syncer *s, int result)
 {
 	s->state = SYNC_IDLE;
+	close_others(&s->job);
 	if (result < 0 && !s->error)
 		s->error = result;
 	if (result == 0) {
@@ -202,6 +240,8 @@ static void advance(void *ctx)
 		return;
 	move_all(&s->waiting, &s->running);
 	s->job = s->files;
+	s->files.others = NULL;
+	s->files.nothers = 0;
 	if (s->in_memory || s->error || !s->dirty) {
 		finish(s, s->error);
 		return;
@@ -233,6 +273,12 @@ void syncer_switch(struct syncer *s, int fd, int dirfd)
 
 void syncer_dirty(struct syncer *s)
 {
+	s->dirty = true;
+}
+
+void syncer_also(struct syncer *s, int fd)
+{
+	*GROW(s->files.others, s->files.nothers) = fd;
 	s->dirty = true;
 }
 
@@ -276,10 +322,13 @@ struct syncer *syncer_free(struct syncer *s)
 	if (s->threaded)
 		stop_thread(s);
 	/* the command may have come too late for the worker */
-	if ((s->dirty || s->state == SYNC_RUNNING) && !s->in_memory && !s->error)
+	if ((s->dirty || s->state == SYNC_RUNNING) && !s->in_memory && !s->error &&
+	    sync_others(&s->job) == 0)
 		sync_files(&s->files);
 	move_all(&s->waiting, &s->running);
 	answer_all(&s->running, -ECANCELED);
+	close_others(&s->files);
+	close_others(&s->job);
 	closep(&s->files.old);
 	closep(&s->files.dirfd);
 	free(s);

@@ -1,6 +1,6 @@
 /*
- * syncer.h - fdatasync of one file without holding up the loop: a worker thread makes durable what was written, many
- * waiters to one call.
+ * syncer.h - fdatasync of one file, and of others with it, without holding up the loop: a worker thread makes durable
+ * what was written, many waiters to one call.
  *
  * A sync answers all waiters that are there when it starts; the next sync answers later ones. The first sync that needs
  * the thread starts it. None is needed on file systems in memory (nothing to do) or when nothing was written since the
@@ -36,6 +36,8 @@ void syncer_switch(struct syncer *s, int fd, int dirfd);
 bool syncer_may_switch(const struct syncer *s);
 /* The file was written to. */
 void syncer_dirty(struct syncer *s);
+/* What was written to this file is made durable too by the sync that answers the next waiter. fd is taken. */
+void syncer_also(struct syncer *s, int fd);
 /* w is the caller's and must live until done or syncer_cancel. done is never called from within. */
 void syncer_wait(struct syncer *s, struct syncer_wait *w, void (*done)(void *ctx, int error),
 		 void *ctx);

@@ -292,19 +292,25 @@ static void test_too_much_damaged(void **state _unused_)
 
 static void test_open_refusals(void **state _unused_)
 {
-	static const char *const names[] = { "",
-					     "a b",
+	static const char *const names[] = { "a b",
 					     "a\"b",
 					     "a\\b",
 					     "a\nb",
 					     "\xc3\xa9",
 					     "0123456789012345678901234567890123456789"
 					     "0123456789012345678901234" };
+	struct ledger *none;
 	struct stat sb;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (ledger_open(loop, scratch_path(LEDGER), names[i], NULL))
 			fail_row(i, names[i]);
+	none = ledger_open(loop, scratch_path(LEDGER), "", NULL); /* there is none yet */
+	assert_int_equal(ledger_append(none, SLICE("{}")), 0);
+	assert_int_equal(ledger_begin(none, "aa", NULL), 0);
+	assert_int_equal(ledger_append(none, SLICE("{}")), 1);
+	ledger_free(none);
+	unlink(scratch_path(LEDGER));
 	assert_null(ledger_open(loop, scratch_path("no/file"), "aa", NULL));
 	assert_null(ledger_open(loop, scratch_dir(), "aa", NULL));
 	assert_int_equal(symlink(scratch_path("elsewhere"), scratch_path(LEDGER)), 0);

@@ -4,6 +4,7 @@
  */
 #include "ledger_rig.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
 #include <sys/syscall.h>
@@ -325,6 +326,84 @@ static void test_sync_error_is_sticky(void **state _unused_)
 	assert_int_equal(sync_calls(), 1);
 }
 
+/* --- other files with it ---------------------------------------------------------------------------------------- */
+
+static int another(void)
+{
+	int fd = open(scratch_path("other"), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0 && write(fd, "x", 1) == 1);
+	ledger_sync_also(l, fd);
+	return fd;
+}
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void test_others_before_it_is_told(void **state _unused_)
+{
+	struct waiter a = { 0 }, b = { 0 };
+	int first, second, third;
+
+	append_turn();
+	first = another();
+	second = another();
+	wait_for(&a);
+	gate_set(true, 0, 0);
+	run_until_syncing(1);
+	third = another(); /* the next sync's */
+	wait_for(&b);
+	gate_pass();
+	run_until_syncing(2);
+	gate_pass();
+	run_until_syncing(3);
+	turn(30);
+	assert_int_equal(a.calls, 0);
+	assert_true(is_open(first) && is_open(second));
+	gate_pass();
+	run_until(&a.calls, 1);
+	assert_true(!is_open(first) && !is_open(second) && is_open(third));
+	gate_set(false, 0, 0);
+	run_until(&b.calls, 1);
+	assert_false(is_open(third));
+	assert_int_equal(sync_calls(), 5);
+}
+
+static void test_others_that_fail(void **state _unused_)
+{
+	struct waiter a = { 0 }, b = { 0 };
+	int fd = another();
+
+	gate_set(false, EIO, 0);
+	wait_for(&a);
+	run_until(&a.calls, 1);
+	assert_int_equal(a.error, -EIO);
+	assert_false(is_open(fd));
+	gate_set(false, 0, 0);
+	fd = another();
+	wait_for(&b);
+	run_until(&b.calls, 1);
+	assert_int_equal(b.error, -EIO);
+	assert_false(is_open(fd));
+}
+
+static void test_others_at_the_end(void **state _unused_)
+{
+	struct waiter a = { 0 };
+	int running = another(), waiting;
+
+	wait_for(&a);
+	gate_set(true, 0, 0);
+	run_until_syncing(1);
+	waiting = another();
+	gate_set(false, 0, 0);
+	l = ledger_free(l);
+	assert_true(!is_open(running) && !is_open(waiting));
+	assert_in_range(sync_calls(), 3, 6);
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -341,6 +420,9 @@ int main(void)
 		T(test_free_at_once),
 		T(test_free_makes_durable),
 		T(test_sync_error_is_sticky),
+		T(test_others_before_it_is_told),
+		T(test_others_that_fail),
+		T(test_others_at_the_end),
 	};
 
 	alone = threads();
