@@ -64,9 +64,10 @@ COPY images /usr/src/acpd/images
 COPY tests/install-deps.sh /usr/src/acpd/tests/install-deps.sh
 
 # Into /opt/acpd, because E2B makes /usr/local writable for everyone. Sessions get users of their own, images/acpd.service names the same
-# range. The compiler leaves again in the same step; with another base image, take what that image needs out of the purge. The units are
-# enabled by their symlinks: systemd need not run during a build. close-logins locks what the platform leaves without a password, now,
-# at each boot and whenever it changes. Nothing of an earlier step is touched: a file that changes its mode is in the image twice.
+# range. The compiler leaves again in the same step, and so does what apt would keep because something else suggests it, the assembler; with
+# another base image, take what that image needs out of the purge. The units are enabled by their symlinks: systemd need not run during a
+# build. close-logins locks what the platform leaves without a password, now, at each boot and whenever it changes. Nothing of an earlier
+# step is touched: a file that changes its mode is in the image twice.
 RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive; \
     cd /usr/src/acpd; \
     sh tests/install-deps.sh build runtime; \
@@ -80,7 +81,7 @@ RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive; \
     ln -s /etc/systemd/system/acpd-logins.service /etc/systemd/system/multi-user.target.wants/acpd-logins.service; \
     ln -s /etc/systemd/system/acpd-logins.path /etc/systemd/system/multi-user.target.wants/acpd-logins.path; \
     /opt/acpd/lib/close-logins; \
-    apt-get purge -y -qq --auto-remove $(sh tests/install-deps.sh --list build); \
+    apt-get purge -y -qq --auto-remove -o APT::AutoRemove::SuggestsImportant=false $(sh tests/install-deps.sh --list build); \
     apt-get clean; \
     cd /; \
     rm -rf /usr/src/acpd /var/lib/apt/lists/*; \

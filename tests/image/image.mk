@@ -1,5 +1,10 @@
 # The steps of e2b.Dockerfile in a Debian 13 root of mmdebstrap, booted with systemd; a part of make test. As root.
-.PHONY: boot
+.PHONY: boot image
 boot:
 	@$(NODE) tests/image/root.mjs
 	$(NODE_TEST) tests/image/boot.test.mjs
+# Every step of the file itself, by buildah; its sizes by layer, and the same of what it makes. As root, with a network.
+image:
+	@sh tests/install-deps.sh boot image
+	$(NODE) tests/image/build.mjs
+	$(NODE_TEST) tests/image/image.test.mjs
