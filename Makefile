@@ -137,6 +137,11 @@ install: all
 AGENT_UIDS ?= 61001 61064
 install-users:
 	sh images/agent-users.sh $(AGENT_UIDS)
+# A tar and a Debian package, stripped; the same bytes for the same programs (images/dist.sh).
+.PHONY: dist
+DIST := build/dist
+dist: all
+	@sh images/dist.sh $(BUILD) $(VERSION) $(DIST)
 clean:
 	rm -rf build
 
@@ -160,7 +165,7 @@ NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/arc
 	workspace/archives-derived robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root confine/probe net/claim \
 	cli/cli cli/entrypoint cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
-	e2b/container e2b/e2b-dockerfile e2b/template e2b/unit mcp/clients mcp/fixture)
+	e2b/container e2b/dist e2b/e2b-dockerfile e2b/template e2b/unit mcp/clients mcp/fixture)
 # make test runs these in both builds: what the wire is like, in the build that ships too; tests that bound memory, which under
 # sanitizers is no measure; and two that choose by the build what they try. All others but NOT_SAN it runs under sanitizers only;
 # make check and make test-fast run them in release.
@@ -213,6 +218,11 @@ test: test-deps
 # make check on the next Debian, in a root of its own (tests/trixie.sh).
 test-trixie:
 	@sh tests/trixie.sh
+# What make dist makes, installed and removed; the same file as in make test, with lintian.
+.PHONY: test-dist
+test-dist: all
+	@sh tests/install-deps.sh test dist
+	$(ENV) $(NODE_TEST) $(call tests,e2b/dist)
 # What this machine's kernel cannot show, in a guest with Linux 6.1 and cgroup v2 (tests/vm/vm.sh); and what it cannot lose, its power
 # (tests/vm/power-cut.sh).
 test-vm: all $(BUILD)/stub-agent $(BUILD)/confine-probe

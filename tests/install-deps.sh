@@ -7,6 +7,7 @@
 #	boot      what make boot makes and boots a root with
 #	image     what make image builds an image with, besides
 #	vm        what make test-vm boots a guest with
+#	dist      what make test-dist needs besides test
 #	sandboxes what make bench-sandboxes needs besides what it takes from npm
 # install-deps.sh --list LIST... prints the packages and does nothing. --debian N, first: of that release instead of this one.
 set -eu
@@ -40,8 +41,9 @@ packages() {
 		*) echo clang-format-14 clang-14 libclang-rt-14-dev ;;
 		esac
 		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3 python3-pip nftables iproute2 \
-			openssh-client libwrap0
+			openssh-client libwrap0 dpkg-dev
 		;;
+	dist) echo lintian ;;
 	sandboxes) echo bubblewrap socat ripgrep ;;
 	boot) echo mmdebstrap systemd-container ;;
 	image) echo buildah ;;
@@ -53,7 +55,7 @@ packages() {
 		fi
 		;;
 	*)
-		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test, boot, image, vm, sandboxes)" >&2
+		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test, boot, image, vm, dist, sandboxes)" >&2
 		exit 2
 		;;
 	esac

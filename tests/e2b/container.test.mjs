@@ -55,7 +55,7 @@ describe('images/Dockerfile', () => {
     try {
       for (const copy of of('COPY')) {
         const args = copy.getArguments().map((a) => a.getValue());
-        if (!args.at(-1).startsWith('/usr/src/acpd'))
+        if (!args.at(-1).startsWith('/usr/src/acpd') || args.includes('images/setup.sh'))
           continue;
         for (const source of args.slice(0, -1))
           fs.cpSync(path.join(ROOT, source), path.join(dir, source), { recursive: true });
@@ -76,7 +76,7 @@ describe('images/Dockerfile', () => {
     assert.ok(!PATH.includes('/usr/local'));
     assert.equal(ACPD_TOKEN_FILE, '/run/secrets/acpd-token');
     const [first, last] = settings.ACPD_AGENT_UIDS.split('-');
-    assert.ok(of('RUN').some((i) => text(i).includes(`agent-users.sh ${first} ${last} `)));
+    assert.ok(of('RUN').some((i) => text(i).includes(`setup.sh ${first} ${last} `)));
   });
 
   test('the first process is the entrypoint, and the daemon its command', () => {

@@ -94,7 +94,7 @@ static void say_all(const struct config *c, const struct entry_settings *s)
 		say_program(programs[i]);
 	say_harnesses(&s->harnesses);
 	say_mcp(s);
-	say("daemon", c->serve ? s->serve.listen : "not started");
+	say("daemon", c->serve ? s->serve.listen : "none beside the command");
 	say("command", c->args[0]);
 }
 
