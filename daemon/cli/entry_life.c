@@ -112,7 +112,8 @@ static void command_ended(struct entry_life *n, int status)
 		n->code = code_of(status);
 	if (n->daemon <= 0)
 		return;
-	signal_daemon(n, SIGTERM);
+	if (!n->told) /* once more would hurry it */
+		signal_daemon(n, SIGTERM);
 	n->kill_at = clock_mono_ms() + ENTRY_STOP_MS;
 }
 
