@@ -165,7 +165,7 @@ NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/arc
 	workspace/archives-derived robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root confine/probe net/claim \
 	cli/cli cli/entrypoint cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
-	e2b/container e2b/dist e2b/e2b-dockerfile e2b/template e2b/unit mcp/clients mcp/fixture)
+	e2b/container e2b/dist e2b/e2b-dockerfile e2b/kubernetes e2b/template e2b/unit mcp/clients mcp/fixture)
 # make test runs these in both builds: what the wire is like, in the build that ships too; tests that bound memory, which under
 # sanitizers is no measure; and two that choose by the build what they try. All others but NOT_SAN it runs under sanitizers only;
 # make check and make test-fast run them in release.
