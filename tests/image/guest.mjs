@@ -83,6 +83,7 @@ export class Guest {
     try {
       await g.#connected();
     } catch (e) {
+      g.child.kill('SIGKILL');
       throw new Error(`${e.message}\n${g.said.slice(-3000)}`);
     }
     return g;
@@ -100,12 +101,18 @@ export class Guest {
     this.health = (performance.now() - this.begun) / 1000;
   }
 
-  // The guest's first process, as the machine sees it: a child of nspawn.
+  // The guest's first process, as the machine sees it: a child of nspawn, once it has a network of its own.
   #first() {
     const { pid, exitCode } = this.child;
+    const of = (child, file) => fs.readFileSync(`/proc/${child}/${file}`, 'utf8');
+    const own = fs.readlinkSync('/proc/self/ns/net');
 
-    return exitCode !== null ? undefined : Number(fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
-      .find((child) => child && /^NSpid:.*\s1$/m.test(fs.readFileSync(`/proc/${child}/status`, 'utf8')))) || undefined;
+    try {
+      return exitCode === null && of(pid, `task/${pid}/children`).split(' ').filter(Boolean)
+        .find((child) => /^NSpid:.*\s1$/m.test(of(child, 'status')) && fs.readlinkSync(`/proc/${child}/ns/net`) !== own);
+    } catch {
+      return undefined; // one of them has ended meanwhile
+    }
   }
 
   // A command of a shell in it, as root: {status, stdout, stderr}. user: as this user, with whatever setuid programs give.
