@@ -4,8 +4,9 @@
 // E2B adds (platform.mjs). What the steps say is in build/image/build.log. Needs root.
 //
 // FROM debian:trixie is a root of that name, made by mmdebstrap from the packages that the image in a registry is made of: a machine without
-// such a registry can build too. IMAGE_BASE=pull takes the one of the registry. On a machine whose connections end in a proxy of its own,
-// NODE_EXTRA_CA_CERTS names that proxy's certificate: steps have the file while they run, and the image does not.
+// such a registry can build too. IMAGE_BASE=pull takes the one of the registry. WITH_PI=no and the like set an ARG. On a machine whose
+// connections end in a proxy of its own, NODE_EXTRA_CA_CERTS names that proxy's certificate: steps have the file while they run, and the
+// image does not.
 
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
