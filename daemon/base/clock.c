@@ -1,7 +1,10 @@
 #include "base/clock.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <time.h>
+
+static _Atomic uint64_t skipped;
 
 static uint64_t clock_ms(clockid_t id)
 {
@@ -13,7 +16,17 @@ static uint64_t clock_ms(clockid_t id)
 
 uint64_t clock_mono_ms(void)
 {
-	return clock_ms(CLOCK_MONOTONIC);
+	return clock_ms(CLOCK_MONOTONIC) - clock_skipped_ms();
+}
+
+void clock_skip(uint64_t ms)
+{
+	atomic_fetch_add_explicit(&skipped, ms, memory_order_relaxed);
+}
+
+uint64_t clock_skipped_ms(void)
+{
+	return atomic_load_explicit(&skipped, memory_order_relaxed);
 }
 
 uint64_t clock_real_ms(void)

@@ -1,6 +1,11 @@
 /*
- * clock.h - time. Deadlines and durations are CLOCK_MONOTONIC milliseconds; wall time appears only in records
- * and logs, as ISO 8601 UTC with milliseconds.
+ * clock.h - time. Deadlines and durations are milliseconds of CLOCK_MONOTONIC, without those in which the process was
+ * not running; wall time appears only in records and logs, as ISO 8601 UTC with milliseconds.
+ *
+ * A process that is stopped (SIGSTOP, a frozen cgroup, a paused container) finds all its deadlines past when it goes
+ * on, and its own silence looks like that of the others. The loop notices such a time (loop.h) and takes it out of the
+ * clock: every deadline is then as far away as it was before. A machine that is suspended, or restored from a
+ * snapshot, needs none of it: its CLOCK_MONOTONIC stood still. Any thread may read the clock; the loop's alone skips.
  */
 #pragma once
 
@@ -9,6 +14,10 @@
 #define CLOCK_ISO_SIZE 32
 
 uint64_t clock_mono_ms(void);
+/* That many have passed unused: the clock goes back by them. */
+void clock_skip(uint64_t ms);
+/* All that have been skipped: what the kernel's clock is ahead. */
+uint64_t clock_skipped_ms(void);
 uint64_t clock_real_ms(void);
 /* Writes "2026-11-21T08:00:00.123Z"; returns out. */
 char *clock_iso(uint64_t real_ms, char out[CLOCK_ISO_SIZE]);

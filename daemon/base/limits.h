@@ -138,6 +138,7 @@
 #define RECOVER_SLICE_MS 2              /* journals of earlier daemons are read for so long at a time, at least one */
 #define RECOVER_PAUSE_MS 5              /* between two such times */
 #define USAGE_PAGE_BYTES (1 * MIB)      /* of records in one answer of _acpd/usage */
+#define BUDGET_BEAT_MS 1000 /* while seconds are charged the loop wakes so often, to know when it did not run */
 #define BUDGET_LIMIT_MAX 1000000000000L /* of a budget, in its unit */
 #define ESTIMATE_BYTES_PER_TOKEN 4     /* of a model request, for what is reserved of a budget */
 #define ESTIMATE_OUTPUT 4096           /* tokens of an answer, if the request says nothing */

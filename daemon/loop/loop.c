@@ -2,8 +2,10 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -15,8 +17,11 @@ struct loop {
 	struct list tasks;
 	struct loop_io timer_io, signal_io;
 	uint64_t armed; /* due time the timerfd is set to; 0: disarmed */
+	uint64_t ran;	/* when it was last known to run */
 	void (*on_signal)(void *ctx, int signo);
 	void *signal_ctx;
+	void (*on_wake)(void *ctx);
+	void *wake_ctx;
 };
 
 static void on_timerfd(void *ctx, uint32_t events);
@@ -28,6 +33,7 @@ struct loop *loop_new(void)
 	list_init(&l->timers);
 	list_init(&l->tasks);
 	l->signal_io.fd = -1;
+	l->ran = clock_mono_ms();
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
 	l->timer_io =
 		(struct loop_io){ .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
@@ -82,8 +88,9 @@ static void timer_arm(struct loop *l)
 {
 	uint64_t due =
 		list_empty(&l->timers) ? 0 : list_first(&l->timers, struct loop_timer, link)->due;
-	struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(due / 1000),
-						 .tv_nsec = (long)(due % 1000) * 1000000 } };
+	uint64_t at = due + clock_skipped_ms();
+	struct itimerspec spec = { .it_value = { .tv_sec = (time_t)(at / 1000),
+						 .tv_nsec = (long)(at % 1000) * 1000000 } };
 
 	/* too early is fine: it fires once for nothing and is set again; most timers are put off again and again */
 	if (due == l->armed || (l->armed && due > l->armed) || !due)
@@ -155,8 +162,32 @@ void loop_task_cancel(struct loop_task *t)
 	list_del(&t->link);
 }
 
+/* expected: the latest time at which it should look at the clock again. */
+static void notice_absence(struct loop *l, uint64_t expected)
+{
+	uint64_t now = clock_mono_ms();
+	char ms[24];
+
+	if (now <= expected + LOOP_LATE_MS) {
+		l->ran = now;
+		return;
+	}
+	clock_skip(now - l->ran);
+	snprintf(ms, sizeof(ms), "%llu", (unsigned long long)(now - l->ran));
+	log_info("loop", "was not running", "ms", ms);
+}
+
+/* Before anything else of a turn. */
+static void woke(struct loop *l)
+{
+	notice_absence(l, l->armed ? MAX(l->armed, l->ran) : UINT64_MAX - LOOP_LATE_MS);
+	if (l->on_wake)
+		l->on_wake(l->wake_ctx);
+}
+
 void loop_run_deferred(struct loop *l)
 {
+	woke(l);
 	/* a task may defer another; those run too, in order */
 	while (!list_empty(&l->tasks)) {
 		struct loop_task *t = list_first(&l->tasks, struct loop_task, link);
@@ -165,6 +196,7 @@ void loop_run_deferred(struct loop *l)
 		loop_task_cancel(t);
 		fn(t->ctx);
 	}
+	notice_absence(l, l->ran);
 }
 
 static void on_signalfd(void *ctx, uint32_t events _unused_)
@@ -190,11 +222,18 @@ int loop_signals(struct loop *l, const sigset_t *set, void (*fn)(void *ctx, int 
 	return loop_io_set(l, &l->signal_io, EPOLLIN);
 }
 
+void loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx)
+{
+	l->on_wake = fn;
+	l->wake_ctx = ctx;
+}
+
 static void dispatch(struct loop *l, int timeout)
 {
 	struct epoll_event ev[LOOP_EVENTS_PER_TURN];
 	int n = epoll_wait(l->epfd, ev, LOOP_EVENTS_PER_TURN, timeout);
 
+	woke(l);
 	for (int i = 0; i < n; i++) {
 		struct loop_io *io = ev[i].data.ptr;
 

@@ -6,6 +6,11 @@
  * hung-up pipe would keep reporting HUP and spin). loop_dispatch handles at most LOOP_EVENTS_PER_TURN events and
  * returns, so nothing starves. Objects are never freed inside their own callback: loop_defer runs after the events
  * of this turn. Timers are in monotonic milliseconds, and share one timerfd. SIGCHLD arrives through the signalfd.
+ *
+ * A loop that wakes LOOP_LATE_MS after the time it had asked for was not running: the time since it last ran is taken
+ * out of the clock (clock_skip) before anything of the turn is handled, so that no deadline has passed meanwhile. That
+ * is at most the wait for the earliest timer too much; who charges time keeps a timer of a second. So is a turn that
+ * takes longer than that: stopped or busy, it heard nobody.
  */
 #pragma once
 
@@ -13,6 +18,9 @@
 
 #include <signal.h>
 #include <stdint.h>
+
+/* A busy machine is late by less. */
+#define LOOP_LATE_MS 500
 
 struct loop;
 
@@ -60,8 +68,12 @@ struct loop_task {
 
 void loop_defer(struct loop *l, struct loop_task *t, void (*fn)(void *ctx), void *ctx);
 void loop_task_cancel(struct loop_task *t);
-/* Runs the deferred tasks; called by loop_dispatch and by code that feeds events from outside the loop. */
+/* Runs the deferred tasks; called by loop_dispatch and by code that feeds events from outside the loop, after each of
+ * its turns. */
 void loop_run_deferred(struct loop *l);
+
+/* Calls fn whenever the loop has woken, before anything else of the turn; NULL: no more. One at a time. */
+void loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx);
 
 /* Blocks the signals of the set and delivers them to fn. */
 int loop_signals(struct loop *l, const sigset_t *set, void (*fn)(void *ctx, int signo), void *ctx);

@@ -209,7 +209,8 @@ static void set_clock(struct session *s)
 	uint64_t left = time_left(s, s->turn.current);
 
 	if (left)
-		loop_timer_set(s->store->loop, &s->turn.budget_timer, left + 1, on_time, s);
+		loop_timer_set(s->store->loop, &s->turn.budget_timer,
+			       MIN(left + 1, (uint64_t)BUDGET_BEAT_MS), on_time, s);
 }
 
 static void on_time(void *ctx)

@@ -362,11 +362,28 @@ static void test_signals_and_run(void **state _unused_)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
+/* --- a process that was stopped ------------------------------------------------------------------------- */
+
+static void test_absence(void **state _unused_)
+{
+	struct alarm a = { .no = 1 };
+	uint64_t before = clock_skipped_ms();
+
+	loop_dispatch(l);
+	loop_timer_set(l, &a.timer, 100, on_alarm, &a);
+	usleep(1000 * (LOOP_LATE_MS + 300));
+	loop_dispatch(l);
+	assert_int_equal(fired, 0);
+	assert_true(clock_skipped_ms() - before >= LOOP_LATE_MS);
+	run_until(1);
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(test_absence),
 		T(test_many_timers_in_order),
 		T(test_timer_cancels),
 		T(test_timer_is_moved),
