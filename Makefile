@@ -112,6 +112,11 @@ $(BUILD)/stub-agent: $(STUB) $(wildcard tests/stub/*.h)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -o $@ $(STUB) -lcjson
 
+# A wall clock that tests set.
+$(BUILD)/clockstep.so: tests/clock/clockstep.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wshadow -fPIC -shared -o $@ $<
+
 # What is tried from within a confined session (tests/probe): static, so that it runs in any root.
 $(BUILD)/confine-probe: $(wildcard tests/probe/*.c) tests/probe/probe.h
 	@mkdir -p $(@D)
@@ -162,7 +167,7 @@ SLOWEST = $(call tests,$(addprefix integration/,archive/archives-body cli/bridge
 # Under sanitizers runs what parses foreign bytes or manages lives. These ask the disk, the kernel or git what is left or found (the
 # parsers they pass have fuzz targets and tests of their own), measure memory, or are about options, documents, images and ways to root.
 NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash \
-	workspace/archives-derived robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root confine/probe net/claim \
+	workspace/archives-derived robust/clock-step robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root confine/probe net/claim \
 	cli/cli cli/entrypoint cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
 	e2b/container e2b/dist e2b/e2b-dockerfile e2b/kubernetes e2b/template e2b/unit mcp/clients mcp/fixture)
@@ -184,8 +189,8 @@ lint:
 check: unit fuzz-corpora integration
 .PHONY: integration harness programs
 JOBS := $(shell nproc)
-programs: all $(BUILD)/stub-agent $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER) $(UNIT_BINS) $(CORPORA)
-integration: all $(BUILD)/stub-agent $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER)
+programs: all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER) $(UNIT_BINS) $(CORPORA)
+integration: all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER)
 	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
 # The exchanges on the pages of daemon/protocol/, recorded anew; docs-check only compares.
 .PHONY: docs docs-check

@@ -15,6 +15,7 @@ struct acp_server {
 	struct list conns;
 	unsigned count;
 	uint64_t last_conn;
+	uint64_t resumed_at, resumed_gap; /* unix ms, 0: never; ms */
 	struct loop_timer
 		watch_timer; /* checks for readers that lag; armed only while there is output */
 };
@@ -89,6 +90,8 @@ void conn_error(struct acp_conn *c, struct view *view, struct slice id, const st
 /* params of an _acpd/gap. */
 void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g);
 void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint64_t tag);
+/* The last _acpd/resumed, if there was one. */
+void conn_tell_resumed(struct acp_conn *c);
 void conn_close(struct acp_conn *c, int code, const char *reason);
 struct method_call *call_new(struct acp_conn *c, struct slice id);
 void call_free(struct method_call *k);

@@ -43,6 +43,9 @@ void acp_server_set(struct acp_server *srv, const struct acp_config *cfg);
 struct acp_server *acp_server_free(struct acp_server *srv);
 /* Closes every connection with 1001. */
 void acp_server_shutdown(struct acp_server *srv);
+/* The machine was away and is back: _acpd/resumed to every client that takes what is ours, now, and to those that come
+ * later behind the answer to initialize. at: unix ms. */
+void acp_server_resumed(struct acp_server *srv, uint64_t at, uint64_t gap_ms);
 unsigned acp_server_count(const struct acp_server *srv);
 /* NULL if there is no harness of that id. */
 const struct harness_def *acp_server_harness(const struct acp_server *srv, const char *id);

@@ -438,6 +438,15 @@ static void conn_shutdown(struct acp_conn *c)
 	conn_close(c, 1001, "Server shutting down");
 }
 
+void acp_server_resumed(struct acp_server *srv, uint64_t at, uint64_t gap_ms)
+{
+	srv->resumed_at = at;
+	srv->resumed_gap = gap_ms;
+	list_each(c, &srv->conns, struct acp_conn, link)
+		if (c->phase & CONN_EITHER)
+			conn_tell_resumed(c);
+}
+
 void acp_server_shutdown(struct acp_server *srv)
 {
 	list_each(c, &srv->conns, struct acp_conn, link)

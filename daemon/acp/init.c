@@ -1,7 +1,9 @@
 /* init.c - initialize, authenticate, and our own status call. */
 #include "acp/acp_internal.h"
 
+#include "base/clock.h"
 #include "base/limits.h"
+#include "base/os/sandbox.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/store/offer.h"
@@ -101,6 +103,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c)
 	jw_obj(w, "acpd");
 	jw_str(w, "version", ACPD_VERSION);
 	jw_str(w, "incarnation", store_incarnation(c->srv->store));
+	jw_str(w, "sandboxId", sandbox_id());
 	jw_str(w, "harness", c->harness->id);
 	jw_str(w, "workspaces", c->srv->workspaces);
 	put_harnesses(w, "harnesses", t, true);
@@ -109,6 +112,23 @@ static void put_acpd(struct jw *w, const struct acp_conn *c)
 	offer_put_limits(w, c->srv->store, c->srv->backlog_max);
 	jw_end_obj(w);
 	jw_end_obj(w);
+}
+
+void conn_tell_resumed(struct acp_conn *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char at[CLOCK_ISO_SIZE];
+	struct jw w = JW(&b);
+
+	if (!c->srv->resumed_at || !(c->client & CLIENT_ACPD))
+		return;
+	jw_obj(&w, NULL);
+	jw_str(&w, "at", clock_iso(c->srv->resumed_at, at));
+	jw_uint(&w, "gapMs", c->srv->resumed_gap);
+	jw_str(&w, "incarnation", store_incarnation(c->srv->store));
+	jw_str(&w, "sandboxId", sandbox_id());
+	jw_end_obj(&w);
+	conn_notify(c, NULL, "_acpd/resumed", buf_slice(&b));
 }
 
 int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
@@ -143,6 +163,7 @@ int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	jw_end_obj(&w);
 	c->phase = c->model_only ? CONN_MODELS : CONN_READY;
 	conn_result(c, NULL, m->id, buf_slice(&b));
+	conn_tell_resumed(c);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/option_row.h"
 
 #include "base/limits.h"
+#include "base/os/sandbox.h"
 
 #define STR .type = T_STR
 #define STR_OR(text) .type = T_STR, .def = text
@@ -27,6 +28,8 @@ OPT("listen", STR_OR("127.0.0.1:2270"), SCOPE_SERVE, listen, "HOST:PORT",
     "address of the WebSocket and HTTP listener; port 0 takes a free one"),
 OPT("state", STR, SCOPE_SERVE | LEDGER, state, "DIR",
     "journals, usage ledger and private homes (default /var/lib/acpd as root, else ~/.local/state/acpd)"),
+OPT("sandbox-id-file", STR_OR(SANDBOX_ID_FILE), SCOPE_SERVE, sandbox_id_file, "FILE",
+    "the sandbox's id; who restores a snapshot writes it anew, and another id makes the daemon one that nobody has claimed"),
 OPT("workspaces", STR, SCOPE_SERVE, workspaces, "DIR",
     "where workspaces are kept; made at start, owned by the agent user, announced to clients"),
 OPT("run-dir", STR, ALL | SCOPE_ARCHIVE, run_dir, "DIR",

@@ -29,8 +29,9 @@ enum option_scope {
 };
 
 struct config {
-	char *listen, *state, *workspaces, *run_dir, *token_file, *harness_config, *default_harness,
-		*agent_user, *agent_uids, *pass_env, *mcp_config, *tools_root, *root, *policy;
+	char *listen, *state, *sandbox_id_file, *workspaces, *run_dir, *token_file, *harness_config,
+		*default_harness, *agent_user, *agent_uids, *pass_env, *mcp_config, *tools_root,
+		*root, *policy;
 	bool builtin, dry_run;
 	int64_t config_fd;
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,

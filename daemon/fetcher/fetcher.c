@@ -29,6 +29,11 @@ struct fetcher *fetcher_free(struct fetcher *f)
 	return NULL;
 }
 
+void fetcher_break_off(struct fetcher *f)
+{
+	standing_break_off(&f->helper);
+}
+
 static bool is_set(const char *s)
 {
 	return s && *s;

@@ -50,6 +50,9 @@ void fetcher_allow(struct fetcher *f, const char *allow);
 /* Ends the program, and waits for it. */
 struct fetcher *fetcher_free(struct fetcher *f);
 
+/* The connections of all that is open are dead: each request fails now, and not when it has been silent for long. */
+void fetcher_break_off(struct fetcher *f);
+
 /* A header with a secret, e.g. name "authorization", prefix "Bearer ". The key is one owner more of the value. NULL with e:
  * it is no header. */
 struct fetch_key *fetch_key_new(struct fetcher *f, const char *name, const char *prefix,

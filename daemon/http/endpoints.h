@@ -31,7 +31,8 @@ struct http_context {
 	uint64_t backlog_max; /* --backlog-max */
 	bool remote;	      /* it listens for other machines, too */
 	unsigned connections;
-	uint64_t started_ms; /* monotonic */
+	uint64_t started_ms;		  /* monotonic */
+	uint64_t resumed_at, resumed_gap; /* unix ms, 0: never; ms */
 };
 
 enum http_framing {

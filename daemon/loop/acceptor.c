@@ -11,7 +11,14 @@ static void on_again(void *ctx)
 {
 	struct acceptor *a = ctx;
 
-	loop_io_set(a->loop, &a->io, EPOLLIN);
+	loop_io_set(a->loop, &a->io, a->held ? 0 : EPOLLIN);
+}
+
+void acceptor_hold(struct acceptor *a, bool hold)
+{
+	a->held = hold;
+	loop_timer_cancel(&a->again);
+	on_again(a);
 }
 
 static void look_away(struct acceptor *a)

@@ -10,10 +10,13 @@
 
 #include "loop/loop.h"
 
+#include <stdbool.h>
+
 struct acceptor {
 	struct loop *loop;
 	struct loop_io io;
 	struct loop_timer again;
+	bool held;
 	void (*fn)(void *ctx, int fd);
 	void *ctx;
 };
@@ -21,5 +24,7 @@ struct acceptor {
 /* Owns fd from now on, even if it fails. 0 or -errno. */
 int acceptor_open(struct acceptor *a, struct loop *loop, int fd, void (*fn)(void *ctx, int fd),
 		  void *ctx);
+/* Nobody is accepted meanwhile: they wait. */
+void acceptor_hold(struct acceptor *a, bool hold);
 /* Closes it. All zeros, or closed already, is allowed. */
 void acceptor_close(struct acceptor *a);

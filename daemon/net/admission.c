@@ -47,6 +47,12 @@ struct admission *admission_free(struct admission *g)
 	return NULL;
 }
 
+void admission_forget(struct admission *g)
+{
+	secret_wipe(&g->token, sizeof(g->token));
+	g->claimed = false;
+}
+
 bool admission_claimed(const struct admission *g)
 {
 	return g->claimed;

@@ -39,6 +39,8 @@ void admission_set_token(struct admission *g, const struct sha256 *token);
 int admission_claim_check(const struct admission *g, struct slice digest, struct err *e);
 /* 0, or -EALREADY if claimed with another token; -EINVAL if digest is no "sha256:<hex>". */
 int admission_claim(struct admission *g, struct slice digest, struct err *e);
+/* The token is forgotten: the daemon can be claimed by anybody who may, as at its start. */
+void admission_forget(struct admission *g);
 bool admission_claimed(const struct admission *g);
 bool admission_query_token(const struct admission *g);
 

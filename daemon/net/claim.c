@@ -59,7 +59,7 @@ int claim_request_parse(struct slice params, struct claim_request *ret, struct e
 			      "settings have more than %d bytes", CLAIM_SETTINGS_MAX);
 	else if (ret->sandbox_id && !sandbox_id_valid(ret->sandbox_id))
 		r = err_field(e, "sandboxId", "SANDBOX_ID_INVALID",
-			      "sandboxId must be visible ASCII, at most %d characters",
+			      "sandboxId has letters, digits and \"._:-\", at most %d",
 			      SANDBOX_ID_MAX);
 	if (r < 0)
 		claim_request_done(ret);

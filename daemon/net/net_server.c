@@ -45,6 +45,9 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 		return ws_established(n, p, wsi);
 	case LWS_CALLBACK_RECEIVE:
 		return ws_receive(p, in, len);
+	case LWS_CALLBACK_RECEIVE_PONG:
+		ws_heard(p);
+		return 0;
 	case LWS_CALLBACK_SERVER_WRITEABLE:
 		return ws_writeable(p);
 	case LWS_CALLBACK_WSI_DESTROY:
@@ -91,9 +94,8 @@ static int open_context(struct net_server *n, const struct net_config *cfg, stru
 	struct lws_context_creation_info info = { 0 };
 
 	lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
-	n->keepalive = (lws_retry_bo_t){ .secs_since_valid_ping = (uint16_t)cfg->ping_interval,
-					 .secs_since_valid_hangup = (uint16_t)(cfg->ping_interval +
-									       cfg->ping_timeout) };
+	n->ping_ms = 1000 * cfg->ping_interval;
+	n->pong_ms = 1000 * cfg->ping_timeout;
 	info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
 	info.protocols = protocols;
 	info.gid = info.uid = (gid_t)-1;
@@ -140,6 +142,7 @@ struct net_server *net_server_new(struct loop *loop, struct acp_server *acp,
 	list_init(&n->dirty);
 	list_init(&n->stranger_list);
 	list_init(&n->known_list);
+	list_init(&n->other_list);
 	n->max_connections = cfg->max_connections;
 	n->batch = xalloc(LWS_PRE + CONN_BATCH_BYTES);
 	return open_context(n, cfg, e) < 0 || open_listener(n, cfg, e) < 0 ? net_server_free(n) : n;
@@ -165,6 +168,18 @@ void net_server_adopt(void *server, int fd)
 int net_server_port(const struct net_server *n)
 {
 	return listen_port(n->listener.io.fd);
+}
+
+void net_server_hold(struct net_server *n, bool hold)
+{
+	acceptor_hold(&n->listener, hold);
+	if (hold)
+		visitors_reset(n, false);
+}
+
+void net_server_drop_local(struct net_server *n)
+{
+	visitors_reset(n, true);
 }
 
 bool net_server_busy(const struct net_server *n)

@@ -27,6 +27,10 @@ struct net_server *net_server_free(struct net_server *n);
 int net_server_port(const struct net_server *n);
 /* Serves the HTTP client on fd, which it then owns; another listener has accepted it and trusts it. */
 void net_server_adopt(void *server, int fd);
+/* The machine was away: every TCP client is reset at once, and nobody is let in until hold is false. */
+void net_server_hold(struct net_server *n, bool hold);
+/* Who came through acp.sock goes, too. */
+void net_server_drop_local(struct net_server *n);
 /* True if a client is connected, or has a stream open. */
 bool net_server_busy(const struct net_server *n);
 /* Runs until loop_quit. */

@@ -36,6 +36,7 @@ struct unix_server {
 	struct unix_listener listeners[2];
 	struct list clients; /* those that have sent a line, and those that are being closed */
 	unsigned nclients;
+	bool held;
 	void (*adopt)(void *ctx, int fd);
 	void *adopt_ctx;
 	struct bucket refusals; /* lines of the log */
@@ -118,6 +119,13 @@ static void client_drop(struct unix_client *c)
 	loop_defer(c->server->loop, &c->free_task, client_free, c);
 }
 
+/* What it waits for: to be read, and to write what is left. */
+static void client_watch(struct unix_client *c)
+{
+	loop_io_set(c->server->loop, &c->io,
+		    c->server->held ? 0 : EPOLLIN | (buf_len(&c->out) ? (uint32_t)EPOLLOUT : 0));
+}
+
 static bool add_line(void *ctx, struct slice text)
 {
 	struct unix_client *c = ctx;
@@ -131,7 +139,7 @@ static bool add_line(void *ctx, struct slice text)
 static void client_flush(void *ctx)
 {
 	struct unix_client *c = ctx;
-	bool more = true;
+	bool more = !c->server->held;
 
 	while (!c->dead && more) {
 		ssize_t n;
@@ -151,7 +159,7 @@ static void client_flush(void *ctx)
 		if (buf_len(&c->out))
 			break;
 	}
-	if (c->dead)
+	if (c->dead || c->server->held)
 		return;
 	buf_trim(&c->out, 4 * KIB);
 	if (c->closing && !buf_len(&c->out) && !c->silent) {
@@ -161,7 +169,7 @@ static void client_flush(void *ctx)
 	/* a refused client is read for a moment more: one that is still writing would not see the reason */
 	if (c->closing && !buf_len(&c->out))
 		shutdown(c->io.fd, SHUT_WR);
-	loop_io_set(c->server->loop, &c->io, EPOLLIN | (buf_len(&c->out) ? (uint32_t)EPOLLOUT : 0));
+	client_watch(c);
 }
 
 static void on_dirty(void *ctx)
@@ -315,7 +323,7 @@ static struct unix_client *client_new(struct unix_listener *l, int fd)
 	lines_init(&c->in, MESSAGE_MAX);
 	list_add_tail(&l->silent, &c->link);
 	l->nsilent++;
-	loop_io_set(u->loop, &c->io, EPOLLIN);
+	client_watch(c);
 	loop_timer_set(u->loop, &c->close_timer, HANDSHAKE_SECS * 1000, on_silent, c);
 	return c;
 }
@@ -402,6 +410,37 @@ void unix_server_serve_http(struct unix_server *u, void (*adopt)(void *ctx, int 
 {
 	u->adopt = adopt;
 	u->adopt_ctx = ctx;
+}
+
+/* fn for every client. */
+static void each_client(struct unix_server *u, void (*fn)(struct unix_client *c))
+{
+	struct list *const lists[] = { &u->clients, &u->listeners[0].silent,
+				       &u->listeners[1].silent };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		list_each(c, lists[i], struct unix_client, link)
+			if (!c->dead)
+				fn(c);
+}
+
+static void stir(struct unix_client *c)
+{
+	client_watch(c);
+	on_dirty(c);
+}
+
+void unix_server_hold(struct unix_server *u, bool hold)
+{
+	u->held = hold;
+	for (size_t i = 0; i < ARRAY_SIZE(u->listeners); i++)
+		acceptor_hold(&u->listeners[i].acceptor, hold);
+	each_client(u, stir);
+}
+
+void unix_server_drop(struct unix_server *u)
+{
+	each_client(u, client_drop);
 }
 
 static void free_all(struct list *clients)

@@ -24,4 +24,8 @@ struct unix_server *unix_server_new(struct loop *loop, const char *run_dir, stru
 				    struct err *e);
 /* adopt takes the descriptor of a client of acp.sock that speaks HTTP; nothing was read from it. */
 void unix_server_serve_http(struct unix_server *u, void (*adopt)(void *ctx, int fd), void *ctx);
+/* Nothing is accepted, read or sent meanwhile. */
+void unix_server_hold(struct unix_server *u, bool hold);
+/* Ends all connections, without a word. */
+void unix_server_drop(struct unix_server *u);
 struct unix_server *unix_server_free(struct unix_server *u);

@@ -29,8 +29,10 @@ static void set_place(struct net_server *n, struct visitor *v, enum visitor_plac
 	n->known += place == VISITOR_KNOWN;
 	if (place == VISITOR_STRANGER)
 		list_add_tail(&n->stranger_list, &v->link);
-	if (place == VISITOR_KNOWN)
+	else if (place == VISITOR_KNOWN)
 		list_add_tail(&n->known_list, &v->link);
+	else
+		list_add_tail(&n->other_list, &v->link);
 }
 
 /* lws may forget the timeout when a request of it is on the way; it always notices the end of the input. */
@@ -60,6 +62,7 @@ void visitor_adopt(struct net_server *n, int fd, bool local)
 	bool gone = false;
 
 	list_init(&v->link);
+	list_add_tail(&n->other_list, &v->link);
 	v->place = VISITOR_LEAVING;
 	v->local = local;
 	v->gone = &gone;
@@ -111,6 +114,30 @@ void visitor_leave(struct net_server *n, struct lws *wsi)
 	if (v->gone)
 		*v->gone = true;
 	free(v);
+}
+
+/* Dissolving its association sends a reset, and drops what either side has buffered. */
+static void reset(struct visitor *v)
+{
+	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	if (v->gone)
+		return;
+	if (v->local)
+		shutdown(lws_get_socket_fd(v->wsi), SHUT_RDWR);
+	else
+		(void)connect(lws_get_socket_fd(v->wsi), &none, sizeof(none));
+	lws_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+}
+
+void visitors_reset(struct net_server *n, bool local)
+{
+	struct list *const lists[] = { &n->stranger_list, &n->known_list, &n->other_list };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		list_each(v, lists[i], struct visitor, link)
+			if (local || !v->local)
+				reset(v);
 }
 
 void visitor_refused(struct net_server *n, struct lws *wsi, int status, const char *reason)

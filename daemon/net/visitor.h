@@ -17,7 +17,7 @@
 enum visitor_place { VISITOR_STRANGER, VISITOR_KNOWN, VISITOR_BUSY, VISITOR_LEAVING };
 
 struct visitor {
-	struct list link; /* strangers by age, the known by their last request */
+	struct list link; /* strangers by age, the known by their last request; the others */
 	struct lws *wsi;
 	enum visitor_place place;
 	bool local; /* came through acp.sock, whose peers are known by their uid */
@@ -36,5 +36,8 @@ void visitor_known(struct net_server *n, struct lws *wsi);
 void visitor_busy(struct net_server *n, struct lws *wsi, bool busy);
 void visitor_leave(struct net_server *n, struct lws *wsi);
 struct visitor *visitor_of(struct lws *wsi);
+/* Resets every connection that came over TCP: what is half sent or half read goes no further. local: and ends those
+ * that did not. lws notices it a moment later. */
+void visitors_reset(struct net_server *n, bool local);
 /* One line for a connection or request that was refused, limited so that they do not flood the log. */
 void visitor_refused(struct net_server *n, struct lws *wsi, int status, const char *reason);

@@ -7,6 +7,7 @@
  */
 #include "net/ws.h"
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/visitor.h"
@@ -60,6 +61,42 @@ static void on_close(void *ctx, int code, const char *reason)
 	ask_writeable(p);
 }
 
+static void on_silence(void *ctx);
+
+static void wait_for_word(struct peer *p, uint64_t ms)
+{
+	loop_timer_set(p->net->loop, &p->silence, ms, on_silence, p);
+}
+
+/* It is asked once, and then has the time-out. */
+static void on_silence(void *ctx)
+{
+	struct peer *p = ctx;
+	uint64_t silent = clock_mono_ms() - p->heard;
+
+	if (p->pinged) {
+		if (!p->close_reason)
+			p->close_reason = "silent";
+		lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+		return;
+	}
+	if (silent < p->net->ping_ms) {
+		wait_for_word(p, p->net->ping_ms - silent);
+		return;
+	}
+	p->pinged = p->ping_due = true;
+	ask_writeable(p);
+	wait_for_word(p, p->net->pong_ms);
+}
+
+void ws_heard(struct peer *p)
+{
+	p->heard = clock_mono_ms();
+	if (p->pinged)
+		wait_for_word(p, p->net->ping_ms);
+	p->pinged = false;
+}
+
 int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 {
 	struct acp_transport t = { on_dirty, on_close, p, visitor_of(wsi)->id };
@@ -71,6 +108,8 @@ int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 	list_init(&p->dirty);
 	p->in = (struct buf){ .max = MESSAGE_MAX };
 	visitor_busy(n, wsi, true);
+	ws_heard(p);
+	wait_for_word(p, n->ping_ms);
 	p->conn = acp_conn_new(n->acp, &t, id.n ? id.p : NULL);
 	log_info("net", "connection accepted", "connection", visitor_of(wsi)->id, "over",
 		 "websocket");
@@ -82,6 +121,7 @@ void ws_closed(struct peer *p)
 	if (!p->conn)
 		return;
 	list_del(&p->dirty);
+	loop_timer_cancel(&p->silence);
 	p->conn = acp_conn_free(p->conn);
 	log_info("net", "connection closed", "connection", visitor_of(p->wsi)->id, "reason",
 		 p->close_reason ? p->close_reason : "by the client");
@@ -103,6 +143,7 @@ int ws_receive(struct peer *p, char *data, size_t n)
 	size_t rest;
 	bool last = lws_is_final_fragment(p->wsi) && !lws_remaining_packet_payload(p->wsi);
 
+	ws_heard(p);
 	if (p->close_code)
 		return 0; /* we are closing: nothing new is begun */
 	if (p->skip || (lws_frame_is_binary(p->wsi) && !buf_len(&p->in))) {
@@ -133,6 +174,18 @@ struct batch {
 	size_t n, cap;
 	struct slice giant; /* a frame larger than the buffer, alone in its batch */
 };
+
+/* lws tells of a pong only if there is something in it. */
+static void put_ping(struct peer *p, struct batch *b)
+{
+	static const unsigned char ping[] = { 0x89, 1, '.' };
+
+	if (!p->ping_due || p->close_code)
+		return;
+	p->ping_due = false;
+	memcpy(b->at, ping, sizeof(ping));
+	b->n = sizeof(ping);
+}
 
 static size_t put_header(unsigned char *p, size_t n)
 {
@@ -198,6 +251,7 @@ static int ws_write(struct peer *p)
 	bool more = false;
 
 	p->asked = false;
+	put_ping(p, &b);
 	if (p->close_code != 1008 &&
 	    p->close_code != 1011) /* those end at once, with what is queued */
 		more = acp_conn_pump(p->conn, batch_add, &b);

@@ -17,11 +17,13 @@ struct net_server {
 	struct http_context *http;
 	struct lws_context *context;
 	struct lws_vhost *vhost;
-	lws_retry_bo_t keepalive;
+	lws_retry_bo_t keepalive; /* none: lws' clock goes on while we do not run */
+	unsigned ping_ms,
+		pong_ms; /* silence until a client is asked, and until it is dropped then */
 	struct acceptor listener;
 	unsigned connections, max_connections;
 	unsigned strangers, known; /* see visitor.h */
-	struct list stranger_list, known_list;
+	struct list stranger_list, known_list, other_list;
 	struct bucket refusals; /* lines of the log */
 	struct list dirty;	/* peers with output not yet offered to their sockets */
 	unsigned char *batch;	/* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
@@ -36,12 +38,15 @@ struct peer {
 	struct lws *wsi;
 	struct net_server *net;
 	struct acp_conn *conn; /* WebSocket only */
-	struct buf in;	       /* a message that came in pieces */
-	bool skip;	       /* the rest of a binary message */
-	struct list dirty;     /* in net->dirty */
-	bool choked;	       /* lws holds a part of our last batch */
-	bool asked;	       /* in that list (WebSocket), or a WRITEABLE callback is on its way */
-	int close_code;	       /* 0: open */
+	uint64_t heard;	       /* clock_mono_ms; and when that was too long ago: */
+	struct loop_timer silence;
+	bool pinged, ping_due;
+	struct buf in;	   /* a message that came in pieces */
+	bool skip;	   /* the rest of a binary message */
+	struct list dirty; /* in net->dirty */
+	bool choked;	   /* lws holds a part of our last batch */
+	bool asked;	   /* in that list (WebSocket), or a WRITEABLE callback is on its way */
+	int close_code;	   /* 0: open */
 	const char *close_reason;
 	/* HTTP only */
 	struct buf reply;	    /* body on its way */
@@ -92,6 +97,8 @@ void body_end(struct peer *p);
 /* ws.c */
 int ws_established(struct net_server *n, struct peer *p, struct lws *wsi);
 int ws_receive(struct peer *p, char *data, size_t n);
+/* A pong. */
+void ws_heard(struct peer *p);
 int ws_writeable(struct peer *p);
 void ws_closed(struct peer *p);
 void ws_flush_dirty(struct net_server *n);

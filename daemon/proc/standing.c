@@ -163,6 +163,14 @@ static struct standing_run *run_start(struct standing *s, struct err *e)
 	return run;
 }
 
+void standing_break_off(struct standing *s)
+{
+	if (!s->run)
+		return;
+	lose(s->run);
+	s->not_before_ms = s->wait_ms = 0; /* it was we */
+}
+
 struct standing_run *standing_running(const struct standing *s)
 {
 	return s->run;

@@ -67,6 +67,8 @@ void standing_init(struct standing *s);
 void standing_done(struct standing *s);
 /* The run to ask; NULL with why: there is none, and none can be started now. */
 struct standing_run *standing_get(struct standing *s, char why[STANDING_WHY_SIZE]);
+/* The run that is asked is ended, and forgotten at once with all that it knows; the next one may begin. */
+void standing_break_off(struct standing *s);
 /* NULL, or the run that standing_get would not have to start. */
 struct standing_run *standing_running(const struct standing *s);
 

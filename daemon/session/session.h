@@ -93,6 +93,11 @@ const char *store_incarnation(const struct session_store *st);
 int store_begin_incarnation(struct session_store *st, const char *new_id, struct err *e);
 /* The same, of an id that is drawn for it. */
 int store_mint_incarnation(struct session_store *st, struct err *e);
+/* And nothing that clients gave for the other is used here: keys, headers and secrets of all sessions are wiped, as a
+ * restart of the daemon would; harnesses, which have them, are killed. PROVIDER_REQUIRED, ENV_REQUIRED from then on. */
+void store_forget_keys(struct session_store *st);
+/* The wall clock has jumped: what goes by it is judged anew soon. */
+void store_clock_jumped(struct session_store *st);
 const struct harness_table *store_harnesses(const struct session_store *st);
 unsigned store_count(const struct session_store *st);
 /* Creation number of the newest session, living or not. */

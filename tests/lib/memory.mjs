@@ -37,3 +37,26 @@ export async function calmAgain(daemon, base, most, ms = 15000) {
   if (!instrumented(daemon))
     await until(() => daemon.rss() < base + most * 1048576, `RSS back to normal, is ${mib(daemon.rss())} MiB`, ms);
 }
+
+// How often a key stands in the writable memory of a process.
+export function timesIn(pid, key) {
+  const fd = fs.openSync(`/proc/${pid}/mem`);
+  let n = 0;
+
+  for (const line of fs.readFileSync(`/proc/${pid}/maps`, 'latin1').split('\n')) {
+    const [, from, to] = line.match(/^([0-9a-f]+)-([0-9a-f]+) rw/) ?? [];
+
+    if (!from)
+      continue;
+    const bytes = Buffer.alloc(Number(BigInt(`0x${to}`) - BigInt(`0x${from}`)));
+    try {
+      fs.readSync(fd, bytes, 0, bytes.length, BigInt(`0x${from}`));
+    } catch {
+      continue; // not mapped to anything that can be read
+    }
+    for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + 1))
+      n++;
+  }
+  fs.closeSync(fd);
+  return n;
+}

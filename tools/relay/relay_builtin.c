@@ -1,6 +1,7 @@
 /* relay_builtin.c - the built-in tools, of a session and of the daemon's own /mcp: their configuration and their
  * process. */
 #include "base/os/file.h"
+#include "base/os/sandbox.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "harnesses/spawn_plan.h"
@@ -22,6 +23,7 @@ static void put_setup(struct jw *w, const char *root, const char *state, const c
 	jw_str(w, "cwd", root);
 	jw_str(w, "stateDir", state);
 	jw_str(w, "session", id);
+	jw_str(w, "sandboxId", sandbox_id()); /* unknown: it makes up one of its own */
 }
 
 static struct relay_process *start_child(struct relay *r, const char *marker, char *const *env,

@@ -1,12 +1,12 @@
 #include "base/os/sandbox.h"
 
 #include "base/os/file.h"
+#include "base/slice.h"
 #include "base/util.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 
-#define E2B_ID_FILE "/run/e2b/.E2B_SANDBOX_ID"
 #define E2B_ID_VARIABLE "E2B_SANDBOX_ID"
 #define ID_FILE_MAX 4096
 
@@ -14,11 +14,15 @@
 static const struct {
 	const char *provider, *file, *variable; /* one sign of either kind is enough */
 } signs[] = {
-	{ "e2b", E2B_ID_FILE, NULL },
+	{ "e2b", SANDBOX_ID_FILE, NULL },
 	{ "kubernetes", NULL, "KUBERNETES_SERVICE_HOST" },
 	{ "podman", "/run/.containerenv", NULL },
 	{ "docker", "/.dockerenv", NULL },
 };
+
+static const char *id_file = SANDBOX_ID_FILE;
+static char in_file[SANDBOX_ID_MAX + 1], claimed[SANDBOX_ID_MAX + 1],
+	in_variable[SANDBOX_ID_MAX + 1], last_in_file[SANDBOX_ID_MAX + 1];
 
 static bool is_set(const char *variable)
 {
@@ -36,43 +40,78 @@ const char *sandbox_provider(void)
 	return NULL;
 }
 
-static bool take_word(const char *text, size_t n, char *ret, size_t room)
+static bool is_of_id(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c && strchr("._:-", c));
+}
+
+/* The first word, if it is an id. */
+static bool take_id(struct slice text, char *ret)
 {
 	size_t len = 0;
 
-	while (len < n && len < room - 1 && (unsigned char)text[len] > ' ' &&
-	       (unsigned char)text[len] < 0x7f)
+	while (len < text.n && is_of_id(text.p[len]))
 		len++;
-	memcpy(ret, text, len);
+	if (!len || len > SANDBOX_ID_MAX || (len < text.n && (unsigned char)text.p[len] > ' '))
+		return false;
+	memcpy(ret, text.p, len);
 	ret[len] = '\0';
-	return len > 0;
+	return true;
 }
 
-static char given[SANDBOX_ID_MAX + 1];
+void sandbox_id_from(const char *path)
+{
+	id_file = path;
+}
+
+const char *sandbox_id_file(void)
+{
+	return id_file;
+}
 
 bool sandbox_id_valid(const char *id)
 {
-	char word[SANDBOX_ID_MAX + 2];
+	char text[SANDBOX_ID_MAX + 1];
 
-	return take_word(id, strlen(id), word, sizeof(word)) && strcmp(word, id) == 0 &&
-	       strlen(id) <= SANDBOX_ID_MAX;
+	return take_id(slice_of(id), text) && strcmp(id, text) == 0;
 }
 
 void sandbox_id_set(const char *id)
 {
-	snprintf(given, sizeof(given), "%s", id ? id : "");
+	snprintf(claimed, sizeof(claimed), "%s", id ? id : "");
 }
 
-/* The file first: after a restore from a snapshot it is written anew, when the environment still has the old id. */
-bool sandbox_id(char *ret, size_t room)
+static void read_file(char *ret)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	_cleanup_(closep) int fd = open(E2B_ID_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	const char *value = getenv(E2B_ID_VARIABLE);
+	_cleanup_(closep) int fd = open(id_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	if (fd >= 0 && file_read_fd(fd, ID_FILE_MAX, &text) == 0 && buf_len(&text) &&
-	    take_word(text.data, buf_len(&text), ret, room))
-		return true;
-	return take_word(given, strlen(given), ret, room) ||
-	       (value && take_word(value, strlen(value), ret, room));
+	if (fd < 0 || file_read_fd(fd, ID_FILE_MAX, &text) < 0 || !buf_len(&text) ||
+	    !take_id(buf_slice(&text), ret))
+		ret[0] = '\0';
+}
+
+bool sandbox_id_refresh(void)
+{
+	bool other;
+
+	read_file(in_file);
+	if (!take_id(slice_of(getenv(E2B_ID_VARIABLE)), in_variable))
+		in_variable[0] = '\0';
+	if (!in_file[0])
+		return false;
+	other = last_in_file[0] && strcmp(last_in_file, in_file) != 0;
+	memcpy(last_in_file, in_file, sizeof(in_file));
+	return other;
+}
+
+const char *sandbox_id(void)
+{
+	const char *const ids[] = { in_file, claimed, in_variable };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
+		if (ids[i][0])
+			return ids[i];
+	return NULL;
 }

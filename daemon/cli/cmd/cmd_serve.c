@@ -2,6 +2,7 @@
 #include "cli/cmd/cmd.h"
 #include "cli/env_names.h"
 #include "cli/hosting.h"
+#include "cli/restored.h"
 #include "cli/serve_check.h"
 #include "cli/serve_claim.h"
 #include "cli/serve_settings.h"
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/net/address_rules.h"
 #include "base/os/file.h"
+#include "base/os/sandbox.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "egress/egress.h"
@@ -53,6 +55,7 @@ struct daemon {
 	struct http_context http;
 	struct unix_server *sockets;
 	struct net_server *net;
+	struct restored_parts restored;
 	struct loop_timer grace, linger;
 	bool stopping, sessions_down, hosted_down;
 };
@@ -326,6 +329,10 @@ static int build_net(struct daemon *d, struct err *e)
 					       d->admission,  &d->http,	 &d->mcp };
 	if (admission_claimed(d->admission) && serve_claim_begin(&d->claim, e) < 0)
 		return -EIO;
+	d->restored = (struct restored_parts){ d->loop,	   d->net,	 d->sockets,
+					       d->acp,	   d->admission, d->store,
+					       d->fetcher, &d->http,	 NULL };
+	restored_begin(&d->restored);
 	isolation_log(d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
@@ -336,6 +343,7 @@ static int build_net(struct daemon *d, struct err *e)
 /* Sockets first (they hold connections), then the server, the sessions, the processes. */
 static void teardown(struct daemon *d)
 {
+	restored_end(&d->restored);
 	d->net = net_server_free(d->net);
 	d->sockets = unix_server_free(d->sockets);
 	hosting_close_http(&d->mcp);
@@ -404,6 +412,8 @@ int cmd_serve(const struct config *c)
 	netns_prepare();
 	harden();
 	log_set_level((enum log_level)log_level_parse(c->log));
+	sandbox_id_from(c->sandbox_id_file);
+	(void)sandbox_id_refresh();
 	if (start(&d, &e) < 0)
 		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
 			 "%s", e.msg);

@@ -1,12 +1,11 @@
 /* route_info.c - GET /v1/info: what somebody asks before the first session. */
 #include "http/routes/handlers.h"
 
+#include "base/clock.h"
 #include "base/os/sandbox.h"
 #include "http/isolation.h"
 #include "json/jenc.h"
 #include "session/store/offer.h"
-
-#define SANDBOX_ID_ROOM 80
 
 static const struct query_field no_query[] = { { 0 } };
 
@@ -26,11 +25,22 @@ static void put_harnesses(struct jw *w, const struct harness_table *t)
 static void put_place(struct jw *w, const struct http_context *ctx)
 {
 	const char *provider = sandbox_provider();
-	char id[SANDBOX_ID_ROOM];
 
-	jw_str(w, "sandboxId", sandbox_id(id, sizeof(id)) ? id : NULL);
+	jw_str(w, "sandboxId", sandbox_id());
 	jw_str(w, "provider", provider);
 	jw_bool(w, "remote", ctx->remote || (provider && strcmp(provider, "e2b") == 0));
+}
+
+static void put_resumed(struct jw *w, const struct http_context *ctx)
+{
+	char at[CLOCK_ISO_SIZE];
+
+	if (!ctx->resumed_at)
+		return;
+	jw_obj(w, "resumed");
+	jw_str(w, "at", clock_iso(ctx->resumed_at, at));
+	jw_uint(w, "gapMs", ctx->resumed_gap);
+	jw_end_obj(w);
 }
 
 void http_get_info(const struct http_call *c, struct http_reply *ret)
@@ -44,6 +54,7 @@ void http_get_info(const struct http_call *c, struct http_reply *ret)
 	jw_str(&w, "version", ACPD_VERSION);
 	jw_str(&w, "incarnation", store_incarnation(ctx->store));
 	put_place(&w, ctx);
+	put_resumed(&w, ctx);
 	put_harnesses(&w, store_harnesses(ctx->store));
 	offer_put_features(&w);
 	offer_put_limits(&w, ctx->store, ctx->backlog_max);

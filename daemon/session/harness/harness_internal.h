@@ -51,6 +51,7 @@ struct session_harness {
 	bool began;		  /* a turn has, so there is a context to take up */
 	bool home_filled;	  /* the home has been handed to the agent's user */
 	bool restart; /* it is to be started anew before the next turn: its parameters have changed */
+	bool forget; /* when it is gone, so are the keys of the session */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, reconfigure;
 	unsigned choices_tried;
 	char *modes, *config; /* modes: the harness's own, or derived from config */
@@ -67,6 +68,12 @@ struct harness_pool {
 	unsigned nlive, nwaiting;
 	struct loop_timer lonely_timer, wait_timer;
 };
+
+/* forget_keys.c */
+/* The harness is killed; keys and secrets of the session are forgotten once it is gone. */
+void harness_forget_keys(struct session *s);
+/* It is gone. */
+void harness_keys_gone(struct session *s);
 
 /* harness_launch.c */
 /* Starts the harness; the state must be H_NONE. On success STARTING, the rest comes through the waiters. */

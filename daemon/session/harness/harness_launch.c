@@ -241,6 +241,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
 	else if (s->turn.current)
 		turn_finish(s, &end);
+	harness_keys_gone(s);
 	store_check_stopped(s->store);
 	session_fork_go_on(s);
 	session_advance(s);

@@ -380,13 +380,21 @@ static char **owned_at(struct setup *s, size_t i)
 	return (char **)((char *)s + owned[i]);
 }
 
+/* Some of them are, or hold, values of secrets. */
+static void free_wiped(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
 void setup_done(struct setup *s)
 {
 	harness_provider_done(&s->gateway);
 	provider_keys_done(&s->keys);
 	egress_rules_free(s->network);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
-		free(*owned_at(s, i));
+		free_wiped(*owned_at(s, i));
 	memset(s, 0, sizeof(*s));
 }
 

@@ -116,6 +116,8 @@ bool harness_nests(const struct harness_def *def, const struct setup *s);
 void setup_done(struct setup *s);
 /* gateway anew from provider, keys and model, which have been checked before; it borrows from them. */
 void setup_parse_gateway(struct setup *s);
+/* What would be left of it after a restart of the daemon: keys and secret values are wiped, and are needed again. */
+void setup_forget_keys(struct setup *s);
 /* Members of the journal's "session" record. */
 void setup_put(const struct setup *s, struct jw *w);
 /* From such a record; what is malformed counts as absent. */

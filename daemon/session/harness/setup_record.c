@@ -148,3 +148,15 @@ void setup_load(struct setup *s, struct slice record)
 		budgets_parse(budgets.raw, "budgets", &s->budgets, NULL);
 	setup_parse_gateway(s);
 }
+
+void setup_forget_keys(struct setup *s)
+{
+	_cleanup_(buf_done) struct buf record = { 0 };
+	struct jw w = JW(&record);
+
+	jw_obj(&w, NULL);
+	setup_put(s, &w);
+	jw_end_obj(&w);
+	setup_done(s);
+	setup_load(s, buf_slice(&record));
+}

@@ -283,6 +283,11 @@ void retain_check(struct session *s)
 		check_later(st, RETAIN_CHECK_MS);
 }
 
+void store_clock_jumped(struct session_store *st)
+{
+	retain_begin(st);
+}
+
 void retain_begin(struct session_store *st)
 {
 	if (retention_bounded(&st->retention.keep))

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/os/sandbox.h"
 #include "base/log.h"
 #include "json/jstr.h"
 #include "usage/compat.h"
@@ -57,6 +58,7 @@ static void put_who(struct jw *w, const struct session *s, const struct session_
 	}
 	jw_str(w, "harness", s->def->id);
 	jw_str(w, "harnessVersion", s->harness.version);
+	jw_str(w, "sandboxId", sandbox_id());
 }
 
 static void put_model(struct jw *w, const struct session *s, const char *used, const char *provider)

@@ -89,7 +89,7 @@ test('there is no option that takes a token', async () => {
 
 // A good value for each option of serve that is not its default.
 const GOOD = {
-  listen: '127.0.0.1:2271', state: '/tmp/x-state', workspaces: '/tmp/x-ws', 'run-dir': '/tmp/x-run', 'token-file': '/tmp/x-token',
+  listen: '127.0.0.1:2271', state: '/tmp/x-state', workspaces: '/tmp/x-ws', 'sandbox-id-file': '/tmp/x-id', 'run-dir': '/tmp/x-run', 'token-file': '/tmp/x-token',
   'harness-config': '/tmp/x-h.json', 'default-harness': 'stub', 'agent-user': 'nobody', 'agent-uids': '1000000-1000063', 'allow-host': 'a.example,b.example', 'pass-env': 'JAVA_HOME,GIT_*',
   'allow-origin': 'https://a.example', 'allow-query-token': 'true', log: 'debug', journal: 'off', 'journal-max': '8192',
   'backlog-max': '8192', 'ping-interval': '7', 'ping-timeout': '8', 'permission-timeout': '9', 'max-connections': '10',

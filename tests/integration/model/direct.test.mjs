@@ -8,6 +8,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder, SANITIZED } from '../../lib/daemon.mjs';
+import { timesIn } from '../../lib/memory.mjs';
 import { API, ModelConnection, listenerOf, STUB_WITH_GOOGLE, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { sleep } from '../../lib/rawws.mjs';
@@ -285,40 +286,17 @@ describe('acpd-fetch', () => {
       assert.ok(!procs.cmdline(pid).includes(KEY));
     }
     for (const pid of all.filter((p) => p !== own.pid && p !== helperOf(own.pid).pid))
-      assert.equal(timesIn(pid), 0, `memory of ${procs.cmdline(pid)}`);
-    assert.ok(timesIn(own.pid) > 0, 'the search finds what is there');
+      assert.equal(timesIn(pid, KEY), 0, `memory of ${procs.cmdline(pid)}`);
+    assert.ok(timesIn(own.pid, KEY) > 0, 'the search finds what is there');
     for (const name of fs.readdirSync(own.stateDir, { recursive: true, withFileTypes: true }))
       if (name.isFile())
         assert.ok(!fs.readFileSync(`${name.parentPath ?? name.path}/${name.name}`).includes(KEY), name.name);
     assert.ok(!(own.stdout + own.stderr).includes(KEY));
     await client.call('session/delete', { sessionId });
-    await until(() => timesIn(own.pid) === 0, 'the key is gone from the daemon', 5000);
-    await until(() => timesIn(helperOf(own.pid).pid) === 0, 'the key is gone from acpd-fetch', 5000);
+    await until(() => timesIn(own.pid, KEY) === 0, 'the key is gone from the daemon', 5000);
+    await until(() => timesIn(helperOf(own.pid).pid, KEY) === 0, 'the key is gone from acpd-fetch', 5000);
   });
 });
-
-// How often the key stands in the writable memory of a process.
-function timesIn(pid) {
-  const fd = fs.openSync(`/proc/${pid}/mem`);
-  let n = 0;
-
-  for (const line of fs.readFileSync(`/proc/${pid}/maps`, 'latin1').split('\n')) {
-    const [, from, to] = line.match(/^([0-9a-f]+)-([0-9a-f]+) rw/) ?? [];
-
-    if (!from)
-      continue;
-    const bytes = Buffer.alloc(Number(BigInt(`0x${to}`) - BigInt(`0x${from}`)));
-    try {
-      fs.readSync(fd, bytes, 0, bytes.length, BigInt(`0x${from}`));
-    } catch {
-      continue; // not mapped to anything that can be read
-    }
-    for (let at = bytes.indexOf(KEY); at >= 0; at = bytes.indexOf(KEY, at + 1))
-      n++;
-  }
-  fs.closeSync(fd);
-  return n;
-}
 
 test('a daemon that starts again needs the provider anew; a fork has the keys of its session', async (t) => {
   const s = await session({});

@@ -166,7 +166,9 @@ static void choose_id(struct toolbox *b)
 
 	if (id && *id)
 		snprintf(b->sandbox_id, sizeof(b->sandbox_id), "%s", id);
-	else if (id || !sandbox_id(b->sandbox_id, sizeof(b->sandbox_id)))
+	else if (!id && (sandbox_id_refresh(), sandbox_id()))
+		snprintf(b->sandbox_id, sizeof(b->sandbox_id), "%s", sandbox_id());
+	else
 		id_of_machine(b->sandbox_id);
 }
 

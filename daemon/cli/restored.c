@@ -1,0 +1,61 @@
+#include "cli/restored.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/os/sandbox.h"
+
+#include <stdio.h>
+
+static void hold(void *ctx)
+{
+	struct restored_parts *p = ctx;
+
+	net_server_hold(p->net, true);
+	unix_server_hold(p->sockets, true);
+}
+
+/* Nobody who was here before is the owner of this one. */
+static void become_another(struct restored_parts *p)
+{
+	struct err e;
+
+	admission_forget(p->admission);
+	sandbox_id_set(NULL);
+	unix_server_drop(p->sockets);
+	net_server_drop_local(p->net);
+	if (store_mint_incarnation(p->store, &e) < 0)
+		log_error("restore", "no new incarnation", "text", e.msg);
+	store_forget_keys(p->store);
+}
+
+static void resumed(void *ctx, const struct restored *r)
+{
+	struct restored_parts *p = ctx;
+	uint64_t now = clock_real_ms();
+	char ms[24];
+
+	snprintf(ms, sizeof(ms), "%llu", (unsigned long long)r->gap_ms);
+	log_info("restore", r->other ? "resumed as a copy: not claimed" : "resumed", "gapMs", ms,
+		 "sandboxId", sandbox_id() ? sandbox_id() : "");
+	fetcher_break_off(p->fetcher);
+	if (r->other)
+		become_another(p);
+	store_clock_jumped(p->store);
+	p->http->resumed_at = now;
+	p->http->resumed_gap = r->gap_ms;
+	acp_server_resumed(p->acp, now, r->gap_ms);
+	unix_server_hold(p->sockets, false);
+	net_server_hold(p->net, false);
+}
+
+void restored_begin(struct restored_parts *p)
+{
+	static const struct restore_ops ops = { hold, resumed };
+
+	p->watch = restore_watch_new(p->loop, &ops, p);
+}
+
+void restored_end(struct restored_parts *p)
+{
+	p->watch = restore_watch_free(p->watch);
+}

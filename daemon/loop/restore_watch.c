@@ -1,0 +1,162 @@
+#include "loop/restore_watch.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/sandbox.h"
+#include "loop/file_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+#define FAR_FUTURE ((time_t)1 << 40)
+#define CLOCK_DRIFT_MS 20 /* two clocks that are read one after the other, and are slewed */
+
+struct restore_watch {
+	struct loop *loop;
+	const struct restore_ops *ops;
+	void *ctx;
+	struct loop_io clock;
+	struct file_watch *file; /* with the id */
+	struct loop_timer wait;
+	int64_t offset; /* CLOCK_REALTIME less CLOCK_MONOTONIC, ms */
+	uint64_t gap;
+	bool holding;
+};
+
+/* --- a jump ---------------------------------------------------------------------------------------------- */
+
+static void decide(void *ctx)
+{
+	struct restore_watch *w = ctx;
+	struct restored r = { .gap_ms = w->gap, .other = sandbox_id_refresh() };
+
+	loop_timer_cancel(&w->wait);
+	w->holding = false;
+	w->gap = 0;
+	w->ops->resumed(w->ctx, &r);
+}
+
+static void hold(struct restore_watch *w)
+{
+	if (w->holding)
+		return;
+	w->holding = true;
+	w->ops->hold(w->ctx);
+}
+
+/* --- the clock ------------------------------------------------------------------------------------------- */
+
+static int64_t offset_now(void)
+{
+	return (int64_t)clock_real_ms() - (int64_t)(clock_mono_ms() + clock_skipped_ms());
+}
+
+/* True: it is a jump. */
+static bool compare_clocks(struct restore_watch *w)
+{
+	int64_t now = offset_now(), step = now - w->offset;
+	char ms[24];
+
+	w->offset = now;
+	if (step > -CLOCK_DRIFT_MS && step < CLOCK_DRIFT_MS)
+		return false;
+	snprintf(ms, sizeof(ms), "%lld", (long long)step);
+	log_info("restore", "the clock was set", "ms", ms);
+	w->gap += step > 0 ? (uint64_t)step : 0;
+	return step <= -RESTORE_STEP_MS || step >= RESTORE_STEP_MS;
+}
+
+/* If a file may still say who we are, there is a moment for it. */
+static void check_clock(struct restore_watch *w)
+{
+	bool jump = compare_clocks(w), comes;
+
+	if (!jump && !w->holding)
+		w->gap = 0;
+	if (!jump || w->holding)
+		return;
+	hold(w);
+	comes = w->file && access(sandbox_id_file(), F_OK) == 0;
+	loop_timer_set(w->loop, &w->wait, comes ? RESTORE_WAIT_MS : 1, decide, w);
+}
+
+static void arm(struct restore_watch *w)
+{
+	struct itimerspec spec = { .it_value = { .tv_sec = FAR_FUTURE } };
+
+	timerfd_settime(w->clock.fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &spec, NULL);
+}
+
+static void on_clock(void *ctx, uint32_t events _unused_)
+{
+	struct restore_watch *w = ctx;
+	uint64_t fired;
+
+	if (read(w->clock.fd, &fired, sizeof(fired)) < 0 && errno != ECANCELED)
+		return;
+	arm(w);
+	check_clock(w);
+}
+
+static void on_wake(void *ctx)
+{
+	check_clock(ctx);
+}
+
+static void watch_clock(struct restore_watch *w)
+{
+	w->offset = offset_now();
+	w->clock =
+		(struct loop_io){ .fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+				  .fn = on_clock,
+				  .ctx = w };
+	if (w->clock.fd >= 0 && loop_io_set(w->loop, &w->clock, EPOLLIN) == 0) {
+		arm(w);
+		return;
+	}
+	log_info("restore", "the clock is compared at each wake-up", "text", strerror(errno));
+	loop_on_wake(w->loop, on_wake, w);
+}
+
+/* --- the file -------------------------------------------------------------------------------------------- */
+
+static void on_file(void *ctx)
+{
+	struct restore_watch *w = ctx;
+
+	compare_clocks(w);
+	hold(w);
+	loop_timer_set(w->loop, &w->wait, 1, decide, w);
+}
+
+struct restore_watch *restore_watch_new(struct loop *l, const struct restore_ops *ops, void *ctx)
+{
+	struct restore_watch *w = new0(struct restore_watch);
+
+	w->loop = l;
+	w->ops = ops;
+	w->ctx = ctx;
+	w->file = file_watch_new(l, sandbox_id_file(), on_file, w);
+	if (!w->file)
+		log_warn("restore", "the sandbox's id is not watched", "text", strerror(errno));
+	watch_clock(w);
+	(void)sandbox_id_refresh(); /* watched before it is read */
+	return w;
+}
+
+struct restore_watch *restore_watch_free(struct restore_watch *w)
+{
+	if (!w)
+		return NULL;
+	loop_on_wake(w->loop, NULL, NULL);
+	loop_timer_cancel(&w->wait);
+	w->file = file_watch_free(w->file);
+	if (w->clock.events)
+		loop_io_set(w->loop, &w->clock, 0);
+	closep(&w->clock.fd);
+	free(w);
+	return NULL;
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine that was away: the file with the sandbox's id is written again, with the same id or with another.
+
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test, after } from 'node:test';
+import { Daemon } from '../../lib/daemon.mjs';
+import { OP, SLOW, assertNoViolations, deadline, sleep } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
+import { acpd } from '../run.mjs';
+import { timesIn } from '../../lib/memory.mjs';
+import { turnsOf } from '../ledger.mjs';
+import { LineTransport } from '../../lib/lines.mjs';
+
+after(assertNoViolations);
+
+const KEY = `sk-${crypto.randomBytes(20).toString('hex')}`;
+const SECRET = `s3cret-${crypto.randomBytes(20).toString('hex')}`;
+
+// A daemon in a sandbox of that id; d.become(id) is what E2B does after a restore.
+async function sandboxed(t, id, opts = {}) {
+  const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-test-id-'));
+  const file = path.join(dir, 'run', 'ID');
+
+  t.after(() => fs.rmSync(dir, { recursive: true }));
+  if (id) {
+    fs.mkdirSync(path.dirname(file));
+    fs.writeFileSync(file, id);
+  }
+  const d = await Daemon.startFor(t, { ...opts, env: { E2B_SANDBOX_ID: 'of-the-build', ...opts.env }, flags: { sandboxIdFile: file, ...opts.flags } });
+
+  return Object.assign(d, {
+    idFile: file,
+    become(to) {
+      fs.mkdirSync(path.dirname(file), { recursive: true });
+      fs.writeFileSync(`${file}.new`, to);
+      fs.renameSync(`${file}.new`, file);
+    },
+  });
+}
+
+const info = async (d, token = d.token) => (await d.http('/v1/info', { token })).json;
+const resumed = (d, n = 1) => until(() => d.logs.filter((l) => l.mod === 'restore' && /^resumed/.test(l.msg)).length >= n, 'it has noticed');
+
+test('the same id: sockets are reset, sessions, token and turn go on, and clients are told', { timeout: 60000 * SLOW }, async (t) => {
+  const d = await sandboxed(t, 'i-one');
+  const c = await d.client();
+  const local = await LineTransport.unix(d.acpSocket);
+  const { sessionId } = await c.newSession();
+  const { incarnation, sandboxId, resumed: never } = await info(d);
+
+  assert.deepEqual([sandboxId, never], ['i-one', undefined]);
+  assert.equal(c.initializeResult.agentCapabilities._meta.acpd.sandboxId, 'i-one');
+  const lost = c.prompt(sessionId, 'echo before; sleep 1500; echo after').then(() => 'answered', () => 'lost');
+
+  await c.waitFor((m) => m.method === 'session/update' && m.params.update?.content?.text === 'before');
+  d.become('i-one');
+  assert.equal(await lost, 'lost');
+  assert.equal((await deadline(c.ws.closed, 5000, 'the socket ends')).code ?? 1006, 1006);
+
+  const again = await d.client();
+  const told = await again.waitFor((m) => m.method === '_acpd/resumed');
+
+  assert.deepEqual(Object.keys(told.params), ['at', 'gapMs', 'incarnation', 'sandboxId']);
+  assert.deepEqual([told.params.incarnation, told.params.sandboxId], [incarnation, 'i-one']);
+  assert.ok(told.params.gapMs < 2000);
+  assert.equal((await info(d)).resumed.at, told.params.at);
+  await again.load(sessionId);
+  const end = await again.waitFor((m) => m.method === '_acpd/turn_end');
+
+  assert.equal(end.params.stopReason, 'end_turn');
+  assert.equal(turnsOf(d, sessionId)[0].sandboxId, 'i-one');
+  assert.equal((await info(d)).incarnation, incarnation);
+  local.close?.();
+  local.destroy?.();
+});
+
+test('another id: nobody has claimed it, nothing knows a key, sessions want theirs again', { timeout: 60000 * SLOW }, async (t) => {
+  const d = await sandboxed(t, 'i-parent');
+  const c = await d.client();
+  const provider = { api: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1', key: KEY, via: 'environment' };
+  const { sessionId } = await c.newSession({ meta: { provider } });
+  const { sessionId: other } = await c.newSession({ meta: { secrets: { MY_TOKEN: SECRET } } });
+  const { sessionId: plain } = await c.newSession();
+  const { incarnation } = await info(d);
+  const hosted = d.harnesses();
+
+  assert.ok(timesIn(d.pid, KEY) > 0 && timesIn(d.pid, SECRET) > 0, 'the search finds what is there');
+  c.prompt(sessionId, 'echo before; sleep 60000').catch(() => {});
+  await c.waitFor((m) => m.method === 'session/update' && m.params.update?.content?.text === 'before');
+  d.become('i-child');
+  await deadline(c.ws.closed, 5000, 'the socket ends');
+  await resumed(d);
+  assert.equal((await d.http('/v1/info', { token: d.token })).status, 503, 'UNCLAIMED');
+  await d.gone(hosted.filter((p) => fs.existsSync(`/proc/${p.pid}`)));
+  await until(() => timesIn(d.pid, KEY) === 0 && timesIn(d.pid, SECRET) === 0, 'no key in memory', 5000);
+
+  const token = `token-${crypto.randomBytes(12).toString('hex')}`;
+
+  assert.equal((await acpd(['claim', '--run-dir', d.runDir], { input: token })).code, 0);
+  const child = await info(d, token);
+
+  assert.equal(child.sandboxId, 'i-child');
+  assert.notEqual(child.incarnation, incarnation);
+  assert.equal((await d.http('/v1/info', { token: d.token })).status, 401, 'the token of the parent');
+  const again = await d.client({ token });
+  const told = await again.waitFor((m) => m.method === '_acpd/resumed');
+
+  assert.deepEqual([told.params.incarnation, told.params.sandboxId], [child.incarnation, 'i-child']);
+  const load = (id, meta) => ({ sessionId: id, cwd: d.workDir, mcpServers: [], ...(meta && { _meta: { acpd: meta } }) });
+
+  assert.equal((await again.fails('session/load', load(sessionId))).data.reason, 'PROVIDER_REQUIRED');
+  assert.equal((await again.fails('session/load', load(other))).data.reason, 'ENV_REQUIRED');
+  await again.call('session/load', load(sessionId, { provider: { ...provider, key: 'sk-of-the-child-0123456789' } }));
+  await again.call('session/load', load(other, { secrets: { MY_TOKEN: 'another-secret-0123456789' } }));
+  await again.call('session/load', load(plain));
+  for (const id of [sessionId, other, plain])
+    assert.equal((await again.prompt(id, 'echo hello')).stopReason, 'end_turn');
+  const [first, second] = turnsOf(d, sessionId);
+
+  assert.equal(first.error?.class ?? first.stopReason, 'shutdown');
+  assert.equal(second.incarnation, child.incarnation);
+  assert.equal(second.sandboxId, 'i-child');
+});
+
+test('a frame that is half sent, and one half read, go no further', { timeout: 60000 * SLOW }, async (t) => {
+  const d = await sandboxed(t, 'i-one');
+  const c = await d.client();
+  const { sessionId } = await c.newSession();
+  const half = await d.client();
+  const text = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 77, method: 'session/list', params: {} }));
+
+  // the head of a masked frame of text.length bytes, and a part of it
+  half.ws.bytes(Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text.subarray(0, 20)]));
+  c.ws.socket.pause();
+  c.prompt(sessionId, `echo ${'x'.repeat(1 << 20)}`).catch(() => {});
+  await sleep(500);
+  d.become('i-one');
+  await resumed(d);
+  try {
+    half.ws.bytes(text.subarray(20));
+  } catch { /* it is closed already */ }
+  c.ws.socket.resume();
+  await deadline(Promise.all([c.ws.closed, half.ws.closed]), 5000, 'both end');
+  const again = await d.client();
+
+  await again.load(sessionId);
+  await again.waitFor((m) => m.method === '_acpd/turn_end');
+});
+
+test('a file that is made later is learned, and is no other sandbox; nonsense in it is no id', { timeout: 60000 * SLOW }, async (t) => {
+  const d = await sandboxed(t, null);
+
+  assert.equal((await info(d)).sandboxId, 'of-the-build');
+  d.become('i-late');
+  await until(async () => (await info(d)).sandboxId === 'i-late', 'it is learned');
+  for (const text of ['', ' ', 'a/b', '"x"', 'x'.repeat(65)]) {
+    const n = d.logs.filter((l) => /^resumed/.test(l.msg)).length;
+
+    d.become(text);
+    await resumed(d, n + 1);
+    assert.equal((await info(d)).sandboxId, 'of-the-build', JSON.stringify(text));
+  }
+  d.become('i-late\n');
+  await until(async () => (await info(d)).sandboxId === 'i-late', 'it is back');
+  d.become('i-other');
+  await until(async () => (await d.http('/v1/info', { token: d.token })).status === 503, 'a copy');
+});
+
+test('fifty restores in a row under load lose and double nothing', { timeout: 90000 * SLOW }, async (t) => {
+  const d = await sandboxed(t, 'i-one');
+  const { sessionId } = await (await d.client()).newSession();
+  const load = (fromSeq, incarnation) => ({ sessionId, cwd: d.workDir, mcpServers: [], _meta: { acpd: { fromSeq, incarnation } } });
+  const prompt = (i) => ({ sessionId, prompt: [{ type: 'text', text: `echo <${i}>` }], _meta: { acpd: { key: `k${i}` } } });
+  const seen = new Map(); // event by number
+  const take = (c) => {
+    for (const m of c.messages) {
+      const seq = m.params?.sessionId === sessionId ? m.params.seq ?? m.params._meta?.acpd?.seq : undefined;
+
+      assert.notEqual(m.method, '_acpd/gap');
+      if (!seq)
+        continue;
+      assert.ok(!seen.has(seq), `event ${seq} comes twice`);
+      seen.set(seq, m);
+    }
+  };
+
+  for (let i = 0; i < 50; i++) {
+    const c = await d.client();
+
+    await c.call('session/load', load(Math.max(0, ...seen.keys()) + 1, c.initializeResult.agentCapabilities._meta.acpd.incarnation));
+    c.call('session/prompt', prompt(i)).catch(() => {});
+    await sleep((i * 7) % 23);
+    d.become('i-one');
+    await deadline(c.ws.closed, 5000, `restore ${i}`);
+    take(c);
+  }
+  const last = await d.client();
+
+  await last.call('session/load', load(Math.max(0, ...seen.keys()) + 1, last.initializeResult.agentCapabilities._meta.acpd.incarnation));
+  for (let i = 0; i < 50; i++)
+    assert.equal((await last.call('session/prompt', prompt(i))).stopReason, 'end_turn');
+  take(last);
+  const said = [...seen].sort(([x], [y]) => x - y).map(([, m]) => m.params.update?.content?.text ?? '').join('');
+
+  for (let i = 0; i < 50; i++)
+    assert.equal(said.split(`<${i}>`).length, said.includes(`echo <${i}>`) ? 3 : 2, `<${i}> once`);
+  assert.equal(turnsOf(d, sessionId).length, 50);
+});
