@@ -147,6 +147,20 @@ install-users:
 DIST := build/dist
 dist: all
 	@sh images/dist.sh $(BUILD) $(VERSION) $(DIST)
+# acpd and acpd-unpack without any library, for roots that have none; the stub of their test too. glibc reads passwd and hosts itself.
+.PHONY: static
+STATIC := build/static
+STATIC_LINK = $(CC) $(CFLAGS) $(patsubst -pie,-static-pie,$(LDFLAGS)) -L$(STATIC)
+static: $(OBJ) $(HELPER_OBJ) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o)
+	@sh tests/install-deps.sh build static
+	@sh images/static-cjson.sh $(STATIC)
+	$(STATIC_LINK) -o $(STATIC)/acpd $(OBJ) $(patsubst -lcjson,-l:libcjson.a,$(LDLIBS)) -lssl -lcrypto -lcap
+	$(STATIC_LINK) -o $(STATIC)/acpd-unpack $(HELPER_OBJ) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o) $(HELPER_LDLIBS) $(shell pkg-config --static --libs libarchive) -lm
+	$(CC) -static -O2 -L$(STATIC) -o $(STATIC)/stub-agent $(STUB) -l:libcjson.a
+	strip $(STATIC)/acpd $(STATIC)/acpd-unpack
+.PHONY: test-static
+test-static: static
+	$(ENV) $(NODE_TEST) $(call tests,e2b/static)
 clean:
 	rm -rf build
 
@@ -170,7 +184,7 @@ NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/arc
 	workspace/archives-derived robust/clock-step robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/to-root confine/probe net/claim \
 	cli/cli cli/entrypoint cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
-	e2b/container e2b/dist e2b/e2b-dockerfile e2b/kubernetes e2b/template e2b/unit mcp/clients mcp/fixture)
+	e2b/container e2b/dist e2b/e2b-dockerfile e2b/kubernetes e2b/static e2b/template e2b/unit mcp/clients mcp/fixture)
 # make test runs these in both builds: what the wire is like, in the build that ships too; tests that bound memory, which under
 # sanitizers is no measure; and two that choose by the build what they try. All others but NOT_SAN it runs under sanitizers only;
 # make check and make test-fast run them in release.

@@ -7,6 +7,7 @@
 #	boot      what make boot makes and boots a root with
 #	image     what make image builds an image with, besides
 #	vm        what make test-vm boots a guest with
+#	static    what make static links besides build
 #	dist      what make test-dist needs besides test
 #	sandboxes what make bench-sandboxes needs besides what it takes from npm
 # install-deps.sh --list LIST... prints the packages and does nothing. --debian N, first: of that release instead of this one.
@@ -44,6 +45,7 @@ packages() {
 			openssh-client libwrap0 dpkg-dev
 		;;
 	dist) echo lintian ;;
+	static) echo libcap-dev nettle-dev libacl1-dev liblzma-dev liblz4-dev libbz2-dev libxml2-dev libicu-dev ;;
 	sandboxes) echo bubblewrap socat ripgrep ;;
 	boot) echo mmdebstrap systemd-container ;;
 	image) echo buildah ;;
@@ -55,7 +57,7 @@ packages() {
 		fi
 		;;
 	*)
-		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test, boot, image, vm, dist, sandboxes)" >&2
+		echo "install-deps.sh: unknown list '$1' (build, runtime, node, test, boot, image, vm, static, dist, sandboxes)" >&2
 		exit 2
 		;;
 	esac
