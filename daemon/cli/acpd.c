@@ -12,7 +12,8 @@ struct subcommand {
 };
 
 static const struct subcommand commands[] = {
-	{ "serve", NULL, SCOPE_SERVE, cmd_serve, "serve ACP over WebSocket and host harnesses" },
+	{ "serve", NULL, SCOPE_SERVE | SCOPE_INSTEAD, cmd_serve,
+	  "serve ACP over WebSocket and host harnesses" },
 	{ "acp", NULL, SCOPE_CLIENT, cmd_acp,
 	  "bridge: ACP on standard input and output to a daemon" },
 	{ "run", NULL, SCOPE_RUN, cmd_run, "run one prompt and print what comes back" },
@@ -43,7 +44,8 @@ static const struct subcommand commands[] = {
 	  "run a command under a level of confinement and say what it was refused: exit code 3 then" },
 	{ "entrypoint", "-- CMD...", SCOPE_ENTRY, cmd_entrypoint,
 	  "first process of a container: says what is there, passes signals on, keeps the exit code" },
-	{ "doctor", NULL, SCOPE_LOCAL, cmd_doctor, "check the daemon and what it needs" },
+	{ "doctor", NULL, SCOPE_LOCAL | SCOPE_SERVE, cmd_doctor,
+	  "say what of this machine and of the settings of serve is wrong, with or without a daemon" },
 };
 
 int fail(int code, const char *fmt, ...)
@@ -66,7 +68,7 @@ static int usage(void)
 		printf("  %-12s %s\n", commands[i].name, commands[i].help);
 	printf("\nacpd COMMAND --help lists a command's options; acpd --version prints the version.\n"
 	       "Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 budget, 5 cancelled, 6 not reachable or "
-	       "not claimed.\n");
+	       "not claimed; from 10 on: what doctor found.\n");
 	return EXIT_DONE;
 }
 

@@ -26,6 +26,7 @@ enum option_scope {
 	SCOPE_TRY = 2048,
 	SCOPE_ENTRY = 4096,
 	SCOPE_CLAIM = 8192,
+	SCOPE_INSTEAD = 1 << 20, /* what serve does instead of serving */
 };
 
 struct config {

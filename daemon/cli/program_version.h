@@ -1,9 +1,15 @@
-/* program_version.h - what a program says of its version. */
+/*
+ * program_version.h - what a foreign program says of its version: the first line of `program --version`, without its
+ * unprintable bytes.
+ *
+ * It gets a clean environment, no input, no descriptor and no held signal of ours, no new privileges, and
+ * PROGRAM_VERSION_MS. Once it has said its line, or has not in time, it is killed, and of what it has started all that
+ * stayed in its process group. Blocks until then.
+ */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/limits.h"
+#include "proc/agent_user.h"
 
-/* The first line of `program --version` with its unprintable bytes left out, cut to size. false: it cannot be run, says
- * nothing, or not in time (PROGRAM_VERSION_MS); it is gone either way. Signals that we hold are not held in it. */
-bool program_version(const char *program, char *ret, size_t size);
+/* as: whom it runs as. 0; -ETIMEDOUT; -EIO: it says no line; else why it could not be started. */
+int program_version(const char *path, const struct agent_user *as, char ret[PROGRAM_VERSION_MAX]);

@@ -1,5 +1,7 @@
 #include "cli/reach_daemon.h"
 
+#include "base/clock.h"
+#include "base/limits.h"
 #include "base/os/file.h"
 #include "digest/digest.h"
 #include "json/jdec.h"
@@ -10,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 
 int read_token(const char *path, struct buf *ret, struct err *e)
@@ -45,9 +48,19 @@ struct daemon_link *reach_daemon(struct loop *loop, const struct config *c,
 	return l;
 }
 
+/* Blocks until there is something to read. */
+static int wait_until(int fd, uint64_t until)
+{
+	uint64_t now = clock_mono_ms();
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	return now < until && poll(&p, 1, (int)(until - now)) != 0 ? 0 : -ETIMEDOUT;
+}
+
 /* Blocking: one line out, one line in. */
 static int exchange(int fd, struct buf *line)
 {
+	uint64_t until = clock_mono_ms() + CONTROL_WAIT_MS;
 	int r;
 
 	fcntl(fd, F_SETFL, 0);
@@ -56,7 +69,9 @@ static int exchange(int fd, struct buf *line)
 	while (r == 0 && !(line->len && line->data[line->len - 1] == '\n')) {
 		ssize_t n;
 
-		r = buf_reserve(line, 4096);
+		r = wait_until(fd, until);
+		if (r == 0)
+			r = buf_reserve(line, 4096);
 		if (r < 0)
 			return r;
 		n = read(fd, line->data + line->len, 4096);

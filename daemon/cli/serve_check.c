@@ -34,8 +34,8 @@ static bool can_make_in(const char *dir)
 	return mkdtemp(probe) && rmdir(probe) == 0;
 }
 
-/* Checks that dir is there, or can be made, and can be written: by its nearest existing parent. Nothing stays. */
-static int check_dir(const char *option, const char *dir, struct err *e)
+/* By its nearest existing parent. */
+int serve_check_dir(const char *option, const char *dir, struct err *e)
 {
 	_cleanup_(freep) char *at = xstrdup(dir);
 	struct stat st;
@@ -78,47 +78,53 @@ static int check_fetcher(const struct config *c, struct err *e)
 	return upstream_allow_check(c->upstream_allow, e);
 }
 
-static int check_uids(const struct config *c, struct err *e)
+int serve_check_users(const struct config *c, struct err *e)
 {
 	const struct passwd *pw = c->agent_user ? getpwnam(c->agent_user) : NULL;
 	struct agent_user user = agent_user_self();
 	struct uid_range range;
 
+	if (c->agent_user && !pw)
+		return err_field(e, "agent-user", "OPTION_INVALID",
+				 "--agent-user: no user named '%s'", c->agent_user);
 	if (pw && pw->pw_uid != user.uid)
 		user = (struct agent_user){ true, pw->pw_uid, pw->pw_gid, NULL };
 	return uid_range_parse(c->agent_uids, &range, e) < 0 ? -EINVAL :
 							       agent_uids_check(&range, &user, e);
 }
 
-int serve_check_dirs(const struct config *c, struct err *e)
+static int check_all_dirs(const struct config *c, struct err *e)
 {
 	if (!c->state)
 		return err_field(e, "state", "OPTION_INVALID",
 				 "--state is needed: there is no home directory");
-	if (check_dir("state", c->state, e) < 0 || check_dir("run-dir", c->run_dir, e) < 0)
+	if (serve_check_dir("state", c->state, e) < 0 ||
+	    serve_check_dir("run-dir", c->run_dir, e) < 0)
 		return -EINVAL;
-	return c->workspaces ? check_dir("workspaces", c->workspaces, e) : 0;
+	return c->workspaces ? serve_check_dir("workspaces", c->workspaces, e) : 0;
 }
 
-int serve_check(const struct config *c, struct err *e)
+int serve_check_options(const struct config *c, struct err *e)
 {
 	_cleanup_(freep) char *host = NULL;
 	int port, r = check_token(c, e);
 
 	if (r < 0)
 		return r;
-	if (c->agent_user && !getpwnam(c->agent_user))
-		return err_field(e, "agent-user", "OPTION_INVALID",
-				 "--agent-user: no user named '%s'", c->agent_user);
-	if (check_uids(c, e) < 0)
-		return -EINVAL;
 	if (c->archives_baked && access(c->archives_baked, R_OK | X_OK) < 0)
 		return err_field(e, "archives-baked", "OPTION_INVALID", "--archives-baked: %s: %s",
 				 c->archives_baked, strerror(errno));
-	if (serve_check_dirs(c, e) < 0)
-		return -EINVAL;
 	r = check_fetcher(c, e);
 	return r < 0 ? r : serve_listen(c->listen, &host, &port, e);
+}
+
+int serve_check(const struct config *c, struct err *e)
+{
+	int r = serve_check_options(c, e);
+
+	if (r < 0)
+		return r;
+	return serve_check_users(c, e) < 0 || check_all_dirs(c, e) < 0 ? -EINVAL : 0;
 }
 
 /* --- what only --check and doctor refuse ---------------------------------------------------------------- */

@@ -11,8 +11,10 @@
 int serve_check(const struct config *c, struct err *e);
 /* More, which a start only warns of: the file of MCP servers, and variables that nothing reads. */
 int serve_check_strictly(const struct config *c, struct err *e);
-/* The directories alone: -EINVAL if one of them cannot be made or written. */
-int serve_check_dirs(const struct config *c, struct err *e);
+/* Parts of serve_check: --agent-user and --agent-uids; a directory, which can be made or written; all but these. */
+int serve_check_users(const struct config *c, struct err *e);
+int serve_check_dir(const char *option, const char *dir, struct err *e);
+int serve_check_options(const struct config *c, struct err *e);
 /* Those of the registry and of --harness-config. 0, or e names file and member, or --default-harness. */
 int serve_harnesses(const struct config *c, struct harness_table *ret, struct err *e);
 const char *serve_default_harness(const struct config *c, const struct harness_table *t);

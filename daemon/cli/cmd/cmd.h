@@ -11,6 +11,7 @@ enum exit_code {
 	EXIT_BUDGET = 4,
 	EXIT_CANCELLED = 5,
 	EXIT_UNREACHABLE = 6, /* no daemon, or the daemon is not claimed */
+	/* from 10 on: a kind of trouble that doctor found (cli/doctor/finding.c) */
 };
 
 int cmd_serve(const struct config *c);

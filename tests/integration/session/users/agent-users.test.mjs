@@ -77,7 +77,7 @@ describe('the users of uids', { skip }, () => {
 
     fs.appendFileSync(path.join(dir, 'etc/passwd'), `guest:x:${first}:100::/:/bin/sh\n`);
     const doctor = spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' });
-    assert.equal(doctor.status, 1);
+    assert.equal(doctor.status, 16);
     assert.match(doctor.stdout, new RegExp(`^FAIL agent uids +.*${first} is the user 'guest'`, 'm'));
     const refused = check();
     assert.notEqual(refused.status, 0);

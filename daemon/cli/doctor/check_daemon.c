@@ -1,0 +1,363 @@
+/* check_daemon.c - doctor: what a daemon says of itself, in the answer to "doctor" on its control socket (net/control.h). */
+#include "cli/doctor/doctor.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+static struct slice member(const struct doctor *d, const char *key)
+{
+	return jobj_get(buf_slice(&d->report), key).raw;
+}
+
+static char *text_in(struct slice object, const char *key)
+{
+	char *s = NULL;
+
+	return jstr_decode(jobj_get(object, key), 4096, &s) == 0 ? s : xstrdup("");
+}
+
+static bool true_in(struct slice object, const char *key)
+{
+	return jobj_get(object, key).type == J_TRUE;
+}
+
+/* fn gets each element of the array. */
+static void each_in(struct doctor *d, struct slice object, const char *key,
+		    void (*fn)(struct doctor *d, struct slice element))
+{
+	struct jiter it;
+	struct jval v;
+
+	if (jiter_init(&it, jobj_get(object, key)))
+		while (jiter_next(&it, NULL, &v))
+			fn(d, v.raw);
+}
+
+void check_no_daemon(struct doctor *d)
+{
+	if (strcmp(d->unheard.reason, "UNREACHABLE") == 0)
+		doctor_found(d, FOUND_OK, NULL, "%s", d->unheard.msg);
+	else
+		finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "%s", d->unheard.msg),
+			     "control.sock is there, but no daemon that answers doctor");
+}
+
+void check_daemon(struct doctor *d)
+{
+	_cleanup_(freep) char *version = text_in(buf_slice(&d->report), "version");
+
+	if (strcmp(version, ACPD_VERSION) == 0)
+		doctor_found(d, FOUND_OK, NULL, "%s", version);
+	else
+		finding_hint(doctor_found(d, FOUND_WARNING, NULL, "it is %s, and this is %s",
+					  version, ACPD_VERSION),
+			     "start it again");
+}
+
+void check_daemon_claim(struct doctor *d)
+{
+	if (true_in(buf_slice(&d->report), "claimed"))
+		doctor_found(d, FOUND_OK, NULL, "yes");
+	else
+		doctor_found(d, FOUND_TROUBLE, NULL, "no: acpd claim, or --token-file");
+}
+
+void check_daemon_cgroup(struct doctor *d)
+{
+	_cleanup_(freep) char *kind = text_in(buf_slice(&d->report), "cgroup");
+
+	if (strcmp(kind, "none") == 0)
+		doctor_found(d, FOUND_WARNING, NULL,
+			     "none: processes are found by their environment marker");
+	else
+		doctor_found(d, FOUND_OK, NULL, "%s", kind);
+}
+
+void check_daemon_user(struct doctor *d)
+{
+	_cleanup_(freep) char *user = text_in(buf_slice(&d->report), "agentUser");
+
+	if (*user)
+		doctor_found(d, FOUND_OK, NULL, "%s", user);
+	else
+		doctor_found(d, FOUND_WARNING, NULL,
+			     "none: harnesses run as the daemon's user (--agent-user)");
+}
+
+/* --- limits and levels ------------------------------------------------------------------------------------------ */
+
+/* Why nothing holds the limit of that name; the caller frees. */
+static char *why_missing(struct slice limits, struct slice name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, jobj_get(limits, "missing")))
+		return xstrdup("");
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *what = text_in(v.raw, "what");
+
+		if (slice_is(name, what))
+			return text_in(v.raw, "why");
+	}
+	return xstrdup("");
+}
+
+void check_daemon_limits(struct doctor *d)
+{
+	struct slice limits = member(d, "limits"), name;
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, jobj_get(limits, "by")))
+		return;
+	while (jiter_next(&it, &name, &v)) {
+		_cleanup_(freep) char *why = why_missing(limits, name), *by = NULL;
+		char label[40];
+
+		jstr_decode(v, 64, &by);
+		snprintf(label, sizeof(label), "%.*s", (int)MIN(name.n, 30u), name.p);
+		doctor_found(d, *why ? FOUND_WARNING : FOUND_OK, label, "%s%s%s", by ? by : "",
+			     *why ? ": " : "", why);
+	}
+}
+
+/* What of a level is missing, its names only. */
+static void one_level(struct doctor *d, struct slice level)
+{
+	_cleanup_(freep) char *name = text_in(level, "name");
+	char names[240] = "";
+	struct jiter it;
+	struct jval v;
+
+	if (true_in(level, "whole")) {
+		doctor_found(d, FOUND_OK, name, "can be had whole");
+		return;
+	}
+	if (jiter_init(&it, jobj_get(level, "missing")))
+		while (jiter_next(&it, NULL, &v)) {
+			_cleanup_(freep) char *what = text_in(v.raw, "what");
+			size_t n = strlen(names);
+
+			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", what);
+		}
+	doctor_found(d, FOUND_WARNING, name, "not whole: no %s", names);
+}
+
+static void one_lack(struct doctor *d, struct slice lack)
+{
+	_cleanup_(freep) char *what = text_in(lack, "what"), *why = text_in(lack, "why");
+
+	doctor_found(d, FOUND_WARNING, NULL, "%s: %s", what, why);
+}
+
+void check_daemon_level(struct doctor *d)
+{
+	struct slice isolation = member(d, "isolation"), level = jobj_get(isolation, "level").raw;
+	_cleanup_(freep) char *asked = text_in(level, "requested"),
+			      *got = text_in(level, "achieved");
+
+	doctor_found(d, strcmp(asked, got) == 0 ? FOUND_OK : FOUND_WARNING, NULL, "%s: %s", asked,
+		     got);
+	each_in(d, level, "missing", one_lack);
+	each_in(d, isolation, "levels", one_level);
+}
+
+void check_daemon_network(struct doctor *d)
+{
+	_cleanup_(freep) char *missing = text_in(member(d, "isolation"), "networkMissing");
+
+	if (*missing)
+		doctor_found(d, FOUND_WARNING, NULL, "no: %s", missing);
+	else
+		doctor_found(d, FOUND_OK, NULL, "yes: a session can be without network");
+}
+
+/* --- users ------------------------------------------------------------------------------------------------------- */
+
+void check_daemon_sharing(struct doctor *d)
+{
+	struct slice uids = jobj_get(member(d, "isolation"), "agentUids").raw;
+
+	if (!uids.n)
+		doctor_found(d, FOUND_WARNING, NULL,
+			     "share one user: each can read and stop the others' processes");
+	else
+		doctor_found(d, FOUND_OK, NULL,
+			     "have uids of their own, %llu to %llu: %llu are free",
+			     (unsigned long long)jobj_uint(uids, "first"),
+			     (unsigned long long)jobj_uint(uids, "last"),
+			     (unsigned long long)jobj_uint(uids, "free"));
+}
+
+void check_daemon_uids(struct doctor *d)
+{
+	struct slice uids = jobj_get(member(d, "isolation"), "agentUids").raw;
+	_cleanup_(freep) char *problem = text_in(uids, "problem");
+	unsigned long long unnamed = jobj_uint(uids, "unnamed");
+
+	if (*problem)
+		doctor_found(d, FOUND_TROUBLE, NULL, "%s", problem);
+	else if (unnamed)
+		finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "%llu lack a user or group",
+					  unnamed),
+			     "images/agent-users.sh %llu %llu",
+			     (unsigned long long)jobj_uint(uids, "first"),
+			     (unsigned long long)jobj_uint(uids, "last"));
+}
+
+static void one_way(struct doctor *d, struct slice way)
+{
+	_cleanup_(freep) char *text = text_in(way, "text");
+
+	/* agents without a user of their own are not meant to be confined */
+	doctor_found(d,
+		     true_in(member(d, "isolation"), "noNewPrivileges") ? FOUND_TROUBLE :
+									  FOUND_WARNING,
+		     NULL, "%s", text);
+}
+
+void check_daemon_root(struct doctor *d)
+{
+	struct slice isolation = member(d, "isolation");
+	size_t before = d->found.n;
+
+	each_in(d, isolation, "waysToRoot", one_way);
+	if (true_in(isolation, "unread"))
+		doctor_found(d, FOUND_WARNING, NULL,
+			     "not all files could be read: there may be more");
+	else if (d->found.n == before)
+		doctor_found(d, FOUND_OK, NULL, "none found");
+}
+
+/* --- what it is for ------------------------------------------------------------------------------------------------ */
+
+void check_daemon_direct(struct doctor *d)
+{
+	struct slice direct = member(d, "direct");
+	_cleanup_(freep) char *missing = text_in(direct, "missing"),
+			      *user = text_in(direct, "user"), *ca = text_in(direct, "caFile"),
+			      *allowed = text_in(direct, "allowed");
+
+	if (*missing)
+		doctor_found(d, FOUND_WARNING, NULL, "not possible: %s", missing);
+	else
+		doctor_found(d, *ca ? FOUND_OK : FOUND_WARNING, NULL,
+			     "by acpd-fetch as %s; certificates: %s", user,
+			     *ca ? ca : "none, so no https");
+	if (true_in(direct, "proxy"))
+		doctor_found(
+			d, FOUND_WARNING, "proxy",
+			"which addresses direct calls reach is its affair; private ones, written as such, are refused");
+	if (*allowed)
+		doctor_found(d, FOUND_WARNING, "upstream-allow", "%s", allowed);
+}
+
+static void one_problem(struct doctor *d, struct slice problem)
+{
+	_cleanup_(freep) char *what = text_in(problem, "what"), *name = text_in(problem, "name"),
+			      *text = text_in(problem, "text");
+
+	doctor_found(d, FOUND_TROUBLE, what, "%s%s%s", name, *name ? ": " : "", text);
+}
+
+void check_daemon_state(struct doctor *d)
+{
+	size_t before = d->found.n;
+
+	each_in(d, buf_slice(&d->report), "problems", one_problem);
+	if (d->found.n == before)
+		doctor_found(d, FOUND_OK, NULL, "nothing is damaged");
+}
+
+static void one_harness(struct doctor *d, struct slice harness)
+{
+	_cleanup_(freep) char *id = text_in(harness, "id"), *path = text_in(harness, "path"),
+			      *command = text_in(harness, "command");
+	bool ok = true_in(harness, "installed");
+
+	doctor_found(d, ok ? FOUND_OK : FOUND_WARNING, id, "%s%s", ok ? path : command,
+		     ok ? "" : " (not installed)");
+}
+
+void check_daemon_harnesses(struct doctor *d)
+{
+	struct slice report = buf_slice(&d->report);
+	bool any = false;
+	struct jiter it;
+	struct jval v;
+
+	each_in(d, report, "harnesses", one_harness);
+	if (jiter_init(&it, jobj_get(report, "harnesses")))
+		while (jiter_next(&it, NULL, &v))
+			any |= true_in(v.raw, "installed");
+	if (!any)
+		doctor_found(d, FOUND_TROUBLE, NULL, "none is installed");
+}
+
+/* --- MCP ------------------------------------------------------------------------------------------------------------- */
+
+/* "ready, 2025-11-25, 13 tools, 4 ms", or why it is not. */
+static void describe_server(struct slice server, char *out, size_t size)
+{
+	_cleanup_(freep) char *state = text_in(server, "state"),
+			      *revision = text_in(server, "revision"),
+			      *message = text_in(jobj_get(server, "lastError").raw, "message");
+	struct slice tools = jobj_get(server, "toolCount").raw,
+		     ms = jobj_get(server, "latencyMs").raw;
+
+	if (strcmp(state, "ready") == 0 && ms.n)
+		snprintf(out, size, "ready, %s, %.*s tools, %.*s ms", revision,
+			 tools.n ? (int)tools.n : 2, tools.n ? tools.p : "no", (int)ms.n, ms.p);
+	else
+		snprintf(out, size, "%s%s%s", state, *message ? ": " : "", message);
+}
+
+static void one_server(struct doctor *d, struct slice server)
+{
+	_cleanup_(freep) char *name = text_in(server, "name"), *state = text_in(server, "state");
+	bool failed = strcmp(state, "failed") == 0 || strcmp(state, "backoff") == 0;
+	char label[64], text[ERR_MSG_SIZE + 32];
+
+	snprintf(label, sizeof(label), "server %s", name);
+	describe_server(server, text, sizeof(text));
+	doctor_found(d,
+		     failed			 ? FOUND_TROUBLE :
+		     strcmp(state, "ready") == 0 ? FOUND_OK :
+						   FOUND_WARNING,
+		     label, "%s", text);
+}
+
+static bool lists_server(struct slice mcp, const char *name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (jiter_init(&it, jobj_get(mcp, "servers")))
+		while (jiter_next(&it, NULL, &v))
+			if (jstr_is(jobj_get(v.raw, "name"), name))
+				return true;
+	return false;
+}
+
+/* The error of an entry is already told beside its server, if it has one. */
+static void one_issue(struct doctor *d, struct slice issue)
+{
+	_cleanup_(freep) char *server = text_in(issue, "server"), *field = text_in(issue, "field"),
+			      *message = text_in(issue, "message");
+	bool error = jstr_is(jobj_get(issue, "severity"), "error");
+
+	if (!error || !lists_server(member(d, "mcp"), server))
+		doctor_found(d, error ? FOUND_TROUBLE : FOUND_WARNING, "configuration",
+			     "%s%s%s%s%s", server, *server && *field ? "." : "", field,
+			     *server || *field ? ": " : "", message);
+}
+
+void check_daemon_mcp(struct doctor *d)
+{
+	each_in(d, member(d, "mcp"), "servers", one_server);
+	each_in(d, member(d, "mcp"), "problems", one_issue);
+}

@@ -1,0 +1,112 @@
+/* doctor.c - the table of checks, and the command. */
+#include "cli/doctor/doctor.h"
+
+#include "base/limits.h"
+#include "cli/cmd/cmd.h"
+#include "cli/reach_daemon.h"
+#include "proc/netns.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* A daemon that answers knows itself what it has; without one we look as it would. */
+enum check_when { ALWAYS, ALONE, BESIDE };
+
+struct doctor_check {
+	const char *id;
+	enum doctor_kind kind;
+	enum check_when when;
+	void (*run)(struct doctor *d);
+};
+
+/* As they are listed, within a level. Several rows may have one id: what a daemon says stands for what we would find. */
+static const struct doctor_check checks[] = {
+	{ "accounts", KIND_USERS, ALWAYS, check_accounts },
+	{ "daemon", KIND_DAEMON, ALONE, check_no_daemon },
+	{ "daemon", KIND_DAEMON, BESIDE, check_daemon },
+	{ "claimed", KIND_CLAIM, BESIDE, check_daemon_claim },
+	{ "settings", KIND_SETTINGS, ALWAYS, check_settings },
+	{ "program", KIND_PROGRAMS, ALWAYS, check_program },
+	{ "helper", KIND_PROGRAMS, ALWAYS, check_helpers },
+	{ "search-path", KIND_PROGRAMS, ALWAYS, check_search_path },
+	{ "directory", KIND_DIRECTORIES, ALWAYS, check_dirs },
+	{ "disk", KIND_DISK, ALWAYS, check_disk },
+	{ "clock", KIND_CLOCK, ALWAYS, check_clock },
+	{ "port", KIND_PORT, ALONE, check_port },
+	{ "cgroup", KIND_KERNEL, ALONE, check_cgroup },
+	{ "cgroup", KIND_KERNEL, BESIDE, check_daemon_cgroup },
+	{ "agent-user", KIND_USERS, ALONE, check_agent_user },
+	{ "agent-user", KIND_USERS, BESIDE, check_daemon_user },
+	{ "limit", KIND_KERNEL, ALONE, check_limits },
+	{ "limit", KIND_KERNEL, BESIDE, check_daemon_limits },
+	{ "sessions", KIND_USERS, ALONE, check_shared_user },
+	{ "sessions", KIND_USERS, BESIDE, check_daemon_sharing },
+	{ "agent-uids", KIND_USERS, ALONE, check_agent_uids },
+	{ "agent-uids", KIND_USERS, BESIDE, check_daemon_uids },
+	{ "level", KIND_KERNEL, ALONE, check_levels },
+	{ "level", KIND_KERNEL, BESIDE, check_daemon_level },
+	{ "landlock", KIND_KERNEL, ALWAYS, check_landlock },
+	{ "network-namespaces", KIND_KERNEL, ALONE, check_network },
+	{ "network-namespaces", KIND_KERNEL, BESIDE, check_daemon_network },
+	{ "nftables", KIND_KERNEL, ALONE, check_nftables },
+	{ "way-to-root", KIND_ROOT, ALONE, check_ways_to_root },
+	{ "way-to-root", KIND_ROOT, BESIDE, check_daemon_root },
+	{ "setuid", KIND_ROOT, ALWAYS, check_setuid },
+	{ "direct-calls", KIND_CERTIFICATES, BESIDE, check_daemon_direct },
+	{ "state", KIND_STATE, BESIDE, check_daemon_state },
+	{ "harness", KIND_HARNESS, ALONE, check_harnesses },
+	{ "harness", KIND_HARNESS, BESIDE, check_daemon_harnesses },
+	{ "mcp", KIND_MCP, BESIDE, check_daemon_mcp },
+	{ "node", KIND_NODE, ALWAYS, check_node },
+	{ "python", KIND_PYTHON, ALWAYS, check_python },
+	{ "git", KIND_GIT, ALWAYS, check_git },
+	{ "ripgrep", KIND_RIPGREP, ALWAYS, check_ripgrep },
+	{ "certificates", KIND_CERTIFICATES, ALWAYS, check_certificates },
+	{ "listens", KIND_LOOPBACK, ALWAYS, check_listeners },
+};
+
+struct finding *doctor_found(struct doctor *d, enum found_level level, const char *subject,
+			     const char *fmt, ...)
+{
+	struct finding *one = findings_add(&d->found, level, d->at->kind, d->at->id, subject);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(one->message, sizeof(one->message), fmt, ap);
+	va_end(ap);
+	err_flatten(one->message);
+	return one;
+}
+
+static void run_checks(struct doctor *d)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		if (checks[i].when == (d->beside ? ALONE : BESIDE))
+			continue;
+		d->at = &checks[i];
+		checks[i].run(d);
+	}
+}
+
+int cmd_doctor(const struct config *c)
+{
+	struct doctor d = { .c = c, .report = { .max = DOCTOR_REPORT_MAX } };
+	int code;
+
+	netns_prepare();
+	signal(SIGPIPE, SIG_IGN);
+	d.beside = control_call(c, "doctor", SLICE("{}"), &d.report, &d.unheard) == 0;
+	run_checks(&d);
+	if (c->json)
+		findings_print_json(&d.found, d.beside ? buf_slice(&d.report) : SLICE_NONE);
+	else
+		findings_print(&d.found);
+	code = findings_code(&d.found);
+	findings_done(&d.found);
+	if (d.has_harnesses)
+		harness_table_done(&d.harnesses);
+	buf_done(&d.report);
+	return code;
+}
