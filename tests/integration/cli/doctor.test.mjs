@@ -360,6 +360,17 @@ test('mcp and claim: what a daemon says of itself', async (t) => {
   await Promise.all([d.stop(), unclaimed.stop()]);
 });
 
+test('the settings of the unit are taken as images/README.md says', () => {
+  const [line] = fs.readFileSync(path.join(ROOT, 'images/README.md'), 'utf8').match(/^env \$\(sed .*doctor$/m);
+  const command = `${line.replace('/etc/systemd/system/acpd.service', `${ROOT}images/acpd.service`).replace('/opt/acpd/bin/acpd', ACPD)} --json`;
+  const { stdout, stderr } = spawnSync('sh', ['-c', command], { encoding: 'utf8', timeout: 30000 });
+  const { findings } = JSON.parse(stdout);
+
+  assert.equal(stderr, '');
+  assert.ok(findings.some((f) => f.id === 'port' && f.message.includes('0.0.0.0:2270')), stdout);
+  assert.ok(findings.some((f) => f.id === 'directory' && f.subject === 'workspaces' && f.message.includes('/srv/workspaces')), stdout);
+});
+
 test('each kind in images/README.md was made, but those that other files make; the man page has the same codes', { skip: !rootHasNamespaces && 'not all of them could be made' }, () => {
   const man = fs.readFileSync(path.join(ROOT, 'daemon/acpd.1'), 'utf8');
 

@@ -38,6 +38,7 @@ const ROWS = {
   'harnesses/README.md': [['"harnesses"', 'manifest'], ['"initialize"', 'left']], // docs-confine.test.mjs runs it
   'images/README.md': [
     ['useradd', 'left'], // makes a user: images/'s own tests do
+    ['sed -n', 'left'], // doctor.test.mjs runs it
     ['randomBytes', 'check'], ['e2b template', 'left'], ['"harnesses"', 'manifest'],
   ],
   'tools/README.md': [['"deny"', 'policy']],
