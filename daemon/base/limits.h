@@ -118,7 +118,6 @@
 #define LEDGER_MARK_MS 1000             /* until the position up to which the ledger was read is durable */
 #define LEDGER_AUDIT_BYTES (64 * KIB)   /* of the ledger, checked in one turn of the loop */
 #define LEDGER_AUDIT_MS 5               /* between two of them */
-#define CONTROL_WAIT_MS 15000           /* for the answer of a daemon to a command */
 #define EXTRA_ENV_MAX 256
 #define ENV_NAMES_UNKNOWN_MAX 16        /* variables ACPD_* that nothing reads, told */
 #define SECRET_MIN 8                    /* shorter values are likely to be words, and are not hidden */

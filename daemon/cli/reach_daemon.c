@@ -15,6 +15,8 @@
 #include <poll.h>
 #include <stdio.h>
 
+#define CONTROL_WAIT_MS 15000 /* for the answer of a daemon to a command */
+
 int read_token(const char *path, struct buf *ret, struct err *e)
 {
 	int r = path ? file_read(path, TOKEN_MAX + 16, ret) :
