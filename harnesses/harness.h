@@ -76,6 +76,7 @@ struct harness_def {
 	char *auth_methods;		 /* raw JSON array for initialize; NULL: none */
 	const struct acp_quirks *quirks; /* how a stdio ACP agent differs (acp/quirks.h), or NULL */
 	bool configured;		 /* added or changed by the manifest */
+	bool own_command;		 /* the manifest says what is started */
 };
 
 /* Who makes the calls of a model. */

@@ -211,6 +211,7 @@ static int apply_entry(struct harness_def *d, struct config_entry *en, const cha
 	if (en->command) {
 		free(d->command);
 		d->command = TAKE_PTR(en->command);
+		d->own_command = true;
 	}
 	if (en->title) {
 		free(d->title);

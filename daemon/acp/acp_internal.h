@@ -175,6 +175,7 @@ int on_skills_remove(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 int on_skills_validate(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_harness_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 
 /* init.c: the capability objects that depend on a harness. */

@@ -79,6 +79,7 @@ static const struct acp_method methods[] = {
 	  META_NONE },
 	{ "_acpd/skills/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_skills_list, META_NONE },
 	{ "_acpd/ack", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_ack, META_NONE },
+	{ "_acpd/harness/list", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, on_harness_list, META_NONE },
 	{ "_acpd/status", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, on_status, META_NONE },
 };
 

@@ -44,6 +44,12 @@ static const struct subcommand commands[] = {
 	  "run a command under a level of confinement and say what it was refused: exit code 3 then" },
 	{ "entrypoint", "-- CMD...", SCOPE_ENTRY, cmd_entrypoint,
 	  "first process of a container: says what is there, passes signals on, keeps the exit code" },
+	{ "harness list", NULL, SCOPE_HARNESS | SCOPE_HARNESS_LIST, cmd_harness_list,
+	  "say which harnesses are installed, where, and which version each says it has" },
+	{ "harness install", "HARNESS", SCOPE_INSTALL, cmd_harness_install,
+	  "install the pinned release of a harness, all of it or nothing" },
+	{ "harness verify", "[HARNESS]", SCOPE_HARNESS, cmd_harness_verify,
+	  "hash what is installed and compare it with the pins: exit code 3 if it is something else" },
 	{ "doctor", NULL, SCOPE_LOCAL | SCOPE_SERVE, cmd_doctor,
 	  "say what of this machine and of the settings of serve is wrong, with or without a daemon" },
 };
@@ -65,31 +71,31 @@ static int usage(void)
 	printf("acpd %s - agent runtime and ACP daemon for sandboxes\n\nusage: acpd COMMAND [OPTION...]\n\n",
 	       ACPD_VERSION);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		printf("  %-12s %s\n", commands[i].name, commands[i].help);
+		printf("  %-15s %s\n", commands[i].name, commands[i].help);
 	printf("\nacpd COMMAND --help lists a command's options; acpd --version prints the version.\n"
 	       "Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 budget, 5 cancelled, 6 not reachable or "
 	       "not claimed; from 10 on: what doctor found.\n");
 	return EXIT_DONE;
 }
 
-/* But for "--", which ends the options. */
-static int count_words(const char *s)
+/* But for "--", which ends the options. "[NAME]" is optional. */
+static int count_words(const char *s, bool optional)
 {
 	int n = 0;
 
 	for (; s && *s; s += strcspn(s, " "), s += strspn(s, " "))
-		n += strncmp(s, "-- ", 3) != 0;
+		n += strncmp(s, "-- ", 3) != 0 && (optional || *s != '[');
 	return n;
 }
 
 /* Checks that there are as many arguments as the command has names for; "NAME..." stands for one and more. */
 static int check_args(const struct subcommand *cmd, const struct config *c)
 {
-	int want = count_words(cmd->args);
+	int want = count_words(cmd->args, false), most = count_words(cmd->args, true);
 	bool more = cmd->args && strstr(cmd->args, "...");
 
-	if (c->nargs > want && !more)
-		return fail(EXIT_USAGE, "'%s': unexpected argument", c->args[want]);
+	if (c->nargs > most && !more)
+		return fail(EXIT_USAGE, "'%s': unexpected argument", c->args[most]);
 	if (c->nargs < want)
 		return fail(EXIT_USAGE, "usage: acpd %s [OPTION...] %s", cmd->name, cmd->args);
 	return EXIT_DONE;

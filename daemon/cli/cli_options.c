@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 #include "base/os/sandbox.h"
+#include "cli/harness_install.h"
+#include "session/programs/programs.h"
 
 #define STR .type = T_STR
 #define STR_OR(text) .type = T_STR, .def = text
@@ -36,7 +38,7 @@ OPT("run-dir", STR, ALL | SCOPE_ARCHIVE, run_dir, "DIR",
     "UNIX sockets (default /run/acpd as root, else $XDG_RUNTIME_DIR/acpd)"),
 OPT("token-file", STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL | SCOPE_ARCHIVE, token_file, "FILE",
     "the bearer token, or sha256:<hex> of it"),
-OPT("harness-config", STR, SCOPE_SERVE, harness_config, "FILE",
+OPT("harness-config", STR, SCOPE_SERVE | SCOPE_HARNESS, harness_config, "FILE",
     "manifest of further harnesses"),
 OPT("default-harness", STR, SCOPE_SERVE, default_harness, "ID",
     "harness of clients that name none", .claim = CLAIM_ANY),
@@ -204,8 +206,18 @@ OPT("partial", BOOL, SCOPE_TRY, partial, NULL,
     "run it although not all of the level can be had here"),
 OPT("json", BOOL, SCOPE_TRY, json, NULL,
     "print one JSON object to standard output; what the command prints goes to standard error"),
+OPT("prefix", STR_OR(HARNESS_PREFIX), SCOPE_HARNESS | SCOPE_INSTALL, prefix, "DIR",
+    "where harnesses are installed, a directory each"),
+OPT("timeout", INT(1, 3600, VERSION_SECS), SCOPE_HARNESS_LIST, timeout, "SECONDS",
+    "for each program to say its version"),
+OPT("from", STR, SCOPE_INSTALL, from, "FILE",
+    "the package as npm packs it (.tgz), or the bare executable (default: npm fetches it)"),
+OPT("timeout", INT(1, 86400, INSTALL_SECS), SCOPE_INSTALL, timeout, "SECONDS",
+    "for all of it, the wait for another install with it"),
+OPT("json", BOOL, SCOPE_HARNESS | SCOPE_INSTALL, json, NULL,
+    "print one JSON object"),
 OPT("help", BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP | SCOPE_TRY |
-    SCOPE_ENTRY, help, NULL,
+    SCOPE_ENTRY | SCOPE_HARNESS | SCOPE_INSTALL, help, NULL,
     "this text", .letter = 'h'),
 };
 /* clang-format on */

@@ -26,6 +26,9 @@ enum option_scope {
 	SCOPE_TRY = 2048,
 	SCOPE_ENTRY = 4096,
 	SCOPE_CLAIM = 8192,
+	SCOPE_HARNESS = 16384,
+	SCOPE_HARNESS_LIST = 32768,
+	SCOPE_INSTALL = 65536,
 	SCOPE_INSTEAD = 1 << 20, /* what serve does instead of serving */
 };
 
@@ -38,11 +41,11 @@ struct config {
 	char *allow_host, *allow_origin, *log, *journal, *url, *socket, *harness, *prompt, *cwd,
 		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
 		*archives_baked, *output, *skills, *from, *ca_file, *upstream_allow, *fetch_user,
-		*level, *level_min, *network_max, *network, *require, *set, *sandbox_id;
+		*level, *level_min, *network_max, *network, *require, *set, *sandbox_id, *prefix;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
 		usage_file_max, limit_memory, limit_pids, since, archive_store_max, archive_max,
-		uid, strip;
+		uid, strip, timeout;
 	struct retention keep_usage;
 	struct retention keep_sessions;
 	bool serve, keep, partial, allow_query_token, check, print_config, json, table, help;

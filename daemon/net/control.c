@@ -48,7 +48,7 @@ static void put_harnesses(struct jw *w, const struct harness_table *t)
 {
 	jw_arr(w, "harnesses");
 	for (size_t i = 0; i < t->n; i++) {
-		_cleanup_(freep) char *path = store_find_command(t->defs[i].command);
+		_cleanup_(freep) char *path = harness_program(&t->defs[i]);
 
 		jw_obj(w, NULL);
 		jw_str(w, "id", t->defs[i].id);

@@ -392,7 +392,7 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 	p->pid = s.pid;
 	p->pidfd = s.pidfd;
 	p->in_buf.max = CHILD_IN_MAX;
-	lines_init(&p->lines, LINE_MAX_BYTES);
+	lines_init(&p->lines, spec->line_max ? spec->line_max : LINE_MAX_BYTES);
 	p->in = (struct loop_io){ .fd = s.in, .fn = on_stdin, .ctx = p };
 	p->out = (struct loop_io){ .fd = s.out, .fn = on_stdout, .ctx = p };
 	p->errout = (struct loop_io){ .fd = s.errout, .fn = on_stderr, .ctx = p };

@@ -29,9 +29,11 @@ struct proc_spec {
 	const char *cwd;
 	const char *session; /* names the cgroup and the markers */
 	struct proc_bounds bounds;
-	int data;      /* a descriptor that the child has as 3; 0: none */
-	bool inherits; /* standard streams are ours; for spawn_child alone */
-	bool trusted;  /* a program of ours that starts nothing: no stray can be its */
+	int data;	 /* a descriptor that the child has as 3; 0: none */
+	size_t line_max; /* bytes of a line that it may say; 0: as a harness */
+	bool inherits;	 /* standard streams are ours; for spawn_child alone */
+	bool no_input;	 /* its standard input is at its end */
+	bool trusted;	 /* a program of ours that starts nothing: no stray can be its */
 	bool standing; /* it lives as long as the daemon, which ends it by proc_end: not counted, nobody waits for it */
 };
 

@@ -349,5 +349,7 @@ int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, 
 	ret->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	ret->listener = p.listener[0] < 0 ? -1 : handed_fd_take(p.listener[0]);
 	own_ends(&p, spec->inherits, ret);
+	if (spec->no_input)
+		closep(&ret->in);
 	return 0;
 }

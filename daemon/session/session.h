@@ -113,8 +113,10 @@ bool store_has_uids(const struct session_store *st);
 /* Those of --agent-uids; nothing without. And a warning if they lack users. */
 void store_put_uids(const struct session_store *st, struct jw *w, const char *key);
 void store_log_uids(const struct session_store *st);
-/* Where a harness's command is found with the daemon's PATH, or NULL. Caller frees. */
-char *store_find_command(const char *command);
+/* Where a harness's program is, or NULL. Caller frees. */
+char *harness_program(const struct harness_def *def);
+/* What is installed, and which version it says it has (programs/programs.h). */
+struct programs *store_programs(struct session_store *st);
 /* Its command is there. */
 bool harness_installed(const struct harness_def *def);
 struct jw;

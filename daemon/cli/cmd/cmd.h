@@ -31,6 +31,9 @@ int cmd_archive_extract(const struct config *c);
 int cmd_skills_validate(const struct config *c);
 int cmd_mcp(const struct config *c);
 int cmd_confine_try(const struct config *c);
+int cmd_harness_list(const struct config *c);
+int cmd_harness_install(const struct config *c);
+int cmd_harness_verify(const struct config *c);
 int cmd_entrypoint(const struct config *c);
 
 /* shim.c: `acpd mcp` without --builtin. */

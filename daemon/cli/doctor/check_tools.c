@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "fetcher/fetcher.h"
 #include "session/session.h"
+#include "session/workspace/session_paths.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -61,7 +62,7 @@ static void say_harness(struct doctor *d, const struct harness_def *def, const c
 /* True: it is there. */
 static bool check_harness(struct doctor *d, const struct harness_def *def)
 {
-	_cleanup_(freep) char *path = store_find_command(def->command);
+	_cleanup_(freep) char *path = harness_program(def);
 	char why[256];
 
 	if (!path)
@@ -109,7 +110,7 @@ static bool find_tool(struct doctor *d, const char *const *names, const char *lo
 	int r;
 
 	for (; !t->path && *names; names++)
-		t->path = store_find_command(*names);
+		t->path = paths_find_command(*names, getenv("PATH"));
 	if (!t->path) {
 		finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "it is not installed: %s", lost),
 			     "install it into a directory of PATH");

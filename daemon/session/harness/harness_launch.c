@@ -12,6 +12,7 @@
 #include "session/workspace/baseline.h"
 #include "session/harness/harness_pool.h"
 #include "session/harness/session_limits.h"
+#include "session/programs/programs.h"
 #include "session/workspace/session_paths.h"
 
 #include <errno.h>
@@ -264,7 +265,7 @@ static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
 	_cleanup_(freep) char *program = NULL;
 	char **env;
 
-	program = paths_find_command(plan->argv[0], harness_plan_getenv(plan, "PATH"));
+	program = program_find(s->def, HARNESS_PREFIX, harness_plan_getenv(plan, "PATH"));
 	if (!program)
 		return err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "HARNESS_NOT_INSTALLED",
 			       "harness '%s': no executable '%s' in the sandbox", s->def->id,

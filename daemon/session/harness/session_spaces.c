@@ -20,7 +20,7 @@
 
 static void add_harness(struct fsview *v, const struct harness_def *def)
 {
-	_cleanup_(freep) char *program = paths_find_command(def->command, getenv("PATH"));
+	_cleanup_(freep) char *program = harness_program(def);
 
 	if (program)
 		seen_program(v, program);

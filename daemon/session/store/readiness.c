@@ -2,6 +2,7 @@
 #include "session/session_internal.h"
 
 #include "json/jenc.h"
+#include "session/programs/programs.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>
@@ -19,9 +20,14 @@ static const char *state_problem(const struct session_store *st)
 	return v.f_files && !v.f_ffree ? "NO_SPACE" : NULL;
 }
 
+char *harness_program(const struct harness_def *def)
+{
+	return program_find(def, HARNESS_PREFIX, getenv("PATH"));
+}
+
 bool harness_installed(const struct harness_def *def)
 {
-	_cleanup_(freep) char *path = store_find_command(def->command);
+	_cleanup_(freep) char *path = harness_program(def);
 
 	return path != NULL;
 }

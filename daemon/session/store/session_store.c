@@ -7,6 +7,7 @@
 #include "session/workspace/provision.h"
 #include "session/workspace/inspection.h"
 #include "session/harness/harness_pool.h"
+#include "session/programs/programs.h"
 #include "session/workspace/session_paths.h"
 #include "session/store/session_recover.h"
 #include "session/store/session_user.h"
@@ -271,6 +272,7 @@ struct session_store *store_free(struct session_store *st)
 	model_listeners_done(&st->model.listeners);
 	st->removal = removal_close(st->removal);
 	st->leftovers = leftovers_free(st->leftovers);
+	st->programs = programs_free(st->programs);
 	st->uids = agent_uids_close(st->uids);
 	st->ledger = ledger_free(st->ledger);
 	if (st->workspaces.archives)
@@ -319,9 +321,19 @@ const char *store_agent_user(const struct session_store *st)
 	return st->user.name;
 }
 
-char *store_find_command(const char *command)
+/* Not before somebody asks: their bounds are those of the store's level, which a claim may set. */
+struct programs *store_programs(struct session_store *st)
 {
-	return paths_find_command(command, getenv("PATH"));
+	struct programs_config c = { .harnesses = st->harnesses,
+				     .prefix = HARNESS_PREFIX,
+				     .path = getenv("PATH"),
+				     .timeout_ms = VERSION_SECS * 1000 };
+
+	if (!st->programs) {
+		c.bounds = store_bounds(st);
+		st->programs = programs_new(st->loop, st->procs, &c);
+	}
+	return st->programs;
 }
 
 void store_totals(const struct session_store *st, struct store_totals *ret)
@@ -390,6 +402,8 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 	derive_stop(&st->workspaces);
 	removal_stop(st->removal);
 	leftovers_stop(st->leftovers);
+	if (st->programs)
+		programs_stop(st->programs);
 	retain_stop(st);
 	store_check_stopped(st);
 }

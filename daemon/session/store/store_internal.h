@@ -57,6 +57,7 @@ struct session_store {
 	struct removal_queue *removal;
 	struct agent_uids *uids;
 	struct leftovers *leftovers;
+	struct programs *programs;
 	struct fetcher *fetcher;
 	struct problems problems;
 

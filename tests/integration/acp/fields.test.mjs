@@ -98,6 +98,7 @@ const ROWS = {
   'daemon/acp/artifact.c:list_fields': [{ send: own('_acpd/artifact/list'), base: here }],
   'daemon/acp/artifact.c:get_fields': [{ send: own('_acpd/artifact/get'), base: () => ({ ...here(), id: 'none' }), good: 'ARTIFACT_NOT_FOUND',
     more: { id: { empty: 'ARTIFACT_NOT_FOUND' } } }],
+  'daemon/acp/acp_harness.c:harness_list_fields': [{ send: own('_acpd/harness/list') }],
   'daemon/acp/init.c:status_fields': [{ send: own('_acpd/status') }],
   'daemon/acp/sessions.c:ack_fields': [{ send: own('_acpd/ack'), base: () => ({ ...here(), seq: 0 }) }],
   'daemon/acp/acp_model.c:attach_fields': [{ send: own('_acpd/model/attach'), base: () => ({ sessionIds: [sessionId] }), good: 'MODEL_NOT_ANNOUNCED',

@@ -60,6 +60,7 @@ const ROWS = {
   '_acpd/skills/validate': reads({ skills: [] }, 'FIELD_MISSING'),
   '_acpd/skills/list': reads(),
   '_acpd/ack': leaves({ seq: 0 }),
+  '_acpd/harness/list': reads(),
   '_acpd/status': reads(),
 };
 

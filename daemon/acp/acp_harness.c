@@ -1,0 +1,66 @@
+/* acp_harness.c - _acpd/harness/list: which harnesses are installed, and which version each says it has. */
+#include "acp/acp_internal.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "session/programs/programs.h"
+
+struct harness_list_params {
+	char *session_id;
+	struct slice meta;
+};
+
+static const struct jfield harness_list_fields[] = {
+	JF_STR(struct harness_list_params, session_id, "sessionId", 0, RPC_ID_MAX),
+	JF_OBJ(struct harness_list_params, meta, "_meta", 0),
+	JF_END,
+};
+
+/* A request that waits until the programs have said their versions. */
+struct harness_list {
+	struct programs_ask ask;
+	struct programs *programs;
+	struct method_call *call;
+	char *only; /* the harness of a session; NULL: all */
+};
+
+static void on_facts(void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct harness_list *l = ctx;
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_arr(&w, "harnesses");
+	for (size_t i = 0; i < programs_count(l->programs); i++) {
+		const struct program_fact *f = programs_at(l->programs, i);
+
+		if (!l->only || strcmp(l->only, f->def->id) == 0)
+			program_put(&w, f);
+	}
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	call_result(l->call, buf_slice(&b));
+	free(l->only);
+	free(l);
+}
+
+int on_harness_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	struct harness_list_params a = { 0 };
+	const struct session *s = NULL;
+	struct harness_list *l;
+	int r = own_params(m->params, harness_list_fields, &a, e);
+
+	if (r == 0 && a.session_id && !(s = store_find(c->srv->store, a.session_id)))
+		r = not_found(e, a.session_id);
+	jdec_free(harness_list_fields, &a);
+	if (r < 0)
+		return r;
+	l = new0(struct harness_list);
+	l->programs = store_programs(c->srv->store);
+	l->call = call_new(c, m->id);
+	l->only = s ? xstrdup(session_harness(s)->id) : NULL;
+	programs_ask(l->programs, &l->ask, on_facts, l);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * program_host.h - a command that runs programs within bounds, and waits for them: a loop and children of its own.
+ *
+ * If we are root, what is run to be asked something runs as the user agent if there is one, else nobody: a program that
+ * this user cannot start is of no use to a session either. It has no right to gain more, and the system calls of level
+ * guarded where the machine can filter them.
+ *
+ * A host is good for one call of program_host_facts or program_host_run. program_host_facts is what `acpd harness list` and `acpd doctor` print: no daemon is needed.
+ */
+#pragma once
+
+#include "session/programs/bounded_run.h"
+#include "session/programs/programs.h"
+
+struct program_host {
+	struct loop *loop;
+	struct proc_host *procs;
+	struct harness_table harnesses;
+	struct programs *programs; /* once asked for */
+	struct programs_ask ask;
+};
+
+/* manifest: as --harness-config, or NULL. program_host_close is for after an error, too. */
+int program_host_open(struct program_host *h, const char *manifest, struct err *e);
+void program_host_close(struct program_host *h);
+
+/* Asks every installed program for its version, one after the other, each for that many seconds at most. Then
+ * h->programs has the facts (programs_at), until program_host_close. */
+void program_host_facts(struct program_host *h, const char *prefix, unsigned seconds);
+/* Runs one to its end; took is called when that is reached, with what it said. */
+int program_host_run(struct program_host *h, const struct run_spec *spec,
+		     void (*took)(void *ctx, const struct run_result *r), void *ctx, struct err *e);

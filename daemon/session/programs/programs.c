@@ -1,0 +1,282 @@
+#include "session/programs/programs.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "session/programs/bounded_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define VERSION_TEXT_MAX 120 /* of what a program says: its first line, cut */
+#define VERSION_RETRY_MS 60000
+
+/* What a file is, so far as it shows without being read. */
+struct file_mark {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed, modified;
+};
+
+struct known_program {
+	struct program_fact fact;
+	struct file_mark mark;
+	uint64_t failed_at; /* 0: it did not */
+	bool asked;	    /* what is said of it holds for this file */
+};
+
+struct programs {
+	struct loop *loop;
+	struct proc_host *procs;
+	struct programs_config cfg;
+	struct known_program *all;
+	size_t n;
+	struct known_program *running; /* of the run */
+	struct bounded_run *run;
+	struct list asks;
+	struct loop_task task;
+	bool stopped;
+};
+
+/* --- what is known ------------------------------------------------------------------------------------------------ */
+
+static void mark_of(const char *path, struct file_mark *ret)
+{
+	struct stat sb;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!path || stat(path, &sb) < 0)
+		return;
+	ret->dev = sb.st_dev;
+	ret->ino = sb.st_ino;
+	ret->size = sb.st_size;
+	ret->changed = sb.st_ctim;
+	ret->modified = sb.st_mtim;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool still_holds(const struct known_program *p, const char *path,
+			const struct file_mark *mark)
+{
+	if (!p->asked || !same_text(p->fact.path, path) ||
+	    memcmp(&p->mark, mark, sizeof(*mark)) != 0)
+		return false;
+	return !p->failed_at || clock_mono_ms() < p->failed_at + VERSION_RETRY_MS;
+}
+
+static void forget(struct known_program *p)
+{
+	xstrset(&p->fact.version, NULL);
+	memset(&p->fact.why, 0, sizeof(p->fact.why));
+	p->failed_at = 0;
+	p->asked = false;
+}
+
+static void look(const struct programs *all, struct known_program *p)
+{
+	_cleanup_(freep) char *path = program_find(p->fact.def, all->cfg.prefix, all->cfg.path);
+	struct file_mark mark;
+
+	mark_of(path, &mark);
+	if (still_holds(p, path, &mark))
+		return;
+	forget(p);
+	xstrset(&p->fact.path, path);
+	p->mark = mark;
+	p->asked = !path || p->fact.def->own_command;
+}
+
+/* --- asking a program ---------------------------------------------------------------------------------------------- */
+
+static void go_on(void *ctx);
+
+static void failed(struct known_program *p, const char *reason, const char *text)
+{
+	err_set(&p->fact.why, -EIO, 0, reason, "%s", text);
+	err_flatten(p->fact.why.msg);
+	p->failed_at = clock_mono_ms();
+}
+
+/* Its first line that says something. */
+static char *first_line(struct slice text)
+{
+	char line[VERSION_TEXT_MAX + 1];
+
+	while (text.n && strchr(" \t\r\n", *text.p))
+		text = (struct slice){ text.p + 1, text.n - 1 };
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] == '\n')
+			text.n = i;
+	if (!text.n)
+		return NULL;
+	snprintf(line, sizeof(line), "%.*s", (int)MIN(text.n, VERSION_TEXT_MAX), text.p);
+	err_flatten(line);
+	return xstrdup(line);
+}
+
+static void take(struct programs *all, struct known_program *p, const struct run_result *r)
+{
+	char text[sizeof(p->fact.why.msg)];
+
+	if (r->timed_out) {
+		snprintf(text, sizeof(text), "did not say its version within %u s",
+			 (unsigned)(all->cfg.timeout_ms / 1000));
+		failed(p, "VERSION_TIMEOUT", text);
+	} else if (r->too_much) {
+		snprintf(text, sizeof(text), "said more than %zu bytes when asked for its version",
+			 (size_t)PROGRAM_OUTPUT_MAX);
+		failed(p, "VERSION_TOO_LONG", text);
+	} else if (!r->exited || r->code != 0) {
+		snprintf(text, sizeof(text), "ended with %s %d when asked for its version%s%.120s",
+			 r->exited ? "exit code" : "signal", r->code, *r->errors ? ": " : "",
+			 r->errors);
+		failed(p, "VERSION_FAILED", text);
+	} else {
+		p->fact.version = first_line(r->output);
+		if (!p->fact.version)
+			failed(p, "VERSION_FAILED", "said nothing when asked for its version");
+	}
+}
+
+static void on_done(void *ctx, const struct run_result *r)
+{
+	struct programs *all = ctx;
+
+	take(all, all->running, r);
+	all->running->asked = true;
+	all->running = NULL;
+	all->run = bounded_run_free(all->run);
+	loop_defer(all->loop, &all->task, go_on, all);
+}
+
+static int start(struct programs *all, struct known_program *p, struct err *e)
+{
+	_cleanup_(freep) char *path = NULL;
+	char version[] = "--version", lang[] = "LANG=C.UTF-8", home[] = "HOME=/nonexistent";
+	char *argv[] = { p->fact.path, version, NULL };
+	char *env[] = { lang, home, NULL, NULL };
+	struct run_spec spec = { .argv = argv,
+				 .env = env,
+				 .cwd = "/",
+				 .bounds = &all->cfg.bounds,
+				 .timeout_ms = all->cfg.timeout_ms,
+				 .output_max = PROGRAM_OUTPUT_MAX };
+
+	if (asprintf(&path, "PATH=%s", all->cfg.path ? all->cfg.path : "") < 0)
+		abort();
+	env[2] = path;
+	all->run = bounded_run_start(all->loop, all->procs, &spec, on_done, all, e);
+	return all->run ? 0 : -EIO;
+}
+
+static struct known_program *next_unasked(struct programs *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (!all->all[i].asked)
+			return &all->all[i];
+	return NULL;
+}
+
+static void answer(struct programs *all)
+{
+	while (!list_empty(&all->asks)) {
+		struct programs_ask *ask = list_first(&all->asks, struct programs_ask, link);
+
+		programs_forget(ask);
+		ask->fn(ask->ctx);
+	}
+}
+
+/* The next program, or all is known. */
+static void go_on(void *ctx)
+{
+	struct programs *all = ctx;
+	struct known_program *p;
+	struct err e = { 0 };
+
+	while (!all->stopped && !all->run && (p = next_unasked(all))) {
+		all->running = p;
+		if (start(all, p, &e) == 0)
+			return;
+		failed(p, "VERSION_FAILED", e.msg);
+		p->asked = true;
+	}
+	if (!all->run)
+		answer(all);
+}
+
+void programs_ask(struct programs *p, struct programs_ask *ask, void (*fn)(void *ctx), void *ctx)
+{
+	ask->fn = fn;
+	ask->ctx = ctx;
+	list_add_tail(&p->asks, &ask->link);
+	for (size_t i = 0; !p->run && i < p->n; i++)
+		look(p, &p->all[i]);
+	loop_defer(p->loop, &p->task, go_on, p);
+}
+
+void programs_forget(struct programs_ask *ask)
+{
+	if (ask->link.next)
+		list_del(&ask->link);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------ */
+
+struct programs *programs_new(struct loop *loop, struct proc_host *procs,
+			      const struct programs_config *c)
+{
+	struct programs *p = new0(struct programs);
+
+	p->loop = loop;
+	p->procs = procs;
+	p->cfg = *c;
+	proc_bounds_keep(&p->cfg.bounds);
+	list_init(&p->asks);
+	p->n = c->harnesses->n;
+	p->all = xalloc(p->n * sizeof(*p->all));
+	for (size_t i = 0; i < p->n; i++) {
+		p->all[i].fact.def = &c->harnesses->defs[i];
+		p->all[i].fact.pin = harness_pin_of(&c->harnesses->defs[i]);
+	}
+	return p;
+}
+
+void programs_stop(struct programs *p)
+{
+	p->stopped = true;
+	if (p->run)
+		bounded_run_kill(p->run);
+}
+
+struct programs *programs_free(struct programs *p)
+{
+	if (!p)
+		return NULL;
+	answer(p);
+	loop_task_cancel(&p->task);
+	bounded_run_free(p->run);
+	for (size_t i = 0; i < p->n; i++) {
+		free(p->all[i].fact.path);
+		free(p->all[i].fact.version);
+	}
+	proc_bounds_drop(&p->cfg.bounds);
+	free(p->all);
+	free(p);
+	return NULL;
+}
+
+size_t programs_count(const struct programs *p)
+{
+	return p->n;
+}
+
+const struct program_fact *programs_at(const struct programs *p, size_t i)
+{
+	return &p->all[i].fact;
+}
