@@ -105,8 +105,7 @@ int cmd_doctor(const struct config *c)
 		findings_print(&d.found);
 	code = findings_code(&d.found);
 	findings_done(&d.found);
-	if (d.has_harnesses)
-		harness_table_done(&d.harnesses);
+	harness_table_done(&d.harnesses);
 	buf_done(&d.report);
 	return code;
 }
