@@ -51,9 +51,9 @@ static void say_harness(struct doctor *d, const struct harness_def *def, const c
 	const struct agent_user as = who_runs(d);
 	char version[PROGRAM_VERSION_MAX];
 
-	if (!def->configured && program_version(path, &as, version) == 0)
+	if (!def->own_command && program_version(path, &as, version) == 0)
 		doctor_found(d, FOUND_OK, def->id, "%s, %s", version, path);
-	else if (def->configured)
+	else if (def->own_command)
 		doctor_found(d, FOUND_OK, def->id, "%s", path);
 	else
 		doctor_found(d, FOUND_WARNING, def->id, "%s says no version", path);

@@ -318,6 +318,15 @@ describe('with other file systems, for root', { skip: !rootHasNamespaces && 'no 
     m.trouble('directories', /Read-only file system/, {}, { program: within(m, `mount -t tmpfs -o ro,mode=0711 none ${m.at('state')}`) });
   });
 
+  test('harness: where acpd harness install puts it', () => {
+    const m = new Machine(0);
+    const bin = '/opt/acpd/harnesses/codex/bin';
+
+    script(m.at('codex'), 'echo codex-cli 0.99.0');
+    const program = within(m, `mkdir -p /opt && mount -t tmpfs -o mode=0755 none /opt && mkdir -p ${bin} && cp ${m.at('codex')} ${bin}`);
+    assert.equal(m.run({}, { program }).said.findings.find((f) => f.subject === 'codex').message, `codex-cli 0.99.0, ${bin}/codex`);
+  });
+
   test('certificates: there are none', () => {
     const m = new Machine(0);
 
