@@ -111,8 +111,12 @@ int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 void hosting_begin(struct hosting *h, const struct config *c, const struct session_store *store)
 {
 	const struct passwd *pw = find_user(c);
-	char **env = build_env(c, pw);
+	char **env;
 
+	if (h->begun)
+		return;
+	h->begun = true;
+	env = build_env(c, pw);
 	hosted_load(h->hosted, &(struct hosted_config){ .file = c->mcp_config,
 							.env = env,
 							.home = home_of(pw),

@@ -14,13 +14,14 @@ struct hosting {
 	struct hosted *hosted;
 	struct relay *relay;
 	struct mcp_http *http;
+	bool begun;
 };
 
 /* agent-user has been checked. There are no servers yet. */
 int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 		 struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
 		 struct err *e);
-/* The daemon is claimed: reads the configuration of servers and starts them. */
+/* The daemon is claimed: reads the configuration of servers and starts them. A copy that is claimed again has them. */
 void hosting_begin(struct hosting *h, const struct config *c, const struct session_store *store);
 /* Call before the store is freed, which holds sessions that are served; all processes are gone by then. */
 void hosting_close_http(struct hosting *h);

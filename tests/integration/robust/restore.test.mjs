@@ -211,3 +211,26 @@ test('fifty restores in a row under load lose and double nothing', { timeout: 90
     assert.equal(said.split(`<${i}>`).length, said.includes(`echo <${i}>`) ? 3 : 2, `<${i}> once`);
   assert.equal(turnsOf(d, sessionId).length, 50);
 });
+
+test('a copy that is claimed again keeps the servers that it hosts', { timeout: 60000 * SLOW }, async (t) => {
+  const config = path.join(fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-test-mcp-')), 'mcp.json');
+
+  t.after(() => fs.rmSync(path.dirname(config), { recursive: true }));
+  fs.writeFileSync(config, JSON.stringify({ mcpServers: { own: { command: process.execPath, args: [path.join(import.meta.dirname, '../../mcp/hosted-server.mjs')] } } }));
+  const d = await sandboxed(t, 'i-one', { flags: { mcpConfig: config } });
+  const own = async () => (await d.http('/v1/mcp', { token: d.token })).json?.servers?.find((s) => s.name === 'own');
+  const children = () => d.descendants().map((p) => p.pid);
+
+  await until(async () => (await own())?.state === 'ready', 'the server is there');
+  const before = children();
+
+  d.become('i-two');
+  await resumed(d);
+  const token = `token-${crypto.randomBytes(12).toString('hex')}`;
+
+  assert.equal((await acpd(['claim', '--run-dir', d.runDir], { input: token })).code, 0);
+  d.token = token;
+  await until(async () => (await own())?.state === 'ready', 'the server is still there');
+  assert.deepEqual(children(), before);
+  await d.stop();
+});
