@@ -76,7 +76,7 @@ struct method_call {
 	bool prompt;
 	uint64_t from; /* session/load, resume: first seq wanted; 0: all or none */
 	bool load;     /* replay before the response */
-	bool foreign;  /* the client's numbers are of another incarnation */
+	bool foreign;  /* the client's numbers may mean other events here */
 };
 
 /* conn.c */

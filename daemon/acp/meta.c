@@ -49,7 +49,7 @@ static const struct jfield new_fields[] = {
 static const struct jfield load_fields[] = {
 	COMMON_FIELDS,
 	FURNISH_FIELDS,
-	JF_STR(struct session_args, incarnation, "incarnation", 0, 64),
+	JF_STR(struct session_args, incarnation, "incarnation", 0, INCARNATION_MAX),
 	JF_INT(struct session_args, from_seq, "fromSeq", 0, 1, INT64_MAX),
 	JF_END,
 };

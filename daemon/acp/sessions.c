@@ -43,6 +43,7 @@ static void put_opened(struct buf *b, const struct acp_conn *c, struct session *
 {
 	struct jw w = JW(b);
 
+	session_settle_incarnation(s);
 	jw_obj(&w, NULL);
 	if (with_id)
 		jw_str(&w, "sessionId", session_id(s));
@@ -173,7 +174,7 @@ static void tell_foreign(struct acp_conn *c, struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (!(c->client & CLIENT_ACPD))
+	if (!(c->client & CLIENT_ACPD) || !session_last_seq(s))
 		return;
 	gap_put(&b, session_id(s), &(struct evlog_gap){ 1, session_last_seq(s), "incarnation" });
 	conn_notify(c, NULL, "_acpd/gap", buf_slice(&b));
@@ -184,7 +185,7 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct method_call *k = ctx;
 	struct acp_conn *c = k->conn;
-	uint64_t from = k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
+	uint64_t from;
 	struct view *v;
 
 	if (e || !c) {
@@ -197,6 +198,7 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 	put_opened(&b, c, s, false);
 	if (k->foreign)
 		tell_foreign(c, s);
+	from = k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
 	v = view_open(c, s, from);
 	if (k->load)
 		k->view = v; /* the response waits behind the replay */
@@ -227,6 +229,11 @@ int check_cwd(const struct session *s, const char *cwd, struct err *e)
 			 "cwd is not the one the session was created with");
 }
 
+static bool is_foreign(const struct acp_conn *c, const struct session_args *a)
+{
+	return a->incarnation && strcmp(a->incarnation, store_incarnation(c->srv->store)) != 0;
+}
+
 static int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
 			struct err *e)
 {
@@ -236,8 +243,7 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 		return not_found(e, a->session_id);
 	if (check_cwd(s, a->cwd, e) < 0)
 		return -EINVAL;
-	if (a->from_seq > (int64_t)session_last_seq(s) + 1 &&
-	    (!a->incarnation || strcmp(a->incarnation, store_incarnation(c->srv->store)) == 0))
+	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !is_foreign(c, a))
 		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
 				 "the session has no such event yet");
 	*ret = s;
@@ -261,8 +267,8 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 		return r;
 	k = call_new(c, m->id);
 	k->load = load;
-	k->foreign = a->incarnation &&
-		     strcmp(a->incarnation, store_incarnation(c->srv->store)) != 0;
+	k->foreign = is_foreign(c, a) &&
+		     (uint64_t)MAX(a->from_seq, 1) > session_shares(s, a->incarnation);
 	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
 	r = session_open(s, &p, on_reopened, k, e);
 	if (r == 0) {
@@ -440,12 +446,13 @@ int on_session_delete(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 /* --- acknowledging ----------------------------------------------------------------------------------------------- */
 
 struct ack_args {
-	char *session_id;
+	char *session_id, *incarnation;
 	int64_t seq;
 	struct slice meta;
 };
 
 static const struct jfield ack_fields[] = {
+	JF_STR(struct ack_args, incarnation, "incarnation", 0, INCARNATION_MAX),
 	JF_STR(struct ack_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_INT(struct ack_args, seq, "seq", JF_REQUIRED, 0, INT64_MAX),
 	JF_OBJ(struct ack_args, meta, "_meta", 0),
@@ -461,7 +468,7 @@ int on_ack(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	if (r == 0 && !(s = store_find(c->srv->store, a.session_id)))
 		r = not_found(e, a.session_id);
 	if (r == 0)
-		r = session_ack(s, (uint64_t)a.seq, e);
+		r = session_ack(s, a.incarnation, (uint64_t)a.seq, e);
 	if (r == 0)
 		conn_result(c, NULL, m->id, SLICE("{}"));
 	jdec_free(ack_fields, &a);

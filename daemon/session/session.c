@@ -435,6 +435,7 @@ void session_free(struct session *s)
 	baseline_done(s);
 	artifacts_done(s);
 	evlog_close(&s->log.events);
+	incarnations_done(&s->log.incarnations);
 	if (!s->stored.gone)
 		put_away(s, &e);
 	list_del(&s->link);

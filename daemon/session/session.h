@@ -262,8 +262,13 @@ void session_known_values(const struct session *s, const char *category, struct 
 /* The last open of the harness found its context again (always true for a first open). */
 bool session_restored(const struct session *s);
 uint64_t session_last_seq(const struct session *s);
-/* The client has stored the events up to seq: they may be given up when there is no room. FIELD_OUT_OF_RANGE. */
-int session_ack(struct session *s, uint64_t seq, struct err *e);
+/* The first number that a client has of that incarnation and that may mean another event here; 0: all of them may. */
+uint64_t session_shares(const struct session *s, const char *incarnation);
+/* Numbers of s are about to be told to a client: the journal knows of which incarnation they are. */
+void session_settle_incarnation(struct session *s);
+/* The client has stored the events up to seq, a number of incarnation (NULL: it does not say): they may be given up when
+ * there is no room. FIELD_OUT_OF_RANGE. */
+int session_ack(struct session *s, const char *incarnation, uint64_t seq, struct err *e);
 uint64_t session_acked(const struct session *s);
 bool session_is_open(const struct session *s);
 /* Some connection is its driver. */

@@ -63,6 +63,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 	loop_timer_cancel(&s->detach_timer);
 	w->session = s;
 	w->next = from ? from : 1;
+	event_handed(s, w->next);
 	w->live_from = s->log.events.last + 1;
 	snprintf(seq, sizeof(seq), "%llu", (unsigned long long)w->next);
 	session_log(s, "client attached", "from", seq, NULL);
@@ -157,5 +158,6 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 		}
 		r = evlog_read(l, w->next, pump_event, &o);
 	} while (r == 0 && evlog_gap(l, w->next, &g));
+	event_handed(w->session, w->next);
 	return r;
 }

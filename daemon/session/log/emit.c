@@ -43,6 +43,7 @@ static struct jw begin(struct session *s, const char *method)
 {
 	struct buf *b = &s->store->scratch;
 
+	event_name_incarnation(s);
 	buf_reset(b);
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"method\":\"");
 	buf_puts(b, method);

@@ -51,6 +51,7 @@ int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t jour
 			     .fd = -1,
 			     .first = 1,
 			     .tail_first = 1,
+			     .ahead = -1,
 			     .tail_max = path ? LOG_TAIL_BYTES : TAIL_MAX_UNJOURNALED,
 			     .journal_max = (off_t)journal_max };
 	list_init(&l->blocks);
@@ -149,6 +150,23 @@ void evlog_note(struct evlog *l, const char *kind_name, struct slice value)
 {
 	journal_add(l, &(struct journal_record){ .time_ms = clock_real_ms(), .value = value },
 		    kind_name);
+}
+
+void evlog_note_ahead(struct evlog *l, const char *kind_name, struct slice value)
+{
+	bool trimming = l->trimming;
+
+	if (!l->path || l->hole)
+		return;
+	l->ahead = l->written + (off_t)buf_len(&l->pending);
+	l->trimming = true; /* the bound is not held against it */
+	evlog_note(l, kind_name, value);
+	l->trimming = trimming;
+}
+
+bool evlog_ahead(const struct evlog *l)
+{
+	return !l->path || l->ahead >= 0;
 }
 
 static void drop_oldest(struct evlog *l)

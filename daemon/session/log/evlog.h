@@ -76,6 +76,7 @@ struct evlog {
 	uint64_t flushed; /* newest seq in the journal */
 	uint64_t hole;	  /* the first that did not go into it, whatever came after; 0: none */
 	size_t need;	  /* bytes that there was no room for */
+	off_t ahead;	  /* where the record of evlog_note_ahead stands; -1: nowhere */
 	struct loop_timer retry_timer;
 	void (*full)(
 		void *ctx,
@@ -96,6 +97,10 @@ void evlog_close(struct evlog *l);
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name);
 /* A journal record that is no event. */
 void evlog_note(struct evlog *l, const char *kind_name, struct slice value);
+/* One that has to precede the next event, and goes where no other would have room. If what it stands before is taken
+ * back, then it may be, too: evlog_ahead says whether it is there. */
+void evlog_note_ahead(struct evlog *l, const char *kind_name, struct slice value);
+bool evlog_ahead(const struct evlog *l);
 /* 0: everything is in the journal. */
 int evlog_flush(struct evlog *l);
 /* Newest seq that may be read: all of them, unless they cannot be written. */

@@ -121,6 +121,8 @@ void evlog_rollback(struct evlog *l)
 	}
 	while (l->nindex && l->index[l->nindex - 1].offset >= l->written)
 		l->nindex--;
+	if (l->ahead >= l->written)
+		l->ahead = -1;
 	l->read_next.block = NULL;
 	l->last = l->flushed;
 	l->hole = 0;

@@ -12,15 +12,13 @@
 
 /* --- what is acknowledged ---------------------------------------------------------------------------- */
 
-int session_ack(struct session *s, uint64_t seq, struct err *e)
+int session_ack(struct session *s, const char *incarnation, uint64_t seq, struct err *e)
 {
 	char text[48];
+	int r = session_check_ack(s, incarnation, seq, e);
 
-	if (seq > s->log.events.last)
-		return err_field(e, "seq", "FIELD_OUT_OF_RANGE",
-				 "the session has no such event yet");
-	if (seq <= s->log.acked)
-		return 0;
+	if (r < 0 || seq <= s->log.acked)
+		return r;
 	s->log.acked = seq;
 	snprintf(text, sizeof(text), "{\"seq\":%llu}", (unsigned long long)seq);
 	evlog_note(&s->log.events, "ack", slice_of(text));
@@ -62,6 +60,7 @@ static void put_base(struct session *s, struct buf *b, uint64_t to)
 	jw_uint(&w, "to", to);
 	jw_uint(&w, "acked", s->log.acked);
 	jw_uint(&w, "told", s->log.last_content);
+	incarnations_put(&s->log.incarnations, &w, "incarnations");
 	jw_uint(&w, "turns", s->turn.current ? s->turn.current->no - 1 : s->turn.count);
 	jw_str(&w, "title", s->title);
 	jw_arr(&w, "keys");
@@ -113,6 +112,7 @@ void trim_load_base(struct session *s, struct slice value)
 	evlog_was_trimmed(&s->log.events, jobj_uint(value, "to"));
 	s->log.acked = MAX(s->log.acked, jobj_uint(value, "acked"));
 	s->log.last_content = MAX(s->log.last_content, jobj_uint(value, "told"));
+	incarnations_load(&s->log.incarnations, jobj_get(value, "incarnations"));
 	s->turn.count = MAX(s->turn.count, jobj_uint(value, "turns"));
 	if (jstr_decode(jobj_get(value, "title"), 64 * KIB, &title) == 0)
 		xstrset(&s->title, title);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "session/log/evlog.h"
+#include "session/log/incarnations.h"
 #include "session/session.h"
 
 struct session_turn;
@@ -19,7 +20,9 @@ struct session_turn;
 /* In struct session: log. */
 struct session_events {
 	struct evlog events;
-	struct list readers;   /* struct log_reader */
+	struct list readers; /* struct log_reader */
+	struct incarnations incarnations;
+	uint64_t handed; /* the newest event that a client has had from this daemon, or says it has */
 	uint64_t acked;	       /* journal_trim.h */
 	uint64_t last_content; /* the newest event that is not about the session's own life */
 	struct loop_timer idle_timer; /* then its memory is given back */
@@ -35,6 +38,14 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 			 const struct turn_result *r);
 /* An _acpd/event; kind: one of ours; data: raw members of the event. */
 void event_note(struct session *s, enum session_event_kind kind, struct slice data);
+
+/* session_incarnation.c */
+/* Before an event gets its number: the journal says first of which incarnation that is. */
+void event_name_incarnation(struct session *s);
+int session_check_ack(const struct session *s, const char *incarnation, uint64_t seq,
+		      struct err *e);
+/* A client has had the events before next. */
+void event_handed(struct session *s, uint64_t next);
 
 /* reader.c */
 void readers_wake(struct session *s);

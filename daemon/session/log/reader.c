@@ -65,6 +65,7 @@ int reader_pump(struct log_reader *r, const struct watcher_sink *sink)
 		}
 		ret = evlog_read(l, r->next, pump_event, &o);
 	} while (ret == 0 && evlog_gap(l, r->next, &g));
+	event_handed(r->session, r->next);
 	return ret;
 }
 

@@ -33,11 +33,14 @@ struct journal_reading {
 	struct session *s;
 	char *harness;
 	uint64_t uid;	  /* as whom it ran; 0: nothing is said */
+	uint64_t next;	  /* number of the event that should come next */
+	size_t bad;	  /* lines that could not be read so far */
 	uint64_t turn;	  /* newest turn with an event or an end */
 	uint64_t counted; /* the last turn whose totals were noted */
 	struct session_turn
 		open; /* has begun and not ended (no 0: none); those that waited may end before it */
-	char *begun;  /* the last "turn" record, raw */
+	uint64_t open_seq; /* its first event */
+	char *begun;	   /* the last "turn" record, raw */
 };
 
 /* --- records ------------------------------------------------------------------------------------------ */
@@ -87,12 +90,22 @@ static void on_base(struct journal_reading *r, const struct journal_record *rec)
 	trim_load_base(r->s, rec->value);
 }
 
+static void on_incarnation(struct journal_reading *r, const struct journal_record *rec)
+{
+	incarnations_load_one(&r->s->log.incarnations, rec->value, r->next);
+}
+
 static const struct {
 	const char *kind;
 	void (*fn)(struct journal_reading *r, const struct journal_record *rec);
 } notes[] = {
-	{ "session", on_head }, { "native", on_native }, { "totals", on_totals },
-	{ "turn", on_begun },	{ "ack", on_ack },	 { "base", on_base },
+	{ "session", on_head },
+	{ "native", on_native },
+	{ "totals", on_totals },
+	{ "turn", on_begun },
+	{ "ack", on_ack },
+	{ "base", on_base },
+	{ "incarnation", on_incarnation },
 };
 
 /* The stored result of a prompt that had a key, as it was sent. */
@@ -140,8 +153,10 @@ static void on_turn_event(struct journal_reading *r, const struct journal_record
 {
 	struct session_turn *t = &r->open;
 
-	if (!t->started_ms)
+	if (!t->started_ms) {
 		t->started_ms = t->started_mono = rec->time_ms;
+		r->open_seq = rec->seq;
+	}
 	t->ended_ms = t->ended_mono = rec->time_ms;
 	if (!t->first_output_mono && rec->kind != UPDATE_USER_CHUNK &&
 	    (event_kind_row(rec->kind)->flags & EVENT_F_TURN))
@@ -201,11 +216,22 @@ static void on_event(struct journal_reading *r, const struct journal_record *rec
 		take_string(update, "title", &r->s->title);
 }
 
+/* One that is damaged may have named an incarnation. found: number of the event that has been found. */
+static void note_damage(struct journal_reading *r, uint64_t found)
+{
+	if (r->bad == r->s->log.events.bad_lines && found <= r->next)
+		return;
+	incarnations_begin(&r->s->log.incarnations, "", r->next);
+	r->bad = r->s->log.events.bad_lines;
+}
+
 static void on_record(void *ctx, const struct journal_record *rec)
 {
 	struct journal_reading *r = ctx;
 
+	note_damage(r, rec->seq);
 	if (rec->seq) {
+		r->next = rec->seq + 1;
 		on_event(r, rec);
 		return;
 	}
@@ -237,6 +263,7 @@ static int read_journal(struct session *s, struct journal_reading *r)
 
 	if (e < 0)
 		return e;
+	note_damage(r, s->log.events.last + 1);
 	s->stored.headless = !s->cwd || !r->harness;
 	if (s->stored.headless && !evlog_damaged(&s->log.events))
 		return -EBADMSG;
@@ -266,7 +293,7 @@ static bool usable(struct session *s, struct journal_reading *r)
 static struct session *recover(struct session_store *st, const char *id)
 {
 	struct session *s = session_blank(st, id);
-	struct journal_reading r = { .s = s };
+	struct journal_reading r = { .s = s, .next = 1 };
 	_cleanup_(freep) char *begun = NULL;
 	bool ok = usable(s, &r);
 
@@ -287,8 +314,10 @@ static struct session *recover(struct session_store *st, const char *id)
 	s->harness.home_filled = s->stored.recovered = true;
 	s->harness.began = s->turn.count > 0;
 	r.open.counted = r.counted && r.counted == r.open.no;
+	r.open.incarnation = xstrdup(incarnations_at(&s->log.incarnations, r.open_seq));
 	if (r.open.no)
 		orphaned_turn_end(s, &r.open, slice_of(begun));
+	free(r.open.incarnation);
 	evlog_shrink(&s->log.events);
 	return s;
 }

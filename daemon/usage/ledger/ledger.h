@@ -29,6 +29,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define INCARNATION_MAX 64 /* bytes of its id */
+
 struct ledger;
 
 /* NULL with e filled if the file cannot be opened or read, or is no ledger. incarnation: printable ASCII, at most

@@ -14,7 +14,6 @@
 #include <stdio.h>
 
 #define READ_CHUNK (64 * KIB)
-#define INCARNATION_MAX 64
 #define PATIENCE_STEP_MS 10
 #define BUCKETS 1024
 

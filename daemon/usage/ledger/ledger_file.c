@@ -13,7 +13,6 @@
 #define PROBE_CHUNK (4 * KIB)
 /* Closer than this the rest is read in order. */
 #define SEEK_CLOSE (64 * KIB)
-#define INCARNATION_MAX 64
 
 /* --- a line ----------------------------------------------------------------------------------------------- */
 

@@ -100,7 +100,7 @@ const ROWS = {
     more: { id: { empty: 'ARTIFACT_NOT_FOUND' } } }],
   'daemon/acp/acp_harness.c:harness_list_fields': [{ send: own('_acpd/harness/list') }],
   'daemon/acp/init.c:status_fields': [{ send: own('_acpd/status') }],
-  'daemon/acp/sessions.c:ack_fields': [{ send: own('_acpd/ack'), base: () => ({ ...here(), seq: 0 }) }],
+  'daemon/acp/sessions.c:ack_fields': [{ send: own('_acpd/ack'), base: () => ({ ...here(), seq: 0 }), more: { incarnation: { empty: 'FIELD_OUT_OF_RANGE' } } }],
   'daemon/acp/acp_model.c:attach_fields': [{ send: own('_acpd/model/attach'), base: () => ({ sessionIds: [sessionId] }), good: 'MODEL_NOT_ANNOUNCED',
     more: { sessionIds: { bad: [[[7], 'FIELD_INVALID'], [[null], 'FIELD_INVALID']] } } }],
   'daemon/acp/acp_network.c:network_fields': [{ send: own('_acpd/network/set'), base: () => ({ ...here(), network: { mode: 'on' } }) }],

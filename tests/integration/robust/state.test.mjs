@@ -175,6 +175,13 @@ describe('state of the first version', () => {
       const ends = c.messages.filter((m) => m.method === '_acpd/turn_end');
       assert.deepEqual(ends.map((m) => m.params.stopReason ?? m.params.error.class).sort(),
                        ['end_turn', 'end_turn', 'end_turn', 'shutdown']);
+      const old = linesOf(ledgerOf(d)).map((l) => JSON.parse(l))[0].incarnation;
+      const other = await d.client();
+      await other.call('session/load', { sessionId: CLOSED, cwd: '/tmp', mcpServers: [], _meta: { acpd: { fromSeq: 2, incarnation: old } } });
+      const gap = other.notifications.find((m) => m.method === '_acpd/gap').params;
+      assert.deepEqual([gap.from, gap.reason], [1, 'incarnation'], 'that version did not write down when it began');
+      await other.close();
+      await c.load(CLOSED, { cwd: '/tmp' });
       const again = await c.call('session/prompt', { sessionId: KEPT, prompt: [{ type: 'text', text: 'x' }], _meta: { acpd: { key: 'job-1' } } });
       assert.equal(again._meta.acpd.turn, 2);
       const { artifacts } = await c.call('_acpd/artifact/list', { sessionId: KEPT });

@@ -314,6 +314,57 @@ static void test_write_error(void **state _unused_)
 	assert_true(read_some(1, UINT64_MAX) == 17);
 }
 
+/* --- what has to stand before the next event ------------------------------------------------------------ */
+
+static off_t journal_bytes(void)
+{
+	struct stat st;
+
+	return stat(scratch_path(JOURNAL), &st) < 0 ? -1 : st.st_size;
+}
+
+static void test_ahead_is_written_though_it_is_full(void **state _unused_)
+{
+	off_t before;
+
+	open_log(20000);
+	assert_false(evlog_ahead(&l));
+	append(30);
+	append(200);
+	assert_int_equal(l.error, -EFBIG);
+	evlog_note_ahead(&l, "incarnation", SLICE("{}"));
+	assert_false(evlog_ahead(&l)); /* what comes next is not written either */
+	evlog_rollback(&l);
+	before = journal_bytes();
+	evlog_note_ahead(&l, "incarnation", SLICE("{}"));
+	assert_true(evlog_ahead(&l));
+	append(200); /* it has no room, and is taken back */
+	evlog_flush(&l);
+	assert_true(journal_bytes() > before);
+	evlog_rollback(&l);
+	assert_true(evlog_ahead(&l)); /* and is not written a second time for the next */
+}
+
+static void test_ahead_is_taken_back(void **state _unused_)
+{
+	int full;
+
+	open_log(JOURNAL_MAX);
+	append(10);
+	evlog_flush(&l);
+	full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	assert_true(full >= 0);
+	dup2(full, l.fd);
+	close(full);
+	evlog_note_ahead(&l, "incarnation", SLICE("{}"));
+	assert_true(evlog_ahead(&l));
+	append(2);
+	assert_int_equal(evlog_flush(&l), -ENOSPC);
+	evlog_rollback(&l);
+	assert_false(evlog_ahead(&l));
+	assert_true(l.last == 10);
+}
+
 static void test_open_is_exclusive(void **state _unused_)
 {
 	open_log(JOURNAL_MAX);
@@ -340,6 +391,8 @@ int main(void)
 		T(test_full_journal),
 		T(test_full_journal_loses_nothing),
 		T(test_write_error),
+		T(test_ahead_is_written_though_it_is_full),
+		T(test_ahead_is_taken_back),
 		T(test_open_is_exclusive),
 	};
 

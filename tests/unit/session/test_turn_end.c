@@ -205,8 +205,10 @@ static void sandbox_is_another(void **state _unused_)
 {
 	_cleanup_(buf_done) struct buf records = { 0 };
 	struct ledger_report report;
+	uint64_t last;
 
 	rig_say(&r, "output");
+	last = session_last_seq(r.s);
 	rig_prompt(&r, NULL, false);
 	assert_int_equal(store_begin_incarnation(r.store, "two", &r.err), 0);
 	assert_string_equal(store_incarnation(r.store), "two");
@@ -227,6 +229,9 @@ static void sandbox_is_another(void **state _unused_)
 	assert_string_equal(records.data, "\"two\" \"inc\"\n\"two\" \"inc\"\n\"two\" \n");
 	assert_int_equal(ledger_verify(r.dir, NULL, &report, &r.err), 0);
 	assert_int_equal(report.first_bad, 0);
+	assert_true(session_shares(r.s, "inc") == last + 1);
+	assert_true(session_shares(r.s, "two") == session_last_seq(r.s) + 1);
+	assert_true(session_shares(r.s, "three") == 0);
 }
 
 static void no_other_incarnation(void **state _unused_)
