@@ -16,6 +16,8 @@ struct acp_server {
 	unsigned count;
 	uint64_t last_conn;
 	uint64_t resumed_at, resumed_gap; /* unix ms, 0: never; ms */
+	struct lifecycle *life;
+	struct buf status; /* the frame with the newest _acpd/status */
 	struct loop_timer
 		watch_timer; /* checks for readers that lag; armed only while there is output */
 };
@@ -50,6 +52,7 @@ struct acp_conn {
 	bool model_only;     /* and it does nothing else */
 	bool wipe;	     /* keys may stand in the message that is being read */
 	bool bodies_wait;    /* of model calls, for room in out */
+	bool status_due;     /* the server's status, once what is queued has gone out */
 	char *auth_method;
 	struct conn_provider *provider; /* of its sessions that name none; NULL: there is none */
 	struct list out, views, calls, ports, takers;
@@ -129,6 +132,10 @@ void view_free(struct view *v);
 /* The view of an active session, or RPC_NOT_FOUND with the session id. */
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e);
 int not_found(struct err *e, const char *session_id);
+
+/* daemon_status.c */
+/* Begins to tell clients of the daemon's life. */
+void daemon_status_follow(struct acp_server *srv);
 
 /* methods.c */
 void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m);

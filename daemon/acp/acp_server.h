@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/slice.h"
+#include "lifecycle/lifecycle.h"
 #include "loop/loop.h"
 #include "session/session.h"
 
@@ -22,6 +23,7 @@ struct acp_config {
 	const char *default_harness; /* id; must exist */
 	uint64_t backlog_max;	     /* bytes of session output a reader may lag behind */
 	const char *workspaces;	     /* announced to clients; may be NULL */
+	struct lifecycle *life; /* clients are told when it changes; may go before us, or be NULL */
 };
 
 struct acp_server;

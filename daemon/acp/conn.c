@@ -26,6 +26,9 @@ struct acp_server *acp_server_new(struct loop *loop, struct session_store *store
 	acp_server_set(srv, cfg);
 	srv->workspaces = xstrdup(cfg->workspaces);
 	list_init(&srv->conns);
+	srv->life = cfg->life;
+	if (srv->life)
+		daemon_status_follow(srv);
 	return srv;
 }
 
@@ -34,6 +37,7 @@ struct acp_server *acp_server_free(struct acp_server *srv)
 	if (!srv)
 		return NULL;
 	loop_timer_cancel(&srv->watch_timer);
+	buf_done(&srv->status);
 	free(srv->default_harness);
 	free(srv->workspaces);
 	free(srv);
@@ -247,6 +251,15 @@ static bool pump_view(struct pump *p, struct view *v, uint64_t limit)
 	return !p->full;
 }
 
+/* One that reads slowly gets the newest only: nothing is kept for it. */
+static bool pump_status(struct pump *p)
+{
+	if (p->conn->status_due && !pump_frame(p, buf_slice(&p->conn->srv->status)))
+		return false;
+	p->conn->status_due = false;
+	return true;
+}
+
 /* The queue, each message behind its events. */
 static bool pump_queue(struct pump *p)
 {
@@ -266,7 +279,7 @@ static bool pump_queue(struct pump *p)
 bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice text), void *ctx)
 {
 	struct pump p = { .conn = c, .frame = frame, .ctx = ctx };
-	bool empty = pump_queue(&p);
+	bool empty = pump_queue(&p) && pump_status(&p);
 
 	conn_send_bodies(c);
 	if (!empty)
@@ -285,7 +298,7 @@ bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice tex
 
 bool acp_conn_drained(const struct acp_conn *c)
 {
-	if (!list_empty(&c->out))
+	if (!list_empty(&c->out) || c->status_due)
 		return false;
 	list_each(v, (struct list *)&c->views, struct view, link)
 		if (watcher_behind(&v->w))

@@ -264,6 +264,7 @@ int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 		return r;
 	jw_obj(&w, NULL);
 	jw_str(&w, "incarnation", store_incarnation(c->srv->store));
+	lifecycle_put(c->srv->life, &w);
 	put_life(&w, c->srv->store);
 	put_usage(&w, c->srv->store);
 	jw_arr(&w, "sessions");

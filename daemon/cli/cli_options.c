@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/os/sandbox.h"
 #include "cli/harness_install.h"
+#include "lifecycle/lease.h"
 #include "session/programs/programs.h"
 
 #define STR .type = T_STR
@@ -119,6 +120,12 @@ OPT("skills", STR, SCOPE_SERVE, skills, "DIR",
     "skills of the image, a directory each (default: /opt/acpd/skills if it is there)"),
 OPT("max-connections", INT(1, 16384, CONN_MAX), SCOPE_SERVE, max_connections, "N",
     "WebSocket connections at a time"),
+OPT("drain", INT(0, DRAIN_MAX_SECS, 0), SCOPE_SERVE, drain, "SECONDS",
+    "told to end, the daemon begins nothing new and gives what runs so long"),
+OPT("idle-exit", INT(0, 31536000, 0), SCOPE_SERVE, idle_exit, "SECONDS",
+    "the daemon ends after so long without work, whoever is connected; 0: never"),
+OPT("max-life", INT(0, 31536000, 0), SCOPE_SERVE, max_life, "SECONDS",
+    "the daemon ends after so long, whatever runs, with --drain; 0: never"),
 OPT("check", BOOL, SCOPE_INSTEAD, check, NULL,
     "check the configuration and exit"),
 OPT("print-config", BOOL, SCOPE_INSTEAD, print_config, NULL,

@@ -11,6 +11,7 @@ int serve_claim_begin(struct serve_claim *s, struct err *e)
 	if (store_mint_incarnation(s->parts.store, e) < 0)
 		return -EIO;
 	hosting_begin(s->parts.mcp, s->cfg, s->parts.store);
+	lifecycle_claimed(s->parts.life, true);
 	return 0;
 }
 

@@ -72,8 +72,9 @@ struct admission_config serve_admission_config(const struct config *c)
 
 struct acp_config serve_acp_config(const struct config *c, const struct harness_table *harnesses)
 {
-	return (struct acp_config){ serve_default_harness(c, harnesses), (uint64_t)c->backlog_max,
-				    c->workspaces };
+	return (struct acp_config){ .default_harness = serve_default_harness(c, harnesses),
+				    .backlog_max = (uint64_t)c->backlog_max,
+				    .workspaces = c->workspaces };
 }
 
 int serve_check_claim(const struct config *c, const struct harness_table *harnesses, struct err *e)

@@ -26,6 +26,7 @@ struct serve_parts {
 	struct admission *admission;
 	struct http_context *http;
 	struct hosting *mcp;
+	struct lifecycle *life;
 };
 
 /* What the type of an option does not show. -EINVAL with e naming "settings.NAME". */

@@ -27,6 +27,8 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 	jw_obj(&w, NULL);
 	if (!store_put_ready(ctx->store, &w))
 		ret->status = 503;
+	if (lifecycle_draining(ctx->life))
+		http_retry_after(c, ret);
 	jw_str(&w, "version", ACPD_VERSION);
 	jw_str(&w, "incarnation", store_incarnation(ctx->store));
 	jw_uint(&w, "sessions", store_count(ctx->store));
@@ -45,6 +47,8 @@ static const struct route routes[] = {
 	{ "GET", "/ready", false, get_ready },
 	{ "GET", "/metrics", false, http_get_metrics },
 	{ "GET", "/v1/info", false, http_get_info },
+	{ "GET", "/v1/status", false, http_get_status },
+	{ "POST", "/v1/shutdown", false, http_post_shutdown },
 	{ "GET", "/v1/sessions", false, http_get_sessions },
 	{ "GET", "/v1/sessions/{}", false, http_get_session },
 	{ "GET", "/v1/sessions/{}/events", false, http_get_events },

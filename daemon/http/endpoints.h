@@ -14,6 +14,7 @@
 #include "http/mcp/mcp_http.h"
 #include "http/body_sink.h"
 #include "http/body_stream.h"
+#include "lifecycle/lifecycle.h"
 #include "session/session.h"
 #include "tools/hosted/hosted.h"
 
@@ -26,6 +27,7 @@ struct http_context {
 	struct archive_store *archives;
 	struct fetcher *fetcher;
 	struct mcp_http *mcp;
+	struct lifecycle *life;
 
 	struct hosted *hosted;
 	uint64_t backlog_max; /* --backlog-max */

@@ -59,6 +59,7 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->harness.live_link);
 	list_init(&s->harness.wait_link);
 	list_init(&s->harness.lonely_link);
+	list_init(&s->working_link);
 	list_init(&s->turn.unwritten);
 	list_add_tail(&st->sessions, &s->link);
 	st->count++;
@@ -136,12 +137,7 @@ struct session *session_prepared(struct session_store *st, const struct session_
 {
 	struct session *s;
 
-	if (st->stopping) {
-		err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
-			"the daemon is shutting down");
-		return NULL;
-	}
-	if (harness_pool_admit(st, true, e) < 0)
+	if (store_admit(st, e) < 0 || harness_pool_admit(st, true, e) < 0)
 		return NULL;
 	s = session_make(st, p);
 	if (session_place(s, p, from, e) < 0) {
@@ -199,6 +195,8 @@ static int open_check(const struct session *s, const struct session_params *p, s
 	if (s->state == SESSION_CLOSING || s->store->stopping)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being closed");
+	if (s->state == SESSION_CLOSED && store_admit(s->store, e) < 0)
+		return -ESHUTDOWN;
 	if (s->setup.needs_provider && !p->setup.provider.n)
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
@@ -438,6 +436,7 @@ void session_free(struct session *s)
 	incarnations_done(&s->log.incarnations);
 	if (!s->stored.gone)
 		put_away(s, &e);
+	activity_forget(s); /* last: the ends of what was under way have told of it */
 	list_del(&s->link);
 	s->store->count--;
 	agent_user_done(&s->user);

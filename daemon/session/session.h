@@ -77,6 +77,8 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 void store_set_limits(struct session_store *st, const struct store_config *cfg);
 /* All processes must be gone (store_stop). */
 struct session_store *store_free(struct session_store *st);
+/* From now on prompts, new sessions and loads of closed ones are refused with DRAINING; what runs goes on. */
+void store_drain(struct session_store *st);
 /* Fails every open turn with class "shutdown", stops every harness; done(ctx) once none is left. */
 void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx);
 void store_kill(struct session_store *st);

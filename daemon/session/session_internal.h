@@ -18,6 +18,7 @@
 #include "session/model/session_model_internal.h"
 #include "session/network/session_network.h"
 #include "session/secrets/secrets_internal.h"
+#include "session/store/activity.h"
 #include "session/store/store_internal.h"
 #include "session/turn/turn_internal.h"
 #include "session/workspace/workspace_internal.h"
@@ -43,6 +44,7 @@ struct session {
 	uint64_t updated_ms;
 	struct list close_waiters; /* struct session_waiter */
 	struct loop_task advance_task;
+	struct list working_link; /* activity.h; empty: it rests */
 
 	/* who follows it */
 	struct list watchers;

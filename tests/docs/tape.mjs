@@ -184,7 +184,8 @@ export class Tape {
   listen(c, keep = (m) => m) {
     const send = c.send.bind(c);
     const take = (arrow, msg) => {
-      const kept = keep(msg);
+      // pushed at its own time, wherever an exchange then is
+      const kept = msg.method === '_acpd/status' && msg.id === undefined ? undefined : keep(msg);
 
       if (kept)
         this.show(arrow, kept);

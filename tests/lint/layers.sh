@@ -24,6 +24,7 @@ layers='
 7  egress     digest json base loop proc
 8  session
 9  tools
+9  lifecycle
 10 acp
 10 http
 10 skill      json base

@@ -17,6 +17,7 @@
 #include "egress/nft_wall.h"
 #include "fetcher/fetcher.h"
 #include "http/isolation.h"
+#include "lifecycle/lifecycle.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
 #include "proc/daemon_caps.h"
@@ -44,6 +45,7 @@ struct daemon {
 	struct proc_host *procs;
 	struct harness_table harnesses;
 	struct session_store *store;
+	struct lifecycle *life;
 	struct archive_store *archives;
 	struct fetcher *fetcher;
 	struct egress *egress;
@@ -107,12 +109,11 @@ static void on_grace_over(void *ctx)
 	kill_children(ctx);
 }
 
-static void stop(struct daemon *d)
+/* Draining is over. */
+static void stop(void *ctx)
 {
-	if (d->stopping) { /* asked twice: stops at once */
-		kill_children(d);
-		return;
-	}
+	struct daemon *d = ctx;
+
 	d->stopping = d->claim.over = true;
 	log_info("serve", "stopping");
 	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_grace_over, d);
@@ -120,6 +121,16 @@ static void stop(struct daemon *d)
 	relay_stop(d->mcp.relay);
 	hosted_stop(d->mcp.hosted, on_hosted_down, d);
 	acp_server_shutdown(d->acp);
+}
+
+/* Asked again, it waits no longer; and at last stops at once. */
+static void end(struct daemon *d)
+{
+	if (d->stopping)
+		kill_children(d);
+	else
+		lifecycle_drain_now(d->life, "signal",
+				    lifecycle_draining(d->life) ? 0 : DRAIN_AS_SET);
 }
 
 static void on_signal(void *ctx, int signo)
@@ -137,7 +148,7 @@ static void on_signal(void *ctx, int signo)
 		log_set_level(log_get_level() == LOG_DEBUG ? LOG_ERROR : log_get_level() + 1);
 		break;
 	default:
-		stop(d);
+		end(d);
 	}
 }
 
@@ -242,6 +253,19 @@ static void build_egress(struct daemon *d)
 	d->wall = nft_wall_new(d->loop, d->procs, c->state);
 }
 
+static void build_life(struct daemon *d)
+{
+	struct lifecycle_config lc = { .loop = d->loop,
+				       .store = d->store,
+				       .drain = (unsigned)d->cfg->drain,
+				       .idle_exit = (unsigned)d->cfg->idle_exit,
+				       .max_life = (unsigned)d->cfg->max_life,
+				       .over = stop,
+				       .ctx = d };
+
+	d->life = lifecycle_new(&lc);
+}
+
 static int build_sessions(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
@@ -269,6 +293,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
 	if (!d->store)
 		return -EINVAL;
+	build_life(d);
 	if (hosting_open(&d->mcp, c, d->loop, d->procs, d->fetcher, d->store, e) < 0)
 		return -EIO;
 	return watch_signals(d, e);
@@ -302,6 +327,7 @@ static int build_net(struct daemon *d, struct err *e)
 		return -EINVAL;
 	if (!admission_claimed(d->admission))
 		say_unclaimed(c);
+	ac.life = d->life;
 	d->acp = acp_server_new(d->loop, d->store, &ac);
 	d->http = (struct http_context){ .loop = d->loop,
 					 .store = d->store,
@@ -310,6 +336,7 @@ static int build_net(struct daemon *d, struct err *e)
 					 .fetcher = d->fetcher,
 					 .hosted = d->mcp.hosted,
 					 .mcp = d->mcp.http,
+					 .life = d->life,
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };
 	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->claim.desk, &d->http, e);
@@ -324,9 +351,9 @@ static int build_net(struct daemon *d, struct err *e)
 		return -EPERM;
 	nft_wall_close_port(d->wall, (uint16_t)net_server_port(d->net));
 	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
-	d->claim.parts = (struct serve_parts){ &d->harnesses, d->store,	 d->archives,
-					       d->fetcher,    d->egress, d->acp,
-					       d->admission,  &d->http,	 &d->mcp };
+	d->claim.parts = (struct serve_parts){ &d->harnesses, d->store, d->archives,  d->fetcher,
+					       d->egress,     d->acp,	d->admission, &d->http,
+					       &d->mcp,	      d->life };
 	if (admission_claimed(d->admission) && serve_claim_begin(&d->claim, e) < 0)
 		return -EIO;
 	d->restored = (struct restored_parts){ d->loop,	   d->net,	 d->sockets,
@@ -349,6 +376,7 @@ static void teardown(struct daemon *d)
 	hosting_close_http(&d->mcp);
 	loop_timer_cancel(&d->grace);
 	loop_timer_cancel(&d->linger);
+	d->life = lifecycle_free(d->life);
 	d->store = store_free(d->store);
 	hosting_close(&d->mcp);
 	d->wall = nft_wall_free(d->wall);

@@ -17,6 +17,11 @@ bool http_query(const struct http_call *c, const struct query_field *fields, voi
 /* The session that the path names; NULL: answered with 404. */
 struct session *http_session(const struct http_call *c, struct http_reply *reply);
 
+/* route_life.c */
+void http_get_status(const struct http_call *c, struct http_reply *ret);
+void http_post_shutdown(const struct http_call *c, struct http_reply *ret);
+/* While the daemon drains. */
+void http_retry_after(const struct http_call *c, struct http_reply *ret);
 /* route_info.c */
 void http_get_info(const struct http_call *c, struct http_reply *ret);
 /* route_sessions.c */

@@ -165,6 +165,7 @@ void http_delete_archive(const struct http_call *c, struct http_reply *ret)
 struct upload_sink {
 	struct http_sink base;
 	struct archive_writer *writer;
+	struct lifecycle *life; /* which it holds */
 	char hex[SHA256_HEX];
 	uint64_t total;		      /* of the archive, if known */
 	uint64_t expect, taken;	      /* of this body */
@@ -249,6 +250,7 @@ static void sink_free(struct http_sink *base)
 	struct upload_sink *s = container_of(base, struct upload_sink, base);
 
 	archive_writer_release(s->writer);
+	lifecycle_release(s->life, HOLD_UPLOAD);
 	free(s);
 }
 
@@ -349,6 +351,12 @@ void http_put_archive(const struct http_call *c, struct http_reply *ret)
 		reply_stored(ret, 200, info.hex, info.size);
 		return;
 	}
+	if (lifecycle_draining(c->ctx->life)) {
+		http_reply_error(ret, 503, "DRAINING",
+				 "the daemon is about to end and takes no new upload");
+		http_retry_after(c, ret);
+		return;
+	}
 	s = new0(struct upload_sink);
 	s->writer = archive_writer_open(c->ctx->archives, &up, on_writer, s, &e);
 	if (!s->writer) {
@@ -359,6 +367,8 @@ void http_put_archive(const struct http_call *c, struct http_reply *ret)
 		return;
 	}
 	s->base.ops = &sink_ops;
+	s->life = c->ctx->life;
+	lifecycle_hold(s->life, HOLD_UPLOAD);
 	sha256_hex(&up.digest, s->hex);
 	s->total = up.total;
 	s->expect = expect;

@@ -66,7 +66,7 @@ static bool wanted(struct session *s)
 	       (!list_empty(&s->harness.open_waiters) || turn_first_queued(s));
 }
 
-static bool busy(const struct session *s)
+bool harness_pool_busy(const struct session *s)
 {
 	return s->turn.current || s->turn.queued || s->turn.ending || s->turn.nquestions ||
 	       s->mcp.nupcalls || s->harness.copying || !list_empty(&s->harness.open_waiters) ||
@@ -76,7 +76,7 @@ static bool busy(const struct session *s)
 /* Nothing is under way in the harness, and stopping it loses nothing. */
 static bool may_rest(const struct session *s)
 {
-	return s->state == SESSION_OPEN && s->harness.state == H_READY && !busy(s) &&
+	return s->state == SESSION_OPEN && s->harness.state == H_READY && !harness_pool_busy(s) &&
 	       (s->harness.caps.restore || !s->turn.count);
 }
 
@@ -88,7 +88,7 @@ static bool has_history(const struct session *s)
 
 static bool lonely(const struct session *s)
 {
-	if (!list_empty(&s->watchers) || busy(s) || s->store->stopping)
+	if (!list_empty(&s->watchers) || harness_pool_busy(s) || s->store->stopping)
 		return false;
 	return may_rest(s) ||
 	       (!has_history(s) && (s->state == SESSION_OPEN || s->state == SESSION_CLOSED));
@@ -343,7 +343,7 @@ void harness_pool_ended(struct session *s)
 /* Those in use are at the end of the list. */
 static void update_used(struct session *s)
 {
-	if (list_empty(&s->harness.live_link) || !busy(s))
+	if (list_empty(&s->harness.live_link) || !harness_pool_busy(s))
 		return;
 	list_del(&s->harness.live_link);
 	list_add_tail(&s->store->pool.live, &s->harness.live_link);
@@ -355,6 +355,7 @@ void harness_pool_update(struct session *s)
 		leave_queue(s);
 	update_used(s);
 	update_lonely(s);
+	activity_note(s);
 	if (s->store->pool.nwaiting && may_rest(s))
 		make_room(s->store);
 }

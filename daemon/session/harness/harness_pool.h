@@ -35,6 +35,8 @@ void harness_pool_update(struct session *s);
 /* The session goes. */
 void harness_pool_forget(struct session *s);
 bool harness_pool_waits(const struct session *s);
+/* Something is under way in it, or somebody waits for it. */
+bool harness_pool_busy(const struct session *s);
 /* Nobody needs it, so it was stopped: it is started again when it is needed. */
 bool harness_pool_rests(const struct session *s);
 /* -ENOSPC with TOO_MANY_SESSIONS: one more cannot be open, or be made. */

@@ -38,6 +38,7 @@ static void upcall_free(struct upcall *c)
 	loop_task_cancel(&c->end_task);
 	list_del(&c->link);
 	c->session->mcp.nupcalls--;
+	activity_note(c->session);
 	free(c->server);
 	free(c->method);
 	free(c->params);
@@ -197,6 +198,7 @@ struct upcall *upcall_new(struct session *s, const struct upcall_spec *spec,
 		end_later(c, "TOO_MANY_CALLS");
 	else
 		upcall_send(c);
+	activity_note(s);
 	return c;
 }
 

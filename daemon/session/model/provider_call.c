@@ -12,6 +12,7 @@ static void call_free(struct provider_call *c)
 
 	c->carrier->forget(c);
 	list_del(&c->link);
+	activity_note(s);
 	free(c);
 	call_limits_ended(s);
 }
@@ -49,6 +50,7 @@ static void on_call(void *ctx, struct model_call *call)
 	random_hex(c->id + 11, 16);
 	list_init(&c->link);
 	list_add_tail(&s->model.calls, &c->link);
+	activity_note(s);
 	model_call_follow(call, &call_ops, c);
 	if (call_limits_admit(c))
 		c->carrier->ask(c);

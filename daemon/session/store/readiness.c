@@ -52,11 +52,13 @@ bool store_put_ready(const struct session_store *st, struct jw *w)
 {
 	const char *state = state_problem(st);
 	bool harness = any_installed(st->harnesses);
+	struct err e = { 0 };
+	bool ready = store_admit(st, &e) == 0 && !state && harness;
 
-	jw_bool(w, "ready", !st->stopping && !state && harness);
+	jw_bool(w, "ready", ready);
 	jw_arr(w, "notReady");
-	if (st->stopping)
-		put_problem(w, "SHUTTING_DOWN", "the daemon is shutting down");
+	if (*e.reason)
+		put_problem(w, e.reason, e.msg);
 	if (state)
 		put_problem(w, state, "the state directory cannot be written");
 	if (!harness)
@@ -70,5 +72,5 @@ bool store_put_ready(const struct session_store *st, struct jw *w)
 		jw_end_obj(w);
 	}
 	jw_end_arr(w);
-	return !st->stopping && !state && harness;
+	return ready;
 }

@@ -240,6 +240,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	harness_pool_init(st);
 	list_init(&st->sessions);
 	list_init(&st->recovery.dormant);
+	activity_init(&st->activity);
 	problems_init(&st->problems);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
 	    open_uids(st, cfg, e) < 0 || open_ledger(st, e) < 0)
@@ -373,6 +374,22 @@ void store_each(struct session_store *st, uint64_t after,
 		if (s->number > after && s->state != SESSION_OPENING && !s->stored.remove)
 			if (!fn(ctx, s, s->number))
 				return;
+}
+
+void store_drain(struct session_store *st)
+{
+	st->draining = true;
+}
+
+int store_admit(const struct session_store *st, struct err *e)
+{
+	if (st->stopping)
+		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
+			       "the daemon is shutting down");
+	if (st->draining)
+		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "DRAINING",
+			       "the daemon is about to end and begins nothing new");
+	return 0;
 }
 
 void store_check_stopped(struct session_store *st)

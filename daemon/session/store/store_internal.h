@@ -14,6 +14,7 @@
 #include "session/harness/harness_internal.h"
 #include "session/mcp/session_mcp_internal.h"
 #include "session/session.h"
+#include "session/store/activity.h"
 #include "session/store/agent_uids.h"
 #include "session/store/leftovers.h"
 #include "session/store/problems.h"
@@ -44,7 +45,7 @@ struct session_store {
 	unsigned count;
 	uint64_t last_number;
 	char *state_dir, *incarnation, *pass_env;
-	bool journal, stopping;
+	bool journal, stopping, draining; /* draining: nothing new is begun (session.h) */
 	uint64_t journal_max;
 	unsigned permission_timeout;
 	struct group_limits limits; /* of each session, at most */
@@ -71,6 +72,7 @@ struct session_store {
 	struct store_model model;
 	struct store_recovery recovery;
 	struct store_retention retention;
+	struct store_activity activity;
 };
 
 /* In struct session: stored. */
@@ -85,6 +87,8 @@ struct session_stored {
 };
 
 void store_check_stopped(struct session_store *st);
+/* Something new may be begun: SHUTTING_DOWN, DRAINING. */
+int store_admit(const struct session_store *st, struct err *e);
 
 /* session_journal.c */
 /* Opens the journal of a new session (or none) and writes its head record. NO_SPACE, STATE_NOT_WRITABLE. */

@@ -25,6 +25,7 @@ static void question_free(struct session_question *a)
 	loop_timer_cancel(&a->timer);
 	list_del(&a->link);
 	a->session->turn.nquestions--;
+	activity_note(a->session);
 	free(a->params);
 	free(a);
 }
@@ -278,6 +279,7 @@ static struct session_question *question_new(struct session *s, struct slice par
 	a->params = client_params(s, params);
 	list_add_tail(&s->turn.questions, &a->link);
 	s->turn.nquestions++;
+	activity_note(s);
 	return a;
 }
 

@@ -222,6 +222,27 @@ static void on_time(void *ctx)
 		set_clock(s);
 }
 
+uint64_t turn_budget_due(const struct session *s)
+{
+	const struct session_turn *t = s->turn.current;
+	uint64_t left, due = 0;
+
+	if (!t || t->state != TURN_RUNNING)
+		return 0;
+	for (enum budget_scope scope = SCOPE_TURN; scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, scope);
+		struct spending before;
+
+		if (!(b->has & (1u << BUDGET_SECONDS)))
+			continue;
+		used_by(s, NULL, scope, &before);
+		left = b->limit[BUDGET_SECONDS] -
+		       MIN(b->limit[BUDGET_SECONDS], before.used[BUDGET_SECONDS]);
+		due = due ? MIN(due, t->started_mono + left) : t->started_mono + left;
+	}
+	return due;
+}
+
 int64_t turn_budget_calls_left(const struct session *s)
 {
 	const struct budgets *b = &s->setup.budgets;

@@ -186,6 +186,8 @@ enum budget_room turn_budget_room(const struct session *s,
 				  struct budget_stop *why);
 /* By the session, its running turn included. */
 void turn_budget_used(const struct session *s, struct spending *ret);
+/* When the running turn reaches a budget of seconds, monotonic; 0: there is none. */
+uint64_t turn_budget_due(const struct session *s);
 /* The running turn ends by this budget. */
 void turn_budget_stop(struct session *s, const struct budget_stop *why);
 /* Tool calls that the budgets leave to a turn; -1: any number. */

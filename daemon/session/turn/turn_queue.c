@@ -123,9 +123,8 @@ static void digest_prompt(struct slice content, char out[SHA256_HEX])
 
 static int prompt_admit(const struct session *s, const struct prompt_params *p, struct err *e)
 {
-	if (s->store->stopping)
-		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
-			       "the daemon is shutting down");
+	if (store_admit(s->store, e) < 0)
+		return -ESHUTDOWN;
 	if (s->state != SESSION_OPEN)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
 			       "the session is not open");

@@ -25,6 +25,7 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 	if (!k->helper)
 		return -EIO;
 	list_add_tail(&s->workspace.inspections, &k->link);
+	activity_note(s);
 	return 0;
 }
 

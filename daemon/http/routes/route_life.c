@@ -1,0 +1,128 @@
+/* route_life.c - GET /v1/status and POST /v1/shutdown: what the daemon is about, and how it is told to end. */
+#include "http/routes/handlers.h"
+
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "lifecycle/lease.h"
+
+#include <stdio.h>
+
+static const struct query_field no_query[] = { { 0 } };
+
+static void put_life(const struct http_context *ctx, struct http_reply *ret)
+{
+	struct jw w = JW(&ret->body);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "incarnation", store_incarnation(ctx->store));
+	lifecycle_put(ctx->life, &w);
+	jw_end_obj(&w);
+}
+
+void http_get_status(const struct http_call *c, struct http_reply *ret)
+{
+	if (http_query(c, no_query, NULL, ret))
+		put_life(c->ctx, ret);
+}
+
+void http_retry_after(const struct http_call *c, struct http_reply *ret)
+{
+	char secs[16];
+
+	snprintf(secs, sizeof(secs), "%u", lifecycle_retry_after(c->ctx->life));
+	http_reply_header(ret, "Retry-After:", secs);
+}
+
+/* --- shutdown ------------------------------------------------------------------------------------------- */
+
+struct shutdown_args {
+	int64_t drain_seconds;
+};
+
+static const struct jfield shutdown_fields[] = {
+	JF_INT(struct shutdown_args, drain_seconds, "drainSeconds", 0, 0, DRAIN_MAX_SECS),
+	JF_END,
+};
+
+struct shutdown_sink {
+	struct http_sink base;
+	const struct http_context *ctx;
+	struct buf body;
+	bool too_large;
+};
+
+static void begin(const struct http_context *ctx, int64_t secs, struct http_reply *ret)
+{
+	lifecycle_drain(ctx->life, "shutdown", secs);
+	ret->status = 202;
+	put_life(ctx, ret);
+}
+
+/* An empty body is as good as an empty object. */
+static int decode(struct slice text, struct shutdown_args *ret, struct err *e)
+{
+	struct jval v;
+
+	*ret = (struct shutdown_args){ DRAIN_AS_SET };
+	if (!text.n)
+		return 0;
+	if (jscan_value(text, &v) != JSCAN_OK || v.type != J_OBJECT)
+		return err_field(e, "", "BODY_INVALID", "the body is a JSON object, or empty");
+	return jdec_strict(v.raw, shutdown_fields, NULL, "a shutdown has no such parameter", ret,
+			   e);
+}
+
+static enum http_take sink_take(struct http_sink *base, struct slice piece)
+{
+	struct shutdown_sink *s = container_of(base, struct shutdown_sink, base);
+
+	s->too_large = buf_add_slice(&s->body, piece) < 0;
+	return s->too_large ? HTTP_TAKE_ANSWER : HTTP_TAKE_MORE;
+}
+
+static enum http_take sink_end(struct http_sink *base _unused_)
+{
+	return HTTP_TAKE_ANSWER;
+}
+
+static void sink_answer(struct http_sink *base, struct http_reply *ret)
+{
+	struct shutdown_sink *s = container_of(base, struct shutdown_sink, base);
+	struct shutdown_args a;
+	struct err e = { 0 };
+
+	if (s->too_large)
+		http_reply_error(ret, 413, "BODY_TOO_LARGE", "the body is too large");
+	else if (decode(buf_slice(&s->body), &a, &e) < 0)
+		http_reply_error(ret, 400, e.reason, e.msg);
+	else
+		begin(s->ctx, a.drain_seconds, ret);
+}
+
+static void sink_free(struct http_sink *base)
+{
+	struct shutdown_sink *s = container_of(base, struct shutdown_sink, base);
+
+	buf_done(&s->body);
+	free(s);
+}
+
+static const struct http_sink_ops sink_ops = { sink_take, sink_end, sink_end, sink_answer,
+					       sink_free };
+
+void http_post_shutdown(const struct http_call *c, struct http_reply *ret)
+{
+	struct shutdown_sink *s;
+
+	if (!http_query(c, no_query, NULL, ret))
+		return;
+	if (c->rq->body == FRAMING_NONE) {
+		begin(c->ctx, DRAIN_AS_SET, ret);
+		return;
+	}
+	s = new0(struct shutdown_sink);
+	s->base.ops = &sink_ops;
+	s->ctx = c->ctx;
+	s->body.max = SHUTDOWN_BODY_MAX;
+	ret->sink = &s->base;
+}

@@ -1,0 +1,357 @@
+#include "lifecycle/lifecycle.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "lifecycle/lease.h"
+#include "session/store/activity.h"
+
+#define DRAIN_LOOK_MS 20 /* between two looks whether the work has ended */
+
+/* What is told of at a time, and compared with the time before. Times are monotonic. */
+struct life_view {
+	enum life_state state;
+	bool busy;
+	uint64_t idle_mono, idle_real; /* since when it is not */
+	struct store_work work;	       /* its deadline is the next of all */
+	unsigned held[HOLD_MAX];
+	uint64_t lease, drain_due;
+};
+
+struct lifecycle {
+	struct lifecycle_config cfg;
+	enum life_state state;
+	bool claimed, paused, over;
+	const char *why; /* it drains; NULL: it does not */
+	uint64_t drain_due, started;
+	unsigned held[HOLD_MAX], nheld;
+	uint64_t released_mono, released_real; /* since when nothing holds it */
+	struct loop_timer timer;
+	uint64_t looked, told_at;
+	struct life_view told; /* as the follower knows it */
+	void (*follower)(void *ctx);
+	void *ctx;
+};
+
+/* --- what there is -------------------------------------------------------------------------------------- */
+
+static uint64_t life_due(const struct lifecycle *l)
+{
+	return l->cfg.max_life ? l->started + l->cfg.max_life * 1000ul : 0;
+}
+
+static uint64_t idle_due(const struct lifecycle *l, const struct life_view *v)
+{
+	return l->cfg.idle_exit && !v->busy ? v->idle_mono + l->cfg.idle_exit * 1000ul : 0;
+}
+
+static void note_ends(const struct lifecycle *l, struct life_view *v)
+{
+	if (l->why) {
+		deadline_note(&v->work.next, "drain", l->drain_due, NULL);
+		return;
+	}
+	deadline_note(&v->work.next, "maxLife", life_due(l), NULL);
+	deadline_note(&v->work.next, "idleExit", idle_due(l, v), NULL);
+}
+
+static void look(const struct lifecycle *l, struct life_view *v)
+{
+	struct lease_facts f = { .now = clock_mono_ms(), .drain_due = l->drain_due };
+
+	*v = (struct life_view){ .state = l->state, .drain_due = l->drain_due };
+	store_work(l->cfg.store, &v->work);
+	memcpy(v->held, l->held, sizeof(v->held));
+	v->busy = !store_idle(l->cfg.store, &v->idle_mono, &v->idle_real) || l->nheld;
+	if (l->released_mono > v->idle_mono) {
+		v->idle_mono = l->released_mono;
+		v->idle_real = l->released_real;
+	}
+	note_ends(l, v);
+	f.busy = v->busy;
+	f.idle_since = v->idle_mono;
+	f.life_due = life_due(l) ? life_due(l) + l->cfg.drain * 1000ul : 0;
+	v->lease = lease_until(&f);
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static bool same_deadline(const struct deadline *a, const struct deadline *b)
+{
+	return a->what == b->what && apart(a->due, b->due) < DEADLINE_SLACK_MS;
+}
+
+/* Calls come and go too fast to be told of, and the lease moves all the time. */
+static bool differs(const struct life_view *a, const struct life_view *b)
+{
+	return a->state != b->state || a->busy != b->busy || a->drain_due != b->drain_due ||
+	       (!a->busy && a->idle_mono != b->idle_mono) || a->work.turns != b->work.turns ||
+	       a->work.queued != b->work.queued || a->work.questions != b->work.questions ||
+	       !same_deadline(&a->work.next, &b->work.next) ||
+	       apart(a->lease, b->lease) >= LEASE_HORIZON_SECS * 1000ul / 2;
+}
+
+/* --- looking again -------------------------------------------------------------------------------------- */
+
+static void on_time(void *ctx);
+
+/* Looks again at that time, if not before. */
+static void look_at(struct lifecycle *l, uint64_t at)
+{
+	uint64_t now = clock_mono_ms();
+
+	if (l->over || (l->timer.due && l->timer.due <= at))
+		return;
+	loop_timer_set(l->cfg.loop, &l->timer, at > now ? at - now : 1, on_time, l);
+}
+
+static void on_changed(void *ctx)
+{
+	struct lifecycle *l = ctx;
+
+	look_at(l, l->looked + (l->why ? DRAIN_LOOK_MS : STATUS_PUSH_MS));
+}
+
+static void tell(struct lifecycle *l, const struct life_view *v, uint64_t now)
+{
+	l->told = *v;
+	l->told.work.next.session_id = NULL; /* was borrowed */
+	l->told_at = now;
+	if (l->follower)
+		l->follower(l->ctx);
+}
+
+static void finish(struct lifecycle *l, const struct life_view *v)
+{
+	log_info("life", "draining is over", "why", l->why, "left",
+		 v->busy ? "work that had no time to end" : "nothing");
+	l->over = true;
+	loop_timer_cancel(&l->timer);
+	l->cfg.over(l->cfg.ctx);
+}
+
+/* The daemon's own reasons to end. */
+static void end_by_itself(struct lifecycle *l, const struct life_view *v, uint64_t now)
+{
+	if (life_due(l) && now >= life_due(l))
+		lifecycle_drain(l, "maxLife", DRAIN_AS_SET);
+	else if (idle_due(l, v) && now >= idle_due(l, v))
+		lifecycle_drain(l, "idle", DRAIN_AS_SET);
+}
+
+static void on_time(void *ctx)
+{
+	struct lifecycle *l = ctx;
+	uint64_t now = clock_mono_ms();
+	struct life_view v;
+	bool ends;
+
+	l->looked = now;
+	look(l, &v);
+	if (!l->why) {
+		end_by_itself(l, &v, now);
+		look(l, &v);
+	}
+	ends = l->why && (!v.busy || now >= l->drain_due);
+	if (differs(&v, &l->told)) {
+		if (ends || now >= l->told_at + STATUS_PUSH_MS)
+			tell(l, &v, now);
+		else
+			look_at(l, l->told_at + STATUS_PUSH_MS);
+	}
+	if (ends) {
+		finish(l, &v);
+		return;
+	}
+	if (v.busy)
+		look_at(l, l->told_at + LEASE_HORIZON_SECS * 1000ul / 2);
+	if (v.work.next.what)
+		look_at(l, MAX(v.work.next.due, now + DRAIN_LOOK_MS));
+}
+
+/* --- the facts ------------------------------------------------------------------------------------------ */
+
+struct lifecycle *lifecycle_new(const struct lifecycle_config *cfg)
+{
+	struct lifecycle *l = new0(struct lifecycle);
+
+	l->cfg = *cfg;
+	l->started = clock_mono_ms();
+	look(l, &l->told);
+	store_on_activity(cfg->store, on_changed, l);
+	on_changed(l);
+	return l;
+}
+
+struct lifecycle *lifecycle_free(struct lifecycle *l)
+{
+	if (!l)
+		return NULL;
+	store_on_activity(l->cfg.store, NULL, NULL);
+	loop_timer_cancel(&l->timer);
+	free(l);
+	return NULL;
+}
+
+void lifecycle_follow(struct lifecycle *l, void (*told)(void *ctx), void *ctx)
+{
+	l->follower = told;
+	l->ctx = ctx;
+}
+
+static void settle(struct lifecycle *l, const char *why)
+{
+	enum life_state to = l->why	? LIFE_DRAINING :
+			     l->paused	? LIFE_PAUSED :
+			     l->claimed ? LIFE_READY :
+					  LIFE_PROVISIONING;
+
+	life_state_set(&l->state, to, why);
+	on_changed(l);
+}
+
+void lifecycle_claimed(struct lifecycle *l, bool claimed)
+{
+	if (!l)
+		return;
+	l->claimed = claimed;
+	settle(l, claimed ? "claimed" : "not claimed");
+}
+
+void lifecycle_paused(struct lifecycle *l, bool paused)
+{
+	l->paused = paused;
+	settle(l, paused ? "restored" : "going on");
+}
+
+void lifecycle_hold(struct lifecycle *l, enum life_hold what)
+{
+	if (!l)
+		return;
+	l->held[what]++;
+	l->nheld++;
+	on_changed(l);
+}
+
+void lifecycle_release(struct lifecycle *l, enum life_hold what)
+{
+	if (!l)
+		return;
+	l->held[what]--;
+	if (!--l->nheld) {
+		l->released_mono = clock_mono_ms();
+		l->released_real = clock_real_ms();
+	}
+	on_changed(l);
+}
+
+/* --- the end -------------------------------------------------------------------------------------------- */
+
+void lifecycle_drain(struct lifecycle *l, const char *why, int64_t secs)
+{
+	uint64_t now = clock_mono_ms();
+	uint64_t due = now + (secs < 0 ? l->cfg.drain : (uint64_t)secs) * 1000ul;
+
+	if (l->over)
+		return;
+	if (!l->why) {
+		l->why = why;
+		l->drain_due = due;
+		store_drain(l->cfg.store);
+		settle(l, why);
+	}
+	l->drain_due = MIN(l->drain_due, due);
+	look_at(l, now);
+}
+
+void lifecycle_drain_now(struct lifecycle *l, const char *why, int64_t secs)
+{
+	lifecycle_drain(l, why, secs);
+	if (!l->over)
+		on_time(l);
+}
+
+bool lifecycle_draining(const struct lifecycle *l)
+{
+	return l && l->why;
+}
+
+unsigned lifecycle_retry_after(const struct lifecycle *l)
+{
+	uint64_t now = clock_mono_ms();
+
+	return 1 + (unsigned)(l->drain_due > now ? (l->drain_due - now) / 1000 : 0);
+}
+
+/* --- as it is told -------------------------------------------------------------------------------------- */
+
+static void put_time(struct jw *w, const char *key, uint64_t mono)
+{
+	char text[CLOCK_ISO_SIZE];
+
+	jw_str(w, key, clock_iso(clock_real_ms() + mono - clock_mono_ms(), text));
+}
+
+static void put_work(struct jw *w, const struct life_view *v)
+{
+	const struct store_work *k = &v->work;
+
+	jw_obj(w, "work");
+	jw_uint(w, "turns", k->turns);
+	jw_uint(w, "queued", k->queued);
+	jw_uint(w, "questions", k->questions);
+	jw_uint(w, "toolCalls", k->tool_calls);
+	jw_uint(w, "modelCalls", k->model_calls);
+	jw_uint(w, "jobs", k->jobs);
+	jw_uint(w, "uploads", v->held[HOLD_UPLOAD]);
+	jw_end_obj(w);
+}
+
+static void put_deadline(struct jw *w, const struct deadline *d)
+{
+	if (!d->what)
+		return;
+	jw_obj(w, "nextDeadline");
+	jw_str(w, "what", d->what);
+	put_time(w, "at", d->due);
+	jw_str(w, "sessionId", d->session_id);
+	jw_end_obj(w);
+}
+
+static void put_lease(struct jw *w, uint64_t until)
+{
+	uint64_t now = clock_mono_ms();
+
+	put_time(w, "leaseUntil", until);
+	jw_uint(w, "leaseSeconds", until > now ? (until - now + 999) / 1000 : 0);
+}
+
+static void put_draining(struct jw *w, const struct lifecycle *l)
+{
+	if (!l->why)
+		return;
+	jw_obj(w, "draining");
+	jw_str(w, "why", l->why);
+	put_time(w, "until", l->drain_due);
+	jw_end_obj(w);
+}
+
+void lifecycle_put(const struct lifecycle *l, struct jw *w)
+{
+	struct life_view v;
+	char text[CLOCK_ISO_SIZE];
+
+	if (!l)
+		return;
+	look(l, &v);
+	jw_str(w, "state", life_state_word(v.state));
+	jw_bool(w, "busy", v.busy);
+	if (!v.busy)
+		jw_str(w, "idleSince", clock_iso(v.idle_real, text));
+	put_work(w, &v);
+	put_deadline(w, &v.work.next);
+	put_lease(w, v.lease);
+	put_draining(w, l);
+}

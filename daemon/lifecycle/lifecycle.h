@@ -1,0 +1,71 @@
+/*
+ * lifecycle.h - the life of the daemon as others see it: its state in one word, whether it works, until when it should be
+ * let live, and how it ends in good order.
+ *
+ * State (life_state.h) follows from three facts that others report: it is claimed, it is paused, it drains. Busy is what
+ * the sessions say (session/store/activity.h) and what holds it from outside sessions, which each says for itself
+ * (lifecycle_hold). The lease follows from both (lease.h).
+ *
+ * One follower is told when any of it has changed: at once after a rest, and STATUS_PUSH_MS after the time before at the
+ * earliest, whatever sessions do. While there is work it is told of the lease again before half of that is over. It
+ * asks for the members itself (lifecycle_put), as does everybody else.
+ *
+ * Draining begins by lifecycle_drain, or here when the daemon has been idle for --idle-exit or lived for --max-life. From
+ * then on nothing new is begun. It is over when nothing is under way any more, or its time is: then over() is called,
+ * once, from the loop, after the follower has been told. Draining never ends otherwise, and its time only becomes shorter.
+ *
+ * Owned by cmd_serve, on the loop. Functions that say "may be NULL" do nothing without a lifecycle: parts of the daemon
+ * run without one in their tests.
+ */
+#pragma once
+
+#include "json/jenc.h"
+#include "lifecycle/life_state.h"
+#include "loop/loop.h"
+#include "session/session.h"
+
+struct lifecycle;
+
+struct lifecycle_config {
+	struct loop *loop;
+	struct session_store *store;
+	unsigned drain, idle_exit, max_life; /* seconds; of the last two 0: never */
+	void (*over)(void *ctx);
+	void *ctx;
+};
+
+/* What holds the daemon from outside its sessions. */
+enum life_hold { HOLD_UPLOAD, HOLD_MAX };
+
+/* The store must outlive it. */
+struct lifecycle *lifecycle_new(const struct lifecycle_config *cfg);
+struct lifecycle *lifecycle_free(struct lifecycle *l);
+void lifecycle_follow(struct lifecycle *l, void (*told)(void *ctx), void *ctx);
+
+/* --- the facts ------------------------------------------------------------------------------------------ */
+
+/* It has a token or not. l may be NULL. */
+void lifecycle_claimed(struct lifecycle *l, bool claimed);
+/* It holds still, or goes on. While it drains the word stays. */
+void lifecycle_paused(struct lifecycle *l, bool paused);
+/* Each needs its release. l may be NULL. */
+void lifecycle_hold(struct lifecycle *l, enum life_hold what);
+void lifecycle_release(struct lifecycle *l, enum life_hold what);
+
+/* --- the end -------------------------------------------------------------------------------------------- */
+
+#define DRAIN_AS_SET (-1) /* as --drain says */
+
+/* why: static word. A second call can only make the time shorter. */
+void lifecycle_drain(struct lifecycle *l, const char *why, int64_t secs);
+/* The same without a turn of the loop between: where it is over at once, over() is called from here. */
+void lifecycle_drain_now(struct lifecycle *l, const char *why, int64_t secs);
+/* l may be NULL. */
+bool lifecycle_draining(const struct lifecycle *l);
+/* Seconds until whoever was refused finds another daemon here, at the earliest. */
+unsigned lifecycle_retry_after(const struct lifecycle *l);
+
+/* --- as it is told -------------------------------------------------------------------------------------- */
+
+/* Members state, busy, idleSince?, work, nextDeadline?, leaseUntil, leaseSeconds, draining?; none if l is NULL. */
+void lifecycle_put(const struct lifecycle *l, struct jw *w);

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of the daemon in good order: what is refused, what may end, what is cut off, and that all of it is on record.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { Raw, digestOf, pathOf, put, tarOf, untilOffset } from '../../lib/archives.mjs';
+import { Daemon } from '../../lib/daemon.mjs';
+import { until } from '../../lib/wait.mjs';
+import { pushed, shutdown, status } from './rig.mjs';
+
+const records = (d) => fs.readFileSync(path.join(d.stateDir, 'usage.jsonl'), 'utf8').split('\n').filter(Boolean).map((l) => JSON.parse(l));
+const turnsOf = (d, sessionId) => records(d).filter((r) => r.type === 'turn' && r.sessionId === sessionId);
+const fast = (d, from) => assert.ok(Date.now() - from < 10000 * (Number(process.env.ACPD_TEST_SLOW) || 1), 'it did not wait for its whole time');
+
+// It ended as it should: exit 0, no process left, clients closed with 1001.
+async function ended(d, clients = [], known = []) {
+  assert.deepEqual(await d.exited, { code: 0, signal: null });
+  await d.gone([...known, ...d.ours()], 1000);
+  d.checkLogs();
+  for (const c of clients) {
+    await c.closed;
+    assert.deepEqual([c.ws.closeCode, c.ws.closeReason], [1001, 'Server shutting down']);
+    assert.deepEqual(c.violations, []);
+  }
+}
+
+async function begun(d, prompt, opts) {
+  const c = await d.client(opts);
+  const { sessionId } = await c.newSession();
+  const turn = c.startPrompt(sessionId, `echo begun; ${prompt}`);
+
+  await c.waitUpdate((u) => u.update.content?.text === 'begun');
+  return { c, sessionId, turn };
+}
+
+const reasonOf = async (asked) => (await asked.answer).error?.data.reason;
+
+describe('draining', { concurrency: true }, () => {
+  test('nothing new is begun; the turn that runs, those queued and an upload end; then the daemon does', async (t) => {
+    const d = await Daemon.startFor(t, { flags: { drain: 60 } });
+    const { c, sessionId, turn } = await begun(d, 'perm p1; echo over');
+    const queued = c.startPrompt(sessionId, 'echo second');
+    const closed = await c.newSession();
+    await c.call('session/close', { sessionId: closed.sessionId });
+    const tar = tarOf(100000, 5);
+    const upload = await Raw.open(d);
+    await upload.request('PUT', pathOf(tar), { 'Content-Length': tar.length });
+    await upload.send(tar.subarray(0, 50000));
+    await untilOffset(d, tar, 50000);
+    assert.equal((await status(d)).work.uploads, 1);
+    const from = Date.now();
+
+    process.kill(d.pid, 'SIGTERM');
+    const said = await until(async () => (await status(d)).draining && status(d), 'it drains');
+    assert.deepEqual([said.state, said.draining.why, said.nextDeadline.what], ['draining', 'signal', 'drain']);
+    const ready = await d.http('/ready', { token: d.token });
+    assert.deepEqual([ready.status, ready.json.notReady.map((p) => p.reason)], [503, ['DRAINING']]);
+    assert.ok(Number(ready.headers['retry-after']) > 50);
+    assert.deepEqual([(await d.http('/health')).status, (await d.http('/health')).body], [200, '{"status":"ok"}']);
+    assert.equal(await reasonOf(c.startPrompt(sessionId, 'echo no')), 'DRAINING');
+    assert.equal(await reasonOf(c.request('session/new', { cwd: d.workDir, mcpServers: [] })), 'DRAINING');
+    assert.equal(await reasonOf(c.request('session/load', { sessionId: closed.sessionId, cwd: d.workDir, mcpServers: [] })), 'DRAINING');
+    const other = await put(d, tarOf(3000, 6));
+    assert.deepEqual([other.status, other.json.error.reason], [503, 'DRAINING']);
+    const late = await d.client(); // a client that has lost its connection sees the end of its turn
+    await late.load(sessionId);
+    const { id } = await late.waitRequest('session/request_permission');
+    late.respond(id, { outcome: { outcome: 'selected', optionId: 'allow' } });
+    await late.waitUpdate((u) => u.update.content?.text === 'second');
+    assert.equal((await status(d)).state, 'draining', 'the upload holds it');
+    await upload.send(tar.subarray(50000));
+    assert.equal((await upload.answer()).status, 201);
+    await ended(d, [c, late]);
+    fast(d, from);
+    assert.equal(await reasonOf(turn), 'DETACHED', 'the other client took over');
+    assert.equal(await reasonOf(queued), 'DETACHED');
+    assert.deepEqual(turnsOf(d, sessionId).map((r) => r.stopReason), ['end_turn', 'end_turn']);
+    assert.deepEqual(pushed(c).at(-1).state, 'draining');
+    assert.ok(fs.existsSync(path.join(d.stateDir, 'archives', digestOf(tar).slice(7))));
+  });
+
+  test('a turn that does not end in time is cut off with a true reason, and is on record', async (t) => {
+    const d = await Daemon.startFor(t);
+    const { c, sessionId, turn } = await begun(d, 'sleep 60000');
+    const known = d.harnesses();
+    const { status: code, json } = await shutdown(d, { drainSeconds: 1 });
+
+    assert.deepEqual([code, json.state, json.draining.why], [202, 'draining', 'shutdown']);
+    const { error } = await turn.answer;
+    assert.deepEqual([error.data.reason, error.data.turn.class, error.data.turn.retryable], ['TURN_FAILED', 'shutdown', true]);
+    await ended(d, [c], known);
+    assert.deepEqual(turnsOf(d, sessionId).map((r) => [r.turn, r.error?.class ?? r.stopReason]), [[1, 'shutdown']]);
+    const i = c.messages.findIndex((m) => m.method === '_acpd/status' && m.params.state === 'draining');
+    assert.ok(i >= 0 && i < c.messages.findIndex((m) => m.id === turn.id), 'the state is told before the end of the turn');
+    assert.ok(d.logs.some((l) => l.mod === 'life' && l.msg === 'draining is over' && /no time/.test(l.left)));
+  });
+
+  test('without work it is over at once; a client of plain ACP sees 1001 only', async (t) => {
+    const d = await Daemon.startFor(t, { flags: { drain: 3600 } });
+    const [c, plain] = [await d.client(), await d.client({ init: { acpd: false } })];
+    await c.newSession();
+    const from = Date.now();
+
+    process.kill(d.pid, 'SIGTERM');
+    await ended(d, [c, plain]);
+    fast(d, from);
+    assert.deepEqual(pushed(c).at(-1).draining.why, 'signal');
+    assert.deepEqual(plain.notifications, []);
+  });
+
+  test('told again it waits no longer: SIGTERM twice, and /v1/shutdown after it', async (t) => {
+    for (const again of [(d) => process.kill(d.pid, 'SIGTERM'), (d) => shutdown(d, { drainSeconds: 0 })]) {
+      const d = await Daemon.startFor(t, { flags: { drain: 3600 } });
+      const { c, turn } = await begun(d, 'sleep 60000');
+      const known = d.harnesses();
+
+      process.kill(d.pid, 'SIGTERM');
+      await until(async () => (await status(d)).draining, 'it drains');
+      const longer = await shutdown(d, { drainSeconds: 7200 });
+      assert.ok(Date.parse(longer.json.draining.until) < Date.now() + 3600_000, 'never later');
+      assert.equal(longer.json.draining.why, 'signal');
+      const from = Date.now();
+      await again(d);
+      assert.equal((await turn.answer).error.data.turn.class, 'shutdown');
+      await ended(d, [c], known);
+      fast(d, from);
+    }
+  });
+
+  test('/v1/shutdown: without a body as --drain says; what is wrong changes nothing', async (t) => {
+    const d = await Daemon.startFor(t);
+    const wrong = [
+      ['{"drainSeconds":-1}', 'FIELD_OUT_OF_RANGE'], ['{"drainSeconds":86401}', 'FIELD_OUT_OF_RANGE'], ['{"drainSeconds":"1"}', 'FIELD_INVALID'],
+      ['{"drainSeconds":1.5}', 'FIELD_INVALID'], ['{"seconds":1}', 'PARAM_UNSUPPORTED'], ['[]', 'BODY_INVALID'], ['{', 'BODY_INVALID'], ['1 2', 'BODY_INVALID'],
+    ];
+
+    for (const [body, reason] of wrong) {
+      const { status: code, json } = await shutdown(d, body);
+      assert.deepEqual([code, json.error.reason], [400, reason], body);
+    }
+    const huge = await shutdown(d, `{"drainSeconds":${' '.repeat(5000)}1}`);
+    assert.deepEqual([huge.status, huge.json.error.reason], [413, 'BODY_TOO_LARGE']);
+    for (const token of [null, 'x'.repeat(32)])
+      assert.equal((await shutdown(d, {}, { token })).status, 401);
+    assert.equal((await d.http('/v1/shutdown?drainSeconds=1', { method: 'POST', token: d.token })).json.error.reason, 'QUERY_UNKNOWN');
+    assert.equal((await d.http('/v1/shutdown', { token: d.token })).status, 405);
+    assert.equal((await status(d)).state, 'ready');
+    assert.equal((await shutdown(d)).status, 202);
+    await ended(d);
+  });
+});
+
+describe('the daemon ends by itself', { concurrency: true }, () => {
+  test('--idle-exit: after the last work, whoever watches; a turn holds it', async (t) => {
+    const d = await Daemon.startFor(t, { flags: { idleExit: 1 } });
+    const { c, sessionId, turn } = await begun(d, 'sleep 2500; echo over');
+
+    assert.equal((await turn.answer).result.stopReason, 'end_turn', 'longer than --idle-exit, and not cut off');
+    const { nextDeadline, idleSince } = await status(d);
+    assert.deepEqual([nextDeadline.what, Date.parse(nextDeadline.at) - Date.parse(idleSince)].map((v) => (typeof v === 'number' ? Math.round(v / 1000) : v)), ['idleExit', 1]);
+    const stream = await Raw.open(d);
+    await stream.request('GET', `/v1/sessions/${sessionId}/events?follow=true`);
+    await ended(d, [c]);
+    assert.deepEqual(pushed(c).at(-1).draining.why, 'idle');
+    assert.equal(turnsOf(d, sessionId).length, 1);
+  });
+
+  test('--idle-exit with nobody there, not even a claim', async (t) => {
+    const d = await Daemon.startFor(t, { token: null, flags: { idleExit: 1 } });
+
+    await ended(d);
+    assert.ok(d.logs.some((l) => l.msg === 'draining is over' && l.why === 'idle'));
+  });
+
+  test('--max-life in the middle of a turn: told before, recorded, nothing left', async (t) => {
+    const d = await Daemon.startFor(t, { flags: { maxLife: 3, drain: 1 } });
+    const { c, sessionId, turn } = await begun(d, 'fork setsid; sleep 60000');
+
+    assert.equal((await status(d)).nextDeadline.what, 'maxLife');
+    const known = d.ours();
+    assert.equal((await turn.answer).error.data.turn.class, 'shutdown');
+    await ended(d, [c], known);
+    assert.deepEqual(turnsOf(d, sessionId).map((r) => r.error?.class), ['shutdown']);
+    assert.deepEqual(pushed(c).at(-1).draining.why, 'maxLife');
+    assert.equal(d.logs.filter((l) => l.msg === 'draining is over').length, 1);
+    await d.restart({ flags: {} });
+    const o = await d.client();
+    await o.load(sessionId);
+    assert.equal(o.messages.filter((m) => m.method === '_acpd/turn_end').length, 1, 'the next daemon knows how it ended');
+    await o.close();
+  });
+});
