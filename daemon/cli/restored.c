@@ -10,6 +10,7 @@ static void hold(void *ctx)
 {
 	struct restored_parts *p = ctx;
 
+	lifecycle_paused(p->life, true);
 	net_server_hold(p->net, true);
 	unix_server_hold(p->sockets, true);
 }
@@ -20,6 +21,7 @@ static void become_another(struct restored_parts *p)
 	struct err e;
 
 	admission_forget(p->admission);
+	lifecycle_claimed(p->life, false);
 	sandbox_id_set(NULL);
 	unix_server_drop(p->sockets);
 	net_server_drop_local(p->net);
@@ -44,6 +46,7 @@ static void resumed(void *ctx, const struct restored *r)
 	p->http->resumed_at = now;
 	p->http->resumed_gap = r->gap_ms;
 	acp_server_resumed(p->acp, now, r->gap_ms);
+	lifecycle_paused(p->life, false);
 	unix_server_hold(p->sockets, false);
 	net_server_hold(p->net, false);
 }

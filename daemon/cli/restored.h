@@ -25,6 +25,7 @@ struct restored_parts {
 	struct session_store *store;
 	struct fetcher *fetcher;
 	struct http_context *http;
+	struct lifecycle *life;
 	struct restore_watch *watch;
 };
 

@@ -356,9 +356,9 @@ static int build_net(struct daemon *d, struct err *e)
 					       &d->mcp,	      d->life };
 	if (admission_claimed(d->admission) && serve_claim_begin(&d->claim, e) < 0)
 		return -EIO;
-	d->restored = (struct restored_parts){ d->loop,	   d->net,	 d->sockets,
-					       d->acp,	   d->admission, d->store,
-					       d->fetcher, &d->http,	 NULL };
+	d->restored = (struct restored_parts){ d->loop,	     d->net,   d->sockets, d->acp,
+					       d->admission, d->store, d->fetcher, &d->http,
+					       d->life,	     NULL };
 	restored_begin(&d->restored);
 	isolation_log(d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,

@@ -42,6 +42,8 @@ async function sandboxed(t, id, opts = {}) {
 }
 
 const info = async (d, token = d.token) => (await d.http('/v1/info', { token })).json;
+// The states that the daemon went through, oldest first.
+const states = (d) => d.logs.filter((l) => l.mod === 'life' && l.msg === 'state').map((l) => l.to);
 const resumed = (d, n = 1) => until(() => d.logs.filter((l) => l.mod === 'restore' && /^resumed/.test(l.msg)).length >= n, 'it has noticed');
 
 test('the same id: sockets are reset, sessions, token and turn go on, and clients are told', { timeout: 60000 * SLOW }, async (t) => {
@@ -73,6 +75,7 @@ test('the same id: sockets are reset, sessions, token and turn go on, and client
   assert.equal(end.params.stopReason, 'end_turn');
   assert.equal(turnsOf(d, sessionId)[0].sandboxId, 'i-one');
   assert.equal((await info(d)).incarnation, incarnation);
+  assert.deepEqual(states(d), ['ready', 'paused', 'ready']);
   local.close?.();
   local.destroy?.();
 });
@@ -125,6 +128,7 @@ test('another id: nobody has claimed it, nothing knows a key, sessions want thei
   assert.equal(first.error?.class ?? first.stopReason, 'shutdown');
   assert.equal(second.incarnation, child.incarnation);
   assert.equal(second.sandboxId, 'i-child');
+  assert.deepEqual(states(d), ['ready', 'paused', 'provisioning', 'ready']);
 });
 
 test('a frame that is half sent, and one half read, go no further', { timeout: 60000 * SLOW }, async (t) => {
