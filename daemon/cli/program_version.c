@@ -1,6 +1,7 @@
 #include "cli/program_version.h"
 
 #include "base/clock.h"
+#include "base/os/passing_home.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -111,8 +112,9 @@ static void end_child(pid_t pid)
 int program_version(const char *path, const struct agent_user *as, char ret[PROGRAM_VERSION_MAX])
 {
 	_cleanup_(freep) char *search = NULL;
+	struct passing_home home;
 	int out[2], failed[2], r;
-	char *env[] = { NULL, (char *)"HOME=/nonexistent", (char *)"LANG=C.UTF-8", NULL };
+	char *env[] = { NULL, home.variable, (char *)"LANG=C.UTF-8", NULL };
 	pid_t pid;
 
 	*ret = '\0';
@@ -127,6 +129,7 @@ int program_version(const char *path, const struct agent_user *as, char ret[PROG
 		close(out[1]);
 		return r;
 	}
+	passing_home_make(&home, as && as->switched, as ? as->uid : 0, as ? as->gid : 0);
 	pid = fork();
 	if (pid == 0)
 		run_child(path, as, out[1], failed[1], env);
@@ -137,6 +140,7 @@ int program_version(const char *path, const struct agent_user *as, char ret[PROG
 		r = read_version(out[0], failed[0], ret);
 		end_child(pid);
 	}
+	passing_home_remove(&home);
 	close(out[0]);
 	close(failed[0]);
 	return r;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/os/passing_home.h"
 #include "session/programs/bounded_run.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ struct programs {
 	size_t n;
 	struct known_program *running; /* of the run */
 	struct bounded_run *run;
+	struct passing_home home; /* of the run */
 	struct list asks;
 	struct loop_task task;
 	bool stopped;
@@ -151,15 +153,16 @@ static void on_done(void *ctx, const struct run_result *r)
 	all->running->asked = true;
 	all->running = NULL;
 	all->run = bounded_run_free(all->run);
+	passing_home_remove(&all->home);
 	loop_defer(all->loop, &all->task, go_on, all);
 }
 
 static int start(struct programs *all, struct known_program *p, struct err *e)
 {
 	_cleanup_(freep) char *path = NULL;
-	char version[] = "--version", lang[] = "LANG=C.UTF-8", home[] = "HOME=/nonexistent";
+	char version[] = "--version", lang[] = "LANG=C.UTF-8";
 	char *argv[] = { p->fact.path, version, NULL };
-	char *env[] = { lang, home, NULL, NULL };
+	char *env[] = { lang, all->home.variable, NULL, NULL };
 	struct run_spec spec = { .argv = argv,
 				 .env = env,
 				 .cwd = "/",
@@ -170,7 +173,11 @@ static int start(struct programs *all, struct known_program *p, struct err *e)
 	if (asprintf(&path, "PATH=%s", all->cfg.path ? all->cfg.path : "") < 0)
 		abort();
 	env[2] = path;
+	passing_home_make(&all->home, all->cfg.bounds.switch_user, all->cfg.bounds.uid,
+			  all->cfg.bounds.gid);
 	all->run = bounded_run_start(all->loop, all->procs, &spec, on_done, all, e);
+	if (!all->run)
+		passing_home_remove(&all->home);
 	return all->run ? 0 : -EIO;
 }
 
@@ -261,6 +268,7 @@ struct programs *programs_free(struct programs *p)
 	answer(p);
 	loop_task_cancel(&p->task);
 	bounded_run_free(p->run);
+	passing_home_remove(&p->home);
 	for (size_t i = 0; i < p->n; i++) {
 		free(p->all[i].fact.path);
 		free(p->all[i].fact.version);

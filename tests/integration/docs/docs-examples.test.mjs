@@ -35,7 +35,7 @@ const ROWS = {
     ['createHash', 'run', (r) => assert.match(r.stdout, /fixed[^]*agent_message_chunk[^]*end_turn/)],
   ],
   'daemon/protocol/usage.md': [['{', 'json'], ['{', 'json']],
-  'harnesses/README.md': [['"harnesses"', 'manifest'], ['"initialize"', 'left']], // docs-confine.test.mjs runs it
+  'harnesses/README.md': [['acpd harness list', 'left'], ['"harnesses"', 'manifest'], ['"initialize"', 'left']], // harness-command.test.mjs and docs-confine.test.mjs run them
   'images/README.md': [
     ['useradd', 'left'], // makes a user: images/'s own tests do
     ['sed -n', 'left'], // doctor.test.mjs runs it

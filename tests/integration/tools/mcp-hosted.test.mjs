@@ -90,7 +90,7 @@ describe('status', () => {
       assert.equal(s.toolCount, listed.answer.result.tools.length);
       assert.ok(s.toolCount > 0 && s.startMs >= 0 && s.latencyMs >= 0 && s.serverInfo.name && s.serverInfo.version);
       assert.ok(procs.alive(s.pid) && !('lastError' in s) && Date.parse(s.since) <= Date.now());
-      assert.equal(procs.environ(s.pid).ACPD_SESSION, `mcp-0-${name}`);
+      assert.equal(procs.environ(s.pid).ACPD_SESSION, `mcp-1-${name}`);
     });
   }
 

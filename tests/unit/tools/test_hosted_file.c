@@ -166,7 +166,7 @@ static const struct row rows[] = {
 	  "{\"name\":\"near\",\"type\":\"local\",\"command\":\"x\",\"args\":[\"${V}\"],\"env\":{\"V\":\"23\"}},"
 	  "{\"name\":\"half\",\"type\":\"local\"},{\"type\":\"remote\",\"url\":\"http://h/\"},7]}",
 	  "far=http[http://localhost:8080]env:V=22,T=s3cret near=stdio[x,22]env:V=22,T=s3cret,V=23 "
-	  "half=refused ?(file).startup KEY_UNKNOWN ?(file).ports KEY_UNKNOWN "
+	  "half=refused ?(file).startup FIELD_UNUSED ?(file).ports FIELD_UNUSED "
 	  "!half.command FIELD_MISSING !.name NAME_INVALID !.name NAME_INVALID" },
 	{ "{\"mcp_servers\":{\"a\":{\"command\":\"x\"}}}", "a=stdio[x]" },
 	{ "{\"mcp_servers\":\"a\"}", "!(file).mcp_servers FIELD_INVALID" },
