@@ -62,7 +62,7 @@ $(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(F
 # These kill a program of theirs again and again, walk thousands of states, or hold many random trees and patches against another
 # answer: what they call is under valgrind in the tests of the same folder, and they are under ASan themselves.
 # The CONFINED give up calls that valgrind itself makes, or make some that it does not know; under a limit of memory it is too large.
-CONFINED := test_confine_self test_confinement test_spaces test_spaces_life test_cgroups
+CONFINED := test_caller test_confine_self test_confinement test_spaces test_spaces_life test_cgroups
 NOT_VALGRIND := test_commit_kill test_ledger_rotate test_patch_git test_apply_git test_ignore_git test_snapshot_git test_commit_random \
 	test_diff_lines test_explore $(CONFINED)
 # make test runs the others under valgrind, which is the same program.
