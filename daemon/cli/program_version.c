@@ -129,7 +129,7 @@ int program_version(const char *path, const struct agent_user *as, char ret[PROG
 		close(out[1]);
 		return r;
 	}
-	passing_home_make(&home, as && as->switched, as ? as->uid : 0, as ? as->gid : 0);
+	passing_home_make(&home, as->switched, as->uid, as->gid);
 	pid = fork();
 	if (pid == 0)
 		run_child(path, as, out[1], failed[1], env);

@@ -246,7 +246,7 @@ static void keep_end(struct session_turn *t, const struct harness_turn_end *end)
  * later, and the record says all that is in it (orphaned_turn.c). */
 static void sync_journal(struct session *s, struct session_turn *t)
 {
-	int fd = evlog_journal_dup(&s->log.events);
+	int fd = ledger_syncs(s->store->ledger) ? evlog_journal_dup(&s->log.events) : -ENOENT;
 
 	if (fd >= 0)
 		ledger_sync_also(s->store->ledger, fd);

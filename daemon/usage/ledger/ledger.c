@@ -301,6 +301,11 @@ int ledger_error(const struct ledger *l)
 
 /* --- durability and reading ------------------------------------------------------------------------------- */
 
+bool ledger_syncs(const struct ledger *l)
+{
+	return syncer_works(l->syncer);
+}
+
 void ledger_sync_also(struct ledger *l, int fd)
 {
 	syncer_also(l->syncer, fd);

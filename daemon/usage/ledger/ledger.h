@@ -56,6 +56,8 @@ struct ledger_wait {
 	struct syncer_wait sync;
 };
 
+/* False: it is on a file system in memory, where nothing has to be made durable. */
+bool ledger_syncs(const struct ledger *l);
 /* What was written to this file is durable too when the next to wait is told. fd is taken. */
 void ledger_sync_also(struct ledger *l, int fd);
 /* w is the caller's and must live until done or ledger_wait_cancel. done is never called from within. error: 0,

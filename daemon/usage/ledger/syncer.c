@@ -276,6 +276,11 @@ void syncer_dirty(struct syncer *s)
 	s->dirty = true;
 }
 
+bool syncer_works(const struct syncer *s)
+{
+	return !s->in_memory;
+}
+
 void syncer_also(struct syncer *s, int fd)
 {
 	*GROW(s->files.others, s->files.nothers) = fd;

@@ -36,6 +36,8 @@ void syncer_switch(struct syncer *s, int fd, int dirfd);
 bool syncer_may_switch(const struct syncer *s);
 /* The file was written to. */
 void syncer_dirty(struct syncer *s);
+/* False: the file system is in memory, and no sync does anything. */
+bool syncer_works(const struct syncer *s);
 /* What was written to this file is made durable too by the sync that answers the next waiter. fd is taken. */
 void syncer_also(struct syncer *s, int fd);
 /* w is the caller's and must live until done or syncer_cancel. done is never called from within. */

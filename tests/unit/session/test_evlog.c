@@ -296,17 +296,22 @@ static void test_full_journal_loses_nothing(void **state _unused_)
 	assert_true(read_some(25, 10) == 35);
 }
 
-static void test_write_error(void **state _unused_)
+/* From now on the journal finds no room. */
+static void fill_disk(void)
 {
-	int full;
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
-	open_log(JOURNAL_MAX);
-	append(10);
-	evlog_flush(&l);
-	full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	assert_true(full >= 0);
 	dup2(full, l.fd);
 	close(full);
+}
+
+static void test_write_error(void **state _unused_)
+{
+	open_log(JOURNAL_MAX);
+	append(10);
+	evlog_flush(&l);
+	fill_disk();
 	append(5);
 	assert_int_equal(evlog_flush(&l), -ENOSPC);
 	assert_int_equal(l.error, -ENOSPC);
@@ -347,15 +352,10 @@ static void test_ahead_is_written_though_it_is_full(void **state _unused_)
 
 static void test_ahead_is_taken_back(void **state _unused_)
 {
-	int full;
-
 	open_log(JOURNAL_MAX);
 	append(10);
 	evlog_flush(&l);
-	full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-	assert_true(full >= 0);
-	dup2(full, l.fd);
-	close(full);
+	fill_disk();
 	evlog_note_ahead(&l, "incarnation", SLICE("{}"));
 	assert_true(evlog_ahead(&l));
 	append(2);
