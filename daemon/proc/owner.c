@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 
 /* True if the process of the line "pid start-time namespace" would be visible from here and is gone. */
 static bool is_dead(const char *line)
@@ -45,6 +44,15 @@ static void sweep_leftovers(const char *owner_file)
 		usleep(SWEEP_ROUND_MS * 1000);
 }
 
+/* A record lock is its process's alone. A flock would be shared with every child until that runs its program, and a
+ * daemon that is started at once after a kill would be refused. */
+static int lock_whole(int fd)
+{
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_SETLK, &whole) < 0 ? -errno : 0;
+}
+
 int owner_acquire(struct owner_lock *l, const char *state, struct err *e)
 {
 	_cleanup_(freep) char *lock = file_join(state, "lock");
@@ -55,8 +63,12 @@ int owner_acquire(struct owner_lock *l, const char *state, struct err *e)
 	l->fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (l->fd < 0)
 		return err_set(e, -errno, 0, "STATE_NOT_WRITABLE", "%s: %s", lock, strerror(errno));
-	if (flock(l->fd, LOCK_EX | LOCK_NB) < 0)
-		return err_set(e, -EBUSY, 0, "STATE_IN_USE", "another daemon runs on %s", state);
+	r = lock_whole(l->fd);
+	if (r < 0)
+		return r == -EAGAIN || r == -EACCES ?
+			       err_set(e, -EBUSY, 0, "STATE_IN_USE", "another daemon runs on %s",
+				       state) :
+			       err_set(e, r, 0, "STATE_NOT_WRITABLE", "%s: %s", lock, strerror(-r));
 	l->path = file_join(state, "owner");
 	sweep_leftovers(l->path);
 	return 0;

@@ -1,10 +1,11 @@
 /*
  * owner.h - one daemon per state directory, and what an earlier one left behind.
  *
- * <state>/lock is held (flock) for the life of the daemon; <state>/owner names its mark and cgroups, and its
- * process by number, start time and namespace. Who gets the lock and finds an owner file whose writer is dead,
+ * <state>/lock is held (a record lock, fcntl) for the life of the daemon; <state>/owner names its mark and cgroups, and
+ * its process by number, start time and namespace. Who gets the lock and finds an owner file whose writer is dead,
  * however it died, kills what still sits in its cgroup or, where there was none, carries its marker, before anything
- * new is started. The lock alone proves nothing: a state directory may be a copy, and whose it was may live.
+ * new is started. The lock alone proves nothing: a state directory may be a copy, and whose it was may live. Nobody
+ * else in the daemon opens the lock file: closing it there would give the lock up.
  */
 #pragma once
 
