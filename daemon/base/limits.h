@@ -491,7 +491,7 @@
 #define TEST_JUNIT_MAX (64 * MIB)       /* a report that is read */
 
 /* Entrypoint */
-#define ENTRY_STOP_MS 30000             /* command and daemon, from SIGTERM to SIGKILL, when the other has ended */
+#define ENTRY_STOP_SECS 15              /* more than --drain: from SIGTERM to SIGKILL, once the other has ended */
 #define PROGRAM_VERSION_MS 3000         /* for the first line of "program --version" */
 #define PROGRAM_VERSION_MAX 80          /* bytes of it */
 

@@ -18,7 +18,7 @@ struct entry_life {
 	const struct entry_plan *plan;
 	pid_t command, daemon; /* 0: it has ended, or there is none */
 	int code;	       /* what we shall end with; -1: neither has ended */
-	bool told;	       /* the daemon has been told to end */
+	uint64_t told_at;      /* when the daemon was first told to end; 0: it was not */
 	uint64_t kill_at;      /* 0: nobody has been told to end by us */
 };
 
@@ -102,7 +102,8 @@ static void signal_daemon(struct entry_life *n, int signo)
 {
 	if (n->daemon > 0)
 		kill(n->daemon, signo);
-	n->told = true;
+	if (!n->told_at)
+		n->told_at = clock_mono_ms();
 }
 
 static void command_ended(struct entry_life *n, int status)
@@ -112,20 +113,20 @@ static void command_ended(struct entry_life *n, int status)
 		n->code = code_of(status);
 	if (n->daemon <= 0)
 		return;
-	if (!n->told) /* once more would hurry it */
+	if (!n->told_at) /* once more would hurry it */
 		signal_daemon(n, SIGTERM);
-	n->kill_at = clock_mono_ms() + ENTRY_STOP_MS;
+	n->kill_at = n->told_at + n->plan->stop_ms;
 }
 
 static void daemon_ended(struct entry_life *n, int status)
 {
 	n->daemon = 0;
-	if (n->told || n->command <= 0)
+	if (n->told_at || n->command <= 0)
 		return;
 	n->code = code_of(status);
 	signal_command(n, SIGTERM);
 	signal_command(n, SIGCONT); /* a stopped one would not hear of it */
-	n->kill_at = clock_mono_ms() + ENTRY_STOP_MS;
+	n->kill_at = clock_mono_ms() + n->plan->stop_ms;
 }
 
 static void reap(struct entry_life *n)

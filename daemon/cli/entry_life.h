@@ -6,7 +6,8 @@
  * orphaned is reaped. It works in any process: one that is not the first becomes a subreaper.
  *
  * Either end ends both. Once the command has ended, the daemon drains. A daemon that ends though nobody has told it to
- * takes the command along (SIGTERM). What does not end in time is killed, and so is what is left of both in the end.
+ * takes the command along (SIGTERM). What does not end within stop_ms of its SIGTERM is killed, and so is what is left
+ * of both in the end.
  * The exit code is that of whoever ended first, and always the command's where SIGTERM was the cause.
  *
  * Signals are held from entry_hold_signals on: what comes before there is a command reaches it.
@@ -16,12 +17,14 @@
 #include "base/err.h"
 
 #include <signal.h>
+#include <stdint.h>
 
 struct entry_plan {
 	char *program; /* of the command, which is to be found */
 	char **argv;
-	char **daemon; /* argv of the daemon, beginning with its path; NULL: none */
-	sigset_t mask; /* that both begin with: as it was before entry_hold_signals */
+	char **daemon;	  /* argv of the daemon, beginning with its path; NULL: none */
+	uint64_t stop_ms; /* longer than the daemon drains */
+	sigset_t mask;	  /* that both begin with: as it was before entry_hold_signals */
 };
 
 void entry_hold_signals(struct entry_plan *p);

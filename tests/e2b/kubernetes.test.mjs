@@ -50,6 +50,14 @@ describe('images/kubernetes.yaml', () => {
     assert.equal(pod.automountServiceAccountToken, false);
   });
 
+  test('what is running has the time of its drain, and the rest 15 s, before the Pod is killed', () => {
+    const drain = Number(container.env.find((e) => e.name === 'ACPD_DRAIN').value);
+    const [, before] = container.lifecycle.preStop.exec.command;
+
+    assert.ok(drain > 0);
+    assert.equal(pod.terminationGracePeriodSeconds, Number(before) + drain + 15);
+  });
+
   test('the policy is for the Pod and lets its port in', () => {
     const { podSelector, ingress } = objects.NetworkPolicy.spec;
 

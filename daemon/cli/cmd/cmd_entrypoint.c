@@ -168,6 +168,7 @@ int cmd_entrypoint(const struct config *c)
 	entry_hold_signals(&p);
 	if (read_settings(&s, c->serve, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
+	p.stop_ms = ((uint64_t)s.serve.drain + ENTRY_STOP_SECS) * 1000;
 	say_all(c, &s);
 	if (require_variables(c->require, &missing, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);

@@ -22,14 +22,14 @@ before(() => { dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-entry-')); });
 after(() => fs.rmSync(dir, { recursive: true, force: true }));
 
 // In a namespace of its own: {child, pid (of the entrypoint, as we see it), out, ended}.
-async function inNamespace(args, { env = {} } = {}) {
+async function inNamespace(args, { env = {}, within = 20000 } = {}) {
   const child = spawn('unshare', ['--pid', '--fork', '--kill-child', '--mount-proc', ACPD, 'entrypoint', ...args],
     { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const life = { child, out: { stdout: '', stderr: '' } };
 
   for (const name of ['stdout', 'stderr'])
     child[name].on('data', (data) => { life.out[name] += data; });
-  life.ended = deadline(new Promise((resolve) => child.on('close', (code) => resolve(code))), 20000, 'the entrypoint to end');
+  life.ended = deadline(new Promise((resolve) => child.on('close', (code) => resolve(code))), within, 'the entrypoint to end');
   life.ended.finally(() => child.kill('SIGKILL'));
   life.pid = (await until(() => list().find((p) => p.ppid === child.pid), 'the first process')).pid;
   return life;
@@ -196,6 +196,22 @@ describe('--serve', NAMESPACE, () => {
     process.kill(daemonOf(life), 'SIGKILL');
     assert.equal(await life.ended, 137);
     assert.equal(life.out.stdout, 'up\ntold\n');
+  });
+
+  test('a daemon that does not end has ACPD_DRAIN and 15 s', async () => {
+    const own = { ...env, ACPD_DRAIN: '2', ACPD_STATE: path.join(dir, 'stuck'), ACPD_RUN_DIR: path.join(dir, 'run-stuck') };
+    const life = await inNamespace(['--serve', ...perl('$SIG{USR1} = sub { exit 5 }; print "up\\n"; sleep 60 while 1')], { env: own, within: 40000 });
+
+    await port(life);
+    await says(life, /up/);
+    process.kill(daemonOf(life), 'SIGSTOP');
+    const begun = Date.now();
+
+    process.kill(life.pid, 'SIGUSR1');
+    assert.equal(await life.ended, 5);
+    const seconds = (Date.now() - begun) / 1000;
+
+    assert.ok(seconds >= 16.9 && seconds < 25, `${seconds} s`);
   });
 
   test('a daemon that cannot start ends the container with its code', async () => {
