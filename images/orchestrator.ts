@@ -52,14 +52,43 @@ export async function onE2B(template: string, network: Network): Promise<Place> 
 	};
 }
 
-// Neither an open connection nor a turn extends E2B's lease. stop() is to be called in any case.
-function holdLease(place: Place): { stop(): void } {
-	const extend = () => place.extend(LEASE_MS).catch((e) => console.warn('the lease was not extended:', e));
-	const timer = setInterval(extend, LEASE_MS / 3);
+// Neither an open connection nor a turn extends E2B's lease: it is made what the daemon says it should be. One call at a time, and what
+// was said last stands. end() waits for the last call.
+class Lease {
+	readonly #place: Place;
+	#wanted = 0; // ms; 0: as it is
+	#calls?: Promise<void>;
 
-	void extend();
-	return { stop: () => clearInterval(timer) };
+	constructor(place: Place) {
+		this.#place = place;
+	}
+
+	hold(ms: number) {
+		this.#wanted = ms;
+		this.#calls ??= this.#call();
+	}
+
+	async #call() {
+		while (this.#wanted > 0) {
+			const ms = this.#wanted;
+
+			this.#wanted = 0;
+			await this.#place.extend(ms).catch((e) => console.warn('the lease was not extended:', e));
+		}
+		this.#calls = undefined;
+	}
+
+	async end() {
+		this.#wanted = 0;
+		await this.#calls;
+	}
 }
+
+interface Status {
+	leaseSeconds: number; // until its leaseUntil, by whatever clock
+}
+
+const asStatus = (params: unknown) => params as Status;
 
 // --- the task -------------------------------------------------------------------------------------------------
 
@@ -96,13 +125,14 @@ async function upload({ url, headers }: Place, archive: Uint8Array): Promise<str
 }
 
 export async function perform(place: Place, task: Task): Promise<Outcome> {
-	const lease = holdLease(place);
+	const lease = new Lease(place);
 
 	try {
-		const session = new Session(place, task, await upload(place, task.archive));
+		lease.hold(LEASE_MS); // for the upload: nobody is connected yet
+		const session = new Session(place, task, lease, await upload(place, task.archive));
 		return await session.run();
 	} finally {
-		lease.stop();
+		await lease.end();
 	}
 }
 
@@ -118,6 +148,7 @@ const backoff = (tries: number) => sleep(Math.random() * Math.min(LONGEST_WAIT_M
 class Session {
 	readonly #place: Place;
 	readonly #task: Task;
+	readonly #lease: Lease;
 	readonly #digest: string;
 	readonly #mcp = new acp.McpOverAcpProvider();
 	#connection?: acp.ClientConnection;
@@ -126,9 +157,10 @@ class Session {
 	#incarnation = ''; // the run of the daemon that #seq is a number of
 	#seq = 0; // of the newest event that has come
 
-	constructor(place: Place, task: Task, digest: string) {
+	constructor(place: Place, task: Task, lease: Lease, digest: string) {
 		this.#place = place;
 		this.#task = task;
+		this.#lease = lease;
 		this.#digest = digest;
 	}
 
@@ -184,6 +216,7 @@ class Session {
 			})
 			.onRequest('session/request_permission', ({ params }) => this.#answer(params))
 			.onRequest('mcp/message', this.#mcp.handleRequest)
+			.onNotification('_acpd/status', asStatus, ({ params }) => this.#lease.hold(params.leaseSeconds * 1000))
 			.onNotification('*', ({ params }) => this.#count(params)); // turn ends and what else has a number
 		const url = this.#place.url.replace(/^http/, 'ws');
 
@@ -201,6 +234,7 @@ class Session {
 	async #open(agent: acp.ClientContext) {
 		const { agentCapabilities } = await agent.request('initialize', { protocolVersion: 1,
 			clientCapabilities: { _meta: { acpd: { model: this.#task.models.capability } } } });
+		this.#lease.hold((await agent.request<Status>('_acpd/status', {})).leaseSeconds * 1000); // from here on it is pushed
 		const { incarnation } = agentCapabilities?._meta?.acpd as { incarnation: string };
 		const handler = fromMcpServer(this.#task.tools).handler;
 		const mcpServers = [this.#mcp.registerServer(agent, { name: 'orchestrator', handler }).declaration];
