@@ -108,6 +108,10 @@ clean; rm "$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:0
 clean; printf '.Xx bad\n' >>"$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:10
 clean; rm "$tree/daemon/cli/cli_options.c"; expect docs.sh PASS
 
+s='\treturn err_set(e, -1, 0,\n\t\t"NOT_SAID", "x");\n\tf("NO_REASON");\n'
+clean; printf "$s" >>"$tree/daemon/base/buf.c"; printf '`NOT_SAID`\n' | put daemon/a.md; expect reasons.sh PASS
+rm "$tree/daemon/a.md"; expect reasons.sh daemon/base/buf.c:11
+
 clean; printf 'see `daemon/base/gone.c`\n' | put a.md; expect paths.sh a.md:1
 clean; printf 'see `daemon/base/buf.h` and `tools/call`\n' | put a.md; expect paths.sh PASS
 
