@@ -90,11 +90,19 @@ int serve_check_claim(const struct config *c, const struct harness_table *harnes
 	return -EINVAL;
 }
 
+struct life_times serve_life_times(const struct config *c)
+{
+	return (struct life_times){ .drain = (unsigned)c->drain,
+				    .idle_exit = (unsigned)c->idle_exit,
+				    .max_life = (unsigned)c->max_life };
+}
+
 void serve_set(const struct config *c, const struct serve_parts *p)
 {
 	struct store_config sc = serve_store_config(c);
 	struct admission_config gc = serve_admission_config(c);
 	struct acp_config ac = serve_acp_config(c, p->harnesses);
+	struct life_times times = serve_life_times(c);
 
 	store_set_limits(p->store, &sc);
 	archive_store_limit(p->archives, (uint64_t)c->archive_store_max, (uint64_t)c->archive_max);
@@ -102,6 +110,7 @@ void serve_set(const struct config *c, const struct serve_parts *p)
 	egress_allow(p->egress, c->upstream_allow);
 	acp_server_set(p->acp, &ac);
 	admission_set(p->admission, &gc);
+	lifecycle_set(p->life, &times);
 	p->http->backlog_max = (uint64_t)c->backlog_max;
 	log_set_level((enum log_level)log_level_parse(c->log));
 }

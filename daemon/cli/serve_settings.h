@@ -7,6 +7,7 @@
 #include "acp/acp_server.h"
 #include "cli/hosting.h"
 #include "http/endpoints.h"
+#include "lifecycle/lifecycle.h"
 #include "net/admission.h"
 
 /* The image's own directory, unless an option names another. */
@@ -14,6 +15,7 @@ const char *serve_baked(const char *given, const char *usual);
 /* Its texts are borrowed; without the parts that it points to. */
 struct store_config serve_store_config(const struct config *c);
 struct admission_config serve_admission_config(const struct config *c);
+struct life_times serve_life_times(const struct config *c);
 struct acp_config serve_acp_config(const struct config *c, const struct harness_table *harnesses);
 
 struct serve_parts {

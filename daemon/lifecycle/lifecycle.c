@@ -36,12 +36,13 @@ struct lifecycle {
 
 static uint64_t life_due(const struct lifecycle *l)
 {
-	return l->cfg.max_life ? l->started + l->cfg.max_life * 1000ul : 0;
+	return l->cfg.times.max_life ? l->started + l->cfg.times.max_life * 1000ul : 0;
 }
 
 static uint64_t idle_due(const struct lifecycle *l, const struct life_view *v)
 {
-	return l->cfg.idle_exit && !v->busy ? v->idle_mono + l->cfg.idle_exit * 1000ul : 0;
+	return l->cfg.times.idle_exit && !v->busy ? v->idle_mono + l->cfg.times.idle_exit * 1000ul :
+						    0;
 }
 
 static void note_ends(const struct lifecycle *l, struct life_view *v)
@@ -69,7 +70,7 @@ static void look(const struct lifecycle *l, struct life_view *v)
 	note_ends(l, v);
 	f.busy = v->busy;
 	f.idle_since = v->idle_mono;
-	f.life_due = life_due(l) ? life_due(l) + l->cfg.drain * 1000ul : 0;
+	f.life_due = life_due(l) ? life_due(l) + l->cfg.times.drain * 1000ul : 0;
 	v->lease = lease_until(&f);
 }
 
@@ -195,6 +196,16 @@ struct lifecycle *lifecycle_free(struct lifecycle *l)
 	return NULL;
 }
 
+void lifecycle_set(struct lifecycle *l, const struct life_times *times)
+{
+	if (!l)
+		return;
+	l->cfg.times = *times;
+	l->started = l->released_mono = clock_mono_ms();
+	l->released_real = clock_real_ms();
+	on_changed(l);
+}
+
 void lifecycle_follow(struct lifecycle *l, void (*told)(void *ctx), void *ctx)
 {
 	l->follower = told;
@@ -252,7 +263,7 @@ void lifecycle_release(struct lifecycle *l, enum life_hold what)
 void lifecycle_drain(struct lifecycle *l, const char *why, int64_t secs)
 {
 	uint64_t now = clock_mono_ms();
-	uint64_t due = now + (secs < 0 ? l->cfg.drain : (uint64_t)secs) * 1000ul;
+	uint64_t due = now + (secs < 0 ? l->cfg.times.drain : (uint64_t)secs) * 1000ul;
 
 	if (l->over)
 		return;

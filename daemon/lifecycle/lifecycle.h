@@ -26,10 +26,14 @@
 
 struct lifecycle;
 
+struct life_times {
+	unsigned drain, idle_exit, max_life; /* seconds; of the last two 0: never */
+};
+
 struct lifecycle_config {
 	struct loop *loop;
 	struct session_store *store;
-	unsigned drain, idle_exit, max_life; /* seconds; of the last two 0: never */
+	struct life_times times;
 	void (*over)(void *ctx);
 	void *ctx;
 };
@@ -40,6 +44,8 @@ enum life_hold { HOLD_UPLOAD, HOLD_MAX };
 /* The store must outlive it. */
 struct lifecycle *lifecycle_new(const struct lifecycle_config *cfg);
 struct lifecycle *lifecycle_free(struct lifecycle *l);
+/* Those of a claim: idle_exit and max_life count from now. l may be NULL. */
+void lifecycle_set(struct lifecycle *l, const struct life_times *times);
 void lifecycle_follow(struct lifecycle *l, void (*told)(void *ctx), void *ctx);
 
 /* --- the facts ------------------------------------------------------------------------------------------ */

@@ -257,9 +257,7 @@ static void build_life(struct daemon *d)
 {
 	struct lifecycle_config lc = { .loop = d->loop,
 				       .store = d->store,
-				       .drain = (unsigned)d->cfg->drain,
-				       .idle_exit = (unsigned)d->cfg->idle_exit,
-				       .max_life = (unsigned)d->cfg->max_life,
+				       .times = serve_life_times(d->cfg),
 				       .over = stop,
 				       .ctx = d };
 

@@ -211,6 +211,32 @@ test('acpd claim --set: settings hold from the first session on, and --sandbox-i
   });
 });
 
+test('a claim brings how the daemon ends, and the times count from it', async () => {
+  const cases = [[{ 'idle-exit': 2, drain: 30 }, 'idleExit'], [{ 'max-life': 2, drain: 30 }, 'maxLife']];
+
+  await Promise.all(cases.map(([settings, what]) => withDaemon({ token: null }, async (d) => {
+    const token = newToken();
+
+    await sleep(1500);
+    const begun = Date.now();
+    const { code, stderr } = await claim(d, token, sets(settings));
+
+    assert.equal(code, 0, stderr);
+    const c = await d.connect({ token });
+    await c.initialize();
+    const { nextDeadline } = await c.call('_acpd/status', {});
+
+    assert.equal(nextDeadline.what, what);
+    assert.ok(Date.parse(nextDeadline.at) >= begun + 1900, `${what} at ${nextDeadline.at}, claimed at ${new Date(begun).toISOString()}`);
+    if (what === 'maxLife') { // a turn has the time of the claim's drain
+      const { sessionId } = await c.newSession();
+
+      assert.equal((await c.prompt(sessionId, 'sleep 3000\necho done')).stopReason, 'end_turn');
+    }
+    assert.equal((await d.exited).code, 0);
+  })));
+});
+
 test('a setting that is unknown, not claimable, weaker or wrong is refused by name, and nothing happens', async () => {
   await withDaemon({ token: null, flags: { levelMin: 'guarded', networkMax: 'allowlist' } }, async (d) => {
     const token = newToken();
