@@ -28,6 +28,15 @@ static inline bool bucket_take(struct bucket *b, uint64_t now, unsigned burst, u
 	return true;
 }
 
+/* A bucket_take would be refused. */
+static inline bool bucket_is_used_up(const struct bucket *b, uint64_t now, unsigned burst,
+				     unsigned each_ms)
+{
+	struct bucket copy = *b;
+
+	return !bucket_take(&copy, now, burst, each_ms);
+}
+
 /* How many were left out since the last call. */
 static inline unsigned bucket_left_out(struct bucket *b)
 {

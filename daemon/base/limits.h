@@ -20,9 +20,6 @@
 #define METHOD_NAME_MAX 128
 
 /* Connections */
-#define SETTING_NAME_MAX 40       /* characters of a setting that a claim brings */
-#define SETTING_VALUE_MAX 16384   /* bytes of its value */
-#define CLAIM_SETTINGS_MAX 65536  /* bytes of all of them, as JSON */
 #define CONN_MAX 512                    /* open client connections */
 #define CONN_CALLS_MAX 1024             /* unanswered requests of one client */
 #define CONN_BATCH_BYTES (256 * KIB)    /* frames laid out for one socket write */

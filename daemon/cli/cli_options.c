@@ -5,6 +5,7 @@
 #include "base/os/sandbox.h"
 #include "cli/harness_install.h"
 #include "lifecycle/lease.h"
+#include "net/e2b_metadata.h"
 #include "session/programs/programs.h"
 
 #define STR .type = T_STR
@@ -39,6 +40,10 @@ OPT("run-dir", STR, ALL | SCOPE_ARCHIVE, run_dir, "DIR",
     "UNIX sockets (default /run/acpd as root, else $XDG_RUNTIME_DIR/acpd)"),
 OPT("token-file", STR, SCOPE_SERVE | REMOTE | SCOPE_LOCAL | SCOPE_ARCHIVE, token_file, "FILE",
     "the bearer token, or sha256:<hex> of it"),
+OPT("claim-e2b", BOOL, SCOPE_SERVE, claim_e2b, NULL,
+    "who has E2B's access token of this sandbox may claim the daemon: POST /v1/claim"),
+OPT("metadata-url", STR_OR(E2B_METADATA_URL), SCOPE_SERVE, metadata_url, "URL",
+    "the metadata service that knows this token's hash; http, and an address of the loopback or of the link"),
 OPT("harness-config", STR, SCOPE_SERVE | SCOPE_HARNESS, harness_config, "FILE",
     "manifest of further harnesses"),
 OPT("default-harness", STR, SCOPE_SERVE, default_harness, "ID",

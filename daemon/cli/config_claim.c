@@ -1,9 +1,9 @@
 #include "cli/config_claim.h"
 
-#include "base/limits.h"
 #include "cli/option_row.h"
 #include "json/jscan.h"
 #include "json/jstr.h"
+#include "net/claim.h"
 
 #include <errno.h>
 #include <stdio.h>

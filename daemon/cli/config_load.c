@@ -86,7 +86,7 @@ static bool has_env(const struct option_row *r)
 	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP |
 			   SCOPE_TRY | SCOPE_ENTRY | SCOPE_CLAIM)))
 		return false;
-	return r->type != T_BOOL || strcmp(r->name, "allow-query-token") == 0;
+	return r->type != T_BOOL || is_word("allow-query-token claim-e2b", r->name);
 }
 
 bool option_env_name(const struct option_row *r, char ret[OPTION_ENV_SIZE])

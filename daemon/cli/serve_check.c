@@ -7,6 +7,7 @@
 #include "fetcher/fetcher.h"
 #include "base/net/upstream_allow.h"
 #include "net/admission.h"
+#include "net/e2b_metadata.h"
 #include "session/store/agent_uids.h"
 
 #include <errno.h>
@@ -107,6 +108,7 @@ static int check_all_dirs(const struct config *c, struct err *e)
 int serve_check_options(const struct config *c, struct err *e)
 {
 	_cleanup_(freep) char *host = NULL;
+	struct e2b_place place;
 	int port, r = check_token(c, e);
 
 	if (r < 0)
@@ -114,6 +116,8 @@ int serve_check_options(const struct config *c, struct err *e)
 	if (c->archives_baked && access(c->archives_baked, R_OK | X_OK) < 0)
 		return err_field(e, "archives-baked", "OPTION_INVALID", "--archives-baked: %s: %s",
 				 c->archives_baked, strerror(errno));
+	if (e2b_place_parse(c->metadata_url, &place, e) < 0)
+		return -EINVAL;
 	r = check_fetcher(c, e);
 	return r < 0 ? r : serve_listen(c->listen, &host, &port, e);
 }

@@ -70,6 +70,8 @@ void serve_claim_open(struct serve_claim *s, const struct config *c, struct loop
 {
 	s->cfg = c;
 	s->desk = claim_desk_new(admission, on_claim, s);
+	if (c->claim_e2b)
+		s->e2b = e2b_claim_new(loop, c->metadata_url, s->desk);
 	if (!c->token_file)
 		return;
 	s->watch = file_watch_new(loop, c->token_file, on_token_file, s);
@@ -81,6 +83,7 @@ void serve_claim_open(struct serve_claim *s, const struct config *c, struct loop
 void serve_claim_close(struct serve_claim *s)
 {
 	s->watch = file_watch_free(s->watch);
+	s->e2b = e2b_claim_free(s->e2b);
 	s->desk = claim_desk_free(s->desk);
 	config_done(&s->claimed);
 }

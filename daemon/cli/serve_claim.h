@@ -10,13 +10,14 @@
 
 #include "cli/serve_settings.h"
 #include "loop/file_watch.h"
-#include "net/claim.h"
+#include "net/e2b_claim.h"
 
 struct serve_claim {
 	const struct config *cfg; /* that holds: of the start, or claimed */
 	struct config claimed;
 	struct serve_parts parts; /* set by cmd_serve once all are made, before the loop runs */
 	struct claim_desk *desk;
+	struct e2b_claim *e2b; /* NULL without --claim-e2b */
 	struct file_watch *watch;
 	bool over; /* the daemon stops */
 };

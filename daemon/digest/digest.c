@@ -88,18 +88,44 @@ void sha256_hex(const struct sha256 *d, char out[SHA256_HEX])
 	to_hex(d->bytes, SHA256_BYTES, out);
 }
 
-int sha256_from_hex(struct slice hex, struct sha256 *ret)
+static int from_hex(struct slice hex, unsigned char *bytes, size_t n)
 {
-	if (hex.n != 2 * (size_t)SHA256_BYTES)
+	if (hex.n != 2 * n)
 		return -EINVAL;
-	for (size_t i = 0; i < SHA256_BYTES; i++) {
+	for (size_t i = 0; i < n; i++) {
 		int hi = hex_digit(hex.p[2 * i]), lo = hex_digit(hex.p[2 * i + 1]);
 
 		if (hi < 0 || lo < 0)
 			return -EINVAL;
-		ret->bytes[i] = (unsigned char)(hi << 4 | lo);
+		bytes[i] = (unsigned char)(hi << 4 | lo);
 	}
 	return 0;
+}
+
+int sha256_from_hex(struct slice hex, struct sha256 *ret)
+{
+	return from_hex(hex, ret->bytes, SHA256_BYTES);
+}
+
+int sha512_of(struct slice data, struct sha512 *ret)
+{
+	SHA512_CTX ctx;
+
+	if (SHA512_Init(&ctx) != 1 || SHA512_Update(&ctx, data.p, data.n) != 1 ||
+	    SHA512_Final(ret->bytes, &ctx) != 1)
+		return -EIO;
+	secret_wipe(&ctx, sizeof(ctx));
+	return 0;
+}
+
+bool sha512_equal(const struct sha512 *a, const struct sha512 *b)
+{
+	return CRYPTO_memcmp(a->bytes, b->bytes, SHA512_BYTES) == 0;
+}
+
+int sha512_from_hex(struct slice hex, struct sha512 *ret)
+{
+	return from_hex(hex, ret->bytes, SHA512_BYTES);
 }
 
 static int base64url_digit(char c)

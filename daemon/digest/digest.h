@@ -1,6 +1,7 @@
 /*
- * digest.h - SHA-256 and what authentication builds on it, by libcrypto (libwebsockets maps it anyway). SHA-1 only as
- * the name that git gives a file's content, which the patches of diff/ must carry.
+ * digest.h - SHA-256 and what authentication builds on it, by libcrypto (libwebsockets maps it anyway). SHA-512 only
+ * because E2B names its access tokens by it, SHA-1 only as the name that git gives a file's content, which the patches of
+ * diff/ must carry.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #define SHA256_BYTES 32
 #define SHA256_HEX (2 * SHA256_BYTES + 1)
+#define SHA512_BYTES 64
 #define GIT_ID_HEX 41
 
 struct sha256 {
@@ -38,6 +40,16 @@ bool sha256_equal(const struct sha256 *a, const struct sha256 *b);
 void sha256_hex(const struct sha256 *d, char out[SHA256_HEX]);
 /* Exactly 64 hex digits; -EINVAL otherwise. */
 int sha256_from_hex(struct slice hex, struct sha256 *ret);
+
+struct sha512 {
+	unsigned char bytes[SHA512_BYTES];
+};
+
+/* As their namesakes above. */
+int sha512_of(struct slice data, struct sha512 *ret);
+bool sha512_equal(const struct sha512 *a, const struct sha512 *b);
+int sha512_from_hex(struct slice hex, struct sha512 *ret);
+
 /* base64url without padding to bytes; returns length or -EINVAL. out has room for text.n bytes. */
 int base64url_decode(struct slice text, unsigned char *out);
 /* The id that git (SHA-1 format) gives a blob of these bytes, as hex. 0, or -EIO if libcrypto refuses. */

@@ -49,6 +49,7 @@ static const struct route routes[] = {
 	{ "GET", "/v1/info", false, http_get_info },
 	{ "GET", "/v1/status", false, http_get_status },
 	{ "POST", "/v1/shutdown", false, http_post_shutdown },
+	{ "POST", "/v1/claim", true, http_post_claim },
 	{ "GET", "/v1/sessions", false, http_get_sessions },
 	{ "GET", "/v1/sessions/{}", false, http_get_session },
 	{ "GET", "/v1/sessions/{}/events", false, http_get_events },
@@ -81,12 +82,18 @@ static void allow(struct allowed *a, const char *method)
 	snprintf(a->text + n, sizeof(a->text) - n, "%s%s", n ? ", " : "", method);
 }
 
-static const struct route *find_route(const char *method, const char *path, struct slice *params,
+static bool is_served(const struct http_context *ctx, const struct route *r)
+{
+	return r->fn != http_post_claim || ctx->claim;
+}
+
+static const struct route *find_route(const struct http_context *ctx, const char *method,
+				      const char *path, struct slice *params,
 				      struct allowed *allowed)
 {
 	*allowed = (struct allowed){ "" };
 	for (size_t i = 0; i < ARRAY_SIZE(routes); i++) {
-		if (!route_match(routes[i].path, path, params))
+		if (!is_served(ctx, &routes[i]) || !route_match(routes[i].path, path, params))
 			continue;
 		if (strcmp(routes[i].method, method) == 0 ||
 		    (strcmp(method, "HEAD") == 0 && strcmp(routes[i].method, "GET") == 0))
@@ -96,11 +103,11 @@ static const struct route *find_route(const char *method, const char *path, stru
 	return NULL;
 }
 
-bool http_route_open(const char *method, const char *path)
+bool http_route_open(const struct http_context *ctx, const char *method, const char *path)
 {
 	struct slice params[ROUTE_PARAMS_MAX];
 	struct allowed allowed;
-	const struct route *r = find_route(method, path, params, &allowed);
+	const struct route *r = find_route(ctx, method, path, params, &allowed);
 
 	return r && r->open;
 }
@@ -157,7 +164,7 @@ void http_respond(const struct http_context *ctx, const struct http_request *rq,
 	struct allowed allowed;
 
 	*ret = empty_reply();
-	r = find_route(rq->method, rq->path, c.params, &allowed);
+	r = find_route(ctx, rq->method, rq->path, c.params, &allowed);
 	if (r) {
 		r->fn(&c, ret);
 	} else if (allowed.text[0]) {

@@ -4,7 +4,7 @@
  * reply.sink is set there is no reply yet: the sink needs the request's body first. No other body is read.
  *
  * GET /health is open and has no state: it answers while the daemon is unclaimed, and reports only that the daemon
- * runs. Everything else needs the token. Below /v1 a query is checked strictly (http/query.h); the older routes ignore
+ * runs. POST /v1/claim is open, too, where there is one: it checks a token of its own. Everything else needs the token. Below /v1 a query is checked strictly (http/query.h); the older routes ignore
  * theirs.
  */
 #pragma once
@@ -20,6 +20,9 @@
 
 #include <stdbool.h>
 
+struct http_request;
+struct http_reply;
+
 struct http_context {
 	struct loop *loop;
 	struct session_store *store;
@@ -30,6 +33,9 @@ struct http_context {
 	struct lifecycle *life;
 
 	struct hosted *hosted;
+	/* POST /v1/claim, which a higher layer answers (net/e2b_claim.h); NULL: there is no such route */
+	void (*claim)(void *ctx, const struct http_request *rq, struct http_reply *ret);
+	void *claim_ctx;
 	uint64_t backlog_max; /* --backlog-max */
 	bool remote;	      /* it listens for other machines, too */
 	unsigned connections;
@@ -51,6 +57,7 @@ struct http_request {
 	struct slice accept, last_event_id; /* headers; empty if absent */
 	struct slice content_type, content_range, range;
 	struct slice mcp_version, mcp_method, mcp_name, mcp_session;
+	struct slice access_token;
 	enum http_framing body;
 	uint64_t length; /* FRAMING_LENGTH */
 };
@@ -73,7 +80,7 @@ struct http_reply {
 };
 
 /* True if the route needs no token. */
-bool http_route_open(const char *method, const char *path);
+bool http_route_open(const struct http_context *ctx, const char *method, const char *path);
 /* Fills ret for every request; the caller frees body, stream and sink. */
 void http_respond(const struct http_context *ctx, const struct http_request *rq,
 		  struct http_reply *ret);

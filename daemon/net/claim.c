@@ -1,6 +1,5 @@
 #include "net/claim.h"
 
-#include "base/limits.h"
 #include "base/log.h"
 #include "base/os/sandbox.h"
 #include "json/jdec.h"

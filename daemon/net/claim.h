@@ -11,6 +11,10 @@
 #include "base/slice.h"
 #include "net/admission.h"
 
+#define SETTING_NAME_MAX 40	 /* characters of a setting that a claim brings */
+#define SETTING_VALUE_MAX 16384	 /* bytes of its value */
+#define CLAIM_SETTINGS_MAX 65536 /* bytes of all of them, as JSON */
+
 struct claim_desk;
 
 /* Takes the settings (a raw JSON object, or empty) and begins the life of the daemon. 0, or negative with e, and nothing

@@ -131,7 +131,7 @@ static int transaction_over(struct peer *p, struct lws *wsi)
 struct request_text {
 	char path[HTTP_PATH_MAX], accept[512], last_id[64], type[128], content_range[80], range[80];
 	char mcp_version[64], mcp_method[METHOD_NAME_MAX + 1], mcp_name[HTTP_NAME_MAX],
-		mcp_session[64];
+		mcp_session[64], access_token[1024];
 	char query[HTTP_HEADERS_MAX + QUERY_ITEMS_MAX];
 	struct slice items[QUERY_ITEMS_MAX];
 };
@@ -202,6 +202,8 @@ static struct http_request take_request(struct net_server *n, struct lws *wsi,
 	rq.range = known_header(wsi, WSI_TOKEN_HTTP_RANGE, t->range, sizeof(t->range));
 	rq.body = body_framing(wsi, &rq.length);
 	rq.last_event_id = custom_header(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
+	rq.access_token =
+		custom_header(wsi, "x-access-token:", t->access_token, sizeof(t->access_token));
 	take_mcp(wsi, t, &rq);
 	return rq;
 }
@@ -371,7 +373,7 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 		return -1;
 	}
 	preflight = cors_is_preflight(wsi, rq.method);
-	if (access_check(n, wsi, preflight || http_route_open(rq.method, rq.path)))
+	if (access_check(n, wsi, preflight || http_route_open(n->http, rq.method, rq.path)))
 		return transaction_over(p, wsi);
 	if (preflight)
 		return http_send(p, &(struct http_reply){ .status = 204 }, true);

@@ -335,6 +335,8 @@ static int build_net(struct daemon *d, struct err *e)
 					 .hosted = d->mcp.hosted,
 					 .mcp = d->mcp.http,
 					 .life = d->life,
+					 .claim = d->claim.e2b ? e2b_claim_ask : NULL,
+					 .claim_ctx = d->claim.e2b,
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };
 	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->claim.desk, &d->http, e);

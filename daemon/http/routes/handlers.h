@@ -24,6 +24,8 @@ void http_post_shutdown(const struct http_call *c, struct http_reply *ret);
 void http_retry_after(const struct http_call *c, struct http_reply *ret);
 /* route_info.c */
 void http_get_info(const struct http_call *c, struct http_reply *ret);
+/* route_claim.c */
+void http_post_claim(const struct http_call *c, struct http_reply *ret);
 /* route_sessions.c */
 void http_get_sessions(const struct http_call *c, struct http_reply *ret);
 void http_get_session(const struct http_call *c, struct http_reply *ret);

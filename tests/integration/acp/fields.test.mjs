@@ -20,7 +20,7 @@ const VARIABLES = constant('EXTRA_ENV_MAX');
 
 let d, c, sessionId;
 before(async () => {
-  d = await Daemon.start({ stub: { args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } } });
+  d = await Daemon.start({ flags: { claimE2b: true }, stub: { args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } } });
   c = await d.client();
   ({ sessionId } = await c.newSession());
 });
@@ -187,6 +187,7 @@ const OTHERS = {
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
     'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
   'bodies of HTTP: lifecycle/drain.test.mjs': ['daemon/http/routes/route_life.c:shutdown_fields'],
+  'what E2B says: net/claim-e2b.test.mjs': ['daemon/net/e2b_metadata.c:metadata_fields'],
   'control.sock, below': ['daemon/net/claim.c:claim_fields', 'daemon/net/control.c:no_fields'],
   'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields'),
 };
@@ -333,6 +334,7 @@ const PLACES = {
   'daemon/http/routes/route_archives.c:no_query': ['GET /v1/archives', 'GET /v1/archives/{}', 'PUT /v1/archives/{}', 'DELETE /v1/archives/{}'],
   'daemon/http/routes/route_artifacts.c:no_query': ['GET /v1/sessions/{}/artifacts', 'GET /v1/sessions/{}/artifacts/{}'], 'daemon/http/mcp/mcp_status.c:no_query': ['GET /v1/mcp'],
   'daemon/http/routes/route_info.c:no_query': ['GET /v1/info'], 'daemon/http/routes/route_life.c:no_query': ['GET /v1/status', 'POST /v1/shutdown'],
+  'daemon/http/routes/route_claim.c:no_query': ['POST /v1/claim'],
   'daemon/http/routes/route_sessions.c:no_query': ['GET /v1/sessions', 'GET /v1/sessions/{}'],
 };
 const PLAIN = ['GET /health', 'GET /ready', 'GET /metrics']; // for probes that add what they like

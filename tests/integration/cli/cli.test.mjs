@@ -20,7 +20,7 @@ after(() => endInOrder(d));
 async function optionsOf(command) {
   const { stdout } = await acpd([...command.split(' '), '--help']);
 
-  return [...stdout.matchAll(/^ +--([a-z-]+)( \S+)? .*?(?:\[(ACPD_\w+)\])?$/gm)]
+  return [...stdout.matchAll(/^ +--([a-z0-9-]+)( \S+)? .*?(?:\[(ACPD_\w+)\])?$/gm)]
     .map(([, name, value, env]) => ({ name, value: value?.trim(), env }));
 }
 
@@ -89,7 +89,7 @@ test('there is no option that takes a token', async () => {
 
 // A good value for each option of serve that is not its default.
 const GOOD = {
-  listen: '127.0.0.1:2271', state: '/tmp/x-state', workspaces: '/tmp/x-ws', 'sandbox-id-file': '/tmp/x-id', 'run-dir': '/tmp/x-run', 'token-file': '/tmp/x-token',
+  listen: '127.0.0.1:2271', state: '/tmp/x-state', workspaces: '/tmp/x-ws', 'sandbox-id-file': '/tmp/x-id', 'run-dir': '/tmp/x-run', 'token-file': '/tmp/x-token', 'claim-e2b': 'true', 'metadata-url': 'http://127.0.0.1:8080',
   'harness-config': '/tmp/x-h.json', 'default-harness': 'stub', 'agent-user': 'nobody', 'agent-uids': '1000000-1000063', 'allow-host': 'a.example,b.example', 'pass-env': 'JAVA_HOME,GIT_*',
   'allow-origin': 'https://a.example', 'allow-query-token': 'true', log: 'debug', journal: 'off', 'journal-max': '8192',
   'backlog-max': '8192', 'ping-interval': '7', 'ping-timeout': '8', 'permission-timeout': '9', 'max-connections': '10', drain: '13', 'idle-exit': '14', 'max-life': '15',
@@ -161,7 +161,9 @@ test('--check and a start refuse a bad value and name the option', async () => {
     ['ping-timeout', '1.5'], ['ping-timeout', ''], ['permission-timeout', '604801'], ['max-connections', '0'], ['max-connections', '1e3'],
     ['default-harness', 'no-such'], ['agent-user', 'no-such-user-here'], ['agent-uids', '9-8'], ['agent-uids', 'x'],
     ['ca-file', '/no/such.pem'], ['ca-file', '/etc/hostname'], ['upstream-allow', 'http://a/'], ['upstream-allow', 'a,,b'], ['fetch-user', 'root'],
-    ['fetch-user', 'no-such-user-here']];
+    ['fetch-user', 'no-such-user-here'],
+    ...['', '127.0.0.1', 'https://127.0.0.1', 'http://', 'http://localhost', 'http://169.255.0.1', 'http://10.0.0.1', 'http://127.0.0.1/x', 'http://127.0.0.1:0',
+      'http://[fe80::1]', 'http://a@127.0.0.1', 'http://2130706433'].map((v) => ['metadata-url', v])];
 
   for (const [name, value] of bad) {
     for (const args of [['serve', '--check', `--${name}=${value}`], ['serve', `--${name}=${value}`]]) {

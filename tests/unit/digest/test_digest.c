@@ -39,6 +39,34 @@ static void test_million_a(void **state _unused_)
 			    "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+/* FIPS 180-4; the hash of nothing is that of an E2B sandbox without a token. */
+static void test_sha512_vectors(void **state _unused_)
+{
+	static const struct {
+		const char *text, *hex;
+	} rows[] = {
+		{ "", "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce"
+		      "47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e" },
+		{ "abc", "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+			 "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f" },
+		{ "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopq"
+		  "klmnopqrlmnopqrsmnopqrstnopqrstu",
+		  "8E959B75DAE313DA8CF4F72814FC143F8F7779C6EB9F7FA17299AEADB6889018"
+		  "501D289E4900F7E4331B99DEC4B5433AC7D329EEB6DD26545E96E55B874BE909" },
+	};
+	struct sha512 d, want;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(sha512_of(slice_of(rows[i].text), &d), 0);
+		assert_int_equal(sha512_from_hex(slice_of(rows[i].hex), &want), 0);
+		assert_true(sha512_equal(&d, &want));
+		want.bytes[SHA512_BYTES - 1] ^= 1;
+		assert_false(sha512_equal(&d, &want));
+	}
+	assert_int_equal(sha512_from_hex((struct slice){ rows[0].hex, 127 }, &d), -EINVAL);
+	assert_int_equal(sha512_from_hex(SLICE_NONE, &d), -EINVAL);
+}
+
 /* In pieces of any size. */
 static void test_stream(void **state _unused_)
 {
@@ -197,11 +225,17 @@ static void test_wipe(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sha256_vectors), cmocka_unit_test(test_million_a),
-		cmocka_unit_test(test_stream),	       cmocka_unit_test(test_hmac),
-		cmocka_unit_test(test_equal),	       cmocka_unit_test(test_from_hex),
-		cmocka_unit_test(test_base64url),      cmocka_unit_test(test_base64url_refused),
-		cmocka_unit_test(test_wipe),	       cmocka_unit_test(test_git_blob_id),
+		cmocka_unit_test(test_sha256_vectors),
+		cmocka_unit_test(test_sha512_vectors),
+		cmocka_unit_test(test_million_a),
+		cmocka_unit_test(test_stream),
+		cmocka_unit_test(test_hmac),
+		cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_from_hex),
+		cmocka_unit_test(test_base64url),
+		cmocka_unit_test(test_base64url_refused),
+		cmocka_unit_test(test_wipe),
+		cmocka_unit_test(test_git_blob_id),
 	};
 
 	return RUN(tests, NULL, NULL);

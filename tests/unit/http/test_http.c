@@ -127,8 +127,40 @@ static void test_routes(void **state _unused_)
 			fail_row(i, rows[i].path);
 		reply_done(&r);
 	}
-	assert_true(http_route_open("GET", "/health") && http_route_open("HEAD", "/health"));
-	assert_false(http_route_open("POST", "/health") || http_route_open("GET", "/v1/usage"));
+	assert_true(http_route_open(&ctx, "GET", "/health") &&
+		    http_route_open(&ctx, "HEAD", "/health"));
+	assert_false(http_route_open(&ctx, "POST", "/health") ||
+		     http_route_open(&ctx, "GET", "/v1/usage"));
+}
+
+static void claim_told(void *told, const struct http_request *rq, struct http_reply *ret)
+{
+	*(unsigned *)told += (unsigned)rq->access_token.n + 1;
+	ret->status = 202;
+}
+
+/* Without who answers it there is no such route, and it is not open. */
+static void test_claim_route(void **state _unused_)
+{
+	unsigned told = 0;
+	struct http_reply r = ask("POST", "/v1/claim", NULL);
+
+	assert_int_equal(r.status, 404);
+	assert_false(http_route_open(&ctx, "POST", "/v1/claim"));
+	reply_done(&r);
+	ctx.claim = claim_told;
+	ctx.claim_ctx = &told;
+	assert_true(http_route_open(&ctx, "POST", "/v1/claim"));
+	assert_false(http_route_open(&ctx, "GET", "/v1/claim"));
+	r = ask("POST", "/v1/claim", "x=1");
+	assert_int_equal(r.status, 400);
+	assert_int_equal(told, 0);
+	reply_done(&r);
+	r = ask("POST", "/v1/claim", NULL);
+	assert_int_equal(r.status, 202);
+	assert_int_equal(told, 1);
+	reply_done(&r);
+	ctx.claim = NULL;
 }
 
 static void test_usage_lines(void **state _unused_)
@@ -208,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_routes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_claim_route, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_usage_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_usage_filter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_usage_object, setup, teardown),
