@@ -159,7 +159,7 @@ static: $(OBJ) $(HELPER_OBJ) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o)
 	$(CC) -static -O2 -L$(STATIC) -o $(STATIC)/stub-agent $(STUB) -l:libcjson.a
 	strip $(STATIC)/acpd $(STATIC)/acpd-unpack
 .PHONY: test-static
-test-static: static
+test-static: test-deps static
 	$(ENV) $(NODE_TEST) $(call tests,e2b/static)
 clean:
 	rm -rf build
@@ -239,12 +239,12 @@ test-trixie:
 	@sh tests/trixie.sh
 # What make dist makes, installed and removed; the same file as in make test, with lintian.
 .PHONY: test-dist
-test-dist: all
+test-dist: test-deps all
 	@sh tests/install-deps.sh test dist
 	$(ENV) $(NODE_TEST) $(call tests,e2b/dist)
 # What this machine's kernel cannot show, in a guest with Linux 6.1 and cgroup v2 (tests/vm/vm.sh); and what it cannot lose, its power
 # (tests/vm/power-cut.sh).
-test-vm: all $(BUILD)/stub-agent $(BUILD)/confine-probe
+test-vm: test-deps all $(BUILD)/stub-agent $(BUILD)/confine-probe
 	@BUILD=$(BUILD) sh tests/vm/vm.sh
 	@BUILD=$(BUILD) sh tests/vm/power-cut.sh
 test-fast: test-deps

@@ -4,7 +4,7 @@ boot:
 	@$(NODE) tests/image/root.mjs
 	$(NODE_TEST) tests/image/boot.test.mjs
 # Every step of the file itself, by buildah; its sizes by layer, and the same of what it makes. As root, with a network.
-image:
-	@sh tests/install-deps.sh boot image
+image: test-deps
+	@sh tests/install-deps.sh image
 	$(NODE) tests/image/build.mjs
 	$(NODE_TEST) tests/image/image.test.mjs
