@@ -3,57 +3,15 @@
 // the file with the sandbox's id.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import path from 'node:path';
 import { test, after } from 'node:test';
-import { Daemon, STUB } from '../../lib/daemon.mjs';
 import { SLOW, assertNoViolations, deadline } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
+import { sandboxed } from './away.mjs';
 
 const WAIT_MS = 2000; // RESTORE_WAIT_MS
-const SHIM = path.join(path.dirname(STUB), 'clockstep.so');
 
 after(assertNoViolations);
-
-// with: the kernel tells when the clock is set. d.step(ms) sets it so much ahead.
-async function clocked(t, { tells, idFile = true }) {
-  const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-test-clock-'));
-  const clock = path.join(dir, 'clock'), fifo = path.join(dir, 'set'), id = path.join(dir, 'e2b', 'ID');
-  const set = (ms) => {
-    const bytes = Buffer.alloc(8);
-
-    bytes.writeBigInt64LE(BigInt(ms));
-    fs.writeFileSync(clock, bytes);
-  };
-
-  t.after(() => fs.rmSync(dir, { recursive: true }));
-  set(0);
-  execFileSync('mkfifo', [fifo]);
-  if (idFile) {
-    fs.mkdirSync(path.dirname(id));
-    fs.writeFileSync(id, 'i-one');
-  }
-  const env = { LD_PRELOAD: SHIM, ACPD_TEST_CLOCK: clock, ...(tells && { ACPD_TEST_CLOCK_SET: fifo }) };
-  const d = await Daemon.startFor(t, { env, flags: { sandboxIdFile: id } });
-
-  return Object.assign(d, {
-    idFile: id,
-    step(ms) {
-      const fd = fs.openSync(clock, 'r+'), bytes = Buffer.alloc(8);
-
-      bytes.writeBigInt64LE(BigInt(ms));
-      fs.writeSync(fd, bytes);
-      fs.closeSync(fd);
-      if (tells) {
-        const way = fs.openSync(fifo, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
-
-        fs.writeSync(way, '.');
-        fs.closeSync(way);
-      }
-    },
-  });
-}
 
 const lines = (d, msg) => d.logs.filter((l) => l.mod === 'restore' && l.msg === msg);
 
@@ -85,7 +43,7 @@ async function jumpsInTime(d, jumping) {
 }
 
 test('a jump: nobody is served until the id is written, or for two seconds', { timeout: 60000 * SLOW }, async (t) => {
-  const d = await clocked(t, { tells: true });
+  const d = await sandboxed(t, 'i-one', { clock: 'told' });
   const c = await d.client();
 
   d.step(60000);
@@ -108,7 +66,7 @@ test('a jump: nobody is served until the id is written, or for two seconds', { t
 });
 
 test('a small step is a clock that is kept right', { timeout: 40000 * SLOW }, async (t) => {
-  const d = await clocked(t, { tells: true });
+  const d = await sandboxed(t, 'i-one', { clock: 'told' });
   const c = await d.client();
 
   for (const ms of [1500, 0]) {
@@ -122,7 +80,7 @@ test('a small step is a clock that is kept right', { timeout: 40000 * SLOW }, as
 });
 
 test('where the kernel does not tell, the next wake-up does; without a file it waits for none', { timeout: 60000 * SLOW }, async (t) => {
-  const d = await clocked(t, { tells: false, idFile: false });
+  const d = await sandboxed(t, null, { clock: 'untold' });
 
   await jumpsInTime(d, async (i) => {
     const c = await d.client();

@@ -6,45 +6,22 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test, after } from 'node:test';
-import { Daemon, SANITIZED } from '../../lib/daemon.mjs';
+import { SANITIZED } from '../../lib/daemon.mjs';
 import { OP, SLOW, assertNoViolations, deadline, sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
-import { acpd } from '../run.mjs';
 import { timesIn } from '../../lib/memory.mjs';
 import { turnsOf } from '../ledger.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
+import { claimed, resumed, sandboxed } from './away.mjs';
 
 after(assertNoViolations);
 
 const KEY = `sk-${crypto.randomBytes(20).toString('hex')}`;
 const SECRET = `s3cret-${crypto.randomBytes(20).toString('hex')}`;
 
-// A daemon in a sandbox of that id; d.become(id) is what E2B does after a restore.
-async function sandboxed(t, id, opts = {}) {
-  const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-test-id-'));
-  const file = path.join(dir, 'run', 'ID');
-
-  t.after(() => fs.rmSync(dir, { recursive: true }));
-  if (id) {
-    fs.mkdirSync(path.dirname(file));
-    fs.writeFileSync(file, id);
-  }
-  const d = await Daemon.startFor(t, { ...opts, env: { E2B_SANDBOX_ID: 'of-the-build', ...opts.env }, flags: { sandboxIdFile: file, ...opts.flags } });
-
-  return Object.assign(d, {
-    idFile: file,
-    become(to) {
-      fs.mkdirSync(path.dirname(file), { recursive: true });
-      fs.writeFileSync(`${file}.new`, to);
-      fs.renameSync(`${file}.new`, file);
-    },
-  });
-}
-
 const info = async (d, token = d.token) => (await d.http('/v1/info', { token })).json;
 // The states that the daemon went through, oldest first.
 const states = (d) => d.logs.filter((l) => l.mod === 'life' && l.msg === 'state').map((l) => l.to);
-const resumed = (d, n = 1) => until(() => d.logs.filter((l) => l.mod === 'restore' && /^resumed/.test(l.msg)).length >= n, 'it has noticed');
 
 test('the same id: sockets are reset, sessions, token and turn go on, and clients are told', { timeout: 60000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-one');
@@ -102,9 +79,7 @@ test('another id: nobody has claimed it, nothing knows a key, sessions want thei
   if (!SANITIZED)
     await until(() => timesIn(d.pid, KEY) === 0 && timesIn(d.pid, SECRET) === 0, 'no key in memory', 5000);
 
-  const token = `token-${crypto.randomBytes(12).toString('hex')}`;
-
-  assert.equal((await acpd(['claim', '--run-dir', d.runDir], { input: token })).code, 0);
+  const token = await claimed(d);
   const child = await info(d, token);
 
   assert.equal(child.sandboxId, 'i-child');
@@ -175,47 +150,6 @@ test('a file that is made later is learned, and is no other sandbox; nonsense in
   await until(async () => (await d.http('/v1/info', { token: d.token })).status === 503, 'a copy');
 });
 
-test('fifty restores in a row under load lose and double nothing', { timeout: 90000 * SLOW }, async (t) => {
-  const d = await sandboxed(t, 'i-one');
-  const { sessionId } = await (await d.client()).newSession();
-  const load = (fromSeq, incarnation) => ({ sessionId, cwd: d.workDir, mcpServers: [], _meta: { acpd: { fromSeq, incarnation } } });
-  const prompt = (i) => ({ sessionId, prompt: [{ type: 'text', text: `echo <${i}>` }], _meta: { acpd: { key: `k${i}` } } });
-  const seen = new Map(); // event by number
-  const take = (c) => {
-    for (const m of c.messages) {
-      const seq = m.params?.sessionId === sessionId ? m.params.seq ?? m.params._meta?.acpd?.seq : undefined;
-
-      assert.notEqual(m.method, '_acpd/gap');
-      if (!seq)
-        continue;
-      assert.ok(!seen.has(seq), `event ${seq} comes twice`);
-      seen.set(seq, m);
-    }
-  };
-
-  for (let i = 0; i < 50; i++) {
-    const c = await d.client();
-
-    await c.call('session/load', load(Math.max(0, ...seen.keys()) + 1, c.initializeResult.agentCapabilities._meta.acpd.incarnation));
-    c.call('session/prompt', prompt(i)).catch(() => {});
-    await sleep((i * 7) % 23);
-    d.become('i-one');
-    await deadline(c.ws.closed, 5000, `restore ${i}`);
-    take(c);
-  }
-  const last = await d.client();
-
-  await last.call('session/load', load(Math.max(0, ...seen.keys()) + 1, last.initializeResult.agentCapabilities._meta.acpd.incarnation));
-  for (let i = 0; i < 50; i++)
-    assert.equal((await last.call('session/prompt', prompt(i))).stopReason, 'end_turn');
-  take(last);
-  const said = [...seen].sort(([x], [y]) => x - y).map(([, m]) => m.params.update?.content?.text ?? '').join('');
-
-  for (let i = 0; i < 50; i++)
-    assert.equal(said.split(`<${i}>`).length, said.includes(`echo <${i}>`) ? 3 : 2, `<${i}> once`);
-  assert.equal(turnsOf(d, sessionId).length, 50);
-});
-
 test('a copy that is claimed again keeps the servers that it hosts', { timeout: 60000 * SLOW }, async (t) => {
   const config = path.join(fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-test-mcp-')), 'mcp.json');
 
@@ -230,10 +164,7 @@ test('a copy that is claimed again keeps the servers that it hosts', { timeout: 
 
   d.become('i-two');
   await resumed(d);
-  const token = `token-${crypto.randomBytes(12).toString('hex')}`;
-
-  assert.equal((await acpd(['claim', '--run-dir', d.runDir], { input: token })).code, 0);
-  d.token = token;
+  d.token = await claimed(d);
   await until(async () => (await own())?.state === 'ready', 'the server is still there');
   assert.deepEqual(children(), before);
   await d.stop();
