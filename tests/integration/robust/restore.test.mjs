@@ -7,12 +7,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test, after } from 'node:test';
 import { SANITIZED } from '../../lib/daemon.mjs';
-import { OP, SLOW, assertNoViolations, deadline, sleep } from '../../lib/rawws.mjs';
+import { SLOW, assertNoViolations, deadline, frame } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { timesIn } from '../../lib/memory.mjs';
 import { turnsOf } from '../ledger.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { claimed, resumed, sandboxed } from './away.mjs';
+import { Tape } from './rig.mjs';
 
 after(assertNoViolations);
 
@@ -106,29 +107,87 @@ test('another id: nobody has claimed it, nothing knows a key, sessions want thei
   assert.deepEqual(states(d), ['ready', 'paused', 'provisioning', 'ready']);
 });
 
-test('a frame that is half sent, and one half read, go no further', { timeout: 60000 * SLOW }, async (t) => {
+// What is left of a stream of frames of the daemon behind the last whole one: of a frame that never came to its end.
+function cutFrame(bytes) {
+  for (let at = 0; ;) {
+    const short = bytes[at + 1] & 0x7f;
+    const head = 2 + (short === 126 ? 2 : short === 127 ? 8 : 0);
+
+    if (bytes.length < at + head)
+      return { payload: bytes.subarray(bytes.length), at };
+    const length = short === 126 ? bytes.readUInt16BE(at + 2) : short === 127 ? Number(bytes.readBigUInt64BE(at + 2)) : short;
+    if (bytes.length < at + head + length)
+      return { payload: bytes.subarray(at + head), at, length };
+    at += head + length;
+  }
+}
+
+test('a frame that is half sent ends there: nothing is put behind it, and all of it comes again, once', { timeout: 60000 * SLOW }, async (t) => {
+  const [TEXTS, SIZE] = [160, 60000]; // more than the kernel takes for somebody who does not read
+  const d = await sandboxed(t, 'i-one');
+  const c = await d.client({ validate: 'none' }), watcher = await d.client();
+  const tape = await Tape.open(c, { flood: TEXTS });
+  const { sessionId } = tape;
+  const { incarnation } = c.initializeResult.agentCapabilities._meta.acpd;
+  const bytes = [];
+
+  c.ws.socket.pause();
+  c.ws.socket.on('data', (data) => bytes.push(data));
+  c.ws.socket.pause(); // a listener starts it again
+  c.startPrompt(sessionId, `flood ${TEXTS} ${SIZE}; sleep 1000; echo end`);
+  await until(async () => (await watcher.call('_acpd/status', { sessionId })).sessions[0].seq > TEXTS, 'the daemon has it all');
+  assert.deepEqual(bytes, [], 'nothing has been read');
+  d.become('i-one');
+  await resumed(d);
+  await watcher.closed;
+  await d.waitLog((l) => l.to === 'ready' && l.from === 'paused');
+  const life = d.logs.map((l) => (l.msg === 'state' ? l.to : l.msg)).filter((x) => ['paused', 'connection closed', 'resumed'].includes(x));
+  assert.deepEqual(life, ['paused', 'connection closed', 'connection closed', 'resumed'], 'they are closed before it goes on');
+  c.ws.socket.resume();
+  assert.equal((await deadline(c.ws.closed, 5000, 'its end')).code, 1006);
+
+  const whole = Buffer.concat(bytes), cut = cutFrame(whole);
+  const last = tape.last;
+  assert.ok(last > 0 && last < TEXTS, `it had ${last} events`);
+  assert.ok(cut.payload.length > 0 && cut.payload.length < cut.length, 'half a frame');
+  assert.ok(!whole.includes('_acpd/resumed'));
+
+  const again = await d.client({ validate: 'none' });
+  const next = new Promise((resolve) => {
+    again.ws.on('message', ({ payload }) => payload.includes(`"seq":${last + 1},`) && resolve(payload));
+  });
+  tape.attach(again);
+  await again.load(sessionId, { meta: { fromSeq: last + 1, incarnation } });
+  assert.ok((await deadline(next, 5000, 'the next event')).subarray(0, cut.payload.length).equals(cut.payload), 'it is that event, up to where it was cut');
+  await tape.until((x) => x.ends.length, 10000, 'the end of the turn');
+  tape.assertWhole();
+  assert.equal(tape.numbered, TEXTS);
+  assert.deepEqual([...tape.texts.values()].filter((x) => x === 'end'), ['end']);
+  const { json, body } = await d.http(`/v1/sessions/${sessionId}/events?since=0`, { token: d.token });
+  assert.equal(json, undefined);
+  assert.deepEqual(tape.missing, body.trim().split('\n').map((l) => JSON.parse(l)).filter((e) => e.kind === 'prompt').map((e) => e.seq), 'its own prompt');
+});
+
+test('a message that is half read is nobody\'s', { timeout: 60000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-one');
   const c = await d.client();
   const { sessionId } = await c.newSession();
-  const half = await d.client();
-  const text = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 77, method: 'session/list', params: {} }));
+  const request = frame({ payload: JSON.stringify({ jsonrpc: '2.0', id: 77, method: 'session/prompt', params: c.promptParams(sessionId, 'echo half') }) });
 
-  // the head of a masked frame of text.length bytes, and a part of it
-  half.ws.bytes(Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text.subarray(0, 20)]));
-  c.ws.socket.pause();
-  c.prompt(sessionId, `echo ${'x'.repeat(1 << 20)}`).catch(() => {});
-  await sleep(500);
+  c.ws.bytes(request.subarray(0, 60));
+  await until(async () => (await d.http('/v1/info', { token: d.token })).status === 200, 'it has had that');
   d.become('i-one');
   await resumed(d);
   try {
-    half.ws.bytes(text.subarray(20));
+    c.ws.bytes(request.subarray(60));
   } catch { /* it is closed already */ }
-  c.ws.socket.resume();
-  await deadline(Promise.all([c.ws.closed, half.ws.closed]), 5000, 'both end');
+  await deadline(c.ws.closed, 5000, 'its end');
   const again = await d.client();
 
   await again.load(sessionId);
-  await again.waitFor((m) => m.method === '_acpd/turn_end');
+  assert.equal((await again.prompt(sessionId, 'echo whole')).stopReason, 'end_turn');
+  assert.deepEqual(again.chunks(sessionId), ['whole']);
+  assert.equal(turnsOf(d, sessionId).length, 1);
 });
 
 test('a file that is made later is learned, and is no other sandbox; nonsense in it is no id', { timeout: 60000 * SLOW }, async (t) => {
