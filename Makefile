@@ -189,7 +189,7 @@ NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/arc
 # sanitizers is no measure; and two that choose by the build what they try. All others but NOT_SAN it runs under sanitizers only;
 # make check and make test-fast run them in release.
 IN_BOTH = $(call tests,$(addprefix integration/,archive/archives-limits http/http-events egress/life model/direct proc/environment \
-	$(addprefix robust/,connections freeze hosting restore restore-load start) tools/mcp-http-robust unpack/archives-hostile) mcp/half-lines mcp/idle) \
+	$(addprefix robust/,connections freeze hosting restore restore-copy restore-load start) tools/mcp-http-robust unpack/archives-hostile) mcp/half-lines mcp/idle) \
 	$(wildcard tests/integration/conformance/*.test.mjs)
 # Looked up when the recipe runs: an image's build has no tests.
 EVERY = $(sort $(shell find tests/integration -name '*.test.mjs')) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs)

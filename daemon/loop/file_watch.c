@@ -1,9 +1,11 @@
 #include "loop/file_watch.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -65,11 +67,11 @@ static bool take(struct file_watch *w, const struct inotify_event *ev)
 	return (ev->mask & OF_FILE) && ev->len && strcmp(ev->name, w->name) == 0;
 }
 
-static void on_events(void *ctx, uint32_t events _unused_)
+/* True: it has been written since the last look. */
+static bool look(struct file_watch *w)
 {
 	char buf[sizeof(struct inotify_event) + NAME_MAX + 1]
 		__attribute__((aligned(__alignof__(struct inotify_event))));
-	struct file_watch *w = ctx;
 	bool changed = false;
 	ssize_t n;
 
@@ -80,8 +82,29 @@ static void on_events(void *ctx, uint32_t events _unused_)
 			changed = take(w, ev) || changed;
 			p += sizeof(*ev) + ev->len;
 		}
-	if (changed)
+	return changed;
+}
+
+static void on_events(void *ctx, uint32_t events _unused_)
+{
+	struct file_watch *w = ctx;
+
+	if (look(w))
 		w->fn(w->ctx);
+}
+
+bool file_watch_wait(struct file_watch *w, unsigned ms)
+{
+	struct pollfd p = { .fd = w->io.fd, .events = POLLIN };
+	uint64_t end = clock_mono_ms() + ms, now;
+
+	while (!look(w)) {
+		now = clock_mono_ms();
+		if (now >= end)
+			return false;
+		(void)poll(&p, 1, (int)(end - now));
+	}
+	return true;
 }
 
 struct file_watch *file_watch_new(struct loop *l, const char *path, void (*fn)(void *ctx),

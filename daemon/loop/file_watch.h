@@ -13,3 +13,5 @@ struct file_watch;
 struct file_watch *file_watch_new(struct loop *l, const char *path, void (*fn)(void *ctx),
 				  void *ctx);
 struct file_watch *file_watch_free(struct file_watch *w);
+/* The loop stands still until it has been written, for so long at most. fn is not called for that. True: it has been. */
+bool file_watch_wait(struct file_watch *w, unsigned ms);

@@ -20,32 +20,9 @@ struct restore_watch {
 	void *ctx;
 	struct loop_io clock;
 	struct file_watch *file; /* with the id */
-	struct loop_timer wait;
-	int64_t offset; /* CLOCK_REALTIME less CLOCK_MONOTONIC, ms */
+	int64_t offset;		 /* CLOCK_REALTIME less CLOCK_MONOTONIC, ms */
 	uint64_t gap;
-	bool holding;
 };
-
-/* --- a jump ---------------------------------------------------------------------------------------------- */
-
-static void decide(void *ctx)
-{
-	struct restore_watch *w = ctx;
-	struct restored r = { .gap_ms = w->gap, .other = sandbox_id_refresh() };
-
-	loop_timer_cancel(&w->wait);
-	w->holding = false;
-	w->gap = 0;
-	w->ops->resumed(w->ctx, &r);
-}
-
-static void hold(struct restore_watch *w)
-{
-	if (w->holding)
-		return;
-	w->holding = true;
-	w->ops->hold(w->ctx);
-}
 
 /* --- the clock ------------------------------------------------------------------------------------------- */
 
@@ -69,18 +46,29 @@ static bool compare_clocks(struct restore_watch *w)
 	return step <= -RESTORE_STEP_MS || step >= RESTORE_STEP_MS;
 }
 
-/* If a file may still say who we are, there is a moment for it. */
+/* --- a jump ---------------------------------------------------------------------------------------------- */
+
+/* Whose the events, records and answers are that come next is known only when the id has been read. So nothing of the
+ * daemon runs until then: neither what clients send nor what harnesses say. */
+static void jumped(struct restore_watch *w, bool written)
+{
+	struct restored r;
+
+	w->ops->hold(w->ctx);
+	if (!written && w->file && access(sandbox_id_file(), F_OK) == 0)
+		(void)file_watch_wait(w->file, RESTORE_WAIT_MS);
+	(void)compare_clocks(w);
+	r = (struct restored){ .gap_ms = w->gap, .other = sandbox_id_refresh() };
+	w->gap = 0;
+	w->ops->resumed(w->ctx, &r);
+}
+
 static void check_clock(struct restore_watch *w)
 {
-	bool jump = compare_clocks(w), comes;
-
-	if (!jump && !w->holding)
+	if (compare_clocks(w))
+		jumped(w, false);
+	else
 		w->gap = 0;
-	if (!jump || w->holding)
-		return;
-	hold(w);
-	comes = w->file && access(sandbox_id_file(), F_OK) == 0;
-	loop_timer_set(w->loop, &w->wait, comes ? RESTORE_WAIT_MS : 1, decide, w);
 }
 
 static void arm(struct restore_watch *w)
@@ -125,11 +113,7 @@ static void watch_clock(struct restore_watch *w)
 
 static void on_file(void *ctx)
 {
-	struct restore_watch *w = ctx;
-
-	compare_clocks(w);
-	hold(w);
-	loop_timer_set(w->loop, &w->wait, 1, decide, w);
+	jumped(ctx, true);
 }
 
 struct restore_watch *restore_watch_new(struct loop *l, const struct restore_ops *ops, void *ctx)
@@ -152,7 +136,6 @@ struct restore_watch *restore_watch_free(struct restore_watch *w)
 	if (!w)
 		return NULL;
 	loop_on_wake(w->loop, NULL, NULL);
-	loop_timer_cancel(&w->wait);
 	w->file = file_watch_free(w->file);
 	if (w->clock.events)
 		loop_io_set(w->loop, &w->clock, 0);

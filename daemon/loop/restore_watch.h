@@ -7,9 +7,10 @@
  * (base/os/sandbox.h) is written: E2B does that after each restore, also with the same id (file_watch.h).
  *
  * A step of less than RESTORE_STEP_MS without anything else is a clock that is kept right (chrony): one line of the
- * log. Anything else is a jump. hold() is called at once, before anything else is read or sent. resumed() follows when
- * the id has been read again: at once where the file has been written, or where there is none to wait for; else when it
- * is written, RESTORE_WAIT_MS later at the latest. Both are called from the loop.
+ * log. Anything else is a jump. hold() is called at once. resumed() follows when the id has been read again: at once where
+ * the file has been written, or where there is none to wait for; else when it is written, RESTORE_WAIT_MS later at the
+ * latest. The loop stands still in between: whatever came in that time, from clients, harnesses or timers, would be
+ * taken by the one that was before, and may be the copy's. Both are called from the loop.
  *
  * A file whose id is another than before: this is a copy of the machine. A file that is new says nothing (a machine
  * that boots gets it late).

@@ -57,6 +57,8 @@ void model_conn_free(struct model_call *c)
 	closep(&c->io.fd);
 	loop_timer_cancel(&c->timer);
 	loop_task_cancel(&c->task);
+	if (c->in.data) /* each request names the key */
+		explicit_bzero(c->in.data, c->in.cap);
 	buf_done(&c->in);
 	buf_done(&c->out);
 	list_del(&c->link);

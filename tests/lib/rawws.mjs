@@ -166,6 +166,7 @@ export class RawWs extends EventEmitter {
   frames = []; // every frame: {opcode, fin, rsv, masked, minimal, payload, at}
   closeCode; // 1006 when the connection ended without a close frame
   closeReason = '';
+  closedAt; // Date.now()
   error; // of the socket, if any
   autoPong = true;
   autoClose = true;
@@ -206,6 +207,7 @@ export class RawWs extends EventEmitter {
     this.closed = new Promise((resolve) => {
       this.socket.on('close', () => {
         this.closeCode ??= 1006;
+        this.closedAt = Date.now();
         this.#answer();
         this.emit('closed');
         resolve({ code: this.closeCode, reason: this.closeReason, error: this.error });
