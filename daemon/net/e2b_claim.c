@@ -97,6 +97,18 @@ static int not_verified(struct err *e, const char *why)
 	return err_set(e, -EACCES, RPC_INVALID_REQUEST, "CLAIM_NOT_VERIFIED", "%s", why);
 }
 
+/* While a restore is under way, one of the two may still be of the sandbox before: whose token it is is not known then, and
+ * a claim would be dropped with that sandbox. */
+static int check_instance(const struct e2b_metadata *m, struct err *e)
+{
+	const char *id = sandbox_id_in_file();
+
+	return !id || strcmp(id, m->instance) == 0 ?
+		       0 :
+		       err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "METADATA_UNAVAILABLE",
+			       "the metadata service and --sandbox-id-file name two sandboxes");
+}
+
 static int check_token(const struct claim_ask *a, const struct e2b_metadata *m, struct err *e)
 {
 	struct sha512 given, nothing;
@@ -122,17 +134,25 @@ static int take_claim(struct claim_ask *a, const struct e2b_metadata *m, struct 
 	return claim_desk_take(desk, &a->claim, "E2B's access token", e);
 }
 
+static void judge(struct claim_ask *a, const struct e2b_metadata *m)
+{
+	if (check_instance(m, &a->e) < 0)
+		return;
+	if (check_token(a, m, &a->e) == 0)
+		(void)take_claim(a, m, &a->e);
+	else
+		bucket_take(&a->owner->refused, clock_mono_ms(), CLAIM_REFUSED_MAX,
+			    CLAIM_REFUSED_EACH_MS);
+}
+
 static void on_metadata(void *ctx, const struct e2b_metadata *m, const struct err *e)
 {
 	struct claim_ask *a = ctx;
 
-	if (!m)
-		a->e = *e;
-	else if (check_token(a, m, &a->e) < 0)
-		bucket_take(&a->owner->refused, clock_mono_ms(), CLAIM_REFUSED_MAX,
-			    CLAIM_REFUSED_EACH_MS);
+	if (m)
+		judge(a, m);
 	else
-		(void)take_claim(a, m, &a->e);
+		a->e = *e;
 	a->query = e2b_query_close(a->query);
 	a->owner->asking = NULL;
 	a->decided = true;

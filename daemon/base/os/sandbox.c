@@ -115,3 +115,8 @@ const char *sandbox_id(void)
 			return ids[i];
 	return NULL;
 }
+
+const char *sandbox_id_in_file(void)
+{
+	return in_file[0] ? in_file : NULL;
+}

@@ -30,3 +30,5 @@ void sandbox_id_set(const char *id);
 bool sandbox_id_refresh(void);
 /* As last read; NULL: not known. */
 const char *sandbox_id(void);
+/* The same, of the file alone. */
+const char *sandbox_id_in_file(void);

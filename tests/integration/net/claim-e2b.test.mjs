@@ -6,10 +6,12 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
+import path from 'node:path';
 import test, { after } from 'node:test';
 import { assertNoViolations } from '../../lib/acp.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 import { acpd } from '../run.mjs';
 
 after(assertNoViolations);
@@ -83,7 +85,8 @@ async function claim(d, { token = newToken(), access = ACCESS, claim: more = {},
 
 const said = ([status, reason]) => [status, reason];
 const isClaimed = async (d, token) => (await d.http('/ready', { token })).status === 200;
-const isUnclaimed = async (d) => (await d.http('/ready')).json.error.reason === 'UNCLAIMED';
+// Where a restore is just noticed, connections are reset.
+const isUnclaimed = async (d) => (await d.http('/ready').catch(() => {}))?.json?.error?.reason === 'UNCLAIMED';
 
 test('without --claim-e2b there is no such route', async () => {
   await withDaemon({ token: null }, async (d) => {
@@ -175,27 +178,28 @@ test('a service that misbehaves claims nothing, and the next claim asks it anew'
     'a connection cut before the head': [{ token: (s) => s.destroy() }, DOWN],
     'a connection cut in the answer': [{ metadata: (s) => s.end(http(200, JSON.stringify(m.said)).slice(0, -5)) }, DOWN],
     'a huge head': [{ metadata: (s) => s.end(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100000)}\r\n\r\n`) }, DOWN],
-    'a huge answer': [says(`{"a":"${'x'.repeat(200000)}"}`), DOWN], 'an answer without end': [{ metadata: (s) => {
+    'a huge answer': [says(`{"a":"${'x'.repeat(200000)}"}`), DOWN, /too long/], 'an answer without end': [{ metadata: (s) => {
       s.write('HTTP/1.1 200 OK\r\n\r\n');
       const timer = setInterval(() => s.write('x'.repeat(20000)), 1);
       s.on('close', () => clearInterval(timer));
-    } }, DOWN],
+    } }, DOWN, /too long/],
     'a failure': [says(m.said, 500), DOWN], 'no JSON': [says('<html>'), DOWN], 'an array': [says('[]'), DOWN], 'nothing': [says(''), DOWN],
     'no hash': [says({ ...neither, instanceID }), DOWN], 'an empty hash': [says({ ...m.said, accessTokenHash: '' }), DOWN],
     'a hash that is a number': [says({ ...m.said, accessTokenHash: 5 }), DOWN], 'a short hash': [says({ ...m.said, accessTokenHash: accessTokenHash.slice(2) }), DOWN],
     'a long hash': [says({ ...m.said, accessTokenHash: `${accessTokenHash}00` }), DOWN], 'no hex': [says({ ...m.said, accessTokenHash: 'g'.repeat(128) }), DOWN],
     'no id': [says({ ...neither, accessTokenHash }), DOWN], 'an id that is none': [says({ ...m.said, instanceID: 'a b' }), DOWN],
     'two hashes': [says(`{"instanceID":"a","accessTokenHash":"${sha512('x')}","accessTokenHash":"${accessTokenHash}"}`), DOWN],
-    'the hash of nothing': [says({ ...m.said, accessTokenHash: sha512('') }), NO],
+    'the hash of nothing': [says({ ...m.said, accessTokenHash: sha512('') }), NO, /insecure/],
     'the hash of another token': [says({ ...m.said, accessTokenHash: sha512('the sandbox before') }), NO],
   };
 
   await withE2b(m, async (d) => {
-    for (const [name, [how, want]] of Object.entries(rows)) {
+    for (const [name, [how, want, message = /./]] of Object.entries(rows)) {
       m.reset();
       Object.assign(m, how);
       const answer = await claim(d);
       assert.deepEqual(said(answer), want, `${name}: ${answer}`);
+      assert.match(answer[2], message);
       assert.ok(await isUnclaimed(d), name);
     }
     m.reset();
@@ -286,6 +290,35 @@ test('silent bodies hold only so many places, and not for long', async (t) => {
       await sleep(10);
     assert.deepEqual(await claim(d), [200, '{}']);
     silent.forEach((s) => s.destroy());
+  });
+});
+
+test('after a restore: no claim while the service or the file is still of the sandbox before', async (t) => {
+  const m = await FakeMetadata.start(t);
+  const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-e2b-'));
+  const file = path.join(dir, 'ID');
+  const become = (id) => {
+    fs.writeFileSync(`${file}.new`, id);
+    fs.renameSync(`${file}.new`, file);
+  };
+
+  t.after(() => fs.rmSync(dir, { recursive: true }));
+  become('first');
+  m.said = { ...m.said, instanceID: 'second', accessTokenHash: sha512('of the second') };
+  await withDaemon({ token: null, flags: { claimE2b: true, metadataUrl: m.url, sandboxIdFile: file } }, async (d) => {
+    const token = newToken();
+
+    assert.deepEqual(said(await claim(d, { access: 'of the second' })), [503, 'METADATA_UNAVAILABLE'], 'the file is late');
+    m.said = { ...m.said, instanceID: 'first', accessTokenHash: sha512(ACCESS) };
+    assert.deepEqual(await claim(d, { token }), [200, '{}']);
+    become('second');
+    await until(() => isUnclaimed(d), 'the restore is noticed');
+    assert.deepEqual(said(await claim(d, { token })), [503, 'METADATA_UNAVAILABLE'], 'the service is late');
+    m.said = { ...m.said, instanceID: 'second', accessTokenHash: sha512('of the second') };
+    assert.deepEqual(said(await claim(d, { token })), [403, 'CLAIM_NOT_VERIFIED'], 'the token of the sandbox before');
+    const next = newToken();
+    assert.deepEqual(await claim(d, { token: next, access: 'of the second' }), [200, '{}']);
+    assert.equal((await d.http('/v1/info', { token: next })).json.sandboxId, 'second');
   });
 });
 
