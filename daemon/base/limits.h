@@ -489,8 +489,7 @@
 
 /* Entrypoint */
 #define ENTRY_STOP_SECS 15              /* more than --drain: from SIGTERM to SIGKILL, once the other has ended */
-#define PROGRAM_VERSION_MS 3000         /* for the first line of "program --version" */
-#define PROGRAM_VERSION_MAX 80          /* bytes of it */
+#define PROGRAM_VERSION_MS 3000         /* for "program --version", where somebody waits */
 
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdio.h>
 
 static void on_child(void *ctx, int signo _unused_)
 {
@@ -14,18 +15,21 @@ static void on_child(void *ctx, int signo _unused_)
 	proc_host_reap(h->procs);
 }
 
-int program_host_open(struct program_host *h, const char *manifest, struct err *e)
+static int make_loop(struct program_host *h)
 {
 	sigset_t child;
 
-	*h = (struct program_host){ 0 };
-	if (harness_table_load(&h->harnesses, manifest, e) < 0)
-		return -EINVAL;
 	h->loop = loop_new();
 	h->procs = proc_host_new(h->loop);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	return loop_signals(h->loop, &child, on_child, h);
+}
+
+int program_host_open(struct program_host *h, const char *manifest, struct err *e)
+{
+	*h = (struct program_host){ 0 };
+	return harness_table_load(&h->harnesses, manifest, e) < 0 ? -EINVAL : make_loop(h);
 }
 
 void program_host_close(struct program_host *h)
@@ -38,23 +42,24 @@ void program_host_close(struct program_host *h)
 
 /* --- facts -------------------------------------------------------------------------------------------------------- */
 
+static struct proc_bounds bounds_as(bool switches, uid_t uid, gid_t gid)
+{
+	struct proc_bounds b = { .switch_user = switches, .uid = uid, .gid = gid };
+
+	if (!confine_machine_missing(MACHINE_FILTER))
+		b.confinement = confinement_get(LEVEL_GUARDED, 0, NULL);
+	return b;
+}
+
 static struct proc_bounds bounds_to_ask_in(void)
 {
-	struct proc_bounds b = { 0 };
 	struct passwd *pw = NULL;
 
 	if (geteuid() == 0)
 		pw = getpwnam("agent");
 	if (geteuid() == 0 && !pw)
 		pw = getpwnam("nobody");
-	if (pw) {
-		b.switch_user = true;
-		b.uid = pw->pw_uid;
-		b.gid = pw->pw_gid;
-	}
-	if (!confine_machine_missing(MACHINE_FILTER))
-		b.confinement = confinement_get(LEVEL_GUARDED, 0, NULL);
-	return b;
+	return pw ? bounds_as(true, pw->pw_uid, pw->pw_gid) : bounds_as(false, 0, 0);
 }
 
 static void on_facts(void *ctx)
@@ -75,6 +80,48 @@ void program_host_facts(struct program_host *h, const char *prefix, unsigned sec
 	h->programs = programs_new(h->loop, h->procs, &c);
 	programs_ask(h->programs, &h->ask, on_facts, h);
 	loop_run(h->loop);
+}
+
+/* --- one version --------------------------------------------------------------------------------------------------- */
+
+struct one_version {
+	struct loop *loop;
+	char *text; /* where it goes */
+	struct err *why;
+};
+
+static void on_one_version(void *ctx, const char *version, const struct err *why)
+{
+	struct one_version *one = ctx;
+
+	snprintf(one->text, VERSION_TEXT_MAX + 1, "%s", version ? version : "");
+	*one->why = *why;
+	loop_quit(one->loop);
+}
+
+int program_host_version(char *path, const struct agent_user *as, char ret[VERSION_TEXT_MAX + 1],
+			 struct err *why)
+{
+	_cleanup_(program_host_close) struct program_host h = { 0 };
+	struct version_spec spec = { .path = path,
+				     .search = getenv("PATH"),
+				     .bounds = as ? bounds_as(as->switched, as->uid, as->gid) :
+						    bounds_to_ask_in(),
+				     .timeout_ms = PROGRAM_VERSION_MS };
+	struct one_version one = { .text = ret, .why = why };
+	struct version_run *v;
+
+	*ret = '\0';
+	*why = (struct err){ 0 };
+	if (make_loop(&h) < 0)
+		return err_set(why, -EIO, 0, "VERSION_FAILED", "there is no loop to wait in");
+	one.loop = h.loop;
+	v = version_run_start(h.loop, h.procs, &spec, on_one_version, &one, why);
+	if (!v)
+		return -EIO;
+	loop_run(h.loop);
+	version_run_free(v);
+	return *ret ? 0 : -EIO;
 }
 
 /* --- one program --------------------------------------------------------------------------------------------------- */

@@ -5,12 +5,15 @@
  * this user cannot start is of no use to a session either. It has no right to gain more, and the system calls of level
  * guarded where the machine can filter them.
  *
- * A host is good for one call of program_host_facts or program_host_run. program_host_facts is what `acpd harness list` and `acpd doctor` print: no daemon is needed.
+ * A host is good for one call of program_host_facts or program_host_run. program_host_facts is what `acpd harness list`
+ * prints: no daemon is needed.
  */
 #pragma once
 
+#include "proc/agent_user.h"
 #include "session/programs/bounded_run.h"
 #include "session/programs/programs.h"
+#include "session/programs/version_run.h"
 
 struct program_host {
 	struct loop *loop;
@@ -27,6 +30,9 @@ void program_host_close(struct program_host *h);
 /* Asks every installed program for its version, one after the other, each for that many seconds at most. Then
  * h->programs has the facts (programs_at), until program_host_close. */
 void program_host_facts(struct program_host *h, const char *prefix, unsigned seconds);
+/* Asks this program, with a host of its own, for three seconds at most; as: whom it runs as; NULL: as above. -ETIMEDOUT; -EIO; why says it. */
+int program_host_version(char *path, const struct agent_user *as, char ret[VERSION_TEXT_MAX + 1],
+			 struct err *why);
 /* Runs one to its end; took is called when that is reached, with what it said. */
 int program_host_run(struct program_host *h, const struct run_spec *spec,
 		     void (*took)(void *ctx, const struct run_result *r), void *ctx, struct err *e);

@@ -1,19 +1,24 @@
 /* cmd_entrypoint.c - `acpd entrypoint`: says what the container has, checks its environment, and is its first process
- * from then on (entry_life.h). No value of a variable is printed, and of the command only its name. */
+ * from then on (entry_life.h). No value of a variable is printed, and of the command only its name. What programs say of
+ * their versions follows while the command runs. */
 #include "cli/cmd/cmd.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "cli/entry_life.h"
 #include "cli/hosting.h"
-#include "cli/program_version.h"
+#include "cli/program_host.h"
 #include "cli/run_unpack.h"
 #include "cli/serve_check.h"
+#include "harnesses/harness_pins.h"
 #include "session/workspace/session_paths.h"
 
 #include <ctype.h>
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
+#define VERSIONS_NICE 10
 #define NOT_FOUND 127 /* as shells end for a command that there is not */
 
 /* What `acpd serve` will take from the environment, and what comes of it. */
@@ -53,26 +58,17 @@ static void say(const char *what, const char *text)
 	fprintf(stderr, "  %-11s %s\n", what, text);
 }
 
-static void say_program(const char *name)
-{
-	_cleanup_(freep) char *path = paths_find_command(name, getenv("PATH"));
-	const struct agent_user self = agent_user_self();
-	char version[PROGRAM_VERSION_MAX];
-
-	if (!path)
-		say(name, "not found");
-	else
-		say(name, program_version(path, &self, version) == 0 ? version : "says no version");
-}
-
+/* What the pin says is known without running anything. */
 static void say_harnesses(const struct harness_table *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
+		const struct harness_pin *pin = harness_pin_of(&t->defs[i]);
 		_cleanup_(freep) char *path =
-			paths_find_command(t->defs[i].command, getenv("PATH"));
+			program_find(&t->defs[i], HARNESS_PREFIX, getenv("PATH"));
 
-		fprintf(stderr, "  %-11s %s: %s\n", "harness", t->defs[i].id,
-			path ? path : "not found");
+		fprintf(stderr, "  %-11s %s: %s%s%s\n", "harness", t->defs[i].id,
+			path ? path : "not found", path && pin ? ", pinned " : "",
+			path && pin ? pin->version : "");
 	}
 }
 
@@ -87,15 +83,55 @@ static void say_mcp(const struct entry_settings *s)
 
 static void say_all(const struct config *c, const struct entry_settings *s)
 {
-	static const char *const programs[] = { "node", "python3", "git" };
-
 	fprintf(stderr, "acpd %s entrypoint, process %d\n", ACPD_VERSION, (int)getpid());
-	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
-		say_program(programs[i]);
 	say_harnesses(&s->harnesses);
 	say_mcp(s);
 	say("daemon", c->serve ? s->serve.listen : "none beside the command");
 	say("command", c->args[0]);
+}
+
+/* --- versions ------------------------------------------------------------------------------------------------- */
+
+static void say_version(const char *what, const char *id, char *path)
+{
+	char version[VERSION_TEXT_MAX + 1];
+	struct err why;
+	const char *text = !path						? "not found" :
+			   program_host_version(path, NULL, version, &why) == 0 ? version :
+										  why.msg;
+
+	fprintf(stderr, "  %-11s %s%s%s\n", what, id, *id ? ": " : "", text);
+}
+
+static void say_versions(const struct harness_table *t)
+{
+	static const char *const programs[] = { "node", "npm", "python3", "git" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		_cleanup_(freep) char *path = paths_find_command(programs[i], getenv("PATH"));
+
+		say_version(programs[i], "", path);
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		_cleanup_(freep) char *path =
+			program_find(&t->defs[i], HARNESS_PREFIX, getenv("PATH"));
+
+		if (path && !t->defs[i].own_command)
+			say_version("version", t->defs[i].id, path);
+	}
+}
+
+/* Some take seconds to say theirs, so the command does not wait for them: they are asked by a process of its own, which
+ * ends with us, and which the processor is not taken from others for. */
+static void start_saying_versions(const struct harness_table *t, const sigset_t *mask)
+{
+	if (fork() != 0)
+		return; /* without it the banner has no versions */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	setpriority(PRIO_PROCESS, 0, VERSIONS_NICE);
+	say_versions(t);
+	_exit(0);
 }
 
 /* --- the environment ------------------------------------------------------------------------------------------ */
@@ -137,7 +173,7 @@ static char *find_command(const char *name)
 	return paths_find_command(path, getenv("PATH"));
 }
 
-static int run(const struct config *c, struct entry_plan *p)
+static int run(const struct config *c, const struct entry_settings *s, struct entry_plan *p)
 {
 	_cleanup_(freep) char *program = find_command(c->args[0]), *own = NULL;
 	char *serve[] = { NULL, (char[]){ "serve" }, NULL };
@@ -154,6 +190,7 @@ static int run(const struct config *c, struct entry_plan *p)
 	}
 	p->program = program;
 	p->argv = c->args;
+	start_saying_versions(&s->harnesses, &p->mask);
 	r = entry_run(p, &e);
 	return r < 0 ? fail(EXIT_FAILED, "%s", e.msg) : r;
 }
@@ -175,5 +212,5 @@ int cmd_entrypoint(const struct config *c)
 	if (missing)
 		return fail(EXIT_USAGE, "%d required variable%s not set", missing,
 			    missing == 1 ? " is" : "s are");
-	return run(c, &p);
+	return run(c, &s, &p);
 }

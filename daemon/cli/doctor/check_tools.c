@@ -1,7 +1,7 @@
 /* check_tools.c - doctor: the programs that agents need. */
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/safe_path.h"
-#include "cli/program_version.h"
+#include "cli/program_host.h"
 #include "cli/serve_check.h"
 
 #include "base/limits.h"
@@ -9,7 +9,6 @@
 #include "session/session.h"
 #include "session/workspace/session_paths.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 
@@ -46,17 +45,18 @@ static bool is_wanted(const struct doctor *d, const struct harness_def *def)
 }
 
 /* What a manifest puts in its place may do anything when it is given --version. */
-static void say_harness(struct doctor *d, const struct harness_def *def, const char *path)
+static void say_harness(struct doctor *d, const struct harness_def *def, char *path)
 {
 	const struct agent_user as = who_runs(d);
-	char version[PROGRAM_VERSION_MAX];
+	char version[VERSION_TEXT_MAX + 1];
+	struct err why;
 
-	if (!def->own_command && program_version(path, &as, version) == 0)
+	if (!def->own_command && program_host_version(path, &as, version, &why) == 0)
 		doctor_found(d, FOUND_OK, def->id, "%s, %s", version, path);
 	else if (def->own_command)
 		doctor_found(d, FOUND_OK, def->id, "%s", path);
 	else
-		doctor_found(d, FOUND_WARNING, def->id, "%s says no version", path);
+		doctor_found(d, FOUND_WARNING, def->id, "%s %s", path, why.msg);
 }
 
 /* True: it is there. */
@@ -94,7 +94,7 @@ void check_harnesses(struct doctor *d)
 /* --- other programs --------------------------------------------------------------------------------------------- */
 
 struct tool {
-	char *path, version[PROGRAM_VERSION_MAX];
+	char *path, version[VERSION_TEXT_MAX + 1];
 };
 
 static void tool_done(struct tool *t)
@@ -106,8 +106,8 @@ static void tool_done(struct tool *t)
 static bool find_tool(struct doctor *d, const char *const *names, const char *lost, struct tool *t)
 {
 	const struct agent_user as = who_runs(d);
+	struct err failure;
 	char why[256];
-	int r;
 
 	for (; !t->path && *names; names++)
 		t->path = paths_find_command(*names, getenv("PATH"));
@@ -121,13 +121,9 @@ static bool find_tool(struct doctor *d, const char *const *names, const char *lo
 			     "it was not run: chown it to root, chmod go-w");
 		return false;
 	}
-	r = program_version(t->path, &as, t->version);
-	if (r == 0)
+	if (program_host_version(t->path, &as, t->version, &failure) == 0)
 		return true;
-	finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "%s --version %s", t->path,
-				  r == -ETIMEDOUT ? "takes too long" :
-				  r == -EIO	  ? "says nothing" :
-						    strerror(-r)),
+	finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "%s %s", t->path, failure.msg),
 		     "agents run it as uid %u", (unsigned)as.uid);
 	return false;
 }

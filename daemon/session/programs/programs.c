@@ -2,14 +2,12 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/os/passing_home.h"
-#include "session/programs/bounded_run.h"
+#include "session/programs/version_run.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define VERSION_TEXT_MAX 120 /* of what a program says: its first line, cut */
 #define VERSION_RETRY_MS 60000
 
 /* What a file is, so far as it shows without being read. */
@@ -34,8 +32,7 @@ struct programs {
 	struct known_program *all;
 	size_t n;
 	struct known_program *running; /* of the run */
-	struct bounded_run *run;
-	struct passing_home home; /* of the run */
+	struct version_run *run;
 	struct list asks;
 	struct loop_task task;
 	bool stopped;
@@ -97,87 +94,35 @@ static void look(const struct programs *all, struct known_program *p)
 
 static void go_on(void *ctx);
 
-static void failed(struct known_program *p, const char *reason, const char *text)
+static void failed(struct known_program *p, const struct err *why)
 {
-	err_set(&p->fact.why, -EIO, 0, reason, "%s", text);
-	err_flatten(p->fact.why.msg);
+	p->fact.why = *why;
 	p->failed_at = clock_mono_ms();
 }
 
-/* Its first line that says something. */
-static char *first_line(struct slice text)
-{
-	char line[VERSION_TEXT_MAX + 1];
-
-	while (text.n && strchr(" \t\r\n", *text.p))
-		text = (struct slice){ text.p + 1, text.n - 1 };
-	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] == '\n')
-			text.n = i;
-	if (!text.n)
-		return NULL;
-	snprintf(line, sizeof(line), "%.*s", (int)MIN(text.n, VERSION_TEXT_MAX), text.p);
-	err_flatten(line);
-	return xstrdup(line);
-}
-
-static void take(struct programs *all, struct known_program *p, const struct run_result *r)
-{
-	char text[sizeof(p->fact.why.msg)];
-
-	if (r->timed_out) {
-		snprintf(text, sizeof(text), "did not say its version within %u s",
-			 (unsigned)(all->cfg.timeout_ms / 1000));
-		failed(p, "VERSION_TIMEOUT", text);
-	} else if (r->too_much) {
-		snprintf(text, sizeof(text), "said more than %zu bytes when asked for its version",
-			 (size_t)PROGRAM_OUTPUT_MAX);
-		failed(p, "VERSION_TOO_LONG", text);
-	} else if (!r->exited || r->code != 0) {
-		snprintf(text, sizeof(text), "ended with %s %d when asked for its version%s%.120s",
-			 r->exited ? "exit code" : "signal", r->code, *r->errors ? ": " : "",
-			 r->errors);
-		failed(p, "VERSION_FAILED", text);
-	} else {
-		p->fact.version = first_line(r->output);
-		if (!p->fact.version)
-			failed(p, "VERSION_FAILED", "said nothing when asked for its version");
-	}
-}
-
-static void on_done(void *ctx, const struct run_result *r)
+static void on_version(void *ctx, const char *version, const struct err *why)
 {
 	struct programs *all = ctx;
+	struct known_program *p = all->running;
 
-	take(all, all->running, r);
-	all->running->asked = true;
+	if (version)
+		p->fact.version = xstrdup(version);
+	else
+		failed(p, why);
+	p->asked = true;
 	all->running = NULL;
-	all->run = bounded_run_free(all->run);
-	passing_home_remove(&all->home);
+	all->run = version_run_free(all->run);
 	loop_defer(all->loop, &all->task, go_on, all);
 }
 
 static int start(struct programs *all, struct known_program *p, struct err *e)
 {
-	_cleanup_(freep) char *path = NULL;
-	char version[] = "--version", lang[] = "LANG=C.UTF-8";
-	char *argv[] = { p->fact.path, version, NULL };
-	char *env[] = { lang, all->home.variable, NULL, NULL };
-	struct run_spec spec = { .argv = argv,
-				 .env = env,
-				 .cwd = "/",
-				 .bounds = &all->cfg.bounds,
-				 .timeout_ms = all->cfg.timeout_ms,
-				 .output_max = PROGRAM_OUTPUT_MAX };
+	struct version_spec spec = { .path = p->fact.path,
+				     .search = all->cfg.path,
+				     .bounds = all->cfg.bounds,
+				     .timeout_ms = all->cfg.timeout_ms };
 
-	if (asprintf(&path, "PATH=%s", all->cfg.path ? all->cfg.path : "") < 0)
-		abort();
-	env[2] = path;
-	passing_home_make(&all->home, all->cfg.bounds.switch_user, all->cfg.bounds.uid,
-			  all->cfg.bounds.gid);
-	all->run = bounded_run_start(all->loop, all->procs, &spec, on_done, all, e);
-	if (!all->run)
-		passing_home_remove(&all->home);
+	all->run = version_run_start(all->loop, all->procs, &spec, on_version, all, e);
 	return all->run ? 0 : -EIO;
 }
 
@@ -210,7 +155,8 @@ static void go_on(void *ctx)
 		all->running = p;
 		if (start(all, p, &e) == 0)
 			return;
-		failed(p, "VERSION_FAILED", e.msg);
+		snprintf(e.reason, sizeof(e.reason), "VERSION_FAILED");
+		failed(p, &e);
 		p->asked = true;
 	}
 	if (!all->run)
@@ -258,7 +204,7 @@ void programs_stop(struct programs *p)
 {
 	p->stopped = true;
 	if (p->run)
-		bounded_run_kill(p->run);
+		version_run_kill(p->run);
 }
 
 struct programs *programs_free(struct programs *p)
@@ -267,8 +213,7 @@ struct programs *programs_free(struct programs *p)
 		return NULL;
 	answer(p);
 	loop_task_cancel(&p->task);
-	bounded_run_free(p->run);
-	passing_home_remove(&p->home);
+	version_run_free(p->run);
 	for (size_t i = 0; i < p->n; i++) {
 		free(p->all[i].fact.path);
 		free(p->all[i].fact.version);

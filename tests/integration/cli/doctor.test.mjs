@@ -226,7 +226,7 @@ for (const [who, uid, skip] of [['root', 0, !isRoot && 'not root'], ['a plain us
       script(m.at('tools/codex'), 'echo codex-cli 0.99.0');
       assert.match(m.run().said.findings.find((f) => f.subject === 'codex').message, /^codex-cli 0\.99\.0, .*tools\/codex$/);
       script(m.at('tools/codex'), 'exit 1');
-      assert.match(m.run().said.findings.find((f) => f.subject === 'codex').message, /says no version/);
+      assert.match(m.run().said.findings.find((f) => f.subject === 'codex').message, /when asked for its version/);
       fs.rmSync(m.at('tools/codex'));
 
       m.trouble('harness', /none is installed/, { 'harness-config': null });
@@ -242,9 +242,9 @@ for (const [who, uid, skip] of [['root', 0, !isRoot && 'not root'], ['a plain us
         const file = m.at(`tools/${name}`);
 
         script(file, 'exit 3');
-        m.trouble(kind, /--version says nothing/);
+        m.trouble(kind, /when asked for its version/);
         script(file, 'while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done');
-        m.trouble(kind, /--version says nothing/);
+        m.trouble(kind, /when asked for its version/);
         fs.rmSync(file);
         m.trouble(kind, /not installed/);
       });
@@ -253,15 +253,15 @@ for (const [who, uid, skip] of [['root', 0, !isRoot && 'not root'], ['a plain us
       const m = machine();
       const node = m.at('tools/node');
 
-      for (const version of ['v20.20.2', 'v22.5.1', 'v', 'x\\033[31m22.9.0\\n'])
-        script(node, `printf '${version}'`) ?? m.trouble('node', /too old/);
+      for (const version of ['v20.20.2', 'v22.5.1', 'v', 'x\\033[31m22.9.0'])
+        script(node, `printf '${version}\\n'`) ?? m.trouble('node', /too old/);
       for (const version of ['v22.6.0', 'v24.0.0'])
         script(node, `echo ${version}`) ?? assert.equal(m.run().status, 0);
       const mark = `3${String(process.pid).padStart(7, '0')}`;
       script(node, `sleep ${mark} & sleep ${mark}`);
       script(m.at('tools/sleep'), `exec ${spawnSync('which', ['sleep'], { encoding: 'utf8' }).stdout.trim()} "$@"`);
       const from = Date.now();
-      m.trouble('node', /takes too long/);
+      m.trouble('node', /did not say its version within 3 s/);
       assert.ok(Date.now() - from < 9000);
       assert.doesNotMatch(spawnSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).stdout, new RegExp(`sleep ${mark}`));
     });

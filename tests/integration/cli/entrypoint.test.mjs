@@ -22,16 +22,22 @@ before(() => { dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-entry-')); });
 after(() => fs.rmSync(dir, { recursive: true, force: true }));
 
 // In a namespace of its own: {child, pid (of the entrypoint, as we see it), out, ended}.
-async function inNamespace(args, { env = {}, within = 20000 } = {}) {
-  const child = spawn('unshare', ['--pid', '--fork', '--kill-child', '--mount-proc', ACPD, 'entrypoint', ...args],
-    { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+async function inNamespace(args, options) {
+  const life = begin(['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', ACPD, 'entrypoint', ...args], options);
+
+  // one that ends at once may be gone before it is seen
+  life.pid = (await until(() => list().find((p) => p.ppid === life.child.pid) ?? (life.child.exitCode !== null && {}), 'the first process')).pid;
+  return life;
+}
+
+function begin([program, ...args], { env = {}, within = 20000 } = {}) {
+  const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const life = { child, out: { stdout: '', stderr: '' } };
 
   for (const name of ['stdout', 'stderr'])
     child[name].on('data', (data) => { life.out[name] += data; });
   life.ended = deadline(new Promise((resolve) => child.on('close', (code) => resolve(code))), within, 'the entrypoint to end');
   life.ended.finally(() => child.kill('SIGKILL'));
-  life.pid = (await until(() => list().find((p) => p.ppid === child.pid), 'the first process')).pid;
   return life;
 }
 
@@ -99,8 +105,13 @@ describe('where others come first', () => {
     const mcp = path.join(dir, 'mcp.json');
 
     fs.writeFileSync(mcp, JSON.stringify({ mcpServers: { one: { command: '/bin/true', env: { KEY: SECRET } }, two: { url: 'https://x.example', headers: { a: '${MY_KEY}' } } } }));
-    const r = await entry(['--require', 'MY_KEY,MY_OTHER', '--require', 'HOME', '--', 'sh', '-c', `# ${SECRET}`],
+    const script = `trap 'exit 0' TERM; while :; do sleep 0.1; done # ${SECRET}`;
+    const life = begin([ACPD, 'entrypoint', '--require', 'MY_KEY,MY_OTHER', '--require', 'HOME', '--', 'sh', '-c', script],
       { env: { MY_KEY: SECRET, MY_OTHER: SECRET, ACPD_MCP_CONFIG: mcp, ACPD_PASS_ENV: 'MY_KEY' } });
+
+    await says(life, /^ {2}git +git version/m, 'stderr');
+    life.child.kill();
+    const r = { code: await life.ended, ...life.out };
     const line = (what, text) => assert.match(r.stderr, new RegExp(`^  ${what} +${text}$`, 'm'));
 
     assert.deepEqual([r.code, r.stdout], [0, '']);
@@ -115,6 +126,35 @@ describe('where others come first', () => {
       line('variable', `${name}: set`);
     line('command', 'sh');
     assert.ok(!r.stderr.includes(SECRET));
+  });
+
+  test('the command does not wait for versions, and what is asked does not outlive it; a harness says its own beside its pin', async () => {
+    const bin = path.join(dir, 'slow');
+    const mark = `7${String(process.pid).padStart(7, '0')}`;
+
+    fs.mkdirSync(bin);
+    fs.writeFileSync(path.join(bin, 'node'), `#!/bin/sh\nexec sleep ${mark}\n`, { mode: 0o755 });
+    const env = { PATH: `${bin}:/usr/bin:/bin` };
+    const asked = () => list().filter((p) => cmdline(p.pid).includes(`sleep\0${mark}`));
+    const life = begin([ACPD, 'entrypoint', ...perl('$SIG{TERM} = sub { exit 0 }; print "up\\n"; sleep 30 while 1')], { env });
+
+    fs.chmodSync(dir, 0o755);
+    await says(life, /up/);
+    assert.doesNotMatch(life.out.stderr, /^ {2}node/m);
+    await until(() => asked().length, 'node to be asked');
+    life.child.kill();
+    assert.equal(await life.ended, 0);
+    assert.deepEqual(asked(), []);
+
+    fs.writeFileSync(path.join(bin, 'node'), '#!/bin/sh\necho v99.1.2\n', { mode: 0o755 });
+    fs.writeFileSync(path.join(bin, 'codex'), '#!/bin/sh\nprintf "codex-cli 9.9.9\\033[31m\\nmore\\n"\n', { mode: 0o755 });
+    const quick = begin([ACPD, 'entrypoint', ...perl('$SIG{TERM} = sub { exit 0 }; sleep 30 while 1')], { env });
+
+    await says(quick, /^ {2}version +codex: codex-cli 9\.9\.9[ [31m]*$/m, 'stderr');
+    assert.match(quick.out.stderr, /^ {2}node +v99\.1\.2$/m);
+    assert.match(quick.out.stderr, new RegExp(`^  harness +codex: ${bin}/codex, pinned \\S+$`, 'm'));
+    quick.child.kill();
+    assert.equal(await quick.ended, 0);
   });
 
   const ran = () => path.join(dir, 'ran');
