@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "base/util.h"
 
-#include <stdio.h>
+#include <string.h>
 
 void harness_plan_arg(struct harness_plan *p, const char *arg)
 {
@@ -50,20 +50,39 @@ const char *harness_plan_getenv(const struct harness_plan *p, const char *name)
 	return e ? e->value : NULL;
 }
 
+/* Any of these may hold a key. */
+static void free_wiped(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+/* By hand: printf leaves pieces of what it writes behind. */
+static char *pair(const struct harness_env *e)
+{
+	size_t name = strlen(e->name), value = strlen(e->value);
+	char *text = xalloc(name + 1 + value + 1);
+
+	memcpy(text, e->name, name);
+	text[name] = '=';
+	memcpy(text + name + 1, e->value, value + 1);
+	return text;
+}
+
 char **harness_plan_environ(const struct harness_plan *p)
 {
 	char **list = xalloc((p->nenv + 1) * sizeof(*list));
 
 	for (size_t i = 0; i < p->nenv; i++)
-		if (asprintf(&list[i], "%s=%s", p->env[i].name, p->env[i].value) < 0)
-			abort();
+		list[i] = pair(&p->env[i]);
 	return list;
 }
 
 void harness_plan_free_environ(char **list)
 {
 	for (char **s = list; s && *s; s++)
-		free(*s);
+		free_wiped(*s);
 	free(list);
 }
 
@@ -71,7 +90,7 @@ static void pairs_free(struct harness_env *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(v[i].name);
-		free(v[i].value);
+		free_wiped(v[i].value);
 	}
 	free(v);
 }

@@ -23,23 +23,16 @@ test('a freeze beyond ping time-out and budget drops no client and charges no se
   const c = await d.client(), idle = await d.client();
   const { sessionId } = await c.newSession({ meta: { budgets: { turn: { seconds: 5 } } } });
   const turn = c.prompt(sessionId, 'sleep 60000');
-  let ended = false;
 
-  turn.then(() => { ended = true; }, () => { ended = true; });
   await sleep(1200);
   await (await Freezer.of(t, d, 'signals')).during(() => sleep(FROZEN_MS));
-  const woke = Date.now();
-
-  await sleep(700);
-
-  assert.equal(ended, false, 'the budget has not been charged for the freeze');
   const result = await turn;
-  const left = Date.now() - woke;
 
   assert.equal(result._meta.acpd.stopDetail.budget, 'seconds');
-  assert.ok(left > 1500, `what was left of the budget, ${left} ms`);
   const [record] = turnsOf(d, sessionId);
+  const whole = Date.parse(record.tsEnd) - Date.parse(record.tsStart); // by the wall
 
+  assert.ok(whole > 5000 + FROZEN_MS - 1500, `the budget has not been charged for the freeze: ${whole} ms`);
   assert.ok(record.durationMs < 5000 + FROZEN_MS / 2, `the freeze is no part of the turn: ${record.durationMs}`);
   assert.ok((await idle.call('_acpd/status', {})).incarnation, 'the idle client is still there');
   assert.ok(d.logs.some((l) => l.text === 'was not running' || l.msg === 'was not running'));

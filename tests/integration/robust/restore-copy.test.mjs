@@ -93,7 +93,12 @@ test('a copy with a turn and model calls in flight', { timeout: 60000 * SLOW }, 
 
   // No event after the jump is numbered as the parent's: of what the parent's client has, only what it had before it holds.
   const [, line] = named(d, calling);
-  assert.ok(d.step ? line.from === known + 1 : line.from > known, `from ${line.from}, known ${known}`);
+  const { body } = await d.http(`/v1/sessions/${calling}/events?since=0`, { token: d.token });
+  const at = (x) => Date.parse(x.t ?? x.ts), held = at(d.logs.find((l) => l.to === 'paused'));
+  const events = body.trim().split('\n').map((x) => JSON.parse(x));
+  const early = events.filter((e) => e.seq < line.from), late = events.filter((e) => e.seq >= line.from);
+  assert.ok(line.from > known && early.length === line.from - 1 && late.length > 0, `from ${line.from}, known ${known}`);
+  assert.ok(early.every((e) => at(e) <= held) && late.every((e) => at(e) >= held + (d.step ? 200 : 0)), 'by their times');
   assert.equal(since[0].incarnation, line.id);
   await b.c.load(calling, { meta: { fromSeq: known + 1, incarnation } });
   assert.equal(b.c.messages.some((m) => m.method === '_acpd/gap'), false);
