@@ -8,6 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { ROOT } from '../lib/daemon.mjs';
+import { noticed } from './notice.mjs';
 
 const STATIC = path.join(ROOT, 'build/static');
 const SKIP = process.getuid() !== 0 ? { skip: 'must be root' } : !fs.existsSync(path.join(STATIC, 'acpd')) ? { skip: 'make test-static makes them' } : {};
@@ -36,6 +37,19 @@ function inRoot(script) {
   assert.equal(r.status, 0, r.stdout + r.stderr);
   return r.stdout;
 }
+
+test('NOTICE names every library that make static links into each', () => {
+  const notice = fs.readFileSync(path.join(ROOT, 'images/NOTICE'), 'utf8');
+  const lines = spawnSync('make', ['-n', 'static'], { cwd: ROOT, encoding: 'utf8', env: { PATH: process.env.PATH } }).stdout.split('\n');
+
+  for (const program of ['acpd', 'acpd-unpack']) {
+    const link = lines.find((line) => line.includes(` -o build/static/${program} `));
+    const linked = [...link.matchAll(/ -l(?::lib([a-z0-9]+)\.a|([a-z0-9-]+))(?= |$)/g)].map(([, file, name]) => file ?? name);
+
+    assert.ok(linked.length > 5, link);
+    assert.deepEqual(linked.filter((library) => !noticed(notice, library, program)), [], program);
+  }
+});
 
 test('no program wants a library or an interpreter', SKIP, () => {
   for (const name of ['acpd', 'acpd-unpack'])
