@@ -7,8 +7,8 @@
 #define METHODS "GET, HEAD, POST, PUT, DELETE"
 #define HEADERS "Authorization, Content-Type, Content-Range, Range, Last-Event-ID"
 #define EXPOSED                                                                                    \
-	"Acpd-Last, Accept-Ranges, Allow, Content-Disposition, Content-Range, Mcp-Session-Id, "    \
-	"Upload-Offset, WWW-Authenticate"
+	"Acpd-First, Acpd-Incarnation, Acpd-Last, Accept-Ranges, Allow, Content-Disposition, "     \
+	"Content-Range, Mcp-Session-Id, Upload-Offset, WWW-Authenticate"
 #define REQUEST_METHOD "access-control-request-method:"
 #define PRIVATE_NETWORK "access-control-request-private-network:"
 

@@ -11,6 +11,7 @@ enum events_format { FORMAT_DEFAULT, FORMAT_SSE, FORMAT_NDJSON };
 
 struct events_args {
 	uint64_t since;
+	struct slice incarnation; /* of that number */
 	enum query_flag follow;
 	unsigned format;
 };
@@ -19,6 +20,7 @@ static const char *const formats[] = { "sse", "ndjson", NULL };
 
 static const struct query_field fields[] = {
 	{ "since", QUERY_UINT, offsetof(struct events_args, since), NULL },
+	{ "incarnation", QUERY_TEXT, offsetof(struct events_args, incarnation), NULL },
 	{ "follow", QUERY_BOOL, offsetof(struct events_args, follow), NULL },
 	{ "format", QUERY_WORD, offsetof(struct events_args, format), formats },
 	{ 0 },
@@ -31,6 +33,7 @@ struct event_stream {
 	struct loop_timer quiet; /* SSE: time for a comment */
 	char *session_id;
 	bool sse, follow, comment;
+	bool foreign; /* the client's number may mean another event here, which it is still to be told */
 	uint64_t until;	 /* without follow: the newest event at the time of the request */
 	struct buf rest; /* the session is deleted: what was still unread, up to a bound */
 };
@@ -84,6 +87,18 @@ static bool put_gap(void *ctx, const struct evlog_gap *g)
 		return false;
 	write_gap(f, g);
 	return true;
+}
+
+/* Without an id: what follows begins anew, and a browser that is cut off here has still read nothing of it. */
+static void tell_foreign(struct event_filling *f)
+{
+	if (!f->s->foreign)
+		return;
+	begin_item(f, 0);
+	transcript_put_gap(f->out, f->s->session_id,
+			   &(struct evlog_gap){ 1, f->s->until, "incarnation" });
+	end_item(f);
+	f->s->foreign = false;
 }
 
 /* The log was deleted with its session. */
@@ -146,6 +161,7 @@ static enum http_fill fill(struct http_stream *base, struct buf *out, size_t roo
 	struct event_filling f = { s, out, room };
 	const struct watcher_sink sink = { put_event, put_gap, &f };
 
+	tell_foreign(&f);
 	if (!s->reader.session)
 		return put_farewell(&f);
 	if (reader_pump(&s->reader, &sink) < 0 || out->failed)
@@ -190,12 +206,22 @@ static bool take_since(const struct http_call *c, bool sse, struct events_args *
 	return false;
 }
 
+/* As for session/load: a number of a predecessor holds up to the first event of its successor. */
+static bool is_foreign(const struct http_call *c, const struct session *s,
+		       const struct events_args *a)
+{
+	_cleanup_(freep) char *named = xstrndup(a->incarnation.p, a->incarnation.n);
+
+	return *named && strcmp(named, store_incarnation(c->ctx->store)) != 0 &&
+	       a->since >= session_shares(s, named);
+}
+
 void http_get_events(const struct http_call *c, struct http_reply *ret)
 {
 	struct events_args a = { 0 };
 	struct event_stream *s;
 	struct session *session;
-	bool sse;
+	bool sse, foreign;
 
 	if (!http_query(c, fields, &a, ret))
 		return;
@@ -205,7 +231,8 @@ void http_get_events(const struct http_call *c, struct http_reply *ret)
 	session = http_session(c, ret);
 	if (!session)
 		return;
-	if (a.since > session_last_seq(session)) {
+	foreign = is_foreign(c, session, &a);
+	if (!foreign && a.since > session_last_seq(session)) {
 		http_reply_error(ret, 400, "SINCE_AHEAD", "the session has no such event yet");
 		return;
 	}
@@ -215,9 +242,11 @@ void http_get_events(const struct http_call *c, struct http_reply *ret)
 	s->sse = sse;
 	s->follow = a.follow ? a.follow == QUERY_YES : sse;
 	s->until = session_last_seq(session);
+	s->foreign = foreign && s->until > 0;
 	s->session_id = xstrdup(session_id(session));
-	reader_attach(&s->reader, session, a.since + 1, &reader_ops, s);
+	reader_attach(&s->reader, session, foreign ? 1 : a.since + 1, &reader_ops, s);
 	ret->content_type = sse ? "text/event-stream" : "application/x-ndjson";
 	http_reply_header(ret, "Cache-Control:", "no-store");
+	http_reply_header(ret, "Acpd-Incarnation:", store_incarnation(c->ctx->store));
 	ret->stream = &s->base;
 }

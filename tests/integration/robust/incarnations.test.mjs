@@ -9,6 +9,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { Stream } from '../../lib/events.mjs';
 import { until } from '../../lib/wait.mjs';
 import { journalOf, records, running, turnsOf, verify } from '../ledger.mjs';
 
@@ -46,6 +47,15 @@ async function comes(d, sessionId, cwd, meta, method = 'session/load') {
   return { seqs: seqs(c, sessionId), gaps: gaps(c), last: result._meta.acpd.seq, c };
 }
 
+// The same position over HTTP: the numbers of the lines, null for one without.
+async function read(d, sessionId, { fromSeq, incarnation }, format) {
+  const query = `?since=${fromSeq - 1}&incarnation=${incarnation}&format=${format}&follow=false`;
+  const s = await Stream.open(d, `/v1/sessions/${sessionId}/events${query}`);
+
+  await s.until(() => s.ended);
+  return s.events;
+}
+
 async function holds(d, sessionId, cwd, meta) {
   const load = await comes(d, sessionId, cwd, meta);
 
@@ -54,6 +64,8 @@ async function holds(d, sessionId, cwd, meta) {
   const resume = await comes(d, sessionId, cwd, meta, 'session/resume');
   assert.deepEqual(resume.gaps, [], JSON.stringify(meta));
   assert.deepEqual(resume.seqs.slice(0, resume.last - meta.fromSeq + 1), range(meta.fromSeq, resume.last));
+  const lines = await read(d, sessionId, meta, 'ndjson');
+  assert.deepEqual(lines.map((e) => e.seq), range(meta.fromSeq, lines.at(-1)?.seq ?? meta.fromSeq - 1), 'over HTTP');
 }
 
 async function isFullGap(d, sessionId, cwd, meta) {
@@ -66,6 +78,12 @@ async function isFullGap(d, sessionId, cwd, meta) {
   const resume = await comes(d, sessionId, cwd, meta, 'session/resume');
   assert.deepEqual(resume.gaps.map((g) => [g.from, g.to, g.reason]), [[1, resume.last, 'incarnation']]);
   assert.ok(resume.seqs.every((n) => n > resume.last), 'and nothing that was before');
+  for (const format of ['ndjson', 'sse']) {
+    const [first, ...rest] = await read(d, sessionId, meta, format);
+
+    assert.deepEqual([first.event, first.from, first.to, first.reason, first.seq], ['gap', 1, rest.at(-1).seq, 'incarnation', undefined]);
+    assert.deepEqual(rest.map((e) => e.seq), range(1, first.to), 'over HTTP, all of it');
+  }
 }
 
 test('a copy of the state beside the daemon that goes on: numbers hold up to the first event of the copy', async (t) => {
