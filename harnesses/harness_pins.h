@@ -15,6 +15,7 @@
 #include "harnesses/harness.h"
 
 #define HARNESS_PREFIX "/opt/acpd/harnesses" /* where they are installed: PREFIX/ID/bin/COMMAND */
+#define NODE_DIR "/opt/acpd/node/bin"	     /* where an image has Node, by which Pi runs */
 
 enum pin_kind { PIN_FILE, PIN_TREE };
 

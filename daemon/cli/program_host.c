@@ -1,6 +1,7 @@
 #include "cli/program_host.h"
 
 #include "base/limits.h"
+#include "cli/own_node.h"
 #include "confine/confine_machine.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ static int make_loop(struct program_host *h)
 {
 	sigset_t child;
 
+	own_node_add();
 	h->loop = loop_new();
 	h->procs = proc_host_new(h->loop);
 	sigemptyset(&child);

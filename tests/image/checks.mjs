@@ -119,6 +119,18 @@ export function checkBooted(root) {
     assert.equal(guest.ask('find /opt /etc /srv /home /var/lib/acpd -xdev -perm /6000 -type f'), '', 'no setuid file of ours');
   });
 
+  test('the programs are those of the pins, and say their versions to who asks from a shell', () => {
+    const { harnesses } = JSON.parse(guest.ask('env -i PATH=/usr/bin:/bin /opt/acpd/bin/acpd harness list --json'));
+
+    for (const id of Object.keys(HARNESSES)) {
+      const h = harnesses.find((one) => one.id === id);
+
+      assert.equal(h.installed, true, id);
+      assert.ok(h.version, `${id}: ${JSON.stringify(h)}`);
+      assert.equal(h.version, h.pin.version, id);
+    }
+  });
+
   test('a client outside claims it, once, and the daemon finds no way to root', async () => {
     guest.ask('/opt/acpd/bin/acpd claim', { input: token });
     assert.notEqual(guest.exec('/opt/acpd/bin/acpd claim', { input: `${token}x` }).status, 0);

@@ -2,6 +2,7 @@
 #include "cli/cmd/cmd.h"
 #include "cli/env_names.h"
 #include "cli/hosting.h"
+#include "cli/own_node.h"
 #include "cli/restored.h"
 #include "cli/serve_check.h"
 #include "cli/serve_claim.h"
@@ -437,6 +438,7 @@ int cmd_serve(const struct config *c)
 		config_print(c, SCOPE_SERVE);
 		return EXIT_DONE;
 	}
+	own_node_add();
 	netns_prepare();
 	harden();
 	log_set_level((enum log_level)log_level_parse(c->log));

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "cli/cmd/cmd.h"
+#include "cli/own_node.h"
 #include "cli/reach_daemon.h"
 #include "proc/netns.h"
 
@@ -96,6 +97,7 @@ int cmd_doctor(const struct config *c)
 	int code;
 
 	netns_prepare();
+	own_node_add();
 	signal(SIGPIPE, SIG_IGN);
 	d.beside = control_call(c, "doctor", SLICE("{}"), &d.report, &d.unheard) == 0;
 	run_checks(&d);
