@@ -127,10 +127,10 @@ static void io_close(struct proc *p, struct loop_io *io)
 static void proc_report(void *ctx)
 {
 	struct proc *p = ctx;
-	struct proc_status st = { .exited = WIFEXITED(p->wait_status),
-				  .stderr_tail = text_tail_show(&p->tail) };
+	bool exited = WIFEXITED(p->wait_status);
+	int code = exited ? WEXITSTATUS(p->wait_status) : WTERMSIG(p->wait_status);
+	struct proc_status st = { exited, code, text_tail_show(&p->tail), lines_rest(&p->lines) };
 
-	st.code = st.exited ? WEXITSTATUS(p->wait_status) : WTERMSIG(p->wait_status);
 	p->ev->on_exit(p->ctx, &st);
 }
 

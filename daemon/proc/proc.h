@@ -41,6 +41,7 @@ struct proc_status {
 	bool exited;		 /* else killed by signal */
 	int code;		 /* exit status or signal number */
 	const char *stderr_tail; /* NUL-terminated, control bytes as spaces; valid during on_exit */
+	struct slice rest;	 /* what it said behind its last newline; the same */
 };
 
 struct proc_events {

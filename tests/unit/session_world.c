@@ -264,7 +264,7 @@ void world_exit(int code)
 {
 	struct child *c = TAKE_PTR(world.child);
 
-	c->ev->on_exit(c->ctx, &(struct proc_status){ true, code, "" });
+	c->ev->on_exit(c->ctx, &(struct proc_status){ true, code, "", SLICE_NONE });
 	loop_run_deferred(world.loop);
 }
 

@@ -44,6 +44,7 @@ static void on_exit_(void *ctx, const struct proc_status *st)
 	struct bounded_run *r = ctx;
 
 	loop_timer_cancel(&r->timer);
+	r->result.too_much |= buf_add_slice(&r->output, st->rest) < 0;
 	r->result.output = buf_slice(&r->output);
 	r->result.errors = st->stderr_tail;
 	r->result.exited = st->exited;

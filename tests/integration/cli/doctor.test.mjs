@@ -253,10 +253,10 @@ for (const [who, uid, skip] of [['root', 0, !isRoot && 'not root'], ['a plain us
       const m = machine();
       const node = m.at('tools/node');
 
-      for (const version of ['v20.20.2', 'v22.5.1', 'v', 'x\\033[31m22.9.0'])
-        script(node, `printf '${version}\\n'`) ?? m.trouble('node', /too old/);
-      for (const version of ['v22.6.0', 'v24.0.0'])
-        script(node, `echo ${version}`) ?? assert.equal(m.run().status, 0);
+      for (const version of ['v20.20.2', 'v22.5.1', 'v', 'x\\033[31m22.9.0\\n'])
+        script(node, `printf '${version}'`) ?? m.trouble('node', /too old/);
+      for (const version of ['v22.6.0\\n', 'v24.0.0'])
+        script(node, `printf '${version}'`) ?? assert.equal(m.run().status, 0);
       const mark = `3${String(process.pid).padStart(7, '0')}`;
       script(node, `sleep ${mark} & sleep ${mark}`);
       script(m.at('tools/sleep'), `exec ${spawnSync('which', ['sleep'], { encoding: 'utf8' }).stdout.trim()} "$@"`);
