@@ -126,8 +126,7 @@ export function checkBooted(root) {
       const h = harnesses.find((one) => one.id === id);
 
       assert.equal(h.installed, true, id);
-      assert.ok(h.version, `${id}: ${JSON.stringify(h)}`);
-      assert.equal(h.version, h.pin.version, id);
+      assert.ok(h.version?.endsWith(h.pin.version), JSON.stringify(h)); // Codex says its name before it
     }
   });
 
