@@ -72,7 +72,7 @@ for limit in memoryBytes pids cpuWeight; do
 	has "root: $limit is held by v2" "^ok +limit $limit +cgroup v2" "$said"
 done
 is 'root: it stays there' / "$(place)"
-has 'root: a session has a group below it' '::/acpd-[0-9a-f]{32}/(sess_[0-9a-f]{32}).all/' "$(command 'cat /proc/self/cgroup')"
+has 'root: a session has a group below it' '::/acpd-[0-9]+-[0-9]+-[0-9]+/(sess_[0-9a-f]{32}).all/' "$(command 'cat /proc/self/cgroup')"
 said=$(command "cd $GROUPS_ROOT/acpd-*/*.all; cat memory.max memory.swap.max pids.max cpu.weight | tr '\n' ' '")
 has 'root: the limits are written' "^run:0:$((128 * MIB)) (0 )?50 100 " "$said"
 said=$(turn "hog $((400 * MIB))")
@@ -87,7 +87,7 @@ down
 # --- a group of its own: it moves into a leaf ---------------------------------------------------------------------------
 
 up service $GROUPS_ROOT/service --limit-memory $((128 * MIB)) --limit-pids 50
-has 'service: it has moved into a leaf' '^/service/acpd-[0-9a-f]{32}/daemon$' "$(place)"
+has 'service: it has moved into a leaf' '^/service/acpd-[0-9]+-[0-9]+-[0-9]+/daemon$' "$(place)"
 has 'service: the controllers are handed down' 'cpu memory pids' "$(cat $GROUPS_ROOT/service/cgroup.subtree_control)"
 has 'service: doctor says v2' '^ok +limit memoryBytes +cgroup v2' "$(doctor)"
 has 'service: a harness out of memory is told' 'out of memory' "$(turn "hog $((400 * MIB))")"
