@@ -229,9 +229,9 @@ int check_cwd(const struct session *s, const char *cwd, struct err *e)
 			 "cwd is not the one the session was created with");
 }
 
-static bool is_foreign(const struct acp_conn *c, const struct session_args *a)
+static bool is_foreign(const struct session *s, const struct session_args *a)
 {
-	return a->incarnation && strcmp(a->incarnation, store_incarnation(c->srv->store)) != 0;
+	return session_foreign(s, a->incarnation, (uint64_t)MAX(a->from_seq, 1) - 1);
 }
 
 static int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
@@ -243,7 +243,7 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 		return not_found(e, a->session_id);
 	if (check_cwd(s, a->cwd, e) < 0)
 		return -EINVAL;
-	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !is_foreign(c, a))
+	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !is_foreign(s, a))
 		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
 				 "the session has no such event yet");
 	*ret = s;
@@ -267,8 +267,7 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 		return r;
 	k = call_new(c, m->id);
 	k->load = load;
-	k->foreign = is_foreign(c, a) &&
-		     (uint64_t)MAX(a->from_seq, 1) > session_shares(s, a->incarnation);
+	k->foreign = is_foreign(s, a);
 	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
 	r = session_open(s, &p, on_reopened, k, e);
 	if (r == 0) {

@@ -266,6 +266,8 @@ bool session_restored(const struct session *s);
 uint64_t session_last_seq(const struct session *s);
 /* The first number that a client has of that incarnation and that may mean another event here; 0: all of them may. */
 uint64_t session_shares(const struct session *s, const char *incarnation);
+/* The numbers of that incarnation (NULL: none is named) up to seen do not all mean the same events here. */
+bool session_foreign(const struct session *s, const char *incarnation, uint64_t seen);
 /* Numbers of s are about to be told to a client: the journal knows of which incarnation they are. */
 void session_settle_incarnation(struct session *s);
 /* The client has stored the events up to seq, a number of incarnation (NULL: it does not say): they may be given up when

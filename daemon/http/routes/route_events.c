@@ -206,14 +206,12 @@ static bool take_since(const struct http_call *c, bool sse, struct events_args *
 	return false;
 }
 
-/* As for session/load: a number of a predecessor holds up to the first event of its successor. */
-static bool is_foreign(const struct http_call *c, const struct session *s,
-		       const struct events_args *a)
+static bool is_foreign(const struct session *s, const struct events_args *a)
 {
-	_cleanup_(freep) char *named = xstrndup(a->incarnation.p, a->incarnation.n);
+	const struct slice *named = &a->incarnation;
+	_cleanup_(freep) char *text = named->n ? xstrndup(named->p, named->n) : NULL;
 
-	return *named && strcmp(named, store_incarnation(c->ctx->store)) != 0 &&
-	       a->since >= session_shares(s, named);
+	return session_foreign(s, text, a->since);
 }
 
 void http_get_events(const struct http_call *c, struct http_reply *ret)
@@ -231,7 +229,7 @@ void http_get_events(const struct http_call *c, struct http_reply *ret)
 	session = http_session(c, ret);
 	if (!session)
 		return;
-	foreign = is_foreign(c, session, &a);
+	foreign = is_foreign(session, &a);
 	if (!foreign && a.since > session_last_seq(session)) {
 		http_reply_error(ret, 400, "SINCE_AHEAD", "the session has no such event yet");
 		return;
