@@ -61,7 +61,7 @@ static void put_base(struct session *s, struct buf *b, uint64_t to)
 	jw_uint(&w, "acked", s->log.acked);
 	jw_uint(&w, "told", s->log.last_content);
 	incarnations_put(&s->log.incarnations, &w, "incarnations");
-	jw_uint(&w, "turns", s->turn.current ? s->turn.current->no - 1 : s->turn.count);
+	jw_uint(&w, "turns", s->turn.count);
 	jw_str(&w, "title", s->title);
 	jw_arr(&w, "keys");
 	list_each(k, &s->turn.keys, struct keyed_result, link)
@@ -151,7 +151,7 @@ static bool note_base(struct session *s, struct slice base)
 	s->log.events.trimming = true;
 	paths_note_head(s);
 	harness_note_native(s);
-	usage_record_note_totals(s, s->turn.current ? 0 : s->turn.count);
+	usage_record_note_totals(s, s->turn.last_counted);
 	evlog_note(&s->log.events, "base", base);
 	done = evlog_flush(&s->log.events) == 0 && s->log.events.last == last;
 	s->log.events.trimming = trimming;

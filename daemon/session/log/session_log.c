@@ -11,7 +11,7 @@ static void write_line(const struct session *s, const struct session_turn *t, en
 	size_t n = 2;
 	char no[24];
 
-	if (t) {
+	if (t && t->no) { /* what waits has none */
 		snprintf(no, sizeof(no), "%llu", (unsigned long long)t->no);
 		first[n++] = "turn";
 		first[n++] = no;

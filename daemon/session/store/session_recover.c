@@ -32,11 +32,10 @@ struct dormant_session {
 struct journal_reading {
 	struct session *s;
 	char *harness;
-	uint64_t uid;	  /* as whom it ran; 0: nothing is said */
-	uint64_t next;	  /* number of the event that should come next */
-	size_t bad;	  /* lines that could not be read so far */
-	uint64_t turn;	  /* newest turn with an event or an end */
-	uint64_t counted; /* the last turn whose totals were noted */
+	uint64_t uid;  /* as whom it ran; 0: nothing is said */
+	uint64_t next; /* number of the event that should come next */
+	size_t bad;    /* lines that could not be read so far */
+	uint64_t turn; /* newest turn with an event or an end */
 	struct session_turn
 		open; /* has begun and not ended (no 0: none); those that waited may end before it */
 	uint64_t open_seq; /* its first event */
@@ -71,7 +70,8 @@ static void on_native(struct journal_reading *r, const struct journal_record *re
 static void on_totals(struct journal_reading *r, const struct journal_record *rec)
 {
 	totals_load(&r->s->turn.totals, rec->value);
-	r->counted = r->s->turn.last_counted = jobj_uint(rec->value, "turn");
+	r->s->turn.last_counted = jobj_uint(rec->value, "turn");
+	r->open.counted |= r->open.no && r->s->turn.last_counted == r->open.no;
 }
 
 static void on_begun(struct journal_reading *r, const struct journal_record *rec)
@@ -313,7 +313,6 @@ static struct session *recover(struct session_store *st, const char *id)
 		xstrset(&s->harness.native_id, NULL); /* what the harness remembered is gone */
 	s->harness.home_filled = s->stored.recovered = true;
 	s->harness.began = s->turn.count > 0;
-	r.open.counted = r.counted && r.counted == r.open.no;
 	r.open.incarnation = xstrdup(incarnations_at(&s->log.incarnations, r.open_seq));
 	if (r.open.no)
 		orphaned_turn_end(s, &r.open, slice_of(begun));

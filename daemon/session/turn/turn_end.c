@@ -1,12 +1,10 @@
-/* turn_end.c - the one way a turn ends: decided once, recorded, made durable, then announced; and how it is
- * cancelled. */
+/* turn_end.c - the one way a turn ends: decided once, recorded, made durable, then announced. */
 #include "session/session_internal.h"
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jenc.h"
-#include "proc/table/process_tree.h"
 #include "session/harness/session_limits.h"
 #include "session/session_states.h"
 #include "session/workspace/baseline.h"
@@ -62,96 +60,6 @@ static void idle_shrink(void *ctx)
 		evlog_shrink(&s->log.events);
 }
 
-/* --- what the journal cannot take ------------------------------------------------------------------------- */
-
-/* The end of a turn whose beginning is in the journal; it follows when there is room. */
-struct unwritten_end {
-	struct list link;
-	struct session_turn turn; /* what its event contains: no, key, traceparent, trip */
-	struct turn_error error;
-	char provider[64], *result; /* raw; NULL: it failed */
-};
-
-static void unwritten_free(struct unwritten_end *o)
-{
-	list_del(&o->link);
-	free(o->turn.key);
-	free(o->result);
-	free(o);
-}
-
-static struct unwritten_end *unwritten_new(struct session *s, const struct session_turn *t,
-					   const struct turn_result *r)
-{
-	struct unwritten_end *o = new0(struct unwritten_end);
-
-	list_init(&o->link);
-	o->turn.no = t->no;
-	o->turn.key = t->key ? xstrdup(t->key) : NULL;
-	o->turn.trip = t->trip;
-	memcpy(o->turn.traceparent, t->traceparent, sizeof(t->traceparent));
-	if (r->failed)
-		o->error = *r->error;
-	else
-		o->result = xstrndup(r->result.p, r->result.n);
-	if (o->error.provider) {
-		snprintf(o->provider, sizeof(o->provider), "%s", o->error.provider);
-		o->error.provider = o->provider;
-	}
-	list_add_tail(&s->turn.unwritten, &o->link);
-	return o;
-}
-
-static bool unwritten_try(struct session *s, struct unwritten_end *o)
-{
-	struct turn_result r = { .failed = !o->result,
-				 .turn = o->turn.no,
-				 .result = slice_of(o->result),
-				 .error = &o->error,
-				 .session = s->id };
-
-	event_emit_turn_end(s, &o->turn, &r);
-	if (evlog_flush(&s->log.events) == 0) {
-		unwritten_free(o);
-		return true;
-	}
-	evlog_rollback(&s->log.events);
-	return false;
-}
-
-/* What nobody has seen is taken back, so that the answer need not wait for it. For the end alone there may be room. */
-static void unwritten_add(struct session *s, const struct session_turn *t,
-			  const struct turn_result *r)
-{
-	struct unwritten_end *o;
-
-	evlog_rollback(&s->log.events);
-	o = unwritten_new(s, t, r);
-	if (!unwritten_try(s, o) && (!t->first_seq || s->log.events.last < t->first_seq))
-		unwritten_free(o); /* nothing of the turn is there that had to be ended */
-}
-
-void turns_journal_recovered(void *ctx)
-{
-	struct session *s = ctx;
-
-	while (!list_empty(&s->turn.unwritten)) {
-		struct unwritten_end *o =
-			list_first(&s->turn.unwritten, struct unwritten_end, link);
-
-		if (!unwritten_try(s, o))
-			return;
-	}
-	log_info("session", "the journal can be written again", "session", s->id);
-	session_wake(s);
-}
-
-void turns_drop_unwritten(struct session *s)
-{
-	list_each(o, &s->turn.unwritten, struct unwritten_end, link)
-		unwritten_free(o);
-}
-
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
 		    struct turn_result *ret)
 {
@@ -166,7 +74,7 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 	ret->result = buf_slice(b);
 	event_emit_turn_end(s, t, ret);
 	if (evlog_flush(&s->log.events) < 0)
-		unwritten_add(s, t, ret);
+		unwritten_end_add(s, t, ret);
 	remember_key(s, t, ret);
 }
 
@@ -271,6 +179,7 @@ static void turn_end(struct session *s, struct session_turn *t, const struct har
 	t->ended_ms = clock_real_ms();
 	t->ended_mono = clock_mono_ms();
 	keep_end(t, end);
+	turn_take_number(s, t);
 	turn_set_state(s, t, TURN_ENDING);
 	s->turn.ending++;
 	if (t->started_ms && evlog_flush(&s->log.events) < 0 && !t->end.failed)
@@ -281,6 +190,13 @@ static void turn_end(struct session *s, struct session_turn *t, const struct har
 		turn_announce(s, t);
 	else
 		turn_wait_for_records(s, t);
+}
+
+void turn_cancel_queued(struct session *s, struct session_turn *t)
+{
+	s->turn.queued--;
+	turn_end(s, t, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+	session_advance(s);
 }
 
 /* Success without a single event is a failure: the harness swallowed an error. */
@@ -324,33 +240,6 @@ static const char *tripped_reason(const struct budget_stop *t)
 	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
 }
 
-/* --- what a cancelled turn left running ------------------------------------------------------------------- */
-
-/* After its end, in milliseconds: harnesses need a moment to end their commands themselves. */
-static const unsigned sweep_pauses[] = { 50, 150, 300, 500, 500 };
-
-static void sweep_again(void *ctx)
-{
-	struct session *s = ctx;
-
-	if (!s->harness.proc || s->harness.state != H_READY)
-		return; /* the end of the harness sweeps everything */
-	proc_sweep_turn(s->harness.proc, s->turn.sweep_from,
-			s->turn.current ? s->turn.current->started_ticks : 0);
-	if (++s->turn.sweep_round < ARRAY_SIZE(sweep_pauses))
-		loop_timer_set(s->store->loop, &s->turn.sweep_timer,
-			       sweep_pauses[s->turn.sweep_round], sweep_again, s);
-}
-
-static void sweep_after(struct session *s, const struct session_turn *t)
-{
-	if (!s->turn.sweep_timer.due)
-		s->turn.sweep_from = t->started_ticks;
-	s->turn.cancelled_tick = tree_now();
-	s->turn.sweep_round = 0;
-	loop_timer_set(s->store->loop, &s->turn.sweep_timer, sweep_pauses[0], sweep_again, s);
-}
-
 void turn_finish(struct session *s, const struct harness_turn_end *given)
 {
 	struct harness_turn_end end = *given;
@@ -375,7 +264,7 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	turn_budget_end(s, t);
 	session_refusals_tell(s);
 	if (t->state == TURN_CANCELLING)
-		sweep_after(s, t);
+		turn_sweep_after(s, t);
 	s->turn.current = NULL;
 	err_flatten(end.error.message);
 	session_mask_line(s, end.error.message, sizeof(end.error.message));
@@ -426,75 +315,4 @@ void turns_end_all(struct session *s)
 		turn_announce(s, t);
 	}
 	turns_end_open(s, "the daemon is shutting down");
-}
-
-/* --- cancelling ---------------------------------------------------------------------------------------- */
-
-static void on_cancel_overdue(void *ctx)
-{
-	struct session *s = ctx;
-
-	if (!s->turn.current)
-		return;
-	log_warn("session", "harness did not end a cancelled turn, stopping it", "session", s->id);
-	turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
-	if (s->harness.proc && s->harness.state == H_READY) {
-		harness_set_state(s, H_STOPPING);
-		proc_kill(s->harness.proc);
-	}
-}
-
-void turn_cancel_running(struct session *s)
-{
-	if (!s->turn.current || s->turn.current->state != TURN_RUNNING)
-		return;
-	turn_set_state(s, s->turn.current, TURN_CANCELLING);
-	turn_log(s->turn.current, LOG_INFO, "turn being cancelled", NULL);
-	loop_timer_set(s->store->loop, &s->turn.cancel_timer, CANCEL_GRACE_MS, on_cancel_overdue,
-		       s);
-	if (s->harness.adapter)
-		s->def->ops->cancel(s->harness.adapter);
-	questions_cancel(s);
-}
-
-static void cancel_queued(struct session *s, struct session_turn *t)
-{
-	s->turn.queued--;
-	turn_end(s, t, &(struct harness_turn_end){ .stop_reason = "cancelled" });
-	session_advance(s);
-}
-
-void turns_cancel_all(struct session *s)
-{
-	list_each(t, &s->turn.queue, struct session_turn, link)
-		if (t->state == TURN_QUEUED)
-			cancel_queued(s, t);
-	turn_cancel_running(s);
-}
-
-void session_cancel(struct session *s)
-{
-	turns_cancel_all(s);
-}
-
-static bool turn_has(const struct session_turn *t, const void *ctx)
-{
-	list_each(w, (struct list *)&t->waiters, struct prompt_waiter, link)
-		if (w->ctx == ctx)
-			return true;
-	return false;
-}
-
-bool session_cancel_prompt(struct session *s, void *ctx)
-{
-	list_each(t, &s->turn.queue, struct session_turn, link) {
-		if (!turn_has(t, ctx))
-			continue;
-		if (t->state == TURN_QUEUED)
-			cancel_queued(s, t);
-		else
-			turn_cancel_running(s);
-		return true;
-	}
-	return false;
 }

@@ -42,7 +42,7 @@ enum turn_state { TURN_QUEUED, TURN_RUNNING, TURN_CANCELLING, TURN_ENDING };
 struct session_turn {
 	struct list link;
 	enum turn_state state;
-	uint64_t no; /* 0 while queued */
+	uint64_t no; /* turn_take_number; 0 while queued */
 	char *key, *content, *meta;
 	char *incarnation;	  /* it was taken in; NULL: not known */
 	uint64_t first_seq;	  /* of its first event */
@@ -117,7 +117,7 @@ struct session_turns {
 	struct list queue; /* struct session_turn; the first may be running or ending */
 	struct session_turn *current;
 	unsigned queued, ending;
-	uint64_t count; /* turns that have begun */
+	uint64_t count; /* the last number of a turn */
 	struct totals totals;
 	uint64_t last_counted;	       /* the last turn in them */
 	uint64_t peak_rss, peak_at_ms; /* bytes, as last measured; 0: not yet, of this process */
@@ -133,7 +133,7 @@ struct session_turns {
 	unsigned nquestions;
 	uint64_t last_question;
 	struct list
-		unwritten; /* struct unwritten_end: ends of turns that the journal has yet to take (turn_end.c) */
+		unwritten; /* struct unwritten_end: ends of turns that the journal has yet to take */
 	uint64_t sweep_from; /* ticks: the earliest of the cancelled turns that are being swept after */
 	unsigned sweep_round;
 	uint64_t cancelled_tick; /* in which the last of them ended */
@@ -141,6 +141,8 @@ struct session_turns {
 };
 
 /* turn_queue.c */
+/* When it begins, or ends without that: numbers grow in the order in which turns run. */
+void turn_take_number(struct session *s, struct session_turn *t);
 void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin);
 struct session_turn *turn_first_queued(struct session *s);
 /* t is the first that is queued; the harness is ready. */
@@ -154,20 +156,31 @@ void turn_output(struct session_turn *t);
 /* Puts the end of t into log and journal and remembers it for its key; ret borrows from b and t. */
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
 		    struct turn_result *ret);
-/* The journal can be written again. */
-void turns_journal_recovered(void *ctx);
-void turns_drop_unwritten(struct session *s);
 void turn_finish(struct session *s, const struct harness_turn_end *end);
 void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* The current one, which never began: e says why, with its reason. */
 void turn_fail_because(struct session *s, const struct err *e);
-void turn_cancel_running(struct session *s);
-void turns_cancel_all(struct session *s);
+/* One that waits. */
+void turn_cancel_queued(struct session *s, struct session_turn *t);
 /* Every turn that has not ended yet fails with class "shutdown". */
 void turns_end_open(struct session *s, const char *why);
 /* At the end of the daemon: every turn is answered now. */
 void turns_end_all(struct session *s);
+
+/* unwritten_end.c */
+/* The journal could not take the end of t. */
+void unwritten_end_add(struct session *s, const struct session_turn *t,
+		       const struct turn_result *r);
+/* It can be written again. */
+void turns_journal_recovered(void *ctx);
+void turns_drop_unwritten(struct session *s);
+
+/* turn_cancel.c */
+void turn_cancel_running(struct session *s);
+void turns_cancel_all(struct session *s);
+/* t was cancelled: what its commands left running is ended. */
+void turn_sweep_after(struct session *s, const struct session_turn *t);
 
 /* turn_budget.c: budgets */
 /* Arms the clock; false: the session's budget is used up and the turn has been ended. */

@@ -177,8 +177,6 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	t = new0(struct session_turn);
 	t->session = s;
 	t->queued_mono = clock_mono_ms();
-	t->no = ++s->turn.count;
-	s->store->totals.turns++;
 	t->incarnation = xstrdup(s->store->incarnation);
 	t->key = xstrdup(p->key);
 	t->content = xstrndup(p->content.p, p->content.n);
@@ -226,6 +224,14 @@ struct session_turn *turn_first_queued(struct session *s)
 	return NULL;
 }
 
+void turn_take_number(struct session *s, struct session_turn *t)
+{
+	if (t->no)
+		return;
+	t->no = ++s->turn.count;
+	s->store->totals.turns++;
+}
+
 /* What no event of the turn contains, and a later daemon needs if this one is killed before the end. */
 static void note_begin(struct session *s, const struct session_turn *t)
 {
@@ -254,6 +260,7 @@ void turn_begin(struct session *s, struct session_turn *t)
 	s->turn.current = t;
 	s->turn.queued--;
 	s->harness.began = true;
+	turn_take_number(s, t);
 	turn_set_state(s, t, TURN_RUNNING);
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();

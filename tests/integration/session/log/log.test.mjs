@@ -46,9 +46,9 @@ test('a session from its making to its removal', async () => {
   assert.deepEqual(events.map((l) => l.msg).filter((m) => wanted.includes(m)), wanted);
   const by = (msg, n = 0) => events.filter((l) => l.msg === msg)[n];
   assert.deepEqual([by('session created').harness, by('session created').cwd], ['stub', d.workDir]);
-  for (const msg of ['prompt taken', 'turn begun', 'question asked', 'question answered', 'turn ended'])
+  for (const msg of ['turn begun', 'question asked', 'question answered', 'turn ended'])
     assert.deepEqual([by(msg).turn, by(msg).traceparent], ['1', TRACE], msg);
-  assert.equal(by('prompt taken').key, 'k-1');
+  assert.deepEqual([by('prompt taken').turn, by('prompt taken').traceparent, by('prompt taken').key], [undefined, TRACE, 'k-1']);
   assert.equal(by('question answered').outcome, 'allow_once');
   assert.deepEqual([by('turn ended').stopReason, by('turn ended', 1).stopReason], ['end_turn', 'cancelled']);
   assert.match(by('turn ended', 1).durationMs, /^\d+$/);
