@@ -46,7 +46,7 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->turn.keys);
 	list_init(&s->turn.calls);
 	list_init(&s->turn.messages);
-	list_init(&s->turn.questions);
+	list_init(&s->approval.open);
 	list_init(&s->network.asks);
 	list_init(&s->model.takers);
 	list_init(&s->model.calls);

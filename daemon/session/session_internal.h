@@ -11,6 +11,7 @@
 #include "session/session.h"
 
 #include "base/buf.h"
+#include "session/approval/approval_internal.h"
 #include "session/harness/harness_internal.h"
 #include "session/log/log_internal.h"
 #include "session/log/reader.h"
@@ -61,6 +62,7 @@ struct session {
 	} load;
 
 	struct session_turns turn;
+	struct session_approvals approval;
 	struct session_harness harness;
 	struct session_network network;
 	struct session_workspace workspace;

@@ -17,17 +17,6 @@ void session_wake(struct session *s)
 	readers_wake(s);
 }
 
-/* The client can no longer answer there. It gets a withdrawal, and the questions stay open. */
-static void withdraw_questions(struct watcher *w)
-{
-	list_each(a, &w->session->turn.questions, struct session_question, link) {
-		if (a->shown_to != w)
-			continue;
-		a->shown_to = NULL;
-		w->ops->unask(w->ctx, a);
-	}
-}
-
 static void unlink_watcher(struct watcher *w)
 {
 	struct session *s = w->session;
@@ -40,7 +29,7 @@ static void unlink_watcher(struct watcher *w)
 static void fence(struct watcher *w, const char *reason)
 {
 	session_log(w->session, "client detached", "reason", reason, NULL);
-	withdraw_questions(w);
+	questions_withdraw(w);
 	unlink_watcher(w);
 	w->ops->detached(w->ctx, reason);
 }
@@ -56,7 +45,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 	char seq[24];
 
 	if (w->session) { /* the same connection again */
-		withdraw_questions(w);
+		questions_withdraw(w);
 		watcher_detach(w);
 	}
 	session_detach_all(s, "taken_over");

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const struct directive *const tables[] = { talk_directives, damage_directives,
-						  probe_directives, fork_directives };
+						  probe_directives, fork_directives,
+						  perms_directives };
 
 void say(struct session *s, const char *fmt, ...)
 {
@@ -143,7 +144,9 @@ static void finish(struct session *s, struct prompt *p)
 /* Ends the turn as cancelled; what it asked the client is taken back first. */
 static void finish_cancelled(struct session *s, struct prompt *p)
 {
-	if (p->wait == WAIT_REPLY) {
+	if (p->wait == WAIT_REPLY && p->ask == ASK_PERMS) {
+		perms_withdraw(p);
+	} else if (p->wait == WAIT_REPLY) {
 		rpc_withdraw(p->ask_id);
 		if (p->ask == ASK_PERM)
 			tool_status(s, p->ask_tool, "failed");
@@ -282,10 +285,15 @@ bool script_reply(int64_t id, const cJSON *msg)
 	const cJSON *result = cJSON_GetObjectItem(msg, "result");
 	int n = cJSON_IsNumber(code) ? code->valueint : 0;
 
+	perms_note(id);
 	for (struct session *s = sessions; s; s = s->next) {
 		struct prompt *p = s->head;
 
-		if (!p || p->wait != WAIT_REPLY || p->ask_id != id)
+		if (!p || p->wait != WAIT_REPLY)
+			continue;
+		if (p->ask == ASK_PERMS && perms_reply(s, p, id, result))
+			return true;
+		if (p->ask == ASK_PERMS || p->ask_id != id)
 			continue;
 		p->wait = WAIT_NONE;
 		if (p->ask == ASK_PERM)

@@ -63,6 +63,9 @@ void prompt_free(struct prompt *p)
 	free(p->meta);
 	free(p->kinds);
 	free(p->ask_tool);
+	for (size_t i = 0; i < p->nperms; i++)
+		free(p->perms[i]);
+	free(p->perms);
 	free(p->error_text);
 	free(p->stop);
 	free(p->usage);

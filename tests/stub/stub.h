@@ -94,7 +94,7 @@ bool together_over(void); /* what it waits for has come; false: go on */
 
 /* ---- sessions (session.c) and their memory on disk (store.c) ---- */
 
-enum ask_kind { ASK_NONE, ASK_PERM, ASK_ELICIT, ASK_FS, ASK_RAW };
+enum ask_kind { ASK_NONE, ASK_PERM, ASK_PERMS, ASK_ELICIT, ASK_FS, ASK_RAW };
 
 enum wait_kind {
 	WAIT_NONE,    /* may run */
@@ -123,6 +123,8 @@ struct prompt {
 	int64_t deadline, ask_id;
 	enum ask_kind ask;
 	char *ask_tool;
+	char **perms; /* of ASK_PERMS: what each of them was answered, from ask_id on; NULL: nothing yet */
+	size_t nperms;
 	struct flood flood;
 	bool cancelled, nocancel, dup, late, started;
 	bool fixed_cancel; /* this wait ignores cancel */
@@ -207,12 +209,17 @@ extern const struct directive talk_directives[]; /* each ends with a NULL name *
 extern const struct directive damage_directives[];
 extern const struct directive probe_directives[];
 extern const struct directive fork_directives[];
+extern const struct directive perms_directives[];
 char *next_word(char **arg); /* cuts the next word off, "" at the end */
 char *unescape(char *text);  /* \\n, \\; and \\\\ in place */
 void flood_start(struct session *s, struct prompt *p, char *arg, bool single);
 void flood_run(struct prompt *p);
 void ask(struct prompt *p, enum ask_kind kind, const char *method, const char *params_json);
 void say(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void tool_open(struct session *s, const char *id, const char *kind, const char *title);
 void tool_status(struct session *s, const char *id, const char *status);
+void perms_note(int64_t id); /* an answer to the request with that id has come */
+bool perms_reply(struct session *s, struct prompt *p, int64_t id, const cJSON *result);
+void perms_withdraw(const struct prompt *p);
 
 #endif

@@ -34,7 +34,7 @@ static void do_think(struct session *s, struct prompt *p, char *arg)
 	emit_free(s, &b);
 }
 
-static void tool_open(struct session *s, const char *id, const char *kind, const char *title)
+void tool_open(struct session *s, const char *id, const char *kind, const char *title)
 {
 	struct buf b = { 0 };
 
@@ -115,26 +115,6 @@ static void do_write(struct session *s, struct prompt *p, char *arg)
 	buf_json(&b, text);
 	buf_str(&b, "}]}");
 	emit_free(s, &b);
-}
-
-static void do_perm(struct session *s, struct prompt *p, char *arg)
-{
-	const char *id = next_word(&arg);
-	struct buf b = { 0 };
-
-	tool_open(s, id, "execute", "Run a command");
-	free(p->ask_tool);
-	p->ask_tool = xstrdup(id);
-	buf_printf(&b, "{\"sessionId\":\"%s\",\"toolCall\":{\"toolCallId\":", s->id);
-	buf_json(&b, id);
-	buf_str(&b, ",\"title\":\"Run a command\",\"kind\":\"execute\",\"status\":\"pending\","
-		    "\"rawInput\":{\"command\":\"true\"}},\"options\":["
-		    "{\"optionId\":\"allow\",\"name\":\"Allow once\",\"kind\":\"allow_once\"},"
-		    "{\"optionId\":\"always\",\"name\":\"Always allow\",\"kind\":\"allow_always\"},"
-		    "{\"optionId\":\"reject\",\"name\":\"Reject\",\"kind\":\"reject_once\"}]}");
-	buf_add(&b, "", 1);
-	ask(p, ASK_PERM, "session/request_permission", b.p);
-	buf_free(&b);
 }
 
 static void do_elicit(struct session *s, struct prompt *p, char *arg)
@@ -304,7 +284,6 @@ const struct directive talk_directives[] = {
 	{ "toolopen", true, do_toolopen },
 	{ "toolorphan", true, do_toolorphan },
 	{ "write", true, do_write },
-	{ "perm", true, do_perm },
 	{ "elicit", false, do_elicit },
 	{ "fs", true, do_fs },
 	{ "ask", true, do_ask },

@@ -199,7 +199,7 @@ static void check_turns(struct rig *r)
 		rig_fault(r, "turns are counted wrong");
 	if (running > 1 || running != (r->s->turn.current != NULL))
 		rig_fault(r, "not one turn runs, or another than the current one");
-	if (!running && r->s->turn.nquestions)
+	if (!running && r->s->approval.nopen)
 		rig_fault(r, "a question outlives its turn");
 }
 
@@ -249,7 +249,7 @@ bool rig_is_timer(const void *ctx, const struct loop_timer *t)
 		return true;
 	if (!r->s)
 		return false;
-	list_each(a, &r->s->turn.questions, struct session_question, link)
+	list_each(a, &r->s->approval.open, struct session_question, link)
 		if (t == &a->timer)
 			return true;
 	return inside(t, r->s, sizeof(*r->s));

@@ -68,7 +68,7 @@ static bool wanted(struct session *s)
 
 bool harness_pool_busy(const struct session *s)
 {
-	return s->turn.current || s->turn.queued || s->turn.ending || s->turn.nquestions ||
+	return s->turn.current || s->turn.queued || s->turn.ending || s->approval.nopen ||
 	       s->mcp.nupcalls || s->harness.copying || !list_empty(&s->harness.open_waiters) ||
 	       !list_empty(&s->harness.settings) || provision_busy(s);
 }

@@ -113,7 +113,8 @@ const struct event_field event_fields_question[] = {
 /* --- events of ours --------------------------------------------------------------------------------------- */
 
 static const struct event_field ask_event[] = {
-	KEEP("kind"), KEEP("toolCallId"), { "options", choice }, { "answer", answer }, OTHERS(TEXT),
+	KEEP("kind"), KEEP("toolCallId"), { "options", choice }, { "answer", answer }, KEEP("by"),
+	KEEP("via"),  KEEP("rule"),	  KEEP("reason"),	 OTHERS(TEXT),
 };
 static const struct event_field lifecycle[] = {
 	KEEP("kind"), KEEP("event"),	 KEEP("reason"), KEEP("server"), KEEP("tools"),

@@ -92,7 +92,7 @@ static void note_deadlines(const struct session *s, struct deadline *ret)
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		deadline_note(ret, timers[i].what, timers[i].due, s->id);
-	list_each(q, (struct list *)&s->turn.questions, struct session_question, link)
+	list_each(q, (struct list *)&s->approval.open, struct session_question, link)
 		deadline_note(ret, "permissionTimeout", q->timer.due, s->id);
 }
 
@@ -101,7 +101,7 @@ static void add_work(const struct session *s, struct store_work *ret)
 	ret->sessions++;
 	ret->turns += (s->turn.current ? 1 : 0) + s->turn.ending;
 	ret->queued += s->turn.queued;
-	ret->questions += s->turn.nquestions;
+	ret->questions += s->approval.nopen;
 	ret->tool_calls += s->mcp.nupcalls;
 	ret->jobs += provision_busy(s) || inspections_running(s) || baseline_busy(s) ||
 		     !list_empty((struct list *)&s->harness.open_waiters);

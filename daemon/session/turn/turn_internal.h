@@ -2,10 +2,9 @@
  * turn_internal.h - the turns of a session: its queue of prompts, the turn that runs, what it is held against and what
  * is recorded of it.
  *
- * This folder owns struct session_turns (`turn` in struct session). Turns, results by key, tool calls,
- * messages and questions are on the heap, each in one list of it, and freed by turns_free, tool_calls_forget and
- * questions_cancel. A turn ends in turn_finish, which cannot fail: what cannot be written is held back and
- * tried again.
+ * This folder owns struct session_turns (`turn` in struct session). Turns, results by key, tool calls and messages are
+ * on the heap, each in one list of it, and freed by turns_free and tool_calls_forget. A turn ends in turn_finish, which
+ * cannot fail: what cannot be written is held back and tried again.
  */
 #pragma once
 
@@ -99,19 +98,6 @@ struct turn_message {
 	char *id, *ours;
 };
 
-struct session_question {
-	struct list link;
-	uint64_t no; /* in the event log */
-	struct session *session;
-	uint64_t harness_id;
-	session_asked_fn answered; /* not the harness's: who asked */
-	void *answered_ctx;
-	bool elicitation;
-	char *params; /* raw object without sessionId */
-	struct watcher *shown_to;
-	struct loop_timer timer;
-};
-
 /* In struct session: turn. */
 struct session_turns {
 	struct list queue; /* struct session_turn; the first may be running or ending */
@@ -129,9 +115,6 @@ struct session_turns {
 	unsigned nmessages;
 	unsigned oom_events; /* of the running turn */
 	struct client_ids ids;
-	struct list questions; /* struct session_question */
-	unsigned nquestions;
-	uint64_t last_question;
 	struct list
 		unwritten; /* struct unwritten_end: ends of turns that the journal has yet to take */
 	uint64_t sweep_from; /* ticks: the earliest of the cancelled turns that are being swept after */
@@ -251,12 +234,3 @@ struct slice tool_call_announce(struct session *s, struct slice tool_call);
 struct slice tool_call_track(struct session *s, const struct harness_event *ev, struct slice id);
 struct slice tool_call_id(struct session *s, struct slice id);
 struct slice turn_message_id(struct session *s, struct slice id);
-
-/* question.c */
-void question_ask(struct session *s, const struct harness_ask *a);
-void question_unask(struct session *s, uint64_t harness_id);
-/* Answers all open questions "cancelled" towards the harness and withdraws them from clients. */
-void questions_cancel(struct session *s);
-/* Puts what is open to the new driver. */
-void questions_reissue(struct session *s, struct watcher *w);
-void questions_hold(struct session *s, struct watcher *gone);

@@ -195,7 +195,7 @@ static void put_turns(struct buf *b, const struct session *s)
 {
 	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
 		buf_printf(b, " T%d%d%d", (int)t->state, t->outputs > 0, t->key != NULL);
-	list_each(a, (struct list *)&s->turn.questions, struct session_question, link)
+	list_each(a, (struct list *)&s->approval.open, struct session_question, link)
 		buf_printf(b, " q%d%d", a->shown_to != NULL, a->timer.due > 0);
 }
 

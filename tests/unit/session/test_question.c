@@ -53,7 +53,7 @@ static void taken_back(void **state _unused_)
 	assert_null(r.shown);
 	assert_int_equal(r.withdrawn, 1);
 	assert_string_equal(r.answer, "");
-	assert_int_equal(r.s->turn.nquestions, 0);
+	assert_int_equal(r.s->approval.nopen, 0);
 }
 
 static void next_client_is_asked(void **state _unused_)
@@ -102,7 +102,7 @@ static void ends_with_its_turn(void **state _unused_)
 	rig_say(&r, "end");
 	assert_null(r.shown);
 	assert_int_equal(r.withdrawn, 1);
-	assert_int_equal(r.s->turn.nquestions, 0);
+	assert_int_equal(r.s->approval.nopen, 0);
 }
 
 static void ends_with_its_harness(void **state _unused_)
@@ -111,7 +111,7 @@ static void ends_with_its_harness(void **state _unused_)
 	rig_say(&r, "ask");
 	world_exit(1);
 	assert_null(r.shown);
-	assert_int_equal(r.s->turn.nquestions, 0);
+	assert_int_equal(r.s->approval.nopen, 0);
 	assert_string_equal(r.answer, "");
 }
 
@@ -133,7 +133,7 @@ static void nobody_hold(void **state _unused_)
 	rig_detach(&r);
 	rig_say(&r, "ask");
 	assert_false(rig_fire(&r));
-	assert_int_equal(r.s->turn.nquestions, 1);
+	assert_int_equal(r.s->approval.nopen, 1);
 	rig_attach(&r);
 	rig_answer(&r, "yes");
 	assert_string_equal(r.answer, YES);

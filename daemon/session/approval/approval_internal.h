@@ -1,0 +1,89 @@
+/*
+ * approval_internal.h - the questions of a session: permissions and elicitations that its harness, its tools or its
+ * network ask. Each is answered once.
+ *
+ * This folder owns struct session_approvals (`approval` in struct session). A question is on the heap, in one list of
+ * it from question_ask to question_settle, which is the only way out: it takes the question from the list first, so
+ * nothing that follows can answer it again; then it withdraws it from the driver, writes the event that says what the
+ * answer is and who gave it, hands the answer to who asked, and frees it. The events are complete: an
+ * EVENT_ASK opens a question, the EVENT_ANSWER with its number closes it.
+ *
+ * question.c is the life of a question, question_driver.c how it is put to the driver and what holds while there is
+ * none, question_answer.c what an answer may be (pure). Everything runs on the loop.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "loop/loop.h"
+#include "session/mcp/mcp_servers.h"
+#include "session/session.h"
+
+/* Who answered. The words are those of the event, in `by`. */
+enum answered_by {
+	BY_HUMAN,     /* a client; the detail says how it came: "driver" */
+	BY_RULE,      /* a rule; the detail is its id */
+	BY_TIMEOUT,   /* nobody, in the time there was */
+	BY_DEFAULT,   /* the daemon, since nobody could be asked; the detail says why */
+	BY_CANCELLED, /* turn, harness or session have ended */
+	BY_WITHDRAWN, /* who asked has taken it back, and is not told */
+	ANSWERED_BY_MAX,
+};
+
+struct session_question {
+	struct list link;
+	uint64_t no; /* from 1, of the session: "ask" in its events */
+	struct session *session;
+	uint64_t harness_id;
+	session_asked_fn answered; /* not the harness's: who asked */
+	void *answered_ctx;
+	bool elicitation;
+	char *params; /* raw object without sessionId */
+	struct watcher *shown_to;
+	struct loop_timer timer;
+};
+
+/* In struct session: approval. */
+struct session_approvals {
+	struct list open; /* struct session_question, oldest first */
+	unsigned nopen;
+	uint64_t last; /* number of the newest question */
+};
+
+/* --- question.c ---------------------------------------------------------------------------------------------- */
+
+void question_ask(struct session *s, const struct harness_ask *a);
+void question_unask(struct session *s, uint64_t harness_id);
+/* The one way in which a question ends; a is gone after. answer: raw, as ACP has the result, one that answer_fits. detail:
+ * as enum answered_by says, or NULL. */
+void question_settle(struct session_question *a, struct slice answer, enum answered_by by,
+		     const char *detail);
+/* The same with the answer that stands for this. */
+enum answer_kind { ANSWER_ALLOW, ANSWER_REJECT, ANSWER_CANCEL };
+void question_settle_as(struct session_question *a, enum answer_kind kind, enum answered_by by,
+			const char *detail);
+/* Answers all open questions "cancelled" towards the harness and withdraws them from clients. */
+void questions_cancel(struct session *s);
+
+/* --- question_answer.c: pure ------------------------------------------------------------------------------------ */
+
+const char *answered_by_word(enum answered_by by);
+/* Name of the member that holds the detail; NULL: there is none. */
+const char *answered_by_detail(enum answered_by by);
+/* It is an answer to this question: one of its options, or an action. */
+bool answer_fits(const struct session_question *a, struct slice answer);
+/* The answer that stands for kind, raw; it may borrow from b. ALLOW is never for longer than this once: without
+ * such an option it is a rejection, and nothing that is filled in is made up for an elicitation. */
+struct slice answer_of_kind(const struct session_question *a, enum answer_kind kind, struct buf *b);
+/* What it comes to, in a word: the kind of the chosen option, else the answer's own. Caller frees; may be NULL. */
+char *answer_word(const struct session_question *a, struct slice answer);
+
+/* --- question_driver.c ------------------------------------------------------------------------------------------ */
+
+/* Puts it to the driver, or holds it. */
+void question_put(struct session_question *a);
+void question_withdraw(struct session_question *a);
+/* Puts what is open to the new driver. */
+void questions_reissue(struct session *s, struct watcher *w);
+void questions_hold(struct session *s, struct watcher *gone);
+/* The client can no longer answer on its connection: it gets withdrawals, and the questions stay open. */
+void questions_withdraw(struct watcher *w);

@@ -1,0 +1,93 @@
+#include "session/session_internal.h"
+
+#include "base/log.h"
+#include "json/jstr.h"
+
+/* Only in a mode that the client announced. */
+static bool may_elicit(const struct session_question *a, const struct watcher *w)
+{
+	struct jval mode = jobj_get(slice_of(a->params), "mode");
+
+	if (jstr_is(mode, "form"))
+		return w->client & CLIENT_ELICITATION;
+	return jstr_is(mode, "url") && (w->client & CLIENT_ELICIT_URL);
+}
+
+static void question_show(struct session_question *a, struct watcher *w)
+{
+	loop_timer_cancel(&a->timer);
+	if (a->elicitation && !may_elicit(a, w)) {
+		question_settle_as(a, ANSWER_REJECT, BY_DEFAULT, "unsupported");
+		return;
+	}
+	a->shown_to = w;
+	w->ops->ask(w->ctx, a);
+}
+
+static void on_held_too_long(void *ctx)
+{
+	struct session_question *a = ctx;
+
+	log_warn("session", "nobody answered a question in time: rejected", "session",
+		 a->session->id);
+	question_settle_as(a, ANSWER_REJECT, BY_TIMEOUT, NULL);
+}
+
+static void question_hold(struct session_question *a)
+{
+	struct session *s = a->session;
+
+	a->shown_to = NULL;
+	if (s->when_detached != DETACHED_HOLD)
+		loop_timer_set(s->store->loop, &a->timer, s->store->permission_timeout * 1000ul,
+			       on_held_too_long, a);
+}
+
+void question_put(struct session_question *a)
+{
+	struct watcher *driver = session_driver(a->session);
+
+	if (driver)
+		question_show(a, driver);
+	else
+		question_hold(a);
+}
+
+void question_withdraw(struct session_question *a)
+{
+	struct watcher *w = a->shown_to;
+
+	a->shown_to = NULL;
+	if (w)
+		w->ops->unask(w->ctx, a);
+}
+
+void session_answer(struct session *s _unused_, struct session_question *a, struct slice result)
+{
+	a->shown_to = NULL;
+	if (result.n && answer_fits(a, result))
+		question_settle(a, result, BY_HUMAN, "driver");
+	else
+		question_settle_as(a, ANSWER_REJECT, BY_DEFAULT, "invalid_answer");
+}
+
+void questions_reissue(struct session *s, struct watcher *w)
+{
+	list_each(a, &s->approval.open, struct session_question, link)
+		if (!a->shown_to)
+			question_show(a, w);
+}
+
+void questions_hold(struct session *s, struct watcher *gone)
+{
+	list_each(a, &s->approval.open, struct session_question, link)
+		if (a->shown_to == gone)
+			question_hold(a);
+}
+
+void questions_withdraw(struct watcher *w)
+{
+	list_each(a, &w->session->approval.open, struct session_question, link)
+		if (a->shown_to == w)
+			question_withdraw(a);
+}
