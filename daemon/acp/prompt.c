@@ -9,7 +9,8 @@
 
 struct prompt_args {
 	char *session_id, *key, *when_busy;
-	struct slice prompt, meta;
+	struct slice prompt, meta, budgets;
+	struct budget budget;
 };
 
 static const struct jfield prompt_fields[] = {
@@ -22,6 +23,7 @@ static const struct jfield prompt_fields[] = {
 static const struct jfield acpd_fields[] = {
 	JF_STR(struct prompt_args, key, "key", JF_FILLED, SESSION_KEY_LEN),
 	JF_STR(struct prompt_args, when_busy, "whenBusy", 0, 16),
+	JF_OBJ(struct prompt_args, budgets, "budgets", 0),
 	JF_END,
 };
 
@@ -74,6 +76,8 @@ static int decode_prompt(const struct rpc_msg *m, struct prompt_args *a, struct 
 	    strcmp(a->when_busy, "reject") != 0)
 		r = err_field(e, "_meta.acpd.whenBusy", "FIELD_INVALID",
 			      "whenBusy must be queue or reject");
+	if (r == 0 && a->budgets.n)
+		r = budget_parse(a->budgets, "_meta.acpd.budgets", &a->budget, e);
 	return r;
 }
 
@@ -90,7 +94,9 @@ static int start_prompt(struct acp_conn *c, const struct rpc_msg *m, const struc
 {
 	_cleanup_(buf_done) struct buf meta = { 0 };
 	struct view *v = view_for(c, a, e);
-	struct prompt_params p = { .content = a->prompt, .key = a->key, .origin = c->no };
+	struct prompt_params p = {
+		.content = a->prompt, .key = a->key, .budget = &a->budget, .origin = c->no
+	};
 	struct method_call *k;
 	int r;
 

@@ -352,6 +352,7 @@ struct prompt_params {
 	struct slice meta;    /* raw params._meta or empty; the acpd member is not passed on */
 	const char *key;      /* idempotency key or NULL */
 	bool reject_if_busy;
+	const struct budget *budget; /* of this prompt alone; NULL: none */
 	uint64_t origin;
 };
 

@@ -26,10 +26,10 @@ const char *budget_name(enum budget_kind kind)
 	return kinds[kind].name;
 }
 
-static int find_kind(struct slice key)
+int budget_kind_find(struct slice name)
 {
 	for (int i = 0; i < BUDGET_MAX; i++)
-		if (jkey_is(key, kinds[i].name))
+		if (jkey_is(name, kinds[i].name))
 			return i;
 	return -1;
 }
@@ -50,16 +50,17 @@ static bool read_limit(int kind, struct jval v, uint64_t *ret)
 	return true;
 }
 
-static int parse_one(struct slice raw, const char *prefix, struct budget *ret, struct err *e)
+int budget_parse(struct slice raw, const char *prefix, struct budget *ret, struct err *e)
 {
 	struct slice key;
 	struct jiter it;
 	struct jval v;
 	char path[96];
 
+	memset(ret, 0, sizeof(*ret));
 	jiter_init(&it, (struct jval){ J_OBJECT, raw });
 	while (jiter_next(&it, &key, &v)) {
-		int kind = find_kind(key);
+		int kind = budget_kind_find(key);
 
 		snprintf(path, sizeof(path), "%s.%.*s", prefix, (int)MIN(key.n, 32u), key.p);
 		if (kind < 0)
@@ -94,7 +95,7 @@ int budgets_parse(struct slice raw, const char *prefix, struct budgets *ret, str
 		else if (v.type != J_OBJECT)
 			r = err_field(e, path, "FIELD_INVALID", "%s must be an object", path);
 		else
-			r = parse_one(v.raw, path, turn ? &ret->turn : &ret->session, e);
+			r = budget_parse(v.raw, path, turn ? &ret->turn : &ret->session, e);
 	}
 	return r;
 }
@@ -104,6 +105,20 @@ void budget_put_amount(struct jw *w, const char *key, enum budget_kind kind, uin
 	char text[COST_TEXT_SIZE];
 
 	jw_raw(w, key, slice_of(decimal_text(amount, kinds[kind].digits, text)));
+}
+
+bool budget_load_amount(enum budget_kind kind, struct jval v, uint64_t *ret)
+{
+	int64_t n;
+
+	if (v.type != J_NUMBER)
+		return false;
+	if (!kinds[kind].digits)
+		return jdec_int(v, &n) == 0 && n >= 0 && (*ret = (uint64_t)n, true);
+	if (!harness_cost_parse(v.raw, &n) || n < 0)
+		return false;
+	*ret = (uint64_t)(n / (COST_UNIT / kinds[kind].scale));
+	return true;
 }
 
 static void put_one(const struct budget *b, struct jw *w, const char *key)

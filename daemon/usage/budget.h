@@ -1,5 +1,5 @@
 /*
- * budget.h - bounds on what a turn or a session may use, and which of them is reached. turn_budget.c enforces them:
+ * budget.h - bounds on what a prompt, a turn or a session may use, and which of them is reached. turn_budget.c enforces them:
  * the harness is cancelled and the turn ends as "max_tokens" (tokens) or "max_turn_requests" (every other), with
  * _meta.acpd.stopDetail {budget, scope, limit, used}. Pure.
  */
@@ -7,6 +7,7 @@
 
 #include "base/slice.h"
 #include "json/jenc.h"
+#include "json/jscan.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -38,8 +39,10 @@ struct spending {
 	uint64_t used[BUDGET_MAX];
 };
 
-/* raw: {"turn":{"steps":..,"toolCalls":..,"seconds":..,"tokens":..,"cost":..},"session":{...}}; field names in
- * errors begin with prefix. Limits are positive. */
+/* raw: {"steps":..,"toolCalls":..,"seconds":..,"tokens":..,"cost":..}; field names in errors begin with prefix. Limits are
+ * positive. */
+int budget_parse(struct slice raw, const char *prefix, struct budget *ret, struct err *e);
+/* raw: {"turn": as above, "session": as above}. */
 int budgets_parse(struct slice raw, const char *prefix, struct budgets *ret, struct err *e);
 void budgets_put(const struct budgets *b, struct jw *w, const char *key);
 /* The first of these whose limit is reached, or -1. */
@@ -55,5 +58,8 @@ uint64_t budget_until(const struct budget *b, enum budget_kind kind, uint64_t us
 /* Stops at the largest number. */
 void spending_add(struct spending *to, const struct spending *more);
 const char *budget_name(enum budget_kind kind);
-/* A limit or an amount in the unit of the wire. */
+/* -1: there is none of that name. */
+int budget_kind_find(struct slice name);
+/* A limit or an amount in the unit of the wire, and back from there. */
 void budget_put_amount(struct jw *w, const char *key, enum budget_kind kind, uint64_t amount);
+bool budget_load_amount(enum budget_kind kind, struct jval v, uint64_t *ret);

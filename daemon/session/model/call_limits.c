@@ -95,8 +95,10 @@ static void add_reserved(const struct session *s, struct spending ret[SCOPE_MAX]
 
 	list_each(c, (struct list *)&s->model.calls, struct provider_call, link) {
 		spending_add(&ret[SCOPE_SESSION], &c->reserved);
-		if (c->turn == turn)
-			spending_add(&ret[SCOPE_TURN], &c->reserved);
+		if (c->turn != turn)
+			continue;
+		spending_add(&ret[SCOPE_TURN], &c->reserved);
+		spending_add(&ret[SCOPE_PROMPT], &c->reserved);
 	}
 }
 
@@ -143,7 +145,7 @@ static bool budgets_admit(struct provider_call *c)
 		turn_budget_stop(s, &why);
 		return false;
 	}
-	if (s->setup.budgets.turn.has || s->setup.budgets.session.has)
+	if (turn_budget_limited(s))
 		reserve_for(c);
 	return true;
 }

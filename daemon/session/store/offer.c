@@ -11,7 +11,7 @@ void offer_put_features(struct jw *w)
 		"whenDetached", "env",	     "provider", "status",  "model",	    "mode",
 		"policy",	"budgets",   "usage",	 "fork",    "events",	    "archives",
 		"workspace",	"skills",    "secrets",	 "envKeep", "instructions", "harnessFiles",
-		"diff",		"artifacts", "mcp",	 "ack",	    "tunnel"
+		"diff",		"artifacts", "mcp",	 "ack",	    "tunnel",	    "promptBudgets"
 	};
 
 	jw_obj(w, "features");

@@ -66,6 +66,7 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 	u.whole_turn = true;
 	account_usage(&x->t->account, &u);
 	x->recorded = true;
+	budget_stop_load(jobj_get(line, "stopDetail").raw, &x->t->trip);
 	if (jstr_decode(jobj_get(line, "stopReason"), 64, &x->stop_reason) < 0)
 		load_error(x->t, jobj_get(line, "error").raw);
 	return false;

@@ -1,8 +1,9 @@
-/* turn_budget.c - budgets at work: what a turn has used is held against its limits and the session's, while it runs and
- * before each model call that passes the daemon. */
+/* turn_budget.c - budgets at work: what a turn has used is held against its limits, its prompt's and the session's,
+ * while it runs and before each model call that passes the daemon. */
 #include "session/session_internal.h"
 
 #include "base/clock.h"
+#include "json/jstr.h"
 
 static void turn_usage(const struct session_turn *t, struct spending *ret)
 {
@@ -19,19 +20,38 @@ static void turn_usage(const struct session_turn *t, struct spending *ret)
 					    [BUDGET_COST] = (uint64_t)cost } };
 }
 
-/* What the turn has used, or the session with it. t NULL: between turns. */
+/* With what the turns before it have used of the same prompt; the time is all that has passed since the first began. */
+static void prompt_usage(const struct session_turn *t, struct spending *ret)
+{
+	const struct prompt_budget *p = t->of_prompt;
+
+	turn_usage(t, ret);
+	spending_add(ret, &p->before);
+	if (p->since_mono)
+		ret->used[BUDGET_SECONDS] += t->started_mono - p->since_mono;
+}
+
+/* What the turn has used, or its prompt or the session with it. t NULL: between turns. */
 static void used_by(const struct session *s, const struct session_turn *t, enum budget_scope scope,
 		    struct spending *ret)
 {
 	*ret = (struct spending){ 0 };
-	if (t)
+	if (scope == SCOPE_PROMPT && t && t->of_prompt)
+		prompt_usage(t, ret);
+	else if (t)
 		turn_usage(t, ret);
 	if (scope == SCOPE_SESSION)
 		spending_add(ret, &s->turn.totals.spent);
 }
 
-static const struct budget *budget_of(const struct session *s, enum budget_scope scope)
+/* t NULL: between turns. */
+static const struct budget *budget_of(const struct session *s, const struct session_turn *t,
+				      enum budget_scope scope)
 {
+	static const struct budget none;
+
+	if (scope == SCOPE_PROMPT)
+		return t && t->of_prompt ? &t->of_prompt->limits : &none;
 	return scope == SCOPE_TURN ? &s->setup.budgets.turn : &s->setup.budgets.session;
 }
 
@@ -45,7 +65,7 @@ static struct budget_stop stop_by(const struct budget *b, enum budget_scope scop
 /* t NULL: between turns, when only the session has budgets. */
 static enum budget_scope first_scope(const struct session_turn *t)
 {
-	return t ? SCOPE_TURN : SCOPE_SESSION;
+	return t ? SCOPE_PROMPT : SCOPE_SESSION;
 }
 
 static bool find_reached(const struct session *s, const struct session_turn *t, unsigned kinds,
@@ -54,7 +74,7 @@ static bool find_reached(const struct session *s, const struct session_turn *t, 
 	struct spending used;
 
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = budget_of(s, scope);
+		const struct budget *b = budget_of(s, t, scope);
 		int kind;
 
 		used_by(s, t, scope, &used);
@@ -67,17 +87,21 @@ static bool find_reached(const struct session *s, const struct session_turn *t, 
 	return false;
 }
 
-static bool limited(const struct session *s)
+bool turn_budget_limited(const struct session *s)
 {
-	return s->setup.budgets.turn.has || s->setup.budgets.session.has;
+	const struct session_turn *t = s->turn.current;
+
+	return (t && t->of_prompt) || s->setup.budgets.turn.has || s->setup.budgets.session.has;
 }
 
 /* --- warnings --------------------------------------------------------------------------------------------- */
 
+static const char *const scopes[SCOPE_MAX] = { "prompt", "turn", "session" };
+
 static void put_stop(const struct budget_stop *t, struct jw *w)
 {
 	jw_str(w, "budget", budget_name(t->kind));
-	jw_str(w, "scope", t->scope == SCOPE_SESSION ? "session" : "turn");
+	jw_str(w, "scope", scopes[t->scope]);
 	budget_put_amount(w, "limit", t->kind, t->limit);
 	budget_put_amount(w, "used", t->kind, t->used);
 }
@@ -95,7 +119,9 @@ static void warn(struct session *s, const struct budget_stop *of)
 
 static uint64_t *told_of(struct session *s, struct session_turn *t, enum budget_scope scope)
 {
-	return scope == SCOPE_TURN ? t->told : s->turn.totals.told;
+	if (scope == SCOPE_SESSION)
+		return s->turn.totals.told;
+	return scope == SCOPE_TURN ? t->told : t->of_prompt->told;
 }
 
 void turn_budget_warn(struct session *s)
@@ -103,12 +129,14 @@ void turn_budget_warn(struct session *s)
 	struct session_turn *t = s->turn.current;
 	struct spending used;
 
-	if (!limited(s))
+	if (!turn_budget_limited(s))
 		return;
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = budget_of(s, scope);
+		const struct budget *b = budget_of(s, t, scope);
 		int kind;
 
+		if (!b->has)
+			continue;
 		used_by(s, t, scope, &used);
 		while ((kind = budget_warning(b, &used, told_of(s, t, scope))) >= 0) {
 			struct budget_stop of = stop_by(b, scope, kind, &used);
@@ -135,7 +163,7 @@ static void check(struct session *s, unsigned which)
 	struct session_turn *t = s->turn.current;
 	struct budget_stop why;
 
-	if (!limited(s))
+	if (!turn_budget_limited(s))
 		return;
 	turn_budget_warn(s);
 	if (t && find_reached(s, t, which, &why))
@@ -166,13 +194,13 @@ enum budget_room turn_budget_room(const struct session *s,
 		*why = t->trip;
 		return BUDGET_SPENT;
 	}
-	if (!limited(s))
+	if (!turn_budget_limited(s))
 		return BUDGET_ROOM;
 	if (find_reached(s, t, BUDGETS_ALL, why))
 		return BUDGET_SPENT;
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
 		used_by(s, t, scope, &used);
-		if (budget_is_reserved(budget_of(s, scope), &used, &reserved[scope]))
+		if (budget_is_reserved(budget_of(s, t, scope), &used, &reserved[scope]))
 			return BUDGET_RESERVED;
 	}
 	return BUDGET_ROOM;
@@ -191,11 +219,14 @@ static uint64_t time_left(struct session *s, struct session_turn *t)
 	uint64_t left = 0;
 	struct spending used;
 
-	for (enum budget_scope scope = SCOPE_TURN; scope < SCOPE_MAX; scope++) {
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
 		uint64_t until;
 
+		if (!b->has)
+			continue;
 		used_by(s, t, scope, &used);
-		until = budget_until(budget_of(s, scope), BUDGET_SECONDS, used.used[BUDGET_SECONDS],
+		until = budget_until(b, BUDGET_SECONDS, used.used[BUDGET_SECONDS],
 				     told_of(s, t, scope));
 		left = left && until ? MIN(left, until) : MAX(left, until);
 	}
@@ -225,34 +256,38 @@ static void on_time(void *ctx)
 uint64_t turn_budget_due(const struct session *s)
 {
 	const struct session_turn *t = s->turn.current;
-	uint64_t left, due = 0;
+	uint64_t due = 0, at;
 
 	if (!t || t->state != TURN_RUNNING)
 		return 0;
-	for (enum budget_scope scope = SCOPE_TURN; scope < SCOPE_MAX; scope++) {
-		const struct budget *b = budget_of(s, scope);
-		struct spending before;
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
+		struct spending used;
 
 		if (!(b->has & (1u << BUDGET_SECONDS)))
 			continue;
-		used_by(s, NULL, scope, &before);
-		left = b->limit[BUDGET_SECONDS] -
-		       MIN(b->limit[BUDGET_SECONDS], before.used[BUDGET_SECONDS]);
-		due = due ? MIN(due, t->started_mono + left) : t->started_mono + left;
+		used_by(s, t, scope, &used);
+		at = clock_mono_ms() + b->limit[BUDGET_SECONDS];
+		at -= MIN(b->limit[BUDGET_SECONDS], used.used[BUDGET_SECONDS]);
+		due = due ? MIN(due, at) : at;
 	}
 	return due;
 }
 
 int64_t turn_budget_calls_left(const struct session *s)
 {
-	const struct budgets *b = &s->setup.budgets;
-	uint64_t spent = s->turn.totals.spent.used[BUDGET_TOOL_CALLS], left = UINT64_MAX, limit;
+	const struct session_turn *t = s->turn.current;
+	uint64_t left = UINT64_MAX;
 
-	if (b->turn.has & (1u << BUDGET_TOOL_CALLS))
-		left = b->turn.limit[BUDGET_TOOL_CALLS];
-	if (b->session.has & (1u << BUDGET_TOOL_CALLS)) {
-		limit = b->session.limit[BUDGET_TOOL_CALLS];
-		left = MIN(left, limit - MIN(spent, limit));
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
+		uint64_t limit = b->limit[BUDGET_TOOL_CALLS];
+		struct spending used;
+
+		if (!(b->has & (1u << BUDGET_TOOL_CALLS)))
+			continue;
+		used_by(s, t, scope, &used);
+		left = MIN(left, limit - MIN(used.used[BUDGET_TOOL_CALLS], limit));
 	}
 	return left == UINT64_MAX ? -1 : (int64_t)left;
 }
@@ -261,8 +296,10 @@ bool turn_budget_begin(struct session *s)
 {
 	struct session_turn *t = s->turn.current;
 
-	if (!limited(s))
+	if (!turn_budget_limited(s))
 		return true;
+	if (t->of_prompt && !t->of_prompt->since_mono)
+		t->of_prompt->since_mono = t->started_mono;
 	if (find_reached(s, t, BUDGETS_ALL, &t->trip)) {
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "end_turn" });
 		return false;
@@ -282,6 +319,15 @@ void turn_budget_end(struct session *s, struct session_turn *t)
 		turn_budget_warn(s);
 	turn_usage(t, &used);
 	spending_add(&s->turn.totals.spent, &used);
+	used.used[BUDGET_SECONDS] = 0;
+	if (t->of_prompt)
+		spending_add(&t->of_prompt->before, &used);
+}
+
+void turn_budget_pass(struct session_turn *from, struct session_turn *to)
+{
+	free(to->of_prompt);
+	to->of_prompt = TAKE_PTR(from->of_prompt);
 }
 
 void budget_stop_put(const struct budget_stop *t, struct jw *w)
@@ -291,4 +337,22 @@ void budget_stop_put(const struct budget_stop *t, struct jw *w)
 	jw_obj(w, "stopDetail");
 	put_stop(t, w);
 	jw_end_obj(w);
+}
+
+void budget_stop_load(struct slice raw, struct budget_stop *ret)
+{
+	struct jval name = jobj_get(raw, "budget"), scope = jobj_get(raw, "scope");
+	int kind = -1;
+
+	*ret = (struct budget_stop){ 0 };
+	if (name.type == J_STRING)
+		kind = budget_kind_find((struct slice){ name.raw.p + 1, name.raw.n - 2 });
+	if (kind < 0)
+		return;
+	ret->kind = (enum budget_kind)kind;
+	while (ret->scope < SCOPE_MAX && !jstr_is(scope, scopes[ret->scope]))
+		ret->scope++;
+	ret->tripped = ret->scope < SCOPE_MAX &&
+		       budget_load_amount(ret->kind, jobj_get(raw, "limit"), &ret->limit) &&
+		       budget_load_amount(ret->kind, jobj_get(raw, "used"), &ret->used);
 }

@@ -25,7 +25,17 @@ struct prompt_waiter {
 	void *ctx;
 };
 
-enum budget_scope { SCOPE_TURN, SCOPE_SESSION, SCOPE_MAX };
+/* The narrowest first: where several are reached at once, that one is named. */
+enum budget_scope { SCOPE_PROMPT, SCOPE_TURN, SCOPE_SESSION, SCOPE_MAX };
+
+/* The budgets of one prompt, and what the turns that were made of it have used. It is the running turn's; a turn that
+ * goes on with the same prompt takes it over (turn_budget_pass). */
+struct prompt_budget {
+	struct budget limits;
+	struct spending before;	   /* by the turns before, but for their time */
+	uint64_t since_mono;	   /* its first turn began; 0: not yet */
+	uint64_t told[BUDGET_MAX]; /* as in struct session_turn */
+};
 
 /* The budget that stopped a turn, or that somebody is warned of. */
 struct budget_stop {
@@ -69,7 +79,8 @@ struct session_turn {
 	bool unrecorded; /* a record of one of its model calls is missing */
 	bool counted;	 /* in the session's totals */
 	struct budget_stop trip;
-	uint64_t told[BUDGET_MAX]; /* its budgets that were warned of, by their limits */
+	uint64_t told[BUDGET_MAX];	 /* its budgets that were warned of, by their limits */
+	struct prompt_budget *of_prompt; /* NULL: the prompt has none */
 };
 
 /* The stored result of a turn that had a key. */
@@ -180,6 +191,8 @@ enum budget_room { BUDGET_ROOM, BUDGET_RESERVED, BUDGET_SPENT };
 enum budget_room turn_budget_room(const struct session *s,
 				  const struct spending reserved[SCOPE_MAX],
 				  struct budget_stop *why);
+/* Something bounds what is used now. */
+bool turn_budget_limited(const struct session *s);
 /* By the session, its running turn included. */
 void turn_budget_used(const struct session *s, struct spending *ret);
 /* When the running turn reaches a budget of seconds, monotonic; 0: there is none. */
@@ -189,7 +202,11 @@ void turn_budget_stop(struct session *s, const struct budget_stop *why);
 /* Tool calls that the budgets leave to a turn; -1: any number. */
 int64_t turn_budget_calls_left(const struct session *s);
 void turn_budget_end(struct session *s, struct session_turn *t);
+/* The next turn of the same prompt goes on with its budgets; turn_budget_end has been called for the one before. */
+void turn_budget_pass(struct session_turn *from, struct session_turn *to);
 void budget_stop_put(const struct budget_stop *t, struct jw *w);
+/* raw: what budget_stop_put has written, as it stands in a record; else nothing is tripped. */
+void budget_stop_load(struct slice raw, struct budget_stop *ret);
 
 /* One attempt of a model call that passed the daemon. */
 struct call_report {

@@ -26,6 +26,7 @@ void turn_free(struct session_turn *t)
 	}
 	account_done(&t->account);
 	account_done(&t->reported);
+	free(t->of_prompt);
 	free(t->incarnation);
 	free(t->key);
 	free(t->content);
@@ -183,6 +184,10 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	memcpy(t->digest, digest, sizeof(t->digest));
 	t->meta = p->meta.n ? xstrndup(p->meta.p, p->meta.n) : NULL;
 	t->origin = p->origin;
+	if (p->budget && p->budget->has) {
+		t->of_prompt = new0(struct prompt_budget);
+		t->of_prompt->limits = *p->budget;
+	}
 	note_traceparent(t, p->meta);
 	list_init(&t->waiters);
 	list_add_tail(&s->turn.queue, &t->link);

@@ -50,10 +50,10 @@ const keeping = [[[7], 'FIELD_INVALID', '[0]'], [['A-B'], 'ENV_NAME_INVALID', '[
   [['NONE'], 'FIELD_INVALID', '', { env: { SOME: '1' } }], [many(VARIABLES + 1, (i) => `V${i}`), 'TOO_MANY', `[${VARIABLES}]`, { env: Object.fromEntries(many(VARIABLES, (i) => [`V${i}`, '1'])) }]];
 const amounts = wordsOf('daemon/usage/budget.c', /\[BUDGET_\w+\] = \{ "(\w+)"/g).flatMap((name) => ['x', true, [], {}, null, -1, 0, HUGE, ...(name === 'cost' ? [] : [0.5])]
   .map((v) => [name, v]));
+const budget = [...amounts.map(([name, v]) => [{ [name]: v }, 'FIELD_INVALID', `.${name}`]), [{ zz: 1 }, 'PARAM_UNSUPPORTED', '.zz']];
 const budgets = [...['turn', 'session'].flatMap((scope) => [
   ...[7, 'x', true, [], null].map((v) => [{ [scope]: v }, 'FIELD_INVALID', `.${scope}`]),
-  ...amounts.map(([name, v]) => [{ [scope]: { [name]: v } }, 'FIELD_INVALID', `.${scope}.${name}`]),
-  [{ [scope]: { zz: 1 } }, 'PARAM_UNSUPPORTED', `.${scope}.zz`],
+  ...budget.map(([v, reason, at]) => [{ [scope]: v }, reason, `.${scope}${at}`]),
 ]), [{ zz: {} }, 'PARAM_UNSUPPORTED', '.zz']];
 const list = (max, of, ...beyond) => [[many(max + 1, of), 'TOO_MANY', ...beyond]];
 const skills = [...list(128, () => ({ path: '/x' })), [[7], 'FIELD_INVALID', '[0]']];
@@ -84,7 +84,7 @@ const ROWS = {
   'daemon/acp/meta.c:load_fields': ['session/load', 'session/resume'].map((method) => ({ send: opening(method, here), at: '_meta.acpd',
     more: { ...opened, ...furnished, incarnation: { empty: OK } } })),
   'daemon/acp/meta.c:fork_fields': [{ send: opening('session/fork', here), at: '_meta.acpd', more: { ...opened, whenDetached: { word: 'FIELD_INVALID' } } }],
-  'daemon/acp/prompt.c:acpd_fields': [{ send: prompting, at: '_meta.acpd', more: { whenBusy: { word: 'FIELD_INVALID' } } }],
+  'daemon/acp/prompt.c:acpd_fields': [{ send: prompting, at: '_meta.acpd', more: { whenBusy: { word: 'FIELD_INVALID' }, budgets: { bad: budget } } }],
   'daemon/acp/meta_bounds.c:level_fields': [NEW, LOAD].map((send) => ({ send: below(send, (level) => ({ level })), at: '_meta.acpd.level', base: { name: 'open' },
     more: { name: { word: 'FIELD_INVALID', empty: 'FIELD_INVALID' } } })),
   'daemon/egress/wire/egress_rules.c:rules_fields': [NEW, LOAD].map((send) => ({ send: below(send, (network) => ({ network })), at: '_meta.acpd.network', base: { mode: 'on' },
