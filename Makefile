@@ -82,7 +82,7 @@ ifndef HAVE_CARES
 endif
 
 # Not on the way of any update or call: small before fast.
-COLD := daemon/cli daemon/workspace tools/hosted tools/builtin tools/policy
+COLD := daemon/cli daemon/workspace daemon/policy tools/hosted tools/builtin
 ifeq ($(MODE),release)
 $(foreach f,$(call sources,$(COLD)),$(BUILD)/obj/$(f:%.c=%.o)): CFLAGS += -Os
 endif

@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
 
 static const char rules[] =
 	"{\"commands\":[{\"prefix\":[\"ls\"],\"policy\":\"allow\"},{\"prefix\":[\"find\"],\"policy\":\"allow\"},"
@@ -18,7 +18,7 @@ static enum policy_verdict judge(const struct policy *p, struct slice before, st
 	buf_add_slice(&all, before);
 	buf_add_slice(&all, text);
 	buf_putc(&all, '\0');
-	return policy_shell(p, all.data, &e);
+	return policy_shell(p, all.data, NULL, &e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -28,13 +28,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *words[3] = { NULL };
 	struct err e = { 0 };
 
-	if (size > 4096 || policy_parse(slice_of(rules), &p, &e) < 0)
+	if (size > 4096 || policy_parse(slice_of(rules), NULL, &p, &e) < 0)
 		return 0;
 	FUZZ_CHECK(judge(p, SLICE("rm -rf /\n"), text) == POLICY_DENY);
 	FUZZ_CHECK(judge(p, SLICE("ls $(git push)\n"), text) != POLICY_ALLOW);
 	words[0] = xstrndup(text.p, size / 2);
 	words[1] = xstrndup(text.p + size / 2, size - size / 2);
-	policy_argv(p, words, &e);
+	policy_argv(p, words, NULL, &e);
 	free(words[0]);
 	free(words[1]);
 	return 0;

@@ -16,6 +16,7 @@ layers='
 3  rpc
 4  proc
 5  harnesses  rpc json base
+5  policy     tree json base
 6  usage
 6  archive
 7  workspace

@@ -1,7 +1,7 @@
 /* policy_rows.h - what the rules LISTED of test_policy_command.c say of commands: allowed, asked for, denied. */
 #pragma once
 
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
 
 enum { A = POLICY_ALLOW, Q = POLICY_ASK, D = POLICY_DENY };
 

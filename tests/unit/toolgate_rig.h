@@ -87,7 +87,7 @@ static const struct mcp_reply_ops reply_ops = { on_note, on_reply };
 
 static struct loop *loop;
 static struct toolgate *gate;
-static struct toolgate_rules *rules;
+static struct mcp_policy *rules;
 static struct reply replies[8];
 static struct toolgate_ask *asked;
 static char *question, *record;
@@ -142,7 +142,7 @@ static void replies_reset(void)
 static int teardown(void **state _unused_)
 {
 	gate = toolgate_free(gate);
-	rules = toolgate_rules_free(rules);
+	rules = mcp_policy_free(rules);
 	loop = loop_free(loop);
 	for (size_t i = 0; i < nfakes; i++) {
 		free(fakes[i].method);
@@ -165,7 +165,7 @@ static void gate_make(const char *text, bool builtin, enum policy_verdict fallba
 
 	teardown(NULL);
 	loop = loop_new();
-	if (toolgate_rules_parse(slice_of(text), FIELD, &rules, &e) < 0)
+	if (mcp_policy_parse(slice_of(text), FIELD, &rules, &e) < 0)
 		fail_msg("%s: %s", e.field, e.msg);
 	config.rules = rules;
 	gate = toolgate_new(loop, &fake, &config, &gate_ops, NULL);

@@ -120,7 +120,7 @@ static void session_servers_clear(struct session_servers *v)
 	}
 	relay_remotes_leave(&v->remotes, &v->relay->leaving);
 	v->project = hosted_set_free(v->project);
-	v->rules = toolgate_rules_free(v->rules);
+	v->rules = mcp_policy_free(v->rules);
 	buf_done(&v->reports);
 	v->reports = (struct buf){ 0 };
 }
@@ -160,7 +160,7 @@ static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 
 	session_servers_clear(v);
 	r = session_servers_assemble(v, ret, e);
-	mcp_servers_set_call_ms(s, toolgate_rules_longest(v->rules));
+	mcp_servers_set_call_ms(s, mcp_policy_longest(v->rules));
 	return r;
 }
 
@@ -210,7 +210,7 @@ static struct served_server *builtin_of(struct session_servers *v, struct err *e
 	if (r == 0)
 		r = session_bounds_open(v->session, e);
 	if (r == 0 && !v->rules)
-		r = toolgate_rules_parse(request.policy, "_meta.acpd.mcp.policy", &v->rules, e);
+		r = mcp_policy_parse(request.policy, "_meta.acpd.mcp.policy", &v->rules, e);
 	return r == 0 ? session_servers_builtin(v, false, request.setup) : NULL;
 }
 

@@ -251,7 +251,7 @@ static int add_named(struct assembly *a, struct slice raw, const char *field, st
 	struct named_server s = { 0 };
 	int r = jdec_object(raw, named_fields, NULL, &s, e);
 
-	if (r == 0 && !toolgate_rules_serve(a->v->rules, s.name, a->v->fallback))
+	if (r == 0 && !mcp_policy_serve(a->v->rules, s.name, a->v->fallback))
 		report(a, s.name, "denied", NULL);
 	else if (r == 0 && s.type && strcmp(s.type, "acp") == 0)
 		r = add_acp(a, &s, e);
@@ -306,7 +306,7 @@ static int add_hosted_one(struct assembly *a, const char *name, const char *fiel
 			e, field, "MCP_NAME_TAKEN",
 			"%s: another server of the session is named '%s', or harnesses take both for one",
 			field, name);
-	if (!toolgate_rules_serve(a->v->rules, name, a->v->fallback)) {
+	if (!mcp_policy_serve(a->v->rules, name, a->v->fallback)) {
 		report(a, name, "denied", NULL);
 		return 0;
 	}
@@ -340,7 +340,7 @@ static int add_builtin(struct assembly *a, struct err *e)
 {
 	if (!a->request.builtin)
 		return 0;
-	if (!toolgate_rules_serve(a->v->rules, MCP_OWN_NAME, POLICY_ALLOW)) {
+	if (!mcp_policy_serve(a->v->rules, MCP_OWN_NAME, POLICY_ALLOW)) {
 		report(a, MCP_OWN_NAME, "denied", NULL);
 		return 0;
 	}
@@ -362,7 +362,7 @@ static void add_one_of_project(void *ctx, const char *name, struct mcp_backend *
 		err_set(&e, -EEXIST, 0, "MCP_NAME_TAKEN",
 			"another server of the session has this name, or one that harnesses take for it");
 		why = &e;
-	} else if (b && !toolgate_rules_serve(a->v->rules, name, a->v->fallback)) {
+	} else if (b && !mcp_policy_serve(a->v->rules, name, a->v->fallback)) {
 		report(a, name, "denied", NULL);
 		return;
 	} else if (b && add_backend(a, name, SERVED_PROJECT, b, false, &e) == 0) {
@@ -399,7 +399,7 @@ static int assemble(struct assembly *a, struct err *e)
 		add_hosted,
 		add_project,
 	};
-	int r = toolgate_rules_parse(a->request.policy, "_meta.acpd.mcp.policy", &a->v->rules, e);
+	int r = mcp_policy_parse(a->request.policy, "_meta.acpd.mcp.policy", &a->v->rules, e);
 
 	a->v->fallback = server_request_fallback(session_policy(a->v->session));
 

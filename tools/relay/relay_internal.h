@@ -43,7 +43,7 @@ struct session_servers {
 	char *place; /* the directory of the socket; NULL: not made yet */
 	char *socket;
 	char key[33];
-	struct toolgate_rules *rules;
+	struct mcp_policy *rules;
 	enum policy_verdict fallback; /* for other servers' tools without a rule: categories.mcp */
 	struct list servers, children, remotes;
 	struct tool_names *names;   /* of the servers' tools */

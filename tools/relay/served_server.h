@@ -26,7 +26,7 @@ struct served_server_spec {
 	struct mcp_backend *inner; /* must outlive this; owned by it if own */
 	bool own;
 	bool for_harness; /* to the harness, not only to clients of /mcp */
-	const struct toolgate_rules *rules;
+	const struct mcp_policy *rules;
 	enum policy_verdict fallback; /* for tools without a rule */
 	struct tool_names *names;     /* of the session's tools; must outlive this */
 };

@@ -4,7 +4,8 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
+#include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/gate/toolgate.h"
@@ -131,14 +132,14 @@ int server_request_check_policy(struct slice mcp_policy, struct slice policy, st
 {
 	_cleanup_(policy_freep) struct policy *p = NULL;
 	_cleanup_(buf_done) struct buf own = { 0 };
-	struct toolgate_rules *rules = NULL;
-	int r = toolgate_rules_parse(mcp_policy, FIELD ".policy", &rules, e);
+	struct mcp_policy *rules = NULL;
+	int r = mcp_policy_parse(mcp_policy, FIELD ".policy", &rules, e);
 
-	toolgate_rules_free(rules);
+	mcp_policy_free(rules);
 	if (r < 0 || !policy.n)
 		return r;
 	server_request_tool_policy(&own, policy);
-	r = policy_parse(buf_slice(&own), &p, e);
+	r = policy_parse(buf_slice(&own), tool_known, &p, e);
 	if (r < 0)
 		put_below(e, "_meta.acpd.policy.");
 	return r;

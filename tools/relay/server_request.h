@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
 
 #include <stdbool.h>
 

@@ -72,7 +72,7 @@ const rule = (more = {}) => ({ policy: { takes: ['string'], word: 'FIELD_INVALID
 const globs = (name) => ({ bad: [[[7], 'FIELD_INVALID', '[0]'], [[NUL], 'FIELD_INVALID', '[0]'], [[''], 'FIELD_INVALID', '[0]'],
   [many(constant('POLICY_RULES_MAX') + 1, () => name), 'FIELD_INVALID']] });
 const words = { bad: [[[7], 'FIELD_INVALID', '[0]'], [[HALF], 'FIELD_INVALID', '[0]']] };
-const categories = wordsOf('tools/policy/policy.c', /\[CATEGORY_\w+\] = "(\w+)"/g).flatMap((name) =>
+const categories = wordsOf('daemon/policy/policy.c', /\[CATEGORY_\w+\] = "(\w+)"/g).flatMap((name) =>
   [7, 'no-such-word', '', null, {}].map((v) => [{ [name]: v }, 'FIELD_INVALID', `.${name}`]));
 const TOOLS = [[{ readFile: 7 }, 'FIELD_INVALID', '.readFile'], [{ raedFile: {} }, 'TOOL_UNKNOWN', '.raedFile']];
 const row = (command) => ({ command });
@@ -158,13 +158,13 @@ const ROWS = {
       [{ ts: ['x', 7] }, 'FIELD_INVALID', '.ts[1]'], [{ cobol: ['x'] }, 'PARAM_UNSUPPORTED', '.cobol']] } } }],
   'tools/builtin/testrun/testrun_target.c:fields': [{ send: below(NEW, (t) => ({ mcp: { builtin: { tests: { t } } } })), at: '_meta.acpd.mcp.builtin.tests.t', base: row('true'), more: {
     command: { takes: ['string', 'array'], bad: ['', [], [''], [7]].map((v) => [v, 'FIELD_INVALID']) }, format: { word: 'FIELD_INVALID' }, report: {}, cwd: {} } }],
-  'tools/policy/policy.c:fields': [NEW, LOAD].map((send) => ({ send: below(send, (policy) => ({ policy })), at: '_meta.acpd.policy', more: {
+  'daemon/policy/policy.c:fields': [NEW, LOAD].map((send) => ({ send: below(send, (policy) => ({ policy })), at: '_meta.acpd.policy', more: {
     read: globs('*'), write: globs('*'), deny: globs('none'), commands: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[{ policy: 'ask' }], 'FIELD_INVALID', '[0]']] },
     categories: { bad: [...categories, [{ zz: 'ask' }, 'PARAM_UNSUPPORTED', '.zz']] }, tools: { bad: TOOLS }, dryRun: { takes: ['bool'] } } })),
-  'tools/policy/policy.c:command_fields': [{ send: below(NEW, (o) => ({ policy: { commands: [o] } })), at: '_meta.acpd.policy.commands[0]', base: { argv: ['x'], policy: 'ask' }, more: {
+  'daemon/policy/policy.c:command_fields': [{ send: below(NEW, (o) => ({ policy: { commands: [o] } })), at: '_meta.acpd.policy.commands[0]', base: { argv: ['x'], policy: 'ask' }, more: {
     argv: { bad: [...words.bad, [[], 'FIELD_INVALID']] }, prefix: { bad: words.bad.map((b) => [...b, { argv: undefined }]), skip: [] },
     policy: { takes: ['string'], word: 'FIELD_INVALID' } } }],
-  'tools/policy/policy_rule.c:fields': [
+  'daemon/policy/policy_rule.c:fields': [
     { send: below(NEW, (readFile) => ({ policy: { tools: { readFile } } })), at: '_meta.acpd.policy.tools.readFile', more: rule() },
     { send: below(NEW, (s) => ({ mcp: { policy: { s } } })), at: '_meta.acpd.mcp.policy.s', more: rule({ tools: { takes: ['object'] } }) },
     { send: below(LOAD, (t) => ({ mcp: { policy: { s: { tools: { t } } } } })), at: '_meta.acpd.mcp.policy.s.tools.t', more: rule() }],

@@ -375,10 +375,10 @@ static void wrong_rules_are_named(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(slice_freep) struct slice text = exact_copy(slice_of(rows[i].text));
-		struct toolgate_rules *r = NULL;
+		struct mcp_policy *r = NULL;
 		struct err e = { 0 };
 
-		if (toolgate_rules_parse(text, FIELD, &r, &e) != -EINVAL || r)
+		if (mcp_policy_parse(text, FIELD, &r, &e) != -EINVAL || r)
 			fail_row(i, rows[i].text);
 		if (strcmp(e.field, rows[i].field) != 0)
 			fail_msg("%s: names %s", rows[i].text, e.field);
@@ -391,12 +391,12 @@ static void whole_servers_can_be_denied(void **state _unused_)
 		"{\"no\":{\"policy\":\"deny\"},\"some\":{\"policy\":\"deny\",\"tools\":{\"a\":{\"policy\":\"ask\"}}},"
 		"\"yes\":{\"policy\":\"allow\"}}",
 		false, POLICY_ALLOW);
-	assert_false(toolgate_rules_serve(rules, "no", POLICY_ALLOW));
-	assert_true(toolgate_rules_serve(rules, "some", POLICY_ALLOW));
-	assert_true(toolgate_rules_serve(rules, "yes", POLICY_DENY));
-	assert_true(toolgate_rules_serve(rules, "other", POLICY_ASK));
-	assert_false(toolgate_rules_serve(rules, "other", POLICY_DENY));
-	assert_true(toolgate_rules_serve(NULL, "other", POLICY_ALLOW));
+	assert_false(mcp_policy_serve(rules, "no", POLICY_ALLOW));
+	assert_true(mcp_policy_serve(rules, "some", POLICY_ALLOW));
+	assert_true(mcp_policy_serve(rules, "yes", POLICY_DENY));
+	assert_true(mcp_policy_serve(rules, "other", POLICY_ASK));
+	assert_false(mcp_policy_serve(rules, "other", POLICY_DENY));
+	assert_true(mcp_policy_serve(NULL, "other", POLICY_ALLOW));
 }
 
 #define FILE_MADE "{\"name\":\"n\",\"type\":\"t\",\"text\":\"0123456789\"}"
@@ -434,12 +434,12 @@ static void longest_call_that_a_harness_waits_for(void **state _unused_)
 	struct err e;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct toolgate_rules *r;
+		struct mcp_policy *r;
 
-		assert_int_equal(toolgate_rules_parse(slice_of(rows[i].rules), FIELD, &r, &e), 0);
-		if (toolgate_rules_longest(r) != rows[i].longest)
+		assert_int_equal(mcp_policy_parse(slice_of(rows[i].rules), FIELD, &r, &e), 0);
+		if (mcp_policy_longest(r) != rows[i].longest)
 			fail_row(i, rows[i].rules);
-		toolgate_rules_free(r);
+		mcp_policy_free(r);
 	}
 }
 

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "json/jenc.h"
 #include "json/jscan.h"
+#include "policy/policy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,9 +60,6 @@ struct tool_field {
 	const struct tool_field *sub;
 };
 
-/* Mastra's categories, for policies. */
-enum tool_category { TOOL_READ, TOOL_EDIT, TOOL_EXECUTE, TOOL_OTHER };
-
 enum tool_hint {
 	HINT_READ_ONLY = 1,
 	HINT_DESTRUCTIVE = 2,
@@ -73,7 +71,7 @@ struct builtin_call;
 
 struct builtin_tool {
 	const char *name, *title, *text;
-	enum tool_category category;
+	enum policy_category category;
 	unsigned hints;
 	const struct tool_field *in, *out; /* in: without sandboxId, which all take */
 	void (*show)(struct buf *text, struct slice object,

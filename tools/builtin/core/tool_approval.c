@@ -135,18 +135,11 @@ static bool can_ask(const struct toolbox_call *c)
 static void permission_put(struct jw *w, const struct builtin_tool *t, const char *title,
 			   struct slice paths, struct slice command)
 {
-	static const char *const categories[] = {
-		[TOOL_READ] = "read",
-		[TOOL_EDIT] = "edit",
-		[TOOL_EXECUTE] = "execute",
-		[TOOL_OTHER] = "other",
-	};
-
 	jw_obj(w, "_meta");
 	jw_obj(w, "acpd");
 	jw_obj(w, "permission");
 	jw_str(w, "tool", t->name);
-	jw_str(w, "category", categories[t->category]);
+	jw_str(w, "category", policy_category_name(t->category));
 	jw_str(w, "title", title);
 	jw_raw(w, "paths", paths);
 	jw_raw(w, "command", command);

@@ -1,6 +1,6 @@
 #include "base/limits.h"
 #include "tools/builtin/core/toolbox_internal.h"
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,7 +141,7 @@ static int resolve(const struct toolbox *b, const char *path, int flags, char **
 /* Directories that lead to readable ones may be listed. */
 static bool may_stat(const struct policy *p, const char *path, struct err *e)
 {
-	return policy_path(p, path, POLICY_READ, e) == POLICY_ALLOW ||
+	return policy_path(p, path, POLICY_READ, NULL, e) == POLICY_ALLOW ||
 	       policy_path_within(p, path, POLICY_READ);
 }
 
@@ -160,7 +160,7 @@ int tool_path_judge(const struct builtin_call *c, const char *real, enum tool_pa
 		good = may_stat(p, rest, e);
 	else
 		good = policy_path(p, rest, use == TOOL_PATH_READ ? POLICY_READ : POLICY_WRITE,
-				   e) == POLICY_ALLOW;
+				   NULL, e) == POLICY_ALLOW;
 	if (!good && e && !*e->field)
 		snprintf(e->field, sizeof(e->field), "path");
 	return good ? 0 : -EACCES;

@@ -1,4 +1,6 @@
 #include "tools/builtin/core/tool_tables.h"
+
+#include "tree/glob.h"
 #include "tools/builtin/core/toolbox_internal.h"
 
 const char *const encoding_words[] = { "utf-8", "base64", NULL };
@@ -20,6 +22,16 @@ const struct builtin_tool *tool_at(size_t i)
 			if (i-- == 0)
 				return t;
 	return NULL;
+}
+
+bool tool_known(const char *glob)
+{
+	const struct builtin_tool *t;
+
+	for (size_t i = 0; (t = tool_at(i)); i++)
+		if (glob_match(slice_of(glob), slice_of(t->name), false))
+			return true;
+	return false;
 }
 
 const struct builtin_tool *tool_find(struct slice name)

@@ -11,6 +11,8 @@ extern const struct builtin_tool read_tools[], glob_tools[], write_tools[], edit
 
 /* The i-th tool of all, in the order of tools/list; NULL: there is none. */
 const struct builtin_tool *tool_at(size_t i);
+/* Some tool has that name, or one that the glob matches. */
+bool tool_known(const char *glob);
 /* NULL: there is none of that name. */
 const struct builtin_tool *tool_find(struct slice name);
 

@@ -1,7 +1,7 @@
 /* toolbox_policy.c - applies the policy to a call before it runs: whether the tool is listed, and its limits of time,
  * number and size. */
 #include "tools/builtin/core/toolbox_internal.h"
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ bool toolbox_has_tool(const struct toolbox *b, const struct builtin_tool *t)
 	while (name && *name && strcmp(*name, t->name) != 0)
 		name++;
 	return (!name || *name) &&
-	       policy_tool(b->policy, t->category, t->name, NULL) != POLICY_DENY;
+	       policy_tool(b->policy, t->category, t->name, NULL, NULL) != POLICY_DENY;
 }
 
 /* The text for a human: the tool, and the path or command of its arguments. */
@@ -68,7 +68,7 @@ bool toolbox_policy_pass(struct toolbox_call *c)
 	c->tool.dry_run = b->config.dry_run || limits.dry_run;
 	c->time_ms = limits.timeout_ms;
 	c->result_max = limits.max_result_bytes;
-	if (policy_tool(b->policy, t->category, t->name, &e) == POLICY_ASK && !ask_first(c))
+	if (policy_tool(b->policy, t->category, t->name, NULL, &e) == POLICY_ASK && !ask_first(c))
 		return false;
 	if (!count_call(b, t, limits.max_calls)) {
 		err_set(&e, -EDQUOT, 0, "MAX_CALLS",
@@ -87,7 +87,9 @@ int toolbox_policy_open(struct toolbox *b, struct err *e)
 	while (tool_at(n))
 		n++;
 	b->called = xalloc(n * sizeof(*b->called));
-	return b->config.policy ? policy_parse(slice_of(b->config.policy), &b->policy, e) : 0;
+	return b->config.policy ?
+		       policy_parse(slice_of(b->config.policy), tool_known, &b->policy, e) :
+		       0;
 }
 
 void toolbox_policy_close(struct toolbox *b)

@@ -285,7 +285,7 @@ const struct builtin_tool edit_tools[] = {
 		.title = "Edit a file",
 		.text = "Replaces a text in a file by another: where it is exactly once, or everywhere; or several (edits), all or none. "
 			"Atomic; line ends stay as they are. NO_MATCH shows the places that are most like it.",
-		.category = TOOL_EDIT,
+		.category = CATEGORY_EDIT,
 		.hints = HINT_DESTRUCTIVE,
 		.in = in,
 		.out = out_fields,

@@ -321,7 +321,7 @@ static const struct tool_field size_out[] = {
 
 #define INFO_TOOL(name_, title_, text_, in_, out_, work_)                                          \
 	{                                                                                          \
-		.name = name_, .title = title_, .text = text_, .category = TOOL_READ,              \
+		.name = name_, .title = title_, .text = text_, .category = CATEGORY_READ,          \
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT, .in = in_, .out = out_, .work = work_   \
 	}
 

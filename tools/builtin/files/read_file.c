@@ -278,7 +278,7 @@ const struct builtin_tool read_tools[] = {
 		.title = "Read a file",
 		.text = "Reads a file, or a range of it by bytes or by lines. Text is shown with line numbers, "
 			"up to 2000 lines or 50 KB at a time; PNG, JPEG, GIF and WebP are shown as images.",
-		.category = TOOL_READ,
+		.category = CATEGORY_READ,
 		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
 		.in = in,
 		.out = out,

@@ -15,7 +15,7 @@
 #include "base/utf8.h"
 #include "digest/base64.h"
 #include "tools/builtin/core/tool_path.h"
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
 #include "tools/builtin/core/toolbox.h"
 
 #include <ctype.h>
@@ -148,7 +148,7 @@ static bool pr_allowed(struct builtin_call *c, bool draft)
 	_cleanup_(buf_done) struct buf question = { 0 };
 	struct err e = { 0 };
 	enum policy_verdict v =
-		policy_argv(toolbox_policy(c->box), (char *const *)(uintptr_t)git, &e);
+		policy_argv(toolbox_policy(c->box), (char *const *)(uintptr_t)git, NULL, &e);
 
 	if (v == POLICY_DENY) {
 		tool_fail(c, &e, SLICE_NONE);
@@ -317,7 +317,7 @@ const struct builtin_tool pr_tools[] = {
 		.name = "openPR",
 		.title = "Prepare a pull request",
 		.text = "Makes the patch of a pull request from the work tree, with all files that git does not ignore, and, with draft false, a local branch with a commit, once a human has allowed it, which is also left as a git bundle. Nothing is pushed; HEAD, index and work tree stay as they are.",
-		.category = TOOL_OTHER,
+		.category = CATEGORY_OTHER,
 		.in = pr_in,
 		.out = pr_out,
 		.start = pr_start,

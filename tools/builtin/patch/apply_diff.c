@@ -354,7 +354,7 @@ const struct builtin_tool patch_tools[] = {
 		.title = "Apply a patch",
 		.text = "Applies a patch (git's, a unified diff, or *** Begin Patch) without fuzz, all files or none. Counts and line numbers of hunks need not be right: "
 			"the lines are searched for, and what would fit in several places is refused. The error says where each hunk fits, or what is most like it.",
-		.category = TOOL_EDIT,
+		.category = CATEGORY_EDIT,
 		.hints = HINT_DESTRUCTIVE,
 		.in = diff_in,
 		.out = diff_out,

@@ -2,7 +2,7 @@
 
 #include "base/array.h"
 #include "tools/builtin/patch/patch_internal.h"
-#include "tools/policy/policy_rule.h"
+#include "policy/policy_rule.h"
 #include "tools/builtin/files/atomic_write.h"
 #include "tools/builtin/core/toolbox.h"
 #include "diff/git_patch.h"

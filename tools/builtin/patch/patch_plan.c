@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "diff/git_patch.h"
 #include "tools/builtin/patch/patch_internal.h"
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tree/glob.h"
 
@@ -345,8 +345,8 @@ int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e)
 		const struct patch_node *node = &p->nodes[i];
 		const char *real = node->at.real + tool_path_root_len(p->call, node->at.real);
 
-		if (!node_changes(node) ||
-		    policy_path(policy, real + (*real == '/'), POLICY_WRITE, e) == POLICY_ALLOW)
+		if (!node_changes(node) || policy_path(policy, real + (*real == '/'), POLICY_WRITE,
+						       NULL, e) == POLICY_ALLOW)
 			continue;
 		if (strcmp(e->reason, "PATH_DENIED") == 0)
 			return -EACCES;

@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 #include "tools/builtin/core/tool_path.h"
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
 #include "tools/builtin/run/background_procs.h"
 #include "tools/builtin/run/create_sandbox.h"
 #include "tools/builtin/run/command_text.h"
@@ -158,9 +158,9 @@ static enum policy_verdict verdict(const struct builtin_call *c, const struct co
 				   struct err *e)
 {
 	const struct policy *p = toolbox_policy(c->box);
-	enum policy_verdict v = cmd->shell ?
-					policy_shell(p, cmd->shell, e) :
-					policy_argv(p, cmd->judged ? cmd->judged : cmd->argv, e);
+	enum policy_verdict v =
+		cmd->shell ? policy_shell(p, cmd->shell, NULL, e) :
+			     policy_argv(p, cmd->judged ? cmd->judged : cmd->argv, NULL, e);
 
 	v = with_variables(p, cmd->envs, v, e);
 	return with_variables(p, sandbox_variables(c->box), v, e);

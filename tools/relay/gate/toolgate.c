@@ -24,7 +24,7 @@ struct toolgate_call {
 	struct mcp_call *inner;
 	struct buf params;
 	char *tool;
-	struct toolgate_word word;
+	struct mcp_policy_word word;
 	struct loop_timer timer;
 	struct loop_task task;
 	struct buf answer;
@@ -343,7 +343,7 @@ static void call_judge(struct toolgate_call *c, struct slice params)
 	bool continues;
 
 	g->counts.calls++;
-	toolgate_rules_word(g->config.rules, g->server, c->tool, g->config.fallback, &c->word);
+	mcp_policy_word(g->config.rules, g->server, c->tool, g->config.fallback, &c->word, NULL);
 	if (c->word.rule.verdict == POLICY_DENY) {
 		refuse(c, &g->counts.denied, "POLICY_DENIED");
 		return;

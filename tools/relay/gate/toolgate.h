@@ -2,10 +2,7 @@
  * toolgate.h - the policy of a session in front of one MCP server: a backend (tools/mcp/backend.h) that passes calls
  * on to another one.
  *
- * Rules (_meta.acpd.mcp.policy): {SERVER or "*": {policy, timeoutMs, maxCalls, maxResultBytes, dryRun, tools: {NAME or
- * glob: the same}}}. For each member, a tool's own rule (exact name before the first glob that matches; its server's
- * before that of "*") takes precedence over its server's, and that over "*"; maxCalls of a tool's rule and of the
- * server both count. A denied tool is not listed, and refused when called. A tool that asks is held until
+ * The rules are those of policy/mcp_policy.h. A denied tool is not listed, and refused when called. A tool that asks is held until
  * toolgate_answer. A tool on dry run is recorded and answered so. All else, and all other methods, pass byte for byte.
  *
  * A refusal of the gate in tools/call is an isError result with structuredContent.error {code, message, tool, limit?}:
@@ -28,26 +25,11 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "loop/loop.h"
-#include "tools/policy/policy.h"
+#include "policy/mcp_policy.h"
 #include "tools/mcp/backend.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Rules of all servers of a session; immutable, not counted: they must outlive their gates. */
-struct toolgate_rules;
-
-/* raw: the object above; empty: no rules. Errors name the member as a path below field, e.g.
- * "_meta.acpd.mcp.policy.jira.timeoutMs". */
-int toolgate_rules_parse(struct slice raw, const char *field, struct toolgate_rules **ret,
-			 struct err *e);
-struct toolgate_rules *toolgate_rules_free(struct toolgate_rules *r);
-/* False: the rules deny the whole server, tools included; it need not be started or passed to a harness. */
-bool toolgate_rules_serve(const struct toolgate_rules *r, const char *server,
-			  enum policy_verdict fallback);
-
-/* The longest timeoutMs of any rule; 0: there is none. */
-int64_t toolgate_rules_longest(const struct toolgate_rules *r);
 
 struct toolgate;
 struct toolgate_ask; /* one open question; gone after toolgate_answer or unask */
@@ -79,11 +61,11 @@ struct toolgate_ops {
 };
 
 struct toolgate_config {
-	const char *server;		    /* its name */
-	const struct toolgate_rules *rules; /* NULL: none */
-	enum policy_verdict fallback;	    /* for tools without a rule */
-	bool builtin;			    /* the gate asks its questions */
-	bool upward;			    /* it is served by the session's client */
+	const char *server;		/* its name */
+	const struct mcp_policy *rules; /* NULL: none */
+	enum policy_verdict fallback;	/* for tools without a rule */
+	bool builtin;			/* the gate asks its questions */
+	bool upward;			/* it is served by the session's client */
 };
 
 struct toolgate_counts {

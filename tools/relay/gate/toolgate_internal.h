@@ -1,22 +1,12 @@
-/* toolgate_internal.h - what the files of the gate share: its rules for one tool, its own answers, and its lists of
+/* toolgate_internal.h - what the files of the gate share: its own answers, and its lists of
  * tools. */
 #pragma once
 
 #include "base/buf.h"
 #include "base/limits.h"
 #include "digest/digest.h"
-#include "tools/policy/policy_rule.h"
+#include "policy/policy_rule.h"
 #include "tools/relay/gate/toolgate.h"
-
-/* The rules for one tool of one server. */
-struct toolgate_word {
-	struct policy_rule rule;       /* merged; verdict always given */
-	const struct policy_rule *own; /* the tool's, or NULL: counts its calls */
-	int64_t server_calls;	       /* most calls of the server; -1: no limit */
-};
-
-void toolgate_rules_word(const struct toolgate_rules *r, const char *server, const char *tool,
-			 enum policy_verdict fallback, struct toolgate_word *ret);
 
 /* A tool that was listed. */
 struct toolgate_tool {

@@ -32,12 +32,12 @@ bool toolgate_list_has_schema(const struct toolgate *g, const char *tool)
 static bool tool_take(struct toolgate *g, struct slice tool)
 {
 	char *name = NULL;
-	struct toolgate_word word;
+	struct mcp_policy_word word;
 	struct toolgate_tool *t;
 
 	if (jstr_decode(jobj_get(tool, "name"), POLICY_NAME_MAX, &name) < 0)
 		return false;
-	toolgate_rules_word(g->config.rules, g->server, name, g->config.fallback, &word);
+	mcp_policy_word(g->config.rules, g->server, name, g->config.fallback, &word, NULL);
 	if (word.rule.verdict == POLICY_DENY || tool_listed(g, name) ||
 	    g->ntools >= TOOLGATE_TOOLS_MAX) {
 		free(name);

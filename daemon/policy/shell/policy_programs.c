@@ -3,12 +3,12 @@
  *
  * Why a table, and not a simpler rule. To judge `timeout -k 1 -s KILL 5 rm -rf /` or `env -u A git status`, one must
  * know where the inner command begins, and that depends on which options take a value. Without the options, 15 rows
- * of tests/unit/tools/test_policy_command.c that are denied would only ask, and one that is allowed would ask.
+ * of tests/unit/policy/test_policy_command.c that are denied would only ask, and one that is allowed would ask.
  * Looking for denied words anywhere would keep the denials, but cannot find what is allowed.
  * A launcher with an unlisted option counts as "sh"; of OPTIONS only those that are listed run programs. A program
  * that is not named here hides the one that it runs.
  */
-#include "tools/policy/policy_internal.h"
+#include "policy/policy_internal.h"
 
 #include "tree/glob.h"
 
@@ -121,7 +121,7 @@ static bool is_unknown(const struct word *w)
 static void note_opaque(const struct running *r, const char *why)
 {
 	if (r->m->rule)
-		judge_note(r->j, r->m->rule->verdict, "a rule speaks of it", r->v[0].text);
+		judge_note(r->j, r->m->rule, "a rule speaks of it", r->v[0].text);
 	else
 		judge_sh(r->j, why);
 }
@@ -129,7 +129,7 @@ static void note_opaque(const struct running *r, const char *why)
 static void note_own(const struct running *r)
 {
 	if (r->m->rule)
-		judge_note(r->j, r->m->rule->verdict, "a rule speaks of it", r->v[0].text);
+		judge_note(r->j, r->m->rule, "a rule speaks of it", r->v[0].text);
 }
 
 static bool listed(const char *list, const char *word, size_t n)

@@ -1,6 +1,7 @@
 /*
- * policy.h - what the built-in tools of a session may do: files by globs, commands by rules on their words, tools by
- * category and name.
+ * policy.h - what the tools of a session may do: files by globs, commands by rules on their words, tools by category
+ * and name. The built-in tools ask it before each step (tools/builtin); for the tools of a harness the session asks it
+ * when the harness wants to know whether it may (session/rules).
  *
  * The object (_meta.acpd.policy, --policy FILE); every member is optional, an unknown or wrong one is an error that
  * names it:
@@ -24,13 +25,12 @@
  *
  * A policy is immutable: every thread may read it. NULL stands for none: everything is allowed. Verdicts other than
  * POLICY_ALLOW fill e: PATH_DENIED (deny glob), PATH_NOT_ALLOWED (outside of the globs), COMMAND_DENIED, COMMAND_ASK,
- * TOOL_DENIED, TOOL_ASK, with a sentence.
+ * TOOL_DENIED, TOOL_ASK, with a sentence. why (may be NULL) says which rule decided, also one that allows.
  */
 #pragma once
 
 #include "base/err.h"
 #include "base/slice.h"
-#include "tools/builtin/core/tool.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,9 +40,34 @@ enum policy_verdict { POLICY_DENY = -1, POLICY_ALLOW = 0, POLICY_ASK = 1 };
 
 enum policy_access { POLICY_READ, POLICY_WRITE };
 
+/* Mastra's categories of tools. */
+enum policy_category {
+	CATEGORY_READ,
+	CATEGORY_EDIT,
+	CATEGORY_EXECUTE,
+	CATEGORY_MCP,
+	CATEGORY_OTHER,
+	CATEGORIES
+};
+
+const char *policy_category_name(enum policy_category c);
+
+#define POLICY_RULE_SIZE 96
+
+/* The rule that decided, as a path below _meta.acpd: "policy.deny[0]", "policy.write" (the list as a whole leaves it
+ * out), "policy.commands[2]", "policy.commands" (none of them speaks of it), "policy.categories.execute",
+ * "policy.tools.run*". */
+struct policy_reason {
+	char rule[POLICY_RULE_SIZE]; /* "": none speaks of it */
+	bool unspoken; /* it asks because nothing allows it: what allows that very thing is stronger */
+};
+
 struct policy;
 
-int policy_parse(struct slice raw, struct policy **ret, struct err *e);
+/* known (may be NULL): whether some tool has that name, or one that the glob matches; a rule for no tool would silently
+ * have no effect, and is TOOL_UNKNOWN. */
+int policy_parse(struct slice raw, bool (*known)(const char *glob), struct policy **ret,
+		 struct err *e);
 struct policy *policy_free(struct policy *p);
 
 static inline void policy_freep(struct policy **p)
@@ -55,22 +80,34 @@ enum policy_verdict policy_stricter(enum policy_verdict a, enum policy_verdict b
 /* path: relative to the root, as it is after links were resolved ("" or ".": the root itself). One with ".." or a
  * leading slash is denied. ALLOW or DENY; applyDiff alone makes a question of PATH_NOT_ALLOWED. */
 enum policy_verdict policy_path(const struct policy *p, const char *path, enum policy_access access,
-				struct err *e);
+				struct policy_reason *why, struct err *e);
+/* A place outside of the root, by its absolute path: globs that deny a name at any depth hold there too, and a list of
+ * what may be read (written) leaves it out. */
+enum policy_verdict policy_path_outside(const struct policy *p, const char *path,
+					enum policy_access access, struct policy_reason *why,
+					struct err *e);
+/* True if there are globs for it: what does not say which files it touches cannot be held to them. */
+bool policy_has_globs(const struct policy *p, enum policy_access access);
 /* True if something below the directory could be allowed: a listing that starts there is not refused as a whole. */
 bool policy_path_within(const struct policy *p, const char *dir, enum policy_access access);
 
 /* argv: NULL-terminated. */
-enum policy_verdict policy_argv(const struct policy *p, char *const *argv, struct err *e);
+enum policy_verdict policy_argv(const struct policy *p, char *const *argv,
+				struct policy_reason *why, struct err *e);
 /* Text for sh -c. */
-enum policy_verdict policy_shell(const struct policy *p, const char *text, struct err *e);
+enum policy_verdict policy_shell(const struct policy *p, const char *text,
+				 struct policy_reason *why, struct err *e);
+/* A command whose words are not known. */
+enum policy_verdict policy_unread_command(const struct policy *p, struct policy_reason *why,
+					  struct err *e);
 /* A variable that a call sets for its command: such as make programs run others (LD_PRELOAD, PATH, GIT_SSH_COMMAND)
  * count as "sh". */
 enum policy_verdict policy_variable(const struct policy *p, const char *name, struct err *e);
 
 /* The tool itself, before its arguments are checked. The toolbox asks an "ask" of category execute or edit
  * before the tool runs. */
-enum policy_verdict policy_tool(const struct policy *p, enum tool_category category,
-				const char *name, struct err *e);
+enum policy_verdict policy_tool(const struct policy *p, enum policy_category category,
+				const char *name, struct policy_reason *why, struct err *e);
 
 /* Of one tool. timeout_ms 0: none of its own; the others -1: no limit. */
 struct policy_limits {
@@ -79,3 +116,27 @@ struct policy_limits {
 };
 
 struct policy_limits policy_tool_limits(const struct policy *p, const char *name);
+
+/* What a rule is about, for who has to say where it is held. */
+enum policy_rule_kind {
+	POLICY_RULE_DENY,
+	POLICY_RULE_READ, /* the list */
+	POLICY_RULE_WRITE,
+	POLICY_RULE_COMMAND,
+	POLICY_RULE_CATEGORY, /* category is set */
+	POLICY_RULE_TOOL,     /* has a verdict */
+	POLICY_RULE_LIMIT,    /* of a tool: time, number, size, dry run, and no verdict */
+	POLICY_RULE_DRY_RUN,
+};
+
+struct policy_rule_said {
+	enum policy_rule_kind kind;
+	enum policy_category category;
+	enum policy_verdict verdict;
+	const char *tool; /* name or glob of a rule for tools */
+};
+
+/* Each rule once, by the name that struct policy_reason gives it. */
+void policy_each_rule(const struct policy *p,
+		      void (*fn)(void *ctx, const char *rule, const struct policy_rule_said *said),
+		      void *ctx);

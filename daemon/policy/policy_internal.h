@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "tools/policy/policy.h"
-#include "tools/policy/policy_rule.h"
+#include "policy/policy.h"
+#include "policy/policy_rule.h"
 
 struct policy_globs {
 	char **v;
@@ -23,15 +23,6 @@ struct policy_command {
 	size_t n;
 	bool exact; /* for what is allowed: no further words */
 	enum policy_verdict verdict;
-};
-
-enum policy_category {
-	CATEGORY_READ,
-	CATEGORY_EDIT,
-	CATEGORY_EXECUTE,
-	CATEGORY_MCP,
-	CATEGORY_OTHER,
-	CATEGORIES
 };
 
 struct policy {
@@ -69,11 +60,22 @@ struct judge {
 	const struct policy *p;
 	enum policy_verdict verdict;
 	unsigned depth;
+	struct policy_reason *why; /* may be NULL */
 	struct err *e;
 };
 
-/* policy_command.c */
-void judge_note(struct judge *j, enum policy_verdict v, const char *why, const char *what);
+static inline void policy_reason_clear(struct policy_reason *why)
+{
+	if (why)
+		*why = (struct policy_reason){ 0 };
+}
+
+/* policy.c */
+void policy_reason_set(struct policy_reason *why, const char *fmt, ...) _printf_(2, 3);
+
+/* policy_command.c: what a rule says; NULL: what holds where no rule speaks. */
+void judge_note(struct judge *j, const struct policy_command *rule, const char *why,
+		const char *what);
 /* Notes a part that is not understood. */
 void judge_sh(struct judge *j, const char *why);
 void judge_command(struct judge *j, const struct word *v, size_t n);

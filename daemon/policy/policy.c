@@ -1,13 +1,13 @@
-/* policy.c - the policy object: read, checked and asked about tools. */
-#include "tools/policy/policy_internal.h"
+/* policy.c - the policy object: read, checked, asked about tools, and listed. */
+#include "policy/policy_internal.h"
 
 #include "base/array.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "tools/builtin/core/tool_tables.h"
 #include "tree/glob.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 struct policy_members {
@@ -42,6 +42,11 @@ static const char *const category_names[CATEGORIES] = {
 	[CATEGORY_READ] = "read", [CATEGORY_EDIT] = "edit",   [CATEGORY_EXECUTE] = "execute",
 	[CATEGORY_MCP] = "mcp",	  [CATEGORY_OTHER] = "other",
 };
+
+const char *policy_category_name(enum policy_category c)
+{
+	return category_names[c];
+}
 
 /* --- parsing ----------------------------------------------------------------------------------------- */
 
@@ -171,18 +176,13 @@ static int categories_parse(struct slice object, struct policy *p, struct err *e
 }
 
 /* Refuses a name or a glob that no tool has: such a rule would silently have no effect. */
-static int names_check(const struct policy_rules *rules, struct err *e)
+static int names_check(const struct policy_rules *rules, bool (*known)(const char *glob),
+		       struct err *e)
 {
 	char field[sizeof(e->field)];
-	const struct builtin_tool *t;
 
-	for (size_t i = 0, n; i < rules->n; i++) {
-		struct slice name = slice_of(rules->v[i].name);
-
-		for (n = 0; (t = tool_at(n)); n++)
-			if (glob_match(name, slice_of(t->name), false))
-				break;
-		if (t)
+	for (size_t i = 0; i < rules->n; i++) {
+		if (!known || known(rules->v[i].name))
 			continue;
 		snprintf(field, sizeof(field), "tools.%.64s", rules->v[i].name);
 		return err_field(e, field, "TOOL_UNKNOWN", "there is no built-in tool '%.64s'",
@@ -191,7 +191,8 @@ static int names_check(const struct policy_rules *rules, struct err *e)
 	return 0;
 }
 
-static int members_parse(const struct policy_members *w, struct policy *p, struct err *e)
+static int members_parse(const struct policy_members *w, bool (*known)(const char *glob),
+			 struct policy *p, struct err *e)
 {
 	int r = globs_parse(w->read, "read", &p->read, e);
 
@@ -206,7 +207,7 @@ static int members_parse(const struct policy_members *w, struct policy *p, struc
 	if (r == 0 && w->tools.n)
 		r = policy_rules_parse(w->tools, "tools", &p->tools, e);
 	if (r == 0)
-		r = names_check(&p->tools, e);
+		r = names_check(&p->tools, known, e);
 	if (r == 0 && w->dry_run.type != J_NONE && w->dry_run.type != J_TRUE &&
 	    w->dry_run.type != J_FALSE)
 		return err_field(e, "dryRun", "FIELD_INVALID", "dryRun must be a boolean");
@@ -214,7 +215,8 @@ static int members_parse(const struct policy_members *w, struct policy *p, struc
 	return r;
 }
 
-int policy_parse(struct slice raw, struct policy **ret, struct err *e)
+int policy_parse(struct slice raw, bool (*known)(const char *glob), struct policy **ret,
+		 struct err *e)
 {
 	_cleanup_(policy_freep) struct policy *p = new0(struct policy);
 	struct policy_members w = { 0 };
@@ -227,7 +229,7 @@ int policy_parse(struct slice raw, struct policy **ret, struct err *e)
 				 jscan_explain(raw, scan, why));
 	r = jdec_strict(raw, fields, NULL, "a policy has no such member", &w, e);
 	if (r == 0)
-		r = members_parse(&w, p, e);
+		r = members_parse(&w, known, p, e);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(p);
@@ -251,31 +253,34 @@ struct policy *policy_free(struct policy *p)
 
 /* --- tools ------------------------------------------------------------------------------------------- */
 
-static enum policy_category category_of(enum tool_category c)
+void policy_reason_set(struct policy_reason *why, const char *fmt, ...)
 {
-	static const enum policy_category of[] = {
-		[TOOL_READ] = CATEGORY_READ,
-		[TOOL_EDIT] = CATEGORY_EDIT,
-		[TOOL_EXECUTE] = CATEGORY_EXECUTE,
-		[TOOL_OTHER] = CATEGORY_OTHER,
-	};
+	va_list ap;
 
-	return of[c];
+	if (!why)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(why->rule, sizeof(why->rule), fmt, ap);
+	va_end(ap);
+	err_flatten(why->rule);
 }
 
-enum policy_verdict policy_tool(const struct policy *p, enum tool_category category,
-				const char *name, struct err *e)
+enum policy_verdict policy_tool(const struct policy *p, enum policy_category c, const char *name,
+				struct policy_reason *why, struct err *e)
 {
-	enum policy_category c = category_of(category);
-	const struct policy_rule *rule = p ? policy_rules_find(&p->tools, name) : NULL;
+	const struct policy_named *named = p ? policy_rules_find(&p->tools, name) : NULL;
 	enum policy_verdict v = POLICY_ALLOW;
 
-	if (rule && rule->ruled)
-		v = rule->verdict;
-	else if (p && c == CATEGORY_EXECUTE && p->ncommands)
+	policy_reason_clear(why);
+	if (named && named->rule.ruled) {
+		v = named->rule.verdict;
+		policy_reason_set(why, "policy.tools.%s", named->name);
+	} else if (p && c == CATEGORY_EXECUTE && p->ncommands) {
 		v = POLICY_ALLOW; /* each of its commands is judged */
-	else if (p && p->category_given[c])
+	} else if (p && p->category_given[c]) {
 		v = p->category[c];
+		policy_reason_set(why, "policy.categories.%s", category_names[c]);
+	}
 	if (v == POLICY_DENY)
 		err_set(e, -EACCES, RPC_INVALID_PARAMS, "TOOL_DENIED", "the policy denies %s",
 			name);
@@ -287,7 +292,8 @@ enum policy_verdict policy_tool(const struct policy *p, enum tool_category categ
 
 struct policy_limits policy_tool_limits(const struct policy *p, const char *name)
 {
-	const struct policy_rule *rule = p ? policy_rules_find(&p->tools, name) : NULL;
+	const struct policy_named *named = p ? policy_rules_find(&p->tools, name) : NULL;
+	const struct policy_rule *rule = named ? &named->rule : NULL;
 	struct policy_limits l = { 0, -1, -1, p && p->dry_run };
 
 	if (!rule)
@@ -305,4 +311,83 @@ enum policy_verdict policy_stricter(enum policy_verdict a, enum policy_verdict b
 	if (a == POLICY_DENY || b == POLICY_DENY)
 		return POLICY_DENY;
 	return a == POLICY_ASK ? a : b;
+}
+
+/* --- the list ---------------------------------------------------------------------------------------- */
+
+typedef void (*rule_fn)(void *ctx, const char *rule, const struct policy_rule_said *said);
+
+static void lists_tell(const struct policy *p, rule_fn fn, void *ctx)
+{
+	char name[POLICY_RULE_SIZE];
+
+	for (size_t i = 0; i < p->deny.n; i++) {
+		snprintf(name, sizeof(name), "policy.deny[%zu]", i);
+		fn(ctx, name,
+		   &(struct policy_rule_said){ .kind = POLICY_RULE_DENY, .verdict = POLICY_DENY });
+	}
+	if (p->read.given)
+		fn(ctx, "policy.read",
+		   &(struct policy_rule_said){ .kind = POLICY_RULE_READ, .verdict = POLICY_DENY });
+	if (p->write.given)
+		fn(ctx, "policy.write",
+		   &(struct policy_rule_said){ .kind = POLICY_RULE_WRITE, .verdict = POLICY_DENY });
+}
+
+static void commands_tell(const struct policy *p, rule_fn fn, void *ctx)
+{
+	char name[POLICY_RULE_SIZE];
+
+	for (size_t i = 0; i < p->ncommands; i++) {
+		snprintf(name, sizeof(name), "policy.commands[%zu]", i);
+		fn(ctx, name,
+		   &(struct policy_rule_said){ .kind = POLICY_RULE_COMMAND,
+					       .category = CATEGORY_EXECUTE,
+					       .verdict = p->commands[i].verdict });
+	}
+}
+
+static void categories_tell(const struct policy *p, rule_fn fn, void *ctx)
+{
+	char name[POLICY_RULE_SIZE];
+
+	for (unsigned c = 0; c < CATEGORIES; c++) {
+		if (!p->category_given[c])
+			continue;
+		snprintf(name, sizeof(name), "policy.categories.%s", category_names[c]);
+		fn(ctx, name,
+		   &(struct policy_rule_said){ .kind = POLICY_RULE_CATEGORY,
+					       .category = (enum policy_category)c,
+					       .verdict = p->category[c] });
+	}
+}
+
+static void tools_tell(const struct policy *p, rule_fn fn, void *ctx)
+{
+	char name[POLICY_RULE_SIZE];
+
+	for (size_t i = 0; i < p->tools.n; i++) {
+		const struct policy_named *t = &p->tools.v[i];
+
+		if (policy_rule_is_empty(&t->rule))
+			continue;
+		snprintf(name, sizeof(name), "policy.tools.%s", t->name);
+		fn(ctx, name,
+		   &(struct policy_rule_said){ .kind = t->rule.ruled ? POLICY_RULE_TOOL :
+								       POLICY_RULE_LIMIT,
+					       .verdict = t->rule.verdict,
+					       .tool = t->name });
+	}
+}
+
+void policy_each_rule(const struct policy *p, rule_fn fn, void *ctx)
+{
+	if (!p)
+		return;
+	lists_tell(p, fn, ctx);
+	commands_tell(p, fn, ctx);
+	categories_tell(p, fn, ctx);
+	tools_tell(p, fn, ctx);
+	if (p->dry_run)
+		fn(ctx, "policy.dryRun", &(struct policy_rule_said){ .kind = POLICY_RULE_DRY_RUN });
 }

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "json/jscan.h"
-#include "tools/policy/policy.h"
+#include "policy/policy.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +27,8 @@ struct policy_rule {
  * allowed. */
 int policy_rule_parse(struct jval object, const char *path, struct policy_rule *ret,
 		      struct slice *tools, struct err *e);
+/* It says nothing. */
+bool policy_rule_is_empty(const struct policy_rule *r);
 /* Members that r does not have are taken from under. */
 void policy_rule_under(struct policy_rule *r, const struct policy_rule *under);
 
@@ -45,7 +47,7 @@ int policy_rules_parse(struct slice object, const char *path, struct policy_rule
 		       struct err *e);
 void policy_rules_done(struct policy_rules *r);
 /* The name itself before the first glob that matches; NULL: none. */
-const struct policy_rule *policy_rules_find(const struct policy_rules *r, const char *name);
+const struct policy_named *policy_rules_find(const struct policy_rules *r, const char *name);
 
 /* "allow", "ask" or "deny"; -EINVAL. */
 int policy_verdict_parse(struct jval v, enum policy_verdict *ret);

@@ -2,7 +2,7 @@
  * policy_match.c - finds the rule of a command. Rules that allow are matched narrowly: these very words. Rules
  * that ask or deny are matched widely: their words anywhere, in any order.
  */
-#include "tools/policy/policy_internal.h"
+#include "policy/policy_internal.h"
 
 #include <ctype.h>
 

@@ -1,5 +1,5 @@
 /* policy_rule.c - the members that a rule of one tool may have, and maps of names to rules. */
-#include "tools/policy/policy_rule.h"
+#include "policy/policy_rule.h"
 
 #include "base/array.h"
 #include "base/limits.h"
@@ -88,6 +88,12 @@ int policy_rule_parse(struct jval object, const char *path, struct policy_rule *
 	return words_check(&w, path, tools, ret, e);
 }
 
+bool policy_rule_is_empty(const struct policy_rule *r)
+{
+	return !r->ruled && r->timeout_ms < 0 && r->max_calls < 0 && r->max_result_bytes < 0 &&
+	       r->dry_run < 0;
+}
+
 void policy_rule_under(struct policy_rule *r, const struct policy_rule *under)
 {
 	if (!r->ruled) {
@@ -150,13 +156,13 @@ void policy_rules_done(struct policy_rules *r)
 	*r = (struct policy_rules){ NULL, 0 };
 }
 
-const struct policy_rule *policy_rules_find(const struct policy_rules *r, const char *name)
+const struct policy_named *policy_rules_find(const struct policy_rules *r, const char *name)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (strcmp(r->v[i].name, name) == 0)
-			return &r->v[i].rule;
+			return &r->v[i];
 	for (size_t i = 0; i < r->n; i++)
 		if (glob_match(slice_of(r->v[i].name), slice_of(name), false))
-			return &r->v[i].rule;
+			return &r->v[i];
 	return NULL;
 }

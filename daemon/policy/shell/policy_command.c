@@ -2,7 +2,7 @@
  * policy_command.c - judges one command: its rule, what it runs (policy_programs.c), and the variables that
  * it sets. What is not understood counts as "sh". These are the entries of policy.h for commands.
  */
-#include "tools/policy/policy_internal.h"
+#include "policy/policy_internal.h"
 
 #include "base/array.h"
 #include "tree/glob.h"
@@ -28,36 +28,72 @@ void policy_words_done(struct policy_words *w)
 
 /* --- notes ------------------------------------------------------------------------------------------- */
 
-void judge_note(struct judge *j, enum policy_verdict v, const char *why, const char *what)
-{
-	bool deny = v == POLICY_DENY;
+/* What is said of one part of a command, and which rule says it. */
+struct part_word {
+	enum policy_verdict verdict;
+	const struct policy_command *rule; /* NULL: the category, */
+	bool category;			   /* or that no rule speaks of it */
+};
 
-	if (policy_stricter(v, j->verdict) == j->verdict)
+/* Of notes that are as strict, one that a rule makes says more than one that only lacks a rule. */
+static void reason_note(struct judge *j, const struct part_word *w, bool stricter)
+{
+	bool unspoken = !w->rule && !w->category;
+
+	if (!j->why || (!stricter && (w->verdict != j->verdict ||
+				      (j->why->rule[0] && (!j->why->unspoken || unspoken)))))
 		return;
-	j->verdict = v;
-	err_set(j->e, deny ? -EACCES : 1, RPC_INVALID_PARAMS,
-		deny ? "COMMAND_DENIED" : "COMMAND_ASK", "the policy %s: %s%s%.120s",
-		deny ? "denies the command" : "wants a human to allow the command", why,
-		what ? ": " : "", what ? what : "");
+	j->why->unspoken = unspoken;
+	if (w->rule)
+		policy_reason_set(j->why, "policy.commands[%zu]",
+				  (size_t)(w->rule - j->p->commands));
+	else
+		policy_reason_set(j->why,
+				  w->category ? "policy.categories.execute" : "policy.commands");
 }
 
-/* The verdict of a command without a rule. */
-static enum policy_verdict fallback(const struct policy *p)
+static void note(struct judge *j, const struct part_word *w, const char *why, const char *what)
 {
-	enum policy_verdict v = POLICY_ALLOW;
-	bool found = false;
+	bool deny = w->verdict == POLICY_DENY;
+	bool stricter = policy_stricter(w->verdict, j->verdict) != j->verdict;
+
+	if (stricter) {
+		j->verdict = w->verdict;
+		err_set(j->e, deny ? -EACCES : 1, RPC_INVALID_PARAMS,
+			deny ? "COMMAND_DENIED" : "COMMAND_ASK", "the policy %s: %s%s%.120s",
+			deny ? "denies the command" : "wants a human to allow the command", why,
+			what ? ": " : "", what ? what : "");
+	}
+	reason_note(j, w, stricter);
+}
+
+/* Of a command without a rule. */
+static struct part_word fallback(const struct policy *p)
+{
+	struct part_word w = { .verdict = POLICY_ALLOW };
 
 	for (size_t i = 0; i < p->ncommands; i++) {
-		if (p->commands[i].n)
-			continue;
-		v = policy_stricter(v, p->commands[i].verdict);
-		found = true;
+		const struct policy_command *c = &p->commands[i];
+
+		if (!c->n && (!w.rule || policy_stricter(c->verdict, w.verdict) != w.verdict))
+			w = (struct part_word){ c->verdict, c, false };
 	}
-	if (found)
-		return v;
+	if (w.rule)
+		return w;
 	if (p->category_given[CATEGORY_EXECUTE])
-		return p->category[CATEGORY_EXECUTE];
-	return p->ncommands ? POLICY_ASK : POLICY_ALLOW;
+		return (struct part_word){ p->category[CATEGORY_EXECUTE], NULL, true };
+	w.verdict = p->ncommands ? POLICY_ASK : POLICY_ALLOW;
+	return w;
+}
+
+void judge_note(struct judge *j, const struct policy_command *rule, const char *why,
+		const char *what)
+{
+	struct part_word w = fallback(j->p);
+
+	if (rule)
+		w = (struct part_word){ rule->verdict, rule, false };
+	note(j, &w, why, what);
 }
 
 static bool forbids_any(const struct policy *p)
@@ -72,13 +108,13 @@ void judge_sh(struct judge *j, const char *why)
 {
 	const struct word sh = { (char *)(uintptr_t) "sh", WORD_PLAIN, false };
 	struct command_match m = policy_match(j->p, &sh, 1);
-	enum policy_verdict v = fallback(j->p);
+	struct part_word w = fallback(j->p);
 
 	if (m.rule)
-		v = m.rule->verdict;
-	else if (forbids_any(j->p))
-		v = policy_stricter(v, POLICY_ASK);
-	judge_note(j, v, "what counts as \"sh\"", why);
+		w = (struct part_word){ m.rule->verdict, m.rule, false };
+	else if (w.verdict == POLICY_ALLOW && forbids_any(j->p))
+		w = (struct part_word){ .verdict = POLICY_ASK };
+	note(j, &w, "what counts as \"sh\"", why);
 }
 
 void judge_variable(struct judge *j, const char *name, size_t n)
@@ -120,9 +156,9 @@ static bool is_harmless(const struct word *v)
 static void judge_plain(struct judge *j, const struct command_match *m, const struct word *v)
 {
 	if (m->rule)
-		judge_note(j, m->rule->verdict, "a rule speaks of it", v->text);
+		judge_note(j, m->rule, "a rule speaks of it", v->text);
 	else if (!is_harmless(v))
-		judge_note(j, fallback(j->p), "no rule allows it", v->text);
+		judge_note(j, NULL, "no rule allows it", v->text);
 }
 
 /* Words that mean something to a shell only ("!", "A=b") where a program's name should be: somebody may take
@@ -159,11 +195,13 @@ void judge_command(struct judge *j, const struct word *v, size_t n)
 
 /* --- entries ----------------------------------------------------------------------------------------- */
 
-enum policy_verdict policy_argv(const struct policy *p, char *const *argv, struct err *e)
+enum policy_verdict policy_argv(const struct policy *p, char *const *argv,
+				struct policy_reason *why, struct err *e)
 {
-	struct judge j = { p, POLICY_ALLOW, 0, e };
+	struct judge j = { p, POLICY_ALLOW, 0, why, e };
 	struct policy_words words = { NULL, 0 };
 
+	policy_reason_clear(why);
 	if (!p || !p->ncommands)
 		return POLICY_ALLOW; /* the tool itself was judged */
 	for (; *argv; argv++)
@@ -173,19 +211,32 @@ enum policy_verdict policy_argv(const struct policy *p, char *const *argv, struc
 	return j.verdict;
 }
 
-enum policy_verdict policy_shell(const struct policy *p, const char *text, struct err *e)
+enum policy_verdict policy_shell(const struct policy *p, const char *text,
+				 struct policy_reason *why, struct err *e)
 {
-	struct judge j = { p, POLICY_ALLOW, 0, e };
+	struct judge j = { p, POLICY_ALLOW, 0, why, e };
 
+	policy_reason_clear(why);
 	if (!p || !p->ncommands)
 		return POLICY_ALLOW;
 	judge_shell(&j, slice_of(text));
 	return j.verdict;
 }
 
+enum policy_verdict policy_unread_command(const struct policy *p, struct policy_reason *why,
+					  struct err *e)
+{
+	struct judge j = { p, POLICY_ALLOW, 0, why, e };
+
+	policy_reason_clear(why);
+	if (p && p->ncommands)
+		judge_sh(&j, "a command whose words are not known");
+	return j.verdict;
+}
+
 enum policy_verdict policy_variable(const struct policy *p, const char *name, struct err *e)
 {
-	struct judge j = { p, POLICY_ALLOW, 0, e };
+	struct judge j = { p, POLICY_ALLOW, 0, NULL, e };
 
 	if (p && p->ncommands)
 		judge_variable(&j, name, strlen(name));

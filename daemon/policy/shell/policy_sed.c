@@ -1,6 +1,6 @@
 /* policy_sed.c - checks whether a script of sed only prints, deletes and replaces: sed can also run programs and write
  * files. */
-#include "tools/policy/policy_internal.h"
+#include "policy/policy_internal.h"
 
 /* The end of the next unescaped delimiter, or NULL. */
 static const char *part_end(const char *s, char delimiter)

@@ -27,7 +27,7 @@ static struct policy *policy_of(const char *text)
 	struct policy *p = NULL;
 	struct err e = { 0 };
 
-	if (policy_parse(copy, &p, &e) < 0)
+	if (policy_parse(copy, NULL, &p, &e) < 0)
 		fail_msg("%s: %s", e.field, e.msg);
 	return p;
 }
@@ -36,7 +36,7 @@ static enum policy_verdict judge(const struct policy *p, const char *text)
 {
 	_cleanup_(freep) char *copy = xstrdup(text);
 	struct err e = { 0 };
-	enum policy_verdict v = policy_shell(p, copy, &e);
+	enum policy_verdict v = policy_shell(p, copy, NULL, &e);
 
 	if ((v == POLICY_ALLOW) != (e.reason[0] == '\0'))
 		fail_msg("%s: reason \"%s\"", text, e.reason);
@@ -243,7 +243,7 @@ static void words_are_taken_as_they_are(void **state _unused_)
 
 		for (size_t k = 0; k < 6 && rows[i].argv[k]; k++)
 			argv[k] = (char *)(uintptr_t)rows[i].argv[k];
-		if ((int)policy_argv(p, argv, &e) != rows[i].want)
+		if ((int)policy_argv(p, argv, NULL, &e) != rows[i].want)
 			fail_row(i, rows[i].argv[0]);
 	}
 }
@@ -277,10 +277,60 @@ static void without_rules_all_is_allowed(void **state _unused_)
 		policy_of("{\"categories\":{\"execute\":\"ask\"}}");
 	struct err e = { 0 };
 
-	assert_int_equal(policy_shell(NULL, "rm -rf / $(x)", &e), POLICY_ALLOW);
-	assert_int_equal(policy_shell(p, "rm -rf /", &e),
+	assert_int_equal(policy_shell(NULL, "rm -rf / $(x)", NULL, &e), POLICY_ALLOW);
+	assert_int_equal(policy_shell(p, "rm -rf /", NULL, &e),
 			 POLICY_ALLOW); /* the tool was asked for */
-	assert_int_equal(policy_tool(p, TOOL_EXECUTE, "runCommand", &e), POLICY_ASK);
+	assert_int_equal(policy_tool(p, CATEGORY_EXECUTE, "runCommand", NULL, &e), POLICY_ASK);
+}
+
+/* Of parts that are as strict a rule is named before the lack of one; what allows is named too. */
+static void the_rule_that_decides_is_named(void **state _unused_)
+{
+	static const struct {
+		const char *policy, *text, *rule;
+		bool unspoken;
+	} rows[] = {
+		{ LISTED, "git status", "policy.commands[0]", false },
+		{ LISTED, "bash -lc 'cd x && git status'", "policy.commands[0]", false },
+		{ LISTED, "git push", "policy.commands[8]", false },
+		{ LISTED, "npm i; git push", "policy.commands[8]", false },
+		{ LISTED, "git push; npm i", "policy.commands[8]", false },
+		{ LISTED, "git status && rm -rf / && git push", "policy.commands[9]", false },
+		{ LISTED, "npm i", "policy.commands", true },
+		{ LISTED, "git status > x", "policy.commands", true },
+		{ LISTED, "echo hi", "", false },
+		{ OPEN, "npm i", "policy.categories.execute", false },
+		{ OPEN, "rm x", "policy.commands[0]", false },
+		{ OPEN, "npm i > x", "policy.commands", true },
+		{ NO_SHELL, "npm i", "policy.commands[0]", false },
+		{ NO_SHELL, "npm i > x", "policy.commands[1]", false },
+		{ SHELL_TOO, "ls $(pwd)", "policy.commands", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_(policy_freep) struct policy *p = policy_of(rows[i].policy);
+		struct policy_reason why = { "left over", true };
+
+		policy_shell(p, rows[i].text, &why, NULL);
+		if (strcmp(why.rule, rows[i].rule) != 0 || why.unspoken != rows[i].unspoken)
+			fail_msg("%s: %s %d", rows[i].text, why.rule, why.unspoken);
+	}
+}
+
+static void an_unread_command_counts_as_sh(void **state _unused_)
+{
+	_cleanup_(policy_freep) struct policy *listed = policy_of(LISTED),
+					      *shell = policy_of(NO_SHELL);
+	struct policy_reason why = { 0 };
+	struct err e = { 0 };
+
+	assert_int_equal(policy_unread_command(NULL, &why, &e), POLICY_ALLOW);
+	assert_string_equal(why.rule, "");
+	assert_int_equal(policy_unread_command(listed, &why, &e), POLICY_ASK);
+	assert_string_equal(why.rule, "policy.commands");
+	assert_int_equal(policy_unread_command(shell, &why, &e), POLICY_DENY);
+	assert_string_equal(why.rule, "policy.commands[1]");
+	assert_string_equal(e.reason, "COMMAND_DENIED");
 }
 
 int main(void)
@@ -294,6 +344,8 @@ int main(void)
 		cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(variables),
 		cmocka_unit_test(without_rules_all_is_allowed),
+		cmocka_unit_test(the_rule_that_decides_is_named),
+		cmocka_unit_test(an_unread_command_counts_as_sh),
 	};
 
 	return RUN(tests, NULL, NULL);

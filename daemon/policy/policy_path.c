@@ -1,5 +1,5 @@
 /* policy_path.c - the globs of a policy: which paths may be read and written. */
-#include "tools/policy/policy_internal.h"
+#include "policy/policy_internal.h"
 
 #include "tree/glob.h"
 
@@ -58,12 +58,13 @@ static bool glob_covers(const char *glob, struct slice path)
 	return slice_is(s, "."); /* the root, and all in it */
 }
 
-static bool globs_cover(const struct policy_globs *g, struct slice path)
+/* The first of them that covers it; -1: none. */
+static ssize_t globs_find(const struct policy_globs *g, struct slice path)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (glob_covers(g->v[i], path))
-			return true;
-	return false;
+			return (ssize_t)i;
+	return -1;
 }
 
 static const struct policy_globs *globs_for(const struct policy *p, enum policy_access access)
@@ -71,26 +72,64 @@ static const struct policy_globs *globs_for(const struct policy *p, enum policy_
 	return access == POLICY_READ ? &p->read : &p->write;
 }
 
-enum policy_verdict policy_path(const struct policy *p, const char *path, enum policy_access access,
-				struct err *e)
+static enum policy_verdict path_denied(const char *path, ssize_t rule, struct policy_reason *why,
+				       struct err *e)
 {
-	_cleanup_(buf_done) struct buf clean = { 0 };
-	const char *does = access == POLICY_READ ? "read" : "write";
-	const struct policy_globs *g;
+	if (rule >= 0)
+		policy_reason_set(why, "policy.deny[%zd]", rule);
+	err_set(e, -EACCES, RPC_INVALID_PARAMS, "PATH_DENIED",
+		"the policy denies every access to %s", path);
+	return POLICY_DENY;
+}
 
-	if (!p)
-		return POLICY_ALLOW;
-	if (!path_clean(path, &clean) || globs_cover(&p->deny, buf_slice(&clean))) {
-		err_set(e, -EACCES, RPC_INVALID_PARAMS, "PATH_DENIED",
-			"the policy denies every access to %s", path);
-		return POLICY_DENY;
-	}
-	g = globs_for(p, access);
-	if (!g->given || globs_cover(g, buf_slice(&clean)))
-		return POLICY_ALLOW;
+static enum policy_verdict path_left_out(const char *path, enum policy_access access,
+					 struct policy_reason *why, struct err *e)
+{
+	const char *does = access == POLICY_READ ? "read" : "write";
+
+	policy_reason_set(why, "policy.%s", does);
 	err_set(e, -EACCES, RPC_INVALID_PARAMS, "PATH_NOT_ALLOWED",
 		"the policy's %s globs leave out %s", does, path);
 	return POLICY_DENY;
+}
+
+enum policy_verdict policy_path(const struct policy *p, const char *path, enum policy_access access,
+				struct policy_reason *why, struct err *e)
+{
+	_cleanup_(buf_done) struct buf clean = { 0 };
+	const struct policy_globs *g;
+	ssize_t denied = -1;
+
+	policy_reason_clear(why);
+	if (!p)
+		return POLICY_ALLOW;
+	if (!path_clean(path, &clean) || (denied = globs_find(&p->deny, buf_slice(&clean))) >= 0)
+		return path_denied(path, denied, why, e);
+	g = globs_for(p, access);
+	if (!g->given || globs_find(g, buf_slice(&clean)) >= 0)
+		return POLICY_ALLOW;
+	return path_left_out(path, access, why, e);
+}
+
+enum policy_verdict policy_path_outside(const struct policy *p, const char *path,
+					enum policy_access access, struct policy_reason *why,
+					struct err *e)
+{
+	_cleanup_(buf_done) struct buf clean = { 0 };
+	ssize_t denied = -1;
+
+	policy_reason_clear(why);
+	if (!p)
+		return POLICY_ALLOW;
+	if (!path_clean(path + strspn(path, "/"), &clean) ||
+	    (denied = globs_find(&p->deny, buf_slice(&clean))) >= 0)
+		return path_denied(path, denied, why, e);
+	return globs_for(p, access)->given ? path_left_out(path, access, why, e) : POLICY_ALLOW;
+}
+
+bool policy_has_globs(const struct policy *p, enum policy_access access)
+{
+	return p && (p->deny.n || globs_for(p, access)->given);
 }
 
 /* True if dir could be the beginning of a path that a glob with slashes matches. */
@@ -125,7 +164,7 @@ bool policy_path_within(const struct policy *p, const char *dir, enum policy_acc
 
 	if (!p)
 		return true;
-	if (!path_clean(dir, &clean) || globs_cover(&p->deny, buf_slice(&clean)))
+	if (!path_clean(dir, &clean) || globs_find(&p->deny, buf_slice(&clean)) >= 0)
 		return false;
 	g = globs_for(p, access);
 	if (!g->given)

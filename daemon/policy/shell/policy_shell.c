@@ -1,5 +1,5 @@
 /* policy_shell.c - text of a shell, split into the commands that it would run. */
-#include "tools/policy/policy_internal.h"
+#include "policy/policy_internal.h"
 
 #include <ctype.h>
 

@@ -1,6 +1,7 @@
-#include "tools/relay/gate/toolgate_internal.h"
+#include "policy/mcp_policy.h"
 
 #include "base/array.h"
+#include "base/limits.h"
 #include "json/jscan.h"
 
 #include <stdio.h>
@@ -13,12 +14,12 @@ struct server_rules {
 	struct policy_rules tools;
 };
 
-struct toolgate_rules {
+struct mcp_policy {
 	struct server_rules *v;
 	size_t n;
 };
 
-struct toolgate_rules *toolgate_rules_free(struct toolgate_rules *r)
+struct mcp_policy *mcp_policy_free(struct mcp_policy *r)
 {
 	if (!r)
 		return NULL;
@@ -31,13 +32,13 @@ struct toolgate_rules *toolgate_rules_free(struct toolgate_rules *r)
 	return NULL;
 }
 
-static void toolgate_rules_freep(struct toolgate_rules **r)
+static void mcp_policy_freep(struct mcp_policy **r)
 {
-	toolgate_rules_free(*r);
+	mcp_policy_free(*r);
 }
 
-static int server_add(struct toolgate_rules *rules, struct slice key, struct jval v,
-		      const char *field, struct err *e)
+static int server_add(struct mcp_policy *rules, struct slice key, struct jval v, const char *field,
+		      struct err *e)
 {
 	struct server_rules *s;
 	struct slice tools = SLICE_NONE;
@@ -60,10 +61,9 @@ static int server_add(struct toolgate_rules *rules, struct slice key, struct jva
 	return policy_rules_parse(tools, below, &s->tools, e);
 }
 
-int toolgate_rules_parse(struct slice raw, const char *field, struct toolgate_rules **ret,
-			 struct err *e)
+int mcp_policy_parse(struct slice raw, const char *field, struct mcp_policy **ret, struct err *e)
 {
-	_cleanup_(toolgate_rules_freep) struct toolgate_rules *rules = new0(struct toolgate_rules);
+	_cleanup_(mcp_policy_freep) struct mcp_policy *rules = new0(struct mcp_policy);
 	struct slice key;
 	struct jiter it;
 	struct jval v;
@@ -86,7 +86,7 @@ int toolgate_rules_parse(struct slice raw, const char *field, struct toolgate_ru
 	return 0;
 }
 
-static const struct server_rules *server_find(const struct toolgate_rules *r, const char *name)
+static const struct server_rules *server_find(const struct mcp_policy *r, const char *name)
 {
 	for (size_t i = 0; r && i < r->n; i++)
 		if (strcmp(r->v[i].name, name) == 0)
@@ -94,19 +94,40 @@ static const struct server_rules *server_find(const struct toolgate_rules *r, co
 	return NULL;
 }
 
-static const struct policy_rule *tool_rule_find(const struct server_rules *s, const char *tool)
+static const struct policy_named *tool_rule_find(const struct server_rules *s, const char *tool)
 {
 	return s ? policy_rules_find(&s->tools, tool) : NULL;
 }
 
-void toolgate_rules_word(const struct toolgate_rules *r, const char *server, const char *tool,
-			 enum policy_verdict fallback, struct toolgate_word *ret)
+static bool says(const struct policy_named *named, const struct server_rules *s,
+		 struct policy_reason *why)
+{
+	if (!named || !named->rule.ruled)
+		return false;
+	snprintf(why->rule, sizeof(why->rule), "mcp.policy.%s.tools.%s", s->name, named->name);
+	return true;
+}
+
+static bool server_says(const struct server_rules *s, struct policy_reason *why)
+{
+	if (!s || !s->own.ruled)
+		return false;
+	snprintf(why->rule, sizeof(why->rule), "mcp.policy.%s", s->name);
+	return true;
+}
+
+void mcp_policy_word(const struct mcp_policy *r, const char *server, const char *tool,
+		     enum policy_verdict fallback, struct mcp_policy_word *ret,
+		     struct policy_reason *why)
 {
 	const struct server_rules *own = server_find(r, server), *any = server_find(r, ANY_SERVER);
-	const struct policy_rule *layers[] = { tool_rule_find(own, tool), tool_rule_find(any, tool),
+	const struct policy_named *named = tool_rule_find(own, tool),
+				  *any_named = tool_rule_find(any, tool);
+	const struct policy_rule *layers[] = { named ? &named->rule : NULL,
+					       any_named ? &any_named->rule : NULL,
 					       own ? &own->own : NULL, any ? &any->own : NULL };
 
-	*ret = (struct toolgate_word){ POLICY_RULE_NONE, layers[0] ? layers[0] : layers[1], -1 };
+	*ret = (struct mcp_policy_word){ POLICY_RULE_NONE, layers[0] ? layers[0] : layers[1], -1 };
 	for (size_t i = 0; i < ARRAY_SIZE(layers); i++)
 		if (layers[i])
 			policy_rule_under(&ret->rule, layers[i]);
@@ -115,6 +136,45 @@ void toolgate_rules_word(const struct toolgate_rules *r, const char *server, con
 			ret->server_calls = layers[i]->max_calls;
 	if (!ret->rule.ruled)
 		ret->rule.verdict = fallback;
+	if (!why)
+		return;
+	*why = (struct policy_reason){ 0 };
+	if (says(named, own, why) || says(any_named, any, why) || server_says(own, why))
+		return;
+	server_says(any, why);
+}
+
+static void rule_tell(const struct policy_rule *r, const char *name, const char *tool,
+		      void (*fn)(void *ctx, const char *rule, const struct policy_rule_said *said),
+		      void *ctx)
+{
+	struct policy_rule_said said = { .kind = r->ruled ? POLICY_RULE_TOOL : POLICY_RULE_LIMIT,
+					 .category = CATEGORY_MCP,
+					 .verdict = r->verdict,
+					 .tool = tool };
+
+	if (!policy_rule_is_empty(r))
+		fn(ctx, name, &said);
+}
+
+void mcp_policy_each_rule(const struct mcp_policy *r,
+			  void (*fn)(void *ctx, const char *rule,
+				     const struct policy_rule_said *said),
+			  void *ctx)
+{
+	char name[POLICY_RULE_SIZE];
+
+	for (size_t i = 0; r && i < r->n; i++) {
+		const struct server_rules *s = &r->v[i];
+
+		snprintf(name, sizeof(name), "mcp.policy.%s", s->name);
+		rule_tell(&s->own, name, NULL, fn, ctx);
+		for (size_t k = 0; k < s->tools.n; k++) {
+			snprintf(name, sizeof(name), "mcp.policy.%s.tools.%s", s->name,
+				 s->tools.v[k].name);
+			rule_tell(&s->tools.v[k].rule, name, s->tools.v[k].name, fn, ctx);
+		}
+	}
 }
 
 static bool allows_any(const struct server_rules *s)
@@ -125,8 +185,7 @@ static bool allows_any(const struct server_rules *s)
 	return false;
 }
 
-bool toolgate_rules_serve(const struct toolgate_rules *r, const char *server,
-			  enum policy_verdict fallback)
+bool mcp_policy_serve(const struct mcp_policy *r, const char *server, enum policy_verdict fallback)
 {
 	const struct server_rules *own = server_find(r, server), *any = server_find(r, ANY_SERVER);
 	struct policy_rule all = own ? own->own : POLICY_RULE_NONE;
@@ -137,7 +196,7 @@ bool toolgate_rules_serve(const struct toolgate_rules *r, const char *server,
 	       allows_any(any);
 }
 
-int64_t toolgate_rules_longest(const struct toolgate_rules *r)
+int64_t mcp_policy_longest(const struct mcp_policy *r)
 {
 	int64_t longest = 0;
 
