@@ -76,7 +76,6 @@ struct method_call {
 	struct acp_conn *conn;
 	char *id; /* raw */
 	struct view *view;
-	bool prompt;
 	uint64_t from; /* session/load, resume: first seq wanted; 0: all or none */
 	bool load;     /* replay before the response */
 	bool foreign;  /* the client's numbers may mean other events here */
@@ -174,6 +173,7 @@ int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 struct jfield;
 int own_params(struct slice params, const struct jfield *fields, void *ret, struct err *e);
 int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_check(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_artifact_put(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_artifact_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);

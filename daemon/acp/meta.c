@@ -6,6 +6,7 @@
 #include "harnesses/choices.h"
 #include "json/jstr.h"
 #include "model/model_api.h"
+#include "session/harness/session_env.h"
 #include "tools/relay/server_request.h"
 
 #include <stdio.h>
@@ -28,6 +29,7 @@
 		JF_OBJ(struct session_args, limits, "limits", 0),                                  \
 		JF_RAW(struct session_args, inner, "innerSandbox", 0),                             \
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
+		JF_ARR(struct session_args, checks, "checks", 0),                                  \
 		JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),            \
 		JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX)
 
@@ -85,20 +87,6 @@ int meta_args_decode(struct session_args *a, enum session_call call, struct err 
 	return jdec_strict(acpd.raw, fields, "_meta.acpd.", NO_PARAMETER, a, e);
 }
 
-static bool env_name_ok(struct slice key)
-{
-	if (!key.n || key.n > 256 || slice_starts(key, "ACPD_"))
-		return false;
-	for (size_t i = 0; i < key.n; i++) {
-		char c = key.p[i];
-
-		if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-		      (i && c >= '0' && c <= '9')))
-			return false;
-	}
-	return true;
-}
-
 static int check_env(struct slice env, const char *member, struct err *e)
 {
 	struct slice key;
@@ -118,7 +106,7 @@ static int check_env(struct slice env, const char *member, struct err *e)
 		if (n >= EXTRA_ENV_MAX)
 			return err_field(e, path, "TOO_MANY", "more than %d variables",
 					 EXTRA_ENV_MAX);
-		if (!env_name_ok(key))
+		if (!session_env_name(key))
 			return err_field(e, path, "ENV_NAME_INVALID",
 					 "not a variable name, or one that belongs to the daemon");
 		if (jstr_decode(v, 128 * KIB, &value) < 0)
@@ -188,7 +176,7 @@ static int check_keep(const struct session_args *a, struct err *e)
 			return err_field(e, path, "TOO_MANY", "more than %d names", EXTRA_ENV_MAX);
 		if (v.type != J_STRING)
 			return name_refused(e, path, "must be the name of a variable");
-		if (!env_name_ok(name))
+		if (!session_env_name(name))
 			return err_field(e, path, "ENV_NAME_INVALID", "not a variable name");
 	}
 	return 0;
@@ -405,6 +393,8 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0 && a->budgets.n)
 		r = budgets_parse(a->budgets, "_meta.acpd.budgets", &a->budget_limits, e);
 	if (r == 0)
+		r = checks_check(a->checks, "_meta.acpd.checks", e);
+	if (r == 0)
 		r = request_parse(&a->provision, "_meta.acpd.", &a->request, e);
 	if (r < 0)
 		return r;
@@ -416,6 +406,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	p->setup.provider_follows = a->provider_follows;
 	p->setup.mcp = a->mcp;
 	p->setup.policy = a->policy;
+	p->setup.checks = a->checks;
 	p->setup.model = a->model;
 	p->setup.mode = a->mode;
 	p->setup.system_prompt = a->system_text;

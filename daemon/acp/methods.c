@@ -68,6 +68,7 @@ static const struct acp_method methods[] = {
 	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_materialize,
 	  META_NONE },
 	{ "_acpd/workspace/diff", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_diff, META_NONE },
+	{ "_acpd/check", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, on_check, META_NONE },
 	{ "_acpd/artifact/put", CONN_READY, RPC_REQUEST, ACCESS_FREE, on_artifact_put, META_NONE },
 	{ "_acpd/artifact/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_artifact_list, META_NONE },
 	{ "_acpd/artifact/get", CONN_READY, RPC_REQUEST, ACCESS_ANY, on_artifact_get, META_NONE },

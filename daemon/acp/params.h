@@ -14,7 +14,8 @@ struct session_args {
 	struct slice meta;
 	/* from _meta.acpd */
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
-	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network, limits;
+	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network, limits,
+		checks;
 	struct jval meta_prompt, level, inner;
 	struct request_args provision;
 	int64_t from_seq;
@@ -47,6 +48,8 @@ void meta_args_free(struct session_args *a);
 /* meta_bounds.c. A level that is absent is not named; empty: there is no network. field: where it stands. */
 int meta_level_check(struct jval v, struct level_wish *ret, struct err *e);
 int meta_network_check(struct slice raw, const char *field, struct err *e);
+/* acp_check.c: a list of checks; empty: there is none. field: where it stands. */
+int checks_check(struct slice raw, const char *field, struct err *e);
 int meta_limits_check(struct slice raw, struct group_limits *ret, struct err *e);
 /* _meta.acpd.provider, as a client may give it that makes the model calls of these APIs (meta.c); empty: there is none. */
 int provider_check(struct slice raw, unsigned apis, struct err *e);

@@ -3,13 +3,14 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
+#include "session/check/check.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 struct prompt_args {
 	char *session_id, *key, *when_busy;
-	struct slice prompt, meta, budgets;
+	struct slice prompt, meta, budgets, checks;
 	struct budget budget;
 };
 
@@ -24,6 +25,7 @@ static const struct jfield acpd_fields[] = {
 	JF_STR(struct prompt_args, key, "key", JF_FILLED, SESSION_KEY_LEN),
 	JF_STR(struct prompt_args, when_busy, "whenBusy", 0, 16),
 	JF_OBJ(struct prompt_args, budgets, "budgets", 0),
+	JF_ARR(struct prompt_args, checks, "checks", 0),
 	JF_END,
 };
 
@@ -78,7 +80,7 @@ static int decode_prompt(const struct rpc_msg *m, struct prompt_args *a, struct 
 			      "whenBusy must be queue or reject");
 	if (r == 0 && a->budgets.n)
 		r = budget_parse(a->budgets, "_meta.acpd.budgets", &a->budget, e);
-	return r;
+	return r == 0 ? checks_check(a->checks, "_meta.acpd.checks", e) : r;
 }
 
 /* The active session that takes such content; NULL with e. */
@@ -104,10 +106,10 @@ static int start_prompt(struct acp_conn *c, const struct rpc_msg *m, const struc
 		return -EINVAL;
 	meta_for_harness(&meta, a->meta);
 	p.meta = buf_slice(&meta);
+	p.checks = a->checks;
 	p.reject_if_busy = a->when_busy && strcmp(a->when_busy, "reject") == 0;
 	k = call_new(c, m->id);
 	k->view = v;
-	k->prompt = true;
 	r = session_prompt(v->w.session, &p, on_turn_done, k, e);
 	if (r < 0)
 		call_free(k);
@@ -186,9 +188,10 @@ int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 	struct slice id = jobj_get(m->params, "requestId").raw;
 
 	list_each(k, &c->calls, struct method_call, link) {
-		if (!k->prompt || !k->view || !k->view->w.session || !slice_is(id, k->id))
+		if (!k->view || !k->view->w.session || !slice_is(id, k->id))
 			continue;
-		session_cancel_prompt(k->view->w.session, k);
+		if (!session_cancel_prompt(k->view->w.session, k))
+			session_uncheck(k->view->w.session, k);
 		return 0;
 	}
 	return 0;

@@ -319,6 +319,7 @@
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32
 
+#include "base/limits_check.h"
 #include "base/limits_tools.h"
 
 /* clang-format on */

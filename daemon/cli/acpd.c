@@ -40,6 +40,8 @@ static const struct subcommand commands[] = {
 	  "say what is wrong with a skill: exit code 0, or 3 if it is not valid" },
 	{ "mcp", NULL, SCOPE_MCP, cmd_mcp,
 	  "what harnesses start as an MCP server: carries it to the daemon; --builtin: the built-in tools" },
+	{ "check", NULL, 0, cmd_check,
+	  "what the daemon starts for a check of a session: told on descriptor 3, answers with a line" },
 	{ "confine try", "-- CMD...", SCOPE_TRY, cmd_confine_try,
 	  "run a command under a level of confinement and say what it was refused: exit code 3 then" },
 	{ "entrypoint", "-- CMD...", SCOPE_ENTRY, cmd_entrypoint,

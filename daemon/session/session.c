@@ -423,6 +423,7 @@ void session_free(struct session *s)
 	upcall_ports_drop(s);
 	if (s->harness.adapter)
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);
+	session_checks_forget(s);
 	questions_cancel(s);
 	settings_fail(s, NULL);
 	turns_free(s);

@@ -353,6 +353,7 @@ struct prompt_params {
 	const char *key;      /* idempotency key or NULL */
 	bool reject_if_busy;
 	const struct budget *budget; /* of this prompt alone; NULL: none */
+	struct slice checks;	     /* raw array, checked; empty: the session's */
 	uint64_t origin;
 };
 
@@ -365,7 +366,7 @@ int session_steer(struct session *s, struct slice content, uint64_t origin, sess
 		  void *ctx, struct err *e);
 /* The prompt that has this completion: cancels its turn wherever it stands. False: not found. */
 bool session_cancel_prompt(struct session *s, void *ctx);
-/* Cancels the running turn and all queued ones. */
+/* Cancels the running turn and all queued ones, and checks that run. */
 void session_cancel(struct session *s);
 
 /* --- questions ------------------------------------------------------------------------------------ */

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "session/approval/approval_internal.h"
+#include "session/check/session_check_internal.h"
 #include "session/harness/harness_internal.h"
 #include "session/log/log_internal.h"
 #include "session/log/reader.h"
@@ -70,6 +71,7 @@ struct session {
 	struct session_secrets secrets;
 	struct session_mcp mcp;
 	struct session_model model;
+	struct session_checks check;
 	struct session_stored stored;
 };
 

@@ -79,6 +79,11 @@ static bool inspection_runs(struct session *s)
 	return inspections_running(s);
 }
 
+static bool check_runs(struct session *s)
+{
+	return session_checks_running(s);
+}
+
 /* The names follow "no" as well. */
 static const struct {
 	bool (*holds)(struct session *s);
@@ -97,6 +102,7 @@ static const struct {
 	[FACT_SNAPSHOT] = { snapshot_runs, "running snapshot" },
 	[FACT_CANCELLED_TICK] = { cancelled_tick, "turn cancelled in this tick" },
 	[FACT_INSPECTION] = { inspection_runs, "running inspection" },
+	[FACT_CHECK] = { check_runs, "running checks" },
 };
 
 static unsigned find_facts(struct session *s)
@@ -172,6 +178,7 @@ static const struct next_row rows[] = {
 
 	{ OPEN, ANY, F(FORK_COPIES), 0, NULL, "wait for the fork" },
 	{ OPEN, ANY, F(PROVISIONING), 0, NULL, "wait for the workspace" },
+	{ OPEN, NONE, F(CHECK), 0, NULL, "wait for the checks" },
 	{ OPEN, NONE, F(WAITER), 0, launch, "start the harness, or join the queue" },
 	{ OPEN, NONE, F(PROMPT), 0, launch, "start the harness, or join the queue" },
 	{ OPEN, NONE, 0, 0, NULL, "wait for a prompt" },
@@ -182,12 +189,14 @@ static const struct next_row rows[] = {
 	{ OPEN, READY, F(RUNNING_TURN), 0, NULL, "wait for the end of the turn" },
 	{ OPEN, READY, F(ENDING_TURN), 0, NULL, "wait for the record of the turn" },
 	{ OPEN, READY, F(PROMPT) | F(SNAPSHOT), 0, NULL, "wait for the snapshot" },
+	{ OPEN, READY, F(PROMPT) | F(CHECK), 0, NULL, "wait for the checks" },
 	{ OPEN, READY, F(PROMPT) | F(CANCELLED_TICK), 0, await_tick, "arm a timer of one tick" },
 	{ OPEN, READY, F(PROMPT), 0, begin_turn, "begin the turn" },
 	{ OPEN, READY, F(WAITER), 0, NULL, "wait for the baseline" },
 	{ OPEN, READY, 0, 0, NULL, "wait for a prompt" },
 
 	{ CLOSING, ANY, F(PROVISIONING), 0, provision_abort, "abort the provisioning" },
+	{ CLOSING, ANY, F(CHECK), 0, session_checks_abort, "end the checks" },
 	{ CLOSING, ANY, F(ENDING_TURN), 0, NULL, "wait for the record of the turn" },
 	{ CLOSING, ANY, F(INSPECTION), 0, inspections_abort, "abort the inspections" },
 	{ CLOSING, ANY, F(RUNNING_TURN), 0, NULL, "wait for the end of the turn" },

@@ -30,6 +30,7 @@ int cmd_archive_rm(const struct config *c);
 int cmd_archive_extract(const struct config *c);
 int cmd_skills_validate(const struct config *c);
 int cmd_mcp(const struct config *c);
+int cmd_check(const struct config *c);
 int cmd_confine_try(const struct config *c);
 int cmd_harness_list(const struct config *c);
 int cmd_harness_install(const struct config *c);

@@ -1,11 +1,12 @@
-/* cmd_mcp.c - `acpd mcp`: the shim that harnesses start (shim.c), or with --builtin the built-in tools on standard
- * input and output. */
+/* cmd_mcp.c - what runs beside a harness as its user: `acpd mcp`, the shim that harnesses start (shim.c), or with
+ * --builtin the built-in tools on standard input and output; and `acpd check`, a check of a session. */
 #include "cli/cmd/cmd.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "loop/loop.h"
+#include "tools/builtin/check/check_job.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tools/mcp/mcp_serve.h"
 
@@ -150,4 +151,10 @@ int cmd_mcp(const struct config *c)
 {
 	hide();
 	return c->builtin ? serve_builtin(c) : shim_run();
+}
+
+int cmd_check(const struct config *c _unused_)
+{
+	hide();
+	return check_job_run(3) == 0 ? EXIT_DONE : fail(EXIT_FAILED, "descriptor 3 names no check");
 }

@@ -39,6 +39,20 @@ static void put_name(struct jw *w, struct slice name)
 	jw_slice(w, NULL, name);
 }
 
+bool session_env_name(struct slice key)
+{
+	if (!key.n || key.n > 256 || slice_starts(key, "ACPD_"))
+		return false;
+	for (size_t i = 0; i < key.n; i++) {
+		char c = key.p[i];
+
+		if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+		      (i && c >= '0' && c <= '9')))
+			return false;
+	}
+	return true;
+}
+
 /* --- checks ------------------------------------------------------------------------------------------ */
 
 static int check_keep(const struct setup *s, const struct setup_params *p, struct err *e)

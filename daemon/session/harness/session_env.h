@@ -13,6 +13,8 @@
 
 #include "session/harness/setup.h"
 
+/* A raw member's name that a client may give a variable: a name for a shell, and none of the daemon's (ACPD_). */
+bool session_env_name(struct slice key);
 /* Checks p against what s has, before anything changes: envKeep names what is there, and nothing that is missing is
  * left out. */
 int session_env_check(const struct setup *s, const struct setup_params *p, struct err *e);

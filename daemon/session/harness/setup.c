@@ -245,6 +245,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= apply_approval(s, p->approval);
 	changed |= bit(replace_given(&s->mode, slice_of(p->mode)), SETUP_MODE);
 	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
+	noted |= replace_given(&s->checks, p->checks);
 	noted |= replace_given(&s->billing_ref, slice_of(p->billing_ref));
 	noted |= replace_given(&s->config_version, slice_of(p->config_version));
 	noted |= group_limits_replace(&s->limits, &p->limits);
@@ -267,6 +268,7 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		{ &s->env_keep, from->env_keep },
 		{ &s->mcp, from->mcp },
 		{ &s->policy, from->policy },
+		{ &s->checks, from->checks },
 		{ &s->auth_method, from->auth_method },
 		{ &s->model, from->model },
 		{ &s->mode, from->mode },
@@ -373,6 +375,7 @@ static const size_t owned[] = {
 	OWN(chosen),	  OWN(mcp),
 	OWN(policy),	  OWN(secrets),
 	OWN(env_keep),	  OWN(env_needed),
+	OWN(checks),
 };
 
 static char **owned_at(struct setup *s, size_t i)

@@ -34,6 +34,7 @@ struct setup_params {
 	struct slice provider;	  /* raw object, checked; with its keys */
 	bool provider_follows;	  /* it is that of the connection, not the session's own */
 	struct slice mcp, policy; /* raw objects, checked */
+	struct slice checks;	  /* raw array, checked; "[]": none */
 	const char *auth_method;
 	const char *model;
 	const char *mode; /* id of a mode to start in */
@@ -54,6 +55,7 @@ struct setup {
 	char *secrets;		     /* raw object: environment that the client marks as secret */
 	char *env_keep, *env_needed; /* raw arrays of names (session_env.h) */
 	char *mcp, *policy;	     /* raw objects: _meta.acpd.mcp, .policy */
+	char *checks;		     /* raw array: session/check/check.h */
 	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
 	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
 	char *sure_model, *sure_mode; /* the last that were in force */

@@ -52,6 +52,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_raw(w, "chosen", slice_of(s->chosen));
 	jw_raw(w, "mcp", slice_of(s->mcp));
 	jw_raw(w, "policy", slice_of(s->policy));
+	jw_raw(w, "checks", slice_of(s->checks));
 	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
 	if (s->network)
 		egress_rules_put(s->network, w, "network");
@@ -134,6 +135,7 @@ void setup_load(struct setup *s, struct slice record)
 	load_raw(record, "chosen", J_OBJECT, &s->chosen);
 	load_raw(record, "mcp", J_OBJECT, &s->mcp);
 	load_raw(record, "policy", J_OBJECT, &s->policy);
+	load_raw(record, "checks", J_ARRAY, &s->checks);
 	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
 	egress_rules_free(s->network);
 	s->network = load_network(record);

@@ -22,6 +22,7 @@ static const struct event_kind_row rows[EVENT_KIND_MAX] = {
 	[EVENT_USAGE] = { 0, CLIENT_ACPD },
 	[EVENT_LIFECYCLE] = { 0, CLIENT_ACPD },
 	[EVENT_ARTIFACT] = { 0, CLIENT_ACPD },
+	[EVENT_CHECK] = { 0, CLIENT_ACPD },
 };
 
 const struct event_kind_row *event_kind_row(unsigned kind)
@@ -33,8 +34,8 @@ const struct event_kind_row *event_kind_row(unsigned kind)
 
 const char *event_kind_name(unsigned kind)
 {
-	static const char *const ours[] = { "turn_end", "ask",	     "answer",
-					    "usage",	"lifecycle", "artifact" };
+	static const char *const ours[] = { "turn_end",	 "ask",	     "answer", "usage",
+					    "lifecycle", "artifact", "check" };
 
 	return kind < UPDATE_MAX ? harness_update_name((enum harness_update)kind) :
 				   ours[kind - UPDATE_MAX];

@@ -15,6 +15,7 @@ enum session_event_kind {
 	EVENT_USAGE,		     /* _acpd/event: a model call was reported */
 	EVENT_LIFECYCLE, /* _acpd/event: harness ended, session closed or taken up again */
 	EVENT_ARTIFACT,	 /* _acpd/event: an artifact was added */
+	EVENT_CHECK,	 /* _acpd/event: a check has ended */
 	EVENT_KIND_MAX,
 };
 

@@ -160,6 +160,8 @@ const struct event_field *event_fields_of(unsigned kind)
 		[EVENT_USAGE] = event_field_protocol,
 		[EVENT_LIFECYCLE] = lifecycle,
 		[EVENT_ARTIFACT] = artifact_event,
+		[EVENT_CHECK] =
+			event_field_protocol, /* hidden where it is made: check_evidence.c */
 	};
 
 	return kind < EVENT_KIND_MAX ? rows[kind] : TEXT;

@@ -29,6 +29,8 @@ struct slice session_mask_json(const struct session *s, struct slice json, bool 
 void session_mask_line(const struct session *s, char *text, size_t size);
 void session_mask_string(const struct session *s, char **text);
 struct err session_mask_err(const struct session *s, const struct err *e);
+/* The same of the end of a longer text (cut), in place: its first half is left out, where the rest of a secret may be. */
+void session_mask_rest(const struct session *s, struct buf *b, bool cut);
 /* A file of ours, by a copy. */
 int session_mask_file(const struct session *s, const char *path);
 

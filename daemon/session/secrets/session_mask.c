@@ -89,6 +89,26 @@ void session_mask_bytes(const struct session *s, struct buf *b)
 	*b = hidden;
 }
 
+/* What is left of a secret that was cut in two ends before the middle: no secret is as long as half of it. */
+void session_mask_rest(const struct session *s, struct buf *b, bool cut)
+{
+	struct buf first = { .max = SIZE_MAX / 2 }, last = { .max = SIZE_MAX / 2 };
+	struct slice whole = buf_slice(b);
+	size_t half = whole.n / 2, tail = 0;
+
+	if (!cut || !s->secrets.known.mask) {
+		session_mask_bytes(s, b);
+		return;
+	}
+	mask_put(s->secrets.known.mask, (struct slice){ whole.p, half }, false, 0, &tail, &first);
+	mask_put(s->secrets.known.mask, (struct slice){ whole.p + tail, whole.n - tail }, false, 0,
+		 NULL, &last);
+	buf_done(&first);
+	last.max = b->max;
+	buf_done(b);
+	*b = last;
+}
+
 /* A piece at a time; what may be the beginning of a secret waits for the next. */
 static int copy_masked(const struct mask *m, int from, int to)
 {

@@ -16,7 +16,7 @@ void activity_init(struct store_activity *a)
 static bool works(const struct session *s)
 {
 	return harness_pool_busy(s) || inspections_running(s) || baseline_busy(s) ||
-	       !list_empty((struct list *)&s->model.calls);
+	       session_checks_running(s) || !list_empty((struct list *)&s->model.calls);
 }
 
 static void set_idle(struct store_activity *a)
@@ -104,6 +104,7 @@ static void add_work(const struct session *s, struct store_work *ret)
 	ret->questions += s->approval.nopen;
 	ret->tool_calls += s->mcp.nupcalls;
 	ret->jobs += provision_busy(s) || inspections_running(s) || baseline_busy(s) ||
+		     session_checks_running(s) ||
 		     !list_empty((struct list *)&s->harness.open_waiters);
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
 		ret->tool_calls += c->open;

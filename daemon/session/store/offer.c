@@ -11,7 +11,8 @@ void offer_put_features(struct jw *w)
 		"whenDetached", "env",	     "provider", "status",  "model",	    "mode",
 		"policy",	"budgets",   "usage",	 "fork",    "events",	    "archives",
 		"workspace",	"skills",    "secrets",	 "envKeep", "instructions", "harnessFiles",
-		"diff",		"artifacts", "mcp",	 "ack",	    "tunnel",	    "promptBudgets"
+		"diff",		"artifacts", "mcp",	 "ack",	    "tunnel",	    "promptBudgets",
+		"checks"
 	};
 
 	jw_obj(w, "features");

@@ -413,6 +413,7 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 		turns_end_all(s);
 		provision_abort(s);
 		inspections_abort(s);
+		session_checks_abort(s);
 		mcp_servers_forget(s);
 		harness_stop(s);
 	}

@@ -71,6 +71,7 @@ void turns_cancel_all(struct session *s)
 void session_cancel(struct session *s)
 {
 	turns_cancel_all(s);
+	session_checks_abort(s); /* those by hand */
 }
 
 static bool turn_has(const struct session_turn *t, const void *ctx)

@@ -53,6 +53,7 @@ struct session_turn {
 	enum turn_state state;
 	uint64_t no; /* turn_take_number; 0 while queued */
 	char *key, *content, *meta;
+	char *checks;		  /* raw array; NULL: the session's */
 	char *incarnation;	  /* it was taken in; NULL: not known */
 	uint64_t first_seq;	  /* of its first event */
 	char digest[SHA256_HEX];  /* of the content, if there is a key; "": unknown */

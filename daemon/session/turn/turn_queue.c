@@ -31,6 +31,7 @@ void turn_free(struct session_turn *t)
 	free(t->key);
 	free(t->content);
 	free(t->meta);
+	free(t->checks);
 	free(t);
 }
 
@@ -183,6 +184,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	t->content = xstrndup(p->content.p, p->content.n);
 	memcpy(t->digest, digest, sizeof(t->digest));
 	t->meta = p->meta.n ? xstrndup(p->meta.p, p->meta.n) : NULL;
+	t->checks = p->checks.n ? xstrndup(p->checks.p, p->checks.n) : NULL;
 	t->origin = p->origin;
 	if (p->budget && p->budget->has) {
 		t->of_prompt = new0(struct prompt_budget);

@@ -77,6 +77,13 @@ const categories = wordsOf('daemon/policy/policy.c', /\[CATEGORY_\w+\] = "(\w+)"
 const TOOLS = [[{ readFile: 7 }, 'FIELD_INVALID', '.readFile'], [{ raedFile: {} }, 'TOOL_UNKNOWN', '.raedFile']];
 const row = (command) => ({ command });
 
+const PROGRAM = { id: 'it', kind: 'command', argv: ['true'] };
+const checked = [below(NEW, (o) => ({ checks: [o] })), below(LOAD, (o) => ({ checks: [o] })), below(prompting, (o) => ({ checks: [o] })),
+  (o) => ['_acpd/check', { sessionId, checks: [o] }]];
+const checking = (base, more) => checked.map((send, i) => ({ send, at: i === 3 ? 'checks[0]' : '_meta.acpd.checks[0]', base, more: {
+  id: {}, kind: { word: 'FIELD_INVALID', skip: ['too long'] }, ...more } }));
+const inProcess = { env: { bad: variables('env').filter(([, reason]) => reason !== 'TOO_MANY').map(([v, reason]) => [v, reason]) } };
+
 // TABLE: [{send, at?, base?, more?, good?}]: the places where an object of that table may stand.
 const ROWS = {
   'daemon/acp/meta.c:new_fields': [{ send: NEW, at: '_meta.acpd', more: { ...opened, ...furnished, model: {}, mode: {},
@@ -92,6 +99,16 @@ const ROWS = {
   'daemon/egress/wire/egress_rules.c:entry_fields': [NEW, LOAD].map((send) => ({ send: below(send, (o) => ({ network: { mode: 'allowlist', allow: [o] } })),
     at: '_meta.acpd.network.allow[0]', base: { host: 'a.example' }, } )),
   'daemon/acp/meta_bounds.c:limit_fields': [NEW, LOAD].map((send) => ({ send: below(send, (limits) => ({ limits })), at: '_meta.acpd.limits' })),
+  'daemon/acp/acp_check.c:check_fields': [{ send: own('_acpd/check'), base: () => ({ ...here(), checks: [PROGRAM] }), more: { checks: { bad: [
+    [[7], 'FIELD_INVALID', '[0]'], [[], 'FIELD_MISSING'], [[PROGRAM, PROGRAM], 'CHECK_ID_TAKEN', '[1].id'],
+    [many(constant('CHECKS_MAX') + 1, (i) => ({ ...PROGRAM, id: `${i}` })), 'TOO_MANY']] } } }],
+  'daemon/session/check/check_list.c:command_fields': checking(PROGRAM, { ...inProcess,
+    argv: { bad: [[[], 'FIELD_INVALID'], [[''], 'FIELD_INVALID'], [['a', 7], 'FIELD_INVALID'], [[NUL], 'FIELD_INVALID'], [undefined, 'FIELD_MISSING'],
+      [['a'], 'FIELD_INVALID', '', { command: 'b' }]] } }),
+  'daemon/session/check/check_list.c:tests_fields': checking({ id: 'it', kind: 'tests' }, { ...inProcess,
+    only: { bad: [[[7], 'FIELD_INVALID'], [[HALF], 'FIELD_INVALID']] }, target: { bad: [['npm', 'FIELD_INVALID', '', { command: 'make' }]] },
+    command: { takes: ['string', 'array'], bad: ['', [], [''], [7]].map((v) => [v, 'FIELD_INVALID']) },
+    format: { bad: [['tap', 'FIELD_INVALID'], ['none', 'FIELD_INVALID', '', { command: 'make' }]] }, report: { bad: [['x.xml', 'FIELD_INVALID']] } }),
   'daemon/acp/artifact.c:put_fields': [{ send: own('_acpd/artifact/put'), base: () => ({ ...here(), name: 'a', text: 'b' }), more: {
     text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] },
     base64: { bad: [['!', 'FIELD_INVALID', '', { text: undefined }]], skip: ['NUL', 'half a surrogate'] } } }],
@@ -185,7 +202,7 @@ const OTHERS = {
     'daemon/session/workspace/baseline.c:patch_fields', 'daemon/unpack/job/tree_jobs.c:tree_fields', 'daemon/unpack/job/tree_jobs.c:skill_fields',
     'daemon/unpack/job/discard.c:fields', 'daemon/unpack/job/leftovers_job.c:fields', 'daemon/unpack/job/inflate_job.c:fields', 'daemon/unpack/job/unpack_job.c:job_fields', 'daemon/unpack/job/unpack_job.c:source_fields', 'daemon/unpack/job/unpack_job.c:limit_fields',
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
-    'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
+    'daemon/session/check/check_process.c:answer_fields', 'tools/builtin/check/check_job.c:fields', 'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
   'bodies of HTTP: lifecycle/drain.test.mjs': ['daemon/http/routes/route_life.c:shutdown_fields'],
   'what E2B says: net/claim-e2b.test.mjs': ['daemon/net/e2b_metadata.c:metadata_fields'],
   'control.sock, below': ['daemon/net/claim.c:claim_fields', 'daemon/net/control.c:no_fields'],

@@ -52,6 +52,7 @@ const ROWS = {
   '_acpd/usage': apart({}),
   '_acpd/workspace/materialize': driver({ harnessFiles: [{ path: 'planted.txt', text: 'by a stranger' }] }),
   '_acpd/workspace/diff': reads({}, 'NO_BASELINE'),
+  '_acpd/check': driver({ checks: [{ id: 'a', kind: 'command', argv: ['touch', 'planted'] }] }),
   '_acpd/artifact/put': leaves({ name: 'planted', text: 'by a stranger' }),
   '_acpd/artifact/list': reads(),
   '_acpd/artifact/get': reads({ id: 'none' }, 'ARTIFACT_NOT_FOUND'),

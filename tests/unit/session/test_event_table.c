@@ -36,6 +36,7 @@ static void test_needs(void **state _unused_)
 		{ EVENT_USAGE, CLIENT_ACPD },
 		{ EVENT_LIFECYCLE, CLIENT_ACPD },
 		{ EVENT_ARTIFACT, CLIENT_ACPD },
+		{ EVENT_CHECK, CLIENT_ACPD },
 	};
 	unsigned want[EVENT_KIND_MAX] = { 0 };
 

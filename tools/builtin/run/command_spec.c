@@ -246,6 +246,11 @@ static int check_words(char *const *words, const char *field, struct err *e)
 	return 0;
 }
 
+const char *command_shell(void)
+{
+	return access(SHELL, X_OK) == 0 ? SHELL : "/bin/sh";
+}
+
 int command_start(struct builtin_call *c, const struct command_spec *cmd,
 		  const struct command_run_events *ev, void *ctx, struct command_run **ret,
 		  struct err *e)
@@ -265,7 +270,7 @@ int command_start(struct builtin_call *c, const struct command_spec *cmd,
 		return r;
 	argv = xalloc((strv_len(cmd->argv) + 4) * sizeof(*argv));
 	if (cmd->shell) {
-		argv[0] = (char *)(uintptr_t)(access(SHELL, X_OK) == 0 ? SHELL : "/bin/sh");
+		argv[0] = (char *)(uintptr_t)command_shell();
 		argv[1] = (char *)(uintptr_t) "-c";
 		argv[2] = cmd->shell;
 	} else {

@@ -30,6 +30,8 @@ struct command_spec {
 int command_common(const struct builtin_call *c, uint64_t timeout_ms, size_t keep,
 		   struct command_spec *ret, struct err *e);
 void command_done(struct command_spec *cmd);
+/* The program that shell text is for. */
+const char *command_shell(void);
 /* Words as a shell would need them. */
 char *command_quote(char *const *argv);
 

@@ -1,0 +1,223 @@
+/* check_run.c - one run of a list: check after check, each with its event; and runs that are begun by hand. */
+#include "session/check/check_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "session/session_internal.h"
+
+#include <errno.h>
+
+static const char *const verdicts[] = { "unchecked", "verified", "failed" };
+
+const char *check_verdict_name(enum check_verdict v)
+{
+	return verdicts[v];
+}
+
+void check_outcome_put(struct jw *w, const char *key, enum check_verdict verdict,
+		       struct slice results)
+{
+	jw_obj(w, key);
+	jw_str(w, "verdict", verdicts[verdict]);
+	jw_raw(w, "results", results.n ? results : SLICE("[]"));
+	jw_end_obj(w);
+}
+
+bool session_checks_running(const struct session *s)
+{
+	return s->check.run != NULL;
+}
+
+struct check_list *turn_checks(const struct session *s, const struct session_turn *t)
+{
+	const char *raw = t && t->checks ? t->checks : s->setup.checks;
+	struct check_list *l = NULL;
+
+	if (raw)
+		check_list_parse(slice_of(raw), "checks", &l, NULL);
+	return check_list_count(l) ? l : check_list_free(l);
+}
+
+/* --- one check --------------------------------------------------------------------------------------------- */
+
+static void step(void *ctx);
+
+static void run_free(struct check_run *r)
+{
+	loop_task_cancel(&r->task);
+	check_evidence_done(&r->evidence);
+	check_list_free(r->list);
+	buf_done(&r->results);
+	free(r->message);
+	free(r);
+}
+
+static void finish(struct check_run *r)
+{
+	struct session *s = r->session;
+	struct check_outcome o = { .failed = r->failed };
+
+	buf_putc(&r->results, ']');
+	o.results = buf_slice(&r->results);
+	if (!r->cancelled && r->list->n)
+		o.verdict = r->failed ? CHECK_FAILED : CHECK_VERIFIED;
+	s->check.run = NULL;
+	if (r->done)
+		r->done(r->ctx, &o);
+	run_free(r);
+}
+
+static void tell(struct check_run *r, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "check");
+	jw_raw(&w, "check", result);
+	event_note(r->session, EVENT_CHECK, buf_slice(&b));
+	session_log(r->session, r->evidence.ok ? "check passed" : "check failed", "check",
+		    r->list->v[r->at].id, *r->evidence.error.reason ? "reason" : NULL,
+		    r->evidence.error.reason, NULL);
+}
+
+/* The current one has ended: its result is told, and the next one begins. */
+static void ended(struct check_run *r)
+{
+	const struct check_spec *c = &r->list->v[r->at];
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "id", c->id);
+	jw_str(&w, "kind", check_kind_name(c->kind));
+	check_evidence_put(r->session, &r->evidence, &w);
+	jw_end_obj(&w);
+	tell(r, buf_slice(&b));
+	if (buf_len(&r->results) > 1)
+		buf_putc(&r->results, ',');
+	buf_add_slice(&r->results, buf_slice(&b));
+	r->failed += !r->evidence.ok;
+	check_evidence_done(&r->evidence);
+	r->at++;
+	loop_defer(r->session->store->loop, &r->task, step, r);
+}
+
+/* One that was ended because nobody wants the rest says nothing. */
+static void on_process(void *ctx)
+{
+	struct check_run *r = ctx;
+
+	r->process = check_process_free(r->process);
+	if (r->cancelled)
+		loop_defer(r->session->store->loop, &r->task, step, r);
+	else
+		ended(r);
+}
+
+static void begin_process(struct check_run *r, const struct check_spec *c)
+{
+	r->process = check_process_start(r->session, c, slice_of(r->message), &r->evidence,
+					 on_process, r, &r->evidence.error);
+	if (!r->process)
+		ended(r);
+}
+
+static void step(void *ctx)
+{
+	struct check_run *r = ctx;
+	struct session *s = r->session;
+
+	if (!r->cancelled && r->at < r->list->n) {
+		begin_process(r, &r->list->v[r->at]);
+		return;
+	}
+	finish(r);
+	activity_note(s);
+	session_advance(s);
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------- */
+
+struct check_run *session_checks_run(struct session *s, struct check_list *list,
+				     const struct check_turn *about, check_done_fn done, void *ctx)
+{
+	struct check_run *r = new0(struct check_run);
+
+	r->session = s;
+	r->list = list;
+	r->about = *about;
+	r->about.message = SLICE_NONE;
+	if (about->message.n)
+		r->message = xstrndup(about->message.p, about->message.n);
+	r->done = done;
+	r->ctx = ctx;
+	buf_putc(&r->results, '[');
+	s->check.run = r;
+	activity_note(s);
+	loop_defer(s->store->loop, &r->task, step, r);
+	return r;
+}
+
+void check_run_cancel(struct check_run *r)
+{
+	r->cancelled = true;
+	if (r->process)
+		check_process_stop(r->process);
+}
+
+void check_run_leave(struct check_run *r)
+{
+	r->done = NULL;
+	check_run_cancel(r);
+}
+
+void session_checks_abort(struct session *s)
+{
+	if (s->check.run)
+		check_run_cancel(s->check.run);
+}
+
+void session_checks_forget(struct session *s)
+{
+	if (!s->check.run)
+		return;
+	s->check.run->cancelled = true;
+	finish(s->check.run);
+}
+
+/* --- by hand ------------------------------------------------------------------------------------------------- */
+
+int session_check(struct session *s, struct slice checks, check_done_fn done, void *ctx,
+		  struct err *e)
+{
+	struct check_list *l = NULL;
+	int r = store_admit(s->store, e);
+
+	if (r == 0 && s->state != SESSION_OPEN)
+		r = err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
+			    "the session is not open");
+	if (r == 0 && (!list_empty(&s->turn.queue) || s->check.run))
+		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			    "a turn or a check is running on this session");
+	if (r == 0 && checks.n)
+		r = check_list_parse(checks, "checks", &l, e);
+	if (r < 0)
+		return r;
+	if (!checks.n)
+		l = turn_checks(s, NULL);
+	if (!check_list_count(l)) {
+		check_list_free(l);
+		return err_field(e, "checks", "FIELD_MISSING",
+				 "neither the call nor the session has checks");
+	}
+	session_checks_run(s, l, &(struct check_turn){ 0 }, done, ctx);
+	return 0;
+}
+
+bool session_uncheck(struct session *s, const void *ctx)
+{
+	if (!s->check.run || s->check.run->ctx != ctx)
+		return false;
+	check_run_cancel(s->check.run);
+	return true;
+}

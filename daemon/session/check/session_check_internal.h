@@ -1,0 +1,19 @@
+/*
+ * session_check_internal.h - the checks of a session: the one run of them that goes on.
+ *
+ * This folder owns struct session_checks (`check` in struct session). The run frees itself when it has ended; a session
+ * that is closed waits for that.
+ */
+#pragma once
+
+#include "session/check/check.h"
+
+/* In struct session: check. */
+struct session_checks {
+	struct check_run *run;
+};
+
+/* The session is closed, or the daemon ends: the run is cancelled. */
+void session_checks_abort(struct session *s);
+/* The session is freed; no process may be left. */
+void session_checks_forget(struct session *s);
