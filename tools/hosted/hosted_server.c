@@ -1,6 +1,7 @@
 #include "tools/hosted/hosted_server.h"
 
 #include "base/clock.h"
+#include "base/jitter.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "harnesses/spawn_plan.h"
@@ -10,7 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/random.h>
 
 struct hosted_server {
 	struct hosted_server_config config;
@@ -102,15 +102,9 @@ static void check(void *ctx)
 
 static void start(void *ctx);
 
-/* Decorrelated jitter: servers that failed together do not restart together. */
 static uint64_t next_delay(struct hosted_server *s)
 {
-	uint64_t top = MAX(3 * s->delay_ms, 2 * HOSTED_BACKOFF_MS), random = 0;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = clock_mono_ms();
-	s->delay_ms = HOSTED_BACKOFF_MS + random % (top - HOSTED_BACKOFF_MS);
-	s->delay_ms = MIN(s->delay_ms, (uint64_t)HOSTED_BACKOFF_MAX_MS);
+	s->delay_ms = jitter_next(s->delay_ms, HOSTED_BACKOFF_MS, HOSTED_BACKOFF_MAX_MS);
 	return s->delay_ms;
 }
 

@@ -1,13 +1,11 @@
 #include "session/log/journal_record.h"
 
-#include "base/crc32c.h"
+#include "base/crc_line.h"
 #include "base/digits.h"
 #include "base/util.h"
 #include "session/log/event_table.h"
 
 #include <errno.h>
-
-#define CRC_TAIL (sizeof(",\"crc\":\"00000000\"}") - 1)
 
 static void put_uint(struct buf *b, uint64_t v)
 {
@@ -17,24 +15,6 @@ static void put_uint(struct buf *b, uint64_t v)
 		*--p = (char)('0' + v % 10);
 	while (v /= 10);
 	buf_add(b, p, (size_t)(text + sizeof(text) - p));
-}
-
-/* The end of a line with its newline, CRC_TAIL + 1 bytes and NUL. */
-static void crc_text(char out[CRC_TAIL + 2], uint32_t crc)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	memcpy(out, ",\"crc\":\"00000000\"}\n", CRC_TAIL + 2);
-	for (int i = 0; i < 8; i++)
-		out[8 + i] = digits[crc >> (28 - 4 * i) & 15];
-}
-
-static void put_crc(struct buf *b, uint32_t crc)
-{
-	char tail[CRC_TAIL + 2];
-
-	crc_text(tail, crc);
-	buf_add(b, tail, CRC_TAIL + 1);
 }
 
 int journal_record_put(struct buf *b, const struct journal_record *r, const char *kind)
@@ -54,7 +34,7 @@ int journal_record_put(struct buf *b, const struct journal_record *r, const char
 	put_uint(b, r->time_ms);
 	buf_puts(b, ",\"m\":");
 	buf_add_slice(b, r->value);
-	put_crc(b, crc32c(0, b->data + start, b->len - start));
+	crc_line_end(b, start);
 	return b->failed ? -E2BIG : 0;
 }
 
@@ -77,14 +57,6 @@ static bool take_until(struct slice *s, char end, struct slice *ret)
 	return true;
 }
 
-static bool crc_matches(struct slice line)
-{
-	char want[CRC_TAIL + 2];
-
-	crc_text(want, crc32c(0, line.p, line.n - CRC_TAIL));
-	return memcmp(want, line.p + line.n - CRC_TAIL, CRC_TAIL) == 0;
-}
-
 /* Up to the value. */
 static bool take_head(struct slice *s, struct journal_record *ret)
 {
@@ -96,11 +68,11 @@ static bool take_head(struct slice *s, struct journal_record *ret)
 
 int journal_record_parse(struct slice line, struct journal_record *ret)
 {
-	struct slice s = line;
+	struct slice s;
 
-	if (line.n < CRC_TAIL || !crc_matches(line) || !take_head(&s, ret) || s.n < CRC_TAIL)
+	if (!crc_line_open(line, &s) || !take_head(&s, ret))
 		return -EBADMSG;
-	ret->value = (struct slice){ s.p, s.n - CRC_TAIL };
+	ret->value = s;
 	ret->kind = (uint8_t)event_kind_find(ret->kind_name);
 	return 0;
 }
