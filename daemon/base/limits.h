@@ -321,5 +321,6 @@
 
 #include "base/limits_check.h"
 #include "base/limits_tools.h"
+#include "base/limits_webhooks.h"
 
 /* clang-format on */

@@ -11,6 +11,7 @@ static void hold(void *ctx)
 	struct restored_parts *p = ctx;
 
 	lifecycle_paused(p->life, true);
+	outbox_hold(p->webhooks->outbox, true);
 	net_server_hold(p->net, true);
 	unix_server_hold(p->sockets, true);
 }
@@ -28,6 +29,7 @@ static void become_another(struct restored_parts *p)
 	if (store_mint_incarnation(p->store, &e) < 0)
 		log_error("restore", "no new incarnation", "text", e.msg);
 	store_forget_keys(p->store);
+	serve_webhooks_forget(p->webhooks);
 }
 
 static void resumed(void *ctx, const struct restored *r)
@@ -46,6 +48,7 @@ static void resumed(void *ctx, const struct restored *r)
 	p->http->resumed_at = now;
 	p->http->resumed_gap = r->gap_ms;
 	acp_server_resumed(p->acp, now, r->gap_ms);
+	outbox_hold(p->webhooks->outbox, false);
 	lifecycle_paused(p->life, false);
 	unix_server_hold(p->sockets, false);
 	net_server_hold(p->net, false);

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "cli/serve_webhooks.h"
 #include "fetcher/fetcher.h"
 #include "http/endpoints.h"
 #include "loop/restore_watch.h"
@@ -26,6 +27,7 @@ struct restored_parts {
 	struct fetcher *fetcher;
 	struct http_context *http;
 	struct lifecycle *life;
+	struct serve_webhooks *webhooks;
 	struct restore_watch *watch;
 };
 

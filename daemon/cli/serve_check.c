@@ -1,6 +1,7 @@
 #include "cli/serve_check.h"
 #include "cli/env_names.h"
 #include "cli/hosting.h"
+#include "cli/serve_webhooks.h"
 
 #include "base/http/authority.h"
 #include "base/os/file.h"
@@ -119,6 +120,8 @@ int serve_check_options(const struct config *c, struct err *e)
 	if (e2b_place_parse(c->metadata_url, &place, e) < 0)
 		return -EINVAL;
 	r = check_fetcher(c, e);
+	if (r == 0)
+		r = serve_webhooks_check(c, e);
 	return r < 0 ? r : serve_listen(c->listen, &host, &port, e);
 }
 

@@ -6,25 +6,29 @@
 
 #include <errno.h>
 
-int serve_claim_begin(struct serve_claim *s, struct err *e)
+int serve_claim_begin(struct serve_claim *s, struct webhook_list *webhooks, struct err *e)
 {
 	if (store_mint_incarnation(s->parts.store, e) < 0)
 		return -EIO;
 	hosting_begin(s->parts.mcp, s->cfg, s->parts.store);
+	serve_webhooks_begin(&s->webhooks, s->cfg, webhooks);
 	lifecycle_claimed(s->parts.life, true);
 	return 0;
 }
 
 /* All of them or none. */
-static int take_settings(struct serve_claim *s, struct slice settings, struct err *e)
+static int take_settings(struct serve_claim *s, const struct claim_request *c,
+			 struct webhook_list *webhooks, struct err *e)
 {
 	struct config next;
 	int r;
 
 	config_copy(&next, s->cfg);
-	r = config_claim(&next, settings, e);
+	r = config_claim(&next, c->settings, e);
 	if (r == 0)
 		r = serve_check_claim(&next, s->parts.harnesses, e);
+	if (r == 0)
+		r = serve_webhooks_parse(&next, c->webhooks, webhooks, e);
 	if (r < 0) {
 		config_done(&next);
 		return r;
@@ -36,17 +40,22 @@ static int take_settings(struct serve_claim *s, struct slice settings, struct er
 	return 0;
 }
 
-static int on_claim(void *ctx, struct slice settings, struct err *e)
+static int on_claim(void *ctx, const struct claim_request *c, struct err *e)
 {
+	struct webhook_list webhooks = { .n = 0 };
 	struct serve_claim *s = ctx;
+	int r = 0;
 
 	if (s->over)
 		return err_set(e, -ESHUTDOWN, RPC_INVALID_REQUEST, "SHUTTING_DOWN",
 			       "the daemon is shutting down");
-	if (settings.n && take_settings(s, settings, e) < 0)
-		return -EINVAL;
-	if (serve_claim_begin(s, e) < 0)
-		return -EIO;
+	if (c->settings.n || c->webhooks.n)
+		r = take_settings(s, c, &webhooks, e);
+	if (r == 0)
+		r = serve_claim_begin(s, c->webhooks.n ? &webhooks : NULL, e);
+	webhook_list_done(&webhooks);
+	if (r < 0)
+		return r;
 	isolation_log(s->parts.store); /* an image may have changed since the start */
 	return 0;
 }
@@ -84,11 +93,12 @@ void serve_claim_close(struct serve_claim *s)
 {
 	s->watch = file_watch_free(s->watch);
 	s->e2b = e2b_claim_free(s->e2b);
+	serve_webhooks_close(&s->webhooks);
 	s->desk = claim_desk_free(s->desk);
 	config_done(&s->claimed);
 }
 
-void serve_claim_reload(struct serve_claim *s)
+static void reload_token(struct serve_claim *s)
 {
 	struct err e = { 0 };
 	int r = s->cfg->token_file ? claim_desk_load(s->desk, s->cfg->token_file, false, &e) :
@@ -99,4 +109,10 @@ void serve_claim_reload(struct serve_claim *s)
 	else
 		log_info("serve", "token file read", "claimed",
 			 claim_desk_open(s->desk) ? "false" : "true");
+}
+
+void serve_claim_reload(struct serve_claim *s)
+{
+	serve_webhooks_reload(&s->webhooks);
+	reload_token(s);
 }

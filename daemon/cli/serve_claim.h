@@ -9,6 +9,7 @@
 #pragma once
 
 #include "cli/serve_settings.h"
+#include "cli/serve_webhooks.h"
 #include "loop/file_watch.h"
 #include "net/e2b_claim.h"
 
@@ -19,6 +20,7 @@ struct serve_claim {
 	struct claim_desk *desk;
 	struct e2b_claim *e2b; /* NULL without --claim-e2b */
 	struct file_watch *watch;
+	struct serve_webhooks webhooks;
 	bool over; /* the daemon stops */
 };
 
@@ -26,7 +28,7 @@ struct serve_claim {
 void serve_claim_open(struct serve_claim *s, const struct config *c, struct loop *loop,
 		      struct admission *admission);
 void serve_claim_close(struct serve_claim *s);
-/* It is known whose memory this is. */
-int serve_claim_begin(struct serve_claim *s, struct err *e);
-/* SIGHUP: the token file, whatever it was. */
+/* It is known whose memory this is. webhooks: what the claim brings of them, taken over; NULL: nothing. */
+int serve_claim_begin(struct serve_claim *s, struct webhook_list *webhooks, struct err *e);
+/* SIGHUP: the token file, whatever it was, and the file of webhooks. */
 void serve_claim_reload(struct serve_claim *s);

@@ -5,6 +5,7 @@
 #include "cli/serve_check.h"
 #include "egress/egress.h"
 #include "fetcher/fetcher.h"
+#include "outbox/outbox.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -84,6 +85,9 @@ int serve_check_claim(const struct config *c, const struct harness_table *harnes
 	if (!harness_table_find(harnesses, id))
 		return err_field(e, "settings.default-harness", "OPTION_INVALID",
 				 "default-harness: no harness '%s'", id);
+	if (c->webhook_keep.bytes && c->webhook_keep.bytes < (int64_t)WEBHOOK_SPOOL_MIN)
+		return err_field(e, "settings.webhook-keep", "OPTION_INVALID",
+				 "webhook-keep: less than %lu bytes", WEBHOOK_SPOOL_MIN);
 	if (upstream_allow_check(c->upstream_allow, e) == 0)
 		return 0;
 	snprintf(e->field, sizeof(e->field), "settings.upstream-allow");
@@ -111,6 +115,7 @@ void serve_set(const struct config *c, const struct serve_parts *p)
 	acp_server_set(p->acp, &ac);
 	admission_set(p->admission, &gc);
 	lifecycle_set(p->life, &times);
+	outbox_limit(p->outbox, &c->webhook_keep);
 	p->http->backlog_max = (uint64_t)c->backlog_max;
 	log_set_level((enum log_level)log_level_parse(c->log));
 }

@@ -29,6 +29,7 @@ struct serve_parts {
 	struct http_context *http;
 	struct hosting *mcp;
 	struct lifecycle *life;
+	struct outbox *outbox;
 };
 
 /* What the type of an option does not show. -EINVAL with e naming "settings.NAME". */

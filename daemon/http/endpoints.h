@@ -29,6 +29,7 @@ struct http_context {
 	struct proc_host *procs;
 	struct archive_store *archives;
 	struct fetcher *fetcher;
+	struct outbox *outbox;
 	struct mcp_http *mcp;
 	struct lifecycle *life;
 

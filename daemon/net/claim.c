@@ -1,5 +1,6 @@
 #include "net/claim.h"
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/os/sandbox.h"
 #include "json/jdec.h"
@@ -11,11 +12,14 @@ struct claim_desk {
 	claim_begin_fn begin;
 	void *ctx;
 	char *settings, *sandbox_id; /* of the claim that was taken */
+	bool had_webhooks;
+	struct sha256 webhooks; /* of their text: there are secrets in it */
 };
 
 static const struct jfield claim_fields[] = {
 	JF_STR(struct claim_request, digest, "digest", JF_REQUIRED, 128),
 	JF_OBJ(struct claim_request, settings, "settings", 0),
+	JF_ARR(struct claim_request, webhooks, "webhooks", 0),
 	JF_STR(struct claim_request, sandbox_id, "sandboxId", JF_FILLED, SANDBOX_ID_MAX),
 	JF_END,
 };
@@ -56,6 +60,9 @@ int claim_request_parse(struct slice params, struct claim_request *ret, struct e
 	if (ret->settings.n > CLAIM_SETTINGS_MAX)
 		r = err_field(e, "settings", "SETTINGS_TOO_LARGE",
 			      "settings have more than %d bytes", CLAIM_SETTINGS_MAX);
+	else if (ret->webhooks.n > WEBHOOK_FILE_MAX)
+		r = err_field(e, "webhooks", "SETTINGS_TOO_LARGE",
+			      "webhooks have more than %lu bytes", WEBHOOK_FILE_MAX);
 	else if (ret->sandbox_id && !sandbox_id_valid(ret->sandbox_id))
 		r = err_field(e, "sandboxId", "SANDBOX_ID_INVALID",
 			      "sandboxId has letters, digits and \"._:-\", at most %d",
@@ -76,10 +83,18 @@ static bool says_the_same(const char *had, struct slice now)
 	return !now.n || (had && slice_is(now, had));
 }
 
+static bool same_webhooks(const struct claim_desk *k, struct slice now)
+{
+	struct sha256 d;
+
+	return !now.n ||
+	       (k->had_webhooks && sha256_of(now, &d) == 0 && sha256_equal(&d, &k->webhooks));
+}
+
 /* Who repeats a claim may leave out what he said, and may not say anything else. */
 static int take_again(const struct claim_desk *k, const struct claim_request *c, struct err *e)
 {
-	if (says_the_same(k->settings, c->settings) &&
+	if (says_the_same(k->settings, c->settings) && same_webhooks(k, c->webhooks) &&
 	    (!c->sandbox_id || says_the_same(k->sandbox_id, slice_of(c->sandbox_id))))
 		return 0;
 	return err_set(e, -EALREADY, RPC_INVALID_REQUEST, "ALREADY_CLAIMED",
@@ -94,14 +109,17 @@ int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const c
 
 	if (r < 0 || again)
 		return r < 0 ? r : take_again(k, c, e);
-	r = k->begin(k->ctx, c->settings, e);
-	if (r < 0)
-		return r;
-	free(k->settings);
-	k->settings = c->settings.n ? xstrndup(c->settings.p, c->settings.n) : NULL;
-	xstrset(&k->sandbox_id, c->sandbox_id);
 	if (c->sandbox_id)
 		sandbox_id_set(c->sandbox_id);
+	r = k->begin(k->ctx, c, e);
+	if (r < 0) {
+		sandbox_id_set(NULL);
+		return r;
+	}
+	free(k->settings);
+	k->had_webhooks = c->webhooks.n && sha256_of(c->webhooks, &k->webhooks) == 0;
+	k->settings = c->settings.n ? xstrndup(c->settings.p, c->settings.n) : NULL;
+	xstrset(&k->sandbox_id, c->sandbox_id);
 	r = admission_claim(k->admission, slice_of(c->digest), e);
 	log_info("net", "claimed", "by", root);
 	return r;
@@ -113,7 +131,7 @@ int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struc
 	int r = admission_read(path, appeared, &token, e);
 
 	if (r == 0 && claim_desk_open(k)) {
-		r = k->begin(k->ctx, SLICE_NONE, e);
+		r = k->begin(k->ctx, &(struct claim_request){ 0 }, e);
 		if (r == 0)
 			log_info("net", "claimed", "by", "token file");
 	}

@@ -17,9 +17,11 @@
 
 struct claim_desk;
 
-/* Takes the settings (a raw JSON object, or empty) and begins the life of the daemon. 0, or negative with e, and nothing
- * has changed. */
-typedef int (*claim_begin_fn)(void *ctx, struct slice settings, struct err *e);
+struct claim_request;
+
+/* Takes settings and receivers of webhooks, and begins the life of the daemon. 0, or negative with e, and nothing has
+ * changed. */
+typedef int (*claim_begin_fn)(void *ctx, const struct claim_request *c, struct err *e);
 
 struct claim_desk *claim_desk_new(struct admission *g, claim_begin_fn begin, void *ctx);
 struct claim_desk *claim_desk_free(struct claim_desk *k);
@@ -28,6 +30,7 @@ bool claim_desk_open(const struct claim_desk *k);
 struct claim_request {
 	char *digest;	       /* "sha256:<hex>" */
 	struct slice settings; /* raw, or empty */
+	struct slice webhooks; /* a raw array, with secrets in it, or empty */
 	char *sandbox_id;      /* NULL: it says none */
 };
 

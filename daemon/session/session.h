@@ -37,6 +37,7 @@ struct session_store;
 struct fetcher;
 struct egress;
 struct nft_wall;
+struct outbox;
 
 struct store_config {
 	const char *state;	 /* directory: sessions/, homes/ */
@@ -62,6 +63,7 @@ struct store_config {
 	struct fetcher *fetcher; /* for calls to other machines */
 	struct egress *egress;	 /* for those that sessions make themselves */
 	struct nft_wall *wall;
+	struct outbox *outbox;	/* for what happens in sessions; may be NULL */
 	const char *workspaces; /* root of ephemeral ones; NULL: <state>/workspaces */
 	struct level_policy level;
 	enum egress_mode network_max;

@@ -21,7 +21,8 @@ layers='
 6  archive
 7  workspace
 7  model      harnesses digest json base loop
-7  fetcher    digest json base loop proc
+6  fetcher    digest json base loop proc
+7  outbox     fetcher digest json base loop
 7  egress     digest json base loop proc
 8  session
 9  tools

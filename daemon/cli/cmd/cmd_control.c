@@ -2,6 +2,8 @@
 #include "cli/cmd/cmd.h"
 #include "cli/reach_daemon.h"
 
+#include "base/limits.h"
+#include "base/os/file.h"
 #include "digest/digest.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
@@ -59,6 +61,27 @@ static int put_settings(struct jw *w, const char *set, struct err *e)
 	return 0;
 }
 
+/* A file that is wrong is refused by the daemon, which names the member. */
+static int put_webhooks(struct jw *w, const char *path, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct jval v;
+	int r;
+
+	if (!path)
+		return 0;
+	r = file_read(path, WEBHOOK_FILE_MAX, &text);
+	if (r < 0)
+		return err_field(e, "webhook", "OPTION_INVALID", "--webhook: %s: %s", path,
+				 strerror(-r));
+	if (jscan_value(buf_slice(&text), &v) != JSCAN_OK || v.type != J_ARRAY)
+		r = err_field(e, "webhook", "OPTION_INVALID", "--webhook: %s: no JSON array", path);
+	else
+		jw_raw(w, "webhooks", v.raw);
+	secret_wipe(text.data, text.cap);
+	return r;
+}
+
 static int put_claim(const struct config *c, struct slice token, struct buf *params, struct err *e)
 {
 	struct jw w = JW(params);
@@ -68,9 +91,12 @@ static int put_claim(const struct config *c, struct slice token, struct buf *par
 	r = put_digest(&w, token, e);
 	if (r == 0)
 		r = put_settings(&w, c->set, e);
+	if (r == 0)
+		r = put_webhooks(&w, c->webhook, e);
 	if (c->sandbox_id)
 		jw_str(&w, "sandboxId", c->sandbox_id);
 	jw_end_obj(&w);
+	jscan_join_lines(params);
 	return r;
 }
 

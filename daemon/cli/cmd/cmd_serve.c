@@ -21,6 +21,7 @@
 #include "lifecycle/lifecycle.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
+#include "outbox/outbox.h"
 #include "proc/daemon_caps.h"
 #include "proc/netns.h"
 #include "proc/owner.h"
@@ -37,6 +38,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#define LINGER_MS 300
 #define ARCHIVES_BAKED "/opt/acpd/archives"
 
 struct daemon {
@@ -49,6 +51,7 @@ struct daemon {
 	struct lifecycle *life;
 	struct archive_store *archives;
 	struct fetcher *fetcher;
+	struct outbox *outbox;
 	struct egress *egress;
 	struct nft_wall *wall;
 	struct hosting mcp;
@@ -60,16 +63,21 @@ struct daemon {
 	struct net_server *net;
 	struct restored_parts restored;
 	struct loop_timer grace, linger;
+	unsigned lingered;
 	bool stopping, sessions_down, hosted_down;
 };
 
 /* --- stopping ------------------------------------------------------------------------------------------ */
 
+/* What webhooks can be sent has a little longer. */
 static void on_linger_over(void *ctx)
 {
 	struct daemon *d = ctx;
 
-	loop_quit(d->loop);
+	if (outbox_busy(d->outbox) && ++d->lingered <= WEBHOOK_LINGER_MS / LINGER_MS)
+		loop_timer_set(d->loop, &d->linger, LINGER_MS, on_linger_over, d);
+	else
+		loop_quit(d->loop);
 }
 
 /* Once all children are gone, clients get a moment to read the last messages. */
@@ -78,7 +86,7 @@ static void check_stopped(struct daemon *d)
 	if (!d->sessions_down || !d->hosted_down)
 		return;
 	loop_timer_set(d->loop, &d->linger,
-		       acp_server_count(d->acp) || net_server_busy(d->net) ? 300 : 1,
+		       acp_server_count(d->acp) || net_server_busy(d->net) ? LINGER_MS : 1,
 		       on_linger_over, d);
 }
 
@@ -240,6 +248,16 @@ static void build_fetcher(struct daemon *d)
 	d->fetcher = fetcher_new(&fc);
 }
 
+static void build_outbox(struct daemon *d)
+{
+	struct outbox_config oc = { .loop = d->loop,
+				    .fetcher = d->fetcher,
+				    .state = d->cfg->state,
+				    .keep = d->cfg->webhook_keep };
+
+	d->outbox = outbox_new(&oc);
+}
+
 /* What sessions call by themselves: acpd-proxy, and walls round what does not go there. */
 static void build_egress(struct daemon *d)
 {
@@ -286,6 +304,8 @@ static int build_sessions(struct daemon *d, struct err *e)
 	sc.archives = d->archives;
 	build_fetcher(d);
 	sc.fetcher = d->fetcher;
+	build_outbox(d);
+	sc.outbox = d->outbox;
 	build_egress(d);
 	sc.egress = d->egress;
 	sc.wall = d->wall;
@@ -322,6 +342,7 @@ static int build_net(struct daemon *d, struct err *e)
 
 	d->admission = admission_new(&gc);
 	serve_claim_open(&d->claim, c, d->loop, d->admission);
+	serve_webhooks_open(&d->claim.webhooks, c, d->loop, d->outbox);
 	if (c->token_file && admission_load(d->admission, c->token_file, e) < 0)
 		return -EINVAL;
 	if (!admission_claimed(d->admission))
@@ -333,6 +354,7 @@ static int build_net(struct daemon *d, struct err *e)
 					 .procs = d->procs,
 					 .archives = d->archives,
 					 .fetcher = d->fetcher,
+					 .outbox = d->outbox,
 					 .hosted = d->mcp.hosted,
 					 .mcp = d->mcp.http,
 					 .life = d->life,
@@ -354,12 +376,13 @@ static int build_net(struct daemon *d, struct err *e)
 	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
 	d->claim.parts = (struct serve_parts){ &d->harnesses, d->store, d->archives,  d->fetcher,
 					       d->egress,     d->acp,	d->admission, &d->http,
-					       &d->mcp,	      d->life };
-	if (admission_claimed(d->admission) && serve_claim_begin(&d->claim, e) < 0)
+					       &d->mcp,	      d->life,	d->outbox };
+	if (admission_claimed(d->admission) && serve_claim_begin(&d->claim, NULL, e) < 0)
 		return -EIO;
-	d->restored = (struct restored_parts){ d->loop,	     d->net,   d->sockets, d->acp,
-					       d->admission, d->store, d->fetcher, &d->http,
-					       d->life,	     NULL };
+	d->restored = (struct restored_parts){
+		d->loop,  d->net,  d->sockets,	       d->acp, d->admission, d->store, d->fetcher,
+		&d->http, d->life, &d->claim.webhooks, NULL
+	};
 	restored_begin(&d->restored);
 	isolation_log(d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
@@ -382,6 +405,7 @@ static void teardown(struct daemon *d)
 	hosting_close(&d->mcp);
 	d->wall = nft_wall_free(d->wall);
 	d->egress = egress_free(d->egress);
+	d->outbox = outbox_free(d->outbox);
 	d->fetcher = fetcher_free(d->fetcher);
 	d->archives = archive_store_close(d->archives);
 	d->acp = acp_server_free(d->acp);

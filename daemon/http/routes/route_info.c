@@ -5,6 +5,7 @@
 #include "base/os/sandbox.h"
 #include "http/isolation.h"
 #include "json/jenc.h"
+#include "outbox/outbox.h"
 #include "session/store/offer.h"
 
 static const struct query_field no_query[] = { { 0 } };
@@ -60,5 +61,6 @@ void http_get_info(const struct http_call *c, struct http_reply *ret)
 	offer_put_limits(&w, ctx->store, ctx->backlog_max);
 	isolation_put(ctx->store, &w, "isolation");
 	store_put_network(ctx->store, &w);
+	outbox_put_status(ctx->outbox, &w);
 	jw_end_obj(&w);
 }

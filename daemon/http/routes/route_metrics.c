@@ -2,6 +2,7 @@
 #include "http/routes/handlers.h"
 
 #include "base/clock.h"
+#include "outbox/outbox.h"
 
 #include <string.h>
 
@@ -111,6 +112,21 @@ static void put_mcp(struct buf *b, const struct hosted_totals *mcp)
 	put(b, "mcp_restarts_total", "Restarts of hosted MCP servers.", mcp->restarts);
 }
 
+static void put_webhooks(struct buf *b, const struct outbox *o)
+{
+	struct receiver_totals t;
+
+	outbox_totals(o, &t);
+	put(b, "webhooks_sent_total", "Webhooks that a receiver has accepted.", t.sent);
+	put(b, "webhooks_failed_total", "Attempts to send one that failed.", t.failed);
+	put(b, "webhooks_dropped_total",
+	    "Events that a receiver was not told: too old, too many, or no space.", t.dropped);
+	put(b, "webhooks_pending", "Events that wait for a receiver.", t.waiting);
+	put(b, "webhooks_bytes", "Bytes of them on disk.", t.bytes);
+	put(b, "webhooks_unwritten", "Receivers whose events cannot be written to disk just now.",
+	    t.unwritten);
+}
+
 void http_get_metrics(const struct http_call *c, struct http_reply *ret)
 {
 	const struct http_context *ctx = c->ctx;
@@ -138,4 +154,5 @@ void http_get_metrics(const struct http_call *c, struct http_reply *ret)
 	put(b, "archives_damaged_total", "Stored archives that were not as they were uploaded.",
 	    archive_damaged_count(ctx->archives));
 	put_mcp(b, &mcp);
+	put_webhooks(b, ctx->outbox);
 }

@@ -25,18 +25,34 @@ static void put_question(struct jw *w, const struct session_question *a)
 	jw_bool(w, "elicitation", a->elicitation);
 }
 
-static void note_question(struct session_question *a)
+static void put_asked(struct jw *w, const struct session_question *a)
 {
 	struct slice call = jobj_get(slice_of(a->params), "toolCall").raw;
+
+	put_question(w, a);
+	jw_raw(w, "toolCallId", jobj_get(call, "toolCallId").raw);
+	jw_raw(w, "title", jobj_get(call, "title").raw);
+	jw_raw(w, "message", jobj_get(slice_of(a->params), "message").raw);
+	jw_raw(w, "options", jobj_get(slice_of(a->params), "options").raw);
+}
+
+static void note_question(struct session_question *a)
+{
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	put_question(&w, a);
-	jw_raw(&w, "toolCallId", jobj_get(call, "toolCallId").raw);
-	jw_raw(&w, "title", jobj_get(call, "title").raw);
-	jw_raw(&w, "message", jobj_get(slice_of(a->params), "message").raw);
-	jw_raw(&w, "options", jobj_get(slice_of(a->params), "options").raw);
+	put_asked(&w, a);
 	event_note(a->session, EVENT_ASK, buf_slice(&b));
+}
+
+static void tell_question(struct session_question *a)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_uint(&w, "turn", session_running(a->session));
+	put_asked(&w, a);
+	event_webhook(a->session, WEBHOOK_QUESTION_OPEN, NULL, buf_slice(&b));
 }
 
 static void note_answer(const struct session_question *a, struct slice answer, enum answered_by by,
@@ -192,6 +208,7 @@ static void question_wait(struct session_question *a)
 	session_log(a->session, "question asked", "kind",
 		    a->elicitation ? "elicitation" : "permission", "answeredBy",
 		    session_driver(a->session) ? "client" : "nobody is attached", NULL);
+	tell_question(a);
 	question_put(a);
 }
 

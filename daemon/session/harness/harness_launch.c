@@ -125,8 +125,11 @@ static void harness_broken(struct session *s, const char *cls, const struct err 
 {
 	if (harness_opening(s))
 		harness_opened(s, why);
-	else if (s->turn.current)
-		turn_fail(s, cls, true, "%s", why->msg);
+	else {
+		event_broken(s, NULL, why->reason, why->msg);
+		if (s->turn.current)
+			turn_fail(s, cls, true, "%s", why->msg);
+	}
 	harness_set_state(s, H_STOPPING);
 	if (s->harness.proc)
 		proc_kill(s->harness.proc);
@@ -187,7 +190,7 @@ static void log_exit(const struct session *s, const struct proc_status *st)
 }
 
 /* Only an exit that nobody asked for becomes an event. */
-static void note_exit(struct session *s, const struct proc_status *st)
+static void note_exit(struct session *s, const struct proc_status *st, const char *why)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -198,6 +201,7 @@ static void note_exit(struct session *s, const struct proc_status *st)
 	jw_str(&w, "event", "harness_exited");
 	jw_int(&w, st->exited ? "exitCode" : "signal", st->code);
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+	event_broken(s, NULL, "HARNESS_EXITED", why);
 }
 
 /* For its turn, and for who waits for it. */
@@ -222,7 +226,7 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	if (s->turn.current)
 		proc_measure(s->harness.proc, true, &s->turn.current->used);
 	find_why(s, st, &end.error);
-	note_exit(s, st);
+	note_exit(s, st, end.error.message);
 	err_set(&e, -ECHILD, RPC_INTERNAL_ERROR, "HARNESS_EXITED", "%s", end.error.message);
 	s->harness.proc = proc_free(s->harness.proc);
 	if (s->harness.adapter)
@@ -444,6 +448,8 @@ void harness_opened(struct session *s, const struct err *e)
 	if (e) {
 		log_warn("session", "harness did not start", "session", s->id, "reason", e->reason,
 			 "text", e->msg);
+		if (!opening) /* a new one is not kept, and who opens it is told */
+			event_broken(s, NULL, e->reason, e->msg);
 		fail_waiting_turn(s, e);
 		session_open_undone(s);
 	}

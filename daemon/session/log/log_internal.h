@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "loop/loop.h"
+#include "outbox/webhook_types.h"
 #include "session/log/evlog.h"
 #include "session/log/incarnations.h"
 #include "session/session.h"
@@ -38,6 +39,16 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 			 const struct turn_result *r);
 /* An _acpd/event; kind: one of ours; data: raw members of the event. */
 void event_note(struct session *s, enum session_event_kind kind, struct slice data);
+
+/* event_webhook.c */
+/* To those who are told of it elsewhere (outbox/outbox.h), without the secrets in its text. members: raw, of an object. key:
+ * as outbox_event_once has it; NULL: it is not told again after a kill. */
+void event_webhook(struct session *s, enum webhook_type type, const char *key,
+		   struct slice members);
+/* The session cannot go on as it was: its harness has gone or does not come, or what is on disk is damaged. */
+void event_broken(struct session *s, const char *key, const char *reason, const char *text);
+void event_webhook_turn_end(struct session *s, const struct session_turn *t,
+			    const struct turn_result *r);
 
 /* session_incarnation.c */
 /* Before an event gets its number: the journal says first of which incarnation that is. */

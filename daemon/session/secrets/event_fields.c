@@ -130,6 +130,31 @@ static const struct event_field artifact_event[] = {
 	OTHERS(TEXT),
 };
 
+static const struct event_field webhook_error[] = {
+	KEEP("class"),
+	KEEP("reason"),
+	KEEP("provider"),
+	OTHERS(TEXT),
+};
+const struct event_field event_fields_webhook[] = {
+	KEEP("key"),
+	KEEP("stopReason"),
+	KEEP("turnIncarnation"),
+	KEEP("traceparent"),
+	KEEP("verdict"),
+	KEEP("reason"),
+	KEEP("toolCallId"),
+	KEEP("stopDetail"),
+	KEEP("budget"),
+	KEEP("scope"),
+	KEEP("usage"),
+	KEEP("kind"),
+	{ "error", webhook_error },
+	{ "options", choice },
+	{ "artifact", artifact },
+	OTHERS(TEXT),
+};
+
 const struct event_field event_fields_head[] = { { "systemPrompt", TEXT }, OTHERS(PROTOCOL) };
 
 const struct event_field *event_fields_of(unsigned kind)

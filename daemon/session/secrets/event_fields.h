@@ -29,7 +29,8 @@ extern const struct event_field
 	event_fields_question[]; /* params of a permission request or an elicitation */
 extern const struct event_field
 	event_fields_options[]; /* modes and config options, as a harness has them */
-extern const struct event_field event_fields_head[]; /* the "session" record of a journal */
+extern const struct event_field event_fields_webhook[]; /* data of a webhook */
+extern const struct event_field event_fields_head[];	/* the "session" record of a journal */
 
 /* json: one value, or, members, those of an object without its braces. Appends it with the secrets in its text
  * hidden. */

@@ -253,6 +253,7 @@ static void report_damage(struct session *s)
 		 (unsigned long long)evlog_missing(&s->log.events), s->log.events.bad_lines,
 		 s->stored.headless ? ", nor what the session was made with" : "");
 	problems_add(&s->store->problems, "journal", s->id, text);
+	event_broken(s, text, "JOURNAL_DAMAGED", text); /* the same, as long as it is damaged so */
 }
 
 static int read_journal(struct session *s, struct journal_reading *r)

@@ -7,6 +7,7 @@
 #include "session/workspace/provision.h"
 #include "session/workspace/inspection.h"
 #include "session/harness/harness_pool.h"
+#include "outbox/outbox.h"
 #include "session/programs/programs.h"
 #include "session/workspace/session_paths.h"
 #include "session/store/session_recover.h"
@@ -229,8 +230,10 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->user = agent_user_self();
 	st->harnesses = harnesses;
 	st->fetcher = cfg->fetcher;
+	st->outbox = cfg->outbox;
 	st->state_dir = xstrdup(cfg->state);
 	st->incarnation = xstrdup(cfg->incarnation ? cfg->incarnation : "");
+	outbox_begin(st->outbox, st->incarnation);
 	st->pass_env = xstrdup(cfg->pass_env);
 	st->journal = cfg->journal;
 	st->model.listeners.loop = loop;

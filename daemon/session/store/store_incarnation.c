@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
+#include "outbox/outbox.h"
 
 #define INCARNATION_BYTES 16
 
@@ -23,6 +24,7 @@ int store_begin_incarnation(struct session_store *st, const char *new_id, struct
 	if (*st->incarnation)
 		log_info("session", "a new incarnation", "from", st->incarnation, "to", new_id);
 	xstrset(&st->incarnation, new_id);
+	outbox_begin(st->outbox, new_id);
 	list_each(s, &st->sessions, struct session, link)
 		leave_behind(s);
 	return 0;

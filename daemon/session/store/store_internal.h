@@ -60,6 +60,7 @@ struct session_store {
 	struct leftovers *leftovers;
 	struct programs *programs;
 	struct fetcher *fetcher;
+	struct outbox *outbox;
 	struct problems problems;
 
 	struct agent_user user; /* --agent-user: of what belongs to no session */

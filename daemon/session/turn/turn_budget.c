@@ -115,6 +115,11 @@ static void warn(struct session *s, const struct budget_stop *of)
 	jw_str(&w, "event", "budget_warning");
 	put_stop(of, &w);
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+	buf_reset(&b);
+	w = JW(&b);
+	jw_uint(&w, "turn", session_running(s));
+	put_stop(of, &w);
+	event_webhook(s, WEBHOOK_BUDGET_WARNING, NULL, buf_slice(&b));
 }
 
 static uint64_t *told_of(struct session *s, struct session_turn *t, enum budget_scope scope)

@@ -72,6 +72,8 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 	if (!t->end.failed)
 		put_result(b, t, ret->seq);
 	ret->result = buf_slice(b);
+	/* first: told twice under one id, if the daemon is killed here, and not never */
+	event_webhook_turn_end(s, t, ret);
 	event_emit_turn_end(s, t, ret);
 	if (evlog_flush(&s->log.events) < 0)
 		unwritten_end_add(s, t, ret);

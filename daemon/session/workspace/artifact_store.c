@@ -230,6 +230,7 @@ static void announce(struct session *s, const struct artifact *a)
 	jw_str(&w, "kind", "artifact");
 	artifact_describe(&w, "artifact", a);
 	event_note(s, EVENT_ARTIFACT, buf_slice(&b));
+	event_webhook(s, WEBHOOK_ARTIFACT_CREATED, NULL, buf_slice(&b));
 }
 
 static int finish(struct session *s, struct artifact *a, int r, const struct artifact **ret,

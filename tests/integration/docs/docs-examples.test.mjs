@@ -34,6 +34,7 @@ const ROWS = {
   'daemon/protocol/workspaces.md': [
     ['createHash', 'run', (r) => assert.match(r.stdout, /fixed[^]*agent_message_chunk[^]*end_turn/)],
   ],
+  'daemon/protocol/webhooks.md': [['"url"', 'webhooks'], ['"type"', 'json'], ['createHmac', 'check']], // webhooks.test.mjs runs it
   'daemon/protocol/usage.md': [['{', 'json'], ['{', 'json']],
   'harnesses/README.md': [['acpd harness list', 'left'], ['"harnesses"', 'manifest'], ['"initialize"', 'left']], // harness-command.test.mjs and docs-confine.test.mjs run them
   'images/README.md': [
@@ -105,6 +106,14 @@ const JUDGES = {
   },
   async mcp(e) {
     const r = await acpd(['serve', '--check', '--state', path.join(dir, 's'), '--run-dir', path.join(dir, 'r'), '--mcp-config', write(e, '.json')]);
+
+    assert.deepEqual([r.code, r.stderr], [0, '']);
+  },
+  async webhooks(e) {
+    const file = write(e, '.json');
+
+    fs.chmodSync(file, 0o600);
+    const r = await acpd(['serve', '--check', '--state', path.join(dir, 's'), '--run-dir', path.join(dir, 'r'), '--webhook', file]);
 
     assert.deepEqual([r.code, r.stderr], [0, '']);
   },

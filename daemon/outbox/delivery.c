@@ -1,0 +1,193 @@
+/* delivery.c - one request to a receiver: what it says, and what its answer means. */
+#include "outbox/receiver_internal.h"
+
+#include "base/clock.h"
+#include "base/digits.h"
+#include "base/os/sandbox.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "outbox/webhook_sign.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define STATUS_GONE 410
+
+/* --- what it says ----------------------------------------------------------------------------------------- */
+
+static void put_envelope(struct jw *w, struct slice type, uint64_t time_ms)
+{
+	char when[CLOCK_ISO_SIZE];
+
+	jw_obj(w, NULL);
+	jw_slice(w, "type", type);
+	jw_str(w, "timestamp", clock_iso(time_ms, when));
+	jw_obj(w, "data");
+}
+
+static void end_envelope(struct jw *w)
+{
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+static int put_event(const struct receiver *r, const struct spooled *x, struct buf *body, char **id)
+{
+	_cleanup_(buf_done) struct buf line = { 0 };
+	struct spool_record e;
+	struct jval data;
+	struct jw w = JW(body);
+	int error = spool_read(r->spool, x, &line, &e);
+
+	if (error < 0)
+		return error;
+	if (jscan_value(e.data, &data) != JSCAN_OK || data.type != J_OBJECT)
+		return -EBADMSG;
+	put_envelope(&w, e.type, e.time_ms);
+	jw_uint(&w, "number", e.n);
+	jw_members(&w, data.raw, "number");
+	end_envelope(&w);
+	*id = xstrndup(e.id.p, e.id.n);
+	return body->failed ? -ENOMEM : 0;
+}
+
+static int put_gap(const struct receiver *r, uint64_t from, uint64_t to, struct buf *body,
+		   char **id)
+{
+	struct jw w = JW(body);
+	char text[64];
+
+	put_envelope(&w, SLICE(WEBHOOK_GAP), clock_real_ms());
+	jw_uint(&w, "from", from);
+	jw_uint(&w, "to", to);
+	jw_str(&w, "sandboxId", sandbox_id());
+	end_envelope(&w);
+	snprintf(text, sizeof(text), "gap_%s_%llu_%llu", spool_id(r->spool),
+		 (unsigned long long)from, (unsigned long long)to);
+	*id = xstrdup(text);
+	return body->failed ? -ENOMEM : 0;
+}
+
+static int put_message(struct delivery *d, struct buf *body, char **id)
+{
+	uint64_t from;
+
+	if (d->event)
+		return put_event(d->receiver, d->event, body, id);
+	spool_gap(d->receiver->spool, &from, &d->gap_to);
+	return put_gap(d->receiver, from, d->gap_to, body, id);
+}
+
+/* --- what its answer means -------------------------------------------------------------------------------- */
+
+static void finish(struct delivery *d, const char *why)
+{
+	char text[64];
+
+	if (d->status >= 200 && d->status < 300) {
+		receiver_delivered(d);
+		return;
+	}
+	snprintf(text, sizeof(text), "it answered %d", d->status);
+	d->receiver->gone = d->receiver->gone || d->status == STATUS_GONE;
+	receiver_failed(d, d->status ? text : why);
+}
+
+/* Of seconds alone; a date is not looked at. */
+static uint64_t retry_after(struct slice headers)
+{
+	_cleanup_(freep) char *text = NULL;
+	uint64_t secs = 0;
+
+	if (jstr_decode(jobj_get(headers, "retry-after"), 16, &text) == 0)
+		u64_parse(slice_of(text), &secs);
+	return MIN(secs, WEBHOOK_RETRY_AFTER_MAX_MS / 1000u) * 1000;
+}
+
+static void on_head(void *ctx, int status, struct slice headers)
+{
+	struct delivery *d = ctx;
+
+	d->status = status;
+	if (status == 429 || status == 503)
+		d->retry_after_ms = retry_after(headers);
+}
+
+static void on_data(void *ctx, struct slice bytes)
+{
+	struct delivery *d = ctx;
+
+	d->body += bytes.n;
+	fetch_taken(d->fetch, bytes.n);
+	if (d->body > WEBHOOK_ANSWER_MAX)
+		finish(d, "");
+}
+
+static void on_end(void *ctx, enum fetch_end how _unused_, const char *why)
+{
+	finish(ctx, why);
+}
+
+static void on_time(void *ctx)
+{
+	finish(ctx, "it did not answer in time");
+}
+
+/* --- the request ------------------------------------------------------------------------------------------ */
+
+static int send_message(struct delivery *d, struct err *e)
+{
+	static const struct fetch_ops ops = { on_head, on_data, on_end };
+	struct receiver *r = d->receiver;
+	_cleanup_(buf_done) struct buf body = { 0 }, headers = { 0 };
+	_cleanup_(freep) char *id = NULL;
+	struct webhook_message m;
+	int error = put_message(d, &body, &id);
+
+	if (error == 0) {
+		m = (struct webhook_message){ id, clock_real_ms() / 1000, buf_slice(&body) };
+		error = webhook_headers_put(&headers, &r->who, &m);
+	}
+	if (error < 0)
+		return err_set(e, error, 0, "WEBHOOK_UNREADABLE", "it cannot be read from disk: %s",
+			       strerror(-error));
+	d->fetch = fetch_open(r->cfg.fetcher,
+			      &(struct fetch_request){ .method = "POST",
+						       .url = locked_text_str(r->who.url),
+						       .headers = buf_slice(&headers),
+						       .body = buf_slice(&body),
+						       .idle_ms = WEBHOOK_ATTEMPT_MS },
+			      &ops, d, e);
+	return d->fetch ? 0 : -EAGAIN;
+}
+
+void delivery_begin(struct receiver *r, struct lane *lane)
+{
+	struct delivery *d = new0(struct delivery);
+	struct spooled *x = lane_first(lane);
+	struct err e = { 0 };
+	int error;
+
+	d->receiver = r;
+	d->lane = lane;
+	d->event = x;
+	list_init(&d->link);
+	list_add_tail(&r->deliveries, &d->link);
+	r->ndeliveries++;
+	loop_timer_set(r->cfg.loop, &d->timer, WEBHOOK_ATTEMPT_MS, on_time, d);
+	error = send_message(d, &e);
+	if (error == 0)
+		return;
+	if (error == -EBADMSG && x)
+		spool_drop(r->spool, x);
+	receiver_failed(d, e.msg);
+}
+
+void delivery_drop(struct delivery *d)
+{
+	loop_timer_cancel(&d->timer);
+	d->fetch = fetch_close(d->fetch);
+	list_del(&d->link);
+	d->receiver->ndeliveries--;
+	free(d);
+}

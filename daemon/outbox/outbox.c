@@ -1,0 +1,290 @@
+#include "outbox/outbox.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/file.h"
+#include "base/os/sandbox.h"
+#include "digest/digest.h"
+#include "json/jenc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+
+#define EVENT_ID_SIZE 37
+
+struct outbox {
+	struct receiver_config cfg;
+	char *dir, *incarnation;
+	struct receiver *receivers[WEBHOOKS_MAX];
+	size_t n;
+	bool held;
+	uint64_t dropped; /* with spools that are gone */
+};
+
+/* --- what happens ----------------------------------------------------------------------------------------- */
+
+/* Of ids of ours: "evt_" and 32 hex digits. */
+static void name_event(enum webhook_type type, const char *session, const char *key,
+		       char ret[EVENT_ID_SIZE])
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct sha256 d = { { 0 } };
+	char hex[SHA256_HEX];
+
+	if (!key) {
+		memcpy(ret, "evt_", 4);
+		random_hex(ret + 4, (EVENT_ID_SIZE - 5) / 2);
+		return;
+	}
+	buf_printf(&b, "%s %s %s", webhook_types[type], session, key);
+	(void)sha256_of(buf_slice(&b), &d);
+	sha256_hex(&d, hex);
+	snprintf(ret, EVENT_ID_SIZE, "evt_%.32s", hex);
+}
+
+static void put_data(struct buf *b, const struct outbox *o, const char *session, struct slice data)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", session);
+	jw_str(&w, "incarnation", o->incarnation);
+	jw_str(&w, "sandboxId", sandbox_id());
+	if (data.n > WEBHOOK_DATA_MAX)
+		jw_bool(&w, "truncated", true);
+	else if (data.n)
+		jw_members(&w, data, "sessionId");
+	jw_end_obj(&w);
+}
+
+/* Words that stand in a spool as they are. */
+static bool is_word(const char *text)
+{
+	return *text && !strpbrk(text, "\"\\\n");
+}
+
+void outbox_event_once(struct outbox *o, enum webhook_type type, const char *session,
+		       const char *key, struct slice data)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char id[EVENT_ID_SIZE];
+	struct spool_record r;
+
+	if (!outbox_wants(o, type) || !is_word(session))
+		return;
+	name_event(type, session, key, id);
+	put_data(&b, o, session, data);
+	r = (struct spool_record){ .line = SPOOL_EVENT,
+				   .time_ms = clock_real_ms(),
+				   .type = slice_of(webhook_types[type]),
+				   .session = slice_of(session),
+				   .id = slice_of(id),
+				   .data = buf_slice(&b) };
+	for (size_t i = 0; i < o->n; i++)
+		receiver_add(o->receivers[i], type, &r);
+}
+
+void outbox_event(struct outbox *o, enum webhook_type type, const char *session, struct slice data)
+{
+	outbox_event_once(o, type, session, NULL, data);
+}
+
+bool outbox_wants(const struct outbox *o, enum webhook_type type)
+{
+	for (size_t i = 0; o && i < o->n; i++)
+		if (receiver_wants(o->receivers[i], type))
+			return true;
+	return false;
+}
+
+void outbox_flush(struct outbox *o)
+{
+	for (size_t i = 0; o && i < o->n; i++)
+		receiver_flush(o->receivers[i]);
+}
+
+/* --- whom it is told -------------------------------------------------------------------------------------- */
+
+int outbox_check(const struct webhook_list *l, struct err *e)
+{
+	_cleanup_(freep) char *program = l->n ? fetcher_program() : NULL;
+
+	return !l->n || program ?
+		       0 :
+		       err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "FETCH_UNAVAILABLE",
+			       "webhooks: acpd-fetch, which sends them, is not installed");
+}
+
+static void forget_at(struct outbox *o, size_t i)
+{
+	struct receiver_totals t = { 0 };
+
+	receiver_count(o->receivers[i], &t);
+	o->dropped += t.dropped + t.waiting;
+	receiver_remove(o->receivers[i]);
+	memmove(&o->receivers[i], &o->receivers[i + 1], (--o->n - i) * sizeof(o->receivers[0]));
+}
+
+static struct receiver *open_receiver(struct outbox *o, const char *key)
+{
+	struct err e = { 0 };
+	struct receiver *r = receiver_new(&o->cfg, key, &e);
+
+	if (!r) {
+		log_error("outbox", "a spool of webhooks cannot be opened", "text", e.msg);
+		return NULL;
+	}
+	receiver_hold(r, o->held);
+	o->receivers[o->n++] = r;
+	return r;
+}
+
+static struct webhook *find_webhook(struct webhook_list *l, const char *key)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->item[i].key, key) == 0)
+			return &l->item[i];
+	return NULL;
+}
+
+static struct receiver *find_receiver(const struct outbox *o, const char *key)
+{
+	for (size_t i = 0; i < o->n; i++)
+		if (strcmp(receiver_key(o->receivers[i]), key) == 0)
+			return o->receivers[i];
+	return NULL;
+}
+
+/* Both are known, and they are two. */
+static bool is_of_another(const struct receiver *r)
+{
+	const char *was = receiver_sandbox(r), *is = sandbox_id();
+
+	return *was && is && strcmp(was, is) != 0;
+}
+
+void outbox_set(struct outbox *o, struct webhook_list *l)
+{
+	const char *sandbox = sandbox_id() ? sandbox_id() : "";
+
+	for (size_t i = o->n; i-- > 0;)
+		if (!find_webhook(l, receiver_key(o->receivers[i])) ||
+		    is_of_another(o->receivers[i]))
+			forget_at(o, i);
+	for (size_t i = 0; i < l->n; i++) {
+		struct receiver *r = find_receiver(o, l->item[i].key);
+
+		if (!r)
+			r = open_receiver(o, l->item[i].key);
+		if (r)
+			receiver_name(r, &l->item[i], sandbox);
+	}
+	webhook_list_done(l);
+}
+
+static struct spool_bounds bounds_of(const struct retention *keep)
+{
+	return (struct spool_bounds){
+		.bytes = keep->bytes ? (uint64_t)keep->bytes : WEBHOOK_SPOOL_MAX,
+		.age_ms = 1000 * (keep->age_secs ? (uint64_t)keep->age_secs : WEBHOOK_KEEP_SECS),
+		.events = WEBHOOK_EVENTS_MAX,
+	};
+}
+
+void outbox_limit(struct outbox *o, const struct retention *keep)
+{
+	o->cfg.bounds = bounds_of(keep);
+	for (size_t i = 0; i < o->n; i++)
+		receiver_bound(o->receivers[i], &o->cfg.bounds);
+}
+
+void outbox_begin(struct outbox *o, const char *incarnation)
+{
+	if (o)
+		xstrset(&o->incarnation, incarnation);
+}
+
+void outbox_forget(struct outbox *o)
+{
+	while (o->n)
+		forget_at(o, o->n - 1);
+}
+
+void outbox_hold(struct outbox *o, bool held)
+{
+	o->held = held;
+	for (size_t i = 0; i < o->n; i++)
+		receiver_hold(o->receivers[i], held);
+}
+
+/* --- its life --------------------------------------------------------------------------------------------- */
+
+static bool is_key(const char *name)
+{
+	return strlen(name) == WEBHOOK_KEY_SIZE - 1 &&
+	       strspn(name, "0123456789abcdef") == WEBHOOK_KEY_SIZE - 1;
+}
+
+static void open_all(struct outbox *o)
+{
+	DIR *d = opendir(o->dir);
+	struct dirent *entry;
+
+	while (d && o->n < WEBHOOKS_MAX && (entry = readdir(d)))
+		if (is_key(entry->d_name))
+			open_receiver(o, entry->d_name);
+	if (d)
+		closedir(d);
+}
+
+struct outbox *outbox_new(const struct outbox_config *cfg)
+{
+	struct outbox *o = new0(struct outbox);
+
+	o->dir = file_join(cfg->state, "outbox");
+	o->cfg = (struct receiver_config){ .loop = cfg->loop,
+					   .fetcher = cfg->fetcher,
+					   .dir = o->dir,
+					   .bounds = bounds_of(&cfg->keep) };
+	open_all(o);
+	return o;
+}
+
+struct outbox *outbox_free(struct outbox *o)
+{
+	if (!o)
+		return NULL;
+	for (size_t i = 0; i < o->n; i++)
+		receiver_free(o->receivers[i]);
+	free(o->dir);
+	free(o->incarnation);
+	free(o);
+	return NULL;
+}
+
+/* --- what is known of it ---------------------------------------------------------------------------------- */
+
+bool outbox_busy(const struct outbox *o)
+{
+	for (size_t i = 0; o && i < o->n; i++)
+		if (receiver_busy(o->receivers[i]))
+			return true;
+	return false;
+}
+
+void outbox_put_status(const struct outbox *o, struct jw *w)
+{
+	jw_arr(w, "webhooks");
+	for (size_t i = 0; o && i < o->n; i++)
+		receiver_put_status(o->receivers[i], w);
+	jw_end_arr(w);
+}
+
+void outbox_totals(const struct outbox *o, struct receiver_totals *ret)
+{
+	*ret = (struct receiver_totals){ .dropped = o ? o->dropped : 0 };
+	for (size_t i = 0; o && i < o->n; i++)
+		receiver_count(o->receivers[i], ret);
+}

@@ -1,0 +1,237 @@
+/* spool_load.c - reads a spool as an earlier daemon left it, wherever that was killed. */
+#include "outbox/spool_internal.h"
+
+#include "base/array.h"
+#include "base/digits.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#define NUMBERS_MAX ((size_t)(WEBHOOK_SPOOL_MAX / 64)) /* as many lines as a spool can have */
+
+/* While it is read: every number has at most one line, and "done" finds it by that. */
+struct spool_loading {
+	struct spool *spool;
+	uint64_t first; /* of by_n[0] */
+	struct spooled **by_n;
+	size_t n;
+	bool headed; /* a head was read */
+};
+
+/* Numbers up to next, which is not one of them, have come, or are lost. */
+static void skip_to(struct spool_loading *l, uint64_t next)
+{
+	struct spool *s = l->spool;
+
+	if (!l->n)
+		l->first = s->next;
+	while (s->next < next && l->n < NUMBERS_MAX) {
+		*GROW(l->by_n, l->n) = NULL;
+		s->next++;
+	}
+}
+
+/* Those that are left out were in lines that are damaged. */
+static void miss_up_to(struct spool_loading *l, uint64_t next)
+{
+	if (next > l->spool->next)
+		spool_gap_grow(l->spool, l->spool->next, next - 1);
+	skip_to(l, next);
+}
+
+static void take_head(struct spool_loading *l, const struct spool_record *r)
+{
+	struct spool *s = l->spool;
+
+	if (l->headed || l->n) {
+		miss_up_to(l, r->n);
+	} else {
+		s->next = MAX(r->n, 1u);
+		s->from = r->from;
+		s->to = r->to;
+	}
+	l->headed = true;
+	snprintf(s->id, sizeof(s->id), "%.*s", (int)MIN(r->spool.n, sizeof(s->id) - 1), r->spool.p);
+	free(s->sandbox);
+	free(s->events);
+	s->sandbox = xstrndup(r->sandbox.p, r->sandbox.n);
+	s->events = xstrndup(r->events.p, r->events.n);
+}
+
+static void take_event(struct spool_loading *l, const struct spool_record *r, off_t at,
+		       uint32_t size)
+{
+	struct spool *s = l->spool;
+
+	if (r->n < s->next || r->n - s->next > NUMBERS_MAX - l->n)
+		return;
+	miss_up_to(l, r->n);
+	skip_to(l, r->n + 1);
+	if (s->next == r->n + 1)
+		l->by_n[l->n - 1] = spool_take(s, r, at, size);
+}
+
+static void forget(struct spool_loading *l, uint64_t n)
+{
+	struct spooled **x = n >= l->first && n - l->first < l->n ? &l->by_n[n - l->first] : NULL;
+
+	if (x && *x)
+		spool_release(l->spool, TAKE_PTR(*x));
+}
+
+/* Some of it may have been lost before it was a line. */
+static void take_gap(struct spool_loading *l, const struct spool_record *r)
+{
+	l->spool->from = r->from;
+	l->spool->to = r->from ? r->to : 0;
+	if (r->to >= l->spool->next && r->to < UINT64_MAX)
+		skip_to(l, r->to + 1);
+}
+
+static void take_line(struct spool_loading *l, struct slice line, off_t at)
+{
+	struct spool_record r;
+
+	if (spool_record_parse(line, &r) < 0) {
+		l->spool->damaged++;
+		return;
+	}
+	switch (r.line) {
+	case SPOOL_HEAD:
+		take_head(l, &r);
+		break;
+	case SPOOL_EVENT:
+		take_event(l, &r, at, (uint32_t)line.n + 1);
+		break;
+	case SPOOL_DONE:
+		forget(l, r.n);
+		break;
+	case SPOOL_GAP:
+		take_gap(l, &r);
+		break;
+	}
+}
+
+/* Bytes of whole lines. */
+static size_t take_lines(struct spool_loading *l, struct slice text)
+{
+	const char *p = text.p, *end = text.p + text.n, *nl;
+
+	for (; p < end && (nl = memchr(p, '\n', (size_t)(end - p))); p = nl + 1)
+		take_line(l, (struct slice){ p, (size_t)(nl - p) }, p - text.p);
+	return (size_t)(p - text.p);
+}
+
+static int load_file(struct spool_loading *l, uint64_t serial, bool last)
+{
+	struct spool *s = l->spool;
+	_cleanup_(freep) char *path = spool_path(s, serial);
+	_cleanup_(buf_done) struct buf b = { .max = 2 * WEBHOOK_SPOOL_MAX };
+	int fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW), r;
+	struct spool_file *f;
+	size_t whole;
+
+	if (fd < 0)
+		return -errno;
+	f = GROW(s->files, s->nfiles);
+	*f = (struct spool_file){ .serial = serial, .fd = fd };
+	r = file_read_fd(fd, 2 * WEBHOOK_SPOOL_MAX, &b);
+	if (r < 0)
+		return r;
+	whole = take_lines(l, buf_slice(&b));
+	if (last && whole < b.len && ftruncate(fd, (off_t)whole) < 0)
+		return -errno;
+	s->files[s->nfiles - 1].size = (off_t)(last ? whole : b.len);
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool serial_of(const char *name, uint64_t *ret)
+{
+	struct slice s = slice_of(name);
+
+	return u64_take(&s, 20, ret) == 20 && slice_is(s, ".spool") && *ret && *ret < UINT64_MAX;
+}
+
+static void remove_file(const struct spool *s, uint64_t serial)
+{
+	_cleanup_(freep) char *path = spool_path(s, serial);
+
+	unlink(path);
+}
+
+/* Those of the newest files that follow one another; what stands before a hole is not ours. */
+static int list_files(const struct spool *s, uint64_t **ret, size_t *n)
+{
+	DIR *d = opendir(s->dir);
+	struct dirent *entry;
+	uint64_t serial;
+	size_t from;
+
+	if (!d)
+		return -errno;
+	while ((entry = readdir(d)))
+		if (serial_of(entry->d_name, &serial))
+			*GROW(*ret, *n) = serial;
+	closedir(d);
+	if (!*n)
+		return 0;
+	qsort(*ret, *n, sizeof(**ret), by_number);
+	for (from = *n - 1; from && (*ret)[from - 1] + 1 == (*ret)[from]; from--)
+		;
+	for (size_t i = 0; i < from; i++)
+		remove_file(s, (*ret)[i]);
+	memmove(*ret, *ret + from, (*n - from) * sizeof(**ret));
+	*n -= from;
+	return 0;
+}
+
+static int load_files(struct spool_loading *l)
+{
+	_cleanup_(freep) uint64_t *serials = NULL;
+	size_t n = 0;
+	int r = list_files(l->spool, &serials, &n);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = load_file(l, serials[i], i + 1 == n);
+	return r;
+}
+
+/* A daemon that was killed right after it had made the file: its head comes anew. */
+static void drop_empty(struct spool *s)
+{
+	struct spool_file *f = &s->files[--s->nfiles];
+
+	close(f->fd);
+	remove_file(s, f->serial);
+}
+
+int spool_load(struct spool *s, struct err *e)
+{
+	struct spool_loading l = { .spool = s };
+	int r = file_mkdirs(s->dir, 0700);
+
+	if (r == 0)
+		r = load_files(&l);
+	free(l.by_n);
+	if (s->damaged)
+		log_error("outbox", "a spool of webhooks is not as it was written", "dir", s->dir);
+	if (r == 0 && s->nfiles && !s->files[s->nfiles - 1].size)
+		drop_empty(s);
+	if (r == 0 && (!s->nfiles || !l.headed))
+		r = spool_roll(s);
+	return r < 0 ? err_set(e, r, RPC_INTERNAL_ERROR, "SPOOL_UNUSABLE", "%s: %s", s->dir,
+			       strerror(-r)) :
+		       0;
+}

@@ -1,0 +1,128 @@
+#include "outbox/spool_record.h"
+
+#include "base/crc_line.h"
+#include "base/digits.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+#define U64(v) ((unsigned long long)(v))
+
+static void put_word(struct buf *b, const char *lead, struct slice word)
+{
+	buf_puts(b, lead);
+	buf_add_slice(b, word);
+	buf_putc(b, '"');
+}
+
+static void put_head(struct buf *b, const struct spool_record *r)
+{
+	put_word(b, "{\"v\":1,\"spool\":\"", r->spool);
+	buf_printf(b, ",\"next\":%llu,\"from\":%llu,\"to\":%llu", U64(r->n), U64(r->from),
+		   U64(r->to));
+	put_word(b, ",\"sandbox\":\"", r->sandbox);
+	put_word(b, ",\"events\":\"", r->events);
+}
+
+static void put_event(struct buf *b, const struct spool_record *r)
+{
+	buf_printf(b, "{\"n\":%llu,\"t\":%llu", U64(r->n), U64(r->time_ms));
+	put_word(b, ",\"k\":\"", r->type);
+	put_word(b, ",\"s\":\"", r->session);
+	put_word(b, ",\"i\":\"", r->id);
+	buf_puts(b, ",\"m\":");
+	buf_add_slice(b, r->data);
+}
+
+static void put_done(struct buf *b, const struct spool_record *r)
+{
+	buf_printf(b, "{\"done\":%llu", U64(r->n));
+}
+
+static void put_gap(struct buf *b, const struct spool_record *r)
+{
+	buf_printf(b, "{\"from\":%llu,\"to\":%llu", U64(r->from), U64(r->to));
+}
+
+static bool take_uint(struct slice *s, const char *lead, uint64_t *ret)
+{
+	size_t n = slice_skip(s, lead) ? u64_take(s, s->n, ret) : 0;
+
+	return n && n < 20;
+}
+
+static bool take_word(struct slice *s, const char *lead, struct slice *ret)
+{
+	const char *at = slice_skip(s, lead) && s->n ? memchr(s->p, '"', s->n) : NULL;
+
+	if (!at)
+		return false;
+	*ret = (struct slice){ s->p, (size_t)(at - s->p) };
+	s->n -= ret->n + 1;
+	s->p = at + 1;
+	return true;
+}
+
+static bool take_head(struct slice s, struct spool_record *ret)
+{
+	return take_word(&s, "{\"v\":1,\"spool\":\"", &ret->spool) &&
+	       take_uint(&s, ",\"next\":", &ret->n) && take_uint(&s, ",\"from\":", &ret->from) &&
+	       take_uint(&s, ",\"to\":", &ret->to) &&
+	       take_word(&s, ",\"sandbox\":\"", &ret->sandbox) &&
+	       take_word(&s, ",\"events\":\"", &ret->events) && !s.n;
+}
+
+static bool take_event(struct slice s, struct spool_record *ret)
+{
+	if (!take_uint(&s, "{\"n\":", &ret->n) || !take_uint(&s, ",\"t\":", &ret->time_ms) ||
+	    !take_word(&s, ",\"k\":\"", &ret->type) || !take_word(&s, ",\"s\":\"", &ret->session) ||
+	    !take_word(&s, ",\"i\":\"", &ret->id) || !slice_skip(&s, ",\"m\":"))
+		return false;
+	ret->data = s;
+	return s.n > 0;
+}
+
+static bool take_done(struct slice s, struct spool_record *ret)
+{
+	return take_uint(&s, "{\"done\":", &ret->n) && !s.n;
+}
+
+static bool take_gap(struct slice s, struct spool_record *ret)
+{
+	return take_uint(&s, "{\"from\":", &ret->from) && take_uint(&s, ",\"to\":", &ret->to) &&
+	       !s.n;
+}
+
+static const struct {
+	void (*put)(struct buf *b, const struct spool_record *r);
+	bool (*take)(struct slice s, struct spool_record *ret);
+} lines[] = {
+	[SPOOL_HEAD] = { put_head, take_head },
+	[SPOOL_EVENT] = { put_event, take_event },
+	[SPOOL_DONE] = { put_done, take_done },
+	[SPOOL_GAP] = { put_gap, take_gap },
+};
+
+int spool_record_put(struct buf *b, const struct spool_record *r)
+{
+	size_t start = b->len;
+
+	lines[r->line].put(b, r);
+	if (!b->failed)
+		crc_line_end(b, start);
+	return b->failed ? -E2BIG : 0;
+}
+
+int spool_record_parse(struct slice line, struct spool_record *ret)
+{
+	struct slice s;
+
+	if (!crc_line_open(line, &s))
+		return -EBADMSG;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		*ret = (struct spool_record){ .line = (enum spool_line)i };
+		if (lines[i].take(s, ret))
+			return 0;
+	}
+	return -EBADMSG;
+}

@@ -1,0 +1,314 @@
+#include "outbox/webhook_list.h"
+
+#include "base/http/authority.h"
+#include "base/net/address_rules.h"
+#include "base/net/upstream_allow.h"
+#include "base/os/file.h"
+#include "digest/base64.h"
+#include "digest/digest.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define SECRET_PREFIX "whsec_"
+#define SECRET_TEXT_MAX (WEBHOOK_SECRETS_MAX * 128)
+
+/* One of them, as JSON has it. */
+struct given {
+	char *url, *secret, *id;
+	struct slice events;
+};
+
+static const struct jfield fields[] = {
+	JF_STR(struct given, url, "url", JF_REQUIRED | JF_FILLED, WEBHOOK_URL_MAX),
+	JF_STR(struct given, secret, "secret", JF_REQUIRED | JF_FILLED, SECRET_TEXT_MAX),
+	JF_STR(struct given, id, "id", JF_FILLED, WEBHOOK_ID_MAX),
+	JF_ARR(struct given, events, "events", 0),
+	JF_END,
+};
+
+/* Errors name "PREFIXmember". */
+struct webhook_place {
+	char prefix[64];
+	const char *allow;
+	struct err *e;
+};
+
+static int refuse(const struct webhook_place *at, const char *member, const char *reason,
+		  const char *text)
+{
+	char field[96];
+
+	snprintf(field, sizeof(field), "%s%s", at->prefix, member);
+	return err_field(at->e, field, reason, "%s %s", field, text);
+}
+
+/* --- addresses -------------------------------------------------------------------------------------------- */
+
+static bool is_plain(const char *text)
+{
+	for (const char *p = text; *p; p++)
+		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f || strchr("\\#\"<>", *p))
+			return false;
+	return true;
+}
+
+/* The host is judged here, and again by acpd-fetch, for each address that it is about to call. */
+static int check_host(const struct webhook_place *at, struct slice host, int port, bool https)
+{
+	enum call_reach reach;
+	const char *why = call_reach_of(host, port, false, false, at->allow, &reach);
+
+	if (why)
+		return refuse(at, "url", "WEBHOOK_URL_REFUSED", why + strlen("the host "));
+	if (!https && !upstream_allow_has(at->allow, host, port))
+		return refuse(at, "url", "WEBHOOK_URL_REFUSED",
+			      "must be https, but for hosts of --upstream-allow");
+	return 0;
+}
+
+static int take_url(const struct webhook_place *at, const char *url, struct webhook *w)
+{
+	struct slice rest = slice_of(url);
+	bool https = slice_skip(&rest, "https://");
+	struct authority a;
+
+	if (!is_plain(url) || (!https && !slice_skip(&rest, "http://")))
+		return refuse(at, "url", "WEBHOOK_URL_INVALID", "is no https URL");
+	rest.n = strcspn(rest.p, "/?");
+	if (memchr(rest.p, '@', rest.n) || !authority_parse(rest, 1, &a))
+		return refuse(at, "url", "WEBHOOK_URL_INVALID", "has no plain host");
+	if (a.port < 0)
+		a.port = https ? 443 : 80;
+	w->url = locked_text_new(slice_of(url));
+	w->host = xstrndup(a.host.p, a.host.n);
+	return check_host(at, a.host, a.port, https);
+}
+
+/* --- secrets ---------------------------------------------------------------------------------------------- */
+
+static int take_secret(const struct webhook_place *at, struct slice text, struct webhook *w)
+{
+	_cleanup_(buf_done) struct buf bytes = { 0 };
+	int r;
+
+	if (w->nsecrets == WEBHOOK_SECRETS_MAX)
+		return refuse(at, "secret", "WEBHOOK_SECRET_INVALID", "has too many of them");
+	if (!slice_skip(&text, SECRET_PREFIX) || buf_reserve(&bytes, text.n + 4) < 0 ||
+	    base64_decode(text, &bytes) < 0)
+		return refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
+			      "must be " SECRET_PREFIX " and base64");
+	r = bytes.len < WEBHOOK_SECRET_MIN || bytes.len > WEBHOOK_SECRET_MAX ?
+		    refuse(at, "secret", "WEBHOOK_SECRET_INVALID", "must have 24 to 64 bytes") :
+		    0;
+	if (r == 0)
+		w->secrets[w->nsecrets++] = locked_text_new(buf_slice(&bytes));
+	secret_wipe(bytes.data, bytes.cap);
+	return r;
+}
+
+/* Several, separated by a space, while one takes the place of another. */
+static int take_secrets(const struct webhook_place *at, const char *text, struct webhook *w)
+{
+	int r = 0;
+
+	while (r == 0 && *text) {
+		size_t n = strcspn(text, " ");
+
+		r = take_secret(at, (struct slice){ text, n }, w);
+		text += n + (text[n] == ' ');
+	}
+	return r;
+}
+
+/* --- the rest --------------------------------------------------------------------------------------------- */
+
+static int take_events(const struct webhook_place *at, struct slice events, struct webhook *w)
+{
+	struct jiter it;
+	struct jval v;
+
+	w->events = events.n ? 0 : WEBHOOK_ALL;
+	if (!events.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, events });
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *name = NULL;
+		enum webhook_type type = jstr_decode(v, WEBHOOK_ID_MAX, &name) == 0 ?
+						 webhook_type_find(slice_of(name)) :
+						 WEBHOOK_TYPES;
+
+		if (type == WEBHOOK_TYPES)
+			return refuse(at, "events", "WEBHOOK_EVENT_UNKNOWN",
+				      "has a type of event that does not exist");
+		w->events |= 1u << type;
+	}
+	return w->events ? 0 : refuse(at, "events", "WEBHOOK_EVENT_UNKNOWN", "is empty");
+}
+
+static bool id_ok(const char *id)
+{
+	return strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-") ==
+	       strlen(id);
+}
+
+/* A url may hold a secret, so that no name of a file is made of it but a digest. */
+static void make_key(struct webhook *w)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct sha256 d = { { 0 } };
+	char hex[SHA256_HEX];
+
+	buf_puts(&b, w->id ? "id " : "url ");
+	buf_add_slice(&b, w->id ? slice_of(w->id) : locked_text_slice(w->url));
+	(void)sha256_of(buf_slice(&b), &d);
+	secret_wipe(b.data, b.cap);
+	sha256_hex(&d, hex);
+	memcpy(w->key, hex, WEBHOOK_KEY_SIZE - 1);
+}
+
+static int take(const struct webhook_place *at, const struct given *g, struct webhook *w)
+{
+	if (g->id && !id_ok(g->id))
+		return refuse(at, "id", "WEBHOOK_ID_INVALID",
+			      "has letters, digits and \"._:-\" alone");
+	if (take_url(at, g->url, w) < 0 || take_secrets(at, g->secret, w) < 0 ||
+	    take_events(at, g->events, w) < 0)
+		return -EINVAL;
+	w->id = xstrdup(g->id);
+	make_key(w);
+	return 0;
+}
+
+static int check_unique(const struct webhook_place *at, const struct webhook_list *l,
+			const struct webhook *w)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->item[i].key, w->key) == 0)
+			return refuse(at, w->id ? "id" : "url", "WEBHOOK_DUPLICATE",
+				      "is that of another receiver");
+	return 0;
+}
+
+static void wipe(struct given *g)
+{
+	if (g->url)
+		secret_wipe(g->url, strlen(g->url));
+	if (g->secret)
+		secret_wipe(g->secret, strlen(g->secret));
+	jdec_free(fields, g);
+}
+
+static int take_item(const struct webhook_place *at, struct slice object, struct webhook_list *ret)
+{
+	struct webhook w = { .key = "" };
+	struct given g = { 0 };
+	int r = jdec_strict(object, fields, at->prefix, "a webhook has no such member", &g, at->e);
+
+	if (r < 0)
+		return r;
+	r = take(at, &g, &w);
+	if (r == 0)
+		r = check_unique(at, ret, &w);
+	wipe(&g);
+	if (r < 0)
+		webhook_done(&w);
+	else
+		ret->item[ret->n++] = w;
+	return r;
+}
+
+int webhook_list_parse(struct slice array, const char *field, const char *allow,
+		       struct webhook_list *ret, struct err *e)
+{
+	struct webhook_place at = { .allow = allow, .e = e };
+	struct jiter it;
+	struct jval v;
+	int r = 0;
+
+	*ret = (struct webhook_list){ .n = 0 };
+	jiter_init(&it, (struct jval){ J_ARRAY, array });
+	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
+		snprintf(at.prefix, sizeof(at.prefix), "%.40s[%zu].", field, i);
+		if (i == WEBHOOKS_MAX)
+			r = err_field(e, field, "WEBHOOKS_TOO_MANY", "%s: more than %d receivers",
+				      field, WEBHOOKS_MAX);
+		else if (v.type != J_OBJECT)
+			r = refuse(&at, "", "PARAM_INVALID", "is no object");
+		else
+			r = take_item(&at, v.raw, ret);
+	}
+	if (r < 0)
+		webhook_list_done(ret);
+	return r;
+}
+
+static int check_file(int fd, const char *path, struct err *e)
+{
+	struct stat sb;
+
+	if (fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode))
+		return err_field(e, "webhook", "WEBHOOK_FILE_INVALID", "%s: no regular file", path);
+	if ((sb.st_uid && sb.st_uid != geteuid()) || (sb.st_mode & 077))
+		return err_field(e, "webhook", "WEBHOOK_FILE_INVALID",
+				 "%s: must be root's or ours, and unreadable for others", path);
+	return 0;
+}
+
+static int parse_file(struct slice text, const char *path, const char *allow,
+		      struct webhook_list *ret, struct err *e)
+{
+	char why[JSCAN_TEXT_SIZE];
+	struct jval v;
+	enum jscan_error bad = jscan_value(text, &v);
+
+	if (bad != JSCAN_OK)
+		return err_field(e, "webhook", "WEBHOOK_FILE_INVALID", "%s: %s", path,
+				 jscan_explain(text, bad, why));
+	if (v.type != J_ARRAY)
+		return err_field(e, "webhook", "WEBHOOK_FILE_INVALID", "%s: no JSON array", path);
+	return webhook_list_parse(v.raw, "webhook", allow, ret, e);
+}
+
+int webhook_list_read(const char *path, const char *allow, struct webhook_list *ret, struct err *e)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	int r;
+
+	*ret = (struct webhook_list){ .n = 0 };
+	if (fd < 0) {
+		r = errno == ENOENT ? -ENOENT : -EINVAL;
+		err_field(e, "webhook", "WEBHOOK_FILE_INVALID", "%s: %s", path, strerror(errno));
+		return r;
+	}
+	/* all at once: what it outgrew would not be wiped */
+	if (check_file(fd, path, e) < 0 || buf_reserve(&b, 2 * WEBHOOK_FILE_MAX) < 0)
+		return -EINVAL;
+	r = file_read_fd(fd, WEBHOOK_FILE_MAX, &b);
+	r = r < 0 ? err_field(e, "webhook", "WEBHOOK_FILE_INVALID", "%s: %s", path, strerror(-r)) :
+		    parse_file(buf_slice(&b), path, allow, ret, e);
+	secret_wipe(b.data, b.cap);
+	return r;
+}
+
+void webhook_done(struct webhook *w)
+{
+	free(w->id);
+	free(w->host);
+	locked_text_unref(w->url);
+	for (size_t i = 0; i < w->nsecrets; i++)
+		locked_text_unref(w->secrets[i]);
+	*w = (struct webhook){ .key = "" };
+}
+
+void webhook_list_done(struct webhook_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		webhook_done(&l->item[i]);
+	l->n = 0;
+}

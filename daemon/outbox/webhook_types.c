@@ -1,0 +1,49 @@
+#include "outbox/webhook_types.h"
+
+const char *const webhook_types[WEBHOOK_TYPES] = {
+	[WEBHOOK_TURN_ENDED] = "turn.ended",
+	[WEBHOOK_QUESTION_OPEN] = "question.open",
+	[WEBHOOK_BUDGET_WARNING] = "budget.warning",
+	[WEBHOOK_SESSION_BROKEN] = "session.broken",
+	[WEBHOOK_ARTIFACT_CREATED] = "artifact.created",
+	[WEBHOOK_CHECK_FAILED] = "check.failed",
+	[WEBHOOK_DRAFT_READY] = "draft.ready",
+};
+
+enum webhook_type webhook_type_find(struct slice name)
+{
+	int i = 0;
+
+	while (i < WEBHOOK_TYPES && !slice_is(name, webhook_types[i]))
+		i++;
+	return (enum webhook_type)i;
+}
+
+void webhook_types_put(unsigned set, struct buf *b)
+{
+	bool more = false;
+
+	for (int i = 0; i < WEBHOOK_TYPES; i++) {
+		if (!(set & (1u << i)))
+			continue;
+		if (more)
+			buf_putc(b, ',');
+		buf_puts(b, webhook_types[i]);
+		more = true;
+	}
+}
+
+unsigned webhook_types_parse(struct slice names)
+{
+	const char *p = names.p, *end = names.p + names.n;
+	unsigned set = 0;
+
+	while (p < end) {
+		const char *comma = memchr(p, ',', (size_t)(end - p));
+		size_t n = (size_t)((comma ? comma : end) - p);
+
+		set |= 1u << webhook_type_find((struct slice){ p, n });
+		p += n + 1;
+	}
+	return set & WEBHOOK_ALL;
+}
