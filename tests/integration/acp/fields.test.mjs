@@ -210,6 +210,7 @@ const OTHERS = {
     'daemon/session/check/check_process.c:answer_fields', 'tools/builtin/check/check_job.c:fields', 'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
   'bodies of HTTP: lifecycle/drain.test.mjs': ['daemon/http/routes/route_life.c:shutdown_fields'],
   'bodies of HTTP: session/approval/out-of-band.test.mjs': ['daemon/http/routes/route_approvals.c:body_fields'],
+  'receivers of webhooks: outbox/webhooks.test.mjs': ['daemon/outbox/webhook_list.c:fields'],
   'what E2B says: net/claim-e2b.test.mjs': ['daemon/net/e2b_metadata.c:metadata_fields'],
   'control.sock, below': ['daemon/net/claim.c:claim_fields', 'daemon/net/control.c:no_fields'],
   'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields'),
