@@ -1,4 +1,4 @@
-/* acp_check.c - checks as clients give them (_meta.acpd.checks), and _acpd/check, which runs some by hand. */
+/* acp_check.c - checks and their retry as clients give them (_meta.acpd.checks, .retry), and _acpd/check, which runs some by hand. */
 #include "acp/params.h"
 
 #include "base/limits.h"
@@ -48,6 +48,26 @@ int checks_check(struct slice raw, const char *field, struct err *e)
 	for (size_t n = 0; r == 0 && jiter_next(&it, NULL, &v); n++)
 		r = check_tests(v.raw, field, n, e);
 	return r;
+}
+
+struct retry_args {
+	int64_t max;
+};
+
+static const struct jfield retry_fields[] = {
+	JF_INT(struct retry_args, max, "max", JF_REQUIRED, 0, RETRY_MAX),
+	JF_END,
+};
+
+int retry_check(struct slice raw, const char *field, struct err *e)
+{
+	char prefix[sizeof(e->field)];
+	struct retry_args a;
+
+	if (!raw.n)
+		return 0;
+	snprintf(prefix, sizeof(prefix), "%.80s.", field);
+	return jdec_strict(raw, retry_fields, prefix, "a retry has no such member", &a, e);
 }
 
 struct check_method_args {

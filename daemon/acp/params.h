@@ -15,7 +15,7 @@ struct session_args {
 	/* from _meta.acpd */
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
 	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network, limits,
-		checks, approvals;
+		checks, retry;
 	struct jval meta_prompt, level, inner;
 	struct request_args provision;
 	int64_t from_seq;
@@ -25,7 +25,6 @@ struct session_args {
 	bool provider_follows; /* provider is the connection's (conn_give_provider) */
 	struct level_wish level_wish;
 	struct budgets budget_limits;
-	struct approval_terms approval_terms;
 	struct request request; /* of provision */
 };
 
@@ -51,6 +50,8 @@ int meta_level_check(struct jval v, struct level_wish *ret, struct err *e);
 int meta_network_check(struct slice raw, const char *field, struct err *e);
 /* acp_check.c: a list of checks; empty: there is none. field: where it stands. */
 int checks_check(struct slice raw, const char *field, struct err *e);
+/* The same for a retry. */
+int retry_check(struct slice raw, const char *field, struct err *e);
 int meta_limits_check(struct slice raw, struct group_limits *ret, struct err *e);
 /* _meta.acpd.provider, as a client may give it that makes the model calls of these APIs (meta.c); empty: there is none. */
 int provider_check(struct slice raw, unsigned apis, struct err *e);

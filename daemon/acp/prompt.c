@@ -10,7 +10,7 @@
 
 struct prompt_args {
 	char *session_id, *key, *when_busy;
-	struct slice prompt, meta, budgets, checks;
+	struct slice prompt, meta, budgets, checks, retry;
 	struct budget budget;
 };
 
@@ -26,6 +26,7 @@ static const struct jfield acpd_fields[] = {
 	JF_STR(struct prompt_args, when_busy, "whenBusy", 0, 16),
 	JF_OBJ(struct prompt_args, budgets, "budgets", 0),
 	JF_ARR(struct prompt_args, checks, "checks", 0),
+	JF_OBJ(struct prompt_args, retry, "retry", 0),
 	JF_END,
 };
 
@@ -44,6 +45,7 @@ static void on_turn_done(void *ctx, const struct turn_result *r)
 		"%s", r->error->message);
 	snprintf(e.session, sizeof(e.session), "%s", r->session);
 	turn_error_put(&w, "turn", r->error);
+	jw_members(&w, r->proof, NULL);
 	call_error(k, &e, buf_slice(&b));
 }
 
@@ -80,7 +82,9 @@ static int decode_prompt(const struct rpc_msg *m, struct prompt_args *a, struct 
 			      "whenBusy must be queue or reject");
 	if (r == 0 && a->budgets.n)
 		r = budget_parse(a->budgets, "_meta.acpd.budgets", &a->budget, e);
-	return r == 0 ? checks_check(a->checks, "_meta.acpd.checks", e) : r;
+	if (r == 0)
+		r = checks_check(a->checks, "_meta.acpd.checks", e);
+	return r == 0 ? retry_check(a->retry, "_meta.acpd.retry", e) : r;
 }
 
 /* The active session that takes such content; NULL with e. */
@@ -107,6 +111,7 @@ static int start_prompt(struct acp_conn *c, const struct rpc_msg *m, const struc
 	meta_for_harness(&meta, a->meta);
 	p.meta = buf_slice(&meta);
 	p.checks = a->checks;
+	p.retry = a->retry;
 	p.reject_if_busy = a->when_busy && strcmp(a->when_busy, "reject") == 0;
 	k = call_new(c, m->id);
 	k->view = v;

@@ -337,6 +337,7 @@ struct turn_result {
 	uint64_t turn, seq;  /* seq: last event of the turn */
 	struct slice result; /* raw PromptResponse if not failed */
 	const struct turn_error *error;
+	struct slice proof; /* of one that failed: raw {checks?, attempt?}, or empty */
 	const char *session;
 };
 
@@ -353,6 +354,7 @@ struct prompt_params {
 	struct slice content; /* raw, checked array of ContentBlock */
 	struct slice meta;    /* raw params._meta or empty; the acpd member is not passed on */
 	const char *key;      /* idempotency key or NULL */
+	struct slice retry;   /* raw {max}, checked; empty: the session's */
 	bool reject_if_busy;
 	const struct budget *budget; /* of this prompt alone; NULL: none */
 	struct slice checks;	     /* raw array, checked; empty: the session's */

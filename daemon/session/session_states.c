@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 static const struct {
-	const char *name, *states[5];
+	const char *name, *states[6];
 } machines[MACHINE_MAX] = {
 	[MACHINE_SESSION] = { "session",
 			      { [SESSION_OPENING] = "OPENING",
@@ -21,6 +21,7 @@ static const struct {
 	[MACHINE_TURN] = { "turn",
 			   { [TURN_QUEUED] = "QUEUED",
 			     [TURN_RUNNING] = "RUNNING",
+			     [TURN_CHECKING] = "CHECKING",
 			     [TURN_CANCELLING] = "CANCELLING",
 			     [TURN_ENDING] = "ENDING" } },
 };
@@ -58,8 +59,13 @@ static const struct {
 	{ MACHINE_TURN, TURN_QUEUED, TURN_RUNNING, "the turns before it have ended" },
 	{ MACHINE_TURN, TURN_QUEUED, TURN_ENDING, "it is cancelled, or cannot begin" },
 	{ MACHINE_TURN, TURN_RUNNING, TURN_CANCELLING, "it is cancelled" },
+	{ MACHINE_TURN, TURN_RUNNING, TURN_CHECKING,
+	  "the harness ended it well, and it has checks" },
 	{ MACHINE_TURN, TURN_RUNNING, TURN_ENDING, "the harness ended it, or it failed" },
-	{ MACHINE_TURN, TURN_CANCELLING, TURN_ENDING, "the harness ended it, or did not in time" },
+	{ MACHINE_TURN, TURN_CHECKING, TURN_CANCELLING, "it is cancelled, or its harness is gone" },
+	{ MACHINE_TURN, TURN_CHECKING, TURN_ENDING, "its checks have ended, or the daemon ends" },
+	{ MACHINE_TURN, TURN_CANCELLING, TURN_ENDING,
+	  "harness and checks have ended it, or did not in time" },
 };
 
 int state_count(enum state_machine machine)

@@ -4,9 +4,17 @@
 #include "base/clock.h"
 #include "json/jenc.h"
 
-void session_describe(const struct session *s, struct session_info *ret)
+static const char *state_word(const struct session *s)
 {
 	static const char *const states[] = { "opening", "open", "closing", "closed" };
+
+	if (s->turn.current && s->turn.current->state == TURN_CHECKING)
+		return "checking";
+	return s->turn.current || s->turn.ending ? "busy" : states[s->state];
+}
+
+void session_describe(const struct session *s, struct session_info *ret)
+{
 	size_t watchers = 0;
 
 	list_each(w, (struct list *)&s->watchers, struct watcher, link)
@@ -15,8 +23,7 @@ void session_describe(const struct session *s, struct session_info *ret)
 				      .cwd = s->cwd,
 				      .title = s->title,
 				      .harness = s->def->id,
-				      .state = s->turn.current || s->turn.ending ? "busy" :
-										   states[s->state],
+				      .state = state_word(s),
 				      .updated_ms = s->updated_ms,
 				      .last_seq = s->log.events.last,
 				      .turns = s->turn.count,
@@ -59,8 +66,6 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_uint(w, "turn", session_running(s));
 	jw_uint(w, "turns", info.turns);
 	jw_uint(w, "queued", info.queued);
-	if (s->approval.nopen)
-		jw_uint(w, "questions", s->approval.nopen);
 	jw_uint(w, "watchers", info.watchers);
 	if (info.pid)
 		jw_int(w, "pid", info.pid);

@@ -193,7 +193,8 @@ static void check_turns(struct rig *r)
 	list_each(t, &r->s->turn.queue, struct session_turn, link) {
 		queued += t->state == TURN_QUEUED;
 		ending += t->state == TURN_ENDING;
-		running += t->state == TURN_RUNNING || t->state == TURN_CANCELLING;
+		running += t->state == TURN_RUNNING || t->state == TURN_CHECKING ||
+			   t->state == TURN_CANCELLING;
 	}
 	if (queued != r->s->turn.queued || ending != r->s->turn.ending)
 		rig_fault(r, "turns are counted wrong");

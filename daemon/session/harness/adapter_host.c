@@ -78,14 +78,15 @@ static void host_unask(void *ctx, uint64_t id)
 static void host_usage(void *ctx, const struct harness_usage *u)
 {
 	struct session *s = ctx;
+	struct session_turn *t = turn_in_harness(s);
 
-	if (!s->turn.current || s->turn.current->state == TURN_QUEUED)
+	if (!t)
 		return;
 	if (session_metered(s)) {
-		account_usage(&s->turn.current->reported, u);
+		account_usage(&t->reported, u);
 		return;
 	}
-	account_usage(&s->turn.current->account, u);
+	account_usage(&t->account, u);
 	if (!u->whole_turn)
 		usage_record_call(s, u);
 }
@@ -94,7 +95,7 @@ static void host_turn_end(void *ctx, const struct harness_turn_end *end)
 {
 	struct session *s = ctx;
 
-	if (s->turn.current && s->turn.current->state != TURN_QUEUED)
+	if (turn_in_harness(s))
 		turn_finish(s, end);
 }
 

@@ -100,22 +100,24 @@ static void emit_update(struct session *s, const struct harness_event *ev, struc
 void harness_event_take(struct session *s, const struct harness_event *given)
 {
 	const struct event_kind_row *row = event_kind_row(given->kind);
-	bool in_turn = s->turn.current && s->turn.current->state != TURN_QUEUED;
+	struct session_turn *t = turn_in_harness(s);
 	_cleanup_(buf_done) struct buf mended = { 0 };
 	struct harness_event checked = *given, *ev = &checked;
 	struct jval id;
 
-	if ((row->flags & EVENT_F_NEVER) || ((row->flags & EVENT_F_TURN) && !in_turn)) {
+	if ((row->flags & EVENT_F_NEVER) || ((row->flags & EVENT_F_TURN) && !t)) {
 		s->store->totals.dropped++;
 		return;
 	}
 	if (!check_update(s, ev, &mended, &id))
 		return;
-	if (in_turn && (row->flags & EVENT_F_TURN))
-		turn_output(s->turn.current);
+	if (t && (row->flags & EVENT_F_TURN)) {
+		turn_output(t);
+		turn_proof_note(t, ev->kind, ev->update);
+	}
 	note_state(s, ev);
 	emit_update(s, ev, id);
-	if (in_turn && (row->flags & EVENT_F_TURN))
+	if (t && (row->flags & EVENT_F_TURN))
 		turn_budget_check(s);
 	if (s->log.events.error && s->turn.current && s->turn.current->state == TURN_RUNNING) {
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",

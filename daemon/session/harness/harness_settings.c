@@ -421,6 +421,6 @@ int session_steer(struct session *s, struct slice content, uint64_t origin, sess
 	t = setting_add(s, NULL, done, ctx);
 	r = setting_begun(t, s->def->ops->steer(s->harness.adapter, t->token, content, e), e);
 	if (r == 0)
-		turn_emit_prompt(s, content, origin);
+		turn_emit_prompt(s, content, origin, false);
 	return r;
 }

@@ -246,10 +246,10 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	changed |= bit(replace_given(&s->mode, slice_of(p->mode)), SETUP_MODE);
 	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
 	noted |= replace_given(&s->checks, p->checks);
+	noted |= replace_given(&s->retry, p->retry);
 	noted |= replace_given(&s->billing_ref, slice_of(p->billing_ref));
 	noted |= replace_given(&s->config_version, slice_of(p->config_version));
 	noted |= group_limits_replace(&s->limits, &p->limits);
-	noted |= approval_terms_replace(&s->approvals, p->approvals);
 	if (p->budgets) {
 		noted |= replace_budget(&s->budgets.turn, &p->budgets->turn);
 		noted |= replace_budget(&s->budgets.session, &p->budgets->session);
@@ -270,6 +270,7 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		{ &s->mcp, from->mcp },
 		{ &s->policy, from->policy },
 		{ &s->checks, from->checks },
+		{ &s->retry, from->retry },
 		{ &s->auth_method, from->auth_method },
 		{ &s->model, from->model },
 		{ &s->mode, from->mode },
@@ -297,8 +298,6 @@ void setup_inherit(struct setup *s, const struct setup *from)
 	if (s->inner == INNER_UNSAID)
 		s->inner = from->inner;
 	group_limits_inherit(&s->limits, &from->limits);
-	if (!s->approvals.timeout_ms && s->approvals.fallback == ANSWER_REJECT)
-		s->approvals = from->approvals;
 	if (!s->budgets.turn.has && !s->budgets.session.has)
 		s->budgets = from->budgets;
 	setup_parse_gateway(s);
@@ -378,7 +377,7 @@ static const size_t owned[] = {
 	OWN(chosen),	  OWN(mcp),
 	OWN(policy),	  OWN(secrets),
 	OWN(env_keep),	  OWN(env_needed),
-	OWN(checks),
+	OWN(checks),	  OWN(retry),
 };
 
 static char **owned_at(struct setup *s, size_t i)

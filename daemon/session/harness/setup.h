@@ -10,7 +10,6 @@
 #include "harnesses/provider.h"
 #include "json/jenc.h"
 #include "proc/cgroup/group_limits.h"
-#include "session/approval/approval_terms.h"
 #include "usage/budget.h"
 
 /* How far it is to be confined. */
@@ -36,6 +35,7 @@ struct setup_params {
 	bool provider_follows;	  /* it is that of the connection, not the session's own */
 	struct slice mcp, policy; /* raw objects, checked */
 	struct slice checks;	  /* raw array, checked; "[]": none */
+	struct slice retry;	  /* raw {max}, checked */
 	const char *auth_method;
 	const char *model;
 	const char *mode; /* id of a mode to start in */
@@ -47,7 +47,6 @@ struct setup_params {
 	struct group_limits limits; /* 0: unchanged */
 	enum inner_choice inner;    /* INNER_UNSAID: unchanged */
 	const struct budgets *budgets;
-	const struct approval_terms *approvals;
 	const char *billing_ref, *config_version;
 };
 
@@ -58,6 +57,7 @@ struct setup {
 	char *env_keep, *env_needed; /* raw arrays of names (session_env.h) */
 	char *mcp, *policy;	     /* raw objects: _meta.acpd.mcp, .policy */
 	char *checks;		     /* raw array: session/check/check.h */
+	char *retry;		     /* raw {max}: session/turn/turn_proof.h */
 	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
 	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
 	char *sure_model, *sure_mode; /* the last that were in force */
@@ -69,7 +69,6 @@ struct setup {
 	struct group_limits limits; /* 0: nobody said; takes effect at once (session_limits.h) */
 	enum inner_choice inner;
 	struct budgets budgets;
-	struct approval_terms approvals; /* of questions that are asked from now on */
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
 	bool ephemeral, remove_on_close; /* cwd was made for this session */
 	bool baseline;			 /* changes in the workspace are recorded */

@@ -53,6 +53,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_raw(w, "mcp", slice_of(s->mcp));
 	jw_raw(w, "policy", slice_of(s->policy));
 	jw_raw(w, "checks", slice_of(s->checks));
+	jw_raw(w, "retry", slice_of(s->retry));
 	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
 	if (s->network)
 		egress_rules_put(s->network, w, "network");
@@ -62,7 +63,6 @@ void setup_put(const struct setup *s, struct jw *w)
 	group_limits_put(&s->limits, w, "limits");
 	session_env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
-	approval_terms_put(&s->approvals, w, "approvals");
 }
 
 static void load_str(struct slice record, const char *key, char **slot)
@@ -137,13 +137,13 @@ void setup_load(struct setup *s, struct slice record)
 	load_raw(record, "mcp", J_OBJECT, &s->mcp);
 	load_raw(record, "policy", J_OBJECT, &s->policy);
 	load_raw(record, "checks", J_ARRAY, &s->checks);
+	load_raw(record, "retry", J_OBJECT, &s->retry);
 	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
 	egress_rules_free(s->network);
 	s->network = load_network(record);
 	s->level = load_level(record);
 	s->inner = load_inner(jobj_get(record, "innerSandbox"));
 	group_limits_load(jobj_get(record, "limits").raw, &s->limits);
-	approval_terms_load(jobj_get(record, "approvals").raw, &s->approvals);
 	session_env_load(s, record);
 	for (int i = 0; i < APPROVAL_MAX; i++)
 		if (jstr_is(v, harness_approvals[i]))

@@ -9,12 +9,15 @@
 
 #include <stdio.h>
 
-static void put_acpd(struct jw *w, uint64_t seq, uint64_t turn)
+/* attempt: of which the event tells; NULL: of none. */
+static void put_acpd(struct jw *w, const struct session *s, const struct turn_proof *attempt)
 {
 	jw_obj(w, "acpd");
-	jw_uint(w, "seq", seq);
-	if (turn)
-		jw_uint(w, "turn", turn);
+	jw_uint(w, "seq", s->log.events.last + 1);
+	if (session_running(s))
+		jw_uint(w, "turn", session_running(s));
+	if (attempt)
+		turn_attempt_put(attempt, w);
 	jw_end_obj(w);
 }
 
@@ -53,8 +56,8 @@ static struct jw begin(struct session *s, const char *method)
 	return (struct jw){ b, true };
 }
 
-void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
-		       struct slice meta, uint64_t origin)
+static void emit(struct session *s, enum harness_update kind, struct slice update,
+		 struct slice meta, uint64_t origin, const struct turn_proof *attempt)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = s->store->scratch.max }, more = { 0 };
 	struct slice known = session_mask_json(s, update, false, event_fields_of(kind), &hidden);
@@ -66,9 +69,22 @@ void event_emit_update(struct session *s, enum harness_update kind, struct slice
 		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
 	if (s->turn.current && *s->turn.current->traceparent)
 		jw_str(&w, "traceparent", s->turn.current->traceparent);
-	put_acpd(&w, s->log.events.last + 1, session_running(s));
+	put_acpd(&w, s, attempt);
 	buf_puts(w.b, "}}}");
 	append(s, kind, origin);
+}
+
+void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
+		       struct slice meta, uint64_t origin)
+{
+	emit(s, kind, update, meta, origin, NULL);
+}
+
+void event_emit_prompt(struct session *s, struct slice update, uint64_t origin, bool again)
+{
+	masked_stream_flush(s);
+	emit(s, UPDATE_USER_CHUNK, update, SLICE_NONE, origin,
+	     again ? &s->turn.current->proof : NULL);
 }
 
 void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
@@ -97,7 +113,7 @@ void event_note(struct session *s, enum session_event_kind kind, struct slice da
 	jw_obj(&w, "_meta");
 	if (s->turn.current && *s->turn.current->traceparent)
 		jw_str(&w, "traceparent", s->turn.current->traceparent);
-	put_acpd(&w, s->log.events.last + 1, session_running(s));
+	put_acpd(&w, s, NULL);
 	buf_puts(w.b, "}}}");
 	append(s, kind, 0);
 }
@@ -175,7 +191,8 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 
 	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
-	jw_str(&w, "key", t->key);
+	if (!t->proof.retried) /* else the prompt goes on */
+		jw_str(&w, "key", t->key);
 	if (r->failed) {
 		turn_error_put(&w, "error", r->error);
 	} else {
@@ -189,6 +206,7 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
 	budget_stop_put(&t->trip, &w);
+	turn_proof_put(t, PROOF_WHOLE, &w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	buf_puts(w.b, "}}");

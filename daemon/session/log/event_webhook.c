@@ -33,34 +33,22 @@ static void put_incarnation(struct jw *w, const struct session *s, const struct 
 		jw_str(w, "turnIncarnation", t->incarnation);
 }
 
-/* Whether it was checked, if it says so. */
-static void put_verdict(struct jw *w, struct slice result)
-{
-	struct slice acpd = jobj_get(jobj_get(result, "_meta").raw, "acpd").raw;
-	struct slice verdict = jobj_get(jobj_get(acpd, "checks").raw, "verdict").raw;
-
-	if (!verdict.n)
-		return;
-	jw_obj(w, "checks");
-	jw_raw(w, "verdict", verdict);
-	jw_end_obj(w);
-}
-
 static void put_turn(struct jw *w, const struct session *s, const struct session_turn *t,
 		     const struct turn_result *r)
 {
 	if (t->no)
 		jw_uint(w, "turn", t->no);
 	put_incarnation(w, s, t);
-	jw_str(w, "key", t->key);
+	if (!t->proof.retried) /* else the prompt goes on */
+		jw_str(w, "key", t->key);
 	if (r->failed) {
 		turn_error_put(w, "error", r->error);
 	} else {
 		jw_raw(w, "stopReason", jobj_get(r->result, "stopReason").raw);
 		jw_raw(w, "usage", jobj_get(r->result, "usage").raw);
 		budget_stop_put(&t->trip, w);
-		put_verdict(w, r->result);
 	}
+	turn_proof_put(t, PROOF_BRIEF, w);
 	if (*t->traceparent)
 		jw_str(w, "traceparent", t->traceparent);
 }

@@ -38,20 +38,6 @@ bool trim_stored(const struct session *s)
 
 /* --- the record that stands for what is given up ------------------------------------------------------ */
 
-static void put_key(struct jw *w, const struct keyed_result *k)
-{
-	jw_obj(w, NULL);
-	jw_str(w, "key", k->key);
-	jw_uint(w, "turn", k->turn);
-	jw_uint(w, "seq", k->seq);
-	jw_str(w, "prompt", *k->digest ? k->digest : NULL);
-	if (k->result)
-		jw_raw(w, "result", slice_of(k->result));
-	else
-		turn_error_put(w, "error", &k->error);
-	jw_end_obj(w);
-}
-
 static void put_base(struct session *s, struct buf *b, uint64_t to)
 {
 	struct jw w = JW(b);
@@ -62,66 +48,24 @@ static void put_base(struct session *s, struct buf *b, uint64_t to)
 	jw_uint(&w, "told", s->log.last_content);
 	incarnations_put(&s->log.incarnations, &w, "incarnations");
 	jw_uint(&w, "turns", s->turn.count);
-	jw_uint(&w, "questions", s->approval.last);
 	jw_str(&w, "title", s->title);
-	jw_arr(&w, "keys");
-	list_each(k, &s->turn.keys, struct keyed_result, link)
-		put_key(&w, k);
-	jw_end_arr(&w);
+	keyed_results_put(s, &w, "keys");
 	client_ids_put(&s->turn.ids, &w, "ids");
 	jw_end_obj(&w);
 }
 
-static void load_key(struct session *s, struct slice object)
-{
-	_cleanup_(freep) char *digest = NULL;
-	struct jval result = jobj_get(object, "result");
-	struct keyed_result *k = new0(struct keyed_result);
-
-	list_init(&k->link);
-	k->turn = jobj_uint(object, "turn");
-	k->seq = jobj_uint(object, "seq");
-	if (jstr_decode(jobj_get(object, "prompt"), SHA256_HEX, &digest) == 0)
-		snprintf(k->digest, sizeof(k->digest), "%s", digest);
-	if (result.type == J_OBJECT)
-		k->result = xstrndup(result.raw.p, result.raw.n);
-	else
-		turn_error_load(jobj_get(object, "error").raw, &k->error);
-	if (jstr_decode(jobj_get(object, "key"), SESSION_KEY_LEN, &k->key) < 0) {
-		free(k->result);
-		free(k);
-		return;
-	}
-	list_add_tail(&s->turn.keys, &k->link);
-	s->turn.nkeys++;
-}
-
-static bool has_key(const struct session *s, struct slice object)
-{
-	list_each(k, (struct list *)&s->turn.keys, struct keyed_result, link)
-		if (jstr_is(jobj_get(object, "key"), k->key))
-			return true;
-	return false;
-}
-
 void trim_load_base(struct session *s, struct slice value)
 {
-	struct jval keys = jobj_get(value, "keys"), k;
 	_cleanup_(freep) char *title = NULL;
-	struct jiter it;
 
 	evlog_was_trimmed(&s->log.events, jobj_uint(value, "to"));
 	s->log.acked = MAX(s->log.acked, jobj_uint(value, "acked"));
 	s->log.last_content = MAX(s->log.last_content, jobj_uint(value, "told"));
 	incarnations_load(&s->log.incarnations, jobj_get(value, "incarnations"));
 	s->turn.count = MAX(s->turn.count, jobj_uint(value, "turns"));
-	s->approval.last = MAX(s->approval.last, jobj_uint(value, "questions"));
 	if (jstr_decode(jobj_get(value, "title"), 64 * KIB, &title) == 0)
 		xstrset(&s->title, title);
-	if (keys.type == J_ARRAY && jiter_init(&it, keys))
-		while (jiter_next(&it, NULL, &k))
-			if (!has_key(s, k.raw))
-				load_key(s, k.raw);
+	keyed_results_load(s, jobj_get(value, "keys"));
 	client_ids_load(&s->turn.ids, jobj_get(value, "ids"));
 }
 

@@ -35,6 +35,8 @@ void event_emit_update(struct session *s, enum harness_update kind, struct slice
 		       struct slice meta, uint64_t origin);
 void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
 		uint64_t origin);
+/* A piece of a prompt. again: words of the daemon, for another attempt, and marked as that. */
+void event_emit_prompt(struct session *s, struct slice update, uint64_t origin, bool again);
 void event_emit_turn_end(struct session *s, const struct session_turn *t,
 			 const struct turn_result *r);
 /* An _acpd/event; kind: one of ours; data: raw members of the event. */

@@ -11,7 +11,7 @@
 enum { P_UPDATE, P_EVENT, P_TURN, P_META, P_COUNT };
 
 struct frame_parts {
-	struct slice params, update, event, turn, traceparent, stop_detail;
+	struct slice params, update, event, turn, traceparent, stop_detail, checks, attempt;
 };
 
 static struct slice object_of(struct jval v)
@@ -21,7 +21,10 @@ static struct slice object_of(struct jval v)
 
 static bool take_parts(struct slice frame, struct frame_parts *p)
 {
-	struct jslot acpd[] = { { .key = "turn" }, { .key = "stopDetail" } };
+	struct jslot acpd[] = { { .key = "turn" },
+				{ .key = "stopDetail" },
+				{ .key = "checks" },
+				{ .key = "attempt" } };
 	struct jslot meta[] = { { .key = "acpd", .sub = acpd, .nsub = ARRAY_SIZE(acpd) },
 				{ .key = "traceparent" } };
 	struct jslot params[P_COUNT] = {
@@ -40,6 +43,8 @@ static bool take_parts(struct slice frame, struct frame_parts *p)
 	p->event = object_of(params[P_EVENT].v);
 	p->turn = params[P_TURN].v.type == J_NUMBER ? params[P_TURN].v.raw : acpd[0].v.raw;
 	p->stop_detail = acpd[1].v.raw;
+	p->checks = acpd[2].v.raw;
+	p->attempt = acpd[3].v.raw;
 	if (meta[1].v.type == J_STRING)
 		p->traceparent = meta[1].v.raw;
 	return true;
@@ -150,6 +155,7 @@ static void put_turn_end(struct jw *w, const struct frame_parts *p)
 	jw_bool(w, "final", true);
 	put_members(w, p->params, skip);
 	jw_raw(w, "stopDetail", p->stop_detail);
+	jw_raw(w, "checks", p->checks);
 }
 
 /* An event of our own brings its kind along, and may name itself. */
@@ -207,6 +213,7 @@ int transcript_put(struct buf *b, const char *session_id, const struct evlog_ent
 	begin(&w, e->seq, e->time_ms, session_id);
 	jw_raw(&w, "turnId", p.turn);
 	jw_raw(&w, "traceparent", p.traceparent);
+	jw_raw(&w, "attempt", p.attempt);
 	if (readable) {
 		put_data(&w, e->kind, &p);
 	} else { /* a number without an event would look like a loss */

@@ -38,8 +38,10 @@ struct journal_reading {
 	uint64_t turn; /* newest turn with an event or an end */
 	struct session_turn
 		open; /* has begun and not ended (no 0: none); those that waited may end before it */
-	uint64_t open_seq; /* its first event */
-	char *begun;	   /* the last "turn" record, raw */
+	uint64_t taken_seq; /* an event of the incarnation that took what is open */
+	char *begun;	    /* the last "turn" record, raw */
+	struct turn_proof
+		retried; /* of the turn that another attempt was to follow, which has not ended (first 0: none) */
 };
 
 /* --- records ------------------------------------------------------------------------------------------ */
@@ -108,43 +110,10 @@ static const struct {
 	{ "incarnation", on_incarnation },
 };
 
-/* The stored result of a prompt that had a key, as it was sent. */
-static void keep_key(const struct journal_reading *r, struct slice params)
-{
-	struct session *s = r->s;
-	struct slice begun = slice_of(r->begun);
-	_cleanup_(freep) char *digest = NULL;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jval reason = jobj_get(params, "stopReason");
-	struct keyed_result *k = new0(struct keyed_result);
-	struct jw w = JW(&b);
-
-	list_init(&k->link);
-	take_string(params, "key", &k->key);
-	k->turn = jobj_uint(params, "turn");
-	k->seq = jobj_uint(params, "seq");
-	if (jobj_uint(begun, "turn") == k->turn &&
-	    jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
-		snprintf(k->digest, sizeof(k->digest), "%s", digest);
-	if (reason.type == J_STRING) {
-		jw_obj(&w, NULL);
-		jw_raw(&w, "stopReason", reason.raw);
-		jw_raw(&w, "usage", jobj_get(params, "usage").raw);
-		jw_raw(&w, "_meta", jobj_get(params, "_meta").raw);
-		jw_end_obj(&w);
-		k->result = xstrndup(b.data, b.len);
-	} else {
-		turn_error_load(jobj_get(params, "error").raw, &k->error);
-	}
-	list_add_tail(&s->turn.keys, &k->link);
-	s->turn.nkeys++;
-}
-
 static void open_turn(struct journal_reading *r, uint64_t no)
 {
 	account_done(&r->open.account);
 	tool_calls_forget(r->s);
-	questions_forget(r->s);
 	r->open = (struct session_turn){ .no = no, .session = r->s };
 }
 
@@ -156,7 +125,7 @@ static void on_turn_event(struct journal_reading *r, const struct journal_record
 
 	if (!t->started_ms) {
 		t->started_ms = t->started_mono = rec->time_ms;
-		r->open_seq = rec->seq;
+		r->taken_seq = rec->seq;
 	}
 	t->ended_ms = t->ended_mono = rec->time_ms;
 	if (!t->first_output_mono && rec->kind != UPDATE_USER_CHUNK &&
@@ -169,12 +138,33 @@ static void on_turn_event(struct journal_reading *r, const struct journal_record
 	}
 }
 
-static void on_turn_end(struct journal_reading *r, struct slice params)
+/* Other turns may end between two attempts: prompts that were cancelled while they waited. */
+static void note_attempt(struct journal_reading *r, uint64_t seq, struct slice acpd)
 {
+	struct turn_proof p = { 0 };
+
+	turn_proof_load(&p, acpd);
+	if (p.retried) {
+		r->retried = (struct turn_proof){ .attempt = p.attempt,
+						  .attempts = p.attempts,
+						  .first = p.first,
+						  .retried = true };
+		r->taken_seq = seq;
+	} else if (p.first && p.first == r->retried.first) {
+		r->retried = (struct turn_proof){ 0 };
+	}
+	turn_proof_done(&p);
+}
+
+static void on_turn_end(struct journal_reading *r, uint64_t seq, struct slice params)
+{
+	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
+
 	if (r->open.no == jobj_uint(params, "turn"))
 		open_turn(r, 0);
 	if (jobj_get(params, "key").type == J_STRING)
-		keep_key(r, params);
+		keyed_result_recall(r->s, params, slice_of(r->begun));
+	note_attempt(r, seq, acpd);
 }
 
 /* Which ids clients have seen: none of them comes again. */
@@ -209,10 +199,8 @@ static void on_event(struct journal_reading *r, const struct journal_record *rec
 		on_turn_event(r, rec, update);
 	}
 	note_id(r->s, rec->kind, update);
-	if (rec->kind == EVENT_ASK || rec->kind == EVENT_ANSWER)
-		question_recall(r->s, jobj_get(params, "event").raw, rec->kind == EVENT_ANSWER);
 	if (rec->kind == EVENT_TURN_END)
-		on_turn_end(r, params);
+		on_turn_end(r, rec->seq, params);
 	else if (rec->kind == UPDATE_INFO && jobj_get(update, "title").type == J_NULL)
 		xstrset(&r->s->title, NULL);
 	else if (rec->kind == UPDATE_INFO)
@@ -317,10 +305,11 @@ static struct session *recover(struct session_store *st, const char *id)
 		xstrset(&s->harness.native_id, NULL); /* what the harness remembered is gone */
 	s->harness.home_filled = s->stored.recovered = true;
 	s->harness.began = s->turn.count > 0;
-	r.open.incarnation = xstrdup(incarnations_at(&s->log.incarnations, r.open_seq));
+	r.open.incarnation = xstrdup(incarnations_at(&s->log.incarnations, r.taken_seq));
+	if (!r.open.no && r.retried.retried)
+		orphaned_attempt(s, &r.open, &r.retried);
 	if (r.open.no)
 		orphaned_turn_end(s, &r.open, slice_of(begun));
-	questions_forget(s); /* of a turn whose end is damaged */
 	free(r.open.incarnation);
 	evlog_shrink(&s->log.events);
 	return s;

@@ -66,20 +66,25 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 	u.whole_turn = true;
 	account_usage(&x->t->account, &u);
 	x->recorded = true;
+	turn_proof_load(&x->t->proof, line);
 	budget_stop_load(jobj_get(line, "stopDetail").raw, &x->t->trip);
 	if (jstr_decode(jobj_get(line, "stopReason"), 64, &x->stop_reason) < 0)
 		load_error(x->t, jobj_get(line, "error").raw);
 	return false;
 }
 
-/* Key, trace and model of the turn, and where the ledger was, if that record is its. */
+/* Key, trace, model and attempt of the turn, and where the ledger was, if that record is its; one that was to be another
+ * attempt and never began has those of the attempt before. */
 static void load_begun(struct session_turn *t, struct slice begun, uint64_t *since)
 {
 	_cleanup_(freep) char *trace = NULL, *digest = NULL;
-	int64_t turn = 0, n;
+	uint64_t turn = jobj_uint(begun, "turn");
+	int64_t n;
 
-	if (!begun.n || jdec_int(jobj_get(begun, "turn"), &turn) < 0 || (uint64_t)turn != t->no)
+	if (!turn || (turn != t->no && t->started_ms))
 		return;
+	if (!t->proof.attempt)
+		turn_proof_load(&t->proof, begun);
 	if (jdec_int(jobj_get(begun, "ledger"), &n) == 0 && n > 0)
 		*since = (uint64_t)n;
 	jstr_decode(jobj_get(begun, "key"), SESSION_KEY_LEN, &t->key);
@@ -92,12 +97,32 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 		snprintf(t->traceparent, sizeof(t->traceparent), "%s", trace);
 }
 
-static void close_open(struct session *s, struct session_turn *t)
+static void close_calls(struct session *s, struct session_turn *t)
 {
 	s->turn.current = t;
-	questions_close_recalled(s);
 	tool_calls_close(s, t->ended_mono);
 	s->turn.current = NULL;
+}
+
+void orphaned_attempt(struct session *s, struct session_turn *t, const struct turn_proof *before)
+{
+	t->session = s;
+	t->no = ++s->turn.count;
+	t->ended_ms = s->updated_ms;
+	t->proof = (struct turn_proof){ .wanted = true,
+					.attempt = before->attempt + 1,
+					.attempts = before->attempts,
+					.first = before->first };
+	t->counted = s->turn.last_counted >= t->no;
+}
+
+/* t was to be followed by another attempt. */
+static void end_next(struct session *s, const struct session_turn *t, struct slice begun)
+{
+	struct session_turn next = { .incarnation = t->incarnation };
+
+	orphaned_attempt(s, &next, &t->proof);
+	orphaned_turn_end(s, &next, begun);
 }
 
 void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun)
@@ -116,7 +141,7 @@ void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice b
 		t->end.failed = false;
 		t->end.stop_reason = x.stop_reason;
 	}
-	close_open(s, t);
+	close_calls(s, t);
 	if (!t->counted)
 		turn_budget_end(s, t);
 	if (x.recorded)
@@ -125,6 +150,9 @@ void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice b
 		log_error("session", "the usage ledger cannot be written", "session", s->id);
 	turn_end_write(s, t, &b, &r);
 	free(x.stop_reason);
+	if (t->proof.retried)
+		end_next(s, t, begun);
 	free(t->key);
+	turn_proof_done(&t->proof);
 	account_done(&t->account);
 }

@@ -153,11 +153,19 @@ void turn_budget_warn(struct session *s)
 
 /* --- stops ------------------------------------------------------------------------------------------------ */
 
+/* The budgets that may stop it now. While it is checked its harness does nothing: only time goes on. */
+static unsigned stopping_kinds(const struct session_turn *t)
+{
+	if (t && t->state == TURN_RUNNING)
+		return BUDGETS_ALL;
+	return t && t->state == TURN_CHECKING ? 1u << BUDGET_SECONDS : 0;
+}
+
 void turn_budget_stop(struct session *s, const struct budget_stop *why)
 {
 	struct session_turn *t = s->turn.current;
 
-	if (!t || t->state != TURN_RUNNING)
+	if (!(stopping_kinds(t) & 1u << why->kind))
 		return;
 	t->trip = *why;
 	turn_cancel_running(s);
@@ -171,7 +179,8 @@ static void check(struct session *s, unsigned which)
 	if (!turn_budget_limited(s))
 		return;
 	turn_budget_warn(s);
-	if (t && find_reached(s, t, which, &why))
+	which &= stopping_kinds(t);
+	if (which && find_reached(s, t, which, &why))
 		turn_budget_stop(s, &why);
 }
 
@@ -254,7 +263,7 @@ static void on_time(void *ctx)
 	struct session *s = ctx;
 
 	turn_budget_check(s);
-	if (s->turn.current && s->turn.current->state == TURN_RUNNING)
+	if (stopping_kinds(s->turn.current))
 		set_clock(s);
 }
 
@@ -263,7 +272,7 @@ uint64_t turn_budget_due(const struct session *s)
 	const struct session_turn *t = s->turn.current;
 	uint64_t due = 0, at;
 
-	if (!t || t->state != TURN_RUNNING)
+	if (!stopping_kinds(t))
 		return 0;
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
 		const struct budget *b = budget_of(s, t, scope);

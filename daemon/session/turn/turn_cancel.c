@@ -6,6 +6,8 @@
 #include "proc/table/process_tree.h"
 #include "session/session_states.h"
 
+static const struct harness_turn_end cancelled = { .stop_reason = "cancelled" };
+
 /* After its end, in milliseconds: harnesses need a moment to end their commands themselves. */
 static const unsigned sweep_pauses[] = { 50, 150, 300, 500, 500 };
 
@@ -40,7 +42,7 @@ static void on_cancel_overdue(void *ctx)
 	if (!s->turn.current)
 		return;
 	log_warn("session", "harness did not end a cancelled turn, stopping it", "session", s->id);
-	turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+	turn_finish(s, &cancelled);
 	if (s->harness.proc && s->harness.state == H_READY) {
 		harness_set_state(s, H_STOPPING);
 		proc_kill(s->harness.proc);
@@ -49,6 +51,8 @@ static void on_cancel_overdue(void *ctx)
 
 void turn_cancel_running(struct session *s)
 {
+	if (s->turn.current && s->turn.current->state == TURN_CHECKING)
+		turn_finish(s, &cancelled);
 	if (!s->turn.current || s->turn.current->state != TURN_RUNNING)
 		return;
 	turn_set_state(s, s->turn.current, TURN_CANCELLING);
@@ -64,7 +68,7 @@ void turns_cancel_all(struct session *s)
 {
 	list_each(t, &s->turn.queue, struct session_turn, link)
 		if (t->state == TURN_QUEUED)
-			turn_cancel_queued(s, t);
+			turn_end_queued(s, t, &cancelled);
 	turn_cancel_running(s);
 }
 
@@ -88,7 +92,7 @@ bool session_cancel_prompt(struct session *s, void *ctx)
 		if (!turn_has(t, ctx))
 			continue;
 		if (t->state == TURN_QUEUED)
-			turn_cancel_queued(s, t);
+			turn_end_queued(s, t, &cancelled);
 		else
 			turn_cancel_running(s);
 		return true;

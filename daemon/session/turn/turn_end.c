@@ -15,7 +15,8 @@
 
 /* --- telling everybody -------------------------------------------------------------------------------- */
 
-static void put_result(struct buf *b, const struct session_turn *t, uint64_t seq)
+void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
+		     enum proof_extent extent)
 {
 	struct jw w = JW(b);
 
@@ -27,29 +28,22 @@ static void put_result(struct buf *b, const struct session_turn *t, uint64_t seq
 	jw_uint(&w, "seq", seq);
 	jw_uint(&w, "turn", t->no);
 	budget_stop_put(&t->trip, &w);
+	turn_proof_put(t, extent, &w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 }
 
-static void remember_key(struct session *s, const struct session_turn *t,
-			 const struct turn_result *r)
+/* For the answer of one that failed. */
+static void put_proof(struct buf *b, const struct session_turn *t)
 {
-	struct keyed_result *k;
+	struct jw w = JW(b);
 
-	if (!t->key)
+	if (!t->proof.wanted)
 		return;
-	k = new0(struct keyed_result);
-	k->key = xstrdup(t->key);
-	k->turn = r->turn;
-	memcpy(k->digest, t->digest, sizeof(k->digest));
-	k->seq = r->seq;
-	if (r->failed)
-		k->error = *r->error;
-	else
-		k->result = xstrndup(r->result.p, r->result.n);
-	list_add_tail(&s->turn.keys, &k->link);
-	s->turn.nkeys++;
+	jw_obj(&w, NULL);
+	turn_proof_put(t, PROOF_BRIEF, &w);
+	jw_end_obj(&w);
 }
 
 static void idle_shrink(void *ctx)
@@ -69,15 +63,18 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 	};
 	ret->cancelled = !t->end.failed && strcmp(t->end.stop_reason, "cancelled") == 0;
 	ret->seq = s->log.events.last + 1;
-	if (!t->end.failed)
-		put_result(b, t, ret->seq);
-	ret->result = buf_slice(b);
+	if (t->end.failed)
+		put_proof(b, t);
+	else
+		turn_put_result(b, t, ret->seq, PROOF_WHOLE);
+	*(t->end.failed ? &ret->proof : &ret->result) = buf_slice(b);
 	/* first: told twice under one id, if the daemon is killed here, and not never */
 	event_webhook_turn_end(s, t, ret);
 	event_emit_turn_end(s, t, ret);
 	if (evlog_flush(&s->log.events) < 0)
 		unwritten_end_add(s, t, ret);
-	remember_key(s, t, ret);
+	if (t->key && !t->proof.retried)
+		keyed_result_add(s, t, ret);
 }
 
 static void log_end(const struct session_turn *t)
@@ -126,6 +123,14 @@ static void turn_waited(struct session_turn *t)
 		turn_announce(t->session, t);
 }
 
+/* It had ended well. */
+static void fail_late(struct session_turn *t, bool retryable, const char *text)
+{
+	fail_with(&t->end, "resource", retryable, text);
+	if (t->proof.retried)
+		turn_retry_fail(t->session, t);
+}
+
 /* A turn whose record may be lost must not look like one that is on record. */
 static void on_recorded(void *ctx, int error)
 {
@@ -135,17 +140,24 @@ static void on_recorded(void *ctx, int error)
 		log_error("session", "the usage ledger could not be made durable", "session",
 			  t->session->id, "text", strerror(-error));
 	if (error < 0 && error != -ECANCELED && !t->end.failed)
-		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
+		fail_late(t, false, "the usage ledger cannot be written");
 	turn_waited(t);
 }
 
 /* --- the end of a turn ------------------------------------------------------------------------------------ */
 
+static const char *tripped_reason(const struct budget_stop *t)
+{
+	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
+}
+
 /* Names given by an adapter are borrowed: what is kept is our own. */
-static void keep_end(struct session_turn *t, const struct harness_turn_end *end)
+void turn_keep_end(struct session_turn *t, const struct harness_turn_end *end)
 {
 	t->end = *end;
 	t->end.error.reason = turn_error_reason(end->error.reason);
+	err_flatten(t->end.error.message);
+	session_mask_line(t->session, t->end.error.message, sizeof(t->end.error.message));
 	if (!end->error.provider)
 		return;
 	snprintf(t->failed_provider, sizeof(t->failed_provider), "%s", end->error.provider);
@@ -161,8 +173,7 @@ static void sync_journal(struct session *s, struct session_turn *t)
 	if (fd >= 0)
 		ledger_sync_also(s->store->ledger, fd);
 	else if (fd != -ENOENT && !t->end.failed)
-		fail_with(&t->end, "resource", true,
-			  "the session's journal cannot be made durable");
+		fail_late(t, true, "the session's journal cannot be made durable");
 }
 
 /* The snapshot of the workspace is taken while the record goes to disk. */
@@ -175,29 +186,33 @@ static void turn_wait_for_records(struct session *s, struct session_turn *t)
 	ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);
 }
 
-/* Ends t for everybody, as soon as its record is durable. */
-static void turn_end(struct session *s, struct session_turn *t, const struct harness_turn_end *end)
+/* Ends t for everybody as t->end says, as soon as its record is durable. */
+static void turn_end(struct session *s, struct session_turn *t)
 {
 	t->ended_ms = clock_real_ms();
 	t->ended_mono = clock_mono_ms();
-	keep_end(t, end);
 	turn_take_number(s, t);
 	turn_set_state(s, t, TURN_ENDING);
 	s->turn.ending++;
 	if (t->started_ms && evlog_flush(&s->log.events) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", true, "the session's journal cannot be written");
+	t->proof.retried = turn_retry_due(s, t);
 	if (usage_record_turn(s, t) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
+	t->proof.retried &= !t->end.failed;
+	if (t->proof.retried)
+		turn_retry_add(s, t);
 	if (s->store->stopping)
 		turn_announce(s, t);
 	else
 		turn_wait_for_records(s, t);
 }
 
-void turn_cancel_queued(struct session *s, struct session_turn *t)
+void turn_end_queued(struct session *s, struct session_turn *t, const struct harness_turn_end *end)
 {
 	s->turn.queued--;
-	turn_end(s, t, &(struct harness_turn_end){ .stop_reason = "cancelled" });
+	turn_keep_end(t, end);
+	turn_end(s, t);
 	session_advance(s);
 }
 
@@ -237,42 +252,64 @@ static void tell_of_call(const struct session_turn *t, struct harness_turn_end *
 	*end = (struct harness_turn_end){ .failed = true, .error = e };
 }
 
-static const char *tripped_reason(const struct budget_stop *t)
-{
-	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
-}
-
-void turn_finish(struct session *s, const struct harness_turn_end *given)
+/* How it ends, other things than the harness's word for it considered. */
+static struct harness_turn_end decide(const struct session_turn *t,
+				      const struct harness_turn_end *given)
 {
 	struct harness_turn_end end = *given;
-	struct session_turn *t = s->turn.current;
 
-	session_limits_watch(s);
-	calls_leave_turn(s, t, given->failed || t->state != TURN_RUNNING);
 	if (t->trip.tripped)
-		end = (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };
-	else if (t->state == TURN_CANCELLING)
-		end = (struct harness_turn_end){ .stop_reason = "cancelled" };
-	else if (t->state == TURN_RUNNING) {
+		return (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };
+	if (t->state == TURN_CANCELLING)
+		return (struct harness_turn_end){ .stop_reason = "cancelled" };
+	if (t->state == TURN_RUNNING) {
 		tell_of_call(t, &end);
 		refuse_empty(t, &end);
 	}
-	if (t->state == TURN_QUEUED)
-		s->turn.queued--;
+	return end;
+}
+
+/* The harness has no part in it any more. */
+static void leave_harness(struct session *s, struct session_turn *t)
+{
 	loop_timer_cancel(&s->turn.cancel_timer);
 	masked_stream_end(s);
 	questions_cancel(s);
 	tool_calls_close(s, clock_mono_ms());
-	turn_budget_end(s, t);
-	session_refusals_tell(s);
 	if (t->state == TURN_CANCELLING)
 		turn_sweep_after(s, t);
+	if (t->state == TURN_QUEUED)
+		s->turn.queued--;
+}
+
+void turn_close(struct session *s, struct session_turn *t)
+{
+	calls_leave_turn(s, t, false); /* those that its harness made while it was checked */
+	turn_budget_end(s, t);
+	session_refusals_tell(s);
 	s->turn.current = NULL;
-	err_flatten(end.error.message);
-	session_mask_line(s, end.error.message, sizeof(end.error.message));
-	s->store->totals.failed += end.failed;
-	turn_end(s, t, &end);
+	s->store->totals.failed += t->end.failed;
+	turn_end(s, t);
 	session_advance(s);
+}
+
+void turn_finish(struct session *s, const struct harness_turn_end *given)
+{
+	struct session_turn *t = s->turn.current;
+	struct harness_turn_end end;
+
+	if (t->proof.run) {
+		end = decide(t, given);
+		turn_proof_stop(s, t, &end);
+		return;
+	}
+	session_limits_watch(s);
+	calls_leave_turn(s, t, given->failed || t->state != TURN_RUNNING);
+	end = decide(t, given);
+	turn_keep_end(t, &end);
+	leave_harness(s, t);
+	if (t->state != TURN_RUNNING || !turn_proof_run(s, t))
+		turn_close(s, t);
 }
 
 void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
@@ -304,6 +341,7 @@ void turns_end_open(struct session *s, const char *why)
 		if (t->state == TURN_ENDING)
 			continue;
 		s->turn.current = t;
+		turn_proof_abandon(t);
 		turn_fail(s, "shutdown", true, "%s", why);
 	}
 }

@@ -14,6 +14,7 @@
 #include "session/mcp/mcp_servers.h"
 #include "session/session.h"
 #include "session/turn/client_ids.h"
+#include "session/turn/turn_proof.h"
 #include "usage/account.h"
 #include "usage/totals.h"
 
@@ -45,8 +46,8 @@ struct budget_stop {
 	uint64_t limit, used;
 };
 
-/* TURN_ENDING: how it ended is decided and written down; its answer waits until that is durable. */
-enum turn_state { TURN_QUEUED, TURN_RUNNING, TURN_CANCELLING, TURN_ENDING };
+/* TURN_CHECKING: its harness has ended it well, and its checks run (turn_proof.h). TURN_ENDING: how it ended is decided and written down; its answer waits until that is durable. */
+enum turn_state { TURN_QUEUED, TURN_RUNNING, TURN_CHECKING, TURN_CANCELLING, TURN_ENDING };
 
 struct session_turn {
 	struct list link;
@@ -74,7 +75,7 @@ struct session_turn {
 	uint64_t started_ticks;	       /* tree_now */
 	uint64_t queued_mono, started_mono, first_output_mono, ended_mono;
 
-	struct harness_turn_end end; /* from TURN_ENDING on */
+	struct harness_turn_end end; /* from TURN_CHECKING or TURN_ENDING on */
 	struct ledger_wait recorded;
 	unsigned waits;	 /* for the record, and for what has changed in the workspace */
 	bool unrecorded; /* a record of one of its model calls is missing */
@@ -82,6 +83,8 @@ struct session_turn {
 	struct budget_stop trip;
 	uint64_t told[BUDGET_MAX];	 /* its budgets that were warned of, by their limits */
 	struct prompt_budget *of_prompt; /* NULL: the prompt has none */
+	char *retry;			 /* raw {max}; NULL: the session's */
+	struct turn_proof proof;
 };
 
 /* The stored result of a turn that had a key. */
@@ -92,6 +95,7 @@ struct keyed_result {
 	char digest[SHA256_HEX]; /* of the prompt; "": unknown */
 	char *result;		 /* raw PromptResponse; NULL if it failed */
 	struct turn_error error;
+	char *proof; /* raw object: the checks and attempt of one that failed */
 };
 
 /* A tool call of the running turn. */
@@ -138,26 +142,52 @@ struct session_turns {
 /* turn_queue.c */
 /* When it begins, or ends without that: numbers grow in the order in which turns run. */
 void turn_take_number(struct session *s, struct session_turn *t);
-void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin);
+/* again: they are words of ours, to try it again. */
+void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin, bool again);
 struct session_turn *turn_first_queued(struct session *s);
+/* The current one, if its harness is at it. */
+struct session_turn *turn_in_harness(const struct session *s);
 /* t is the first that is queued; the harness is ready. */
 void turn_begin(struct session *s, struct session_turn *t);
+/* One that waits; the caller puts it into the queue. */
+struct session_turn *turn_new(struct session *s);
 void turn_free(struct session_turn *t);
 void turns_free(struct session *s);
 /* The harness has shown something of the turn. */
 void turn_output(struct session_turn *t);
 
+/* keyed_result.c */
+/* Answers by the stored result; false: there is none. */
+bool keyed_result_answer(const struct session *s, const char *key, turn_done_fn done, void *ctx);
+const struct keyed_result *keyed_result_find(const struct session *s, const char *key);
+/* t has a key and has ended so. */
+void keyed_result_add(struct session *s, const struct session_turn *t, const struct turn_result *r);
+/* The same by the params of the event that told of it; begun: the last "turn" record before it, or empty. */
+void keyed_result_recall(struct session *s, struct slice params, struct slice begun);
+/* All of them as an array, and back from there: only those that are not known yet. */
+void keyed_results_put(const struct session *s, struct jw *w, const char *name);
+void keyed_results_load(struct session *s, struct jval list);
+void keyed_results_free(struct session *s);
+
 /* turn_end.c */
+/* A PromptResponse; seq: of the event of the turn's end. */
+void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
+		     enum proof_extent extent);
 /* Puts the end of t into log and journal and remembers it for its key; ret borrows from b and t. */
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
 		    struct turn_result *ret);
+/* The current one has ended: its checks begin if it has any, else it is closed. */
 void turn_finish(struct session *s, const struct harness_turn_end *end);
+/* As t->end says. */
+void turn_close(struct session *s, struct session_turn *t);
+/* What becomes t->end. */
+void turn_keep_end(struct session_turn *t, const struct harness_turn_end *end);
 void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* The current one, which never began: e says why, with its reason. */
 void turn_fail_because(struct session *s, const struct err *e);
 /* One that waits. */
-void turn_cancel_queued(struct session *s, struct session_turn *t);
+void turn_end_queued(struct session *s, struct session_turn *t, const struct harness_turn_end *end);
 /* Every turn that has not ended yet fails with class "shutdown". */
 void turns_end_open(struct session *s, const char *why);
 /* At the end of the daemon: every turn is answered now. */
@@ -239,6 +269,9 @@ void usage_record_count(struct session *s, const struct session_turn *t);
  * number, times, account, whether the session's totals have it, and in s->turn.calls its tool calls. begun: the last
  * "turn" record of the journal, raw, or empty. */
 void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun);
+/* Makes t, which is empty, the turn that was to follow as another attempt and never began; before: what is known of the
+ * one it was to follow. */
+void orphaned_attempt(struct session *s, struct session_turn *t, const struct turn_proof *before);
 
 /* tool_calls.c */
 /* Ends every open tool call of the current turn as failed and forgets all. now: on the clock that they were followed

@@ -32,15 +32,9 @@ void turn_free(struct session_turn *t)
 	free(t->content);
 	free(t->meta);
 	free(t->checks);
+	free(t->retry);
+	turn_proof_done(&t->proof);
 	free(t);
-}
-
-static void keyed_free(struct keyed_result *k)
-{
-	list_del(&k->link);
-	free(k->key);
-	free(k->result);
-	free(k);
 }
 
 void turns_free(struct session *s)
@@ -48,8 +42,7 @@ void turns_free(struct session *s)
 	s->turn.current = NULL;
 	while (!list_empty(&s->turn.queue))
 		turn_free(list_first(&s->turn.queue, struct session_turn, link));
-	while (!list_empty(&s->turn.keys))
-		keyed_free(list_first(&s->turn.keys, struct keyed_result, link));
+	keyed_results_free(s);
 }
 
 /* --- accepting a prompt ---------------------------------------------------------------------------- */
@@ -63,35 +56,16 @@ static void turn_wait(struct session_turn *t, turn_done_fn done, void *ctx)
 	list_add_tail(&t->waiters, &w->link);
 }
 
-static void keyed_answer(const struct session *s, const struct keyed_result *k, turn_done_fn done,
-			 void *ctx)
-{
-	struct turn_result r = { .failed = !k->result,
-				 .turn = k->turn,
-				 .seq = k->seq,
-				 .result = slice_of(k->result),
-				 .error = &k->error,
-				 .session = s->id };
-
-	done(ctx, &r);
-}
-
 /* True if the key is known: the caller is attached to its turn or has been answered. */
 static bool key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
 {
 	list_each(t, &s->turn.queue, struct session_turn, link) {
-		if (!t->key || strcmp(t->key, key) != 0)
+		if (!t->key || t->proof.retried || strcmp(t->key, key) != 0)
 			continue;
 		turn_wait(t, done, ctx);
 		return true;
 	}
-	list_each(k, &s->turn.keys, struct keyed_result, link) {
-		if (strcmp(k->key, key) != 0)
-			continue;
-		keyed_answer(s, k, done, ctx);
-		return true;
-	}
-	return false;
+	return keyed_result_answer(s, key, done, ctx);
 }
 
 static int check_key(const char *have, const char *digest, struct err *e)
@@ -105,13 +79,12 @@ static int check_key(const char *have, const char *digest, struct err *e)
 /* A key stands for one prompt: what came of another is no answer to this one. */
 static int key_admit(const struct session *s, const char *key, const char *digest, struct err *e)
 {
+	const struct keyed_result *k = keyed_result_find(s, key);
+
 	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
 		if (t->key && strcmp(t->key, key) == 0)
 			return check_key(t->digest, digest, e);
-	list_each(k, (struct list *)&s->turn.keys, struct keyed_result, link)
-		if (strcmp(k->key, key) == 0)
-			return check_key(k->digest, digest, e);
-	return 0;
+	return k ? check_key(k->digest, digest, e) : 0;
 }
 
 static void digest_prompt(struct slice content, char out[SHA256_HEX])
@@ -160,6 +133,18 @@ static void note_traceparent(struct session_turn *t, struct slice meta)
 		memcpy(t->traceparent, text, TRACEPARENT_SIZE);
 }
 
+struct session_turn *turn_new(struct session *s)
+{
+	struct session_turn *t = new0(struct session_turn);
+
+	t->session = s;
+	t->queued_mono = clock_mono_ms();
+	list_init(&t->link);
+	list_init(&t->waiters);
+	s->turn.queued++;
+	return t;
+}
+
 int session_prompt(struct session *s, const struct prompt_params *p, turn_done_fn done, void *ctx,
 		   struct err *e)
 {
@@ -176,24 +161,21 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	r = prompt_admit(s, p, e);
 	if (r < 0)
 		return r;
-	t = new0(struct session_turn);
-	t->session = s;
-	t->queued_mono = clock_mono_ms();
+	t = turn_new(s);
 	t->incarnation = xstrdup(s->store->incarnation);
 	t->key = xstrdup(p->key);
 	t->content = xstrndup(p->content.p, p->content.n);
 	memcpy(t->digest, digest, sizeof(t->digest));
 	t->meta = p->meta.n ? xstrndup(p->meta.p, p->meta.n) : NULL;
 	t->checks = p->checks.n ? xstrndup(p->checks.p, p->checks.n) : NULL;
+	t->retry = p->retry.n ? xstrndup(p->retry.p, p->retry.n) : NULL;
 	t->origin = p->origin;
 	if (p->budget && p->budget->has) {
 		t->of_prompt = new0(struct prompt_budget);
 		t->of_prompt->limits = *p->budget;
 	}
 	note_traceparent(t, p->meta);
-	list_init(&t->waiters);
 	list_add_tail(&s->turn.queue, &t->link);
-	s->turn.queued++;
 	turn_wait(t, done, ctx);
 	turn_log(t, LOG_INFO, "prompt taken", t->key ? "key" : NULL, t->key, NULL);
 	session_touch(s);
@@ -204,7 +186,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 /* --- beginning --------------------------------------------------------------------------------------- */
 
 /* What the user says is part of the history: every watcher but its sender sees it. */
-void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin)
+void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin, bool again)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jval v = { J_ARRAY, content };
@@ -219,7 +201,7 @@ void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin)
 		jw_str(&w, "sessionUpdate", "user_message_chunk");
 		jw_raw(&w, "content", v.raw);
 		jw_end_obj(&w);
-		event_emit(s, UPDATE_USER_CHUNK, buf_slice(&b), SLICE_NONE, origin);
+		event_emit_prompt(s, buf_slice(&b), origin, again);
 	}
 }
 
@@ -237,6 +219,7 @@ void turn_take_number(struct session *s, struct session_turn *t)
 		return;
 	t->no = ++s->turn.count;
 	s->store->totals.turns++;
+	turn_proof_begin(s, t);
 }
 
 /* What no event of the turn contains, and a later daemon needs if this one is killed before the end. */
@@ -256,6 +239,9 @@ static void note_begin(struct session *s, const struct session_turn *t)
 	jw_str(&w, "harnessVersion", s->harness.version);
 	if (*t->traceparent)
 		jw_str(&w, "traceparent", t->traceparent);
+	if (t->proof.wanted)
+		jw_bool(&w, "checks", true);
+	turn_attempt_put(&t->proof, &w);
 	jw_end_obj(&w);
 	evlog_note(&s->log.events, "turn", buf_slice(&b));
 }
@@ -281,7 +267,7 @@ void turn_begin(struct session *s, struct session_turn *t)
 	if (!s->log.events.error) {
 		t->first_seq = s->log.events.last + 1;
 		note_begin(s, t);
-		turn_emit_prompt(s, slice_of(t->content), t->origin);
+		turn_emit_prompt(s, slice_of(t->content), t->origin, t->proof.attempt > 1);
 	}
 	if (!turn_budget_begin(s))
 		return;
@@ -293,6 +279,14 @@ void turn_begin(struct session *s, struct session_turn *t)
 	else if (s->def->ops->prompt(s->harness.adapter, slice_of(t->content), slice_of(t->meta),
 				     &e) < 0)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);
+}
+
+struct session_turn *turn_in_harness(const struct session *s)
+{
+	struct session_turn *t = s->turn.current;
+	bool at_it = t && (t->state == TURN_RUNNING || t->state == TURN_CANCELLING);
+
+	return at_it && !t->proof.run ? t : NULL;
 }
 
 void turn_output(struct session_turn *t)

@@ -17,6 +17,7 @@ static void unwritten_free(struct unwritten_end *o)
 {
 	list_del(&o->link);
 	free(o->turn.key);
+	turn_proof_done(&o->turn.proof);
 	free(o->result);
 	free(o);
 }
@@ -30,6 +31,8 @@ static struct unwritten_end *unwritten_new(struct session *s, const struct sessi
 	o->turn.no = t->no;
 	o->turn.key = t->key ? xstrdup(t->key) : NULL;
 	o->turn.trip = t->trip;
+	o->turn.proof = turn_proof_copy(&t->proof);
+	o->turn.end.failed = r->failed;
 	memcpy(o->turn.traceparent, t->traceparent, sizeof(t->traceparent));
 	if (r->failed)
 		o->error = *r->error;

@@ -238,6 +238,7 @@ static void put_turn(struct jw *w, const struct session *s, const struct session
 	put_model(w, s, t->account.model, t->account.provider);
 	put_times(w, t);
 	put_outcome(w, t);
+	turn_proof_put(t, PROOF_BRIEF, w);
 	account_put_numbers(&t->account, w);
 	put_reported(w, &t->reported);
 	account_put_tools(&t->account, w);

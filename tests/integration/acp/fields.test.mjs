@@ -102,6 +102,7 @@ const ROWS = {
   'daemon/acp/acp_check.c:check_fields': [{ send: own('_acpd/check'), base: () => ({ ...here(), checks: [PROGRAM] }), more: { checks: { bad: [
     [[7], 'FIELD_INVALID', '[0]'], [[], 'FIELD_MISSING'], [[PROGRAM, PROGRAM], 'CHECK_ID_TAKEN', '[1].id'],
     [many(constant('CHECKS_MAX') + 1, (i) => ({ ...PROGRAM, id: `${i}` })), 'TOO_MANY']] } } }],
+  'daemon/acp/acp_check.c:retry_fields': [NEW, LOAD, prompting].map((send) => ({ send: below(send, (retry) => ({ retry })), at: '_meta.acpd.retry', base: { max: 1 } })),
   'daemon/session/check/check_list.c:command_fields': checking(PROGRAM, { ...inProcess,
     argv: { bad: [[[], 'FIELD_INVALID'], [[''], 'FIELD_INVALID'], [['a', 7], 'FIELD_INVALID'], [[NUL], 'FIELD_INVALID'], [undefined, 'FIELD_MISSING'],
       [['a'], 'FIELD_INVALID', '', { command: 'b' }]] } }),
@@ -123,11 +124,6 @@ const ROWS = {
   'daemon/acp/acp_network.c:network_fields': [{ send: own('_acpd/network/set'), base: () => ({ ...here(), network: { mode: 'on' } }) }],
   'daemon/acp/acp_provider.c:set_fields': [{ send: own('_acpd/provider/set'), base: () => ({ ...here(), provider: { api: 'openai-chat', via: 'tunnel' } }),
     good: 'PROVIDER_FIXED' }],
-  'daemon/acp/acp_approvals.c:approvals_fields': [{ send: own('_acpd/approvals/list'), more: { cursor: { empty: 'CURSOR_INVALID', word: 'CURSOR_INVALID' } } }],
-  'daemon/acp/acp_approvals.c:answer_fields': [{ send: own('_acpd/approvals/answer'), base: () => ({ id: `${sessionId}:1` }), good: 'APPROVAL_UNKNOWN', more: {
-    id: { empty: 'APPROVAL_UNKNOWN' }, optionId: { skip: ['empty'] }, action: { skip: ['empty'] } } }],
-  'daemon/session/approval/approval_terms.c:terms_fields': [NEW, LOAD].map((send) => ({ send: below(send, (approvals) => ({ approvals })), at: '_meta.acpd.approvals',
-    more: { default: { word: 'FIELD_INVALID', empty: 'FIELD_INVALID' } } })),
   'daemon/acp/acp_usage.c:usage_fields': [{ send: own('_acpd/usage'), more: { sessionId: { empty: OK } } }],
   'daemon/acp/workspace.c:materialize_fields': [{ send: own('_acpd/workspace/materialize'), base: () => ({ ...here(), harnessFiles: [{ path: 'good', text: '' }] }), more: {
     instructions: furnished.instructions, harnessFiles: { bad: files } } }],
@@ -209,11 +205,9 @@ const OTHERS = {
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
     'daemon/session/check/check_process.c:answer_fields', 'tools/builtin/check/check_job.c:fields', 'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
   'bodies of HTTP: lifecycle/drain.test.mjs': ['daemon/http/routes/route_life.c:shutdown_fields'],
-  'bodies of HTTP: session/approval/out-of-band.test.mjs': ['daemon/http/routes/route_approvals.c:body_fields'],
-  'receivers of webhooks: outbox/webhooks.test.mjs': ['daemon/outbox/webhook_list.c:fields'],
   'what E2B says: net/claim-e2b.test.mjs': ['daemon/net/e2b_metadata.c:metadata_fields'],
   'control.sock, below': ['daemon/net/claim.c:claim_fields', 'daemon/net/control.c:no_fields'],
-  'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields'),
+  'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields', 'daemon/outbox/webhook_list.c:fields'),
 };
 
 test('every table of fields of the daemon has a row here, and no other', () => {
@@ -359,7 +353,6 @@ const PLACES = {
   'daemon/http/routes/route_artifacts.c:no_query': ['GET /v1/sessions/{}/artifacts', 'GET /v1/sessions/{}/artifacts/{}'], 'daemon/http/mcp/mcp_status.c:no_query': ['GET /v1/mcp'],
   'daemon/http/routes/route_info.c:no_query': ['GET /v1/info'], 'daemon/http/routes/route_life.c:no_query': ['GET /v1/status', 'POST /v1/shutdown'],
   'daemon/http/routes/route_claim.c:no_query': ['POST /v1/claim'],
-  'daemon/http/routes/route_approvals.c:fields': ['GET /v1/approvals'], 'daemon/http/routes/route_approvals.c:no_query': ['POST /v1/approvals/{}'],
   'daemon/http/routes/route_sessions.c:no_query': ['GET /v1/sessions', 'GET /v1/sessions/{}'],
 };
 const PLAIN = ['GET /health', 'GET /ready', 'GET /metrics']; // for probes that add what they like
