@@ -30,6 +30,7 @@
 		JF_RAW(struct session_args, inner, "innerSandbox", 0),                             \
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
 		JF_ARR(struct session_args, checks, "checks", 0),                                  \
+		JF_OBJ(struct session_args, approvals, "approvals", 0),                            \
 		JF_OBJ(struct session_args, retry, "retry", 0),                                    \
 		JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),            \
 		JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX)
@@ -396,6 +397,8 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = checks_check(a->checks, "_meta.acpd.checks", e);
 	if (r == 0)
+		r = approval_terms_parse(a->approvals, &a->approval_terms, e);
+	if (r == 0)
 		r = retry_check(a->retry, "_meta.acpd.retry", e);
 	if (r == 0)
 		r = request_parse(&a->provision, "_meta.acpd.", &a->request, e);
@@ -418,6 +421,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	p->setup.network = a->network;
 	p->setup.level = a->level_wish.named ? &a->level_wish : NULL;
 	p->setup.budgets = a->budgets.n ? &a->budget_limits : NULL;
+	p->setup.approvals = a->approvals.n ? &a->approval_terms : NULL;
 	p->setup.billing_ref = a->billing_ref;
 	p->setup.config_version = a->config_version;
 	return 0;

@@ -15,7 +15,7 @@ struct session_args {
 	/* from _meta.acpd */
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
 	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network, limits,
-		checks, retry;
+		checks, retry, approvals;
 	struct jval meta_prompt, level, inner;
 	struct request_args provision;
 	int64_t from_seq;
@@ -25,6 +25,7 @@ struct session_args {
 	bool provider_follows; /* provider is the connection's (conn_give_provider) */
 	struct level_wish level_wish;
 	struct budgets budget_limits;
+	struct approval_terms approval_terms;
 	struct request request; /* of provision */
 };
 

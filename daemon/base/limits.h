@@ -79,6 +79,14 @@
 #define RETRY_TAIL_MAX (4 * KIB)        /* of one text among it */
 #define LAST_MESSAGE_MAX (256 * KIB)    /* newest bytes of an agent's message, for checks: twice what they see */
 #define SESSION_ASKS_MAX 64             /* open questions of one session */
+#define APPROVALS_REMEMBERED 128        /* questions of one session of which it is known who answered */
+#define APPROVALS_PAGE_BYTES (1 * MIB)  /* of one list of open questions, and the one at its end */
+#define APPROVAL_SHOWN_MAX (256 * KIB)  /* of a question in it; a larger one is listed without its text */
+#define APPROVAL_BODY_MAX (1 * MIB)     /* of an answer over HTTP */
+#define APPROVAL_OPTION_MAX (4 * KIB)   /* bytes of an option's id, where one is given as text */
+#define APPROVAL_ID_SIZE (RPC_ID_MAX + 24)
+#define APPROVAL_DETAIL_MAX 256
+#define APPROVAL_TIMEOUT_MAX_MS (30 * 86400000L)
 #define SESSION_CALLS_MAX 4096          /* tool calls open or announced in one turn */
 #define SESSION_IDS_MAX 65536           /* ids of calls and messages remembered, 8 to 32 bytes each */
 #define ID_TRIES_MAX 4096               /* uses of one id in one turn that are kept apart */

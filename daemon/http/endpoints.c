@@ -56,6 +56,8 @@ static const struct route routes[] = {
 	{ "GET", "/v1/sessions/{}/workspace", false, http_get_workspace },
 	{ "GET", "/v1/sessions/{}/artifacts", false, http_get_artifacts },
 	{ "GET", "/v1/sessions/{}/artifacts/{}", false, http_get_artifact },
+	{ "GET", "/v1/approvals", false, http_get_approvals },
+	{ "POST", "/v1/approvals/{}", false, http_post_approval },
 	{ "GET", "/v1/usage", false, http_get_usage },
 	{ "GET", "/v1/mcp", false, http_get_hosted },
 	{ "GET", "/v1/archives", false, http_get_archives },

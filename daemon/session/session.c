@@ -425,6 +425,7 @@ void session_free(struct session *s)
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);
 	session_checks_forget(s);
 	questions_cancel(s);
+	questions_done(s);
 	settings_fail(s, NULL);
 	turns_free(s);
 	tool_calls_forget(s);

@@ -53,6 +53,7 @@ static int copy_history(struct session *s, struct session *from, struct err *e)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			       "the session's history cannot be read in full");
 	s->turn.count = from->turn.count;
+	s->approval.last = from->approval.last;
 	xstrset(&s->title, from->title);
 	client_ids_copy(&s->turn.ids, &from->turn.ids);
 	if (gone)

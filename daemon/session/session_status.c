@@ -66,6 +66,8 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_uint(w, "turn", session_running(s));
 	jw_uint(w, "turns", info.turns);
 	jw_uint(w, "queued", info.queued);
+	if (s->approval.nopen)
+		jw_uint(w, "questions", s->approval.nopen);
 	jw_uint(w, "watchers", info.watchers);
 	if (info.pid)
 		jw_int(w, "pid", info.pid);

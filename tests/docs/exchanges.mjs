@@ -112,6 +112,36 @@ async function delivery(d, tape) {
   await end(b, tape, sessionId);
 }
 
+// The driver's own client shows a question that is answered by somebody else.
+async function approvals(d, tape) {
+  const held = [];
+  let asked = false, holding = false;
+  const c = await d.client();
+  const sessionId = await session(c, { meta: { approvals: { timeoutMs: 600000 } } });
+
+  c.onRequest('session/request_permission', () => new Promise(() => {}));
+  tape.listen(c, (m) => {
+    asked ||= m.method === 'session/request_permission';
+    if (holding)
+      held.push(m);
+    return asked && !holding ? m : undefined;
+  });
+  const turn = c.startPrompt(sessionId, 'perm call_1');
+  await c.waitRequest('session/request_permission');
+  holding = true;
+  tape.note('Somebody else, who has the token and drives nothing.');
+  const { json } = await tape.http('/v1/approvals');
+  const where = `/v1/approvals/${json.approvals[0].id}`, post = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"optionId":"allow"}' };
+  await tape.http(where, post);
+  await turn.answer;
+  tape.note('The driver hears that its request is void, and who answered.');
+  for (const m of held.slice(0, 2))
+    tape.show('←', m);
+  tape.note('An answer that comes too late.');
+  await tape.http(where, post);
+  await end(c, tape, sessionId);
+}
+
 async function errors(d, tape) {
   const c = await client(d, tape, answers);
 
@@ -261,7 +291,7 @@ async function operations(d, tape) {
 
 // The name in the marker → its exchange. Usage comes first: its record is the first of the ledger.
 export const EXCHANGES = {
-  usage, connect, sessions, parameters, delivery, errors, workspaces, archives, tools, models, 'mcp-http': mcpHttp, 'mcp-eras': mcpEras, operations,
+  usage, connect, sessions, parameters, delivery, approvals, errors, workspaces, archives, tools, models, 'mcp-http': mcpHttp, 'mcp-eras': mcpEras, operations,
 };
 // Pages that show members which are left out elsewhere.
 export const WHOLE = { connect: ['features', 'limits'], sessions: ['modes', 'configOptions', 'capabilities'] };

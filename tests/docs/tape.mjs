@@ -106,7 +106,7 @@ function json(first, indent, value) {
 export const ELIDED = Symbol('…');
 const TIME = '2026-11-21T08:00:00.000Z';
 const ALWAYS = {
-  incarnation: '6f0c7d1e9b3a45528d64c1f0a2e7b913', ts: TIME, tsStart: TIME, tsEnd: TIME, updatedAt: TIME, timeMs: Date.parse(TIME),
+  incarnation: '6f0c7d1e9b3a45528d64c1f0a2e7b913', ts: TIME, tsStart: TIME, tsEnd: TIME, updatedAt: TIME, askedAt: TIME, expiresAt: '2026-11-21T08:10:00.000Z', timeMs: Date.parse(TIME),
   durationMs: 9, ttftMs: 3, executionTime: 12,
 };
 // Long, and the same on every page.
@@ -133,7 +133,7 @@ export class Tape {
     const { workDir, wsDir, dir, token } = this.d;
 
     return s.replaceAll(workDir, '/workspace').replaceAll(wsDir, '/srv/workspaces').replaceAll(dir, '/srv').replaceAll(token, 'TOKEN')
-      .replace(/(?<![0-9a-f])([0-9a-f]{16}){1,2}(?![0-9a-f])/g, (id) => this.#named(id));
+      .replace(/sess_[0-9a-f]{32}(?=:\d)/g, (id) => this.#session(id)).replace(/(?<![0-9a-f])([0-9a-f]{16}){1,2}(?![0-9a-f])/g, (id) => this.#named(id));
   }
 
   // The first random number of an exchange is always the same, and so on.

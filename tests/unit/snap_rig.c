@@ -107,7 +107,8 @@ int rig_diff(uint32_t since)
 	int r;
 
 	rig.v = (struct verdict){ 0 };
-	r = snapshot_dir_open_diff(&s, scratch_path("base"), since, scratch_path("patch"), &rig.v);
+	r = snapshot_dir_open_diff(&s, scratch_path("base"), since, false, scratch_path("patch"),
+				   &rig.v);
 	return r < 0 ? r : look(&s, 0);
 }
 

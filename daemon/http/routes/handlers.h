@@ -24,6 +24,13 @@ void http_post_shutdown(const struct http_call *c, struct http_reply *ret);
 void http_retry_after(const struct http_call *c, struct http_reply *ret);
 /* route_info.c */
 void http_get_info(const struct http_call *c, struct http_reply *ret);
+/* small_body.c: fn answers a small body, when all of it is there; an empty one at once. param: the path's first, or empty. */
+typedef void (*http_body_fn)(const struct http_context *ctx, const char *param, struct slice body,
+			     struct http_reply *ret);
+void http_take_body(const struct http_call *c, size_t max, http_body_fn fn, struct http_reply *ret);
+/* route_approvals.c */
+void http_get_approvals(const struct http_call *c, struct http_reply *ret);
+void http_post_approval(const struct http_call *c, struct http_reply *ret);
 /* route_claim.c */
 void http_post_claim(const struct http_call *c, struct http_reply *ret);
 /* route_sessions.c */

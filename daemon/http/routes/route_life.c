@@ -44,13 +44,6 @@ static const struct jfield shutdown_fields[] = {
 	JF_END,
 };
 
-struct shutdown_sink {
-	struct http_sink base;
-	const struct http_context *ctx;
-	struct buf body;
-	bool too_large;
-};
-
 static void begin(const struct http_context *ctx, int64_t secs, struct http_reply *ret)
 {
 	lifecycle_drain(ctx->life, "shutdown", secs);
@@ -72,57 +65,20 @@ static int decode(struct slice text, struct shutdown_args *ret, struct err *e)
 			   e);
 }
 
-static enum http_take sink_take(struct http_sink *base, struct slice piece)
+static void take_shutdown(const struct http_context *ctx, const char *param _unused_,
+			  struct slice body, struct http_reply *ret)
 {
-	struct shutdown_sink *s = container_of(base, struct shutdown_sink, base);
-
-	s->too_large = buf_add_slice(&s->body, piece) < 0;
-	return s->too_large ? HTTP_TAKE_ANSWER : HTTP_TAKE_MORE;
-}
-
-static enum http_take sink_end(struct http_sink *base _unused_)
-{
-	return HTTP_TAKE_ANSWER;
-}
-
-static void sink_answer(struct http_sink *base, struct http_reply *ret)
-{
-	struct shutdown_sink *s = container_of(base, struct shutdown_sink, base);
 	struct shutdown_args a;
 	struct err e = { 0 };
 
-	if (s->too_large)
-		http_reply_error(ret, 413, "BODY_TOO_LARGE", "the body is too large");
-	else if (decode(buf_slice(&s->body), &a, &e) < 0)
+	if (decode(body, &a, &e) < 0)
 		http_reply_error(ret, 400, e.reason, e.msg);
 	else
-		begin(s->ctx, a.drain_seconds, ret);
+		begin(ctx, a.drain_seconds, ret);
 }
-
-static void sink_free(struct http_sink *base)
-{
-	struct shutdown_sink *s = container_of(base, struct shutdown_sink, base);
-
-	buf_done(&s->body);
-	free(s);
-}
-
-static const struct http_sink_ops sink_ops = { sink_take, sink_end, sink_end, sink_answer,
-					       sink_free };
 
 void http_post_shutdown(const struct http_call *c, struct http_reply *ret)
 {
-	struct shutdown_sink *s;
-
-	if (!http_query(c, no_query, NULL, ret))
-		return;
-	if (c->rq->body == FRAMING_NONE) {
-		begin(c->ctx, DRAIN_AS_SET, ret);
-		return;
-	}
-	s = new0(struct shutdown_sink);
-	s->base.ops = &sink_ops;
-	s->ctx = c->ctx;
-	s->body.max = SHUTDOWN_BODY_MAX;
-	ret->sink = &s->base;
+	if (http_query(c, no_query, NULL, ret))
+		http_take_body(c, SHUTDOWN_BODY_MAX, take_shutdown, ret);
 }

@@ -1,10 +1,13 @@
 /* question.c - the life of a question: asked, announced, settled once. */
 #include "session/session_internal.h"
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/turn/absolute_paths.h"
+
+#include <stdio.h>
 
 bool question_is_elicitation(const struct session_question *a)
 {
@@ -27,13 +30,21 @@ static void put_question(struct jw *w, const struct session_question *a)
 
 static void put_asked(struct jw *w, const struct session_question *a)
 {
-	struct slice call = jobj_get(slice_of(a->params), "toolCall").raw;
+	static const char *const of_elicitation[] = { "message", "mode", "requestedSchema", "url",
+						      "elicitationId" };
+	struct slice params = slice_of(a->params), call = jobj_get(params, "toolCall").raw;
+	char when[CLOCK_ISO_SIZE];
 
 	put_question(w, a);
 	jw_raw(w, "toolCallId", jobj_get(call, "toolCallId").raw);
 	jw_raw(w, "title", jobj_get(call, "title").raw);
-	jw_raw(w, "message", jobj_get(slice_of(a->params), "message").raw);
-	jw_raw(w, "options", jobj_get(slice_of(a->params), "options").raw);
+	jw_raw(w, "options", jobj_get(params, "options").raw);
+	for (size_t i = 0; a->elicitation && i < ARRAY_SIZE(of_elicitation); i++)
+		jw_raw(w, of_elicitation[i], jobj_get(params, of_elicitation[i]).raw);
+	if (a->timed) {
+		jw_str(w, "expiresAt", clock_iso(question_expires_ms(a), when));
+		jw_str(w, "default", answer_kind_word(a->fallback));
+	}
 }
 
 static void note_question(struct session_question *a)
@@ -45,18 +56,27 @@ static void note_question(struct session_question *a)
 	event_note(a->session, EVENT_ASK, buf_slice(&b));
 }
 
+void question_put_id(struct jw *w, const struct session_question *a)
+{
+	char id[APPROVAL_ID_SIZE];
+
+	snprintf(id, sizeof(id), "%s:%llu", a->session->id, (unsigned long long)a->no);
+	jw_str(w, "id", id);
+}
+
 static void tell_question(struct session_question *a)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
+	question_put_id(&w, a);
 	jw_uint(&w, "turn", session_running(a->session));
 	put_asked(&w, a);
 	event_webhook(a->session, WEBHOOK_QUESTION_OPEN, NULL, buf_slice(&b));
 }
 
-static void note_answer(const struct session_question *a, struct slice answer, enum answered_by by,
-			const char *detail)
+void question_note_answer(const struct session_question *a, struct slice answer,
+			  enum answered_by by, const char *detail)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -94,15 +114,22 @@ static void question_free(struct session_question *a)
 	free(a);
 }
 
+void question_forget(struct session_question *a)
+{
+	question_unlink(a);
+	question_free(a);
+}
+
 void question_settle(struct session_question *a, struct slice answer, enum answered_by by,
 		     const char *detail)
 {
 	struct session *s = a->session;
 
 	question_unlink(a);
+	question_remember(s, a->no, by, detail);
 	log_answer(a, answer, by);
 	if (s->turn.current)
-		note_answer(a, answer, by, detail);
+		question_note_answer(a, answer, by, detail);
 	if (!a->answered && by != BY_WITHDRAWN && s->harness.adapter)
 		s->def->ops->answer(s->harness.adapter, a->harness_id, answer);
 	activity_note(s);
@@ -168,15 +195,32 @@ static char *client_params(struct session *s, struct slice params)
 	return xstrndup(known.p, known.n);
 }
 
-static struct session_question *question_new(struct session *s, struct slice params)
+struct session_question *question_new(struct session *s, uint64_t no)
 {
 	struct session_question *a = new0(struct session_question);
 
 	a->session = s;
-	a->no = ++s->approval.last;
-	a->params = client_params(s, params);
+	a->no = no;
 	list_add_tail(&s->approval.open, &a->link);
 	s->approval.nopen++;
+	return a;
+}
+
+struct session_question *question_find(const struct session *s, uint64_t no)
+{
+	list_each(a, (struct list *)&s->approval.open, struct session_question, link)
+		if (a->no == no)
+			return a;
+	return NULL;
+}
+
+static struct session_question *question_of(struct session *s, struct slice params)
+{
+	struct session_question *a = question_new(s, ++s->approval.last);
+
+	a->asked_ms = clock_real_ms();
+	a->fallback = s->setup.approvals.fallback;
+	a->params = client_params(s, params);
 	activity_note(s);
 	return a;
 }
@@ -198,6 +242,7 @@ static bool question_announce(struct session_question *a)
 	turn_output(s->turn.current);
 	if (!a->elicitation)
 		name_call(a, tool_call_announce(s, jobj_get(slice_of(a->params), "toolCall").raw));
+	question_arm(a);
 	note_question(a);
 	return true;
 }
@@ -233,7 +278,7 @@ static bool check_question(struct session_question *a)
 
 void question_ask(struct session *s, const struct harness_ask *in)
 {
-	struct session_question *a = question_new(s, in->params);
+	struct session_question *a = question_of(s, in->params);
 
 	a->harness_id = in->id;
 	a->elicitation = in->elicitation;
@@ -251,7 +296,7 @@ void question_ask(struct session *s, const struct harness_ask *in)
 
 void question_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)
 {
-	struct session_question *a = question_new(s, params);
+	struct session_question *a = question_of(s, params);
 
 	a->answered = answered;
 	a->answered_ctx = ctx;

@@ -18,6 +18,16 @@ const char *answered_by_word(enum answered_by by)
 	return rows[by].word;
 }
 
+bool answered_by_find(struct jval word, enum answered_by *ret)
+{
+	for (int i = 0; i < ANSWERED_BY_MAX; i++)
+		if (jstr_is(word, rows[i].word)) {
+			*ret = (enum answered_by)i;
+			return true;
+		}
+	return false;
+}
+
 const char *answered_by_detail(enum answered_by by)
 {
 	return rows[by].detail;
@@ -69,10 +79,28 @@ static struct slice option_of_kind(const struct session_question *a, const char 
 	return v.type == J_NONE ? SLICE_NONE : jobj_get(v.raw, "optionId").raw;
 }
 
+struct slice option_named(const struct session_question *a, const char *id)
+{
+	struct jval v = find_option(a, "optionId", SLICE_NONE, id);
+
+	return v.type == J_NONE ? SLICE_NONE : jobj_get(v.raw, "optionId").raw;
+}
+
+void answer_put_option(struct slice id, struct buf *b)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_obj(&w, "outcome");
+	jw_str(&w, "outcome", "selected");
+	jw_raw(&w, "optionId", id);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
 struct slice answer_of_kind(const struct session_question *a, enum answer_kind kind, struct buf *b)
 {
 	struct slice id = SLICE_NONE;
-	struct jw w = JW(b);
 
 	if (a->elicitation)
 		return SLICE("{\"action\":\"cancel\"}");
@@ -82,12 +110,7 @@ struct slice answer_of_kind(const struct session_question *a, enum answer_kind k
 		id = option_of_kind(a, "reject_once", "reject_always");
 	if (!id.n)
 		return SLICE("{\"outcome\":{\"outcome\":\"cancelled\"}}");
-	jw_obj(&w, NULL);
-	jw_obj(&w, "outcome");
-	jw_str(&w, "outcome", "selected");
-	jw_raw(&w, "optionId", id);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	answer_put_option(id, b);
 	return buf_slice(b);
 }
 

@@ -1,5 +1,6 @@
 #include "session/session_internal.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "json/jstr.h"
 
@@ -15,7 +16,8 @@ static bool may_elicit(const struct session_question *a, const struct watcher *w
 
 static void question_show(struct session_question *a, struct watcher *w)
 {
-	loop_timer_cancel(&a->timer);
+	if (!a->timed)
+		loop_timer_cancel(&a->timer);
 	if (a->elicitation && !may_elicit(a, w)) {
 		question_settle_as(a, ANSWER_REJECT, BY_DEFAULT, "unsupported");
 		return;
@@ -24,13 +26,30 @@ static void question_show(struct session_question *a, struct watcher *w)
 	w->ops->ask(w->ctx, a);
 }
 
-static void on_held_too_long(void *ctx)
+static void on_time_up(void *ctx)
 {
 	struct session_question *a = ctx;
 
-	log_warn("session", "nobody answered a question in time: rejected", "session",
-		 a->session->id);
-	question_settle_as(a, ANSWER_REJECT, BY_TIMEOUT, NULL);
+	log_warn("session", "nobody answered a question in time", "session", a->session->id,
+		 "default", answer_kind_word(a->fallback));
+	question_settle_as(a, a->fallback, BY_TIMEOUT, NULL);
+}
+
+void question_arm(struct session_question *a)
+{
+	struct session *s = a->session;
+
+	a->timed = s->setup.approvals.timeout_ms != 0;
+	if (a->timed)
+		loop_timer_set(s->store->loop, &a->timer, s->setup.approvals.timeout_ms, on_time_up,
+			       a);
+}
+
+uint64_t question_expires_ms(const struct session_question *a)
+{
+	uint64_t now = clock_mono_ms();
+
+	return clock_real_ms() + (a->timer.due > now ? a->timer.due - now : 0);
 }
 
 static void question_hold(struct session_question *a)
@@ -38,9 +57,9 @@ static void question_hold(struct session_question *a)
 	struct session *s = a->session;
 
 	a->shown_to = NULL;
-	if (s->when_detached != DETACHED_HOLD)
+	if (!a->timed && s->when_detached != DETACHED_HOLD)
 		loop_timer_set(s->store->loop, &a->timer, s->store->permission_timeout * 1000ul,
-			       on_held_too_long, a);
+			       on_time_up, a);
 }
 
 void question_put(struct session_question *a)

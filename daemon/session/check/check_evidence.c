@@ -1,10 +1,14 @@
 #include "session/check/check_evidence.h"
 
+#include "session/check/check_internal.h"
+
 #include "base/limits.h"
 #include "session/session_internal.h"
 
 void check_evidence_done(struct check_evidence *v)
 {
+	buf_done(&v->changed);
+	buf_done(&v->offending);
 	buf_done(&v->out.text);
 	buf_done(&v->err.text);
 	buf_done(&v->failures);
@@ -75,6 +79,47 @@ static void put_tests(const struct session *s, const struct check_evidence *v, s
 	jw_end_obj(w);
 }
 
+static void put_paths(const struct session *s, const char *key, const char *total,
+		      const struct buf *paths, uint64_t n, struct jw *w)
+{
+	_cleanup_(buf_done) struct buf list = { 0 }, hidden = { 0 };
+
+	buf_putc(&list, '[');
+	buf_add_slice(&list, buf_slice(paths));
+	buf_putc(&list, ']');
+	jw_raw(w, key, session_mask_json(s, buf_slice(&list), false, NULL, &hidden));
+	jw_uint(w, total, n);
+}
+
+static void put_judged(const struct session *s, const struct check_spec *c,
+		       const struct check_evidence *v, struct jw *w)
+{
+	if (!v->judged)
+		return;
+	if (c->kind == CHECK_PATHS) {
+		put_paths(s, "offending", "offendingTotal", &v->offending, v->offending_total, w);
+		return;
+	}
+	jw_obj(w, "counts");
+	for (int i = 0; i < CHECK_LIMIT_MAX; i++)
+		jw_int(w, check_limit_names[i], v->counts[i]);
+	jw_end_obj(w);
+}
+
+/* null: nobody can tell. */
+static void put_changed(const struct session *s, const struct check_evidence *v, struct jw *w)
+{
+	if (!v->ended && !v->compared)
+		return;
+	if (!v->compared) {
+		jw_null(w, "changed");
+		return;
+	}
+	jw_obj(w, "changed");
+	put_paths(s, "paths", "total", &v->changed, v->changed_total, w);
+	jw_end_obj(w);
+}
+
 static void put_error(const struct session *s, const struct check_evidence *v, struct jw *w)
 {
 	struct err own = session_mask_err(s, &v->error);
@@ -87,7 +132,8 @@ static void put_error(const struct session *s, const struct check_evidence *v, s
 	jw_end_obj(w);
 }
 
-void check_evidence_put(const struct session *s, struct check_evidence *v, struct jw *w)
+void check_evidence_put(const struct session *s, const struct check_spec *c,
+			struct check_evidence *v, struct jw *w)
 {
 	jw_bool(w, "ok", v->ok);
 	put_end(v, w);
@@ -99,5 +145,7 @@ void check_evidence_put(const struct session *s, struct check_evidence *v, struc
 		put_text(s, &v->err, "stderrTail", "stderrTruncated", w);
 	}
 	put_tests(s, v, w);
+	put_judged(s, c, v, w);
+	put_changed(s, v, w);
 	put_error(s, v, w);
 }

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "json/jenc.h"
 
+struct check_spec;
 struct session;
 
 /* One stream's end. */
@@ -32,9 +33,17 @@ struct check_evidence {
 	struct buf failures; /* raw elements {name, suite?, message?} */
 	unsigned nfailures;
 	uint64_t more_failures;
-	struct err error; /* why it was not run, or not to its end; reason "": it was */
+	bool compared;	    /* it is known what the check has changed in the workspace */
+	struct buf changed; /* raw strings: paths, as far as there is room */
+	uint64_t changed_total;
+	bool judged;	      /* paths, diffSize: these are known */
+	struct buf offending; /* raw strings */
+	uint64_t offending_total;
+	int64_t counts[4]; /* enum check_limit; -1: not counted */
+	struct err error;  /* why it was not run, or not to its end; reason "": it was */
 };
 
 void check_evidence_done(struct check_evidence *v);
 /* Members of a result. */
-void check_evidence_put(const struct session *s, struct check_evidence *v, struct jw *w);
+void check_evidence_put(const struct session *s, const struct check_spec *c,
+			struct check_evidence *v, struct jw *w);

@@ -14,7 +14,9 @@
 struct check_args {
 	char *id, *kind, *cwd, *command, *target, *format, *report;
 	int64_t timeout_ms, expect_exit, min_passed;
-	struct slice argv, env, only;
+	int64_t max_files, max_insertions, max_deletions, max_lines;
+	char *since;
+	struct slice argv, env, only, allow, deny;
 	struct jval run;
 };
 
@@ -46,6 +48,31 @@ static const struct jfield tests_fields[] = {
 	JF_STR(struct check_args, report, "report", JF_FILLED, PATH_BYTES_MAX),
 	JF_INT(struct check_args, min_passed, "minPassed", 0, 0, CHECK_COUNT_MAX),
 	JF_END,
+};
+
+static const struct jfield paths_fields[] = {
+	COMMON,
+	JF_STR(struct check_args, since, "since", 0, 16),
+	JF_ARR(struct check_args, allow, "allow", 0),
+	JF_ARR(struct check_args, deny, "deny", 0),
+	JF_END,
+};
+
+static const struct jfield size_fields[] = {
+	COMMON,
+	JF_STR(struct check_args, since, "since", 0, 16),
+	JF_INT(struct check_args, max_files, "maxFiles", 0, 0, CHECK_COUNT_MAX),
+	JF_INT(struct check_args, max_insertions, "maxInsertions", 0, 0, CHECK_COUNT_MAX),
+	JF_INT(struct check_args, max_deletions, "maxDeletions", 0, 0, CHECK_COUNT_MAX),
+	JF_INT(struct check_args, max_lines, "maxLines", 0, 0, CHECK_COUNT_MAX),
+	JF_END,
+};
+
+const char *const check_limit_names[CHECK_LIMIT_MAX] = {
+	[LIMIT_FILES] = "files",
+	[LIMIT_INSERTIONS] = "insertions",
+	[LIMIT_DELETIONS] = "deletions",
+	[LIMIT_LINES] = "lines",
 };
 
 static int bad(struct err *e, const char *prefix, const char *field, const char *reason,
@@ -182,6 +209,68 @@ static int take_tests(const struct check_args *a, const char *prefix, struct che
 	return 0;
 }
 
+static int take_since(const struct check_args *a, const char *prefix, struct check_spec *ret,
+		      struct err *e)
+{
+	ret->since_baseline = a->since && strcmp(a->since, "baseline") == 0;
+	if (a->since && !ret->since_baseline && strcmp(a->since, "turn") != 0)
+		return bad(e, prefix, "since", "FIELD_INVALID", "must be turn or baseline");
+	return 0;
+}
+
+static int check_patterns(struct slice array, const char *prefix, const char *field, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	size_t n = 0;
+
+	if (!array.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, array });
+	for (; jiter_next(&it, NULL, &v); n++) {
+		_cleanup_(freep) char *one = NULL;
+
+		if (n >= CHECK_PATTERNS_MAX)
+			return bad(e, prefix, field, "TOO_MANY", "has too many patterns");
+		if (jstr_decode(v, PATH_BYTES_MAX, &one) < 0 || !*one || *one == '/')
+			return bad(e, prefix, field, "FIELD_INVALID",
+				   "must be an array of patterns of paths below the workspace");
+	}
+	return 0;
+}
+
+static int take_paths(const struct check_args *a, const char *prefix, struct check_spec *ret,
+		      struct err *e)
+{
+	int r = take_since(a, prefix, ret, e);
+
+	if (r == 0 && !a->allow.n && !a->deny.n)
+		r = bad(e, prefix, "allow", "FIELD_MISSING", "or deny must be given");
+	if (r == 0)
+		r = check_patterns(a->allow, prefix, "allow", e);
+	if (r == 0)
+		r = check_patterns(a->deny, prefix, "deny", e);
+	if (r < 0)
+		return r;
+	ret->allow = a->allow.n ? xstrndup(a->allow.p, a->allow.n) : NULL;
+	ret->deny = a->deny.n ? xstrndup(a->deny.p, a->deny.n) : NULL;
+	return 0;
+}
+
+static int take_size(const struct check_args *a, const char *prefix, struct check_spec *ret,
+		     struct err *e)
+{
+	ret->limits[LIMIT_FILES] = a->max_files;
+	ret->limits[LIMIT_INSERTIONS] = a->max_insertions;
+	ret->limits[LIMIT_DELETIONS] = a->max_deletions;
+	ret->limits[LIMIT_LINES] = a->max_lines;
+	for (int i = 0; i < CHECK_LIMIT_MAX; i++)
+		if (ret->limits[i] >= 0)
+			return take_since(a, prefix, ret, e);
+	return bad(e, prefix, "maxFiles", "FIELD_MISSING",
+		   "or maxInsertions, maxDeletions, maxLines must be given");
+}
+
 static const struct {
 	const char *name;
 	const struct jfield *fields;
@@ -190,6 +279,8 @@ static const struct {
 } kinds[CHECK_KIND_MAX] = {
 	[CHECK_COMMAND] = { "command", command_fields, take_command },
 	[CHECK_TESTS] = { "tests", tests_fields, take_tests },
+	[CHECK_PATHS] = { "paths", paths_fields, take_paths },
+	[CHECK_DIFF_SIZE] = { "diffSize", size_fields, take_size },
 };
 
 const char *check_kind_name(enum check_kind kind)
@@ -209,14 +300,20 @@ static int find_kind(struct slice raw, const char *prefix, enum check_kind *ret,
 		*ret = (enum check_kind)k;
 		return 0;
 	}
-	return bad(e, prefix, "kind", "FIELD_INVALID", "is not one of command and tests");
+	return bad(e, prefix, "kind", "FIELD_INVALID",
+		   "is not one of command, tests, paths and diffSize");
 }
 
 /* --- the list ---------------------------------------------------------------------------------------------- */
 
 static int take_check(struct slice raw, const char *prefix, struct check_spec *ret, struct err *e)
 {
-	struct check_args a = { .timeout_ms = CHECK_TIME_MS, .min_passed = 1 };
+	struct check_args a = { .timeout_ms = CHECK_TIME_MS,
+				.min_passed = 1,
+				.max_files = -1,
+				.max_insertions = -1,
+				.max_deletions = -1,
+				.max_lines = -1 };
 	int r = find_kind(raw, prefix, &ret->kind, e);
 
 	if (r == 0)
@@ -285,6 +382,8 @@ struct check_list *check_list_free(struct check_list *l)
 	for (size_t i = 0; i < l->n; i++) {
 		free(l->v[i].id);
 		free(l->v[i].job);
+		free(l->v[i].allow);
+		free(l->v[i].deny);
 	}
 	free(l->v);
 	free(l);

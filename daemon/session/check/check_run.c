@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "session/session_internal.h"
+#include "session/workspace/baseline.h"
 
 #include <errno.h>
 
@@ -46,6 +47,7 @@ static void run_free(struct check_run *r)
 {
 	loop_task_cancel(&r->task);
 	check_evidence_done(&r->evidence);
+	check_state_done(&r->before);
 	check_list_free(r->list);
 	buf_done(&r->results);
 	free(r->message);
@@ -90,7 +92,7 @@ static void ended(struct check_run *r)
 	jw_obj(&w, NULL);
 	jw_str(&w, "id", c->id);
 	jw_str(&w, "kind", check_kind_name(c->kind));
-	check_evidence_put(r->session, &r->evidence, &w);
+	check_evidence_put(r->session, c, &r->evidence, &w);
 	jw_end_obj(&w);
 	tell(r, buf_slice(&b));
 	if (buf_len(&r->results) > 1)
@@ -103,23 +105,50 @@ static void ended(struct check_run *r)
 }
 
 /* One that was ended because nobody wants the rest says nothing. */
-static void on_process(void *ctx)
+static void settled(struct check_run *r)
 {
-	struct check_run *r = ctx;
-
-	r->process = check_process_free(r->process);
 	if (r->cancelled)
 		loop_defer(r->session->store->loop, &r->task, step, r);
 	else
 		ended(r);
 }
 
-static void begin_process(struct check_run *r, const struct check_spec *c)
+static void on_process(void *ctx)
 {
+	struct check_run *r = ctx;
+
+	r->process = check_process_free(r->process);
+	if (!r->cancelled && check_changes_known(r))
+		check_changes_look(r, settled);
+	else
+		settled(r);
+}
+
+static void begin_process(struct check_run *r)
+{
+	const struct check_spec *c = &r->list->v[r->at];
+
+	if (r->cancelled) {
+		settled(r);
+		return;
+	}
 	r->process = check_process_start(r->session, c, slice_of(r->message), &r->evidence,
 					 on_process, r, &r->evidence.error);
 	if (!r->process)
 		ended(r);
+}
+
+/* Before the first that may change something the workspace is looked at, and after each. */
+static void begin(struct check_run *r)
+{
+	const struct check_spec *c = &r->list->v[r->at];
+
+	if (!c->job)
+		check_changes_judge(r, c, settled);
+	else if (check_changes_known(r) && !r->before.known)
+		check_changes_look(r, begin_process);
+	else
+		begin_process(r);
 }
 
 static void step(void *ctx)
@@ -128,7 +157,7 @@ static void step(void *ctx)
 	struct session *s = r->session;
 
 	if (!r->cancelled && r->at < r->list->n) {
-		begin_process(r, &r->list->v[r->at]);
+		begin(r);
 		return;
 	}
 	finish(r);
@@ -163,6 +192,8 @@ void check_run_cancel(struct check_run *r)
 	r->cancelled = true;
 	if (r->process)
 		check_process_stop(r->process);
+	if (r->looking)
+		baseline_changes_stop(r->session, r);
 }
 
 void check_run_leave(struct check_run *r)

@@ -10,6 +10,7 @@
 #include "harnesses/provider.h"
 #include "json/jenc.h"
 #include "proc/cgroup/group_limits.h"
+#include "session/approval/approval_terms.h"
 #include "usage/budget.h"
 
 /* How far it is to be confined. */
@@ -47,6 +48,7 @@ struct setup_params {
 	struct group_limits limits; /* 0: unchanged */
 	enum inner_choice inner;    /* INNER_UNSAID: unchanged */
 	const struct budgets *budgets;
+	const struct approval_terms *approvals;
 	const char *billing_ref, *config_version;
 };
 
@@ -69,6 +71,7 @@ struct setup {
 	struct group_limits limits; /* 0: nobody said; takes effect at once (session_limits.h) */
 	enum inner_choice inner;
 	struct budgets budgets;
+	struct approval_terms approvals; /* of questions that are asked from now on */
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
 	bool ephemeral, remove_on_close; /* cwd was made for this session */
 	bool baseline;			 /* changes in the workspace are recorded */

@@ -11,7 +11,7 @@ static const char *const words[] = {
 	"_acpd/status", "_acpd/turn_end", "_acpd/usage", "accept-edits", "accepted", "accounts",
 	"additionalDirectories", "additionalProperties", "agentCapabilities", "agentInfo",
 	"agent_message_chunk", "agent_thought_chunk", "allow_always", "allow_once", "annotations",
-	"anthropic", "archived", "artifact", "ask_approval", "assistant", "audience",
+	"anthropic", "approvals", "archived", "artifact", "ask_approval", "assistant", "audience",
 	"auth/status", "auth/status_update", "authMethods", "authenticate", "authenticated",
 	"availableCommands", "availableModes", "available_commands_update", "billingRef",
 	"cacheReadTokens", "cacheWriteTokens", "cachedReadTokens", "cachedWriteTokens",
@@ -21,10 +21,10 @@ static const char *const words[] = {
 	"cumulative", "currency", "currentModeId", "currentValue", "current_mode_update",
 	"date-time", "description", "durationMs", "elicitation", "elicitation/complete",
 	"elicitation/create", "elicitationId", "embeddedContext", "empty_turn", "end_turn",
-	"exitCode", "exitStatus", "fs/read_text_file", "fs/write_text_file", "harnessVersion",
+	"exitCode", "exitStatus", "expiresAt", "fs/read_text_file", "fs/write_text_file", "harnessVersion",
 	"harness_error", "harness_exit", "harness_exited", "harness_protocol", "harness_start",
-	"in_progress", "incarnation", "initialize", "inputTokens", "lastModified", "lifecycle",
-	"limitBytes", "loadSession", "locations", "markdown", "maxItems", "maxLength", "max_tokens",
+	"in_progress", "incarnation", "initialize", "inputTokens", "invalid_answer", "lastModified", "lifecycle",
+	"limitBytes", "loadSession", "locations", "malformed", "markdown", "maxItems", "maxLength", "max_tokens",
 	"max_turn_requests", "mcp/message", "mcpCapabilities", "mcpServers", "messageId",
 	"methodId", "mimeType", "minItems", "minLength", "modelCalls", "model_call",
 	"model_config", "nextCursor", "not_required", "openai-chat", "openai-responses",
@@ -47,8 +47,8 @@ static const char *const words[] = {
 	"terminal/output", "terminal/release", "terminal/wait_for_exit", "terminalId",
 	"thoughtTokens", "thought_level", "toolCall", "toolCallId", "toolCalls", "tool_call",
 	"tool_call_update", "tool_dry_run", "tools_delivered", "totalTokens", "traceparent",
-	"truncated", "turn_end", "unauthenticated", "updatedAt", "usage_update",
-	"user_message_chunk", "whenBusy", "whenDetached", "writeTextFile",
+	"truncated", "turn_end", "unauthenticated", "unsupported", "updatedAt", "usage_update",
+	"user_message_chunk", "whenBusy", "whenDetached", "withdrawn", "writeTextFile",
 	/* clang-format on */
 };
 

@@ -114,6 +114,7 @@ static void open_turn(struct journal_reading *r, uint64_t no)
 {
 	account_done(&r->open.account);
 	tool_calls_forget(r->s);
+	questions_forget(r->s);
 	r->open = (struct session_turn){ .no = no, .session = r->s };
 }
 
@@ -199,6 +200,8 @@ static void on_event(struct journal_reading *r, const struct journal_record *rec
 		on_turn_event(r, rec, update);
 	}
 	note_id(r->s, rec->kind, update);
+	if (rec->kind == EVENT_ASK || rec->kind == EVENT_ANSWER)
+		question_recall(r->s, jobj_get(params, "event").raw, rec->kind == EVENT_ANSWER);
 	if (rec->kind == EVENT_TURN_END)
 		on_turn_end(r, rec->seq, params);
 	else if (rec->kind == UPDATE_INFO && jobj_get(update, "title").type == J_NULL)
@@ -310,6 +313,7 @@ static struct session *recover(struct session_store *st, const char *id)
 		orphaned_attempt(s, &r.open, &r.retried);
 	if (r.open.no)
 		orphaned_turn_end(s, &r.open, slice_of(begun));
+	questions_forget(s); /* of a turn whose end is damaged */
 	free(r.open.incarnation);
 	evlog_shrink(&s->log.events);
 	return s;

@@ -97,9 +97,10 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 		snprintf(t->traceparent, sizeof(t->traceparent), "%s", trace);
 }
 
-static void close_calls(struct session *s, struct session_turn *t)
+static void close_open(struct session *s, struct session_turn *t)
 {
 	s->turn.current = t;
+	questions_close_recalled(s);
 	tool_calls_close(s, t->ended_mono);
 	s->turn.current = NULL;
 }
@@ -141,7 +142,7 @@ void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice b
 		t->end.failed = false;
 		t->end.stop_reason = x.stop_reason;
 	}
-	close_calls(s, t);
+	close_open(s, t);
 	if (!t->counted)
 		turn_budget_end(s, t);
 	if (x.recorded)

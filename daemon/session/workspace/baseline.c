@@ -11,15 +11,17 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum snapshot_run_kind { SNAPSHOT_BASELINE, SNAPSHOT_TURN, SNAPSHOT_DIFF };
+/* The last two record nothing: they wait for those that do. */
+enum snapshot_run_kind { SNAPSHOT_BASELINE, SNAPSHOT_TURN, SNAPSHOT_DIFF, SNAPSHOT_CHANGES };
 
 struct snapshot_run {
 	struct inspection run;
 	enum snapshot_run_kind kind;
 	uint64_t turn;
 	char *patch;	     /* where one is written; NULL: nowhere */
-	session_set_fn done; /* SNAPSHOT_DIFF */
+	session_set_fn done; /* SNAPSHOT_DIFF, SNAPSHOT_CHANGES */
 	void *ctx;
+	uint64_t ms; /* that it may take; 0: as long as any */
 };
 
 static char *snapshot_dir(const struct session *s)
@@ -27,6 +29,11 @@ static char *snapshot_dir(const struct session *s)
 	_cleanup_(freep) char *all = file_join(s->store->state_dir, "snapshots");
 
 	return file_join(all, s->id);
+}
+
+static bool records(const struct snapshot_run *k)
+{
+	return k->kind < SNAPSHOT_DIFF;
 }
 
 /* --- running it ------------------------------------------------------------------------------------------ */
@@ -39,8 +46,17 @@ static void put_job(const struct session *s, struct buf *b, const struct snapsho
 	jw_obj(&w, NULL);
 	jw_str(&w, "root", s->cwd);
 	jw_str(&w, "dir", dir);
-	jw_uint(&w, k->kind == SNAPSHOT_DIFF ? "since" : "turn", k->turn);
+	jw_uint(&w, records(k) ? "turn" : "since", k->turn);
 	jw_str(&w, "patch", k->patch);
+	if (k->kind == SNAPSHOT_CHANGES) {
+		jw_bool(&w, "list", true);
+		jw_bool(&w, "nearest", true);
+	}
+	if (k->ms) {
+		jw_obj(&w, "limits");
+		jw_uint(&w, "seconds", MIN((k->ms + 999) / 1000, (uint64_t)UNPACK_SECS_MAX));
+		jw_end_obj(&w);
+	}
 	jw_str(&w, "ignore", "gitignore");
 	session_put_owner(&w, s);
 	jw_end_obj(&w);
@@ -62,9 +78,9 @@ static int start(struct session *s, struct snapshot_run *k, struct err *e)
 	int r;
 
 	put_job(s, &b, k);
-	r = inspection_start(&k->run, s, k->kind == SNAPSHOT_DIFF ? "diff" : "snapshot",
-			     buf_slice(&b), on_snapshot, e);
-	s->workspace.snapshots_running += r == 0 && k->kind != SNAPSHOT_DIFF;
+	r = inspection_start(&k->run, s, records(k) ? "snapshot" : "diff", buf_slice(&b),
+			     on_snapshot, e);
+	s->workspace.snapshots_running += r == 0 && records(k);
 	return r;
 }
 
@@ -245,8 +261,10 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 	struct snapshot_run *k = container_of(run, struct snapshot_run, run);
 	struct session *s = run->session;
 
-	s->workspace.snapshots_running -= k->kind != SNAPSHOT_DIFF;
-	if (k->kind == SNAPSHOT_DIFF)
+	s->workspace.snapshots_running -= records(k);
+	if (k->kind == SNAPSHOT_CHANGES)
+		k->done(k->ctx, report, e);
+	else if (k->kind == SNAPSHOT_DIFF)
 		diff_compared(s, k, report, e);
 	else if (e)
 		note_failure(s, k, e);
@@ -317,26 +335,62 @@ void baseline_forget_turn(struct session *s, const struct session_turn *t)
 		s->workspace.snapshot_turn = NULL;
 }
 
-int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
+/* Begins at once, or after what is being recorded. */
+static void add_diff(struct session *s, struct snapshot_run *k, session_set_fn done, void *ctx)
 {
-	struct snapshot_run *k;
-	char name[64];
+	k->done = done;
+	k->ctx = ctx;
+	list_add_tail(&s->workspace.diffs, &k->run.link);
+	begin_diffs(s);
+}
 
+static int need_baseline(const struct session *s, struct err *e)
+{
 	if (!s->setup.baseline)
 		return err_set(
 			e, -ENODATA, RPC_INVALID_PARAMS, "NO_BASELINE",
 			"the session has no baseline: its workspace came from no archive, and "
 			"workspace.baseline did not ask for one");
+	return 0;
+}
+
+int baseline_changes(struct session *s, uint64_t since, bool lines, uint64_t ms,
+		     session_set_fn done, void *ctx, struct err *e)
+{
+	struct snapshot_run *k;
+	int r = need_baseline(s, e);
+
+	if (r < 0)
+		return r;
+	k = snapshot_new(s, SNAPSHOT_CHANGES, since, lines ? "changes.part" : NULL);
+	k->ms = ms;
+	add_diff(s, k, done, ctx);
+	return 0;
+}
+
+void baseline_changes_stop(struct session *s, const void *ctx)
+{
+	list_each(run, &s->workspace.inspections, struct inspection, link) {
+		struct snapshot_run *k = container_of(run, struct snapshot_run, run);
+
+		if (run->ended == on_snapshot && k->kind == SNAPSHOT_CHANGES && k->ctx == ctx)
+			helper_job_abort(run->helper);
+	}
+}
+
+int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
+{
+	char name[64];
+	int r = need_baseline(s, e);
+
+	if (r < 0)
+		return r;
 	if (since > s->turn.count)
 		return err_field(e, "since", "FIELD_OUT_OF_RANGE",
 				 "the session has had no such turn");
 	snprintf(name, sizeof(name), "diff-%llu.part",
 		 (unsigned long long)++s->workspace.last_diff);
-	k = snapshot_new(s, SNAPSHOT_DIFF, since, name);
-	k->done = done;
-	k->ctx = ctx;
-	list_add_tail(&s->workspace.diffs, &k->run.link);
-	begin_diffs(s);
+	add_diff(s, snapshot_new(s, SNAPSHOT_DIFF, since, name), done, ctx);
 	return 0;
 }
 

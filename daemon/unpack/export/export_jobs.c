@@ -20,6 +20,7 @@ struct export_params {
 	char *root, *below, *dir, *patch, *format, *ignore;
 	struct slice paths, limits;
 	int64_t turn, since, uid, gid;
+	bool list, nearest;
 };
 
 struct export_limits {
@@ -55,7 +56,9 @@ static const struct jfield diff_fields[] = {
 	JOB_ROOT,
 	JF_STR(struct export_params, dir, "dir", JF_REQUIRED, PATH_BYTES_MAX),
 	JF_INT(struct export_params, since, "since", JF_REQUIRED, 0, UINT32_MAX),
-	JF_STR(struct export_params, patch, "patch", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_STR(struct export_params, patch, "patch", 0, PATH_BYTES_MAX),
+	JF_BOOL(struct export_params, list, "list", 0),
+	JF_BOOL(struct export_params, nearest, "nearest", 0),
 	JOB_COMMON,
 	JF_END,
 };
@@ -90,7 +93,7 @@ struct export_verb {
 	int (*open)(struct export_job *, struct verdict *);
 	int (*enter)(struct export_job *, struct verdict *); /* or NULL */
 	int (*run)(struct export_job *, int out, struct verdict *);
-	void (*report)(const struct export_job *, struct jw *);
+	void (*report)(struct export_job *, struct jw *);
 };
 
 static int bad_job(struct verdict *v, const char *field, const char *text)
@@ -196,7 +199,7 @@ static void put_omitted(struct jw *w, const char *key, const char *total,
 	jw_uint(w, total, omitted->total);
 }
 
-static void report_export(const struct export_job *o, struct jw *w)
+static void report_export(struct export_job *o, struct jw *w)
 {
 	const struct tree_pack_report *r = &o->exported;
 
@@ -219,8 +222,8 @@ static int open_snapshot(struct export_job *o, struct verdict *v)
 
 static int open_diff(struct export_job *o, struct verdict *v)
 {
-	return snapshot_dir_open_diff(&o->state, o->job.dir, (uint32_t)o->job.since, o->job.patch,
-				      v);
+	return snapshot_dir_open_diff(&o->state, o->job.dir, (uint32_t)o->job.since, o->job.nearest,
+				      o->job.patch, v);
 }
 
 static int run_snapshot(struct export_job *o, int out _unused_, struct verdict *v)
@@ -230,6 +233,7 @@ static int run_snapshot(struct export_job *o, int out _unused_, struct verdict *
 		.gitignore = o->gitignore,
 		.turn = o->state.turn,
 		.history = &o->state.history,
+		.list = o->job.list,
 		.limits = {
 			.file_bytes = (uint64_t)o->limits.file_bytes,
 			.bytes = (uint64_t)o->limits.bytes,
@@ -242,7 +246,19 @@ static int run_snapshot(struct export_job *o, int out _unused_, struct verdict *
 	return snapshot_take(&job, &o->state.files, &o->snapshot, v);
 }
 
-static void report_snapshot(const struct export_job *o, struct jw *w)
+static void put_changes(struct jw *w, struct changes *c)
+{
+	char state[SHA256_HEX];
+
+	changes_state(c, state);
+	jw_arr(w, "changes");
+	buf_add_slice(w->b, buf_slice(&c->json));
+	jw_end_arr(w);
+	jw_uint(w, "changesTotal", c->total);
+	jw_str(w, "state", state);
+}
+
+static void report_snapshot(struct export_job *o, struct jw *w)
 {
 	const struct snapshot_report *r = &o->snapshot;
 
@@ -250,6 +266,8 @@ static void report_snapshot(const struct export_job *o, struct jw *w)
 	jw_uint(w, "bytes", r->bytes);
 	jw_uint(w, "changed", r->changed);
 	put_omitted(w, "omitted", "omittedTotal", &r->omitted);
+	if (o->job.list)
+		put_changes(w, &o->snapshot.changes);
 	if (!o->job.patch)
 		return;
 	jw_obj(w, "patch");
@@ -381,7 +399,7 @@ int export_job_commit(struct export_job *o, struct verdict *v)
 	return snapshot_dir_commit(&o->state, v);
 }
 
-void export_job_done_line(const struct export_job *o, struct buf *line)
+void export_job_done_line(struct export_job *o, struct buf *line)
 {
 	struct jw w = JW(line);
 

@@ -40,4 +40,4 @@ uint64_t export_job_file_max(const struct export_job *o);
 int export_job_run(struct export_job *o, int out, struct verdict *v);
 int export_job_commit(struct export_job *o, struct verdict *v);
 /* Appends {"done":{...}} and a newline, after export_job_run. */
-void export_job_done_line(const struct export_job *o, struct buf *line);
+void export_job_done_line(struct export_job *o, struct buf *line);

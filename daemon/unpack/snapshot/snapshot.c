@@ -146,6 +146,7 @@ static int count_change(struct snapshot *s, const char *path, const struct index
 								     NULL;
 
 	s->report->changed++;
+	changes_add(&s->report->changes, path, now);
 	if (why && !s->quiet)
 		omitted_add(&s->report->omitted, path, omit_word(why->reason));
 	return is_unknown(was) || is_unknown(now) ? 0 : put_patch(s, path, was, now);
@@ -394,6 +395,7 @@ int snapshot_take(const struct snapshot_job *job, const struct snapshot_files *f
 
 	*s = (struct snapshot){ .job = job, .files = files, .report = report, .v = v };
 	*report = (struct snapshot_report){ 0 };
+	changes_init(&report->changes, job->list);
 	index_begin(&s->index, files->index_new);
 	index_begin(&s->turn, files->turn);
 	patchfile_init(&s->patch, files->patch, job->limits.patch_bytes);
@@ -412,4 +414,5 @@ int snapshot_take(const struct snapshot_job *job, const struct snapshot_files *f
 void snapshot_report_done(struct snapshot_report *report)
 {
 	omitted_done(&report->omitted);
+	changes_done(&report->changes);
 }

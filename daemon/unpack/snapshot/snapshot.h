@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "unpack/snapshot/changes.h"
 #include "unpack/snapshot/history.h"
 #include "unpack/snapshot/omitted.h"
 #include "unpack/snapshot/patchfile.h"
@@ -40,6 +41,7 @@ struct snapshot_job {
 	bool gitignore;
 	uint32_t turn;		       /* of a snapshot; 0: a baseline */
 	const struct history *history; /* of a diff; NULL: since the index */
+	bool list;		       /* what has changed, in the report */
 	struct snapshot_limits limits;
 };
 
@@ -47,6 +49,7 @@ struct snapshot_report {
 	uint64_t files, bytes, changed;
 	uint64_t read; /* files that had to be read */
 	struct omitted omitted;
+	struct changes changes;
 	struct patch_stat patch;
 	uint64_t patch_bytes;
 };

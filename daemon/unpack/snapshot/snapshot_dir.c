@@ -127,7 +127,7 @@ static int go_back(struct snapshot_dir *s, struct verdict *v)
 		       0;
 }
 
-static int find_turn(struct snapshot_dir *s, uint32_t since, struct verdict *v)
+static int find_turn(struct snapshot_dir *s, uint32_t since, bool nearest, struct verdict *v)
 {
 	struct index_reader index;
 	int r;
@@ -141,13 +141,13 @@ static int find_turn(struct snapshot_dir *s, uint32_t since, struct verdict *v)
 	index_close(&index);
 	while (r == 0 && s->history.turn > since)
 		r = go_back(s, v);
-	if (r == 0 && s->history.turn != since)
+	if (r == 0 && s->history.turn != since && !nearest)
 		return refuse(v, "TURN_UNKNOWN", NULL,
 			      "no snapshot was taken at the end of turn %u", since);
 	return r;
 }
 
-int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t since,
+int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t since, bool nearest,
 			   const char *patch, struct verdict *v)
 {
 	int r;
@@ -159,7 +159,7 @@ int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t sin
 	if (r == 0)
 		r = open_index(s, v);
 	if (r == 0)
-		r = find_turn(s, since, v);
+		r = find_turn(s, since, nearest, v);
 	if (r == 0) {
 		s->files.pack = openat(s->dir, "pack", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (s->files.pack < 0)

@@ -28,8 +28,9 @@ struct snapshot_dir {
 /* The next snapshot; the directory is made if it is missing. Refused: STATE_BUSY. */
 int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t turn,
 			       const char *patch, struct verdict *v);
-/* What changed since the end of turn since. Refused: NO_BASELINE, TURN_UNKNOWN. */
-int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t since,
+/* What changed since the end of turn since; nearest: or of the last one before it that there is a snapshot of. Refused:
+ * NO_BASELINE, TURN_UNKNOWN. */
+int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t since, bool nearest,
 			   const char *patch, struct verdict *v);
 int snapshot_dir_commit(struct snapshot_dir *s, struct verdict *v);
 void snapshot_dir_close(struct snapshot_dir *s);

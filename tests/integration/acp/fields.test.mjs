@@ -82,6 +82,7 @@ const checked = [below(NEW, (o) => ({ checks: [o] })), below(LOAD, (o) => ({ che
   (o) => ['_acpd/check', { sessionId, checks: [o] }]];
 const checking = (base, more) => checked.map((send, i) => ({ send, at: i === 3 ? 'checks[0]' : '_meta.acpd.checks[0]', base, more: {
   id: {}, kind: { word: 'FIELD_INVALID', skip: ['too long'] }, ...more } }));
+const patterns = [[[7], 'FIELD_INVALID'], [[''], 'FIELD_INVALID'], [['/x'], 'FIELD_INVALID'], [[NUL], 'FIELD_INVALID'], [many(constant('CHECK_PATTERNS_MAX') + 1, () => 'x'), 'TOO_MANY']];
 const inProcess = { env: { bad: variables('env').filter(([, reason]) => reason !== 'TOO_MANY').map(([v, reason]) => [v, reason]) } };
 
 // TABLE: [{send, at?, base?, more?, good?}]: the places where an object of that table may stand.
@@ -110,6 +111,10 @@ const ROWS = {
     only: { bad: [[[7], 'FIELD_INVALID'], [[HALF], 'FIELD_INVALID']] }, target: { bad: [['npm', 'FIELD_INVALID', '', { command: 'make' }]] },
     command: { takes: ['string', 'array'], bad: ['', [], [''], [7]].map((v) => [v, 'FIELD_INVALID']) },
     format: { bad: [['tap', 'FIELD_INVALID'], ['none', 'FIELD_INVALID', '', { command: 'make' }]] }, report: { bad: [['x.xml', 'FIELD_INVALID']] } }),
+  'daemon/session/check/check_list.c:paths_fields': checking({ id: 'it', kind: 'paths', allow: ['**'] }, { since: { word: 'FIELD_INVALID', empty: 'FIELD_INVALID' },
+    allow: { bad: [...patterns, [undefined, 'FIELD_MISSING']] }, deny: { bad: patterns } }),
+  'daemon/session/check/check_list.c:size_fields': checking({ id: 'it', kind: 'diffSize', maxFiles: 1 }, { since: { word: 'FIELD_INVALID', empty: 'FIELD_INVALID' },
+    maxFiles: { bad: [[undefined, 'FIELD_MISSING']] } }),
   'daemon/acp/artifact.c:put_fields': [{ send: own('_acpd/artifact/put'), base: () => ({ ...here(), name: 'a', text: 'b' }), more: {
     text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] },
     base64: { bad: [['!', 'FIELD_INVALID', '', { text: undefined }]], skip: ['NUL', 'half a surrogate'] } } }],
@@ -124,6 +129,11 @@ const ROWS = {
   'daemon/acp/acp_network.c:network_fields': [{ send: own('_acpd/network/set'), base: () => ({ ...here(), network: { mode: 'on' } }) }],
   'daemon/acp/acp_provider.c:set_fields': [{ send: own('_acpd/provider/set'), base: () => ({ ...here(), provider: { api: 'openai-chat', via: 'tunnel' } }),
     good: 'PROVIDER_FIXED' }],
+  'daemon/acp/acp_approvals.c:approvals_fields': [{ send: own('_acpd/approvals/list'), more: { cursor: { empty: 'CURSOR_INVALID', word: 'CURSOR_INVALID' } } }],
+  'daemon/acp/acp_approvals.c:answer_fields': [{ send: own('_acpd/approvals/answer'), base: () => ({ id: `${sessionId}:1` }), good: 'APPROVAL_UNKNOWN', more: {
+    id: { empty: 'APPROVAL_UNKNOWN' }, optionId: { skip: ['empty'] }, action: { skip: ['empty'] } } }],
+  'daemon/session/approval/approval_terms.c:terms_fields': [NEW, LOAD].map((send) => ({ send: below(send, (approvals) => ({ approvals })), at: '_meta.acpd.approvals',
+    more: { default: { word: 'FIELD_INVALID', empty: 'FIELD_INVALID' } } })),
   'daemon/acp/acp_usage.c:usage_fields': [{ send: own('_acpd/usage'), more: { sessionId: { empty: OK } } }],
   'daemon/acp/workspace.c:materialize_fields': [{ send: own('_acpd/workspace/materialize'), base: () => ({ ...here(), harnessFiles: [{ path: 'good', text: '' }] }), more: {
     instructions: furnished.instructions, harnessFiles: { bad: files } } }],
@@ -203,11 +213,13 @@ const OTHERS = {
     'daemon/session/workspace/baseline.c:patch_fields', 'daemon/unpack/job/tree_jobs.c:tree_fields', 'daemon/unpack/job/tree_jobs.c:skill_fields',
     'daemon/unpack/job/discard.c:fields', 'daemon/unpack/job/leftovers_job.c:fields', 'daemon/unpack/job/inflate_job.c:fields', 'daemon/unpack/job/unpack_job.c:job_fields', 'daemon/unpack/job/unpack_job.c:source_fields', 'daemon/unpack/job/unpack_job.c:limit_fields',
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
-    'daemon/session/check/check_process.c:answer_fields', 'tools/builtin/check/check_job.c:fields', 'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
+    'daemon/session/check/check_answer.c:answer_fields', 'daemon/session/check/check_changes.c:report_fields', 'tools/builtin/check/check_job.c:fields', 'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],
   'bodies of HTTP: lifecycle/drain.test.mjs': ['daemon/http/routes/route_life.c:shutdown_fields'],
+  'bodies of HTTP: session/approval/out-of-band.test.mjs': ['daemon/http/routes/route_approvals.c:body_fields'],
+  'receivers of webhooks: outbox/webhooks.test.mjs': ['daemon/outbox/webhook_list.c:fields'],
   'what E2B says: net/claim-e2b.test.mjs': ['daemon/net/e2b_metadata.c:metadata_fields'],
   'control.sock, below': ['daemon/net/claim.c:claim_fields', 'daemon/net/control.c:no_fields'],
-  'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields', 'daemon/outbox/webhook_list.c:fields'),
+  'files: fields-files.test.mjs': ['entry', 'caps', 'prompt_caps', 'mcp_caps', 'session_caps', 'file'].map((t) => `harnesses/harness_config.c:${t}_fields`).concat('tools/hosted/mcpfile_entry.c:fields'),
 };
 
 test('every table of fields of the daemon has a row here, and no other', () => {
@@ -353,6 +365,7 @@ const PLACES = {
   'daemon/http/routes/route_artifacts.c:no_query': ['GET /v1/sessions/{}/artifacts', 'GET /v1/sessions/{}/artifacts/{}'], 'daemon/http/mcp/mcp_status.c:no_query': ['GET /v1/mcp'],
   'daemon/http/routes/route_info.c:no_query': ['GET /v1/info'], 'daemon/http/routes/route_life.c:no_query': ['GET /v1/status', 'POST /v1/shutdown'],
   'daemon/http/routes/route_claim.c:no_query': ['POST /v1/claim'],
+  'daemon/http/routes/route_approvals.c:fields': ['GET /v1/approvals'], 'daemon/http/routes/route_approvals.c:no_query': ['POST /v1/approvals/{}'],
   'daemon/http/routes/route_sessions.c:no_query': ['GET /v1/sessions', 'GET /v1/sessions/{}'],
 };
 const PLAIN = ['GET /health', 'GET /ready', 'GET /metrics']; // for probes that add what they like

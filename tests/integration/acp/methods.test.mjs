@@ -49,6 +49,8 @@ const ROWS = {
   'providers/list': apart({}),
   'providers/set': apart({ providerId: 'main', apiType: 'openai', baseUrl: 'https://models.example/v1' }),
   'providers/disable': apart({ providerId: 'main' }),
+  '_acpd/approvals/list': reads(),
+  '_acpd/approvals/answer': reads({ id: 'none' }, 'FIELD_INVALID'),
   '_acpd/usage': apart({}),
   '_acpd/workspace/materialize': driver({ harnessFiles: [{ path: 'planted.txt', text: 'by a stranger' }] }),
   '_acpd/workspace/diff': reads({}, 'NO_BASELINE'),

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
+import { brief, never, questionAnswers, questionEvents, selected } from '../../../lib/approvals.mjs';
 import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { until } from '../../../lib/wait.mjs';
 
@@ -14,23 +15,8 @@ before(async () => {
 });
 after(() => endInOrder(d, c));
 
-const events = async (sessionId) => (await d.http(`/v1/sessions/${sessionId}/events`, { token: d.token })).body.trim().split('\n').map((l) => JSON.parse(l))
-  .filter((e) => e.kind === 'ask_approval');
-// [{by, …}] of the answers; each belongs to one question, which comes before it.
-async function answers(sessionId) {
-  const open = new Set(), said = [];
-
-  for (const { ask, answer, by, via, reason } of await events(sessionId))
-    if (answer) {
-      assert.ok(open.delete(ask), `question ${ask} was open`);
-      said.push([by, via ?? reason, answer.outcome?.optionId ?? answer.outcome?.outcome ?? answer.action]);
-    } else {
-      open.add(ask);
-    }
-  assert.deepEqual([...open], [], 'all are closed');
-  return said;
-}
-const selected = (optionId) => ({ outcome: { outcome: 'selected', optionId } });
+const events = (sessionId) => questionEvents(d, sessionId);
+const answers = async (sessionId) => (await questionAnswers(d, sessionId)).map(brief);
 
 test('the driver, with what it chose', async () => {
   const { sessionId } = await c.newSession();
@@ -52,7 +38,7 @@ test('a question that the next driver cannot be shown', async () => {
   const able = await d.client({ init: { clientCapabilities: { elicitation: { form: {} } } } });
   const { sessionId } = await able.newSession();
 
-  able.onRequest('elicitation/create', () => new Promise(() => {}));
+  able.onRequest('elicitation/create', never);
   able.startPrompt(sessionId, 'elicit');
   await able.waitRequest('elicitation/create');
   const plain = await d.client({ init: { clientCapabilities: {} } });
@@ -72,7 +58,7 @@ test('nobody in time; the turn that is cancelled; the session that is closed', a
   for (const s of [cancelled, closed]) {
     const from = c.requests.length;
 
-    c.onRequest('session/request_permission', () => new Promise(() => {}));
+    c.onRequest('session/request_permission', never);
     c.startPrompt(s.sessionId, 'perm a');
     await c.waitRequest('session/request_permission', { from });
   }
@@ -89,7 +75,7 @@ test('nobody in time; the turn that is cancelled; the session that is closed', a
 test('more questions than may be open', async () => {
   const { sessionId } = await c.newSession(), from = c.requests.length;
 
-  c.onRequest('session/request_permission', () => new Promise(() => {}));
+  c.onRequest('session/request_permission', never);
   const turn = c.startPrompt(sessionId, 'perms 70');
   await until(async () => (await events(sessionId)).length >= 64 + 6);
   c.cancel(sessionId);

@@ -33,7 +33,7 @@ describe('a command', () => {
       { id: 'expected', kind: 'command', command: 'exit 3', expectExit: 3 },
       { id: 'killed', kind: 'command', command: 'kill -SEGV $$' },
     ]);
-    const [good, bad, expected, killed] = results.map(({ durationMs, ...r }) => (assert.ok(durationMs >= 0), r));
+    const [good, bad, expected, killed] = results.map(({ durationMs, changed, ...r }) => (assert.ok(durationMs >= 0 && changed === null), r));
 
     assert.equal(verdict, 'failed');
     assert.deepEqual(good, { id: 'good', kind: 'command', ok: true, exitCode: 0, stdoutTail: 'hello\n', stderrTail: '' });
@@ -50,6 +50,14 @@ describe('a command', () => {
 
     assert.deepEqual(got.map((e) => e.event), results.map((r) => ({ kind: 'check', check: r })));
     assert.equal(got[1]._meta.acpd.seq, got[0]._meta.acpd.seq + 1);
+  });
+
+  test('as many as a list may have, in its order', async () => {
+    const checks = Array.from({ length: 32 }, (_, i) => ({ id: `${i}`, kind: 'command', argv: ['sh', '-c', `exit ${i % 2}`] }));
+    const { verdict, results } = await check(checks);
+
+    assert.equal(verdict, 'failed');
+    assert.deepEqual(results.map((r) => [r.id, r.ok]), checks.map(({ id }, i) => [id, i % 2 === 0]));
   });
 
   test('its directory, environment and words', async () => {

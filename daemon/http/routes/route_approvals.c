@@ -1,0 +1,122 @@
+/* route_approvals.c - GET /v1/approvals and POST /v1/approvals/{id}: the open questions, and an answer to one. */
+#include "http/routes/handlers.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "session/approval/approvals.h"
+
+#include <errno.h>
+
+struct approvals_query {
+	struct slice session, cursor;
+};
+
+static const struct query_field fields[] = {
+	{ "session", QUERY_TEXT, offsetof(struct approvals_query, session), NULL },
+	{ "cursor", QUERY_TEXT, offsetof(struct approvals_query, cursor), NULL },
+	{ 0 },
+};
+
+static char *text_of(struct slice s)
+{
+	return s.n ? xstrndup(s.p, s.n) : NULL;
+}
+
+void http_get_approvals(const struct http_call *c, struct http_reply *ret)
+{
+	_cleanup_(freep) char *session = NULL, *cursor = NULL;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct approvals_query a = { 0 };
+	struct jw w = JW(&b);
+	struct err e = { 0 };
+	int r;
+
+	if (!http_query(c, fields, &a, ret))
+		return;
+	session = text_of(a.session);
+	cursor = text_of(a.cursor);
+	jw_obj(&w, NULL);
+	r = approvals_put(c->ctx->store, &(struct approval_query){ session, cursor }, &w, &e);
+	jw_end_obj(&w);
+	if (r < 0)
+		http_reply_error(ret, r == -ENOENT ? 404 : 400, e.reason, e.msg);
+	else
+		buf_add_slice(&ret->body, buf_slice(&b));
+}
+
+/* --- answering ------------------------------------------------------------------------------------------------------ */
+
+struct approval_body {
+	char *option_id, *action;
+	struct slice outcome, content;
+};
+
+static const struct jfield body_fields[] = {
+	JF_STR(struct approval_body, option_id, "optionId", 0, APPROVAL_OPTION_MAX),
+	JF_OBJ(struct approval_body, outcome, "outcome", 0),
+	JF_STR(struct approval_body, action, "action", 0, 16),
+	JF_OBJ(struct approval_body, content, "content", 0),
+	JF_END,
+};
+
+/* more: raw members that say who was first. */
+static void refuse(struct http_reply *ret, const struct err *e, struct slice more)
+{
+	bool gone = strcmp(e->reason, "APPROVAL_UNKNOWN") == 0;
+	bool late = strcmp(e->reason, "APPROVAL_ANSWERED") == 0;
+	struct jw w = JW(&ret->body);
+
+	ret->status = gone ? 404 : late ? 409 : 400;
+	jw_obj(&w, NULL);
+	jw_obj(&w, "error");
+	jw_str(&w, "reason", e->reason);
+	jw_str(&w, "field", *e->field ? e->field : NULL);
+	jw_str(&w, "message", e->msg);
+	jw_raw(&w, NULL, more);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+static int decode(struct slice text, struct approval_body *ret, struct err *e)
+{
+	struct jval v;
+
+	if (jscan_value(text, &v) != JSCAN_OK || v.type != J_OBJECT)
+		return err_field(e, "", "BODY_INVALID", "the body is a JSON object");
+	return jdec_strict(v.raw, body_fields, NULL, "an answer has no such member", ret, e);
+}
+
+static void take_answer(const struct http_context *ctx, const char *id, struct slice body,
+			struct http_reply *ret)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct approval_body a = { 0 };
+	struct jw w = JW(&ret->body);
+	struct err e = { 0 };
+	int r = decode(body, &a, &e);
+
+	if (r == 0) {
+		r = approval_answer(ctx->store, id,
+				    &(struct approval_reply){ a.option_id, a.outcome, a.action,
+							      a.content },
+				    "http", &b, &e);
+		jdec_free(body_fields, &a);
+	}
+	if (r < 0) {
+		refuse(ret, &e, r == -EALREADY ? buf_slice(&b) : SLICE_NONE);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_str(&w, "id", id);
+	jw_raw(&w, "answer", buf_slice(&b));
+	jw_end_obj(&w);
+}
+
+static const struct query_field no_query[] = { { 0 } };
+
+void http_post_approval(const struct http_call *c, struct http_reply *ret)
+{
+	if (http_query(c, no_query, NULL, ret))
+		http_take_body(c, APPROVAL_BODY_MAX, take_answer, ret);
+}
