@@ -101,6 +101,7 @@ void serve_webhooks_begin(struct serve_webhooks *w, const struct config *c,
 {
 	w->claimed = true;
 	w->allow = c->upstream_allow;
+	outbox_claimed(w->outbox);
 	if (list)
 		outbox_set(w->outbox, list);
 	else if (w->path && !w->stale)

@@ -165,13 +165,19 @@ static bool is_of_another(const struct receiver *r)
 	return *was && is && strcmp(was, is) != 0;
 }
 
+void outbox_claimed(struct outbox *o)
+{
+	for (size_t i = o->n; i-- > 0;)
+		if (is_of_another(o->receivers[i]))
+			forget_at(o, i);
+}
+
 void outbox_set(struct outbox *o, struct webhook_list *l)
 {
 	const char *sandbox = sandbox_id() ? sandbox_id() : "";
 
 	for (size_t i = o->n; i-- > 0;)
-		if (!find_webhook(l, receiver_key(o->receivers[i])) ||
-		    is_of_another(o->receivers[i]))
+		if (!find_webhook(l, receiver_key(o->receivers[i])))
 			forget_at(o, i);
 	for (size_t i = 0; i < l->n; i++) {
 		struct receiver *r = find_receiver(o, l->item[i].key);

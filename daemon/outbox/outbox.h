@@ -59,6 +59,8 @@ void outbox_set(struct outbox *o, struct webhook_list *l);
 void outbox_limit(struct outbox *o, const struct retention *keep);
 /* What happens from now on is this one's. */
 void outbox_begin(struct outbox *o, const char *incarnation);
+/* The daemon is claimed, so it is known which sandbox this is: spools of another one go. */
+void outbox_claimed(struct outbox *o);
 /* Another sandbox: addresses, secrets and all that waits are gone. */
 void outbox_forget(struct outbox *o);
 /* While held nothing new is sent. When let go, all that waits may try. */

@@ -39,8 +39,8 @@ void receiver_go(struct receiver *r)
 
 static void go_at(struct receiver *r, uint64_t due, uint64_t now)
 {
-	if (due)
-		loop_timer_set(r->cfg.loop, &r->timer, due > now ? due - now : 1, run, r);
+	if (due > now)
+		loop_timer_set(r->cfg.loop, &r->timer, due - now, run, r);
 }
 
 /* What cannot be written yet is not sent: a daemon that dies then would not know of it. */

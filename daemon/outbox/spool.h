@@ -6,7 +6,7 @@
  * what it says. A file goes once nothing in it or before it waits. Beyond the bounds (bytes on disk, events, age) the oldest
  * are dropped, and the gap grows by them.
  *
- * The gap is one range of numbers that somebody has to be told of: none in it that did not come by then has to be waited for.
+ * The gap is one range of numbers that somebody has to be told of: some of them are lost. The others were accepted, or wait.
  *
  * What cannot be written stays in memory, up to a bound, and is tried again; beyond that an event is lost, and in the gap.
  * Opening reads all of it. A torn end is cut off; a line that is none is passed over, and what it was is in the gap.

@@ -12,36 +12,32 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#define NUMBERS_MAX ((size_t)(WEBHOOK_SPOOL_MAX / 64)) /* as many lines as a spool can have */
-
-/* While it is read: every number has at most one line, and "done" finds it by that. */
+/* While it is read: "done" finds its event by these, whose numbers rise. */
 struct spool_loading {
 	struct spool *spool;
-	uint64_t first; /* of by_n[0] */
-	struct spooled **by_n;
+	struct loaded {
+		uint64_t n;
+		struct spooled *x; /* NULL: it is done */
+	} * events;
 	size_t n;
 	bool headed; /* a head was read */
 };
 
-/* Numbers up to next, which is not one of them, have come, or are lost. */
-static void skip_to(struct spool_loading *l, uint64_t next)
-{
-	struct spool *s = l->spool;
-
-	if (!l->n)
-		l->first = s->next;
-	while (s->next < next && l->n < NUMBERS_MAX) {
-		*GROW(l->by_n, l->n) = NULL;
-		s->next++;
-	}
-}
-
 /* Those that are left out were in lines that are damaged. */
 static void miss_up_to(struct spool_loading *l, uint64_t next)
 {
-	if (next > l->spool->next)
-		spool_gap_grow(l->spool, l->spool->next, next - 1);
-	skip_to(l, next);
+	if (next <= l->spool->next)
+		return;
+	spool_gap_grow(l->spool, l->spool->next, next - 1);
+	l->spool->next = next;
+}
+
+static void set_gap(struct spool *s, const struct spool_record *r)
+{
+	bool is = r->from && r->from <= r->to;
+
+	s->from = is ? r->from : 0;
+	s->to = is ? r->to : 0;
 }
 
 static void take_head(struct spool_loading *l, const struct spool_record *r)
@@ -52,8 +48,7 @@ static void take_head(struct spool_loading *l, const struct spool_record *r)
 		miss_up_to(l, r->n);
 	} else {
 		s->next = MAX(r->n, 1u);
-		s->from = r->from;
-		s->to = r->to;
+		set_gap(s, r);
 	}
 	l->headed = true;
 	snprintf(s->id, sizeof(s->id), "%.*s", (int)MIN(r->spool.n, sizeof(s->id) - 1), r->spool.p);
@@ -68,29 +63,34 @@ static void take_event(struct spool_loading *l, const struct spool_record *r, of
 {
 	struct spool *s = l->spool;
 
-	if (r->n < s->next || r->n - s->next > NUMBERS_MAX - l->n)
+	if (r->n < s->next)
 		return;
 	miss_up_to(l, r->n);
-	skip_to(l, r->n + 1);
-	if (s->next == r->n + 1)
-		l->by_n[l->n - 1] = spool_take(s, r, at, size);
+	s->next++;
+	*GROW(l->events, l->n) = (struct loaded){ r->n, spool_take(s, r, at, size) };
+}
+
+static int by_event(const void *n, const void *loaded)
+{
+	uint64_t a = *(const uint64_t *)n, b = ((const struct loaded *)loaded)->n;
+
+	return a < b ? -1 : a > b;
 }
 
 static void forget(struct spool_loading *l, uint64_t n)
 {
-	struct spooled **x = n >= l->first && n - l->first < l->n ? &l->by_n[n - l->first] : NULL;
+	struct loaded *at = l->n ? bsearch(&n, l->events, l->n, sizeof(*l->events), by_event) :
+				   NULL;
 
-	if (x && *x)
-		spool_release(l->spool, TAKE_PTR(*x));
+	if (at && at->x)
+		spool_release(l->spool, TAKE_PTR(at->x));
 }
 
 /* Some of it may have been lost before it was a line. */
 static void take_gap(struct spool_loading *l, const struct spool_record *r)
 {
-	l->spool->from = r->from;
-	l->spool->to = r->from ? r->to : 0;
-	if (r->to >= l->spool->next && r->to < UINT64_MAX)
-		skip_to(l, r->to + 1);
+	set_gap(l->spool, r);
+	l->spool->next = MAX(l->spool->next, r->to + 1);
 }
 
 static void take_line(struct spool_loading *l, struct slice line, off_t at)
@@ -224,9 +224,9 @@ int spool_load(struct spool *s, struct err *e)
 
 	if (r == 0)
 		r = load_files(&l);
-	free(l.by_n);
+	free(l.events);
 	if (s->damaged)
-		log_error("outbox", "a spool of webhooks is not as it was written", "dir", s->dir);
+		log_warn("outbox", "a spool of webhooks is not as it was written", "dir", s->dir);
 	if (r == 0 && s->nfiles && !s->files[s->nfiles - 1].size)
 		drop_empty(s);
 	if (r == 0 && (!s->nfiles || !l.headed))

@@ -69,6 +69,28 @@ static void finish(struct check_run *r)
 	run_free(r);
 }
 
+/* What it printed is not told: the event and the usage record have it. */
+static void tell_elsewhere(const struct check_run *r, const struct check_spec *c)
+{
+	const struct check_evidence *v = &r->evidence;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (r->about.turn)
+		jw_uint(&w, "turn", r->about.turn);
+	jw_obj(&w, "check");
+	jw_str(&w, "id", c->id);
+	jw_str(&w, "kind", check_kind_name(c->kind));
+	if (v->ended && v->by_signal)
+		jw_str(&w, "signal", v->signal);
+	else if (v->ended)
+		jw_int(&w, "exitCode", v->exit_code);
+	if (*v->error.reason)
+		jw_str(&w, "reason", v->error.reason);
+	jw_end_obj(&w);
+	event_webhook(r->session, WEBHOOK_CHECK_FAILED, NULL, buf_slice(&b));
+}
+
 static void tell(struct check_run *r, struct slice result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -95,6 +117,8 @@ static void ended(struct check_run *r)
 	check_evidence_put(r->session, c, &r->evidence, &w);
 	jw_end_obj(&w);
 	tell(r, buf_slice(&b));
+	if (!r->evidence.ok)
+		tell_elsewhere(r, c);
 	if (buf_len(&r->results) > 1)
 		buf_putc(&r->results, ',');
 	buf_add_slice(&r->results, buf_slice(&b));

@@ -150,6 +150,7 @@ const struct event_field event_fields_webhook[] = {
 	KEEP("usage"),
 	KEEP("kind"),
 	{ "error", webhook_error },
+	{ "check", event_field_protocol },
 	{ "options", choice },
 	{ "artifact", artifact },
 	OTHERS(TEXT),

@@ -69,7 +69,7 @@ export class Receiver {
     assert.equal(rq.headers['content-type'], 'application/json');
     verify(this.secret, rq.headers, body);
     const said = JSON.parse(body);
-    const message = { id: rq.headers['webhook-id'], headers: rq.headers, ...said };
+    const message = { id: rq.headers['webhook-id'], headers: rq.headers, body, ...said };
     const how = this.behave(message, this.requests.length);
     const answer = how.status ? how : { status: how };
 
