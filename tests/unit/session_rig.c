@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
+#include "session/approval/approvals.h"
 
 #define JOURNAL_BYTES (1 << 20)
 #define CLIENT_ALL 511
@@ -158,6 +159,21 @@ void rig_answer(struct rig *r, const char *option)
 	session_answer(r->s, TAKE_PTR(r->shown), slice_of(result));
 	loop_run_deferred(r->loop);
 	rig_check(r);
+}
+
+const char *rig_answer_elsewhere(struct rig *r, uint64_t no, const char *option)
+{
+	_cleanup_(buf_done) struct buf answer = { 0 };
+	char id[128];
+	int refused;
+
+	snprintf(id, sizeof(id), "%s:%llu", session_id(r->s), (unsigned long long)no);
+	r->err = (struct err){ 0 };
+	refused = approval_answer(r->store, id, &(struct approval_reply){ .option_id = option },
+				  "http", &answer, &r->err);
+	loop_run_deferred(r->loop);
+	rig_check(r);
+	return refused < 0 ? r->err.reason : "";
 }
 
 /* --- what must be true ----------------------------------------------------------------------------------- */

@@ -77,6 +77,8 @@ void rig_end(struct rig *r, bool remove);
 void rig_attach(struct rig *r);
 void rig_detach(struct rig *r);
 void rig_answer(struct rig *r, const char *option);
+/* Question no of the session, by somebody who is not the client; the reason of the refusal, or "". */
+const char *rig_answer_elsewhere(struct rig *r, uint64_t no, const char *option);
 
 /* What the harness says: "ready", "refuse", "output", "ask", "elicit", "unask", "end", "fail", "tokens", "nonsense". */
 void rig_say(struct rig *r, const char *what);

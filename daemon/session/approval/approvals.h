@@ -26,7 +26,7 @@ struct approval_reply {
 	const char *action;
 	struct slice content; /* raw object, of action "accept" */
 };
-/* via: how the answer came, a word. ret: the answer as whoever asked gets it, raw; with APPROVAL_ANSWERED raw members that
+/* via: how the answer came, a word. ret: the answer as its event has it, raw; with APPROVAL_ANSWERED raw members that
  * say who was first, if that is known. APPROVAL_UNKNOWN, FIELD_INVALID, FIELD_MISSING. */
 int approval_answer(struct session_store *st, const char *id, const struct approval_reply *r,
 		    const char *via, struct buf *ret, struct err *e);

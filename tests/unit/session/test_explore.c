@@ -111,6 +111,19 @@ static void go_answer(const char *what)
 	rig_answer(&r, what);
 }
 
+static bool can_answer_elsewhere(const char *what _unused_)
+{
+	return r.s && r.s->approval.nopen;
+}
+
+static void go_answer_elsewhere(const char *what)
+{
+	uint64_t no = list_first(&r.s->approval.open, struct session_question, link)->no;
+
+	if (*rig_answer_elsewhere(&r, no, what))
+		rig_fault(&r, "an open question cannot be answered");
+}
+
 static bool can_say(const char *what)
 {
 	if (strcmp(what, "ask") == 0 && r.asks)
@@ -166,6 +179,7 @@ static const struct event events[] = {
 	{ "attach", can_attach, go_attach, NULL },
 	{ "detach", can_detach, go_detach, NULL },
 	{ "answer", can_answer, go_answer, "yes" },
+	{ "answer-elsewhere", can_answer_elsewhere, go_answer_elsewhere, "no" },
 	{ "ready", can_say, go_say, "ready" },
 	{ "refuse", can_say, go_say, "refuse" },
 	{ "output", can_say, go_say, "output" },

@@ -1,6 +1,8 @@
 /* A question of the harness: answered once, by whoever drives the session, and never after its turn. */
 #include "session_rig.h"
 
+#include "base/limits.h"
+
 #define YES "{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"yes\"}}"
 #define NO "{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"no\"}}"
 #define CANCELLED "{\"outcome\":{\"outcome\":\"cancelled\"}}"
@@ -159,6 +161,65 @@ static void without_a_turn(void **state _unused_)
 	assert_int_equal(r.shown_times, 0);
 }
 
+/* By somebody else: the client's question is withdrawn, and who comes later is told. */
+static void answered_elsewhere(void **state _unused_)
+{
+	begin(DETACHED_CONTINUE);
+	rig_say(&r, "ask");
+	assert_string_equal(rig_answer_elsewhere(&r, 1, "maybe"), "FIELD_INVALID");
+	assert_string_equal(rig_answer_elsewhere(&r, 2, "yes"), "APPROVAL_UNKNOWN");
+	assert_string_equal(rig_answer_elsewhere(&r, 1, "yes"), "");
+	assert_string_equal(r.answer, YES);
+	assert_null(r.shown);
+	assert_int_equal(r.withdrawn, 1);
+	assert_string_equal(rig_answer_elsewhere(&r, 1, "no"), "APPROVAL_ANSWERED");
+	assert_non_null(strstr(r.err.msg, "by human"));
+}
+
+/* Who answered is known of so many; that it is over, of all. */
+static void forgets_who(void **state _unused_)
+{
+	begin(DETACHED_CONTINUE);
+	for (unsigned i = 0; i <= APPROVALS_REMEMBERED; i++) {
+		rig_say(&r, "ask");
+		rig_answer(&r, "yes");
+	}
+	assert_string_equal(rig_answer_elsewhere(&r, 1, "no"), "APPROVAL_ANSWERED");
+	assert_null(strstr(r.err.msg, "human"));
+	assert_string_equal(rig_answer_elsewhere(&r, 2, "no"), "APPROVAL_ANSWERED");
+	assert_non_null(strstr(r.err.msg, "human"));
+}
+
+/* With a time-out of the session one timer holds from the beginning, whoever comes and goes. */
+static void in_time(void **state _unused_)
+{
+	uint64_t due;
+
+	begin(DETACHED_HOLD);
+	r.s->setup.approvals = (struct approval_terms){ 9000, ANSWER_ALLOW };
+	rig_say(&r, "ask");
+	due = list_first(&r.s->approval.open, struct session_question, link)->timer.due;
+	assert_int_not_equal(due, 0);
+	rig_detach(&r);
+	rig_attach(&r);
+	assert_int_equal(list_first(&r.s->approval.open, struct session_question, link)->timer.due,
+			 due);
+	assert_true(rig_fire(&r));
+	assert_string_equal(r.answer, YES);
+	assert_null(r.shown);
+	assert_string_equal(rig_answer_elsewhere(&r, 1, "no"), "APPROVAL_ANSWERED");
+	assert_non_null(strstr(r.err.msg, "timeout"));
+}
+
+static void in_time_cancelled(void **state _unused_)
+{
+	begin(DETACHED_CONTINUE);
+	r.s->setup.approvals = (struct approval_terms){ 9000, ANSWER_CANCEL };
+	rig_say(&r, "ask");
+	assert_true(rig_fire(&r));
+	assert_string_equal(r.answer, CANCELLED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +235,10 @@ int main(void)
 		cmocka_unit_test_teardown(nobody_hold, teardown),
 		cmocka_unit_test_teardown(nobody_cancel, teardown),
 		cmocka_unit_test_teardown(without_a_turn, teardown),
+		cmocka_unit_test_teardown(answered_elsewhere, teardown),
+		cmocka_unit_test_teardown(forgets_who, teardown),
+		cmocka_unit_test_teardown(in_time, teardown),
+		cmocka_unit_test_teardown(in_time_cancelled, teardown),
 	};
 
 	return RUN(tests, NULL, NULL);

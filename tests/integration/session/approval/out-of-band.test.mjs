@@ -44,13 +44,13 @@ describe('answering', () => {
     const { sessionId, id, turn, asked } = await waiting();
 
     assert.equal(id, `${sessionId}:1`);
-    const { status, json } = await post(d, id, { optionId: 'always' });
-    assert.deepEqual([status, json], [200, { id, answer: selected('always') }]);
+    const { status, json } = await post(d, id, { optionId: 'allow' });
+    assert.deepEqual([status, json], [200, { id, answer: selected('allow') }]);
     await withdrawn(c, asked);
     c.respond(asked.id, selected('reject'));
     await turn.answer;
-    assert.deepEqual(c.chunks(sessionId), ['permission:always', 'on']);
-    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['human', 'http', 'always']]);
+    assert.deepEqual(c.chunks(sessionId), ['permission:allow', 'on']);
+    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['human', 'http', 'allow']]);
     assert.deepEqual(await openApprovals(d, sessionId), []);
   });
 
@@ -264,14 +264,14 @@ describe('bounds', () => {
 
   test('one answer of many at once counts, and half a body holds nothing up', async () => {
     const { sessionId, id, turn } = await waiting();
-    const body = JSON.stringify({ optionId: 'reject' });
+    const body = JSON.stringify({ outcome: { outcome: 'cancelled' } });
     const halves = await Promise.all([...Array(20).keys()].map(() => new Promise((resolve) => {
       const socket = net.connect(d.port, '127.0.0.1', () => socket.write(
         `POST /v1/approvals/${id} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${d.token}\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
         () => resolve(socket)));
     })));
     await sleep(50);
-    const answers = await Promise.all([...Array(40).keys()].map((i) => post(d, id, { optionId: i % 2 ? 'allow' : 'always' })));
+    const answers = await Promise.all([...Array(40).keys()].map((i) => post(d, id, { optionId: i % 2 ? 'allow' : 'reject' })));
     const first = answers.findIndex((a) => a.status === 200);
 
     assert.equal(answers.filter((a) => a.status === 200).length, 1);
@@ -284,7 +284,7 @@ describe('bounds', () => {
     for (const socket of halves)
       socket.destroy();
     await turn.answer;
-    assert.deepEqual(c.chunks(sessionId), [`permission:${first % 2 ? 'allow' : 'always'}`, 'on']);
+    assert.deepEqual(c.chunks(sessionId), [`permission:${first % 2 ? 'allow' : 'reject'}`, 'on']);
     assert.equal((await questionAnswers(d, sessionId)).length, 1);
   });
 });
