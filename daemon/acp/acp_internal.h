@@ -177,6 +177,8 @@ int own_params(struct slice params, const struct jfield *fields, void *ret, stru
 int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_check(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_workspace_apply(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_session_draft(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_artifact_put(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_artifact_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_artifact_get(struct acp_conn *c, const struct rpc_msg *m, struct err *e);

@@ -28,6 +28,7 @@
 		JF_OBJ(struct session_args, network, "network", 0),                                \
 		JF_OBJ(struct session_args, limits, "limits", 0),                                  \
 		JF_RAW(struct session_args, inner, "innerSandbox", 0),                             \
+		JF_RAW(struct session_args, draft, "draft", 0),                                    \
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
 		JF_ARR(struct session_args, checks, "checks", 0),                                  \
 		JF_OBJ(struct session_args, approvals, "approvals", 0),                            \
@@ -355,6 +356,17 @@ static int check_prompt(struct session_args *a, const struct harness_caps *caps,
 	return r;
 }
 
+static int check_draft(struct jval v, enum draft_wish *ret, struct err *e)
+{
+	if (v.type == J_NONE || v.type == J_NULL)
+		return 0;
+	if (v.type != J_TRUE && v.type != J_FALSE)
+		return err_field(e, "_meta.acpd.draft", "FIELD_INVALID",
+				 "_meta.acpd.draft must be true or false");
+	*ret = v.type == J_TRUE ? DRAFT_WISH_ON : DRAFT_WISH_OFF;
+	return 0;
+}
+
 static int check_inner(struct jval v, const struct harness_caps *caps, enum inner_choice *ret,
 		       struct err *e)
 {
@@ -390,6 +402,8 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 		r = meta_limits_check(a->limits, &p->setup.limits, e);
 	if (r == 0)
 		r = check_inner(a->inner, caps, &p->setup.inner, e);
+	if (r == 0)
+		r = check_draft(a->draft, &p->draft, e);
 	if (r == 0)
 		r = check_prompt(a, caps, e);
 	if (r == 0 && a->budgets.n)

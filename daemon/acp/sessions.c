@@ -32,6 +32,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	session_put_level(w, s);
 	session_put_network(w, s);
 	session_put_limits(w, s);
+	session_put_draft(w, s);
 	jw_obj(w, "capabilities");
 	caps_put(w, session_caps(s));
 	jw_end_obj(w);

@@ -131,6 +131,12 @@ static void on_result(void *ctx, struct slice result, const struct err *e)
 		call_result(ctx, result);
 }
 
+/* What comes with an error is of no use to who only looks. */
+static void on_diffed(void *ctx, struct slice result, const struct err *e)
+{
+	on_result(ctx, e ? SLICE_NONE : result, e);
+}
+
 static const struct jfield skills_fields[] = {
 	JF_STR(struct provision_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_OBJ(struct provision_args, meta, "_meta", 0),
@@ -194,6 +200,12 @@ static int take_since(struct jval v, uint64_t *ret, struct err *e)
 	return 0;
 }
 
+/* Of a draft, unless a time is named: what it changes in the real tree. */
+static bool is_of_draft(const struct session *s, struct jval since)
+{
+	return session_draft_on(s) && (since.type == J_NONE || since.type == J_NULL);
+}
+
 static int diff(struct acp_conn *c, const struct rpc_msg *m, const struct diff_args *a,
 		struct err *e)
 {
@@ -207,7 +219,8 @@ static int diff(struct acp_conn *c, const struct rpc_msg *m, const struct diff_a
 	if (!s)
 		return not_found(e, a->session_id);
 	k = call_new(c, m->id);
-	r = session_diff(s, since, on_result, k, e);
+	r = is_of_draft(s, a->since) ? session_diff_draft(s, on_diffed, k, e) :
+				       session_diff(s, since, on_diffed, k, e);
 	if (r < 0)
 		call_free(k);
 	return r;

@@ -289,6 +289,12 @@
 #define SNAPSHOT_RETRIES 3              /* reads of a file that somebody is writing */
 #define SNAPSHOT_RECENT_MS 50           /* a file changed so shortly before its read may change again in that tick */
 #define SNAPSHOT_RECENT_COARSE_MS 2100  /* the same where a file system keeps whole seconds */
+#define DRAFT_ENTRIES_MAX 200000        /* paths of a tree that a draft is made of */
+#define DRAFT_TEXT_MAX (64 * MIB)       /* of all these paths */
+#define DRAFT_BASE_MAX (128 * MIB)      /* bytes of the record of a real tree */
+#define DRAFT_SECS_MAX 600              /* one job on a draft */
+#define DRAFT_MAX_DEFAULT (4096 * MIB)  /* bytes on the disk, if the operator does not say */
+#define DRAFT_SETTLE_MS 50              /* stat data that are younger prove nothing yet */
 #define EXPORT_PATHS_MAX 1000           /* paths that one export may name */
 #define TREE_MANIFEST_MAX (256 * MIB)   /* bytes of one manifest of a tree */
 

@@ -45,8 +45,8 @@ struct config {
 		*metadata_url, *webhook;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
-		usage_file_max, limit_memory, limit_pids, since, archive_store_max, archive_max,
-		uid, strip, timeout, drain, idle_exit, max_life;
+		draft_max, usage_file_max, limit_memory, limit_pids, since, archive_store_max,
+		archive_max, uid, strip, timeout, drain, idle_exit, max_life;
 	struct retention keep_usage, webhook_keep;
 	struct retention keep_sessions;
 	bool serve, keep, partial, allow_query_token, claim_e2b, check, print_config, json, table,

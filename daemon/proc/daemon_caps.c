@@ -15,10 +15,12 @@ static const struct {
 } kept[] = {
 	{ CAP_CHOWN, DAEMON_SERVES }, /* homes, sockets and workspaces go to the agent's user */
 	{ CAP_DAC_OVERRIDE, DAEMON_SERVES }, /* what is in a home that only its user may enter */
-	{ CAP_KILL, DAEMON_SERVES },	     /* processes of the agent's user */
-	{ CAP_SETGID, DAEMON_SERVES },	     /* what runs as another user */
-	{ CAP_SETUID, DAEMON_SERVES },	     /* the same */
-	{ CAP_SETPCAP, DAEMON_SERVES },	     /* the bounding set of what is started */
+	{ CAP_FOWNER,
+	  DAEMON_SERVES }, /* modes of agents' files beneath an overlay (spaces/overlay.h) */
+	{ CAP_KILL, DAEMON_SERVES },		 /* processes of the agent's user */
+	{ CAP_SETGID, DAEMON_SERVES },		 /* what runs as another user */
+	{ CAP_SETUID, DAEMON_SERVES },		 /* the same */
+	{ CAP_SETPCAP, DAEMON_SERVES },		 /* the bounding set of what is started */
 	{ CAP_NET_BIND_SERVICE, DAEMON_STARTS }, /* to listen on a port below 1024 */
 	{ CAP_NET_ADMIN, DAEMON_SERVES },	 /* the loopback of a session's network namespace */
 	{ CAP_SYS_CHROOT, DAEMON_SERVES },	 /* to enter a mount namespace */

@@ -229,9 +229,11 @@ static void child_spaces(const struct proc_bounds *b, int status)
 	}
 	if (!b->spaces)
 		return;
-	if (spaces_enter(b->spaces) < 0)
+	r = spaces_enter(b->spaces);
+	if (r < 0)
 		child_fail(status, STEP_SPACES);
-	child_inside(status);
+	if (r > 0)
+		child_inside(status);
 }
 
 /* The daemon has died before we asked to die with it. In a pid namespace it has no number that we could ask for. */

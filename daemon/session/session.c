@@ -56,6 +56,7 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->log.readers);
 	list_init(&s->workspace.inspections);
 	list_init(&s->workspace.diffs);
+	list_init(&s->draft.ops);
 	list_init(&s->harness.live_link);
 	list_init(&s->harness.wait_link);
 	list_init(&s->harness.lonely_link);
@@ -79,6 +80,7 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
 	provision_setup(s, p->request);
+	s->draft.wanted = p->draft == DRAFT_WISH_ON;
 	session_load_secrets(s);
 	session_touch(s);
 	return s;
@@ -209,6 +211,8 @@ static int open_check(const struct session *s, const struct session_params *p, s
 	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||
 					   paths_check_cwd(&s->user, s->cwd, e) < 0))
 		return -EACCES;
+	if (session_draft_check(s, p, e) < 0)
+		return -EINVAL;
 	if (p->request && provision_admit(s, p->request, e) < 0)
 		return -EINVAL;
 	return check_mode(s, p->setup.mode, e);
@@ -303,6 +307,8 @@ int session_open(struct session *s, const struct session_params *p, session_done
 	/* from here on it can only fail later, with session_open_undone */
 	open_apply(s, p);
 	wait_for(&s->harness.open_waiters, done, ctx);
+	if (p->draft == DRAFT_WISH_ON)
+		session_draft_load(s);
 	session_advance(s);
 	return 0;
 }
@@ -346,6 +352,7 @@ void session_closed(struct session *s)
 	mcp_servers_forget(s);
 	session_network_close(s);
 	session_spaces_close(s);
+	draft_unmount(s);
 	session_limits_close(s);
 	session_refusals_close(s);
 	if (!s->load.reopening) /* else no event ever said that it had been open */
@@ -433,6 +440,7 @@ void session_free(struct session *s)
 	waiters_fail(s, &s->harness.open_waiters);
 	waiters_fail(s, &s->close_waiters);
 	baseline_done(s);
+	draft_unmount(s);
 	artifacts_done(s);
 	evlog_close(&s->log.events);
 	incarnations_done(&s->log.incarnations);
@@ -447,6 +455,7 @@ void session_free(struct session *s)
 	free(s->title);
 	free(s->home);
 	provision_done(s);
+	session_draft_free(s);
 	setup_free(s->load.before);
 	setup_done(&s->setup);
 	masked_stream_drop(s);

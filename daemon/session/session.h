@@ -55,6 +55,7 @@ struct store_config {
 	unsigned harness_max;  /* 0: as memory allows */
 	unsigned harness_wait; /* seconds */
 	unsigned session_max;
+	uint64_t draft_max;	     /* bytes */
 	struct group_limits limits;  /* of each session; memory 0: all but what the daemon needs */
 	struct retention keep_usage; /* of closed ledger files that were read */
 	uint64_t usage_file_max;
@@ -194,13 +195,16 @@ void store_each(struct session_store *st, uint64_t after,
 
 enum when_detached { DETACHED_CONTINUE, DETACHED_HOLD, DETACHED_CANCEL };
 
+enum draft_wish { DRAFT_WISH_NONE, DRAFT_WISH_ON, DRAFT_WISH_OFF };
+
 struct session_params {
 	const char *cwd;
 	const struct harness_def *harness;
 	struct setup_params setup;
 	enum when_detached when_detached;
-	unsigned client;	       /* client_cap bits of the opener */
-	unsigned model_apis;	       /* bit per enum model_api: calls that the opener makes */
+	unsigned client;     /* client_cap bits of the opener */
+	unsigned model_apis; /* bit per enum model_api: calls that the opener makes */
+	enum draft_wish draft;
 	const struct request *request; /* what to put into workspace and home first; NULL: nothing */
 };
 
@@ -231,6 +235,23 @@ int session_provision(struct session *s, const struct request *r, const char *pr
 /* What has changed in the workspace since its baseline (since 0) or the end of a turn. result: raw {patch | artifact,
  * files, insertions, deletions, omitted, omittedTotal}. NO_BASELINE, FIELD_OUT_OF_RANGE. */
 int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e);
+/* A draft is switched on, or off: DRAFT_NOT_EMPTY unless what it changes may be lost. Refused while a turn runs. result:
+ * raw {draft}, or with an error data of it. */
+int session_switch_draft(struct session *s, bool on, bool discard, session_set_fn done, void *ctx,
+			 struct err *e);
+/* What the draft changes in the real tree: raw {patch | artifact, patchDigest, changes, conflicts, ...}. NO_DRAFT. */
+int session_diff_draft(struct session *s, session_set_fn done, void *ctx, struct err *e);
+/* Applies that, if its digest is still this one: raw {applied, patchDigest, draft}, or with an error {conflicts,
+ * conflictsTotal}. */
+int session_apply_draft(struct session *s, const char *digest, session_set_fn done, void *ctx,
+			struct err *e);
+bool session_draft_on(const struct session *s);
+/* Member "draft": that there is one, and where; nothing without. */
+void session_put_draft(struct jw *w, const struct session *s);
+/* Where its programs work: its cwd, or the copy of a draft. */
+const char *session_workdir(const struct session *s);
+/* The tree that its programs see at its cwd, for a job of acpd-unpack as its user; the caller frees. */
+int session_tree_open(struct session *s, char **ret, struct err *e);
 /* The skills in the session's private home, as they are checked now. result: raw {skills: [...]}. */
 int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e);
 /* What came of the last such request; empty if it failed, or there was none. */

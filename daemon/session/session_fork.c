@@ -109,7 +109,7 @@ static void on_copied(void *ctx, const struct proc_status *st)
 		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			"the session's home could not be copied");
 		fail(s, &e);
-	} else if (harness_pool_launch(s, &e) < 0) {
+	} else if (session_draft_launch(s, &e) < 0) {
 		fail(s, &e);
 	}
 }
@@ -168,6 +168,8 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 	if (!from->harness.caps.restore)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "FORK_UNSUPPORTED",
 			       "the harness of this session cannot take up a context");
+	if (session_draft_refuse(from, "a session cannot be forked", e) < 0)
+		return -EBUSY;
 	if (from->turn.current || from->turn.queued || from->turn.ending)
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 			       "a turn is running on this session");

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "session/approval/approval_internal.h"
 #include "session/check/session_check_internal.h"
+#include "session/draft/draft_internal.h"
 #include "session/harness/harness_internal.h"
 #include "session/log/log_internal.h"
 #include "session/log/reader.h"
@@ -67,6 +68,7 @@ struct session {
 	struct session_harness harness;
 	struct session_network network;
 	struct session_workspace workspace;
+	struct session_draft draft;
 	struct session_events log;
 	struct session_secrets secrets;
 	struct session_mcp mcp;

@@ -13,6 +13,16 @@
 
 /* --- facts --------------------------------------------------------------------------------------------- */
 
+static bool draft_due(struct session *s)
+{
+	return session_draft_due(s);
+}
+
+static bool draft_queue(struct session *s)
+{
+	return session_draft_busy(s);
+}
+
 static bool fork_copies(struct session *s)
 {
 	return s->harness.copying > 0;
@@ -91,6 +101,8 @@ static const struct {
 } facts[FACT_MAX] = {
 	[FACT_FORK_COPIES] = { fork_copies, "fork that copies its home" },
 	[FACT_PROVISIONING] = { provisioning, "provisioning" },
+	[FACT_DRAFT] = { draft_due, "draft to switch, apply or mount" },
+	[FACT_DRAFT_QUEUE] = { draft_queue, "request for a draft" },
 	[FACT_POOL_QUEUE] = { pool_queue, "place in the queue for harnesses" },
 	[FACT_RESTART] = { restart_due, "due restart" },
 	[FACT_RECONFIGURE] = { reconfigure_due, "option to set" },
@@ -174,15 +186,19 @@ static const struct next_row rows[] = {
 	{ CLOSED, ANY, 0, 0, NULL, "wait for a load or a delete" },
 
 	{ OPENING, ANY, F(POOL_QUEUE), 0, launch, "start the harness, or stay in the queue" },
+	{ OPENING, NONE, F(DRAFT), 0, session_draft_go_on, "go on with the draft" },
 	{ OPENING, ANY, 0, 0, NULL, "wait for workspace and harness" },
 
 	{ OPEN, ANY, F(FORK_COPIES), 0, NULL, "wait for the fork" },
 	{ OPEN, ANY, F(PROVISIONING), 0, NULL, "wait for the workspace" },
 	{ OPEN, NONE, F(CHECK), 0, NULL, "wait for the checks" },
+	{ OPEN, NONE, F(DRAFT), 0, session_draft_go_on, "go on with the draft" },
 	{ OPEN, NONE, F(WAITER), 0, launch, "start the harness, or join the queue" },
 	{ OPEN, NONE, F(PROMPT), 0, launch, "start the harness, or join the queue" },
 	{ OPEN, NONE, 0, 0, NULL, "wait for a prompt" },
 	{ OPEN, BEGINNING | STOPPING, 0, 0, NULL, "wait for the harness" },
+	{ OPEN, READY, F(DRAFT), F(RUNNING_TURN) | F(CHECK), harness_stop,
+	  "stop the harness for the draft" },
 	{ OPEN, READY, F(RESTART), F(RUNNING_TURN), harness_stop, "stop the harness" },
 	{ OPEN, READY, F(RECONFIGURE), F(RUNNING_TURN), harness_reconfigure, "set the options" },
 	{ OPEN, READY, F(WAITER), F(DUE_BASELINE), answer_waiters, "answer who waits" },
@@ -199,6 +215,7 @@ static const struct next_row rows[] = {
 	{ CLOSING, ANY, F(CHECK), 0, session_checks_abort, "end the checks" },
 	{ CLOSING, ANY, F(ENDING_TURN), 0, NULL, "wait for the record of the turn" },
 	{ CLOSING, ANY, F(INSPECTION), 0, inspections_abort, "abort the inspections" },
+	{ CLOSING, ANY, F(DRAFT_QUEUE), 0, session_draft_abort, "refuse what is asked of a draft" },
 	{ CLOSING, ANY, F(RUNNING_TURN), 0, NULL, "wait for the end of the turn" },
 	{ CLOSING, ANY, F(WAITER), 0, refuse_waiters, "refuse who waits" },
 	{ CLOSING, BEGINNING | READY, 0, 0, harness_stop, "stop the harness" },

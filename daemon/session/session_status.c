@@ -80,6 +80,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	session_put_level(w, s);
 	session_put_network(w, s);
 	session_put_limits(w, s);
+	session_put_draft(w, s);
 	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
 	jw_end_obj(w);
 }

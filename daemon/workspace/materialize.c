@@ -312,7 +312,7 @@ static void recover(struct materialize_part *p)
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct err e = { 0 };
 
-	workspaces_put_recovery(p->m->ws, p->m->user, &job, p->target);
+	workspaces_put_recovery(p->m->ws, p->m->user, &job, p->target, NULL);
 	helper_job_free(p->helper);
 	p->committed = true; /* this is not to be aborted */
 	p->helper = helper_job_start(p->m->ws->loop, p->m->ws->procs,
@@ -351,7 +351,7 @@ static void start_part(void *ctx)
 	struct materialize *m = p->m;
 	struct err e = { 0 };
 
-	if (workspaces_begin(m->ws, m->user, p->target, &e) == 0)
+	if (workspaces_begin(m->ws, m->user, p->target, NULL, &e) == 0)
 		p->helper = helper_job_start(m->ws->loop, m->ws->procs,
 					     &(struct helper_job_spec){ "extract",
 									buf_slice(&p->job), 0 },

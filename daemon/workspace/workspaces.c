@@ -92,9 +92,8 @@ void workspaces_put_owner(const struct agent_user *user, struct jw *w)
 }
 
 static void put_job(const struct agent_user *user, struct buf *b, const char *path,
-		    const char *record)
+		    const char *manifest)
 {
-	_cleanup_(freep) char *manifest = record ? file_join(record, "manifest") : NULL;
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
@@ -104,16 +103,20 @@ static void put_job(const struct agent_user *user, struct buf *b, const char *pa
 }
 
 void workspaces_put_recovery(const struct workspaces *ws, const struct agent_user *user,
-			     struct buf *b, const char *path)
+			     struct buf *b, const char *path, const char *manifest)
 {
-	_cleanup_(freep) char *record = NULL;
+	_cleanup_(freep) char *record = NULL, *own = NULL;
 
-	if (workspaces_record(ws, path, false, &record) == 0)
-		put_job(user, b, path, record);
+	if (manifest || workspaces_record(ws, path, false, &record) < 0) {
+		put_job(user, b, path, manifest);
+		return;
+	}
+	own = file_join(record, "manifest");
+	put_job(user, b, path, own);
 }
 
 int workspaces_begin(const struct workspaces *ws, const struct agent_user *user, const char *path,
-		     struct err *e)
+		     const char *manifest, struct err *e)
 {
 	_cleanup_(freep) char *record = NULL, *pending = NULL;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -121,7 +124,7 @@ int workspaces_begin(const struct workspaces *ws, const struct agent_user *user,
 
 	if (r == 0) {
 		pending = file_join(record, NOTE_PENDING);
-		put_job(user, &b, path, record);
+		workspaces_put_recovery(ws, user, &b, path, manifest);
 		r = file_replace(pending, b.data, b.len, 0600);
 	}
 	if (r < 0)
@@ -167,6 +170,13 @@ void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
 	list_add_tail(&ws->claims, &c->link);
 	if (first_claim(ws, c->path) == c)
 		loop_defer(ws->loop, &c->task, on_granted, c);
+}
+
+bool workspaces_claimed(const struct workspaces *ws, const char *path)
+{
+	_cleanup_(freep) char *plain = plain_path(path);
+
+	return first_claim((struct workspaces *)ws, plain) != NULL;
 }
 
 void workspaces_release(struct workspaces *ws, struct claim *c)

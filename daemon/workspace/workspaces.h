@@ -65,15 +65,17 @@ void workspaces_put_target(const struct agent_user *user, struct jw *w, const ch
 /* granted is called when all earlier claims on the tree are released. */
 void workspaces_claim(struct workspaces *ws, struct claim *c, const char *path,
 		      void (*granted)(void *ctx), void *ctx);
+bool workspaces_claimed(const struct workspaces *ws, const char *path);
 /* The job is over, or does not need the tree any more. Does nothing if there is no claim. */
 void workspaces_release(struct workspaces *ws, struct claim *c);
 /* The job that brings a tree to its old or its new state, after one that was killed. */
 struct buf;
 void workspaces_put_recovery(const struct workspaces *ws, const struct agent_user *user,
-			     struct buf *b, const char *path);
-/* Writes down that a job on path begins, with the data to recover from it; and that it has ended. */
+			     struct buf *b, const char *path, const char *manifest);
+/* Writes down that a job on path begins, with the data to recover from it; and that it has ended. manifest: the file
+ * that the job writes anew; NULL: that of the tree's records. */
 int workspaces_begin(const struct workspaces *ws, const struct agent_user *user, const char *path,
-		     struct err *e);
+		     const char *manifest, struct err *e);
 void workspaces_end(const struct workspaces *ws, const char *path);
 /* A tree was copied with all that is in it: what is ours in the one is ours in the other. */
 void workspaces_inherit(const struct workspaces *ws, const char *path, const char *from);

@@ -373,7 +373,7 @@ static void add_one_of_project(void *ctx, const char *name, struct mcp_backend *
 
 static int add_project(struct assembly *a, struct err *e _unused_)
 {
-	struct hosted_project p = { .cwd = session_cwd(a->v->session),
+	struct hosted_project p = { .cwd = session_workdir(a->v->session),
 				    .session = session_id(a->v->session),
 				    .env = a->env,
 				    .bounds = session_bounds(a->v->session) };

@@ -48,7 +48,7 @@ static void put_session_setup(struct jw *w, const struct session_servers *v, str
 	struct slice policy = session_policy(v->session);
 	_cleanup_(buf_done) struct buf rest = { 0 };
 
-	put_setup(w, session_cwd(v->session), state, session_id(v->session));
+	put_setup(w, session_workdir(v->session), state, session_id(v->session));
 	if (more.n)
 		jw_members(w, more, NULL);
 	if (policy.n) {
@@ -71,7 +71,8 @@ static void need_child(struct session_servers *v, struct slice setup)
 	snprintf(marker, sizeof(marker), "%s.tools.%llu", session_id(v->session),
 		 (unsigned long long)++v->relay->last_marker);
 	env = session_environ(v->session, marker);
-	v->builtin = start_child(v->relay, marker, env, session_cwd(v->session), setup, &bounds);
+	v->builtin =
+		start_child(v->relay, marker, env, session_workdir(v->session), setup, &bounds);
 	harness_plan_free_environ(env);
 }
 
@@ -191,7 +192,7 @@ struct relay_process *client_process_new(struct session_servers *v, const char *
 		 (unsigned long long)++v->relay->last_marker);
 	environ_list = env_of(v, marker, env);
 	c.env = environ_list;
-	c.cwd = session_cwd(v->session);
+	c.cwd = session_workdir(v->session);
 	c.bounds = session_bounds(v->session);
 	child = relay_process_new(v->relay->loop, v->relay->procs, &c);
 	harness_plan_free_environ(argv);

@@ -265,6 +265,21 @@ static bool choose_root(const struct session *s, const struct export_args *a, ch
 	return *root != NULL;
 }
 
+/* The tree that the session's own programs see there; false: it cannot be had now. */
+static bool enter_draft(struct session *s, char **root, struct http_reply *ret)
+{
+	_cleanup_(freep) char *tree = NULL;
+	struct err e = { 0 };
+
+	if (!session_draft_on(s) || strcmp(*root, session_cwd(s)) != 0)
+		return true;
+	if (session_tree_open(s, &tree, &e) < 0)
+		http_reply_error(ret, 409, e.reason, e.msg);
+	else
+		xstrset(root, tree);
+	return tree != NULL;
+}
+
 static void put_job(struct buf *b, const struct session *s, const struct export_args *a,
 		    const char *root, struct slice below)
 {
@@ -320,7 +335,7 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 				 "damage on disk has taken where the session's directories are");
 		return;
 	}
-	if (!choose_root(s, &a, &root, &below, ret))
+	if (!choose_root(s, &a, &root, &below, ret) || !enter_draft(s, &root, ret))
 		return;
 	put_job(&job, s, &a, root, below);
 	x = new0(struct export);

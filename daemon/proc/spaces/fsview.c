@@ -40,6 +40,11 @@ static bool is_empty(enum fsview_kind kind)
 	return kind == FSVIEW_HIDDEN || kind == FSVIEW_SECRET;
 }
 
+static bool is_worked_in(enum fsview_kind kind)
+{
+	return kind == FSVIEW_WRITABLE || kind == FSVIEW_DRAFT;
+}
+
 /* May be left out where there is nothing. */
 static bool is_optional(enum fsview_kind kind)
 {
@@ -108,6 +113,24 @@ int fsview_put(struct fsview *v, const char *path, const char *source, struct er
 	return 0;
 }
 
+int fsview_over(struct fsview *v, const char *path, const char *source, struct err *e)
+{
+	_cleanup_(freep) char *at = NULL, *real = NULL;
+	int r = resolve_dir(path, &at);
+
+	if (r == 0)
+		r = resolve_dir(source, &real);
+	if (r < 0)
+		return err_set(e, r, 0, REASON, "%s cannot stand for %s: %s", source, path,
+			       strerror(-r));
+	add(v, FSVIEW_DRAFT, at, real);
+	if (strcmp(path, at) == 0 || !is_plain(path))
+		return 0;
+	add(v, FSVIEW_DRAFT, path, real);
+	v->place[v->n - 1].alias = true;
+	return 0;
+}
+
 /* --- settled ----------------------------------------------------------------------------------------------- */
 
 /* By path, so that what lies in a directory stands right behind it; at the same path, what counts comes last. */
@@ -158,14 +181,15 @@ static bool is_needed(const struct fsview *v, const struct fsview_place *p)
 	case FSVIEW_TOOLS:
 		return in_void;
 	case FSVIEW_SHOWN:
-		return in_void || (over && over->kind == FSVIEW_WRITABLE);
+		return in_void || (over && is_worked_in(over->kind));
 	case FSVIEW_HIDDEN:
 		return !in_void;
 	case FSVIEW_SECRET: /* what else stands in its place in /tmp would be writable */
 		return !in_void || over->kind == FSVIEW_TMP;
 	case FSVIEW_WRITABLE:
-		return !over || over->kind != FSVIEW_WRITABLE;
+		return !over || !is_worked_in(over->kind);
 	case FSVIEW_TMP:
+	case FSVIEW_DRAFT:
 		return true;
 	}
 	return true;
@@ -183,7 +207,7 @@ static int check_place(struct fsview *v, size_t i, struct err *e)
 	const char *path = v->place[i].path;
 
 	v->place[i].out = v->place[i].kind == FSVIEW_TOOLS && is_in_secret(v, path);
-	if (v->place[i].kind != FSVIEW_WRITABLE)
+	if (!is_worked_in(v->place[i].kind))
 		return 0;
 	if (strcmp(path, "/") == 0)
 		return err_set(

@@ -25,6 +25,7 @@ enum fsview_kind {
 	FSVIEW_TMP,    /* another directory stands there, writable (fsview_put) */
 	FSVIEW_SHOWN, /* read-only */
 	FSVIEW_WRITABLE,
+	FSVIEW_DRAFT, /* another directory stands there, and at all that is writable below it (fsview_over) */
 	FSVIEW_SECRET, /* as FSVIEW_HIDDEN, its names can only be passed through, and nothing may be at its very path */
 };
 
@@ -36,6 +37,8 @@ struct fsview *fsview_free(struct fsview *v);
 int fsview_add(struct fsview *v, enum fsview_kind kind, const char *path, struct err *e);
 /* The directory `source` is seen at path, writable; left out where nothing is at path. */
 int fsview_put(struct fsview *v, const char *path, const char *source, struct err *e);
+/* The directory `source` is seen at path, which must be there. */
+int fsview_over(struct fsview *v, const char *path, const char *source, struct err *e);
 /* Every place has been added. Refuses what cannot be: a workspace that is all of the file system, or what is secret. */
 int fsview_settle(struct fsview *v, struct err *e);
 
@@ -57,5 +60,7 @@ struct fsview_fault {
 /* In the first process of new mount and pid namespaces: carries a settled view out. Directories that are made for mounts
  * to stand on are given to uid and gid where they stay. 0 or -errno with ret. */
 int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *ret);
+/* In a new mount namespace: nothing but the places of a settled view, all of them FSVIEW_DRAFT; the rest stays as it is. */
+int fsview_mount_places(struct fsview *v, struct fsview_fault *ret);
 /* The path of a place, for a message. */
 const char *fsview_path(const struct fsview *v, unsigned number);

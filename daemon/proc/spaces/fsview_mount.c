@@ -211,7 +211,7 @@ static int put_devices(const struct devices *d)
 
 static bool is_writable(enum fsview_kind kind)
 {
-	return kind == FSVIEW_WRITABLE || kind == FSVIEW_TMP;
+	return kind == FSVIEW_WRITABLE || kind == FSVIEW_TMP || kind == FSVIEW_DRAFT;
 }
 
 static int open_source(const struct fsview_place *p)
@@ -309,6 +309,31 @@ static int everywhere(uint64_t set, uint64_t propagation)
 	return root < 0 ? root : set_attributes(root, AT_RECURSIVE, set, propagation);
 }
 
+static int open_sources(struct fsview *v, struct fsview_fault *ret)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		ret->number = (unsigned)i;
+		v->place[i].fd = open_source(&v->place[i]);
+		if (v->place[i].fd < 0)
+			return fault(ret, FSVIEW_PLACE, v->place[i].fd);
+	}
+	return 0;
+}
+
+int fsview_mount_places(struct fsview *v, struct fsview_fault *ret)
+{
+	int r = everywhere(0, MS_PRIVATE);
+
+	*ret = (struct fsview_fault){ 0 };
+	if (r < 0)
+		return fault(ret, r == -ENOSYS ? FSVIEW_CALLS : FSVIEW_MOUNTS, r);
+	r = open_sources(v, ret);
+	if (r < 0)
+		return r;
+	r = put_places(v, (struct stand){ 0 }, &ret->number);
+	return r < 0 ? fault(ret, FSVIEW_PLACE, r) : 0;
+}
+
 int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *ret)
 {
 	const struct stand stand = { uid, gid, false };
@@ -319,12 +344,9 @@ int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *re
 	umask(0);
 	if (r < 0)
 		return fault(ret, r == -ENOSYS ? FSVIEW_CALLS : FSVIEW_MOUNTS, r);
-	for (size_t i = 0; i < v->n; i++) {
-		ret->number = (unsigned)i;
-		v->place[i].fd = open_source(&v->place[i]);
-		if (v->place[i].fd < 0)
-			return fault(ret, FSVIEW_PLACE, v->place[i].fd);
-	}
+	r = open_sources(v, ret);
+	if (r < 0)
+		return r;
 	proc = make_filesystem("proc", NULL, HELD | MOUNT_ATTR_NOEXEC);
 	if (proc < 0)
 		return fault(ret, FSVIEW_PROC, proc);

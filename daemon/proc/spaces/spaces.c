@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,8 +20,9 @@
 struct spaces {
 	struct list link;
 	unsigned refs;
-	pid_t init;
-	int pidfd; /* of init: also what is entered by */
+	pid_t init; /* 0: there is only a mount namespace */
+	int pidfd;  /* of init: also what is entered by */
+	int mounts; /* of a mount namespace alone; -1 */
 	char *session;
 };
 
@@ -236,6 +238,7 @@ static struct spaces *make_one(struct space_plan *p, const char *session, struct
 	*s = (struct spaces){ .refs = 1,
 			      .init = init,
 			      .pidfd = (int)syscall(SYS_pidfd_open, init, 0),
+			      .mounts = -1,
 			      .session = xstrdup(session) };
 	list_init(&s->link);
 	list_add_tail(&living, &s->link);
@@ -245,6 +248,91 @@ static struct spaces *make_one(struct space_plan *p, const char *session, struct
 	kill(init, SIGKILL); /* not reaped yet, so it is still ours */
 	return spaces_unref(s);
 }
+
+/* --- a mount namespace alone ------------------------------------------------------------------------------------------- */
+
+/* Makes it, and lives until the other end has a descriptor of it. */
+_noreturn_ static void be_mounts(struct fsview *view, int to, int until)
+{
+	struct fsview_fault f = { 0 };
+	char byte;
+
+	if (unshare(CLONE_NEWNS) < 0)
+		report_fault(to, SPACE_MOUNTS, errno, 0);
+	if (fsview_mount_places(view, &f) < 0)
+		report_fault(to, SPACE_VIEW + f.step, f.error, f.number);
+	close(to);
+	while (read(until, &byte, 1) < 0 && errno == EINTR)
+		;
+	_exit(0);
+}
+
+static int open_mounts(pid_t pid)
+{
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The namespace, or -errno with ret. */
+static int start_mounts(struct fsview *view, struct space_report *ret)
+{
+	int status[2] = { -1, -1 }, hold[2] = { -1, -1 }, fd = -1;
+	pid_t pid = -1;
+
+	*ret = (struct space_report){ .step = SPACE_MADE };
+	if (pipe2(status, O_CLOEXEC) == 0 && pipe2(hold, O_CLOEXEC) == 0)
+		pid = fork();
+	if (pid == 0) {
+		close(hold[1]);
+		be_mounts(view, status[1], hold[0]);
+	}
+	if (pid < 0)
+		*ret = (struct space_report){ SPACE_MOUNTS, errno, 0 };
+	closep(&status[1]);
+	closep(&hold[0]);
+	if (pid > 0 && read(status[0], ret, sizeof(*ret)) != sizeof(*ret)) {
+		fd = open_mounts(pid);
+		*ret = (struct space_report){ fd < 0 ? SPACE_MOUNTS : SPACE_MADE, -fd, 0 };
+	}
+	closep(&status[0]);
+	closep(&hold[1]);
+	if (pid > 0)
+		wait_for(pid);
+	return fd;
+}
+
+static struct spaces *not_made(const struct fsview *view, const struct space_report *r,
+			       struct err *e)
+{
+	if (r->step == SPACE_VIEW + FSVIEW_PLACE)
+		err_set(e, -r->error, 0, "CONFINEMENT_UNSUPPORTED", "%s cannot be mounted: %s",
+			fsview_path(view, r->number), strerror(r->error));
+	else
+		err_set(e, -r->error, 0, "CONFINEMENT_UNSUPPORTED", "%s: %s", steps[r->step].why,
+			strerror(r->error));
+	return NULL;
+}
+
+struct spaces *spaces_new_mounts(struct fsview *view, struct err *e)
+{
+	struct space_report r;
+	int fd = start_mounts(view, &r);
+	struct spaces *s;
+
+	if (fd < 0)
+		return not_made(view, &r, e);
+	s = new0(struct spaces);
+	*s = (struct spaces){ .refs = 1, .pidfd = -1, .mounts = fd };
+	list_init(&s->link);
+	list_add_tail(&living, &s->link);
+	return s;
+}
+
+/* --- all of them --------------------------------------------------------------------------------------------------------- */
 
 struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_user, uid_t uid,
 			  gid_t gid, struct err *e)
@@ -257,15 +345,7 @@ struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_
 	struct space_report r;
 	struct spaces *s = make_one(&p, session, &r);
 
-	if (s)
-		return s;
-	if (r.step == SPACE_VIEW + FSVIEW_PLACE)
-		err_set(e, -r.error, 0, "CONFINEMENT_UNSUPPORTED", "%s cannot be mounted: %s",
-			fsview_path(view, r.number), strerror(r.error));
-	else
-		err_set(e, -r.error, 0, "CONFINEMENT_UNSUPPORTED", "%s: %s", steps[r.step].why,
-			strerror(r.error));
-	return NULL;
+	return s ? s : not_made(view, &r, e);
 }
 
 const struct spaces_missing *spaces_missing(void)
@@ -314,6 +394,7 @@ struct spaces *spaces_unref(struct spaces *s)
 		return NULL;
 	spaces_kill(s);
 	closep(&s->pidfd);
+	closep(&s->mounts);
 	list_del(&s->link);
 	free(s->session);
 	free(s);
@@ -324,6 +405,8 @@ bool spaces_live(const struct spaces *s)
 {
 	struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
 
+	if (!s->init)
+		return true;
 	return poll(&p, 1, 0) == 0;
 }
 
@@ -331,12 +414,14 @@ int spaces_enter(const struct spaces *s)
 {
 	int flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
 
-	return setns(s->pidfd, flags) < 0 ? -errno : 0;
+	if (!s->init)
+		return setns(s->mounts, CLONE_NEWNS) < 0 ? -errno : 0;
+	return setns(s->pidfd, flags) < 0 ? -errno : 1;
 }
 
 void spaces_each(void (*fn)(void *ctx, pid_t init, char *session), void *ctx)
 {
 	list_each(s, &living, struct spaces, link)
-		if (spaces_live(s))
+		if (s->init && spaces_live(s))
 			fn(ctx, s->init, s->session);
 }

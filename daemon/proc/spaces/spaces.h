@@ -29,6 +29,9 @@ const struct spaces_missing *spaces_missing(void);
 
 /* view: settled, and used up only here. session: whose processes they hold. init runs as uid and gid if switch_user, else
  * as who we are, and they are ignored. One reference; NULL with e, CONFINEMENT_UNSUPPORTED. */
+/* Only a mount namespace, in which the places of the view stand and all else is as it is outside (fsview_mount_places).
+ * Nothing hangs on a process: it is there while somebody is in it or has a reference. Root only. As above. */
+struct spaces *spaces_new_mounts(struct fsview *view, struct err *e);
 struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_user, uid_t uid,
 			  gid_t gid, struct err *e);
 /* Both take NULL. The last one kills what is in there, without waiting for it. */
@@ -39,7 +42,7 @@ void spaces_kill(const struct spaces *s);
 /* Its init lives: somebody may enter. */
 bool spaces_live(const struct spaces *s);
 
-/* Between fork and exec, with the capabilities for it: only the children of who calls this are inside. 0 or -errno. */
+/* Between fork and exec, with the capabilities for it. 0: who calls this is inside; 1: only his children are. */
 int spaces_enter(const struct spaces *s);
 
 /* Calls fn for all that live: never for more than a moment ago, but for new ones. */

@@ -183,7 +183,8 @@ static char *client_params(struct session *s, struct slice params)
 	while (jiter_next(&it, &key, &v)) {
 		if (jkey_is(key, "sessionId"))
 			continue;
-		if (jkey_is(key, "toolCall") && absolute_paths_put(v.raw, s->cwd, &call))
+		if (jkey_is(key, "toolCall") &&
+		    absolute_paths_put(v.raw, session_workdir(s), &call))
 			jw_member_raw(&w, key, buf_slice(&call));
 		else if (jkey_is(key, "toolCallId") && tool_call_id(s, v.raw).n)
 			jw_member_raw(&w, key, tool_call_id(s, v.raw)); /* of an elicitation */

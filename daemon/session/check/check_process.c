@@ -93,7 +93,7 @@ static void put_job(const struct check_process *p, struct slice message, struct 
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "kind", check_kind_name(p->spec->kind));
-	jw_str(&w, "root", p->session->cwd);
+	jw_str(&w, "root", session_workdir(p->session));
 	jw_str(&w, "stateDir", state);
 	if (message.n)
 		jw_slice(&w, "message", message);
@@ -109,7 +109,7 @@ static int spawn(struct check_process *p, struct slice message, struct err *e)
 	char word[] = "check", marker[64];
 	char *argv[] = { self, word, NULL };
 	struct proc_spec ps = {
-		.argv = argv, .cwd = p->session->cwd, .session = marker, .line_max = CHECK_LINE_MAX
+		.argv = argv, .cwd = session_workdir(p->session), .session = marker, .line_max = CHECK_LINE_MAX
 	};
 	static uint64_t count;
 

@@ -29,7 +29,7 @@ static void emit_tool_call(struct session *s, const struct harness_event *ev, st
 		put_with_id(&named, update, "toolCallId", ours);
 		update = buf_slice(&named);
 	}
-	if (absolute_paths_put(update, s->cwd, &b))
+	if (absolute_paths_put(update, session_workdir(s), &b))
 		update = buf_slice(&b);
 	event_emit(s, ev->kind, update, ev->meta, 0);
 }

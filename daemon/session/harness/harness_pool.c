@@ -70,7 +70,7 @@ bool harness_pool_busy(const struct session *s)
 {
 	return s->turn.current || s->turn.queued || s->turn.ending || s->approval.nopen ||
 	       s->mcp.nupcalls || s->harness.copying || !list_empty(&s->harness.open_waiters) ||
-	       !list_empty(&s->harness.settings) || provision_busy(s);
+	       !list_empty(&s->harness.settings) || provision_busy(s) || session_draft_busy(s);
 }
 
 /* Nothing is under way in the harness, and stopping it loses nothing. */

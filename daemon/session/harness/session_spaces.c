@@ -31,10 +31,27 @@ static void add_harness(struct fsview *v, const struct harness_def *def)
 
 /* --- the view -------------------------------------------------------------------------------------------------------- */
 
+/* With a draft, what stands for it: the real tree is not written. */
+static int add_cwd(struct fsview *v, const struct session *s, struct err *e)
+{
+	_cleanup_(freep) char *tree = NULL;
+
+	switch (s->draft.how) {
+	case DRAFT_OFF:
+		return fsview_add(v, FSVIEW_WRITABLE, s->cwd, e);
+	case DRAFT_COPY: /* is in its home */
+		return fsview_add(v, FSVIEW_SHOWN, s->cwd, e);
+	case DRAFT_OVERLAY:
+		break;
+	}
+	tree = session_tree(s);
+	return fsview_over(v, s->cwd, tree, e);
+}
+
 static int add_workspace(struct fsview *v, const struct session *s, struct err *e)
 {
 	struct slice dirs = slice_of(s->setup.additional_dirs);
-	int r = fsview_add(v, FSVIEW_WRITABLE, s->cwd, e);
+	int r = add_cwd(v, s, e);
 	struct jiter it;
 	struct jval j;
 
@@ -92,25 +109,41 @@ static int fill(struct fsview *v, struct session *s, struct err *e)
 
 /* --- life ------------------------------------------------------------------------------------------------------------ */
 
-static int make_anew(struct session *s, struct err *e)
-{
-	struct fsview *v = fsview_new();
-	int r = fill(v, s, e);
+enum spaces_kind { SPACES_NONE, SPACES_DRAFT, SPACES_ALL };
 
-	if (r == 0) {
-		s->harness.spaces =
-			spaces_new(v, s->id, s->user.switched, s->user.uid, s->user.gid, e);
-		r = s->harness.spaces ? 0 : -EIO;
-	}
-	fsview_free(v);
-	return r;
+/* A level without any has them for an overlay. */
+static enum spaces_kind kind_of(const struct session *s)
+{
+	if (session_level(s) == LEVEL_STRICT && !spaces_missing())
+		return SPACES_ALL;
+	return s->draft.how == DRAFT_OVERLAY ? SPACES_DRAFT : SPACES_NONE;
 }
 
-static char *directories(const struct session *s)
+static struct spaces *make_kind(struct session *s, enum spaces_kind kind, struct fsview *v,
+				struct err *e)
+{
+	if (kind == SPACES_ALL)
+		return fill(v, s, e) < 0 ?
+			       NULL :
+			       spaces_new(v, s->id, s->user.switched, s->user.uid, s->user.gid, e);
+	return add_cwd(v, s, e) < 0 || fsview_settle(v, e) < 0 ? NULL : spaces_new_mounts(v, e);
+}
+
+static int make_anew(struct session *s, enum spaces_kind kind, struct err *e)
+{
+	struct fsview *v = fsview_new();
+
+	s->harness.spaces = make_kind(s, kind, v, e);
+	fsview_free(v);
+	return s->harness.spaces ? 0 : -EIO;
+}
+
+static char *made_for(const struct session *s, enum spaces_kind kind)
 {
 	char *text;
 
-	if (asprintf(&text, "%s %s", s->cwd,
+	if (asprintf(&text, "%d %d %llu %s %s", kind, s->draft.how,
+		     (unsigned long long)s->draft.generation, s->cwd,
 		     s->setup.additional_dirs ? s->setup.additional_dirs : "") < 0)
 		abort();
 	return text;
@@ -118,21 +151,22 @@ static char *directories(const struct session *s)
 
 int session_spaces_open(struct session *s, struct err *e)
 {
+	enum spaces_kind kind = kind_of(s);
 	_cleanup_(freep) char *now = NULL;
 	int r;
 
 	if (s->harness.state != H_NONE) /* what is new waits for the next harness */
 		return 0;
-	if (session_level(s) < LEVEL_STRICT || spaces_missing()) {
+	if (kind == SPACES_NONE) {
 		session_spaces_close(s);
 		return 0;
 	}
-	now = directories(s);
+	now = made_for(s, kind);
 	if (s->harness.spaces && spaces_live(s->harness.spaces) &&
 	    strcmp(s->harness.spaces_for, now) == 0)
 		return 0;
 	session_spaces_close(s);
-	r = make_anew(s, e);
+	r = make_anew(s, kind, e);
 	if (r == 0)
 		s->harness.spaces_for = TAKE_PTR(now);
 	return r;

@@ -62,6 +62,7 @@ static void on_head(struct journal_reading *r, const struct journal_record *rec)
 	take_string(rec->value, "harness", &r->harness);
 	r->uid = jobj_uint(rec->value, "uid");
 	setup_load(&r->s->setup, rec->value);
+	session_draft_load_record(r->s, rec->value);
 }
 
 static void on_native(struct journal_reading *r, const struct journal_record *rec)

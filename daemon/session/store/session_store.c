@@ -203,6 +203,7 @@ static void set_limits(struct session_store *st, const struct store_config *cfg)
 	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
 	st->pool.wait = cfg->harness_wait;
 	st->pool.session_max = cfg->session_max;
+	st->draft_max = cfg->draft_max;
 	st->limits = cfg->limits;
 	if (!st->limits.memory)
 		st->limits.memory = memory_for_sessions();
@@ -250,6 +251,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 		return store_free(st);
 	limit_ledger(st, cfg);
 	open_workspaces(st, cfg);
+	draft_store_begin(st);
 	if (open_removal(st, e) < 0)
 		return store_free(st);
 	session_users_take_up(st);

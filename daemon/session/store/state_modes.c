@@ -20,12 +20,12 @@ static const struct {
 	mode_t mode;
 } ours[] = {
 	{ ".", false, PASSABLE },	 { "homes", false, PASSABLE },
-	{ "sessions", false, PRIVATE },	 { "trees", false, PRIVATE },
-	{ "archives", false, PRIVATE },	 { "artifacts", false, PRIVATE },
-	{ "snapshots", false, PRIVATE }, { "removed", false, PRIVATE },
-	{ "usage.", true, PRIVATE },	 { "owner", false, PRIVATE },
-	{ "lock", false, PRIVATE },	 { "version", false, PRIVATE },
-	{ "uids", false, PRIVATE },
+	{ "drafts", false, PASSABLE },	 { "sessions", false, PRIVATE },
+	{ "trees", false, PRIVATE },	 { "archives", false, PRIVATE },
+	{ "artifacts", false, PRIVATE }, { "snapshots", false, PRIVATE },
+	{ "removed", false, PRIVATE },	 { "usage.", true, PRIVATE },
+	{ "owner", false, PRIVATE },	 { "lock", false, PRIVATE },
+	{ "version", false, PRIVATE },	 { "uids", false, PRIVATE },
 };
 
 static mode_t most_of(const char *name)

@@ -48,6 +48,7 @@ struct session_store {
 	bool journal, stopping, draining; /* draining: nothing new is begun (session.h) */
 	uint64_t journal_max;
 	unsigned permission_timeout;
+	uint64_t draft_max;	    /* bytes of a draft */
 	struct group_limits limits; /* of each session, at most */
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;

@@ -7,6 +7,7 @@
 #include "json/jstr.h"
 #include "session/workspace/artifact_store.h"
 #include "session/workspace/inspection.h"
+#include "session/workspace/patch_answer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,11 +41,11 @@ static bool records(const struct snapshot_run *k)
 
 static void put_job(const struct session *s, struct buf *b, const struct snapshot_run *k)
 {
-	_cleanup_(freep) char *dir = snapshot_dir(s);
+	_cleanup_(freep) char *dir = snapshot_dir(s), *tree = session_tree(s);
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "root", s->cwd);
+	jw_str(&w, "root", tree);
 	jw_str(&w, "dir", dir);
 	jw_uint(&w, records(k) ? "turn" : "since", k->turn);
 	jw_str(&w, "patch", k->patch);
@@ -107,24 +108,6 @@ bool baseline_due(const struct session *s)
 
 /* --- what becomes of it ------------------------------------------------------------------------------------ */
 
-struct patch_info {
-	int64_t bytes, files, insertions, deletions;
-};
-
-static const struct jfield patch_fields[] = {
-	JF_INT(struct patch_info, bytes, "bytes", JF_REQUIRED, 0, INT64_MAX),
-	JF_INT(struct patch_info, files, "files", 0, 0, INT64_MAX),
-	JF_INT(struct patch_info, insertions, "insertions", 0, 0, INT64_MAX),
-	JF_INT(struct patch_info, deletions, "deletions", 0, 0, INT64_MAX),
-	JF_END,
-};
-
-static bool read_patch_info(struct slice report, struct patch_info *ret)
-{
-	*ret = (struct patch_info){ 0 };
-	return jdec_object(jobj_get(report, "patch").raw, patch_fields, NULL, ret, NULL) == 0;
-}
-
 static void note_failure(struct session *s, const struct snapshot_run *k, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -143,23 +126,6 @@ static void note_failure(struct session *s, const struct snapshot_run *k, const 
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
-static const struct artifact *adopt(struct session *s, const struct snapshot_run *k,
-				    const char *name, struct err *e)
-{
-	const struct artifact *a = NULL;
-	struct artifact_spec spec = { name, "text/x-diff; charset=utf-8", "diff", 0 };
-
-	int r = session_mask_file(s, k->patch);
-
-	spec.turn = k->kind == SNAPSHOT_TURN ? k->turn : 0;
-	if (r < 0) { /* as it is it must not be seen */
-		err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
-			"the patch cannot be copied without its secrets: %s", strerror(-r));
-		return NULL;
-	}
-	return artifact_adopt(s, &spec, k->patch, &a, e) < 0 ? NULL : a;
-}
-
 static void answer_turn(struct session *s)
 {
 	struct session_turn *t = TAKE_PTR(s->workspace.snapshot_turn);
@@ -176,31 +142,9 @@ static void turn_compared(struct session *s, const struct snapshot_run *k, struc
 	char name[64];
 
 	snprintf(name, sizeof(name), "turn-%llu.diff", (unsigned long long)k->turn);
-	if (read_patch_info(report, &info) && info.bytes && !adopt(s, k, name, &e))
+	if (patch_info_read(report, &info) && info.bytes &&
+	    !patch_adopt(s, k->patch, name, k->turn, &e))
 		note_failure(s, k, &e);
-}
-
-/* The text if it fits an answer, else an artifact that holds it. */
-static int put_patch(struct jw *w, struct session *s, const struct snapshot_run *k,
-		     const struct patch_info *info, struct err *e)
-{
-	_cleanup_(buf_done) struct buf text = { .max = ARTIFACT_INLINE_MAX + 8192 };
-	const struct artifact *a;
-
-	if (info->bytes <= (int64_t)ARTIFACT_INLINE_MAX) {
-		int r = info->bytes ? file_read(k->patch, ARTIFACT_INLINE_MAX, &text) : 0;
-
-		if (r < 0)
-			return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
-				       "the patch cannot be read: %s", strerror(-r));
-		session_mask_bytes(s, &text);
-		jw_slice(w, "patch", (struct slice){ text.data ? text.data : "", text.len });
-		return 0;
-	}
-	a = adopt(s, k, "workspace.diff", e);
-	if (a)
-		artifact_describe(w, "artifact", a);
-	return a ? 0 : -EIO;
 }
 
 static void diff_compared(struct session *s, const struct snapshot_run *k, struct slice report,
@@ -208,23 +152,16 @@ static void diff_compared(struct session *s, const struct snapshot_run *k, struc
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	struct patch_info info;
 	struct err e = { 0 };
 	int r = 0;
 
-	if (!failed && !read_patch_info(report, &info))
-		r = err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HELPER_FAILED",
-			    "acpd-unpack reported no patch");
 	jw_obj(&w, NULL);
-	if (!failed && r == 0)
-		r = put_patch(&w, s, k, &info, &e);
+	if (!failed)
+		r = patch_answer_put(&w, s, k->patch, report, &e);
 	if (failed || r < 0) {
 		k->done(k->ctx, SLICE_NONE, failed ? failed : &e);
 		return;
 	}
-	jw_int(&w, "files", info.files);
-	jw_int(&w, "insertions", info.insertions);
-	jw_int(&w, "deletions", info.deletions);
 	jw_raw(&w, "omitted", jobj_get(report, "omitted").raw);
 	jw_raw(&w, "omittedTotal", jobj_get(report, "omittedTotal").raw);
 	jw_end_obj(&w);

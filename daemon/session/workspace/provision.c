@@ -224,6 +224,9 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 
 	if (s->workspace.provisioning)
 		return busy(e);
+	if (request_touches_workspace(r) &&
+	    session_draft_refuse(s, "the workspace cannot be written", e) < 0)
+		return -EBUSY;
 	if (request_touches_workspace(r) && paths_check_writable(&s->user, s->cwd, e) < 0)
 		return -EACCES;
 	if (skills_dir(s, r, &skills, e) < 0)
@@ -259,7 +262,7 @@ static void on_first(void *ctx, struct slice result _unused_, const struct err *
 
 	if (e)
 		own = *e;
-	else if (s->state != SESSION_OPENING || harness_pool_launch(s, &own) == 0)
+	else if (s->state != SESSION_OPENING || session_draft_launch(s, &own) == 0)
 		return;
 	harness_opened(s, &own);
 }
@@ -268,7 +271,7 @@ int provision_first(struct session *s, const struct session_params *p, struct er
 {
 	if (!p->request || !request_writes(p->request)) {
 		baseline_take(s);
-		return harness_pool_launch(s, e);
+		return session_draft_launch(s, e);
 	}
 	return provision_begin(s, p->request, "_meta.acpd.", on_first, s, e);
 }
@@ -279,6 +282,8 @@ int provision_admit(const struct session *s, const struct request *r, struct err
 
 	if (ret == 0 && request_writes(r) && s->workspace.provisioning)
 		ret = busy(e);
+	if (ret == 0 && request_touches_workspace(r))
+		ret = session_draft_refuse(s, "the workspace cannot be written", e);
 	if (ret == 0 && request_touches_workspace(r))
 		ret = paths_check_writable(&s->user, s->cwd, e);
 	if (ret == 0)

@@ -13,7 +13,7 @@ static int create_log(int stage, bool whole, struct intent_log_writer *log)
 
 	if (fd < 0)
 		return -errno;
-	r = intent_log_begin(log, fd, whole);
+	r = intent_log_begin(log, fd, whole ? LOG_WHOLE : LOG_MERGE);
 	if (r == 0 && mkdirat(stage, "old", 0700) < 0 && errno != EEXIST)
 		r = -errno;
 	return r;
@@ -249,7 +249,7 @@ static int recover(struct intent_log *log, int target, int stage, bool *committe
 
 	if (log->state == LOG_PLANNED)
 		return 0;
-	if (log->whole) {
+	if (log->kind == LOG_WHOLE) {
 		*committed = fstatat(stage, "tree", &sb, AT_SYMLINK_NOFOLLOW) < 0 &&
 			     errno == ENOENT;
 		return 0;

@@ -68,14 +68,33 @@ static bool hash(struct held *h, const char *path, struct seen *s)
 	return s->hashed;
 }
 
+static ssize_t read_link(struct held *h, const char *path, char text[PATH_BYTES_MAX + 1])
+{
+	const char *leaf;
+	int dir = held_parent(h, path, &leaf);
+
+	return dir < 0 ? -1 : readlinkat(dir, leaf, text, PATH_BYTES_MAX + 1);
+}
+
 static bool same_link(struct held *h, const char *path, const char *want, size_t size)
 {
 	char text[PATH_BYTES_MAX + 1];
-	const char *leaf;
-	int dir = held_parent(h, path, &leaf);
-	ssize_t n = dir < 0 ? -1 : readlinkat(dir, leaf, text, sizeof(text));
+	ssize_t n = read_link(h, path, text);
 
 	return n >= 0 && (size_t)n == size && memcmp(text, want, size) == 0;
+}
+
+bool seen_digest(struct held *h, const char *path, struct seen *s)
+{
+	char text[PATH_BYTES_MAX + 1];
+	ssize_t n;
+
+	if (s->type != NODE_LINK)
+		return s->type == NODE_FILE && hash(h, path, s);
+	n = read_link(h, path, text);
+	s->hashed = n >= 0 && n <= PATH_BYTES_MAX &&
+		    sha256_of((struct slice){ text, (size_t)n }, &s->digest) == 0;
+	return s->hashed;
 }
 
 bool seen_same(struct held *h, const char *path, struct seen *s, const struct manifest *m,

@@ -27,5 +27,7 @@ int seen_look(struct held *h, const char *path, struct seen *s);
 /* True if it is the same as node: type, permission bits, content. Of directories only the type. */
 bool seen_same(struct held *h, const char *path, struct seen *s, const struct manifest *m,
 	       uint32_t node);
+/* Finds out s->digest of the file or link that was looked at; false: it cannot be read, or has changed. */
+bool seen_digest(struct held *h, const char *path, struct seen *s);
 /* True if two entries of manifests are the same, permission bits included. */
 bool nodes_same(const struct manifest *ma, uint32_t a, const struct manifest *mb, uint32_t b);

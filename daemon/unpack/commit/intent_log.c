@@ -11,7 +11,11 @@
 #define NAME_BYTES_MAX 255
 #define NUMBERS 10
 
-static const char *const heads[] = { "acpd-merge 1 ", "acpd-whole 1 " };
+static const char *const heads[] = {
+	[LOG_MERGE] = "acpd-merge 1 ",
+	[LOG_WHOLE] = "acpd-whole 1 ",
+	[LOG_EXACT] = "acpd-exact 1 ",
+};
 
 uint64_t time_ns(const struct timespec *t)
 {
@@ -123,15 +127,14 @@ static int flush(struct intent_log_writer *w)
 	return r;
 }
 
-int intent_log_begin(struct intent_log_writer *w, int fd, bool whole)
+int intent_log_begin(struct intent_log_writer *w, int fd, enum log_kind kind)
 {
 	struct stat sb;
 
 	*w = (struct intent_log_writer){ .fd = fd };
 	if (fstat(fd, &sb) < 0)
 		return -errno;
-	return buf_printf(&w->b, "%s%llx\n", heads[whole],
-			  (unsigned long long)time_ns(&sb.st_ctim));
+	return buf_printf(&w->b, "%s%llx\n", heads[kind], (unsigned long long)time_ns(&sb.st_ctim));
 }
 
 int intent_log_add(struct intent_log_writer *w, const struct op *op)
@@ -177,10 +180,13 @@ struct intent_log_reading {
 static int take_head(struct intent_log_reading *r, struct slice line)
 {
 	struct intent_log *log = r->log;
+	size_t kind = 0;
 
-	log->whole = slice_skip(&line, heads[1]);
-	if (!log->whole && !slice_skip(&line, heads[0]))
+	while (kind < ARRAY_SIZE(heads) && !slice_skip(&line, heads[kind]))
+		kind++;
+	if (kind == ARRAY_SIZE(heads))
 		return -EBADMSG;
+	log->kind = (enum log_kind)kind;
 	return take_hex(&line, &log->since) && !line.n ? 0 : -EBADMSG;
 }
 
@@ -234,7 +240,8 @@ static int take_line(struct intent_log_reading *r, struct slice line)
 		return bad;
 	if (slice_starts(line, "end "))
 		return take_end(r, line);
-	bad = line.n < INTENT_LOG_LINE_MAX && !r->log->whole ? op_parse(line, &op) : -EBADMSG;
+	bad = line.n < INTENT_LOG_LINE_MAX && r->log->kind != LOG_WHOLE ? op_parse(line, &op) :
+									  -EBADMSG;
 	if (bad == 0)
 		r->log->n++;
 	return bad;

@@ -2,7 +2,8 @@
  * intent_log.h - the intent log of a commit: every step that changes the target, written down before the first is
  * taken.
  *
- *	acpd-merge 1 <time>                       (or acpd-whole: one rename of everything, no steps)
+ *	acpd-merge 1 <time>                       (or acpd-whole: one rename of everything, no steps; or acpd-exact: as a
+ *	                                          merge, but a step that finds something else undoes all of them)
  *	x <what was there: 5 numbers> <what will be there: 5 numbers> dir/name
  *	...
  *	end <steps> <CRC-32C of all lines before> P
@@ -47,6 +48,8 @@ struct op {
 	struct slice path;
 };
 
+enum log_kind { LOG_MERGE, LOG_WHOLE, LOG_EXACT };
+
 enum log_state {
 	LOG_PLANNED = 'P',
 	LOG_REDO = 'R',
@@ -71,7 +74,7 @@ struct intent_log_writer {
 };
 
 /* Begins a log in fd, which is empty. */
-int intent_log_begin(struct intent_log_writer *w, int fd, bool whole);
+int intent_log_begin(struct intent_log_writer *w, int fd, enum log_kind kind);
 int intent_log_add(struct intent_log_writer *w, const struct op *op);
 /* Writes the last line, state LOG_PLANNED, and syncs the file. */
 int intent_log_end(struct intent_log_writer *w);
@@ -80,7 +83,7 @@ void intent_log_writer_done(struct intent_log_writer *w);
 /* --- reading */
 struct intent_log {
 	int fd; /* borrowed */
-	bool whole;
+	enum log_kind kind;
 	enum log_state state;
 	uint64_t since; /* when the log was begun, by the clock of its file system */
 	uint64_t *at;	/* where each line begins, and where the last line does */

@@ -34,7 +34,7 @@ int step_undo(struct step_dirs *g, size_t i, const struct op *op);
 /* Called for a step that was skipped. */
 typedef void (*step_skipped_fn)(void *ctx, const struct op *op);
 
-/* Takes all steps forward; at the first failure undoes all. 0; a negative errno: the target is as it was;
+/* Takes all steps forward; at the first failure undoes all. Of an exact log a step that would be skipped fails, -EBUSY. 0; a negative errno: the target is as it was;
  * -ENOTRECOVERABLE. Afterwards the log is LOG_DONE or LOG_UNDO. failed: the path. */
 int steps_run(struct step_dirs *g, struct intent_log *log, step_skipped_fn skipped, void *ctx,
 	      char failed[PATH_BYTES_MAX + 1]);

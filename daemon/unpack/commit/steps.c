@@ -397,6 +397,8 @@ int steps_run(struct step_dirs *g, struct intent_log *log, step_skipped_fn skipp
 		r = intent_log_step(log, i, line, &op);
 		if (r == 0)
 			r = step_redo(g, i, &op);
+		if (r > 0 && log->kind == LOG_EXACT)
+			r = -EBUSY;
 		if (r < 0)
 			snprintf(failed, PATH_BYTES_MAX + 1, "%s", op.path.p ? op.path.p : "log");
 		if (r > 0 && skipped)

@@ -3,6 +3,7 @@
  * standard output.
  */
 #include "base/os/file.h"
+#include "unpack/draft/draft_job.h"
 #include "unpack/export/export_keeper.h"
 #include "unpack/job/tree_jobs.h"
 #include "unpack/job/discard.h"
@@ -55,6 +56,8 @@ static const struct unpack_verb {
 	{ "recover", .run = tree_job_recover },	     { "remove", .run = tree_job_remove },
 	{ "skills", .run = tree_job_skills },	     { "inflate", .run = run_inflate },
 	{ "discard", .run = discard_run },	     { "leftovers", .run = leftovers_run },
+	{ "draft-begin", .export = draft_job_run },  { "draft-diff", .export = draft_job_run },
+	{ "draft-apply", .export = draft_job_run },  { "draft-measure", .export = draft_job_run },
 };
 
 static enum unpack_exit run_verb(const struct unpack_verb *v, struct job_input *in,

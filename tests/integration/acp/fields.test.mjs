@@ -64,7 +64,7 @@ const opened = {
   systemPrompt: { takes: ['string', 'object'], bad: [{}, { mode: 'replace', content: [] }, { mode: 'append', content: 'x' }, { mode: 'append', content: [7] },
     { mode: 'append', content: [{ type: 'image' }] }].map((v) => [v, 'FIELD_INVALID']) },
   level: { takes: ['string', 'object'], word: 'FIELD_INVALID', bad: [['', 'FIELD_INVALID'], ['paranoid', 'FIELD_INVALID']] },
-  innerSandbox: { takes: ['bool'] },
+  innerSandbox: { takes: ['bool'] }, draft: { takes: ['bool'] },
   budgets: { bad: budgets }, billingRef: { empty: OK }, configVersion: { empty: OK },
 };
 const furnished = { skills: { bad: skills }, instructions: { takes: ['string', 'object'] }, harnessFiles: { bad: files } };
@@ -127,6 +127,8 @@ const ROWS = {
   'daemon/acp/acp_model.c:attach_fields': [{ send: own('_acpd/model/attach'), base: () => ({ sessionIds: [sessionId] }), good: 'MODEL_NOT_ANNOUNCED',
     more: { sessionIds: { bad: [[[7], 'FIELD_INVALID'], [[null], 'FIELD_INVALID']] } } }],
   'daemon/acp/acp_network.c:network_fields': [{ send: own('_acpd/network/set'), base: () => ({ ...here(), network: { mode: 'on' } }) }],
+  'daemon/acp/acp_draft.c:draft_fields': [{ send: own('_acpd/session/draft'), base: () => ({ ...here(), on: false }) }],
+  'daemon/acp/acp_draft.c:apply_fields': [{ send: own('_acpd/workspace/apply'), base: () => ({ ...here(), patchDigest: DIGEST }), good: 'NO_DRAFT', more: { patchDigest: { word: 'DIGEST_INVALID', empty: 'DIGEST_INVALID' } } }],
   'daemon/acp/acp_provider.c:set_fields': [{ send: own('_acpd/provider/set'), base: () => ({ ...here(), provider: { api: 'openai-chat', via: 'tunnel' } }),
     good: 'PROVIDER_FIXED' }],
   'daemon/acp/acp_approvals.c:approvals_fields': [{ send: own('_acpd/approvals/list'), more: { cursor: { empty: 'CURSOR_INVALID', word: 'CURSOR_INVALID' } } }],
@@ -210,7 +212,7 @@ const OTHERS = {
   'what the daemon has written': ['daemon/session/workspace/artifact_store.c:index_fields'],
   'between the daemon and its own programs': ['daemon/fetcher/wire/fetch_frame.c:settings_fields', 'daemon/fetcher/wire/fetch_frame.c:order_fields',
     ...['notice', 'order', 'settings'].map((t) => `daemon/egress/wire/egress_frame.c:${t}_fields`),
-    'daemon/session/workspace/baseline.c:patch_fields', 'daemon/unpack/job/tree_jobs.c:tree_fields', 'daemon/unpack/job/tree_jobs.c:skill_fields',
+    'daemon/session/workspace/patch_answer.c:patch_fields', ...['begin', 'diff', 'apply', 'measure'].map((t) => `daemon/unpack/draft/draft_job.c:${t}_fields`), 'daemon/unpack/job/tree_jobs.c:tree_fields', 'daemon/unpack/job/tree_jobs.c:skill_fields',
     'daemon/unpack/job/discard.c:fields', 'daemon/unpack/job/leftovers_job.c:fields', 'daemon/unpack/job/inflate_job.c:fields', 'daemon/unpack/job/unpack_job.c:job_fields', 'daemon/unpack/job/unpack_job.c:source_fields', 'daemon/unpack/job/unpack_job.c:limit_fields',
     'daemon/unpack/export/export_jobs.c:pack_fields', 'daemon/unpack/export/export_jobs.c:snapshot_fields', 'daemon/unpack/export/export_jobs.c:diff_fields', 'daemon/unpack/export/export_jobs.c:limit_fields',
     'daemon/session/check/check_answer.c:answer_fields', 'daemon/session/check/check_changes.c:report_fields', 'tools/builtin/check/check_job.c:fields', 'tools/relay/served_server.c:artifact_fields', 'tools/builtin/core/toolbox_config.c:fields'],

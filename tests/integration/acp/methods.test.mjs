@@ -53,6 +53,8 @@ const ROWS = {
   '_acpd/approvals/answer': reads({ id: 'none' }, 'FIELD_INVALID'),
   '_acpd/usage': apart({}),
   '_acpd/workspace/materialize': driver({ harnessFiles: [{ path: 'planted.txt', text: 'by a stranger' }] }),
+  '_acpd/workspace/apply': driver({ patchDigest: `sha256:${'0'.repeat(64)}` }),
+  '_acpd/session/draft': driver({ on: false }),
   '_acpd/workspace/diff': reads({}, 'NO_BASELINE'),
   '_acpd/check': driver({ checks: [{ id: 'a', kind: 'command', argv: ['touch', 'planted'] }] }),
   '_acpd/artifact/put': leaves({ name: 'planted', text: 'by a stranger' }),

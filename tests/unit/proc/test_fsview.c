@@ -3,6 +3,7 @@
 #include "proc/spaces/fsview_internal.h"
 #include "unit.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
 static int make_tree(void **state)
@@ -40,7 +41,7 @@ static const char *relative(const char *path)
 
 static const char *show(const struct fsview *v)
 {
-	static const char letters[] = "THPSWX";
+	static const char letters[] = "THPSWDX";
 	static char text[2048];
 	size_t n = 0;
 
@@ -155,11 +156,29 @@ static void another_directory_stands_at_a_path(void **state _unused_)
 	fsview_free(v);
 }
 
+/* What is writable in a draft is the draft's; a draft in what is writable stands there all the same. */
+static void a_draft_stands_at_its_path(void **state _unused_)
+{
+	struct fsview *v = fsview_new();
+	struct err e = { 0 };
+
+	assert_int_equal(fsview_add(v, FSVIEW_WRITABLE, absolute("home"), &e), 0);
+	assert_int_equal(fsview_over(v, absolute("home/link"), absolute("tmp"), &e), 0);
+	assert_int_equal(fsview_add(v, FSVIEW_WRITABLE, absolute("home/me/work"), &e), 0);
+	assert_int_equal(fsview_add(v, FSVIEW_WRITABLE, absolute("home/me"), &e), 0);
+	assert_int_equal(fsview_over(v, absolute("none"), absolute("tmp"), &e), -ENOENT);
+	assert_int_equal(fsview_settle(v, &e), 0);
+	assert_string_equal(show(v), "W-1:home D0:home/me");
+	assert_string_equal(relative(v->place[1].source), "tmp");
+	fsview_free(v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_view_is_settled),
 		cmocka_unit_test(another_directory_stands_at_a_path),
+		cmocka_unit_test(a_draft_stands_at_its_path),
 	};
 
 	return RUN(tests, make_tree, scratch_done);

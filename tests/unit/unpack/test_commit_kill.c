@@ -382,7 +382,7 @@ static void test_forged_log(void **state _unused_)
 			stamp_of(&sb, &op.was);
 		op.will = op.was;
 		fd = openat(r.stage, "log", O_RDWR | O_CREAT | O_TRUNC, 0600);
-		assert_int_equal(intent_log_begin(&w, fd, false), 0);
+		assert_int_equal(intent_log_begin(&w, fd, LOG_MERGE), 0);
 		assert_int_equal(intent_log_add(&w, &op), 0);
 		assert_int_equal(intent_log_end(&w), 0);
 		intent_log_writer_done(&w);

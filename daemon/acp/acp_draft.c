@@ -1,0 +1,84 @@
+/* acp_draft.c - _acpd/session/draft and _acpd/workspace/apply: a draft of a session's workspace, and what becomes of it. */
+#include "acp/acp_internal.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+
+#include <errno.h>
+
+struct draft_args {
+	char *session_id, *digest;
+	bool on, discard;
+	struct slice meta;
+};
+
+static const struct jfield draft_fields[] = {
+	JF_STR(struct draft_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_BOOL(struct draft_args, on, "on", JF_REQUIRED),
+	JF_BOOL(struct draft_args, discard, "discard", 0),
+	JF_OBJ(struct draft_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static const struct jfield apply_fields[] = {
+	JF_STR(struct draft_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct draft_args, digest, "patchDigest", JF_REQUIRED, 80),
+	JF_OBJ(struct draft_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static void on_result(void *ctx, struct slice result, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!e) {
+		call_result(ctx, result);
+		return;
+	}
+	jw_members(&w, result, NULL);
+	call_error(ctx, e, buf_slice(&b));
+}
+
+static int start(struct acp_conn *c, const struct rpc_msg *m, const struct draft_args *a,
+		 struct err *e)
+{
+	struct session *s = view_find(c, a->session_id)->w.session; /* its driver calls */
+	struct method_call *k = call_new(c, m->id);
+	int r = a->digest ? session_apply_draft(s, a->digest, on_result, k, e) :
+			    session_switch_draft(s, a->on, a->discard, on_result, k, e);
+
+	if (r < 0)
+		call_free(k);
+	return r;
+}
+
+static int decode_and_start(struct acp_conn *c, const struct rpc_msg *m,
+			    const struct jfield *fields, struct err *e)
+{
+	struct draft_args a = { 0 };
+	struct sha256 digest;
+	int r = own_params(m->params, fields, &a, e);
+
+	if (r < 0)
+		return r;
+	if (a.discard && a.on)
+		r = err_field(e, "discard", "FIELD_INVALID", "discard is for on: false");
+	if (r == 0 && a.digest && archive_digest_parse(slice_of(a.digest), &digest) < 0)
+		r = err_field(e, "patchDigest", "DIGEST_INVALID",
+			      "patchDigest must be sha256: and 64 hex digits");
+	if (r == 0)
+		r = start(c, m, &a, e);
+	jdec_free(fields, &a);
+	return r;
+}
+
+int on_session_draft(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	return decode_and_start(c, m, draft_fields, e);
+}
+
+int on_workspace_apply(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+{
+	return decode_and_start(c, m, apply_fields, e);
+}

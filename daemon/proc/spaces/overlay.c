@@ -1,0 +1,75 @@
+#include "proc/spaces/overlay.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+static int set(int fs, const char *key, const char *value)
+{
+	return fsconfig(fs, FSCONFIG_SET_STRING, key, value, 0) < 0 ? -errno : 0;
+}
+
+static int set_dir(int fs, const char *key, int dir)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
+	return dir < 0 ? dir : set(fs, key, path);
+}
+
+static int open_dir(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int configure(int fs, const struct overlay_spec *spec)
+{
+	_cleanup_(closep) int upper = open_dir(spec->upper), work = open_dir(spec->work);
+	int r = set_dir(fs, "lowerdir", spec->lower);
+
+	if (r == 0)
+		r = set_dir(fs, "upperdir", upper);
+	if (r == 0)
+		r = set_dir(fs, "workdir", work);
+	if (r == 0)
+		r = set(fs, "redirect_dir", "on");
+	if (r == 0)
+		r = set(fs, "metacopy", "off");
+	if (r == 0)
+		r = set(fs, "index", "off");
+	return r == 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -errno : r;
+}
+
+int overlay_mount(const struct overlay_spec *spec, struct err *e)
+{
+	_cleanup_(closep) int fs = fsopen("overlay", FSOPEN_CLOEXEC), mount = -1;
+	int r = fs < 0 ? -errno : configure(fs, spec);
+
+	if (r < 0)
+		return err_set(e, r, 0, "", "no overlay can be made here: %s", strerror(-r));
+	mount = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (mount < 0 || move_mount(mount, "", AT_FDCWD, spec->at, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_set(e, -errno, 0, "", "the overlay cannot be mounted: %s",
+			       strerror(errno));
+	return 0;
+}
+
+void overlay_unmount(const char *path)
+{
+	while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		;
+}
+
+int overlay_make_private(const char *dir)
+{
+	if (mount(dir, dir, NULL, MS_BIND, NULL) < 0 ||
+	    mount(NULL, dir, NULL, MS_PRIVATE, NULL) < 0)
+		return -errno;
+	return 0;
+}

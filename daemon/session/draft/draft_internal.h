@@ -1,0 +1,92 @@
+/*
+ * draft_internal.h - a draft of a session: another tree stands for its workspace, the real tree at cwd, until what it
+ * changes is applied.
+ *
+ * Two ways. An overlay at cwd itself, in the mount namespace of all that runs for the session: nothing has another path.
+ * It is mounted in the daemon's state directory, where acpd-unpack reads it, and bound into that namespace
+ * (harness/session_spaces.h). Only root can have it. Else a copy in the session's home, which is its working directory
+ * then; what asks for the real path reaches the real tree.
+ *
+ *	<state>/drafts/<sessionId>/base		the record of the real tree (unpack/draft/draft_base.h)
+ *	                          /layers/<n>/	upper and work of an overlay of generation n; root's alone
+ *	                          /at/view		where it is mounted; who is in the session's group passes through
+ *	<home>/draft				a copy
+ *
+ * What is asked of a draft waits in a queue (struct draft_op), one after the other; each claims the tree first
+ * (workspaces.h), so that no other job is half-way. Switching and applying wait until no harness runs, and while they are
+ * in the queue no turn begins (session_next.h). An apply of an overlay begins a new generation: what it showed is beneath
+ * it now, so it begins anew, empty. All of it holds over a kill -9: the journal's "session" record says what there is, the
+ * base says which generation.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "json/jdec.h"
+#include "session/session.h"
+
+#define DRAFT_COPY_NAME "draft" /* in its home */
+
+enum draft_how { DRAFT_OFF, DRAFT_OVERLAY, DRAFT_COPY };
+
+/* In struct session: draft. */
+struct session_draft {
+	enum draft_how how;
+	char *missing;	     /* why a copy is no overlay; NULL */
+	char *copy;	     /* where one is; NULL */
+	bool wanted;	     /* a new session is to begin with one */
+	bool mounted;	     /* an overlay is */
+	uint64_t generation; /* of that */
+	struct list ops;     /* struct draft_op; the first may be at work */
+	struct session_draft_use {
+		uint64_t bytes; /* when it was last measured */
+		bool over;	/* that is more than --draft-max */
+	} use;
+};
+
+/* --- draft_ops.c: what is asked */
+
+/* The first harness of a new session, or a fork: harness_pool_launch. If it is to begin with a draft, that comes before,
+ * and its waiters get what goes wrong. */
+int session_draft_launch(struct session *s, struct err *e);
+/* A load asks for one: the waiters of the session wait for that, too. */
+void session_draft_load(struct session *s);
+/* The first of the queue goes on, if it can. */
+void session_draft_go_on(struct session *s);
+/* Something waits for the harness to be gone, and no turn may begin. */
+bool session_draft_due(const struct session *s);
+/* Something is in the queue. */
+bool session_draft_busy(const struct session *s);
+/* Those who wait get SESSION_CLOSING. What works is ended by inspections_abort. */
+void session_draft_abort(struct session *s);
+
+/* --- draft_view.c: where it is */
+
+/* As session_tree_open, of one that is mounted if it has to be. */
+char *session_tree(const struct session *s);
+char *draft_dir(const struct session *s);
+char *draft_base_file(const struct session *s);
+char *draft_view_path(const struct session *s);
+char *draft_copy_path(const struct session *s);
+/* Mounts the overlay, unless it is: of this generation. -errno with e: why it cannot be had. */
+int draft_mount(struct session *s, uint64_t generation, struct err *e);
+void draft_unmount(struct session *s);
+/* The generation of the base on disk; 0: there is none that can be read. */
+uint64_t draft_generation(const struct session *s);
+/* All that is on disk of it, put away. */
+void draft_remove(struct session *s);
+/* Where its base and its layers are: made. */
+int draft_make_dir(const struct session *s);
+/* Sets what there is, and what belongs to it. */
+void draft_set(struct session *s, enum draft_how how, const char *missing);
+/* Mounts that an earlier daemon left are taken away. */
+void draft_store_begin(const struct session_store *st);
+
+/* --- draft_status.c */
+/* Its member of the journal's "session" record, and back from there. */
+void session_draft_put_record(const struct session *s, struct jw *w);
+void session_draft_load_record(struct session *s, struct slice record);
+void session_draft_free(struct session *s);
+/* Whether a session can be given a draft, or none, by a call that opens it. */
+int session_draft_check(const struct session *s, const struct session_params *p, struct err *e);
+/* For what cannot be done while there is one. */
+int session_draft_refuse(const struct session *s, const char *what, struct err *e);

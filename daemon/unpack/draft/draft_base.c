@@ -1,0 +1,145 @@
+#include "unpack/draft/draft_base.h"
+
+#include "base/array.h"
+#include "base/crc32c.h"
+#include "base/digits.h"
+#include "base/os/file.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define HEAD "acpd-draft 1 "
+#define PIECE (256 * KIB)
+#define TAIL_BYTES 9 /* eight hex digits and a newline */
+
+/* A record, before its path. */
+struct base_record {
+	uint16_t n; /* bytes of the path */
+	uint8_t has_view, has_digest;
+	struct stamp real, view;
+	struct sha256 digest;
+};
+
+/* --- writing ---------------------------------------------------------------------------------------------- */
+
+static int flush(struct draft_base_writer *w)
+{
+	int r = w->out.failed ? -ENOMEM : file_write_all(w->fd, w->out.data, w->out.len);
+
+	w->crc = crc32c(w->crc, w->out.data, w->out.len);
+	buf_reset(&w->out);
+	return r;
+}
+
+void draft_base_begin(struct draft_base_writer *w, int fd, uint64_t generation)
+{
+	*w = (struct draft_base_writer){ .fd = fd };
+	buf_printf(&w->out, "%s%llu\n", HEAD, (unsigned long long)generation);
+}
+
+int draft_base_put(struct draft_base_writer *w, const char *path, const struct draft_base_entry *e)
+{
+	struct base_record r;
+
+	memset(&r, 0, sizeof(r)); /* its padding goes to the disk, too */
+	r.n = (uint16_t)strlen(path);
+	r.has_view = e->has_view;
+	r.has_digest = e->has_digest;
+	r.real = e->real;
+	r.view = e->view;
+	if (e->has_digest)
+		r.digest = e->digest;
+	buf_add(&w->out, &r, sizeof(r));
+	buf_add(&w->out, path, r.n);
+	return w->out.len >= PIECE ? flush(w) : 0;
+}
+
+int draft_base_end(struct draft_base_writer *w)
+{
+	int r = flush(w);
+
+	if (r < 0)
+		return r;
+	buf_printf(&w->out, "%08x\n", w->crc);
+	r = flush(w);
+	return r == 0 && fsync(w->fd) < 0 ? -errno : r;
+}
+
+void draft_base_writer_done(struct draft_base_writer *w)
+{
+	buf_done(&w->out);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+static int take_record(struct draft_base *b, struct slice *text)
+{
+	struct draft_base_entry *e;
+	struct base_record r;
+
+	if (text->n < sizeof(r))
+		return -EBADMSG;
+	memcpy(&r, text->p, sizeof(r));
+	if (text->n - sizeof(r) < r.n || !r.n || r.n > PATH_BYTES_MAX ||
+	    b->n == 2 * DRAFT_ENTRIES_MAX)
+		return -EBADMSG;
+	e = GROW(b->v, b->n);
+	*e = (struct draft_base_entry){ .path = b->text.len,
+					.real = r.real,
+					.view = r.view,
+					.has_view = r.has_view,
+					.has_digest = r.has_digest,
+					.digest = r.digest };
+	buf_add(&b->text, text->p + sizeof(r), r.n);
+	text->p += sizeof(r) + r.n;
+	text->n -= sizeof(r) + r.n;
+	return buf_putc(&b->text, '\0');
+}
+
+/* "1" and a newline. */
+static int take_generation(struct draft_base *b, struct slice *text)
+{
+	const char *end = text->n ? memchr(text->p, '\n', text->n) : NULL;
+	struct slice number = { text->p, end ? (size_t)(end - text->p) : 0 };
+
+	if (!end || !u64_parse(number, &b->generation))
+		return -EBADMSG;
+	text->p += number.n + 1;
+	text->n -= number.n + 1;
+	return 0;
+}
+
+static int take_all(struct draft_base *b, struct slice text)
+{
+	char tail[TAIL_BYTES + 1];
+	int r = 0;
+
+	if (text.n < TAIL_BYTES)
+		return -EBADMSG;
+	text.n -= TAIL_BYTES;
+	snprintf(tail, sizeof(tail), "%08x\n", crc32c(0, text.p, text.n));
+	if (memcmp(text.p + text.n, tail, TAIL_BYTES) != 0 || !slice_skip(&text, HEAD))
+		return -EBADMSG;
+	r = take_generation(b, &text);
+	while (r == 0 && text.n)
+		r = take_record(b, &text);
+	return r;
+}
+
+int draft_base_read(struct draft_base *b, int fd)
+{
+	_cleanup_(buf_done) struct buf all = { .max = DRAFT_BASE_MAX };
+	int r;
+
+	*b = (struct draft_base){ .text.max = DRAFT_TEXT_MAX };
+	r = file_read_fd(fd, DRAFT_BASE_MAX, &all);
+	return r < 0 ? r : take_all(b, buf_slice(&all));
+}
+
+void draft_base_done(struct draft_base *b)
+{
+	free(b->v);
+	buf_done(&b->text);
+}

@@ -1,0 +1,174 @@
+#include "unpack/draft/draft_copy.h"
+
+#include "base/util.h"
+#include "tree/tree_manifest.h"
+#include "tree/tree_walker.h"
+#include "unpack/draft/draft_base.h"
+#include "unpack/draft/draft_file.h"
+
+#include <errno.h>
+
+#define BLOCK_BYTES 512 /* of st_blocks, whatever the file system's are */
+
+struct copying {
+	struct draft_tree *tree;
+	struct held from, to;
+	uint64_t left; /* bytes that may still be copied */
+	struct draft_begun *ret;
+	bool *there; /* by entry: it is in the copy */
+	struct verdict *v;
+};
+
+/* --- copying ------------------------------------------------------------------------------------------------- */
+
+/* Who may not read it has no copy, and what goes meanwhile is gone. */
+static bool is_left_out(int r)
+{
+	return r == -EACCES || r == -EPERM || r == -ENOENT || r == -ELOOP || r == -ENOTDIR ||
+	       r == -EINVAL || r == -EXDEV;
+}
+
+static int copy_one(struct copying *k, size_t i)
+{
+	const struct draft_entry *e = &k->tree->v[i];
+	const char *path = draft_tree_path(k->tree, i);
+	struct draft_sent sent = { .bytes = 0 };
+	int r = -EINVAL;
+
+	switch (draft_type(&e->id)) {
+	case NODE_DIR:
+		r = draft_dir_make(&k->to, path);
+		break;
+	case NODE_LINK:
+		r = draft_link_copy(&k->from, &k->to, path, &sent);
+		break;
+	case NODE_FILE:
+		r = draft_file_copy(&k->from, &k->to, path, (mode_t)e->id.mode, k->left, &sent);
+		break;
+	}
+	if (r == -EFBIG)
+		return refuse(k->v, "DRAFT_TOO_LARGE", path,
+			      "the tree became larger than a draft may be while it was copied");
+	k->left -= sent.bytes;
+	k->ret->bytes += sent.bytes;
+	k->there[i] = r == 0;
+	k->ret->left_out += r < 0;
+	return r < 0 && !is_left_out(r) ? fail_with(k->v, r, path, "copying the tree") : 0;
+}
+
+static int close_dirs(struct copying *k)
+{
+	int r = 0;
+
+	for (size_t i = k->tree->n; r == 0 && i-- > 0;) {
+		const struct stamp *id = &k->tree->v[i].id;
+
+		if (k->there[i] && draft_type(id) == NODE_DIR)
+			r = draft_dir_mode(&k->to, draft_tree_path(k->tree, i), (mode_t)id->mode);
+	}
+	return r < 0 ? fail_with(k->v, r, NULL, "setting modes") : 0;
+}
+
+static int check_size(const struct draft_tree *t, uint64_t max, struct verdict *v)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (draft_type(&t->v[i].id) == NODE_FILE)
+			all += t->v[i].id.size;
+	return all > max ? refuse_over(v, "DRAFT_TOO_LARGE", NULL, max, all,
+				       "bytes of the tree, which has to be copied") :
+			   0;
+}
+
+/* --- the record ------------------------------------------------------------------------------------------------ */
+
+static bool find_view(struct copying *k, size_t i, struct draft_base_entry *e)
+{
+	struct stat sb;
+
+	e->has_view = k->there[i] && held_stat(&k->to, draft_tree_path(k->tree, i), &sb) == 0;
+	if (e->has_view)
+		draft_stamp(&sb, &e->view);
+	return e->has_view;
+}
+
+static int write_base(struct copying *k, bool copied, int fd)
+{
+	struct draft_base_writer w;
+	int r = 0;
+
+	draft_base_begin(&w, fd, 1);
+	for (size_t i = 0; r == 0 && i < k->tree->n; i++) {
+		struct draft_base_entry e = { .real = k->tree->v[i].id };
+
+		if (!copied || find_view(k, i, &e))
+			r = draft_base_put(&w, draft_tree_path(k->tree, i), &e);
+	}
+	if (r == 0)
+		r = draft_base_end(&w);
+	draft_base_writer_done(&w);
+	return r < 0 ? fail_with(k->v, r, NULL, "the record of the draft") : 0;
+}
+
+static int copy_all(struct copying *k, uint64_t max)
+{
+	int r = check_size(k->tree, max, k->v);
+
+	umask(0);
+	for (size_t i = 0; r == 0 && i < k->tree->n; i++)
+		r = copy_one(k, i);
+	return r == 0 ? close_dirs(k) : r;
+}
+
+int draft_begin(int real, int copy, int base, uint64_t max, uint64_t until, struct draft_begun *ret,
+		struct verdict *v)
+{
+	struct draft_tree tree;
+	struct copying k = { .tree = &tree, .left = max, .ret = ret, .v = v };
+	int r = draft_tree_read(&tree, real, until, v);
+
+	*ret = (struct draft_begun){ .entries = tree.n };
+	held_init(&k.from, real);
+	held_init(&k.to, copy);
+	k.there = xalloc((tree.n + 1) * sizeof(*k.there));
+	if (r == 0 && copy >= 0)
+		r = copy_all(&k, max);
+	if (r == 0)
+		r = write_base(&k, copy >= 0, base);
+	free(k.there);
+	held_done(&k.from);
+	held_done(&k.to);
+	draft_tree_done(&tree);
+	return r;
+}
+
+/* --- measuring --------------------------------------------------------------------------------------------------- */
+
+static int add_size(void *ctx, const struct tree_entry *e)
+{
+	struct draft_begun *m = ctx;
+
+	m->entries++;
+	m->bytes += (uint64_t)e->sb.st_blocks * BLOCK_BYTES;
+	return 0;
+}
+
+static int pass_over(void *ctx, const struct tree_entry *e _unused_,
+		     enum walk_trouble what _unused_, int error _unused_)
+{
+	struct draft_begun *m = ctx;
+
+	m->left_out++;
+	return 1;
+}
+
+int draft_measure(int dir, uint64_t until _unused_, struct draft_begun *ret, struct verdict *v)
+{
+	static const struct walk_calls calls = { .visit = add_size, .trouble = pass_over };
+	int r;
+
+	*ret = (struct draft_begun){ 0 };
+	r = tree_walker_run(dir, "", &calls, ret);
+	return r < 0 ? fail_with(v, r, NULL, "measuring the draft") : 0;
+}

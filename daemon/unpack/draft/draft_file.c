@@ -1,0 +1,92 @@
+#include "unpack/draft/draft_file.h"
+
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define READ_BYTES (256 * KIB)
+
+static int copy_bytes(int in, int out, uint64_t max, struct draft_sent *ret)
+{
+	static unsigned char bytes[READ_BYTES];
+	struct sha256_stream sum;
+	ssize_t got;
+	int r = 0;
+
+	ret->bytes = 0;
+	sha256_begin(&sum);
+	while (r == 0 && (got = read(in, bytes, sizeof(bytes))) != 0) {
+		if (got < 0)
+			return -errno;
+		ret->bytes += (uint64_t)got;
+		if (ret->bytes > max)
+			return -EFBIG;
+		sha256_add(&sum, bytes, (size_t)got);
+		r = file_write_all(out, bytes, (size_t)got);
+	}
+	sha256_end(&sum, &ret->digest);
+	return r;
+}
+
+int draft_file_copy(struct held *from, struct held *to, const char *path, mode_t mode, uint64_t max,
+		    struct draft_sent *ret)
+{
+	_cleanup_(closep) int in = -1, out = -1;
+	struct stat sb;
+	int r;
+
+	in = held_open(from, path, &sb);
+	if (in < 0)
+		return in;
+	out = held_create(to, path, 0600);
+	if (out < 0)
+		return out;
+	r = copy_bytes(in, out, max, ret);
+	if (r == 0 && fchmod(out, mode & 07777) < 0)
+		r = -errno;
+	if (r == 0 &&
+	    futimens(out, (struct timespec[]){ { .tv_nsec = UTIME_OMIT }, sb.st_mtim }) < 0)
+		r = -errno;
+	return r;
+}
+
+int draft_link_copy(struct held *from, struct held *to, const char *path, struct draft_sent *ret)
+{
+	char text[PATH_BYTES_MAX + 1];
+	const char *leaf;
+	int dir = held_parent(from, path, &leaf);
+	ssize_t n = dir < 0 ? -1 : readlinkat(dir, leaf, text, sizeof(text));
+
+	if (n < 0 || n > PATH_BYTES_MAX)
+		return dir < 0 ? dir : n < 0 ? -errno : -ENAMETOOLONG;
+	text[n] = '\0';
+	ret->bytes = (uint64_t)n;
+	dir = held_parent(to, path, &leaf);
+	if (dir < 0)
+		return dir;
+	if (symlinkat(text, dir, leaf) < 0)
+		return -errno;
+	return sha256_of(slice_of(text), &ret->digest);
+}
+
+int draft_dir_make(struct held *to, const char *path)
+{
+	const char *leaf;
+	int dir = held_parent(to, path, &leaf);
+
+	if (dir < 0)
+		return dir;
+	return mkdirat(dir, leaf, 0700) < 0 ? -errno : 0;
+}
+
+int draft_dir_mode(struct held *to, const char *path, mode_t mode)
+{
+	int fd = held_dir(to, slice_of(path));
+
+	if (fd < 0)
+		return fd;
+	return fchmod(fd, mode & 07777) < 0 ? -errno : 0;
+}

@@ -1,0 +1,108 @@
+#include "unpack/draft/draft_tree.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/util.h"
+#include "tree/path_rules.h"
+#include "tree/tree_manifest.h"
+#include "tree/tree_walker.h"
+#include "unpack/commit/compare.h"
+
+#include <errno.h>
+
+struct draft_walk {
+	struct draft_tree *t;
+	struct verdict *v;
+	uint64_t until;
+	dev_t device;
+};
+
+void draft_stamp(const struct stat *sb, struct stamp *id)
+{
+	stamp_of(sb, id);
+	id->ctime = time_ns(&sb->st_ctim);
+}
+
+int draft_type(const struct stamp *id)
+{
+	mode_t mode = (mode_t)id->mode;
+
+	if (!mode)
+		return SEEN_NOTHING;
+	if (S_ISREG(mode))
+		return NODE_FILE;
+	if (S_ISDIR(mode))
+		return NODE_DIR;
+	return S_ISLNK(mode) ? NODE_LINK : SEEN_OTHER;
+}
+
+static int want(void *ctx _unused_, const char *name)
+{
+	return strncmp(name, STAGE_PREFIX, strlen(STAGE_PREFIX)) != 0;
+}
+
+static int visit(void *ctx, const struct tree_entry *e)
+{
+	struct draft_walk *w = ctx;
+	struct draft_entry *d;
+
+	if (w->t->n == DRAFT_ENTRIES_MAX)
+		return refuse_over(w->v, "TOO_MANY_ENTRIES", NULL, DRAFT_ENTRIES_MAX, w->t->n + 1,
+				   "entries in the tree");
+	if (clock_mono_ms() > w->until)
+		return refuse(w->v, "TIME_LIMIT", e->path, "the tree took too long");
+	d = GROW(w->t->v, w->t->n);
+	*d = (struct draft_entry){ .path = w->t->text.len };
+	draft_stamp(&e->sb, &d->id);
+	return buf_add(&w->t->text, e->path, strlen(e->path) + 1);
+}
+
+/* The directory entered last is the entry visited last. */
+static void close_last(struct draft_walk *w)
+{
+	if (w->t->n)
+		w->t->v[w->t->n - 1].closed = true;
+}
+
+static int enter(void *ctx, const struct tree_entry *e _unused_, int fd)
+{
+	struct draft_walk *w = ctx;
+	struct stat sb;
+
+	if (fstat(fd, &sb) == 0 && sb.st_dev == w->device)
+		return 0;
+	close_last(w);
+	return 1;
+}
+
+static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what, int error)
+{
+	struct draft_walk *w = ctx;
+
+	if (walk_gone(what, error) || what == WALK_PATH_TOO_LONG)
+		return 0;
+	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE || !e->depth)
+		return fail_with(w->v, error, e->path, "reading the tree");
+	if (what != WALK_CANNOT_LOOK)
+		close_last(w);
+	return 1;
+}
+
+int draft_tree_read(struct draft_tree *t, int root, uint64_t until, struct verdict *v)
+{
+	static const struct walk_calls calls = { want, visit, enter, NULL, trouble };
+	struct draft_walk w = { .t = t, .v = v, .until = until };
+	struct stat sb;
+
+	*t = (struct draft_tree){ .text.max = DRAFT_TEXT_MAX };
+	if (fstat(root, &sb) < 0)
+		return fail_with(v, -errno, NULL, "looking at the root");
+	w.device = sb.st_dev;
+	return tree_walker_run(root, "", &calls, &w);
+}
+
+void draft_tree_done(struct draft_tree *t)
+{
+	free(t->v);
+	buf_done(&t->text);
+}

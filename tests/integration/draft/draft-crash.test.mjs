@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// kill -9 of the daemon and of acpd-unpack at many moments of an apply: the real tree is the old one or the draft's, the draft is
+// there again, and what it shows then is what is still to be applied, without a conflict.
+
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { apply, diff, draftOf, plant, refusedWith, run, tree, turn } from '../../lib/drafts.mjs';
+import { dropPlain, startPlain } from '../../lib/plain.mjs';
+import { sleep } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
+import { helpers, isRoot, kept, newCwd, stagesBelow } from '../../lib/workspace.mjs';
+
+const KINDS = [...isRoot ? [['overlay', 0, () => Daemon.start({ stub: { args: ['--resume'] } })]] : [],
+  ['copy', isRoot ? 65534 : process.getuid(), () => startPlain({ stub: { args: ['--resume'] } })]];
+const STEPS = 3;
+const CHANGES = 'for i in $(seq 60); do printf $i > many/f$i; mkdir d$i; printf $i > d$i/f; done && mv sub/deep sub/moved && rm gone.txt && chmod 700 sub && rm many/old*';
+
+for (const [how, uid, begin] of KINDS)
+  describe(`an apply that is killed: ${how}`, () => {
+    let d, c;
+
+    before(async () => {
+      d = await begin();
+      c = await d.client();
+    });
+    beforeEach(async () => {
+      if (d.exit)
+        await d.restart();
+      if (!c.ws.isOpen)
+        c = await d.client();
+    });
+    after(async () => {
+      await endInOrder(d, c);
+      dropPlain(d);
+    });
+
+    async function start() {
+      const cwd = newCwd(d);
+
+      plant(cwd, uid);
+      const { sessionId } = await c.newSession({ cwd, meta: { level: 'open' } });
+
+      await run(c, sessionId, 'mkdir many && for i in $(seq 30); do printf $i > many/old$i; printf $i > many/f$i; done');
+      const old = tree(cwd);
+
+      assert.equal((await turn(c, sessionId, true)).draft.how, how);
+      await run(c, sessionId, CHANGES);
+      const shown = await diff(c, sessionId);
+
+      return { cwd, sessionId, old, shown };
+    }
+
+    const states = (s) => [JSON.stringify(s.old), s.new];
+    const settled = () => until(() => helpers(d).length === 0 && !kept(d).some((n) => n.endsWith('/pending')), 'settled', 20000);
+
+    async function measured() {
+      const s = await start(), from = performance.now();
+
+      await apply(c, s.sessionId, s.shown.patchDigest);
+      return { ms: performance.now() - from, tree: JSON.stringify(tree(s.cwd)) };
+    }
+
+    async function assertGoesOn(s, what) {
+      const now = JSON.stringify(tree(s.cwd)), again = await diff(c, s.sessionId);
+
+      assert.ok(states(s).includes(now), `${what}: neither old nor new`);
+      assert.deepEqual(stagesBelow(s.cwd), [], what);
+      assert.deepEqual(again.conflicts, [], what);
+      assert.equal(again.changesTotal, now === s.new ? 0 : s.shown.changesTotal, what);
+      assert.equal(await run(c, s.sessionId, 'cat sub/moved/c.txt d7/f'), 'three\n7', what);
+      if (again.changesTotal)
+        await apply(c, s.sessionId, again.patchDigest);
+      assert.equal(JSON.stringify(tree(s.cwd)), s.new, what);
+      await c.call('session/delete', { sessionId: s.sessionId });
+      return now === s.new;
+    }
+
+    test('the daemon', async () => {
+      const { ms, tree: wanted } = await measured(), came = new Set();
+
+      for (let i = 0; i < STEPS; i++) {
+        const s = { ...await start(), new: wanted };
+
+        c.request('_acpd/workspace/apply', { sessionId: s.sessionId, patchDigest: s.shown.patchDigest });
+        await sleep(ms * (i + 1) / (STEPS + 1));
+        await d.kill9();
+        await d.restart();
+        await settled();
+        c = await d.client();
+        const opened = await c.load(s.sessionId, { cwd: s.cwd });
+
+        assert.equal(draftOf(opened).how, how);
+        came.add(await assertGoesOn(s, `after ${i + 1} of ${STEPS + 1} of ${Math.round(ms)} ms`));
+      }
+      assert.ok(came.has(false), 'some of them came too early');
+    });
+
+    test('acpd-unpack', async () => {
+      const { ms, tree: wanted } = await measured();
+      let hit = 0;
+
+      for (let i = 0; i < STEPS; i++) {
+        const s = { ...await start(), new: wanted };
+        let ended = false;
+        const work = c.request('_acpd/workspace/apply', { sessionId: s.sessionId, patchDigest: s.shown.patchDigest });
+
+        work.answer.finally(() => { ended = true; });
+        await until(() => ended || helpers(d).length > 0, 'it works');
+        await sleep(ms / 3 * i / STEPS);
+        for (const { pid } of helpers(d))
+          try {
+            process.kill(pid, 'SIGKILL');
+          } catch { /* it had ended */ }
+        const { error } = await work.answer;
+
+        if (error) {
+          hit++;
+          assert.match(error.data.reason, /^(HELPER_FAILED|WORKER_DIED)$/);
+        }
+        await assertGoesOn(s, `${i}: ${error?.data.reason}`);
+      }
+      assert.ok(hit > 0);
+    });
+
+    test('a session that is deleted leaves nothing, with what nobody but its agent may enter in the draft', async () => {
+      const { cwd, sessionId, old } = await start();
+
+      await run(c, sessionId, 'mkdir closed && printf x > closed/x && chmod 0 closed');
+      await c.call('session/delete', { sessionId });
+      await until(() => !kept(d).some((n) => n.includes(sessionId) || n.startsWith('state/removed/')), 'nothing is left', 20000);
+      assert.deepEqual(tree(cwd), old);
+    });
+
+    test('what cannot be done with a draft is refused', async () => {
+      const { cwd, sessionId } = await start();
+
+      await assert.rejects(c.call('_acpd/workspace/materialize', { sessionId, harnessFiles: [{ path: 'x', text: 'x' }] }), refusedWith('DRAFT_ON'));
+      await assert.rejects(c.call('session/fork', { sessionId, cwd, mcpServers: [] }), refusedWith('DRAFT_ON'));
+      await assert.rejects(c.load(sessionId, { cwd, meta: { draft: false } }), refusedWith('DRAFT_ON'));
+      assert.equal(draftOf(await c.load(sessionId, { cwd, meta: { draft: true } })).on, true);
+    });
+  });

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drafts: what a session does changes nothing in the real tree until it is applied, and then exactly that; as an overlay at cwd, and as a copy.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { describe, test } from 'node:test';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { CHANGES, BEHIND, apply, diff, digestOf, draftOf, plant, refusedWith, run, tree, turn } from '../../lib/drafts.mjs';
+import { McpHttp } from '../../lib/mcp-http.mjs';
+import { dropPlain, startPlain } from '../../lib/plain.mjs';
+import { until } from '../../lib/wait.mjs';
+import { isRoot, newCwd, stagesBelow } from '../../lib/workspace.mjs';
+
+const stub = { args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } };
+
+// How a daemon is started, what it can have, and as whom its sessions run.
+const KINDS = [
+  ...isRoot ? [
+    { name: 'overlay, guarded', how: 'overlay', level: { name: 'guarded', atLeast: false }, start: () => Daemon.start({ stub }), uid: 0 },
+    { name: 'overlay, strict', how: 'overlay', level: { name: 'strict', atLeast: false }, start: () => Daemon.start({ stub }), uid: 0 },
+    { name: 'overlay, another user', how: 'overlay', level: { name: 'guarded', atLeast: false }, uid: 65534,
+      start: () => Daemon.start({ stub, flags: { 'agent-user': 'nobody' } }) },
+  ] : [],
+  { name: 'copy, plain user', how: 'copy', level: { name: 'open' }, start: () => startPlain({ stub }), uid: isRoot ? 65534 : process.getuid() },
+];
+
+async function begin(t, kind, meta = {}) {
+  const d = await kind.start();
+
+  t.after(async () => {
+    await endInOrder(d);
+    dropPlain(d);
+  });
+  const c = await d.client(), cwd = newCwd(d), before = plant(cwd, kind.uid);
+
+  fs.chmodSync(cwd, 0o777);
+  const answer = await c.newSession({ cwd, meta: { draft: true, level: kind.level, ...meta } });
+
+  return { d, c, cwd, before, answer, id: answer.sessionId };
+}
+
+for (const kind of KINDS)
+  describe(`draft: ${kind.name}`, () => {
+    test('the real tree stays, diff shows, apply gives exactly that, and the draft goes on', async (t) => {
+      const { d, c, cwd, before, answer, id } = await begin(t, kind);
+      const draft = draftOf(answer);
+
+      assert.equal(draft.on, true);
+      assert.equal(draft.how, kind.how);
+      assert.equal(draft.path === cwd, kind.how === 'overlay');
+      assert.equal(typeof draft.missing, kind.how === 'overlay' ? 'undefined' : 'string');
+      assert.equal((await diff(c, id)).changesTotal, 0);
+      assert.equal(await run(c, id, 'pwd'), draft.path);
+      await run(c, id, CHANGES);
+      await run(c, id, BEHIND);
+      await until(async () => await run(c, id, 'cat behind.txt') === '123', 'what runs behind has ended');
+      const shown = await diff(c, id);
+
+      assert.deepEqual(tree(cwd), before);
+      assert.deepEqual(shown.omitted, []);
+      assert.deepEqual(shown.conflicts, []);
+      assert.equal(shown.patchDigest, digestOf(shown.changes));
+      assert.match(shown.patch, /\+more\n/);
+      const seen = await run(c, id, 'find . -mindepth 1 -printf "%P %y %m\\n" | sort');
+
+      await assert.rejects(apply(c, id, `sha256:${'0'.repeat(64)}`), refusedWith('PATCH_DIGEST_MISMATCH'));
+      assert.deepEqual(tree(cwd), before);
+      const done = await apply(c, id, shown.patchDigest);
+
+      assert.equal(done.applied, shown.changesTotal);
+      assert.deepEqual(stagesBelow(cwd), []);
+      const found = execFileSync('sh', ['-c', 'find . -mindepth 1 -printf "%P %y %m\\n" | sort'], { cwd }).toString().trim();
+
+      assert.equal(found, seen);
+      assert.equal(fs.readFileSync(`${cwd}/a.txt`, 'utf8'), 'one\nmore\n');
+      assert.equal(fs.readFileSync(`${cwd}/sub/moved/c.txt`, 'utf8'), 'three\n');
+      assert.equal(fs.readFileSync(`${cwd}/behind.txt`, 'utf8'), '123');
+      assert.equal(fs.readlinkSync(`${cwd}/link`), 'sub/b.txt');
+      // the draft goes on with the same content, and what is done now is of the next patch
+      assert.equal((await diff(c, id)).changesTotal, 0);
+      assert.equal(await run(c, id, 'cat sub/moved/c.txt && printf again >> a.txt'), 'three');
+      assert.equal(fs.readFileSync(`${cwd}/a.txt`, 'utf8'), 'one\nmore\n');
+      assert.deepEqual((await diff(c, id)).changes.map((x) => x.path), ['a.txt']);
+      await c.close();
+      await d.stop();
+    });
+
+    test('a digest is old once the draft has changed; a conflict names its paths; nothing is written', async (t) => {
+      const { c, cwd, id } = await begin(t, kind);
+
+      await run(c, id, 'printf mine > a.txt && printf new > made.txt && rm -r sub/deep');
+      const old = (await diff(c, id)).patchDigest;
+
+      await run(c, id, 'printf later > b.txt');
+      await assert.rejects(apply(c, id, old), refusedWith('PATCH_DIGEST_MISMATCH'));
+      fs.writeFileSync(`${cwd}/a.txt`, 'theirs');
+      fs.writeFileSync(`${cwd}/made.txt`, 'theirs');
+      fs.writeFileSync(`${cwd}/sub/deep/late.txt`, 'theirs');
+      fs.writeFileSync(`${cwd}/sub/b.txt`, 'theirs, and the draft has not touched it');
+      const before = tree(cwd), shown = await diff(c, id);
+
+      assert.ok(shown.conflicts.includes('a.txt') && shown.conflicts.includes('made.txt'), JSON.stringify(shown.conflicts));
+      assert.ok(!shown.changes.some((x) => x.path === 'sub/b.txt'));
+      await assert.rejects(apply(c, id, shown.patchDigest), refusedWith('DRAFT_CONFLICT', (data) => assert.deepEqual(data.conflicts, shown.conflicts)));
+      assert.deepEqual(tree(cwd), before);
+      assert.deepEqual(stagesBelow(cwd), []);
+    });
+
+    test('on and off between turns: unsaved changes need a word, and off is the real tree again', async (t) => {
+      const { c, cwd, before, id } = await begin(t, kind);
+      const running = c.prompt(id, 'sleep 400; echo done');
+
+      await assert.rejects(turn(c, id, false), refusedWith('SESSION_BUSY'));
+      await running;
+      await run(c, id, 'printf x > x.txt');
+      await assert.rejects(turn(c, id, false), refusedWith('DRAFT_NOT_EMPTY', (data) => assert.equal(data.changesTotal, 1)));
+      await assert.rejects(turn(c, id, true, { discard: true }), refusedWith('FIELD_INVALID'));
+      assert.equal((await turn(c, id, true)).draft.on, true);
+      assert.equal(await run(c, id, 'cat x.txt'), 'x');
+      assert.deepEqual(await turn(c, id, false, { discard: true }), { draft: { on: false } });
+      assert.deepEqual(tree(cwd), before);
+      await run(c, id, 'test ! -e x.txt && printf real > real.txt');
+      assert.equal(fs.readFileSync(`${cwd}/real.txt`, 'utf8'), 'real');
+      await assert.rejects(apply(c, id, `sha256:${'0'.repeat(64)}`), refusedWith('NO_DRAFT'));
+      assert.equal((await turn(c, id, true)).draft.how, kind.how);
+      await run(c, id, 'test ! -e x.txt && printf y > real.txt');
+      assert.equal(fs.readFileSync(`${cwd}/real.txt`, 'utf8'), 'real');
+    });
+  });
+
+describe('who else sees a draft', () => {
+  test('the built-in tools and an export do', async (t) => {
+    const { d, c, cwd, id } = await begin(t, KINDS[0], { mcp: { builtin: true } });
+    const tool = async (name, args) => (await (await new McpHttp(d, `/mcp?session=${id}`).modern('tools/call', { name, arguments: args })).over()).answer.result;
+
+    await run(c, id, 'printf drafted > seen.txt');
+    assert.match(JSON.stringify(await tool('readFile', { path: 'seen.txt' })), /drafted/);
+    assert.match(JSON.stringify(await tool('runCommand', { command: 'cat seen.txt && printf tool > made.txt' })), /drafted/);
+    assert.ok(!fs.existsSync(`${cwd}/made.txt`) && !fs.existsSync(`${cwd}/seen.txt`));
+    const names = async () => {
+      const res = await fetch(`http://127.0.0.1:${d.port}/v1/sessions/${id}/workspace?format=tar`, { headers: { Authorization: `Bearer ${d.token}` } });
+
+      assert.equal(res.status, 200);
+      return execFileSync('tar', ['t'], { input: Buffer.from(await res.arrayBuffer()) }).toString();
+    };
+
+    assert.match(await names(), /made\.txt\n[^]*seen\.txt/);
+    await c.call('session/close', { sessionId: id });
+    assert.match(await names(), /seen\.txt/); // of a closed one, too
+    assert.deepEqual((await diff(c, id)).changes.map((x) => x.path), ['made.txt', 'seen.txt']);
+  });
+
+  test('a tree that is larger than a draft may be is not copied', async (t) => {
+    const d = await startPlain({ stub, flags: { 'draft-max': 4096 } });
+
+    t.after(async () => {
+      await endInOrder(d);
+      dropPlain(d);
+    });
+    const c = await d.client(), cwd = newCwd(d);
+
+    fs.writeFileSync(`${cwd}/large`, Buffer.alloc(8192));
+    await assert.rejects(c.newSession({ cwd, meta: { draft: true } }), refusedWith('DRAFT_TOO_LARGE'));
+    const { sessionId } = await c.newSession({ cwd });
+
+    await assert.rejects(turn(c, sessionId, true), refusedWith('DRAFT_TOO_LARGE'));
+    await assert.rejects(c.newSession({ cwd: d.dir, meta: { draft: true } }), refusedWith('DRAFT_UNSUPPORTED'));
+    assert.equal(await run(c, sessionId, 'pwd'), cwd);
+  });
+});
