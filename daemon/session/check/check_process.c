@@ -108,9 +108,10 @@ static int spawn(struct check_process *p, struct slice message, struct err *e)
 	_cleanup_(closep) int fd = -1;
 	char word[] = "check", marker[64];
 	char *argv[] = { self, word, NULL };
-	struct proc_spec ps = {
-		.argv = argv, .cwd = session_workdir(p->session), .session = marker, .line_max = CHECK_LINE_MAX
-	};
+	struct proc_spec ps = { .argv = argv,
+				.cwd = session_workdir(p->session),
+				.session = marker,
+				.line_max = CHECK_LINE_MAX };
 	static uint64_t count;
 
 	put_job(p, message, &job);

@@ -152,7 +152,7 @@ static char *made_for(const struct session *s, enum spaces_kind kind)
 int session_spaces_open(struct session *s, struct err *e)
 {
 	enum spaces_kind kind = kind_of(s);
-	_cleanup_(freep) char *now = NULL;
+	_cleanup_(freep) char *now = NULL, *tree = NULL;
 	int r;
 
 	if (s->harness.state != H_NONE) /* what is new waits for the next harness */
@@ -161,6 +161,9 @@ int session_spaces_open(struct session *s, struct err *e)
 		session_spaces_close(s);
 		return 0;
 	}
+	r = session_tree_open(s, &tree, e);
+	if (r < 0)
+		return r;
 	now = made_for(s, kind);
 	if (s->harness.spaces && spaces_live(s->harness.spaces) &&
 	    strcmp(s->harness.spaces_for, now) == 0)
