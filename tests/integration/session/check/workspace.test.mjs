@@ -22,7 +22,7 @@ async function start(meta = {}) {
   const { sessionId } = await c.newSession({ cwd, meta: { workspace: { archive: await upload(d, TREE) }, secrets: { MY_SECRET: SECRET }, ...meta } });
 
   return { id: sessionId, cwd, check: (...checks) => c.call('_acpd/check', { sessionId, checks: checks.map((k, i) => ({ id: `c${i}`, ...k })) }),
-    one: async (k) => (await c.call('_acpd/check', { sessionId, checks: [{ id: 'it', ...k }] })).results[0] };
+    one: async (k) => (await c.call('_acpd/check', { sessionId, checks: [{ id: 'it', ...k }] }, { timeout: 120000 })).results[0] };
 }
 const paths = (more) => ({ kind: 'paths', ...more });
 const size = (more) => ({ kind: 'diffSize', ...more });
@@ -50,16 +50,31 @@ describe('paths', () => {
     assert.deepEqual((await of({ allow: ['src/**'] }))[0].offending, ['***/x "y"\n']);
   });
 
+  test('after a turn: what changed since it began, with all its attempts', async () => {
+    const { id, cwd } = await start();
+    const check = { id: 'p', kind: 'paths', allow: ['src/**'] }, whole = { ...check, id: 'b', since: 'baseline' };
+    const of = (r) => r._meta.acpd.checks.results.map((k) => [k.id, k.ok, k.offending]);
+
+    await c.prompt(id, 'write docs/one.md text');
+    assert.deepEqual(of(await c.prompt(id, 'write src/c.txt text', { meta: { acpd: { checks: [check, whole] } } })), [['p', true, []], ['b', false, ['docs/one.md']]]);
+    assert.deepEqual(of(await c.prompt(id, 'write docs/two.md text', { meta: { acpd: { checks: [check] } } })), [['p', false, ['docs/two.md']]]);
+    fs.writeFileSync(`${cwd}/src/late`, 'after the turn');
+    const tried = await c.prompt(id, 'write docs/three.md text', { meta: { acpd: { checks: [{ id: 'p', kind: 'paths', allow: ['src/**'] }, { id: 'never', kind: 'command', argv: ['false'] }],
+      retry: { max: 1 } } } });
+
+    assert.deepEqual(of(tried)[0], ['p', false, ['docs/three.md']], 'the second attempt changed nothing');
+  });
+
   test('many: a bounded list, all counted; too many to look at are no success', async () => {
     const { cwd, one } = await start();
 
-    for (let i = 0; i < 3000; i++)
+    for (let i = 0; i < 1000; i++)
       fs.writeFileSync(`${cwd}/src/some-longer-name-${i}`, '');
     const r = await one(paths({ allow: ['docs/**'] }));
 
-    assert.equal(r.offendingTotal, 3000);
+    assert.equal(r.offendingTotal, 1000);
     assert.ok(r.offending.length > 20 && JSON.stringify(r.offending).length < 4200);
-    for (let i = 3000; i < 10002; i++)
+    for (let i = 1000; i < 10002; i++)
       fs.writeFileSync(`${cwd}/src/some-longer-name-${i}`, '');
     assert.deepEqual(said(await one(paths({ allow: ['src/**'] }))), { ok: false, offending: [], offendingTotal: 0, reason: 'CHECK_INCOMPLETE' });
   });
