@@ -142,6 +142,16 @@ async function approvals(d, tape) {
   await end(c, tape, sessionId);
 }
 
+async function checks(d, tape) {
+  const c = await client(d, tape, (m) => (m.params?.event?.kind === 'check' ? m : answers(m)));
+  const sessionId = await session(c, { meta: { workspace: { archive: digestOf(REPO), strip: 'auto', ephemeral: true },
+    checks: [{ id: 'price', kind: 'command', argv: ['/bin/grep', '-x', '12', 'price.txt'] }, { id: 'small', kind: 'diffSize', maxLines: 2 }] } });
+
+  await c.prompt(sessionId, 'write price.txt 13');
+  await c.call('_acpd/check', { sessionId, checks: [{ id: 'where', kind: 'paths', deny: ['*.txt'], since: 'baseline' }] });
+  await end(c, tape, sessionId);
+}
+
 async function errors(d, tape) {
   const c = await client(d, tape, answers);
 
@@ -291,7 +301,7 @@ async function operations(d, tape) {
 
 // The name in the marker → its exchange. Usage comes first: its record is the first of the ledger.
 export const EXCHANGES = {
-  usage, connect, sessions, parameters, delivery, approvals, errors, workspaces, archives, tools, models, 'mcp-http': mcpHttp, 'mcp-eras': mcpEras, operations,
+  usage, connect, sessions, parameters, delivery, approvals, errors, workspaces, checks, archives, tools, models, 'mcp-http': mcpHttp, 'mcp-eras': mcpEras, operations,
 };
 // Pages that show members which are left out elsewhere.
 export const WHOLE = { connect: ['features', 'limits'], sessions: ['modes', 'configOptions', 'capabilities'] };

@@ -102,7 +102,8 @@ const ROWS = {
   'daemon/acp/meta_bounds.c:limit_fields': [NEW, LOAD].map((send) => ({ send: below(send, (limits) => ({ limits })), at: '_meta.acpd.limits' })),
   'daemon/acp/acp_check.c:check_fields': [{ send: own('_acpd/check'), base: () => ({ ...here(), checks: [PROGRAM] }), more: { checks: { bad: [
     [[7], 'FIELD_INVALID', '[0]'], [[], 'FIELD_MISSING'], [[PROGRAM, PROGRAM], 'CHECK_ID_TAKEN', '[1].id'],
-    [many(constant('CHECKS_MAX') + 1, (i) => ({ ...PROGRAM, id: `${i}` })), 'TOO_MANY']] } } }],
+    [many(constant('CHECKS_MAX') + 1, (i) => ({ ...PROGRAM, id: `${i}` })), 'TOO_MANY'],
+    [many(3, (i) => ({ ...PROGRAM, id: `${i}`, argv: ['true', 'x'.repeat(100000)] })), 'FIELD_OUT_OF_RANGE']] } } }],
   'daemon/acp/acp_check.c:retry_fields': [NEW, LOAD, prompting].map((send) => ({ send: below(send, (retry) => ({ retry })), at: '_meta.acpd.retry', base: { max: 1 } })),
   'daemon/session/check/check_list.c:command_fields': checking(PROGRAM, { ...inProcess,
     argv: { bad: [[[], 'FIELD_INVALID'], [[''], 'FIELD_INVALID'], [['a', 7], 'FIELD_INVALID'], [[NUL], 'FIELD_INVALID'], [undefined, 'FIELD_MISSING'],

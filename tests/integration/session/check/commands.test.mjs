@@ -134,6 +134,25 @@ describe('a command', () => {
   });
 });
 
+test('a session\'s list: a fork has it, a load replaces it, an empty one is none', async () => {
+  const checks = [{ id: 'mine', kind: 'command', argv: ['true'] }];
+  const { sessionId } = await c.newSession({ meta: { checks } });
+  const ids = async (id) => (await check(undefined, id)).results.map((r) => r.id);
+  const none = (e) => e.data.reason === 'FIELD_MISSING' && e.data.field === 'checks';
+
+  await c.prompt(sessionId, 'echo a');
+  const fork = await c.call('session/fork', { sessionId, cwd: d.workDir, mcpServers: [] });
+
+  assert.deepEqual(await ids(fork.sessionId), ['mine']);
+  await c.load(sessionId, { meta: { checks: [{ ...checks[0], id: 'other' }] } });
+  assert.deepEqual(await ids(sessionId), ['other']);
+  await c.load(sessionId);
+  assert.deepEqual(await ids(sessionId), ['other']);
+  await c.load(sessionId, { meta: { checks: [] } });
+  await assert.rejects(check(undefined, sessionId), none);
+  await assert.rejects(check([], s.sessionId), none);
+});
+
 describe('while it runs', () => {
   test('another is refused, and a prompt waits', async () => {
     const mine = await c.newSession();

@@ -6,10 +6,33 @@ import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { endInOrder } from '../../../lib/daemon.mjs';
 import { othersHaveNamespaces, pidNamespaces } from '../../../lib/namespaces.mjs';
+import { dropPlain, startPlain } from '../../../lib/plain.mjs';
+import * as procs from '../../../lib/procs.mjs';
 import { startWithUids, uidOf } from '../../../lib/users.mjs';
 import { isRoot, upload } from '../../../lib/workspace.mjs';
 
 const able = isRoot && othersHaveNamespaces && pidNamespaces;
+
+test('a daemon without privileges, where no cgroup can be had: nothing is left', async (t) => {
+  const d = await startPlain();
+
+  t.after(async () => {
+    await endInOrder(d);
+    dropPlain(d);
+  });
+  const c = await d.client();
+  const { sessionId } = await c.newSession({ cwd: '/' });
+  const one = async (command, more) => (await c.call('_acpd/check', { sessionId, checks: [{ id: 'it', kind: 'command', command, ...more }] })).results[0];
+  const running = () => procs.list().filter((p) => procs.alive(p) && procs.cmdline(p.pid).includes('sleep\x001724'));
+  const leaving = '(setsid env -i /bin/sleep 1724 >/dev/null 2>&1 &); (setsid /bin/sleep 1724 &)';
+
+  assert.equal((await one(`${leaving}; sleep 0.1`)).leftBehind, 2);
+  assert.deepEqual(running(), []);
+  assert.equal((await one(`${leaving}; trap "" TERM; sleep 1724; sleep 1724`, { timeoutMs: 300 })).error.reason, 'CHECK_TIMED_OUT');
+  assert.deepEqual(running(), []);
+  assert.equal((await one(`setsid sh -c '/bin/sleep 1724 & /bin/sleep 1724' & kill -9 $(ps -o ppid= -p $PPID); sleep 5`)).error.reason, 'CHECK_LOST');
+  assert.deepEqual(running(), []);
+});
 
 describe('confined', { skip: !able && 'needs root and namespaces' }, () => {
   let d, c;
