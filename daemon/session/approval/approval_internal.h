@@ -45,7 +45,7 @@ struct session_question {
 	uint64_t asked_ms; /* unix */
 	struct loop_timer timer;
 	bool timed;		   /* it has its time-out from the start, whoever is there */
-	enum answer_kind fallback; /* when the time is up */
+	enum answer_kind fallback; /* of a permission, when the time is up */
 };
 
 /* What is remembered of one that is over. */
@@ -109,6 +109,8 @@ char *answer_word(const struct session_question *a, struct slice answer);
 
 /* --- question_driver.c ------------------------------------------------------------------------------------------ */
 
+/* What the answer is when the time is up. */
+enum answer_kind question_default(const struct session_question *a);
 /* Its time-out begins, if the session has one for all its questions. */
 void question_arm(struct session_question *a);
 /* Unix ms; it has a timer. */

@@ -40,7 +40,7 @@ static void put_approval(struct jw *w, const struct session_question *a)
 	jw_str(w, "askedAt", clock_iso(a->asked_ms, when));
 	if (a->timer.due)
 		jw_str(w, "expiresAt", clock_iso(question_expires_ms(a), when));
-	jw_str(w, "default", answer_kind_word(a->fallback));
+	jw_str(w, "default", answer_kind_word(question_default(a)));
 	jw_end_obj(w);
 }
 

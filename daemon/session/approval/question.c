@@ -43,7 +43,7 @@ static void put_asked(struct jw *w, const struct session_question *a)
 		jw_raw(w, of_elicitation[i], jobj_get(params, of_elicitation[i]).raw);
 	if (a->timed) {
 		jw_str(w, "expiresAt", clock_iso(question_expires_ms(a), when));
-		jw_str(w, "default", answer_kind_word(a->fallback));
+		jw_str(w, "default", answer_kind_word(question_default(a)));
 	}
 }
 

@@ -31,8 +31,13 @@ static void on_time_up(void *ctx)
 	struct session_question *a = ctx;
 
 	log_warn("session", "nobody answered a question in time", "session", a->session->id,
-		 "default", answer_kind_word(a->fallback));
-	question_settle_as(a, a->fallback, BY_TIMEOUT, NULL);
+		 "default", answer_kind_word(question_default(a)));
+	question_settle_as(a, question_default(a), BY_TIMEOUT, NULL);
+}
+
+enum answer_kind question_default(const struct session_question *a)
+{
+	return a->elicitation ? ANSWER_CANCEL : a->fallback;
 }
 
 void question_arm(struct session_question *a)

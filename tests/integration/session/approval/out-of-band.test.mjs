@@ -75,7 +75,7 @@ describe('answering', () => {
     const [one] = await openApprovals(d, sessionId);
     const { requestedSchema } = (await questionEvents(d, sessionId))[0];
 
-    assert.deepEqual([one.kind, one.request.mode, one.request.message, one.default], ['elicitation', 'form', 'Which branch?', 'reject']);
+    assert.deepEqual([one.kind, one.request.mode, one.request.message, one.default], ['elicitation', 'form', 'Which branch?', 'cancel']);
     assert.deepEqual(requestedSchema, one.request.requestedSchema, 'who reads the events can show it, too');
     for (const [body, field] of [[{ optionId: 'x' }, 'optionId'], [{ outcome: {} }, 'outcome'], [{}, 'action'], [{ action: 'maybe' }, 'action'],
       [{ action: 'cancel', content: {} }, 'content'], [{ action: 'accept', content: [] }, 'content']])
