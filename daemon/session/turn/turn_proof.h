@@ -66,5 +66,5 @@ bool turn_retry_due(const struct session *s, const struct session_turn *t);
 void turn_retry_add(struct session *s, struct session_turn *t);
 /* t failed after all: the next attempt ends as it did. */
 void turn_retry_fail(struct session *s, const struct session_turn *t);
-/* What the harness is told: raw content blocks. */
-void turn_retry_put(const struct turn_proof *p, struct buf *ret);
+/* What the harness is told: raw content blocks. checks: raw, as they were given. */
+void turn_retry_put(const struct turn_proof *p, struct slice checks, struct buf *ret);

@@ -83,6 +83,24 @@ static void say_tests(struct buf *b, struct jval v)
 	}
 }
 
+static void say_paths(struct buf *b, struct jval v)
+{
+	struct jiter it;
+	struct jval path;
+
+	buf_puts(b, "Changed against its rules:\n");
+	if (v.type == J_ARRAY && jiter_init(&it, v))
+		while (jiter_next(&it, NULL, &path)) {
+			say_word(b, "- ", path);
+			buf_putc(b, '\n');
+		}
+}
+
+static void say_counts(struct buf *b, struct jval v)
+{
+	buf_printf(b, "Changed: %.*s\n", (int)MIN(v.raw.n, (size_t)RETRY_TAIL_MAX), v.raw.p);
+}
+
 static void say_nothing(struct buf *b _unused_, struct jval v _unused_)
 {
 }
@@ -97,6 +115,10 @@ static const struct {
 	{ "ok", say_nothing },
 	{ "durationMs", say_nothing },
 	{ "leftBehind", say_nothing },
+	{ "changed", say_nothing },
+	{ "offendingTotal", say_nothing },
+	{ "offending", say_paths },
+	{ "counts", say_counts },
 	{ "outputTruncated", say_nothing },
 	{ "stdoutTruncated", say_nothing },
 	{ "stderrTruncated", say_nothing },
@@ -121,7 +143,37 @@ static void say_member(struct buf *b, struct slice key, struct jval v)
 		   (int)MIN(v.raw.n, (size_t)RETRY_TAIL_MAX), v.raw.p);
 }
 
-static void say_result(struct buf *b, struct slice result)
+/* The check as its client wrote it; empty: there is none of that id. */
+static struct slice check_of(struct slice checks, struct slice result)
+{
+	struct slice id = jobj_get(result, "id").raw;
+	struct jiter it;
+	struct jval v;
+
+	if (checks.n && jiter_init(&it, (struct jval){ J_ARRAY, checks }))
+		while (jiter_next(&it, NULL, &v))
+			if (slice_eq(jobj_get(v.raw, "id").raw, id))
+				return v.raw;
+	return SLICE_NONE;
+}
+
+/* What nobody can keep to who does not know it. */
+static void say_rules(struct buf *b, struct slice check)
+{
+	static const char *const rules[] = { "allow",	      "deny",	      "maxFiles",
+					     "maxInsertions", "maxDeletions", "maxLines",
+					     "minPassed" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		struct slice v = jobj_get(check, rules[i]).raw;
+
+		if (v.n)
+			buf_printf(b, "Its rule %s: %.*s\n", rules[i],
+				   (int)MIN(v.n, (size_t)RETRY_TAIL_MAX), v.p);
+	}
+}
+
+static void say_result(struct buf *b, struct slice result, struct slice check)
 {
 	struct jiter it;
 	struct slice key;
@@ -130,13 +182,14 @@ static void say_result(struct buf *b, struct slice result)
 	say_word(b, "\nCheck ", jobj_get(result, "id"));
 	say_word(b, " (", jobj_get(result, "kind"));
 	buf_puts(b, ") failed.\n");
+	say_rules(b, check);
 	if (jiter_init(&it, (struct jval){ J_OBJECT, result }))
 		while (jiter_next(&it, &key, &v))
 			say_member(b, key, v);
 }
 
 /* Results beyond the bound are left out whole, the first of them apart. */
-static void say_results(struct buf *b, struct slice results, unsigned *left)
+static void say_results(struct buf *b, struct slice results, struct slice checks, unsigned *left)
 {
 	struct jiter it;
 	struct jval v;
@@ -148,7 +201,7 @@ static void say_results(struct buf *b, struct slice results, unsigned *left)
 
 		if (jobj_get(v.raw, "ok").type == J_TRUE)
 			continue;
-		say_result(&one, v.raw);
+		say_result(&one, v.raw, check_of(checks, v.raw));
 		if (buf_len(b) + buf_len(&one) <= RETRY_TEXT_MAX)
 			buf_add_slice(b, buf_slice(&one));
 		else
@@ -156,7 +209,7 @@ static void say_results(struct buf *b, struct slice results, unsigned *left)
 	}
 }
 
-void turn_retry_put(const struct turn_proof *p, struct buf *ret)
+void turn_retry_put(const struct turn_proof *p, struct slice checks, struct buf *ret)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(ret);
@@ -166,7 +219,7 @@ void turn_retry_put(const struct turn_proof *p, struct buf *ret)
 		   "What you did was checked, and it does not hold yet. This is attempt %u of %u. "
 		   "Mend what is found wrong below; it will be checked again when you are done.\n",
 		   p->attempt + 1, p->attempts);
-	say_results(&b, slice_of(p->results), &left);
+	say_results(&b, slice_of(p->results), checks, &left);
 	if (left)
 		buf_printf(&b, "\n%u more checks failed.\n", left);
 	jw_arr(&w, NULL);
@@ -203,7 +256,7 @@ void turn_retry_add(struct session *s, struct session_turn *t)
 	_cleanup_(buf_done) struct buf content = { 0 };
 	struct session_turn *next = turn_new(s);
 
-	turn_retry_put(&t->proof, &content);
+	turn_retry_put(&t->proof, slice_of(t->checks), &content);
 	next->content = xstrndup(content.data, content.len);
 	next->key = xstrdup(t->key);
 	memcpy(next->digest, t->digest, sizeof(next->digest));

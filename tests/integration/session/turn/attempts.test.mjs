@@ -186,24 +186,6 @@ describe('the whole of it', () => {
 
     assert.deepEqual([answer._meta.acpd.turn, answer._meta.acpd.attempt, answer._meta.acpd.checks.verdict], [3, attempt(1, 2, 3), 'verified']);
   });
-
-  test('100 of them leave nothing in the daemon', async (t) => {
-    const own = await Daemon.startFor(t);
-    const a = await own.client();
-    const s = await opened(own, a, { checks: [{ id: 'twice', kind: 'command', command: 'if test -f odd; then rm odd; else touch odd; exit 1; fi' }], retry: { max: 2 } });
-    const counts = () => [own.fdCount(), own.descendants().length];
-
-    for (let i = 0; i < 10; i++)
-      await a.prompt(s.sessionId, 'echo broken');
-    const before = counts(), memory = own.rss();
-
-    for (let i = 0; i < 100; i++)
-      assert.deepEqual((await a.prompt(s.sessionId, 'echo broken'))._meta.acpd.attempt, attempt(2, 3, 21 + 2 * i));
-    await until(() => JSON.stringify(counts()) === JSON.stringify(before), 'descriptors and children as before');
-    assert.ok(own.rss() - memory < 8 << 20, `${own.rss() - memory} bytes more`);
-    await a.close();
-    await own.stop();
-  });
 });
 
 // The harness is started anew between two attempts, and takes its time.
