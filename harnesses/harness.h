@@ -146,6 +146,26 @@ enum harness_approval {
 	APPROVAL_MAX,
 };
 
+/*
+ * Rules of the session, which the core holds against each question, also against one that the approval would not have
+ * asked: as long as there are some the harness has to ask about every call that they may speak of, or run none. What the
+ * approval allows is said with the question (harness_ask.approved), not answered by the adapter.
+ */
+enum harness_rules {
+	HARNESS_RULES =
+		1, /* about commands, edits, fetches, tools of servers, all else that acts */
+	HARNESS_RULES_READS = 2, /* and about what only reads or searches files */
+};
+
+/* Calls of a harness by what rules say of them. */
+enum harness_call { CALL_READ, CALL_EDIT, CALL_EXECUTE, CALL_MCP, CALL_OTHER, CALL_MAX };
+
+/* Whether it asks about them when there are rules. why: what it does not ask about, or why not; NULL: nothing to say. */
+struct harness_asking {
+	bool asked;
+	const char *why;
+};
+
 enum harness_mode { HARNESS_NEW, HARNESS_RESTORE };
 
 struct harness_req {
@@ -163,6 +183,7 @@ struct harness_req {
 	const char *system_prompt; /* or NULL; only given to a harness with the capability */
 	bool system_override;	   /* it replaces the harness's own, else it is added */
 	enum harness_approval approval;
+	unsigned rules; /* enum harness_rules, as they are at the start; afterwards the host says */
 	bool inner_sandbox; /* its own is to hold what the model does; only of a harness with the capability */
 	bool inner_network; /* which lets through what the session's network lets through, else nothing */
 	bool boolean_config;	 /* the client renders boolean config options */
@@ -252,6 +273,8 @@ struct harness_ready {
 struct harness_ask {
 	uint64_t id; /* chosen by the adapter, unique among its open ones */
 	bool elicitation;
+	bool approved; /* the session's approval allows it: only a rule can want it asked or refused */
+	bool wide;     /* it asks for more than its tool call shows */
 	struct slice params; /* raw params without sessionId */
 };
 
@@ -326,6 +349,8 @@ struct harness_host_ops {
 	void (*turn_end)(void *ctx, const struct harness_turn_end *end);
 	/* Answer to set_mode/set_config: err NULL on success; result may hold configOptions. */
 	void (*reply)(void *ctx, uint64_t token, struct slice result, const struct err *e);
+	/* The rules of now: enum harness_rules. */
+	unsigned (*rules)(void *ctx);
 	/* Calls on_timer once after so many ms; a later call replaces an earlier one, 0 cancels. */
 	void (*timer)(void *ctx, unsigned ms);
 };
@@ -339,6 +364,9 @@ struct harness; /* private to the adapter */
 
 struct harness_ops {
 	const char *name;
+	/* Optional: an array by enum harness_call. Without it nothing is known of what it asks about. */
+	const struct harness_asking *(*asks)(const struct harness_def *def,
+					     enum harness_approval approval, bool inner_sandbox);
 	/* argv[0..] and environment; the base environment, HOME and the markers are the core's. */
 	int (*plan)(const struct harness_def *def, const struct harness_req *req,
 		    struct harness_plan *plan, struct err *e);

@@ -119,6 +119,17 @@ static bool has_dots(const char *path)
 	return false;
 }
 
+bool harness_place(const char *path, const char *cwd, char *ret)
+{
+	_cleanup_(freep) char *full = *path == '/' ? xstrdup(path) : file_join(cwd, path);
+	struct path_walk w;
+
+	if (!resolve(&w, full))
+		return false;
+	snprintf(ret, PATH_MAX, "%s", w.done[0] ? w.done : "/");
+	return true;
+}
+
 bool harness_inside(const char *path, const char *cwd, struct slice additional_dirs)
 {
 	_cleanup_(freep) char *full = *path == '/' ? xstrdup(path) : file_join(cwd, path);

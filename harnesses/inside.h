@@ -13,5 +13,8 @@
 
 #include <stdbool.h>
 
+/* The place that a path, absolute or below cwd, really names; ret has room for PATH_MAX bytes. False: it cannot be
+ * determined. */
+bool harness_place(const char *path, const char *cwd, char *ret);
 /* path: absolute, or below cwd; one with ".." is outside. additional_dirs: raw array of strings, or empty. */
 bool harness_inside(const char *path, const char *cwd, struct slice additional_dirs);

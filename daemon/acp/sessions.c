@@ -31,6 +31,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	session_put_user(w, s);
 	session_put_level(w, s);
 	session_put_network(w, s);
+	session_put_rules(w, s);
 	session_put_limits(w, s);
 	session_put_draft(w, s);
 	jw_obj(w, "capabilities");

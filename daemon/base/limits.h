@@ -78,6 +78,12 @@
 #define RETRY_TEXT_MAX (32 * KIB)       /* what a harness is told of checks that failed */
 #define RETRY_TAIL_MAX (4 * KIB)        /* of one text among it */
 #define LAST_MESSAGE_MAX (256 * KIB)    /* newest bytes of an agent's message, for checks: twice what they see */
+#define SESSION_RULES_MAX 256           /* "from now on" of one session */
+#define RULE_TEXT_MAX (1 * MIB)         /* bytes of a command or path that is judged; longer is not read */
+#define RULE_ITEMS_MAX 4096             /* commands, words or paths of one request */
+#define CALL_KEPT_MAX (16 * KIB)        /* bytes of input or locations of an open tool call that are kept for rules */
+#define RULE_SHOWN_MAX 400              /* bytes of each of them that a rule of a session shows, */
+#define RULE_SHOWN_ITEMS 8              /* and how many */
 #define SESSION_ASKS_MAX 64             /* open questions of one session */
 #define APPROVALS_REMEMBERED 128        /* questions of one session of which it is known who answered */
 #define APPROVALS_PAGE_BYTES (1 * MIB)  /* of one list of open questions, and the one at its end */

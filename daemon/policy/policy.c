@@ -265,22 +265,37 @@ void policy_reason_set(struct policy_reason *why, const char *fmt, ...)
 	err_flatten(why->rule);
 }
 
+/* NULL: no rule says whether it may run. */
+static const struct policy_named *find_ruled(const struct policy *p, const char *name)
+{
+	const struct policy_named *named = p && name ? policy_rules_find(&p->tools, name) : NULL;
+
+	return named && named->rule.ruled ? named : NULL;
+}
+
+enum policy_verdict policy_named_tool(const struct policy *p, const char *name,
+				      struct policy_reason *why)
+{
+	const struct policy_named *named = find_ruled(p, name);
+
+	policy_reason_clear(why);
+	if (!named)
+		return POLICY_ALLOW;
+	policy_reason_set(why, "policy.tools.%s", named->name);
+	return named->rule.verdict;
+}
+
 enum policy_verdict policy_tool(const struct policy *p, enum policy_category c, const char *name,
 				struct policy_reason *why, struct err *e)
 {
-	const struct policy_named *named = p ? policy_rules_find(&p->tools, name) : NULL;
-	enum policy_verdict v = POLICY_ALLOW;
+	enum policy_verdict v = policy_named_tool(p, name, why);
 
-	policy_reason_clear(why);
-	if (named && named->rule.ruled) {
-		v = named->rule.verdict;
-		policy_reason_set(why, "policy.tools.%s", named->name);
-	} else if (p && c == CATEGORY_EXECUTE && p->ncommands) {
-		v = POLICY_ALLOW; /* each of its commands is judged */
-	} else if (p && p->category_given[c]) {
+	if (p && !find_ruled(p, name) && p->category_given[c] &&
+	    !(c == CATEGORY_EXECUTE && p->ncommands)) { /* each of its commands is judged */
 		v = p->category[c];
 		policy_reason_set(why, "policy.categories.%s", category_names[c]);
 	}
+	name = name ? name : category_names[c];
 	if (v == POLICY_DENY)
 		err_set(e, -EACCES, RPC_INVALID_PARAMS, "TOOL_DENIED", "the policy denies %s",
 			name);

@@ -104,10 +104,14 @@ enum policy_verdict policy_unread_command(const struct policy *p, struct policy_
  * count as "sh". */
 enum policy_verdict policy_variable(const struct policy *p, const char *name, struct err *e);
 
-/* The tool itself, before its arguments are checked. The toolbox asks an "ask" of category execute or edit
+/* The tool itself, before its arguments are checked. name NULL: its category alone. The toolbox asks an "ask" of category execute or edit
  * before the tool runs. */
 enum policy_verdict policy_tool(const struct policy *p, enum policy_category category,
 				const char *name, struct policy_reason *why, struct err *e);
+
+/* What a rule for tools of that name says, and not their category. */
+enum policy_verdict policy_named_tool(const struct policy *p, const char *name,
+				      struct policy_reason *why);
 
 /* Of one tool. timeout_ms 0: none of its own; the others -1: no limit. */
 struct policy_limits {

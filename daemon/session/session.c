@@ -458,6 +458,7 @@ void session_free(struct session *s)
 	session_draft_free(s);
 	setup_free(s->load.before);
 	setup_done(&s->setup);
+	own_rules_done(&s->rules.own);
 	masked_stream_drop(s);
 	secrets_done(&s->secrets.known);
 	client_ids_done(&s->turn.ids);

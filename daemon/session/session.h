@@ -181,6 +181,8 @@ void store_put_limits(struct jw *w, const char *key, const struct session_store 
 void session_put_user(struct jw *w, const struct session *s);
 /* Member "network": what the session may reach; nothing if nobody has said. */
 void session_put_network(struct jw *w, const struct session *s);
+/* Member "policy": where each of its rules is enforced. */
+void session_put_rules(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);
 /* Member "damaged" {missing, unusable?}: how many events damage on disk has taken, and whether it can only be read;
  * nothing if the journal is whole. */

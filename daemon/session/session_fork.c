@@ -193,6 +193,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 	if (!s)
 		return NULL;
 	setup_inherit(&s->setup, &from->setup);
+	own_rules_copy(&s->rules.own, &from->rules.own);
 	session_load_secrets(s);
 	secrets_inherit(&s->secrets.known, &from->secrets.known);
 	s->harness.forked_from = xstrdup(from->id);

@@ -20,6 +20,7 @@
 #include "session/mcp/session_mcp_internal.h"
 #include "session/model/session_model_internal.h"
 #include "session/network/session_network.h"
+#include "session/rules/session_rules.h"
 #include "session/secrets/secrets_internal.h"
 #include "session/store/activity.h"
 #include "session/store/store_internal.h"
@@ -74,6 +75,7 @@ struct session {
 	struct session_mcp mcp;
 	struct session_model model;
 	struct session_checks check;
+	struct session_rules rules;
 	struct session_stored stored;
 };
 

@@ -420,25 +420,6 @@ static const size_t owned[] = {
 	offsetof(struct harness, wanted),
 };
 
-int harness_acp_plan(const struct harness_def *def, const struct harness_req *req,
-		     struct harness_plan *plan, struct err *e)
-{
-	harness_plan_arg(plan, def->command);
-	for (char **a = def->args; a && *a; a++)
-		harness_plan_arg(plan, *a);
-	return def->quirks ? acp_quirks_plan(def->quirks, req, plan, e) : 0;
-}
-
-/* No agent with a row has a setting for it (README.md), and others are unknown. */
-static int acp_plan(const struct harness_def *def, const struct harness_req *req,
-		    struct harness_plan *plan, struct err *e)
-{
-	if (harness_keeps_silence(req->provider))
-		return err_field(e, "_meta.acpd.provider.idleTimeoutMs", "PARAM_UNSUPPORTED",
-				 "this harness cannot be told how long a provider may be silent");
-	return harness_acp_plan(def, req, plan, e);
-}
-
 struct harness *acp_open_with(const struct acp_quirks *q, const struct harness_req *req,
 			      const struct harness_host *host)
 {
@@ -494,6 +475,7 @@ struct harness *harness_acp_free(struct harness *h)
 
 const struct harness_ops harness_acp = {
 	.name = "acp",
+	.asks = harness_acp_asks,
 	.plan = acp_plan,
 	.open = harness_acp_open,
 	HARNESS_ACP_PROTOCOL,

@@ -3,6 +3,8 @@
 
 #include "harnesses/harness.h"
 
+const struct harness_asking *harness_acp_asks(const struct harness_def *def,
+					      enum harness_approval approval, bool inner_sandbox);
 int harness_acp_plan(const struct harness_def *def, const struct harness_req *req,
 		     struct harness_plan *plan, struct err *e);
 struct harness *harness_acp_open(const struct harness_def *def, const struct harness_req *req,

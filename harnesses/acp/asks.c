@@ -73,11 +73,20 @@ static bool edits_inside(const struct harness *h, struct slice call)
 	return n > 0;
 }
 
+unsigned acp_rules(const struct harness *h)
+{
+	return h->host.ops->rules(h->host.ctx);
+}
+
+/* Where there are rules the agent was left in the mode that asks, and its approval is ours to know. */
 static bool approved(const struct harness *h, struct slice call)
 {
-	if (h->approval == APPROVAL_ACCEPT_EDITS && h->quirks->edits_by_us)
-		return edits_inside(h, call);
-	return h->approval == APPROVAL_NEVER;
+	if (h->approval == APPROVAL_NEVER ||
+	    (acp_rules(h) & HARNESS_RULES_READS && h->quirks->reads_unasked &&
+	     h->quirks->reads_unasked(call)))
+		return true;
+	return h->approval == APPROVAL_ACCEPT_EDITS && (h->quirks->edits_by_us || acp_rules(h)) &&
+	       edits_inside(h, call);
 }
 
 /* Answers what the session's approval decides already; only for this one time if it depends on where a file lies. */
@@ -116,13 +125,17 @@ void acp_on_request(struct harness *h, const struct rpc_msg *m)
 			   "malformed permission request");
 		return;
 	}
-	if (permission && allow_at_once(h, m))
+	if (permission && !acp_rules(h) && allow_at_once(h, m))
 		return;
 	a = new0(struct agent_ask);
 	a->id = ++h->last_ask;
 	a->rpc_id = xstrndup(m->id.p, m->id.n);
 	list_add_tail(&h->asks, &a->link);
-	out = (struct harness_ask){ .id = a->id, .elicitation = elicitation, .params = m->params };
+	out = (struct harness_ask){ .id = a->id,
+				    .elicitation = elicitation,
+				    .approved = permission &&
+						approved(h, jobj_get(m->params, "toolCall").raw),
+				    .params = m->params };
 	h->host.ops->ask(h->host.ctx, &out);
 }
 
@@ -159,4 +172,11 @@ void acp_asks_free(struct harness *h)
 {
 	while (!list_empty(&h->asks))
 		ask_free(list_first(&h->asks, struct agent_ask, link));
+}
+
+const struct harness_asking *harness_acp_asks(const struct harness_def *def,
+					      enum harness_approval approval _unused_,
+					      bool inner_sandbox _unused_)
+{
+	return def->quirks ? def->quirks->asks : NULL;
 }

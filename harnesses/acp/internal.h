@@ -57,7 +57,11 @@ int acp_call(struct harness *h, const char *method, struct slice members, rpc_re
 	     uint64_t tag);
 struct harness *acp_open_with(const struct acp_quirks *q, const struct harness_req *req,
 			      const struct harness_host *host);
+/* render.c */
+int acp_plan(const struct harness_def *def, const struct harness_req *req,
+	     struct harness_plan *plan, struct err *e);
 /* asks.c */
+unsigned acp_rules(const struct harness *h); /* enum harness_rules */
 void acp_refuse(struct harness *h, struct slice id, int code, const char *reason, const char *text);
 void acp_on_request(struct harness *h, const struct rpc_msg *m);
 void acp_on_cancel_request(struct harness *h, struct slice params);

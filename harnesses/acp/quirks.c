@@ -8,6 +8,15 @@ const struct acp_quirks acp_no_quirks = {
 	.places = { .skills_dir = SHARED_SKILLS, .instructions_file = "AGENTS.md" },
 };
 
+/* Those of the table were seen to ask about commands and edits, each by its own idea of what is harmless. */
+#define OWN_IDEA                                                                                   \
+	"the agent decides by itself which calls are harmless, and does not ask about those"
+static const struct harness_asking unsure[CALL_MAX] = {
+	[CALL_READ] = { false, OWN_IDEA },    [CALL_EDIT] = { true, NULL },
+	[CALL_EXECUTE] = { false, OWN_IDEA }, [CALL_MCP] = { false, OWN_IDEA },
+	[CALL_OTHER] = { false, OWN_IDEA },
+};
+
 /* --- GitHub Copilot CLI 1.0.102 ---------------------------------------------------------------------- */
 
 static const struct acp_env copilot_env[] = {
@@ -107,6 +116,7 @@ static const struct acp_file gemini_files[] = {
 static const struct acp_quirks rows[] = {
 	{
 		.name = "copilot",
+		.asks = unsure,
 		.usage = ACP_USAGE_SESSION,
 		.error_texts = copilot_errors,
 		.notice_texts = copilot_notices,
@@ -125,6 +135,7 @@ static const struct acp_quirks rows[] = {
 	},
 	{
 		.name = "claude",
+		.asks = unsure,
 		.usage = ACP_USAGE_TURN,
 		.input_excludes_cache = true,
 		.error_texts = claude_errors,
@@ -140,6 +151,7 @@ static const struct acp_quirks rows[] = {
 	},
 	{
 		.name = "gemini",
+		.asks = unsure,
 		.usage = ACP_USAGE_TURN,
 		.usage_place = ACP_USAGE_IN_QUOTA,
 		.output_excludes_reasoning = true,

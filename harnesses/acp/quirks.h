@@ -84,6 +84,9 @@ struct acp_quirks {
 	const char *model_prefix; /* of model values, when the provider input is used */
 	bool dirs_by_plan; /* plan passes additional directories: the agent has no option for them */
 	bool edits_by_us; /* it asks for every edit; this adapter decides which one accept-edits allows */
+	/* With HARNESS_RULES_READS it asks about this call, which it would not by its approval; NULL: never. */
+	bool (*reads_unasked)(struct slice call);
+	const struct harness_asking *asks; /* by enum harness_call; NULL: not known */
 	bool model_from_start; /* the model is set by the environment and cannot be changed */
 	enum acp_system_prompt system_prompt;
 	enum harness_stop stop;

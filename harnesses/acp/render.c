@@ -1,5 +1,5 @@
 /* render.c - a row's environment and files: the provider input in the agent's own form. */
-#include "harnesses/acp/quirks.h"
+#include "harnesses/acp/internal.h"
 
 #include "base/buf.h"
 #include "base/os/file.h"
@@ -202,4 +202,23 @@ int acp_quirks_plan(const struct acp_quirks *q, const struct harness_req *req,
 	if (q->mcp_file)
 		plan_mcp_file(q, req, plan);
 	return 0;
+}
+
+int harness_acp_plan(const struct harness_def *def, const struct harness_req *req,
+		     struct harness_plan *plan, struct err *e)
+{
+	harness_plan_arg(plan, def->command);
+	for (char **a = def->args; a && *a; a++)
+		harness_plan_arg(plan, *a);
+	return def->quirks ? acp_quirks_plan(def->quirks, req, plan, e) : 0;
+}
+
+/* No agent with a row has a setting for it (README.md), and others are unknown. */
+int acp_plan(const struct harness_def *def, const struct harness_req *req,
+	     struct harness_plan *plan, struct err *e)
+{
+	if (harness_keeps_silence(req->provider))
+		return err_field(e, "_meta.acpd.provider.idleTimeoutMs", "PARAM_UNSUPPORTED",
+				 "this harness cannot be told how long a provider may be silent");
+	return harness_acp_plan(def, req, plan, e);
 }

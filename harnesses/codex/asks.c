@@ -197,6 +197,19 @@ static void put_decisions(struct codex_ask *a, const struct ask_words *say, stru
 	a->on_cancel = decision(slice_of(say->cancel));
 }
 
+/* What Codex wants to run may be a part of what its item shows: then that part is what is asked. */
+static bool shows_command(const struct codex_item *it, struct slice params)
+{
+	struct slice asked = jobj_get(params, "command").raw;
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (!asked.n)
+		return true;
+	buf_printf(&b, "{%.*s}", (int)codex_item_body(it).n, codex_item_body(it).p);
+	return !b.failed &&
+	       slice_eq(asked, jobj_get(jobj_get(buf_slice(&b), "rawInput").raw, "command").raw);
+}
+
 static void put_call(struct harness *h, struct jw *w, const struct codex_ask *a,
 		     struct slice params, const char *title)
 {
@@ -208,10 +221,11 @@ static void put_call(struct harness *h, struct jw *w, const struct codex_ask *a,
 	jw_obj(w, "toolCall");
 	jw_str(w, "toolCallId", a->item_id ? a->item_id : id);
 	jw_str(w, "status", "pending");
-	if (it && codex_item_body(it).n) {
+	if (it && codex_item_body(it).n && shows_command(it, params)) {
 		jw_raw(w, NULL, codex_item_body(it));
 	} else {
 		jw_str(w, "title", title);
+		jw_str(w, "name", a->tool);
 		jw_raw(w, "rawInput", params);
 	}
 	if (reason.type == J_STRING) {
@@ -237,19 +251,20 @@ static void put_options(struct jw *w, const struct codex_ask *a)
 	jw_end_arr(w);
 }
 
-/* Asks the client, unless the session's approval decides it or the answer is not needed. */
+/* Asks the client, unless the session's approval decides it or the answer is not needed. Rules come before that approval. */
 static void ask_client(struct harness *h, struct codex_ask *a, struct slice params,
 		       const char *title, bool allowed)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct harness_ask out = { .id = a->id };
+	struct harness_ask out = { .id = a->id, .wide = a->wide };
 	struct jw w = JW(&b);
 
 	if (h->cancelled || h->turn == TURN_NONE) {
 		settle(h, a, h->cancelled ? NULL : "reject_once");
 		return;
 	}
-	if (allowed || h->now.approval == APPROVAL_NEVER) {
+	out.approved = allowed || h->now.approval == APPROVAL_NEVER;
+	if (out.approved && !h->ruled) {
 		settle(h, a, "allow_once");
 		return;
 	}
@@ -286,6 +301,8 @@ static void on_command(struct harness *h, const struct rpc_msg *m)
 	struct codex_ask *a = codex_ask_new(h, m->id);
 
 	a->item_id = codex_str(m->params, "itemId");
+	a->wide = jobj_get(m->params, "networkApprovalContext").type == J_OBJECT ||
+		  jobj_get(m->params, "additionalPermissions").type == J_OBJECT;
 	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
 	if (h->limited)
 		remember_command(a, command);
@@ -299,14 +316,14 @@ static void on_patch(struct harness *h, const struct rpc_msg *m)
 
 	a->item_id = codex_str(m->params, "itemId");
 	it = codex_item_find(h, a->item_id);
+	a->wide = jobj_get(m->params, "grantRoot").type == J_STRING;
 	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
 	if (h->now.mode == MODE_PLAN) { /* to Codex that mode is only an instruction to the model */
 		settle(h, a, h->cancelled ? NULL : "reject_once");
 		return;
 	}
 	ask_client(h, a, m->params, "Edit files",
-		   h->now.approval == APPROVAL_ACCEPT_EDITS && it &&
-			   jobj_get(m->params, "grantRoot").type != J_STRING &&
+		   h->now.approval == APPROVAL_ACCEPT_EDITS && it && !a->wide &&
 			   codex_item_in_workspace(h, it));
 }
 
@@ -348,6 +365,7 @@ static void on_permissions(struct harness *h, const struct rpc_msg *m)
 	struct codex_ask *a = codex_ask_new(h, m->id);
 
 	a->item_id = codex_str(m->params, "itemId");
+	a->wide = true;
 	add_choice(a, "allow_once", grant(wanted, "turn"));
 	add_choice(a, "allow_always", grant(wanted, "session"));
 	add_choice(a, "reject_once", grant(SLICE_NONE, "turn"));
@@ -368,6 +386,7 @@ static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct s
 
 	buf_printf(&name, "%s/%s", server ? server : "?", tool ? tool : "?");
 	a->remember = xstrndup(name.data, name.len);
+	a->tool = a->remember;
 	it = codex_item_find_mcp(h, a->remember);
 	a->item_id = it ? xstrdup(codex_item_id(it)) : NULL;
 	text = codex_str(m->params, "message");

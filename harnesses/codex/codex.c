@@ -144,6 +144,7 @@ static struct harness *codex_open(const struct harness_def *def, const struct ha
 	h->system_prompt = xstrdup(req->system_prompt);
 	h->system_override = req->system_override;
 	h->now.approval = req->approval;
+	h->ruled = req->rules != 0;
 	h->inner_sandbox = req->inner_sandbox;
 	h->inner_network = req->inner_network;
 	if (req->mcp_servers.n)
@@ -189,8 +190,36 @@ static struct harness *codex_free(struct harness *h)
 	return NULL;
 }
 
+/* What is said here of reads holds for all of its settings: it has no tool that reads but the shell. */
+#define READS_BY_COMMANDS                                                                          \
+	"Codex reads files by commands, which are judged as commands, and images unasked"
+
+/* With its own sandbox what is allowed runs outside of that, so under never nothing is asked (options.c). */
+static const struct harness_asking *codex_asks(const struct harness_def *def _unused_,
+					       enum harness_approval approval, bool inner_sandbox)
+{
+	static const char unasked[] =
+		"with innerSandbox and approval never Codex asks for tools of servers only";
+	static const struct harness_asking asks[CALL_MAX] = {
+		[CALL_READ] = { false, READS_BY_COMMANDS },
+		[CALL_EDIT] = { true, NULL },
+		[CALL_EXECUTE] = { true,
+				   "input to a command that runs already is not asked about" },
+		[CALL_MCP] = { true, NULL },
+		[CALL_OTHER] = { false, "Codex does not ask about web searches, images and plans" },
+	};
+	static const struct harness_asking inner_never[CALL_MAX] = {
+		[CALL_READ] = { false, READS_BY_COMMANDS }, [CALL_EDIT] = { false, unasked },
+		[CALL_EXECUTE] = { false, unasked },	    [CALL_MCP] = { true, NULL },
+		[CALL_OTHER] = { false, unasked },
+	};
+
+	return inner_sandbox && approval == APPROVAL_NEVER ? inner_never : asks;
+}
+
 const struct harness_ops harness_codex = {
 	.name = "codex",
+	.asks = codex_asks,
 	.plan = codex_plan,
 	.open = codex_open,
 	.start = codex_thread_open,

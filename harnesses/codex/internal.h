@@ -63,6 +63,8 @@ struct codex_ask {
 	char *rpc_id;  /* raw, as it came: it begins at 0 */
 	char *item_id; /* tool call that goes on when it is allowed, or NULL */
 	char *remember; /* what allow_always allows, if Codex does not remember it: an MCP tool, a command; or NULL */
+	const char *tool; /* of an MCP server, if that is what is asked; borrowed from remember */
+	bool wide;	  /* it asks for more than its call shows */
 	struct codex_choice choices[ASK_CHOICES_MAX];
 	size_t nchoices;
 	char *on_cancel; /* raw result; NULL: the answer is that of an elicitation */
@@ -85,7 +87,8 @@ struct harness {
 	bool inner_sandbox, inner_network;
 	int64_t mcp_call_ms;
 	bool limited; /* the number of tool calls is: each is asked, even if it was allowed for good */
-	bool was_limited; /* Codex has this setting */
+	bool ruled;	/* the session has rules, so each call is asked */
+	bool asks_each; /* Codex has the setting for these two */
 	struct settings now, wanted;
 	unsigned setting; /* changes that wait for their answer; wanted: the state after the last of them */
 	unsigned echoes; /* notices of our own changes that have yet to come: an old one is no news */

@@ -182,8 +182,8 @@ void codex_options_changed(struct harness *h)
 }
 
 /* "untrusted" asks for every command and edit; this adapter then answers what the client is not asked. In
- * plan mode edits are to be refused, so they must be asked; so must calls whose number is limited. But Codex runs what was
- * allowed outside of its own sandbox: there nothing is asked where the client is not, besides calls of MCP servers, which
+ * plan mode edits are to be refused, so they must be asked; so must calls whose number is limited, or of which rules
+ * speak. But Codex runs what was allowed outside of its own sandbox: there nothing is asked where the client is not, besides calls of MCP servers, which
  * that policy makes fail else. */
 void codex_approval_put(const struct harness *h, const struct settings *s, struct jw *w)
 {
@@ -195,7 +195,8 @@ void codex_approval_put(const struct harness *h, const struct settings *s, struc
 			     "\"mcp_elicitations\":true}}"));
 	else
 		jw_str(w, "approvalPolicy",
-		       unasked && s->mode != MODE_PLAN && !h->limited ? "never" : "untrusted");
+		       unasked && s->mode != MODE_PLAN && !h->limited && !h->ruled ? "never" :
+										     "untrusted");
 }
 
 void codex_settings_put(const struct harness *h, const struct settings *s, struct jw *w)

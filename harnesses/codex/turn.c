@@ -131,9 +131,13 @@ void codex_limit(struct harness *h, int64_t tool_calls)
 
 static void put_policy(struct harness *h, struct jw *w)
 {
-	if (h->limited || h->was_limited)
+	bool each;
+
+	h->ruled = h->host.ops->rules(h->host.ctx) != 0;
+	each = h->limited || h->ruled;
+	if (each || h->asks_each)
 		codex_approval_put(h, h->setting ? &h->wanted : &h->now, w);
-	h->was_limited = h->limited;
+	h->asks_each = each;
 }
 
 int codex_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)

@@ -321,6 +321,47 @@ static bool on_update(struct harness *h, struct harness_event *ev, struct buf *s
 	return !summary || to_summary(ev, summary, scratch);
 }
 
+/* Files of secrets are asked about by any approval that asks. */
+static bool is_secret(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *env = strstr(name, ".env");
+	size_t n = strlen(name);
+
+	if (!env || (n >= 12 && strcmp(name + n - 12, ".env.example") == 0))
+		return false;
+	return !env[4] || env[4] == '.';
+}
+
+static bool reads_unasked(struct slice call)
+{
+	struct jval kind = jobj_get(call, "kind"), v;
+	bool search = jstr_is(kind, "search");
+	struct jiter it;
+
+	if (!search && !jstr_is(kind, "read"))
+		return false;
+	if (jiter_init(&it, jobj_get(call, "locations")))
+		while (jiter_next(&it, NULL, &v)) {
+			_cleanup_(freep) char *path = NULL;
+
+			if (jstr_decode(jobj_get(v.raw, "path"), 4096, &path) < 0 ||
+			    is_secret(path))
+				return false;
+		}
+	return true;
+}
+
+#define SUBAGENTS "what a subagent would be asked about is refused"
+static const struct harness_asking asks[CALL_MAX] = {
+	[CALL_READ] = { true, SUBAGENTS },
+	[CALL_EDIT] = { true, SUBAGENTS },
+	[CALL_EXECUTE] = { true, SUBAGENTS },
+	[CALL_MCP] = { true, SUBAGENTS },
+	[CALL_OTHER] = { true,
+			 "skills, to-do lists and the start of a subagent are not asked about" },
+};
+
 static const struct acp_hooks hooks = {
 	.state_size = sizeof(struct opencode_state),
 	.free = free_state,
@@ -340,6 +381,8 @@ const struct acp_quirks opencode_quirks = {
 	.model_prefix = OPENCODE_PROVIDER_ID "/",
 	.dirs_by_plan = true,
 	.edits_by_us = true,
+	.reads_unasked = reads_unasked,
+	.asks = asks,
 	.system_prompt = ACP_SYSTEM_PLAN,
 	.hooks = &hooks,
 };

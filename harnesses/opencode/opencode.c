@@ -54,17 +54,25 @@ static const char *api_npm(const char *api)
 	return NULL;
 }
 
+#define HARMLESS                                                                                   \
+	"\"skill\":\"allow\",\"todoread\":\"allow\",\"todowrite\":\"allow\",\"task\":\"allow\","   \
+	"\"question\":\"deny\""
 /* Reading is never asked, except for files of secrets; the last rule that matches counts. */
-#define READING                                                                                           \
-	"\"read\":{\"*\":\"allow\",\"*.env\":\"ask\",\"*.env.*\":\"ask\",\"*.env.example\":\"allow\"},"   \
-	"\"glob\":\"allow\",\"grep\":\"allow\",\"list\":\"allow\",\"lsp\":\"allow\",\"skill\":\"allow\"," \
-	"\"todoread\":\"allow\",\"todowrite\":\"allow\",\"task\":\"allow\",\"question\":\"deny\""
+#define READING                                                                                         \
+	"\"read\":{\"*\":\"allow\",\"*.env\":\"ask\",\"*.env.*\":\"ask\",\"*.env.example\":\"allow\"}," \
+	"\"glob\":\"allow\",\"grep\":\"allow\",\"list\":\"allow\",\"lsp\":\"allow\"," HARMLESS
 
-static const char *const rules[] = {
-	[APPROVAL_ASK] = "\"*\":\"ask\"," READING,
-	[APPROVAL_ACCEPT_EDITS] = "\"*\":\"ask\"," READING, /* edits are answered in acp/asks.c */
-	[APPROVAL_NEVER] = "\"*\":\"allow\",\"question\":\"deny\"",
-};
+/* Of what is asked here acp/asks.c knows what the approval allows. */
+static const char asks_all[] = "\"*\":\"ask\"," HARMLESS;
+static const char asks_changes[] = "\"*\":\"ask\"," READING;
+static const char asks_nothing[] = "\"*\":\"allow\",\"question\":\"deny\"";
+
+static const char *rules_of(const struct harness_req *req)
+{
+	if (req->rules & HARNESS_RULES_READS)
+		return asks_all;
+	return req->approval == APPROVAL_NEVER && !req->rules ? asks_nothing : asks_changes;
+}
 
 static void put_rule(struct jw *w, const char *pattern, const char *action)
 {
@@ -99,8 +107,8 @@ static void put_outside(struct jw *w, const struct harness_req *req)
 static void put_permission(struct jw *w, const struct harness_req *req)
 {
 	jw_obj(w, "permission");
-	jw_raw(w, NULL, slice_of(rules[req->approval]));
-	if (req->approval != APPROVAL_NEVER)
+	jw_raw(w, NULL, slice_of(rules_of(req)));
+	if (req->approval != APPROVAL_NEVER || req->rules)
 		put_outside(w, req);
 	jw_end_obj(w);
 }
@@ -256,7 +264,8 @@ static void plan_edits(const struct harness_req *req, struct harness_plan *plan)
 	struct jiter it;
 	struct jval v;
 
-	if (req->approval != APPROVAL_ACCEPT_EDITS)
+	/* rules are not known there: then nobody allows those edits */
+	if (req->approval != APPROVAL_ACCEPT_EDITS || req->rules)
 		return;
 	jw_arr(&w, NULL);
 	jw_str(&w, NULL, req->cwd);
@@ -313,6 +322,13 @@ static int opencode_plan(const struct harness_def *def, const struct harness_req
 	return plan_config(req, plan, e);
 }
 
+static const struct harness_asking *opencode_asks(const struct harness_def *def _unused_,
+						  enum harness_approval approval _unused_,
+						  bool inner_sandbox _unused_)
+{
+	return opencode_quirks.asks;
+}
+
 static struct harness *opencode_open(const struct harness_def *def _unused_,
 				     const struct harness_req *req, const struct harness_host *host)
 {
@@ -335,6 +351,7 @@ static void opencode_limit(struct harness *h, int64_t tool_calls)
 
 const struct harness_ops harness_opencode = {
 	.name = "opencode",
+	.asks = opencode_asks,
 	.plan = opencode_plan,
 	.open = opencode_open,
 	.limit = opencode_limit,

@@ -47,10 +47,11 @@ void pi_asks_drop(struct harness *h, bool withdraw)
 	}
 }
 
-static void ask(struct harness *h, struct slice native_id, enum pi_dialog dialog,
+static void ask(struct harness *h, struct slice native_id, enum pi_dialog dialog, bool approved,
 		const struct buf *params)
 {
 	struct harness_ask out = { .elicitation = dialog != PI_PERMISSION,
+				   .approved = approved,
 				   .params = buf_slice(params) };
 	struct pi_ask *a;
 
@@ -107,7 +108,7 @@ static void ask_permission(struct harness *h, struct slice native_id, struct sli
 	jw_end_obj(&w);
 	put_options(&w, jobj_get(title, "always"));
 	jw_end_obj(&w);
-	ask(h, native_id, PI_PERMISSION, &b);
+	ask(h, native_id, PI_PERMISSION, jobj_get(title, "approved").type == J_TRUE, &b);
 }
 
 /* --- elicitations ----------------------------------------------------------------------------------------- */
@@ -151,7 +152,7 @@ static void elicit(struct harness *h, const struct pi_record *r, enum pi_dialog 
 	jw_raw(&w, "required", SLICE("[\"answer\"]"));
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	ask(h, native_id, dialog, &b);
+	ask(h, native_id, dialog, false, &b);
 }
 
 /* Select, input, editor: the bridge's have a title that is JSON. */

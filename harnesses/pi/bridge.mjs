@@ -5,8 +5,8 @@
 //   setStatus "acpd"  one JSON object, nothing is awaited: {type: "hello" | "diff" | "set", …}
 //   select            a permission question; the title is JSON {type: "permission", …}, the options are option ids
 //   input, select     a question of the tool ask_user; the title is JSON {type: "question", …}
-// Towards Pi acpd speaks through the commands /acpd:set {"mode": …, "approval": …}, /acpd:set {"calls": …} (how many tool calls the
-// next turn may make, null: any number) and /acpd:key {"key": …}.
+// Towards Pi acpd speaks through the commands /acpd:set {"mode": …, "approval": …}, /acpd:set {"calls": …, "rules": …} (how many tool
+// calls the next turn may make, null: any number; what is asked because rules may speak of it) and /acpd:key {"key": …}.
 //
 // What the session is comes in the environment (ACPD_PI_0… joined are one JSON object), which is taken out of it at once: the commands
 // that the model runs inherit what is left. The provider's key comes by its command: /proc shows a process's first environment for ever.
@@ -22,7 +22,9 @@ const SILENCE = 300_000; // ms that a provider may be silent, unless the session
 const PAUSE_MAX = 60_000; // ms that a provider's retry-after is waited for
 const DIFF_MAX = 1 << 20; // bytes of a file whose texts are shown as a diff
 const READ_ONLY = new Set(["read", "grep", "find", "ls", "tool_search", "codemode", "ask_user"]);
+const READS = new Set(["read", "grep", "find", "ls"]);
 const EDITS = new Set(["edit", "write"]);
+const RULES = 1, RULES_READS = 2; // bits of "rules": about all that acts, and about what reads files
 
 // catalog: the provider in Pi's own list of models that says what a model of that id can do.
 const APIS = {
@@ -268,7 +270,7 @@ class Gate {
 		return { key: toolName, name: `Always allow ${toolName}` };
 	}
 
-	// "allow", "block" or "ask"
+	// "allow", "block" or "ask", by mode and approval
 	#rule(event, ctx) {
 		const { mode, approval, dirs } = this.#state;
 		const tool = this.#pi.getAllTools().find((t) => t.name === event.toolName);
@@ -287,6 +289,15 @@ class Gate {
 		return "ask";
 	}
 
+	// A script's calls come here themselves, and a question to the user does nothing.
+	#ruled({ toolName }) {
+		const tool = this.#pi.getAllTools().find((t) => t.name === toolName);
+
+		if (READ_ONLY.has(toolName) && (toolName === "ask_user" || tool?.sourceInfo?.source === "builtin"))
+			return READS.has(toolName) && (this.#state.rules & RULES_READS) !== 0;
+		return (this.#state.rules & RULES) !== 0;
+	}
+
 	// Calls of one message come here one by one, whatever runs at once later.
 	#counts() {
 		return this.#state.calls === null || this.#state.calls-- > 0;
@@ -301,16 +312,17 @@ class Gate {
 		if (rule === "block")
 			return { block: true, reason: `${event.toolName} is not allowed in plan mode.` };
 		const old = file ? this.#edits.begin(event.toolCallId, file) : undefined;
-		if (rule === "allow" || await this.#ask(event, ctx, file, old))
+		const approved = rule === "allow";
+		if (approved && !this.#ruled(event) || await this.#ask(event, ctx, file, old, approved))
 			return undefined;
 		this.#edits.end(event.toolCallId);
 		return { block: true, reason: ctx.signal?.aborted ? "Cancelled by the user." : "The user did not allow this call." };
 	}
 
-	async #ask({ toolCallId, toolName, input, parentToolCallId }, ctx, file, old) {
+	async #ask({ toolCallId, toolName, input, parentToolCallId }, ctx, file, old, approved) {
 		const { key, name } = this.#scope({ toolName, input });
 		const newText = file ? edited(toolName, input, old) : undefined;
-		const title = JSON.stringify({ type: "permission", toolCallId, toolName, input, parentToolCallId, always: name,
+		const title = JSON.stringify({ type: "permission", toolCallId, toolName, input, parentToolCallId, always: name, approved,
 			diff: typeof newText === "string" && old !== undefined ? { path: file, oldText: old, newText } : undefined });
 		const choice = await ctx.ui.select(title, ["allow_once", "allow_always", "reject_once"], { signal: ctx.signal });
 
@@ -377,7 +389,7 @@ function addSystemPrompt(options, { system, override, dirs }, mode) {
 
 export default function (pi) {
 	const { provider, mcp = [], mcpCallMs, elicitation, ...config } = takeEnv();
-	const state = { mode: "build", approval: "ask", dirs: [], calls: null, ...config };
+	const state = { mode: "build", approval: "ask", dirs: [], calls: null, rules: 0, ...config };
 	const failures = [];
 	const edits = new Edits();
 	const gate = new Gate(pi, state, edits);
@@ -422,10 +434,10 @@ export default function (pi) {
 	pi.registerCommand("acpd:set", {
 		description: "Used by acpd",
 		handler: async (args, ctx) => {
-			const { mode = state.mode, approval = state.approval, calls } = JSON.parse(args);
+			const { mode = state.mode, approval = state.approval, calls, rules } = JSON.parse(args);
 
 			if (calls !== undefined) {
-				state.calls = calls;
+				Object.assign(state, { calls, rules });
 				return;
 			}
 			Object.assign(state, { mode, approval });

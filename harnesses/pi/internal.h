@@ -68,7 +68,8 @@ struct harness {
 	char *key;	       /* until the bridge has it */
 	unsigned settings;     /* set_config calls that wait */
 	bool stats_open, stats_stale, queued;
-	bool limited; /* the bridge holds a number of tool calls */
+	bool limited;	/* the bridge holds a number of tool calls */
+	unsigned rules; /* enum harness_rules, as the bridge knows them */
 	unsigned banner_lines;
 	struct rpc_calls calls;
 	struct list tool_calls, asks;

@@ -299,6 +299,7 @@ static struct harness *pi_open(const struct harness_def *def, const struct harne
 	h->own_provider = req->provider;
 	h->key = req->provider ? xstrdup(req->provider->key) : NULL;
 	h->elicitation = req->elicitation;
+	h->rules = req->rules;
 	h->session_id = xstrdup(req->native_id ? req->native_id : req->session_id);
 	h->cwd = xstrdup(req->cwd);
 	h->model = xstrdup(req->model);
@@ -335,8 +336,23 @@ static struct harness *pi_free(struct harness *h)
 	return NULL;
 }
 
+/* By the bridge's hook before each call. */
+static const struct harness_asking *pi_asks(const struct harness_def *def _unused_,
+					    enum harness_approval approval _unused_,
+					    bool inner_sandbox _unused_)
+{
+	static const struct harness_asking asks[CALL_MAX] = {
+		[CALL_READ] = { true, NULL },	 [CALL_EDIT] = { true, NULL },
+		[CALL_EXECUTE] = { true, NULL }, [CALL_MCP] = { true, NULL },
+		[CALL_OTHER] = { true, NULL },
+	};
+
+	return asks;
+}
+
 const struct harness_ops harness_pi = {
 	.name = "pi",
+	.asks = pi_asks,
 	.plan = pi_plan,
 	.open = pi_open,
 	.start = pi_start,

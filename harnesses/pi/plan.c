@@ -76,6 +76,7 @@ static void plan_session(const struct harness_req *req, struct harness_plan *pla
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "approval", harness_approvals[req->approval]);
+	jw_uint(&w, "rules", req->rules);
 	jw_raw(&w, "dirs", req->additional_dirs);
 	jw_raw(&w, "mcp", req->mcp_servers);
 	if (req->mcp_call_ms)

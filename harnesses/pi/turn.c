@@ -222,16 +222,19 @@ static void on_limited(void *ctx _unused_, uint64_t tag _unused_, const struct r
 
 void pi_limit(struct harness *h, int64_t tool_calls)
 {
+	unsigned rules = h->host.ops->rules(h->host.ctx);
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	char command[64] = PI_BRIDGE_COMMANDS "set {\"calls\":null}";
+	char command[96], calls[24] = "null";
 
-	if (tool_calls < 0 && !h->limited)
+	if (tool_calls < 0 && !h->limited && rules == h->rules)
 		return;
 	if (tool_calls >= 0)
-		snprintf(command, sizeof(command), PI_BRIDGE_COMMANDS "set {\"calls\":%lld}",
-			 (long long)tool_calls);
+		snprintf(calls, sizeof(calls), "%lld", (long long)tool_calls);
+	snprintf(command, sizeof(command), PI_BRIDGE_COMMANDS "set {\"calls\":%s,\"rules\":%u}",
+		 calls, rules);
 	h->limited = tool_calls >= 0;
+	h->rules = rules;
 	jw_str(&w, "message", command);
 	pi_call(h, "prompt", buf_slice(&b), on_limited, 0);
 }

@@ -16,6 +16,7 @@ import limits from './scenarios/limits.mjs';
 import permissions from './scenarios/permissions.mjs';
 import records from './scenarios/records.mjs';
 import relay from './scenarios/relay.mjs';
+import rules from './scenarios/rules.mjs';
 import settings from './scenarios/settings.mjs';
 import shown from './scenarios/shown.mjs';
 import skills from './scenarios/skills.mjs';
@@ -28,7 +29,7 @@ import workspaces from './scenarios/workspaces.mjs';
 // that share a session stand in one list, or far from each other.
 const LISTS = [
 	{ turns, settings, records, workspaces },
-	{ permissions, relay, shown, skills, failures, tunnel, limits },
+	{ permissions, rules, relay, shown, skills, failures, tunnel, limits },
 ];
 
 // Each row in the ways that ways.mjs deals to it.

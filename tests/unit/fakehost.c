@@ -83,8 +83,9 @@ static void on_ask(void *ctx, const struct harness_ask *ask)
 	struct fake *f = ctx;
 
 	f->asks++;
-	buf_printf(&f->log, "ask %llu %s ", (unsigned long long)ask->id,
-		   ask->elicitation ? "elicitation" : "permission");
+	buf_printf(&f->log, "ask %llu %s %s%s", (unsigned long long)ask->id,
+		   ask->elicitation ? "elicitation" : "permission",
+		   ask->approved ? "approved " : "", ask->wide ? "wide " : "");
 	put_slice(&f->log, "", ask->params);
 	buf_putc(&f->log, '\n');
 	if (f->answer_at_once)
@@ -137,6 +138,13 @@ static void on_timer(void *ctx, unsigned ms)
 	buf_printf(&f->log, "timer %u\n", ms);
 }
 
+static unsigned on_rules(void *ctx)
+{
+	const struct fake *f = ctx;
+
+	return f->rules;
+}
+
 static void on_reply(void *ctx, uint64_t token, struct slice result, const struct err *e)
 {
 	struct fake *f = ctx;
@@ -150,7 +158,7 @@ static void on_reply(void *ctx, uint64_t token, struct slice result, const struc
 
 static const struct harness_host_ops fake_ops = { on_send,  on_ready, on_failed, on_event,
 						  on_ask,   on_unask, on_usage,	 on_turn_end,
-						  on_reply, on_timer };
+						  on_reply, on_rules, on_timer };
 
 struct harness_req fake_request(void)
 {

@@ -27,6 +27,7 @@ struct fake {
 	const char *answer_at_once;	 /* given from within ask */
 	const struct acp_quirks *quirks; /* of the definition */
 	struct err err;			 /* of the last call that failed */
+	unsigned rules;			 /* enum harness_rules */
 	unsigned readies, failures, ends, asks;
 };
 

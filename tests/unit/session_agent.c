@@ -61,8 +61,9 @@ static void say_output(void)
 
 static void ask(bool elicitation)
 {
-	struct harness_ask a = { ++rig_at_hand()->last_ask, elicitation,
-				 slice_of(elicitation ? ELICITATION : QUESTION) };
+	struct harness_ask a = { .id = ++rig_at_hand()->last_ask,
+				 .elicitation = elicitation,
+				 .params = slice_of(elicitation ? ELICITATION : QUESTION) };
 
 	rig_at_hand()->asks |= 1u << a.id % 32;
 	rig_at_hand()->host.ops->ask(rig_at_hand()->host.ctx, &a);

@@ -19,6 +19,7 @@
 #include "loop/loop.h"
 #include "session/approval/approval_terms.h"
 #include "session/mcp/mcp_servers.h"
+#include "session/rules/session_rules.h"
 #include "session/session.h"
 
 /* Who answered. The words are those of the event, in `by`. */
@@ -40,7 +41,8 @@ struct session_question {
 	session_asked_fn answered; /* not the harness's: who asked */
 	void *answered_ctx;
 	bool elicitation;
-	char *params; /* raw object without sessionId */
+	char *params;	       /* raw object without sessionId */
+	struct rule_seed seed; /* what an answer "from now on" makes */
 	struct watcher *shown_to;
 	uint64_t asked_ms; /* unix */
 	struct loop_timer timer;
@@ -97,6 +99,8 @@ bool answered_by_find(struct jval word, enum answered_by *ret);
 const char *answered_by_detail(enum answered_by by);
 /* It is an answer to this question: one of its options, or an action. */
 bool answer_fits(const struct session_question *a, struct slice answer);
+/* It offers one of that kind (ACP's PermissionOptionKind). */
+bool question_has_option(const struct session_question *a, const char *kind);
 /* The answer that stands for kind, raw; it may borrow from b. ALLOW is never for longer than this once: without
  * such an option it is a rejection, and nothing that is filled in is made up for an elicitation. */
 struct slice answer_of_kind(const struct session_question *a, enum answer_kind kind, struct buf *b);

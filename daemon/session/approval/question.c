@@ -111,6 +111,7 @@ static void question_unlink(struct session_question *a)
 static void question_free(struct session_question *a)
 {
 	free(a->params);
+	free(a->seed.shown);
 	free(a);
 }
 
@@ -123,6 +124,7 @@ void question_forget(struct session_question *a)
 void question_settle(struct session_question *a, struct slice answer, enum answered_by by,
 		     const char *detail)
 {
+	_cleanup_(buf_done) struct buf told = { 0 };
 	struct session *s = a->session;
 
 	question_unlink(a);
@@ -130,6 +132,8 @@ void question_settle(struct session_question *a, struct slice answer, enum answe
 	log_answer(a, answer, by);
 	if (s->turn.current)
 		question_note_answer(a, answer, by, detail);
+	if (by == BY_HUMAN)
+		answer = rules_take_answer(a, answer, &told);
 	if (!a->answered && by != BY_WITHDRAWN && s->harness.adapter)
 		s->def->ops->answer(s->harness.adapter, a->harness_id, answer);
 	activity_note(s);
@@ -288,11 +292,8 @@ void question_ask(struct session *s, const struct harness_ask *in)
 				   "malformed"); /* no client could show it */
 		return;
 	}
-	if (!question_announce(a))
-		return;
-	/* The seam for rules: one that decides calls question_settle_as(a, ANSWER_ALLOW or _REJECT, BY_RULE, its id), and
-	 * a is gone; else somebody is asked. */
-	question_wait(a);
+	if (question_announce(a) && !rules_take_question(a, in))
+		question_wait(a);
 }
 
 void question_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)

@@ -98,6 +98,11 @@ void answer_put_option(struct slice id, struct buf *b)
 	jw_end_obj(&w);
 }
 
+bool question_has_option(const struct session_question *a, const char *kind)
+{
+	return option_of_kind(a, kind, NULL).n > 0;
+}
+
 struct slice answer_of_kind(const struct session_question *a, enum answer_kind kind, struct buf *b)
 {
 	struct slice id = SLICE_NONE;

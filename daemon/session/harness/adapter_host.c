@@ -99,6 +99,11 @@ static void host_turn_end(void *ctx, const struct harness_turn_end *end)
 		turn_finish(s, end);
 }
 
+static unsigned host_rules(void *ctx)
+{
+	return session_rules_need(ctx);
+}
+
 static void on_adapter_timer(void *ctx)
 {
 	struct session *s = ctx;
@@ -118,6 +123,6 @@ static void host_timer(void *ctx, unsigned ms)
 }
 
 const struct harness_host_ops adapter_host_ops = {
-	host_send,  host_ready, host_failed,   host_event,	    host_ask,
-	host_unask, host_usage, host_turn_end, settings_host_reply, host_timer,
+	host_send,  host_ready,	   host_failed,		host_event, host_ask,	host_unask,
+	host_usage, host_turn_end, settings_host_reply, host_rules, host_timer,
 };

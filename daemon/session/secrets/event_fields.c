@@ -119,7 +119,7 @@ static const struct event_field ask_event[] = {
 static const struct event_field lifecycle[] = {
 	KEEP("kind"), KEEP("event"),	 KEEP("reason"), KEEP("server"), KEEP("tools"),
 	KEEP("tool"), KEEP("requestId"), KEEP("method"), KEEP("budget"), KEEP("scope"),
-	KEEP("call"), KEEP("errno"),	 OTHERS(TEXT),
+	KEEP("call"), KEEP("errno"),	 KEEP("rule"),	 KEEP("policy"), OTHERS(TEXT),
 };
 static const struct event_field artifact[] = {
 	KEEP("id"), KEEP("type"), KEEP("sha256"), KEEP("source"), KEEP("ts"), OTHERS(TEXT),
@@ -156,7 +156,9 @@ const struct event_field event_fields_webhook[] = {
 	OTHERS(TEXT),
 };
 
-const struct event_field event_fields_head[] = { { "systemPrompt", TEXT }, OTHERS(PROTOCOL) };
+const struct event_field event_fields_head[] = { { "systemPrompt", TEXT },
+						 { "rules", TEXT },
+						 OTHERS(PROTOCOL) };
 
 const struct event_field *event_fields_of(unsigned kind)
 {

@@ -63,6 +63,7 @@ static void on_head(struct journal_reading *r, const struct journal_record *rec)
 	r->uid = jobj_uint(rec->value, "uid");
 	setup_load(&r->s->setup, rec->value);
 	session_draft_load_record(r->s, rec->value);
+	own_rules_load(&r->s->rules.own, jobj_get(rec->value, "rules"));
 }
 
 static void on_native(struct journal_reading *r, const struct journal_record *rec)

@@ -8,10 +8,10 @@
 #include "json/jstr.h"
 #include "session/harness/session_limits.h"
 
-static struct turn_tool_call *call_find(struct session *s, struct slice id)
+static struct turn_tool_call *call_find(const struct session *s, struct slice id)
 {
 	/* the newest are the likeliest */
-	for (struct list *at = s->turn.calls.prev; at != &s->turn.calls; at = at->prev) {
+	for (const struct list *at = s->turn.calls.prev; at != &s->turn.calls; at = at->prev) {
 		struct turn_tool_call *c = list_entry(at, struct turn_tool_call, link);
 
 		if (slice_is(id, c->id))
@@ -27,6 +27,9 @@ static void call_free(struct session *s, struct turn_tool_call *c)
 	free(c->id);
 	free(c->ours);
 	free(c->name);
+	free(c->kind);
+	free(c->locations);
+	free(c->input);
 	free(c);
 }
 
@@ -157,16 +160,49 @@ struct slice tool_call_announce(struct session *s, struct slice call)
 	return slice_of(c->ours);
 }
 
+static void keep_raw(char **slot, struct jval v)
+{
+	if (v.type == J_NONE)
+		return;
+	free(*slot);
+	*slot = v.raw.n <= CALL_KEPT_MAX ? xstrndup(v.raw.p, v.raw.n) : NULL;
+}
+
+/* For rules: a request need not say again what it is about. */
+static void note_input(struct turn_tool_call *c, struct slice update)
+{
+	struct jval kind = jobj_get(update, "kind"), locations = jobj_get(update, "locations");
+
+	if (kind.type == J_STRING) {
+		free(c->kind);
+		c->kind = NULL;
+		jstr_decode(kind, 64, &c->kind);
+	}
+	if (locations.type == J_ARRAY)
+		keep_raw(&c->locations, locations);
+	keep_raw(&c->input, jobj_get(update, "rawInput"));
+}
+
 /* The tool's name where the harness gives it, else the kind of tool. */
 static void note_name(struct turn_tool_call *c, struct slice update)
 {
 	struct jval name = jobj_get(update, "name"), kind = jobj_get(update, "kind");
 
+	c->named = c->named || name.type == J_STRING;
 	if (name.type != J_STRING && (c->name || kind.type != J_STRING))
 		return;
 	free(c->name);
 	c->name = NULL;
 	jstr_decode(name.type == J_STRING ? name : kind, 4096, &c->name);
+}
+
+void tool_call_said(const struct session *s, struct slice id, struct rule_call *ret)
+{
+	const struct turn_tool_call *c = call_find(s, id);
+
+	if (c)
+		*ret = (struct rule_call){ c->named ? c->name : NULL, c->kind, c->locations,
+					   c->input };
 }
 
 static void note_status(struct session *s, struct turn_tool_call *c, struct jval status,
@@ -181,6 +217,10 @@ static void note_status(struct session *s, struct turn_tool_call *c, struct jval
 		session_limits_watch(s);
 	}
 	c->open = !ended;
+	if (ended) {
+		xstrset(&c->locations, NULL);
+		xstrset(&c->input, NULL);
+	}
 }
 
 static bool is_end(struct jval status)
@@ -204,6 +244,8 @@ struct slice tool_call_track(struct session *s, const struct harness_event *ev, 
 		c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
 	}
 	note_name(c, ev->update);
+	if (!is_end(status))
+		note_input(c, ev->update);
 	note_status(s, c, status, now);
 	return slice_of(c->ours);
 }

@@ -101,9 +101,12 @@ struct keyed_result {
 /* A tool call of the running turn. */
 struct turn_tool_call {
 	struct list link;
-	char *id;   /* raw JSON string, the harness's */
-	char *ours; /* the client's, raw; NULL: the same */
-	char *name;
+	char *id;		 /* raw JSON string, the harness's */
+	char *ours;		 /* the client's, raw; NULL: the same */
+	char *name;		 /* of its tool; else its kind, or NULL */
+	char *kind;		 /* NULL: not said */
+	char *locations, *input; /* raw; NULL: not said, or too long to be kept */
+	bool named;
 	uint64_t since; /* monotonic ms */
 	bool open;
 };
@@ -278,6 +281,9 @@ void orphaned_attempt(struct session *s, struct session_turn *t, const struct tu
  * with. */
 void tool_calls_close(struct session *s, uint64_t now);
 void tool_calls_forget(struct session *s);
+struct rule_call;
+/* What the harness has said of the call of that id. */
+void tool_call_said(const struct session *s, struct slice id, struct rule_call *ret);
 /* An update of a tool call that stands in the journal: followed, not sent. */
 void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms);
 /* These give the id for clients, raw; empty: it is the harness's. */

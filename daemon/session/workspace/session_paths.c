@@ -215,6 +215,7 @@ void paths_note_head(struct session *s)
 	session_user_note(s, &w);
 	setup_put(&s->setup, &w);
 	session_draft_put_record(s, &w);
+	own_rules_note(&s->rules.own, &w, "rules");
 	jw_end_obj(&w);
 	head = session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden);
 	for (int i = 0; i < 2; i++) /* one may be damaged: without it there would be no session */

@@ -191,10 +191,10 @@ describe('an open question', () => {
     const third = await a.waitRequest('session/request_permission', { from: 2 });
     a.respond(first.id, { outcome: { outcome: 'selected', optionId: 'reject' } });
     await sleep(50);
-    a.respond(third.id, { outcome: { outcome: 'selected', optionId: 'always' } });
+    a.respond(third.id, { outcome: { outcome: 'cancelled' } });
     assert.equal((await prompt.answer).result.stopReason, 'end_turn');
     const said = [...new Set(a.chunks(sessionId))].filter((text) => text.startsWith('permission'));
-    assert.deepEqual(said, ['permission:allow', 'permission:always']);
+    assert.deepEqual(said, ['permission:allow', 'permission:cancelled']);
     await b.load(sessionId);
     await b.prompt(sessionId, 'echo alive');
     await end(sessionId, a, b);

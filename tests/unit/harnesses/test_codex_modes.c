@@ -131,6 +131,42 @@ static void test_always_while_limited(void **state _unused_)
 	assert_false(logged("ask "));
 }
 
+#define PART                                                                                               \
+	"{\"method\":\"item/commandExecution/requestApproval\",\"id\":41,\"params\":{\"threadId\":\"t1\"," \
+	"\"turnId\":\"u1\",\"itemId\":\"c\",\"command\":\"rm x\"}}"
+#define ITEM                                                                                                \
+	"{\"method\":\"item/started\",\"params\":{\"threadId\":\"t1\",\"turnId\":\"u1\",\"item\":{"         \
+	"\"type\":\"commandExecution\",\"id\":\"c\",\"command\":\"ls\",\"cwd\":\"/ws\",\"processId\":null," \
+	"\"status\":\"inProgress\",\"commandActions\":[]}}}"
+#define WIDER                                                                                         \
+	"{\"method\":\"item/permissions/requestApproval\",\"id\":42,\"params\":{\"threadId\":\"t1\"," \
+	"\"turnId\":\"u1\",\"itemId\":\"c\",\"permissions\":{\"network\":{\"enabled\":true}}}}"
+
+/* Where there are rules every call is asked, by any approval, and what is asked is what would run. */
+static void test_rules(void **state _unused_)
+{
+	f.rules = HARNESS_RULES;
+	ready(APPROVAL_NEVER);
+	assert_int_equal(fake_prompt(&f, "[]", NULL), 0);
+	assert_true(logged("\"approvalPolicy\":\"untrusted\""));
+	line("{\"id\":5,\"result\":{\"turn\":{\"id\":\"u1\"}}}");
+	line(ITEM);
+	buf_reset(&f.log);
+	line(COMMAND);
+	assert_true(logged("ask 1 permission approved {"));
+	buf_reset(&f.log);
+	line(PART);
+	assert_true(logged("\"rawInput\":{") && logged("\"command\":\"rm x\""));
+	assert_false(logged("\"command\":\"ls\""));
+	line(WIDER);
+	assert_true(logged("permission approved wide {"));
+	line("{\"method\":\"turn/completed\",\"params\":{\"threadId\":\"t1\",\"turn\":{\"id\":\"u1\",\"status\":\"completed\"}}}");
+	f.rules = 0;
+	buf_reset(&f.log);
+	assert_int_equal(fake_prompt(&f, "[]", NULL), 0);
+	assert_true(logged("\"approvalPolicy\":\"never\""));
+}
+
 static void choose(const char *params, const char *answer)
 {
 	buf_reset(&f.log);
@@ -162,8 +198,8 @@ static void test_late_notices(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_limited_calls), T(test_always_while_limited), T(test_policy),
-		T(test_patches),       T(test_late_notices),
+		T(test_rules),	T(test_limited_calls), T(test_always_while_limited),
+		T(test_policy), T(test_patches),       T(test_late_notices),
 	};
 
 	return RUN(tests, NULL, NULL);

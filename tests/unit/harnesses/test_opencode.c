@@ -10,10 +10,12 @@ static struct harness_plan plan;
 static struct err e;
 static struct fake f;
 static enum harness_approval approval;
+static unsigned rules;
 
 static int teardown(void **state _unused_)
 {
 	approval = APPROVAL_ASK;
+	rules = 0;
 	harness_plan_done(&plan);
 	fake_close(&f);
 	return 0;
@@ -23,9 +25,11 @@ static int make(const char *provider)
 {
 	char *args[] = { "acp", "--flag", NULL };
 	struct harness_def def = { .id = "opencode", .command = "/opt/opencode", .args = args };
-	struct harness_req req = {
-		.cwd = "/ws", .home = "/state/homes/s1", .approval = approval, .mcp_call_ms = 90000
-	};
+	struct harness_req req = { .cwd = "/ws",
+				   .home = "/state/homes/s1",
+				   .approval = approval,
+				   .rules = rules,
+				   .mcp_call_ms = 90000 };
 	struct harness_provider p;
 	int r;
 
@@ -105,6 +109,27 @@ static void test_skills_in_the_home(void **state _unused_)
 	approval = APPROVAL_NEVER;
 	assert_int_equal(make(NULL), 0);
 	assert_int_equal(at("permission>external_directory").type, J_NONE);
+	assert_null(harness_plan_getenv(&plan, "ACPD_EDIT_DIRS"));
+}
+
+/* Where there are rules it asks whatever the approval is: about reading only if they speak of that. */
+static void test_rules(void **state _unused_)
+{
+	approval = APPROVAL_NEVER;
+	rules = HARNESS_RULES;
+	assert_int_equal(make(NULL), 0);
+	assert_text(at("permission>*").raw, "\"ask\"");
+	assert_text(at("permission>grep").raw, "\"allow\"");
+	assert_text(at("permission>external_directory>*").raw, "\"ask\"");
+	rules |= HARNESS_RULES_READS;
+	assert_int_equal(make(NULL), 0);
+	assert_text(at("permission>*").raw, "\"ask\"");
+	assert_int_equal(at("permission>grep").type, J_NONE);
+	assert_int_equal(at("permission>read").type, J_NONE);
+	assert_text(at("permission>question").raw, "\"deny\"");
+	/* the plugin would allow edits of subagents without knowing a rule */
+	approval = APPROVAL_ACCEPT_EDITS;
+	assert_int_equal(make(NULL), 0);
 	assert_null(harness_plan_getenv(&plan, "ACPD_EDIT_DIRS"));
 }
 
@@ -373,6 +398,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_without_provider),
 		T(test_skills_in_the_home),
+		T(test_rules),
 		T(test_environment_is_private_and_quiet),
 		T(test_provider_apis),
 		T(test_model_for_side_calls),

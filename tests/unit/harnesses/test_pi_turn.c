@@ -245,6 +245,28 @@ static void test_permission_cancelled(void **state _unused_)
 	assert_true(logged("unask 2\n"));
 }
 
+#define APPROVED                                                                                                         \
+	"{\"type\":\"extension_ui_request\",\"id\":\"p1\",\"method\":\"select\",\"title\":\"{\\\"type\\\":"              \
+	"\\\"permission\\\",\\\"toolCallId\\\":\\\"c1\\\",\\\"toolName\\\":\\\"bash\\\",\\\"input\\\":{\\\"command\\\":" \
+	"\\\"ls\\\"},\\\"approved\\\":true}\",\"options\":[\"allow_once\"]}"
+
+/* The bridge asks because of rules about what the approval allows; it is told of them before a prompt, once. */
+static void test_rules(void **state _unused_)
+{
+	ready_session();
+	f.rules = HARNESS_RULES | HARNESS_RULES_READS;
+	f.ops->limit(f.h, -1);
+	assert_true(logged("set {\\\"calls\\\":null,\\\"rules\\\":3}"));
+	buf_reset(&f.log);
+	f.ops->limit(f.h, -1);
+	assert_log("");
+	fake_prompt(&f, TEXT, NULL);
+	buf_reset(&f.log);
+	feed(APPROVED);
+	assert_true(logged("ask 1 permission approved {"));
+	f.rules = 0;
+}
+
 static void test_compaction(void **state _unused_)
 {
 	begin_turn();
@@ -323,6 +345,7 @@ int main(void)
 		T(test_block_without_deltas),
 		T(test_dialog_dismissed),
 		T(test_permission_cancelled),
+		T(test_rules),
 		T(test_compaction),
 		T(test_notes),
 		T(test_level_by_itself),

@@ -246,6 +246,26 @@ static void replay(const char *quirks, const char *name, const char *want)
 	assert_buf(&seen, want);
 }
 
+/* Where there are rules the agent stays in the mode that asks, and the core is told what its approval allows. */
+static void test_rules(void **state _unused_)
+{
+	struct harness_req req = fake_request();
+
+	req.approval = APPROVAL_NEVER;
+	f.rules = HARNESS_RULES;
+	start("gemini", &req);
+	buf_reset(&f.log);
+	fake_line(&f, SLICE("{\"id\":2,\"result\":{\"sessionId\":\"n\",\"modes\":{"
+			    "\"currentModeId\":\"default\",\"availableModes\":[]}}}"));
+	assert_buf(&f.log, "ready n restored=0 caps= modes={\"currentModeId\":\"default\","
+			   "\"availableModes\":[]}\n");
+	buf_reset(&f.log);
+	fake_line(&f, SLICE(ASK));
+	assert_int_equal(f.asks, 1);
+	assert_non_null(memmem(f.log.data, f.log.len, "ask 1 permission approved {", 27));
+	f.rules = 0;
+}
+
 static void test_copilot_errors(void **state _unused_)
 {
 	replay("copilot", "copilot-errors",
@@ -306,6 +326,7 @@ int main(void)
 		T(test_copilot_errors),
 		T(test_copilot_tool),
 		T(test_claude_errors),
+		T(test_rules),
 		T(test_gemini_approval),
 		T(test_gemini_models),
 	};

@@ -21,9 +21,9 @@ const answers = async (sessionId) => (await questionAnswers(d, sessionId)).map(b
 test('the driver, with what it chose', async () => {
   const { sessionId } = await c.newSession();
 
-  c.onPermission((params) => (params.toolCall.toolCallId === 'a' ? 'always' : 'cancelled'));
+  c.onPermission((params) => (params.toolCall.toolCallId === 'a' ? 'cancelled' : 'always'));
   await c.prompt(sessionId, 'perm a; perm b');
-  assert.deepEqual(await answers(sessionId), [['human', 'driver', 'always'], ['human', 'driver', 'cancelled']]);
+  assert.deepEqual(await answers(sessionId), [['human', 'driver', 'cancelled'], ['human', 'driver', 'always']]);
 });
 
 test('an answer that is none is the rejection of the daemon, and says so', async () => {
