@@ -378,6 +378,8 @@ struct harness_ops {
 	/* Optional, before each prompt: how many tool calls its turn may make; -1: any number. Those
 	 * beyond must not run: the core cancels the turn when one is announced, which may be too late. */
 	void (*limit)(struct harness *h, int64_t tool_calls);
+	/* What limit allows is all that the harness makes, whatever the core does: calls within it may end then. */
+	bool limit_holds;
 	/* content: raw array of ContentBlock; meta: raw params._meta or empty. */
 	int (*prompt)(struct harness *h, struct slice content, struct slice meta, struct err *e);
 	void (*cancel)(struct harness *h);

@@ -45,6 +45,7 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->turn.queue);
 	list_init(&s->turn.keys);
 	list_init(&s->turn.calls);
+	list_init(&s->turn.served);
 	list_init(&s->turn.messages);
 	list_init(&s->approval.open);
 	list_init(&s->network.asks);
@@ -408,6 +409,7 @@ static void session_cancel_timers(struct session *s)
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		loop_timer_cancel(timers[i]);
 	loop_task_cancel(&s->advance_task);
+	loop_task_cancel(&s->turn.budget_task);
 }
 
 /* The process must be gone. */

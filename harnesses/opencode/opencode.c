@@ -355,5 +355,6 @@ const struct harness_ops harness_opencode = {
 	.plan = opencode_plan,
 	.open = opencode_open,
 	.limit = opencode_limit,
+	.limit_holds = true,
 	HARNESS_ACP_PROTOCOL,
 };

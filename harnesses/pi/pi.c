@@ -358,6 +358,7 @@ const struct harness_ops harness_pi = {
 	.start = pi_start,
 	.on_line = pi_on_line,
 	.limit = pi_limit,
+	.limit_holds = true,
 	.prompt = pi_prompt,
 	.cancel = pi_cancel,
 	.answer = pi_answer,

@@ -63,6 +63,7 @@ export const HARNESSES = {
 		apis: ['openai-responses'], ownPrompt: 'Codex CLI',
 		steer: true, tellsRetries: false, noStatus: [400], unwrap: (text) => text.replace(/^Wall time: .*\nOutput:\n/, ''),
 		instructions: '.codex/AGENTS.md', projectSkills: true, asksReads: true, elicits: true,
+		cutsCalls: true, // a budget of tool calls ends the turn when the call beyond it is told of, though others are at work
 		asked: { args: ([, , ...settings]) => [...settings, 'debug', 'prompt-input', 'hi'], list: listed.codex },
 		question: { mode: 'plan', tool: 'request_user_input', args: { questions: [{ id: 'color', header: 'Color',
 			question: 'Which color?', options: [{ label: 'blue', description: 'as the sky' }, { label: 'red', description: 'as wine' }] }] } },

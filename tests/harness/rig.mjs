@@ -107,8 +107,12 @@ export class Orchestrator {
 		return this.#sdk.request(method, params, { timeout: method === 'session/prompt' ? this.patience : 60_000 });
 	}
 
+	// An object among the lines is _meta.acpd of the prompt.
 	prompt(sessionId, ...lines) {
-		return this.request('session/prompt', { sessionId, prompt: [{ type: 'text', text: lines.join('\n') }] });
+		const acpd = lines.find((line) => typeof line === 'object');
+		const text = lines.filter((line) => line !== acpd).join('\n');
+
+		return this.request('session/prompt', { sessionId, prompt: [{ type: 'text', text }], ...(acpd && { _meta: { acpd } }) });
 	}
 
 	cancel(sessionId) {

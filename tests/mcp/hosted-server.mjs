@@ -4,7 +4,7 @@
 //   --stubborn           stays after the end of its input, and ignores SIGTERM
 //   --pages N            lists its tools on so many pages
 //   --quiet-list         never answers tools/list
-// Tools: hang (never answers; {file} is made when it is called), pid, env {name}.
+// Tools: hang (never answers; {file} is made when it is called), pid, env {name}, mark {to} (one byte more in that file).
 
 import fs from 'node:fs';
 import readline from 'node:readline';
@@ -29,7 +29,8 @@ if (values.stubborn) {
   setInterval(() => {}, 1000);
 }
 
-const tools = { pid: () => text(process.pid), env: ({ name }) => text(process.env[name] ?? '(unset)') };
+const tools = { pid: () => text(process.pid), env: ({ name }) => text(process.env[name] ?? '(unset)'),
+  mark: ({ to }) => { fs.appendFileSync(to, 'x'); return text('marked'); } };
 
 const methods = {
   initialize: (id, { protocolVersion }) => send(id, {

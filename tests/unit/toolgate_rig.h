@@ -125,9 +125,32 @@ static void on_artifact(void *ctx _unused_, struct slice artifact, struct buf *r
 	buf_printf(ret, "{\"id\":\"art_1\",\"was\":%zu}", artifact.n);
 }
 
-static const struct toolgate_ops gate_ops = {
-	.ask = on_ask, .unask = on_unask, .artifact = on_artifact, .recorded = on_recorded
-};
+/* Budgets: so many calls may begin, and so many have not ended. */
+static size_t may_begin, not_ended, outsiders;
+
+static void *on_begin(void *ctx _unused_, const char *tool _unused_, bool outside, uint64_t *limit)
+{
+	*limit = 7;
+	outsiders += outside;
+	if (!may_begin)
+		return NULL;
+	may_begin--;
+	not_ended++;
+	return &not_ended;
+}
+
+static void on_end(void *ctx _unused_, void *begun)
+{
+	assert_ptr_equal(begun, &not_ended);
+	not_ended--;
+}
+
+static const struct toolgate_ops gate_ops = { .ask = on_ask,
+					      .unask = on_unask,
+					      .artifact = on_artifact,
+					      .begin = on_begin,
+					      .end = on_end,
+					      .recorded = on_recorded };
 
 static void replies_reset(void)
 {
@@ -152,6 +175,8 @@ static int teardown(void **state _unused_)
 	xstrset(&question, NULL);
 	xstrset(&record, NULL);
 	nfakes = cancelled = nasked = nunasked = 0;
+	may_begin = SIZE_MAX;
+	not_ended = outsiders = 0;
 	asked = NULL;
 	return 0;
 }

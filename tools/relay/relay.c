@@ -11,6 +11,7 @@
 #include "tools/relay/server_request.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -192,8 +193,27 @@ static void on_put(void *ctx _unused_, const struct session *s, struct jw *w)
 	jw_end_arr(w);
 }
 
-static const struct mcp_servers_ops mcp_servers_ops = { on_place, on_open, on_close, on_forget,
-							on_put };
+static char *on_named(void *ctx _unused_, const struct session *s, const char *said)
+{
+	const struct session_servers *v = mcp_servers_handle(s);
+	const struct tool_name *t;
+	char *name = NULL;
+
+	if (!v)
+		return NULL;
+	list_each(o, (struct list *)&v->servers, struct served_server, link) {
+		t = tool_names_said(v->names, o->name, said);
+		if (!t)
+			continue;
+		if (asprintf(&name, "%s/%s", o->name, t->tool) < 0)
+			abort();
+		return name;
+	}
+	return NULL;
+}
+
+static const struct mcp_servers_ops mcp_servers_ops = { on_place,  on_open,  on_close,
+							on_forget, on_named, on_put };
 
 /* --- what a call goes to ---------------------------------------------------------------------------------------- */
 
@@ -233,7 +253,7 @@ static struct mcp_backend *target_of_session(struct relay *r, const char *name, 
 	if (!o)
 		return NULL;
 	*ret = (struct relay_holds){ &v->proxies, &v->calls };
-	return toolgate_backend(o->gate);
+	return toolgate_outside(o->gate);
 }
 
 struct mcp_backend *relay_target(struct relay *r, const char *name, const char *session,

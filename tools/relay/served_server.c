@@ -147,6 +147,20 @@ static void on_variables(void *ctx, struct slice env)
 	session_learn_env(o->session, env);
 }
 
+/* --- budgets --------------------------------------------------------------------------------------------------- */
+
+static void *on_begin(void *ctx, const char *tool, bool outside, uint64_t *limit)
+{
+	struct served_server *o = ctx;
+
+	return served_call_begin(o->session, o->name, tool, outside, limit);
+}
+
+static void on_end(void *ctx _unused_, void *begun)
+{
+	served_call_end(begun);
+}
+
 /* --- permissions ----------------------------------------------------------------------------------------------- */
 
 static void question_free(struct served_question *q)
@@ -247,6 +261,8 @@ static const struct toolgate_ops gate_ops = { .ask = on_ask,
 					      .unask = on_unask,
 					      .artifact = on_artifact,
 					      .variables = on_variables,
+					      .begin = on_begin,
+					      .end = on_end,
 					      .recorded = on_recorded };
 
 /* --- life ---------------------------------------------------------------------------------------------------- */

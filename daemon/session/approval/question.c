@@ -246,10 +246,24 @@ static bool question_announce(struct session_question *a)
 	}
 	turn_output(s->turn.current);
 	if (!a->elicitation)
-		name_call(a, tool_call_announce(s, jobj_get(slice_of(a->params), "toolCall").raw));
+		name_call(a, tool_call_announce(s, jobj_get(slice_of(a->params), "toolCall").raw,
+						a->answered ? CALL_OURS : CALL_ASKED));
 	question_arm(a);
 	note_question(a);
 	return true;
+}
+
+/* False: no budget lets the call run that is asked for, so it is refused. */
+static bool question_affords(struct session_question *a)
+{
+	struct session *s = a->session;
+	struct slice call = jobj_get(slice_of(a->params), "toolCall").raw;
+
+	if (a->elicitation || !tool_call_is_beyond(s, jobj_get(call, "toolCallId").raw))
+		return true;
+	question_settle_as(a, ANSWER_REJECT, BY_DEFAULT, "budget");
+	turn_budget_refused(s);
+	return false;
 }
 
 /* Nothing but a human can answer it now. */
@@ -292,7 +306,7 @@ void question_ask(struct session *s, const struct harness_ask *in)
 				   "malformed"); /* no client could show it */
 		return;
 	}
-	if (question_announce(a) && !rules_take_question(a, in))
+	if (question_announce(a) && question_affords(a) && !rules_take_question(a, in))
 		question_wait(a);
 }
 

@@ -145,6 +145,13 @@ void mcp_servers_forget(struct session *s)
 		s->store->mcp.ops->forget(s->store->mcp.ctx, s);
 }
 
+char *mcp_servers_named(const struct session *s, const char *said)
+{
+	const struct mcp_servers_ops *ops = s->store->mcp.ops;
+
+	return ops ? ops->named(s->store->mcp.ctx, s, said) : NULL;
+}
+
 void session_put_mcp(struct jw *w, const struct session *s)
 {
 	if (s->store->mcp.ops)

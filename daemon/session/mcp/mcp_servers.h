@@ -35,6 +35,9 @@ struct mcp_servers_ops {
 	void (*close)(void *ctx, struct session *s);
 	/* The session is closed or freed: nothing of it may stay. */
 	void (*forget)(void *ctx, struct session *s);
+	/* The tool behind the daemon that these words of a harness are about, as "server/tool", which the caller
+	 * frees; NULL: none that is known. */
+	char *(*named)(void *ctx, const struct session *s, const char *said);
 	/* Member "mcp" of the session's status: each server and what of it has reached the harness. */
 	void (*put)(void *ctx, const struct session *s, struct jw *w);
 };
@@ -74,6 +77,17 @@ void session_learn_env(struct session *s, struct slice env);
 void session_mask_bytes(const struct session *s, struct buf *b);
 /* Members of an event: what a turn's transcript should hold about tools. kind lifecycle. */
 void session_note_lifecycle(struct session *s, struct slice members);
+
+/*
+ * A tool call that passes the daemon on its way to the server. It is held against the budgets of tool calls before it
+ * runs: NULL if none is left, with the limit; the turn then ends by it, unless the call is not the harness's. Else
+ * served_call_end follows, when it is over. outside: it is a client's of /mcp. Calls of the harness that it has
+ * announced, or will, are counted once.
+ */
+struct served_call;
+struct served_call *served_call_begin(struct session *s, const char *server, const char *tool,
+				      bool outside, uint64_t *limit);
+void served_call_end(struct served_call *c);
 
 /*
  * A permission of the daemon's own, asked like a harness's: params as of session/request_permission. answered: raw

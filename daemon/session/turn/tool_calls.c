@@ -30,6 +30,7 @@ static void call_free(struct session *s, struct turn_tool_call *c)
 	free(c->kind);
 	free(c->locations);
 	free(c->input);
+	free(c->served);
 	free(c);
 }
 
@@ -46,8 +47,6 @@ static struct turn_tool_call *call_add(struct session *s, struct slice id, uint6
 	c->since = now;
 	list_add_tail(&s->turn.calls, &c->link);
 	s->turn.ncalls++;
-	if (s->turn.current)
-		s->turn.current->account.tool_calls++;
 	return c;
 }
 
@@ -114,12 +113,14 @@ void tool_calls_close(struct session *s, uint64_t now)
 	}
 	while (!list_empty(&s->turn.messages))
 		message_free(s, list_first(&s->turn.messages, struct turn_message, link));
+	served_calls_leave_turn(s);
 }
 
 void tool_calls_forget(struct session *s)
 {
 	while (!list_empty(&s->turn.calls))
 		call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
+	served_calls_leave_turn(s);
 }
 
 /* Some agents' first word on a call is an update or a permission request: make the missing announcement. */
@@ -147,7 +148,7 @@ struct slice tool_call_id(struct session *s, struct slice id)
 	return c ? slice_of(c->ours) : SLICE_NONE;
 }
 
-struct slice tool_call_announce(struct session *s, struct slice call)
+struct slice tool_call_announce(struct session *s, struct slice call, enum call_word word)
 {
 	struct slice id = jobj_get(call, "toolCallId").raw;
 	struct turn_tool_call *c = call_find(s, id);
@@ -156,6 +157,7 @@ struct slice tool_call_announce(struct session *s, struct slice call)
 		return slice_of(c->ours);
 	c = call_add(s, id, clock_mono_ms());
 	c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
+	served_calls_announced(s, c, call, word);
 	emit_announcement(s, call, slice_of(c->ours ? c->ours : c->id));
 	return slice_of(c->ours);
 }
@@ -181,6 +183,14 @@ static void note_input(struct turn_tool_call *c, struct slice update)
 	if (locations.type == J_ARRAY)
 		keep_raw(&c->locations, locations);
 	keep_raw(&c->input, jobj_get(update, "rawInput"));
+}
+
+bool tool_call_is_beyond(const struct session *s, struct slice id)
+{
+	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
+		if (slice_is(id, c->ours ? c->ours : c->id))
+			return c->room == CALL_BEYOND;
+	return false;
 }
 
 /* The tool's name where the harness gives it, else the kind of tool. */
@@ -236,12 +246,13 @@ struct slice tool_call_track(struct session *s, const struct harness_event *ev, 
 	uint64_t now = clock_mono_ms();
 
 	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		tool_call_announce(s, ev->update);
+		tool_call_announce(s, ev->update, CALL_SAID);
 	c = call_find(s, id);
 	/* one that is over does not begin again: another call, whose provider counts anew */
 	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status))) {
 		c = call_add(s, id, now);
 		c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
+		served_calls_announced(s, c, ev->update, CALL_SAID);
 	}
 	note_name(c, ev->update);
 	if (!is_end(status))
@@ -259,8 +270,11 @@ void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms)
 	if (jscan_object(update, f, ARRAY_SIZE(f)) != JSCAN_OK || f[0].v.type != J_STRING)
 		return;
 	c = call_find(s, f[0].v.raw);
-	if (!c)
+	if (!c) {
 		c = call_add(s, f[0].v.raw, time_ms);
+		if (s->turn.current)
+			s->turn.current->account.tool_calls++;
+	}
 	note_name(c, update);
 	note_status(s, c, f[1].v, time_ms);
 }

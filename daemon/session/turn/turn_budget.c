@@ -153,6 +153,8 @@ void turn_budget_warn(struct session *s)
 
 /* --- stops ------------------------------------------------------------------------------------------------ */
 
+#define OF_TOOL_CALLS (1u << BUDGET_TOOL_CALLS)
+
 /* The budgets that may stop it now. While it is checked its harness does nothing: only time goes on. */
 static unsigned stopping_kinds(const struct session_turn *t)
 {
@@ -167,8 +169,20 @@ void turn_budget_stop(struct session *s, const struct budget_stop *why)
 
 	if (!(stopping_kinds(t) & 1u << why->kind))
 		return;
-	t->trip = *why;
+	if (!t->trip.tripped)
+		t->trip = *why;
 	turn_cancel_running(s);
+}
+
+/* What is beyond the budget was held back, so what is within it may end. */
+static void stop_by_tool_call(struct session *s, const struct budget_stop *why)
+{
+	struct session_turn *t = s->turn.current;
+
+	if (!t->trip.tripped)
+		t->trip = *why;
+	if (t->unheld || !served_calls_at_work(s))
+		turn_budget_stop(s, why);
 }
 
 static void check(struct session *s, unsigned which)
@@ -180,8 +194,10 @@ static void check(struct session *s, unsigned which)
 		return;
 	turn_budget_warn(s);
 	which &= stopping_kinds(t);
-	if (which && find_reached(s, t, which, &why))
+	if (which && find_reached(s, t, which & ~OF_TOOL_CALLS, &why))
 		turn_budget_stop(s, &why);
+	else if (which && find_reached(s, t, which & OF_TOOL_CALLS, &why))
+		stop_by_tool_call(s, &why);
 }
 
 /* A model call's tokens are known when it is over: the next thing the harness does is what they no longer allow. A turn
@@ -288,7 +304,36 @@ uint64_t turn_budget_due(const struct session *s)
 	return due;
 }
 
-int64_t turn_budget_calls_left(const struct session *s)
+static void on_call_ended(void *ctx)
+{
+	turn_budget_check(ctx);
+}
+
+void turn_budget_call_ended(struct session *s)
+{
+	if (s->turn.current && s->turn.current->trip.tripped)
+		loop_defer(s->store->loop, &s->turn.budget_task, on_call_ended, s);
+}
+
+void turn_budget_refused(struct session *s)
+{
+	struct session_turn *t = s->turn.current;
+	struct budget_stop why;
+
+	if (t && t->state == TURN_RUNNING && !t->trip.tripped &&
+	    find_reached(s, t, OF_TOOL_CALLS, &why))
+		t->trip = why;
+	turn_budget_call_ended(s);
+}
+
+bool turn_budget_calls_kept(const struct session *s)
+{
+	struct budget_stop why;
+
+	return !find_reached(s, s->turn.current, OF_TOOL_CALLS, &why);
+}
+
+int64_t turn_budget_calls_left(const struct session *s, struct budget_stop *ret)
 {
 	const struct session_turn *t = s->turn.current;
 	uint64_t left = UINT64_MAX;
@@ -301,7 +346,12 @@ int64_t turn_budget_calls_left(const struct session *s)
 		if (!(b->has & (1u << BUDGET_TOOL_CALLS)))
 			continue;
 		used_by(s, t, scope, &used);
-		left = MIN(left, limit - MIN(used.used[BUDGET_TOOL_CALLS], limit));
+		limit -= MIN(used.used[BUDGET_TOOL_CALLS], limit);
+		if (limit >= left)
+			continue;
+		left = limit;
+		if (ret)
+			*ret = stop_by(b, scope, BUDGET_TOOL_CALLS, &used);
 	}
 	return left == UINT64_MAX ? -1 : (int64_t)left;
 }

@@ -81,6 +81,8 @@ struct session_turn {
 	bool unrecorded; /* a record of one of its model calls is missing */
 	bool counted;	 /* in the session's totals */
 	struct budget_stop trip;
+	bool unheld;  /* a tool call beyond a budget may be running: nothing held it back */
+	bool outside; /* others than the harness made tool calls, of which it has not been told */
 	uint64_t told[BUDGET_MAX];	 /* its budgets that were warned of, by their limits */
 	struct prompt_budget *of_prompt; /* NULL: the prompt has none */
 	char *retry;			 /* raw {max}; NULL: the session's */
@@ -98,6 +100,20 @@ struct keyed_result {
 	char *proof; /* raw object: the checks and attempt of one that failed */
 };
 
+/* What the budgets of tool calls said of a call. */
+enum call_room {
+	CALL_UNBOUND, /* there are none, or it is no call of its own */
+	CALL_WITHIN,
+	CALL_BEYOND, /* it may not run */
+};
+
+/* How a call comes to be known. */
+enum call_word {
+	CALL_SAID,  /* by an update */
+	CALL_ASKED, /* by a question of the harness, without which it does not run */
+	CALL_OURS,  /* by a question of ours, about a call that has been counted or is none */
+};
+
 /* A tool call of the running turn. */
 struct turn_tool_call {
 	struct list link;
@@ -109,6 +125,10 @@ struct turn_tool_call {
 	bool named;
 	uint64_t since; /* monotonic ms */
 	bool open;
+	enum call_room room;
+	char *served; /* "server/tool", if it is known to be one that passes the daemon */
+	bool met;     /* it has passed (served_calls.c) */
+	bool unnamed; /* its words may be those of any tool */
 };
 
 /* A message of the running turn; ids as in struct turn_tool_call. */
@@ -130,6 +150,8 @@ struct session_turns {
 	unsigned nkeys;
 	struct list calls; /* struct turn_tool_call */
 	unsigned ncalls;
+	struct list served; /* struct served_call, oldest first */
+	unsigned nserved;
 	struct list messages; /* of the running turn, the newest last */
 	unsigned nmessages;
 	unsigned oom_events; /* of the running turn */
@@ -140,6 +162,7 @@ struct session_turns {
 	unsigned sweep_round;
 	uint64_t cancelled_tick; /* in which the last of them ended */
 	struct loop_timer sweep_timer, tick_timer, cancel_timer, budget_timer;
+	struct loop_task budget_task;
 };
 
 /* turn_queue.c */
@@ -233,14 +256,30 @@ void turn_budget_used(const struct session *s, struct spending *ret);
 uint64_t turn_budget_due(const struct session *s);
 /* The running turn ends by this budget. */
 void turn_budget_stop(struct session *s, const struct budget_stop *why);
-/* Tool calls that the budgets leave to a turn; -1: any number. */
-int64_t turn_budget_calls_left(const struct session *s);
+/* Tool calls that the budgets leave to the running turn, or between turns; -1: any number. ret, if not NULL: the budget
+ * that leaves the fewest. */
+int64_t turn_budget_calls_left(const struct session *s, struct budget_stop *ret);
+/* No more tool calls have begun than there may. */
+bool turn_budget_calls_kept(const struct session *s);
+/* A tool call beyond the budget was not let run. The turn ends by it, from the loop, when those within it are over. */
+void turn_budget_refused(struct session *s);
+/* A tool call is over that passed the daemon. */
+void turn_budget_call_ended(struct session *s);
 void turn_budget_end(struct session *s, struct session_turn *t);
 /* The next turn of the same prompt goes on with its budgets; turn_budget_end has been called for the one before. */
 void turn_budget_pass(struct session_turn *from, struct session_turn *to);
 void budget_stop_put(const struct budget_stop *t, struct jw *w);
 /* raw: what budget_stop_put has written, as it stands in a record; else nothing is tripped. */
 void budget_stop_load(struct slice raw, struct budget_stop *ret);
+
+/* served_calls.c */
+/* A call is new, by an update or a question: counted, unless it has passed the daemon already. */
+void served_calls_announced(struct session *s, struct turn_tool_call *c, struct slice update,
+			    enum call_word word);
+/* Some that the running turn has counted have not ended. */
+bool served_calls_at_work(const struct session *s);
+/* The turn ends: nothing more will be announced of what has passed. */
+void served_calls_leave_turn(struct session *s);
 
 /* One attempt of a model call that passed the daemon. */
 struct call_report {
@@ -287,7 +326,9 @@ void tool_call_said(const struct session *s, struct slice id, struct rule_call *
 /* An update of a tool call that stands in the journal: followed, not sent. */
 void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms);
 /* These give the id for clients, raw; empty: it is the harness's. */
-struct slice tool_call_announce(struct session *s, struct slice tool_call);
+struct slice tool_call_announce(struct session *s, struct slice tool_call, enum call_word word);
+/* No budget lets it run. id: the one for clients. */
+bool tool_call_is_beyond(const struct session *s, struct slice id);
 struct slice tool_call_track(struct session *s, const struct harness_event *ev, struct slice id);
 struct slice tool_call_id(struct session *s, struct slice id);
 struct slice turn_message_id(struct session *s, struct slice id);

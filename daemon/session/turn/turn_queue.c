@@ -272,7 +272,7 @@ void turn_begin(struct session *s, struct session_turn *t)
 	if (!turn_budget_begin(s))
 		return;
 	if (s->def->ops->limit)
-		s->def->ops->limit(s->harness.adapter, turn_budget_calls_left(s));
+		s->def->ops->limit(s->harness.adapter, turn_budget_calls_left(s, NULL));
 	if (s->log.events.error)
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
 			  strerror(-s->log.events.error));

@@ -230,7 +230,11 @@ function assertSpent(turn, scope, limit) {
 
 // Nothing is asked, so nothing but the budget can keep a call from being made; whatever kind it is, and several at once.
 async function callBudget(x, t) {
-	const s = await x.session(t, { acpd: { policy: { approval: 'never' }, budgets: { turn: { toolCalls: 2 } } } });
+	const s = await x.session(t, { acpd: { policy: { approval: 'never' }, mcp: { builtin: true }, budgets: { turn: { toolCalls: 2 } } } });
+	const ran = (n, what) => {
+		assert.ok(x.h.cutsCalls ? lines(s, 'log') <= n : lines(s, 'log') === n, `${lines(s, 'log')} ${what} ran`);
+		fs.rmSync(s.file('log'), { force: true });
+	};
 	const beyond = [`RUN:echo c >> log`, write(s.file('beyond.txt'))];
 
 	for (const wish of beyond) {
@@ -248,7 +252,16 @@ async function callBudget(x, t) {
 
 	const atOnce = await s.turn(...[1, 2, 3, 4].map((n) => `+RUN:echo ${n} >> log`), 'RUN:echo 5 >> log', 'TEXT:never');
 	assertSpent(atOnce, 'turn', 2);
-	assert.ok(lines(s, 'log') <= 2, `${lines(s, 'log')} calls of five ran`);
+	ran(2, 'calls of five');
+
+	// its own tools and those of acpd share the budget
+	const shell = (n) => `MCP:acpd runCommand ${JSON.stringify({ command: `echo ${n} >> log` })}`;
+	const mixed = await s.turn('RUN:echo 1 >> log', `+${shell(2)}`, `+${shell(3)}`, `+${shell(4)}`, 'TEXT:never');
+	assertSpent(mixed, 'turn', 2);
+	ran(2, 'calls of four');
+	const prompt = await s.turn({ budgets: { toolCalls: 1 } }, ...[1, 2, 3].map((n) => `+${shell(n)}`), 'TEXT:never');
+	assertSpent(prompt, 'prompt', 1);
+	ran(1, 'calls of three');
 	await s.goesOn();
 
 	const from = s.requests.length;

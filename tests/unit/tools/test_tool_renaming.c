@@ -223,6 +223,39 @@ static void lists_and_calls_have_the_names_of_each_side(void **state _unused_)
 	buf_done(&asked.params);
 }
 
+/* As agents say in a title or a name what they call. */
+static void words_of_agents_are_understood(void **state _unused_)
+{
+	static const struct {
+		const char *server, *said, *tool; /* NULL: it is about none */
+	} rows[] = {
+		{ "jira", "jira/get_issue", "get_issue" },
+		{ "jira", "mcp__jira__get_issue", "get_issue" },
+		{ "jira", "jira-get_issue", "get_issue" },
+		{ "jira", "get_issue (jira MCP Server)", "get_issue" },
+		{ "jira", "jira.get", "get" },
+		{ "jira", "jira/get_issue_now", NULL },
+		{ "jira", "myjira/get", NULL },
+		{ "jira", "jira", NULL },
+		{ "jira", "get", NULL },
+		{ "jira", "", NULL },
+		{ "jira", "other/get_issue", NULL },
+		{ "odd.name", "odd_name/a_b", "a/b" },
+		{ "odd", "odd_name/a_b", NULL },
+		{ "jira", "jira jira/get", "get" },
+	};
+
+	assert_alone("jira", "get_issue");
+	assert_alone("jira", "get");
+	assert_alone("odd.name", "a/b");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct tool_name *t = tool_names_said(names, rows[i].server, rows[i].said);
+
+		if (t ? !rows[i].tool || strcmp(t->tool, rows[i].tool) != 0 : rows[i].tool != NULL)
+			fail_msg("%s: %s", rows[i].said, t ? t->tool : "none");
+	}
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -233,6 +266,7 @@ int main(void)
 		T(a_long_name_does_not_grow),
 		T(a_name_that_was_thought_of_is_not_given_twice),
 		T(there_is_an_end),
+		T(words_of_agents_are_understood),
 		T(names_of_servers_are_compared_as_harnesses_do),
 		T(lists_and_calls_have_the_names_of_each_side),
 	};

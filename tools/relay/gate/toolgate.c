@@ -1,6 +1,5 @@
 #include "tools/relay/gate/toolgate_internal.h"
 
-#include "base/array.h"
 #include "json/jstr.h"
 
 enum toolgate_state {
@@ -29,7 +28,8 @@ struct toolgate_call {
 	struct loop_task task;
 	struct buf answer;
 	struct toolgate_ask ask;
-	bool first_page;
+	bool first_page, outside;
+	void *begun; /* of ops->begin */
 };
 
 static struct toolgate *toolgate_of(struct mcp_backend *b)
@@ -51,6 +51,8 @@ static struct toolgate_call *call_new(struct toolgate *g, const struct mcp_reply
 
 static void call_free(struct toolgate_call *c)
 {
+	if (c->begun)
+		c->g->ops->end(c->g->ctx, c->begun);
 	loop_timer_cancel(&c->timer);
 	loop_task_cancel(&c->task);
 	buf_done(&c->params);
@@ -288,35 +290,15 @@ void toolgate_answer(struct toolgate_ask *a, enum toolgate_answer answer)
 
 /* --- a call of a tool -------------------------------------------------------------------------------- */
 
-static uint64_t *tally_of(struct toolgate *g, const struct policy_rule *rule)
-{
-	struct toolgate_tally *t;
-
-	for (size_t i = 0; i < g->ntallies; i++)
-		if (g->tallies[i].rule == rule)
-			return &g->tallies[i].calls;
-	t = GROW(g->tallies, g->ntallies);
-	t->rule = rule;
-	return &t->calls;
-}
-
 /* False: refused. */
 static bool call_count(struct toolgate_call *c)
 {
-	struct toolgate *g = c->g;
-	uint64_t *own = c->word.own ? tally_of(g, c->word.own) : NULL;
-	int64_t most = c->word.own ? c->word.own->max_calls : -1;
+	struct toolgate_refusal why;
 
-	if (most < 0 || *own < (uint64_t)most) {
-		most = c->word.server_calls;
-		if (most < 0 || g->used < (uint64_t)most) {
-			g->used++;
-			if (own)
-				++*own;
-			return true;
-		}
-	}
-	refuse_limit(c, &g->counts.over_calls, "MAX_CALLS", "maxCalls", most);
+	if (toolgate_count(c->g, &c->word, &(struct toolgate_caller){ c->tool, c->outside },
+			   &c->begun, &why))
+		return true;
+	call_refuse(c, &why);
 	return false;
 }
 
@@ -370,11 +352,12 @@ static void on_nameless(void *ctx)
 		      "\"reason\":\"FIELD_INVALID\",\"field\":\"name\"}}"));
 }
 
-static struct mcp_call *call_tool(struct toolgate *g, struct slice params,
+static struct mcp_call *call_tool(struct toolgate *g, bool outside, struct slice params,
 				  const struct mcp_reply_ops *ops, void *ctx)
 {
 	struct toolgate_call *c = call_new(g, ops, ctx);
 
+	c->outside = outside;
 	if (jstr_decode(jobj_get(params, "name"), POLICY_NAME_MAX, &c->tool) < 0) {
 		c->state = TOOLGATE_SETTLED;
 		loop_defer(g->loop, &c->task, on_nameless, c);
@@ -417,17 +400,27 @@ static struct mcp_call *call_list(struct toolgate *g, struct slice params,
 	return &c->call;
 }
 
-static struct mcp_call *backend_call(struct mcp_backend *b, const char *method, struct slice params,
-				     const struct mcp_reply_ops *ops, void *ctx)
+static struct mcp_call *any_call(struct toolgate *g, bool outside, const char *method,
+				 struct slice params, const struct mcp_reply_ops *ops, void *ctx)
 {
-	struct toolgate *g = toolgate_of(b);
-
 	if (strcmp(method, "tools/call") == 0)
-		return call_tool(g, params, ops, ctx);
+		return call_tool(g, outside, params, ops, ctx);
 	if (strcmp(method, "tools/list") == 0)
 		return call_list(g, params, ops, ctx);
 	/* Nothing to add: the caller gets the server's own call. */
 	return mcp_backend_call(g->inner, method, params, ops, ctx);
+}
+
+static struct mcp_call *backend_call(struct mcp_backend *b, const char *method, struct slice params,
+				     const struct mcp_reply_ops *ops, void *ctx)
+{
+	return any_call(toolgate_of(b), false, method, params, ops, ctx);
+}
+
+static struct mcp_call *outside_call(struct mcp_backend *b, const char *method, struct slice params,
+				     const struct mcp_reply_ops *ops, void *ctx)
+{
+	return any_call(container_of(b, struct toolgate, outside), true, method, params, ops, ctx);
 }
 
 static void backend_cancel(struct mcp_call *call)
@@ -457,6 +450,11 @@ static const struct mcp_backend_ops backend_ops = {
 	.free = backend_free,
 };
 
+static const struct mcp_backend_ops outside_ops = {
+	.call = outside_call,
+	.cancel = backend_cancel,
+};
+
 struct toolgate *toolgate_new(struct loop *loop, struct mcp_backend *inner,
 			      const struct toolgate_config *config, const struct toolgate_ops *ops,
 			      void *ctx)
@@ -464,6 +462,7 @@ struct toolgate *toolgate_new(struct loop *loop, struct mcp_backend *inner,
 	struct toolgate *g = new0(struct toolgate);
 
 	g->backend.ops = &backend_ops;
+	g->outside.ops = &outside_ops;
 	g->loop = loop;
 	g->inner = inner;
 	g->config = *config;
@@ -484,6 +483,11 @@ struct toolgate *toolgate_free(struct toolgate *g)
 struct mcp_backend *toolgate_backend(struct toolgate *g)
 {
 	return &g->backend;
+}
+
+struct mcp_backend *toolgate_outside(struct toolgate *g)
+{
+	return &g->outside;
 }
 
 const struct toolgate_counts *toolgate_counts(const struct toolgate *g)

@@ -6,7 +6,7 @@
  * toolgate_answer. A tool on dry run is recorded and answered so. All else, and all other methods, pass byte for byte.
  *
  * A refusal of the gate in tools/call is an isError result with structuredContent.error {code, message, tool, limit?}:
- * POLICY_DENIED, PERMISSION_REJECTED, MAX_CALLS, TIMEOUT, RESULT_TOO_LARGE, DRY_RUN; and TOOL_CALL_LOST, of a call to
+ * POLICY_DENIED, PERMISSION_REJECTED, MAX_CALLS, BUDGET_SPENT, TIMEOUT, RESULT_TOO_LARGE, DRY_RUN; and TOOL_CALL_LOST, of a call to
  * the client that may or may not have been carried out. It has structuredContent only if the tool announced no output
  * schema, because clients would check it against that; _meta.acpd.error is there in any case. An error of the server
  * stays an error.
@@ -56,6 +56,12 @@ struct toolgate_ops {
 	/* Our own server gets variables (createSandbox), an object that is not checked yet. NULL: as all
 	 * others. */
 	void (*variables)(void *ctx, struct slice env);
+	/* A call is about to be made, or to be asked about: held against the budgets of its session. outside: it does
+	 * not come from the harness. Returns what end is given, or NULL: it may not be made, limit says how many may. NULL: there are
+	 * no budgets. */
+	void *(*begin)(void *ctx, const char *tool, bool outside, uint64_t *limit);
+	/* It is over. */
+	void (*end)(void *ctx, void *begun);
 	/* A call that was not made because of a dry run. */
 	void (*recorded)(void *ctx, const char *tool, struct slice args);
 };
@@ -69,7 +75,8 @@ struct toolgate_config {
 };
 
 struct toolgate_counts {
-	uint64_t calls, denied, asked, rejected, recorded, timed_out, too_large, over_calls, lost;
+	uint64_t calls, denied, asked, rejected, recorded, timed_out, too_large, over_calls,
+		over_budget, lost;
 };
 
 /* inner is borrowed and must outlive the gate. The gate is a backend: mcp_backend_free(toolgate_backend(g)) is
@@ -79,5 +86,7 @@ struct toolgate *toolgate_new(struct loop *loop, struct mcp_backend *inner,
 			      void *ctx);
 struct toolgate *toolgate_free(struct toolgate *g);
 struct mcp_backend *toolgate_backend(struct toolgate *g);
+/* The same for callers that are not the harness; not to be freed. */
+struct mcp_backend *toolgate_outside(struct toolgate *g);
 void toolgate_answer(struct toolgate_ask *a, enum toolgate_answer answer);
 const struct toolgate_counts *toolgate_counts(const struct toolgate *g);

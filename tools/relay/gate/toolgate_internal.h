@@ -21,6 +21,7 @@ struct toolgate_tally {
 
 struct toolgate {
 	struct mcp_backend backend; /* first */
+	struct mcp_backend outside;
 	struct loop *loop;
 	struct mcp_backend *inner;
 	struct toolgate_config config;
@@ -52,6 +53,17 @@ struct toolgate_refusal {
 /* Writes a result of our own: whether it is an error, and why. */
 void toolgate_says(const struct toolgate *g, const char *tool, const struct toolgate_refusal *why,
 		   struct buf *out);
+
+/* toolgate_count.c */
+struct toolgate_caller {
+	const char *tool;
+	bool outside; /* it is not the harness */
+};
+
+/* A call that the rules allow or ask about: counted, and begun: for ops->end if there is one. False: why says what is used
+ * up. */
+bool toolgate_count(struct toolgate *g, const struct mcp_policy_word *word,
+		    const struct toolgate_caller *c, void **begun, struct toolgate_refusal *why);
 
 /* toolgate_params.c: the texts of calls that the gate changes. */
 /* Identifies a call of several rounds: name, arguments and state. False: it does not continue an earlier one. */

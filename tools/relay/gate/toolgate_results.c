@@ -8,6 +8,7 @@ static const struct {
 	{ "POLICY_DENIED", "the session's policy denies this tool" },
 	{ "PERMISSION_REJECTED", "permission for this call was refused" },
 	{ "MAX_CALLS", "the calls that the session's policy allows are used up" },
+	{ "BUDGET_SPENT", "the session's budget of tool calls is used up" },
 	{ "TIMEOUT", "the call took longer than the session's policy allows and was cancelled" },
 	{ "RESULT_TOO_LARGE", "the result is larger than the session's policy allows" },
 	{ "TOOL_CALL_LOST",

@@ -133,12 +133,69 @@ struct tool_name *tool_names_take(struct tool_names *n, const char *server, cons
 	return t;
 }
 
-const struct tool_name *tool_names_find(const struct tool_names *n, const char *server,
-					const char *alias)
+/* alias may be folded. */
+static const struct tool_name *find_alike(const struct tool_names *n, const char *server,
+					  const char *alias)
 {
 	struct tool_name seek = { .key = key_of(server, alias) };
 	void *found = tfind(&seek, &n->by_key, compare_keys);
-	const struct tool_name *t = found ? *(struct tool_name **)found : NULL;
+
+	return found ? *(struct tool_name **)found : NULL;
+}
+
+const struct tool_name *tool_names_find(const struct tool_names *n, const char *server,
+					const char *alias)
+{
+	const struct tool_name *t = find_alike(n, server, alias);
 
 	return t && strcmp(t->alias, alias) == 0 ? t : NULL;
+}
+
+/* --- what agents say ---------------------------------------------------------------------------------------------- */
+
+static bool parts(char c)
+{
+	return c == '\0' || strchr("_-.", c);
+}
+
+/* The tool whose alias is these folded words, without what parts them from others. */
+static const struct tool_name *find_folded(const struct tool_names *n, const char *server,
+					   const char *words, size_t len)
+{
+	_cleanup_(freep) char *alone = NULL;
+	_cleanup_(buf_done) struct buf alias = { 0 };
+	const struct tool_name *t;
+
+	while (len && parts(*words))
+		words++, len--;
+	while (len && parts(words[len - 1]))
+		len--;
+	alone = xstrndup(words, len);
+	t = len ? find_alike(n, server, alone) : NULL;
+	if (!t)
+		return NULL;
+	mcp_name_fold(&alias, t->alias); /* a.b of c has the key of a with b.c */
+	return slice_is(buf_slice(&alias), alone) ? t : NULL;
+}
+
+const struct tool_name *tool_names_said(const struct tool_names *n, const char *server,
+					const char *said)
+{
+	_cleanup_(buf_done) struct buf words = { 0 }, name = { 0 };
+	const struct tool_name *t = NULL;
+
+	mcp_name_fold(&words, said);
+	mcp_name_fold(&name, server);
+	if (buf_putc(&words, '\0') < 0 || buf_putc(&name, '\0') < 0 || !*name.data)
+		return NULL;
+	for (const char *at = words.data; !t && (at = strstr(at, name.data)); at++) {
+		const char *after = at + name.len - 1;
+
+		if ((at > words.data && !parts(at[-1])) || !parts(*after))
+			continue;
+		t = find_folded(n, server, after, strlen(after));
+		if (!t)
+			t = find_folded(n, server, words.data, (size_t)(at - words.data));
+	}
+	return t;
 }

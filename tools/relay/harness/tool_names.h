@@ -27,3 +27,7 @@ struct tool_name *tool_names_take(struct tool_names *n, const char *server, cons
 /* The tool that was given under this name; NULL: none was. */
 const struct tool_name *tool_names_find(const struct tool_names *n, const char *server,
 					const char *alias);
+/* The tool of this server that the words are about, in which an agent says what it calls: mcp__SERVER__TOOL,
+ * SERVER/TOOL, TOOL (SERVER MCP Server) and the like, odd characters replaced or not. NULL: none is. */
+const struct tool_name *tool_names_said(const struct tool_names *n, const char *server,
+					const char *said);
