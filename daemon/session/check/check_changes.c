@@ -5,10 +5,8 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "json/jdec.h"
-#include "json/jstr.h"
 #include "session/session_internal.h"
 #include "session/workspace/baseline.h"
-#include "tree/glob.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,17 +35,19 @@ static uint64_t since_turn(const struct check_run *r)
 /* --- what acpd-unpack reports ------------------------------------------------------------------------------ */
 
 struct change_report {
-	struct slice changes, patch;
-	int64_t total, omitted;
+	struct slice changes, patch, offending;
+	int64_t changed, omitted, offending_total;
 	char *state;
 };
 
 static const struct jfield report_fields[] = {
-	JF_ARR(struct change_report, changes, "changes", JF_REQUIRED),
-	JF_OBJ(struct change_report, patch, "patch", 0),
-	JF_INT(struct change_report, total, "changesTotal", JF_REQUIRED, 0, INT64_MAX),
+	JF_INT(struct change_report, changed, "changed", JF_REQUIRED, 0, INT64_MAX),
 	JF_INT(struct change_report, omitted, "omittedTotal", JF_REQUIRED, 0, INT64_MAX),
-	JF_STR(struct change_report, state, "state", JF_REQUIRED, SHA256_HEX),
+	JF_ARR(struct change_report, changes, "changes", 0),
+	JF_STR(struct change_report, state, "state", 0, SHA256_HEX),
+	JF_OBJ(struct change_report, patch, "patch", 0),
+	JF_ARR(struct change_report, offending, "offending", 0),
+	JF_INT(struct change_report, offending_total, "offendingTotal", 0, 0, INT64_MAX),
 	JF_END,
 };
 
@@ -87,51 +87,24 @@ static void add_path(struct buf *list, uint64_t *total, struct slice raw)
 
 /* --- checks of it --------------------------------------------------------------------------------------------- */
 
-/* One without a slash is for names at any depth. */
-static bool matches(const char *patterns, const char *path)
+static void judge_paths(const struct change_report *report, struct check_evidence *v)
 {
-	const char *slash = strrchr(path, '/');
+	uint64_t listed = 0;
 	struct jiter it;
-	struct jval v;
+	struct jval path;
 
-	if (!patterns || !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(patterns) }))
-		return false;
-	while (jiter_next(&it, NULL, &v)) {
-		_cleanup_(freep) char *one = NULL;
-
-		if (jstr_decode(v, PATH_BYTES_MAX, &one) == 0 &&
-		    glob_match(slice_of(one),
-			       slice_of(slash && !strchr(one, '/') ? slash + 1 : path), true))
-			return true;
-	}
-	return false;
-}
-
-static void judge_paths(const struct check_spec *c, const struct change_report *report,
-			struct check_evidence *v)
-{
-	struct slice path, mark;
-	struct jiter it;
-
-	jiter_init(&it, (struct jval){ J_ARRAY, report->changes });
-	for (uint64_t n = 0; next_change(&it, &path, &mark); n++) {
-		_cleanup_(freep) char *name = NULL;
-
-		if (jstr_decode((struct jval){ J_STRING, path }, SIZE_MAX / 2, &name) < 0 ||
-		    matches(c->deny, name) || (c->allow && !matches(c->allow, name)))
-			add_path(&v->offending, &v->offending_total, path);
-	}
+	if (report->offending.n && jiter_init(&it, (struct jval){ J_ARRAY, report->offending }))
+		while (jiter_next(&it, NULL, &path))
+			if (path.type == J_STRING)
+				add_path(&v->offending, &listed, path.raw);
+	v->offending_total = (uint64_t)report->offending_total;
 	v->ok = v->offending_total == 0;
-	if ((uint64_t)report->total > CHANGES_MAX)
-		err_set(&v->error, -E2BIG, 0, "CHECK_INCOMPLETE",
-			"%lld paths have changed, and %d can be looked at",
-			(long long)report->total, CHANGES_MAX);
 }
 
 static void judge_size(const struct check_spec *c, const struct change_report *report,
 		       struct check_evidence *v)
 {
-	v->counts[LIMIT_FILES] = report->total;
+	v->counts[LIMIT_FILES] = report->changed;
 	v->counts[LIMIT_INSERTIONS] = (int64_t)jobj_uint(report->patch, "insertions");
 	v->counts[LIMIT_DELETIONS] = (int64_t)jobj_uint(report->patch, "deletions");
 	v->counts[LIMIT_LINES] = v->counts[LIMIT_INSERTIONS] + v->counts[LIMIT_DELETIONS];
@@ -150,9 +123,11 @@ static void judge(const struct check_spec *c, struct slice raw, struct check_evi
 
 	if (read_report(raw, &report, &v->error) < 0)
 		return;
-	v->judged = true;
+	v->judged = c->kind == CHECK_PATHS ? report.offending.n : report.patch.n;
+	if (!v->judged)
+		err_set(&v->error, -EPROTO, 0, "HELPER_FAILED", "acpd-unpack has not counted");
 	if (c->kind == CHECK_PATHS)
-		judge_paths(c, &report, v);
+		judge_paths(&report, v);
 	else
 		judge_size(c, &report, v);
 	v->ok &= !*v->error.reason; /* what was not looked at may be anything */
@@ -184,23 +159,27 @@ static void on_judged(void *ctx, struct slice report, const struct err *e)
 	end(r);
 }
 
-/* ms: that it may take; 0: as long as any. */
-static void look(struct check_run *r, uint64_t since, bool lines, uint64_t ms, session_set_fn done)
+static void look(struct check_run *r, const struct change_query *q, session_set_fn done)
 {
 	struct err e = { 0 };
 
 	r->looking = true;
-	if (baseline_changes(r->session, since, lines, ms, done, r, &e) < 0)
+	if (baseline_changes(r->session, q, done, r, &e) < 0)
 		done(r, SLICE_NONE, &e);
 }
 
 void check_changes_judge(struct check_run *r, const struct check_spec *c,
 			 void (*ended)(struct check_run *r))
 {
+	struct change_query q = { .since = c->since_baseline ? 0 : since_turn(r),
+				  .lines = c->kind == CHECK_DIFF_SIZE,
+				  .allow = slice_of(c->allow),
+				  .deny = slice_of(c->deny),
+				  .ms = c->timeout_ms };
+
 	r->looked = ended;
 	r->began = clock_mono_ms();
-	look(r, c->since_baseline ? 0 : since_turn(r), c->kind == CHECK_DIFF_SIZE, c->timeout_ms,
-	     on_judged);
+	look(r, &q, on_judged);
 }
 
 /* --- what a check changes ------------------------------------------------------------------------------------- */
@@ -253,8 +232,10 @@ static void take_state(struct check_run *r, struct slice raw)
 	struct change_report report = { 0 };
 	struct check_evidence *v = &r->evidence;
 
-	if (read_report(raw, &report, NULL) < 0)
+	if (read_report(raw, &report, NULL) < 0 || !report.state) {
+		check_state_done(s);
 		return;
+	}
 	if (s->known) {
 		v->compared = true;
 		if (strcmp(s->state, report.state) != 0)
@@ -285,5 +266,5 @@ static void on_looked(void *ctx, struct slice report, const struct err *e)
 void check_changes_look(struct check_run *r, void (*ended)(struct check_run *r))
 {
 	r->looked = ended;
-	look(r, since_turn(r), false, 0, on_looked);
+	look(r, &(struct change_query){ .since = since_turn(r), .list = true }, on_looked);
 }

@@ -22,7 +22,7 @@ struct snapshot_run {
 	char *patch;	     /* where one is written; NULL: nowhere */
 	session_set_fn done; /* SNAPSHOT_DIFF, SNAPSHOT_CHANGES */
 	void *ctx;
-	uint64_t ms; /* that it may take; 0: as long as any */
+	struct change_query query; /* SNAPSHOT_CHANGES; its patterns are the caller's, until done */
 };
 
 static char *snapshot_dir(const struct session *s)
@@ -39,6 +39,19 @@ static bool records(const struct snapshot_run *k)
 
 /* --- running it ------------------------------------------------------------------------------------------ */
 
+static void put_query(struct jw *w, const struct change_query *q)
+{
+	jw_bool(w, "list", q->list);
+	jw_bool(w, "nearest", true);
+	jw_raw(w, "allow", q->allow);
+	jw_raw(w, "deny", q->deny);
+	if (!q->ms)
+		return;
+	jw_obj(w, "limits");
+	jw_uint(w, "seconds", MIN((q->ms + 999) / 1000, (uint64_t)UNPACK_SECS_MAX));
+	jw_end_obj(w);
+}
+
 static void put_job(const struct session *s, struct buf *b, const struct snapshot_run *k)
 {
 	_cleanup_(freep) char *dir = snapshot_dir(s), *tree = session_tree(s);
@@ -49,15 +62,8 @@ static void put_job(const struct session *s, struct buf *b, const struct snapsho
 	jw_str(&w, "dir", dir);
 	jw_uint(&w, records(k) ? "turn" : "since", k->turn);
 	jw_str(&w, "patch", k->patch);
-	if (k->kind == SNAPSHOT_CHANGES) {
-		jw_bool(&w, "list", true);
-		jw_bool(&w, "nearest", true);
-	}
-	if (k->ms) {
-		jw_obj(&w, "limits");
-		jw_uint(&w, "seconds", MIN((k->ms + 999) / 1000, (uint64_t)UNPACK_SECS_MAX));
-		jw_end_obj(&w);
-	}
+	if (k->kind == SNAPSHOT_CHANGES)
+		put_query(&w, &k->query);
 	jw_str(&w, "ignore", "gitignore");
 	session_put_owner(&w, s);
 	jw_end_obj(&w);
@@ -291,16 +297,16 @@ static int need_baseline(const struct session *s, struct err *e)
 	return 0;
 }
 
-int baseline_changes(struct session *s, uint64_t since, bool lines, uint64_t ms,
-		     session_set_fn done, void *ctx, struct err *e)
+int baseline_changes(struct session *s, const struct change_query *q, session_set_fn done,
+		     void *ctx, struct err *e)
 {
 	struct snapshot_run *k;
 	int r = need_baseline(s, e);
 
 	if (r < 0)
 		return r;
-	k = snapshot_new(s, SNAPSHOT_CHANGES, since, lines ? "changes.part" : NULL);
-	k->ms = ms;
+	k = snapshot_new(s, SNAPSHOT_CHANGES, q->since, q->lines ? "changes.part" : NULL);
+	k->query = *q;
 	add_diff(s, k, done, ctx);
 	return 0;
 }

@@ -19,12 +19,19 @@ bool baseline_busy(const struct session *s);
 bool baseline_due(const struct session *s);
 /* The turn has ended; true: done(t) will be called, once, unless baseline_forget_turn comes first. */
 bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struct session_turn *t));
-/* What has changed since the end of a turn, or of the last before it that is known (0: the baseline), as a list: done gets acpd-unpack's raw report {changed,
- * changes, changesTotal, state, omittedTotal, patch? {files, insertions, deletions}}, patch only if lines are to be
- * counted, too. NO_BASELINE; ms: how long it may take. done is called once, from inside too where acpd-unpack
- * cannot be started. */
-int baseline_changes(struct session *s, uint64_t since, bool lines, uint64_t ms,
-		     session_set_fn done, void *ctx, struct err *e);
+/* What is asked of acpd-unpack. */
+struct change_query {
+	uint64_t since; /* the end of that turn, or of the last before it that is known; 0: the baseline */
+	bool list, lines;	  /* each path with its mark, and a state; how many lines */
+	struct slice allow, deny; /* raw arrays of patterns: which paths break them */
+	uint64_t ms;		  /* that it may take; 0: as long as any */
+};
+
+/* done gets acpd-unpack's raw report {changed, omittedTotal, changes?, changesTotal?, state?, offending?, offendingTotal?,
+ * patch? {files, insertions, deletions}}. NO_BASELINE. done is called once, from inside too where acpd-unpack cannot be
+ * started. */
+int baseline_changes(struct session *s, const struct change_query *q, session_set_fn done,
+		     void *ctx, struct err *e);
 /* It ends soon, if it goes on: done follows, with an error. */
 void baseline_changes_stop(struct session *s, const void *ctx);
 void baseline_forget_turn(struct session *s, const struct session_turn *t);

@@ -18,7 +18,7 @@
 
 struct export_params {
 	char *root, *below, *dir, *patch, *format, *ignore;
-	struct slice paths, limits;
+	struct slice paths, limits, allow, deny;
 	int64_t turn, since, uid, gid;
 	bool list, nearest;
 };
@@ -59,6 +59,8 @@ static const struct jfield diff_fields[] = {
 	JF_STR(struct export_params, patch, "patch", 0, PATH_BYTES_MAX),
 	JF_BOOL(struct export_params, list, "list", 0),
 	JF_BOOL(struct export_params, nearest, "nearest", 0),
+	JF_ARR(struct export_params, allow, "allow", 0),
+	JF_ARR(struct export_params, deny, "deny", 0),
 	JOB_COMMON,
 	JF_END,
 };
@@ -82,6 +84,7 @@ struct export_job {
 	int root;
 	struct snapshot_dir state;
 	struct snapshot_report snapshot;
+	struct offending offending;
 	struct tree_pack_job export;
 	struct tree_pack_report exported;
 };
@@ -222,6 +225,8 @@ static int open_snapshot(struct export_job *o, struct verdict *v)
 
 static int open_diff(struct export_job *o, struct verdict *v)
 {
+	if (offending_init(&o->offending, o->job.allow, o->job.deny) < 0)
+		return bad_job(v, "allow", "it and deny are arrays of patterns");
 	return snapshot_dir_open_diff(&o->state, o->job.dir, (uint32_t)o->job.since, o->job.nearest,
 				      o->job.patch, v);
 }
@@ -234,6 +239,7 @@ static int run_snapshot(struct export_job *o, int out _unused_, struct verdict *
 		.turn = o->state.turn,
 		.history = &o->state.history,
 		.list = o->job.list,
+		.offending = &o->offending,
 		.limits = {
 			.file_bytes = (uint64_t)o->limits.file_bytes,
 			.bytes = (uint64_t)o->limits.bytes,
@@ -268,6 +274,12 @@ static void report_snapshot(struct export_job *o, struct jw *w)
 	put_omitted(w, "omitted", "omittedTotal", &r->omitted);
 	if (o->job.list)
 		put_changes(w, &o->snapshot.changes);
+	if (o->offending.wanted) {
+		jw_arr(w, "offending");
+		buf_add_slice(w->b, buf_slice(&o->offending.json));
+		jw_end_arr(w);
+		jw_uint(w, "offendingTotal", o->offending.total);
+	}
 	if (!o->job.patch)
 		return;
 	jw_obj(w, "patch");
@@ -344,6 +356,7 @@ struct export_job *export_job_free(struct export_job *o)
 	closep(&o->root);
 	snapshot_dir_close(&o->state);
 	snapshot_report_done(&o->snapshot);
+	offending_done(&o->offending);
 	tree_pack_report_done(&o->exported);
 	for (size_t i = 0; i < o->export.npaths; i++)
 		free(o->export.paths[i]);

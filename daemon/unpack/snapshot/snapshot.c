@@ -138,6 +138,12 @@ static int put_patch(struct snapshot *s, const char *path, const struct index_en
 	return r < 0 ? fail_with(s->v, r, path, "writing the patch") : 0;
 }
 
+static void note_path(struct snapshot *s, const char *path)
+{
+	if (s->job->offending)
+		offending_add(s->job->offending, path);
+}
+
 static int count_change(struct snapshot *s, const char *path, const struct index_entry *was,
 			const struct index_entry *now)
 {
@@ -147,6 +153,7 @@ static int count_change(struct snapshot *s, const char *path, const struct index
 
 	s->report->changed++;
 	changes_add(&s->report->changes, path, now);
+	note_path(s, path);
 	if (why && !s->quiet)
 		omitted_add(&s->report->omitted, path, omit_word(why->reason));
 	return is_unknown(was) || is_unknown(now) ? 0 : put_patch(s, path, was, now);
@@ -272,9 +279,11 @@ static int on_omit(void *ctx, const char *path, enum omit_reason reason)
 	const char *next;
 	int r = advance(s, path);
 
-	if (r == 0 && strlen(path) > PATH_BYTES_MAX)
+	if (r == 0 &&
+	    strlen(path) > PATH_BYTES_MAX) { /* no index has it: whether it is new is not known */
 		omitted_add(&s->report->omitted, path, omit_word(reason));
-	else if (r == 0)
+		note_path(s, path);
+	} else if (r == 0)
 		r = settle_next(s, path, &unknown);
 	s->quiet = true;
 	while (r == 0 && (next = next_path(s)) && index_below(next, path))

@@ -19,6 +19,7 @@
 
 #include "unpack/snapshot/changes.h"
 #include "unpack/snapshot/history.h"
+#include "unpack/snapshot/offending.h"
 #include "unpack/snapshot/omitted.h"
 #include "unpack/snapshot/patchfile.h"
 #include "unpack/job/verdict.h"
@@ -42,6 +43,7 @@ struct snapshot_job {
 	uint32_t turn;		       /* of a snapshot; 0: a baseline */
 	const struct history *history; /* of a diff; NULL: since the index */
 	bool list;		       /* what has changed, in the report */
+	struct offending *offending;   /* gets the paths that have changed; NULL: nobody asks */
 	struct snapshot_limits limits;
 };
 
