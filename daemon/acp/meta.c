@@ -28,6 +28,7 @@
 		JF_OBJ(struct session_args, network, "network", 0),                                \
 		JF_OBJ(struct session_args, limits, "limits", 0),                                  \
 		JF_RAW(struct session_args, inner, "innerSandbox", 0),                             \
+		JF_OBJ(struct session_args, draft_after, "draftAfter", 0),                         \
 		JF_RAW(struct session_args, draft, "draft", 0),                                    \
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
 		JF_ARR(struct session_args, checks, "checks", 0),                                  \
@@ -405,6 +406,8 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r == 0)
 		r = check_draft(a->draft, &p->draft, e);
 	if (r == 0)
+		r = draft_terms_parse(a->draft_after, &a->draft_terms, e);
+	if (r == 0)
 		r = check_prompt(a, caps, e);
 	if (r == 0 && a->budgets.n)
 		r = budgets_parse(a->budgets, "_meta.acpd.budgets", &a->budget_limits, e);
@@ -435,6 +438,7 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	p->setup.network = a->network;
 	p->setup.level = a->level_wish.named ? &a->level_wish : NULL;
 	p->setup.budgets = a->budgets.n ? &a->budget_limits : NULL;
+	p->setup.draft_after = a->draft_after.n ? &a->draft_terms : NULL;
 	p->setup.approvals = a->approvals.n ? &a->approval_terms : NULL;
 	p->setup.billing_ref = a->billing_ref;
 	p->setup.config_version = a->config_version;

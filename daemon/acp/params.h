@@ -15,7 +15,7 @@ struct session_args {
 	/* from _meta.acpd */
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
 	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network, limits,
-		checks, retry, approvals;
+		checks, retry, approvals, draft_after;
 	struct jval meta_prompt, level, inner, draft;
 	struct request_args provision;
 	int64_t from_seq;
@@ -26,6 +26,7 @@ struct session_args {
 	struct level_wish level_wish;
 	struct budgets budget_limits;
 	struct approval_terms approval_terms;
+	struct draft_terms draft_terms;
 	struct request request; /* of provision */
 };
 

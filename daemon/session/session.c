@@ -404,7 +404,7 @@ static void session_cancel_timers(struct session *s)
 					&s->harness.adapter_timer, &s->turn.cancel_timer,
 					&s->detach_timer,	   &s->log.idle_timer,
 					&s->turn.budget_timer,	   &s->turn.sweep_timer,
-					&s->turn.tick_timer };
+					&s->draft.timer,	   &s->turn.tick_timer };
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		loop_timer_cancel(timers[i]);

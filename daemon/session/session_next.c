@@ -139,9 +139,14 @@ static void launch(struct session *s)
 static void begin_turn(struct session *s)
 {
 	struct session_turn *t = turn_first_queued(s);
+	struct err e = { 0 };
 
-	if (t)
+	if (t && session_draft_may_begin(s, &e)) {
 		turn_begin(s, t);
+	} else if (t) {
+		s->turn.current = t;
+		turn_fail_because(s, &e);
+	}
 }
 
 static void answer_waiters(struct session *s)

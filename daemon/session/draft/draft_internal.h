@@ -40,7 +40,10 @@ struct session_draft {
 	struct session_draft_use {
 		uint64_t bytes; /* when it was last measured */
 		bool over;	/* that is more than --draft-max */
+		bool measuring;
 	} use;
+	struct loop_timer timer;	     /* while a turn runs it is measured */
+	int64_t failed_checks, failed_tools; /* in a row (draft_terms.h) */
 };
 
 /* --- draft_ops.c: what is asked */
@@ -80,6 +83,18 @@ int draft_make_dir(const struct session *s);
 void draft_set(struct session *s, enum draft_how how, const char *missing);
 /* Mounts that an earlier daemon left are taken away. */
 void draft_store_begin(const struct session_store *st);
+
+/* Where an overlay keeps what was changed. */
+char *draft_upper_path(const struct session *s);
+
+/* --- draft_watch.c: what turns have to do with it */
+/* A turn is about to begin. False with e: there is more in it than may be. */
+bool session_draft_may_begin(struct session *s, struct err *e);
+/* A turn has ended, its checks as well. */
+struct session_turn;
+void session_draft_note_turn(struct session *s, const struct session_turn *t);
+/* A tool call has ended. */
+void session_draft_note_tool(struct session *s, bool ok);
 
 /* --- draft_status.c */
 /* Its member of the journal's "session" record, and back from there. */

@@ -149,6 +149,8 @@ static int ended_on(struct draft_op *op, struct slice report _unused_, const str
 		    struct err *e)
 {
 	struct session *s = op->s;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
 
 	if (failed) {
 		*e = *failed;
@@ -156,10 +158,13 @@ static int ended_on(struct draft_op *op, struct slice report _unused_, const str
 		return -EIO;
 	}
 	session_spaces_close(s);
-	s->draft.use = (struct session_draft_use){ 0 };
+	s->draft.use = (struct session_draft_use){ .measuring = s->draft.use.measuring };
 	draft_set(s, op->missing ? DRAFT_COPY : DRAFT_OVERLAY, op->missing);
 	note_record(s);
-	note_event(s, "draft_on", SLICE_NONE);
+	jw_obj(&w, NULL);
+	jw_str(&w, "after", op->why);
+	jw_end_obj(&w);
+	note_event(s, "draft_on", buf_slice(&b));
 	put_state(op);
 	return 0;
 }
@@ -229,7 +234,7 @@ static int ended_off(struct draft_op *op, struct slice report, const struct err 
 
 /* --- diff ----------------------------------------------------------------------------------------------------- */
 
-static int begin_diff(struct draft_op *op, struct err *e)
+int draft_begin_diff(struct draft_op *op, struct err *e)
 {
 	int r;
 
@@ -303,7 +308,7 @@ static void applied(struct draft_op *op, struct slice report)
 	struct jw w = JW(&b), answer = JW(&op->answer);
 
 	draft_unmount(s); /* the next generation is another one */
-	s->draft.use = (struct session_draft_use){ 0 };
+	s->draft.use = (struct session_draft_use){ .measuring = s->draft.use.measuring };
 	jw_obj(&w, NULL);
 	jw_str(&w, "patchDigest", op->digest);
 	jw_raw(&w, "applied", jobj_get(report, "applied").raw);
@@ -352,7 +357,7 @@ static int begin_mount(struct draft_op *op, struct err *e)
 const struct draft_op_kind draft_op_on = { "on", true, begin_on, ended_on };
 const struct draft_op_kind draft_op_off = { "off", true, begin_off, ended_off };
 const struct draft_op_kind draft_op_apply = { "apply", true, begin_apply, ended_apply };
-const struct draft_op_kind draft_op_diff = { "diff", false, begin_diff, ended_diff };
+const struct draft_op_kind draft_op_diff = { "diff", false, draft_begin_diff, ended_diff };
 const struct draft_op_kind draft_op_mount = { "mount", true, begin_mount, NULL };
 
 /* --- what is asked ---------------------------------------------------------------------------------------------- */

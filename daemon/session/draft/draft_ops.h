@@ -21,7 +21,7 @@ struct draft_op_kind {
 };
 
 /* Who hears of its end, besides done. */
-enum draft_waiter { DRAFT_NOBODY, DRAFT_FIRST, DRAFT_LOAD, DRAFT_HARNESS };
+enum draft_waiter { DRAFT_NOBODY, DRAFT_FIRST, DRAFT_LOAD, DRAFT_HARNESS, DRAFT_AFTER };
 
 struct draft_op {
 	struct list link;
@@ -35,6 +35,8 @@ struct draft_op {
 	bool works, runs; /* the claim is asked for; a job goes on */
 	bool discard, torn, recovers;
 	uint64_t generation; /* that an apply found */
+	uint64_t turn;	     /* that has ended */
+	const char *why;     /* of one that begins by itself; a literal */
 	char *digest, *patch;
 	char *missing;	   /* why it will be a copy */
 	struct buf answer; /* members of the answer, or of the error's data */
@@ -48,5 +50,7 @@ struct draft_op *draft_op_add(struct session *s, const struct draft_op_kind *kin
 			      session_set_fn done, void *ctx);
 /* Begins the job of op. job: its own members follow the session's owner. 1, or -errno with e. */
 int draft_op_run(struct draft_op *op, const char *verb, struct buf *job, struct err *e);
+/* Begins the job that tells what the draft changes. */
+int draft_begin_diff(struct draft_op *op, struct err *e);
 /* Members root, base, uid, gid; with view also view and overlay. Leaves the object open. */
 void draft_op_put_job(struct draft_op *op, struct jw *w, bool view);

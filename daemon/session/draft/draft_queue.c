@@ -76,6 +76,20 @@ static void start_first(struct session *s, const struct err *failed)
 		harness_opened(s, failed ? failed : &own);
 }
 
+/* Nobody waits for it: the session goes on without. */
+static void note_failed(struct session *s, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct err own = session_mask_err(s, e);
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "draft_failed");
+	jw_str(&w, "reason", own.reason);
+	jw_str(&w, "message", own.msg);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
 static void tell_waiter(struct session *s, enum draft_waiter waiter, const struct err *e)
 {
 	switch (waiter) {
@@ -91,6 +105,10 @@ static void tell_waiter(struct session *s, enum draft_waiter waiter, const struc
 	case DRAFT_HARNESS:
 		if (e)
 			harness_opened(s, e);
+		break;
+	case DRAFT_AFTER:
+		if (e)
+			note_failed(s, e);
 		break;
 	case DRAFT_NOBODY:
 		break;

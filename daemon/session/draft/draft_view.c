@@ -205,6 +205,16 @@ static int mount_over(struct session *s, const char *layer, struct err *e)
 	return overlay_mount(&(struct overlay_spec){ lower, upper, work, view }, e);
 }
 
+char *draft_upper_path(const struct session *s)
+{
+	_cleanup_(freep) char *layers = in_dir(s, "layers"), *layer = NULL;
+	char name[24];
+
+	snprintf(name, sizeof(name), "%llu", (unsigned long long)s->draft.generation);
+	layer = file_join(layers, name);
+	return file_join(layer, "upper");
+}
+
 int draft_mount(struct session *s, uint64_t generation, struct err *e)
 {
 	_cleanup_(freep) char *layers = in_dir(s, "layers"), *layer = NULL;

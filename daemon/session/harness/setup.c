@@ -251,6 +251,7 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	noted |= replace_given(&s->config_version, slice_of(p->config_version));
 	noted |= group_limits_replace(&s->limits, &p->limits);
 	noted |= approval_terms_replace(&s->approvals, p->approvals);
+	noted |= draft_terms_replace(&s->draft_after, p->draft_after);
 	if (p->budgets) {
 		noted |= replace_budget(&s->budgets.turn, &p->budgets->turn);
 		noted |= replace_budget(&s->budgets.session, &p->budgets->session);
@@ -299,6 +300,8 @@ void setup_inherit(struct setup *s, const struct setup *from)
 	if (s->inner == INNER_UNSAID)
 		s->inner = from->inner;
 	group_limits_inherit(&s->limits, &from->limits);
+	if (!s->draft_after.checks && !s->draft_after.tools)
+		s->draft_after = from->draft_after;
 	if (!s->approvals.timeout_ms && s->approvals.fallback == ANSWER_REJECT)
 		s->approvals = from->approvals;
 	if (!s->budgets.turn.has && !s->budgets.session.has)

@@ -11,6 +11,7 @@
 #include "json/jenc.h"
 #include "proc/cgroup/group_limits.h"
 #include "session/approval/approval_terms.h"
+#include "session/draft/draft_terms.h"
 #include "usage/budget.h"
 
 /* How far it is to be confined. */
@@ -49,6 +50,7 @@ struct setup_params {
 	enum inner_choice inner;    /* INNER_UNSAID: unchanged */
 	const struct budgets *budgets;
 	const struct approval_terms *approvals;
+	const struct draft_terms *draft_after;
 	const char *billing_ref, *config_version;
 };
 
@@ -71,6 +73,7 @@ struct setup {
 	struct group_limits limits; /* 0: nobody said; takes effect at once (session_limits.h) */
 	enum inner_choice inner;
 	struct budgets budgets;
+	struct draft_terms draft_after;	 /* when a draft begins by itself */
 	struct approval_terms approvals; /* of questions that are asked from now on */
 	struct harness_provider gateway; /* provider, parsed; borrows from it */
 	bool ephemeral, remove_on_close; /* cwd was made for this session */

@@ -64,6 +64,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	session_env_put(s, w);
 	budgets_put(&s->budgets, w, "budgets");
 	approval_terms_put(&s->approvals, w, "approvals");
+	draft_terms_put(&s->draft_after, w, "draftAfter");
 }
 
 static void load_str(struct slice record, const char *key, char **slot)
@@ -146,6 +147,7 @@ void setup_load(struct setup *s, struct slice record)
 	s->inner = load_inner(jobj_get(record, "innerSandbox"));
 	group_limits_load(jobj_get(record, "limits").raw, &s->limits);
 	approval_terms_load(jobj_get(record, "approvals").raw, &s->approvals);
+	draft_terms_load(jobj_get(record, "draftAfter").raw, &s->draft_after);
 	session_env_load(s, record);
 	for (int i = 0; i < APPROVAL_MAX; i++)
 		if (jstr_is(v, harness_approvals[i]))

@@ -155,7 +155,7 @@ static const char *const error_classes[] = {
 /* Reasons of their own that a prompt fails with; what is no such is NULL. */
 const char *turn_error_reason(const char *reason)
 {
-	static const char *const reasons[] = { "TOO_MANY_HARNESSES" };
+	static const char *const reasons[] = { "TOO_MANY_HARNESSES", "DRAFT_TOO_LARGE" };
 
 	for (size_t i = 0; reason && i < ARRAY_SIZE(reasons); i++)
 		if (strcmp(reasons[i], reason) == 0)

@@ -257,6 +257,8 @@ struct slice tool_call_track(struct session *s, const struct harness_event *ev, 
 	note_name(c, ev->update);
 	if (!is_end(status))
 		note_input(c, ev->update);
+	if (c->open && is_end(status))
+		session_draft_note_tool(s, jstr_is(status, "completed"));
 	note_status(s, c, status, now);
 	return slice_of(c->ours);
 }

@@ -289,6 +289,7 @@ void turn_close(struct session *s, struct session_turn *t)
 	session_refusals_tell(s);
 	s->turn.current = NULL;
 	s->store->totals.failed += t->end.failed;
+	session_draft_note_turn(s, t);
 	turn_end(s, t);
 	session_advance(s);
 }

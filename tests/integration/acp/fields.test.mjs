@@ -128,6 +128,7 @@ const ROWS = {
   'daemon/acp/acp_model.c:attach_fields': [{ send: own('_acpd/model/attach'), base: () => ({ sessionIds: [sessionId] }), good: 'MODEL_NOT_ANNOUNCED',
     more: { sessionIds: { bad: [[[7], 'FIELD_INVALID'], [[null], 'FIELD_INVALID']] } } }],
   'daemon/acp/acp_network.c:network_fields': [{ send: own('_acpd/network/set'), base: () => ({ ...here(), network: { mode: 'on' } }) }],
+  'daemon/session/draft/draft_terms.c:after_fields': [NEW, LOAD].map((send) => ({ send: below(send, (draftAfter) => ({ draftAfter })), at: '_meta.acpd.draftAfter' })),
   'daemon/acp/acp_draft.c:draft_fields': [{ send: own('_acpd/session/draft'), base: () => ({ ...here(), on: false }) }],
   'daemon/acp/acp_draft.c:apply_fields': [{ send: own('_acpd/workspace/apply'), base: () => ({ ...here(), patchDigest: DIGEST }), good: 'NO_DRAFT', more: { patchDigest: { word: 'DIGEST_INVALID', empty: 'DIGEST_INVALID' } } }],
   'daemon/acp/acp_provider.c:set_fields': [{ send: own('_acpd/provider/set'), base: () => ({ ...here(), provider: { api: 'openai-chat', via: 'tunnel' } }),
