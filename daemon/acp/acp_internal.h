@@ -170,6 +170,8 @@ int on_network_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_provider_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_approvals_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_approvals_answer(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_approvals_rules(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_approvals_forget(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 /* Decodes parameters of a method of our own: unknown ones are refused, but _meta, which the table has to hold. */
 struct jfield;

@@ -79,6 +79,7 @@
 #define RETRY_TAIL_MAX (4 * KIB)        /* of one text among it */
 #define LAST_MESSAGE_MAX (256 * KIB)    /* newest bytes of an agent's message, for checks: twice what they see */
 #define SESSION_RULES_MAX 256           /* "from now on" of one session */
+#define RULE_ID_MAX 64                  /* bytes of an id of one of them */
 #define RULE_TEXT_MAX (1 * MIB)         /* bytes of a command or path that is judged; longer is not read */
 #define RULE_ITEMS_MAX 4096             /* commands, words or paths of one request */
 #define CALL_KEPT_MAX (16 * KIB)        /* bytes of input or locations of an open tool call that are kept for rules */

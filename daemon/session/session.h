@@ -181,6 +181,11 @@ void store_put_limits(struct jw *w, const char *key, const struct session_store 
 void session_put_user(struct jw *w, const struct session *s);
 /* Member "network": what the session may reach; nothing if nobody has said. */
 void session_put_network(struct jw *w, const struct session *s);
+/* Elements of an array, what people have decided from now on: {id, policy, made, tool?, server?, kind?, commands?, argv?,
+ * paths?}. */
+void session_rules_put(const struct session *s, struct jw *w);
+/* id: "session.rules[3]". RULE_UNKNOWN: the session has none of that name. */
+int session_rules_forget(struct session *s, const char *id, struct err *e);
 /* Member "policy": where each of its rules is enforced. */
 void session_put_rules(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);

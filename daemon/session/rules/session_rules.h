@@ -34,11 +34,6 @@ struct slice rules_take_answer(struct session_question *a, struct slice answer, 
 /* enum harness_rules, for the harness. */
 unsigned session_rules_need(const struct session *s);
 
-/* Elements of an array: {id, policy, made, tool?, server?, kind?, commands?, argv?, paths?}. */
-void session_rules_put(const struct session *s, struct jw *w);
-/* id: "session.rules[3]". RULE_UNKNOWN: the session has none of that name. */
-int session_rules_forget(struct session *s, const char *id, struct err *e);
-
 /* Every server that the harness was given passes the daemon. */
 bool session_rules_gated(const struct session *s);
 /* The session's policy and rules for servers as they are now; free both. */

@@ -136,6 +136,9 @@ const ROWS = {
   'daemon/acp/acp_approvals.c:approvals_fields': [{ send: own('_acpd/approvals/list'), more: { cursor: { empty: 'CURSOR_INVALID', word: 'CURSOR_INVALID' } } }],
   'daemon/acp/acp_approvals.c:answer_fields': [{ send: own('_acpd/approvals/answer'), base: () => ({ id: `${sessionId}:1` }), good: 'APPROVAL_UNKNOWN', more: {
     id: { empty: 'APPROVAL_UNKNOWN' }, optionId: { skip: ['empty'] }, action: { skip: ['empty'] } } }],
+  'daemon/acp/acp_rules.c:rules_fields': [{ send: own('_acpd/approvals/rules'), base: () => ({ sessionId }) }],
+  'daemon/acp/acp_rules.c:forget_fields': [{ send: own('_acpd/approvals/forget'), base: () => ({ sessionId, id: 'session.rules[1]' }), good: 'RULE_UNKNOWN', more: {
+    id: { empty: 'RULE_UNKNOWN', word: 'RULE_UNKNOWN' } } }],
   'daemon/session/approval/approval_terms.c:terms_fields': [NEW, LOAD].map((send) => ({ send: below(send, (approvals) => ({ approvals })), at: '_meta.acpd.approvals',
     more: { default: { word: 'FIELD_INVALID', empty: 'FIELD_INVALID' } } })),
   'daemon/acp/acp_usage.c:usage_fields': [{ send: own('_acpd/usage'), more: { sessionId: { empty: OK } } }],

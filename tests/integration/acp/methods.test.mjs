@@ -51,6 +51,8 @@ const ROWS = {
   'providers/disable': apart({ providerId: 'main' }),
   '_acpd/approvals/list': reads(),
   '_acpd/approvals/answer': reads({ id: 'none' }, 'FIELD_INVALID'),
+  '_acpd/approvals/rules': reads(),
+  '_acpd/approvals/forget': reads({ id: 'none' }, 'RULE_UNKNOWN'),
   '_acpd/usage': apart({}),
   '_acpd/workspace/materialize': driver({ harnessFiles: [{ path: 'planted.txt', text: 'by a stranger' }] }),
   '_acpd/workspace/apply': driver({ patchDigest: `sha256:${'0'.repeat(64)}` }),

@@ -152,6 +152,30 @@ test('always and never of a human are rules of the session, as narrow as what wa
   assert.deepEqual(added, [['session.rules[1]', 'allow'], ['session.rules[2]', 'deny'], ['session.rules[3]', 'allow']]);
 });
 
+test('rules of the session are listed and forgotten, by anybody who may answer', async () => {
+  const s = await open({ categories: { other: 'allow' } });
+  const other = await d.client();
+  const list = async () => (await other.call('_acpd/approvals/rules', { sessionId: s.sessionId })).rules;
+
+  assert.deepEqual(await list(), []);
+  await asks(s, run('make all'), 'always');
+  await asks(s, edit('a.c'), 'never');
+  const rules = await list();
+  assert.deepEqual(rules.map(({ made, ...r }) => r), [{ id: 'session.rules[1]', policy: 'allow', kind: 'execute', commands: ['make all'] },
+    { id: 'session.rules[2]', policy: 'deny', kind: 'edit', paths: [at('a.c')] }]);
+  assert.ok(rules.every(({ made }) => Math.abs(Date.now() - Date.parse(made)) < 60_000));
+  for (const id of ['session.rules[0]', 'session.rules[3]', 'session.rules[01]', 'session.rules[1', 'session.rules[1]]', 'policy.deny[0]', ''])
+    assert.equal((await other.fails('_acpd/approvals/forget', { sessionId: s.sessionId, id })).data.reason, 'RULE_UNKNOWN', id);
+  const left = await other.call('_acpd/approvals/forget', { sessionId: s.sessionId, id: 'session.rules[1]' });
+  assert.deepEqual(left.rules, [rules[1]]);
+  assert.deepEqual(await asks(s, run('make all'), 'allow'), ['allow', 'human', 'driver'], 'asked again');
+  await c.call('session/close', { sessionId: s.sessionId });
+  assert.deepEqual((await other.call('_acpd/approvals/forget', { sessionId: s.sessionId, id: 'session.rules[2]' })).rules, []);
+  await c.load(s.sessionId);
+  assert.deepEqual(await asks(s, edit('a.c'), 'reject'), ['reject', 'human', 'driver']);
+  assert.deepEqual((await eventsOf(s.sessionId)).filter((e) => e.event === 'rule_forgotten').map((e) => e.rule), ['session.rules[1]', 'session.rules[2]']);
+});
+
 test('without any rule of the session or its policy nothing is decided, and a native "always" stays the agent\'s', async () => {
   const s = await open(undefined);
 
