@@ -60,7 +60,7 @@ static long check_log(struct slice text)
 	if (r == 0) {
 		n = (long)log.n;
 		FUZZ_CHECK(log.letter == text.n - 2 && strchr("PRUD", text.p[log.letter]));
-		FUZZ_CHECK(!log.whole || !log.n);
+		FUZZ_CHECK(log.kind != LOG_WHOLE || !log.n);
 		for (size_t i = 0; i < log.n; i++) {
 			struct op op;
 
