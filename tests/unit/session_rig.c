@@ -74,6 +74,8 @@ static void on_answered(void *ctx, const struct turn_result *res)
 			 jobj_get(res->result, "stopReason").raw.p);
 	if (p->answers > 1)
 		rig_fault(rig, "a prompt is answered twice");
+	if (memmem(res->result.p, res->result.n, "\"retried\"", 9))
+		rig_fault(rig, "a prompt is answered before its last attempt");
 	rig->told |= 1u << res->turn % RIG_TURNS;
 	if (ledger_last(rig->store->ledger) < (unsigned)__builtin_popcount(rig->told))
 		rig_fault(rig, "a turn is announced before its usage record");
@@ -88,17 +90,31 @@ static void on_waited(void *ctx, struct session *s _unused_, const struct err *e
 	snprintf(w->reason, sizeof(w->reason), "%s", e ? e->reason : "");
 }
 
-int rig_prompt_text(struct rig *r, const char *content, const char *key, bool reject_if_busy)
+static int prompt(struct rig *r, const struct prompt_params *p)
 {
-	struct prompt_params p = { .content = slice_of(content),
-				   .key = key,
-				   .reject_if_busy = reject_if_busy,
-				   .origin = PROMPT_ORIGIN };
-	int refused = session_prompt(r->s, &p, on_answered, &r->prompts[r->nprompts], &r->err);
+	int refused = session_prompt(r->s, p, on_answered, &r->prompts[r->nprompts], &r->err);
 
 	loop_run_deferred(r->loop);
 	rig_check(r);
 	return refused < 0 ? -1 : (int)r->nprompts++;
+}
+
+int rig_prompt_text(struct rig *r, const char *content, const char *key, bool reject_if_busy)
+{
+	return prompt(r, &(struct prompt_params){ .content = slice_of(content),
+						  .key = key,
+						  .reject_if_busy = reject_if_busy,
+						  .origin = PROMPT_ORIGIN });
+}
+
+int rig_prompt_checked(struct rig *r)
+{
+	return prompt(r, &(struct prompt_params){
+				 .content = SLICE(PROMPT_TEXT),
+				 .checks = SLICE(
+					 "[{\"id\":\"a\",\"kind\":\"command\",\"argv\":[\"x\"]}]"),
+				 .retry = SLICE("{\"max\":1}"),
+				 .origin = PROMPT_ORIGIN });
 }
 
 int rig_prompt(struct rig *r, const char *key, bool reject_if_busy)

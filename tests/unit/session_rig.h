@@ -70,6 +70,8 @@ void rig_free(struct rig *r);
 
 /* The index in prompts; -1: refused, err says why. */
 int rig_prompt(struct rig *r, const char *key, bool reject_if_busy);
+/* The same with a check, and another attempt if it fails. */
+int rig_prompt_checked(struct rig *r);
 int rig_prompt_text(struct rig *r, const char *content, const char *key, bool reject_if_busy);
 void rig_cancel(struct rig *r);
 bool rig_load(struct rig *r, const char *system_prompt);

@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "proc/proc.h"
 #include "proc/table/process_tree.h"
+#include "session/check/check_internal.h"
 #include "usage/ledger/ledger.h"
 
 #include <errno.h>
@@ -31,6 +32,12 @@ struct write {
 	bool aborted;
 };
 
+struct command {
+	struct check_evidence *evidence;
+	void (*ended)(void *ctx);
+	void *ctx;
+};
+
 static struct {
 	bool active, refuse;
 	struct loop *loop;
@@ -41,6 +48,7 @@ static struct {
 	struct sync syncs[SYNCS_MAX];
 	unsigned nsyncs;
 	struct write *write;
+	struct command *command;
 } world;
 
 /* The linker's names for the product's functions, and for what stands in their place. */
@@ -367,4 +375,47 @@ void world_written(const char *reason)
 void world_refuse_write(bool refuse)
 {
 	world.refuse = refuse;
+}
+
+/* --- checks ------------------------------------------------------------------------------------------------ */
+
+WRAP(struct check_process *, check_process_start, struct session *s, const struct check_spec *spec,
+     struct slice message, struct check_evidence *ret, void (*ended)(void *ctx), void *ctx,
+     struct err *e)
+{
+	if (!world.active)
+		return __real_check_process_start(s, spec, message, ret, ended, ctx, e);
+	world.command = new0(struct command);
+	*world.command = (struct command){ ret, ended, ctx };
+	return (struct check_process *)world.command;
+}
+
+WRAP(void, check_process_stop, struct check_process *p)
+{
+	if (!world.active)
+		__real_check_process_stop(p);
+}
+
+WRAP(struct check_process *, check_process_free, struct check_process *p)
+{
+	if (!world.active)
+		return __real_check_process_free(p);
+	if (p == (struct check_process *)world.command)
+		world.command = NULL;
+	free(p);
+	return NULL;
+}
+
+bool world_checking(void)
+{
+	return world.command;
+}
+
+void world_checked(bool ok)
+{
+	struct command *c = world.command;
+
+	c->evidence->ok = ok;
+	c->ended(c->ctx);
+	loop_run_deferred(world.loop);
 }

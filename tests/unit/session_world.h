@@ -1,6 +1,6 @@
 /*
  * session_world.h - what lies beneath a session, held still: the clock, the timers, the child of the harness, the sync of
- * the usage ledger and the writing of a workspace. The linker puts these functions in the place of the product's
+ * the usage ledger, the writing of a workspace and the commands of checks. The linker puts these functions in the place of the product's
  * (WORLD_WRAPS in unit.mk); until world_begin they only pass on, so that all other tests of the program have the real ones.
  *
  * Nothing happens by itself. Time stands still but for world_fire; a child lives until world_exit, whatever it is sent; a
@@ -42,5 +42,8 @@ void world_sync(int error);
 bool world_writing(void);
 bool world_write_aborted(void);
 void world_written(const char *reason);
+/* The command of a check runs; it ends, and what it says is that the check holds or not. */
+bool world_checking(void);
+void world_checked(bool ok);
 /* The next write does not begin. */
 void world_refuse_write(bool refuse);

@@ -28,7 +28,7 @@ UNIT_LIBS := $(LDLIBS) $(HELPER_LDLIBS) $(FETCH_LDLIBS) $(PROXY_LDLIBS)
 # What tests/unit/session_world.c holds still for the tests of sessions; for all others it passes on.
 WORLD_WRAPS := $(addprefix -Wl$(comma)--wrap=,clock_mono_ms tree_now loop_timer_set loop_timer_cancel loop_defer \
 	loop_run_deferred ledger_sync ledger_wait_cancel $(addprefix proc_,spawn free pid stop kill sweep_turn measure host_count host_cgroups host_on_idle) \
-	$(addprefix materialize_,start abort free))
+	$(addprefix materialize_,start abort free) $(addprefix check_process_,start stop free))
 # Test code runs for less long than its optimization takes.
 UNIT_CFLAGS = $(CPPFLAGS) -Itests/unit $(CFLAGS) -O0 -U_FORTIFY_SOURCE -MMD -MP
 

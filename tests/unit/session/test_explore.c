@@ -50,6 +50,22 @@ static void go_prompt(const char *what)
 	rig_prompt(&r, what, false);
 }
 
+static void go_prompt_checked(const char *what _unused_)
+{
+	rig_prompt_checked(&r);
+}
+
+static bool can_check(const char *what _unused_)
+{
+	return world_checking();
+}
+
+static void go_check(const char *what)
+{
+	world_checked(what);
+	rig_check(&r);
+}
+
 static bool can_cancel(const char *what _unused_)
 {
 	return r.s && !list_empty(&r.s->turn.queue);
@@ -171,6 +187,9 @@ static void go_fire(const char *what _unused_)
 static const struct event events[] = {
 	{ "prompt", can_prompt, go_prompt, NULL },
 	{ "prompt-with-key", can_prompt, go_prompt, "k" },
+	{ "prompt-with-checks", can_prompt, go_prompt_checked, NULL },
+	{ "check-holds", can_check, go_check, "holds" },
+	{ "check-fails", can_check, go_check, NULL },
 	{ "cancel", can_cancel, go_cancel, NULL },
 	{ "close", can_close, go_close, NULL },
 	{ "delete", can_close, go_close, "delete" },
@@ -208,7 +227,8 @@ static void put_timers(struct buf *b, const struct session *s)
 static void put_turns(struct buf *b, const struct session *s)
 {
 	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
-		buf_printf(b, " T%d%d%d", (int)t->state, t->outputs > 0, t->key != NULL);
+		buf_printf(b, " T%d%d%d%d%u%d", (int)t->state, t->outputs > 0, t->key != NULL,
+			   t->checks != NULL, t->proof.attempt, t->proof.run != NULL);
 	list_each(a, (struct list *)&s->approval.open, struct session_question, link)
 		buf_printf(b, " q%d%d", a->shown_to != NULL, a->timer.due > 0);
 }
@@ -234,6 +254,7 @@ static uint64_t digest(void)
 	buf_printf(&b, " o%d p%u c%d a%d %d%d s%d %d%d", unanswered(r.opens, r.nopens) > 0,
 		   unanswered_prompts(), unanswered(r.closes, r.ncloses) > 0, r.asks != 0, r.ready,
 		   r.prompted, world_unsynced() > 0, world_alive(), world_stopped());
+	buf_printf(&b, " k%d", world_checking());
 	buf_printf(&b, " C%d%d", r.client.session != NULL, r.shown != NULL);
 	for (size_t i = 0; i < b.len; i++)
 		h = (h ^ (unsigned char)b.data[i]) * 1099511628211ull;
@@ -294,6 +315,10 @@ static bool step_well(void)
 		go_exit(NULL);
 		return true;
 	}
+	if (world_checking()) {
+		go_check("holds");
+		return true;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(well); i++)
 		if (rig_may_say(&r, well[i]) && (r.prompted || i == 0)) {
 			rig_say(&r, well[i]);
@@ -325,6 +350,8 @@ static void can_be_closed(const struct found *f)
 			go_sync(NULL);
 		else if (world_stopped())
 			go_exit(NULL);
+		else if (world_checking())
+			go_check(NULL);
 		else if (!rig_fire(&r))
 			break;
 	hold(f);
