@@ -131,6 +131,7 @@ static void op_end(struct draft_op *op, const struct err *failed)
 		op->done(op->ctx, buf_slice(&b), failed);
 	op_free(op);
 	tell_waiter(s, waiter, failed);
+	session_draft_go_on(s); /* the next one, which may have to wait for nothing */
 	store_check_stopped(s->store);
 	session_advance(s);
 }

@@ -57,6 +57,7 @@ for (const kind of KINDS)
       await until(async () => await run(c, id, 'cat behind.txt') === '123', 'what runs behind has ended');
       const shown = await diff(c, id);
 
+      assert.deepEqual(await Promise.all([diff(c, id), diff(c, id), diff(c, id)]), [shown, shown, shown], 'one after the other');
       assert.deepEqual(tree(cwd), before);
       assert.deepEqual(shown.omitted, []);
       assert.deepEqual(shown.conflicts, []);
