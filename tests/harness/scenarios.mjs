@@ -14,6 +14,7 @@ import { WAYS, wayOf, waysOf } from './ways.mjs';
 import failures from './scenarios/failures.mjs';
 import limits from './scenarios/limits.mjs';
 import permissions from './scenarios/permissions.mjs';
+import proofs from './scenarios/proofs.mjs';
 import records from './scenarios/records.mjs';
 import relay from './scenarios/relay.mjs';
 import rules from './scenarios/rules.mjs';
@@ -28,7 +29,7 @@ import workspaces from './scenarios/workspaces.mjs';
 // OpenCode's attempts): it runs beside all the others. Two lists run side by side, the rows of each one after the other: rows
 // that share a session stand in one list, or far from each other.
 const LISTS = [
-	{ turns, settings, records, workspaces },
+	{ turns, proofs, settings, records, workspaces },
 	{ permissions, rules, relay, shown, skills, failures, tunnel, limits },
 ];
 

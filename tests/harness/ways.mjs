@@ -13,7 +13,7 @@ export const WAYS = ROUTES.flatMap((route) => LEVELS.map((level) => ({ route, le
 const OF_FILE = {
 	turns: 'environment guarded', settings: 'environment strict', records: 'environment open', workspaces: 'environment strict',
 	permissions: 'tunnel guarded', rules: 'tunnel guarded', relay: 'tunnel strict', shown: 'tunnel guarded', skills: 'tunnel strict', tunnel: 'tunnel guarded', limits: 'tunnel open',
-	failures: 'direct strict',
+	failures: 'direct strict', proofs: 'direct guarded',
 };
 
 // Rows that begin so are the core.

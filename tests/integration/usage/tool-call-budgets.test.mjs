@@ -76,9 +76,9 @@ async function open(t, budgets, more = {}) {
 }
 
 // A turn that does not end by itself, but in which the harness has begun. Its answer is under way.
-async function busy(s, { budgets, steps = 'sleep 60000' } = {}) {
+async function busy(s, { budgets, acpd, steps = 'sleep 60000' } = {}) {
   const from = o.client.updates.length;
-  const { answer } = o.client.startPrompt(s.id, `echo on; ${steps}`, { meta: budgets ? { acpd: { budgets } } : {} });
+  const { answer } = o.client.startPrompt(s.id, `echo on; ${steps}`, { meta: budgets ? { acpd: { ...acpd, budgets } } : {} });
 
   await until(() => o.client.chunks(s.id, from).includes('on'), 'the turn runs');
   return { answer };
@@ -246,6 +246,22 @@ describe('the end of the turn', () => {
 
     assertStopped(await answer, s, 'turn', 1);
   });
+});
+
+test('a prompt\'s budget covers its attempts: what the first has left the second may use', async (t) => {
+  const acpd = { checks: [{ id: 'twice', kind: 'command', command: 'test -f tried && exit 0; touch tried; printf "echo again\\nsleep 60000\\n" >&2; exit 1' }],
+    retry: { max: 2 } };
+  const s = await open(t, {});
+  const { answer } = await busy(s, { budgets: { toolCalls: 3 }, acpd, steps: 'sleep 700' });
+
+  assert.deepEqual(codes([await s.tool('tools', 'raw'), await s.tool('tools', 'raw')]), expected(2, 0));
+  await s.says('again');
+  assert.deepEqual(codes(await Promise.all(times(10, () => s.tool('tools', 'raw')))), expected(1, 9));
+  assert.equal(s.relayed(), 3);
+  const { result } = await answer;
+  const { stopDetail, attempt, checks } = result._meta.acpd;
+  assert.deepEqual([result.stopReason, stopDetail], ['max_turn_requests', { budget: 'toolCalls', scope: 'prompt', limit: 3, used: 4 }]);
+  assert.deepEqual([attempt.n, checks.verdict], [2, 'unchecked']);
 });
 
 describe('a question of the harness is one for its call', () => {
