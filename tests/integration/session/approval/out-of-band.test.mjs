@@ -86,6 +86,19 @@ describe('answering', () => {
     assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['human', 'http', 'accept']]);
   });
 
+  test('for good: it is a rule of the session from then on, and nobody is asked', async () => {
+    const { sessionId, id, turn } = await waiting();
+    const asked = c.requests.length;
+
+    assert.deepEqual((await post(d, id, { optionId: 'always' })).json.answer, selected('always'));
+    await turn.answer;
+    await c.prompt(sessionId, 'perm b');
+    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['human', 'http', 'always'], ['rule', 'session.rules[1]', 'allow']]);
+    assert.equal(c.requests.length, asked);
+    assert.deepEqual((await post(d, `${sessionId}:2`, { optionId: 'reject' })).json.error,
+      { reason: 'APPROVAL_ANSWERED', message: 'the question has been answered already: by rule', by: 'rule', rule: 'session.rules[1]' });
+  });
+
   test('while nobody is connected, and after another client has become the driver: the id stays', async () => {
     const first = await d.client(), next = await d.client();
     const { sessionId } = await first.newSession();
