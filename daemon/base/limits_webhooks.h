@@ -10,6 +10,8 @@
 #define WEBHOOK_SECRET_MIN 24           /* bytes, as Standard Webhooks has it */
 #define WEBHOOK_SECRET_MAX 64
 #define WEBHOOK_DATA_MAX (16 * KIB)     /* of one event; what is larger is left out of it */
+#define WEBHOOK_ASKS_BURST 60           /* questions of one session that are told at once, then one in each: */
+#define WEBHOOK_ASKS_EACH_MS 1000
 #define WEBHOOK_KEEP_SECS 259200        /* three days: an event that nobody has taken is given up */
 #define WEBHOOK_SPOOL_MAX (64 * MIB)    /* on disk, of one receiver */
 #define WEBHOOK_SPOOL_MIN (64 * KIB)    /* least that --webhook-keep may say */

@@ -220,7 +220,7 @@ int spool_flush(struct spool *s)
 	tidy(s);
 	if (s->error)
 		loop_timer_set(s->loop, &s->again, WEBHOOK_REWRITE_MS, flush_task, s);
-	else if (had)
+	else if (had && !s->closing)
 		s->ops->written(s->ctx);
 	return s->error;
 }
@@ -432,6 +432,7 @@ struct spool *spool_close(struct spool *s)
 {
 	if (!s)
 		return NULL;
+	s->closing = true;
 	if (s->gap_changed || buf_len(&s->out))
 		(void)spool_flush(s);
 	return spool_free(s);

@@ -24,7 +24,7 @@ struct spool {
 	struct list waiting; /* struct spooled */
 	unsigned nwaiting;
 	uint64_t next, from, to; /* from, to: the gap; 0: none */
-	bool gap_changed;
+	bool gap_changed, closing;
 	struct buf out;
 	int error;
 	struct loop_task task;

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/bucket.h"
 #include "base/list.h"
 #include "json/jscan.h"
 #include "loop/loop.h"
@@ -61,7 +62,8 @@ struct answered_question {
 struct session_approvals {
 	struct list open; /* struct session_question, oldest first */
 	unsigned nopen;
-	uint64_t last; /* number of the newest question */
+	uint64_t last;	    /* number of the newest question */
+	struct bucket told; /* by webhooks: a harness can ask without end */
 	struct answered_question
 		*answered; /* APPROVALS_REMEMBERED of them, by number; NULL: none yet */
 };

@@ -66,12 +66,19 @@ void question_put_id(struct jw *w, const struct session_question *a)
 
 static void tell_question(struct session_question *a)
 {
+	struct bucket *told = &a->session->approval.told;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
+	unsigned left_out;
 
+	if (!bucket_take(told, clock_mono_ms(), WEBHOOK_ASKS_BURST, WEBHOOK_ASKS_EACH_MS))
+		return;
+	left_out = bucket_left_out(told);
 	question_put_id(&w, a);
 	jw_uint(&w, "turn", session_running(a->session));
 	put_asked(&w, a);
+	if (left_out)
+		jw_uint(&w, "leftOut", left_out);
 	event_webhook(a->session, WEBHOOK_QUESTION_OPEN, NULL, buf_slice(&b));
 }
 

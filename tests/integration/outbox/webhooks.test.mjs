@@ -41,16 +41,19 @@ describe('what is told', { concurrency: true }, () => {
     await c.startPrompt(sessionId, `error -32000 it was ${SECRET}`).answer;
     await c.call('_acpd/artifact/put', { sessionId, name: 'notes.txt', text: 'x' });
     await c.call('_acpd/check', { sessionId, checks: [{ id: 'never', kind: 'command', argv: ['false'] }, { id: 'always', kind: 'command', argv: ['true'] }] });
+    await c.prompt(sessionId, 'echo y', { meta: { acpd: { checks: [{ id: 'yes', kind: 'command', argv: ['true'] }] } } });
     await c.startPrompt(sessionId, 'crash exit 3').answer;
-    await r.until(4);
+    await r.until(5);
     const said = r.taken;
 
     assert.deepEqual(said.map((m) => m.data.number), said.map((_, i) => i + 1), 'numbered without a hole, in order');
     for (const m of said)
       assert.deepEqual([m.data.sessionId, m.data.incarnation], [sessionId, incarnation]);
     assertOrder(r.of('turn.ended'));
-    const [first, , failed, crashed] = r.of('turn.ended');
+    const [first, , failed, checked, crashed] = r.of('turn.ended');
     assert.deepEqual([first.data.stopReason, first.data.key], ['end_turn', 'first']);
+    assert.deepEqual([checked.data.checks.verdict, checked.data.checks.results.map((x) => x.id)], ['verified', ['yes']]);
+    assert.equal(first.data.checks, undefined);
     assert.match(failed.data.error.message, /it was \*+/);
     assert.deepEqual([crashed.data.error.class, crashed.data.stopReason], ['harness_exit', undefined]);
     const [asked] = r.of('question.open');
