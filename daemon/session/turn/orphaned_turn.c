@@ -77,7 +77,7 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
  * attempt and never began has those of the attempt before. */
 static void load_begun(struct session_turn *t, struct slice begun, uint64_t *since)
 {
-	_cleanup_(freep) char *trace = NULL, *digest = NULL;
+	_cleanup_(freep) char *trace = NULL, *digest = NULL, *version = NULL;
 	uint64_t turn = jobj_uint(begun, "turn");
 	int64_t n;
 
@@ -91,8 +91,8 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 	if (jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
 		snprintf(t->digest, sizeof(t->digest), "%s", digest);
 	jstr_decode(jobj_get(begun, "model"), NAME_MAX_BYTES, &t->account.model);
-	jstr_decode(jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES,
-		    &t->session->harness.version);
+	if (jstr_decode(jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES, &version) == 0)
+		xstrset(&t->session->harness.version, version);
 	if (jstr_decode(jobj_get(begun, "traceparent"), TRACEPARENT_SIZE, &trace) == 0)
 		snprintf(t->traceparent, sizeof(t->traceparent), "%s", trace);
 }
