@@ -232,12 +232,25 @@ void turn_retry_put(const struct turn_proof *p, struct slice checks, struct buf 
 
 /* --- the next attempt --------------------------------------------------------------------------------------- */
 
+/* False: whatever the harness does, a check cannot hold. */
+static bool can_be_mended(const struct turn_proof *p)
+{
+	struct jval v;
+	struct jiter it;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(p->results) });
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(jobj_get(jobj_get(v.raw, "error").raw, "reason"), "NO_BASELINE"))
+			return false;
+	return true;
+}
+
 bool turn_retry_due(const struct session *s, const struct session_turn *t)
 {
 	const struct turn_proof *p = &t->proof;
 
 	return !t->end.failed && p->verdict == CHECK_FAILED && p->attempt < p->attempts &&
-	       s->state == SESSION_OPEN && !s->store->stopping;
+	       s->state == SESSION_OPEN && !s->store->stopping && can_be_mended(p);
 }
 
 static void pass_waiters(struct session_turn *from, struct session_turn *to)

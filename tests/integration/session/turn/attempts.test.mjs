@@ -66,6 +66,13 @@ describe('an attempt', () => {
     assert.equal((await c.prompt((await opened(d, c, { retry: { max: 2 } })).sessionId, 'echo fine'))._meta.acpd.attempt, undefined);
   });
 
+  test('does not follow a check that no work of the harness can mend: there is no baseline', async () => {
+    const s = await opened(d, c, { checks: [fails, { id: 'size', kind: 'diffSize', maxFiles: 3 }], retry: { max: 2 } });
+    const { turn, attempt: last, checks } = (await c.prompt(s.sessionId, 'echo broken'))._meta.acpd;
+
+    assert.deepEqual([turn, last, checks.verdict, checks.results[1].error.reason], [1, attempt(1, 3, 1), 'failed', 'NO_BASELINE']);
+  });
+
   test('goes before prompts that wait; these run in their order', async () => {
     const s = await opened(d, c, { checks: [slowly], retry: { max: 1 } });
     const one = c.startPrompt(s.sessionId, 'echo one');
