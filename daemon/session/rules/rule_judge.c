@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* The session's directory as the harness names it, where its draft is mounted, the real tree of a copy. */
+#define GLOB_ROOTS 3
+#define NAMED_SIZE (2 * PATH_MAX)
+
 /* The higher one decides; of two that are as high the first. */
 enum rank { RANK_NONE, RANK_ALLOW, RANK_UNSPOKEN, RANK_KEPT, RANK_ASK, RANK_DENY };
 
@@ -50,20 +54,66 @@ static const char *glob_rule(enum policy_access access)
 	return access == POLICY_READ ? "policy.read" : "policy.write";
 }
 
-/* full: absolute. */
-static void weigh_place(struct weighing *w, const char *full, const char *root,
+/* What comes after root in path, without a slash at its beginning; NULL: path is not below it. */
+static const char *below(const char *path, const char *root)
+{
+	size_t n = root && strcmp(root, "/") != 0 ? strlen(root) : 0;
+
+	if (!root || strncmp(path, root, n) != 0 || (path[n] && path[n] != '/'))
+		return NULL;
+	return path + n + (path[n] == '/');
+}
+
+/* full: absolute; roots: as many as the globs have, NULL for none. */
+static void weigh_place(struct weighing *w, const char *full, const char *const roots[GLOB_ROOTS],
 			enum policy_access access)
 {
 	const struct policy *p = w->from->policy;
-	size_t n = strlen(root);
 	struct policy_reason why = { 0 };
+	const char *inside = NULL;
 	enum policy_verdict v;
 
-	if (strncmp(full, root, n) == 0 && (full[n] == '/' || !full[n]))
-		v = policy_path(p, full + n + (full[n] == '/'), access, &why, NULL);
-	else
-		v = policy_path_outside(p, full, access, &why, NULL);
+	for (size_t i = 0; i < GLOB_ROOTS && !inside; i++)
+		inside = below(full, roots[i]);
+	v = inside ? policy_path(p, inside, access, &why, NULL) :
+		     policy_path_outside(p, full, access, &why, NULL);
 	weigh_policy(w, v, &why);
+}
+
+/* path, absolute, without links resolved. */
+static void name_path(const struct rule_sources *from, const char *path, char ret[NAMED_SIZE])
+{
+	bool absolute = *path == '/';
+
+	snprintf(ret, NAMED_SIZE, "%s%s%s", absolute ? "" : from->cwd, absolute ? "" : "/", path);
+}
+
+/* What it really is, where we find it. False: that cannot be determined. From where a draft is mounted ".." leads
+ * elsewhere than it leads the harness. */
+static bool find_path(const struct rule_sources *from, const char *path, char real[PATH_MAX])
+{
+	char named[NAMED_SIZE], here[NAMED_SIZE + PATH_MAX];
+	const char *inside;
+
+	name_path(from, path, named);
+	inside = from->tree ? below(named, from->cwd) : NULL;
+	if (!inside)
+		return harness_place(path, from->cwd, real);
+	if (strstr(inside, ".."))
+		return false;
+	snprintf(here, sizeof(here), "%s/%s", from->tree, inside);
+	return harness_place(here, "/", real);
+}
+
+/* The roots as they really are: false if that of the session cannot be determined. */
+static bool find_roots(const struct rule_sources *from, char place[GLOB_ROOTS][PATH_MAX],
+		       const char *ret[GLOB_ROOTS])
+{
+	const char *const named[GLOB_ROOTS] = { from->cwd, from->tree, from->real };
+
+	for (size_t i = 0; i < GLOB_ROOTS; i++)
+		ret[i] = named[i] && harness_place(named[i], "/", place[i]) ? place[i] : NULL;
+	return ret[0];
 }
 
 static bool is_directory(const char *path)
@@ -75,19 +125,20 @@ static bool is_directory(const char *path)
 
 static void weigh_path(struct weighing *w, const char *path, enum policy_access access)
 {
-	char real[PATH_MAX], root[PATH_MAX], named[2 * PATH_MAX];
+	const char *const named_roots[GLOB_ROOTS] = { w->from->cwd, w->from->real };
+	char real[PATH_MAX], place[GLOB_ROOTS][PATH_MAX], named[NAMED_SIZE];
+	const char *roots[GLOB_ROOTS];
 
 	if (!policy_has_globs(w->from->policy, access))
 		return;
-	if (!harness_place(path, w->from->cwd, real) || !harness_place(w->from->cwd, "/", root)) {
+	if (!find_path(w->from, path, real) || !find_roots(w->from, place, roots)) {
 		weigh(w, RANK_UNSPOKEN, glob_rule(access));
 		return;
 	}
-	weigh_place(w, real, root, access);
-	snprintf(named, sizeof(named), "%s%s%s", *path == '/' ? "" : w->from->cwd,
-		 *path == '/' ? "" : "/", path);
+	weigh_place(w, real, roots, access);
+	name_path(w->from, path, named);
 	if (!strstr(named, ".."))
-		weigh_place(w, named, w->from->cwd, access);
+		weigh_place(w, named, named_roots, access);
 	/* all below it, of which some may be denied */
 	if (w->r->category != CATEGORY_EXECUTE && (w->r->below || is_directory(real)))
 		weigh(w, RANK_UNSPOKEN, glob_rule(access));
@@ -192,7 +243,7 @@ static void key_add_path(struct weighing *w, const char *path)
 {
 	char real[PATH_MAX];
 
-	key_add(w, "path", harness_place(path, w->from->cwd, real) ? real : path);
+	key_add(w, "path", find_path(w->from, path, real) ? real : path);
 }
 
 /* It says enough to be told from any other. */

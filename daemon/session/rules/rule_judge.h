@@ -22,7 +22,10 @@ struct rule_sources {
 	const struct policy *policy;  /* each may be NULL */
 	const struct mcp_policy *mcp; /* of servers */
 	const struct own_rules *own;
-	const char *cwd; /* root of the globs */
+	const char *cwd;  /* root of the globs, as the harness names it */
+	const char *tree; /* where it is for us, if a draft is mounted elsewhere; else NULL */
+	const char
+		*real; /* the tree that a draft is a copy of, a root of the globs, too; else NULL */
 	bool gated; /* the request is for a tool that passes the daemon, where its rules hold in any case */
 	bool wide; /* it asks for more than its call shows */
 };

@@ -107,9 +107,14 @@ static void judge(const struct session *s, const struct harness_ask *in, struct 
 	_cleanup_(policy_freep) struct policy *p = session_rules_policy(s);
 	_cleanup_(mcp_policy_freep) struct mcp_policy *mcp = session_rules_mcp(s);
 	struct rule_call before = call_before(s, in->params);
-	struct rule_sources from = {
-		.policy = p, .mcp = mcp, .own = &s->rules.own, .cwd = s->cwd, .wide = in->wide
-	};
+	_cleanup_(freep) char *tree = session_tree(s);
+	struct rule_sources from = { .policy = p,
+				     .mcp = mcp,
+				     .own = &s->rules.own,
+				     .cwd = session_workdir(s),
+				     .tree = s->draft.how == DRAFT_OVERLAY ? tree : NULL,
+				     .real = s->draft.how == DRAFT_COPY ? s->cwd : NULL,
+				     .wide = in->wide };
 	struct rule_request r;
 
 	rule_request_read(in->params, &before, slice_of(s->mcp.given), &r);

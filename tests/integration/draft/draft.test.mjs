@@ -128,6 +128,35 @@ for (const kind of KINDS)
       await run(c, id, 'test ! -e x.txt && printf y > real.txt');
       assert.equal(fs.readFileSync(`${cwd}/real.txt`, 'utf8'), 'real');
     });
+
+    test('globs of a policy hold for what is in it, and through links that were made there', async (t) => {
+      const { c, cwd, answer, id } = await begin(t, kind, { policy: { deny: ['sub'] } });
+      const options = [['yes', 'allow_once'], ['no', 'reject_once']].map(([optionId, k]) => ({ optionId, kind: k, name: optionId }));
+      let calls = 0, human;
+
+      c.onRequest('session/request_permission', () => {
+        human = true;
+        return { outcome: { outcome: 'selected', optionId: 'yes' } };
+      });
+      const answered = async (name) => {
+        const toolCall = { toolCallId: `edit-${++calls}`, title: 'edit', kind: 'edit', locations: [{ path: name }] };
+
+        human = false;
+        await c.prompt(id, `ask session/request_permission ${JSON.stringify({ toolCall, options })}`);
+        const said = c.updatesOf(id, 'agent_message_chunk').at(-1).update.content.text;
+        return [JSON.parse(said.slice(said.indexOf('{'))).outcome.optionId, human];
+      };
+      const { path: here } = draftOf(answer);
+
+      await run(c, id, `ln -s sub made && ln -s ${here}/sub far`);
+      for (const name of ['sub/b.txt', 'made/b.txt', 'far/b.txt', 'sub/deep/new.txt'])
+        for (const named of [name, `${here}/${name}`])
+          assert.deepEqual(await answered(named), ['no', false], named);
+      assert.deepEqual(await answered(`${cwd}/sub/b.txt`), ['no', false], 'the real tree');
+      assert.deepEqual(await answered(`${here}/a.txt`), ['yes', true]);
+      assert.deepEqual(await answered(`${here}/../${here.split('/').at(-1)}/sub/b.txt`), kind.how === 'overlay' ? ['yes', true] : ['no', false],
+        'what cannot be determined is asked');
+    });
   });
 
 describe('who else sees a draft', () => {
