@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { OP, bearerProtocol, deadline } from '../../lib/rawws.mjs';
-import { closeCode, serve } from './rig.mjs';
+import { closeCode, serve, silent } from './rig.mjs';
 
 const rig = serve();
 const LIST = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'session/list', params: {} });
@@ -163,17 +163,15 @@ test('06 text that is not UTF-8 ends that connection with 1007 and no other', as
 
 test('07 binary frames are ignored and the connection stays usable', async () => {
   const c = await rig.client();
-  const count = () => c.messages.length;
-  const before = count();
 
-  c.ws.binary(LIST.replace('"id":1', '"id":777'));
-  c.ws.sendFrame({ opcode: OP.binary, fin: false, payload: LIST.slice(0, 9) });
-  c.ws.ping('within');
-  c.ws.sendFrame({ opcode: OP.cont, fin: true, payload: LIST.slice(9) });
-  c.ws.binary(Buffer.alloc(300000, 0xff));
-  c.ws.binary('');
-  await c.call('session/list');
-  assert.equal(count(), before + 1, 'only the text frame was answered');
+  await silent(c, () => {
+    c.ws.binary(LIST.replace('"id":1', '"id":777'));
+    c.ws.sendFrame({ opcode: OP.binary, fin: false, payload: LIST.slice(0, 9) });
+    c.ws.ping('within');
+    c.ws.sendFrame({ opcode: OP.cont, fin: true, payload: LIST.slice(9) });
+    c.ws.binary(Buffer.alloc(300000, 0xff));
+    c.ws.binary('');
+  });
 });
 
 test('08 permessage-deflate may be offered: it is declined and everything works', async () => {

@@ -77,13 +77,15 @@ for (const [how, uid, begin] of KINDS)
     }
 
     test('the daemon', async () => {
-      const { ms, tree: wanted } = await measured(), came = new Set();
+      const { ms, tree: wanted } = await measured();
+      const waits = Array.from({ length: STEPS }, (_, i) => ms * (STEPS - i) / (STEPS + 1));
 
-      for (let i = 0; i < STEPS; i++) {
-        const s = { ...await start(), new: wanted };
+      // earlier and earlier, until one came before all was done: how long that takes differs from time to time
+      for (let i = 0, early = false; i < STEPS || !early; i++) {
+        const s = { ...await start(), new: wanted }, wait = waits[i] ?? waits.at(-1) / 2 ** (i - STEPS + 1);
 
         c.request('_acpd/workspace/apply', { sessionId: s.sessionId, patchDigest: s.shown.patchDigest });
-        await sleep(ms * (i + 1) / (STEPS + 1));
+        await sleep(wait);
         await d.kill9();
         await d.restart();
         await settled();
@@ -91,23 +93,22 @@ for (const [how, uid, begin] of KINDS)
         const opened = await c.load(s.sessionId, { cwd: s.cwd });
 
         assert.equal(draftOf(opened).how, how);
-        came.add(await assertGoesOn(s, `after ${i + 1} of ${STEPS + 1} of ${Math.round(ms)} ms`));
+        early = !await assertGoesOn(s, `after ${wait} of ${ms} ms`) || early;
       }
-      assert.ok(came.has(false), 'some of them came too early');
     });
 
     test('acpd-unpack', async () => {
       const { ms, tree: wanted } = await measured();
       let hit = 0;
 
-      for (let i = 0; i < STEPS; i++) {
+      for (let i = 0; i < STEPS || !hit; i++) {
         const s = { ...await start(), new: wanted };
         let ended = false;
         const work = c.request('_acpd/workspace/apply', { sessionId: s.sessionId, patchDigest: s.shown.patchDigest });
 
         work.answer.finally(() => { ended = true; });
         await until(() => ended || helpers(d).length > 0, 'it works');
-        await sleep(ms / 3 * i / STEPS);
+        await sleep(i < STEPS ? ms / 3 * i / STEPS : 0);
         for (const { pid } of helpers(d))
           try {
             process.kill(pid, 'SIGKILL');
@@ -120,7 +121,6 @@ for (const [how, uid, begin] of KINDS)
         }
         await assertGoesOn(s, `${i}: ${error?.data.reason}`);
       }
-      assert.ok(hit > 0);
     });
 
     test('a session that is deleted leaves nothing, with what nobody but its agent may enter in the draft', async () => {
