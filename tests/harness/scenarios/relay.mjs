@@ -25,7 +25,7 @@ const TOOLS = [
 ];
 
 // A server of the test's own; calls: {name, args, meta, signal} of each tools/call.
-class Tools {
+export class Tools {
 	calls = [];
 
 	constructor(tools = TOOLS) {
