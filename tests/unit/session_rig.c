@@ -74,7 +74,7 @@ static void on_answered(void *ctx, const struct turn_result *res)
 			 jobj_get(res->result, "stopReason").raw.p);
 	if (p->answers > 1)
 		rig_fault(rig, "a prompt is answered twice");
-	if (memmem(res->result.p, res->result.n, "\"retried\"", 9))
+	if (res->result.n && memmem(res->result.p, res->result.n, "\"retried\"", 9))
 		rig_fault(rig, "a prompt is answered before its last attempt");
 	rig->told |= 1u << res->turn % RIG_TURNS;
 	if (ledger_last(rig->store->ledger) < (unsigned)__builtin_popcount(rig->told))

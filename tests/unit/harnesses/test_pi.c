@@ -39,7 +39,8 @@ static void test_plan(void **state _unused_)
 			    "/home/agent/.pi/agent");
 	assert_string_equal(
 		harness_plan_getenv(&plan, "ACPD_PI_0"),
-		"{\"approval\":\"accept-edits\",\"dirs\":[\"/data\"],\"mcp\":[],\"elicitation\":false,"
+		"{\"approval\":\"accept-edits\",\"rules\":0,\"dirs\":[\"/data\"],\"mcp\":[],"
+		"\"elicitation\":false,"
 		"\"system\":\"Be brief.\",\"override\":true,\"provider\":{\"api\":\"anthropic\","
 		"\"baseUrl\":\"http://gw/v1\",\"headers\":{\"x\":\"1\"},\"models\":[\"m-1\",\"m-2\"]}}");
 	assert_null(harness_plan_getenv(&plan, "ACPD_PI_1"));
