@@ -88,10 +88,18 @@ static void put_mcp(void *ctx, const char *rule, const struct policy_rule_said *
 	put_rule(f->w, rule, "tool", NULL);
 }
 
+/* What has to be known of a rule besides; NULL: nothing. */
+static const char *known_besides(const struct policy_rule_said *said)
+{
+	if (is_about_paths(said))
+		return "of commands it is not known which files they touch: commands and the level are for that";
+	if (said->kind == POLICY_RULE_TOOL && said->verdict != POLICY_ALLOW)
+		return "of the harness's own tools it is for one of that name, where the harness asks about it";
+	return NULL;
+}
+
 static void put_one(void *ctx, const char *rule, const struct policy_rule_said *said)
 {
-	static const char by_commands[] =
-		"of commands it is not known which files they touch: commands and the level are for that";
 	struct enforcing *f = ctx;
 	unsigned calls = is_gated(f, said) ? 0 : calls_of(said);
 	bool held;
@@ -101,9 +109,7 @@ static void put_one(void *ctx, const char *rule, const struct policy_rule_said *
 		 !calls ? "tool" :
 		 held	? "harness" :
 			  "none",
-		 why		      ? why :
-		 is_about_paths(said) ? by_commands :
-					NULL);
+		 why ? why : known_besides(said));
 }
 
 static void put_all(struct enforcing *f)

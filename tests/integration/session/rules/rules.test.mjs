@@ -211,4 +211,5 @@ test('the answer says of each rule who enforces it', async () => {
     ['mcp.policy.jira', 'tool'], ['mcp.policy.jira.tools.get*', 'tool']]);
   for (const r of rules.filter((x) => x.enforced === 'none'))
     assert.match(r.why, /not known what this harness asks/);
+  assert.match(rules.find((r) => r.rule === 'policy.tools.openPR').why, /own tools .* of that name/);
 });
