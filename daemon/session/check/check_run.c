@@ -46,6 +46,7 @@ static void step(void *ctx);
 static void run_free(struct check_run *r)
 {
 	loop_task_cancel(&r->task);
+	check_process_free(r->process);
 	check_evidence_done(&r->evidence);
 	check_state_done(&r->before);
 	check_list_free(r->list);
