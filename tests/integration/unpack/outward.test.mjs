@@ -157,7 +157,7 @@ test('malformed jobs name the member: exit 2', async () => {
     ['pack', { ignore: 'all' }, 'ignore'], ['pack', { turn: 1 }, 'turn'], ['pack', { root: undefined }, 'root'],
     ['snapshot', { turn: -1 }, 'turn'], ['snapshot', { turn: 1.5 }, 'turn'], ['snapshot', { uid: -1 }, 'uid'],
     ['snapshot', { limits: { fileBytes: 17 * 1024 * 1024 } }, 'limits.fileBytes'], ['snapshot', { limits: { files: 1 } }, 'limits.files'],
-    ['diff', { since: '1' }, 'since'], ['diff', { patch: undefined }, 'patch'],
+    ['diff', { since: '1' }, 'since'], ['diff', { patch: 1 }, 'patch'], ['diff', { root: undefined }, 'root'],
   ];
 
   for (const [verb, change, field] of bad) {
