@@ -142,7 +142,7 @@ static void do_run(struct session *s, struct prompt *p, char *arg)
 	FILE *f;
 
 	(void)p;
-	fflush(NULL);
+	out_flush(); /* what was said before is heard before */
 	if (asprintf(&command, "exec 2>&1 </dev/null\n%s", arg) < 0)
 		abort();
 	f = popen(command, "re");

@@ -57,6 +57,7 @@ after(async () => {
 async function open(t, budgets, more = {}) {
   const cwd = newCwd(d);
 
+  fs.writeFileSync(path.join(cwd, 'wait.sh'), 'until test -e "$1"; do sleep 0.02; done\n');
   fs.writeFileSync(path.join(cwd, '.mcp.json'), JSON.stringify({ mcpServers: {
     child: { command: process.execPath, args: [SERVER] }, web: { type: 'http', url: `http://127.0.0.1:${web.address().port}/` } } }));
   const { sessionId: id } = await o.newSession({ cwd, meta: { budgets, mcp: { builtin: true, project: true }, ...more } });
@@ -66,6 +67,9 @@ async function open(t, budgets, more = {}) {
   const client = (server) => clients[server] ??= openClient(t, given.find((s) => s.name === server));
 
   return { id, cwd, file: (name) => path.join(cwd, name),
+    // A step that lasts until goOn, whatever is cancelled: what comes late on a busy machine comes in this turn all the same.
+    hold: (name) => `run sh ${path.join(cwd, 'wait.sh')} ${path.join(cwd, name)}`,
+    goOn: (name) => fs.writeFileSync(path.join(cwd, name), ''),
     relayed: () => o.of('tools/call').length - relayed, overHttp: () => webCalls - http,
     // as the harness calls it, and as a client of /mcp does
     tool: async (server, name, args = {}) => (await client(server)).call(name, args),
@@ -124,8 +128,9 @@ for (const [kind, [call, ran, own]] of Object.entries(KINDS)) {
     const s = await open(t, { turn: { toolCalls: 3 }, session: { toolCalls: 8 } });
 
     // of the turn
-    let { answer } = await busy(s);
+    let { answer } = await busy(s, { steps: `${s.hold('first')}; sleep 60000` });
     assert.deepEqual(codes(await Promise.all(times(10, () => call(s)))), expected(3, 7));
+    s.goOn('first');
     assert.equal(ran(s), 3);
     if (own)
       assertStopped(await answer, s, 'turn', 3);
@@ -143,8 +148,9 @@ for (const [kind, [call, ran, own]] of Object.entries(KINDS)) {
 
     // of the session, of which calls that others make use as much; what was refused has used one at most
     const left = own ? 1 : 3;
-    ({ answer } = await busy(s));
+    ({ answer } = await busy(s, { steps: `${s.hold('last')}; sleep 60000` }));
     assert.deepEqual(codes(await Promise.all(times(10, () => call(s)))), expected(left, 10 - left));
+    s.goOn('last');
     assert.equal(ran(s), 5 + left);
     if (own)
       assertStopped(await answer, s, 'session', 8);
@@ -170,17 +176,21 @@ describe('what is announced is counted once', () => {
       const s = await open(t, { turn: { toolCalls: 4 } });
 
       await s.list('tools');
-      const { answer: before } = await busy(s, { steps: `${announce('a', said)}; ${announce('b', said)}; echo announced; sleep 600; ${over('a')}; ${over('b')}; echo over; sleep 60000` });
+      const { answer: before } = await busy(s, { steps: `${announce('a', said)}; ${announce('b', said)}; echo announced; ${s.hold('called')}; ${over('a')}; ${over('b')}; echo over; ${s.hold('end')}; sleep 60000` });
       await s.says('announced');
       assert.deepEqual(codes(await Promise.all([s.tool('tools', 'raw'), s.tool('tools', 'raw')])), expected(2, 0));
+      s.goOn('called');
       await s.says('over');
       assert.deepEqual(codes(await Promise.all(times(4, () => s.tool('tools', 'raw')))), expected(2, 2));
+      s.goOn('end');
       assertStopped(await before, s, 'turn', 4);
 
-      const { answer: after } = await busy(s, { steps: `sleep 600; ${announce('c', said)}; ${announce('d', said)}; ${over('c')}; ${over('d')}; echo after; sleep 60000` });
+      const { answer: after } = await busy(s, { steps: `${s.hold('again')}; ${announce('c', said)}; ${announce('d', said)}; ${over('c')}; ${over('d')}; echo after; ${s.hold('last')}; sleep 60000` });
       assert.deepEqual(codes([await s.tool('tools', 'raw'), await s.tool('tools', 'raw')]), expected(2, 0));
+      s.goOn('again');
       await s.says('after');
       assert.deepEqual(codes(await Promise.all(times(4, () => s.tool('tools', 'raw')))), expected(2, 2));
+      s.goOn('last');
       assertStopped(await after, s, 'turn', 4);
       assert.equal(s.relayed(), 8);
     });
@@ -190,9 +200,10 @@ describe('what is announced is counted once', () => {
     const s = await open(t, { turn: { toolCalls: 3 } });
 
     await s.list('tools');
-    const { answer } = await busy(s, { steps: `${times(10, (i) => announce(`a${i}`, SAID['by its name'])).join(';')}; echo announced; sleep 60000` });
+    const { answer } = await busy(s, { steps: `${times(10, (i) => announce(`a${i}`, SAID['by its name'])).join(';')}; echo announced; ${s.hold('end')}; sleep 60000` });
     await s.says('announced');
     assert.deepEqual(codes(await Promise.all(times(10, () => s.tool('tools', 'raw')))), expected(3, 7));
+    s.goOn('end');
     assert.equal(s.relayed(), 3);
     o.client.cancel(s.id);
     assertStopped(await answer, s, 'turn', 3);
@@ -249,14 +260,16 @@ describe('the end of the turn', () => {
 });
 
 test('a prompt\'s budget covers its attempts: what the first has left the second may use', async (t) => {
-  const acpd = { checks: [{ id: 'twice', kind: 'command', command: 'test -f tried && exit 0; touch tried; printf "echo again\\nsleep 60000\\n" >&2; exit 1' }],
-    retry: { max: 2 } };
   const s = await open(t, {});
-  const { answer } = await busy(s, { budgets: { toolCalls: 3 }, acpd, steps: 'sleep 700' });
+  const again = `echo again\\n${s.hold('end')}\\nsleep 60000\\n`;
+  const acpd = { checks: [{ id: 'twice', kind: 'command', command: `test -f tried && exit 0; touch tried; printf "${again}" >&2; exit 1` }], retry: { max: 2 } };
+  const { answer } = await busy(s, { budgets: { toolCalls: 3 }, acpd, steps: s.hold('first') });
 
   assert.deepEqual(codes([await s.tool('tools', 'raw'), await s.tool('tools', 'raw')]), expected(2, 0));
+  s.goOn('first');
   await s.says('again');
   assert.deepEqual(codes(await Promise.all(times(10, () => s.tool('tools', 'raw')))), expected(1, 9));
+  s.goOn('end');
   assert.equal(s.relayed(), 3);
   const { result } = await answer;
   const { stopDetail, attempt, checks } = result._meta.acpd;
