@@ -71,7 +71,7 @@ OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN) $(FE
 	$(OBJ) $(HELPER_OBJ) $(FETCH_OBJ) $(PROXY_OBJ))
 STUB := $(wildcard tests/stub/*.c)
 
-.PHONY: all deps test-deps run install clean lint check check-san check-valgrind test test-fast test-trixie test-vm
+.PHONY: all deps test-deps run install ui clean lint check check-san check-valgrind test test-fast test-trixie test-vm
 PROGRAMS := $(addprefix $(BUILD)/,acpd acpd-unpack acpd-init $(if $(HAVE_CURL),acpd-fetch) $(if $(HAVE_CARES),acpd-proxy))
 all: $(PROGRAMS)
 ifndef HAVE_CURL
@@ -80,6 +80,15 @@ endif
 ifndef HAVE_CARES
 	@echo "acpd-proxy is left out: there is no libcares (Debian: libc-ares-dev)"
 endif
+	@[ -e $(UI)/index.html ] || echo "the run viewer is left out: make ui builds it (Debian: npm)"
+
+# The run viewer, which the daemon serves at /ui. Only this needs Node.js and npm, and nothing else needs this.
+UI := build/ui
+UI_SRC := $(addprefix images/ui/,build.sh build.mjs package.json package-lock.json tsconfig.json index.html) \
+	$(shell find images/ui/src -type f 2>/dev/null)
+ui: $(UI)/index.html
+$(UI)/index.html: $(UI_SRC)
+	@sh images/ui/build.sh $(UI)
 
 # Not on the way of any update or call: small before fast.
 COLD := daemon/cli daemon/workspace daemon/policy tools/hosted tools/builtin
@@ -138,6 +147,9 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 -s $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 daemon/acpd.1 $(DESTDIR)$(PREFIX)/share/man/man1/acpd.1
+	@if [ -e $(UI)/index.html ]; then \
+		install -d $(DESTDIR)$(PREFIX)/share/acpd/ui && \
+		install -m 644 $(UI)/* $(DESTDIR)$(PREFIX)/share/acpd/ui/; fi
 # The users of --agent-uids on this machine. As root, once.
 AGENT_UIDS ?= 61001 61064
 install-users:

@@ -52,7 +52,7 @@ include() {
 }
 
 clean
-for script in layers names sizes format cppcheck words docs paths; do
+for script in layers names sizes format cppcheck words docs paths page; do
 	expect $script.sh PASS
 done
 
@@ -114,6 +114,10 @@ rm "$tree/daemon/a.md"; expect reasons.sh daemon/base/buf.c:11
 
 clean; printf 'see `daemon/base/gone.c`\n' | put a.md; expect paths.sh a.md:1
 clean; printf 'see `daemon/base/buf.h` and `tools/call`\n' | put a.md; expect paths.sh PASS
+
+clean; printf 'one\ne.innerHTML = x;\n' | put images/ui/src/a.tsx; expect page.sh images/ui/src/a.tsx:2
+clean; printf 'const f = eval(x);\n' | put images/ui/src/a.ts; expect page.sh images/ui/src/a.ts:1
+clean; printf 'retrieval(x); // no innerHTML\n' | put images/ui/main.ts; expect page.sh PASS
 
 if command -v git >/dev/null; then # what git ignores is not looked at
 	clean; git -C "$tree" init -q; printf 'out/\n' | put .gitignore; printf 'a \n' | put out/a.md
