@@ -1,6 +1,7 @@
 #include "harnesses/inside.h"
 
 #include "base/os/file.h"
+#include "base/path_below.h"
 #include "base/util.h"
 #include "json/jscan.h"
 #include "json/jstr.h"
@@ -103,12 +104,8 @@ static bool resolve(struct path_walk *w, const char *path)
 static bool is_below(const char *real, const char *dir)
 {
 	struct path_walk w;
-	size_t n;
 
-	if (!resolve(&w, dir))
-		return false;
-	n = strlen(w.done);
-	return strncmp(real, w.done, n) == 0 && (real[n] == '/' || !real[n]);
+	return resolve(&w, dir) && path_below(real, w.done);
 }
 
 static bool has_dots(const char *path)

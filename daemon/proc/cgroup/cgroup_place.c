@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/os/file.h"
+#include "base/path_below.h"
 #include "base/util.h"
 
 #include <stdio.h>
@@ -87,16 +88,6 @@ static bool find_mount(const char *root, enum cgroup_kind kind, const char *cont
 	return false;
 }
 
-/* The rest of path below top; NULL: it is elsewhere. */
-static const char *below(const char *path, const char *top)
-{
-	size_t n = strcmp(top, "/") == 0 ? 0 : strlen(top);
-
-	if (strncmp(path, top, n) != 0 || (path[n] && path[n] != '/'))
-		return NULL;
-	return strcmp(path + n, "/") == 0 ? "" : path + n;
-}
-
 char *cgroup_place_find(const char *root, enum cgroup_kind kind, const char *controller,
 			size_t *ret_point)
 {
@@ -107,10 +98,10 @@ char *cgroup_place_find(const char *root, enum cgroup_kind kind, const char *con
 
 	if (!own || !find_mount(root, kind, controller, &h))
 		return NULL;
-	rest = below(own, h.top);
+	rest = path_below(own, h.top);
 	if (!rest)
 		return NULL;
-	if (asprintf(&dir, "%s%s%s", root, h.point, rest) < 0)
+	if (asprintf(&dir, "%s%s%s%s", root, h.point, *rest ? "/" : "", rest) < 0)
 		abort();
 	if (ret_point)
 		*ret_point = strlen(root) + strlen(h.point);

@@ -1,6 +1,7 @@
 #include "session/rules/rule_judge.h"
 
 #include "base/limits.h"
+#include "base/path_below.h"
 #include "harnesses/harness.h"
 #include "harnesses/inside.h"
 
@@ -54,16 +55,6 @@ static const char *glob_rule(enum policy_access access)
 	return access == POLICY_READ ? "policy.read" : "policy.write";
 }
 
-/* What comes after root in path, without a slash at its beginning; NULL: path is not below it. */
-static const char *below(const char *path, const char *root)
-{
-	size_t n = root && strcmp(root, "/") != 0 ? strlen(root) : 0;
-
-	if (!root || strncmp(path, root, n) != 0 || (path[n] && path[n] != '/'))
-		return NULL;
-	return path + n + (path[n] == '/');
-}
-
 /* full: absolute; roots: as many as the globs have, NULL for none. */
 static void weigh_place(struct weighing *w, const char *full, const char *const roots[GLOB_ROOTS],
 			enum policy_access access)
@@ -74,7 +65,7 @@ static void weigh_place(struct weighing *w, const char *full, const char *const 
 	enum policy_verdict v;
 
 	for (size_t i = 0; i < GLOB_ROOTS && !inside; i++)
-		inside = below(full, roots[i]);
+		inside = roots[i] ? path_below(full, roots[i]) : NULL;
 	v = inside ? policy_path(p, inside, access, &why, NULL) :
 		     policy_path_outside(p, full, access, &why, NULL);
 	weigh_policy(w, v, &why);
@@ -96,7 +87,7 @@ static bool find_path(const struct rule_sources *from, const char *path, char re
 	const char *inside;
 
 	name_path(from, path, named);
-	inside = from->tree ? below(named, from->cwd) : NULL;
+	inside = from->tree ? path_below(named, from->cwd) : NULL;
 	if (!inside)
 		return harness_place(path, from->cwd, real);
 	if (strstr(inside, ".."))

@@ -1,5 +1,6 @@
 #include "unpack/draft/draft_apply.h"
 
+#include "base/path_below.h"
 #include "base/util.h"
 #include "unpack/commit/compare.h"
 #include "unpack/commit/merge.h"
@@ -46,7 +47,7 @@ static bool *find_along(const struct draft_changes *c)
 	const char *dir = NULL;
 
 	for (size_t i = 0; i < c->n; i++) {
-		along[i] = dir && index_below(c->v[i].path, dir);
+		along[i] = dir && path_below(c->v[i].path, dir);
 		if (!along[i])
 			dir = is_new_dir(&c->v[i]) ? c->v[i].path : NULL;
 	}

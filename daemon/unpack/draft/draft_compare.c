@@ -1,6 +1,7 @@
 #include "unpack/draft/draft_compare.h"
 
 #include "base/array.h"
+#include "base/path_below.h"
 #include "base/util.h"
 #include "tree/path_rules.h"
 #include "unpack/commit/compare.h"
@@ -86,7 +87,7 @@ static bool triple_next(struct triples *s, struct draft_triple *ret)
 static bool triple_take(struct triples *s, struct draft_triple *ret)
 {
 	while (triple_next(s, ret)) {
-		if (s->closed && index_below(ret->path, s->closed))
+		if (s->closed && path_below(ret->path, s->closed))
 			continue;
 		s->closed = (ret->view && ret->view->closed) || (ret->real && ret->real->closed) ?
 				    ret->path :

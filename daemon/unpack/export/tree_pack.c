@@ -1,6 +1,7 @@
 #include "unpack/export/tree_pack.h"
 
 #include "base/os/file.h"
+#include "base/path_below.h"
 #include "base/util.h"
 #include "tree/held_tree.h"
 #include "unpack/snapshot/take.h"
@@ -64,11 +65,6 @@ int tree_pack_clean_path(char *path)
 	return 0;
 }
 
-static bool below(const char *path, const char *dir)
-{
-	return !*dir || index_below(path, dir);
-}
-
 int tree_pack_check(const struct tree_pack_job *job, struct verdict *v)
 {
 	struct held h;
@@ -94,9 +90,9 @@ static enum choice choose(const struct tree_pack_job *job, const char *path)
 	enum choice best = job->npaths ? OUTSIDE : CHOSEN;
 
 	for (size_t i = 0; i < job->npaths && best != CHOSEN; i++) {
-		if (below(path, job->paths[i]))
+		if (path_below(path, job->paths[i]))
 			best = CHOSEN;
-		else if (below(job->paths[i], path))
+		else if (path_below(job->paths[i], path))
 			best = ABOVE;
 	}
 	return best;

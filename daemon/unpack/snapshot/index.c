@@ -93,13 +93,6 @@ int index_compare(const char *a, const char *b)
 	return (int)rank(*a) - (int)rank(*b);
 }
 
-bool index_below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && (!path[n] || path[n] == '/');
-}
-
 /* --- reading ----------------------------------------------------------------------------------------- */
 
 static int read_at(int fd, void *p, size_t n, uint64_t offset)

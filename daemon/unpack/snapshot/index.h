@@ -59,8 +59,6 @@ struct index_entry {
 bool index_entry_same(const struct index_entry *a, const struct index_entry *b);
 /* Order of paths, as of strcmp. */
 int index_compare(const char *a, const char *b);
-/* True if path is dir or below it. */
-bool index_below(const char *path, const char *dir);
 
 enum index_kind { INDEX_STATE, INDEX_TURN };
 

@@ -1,5 +1,6 @@
 #include "unpack/snapshot/snapshot.h"
 
+#include "base/path_below.h"
 #include "base/util.h"
 #include "unpack/snapshot/packfile.h"
 #include "unpack/snapshot/take.h"
@@ -286,7 +287,7 @@ static int on_omit(void *ctx, const char *path, enum omit_reason reason)
 	} else if (r == 0)
 		r = settle_next(s, path, &unknown);
 	s->quiet = true;
-	while (r == 0 && (next = next_path(s)) && index_below(next, path))
+	while (r == 0 && (next = next_path(s)) && path_below(next, path))
 		r = settle_next(s, next, &unknown);
 	s->quiet = false;
 	return r;
@@ -297,7 +298,7 @@ static bool on_known(void *ctx, const char *path)
 	struct snapshot *s = ctx;
 
 	s->error = advance(s, path);
-	return s->error < 0 || (s->old_path && index_below(s->old_path, path));
+	return s->error < 0 || (s->old_path && path_below(s->old_path, path));
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
