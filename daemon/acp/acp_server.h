@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "access/grant.h"
 #include "base/slice.h"
 #include "lifecycle/lifecycle.h"
 #include "loop/loop.h"
@@ -34,7 +35,8 @@ struct acp_transport {
 	void (*close)(void *ctx, int code,
 		      const char *reason); /* after what is queued has gone out */
 	void *ctx;
-	const char *id; /* the connection's name in logs; lives as long as it */
+	const char *id;		   /* the connection's name in logs; lives as long as it */
+	const struct grant *grant; /* what its client may; likewise */
 };
 
 struct acp_server *acp_server_new(struct loop *loop, struct session_store *store,

@@ -41,7 +41,7 @@ static void err_vset(struct err *e, int rpc, const char *reason, const char *fmt
 	if (!e)
 		return;
 	e->rpc = rpc;
-	e->session[0] = '\0';
+	e->session[0] = e->scope[0] = '\0';
 	snprintf(e->reason, sizeof(e->reason), "%s", reason);
 	vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
 	err_flatten(e->msg);

@@ -28,6 +28,7 @@ struct err {
 	int rpc;	    /* JSON-RPC code for a peer; 0: not decided */
 	char reason[40];    /* UPPER_SNAKE word, stable, for programs */
 	char field[96];	    /* the offending field, as a path; may be empty */
+	char scope[8];	    /* what a token would need for it; may be empty */
 	char session[1032]; /* session id the error is about; may be empty */
 	char msg[256];	    /* one sentence for humans, no newline, no secret */
 };

@@ -4,13 +4,15 @@
 #include "http/isolation.h"
 #include "json/jenc.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 typedef void (*route_fn)(const struct http_call *c, struct http_reply *ret);
 
 struct route {
 	const char *method, *path; /* path: a pattern of http/route.h */
-	bool open;
+	enum grant_need need;
+	enum need_sessions sessions;
 	route_fn fn;
 };
 
@@ -43,33 +45,33 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 }
 
 static const struct route routes[] = {
-	{ "GET", "/health", true, get_health },
-	{ "GET", "/ready", false, get_ready },
-	{ "GET", "/metrics", false, http_get_metrics },
-	{ "GET", "/v1/info", false, http_get_info },
-	{ "GET", "/v1/status", false, http_get_status },
-	{ "POST", "/v1/shutdown", false, http_post_shutdown },
-	{ "POST", "/v1/claim", true, http_post_claim },
-	{ "GET", "/v1/sessions", false, http_get_sessions },
-	{ "GET", "/v1/sessions/{}", false, http_get_session },
-	{ "GET", "/v1/sessions/{}/events", false, http_get_events },
-	{ "GET", "/v1/sessions/{}/workspace", false, http_get_workspace },
-	{ "GET", "/v1/sessions/{}/artifacts", false, http_get_artifacts },
-	{ "GET", "/v1/sessions/{}/artifacts/{}", false, http_get_artifact },
-	{ "GET", "/v1/approvals", false, http_get_approvals },
-	{ "POST", "/v1/approvals/{}", false, http_post_approval },
-	{ "GET", "/v1/usage", false, http_get_usage },
-	{ "GET", "/v1/mcp", false, http_get_hosted },
-	{ "GET", "/v1/archives", false, http_get_archives },
-	{ "GET", "/v1/archives/{}", false, http_get_archive },
-	{ "PUT", "/v1/archives/{}", false, http_put_archive },
-	{ "DELETE", "/v1/archives/{}", false, http_delete_archive },
-	{ "POST", "/mcp", false, http_post_mcp },
-	{ "GET", "/mcp", false, http_get_mcp },
-	{ "DELETE", "/mcp", false, http_delete_mcp },
-	{ "POST", "/mcp/{}", false, http_post_mcp },
-	{ "GET", "/mcp/{}", false, http_get_mcp },
-	{ "DELETE", "/mcp/{}", false, http_delete_mcp },
+	{ "GET", "/health", NEED_OPEN, SESSIONS_NONE, get_health },
+	{ "GET", "/ready", NEED_OBSERVE, SESSIONS_ALL, get_ready },
+	{ "GET", "/metrics", NEED_OBSERVE, SESSIONS_ALL, http_get_metrics },
+	{ "GET", "/v1/info", NEED_ANY, SESSIONS_NONE, http_get_info },
+	{ "GET", "/v1/status", NEED_OBSERVE, SESSIONS_ALL, http_get_status },
+	{ "POST", "/v1/shutdown", NEED_ADMIN, SESSIONS_ALL, http_post_shutdown },
+	{ "POST", "/v1/claim", NEED_OPEN, SESSIONS_NONE, http_post_claim },
+	{ "GET", "/v1/sessions", NEED_OBSERVE, SESSIONS_OWN, http_get_sessions },
+	{ "GET", "/v1/sessions/{}", NEED_OBSERVE, SESSIONS_NAMED, http_get_session },
+	{ "GET", "/v1/sessions/{}/events", NEED_OBSERVE, SESSIONS_NAMED, http_get_events },
+	{ "GET", "/v1/sessions/{}/workspace", NEED_OBSERVE, SESSIONS_NAMED, http_get_workspace },
+	{ "GET", "/v1/sessions/{}/artifacts", NEED_OBSERVE, SESSIONS_NAMED, http_get_artifacts },
+	{ "GET", "/v1/sessions/{}/artifacts/{}", NEED_OBSERVE, SESSIONS_NAMED, http_get_artifact },
+	{ "GET", "/v1/approvals", NEED_OBSERVE, SESSIONS_OWN, http_get_approvals },
+	{ "POST", "/v1/approvals/{}", NEED_DRIVE, SESSIONS_OWN, http_post_approval },
+	{ "GET", "/v1/usage", NEED_USAGE, SESSIONS_OWN, http_get_usage },
+	{ "GET", "/v1/mcp", NEED_OBSERVE, SESSIONS_ALL, http_get_hosted },
+	{ "GET", "/v1/archives", NEED_DRIVE, SESSIONS_ALL, http_get_archives },
+	{ "GET", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_get_archive },
+	{ "PUT", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_put_archive },
+	{ "DELETE", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_delete_archive },
+	{ "POST", "/mcp", NEED_TOOLS, SESSIONS_OWN, http_post_mcp },
+	{ "GET", "/mcp", NEED_TOOLS, SESSIONS_OWN, http_get_mcp },
+	{ "DELETE", "/mcp", NEED_TOOLS, SESSIONS_OWN, http_delete_mcp },
+	{ "POST", "/mcp/{}", NEED_TOOLS, SESSIONS_OWN, http_post_mcp },
+	{ "GET", "/mcp/{}", NEED_TOOLS, SESSIONS_OWN, http_get_mcp },
+	{ "DELETE", "/mcp/{}", NEED_TOOLS, SESSIONS_OWN, http_delete_mcp },
 };
 
 /* The methods of a resource, as the header Allow has them. */
@@ -111,7 +113,7 @@ bool http_route_open(const struct http_context *ctx, const char *method, const c
 	struct allowed allowed;
 	const struct route *r = find_route(ctx, method, path, params, &allowed);
 
-	return r && r->open;
+	return r && r->need == NEED_OPEN;
 }
 
 void http_reply_header(struct http_reply *ret, const char *name, const char *value)
@@ -122,7 +124,7 @@ void http_reply_header(struct http_reply *ret, const char *name, const char *val
 	snprintf(ret->headers[ret->nheaders++].value, sizeof(ret->headers[0].value), "%s", value);
 }
 
-void http_reply_error(struct http_reply *ret, int status, const char *reason, const char *message)
+void http_reply_err(struct http_reply *ret, int status, const struct err *e)
 {
 	struct jw w = JW(&ret->body);
 
@@ -130,10 +132,20 @@ void http_reply_error(struct http_reply *ret, int status, const char *reason, co
 	ret->content_type = "application/json";
 	jw_obj(&w, NULL);
 	jw_obj(&w, "error");
-	jw_str(&w, "reason", reason);
-	jw_str(&w, "message", message);
+	jw_str(&w, "reason", e->reason);
+	jw_str(&w, "field", *e->field ? e->field : NULL);
+	jw_str(&w, "scope", *e->scope ? e->scope : NULL);
+	jw_str(&w, "message", e->msg);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
+}
+
+void http_reply_error(struct http_reply *ret, int status, const char *reason, const char *message)
+{
+	struct err e;
+
+	err_set(&e, -EINVAL, 0, reason, "%s", message);
+	http_reply_err(ret, status, &e);
 }
 
 bool http_query(const struct http_call *c, const struct query_field *fields, void *ret,
@@ -158,16 +170,28 @@ void http_sink_answer(struct http_sink *s, struct http_reply *ret)
 	s->ops->answer(s, ret);
 }
 
+/* An open route needs none. */
+static int check_grant(const struct route *r, const struct http_request *rq, struct err *e)
+{
+	if (r->need == NEED_OPEN)
+		return 0;
+	return rq->grant ? grant_check(rq->grant, r->need, r->sessions, e) :
+			   grant_missing(r->need, e);
+}
+
 void http_respond(const struct http_context *ctx, const struct http_request *rq,
 		  struct http_reply *ret)
 {
 	struct http_call c = { .ctx = ctx, .rq = rq };
 	const struct route *r;
 	struct allowed allowed;
+	struct err e;
 
 	*ret = empty_reply();
 	r = find_route(ctx, rq->method, rq->path, c.params, &allowed);
-	if (r) {
+	if (r && check_grant(r, rq, &e) < 0) {
+		http_reply_err(ret, 403, &e);
+	} else if (r) {
 		r->fn(&c, ret);
 	} else if (allowed.text[0]) {
 		http_reply_error(ret, 405, "METHOD_NOT_ALLOWED",

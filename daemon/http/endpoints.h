@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "access/grant.h"
 #include "archive/archive_store.h"
 #include "base/buf.h"
 #include "http/mcp/mcp_http.h"
@@ -53,6 +54,7 @@ enum http_framing {
 
 struct http_request {
 	const char *method, *path; /* decoded */
+	const struct grant *grant; /* what its client may; NULL: nothing, it has shown no token */
 	const struct slice *query; /* items of the query, see http/query.h */
 	size_t nquery;
 	struct slice accept, last_event_id; /* headers; empty if absent */
@@ -89,4 +91,6 @@ void http_respond(const struct http_context *ctx, const struct http_request *rq,
 void http_sink_answer(struct http_sink *s, struct http_reply *ret);
 /* {"error":{"reason","message"}} */
 void http_reply_error(struct http_reply *ret, int status, const char *reason, const char *message);
+/* The same with all that e says. */
+void http_reply_err(struct http_reply *ret, int status, const struct err *e);
 void http_reply_header(struct http_reply *ret, const char *name, const char *value);

@@ -187,7 +187,7 @@ static void take_mcp(struct lws *wsi, struct request_text *t, struct http_reques
 static struct http_request take_request(struct net_server *n, struct lws *wsi,
 					struct request_text *t)
 {
-	struct http_request rq = { .path = t->path, .query = t->items };
+	struct http_request rq = { .path = t->path, .query = t->items, .grant = &grant_admin };
 	char *uri = NULL;
 	int len = 0;
 

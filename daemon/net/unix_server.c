@@ -342,7 +342,7 @@ static void make_room(struct unix_listener *l)
 
 static void begin_acp(struct unix_client *c)
 {
-	struct acp_transport t = { on_dirty, on_close, c, c->id };
+	struct acp_transport t = { on_dirty, on_close, c, c->id, &grant_admin };
 
 	c->conn = acp_conn_new(c->server->acp, &t, NULL);
 	c->unheard = true;

@@ -99,7 +99,7 @@ void ws_heard(struct peer *p)
 
 int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 {
-	struct acp_transport t = { on_dirty, on_close, p, visitor_of(wsi)->id };
+	struct acp_transport t = { on_dirty, on_close, p, visitor_of(wsi)->id, &grant_admin };
 	char harness[80];
 	struct slice id = query_get(wsi, "harness=", harness, sizeof(harness));
 

@@ -154,6 +154,7 @@ void rpc_put_error(struct buf *b, struct slice id, const struct err *e, struct s
 	jw_obj(&w, "data");
 	jw_str(&w, "reason", e->reason[0] ? e->reason : "INTERNAL");
 	jw_str(&w, "field", e->field[0] ? e->field : NULL);
+	jw_str(&w, "scope", e->scope[0] ? e->scope : NULL);
 	jw_str(&w, "sessionId", e->session[0] ? e->session : NULL);
 	jw_raw(&w, NULL, extra);
 	jw_end_obj(&w);

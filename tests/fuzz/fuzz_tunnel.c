@@ -209,7 +209,7 @@ static void tell(struct acp_conn *c, struct slice message)
 
 static struct acp_conn *client_connect(void)
 {
-	static const struct acp_transport t = { on_dirty, on_close, NULL, "fuzz" };
+	static const struct acp_transport t = { on_dirty, on_close, NULL, "fuzz", &grant_admin };
 	struct acp_conn *c = acp_conn_new(server, &t, NULL);
 
 	tell(c,

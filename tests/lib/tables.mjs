@@ -8,13 +8,13 @@ import { ROOT } from './daemon.mjs';
 
 const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 
-// [{name, kind: 'REQUEST' | 'NOTIFICATION', access: 'ANY' | 'DRIVER' | 'FREE', meta: 'NONE' | 'ACPD' | 'KEYS' | 'BARE'}] of daemon/acp/methods.c.
+// [{name, kind: 'REQUEST' | 'NOTIFICATION', access: 'ANY' | 'DRIVER' | 'FREE', need, sessions, meta: 'NONE' | 'ACPD' | 'KEYS' | 'BARE'}] of daemon/acp/methods.c.
 export function methodTable() {
   const body = /struct acp_method methods\[\] = \{(.*?)\n\};/s.exec(read('daemon/acp/methods.c'))[1];
-  const rows = [...body.matchAll(/\{\s*"([^"]+)",\s*CONN_\w+,\s*RPC_(\w+),\s*ACCESS_(\w+),\s*\w+(?:,\s*META_(\w+))?\s*\}/g)];
+  const rows = [...body.matchAll(/\{\s*"([^"]+)",\s*CONN_\w+,\s*RPC_(\w+),\s*ACCESS_(\w+),\s*NEED_(\w+),\s*SESSIONS_(\w+),\s*\w+,\s*META_(\w+)\s*\}/g)];
 
   assert.equal(rows.length, body.match(/\{\s*"/g).length, 'each row of the table is understood');
-  return rows.map(([, name, kind, access, meta = 'NONE']) => ({ name, kind, access, meta }));
+  return rows.map(([, name, kind, access, need, sessions, meta]) => ({ name, kind, access, need, sessions, meta }));
 }
 
 // --- tables of fields ----------------------------------------------------------------------------------------------------------
@@ -100,9 +100,14 @@ export function queryTables() {
   return tables;
 }
 
-// [{method, path, open}] of daemon/http/endpoints.c.
-export const routeTable = () => [...read('daemon/http/endpoints.c').matchAll(/\{ "([A-Z]+)", "(\/[^"]*)", (true|false), \w+ \}/g)]
-  .map(([, method, where, open]) => ({ method, path: where, open: open === 'true' }));
+// [{method, path, need, sessions, open}] of daemon/http/endpoints.c.
+export function routeTable() {
+  const body = /struct route routes\[\] = \{(.*?)\n\};/s.exec(read('daemon/http/endpoints.c'))[1];
+  const rows = [...body.matchAll(/\{\s*"([A-Z]+)",\s*"(\/[^"]*)",\s*NEED_(\w+),\s*SESSIONS_(\w+),/g)];
+
+  assert.equal(rows.length, body.match(/\{\s*"/g).length, 'each row of the table is understood');
+  return rows.map(([, method, where, need, sessions]) => ({ method, path: where, need, sessions, open: need === 'OPEN' }));
+}
 
 // Words of a list in a source, by what stands before each.
 export const wordsOf = (file, pattern) => [...read(file).matchAll(pattern)].map((m) => m[1]);

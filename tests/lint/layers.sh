@@ -13,6 +13,7 @@ layers='
 2  json
 2  diff       digest base
 3  tree       digest base
+3  access     json digest loop base
 3  rpc
 4  proc
 5  harnesses  rpc json base

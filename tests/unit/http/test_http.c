@@ -33,7 +33,7 @@ static int teardown(void **state _unused_)
 /* Asks; query items are separated by "&". */
 static struct http_reply ask(const char *method, const char *path, const char *query)
 {
-	struct http_request rq = { .method = method, .path = path };
+	struct http_request rq = { .method = method, .path = path, .grant = &grant_admin };
 	struct slice items[8];
 	struct http_reply r;
 

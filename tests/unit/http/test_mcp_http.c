@@ -91,6 +91,7 @@ static struct http_reply ask(const char *method, const char *path, bool modern)
 {
 	struct http_context ctx = { .loop = loop, .mcp = mcp };
 	struct http_request rq = { .method = method,
+				   .grant = &grant_admin,
 				   .path = path,
 				   .accept = SLICE("application/json, text/event-stream"),
 				   .content_type = SLICE("application/json"),

@@ -1,0 +1,135 @@
+#include "access/grant.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct grant {
+	enum grant_scope scope;
+	bool over;
+	unsigned refs; /* 0: it is grant_admin, which nobody counts */
+	char *id, **sessions;
+	size_t nsessions;
+	struct list holds;
+};
+
+const struct grant grant_admin = { .scope = GRANT_ADMIN, .id = "" };
+
+struct grant *grant_new(enum grant_scope scope, const char *id, char *const *sessions, size_t n)
+{
+	struct grant *g = new0(struct grant);
+
+	g->scope = scope;
+	g->refs = 1;
+	g->id = xstrdup(id);
+	g->sessions = xalloc((n + 1) * sizeof(*g->sessions));
+	for (size_t i = 0; i < n; i++)
+		g->sessions[i] = xstrdup(sessions[i]);
+	g->nsessions = n;
+	list_init(&g->holds);
+	return g;
+}
+
+struct grant *grant_unref(struct grant *g)
+{
+	if (!g || !g->refs || --g->refs)
+		return NULL;
+	for (size_t i = 0; i < g->nsessions; i++)
+		free(g->sessions[i]);
+	free(g->sessions);
+	free(g->id);
+	free(g);
+	return NULL;
+}
+
+enum grant_scope grant_scope(const struct grant *g)
+{
+	return g->scope;
+}
+
+const char *grant_id(const struct grant *g)
+{
+	return g->id;
+}
+
+bool grant_limited(const struct grant *g)
+{
+	return g->nsessions > 0;
+}
+
+bool grant_sees(const struct grant *g, const char *session_id)
+{
+	for (size_t i = 0; i < g->nsessions; i++)
+		if (strcmp(g->sessions[i], session_id) == 0)
+			return true;
+	return !g->nsessions;
+}
+
+int grant_missing(enum grant_need n, struct err *e)
+{
+	const char *word = need_word(n);
+
+	err_set(e, -EACCES, RPC_INVALID_REQUEST, "SCOPE_REQUIRED", "this needs the scope %s",
+		word ? word : "of nobody");
+	snprintf(e->scope, sizeof(e->scope), "%s", word ? word : "");
+	return -EACCES;
+}
+
+int grant_check(const struct grant *g, enum grant_need n, enum need_sessions s, struct err *e)
+{
+	if (g->over)
+		return err_set(e, -EACCES, RPC_INVALID_REQUEST, "TOKEN_OVER",
+			       "the token was revoked or has expired");
+	if (!need_met(n, g->scope))
+		return grant_missing(n, e);
+	if (s != SESSIONS_ALL || !grant_limited(g))
+		return 0;
+	grant_missing(n, e);
+	snprintf(e->msg, sizeof(e->msg), "this needs a token that is not limited to some sessions");
+	return -EACCES;
+}
+
+/* --- who keeps one ----------------------------------------------------------------------------------------- */
+
+void grant_keep(struct grant_hold *h, const struct grant *g,
+		void (*cut)(void *ctx, const char *why), void *ctx)
+{
+	struct grant *own = (struct grant *)g;
+
+	if (own->refs)
+		own->refs++;
+	grant_let_go(h);
+	*h = (struct grant_hold){ .grant = g, .cut = cut, .ctx = ctx };
+	list_init(&h->link);
+	if (own->refs)
+		list_add_tail(&own->holds, &h->link);
+}
+
+void grant_let_go(struct grant_hold *h)
+{
+	struct grant *g = (struct grant *)h->grant;
+
+	if (!g)
+		return;
+	h->grant = NULL;
+	list_del(&h->link);
+	grant_unref(g);
+}
+
+void grant_end(struct grant *g)
+{
+	g->over = true;
+}
+
+/* Each leaves the list before it is told: it may let go in there, and so may others. */
+void grant_cut(struct grant *g, const char *why)
+{
+	g->over = true;
+	g->refs++;
+	while (!list_empty(&g->holds)) {
+		struct grant_hold *h = list_first(&g->holds, struct grant_hold, link);
+
+		list_del(&h->link);
+		h->cut(h->ctx, why);
+	}
+	grant_unref(g);
+}
