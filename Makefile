@@ -196,7 +196,7 @@ NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/arc
 	workspace/archives-derived robust/clock-step session/turn/attempts-many robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/inert proc/to-root confine/probe net/claim \
 	cli/cli cli/entrypoint cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
-	e2b/container e2b/dist e2b/e2b-dockerfile e2b/kubernetes e2b/static e2b/template e2b/unit mcp/clients mcp/fixture)
+	e2b/container e2b/dist e2b/e2b-dockerfile e2b/kubernetes e2b/static e2b/template e2b/unit mcp/clients mcp/fixture) $(wildcard tests/ui/*.test.mjs)
 # make test runs these in both builds: what the wire is like, in the build that ships too; tests that bound memory, which under
 # sanitizers is no measure; and two that choose by the build what they try. All others but NOT_SAN it runs under sanitizers only;
 # make check and make test-fast run them in release.
@@ -204,7 +204,7 @@ IN_BOTH = $(call tests,$(addprefix integration/,archive/archives-limits http/htt
 	$(addprefix robust/,connections freeze hosting restore restore-copy restore-load start) tools/mcp-http-robust unpack/archives-hostile) mcp/half-lines mcp/idle) \
 	$(wildcard tests/integration/conformance/*.test.mjs)
 # Looked up when the recipe runs: an image's build has no tests.
-EVERY = $(sort $(shell find tests/integration -name '*.test.mjs')) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs)
+EVERY = $(sort $(shell find tests/integration -name '*.test.mjs')) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs tests/ui/*.test.mjs)
 INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(SLOWEST)) $(if $(filter san,$(MODE)),$(NOT_SAN)), \
 	$(if $(filter release1,$(MODE)$(ONCE)),$(sort $(NOT_SAN) $(IN_BOTH)),$(EVERY)))
 REAL := $(wildcard tests/harness/*.test.mjs)

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the gallery shows: plausible data of a run, with the awkward cases among it.
+
+const E = '\u001b[';
+
+export const MARKDOWN = `# The plan
+
+I looked at **\`parse_header()\`** in \`src/http/head.c\`. It takes the *first* colon, so \`Host: [::1]:80\` is cut in two.
+
+1. Find the colon that ends the name
+2. Keep the rest, without blanks around it
+   - also for continued lines
+   - and for \`obs-fold\`
+
+- [x] Write the failing test
+- [ ] Mend the parser
+- [ ] Run \`make check\`
+
+> RFC 9112 says: no whitespace is allowed between the field name and the colon.
+
+\`\`\`c
+static int head_name(const char *line, size_t *len)
+{
+	const char *colon = strchr(line, ':');
+
+	if (colon == NULL || colon == line)
+		return -EBADMSG;	/* a name is needed */
+	*len = (size_t)(colon - line);
+	return 0;
+}
+\`\`\`
+
+| Case | Before | After |
+|:-----|:------:|------:|
+| \`Host: a\` | ok | ok |
+| \`Host : a\` | ok | **400** |
+| \`[::1]:80\` | wrong | ok |
+
+See [the specification](https://www.rfc-editor.org/rfc/rfc9112#section-5.1), <https://example.org/a>, and
+[this one](javascript:alert(1)), which is no link. <b>Raw HTML</b> stays as it is. ~~Done.~~
+
+---
+
+Next: the tests.`;
+
+export const TERMINAL = [
+	`${E}1m$ npm test${E}0m`, '',
+	`${E}32m✓${E}0m parses a plain header ${E}2m(3 ms)${E}0m`,
+	`${E}32m✓${E}0m folds continued lines ${E}2m(1 ms)${E}0m`,
+	`${E}31m✗${E}0m ${E}1mrefuses a blank before the colon${E}0m`,
+	`  ${E}7m AssertionError ${E}27m expected ${E}32m400${E}39m, got ${E}31m200${E}39m`,
+	`    at ${E}36msrc/http/head.test.ts${E}0m:${E}33m42${E}0m:${E}33m7${E}0m`, '',
+	`${E}33mwarning${E}0m: ${E}4mold API${E}24m in ${E}38;5;208mlib/compat.ts${E}0m, ${E}38;2;120;80;200mtrue colour${E}0m, ${E}48;5;24m on blue ${E}0m, ${E}8mhidden${E}0m, ${E}30mblack${E}0m`,
+	'downloading  10 %\rdownloading  55 %\rdownloading 100 %',
+	`${E}41;97m FAIL ${E}0m 1 of 3`,
+	`name\tsize`, `a.c\t120`,
+].join('\r\n');
+
+export const PATCH = `diff --git a/src/http/head.c b/src/http/head.c
+index 3a1f0c2..9be7710 100644
+--- a/src/http/head.c
++++ b/src/http/head.c
+@@ -12,15 +12,20 @@ struct head {
+ 	size_t len;
+ };
+\x20
+-static int head_name(const char *line, size_t *len)
++static int head_name(const char *line, size_t line_len, size_t *len)
+ {
+-	const char *colon = strchr(line, ':');
++	const char *colon = memchr(line, ':', line_len);
+\x20
+-	if (colon == NULL)
++	if (colon == NULL || colon == line)
+ 		return -EBADMSG;
++	if (isblank((unsigned char)colon[-1]))
++		return -EBADMSG; /* RFC 9112, 5.1 */
+ 	*len = (size_t)(colon - line);
+ 	return 0;
+ }
+\x20
+ int head_parse(struct head *h, const char *text)
+ {
+@@ -80,6 +85,5 @@ int head_parse(struct head *h, const char *text)
+ 	}
+-	free(h->names);
+-	h->names = NULL;
++	head_clear(h);
+ 	return 0;
+ }
+\\ No newline at end of file
+diff --git a/README.md b/docs/README.md
+similarity index 93%
+rename from README.md
+rename to docs/README.md
+index 11..22 100644
+--- a/README.md
++++ b/docs/README.md
+@@ -1,3 +1,3 @@
+ # head
+-A parser of heads.
++A strict parser of HTTP heads.
+\x20
+diff --git a/tools/run.sh b/tools/run.sh
+old mode 100644
+new mode 100755
+diff --git "a/logo \\303\\244.png" "b/logo \\303\\244.png"
+new file mode 100644
+index 0000000..8f3e2b1
+Binary files /dev/null and "b/logo \\303\\244.png" differ
+diff --git "a/src/evil\\342\\200\\256c.exe" "b/src/evil\\342\\200\\256c.exe"
+deleted file mode 100644
+--- "a/src/evil\\342\\200\\256c.exe"
++++ /dev/null
+@@ -1,2 +0,0 @@
+-one
+-if (access_level != "user\u202e \u2066// Check if admin\u2069 \u2066") {
+`;
+
+export const OLD_TEXT = 'export function add(a: number, b: number) {\n\treturn a + b;\n}\n\nexport const version = "1.0.0";\n';
+export const NEW_TEXT = 'export function add(a: number, b: number): number {\n\treturn a + b;\n}\n\nexport function sub(a: number, b: number): number {\n\treturn a - b;\n}\n\nexport const version = "1.1.0";\n';
+
+export const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+export const LONG_PATCH = (lines: number): string => `diff --git a/big.txt b/big.txt\n--- a/big.txt\n+++ b/big.txt\n@@ -1,${lines} +1,${lines} @@\n${Array.from({ length: lines }, (_, i) => (i % 5 ? ` line ${i}\n` : `-old ${i}\n+new ${i}\n`)).join('')}`;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two texts -> what a patch would say (Myers' algorithm by lines). Beyond DISTANCE edits, or after so much work, what is between the
+// common beginning and end counts as replaced: always right, only less fine.
+import type { FileDiff, Hunk } from './patch.ts';
+
+const CONTEXT = 3;
+const DISTANCE = 1000;
+const WORK = 20_000_000; // lines looked at
+const TEXT_MAX = 8 * 1024 * 1024;
+
+interface Lines { list: string[]; noEol: boolean }
+
+function linesOf(text: string): Lines {
+	if (!text) return { list: [], noEol: false };
+	const list = text.slice(0, TEXT_MAX).split('\n');
+	const noEol = list.at(-1) !== '';
+	if (!noEol) list.pop();
+	return { list, noEol };
+}
+
+// Marks of the lines that go (a) and come (b); undefined: too far apart.
+function myers(a: readonly number[], b: readonly number[]): [Uint8Array, Uint8Array] | undefined {
+	const [n, m] = [a.length, b.length];
+	const most = Math.min(DISTANCE, n + m);
+	const v = new Int32Array(2 * most + 3);
+	const trace: Int32Array[] = [];
+	let work = 0;
+	for (let d = 0; d <= most; d++) {
+		trace.push(v.slice(most - d, most + d + 3));
+		for (let k = -d; k <= d; k += 2) {
+			const down = k === -d || (k !== d && v[most + k]! < v[most + k + 2]!);
+			let x = down ? v[most + k + 2]! : v[most + k]! + 1;
+			while (x < n && x - k < m && a[x] === b[x - k]) x++, work++;
+			v[most + k + 1] = x;
+			if (x >= n && x - k >= m) return back(trace, n, m);
+			if (work > WORK) return undefined;
+		}
+	}
+	return undefined;
+}
+
+// The way back through what trace has of each distance: element i of trace[d] is of diagonal i - d - 1.
+function back(trace: readonly Int32Array[], n: number, m: number): [Uint8Array, Uint8Array] {
+	const [gone, come] = [new Uint8Array(n), new Uint8Array(m)];
+	let [x, y] = [n, m];
+	for (let d = trace.length - 1; d > 0; d--) {
+		const v = trace[d]!;
+		const k = x - y;
+		const at = (diagonal: number): number => v[diagonal + d + 1]!;
+		const down = k === -d || (k !== d && at(k - 1) < at(k + 1));
+		const from = down ? k + 1 : k - 1;
+		x = at(from);
+		y = x - from;
+		if (down) come[y] = 1;
+		else gone[x] = 1;
+	}
+	return [gone, come];
+}
+
+function marks(a: readonly string[], b: readonly string[]): [Uint8Array, Uint8Array] {
+	const ids = new Map<string, number>();
+	const id = (line: string): number => ids.get(line) ?? (ids.set(line, ids.size), ids.size - 1);
+	let head = 0;
+	while (head < a.length && head < b.length && a[head] === b[head]) head++;
+	let tail = 0;
+	while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+	const [midA, midB] = [a.slice(head, a.length - tail), b.slice(head, b.length - tail)];
+	const found = myers(midA.map(id), midB.map(id)) ?? [new Uint8Array(midA.length).fill(1), new Uint8Array(midB.length).fill(1)];
+	const whole = (mid: Uint8Array, length: number): Uint8Array => { const out = new Uint8Array(length); out.set(mid, head); return out; };
+	return [whole(found[0], a.length), whole(found[1], b.length)];
+}
+
+const NO_EOL = '\\ No newline at end of file';
+
+// All lines of both texts in order, with their signs; a change at the very end may be the line feed alone.
+function script(a: Lines, b: Lines): string[] {
+	const tag = (l: Lines, other: Lines): string[] => (l.noEol !== other.noEol && l.list.length ? [...l.list.slice(0, -1), `${l.list.at(-1)}${l.noEol ? '\u0000' : ''}`] : l.list);
+	const [gone, come] = marks(tag(a, b), tag(b, a));
+	const out: string[] = [];
+	for (let i = 0, j = 0; i < a.list.length || j < b.list.length;) {
+		const last = (l: Lines, at: number): string[] => (l.noEol && at === l.list.length - 1 ? [NO_EOL] : []);
+		if (i < a.list.length && gone[i]) out.push(`-${a.list[i]}`, ...last(a, i++));
+		else if (j < b.list.length && come[j]) out.push(`+${b.list[j]}`, ...last(b, j++));
+		else {
+			out.push(` ${a.list[i] ?? ''}`, ...last(a, i));
+			i++;
+			j++;
+		}
+	}
+	return out;
+}
+
+// Groups of changes with CONTEXT lines around each. A line of '\\' belongs to the line before it.
+function hunksOf(lines: readonly string[]): Hunk[] {
+	const hunks: Hunk[] = [];
+	const changed = (i: number): boolean => lines[i]![0] === '-' || lines[i]![0] === '+';
+	let [o, n, end] = [1, 1, 0];
+	const pass = (to: number): void => {
+		for (; end < to; end++) {
+			const sign = lines[end]![0];
+			if (sign === ' ' || sign === '-') o++;
+			if (sign === ' ' || sign === '+') n++;
+		}
+	};
+	for (let i = 0; i < lines.length; i++) {
+		if (!changed(i)) continue;
+		pass(Math.max(end, i - CONTEXT));
+		const [from, oldStart, newStart] = [end, o, n];
+		let last = i;
+		for (let j = i; j < lines.length && j - last <= 2 * CONTEXT; j++) if (changed(j)) last = j;
+		pass(Math.min(lines.length, last + 1 + CONTEXT));
+		if (lines[end]?.[0] === '\\') pass(end + 1);
+		hunks.push({ oldStart, newStart, section: '', lines: lines.slice(from, end) });
+		i = end - 1;
+	}
+	return hunks;
+}
+
+export function diffTexts(path: string, oldText: string | null, newText: string): FileDiff {
+	const [a, b] = [linesOf(oldText ?? ''), linesOf(newText)];
+	const lines = script(a, b);
+	const sum = (sign: string): number => lines.reduce((n, line) => n + (line[0] === sign ? 1 : 0), 0);
+	return { oldPath: path, newPath: path, kind: oldText === null ? 'added' : 'modified', hunks: hunksOf(lines), added: sum('+'), removed: sum('-') };
+}

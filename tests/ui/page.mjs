@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages of the viewer's components in a real Chromium.
+
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const TOP = fileURLToPath(new URL('../../', import.meta.url));
+const UI = path.join(TOP, 'images/ui');
+export const VIEWS = path.join(UI, 'src/views');
+
+// The packages that the components need; make ui has installed them.
+export function packages() {
+  if (!fs.existsSync(path.join(UI, 'node_modules/marked')))
+    execFileSync('make', ['-s', 'ui'], { cwd: TOP, stdio: 'inherit' });
+}
+
+const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
+const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+// Builds the page of images/ui/src/gallery/ENTRY.tsx and serves it with the policy that the daemon sends.
+export async function servePage(entry) {
+  packages();
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-views-'));
+  const { buildPage } = await import(path.join(UI, 'gallery.mjs'));
+
+  buildPage(dir, entry);
+  const server = http.createServer((request, response) => {
+    const name = request.url === '/' ? 'index.html' : path.basename(request.url);
+    const file = path.join(dir, name);
+
+    response.setHeader('Content-Security-Policy', CSP);
+    response.setHeader('Content-Type', TYPES[path.extname(name)] ?? 'text/plain');
+    response.writeHead(fs.existsSync(file) ? 200 : 404);
+    response.end(fs.existsSync(file) ? fs.readFileSync(file) : '');
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}/`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      fs.rmSync(dir, { recursive: true });
+    },
+  };
+}
+
+export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
