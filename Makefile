@@ -115,6 +115,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 # files that harnesses/embed.h puts in
 $(BUILD)/obj/harnesses/pi/bridge.o: harnesses/pi/bridge.mjs
 $(BUILD)/obj/harnesses/opencode/plugin.o: harnesses/opencode/plugin.mjs
+$(BUILD)/obj/daemon/http/openapi.o: daemon/api/openapi.json
 
 # The stub agent of the tests: a program of its own, never instrumented.
 $(BUILD)/stub-agent: $(STUB) $(wildcard tests/stub/*.h)
@@ -193,7 +194,7 @@ SLOWEST = $(call tests,$(addprefix integration/,archive/archives-body cli/bridge
 # Under sanitizers runs what parses foreign bytes or manages lives. These ask the disk, the kernel or git what is left or found (the
 # parsers they pass have fuzz targets and tests of their own), measure memory, or are about options, documents, images and ways to root.
 NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash draft/draft-crash \
-	workspace/archives-derived robust/clock-step session/turn/attempts-many robust/growth robust/readers docs/docs-examples docs/docs-pages docs/docs-recorded proc/inert proc/to-root confine/probe net/claim \
+	workspace/archives-derived robust/clock-step session/turn/attempts-many robust/growth robust/readers docs/api docs/docs-examples docs/docs-pages docs/docs-recorded proc/inert proc/to-root confine/probe net/claim \
 	cli/cli cli/entrypoint cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
 	e2b/container e2b/dist e2b/e2b-dockerfile e2b/kubernetes e2b/static e2b/template e2b/unit mcp/clients mcp/fixture) $(wildcard tests/ui/*.test.mjs)
@@ -218,6 +219,11 @@ JOBS := $(shell nproc)
 programs: all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER) $(UNIT_BINS) $(CORPORA)
 integration: all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER)
 	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
+# daemon/api/openapi.json and images/acpd-api.d.ts, made anew of daemon/api/areas.
+.PHONY: api
+api:
+	$(NODE) daemon/api/build.mjs
+	$(NODE) daemon/api/types.mjs
 # The exchanges on the pages of daemon/protocol/, recorded anew; docs-check only compares.
 .PHONY: docs docs-check
 docs docs-check: all $(BUILD)/stub-agent

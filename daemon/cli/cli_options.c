@@ -237,7 +237,7 @@ OPT("timeout", INT(1, 86400, INSTALL_SECS), SCOPE_INSTALL, timeout, "SECONDS",
 OPT("json", BOOL, SCOPE_HARNESS | SCOPE_INSTALL, json, NULL,
     "print one JSON object"),
 OPT("help", BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP | SCOPE_TRY |
-    SCOPE_ENTRY | SCOPE_HARNESS | SCOPE_INSTALL, help, NULL,
+    SCOPE_ENTRY | SCOPE_HARNESS | SCOPE_INSTALL | SCOPE_HELP, help, NULL,
     "this text", .letter = 'h'),
 };
 /* clang-format on */

@@ -2,6 +2,7 @@
 
 #include "http/routes/handlers.h"
 #include "http/isolation.h"
+#include "http/openapi.h"
 #include "json/jenc.h"
 
 #include <errno.h>
@@ -19,6 +20,11 @@ struct route {
 static void get_health(const struct http_call *c _unused_, struct http_reply *ret)
 {
 	buf_puts(&ret->body, "{\"status\":\"ok\"}");
+}
+
+static void get_openapi(const struct http_call *c _unused_, struct http_reply *ret)
+{
+	buf_puts(&ret->body, openapi_text);
 }
 
 static void get_ready(const struct http_call *c, struct http_reply *ret)
@@ -46,6 +52,7 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 
 static const struct route routes[] = {
 	{ "GET", "/health", NEED_OPEN, SESSIONS_NONE, get_health },
+	{ "GET", "/openapi.json", NEED_OPEN, SESSIONS_NONE, get_openapi },
 	{ "GET", "/ready", NEED_OBSERVE, SESSIONS_ALL, get_ready },
 	{ "GET", "/metrics", NEED_OBSERVE, SESSIONS_ALL, http_get_metrics },
 	{ "GET", "/v1/info", NEED_ANY, SESSIONS_NONE, http_get_info },

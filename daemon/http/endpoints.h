@@ -4,7 +4,7 @@
  * reply.sink is set there is no reply yet: the sink needs the request's body first. No other body is read.
  *
  * GET /health is open and has no state: it answers while the daemon is unclaimed, and reports only that the daemon
- * runs. POST /v1/claim is open, too, where there is one: it checks a token of its own. Everything else needs the token.
+ * runs. So is GET /openapi.json, which says the same of every daemon of this build. POST /v1/claim is open, too, where there is one: it checks a token of its own. Everything else needs the token.
  * Below /v1 a query is checked strictly (http/query.h); the older routes ignore theirs.
  */
 #pragma once

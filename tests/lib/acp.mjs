@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON-RPC and ACP over RawWs: calls, updates, requests of the daemon, and a watch over all it says.
 //
-// Every message that the daemon sends is checked (schema.mjs, and the rules below that need memory:
+// Every message that the daemon sends is checked (schema.mjs, described.mjs, and the rules below that need memory:
 // one answer per request, seq without steps back); what is wrong lands in `violations`. A test ends
 // with client.assertClean(), a file with assertNoViolations() in after().
 
@@ -9,7 +9,9 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { RawWs, OP, deadline } from './rawws.mjs';
 import { validateMessage, defaultRules } from './schema.mjs';
+import { messageProblems } from './described.mjs';
 
+const isObject = (v) => v !== null && typeof v === 'object' && !Array.isArray(v);
 const everything = []; // violations of all clients of this process
 
 export const allViolations = () => everything;
@@ -105,6 +107,8 @@ export class AcpClient extends EventEmitter {
       return;
     for (const found of validateMessage(msg, { method: asked?.method, rules: this.rules }))
       this.#violation(found, msg);
+    for (const found of this.rules.described && isObject(msg) ? messageProblems(msg, asked) : [])
+      this.#violation(found, msg);
   }
 
   #take(msg) {
@@ -184,7 +188,7 @@ export class AcpClient extends EventEmitter {
   // Sends a request; `answer` resolves with the whole response message, error or not.
   request(method, params, { id = this.#nextId++, raw } = {}) {
     const answer = new Promise((resolve, reject) => {
-      this.#pending.set(id, { method, resolve, reject });
+      this.#pending.set(id, { method, params, resolve, reject });
     });
 
     answer.catch(() => {}); // a call that nobody awaits may die with the socket

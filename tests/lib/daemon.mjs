@@ -18,6 +18,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { AcpClient, RawWs, assertNoViolations, deadline, patience, sleep } from './rawws.mjs';
 import * as procs from './procs.mjs';
+import { httpProblems } from './described.mjs';
 import { roomy } from './roomy.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -203,8 +204,8 @@ export class Daemon {
     return c;
   }
 
-  // Plain HTTP: {status, headers, body, json}.
-  http(where, { method = 'GET', headers = {}, token, body } = {}) {
+  // Plain HTTP: {status, headers, body, json}. described: false: of another server than ours.
+  http(where, { method = 'GET', headers = {}, token, body, described = false } = {}) {
     const all = { ...(token && { Authorization: `Bearer ${token}` }), ...headers };
     const done = new Promise((resolve, reject) => {
       const target = { host: '127.0.0.1', port: this.port, path: where, method, headers: all, agent: false };
@@ -217,7 +218,12 @@ export class Daemon {
           try {
             json = JSON.parse(text);
           } catch { /* not every body is JSON */ }
-          resolve({ status: res.statusCode, headers: res.headers, body: text, json });
+          const answer = { status: res.statusCode, headers: res.headers, body: text, json };
+          const wrong = described ? httpProblems({ method, where, body }, answer) : [];
+
+          if (wrong.length)
+            reject(new assert.AssertionError({ message: wrong.join('\n') }));
+          resolve(answer);
         });
       });
 

@@ -4,8 +4,9 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { ROOT } from './daemon.mjs';
+import { fileURLToPath } from 'node:url';
 
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 
 // [{name, kind: 'REQUEST' | 'NOTIFICATION', access: 'ANY' | 'DRIVER' | 'FREE', need, sessions, meta: 'NONE' | 'ACPD' | 'KEYS' | 'BARE'}] of daemon/acp/methods.c.
@@ -70,10 +71,10 @@ function field(row, own) {
   const [, , name, flags, ...bounds] = split(args);
   const [min, max] = type === 'STR' ? [0, constant(bounds[0], own)] : bounds.map((b) => constant(b, own));
 
-  return { name: JSON.parse(name), type, required: /JF_REQUIRED/.test(flags), min, max };
+  return { name: JSON.parse(name), type, required: /JF_REQUIRED/.test(flags), filled: /JF_FILLED/.test(flags), min, max };
 }
 
-// Every table by which an object is decoded (json/jdec.h): Map of "file:table" → [{name, type: 'STR' …, required, min, max}].
+// Every table by which an object is decoded (json/jdec.h): Map of "file:table" → [{name, type: 'STR' …, required, filled, min, max}].
 export function fieldTables() {
   const tables = new Map();
 
@@ -90,13 +91,22 @@ export function fieldTables() {
   return tables;
 }
 
-// The same of queries (http/query.h): {name, type: 'UINT' | 'BOOL' | 'WORD' | 'NAME' | 'TEXT'}.
+// static const char *const NAME[] = { "a", "b", NULL };
+const wordLists = (text) => new Map([...text.matchAll(/^static const char \*const (\w+)\[\] = \{(.*?)\};$/gms)]
+  .map(([, name, body]) => [name, [...body.matchAll(/"(\w+)"/g)].map((m) => m[1])]));
+
+// The same of queries (http/query.h): {name, type: 'UINT' | 'BOOL' | 'WORD' | 'NAME' | 'TEXT', words}.
 export function queryTables() {
   const tables = new Map();
 
-  for (const file of FILES.filter((f) => f.endsWith('.c')))
-    for (const [, name, body] of read(file).matchAll(/^static const struct query_field (\w+)\[\] = \{(.*?)\};$/gms))
-      tables.set(`${file}:${name}`, [...body.matchAll(/\{ "(\w+)", QUERY_(\w+),/g)].map((m) => ({ name: m[1], type: m[2] })));
+  for (const file of FILES.filter((f) => f.endsWith('.c'))) {
+    const text = read(file);
+    const lists = wordLists(text);
+
+    for (const [, name, body] of text.matchAll(/^static const struct query_field (\w+)\[\] = \{(.*?)\};$/gms))
+      tables.set(`${file}:${name}`, [...body.matchAll(/\{ "(\w+)", QUERY_(\w+),.*?, (\w+) \}/gs)]
+        .map((m) => ({ name: m[1], type: m[2], words: lists.get(m[3]) })));
+  }
   return tables;
 }
 

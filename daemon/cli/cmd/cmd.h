@@ -20,6 +20,7 @@ int cmd_run(const struct config *c);
 int cmd_claim(const struct config *c);
 int cmd_sessions(const struct config *c);
 int cmd_doctor(const struct config *c);
+int cmd_openapi(const struct config *c);
 int cmd_usage(const struct config *c);
 int cmd_usage_verify(const struct config *c);
 int cmd_archive_put(const struct config *c);

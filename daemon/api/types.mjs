@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// types.mjs - makes images/acpd-api.d.ts of openapi.json, by openapi-typescript of the tests. Run by make api.
+
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import openapiTS, { astToString } from '../../tests/node_modules/openapi-typescript/dist/index.mjs';
+
+const SOURCE = new URL('./openapi.json', import.meta.url);
+const HEAD = `// SPDX-License-Identifier: Apache-2.0
+// The API of acpd as types, made from daemon/api/openapi.json by make api.
+
+`;
+
+export const TYPES = fileURLToPath(new URL('../../images/acpd-api.d.ts', import.meta.url));
+
+export const types = async () => HEAD + astToString(await openapiTS(JSON.parse(fs.readFileSync(SOURCE, 'utf8'))));
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  fs.writeFileSync(TYPES, await types());
