@@ -2,14 +2,22 @@
 // Every component with sample data, to look at while it is made: node images/ui/gallery.mjs OUT. Not part of the viewer.
 import { render } from 'preact';
 import type { ComponentChildren } from 'preact';
-import type { ToolCall as Call } from '../model/items.ts';
+import type { Question as Asked, ToolCall as Call } from '../model/items.ts';
+import { Budgets } from '../views/Budgets.tsx';
+import { Checks } from '../views/Checks.tsx';
 import { Diff } from '../views/Diff.tsx';
+import { ErrorWords } from '../views/ErrorWords.tsx';
+import { FilesChanged } from '../views/FilesChanged.tsx';
 import { Image } from '../views/Image.tsx';
 import { Markdown } from '../views/Markdown.tsx';
+import { McpServers } from '../views/McpServers.tsx';
+import { Plan } from '../views/Plan.tsx';
+import { Question } from '../views/Question.tsx';
+import { Queue } from '../views/Queue.tsx';
 import { Terminal } from '../views/Terminal.tsx';
 import { Thought } from '../views/Thought.tsx';
 import { ToolCall } from '../views/ToolCall.tsx';
-import { MARKDOWN, NEW_TEXT, OLD_TEXT, PATCH, PIXEL, TERMINAL } from './samples.ts';
+import { BUDGETS, CHECKS, FILES, MARKDOWN, NEW_TEXT, OLD_TEXT, PATCH, PIXEL, PLAN, SCHEMA, SERVERS, TERMINAL } from './samples.ts';
 
 const call = (more: Partial<Call>): Call => ({ id: 'call_1', title: 'npm test', toolKind: 'execute', status: 'completed', content: [], locations: [], ...more });
 
@@ -23,10 +31,29 @@ const CALLS = [
 	<ToolCall call={call({ title: 'rm -rf build/\u202etxt.exe', toolKind: 'delete', status: 'pending' })} />,
 ];
 
+const asked = (more: Partial<Asked>): Asked => ({
+	ask: 1, id: 's:1', elicitation: false, title: 'npm publish --access public',
+	options: [{ optionId: 'a', name: 'Allow once', kind: 'allow_once' }, { optionId: 'b', name: 'Always allow', kind: 'allow_always' }, { optionId: 'c', name: 'Reject', kind: 'reject_once' }], ...more,
+});
+const nothing = () => {};
+
 const SECTIONS: [string, ComponentChildren][] = [
 	['Markdown', <Markdown text={MARKDOWN} />],
 	['Thought', <><Thought text="I should look at the parser first. The colon is found with `strchr`." ms={3400} /><Thought open text={'The colon is found with `strchr`, so **embedded NULs** matter.\n\n- check length'} running /></>],
 	['Tool calls', <div class="gallery-stack">{CALLS}</div>],
+	['Plan', <Plan plan={PLAN} />],
+	['Questions', <div class="gallery-stack">
+		<Question question={asked({ expiresAt: Date.now() + 95_000, otherwise: 'reject' })} onAnswer={nothing}><ToolCall call={call({ title: 'npm publish', status: 'pending', input: { command: 'npm publish --access public' } })} /></Question>
+		<Question question={asked({ answer })} />
+		<Question question={asked({ answer: { text: 'Reject', accepted: false, by: 'timeout', at: 0 } })} />
+		<Question question={asked({ elicitation: true, title: 'Where should it be **deployed**?', mode: 'form', schema: SCHEMA, options: [] })} onAnswer={nothing} error="the question has been answered already: by human" />
+	</div>],
+	['Budgets', <Budgets budgets={BUDGETS} />],
+	['Queue', <Queue queued={3} prompts={['Now write the changelog', 'and tag it']} waiting="harness" />],
+	['Checks', <Checks checks={CHECKS} verdict="failed" />],
+	['MCP servers', <McpServers servers={SERVERS} />],
+	['Errors', <div class="gallery-stack"><ErrorWords error={{ class: 'rate_limit', message: 'Rate limit reached for requests per min (RPM): Limit 3, Used 3.', provider: 'openai', httpStatus: 429, retryable: true }} /><ErrorWords error={{ class: 'out_of_memory', message: 'the session was at its limit of memory', retryable: false }} /></div>],
+	['Files', <FilesChanged files={FILES} onOpen={nothing} />],
 	['Terminal', <Terminal text={TERMINAL} exitCode={1} />],
 	['Diff of a patch', <Diff patch={PATCH} />],
 	['Images', <><Image mimeType="image/png" data={PIXEL} alt="a pixel" /><Image mimeType="image/svg+xml" data={PIXEL} /></>],

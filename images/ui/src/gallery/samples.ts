@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the gallery shows: plausible data of a run, with the awkward cases among it.
 
+import type { BudgetUse, CheckResult, Plan } from '../model/items.ts';
+import type { FileTouch, McpServer } from '../model/run.ts';
+
 const E = '\u001b[';
 
 export const MARKDOWN = `# The plan
@@ -123,3 +126,27 @@ export const NEW_TEXT = 'export function add(a: number, b: number): number {\n\t
 export const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 export const LONG_PATCH = (lines: number): string => `diff --git a/big.txt b/big.txt\n--- a/big.txt\n+++ b/big.txt\n@@ -1,${lines} +1,${lines} @@\n${Array.from({ length: lines }, (_, i) => (i % 5 ? ` line ${i}\n` : `-old ${i}\n+new ${i}\n`)).join('')}`;
+
+export const PLAN: Plan = { entries: [
+	{ content: 'Read the parser and its tests', status: 'completed', priority: 'high' }, { content: 'Refuse a blank before the colon', status: 'in_progress', priority: 'high' },
+	{ content: 'Run the whole suite', status: 'pending', priority: 'high' }, { content: 'Write the changelog', status: 'pending', priority: 'low' }] };
+
+export const SCHEMA = { type: 'object', required: ['region', 'replicas'], properties: {
+	region: { type: 'string', title: 'Region', enum: ['eu-1', 'us-1'], enumNames: ['Europe', 'America'], description: 'Where its data is kept' },
+	replicas: { type: 'integer', title: 'Replicas', minimum: 1, maximum: 9, default: 2 },
+	mail: { type: 'string', format: 'email', title: 'Tell whom' }, dry: { type: 'boolean', title: 'Only try it', default: true },
+	parts: { type: 'array', title: 'Parts', items: { enum: ['web', 'worker', 'cron'] } } } };
+
+export const BUDGETS: BudgetUse[] = [
+	{ budget: 'tokens', scope: 'session', limit: 200_000, used: 84_213 }, { budget: 'cost', scope: 'session', limit: 2, used: 1.71 }, { budget: 'toolCalls', scope: 'turn', limit: 40, used: 40 },
+	{ budget: 'seconds', scope: 'turn', limit: 600, used: 75 }];
+
+export const CHECKS: CheckResult[] = [
+	{ id: 'lint', kind: 'command', ok: true, exitCode: 0, durationMs: 812 },
+	{ id: 'tests', kind: 'tests', ok: false, durationMs: 5230, tests: { passed: 41, failed: 1, skipped: 2, failures: [{ suite: 'head', name: 'refuses a blank before the colon', message: `expected ${E}32m400${E}0m, got ${E}31m200${E}0m` }] } },
+	{ id: 'only-src', kind: 'paths', ok: false, durationMs: 4, offending: ['package.json', 'src/\u202etxt.exe'] },
+	{ id: 'slow', kind: 'command', ok: false, error: { reason: 'CHECK_TIMED_OUT', message: 'it did not end within 120 s' } }];
+
+export const SERVERS: McpServer[] = [{ name: 'acpd', state: 'connected', type: 'builtin', tools: 7 }, { name: 'shop', state: 'connected', type: 'acp', tools: 3 }, { name: 'search', state: 'failed', type: 'hosted', error: 'the process exited with code 1: no module named search' }];
+
+export const FILES: FileTouch[] = [{ path: 'src/http/head.c', how: 'changed', times: 3, row: 1 }, { path: 'src/http/head.test.ts', how: 'changed', times: 1, row: 2 }, { path: 'docs/\u202egpj.exe', how: 'changed', times: 1, row: 2 }, { path: 'Makefile', how: 'read', times: 1, row: 3 }];
