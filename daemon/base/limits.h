@@ -348,6 +348,7 @@
 
 #include "base/limits_check.h"
 #include "base/limits_tools.h"
+#include "base/limits_bundles.h"
 #include "base/limits_webhooks.h"
 
 /* clang-format on */

@@ -36,6 +36,8 @@ static const struct subcommand commands[] = {
 	  "remove an archive, unless a session needs it" },
 	{ "archive extract", "ARCHIVE DEST", SCOPE_EXTRACT, cmd_archive_extract,
 	  "unpack an archive file into a directory, all of it or nothing" },
+	{ "bundle export", "SESSION", SCOPE_ARCHIVE | SCOPE_GET, cmd_bundle_export,
+	  "write a session with all that belongs to it into one file" },
 	{ "skills validate", "DIR", SCOPE_VALIDATE, cmd_skills_validate,
 	  "say what is wrong with a skill: exit code 0, or 3 if it is not valid" },
 	{ "mcp", NULL, SCOPE_MCP, cmd_mcp,

@@ -63,6 +63,7 @@ static const struct route routes[] = {
 	{ "GET", "/v1/sessions/{}", NEED_OBSERVE, SESSIONS_NAMED, http_get_session },
 	{ "GET", "/v1/sessions/{}/events", NEED_OBSERVE, SESSIONS_NAMED, http_get_events },
 	{ "GET", "/v1/sessions/{}/workspace", NEED_OBSERVE, SESSIONS_NAMED, http_get_workspace },
+	{ "GET", "/v1/sessions/{}/bundle", NEED_OBSERVE, SESSIONS_NAMED, http_get_bundle },
 	{ "GET", "/v1/sessions/{}/artifacts", NEED_OBSERVE, SESSIONS_NAMED, http_get_artifacts },
 	{ "GET", "/v1/sessions/{}/artifacts/{}", NEED_OBSERVE, SESSIONS_NAMED, http_get_artifact },
 	{ "GET", "/v1/approvals", NEED_OBSERVE, SESSIONS_OWN, http_get_approvals },

@@ -2,14 +2,13 @@
  * what is missing. */
 #include "cli/cmd/cmd_archive.h"
 #include "cli/cmd/cmd.h"
-#include "cli/reach_daemon.h"
+#include "cli/ask_daemon.h"
 
 #include "archive/archive_store.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "net/client/http_client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,99 +16,16 @@
 #include <sys/stat.h>
 
 #define TRIES 10
-#define ANSWER_MAX (64 * MIB)
 
 struct archive_client {
-	const struct config *cfg;
-	struct http_client *http;
-	char digest[ARCHIVE_DIGEST_SIZE], path[32 + SHA256_HEX];
-	struct http_answer answer;
+	struct daemon_asker ask;
+	char digest[ARCHIVE_DIGEST_SIZE];
 };
-
-/* --- common ------------------------------------------------------------------------------------------------- */
-
-/* EXIT_DONE, or what to exit with. */
-static int client_open(struct archive_client *cl, const struct config *c)
-{
-	_cleanup_(buf_done) struct buf token = { 0 };
-	struct err e;
-	int r = EXIT_DONE;
-
-	cl->cfg = c;
-	if (!c->url) {
-		cl->http = http_client_new_socket(c->socket);
-		return EXIT_DONE;
-	}
-	if (c->token_file && read_token(c->token_file, &token, &e) < 0)
-		return fail(EXIT_USAGE, "%s", e.msg);
-	cl->http = http_client_new(c->url, buf_slice(&token), &e);
-	if (!cl->http)
-		r = fail(EXIT_USAGE, "%s", e.msg);
-	if (token.data)
-		secret_wipe(token.data, token.cap);
-	return r;
-}
 
 static void client_name(struct archive_client *cl, const struct sha256 *d)
 {
 	archive_digest_text(d, cl->digest);
-	snprintf(cl->path, sizeof(cl->path), "/v1/archives/%s", cl->digest);
-}
-
-static int code_of(int r)
-{
-	return r == -ECONNREFUSED || r == -ECONNRESET ? EXIT_UNREACHABLE : EXIT_FAILED;
-}
-
-static int code_of_status(int status)
-{
-	if (status == 401 || status == 403 || status == 503)
-		return EXIT_UNREACHABLE;
-	return status >= 400 && status < 500 && status != 409 ? EXIT_REFUSED : EXIT_FAILED;
-}
-
-static void read_answer(struct archive_client *cl, struct buf *text)
-{
-	ssize_t n = 1;
-
-	while (n > 0 && buf_len(text) < ANSWER_MAX && buf_reserve(text, 4096) == 0) {
-		n = http_client_read(cl->http, text->data + text->len, 4096);
-		text->len += n > 0 ? (size_t)n : 0;
-	}
-}
-
-/* For an answer without a body of ours, such as every one to HEAD. */
-static int unexplained(const struct archive_client *cl)
-{
-	return fail(code_of_status(cl->answer.status), "%s answered %d: %s",
-		    cl->cfg->url ? cl->cfg->url : cl->cfg->socket, cl->answer.status,
-		    daemon_link_status_text((unsigned)cl->answer.status));
-}
-
-/* {"error":{"reason","message"}} as one line. */
-static int refused(struct archive_client *cl)
-{
-	_cleanup_(buf_done) struct buf text = { 0 };
-	_cleanup_(freep) char *reason = NULL, *message = NULL;
-	struct jval v, error = { 0 };
-
-	read_answer(cl, &text);
-	if (jscan_value(buf_slice(&text), &v) == JSCAN_OK && v.type == J_OBJECT)
-		error = jobj_get(v.raw, "error");
-	jstr_decode(jobj_get(error.raw, "reason"), 64, &reason);
-	jstr_decode(jobj_get(error.raw, "message"), 4096, &message);
-	if (message)
-		err_flatten(message);
-	if (reason && message)
-		return fail(code_of_status(cl->answer.status), "%s: %s", reason, message);
-	return unexplained(cl);
-}
-
-static int ask(struct archive_client *cl, const char *method, struct err *e)
-{
-	struct http_ask rq = { .method = method, .path = cl->path };
-
-	return http_client_ask(cl->http, &rq, &cl->answer, e);
+	snprintf(cl->ask.path, sizeof(cl->ask.path), "/v1/archives/%s", cl->digest);
 }
 
 static int hash_fd(int fd, struct sha256 *ret, uint64_t *size)
@@ -136,7 +52,7 @@ static int print_done(const struct archive_client *cl, uint64_t size, const char
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	if (!cl->cfg->json) {
+	if (!cl->ask.cfg->json) {
 		printf("%s\n", cl->digest);
 	} else {
 		jw_obj(&w, NULL);
@@ -193,7 +109,7 @@ static int send_rest(struct archive_client *cl, int fd, uint64_t size, uint64_t 
 {
 	char range[128];
 	struct http_ask rq = { .method = "PUT",
-			       .path = cl->path,
+			       .path = cl->ask.path,
 			       .headers = range,
 			       .body_fd = fd,
 			       .at = offset,
@@ -209,30 +125,31 @@ static int send_rest(struct archive_client *cl, int fd, uint64_t size, uint64_t 
 		snprintf(range, sizeof(range), "Content-Range: bytes %llu-%llu/%llu\r\n",
 			 (unsigned long long)offset, (unsigned long long)size - 1,
 			 (unsigned long long)size);
-	return http_client_ask(cl->http, &rq, &cl->answer, e);
+	return http_client_ask(cl->ask.http, &rq, &cl->ask.answer, e);
 }
 
 /* >0: try again; else an exit code, negated, -EXIT_DONE if it is there. */
 static int put_once(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent, struct err *e)
 {
-	int r = ask(cl, "HEAD", e);
+	int r = asker_ask(&cl->ask, "HEAD", e);
 
-	if (r == 0 && cl->answer.status == 200)
+	if (r == 0 && cl->ask.answer.status == 200)
 		return -EXIT_DONE;
-	if (r == 0 && cl->answer.status == 404) {
-		r = send_rest(
-			cl, fd, size,
-			cl->answer.has_offset && cl->answer.offset <= size ? cl->answer.offset : 0,
-			e);
-		*sent += cl->answer.sent;
+	if (r == 0 && cl->ask.answer.status == 404) {
+		r = send_rest(cl, fd, size,
+			      cl->ask.answer.has_offset && cl->ask.answer.offset <= size ?
+				      cl->ask.answer.offset :
+				      0,
+			      e);
+		*sent += cl->ask.answer.sent;
 	}
 	if (r == -ECONNRESET)
 		return 1;
 	if (r < 0)
-		return -fail(code_of(r), "%s", e->msg);
-	if (cl->answer.status == 409)
+		return -fail(asker_code(r), "%s", e->msg);
+	if (cl->ask.answer.status == 409)
 		return 1; /* another client sends it, or sent while we asked */
-	return cl->answer.status < 300 ? -EXIT_DONE : -refused(cl);
+	return cl->ask.answer.status < 300 ? -EXIT_DONE : -asker_refused(&cl->ask);
 }
 
 static int put_all(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent)
@@ -247,7 +164,7 @@ static int put_all(struct archive_client *cl, int fd, uint64_t size, uint64_t *s
 	}
 	if (r <= 0)
 		return -r;
-	return *e.msg ? fail(EXIT_UNREACHABLE, "%s", e.msg) : refused(cl);
+	return *e.msg ? fail(EXIT_UNREACHABLE, "%s", e.msg) : asker_refused(&cl->ask);
 }
 
 static int put_file(struct archive_client *cl, const char *file, uint64_t *size, uint64_t *sent)
@@ -268,13 +185,13 @@ int cmd_archive_put(const struct config *c)
 {
 	struct archive_client cl = { 0 };
 	uint64_t size, sent = 0;
-	int r = client_open(&cl, c);
+	int r = asker_open(&cl.ask, c);
 
 	if (r == EXIT_DONE)
 		r = put_file(&cl, c->args[0], &size, &sent);
 	if (r == EXIT_DONE)
 		r = print_done(&cl, size, "sent", sent);
-	http_client_free(cl.http);
+	asker_done(&cl.ask);
 	return r;
 }
 
@@ -282,12 +199,12 @@ int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE
 {
 	struct archive_client cl = { 0 };
 	uint64_t size, sent = 0;
-	int r = client_open(&cl, c);
+	int r = asker_open(&cl.ask, c);
 
 	if (r == EXIT_DONE)
 		r = put_file(&cl, file, &size, &sent);
 	memcpy(digest, cl.digest, ARCHIVE_DIGEST_SIZE);
-	http_client_free(cl.http);
+	asker_done(&cl.ask);
 	return r;
 }
 
@@ -298,7 +215,7 @@ static int open_named(struct archive_client *cl, const struct config *c, struct 
 	if (archive_digest_parse(slice_of(c->args[0]), d) < 0)
 		return fail(EXIT_USAGE, "'%s' is not sha256: and 64 hex digits", c->args[0]);
 	client_name(cl, d);
-	return client_open(cl, c);
+	return asker_open(&cl->ask, c);
 }
 
 int cmd_archive_have(const struct config *c)
@@ -309,55 +226,21 @@ int cmd_archive_have(const struct config *c)
 	int r = open_named(&cl, c, &d), asked;
 
 	if (r == EXIT_DONE) {
-		asked = ask(&cl, "HEAD", &e);
+		asked = asker_ask(&cl.ask, "HEAD", &e);
 		if (asked < 0)
-			r = fail(code_of(asked), "%s", e.msg);
-		else if (cl.answer.status == 200)
-			r = print_done(&cl, cl.answer.length, "have", cl.answer.length);
-		else if (cl.answer.status == 404)
+			r = fail(asker_code(asked), "%s", e.msg);
+		else if (cl.ask.answer.status == 200)
+			r = print_done(&cl, cl.ask.answer.length, "have", cl.ask.answer.length);
+		else if (cl.ask.answer.status == 404)
 			r = EXIT_FAILED;
 		else
-			r = unexplained(&cl);
+			r = asker_unexplained(&cl.ask);
 	}
-	http_client_free(cl.http);
+	asker_done(&cl.ask);
 	return r;
 }
 
-/* Written beside its final name, and renamed once its hash is right. */
-struct archive_target {
-	const char *path; /* NULL: standard output */
-	char *temp;
-	int fd;
-};
-
-static int target_open(struct archive_target *t, const char *path)
-{
-	t->path = path;
-	t->fd = STDOUT_FILENO;
-	if (!path)
-		return 0;
-	if (asprintf(&t->temp, "%s.XXXXXX", path) < 0)
-		abort();
-	t->fd = mkostemp(t->temp, O_CLOEXEC);
-	return t->fd < 0 ? -errno : 0;
-}
-
-static int target_done(struct archive_target *t, bool good)
-{
-	int r = 0;
-
-	if (t->path && t->fd >= 0) {
-		if (good && rename(t->temp, t->path) < 0)
-			r = -errno;
-		if (!good || r < 0)
-			unlink(t->temp);
-		close(t->fd);
-	}
-	free(t->temp);
-	return r;
-}
-
-static int receive(struct archive_client *cl, const struct archive_target *t,
+static int receive(struct archive_client *cl, const struct output_file *t,
 		   const struct sha256 *want, struct err *e)
 {
 	_cleanup_(freep) char *buf = xalloc(BODY_READ_BYTES);
@@ -367,7 +250,7 @@ static int receive(struct archive_client *cl, const struct archive_target *t,
 	int r = 0;
 
 	sha256_begin(&h);
-	while (r == 0 && (n = http_client_read(cl->http, buf, BODY_READ_BYTES)) > 0) {
+	while (r == 0 && (n = http_client_read(cl->ask.http, buf, BODY_READ_BYTES)) > 0) {
 		sha256_add(&h, buf, (size_t)n);
 		r = file_write_all(t->fd, buf, (size_t)n);
 	}
@@ -384,22 +267,23 @@ static int receive(struct archive_client *cl, const struct archive_target *t,
 
 static int get_to(struct archive_client *cl, const struct sha256 *d)
 {
-	struct archive_target t = { .fd = -1 };
+	struct output_file t = { .fd = -1 };
 	struct err e;
-	int done, r = ask(cl, "GET", &e);
+	int done, r = asker_ask(&cl->ask, "GET", &e);
 
 	if (r < 0)
-		return fail(code_of(r), "%s", e.msg);
-	if (cl->answer.status != 200)
-		return cl->answer.status == 404 ? fail(EXIT_FAILED, "there is no such archive") :
-						  refused(cl);
-	r = target_open(&t, cl->cfg->output);
+		return fail(asker_code(r), "%s", e.msg);
+	if (cl->ask.answer.status != 200)
+		return cl->ask.answer.status == 404 ?
+			       fail(EXIT_FAILED, "there is no such archive") :
+			       asker_refused(&cl->ask);
+	r = output_file_open(&t, cl->ask.cfg->output);
 	if (r < 0)
 		return fail(EXIT_FAILED, "%s: %s", t.path, strerror(-r));
 	r = receive(cl, &t, d, &e);
-	done = target_done(&t, r == 0);
+	done = output_file_done(&t, r == 0);
 	if (r < 0)
-		return fail(code_of(r), "%s", e.msg);
+		return fail(asker_code(r), "%s", e.msg);
 	return done < 0 ? fail(EXIT_FAILED, "%s: %s", t.path, strerror(-done)) : EXIT_DONE;
 }
 
@@ -411,7 +295,7 @@ int cmd_archive_get(const struct config *c)
 
 	if (r == EXIT_DONE)
 		r = get_to(&cl, &d);
-	http_client_free(cl.http);
+	asker_done(&cl.ask);
 	return r;
 }
 
@@ -439,7 +323,7 @@ static int print_list(const struct archive_client *cl, struct slice list)
 
 	if (!jiter_init(&it, jobj_get(list, "archives")))
 		return fail(EXIT_FAILED, "the daemon gave no list of archives");
-	if (cl->cfg->json) {
+	if (cl->ask.cfg->json) {
 		printf("%.*s\n", (int)list.n, list.p);
 		return EXIT_DONE;
 	}
@@ -452,19 +336,19 @@ static int print_list(const struct archive_client *cl, struct slice list)
 int cmd_archive_list(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	struct archive_client cl = { .path = "/v1/archives" };
+	struct archive_client cl = { .ask.path = "/v1/archives" };
 	struct err e;
-	int r = client_open(&cl, c), asked = r == EXIT_DONE ? ask(&cl, "GET", &e) : 0;
+	int r = asker_open(&cl.ask, c), asked = r == EXIT_DONE ? asker_ask(&cl.ask, "GET", &e) : 0;
 
 	if (asked < 0)
-		r = fail(code_of(asked), "%s", e.msg);
-	else if (r == EXIT_DONE && cl.answer.status != 200)
-		r = refused(&cl);
+		r = fail(asker_code(asked), "%s", e.msg);
+	else if (r == EXIT_DONE && cl.ask.answer.status != 200)
+		r = asker_refused(&cl.ask);
 	if (r == EXIT_DONE) {
-		read_answer(&cl, &text);
+		asker_read(&cl.ask, &text);
 		r = print_list(&cl, buf_slice(&text));
 	}
-	http_client_free(cl.http);
+	asker_done(&cl.ask);
 	return r;
 }
 
@@ -473,18 +357,19 @@ int cmd_archive_rm(const struct config *c)
 	struct archive_client cl = { 0 };
 	struct sha256 d;
 	struct err e;
-	int r = open_named(&cl, c, &d), asked = r == EXIT_DONE ? ask(&cl, "DELETE", &e) : 0;
+	int r = open_named(&cl, c, &d),
+	    asked = r == EXIT_DONE ? asker_ask(&cl.ask, "DELETE", &e) : 0;
 
 	if (asked < 0)
-		r = fail(code_of(asked), "%s", e.msg);
-	else if (r == EXIT_DONE && cl.answer.status == 404)
+		r = fail(asker_code(asked), "%s", e.msg);
+	else if (r == EXIT_DONE && cl.ask.answer.status == 404)
 		r = fail(EXIT_FAILED,
 			 "there is no archive %s; acpd archive list says which there are",
 			 cl.digest);
-	else if (r == EXIT_DONE && cl.answer.status >= 300)
-		r = refused(&cl);
+	else if (r == EXIT_DONE && cl.ask.answer.status >= 300)
+		r = asker_refused(&cl.ask);
 	else if (r == EXIT_DONE && c->json)
 		printf("{\"digest\":\"%s\",\"removed\":true}\n", cl.digest);
-	http_client_free(cl.http);
+	asker_done(&cl.ask);
 	return r;
 }

@@ -43,6 +43,8 @@ void http_get_artifacts(const struct http_call *c, struct http_reply *ret);
 void http_get_artifact(const struct http_call *c, struct http_reply *ret);
 /* route_export.c */
 void http_get_workspace(const struct http_call *c, struct http_reply *ret);
+/* route_bundle.c */
+void http_get_bundle(const struct http_call *c, struct http_reply *ret);
 /* route_metrics.c */
 void http_get_metrics(const struct http_call *c, struct http_reply *ret);
 /* route_usage.c */

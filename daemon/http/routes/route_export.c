@@ -1,17 +1,9 @@
 /* route_export.c - GET /v1/sessions/{id}/workspace: the workspace or another of the session's directories, as an
- * archive, made by acpd-unpack while it is sent. The reply waits for the first bytes, so that a refusal is an error and
- * not a short archive. */
-#include "http/routes/handlers.h"
+ * archive, made by acpd-unpack while it is sent. */
+#include "http/routes/helper_body.h"
 
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "workspace/helper_job.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/epoll.h>
-#include <sys/ioctl.h>
 
 enum export_type { EXPORT_DEFAULT, EXPORT_TAR, EXPORT_TAR_GZ, EXPORT_TAR_ZST, EXPORT_ZIP };
 
@@ -40,169 +32,10 @@ static const struct query_field fields[] = {
 	{ 0 },
 };
 
-/* One export: first a sink that waits for its beginning, then a stream. */
-struct export
+static void on_over(struct helper_body *b)
 {
-	struct http_sink sink;
-	struct http_stream stream;
-	struct loop *loop;
-	struct helper_job *helper; /* NULL: it has ended */
-	struct loop_io data;	   /* fd -1: at its end */
-	enum export_type format;
-	bool ready, begun, orphan, failed; /* ready: there are bytes */
-	struct err error;
-};
-
-static void end_data(struct export *x)
-{
-	if (x->data.fd < 0)
-		return;
-	loop_io_set(x->loop, &x->data, 0);
-	close(x->data.fd);
-	x->data.fd = -1;
+	free(b);
 }
-
-static void wake(struct export *x)
-{
-	if (x->begun)
-		http_stream_wake(&x->stream);
-	else
-		http_sink_wake(&x->sink);
-}
-
-static void on_data(void *ctx, uint32_t events _unused_)
-{
-	struct export *x = ctx;
-	int waiting = 0;
-
-	loop_io_set(x->loop, &x->data, 0);
-	if (ioctl(x->data.fd, FIONREAD, &waiting) < 0 || waiting > 0)
-		x->ready = true;
-	else if (!x->ready)
-		end_data(x); /* nothing came: the program reports why at its end */
-	wake(x);
-}
-
-/* Its client is gone, and its program has ended. */
-static void free_if_over(struct export *x)
-{
-	if (!x->orphan || x->helper)
-		return;
-	end_data(x);
-	free(x);
-}
-
-static void on_done(void *ctx, struct slice report _unused_, const struct err *e)
-{
-	struct export *x = ctx;
-
-	x->helper = helper_job_free(x->helper);
-	x->failed = e != NULL;
-	if (e)
-		x->error = *e;
-	if (x->orphan)
-		free_if_over(x);
-	else
-		wake(x);
-}
-
-static const struct helper_job_events events = { NULL, on_done };
-
-static void let_go(struct export *x)
-{
-	x->orphan = true;
-	end_data(x); /* the program's next write ends it */
-	if (x->helper)
-		helper_job_abort(x->helper);
-	free_if_over(x);
-}
-
-/* --- the archive ------------------------------------------------------------------------------------------ */
-
-static enum http_fill wait_for_data(struct export *x)
-{
-	loop_io_set(x->loop, &x->data, EPOLLIN);
-	return HTTP_FILL_WAIT;
-}
-
-static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
-{
-	struct export *x = container_of(base, struct export, stream);
-	ssize_t n;
-
-	if (x->data.fd < 0)
-		return x->helper ? HTTP_FILL_WAIT : x->failed ? HTTP_FILL_ERROR : HTTP_FILL_END;
-	if (buf_reserve(out, room) < 0)
-		return HTTP_FILL_ERROR;
-	n = read(x->data.fd, out->data + out->len, room);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? wait_for_data(x) : HTTP_FILL_ERROR;
-	out->len += (size_t)n;
-	if (n > 0)
-		return HTTP_FILL_MORE;
-	end_data(x);
-	return fill(base, out, room);
-}
-
-static void stream_free(struct http_stream *base)
-{
-	let_go(container_of(base, struct export, stream));
-}
-
-static const struct http_stream_ops stream_ops = { fill, stream_free };
-
-/* --- its beginning ------------------------------------------------------------------------------------------ */
-
-static enum http_take check(struct http_sink *base)
-{
-	struct export *x = container_of(base, struct export, sink);
-
-	return !x->helper || x->ready ? HTTP_TAKE_ANSWER : HTTP_TAKE_WAIT;
-}
-
-static enum http_take take(struct http_sink *base, struct slice piece _unused_)
-{
-	return check(base); /* a body is ignored */
-}
-
-static void reply_failed(const struct export *x, struct http_reply *ret)
-{
-	static const struct {
-		const char *reason;
-		int status;
-	} rows[] = { { "PATH_NOT_FOUND", 404 }, { "ACCESS_DENIED", 403 }, { "NO_SPACE", 507 } };
-	int status = x->error.rpc == RPC_INVALID_PARAMS ? 400 : 500;
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(rows[i].reason, x->error.reason) == 0)
-			status = rows[i].status;
-	http_reply_error(ret, status, x->error.reason, x->error.msg);
-}
-
-static void answer(struct http_sink *base, struct http_reply *ret)
-{
-	struct export *x = container_of(base, struct export, sink);
-
-	if (!x->ready) {
-		reply_failed(x, ret);
-		return;
-	}
-	x->begun = true;
-	ret->content_type = forms[x->format].type;
-	http_reply_header(ret, "Content-Disposition:", forms[x->format].disposition);
-	ret->stream = &x->stream;
-}
-
-/* Once it has begun, the stream owns it. */
-static void sink_free(struct http_sink *base)
-{
-	struct export *x = container_of(base, struct export, sink);
-
-	if (!x->begun)
-		let_go(x);
-}
-
-static const struct http_sink_ops sink_ops = { take, check, check, answer, sink_free };
 
 /* --- the request ---------------------------------------------------------------------------------------------- */
 
@@ -296,25 +129,6 @@ static void put_job(struct buf *b, const struct session *s, const struct export_
 	jw_end_obj(&w);
 }
 
-static int start(struct export *x, const struct http_call *c, struct slice job, struct err *e)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-		return err_set(e, -errno, 0, "OUT_OF_DESCRIPTORS", "cannot open a pipe");
-	(void)fcntl(ends[1], F_SETFL, 0); /* the program's end blocks */
-	(void)fcntl(ends[0], F_SETPIPE_SZ, (int)(4 * CHILD_READ_BYTES));
-	x->data = (struct loop_io){ .fd = ends[0], .fn = on_data, .ctx = x };
-	x->helper = helper_job_start(c->ctx->loop, c->ctx->procs,
-				     &(struct helper_job_spec){ "pack", job, ends[1] }, &events, x,
-				     e);
-	close(ends[1]);
-	if (!x->helper)
-		return -EIO;
-	loop_io_set(x->loop, &x->data, EPOLLIN);
-	return 0;
-}
-
 void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
@@ -322,7 +136,7 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 	struct slice below;
 	struct export_args a = { .format = EXPORT_TAR_GZ };
 	struct session *s;
-	struct export *x;
+	struct helper_body *x;
 	struct err e = { 0 };
 
 	if (!http_query(c, fields, &a, ret))
@@ -338,17 +152,15 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 	if (!choose_root(s, &a, &root, &below, ret) || !enter_draft(s, &root, ret))
 		return;
 	put_job(&job, s, &a, root, below);
-	x = new0(struct export);
-	x->loop = c->ctx->loop;
-	x->format = (enum export_type)a.format;
-	x->sink.ops = &sink_ops;
-	x->stream.ops = &stream_ops;
-	x->data.fd = -1;
-	if (start(x, c, buf_slice(&job), &e) == 0) {
+	x = new0(struct helper_body);
+	x->type = forms[a.format].type;
+	x->disposition = forms[a.format].disposition;
+	x->over = on_over;
+	helper_body_init(x, c->ctx->loop);
+	if (helper_body_start(x, c->ctx, "pack", buf_slice(&job), &e) == 0) {
 		ret->sink = &x->sink;
 		return;
 	}
 	http_reply_error(ret, 500, e.reason, e.msg);
-	end_data(x);
 	free(x);
 }

@@ -384,6 +384,7 @@ static const size_t owned[] = {
 	OWN(policy),	  OWN(secrets),
 	OWN(env_keep),	  OWN(env_needed),
 	OWN(checks),	  OWN(retry),
+	OWN(source),
 };
 
 static char **owned_at(struct setup *s, size_t i)

@@ -62,6 +62,7 @@ struct setup {
 	char *mcp, *policy;	     /* raw objects: _meta.acpd.mcp, .policy */
 	char *checks;		     /* raw array: session/check/check.h */
 	char *retry;		     /* raw {max}: session/turn/turn_proof.h */
+	char *source;		     /* raw object: the archive that its workspace was made of */
 	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
 	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
 	char *sure_model, *sure_mode; /* the last that were in force */

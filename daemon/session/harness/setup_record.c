@@ -54,6 +54,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	jw_raw(w, "policy", slice_of(s->policy));
 	jw_raw(w, "checks", slice_of(s->checks));
 	jw_raw(w, "retry", slice_of(s->retry));
+	jw_raw(w, "source", slice_of(s->source));
 	jw_raw(w, "additionalDirectories", slice_of(s->additional_dirs));
 	if (s->network)
 		egress_rules_put(s->network, w, "network");
@@ -140,6 +141,7 @@ void setup_load(struct setup *s, struct slice record)
 	load_raw(record, "policy", J_OBJECT, &s->policy);
 	load_raw(record, "checks", J_ARRAY, &s->checks);
 	load_raw(record, "retry", J_OBJECT, &s->retry);
+	load_raw(record, "source", J_OBJECT, &s->source);
 	load_raw(record, "additionalDirectories", J_ARRAY, &s->additional_dirs);
 	egress_rules_free(s->network);
 	s->network = load_network(record);

@@ -41,6 +41,7 @@ static const struct part {
 	{ "sessions", ".jsonl", "journal", false },
 	{ "artifacts", "", "artifacts", false },
 	{ "snapshots", "", "snapshots", false },
+	{ "runs", "", "run", false },
 	{ "drafts", "", "draft", true },
 	{ "homes", "", "home", true },
 };

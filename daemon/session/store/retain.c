@@ -139,9 +139,9 @@ static void measure(struct session_store *st, struct session *s)
 	_cleanup_(freep) char *du = paths_find_command("du", getenv("PATH"));
 	_cleanup_(freep) char *journal = paths_journal_path(st, s->id);
 	_cleanup_(freep) char *home = part(st, "homes", s), *artifacts = part(st, "artifacts", s),
-			      *snapshots = part(st, "snapshots", s);
+			      *snapshots = part(st, "snapshots", s), *run = part(st, "runs", s);
 	char options[] = "-scB1", end[] = "--";
-	char *argv[] = { du, options, end, journal, home, artifacts, snapshots, NULL },
+	char *argv[] = { du, options, end, journal, home, artifacts, snapshots, run, NULL },
 	     *env[] = { NULL };
 	struct err e = { 0 };
 

@@ -4,6 +4,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "session/bundle/bundle_internal.h"
 #include "session/workspace/provision.h"
 #include "session/workspace/inspection.h"
 #include "session/harness/harness_pool.h"
@@ -254,6 +255,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	draft_store_begin(st);
 	if (open_removal(st, e) < 0)
 		return store_free(st);
+	bundle_room_begin(st);
 	session_users_take_up(st);
 	proc_host_on_idle(procs, on_background_idle, st);
 	recover_begin(st);

@@ -24,6 +24,7 @@ static const struct {
 	{ "trees", false, PRIVATE },	 { "archives", false, PRIVATE },
 	{ "artifacts", false, PRIVATE }, { "snapshots", false, PRIVATE },
 	{ "removed", false, PRIVATE },	 { "usage.", true, PRIVATE },
+	{ "runs", false, PRIVATE },	 { "bundles", false, PRIVATE },
 	{ "owner", false, PRIVATE },	 { "lock", false, PRIVATE },
 	{ "version", false, PRIVATE },	 { "uids", false, PRIVATE },
 };

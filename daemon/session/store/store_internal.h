@@ -37,6 +37,12 @@ struct store_retention {
 	char *measured_id;
 };
 
+/* In struct session_store: bundles that are made or taken (session/bundle/). */
+struct store_bundles {
+	unsigned rooms; /* directories in use */
+	uint64_t next;
+};
+
 struct session_store {
 	struct loop *loop;
 	struct proc_host *procs;
@@ -73,6 +79,7 @@ struct session_store {
 	struct store_mcp mcp;
 	struct store_model model;
 	struct store_recovery recovery;
+	struct store_bundles bundle;
 	struct store_retention retention;
 	struct store_activity activity;
 };
@@ -81,6 +88,7 @@ struct session_store {
 struct session_stored {
 	bool recovered;	    /* from the journal of an earlier daemon */
 	bool headless;	    /* and its head is damaged */
+	bool imported;	    /* it was made of a bundle: it can be read, and nothing else */
 	bool remove;	    /* once it is closed */
 	bool gone;	    /* put away, to be removed */
 	bool unremovable;   /* it was to be deleted, and could not */

@@ -20,6 +20,7 @@ struct snapshot_run {
 	enum snapshot_run_kind kind;
 	uint64_t turn;
 	char *patch;	     /* where one is written; NULL: nowhere */
+	char *into;	     /* SNAPSHOT_DIFF: where it is wanted as a file; NULL: as an answer */
 	session_set_fn done; /* SNAPSHOT_DIFF, SNAPSHOT_CHANGES */
 	void *ctx;
 	struct change_query query; /* SNAPSHOT_CHANGES; its patterns are the caller's, until done */
@@ -64,6 +65,8 @@ static void put_job(const struct session *s, struct buf *b, const struct snapsho
 	jw_str(&w, "patch", k->patch);
 	if (k->kind == SNAPSHOT_CHANGES)
 		put_query(&w, &k->query);
+	if (k->into)
+		jw_bool(&w, "list", true); /* which gives a digest of all that is changed */
 	jw_str(&w, "ignore", "gitignore");
 	session_put_owner(&w, s);
 	jw_end_obj(&w);
@@ -74,6 +77,7 @@ static void snapshot_free(struct snapshot_run *k)
 	if (k->patch)
 		unlink(k->patch);
 	free(k->patch);
+	free(k->into);
 	free(k);
 }
 
@@ -153,6 +157,21 @@ static void turn_compared(struct session *s, const struct snapshot_run *k, struc
 		note_failure(s, k, &e);
 }
 
+/* As it is a patch must not be seen: its secrets go before anybody has it. */
+static void diff_filed(struct session *s, const struct snapshot_run *k, struct slice report,
+		       const struct err *failed)
+{
+	struct err e = { 0 };
+	int r = failed ? -EIO : session_mask_file(s, k->patch);
+
+	if (r == 0 && rename(k->patch, k->into) < 0)
+		r = -errno;
+	if (r < 0 && !failed)
+		err_set(&e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			"the patch cannot be kept: %s", strerror(-r));
+	k->done(k->ctx, r < 0 ? SLICE_NONE : report, failed ? failed : r < 0 ? &e : NULL);
+}
+
 static void diff_compared(struct session *s, const struct snapshot_run *k, struct slice report,
 			  const struct err *failed)
 {
@@ -207,6 +226,8 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 	s->workspace.snapshots_running -= records(k);
 	if (k->kind == SNAPSHOT_CHANGES)
 		k->done(k->ctx, report, e);
+	else if (k->into)
+		diff_filed(s, k, report, e);
 	else if (k->kind == SNAPSHOT_DIFF)
 		diff_compared(s, k, report, e);
 	else if (e)
@@ -321,9 +342,17 @@ void baseline_changes_stop(struct session *s, const void *ctx)
 	}
 }
 
-int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
+static struct snapshot_run *diff_new(struct session *s, uint64_t since)
 {
 	char name[64];
+
+	snprintf(name, sizeof(name), "diff-%llu.part",
+		 (unsigned long long)++s->workspace.last_diff);
+	return snapshot_new(s, SNAPSHOT_DIFF, since, name);
+}
+
+int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
+{
 	int r = need_baseline(s, e);
 
 	if (r < 0)
@@ -331,9 +360,21 @@ int session_diff(struct session *s, uint64_t since, session_set_fn done, void *c
 	if (since > s->turn.count)
 		return err_field(e, "since", "FIELD_OUT_OF_RANGE",
 				 "the session has had no such turn");
-	snprintf(name, sizeof(name), "diff-%llu.part",
-		 (unsigned long long)++s->workspace.last_diff);
-	add_diff(s, snapshot_new(s, SNAPSHOT_DIFF, since, name), done, ctx);
+	add_diff(s, diff_new(s, since), done, ctx);
+	return 0;
+}
+
+int baseline_diff_file(struct session *s, const char *path, session_set_fn done, void *ctx,
+		       struct err *e)
+{
+	struct snapshot_run *k;
+	int r = need_baseline(s, e);
+
+	if (r < 0)
+		return r;
+	k = diff_new(s, 0);
+	k->into = xstrdup(path);
+	add_diff(s, k, done, ctx);
 	return 0;
 }
 

@@ -32,6 +32,10 @@ struct change_query {
  * started. */
 int baseline_changes(struct session *s, const struct change_query *q, session_set_fn done,
 		     void *ctx, struct err *e);
+/* What has changed since the baseline, as a patch at path, without secrets. result: acpd-unpack's raw report. NO_BASELINE.
+ * done is called once, from inside too. */
+int baseline_diff_file(struct session *s, const char *path, session_set_fn done, void *ctx,
+		       struct err *e);
 /* It ends soon, if it goes on: done follows, with an error. */
 void baseline_changes_stop(struct session *s, const void *ctx);
 void baseline_forget_turn(struct session *s, const struct session_turn *t);

@@ -60,6 +60,25 @@ void provision_unmake(struct session *s)
 		rmdir(s->cwd);
 }
 
+/* As the client asked for it, so that the same can be asked for again. */
+static void note_source(struct setup *s, const struct request *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char digest[ARCHIVE_DIGEST_SIZE];
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "archive", archive_digest_text(&r->archive, digest));
+	if (r->strip == STRIP_AUTO)
+		jw_str(&w, "strip", "auto");
+	else if (r->strip)
+		jw_int(&w, "strip", r->strip);
+	jw_str(&w, "into", r->into);
+	jw_end_obj(&w);
+	free(s->source);
+	s->source = xstrndup(b.data, b.len);
+}
+
 void provision_setup(struct session *s, const struct request *r)
 {
 	if (!r)
@@ -67,6 +86,8 @@ void provision_setup(struct session *s, const struct request *r)
 	s->setup.ephemeral = r->ephemeral;
 	s->setup.remove_on_close = r->remove_on_close;
 	s->setup.baseline = r->baseline < 0 ? r->has_archive : r->baseline == 1;
+	if (r->has_archive)
+		note_source(&s->setup, r);
 }
 
 /* --- the result ---------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "tree/held_tree.h"
+#include "unpack/bundle/bundle_tree.h"
 #include "unpack/export/tree_pack.h"
 #include "unpack/snapshot/snapshot_dir.h"
 
@@ -18,7 +19,7 @@
 
 struct export_params {
 	char *root, *below, *dir, *patch, *format, *ignore;
-	struct slice paths, limits, allow, deny;
+	struct slice paths, limits, allow, deny, about;
 	int64_t turn, since, uid, gid;
 	bool list, nearest;
 };
@@ -40,6 +41,17 @@ static const struct jfield pack_fields[] = {
 	JF_STR(struct export_params, format, "format", JF_REQUIRED, 16),
 	JF_ARR(struct export_params, paths, "paths", 0),
 	JOB_COMMON,
+	JF_END,
+};
+
+static const struct jfield bundle_fields[] = {
+	JOB_ROOT,
+	JF_OBJ(struct export_params, about, "about", JF_REQUIRED),
+	JF_END,
+};
+
+static const struct jfield bundle_check_fields[] = {
+	JOB_ROOT,
 	JF_END,
 };
 
@@ -87,6 +99,7 @@ struct export_job {
 	struct offending offending;
 	struct tree_pack_job export;
 	struct tree_pack_report exported;
+	struct bundle_manifest manifest;
 };
 
 struct export_verb {
@@ -215,6 +228,30 @@ static void report_export(struct export_job *o, struct jw *w)
 	put_omitted(w, "changed", "changedTotal", &r->changed);
 }
 
+/* --- bundles -------------------------------------------------------------------------------------------- */
+
+static int open_bundle(struct export_job *o _unused_, struct verdict *v _unused_)
+{
+	return 0;
+}
+
+static int run_bundle(struct export_job *o, int out, struct verdict *v)
+{
+	return bundle_write(o->root, o->job.about, out, &o->exported, v);
+}
+
+static int run_bundle_check(struct export_job *o, int out _unused_, struct verdict *v)
+{
+	return bundle_check(o->root, &o->manifest, v);
+}
+
+static void report_bundle_check(struct export_job *o, struct jw *w)
+{
+	jw_str(w, "sessionId", o->manifest.session_id);
+	jw_uint(w, "files", o->manifest.n);
+	jw_uint(w, "bytes", o->manifest.bytes);
+}
+
 /* --- snapshot and diff ---------------------------------------------------------------------------------- */
 
 static int open_snapshot(struct export_job *o, struct verdict *v)
@@ -296,6 +333,8 @@ static void report_snapshot(struct export_job *o, struct jw *w)
 static const struct export_verb verbs[] = {
 	/* an archive takes as long as its reader does */
 	{ "pack", pack_fields, INT64_MAX, 0, open_export, enter_export, run_export, report_export },
+	{ "bundle", bundle_fields, INT64_MAX, 0, open_bundle, NULL, run_bundle, report_export },
+	{ "bundle-check", bundle_check_fields, INT64_MAX, UNPACK_SECS_MAX, open_bundle, NULL, run_bundle_check, report_bundle_check },
 	{ "snapshot", snapshot_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_snapshot, NULL, run_snapshot, report_snapshot },
 	{ "diff", diff_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_diff, NULL, run_snapshot, report_snapshot },
 };
@@ -358,6 +397,7 @@ struct export_job *export_job_free(struct export_job *o)
 	snapshot_report_done(&o->snapshot);
 	offending_done(&o->offending);
 	tree_pack_report_done(&o->exported);
+	bundle_manifest_done(&o->manifest);
 	for (size_t i = 0; i < o->export.npaths; i++)
 		free(o->export.paths[i]);
 	free(o->export.paths);

@@ -79,7 +79,8 @@ static int run(struct export_keeper *c, const char *verb, struct slice line)
 {
 	int code, r;
 
-	if (strcmp(verb, "pack") == 0 && fcntl(ARCHIVE_FD, F_GETFD) < 0) {
+	if ((strcmp(verb, "pack") == 0 || strcmp(verb, "bundle") == 0) &&
+	    fcntl(ARCHIVE_FD, F_GETFD) < 0) {
 		fail_as(&c->v, "JOB_INVALID", NULL, "descriptor 3 is not open");
 		c->v.kind = VERDICT_BAD_JOB;
 		return -EINVAL;

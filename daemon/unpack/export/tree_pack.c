@@ -1,5 +1,6 @@
 #include "unpack/export/tree_pack.h"
 
+#include "base/clock.h"
 #include "base/os/file.h"
 #include "base/path_below.h"
 #include "base/util.h"
@@ -257,6 +258,8 @@ static int on_visit(void *ctx, const struct tree_entry *e)
 		skip(x, e->path, take_special(e->sb.st_mode));
 		return 0;
 	}
+	if (x->job->files_only)
+		return 0;
 	x->report->directories++;
 	return put_header(x, e->path, &e->sb, NULL);
 }
@@ -336,6 +339,18 @@ static int begin(struct export *x)
 	return 0;
 }
 
+static int put_lead(struct export *x)
+{
+	const struct stat sb = { .st_mode = S_IFREG | 0600,
+				 .st_mtim.tv_sec = (time_t)(clock_real_ms() / 1000),
+				 .st_size = (off_t)x->job->lead_text.n };
+	int r = put_header(x, x->job->lead, &sb, NULL);
+
+	if (r == 0 && archive_write_data(x->archive, x->job->lead_text.p, x->job->lead_text.n) < 0)
+		r = fail_archive(x, x->job->lead);
+	return r;
+}
+
 static int run(struct export *x)
 {
 	const struct tree_visitor visitor = { .visit = on_visit, .omit = on_omit, .ctx = x };
@@ -347,6 +362,8 @@ static int run(struct export *x)
 	};
 	int r = begin(x);
 
+	if (r == 0 && x->job->lead)
+		r = put_lead(x);
 	if (r == 0)
 		r = tree_walk(x->job->root, &options, &visitor, x->v);
 	if (r == 0)

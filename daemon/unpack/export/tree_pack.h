@@ -25,7 +25,10 @@ struct tree_pack_job {
 	enum pack_format format;
 	char **paths; /* only these and what is below them; none: everything */
 	size_t npaths;
-	bool gitignore; /* leave out what .gitignore files leave out, and .git */
+	bool gitignore;	  /* leave out what .gitignore files leave out, and .git */
+	const char *lead; /* a file before all others that is in no tree; NULL: none */
+	struct slice lead_text;
+	bool files_only; /* no entries for directories */
 	uint64_t entries, bytes;
 	uint64_t deadline_ms; /* of clock_mono_ms; 0: none */
 };

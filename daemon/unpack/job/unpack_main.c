@@ -51,13 +51,22 @@ static const struct unpack_verb {
 	enum unpack_exit (*export)(const char *verb, struct slice line);
 	enum unpack_exit (*converse)(struct job_input *in, struct slice line);
 } verbs[] = {
-	{ "extract", .converse = run_extract },	     { "pack", .export = export_keeper_run },
-	{ "snapshot", .export = export_keeper_run }, { "diff", .export = export_keeper_run },
-	{ "recover", .run = tree_job_recover },	     { "remove", .run = tree_job_remove },
-	{ "skills", .run = tree_job_skills },	     { "inflate", .run = run_inflate },
-	{ "discard", .run = discard_run },	     { "leftovers", .run = leftovers_run },
-	{ "draft-begin", .export = draft_job_run },  { "draft-diff", .export = draft_job_run },
-	{ "draft-apply", .export = draft_job_run },  { "draft-measure", .export = draft_job_run },
+	{ "extract", .converse = run_extract },
+	{ "pack", .export = export_keeper_run },
+	{ "snapshot", .export = export_keeper_run },
+	{ "diff", .export = export_keeper_run },
+	{ "bundle", .export = export_keeper_run },
+	{ "bundle-check", .export = export_keeper_run },
+	{ "recover", .run = tree_job_recover },
+	{ "remove", .run = tree_job_remove },
+	{ "skills", .run = tree_job_skills },
+	{ "inflate", .run = run_inflate },
+	{ "discard", .run = discard_run },
+	{ "leftovers", .run = leftovers_run },
+	{ "draft-begin", .export = draft_job_run },
+	{ "draft-diff", .export = draft_job_run },
+	{ "draft-apply", .export = draft_job_run },
+	{ "draft-measure", .export = draft_job_run },
 };
 
 static enum unpack_exit run_verb(const struct unpack_verb *v, struct job_input *in,

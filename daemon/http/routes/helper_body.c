@@ -1,0 +1,203 @@
+#include "http/routes/helper_body.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+void helper_body_done(struct helper_body *b)
+{
+	if (b->data.fd < 0)
+		return;
+	loop_io_set(b->loop, &b->data, 0);
+	close(b->data.fd);
+	b->data.fd = -1;
+}
+
+static void wake(struct helper_body *b)
+{
+	if (b->begun)
+		http_stream_wake(&b->stream);
+	else
+		http_sink_wake(&b->sink);
+}
+
+static void on_data(void *ctx, uint32_t events _unused_)
+{
+	struct helper_body *b = ctx;
+	int waiting = 0;
+
+	loop_io_set(b->loop, &b->data, 0);
+	if (ioctl(b->data.fd, FIONREAD, &waiting) < 0 || waiting > 0)
+		b->ready = true;
+	else if (!b->ready)
+		helper_body_done(b); /* nothing came: the program reports why at its end */
+	wake(b);
+}
+
+/* Its client is gone, and its program has ended. */
+static void free_if_over(struct helper_body *b)
+{
+	if (!b->orphan || b->helper)
+		return;
+	helper_body_done(b);
+	b->over(b);
+}
+
+static void on_done(void *ctx, struct slice report _unused_, const struct err *e)
+{
+	struct helper_body *b = ctx;
+
+	b->helper = helper_job_free(b->helper);
+	b->failed = e != NULL;
+	if (e)
+		b->error = *e;
+	if (b->orphan)
+		free_if_over(b);
+	else
+		wake(b);
+}
+
+static const struct helper_job_events events = { NULL, on_done };
+
+static void let_go(struct helper_body *b)
+{
+	b->orphan = true;
+	helper_body_done(b); /* the program's next write ends it */
+	if (b->helper)
+		helper_job_abort(b->helper);
+	free_if_over(b);
+}
+
+/* --- the archive ------------------------------------------------------------------------------------------ */
+
+static enum http_fill wait_for_data(struct helper_body *b)
+{
+	loop_io_set(b->loop, &b->data, EPOLLIN);
+	return HTTP_FILL_WAIT;
+}
+
+static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
+{
+	struct helper_body *b = container_of(base, struct helper_body, stream);
+	ssize_t n;
+
+	if (b->data.fd < 0)
+		return b->helper ? HTTP_FILL_WAIT : b->failed ? HTTP_FILL_ERROR : HTTP_FILL_END;
+	if (buf_reserve(out, room) < 0)
+		return HTTP_FILL_ERROR;
+	n = read(b->data.fd, out->data + out->len, room);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? wait_for_data(b) : HTTP_FILL_ERROR;
+	out->len += (size_t)n;
+	if (n > 0)
+		return HTTP_FILL_MORE;
+	helper_body_done(b);
+	return fill(base, out, room);
+}
+
+static void stream_free(struct http_stream *base)
+{
+	let_go(container_of(base, struct helper_body, stream));
+}
+
+static const struct http_stream_ops stream_ops = { fill, stream_free };
+
+/* --- its beginning ------------------------------------------------------------------------------------------ */
+
+static enum http_take check(struct http_sink *base)
+{
+	struct helper_body *b = container_of(base, struct helper_body, sink);
+
+	return !b->waiting && (!b->helper || b->ready) ? HTTP_TAKE_ANSWER : HTTP_TAKE_WAIT;
+}
+
+static enum http_take take(struct http_sink *base, struct slice piece _unused_)
+{
+	return check(base); /* a body is ignored */
+}
+
+static void reply_failed(const struct helper_body *b, struct http_reply *ret)
+{
+	static const struct {
+		const char *reason;
+		int status;
+	} rows[] = { { "PATH_NOT_FOUND", 404 },
+		     { "ACCESS_DENIED", 403 },
+		     { "NO_SPACE", 507 },
+		     { "SESSION_NOT_FOUND", 404 } };
+	int status = b->error.rpc == RPC_INVALID_PARAMS ? 400 : 500;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (strcmp(rows[i].reason, b->error.reason) == 0)
+			status = rows[i].status;
+	http_reply_error(ret, status, b->error.reason, b->error.msg);
+}
+
+static void answer(struct http_sink *base, struct http_reply *ret)
+{
+	struct helper_body *b = container_of(base, struct helper_body, sink);
+
+	if (!b->ready) {
+		reply_failed(b, ret);
+		return;
+	}
+	b->begun = true;
+	ret->content_type = b->type;
+	http_reply_header(ret, "Content-Disposition:", b->disposition);
+	ret->stream = &b->stream;
+}
+
+/* Once it has begun, the stream owns it. */
+static void sink_free(struct http_sink *base)
+{
+	struct helper_body *b = container_of(base, struct helper_body, sink);
+
+	if (!b->begun)
+		let_go(b);
+}
+
+static const struct http_sink_ops sink_ops = { take, check, check, answer, sink_free };
+
+/* --- the job -------------------------------------------------------------------------------------------------- */
+
+void helper_body_init(struct helper_body *b, struct loop *loop)
+{
+	b->loop = loop;
+	b->sink.ops = &sink_ops;
+	b->stream.ops = &stream_ops;
+	b->data.fd = -1;
+}
+
+int helper_body_start(struct helper_body *b, const struct http_context *ctx, const char *verb,
+		      struct slice job, struct err *e)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_set(e, -errno, 0, "OUT_OF_DESCRIPTORS", "cannot open a pipe");
+	(void)fcntl(ends[1], F_SETFL, 0); /* the program's end blocks */
+	(void)fcntl(ends[0], F_SETPIPE_SZ, (int)(4 * CHILD_READ_BYTES));
+	b->data = (struct loop_io){ .fd = ends[0], .fn = on_data, .ctx = b };
+	b->helper = helper_job_start(ctx->loop, ctx->procs,
+				     &(struct helper_job_spec){ verb, job, ends[1] }, &events, b,
+				     e);
+	close(ends[1]);
+	b->waiting = false;
+	if (!b->helper) {
+		helper_body_done(b);
+		return -EIO;
+	}
+	loop_io_set(b->loop, &b->data, EPOLLIN);
+	return 0;
+}
+
+void helper_body_fail(struct helper_body *b, const struct err *e)
+{
+	b->waiting = false;
+	b->failed = true;
+	b->error = *e;
+	wake(b);
+}
