@@ -1,4 +1,7 @@
-// main.tsx - where the page starts.
+// SPDX-License-Identifier: Apache-2.0
+// Where the page starts.
 import { render } from 'preact';
+import { App } from './app/App.tsx';
+import { PageState } from './app/state.ts';
 
-render(<main><h1>acpd</h1></main>, document.getElementById('app')!);
+render(<App state={new PageState()} />, document.getElementById('app')!);

@@ -13,21 +13,24 @@ export interface Run {
 	lastAt: number;
 	lastSeq: number;
 	events: number; // how many have been read
-	turns: Turn[];
+	turns: Turn[]; // TURNS_MAX at most
+	turnsLeftOut: number;
 	open: number; // the turn that runs, 0: none
 	spans: Span[]; // for the timeline, oldest first
 	spansLeftOut: number; // older ones that were dropped: SPANS_MAX
 	questions: Question[]; // those that are open
-	plan: Plan | null; // the newest
+	plans: Plan[]; // those that stand, the newest last
 	context: { used: number; size: number } | null; // tokens in the model's window, as the harness says
 	usage: Tokens; // all turns
-	cost: Cost | null;
+	cost: Cost | null; // what is known of it by the daemon
+	settled: { usage: Tokens; cost: Cost | null }; // of the turns that are over
+	harnessCost: Cost | null; // so far, as the harness says
 	calls: ModelCall[]; // newest last, CALLS_MAX at most
 	models: ModelUse[];
 	budgets: BudgetUse[]; // the last that was heard of each
 	files: FileTouch[]; // FILES_MAX at most
 	errors: RunError[]; // newest last, ERRORS_MAX at most
-	checks: { turn: number; at: number; check: CheckResult }[]; // newest last
+	checks: { turn: number; at: number; row: number; check: CheckResult }[]; // newest last
 	artifacts: Artifact[];
 	draft: Draft | null;
 	closed: boolean;
@@ -50,6 +53,7 @@ export interface Turn {
 	failedCalls: number;
 	modelCalls: number;
 	waitedMs: number; // for people
+	ttftMs?: number; // until the first output
 }
 
 export type SpanKind = 'turn' | 'model' | 'tool' | 'wait' | 'check';
@@ -74,6 +78,7 @@ export interface ModelCall {
 	cost: Cost | null;
 	failed?: boolean;
 	via?: string;
+	live?: boolean; // from an event: its ledger line has not come
 }
 
 export interface ModelUse {
@@ -101,7 +106,7 @@ export interface RunError {
 
 export interface Draft {
 	on: boolean;
-	text: string; // what happened last, in words
+	event: string; // what happened last
 }
 
 /** What GET /v1/sessions says of one session, as far as the viewer uses it. */

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prompting and cancelling. Only the driver of a session may, so a person takes it over first, and is told what that means.
+
+import { useState } from 'preact/hooks';
+import { Visible } from '../views/Visible.tsx';
+import type { LiveSubject } from './live-subject.ts';
+
+export function Composer({ subject }: { subject: LiveSubject }) {
+	const [text, setText] = useState('');
+	const [asking, setAsking] = useState(false);
+	const { info } = subject;
+	const running = info !== null && info.turn > 0;
+	const send = (e: Event): void => {
+		e.preventDefault();
+		if (!text.trim())
+			return;
+		void subject.prompt(text);
+		setText('');
+	};
+
+	return (
+		<section class="composer" aria-label="Act in this session">
+			{subject.acting && <p class="notice notice-bad" role="alert"><Visible text={subject.acting} max={1000} /></p>}
+			{subject.driving ? (
+				<form class="composer-form" onSubmit={send}>
+					<textarea rows={2} value={text} aria-label="Prompt" placeholder="What is to be done?" onInput={(e) => setText(e.currentTarget.value)}
+						onKeyDown={(e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) send(e); }} />
+					<button type="submit" class="button button-main" disabled={!text.trim()}>{running ? 'Queue' : 'Send'}</button>
+					<button type="button" class="button" disabled={!running} onClick={() => void subject.cancel()}>Cancel turn</button>
+				</form>
+			) : asking ? (
+				<div class="composer-ask" role="alertdialog" aria-label="Take over">
+					<span>This page becomes the driver. {info && info.watchers > 0 ? 'Whoever drives the session now can no longer prompt in it.' : 'A closed session is opened again.'}</span>
+					<button type="button" class="button button-main" onClick={() => { setAsking(false); void subject.takeOver(); }}>Take over</button>
+					<button type="button" class="button" onClick={() => setAsking(false)}>Keep watching</button>
+				</div>
+			) : (
+				<div class="composer-ask">
+					<span class="muted">You are watching.</span>
+					<button type="button" class="button" onClick={() => setAsking(true)}>Prompt…</button>
+				</div>
+			)}
+		</section>
+	);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session of a daemon, followed. Its state is asked for while it is looked at; its ledger after each turn.
+
+import type { JsonObject } from '../model/event.ts';
+import type { Artifact } from '../model/items.ts';
+import type { Batch } from '../model/source.ts';
+import { num, str } from '../model/read.ts';
+import { Acp } from '../net/acp.ts';
+import { ApiError, type Api } from '../net/api.ts';
+import { SessionSource } from '../net/session-source.ts';
+import { answerApproval, getRecords, getSession } from '../net/sessions.ts';
+import { Subject } from './subject.ts';
+
+const POLL_MS = 2000;
+const RECORDS_MAX = 10_000;
+
+export class LiveSubject extends Subject {
+	readonly isLive = true;
+	driving = false; // this page is the driver
+	acting = ''; // what failed of what a person asked for
+	#api: Api;
+	#acp: Acp | null = null;
+	#stop = new AbortController();
+	#since = 0; // of the ledger
+	#records: JsonObject[] = []; // that came before their turns had
+	#reading = false;
+	#again = false;
+	#timer: ReturnType<typeof setTimeout> | undefined;
+
+	constructor(api: Api, sessionId: string) {
+		super(sessionId, new SessionSource(api, sessionId));
+		this.#api = api;
+		void (this.source as SessionSource).follow({
+			batch: (b) => this.#batch(b),
+			restart: () => { this.#since = 0; this.beginAnew(); },
+			state: (state, error) => {
+				this.state = state;
+				this.problem = state === 'refused' ? error?.message ?? '' : '';
+				this.changed();
+			},
+		}, this.#stop.signal);
+		void this.#poll();
+	}
+
+	override close(): void {
+		super.close();
+		this.#stop.abort();
+		clearTimeout(this.#timer);
+		this.#acp?.close();
+	}
+
+	async patch(): Promise<string> {
+		const answer = await (await this.#connection()).call('_acpd/workspace/diff', { sessionId: this.sessionId });
+
+		if (typeof answer.patch === 'string')
+			return answer.patch;
+		return (await this.#bytes(str((answer.artifact as JsonObject | undefined)?.id))).text();
+	}
+
+	artifact(a: Artifact): Promise<Blob> {
+		return this.#bytes(a.id);
+	}
+
+	async answer(id: string, answer: JsonObject): Promise<void> {
+		await this.#try(async () => answerApproval(this.#api, id, answer));
+	}
+
+	/** This page becomes the driver: another one loses the session. */
+	async takeOver(): Promise<void> {
+		await this.#try(async () => {
+			const acp = await this.#connection();
+			await acp.call('session/resume', { sessionId: this.sessionId, cwd: this.info?.cwd ?? '' });
+			this.driving = true;
+		});
+	}
+
+	async prompt(text: string): Promise<void> {
+		await this.#try(async () => {
+			const acp = await this.#connection();
+			acp.call('session/prompt', { sessionId: this.sessionId, prompt: [{ type: 'text', text }] })
+				.catch((e: unknown) => this.#promptFailed(e));
+		});
+	}
+
+	async cancel(): Promise<void> {
+		await this.#try(async () => (await this.#connection()).notify('session/cancel', { sessionId: this.sessionId }));
+	}
+
+	async #bytes(id: string): Promise<Blob> {
+		const response = await this.#api.open(`/v1/sessions/${encodeURIComponent(this.sessionId)}/artifacts/${encodeURIComponent(id)}`);
+
+		return response.blob();
+	}
+
+	async #connection(): Promise<Acp> {
+		if (this.#acp)
+			return this.#acp;
+		const acp = await Acp.open(this.#api);
+
+		this.#acp = acp;
+		acp.onclose = () => {
+			this.#acp = null;
+			this.driving = false;
+			this.changed();
+		};
+		acp.onnotice = (method, params) => {
+			if (method !== '_acpd/detached' || params.sessionId !== this.sessionId)
+				return;
+			this.driving = false;
+			this.changed();
+		};
+		return acp;
+	}
+
+	async #try(act: () => Promise<void>): Promise<void> {
+		this.acting = '';
+		try {
+			await act();
+		} catch (e) {
+			this.acting = e instanceof Error ? e.message : String(e);
+		}
+		this.changed();
+		void this.#info();
+	}
+
+	/** A turn that failed is in the history; what was refused before it began is not. */
+	#promptFailed(e: unknown): void {
+		if (e instanceof ApiError && ['TURN_FAILED', 'CANCELLED'].includes(e.reason))
+			return;
+		this.acting = e instanceof Error ? e.message : String(e);
+		this.changed();
+	}
+
+	#batch(b: Batch): void {
+		this.take(b);
+		if (b.events.some((e) => e.final === true))
+			void this.#ledger();
+	}
+
+	async #poll(): Promise<void> {
+		await this.#info();
+		if (!this.#stop.signal.aborted)
+			this.#timer = setTimeout(() => void this.#poll(), document.hidden ? POLL_MS * 5 : POLL_MS);
+	}
+
+	async #info(): Promise<void> {
+		try {
+			this.info = await getSession(this.#api, this.sessionId, this.#stop.signal);
+			this.changed();
+		} catch { /* the stream says what is wrong with the connection */ }
+	}
+
+	/** A line of a turn that has not been read as an event yet waits for it. */
+	async #ledger(): Promise<void> {
+		this.#again = true;
+		if (this.#reading)
+			return;
+		this.#reading = true;
+		while (this.#again) {
+			this.#again = false;
+			await this.#readLedger();
+		}
+		this.#reading = false;
+	}
+
+	async #readLedger(): Promise<void> {
+		const has = (r: JsonObject): boolean => num(r.turn) <= (this.whole.turns.at(-1)?.n ?? 0);
+
+		try {
+			this.takeRecords(this.#records.filter(has));
+			this.#records = this.#records.filter((r) => !has(r));
+			for await (const r of getRecords(this.#api, this.sessionId, this.#since, this.#stop.signal)) {
+				this.#since = Math.max(this.#since, num(r.n));
+				if (has(r))
+					this.takeRecords([r]);
+				else if (this.#records.length < RECORDS_MAX)
+					this.#records.push(r);
+			}
+		} catch { /* a token may not be for the ledger: the events say less, but enough */ }
+	}
+}
