@@ -14,10 +14,13 @@ import { McpServers } from '../views/McpServers.tsx';
 import { Plan } from '../views/Plan.tsx';
 import { Question } from '../views/Question.tsx';
 import { Queue } from '../views/Queue.tsx';
+import { Replay } from '../views/Replay.tsx';
 import { Terminal } from '../views/Terminal.tsx';
 import { Thought } from '../views/Thought.tsx';
+import { Timeline } from '../views/Timeline.tsx';
 import { ToolCall } from '../views/ToolCall.tsx';
-import { BUDGETS, CHECKS, FILES, MARKDOWN, NEW_TEXT, OLD_TEXT, PATCH, PIXEL, PLAN, SCHEMA, SERVERS, TERMINAL } from './samples.ts';
+import { UsageChart } from '../views/UsageChart.tsx';
+import { BUDGETS, CALLS as MODEL_CALLS, CHECKS, FILES, MARKDOWN, NEW_TEXT, OLD_TEXT, PATCH, PIXEL, PLAN, SCHEMA, SERVERS, SPANS, SPANS_NOW, TERMINAL, TURNS, USES } from './samples.ts';
 
 const call = (more: Partial<Call>): Call => ({ id: 'call_1', title: 'npm test', toolKind: 'execute', status: 'completed', content: [], locations: [], ...more });
 
@@ -41,6 +44,9 @@ const SECTIONS: [string, ComponentChildren][] = [
 	['Markdown', <Markdown text={MARKDOWN} />],
 	['Thought', <><Thought text="I should look at the parser first. The colon is found with `strchr`." ms={3400} /><Thought open text={'The colon is found with `strchr`, so **embedded NULs** matter.\n\n- check length'} running /></>],
 	['Tool calls', <div class="gallery-stack">{CALLS}</div>],
+	['Timeline', <Timeline spans={SPANS} now={SPANS_NOW} at={SPANS_NOW - 60_000} onOpen={nothing} />],
+	['Usage', <UsageChart turns={TURNS} calls={MODEL_CALLS} models={USES} />],
+	['Replay', <Replay playing={false} speed={5} position={83_000} length={312_000} label="turn 3 of 7" onPlay={nothing} onSpeed={nothing} onSeek={nothing} onEnd={nothing} />],
 	['Plan', <Plan plan={PLAN} />],
 	['Questions', <div class="gallery-stack">
 		<Question question={asked({ expiresAt: Date.now() + 95_000, otherwise: 'reject' })} onAnswer={nothing}><ToolCall call={call({ title: 'npm publish', status: 'pending', input: { command: 'npm publish --access public' } })} /></Question>

@@ -2,7 +2,7 @@
 // What the gallery shows: plausible data of a run, with the awkward cases among it.
 
 import type { BudgetUse, CheckResult, Plan } from '../model/items.ts';
-import type { FileTouch, McpServer } from '../model/run.ts';
+import type { FileTouch, McpServer, ModelCall, ModelUse, Span, Turn } from '../model/run.ts';
 
 const E = '\u001b[';
 
@@ -150,3 +150,33 @@ export const CHECKS: CheckResult[] = [
 export const SERVERS: McpServer[] = [{ name: 'acpd', state: 'connected', type: 'builtin', tools: 7 }, { name: 'shop', state: 'connected', type: 'acp', tools: 3 }, { name: 'search', state: 'failed', type: 'hosted', error: 'the process exited with code 1: no module named search' }];
 
 export const FILES: FileTouch[] = [{ path: 'src/http/head.c', how: 'changed', times: 3, row: 1 }, { path: 'src/http/head.test.ts', how: 'changed', times: 1, row: 2 }, { path: 'docs/\u202egpj.exe', how: 'changed', times: 1, row: 2 }, { path: 'Makefile', how: 'read', times: 1, row: 3 }];
+
+export const SPANS_NOW = 1_790_000_400_000;
+
+// Some turns with model calls and tool calls in turn, one question, and two checks.
+export const SPANS: Span[] = (() => {
+	const out: Span[] = [];
+	let at = SPANS_NOW - 400_000;
+	for (let turn = 1; turn <= 5; turn++) {
+		const start = at;
+		for (let i = 0; i < 3 + turn * 2; i++) {
+			out.push({ kind: 'model', turn, start: at, end: (at += 3000 + ((i * 1733) % 6000)), label: i % 3 ? 'gpt-5.2' : 'claude-opus-4-6', failed: turn === 4 && i === 2 });
+			for (let k = 0; k < 1 + (i % 3); k++) out.push({ kind: 'tool', turn, start: at + k * 200, end: at + 900 + k * 1300, label: ['npm test', 'src/http/head.c', 'grep colon'][k]!, failed: i === 4 });
+			at += 1500;
+		}
+		if (turn === 3) out.push({ kind: 'wait', turn, start: at, end: (at += 45_000), label: 'npm publish' });
+		if (turn % 2) out.push({ kind: 'check', turn, start: at, end: (at += 5200), label: 'tests' });
+		out.push({ kind: 'turn', turn, start, end: turn === 5 ? 0 : at, label: `Turn ${turn}` });
+		at += 9000;
+	}
+	return out.sort((a, b) => a.start - b.start);
+})();
+
+const usage = (i: number) => ({ inputTokens: 9000 + i * 2500, cacheReadTokens: 5000 + i * 1900, cacheWriteTokens: 800, outputTokens: 900 + ((i * 377) % 900), reasoningTokens: 200 + ((i * 91) % 300) });
+const costs = (i: number) => ({ amount: 0.04 + ((i * 37) % 11) / 100, currency: 'USD' });
+
+export const TURNS: Turn[] = Array.from({ length: 12 }, (_, i) => ({
+	n: i + 1, row: i, start: 0, end: 1, prompt: 'p', usage: usage(i), cost: costs(i), toolCalls: 3, failedCalls: 0, modelCalls: 2, waitedMs: 0 }));
+export const CALLS: ModelCall[] = TURNS.flatMap((t, i) => [
+	{ turn: t.n, at: 0, model: 'gpt-5.2', usage: {}, cost: { amount: costs(i).amount * 0.7, currency: 'USD' } }, { turn: t.n, at: 0, model: 'claude-opus-4-6', usage: {}, cost: { amount: costs(i).amount * 0.25, currency: 'USD' } }]);
+export const USES: ModelUse[] = [{ model: 'gpt-5.2', calls: 40, usage: usage(9), cost: costs(7) }, { model: 'claude-opus-4-6', calls: 12, usage: usage(3), cost: costs(3) }, { model: 'small/local-model-with-a-long-name', calls: 3, usage: usage(0), cost: null }];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes side by side, or one under the other where there is no room for two: of a patch of git, or of two texts as ACP's `diff` content
 // has them. Signs and words say what the colours say. A file of many lines has only those near the window in the page; many files are folded.
-import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { ComponentChildren, RefObject } from 'preact';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
 import { useBlocks } from './blocks.ts';
 import { plural, whole } from './format.ts';
 import { LongText } from './LongText.tsx';
@@ -11,6 +11,7 @@ import type { FileDiff, Part, Row, Side } from './patch.ts';
 import { diffTexts } from './textdiff.ts';
 import { plain } from './visible.ts';
 import { marked, Visible } from './Visible.tsx';
+import { useWidth } from './width.ts';
 
 export type DiffView = 'auto' | 'split' | 'unified';
 
@@ -24,19 +25,6 @@ const OPEN_ROWS = 800; // files are open until they have so many changed lines t
 const FILES = 100; // shown at first
 const NARROW = 720; // pixels
 const LINE_CHARS = 3000;
-
-// Whether the element has room for two columns.
-function useWide(box: RefObject<HTMLElement | null>): boolean {
-	const [wide, setWide] = useState(true);
-	useLayoutEffect(() => {
-		if (!box.current) return undefined;
-		const observer = new ResizeObserver(([entry]) => entry && setWide(entry.contentRect.width >= NARROW));
-		setWide(box.current.clientWidth >= NARROW);
-		observer.observe(box.current);
-		return () => observer.disconnect();
-	}, []);
-	return wide;
-}
 
 const cutLine = (text: string): string => (text.length > LINE_CHARS ? `${text.slice(0, LINE_CHARS)} … ${whole(text.length - LINE_CHARS)} more characters` : text);
 
@@ -195,8 +183,8 @@ function openFiles(files: readonly FileDiff[]): boolean[] {
 }
 
 export function Diff({ patch, view = 'auto' }: DiffProps) {
-	const box = useRef<HTMLDivElement>(null);
-	const wide = useWide(box);
+	const [box, width] = useWidth(NARROW);
+	const wide = width >= NARROW;
 	const [chosen, choose] = useState<DiffView>(view);
 	const [shown, show] = useState(FILES);
 	const parsed = useMemo(() => parsePatch(String(patch)), [patch]);
@@ -218,8 +206,8 @@ export function Diff({ patch, view = 'auto' }: DiffProps) {
 }
 
 export function TextDiff({ path, oldText, newText, cut, view = 'auto' }: TextDiffProps) {
-	const box = useRef<HTMLDivElement>(null);
-	const wide = useWide(box);
+	const [box, width] = useWidth(NARROW);
+	const wide = width >= NARROW;
 	const file = useMemo(() => diffTexts(String(path), oldText, String(newText)), [path, oldText, newText]);
 	return <div class="diff" ref={box}><DiffFile file={file} split={view === 'auto' ? wide : view === 'split'} cut={cut} /></div>;
 }

@@ -10,7 +10,7 @@ const MARGIN = 500; // pixels above and below what is seen
 
 export function windowOf(heights: readonly number[], top: number, bottom: number): Window {
 	let [from, before, at] = [0, 0, 0];
-	while (from < heights.length - 1 && before + heights[from]! < top) before += heights[from++]!;
+	while (from < heights.length - 1 && before + heights[from]! <= top) before += heights[from++]!;
 	let to = from;
 	for (at = before; to < heights.length && (at < bottom || to === from); to++) at += heights[to]!;
 	let after = 0;
