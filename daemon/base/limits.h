@@ -43,11 +43,13 @@
 #define PING_TIMEOUT_SECS 20
 #define TCP_KEEPALIVE_SECS 60
 #define HTTP_KEEPALIVE_SECS 15          /* between two requests; longer than clients keep a connection */
+#define HTTP_OPEN_SECS 120              /* for an open body, for who has shown no token */
 #define HTTP_HEADERS_MAX 16384
 #define HTTP_PATH_MAX 2048
 #define CORS_ORIGIN_MAX 1024            /* bytes of an Origin */
 #define CORS_HEADERS_MAX 1024           /* bytes of the names of headers that a page asks to send */
 #define HTTP_NAME_MAX 4096              /* the header Mcp-Name: a URI, perhaps in base64 */
+#define VIEWER_FILE_MAX (16 * MIB)      /* a file of the run viewer */
 #define HTTP_COMMENT_MS 15000           /* silence on an event stream until a comment */
 #define BODY_READ_BYTES (64 * KIB)      /* of a request's body at a time */
 #define BODY_STALL_SECS 15              /* a request's body without a byte for so long ends the connection */

@@ -53,6 +53,10 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 static const struct route routes[] = {
 	{ "GET", "/health", NEED_OPEN, SESSIONS_NONE, get_health },
 	{ "GET", "/openapi.json", NEED_OPEN, SESSIONS_NONE, get_openapi },
+	{ "GET", "/ui", NEED_OPEN, SESSIONS_NONE, http_get_ui_top },
+	{ "GET", "/ui/", NEED_OPEN, SESSIONS_NONE, http_get_ui },
+	{ "GET", "/ui/app.js", NEED_OPEN, SESSIONS_NONE, http_get_ui },
+	{ "GET", "/ui/app.css", NEED_OPEN, SESSIONS_NONE, http_get_ui },
 	{ "GET", "/ready", NEED_OBSERVE, SESSIONS_ALL, get_ready },
 	{ "GET", "/metrics", NEED_OBSERVE, SESSIONS_ALL, http_get_metrics },
 	{ "GET", "/v1/info", NEED_ANY, SESSIONS_NONE, http_get_info },

@@ -4,7 +4,8 @@
  * reply.sink is set there is no reply yet: the sink needs the request's body first. No other body is read.
  *
  * GET /health is open and has no state: it answers while the daemon is unclaimed, and reports only that the daemon
- * runs. So is GET /openapi.json, which says the same of every daemon of this build. POST /v1/claim is open, too, where there is one: it checks a token of its own. Everything else needs the token.
+ * runs. So are GET /openapi.json, which says the same of every daemon of this build, and the files of the run viewer,
+ * /ui. POST /v1/claim is open, too, where there is one: it checks a token of its own. Everything else needs the token.
  * Below /v1 a query is checked strictly (http/query.h); the older routes ignore theirs.
  */
 #pragma once
@@ -38,6 +39,7 @@ struct http_context {
 	/* POST /v1/claim, which a higher layer answers (net/e2b_claim.h); NULL: there is no such route */
 	void (*claim)(void *ctx, const struct http_request *rq, struct http_reply *ret);
 	void *claim_ctx;
+	const char *ui_dir;   /* where the run viewer is, or would be */
 	uint64_t backlog_max; /* --backlog-max */
 	bool remote;	      /* it listens for other machines, too */
 	unsigned connections;
@@ -58,6 +60,7 @@ struct http_request {
 	const struct slice *query; /* items of the query, see http/query.h */
 	size_t nquery;
 	struct slice accept, last_event_id; /* headers; empty if absent */
+	struct slice accept_encoding, if_none_match;
 	struct slice content_type, content_range, range;
 	struct slice mcp_version, mcp_method, mcp_name, mcp_session;
 	struct slice access_token;
@@ -67,6 +70,10 @@ struct http_request {
 
 #define HTTP_REPLY_HEADERS 4
 
+struct http_header {
+	const char *name, *value; /* name: as "Allow:"; NULL: end of the table */
+};
+
 struct http_reply {
 	int status;
 	const char *content_type; /* NULL: there is no body */
@@ -75,6 +82,7 @@ struct http_reply {
 		char value[64];
 	} headers[HTTP_REPLY_HEADERS];
 	unsigned nheaders;
+	const struct http_header *always; /* and these; or NULL */
 	struct buf body;
 	struct http_stream *stream; /* owned by the holder of the reply; NULL: body is all */
 	bool sized;		    /* the stream gives exactly length bytes */

@@ -287,6 +287,12 @@ bool admission_origin_ok(const struct admission *g, struct slice origin)
 	return !origin.n || in_list(g->origins, origin);
 }
 
+bool admission_origin_own(struct slice origin, struct slice host)
+{
+	return (slice_skip(&origin, "http://") || slice_skip(&origin, "https://")) &&
+	       http_words_same(origin, host);
+}
+
 /* --- tokens ------------------------------------------------------------------------------------------ */
 
 static bool token_matches(const struct admission *g, struct slice token)

@@ -4,7 +4,8 @@
  * Only the SHA-256 of the token is kept. Without a token the daemon is unclaimed, and clients may only ask for its
  * health or claim it over the control socket. Loopback is not trusted: sandboxes forward public ports to it. Host
  * guards against DNS rebinding: localhost, IP literals, E2B's "<port>-<id>.<domain>" and --allow-host pass. Origin is
- * sent by browsers only and must be listed (--allow-origin).
+ * sent by browsers only and must be listed (--allow-origin), or be our own, for the run viewer: what the Host says. We
+ * give browsers nothing that runs but that.
  */
 #pragma once
 
@@ -47,6 +48,8 @@ bool admission_query_token(const struct admission *g);
 bool admission_host_ok(const struct admission *g, struct slice host);
 /* An absent origin (n == 0) passes. */
 bool admission_origin_ok(const struct admission *g, struct slice origin);
+/* origin is http:// or https:// with this host, whose TLS may end before us. Pure. */
+bool admission_origin_own(struct slice origin, struct slice host);
 /* authorization: header value; protocols: Sec-WebSocket-Protocol value; query: token from the URL. Empty if absent. */
 bool admission_token_ok(const struct admission *g, struct slice authorization,
 			struct slice protocols, struct slice query);

@@ -29,8 +29,8 @@ static int put_header(struct lws *wsi, const char *name, const char *value, unsi
 static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
 		      unsigned char *end)
 {
-	if (r->status == 204) /* has no length (RFC 9110 8.6) */
-		return lws_add_http_header_status(wsi, 204, p, end);
+	if (r->status == 204 || r->status == 304) /* have no length (RFC 9110 8.6) */
+		return lws_add_http_header_status(wsi, (unsigned)r->status, p, end);
 	if (!r->content_type)
 		return lws_add_http_header_status(wsi, (unsigned)r->status, p, end) ||
 		       lws_add_http_header_content_length(wsi, 0, p, end);
@@ -62,6 +62,9 @@ static int put_head(struct lws *wsi, const struct http_reply *r, bool chunked, u
 		return -1;
 	for (unsigned i = 0; i < r->nheaders; i++)
 		if (put_header(wsi, r->headers[i].name, r->headers[i].value, p, end))
+			return -1;
+	for (const struct http_header *h = r->always; h && h->name; h++)
+		if (put_header(wsi, h->name, h->value, p, end))
 			return -1;
 	if (closes(wsi) && (!r->stream || r->sized || chunked) &&
 	    put_header(wsi, "connection:", "close", p, end))
@@ -130,6 +133,7 @@ static int transaction_over(struct peer *p, struct lws *wsi)
 /* The text of a request's query and headers, as lws decoded it. */
 struct request_text {
 	char path[HTTP_PATH_MAX], accept[512], last_id[64], type[128], content_range[80], range[80];
+	char encodings[256], etag[128];
 	char mcp_version[64], mcp_method[METHOD_NAME_MAX + 1], mcp_name[HTTP_NAME_MAX],
 		mcp_session[64], access_token[1024];
 	char query[HTTP_HEADERS_MAX + QUERY_ITEMS_MAX];
@@ -200,6 +204,9 @@ static struct http_request take_request(struct net_server *n, struct lws *wsi,
 	rq.content_range = known_header(wsi, WSI_TOKEN_HTTP_CONTENT_RANGE, t->content_range,
 					sizeof(t->content_range));
 	rq.range = known_header(wsi, WSI_TOKEN_HTTP_RANGE, t->range, sizeof(t->range));
+	rq.accept_encoding =
+		header_get(wsi, WSI_TOKEN_HTTP_ACCEPT_ENCODING, t->encodings, sizeof(t->encodings));
+	rq.if_none_match = header_get(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, t->etag, sizeof(t->etag));
 	rq.body = body_framing(wsi, &rq.length);
 	rq.last_event_id = custom_header(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
 	rq.access_token =
@@ -229,13 +236,17 @@ static void on_wake(void *ctx)
 	http_ask_writeable(p);
 }
 
+/* A stranger, who asked for what is open, stays one: others push it out, and it has so long. */
 static void begin_stream(struct peer *p, struct http_stream *stream)
 {
 	p->stream = stream;
 	p->stream->wake = on_wake;
 	p->stream->ctx = p;
-	visitor_busy(p->net, p->wsi, true);
-	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
+	p->busy = visitor_of(p->wsi)->place != VISITOR_STRANGER;
+	if (p->busy)
+		visitor_busy(p->net, p->wsi, true);
+	lws_set_timeout(p->wsi, p->busy ? NO_PENDING_TIMEOUT : PENDING_TIMEOUT_USER_OK,
+			p->busy ? 0 : HTTP_OPEN_SECS);
 }
 
 static void end_reply(struct peer *p)
@@ -243,7 +254,8 @@ static void end_reply(struct peer *p)
 	if (!p->stream)
 		return;
 	p->stream = http_stream_free(p->stream);
-	visitor_busy(p->net, p->wsi, false);
+	if (p->busy)
+		visitor_busy(p->net, p->wsi, false);
 }
 
 void http_closed(struct peer *p)

@@ -72,17 +72,19 @@ int access_check(struct net_server *n, struct lws *wsi, bool open)
 {
 	char host[512], origin[CORS_ORIGIN_MAX], auth[TOKEN_MAX + 64], protocols[2 * TOKEN_MAX],
 		token[TOKEN_MAX];
+	struct slice own, from;
 
 	if (visitor_of(wsi)->local) { /* acp.sock serves nobody before the claim */
 		visitor_known(n, wsi);
 		return 0;
 	}
-	if (!admission_host_ok(n->admission, header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host))))
+	own = header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host));
+	if (!admission_host_ok(n->admission, own))
 		return http_refuse(wsi, 403, "HOST_NOT_ALLOWED", "this Host is not served here",
 				   NULL, NULL);
+	from = header_get(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin));
 	if (lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN) >= (int)sizeof(origin) ||
-	    !admission_origin_ok(n->admission,
-				 header_get(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin))))
+	    !(admission_origin_ok(n->admission, from) || admission_origin_own(from, own)))
 		return http_refuse(wsi, 403, "ORIGIN_NOT_ALLOWED", "this Origin is not allowed",
 				   NULL, NULL);
 	if (open)

@@ -50,7 +50,8 @@ struct peer {
 	const char *close_reason;
 	/* HTTP only */
 	struct buf reply;	    /* body on its way */
-	struct http_stream *stream; /* makes the body; counts as a connection */
+	struct http_stream *stream; /* makes the body */
+	bool busy;		    /* and counts as a connection */
 	enum http_body body;
 	bool woken;	      /* the stream has more since it was asked last */
 	struct loop_io input; /* the client's input, or its end, where lws does not read */

@@ -18,6 +18,7 @@
 #include "egress/nft_wall.h"
 #include "fetcher/fetcher.h"
 #include "http/isolation.h"
+#include "http/viewer.h"
 #include "lifecycle/lifecycle.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
@@ -62,6 +63,7 @@ struct daemon {
 	struct unix_server *sockets;
 	struct net_server *net;
 	struct restored_parts restored;
+	char *ui_dir;
 	struct loop_timer grace, linger;
 	unsigned lingered;
 	bool stopping, sessions_down, hosted_down;
@@ -349,6 +351,7 @@ static int build_net(struct daemon *d, struct err *e)
 		say_unclaimed(c);
 	ac.life = d->life;
 	d->acp = acp_server_new(d->loop, d->store, &ac);
+	d->ui_dir = viewer_dir(c->ui_dir);
 	d->http = (struct http_context){ .loop = d->loop,
 					 .store = d->store,
 					 .procs = d->procs,
@@ -360,6 +363,7 @@ static int build_net(struct daemon *d, struct err *e)
 					 .life = d->life,
 					 .claim = d->claim.e2b ? e2b_claim_ask : NULL,
 					 .claim_ctx = d->claim.e2b,
+					 .ui_dir = d->ui_dir,
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };
 	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->claim.desk, &d->http, e);
@@ -414,6 +418,7 @@ static void teardown(struct daemon *d)
 	d->procs = proc_host_free(d->procs);
 	owner_release(&d->lock);
 	harness_table_done(&d->harnesses);
+	xstrset(&d->ui_dir, NULL);
 	d->loop = loop_free(d->loop);
 }
 

@@ -22,6 +22,9 @@ void http_get_status(const struct http_call *c, struct http_reply *ret);
 void http_post_shutdown(const struct http_call *c, struct http_reply *ret);
 /* While the daemon drains. */
 void http_retry_after(const struct http_call *c, struct http_reply *ret);
+/* route_ui.c */
+void http_get_ui(const struct http_call *c, struct http_reply *ret);
+void http_get_ui_top(const struct http_call *c, struct http_reply *ret);
 /* route_info.c */
 void http_get_info(const struct http_call *c, struct http_reply *ret);
 /* small_body.c: fn answers a small body, when all of it is there; an empty one at once. param: the path's first, or empty. */

@@ -91,7 +91,7 @@ test('there is no option that takes a token', async () => {
 const GOOD = {
   listen: '127.0.0.1:2271', state: '/tmp/x-state', workspaces: '/tmp/x-ws', 'sandbox-id-file': '/tmp/x-id', 'run-dir': '/tmp/x-run', 'token-file': '/tmp/x-token', 'claim-e2b': 'true', 'metadata-url': 'http://127.0.0.1:8080',
   'harness-config': '/tmp/x-h.json', 'default-harness': 'stub', 'agent-user': 'nobody', 'agent-uids': '1000000-1000063', 'allow-host': 'a.example,b.example', 'pass-env': 'JAVA_HOME,GIT_*',
-  'allow-origin': 'https://a.example', 'allow-query-token': 'true', log: 'debug', journal: 'off', 'journal-max': '8192',
+  'allow-origin': 'https://a.example', 'ui-dir': '/tmp/x-ui', 'allow-query-token': 'true', log: 'debug', journal: 'off', 'journal-max': '8192',
   'backlog-max': '8192', 'ping-interval': '7', 'ping-timeout': '8', 'permission-timeout': '9', 'max-connections': '10', drain: '13', 'idle-exit': '14', 'max-life': '15',
   'archive-store-max': '100000', 'keep-sessions': '8d,4097', 'archive-max': '90000', 'archives-baked': '/tmp/x-baked', skills: '/tmp/x-skills', 'mcp-config': '/tmp/x-mcp.json', 'tools-root': '/tmp', 'mcp-hold': '11', 'model-hold': '12', 'ca-file': '/tmp/x-ca.pem', 'upstream-allow': '10.0.0.1:80,[fd00::1]', 'fetch-user': 'daemon', 'network-max': 'off', webhook: '/tmp/x-webhooks.json', 'webhook-keep': '2d,70000', level: 'strict', 'level-min': 'guarded', 'harness-idle': '77', 'harness-max': '7', 'harness-wait': '17', 'session-max': '70', 'draft-max': '4097', 'limit-memory': '33554432', 'limit-pids': '99', 'keep-usage': ',4097', 'usage-file-max': '4097',
 };

@@ -171,7 +171,7 @@ test('Host: --allow-host adds names, with any port', async () => {
 });
 
 test('Origin: none is fine, one that is not listed is 403', async () => {
-  for (const Origin of ['https://evil.example', 'http://localhost', `http://127.0.0.1:${d.port}`, 'null', 'file://', 'x'.repeat(3000)])
+  for (const Origin of ['https://evil.example', 'http://localhost', `http://127.0.0.1:${d.port + 1}`, `ftp://127.0.0.1:${d.port}`, `http://127.0.0.1:${d.port}/`, `127.0.0.1:${d.port}`, 'null', 'file://', 'x'.repeat(3000)])
     assert.deepEqual(await reason({ headers: { Origin } }), [403, 'ORIGIN_NOT_ALLOWED'], Origin);
 });
 

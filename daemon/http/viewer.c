@@ -1,0 +1,85 @@
+#include "http/viewer.h"
+
+#include "base/limits.h"
+#include "base/os/file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define BESIDE "../share/acpd/ui" /* of the folder of our executable */
+
+static const struct viewer_file files[] = {
+	{ "/ui/", "text/html; charset=utf-8", "index.html", NULL },
+	{ "/ui/app.js", "text/javascript; charset=utf-8", "app.js", "app.js.gz" },
+	{ "/ui/app.css", "text/css; charset=utf-8", "app.css", "app.css.gz" },
+};
+
+const struct http_header viewer_headers[] = {
+	{ "Cache-Control:", "no-cache" },
+	{ "Vary:", "Accept-Encoding" },
+	{ "Content-Security-Policy:",
+	  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+	  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" },
+	{ "X-Content-Type-Options:", "nosniff" },
+	{ "Referrer-Policy:", "no-referrer" },
+	{ "Cross-Origin-Opener-Policy:", "same-origin" },
+	{ "Cross-Origin-Resource-Policy:", "same-origin" },
+	{ 0 },
+};
+
+char *viewer_dir(const char *named)
+{
+	_cleanup_(freep) char *self = named ? NULL : file_own_program();
+
+	if (named)
+		return xstrdup(named);
+	if (!self)
+		return NULL;
+	*strrchr(self, '/') = '\0';
+	return file_join(self, BESIDE);
+}
+
+const struct viewer_file *viewer_find(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (strcmp(files[i].path, path) == 0)
+			return &files[i];
+	return NULL;
+}
+
+/* A regular file, however it came to be there. */
+static int open_regular(const char *dir, const char *name, struct stat *st)
+{
+	_cleanup_(freep) char *path = dir && name ? file_join(dir, name) : NULL;
+	_cleanup_(closep) int fd =
+		path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+
+	if (fd < 0 || fstat(fd, st) < 0 || !S_ISREG(st->st_mode) || st->st_size < 1 ||
+	    st->st_size > (off_t)VIEWER_FILE_MAX)
+		return -1;
+	return TAKE_FD(fd);
+}
+
+/* A file that is replaced has another time or size. */
+static void put_etag(struct viewer_open *o, const struct stat *st)
+{
+	snprintf(o->etag, sizeof(o->etag), "\"%llx-%llx.%lx%s\"", (unsigned long long)st->st_size,
+		 (unsigned long long)st->st_mtim.tv_sec, (unsigned long)st->st_mtim.tv_nsec,
+		 o->packed ? "-gz" : "");
+}
+
+bool viewer_open(const char *dir, const struct viewer_file *f, bool gzip, struct viewer_open *ret)
+{
+	struct stat st;
+
+	*ret = (struct viewer_open){ .fd = gzip ? open_regular(dir, f->packed, &st) : -1 };
+	ret->packed = ret->fd >= 0;
+	if (!ret->packed)
+		ret->fd = open_regular(dir, f->name, &st);
+	if (ret->fd < 0)
+		return false;
+	ret->size = (uint64_t)st.st_size;
+	put_etag(ret, &st);
+	return true;
+}
