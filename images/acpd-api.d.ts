@@ -1239,6 +1239,19 @@ export interface components {
             verdict: "verified" | "failed" | "unchecked";
             results: components["schemas"]["CheckResult"][];
         };
+        /** @description what a claim sets */
+        Claim: {
+            /** @description of the token that the daemon is given */
+            digest: string;
+            /** @description options of serve by name, without dashes */
+            settings?: {
+                [key: string]: string | number | boolean;
+            };
+            /** @description who is told what happens */
+            webhooks?: components["schemas"]["WebhookReceiver"][];
+            /** @description the id of the sandbox */
+            sandboxId?: string;
+        };
         /** @description clientCapabilities._meta.acpd */
         ClientMeta: {
             model?: {
@@ -1814,13 +1827,16 @@ export interface components {
             name: string;
             /** @description acp, http, sse, builtin, hosted, project … */
             via: string;
-            /** @description why it is not there */
+            /** @description what the harness has got */
+            toolsDelivered?: string[];
+            toolsRenamed?: {
+                tool: string;
+                as: string;
+            }[];
             error?: {
-                [key: string]: unknown;
+                reason: string;
+                message: string;
             };
-            tools?: unknown;
-            pending?: boolean;
-            renamed?: string;
         }[];
         /** @description what a model call used */
         ModelCallRecord: {
@@ -2020,7 +2036,7 @@ export interface components {
             /** @constant */
             event: "harness_exited";
             exitCode?: number;
-            signal?: string;
+            signal?: number;
         } | {
             /** @constant */
             kind: "lifecycle";
@@ -2143,7 +2159,12 @@ export interface components {
             kind: "lifecycle";
             /** @constant */
             event: "confinement_refused";
-            program?: string;
+            call?: string;
+            detail?: string;
+            errno?: string;
+            count?: number;
+            rule?: string;
+            more?: number;
         };
         OwnRules: {
             rules: {
@@ -2825,7 +2846,7 @@ export interface components {
         };
         /** @description a receiver of webhooks, and what waits for it */
         Webhook: {
-            id: string;
+            id?: string;
             host?: string;
             /** @enum {string} */
             state: "unknown" | "gone" | "active";
@@ -2842,6 +2863,16 @@ export interface components {
             };
             damaged?: number;
             diskError?: string;
+        };
+        WebhookReceiver: {
+            /** @description where events are sent */
+            url: string;
+            /** @description signs them: whsec_ and base64 */
+            secret: string;
+            /** @description its name */
+            id?: string;
+            /** @description types of events; all without it */
+            events?: string[];
         };
         /** @description what the workspace is to hold */
         Workspace: {
@@ -3223,9 +3254,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    [key: string]: unknown;
-                };
+                "application/json": components["schemas"]["Claim"];
             };
         };
         responses: {
@@ -3235,9 +3264,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description refused */

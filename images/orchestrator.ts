@@ -8,7 +8,7 @@
 //
 // Runs in Node.js 22.18 and later as it stands. Besides e2b it needs @agentclientprotocol/sdk 2.x, @modelcontextprotocol/server 2.x,
 // ws and zod.
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fromMcpServer } from '@agentclientprotocol/sdk/experimental/mcp-server';
@@ -18,6 +18,8 @@ import { McpServer } from '@modelcontextprotocol/server';
 import { Sandbox } from 'e2b';
 import WebSocket from 'ws';
 import * as z from 'zod';
+import { AcpdAgent, AcpdClient } from './acpd-client.ts';
+import type { Place as Daemon, Schemas } from './acpd-client.ts';
 import { ModelTunnel } from './model-tunnel.ts';
 import type { ModelApi } from './model-tunnel.ts';
 import { LEASE_MS, PORT, sandboxOptions } from './template.ts';
@@ -25,9 +27,7 @@ import type { Network } from './template.ts';
 
 // --- where the daemon is: all that is E2B's -------------------------------------------------------------------
 
-export interface Place {
-	url: string; // of the daemon, "https://…"
-	headers: Record<string, string>;
+export interface Place extends Daemon {
 	extend(ms: number): Promise<void>; // the sandbox is ours for so long from now
 	pause(): Promise<void>;
 }
@@ -84,11 +84,7 @@ class Lease {
 	}
 }
 
-interface Status {
-	leaseSeconds: number; // until its leaseUntil, by whatever clock
-}
-
-const asStatus = (params: unknown) => params as Status;
+const asStatus = (params: unknown) => params as Schemas['DaemonStatus'];
 
 // --- the task -------------------------------------------------------------------------------------------------
 
@@ -108,20 +104,7 @@ export interface Outcome {
 	sessionId: string;
 	stopReason: acp.StopReason;
 	patch?: string; // for git apply; absent above 8 MiB: then it is an artifact of the session
-	usage: unknown[]; // records of the ledger (daemon/protocol/usage.md)
-}
-
-// The bytes are sent only if the daemon does not have them.
-async function upload({ url, headers }: Place, archive: Uint8Array): Promise<string> {
-	const digest = `sha256:${createHash('sha256').update(archive).digest('hex')}`;
-	const where = `${url}/v1/archives/${digest}`;
-
-	if ((await fetch(where, { method: 'HEAD', headers })).ok)
-		return digest;
-	const answer = await fetch(where, { method: 'PUT', headers, body: Buffer.from(archive) });
-	if (!answer.ok)
-		throw new Error(`upload: ${answer.status} ${await answer.text()}`);
-	return digest;
+	usage: Schemas['UsageRecord'][]; // daemon/protocol/usage.md
 }
 
 export async function perform(place: Place, task: Task): Promise<Outcome> {
@@ -129,7 +112,7 @@ export async function perform(place: Place, task: Task): Promise<Outcome> {
 
 	try {
 		lease.hold(LEASE_MS); // for the upload: nobody is connected yet
-		const session = new Session(place, task, lease, await upload(place, task.archive));
+		const session = new Session(place, task, lease, await new AcpdClient(place).upload(task.archive));
 		return await session.run();
 	} finally {
 		await lease.end();
@@ -166,23 +149,23 @@ class Session {
 
 	async run(): Promise<Outcome> {
 		const key = randomUUID(); // sent again with it, a prompt finds its turn, or how that ended
-		const { stopReason } = await this.#ask<acp.PromptResponse>('session/prompt', () => ({ sessionId: this.#sessionId,
-			prompt: [{ type: 'text', text: this.#task.prompt }], _meta: { acpd: { key } } }));
-		const { patch } = await this.#ask<{ patch?: string }>('_acpd/workspace/diff', () => ({ sessionId: this.#sessionId }));
-		const { records } = await this.#ask<{ records: unknown[] }>('_acpd/usage', () => ({ sessionId: this.#sessionId }));
+		const prompt = [{ type: 'text', text: this.#task.prompt }];
+		const { stopReason } = await this.#ask((agent) =>
+			agent.carry<'session/prompt', acp.PromptResponse>('session/prompt', { sessionId: this.#sessionId, prompt }, { key }));
+		const { patch } = await this.#ask((agent) => agent.diff(this.#sessionId));
+		const usage = await this.#ask((agent) => agent.usage(this.#sessionId));
 
 		// All of it is here, so the daemon may drop it when it wants room.
-		await this.#ask('_acpd/ack', () => ({ sessionId: this.#sessionId, seq: this.#seq }));
+		await this.#ask((agent) => agent.call('_acpd/ack', { sessionId: this.#sessionId, seq: this.#seq }));
 		this.#connection?.close();
-		return { sessionId: this.#sessionId, stopReason, patch, usage: records };
+		return { sessionId: this.#sessionId, stopReason, patch, usage };
 	}
 
 	// What the daemon answers stands, be it an error; a connection that breaks is made anew. So ask only what may be asked twice.
-	async #ask<T>(method: string, params: () => object): Promise<T> {
+	async #ask<T>(what: (agent: AcpdAgent) => Promise<T>): Promise<T> {
 		for (let tries = 0; ; tries++) {
 			try {
-				const { agent } = await this.#connected();
-				return await agent.request<T>(method, params());
+				return await what(new AcpdAgent((await this.#connected()).agent));
 			} catch (e) {
 				if ((this.#connection && !this.#connection.signal.aborted) || tries === TRIES)
 					throw e;
@@ -234,22 +217,22 @@ class Session {
 	async #open(agent: acp.ClientContext) {
 		const { agentCapabilities } = await agent.request('initialize', { protocolVersion: 1,
 			clientCapabilities: { _meta: { acpd: { model: this.#task.models.capability } } } });
-		this.#lease.hold((await agent.request<Status>('_acpd/status', {})).leaseSeconds * 1000); // from here on it is pushed
-		const { incarnation } = agentCapabilities?._meta?.acpd as { incarnation: string };
+		const own = new AcpdAgent(agent);
+
+		this.#lease.hold((await own.call('_acpd/status', {})).leaseSeconds * 1000); // from here on it is pushed
+		const { incarnation } = agentCapabilities?._meta?.acpd as Schemas['AgentMeta'];
 		const handler = fromMcpServer(this.#task.tools).handler;
 		const mcpServers = [this.#mcp.registerServer(agent, { name: 'orchestrator', handler }).declaration];
 
 		if (!this.#sessionId) {
-			const params: acp.NewSessionRequest = { cwd: this.#cwd, mcpServers, _meta: { acpd: {
+			const made = await own.carry<'session/new', acp.NewSessionResponse>('session/new', { cwd: this.#cwd, mcpServers }, {
 				workspace: { archive: this.#digest, ephemeral: true, strip: 'auto' }, network: this.#task.network,
-				provider: { ...this.#task.model, via: 'tunnel' }, budgets: { turn: { steps: 100, seconds: 1800 } } } } };
-			const made = await agent.request('session/new', params);
+				provider: { ...this.#task.model, via: 'tunnel' }, budgets: { turn: { steps: 100, seconds: 1800 } } });
 			this.#sessionId = made.sessionId;
-			this.#cwd = (made._meta?.acpd as { cwd: string }).cwd;
+			this.#cwd = made.acpd.cwd;
 		} else {
-			const missed = { fromSeq: this.#seq + 1, incarnation: this.#incarnation };
-			const params: acp.LoadSessionRequest = { sessionId: this.#sessionId, cwd: this.#cwd, mcpServers, _meta: { acpd: missed } };
-			await agent.request('session/load', params);
+			await own.carry('session/load', { sessionId: this.#sessionId, cwd: this.#cwd, mcpServers },
+				{ fromSeq: this.#seq + 1, incarnation: this.#incarnation });
 		}
 		this.#incarnation = incarnation;
 	}

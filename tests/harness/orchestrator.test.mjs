@@ -29,7 +29,7 @@ before(async () => {
 	// beside node_modules, where Node finds the packages
 	fs.symlinkSync(fs.realpathSync(path.join(ROOT, 'tests/node_modules')), path.join(dir, 'node_modules'));
 	fs.writeFileSync(path.join(dir, 'package.json'), '{"type":"module"}');
-	for (const name of ['orchestrator.ts', 'template.ts', 'model-tunnel.ts'])
+	for (const name of ['orchestrator.ts', 'template.ts', 'model-tunnel.ts', 'acpd-client.ts'])
 		fs.copyFileSync(path.join(ROOT, 'images', name), path.join(dir, name));
 	({ onE2B, perform } = await import(path.join(dir, 'orchestrator.ts')));
 	({ LEASE_MS } = await import(path.join(dir, 'template.ts')));

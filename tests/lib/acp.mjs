@@ -9,12 +9,15 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { RawWs, OP, deadline } from './rawws.mjs';
 import { validateMessage, defaultRules } from './schema.mjs';
-import { messageProblems } from './described.mjs';
+import { checkHttp, messageProblems } from './described.mjs';
 
 const isObject = (v) => v !== null && typeof v === 'object' && !Array.isArray(v);
 const everything = []; // violations of all clients of this process
 
 export const allViolations = () => everything;
+
+// For clients that are not AcpClient.
+export const noteViolation = (found) => everything.push(found);
 
 export function assertNoViolations() {
   assert.deepEqual(everything, [], 'the daemon broke the protocol');
@@ -59,6 +62,8 @@ export class AcpClient extends EventEmitter {
     const ws = await RawWs.open({ record: false, ...where, ...opts });
 
     if (ws.status !== 101) {
+      if (target.url)
+        checkHttp({ method: 'GET', where: '/acp' }, ws);
       ws.destroy();
       throw Object.assign(new Error(`handshake refused: ${ws.status} ${ws.body}`), { status: ws.status, ws });
     }

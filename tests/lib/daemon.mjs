@@ -18,7 +18,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { AcpClient, RawWs, assertNoViolations, deadline, patience, sleep } from './rawws.mjs';
 import * as procs from './procs.mjs';
-import { httpProblems } from './described.mjs';
+import { checkHttp, httpProblems } from './described.mjs';
 import { roomy } from './roomy.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -36,6 +36,22 @@ process.on('exit', () => {
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.once(signal, () => process.exit(1));
+
+// fetch of a test that asks one of our daemons is held against the description, too: of streams and files all but the body.
+const plainFetch = globalThis.fetch;
+
+globalThis.fetch = async (input, init = {}) => {
+  const res = await plainFetch(input, init);
+  const url = new URL(typeof input === 'string' || input instanceof URL ? input : input.url);
+
+  if (![...running].some((d) => `${d.port}` === url.port && url.hostname === '127.0.0.1'))
+    return res;
+  const whole = /^application\/json/.test(res.headers.get('content-type') ?? '');
+  const answer = { status: res.status, headers: Object.fromEntries(res.headers), body: whole ? await res.clone().text() : '' };
+
+  checkHttp({ method: init.method ?? 'GET', where: url.pathname + url.search }, answer);
+  return res;
+};
 
 function toArgs(flags) {
   return Object.entries(flags).flatMap(([name, value]) => {
@@ -205,7 +221,7 @@ export class Daemon {
   }
 
   // Plain HTTP: {status, headers, body, json}. described: false: of another server than ours.
-  http(where, { method = 'GET', headers = {}, token, body, described = false } = {}) {
+  http(where, { method = 'GET', headers = {}, token, body, described = true } = {}) {
     const all = { ...(token && { Authorization: `Bearer ${token}` }), ...headers };
     const done = new Promise((resolve, reject) => {
       const target = { host: '127.0.0.1', port: this.port, path: where, method, headers: all, agent: false };

@@ -112,6 +112,8 @@ function checkQuery(operation, where, what) {
 
 // One exchange: {method, where, body?: text} and {status, headers, body: text}; what is wrong with it, [] if nothing.
 export function httpProblems({ method, where, body: sent }, { status, headers, body }) {
+  if (method === 'OPTIONS' && status === 204)
+    return body ? ['the answer to a preflight has a body'] : [];
   const what = `${method} ${where.slice(0, 80)} ${status}`;
   const route = routeOf(method, where);
   const operation = route?.operation ?? { responses: { '4XX': api.paths['/v1/info'].get.responses['4XX'], '5XX': api.paths['/v1/info'].get.responses['5XX'] } };

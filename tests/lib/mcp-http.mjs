@@ -12,6 +12,7 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { Daemon } from './daemon.mjs';
+import { checkHttp } from './described.mjs';
 import { LEGACY, META, MODERN } from './mcp.mjs';
 import { deadline } from './rawws.mjs';
 
@@ -155,7 +156,11 @@ export class McpHttp {
   }
 
   async post(body, opts) {
-    return (await this.open(body, opts)).over();
+    const answer = await (await this.open(body, opts)).over();
+    const { status, headers } = answer;
+
+    checkHttp({ method: opts?.method ?? 'POST', where: opts?.where ?? this.where }, { status, headers, body: answer.streams ? '' : answer.text });
+    return answer;
   }
 
   async initialize({ revision = LEGACY, capabilities = {} } = {}) {

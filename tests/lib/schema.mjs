@@ -20,7 +20,7 @@ export const defaultRules = {
   reason: true, // error.data.reason is UPPER_SNAKE
   seq: true, // session/update carries _meta.acpd.seq
   ids: true, // request ids are integers in 1..2^31-1
-  described: false, // what is private to acpd is in daemon/api, and so is each request that it has taken
+  described: true, // what is private to acpd is in daemon/api, and so is each request that it has taken
 };
 
 // --- the closed schema -----------------------------------------------------------------------

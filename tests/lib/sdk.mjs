@@ -13,6 +13,8 @@
 import * as acp from '@agentclientprotocol/sdk/unstable';
 import { createWebSocketStream } from '@agentclientprotocol/sdk/experimental/ws-client';
 import { WebSocket } from 'ws';
+import { noteViolation } from './acp.mjs';
+import { messageProblems } from './described.mjs';
 import { bearer, bearerProtocol, deadline } from './rawws.mjs';
 
 export { acp };
@@ -33,7 +35,23 @@ function observed(seen) {
         this.emit('error', new Error(`Unexpected server response: ${res.statusCode}`));
         req.destroy();
       });
+      this.on('message', (data) => this.#check(JSON.parse(data)));
       this.on('close', (code, reason) => { seen.close = { code, reason: reason.toString() }; });
+    }
+
+    #asked = new Map();
+
+    send(data, ...rest) {
+      const { id, method, params } = JSON.parse(data);
+
+      if (id !== undefined && method)
+        this.#asked.set(id, { method, params });
+      super.send(data, ...rest);
+    }
+
+    #check(msg) {
+      for (const found of messageProblems(msg, msg.method ? undefined : this.#asked.get(msg.id)))
+        noteViolation(`${found} in ${JSON.stringify(msg).slice(0, 400)}`);
     }
   };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several areas share: errors, confinement, artifacts, capabilities.
-import { anything, array, boolean, foreign, integer, map, number, object, oneOf, ref, string, time, word } from '../notation.mjs';
+import { array, boolean, foreign, integer, map, number, object, oneOf, ref, string, time, word } from '../notation.mjs';
 
 const missing = array(object({ what: string('the part'), why: string('why it is not there') }), 'what could not be had');
 const bounds = { 'memoryBytes?': integer(), 'pids?': integer(), 'cpuWeight?': integer() };
@@ -44,7 +44,8 @@ export default {
     }, 'who makes the model calls'),
     SessionUser: object({ name: string(), uid: word(['own', 'shared']), 'sharedWith?': array(text) }, 'as whom the harness runs'),
     McpState: array(object({
-      name: string(), via: string('acp, http, sse, builtin, hosted, project …'), 'error?': foreign('why it is not there'), 'tools?': anything(), 'pending?': boolean(), 'renamed?': text,
+      name: string(), via: string('acp, http, sse, builtin, hosted, project …'), 'toolsDelivered?': array(text, 'what the harness has got'),
+      'toolsRenamed?': array(object({ tool: string(), as: string() })), 'error?': object({ reason: string(), message: string() }),
     }), 'MCP servers of the session'),
     Damage: object({ missing: integer('events that are lost'), 'unusable?': boolean('its head is lost, too') }, 'what damage has taken of a session'),
     Artifact: object({

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Claiming, and the WebSocket of ACP.
-import { content, foreign, header, json } from '../notation.mjs';
+import { anyOf, boolean, content, fields, header, json, map, object, ref, string } from '../notation.mjs';
 
 export default {
   page: 'connect',
+  types: {
+    Claim: fields('daemon/net/claim.c:claim_fields', {
+      digest: { pattern: '^sha256:[0-9a-f]{64}$', description: 'of the token that the daemon is given' }, settings: map(anyOf([string(), { type: 'number' }, boolean()]), 'options of serve by name, without dashes'),
+      webhooks: { items: ref('WebhookReceiver'), description: 'who is told what happens' }, sandboxId: 'the id of the sandbox',
+    }, { description: 'what a claim sets' }),
+    WebhookReceiver: fields('daemon/outbox/webhook_list.c:fields', {
+      url: 'where events are sent', secret: 'signs them: whsec_ and base64', id: 'its name', events: { items: string(), description: 'types of events; all without it' },
+    }),
+  },
   routes: {
     'POST /v1/claim': { id: 'postClaim', says: 'Claims the daemon of an E2B sandbox by its access token', open: true, more: 'Only with --claim-e2b. It checks a token of its own.',
       headers: [{ name: 'X-Access-Token', in: 'header', description: 'the access token of the sandbox', schema: { type: 'string' } }],
-      body: { required: true, content: content('application/json', foreign('as the command claim of control.sock: daemon/protocol/connect.md')) },
-      answers: { 200: json(foreign('what the claim has set'), 'it is claimed') } },
+      body: { required: true, content: content('application/json', ref('Claim')) },
+      answers: { 200: json(object({}), 'it is claimed') } },
     // not of endpoints.c: net/ answers it
     'GET /acp': { id: 'getAcp', beside: true, says: 'The WebSocket of ACP', more: 'One JSON-RPC object in each text frame. The types AcpMethods and AcpSent describe what is '
       + 'private to acpd in it. The token stands in Authorization, or in the subprotocol acpd.bearer.TOKEN (base64url) beside acp.v1.',

@@ -34,7 +34,7 @@ export default {
       messageBytes: count, idChars: count, backlogBytes: count, queuedPrompts: count, sessions: count, harnesses: count, harnessIdleSeconds: count,
     }, 'bounds of this daemon'),
     Webhook: object({
-      id: string(), 'host?': string(), state: word(['unknown', 'gone', 'active']), pending: count, bytes: count, 'lastError?': object({ at: time(), message: string() }),
+      'id?': string(), 'host?': string(), state: word(['unknown', 'gone', 'active']), pending: count, bytes: count, 'lastError?': object({ at: time(), message: string() }),
       'gap?': object({ from: count, to: count }), 'damaged?': count, 'diskError?': string(),
     }, 'a receiver of webhooks, and what waits for it'),
     Info: object({

@@ -17,7 +17,7 @@ const OWN = [
   of('usage', { 'usage?': ref('Usage'), 'cost?': ref('Cost'), 'source?': string() }),
   of('artifact', { artifact: ref('Artifact') }),
   of('check', { check: ref('CheckResult') }),
-  happened('harness_exited', { 'exitCode?': integer(), 'signal?': string() }), happened('closed'),
+  happened('harness_exited', { 'exitCode?': integer(), 'signal?': integer() }), happened('closed'),
   happened('snapshot_failed', { 'turn?': integer(), reason: string(), message: string() }),
   happened('rule_added', { rule: string(), policy: string() }), happened('rule_forgotten', { rule: string(), 'policy?': string() }), happened('rule_refused', { 'rule?': string(), 'policy?': string(), reason: string() }),
   happened('draft_on', { draft: ref('Draft'), 'after?': word(['checks', 'tools']) }), happened('draft_off'),
@@ -26,7 +26,7 @@ const OWN = [
   happened('tool_dry_run', { server: string(), tool: string(), arguments: anything() }),
   happened('tool_call_lost', { server: string(), method: string(), 'tool?': string(), requestId: string() }),
   happened('budget_warning', BUDGET), happened('out_of_memory', { killed: integer(), 'peakBytes?': integer(), limitBytes: integer() }),
-  happened('network_blocked', { host: string(), port: integer(), reason: string() }), happened('confinement_refused', { 'program?': string() }),
+  happened('network_blocked', { host: string(), port: integer(), reason: string() }), happened('confinement_refused', { 'call?': string(), 'detail?': string(), 'errno?': string(), 'count?': integer(), 'rule?': string(), 'more?': integer() }),
 ];
 
 export default {
