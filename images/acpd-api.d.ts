@@ -89,6 +89,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bundles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes a session of a bundle that is in the archive store */
+        post: operations["importBundle"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/claim": {
         parameters: {
             query?: never;
@@ -2423,6 +2440,8 @@ export interface components {
              * @constant
              */
             waiting?: "harness";
+            /** @description it was made of a bundle */
+            imported?: boolean;
             damaged?: components["schemas"]["Damage"];
             mcp?: components["schemas"]["McpState"];
             provider?: components["schemas"]["ProviderState"];
@@ -3220,6 +3239,49 @@ export interface operations {
                 };
                 content: {
                     "application/zstd": unknown;
+                };
+            };
+            /** @description refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description not possible now, or failed */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    importBundle: {
+        parameters: {
+            query?: {
+                /** @description the digest of the archive */
+                archive?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description there is a session now, which can be read */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        sessionId: string;
+                    };
                 };
             };
             /** @description refused */

@@ -252,6 +252,19 @@ static int check_reopen(struct acp_conn *c, const struct session_args *a, struct
 	return 0;
 }
 
+/* Nothing is started for it, and what it was set up with stays as it is: it is only read. */
+static int read_imported(struct acp_conn *c, const struct rpc_msg *m, struct session *s,
+			 const struct session_args *a, bool load)
+{
+	struct method_call *k = call_new(c, m->id);
+
+	k->load = load;
+	k->foreign = is_foreign(s, a);
+	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
+	on_reopened(k, s, NULL);
+	return 0;
+}
+
 static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a, bool load,
 		  struct err *e)
 {
@@ -261,6 +274,8 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	struct method_call *k;
 	int r = check_reopen(c, a, &s, e);
 
+	if (r == 0 && session_imported(s))
+		return read_imported(c, m, s, a, load);
 	if (r == 0 && session_follows_provider(s))
 		conn_give_provider(c, session_harness(s), a, &provider);
 	if (r == 0)

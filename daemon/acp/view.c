@@ -27,6 +27,8 @@ struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e
 
 	if (v && session_is_open(v->w.session))
 		return v;
+	if (v && v->w.session && session_refuse_imported(v->w.session, e) < 0)
+		return NULL;
 	not_found(e, session_id);
 	if (store_find(c->srv->store, session_id))
 		snprintf(e->reason, sizeof(e->reason), "SESSION_NOT_ACTIVE");

@@ -6,7 +6,7 @@
 #define BUNDLE_FILES_MAX 16384          /* members besides it */
 #define BUNDLE_PATH_MAX 128             /* bytes of a member's name */
 #define BUNDLE_BYTES_MAX (8192 * MIB)   /* of all members, unpacked */
-#define BUNDLE_ARCHIVE_MAX (4096 * MIB) /* of the archive, as it comes */
+#define BUNDLE_RATIO_MAX 2000           /* bytes unpacked for each packed one: events repeat themselves */
 #define BUNDLE_PIECE (256 * KIB)        /* written in one turn of the loop */
 #define BUNDLE_ROOMS_MAX 8             /* made or taken at a time */
 /* clang-format on */

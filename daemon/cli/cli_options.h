@@ -29,6 +29,7 @@ enum option_scope {
 	SCOPE_HARNESS = 16384,
 	SCOPE_HARNESS_LIST = 32768,
 	SCOPE_INSTALL = 65536,
+	SCOPE_STATS = 131072,
 	SCOPE_HELP = 1 << 19,	 /* a command that takes no option but this one */
 	SCOPE_INSTEAD = 1 << 20, /* what serve does instead of serving */
 };

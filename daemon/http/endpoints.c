@@ -70,6 +70,7 @@ static const struct route routes[] = {
 	{ "GET", "/v1/sessions/{}/bundle", NEED_OBSERVE, SESSIONS_NAMED, http_get_bundle },
 	{ "GET", "/v1/sessions/{}/artifacts", NEED_OBSERVE, SESSIONS_NAMED, http_get_artifacts },
 	{ "GET", "/v1/sessions/{}/artifacts/{}", NEED_OBSERVE, SESSIONS_NAMED, http_get_artifact },
+	{ "POST", "/v1/bundles", NEED_ADMIN, SESSIONS_ALL, http_post_bundle },
 	{ "GET", "/v1/approvals", NEED_OBSERVE, SESSIONS_OWN, http_get_approvals },
 	{ "POST", "/v1/approvals/{}", NEED_DRIVE, SESSIONS_OWN, http_post_approval },
 	{ "GET", "/v1/usage", NEED_USAGE, SESSIONS_OWN, http_get_usage },

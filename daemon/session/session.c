@@ -175,9 +175,19 @@ struct session *session_new(struct session_store *st, const struct session_param
 	return s;
 }
 
+int session_refuse_imported(const struct session *s, struct err *e)
+{
+	if (!s->stored.imported)
+		return 0;
+	return err_set(e, -EPERM, RPC_INVALID_REQUEST, "SESSION_IMPORTED",
+		       "the session was made of a bundle: it can be read, and nothing else");
+}
+
 int session_provision(struct session *s, const struct request *r, const char *prefix,
 		      session_set_fn done, void *ctx, struct err *e)
 {
+	if (session_refuse_imported(s, e) < 0)
+		return -EPERM;
 	if (s->state != SESSION_OPEN || s->store->stopping)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
 			       "the session is not open");
@@ -195,6 +205,8 @@ static int check_mode(const struct session *s, const char *mode, struct err *e)
 /* What can be checked before anything changes. */
 static int open_check(const struct session *s, const struct session_params *p, struct err *e)
 {
+	if (session_refuse_imported(s, e) < 0)
+		return -EPERM;
 	if (s->state == SESSION_CLOSING || s->store->stopping)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being closed");
@@ -456,6 +468,7 @@ void session_free(struct session *s)
 	free(s->cwd);
 	free(s->title);
 	free(s->home);
+	free(s->stored.harness);
 	provision_done(s);
 	session_draft_free(s);
 	setup_free(s->load.before);

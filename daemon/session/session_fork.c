@@ -156,6 +156,8 @@ void session_fork_go_on(struct session *from)
 
 static int may_fork(const struct session *from, const struct session_params *p, struct err *e)
 {
+	if (session_refuse_imported(from, e) < 0)
+		return -EPERM;
 	if (from->setup.needs_provider && !p->setup.provider.n)
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",

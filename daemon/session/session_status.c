@@ -37,6 +37,11 @@ bool session_has_head(const struct session *s)
 	return !s->stored.headless;
 }
 
+bool session_imported(const struct session *s)
+{
+	return s->stored.imported;
+}
+
 void session_put_damage(struct jw *w, const struct session *s)
 {
 	if (!evlog_damaged(&s->log.events))
@@ -73,6 +78,8 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 		jw_int(w, "pid", info.pid);
 	if (harness_pool_waits(s))
 		jw_str(w, "waiting", "harness");
+	if (s->stored.imported)
+		jw_bool(w, "imported", true);
 	session_put_damage(w, s);
 	session_put_mcp(w, s);
 	session_put_provider(w, s);

@@ -43,7 +43,7 @@ export default {
       sessionId: string(), harness: string(), state: word(['opening', 'open', 'busy', 'checking', 'closing', 'closed']), cwd: string(), 'title?': string(),
       seq: integer('the newest event'), 'acked?': integer('acknowledged up to this event'), turn: integer('the running turn; 0: idle'), turns: integer(), queued: integer('prompts that wait'),
       'questions?': integer('open ones'), watchers: integer(), 'pid?': integer('of the harness, while it lives'), 'waiting?': only('harness', 'for room among the harnesses that live'),
-      'damaged?': ref('Damage'), 'mcp?': ref('McpState'), 'provider?': ref('ProviderState'), 'user?': ref('SessionUser'), 'level?': ref('LevelAchieved'),
+      'imported?': boolean('it was made of a bundle'), 'damaged?': ref('Damage'), 'mcp?': ref('McpState'), 'provider?': ref('ProviderState'), 'user?': ref('SessionUser'), 'level?': ref('LevelAchieved'),
       'network?': ref('NetworkAchieved'), 'limits?': ref('LimitsAchieved'), 'draft?': ref('Draft'), updatedAt: time(),
     }, 'a session, as lists have it'),
     Sessions: object({ incarnation: string(), sessions: array(ref('Session')) }),

@@ -1,10 +1,12 @@
-/* cmd_bundle.c - `acpd bundle export`: a session of a daemon as a file. */
+/* cmd_bundle.c - `acpd bundle export` and `import`: a session of a daemon as a file, and a session made of one. */
 #include "cli/ask_daemon.h"
 #include "cli/cmd/cmd.h"
+#include "cli/cmd/cmd_archive.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jenc.h"
+#include "json/jstr.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -85,6 +87,44 @@ int cmd_bundle_export(const struct config *c)
 	r = asker_open(&a, c);
 	if (r == EXIT_DONE)
 		r = export_to(&a);
+	asker_done(&a);
+	return r;
+}
+
+static int print_imported(struct daemon_asker *a)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(freep) char *id = NULL;
+	struct jval v;
+
+	if (a->answer.status != 201)
+		return asker_refused(a);
+	asker_read(a, &text);
+	if (jscan_value(buf_slice(&text), &v) != JSCAN_OK || v.type != J_OBJECT ||
+	    jstr_decode(jobj_get(v.raw, "sessionId"), RPC_ID_MAX, &id) < 0)
+		return fail(EXIT_FAILED, "the daemon did not say which session it made");
+	if (a->cfg->json)
+		printf("%.*s\n", (int)v.raw.n, v.raw.p);
+	else
+		printf("%s\n", id);
+	return EXIT_DONE;
+}
+
+int cmd_bundle_import(const struct config *c)
+{
+	struct daemon_asker a = { 0 };
+	char digest[ARCHIVE_DIGEST_SIZE];
+	struct err e;
+	int asked, r = archive_upload(c, c->args[0], digest);
+
+	if (r != EXIT_DONE)
+		return r;
+	snprintf(a.path, sizeof(a.path), "/v1/bundles?archive=%s", digest);
+	r = asker_open(&a, c);
+	if (r == EXIT_DONE) {
+		asked = asker_ask(&a, "POST", &e);
+		r = asked < 0 ? fail(asker_code(asked), "%s", e.msg) : print_imported(&a);
+	}
 	asker_done(&a);
 	return r;
 }

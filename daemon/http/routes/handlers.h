@@ -48,6 +48,8 @@ void http_get_artifact(const struct http_call *c, struct http_reply *ret);
 void http_get_workspace(const struct http_call *c, struct http_reply *ret);
 /* route_bundle.c */
 void http_get_bundle(const struct http_call *c, struct http_reply *ret);
+/* route_bundles.c */
+void http_post_bundle(const struct http_call *c, struct http_reply *ret);
 /* route_metrics.c */
 void http_get_metrics(const struct http_call *c, struct http_reply *ret);
 /* route_usage.c */

@@ -149,6 +149,10 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 				 "damage on disk has taken where the session's directories are");
 		return;
 	}
+	if (session_refuse_imported(s, &e) < 0) {
+		http_reply_error(ret, 409, e.reason, e.msg); /* what is there now is not its own */
+		return;
+	}
 	if (!choose_root(s, &a, &root, &below, ret) || !enter_draft(s, &root, ret))
 		return;
 	put_job(&job, s, &a, root, below);

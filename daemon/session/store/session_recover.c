@@ -61,6 +61,9 @@ static void on_head(struct journal_reading *r, const struct journal_record *rec)
 	take_string(rec->value, "cwd", &r->s->cwd);
 	take_string(rec->value, "harness", &r->harness);
 	r->uid = jobj_uint(rec->value, "uid");
+	r->s->stored.imported |= jobj_get(rec->value, "imported").type == J_OBJECT;
+	if (r->s->stored.imported)
+		return; /* nothing is ever started with what else it says */
 	setup_load(&r->s->setup, rec->value);
 	session_draft_load_record(r->s, rec->value);
 	own_rules_load(&r->s->rules.own, jobj_get(rec->value, "rules"));
@@ -184,6 +187,16 @@ static void note_id(struct session *s, unsigned kind, struct slice update)
 		client_ids_take(&s->turn.ids, call ? ID_CALL : ID_MESSAGE, id.raw);
 }
 
+static void note_title(struct session *s, const struct journal_record *rec, struct slice update)
+{
+	if (rec->kind != UPDATE_INFO)
+		return;
+	if (jobj_get(update, "title").type == J_NULL)
+		xstrset(&s->title, NULL);
+	else
+		take_string(update, "title", &s->title);
+}
+
 static void on_event(struct journal_reading *r, const struct journal_record *rec)
 {
 	struct slice params = jobj_get(rec->value, "params").raw;
@@ -196,6 +209,9 @@ static void on_event(struct journal_reading *r, const struct journal_record *rec
 	r->s->updated_ms = rec->time_ms;
 	if (rec->kind != EVENT_LIFECYCLE)
 		r->s->log.last_content = rec->seq;
+	note_title(r->s, rec, update);
+	if (r->s->stored.imported)
+		return; /* no turn follows, and none is to be ended */
 	if (turn && rec->kind != EVENT_TURN_END) {
 		if (r->open.no != turn)
 			open_turn(r, turn);
@@ -206,10 +222,6 @@ static void on_event(struct journal_reading *r, const struct journal_record *rec
 		question_recall(r->s, jobj_get(params, "event").raw, rec->kind == EVENT_ANSWER);
 	if (rec->kind == EVENT_TURN_END)
 		on_turn_end(r, rec->seq, params);
-	else if (rec->kind == UPDATE_INFO && jobj_get(update, "title").type == J_NULL)
-		xstrset(&r->s->title, NULL);
-	else if (rec->kind == UPDATE_INFO)
-		take_string(update, "title", &r->s->title);
 }
 
 /* One that is damaged may have named an incarnation. found: number of the event that has been found. */
@@ -269,11 +281,21 @@ static int read_journal(struct session *s, struct journal_reading *r)
 	return 0;
 }
 
+/* Its name, which is shown, and nothing that could be started: another harness of that name may be here. */
+static const struct harness_def *imported_def(struct session *s, const char *harness)
+{
+	s->stored.harness = xstrdup(harness);
+	s->stored.def = (struct harness_def){ .id = s->stored.harness };
+	return &s->stored.def;
+}
+
 static bool usable(struct session *s, struct journal_reading *r)
 {
 	int e = read_journal(s, r);
 
-	if (e == 0)
+	if (e == 0 && s->stored.imported && !s->stored.headless)
+		s->def = imported_def(s, r->harness);
+	else if (e == 0)
 		s->def = s->stored.headless ? &unknown :
 					      harness_table_find(s->store->harnesses, r->harness);
 	if (e == 0 && s->def && evlog_damaged(&s->log.events))
@@ -335,6 +357,11 @@ static struct session *wake(struct session_store *st, struct dormant_session *d)
 	_cleanup_(freep) char *id = TAKE_PTR(d->id);
 
 	dormant_free(d);
+	return recover(st, id);
+}
+
+struct session *recover_new(struct session_store *st, const char *id)
+{
 	return recover(st, id);
 }
 

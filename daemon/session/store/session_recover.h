@@ -15,6 +15,8 @@
 void recover_begin(struct session_store *st);
 /* Reads that one now, if there is such a journal. */
 struct session *recover_one(struct session_store *st, const char *id);
+/* A session whose journal has just been put there, of a bundle. NULL: it could not be read. */
+struct session *recover_new(struct session_store *st, const char *id);
 /* Reads all that are left. */
 void recover_all(struct session_store *st);
 void recover_done(struct session_store *st);

@@ -86,9 +86,11 @@ struct session_store {
 
 /* In struct session: stored. */
 struct session_stored {
-	bool recovered;	    /* from the journal of an earlier daemon */
-	bool headless;	    /* and its head is damaged */
-	bool imported;	    /* it was made of a bundle: it can be read, and nothing else */
+	bool recovered; /* from the journal of an earlier daemon */
+	bool headless;	/* and its head is damaged */
+	bool imported;	/* it was made of a bundle: it can be read, and nothing else */
+	char *harness;	/* of one that was imported, and def with that name alone */
+	struct harness_def def;
 	bool remove;	    /* once it is closed */
 	bool gone;	    /* put away, to be removed */
 	bool unremovable;   /* it was to be deleted, and could not */

@@ -98,7 +98,7 @@ static void digest_prompt(struct slice content, char out[SHA256_HEX])
 
 static int prompt_admit(const struct session *s, const struct prompt_params *p, struct err *e)
 {
-	if (store_admit(s->store, e) < 0)
+	if (store_admit(s->store, e) < 0 || session_refuse_imported(s, e) < 0)
 		return -ESHUTDOWN;
 	if (s->state != SESSION_OPEN)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",

@@ -74,6 +74,22 @@ void artifact_describe(struct jw *w, const char *key, const struct artifact *a)
 	jw_end_obj(w);
 }
 
+static bool name_fits(const char *name)
+{
+	for (const char *p = name; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return false;
+	return true;
+}
+
+static bool type_fits(const char *type)
+{
+	for (const char *p = type; p && *p; p++)
+		if (*p < 0x20 || *p > 0x7e)
+			return false;
+	return true;
+}
+
 /* --- the index ------------------------------------------------------------------------------------------ */
 
 struct index_line {
@@ -109,7 +125,7 @@ static void keep(struct session *s, struct artifact *a)
 	s->workspace.artifacts.last = MAX(s->workspace.artifacts.last, a->no);
 }
 
-/* A line that was torn by a crash is left out; its file is overwritten by the next of that number. */
+/* A line of a bundle may say anything. One that was torn by a crash is left out; its file is overwritten by the next of that number. */
 static void take_line(struct session *s, struct slice text)
 {
 	struct index_line l = { 0 };
@@ -129,7 +145,8 @@ static void take_line(struct session *s, struct slice text)
 	a->turn = (uint64_t)l.turn;
 	a->time_ms = (uint64_t)l.time_ms;
 	hex = slice_of(l.digest);
-	if (a->no && slice_skip(&hex, "sha256:") && sha256_from_hex(hex, &a->digest) == 0)
+	if (a->no && *a->name && *a->type && name_fits(a->name) && type_fits(a->type) &&
+	    slice_skip(&hex, "sha256:") && sha256_from_hex(hex, &a->digest) == 0)
 		keep(s, a);
 	else
 		artifact_free(a);
@@ -178,14 +195,14 @@ static int add_line(struct session *s, const struct artifact *a)
 
 static int admit(struct session *s, const struct artifact_spec *spec, uint64_t size, struct err *e)
 {
-	for (const char *p = spec->name; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f)
-			return err_field(e, "name", "FIELD_INVALID",
-					 "name must not hold control characters");
-	for (const char *p = spec->type; p && *p; p++) /* it becomes a header */
-		if (*p < 0x20 || *p > 0x7e)
-			return err_field(e, "type", "FIELD_INVALID",
-					 "type must be a media type in printable ASCII");
+	if (session_refuse_imported(s, e) < 0)
+		return -EPERM;
+	if (!name_fits(spec->name))
+		return err_field(e, "name", "FIELD_INVALID",
+				 "name must not hold control characters");
+	if (!type_fits(spec->type)) /* it becomes a header */
+		return err_field(e, "type", "FIELD_INVALID",
+				 "type must be a media type in printable ASCII");
 	if (spec->type && !*spec->type)
 		return err_field(e, "type", "FIELD_INVALID", "type must not be empty");
 	if (!*spec->name)
@@ -323,6 +340,19 @@ const struct artifact *artifact_find(struct session *s, const char *id)
 			return a;
 	}
 	return NULL;
+}
+
+int artifacts_take(struct session_store *st, const char *id, const char *from)
+{
+	_cleanup_(freep) char *all = file_join(st->state_dir, "artifacts"),
+			      *to = file_join(all, id);
+	int r = file_mkdirs(all, 0700);
+
+	if (r == 0)
+		r = removal_tree(st->removal, to);
+	if (r == 0 && rename(from, to) < 0 && errno != ENOENT)
+		r = -errno;
+	return r;
 }
 
 void artifacts_done(struct session *s)

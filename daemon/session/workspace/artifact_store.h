@@ -41,5 +41,8 @@ void artifact_describe(struct jw *w, const char *key, const struct artifact *a);
 char *artifact_path(struct session *s, const struct artifact *a);
 /* A path in the artifact directory, which is made, for a file that is to be adopted. The caller frees. */
 char *artifact_new_path(struct session *s, const char *name);
+/* The directory of artifacts of a session that is not there yet, as a bundle brings it; missing is none. 0 or a negative
+ * errno. */
+int artifacts_take(struct session_store *st, const char *id, const char *from);
 /* Forgets what was read. */
 void artifacts_done(struct session *s);

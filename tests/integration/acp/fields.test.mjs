@@ -370,7 +370,7 @@ const PLACES = {
   'daemon/http/routes/route_usage.c:fields': ['GET /v1/usage'], 'daemon/http/routes/route_events.c:fields': ['GET /v1/sessions/{}/events'], 'daemon/http/routes/route_export.c:fields': ['GET /v1/sessions/{}/workspace'],
   'daemon/http/mcp/mcp_http.c:fields': ['GET', 'POST', 'DELETE'].flatMap((m) => [`${m} /mcp`, `${m} /mcp/{}`]),
   'daemon/http/routes/route_archives.c:no_query': ['GET /v1/archives', 'GET /v1/archives/{}', 'PUT /v1/archives/{}', 'DELETE /v1/archives/{}'],
-  'daemon/http/routes/route_bundle.c:no_query': ['GET /v1/sessions/{}/bundle'],
+  'daemon/http/routes/route_bundles.c:fields': ['POST /v1/bundles'], 'daemon/http/routes/route_bundle.c:no_query': ['GET /v1/sessions/{}/bundle'],
   'daemon/http/routes/route_artifacts.c:no_query': ['GET /v1/sessions/{}/artifacts', 'GET /v1/sessions/{}/artifacts/{}'], 'daemon/http/mcp/mcp_status.c:no_query': ['GET /v1/mcp'],
   'daemon/http/routes/route_info.c:no_query': ['GET /v1/info'], 'daemon/http/routes/route_life.c:no_query': ['GET /v1/status', 'POST /v1/shutdown'],
   'daemon/http/routes/route_claim.c:no_query': ['POST /v1/claim'],
