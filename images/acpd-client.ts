@@ -136,13 +136,9 @@ export class AcpdClient {
 		const digest = await digestOf(archive);
 		const path = `/v1/archives/${digest}`;
 
-		try {
-			await this.fetch(path, { method: 'HEAD' });
-		} catch (e) {
-			if (!(e instanceof AcpdError) || e.status !== 404)
-				throw e;
+		// a refusal of HEAD has no body: that of PUT says why
+		if (!(await fetch(this.#place.url + path, { method: 'HEAD', headers: this.#place.headers })).ok)
 			await this.fetch(path, { method: 'PUT', body: archive as BufferSource });
-		}
 		return digest;
 	}
 

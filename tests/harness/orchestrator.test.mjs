@@ -144,5 +144,5 @@ test('the daemon\'s own answer stands: what it refuses is asked once', async () 
 		model: { api: HARNESSES[kind].api, model: 'scripted-1' }, models: tunnelTo(model.url), allow: () => true, onUpdate() {} };
 	const place = { url: `http://127.0.0.1:${rig.daemon.port}`, headers: { authorization: 'Bearer wrong' }, extend: async () => {}, pause: async () => {} };
 
-	await assert.rejects(perform(place, task), /upload: 401/);
+	await assert.rejects(perform(place, task), /^Error: 401 UNAUTHORIZED/);
 });

@@ -34,6 +34,7 @@ const ROWS = {
   'daemon/protocol/workspaces.md': [
     ['createHash', 'run', (r) => assert.match(r.stdout, /fixed[^]*agent_message_chunk[^]*end_turn/)],
   ],
+  'daemon/protocol/bundles.md': [['{"format"', 'json']],
   'daemon/protocol/webhooks.md': [['"url"', 'webhooks'], ['"type"', 'json'], ['createHmac', 'check']], // webhooks.test.mjs runs it
   'daemon/protocol/usage.md': [['{', 'json'], ['{', 'json']],
   'harnesses/README.md': [['acpd harness list', 'left'], ['"harnesses"', 'manifest'], ['"initialize"', 'left']], // harness-command.test.mjs and docs-confine.test.mjs run them
@@ -41,6 +42,7 @@ const ROWS = {
     ['useradd', 'left'], // makes a user: images/'s own tests do
     ['sed -n', 'left'], // doctor.test.mjs runs it
     ['randomBytes', 'check'], ['e2b template', 'left'], ['"harnesses"', 'manifest'],
+    ['agentclientprotocol/sdk', 'run', (r) => assert.match(r.stdout, /^\d+ prompt$[^]*^\d+ complete$/m)],
   ],
   'tools/README.md': [['"deny"', 'policy']],
 };
