@@ -38,28 +38,31 @@ const asked = (more: Partial<Asked>): Asked => ({
 	ask: 1, id: 's:1', elicitation: false, title: 'npm publish --access public',
 	options: [{ optionId: 'a', name: 'Allow once', kind: 'allow_once' }, { optionId: 'b', name: 'Always allow', kind: 'allow_always' }, { optionId: 'c', name: 'Reject', kind: 'reject_once' }], ...more,
 });
-const nothing = () => {};
+// What the components ask for, for who looks and for tests.
+const asks: unknown[] = [];
+const ask = (what: unknown) => { asks.push(what); };
+Object.assign(window, { asks });
 
 const SECTIONS: [string, ComponentChildren][] = [
 	['Markdown', <Markdown text={MARKDOWN} />],
 	['Thought', <><Thought text="I should look at the parser first. The colon is found with `strchr`." ms={3400} /><Thought open text={'The colon is found with `strchr`, so **embedded NULs** matter.\n\n- check length'} running /></>],
 	['Tool calls', <div class="gallery-stack">{CALLS}</div>],
-	['Timeline', <Timeline spans={SPANS} now={SPANS_NOW} at={SPANS_NOW - 60_000} onOpen={nothing} />],
+	['Timeline', <Timeline spans={SPANS} now={SPANS_NOW} at={SPANS_NOW - 60_000} onOpen={ask} />],
 	['Usage', <UsageChart turns={TURNS} calls={MODEL_CALLS} models={USES} />],
-	['Replay', <Replay playing={false} speed={5} position={83_000} length={312_000} label="turn 3 of 7" onPlay={nothing} onSpeed={nothing} onSeek={nothing} onEnd={nothing} />],
+	['Replay', <Replay playing={false} speed={5} position={83_000} length={312_000} label="turn 3 of 7" onPlay={ask} onSpeed={ask} onSeek={ask} onEnd={() => ask('end')} />],
 	['Plan', <Plan plan={PLAN} />],
 	['Questions', <div class="gallery-stack">
-		<Question question={asked({ expiresAt: Date.now() + 95_000, otherwise: 'reject' })} onAnswer={nothing}><ToolCall call={call({ title: 'npm publish', status: 'pending', input: { command: 'npm publish --access public' } })} /></Question>
+		<Question question={asked({ expiresAt: Date.now() + 95_000, otherwise: 'reject' })} onAnswer={ask}><ToolCall call={call({ title: 'npm publish', status: 'pending', input: { command: 'npm publish --access public' } })} /></Question>
 		<Question question={asked({ answer })} />
 		<Question question={asked({ answer: { text: 'Reject', accepted: false, by: 'timeout', at: 0 } })} />
-		<Question question={asked({ elicitation: true, title: 'Where should it be **deployed**?', mode: 'form', schema: SCHEMA, options: [] })} onAnswer={nothing} error="the question has been answered already: by human" />
+		<Question question={asked({ elicitation: true, title: 'Where should it be **deployed**?', mode: 'form', schema: SCHEMA, options: [] })} onAnswer={ask} error="the question has been answered already: by human" />
 	</div>],
 	['Budgets', <Budgets budgets={BUDGETS} />],
 	['Queue', <Queue queued={3} prompts={['Now write the changelog', 'and tag it']} waiting="harness" />],
 	['Checks', <Checks checks={CHECKS} verdict="failed" />],
 	['MCP servers', <McpServers servers={SERVERS} />],
 	['Errors', <div class="gallery-stack"><ErrorWords error={{ class: 'rate_limit', message: 'Rate limit reached for requests per min (RPM): Limit 3, Used 3.', provider: 'openai', httpStatus: 429, retryable: true }} /><ErrorWords error={{ class: 'out_of_memory', message: 'the session was at its limit of memory', retryable: false }} /></div>],
-	['Files', <FilesChanged files={FILES} onOpen={nothing} />],
+	['Files', <FilesChanged files={FILES} onOpen={ask} />],
 	['Terminal', <Terminal text={TERMINAL} exitCode={1} />],
 	['Diff of a patch', <Diff patch={PATCH} />],
 	['Images', <><Image mimeType="image/png" data={PIXEL} alt="a pixel" /><Image mimeType="image/svg+xml" data={PIXEL} /></>],

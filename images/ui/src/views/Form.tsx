@@ -4,6 +4,7 @@ import { h } from 'preact';
 import { useId, useMemo, useState } from 'preact/hooks';
 import { contentOf, faultOf, fieldsOf } from './form.ts';
 import type { Field, Value } from './form.ts';
+import { plain } from './visible.ts';
 import { Visible } from './Visible.tsx';
 
 export interface FormProps { schema: unknown; busy?: boolean; onSubmit: (content: Record<string, unknown>) => void; onDecline: () => void }
@@ -26,9 +27,9 @@ function Input({ field, value, id, invalid, onValue }: InputProps) {
 	if (field.kind === 'boolean') return <input type="checkbox" {...common} checked={value === true} onChange={(e) => onValue(e.currentTarget.checked)} />;
 	if (field.kind === 'choice') {
 		return (
-			<select {...common} value={value as string} onChange={(e) => onValue(e.currentTarget.value)}>
-				<option value="">{field.required ? 'Choose…' : '(none)'}</option>
-				{field.choices?.map((c) => <option value={c.value}>{c.title}</option>)}
+			<select {...common} value={String(field.choices!.findIndex((c) => c.value === value))} onChange={(e) => onValue(field.choices![Number(e.currentTarget.value)]?.value ?? '')}>
+				<option value="-1">{field.required ? 'Choose…' : '(none)'}</option>
+				{field.choices?.map((c, i) => <option value={String(i)}>{plain(c.title, 200)}</option>)}
 			</select>
 		);
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small pictures for kinds and states: lines in the colour of the text, from a table of paths. A name that the table does not have is a dot.
+import { plain } from './visible.ts';
+
 export interface IconProps { name: string; label?: string; class?: string } // without a label it is for the eye alone
 
 const PATHS: ReadonlyMap<string, string> = new Map([
@@ -25,7 +27,7 @@ const PATHS: ReadonlyMap<string, string> = new Map([
 
 export function Icon({ name, label, class: extra }: IconProps) {
 	return (
-		<svg class={`icon icon-${PATHS.has(name) ? name : 'dot'}${extra ? ` ${extra}` : ''}`} viewBox="0 0 16 16" width="16" height="16" {...(label ? { role: 'img', 'aria-label': label } : { 'aria-hidden': 'true' })}>
+		<svg class={`icon icon-${PATHS.has(name) ? name : 'dot'}${extra ? ` ${extra}` : ''}`} viewBox="0 0 16 16" width="16" height="16" {...(label ? { role: 'img', 'aria-label': plain(label, 60) } : { 'aria-hidden': 'true' })}>
 			<path d={PATHS.get(name) ?? 'M8 7.5a.5.5 0 1 0 0 1 .5.5 0 0 0 0-1z'} fill="none" stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round" />
 		</svg>
 	);

@@ -18,7 +18,7 @@ function Link({ href, c, base }: { href: string; c: Md[]; base: number }) {
 	const target = url.protocol === 'mailto:' ? href.slice(7) : url.host;
 	const said = c.length === 1 && c[0]!.t === 'text' && [href, href.replace(/\/$/, ''), href.slice(7)].includes(c[0]!.v);
 	return (
-		<a class="markdown-link" href={href} rel="noopener noreferrer nofollow" target="_blank" title={plain(href)}>
+		<a class="markdown-link" href={href} rel="noopener noreferrer nofollow" target="_blank" title={plain(href, 4096)}>
 			{nodes(c, base)}
 			{!said && <span class="markdown-target"> {marked(target)}</span>}
 		</a>

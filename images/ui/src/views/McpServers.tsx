@@ -20,8 +20,8 @@ export function McpServers({ servers }: McpServersProps) {
 					{servers.slice(0, 128).map((s) => (
 						<tr>
 							<th scope="row"><Visible text={s.name} max={80} /></th>
-							<td><span class={STATES.get(s.state) ?? 'tag'}>{plain(s.state).slice(0, 40)}</span></td>
-							<td>{s.type ? plain(s.type).slice(0, 40) : '–'}</td>
+							<td><span class={STATES.get(s.state) ?? 'tag'}>{plain(s.state, 40)}</span></td>
+							<td>{s.type ? plain(s.type, 40) : '–'}</td>
 							<td class="mcpservers-number">{s.tools ?? '–'}</td>
 							<td>{s.error ? <Visible text={s.error} max={300} /> : '–'}</td>
 						</tr>

@@ -62,7 +62,7 @@ function Url({ question, busy, onAnswer }: { question: Data; busy: boolean; onAn
 	return (
 		<>
 			<p class="question-url">
-				{href ? <a class="markdown-link" href={href} target="_blank" rel="noopener noreferrer nofollow">{plain(href)}</a> : <Visible text={question.url ?? 'no address'} />}
+				{href ? <a class="markdown-link" href={href} target="_blank" rel="noopener noreferrer nofollow">{plain(href, 4096)}</a> : <Visible text={question.url ?? 'no address'} />}
 			</p>
 			<div class="question-options">
 				<button type="button" class="button button-main" disabled={busy} onClick={() => onAnswer({ action: 'accept' })}>Done</button>

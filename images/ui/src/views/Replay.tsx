@@ -2,6 +2,8 @@
 // Controls of a replay: play and pause, speed, and the place in the run.
 import { clock, spoken } from './format.ts';
 import { Icon } from './Icon.tsx';
+import { plain } from './visible.ts';
+import { Visible } from './Visible.tsx';
 
 export const SPEEDS = [1, 2, 5, 10, 20, 50] as const;
 
@@ -27,9 +29,9 @@ export function Replay({ playing, speed, position, length, label = '', onPlay, o
 			</button>
 			<span class="replay-clock" aria-hidden="true">{clock(position)} / {clock(length)}</span>
 			<input class="replay-seek" type="range" min={0} max={Math.max(1, Math.round(length))} step={Math.max(1, Math.round(length / 1000))} value={Math.round(Math.min(position, length))}
-				aria-label="Place in the run" aria-valuetext={`${spoken(position)} of ${spoken(length)}${label ? `, ${label}` : ''}`}
+				aria-label="Place in the run" aria-valuetext={`${spoken(position)} of ${spoken(length)}${label ? `, ${plain(label)}` : ''}`}
 				onInput={(e) => onSeek(Number(e.currentTarget.value))} />
-			{label && <span class="replay-label">{label}</span>}
+			{label && <Visible class="replay-label" text={label} max={120} />}
 			<label class="replay-speed">
 				<span class="hidden-text">Speed</span>
 				<select value={String(speed)} onChange={(e) => onSpeed(Number(e.currentTarget.value))}>

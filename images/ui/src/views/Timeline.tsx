@@ -7,7 +7,7 @@ import type { Span, SpanKind } from '../model/run.ts';
 import { clock, duration, plural, whole as number } from './format.ts';
 import { endOf, held, lanesOf, picture, rangeOf, ticks, zoomed } from './spans.ts';
 import type { Lane, Mark, Range } from './spans.ts';
-import { plain, shorten } from './visible.ts';
+import { plain } from './visible.ts';
 import { Visible } from './Visible.tsx';
 import { useWidth } from './width.ts';
 
@@ -28,7 +28,7 @@ function wordsOf(mark: Mark, spans: readonly Span[], kind: SpanKind, zero: numbe
 	const span = spans[mark.index]!;
 	const failed = mark.failed ? ', failed' : '';
 	if (mark.count > 1) return `${number(mark.count)} ${NAMES[kind].toLowerCase()} from ${clock(span.start - zero)}${mark.failed ? ', some failed' : ''}`;
-	return `${ONE[kind]}: ${plain(shorten(span.label, 200))}, ${span.end ? duration(span.end - span.start) : `goes on for ${duration(endOf(span, now) - span.start)}`}, at ${clock(span.start - zero)}${failed}`;
+	return `${ONE[kind]}: ${plain(span.label, 200)}, ${span.end ? duration(span.end - span.start) : `goes on for ${duration(endOf(span, now) - span.start)}`}, at ${clock(span.start - zero)}${failed}`;
 }
 
 interface LaneProps { lane: Lane; rows: Mark[][]; spans: Span[]; y: number; zero: number; now: number; onOpen?: (span: Span) => void }
@@ -218,7 +218,7 @@ export function Timeline({ spans, now, at, leftOut = 0, onOpen }: TimelineProps)
 				<Buttons onMove={move} range={range} whole={whole} />
 			</div>
 			<div class="timeline-box" ref={box}>
-				<svg ref={svg} class="timeline-picture" width={width} height={height + AXIS} tabIndex={0} role="group" aria-roledescription="timeline"
+				<svg ref={svg} class="timeline-picture" width={width} height={height + AXIS} tabindex={0} role="group" aria-roledescription="timeline"
 					aria-label={`Timeline of ${plural(spans.length, 'span')}. Plus and minus zoom, arrows move, 0 shows all. The table below has the same.`}
 					onKeyDown={key} onDblClick={() => set(zoomed(range, whole, 1 / 3, middle(range)))} {...handlers}>
 					<defs><pattern id="timeline-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="3" height="6" class="timeline-hatch" /></pattern></defs>

@@ -12,13 +12,14 @@ import { duration, plural, pretty } from './format.ts';
 import { Icon } from './Icon.tsx';
 import { LongText } from './LongText.tsx';
 import { Terminal } from './Terminal.tsx';
+import { plain } from './visible.ts';
 import { Visible } from './Visible.tsx';
 
 export interface ToolCallProps { call: Call; ms?: number; allowed?: Answer; open?: boolean } // allowed: what a question about it was answered
 
-const STATUS: Readonly<Record<string, [string, string]>> = {
-	pending: ['waiting', ''], in_progress: ['running', 'toolcall-running'], completed: ['done', 'toolcall-done'], failed: ['failed', 'toolcall-failed'],
-};
+const STATUS: ReadonlyMap<string, [string, string]> = new Map([
+	['pending', ['waiting', '']], ['in_progress', ['running', 'toolcall-running']], ['completed', ['done', 'toolcall-done']], ['failed', ['failed', 'toolcall-failed']],
+]);
 
 const KIND_WORDS: ReadonlyMap<string, string> = new Map([
 	['read', 'Read'], ['edit', 'Edit'], ['delete', 'Delete'], ['move', 'Move'], ['search', 'Search'], ['execute', 'Run'], ['think', 'Think'], ['fetch', 'Fetch'], ['switch_mode', 'Mode'],
@@ -87,7 +88,7 @@ function Body({ call, allowed }: { call: Call; allowed?: Answer }) {
 
 export function ToolCall({ call, ms, allowed, open = false }: ToolCallProps) {
 	const [isOpen, setOpen] = useState(open);
-	const [status, name] = STATUS[call.status] ?? [call.status, ''];
+	const [status, name] = STATUS.get(call.status) ?? [plain(call.status, 40), ''];
 	const origin = call.server ? `${call.server}${call.tool ? ` / ${call.tool}` : ''}` : '';
 	return (
 		<details class={`toolcall ${name}`} open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>

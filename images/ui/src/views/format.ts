@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers in words that fit into a narrow place: durations, sizes, tokens, money, clock times. Pure; nothing throws, whatever a run holds.
 
+import { plain } from './visible.ts';
+
 const finite = (n: unknown): n is number => typeof n === 'number' && Number.isFinite(n);
 
 const pad = (n: number): string => String(n).padStart(2, '0');
@@ -48,7 +50,7 @@ export const whole = (n: number | undefined): string => (finite(n) ? Math.round(
 export function money(n: number | undefined, currency = 'USD'): string {
 	if (!finite(n)) return '–';
 	const digits = n !== 0 && Math.abs(n) < 0.1 ? 4 : 2;
-	return currency === 'USD' ? `$${n.toFixed(digits)}` : `${n.toFixed(digits)} ${currency}`;
+	return currency === 'USD' ? `$${n.toFixed(digits)}` : `${n.toFixed(digits)} ${plain(currency)}`;
 }
 
 export const plural = (n: number, one: string, many = `${one}s`): string => `${whole(n)} ${n === 1 ? one : many}`;

@@ -23,7 +23,7 @@ export interface Document { nodes: Md[]; rest: string } // rest: what is left as
 
 export const MARKDOWN_CHARS = 64 * 1024;
 const DEPTH = 20; // of blocks and inline marks together
-const NODES = 10_000;
+const NODES = 6000;
 const INLINE_CHARS = 4096;
 const INLINE_MS = 80;
 const IMAGE_CHARS = 8 * 1024 * 1024;

@@ -24,7 +24,7 @@ export function markOf(char: string): string {
 }
 
 // Cut at hidden characters. Almost always one piece; after so many marks the rest is one piece with all hidden characters left out.
-const MOST_MARKS = 500;
+const MOST_MARKS = 100;
 
 export function pieces(text: string, prose = false): Piece[] {
 	const hidden = prose ? PROSE : STRICT;
@@ -44,10 +44,10 @@ export function pieces(text: string, prose = false): Piece[] {
 	return out;
 }
 
-// For attributes, where there are no elements: title, aria-label.
-export const plain = (text: string): string => pieces(text).map((p) => (p.mark ? `<${p.mark}>` : p.text)).join('');
-
 // The middle of a long name goes, since both its ends tell something.
 export function shorten(text: string, max = 400): string {
 	return text.length <= max ? text : `${text.slice(0, max / 2)} … ${text.slice(-max / 2)}`;
 }
+
+// For attributes, where there are no elements: title, aria-label.
+export const plain = (text: string, max = 400): string => pieces(shorten(text, max)).map((p) => (p.mark ? `<${p.mark}>` : p.text)).join('');
