@@ -62,5 +62,7 @@ struct acp_conn *acp_conn_free(struct acp_conn *c);
 void acp_conn_feed(struct acp_conn *c, char *text, size_t n);
 /* Hands out whole frames until frame() refuses (false) or nothing is left; true: something is left. */
 bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice text), void *ctx);
+/* Bits of enum client_cap: what a client announces (raw clientCapabilities). */
+unsigned acp_client_caps(struct slice caps);
 /* Nothing is waiting for this client. */
 bool acp_conn_drained(const struct acp_conn *c);

@@ -26,7 +26,7 @@ static bool has_object(struct slice object, const char *key)
 	return jobj_get(object, key).type == J_OBJECT;
 }
 
-static unsigned client_caps(struct slice caps)
+unsigned acp_client_caps(struct slice caps)
 {
 	struct slice own = jobj_get(jobj_get(caps, "_meta").raw, "acpd").raw;
 	struct slice session = jobj_get(caps, "session").raw;
@@ -144,7 +144,7 @@ int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 		harness_unknown(c, m, "harness");
 		return 0;
 	}
-	c->client = a.capabilities.n ? client_caps(a.capabilities) : 0;
+	c->client = a.capabilities.n ? acp_client_caps(a.capabilities) : 0;
 	conn_model_caps(c, jobj_get(jobj_get(a.capabilities, "_meta").raw, "acpd").raw);
 	jw_obj(&w, NULL);
 	jw_int(&w, "protocolVersion", 1); /* the only one we speak, whatever was asked for */

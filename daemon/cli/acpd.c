@@ -42,6 +42,8 @@ static const struct subcommand commands[] = {
 	  "write a session with all that belongs to it into one file" },
 	{ "bundle import", "FILE", SCOPE_ARCHIVE, cmd_bundle_import,
 	  "make a session of a bundle, which can be read and replayed; prints its id" },
+	{ "bundle replay", "FILE", SCOPE_REPLAY, cmd_bundle_replay,
+	  "ACP on standard input and output: an agent whose one session is that of a bundle" },
 	{ "skills validate", "DIR", SCOPE_VALIDATE, cmd_skills_validate,
 	  "say what is wrong with a skill: exit code 0, or 3 if it is not valid" },
 	{ "mcp", NULL, SCOPE_MCP, cmd_mcp,

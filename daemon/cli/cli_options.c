@@ -149,6 +149,8 @@ OPT("url", STR, SCOPE_ARCHIVE | SCOPE_STATS, url, "URL",
     "address of a daemon: http:// or ws:// (default: its acp.sock)"),
 OPT("output", STR, SCOPE_GET, output, "FILE",
     "write here instead of to standard output", .letter = 'o'),
+OPT("speed", INT(0, 1000, 1), SCOPE_REPLAY, speed, "N",
+    "how many times as fast as it was; 0: without waiting"),
 OPT("set", EACH, SCOPE_CLAIM, set, "NAME=VALUE",
     "an option of acpd serve that the claim brings; may be repeated"),
 OPT("sandbox-id", STR, SCOPE_CLAIM, sandbox_id, "ID",
@@ -239,7 +241,7 @@ OPT("timeout", INT(1, 86400, INSTALL_SECS), SCOPE_INSTALL, timeout, "SECONDS",
 OPT("json", BOOL, SCOPE_HARNESS | SCOPE_INSTALL, json, NULL,
     "print one JSON object"),
 OPT("help", BOOL, ALL | LEDGER | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP | SCOPE_TRY |
-    SCOPE_ENTRY | SCOPE_HARNESS | SCOPE_INSTALL | SCOPE_STATS | SCOPE_HELP, help, NULL,
+    SCOPE_ENTRY | SCOPE_HARNESS | SCOPE_INSTALL | SCOPE_STATS | SCOPE_REPLAY | SCOPE_HELP, help, NULL,
     "this text", .letter = 'h'),
 };
 /* clang-format on */

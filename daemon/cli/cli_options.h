@@ -30,6 +30,7 @@ enum option_scope {
 	SCOPE_HARNESS_LIST = 32768,
 	SCOPE_INSTALL = 65536,
 	SCOPE_STATS = 131072,
+	SCOPE_REPLAY = 262144,
 	SCOPE_HELP = 1 << 19,	 /* a command that takes no option but this one */
 	SCOPE_INSTEAD = 1 << 20, /* what serve does instead of serving */
 };
@@ -48,7 +49,7 @@ struct config {
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
 		draft_max, usage_file_max, limit_memory, limit_pids, since, archive_store_max,
-		archive_max, uid, strip, timeout, drain, idle_exit, max_life;
+		archive_max, uid, strip, speed, timeout, drain, idle_exit, max_life;
 	struct retention keep_usage, webhook_keep;
 	struct retention keep_sessions;
 	bool serve, keep, partial, allow_query_token, claim_e2b, check, print_config, json, table,

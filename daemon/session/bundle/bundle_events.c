@@ -1,7 +1,9 @@
 #include "session/bundle/bundle_events.h"
 
+#include "base/limits.h"
 #include "base/util.h"
 #include "json/jdec.h"
+#include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/log/event_table.h"
 #include "session/log/journal_record.h"
@@ -73,4 +75,23 @@ int bundle_events_take(struct bundle_events *b, struct slice line, struct buf *o
 	b->last = rec.seq;
 	rec.origin = 0;
 	return journal_record_put(out, &rec, event_kind_name(rec.kind));
+}
+
+void bundle_put_extract(struct jw *w, const char *target, const char *archive, const char *digest)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "target", target);
+	jw_obj(w, "limits");
+	jw_uint(w, "entries", BUNDLE_FILES_MAX + 16);
+	jw_uint(w, "bytes", BUNDLE_BYTES_MAX);
+	jw_uint(w, "fileBytes", BUNDLE_BYTES_MAX);
+	jw_uint(w, "ratio", BUNDLE_RATIO_MAX);
+	jw_end_obj(w);
+	jw_arr(w, "sources");
+	jw_obj(w, NULL);
+	jw_str(w, "archive", archive);
+	jw_str(w, "digest", digest);
+	jw_end_obj(w);
+	jw_end_arr(w);
+	jw_end_obj(w);
 }

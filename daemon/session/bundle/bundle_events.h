@@ -19,3 +19,6 @@ struct bundle_events {
 
 /* Appends the record of one line (without its newline) to out. -EBADMSG with e: BUNDLE_INVALID. */
 int bundle_events_take(struct bundle_events *b, struct slice line, struct buf *out, struct err *e);
+/* acpd-unpack's job that takes a bundle apart, within the bounds of one. digest: its "sha256:...", or NULL. */
+struct jw;
+void bundle_put_extract(struct jw *w, const char *target, const char *archive, const char *digest);

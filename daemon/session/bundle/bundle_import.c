@@ -296,21 +296,7 @@ static void put_extract(const struct bundle_import *k, struct buf *b)
 	char digest[ARCHIVE_DIGEST_SIZE];
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "target", in);
-	jw_obj(&w, "limits");
-	jw_uint(&w, "entries", BUNDLE_FILES_MAX + 16);
-	jw_uint(&w, "bytes", BUNDLE_BYTES_MAX);
-	jw_uint(&w, "fileBytes", BUNDLE_BYTES_MAX);
-	jw_uint(&w, "ratio", BUNDLE_RATIO_MAX);
-	jw_end_obj(&w);
-	jw_arr(&w, "sources");
-	jw_obj(&w, NULL);
-	jw_str(&w, "archive", archive);
-	jw_str(&w, "digest", archive_digest_text(&k->archive, digest));
-	jw_end_obj(&w);
-	jw_end_arr(&w);
-	jw_end_obj(&w);
+	bundle_put_extract(&w, in, archive, archive_digest_text(&k->archive, digest));
 }
 
 static void put_check(const struct bundle_import *k, struct buf *b)
