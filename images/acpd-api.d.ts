@@ -1462,8 +1462,8 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description One event of a session. What else it has depends on its kind: the members of the ACP update, or of what happened. */
-        Event: {
+        /** @description One event of a session. */
+        Event: ({
             /** @description its number, without holes; gap and deleted have none */
             seq?: number;
             /** Format: date-time */
@@ -1472,17 +1472,591 @@ export interface components {
             turnId?: number;
             traceparent?: string;
             attempt?: components["schemas"]["Attempt"];
-            /** @enum {string} */
-            kind: "prompt" | "message" | "thought" | "plan" | "tool_call" | "result" | "ask_approval" | "usage" | "lifecycle" | "error" | "complete" | "artifact" | "check";
-            /** @description the name of the ACP update, or of what happened */
-            event?: string;
             /**
              * @description the end of the turn
              * @constant
              */
             final?: true;
+            /** @enum {string} */
+            kind: "prompt" | "message" | "thought" | "plan" | "tool_call" | "result";
+            /** @description the name of the update */
+            event?: string;
         } & {
             [key: string]: unknown;
+        }) | ({
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @enum {string} */
+            kind: "usage" | "lifecycle" | "error";
+            /** @enum {string} */
+            event: "usage_update" | "available_commands_update" | "current_mode_update" | "config_option_update" | "session_info_update" | "notice" | "compaction_update" | "compaction_summary_chunk" | "subagent_update";
+        } & {
+            [key: string]: unknown;
+        }) | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final: true;
+            key?: string;
+            /** @description as ACP has it */
+            usage?: {
+                [key: string]: unknown;
+            };
+            stopDetail?: components["schemas"]["StopDetail"];
+            checks?: components["schemas"]["Checked"];
+            /** @constant */
+            kind: "complete";
+            stopReason?: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final: true;
+            key?: string;
+            /** @description as ACP has it */
+            usage?: {
+                [key: string]: unknown;
+            };
+            stopDetail?: components["schemas"]["StopDetail"];
+            checks?: components["schemas"]["Checked"];
+            /** @constant */
+            kind: "error";
+            error: components["schemas"]["TurnError"];
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "ask_approval";
+            ask: number;
+            elicitation: boolean;
+            toolCallId?: string;
+            title?: string;
+            options?: {
+                [key: string]: unknown;
+            }[];
+            message?: string;
+            mode?: string;
+            requestedSchema?: {
+                [key: string]: unknown;
+            };
+            url?: string;
+            /** Format: date-time */
+            expiresAt?: string;
+            default?: string;
+            /** @description as ACP has the result */
+            answer?: unknown;
+            /** @enum {string} */
+            by?: "human" | "rule" | "timeout" | "default" | "cancelled" | "withdrawn";
+            via?: string;
+            rule?: string;
+            reason?: string;
+            leftOut?: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "usage";
+            usage?: components["schemas"]["Usage"];
+            cost?: components["schemas"]["Cost"];
+            source?: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "artifact";
+            artifact: components["schemas"]["Artifact"];
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "check";
+            check: components["schemas"]["CheckResult"];
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "harness_exited";
+            exitCode?: number;
+            signal?: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "closed";
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "snapshot_failed";
+            turn?: number;
+            reason: string;
+            message: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "rule_added";
+            rule: string;
+            policy: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "rule_forgotten";
+            rule: string;
+            policy?: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "rule_refused";
+            rule?: string;
+            policy?: string;
+            reason: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "draft_on";
+            draft: components["schemas"]["Draft"];
+            /** @enum {string} */
+            after?: "checks" | "tools";
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "draft_off";
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "draft_applied";
+            draft: components["schemas"]["Draft"];
+            patchDigest: string;
+            applied: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "draft_failed";
+            reason: string;
+            message: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "tools_delivered";
+            server: string;
+            tools: string[];
+            renamed?: {
+                tool: string;
+                as: string;
+            }[];
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "tool_dry_run";
+            server: string;
+            tool: string;
+            arguments: unknown;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "tool_call_lost";
+            server: string;
+            method: string;
+            tool?: string;
+            requestId: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "budget_warning";
+            budget: string;
+            /** @enum {string} */
+            scope: "prompt" | "turn" | "session";
+            limit: number;
+            used: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "out_of_memory";
+            killed: number;
+            peakBytes?: number;
+            limitBytes: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "network_blocked";
+            host: string;
+            port: number;
+            reason: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "confinement_refused";
+            call?: string;
+            detail?: string;
+            errno?: string;
+            count?: number;
+            rule?: string;
+            more?: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "gap";
+            from: number;
+            to: number;
+            reason?: string;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "deleted";
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "unreadable";
         };
         /** @description _meta of an event of ours */
         EventMeta: {
@@ -1938,10 +2512,12 @@ export interface components {
             previews: boolean;
             /** @description a process may leave it */
             leavable?: boolean;
-            /** @description what passed its proxy */
+            /** @description bytes that passed its proxy */
             traffic?: {
-                [key: string]: unknown;
-            };
+                host: string;
+                up: number;
+                down: number;
+            }[];
         };
         NetworkEntry: {
             /** @description a name, *.name or an address */

@@ -37,7 +37,7 @@ export default {
     NetworkAchieved: object({
       mode: word(['on', 'off', 'allowlist', 'open']), 'allow?': array(object({ host: text, 'ports?': array(integer()) })), 'ask?': boolean(),
       achieved: string('the wall that holds it'), previews: boolean('servers of the agent can be reached from outside'),
-      'leavable?': boolean('a process may leave it'), 'traffic?': foreign('what passed its proxy'),
+      'leavable?': boolean('a process may leave it'), 'traffic?': array(object({ host: string(), up: integer(), down: integer() }), 'bytes that passed its proxy'),
     }, 'what a session may call'),
     ProviderState: object({
       via: word(['direct', 'tunnel', 'environment']), keyExposed: boolean('commands of the agent can read a key'), 'callerChecked?': boolean(),

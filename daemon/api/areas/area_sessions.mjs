@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions over HTTP: the list, one, its events.
-import { anything, array, boolean, content, fields, foreign, header, integer, json, map, number, object, oneOf, only, query, ref, string, time, word } from '../notation.mjs';
+import { anyOf, anything, array, boolean, content, fields, foreign, header, integer, json, map, number, object, oneOf, only, query, ref, string, time, word } from '../notation.mjs';
 import { STATUS } from './area_daemon.mjs';
 
-const of = (kind, members) => object({ kind: only(kind), ...members });
+const of = (kind, members) => ({ kind: only(kind), ...members });
 const happened = (event, members = {}) => of('lifecycle', { event: only(event), ...members });
 const BUDGET = { budget: string(), scope: word(['prompt', 'turn', 'session']), limit: number(), used: number() };
 
@@ -29,6 +29,15 @@ const OWN = [
   happened('network_blocked', { host: string(), port: integer(), reason: string() }), happened('confinement_refused', { 'call?': string(), 'detail?': string(), 'errno?': string(), 'count?': integer(), 'rule?': string(), 'more?': integer() }),
 ];
 
+// What every event has over HTTP.
+const EVENT = {
+  'seq?': integer('its number, without holes; gap and deleted have none'), ts: time(), sessionId: string(), 'turnId?': integer(), 'traceparent?': string(), 'attempt?': ref('Attempt'), 'final?': only(true, 'the end of the turn'),
+};
+const ENDED = { ...EVENT, final: only(true, 'the end of the turn'), 'key?': string(), 'usage?': foreign('as ACP has it'), 'stopDetail?': ref('StopDetail'), 'checks?': ref('Checked') };
+// Updates of ACP that share a kind with events of ours; the others are told by their kind.
+const UPDATES = ['usage_update', 'available_commands_update', 'current_mode_update', 'config_option_update', 'session_info_update', 'notice', 'compaction_update', 'compaction_summary_chunk', 'subagent_update'];
+const ofUpdate = (kinds, event) => object({ ...EVENT, kind: word(kinds), ...event }, 'an update of ACP: its other members stand beside these', { additionalProperties: true });
+
 export default {
   page: 'delivery',
   types: {
@@ -38,7 +47,7 @@ export default {
       usage: object({ first: integer(), last: integer(), read: integer(), files: integer(), bytes: integer(), removedFiles: integer(), removedRecords: integer() }), sessions: array(ref('Session')),
     }),
     EventMeta: object({ acpd: ref('PromptMeta'), 'traceparent?': string() }, '_meta of an event of ours', { additionalProperties: true }),
-    OwnEvent: oneOf(OWN, 'an event that is not of ACP'),
+    OwnEvent: oneOf(OWN.map((members) => object(members)), 'an event that is not of ACP'),
     Session: object({
       sessionId: string(), harness: string(), state: word(['opening', 'open', 'busy', 'checking', 'closing', 'closed']), cwd: string(), 'title?': string(),
       seq: integer('the newest event'), 'acked?': integer('acknowledged up to this event'), turn: integer('the running turn; 0: idle'), turns: integer(), queued: integer('prompts that wait'),
@@ -47,11 +56,11 @@ export default {
       'network?': ref('NetworkAchieved'), 'limits?': ref('LimitsAchieved'), 'draft?': ref('Draft'), updatedAt: time(),
     }, 'a session, as lists have it'),
     Sessions: object({ incarnation: string(), sessions: array(ref('Session')) }),
-    Event: object({
-      'seq?': integer('its number, without holes; gap and deleted have none'), ts: time(), sessionId: string(), 'turnId?': integer(), 'traceparent?': string(), 'attempt?': ref('Attempt'),
-      kind: word(['prompt', 'message', 'thought', 'plan', 'tool_call', 'result', 'ask_approval', 'usage', 'lifecycle', 'error', 'complete', 'artifact', 'check']),
-      'event?': string('the name of the ACP update, or of what happened'), 'final?': only(true, 'the end of the turn'),
-    }, 'One event of a session. What else it has depends on its kind: the members of the ACP update, or of what happened.', { additionalProperties: true }),
+    Event: anyOf([
+      ofUpdate(['prompt', 'message', 'thought', 'plan', 'tool_call', 'result'], { 'event?': string('the name of the update') }), ofUpdate(['usage', 'lifecycle', 'error'], { event: word(UPDATES) }),
+      object({ ...ENDED, kind: only('complete'), 'stopReason?': string() }), object({ ...ENDED, kind: only('error'), error: ref('TurnError') }),
+      ...[...OWN, happened('gap', { from: integer(), to: integer(), 'reason?': string() }), happened('deleted'), happened('unreadable')].map((members) => object({ ...EVENT, ...members })),
+    ], 'One event of a session.'),
   },
   routes: {
     'GET /v1/sessions': { id: 'getSessions', says: 'All sessions', answers: { 200: json(ref('Sessions'), 'as of now') } },

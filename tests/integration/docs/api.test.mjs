@@ -57,6 +57,12 @@ test('the tests see a member, a route, a status, a method, a type that is not de
   assert.match(get('/v1/nothing', 200, {})[0], /200 is not described/);
   assert.match(get('/v1/usage?colour=red', 200, { records: [], last: 0 })[0], /colour of its query is not described/);
   assert.match(get('/v1/usage?since=-1', 200, { records: [], last: 0 })[0], /since of its query/);
+  const event = (more) => get('/v1/sessions/x/events', 200, JSON.stringify({ seq: 1, ts: '2026-11-21T08:00:00.000Z', sessionId: 'x', ...more }), 'application/x-ndjson');
+
+  assert.deepEqual(event({ kind: 'lifecycle', event: 'closed' }), []);
+  assert.deepEqual(event({ kind: 'message', content: { type: 'text', text: 'of ACP' } }), []);
+  for (const wrong of [{ kind: 'lifecycle', event: 'closed', why: 'x' }, { kind: 'lifecycle', event: 'opened' }, { kind: 'complete', final: true, cost: 1 }, { kind: 'news' }])
+    assert.equal(event(wrong).length, 1, JSON.stringify(wrong));
   assert.match(messageProblems({ result: {} }, { method: '_acpd/nothing' })[0], /is not described/);
   assert.match(messageProblems({ result: { x: 1 } }, { method: '_acpd/ack', params: { sessionId: 's', seq: 1 } })[0], /additional properties x/);
   assert.match(messageProblems({ result: {} }, { method: '_acpd/ack', params: { sessionId: 's' } })[0], /seq/);
