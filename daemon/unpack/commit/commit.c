@@ -233,6 +233,7 @@ static int recover_merge(struct intent_log *log, int target, int stage, bool *co
 		return 0;
 	}
 	g.since = log->since;
+	g.again = true;
 	if (log->state == LOG_REDO) {
 		r = steps_run(&g, log, NULL, NULL, failed);
 		*committed = r == 0;

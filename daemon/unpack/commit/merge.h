@@ -21,6 +21,7 @@ struct step_dirs {
 	struct held staged; /* of stage/tree */
 	int tree, old;	    /* owned */
 	uint64_t since;	    /* of the log */
+	bool again;	    /* a killed job has taken some of the steps */
 };
 
 int step_dirs_open(struct step_dirs *g, int target, int stage);
@@ -34,8 +35,8 @@ int step_undo(struct step_dirs *g, size_t i, const struct op *op);
 /* Called for a step that was skipped. */
 typedef void (*step_skipped_fn)(void *ctx, const struct op *op);
 
-/* Takes all steps forward; at the first failure undoes all. Of an exact log a step that would be skipped fails, -EBUSY. 0; a negative errno: the target is as it was;
- * -ENOTRECOVERABLE. Afterwards the log is LOG_DONE or LOG_UNDO. failed: the path. */
+/* Takes all steps forward; at the first failure undoes all, also those that a killed job had taken. Of an exact log a step that would be
+ * skipped fails, -EBUSY. 0; a negative errno: the target is as it was; -ENOTRECOVERABLE. Afterwards the log is LOG_DONE or LOG_UNDO. failed: the path. */
 int steps_run(struct step_dirs *g, struct intent_log *log, step_skipped_fn skipped, void *ctx,
 	      char failed[PATH_BYTES_MAX + 1]);
 /* Undoes the first n steps, last first. */

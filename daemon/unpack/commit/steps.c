@@ -347,6 +347,19 @@ static size_t row_of(enum op_kind kind)
 	return i;
 }
 
+/* What was removed is not found again where the directory that it was in has gone too, or something else has come. */
+static bool removed_before(const struct step_dirs *g, const struct locations *p,
+			   const struct op *op)
+{
+	struct stamp now;
+
+	if (!g->again)
+		return false;
+	if (op->kind == OP_RMDIR)
+		return !read_stamp(&p->target, &now) || !S_ISDIR(now.mode);
+	return op->kind == OP_REMOVE && read_stamp(&p->old, &now);
+}
+
 int step_redo(struct step_dirs *g, size_t i, const struct op *op)
 {
 	struct locations p;
@@ -354,7 +367,8 @@ int step_redo(struct step_dirs *g, size_t i, const struct op *op)
 
 	if (op->kind == OP_RMDIR || op->kind == OP_MKDIR)
 		held_forget(&g->target, op->path.p);
-	return r == 0 ? kinds[row_of(op->kind)].redo(&p, op) : r;
+	r = r == 0 ? kinds[row_of(op->kind)].redo(&p, op) : r;
+	return r > 0 && removed_before(g, &p, op) ? 0 : r;
 }
 
 int step_undo(struct step_dirs *g, size_t i, const struct op *op)
@@ -410,7 +424,7 @@ int steps_run(struct step_dirs *g, struct intent_log *log, step_skipped_fn skipp
 		return 0;
 	}
 	back = intent_log_set(log, LOG_UNDO);
-	return back < 0 || steps_back(g, log, i) < 0 ? -ENOTRECOVERABLE : r;
+	return back < 0 || steps_back(g, log, g->again ? log->n : i) < 0 ? -ENOTRECOVERABLE : r;
 }
 
 int step_dirs_open(struct step_dirs *g, int target, int stage)

@@ -199,6 +199,75 @@ static void recover_it(struct rig *r)
 		_exit(1);
 }
 
+/* The log of the plan as an exact one, begun. */
+static void begin_exact(struct rig *r)
+{
+	char line[INTENT_LOG_LINE_MAX];
+	struct intent_log_writer w;
+	struct intent_log from, log;
+	int fd = openat(r->stage, "log", O_RDWR | O_CLOEXEC), to;
+	struct op op;
+
+	assert_int_equal(intent_log_load(&from, fd), 0);
+	assert_int_equal(unlinkat(r->stage, "log", 0), 0);
+	to = openat(r->stage, "log", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_int_equal(intent_log_begin(&w, to, LOG_EXACT), 0);
+	for (size_t i = 0; i < from.n; i++) {
+		assert_int_equal(intent_log_step(&from, i, line, &op), 0);
+		assert_int_equal(intent_log_add(&w, &op), 0);
+	}
+	assert_int_equal(intent_log_end(&w), 0);
+	intent_log_writer_done(&w);
+	assert_int_equal(intent_log_load(&log, to), 0);
+	assert_int_equal(intent_log_set(&log, LOG_REDO), 0);
+	intent_log_done(&log);
+	intent_log_done(&from);
+	close(fd);
+	close(to);
+}
+
+/* Once an exact log is begun nothing of what a kill leaves is taken for a change by others. */
+static void test_kill_exact(void **state _unused_)
+{
+	bool died = true;
+
+	for (unsigned n = 1; died; n += stride_san(3)) {
+		struct rig r;
+
+		setup(&r);
+		assert_int_equal(commit_plan(&r.c, &r.out, &r.e), 0);
+		begin_exact(&r);
+		died = killed(&r, n, recover_it);
+		assert_true(recover(&r));
+		check_tree(&r, true, "exact, killed", n, 0);
+		rig_close(&r);
+	}
+}
+
+/* Others put something into the way of the last step: none of them is left, whichever the killed job had taken. */
+static void test_kill_exact_undone(void **state _unused_)
+{
+	bool died = true;
+
+	for (unsigned n = 1; died; n += stride_san(3)) {
+		struct rig r;
+		char *now;
+
+		setup(&r);
+		assert_int_equal(commit_plan(&r.c, &r.out, &r.e), 0);
+		begin_exact(&r);
+		rig_build(r.target, "d/added9=foreign");
+		died = killed(&r, n, recover_it);
+		assert_false(recover(&r));
+		assert_int_equal(unlinkat(r.target, "d/added9", 0), 0);
+		now = rig_dump(r.target);
+		if (strcmp(now, before) != 0)
+			fail_msg("killed at %u:\n%s\nis not\n%s", n, now, before);
+		free(now);
+		rig_close(&r);
+	}
+}
+
 static void kill_everywhere(const char *what)
 {
 	bool died = true, once = false;
@@ -425,6 +494,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kill),	       cmocka_unit_test(test_kill_recovery),
+		cmocka_unit_test(test_kill_exact),     cmocka_unit_test(test_kill_exact_undone),
 		cmocka_unit_test(test_failures),       cmocka_unit_test(test_fails_on),
 		cmocka_unit_test(test_recovery_fails), cmocka_unit_test(test_truncated_log),
 		cmocka_unit_test(test_forged_log),     cmocka_unit_test(test_undo_spares_work),
