@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of the viewer's components in a real Chromium.
+// Pages of the viewer's components, built and served as the daemon would.
 
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -7,16 +7,16 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
 
 const TOP = fileURLToPath(new URL('../../', import.meta.url));
 const UI = path.join(TOP, 'images/ui');
 export const VIEWS = path.join(UI, 'src/views');
 
-// The packages that the components need; make ui has installed them.
+// The packages that the components need: those of make ui, which only one of the files that run at once may install.
 export function packages() {
-  if (!fs.existsSync(path.join(UI, 'node_modules/marked')))
-    execFileSync('make', ['-s', 'ui'], { cwd: TOP, stdio: 'inherit' });
+  fs.mkdirSync(path.join(TOP, 'build'), { recursive: true });
+  if (!fs.existsSync(path.join(UI, 'node_modules/.lock-sha256')))
+    execFileSync('flock', ['build/ui.lock', 'make', '-s', 'ui'], { cwd: TOP, stdio: 'inherit' });
 }
 
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
@@ -48,5 +48,3 @@ export async function servePage(entry) {
     },
   };
 }
-
-export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });

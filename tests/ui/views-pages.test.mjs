@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
-import { browse, servePage } from './page.mjs';
+import { openBrowser } from '../lib/browser.mjs';
+import { servePage } from './page.mjs';
 
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const DESK = { viewport: { width: 1100, height: 800 } };
@@ -15,7 +16,7 @@ const PHONE = { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile:
 let browser, gallery, hostile;
 before(async () => {
   [gallery, hostile] = [await servePage('gallery'), await servePage('hostile')];
-  browser = await browse();
+  browser = await openBrowser();
 });
 after(async () => {
   await browser?.close();

@@ -196,8 +196,18 @@ describe('patches', () => {
 
     assert.deepEqual([file.added, file.removed, file.hunks.length], [20, 20, 20]);
     assert.equal(texts.diffTexts('p', old.join('\n'), old.map((l) => `${l}!`).join('\n')).added, 100_000);
+    assert.equal(texts.diffTexts('p', old.join('\n'), old.map((l, i) => (i % 50 ? l : `${l}!`)).join('\n')).added, 2000);
     const read = patch.parsePatch(`--- a/p\n+++ b/p\n@@ -1,100000 +0,0 @@\n${old.map((l) => `-${l}\n`).join('')}`).files[0];
     assert.equal(patch.makeRows(read, false).length, 100_000);
+  });
+  test('have lines side by side that are alike, where one side has more', () => {
+    const old = 'const version = "1.0.0";\nlast();\n';
+    const fresh = 'function sub(a, b) {\n  return a - b;\n}\nconst version = "1.1.0";\nlast(1);\n';
+    const rows = patch.makeRows(texts.diffTexts('p', old, fresh), true).map((r) => [r.old?.text, r.fresh?.text]);
+
+    assert.deepEqual(rows, [[undefined, 'function sub(a, b) {'], [undefined, '  return a - b;'], [undefined, '}'], ['const version = "1.0.0";', 'const version = "1.1.0";'], ['last();', 'last(1);']]);
+    const all = patch.makeRows(texts.diffTexts('p', 'a\nb\nc\n', 'x y\nb b\n'), true);
+    assert.deepEqual([all.flatMap((r) => r.old?.text ?? []), all.flatMap((r) => r.fresh?.text ?? [])], [['a', 'b', 'c'], ['x y', 'b b']]);
   });
   test('mark the words that differ, but not two lines that have nothing in common', () => {
     assert.deepEqual(patch.markLines('a = f(1);', 'a = g(1);').map((side) => side.filter((p) => p.changed).map((p) => p.text)), [['f'], ['g']]);

@@ -4,7 +4,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { browse, servePage } from './page.mjs';
+import { openBrowser } from '../lib/browser.mjs';
+import { servePage } from './page.mjs';
 import { corpus, faults, watch } from './xss.mjs';
 
 const ALLOWED = {
@@ -22,7 +23,7 @@ let site, browser, page;
 const asked = [];
 before(async () => {
   site = await servePage('hostile');
-  browser = await browse();
+  browser = await openBrowser();
   page = await (await browser.newContext({ viewport: { width: 500, height: 200 } })).newPage(); // little to paint
   page.on('request', (request) => asked.push(request.url()));
   page.on('popup', (popup) => asked.push(`a window: ${popup.url()}`));

@@ -144,6 +144,41 @@ export const parsePatch = (text: string): Patch => new Reader(text).read();
 export interface Side { no: number; text: string; noEol?: boolean }
 export interface Row { hunk?: string; old?: Side; fresh?: Side; same?: boolean } // hunk: a line between hunks; same: both sides are the context
 
+const PAIRED_MAX = 40; // lines of a side that are compared with each other
+
+// How alike two lines are: the part of their words that both have, of the words' letters.
+function likeness(a: string, b: string): number {
+	const have = new Set(words(a));
+	const both = words(b).reduce((n, word) => n + (have.has(word) ? word.trim().length : 0), 0);
+	return both / Math.max(1, a.trim().length, b.trim().length);
+}
+
+// Which lines stand beside each other: the first with the first where there are as many of both, else those that are most alike, in order.
+function paired(olds: readonly Side[], news: readonly Side[]): [Side | undefined, Side | undefined][] {
+	const [n, m] = [olds.length, news.length];
+	if (n === m || !n || !m || n > PAIRED_MAX || m > PAIRED_MAX) return Array.from({ length: Math.max(n, m) }, (_, i) => [olds[i], news[i]]);
+	const like = olds.map((o) => news.map((f) => { const part = o.text.length + f.text.length > LINE_MAX ? 0 : likeness(o.text, f.text); return part > 0.4 ? part : 0; }));
+	const best = Array.from({ length: n + 1 }, () => new Float64Array(m + 1)); // of olds from i and news from j on
+	for (let i = n - 1; i >= 0; i--) for (let j = m - 1; j >= 0; j--) best[i]![j] = Math.max(best[i + 1]![j]!, best[i]![j + 1]!, like[i]![j]! && like[i]![j]! + best[i + 1]![j + 1]!);
+	const out: [Side | undefined, Side | undefined][] = [];
+	let [i, j] = [0, 0];
+	// Between two pairs that are alike, what is left stands side by side from the top.
+	const until = (x: number, y: number): void => {
+		while (i < x || j < y) out.push([i < x ? olds[i++] : undefined, j < y ? news[j++] : undefined]);
+	};
+	for (let x = 0, y = 0; x < n && y < m;) {
+		if (like[x]![y]! && best[x]![y] === like[x]![y]! + best[x + 1]![y + 1]!) {
+			until(x, y);
+			out.push([olds[i++], news[j++]]);
+			x++;
+			y++;
+		} else if (best[x]![y] === best[x + 1]![y]) x++;
+		else y++;
+	}
+	until(n, m);
+	return out;
+}
+
 class Rows {
 	readonly out: Row[] = [];
 	private olds: Side[] = [];
@@ -158,8 +193,9 @@ class Rows {
 
 	private flush(): void {
 		const { olds, news } = this;
-		if (this.split) for (let i = 0; i < Math.max(olds.length, news.length); i++) this.out.push({ ...(olds[i] && { old: olds[i] }), ...(news[i] && { fresh: news[i] }) });
-		else {
+		if (this.split) {
+			for (const [old, fresh] of paired(olds, news)) this.out.push({ ...(old && { old }), ...(fresh && { fresh }) });
+		} else {
 			for (const old of olds) this.out.push({ old });
 			for (const fresh of news) this.out.push({ fresh });
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two texts -> what a patch would say (Myers' algorithm by lines). Beyond DISTANCE edits, or after so much work, what is between the
-// common beginning and end counts as replaced: always right, only less fine.
+// Two texts -> what a patch would say (Myers' algorithm by lines). Beyond DISTANCE edits, or after so much work, lines that each text has
+// once cut it into pieces; what is still too different counts as replaced: always right, only less fine.
 import type { FileDiff, Hunk } from './patch.ts';
 
 const CONTEXT = 3;
@@ -57,6 +57,49 @@ function back(trace: readonly Int32Array[], n: number, m: number): [Uint8Array, 
 	return [gone, come];
 }
 
+// Places [of a, of b] of lines that both have exactly once, in the order of both: a longest such chain.
+function anchors(a: readonly number[], b: readonly number[]): [number, number][] {
+	const once = (list: readonly number[]): Map<number, number> => {
+		const at = new Map<number, number>();
+		list.forEach((line, i) => at.set(line, at.has(line) ? -1 : i));
+		return at;
+	};
+	const [inA, inB] = [once(a), once(b)];
+	const common = a.flatMap((line, i): [number, number][] => (inA.get(line) === i && (inB.get(line) ?? -1) >= 0 ? [[i, inB.get(line)!]] : []));
+	const tails: number[] = []; // of chains of each length, the one that ends first: indices into common
+	const before = new Int32Array(common.length);
+	common.forEach(([, y], i) => {
+		let [low, high] = [0, tails.length];
+		while (low < high) {
+			const middle = (low + high) >> 1;
+			if (common[tails[middle]!]![1] < y) low = middle + 1;
+			else high = middle;
+		}
+		before[i] = low ? tails[low - 1]! : -1;
+		tails[low] = i;
+	});
+	const out: [number, number][] = [];
+	for (let i = tails.at(-1) ?? -1; i >= 0; i = before[i]!) out.push(common[i]!);
+	return out.reverse();
+}
+
+const PIECE = 200_000; // product of the sides of a piece that is compared; a larger one counts as replaced
+
+function pieces(a: readonly number[], b: readonly number[]): [Uint8Array, Uint8Array] {
+	const [gone, come] = [new Uint8Array(a.length).fill(1), new Uint8Array(b.length).fill(1)];
+	let [x, y] = [0, 0];
+	for (const [toX, toY] of [...anchors(a, b), [a.length, b.length] as const]) {
+		const found = (toX - x) * (toY - y) <= PIECE && toX > x && toY > y ? myers(a.slice(x, toX), b.slice(y, toY)) : undefined;
+		if (found) {
+			gone.set(found[0], x);
+			come.set(found[1], y);
+		}
+		if (toX < a.length && toY < b.length) gone[toX] = come[toY] = 0;
+		[x, y] = [toX + 1, toY + 1];
+	}
+	return [gone, come];
+}
+
 function marks(a: readonly string[], b: readonly string[]): [Uint8Array, Uint8Array] {
 	const ids = new Map<string, number>();
 	const id = (line: string): number => ids.get(line) ?? (ids.set(line, ids.size), ids.size - 1);
@@ -65,7 +108,8 @@ function marks(a: readonly string[], b: readonly string[]): [Uint8Array, Uint8Ar
 	let tail = 0;
 	while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
 	const [midA, midB] = [a.slice(head, a.length - tail), b.slice(head, b.length - tail)];
-	const found = myers(midA.map(id), midB.map(id)) ?? [new Uint8Array(midA.length).fill(1), new Uint8Array(midB.length).fill(1)];
+	const [idsA, idsB] = [midA.map(id), midB.map(id)];
+	const found = myers(idsA, idsB) ?? pieces(idsA, idsB);
 	const whole = (mid: Uint8Array, length: number): Uint8Array => { const out = new Uint8Array(length); out.set(mid, head); return out; };
 	return [whole(found[0], a.length), whole(found[1], b.length)];
 }
