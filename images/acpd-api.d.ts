@@ -1184,6 +1184,14 @@ export interface components {
             tokens?: number;
             cost?: number;
         };
+        /** @description a budget that holds now, and how much of it is used */
+        BudgetUse: {
+            budget: string;
+            /** @enum {string} */
+            scope: "prompt" | "turn" | "session";
+            limit: number;
+            used: number;
+        };
         /** @description limits for each turn, and for the session */
         Budgets: {
             turn?: components["schemas"]["Budget"];
@@ -3016,6 +3024,10 @@ export interface components {
              * @constant
              */
             waiting?: "harness";
+            /** @description in force */
+            model?: string;
+            used?: components["schemas"]["Used"];
+            budgets?: components["schemas"]["BudgetUse"][];
             /** @description it was made of a bundle */
             imported?: boolean;
             damaged?: components["schemas"]["Damage"];
@@ -3438,6 +3450,14 @@ export interface components {
             records: components["schemas"]["UsageRecord"][];
             /** @description the newest record */
             last: number;
+        };
+        /** @description in all turns that are over */
+        Used: {
+            turns: number;
+            modelCalls: number;
+            usage?: components["schemas"]["Usage"];
+            cost?: components["schemas"]["Cost"];
+            source?: string;
         };
         /** @description a receiver of webhooks, and what waits for it */
         Webhook: {

@@ -53,6 +53,15 @@ void session_put_damage(struct jw *w, const struct session *s)
 	jw_end_obj(w);
 }
 
+/* What the session has used, and with which model. */
+static void put_use(struct jw *w, const struct session *s)
+{
+	jw_str(w, "model", s->harness.model ? s->harness.model : s->setup.gateway.model);
+	if (s->turn.totals.turns)
+		totals_put(&s->turn.totals, w, "used");
+	turn_budget_put(s, w, "budgets");
+}
+
 void session_put_status(struct jw *w, const char *key, const struct session *s)
 {
 	struct session_info info;
@@ -80,6 +89,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 		jw_str(w, "waiting", "harness");
 	if (s->stored.imported)
 		jw_bool(w, "imported", true);
+	put_use(w, s);
 	session_put_damage(w, s);
 	session_put_mcp(w, s);
 	session_put_provider(w, s);

@@ -48,10 +48,13 @@ export default {
     }),
     EventMeta: object({ acpd: ref('PromptMeta'), 'traceparent?': string() }, '_meta of an event of ours', { additionalProperties: true }),
     OwnEvent: oneOf(OWN.map((members) => object(members)), 'an event that is not of ACP'),
+    Used: object({ turns: integer(), modelCalls: integer(), 'usage?': ref('Usage'), 'cost?': ref('Cost'), 'source?': string() }, 'in all turns that are over'),
+    BudgetUse: object(BUDGET, 'a budget that holds now, and how much of it is used'),
     Session: object({
       sessionId: string(), harness: string(), state: word(['opening', 'open', 'busy', 'checking', 'closing', 'closed']), cwd: string(), 'title?': string(),
       seq: integer('the newest event'), 'acked?': integer('acknowledged up to this event'), turn: integer('the running turn; 0: idle'), turns: integer(), queued: integer('prompts that wait'),
       'questions?': integer('open ones'), watchers: integer(), 'pid?': integer('of the harness, while it lives'), 'waiting?': only('harness', 'for room among the harnesses that live'),
+      'model?': string('in force'), 'used?': ref('Used'), 'budgets?': array(ref('BudgetUse')),
       'imported?': boolean('it was made of a bundle'), 'damaged?': ref('Damage'), 'mcp?': ref('McpState'), 'provider?': ref('ProviderState'), 'user?': ref('SessionUser'), 'level?': ref('LevelAchieved'),
       'network?': ref('NetworkAchieved'), 'limits?': ref('LimitsAchieved'), 'draft?': ref('Draft'), updatedAt: time(),
     }, 'a session, as lists have it'),

@@ -151,6 +151,31 @@ void turn_budget_warn(struct session *s)
 	}
 }
 
+void turn_budget_put(const struct session *s, struct jw *w, const char *key)
+{
+	const struct session_turn *t = s->turn.current;
+	struct spending used;
+
+	if (!turn_budget_limited(s))
+		return;
+	jw_arr(w, key);
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
+
+		used_by(s, t, scope, &used);
+		for (int kind = 0; kind < BUDGET_MAX; kind++) {
+			struct budget_stop of = stop_by(b, scope, kind, &used);
+
+			if (!(b->has & 1u << kind))
+				continue;
+			jw_obj(w, NULL);
+			put_stop(&of, w);
+			jw_end_obj(w);
+		}
+	}
+	jw_end_arr(w);
+}
+
 /* --- stops ------------------------------------------------------------------------------------------------ */
 
 #define OF_TOOL_CALLS (1u << BUDGET_TOOL_CALLS)

@@ -236,6 +236,8 @@ void turn_sweep_after(struct session *s, const struct session_turn *t);
 /* turn_budget.c: budgets */
 /* Arms the clock; false: the session's budget is used up and the turn has been ended. */
 bool turn_budget_begin(struct session *s);
+/* Every budget that holds now, and how much of it is used. Nothing if there is none. */
+void turn_budget_put(const struct session *s, struct jw *w, const char *key);
 /* After each output: cancels the turn if a budget has been reached. */
 void turn_budget_check(struct session *s);
 /* The same for what model calls use, where they pass the daemon: the model has said that it wants to go on. */

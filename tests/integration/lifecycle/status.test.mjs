@@ -58,6 +58,32 @@ test('a turn: busy, its open calls and questions, the budget of seconds as the n
   await c.close();
 });
 
+test('of a session: its model, what it has used, and how much of its budgets', async () => {
+  const c = await d.client();
+  const { sessionId } = await c.newSession({ meta: { budgets: { turn: { toolCalls: 4 }, session: { tokens: 5000 } } } });
+  const one = async () => (await d.http(`/v1/sessions/${sessionId}`, { token: d.token })).json;
+
+  assert.deepEqual([(await one()).used, (await one()).budgets], [undefined, [{ budget: 'tokens', scope: 'session', limit: 5000, used: 0 }]]);
+  await c.prompt(sessionId, 'tokens {"inputTokens":1000,"outputTokens":200,"totalTokens":1200}; echo done');
+  const after = await one();
+  assert.equal(after.model, 'stub-small');
+  assert.deepEqual(after.used, { turns: 1, modelCalls: 0, usage: { inputTokens: 1000, outputTokens: 200, totalTokens: 1200 } });
+  assert.deepEqual(after.budgets, [{ budget: 'tokens', scope: 'session', limit: 5000, used: 1200 }]);
+
+  const { answer } = c.startPrompt(sessionId, 'toolopen one; toolopen two; perm p1', { meta: { acpd: { budgets: { toolCalls: 9 } } } });
+  await c.waitRequest('session/request_permission');
+  assert.deepEqual((await one()).budgets, [{ budget: 'toolCalls', scope: 'prompt', limit: 9, used: 3 },
+    { budget: 'toolCalls', scope: 'turn', limit: 4, used: 3 }, { budget: 'tokens', scope: 'session', limit: 5000, used: 1200 }]);
+  c.notify('session/cancel', { sessionId });
+  await answer;
+  const plain = (await c.newSession()).sessionId;
+  assert.equal('budgets' in (await d.http(`/v1/sessions/${plain}`, { token: d.token })).json, false);
+  for (const id of [sessionId, plain])
+    await c.call('session/delete', { sessionId: id });
+  await until(async () => !(await status(d)).busy, 'it rests again');
+  await c.close();
+});
+
 test('a question that nobody can answer: its time-out is the next deadline', async () => {
   const c = await d.client();
   const { sessionId } = await c.newSession();
