@@ -29,6 +29,7 @@ export function App({ state }: { state: PageState }) {
 		addEventListener('keydown', onKey);
 		return () => removeEventListener('keydown', onKey);
 	}, []);
+	const list = <Sessions sessions={state.sessions} chosen={subject?.sessionId ?? ''} loaded={state.loaded} onChoose={(id) => state.choose(id)} />;
 	const listed = state.api !== null && !(subject instanceof BundleSubject);
 
 	return (
@@ -37,9 +38,9 @@ export function App({ state }: { state: PageState }) {
 			{state.lost && <p class="notice notice-warn" role="status">{state.lost}</p>}
 			{state.problem && (state.api || subject) && <p class="notice notice-bad" role="alert">{state.problem}</p>}
 			<div class="app-body">
-				{listed && <Sessions sessions={state.sessions} chosen={subject?.sessionId ?? ''} loaded={state.loaded} onChoose={(id) => state.choose(id)} />}
+				{listed && (subject ? list : <main id="main" class="app-list"><h1 class="hidden-text">Sessions</h1>{list}</main>)}
 				{subject ? <SessionPage key={subject.sessionId} subject={subject} onBack={() => state.leave()} handle={(h) => { session.current = h; }} />
-					: listed ? <main class="page page-none muted" id="main"><p>Choose a session.</p></main>
+					: listed ? <div class="page page-none muted"><p>Choose a session.</p></div>
 						: <Welcome base={state.base} problem={state.problem} busy={state.busy} onFile={(f) => void state.open(f)}
 							onConnect={(base, token, keep) => void state.connect(base, token, keep)} />}
 			</div>
@@ -118,7 +119,7 @@ function keyRows(state: PageState, session: () => SessionHandle | null, help: ()
 		{ keys: [' '], shown: 'Space', what: 'Pause a replay, or begin one', run: () => { if (session() && !session()!.pause()) state.subject?.startReplay(); } },
 		{ keys: ['[', ','], shown: '[ ,', what: 'Replay: 10 s back', run: () => seekBy(state, -10_000) },
 		{ keys: [']', '.'], shown: '] .', what: 'Replay: 10 s on', run: () => seekBy(state, 10_000) },
-		...TABS.map((name, i) => ({ keys: [String(i + 1)], shown: String(i + 1), what: `Show ${name}`, run: () => session()?.tab(i) })),
+		{ keys: TABS.map((_, i) => String(i + 1)), shown: '1 … 8', what: 'History, timeline and so on', run: (key) => session()?.tab(Number(key) - 1) },
 		{ keys: ['t'], shown: 't', what: 'Theme: as the system, light, dark', run: theme },
 		{ keys: ['Escape'], shown: 'Esc', what: 'Leave the field, the replay, the session', everywhere: true, run: () => escape(state) },
 		{ keys: ['?'], shown: '?', what: 'These keys', run: help },

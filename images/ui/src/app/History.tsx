@@ -4,7 +4,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Item } from '../model/items.ts';
 import type { Subject } from './subject.ts';
-import type { Answering } from './QuestionCard.tsx';
+import type { OnAnswer } from './QuestionRow.tsx';
 import { plainText } from '../model/blocks.ts';
 import { oneLine } from '../model/read.ts';
 import { Row } from './Row.tsx';
@@ -13,7 +13,8 @@ import { VirtualList, type ListHandle } from './VirtualList.tsx';
 const RECENT_MS = 30_000; // what is older is history, and is read as such
 const SAID_MAX = 200; // characters that a screen reader is told of a new message
 
-export interface HistoryProps extends Answering {
+export interface HistoryProps {
+	onAnswer: OnAnswer;
 	subject: Subject;
 	handle: (h: HistoryHandle) => void;
 }
@@ -26,7 +27,7 @@ export interface HistoryHandle {
 	unfold(): void; // what of the row can be unfolded
 }
 
-export function History({ subject, mayAnswer, onAnswer, handle }: HistoryProps) {
+export function History({ subject, onAnswer, handle }: HistoryProps) {
 	const list = useRef<ListHandle>(null);
 	const box = useRef<HTMLDivElement>(null);
 	const [cursor, setCursor] = useState(0);
@@ -69,7 +70,7 @@ export function History({ subject, mayAnswer, onAnswer, handle }: HistoryProps) 
 				cursor={Math.min(cursor, Math.max(0, rows.count - 1))} onCursor={setCursor} onEnd={setAtEnd}
 				onSee={(from, to) => pages.see(from, to)} handle={(h) => { list.current = h; }}
 				row={(i) => <OneRow item={rows.get(i)} open={opened.current.has(rows.id(i))} grows={run.open !== 0 && i === rows.count - 1}
-					mayAnswer={mayAnswer} onAnswer={onAnswer} />} />
+					onAnswer={onAnswer} />} />
 			{rows.count === 0 && <p class="history-none muted">{subject.state === 'connecting' ? 'Loading…' : 'Nothing has happened in this session yet.'}</p>}
 			{pages.error && <p class="notice notice-bad" role="alert">This part cannot be read: {pages.error} <button type="button" class="button" onClick={() => pages.retry()}>Try again</button></p>}
 			{!atEnd && rows.count > 0 && <button type="button" class="button history-end" onClick={() => { list.current?.end(); setAtEnd(true); }}>To the end</button>}
@@ -78,7 +79,7 @@ export function History({ subject, mayAnswer, onAnswer, handle }: HistoryProps) 
 	);
 }
 
-function OneRow({ item, ...rest }: { item: Item | null; open: boolean; grows: boolean } & Answering) {
+function OneRow({ item, ...rest }: { item: Item | null; open: boolean; grows: boolean; onAnswer: OnAnswer }) {
 	return item ? <Row key={item.id} item={item} {...rest} /> : <div class="row-loading muted">Loading…</div>;
 }
 

@@ -9,12 +9,13 @@ import { bytes } from '../views/format.ts';
 import { Thought } from '../views/Thought.tsx';
 import { ToolCall } from '../views/ToolCall.tsx';
 import { Visible } from '../views/Visible.tsx';
-import { Check } from './Check.tsx';
-import { PlanRow } from './PlanRow.tsx';
-import { QuestionCard, type Answering } from './QuestionCard.tsx';
+import { Checks } from '../views/Checks.tsx';
+import { Plan } from '../views/Plan.tsx';
+import { QuestionRow, type OnAnswer } from './QuestionRow.tsx';
 import { TurnEnd } from './TurnEnd.tsx';
 
-export interface RowProps extends Answering {
+export interface RowProps {
+	onAnswer: OnAnswer;
 	item: Item;
 	open: boolean; // it was unfolded
 	grows: boolean; // more of it may come
@@ -60,13 +61,13 @@ export function Row(p: RowProps) {
 	case 'tool':
 		return <ToolCall call={item.call} ms={over(item.call.status) ? item.until - item.at : undefined} open={p.open} />;
 	case 'question':
-		return <QuestionCard question={item.question} mayAnswer={p.mayAnswer} onAnswer={p.onAnswer} />;
+		return <QuestionRow question={item.question} onAnswer={p.onAnswer} />;
 	case 'plan':
-		return <PlanRow plan={item.plan} />;
+		return <div class="row-box"><Plan plan={item.plan} /></div>;
 	case 'end':
 		return <TurnEnd item={item} />;
 	case 'check':
-		return <Check check={item.check} open={p.open} />;
+		return <Checks checks={[item.check]} />;
 	case 'artifact':
 		return <div class="note">Artifact <Visible text={item.artifact.name} max={200} />, {bytes(item.artifact.size)}</div>;
 	case 'gap':

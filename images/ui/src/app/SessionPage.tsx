@@ -10,15 +10,16 @@ import { Composer } from './Composer.tsx';
 import { useEmitter } from './emitter.ts';
 import { History, type HistoryHandle } from './History.tsx';
 import { LiveSubject } from './live-subject.ts';
-import { ChecksPane, ErrorsPane, FilesPane, ServersPane } from './panes.tsx';
+import { McpServers } from '../views/McpServers.tsx';
+import { UsageChart } from '../views/UsageChart.tsx';
+import { ChecksPane, ErrorsPane, FilesPane } from './panes.tsx';
 import type { Subject } from './subject.ts';
 import { Tabs, type TabRow } from './Tabs.tsx';
 import { TimelinePane } from './TimelinePane.tsx';
 import { Transport } from './Transport.tsx';
-import { UsagePane } from './UsagePane.tsx';
 import { sessionName, sessionState, streamState } from './words.ts';
 
-export const TABS = ['history', 'timeline', 'usage', 'files', 'checks', 'servers', 'errors'] as const;
+export const TABS = ['history', 'timeline', 'usage', 'files', 'checks', 'servers', 'errors', 'state'] as const;
 export type Tab = (typeof TABS)[number];
 
 export interface SessionHandle {
@@ -56,7 +57,8 @@ export function SessionPage({ subject, onBack, handle }: SessionPageProps) {
 		history.current?.show(row);
 	};
 	const live = subject instanceof LiveSubject ? subject : null;
-	const answer = async (id: string, a: JsonObject): Promise<void> => live?.answer(id, a);
+	const aside = <Aside run={run} info={subject.isLive && !subject.player ? subject.info : null} sent={live?.sent ?? []} />;
+	const answer = live && !subject.player ? (id: string, a: JsonObject): Promise<void> => live.answer(id, a) : undefined;
 
 	return (
 		<main class="page" id="main" aria-label="Session">
@@ -66,19 +68,19 @@ export function SessionPage({ subject, onBack, handle }: SessionPageProps) {
 			<div class="page-body">
 				<div class="page-main" role="tabpanel" id="side" aria-labelledby={`tab-${tab}`}>
 					{tab === 'history' && (
-						<History subject={subject} mayAnswer={live !== null && subject.player === null} onAnswer={answer} handle={(h) => {
+						<History subject={subject} onAnswer={answer} handle={(h) => {
 							history.current = h;
 							if (wanted.current !== null)
 								setTimeout(() => { h.show(wanted.current ?? 0); wanted.current = null; }, 0);
 						}} />
 					)}
-					{tab !== 'history' && <div class="pane">{paneOf(tab, subject, show)}</div>}
+					{tab !== 'history' && <div class="pane">{tab === 'state' ? aside : paneOf(tab, subject, show)}</div>}
 				</div>
-				<Aside run={run} info={subject.info} live={subject.isLive && subject.player === null} />
+				{tab !== 'state' && aside}
 			</div>
 			{subject.player ? (
-				<Transport player={subject.player} onChange={() => subject.changed()} onSeek={(at) => void subject.seek(at)}
-					onLeave={() => subject.stopReplay()} leave={subject.isLive ? 'Back to live' : 'Show all'} />
+				<Transport player={subject.player} turns={subject.whole.turns.at(-1)?.n ?? 0} onChange={() => subject.changed()}
+					onSeek={(at) => void subject.seek(at)} onEnd={() => subject.stopReplay()} />
 			) : live && !run.deleted && <Composer subject={live} />}
 		</main>
 	);
@@ -106,16 +108,17 @@ function rowsOf(subject: Subject): TabRow[] {
 		{ id: 'files', name: 'Files', count: run.files.filter((f) => f.how === 'changed').length },
 		{ id: 'checks', name: 'Checks', count: failed, bad: true }, { id: 'servers', name: 'Servers', count: info?.mcp.length ?? 0 },
 		{ id: 'errors', name: 'Errors', count: run.errors.length, bad: true },
+		{ id: 'state', name: 'State' }, // where there is no room for it beside the history
 	];
 }
 
 function paneOf(tab: Tab, subject: Subject, show: (row: number) => void) {
 	switch (tab) {
 	case 'timeline': return <TimelinePane subject={subject} onShow={show} />;
-	case 'usage': return <UsagePane run={subject.run} onShow={show} />;
+	case 'usage': return <UsageChart turns={subject.run.turns} calls={subject.run.calls} models={subject.run.models} />;
 	case 'files': return <FilesPane subject={subject} onShow={show} />;
 	case 'checks': return <ChecksPane run={subject.run} onShow={show} />;
-	case 'servers': return <ServersPane servers={subject.info?.mcp ?? []} />;
+	case 'servers': return <McpServers servers={subject.info?.mcp ?? []} />;
 	default: return <ErrorsPane run={subject.run} onShow={show} />;
 	}
 }

@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time went: turns, model calls, tool calls, waiting for people, checks.
+// Where the time went.
 
+import type { Span } from '../model/run.ts';
 import type { Subject } from './subject.ts';
-import { duration } from '../views/format.ts';
-import { Visible } from '../views/Visible.tsx';
-import { None } from './panes.tsx';
-
-const SHOWN = 200;
+import { Timeline } from '../views/Timeline.tsx';
 
 export function TimelinePane({ subject, onShow }: { subject: Subject; onShow: (row: number) => void }) {
 	const { run } = subject;
+	const open = (span: Span): void => { if (span.row !== undefined) onShow(span.row); };
 
-	if (!run.spans.length)
-		return <None>No turn has begun.</None>;
-	return (
-		<ul class="pane-files">
-			{run.spans.slice(-SHOWN).map((s) => (
-				<li>
-					<button type="button" class="button button-quiet" onClick={() => onShow(s.row ?? 0)}>{s.kind} <Visible text={s.label} max={100} /></button>
-					<span class="muted">{s.end ? duration(s.end - s.start) : 'goes on'}</span>
-				</li>
-			))}
-		</ul>
-	);
+	return <Timeline spans={run.spans} now={nowOf(subject)} leftOut={run.spansLeftOut} at={subject.player?.position} onOpen={open} />;
+}
+
+/** What goes on goes on until now, or until the end of what is known. */
+function nowOf(subject: Subject): number {
+	if (subject.player)
+		return subject.player.position;
+	return subject.isLive && subject.run.open ? Math.max(Date.now(), subject.run.lastAt) : subject.run.lastAt;
 }

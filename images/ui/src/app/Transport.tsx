@@ -1,47 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controls of a replay: pause, speed, a slider over the run, waiting passed over or not.
+// The controls of a replay.
 
-import { SPEEDS, type Player } from '../model/player.ts';
-import { clock, spoken } from '../views/format.ts';
-import { Icon } from '../views/Icon.tsx';
+import type { Player } from '../model/player.ts';
+import { Replay } from '../views/Replay.tsx';
 
 export interface TransportProps {
 	player: Player;
+	turns: number; // of the whole run
 	onChange: () => void;
 	onSeek: (position: number) => void;
-	onLeave: () => void;
-	leave: string; // what the way back is called
+	onEnd: () => void;
 }
 
-export function Transport({ player, onChange, onSeek, onLeave, leave }: TransportProps) {
-	const whole = Math.max(1, player.to - player.from);
-	const at = player.position - player.from;
-	const toggle = (): void => {
-		if (player.playing)
-			player.pause();
-		else
+export function Transport({ player, turns, onChange, onSeek, onEnd }: TransportProps) {
+	const now = player.model.run.turns.at(-1)?.n ?? 0;
+	const play = (playing: boolean): void => {
+		if (playing)
 			player.play();
+		else
+			player.pause();
 		onChange();
 	};
 
 	return (
-		<section class="transport" aria-label="Replay">
-			<button type="button" class="button button-main transport-play" onClick={toggle}>
-				<Icon name={player.playing ? 'pause' : 'play'} /> {player.playing ? 'Pause' : 'Play'}
-			</button>
-			<input type="range" class="transport-seek" min={0} max={whole} step={100} value={at} aria-label="Position in the run"
-				aria-valuetext={`${spoken(at)} of ${spoken(whole)}`} onInput={(e) => onSeek(player.from + Number(e.currentTarget.value))} />
-			<span class="transport-time" aria-hidden="true">{clock(at)} / {clock(whole)}</span>
-			<label class="transport-speed">Speed
-				<select value={player.speed} onChange={(e) => { player.speed = Number(e.currentTarget.value); onChange(); }}>
-					{SPEEDS.map((s) => <option value={s}>×{s}</option>)}
-				</select>
-			</label>
+		<section class="transport" aria-label="Replay of the session">
+			<Replay playing={player.playing} speed={player.speed} position={player.position - player.from} length={player.to - player.from}
+				label={now ? `turn ${now} of ${turns}` : ''} onPlay={play} onEnd={onEnd}
+				onSpeed={(speed) => { player.speed = speed; onChange(); }} onSeek={(at) => onSeek(player.from + at)} />
 			<label class="check">
 				<input type="checkbox" checked={player.skipWaits} onChange={(e) => { player.skipWaits = e.currentTarget.checked; onChange(); }} />
 				Skip waiting
 			</label>
-			<button type="button" class="button" onClick={onLeave}>{leave}</button>
 		</section>
 	);
 }

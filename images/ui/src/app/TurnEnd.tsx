@@ -2,10 +2,10 @@
 // How a turn ended: a rule across the history, with words where it failed or was stopped.
 
 import type { EndItem } from '../model/items.ts';
-import { sayError, sayStop } from '../model/words.ts';
+import { sayStop } from '../model/words.ts';
 import { totalOf } from '../model/usage.ts';
 import { count } from '../views/format.ts';
-import { Visible } from '../views/Visible.tsx';
+import { ErrorWords } from '../views/ErrorWords.tsx';
 
 const VERDICTS: Record<string, [string, string]> = { verified: ['tag-ok', 'checks passed'], failed: ['tag-bad', 'checks failed'], unchecked: ['', 'not checked'] };
 
@@ -16,14 +16,11 @@ export function TurnEnd({ item }: { item: EndItem }) {
 
 	return (
 		<div class="turnend">
-			{error && (
-				<div class="notice notice-bad">
-					<Visible text={sayError(error)} max={2000} />
-					<span class="note-detail">{[error.reason, error.provider, error.retryable && 'It may work when it is tried again.'].filter(Boolean).join(' · ')}</span>
-				</div>
-			)}
+			{error && <ErrorWords error={error} />}
 			<p class="turnend-line">
-				<span class={item.stopDetail || item.stopReason === 'refusal' ? 'turnend-stopped' : ''}>Turn {item.turn}{error ? ' failed' : `: ${sayStop(item.stopReason ?? '', item.stopDetail)}`}</span>
+				<span class={item.stopDetail || item.stopReason === 'refusal' ? 'turnend-stopped' : ''}>
+					Turn {item.turn}{error ? ' failed' : `: ${sayStop(item.stopReason ?? '', item.stopDetail)}`}
+				</span>
 				{tokens !== undefined && <span>{count(tokens)} tokens</span>}
 				{verdict && <span class={`tag ${tag}`}>{verdict}</span>}
 				{item.attempt && <span>attempt {item.attempt.n} of {item.attempt.of}</span>}

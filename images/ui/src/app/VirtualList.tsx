@@ -63,12 +63,16 @@ export function VirtualList(p: VirtualListProps) {
 	useEffect(() => p.onSee(seen.from, Math.max(seen.from, seen.to - 1)), [seen.from, seen.to, p.count]);
 	useEffect(() => p.handle(handleOf(box, heights, sticky, wanted, look)), []);
 	useEffect(() => focusWanted(box, wanted));
+	const lastTop = useRef(0);
 	const onScroll = (): void => {
 		const el = box.current!;
 		const atEnd = el.scrollTop + el.clientHeight >= el.scrollHeight - NEAR_END;
-		if (atEnd !== sticky.current)
-			p.onEnd(atEnd);
-		sticky.current = atEnd;
+		// Only who scrolls up leaves the end: it also moves away below us while the list grows.
+		const sticks = atEnd || (sticky.current && el.scrollTop >= lastTop.current);
+		lastTop.current = el.scrollTop;
+		if (sticks !== sticky.current)
+			p.onEnd(sticks);
+		sticky.current = sticks;
 		look();
 	};
 	const rows = [];
@@ -81,9 +85,9 @@ export function VirtualList(p: VirtualListProps) {
 			</div>);
 	return (
 		<div class="list" ref={box} role="feed" aria-label={p.label} aria-busy={p.busy} onScroll={onScroll} tabIndex={p.count ? -1 : 0}>
-			<div style={{ height: heights.top(win.from) }} />
+			<div style={{ height: `${heights.top(win.from)}px` }} />
 			{rows}
-			<div style={{ height: Math.max(0, heights.total - heights.top(win.to)) }} />
+			<div style={{ height: `${Math.max(0, heights.total - heights.top(win.to))}px` }} />
 		</div>
 	);
 }

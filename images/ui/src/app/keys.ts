@@ -6,7 +6,7 @@ export interface KeyRow {
 	keys: string[]; // as KeyboardEvent.key has them
 	shown: string;
 	what: string;
-	run: () => void;
+	run: (key: string) => void;
 	everywhere?: boolean; // also from fields and controls
 }
 
@@ -25,5 +25,5 @@ export function handleKey(e: KeyboardEvent, rows: KeyRow[]): void {
 	if (!row.everywhere && (target?.matches(FIELDS) || target?.matches(OWN[e.key] ?? ':not(*)')))
 		return;
 	e.preventDefault();
-	row.run();
+	row.run(e.key);
 }

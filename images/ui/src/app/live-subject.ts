@@ -17,6 +17,7 @@ const RECORDS_MAX = 10_000;
 export class LiveSubject extends Subject {
 	readonly isLive = true;
 	driving = false; // this page is the driver
+	sent: string[] = []; // prompts of this page that wait for their turn
 	acting = ''; // what failed of what a person asked for
 	#api: Api;
 	#acp: Acp | null = null;
@@ -62,7 +63,8 @@ export class LiveSubject extends Subject {
 	}
 
 	async answer(id: string, answer: JsonObject): Promise<void> {
-		await this.#try(async () => answerApproval(this.#api, id, answer));
+		await answerApproval(this.#api, id, answer);
+		void this.#info();
 	}
 
 	/** This page becomes the driver: another one loses the session. */
@@ -77,8 +79,9 @@ export class LiveSubject extends Subject {
 	async prompt(text: string): Promise<void> {
 		await this.#try(async () => {
 			const acp = await this.#connection();
+			this.sent = [...this.sent, text];
 			acp.call('session/prompt', { sessionId: this.sessionId, prompt: [{ type: 'text', text }] })
-				.catch((e: unknown) => this.#promptFailed(e));
+				.catch((e: unknown) => this.#promptFailed(e)).finally(() => this.#begun(text));
 		});
 	}
 
@@ -131,8 +134,19 @@ export class LiveSubject extends Subject {
 		this.changed();
 	}
 
+	/** A prompt of this page does not wait any more. */
+	#begun(text: string): void {
+		const at = this.sent.indexOf(text);
+
+		if (at >= 0)
+			this.sent = this.sent.toSpliced(at, 1);
+	}
+
 	#batch(b: Batch): void {
 		this.take(b);
+		for (const e of b.events)
+			if (e.kind === 'prompt' && this.sent.length)
+				this.#begun(str((e.content as JsonObject | undefined)?.text));
 		if (b.events.some((e) => e.final === true))
 			void this.#ledger();
 	}

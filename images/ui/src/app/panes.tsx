@@ -1,148 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other sides of a session: what changed, servers, errors, checks, artifacts. Each takes data and says so when there is none.
+// The other sides of a session: what changed, errors, checks. Each says so when there is nothing.
 
-import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import type { Artifact } from '../model/items.ts';
-import type { McpServer, Run } from '../model/run.ts';
-import { bytes, clock, plural } from '../views/format.ts';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Run } from '../model/run.ts';
+import { Checks } from '../views/Checks.tsx';
 import { Diff } from '../views/Diff.tsx';
+import { ErrorWords } from '../views/ErrorWords.tsx';
+import { FilesChanged } from '../views/FilesChanged.tsx';
+import { clock } from '../views/format.ts';
 import { Visible } from '../views/Visible.tsx';
-import { Check } from './Check.tsx';
+import { Artifacts } from './Artifacts.tsx';
 import type { Subject } from './subject.ts';
 
-export function None({ children }: { children: ComponentChildren }) {
-	return <p class="pane-none muted">{children}</p>;
-}
-
-const SERVER_TAGS: Record<string, string> = { ready: 'tag-ok', connected: 'tag-ok', running: 'tag-ok', failed: 'tag-bad' };
-
-export function ServersPane({ servers }: { servers: McpServer[] }) {
-	if (!servers.length)
-		return <None>This session has no MCP servers.</None>;
-	return (
-		<ul class="pane-list">
-			{servers.map((s) => (
-				<li>
-					<strong><Visible text={s.name} max={120} /></strong> {s.type && <span class="muted">{s.type}</span>}
-					<span class={`tag ${SERVER_TAGS[s.state] ?? ''}`}>{s.state || 'unknown'}</span>
-					{s.tools !== undefined && <span class="muted">{plural(s.tools, 'tool')}</span>}
-					{s.error && <p class="notice notice-bad"><Visible text={s.error} max={1000} /></p>}
-				</li>
-			))}
-		</ul>
-	);
-}
+const SHOWN = 100;
 
 export function ErrorsPane({ run, onShow }: { run: Run; onShow: (row: number) => void }) {
 	if (!run.errors.length)
-		return <None>Nothing has gone wrong.</None>;
+		return <p class="muted">Nothing has gone wrong.</p>;
 	return (
-		<ul class="pane-list">
-			{run.errors.toReversed().map((e) => (
-				<li>
-					<button type="button" class="button button-quiet" onClick={() => onShow(e.row)}>Turn {e.turn}</button>
-					<span class="muted">{clock(e.at - run.firstAt)}</span>
-					<p class="notice notice-bad"><Visible text={e.text} max={2000} /></p>
-					{e.retryable && <span class="muted">It may work when it is tried again.</span>}
+		<ol class="pane-list">
+			{run.errors.slice(-SHOWN).toReversed().map((e) => (
+				<li key={e.row}>
+					<p><button type="button" class="button button-quiet" onClick={() => onShow(e.row)}>Turn {e.turn}</button> <span class="muted">{clock(e.at - run.firstAt)}</span></p>
+					{e.error ? <ErrorWords error={e.error} /> : <p class="notice notice-bad"><Visible text={e.text} max={2000} /></p>}
 				</li>
 			))}
-		</ul>
+		</ol>
 	);
 }
 
 export function ChecksPane({ run, onShow }: { run: Run; onShow: (row: number) => void }) {
-	if (!run.checks.length)
-		return <None>No checks have run.</None>;
+	const turns = [...new Set(run.checks.map((c) => c.turn))].slice(-SHOWN).reverse();
+
+	if (!turns.length)
+		return <p class="muted">No check has run.</p>;
 	return (
-		<ul class="pane-list">
-			{run.checks.toReversed().map((c) => (
-				<li key={c.row}>
-					<button type="button" class="button button-quiet" onClick={() => onShow(c.row)}>{c.turn ? `Turn ${c.turn}` : 'By hand'}</button>
-					<Check check={c.check} />
-				</li>
-			))}
-		</ul>
+		<ol class="pane-list">
+			{turns.map((n) => {
+				const of = run.checks.filter((c) => c.turn === n);
+				const turn = run.turns.find((t) => t.n === n);
+				return (
+					<li key={n}>
+						<p><button type="button" class="button button-quiet" onClick={() => onShow(of[0]!.row)}>{n ? `Turn ${n}` : 'Outside turns'}</button></p>
+						<Checks checks={of.map((c) => c.check)} verdict={turn?.verdict} />
+					</li>
+				);
+			})}
+		</ol>
 	);
 }
 
 export function FilesPane({ subject, onShow }: { subject: Subject; onShow: (row: number) => void }) {
-	const [patch, setPatch] = useState<string | null>(null);
-	const [problem, setProblem] = useState('');
 	const { run } = subject;
-	const changed = run.files.filter((f) => f.how === 'changed');
-	const ended = subject.whole.turns.length - (subject.whole.open ? 1 : 0);
+	const files = useMemo(() => [...run.files], [run.files.length, run.events]);
 
-	useEffect(() => {
-		let gone = false;
-		subject.patch().then((p) => { if (!gone) { setPatch(p); setProblem(''); } },
-			(e: unknown) => { if (!gone) setProblem(e instanceof Error ? e.message : String(e)); });
-		return () => { gone = true; };
-	}, [subject, ended]);
 	return (
 		<div class="files">
-			{patch ? <Diff patch={patch} /> : <None>{problem || (patch === '' ? 'Nothing has changed since the session began.' : 'Loading the changes…')}</None>}
-			{changed.length > 0 && <h3>Changed by tools</h3>}
-			<FileList files={changed} onShow={onShow} />
-			{run.files.length > changed.length && <h3>Read</h3>}
-			<FileList files={run.files.filter((f) => f.how === 'read')} onShow={onShow} />
+			<FilesChanged files={files} onOpen={onShow} />
+			{!subject.player && <Changes subject={subject} />}
 			<Artifacts subject={subject} list={run.artifacts} />
 		</div>
 	);
 }
 
-const FILES_SHOWN = 200;
-
-function FileList({ files, onShow }: { files: Run['files']; onShow: (row: number) => void }) {
-	return (
-		<ul class="pane-files">
-			{files.slice(0, FILES_SHOWN).map((f) => (
-				<li key={f.path}>
-					<button type="button" class="button button-quiet" onClick={() => onShow(f.row)}><Visible text={f.path} max={300} /></button>
-					<span class="muted">{f.times > 1 ? `${f.times} times` : ''}</span>
-				</li>
-			))}
-			{files.length > FILES_SHOWN && <li class="muted">{plural(files.length - FILES_SHOWN, 'more file')}</li>}
-		</ul>
-	);
-}
-
-function Artifacts({ subject, list }: { subject: Subject; list: Artifact[] }) {
+/** The diff of the workspace, as of now: read when it is looked at, and again when a turn has ended. */
+function Changes({ subject }: { subject: Subject }) {
+	const [patch, setPatch] = useState<string | null>(null);
 	const [problem, setProblem] = useState('');
-	const save = async (a: Artifact): Promise<void> => {
-		try {
-			saveAs(await subject.artifact(a), a.name);
-			setProblem('');
-		} catch (e) {
-			setProblem(e instanceof Error ? e.message : String(e));
-		}
-	};
+	const ended = subject.whole.turns.length - (subject.whole.open ? 1 : 0);
 
-	if (!list.length)
-		return null;
+	useEffect(() => {
+		let gone = false;
+		const unless = <T,>(set: (v: T) => void) => (v: T): void => { if (!gone) set(v); };
+		subject.patch().then(unless((p: string) => { setPatch(p); setProblem(''); }),
+			unless((e: unknown) => setProblem(e instanceof Error ? e.message : String(e))));
+		return () => { gone = true; };
+	}, [subject, ended]);
 	return (
-		<>
-			<h3>Artifacts</h3>
-			{problem && <p class="notice notice-bad" role="alert">{problem}</p>}
-			<ul class="pane-files">
-				{list.slice(-FILES_SHOWN).toReversed().map((a) => (
-					<li key={a.id}>
-						<button type="button" class="button button-quiet" onClick={() => void save(a)}>Save <Visible text={a.name} max={200} /></button>
-						<span class="muted">{bytes(a.size)} · {a.source}</span>
-					</li>
-				))}
-			</ul>
-		</>
+		<section>
+			<h2 class="aside-name">Changes of the workspace</h2>
+			{patch ? <Diff patch={patch} /> : <p class="muted">{problem || (patch === '' ? 'Nothing has changed since the session began.' : 'Loading…')}</p>}
+		</section>
 	);
-}
-
-/** As a file without a type: nothing of it is opened by the browser. */
-function saveAs(blob: Blob, name: string): void {
-	const url = URL.createObjectURL(new Blob([blob], { type: 'application/octet-stream' }));
-	const a = document.createElement('a');
-
-	a.href = url;
-	a.download = name.replace(/[^\w.-]+/g, '_').slice(-120) || 'artifact';
-	a.click();
-	setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -105,8 +105,7 @@ export class Marks {
 		this.#run.open = 0;
 		this.#endSpan('turn', item.turn, item.at, item.error !== undefined);
 		if (item.error)
-			keep(this.#run.errors, { at: item.at, turn: item.turn, row, text: sayError(item.error), class: item.error.class,
-				retryable: item.error.retryable }, ERRORS_MAX);
+			keep(this.#run.errors, { at: item.at, turn: item.turn, row, text: sayError(item.error), error: item.error }, ERRORS_MAX);
 		if (item.stopDetail)
 			this.#run.budgets = [...this.#run.budgets.filter((b) => b.budget !== item.stopDetail!.budget ||
 				b.scope !== item.stopDetail!.scope), item.stopDetail];

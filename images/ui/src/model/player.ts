@@ -6,7 +6,6 @@ import type { Batch, Source } from './source.ts';
 import { Model } from './reduce.ts';
 import { time } from './read.ts';
 
-export const SPEEDS = [1, 2, 5, 10, 25, 50] as const;
 const SKIP_AFTER = 2000; // ms of silence of the run, after which waiting is passed over
 const YIELD_EVENTS = 2000; // so many at once, then the page may do something else
 

@@ -100,8 +100,7 @@ export interface RunError {
 	turn: number;
 	row: number;
 	text: string; // in words
-	class?: string;
-	retryable?: boolean;
+	error?: TurnError; // a turn that failed by it
 }
 
 export interface Draft {

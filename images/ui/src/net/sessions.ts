@@ -18,12 +18,13 @@ function readServer(v: Json): McpServer {
 
 export function readSession(v: Json | undefined): SessionInfo {
 	const o = obj(v);
+	const used = obj(o.used);
 
 	return {
 		sessionId: str(o.sessionId), harness: str(o.harness), state: str(o.state), cwd: str(o.cwd),
 		title: oneLine(str(o.title), 300), model: str(o.model), seq: num(o.seq), turn: num(o.turn), turns: num(o.turns),
 		queued: num(o.queued), questions: num(o.questions), watchers: num(o.watchers), waiting: str(o.waiting),
-		cost: readCost(o.cost), usage: readTokens(o.usage),
+		cost: readCost(used.cost), usage: readTokens(used.usage),
 		budgets: list(o.budgets).flatMap((b) => readBudget(b) ?? []),
 		mcp: list(o.mcp).slice(0, 64).map(readServer), damaged: isObject(o.damaged), draft: isObject(o.draft),
 		updatedAt: time(o.updatedAt),
