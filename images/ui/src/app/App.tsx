@@ -40,7 +40,7 @@ export function App({ state }: { state: PageState }) {
 			<div class="app-body">
 				{listed && (subject ? list : <main id="main" class="app-list"><h1 class="hidden-text">Sessions</h1>{list}</main>)}
 				{subject ? <SessionPage key={subject.sessionId} subject={subject} onBack={() => state.leave()} handle={(h) => { session.current = h; }} />
-					: listed ? <div class="page page-none muted"><p>Choose a session.</p></div>
+					: listed ? <section class="page page-none muted" aria-label="Session"><p>Choose a session.</p></section>
 						: <Welcome base={state.base} problem={state.problem} busy={state.busy} onFile={(f) => void state.open(f)}
 							onConnect={(base, token, keep) => void state.connect(base, token, keep)} />}
 			</div>
