@@ -199,15 +199,18 @@ static void recover_it(struct rig *r)
 		_exit(1);
 }
 
-/* The log of the plan as an exact one, begun. */
+/* A commit that is planned, and the log of the plan as an exact one, begun. */
 static void begin_exact(struct rig *r)
 {
 	char line[INTENT_LOG_LINE_MAX];
 	struct intent_log_writer w;
 	struct intent_log from, log;
-	int fd = openat(r->stage, "log", O_RDWR | O_CLOEXEC), to;
+	_cleanup_(closep) int fd = -1, to = -1;
 	struct op op;
 
+	setup(r);
+	assert_int_equal(commit_plan(&r->c, &r->out, &r->e), 0);
+	fd = openat(r->stage, "log", O_RDWR | O_CLOEXEC);
 	assert_int_equal(intent_log_load(&from, fd), 0);
 	assert_int_equal(unlinkat(r->stage, "log", 0), 0);
 	to = openat(r->stage, "log", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -222,8 +225,6 @@ static void begin_exact(struct rig *r)
 	assert_int_equal(intent_log_set(&log, LOG_REDO), 0);
 	intent_log_done(&log);
 	intent_log_done(&from);
-	close(fd);
-	close(to);
 }
 
 /* Once an exact log is begun nothing of what a kill leaves is taken for a change by others. */
@@ -234,8 +235,6 @@ static void test_kill_exact(void **state _unused_)
 	for (unsigned n = 1; died; n += stride_san(3)) {
 		struct rig r;
 
-		setup(&r);
-		assert_int_equal(commit_plan(&r.c, &r.out, &r.e), 0);
 		begin_exact(&r);
 		died = killed(&r, n, recover_it);
 		assert_true(recover(&r));
@@ -250,11 +249,9 @@ static void test_kill_exact_undone(void **state _unused_)
 	bool died = true;
 
 	for (unsigned n = 1; died; n += stride_san(3)) {
+		_cleanup_(freep) char *now = NULL;
 		struct rig r;
-		char *now;
 
-		setup(&r);
-		assert_int_equal(commit_plan(&r.c, &r.out, &r.e), 0);
 		begin_exact(&r);
 		rig_build(r.target, "d/added9=foreign");
 		died = killed(&r, n, recover_it);
@@ -263,7 +260,6 @@ static void test_kill_exact_undone(void **state _unused_)
 		now = rig_dump(r.target);
 		if (strcmp(now, before) != 0)
 			fail_msg("killed at %u:\n%s\nis not\n%s", n, now, before);
-		free(now);
 		rig_close(&r);
 	}
 }
