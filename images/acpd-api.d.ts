@@ -374,6 +374,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tokens that hold */
+        get: operations["getTokens"];
+        put?: never;
+        /** Mints a token */
+        post: operations["postToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tokens/{tokenId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revokes a token and closes its connections */
+        delete: operations["deleteToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage": {
         parameters: {
             query?: never;
@@ -629,6 +664,21 @@ export interface components {
             "_acpd/status": {
                 params: components["schemas"]["AcpdStatusParams"];
                 result: components["schemas"]["AcpdStatusResult"];
+            };
+            /** @description Mints a token */
+            "_acpd/tokens/mint": {
+                params: components["schemas"]["AcpdTokensMintParams"];
+                result: components["schemas"]["AcpdTokensMintResult"];
+            };
+            /** @description Tokens that hold */
+            "_acpd/tokens/list": {
+                params: components["schemas"]["AcpdTokensListParams"];
+                result: components["schemas"]["AcpdTokensListResult"];
+            };
+            /** @description Revokes a token and closes its connections */
+            "_acpd/tokens/revoke": {
+                params: components["schemas"]["AcpdTokensRevokeParams"];
+                result: components["schemas"]["AcpdTokensRevokeResult"];
             };
             /** @description Records of the usage ledger */
             "_acpd/usage": {
@@ -1007,6 +1057,20 @@ export interface components {
             _meta?: Record<string, never>;
         };
         AcpdStatusResult: components["schemas"]["Status"];
+        AcpdTokensListParams: {
+            /** @description extensions of others */
+            _meta?: Record<string, never>;
+        };
+        AcpdTokensListResult: components["schemas"]["Tokens"];
+        AcpdTokensMintParams: components["schemas"]["TokenOrder"];
+        AcpdTokensMintResult: components["schemas"]["TokenMinted"];
+        AcpdTokensRevokeParams: {
+            /** @description the id of the token */
+            id: string;
+            /** @description extensions of others */
+            _meta?: Record<string, never>;
+        };
+        AcpdTokensRevokeResult: Record<string, never>;
         AcpdUsageParams: {
             /** @description only of this session */
             sessionId?: string;
@@ -1064,6 +1128,7 @@ export interface components {
             workspaces: string;
             harnesses: string[];
             harnessesNotInstalled: string[];
+            token?: components["schemas"]["OwnToken"];
             features: components["schemas"]["Features"];
             limits: components["schemas"]["Limits"];
         };
@@ -1331,11 +1396,11 @@ export interface components {
             incarnation: string;
             /** @enum {string} */
             state: "provisioning" | "ready" | "paused" | "draining";
-            /** @description work is under way */
-            busy: boolean;
+            /** @description work is under way; not told to a token that is limited to some sessions, as the next three */
+            busy?: boolean;
             /** Format: date-time */
             idleSince?: string;
-            work: {
+            work?: {
                 turns: number;
                 queued: number;
                 questions: number;
@@ -1437,6 +1502,8 @@ export interface components {
                 message: string;
                 /** @description the member that is wrong */
                 field?: string;
+                /** @description SCOPE_REQUIRED: what a token needs for it */
+                scope?: string;
                 /** @description APPROVAL_ANSWERED: who answered */
                 by?: string;
                 /** @description by which way */
@@ -1452,6 +1519,8 @@ export interface components {
             /** @description daemon/protocol/errors.md */
             reason: string;
             field?: string;
+            /** @description SCOPE_REQUIRED: what a token needs for it */
+            scope?: string;
             sessionId?: string;
             turn?: components["schemas"]["TurnError"];
             known?: string[];
@@ -2384,6 +2453,8 @@ export interface components {
             incarnation?: string;
             /** @description only events from this number on */
             fromSeq?: number;
+            /** @description only to look: beside the driver, and without changing anything */
+            observe?: boolean;
         };
         /** @description what was written */
         Materialized: {
@@ -2782,6 +2853,15 @@ export interface components {
                 paths?: string[];
             }[];
         };
+        /** @description what the token of this connection may, unless it is the one of the claim */
+        OwnToken: {
+            /** @description its name in lists and logs, no credential */
+            id: string;
+            /** @enum {string} */
+            scope: "admin" | "drive" | "observe" | "usage" | "model" | "tools";
+            /** @description it is limited to these */
+            sessions?: string[];
+        };
         PathsCheck: {
             /** @description unique in the list */
             id: string;
@@ -3044,6 +3124,11 @@ export interface components {
         /** @description what a session has got */
         SessionAnswer: {
             harness: string;
+            /**
+             * @description it is only looked at
+             * @constant
+             */
+            observe?: true;
             incarnation: string;
             /** @description the newest event */
             seq: number;
@@ -3189,11 +3274,11 @@ export interface components {
             incarnation: string;
             /** @enum {string} */
             state: "provisioning" | "ready" | "paused" | "draining";
-            /** @description work is under way */
-            busy: boolean;
+            /** @description work is under way; not told to a token that is limited to some sessions, as the next three */
+            busy?: boolean;
             /** Format: date-time */
             idleSince?: string;
-            work: {
+            work?: {
                 turns: number;
                 queued: number;
                 questions: number;
@@ -3222,7 +3307,7 @@ export interface components {
                 /** Format: date-time */
                 until: string;
             };
-            harnesses: {
+            harnesses?: {
                 live: number;
                 max: number;
                 waiting: number;
@@ -3231,15 +3316,15 @@ export interface components {
                 stoppedForRoom: number;
                 refused: number;
             };
-            sessionMax: number;
-            retention: {
+            sessionMax?: number;
+            retention?: {
                 keepSessions: string;
                 removedAge: number;
                 removedSize: number;
                 removedRoom: number;
                 trimmed: number;
             };
-            usage: {
+            usage?: {
                 first: number;
                 last: number;
                 read: number;
@@ -3304,6 +3389,59 @@ export interface components {
             text: string;
             /** @description a file that is there is replaced */
             overwrite?: boolean;
+        };
+        /** @description a token that holds */
+        Token: {
+            /** @description its name in lists and logs, no credential */
+            id: string;
+            /** @enum {string} */
+            scope: "admin" | "drive" | "observe" | "usage" | "model" | "tools";
+            /** @description it is limited to these */
+            sessions?: string[];
+            /** Format: date-time */
+            expiresAt: string;
+            /** Format: date-time */
+            createdAt: string;
+            label: string;
+            /** @description WebSockets, streams and uploads of it that are open */
+            connections: number;
+        };
+        /** @description a new token */
+        TokenMinted: {
+            /** @description the token: this is the only time that it is told */
+            token: string;
+            /** @description its name in lists and logs, no credential */
+            id: string;
+            /** @enum {string} */
+            scope: "admin" | "drive" | "observe" | "usage" | "model" | "tools";
+            /** @description it is limited to these */
+            sessions?: string[];
+            /** Format: date-time */
+            expiresAt: string;
+            /** Format: date-time */
+            createdAt: string;
+            label: string;
+        };
+        TokenOrder: {
+            /**
+             * @description what it may
+             * @enum {string}
+             */
+            scope: "admin" | "drive" | "observe" | "usage" | "model" | "tools";
+            /** @description the sessions that it is limited to */
+            sessions?: string[];
+            /**
+             * Format: date-time
+             * @description when it is over: at most 366 days away
+             */
+            expiresAt: string;
+            /** @description what it is for, for people */
+            label: string;
+            /** @description extensions of others */
+            _meta?: Record<string, never>;
+        };
+        Tokens: {
+            tokens: components["schemas"]["Token"][];
         };
         ToolRule: {
             /** @enum {string} */
@@ -4782,6 +4920,127 @@ export interface operations {
                 content: {
                     "application/x-ndjson": components["schemas"]["Event"];
                     "text/event-stream": string;
+                };
+            };
+            /** @description refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description not possible now, or failed */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getTokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description without the tokens themselves */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tokens"];
+                };
+            };
+            /** @description refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description not possible now, or failed */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenOrder"];
+            };
+        };
+        responses: {
+            /** @description it holds from now on */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenMinted"];
+                };
+            };
+            /** @description refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description not possible now, or failed */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a token, not the token */
+                tokenId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description it is revoked */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
                 };
             };
             /** @description refused */

@@ -1,11 +1,14 @@
 #include "access/grant.h"
 
+#include "json/jenc.h"
+
 #include <errno.h>
 #include <stdio.h>
 
 struct grant {
 	enum grant_scope scope;
 	bool over;
+	unsigned connections;
 	unsigned refs; /* 0: it is grant_admin, which nobody counts */
 	char *id, **sessions;
 	size_t nsessions;
@@ -64,6 +67,20 @@ bool grant_sees(const struct grant *g, const char *session_id)
 	return !g->nsessions;
 }
 
+void grant_put(const struct grant *g, struct jw *w, const char *key)
+{
+	jw_obj(w, key);
+	jw_str(w, "id", g->id);
+	jw_str(w, "scope", grant_scope_word(g->scope));
+	if (grant_limited(g)) {
+		jw_arr(w, "sessions");
+		for (size_t i = 0; i < g->nsessions; i++)
+			jw_str(w, NULL, g->sessions[i]);
+		jw_end_arr(w);
+	}
+	jw_end_obj(w);
+}
+
 int grant_missing(enum grant_need n, struct err *e)
 {
 	const char *word = need_word(n);
@@ -113,6 +130,17 @@ void grant_let_go(struct grant_hold *h)
 	h->grant = NULL;
 	list_del(&h->link);
 	grant_unref(g);
+}
+
+void grant_count(const struct grant *g, bool more)
+{
+	if (g->refs)
+		((struct grant *)g)->connections += more ? 1 : -1U;
+}
+
+unsigned grant_connections(const struct grant *g)
+{
+	return g->connections;
 }
 
 void grant_end(struct grant *g)

@@ -25,6 +25,9 @@ enum grant_scope grant_scope(const struct grant *g);
 const char *grant_id(const struct grant *g);
 bool grant_limited(const struct grant *g);
 bool grant_sees(const struct grant *g, const char *session_id);
+/* {id, scope, sessions?} */
+struct jw;
+void grant_put(const struct grant *g, struct jw *w, const char *key);
 /* 0, or SCOPE_REQUIRED with the scope that is missing (err.scope), or TOKEN_OVER. */
 int grant_check(const struct grant *g, enum grant_need n, enum need_sessions s, struct err *e);
 int grant_missing(enum grant_need n, struct err *e);
@@ -43,6 +46,9 @@ void grant_keep(struct grant_hold *h, const struct grant *g,
 		void (*cut)(void *ctx, const char *why), void *ctx);
 /* Legal on one that keeps none. */
 void grant_let_go(struct grant_hold *h);
+/* Connections, streams and uploads of it: up and down by its holders. g may be grant_admin, which is not counted. */
+void grant_count(const struct grant *g, bool more);
+unsigned grant_connections(const struct grant *g);
 /* It allows nothing more. */
 void grant_end(struct grant *g);
 /* Cuts all that keep it; why: a static sentence. */

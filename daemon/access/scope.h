@@ -26,6 +26,7 @@ enum grant_need {
 	NEED_UNSAID,
 	NEED_OPEN, /* nothing, not even a token */
 	NEED_ANY,  /* a token, whatever its scope */
+	NEED_ACP,  /* there are ACP methods for it: it may open a WebSocket */
 	NEED_ADMIN,
 	NEED_DRIVE,
 	NEED_OBSERVE,

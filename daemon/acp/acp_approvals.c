@@ -29,7 +29,9 @@ int on_approvals_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 	if (r < 0)
 		return r;
 	jw_obj(&w, NULL);
-	r = approvals_put(c->srv->store, &(struct approval_query){ a.session_id, a.cursor }, &w, e);
+	r = approvals_put(c->srv->store,
+			  &(struct approval_query){ a.session_id, c->transport.grant, a.cursor },
+			  &w, e);
 	jw_end_obj(&w);
 	if (r == -ENOENT)
 		not_found(e, a.session_id);
@@ -70,6 +72,17 @@ static int check_session(struct acp_conn *c, const struct answer_args *a, struct
 			 "sessionId: the id is of another session");
 }
 
+/* The id says whose question it is. One of a session that the token does not see is none for it. */
+static int check_driver_of(struct acp_conn *c, const char *id, struct err *e)
+{
+	_cleanup_(freep) char *session = approval_session(id);
+	const struct view *v = view_find(c, session);
+
+	if (!grant_sees(c->transport.grant, session))
+		return approval_unknown(e);
+	return v && v->w.observes ? grant_missing(NEED_DRIVE, e) : 0;
+}
+
 static void answered(struct acp_conn *c, const struct rpc_msg *m, const char *id,
 		     struct slice answer)
 {
@@ -92,6 +105,8 @@ int on_approvals_answer(struct acp_conn *c, const struct rpc_msg *m, struct err 
 	if (r < 0)
 		return r;
 	r = check_session(c, &a, e);
+	if (r == 0)
+		r = check_driver_of(c, a.id, e);
 	if (r == 0)
 		r = approval_answer(c->srv->store, a.id,
 				    &(struct approval_reply){ a.option_id, a.outcome, a.action,

@@ -17,7 +17,9 @@ struct acp_server {
 	uint64_t last_conn;
 	uint64_t resumed_at, resumed_gap; /* unix ms, 0: never; ms */
 	struct lifecycle *life;
-	struct buf status; /* the frame with the newest _acpd/status */
+	struct tokens *tokens;
+	struct buf status,
+		status_brief; /* frames with the newest _acpd/status; brief: without sessions */
 	struct loop_timer
 		watch_timer; /* checks for readers that lag; armed only while there is output */
 };
@@ -107,6 +109,8 @@ void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
 /* The client takes MCP requests of that session from now on, and makes its model calls if it makes any. */
 void conn_serve(struct acp_conn *c, struct session *s);
 void conn_drop_ports(struct acp_conn *c);
+/* The client takes none of that session any more. */
+void conn_leave_tools(struct acp_conn *c, const struct session *s);
 
 /* acp_model.c */
 /* What the client has announced: clientCapabilities._meta.acpd. */
@@ -127,6 +131,8 @@ void conn_drop_provider(struct acp_conn *c);
 /* view.c */
 struct view *view_find(struct acp_conn *c, const char *session_id);
 struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from);
+/* Follows the session and changes nothing of it. */
+struct view *view_observe(struct acp_conn *c, struct session *s, uint64_t from);
 void view_free(struct view *v);
 /* The view of an active session, or RPC_NOT_FOUND with the session id. */
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e);
@@ -189,6 +195,9 @@ int on_skills_validate(struct acp_conn *c, const struct rpc_msg *m, struct err *
 int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_harness_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_tokens_mint(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_tokens_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+int on_tokens_revoke(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
 
 /* init.c: the capability objects that depend on a harness. */
@@ -196,6 +205,21 @@ void caps_put(struct jw *w, const struct harness_caps *caps);
 
 /* sessions.c: completion of session/new and fork; ctx is the call. */
 void on_session_created(void *ctx, struct session *s, const struct err *e);
+/* sessions.c: what is told of a session that was opened, or is observed. */
+void session_put_opened(struct buf *b, struct acp_conn *c, struct session *s, bool with_id);
+/* sessions.c: there is such a session, and fromSeq is one of its numbers. */
+struct session_args;
+int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
+		 struct err *e);
+/* sessions.c: where a load or a resume begins. k->foreign: and that what the client has is of another line was told. */
+uint64_t reopen_from(struct method_call *k, struct session *s);
+bool is_foreign(const struct session *s, const struct session_args *a);
+/* acp_observe.c: the load or resume is one that only looks. */
+bool is_observing(const struct acp_conn *c, const struct session_args *a);
+int observe(struct acp_conn *c, const struct rpc_msg *m, const struct session_args *a, bool load,
+	    struct err *e);
+/* acp_observe.c: members of what the connection's token may, if it is not all. */
+void conn_put_token(struct jw *w, const struct acp_conn *c);
 /* sessions.c: SESSION_DAMAGED, CWD_MISMATCH. */
 int check_cwd(const struct session *s, const char *cwd, struct err *e);
 /* sessions.c: answers m with e, and with the variables that are missing if it is for those. */

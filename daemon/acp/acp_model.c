@@ -184,7 +184,7 @@ static int each_session(struct acp_conn *c, struct slice ids,
 			return err_field(e, "sessionIds", "TOO_MANY", "more than %d sessions",
 					 MODEL_ATTACH_MAX);
 		s = store_find(c->srv->store, id);
-		if (!s)
+		if (!s || !grant_sees(c->transport.grant, id))
 			return not_found(e, id);
 		if (fn)
 			fn(c, s);

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "access/grant.h"
+#include "access/tokens.h"
 #include "base/slice.h"
 #include "lifecycle/lifecycle.h"
 #include "loop/loop.h"
@@ -24,6 +24,7 @@ struct acp_config {
 	const char *default_harness; /* id; must exist */
 	uint64_t backlog_max;	     /* bytes of session output a reader may lag behind */
 	const char *workspaces;	     /* announced to clients; may be NULL */
+	struct tokens *tokens;	     /* those that were minted; may be NULL in tests */
 	struct lifecycle *life; /* clients are told when it changes; may go before us, or be NULL */
 };
 
@@ -58,6 +59,8 @@ const struct harness_def *acp_server_harness(const struct acp_server *srv, const
 struct acp_conn *acp_conn_new(struct acp_server *srv, const struct acp_transport *t,
 			      const char *harness);
 struct acp_conn *acp_conn_free(struct acp_conn *c);
+/* Its token is over: what it has of sessions is dropped, nothing more goes out or is done, and it is closed (1008). */
+void acp_conn_cut(struct acp_conn *c, const char *reason);
 /* One whole message. Its bytes are wiped if there may be keys in it. */
 void acp_conn_feed(struct acp_conn *c, char *text, size_t n);
 /* Hands out whole frames until frame() refuses (false) or nothing is left; true: something is left. */

@@ -23,10 +23,23 @@ static const struct jfield usage_fields[] = {
 struct page {
 	struct jw w;
 	const char *session_id;
+	const struct grant *grant;
 	uint64_t last;
 	size_t seen; /* bytes of records read: a narrow filter must not hold up the loop */
 	bool more;
 };
+
+/* Of the sessions of a token that is limited to some, none of another. */
+static bool is_wanted(const struct page *p, struct slice line)
+{
+	_cleanup_(freep) char *id = NULL;
+
+	if (p->session_id)
+		return jstr_is(jobj_get(line, "sessionId"), p->session_id);
+	return !grant_limited(p->grant) ||
+	       (jstr_decode(jobj_get(line, "sessionId"), RPC_ID_MAX, &id) == 0 &&
+		grant_sees(p->grant, id));
+}
 
 static bool put_record(void *ctx, uint64_t n, struct slice line)
 {
@@ -38,15 +51,15 @@ static bool put_record(void *ctx, uint64_t n, struct slice line)
 	}
 	p->last = n;
 	p->seen += line.n;
-	if (!p->session_id || jstr_is(jobj_get(line, "sessionId"), p->session_id))
+	if (is_wanted(p, line))
 		jw_raw(&p->w, NULL, line);
 	return true;
 }
 
-/* All that was read goes to the client; of one session it would not be all. */
+/* All that was read goes to the client; of one session it would not be all. Who only observes confirms nothing. */
 static void note_read(struct ledger *l, const struct usage_params *a, const struct page *p)
 {
-	if (a->session_id)
+	if (a->session_id || grant_limited(p->grant) || grant_scope(p->grant) == GRANT_OBSERVE)
 		return;
 	ledger_asked(l, (uint64_t)a->since);
 	ledger_handed(l, (uint64_t)a->since, p->last);
@@ -63,6 +76,7 @@ int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	if (r < 0)
 		return r;
 	p.session_id = a.session_id;
+	p.grant = c->transport.grant;
 	p.last = (uint64_t)a.since;
 	jw_obj(&p.w, NULL);
 	jw_arr(&p.w, "records");

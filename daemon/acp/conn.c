@@ -9,51 +9,6 @@
 
 #define WATCH_MS 1000
 
-void acp_server_set(struct acp_server *srv, const struct acp_config *cfg)
-{
-	xstrset(&srv->default_harness, cfg->default_harness);
-	srv->backlog_max = cfg->backlog_max;
-}
-
-struct acp_server *acp_server_new(struct loop *loop, struct session_store *store,
-				  const struct acp_config *cfg)
-{
-	struct acp_server *srv = new0(struct acp_server);
-
-	srv->loop = loop;
-	srv->store = store;
-	srv->harnesses = store_harnesses(store);
-	acp_server_set(srv, cfg);
-	srv->workspaces = xstrdup(cfg->workspaces);
-	list_init(&srv->conns);
-	srv->life = cfg->life;
-	if (srv->life)
-		daemon_status_follow(srv);
-	return srv;
-}
-
-struct acp_server *acp_server_free(struct acp_server *srv)
-{
-	if (!srv)
-		return NULL;
-	loop_timer_cancel(&srv->watch_timer);
-	buf_done(&srv->status);
-	free(srv->default_harness);
-	free(srv->workspaces);
-	free(srv);
-	return NULL;
-}
-
-unsigned acp_server_count(const struct acp_server *srv)
-{
-	return srv->count;
-}
-
-const struct harness_def *acp_server_harness(const struct acp_server *srv, const char *id)
-{
-	return harness_table_find(srv->harnesses, id ? id : srv->default_harness);
-}
-
 /* --- slow readers --------------------------------------------------------------------------------- */
 
 static uint64_t conn_backlog(const struct acp_conn *c)
@@ -254,7 +209,11 @@ static bool pump_view(struct pump *p, struct view *v, uint64_t limit)
 /* One that reads slowly gets the newest only: nothing is kept for it. */
 static bool pump_status(struct pump *p)
 {
-	if (p->conn->status_due && !pump_frame(p, buf_slice(&p->conn->srv->status)))
+	const struct acp_server *srv = p->conn->srv;
+	const struct buf *b = grant_limited(p->conn->transport.grant) ? &srv->status_brief :
+									&srv->status;
+
+	if (p->conn->status_due && !pump_frame(p, buf_slice(b)))
 		return false;
 	p->conn->status_due = false;
 	return true;
@@ -385,17 +344,23 @@ struct acp_conn *acp_conn_new(struct acp_server *srv, const struct acp_transport
 	return c;
 }
 
-struct acp_conn *acp_conn_free(struct acp_conn *c)
+/* The connection is closing: nothing of it is told to the client. */
+static void leave_sessions(struct acp_conn *c)
 {
-	if (!c)
-		return NULL;
-	c->phase = CONN_CLOSING;
 	while (!list_empty(&c->views))
 		view_free(list_first(&c->views, struct view, link));
 	list_each(k, &c->calls, struct method_call, link)
 		call_unhook(k);
 	conn_drop_ports(c);
 	conn_drop_takers(c);
+}
+
+struct acp_conn *acp_conn_free(struct acp_conn *c)
+{
+	if (!c)
+		return NULL;
+	c->phase = CONN_CLOSING;
+	leave_sessions(c);
 	rpc_calls_done(&c->requests);
 	while (!list_empty(&c->out))
 		outgoing_free(c, list_first(&c->out, struct outgoing, link));
@@ -416,6 +381,12 @@ void conn_close(struct acp_conn *c, int code, const char *reason)
 		while (!list_empty(&c->out))
 			outgoing_free(c, list_first(&c->out, struct outgoing, link));
 	c->transport.close(c->transport.ctx, code, reason);
+}
+
+void acp_conn_cut(struct acp_conn *c, const char *reason)
+{
+	conn_close(c, 1008, reason);
+	leave_sessions(c);
 }
 
 static void feed(struct acp_conn *c, struct slice message)
@@ -449,15 +420,6 @@ static void conn_shutdown(struct acp_conn *c)
 		call_unhook(k);
 	}
 	conn_close(c, 1001, "Server shutting down");
-}
-
-void acp_server_resumed(struct acp_server *srv, uint64_t at, uint64_t gap_ms)
-{
-	srv->resumed_at = at;
-	srv->resumed_gap = gap_ms;
-	list_each(c, &srv->conns, struct acp_conn, link)
-		if (c->phase & CONN_EITHER)
-			conn_tell_resumed(c);
 }
 
 void acp_server_shutdown(struct acp_server *srv)

@@ -108,6 +108,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c)
 	jw_str(w, "workspaces", c->srv->workspaces);
 	put_harnesses(w, "harnesses", t, true);
 	put_harnesses(w, "harnessesNotInstalled", t, false);
+	conn_put_token(w, c);
 	offer_put_features(w);
 	offer_put_limits(w, c->srv->store, c->srv->backlog_max);
 	jw_end_obj(w);
@@ -189,12 +190,6 @@ int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	return err_field(e, "methodId", "AUTH_METHOD_UNKNOWN", "no such authentication method");
 }
 
-static bool put_status(void *ctx, struct session *s, uint64_t number _unused_)
-{
-	session_put_status(ctx, NULL, s);
-	return true;
-}
-
 static void put_life(struct jw *w, const struct session_store *st)
 {
 	struct store_totals t;
@@ -238,6 +233,33 @@ static void put_usage(struct jw *w, const struct session_store *st)
 	jw_end_obj(w);
 }
 
+struct status_listing {
+	struct jw w;
+	const struct grant *grant;
+};
+
+static bool put_status(void *ctx, struct session *s, uint64_t number _unused_)
+{
+	struct status_listing *l = ctx;
+
+	if (grant_sees(l->grant, session_id(s)))
+		session_put_status(&l->w, NULL, s);
+	return true;
+}
+
+/* Of a token that is limited to some sessions nothing that is of others. */
+static void put_daemon(struct status_listing *l, const struct acp_server *srv)
+{
+	jw_str(&l->w, "incarnation", store_incarnation(srv->store));
+	if (grant_limited(l->grant)) {
+		lifecycle_put_brief(srv->life, &l->w);
+		return;
+	}
+	lifecycle_put(srv->life, &l->w);
+	put_life(&l->w, srv->store);
+	put_usage(&l->w, srv->store);
+}
+
 struct status_args {
 	char *session_id;
 	struct slice meta;
@@ -254,7 +276,7 @@ int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct status_args a = { 0 };
 	struct session *s = NULL;
-	struct jw w = JW(&b);
+	struct status_listing l = { .w = JW(&b), .grant = c->transport.grant };
 	int r = own_params(m->params, status_fields, &a, e);
 
 	if (r == 0 && a.session_id && !(s = store_find(c->srv->store, a.session_id)))
@@ -262,18 +284,15 @@ int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	jdec_free(status_fields, &a);
 	if (r < 0)
 		return r;
-	jw_obj(&w, NULL);
-	jw_str(&w, "incarnation", store_incarnation(c->srv->store));
-	lifecycle_put(c->srv->life, &w);
-	put_life(&w, c->srv->store);
-	put_usage(&w, c->srv->store);
-	jw_arr(&w, "sessions");
+	jw_obj(&l.w, NULL);
+	put_daemon(&l, c->srv);
+	jw_arr(&l.w, "sessions");
 	if (s)
-		session_put_status(&w, NULL, s);
+		session_put_status(&l.w, NULL, s);
 	else
-		store_each(c->srv->store, 0, put_status, &w);
-	jw_end_arr(&w);
-	jw_end_obj(&w);
+		store_each(c->srv->store, 0, put_status, &l);
+	jw_end_arr(&l.w);
+	jw_end_obj(&l.w);
 	conn_result(c, NULL, m->id, buf_slice(&b));
 	return 0;
 }

@@ -57,6 +57,7 @@ static const struct jfield load_fields[] = {
 	FURNISH_FIELDS,
 	JF_STR(struct session_args, incarnation, "incarnation", 0, INCARNATION_MAX),
 	JF_INT(struct session_args, from_seq, "fromSeq", 0, 1, INT64_MAX),
+	JF_RAW(struct session_args, observe, "observe", 0),
 	JF_END,
 };
 
@@ -77,18 +78,28 @@ void meta_args_free(struct session_args *a)
 
 #define NO_PARAMETER "this daemon has no such parameter"
 
+static int check_observe(struct jval v, struct err *e)
+{
+	if (v.type == J_NONE || v.type == J_NULL || v.type == J_TRUE || v.type == J_FALSE)
+		return 0;
+	return err_field(e, "_meta.acpd.observe", "FIELD_INVALID",
+			 "_meta.acpd.observe must be true or false");
+}
+
 int meta_args_decode(struct session_args *a, enum session_call call, struct err *e)
 {
 	const struct jfield *fields = call == CALL_NEW	? new_fields :
 				      call == CALL_FORK ? fork_fields :
 							  load_fields;
 	struct jval acpd = jobj_get(a->meta, "acpd");
+	int r;
 
 	if (acpd.type == J_NONE || acpd.type == J_NULL)
 		return 0;
 	if (acpd.type != J_OBJECT)
 		return err_field(e, "_meta.acpd", "FIELD_INVALID", "_meta.acpd must be an object");
-	return jdec_strict(acpd.raw, fields, "_meta.acpd.", NO_PARAMETER, a, e);
+	r = jdec_strict(acpd.raw, fields, "_meta.acpd.", NO_PARAMETER, a, e);
+	return r == 0 ? check_observe(a->observe, e) : r;
 }
 
 static int check_env(struct slice env, const char *member, struct err *e)

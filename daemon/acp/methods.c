@@ -124,6 +124,12 @@ static const struct acp_method methods[] = {
 	  META_NONE },
 	{ "_acpd/harness/list", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_NAMED,
 	  on_harness_list, META_NONE },
+	{ "_acpd/tokens/mint", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_ADMIN, SESSIONS_ALL,
+	  on_tokens_mint, META_NONE },
+	{ "_acpd/tokens/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_ADMIN, SESSIONS_ALL,
+	  on_tokens_list, META_NONE },
+	{ "_acpd/tokens/revoke", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_ADMIN, SESSIONS_ALL,
+	  on_tokens_revoke, META_NONE },
 	{ "_acpd/status", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_OWN,
 	  on_status, META_NONE },
 };
@@ -223,9 +229,27 @@ static int check_meta(const struct acp_method *row, const struct rpc_msg *m, str
 				   e);
 }
 
-static int check_grant(const struct acp_conn *c, const struct acp_method *row, struct err *e)
+/* A session that it does not see is none for it. One that it observes on this connection it cannot change on it. */
+static int check_named(struct acp_conn *c, const struct acp_method *row, const char *id,
+		       struct err *e)
 {
-	return grant_check(c->transport.grant, row->need, row->sessions, e);
+	const struct view *v = view_find(c, id);
+
+	if (!grant_sees(c->transport.grant, id))
+		return not_found(e, id);
+	return v && v->w.observes && row->need == NEED_DRIVE ? grant_missing(NEED_DRIVE, e) : 0;
+}
+
+static int check_grant(struct acp_conn *c, const struct acp_method *row, const struct rpc_msg *m,
+		       struct err *e)
+{
+	_cleanup_(freep) char *id = NULL;
+	int r = grant_check(c->transport.grant, row->need, row->sessions, e);
+
+	if (r < 0 || row->sessions == SESSIONS_NONE ||
+	    jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
+		return r;
+	return check_named(c, row, id, e);
 }
 
 static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
@@ -242,7 +266,7 @@ static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err 
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_REQUESTS",
 			    "too many unanswered requests");
 	if (r == 0)
-		r = check_grant(c, row, e);
+		r = check_grant(c, row, m, e);
 	if (r == 0)
 		r = check_access(c, row, m, e);
 	if (r == 0)

@@ -16,7 +16,7 @@ struct session_args {
 	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
 	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network, limits,
 		checks, retry, approvals, draft_after;
-	struct jval meta_prompt, level, inner, draft;
+	struct jval meta_prompt, level, inner, draft, observe;
 	struct request_args provision;
 	int64_t from_seq;
 	/* found by session_args_check */

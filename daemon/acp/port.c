@@ -80,6 +80,13 @@ void conn_serve(struct acp_conn *c, struct session *s)
 	conn_take_models(c, s);
 }
 
+void conn_leave_tools(struct acp_conn *c, const struct session *s)
+{
+	list_each(p, &c->ports, struct conn_port, link)
+		if (p->port.session == s)
+			port_free(p);
+}
+
 void conn_drop_ports(struct acp_conn *c)
 {
 	while (!list_empty(&c->ports))

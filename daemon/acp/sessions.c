@@ -11,11 +11,15 @@
 
 /* --- answers ------------------------------------------------------------------------------------------- */
 
-static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
+static void put_acpd(struct jw *w, struct acp_conn *c, struct session *s)
 {
+	const struct view *v = view_find(c, session_id(s));
+
 	jw_obj(w, "_meta");
 	jw_obj(w, "acpd");
 	jw_str(w, "harness", session_harness(s)->id);
+	if (v && v->w.observes)
+		jw_bool(w, "observe", true);
 	jw_str(w, "incarnation", store_incarnation(c->srv->store));
 	jw_uint(w, "seq", session_last_seq(s));
 	if (session_running(s))
@@ -41,7 +45,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c, struct session *s)
 	jw_end_obj(w);
 }
 
-static void put_opened(struct buf *b, const struct acp_conn *c, struct session *s, bool with_id)
+void session_put_opened(struct buf *b, struct acp_conn *c, struct session *s, bool with_id)
 {
 	struct jw w = JW(b);
 
@@ -105,7 +109,7 @@ void on_session_created(void *ctx, struct session *s, const struct err *e)
 		call_free(k);
 		return;
 	}
-	put_opened(&b, c, s, true);
+	session_put_opened(&b, c, s, true);
 	call_result(k, buf_slice(&b));
 	watcher_ready(
 		&view_open(c, s, 1)->w); /* after the response: nothing of a session precedes it */
@@ -182,12 +186,18 @@ static void tell_foreign(struct acp_conn *c, struct session *s)
 	conn_notify(c, NULL, "_acpd/gap", buf_slice(&b));
 }
 
+uint64_t reopen_from(struct method_call *k, struct session *s)
+{
+	if (k->foreign)
+		tell_foreign(k->conn, s);
+	return k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
+}
+
 static void on_reopened(void *ctx, struct session *s, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct method_call *k = ctx;
 	struct acp_conn *c = k->conn;
-	uint64_t from;
 	struct view *v;
 
 	if (e || !c) {
@@ -197,11 +207,8 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 			call_free(k);
 		return;
 	}
-	put_opened(&b, c, s, false);
-	if (k->foreign)
-		tell_foreign(c, s);
-	from = k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
-	v = view_open(c, s, from);
+	v = view_open(c, s, reopen_from(k, s));
+	session_put_opened(&b, c, s, false);
 	if (k->load)
 		k->view = v; /* the response waits behind the replay */
 	call_result(k, buf_slice(&b));
@@ -231,13 +238,13 @@ int check_cwd(const struct session *s, const char *cwd, struct err *e)
 			 "cwd is not the one the session was created with");
 }
 
-static bool is_foreign(const struct session *s, const struct session_args *a)
+bool is_foreign(const struct session *s, const struct session_args *a)
 {
 	return session_foreign(s, a->incarnation, (uint64_t)MAX(a->from_seq, 1) - 1);
 }
 
-static int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
-			struct err *e)
+int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
+		 struct err *e)
 {
 	struct session *s = store_find(c->srv->store, a->session_id);
 
@@ -307,7 +314,7 @@ static int load_or_resume(struct acp_conn *c, const struct rpc_msg *m, bool load
 
 	if (r < 0)
 		return r;
-	r = reopen(c, m, &a, load, e);
+	r = is_observing(c, &a) ? observe(c, m, &a, load, e) : reopen(c, m, &a, load, e);
 	session_args_free(&a);
 	return r;
 }
@@ -336,6 +343,7 @@ static const struct jfield list_fields[] = {
 
 struct session_listing {
 	struct jw w;
+	const struct grant *grant;
 	const char *cwd;
 	unsigned n;
 	uint64_t last; /* number of the last session listed */
@@ -348,7 +356,7 @@ static bool list_one(void *ctx, struct session *s, uint64_t number)
 	struct session_info info;
 	char when[CLOCK_ISO_SIZE];
 
-	if (l->cwd && strcmp(l->cwd, session_cwd(s)) != 0)
+	if ((l->cwd && strcmp(l->cwd, session_cwd(s)) != 0) || !grant_sees(l->grant, session_id(s)))
 		return true;
 	if (l->n == SESSION_LIST_PAGE) {
 		l->more = true;
@@ -393,7 +401,7 @@ static int parse_cursor(const struct session_store *st, const char *cursor, uint
 int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct session_listing l = { .w = JW(&b) };
+	struct session_listing l = { .w = JW(&b), .grant = c->transport.grant };
 	struct list_args a = { 0 };
 	char cursor[32];
 	uint64_t after;

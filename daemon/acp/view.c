@@ -25,7 +25,7 @@ struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e
 {
 	struct view *v = view_find(c, session_id);
 
-	if (v && session_is_open(v->w.session))
+	if (v && !v->w.observes && session_is_open(v->w.session))
 		return v;
 	if (v && v->w.session && session_refuse_imported(v->w.session, e) < 0)
 		return NULL;
@@ -123,7 +123,8 @@ static void on_closed(void *ctx)
 
 static const struct watcher_ops watcher_ops = { on_wake, on_ask, on_unask, on_detached, on_closed };
 
-struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from)
+/* There is one for each session. */
+static struct view *view_make(struct acp_conn *c, struct session *s)
 {
 	struct view *v = view_find(c, session_id(s));
 
@@ -136,7 +137,31 @@ struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from)
 		list_add_tail(&c->views, &v->link);
 	}
 	v->w.client = c->client;
+	return v;
+}
+
+struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from)
+{
+	struct view *v = view_make(c, s);
+
 	watcher_attach(&v->w, s, from);
+	return v;
+}
+
+/* What the connection had of the session as its driver it gives back. */
+struct view *view_observe(struct acp_conn *c, struct session *s, uint64_t from)
+{
+	struct view *v = view_make(c, s);
+	struct err e;
+
+	if (v->w.session && !v->w.observes) {
+		not_found(&e, v->session_id);
+		snprintf(e.reason, sizeof(e.reason), "DETACHED");
+		calls_drop_view(c, v, &e);
+	}
+	conn_leave_tools(c, s);
+	conn_leave_models(c, v->session_id);
+	watcher_observe(&v->w, s, from);
 	return v;
 }
 

@@ -64,3 +64,57 @@ char *clock_iso(uint64_t real_ms, char out[CLOCK_ISO_SIZE])
 	*p = '\0';
 	return out;
 }
+
+/* As many digits as the pattern has N; anything else stands for itself. */
+static bool read_part(struct slice *text, const char *pattern, int *ret)
+{
+	*ret = 0;
+	for (; *pattern; pattern++) {
+		if (!text->n ||
+		    (*pattern == 'N' ? *text->p < '0' || *text->p > '9' : *text->p != *pattern))
+			return false;
+		if (*pattern == 'N')
+			*ret = *ret * 10 + (*text->p - '0');
+		text->p++;
+		text->n--;
+	}
+	return true;
+}
+
+/* Milliseconds; what is finer is cut off. */
+static bool read_fraction(struct slice *text, unsigned *ms)
+{
+	unsigned unit = 100;
+
+	*ms = 0;
+	if (!slice_skip(text, "."))
+		return true;
+	if (!text->n || *text->p < '0' || *text->p > '9')
+		return false;
+	for (; text->n && *text->p >= '0' && *text->p <= '9'; text->p++, text->n--, unit /= 10)
+		*ms += unit * (unsigned)(*text->p - '0');
+	return true;
+}
+
+bool clock_iso_read(struct slice text, uint64_t *ret)
+{
+	struct tm tm = { 0 }, again;
+	unsigned ms;
+	time_t sec;
+
+	if (!read_part(&text, "NNNN", &tm.tm_year) || !read_part(&text, "-NN", &tm.tm_mon) ||
+	    !read_part(&text, "-NN", &tm.tm_mday) || !read_part(&text, "TNN", &tm.tm_hour) ||
+	    !read_part(&text, ":NN", &tm.tm_min) || !read_part(&text, ":NN", &tm.tm_sec) ||
+	    !read_fraction(&text, &ms) || !slice_is(text, "Z"))
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	again = tm;
+	sec = timegm(&again);
+	/* timegm takes a 31st of February for the 3rd of March */
+	if (sec < 0 || again.tm_mon != tm.tm_mon || again.tm_mday != tm.tm_mday ||
+	    again.tm_hour != tm.tm_hour || again.tm_min != tm.tm_min || again.tm_sec != tm.tm_sec)
+		return false;
+	*ret = (uint64_t)sec * 1000 + ms;
+	return true;
+}

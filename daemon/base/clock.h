@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include "base/slice.h"
+
 #include <stdint.h>
 
 #define CLOCK_ISO_SIZE 32
@@ -21,3 +23,5 @@ uint64_t clock_skipped_ms(void);
 uint64_t clock_real_ms(void);
 /* Writes "2026-11-21T08:00:00.123Z"; returns out. */
 char *clock_iso(uint64_t real_ms, char out[CLOCK_ISO_SIZE]);
+/* Reads that, with or without a fraction of a second; false: it is no such time, or before 1970. */
+bool clock_iso_read(struct slice text, uint64_t *ret);

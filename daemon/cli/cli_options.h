@@ -33,6 +33,7 @@ enum option_scope {
 	SCOPE_REPLAY = 262144,
 	SCOPE_HELP = 1 << 19,	 /* a command that takes no option but this one */
 	SCOPE_INSTEAD = 1 << 20, /* what serve does instead of serving */
+	SCOPE_TOKENS = 1 << 21,
 };
 
 struct config {
@@ -45,7 +46,7 @@ struct config {
 		*permissions, *model, *provider, *env, *archive, *budget, *file, *session,
 		*archives_baked, *output, *skills, *from, *ca_file, *upstream_allow, *fetch_user,
 		*level, *level_min, *network_max, *network, *require, *set, *sandbox_id, *prefix,
-		*metadata_url, *webhook, *ui_dir;
+		*metadata_url, *webhook, *ui_dir, *token_scope, *label, *expires, *token_sessions;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
 		draft_max, usage_file_max, limit_memory, limit_pids, since, archive_store_max,

@@ -84,7 +84,7 @@ int option_set(struct config *c, const struct option_row *r, const char *value, 
 static bool has_env(const struct option_row *r)
 {
 	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP |
-			   SCOPE_TRY | SCOPE_ENTRY | SCOPE_CLAIM)))
+			   SCOPE_TRY | SCOPE_ENTRY | SCOPE_CLAIM | SCOPE_TOKENS)))
 		return false;
 	return r->type != T_BOOL || is_word("allow-query-token claim-e2b", r->name);
 }

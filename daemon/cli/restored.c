@@ -45,6 +45,7 @@ static void resumed(void *ctx, const struct restored *r)
 	if (r->other)
 		become_another(p);
 	store_clock_jumped(p->store);
+	tokens_clock_jumped(p->http->tokens);
 	p->http->resumed_at = now;
 	p->http->resumed_gap = r->gap_ms;
 	acp_server_resumed(p->acp, now, r->gap_ms);

@@ -74,6 +74,9 @@ static const struct route routes[] = {
 	{ "GET", "/v1/approvals", NEED_OBSERVE, SESSIONS_OWN, http_get_approvals },
 	{ "POST", "/v1/approvals/{}", NEED_DRIVE, SESSIONS_OWN, http_post_approval },
 	{ "GET", "/v1/usage", NEED_USAGE, SESSIONS_OWN, http_get_usage },
+	{ "GET", "/v1/tokens", NEED_ADMIN, SESSIONS_ALL, http_get_tokens },
+	{ "POST", "/v1/tokens", NEED_ADMIN, SESSIONS_ALL, http_post_token },
+	{ "DELETE", "/v1/tokens/{}", NEED_ADMIN, SESSIONS_ALL, http_delete_token },
 	{ "GET", "/v1/mcp", NEED_OBSERVE, SESSIONS_ALL, http_get_hosted },
 	{ "GET", "/v1/archives", NEED_DRIVE, SESSIONS_ALL, http_get_archives },
 	{ "GET", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_get_archive },
@@ -192,6 +195,17 @@ static int check_grant(const struct route *r, const struct http_request *rq, str
 			   grant_missing(r->need, e);
 }
 
+/* One that it does not see is none for it. */
+static bool sees_session(const struct route *r, const struct http_call *c)
+{
+	_cleanup_(freep) char *id = NULL;
+
+	if (r->sessions != SESSIONS_NAMED || !grant_limited(c->rq->grant))
+		return true;
+	id = xstrndup(c->params[0].p, c->params[0].n);
+	return grant_sees(c->rq->grant, id);
+}
+
 void http_respond(const struct http_context *ctx, const struct http_request *rq,
 		  struct http_reply *ret)
 {
@@ -204,6 +218,9 @@ void http_respond(const struct http_context *ctx, const struct http_request *rq,
 	r = find_route(ctx, rq->method, rq->path, c.params, &allowed);
 	if (r && check_grant(r, rq, &e) < 0) {
 		http_reply_err(ret, 403, &e);
+		ret->denied = true;
+	} else if (r && !sees_session(r, &c)) {
+		http_reply_error(ret, 404, "SESSION_NOT_FOUND", "there is no such session");
 	} else if (r) {
 		r->fn(&c, ret);
 	} else if (allowed.text[0]) {

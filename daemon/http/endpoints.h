@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "access/grant.h"
+#include "access/tokens.h"
 #include "archive/archive_store.h"
 #include "base/buf.h"
 #include "http/mcp/mcp_http.h"
@@ -34,7 +34,7 @@ struct http_context {
 	struct outbox *outbox;
 	struct mcp_http *mcp;
 	struct lifecycle *life;
-
+	struct tokens *tokens; /* may be NULL in tests */
 	struct hosted *hosted;
 	/* POST /v1/claim, which a higher layer answers (net/e2b_claim.h); NULL: there is no such route */
 	void (*claim)(void *ctx, const struct http_request *rq, struct http_reply *ret);
@@ -87,6 +87,7 @@ struct http_reply {
 	struct http_stream *stream; /* owned by the holder of the reply; NULL: body is all */
 	bool sized;		    /* the stream gives exactly length bytes */
 	uint64_t length;
+	bool denied;		/* for want of a scope */
 	struct http_sink *sink; /* owned likewise; if set, nothing else is */
 };
 

@@ -349,6 +349,18 @@ static void put_draining(struct jw *w, const struct lifecycle *l)
 	jw_end_obj(w);
 }
 
+void lifecycle_put_brief(const struct lifecycle *l, struct jw *w)
+{
+	struct life_view v;
+
+	if (!l)
+		return;
+	look(l, &v);
+	jw_str(w, "state", life_state_word(v.state));
+	put_lease(w, v.lease);
+	put_draining(w, l);
+}
+
 void lifecycle_put(const struct lifecycle *l, struct jw *w)
 {
 	struct life_view v;

@@ -75,3 +75,5 @@ unsigned lifecycle_retry_after(const struct lifecycle *l);
 
 /* Members state, busy, idleSince?, work, nextDeadline?, leaseUntil, leaseSeconds, draining?; none if l is NULL. */
 void lifecycle_put(const struct lifecycle *l, struct jw *w);
+/* Of these only what says nothing of sessions: state, leaseUntil, leaseSeconds, draining?. */
+void lifecycle_put_brief(const struct lifecycle *l, struct jw *w);

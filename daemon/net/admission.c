@@ -19,6 +19,7 @@ struct admission {
 	struct sha256 token;
 	bool claimed, allow_query_token;
 	char *hosts, *origins;
+	struct tokens *minted; /* NULL: none can be */
 };
 
 struct admission *admission_new(const struct admission_config *cfg)
@@ -51,6 +52,14 @@ void admission_forget(struct admission *g)
 {
 	secret_wipe(&g->token, sizeof(g->token));
 	g->claimed = false;
+	tokens_forget(g->minted);
+}
+
+void admission_use(struct admission *g, struct tokens *minted)
+{
+	g->minted = minted;
+	if (g->claimed)
+		tokens_begin(minted, &g->token);
 }
 
 bool admission_claimed(const struct admission *g)
@@ -164,6 +173,7 @@ void admission_set_token(struct admission *g, const struct sha256 *token)
 {
 	g->token = *token;
 	g->claimed = true;
+	tokens_begin(g->minted, token);
 }
 
 static int check_claim(const struct admission *g, struct slice digest, struct sha256 *ret,
@@ -192,8 +202,7 @@ int admission_claim(struct admission *g, struct slice digest, struct err *e)
 
 	if (r < 0)
 		return r;
-	g->token = d;
-	g->claimed = true;
+	admission_set_token(g, &d);
 	return 0;
 }
 
@@ -295,12 +304,16 @@ bool admission_origin_own(struct slice origin, struct slice host)
 
 /* --- tokens ------------------------------------------------------------------------------------------ */
 
-static bool token_matches(const struct admission *g, struct slice token)
+/* All of them are compared, whichever it is. */
+static const struct grant *grant_of(const struct admission *g, struct slice token)
 {
+	const struct grant *minted;
 	struct sha256 d;
 
-	return g->claimed && token.n && token.n <= TOKEN_MAX && sha256_of(token, &d) == 0 &&
-	       sha256_equal(&d, &g->token);
+	if (!g->claimed || !token.n || token.n > TOKEN_MAX || sha256_of(token, &d) < 0)
+		return NULL;
+	minted = tokens_find(g->minted, &d);
+	return sha256_equal(&d, &g->token) ? &grant_admin : minted;
 }
 
 static bool next_item(struct slice *list, struct slice *item)
@@ -318,13 +331,13 @@ static bool next_item(struct slice *list, struct slice *item)
 	return true;
 }
 
-static bool protocol_matches(const struct admission *g, struct slice protocols)
+static const struct grant *grant_of_protocols(const struct admission *g, struct slice protocols)
 {
 	struct slice item;
 
 	while (next_item(&protocols, &item)) {
 		unsigned char token[2 * TOKEN_MAX];
-		bool ok;
+		const struct grant *ret;
 		int n;
 
 		if (!slice_starts(item, BEARER_ITEM))
@@ -332,27 +345,30 @@ static bool protocol_matches(const struct admission *g, struct slice protocols)
 		item.p += strlen(BEARER_ITEM);
 		item.n -= strlen(BEARER_ITEM);
 		if (item.n > sizeof(token))
-			return false;
+			return NULL;
 		n = base64url_decode(item, token);
-		ok = n > 0 && token_matches(g, (struct slice){ (const char *)token, (size_t)n });
+		ret = n > 0 ? grant_of(g, (struct slice){ (const char *)token, (size_t)n }) : NULL;
 		secret_wipe(token, sizeof(token));
-		return ok;
+		return ret;
 	}
-	return false;
+	return NULL;
 }
 
-bool admission_token_ok(const struct admission *g, struct slice authorization,
-			struct slice protocols, struct slice query)
+const struct grant *admission_grant(const struct admission *g, struct slice authorization,
+				    struct slice protocols, struct slice query)
 {
+	const struct grant *ret;
+
 	if (authorization.n) {
 		if (authorization.n < 7 || strncasecmp(authorization.p, "Bearer ", 7) != 0)
-			return false;
-		return token_matches(
-			g, trim((struct slice){ authorization.p + 7, authorization.n - 7 }));
+			return NULL;
+		return grant_of(g,
+				trim((struct slice){ authorization.p + 7, authorization.n - 7 }));
 	}
-	if (protocols.n && protocol_matches(g, protocols))
-		return true;
-	return g->allow_query_token && query.n && token_matches(g, query);
+	ret = protocols.n ? grant_of_protocols(g, protocols) : NULL;
+	if (ret)
+		return ret;
+	return g->allow_query_token && query.n ? grant_of(g, query) : NULL;
 }
 
 const char *admission_subprotocol(struct slice protocols)

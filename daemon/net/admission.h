@@ -1,14 +1,16 @@
 /*
  * admission.h - who may speak to the daemon: the token, the Host and the Origin. Knows no sockets.
  *
- * Only the SHA-256 of the token is kept. Without a token the daemon is unclaimed, and clients may only ask for its
- * health or claim it over the control socket. Loopback is not trusted: sandboxes forward public ports to it. Host
+ * There is the token of the claim, which may all, and there are those that were minted under it (access/tokens.h). They are
+ * told apart here, and nowhere else. Only the SHA-256 of a token is kept. Without a token the daemon is unclaimed, and
+ * clients may only ask for its health or claim it over the control socket. Loopback is not trusted: sandboxes forward public ports to it. Host
  * guards against DNS rebinding: localhost, IP literals, E2B's "<port>-<id>.<domain>" and --allow-host pass. Origin is
  * sent by browsers only and must be listed (--allow-origin), or be our own, for the run viewer: what the Host says. We
  * give browsers nothing that runs but that.
  */
 #pragma once
 
+#include "access/tokens.h"
 #include "base/err.h"
 #include "base/slice.h"
 #include "digest/digest.h"
@@ -28,6 +30,8 @@ struct admission_config {
 struct admission *admission_new(const struct admission_config *cfg);
 /* Hosts and origins of a claim, and whether a token in the URL counts. */
 void admission_set(struct admission *g, const struct admission_config *cfg);
+/* Minted ones count, too, and belong to the claim from now on. */
+void admission_use(struct admission *g, struct tokens *minted);
 struct admission *admission_free(struct admission *g);
 /* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the daemon unclaimed (0). A file whose
  * owner is not root or us, or that others can read, is refused. */
@@ -50,8 +54,9 @@ bool admission_host_ok(const struct admission *g, struct slice host);
 bool admission_origin_ok(const struct admission *g, struct slice origin);
 /* origin is http:// or https:// with this host, whose TLS may end before us. Pure. */
 bool admission_origin_own(struct slice origin, struct slice host);
-/* authorization: header value; protocols: Sec-WebSocket-Protocol value; query: token from the URL. Empty if absent. */
-bool admission_token_ok(const struct admission *g, struct slice authorization,
-			struct slice protocols, struct slice query);
+/* What the client may; NULL: it has shown no token that holds. authorization: header value; protocols:
+ * Sec-WebSocket-Protocol value; query: token from the URL. Empty if absent. */
+const struct grant *admission_grant(const struct admission *g, struct slice authorization,
+				    struct slice protocols, struct slice query);
 /* The subprotocol to answer a client that offers these: "acp.v1", "" if it offered none, NULL: refuse. */
 const char *admission_subprotocol(struct slice protocols);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#define BY_CONTROL "control socket"
 #define NO_PARAMETER "this command has no such parameter"
 
 typedef int (*control_fn)(const struct control_context *ctx, const struct rpc_msg *m, struct jw *w,
@@ -80,6 +81,40 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 	return 0;
 }
 
+static int do_mint(const struct control_context *ctx, const struct rpc_msg *m, struct jw *w,
+		   struct err *e)
+{
+	return tokens_mint(ctx->info->tokens, m->params, BY_CONTROL, w, e);
+}
+
+static int do_tokens(const struct control_context *ctx, const struct rpc_msg *m _unused_,
+		     struct jw *w, struct err *e _unused_)
+{
+	tokens_put(ctx->info->tokens, w);
+	return 0;
+}
+
+struct revoke_command {
+	char *id;
+};
+
+static const struct jfield revoke_fields[] = {
+	JF_STR(struct revoke_command, id, "id", JF_REQUIRED, TOKEN_ID_SIZE),
+	JF_END,
+};
+
+static int do_revoke(const struct control_context *ctx, const struct rpc_msg *m,
+		     struct jw *w _unused_, struct err *e)
+{
+	struct revoke_command a = { 0 };
+	int r = jdec_object(m->params, revoke_fields, NULL, &a, e);
+
+	if (r == 0)
+		r = tokens_revoke(ctx->info->tokens, a.id, BY_CONTROL, e);
+	jdec_free(revoke_fields, &a);
+	return r;
+}
+
 static const struct {
 	const char *name;
 	control_fn fn;
@@ -88,6 +123,9 @@ static const struct {
 	{ "claim", do_claim, NULL }, /* claim_request_parse knows them */
 	{ "sessions", do_sessions, no_fields },
 	{ "doctor", do_doctor, no_fields },
+	{ "tokens/mint", do_mint, NULL }, /* tokens_mint knows them */
+	{ "tokens/list", do_tokens, no_fields },
+	{ "tokens/revoke", do_revoke, revoke_fields },
 };
 
 static int call(const struct control_context *ctx, const struct rpc_msg *m, struct buf *result,

@@ -83,16 +83,16 @@ static int write_head(struct lws *wsi, const struct http_reply *r, bool chunked)
 
 /* Head and body in one write: the connection may be closed right after it. It is closed if the client is gone, because
  * lws would wait for ever, and spin, for a socket that it knows to be dead. */
-int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
-		const char *extra_header, const char *extra_value)
+int http_refuse_err(struct lws *wsi, int status, const struct err *e, const char *extra_header,
+		    const char *extra_value)
 {
 	unsigned char out[LWS_PRE + HEAD_BYTES], *start = out + LWS_PRE, *at = start;
 	bool head_only = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI);
 	struct peer *p = lws_wsi_user(wsi);
 	struct http_reply r = { 0 };
 
-	visitor_refused(lws_context_user(lws_get_context(wsi)), wsi, status, reason);
-	http_reply_error(&r, status, reason, message);
+	visitor_refused(lws_context_user(lws_get_context(wsi)), wsi, status, e->reason);
+	http_reply_err(&r, status, e);
 	if (extra_header)
 		http_reply_header(&r, extra_header, extra_value);
 	if (put_head(wsi, &r, false, &at, out + sizeof(out) - 1) == 0) {
@@ -109,6 +109,15 @@ int http_refuse(struct lws *wsi, int status, const char *reason, const char *mes
 	}
 	buf_done(&r.body);
 	return 1;
+}
+
+int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
+		const char *extra_header, const char *extra_value)
+{
+	struct err e;
+
+	err_set(&e, -EACCES, 0, reason, "%s", message);
+	return http_refuse_err(wsi, status, &e, extra_header, extra_value);
 }
 
 static const char *method_name(struct lws *wsi, char **uri, int *len)
@@ -191,7 +200,7 @@ static void take_mcp(struct lws *wsi, struct request_text *t, struct http_reques
 static struct http_request take_request(struct net_server *n, struct lws *wsi,
 					struct request_text *t)
 {
-	struct http_request rq = { .path = t->path, .query = t->items, .grant = &grant_admin };
+	struct http_request rq = { .path = t->path, .query = t->items };
 	char *uri = NULL;
 	int len = 0;
 
@@ -343,9 +352,17 @@ static bool is_pipelined(struct lws *wsi)
 	return !first && lws_service_adjust_timeout(lws_get_context(wsi), 1, 0) == 0;
 }
 
-static bool too_many(const struct net_server *n, const struct http_reply *r)
+static bool too_many(const struct net_server *n, const struct peer *p, const struct http_reply *r)
 {
-	return (r->stream || r->sink) && n->connections >= n->max_connections;
+	return (r->stream || r->sink) && visitor_crowds(n, p->wsi);
+}
+
+static void note_outcome(struct net_server *n, const struct peer *p, const struct http_reply *r)
+{
+	if (r->denied)
+		visitor_refused(n, p->wsi, r->status, "SCOPE_REQUIRED");
+	else if (visitor_grant(p->wsi))
+		visitor_accepted(n, p->wsi, DOOR_HTTP);
 }
 
 static int serve_route(struct net_server *n, struct peer *p, const struct http_request *rq)
@@ -354,13 +371,14 @@ static int serve_route(struct net_server *n, struct peer *p, const struct http_r
 
 	n->http->connections = acp_server_count(n->acp);
 	http_respond(n->http, rq, &r);
-	if (too_many(n, &r)) {
+	if (too_many(n, p, &r)) {
 		http_stream_free(r.stream);
 		http_sink_free(r.sink);
 		http_refuse(p->wsi, 503, "TOO_MANY_CONNECTIONS",
 			    "the limit of connections is reached", NULL, NULL);
 		return transaction_over(p, p->wsi);
 	}
+	note_outcome(n, p, &r);
 	if (r.sink)
 		return body_begin(p, rq, r.sink);
 	return http_send(p, &r, strcmp(rq->method, "HEAD") == 0);
@@ -387,6 +405,7 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 	preflight = cors_is_preflight(wsi, rq.method);
 	if (access_check(n, wsi, preflight || http_route_open(n->http, rq.method, rq.path)))
 		return transaction_over(p, wsi);
+	rq.grant = visitor_grant(wsi);
 	if (preflight)
 		return http_send(p, &(struct http_reply){ .status = 204 }, true);
 	if (rq.body == FRAMING_INVALID) {

@@ -83,6 +83,7 @@ static void set_heard(struct unix_client *c)
 		return;
 	c->heard = true;
 	log_info("net", "connection accepted", "connection", c->id, "over", c->silent->name);
+	tokens_note(c->server->info->tokens, DOOR_LOCAL, &grant_admin, true);
 	leave_silent(c);
 	if (!c->closing)
 		loop_timer_cancel(&c->close_timer);
@@ -198,6 +199,7 @@ static void log_refused(struct unix_server *u, const struct unix_listener *l, co
 {
 	char left_out[12];
 
+	tokens_note(u->info->tokens, DOOR_LOCAL, NULL, false);
 	if (!bucket_take(&u->refusals, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))
 		return;
 	snprintf(left_out, sizeof(left_out), "%u", bucket_left_out(&u->refusals));

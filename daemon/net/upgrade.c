@@ -73,11 +73,13 @@ int access_check(struct net_server *n, struct lws *wsi, bool open)
 	char host[512], origin[CORS_ORIGIN_MAX], auth[TOKEN_MAX + 64], protocols[2 * TOKEN_MAX],
 		token[TOKEN_MAX];
 	struct slice own, from;
+	const struct grant *g;
 
 	if (visitor_of(wsi)->local) { /* acp.sock serves nobody before the claim */
-		visitor_known(n, wsi);
+		visitor_known(n, wsi, &grant_admin);
 		return 0;
 	}
+	visitor_unknown(wsi);
 	own = header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host));
 	if (!admission_host_ok(n->admission, own))
 		return http_refuse(wsi, 403, "HOST_NOT_ALLOWED", "this Host is not served here",
@@ -92,14 +94,24 @@ int access_check(struct net_server *n, struct lws *wsi, bool open)
 	if (!admission_claimed(n->admission))
 		return http_refuse(wsi, 503, "UNCLAIMED", "the daemon has no token yet", NULL,
 				   NULL);
-	if (!admission_token_ok(n->admission,
-				header_get(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, auth, sizeof(auth)),
-				header_get(wsi, WSI_TOKEN_PROTOCOL, protocols, sizeof(protocols)),
-				query_get(wsi, "token=", token, sizeof(token))))
+	g = admission_grant(n->admission,
+			    header_get(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, auth, sizeof(auth)),
+			    header_get(wsi, WSI_TOKEN_PROTOCOL, protocols, sizeof(protocols)),
+			    query_get(wsi, "token=", token, sizeof(token)));
+	if (!g)
 		return http_refuse(wsi, 401, "UNAUTHORIZED", "a valid bearer token is required",
 				   "WWW-Authenticate:", "Bearer");
-	visitor_known(n, wsi);
+	visitor_known(n, wsi, g);
 	return 0;
+}
+
+static int check_scope(struct lws *wsi)
+{
+	struct err e;
+
+	return grant_check(visitor_grant(wsi), NEED_ACP, SESSIONS_OWN, &e) == 0 ?
+		       0 :
+		       http_refuse_err(wsi, 403, &e, NULL, NULL);
 }
 
 static int check_subprotocol(struct lws *wsi)
@@ -125,8 +137,10 @@ static int check_upgrade(struct net_server *n, struct lws *wsi)
 	if (r == 0)
 		r = access_check(n, wsi, false);
 	if (r == 0)
+		r = check_scope(wsi);
+	if (r == 0)
 		r = check_subprotocol(wsi);
-	if (r == 0 && n->connections >= n->max_connections)
+	if (r == 0 && visitor_crowds(n, wsi))
 		r = http_refuse(wsi, 503, "TOO_MANY_CONNECTIONS",
 				"the limit of connections is reached", NULL, NULL);
 	return r;

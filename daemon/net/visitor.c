@@ -84,14 +84,48 @@ void visitor_arrive(void *server, int fd)
 	visitor_adopt(server, fd, false);
 }
 
-void visitor_known(struct net_server *n, struct lws *wsi)
+/* It is closed, whatever it is doing: nothing that its token had asked for goes on. */
+static void on_cut(void *ctx, const char *why)
+{
+	struct visitor *v = ctx;
+	struct peer *p = lws_wsi_user(v->wsi);
+
+	if (p && p->conn) {
+		acp_conn_cut(p->conn, why);
+		return;
+	}
+	log_info("net", "connection cut", "reason", why, "token", grant_id(v->hold.grant));
+	if (p)
+		http_closed(p);
+	shutdown(lws_get_socket_fd(v->wsi), SHUT_RDWR);
+	lws_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+}
+
+void visitor_unknown(struct lws *wsi)
+{
+	grant_let_go(&visitor_of(wsi)->hold);
+}
+
+const struct grant *visitor_grant(struct lws *wsi)
+{
+	return visitor_of(wsi)->hold.grant;
+}
+
+void visitor_known(struct net_server *n, struct lws *wsi, const struct grant *g)
 {
 	struct visitor *v = visitor_of(wsi);
 
+	grant_keep(&v->hold, g, on_cut, v);
 	if (v->place == VISITOR_BUSY)
 		return;
 	set_place(n, v, VISITOR_KNOWN);
 	make_room(n);
+}
+
+/* By a minted token. */
+static bool is_lent(const struct grant *g)
+{
+	return g && g != &grant_admin;
 }
 
 void visitor_busy(struct net_server *n, struct lws *wsi, bool busy)
@@ -99,8 +133,23 @@ void visitor_busy(struct net_server *n, struct lws *wsi, bool busy)
 	struct visitor *v = visitor_of(wsi);
 
 	n->connections += busy ? 1 : -1U;
+	if (is_lent(v->hold.grant)) {
+		n->lent += busy ? 1 : -1U;
+		grant_count(v->hold.grant, busy);
+	}
 	set_place(n, v, busy ? VISITOR_BUSY : VISITOR_KNOWN);
 	make_room(n);
+}
+
+/* A quarter is kept for the token of the claim. */
+bool visitor_crowds(const struct net_server *n, struct lws *wsi)
+{
+	const struct grant *g = visitor_grant(wsi);
+
+	if (n->connections >= n->max_connections)
+		return true;
+	return is_lent(g) && (grant_connections(g) >= TOKEN_CONNECTIONS_MAX ||
+			      n->lent >= n->max_connections - n->max_connections / 4);
 }
 
 void visitor_leave(struct net_server *n, struct lws *wsi)
@@ -110,6 +159,7 @@ void visitor_leave(struct net_server *n, struct lws *wsi)
 	if (!v)
 		return; /* our own loop's */
 	leave_list(n, v);
+	grant_let_go(&v->hold);
 	lws_set_opaque_user_data(wsi, NULL);
 	if (v->gone)
 		*v->gone = true;
@@ -140,10 +190,35 @@ void visitors_reset(struct net_server *n, bool local)
 				reset(v);
 }
 
+/* Of requests by HTTP only those with minted tokens: who has the claim's token asks often. */
+void visitor_accepted(struct net_server *n, struct lws *wsi, enum door d)
+{
+	const struct grant *g = visitor_grant(wsi);
+	char left_out[12];
+
+	tokens_note(n->http->tokens, d, g, true);
+	if (d == DOOR_HTTP && (g == &grant_admin || !bucket_take(&n->acceptances, clock_mono_ms(),
+								 LOG_BURST, LOG_EACH_MS)))
+		return;
+	snprintf(left_out, sizeof(left_out), "%u",
+		 d == DOOR_HTTP ? bucket_left_out(&n->acceptances) : 0);
+	log_info("net", d == DOOR_HTTP ? "request accepted" : "connection accepted", "connection",
+		 visitor_of(wsi)->id, "over", door_word(d), "scope",
+		 grant_scope_word(grant_scope(g)), "token", grant_id(g), "leftOut", left_out);
+}
+
+static enum door door_of(struct lws *wsi)
+{
+	return lws_hdr_total_length(wsi, WSI_TOKEN_UPGRADE) > 0 ? DOOR_WEBSOCKET : DOOR_HTTP;
+}
+
 void visitor_refused(struct net_server *n, struct lws *wsi, int status, const char *reason)
 {
 	const struct visitor *v = visitor_of(wsi);
+	const struct grant *g = v ? v->hold.grant : NULL;
 	char code[12], left_out[12], from[48] = "";
+
+	tokens_note(n->http->tokens, door_of(wsi), g, false);
 
 	if (!bucket_take(&n->refusals, clock_mono_ms(), LOG_BURST, LOG_EACH_MS))
 		return;
@@ -151,5 +226,6 @@ void visitor_refused(struct net_server *n, struct lws *wsi, int status, const ch
 	snprintf(code, sizeof(code), "%d", status);
 	snprintf(left_out, sizeof(left_out), "%u", bucket_left_out(&n->refusals));
 	log_info("net", "refused", "reason", reason, "status", code, "from", from, "connection",
-		 v ? v->id : "", "leftOut", left_out);
+		 v ? v->id : "", "scope", g ? grant_scope_word(grant_scope(g)) : "", "token",
+		 g ? grant_id(g) : "", "leftOut", left_out);
 }

@@ -20,9 +20,10 @@ struct visitor {
 	struct list link; /* strangers by age, the known by their last request; the others */
 	struct lws *wsi;
 	enum visitor_place place;
-	bool local; /* came through acp.sock, whose peers are known by their uid */
-	bool *gone; /* set when it is destroyed while it arrives */
-	bool asked; /* had a request before */
+	struct grant_hold hold; /* what the token of its last request may; none: it had none */
+	bool local;		/* came through acp.sock, whose peers are known by their uid */
+	bool *gone;		/* set when it is destroyed while it arrives */
+	bool asked;		/* had a request before */
 	char id[33]; /* Acp-Connection-Id: a name for logs on both sides, not a credential; WebSocket only */
 };
 
@@ -30,8 +31,14 @@ struct visitor {
 void visitor_adopt(struct net_server *n, int fd, bool local);
 /* The same, for the TCP listener. */
 void visitor_arrive(void *server, int fd);
-/* It has shown the token. */
-void visitor_known(struct net_server *n, struct lws *wsi);
+/* It has shown a token, or needs none: what it may is kept until its next request. */
+void visitor_known(struct net_server *n, struct lws *wsi, const struct grant *g);
+/* A request without a token: it may nothing. */
+void visitor_unknown(struct lws *wsi);
+/* NULL: nothing. */
+const struct grant *visitor_grant(struct lws *wsi);
+/* No more connections for it: there are too many at all, or of its token. */
+bool visitor_crowds(const struct net_server *n, struct lws *wsi);
 /* Begins or ends what counts as a connection. */
 void visitor_busy(struct net_server *n, struct lws *wsi, bool busy);
 void visitor_leave(struct net_server *n, struct lws *wsi);
@@ -39,5 +46,7 @@ struct visitor *visitor_of(struct lws *wsi);
 /* Resets every connection that came over TCP: what is half sent or half read goes no further. local: and ends those
  * that did not. lws notices it a moment later. */
 void visitors_reset(struct net_server *n, bool local);
+/* A connection, or a request by HTTP, was let in. */
+void visitor_accepted(struct net_server *n, struct lws *wsi, enum door d);
 /* One line for a connection or request that was refused, limited so that they do not flood the log. */
 void visitor_refused(struct net_server *n, struct lws *wsi, int status, const char *reason);

@@ -99,7 +99,7 @@ void ws_heard(struct peer *p)
 
 int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 {
-	struct acp_transport t = { on_dirty, on_close, p, visitor_of(wsi)->id, &grant_admin };
+	struct acp_transport t = { on_dirty, on_close, p, visitor_of(wsi)->id, visitor_grant(wsi) };
 	char harness[80];
 	struct slice id = query_get(wsi, "harness=", harness, sizeof(harness));
 
@@ -111,8 +111,7 @@ int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 	ws_heard(p);
 	wait_for_word(p, n->ping_ms);
 	p->conn = acp_conn_new(n->acp, &t, id.n ? id.p : NULL);
-	log_info("net", "connection accepted", "connection", visitor_of(wsi)->id, "over",
-		 "websocket");
+	visitor_accepted(n, wsi, DOOR_WEBSOCKET);
 	return 0;
 }
 

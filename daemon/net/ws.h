@@ -23,10 +23,11 @@ struct net_server {
 	struct acceptor listener;
 	unsigned connections, max_connections;
 	unsigned strangers, known; /* see visitor.h */
+	unsigned lent;		   /* of connections, those of minted tokens */
 	struct list stranger_list, known_list, other_list;
-	struct bucket refusals; /* lines of the log */
-	struct list dirty;	/* peers with output not yet offered to their sockets */
-	unsigned char *batch;	/* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
+	struct bucket refusals, acceptances; /* lines of the log */
+	struct list dirty;    /* peers with output not yet offered to their sockets */
+	unsigned char *batch; /* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
 };
 
 /* The state of the body of an HTTP reply. WAIT: its stream will wake us when there is more; LAST: the rest is in the
@@ -82,6 +83,9 @@ int http_refuse(struct lws *wsi, int status, const char *reason, const char *mes
 		const char *extra_header, const char *extra_value);
 /* Asks for http_writeable; a sink or a stream calls it. */
 void http_ask_writeable(void *peer);
+/* The same with all that e says. */
+int http_refuse_err(struct lws *wsi, int status, const struct err *e, const char *extra_header,
+		    const char *extra_value);
 int http_send(struct peer *p, struct http_reply *r, bool head_only);
 /* body.c: the framing of the body, from the headers. */
 enum http_framing body_framing(struct lws *wsi, uint64_t *length);

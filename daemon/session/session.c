@@ -54,6 +54,7 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->mcp.ports);
 	list_init(&s->mcp.upcalls);
 	list_init(&s->watchers);
+	list_init(&s->observers);
 	list_init(&s->log.readers);
 	list_init(&s->workspace.inspections);
 	list_init(&s->workspace.diffs);
@@ -432,6 +433,7 @@ void session_free(struct session *s)
 	session_cancel_timers(s);
 	harness_pool_forget(s);
 	session_detach_all(s, "deleted");
+	session_drop_observers(s);
 	readers_drop(s);
 	session_model_close(s);
 	session_model_done(s);

@@ -110,6 +110,8 @@ uint64_t store_last_number(const struct session_store *st);
 struct ledger *store_ledger(const struct session_store *st);
 /* Damage on disk: problems.h. */
 struct jw;
+void store_note_problem(struct session_store *st, const char *what, const char *name,
+			const char *text);
 void store_put_problems(const struct session_store *st, struct jw *w, const char *key);
 /* NULL: children keep the daemon's uid. */
 const char *store_agent_user(const struct session_store *st);
@@ -340,10 +342,14 @@ struct watcher {
 	unsigned client;    /* client_cap bits */
 	uint64_t next;	    /* cursor: the next seq to send */
 	uint64_t live_from; /* events before it are replay */
+	bool observes;	    /* it was attached by watcher_observe */
 };
 
 /* Attaches as driver, fencing the previous one. from: first seq wanted; last+1 for none. */
 void watcher_attach(struct watcher *w, struct session *s, uint64_t from);
+/* Attaches beside the driver, if there is one: it gets the same events and is asked nothing, and the session does not
+ * know of it. It is detached when the session is deleted. */
+void watcher_observe(struct watcher *w, struct session *s, uint64_t from);
 /* The client knows it is attached: open questions are put to it. */
 void watcher_ready(struct watcher *w);
 /* The connection is gone or lets go. */

@@ -51,7 +51,7 @@ struct session {
 	struct list working_link; /* activity.h; empty: it rests */
 
 	/* who follows it */
-	struct list watchers;
+	struct list watchers, observers; /* struct watcher; only the first of them may change it */
 	enum when_detached when_detached;
 	unsigned client;
 	struct loop_timer detach_timer;
@@ -102,6 +102,8 @@ void session_advance(struct session *s);
 void session_wake(struct session *s);
 struct watcher *session_driver(struct session *s);
 void session_detach_all(struct session *s, const char *reason);
+/* The session is deleted. */
+void session_drop_observers(struct session *s);
 
 /* session_fork.c: the harness is gone; who waits for that copies the home. */
 void session_fork_go_on(struct session *s);

@@ -14,6 +14,8 @@ void session_wake(struct session *s)
 {
 	list_each(w, &s->watchers, struct watcher, link)
 		w->ops->wake(w->ctx);
+	list_each(o, &s->observers, struct watcher, link)
+		o->ops->wake(o->ctx);
 	readers_wake(s);
 }
 
@@ -40,14 +42,41 @@ void session_detach_all(struct session *s, const char *reason)
 		fence(list_first(&s->watchers, struct watcher, link), reason);
 }
 
+void session_drop_observers(struct session *s)
+{
+	while (!list_empty(&s->observers)) {
+		struct watcher *w = list_first(&s->observers, struct watcher, link);
+
+		unlink_watcher(w);
+		w->ops->detached(w->ctx, "deleted");
+	}
+}
+
+/* The same connection again. */
+static void leave_before(struct watcher *w)
+{
+	if (w->session)
+		questions_withdraw(w);
+	watcher_detach(w);
+}
+
+void watcher_observe(struct watcher *w, struct session *s, uint64_t from)
+{
+	leave_before(w);
+	w->session = s;
+	w->observes = true;
+	w->next = from ? from : 1;
+	w->live_from = s->log.events.last + 1;
+	list_init(&w->link);
+	list_add_tail(&s->observers, &w->link);
+}
+
 void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 {
 	char seq[24];
 
-	if (w->session) { /* the same connection again */
-		questions_withdraw(w);
-		watcher_detach(w);
-	}
+	leave_before(w);
+	w->observes = false;
 	session_detach_all(s, "taken_over");
 	loop_timer_cancel(&s->detach_timer);
 	w->session = s;
@@ -81,8 +110,10 @@ void watcher_detach(struct watcher *w)
 
 	if (!s)
 		return;
-	session_log(s, "client left", NULL);
 	unlink_watcher(w);
+	if (w->observes)
+		return;
+	session_log(s, "client left", NULL);
 	session_advance(s);
 	if (s->when_detached == DETACHED_CANCEL && list_empty(&s->watchers))
 		loop_timer_set(s->store->loop, &s->detach_timer, DETACH_CANCEL_MS,
@@ -147,6 +178,7 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 		}
 		r = evlog_read(l, w->next, pump_event, &o);
 	} while (r == 0 && evlog_gap(l, w->next, &g));
-	event_handed(w->session, w->next);
+	if (!w->observes) /* what the driver has may be given up */
+		event_handed(w->session, w->next);
 	return r;
 }

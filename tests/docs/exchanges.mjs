@@ -8,6 +8,7 @@ import { AcpClient } from '../lib/acp.mjs';
 import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { givenServers, startShim } from '../lib/mcp-orchestrators.mjs';
 import { ModelConnection, listenerOf, STUB_WITH_PROVIDER, Taker } from '../lib/model-calls.mjs';
+import { inMs } from '../lib/tokens.mjs';
 import { until } from '../lib/wait.mjs';
 import { ELIDED } from './tape.mjs';
 
@@ -139,6 +140,23 @@ async function approvals(d, tape) {
     tape.show('←', m);
   tape.note('An answer that comes too late.');
   await tape.http(where, post);
+  await end(c, tape, sessionId);
+}
+
+async function tokens(d, tape) {
+  const c = await d.client();
+  const sessionId = await session(c);
+
+  tape.listen(c, answers);
+  const { id, token } = await c.call('_acpd/tokens/mint', { scope: 'observe', sessions: [sessionId], expiresAt: inMs(600000), label: 'dashboard' });
+  tape.note('Somebody else, with the token that was minted.');
+  const o = await d.client({ token });
+  tape.listen(o, (m) => answers(m) && (m.result?._meta ? { ...m, result: { '…': 0, _meta: { acpd: { '…': 0, observe: true } } } } : m));
+  await o.load(sessionId, { meta: { observe: true } });
+  await o.request('session/prompt', o.promptParams(sessionId, 'echo hello')).answer;
+  tape.note('It is revoked, and that connection is closed with 1008.');
+  await c.call('_acpd/tokens/revoke', { id });
+  await o.closed;
   await end(c, tape, sessionId);
 }
 
@@ -301,7 +319,7 @@ async function operations(d, tape) {
 
 // The name in the marker → its exchange. Usage comes first: its record is the first of the ledger.
 export const EXCHANGES = {
-  usage, connect, sessions, parameters, delivery, approvals, errors, workspaces, checks, archives, tools, models, 'mcp-http': mcpHttp, 'mcp-eras': mcpEras, operations,
+  usage, connect, sessions, parameters, delivery, approvals, tokens, errors, workspaces, checks, archives, tools, models, 'mcp-http': mcpHttp, 'mcp-eras': mcpEras, operations,
 };
 // Pages that show members which are left out elsewhere.
 export const WHOLE = { connect: ['features', 'limits'], sessions: ['modes', 'configOptions', 'capabilities'] };

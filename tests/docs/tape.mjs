@@ -106,7 +106,7 @@ function json(first, indent, value) {
 export const ELIDED = Symbol('…');
 const TIME = '2026-11-21T08:00:00.000Z';
 const ALWAYS = {
-  incarnation: '6f0c7d1e9b3a45528d64c1f0a2e7b913', ts: TIME, tsStart: TIME, tsEnd: TIME, updatedAt: TIME, askedAt: TIME, expiresAt: '2026-11-21T08:10:00.000Z', timeMs: Date.parse(TIME),
+  incarnation: '6f0c7d1e9b3a45528d64c1f0a2e7b913', ts: TIME, tsStart: TIME, tsEnd: TIME, updatedAt: TIME, askedAt: TIME, createdAt: TIME, expiresAt: '2026-11-21T08:10:00.000Z', timeMs: Date.parse(TIME),
   durationMs: 9, ttftMs: 3, executionTime: 12,
 };
 // Long, and the same on every page.
@@ -132,7 +132,7 @@ export class Tape {
   #text(s) {
     const { workDir, wsDir, dir, token } = this.d;
 
-    return s.replaceAll(workDir, '/workspace').replaceAll(wsDir, '/srv/workspaces').replaceAll(dir, '/srv').replaceAll(token, 'TOKEN')
+    return s.replaceAll(workDir, '/workspace').replaceAll(wsDir, '/srv/workspaces').replaceAll(dir, '/srv').replaceAll(token, 'TOKEN').replace(/acpd_[0-9a-f]{64}/g, 'acpd_MINTED')
       .replace(/sess_[0-9a-f]{32}(?=:\d)/g, (id) => this.#session(id)).replace(/(?<![0-9a-f])([0-9a-f]{16}){1,2}(?![0-9a-f])/g, (id) => this.#named(id));
   }
 
@@ -160,7 +160,7 @@ export class Tape {
       return crypto.createHash('sha256').digest('hex');
     if (v === ELIDED || !isObject(v))
       return typeof v === 'string' ? this.#text(v) : v;
-    return Array.isArray(v) ? v.map((x) => this.#value(x)) : Object.fromEntries(Object.entries(v).map(([n, x]) => [n, this.#value(x, n)]));
+    return Array.isArray(v) ? v.map((x) => (typeof x === 'string' && /^sess_[0-9a-f]{32}$/.test(x) ? this.#session(x) : this.#value(x))) : Object.fromEntries(Object.entries(v).map(([n, x]) => [n, this.#value(x, n)]));
   }
 
   // --- writing -----------------------------------------------------------------------------------------------------------------

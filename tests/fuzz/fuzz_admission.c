@@ -37,8 +37,8 @@ static bool holds(struct slice s, const char *text)
 
 static void check_token(struct slice authorization, struct slice protocols, struct slice query)
 {
-	bool ok = admission_token_ok(gate, authorization, protocols, query);
-	bool with_query = admission_token_ok(open_gate, authorization, protocols, query);
+	bool ok = admission_grant(gate, authorization, protocols, query);
+	bool with_query = admission_grant(open_gate, authorization, protocols, query);
 
 	FUZZ_CHECK(!ok || with_query);
 	FUZZ_CHECK(!ok || holds(authorization, TOKEN) ||

@@ -10,7 +10,7 @@ export default {
   types: {
     AgentMeta: object({
       version: string(), incarnation: string(), 'sandboxId?': string(), harness: string('the harness of sessions that name none'), workspaces: string('where workspaces are made'), harnesses: array(string()),
-      harnessesNotInstalled: array(string()), features: ref('Features'), limits: ref('Limits'),
+      harnessesNotInstalled: array(string()), 'token?': ref('OwnToken'), features: ref('Features'), limits: ref('Limits'),
     }, 'agentCapabilities._meta.acpd'),
     ClientMeta: object({
       'model?': object({ apis: array(string()), 'only?': boolean('it makes model calls and does nothing else') }), 'deduplicatesToolCalls?': boolean(),
@@ -18,7 +18,7 @@ export default {
     UpdateMeta: object({ seq: integer('the number of the event'), 'turn?': integer(), 'attempt?': ref('Attempt'), 'unmasked?': foreign() }, '_meta.acpd of an update'),
     PromptMeta: object({ seq: integer(), 'turn?': integer(), 'stopDetail?': ref('StopDetail'), 'checks?': ref('Checked'), 'attempt?': ref('Attempt') }, '_meta.acpd of the answer to a prompt'),
     ErrorData: object({
-      reason: string('daemon/protocol/errors.md'), 'field?': string(), 'sessionId?': string(), 'turn?': ref('TurnError'), 'known?': array(string()), 'by?': string(), 'via?': string(), 'rule?': string(), 'names?': array(string()),
+      reason: string('daemon/protocol/errors.md'), 'field?': string(), 'scope?': string('SCOPE_REQUIRED: what a token needs for it'), 'sessionId?': string(), 'turn?': ref('TurnError'), 'known?': array(string()), 'by?': string(), 'via?': string(), 'rule?': string(), 'names?': array(string()),
       'checks?': ref('Checked'), 'attempt?': ref('Attempt'), 'conflicts?': array(string()), 'conflictsTotal?': integer(), 'refused?': foreign('what acpd-unpack has refused'),
     }, 'data of an error', { additionalProperties: true }),
   },

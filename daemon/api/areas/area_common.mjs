@@ -19,7 +19,7 @@ export default {
     Error: object({
       error: object({
         reason: string('the reason, stable: daemon/protocol/errors.md', { pattern: '^[A-Z][A-Z0-9_]*$' }), message: string('for people'),
-        'field?': string('the member that is wrong'), 'by?': string('APPROVAL_ANSWERED: who answered'), 'via?': string('by which way'),
+        'field?': string('the member that is wrong'), 'scope?': string('SCOPE_REQUIRED: what a token needs for it'), 'by?': string('APPROVAL_ANSWERED: who answered'), 'via?': string('by which way'),
         'rule?': string('the rule that answered'), 'why?': string('why nobody was asked'),
       }),
     }, 'why a request was refused'),

@@ -36,7 +36,7 @@ export default {
   page: 'parameters',
   types: {
     NewSession: fields('daemon/acp/meta.c:new_fields', { ...COMMON, ...FURNISH, harness: 'the id of the harness', whenDetached: DETACHED }, { description: 'what a new session is given' }),
-    LoadSession: fields('daemon/acp/meta.c:load_fields', { ...COMMON, ...FURNISH, incarnation: 'the run of the daemon of fromSeq', fromSeq: 'only events from this number on' }, { description: 'what changes of a session that is loaded or resumed' }),
+    LoadSession: fields('daemon/acp/meta.c:load_fields', { ...COMMON, ...FURNISH, incarnation: 'the run of the daemon of fromSeq', fromSeq: 'only events from this number on', observe: { type: 'boolean', description: 'only to look: beside the driver, and without changing anything' } }, { description: 'what changes of a session that is loaded or resumed' }),
     ForkSession: fields('daemon/acp/meta.c:fork_fields', { ...COMMON, whenDetached: DETACHED }, { description: 'what is another in the fork' }),
     PromptSettings: fields('daemon/acp/prompt.c:acpd_fields', {
       key: 'makes the prompt idempotent', whenBusy: { description: 'while another turn runs', enum: ['queue', 'reject'] }, budgets: ref('Budget'), checks: COMMON.checks, retry: ref('Retry'),
@@ -90,7 +90,7 @@ export default {
     BuiltinRequest: fields('tools/relay/server_request.c:builtin_fields', { tools: strings('only these'), tests: { ...map(ref('TestTarget'), 'targets of runTests') }, interpreters: { ...map({}, 'of runCode') } }),
     TestTarget: fields('tools/builtin/testrun/testrun_target.c:fields', { command: anyOf([string(), array(string())], 'the command'), format: 'what it reports', report: 'the file of its report', cwd: 'where it runs', timeoutMs: 'its time' }),
     SessionAnswer: object({
-      harness: string(), incarnation: string(), seq: integer('the newest event'), 'turn?': integer('the running one'), context: word(['kept', 'lost']), cwd: string(), 'pending?': array(string(), 'what takes effect at the end of the turn'),
+      harness: string(), 'observe?': { const: true, description: 'it is only looked at' }, incarnation: string(), seq: integer('the newest event'), 'turn?': integer('the running one'), context: word(['kept', 'lost']), cwd: string(), 'pending?': array(string(), 'what takes effect at the end of the turn'),
       'unmasked?': array(object({ name: string(), reason: string() }), 'values that cannot be hidden'), 'mcp?': ref('McpState'), 'provider?': ref('ProviderState'), 'user?': ref('SessionUser'), 'level?': ref('LevelAchieved'),
       'network?': ref('NetworkAchieved'), 'limits?': ref('LimitsAchieved'), 'draft?': ref('Draft'), 'damaged?': ref('Damage'),
       'policy?': object({ rules: array(object({ rule: string(), enforced: string(), 'why?': string() })) }, 'who enforces each rule'), 'workspace?': ref('Materialized'), 'skills?': ref('SkillsReport'),

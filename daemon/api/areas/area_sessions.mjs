@@ -42,9 +42,9 @@ export default {
   page: 'delivery',
   types: {
     Status: object({
-      ...STATUS, harnesses: object({ live: integer(), max: integer(), waiting: integer(), idleSeconds: integer(), stoppedIdle: integer(), stoppedForRoom: integer(), refused: integer() }), sessionMax: integer(),
-      retention: object({ keepSessions: string(), removedAge: integer(), removedSize: integer(), removedRoom: integer(), trimmed: integer() }),
-      usage: object({ first: integer(), last: integer(), read: integer(), files: integer(), bytes: integer(), removedFiles: integer(), removedRecords: integer() }), sessions: array(ref('Session')),
+      ...STATUS, 'harnesses?': object({ live: integer(), max: integer(), waiting: integer(), idleSeconds: integer(), stoppedIdle: integer(), stoppedForRoom: integer(), refused: integer() }), 'sessionMax?': integer(),
+      'retention?': object({ keepSessions: string(), removedAge: integer(), removedSize: integer(), removedRoom: integer(), trimmed: integer() }),
+      'usage?': object({ first: integer(), last: integer(), read: integer(), files: integer(), bytes: integer(), removedFiles: integer(), removedRecords: integer() }), sessions: array(ref('Session')),
     }),
     EventMeta: object({ acpd: ref('PromptMeta'), 'traceparent?': string() }, '_meta of an event of ours', { additionalProperties: true }),
     OwnEvent: oneOf(OWN.map((members) => object(members)), 'an event that is not of ACP'),

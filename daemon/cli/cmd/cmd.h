@@ -19,6 +19,9 @@ int cmd_acp(const struct config *c);
 int cmd_run(const struct config *c);
 int cmd_claim(const struct config *c);
 int cmd_sessions(const struct config *c);
+int cmd_tokens_mint(const struct config *c);
+int cmd_tokens_list(const struct config *c);
+int cmd_tokens_revoke(const struct config *c);
 int cmd_doctor(const struct config *c);
 int cmd_openapi(const struct config *c);
 int cmd_usage(const struct config *c);
@@ -41,6 +44,10 @@ int cmd_harness_list(const struct config *c);
 int cmd_harness_install(const struct config *c);
 int cmd_harness_verify(const struct config *c);
 int cmd_entrypoint(const struct config *c);
+
+/* What a command says whose call of the control socket failed. */
+struct err;
+int control_failed(int r, const struct err *e);
 
 /* shim.c: `acpd mcp` without --builtin. */
 int shim_run(void);

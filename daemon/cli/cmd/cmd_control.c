@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static int control_failed(int r, const struct err *e)
+int control_failed(int r, const struct err *e)
 {
 	return fail(r == -ECONNREFUSED ? EXIT_UNREACHABLE : EXIT_REFUSED, "%s", e->msg);
 }

@@ -7,6 +7,7 @@
 #include "cli/serve_check.h"
 #include "cli/serve_claim.h"
 #include "cli/serve_settings.h"
+#include "cli/serve_tokens.h"
 
 #include "base/clock.h"
 #include "base/net/address_rules.h"
@@ -57,6 +58,7 @@ struct daemon {
 	struct nft_wall *wall;
 	struct hosting mcp;
 	struct acp_server *acp;
+	struct tokens *tokens;
 	struct admission *admission;
 	struct serve_claim claim;
 	struct http_context http;
@@ -347,9 +349,12 @@ static int build_net(struct daemon *d, struct err *e)
 	serve_webhooks_open(&d->claim.webhooks, c, d->loop, d->outbox);
 	if (c->token_file && admission_load(d->admission, c->token_file, e) < 0)
 		return -EINVAL;
+	d->tokens = serve_tokens_new(c, d->loop, d->store);
+	admission_use(d->admission, d->tokens);
 	if (!admission_claimed(d->admission))
 		say_unclaimed(c);
 	ac.life = d->life;
+	ac.tokens = d->tokens;
 	d->acp = acp_server_new(d->loop, d->store, &ac);
 	d->ui_dir = viewer_dir(c->ui_dir);
 	d->http = (struct http_context){ .loop = d->loop,
@@ -361,6 +366,7 @@ static int build_net(struct daemon *d, struct err *e)
 					 .hosted = d->mcp.hosted,
 					 .mcp = d->mcp.http,
 					 .life = d->life,
+					 .tokens = d->tokens,
 					 .claim = d->claim.e2b ? e2b_claim_ask : NULL,
 					 .claim_ctx = d->claim.e2b,
 					 .ui_dir = d->ui_dir,
@@ -415,6 +421,7 @@ static void teardown(struct daemon *d)
 	d->acp = acp_server_free(d->acp);
 	serve_claim_close(&d->claim);
 	d->admission = admission_free(d->admission);
+	d->tokens = tokens_free(d->tokens);
 	d->procs = proc_host_free(d->procs);
 	owner_release(&d->lock);
 	harness_table_done(&d->harnesses);

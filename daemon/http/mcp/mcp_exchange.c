@@ -269,6 +269,7 @@ struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
 	x->has_sink = true;
 	x->m = m;
 	x->backend = b;
+	x->grant = rq->grant;
 	x->in.max = MESSAGE_MAX;
 	list_init(&x->link);
 	list_add_tail(&m->exchanges, &x->link);

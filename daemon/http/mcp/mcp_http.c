@@ -53,6 +53,19 @@ static void reply_no_backend(struct http_reply *ret, const struct err *e)
 	reply_error(ret, absent ? 404 : 503, e);
 }
 
+/* A token that is limited to sessions names one of its own. */
+static bool sees(const struct grant *g, struct slice session, struct err *e)
+{
+	_cleanup_(freep) char *id = session.n ? xstrndup(session.p, session.n) : NULL;
+
+	if (!id)
+		return grant_check(g, NEED_TOOLS, SESSIONS_ALL, e) == 0;
+	if (grant_sees(g, id))
+		return true;
+	err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND", "there is no such session");
+	return false;
+}
+
 /* False: answered. */
 static bool find_backend(const struct http_call *c, struct mcp_backend **b, struct http_reply *ret)
 {
@@ -62,6 +75,10 @@ static bool find_backend(const struct http_call *c, struct mcp_backend **b, stru
 
 	if (query_decode(c->rq->query, c->rq->nquery, fields, &a, &e) < 0) {
 		reply_error(ret, 400, &e);
+		return false;
+	}
+	if (!sees(c->rq->grant, a.session, &e)) {
+		reply_error(ret, *e.scope ? 403 : 404, &e);
 		return false;
 	}
 	*b = endpoint->find(endpoint->ctx, c->params[0], a.session, &e);
@@ -123,7 +140,7 @@ static struct mcp_session *find_session(const struct http_call *c, struct http_r
 	}
 	if (!find_backend(c, &b, ret))
 		return NULL;
-	s = mcp_session_find(c->ctx->mcp, b, c->rq->mcp_session, &status, &e);
+	s = mcp_session_find(c->ctx->mcp, b, c->rq->grant, c->rq->mcp_session, &status, &e);
 	if (!s) {
 		reply_error(ret, status, &e);
 		return NULL;

@@ -28,6 +28,7 @@ struct mcp_session {
 	struct list link;
 	struct mcp_http *m;
 	const struct mcp_backend *backend;
+	struct grant_hold hold; /* of whose token it is */
 	struct mcp_front *front;
 	struct mcp_exchange *fed; /* while its message is given to the front */
 	char id[2 * MCP_SESSION_ID_BYTES + 1];
@@ -52,7 +53,8 @@ struct mcp_exchange {
 	struct mcp_http *m;
 	struct mcp_session *session; /* legacy, while unsettled */
 	struct mcp_backend *backend;
-	struct mcp_front *front; /* modern: its own */
+	const struct grant *grant; /* lives as long as the request */
+	struct mcp_front *front;   /* modern: its own */
 	enum mcp_exchange_state state;
 	bool has_sink, has_stream, working;	    /* working: inside its sink's functions */
 	char began[2 * MCP_SESSION_ID_BYTES + 1];   /* the session that the answer names, or "" */
@@ -84,9 +86,10 @@ void mcp_exchange_answer(struct mcp_exchange *x, int status, struct slice messag
 /* mcp_sessions.c */
 /* What a POST brought: fills the answer of x or makes its call. */
 void mcp_post(struct mcp_exchange *x, const struct mcp_post *post);
-/* The session of an Mcp-Session-Id, which must use this backend. NULL: e, and the status. */
+/* The session of an Mcp-Session-Id, which must use this backend, and be of that token. NULL: e, and the status. */
 struct mcp_session *mcp_session_find(struct mcp_http *m, const struct mcp_backend *b,
-				     struct slice id, int *status, struct err *e);
+				     const struct grant *g, struct slice id, int *status,
+				     struct err *e);
 void mcp_session_touch(struct mcp_session *s);
 /* One of its exchanges is over. */
 void mcp_session_settled(struct mcp_session *s, struct mcp_exchange *x);

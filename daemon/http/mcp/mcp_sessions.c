@@ -149,16 +149,29 @@ void mcp_session_end(struct mcp_session *s, const char *reason, const char *text
 	list_del(&s->link);
 	s->m->nsessions--;
 	mcp_front_free(s->front);
+	grant_let_go(&s->hold);
 	free(s);
 }
 
-/* Room for one more: ends the idle one that was used least recently. */
-static bool make_room(struct mcp_http *m)
+static unsigned sessions_of(const struct mcp_http *m, const struct grant *g)
 {
-	if (m->nsessions < MCP_HTTP_SESSIONS_MAX)
+	unsigned n = 0;
+
+	list_each(s, (struct list *)&m->sessions, struct mcp_session, link)
+		n += s->hold.grant == g;
+	return n;
+}
+
+/* Room for one more: ends the idle one that was used least recently. A minted token has a share of its own, and ends no
+ * session of others within it. */
+static bool make_room(struct mcp_http *m, const struct grant *g)
+{
+	bool own = g != &grant_admin && sessions_of(m, g) >= TOKEN_MCP_SESSIONS_MAX;
+
+	if (!own && m->nsessions < MCP_HTTP_SESSIONS_MAX)
 		return true;
 	list_each(s, &m->sessions, struct mcp_session, link) {
-		if (!unused(s))
+		if (!unused(s) || (g != &grant_admin && s->hold.grant != g))
 			continue;
 		mcp_session_end(s, "SESSION_EXPIRED", "another session needs the room");
 		return true;
@@ -166,12 +179,19 @@ static bool make_room(struct mcp_http *m)
 	return false;
 }
 
-static struct mcp_session *mcp_session_new(struct mcp_http *m, struct mcp_backend *b)
+static void on_cut(void *ctx, const char *why)
+{
+	mcp_session_end(ctx, "TOKEN_OVER", why);
+}
+
+static struct mcp_session *mcp_session_new(struct mcp_http *m, struct mcp_backend *b,
+					   const struct grant *g)
 {
 	struct mcp_session *s = new0(struct mcp_session);
 
 	s->m = m;
 	s->backend = b;
+	grant_keep(&s->hold, g, on_cut, s);
 	random_hex(s->id, MCP_SESSION_ID_BYTES);
 	list_init(&s->exchanges);
 	list_init(&s->listeners);
@@ -182,7 +202,8 @@ static struct mcp_session *mcp_session_new(struct mcp_http *m, struct mcp_backen
 }
 
 struct mcp_session *mcp_session_find(struct mcp_http *m, const struct mcp_backend *b,
-				     struct slice id, int *status, struct err *e)
+				     const struct grant *g, struct slice id, int *status,
+				     struct err *e)
 {
 	*status = id.n ? 404 : 400;
 	if (!id.n) {
@@ -192,7 +213,7 @@ struct mcp_session *mcp_session_find(struct mcp_http *m, const struct mcp_backen
 		return NULL;
 	}
 	list_each(s, &m->sessions, struct mcp_session, link)
-		if (s->backend == b && slice_is(id, s->id))
+		if (s->backend == b && s->hold.grant == g && slice_is(id, s->id))
 			return s;
 	err_set(e, -ENOENT, RPC_INVALID_REQUEST, "SESSION_NOT_FOUND",
 		"there is no such MCP session: initialize again");
@@ -247,13 +268,13 @@ static void initialize(struct mcp_exchange *x, const struct mcp_post *p _unused_
 		mcp_exchange_fail(x, 400, &e, SLICE_NONE);
 		return;
 	}
-	if (!make_room(x->m)) {
+	if (!make_room(x->m, x->grant)) {
 		err_set(&e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
 			"the limit of MCP sessions is reached");
 		mcp_exchange_fail(x, 503, &e, SLICE_NONE);
 		return;
 	}
-	s = mcp_session_new(x->m, x->backend);
+	s = mcp_session_new(x->m, x->backend, x->grant);
 	x->initialize = true;
 	memcpy(x->began, s->id, sizeof(s->id));
 	mcp_exchange_open(x, s);
@@ -268,7 +289,7 @@ static struct mcp_session *session_of(struct mcp_exchange *x)
 	struct err e;
 	int status;
 
-	s = mcp_session_find(x->m, x->backend, slice_of(x->session_id), &status, &e);
+	s = mcp_session_find(x->m, x->backend, x->grant, slice_of(x->session_id), &status, &e);
 	if (s && !mcp_legacy_version_ok(version)) {
 		status = 400;
 		err_field(&e, "MCP-Protocol-Version", "PROTOCOL_VERSION_UNSUPPORTED",

@@ -52,6 +52,10 @@ void http_get_bundle(const struct http_call *c, struct http_reply *ret);
 void http_post_bundle(const struct http_call *c, struct http_reply *ret);
 /* route_metrics.c */
 void http_get_metrics(const struct http_call *c, struct http_reply *ret);
+/* route_tokens.c */
+void http_get_tokens(const struct http_call *c, struct http_reply *ret);
+void http_post_token(const struct http_call *c, struct http_reply *ret);
+void http_delete_token(const struct http_call *c, struct http_reply *ret);
 /* route_usage.c */
 void http_get_usage(const struct http_call *c, struct http_reply *ret);
 /* mcp/mcp_status.c */

@@ -37,7 +37,8 @@ void http_get_approvals(const struct http_call *c, struct http_reply *ret)
 	session = text_of(a.session);
 	cursor = text_of(a.cursor);
 	jw_obj(&w, NULL);
-	r = approvals_put(c->ctx->store, &(struct approval_query){ session, cursor }, &w, &e);
+	r = approvals_put(c->ctx->store, &(struct approval_query){ session, c->rq->grant, cursor },
+			  &w, &e);
 	jw_end_obj(&w);
 	if (r < 0)
 		http_reply_error(ret, r == -ENOENT ? 404 : 400, e.reason, e.msg);
@@ -117,6 +118,16 @@ static const struct query_field no_query[] = { { 0 } };
 
 void http_post_approval(const struct http_call *c, struct http_reply *ret)
 {
-	if (http_query(c, no_query, NULL, ret))
+	_cleanup_(freep) char *id = xstrndup(c->params[0].p, c->params[0].n),
+			      *session = approval_session(id);
+	struct err e;
+
+	if (!http_query(c, no_query, NULL, ret))
+		return;
+	if (grant_sees(c->rq->grant, session)) {
 		http_take_body(c, APPROVAL_BODY_MAX, take_answer, ret);
+	} else {
+		approval_unknown(&e);
+		refuse(ret, &e, SLICE_NONE);
+	}
 }

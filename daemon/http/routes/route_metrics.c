@@ -127,6 +127,31 @@ static void put_webhooks(struct buf *b, const struct outbox *o)
 	    t.unwritten);
 }
 
+/* By door, scope of the token and outcome; without a token nobody is let in. */
+static void put_admissions(struct buf *b, const struct tokens *t)
+{
+	if (!t)
+		return;
+	buf_puts(b,
+		 "# HELP acpd_admissions_total WebSockets, requests by HTTP and local connections "
+		 "that were let in or refused.\n# TYPE acpd_admissions_total counter\n");
+	for (int door = 0; door < DOOR_MAX; door++)
+		for (int scope = 0; scope <= GRANT_MAX; scope++)
+			for (int in = scope == GRANT_MAX ? 0 : 1; in >= 0; in--)
+				buf_printf(b,
+					   "acpd_admissions_total{over=\"%s\",scope=\"%s\","
+					   "outcome=\"%s\"} %llu\n",
+					   door_word((enum door)door),
+					   scope == GRANT_MAX ?
+						   "none" :
+						   grant_scope_word((enum grant_scope)scope),
+					   in ? "accepted" : "refused",
+					   (unsigned long long)tokens_noted(t, (enum door)door,
+									    (enum grant_scope)scope,
+									    in));
+	put(b, "tokens", "Minted tokens that hold.", tokens_count(t));
+}
+
 void http_get_metrics(const struct http_call *c, struct http_reply *ret)
 {
 	const struct http_context *ctx = c->ctx;
@@ -155,4 +180,5 @@ void http_get_metrics(const struct http_call *c, struct http_reply *ret)
 	    archive_damaged_count(ctx->archives));
 	put_mcp(b, &mcp);
 	put_webhooks(b, ctx->outbox);
+	put_admissions(b, ctx->tokens);
 }

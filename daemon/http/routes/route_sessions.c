@@ -16,24 +16,32 @@ struct session *http_session(const struct http_call *c, struct http_reply *reply
 	return s;
 }
 
+struct sessions_answer {
+	struct jw w;
+	const struct grant *grant;
+};
+
 static bool put_one(void *ctx, struct session *s, uint64_t number _unused_)
 {
-	session_put_status(ctx, NULL, s);
+	struct sessions_answer *l = ctx;
+
+	if (grant_sees(l->grant, session_id(s)))
+		session_put_status(&l->w, NULL, s);
 	return true;
 }
 
 void http_get_sessions(const struct http_call *c, struct http_reply *ret)
 {
-	struct jw w = JW(&ret->body);
+	struct sessions_answer l = { .w = JW(&ret->body), .grant = c->rq->grant };
 
 	if (!http_query(c, no_query, NULL, ret))
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "incarnation", store_incarnation(c->ctx->store));
-	jw_arr(&w, "sessions");
-	store_each(c->ctx->store, 0, put_one, &w);
-	jw_end_arr(&w);
-	jw_end_obj(&w);
+	jw_obj(&l.w, NULL);
+	jw_str(&l.w, "incarnation", store_incarnation(c->ctx->store));
+	jw_arr(&l.w, "sessions");
+	store_each(c->ctx->store, 0, put_one, &l);
+	jw_end_arr(&l.w);
+	jw_end_obj(&l.w);
 }
 
 void http_get_session(const struct http_call *c, struct http_reply *ret)

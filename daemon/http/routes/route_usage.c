@@ -27,8 +27,9 @@ static const struct query_field fields[] = {
 struct usage_stream {
 	struct http_stream base;
 	struct ledger *ledger;
-	uint64_t since, last; /* read so far; the newest at the time of the request */
-	char *session;	      /* NULL: all */
+	uint64_t since, last;	   /* read so far; the newest at the time of the request */
+	char *session;		   /* NULL: all */
+	const struct grant *grant; /* lives as long as the request */
 	bool json, begun, comma;
 };
 
@@ -38,9 +39,22 @@ struct usage_filling {
 	size_t room, seen; /* bytes of lines examined, so that a filter does not hold up the loop */
 };
 
+/* Of the sessions of a token that is limited to some, none of another. */
 static bool wanted(const struct usage_stream *s, struct slice line)
 {
-	return !s->session || jstr_is(jobj_get(line, "sessionId"), s->session);
+	_cleanup_(freep) char *id = NULL;
+
+	if (s->session && !jstr_is(jobj_get(line, "sessionId"), s->session))
+		return false;
+	return !grant_limited(s->grant) ||
+	       (jstr_decode(jobj_get(line, "sessionId"), RPC_ID_MAX, &id) == 0 &&
+		grant_sees(s->grant, id));
+}
+
+/* Whoever gets all records confirms those before; who only observes changes nothing. */
+static bool confirms(const struct usage_stream *s)
+{
+	return !s->session && !grant_limited(s->grant) && grant_scope(s->grant) != GRANT_OBSERVE;
 }
 
 static bool put_record(void *ctx, uint64_t n, struct slice line)
@@ -70,7 +84,7 @@ static void begin(struct usage_stream *s, struct buf *out)
 
 	if (s->json && !s->begun)
 		buf_puts(out, "{\"records\":[");
-	if (!s->session && !s->begun)
+	if (confirms(s) && !s->begun)
 		ledger_asked(s->ledger, s->since);
 	s->begun = true;
 	s->since = MAX(s->since, removed);
@@ -88,7 +102,7 @@ static enum http_fill fill(struct http_stream *base, struct buf *out, size_t roo
 		return HTTP_FILL_ERROR;
 	if (out->failed || (s->since < s->last && !f.seen))
 		return HTTP_FILL_ERROR; /* records are missing from the file */
-	if (!s->session)
+	if (confirms(s))
 		ledger_handed(s->ledger, since, s->since);
 	if (s->since < s->last)
 		return HTTP_FILL_MORE;
@@ -123,6 +137,7 @@ void http_get_usage(const struct http_call *c, struct http_reply *ret)
 	s = new0(struct usage_stream);
 	s->base.ops = &ops;
 	s->ledger = ledger;
+	s->grant = c->rq->grant;
 	s->since = a.since;
 	s->last = ledger_last(ledger);
 	s->session = a.session.n ? xstrndup(a.session.p, a.session.n) : NULL;

@@ -97,12 +97,13 @@ int approvals_put(struct session_store *st, const struct approval_query *q, stru
 
 	if (parse_cursor(q->cursor, &at, e) < 0)
 		return -EINVAL;
-	if (q->session_id && !only)
+	if (q->session_id && (!only || !grant_sees(q->grant, q->session_id)))
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND",
 			       "there is no such session");
 	jw_arr(w, "approvals");
 	list_each(s, &st->sessions, struct session, link)
-		if (whole && s->number >= at.session && (!only || s == only))
+		if (whole && s->number >= at.session && (!only || s == only) &&
+		    grant_sees(q->grant, s->id))
 			whole = put_session(w, begun, s, &at);
 	jw_end_arr(w);
 	snprintf(cursor, sizeof(cursor), "after-%llu-%llu", (unsigned long long)at.session,
@@ -114,7 +115,7 @@ int approvals_put(struct session_store *st, const struct approval_query *q, stru
 
 /* --- answering ------------------------------------------------------------------------------------------------------ */
 
-static int unknown(struct err *e)
+int approval_unknown(struct err *e)
 {
 	return err_field(e, "id", "APPROVAL_UNKNOWN", "there is no such question, nor was there");
 }
@@ -134,17 +135,24 @@ static int answered(const struct session *s, uint64_t no, struct buf *ret, struc
 		       who ? answered_by_word(who->by) : "");
 }
 
+char *approval_session(const char *id)
+{
+	const char *colon = strrchr(id, ':');
+
+	return xstrndup(id, colon ? (size_t)(colon - id) : 0);
+}
+
 /* SESSION:NUMBER. */
 static int find(struct session_store *st, const char *id, struct session_question **ret,
 		struct buf *who, struct err *e)
 {
 	const char *colon = strrchr(id, ':');
-	_cleanup_(freep) char *session = colon ? xstrndup(id, (size_t)(colon - id)) : NULL;
-	const struct session *s = session ? store_find(st, session) : NULL;
+	_cleanup_(freep) char *session = approval_session(id);
+	const struct session *s = colon ? store_find(st, session) : NULL;
 	uint64_t no;
 
 	if (!s || colon[1] == '0' || !u64_parse(slice_of(colon + 1), &no) || no > s->approval.last)
-		return unknown(e);
+		return approval_unknown(e);
 	*ret = question_find(s, no);
 	return *ret ? 0 : answered(s, no, who, e);
 }

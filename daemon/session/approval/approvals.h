@@ -8,16 +8,23 @@
  */
 #pragma once
 
+#include "access/grant.h"
 #include "json/jenc.h"
 #include "session/session.h"
 
 struct approval_query {
-	const char *session_id; /* NULL: of all sessions */
-	const char *cursor;	/* of an earlier answer, or NULL */
+	const char *session_id;	   /* NULL: of all sessions */
+	const struct grant *grant; /* that it sees */
+	const char *cursor;	   /* of an earlier answer, or NULL */
 };
 /* Members approvals, an array, and nextCursor where there are more. SESSION_NOT_FOUND, CURSOR_INVALID. */
 int approvals_put(struct session_store *st, const struct approval_query *q, struct jw *w,
 		  struct err *e);
+
+/* Of an id of a question; empty if it is none. The caller frees. */
+char *approval_session(const char *id);
+/* APPROVAL_UNKNOWN. */
+int approval_unknown(struct err *e);
 
 /* One of the first two for a permission, the others for an elicitation. */
 struct approval_reply {

@@ -12,7 +12,7 @@ void offer_put_features(struct jw *w)
 		"policy",	"budgets",   "usage",	 "fork",    "events",	    "archives",
 		"workspace",	"skills",    "secrets",	 "envKeep", "instructions", "harnessFiles",
 		"diff",		"artifacts", "mcp",	 "ack",	    "tunnel",	    "promptBudgets",
-		"checks",	"approvals", "retry"
+		"checks",	"approvals", "retry",	 "tokens",  "observe"
 	};
 
 	jw_obj(w, "features");

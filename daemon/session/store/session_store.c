@@ -383,6 +383,12 @@ void store_each(struct session_store *st, uint64_t after,
 				return;
 }
 
+void store_note_problem(struct session_store *st, const char *what, const char *name,
+			const char *text)
+{
+	problems_add(&st->problems, what, name, text);
+}
+
 void store_drain(struct session_store *st)
 {
 	st->draining = true;

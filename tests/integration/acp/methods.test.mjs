@@ -68,6 +68,9 @@ const ROWS = {
   '_acpd/skills/list': reads(),
   '_acpd/ack': leaves({ seq: 0 }),
   '_acpd/harness/list': reads(),
+  '_acpd/tokens/mint': apart({}, 'PARAM_UNSUPPORTED'),
+  '_acpd/tokens/list': apart({}, 'PARAM_UNSUPPORTED'),
+  '_acpd/tokens/revoke': apart({ id: 'none' }, 'PARAM_UNSUPPORTED'),
   '_acpd/status': reads(),
 };
 

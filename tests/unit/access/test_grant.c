@@ -12,11 +12,11 @@ static void test_needs(void **state _unused_)
 		enum grant_need need;
 		const char *met, *word;
 	} rows[] = {
-		{ NEED_UNSAID, "000000", NULL },   { NEED_OPEN, "111111", NULL },
-		{ NEED_ANY, "111111", NULL },	   { NEED_ADMIN, "100000", "admin" },
-		{ NEED_DRIVE, "110000", "drive" }, { NEED_OBSERVE, "111000", "observe" },
-		{ NEED_USAGE, "111100", "usage" }, { NEED_MODEL, "110010", "model" },
-		{ NEED_TOOLS, "110001", "tools" },
+		{ NEED_UNSAID, "000000", NULL },       { NEED_OPEN, "111111", NULL },
+		{ NEED_ANY, "111111", NULL },	       { NEED_ACP, "111010", "observe" },
+		{ NEED_ADMIN, "100000", "admin" },     { NEED_DRIVE, "110000", "drive" },
+		{ NEED_OBSERVE, "111000", "observe" }, { NEED_USAGE, "111100", "usage" },
+		{ NEED_MODEL, "110010", "model" },     { NEED_TOOLS, "110001", "tools" },
 	};
 
 	assert_int_equal(ARRAY_SIZE(rows), NEED_MAX);

@@ -221,13 +221,13 @@ static void test_bearer(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(slice_freep) struct slice header = exact_copy(slice_of(rows[i].header));
 
-		if (admission_token_ok(gate, header, SLICE_NONE, SLICE_NONE) != rows[i].ok)
+		if ((admission_grant(gate, header, SLICE_NONE, SLICE_NONE) != NULL) != rows[i].ok)
 			fail_row(i, rows[i].header);
 	}
-	assert_false(admission_token_ok(gate, SLICE_NONE, SLICE_NONE, SLICE_NONE));
+	assert_null(admission_grant(gate, SLICE_NONE, SLICE_NONE, SLICE_NONE));
 	/* a wrong header is not mended by another place */
-	assert_false(admission_token_ok(gate, SLICE("Bearer wrong"),
-					SLICE("acpd.bearer." TOKEN_B64), SLICE_NONE));
+	assert_null(admission_grant(gate, SLICE("Bearer wrong"), SLICE("acpd.bearer." TOKEN_B64),
+				    SLICE_NONE));
 }
 
 static void test_subprotocol_token(void **state _unused_)
@@ -254,7 +254,7 @@ static void test_subprotocol_token(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		_cleanup_(slice_freep) struct slice header = exact_copy(slice_of(rows[i].header));
 
-		if (admission_token_ok(gate, SLICE_NONE, header, SLICE_NONE) != rows[i].ok)
+		if ((admission_grant(gate, SLICE_NONE, header, SLICE_NONE) != NULL) != rows[i].ok)
 			fail_row(i, rows[i].header);
 	}
 }
@@ -264,13 +264,13 @@ static void test_query_token(void **state _unused_)
 	struct admission *g = make(NULL, NULL, true);
 
 	assert_false(admission_query_token(gate));
-	assert_false(admission_token_ok(gate, SLICE_NONE, SLICE_NONE, SLICE(TOKEN)));
+	assert_null(admission_grant(gate, SLICE_NONE, SLICE_NONE, SLICE(TOKEN)));
 	assert_true(admission_query_token(g));
-	assert_false(admission_token_ok(g, SLICE_NONE, SLICE_NONE, SLICE(TOKEN))); /* unclaimed */
+	assert_null(admission_grant(g, SLICE_NONE, SLICE_NONE, SLICE(TOKEN))); /* unclaimed */
 	assert_int_equal(admission_load(g, scratch_path("token"), &e), 0);
-	assert_true(admission_token_ok(g, SLICE_NONE, SLICE_NONE, SLICE(TOKEN)));
-	assert_false(admission_token_ok(g, SLICE_NONE, SLICE_NONE, SLICE("wrong")));
-	assert_false(admission_token_ok(g, SLICE("Bearer wrong"), SLICE_NONE, SLICE(TOKEN)));
+	assert_ptr_equal(&grant_admin, admission_grant(g, SLICE_NONE, SLICE_NONE, SLICE(TOKEN)));
+	assert_null(admission_grant(g, SLICE_NONE, SLICE_NONE, SLICE("wrong")));
+	assert_null(admission_grant(g, SLICE("Bearer wrong"), SLICE_NONE, SLICE(TOKEN)));
 	admission_free(g);
 }
 
@@ -325,8 +325,10 @@ static void test_long_tokens(void **state _unused_)
 			buf_putc(&item, set[bits << (6 - have) & 63]);
 		load(token.data, token.len, 0);
 		buf_printf(&header, "Bearer %.*s", (int)token.len, token.data);
-		assert_true(admission_token_ok(gate, buf_slice(&header), SLICE_NONE, SLICE_NONE));
-		assert_true(admission_token_ok(gate, SLICE_NONE, buf_slice(&item), SLICE_NONE));
+		assert_ptr_equal(&grant_admin,
+				 admission_grant(gate, buf_slice(&header), SLICE_NONE, SLICE_NONE));
+		assert_ptr_equal(&grant_admin,
+				 admission_grant(gate, SLICE_NONE, buf_slice(&item), SLICE_NONE));
 	}
 }
 
@@ -339,7 +341,7 @@ static void test_token_files(void **state _unused_)
 	gate = make(NULL, NULL, false);
 	assert_int_equal(admission_load(gate, scratch_path("no such file"), &e), 0);
 	assert_false(admission_claimed(gate));
-	assert_false(admission_token_ok(gate, SLICE("Bearer "), SLICE_NONE, SLICE_NONE));
+	assert_null(admission_grant(gate, SLICE("Bearer "), SLICE_NONE, SLICE_NONE));
 	load("", 0, -EINVAL);
 	load("\n", 1, -EINVAL);
 	load("0123456789abcde", 15, -EINVAL);
@@ -351,7 +353,8 @@ static void test_token_files(void **state _unused_)
 	assert_true(admission_load(gate, scratch_dir(), &e) < 0);
 	load(" " TOKEN "\r\n", strlen(TOKEN) + 3, 0);
 	assert_true(admission_claimed(gate));
-	assert_true(admission_token_ok(gate, SLICE("Bearer " TOKEN), SLICE_NONE, SLICE_NONE));
+	assert_ptr_equal(&grant_admin,
+			 admission_grant(gate, SLICE("Bearer " TOKEN), SLICE_NONE, SLICE_NONE));
 }
 
 static void digest_of(const char *token, char out[80])
@@ -380,11 +383,13 @@ static void test_claim(void **state _unused_)
 	assert_int_equal(admission_claim(gate, slice_of(digest), &e), 0);
 	assert_int_equal(admission_claim(gate, slice_of(other), &e), -EALREADY);
 	assert_string_equal(e.reason, "ALREADY_CLAIMED");
-	assert_true(admission_token_ok(gate, SLICE("Bearer " TOKEN), SLICE_NONE, SLICE_NONE));
+	assert_ptr_equal(&grant_admin,
+			 admission_grant(gate, SLICE("Bearer " TOKEN), SLICE_NONE, SLICE_NONE));
 	/* the file may hold the digest only */
 	load(other, strlen(other), 0);
-	assert_true(admission_token_ok(gate, SLICE("Bearer another token of 20 chars"), SLICE_NONE,
-				       SLICE_NONE));
+	assert_ptr_equal(&grant_admin,
+			 admission_grant(gate, SLICE("Bearer another token of 20 chars"),
+					 SLICE_NONE, SLICE_NONE));
 }
 
 #define T(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

@@ -1,0 +1,33 @@
+/*
+ * token_file.h - <state>/tokens: what is kept of minted tokens over a restart. Mode 0600, written as a whole and renamed.
+ * Each line ends in a checksum (base/crc_line.h); the first is the head:
+ *
+ *	{"v":1,"claim":"<hex>","tokens":2}
+ *	{"id":"tok_...","digest":"<hex>","scope":"observe","sessions":["..."],"expiresMs":1,"createdMs":1,"label":"..."}
+ *
+ * claim is the SHA-256 of the digest of the claim's token: it says whose they are and opens nothing. For access/tokens.c.
+ */
+#pragma once
+
+#include "access/grant.h"
+#include "base/slice.h"
+#include "digest/digest.h"
+
+#include <stdint.h>
+
+struct token {
+	struct list link;
+	char *id, *label;
+	struct sha256 digest;
+	enum grant_scope scope;
+	char **sessions;
+	size_t nsessions;
+	uint64_t expires_ms, created_ms; /* unix */
+	struct grant *grant;		 /* NULL in a file */
+};
+
+struct token *token_free(struct token *t);
+
+int token_file_write(const char *path, const struct sha256 *claim, const struct list *tokens);
+/* Appends to tokens. 0, -ENOENT, or -EBADMSG: it is no such file, or was changed; -errno of reading. */
+int token_file_read(const char *path, struct sha256 *claim, struct list *tokens);

@@ -1,0 +1,375 @@
+#include "access/tokens.h"
+
+#include "access/token_file.h"
+#include "access/token_order.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define TOKEN_BYTES 32
+#define TOKEN_ID_BYTES 8
+#define LOOK_AGAIN_MS 60000 /* the wall clock may be set meanwhile */
+
+struct tokens {
+	struct loop *loop;
+	struct tokens_config cfg;
+	char *path;
+	struct sha256 claim; /* as the file has it */
+	bool claimed;
+	struct list list;  /* struct token, the oldest first */
+	struct list ended; /* their grants are still to be cut */
+	const char *why;
+	struct loop_timer expiry;
+	struct loop_task cut_task;
+	uint64_t counts[DOOR_MAX][GRANT_MAX + 1][2];
+};
+
+struct tokens *tokens_new(const struct tokens_config *cfg)
+{
+	struct tokens *t = new0(struct tokens);
+
+	t->loop = cfg->loop;
+	t->cfg = *cfg;
+	t->cfg.state = NULL;
+	t->path = file_join(cfg->state, "tokens");
+	list_init(&t->list);
+	list_init(&t->ended);
+	return t;
+}
+
+static void free_all(struct list *tokens)
+{
+	list_each(k, tokens, struct token, link)
+		token_free(k);
+}
+
+struct tokens *tokens_free(struct tokens *t)
+{
+	if (!t)
+		return NULL;
+	loop_timer_cancel(&t->expiry);
+	loop_task_cancel(&t->cut_task);
+	free_all(&t->list);
+	free_all(&t->ended);
+	secret_wipe(&t->claim, sizeof(t->claim));
+	free(t->path);
+	free(t);
+	return NULL;
+}
+
+unsigned tokens_count(const struct tokens *t)
+{
+	unsigned n = 0;
+
+	list_each(k, (struct list *)&t->list, struct token, link)
+		n++;
+	return n;
+}
+
+/* --- the end of a token ------------------------------------------------------------------------------------------- */
+
+static void on_cut(void *ctx)
+{
+	struct tokens *t = ctx;
+
+	while (!list_empty(&t->ended)) {
+		struct token *k = list_first(&t->ended, struct token, link);
+
+		grant_cut(k->grant, t->why);
+		token_free(k);
+	}
+}
+
+/* why: what its connections are told. */
+static void end_token(struct tokens *t, struct token *k, const char *why)
+{
+	grant_end(k->grant);
+	list_del(&k->link);
+	list_add_tail(&t->ended, &k->link);
+	t->why = why;
+	loop_defer(t->loop, &t->cut_task, on_cut, t);
+}
+
+static void on_expiry(void *ctx);
+
+static void watch_expiry(struct tokens *t)
+{
+	uint64_t now = clock_real_ms(), next = LOOK_AGAIN_MS;
+
+	list_each(k, &t->list, struct token, link)
+		next = MIN(next, k->expires_ms > now ? k->expires_ms - now : 0);
+	if (list_empty(&t->list))
+		loop_timer_cancel(&t->expiry);
+	else
+		loop_timer_set(t->loop, &t->expiry, next + 1, on_expiry, t);
+}
+
+static void on_expiry(void *ctx)
+{
+	struct tokens *t = ctx;
+	uint64_t now = clock_real_ms();
+
+	list_each(k, &t->list, struct token, link) {
+		if (k->expires_ms > now)
+			continue;
+		log_info("access", "token expired", "token", k->id, "scope",
+			 grant_scope_word(k->scope));
+		end_token(t, k, "Token expired");
+	}
+	watch_expiry(t);
+}
+
+void tokens_clock_jumped(struct tokens *t)
+{
+	on_expiry(t);
+}
+
+/* --- the claim that they belong to -------------------------------------------------------------------------------- */
+
+static void report(struct tokens *t, const char *text)
+{
+	t->cfg.problem(t->cfg.ctx, "tokens", text);
+}
+
+static void set_aside(struct tokens *t)
+{
+	_cleanup_(freep) char *path = NULL;
+
+	if (asprintf(&path, "%s.damaged-%llu", t->path, (unsigned long long)clock_real_ms()) < 0)
+		abort();
+	if (rename(t->path, path) < 0)
+		(void)unlink(t->path);
+	report(t,
+	       "the file of minted tokens was not as it was written: it was set aside, and none of them holds");
+}
+
+static void take_file(struct tokens *t, struct list *found)
+{
+	uint64_t now = clock_real_ms();
+
+	list_each(k, found, struct token, link) {
+		if (k->expires_ms <= now) {
+			token_free(k);
+			continue;
+		}
+		k->grant = grant_new(k->scope, k->id, k->sessions, k->nsessions);
+		list_del(&k->link);
+		list_add_tail(&t->list, &k->link);
+	}
+}
+
+static void load(struct tokens *t)
+{
+	struct list found = LIST_INIT(found);
+	struct sha256 claim = { { 0 } };
+	int r = token_file_read(t->path, &claim, &found);
+
+	if (r == 0 && sha256_equal(&claim, &t->claim)) {
+		take_file(t, &found);
+		log_info("access", "minted tokens hold again");
+	} else if (r == 0) {
+		(void)unlink(t->path);
+		log_info("access", "the tokens of another claim are dropped");
+	} else if (r == -EBADMSG) {
+		set_aside(t);
+	} else if (r != -ENOENT) {
+		report(t, "the file of minted tokens cannot be read: none of them holds");
+	}
+	free_all(&found);
+	watch_expiry(t);
+}
+
+void tokens_begin(struct tokens *t, const struct sha256 *claim)
+{
+	struct sha256 own;
+
+	if (!t || sha256_of((struct slice){ (const char *)claim->bytes, SHA256_BYTES }, &own) < 0)
+		return;
+	if (t->claimed && sha256_equal(&own, &t->claim))
+		return;
+	if (t->claimed)
+		tokens_forget(t);
+	t->claim = own;
+	t->claimed = true;
+	load(t);
+}
+
+void tokens_forget(struct tokens *t)
+{
+	if (!t)
+		return;
+	list_each(k, &t->list, struct token, link)
+		end_token(t, k, "Token revoked");
+	secret_wipe(&t->claim, sizeof(t->claim));
+	t->claimed = false;
+	loop_timer_cancel(&t->expiry);
+	(void)unlink(t->path);
+}
+
+const struct grant *tokens_find(const struct tokens *t, const struct sha256 *digest)
+{
+	const struct token *found = NULL;
+
+	if (!t)
+		return NULL;
+	/* all of them, whichever it is */
+	list_each(k, (struct list *)&t->list, struct token, link)
+		if (sha256_equal(&k->digest, digest))
+			found = k;
+	return found && found->expires_ms > clock_real_ms() ? found->grant : NULL;
+}
+
+/* --- minting and revoking ----------------------------------------------------------------------------------------- */
+
+static int write_error(int r, struct err *e)
+{
+	return err_set(e, r, RPC_INTERNAL_ERROR,
+		       r == -ENOSPC || r == -EDQUOT ? "NO_SPACE" : "STATE_NOT_WRITABLE",
+		       "the token cannot be written down: %s", strerror(-r));
+}
+
+/* The text is the only copy of it. */
+static int draw(struct token *k, char text[TOKEN_TEXT_SIZE], struct err *e)
+{
+	char hex[2 * TOKEN_BYTES + 1], id[2 * TOKEN_ID_BYTES + 1];
+
+	random_hex(hex, TOKEN_BYTES);
+	random_hex(id, TOKEN_ID_BYTES);
+	snprintf(text, TOKEN_TEXT_SIZE, "acpd_%s", hex);
+	secret_wipe(hex, sizeof(hex));
+	k->id = xalloc(TOKEN_ID_SIZE);
+	snprintf(k->id, TOKEN_ID_SIZE, "tok_%s", id);
+	k->created_ms = clock_real_ms();
+	if (sha256_of(slice_of(text), &k->digest) == 0)
+		return 0;
+	return err_set(e, -EIO, RPC_INTERNAL_ERROR, "INTERNAL", "no digest can be made");
+}
+
+static int add(struct tokens *t, struct token *k, char text[TOKEN_TEXT_SIZE], struct err *e)
+{
+	int r = draw(k, text, e);
+
+	if (r < 0)
+		return r;
+	k->grant = grant_new(k->scope, k->id, k->sessions, k->nsessions);
+	list_add_tail(&t->list, &k->link);
+	r = token_file_write(t->path, &t->claim, &t->list);
+	return r < 0 ? write_error(r, e) : 0;
+}
+
+static void put_token(struct jw *w, const struct token *k)
+{
+	char when[CLOCK_ISO_SIZE];
+
+	jw_str(w, "scope", grant_scope_word(k->scope));
+	if (k->nsessions)
+		jw_arr(w, "sessions");
+	for (size_t i = 0; i < k->nsessions; i++)
+		jw_str(w, NULL, k->sessions[i]);
+	if (k->nsessions)
+		jw_end_arr(w);
+	jw_str(w, "expiresAt", clock_iso(k->expires_ms, when));
+	jw_str(w, "createdAt", clock_iso(k->created_ms, when));
+	jw_str(w, "label", k->label);
+}
+
+int tokens_mint(struct tokens *t, struct slice params, const char *by, struct jw *w, struct err *e)
+{
+	char text[TOKEN_TEXT_SIZE];
+	struct token *k = NULL;
+	int r = 0;
+
+	if (!t->claimed)
+		return err_set(e, -EAGAIN, RPC_INVALID_REQUEST, "UNCLAIMED",
+			       "the daemon has no token yet");
+	r = token_order_parse(params, t->cfg.known, t->cfg.ctx, &k, e);
+	if (r == 0 && tokens_count(t) >= TOKENS_MAX)
+		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_TOKENS",
+			    "%d tokens hold already", TOKENS_MAX);
+	if (r == 0)
+		r = add(t, k, text, e);
+	if (r < 0) {
+		token_free(k);
+		return r;
+	}
+	log_info("access", "token minted", "token", k->id, "scope", grant_scope_word(k->scope),
+		 "by", by);
+	watch_expiry(t);
+	jw_str(w, "id", k->id);
+	jw_str(w, "token", text);
+	put_token(w, k);
+	secret_wipe(text, sizeof(text));
+	return 0;
+}
+
+void tokens_put(const struct tokens *t, struct jw *w)
+{
+	uint64_t now = clock_real_ms();
+
+	jw_arr(w, "tokens");
+	list_each(k, (struct list *)&t->list, struct token, link) {
+		if (k->expires_ms <= now)
+			continue;
+		jw_obj(w, NULL);
+		jw_str(w, "id", k->id);
+		put_token(w, k);
+		jw_uint(w, "connections", grant_connections(k->grant));
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+/* A token that cannot be crossed out must not come back: rather none does. */
+static int cross_out(struct tokens *t, struct err *e)
+{
+	int r = token_file_write(t->path, &t->claim, &t->list);
+
+	if (r == 0)
+		return 0;
+	if (unlink(t->path) == 0 || errno == ENOENT) {
+		report(t,
+		       "the file of minted tokens cannot be written: it was removed, and none outlasts the daemon");
+		return 0;
+	}
+	return write_error(r, e);
+}
+
+int tokens_revoke(struct tokens *t, const char *id, const char *by, struct err *e)
+{
+	list_each(k, &t->list, struct token, link) {
+		if (strcmp(k->id, id) != 0)
+			continue;
+		log_info("access", "token revoked", "token", k->id, "by", by);
+		end_token(t, k, "Token revoked");
+		watch_expiry(t);
+		return cross_out(t, e);
+	}
+	return err_field(e, "id", "TOKEN_UNKNOWN", "there is no such token");
+}
+
+/* --- counts --------------------------------------------------------------------------------------------------------- */
+
+const char *door_word(enum door d)
+{
+	static const char *const words[DOOR_MAX] = {
+		[DOOR_WEBSOCKET] = "websocket", [DOOR_HTTP] = "http", [DOOR_LOCAL] = "local"
+	};
+
+	return words[d];
+}
+
+void tokens_note(struct tokens *t, enum door d, const struct grant *g, bool in)
+{
+	if (t)
+		t->counts[d][g ? grant_scope(g) : GRANT_MAX][in]++;
+}
+
+uint64_t tokens_noted(const struct tokens *t, enum door d, enum grant_scope scope, bool in)
+{
+	return t->counts[d][scope][in];
+}

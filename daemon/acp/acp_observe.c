@@ -1,0 +1,93 @@
+/* acp_observe.c - session/load and resume by who only looks: beside the driver, of sessions that are closed, too. Nothing of the
+ * session is changed, its harness is not started, and it asks nothing. daemon/protocol/tokens.md */
+#include "acp/params.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static bool may_drive(const struct acp_conn *c)
+{
+	return need_met(NEED_DRIVE, grant_scope(c->transport.grant));
+}
+
+bool is_observing(const struct acp_conn *c, const struct session_args *a)
+{
+	return a->observe.type == J_TRUE || !may_drive(c);
+}
+
+static int refuse(struct err *e, const char *prefix, struct slice name)
+{
+	grant_missing(NEED_DRIVE, e);
+	snprintf(e->field, sizeof(e->field), "%s%.*s", prefix, (int)MIN(name.n, 64u), name.p);
+	snprintf(e->msg, sizeof(e->msg), "%s: who observes changes nothing", e->field);
+	return -EACCES;
+}
+
+static bool is_given(struct jval v)
+{
+	return v.type != J_NONE && v.type != J_NULL && !slice_is(v.raw, "[]");
+}
+
+/* All that would change the session is refused, not left out. */
+static int check_looks(const struct session_args *a, struct err *e)
+{
+	static const char *const looks[] = { "incarnation", "fromSeq", "observe" };
+	const struct {
+		const char *name;
+		struct jval v;
+	} given[] = { { "mcpServers", a->mcp_servers },
+		      { "additionalDirectories", a->additional_dirs },
+		      { "systemPrompt", a->system_prompt } };
+	struct jval acpd = jobj_get(a->meta, "acpd"), v;
+	struct slice key;
+	struct jiter it;
+
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
+		if (is_given(given[i].v))
+			return refuse(e, "", slice_of(given[i].name));
+	if (a->observe.type == J_FALSE)
+		return refuse(e, "_meta.acpd.", SLICE("observe"));
+	if (acpd.type != J_OBJECT)
+		return 0;
+	jiter_init(&it, acpd);
+	while (jiter_next(&it, &key, &v)) {
+		bool known = false;
+
+		for (size_t i = 0; i < ARRAY_SIZE(looks); i++)
+			known |= slice_is(key, looks[i]);
+		if (!known)
+			return refuse(e, "_meta.acpd.", key);
+	}
+	return 0;
+}
+
+int observe(struct acp_conn *c, const struct rpc_msg *m, const struct session_args *a, bool load,
+	    struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct session *s = NULL;
+	struct method_call *k;
+	struct view *v;
+	int r = check_looks(a, e);
+
+	if (r == 0)
+		r = check_reopen(c, a, &s, e);
+	if (r < 0)
+		return r;
+	k = call_new(c, m->id);
+	k->load = load;
+	k->foreign = is_foreign(s, a);
+	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
+	v = view_observe(c, s, reopen_from(k, s));
+	session_put_opened(&b, c, s, false);
+	if (load)
+		k->view = v; /* the response waits behind the replay */
+	call_result(k, buf_slice(&b));
+	return 0;
+}
+
+void conn_put_token(struct jw *w, const struct acp_conn *c)
+{
+	if (c->transport.grant != &grant_admin)
+		grant_put(c->transport.grant, w, "token");
+}

@@ -1,0 +1,86 @@
+/* route_tokens.c - /v1/tokens: the tokens that the daemon has minted (access/tokens.h). */
+#include "http/routes/handlers.h"
+
+#include "base/limits.h"
+#include "json/jenc.h"
+
+#include <errno.h>
+
+#define BY_HTTP "http"
+
+static const struct query_field no_query[] = { { 0 } };
+
+void http_get_tokens(const struct http_call *c, struct http_reply *ret)
+{
+	struct jw w = JW(&ret->body);
+
+	if (!http_query(c, no_query, NULL, ret))
+		return;
+	jw_obj(&w, NULL);
+	tokens_put(c->ctx->tokens, &w);
+	jw_end_obj(&w);
+}
+
+static const struct {
+	const char *reason;
+	int status;
+} answers[] = {
+	{ "TOO_MANY_TOKENS", 409 }, { "TOKEN_UNKNOWN", 404 },	   { "UNCLAIMED", 503 },
+	{ "NO_SPACE", 507 },	    { "STATE_NOT_WRITABLE", 503 }, { "INTERNAL", 500 },
+};
+
+static void refuse(struct http_reply *ret, const struct err *e)
+{
+	int status = 400;
+
+	for (size_t i = 0; i < ARRAY_SIZE(answers); i++)
+		if (strcmp(answers[i].reason, e->reason) == 0)
+			status = answers[i].status;
+	http_reply_err(ret, status, e);
+}
+
+/* The answer has the token: the text that it was made of is wiped. */
+static void mint(const struct http_context *ctx, const char *param _unused_, struct slice body,
+		 struct http_reply *ret)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct err e = { 0 };
+	struct jval v;
+	int r;
+
+	if (jscan_value(body, &v) != JSCAN_OK || v.type != J_OBJECT)
+		r = err_field(&e, "", "BODY_INVALID", "the body is a JSON object");
+	else {
+		jw_obj(&w, NULL);
+		r = tokens_mint(ctx->tokens, v.raw, BY_HTTP, &w, &e);
+		jw_end_obj(&w);
+	}
+	if (r < 0) {
+		refuse(ret, &e);
+		return;
+	}
+	ret->status = 201;
+	http_reply_header(ret, "Cache-Control:", "no-store");
+	buf_add_slice(&ret->body, buf_slice(&b));
+	secret_wipe(b.data, b.cap);
+}
+
+void http_post_token(const struct http_call *c, struct http_reply *ret)
+{
+	if (http_query(c, no_query, NULL, ret))
+		http_take_body(c, TOKEN_BODY_MAX, mint, ret);
+}
+
+void http_delete_token(const struct http_call *c, struct http_reply *ret)
+{
+	_cleanup_(freep) char *id = xstrndup(c->params[0].p, c->params[0].n);
+	struct err e = { 0 };
+
+	if (!http_query(c, no_query, NULL, ret))
+		return;
+	if (tokens_revoke(c->ctx->tokens, id, BY_HTTP, &e) < 0)
+		refuse(ret, &e);
+	else
+		buf_puts(&ret->body, "{}");
+}
