@@ -74,7 +74,7 @@ static void end_procs(void)
 static void start(void)
 {
 	static struct harness_table harnesses;
-	static const struct acp_config ac = { "codex", 1 * MIB, NULL, NULL };
+	static const struct acp_config ac = { "codex", 1 * MIB, NULL, NULL, NULL };
 	struct store_config sc = {
 		.state = state, .incarnation = "fuzz", .workspaces = state, .network_max = EGRESS_ON
 	};

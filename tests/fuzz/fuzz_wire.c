@@ -89,7 +89,7 @@ static struct session_store *make_store(struct http_context *http)
 static void start(void)
 {
 	static struct http_context http;
-	static const struct acp_config ac = { "codex", 1 * MIB, NULL, NULL };
+	static const struct acp_config ac = { "codex", 1 * MIB, NULL, NULL, NULL };
 	static const struct net_config nc = {
 		.host = "127.0.0.1", .ping_interval = 20, .ping_timeout = 20, .max_connections = 16
 	};
