@@ -14,6 +14,7 @@
 #define PAGE 4096
 #define PROC_NAME_MAX 64
 #define STATUS_MAX 4096
+#define OPEN_TRIES 16
 
 /* --- memory --------------------------------------------------------------------------------------------------- */
 
@@ -100,13 +101,15 @@ static int open_seen(pid_t pid, const char *path, bool no_follow)
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	_cleanup_(closep) int root = -1;
 	char name[PROC_NAME_MAX];
-	long fd;
+	long fd = -1;
 
 	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
 	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+	errno = EAGAIN; /* also where somebody renames or mounts while ".." is followed, anywhere */
+	for (int i = 0; i < OPEN_TRIES && fd < 0 && errno == EAGAIN; i++)
+		fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
 	return fd < 0 ? -errno : (int)fd;
 }
 
