@@ -5166,7 +5166,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/html; charset=utf-8": string;
+                    "text/html": string;
                 };
             };
             /** @description the client has them: If-None-Match */
@@ -5222,7 +5222,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/javascript; charset=utf-8": string;
+                    "text/javascript": string;
                 };
             };
             /** @description the client has them: If-None-Match */
@@ -5278,7 +5278,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/css; charset=utf-8": string;
+                    "text/css": string;
                 };
             };
             /** @description the client has them: If-None-Match */

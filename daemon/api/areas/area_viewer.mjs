@@ -10,8 +10,8 @@ export default {
   page: 'viewer',
   routes: {
     'GET /ui': { id: 'getUiTop', says: 'Leads to the run viewer', answers: { 308: { description: 'to /ui/' } } },
-    'GET /ui/': file('getUi', 'text/html; charset=utf-8', 'The page of the run viewer'),
-    'GET /ui/app.js': file('getUiScript', 'text/javascript; charset=utf-8', 'Its script'),
-    'GET /ui/app.css': file('getUiStyle', 'text/css; charset=utf-8', 'Its style'),
+    'GET /ui/': file('getUi', 'text/html', 'The page of the run viewer'),
+    'GET /ui/app.js': file('getUiScript', 'text/javascript', 'Its script'),
+    'GET /ui/app.css': file('getUiStyle', 'text/css', 'Its style'),
   },
 };
