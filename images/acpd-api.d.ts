@@ -1657,6 +1657,7 @@ export interface components {
                 [key: string]: unknown;
             };
             url?: string;
+            elicitationId?: string;
             /** Format: date-time */
             expiresAt?: string;
             default?: string;
@@ -2677,6 +2678,7 @@ export interface components {
                 [key: string]: unknown;
             };
             url?: string;
+            elicitationId?: string;
             /** Format: date-time */
             expiresAt?: string;
             default?: string;
@@ -5320,8 +5322,8 @@ export interface operations {
     getWorkspace: {
         parameters: {
             query?: {
-                /** @description tar is the default */
-                format?: "tar" | "zip";
+                /** @description tar.gz is the default */
+                format?: "tar" | "tar.gz" | "tar.zst" | "zip";
                 /** @description gitignore leaves out what .gitignore names */
                 ignore?: "none" | "gitignore";
                 /** @description patterns of what to take */

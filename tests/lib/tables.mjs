@@ -93,7 +93,7 @@ export function fieldTables() {
 
 // static const char *const NAME[] = { "a", "b", NULL };
 const wordLists = (text) => new Map([...text.matchAll(/^static const char \*const (\w+)\[\] = \{(.*?)\};$/gms)]
-  .map(([, name, body]) => [name, [...body.matchAll(/"(\w+)"/g)].map((m) => m[1])]));
+  .map(([, name, body]) => [name, [...body.matchAll(/"([^"]+)"/g)].map((m) => m[1])]));
 
 // The same of queries (http/query.h): {name, type: 'UINT' | 'BOOL' | 'WORD' | 'NAME' | 'TEXT', words}.
 export function queryTables() {

@@ -35,7 +35,7 @@ export default {
   routes: {
     'GET /v1/sessions/{sessionId}/workspace': { id: 'getWorkspace', says: 'The workspace as an archive',
       query: query('daemon/http/routes/route_export.c:fields', {
-        format: 'tar is the default', ignore: 'gitignore leaves out what .gitignore names', paths: 'patterns of what to take', root: 'a directory of the workspace to begin at',
+        format: 'tar.gz is the default', ignore: 'gitignore leaves out what .gitignore names', paths: 'patterns of what to take', root: 'a directory of the workspace to begin at',
       }),
       answers: { 200: bytes(['application/x-tar', 'application/zip'], 'the archive') } },
     'GET /v1/sessions/{sessionId}/artifacts': { id: 'getArtifacts', says: 'The artifacts of a session', answers: { 200: json(ref('Artifacts'), 'oldest first') } },
