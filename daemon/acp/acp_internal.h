@@ -213,7 +213,9 @@ int check_reopen(struct acp_conn *c, const struct session_args *a, struct sessio
 		 struct err *e);
 /* sessions.c: where a load or a resume begins. k->foreign: and that what the client has is of another line was told. */
 uint64_t reopen_from(struct method_call *k, struct session *s);
-bool is_foreign(const struct session *s, const struct session_args *a);
+/* sessions.c: the call of a load or resume that check_reopen let pass: which it is, and from where. */
+struct method_call *call_reopen(struct acp_conn *c, const struct rpc_msg *m,
+				const struct session *s, const struct session_args *a, bool load);
 /* acp_observe.c: the load or resume is one that only looks. */
 bool is_observing(const struct acp_conn *c, const struct session_args *a);
 int observe(struct acp_conn *c, const struct rpc_msg *m, const struct session_args *a, bool load,

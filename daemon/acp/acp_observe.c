@@ -74,10 +74,7 @@ int observe(struct acp_conn *c, const struct rpc_msg *m, const struct session_ar
 		r = check_reopen(c, a, &s, e);
 	if (r < 0)
 		return r;
-	k = call_new(c, m->id);
-	k->load = load;
-	k->foreign = is_foreign(s, a);
-	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
+	k = call_reopen(c, m, s, a, load);
 	v = view_observe(c, s, reopen_from(k, s));
 	session_put_opened(&b, c, s, false);
 	if (load)

@@ -238,7 +238,7 @@ int check_cwd(const struct session *s, const char *cwd, struct err *e)
 			 "cwd is not the one the session was created with");
 }
 
-bool is_foreign(const struct session *s, const struct session_args *a)
+static bool is_foreign(const struct session *s, const struct session_args *a)
 {
 	return session_foreign(s, a->incarnation, (uint64_t)MAX(a->from_seq, 1) - 1);
 }
@@ -259,17 +259,15 @@ int check_reopen(struct acp_conn *c, const struct session_args *a, struct sessio
 	return 0;
 }
 
-/* Nothing is started for it, and what it was set up with stays as it is: it is only read. */
-static int read_imported(struct acp_conn *c, const struct rpc_msg *m, struct session *s,
-			 const struct session_args *a, bool load)
+struct method_call *call_reopen(struct acp_conn *c, const struct rpc_msg *m,
+				const struct session *s, const struct session_args *a, bool load)
 {
 	struct method_call *k = call_new(c, m->id);
 
 	k->load = load;
 	k->foreign = is_foreign(s, a);
 	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
-	on_reopened(k, s, NULL);
-	return 0;
+	return k;
 }
 
 static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a, bool load,
@@ -281,18 +279,18 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	struct method_call *k;
 	int r = check_reopen(c, a, &s, e);
 
-	if (r == 0 && session_imported(s))
-		return read_imported(c, m, s, a, load);
+	/* nothing is started for it, and what it was set up with stays as it is: it is only read */
+	if (r == 0 && session_imported(s)) {
+		on_reopened(call_reopen(c, m, s, a, load), s, NULL);
+		return 0;
+	}
 	if (r == 0 && session_follows_provider(s))
 		conn_give_provider(c, session_harness(s), a, &provider);
 	if (r == 0)
 		r = session_args_check(a, session_caps(s), &p, e);
 	if (r < 0)
 		return r;
-	k = call_new(c, m->id);
-	k->load = load;
-	k->foreign = is_foreign(s, a);
-	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
+	k = call_reopen(c, m, s, a, load);
 	r = session_open(s, &p, on_reopened, k, e);
 	if (r == 0) {
 		conn_serve(c, s);
