@@ -149,7 +149,8 @@ static int ended_ready(struct draft_op *op, struct slice report, const struct er
 		*e = *failed;
 		return -EIO;
 	}
-	if (!jobj_uint(report, "changesTotal"))
+	/* What a later turn is writing meanwhile is not this one's; it is looked at when that one ends. */
+	if (op->turn != op->s->turn.count || !jobj_uint(report, "changesTotal"))
 		return 0;
 	jw_uint(&w, "turn", op->turn);
 	jw_raw(&w, "patchDigest", jobj_get(report, "patchDigest").raw);
