@@ -1548,6 +1548,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1568,6 +1570,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1588,6 +1592,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1612,6 +1618,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1636,6 +1644,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1677,6 +1687,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1696,6 +1708,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1713,6 +1727,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1730,6 +1746,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1750,6 +1768,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1768,6 +1788,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1789,6 +1811,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1809,6 +1833,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1829,6 +1855,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1850,6 +1878,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1871,6 +1901,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1889,6 +1921,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1910,6 +1944,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1930,6 +1966,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1954,6 +1992,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1975,6 +2015,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -1997,6 +2039,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -2020,6 +2064,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -2041,6 +2087,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -2062,6 +2110,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -2086,6 +2136,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -2107,6 +2159,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -2125,6 +2179,8 @@ export interface components {
             sessionId: string;
             turnId?: number;
             traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             /**
              * @description the end of the turn
@@ -2562,6 +2618,8 @@ export interface components {
             };
             ttfbMs?: number;
             durationMs?: number;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             traceId?: string;
             parentSpanId?: string;
         };
@@ -2893,6 +2951,8 @@ export interface components {
         PromptMeta: {
             seq: number;
             turn?: number;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             stopDetail?: components["schemas"]["StopDetail"];
             checks?: components["schemas"]["Checked"];
             attempt?: components["schemas"]["Attempt"];
@@ -3541,6 +3601,8 @@ export interface components {
                 /** @enum {string} */
                 source: "cgroup" | "procfs" | "rusage";
             };
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             traceId?: string;
             parentSpanId?: string;
             billingRef?: string;
@@ -3558,6 +3620,8 @@ export interface components {
             /** @description the number of the event */
             seq: number;
             turn?: number;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
             attempt?: components["schemas"]["Attempt"];
             unmasked?: {
                 [key: string]: unknown;

@@ -275,6 +275,7 @@ int session_args_check(struct session_args *a, const struct harness_caps *caps,
 	if (r < 0)
 		return r;
 	p->cwd = a->cwd;
+	p->meta = a->meta;
 	p->setup.mcp_servers = a->mcp_servers.type == J_ARRAY ? a->mcp_servers.raw : SLICE_NONE;
 	p->setup.additional_dirs = a->additional_dirs.type == J_ARRAY ? a->additional_dirs.raw :
 									SLICE_NONE;

@@ -353,5 +353,6 @@
 #include "base/limits_tools.h"
 #include "base/limits_bundles.h"
 #include "base/limits_webhooks.h"
+#include "base/limits_telemetry.h"
 
 /* clang-format on */

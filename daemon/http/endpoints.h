@@ -39,9 +39,10 @@ struct http_context {
 	/* POST /v1/claim, which a higher layer answers (net/e2b_claim.h); NULL: there is no such route */
 	void (*claim)(void *ctx, const struct http_request *rq, struct http_reply *ret);
 	void *claim_ctx;
-	const char *ui_dir;   /* where the run viewer is, or would be */
-	uint64_t backlog_max; /* --backlog-max */
-	bool remote;	      /* it listens for other machines, too */
+	const char *state, *workspaces; /* directories; workspaces may be NULL */
+	const char *ui_dir;		/* where the run viewer is, or would be */
+	uint64_t backlog_max;		/* --backlog-max */
+	bool remote;			/* it listens for other machines, too */
 	unsigned connections;
 	uint64_t started_ms;		  /* monotonic */
 	uint64_t resumed_at, resumed_gap; /* unix ms, 0: never; ms */

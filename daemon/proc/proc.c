@@ -58,9 +58,9 @@ struct proc {
 };
 
 /* Our children that live: what descends from them is theirs. */
-static size_t own_children(void *ctx, struct tree_own *ret, size_t max)
+size_t proc_host_list(void *host, struct tree_own *ret, size_t max)
 {
-	struct proc_host *h = ctx;
+	struct proc_host *h = host;
 	size_t n = 0;
 
 	list_each(p, &h->procs, struct proc, link) {
@@ -81,7 +81,7 @@ struct proc_host *proc_host_new(struct loop *loop)
 	list_init(&h->procs);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	h->cgroups = cgroups_open("", tree_owner_mark());
-	h->sweeper = sweeper_new(loop, own_children, h);
+	h->sweeper = sweeper_new(loop, proc_host_list, h);
 	return h;
 }
 

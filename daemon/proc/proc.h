@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 struct proc;
+struct tree_own;
 struct proc_host; /* what all children share: loop, reaper, cgroups */
 
 struct proc_spec {
@@ -58,6 +59,9 @@ struct proc_host *proc_host_free(struct proc_host *h);
 /* To be called on SIGCHLD: reaps our children and adopted orphans. */
 void proc_host_reap(struct proc_host *h);
 unsigned proc_host_count(const struct proc_host *h);
+/* host: a struct proc_host. Those that live, standing ones too, by number and the name that they were started with; at most max. Returns how many
+ * there are. */
+size_t proc_host_list(void *host, struct tree_own *ret, size_t max);
 /* fn is called from the loop whenever the last child has gone. */
 void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx);
 const struct cgroups *proc_host_cgroups(const struct proc_host *h);

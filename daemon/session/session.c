@@ -83,6 +83,7 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	setup_apply(&s->setup, &p->setup);
 	provision_setup(s, p->request);
 	s->draft.wanted = p->draft == DRAFT_WISH_ON;
+	session_trace_opened(s, p->meta);
 	session_load_secrets(s);
 	session_touch(s);
 	return s;
@@ -260,6 +261,7 @@ static void open_apply(struct session *s, const struct session_params *p)
 		s->load.restarting = s->harness.restart;
 	}
 	changed = setup_apply(&s->setup, &p->setup);
+	session_trace_opened(s, p->meta);
 	session_limits_apply(s);
 	session_restart_for(s, changed);
 	if (alive && p->setup.mode) { /* it may have left that mode by itself */
@@ -435,6 +437,7 @@ void session_free(struct session *s)
 	session_detach_all(s, "deleted");
 	session_drop_observers(s);
 	readers_drop(s);
+	trace_context_done(&s->trace.opened);
 	session_model_close(s);
 	session_model_done(s);
 	takers_drop(s);

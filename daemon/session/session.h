@@ -215,6 +215,7 @@ struct session_params {
 	unsigned model_apis; /* bit per enum model_api: calls that the opener makes */
 	enum draft_wish draft;
 	const struct request *request; /* what to put into workspace and home first; NULL: nothing */
+	struct slice meta;	       /* raw params._meta, or empty: its trace context */
 };
 
 /* err NULL on success; result: raw, or empty. */

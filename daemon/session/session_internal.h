@@ -24,6 +24,7 @@
 #include "session/secrets/secrets_internal.h"
 #include "session/store/activity.h"
 #include "session/store/store_internal.h"
+#include "session/trace/session_trace.h"
 #include "session/turn/turn_internal.h"
 #include "session/workspace/workspace_internal.h"
 
@@ -76,6 +77,7 @@ struct session {
 	struct session_model model;
 	struct session_checks check;
 	struct session_rules rules;
+	struct session_trace trace;
 	struct session_stored stored;
 };
 

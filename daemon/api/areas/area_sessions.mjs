@@ -31,7 +31,7 @@ const OWN = [
 
 // What every event has over HTTP.
 const EVENT = {
-  'seq?': integer('its number, without holes; gap and deleted have none'), ts: time(), sessionId: string(), 'turnId?': integer(), 'traceparent?': string(), 'attempt?': ref('Attempt'), 'final?': only(true, 'the end of the turn'),
+  'seq?': integer('its number, without holes; gap and deleted have none'), ts: time(), sessionId: string(), 'turnId?': integer(), 'traceparent?': string(), 'clientRequestId?': string('requestId in _meta of the prompt'), 'attempt?': ref('Attempt'), 'final?': only(true, 'the end of the turn'),
 };
 const ENDED = { ...EVENT, final: only(true, 'the end of the turn'), 'key?': string(), 'usage?': foreign('as ACP has it'), 'stopDetail?': ref('StopDetail'), 'checks?': ref('Checked') };
 // Updates of ACP that share a kind with events of ours; the others are told by their kind.

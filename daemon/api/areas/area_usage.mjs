@@ -6,7 +6,7 @@ const who = {
   v: only(1), n: integer('the number of the record'), incarnation: string('the run of the daemon that wrote it'), prevDigest: orNull(string('SHA-256 of the line before')),
 };
 const session = { sessionId: string(), harness: string(), 'harnessVersion?': string(), 'sandboxId?': string(), 'model?': string(), 'provider?': string() };
-const trace = { 'traceId?': string(), 'parentSpanId?': string() };
+const trace = { 'clientRequestId?': string('requestId in _meta of the prompt'), 'traceId?': string(), 'parentSpanId?': string() };
 const turnOf = { 'key?': string(), 'turnIncarnation?': string() };
 const numbers = { 'usage?': ref('Usage'), 'sources?': map(string(), 'where each number stood'), 'cost?': ref('Cost'), 'modelCalls?': integer() };
 const last = { 'Acpd-Last': header('the newest record, whatever the filter', { type: 'integer' }), 'Acpd-First': header('the oldest that is left', { type: 'integer' }) };

@@ -369,6 +369,8 @@ static int build_net(struct daemon *d, struct err *e)
 					 .tokens = d->tokens,
 					 .claim = d->claim.e2b ? e2b_claim_ask : NULL,
 					 .claim_ctx = d->claim.e2b,
+					 .state = c->state,
+					 .workspaces = c->workspaces,
 					 .ui_dir = d->ui_dir,
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };

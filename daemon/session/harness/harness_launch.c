@@ -25,6 +25,7 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 
 	baseenv_put(plan, s->store->pass_env);
 	session_network_env(s, plan);
+	session_trace_env(s, plan);
 	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
 	harness_plan_env(plan, "TMPDIR", tmp);

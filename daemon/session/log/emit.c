@@ -9,6 +9,13 @@
 
 #include <stdio.h>
 
+/* What the client calls the prompt. */
+static void put_request_id(struct jw *w, const struct session_turn *t)
+{
+	if (t)
+		jw_str(w, "clientRequestId", t->trace.request_id);
+}
+
 /* attempt: of which the event tells; NULL: of none. */
 static void put_acpd(struct jw *w, const struct session *s, const struct turn_proof *attempt)
 {
@@ -16,6 +23,7 @@ static void put_acpd(struct jw *w, const struct session *s, const struct turn_pr
 	jw_uint(w, "seq", s->log.events.last + 1);
 	if (session_running(s))
 		jw_uint(w, "turn", session_running(s));
+	put_request_id(w, s->turn.current);
 	if (attempt)
 		turn_attempt_put(attempt, w);
 	jw_end_obj(w);
@@ -67,8 +75,8 @@ static void emit(struct session *s, enum harness_update kind, struct slice updat
 	jw_obj(&w, "_meta");
 	if (meta.n) /* acpd is ours alone */
 		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
-	if (s->turn.current && *s->turn.current->traceparent)
-		jw_str(&w, "traceparent", s->turn.current->traceparent);
+	if (s->turn.current && *s->turn.current->trace.parent)
+		jw_str(&w, "traceparent", s->turn.current->trace.parent);
 	put_acpd(&w, s, attempt);
 	buf_puts(w.b, "}}}");
 	append(s, kind, origin);
@@ -111,8 +119,8 @@ void event_note(struct session *s, enum session_event_kind kind, struct slice da
 	jw_raw(&w, NULL, known);
 	jw_end_obj(&w);
 	jw_obj(&w, "_meta");
-	if (s->turn.current && *s->turn.current->traceparent)
-		jw_str(&w, "traceparent", s->turn.current->traceparent);
+	if (s->turn.current && *s->turn.current->trace.parent)
+		jw_str(&w, "traceparent", s->turn.current->trace.parent);
 	put_acpd(&w, s, NULL);
 	buf_puts(w.b, "}}}");
 	append(s, kind, 0);
@@ -200,11 +208,12 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 		jw_raw(&w, "usage", jobj_get(r->result, "usage").raw);
 	}
 	jw_obj(&w, "_meta");
-	if (*t->traceparent)
-		jw_str(&w, "traceparent", t->traceparent);
+	if (*t->trace.parent)
+		jw_str(&w, "traceparent", t->trace.parent);
 	jw_obj(&w, "acpd");
 	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
+	put_request_id(&w, t);
 	budget_stop_put(&t->trip, &w);
 	turn_proof_put(t, PROOF_WHOLE, &w);
 	jw_end_obj(&w);

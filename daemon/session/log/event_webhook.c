@@ -49,8 +49,8 @@ static void put_turn(struct jw *w, const struct session *s, const struct session
 		budget_stop_put(&t->trip, w);
 	}
 	turn_proof_put(t, PROOF_BRIEF, w);
-	if (*t->traceparent)
-		jw_str(w, "traceparent", t->traceparent);
+	if (*t->trace.parent)
+		jw_str(w, "traceparent", t->trace.parent);
 }
 
 void event_webhook_turn_end(struct session *s, const struct session_turn *t,

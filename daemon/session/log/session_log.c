@@ -7,7 +7,7 @@
 static void write_line(const struct session *s, const struct session_turn *t, enum log_level level,
 		       const char *event, va_list ap)
 {
-	const char *first[] = { "session", s->id, NULL, NULL, NULL, NULL, NULL };
+	const char *first[] = { "session", s->id, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
 	size_t n = 2;
 	char no[24];
 
@@ -16,9 +16,13 @@ static void write_line(const struct session *s, const struct session_turn *t, en
 		first[n++] = "turn";
 		first[n++] = no;
 	}
-	if (t && *t->traceparent) {
+	if (t && *t->trace.parent) {
 		first[n++] = "traceparent";
-		first[n++] = t->traceparent;
+		first[n++] = t->trace.parent;
+	}
+	if (t && t->trace.request_id) {
+		first[n++] = "clientRequestId";
+		first[n++] = t->trace.request_id;
 	}
 	log_vwrite(level, "session", event, first, ap);
 }

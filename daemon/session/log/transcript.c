@@ -11,7 +11,8 @@
 enum { P_UPDATE, P_EVENT, P_TURN, P_META, P_COUNT };
 
 struct frame_parts {
-	struct slice params, update, event, turn, traceparent, stop_detail, checks, attempt;
+	struct slice params, update, event, turn, traceparent, stop_detail, checks, attempt,
+		request;
 };
 
 static struct slice object_of(struct jval v)
@@ -24,7 +25,8 @@ static bool take_parts(struct slice frame, struct frame_parts *p)
 	struct jslot acpd[] = { { .key = "turn" },
 				{ .key = "stopDetail" },
 				{ .key = "checks" },
-				{ .key = "attempt" } };
+				{ .key = "attempt" },
+				{ .key = "clientRequestId" } };
 	struct jslot meta[] = { { .key = "acpd", .sub = acpd, .nsub = ARRAY_SIZE(acpd) },
 				{ .key = "traceparent" } };
 	struct jslot params[P_COUNT] = {
@@ -45,6 +47,7 @@ static bool take_parts(struct slice frame, struct frame_parts *p)
 	p->stop_detail = acpd[1].v.raw;
 	p->checks = acpd[2].v.raw;
 	p->attempt = acpd[3].v.raw;
+	p->request = acpd[4].v.raw;
 	if (meta[1].v.type == J_STRING)
 		p->traceparent = meta[1].v.raw;
 	return true;
@@ -99,10 +102,15 @@ static const char *kind_of(unsigned kind, struct slice update)
 static const struct {
 	const char *name, *instead;
 } taken[] = {
-	{ "kind", "toolKind" },	      { "seq", "updateSeq" },
-	{ "ts", "updateTs" },	      { "sessionId", "updateSessionId" },
-	{ "turnId", "updateTurnId" }, { "traceparent", "updateTraceparent" },
-	{ "event", "updateEvent" },   { "final", "updateFinal" },
+	{ "kind", "toolKind" },
+	{ "seq", "updateSeq" },
+	{ "ts", "updateTs" },
+	{ "sessionId", "updateSessionId" },
+	{ "turnId", "updateTurnId" },
+	{ "traceparent", "updateTraceparent" },
+	{ "event", "updateEvent" },
+	{ "final", "updateFinal" },
+	{ "clientRequestId", "updateClientRequestId" },
 };
 
 static void put_member(struct jw *w, struct slice key, struct slice value)
@@ -213,6 +221,7 @@ int transcript_put(struct buf *b, const char *session_id, const struct evlog_ent
 	begin(&w, e->seq, e->time_ms, session_id);
 	jw_raw(&w, "turnId", p.turn);
 	jw_raw(&w, "traceparent", p.traceparent);
+	jw_raw(&w, "clientRequestId", p.request);
 	jw_raw(&w, "attempt", p.attempt);
 	if (readable) {
 		put_data(&w, e->kind, &p);

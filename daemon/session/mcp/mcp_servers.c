@@ -49,11 +49,6 @@ struct slice session_env(const struct session *s)
 	return slice_of(s->setup.env);
 }
 
-const char *session_traceparent(const struct session *s)
-{
-	return s->turn.current ? s->turn.current->traceparent : "";
-}
-
 const char *session_home(const struct session *s)
 {
 	return s->home;

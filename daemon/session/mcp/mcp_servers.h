@@ -69,8 +69,9 @@ bool session_is_walled(const struct session *s);
 /* Environment of a process of this session: the base environment, the session's own, and the markers of
  * proc/table/process_tree.h with this name. Freed with harness_plan_free_environ. */
 char **session_environ(const struct session *s, const char *marker);
-/* W3C trace context of the running turn; "": none. */
-const char *session_traceparent(const struct session *s);
+/* Raw members for the _meta of a request that is passed on: the trace context of the running turn, but for what the
+ * caller's own _meta (raw, or empty) has. Empty: there is none. */
+void session_trace_put(const struct session *s, struct slice have, struct buf *members);
 /* Variables that the agent has given its sandbox, a raw object: those that hold secrets are hidden from here on. */
 void session_learn_env(struct session *s, struct slice env);
 /* What is left of a tool's making. */

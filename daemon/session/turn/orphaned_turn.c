@@ -77,7 +77,7 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
  * attempt and never began has those of the attempt before. */
 static void load_begun(struct session_turn *t, struct slice begun, uint64_t *since)
 {
-	_cleanup_(freep) char *trace = NULL, *digest = NULL, *version = NULL;
+	_cleanup_(freep) char *digest = NULL, *version = NULL;
 	uint64_t turn = jobj_uint(begun, "turn");
 	int64_t n;
 
@@ -93,8 +93,7 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 	jstr_decode(jobj_get(begun, "model"), NAME_MAX_BYTES, &t->account.model);
 	if (jstr_decode(jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES, &version) == 0)
 		xstrset(&t->session->harness.version, version);
-	if (jstr_decode(jobj_get(begun, "traceparent"), TRACEPARENT_SIZE, &trace) == 0)
-		snprintf(t->traceparent, sizeof(t->traceparent), "%s", trace);
+	trace_context_read(&t->trace, begun);
 }
 
 static void close_open(struct session *s, struct session_turn *t)

@@ -13,12 +13,11 @@
 #include "loop/loop.h"
 #include "session/mcp/mcp_servers.h"
 #include "session/session.h"
+#include "session/trace/trace_context.h"
 #include "session/turn/client_ids.h"
 #include "session/turn/turn_proof.h"
 #include "usage/account.h"
 #include "usage/totals.h"
-
-#define TRACEPARENT_SIZE 56 /* W3C: 2-32-16-2 hex digits with dashes, and NUL */
 
 struct prompt_waiter {
 	struct list link;
@@ -61,7 +60,7 @@ struct session_turn {
 	uint64_t origin, outputs; /* outputs: chunks, tool calls, plans, questions so far */
 	struct list waiters;
 	struct session *session;
-	char traceparent[TRACEPARENT_SIZE]; /* "": none */
+	struct trace_context trace;
 	char failed_provider[64];
 
 	struct account account;

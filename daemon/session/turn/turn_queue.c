@@ -33,6 +33,7 @@ void turn_free(struct session_turn *t)
 	free(t->meta);
 	free(t->checks);
 	free(t->retry);
+	trace_context_done(&t->trace);
 	turn_proof_done(&t->proof);
 	free(t);
 }
@@ -115,24 +116,6 @@ static int prompt_admit(const struct session *s, const struct prompt_params *p, 
 	return 0;
 }
 
-/* W3C Trace Context, which ACP carries in _meta.traceparent; what is malformed counts as absent, as that standard
- * wants. */
-static void note_traceparent(struct session_turn *t, struct slice meta)
-{
-	static const char form[] = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
-	_cleanup_(freep) char *text = NULL;
-
-	if (jstr_decode(jobj_get(meta, "traceparent"), TRACEPARENT_SIZE, &text) < 0 ||
-	    strlen(text) != strlen(form))
-		return;
-	for (size_t i = 0; form[i]; i++)
-		if (form[i] == 'x' ? !strchr("0123456789abcdef", text[i]) : text[i] != '-')
-			return;
-	if (strncmp(text, "ff", 2) != 0 && strspn(text + 3, "0") < 32 &&
-	    strspn(text + 36, "0") < 16)
-		memcpy(t->traceparent, text, TRACEPARENT_SIZE);
-}
-
 struct session_turn *turn_new(struct session *s)
 {
 	struct session_turn *t = new0(struct session_turn);
@@ -174,7 +157,7 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 		t->of_prompt = new0(struct prompt_budget);
 		t->of_prompt->limits = *p->budget;
 	}
-	note_traceparent(t, p->meta);
+	trace_context_read(&t->trace, p->meta);
 	list_add_tail(&s->turn.queue, &t->link);
 	turn_wait(t, done, ctx);
 	turn_log(t, LOG_INFO, "prompt taken", t->key ? "key" : NULL, t->key, NULL);
@@ -237,8 +220,9 @@ static void note_begin(struct session *s, const struct session_turn *t)
 		jw_str(&w, "prompt", t->digest);
 	jw_str(&w, "model", model);
 	jw_str(&w, "harnessVersion", s->harness.version);
-	if (*t->traceparent)
-		jw_str(&w, "traceparent", t->traceparent);
+	if (*t->trace.parent)
+		jw_str(&w, "traceparent", t->trace.parent);
+	jw_str(&w, "requestId", t->trace.request_id);
 	if (t->proof.wanted)
 		jw_bool(&w, "checks", true);
 	turn_attempt_put(&t->proof, &w);

@@ -273,7 +273,7 @@ void turn_retry_add(struct session *s, struct session_turn *t)
 	next->content = xstrndup(content.data, content.len);
 	next->key = xstrdup(t->key);
 	memcpy(next->digest, t->digest, sizeof(next->digest));
-	memcpy(next->traceparent, t->traceparent, sizeof(next->traceparent));
+	trace_context_copy(&next->trace, &t->trace);
 	next->incarnation = xstrdup(t->incarnation);
 	next->meta = xstrdup(t->meta);
 	next->checks = xstrdup(t->checks);

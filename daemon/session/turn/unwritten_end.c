@@ -8,7 +8,7 @@
 /* The end of a turn whose beginning is in the journal; it follows when there is room. */
 struct unwritten_end {
 	struct list link;
-	struct session_turn turn; /* what its event contains: no, key, traceparent, trip */
+	struct session_turn turn; /* what its event contains: no, key, trace, trip */
 	struct turn_error error;
 	char provider[64], *result; /* raw; NULL: it failed */
 };
@@ -17,6 +17,7 @@ static void unwritten_free(struct unwritten_end *o)
 {
 	list_del(&o->link);
 	free(o->turn.key);
+	trace_context_done(&o->turn.trace);
 	turn_proof_done(&o->turn.proof);
 	free(o->result);
 	free(o);
@@ -33,7 +34,7 @@ static struct unwritten_end *unwritten_new(struct session *s, const struct sessi
 	o->turn.trip = t->trip;
 	o->turn.proof = turn_proof_copy(&t->proof);
 	o->turn.end.failed = r->failed;
-	memcpy(o->turn.traceparent, t->traceparent, sizeof(t->traceparent));
+	trace_context_copy(&o->turn.trace, &t->trace);
 	if (r->failed)
 		o->error = *r->error;
 	else

@@ -70,13 +70,13 @@ static void put_model(struct jw *w, const struct session *s, const char *used, c
 	jw_str(w, "provider", usage_provider_name(s, provider));
 }
 
-/* traceparent: 2 hex digits, dash, 32 of the trace, dash, 16 of the parent span. */
 static void put_trace(struct jw *w, const struct session_turn *t)
 {
-	if (!*t->traceparent)
+	jw_str(w, "clientRequestId", t->trace.request_id);
+	if (!*t->trace.parent)
 		return;
-	jw_slice(w, "traceId", (struct slice){ t->traceparent + 3, 32 });
-	jw_slice(w, "parentSpanId", (struct slice){ t->traceparent + 36, 16 });
+	jw_slice(w, "traceId", trace_id_of(t->trace.parent));
+	jw_slice(w, "parentSpanId", trace_span_of(t->trace.parent));
 }
 
 static int append(struct session *s, struct buf *b)

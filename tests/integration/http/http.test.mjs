@@ -138,7 +138,7 @@ test('/metrics needs the token and is Prometheus text', async () => {
   assert.match(headers['content-type'], /^text\/plain; version=0\.0\.4/);
   const values = {};
   for (const line of body.trimEnd().split('\n')) {
-    assert.match(line, /^(# (HELP|TYPE) acpd_\w+ .+|acpd_\w+(\{[a-z]+="\w+"(,[a-z]+="\w+")*\})? \d+)$/);
+    assert.match(line, /^(# (HELP|TYPE) (acpd|process)_\w+ .+|(acpd|process)_\w+(\{[a-z]+="[\w.-]+"(,[a-z]+="[\w.-]+")*\})? \d+(\.\d{6})?)$/);
     const [name, value] = line.split(' ');
     if (name !== '#')
       values[name] = Number(value);

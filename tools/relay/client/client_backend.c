@@ -6,8 +6,6 @@
 #include "tools/mcp/msg.h"
 #include "tools/relay/client/repeatable.h"
 
-#include <stdio.h>
-
 struct client_backend {
 	struct mcp_backend backend;
 	struct session *session;
@@ -46,14 +44,12 @@ static const struct upcall_ops upcall_ops = { on_notify, on_done };
 /* The caller's trace context goes before the turn's. */
 static bool add_trace(const struct client_backend *b, struct slice params, struct buf *out)
 {
-	const char *trace = session_traceparent(b->session);
-	struct slice meta = jobj_get(params, "_meta").raw;
-	char member[96];
+	_cleanup_(buf_done) struct buf members = { 0 };
 
-	if (!*trace || (meta.n && jobj_get(meta, "traceparent").type != J_NONE))
+	session_trace_put(b->session, jobj_get(params, "_meta").raw, &members);
+	if (!buf_len(&members))
 		return false;
-	snprintf(member, sizeof(member), "\"traceparent\":\"%s\"", trace);
-	mcp_meta_merge(out, params, slice_of(member));
+	mcp_meta_merge(out, params, buf_slice(&members));
 	return true;
 }
 

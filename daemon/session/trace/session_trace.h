@@ -1,0 +1,22 @@
+/*
+ * session_trace.h - what a session passes on of trace contexts: those of its prompts, and the one that it was opened with.
+ *
+ * This folder owns struct session_trace (`trace` in struct session). What runs for a turn has the turn's context; what is
+ * started outside of turns, as most harnesses are, that of session/new, session/load or session/resume.
+ */
+#pragma once
+
+#include "session/trace/trace_context.h"
+
+struct session;
+struct harness_plan;
+
+/* In struct session: trace. */
+struct session_trace {
+	struct trace_context opened;
+};
+
+/* meta: raw params._meta of the call that opens it. */
+void session_trace_opened(struct session *s, struct slice meta);
+/* TRACEPARENT, TRACESTATE and BAGGAGE, for a process that is started now. */
+void session_trace_env(const struct session *s, struct harness_plan *plan);
