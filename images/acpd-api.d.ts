@@ -2338,6 +2338,7 @@ export interface components {
         Info: {
             version: string;
             incarnation: string;
+            token?: components["schemas"]["OwnToken"];
             sandboxId?: string;
             /** @enum {string} */
             provider?: "e2b" | "kubernetes" | "podman" | "docker";
@@ -2913,7 +2914,7 @@ export interface components {
                 paths?: string[];
             }[];
         };
-        /** @description what the token of this connection may, unless it is the one of the claim */
+        /** @description what the token of this connection or request may, unless it is the one of the claim */
         OwnToken: {
             /** @description its name in lists and logs, no credential */
             id: string;

@@ -38,7 +38,7 @@ export default {
       'gap?': object({ from: count, to: count }), 'damaged?': count, 'diskError?': string(),
     }, 'a receiver of webhooks, and what waits for it'),
     Info: object({
-      version: string(), incarnation: string(), 'sandboxId?': string(), 'provider?': word(['e2b', 'kubernetes', 'podman', 'docker']), remote: boolean('other machines reach it'),
+      version: string(), incarnation: string(), 'token?': ref('OwnToken'), 'sandboxId?': string(), 'provider?': word(['e2b', 'kubernetes', 'podman', 'docker']), remote: boolean('other machines reach it'),
       'resumed?': object({ at: time(), gapMs: count }, 'the last time the machine was away'), harnesses: ref('Installed'), features: ref('Features'), limits: ref('Limits'),
       isolation: ref('Isolation'), network: object({ max: string(), modes: array(object({ mode: string(), 'wall?': string(), 'missing?': string() })) }), webhooks: array(ref('Webhook')),
     }),

@@ -18,7 +18,7 @@ export default {
     TokenMinted: object({ token: string('the token: this is the only time that it is told'), ...minted }, 'a new token'),
     Token: object({ ...minted, connections: integer('WebSockets, streams and uploads of it that are open') }, 'a token that holds'),
     Tokens: object({ tokens: array(ref('Token')) }),
-    OwnToken: object({ id: minted.id, scope: minted.scope, 'sessions?': minted['sessions?'] }, 'what the token of this connection may, unless it is the one of the claim'),
+    OwnToken: object({ id: minted.id, scope: minted.scope, 'sessions?': minted['sessions?'] }, 'what the token of this connection or request may, unless it is the one of the claim'),
   },
   routes: {
     'GET /v1/tokens': { id: 'getTokens', says: 'Tokens that hold', answers: { 200: json(ref('Tokens'), 'without the tokens themselves') } },

@@ -1,6 +1,7 @@
 /* route_info.c - GET /v1/info: what somebody asks before the first session. */
 #include "http/routes/handlers.h"
 
+#include "access/grant.h"
 #include "base/clock.h"
 #include "base/os/sandbox.h"
 #include "http/isolation.h"
@@ -44,6 +45,13 @@ static void put_resumed(struct jw *w, const struct http_context *ctx)
 	jw_end_obj(w);
 }
 
+/* Who may not all is told what he may. */
+static void put_own_token(struct jw *w, const struct http_call *c)
+{
+	if (c->rq->grant != &grant_admin)
+		grant_put(c->rq->grant, w, "token");
+}
+
 void http_get_info(const struct http_call *c, struct http_reply *ret)
 {
 	const struct http_context *ctx = c->ctx;
@@ -54,6 +62,7 @@ void http_get_info(const struct http_call *c, struct http_reply *ret)
 	jw_obj(&w, NULL);
 	jw_str(&w, "version", ACPD_VERSION);
 	jw_str(&w, "incarnation", store_incarnation(ctx->store));
+	put_own_token(&w, c);
 	put_place(&w, ctx);
 	put_resumed(&w, ctx);
 	put_harnesses(&w, store_harnesses(ctx->store));

@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { mint } from '../../lib/tokens.mjs';
 import { rootHasNamespaces } from '../../lib/namespaces.mjs';
 
 const NOWHERE = { KUBERNETES_SERVICE_HOST: null, E2B_SANDBOX_ID: null };
@@ -40,6 +41,13 @@ test('it needs the token, has its members and no others, and says what initializ
   assert.deepEqual(told.harnesses, ready.harnesses);
   assert.deepEqual(told.isolation, ready.isolation);
   await c.close();
+});
+
+test('a token that was minted is told what it may', async (t) => {
+  const d = await Daemon.startFor(t);
+  const { token, id } = await mint(d, 'observe');
+
+  assert.deepEqual((await d.http('/v1/info', { token })).json.token, { id, scope: 'observe' });
 });
 
 test('levels are told as a session then has them, or is refused', async (t) => {
