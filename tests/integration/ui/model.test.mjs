@@ -71,6 +71,18 @@ test('lines of the ledger take the place of what the events said of a turn', () 
     [1, 900, 1, 70, 5]);
 });
 
+test('a model call of the ledger has its place in the timeline, by the time that it took', () => {
+  const model = modelOf(numbered(turn(1, 'hello')));
+  const call = (more) => applyRecord(model.run, { type: 'model_call', turn: 1, ts: '2026-11-21T08:00:05.500Z', model: 'm', ...more });
+
+  call({ durationMs: 2000 });
+  call({ durationMs: 100, error: { class: 'provider' } });
+  call({}); // how long it took is not known: it has no place
+  const { spans } = model.run;
+  assert.deepEqual(spans.filter((s) => s.kind === 'model').map((s) => [s.end - s.start, s.label, s.failed, s.row]), [[2000, 'm', false, 0], [100, 'm', true, 0]]);
+  assert.deepEqual(spans.map((s) => s.start), spans.map((s) => s.start).sort((a, b) => a - b));
+});
+
 test('members of wrong types are as if they were not there', () => {
   const odd = [null, 7, 'x', [], {}, true];
   const names = ['content', 'title', 'toolCallId', 'options', 'answer', 'plan', 'entries', 'check', 'artifact', 'error', 'usage', 'cost', 'ts', 'turnId', 'event', '_meta', 'locations'];

@@ -29,7 +29,6 @@ export function App({ state }: { state: PageState }) {
 		addEventListener('keydown', onKey);
 		return () => removeEventListener('keydown', onKey);
 	}, []);
-	const list = <Sessions sessions={state.sessions} chosen={subject?.sessionId ?? ''} loaded={state.loaded} onChoose={(id) => state.choose(id)} />;
 	const listed = state.api !== null && !(subject instanceof BundleSubject);
 
 	return (
@@ -38,7 +37,10 @@ export function App({ state }: { state: PageState }) {
 			{state.lost && <p class="notice notice-warn" role="status">{state.lost}</p>}
 			{state.problem && (state.api || subject) && <p class="notice notice-bad" role="alert">{state.problem}</p>}
 			<div class="app-body">
-				{listed && (subject ? list : <main id="main" class="app-list"><h1 class="hidden-text">Sessions</h1>{list}</main>)}
+				{listed && (
+					<div class="app-list" key="list" {...(subject ? {} : { role: 'main', id: 'main' })}>{!subject && <h1 class="hidden-text">Sessions</h1>}<Sessions key="sessions" sessions={state.sessions}
+						chosen={subject?.sessionId ?? ''} loaded={state.loaded} answers={state.rights.drives} onChoose={(id) => state.choose(id)} /></div>
+				)}
 				{subject ? <SessionPage key={subject.sessionId} subject={subject} onBack={() => state.leave()} handle={(h) => { session.current = h; }} />
 					: listed ? <section class="page page-none muted" aria-label="Session"><p>Choose a session.</p></section>
 						: <Welcome base={state.base} problem={state.problem} busy={state.busy} onFile={(f) => void state.open(f)}
@@ -58,6 +60,8 @@ function Bar({ state, theme, onTheme, onHelp }: { state: PageState; theme: Theme
 		<header class="bar">
 			<span class="bar-name">acpd</span>
 			<Visible class="bar-where" text={bundle ? bundle.name : state.api ? state.base.replace(/^https?:\/\//, '') : ''} max={120} />
+			{state.api && !state.rights.drives && <span class="tag">only watching</span>}
+			{state.api && state.rights.sessions > 0 && <span class="tag">{state.rights.sessions === 1 ? 'one session only' : `${state.rights.sessions} sessions only`}</span>}
 			{state.needsMe > 0 && <span class="tag tag-warn">{state.needsMe} need{state.needsMe === 1 ? 's' : ''} you</span>}
 			<span class="bar-space" />
 			<button type="button" class="button button-quiet" aria-label={`Theme: ${THEME_WORDS[theme]}`} title="Theme (t)" onClick={onTheme}>{theme === 'dark' ? '●' : theme === 'light' ? '○' : '◐'}</button>

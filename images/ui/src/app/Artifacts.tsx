@@ -3,6 +3,7 @@
 
 import { useState } from 'preact/hooks';
 import type { Artifact } from '../model/items.ts';
+import { sayRefusal } from '../net/refusals.ts';
 import { bytes, plural } from '../views/format.ts';
 import { Visible } from '../views/Visible.tsx';
 import type { Subject } from './subject.ts';
@@ -16,7 +17,7 @@ export function Artifacts({ subject, list }: { subject: Subject; list: Artifact[
 			saveAs(await subject.artifact(a), a.name);
 			setProblem('');
 		} catch (e) {
-			setProblem(e instanceof Error ? e.message : String(e));
+			setProblem(sayRefusal(e));
 		}
 	};
 

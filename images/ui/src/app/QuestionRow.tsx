@@ -4,6 +4,7 @@
 import { useState } from 'preact/hooks';
 import type { JsonObject } from '../model/event.ts';
 import type { Question as Data } from '../model/items.ts';
+import { sayRefusal } from '../net/refusals.ts';
 import { Question } from '../views/Question.tsx';
 
 /** Answers a question; undefined: nobody may from here. */
@@ -15,7 +16,7 @@ export function QuestionRow({ question, onAnswer }: { question: Data; onAnswer: 
 	const answer = (id: string, reply: JsonObject): void => {
 		setBusy(true);
 		setError('');
-		onAnswer!(id, reply).catch((e: unknown) => setError(e instanceof Error ? e.message : String(e))).finally(() => setBusy(false));
+		onAnswer!(id, reply).catch((e: unknown) => setError(sayRefusal(e))).finally(() => setBusy(false));
 	};
 
 	return <Question question={question} busy={busy} error={error} onAnswer={onAnswer && ((reply) => answer(question.id, reply as JsonObject))} />;

@@ -17,6 +17,7 @@ import type { Subject } from './subject.ts';
 import { Tabs, type TabRow } from './Tabs.tsx';
 import { TimelinePane } from './TimelinePane.tsx';
 import { Transport } from './Transport.tsx';
+import { useNarrow } from './narrow.ts';
 import { sessionName, sessionState, streamState } from './words.ts';
 
 export const TABS = ['history', 'timeline', 'usage', 'files', 'checks', 'servers', 'errors', 'state'] as const;
@@ -36,7 +37,9 @@ export interface SessionPageProps {
 }
 
 export function SessionPage({ subject, onBack, handle }: SessionPageProps) {
-	const [tab, setTab] = useState<Tab>('history');
+	const narrow = useNarrow();
+	const [wished, setTab] = useState<Tab>('history');
+	const tab = wished === 'state' && !narrow ? 'history' : wished;
 	const history = useRef<HistoryHandle | null>(null);
 	const wanted = useRef<number | null>(null); // the row that another tab wants to show
 	const { run } = subject;
@@ -57,14 +60,14 @@ export function SessionPage({ subject, onBack, handle }: SessionPageProps) {
 		history.current?.show(row);
 	};
 	const live = subject instanceof LiveSubject ? subject : null;
-	const aside = <Aside run={run} info={subject.isLive && !subject.player ? subject.info : null} sent={live?.sent ?? []} />;
-	const answer = live && !subject.player ? (id: string, a: JsonObject): Promise<void> => live.answer(id, a) : undefined;
+	const aside = <Aside run={run} info={subject.player ? null : subject.info} sent={live?.sent ?? []} />;
+	const answer = live?.mayDrive && !subject.player ? (id: string, a: JsonObject): Promise<void> => live.answer(id, a) : undefined;
 
 	return (
 		<main class="page" id="main" aria-label="Session">
 			<Head subject={subject} onBack={onBack} />
 			{subject.problem && <p class="notice notice-bad page-problem" role="alert">{subject.problem}</p>}
-			<Tabs rows={rowsOf(subject)} chosen={tab} onChoose={(t) => setTab(t as Tab)} label="Sides of the session" panel="side" />
+			<Tabs rows={rowsOf(subject, narrow)} chosen={tab} onChoose={(t) => setTab(t as Tab)} label="Sides of the session" panel="side" />
 			<div class="page-body">
 				<div class="page-main" role="tabpanel" id="side" aria-labelledby={`tab-${tab}`}>
 					{tab === 'history' && (
@@ -76,7 +79,7 @@ export function SessionPage({ subject, onBack, handle }: SessionPageProps) {
 					)}
 					{tab !== 'history' && <div class="pane">{tab === 'state' ? aside : paneOf(tab, subject, show)}</div>}
 				</div>
-				{tab !== 'state' && aside}
+				{!narrow && aside}
 			</div>
 			{subject.player ? (
 				<Transport player={subject.player} turns={subject.whole.turns.at(-1)?.n ?? 0} onChange={() => subject.changed()}
@@ -99,7 +102,7 @@ function pauseReplay(subject: Subject): boolean {
 	return true;
 }
 
-function rowsOf(subject: Subject): TabRow[] {
+function rowsOf(subject: Subject, narrow: boolean): TabRow[] {
 	const { run, info } = subject;
 	const failed = run.checks.filter((c) => !c.check.ok).length;
 
@@ -108,7 +111,7 @@ function rowsOf(subject: Subject): TabRow[] {
 		{ id: 'files', name: 'Files', count: run.files.filter((f) => f.how === 'changed').length },
 		{ id: 'checks', name: 'Checks', count: failed, bad: true }, { id: 'servers', name: 'Servers', count: info?.mcp.length ?? 0 },
 		{ id: 'errors', name: 'Errors', count: run.errors.length, bad: true },
-		{ id: 'state', name: 'State' }, // where there is no room for it beside the history
+		...(narrow ? [{ id: 'state', name: 'State' }] : []), // where there is no room for it beside the history
 	];
 }
 
@@ -125,7 +128,7 @@ function paneOf(tab: Tab, subject: Subject, show: (row: number) => void) {
 
 function Head({ subject, onBack }: { subject: Subject; onBack: () => void }) {
 	const { run, info } = subject;
-	const state = info && subject.isLive ? sessionState(info) : null;
+	const state = info && subject.isLive ? sessionState(info, subject instanceof LiveSubject && subject.mayDrive) : null;
 	const stream = streamState(subject.state);
 	const cost = run.cost ?? run.harnessCost;
 	const name = run.title || (info ? sessionName(info) : run.sessionId);
@@ -140,6 +143,8 @@ function Head({ subject, onBack }: { subject: Subject; onBack: () => void }) {
 					{subject.isLive && <span class={`tag ${stream.tag}`} role="status">{stream.text}</span>}
 					<Visible text={[info?.harness, run.model || info?.model].filter(Boolean).join(' · ')} max={120} />
 					{cost && cost.amount > 0 && <span>{money(cost.amount, cost.currency)}</span>}
+					{info?.imported && <span class="tag">from a bundle</span>}
+					{info?.draft && subject.isLive && <span class="tag tag-warn">draft</span>}
 					{info?.cwd && <Visible class="page-cwd" text={info.cwd} max={200} />}
 				</p>
 			</div>

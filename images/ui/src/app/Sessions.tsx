@@ -14,6 +14,7 @@ export interface SessionsProps {
 	sessions: SessionInfo[];
 	chosen: string;
 	loaded: boolean;
+	answers: boolean; // whoever looks may answer questions
 	onChoose: (id: string) => void;
 }
 
@@ -23,7 +24,7 @@ function matches(s: SessionInfo, words: string[]): boolean {
 	return words.every((w) => text.includes(w));
 }
 
-export function Sessions({ sessions, chosen, loaded, onChoose }: SessionsProps) {
+export function Sessions({ sessions, chosen, loaded, answers, onChoose }: SessionsProps) {
 	const [filter, setFilter] = useState('');
 	const [shown, setShown] = useState(SHOWN);
 	const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
@@ -39,15 +40,15 @@ export function Sessions({ sessions, chosen, loaded, onChoose }: SessionsProps) 
 			</div>
 			{list.length === 0 && <p class="sessions-none muted">{!loaded ? 'Loading…' : filter ? 'None fits the filter.' : 'There are no sessions yet.'}</p>}
 			<ul class="sessions-list">
-				{list.slice(0, shown).map((s) => <Entry key={s.sessionId} s={s} now={now} chosen={s.sessionId === chosen} onChoose={onChoose} />)}
+				{list.slice(0, shown).map((s) => <Entry key={s.sessionId} s={s} now={now} chosen={s.sessionId === chosen} answers={answers} onChoose={onChoose} />)}
 			</ul>
 			{list.length > shown && <button type="button" class="button" onClick={() => setShown(shown + SHOWN)}>{list.length - shown} more</button>}
 		</nav>
 	);
 }
 
-function Entry({ s, now, chosen, onChoose }: { s: SessionInfo; now: number; chosen: boolean; onChoose: (id: string) => void }) {
-	const state = sessionState(s);
+function Entry({ s, now, chosen, answers, onChoose }: { s: SessionInfo; now: number; chosen: boolean; answers: boolean; onChoose: (id: string) => void }) {
+	const state = sessionState(s, answers);
 	const tokens = totalOf(s.usage);
 
 	return (

@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // The session of a bundle file. No daemon is asked for anything.
 
+import { readChanges, type Changes } from '../model/changes.ts';
 import type { Artifact } from '../model/items.ts';
 import type { Bundle } from '../bundle/bundle.ts';
+import { obj, str } from '../model/read.ts';
+import { ApiError } from '../net/api.ts';
 import { readSession } from '../net/sessions.ts';
 import { Subject } from './subject.ts';
 
+/** A bundle says why it has no patch (daemon/protocol/bundles.md). */
+export function changesOf(bundle: Bundle): Changes {
+	const missing = str(obj(obj(bundle.session.workspace).patch).missing);
+
+	if (missing)
+		throw new ApiError(0, missing, 'the bundle has no patch');
+	return readChanges({}, bundle.patch);
+}
+
 export class BundleSubject extends Subject {
 	readonly isLive = false;
+	readonly farChanges = '';
 	readonly name: string;
 	#bundle: Bundle;
 	#stop = new AbortController();
@@ -20,15 +33,16 @@ export class BundleSubject extends Subject {
 		void this.#read();
 	}
 
-	async patch(): Promise<string> {
-		return this.#bundle.patch;
+	async changes(): Promise<Changes> {
+		return changesOf(this.#bundle);
 	}
 
 	async artifact(a: Artifact): Promise<Blob> {
-		for (const [path, blob] of this.#bundle.artifacts)
-			if (path.split('/')[1]?.startsWith(a.id) || path === `artifacts/${a.name}`)
-				return blob;
-		throw new Error('the bundle does not have this artifact');
+		const blob = this.#bundle.artifacts.get(`artifacts/${a.id}`);
+
+		if (!blob)
+			throw new Error('The bundle does not have this artifact.');
+		return blob;
 	}
 
 	override close(): void {

@@ -2,20 +2,28 @@
 // A session of a daemon, followed. Its state is asked for while it is looked at; its ledger after each turn.
 
 import type { JsonObject } from '../model/event.ts';
+import { readBundle } from '../bundle/bundle.ts';
+import { unzstd } from '../bundle/zstd.ts';
+import { readChanges, type Changes } from '../model/changes.ts';
 import type { Artifact } from '../model/items.ts';
 import type { Batch } from '../model/source.ts';
 import { num, str } from '../model/read.ts';
 import { Acp } from '../net/acp.ts';
 import { ApiError, type Api } from '../net/api.ts';
+import { sayRefusal } from '../net/refusals.ts';
+import type { Rights } from '../net/rights.ts';
 import { SessionSource } from '../net/session-source.ts';
 import { answerApproval, getRecords, getSession } from '../net/sessions.ts';
+import { changesOf } from './bundle-subject.ts';
 import { Subject } from './subject.ts';
 
 const POLL_MS = 2000;
 const RECORDS_MAX = 10_000;
+const PATCH_MAX = 64 * 1024 * 1024;
 
 export class LiveSubject extends Subject {
 	readonly isLive = true;
+	readonly rights: Rights;
 	driving = false; // this page is the driver
 	sent: string[] = []; // prompts of this page that wait for their turn
 	acting = ''; // what failed of what a person asked for
@@ -28,15 +36,16 @@ export class LiveSubject extends Subject {
 	#again = false;
 	#timer: ReturnType<typeof setTimeout> | undefined;
 
-	constructor(api: Api, sessionId: string) {
+	constructor(api: Api, sessionId: string, rights: Rights) {
 		super(sessionId, new SessionSource(api, sessionId));
 		this.#api = api;
+		this.rights = rights;
 		void (this.source as SessionSource).follow({
 			batch: (b) => this.#batch(b),
 			restart: () => { this.#since = 0; this.beginAnew(); },
 			state: (state, error) => {
 				this.state = state;
-				this.problem = state === 'refused' ? error?.message ?? '' : '';
+				this.problem = state === 'refused' ? sayRefusal(error) : '';
 				this.changed();
 			},
 		}, this.#stop.signal);
@@ -50,12 +59,58 @@ export class LiveSubject extends Subject {
 		this.#acp?.close();
 	}
 
-	async patch(): Promise<string> {
+	get mayDrive(): boolean {
+		return this.rights.drives && this.info?.imported !== true;
+	}
+
+	get farChanges(): string {
+		return this.info?.imported ? 'This session came from a bundle. Its changes are in there: it has to be fetched for them.' : '';
+	}
+
+	async changes(): Promise<Changes> {
+		if (this.info?.imported)
+			return this.#bundled();
 		const answer = await (await this.#connection()).call('_acpd/workspace/diff', { sessionId: this.sessionId });
 
 		if (typeof answer.patch === 'string')
-			return answer.patch;
-		return (await this.#bytes(str((answer.artifact as JsonObject | undefined)?.id))).text();
+			return readChanges(answer, answer.patch);
+		const blob = await this.#bytes(str((answer.artifact as JsonObject | undefined)?.id));
+		if (blob.size > PATCH_MAX)
+			throw new Error(`The patch has ${blob.size} bytes: that is more than is shown here. It is among the artifacts.`);
+		return readChanges(answer, await blob.text());
+	}
+
+	async #bundled(): Promise<Changes> {
+		const response = await this.#api.open(`/v1/sessions/${encodeURIComponent(this.sessionId)}/bundle`, { signal: this.#stop.signal });
+
+		return changesOf(await readBundle(await response.blob(), unzstd));
+	}
+
+	/** Begins a draft, or ends one that is empty; discard: what it has changed is thrown away. */
+	draft(on: boolean, discard = false): Promise<void> {
+		return this.#drive('_acpd/session/draft', { on, ...(discard ? { discard } : {}) });
+	}
+
+	/** What was shown under that digest. */
+	apply(patchDigest: string): Promise<void> {
+		return this.#drive('_acpd/workspace/apply', { patchDigest });
+	}
+
+	/** What only the driver may: this page becomes it, if it is not. */
+	async #drive(method: string, params: JsonObject): Promise<void> {
+		const acp = await this.#driver();
+
+		await acp.call(method, { sessionId: this.sessionId, ...params });
+		await this.#info();
+	}
+
+	async #driver(): Promise<Acp> {
+		const acp = await this.#connection();
+
+		if (!this.driving)
+			await acp.call('session/resume', { sessionId: this.sessionId, cwd: this.info?.cwd ?? '' });
+		this.driving = true;
+		return acp;
 	}
 
 	artifact(a: Artifact): Promise<Blob> {
@@ -69,11 +124,7 @@ export class LiveSubject extends Subject {
 
 	/** This page becomes the driver: another one loses the session. */
 	async takeOver(): Promise<void> {
-		await this.#try(async () => {
-			const acp = await this.#connection();
-			await acp.call('session/resume', { sessionId: this.sessionId, cwd: this.info?.cwd ?? '' });
-			this.driving = true;
-		});
+		await this.#try(async () => { await this.#driver(); });
 	}
 
 	async prompt(text: string): Promise<void> {
@@ -120,7 +171,7 @@ export class LiveSubject extends Subject {
 		try {
 			await act();
 		} catch (e) {
-			this.acting = e instanceof Error ? e.message : String(e);
+			this.acting = sayRefusal(e);
 		}
 		this.changed();
 		void this.#info();
@@ -130,7 +181,7 @@ export class LiveSubject extends Subject {
 	#promptFailed(e: unknown): void {
 		if (e instanceof ApiError && ['TURN_FAILED', 'CANCELLED'].includes(e.reason))
 			return;
-		this.acting = e instanceof Error ? e.message : String(e);
+		this.acting = sayRefusal(e);
 		this.changed();
 	}
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The other sides of a session: what changed, errors, checks. Each says so when there is nothing.
 
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import type { Run } from '../model/run.ts';
 import { Checks } from '../views/Checks.tsx';
-import { Diff } from '../views/Diff.tsx';
 import { ErrorWords } from '../views/ErrorWords.tsx';
 import { FilesChanged } from '../views/FilesChanged.tsx';
 import { clock } from '../views/format.ts';
 import { Visible } from '../views/Visible.tsx';
 import { Artifacts } from './Artifacts.tsx';
+import { Changes } from './Changes.tsx';
 import type { Subject } from './subject.ts';
 
 const SHOWN = 100;
@@ -60,26 +60,5 @@ export function FilesPane({ subject, onShow }: { subject: Subject; onShow: (row:
 			{!subject.player && <Changes subject={subject} />}
 			<Artifacts subject={subject} list={run.artifacts} />
 		</div>
-	);
-}
-
-/** The diff of the workspace, as of now: read when it is looked at, and again when a turn has ended. */
-function Changes({ subject }: { subject: Subject }) {
-	const [patch, setPatch] = useState<string | null>(null);
-	const [problem, setProblem] = useState('');
-	const ended = subject.whole.turns.length - (subject.whole.open ? 1 : 0);
-
-	useEffect(() => {
-		let gone = false;
-		const unless = <T,>(set: (v: T) => void) => (v: T): void => { if (!gone) set(v); };
-		subject.patch().then(unless((p: string) => { setPatch(p); setProblem(''); }),
-			unless((e: unknown) => setProblem(e instanceof Error ? e.message : String(e))));
-		return () => { gone = true; };
-	}, [subject, ended]);
-	return (
-		<section>
-			<h2 class="aside-name">Changes of the workspace</h2>
-			{patch ? <Diff patch={patch} /> : <p class="muted">{problem || (patch === '' ? 'Nothing has changed since the session began.' : 'Loading…')}</p>}
-		</section>
 	);
 }

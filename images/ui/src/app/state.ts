@@ -5,7 +5,9 @@ import type { SessionInfo } from '../model/run.ts';
 import { readBundle } from '../bundle/bundle.ts';
 import { BundleError } from '../bundle/manifest.ts';
 import { unzstd } from '../bundle/zstd.ts';
-import { Api, ApiError } from '../net/api.ts';
+import { Api } from '../net/api.ts';
+import { sayRefusal } from '../net/refusals.ts';
+import { getRights, type Rights } from '../net/rights.ts';
 import { listSessions } from '../net/sessions.ts';
 import { forgetToken, keepToken, readStart } from '../net/start.ts';
 import { BundleSubject } from './bundle-subject.ts';
@@ -18,6 +20,7 @@ const POLL_MS = 2000;
 export class PageState extends Emitter {
 	base: string;
 	api: Api | null = null; // null: not connected
+	rights: Rights = { scope: '', drives: false, sessions: 0 };
 	sessions: SessionInfo[] = [];
 	loaded = false; // the sessions have been read once
 	subject: Subject | null = null;
@@ -37,7 +40,7 @@ export class PageState extends Emitter {
 	}
 
 	get needsMe(): number {
-		return this.sessions.reduce((n, s) => n + (s.questions > 0 ? 1 : 0), 0);
+		return !this.rights.drives ? 0 : this.sessions.reduce((n, s) => n + (s.questions > 0 ? 1 : 0), 0);
 	}
 
 	async connect(base: string, token: string, keep: boolean, session = '', silent = false): Promise<void> {
@@ -48,10 +51,10 @@ export class PageState extends Emitter {
 		this.problem = '';
 		this.changed();
 		try {
-			this.sessions = await listSessions(api);
+			[this.sessions, this.rights] = await Promise.all([listSessions(api), getRights(api)]);
 		} catch (e) {
 			this.busy = '';
-			this.problem = silent ? '' : refusalWords(e);
+			this.problem = silent ? '' : sayRefusal(e);
 			this.changed();
 			return;
 		}
@@ -81,7 +84,7 @@ export class PageState extends Emitter {
 		if (!this.api || this.subject?.sessionId === id)
 			return;
 		this.#leave();
-		this.subject = new LiveSubject(this.api, id);
+		this.subject = new LiveSubject(this.api, id, this.rights);
 		history.replaceState(null, '', `#session=${encodeURIComponent(id)}`);
 		this.changed();
 	}
@@ -138,21 +141,10 @@ export class PageState extends Emitter {
 			this.sessions = await listSessions(api);
 			this.lost = '';
 		} catch (e) {
-			this.lost = refusalWords(e);
+			this.lost = sayRefusal(e);
 		}
 		if (this.api === api)
 			this.#schedule();
 		this.changed();
-	}
-}
-
-function refusalWords(e: unknown): string {
-	if (!(e instanceof ApiError))
-		return e instanceof Error ? e.message : String(e);
-	switch (e.reason) {
-	case 'UNAUTHORIZED': return 'The token is not one of this daemon.';
-	case 'UNCLAIMED': return 'This daemon has not been claimed yet: it has no token.';
-	case 'ORIGIN_NOT_ALLOWED': return 'The daemon does not allow pages of this origin (--allow-origin).';
-	default: return `${e.message} (${e.reason})`;
 	}
 }

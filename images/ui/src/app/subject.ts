@@ -3,6 +3,7 @@
 // of the replay.
 
 import type { JsonObject } from '../model/event.ts';
+import type { Changes } from '../model/changes.ts';
 import type { Artifact } from '../model/items.ts';
 import type { Run, SessionInfo } from '../model/run.ts';
 import type { Batch, Source } from '../model/source.ts';
@@ -37,8 +38,10 @@ export abstract class Subject extends Emitter {
 		this.#nowPages = this.#pagesOf(this.now);
 	}
 
-	/** What has changed since the session began, as a patch. */
-	abstract patch(): Promise<string>;
+	/** What has changed since the session began, or by its draft. */
+	abstract changes(): Promise<Changes>;
+	/** Asking for them costs so much that a person has to want it; in words. '': it does not. */
+	abstract readonly farChanges: string;
 	abstract artifact(a: Artifact): Promise<Blob>;
 	abstract readonly isLive: boolean;
 

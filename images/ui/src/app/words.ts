@@ -18,11 +18,12 @@ const STATES: Record<string, Said> = {
 	closed: { text: 'closed', tag: '' },
 };
 
-export function sessionState(s: SessionInfo): Said {
+/** answers: whoever looks may answer its questions. */
+export function sessionState(s: SessionInfo, answers: boolean): Said {
 	if (s.damaged)
 		return { text: 'damaged', tag: 'tag-bad' };
 	if (s.questions > 0)
-		return { text: 'needs you', tag: 'tag-warn' };
+		return { text: answers ? 'needs you' : 'needs an answer', tag: 'tag-warn' };
 	if (s.waiting)
 		return { text: `waits for a ${s.waiting}`, tag: 'tag-warn' };
 	return STATES[s.state] ?? { text: s.state || 'unknown', tag: '' };

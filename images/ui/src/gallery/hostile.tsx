@@ -81,7 +81,7 @@ const EVERY: readonly ((t: string) => ComponentChildren)[] = [
 	(t) => <Budgets budgets={[{ budget: t, scope: t, limit: 5, used: 3 }]} />,
 	(t) => <Queue queued={3} prompts={[t, t]} waiting={t} />,
 	(t) => <Checks verdict={t} checks={[{ id: t, kind: t, ok: false, signal: t, output: t, offending: [t], error: { reason: t, message: t }, tests: { passed: 1, failed: 1, skipped: 0, failures: [{ suite: t, name: t, message: t }] } }]} />,
-	(t) => <McpServers servers={[{ name: t, state: t, type: t, tools: 1, error: t }]} />,
+	(t) => <McpServers servers={[{ name: t, via: t, tools: [t], error: t }]} />,
 	(t) => <ErrorWords error={{ class: t, message: t, reason: t, provider: t, httpStatus: 429, retryable: true }} />,
 	(t) => <FilesChanged files={[{ path: t, how: 'changed', times: 2, row: 1 }]} onOpen={nothing} />,
 	(t) => <Timeline spans={spans(t)} now={1000} onOpen={nothing} />,

@@ -147,7 +147,7 @@ export const CHECKS: CheckResult[] = [
 	{ id: 'only-src', kind: 'paths', ok: false, durationMs: 4, offending: ['package.json', 'src/\u202etxt.exe'] },
 	{ id: 'slow', kind: 'command', ok: false, error: { reason: 'CHECK_TIMED_OUT', message: 'it did not end within 120 s' } }];
 
-export const SERVERS: McpServer[] = [{ name: 'acpd', state: 'connected', type: 'builtin', tools: 7 }, { name: 'shop', state: 'connected', type: 'acp', tools: 3 }, { name: 'search', state: 'failed', type: 'hosted', error: 'the process exited with code 1: no module named search' }];
+export const SERVERS: McpServer[] = [{ name: 'acpd', via: 'builtin', tools: ['read_file', 'grep'] }, { name: 'shop', via: 'acp', tools: ['order'] }, { name: 'later', via: 'http' }, { name: 'search', via: 'hosted', error: 'the process exited with code 1: no module named search' }];
 
 export const FILES: FileTouch[] = [{ path: 'src/http/head.c', how: 'changed', times: 3, row: 1 }, { path: 'src/http/head.test.ts', how: 'changed', times: 1, row: 2 }, { path: 'docs/\u202egpj.exe', how: 'changed', times: 1, row: 2 }, { path: 'Makefile', how: 'read', times: 1, row: 3 }];
 

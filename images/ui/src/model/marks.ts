@@ -5,8 +5,8 @@ import type { RawEvent } from './event.ts';
 import type { EndItem, Item, ToolItem } from './items.ts';
 import type { Run, Span, SpanKind, Turn } from './run.ts';
 import { plainText } from './blocks.ts';
-import { ARTIFACTS_MAX, CHECKS_MAX, ERRORS_MAX, FILES_MAX, PLANS_MAX, PROMPT_LABEL, QUESTIONS_MAX, SPANS_MAX,
-	TURNS_MAX } from './limits.ts';
+import { ARTIFACTS_MAX, CHECKS_MAX, ERRORS_MAX, FILES_MAX, PLANS_MAX, PROMPT_LABEL, QUESTIONS_MAX, TURNS_MAX } from './limits.ts';
+import { keep, keepSpan, shorten } from './keep.ts';
 import { num, oneLine, time } from './read.ts';
 import { noteBudget, settleUsage } from './run-calls.ts';
 import { pathsOf } from './tools.ts';
@@ -180,9 +180,7 @@ export class Marks {
 	}
 
 	#span(span: Span): Span {
-		this.#run.spans.push(span);
-		this.#run.spansLeftOut += shorten(this.#run.spans, SPANS_MAX);
-		return span;
+		return keepSpan(this.#run, span);
 	}
 
 	#endSpan(kind: SpanKind, id: number, at: number, failed: boolean): Span | undefined {
@@ -198,18 +196,3 @@ export class Marks {
 		return span;
 	}
 }
-
-/** Drops the oldest tenth when there are too many; how many that were. */
-function shorten(list: unknown[], max: number): number {
-	const gone = list.length > max ? list.length - Math.floor(max * 0.9) : 0;
-
-	list.splice(0, gone);
-	return gone;
-}
-
-function keep<T>(to: T[], one: T, max: number): void {
-	to.push(one);
-	if (to.length > max)
-		to.splice(0, to.length - max);
-}
-

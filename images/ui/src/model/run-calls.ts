@@ -5,6 +5,7 @@
 import type { JsonObject, RawEvent } from './event.ts';
 import type { Tokens } from './items.ts';
 import type { ModelCall, ModelUse, Run, Turn } from './run.ts';
+import { keep, keepSpan } from './keep.ts';
 import { CALLS_MAX, MODELS_MAX } from './limits.ts';
 import { num, obj, optNum, optStr, str, time } from './read.ts';
 import { addCost, addTokens, readBudget, readCost, readTokens } from './usage.ts';
@@ -20,19 +21,13 @@ export function newRun(sessionId: string): Run {
 
 const turnOf = (run: Run, n: number): Turn | undefined => run.turns.findLast((t) => t.n === n);
 
-function keepCall(run: Run, call: ModelCall): void {
-	run.calls.push(call);
-	if (run.calls.length > CALLS_MAX)
-		run.calls.splice(0, run.calls.length - CALLS_MAX);
-}
-
 /** An event of kind usage: a model call that the harness reported. */
 export function addCall(run: Run, e: RawEvent): void {
 	const usage = readTokens(e.usage);
 	const cost = readCost(e.cost);
 	const turn = turnOf(run, num(e.turnId));
 
-	keepCall(run, { turn: num(e.turnId), at: time(e.ts), model: str(e.model) || run.model, usage, cost, live: true });
+	keep(run.calls, { turn: num(e.turnId), at: time(e.ts), model: str(e.model) || run.model, usage, cost, live: true }, CALLS_MAX);
 	if (!turn)
 		return;
 	turn.modelCalls++;
@@ -67,8 +62,16 @@ function recordCall(run: Run, r: JsonObject): void {
 
 	if (run.calls.at(-1)?.live)
 		run.calls = run.calls.filter((c) => !(c.live && c.turn === n));
-	keepCall(run, call);
+	keep(run.calls, call, CALLS_MAX);
+	spanOfCall(run, call);
 	countModel(run.models, call);
+}
+
+/** A call that took a known time has its place in the timeline: that is, one that the daemon or its client made. */
+function spanOfCall(run: Run, call: ModelCall): void {
+	if (call.at && call.durationMs !== undefined)
+		keepSpan(run, { kind: 'model', turn: call.turn, start: call.at - call.durationMs, end: call.at, label: call.model || 'model',
+			failed: call.failed ?? false, row: turnOf(run, call.turn)?.row });
 }
 
 function recordTurn(run: Run, r: JsonObject): void {

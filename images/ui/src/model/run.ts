@@ -128,14 +128,21 @@ export interface SessionInfo {
 	budgets: BudgetUse[];
 	mcp: McpServer[];
 	damaged: boolean;
-	draft: boolean;
+	draft: DraftState | null;
+	imported: boolean; // it came from a bundle: it can only be looked at
 	updatedAt: number;
 }
 
 export interface McpServer {
 	name: string;
-	state: string;
-	type?: string;
-	tools?: number;
+	via: string; // acp, http, sse, builtin, hosted, project
+	tools?: string[]; // that the harness has got; absent: it has not asked
 	error?: string;
+}
+
+/** A tree that stands for the workspace until what was changed in it is applied (daemon/protocol/drafts.md). */
+export interface DraftState {
+	how: string; // overlay, copy
+	missing: string; // why it is no overlay
+	bytes?: number;
 }

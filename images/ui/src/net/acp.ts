@@ -93,10 +93,11 @@ export class Acp {
 	#answer(m: JsonObject): void {
 		const call = this.#calls.get(num(m.id));
 		const error = obj(m.error);
+		const data = obj(error.data);
 
 		this.#calls.delete(num(m.id));
 		if (m.error)
-			call?.fail(new ApiError(num(error.code), str(obj(error.data).reason), str(error.message)));
+			call?.fail(new ApiError(num(error.code), str(data.reason), str(error.message), str(data.scope)));
 		else
 			call?.done(obj(m.result));
 	}

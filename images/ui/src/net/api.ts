@@ -7,11 +7,13 @@ import { isObject, obj, str } from '../model/read.ts';
 export class ApiError extends Error {
 	readonly status: number; // 0: no answer
 	readonly reason: string;
+	readonly scope: string; // that the token lacks; '': it is about something else
 
-	constructor(status: number, reason: string, message: string) {
+	constructor(status: number, reason: string, message: string, scope = '') {
 		super(message);
 		this.status = status;
 		this.reason = reason;
+		this.scope = scope;
 	}
 }
 
@@ -67,7 +69,7 @@ async function refusal(response: Response): Promise<ApiError> {
 		error = obj(obj(JSON.parse(await response.text())).error);
 	} catch { /* it is no answer of a daemon: the status says what there is to say */ }
 	return new ApiError(response.status, str(error.reason) || `HTTP_${response.status}`,
-		str(error.message) || `the answer was HTTP ${response.status}`);
+		str(error.message) || `the answer was HTTP ${response.status}`, str(error.scope));
 }
 
 async function readObject(response: Response): Promise<JsonObject> {

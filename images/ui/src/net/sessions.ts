@@ -2,23 +2,33 @@
 // What GET /v1/sessions and the other lists say, read with care.
 
 import type { Json, JsonObject } from '../model/event.ts';
-import type { McpServer, SessionInfo } from '../model/run.ts';
-import { isObject, list, num, obj, oneLine, optNum, optStr, str, time } from '../model/read.ts';
+import type { DraftState, McpServer, SessionInfo } from '../model/run.ts';
+import { isObject, list, num, obj, oneLine, optNum, str, time } from '../model/read.ts';
 import { readBudget, readCost, readTokens } from '../model/usage.ts';
 import { LineSplitter } from '../model/lines.ts';
 import type { Api } from './api.ts';
+import type { Described, DescribedServer } from './described.ts';
+
+const SERVERS_MAX = 64;
+const TOOLS_MAX = 200;
 
 function readServer(v: Json): McpServer {
-	const o = obj(v);
+	const o = obj(v) as DescribedServer;
 	const error = obj(o.error);
 
-	return { name: str(o.name), state: str(o.state) || str(o.status), type: optStr(o.type), error: optStr(error.message) ?? optStr(o.error) ?? optStr(o.reason),
-		tools: Array.isArray(o.tools) ? o.tools.length : optNum(o.tools) };
+	return { name: str(o.name), via: str(o.via), error: o.error ? `${str(error.message)} (${str(error.reason)})` : undefined,
+		tools: Array.isArray(o.toolsDelivered) ? o.toolsDelivered.slice(0, TOOLS_MAX).map(str) : undefined };
+}
+
+function readDraft(v: Json | undefined): DraftState | null {
+	const o = obj(v) as Described<'Draft'>;
+
+	return o.on === true ? { how: str(o.how), missing: str(o.missing), bytes: optNum(o.bytes) } : null;
 }
 
 export function readSession(v: Json | undefined): SessionInfo {
-	const o = obj(v);
-	const used = obj(o.used);
+	const o = obj(v) as Described<'Session'>;
+	const used = obj(o.used) as Described<'Used'>;
 
 	return {
 		sessionId: str(o.sessionId), harness: str(o.harness), state: str(o.state), cwd: str(o.cwd),
@@ -26,8 +36,8 @@ export function readSession(v: Json | undefined): SessionInfo {
 		queued: num(o.queued), questions: num(o.questions), watchers: num(o.watchers), waiting: str(o.waiting),
 		cost: readCost(used.cost), usage: readTokens(used.usage),
 		budgets: list(o.budgets).flatMap((b) => readBudget(b) ?? []),
-		mcp: list(o.mcp).slice(0, 64).map(readServer), damaged: isObject(o.damaged), draft: isObject(o.draft),
-		updatedAt: time(o.updatedAt),
+		mcp: list(o.mcp).slice(0, SERVERS_MAX).map(readServer), damaged: isObject(o.damaged), draft: readDraft(o.draft),
+		imported: o.imported === true, updatedAt: time(o.updatedAt),
 	};
 }
 

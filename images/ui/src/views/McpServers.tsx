@@ -6,9 +6,21 @@ import { Visible } from './Visible.tsx';
 
 export interface McpServersProps { servers: McpServer[] }
 
-const STATES: ReadonlyMap<string, string> = new Map([
-	['connected', 'tag tag-ok'], ['ready', 'tag tag-ok'], ['running', 'tag tag-ok'], ['delivered', 'tag tag-ok'], ['starting', 'tag tag-info'], ['disabled', 'tag'], ['stopped', 'tag'], ['failed', 'tag tag-bad'], ['refused', 'tag tag-bad'],
-]);
+// A server that failed says so; one whose tools the harness has got works.
+function stateOf(s: McpServer): [string, string] {
+	if (s.error) return ['failed', 'tag tag-bad'];
+	return s.tools ? ['ready', 'tag tag-ok'] : ['not asked yet', 'tag'];
+}
+
+function Tools({ names }: { names: string[] | undefined }) {
+	if (!names?.length) return <>{names ? '0' : '–'}</>;
+	return (
+		<details>
+			<summary>{names.length}</summary>
+			<ul class="mcpservers-tools">{names.map((name) => <li><Visible text={name} max={120} /></li>)}</ul>
+		</details>
+	);
+}
 
 export function McpServers({ servers }: McpServersProps) {
 	if (!servers.length) return <p class="mcpservers-none">The session has no MCP servers.</p>;
@@ -20,9 +32,9 @@ export function McpServers({ servers }: McpServersProps) {
 					{servers.slice(0, 128).map((s) => (
 						<tr>
 							<th scope="row"><Visible text={s.name} max={80} /></th>
-							<td><span class={STATES.get(s.state) ?? 'tag'}>{plain(s.state, 40)}</span></td>
-							<td>{s.type ? plain(s.type, 40) : '–'}</td>
-							<td class="mcpservers-number">{s.tools ?? '–'}</td>
+							<td><span class={stateOf(s)[1]}>{stateOf(s)[0]}</span></td>
+							<td>{s.via ? plain(s.via, 40) : '–'}</td>
+							<td class="mcpservers-number"><Tools names={s.tools} /></td>
 							<td>{s.error ? <Visible text={s.error} max={300} /> : '–'}</td>
 						</tr>
 					))}

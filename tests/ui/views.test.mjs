@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that needs Chromium, in one process: starting it costs more than most of the parts.
+
+import './part-components.mjs';
+import './part-xss.mjs';
+import './part-live.mjs';
+import './part-rights.mjs';
+import './part-draft.mjs';
