@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import { after } from 'node:test';
 import { openBrowser } from '../lib/browser.mjs';
+import { patience } from '../lib/rawws.mjs';
 
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 export const DESK = { viewport: { width: 1100, height: 800 } };
@@ -28,6 +29,9 @@ export async function assertAxe(page) {
 export async function openPage(url, { origins = [new URL(url).origin], refuses = false, init, ...options } = {}) {
   const page = await (await (await theBrowser()).newContext({ ...WIDE, ...options })).newPage();
   const wrong = [];
+
+  page.setDefaultTimeout(patience(60_000));
+
   const own = (asked) => /^(data|blob):/.test(asked) || origins.some((o) => asked.startsWith(o) || asked.startsWith(o.replace(/^http/, 'ws')));
 
   page.on('pageerror', (e) => wrong.push(e.message));

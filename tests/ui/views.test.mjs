@@ -6,3 +6,7 @@ import './part-xss.mjs';
 import './part-live.mjs';
 import './part-rights.mjs';
 import './part-draft.mjs';
+import './part-wire.mjs';
+import './part-hostile.mjs';
+import './part-long.mjs';
+import './part-bundle.mjs';

@@ -54,6 +54,16 @@ test('seeks that come while one goes on: the last one counts', async () => {
   assert.deepEqual([player.position - FROM, player.model.run.lastSeq], [10_000, 11]);
 });
 
+test('a seek back that comes when a seek forward has passed that place', async () => {
+  const player = playerOf();
+  const forward = player.seek(TO);
+
+  while (player.model.run.lastSeq < 20) await Promise.resolve();
+  assert.ok(player.position < FROM + 5000, 'it is still on its way');
+  await Promise.all([player.seek(FROM + 5000), forward]);
+  assert.deepEqual([player.model.run.lastSeq, player.position - FROM], [6, 5000]);
+});
+
 test('waiting is passed over, if that is wanted', async () => {
   const events = [EVENTS[0], { ...EVENTS[1], ts: new Date(FROM + 3_600_000).toISOString() }, { ...EVENTS[2], ts: new Date(FROM + 3_600_500).toISOString() }];
   const player = playerOf(events, FROM + 3_600_500);

@@ -10,6 +10,7 @@ import { SessionPage, TABS, type SessionHandle } from './SessionPage.tsx';
 import { Sessions } from './Sessions.tsx';
 import type { PageState } from './state.ts';
 import { nextTheme, readTheme, setTheme, type Theme } from './theme.ts';
+import { plain } from '../views/visible.ts';
 import { Visible } from '../views/Visible.tsx';
 import { Welcome } from './Welcome.tsx';
 
@@ -76,7 +77,7 @@ function useTitle(state: PageState): void {
 	const name = state.subject?.run.title || state.subject?.info?.title || '';
 
 	useEffect(() => {
-		document.title = `${state.needsMe > 0 ? `(${state.needsMe}) ` : ''}${name ? `${name} – ` : ''}acpd`;
+		document.title = `${state.needsMe > 0 ? `(${state.needsMe}) ` : ''}${name ? `${plain(name, 120)} – ` : ''}acpd`;
 	}, [name, state.needsMe]);
 }
 

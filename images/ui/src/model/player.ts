@@ -25,6 +25,7 @@ export class Player {
 	#at = 0; // the next event in it
 	#busy: Promise<void> | null = null;
 	#target = 0;
+	#fed = 0; // the time of the newest event in the model
 
 	/** from, to: the times of the first and the last event. */
 	constructor(sessionId: string, source: Source, from: number, to: number) {
@@ -50,7 +51,7 @@ export class Player {
 	seek(position: number): Promise<void> {
 		const to = Math.max(this.from, Math.min(this.to, position));
 
-		if (to < this.position)
+		if (to < Math.max(this.position, this.#fed)) // it may be on its way to a later one
 			this.#rewind();
 		return this.#go(to);
 	}
@@ -79,6 +80,7 @@ export class Player {
 		this.#busy = null;
 		this.ended = false;
 		this.position = this.from;
+		this.#fed = 0;
 		this.model = new Model(this.model.run.sessionId);
 	}
 
@@ -99,8 +101,9 @@ export class Player {
 		let left = YIELD_EVENTS;
 
 		while (!signal.aborted) {
-			if (!(await this.#fill(signal)) || this.#peek() > this.#target)
+			if (!(await this.#fill(signal)) || signal.aborted || this.#peek() > this.#target)
 				break;
+			this.#fed = Math.max(this.#fed, this.#peek());
 			model.apply(this.#batch!.events[this.#at]!, this.#batch!.sizes[this.#at]!);
 			this.#at++;
 			if (--left === 0) {
