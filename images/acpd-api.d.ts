@@ -2,6 +2,26 @@
 // The API of acpd as types, made from daemon/api/openapi.json by make api.
 
 export interface paths {
+    "/v1/agui/{harness}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Runs an agent, as AG-UI has it
+         * @description Server-sent events of one `data:` line each: events of AG-UI, as `@ag-ui/core` describes them.
+         */
+        post: operations["postAgui"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/approvals": {
         parameters: {
             query?: never;
@@ -1131,6 +1151,27 @@ export interface components {
             token?: components["schemas"]["OwnToken"];
             features: components["schemas"]["Features"];
             limits: components["schemas"]["Limits"];
+        };
+        AguiMessage: {
+            /** @description unique in the thread */
+            id: string;
+            /**
+             * @description whose it is
+             * @enum {string}
+             */
+            role: "user" | "system" | "developer" | "assistant" | "tool" | "reasoning" | "activity";
+            /** @description of role tool: the call */
+            toolCallId?: string;
+            /** @description text, or parts */
+            content?: {
+                [key: string]: unknown;
+            };
+            /** @description of role tool: why there is no result */
+            error?: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
         };
         /** @description an open question */
         Approval: {
@@ -3068,6 +3109,39 @@ export interface components {
             /** @description further attempts after checks that failed */
             max: number;
         };
+        RunAgentInput: {
+            /** @description the thread: a session */
+            threadId: string;
+            /** @description of the client */
+            runId: string;
+            /** @description 1.0; absent: 0.0.x */
+            protocolVersion?: string;
+            /** @description of the client */
+            parentRunId?: string;
+            messages: components["schemas"]["AguiMessage"][];
+            /** @description of the application: comes back in snapshots */
+            state?: {
+                [key: string]: unknown;
+            };
+            /** @description acpd: settings of the thread, and what else others want */
+            forwardedProps?: {
+                [key: string]: unknown;
+            };
+            /** @description of the front end */
+            tools?: {
+                [key: string]: unknown;
+            }[];
+            /** @description told to the agent with the next prompt */
+            context?: {
+                [key: string]: unknown;
+            }[];
+            /** @description answers to all open interrupts */
+            resume?: {
+                [key: string]: unknown;
+            }[];
+        } & {
+            [key: string]: unknown;
+        };
         SentAcpdDetachedParams: {
             sessionId: string;
             /** @enum {string} */
@@ -3725,6 +3799,54 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    postAgui: {
+        parameters: {
+            query?: {
+                /** @description the name of settings that the daemon has */
+                profile?: string;
+            };
+            header?: never;
+            path: {
+                /** @description the id of a harness */
+                harness: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunAgentInput"];
+            };
+        };
+        responses: {
+            /** @description the events of the run */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description not possible now */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     getApprovals: {
         parameters: {
             query?: {

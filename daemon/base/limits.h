@@ -349,6 +349,7 @@
 #define LOOP_EVENTS_PER_TURN 32
 
 #include "base/limits_access.h"
+#include "base/limits_agui.h"
 #include "base/limits_check.h"
 #include "base/limits_tools.h"
 #include "base/limits_bundles.h"

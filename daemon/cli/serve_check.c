@@ -3,6 +3,7 @@
 #include "cli/hosting.h"
 #include "cli/serve_webhooks.h"
 
+#include "agui/agui.h"
 #include "base/http/authority.h"
 #include "base/os/file.h"
 #include "fetcher/fetcher.h"
@@ -122,6 +123,8 @@ int serve_check_options(const struct config *c, struct err *e)
 	r = check_fetcher(c, e);
 	if (r == 0)
 		r = serve_webhooks_check(c, e);
+	if (r == 0)
+		r = agui_profiles_check(c->profile, e);
 	return r < 0 ? r : serve_listen(c->listen, &host, &port, e);
 }
 

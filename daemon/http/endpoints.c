@@ -82,6 +82,7 @@ static const struct route routes[] = {
 	{ "GET", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_get_archive },
 	{ "PUT", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_put_archive },
 	{ "DELETE", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_delete_archive },
+	{ "POST", "/v1/agui/{}", NEED_DRIVE, SESSIONS_OWN, http_post_agui },
 	{ "POST", "/mcp", NEED_TOOLS, SESSIONS_OWN, http_post_mcp },
 	{ "GET", "/mcp", NEED_TOOLS, SESSIONS_OWN, http_get_mcp },
 	{ "DELETE", "/mcp", NEED_TOOLS, SESSIONS_OWN, http_delete_mcp },
@@ -104,7 +105,7 @@ static void allow(struct allowed *a, const char *method)
 
 static bool is_served(const struct http_context *ctx, const struct route *r)
 {
-	return r->fn != http_post_claim || ctx->claim;
+	return (r->fn != http_post_claim || ctx->claim) && (r->fn != http_post_agui || ctx->agui);
 }
 
 static const struct route *find_route(const struct http_context *ctx, const char *method,

@@ -39,6 +39,10 @@ struct http_context {
 	/* POST /v1/claim, which a higher layer answers (net/e2b_claim.h); NULL: there is no such route */
 	void (*claim)(void *ctx, const struct http_request *rq, struct http_reply *ret);
 	void *claim_ctx;
+	/* POST /v1/agui/{harness}, likewise (agui/agui.h); NULL only in tests */
+	void (*agui)(void *ctx, const struct http_request *rq, struct slice harness,
+		     struct slice profile, struct http_reply *ret);
+	void *agui_ctx;
 	const char *state, *workspaces; /* directories; workspaces may be NULL */
 	const char *ui_dir;		/* where the run viewer is, or would be */
 	uint64_t backlog_max;		/* --backlog-max */

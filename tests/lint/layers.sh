@@ -31,6 +31,7 @@ layers='
 10 acp
 10 http
 10 skill      json base
+11 agui
 11 net
 12 cli
 12 unpack     tree diff skill json digest confine base

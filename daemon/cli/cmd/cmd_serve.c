@@ -9,6 +9,7 @@
 #include "cli/serve_settings.h"
 #include "cli/serve_tokens.h"
 
+#include "agui/agui.h"
 #include "base/clock.h"
 #include "base/net/address_rules.h"
 #include "base/os/file.h"
@@ -58,6 +59,7 @@ struct daemon {
 	struct nft_wall *wall;
 	struct hosting mcp;
 	struct acp_server *acp;
+	struct agui *agui;
 	struct tokens *tokens;
 	struct admission *admission;
 	struct serve_claim claim;
@@ -356,6 +358,8 @@ static int build_net(struct daemon *d, struct err *e)
 	ac.life = d->life;
 	ac.tokens = d->tokens;
 	d->acp = acp_server_new(d->loop, d->store, &ac);
+	d->agui =
+		agui_new(&(struct agui_config){ d->loop, d->store, d->acp, c->state, c->profile });
 	d->ui_dir = viewer_dir(c->ui_dir);
 	d->http = (struct http_context){ .loop = d->loop,
 					 .store = d->store,
@@ -371,6 +375,8 @@ static int build_net(struct daemon *d, struct err *e)
 					 .claim_ctx = d->claim.e2b,
 					 .state = c->state,
 					 .workspaces = c->workspaces,
+					 .agui = agui_ask,
+					 .agui_ctx = d->agui,
 					 .ui_dir = d->ui_dir,
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };
@@ -410,6 +416,7 @@ static void teardown(struct daemon *d)
 	d->net = net_server_free(d->net);
 	d->sockets = unix_server_free(d->sockets);
 	hosting_close_http(&d->mcp);
+	d->agui = agui_free(d->agui);
 	loop_timer_cancel(&d->grace);
 	loop_timer_cancel(&d->linger);
 	d->life = lifecycle_free(d->life);

@@ -31,6 +31,8 @@ void http_get_info(const struct http_call *c, struct http_reply *ret);
 typedef void (*http_body_fn)(const struct http_context *ctx, const char *param, struct slice body,
 			     struct http_reply *ret);
 void http_take_body(const struct http_call *c, size_t max, http_body_fn fn, struct http_reply *ret);
+/* route_agui.c */
+void http_post_agui(const struct http_call *c, struct http_reply *ret);
 /* route_approvals.c */
 void http_get_approvals(const struct http_call *c, struct http_reply *ret);
 void http_post_approval(const struct http_call *c, struct http_reply *ret);

@@ -140,6 +140,11 @@ void mcp_servers_forget(struct session *s)
 		s->store->mcp.ops->forget(s->store->mcp.ctx, s);
 }
 
+unsigned store_mcp_hold(const struct session_store *st)
+{
+	return st->mcp.hold;
+}
+
 char *mcp_servers_named(const struct session *s, const char *said)
 {
 	const struct mcp_servers_ops *ops = s->store->mcp.ops;

@@ -43,6 +43,10 @@ struct mcp_servers_ops {
 };
 
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx);
+/* As of its ops. */
+char *mcp_servers_named(const struct session *s, const char *said);
+/* Seconds that a call to a client waits for one to come back. */
+unsigned store_mcp_hold(const struct session_store *st);
 
 /* For the ops: */
 void *mcp_servers_handle(const struct session *s);

@@ -39,5 +39,4 @@ int mcp_servers_open(struct session *s, struct err *e);
 /* Without anybody who serves: all NULL. */
 int mcp_servers_place(struct session *s, struct mcp_place *ret, struct err *e);
 void mcp_servers_close(struct session *s);
-char *mcp_servers_named(const struct session *s, const char *said);
 void mcp_servers_forget(struct session *s);

@@ -1,0 +1,315 @@
+#include "agui/agui_input.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static const struct jfield input_fields[] = {
+	JF_STR(struct agui_input, thread_id, "threadId", JF_REQUIRED | JF_FILLED, AGUI_ID_MAX),
+	JF_STR(struct agui_input, run_id, "runId", JF_REQUIRED | JF_FILLED, AGUI_ID_MAX),
+	JF_STR(struct agui_input, version, "protocolVersion", 0, 32),
+	JF_STR(struct agui_input, parent, "parentRunId", 0, AGUI_ID_MAX),
+	JF_RAW(struct agui_input, given_messages, "messages", JF_REQUIRED),
+	JF_RAW(struct agui_input, given_state, "state", 0),
+	JF_RAW(struct agui_input, given_props, "forwardedProps", 0),
+	JF_ARR(struct agui_input, tools, "tools", 0),
+	JF_ARR(struct agui_input, context, "context", 0),
+	JF_ARR(struct agui_input, resume, "resume", 0),
+	JF_END,
+};
+
+struct agui_message_args {
+	char *id, *role, *tool_call_id;
+	struct jval content, error;
+};
+
+static const struct jfield message_fields[] = {
+	JF_STR(struct agui_message_args, id, "id", JF_REQUIRED | JF_FILLED, AGUI_ID_MAX),
+	JF_STR(struct agui_message_args, role, "role", JF_REQUIRED, 32),
+	JF_STR(struct agui_message_args, tool_call_id, "toolCallId", 0, RPC_ID_MAX),
+	JF_RAW(struct agui_message_args, content, "content", 0),
+	JF_RAW(struct agui_message_args, error, "error", 0),
+	JF_END,
+};
+
+static const char *const role_words[] = {
+	[ROLE_USER] = "user",		[ROLE_SYSTEM] = "system", [ROLE_DEVELOPER] = "developer",
+	[ROLE_ASSISTANT] = "assistant", [ROLE_TOOL] = "tool",	  [ROLE_REASONING] = "reasoning",
+	[ROLE_ACTIVITY] = "activity",
+};
+
+static int find_role(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(role_words); i++)
+		if (strcmp(role_words[i], word) == 0)
+			return (int)i;
+	return -1;
+}
+
+static bool is_text_or_parts(struct jval v)
+{
+	return v.type == J_STRING || v.type == J_ARRAY;
+}
+
+/* prefix: "messages[3]." */
+static int check_message(const struct agui_message_args *a, const char *prefix, struct err *e)
+{
+	char field[64];
+	int role = find_role(a->role);
+
+	snprintf(field, sizeof(field), "%srole", prefix);
+	if (role < 0)
+		return err_field(e, field, "FIELD_INVALID", "%s: there is no such role", field);
+	snprintf(field, sizeof(field), "%scontent", prefix);
+	if ((role == ROLE_USER || role == ROLE_TOOL) && !is_text_or_parts(a->content))
+		return err_field(e, field, "FIELD_INVALID", "%s must be text or parts", field);
+	if ((role == ROLE_SYSTEM || role == ROLE_DEVELOPER) && a->content.type != J_STRING)
+		return err_field(e, field, "FIELD_INVALID", "%s must be text", field);
+	snprintf(field, sizeof(field), "%stoolCallId", prefix);
+	if (role == ROLE_TOOL && !a->tool_call_id)
+		return err_field(e, field, "FIELD_MISSING", "%s is missing", field);
+	return 0;
+}
+
+static void take_message(struct agui_message_args *a, struct slice raw, struct agui_message *ret)
+{
+	ret->role = (enum agui_role)find_role(a->role);
+	ret->id = TAKE_PTR(a->id);
+	ret->content = a->content;
+	ret->tool_call_id = TAKE_PTR(a->tool_call_id);
+	ret->error = a->error.type == J_STRING ? a->error.raw : SLICE_NONE;
+	ret->raw = raw;
+}
+
+static int parse_message(struct agui_input *in, struct jval v, struct err *e)
+{
+	struct agui_message_args a = { 0 };
+	char prefix[48];
+	int r;
+
+	snprintf(prefix, sizeof(prefix), "messages[%zu].", in->nmessages);
+	if (v.type != J_OBJECT)
+		return err_field(e, prefix, "FIELD_INVALID", "%s must be an object", prefix);
+	r = jdec_object(v.raw, message_fields, prefix, &a, e);
+	if (r < 0)
+		return r;
+	r = check_message(&a, prefix, e);
+	if (r == 0)
+		take_message(&a, v.raw, &in->messages[in->nmessages++]);
+	jdec_free(message_fields, &a);
+	return r;
+}
+
+static size_t count_elements(struct jval array)
+{
+	struct jiter it;
+	struct jval v;
+	size_t n = 0;
+
+	if (jiter_init(&it, array))
+		while (jiter_next(&it, NULL, &v))
+			n++;
+	return n;
+}
+
+static int check_count(struct jval array, size_t max, const char *field, struct err *e)
+{
+	if (array.type == J_ARRAY && count_elements(array) > max)
+		return err_field(e, field, "TOO_MANY", "%s has more than %zu elements", field, max);
+	return 0;
+}
+
+static int parse_messages(struct agui_input *in, struct jval array, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	int r;
+
+	if (array.type != J_ARRAY)
+		return err_field(e, "messages", "FIELD_MISSING", "messages must be an array");
+	r = check_count(array, AGUI_MESSAGES_MAX, "messages", e);
+	if (r < 0)
+		return r;
+	in->messages = xalloc((count_elements(array) + 1) * sizeof(*in->messages));
+	jiter_init(&it, array);
+	while (r == 0 && jiter_next(&it, NULL, &v))
+		r = parse_message(in, v, e);
+	return r;
+}
+
+/* Each tool of the front end has a name. */
+static int check_tools(struct slice tools, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	int r = check_count((struct jval){ tools.n ? J_ARRAY : J_NONE, tools }, AGUI_TOOLS_MAX,
+			    "tools", e);
+	char field[48];
+
+	if (r < 0 || !tools.n || !jiter_init(&it, (struct jval){ J_ARRAY, tools }))
+		return r;
+	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+		snprintf(field, sizeof(field), "tools[%zu].name", i);
+		if (jobj_get(v.raw, "name").type != J_STRING)
+			return err_field(e, field, "FIELD_INVALID", "%s must be text", field);
+	}
+	return 0;
+}
+
+static int parse_settings(struct agui_input *in, struct err *e)
+{
+	struct jval forwarded = in->given_props, own;
+
+	if (forwarded.type != J_OBJECT)
+		return 0;
+	own = jobj_get(forwarded.raw, "acpd");
+	if (own.type == J_NONE || own.type == J_NULL)
+		return 0;
+	if (own.type != J_OBJECT)
+		return err_field(e, "forwardedProps.acpd", "FIELD_INVALID",
+				 "forwardedProps.acpd must be an object");
+	in->settings = own.raw;
+	return 0;
+}
+
+static int parse_all(struct agui_input *in, struct err *e)
+{
+	int r = parse_messages(in, in->given_messages, e);
+
+	if (in->given_state.type == J_OBJECT)
+		in->state = in->given_state.raw;
+	if (r == 0)
+		r = check_tools(in->tools, e);
+	return r == 0 ? parse_settings(in, e) : r;
+}
+
+int agui_input_parse(struct slice text, struct agui_input *ret, struct err *e)
+{
+	struct agui_input in = { 0 };
+	struct jval v;
+	int r;
+
+	if (jscan_value(text, &v) != JSCAN_OK || v.type != J_OBJECT)
+		return err_field(e, "", "BODY_INVALID", "the body is no JSON object");
+	r = jdec_object(v.raw, input_fields, NULL, &in, e);
+	if (r < 0)
+		return r;
+	r = parse_all(&in, e);
+	if (r < 0)
+		agui_input_done(&in);
+	else
+		*ret = in;
+	return r;
+}
+
+void agui_input_done(struct agui_input *in)
+{
+	for (size_t i = 0; i < in->nmessages; i++) {
+		free(in->messages[i].id);
+		free(in->messages[i].tool_call_id);
+	}
+	free(in->messages);
+	jdec_free(input_fields, in);
+	*in = (struct agui_input){ 0 };
+}
+
+bool agui_input_is_old(const struct agui_input *in)
+{
+	return !in->version || strncmp(in->version, "0.", 2) == 0;
+}
+
+/* --- content as ACP has it ------------------------------------------------------------------------------------------ */
+
+static void put_origin(struct jw *w, const struct agui_message *m)
+{
+	jw_obj(w, "_meta");
+	jw_obj(w, "agui");
+	jw_str(w, "id", m->id);
+	jw_str(w, "role", role_words[m->role]);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+static void put_text(struct jw *w, const struct agui_message *m, struct slice raw_text)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "type", "text");
+	jw_raw(w, "text", raw_text);
+	put_origin(w, m);
+}
+
+static void put_data(struct jw *w, const struct agui_message *m, const char *type,
+		     struct jval value, struct jval mime)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "type", type);
+	jw_raw(w, "data", value.raw);
+	jw_raw(w, "mimeType", mime.raw);
+	put_origin(w, m);
+}
+
+static void put_link(struct jw *w, const struct agui_message *m, struct jval url)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "type", "resource_link");
+	jw_raw(w, "uri", url.raw);
+	jw_raw(w, "name", url.raw);
+	put_origin(w, m);
+}
+
+/* Images and sounds as data, and whatever there is an address for. False: there is no block for it. */
+static bool put_media(struct jw *w, const struct agui_message *m, struct slice part)
+{
+	struct slice source = jobj_get(part, "source").raw;
+	struct jval value = jobj_get(source, "value"), mime = jobj_get(source, "mimeType");
+	bool data = jstr_is(jobj_get(source, "type"), "data");
+	struct jval type = jobj_get(part, "type");
+
+	if (value.type != J_STRING)
+		return false;
+	if (jstr_is(jobj_get(source, "type"), "url"))
+		put_link(w, m, value);
+	else if (data && mime.type == J_STRING && jstr_is(type, "image"))
+		put_data(w, m, "image", value, mime);
+	else if (data && mime.type == J_STRING && jstr_is(type, "audio"))
+		put_data(w, m, "audio", value, mime);
+	else
+		return false;
+	return true;
+}
+
+static bool put_part(struct jw *w, const struct agui_message *m, struct jval part)
+{
+	struct jval text = jobj_get(part.raw, "text");
+
+	if (!jstr_is(jobj_get(part.raw, "type"), "text"))
+		return put_media(w, m, part.raw);
+	if (text.type == J_STRING)
+		put_text(w, m, text.raw);
+	return text.type == J_STRING;
+}
+
+int agui_content_put(const struct agui_message *m, size_t at, struct jw *w, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char field[64];
+
+	if (m->content.type == J_STRING) {
+		put_text(w, m, m->content.raw);
+		return 0;
+	}
+	jiter_init(&it, m->content);
+	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+		snprintf(field, sizeof(field), "messages[%zu].content[%zu]", at, i);
+		if (!put_part(w, m, v))
+			return err_field(e, field, "CONTENT_UNSUPPORTED",
+					 "%s is nothing that can be told to an agent", field);
+	}
+	return 0;
+}

@@ -1,0 +1,281 @@
+#include "agui/agui_link.h"
+
+#include "agui/agui_run.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "rpc/rpc.h"
+#include "session/mcp/mcp_servers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* --- the transport -------------------------------------------------------------------------------------------------- */
+
+static void on_dirty(void *ctx)
+{
+	struct agui_link *l = ctx;
+
+	if (l->run)
+		agui_run_wake(l->run);
+}
+
+/* Not inside its own call. */
+static void on_end(void *ctx)
+{
+	struct agui_link *l = ctx;
+
+	l->conn = acp_conn_free(l->conn);
+	if (l->run)
+		agui_run_wake(l->run);
+	else
+		agui_link_free(l);
+}
+
+static void close_link(struct agui_link *l, const char *why)
+{
+	if (!*l->closed)
+		snprintf(l->closed, sizeof(l->closed), "%s", why);
+	loop_defer(l->owner->loop, &l->end, on_end, l);
+}
+
+static void on_close(void *ctx, int code, const char *reason _unused_)
+{
+	close_link(ctx, code == 1008 ? "READER_TOO_SLOW" :
+			code == 1001 ? "SHUTTING_DOWN" :
+				       "CONNECTION_CLOSED");
+}
+
+static void on_cut(void *ctx, const char *why)
+{
+	struct agui_link *l = ctx;
+
+	grant_let_go(&l->hold);
+	snprintf(l->closed, sizeof(l->closed), "TOKEN_OVER");
+	if (l->conn)
+		acp_conn_cut(l->conn, why);
+}
+
+/* --- out ------------------------------------------------------------------------------------------------------------ */
+
+/* To the session, that is: what a client would send. */
+static void feed(struct agui_link *l, struct buf *b)
+{
+	if (l->conn && !*l->closed && !b->failed)
+		acp_conn_feed(l->conn, b->data, buf_len(b));
+	if (b->data)
+		secret_wipe(b->data, b->cap);
+}
+
+static void begin(struct buf *b, struct jw *w, uint64_t id)
+{
+	*w = JW(b);
+	jw_obj(w, NULL);
+	jw_str(w, "jsonrpc", "2.0");
+	jw_uint(w, "id", id);
+}
+
+uint64_t agui_link_ask(struct agui_link *l, const char *method, struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w;
+
+	begin(&b, &w, ++l->last_id);
+	jw_str(&w, "method", method);
+	jw_raw(&w, "params", params);
+	jw_end_obj(&w);
+	feed(l, &b);
+	return l->last_id;
+}
+
+void agui_link_answer(struct agui_link *l, uint64_t id, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w;
+
+	begin(&b, &w, id);
+	jw_raw(&w, "result", result);
+	jw_end_obj(&w);
+	feed(l, &b);
+}
+
+void agui_link_refuse(struct agui_link *l, uint64_t id)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w;
+
+	begin(&b, &w, id);
+	jw_raw(&w, "error", SLICE("{\"code\":-32601,\"message\":\"Method not found\"}"));
+	jw_end_obj(&w);
+	feed(l, &b);
+}
+
+void agui_link_cancel_turn(struct agui_link *l)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "jsonrpc", "2.0");
+	jw_str(&w, "method", "session/cancel");
+	jw_obj(&w, "params");
+	jw_str(&w, "sessionId", l->thread->session_id);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	feed(l, &b);
+}
+
+/* --- calls to the front end ----------------------------------------------------------------------------------------- */
+
+struct agui_front_call *agui_link_call(struct agui_link *l, const char *id)
+{
+	list_each(c, &l->calls, struct agui_front_call, link)
+		if (strcmp(c->id, id) == 0)
+			return c;
+	return NULL;
+}
+
+/* The one that the harness told of first. */
+static void take_announced(struct agui_link *l, struct agui_front_call *c)
+{
+	list_each(o, &l->announced, struct agui_front_call, link) {
+		if (strcmp(o->tool, c->tool) != 0)
+			continue;
+		c->harness_id = TAKE_PTR(o->harness_id);
+		l->nannounced--;
+		agui_front_call_free(o);
+		return;
+	}
+}
+
+bool agui_link_add_call(struct agui_link *l, struct agui_front_call *c)
+{
+	if (l->ncalls == AGUI_PENDING_MAX) {
+		agui_front_call_free(c);
+		return false;
+	}
+	take_announced(l, c);
+	list_add_tail(&l->calls, &c->link);
+	l->ncalls++;
+	return true;
+}
+
+void agui_link_announce(struct agui_link *l, const char *harness_id, const char *tool)
+{
+	struct agui_front_call *o;
+
+	list_each(c, &l->calls, struct agui_front_call, link)
+		if (!c->harness_id && strcmp(c->tool, tool) == 0) {
+			c->harness_id = xstrdup(harness_id);
+			return;
+		}
+	if (l->nannounced == AGUI_PENDING_MAX)
+		return;
+	o = new0(struct agui_front_call);
+	o->harness_id = xstrdup(harness_id);
+	o->tool = xstrdup(tool);
+	list_init(&o->link);
+	list_add_tail(&l->announced, &o->link);
+	l->nannounced++;
+}
+
+void agui_link_call_over(struct agui_link *l, struct agui_front_call *c, struct slice result,
+			 bool lost)
+{
+	struct agui_over *o;
+	struct err e;
+
+	agui_thread_call_over(l->thread, c->id, lost);
+	o = agui_thread_over(l->thread, c->id);
+	xstrset(&o->harness_id, c->harness_id);
+	if (l->thread->session_id)
+		(void)agui_thread_save(l->owner->threads, l->thread, &e);
+	if (result.n)
+		agui_link_answer(l, c->rpc_id, result);
+	l->ncalls--;
+	agui_front_call_free(c);
+}
+
+static void on_hold_over(void *ctx)
+{
+	_cleanup_(buf_done) struct buf lost = { 0 };
+	struct agui_link *l = ctx;
+
+	agui_tools_lost(&lost);
+	while (!list_empty(&l->calls))
+		agui_link_call_over(l, list_first(&l->calls, struct agui_front_call, link),
+				    buf_slice(&lost), true);
+	agui_link_free(l);
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------------- */
+
+void agui_link_set_tools(struct agui_link *l, struct slice tools)
+{
+	buf_reset(&l->tools);
+	buf_add_slice(&l->tools, tools);
+}
+
+void agui_link_adopt(struct agui_link *l, struct agui_run *run)
+{
+	loop_timer_cancel(&l->hold_over);
+	l->thread->parked = NULL;
+	l->run = run;
+}
+
+void agui_link_leave(struct agui_link *l)
+{
+	l->run = NULL;
+	if (*l->closed || list_empty(&l->calls) || !l->thread->session_id) {
+		agui_link_free(l);
+		return;
+	}
+	l->thread->parked = l;
+	loop_timer_set(l->owner->loop, &l->hold_over, store_mcp_hold(l->owner->store) * 1000ul,
+		       on_hold_over, l);
+}
+
+static void lose_calls(struct agui_link *l)
+{
+	while (!list_empty(&l->calls))
+		agui_link_call_over(l, list_first(&l->calls, struct agui_front_call, link),
+				    SLICE_NONE, true);
+	while (!list_empty(&l->announced))
+		agui_front_call_free(list_first(&l->announced, struct agui_front_call, link));
+}
+
+void agui_link_free(struct agui_link *l)
+{
+	lose_calls(l);
+	if (l->thread && l->thread->parked == l)
+		l->thread->parked = NULL;
+	loop_timer_cancel(&l->hold_over);
+	loop_task_cancel(&l->end);
+	grant_let_go(&l->hold);
+	acp_conn_free(l->conn);
+	list_del(&l->link);
+	buf_done(&l->tools);
+	free(l);
+}
+
+struct agui_link *agui_link_open(struct agui *a, struct agui_thread *t, const struct grant *g)
+{
+	static uint64_t last;
+	struct agui_link *l = new0(struct agui_link);
+	struct acp_transport transport = { on_dirty, on_close, l, l->name, g };
+
+	l->owner = a;
+	l->thread = t;
+	snprintf(l->name, sizeof(l->name), "agui-%" PRIu64, ++last);
+	l->tools.max = AGUI_BODY_MAX;
+	list_init(&l->calls);
+	list_init(&l->announced);
+	list_init(&l->link);
+	list_add_tail(&a->links, &l->link);
+	grant_keep(&l->hold, g, on_cut, l);
+	l->conn = acp_conn_new(a->acp, &transport, t->harness);
+	agui_link_ask(
+		l, "initialize",
+		SLICE("{\"protocolVersion\":1,\"clientCapabilities\":{\"elicitation\":{\"form\":{}},"
+		      "\"_meta\":{\"acpd\":{}}}}"));
+	return l;
+}

@@ -1,0 +1,250 @@
+#include "agui/agui_settings.h"
+
+#include "agui/agui_tools.h"
+#include "base/os/file.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* --- profiles ------------------------------------------------------------------------------------------------------- */
+
+/* The next item of a list; false: there is none. */
+static bool next_item(struct slice *list, struct slice *name, struct slice *file)
+{
+	const char *comma, *equals;
+	struct slice item;
+
+	if (!list->n)
+		return false;
+	comma = memchr(list->p, ',', list->n);
+	item = (struct slice){ list->p, comma ? (size_t)(comma - list->p) : list->n };
+	list->p += item.n + (comma ? 1 : 0);
+	list->n -= item.n + (comma ? 1 : 0);
+	equals = memchr(item.p, '=', item.n);
+	*name = (struct slice){ item.p, equals ? (size_t)(equals - item.p) : item.n };
+	*file = equals ? (struct slice){ equals + 1, item.n - name->n - 1 } : SLICE_NONE;
+	return true;
+}
+
+static int read_profile(struct slice file, struct buf *ret, struct err *e)
+{
+	_cleanup_(freep) char *path = xstrndup(file.p, file.n);
+	struct jval v;
+	int r = file_read(path, AGUI_PROFILE_MAX, ret);
+
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "PROFILE_UNUSABLE",
+			       "the profile cannot be read: %s", strerror(-r));
+	if (jscan_value(buf_slice(ret), &v) != JSCAN_OK || v.type != J_OBJECT)
+		return err_set(e, -EINVAL, RPC_INTERNAL_ERROR, "PROFILE_UNUSABLE",
+			       "the profile is no JSON object");
+	return 0;
+}
+
+int agui_profile_read(const char *list, const char *name, struct buf *ret, struct err *e)
+{
+	struct slice left = slice_of(list), own, file;
+
+	while (next_item(&left, &own, &file))
+		if (slice_is(own, name))
+			return read_profile(file, ret, e);
+	return err_field(e, "profile", "PROFILE_UNKNOWN", "there is no such profile");
+}
+
+static int check_item(struct slice name, struct slice file, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	int r;
+
+	if (!name.n || !file.n)
+		return err_field(e, "profile", "OPTION_INVALID", "--profile: it is NAME=FILE");
+	r = read_profile(file, &text, e);
+	if (text.data)
+		secret_wipe(text.data, text.cap);
+	if (r == 0)
+		return 0;
+	return err_field(e, "profile", "OPTION_INVALID",
+			 "--profile: %.*s: it is no file with a JSON object", (int)MIN(name.n, 64),
+			 name.p);
+}
+
+int agui_profiles_check(const char *list, struct err *e)
+{
+	struct slice left = slice_of(list), name, file;
+	int r = 0;
+
+	while (r == 0 && next_item(&left, &name, &file))
+		r = check_item(name, file, e);
+	return r;
+}
+
+/* --- of a thread ---------------------------------------------------------------------------------------------------- */
+
+static const char *const own_members[] = { "cwd", "mcpServers", "additionalDirectories",
+					   "whenDetached" };
+
+static bool is_own(struct slice key)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(own_members); i++)
+		if (jkey_is(key, own_members[i]))
+			return true;
+	return false;
+}
+
+static int check(struct slice settings, struct err *e)
+{
+	struct jval servers = jobj_get(settings, "mcpServers"), cwd = jobj_get(settings, "cwd"),
+		    workspace = jobj_get(settings, "workspace");
+
+	if (jobj_get(settings, "harness").type != J_NONE)
+		return err_field(e, "forwardedProps.acpd.harness", "PARAM_UNSUPPORTED",
+				 "the harness stands in the path");
+	if (cwd.type != J_NONE && cwd.type != J_STRING)
+		return err_field(e, "forwardedProps.acpd.cwd", "FIELD_INVALID",
+				 "forwardedProps.acpd.cwd must be text");
+	if (servers.type != J_NONE && servers.type != J_ARRAY)
+		return err_field(e, "forwardedProps.acpd.mcpServers", "FIELD_INVALID",
+				 "forwardedProps.acpd.mcpServers must be an array");
+	if (workspace.type != J_NONE && cwd.type == J_NONE &&
+	    jobj_get(workspace.raw, "ephemeral").type != J_TRUE)
+		return err_field(e, "forwardedProps.acpd.cwd", "FIELD_MISSING",
+				 "a workspace that is not ephemeral needs cwd");
+	return 0;
+}
+
+static void digest(struct slice text, char out[SHA256_HEX])
+{
+	struct sha256 d;
+
+	out[0] = '\0';
+	if (text.n && sha256_of(text, &d) == 0)
+		sha256_hex(&d, out);
+}
+
+static void keep(struct agui_thread *t, struct slice settings)
+{
+	buf_reset(&t->given);
+	buf_add_slice(&t->given, settings);
+	t->cancels = jstr_is(jobj_get(settings, "whenDetached"), "cancel");
+}
+
+static int take_profile(const struct agui *a, struct agui_thread *t, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	int r = agui_profile_read(a->profiles, t->profile, &text, e);
+
+	if (r == 0)
+		r = check(buf_slice(&text), e);
+	if (r == 0)
+		keep(t, buf_slice(&text));
+	if (text.data)
+		secret_wipe(text.data, text.cap);
+	return r;
+}
+
+static int check_same(const struct agui_thread *t, struct slice settings, const char *hex,
+		      struct err *e)
+{
+	if (settings.n && strcmp(hex, t->settings) != 0)
+		return err_field(e, "forwardedProps.acpd", "SETTINGS_FIXED",
+				 "the thread was begun with other settings");
+	if (!settings.n && *t->settings && !buf_len(&t->given))
+		return err_field(e, "forwardedProps.acpd", "SETTINGS_REQUIRED",
+				 "the daemon was restarted: the thread needs its settings again");
+	return 0;
+}
+
+int agui_settings_take(const struct agui *a, struct agui_thread *t, const struct agui_input *in,
+		       bool new_thread, struct err *e)
+{
+	char hex[SHA256_HEX];
+	int r = check(in->settings, e);
+
+	if (r == 0 && t->profile && in->settings.n)
+		r = err_field(e, "forwardedProps.acpd", "SETTINGS_FIXED",
+			      "the thread has the settings of a profile");
+	if (r < 0 || t->profile)
+		return r < 0 ? r : take_profile(a, t, e);
+	digest(in->settings, hex);
+	if (!new_thread)
+		r = check_same(t, in->settings, hex, e);
+	if (r < 0)
+		return r;
+	if (new_thread)
+		snprintf(t->settings, sizeof(t->settings), "%s", hex);
+	if (in->settings.n)
+		keep(t, in->settings);
+	return 0;
+}
+
+/* --- parameters of ACP ---------------------------------------------------------------------------------------------- */
+
+static void put_servers(struct jw *w, struct slice settings, bool front_end)
+{
+	struct jval servers = jobj_get(settings, "mcpServers"), v;
+	struct jiter it;
+
+	jw_arr(w, "mcpServers");
+	if (servers.type == J_ARRAY && jiter_init(&it, servers))
+		while (jiter_next(&it, NULL, &v))
+			jw_raw(w, NULL, v.raw);
+	if (front_end)
+		agui_tools_declare(w);
+	jw_end_arr(w);
+}
+
+static void put_meta(struct jw *w, const struct agui_thread *t, struct slice settings)
+{
+	struct jval when = jobj_get(settings, "whenDetached"), v;
+	struct slice key;
+	struct jiter it;
+
+	jw_obj(w, "_meta");
+	jw_obj(w, "acpd");
+	if (settings.n && jiter_init(&it, (struct jval){ J_OBJECT, settings }))
+		while (jiter_next(&it, &key, &v))
+			if (!is_own(key))
+				jw_member_raw(w, key, v.raw);
+	if (!t->cancels) /* a run that waits for its client is no client that left */
+		jw_raw(w, "whenDetached", when.raw);
+	if (jobj_get(settings, "cwd").type != J_STRING &&
+	    jobj_get(settings, "workspace").type == J_NONE)
+		jw_raw(w, "workspace", SLICE("{\"ephemeral\":true}"));
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct buf *b)
+{
+	struct slice settings = buf_slice(&t->given), cwd = jobj_get(settings, "cwd").raw;
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_raw(&w, "cwd", cwd.n ? cwd : SLICE("\"/\""));
+	put_servers(&w, settings, front_end);
+	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
+	put_meta(&w, t, settings);
+	jw_end_obj(&w);
+}
+
+/* What a restart of the daemon has taken is given again; what else there was stands in the session's journal. */
+void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct buf *b)
+{
+	static const char *const secret[] = { "provider", "env", "envKeep", "secrets" };
+	struct slice settings = buf_slice(&t->given);
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", t->session_id);
+	jw_str(&w, "cwd", cwd);
+	put_servers(&w, settings, t->front_end);
+	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
+	jw_obj(&w, "_meta");
+	jw_obj(&w, "acpd");
+	for (size_t i = 0; !t->opened && i < ARRAY_SIZE(secret); i++)
+		jw_raw(&w, secret[i], jobj_get(settings, secret[i]).raw);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}

@@ -1,0 +1,346 @@
+#include "agui/agui_threads.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/file.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+
+#define SUFFIX ".json"
+
+struct agui_threads {
+	struct session_store *store;
+	char *dir;
+	struct list all; /* struct agui_thread */
+	bool read;
+};
+
+/* --- one ------------------------------------------------------------------------------------------------------------ */
+
+static struct agui_thread *thread_new(struct agui_threads *ts)
+{
+	struct agui_thread *t = new0(struct agui_thread);
+
+	list_init(&t->link);
+	list_add_tail(&ts->all, &t->link);
+	t->given.max = AGUI_BODY_MAX;
+	return t;
+}
+
+static void over_done(struct agui_over *o)
+{
+	free(o->id);
+	free(o->harness_id);
+	*o = (struct agui_over){ 0 };
+}
+
+void agui_thread_drop(struct agui_thread *t)
+{
+	list_del(&t->link);
+	for (size_t i = 0; i < t->ntold; i++)
+		free(t->told[i].id);
+	for (size_t i = 0; i < t->nover; i++)
+		over_done(&t->over[i]);
+	if (t->given.data)
+		secret_wipe(t->given.data, t->given.cap);
+	buf_done(&t->given);
+	free(t->told);
+	free(t->id);
+	free(t->session_id);
+	free(t->harness);
+	free(t->profile);
+	free(t);
+}
+
+void agui_thread_tell(struct agui_thread *t, const char *id, const char digest[AGUI_DIGEST_HEX])
+{
+	struct agui_told *more = realloc(t->told, (t->ntold + 1) * sizeof(*more));
+
+	if (!more)
+		abort();
+	t->told = more;
+	more[t->ntold] = (struct agui_told){ .id = xstrdup(id) };
+	snprintf(more[t->ntold++].digest, AGUI_DIGEST_HEX, "%s", digest);
+}
+
+static struct agui_over *over_add(struct agui_thread *t)
+{
+	if (t->nover == ARRAY_SIZE(t->over)) {
+		over_done(&t->over[0]);
+		memmove(&t->over[0], &t->over[1], sizeof(t->over) - sizeof(t->over[0]));
+		t->nover--;
+	}
+	t->over[t->nover] = (struct agui_over){ 0 };
+	return &t->over[t->nover++];
+}
+
+struct agui_over *agui_thread_over(struct agui_thread *t, const char *id)
+{
+	for (size_t i = t->nover; i--;)
+		if (strcmp(t->over[i].id, id) == 0)
+			return &t->over[i];
+	return NULL;
+}
+
+void agui_thread_call_over(struct agui_thread *t, const char *id, bool lost)
+{
+	struct agui_over *o = agui_thread_over(t, id);
+
+	if (!o) {
+		o = over_add(t);
+		o->id = xstrdup(id);
+	}
+	o->lost = lost;
+}
+
+struct agui_over *agui_thread_named(struct agui_thread *t, const char *harness_id)
+{
+	for (size_t i = t->nover; i--;)
+		if (t->over[i].harness_id && strcmp(t->over[i].harness_id, harness_id) == 0)
+			return &t->over[i];
+	return NULL;
+}
+
+/* --- its file ------------------------------------------------------------------------------------------------------- */
+
+static char *thread_path(const struct agui_threads *ts, const char *session_id)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s/%s" SUFFIX, ts->dir, session_id) < 0)
+		abort();
+	return path;
+}
+
+static void put_told(struct jw *w, const struct agui_thread *t)
+{
+	jw_arr(w, "told");
+	for (size_t i = 0; i < t->ntold; i++) {
+		jw_obj(w, NULL);
+		jw_str(w, "id", t->told[i].id);
+		jw_str(w, "digest", t->told[i].digest);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+static void put_over(struct jw *w, const struct agui_thread *t)
+{
+	jw_arr(w, "over");
+	for (size_t i = 0; i < t->nover; i++) {
+		jw_obj(w, NULL);
+		jw_str(w, "id", t->over[i].id);
+		jw_str(w, "call", t->over[i].harness_id);
+		jw_bool(w, "lost", t->over[i].lost);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+static void put_thread(struct buf *b, const struct agui_thread *t)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "threadId", t->id);
+	jw_str(&w, "harness", t->harness);
+	jw_str(&w, "profile", t->profile);
+	jw_str(&w, "settings", t->settings);
+	jw_str(&w, "context", t->context);
+	jw_bool(&w, "cancels", t->cancels);
+	jw_bool(&w, "frontEnd", t->front_end);
+	put_told(&w, t);
+	put_over(&w, t);
+	jw_end_obj(&w);
+}
+
+int agui_thread_save(const struct agui_threads *ts, const struct agui_thread *t, struct err *e)
+{
+	_cleanup_(freep) char *path = thread_path(ts, t->session_id);
+	_cleanup_(buf_done) struct buf b = { .max = AGUI_THREAD_FILE_MAX };
+	int r;
+
+	put_thread(&b, t);
+	r = b.failed ? -E2BIG : file_mkdirs(ts->dir, 0700);
+	if (r == 0)
+		r = file_replace(path, b.data, buf_len(&b), 0600);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "the thread cannot be written down: %s", strerror(-r));
+	return 0;
+}
+
+/* --- reading them --------------------------------------------------------------------------------------------------- */
+
+struct thread_args {
+	char *id, *harness, *profile, *settings, *context;
+	bool cancels, front_end;
+	struct slice told, over;
+};
+
+static const struct jfield thread_fields[] = {
+	JF_STR(struct thread_args, id, "threadId", JF_REQUIRED, AGUI_ID_MAX),
+	JF_STR(struct thread_args, harness, "harness", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct thread_args, profile, "profile", 0, AGUI_ID_MAX),
+	JF_STR(struct thread_args, settings, "settings", 0, SHA256_HEX),
+	JF_STR(struct thread_args, context, "context", 0, SHA256_HEX),
+	JF_BOOL(struct thread_args, cancels, "cancels", 0),
+	JF_BOOL(struct thread_args, front_end, "frontEnd", 0),
+	JF_ARR(struct thread_args, told, "told", JF_REQUIRED),
+	JF_ARR(struct thread_args, over, "over", JF_REQUIRED),
+	JF_END,
+};
+
+static void read_told(struct agui_thread *t, struct slice array)
+{
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, array });
+	while (jiter_next(&it, NULL, &v) && t->ntold < AGUI_MESSAGES_MAX) {
+		_cleanup_(freep) char *id = NULL, *digest = NULL;
+
+		if (jstr_decode(jobj_get(v.raw, "id"), AGUI_ID_MAX + 1, &id) == 0 &&
+		    jstr_decode(jobj_get(v.raw, "digest"), AGUI_DIGEST_HEX, &digest) == 0)
+			agui_thread_tell(t, id, digest);
+	}
+}
+
+static void read_over(struct agui_thread *t, struct slice array)
+{
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, array });
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *id = NULL;
+
+		if (jstr_decode(jobj_get(v.raw, "id"), RPC_ID_MAX, &id) < 0)
+			continue;
+		agui_thread_call_over(t, id, jobj_get(v.raw, "lost").type == J_TRUE);
+		(void)jstr_decode(jobj_get(v.raw, "call"), RPC_ID_MAX,
+				  &agui_thread_over(t, id)->harness_id);
+	}
+}
+
+static void take_digest(char to[SHA256_HEX], const char *from)
+{
+	snprintf(to, SHA256_HEX, "%s", from ? from : "");
+}
+
+static void take_thread(struct agui_threads *ts, struct thread_args *a, const char *session_id)
+{
+	struct agui_thread *t = thread_new(ts);
+
+	t->id = TAKE_PTR(a->id);
+	t->harness = TAKE_PTR(a->harness);
+	t->profile = TAKE_PTR(a->profile);
+	t->session_id = xstrdup(session_id);
+	t->cancels = a->cancels;
+	t->front_end = a->front_end;
+	take_digest(t->settings, a->settings);
+	take_digest(t->context, a->context);
+	read_told(t, a->told);
+	read_over(t, a->over);
+}
+
+static void read_thread(struct agui_threads *ts, const char *session_id)
+{
+	_cleanup_(freep) char *path = thread_path(ts, session_id);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct thread_args a = { 0 };
+	struct jval v;
+	struct err e = { 0 };
+
+	if (file_read(path, AGUI_THREAD_FILE_MAX, &b) == 0 &&
+	    jscan_value(buf_slice(&b), &v) == JSCAN_OK &&
+	    jdec_object(v.raw, thread_fields, NULL, &a, &e) == 0)
+		take_thread(ts, &a, session_id);
+	else
+		log_warn("agui", "a thread cannot be read", "path", path, "text", e.msg);
+	jdec_free(thread_fields, &a);
+}
+
+static void read_all(struct agui_threads *ts)
+{
+	DIR *d = opendir(ts->dir);
+	struct dirent *entry;
+
+	ts->read = true;
+	while (d && (entry = readdir(d))) {
+		_cleanup_(freep) char *id = xstrdup(entry->d_name);
+		size_t n = strlen(id), m = strlen(SUFFIX);
+
+		if (n <= m || strcmp(id + n - m, SUFFIX) != 0)
+			continue;
+		id[n - m] = '\0';
+		read_thread(ts, id);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* --- all of them ---------------------------------------------------------------------------------------------------- */
+
+static bool is_over(const struct agui_threads *ts, const struct agui_thread *t)
+{
+	return t->session_id && !t->run && !t->parked && !store_find(ts->store, t->session_id);
+}
+
+/* A session has gone by itself: what it left is removed, the file too. */
+static void sweep(struct agui_threads *ts)
+{
+	list_each(t, &ts->all, struct agui_thread, link)
+		if (is_over(ts, t))
+			agui_thread_drop(t);
+}
+
+struct agui_thread *agui_thread_find(struct agui_threads *ts, const char *id)
+{
+	if (!ts->read)
+		read_all(ts);
+	list_each(t, &ts->all, struct agui_thread, link)
+		if (t->id && strcmp(t->id, id) == 0) {
+			if (!is_over(ts, t))
+				return t;
+			agui_thread_drop(t);
+		}
+	return NULL;
+}
+
+struct agui_thread *agui_thread_add(struct agui_threads *ts, const char *id, const char *harness,
+				    const char *profile)
+{
+	struct agui_thread *t;
+
+	sweep(ts);
+	t = thread_new(ts);
+	t->id = xstrdup(id);
+	t->harness = xstrdup(harness);
+	t->profile = xstrdup(profile);
+	return t;
+}
+
+struct agui_threads *agui_threads_new(const char *state, struct session_store *store)
+{
+	struct agui_threads *ts = new0(struct agui_threads);
+
+	ts->store = store;
+	ts->dir = file_join(state, "agui");
+	list_init(&ts->all);
+	return ts;
+}
+
+struct agui_threads *agui_threads_free(struct agui_threads *ts)
+{
+	while (!list_empty(&ts->all))
+		agui_thread_drop(list_first(&ts->all, struct agui_thread, link));
+	free(ts->dir);
+	free(ts);
+	return NULL;
+}

@@ -1,0 +1,408 @@
+/* run_start.c - what a run does first: everything is checked, then what its client says is passed on. */
+#include "agui/run_resume.h"
+
+#include "agui/agui_settings.h"
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "json/jstr.h"
+#include "session/mcp/mcp_servers.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* --- the thread ----------------------------------------------------------------------------------------------------- */
+
+static int busy(struct err *e, const char *why)
+{
+	return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY", "%s", why);
+}
+
+static int check_thread(const struct agui_run *r, const struct agui_thread *t,
+			const struct agui_thread *asked, const struct grant *g, struct err *e)
+{
+	if (t->run)
+		return busy(e, "another run of the thread is open");
+	if (!grant_sees(g, t->session_id))
+		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND",
+			       "there is no such session");
+	if (strcmp(t->harness, asked->harness) != 0)
+		return err_field(e, "harness", "SETTINGS_FIXED", "the thread has another harness");
+	if (asked->profile && (!t->profile || strcmp(t->profile, asked->profile) != 0))
+		return err_field(e, "profile", "SETTINGS_FIXED", "the thread has another profile");
+	(void)r;
+	return 0;
+}
+
+/* r->thread stands for what the path asked for until the thread is found. */
+static int find_thread(struct agui_run *r, const struct grant *g, struct err *e)
+{
+	struct agui_thread *asked = TAKE_PTR(r->thread),
+			   *t = agui_thread_find(r->owner->threads, r->in.thread_id);
+	int ret;
+
+	if (!t) {
+		r->new_thread = true;
+		asked->id = xstrdup(r->in.thread_id);
+		r->thread = asked;
+	} else {
+		ret = check_thread(r, t, asked, g, e);
+		agui_thread_drop(asked);
+		if (ret < 0)
+			return ret;
+		r->thread = t;
+	}
+	r->thread->run = r;
+	return agui_settings_take(r->owner, r->thread, &r->in, r->new_thread, e);
+}
+
+/* --- what may be done now ------------------------------------------------------------------------------------------- */
+
+/* Of the open calls to the front end, those that no message has the result of. */
+static size_t calls_without_result(struct agui_run *r)
+{
+	struct agui_link *l = r->thread->parked;
+	size_t n = l ? l->ncalls : 0;
+
+	for (size_t i = 0; l && i < r->in.nmessages; i++)
+		if (r->in.messages[i].role == ROLE_TOOL &&
+		    agui_link_call(l, r->in.messages[i].tool_call_id))
+			n--;
+	return n;
+}
+
+/* A result that comes too late, with nothing else. */
+static int check_lost(struct agui_run *r, struct err *e)
+{
+	const struct agui_message *last = r->in.nmessages ? &r->in.messages[r->in.nmessages - 1] :
+							    NULL;
+	struct agui_over *o;
+
+	if (!last || last->role != ROLE_TOOL)
+		return 0;
+	o = agui_thread_over(r->thread, last->tool_call_id);
+	if (!o || !o->lost)
+		return 0;
+	return err_set(e, -ETIMEDOUT, RPC_INTERNAL_ERROR, "TOOL_CALL_LOST",
+		       "the result came too late: the agent was told that the call is lost");
+}
+
+static bool resumes(const struct agui_run *r)
+{
+	return r->in.resume.n > 2;
+}
+
+static int check_turn(struct agui_run *r, const struct session *s, struct err *e)
+{
+	const char *id = r->thread->session_id;
+
+	if (resumes(r))
+		return agui_resume_check(r->owner, id, r->in.resume, e);
+	if (!r->news.people)
+		return check_lost(r, e);
+	if (agui_questions_open(r->owner, id))
+		return err_field(e, "resume", "INTERRUPT_UNANSWERED",
+				 "the thread waits for answers to its questions");
+	if (calls_without_result(r))
+		return busy(e, "the thread waits for the result of a tool");
+	if (session_running(s) && !r->thread->parked)
+		return busy(e, "a turn of the thread is running");
+	return 0;
+}
+
+/* --- the prompt ----------------------------------------------------------------------------------------------------- */
+
+/* What the application says of itself, once until it says something else. */
+static void put_context(struct agui_run *r, struct jw *w)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct jiter it;
+	struct jval v;
+
+	buf_puts(&text, "Context that the application gives:\n");
+	jiter_init(&it, (struct jval){ J_ARRAY, r->in.context });
+	while (jiter_next(&it, NULL, &v)) {
+		buf_puts(&text, "- ");
+		(void)jstr_decode_bytes(jobj_get(v.raw, "description"), &text);
+		buf_puts(&text, ": ");
+		(void)jstr_decode_bytes(jobj_get(v.raw, "value"), &text);
+		buf_putc(&text, '\n');
+	}
+	jw_obj(w, NULL);
+	jw_str(w, "type", "text");
+	jw_slice(w, "text", buf_slice(&text));
+	jw_raw(w, "_meta", SLICE("{\"agui\":{\"context\":true}}"));
+	jw_end_obj(w);
+}
+
+static bool context_is_new(struct agui_run *r)
+{
+	char hex[SHA256_HEX];
+	struct sha256 d;
+
+	if (r->in.context.n <= 2 || sha256_of(r->in.context, &d) < 0)
+		return false;
+	sha256_hex(&d, hex);
+	if (strcmp(hex, r->thread->context) == 0)
+		return false;
+	snprintf(r->thread->context, sizeof(r->thread->context), "%s", hex);
+	return true;
+}
+
+static void make_key(struct agui_run *r)
+{
+	char random[33];
+
+	random_hex(random, 16);
+	snprintf(r->key, sizeof(r->key), "agui-%s", random);
+}
+
+static int make_prompt(struct agui_run *r, struct err *e)
+{
+	struct jw w = JW(&r->prompt);
+	int ret = 0;
+
+	if (!r->news.people)
+		return 0;
+	make_key(r);
+	jw_arr(&w, NULL);
+	for (size_t i = 0; ret == 0 && i < r->news.n; i++)
+		if (r->news.is_new[i])
+			ret = agui_content_put(&r->in.messages[i], i, &w, e);
+	if (ret == 0 && context_is_new(r))
+		put_context(r, &w);
+	jw_end_arr(&w);
+	return ret;
+}
+
+static void send_prompt(struct agui_run *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	size_t before = r->thread->ntold;
+	struct jw w = JW(&b);
+	struct err e;
+
+	agui_history_note(r->thread, &r->in, &r->news);
+	r->told = r->thread->ntold - before;
+	(void)agui_thread_save(r->owner->threads, r->thread, &e);
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", r->thread->session_id);
+	jw_raw(&w, "prompt", buf_slice(&r->prompt));
+	jw_obj(&w, "_meta");
+	jw_obj(&w, "acpd");
+	jw_str(&w, "key", r->key);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	r->prompt_id = agui_link_ask(r->link, "session/prompt", buf_slice(&b));
+}
+
+/* --- the session ---------------------------------------------------------------------------------------------------- */
+
+static void give_results(struct agui_run *r)
+{
+	for (size_t i = 0; i < r->in.nmessages; i++) {
+		const struct agui_message *m = &r->in.messages[i];
+		struct agui_front_call *c =
+			m->role == ROLE_TOOL ? agui_link_call(r->link, m->tool_call_id) : NULL;
+		_cleanup_(buf_done) struct buf result = { 0 };
+
+		if (!c)
+			continue;
+		agui_tools_result(m->content, m->error, &result);
+		agui_link_call_over(r->link, c, buf_slice(&result), false);
+	}
+}
+
+/* The connection of the run before goes on. */
+static void go_on(struct agui_run *r)
+{
+	r->link = r->thread->parked;
+	agui_link_adopt(r->link, r);
+	if (r->in.tools.n)
+		agui_link_set_tools(r->link, r->in.tools);
+	r->stage = STAGE_LIVE;
+	r->follows = true;
+	agui_talk_go_live(&r->talk);
+	give_results(r);
+	if (r->news.people)
+		send_prompt(r);
+}
+
+static void open_session(struct agui_run *r, const struct session *s, const struct grant *g)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (r->in.tools.n > 2)
+		r->thread->front_end = true;
+	r->link = agui_link_open(r->owner, r->thread, g);
+	r->link->run = r;
+	agui_link_set_tools(r->link, r->in.tools);
+	if (s)
+		agui_settings_put_load(r->thread, session_cwd(s), &b);
+	else
+		agui_settings_put_new(r->thread, r->thread->front_end, &b);
+	r->open_id = agui_link_ask(r->link, s ? "session/load" : "session/new", buf_slice(&b));
+	if (b.data)
+		secret_wipe(b.data, b.cap);
+}
+
+/* The tool of the front end that these words of a harness are about; the caller frees. */
+static char *served_tool(const struct session *s, const char *said)
+{
+	_cleanup_(freep) char *named = mcp_servers_named(s, said);
+	struct slice tool = slice_of(named);
+
+	if (!named || !slice_skip(&tool, AGUI_SERVER "/"))
+		return NULL;
+	return xstrdup(tool.p);
+}
+
+/* A call of the harness that the front end has, or had. */
+static bool is_served(void *ctx, struct slice update, const char *call_id, char **out_id,
+		      char **tool)
+{
+	struct agui_run *r = ctx;
+	struct session *s = store_find(r->owner->store, r->thread->session_id);
+	struct jval name = jobj_get(update, "name");
+	_cleanup_(freep) char *said = NULL, *served = NULL;
+	struct agui_over *o;
+
+	if (!s || !r->thread->front_end ||
+	    jstr_decode(name.type == J_STRING ? name : jobj_get(update, "title"), RPC_ID_MAX,
+			&said) < 0)
+		return false;
+	served = served_tool(s, said);
+	if (!served)
+		return false;
+	*tool = TAKE_PTR(served);
+	o = agui_thread_named(r->thread, call_id);
+	*out_id = o ? xstrdup(o->id) : NULL;
+	if (!o && !r->talk.history)
+		agui_link_announce(r->link, call_id, *tool);
+	return true;
+}
+
+int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)
+{
+	struct agui_names names = { is_served, r };
+	struct session *s = NULL;
+	int ret = find_thread(r, g, e);
+
+	if (ret == 0)
+		ret = agui_history_check(r->thread, &r->in, &r->news, e);
+	if (ret < 0)
+		return ret;
+	agui_talk_init(&r->talk, &r->out, agui_input_is_old(&r->in), &names);
+	r->talk.history = true;
+	if (!r->new_thread)
+		s = store_find(r->owner->store, r->thread->session_id);
+	if (s)
+		ret = check_turn(r, s, e);
+	if (ret == 0)
+		ret = make_prompt(r, e);
+	if (ret == 0 && s && resumes(r))
+		ret = agui_resume(r->owner, r->in.resume, e);
+	if (ret < 0)
+		return ret;
+	if (r->thread->parked)
+		go_on(r);
+	else
+		open_session(r, s, g);
+	return 0;
+}
+
+/* --- opened --------------------------------------------------------------------------------------------------------- */
+
+static void put_state(struct agui_run *r, struct jw *w, struct slice opened)
+{
+	struct slice modes = jobj_get(opened, "modes").raw;
+
+	jw_obj(w, "snapshot");
+	jw_members(w, r->in.state, "acpd");
+	jw_obj(w, "acpd");
+	jw_str(w, "sessionId", r->thread->session_id);
+	jw_str(w, "harness", r->thread->harness);
+	jw_raw(w, "cwd", jobj_get(jobj_get(jobj_get(opened, "_meta").raw, "acpd").raw, "cwd").raw);
+	jw_raw(w, "modes", jobj_get(modes, "availableModes").raw);
+	jw_raw(w, agui_part_name(PART_MODE), jobj_get(modes, "currentModeId").raw);
+	jw_raw(w, agui_part_name(PART_OPTIONS), jobj_get(opened, "configOptions").raw);
+	for (unsigned p = PART_COMMANDS; p < PART_MAX; p++)
+		jw_raw(w, agui_part_name((enum agui_part)p), slice_of(r->talk.state[p]));
+	jw_end_obj(w);
+	jw_end_obj(w);
+}
+
+static void tell_state(struct agui_run *r, struct slice opened)
+{
+	struct jw w = agui_event_begin(&r->out, "STATE_SNAPSHOT");
+
+	put_state(r, &w, opened);
+	agui_event_end(&w);
+}
+
+static void put_new_messages(const struct agui_run *r, struct jw *w)
+{
+	for (size_t i = 0; i < r->news.n; i++)
+		if (r->news.is_new[i])
+			jw_raw(w, NULL, r->in.messages[i].raw);
+}
+
+/* Of a history that is not whole the client would believe that the rest is gone. */
+static void tell_messages(struct agui_run *r)
+{
+	_cleanup_(buf_done) struct buf lead = { 0 };
+	struct jw w;
+
+	if (r->new_thread)
+		return;
+	if (!r->talk.whole || r->lost_history) {
+		w = agui_event_begin(&r->out, "CUSTOM");
+		jw_str(&w, "name", "acpd.snapshot_omitted");
+		jw_str(&w, "value", r->lost_history ? "lost" : "too_large");
+		agui_event_end(&w);
+		return;
+	}
+	agui_history_lead(&r->in, &lead);
+	w = agui_event_begin(&r->out, "MESSAGES_SNAPSHOT");
+	jw_arr(&w, "messages");
+	jw_raw(&w, NULL, buf_slice(&lead));
+	jw_raw(&w, NULL, buf_slice(&r->talk.messages));
+	put_new_messages(r, &w);
+	jw_end_arr(&w);
+	agui_event_end(&w);
+}
+
+static bool take_session(struct agui_run *r, struct slice opened)
+{
+	struct err e;
+
+	r->thread->opened = true;
+	if (r->new_thread &&
+	    jstr_decode(jobj_get(opened, "sessionId"), RPC_ID_MAX, &r->thread->session_id) < 0) {
+		agui_run_fail(r, "INTERNAL_ERROR", "the session has no id");
+		return false;
+	}
+	if (agui_thread_save(r->owner->threads, r->thread, &e) == 0)
+		return true;
+	agui_run_fail(r, e.reason, e.msg);
+	return false;
+}
+
+void agui_run_opened(struct agui_run *r, struct slice opened)
+{
+	struct slice own = jobj_get(jobj_get(opened, "_meta").raw, "acpd").raw;
+
+	if (!take_session(r, opened))
+		return;
+	agui_talk_go_live(&r->talk);
+	tell_state(r, opened);
+	tell_messages(r);
+	r->stage = STAGE_LIVE;
+	r->follows = jobj_get(own, "turn").type == J_NUMBER;
+	if (r->news.people && r->follows)
+		agui_run_fail(r, "SESSION_BUSY", "a turn of the thread is running");
+	else if (r->news.people)
+		send_prompt(r);
+	else if (!r->follows)
+		agui_run_idle(r);
+}

@@ -1,0 +1,359 @@
+/* talk_calls.c - tool calls of the harness: their names, arguments, progress and results. */
+#include "agui/agui_talk_internal.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+static struct agui_call *find_call(struct agui_talk *t, const char *harness_id)
+{
+	list_each(c, &t->calls, struct agui_call, link)
+		if (strcmp(c->harness_id, harness_id) == 0)
+			return c;
+	return NULL;
+}
+
+static void call_free(struct agui_talk *t, struct agui_call *c)
+{
+	list_del(&c->link);
+	t->ncalls--;
+	free(c->id);
+	free(c->harness_id);
+	free(c->name);
+	free(c->args);
+	free(c);
+}
+
+void agui_calls_done(struct agui_talk *t)
+{
+	while (!list_empty(&t->calls))
+		call_free(t, list_first(&t->calls, struct agui_call, link));
+}
+
+/* --- events and messages -------------------------------------------------------------------------------------------- */
+
+static void tell_start(struct agui_talk *t, const char *id, const char *name, uint64_t seq)
+{
+	struct jw w = agui_event_begin(t->out, "TOOL_CALL_START");
+	char own[AGUI_ID_SIZE];
+
+	agui_id(own, seq);
+	jw_str(&w, "toolCallId", id);
+	jw_str(&w, "toolCallName", name);
+	if (seq)
+		jw_str(&w, "parentMessageId", own);
+	agui_event_end(&w);
+}
+
+static void tell_args(struct agui_talk *t, const char *id, struct slice args)
+{
+	struct jw w = agui_event_begin(t->out, "TOOL_CALL_ARGS");
+
+	jw_str(&w, "toolCallId", id);
+	jw_slice(&w, "delta", args.n ? args : SLICE("{}"));
+	agui_event_end(&w);
+	w = agui_event_begin(t->out, "TOOL_CALL_END");
+	jw_str(&w, "toolCallId", id);
+	agui_event_end(&w);
+}
+
+void agui_talk_front_call(struct agui_talk *t, const char *id, const char *tool, struct slice args)
+{
+	agui_talk_close(t);
+	tell_start(t, id, tool, 0);
+	tell_args(t, id, args);
+}
+
+/* A history has a call when all of it is known. */
+static void put_call(struct agui_talk *t, struct agui_call *c)
+{
+	char own[AGUI_ID_SIZE];
+	struct jw w;
+
+	if (c->put)
+		return;
+	c->put = true;
+	agui_talk_close(t);
+	agui_id(own, c->seq);
+	w = agui_message_begin(t, own, "assistant");
+	jw_arr(&w, "toolCalls");
+	jw_obj(&w, NULL);
+	jw_str(&w, "id", c->id);
+	jw_str(&w, "type", "function");
+	jw_obj(&w, "function");
+	jw_str(&w, "name", c->name);
+	jw_str(&w, "arguments", c->args ? c->args : "{}");
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	jw_end_arr(&w);
+	agui_message_end(t, &w);
+}
+
+static void put_result(struct agui_talk *t, const struct agui_call *c, uint64_t seq,
+		       struct slice text)
+{
+	char own[AGUI_ID_SIZE];
+	struct jw w;
+
+	agui_id(own, seq);
+	if (t->history) {
+		w = agui_message_begin(t, own, "tool");
+		jw_str(&w, "toolCallId", c->id);
+		jw_slice(&w, "content", text);
+		agui_message_end(t, &w);
+		return;
+	}
+	w = agui_event_begin(t->out, "TOOL_CALL_RESULT");
+	jw_str(&w, "messageId", own);
+	jw_str(&w, "toolCallId", c->id);
+	jw_slice(&w, "content", text);
+	jw_str(&w, "role", "tool");
+	agui_event_end(&w);
+}
+
+/* --- what an update says -------------------------------------------------------------------------------------------- */
+
+static struct slice args_of(struct slice update)
+{
+	struct jval v = jobj_get(update, "rawInput");
+
+	return v.type == J_OBJECT && v.raw.n > 2 ? v.raw : SLICE_NONE;
+}
+
+static bool is_over(struct slice update)
+{
+	struct jval status = jobj_get(update, "status");
+
+	return jstr_is(status, "completed") || jstr_is(status, "failed");
+}
+
+/* The tool's name; else what kind of tool it is: titles are sentences. */
+static char *name_of(struct slice update)
+{
+	static const char *const members[] = { "name", "kind" };
+	char *name = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (jstr_decode(jobj_get(update, members[i]), RPC_ID_MAX, &name) == 0 && *name)
+			return name;
+		else
+			xstrset(&name, NULL);
+	return xstrdup("tool");
+}
+
+static void add_block(struct buf *b, struct slice item)
+{
+	struct slice content = jobj_get(item, "content").raw;
+	struct jval text = jobj_get(content, "text"), path = jobj_get(item, "path");
+
+	if (buf_len(b))
+		buf_putc(b, '\n');
+	if (text.type == J_STRING)
+		(void)jstr_decode_bytes(text, b);
+	else if (path.type == J_STRING)
+		(void)jstr_decode_bytes(path, b);
+	else
+		buf_add_slice(b, content.n ? content : item);
+}
+
+/* Its text; else what the tool itself gave. */
+static void text_of(struct slice update, struct buf *b)
+{
+	struct jval content = jobj_get(update, "content"), v;
+	struct jiter it;
+
+	if (content.type == J_ARRAY && jiter_init(&it, content))
+		while (!b->failed && jiter_next(&it, NULL, &v))
+			add_block(b, v.raw);
+	if (!buf_len(b))
+		buf_add_slice(b, jobj_get(update, "rawOutput").raw);
+}
+
+/* --- calls ---------------------------------------------------------------------------------------------------------- */
+
+static struct agui_call *call_new(struct agui_talk *t, const char *harness_id)
+{
+	struct agui_call *c = new0(struct agui_call);
+
+	if (t->ncalls == AGUI_CALLS_MAX)
+		call_free(t, list_first(&t->calls, struct agui_call, link));
+	c->harness_id = xstrdup(harness_id);
+	list_init(&c->link);
+	list_add_tail(&t->calls, &c->link);
+	t->ncalls++;
+	return c;
+}
+
+static void keep_args(struct agui_call *c, struct slice args)
+{
+	if (!args.n || args.n > AGUI_RESULT_MAX)
+		return;
+	free(c->args);
+	c->args = xstrndup(args.p, args.n);
+}
+
+static void show_start(struct agui_talk *t, struct agui_call *c, struct slice args)
+{
+	agui_talk_close(t);
+	if (t->history) {
+		keep_args(c, args);
+		return;
+	}
+	tell_start(t, c->id, c->name, c->seq);
+	c->ended = args.n > 0;
+	if (args.n)
+		tell_args(t, c->id, args);
+}
+
+/* A call to a tool of the front end is told when it comes there. */
+static bool is_served(struct agui_talk *t, struct agui_call *c, struct slice update)
+{
+	if (!t->names.served ||
+	    !t->names.served(t->names.ctx, update, c->harness_id, &c->id, &c->name))
+		return false;
+	if (!c->id)
+		c->id = xstrdup(c->harness_id);
+	c->hidden = !t->history;
+	return true;
+}
+
+static void begin_call(struct agui_talk *t, uint64_t seq, struct slice update, const char *id)
+{
+	struct agui_call *c = call_new(t, id);
+
+	c->seq = seq;
+	if (!is_served(t, c, update)) {
+		c->id = xstrdup(id);
+		c->name = name_of(update);
+	}
+	if (!c->hidden)
+		show_start(t, c, args_of(update));
+}
+
+void agui_talk_call(struct agui_talk *t, uint64_t seq, struct slice update)
+{
+	_cleanup_(freep) char *id = NULL;
+
+	if (jstr_decode(jobj_get(update, "toolCallId"), RPC_ID_MAX, &id) < 0 || find_call(t, id))
+		return;
+	begin_call(t, seq, update, id);
+	agui_talk_call_update(t, seq, update);
+}
+
+static void end_args(struct agui_talk *t, struct agui_call *c, struct slice args)
+{
+	if (t->history) {
+		keep_args(c, args);
+		return;
+	}
+	if (!c->ended && !c->hidden && !c->put)
+		tell_args(t, c->id, args);
+	c->ended = true;
+}
+
+static void finish_call(struct agui_talk *t, struct agui_call *c, uint64_t seq, struct slice update)
+{
+	_cleanup_(buf_done) struct buf text = { .max = AGUI_RESULT_MAX };
+
+	text_of(update, &text);
+	end_args(t, c, args_of(update));
+	if (t->history)
+		put_call(t, c);
+	if (!c->hidden) {
+		agui_talk_close(t);
+		put_result(t, c, seq, buf_slice(&text));
+	}
+	call_free(t, c);
+}
+
+/* --- progress ------------------------------------------------------------------------------------------------------- */
+
+/* A call may begin with it: its own message has the number alone. */
+static void progress_id(char out[AGUI_ID_SIZE + 16], uint64_t seq)
+{
+	snprintf(out, AGUI_ID_SIZE + 16, "acpd-%llu-progress", (unsigned long long)seq);
+}
+
+static const char *const shown[] = { "status", "title", "content", "locations" };
+
+static void tell_progress(struct agui_talk *t, const struct agui_call *c, struct slice update)
+{
+	struct jw w = agui_event_begin(t->out, "ACTIVITY_DELTA");
+	char id[AGUI_ID_SIZE + 16], path[32];
+
+	progress_id(id, c->activity_seq);
+	jw_str(&w, "messageId", id);
+	jw_str(&w, "activityType", "TOOL_CALL");
+	jw_arr(&w, "patch");
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+		struct slice v = jobj_get(update, shown[i]).raw;
+
+		if (!v.n)
+			continue;
+		snprintf(path, sizeof(path), "/%s", shown[i]);
+		jw_obj(&w, NULL);
+		jw_str(&w, "op", "add");
+		jw_str(&w, "path", path);
+		jw_raw(&w, "value", v);
+		jw_end_obj(&w);
+	}
+	jw_end_arr(&w);
+	agui_event_end(&w);
+}
+
+static void show_activity(struct agui_talk *t, struct agui_call *c, uint64_t seq,
+			  struct slice update)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	char id[AGUI_ID_SIZE + 16];
+
+	c->activity_seq = seq;
+	progress_id(id, seq);
+	jw_obj(&w, NULL);
+	jw_str(&w, "toolCallId", c->id);
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++)
+		jw_raw(&w, shown[i], jobj_get(update, shown[i]).raw);
+	jw_end_obj(&w);
+	agui_activity(t, id, "TOOL_CALL", buf_slice(&b));
+}
+
+/* Progress is news: a history has only what came of it. */
+static void show_progress(struct agui_talk *t, struct agui_call *c, uint64_t seq,
+			  struct slice update)
+{
+	if (t->history || c->hidden || !jstr_is(jobj_get(update, "status"), "in_progress"))
+		return;
+	if (c->activity_seq)
+		tell_progress(t, c, update);
+	else
+		show_activity(t, c, seq, update);
+}
+
+void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice update)
+{
+	_cleanup_(freep) char *id = NULL;
+	struct agui_call *c;
+
+	if (jstr_decode(jobj_get(update, "toolCallId"), RPC_ID_MAX, &id) < 0)
+		return;
+	c = find_call(t, id);
+	if (!c)
+		return;
+	if (args_of(update).n)
+		end_args(t, c, args_of(update));
+	if (is_over(update))
+		finish_call(t, c, seq, update);
+	else
+		show_progress(t, c, seq, update);
+}
+
+void agui_calls_end(struct agui_talk *t)
+{
+	list_each(c, &t->calls, struct agui_call, link)
+		if (t->history)
+			put_call(t, c);
+		else
+			end_args(t, c, SLICE_NONE);
+}

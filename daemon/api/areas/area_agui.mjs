@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of AG-UI.
+import { array, content, fields, foreign, json, object, query, ref, string } from '../notation.mjs';
+
+export default {
+  page: 'agui',
+  parameters: { harness: { description: 'the id of a harness', schema: { type: 'string' } } },
+  types: {
+    AguiMessage: { ...fields('daemon/agui/agui_input.c:message_fields', {
+      id: 'unique in the thread', role: { description: 'whose it is', enum: ['user', 'system', 'developer', 'assistant', 'tool', 'reasoning', 'activity'] },
+      toolCallId: 'of role tool: the call', content: foreign('text, or parts'), error: foreign('of role tool: why there is no result'),
+    }), additionalProperties: true },
+    RunAgentInput: { ...fields('daemon/agui/agui_input.c:input_fields', {
+      threadId: 'the thread: a session', runId: 'of the client', protocolVersion: '1.0; absent: 0.0.x', parentRunId: 'of the client',
+      messages: array(ref('AguiMessage')), state: foreign('of the application: comes back in snapshots'), forwardedProps: foreign('acpd: settings of the thread, and what else others want'),
+      tools: array(foreign('{name, description, parameters}'), 'of the front end'), context: array(foreign('{description, value}'), 'told to the agent with the next prompt'),
+      resume: array(foreign('{interruptId, status, payload?}'), 'answers to all open interrupts'),
+    }), additionalProperties: true },
+  },
+  routes: {
+    'POST /v1/agui/{harness}': { id: 'postAgui', says: 'Runs an agent, as AG-UI has it', more: 'Server-sent events of one `data:` line each: events of AG-UI, as `@ag-ui/core` describes them.',
+      query: query('daemon/http/routes/route_agui.c:fields', { profile: 'the name of settings that the daemon has' }),
+      body: { required: true, content: content('application/json', ref('RunAgentInput')) },
+      answers: { 200: { description: 'the events of the run', content: content('text/event-stream', { type: 'string' }) }, '4XX': json(ref('Error'), 'refused'), '5XX': json(ref('Error'), 'not possible now') } },
+  },
+};
