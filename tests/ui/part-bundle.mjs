@@ -55,7 +55,6 @@ describe('a bundle', () => {
     await tab(page, 'History');
     await page.getByRole('button', { name: 'Replay' }).click();
     await page.getByRole('combobox').selectOption('50');
-    await page.getByRole('slider').press('Home');
     await page.locator('.transport').getByRole('button', { name: 'Play from the beginning' }).waitFor();
     await sees(page, '.say-agent', /last/);
     await page.getByRole('button', { name: 'Close the bundle' }).click();

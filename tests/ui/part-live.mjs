@@ -9,6 +9,7 @@ import { startWatched, tab } from './viewer.mjs';
 
 const SHOWN = ['title Fix the failing test', 'think Let me look first', 'plan', 'echo I have **changed** `a.c`', 'write a.c int main(void)', 'tool t9 execute Run the tests', 'usage', 'image'].join('; ');
 const TABS = ['History', 'Timeline', 'Usage', 'Files', 'Checks', 'Servers', 'Errors'];
+const NARROW = ['History', 'Files', 'State']; // where the width changes more than the width
 
 describe('a live session', () => {
   let w, shown;
@@ -28,7 +29,7 @@ describe('a live session', () => {
         const pane = await tab(page, side);
         await page.waitForFunction((id) => document.querySelector(`[role=tab][aria-selected=true]`)?.textContent.startsWith(id), side);
         assert.ok((await pane.textContent()).length > 10, `${side} is empty`);
-        await assertAxe(page);
+        if (!options.isMobile || NARROW.includes(side)) await assertAxe(page);
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${side} scrolls to the side`);
       }
       assert.equal(await page.getByRole('tab', { name: 'State' }).count(), options.isMobile ? 1 : 0);

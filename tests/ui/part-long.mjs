@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { until } from '../lib/wait.mjs';
 import { startWatched } from './viewer.mjs';
 
 const CALLS = 33_400; // three events each
@@ -16,9 +17,17 @@ describe('a long session', () => {
   let w, sessionId;
   before(async () => {
     w = await startWatched({ roomy: true });
-    ({ sessionId } = await w.session());
+    const c = await w.d.client();
+
+    ({ sessionId } = await c.newSession());
     for (let turn = 0; turn < TURNS; turn++)
-      await w.c.prompt(sessionId, Array.from({ length: CALLS / TURNS }, (_, i) => `tool c${i} read number ${turn * CALLS / TURNS + i} ${PAD}`).join(';'), { timeout: 120_000 });
+      c.startPrompt(sessionId, Array.from({ length: CALLS / TURNS }, (_, i) => `tool c${i} read number ${turn * CALLS / TURNS + i} ${PAD}`).join(';'));
+    await c.close(); // nobody has to take 100 000 updates here
+    await until(async () => {
+      const { turns, turn, queued } = (await w.d.http(`/v1/sessions/${sessionId}`, { token: w.d.token })).json;
+
+      return turns === TURNS && !turn && !queued;
+    }, 'all turns', 120_000);
   });
   after(() => w.end());
 

@@ -52,7 +52,8 @@ export function ChecksPane({ run, onShow }: { run: Run; onShow: (row: number) =>
 
 export function FilesPane({ subject, onShow }: { subject: Subject; onShow: (row: number) => void }) {
 	const { run } = subject;
-	const files = useMemo(() => [...run.files], [run.files.length, run.events]);
+	const cwd = `${subject.info?.cwd ?? ''}/`;
+	const files = useMemo(() => run.files.map((f) => (f.path.startsWith(cwd) ? { ...f, path: f.path.slice(cwd.length) } : f)), [run.files.length, run.events, cwd]);
 
 	return (
 		<div class="files">

@@ -23,7 +23,7 @@ const ROW_HEIGHT = 20;
 const WINDOWED = 240; // rows; with fewer all are in the page
 const OPEN_ROWS = 800; // files are open until they have so many changed lines together
 const FILES = 100; // shown at first
-const NARROW = 720; // pixels
+const NARROW = 640; // pixels
 const LINE_CHARS = 3000;
 
 const cutLine = (text: string): string => (text.length > LINE_CHARS ? `${text.slice(0, LINE_CHARS)} … ${whole(text.length - LINE_CHARS)} more characters` : text);
