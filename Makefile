@@ -19,7 +19,7 @@ FLAGS_release := -O2 -g $(HARDEN) -fno-asynchronous-unwind-tables -fno-unwind-ta
 FLAGS_debug := -O0 -g3
 FLAGS_san := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WERROR := $(if $(CI),-Werror)
-LIBS := libwebsockets libcrypto libcjson zlib libpcre2-8 libseccomp
+LIBS := libwebsockets libssl libcrypto libcjson zlib libpcre2-8 libseccomp
 CPPFLAGS := -D_GNU_SOURCE -DACPD_VERSION='"$(VERSION)"' -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisibility=hidden \
 	-ffunction-sections -fdata-sections

@@ -50,6 +50,16 @@
 #define CORS_HEADERS_MAX 1024           /* bytes of the names of headers that a page asks to send */
 #define HTTP_NAME_MAX 4096              /* the header Mcp-Name: a URI, perhaps in base64 */
 #define VIEWER_FILE_MAX (16 * MIB)      /* a file of the run viewer */
+#define RAW_PIECE (16 * KIB)             /* of the bytes that the command line passes on, at a time */
+#define RAW_CONNECT_MS 15000            /* for each address of a name, and for TLS */
+#define UI_VISITS_MAX 128               /* connections of browsers to acpd ui; one more is told so */
+#define UI_HEAD_MAX (32 * KIB)          /* of a browser's request */
+#define UI_HEAD_MS 15000                /* until it is there */
+#define UI_WINDOW (128 * KIB)           /* of what the other side has not taken; above: nothing is read */
+#define UI_ANSWER_MS 90000              /* of silence until the daemon begins to answer */
+#define UI_LINGER_MS 1000               /* after an answer the rest of a request is read and dropped so long */
+#define UI_HEADERS_MAX 32               /* --header of acpd ui */
+#define UI_HEADER_BYTES (16 * KIB)      /* all of them together */
 #define HTTP_COMMENT_MS 15000           /* silence on an event stream until a comment */
 #define BODY_READ_BYTES (64 * KIB)      /* of a request's body at a time */
 #define BODY_STALL_SECS 15              /* a request's body without a byte for so long ends the connection */

@@ -65,6 +65,8 @@ static const struct subcommand commands[] = {
 	  "install the pinned release of a harness, all of it or nothing" },
 	{ "harness verify", "[HARNESS]", SCOPE_HARNESS, cmd_harness_verify,
 	  "hash what is installed and compare it with the pins: exit code 3 if it is something else" },
+	{ "ui", NULL, SCOPE_UI, cmd_ui,
+	  "serve the run viewer on this machine for a daemon elsewhere; prints the address to open" },
 	{ "openapi", NULL, SCOPE_HELP, cmd_openapi,
 	  "print the description of the API: OpenAPI 3.1, as GET /openapi.json serves it" },
 	{ "doctor", NULL, SCOPE_LOCAL | SCOPE_SERVE, cmd_doctor,

@@ -34,6 +34,7 @@ enum option_scope {
 	SCOPE_HELP = 1 << 19,	 /* a command that takes no option but this one */
 	SCOPE_INSTEAD = 1 << 20, /* what serve does instead of serving */
 	SCOPE_TOKENS = 1 << 21,
+	SCOPE_UI = 1 << 22,
 };
 
 struct config {
@@ -47,11 +48,11 @@ struct config {
 		*archives_baked, *output, *skills, *from, *ca_file, *upstream_allow, *fetch_user,
 		*level, *level_min, *network_max, *network, *require, *set, *sandbox_id, *prefix,
 		*metadata_url, *webhook, *profile, *ui_dir, *token_scope, *label, *expires,
-		*token_sessions;
+		*token_sessions, *header;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
 		draft_max, usage_file_max, limit_memory, limit_pids, since, archive_store_max,
-		archive_max, uid, strip, speed, timeout, drain, idle_exit, max_life;
+		archive_max, uid, strip, speed, timeout, drain, idle_exit, max_life, port;
 	struct retention keep_usage, webhook_keep;
 	struct retention keep_sessions;
 	bool serve, keep, partial, allow_query_token, claim_e2b, check, print_config, json, table,

@@ -53,7 +53,7 @@ archive(_entry)?\.h     ^daemon/unpack/
 z(lib|std|std_errors)\.h ^(daemon/(unpack|diff)|tests)/
 yaml\.h                 ^daemon/skill/
 pcre2\.h                ^tools/builtin/search/regex\.c$
-openssl/.*              ^daemon/digest/
+openssl/.*              ^daemon/(digest/|net/client/tls_client\.c$)
 cmocka\.h               ^tests/
 sanitizer/.*            ^tests/
 '

@@ -23,6 +23,7 @@ int cmd_tokens_mint(const struct config *c);
 int cmd_tokens_list(const struct config *c);
 int cmd_tokens_revoke(const struct config *c);
 int cmd_doctor(const struct config *c);
+int cmd_ui(const struct config *c);
 int cmd_openapi(const struct config *c);
 int cmd_usage(const struct config *c);
 int cmd_usage_verify(const struct config *c);

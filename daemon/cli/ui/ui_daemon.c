@@ -1,0 +1,153 @@
+/* ui_daemon.c - the daemon's side of a request: it is dialled, asked, and what it answers is passed on as it comes. */
+#include "cli/ui/ui_internal.h"
+
+#include "base/limits.h"
+#include "cli/ui/ui_pass.h"
+
+#include <errno.h>
+
+/* Takes what is of the body off the front of in; false: it is broken. What is behind its end is nothing of ours. */
+static bool body_part(struct message_body *b, struct slice in, struct slice *part)
+{
+	struct slice rest = in, data;
+	int r = 1;
+
+	while (r > 0 && !http_body_has_ended(b))
+		r = http_body_next(b, &rest, &data);
+	*part = (struct slice){ in.p, in.n - rest.n };
+	return r >= 0;
+}
+
+/* --- to it --------------------------------------------------------------------------------------------------------- */
+
+bool ui_daemon_is_full(const struct ui_visit *v)
+{
+	return buf_len(&v->in) > UI_WINDOW || (v->up && raw_stream_pending(v->up) > UI_WINDOW);
+}
+
+static void send_body(struct ui_visit *v)
+{
+	struct slice part = buf_slice(&v->in);
+
+	if (!v->tunnel && !body_part(&v->sent, buf_slice(&v->in), &part)) {
+		if (v->answered)
+			ui_visit_end(v);
+		else
+			ui_refuse(v, &ui_bad_request, NULL);
+		return;
+	}
+	raw_stream_send(v->up, part);
+	buf_reset(&v->in);
+	buf_trim(&v->in, IO_KEEP_BYTES);
+}
+
+/* A browser says nothing on a WebSocket before that is one. */
+void ui_daemon_more(struct ui_visit *v)
+{
+	if (v->open && (!v->upgrade || v->tunnel) && buf_len(&v->in))
+		send_body(v);
+}
+
+static void on_open(void *ctx)
+{
+	struct ui_visit *v = ctx;
+
+	v->open = true;
+	raw_stream_send(v->up, buf_slice(&v->ask));
+	buf_done(&v->ask);
+	ui_daemon_more(v);
+	ui_visit_flow(v);
+}
+
+/* --- from it -------------------------------------------------------------------------------------------------------- */
+
+/* The answer is over, or it will never be: then a browser sees that by its length. */
+static void pass_down(struct ui_visit *v, struct slice bytes)
+{
+	struct slice part = bytes;
+	bool whole = v->tunnel || body_part(&v->got, bytes, &part);
+
+	buf_add_slice(&v->out, part);
+	if (!whole)
+		ui_visit_end(v);
+	else if (!v->tunnel && http_body_has_ended(&v->got))
+		ui_visit_finish(v);
+	else
+		ui_visit_flow(v);
+}
+
+static void begin_answer(struct ui_visit *v, const struct http_head *h)
+{
+	loop_timer_cancel(&v->timer);
+	v->answered = true;
+	v->tunnel = h->status == 101;
+	ui_pass_answer(h, v->tunnel, &v->out);
+	http_body_begin(&v->got, h, v->to_head);
+}
+
+/* True: the head of the answer was taken off v->head. */
+static bool take_head(struct ui_visit *v)
+{
+	struct http_head h;
+	ssize_t n;
+
+	do {
+		n = http_head_parse(buf_slice(&v->head), &h);
+		if (n > 0 && !http_head_is_interim(&h) && (h.status != 101 || v->upgrade))
+			begin_answer(v, &h);
+		else if (n < 0 || (n > 0 && h.status == 101))
+			ui_refuse(v, &ui_daemon_strange, NULL);
+		if (n > 0)
+			buf_consume(&v->head, (size_t)n);
+	} while (n > 0 && !v->answered && v->state == UI_VISIT_PASS);
+	return v->answered;
+}
+
+static void on_bytes(void *ctx, struct slice bytes)
+{
+	struct ui_visit *v = ctx;
+
+	if (v->answered) {
+		pass_down(v, bytes);
+		return;
+	}
+	buf_add_slice(&v->head, bytes);
+	if (!take_head(v))
+		return;
+	pass_down(v, buf_slice(&v->head));
+	buf_done(&v->head);
+	if (!v->ended && v->state == UI_VISIT_PASS)
+		ui_daemon_more(v);
+}
+
+static void on_drained(void *ctx)
+{
+	ui_visit_flow(ctx);
+}
+
+static void on_closed(void *ctx, bool opened, const char *why)
+{
+	struct ui_visit *v = ctx;
+
+	if (v->answered)
+		ui_visit_finish(v);
+	else
+		ui_refuse(v, opened ? &ui_daemon_lost : &ui_daemon_away, opened ? NULL : why);
+}
+
+static void on_silent(void *ctx)
+{
+	ui_refuse(ctx, &ui_daemon_silent, NULL);
+}
+
+void ui_daemon_ask(struct ui_visit *v, const struct http_request_head *h, struct slice path)
+{
+	static const struct raw_stream_events events = { on_open, on_bytes, on_drained, on_closed };
+
+	v->state = UI_VISIT_PASS;
+	v->upgrade = ui_pass_is_upgrade(h);
+	http_body_begin_request(&v->sent, &h->body);
+	ui_pass_request(h, path, v->server->target, &v->ask);
+	loop_timer_set(v->server->loop, &v->timer, UI_ANSWER_MS, on_silent, v);
+	v->up = raw_client_dial(v->server->daemon, &events, v);
+}

@@ -1,0 +1,100 @@
+#include "cli/ui/ui_pass.h"
+
+static const char *const of_request[] = {
+	"Accept",	  "Accept-Encoding",   "Accept-Language",
+	"Authorization",  "Cache-Control",     "Content-Range",
+	"Content-Type",	  "If-Match",	       "If-None-Match",
+	"If-Range",	  "Last-Event-ID",     "Mcp-Session-Id",
+	"Range",	  "User-Agent",	       "Content-Encoding",
+	"Content-Length", "Transfer-Encoding", NULL,
+};
+static const char *const of_upgrade[] = {
+	"Authorization",
+	"User-Agent",
+	"Sec-WebSocket-Key",
+	"Sec-WebSocket-Version",
+	"Sec-WebSocket-Protocol",
+	"Sec-WebSocket-Extensions",
+	NULL,
+};
+static const char *const of_answer[] = {
+	"Accept-Ranges",
+	"Acpd-First",
+	"Acpd-Incarnation",
+	"Acpd-Last",
+	"Allow",
+	"Cache-Control",
+	"Content-Disposition",
+	"Content-Encoding",
+	"Content-Length",
+	"Content-Range",
+	"Content-Type",
+	"Date",
+	"ETag",
+	"Last-Modified",
+	"Mcp-Session-Id",
+	"Retry-After",
+	"Transfer-Encoding",
+	"Upload-Offset",
+	"Vary",
+	NULL,
+};
+static const char *const of_tunnel[] = {
+	"Sec-WebSocket-Accept",
+	"Sec-WebSocket-Protocol",
+	"Sec-WebSocket-Extensions",
+	"Acp-Connection-Id",
+	NULL,
+};
+
+/* What our own lines say is not said again. */
+static void put_fields(struct slice lines, const char *const *names, struct slice ours,
+		       struct buf *ret)
+{
+	struct slice value, own;
+
+	for (; *names; names++)
+		if (http_field_find(lines, *names, &value) && !http_field_find(ours, *names, &own))
+			buf_printf(ret, "%s: %.*s\r\n", *names, (int)value.n, value.p);
+}
+
+bool ui_pass_is_upgrade(const struct http_request_head *h)
+{
+	struct slice to;
+
+	return slice_is(h->method, "GET") && http_field_find(h->fields, "upgrade", &to) &&
+	       http_word_is(to, "websocket");
+}
+
+static const char *connection_lines(bool upgrade)
+{
+	return upgrade ? "Connection: Upgrade\r\nUpgrade: websocket\r\n" : "Connection: close\r\n";
+}
+
+void ui_pass_request(const struct http_request_head *h, struct slice path,
+		     const struct ui_target *t, struct buf *ret)
+{
+	bool upgrade = ui_pass_is_upgrade(h);
+
+	buf_printf(ret, "%.*s %s%.*s HTTP/1.1\r\nHost: %s\r\n", (int)h->method.n, h->method.p,
+		   t->base, (int)path.n, path.p, t->authority);
+	buf_puts(ret, connection_lines(upgrade));
+	buf_add_slice(ret, buf_slice(&t->fields));
+	put_fields(h->fields, upgrade ? of_upgrade : of_request, buf_slice(&t->fields), ret);
+	buf_puts(ret, "\r\n");
+}
+
+/* Whatever an answer holds, a browser that is led to it does nothing with it. */
+#define INERT                                                                                      \
+	"Content-Security-Policy: default-src 'none'; frame-ancestors 'none'; sandbox\r\n"         \
+	"X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"                      \
+	"Cross-Origin-Resource-Policy: same-origin\r\n"
+
+void ui_pass_answer(const struct http_head *h, bool tunnel, struct buf *ret)
+{
+	buf_printf(ret, "HTTP/1.1 %d \r\n", h->status);
+	buf_puts(ret, connection_lines(tunnel));
+	buf_puts(ret, tunnel ? "" : INERT);
+	put_fields(h->fields, tunnel ? of_tunnel : of_answer, SLICE_NONE, ret);
+	buf_puts(ret, "\r\n");
+}

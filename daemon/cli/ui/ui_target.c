@@ -1,0 +1,203 @@
+#include "cli/ui/ui_target.h"
+
+#include "base/http/authority.h"
+#include "base/http/http_fields.h"
+#include "base/limits.h"
+#include "digest/digest.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static int refuse_url(const char *url, struct err *e)
+{
+	return err_field(e, "url", "OPTION_INVALID",
+			 "--url: '%s' is not a ws://, wss://, http:// or https:// URL", url);
+}
+
+static bool take_scheme(struct ui_target *t, struct slice *rest)
+{
+	static const struct {
+		const char *prefix;
+		int port;
+		bool tls;
+	} rows[] = {
+		{ "ws://", 80, false },
+		{ "http://", 80, false },
+		{ "wss://", 443, true },
+		{ "https://", 443, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!slice_skip(rest, rows[i].prefix))
+			continue;
+		t->port = rows[i].port;
+		t->tls = rows[i].tls;
+		return true;
+	}
+	return false;
+}
+
+static bool take_authority(struct ui_target *t, struct slice text)
+{
+	struct authority a;
+
+	if (!authority_parse(text, 1, &a))
+		return false;
+	t->host = xstrndup(a.host.p, a.host.n);
+	t->authority = xstrndup(text.p, text.n);
+	if (a.port > 0)
+		t->port = a.port;
+	return true;
+}
+
+static void trim_end(struct slice *path, const char *end)
+{
+	size_t n = strlen(end);
+
+	if (path->n >= n && memcmp(path->p + path->n - n, end, n) == 0)
+		path->n -= n;
+}
+
+/* What a request's line can hold as it is. */
+static bool take_path(struct ui_target *t, struct slice path)
+{
+	for (size_t i = 0; i < path.n; i++)
+		if (path.p[i] <= ' ' || path.p[i] > '~' || path.p[i] == '?' || path.p[i] == '#')
+			return false;
+	trim_end(&path, "/");
+	trim_end(&path, "/acp");
+	trim_end(&path, "/ui");
+	t->base = xstrndup(path.p, path.n);
+	return true;
+}
+
+static int read_url(struct ui_target *t, const char *url, struct err *e)
+{
+	struct slice rest = slice_of(url);
+	const char *slash;
+	size_t n;
+
+	if (!take_scheme(t, &rest))
+		return refuse_url(url, e);
+	slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
+	n = slash ? (size_t)(slash - rest.p) : rest.n;
+	if (!take_authority(t, (struct slice){ rest.p, n }) ||
+	    !take_path(t, (struct slice){ rest.p + n, rest.n - n }))
+		return refuse_url(url, e);
+	return 0;
+}
+
+/* --- what is added --------------------------------------------------------------------------------------------- */
+
+/* Each connection makes these itself. */
+static bool is_of_connection(struct slice name)
+{
+	static const char *const names[] = {
+		"host",
+		"connection",
+		"upgrade",
+		"content-length",
+		"transfer-encoding",
+		"origin",
+		"te",
+		"trailer",
+		"expect",
+		"sec-websocket-key",
+		"keep-alive",
+		"sec-websocket-version",
+		"sec-websocket-protocol",
+		"sec-websocket-extensions",
+		"proxy-connection",
+		"content-type",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (http_word_is(name, names[i]))
+			return true;
+	return false;
+}
+
+/* The value is not said: it may be a secret. */
+static int refuse_header(struct slice name, const char *why, struct err *e)
+{
+	return err_field(e, "header", "OPTION_INVALID", "--header: %.*s %s",
+			 (int)MIN(name.n, (size_t)64), name.p, why);
+}
+
+static bool is_there(const struct ui_target *t, struct slice name)
+{
+	_cleanup_(freep) char *word = xstrndup(name.p, name.n);
+	struct slice value;
+
+	return http_field_find(buf_slice(&t->fields), word, &value);
+}
+
+static int add_header(struct ui_target *t, struct slice line, struct err *e)
+{
+	struct slice name, value;
+
+	if (!http_field_split(line, &name, &value) || !value.n)
+		return refuse_header(SLICE("one"), "is not 'Name: value'", e);
+	if (is_of_connection(name))
+		return refuse_header(name, "is made for each connection", e);
+	if (is_there(t, name))
+		return refuse_header(name, "is there already (--token-file gives Authorization)",
+				     e);
+	if (buf_len(&t->fields) + line.n > UI_HEADER_BYTES)
+		return refuse_header(name, "is too much, with the others", e);
+	buf_printf(&t->fields, "%.*s: %.*s\r\n", (int)name.n, name.p, (int)value.n, value.p);
+	return 0;
+}
+
+static int add_headers(struct ui_target *t, const char *lines, struct err *e)
+{
+	int r = 0;
+
+	for (unsigned n = 0; r == 0 && lines && *lines; n++) {
+		size_t len = strcspn(lines, "\n");
+
+		if (n == UI_HEADERS_MAX)
+			return err_field(e, "header", "OPTION_INVALID",
+					 "--header: at most %d may be given", UI_HEADERS_MAX);
+		r = add_header(t, (struct slice){ lines, len }, e);
+		lines += len + (lines[len] == '\n');
+	}
+	return r;
+}
+
+static int add_token(struct ui_target *t, struct slice token, struct err *e)
+{
+	if (!http_text_ok(token))
+		return err_field(e, "token-file", "OPTION_INVALID",
+				 "--token-file: what is in it is no token");
+	if (token.n)
+		buf_printf(&t->fields, "Authorization: Bearer %.*s\r\n", (int)token.n, token.p);
+	return 0;
+}
+
+int ui_target_read(struct ui_target *t, const char *url, struct slice token, const char *headers,
+		   struct err *e)
+{
+	int r;
+
+	*t = (struct ui_target){ 0 };
+	r = read_url(t, url, e);
+	if (r == 0)
+		r = add_token(t, token, e);
+	if (r == 0)
+		r = add_headers(t, headers, e);
+	if (r < 0)
+		ui_target_done(t);
+	return r;
+}
+
+void ui_target_done(struct ui_target *t)
+{
+	if (t->fields.data)
+		secret_wipe(t->fields.data, t->fields.cap);
+	buf_done(&t->fields);
+	free(t->host);
+	free(t->authority);
+	free(t->base);
+	*t = (struct ui_target){ 0 };
+}

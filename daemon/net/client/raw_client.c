@@ -1,0 +1,343 @@
+#include "net/client/raw_client.h"
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "net/client/tls_client.h"
+#include "net/tcp_listen.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+struct raw_client {
+	struct loop *loop;
+	const char *host;
+	char port[8];
+	struct tls_client *tls; /* NULL: in the clear */
+};
+
+enum raw_state { RAW_DIALING, RAW_GREETING, RAW_OPEN, RAW_ENDED };
+
+struct raw_stream {
+	struct raw_client *client;
+	struct loop *loop;
+	const struct raw_stream_events *ev; /* NULL: dropped */
+	void *ctx;
+	enum raw_state state;
+	bool opened, paused;
+	struct loop_io io;
+	struct loop_timer timer;     /* of a connection that does not come */
+	struct addrinfo *all, *next; /* what has not been tried */
+	struct loop_task later;	     /* a report, more to read, or its end */
+	struct tls_conn *tls;
+	struct buf out;
+	char why[160];
+};
+
+static void dial_next(struct raw_stream *s);
+static void turn(struct raw_stream *s);
+
+/* --- its end --------------------------------------------------------------------------------------------------- */
+
+static void stream_free(void *ctx)
+{
+	struct raw_stream *s = ctx;
+
+	buf_done(&s->out);
+	free(s);
+}
+
+static void close_socket(struct raw_stream *s)
+{
+	loop_timer_cancel(&s->timer);
+	if (s->io.fd < 0)
+		return;
+	loop_io_set(s->loop, &s->io, 0);
+	s->tls = tls_conn_free(s->tls);
+	closep(&s->io.fd);
+}
+
+static void report_end(void *ctx)
+{
+	struct raw_stream *s = ctx;
+
+	s->ev->on_closed(s->ctx, s->opened, s->why);
+}
+
+/* Told behind all other events of the turn. why NULL: it was noted before. */
+static void stream_end(struct raw_stream *s, const char *why)
+{
+	if (s->state == RAW_ENDED)
+		return;
+	s->state = RAW_ENDED;
+	if (why)
+		snprintf(s->why, sizeof(s->why), "%s", why);
+	err_flatten(s->why);
+	close_socket(s);
+	if (s->all)
+		freeaddrinfo(s->all);
+	s->all = NULL;
+	loop_task_cancel(&s->later);
+	if (s->ev)
+		loop_defer(s->loop, &s->later, report_end, s);
+}
+
+void raw_stream_drop(struct raw_stream *s)
+{
+	if (!s)
+		return;
+	s->ev = NULL;
+	stream_end(s, "");
+	loop_task_cancel(&s->later);
+	loop_defer(s->loop, &s->later, stream_free, s);
+}
+
+/* --- its bytes ------------------------------------------------------------------------------------------------- */
+
+static ssize_t take(struct raw_stream *s, char *p, size_t n)
+{
+	ssize_t r;
+
+	if (s->tls)
+		return tls_conn_read(s->tls, p, n);
+	r = recv(s->io.fd, p, n, 0);
+	return r < 0 ? -errno : r;
+}
+
+static ssize_t give(struct raw_stream *s)
+{
+	struct slice all = buf_slice(&s->out);
+	ssize_t r;
+
+	if (s->tls)
+		return tls_conn_write(s->tls, all.p, all.n);
+	r = send(s->io.fd, all.p, all.n, MSG_NOSIGNAL);
+	return r < 0 ? -errno : r;
+}
+
+static const char *why_broken(const struct raw_stream *s, ssize_t r)
+{
+	return s->tls ? tls_conn_why(s->tls) : strerror((int)-r);
+}
+
+static void read_again(void *ctx)
+{
+	turn(ctx);
+}
+
+/* One piece a turn, so that nobody waits for a fast stream. TLS may have more at hand than its socket tells of. */
+static void read_piece(struct raw_stream *s)
+{
+	char piece[RAW_PIECE];
+	ssize_t n = take(s, piece, sizeof(piece));
+
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n <= 0) {
+		stream_end(s, n ? why_broken(s, n) : "the connection was closed");
+		return;
+	}
+	s->ev->on_bytes(s->ctx, (struct slice){ piece, (size_t)n });
+	if (s->state == RAW_OPEN && s->tls && tls_conn_has_more(s->tls) && !s->paused)
+		loop_defer(s->loop, &s->later, read_again, s);
+}
+
+static void write_all(struct raw_stream *s)
+{
+	ssize_t n = 0;
+
+	if (!buf_len(&s->out))
+		return;
+	while (buf_len(&s->out) && (n = give(s)) > 0)
+		buf_consume(&s->out, (size_t)n);
+	if (n < 0 && n != -EAGAIN && n != -EINTR) {
+		stream_end(s, why_broken(s, n));
+		return;
+	}
+	buf_trim(&s->out, IO_KEEP_BYTES);
+	if (!buf_len(&s->out))
+		s->ev->on_drained(s->ctx);
+}
+
+static uint32_t wanted(const struct raw_stream *s)
+{
+	uint32_t room = buf_len(&s->out) ? EPOLLOUT : 0;
+
+	if (s->state == RAW_DIALING)
+		return EPOLLOUT;
+	if (s->tls && tls_conn_wants_room(s->tls))
+		room = EPOLLOUT;
+	return s->state == RAW_GREETING && room ? room : room | (s->paused ? 0 : EPOLLIN);
+}
+
+static void want(struct raw_stream *s)
+{
+	if (s->state != RAW_ENDED)
+		loop_io_set(s->loop, &s->io, wanted(s));
+}
+
+/* --- how it begins --------------------------------------------------------------------------------------------- */
+
+static void opened(struct raw_stream *s)
+{
+	s->state = RAW_OPEN;
+	s->opened = true;
+	loop_timer_cancel(&s->timer);
+	s->ev->on_open(s->ctx);
+}
+
+static void greet(struct raw_stream *s)
+{
+	int r = tls_conn_greet(s->tls);
+
+	if (r == 1)
+		opened(s);
+	else if (r != -EAGAIN)
+		stream_end(s, tls_conn_why(s->tls));
+}
+
+static void connected(struct raw_stream *s)
+{
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	if (getsockopt(s->io.fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 || error) {
+		snprintf(s->why, sizeof(s->why), "%s", strerror(error ? error : errno));
+		dial_next(s);
+		return;
+	}
+	if (!s->client->tls) {
+		opened(s);
+		return;
+	}
+	s->state = RAW_GREETING;
+	s->tls = tls_conn_new(s->client->tls, s->io.fd, s->client->host);
+	if (s->tls)
+		greet(s);
+	else
+		stream_end(s, "TLS cannot be set up for this host");
+}
+
+static void turn(struct raw_stream *s)
+{
+	if (s->state == RAW_DIALING)
+		connected(s);
+	else if (s->state == RAW_GREETING)
+		greet(s);
+	if (s->state == RAW_OPEN)
+		write_all(s);
+	if (s->state == RAW_OPEN && !s->paused)
+		read_piece(s);
+	want(s);
+}
+
+static void on_io(void *ctx, uint32_t events _unused_)
+{
+	turn(ctx);
+}
+
+static void on_late(void *ctx)
+{
+	struct raw_stream *s = ctx;
+
+	snprintf(s->why, sizeof(s->why), "no connection within %d s", RAW_CONNECT_MS / 1000);
+	if (s->state == RAW_DIALING)
+		dial_next(s);
+	else
+		stream_end(s, "TLS was not set up in time");
+}
+
+static bool dial(struct raw_stream *s, const struct addrinfo *a)
+{
+	s->io.fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->io.fd >= 0 &&
+	    (connect(s->io.fd, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS)) {
+		listen_tune(s->io.fd);
+		loop_timer_set(s->loop, &s->timer, RAW_CONNECT_MS, on_late, s);
+		return true;
+	}
+	snprintf(s->why, sizeof(s->why), "%s", strerror(errno));
+	closep(&s->io.fd);
+	return false;
+}
+
+/* The last failure is the one that is told. */
+static void dial_next(struct raw_stream *s)
+{
+	close_socket(s);
+	while (s->next) {
+		const struct addrinfo *a = s->next;
+
+		s->next = a->ai_next;
+		if (!dial(s, a))
+			continue;
+		want(s);
+		return;
+	}
+	stream_end(s, NULL);
+}
+
+struct raw_stream *raw_client_dial(struct raw_client *c, const struct raw_stream_events *ev,
+				   void *ctx)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+	struct raw_stream *s = new0(struct raw_stream);
+	int r;
+
+	*s = (struct raw_stream){ .client = c, .loop = c->loop, .ev = ev, .ctx = ctx };
+	s->io = (struct loop_io){ .fd = -1, .fn = on_io, .ctx = s };
+	r = getaddrinfo(c->host, c->port, &hints, &s->all);
+	s->next = s->all;
+	if (r)
+		stream_end(s, gai_strerror(r));
+	else
+		dial_next(s);
+	return s;
+}
+
+void raw_stream_send(struct raw_stream *s, struct slice bytes)
+{
+	if (s->state == RAW_ENDED)
+		return;
+	buf_add_slice(&s->out, bytes);
+	want(s);
+}
+
+size_t raw_stream_pending(const struct raw_stream *s)
+{
+	return buf_len(&s->out);
+}
+
+void raw_stream_pause(struct raw_stream *s, bool pause)
+{
+	s->paused = pause;
+	if (s->state == RAW_OPEN && !pause && s->tls && tls_conn_has_more(s->tls))
+		loop_defer(s->loop, &s->later, read_again, s);
+	want(s);
+}
+
+/* --- the client ------------------------------------------------------------------------------------------------ */
+
+struct raw_client *raw_client_new(struct loop *loop, const char *host, int port, bool tls,
+				  const char *ca_file, struct err *e)
+{
+	struct raw_client *c = new0(struct raw_client);
+
+	c->loop = loop;
+	c->host = host;
+	snprintf(c->port, sizeof(c->port), "%d", port);
+	if (!tls)
+		return c;
+	c->tls = tls_client_new(ca_file, e);
+	return c->tls ? c : raw_client_free(c);
+}
+
+struct raw_client *raw_client_free(struct raw_client *c)
+{
+	if (c)
+		tls_client_free(c->tls);
+	free(c);
+	return NULL;
+}
