@@ -159,7 +159,7 @@ install-users:
 .PHONY: dist
 DIST := build/dist
 dist: all
-	@sh images/dist.sh $(BUILD) $(VERSION) $(DIST)
+	@sh images/dist.sh $(BUILD) $(VERSION) $(DIST) $(UI)
 # acpd and acpd-unpack without any library, for roots that have none; the stub of their test too. glibc reads passwd and hosts itself.
 .PHONY: static
 STATIC := build/static

@@ -1,12 +1,14 @@
 #!/bin/sh
-# dist.sh BUILD VERSION OUT - what `make dist` runs: a tar and a Debian package of the programs in BUILD, into OUT. The same programs give
-# the same bytes: names are sorted, owners are root, and every time is SOURCE_DATE_EPOCH (else that of the last commit).
+# dist.sh BUILD VERSION OUT UI - what `make dist` runs: a tar and a Debian package of the programs in BUILD and the run viewer in UI, if it
+# was built, into OUT. The same programs give the same bytes: names are sorted, owners are root, and every time is SOURCE_DATE_EPOCH (else
+# that of the last commit).
 set -eu
 umask 022
 
 build=$(cd "$1" && pwd) version=$2
 mkdir -p "$3"
 out=$(cd "$3" && pwd)
+ui=$(cd "$4" 2>/dev/null && pwd) || ui=
 cd "$(dirname "$0")/.."
 arch=$(dpkg --print-architecture)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
@@ -21,10 +23,17 @@ programs() { # into a folder, stripped
 	done
 }
 
+viewer() { # into a folder, share/ beside the programs' bin/
+	[ -e "$ui/index.html" ] || return 0
+	install -D -m 0644 -t "$1/acpd/ui" "$ui"/*
+}
+[ -e "$ui/index.html" ] || echo "dist.sh: without the run viewer: make ui builds it" >&2
+
 # --- the tar ---------------------------------------------------------------------------------------------------
 name=acpd-$version-linux-$arch
 top=$work/$name
 programs "$top/bin"
+viewer "$top/share"
 install -D -m 0644 daemon/acpd.1 "$top/share/man/man1/acpd.1"
 install -m 0644 LICENSE images/NOTICE images/README.md images/acpd.service images/acpd-logins.service images/acpd-logins.path "$top/"
 install -m 0755 images/install.sh images/setup.sh images/agent-users.sh images/close-logins.sh "$top/"
@@ -35,6 +44,7 @@ tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE
 deb=$work/deb
 doc=$deb/usr/share/doc/acpd
 programs "$deb/opt/acpd/bin"
+viewer "$deb/opt/acpd/share"
 for script in setup agent-users close-logins; do
 	install -D -m 0755 images/$script.sh "$deb/opt/acpd/lib/$script"
 done

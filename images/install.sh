@@ -37,7 +37,8 @@ uninstall() {
 	for unit in $services; do
 		rm -f "$units/$unit" "$units/multi-user.target.wants/$unit"
 	done
-	rm -rf $prefix/bin $prefix/lib $man
+	rm -rf $prefix/bin $prefix/lib $prefix/share/acpd $man
+	rmdir $prefix/share 2>/dev/null || true
 	rmdir $prefix 2>/dev/null || true # harnesses may be left in it
 	if runs; then
 		systemctl daemon-reload
@@ -66,9 +67,9 @@ if [ -n "$remove" ]; then
 	exit
 fi
 if [ -x "$here/bin/acpd" ]; then
-	from=$here/bin page=$here/share/man/man1/acpd.1
+	from=$here/bin page=$here/share/man/man1/acpd.1 ui=$here/share/acpd/ui
 else
-	from=$here/../build/release page=$here/../daemon/acpd.1
+	from=$here/../build/release page=$here/../daemon/acpd.1 ui=$here/../build/ui
 	[ -x "$from/acpd" ] || { echo "install.sh: there is no $from/acpd: run make first" >&2; exit 1; }
 fi
 check
@@ -84,6 +85,12 @@ for script in setup agent-users close-logins; do
 	install -m 0755 "$here/$script.sh" $prefix/lib/$script
 done
 install -m 0644 "$page" $man
+rm -rf $prefix/share/acpd/ui # that of an older one does not fit
+if [ -e "$ui/index.html" ]; then
+	install -D -m 0644 -t $prefix/share/acpd/ui "$ui"/*
+else
+	echo "install.sh: without the run viewer, which make ui builds" >&2
+fi
 $prefix/lib/setup
 if command -v systemctl >/dev/null; then
 	for unit in $services; do

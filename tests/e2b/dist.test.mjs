@@ -15,7 +15,7 @@ import { noticed } from './notice.mjs';
 const VERSION = /^VERSION := (.*)$/m.exec(fs.readFileSync(path.join(ROOT, 'Makefile'), 'utf8'))[1];
 const PROGRAMS = ['acpd', 'acpd-fetch', 'acpd-init', 'acpd-proxy', 'acpd-unpack'];
 const has = (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
-let dir, tar, deb;
+let dir, tar, deb, viewer;
 
 function run(command, args, opts = {}) {
   const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', timeout: 120_000, ...opts });
@@ -32,12 +32,16 @@ function good(command, args, opts) {
 }
 
 // The same programs into another folder: [tar, package].
-const pack = (to) => good('sh', [path.join(ROOT, 'images/dist.sh'), path.dirname(ACPD), VERSION, path.join(dir, to)]).trim().split('\n');
+const pack = (to) => good('sh', [path.join(ROOT, 'images/dist.sh'), path.dirname(ACPD), VERSION, path.join(dir, to), viewer]).trim().split('\n');
 const hash = (file) => crypto.createHash('sha256').update(fs.readFileSync(file)).digest('hex');
 
 describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev' }, () => {
   before(() => {
     dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-dist-'));
+    viewer = path.join(dir, 'viewer');
+    fs.mkdirSync(viewer);
+    for (const name of ['index.html', 'app.js', 'licenses.txt'])
+      fs.writeFileSync(path.join(viewer, name), name);
     [tar, deb] = pack('one');
     good('tar', ['-xzf', tar, '-C', dir]);
   });
@@ -58,7 +62,7 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
     assert.deepEqual([...new Set(rows.map((row) => row[1]))], ['0/0']);
     assert.equal(new Set(rows.map((row) => `${row[3]} ${row[4]}`)).size, 1);
     assert.deepEqual(names, [...names].sort());
-    for (const name of [...PROGRAMS.map((p) => `bin/${p}`), 'share/man/man1/acpd.1', 'LICENSE', 'NOTICE', 'acpd.service', 'install.sh'])
+    for (const name of [...PROGRAMS.map((p) => `bin/${p}`), 'share/man/man1/acpd.1', 'LICENSE', 'NOTICE', 'acpd.service', 'install.sh', 'share/acpd/ui/index.html', 'share/acpd/ui/licenses.txt'])
       assert.ok(names.includes(name), name);
   });
 
@@ -73,6 +77,22 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
       }
     }
     assert.equal(good(path.join(top(), 'bin/acpd'), ['--version']), `acpd ${VERSION}\n`);
+  });
+
+  test('the viewer is where the programs look for it, or is said to be missing; NOTICE has every package that is in it', () => {
+    const script = path.join(ROOT, 'images/dist.sh');
+    const bare = run('sh', [script, path.dirname(ACPD), VERSION, path.join(dir, 'bare'), path.join(dir, 'none')]);
+    const packages = Object.keys(JSON.parse(fs.readFileSync(path.join(ROOT, 'images/ui/package.json'))).dependencies);
+    const locked = JSON.parse(fs.readFileSync(path.join(ROOT, 'images/ui/package-lock.json'))).packages;
+    const notice = fs.readFileSync(path.join(ROOT, 'images/NOTICE'), 'utf8');
+
+    assert.match(good('dpkg-deb', ['-c', deb]), /\.\/opt\/acpd\/share\/acpd\/ui\/index\.html$/m);
+    assert.equal(bare.status, 0);
+    assert.match(bare.stderr, /without the run viewer/);
+    assert.doesNotMatch(good('tar', ['-tzf', bare.stdout.split('\n')[0]]), /share\/acpd/);
+    // The rest builds it, and is not in it.
+    for (const name of packages.filter((p) => !['@esbuild/linux-x64', 'typescript'].includes(p)))
+      assert.match(notice, new RegExp(`^${name} +${locked[`node_modules/${name}`].license ?? '.+'}$`, 'm'), name);
   });
 
   test('the package depends on what the programs need, and has no file of settings', () => {
@@ -109,12 +129,13 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
 
     test('the package: users, directories, a daemon that serves; removed and purged', () => {
       const [installed, removed, purged] = inRoot(`
-        dpkg --no-triggers -i /dist/acpd.deb >&2; dpkg --no-triggers -i /dist/acpd.deb >&2; ${SERVES}; ${THERE}; echo ===
+        dpkg --no-triggers -i /dist/acpd.deb >&2; dpkg --no-triggers -i /dist/acpd.deb >&2; ${SERVES}; ${THERE}; cat /opt/acpd/share/acpd/ui/app.js; echo; echo ===
         dpkg --no-triggers -r acpd >&2; ${THERE}; echo ===
         dpkg --no-triggers -P acpd >&2; ${THERE}`).split('===\n');
 
       assert.match(installed, /^serves\nended 0\n\/etc\/acpd\n\/opt\/acpd\/bin\n\/opt\/acpd\/lib\n\/srv\/workspaces\n\/usr\/bin\/acpd\n\/var\/lib\/acpd\n/);
       assert.match(installed, USERS);
+      assert.match(installed, /^app\.js$/m, 'the viewer');
       assert.match(removed, /^\/etc\/acpd\n\/srv\/workspaces\n\/var\/lib\/acpd\nagent:/, 'settings and state stay');
       assert.match(purged, /^\/srv\/workspaces\nagent:/, 'workspaces and users stay');
     });
@@ -124,13 +145,14 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
       const [first, second, rest, purged] = inRoot(`
         /dist/install.sh >&2; ${LIST}; ${SERVES}; echo ===
         ACPD_LISTEN=127.0.0.1:0 /opt/acpd/bin/acpd serve >/log 2>&1 & p=$!
-        sleep 0.3; /dist/install.sh >&2; ${LIST}; kill $p; wait $p; ${THERE}; echo ===
+        sleep 0.3; /dist/install.sh >&2; ${LIST}; kill $p; wait $p; ${THERE}; cat /opt/acpd/share/acpd/ui/app.js; echo; echo ===
         /dist/install.sh --uninstall >&2; ${THERE}; ls /etc/systemd/system | grep acpd || :; echo ===
         /dist/install.sh --uninstall --purge >&2; ${THERE}; getent passwd | grep -c '^agent-' || :`).split('===\n');
 
       assert.equal(first.split('\n')[0], second.split('\n')[0]);
       assert.match(first, /\nserves\nended 0\n$/);
       assert.match(second, USERS);
+      assert.match(second, /^app\.js$/m, 'the viewer');
       assert.match(rest, /^\/etc\/acpd\n\/srv\/workspaces\n\/var\/lib\/acpd\nagent:/, 'settings, state and users stay');
       assert.doesNotMatch(rest, /\.service/);
       assert.equal(purged, '/srv/workspaces\n0\n');
