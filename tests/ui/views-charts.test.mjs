@@ -50,6 +50,14 @@ describe('the timeline', () => {
 
     assert.equal(marks.reduce((n, m) => n + m.count, 0), 4);
   });
+  test('a slider over it reaches the end, whatever its step', () => {
+    for (const length of [0, 1, 999, 7189, 7190, 7777, 312_000]) {
+      const step = spans.seekStep(length), last = Math.floor(length / step) * step;
+
+      assert.deepEqual([spans.seekPlace(last, length), spans.seekPlace(Math.max(0, last - step), length) <= last], [length, true]);
+    }
+    assert.deepEqual([spans.seekPlace(0, 7777), spans.seekPlace(4000, 7777)], [0, 4000]);
+  });
   test('zooms around a time and stays in the run', () => {
     const whole = { from: 0, to: 1000 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every component with one hostile text in every place where an agent's text can be: tests/ui/views-xss.test.mjs calls show(text) for each
+// Every component with one hostile text in every place where an agent's text can be: tests/ui/part-xss.mjs calls show(text) for each
 // of the corpus. Not part of the viewer.
 import { render } from 'preact';
 import type { ComponentChildren } from 'preact';

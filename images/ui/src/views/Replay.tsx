@@ -2,6 +2,7 @@
 // Controls of a replay: play and pause, speed, and the place in the run.
 import { clock, spoken } from './format.ts';
 import { Icon } from './Icon.tsx';
+import { seekPlace, seekStep } from './spans.ts';
 import { plain } from './visible.ts';
 import { Visible } from './Visible.tsx';
 
@@ -21,9 +22,6 @@ export interface ReplayProps {
 
 export function Replay({ playing, speed, position, length, label = '', onPlay, onSpeed, onSeek, onEnd }: ReplayProps) {
 	const over = position >= length;
-	const step = Math.max(1, Math.round(length / 1000));
-	// The last step of the slider may be a short one: its end is the end.
-	const seek = (at: number): void => onSeek(at + step > length ? length : at);
 	return (
 		<div class="replay" role="group" aria-label="Replay">
 			<button type="button" class="button replay-play" aria-label={playing ? 'Pause' : over ? 'Play from the beginning' : 'Play'}
@@ -31,9 +29,9 @@ export function Replay({ playing, speed, position, length, label = '', onPlay, o
 				<Icon name={playing ? 'pause' : 'play'} />
 			</button>
 			<span class="replay-clock" aria-hidden="true">{clock(position)} / {clock(length)}</span>
-			<input class="replay-seek" type="range" min={0} max={Math.max(1, Math.round(length))} step={step} value={Math.round(Math.min(position, length))}
+			<input class="replay-seek" type="range" min={0} max={Math.max(1, Math.round(length))} step={seekStep(length)} value={Math.round(Math.min(position, length))}
 				aria-label="Place in the run" aria-valuetext={`${spoken(position)} of ${spoken(length)}${label ? `, ${plain(label)}` : ''}`}
-				onInput={(e) => seek(Number(e.currentTarget.value))} />
+				onInput={(e) => onSeek(seekPlace(Number(e.currentTarget.value), length))} />
 			{label && <Visible class="replay-label" text={label} max={120} />}
 			<label class="replay-speed">
 				<span class="hidden-text">Speed</span>

@@ -103,3 +103,8 @@ export function held(range: Range, whole: Range): Range {
 	const from = Math.min(Math.max(range.from, whole.from), whole.to - length);
 	return { from, to: from + length };
 }
+
+export const seekStep = (length: number): number => Math.max(1, Math.round(length / 1000));
+
+// The place that a slider means. Its last step may be a short one, which it cannot reach: its end is the end.
+export const seekPlace = (at: number, length: number): number => (at + seekStep(length) > length ? length : at);
