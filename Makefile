@@ -238,6 +238,10 @@ test-matrix: all $(BUILD)/stub-agent
 .PHONY: harness-drift
 harness-drift: all
 	@HARNESS=$(HARNESS) $(ENV) $(NODE) tests/harness/drift.mjs
+# The two pictures of the viewer in the README, made anew of a real run: HARNESS=opencode.
+.PHONY: ui-shots
+ui-shots: all ui
+	HARNESS=$(HARNESS) $(ENV) $(NODE) tests/harness/shots.mjs images/ui/shots
 # Many streamed model calls at once, for long: SOAK_SECS=1200 SOAK_STREAMS=500 VIA=tunnel (or direct).
 .PHONY: soak
 soak: all $(BUILD)/stub-agent
