@@ -193,7 +193,7 @@ SLOWEST = $(call tests,$(addprefix integration/,archive/archives-body cli/bridge
 	$(addprefix unpack/,archives-crash archives-hostile archives-race export extract) workspace/workspace-crash))
 # Under sanitizers runs what parses foreign bytes or manages lives. These ask the disk, the kernel or git what is left or found (the
 # parsers they pass have fuzz targets and tests of their own), measure memory, or are about options, documents, images and ways to root.
-NOT_SAN = $(call tests,$(addprefix integration/,unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash draft/draft-crash \
+NOT_SAN = $(call tests,$(addprefix integration/,agui/copilotkit unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash draft/draft-crash \
 	workspace/archives-derived robust/clock-step session/turn/attempts-many robust/growth robust/readers docs/api docs/docs-examples docs/docs-pages docs/docs-recorded proc/inert proc/to-root confine/probe net/claim net/cors-page net/typed-client \
 	cli/cli cli/entrypoint cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
 	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \

@@ -12,8 +12,22 @@ programs="$node
 	node_modules/opencode-linux-x64/bin/opencode
 	node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex
 	node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js"
+# A project of its own: what is too large, or wants other versions, to be among the others.
+own_project() {
+	(
+		cd "$1"
+		own=$(cat package.json package-lock.json | sha256sum | cut -d ' ' -f 1)
+		[ "$(cat $stamp 2>/dev/null)" != "$own" ] || exit 0
+		rm -f $stamp
+		echo "installing tests/$1/node_modules from its package-lock.json"
+		npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+		echo "$own" >$stamp
+	)
+}
+
 want=$(sha256sum package.json package-lock.json | sha256sum | cut -d ' ' -f 1)
 if [ -x $node ] && [ "$(cat $stamp 2>/dev/null)" = "$want" ]; then
+	own_project copilotkit
 	exit 0
 fi
 
@@ -32,3 +46,4 @@ for program in $programs; do
 done
 echo "$want" >$stamp
 echo "Node.js for the tests: $($node --version)"
+own_project copilotkit

@@ -159,6 +159,20 @@ bool agui_link_add_call(struct agui_link *l, struct agui_front_call *c)
 	return true;
 }
 
+/* The harness tells of it when it has its result. */
+static bool note_over(struct agui_link *l, const char *harness_id, const char *tool)
+{
+	struct agui_over *o = agui_thread_untold(l->thread, tool);
+	struct err e;
+
+	if (!o)
+		return false;
+	xstrset(&o->harness_id, harness_id);
+	xstrset(&o->tool, NULL);
+	(void)agui_thread_save(l->owner->threads, l->thread, &e);
+	return true;
+}
+
 void agui_link_announce(struct agui_link *l, const char *harness_id, const char *tool)
 {
 	struct agui_front_call *o;
@@ -168,7 +182,7 @@ void agui_link_announce(struct agui_link *l, const char *harness_id, const char 
 			c->harness_id = xstrdup(harness_id);
 			return;
 		}
-	if (l->nannounced == AGUI_PENDING_MAX)
+	if (note_over(l, harness_id, tool) || l->nannounced == AGUI_PENDING_MAX)
 		return;
 	o = new0(struct agui_front_call);
 	o->harness_id = xstrdup(harness_id);
@@ -187,6 +201,7 @@ void agui_link_call_over(struct agui_link *l, struct agui_front_call *c, struct 
 	agui_thread_call_over(l->thread, c->id, lost);
 	o = agui_thread_over(l->thread, c->id);
 	xstrset(&o->harness_id, c->harness_id);
+	xstrset(&o->tool, c->harness_id ? NULL : c->tool);
 	if (l->thread->session_id)
 		(void)agui_thread_save(l->owner->threads, l->thread, &e);
 	if (result.n)

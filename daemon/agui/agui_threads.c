@@ -36,6 +36,7 @@ static void over_done(struct agui_over *o)
 {
 	free(o->id);
 	free(o->harness_id);
+	free(o->tool);
 	*o = (struct agui_over){ 0 };
 }
 
@@ -102,6 +103,14 @@ struct agui_over *agui_thread_named(struct agui_thread *t, const char *harness_i
 {
 	for (size_t i = t->nover; i--;)
 		if (t->over[i].harness_id && strcmp(t->over[i].harness_id, harness_id) == 0)
+			return &t->over[i];
+	return NULL;
+}
+
+struct agui_over *agui_thread_untold(struct agui_thread *t, const char *tool)
+{
+	for (size_t i = 0; i < t->nover; i++)
+		if (t->over[i].tool && strcmp(t->over[i].tool, tool) == 0)
 			return &t->over[i];
 	return NULL;
 }

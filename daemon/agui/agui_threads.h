@@ -24,6 +24,7 @@ struct agui_told {
 /* A call to the front end that is over, and what the harness calls it (NULL: that is not known). */
 struct agui_over {
 	char *id, *harness_id;
+	char *tool; /* while the harness may still tell of it; else NULL */
 	bool lost;
 };
 
@@ -66,5 +67,7 @@ void agui_thread_tell(struct agui_thread *t, const char *id, const char digest[A
 /* The oldest is forgotten for it. */
 void agui_thread_call_over(struct agui_thread *t, const char *id, bool lost);
 struct agui_over *agui_thread_over(struct agui_thread *t, const char *id);
-/* The one that the harness calls so; and the newest that has no such name. */
+/* The one that the harness calls so. */
 struct agui_over *agui_thread_named(struct agui_thread *t, const char *harness_id);
+/* The oldest of that tool that the harness has not told of. */
+struct agui_over *agui_thread_untold(struct agui_thread *t, const char *tool);
