@@ -1840,6 +1840,28 @@ export interface components {
             /** @constant */
             kind: "lifecycle";
             /** @constant */
+            event: "recording_stopped";
+            /** @enum {string} */
+            reason: "RECORD_MAX" | "NO_SPACE" | "STATE_NOT_WRITABLE";
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
             event: "snapshot_failed";
             turn?: number;
             reason: string;
@@ -2816,6 +2838,13 @@ export interface components {
             kind: "lifecycle";
             /** @constant */
             event: "closed";
+        } | {
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "recording_stopped";
+            /** @enum {string} */
+            reason: "RECORD_MAX" | "NO_SPACE" | "STATE_NOT_WRITABLE";
         } | {
             /** @constant */
             kind: "lifecycle";

@@ -9,4 +9,5 @@
 #define BUNDLE_RATIO_MAX 2000           /* bytes unpacked for each packed one: events repeat themselves */
 #define BUNDLE_PIECE (256 * KIB)        /* written in one turn of the loop */
 #define BUNDLE_ROOMS_MAX 8             /* made or taken at a time */
+#define RECORD_MAX_DEFAULT (64 * MIB)   /* recorded model calls of one session */
 /* clang-format on */

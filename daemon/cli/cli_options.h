@@ -50,13 +50,14 @@ struct config {
 		*metadata_url, *webhook, *profile, *ui_dir, *token_scope, *label, *expires,
 		*token_sessions, *header;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
-		model_hold, max_connections, harness_idle, harness_max, harness_wait, session_max,
-		draft_max, usage_file_max, limit_memory, limit_pids, since, archive_store_max,
-		archive_max, uid, strip, speed, timeout, drain, idle_exit, max_life, port;
+		model_hold, record_max, max_connections, harness_idle, harness_max, harness_wait,
+		session_max, draft_max, usage_file_max, limit_memory, limit_pids, since,
+		archive_store_max, archive_max, uid, strip, speed, timeout, drain, idle_exit,
+		max_life, port;
 	struct retention keep_usage, webhook_keep;
 	struct retention keep_sessions;
-	bool serve, keep, partial, allow_query_token, claim_e2b, check, print_config, json, table,
-		help;
+	bool serve, keep, partial, allow_query_token, record_model, claim_e2b, check, print_config,
+		json, table, help;
 	char **args; /* what is no option, in argv */
 	int nargs;
 };

@@ -51,6 +51,7 @@ struct store_config serve_store_config(const struct config *c)
 				      .permission_timeout = (unsigned)c->permission_timeout,
 				      .mcp_hold = (unsigned)c->mcp_hold,
 				      .model_hold = (unsigned)c->model_hold,
+				      .record_max = c->record_model ? (uint64_t)c->record_max : 0,
 				      .harness_idle = (unsigned)c->harness_idle,
 				      .harness_max = (unsigned)c->harness_max,
 				      .harness_wait = (unsigned)c->harness_wait,

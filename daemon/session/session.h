@@ -50,6 +50,7 @@ struct store_config {
 	uint64_t journal_max;
 	unsigned permission_timeout; /* seconds a held question waits for a driver */
 	unsigned model_hold;	     /* seconds a model call waits for a client that makes it */
+	uint64_t record_max;   /* bytes of the recording of a session's model calls; 0: none */
 	unsigned mcp_hold;     /* seconds an MCP request to a client waits for one to come back */
 	unsigned harness_idle; /* seconds; 0: harnesses are never stopped for that */
 	unsigned harness_max;  /* 0: as memory allows */

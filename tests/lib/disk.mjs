@@ -8,11 +8,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { Daemon } from './daemon.mjs';
 
-// size: as mount takes it. flags: further ones of the daemon. All of it goes with the test. Without the right to mount the test is skipped, and the answer
+// size: as mount takes it. flags: further ones of the daemon; more: its other settings. All of it goes with the test. Without the right to mount the test is skipped, and the answer
 // is empty; else
 //   d            the daemon
 //   fill(bytes)  makes the disk full, or a file of so many bytes; empty() removes it
-export async function onSmallDisk(t, size, flags) {
+export async function onSmallDisk(t, size, flags, more) {
   const disk = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? os.tmpdir(), 'acpd-disk-'));
   const mounted = process.getuid() === 0 &&
     spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=755`, 'tmpfs', disk]).status === 0;
@@ -29,7 +29,7 @@ export async function onSmallDisk(t, size, flags) {
     t.skip('no right to mount a small disk');
     return {};
   }
-  d = await Daemon.start({ flags: { state: path.join(disk, 'state'), ...flags } });
+  d = await Daemon.start({ ...more, flags: { state: path.join(disk, 'state'), ...flags } });
   const fill = (bytes) => {
     fs.writeFileSync(filler, Buffer.alloc(bytes ?? 0));
     if (bytes === undefined)

@@ -38,6 +38,7 @@ struct bundle_cut {
 	struct buf text, records;
 	size_t looked; /* bytes of lines of the ledger, in this turn of the loop */
 	struct cut_copy calls;
+	const char *calls_stopped; /* why they are not all recorded; NULL: they are */
 };
 
 const char *bundle_cut_dir(const struct bundle_cut *c)
@@ -158,6 +159,9 @@ static int open_calls(struct bundle_cut *c)
 	if (fstat(c->calls.from, &sb) < 0)
 		return -errno;
 	c->calls.end = (uint64_t)sb.st_size;
+	c->calls_stopped = c->reader.session->model.recording.stopped;
+	if (!c->calls_stopped)
+		c->calls_stopped = call_record_stopped(c->calls.from);
 	return 0;
 }
 
@@ -404,6 +408,11 @@ void bundle_cut_put_job(const struct bundle_cut *c, struct buf *b)
 	jw_uint(&w, "seq", c->until);
 	if (c->turn)
 		jw_uint(&w, "running", c->turn);
+	if (c->calls.to >= 0) {
+		jw_obj(&w, "recorded");
+		jw_str(&w, "stopped", c->calls_stopped);
+		jw_end_obj(&w);
+	}
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 }

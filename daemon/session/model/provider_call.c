@@ -11,6 +11,7 @@ static void call_free(struct provider_call *c)
 	struct session *s = c->session;
 
 	c->carrier->forget(c);
+	buf_done(&c->trace.held);
 	list_del(&c->link);
 	activity_note(s);
 	free(c);
@@ -31,6 +32,7 @@ static void on_gone(void *ctx)
 	struct provider_call *c = ctx;
 
 	call_use_end(c, CALL_CANCELLED);
+	call_record_end(c, "cancelled", NULL);
 	c->carrier->stop(c);
 	call_free(c);
 }
@@ -72,15 +74,18 @@ void provider_call_attempt(struct provider_call *c)
 	c->session->store->model.asked_again += c->attempt > 0;
 	call_use_begin(c);
 	c->attempt++;
+	call_record_begin(c);
 }
 
 bool provider_call_head(struct provider_call *c, int status, struct slice headers)
 {
 	c->answered = true;
 	call_use_head(c, status, headers);
+	call_record_head(c, status, headers);
 	if (model_call_head(c->call, status, headers))
 		return true;
 	call_use_end(c, CALL_FAILED);
+	call_record_end(c, "failed", model_refusal_word(MODEL_CALL_FAILED));
 	c->carrier->stop(c);
 	call_free(c);
 	return false;
@@ -89,12 +94,14 @@ bool provider_call_head(struct provider_call *c, int status, struct slice header
 void provider_call_data(struct provider_call *c, struct slice bytes)
 {
 	call_use_data(c, bytes);
+	call_record_data(c, bytes);
 	model_call_data(c->call, bytes);
 }
 
 void provider_call_end(struct provider_call *c)
 {
 	call_use_end(c, CALL_ENDED);
+	call_record_end(c, "complete", NULL);
 	model_call_end(c->call);
 	call_free(c);
 }
@@ -102,6 +109,7 @@ void provider_call_end(struct provider_call *c)
 void provider_call_fail(struct provider_call *c, enum model_refusal why)
 {
 	call_use_end(c, CALL_FAILED);
+	call_record_end(c, "failed", model_refusal_word(why));
 	model_call_refuse(c->call, why);
 	call_free(c);
 }

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "model/model_listener.h"
+#include "session/model/call_recording.h"
 #include "session/model/call_use.h"
 #include "usage/budget.h"
 
@@ -46,6 +47,7 @@ struct provider_call {
 	struct spending reserved; /* of budgets, until it ends */
 	bool answered;		  /* its head has been given to the harness */
 	struct call_use use;
+	struct call_trace trace;
 };
 
 extern const struct model_listener_ops provider_call_listener_ops;

@@ -66,6 +66,7 @@ void session_setup_changed(struct session *s)
 void session_model_close(struct session *s)
 {
 	s->model.listener = model_listener_free(s->model.listener);
+	call_record_close(s);
 	loop_task_cancel(&s->model.review);
 	direct_drop_keys(s);
 }

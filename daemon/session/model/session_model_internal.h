@@ -28,6 +28,7 @@ struct session_model {
 	struct upstream_key keys[PROVIDER_UPSTREAMS_MAX];
 	struct loop_task review;       /* of calls that wait for what others have reserved */
 	struct call_rate rate, logged; /* calls, and refusals in the log */
+	struct recording recording;
 };
 
 /* In struct session_store: model. */
@@ -35,6 +36,7 @@ struct store_model {
 	struct model_listeners listeners;
 	unsigned hold; /* seconds that a call waits for a taker */
 	uint64_t strays, asked_again;
+	uint64_t record_max; /* bytes of the recording of a session's calls; 0: none */
 };
 
 /* session_model.c */

@@ -200,6 +200,7 @@ static void set_limits(struct session_store *st, const struct store_config *cfg)
 	st->permission_timeout = cfg->permission_timeout;
 	st->mcp.hold = cfg->mcp_hold;
 	st->model.hold = cfg->model_hold;
+	st->model.record_max = cfg->journal ? cfg->record_max : 0;
 	st->pool.idle = cfg->harness_idle;
 	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
 	st->pool.wait = cfg->harness_wait;
