@@ -26,6 +26,20 @@ own_project() {
 }
 
 want=$(sha256sum package.json package-lock.json | sha256sum | cut -d ' ' -f 1)
+
+# otel/ has a lock of its own: only its texts are wanted, and no program of the tests should find its packages.
+otel_stamp=otel/node_modules/.lock-sha256
+otel_want=$(sha256sum otel/package.json otel/package-lock.json | sha256sum | cut -d ' ' -f 1)
+if [ "$(cat $otel_stamp 2>/dev/null)" != "$otel_want" ]; then
+	rm -f $otel_stamp
+	echo "installing tests/otel/node_modules from its package-lock.json"
+	if ! (cd otel && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then
+		echo "node-deps.sh: npm could not install what tests/otel/package-lock.json says (its own words above)" >&2
+		exit 1
+	fi
+	echo "$otel_want" >$otel_stamp
+fi
+
 if [ -x $node ] && [ "$(cat $stamp 2>/dev/null)" = "$want" ]; then
 	own_project copilotkit
 	exit 0

@@ -3,6 +3,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #define LOG_STRING_MAX 8192 /* of one value; the rest is cut off */
@@ -55,15 +57,66 @@ static void put_pair(struct buf *b, const char *key, const char *value)
 	log_string(b, value ? value : "");
 }
 
+/* --- whoever else takes lines ------------------------------------------------------------------------------ */
+
+#define TAP_PAIRS_MAX 24
+
+static struct {
+	void (*fn)(void *ctx, const struct log_line *line);
+	void *ctx;
+	pthread_t thread;
+	bool busy;
+} tap;
+
+void log_tap(void (*fn)(void *ctx, const struct log_line *line), void *ctx)
+{
+	tap.fn = fn;
+	tap.ctx = ctx;
+	tap.thread = pthread_self();
+}
+
+static size_t take_pairs(const char **pairs, const char *const *first, va_list ap)
+{
+	const char *key;
+	size_t n = 0;
+
+	for (; *first && n < TAP_PAIRS_MAX; first += 2, n++) {
+		pairs[2 * n] = first[0];
+		pairs[2 * n + 1] = first[1];
+	}
+	for (; n < TAP_PAIRS_MAX && (key = va_arg(ap, const char *)); n++) {
+		pairs[2 * n] = key;
+		pairs[2 * n + 1] = va_arg(ap, const char *);
+	}
+	return n;
+}
+
+static void tell_tap(struct log_line *line, const char *const *first, va_list ap)
+{
+	const char *pairs[2 * TAP_PAIRS_MAX];
+
+	if (!tap.fn || tap.busy || !pthread_equal(tap.thread, pthread_self()))
+		return;
+	line->n = take_pairs(pairs, first, ap);
+	line->pairs = pairs;
+	tap.busy = true;
+	tap.fn(tap.ctx, line);
+	tap.busy = false;
+}
+
 void log_vwrite(enum log_level level, const char *mod, const char *msg, const char *const *first,
 		va_list ap)
 {
 	_cleanup_(buf_done) struct buf b = { .max = 1024 * 1024 };
 	char now[CLOCK_ISO_SIZE];
 	const char *key;
+	va_list again;
 
 	if (level > current)
 		return;
+	va_copy(again, ap);
+	tell_tap(&(struct log_line){ level, mod, msg, NULL, 0 }, first, again);
+	va_end(again);
 	buf_printf(&b, "{\"t\":\"%s\",\"level\":\"%s\",\"mod\":\"%s\",\"msg\":",
 		   clock_iso(clock_real_ms(), now), names[level], mod);
 	log_string(&b, msg);

@@ -9,6 +9,7 @@
 #include "base/util.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -24,6 +25,18 @@ void log_write(enum log_level level, const char *mod, const char *msg, ...)
 /* first: pairs that stand before those of ap, ended by NULL. */
 void log_vwrite(enum log_level level, const char *mod, const char *msg, const char *const *first,
 		va_list ap);
+
+/* A line, for whoever takes lines elsewhere too: n pairs of key and value. Borrowed for the call. */
+struct log_line {
+	enum log_level level;
+	const char *mod, *msg;
+	const char *const *pairs;
+	size_t n;
+};
+
+/* fn gets each line that the calling thread writes, of the level that is printed; NULL: nobody does. What fn itself logs it
+ * does not get. */
+void log_tap(void (*fn)(void *ctx, const struct log_line *line), void *ctx);
 
 #define log_error(mod, ...) log_write(LOG_ERROR, mod, __VA_ARGS__, NULL)
 #define log_warn(mod, ...) log_write(LOG_WARN, mod, __VA_ARGS__, NULL)

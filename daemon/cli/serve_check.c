@@ -1,6 +1,7 @@
 #include "cli/serve_check.h"
 #include "cli/env_names.h"
 #include "cli/hosting.h"
+#include "cli/serve_telemetry.h"
 #include "cli/serve_webhooks.h"
 
 #include "agui/agui.h"
@@ -125,6 +126,8 @@ int serve_check_options(const struct config *c, struct err *e)
 		r = serve_webhooks_check(c, e);
 	if (r == 0)
 		r = agui_profiles_check(c->profile, e);
+	if (r == 0)
+		r = serve_telemetry_check(e);
 	return r < 0 ? r : serve_listen(c->listen, &host, &port, e);
 }
 

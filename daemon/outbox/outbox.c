@@ -7,6 +7,7 @@
 #include "base/os/sandbox.h"
 #include "digest/digest.h"
 #include "json/jenc.h"
+#include "outbox/otlp/telemetry.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +20,8 @@ struct outbox {
 	char *dir, *incarnation;
 	struct receiver *receivers[WEBHOOKS_MAX];
 	size_t n;
-	bool held;
+	bool held, claimed;
+	struct telemetry *telemetry;
 	uint64_t dropped; /* with spools that are gone */
 };
 
@@ -170,6 +172,8 @@ void outbox_claimed(struct outbox *o)
 	for (size_t i = o->n; i-- > 0;)
 		if (is_of_another(o->receivers[i]))
 			forget_at(o, i);
+	o->claimed = true;
+	telemetry_begin(o->telemetry, o->incarnation);
 }
 
 void outbox_set(struct outbox *o, struct webhook_list *l)
@@ -208,19 +212,25 @@ void outbox_limit(struct outbox *o, const struct retention *keep)
 
 void outbox_begin(struct outbox *o, const char *incarnation)
 {
-	if (o)
-		xstrset(&o->incarnation, incarnation);
+	if (!o)
+		return;
+	xstrset(&o->incarnation, incarnation);
+	if (o->claimed)
+		telemetry_begin(o->telemetry, incarnation);
 }
 
 void outbox_forget(struct outbox *o)
 {
 	while (o->n)
 		forget_at(o, o->n - 1);
+	o->claimed = false;
+	telemetry_forget(o->telemetry);
 }
 
 void outbox_hold(struct outbox *o, bool held)
 {
 	o->held = held;
+	telemetry_hold(o->telemetry, held);
 	for (size_t i = 0; i < o->n; i++)
 		receiver_hold(o->receivers[i], held);
 }
@@ -254,6 +264,8 @@ struct outbox *outbox_new(const struct outbox_config *cfg)
 					   .fetcher = cfg->fetcher,
 					   .dir = o->dir,
 					   .bounds = bounds_of(&cfg->keep) };
+	if (cfg->telemetry && otlp_config_any(cfg->telemetry))
+		o->telemetry = telemetry_new(cfg->loop, cfg->fetcher, cfg->telemetry);
 	open_all(o);
 	return o;
 }
@@ -264,6 +276,7 @@ struct outbox *outbox_free(struct outbox *o)
 		return NULL;
 	for (size_t i = 0; i < o->n; i++)
 		receiver_free(o->receivers[i]);
+	telemetry_free(o->telemetry);
 	free(o->dir);
 	free(o->incarnation);
 	free(o);
@@ -277,7 +290,18 @@ bool outbox_busy(const struct outbox *o)
 	for (size_t i = 0; o && i < o->n; i++)
 		if (receiver_busy(o->receivers[i]))
 			return true;
-	return false;
+	return o && telemetry_busy(o->telemetry);
+}
+
+struct telemetry *outbox_telemetry(const struct outbox *o)
+{
+	return o ? o->telemetry : NULL;
+}
+
+void outbox_drain(struct outbox *o)
+{
+	if (o)
+		telemetry_flush(o->telemetry);
 }
 
 void outbox_put_status(const struct outbox *o, struct jw *w)

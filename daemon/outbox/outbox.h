@@ -23,13 +23,16 @@
 #include "outbox/webhook_types.h"
 
 struct outbox;
+struct otlp_config;
+struct telemetry;
 struct jw;
 
 struct outbox_config {
 	struct loop *loop;
 	struct fetcher *fetcher;
-	const char *state;     /* directory; the spools are in outbox/ */
-	struct retention keep; /* of each receiver; what is 0 has the default */
+	const char *state;	       /* directory; the spools are in outbox/ */
+	struct retention keep;	       /* of each receiver; what is 0 has the default */
+	struct otlp_config *telemetry; /* taken over; or NULL: none */
 };
 
 /* Opens the spools that are there. A spool that cannot be opened is logged and left alone. */
@@ -73,3 +76,9 @@ bool outbox_busy(const struct outbox *o);
 /* Member "webhooks": an array, a member for each receiver. */
 void outbox_put_status(const struct outbox *o, struct jw *w);
 void outbox_totals(const struct outbox *o, struct receiver_totals *ret);
+
+/* Spans, metrics and log of the same sandbox (otlp/telemetry.h): it begins, is forgotten and held with the webhooks. NULL: none.
+ * o may be NULL. */
+struct telemetry *outbox_telemetry(const struct outbox *o);
+/* The daemon ends: what can go goes now. */
+void outbox_drain(struct outbox *o);

@@ -50,7 +50,7 @@ seccomp\.h              ^daemon/confine/confine[^/]*\.c$
 curl/curl\.h            ^daemon/fetch/
 ares\.h                 ^daemon/proxy/
 archive(_entry)?\.h     ^daemon/unpack/
-z(lib|std|std_errors)\.h ^(daemon/(unpack|diff)|tests)/
+z(lib|std|std_errors)\.h ^(daemon/(unpack|diff|outbox/otlp)|tests)/
 yaml\.h                 ^daemon/skill/
 pcre2\.h                ^tools/builtin/search/regex\.c$
 openssl/.*              ^daemon/(digest/|net/client/tls_client\.c$)

@@ -7,6 +7,7 @@
 #include "cli/serve_check.h"
 #include "cli/serve_claim.h"
 #include "cli/serve_settings.h"
+#include "cli/serve_telemetry.h"
 #include "cli/serve_tokens.h"
 
 #include "agui/agui.h"
@@ -91,6 +92,7 @@ static void check_stopped(struct daemon *d)
 {
 	if (!d->sessions_down || !d->hosted_down)
 		return;
+	outbox_drain(d->outbox);
 	loop_timer_set(d->loop, &d->linger,
 		       acp_server_count(d->acp) || net_server_busy(d->net) ? LINGER_MS : 1,
 		       on_linger_over, d);
@@ -254,16 +256,6 @@ static void build_fetcher(struct daemon *d)
 	d->fetcher = fetcher_new(&fc);
 }
 
-static void build_outbox(struct daemon *d)
-{
-	struct outbox_config oc = { .loop = d->loop,
-				    .fetcher = d->fetcher,
-				    .state = d->cfg->state,
-				    .keep = d->cfg->webhook_keep };
-
-	d->outbox = outbox_new(&oc);
-}
-
 /* What sessions call by themselves: acpd-proxy, and walls round what does not go there. */
 static void build_egress(struct daemon *d)
 {
@@ -310,7 +302,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 	sc.archives = d->archives;
 	build_fetcher(d);
 	sc.fetcher = d->fetcher;
-	build_outbox(d);
+	d->outbox = serve_outbox_new(c, d->loop, d->fetcher);
 	sc.outbox = d->outbox;
 	build_egress(d);
 	sc.egress = d->egress;
@@ -380,6 +372,7 @@ static int build_net(struct daemon *d, struct err *e)
 					 .ui_dir = d->ui_dir,
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };
+	serve_telemetry_collect(d->outbox, &d->http);
 	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->claim.desk, &d->http, e);
 	if (!d->sockets || serve_listen(c->listen, &host, &nc.port, e) < 0)
 		return -EINVAL;

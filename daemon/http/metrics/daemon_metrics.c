@@ -3,7 +3,10 @@
 
 #include "base/clock.h"
 #include "http/endpoints.h"
+#include "outbox/otlp/telemetry.h"
 #include "outbox/outbox.h"
+
+#include <stddef.h>
 
 static void put_harnesses(struct metric_sink *m, const struct store_life *life,
 			  const struct store_totals *t)
@@ -143,6 +146,34 @@ static void put_admission(struct metric_sink *m, const struct tokens *t, enum do
 	m->point(m, l, ARRAY_SIZE(l), (double)tokens_noted(t, door, (enum grant_scope)scope, in));
 }
 
+static void put_signals(const struct telemetry *t, struct metric_sink *m, const char *name,
+			const char *help, size_t member)
+{
+	struct otlp_counts c;
+
+	metric_family(m, name, help);
+	for (int s = 0; s < OTLP_SIGNALS; s++)
+		if (telemetry_count(t, (enum otlp_signal)s, &c))
+			metric_point(m, "signal", otlp_signal_words[s],
+				     (double)*(const uint64_t *)((const char *)&c + member));
+}
+
+static void put_telemetry(struct metric_sink *m, const struct telemetry *t)
+{
+	put_signals(t, m, "acpd_otlp_sent_total", "Records that a receiver of OTLP has taken.",
+		    offsetof(struct otlp_counts, sent));
+	put_signals(t, m, "acpd_otlp_failed_total", "Requests to one that failed.",
+		    offsetof(struct otlp_counts, failed));
+	put_signals(t, m, "acpd_otlp_dropped_total",
+		    "Records that nobody got: too many, too large, or refused.",
+		    offsetof(struct otlp_counts, dropped));
+	put_signals(t, m, "acpd_otlp_rejected_total",
+		    "Records that a receiver has rejected of a batch that it took.",
+		    offsetof(struct otlp_counts, rejected));
+	put_signals(t, m, "acpd_otlp_waiting", "Records that wait.",
+		    offsetof(struct otlp_counts, waiting));
+}
+
 /* By door, scope of the token and outcome; without a token nobody is let in. */
 static void put_admissions(struct metric_sink *m, const struct tokens *t)
 {
@@ -184,6 +215,7 @@ void daemon_metrics_put(const struct http_context *ctx, struct metric_sink *m)
 		   (double)archive_damaged_count(ctx->archives));
 	put_mcp(m, &mcp);
 	put_webhooks(m, ctx->outbox);
+	put_telemetry(m, outbox_telemetry(ctx->outbox));
 	put_admissions(m, ctx->tokens);
 	machine_metrics_put(ctx, m);
 }

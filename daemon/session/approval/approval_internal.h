@@ -22,6 +22,7 @@
 #include "session/mcp/mcp_servers.h"
 #include "session/rules/session_rules.h"
 #include "session/session.h"
+#include "session/trace/span.h"
 
 /* Who answered. The words are those of the event, in `by`. */
 enum answered_by {
@@ -46,6 +47,7 @@ struct session_question {
 	struct rule_seed seed; /* what an answer "from now on" makes */
 	struct watcher *shown_to;
 	uint64_t asked_ms; /* unix */
+	struct trace_span span;
 	struct loop_timer timer;
 	bool timed;		   /* it has its time-out from the start, whoever is there */
 	enum answer_kind fallback; /* of a permission, when the time is up */

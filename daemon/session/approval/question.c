@@ -96,10 +96,12 @@ void question_note_answer(const struct session_question *a, struct slice answer,
 	event_note(a->session, EVENT_ANSWER, buf_slice(&b));
 }
 
-static void log_answer(const struct session_question *a, struct slice answer, enum answered_by by)
+static void log_answer(struct session_question *a, struct slice answer, enum answered_by by)
 {
 	_cleanup_(freep) char *word = answer_word(a, answer);
 
+	if (by != BY_RULE) /* nobody was waited for */
+		question_span_end(a->session, a, answered_by_word(by), word);
 	session_log(a->session, "question answered", "by", answered_by_word(by), "outcome", word,
 		    NULL);
 }
@@ -231,6 +233,7 @@ static struct session_question *question_of(struct session *s, struct slice para
 	struct session_question *a = question_new(s, ++s->approval.last);
 
 	a->asked_ms = clock_real_ms();
+	question_span_begin(s, a);
 	a->fallback = s->setup.approvals.fallback;
 	a->params = client_params(s, params);
 	activity_note(s);

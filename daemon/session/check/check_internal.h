@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "digest/digest.h"
 #include "loop/loop.h"
+#include "session/trace/span.h"
 #include "session/check/check.h"
 #include "session/check/check_evidence.h"
 
@@ -56,6 +57,7 @@ struct check_run {
 	struct buf results;
 	uint64_t began; /* what acpd-unpack is at, monotonic */
 	struct check_evidence evidence;
+	struct trace_span span; /* of the current check */
 	struct check_process *process;
 	struct check_state before; /* the command or the tests that come */
 	bool looking;		   /* acpd-unpack is at work */

@@ -117,6 +117,7 @@ static void ended(struct check_run *r)
 	jw_str(&w, "kind", check_kind_name(c->kind));
 	check_evidence_put(r->session, c, &r->evidence, &w);
 	jw_end_obj(&w);
+	check_span_end(r->session, &r->span, c, &r->evidence);
 	tell(r, buf_slice(&b));
 	if (!r->evidence.ok)
 		tell_elsewhere(r, c);
@@ -168,6 +169,7 @@ static void begin(struct check_run *r)
 {
 	const struct check_spec *c = &r->list->v[r->at];
 
+	check_span_begin(r->session, &r->span, r->about.turn);
 	if (!c->job)
 		check_changes_judge(r, c, settled);
 	else if (check_changes_known(r) && !r->before.known)

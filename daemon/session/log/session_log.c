@@ -9,16 +9,16 @@ static void write_line(const struct session *s, const struct session_turn *t, en
 {
 	const char *first[] = { "session", s->id, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
 	size_t n = 2;
-	char no[24];
+	char no[24], parent[TRACEPARENT_SIZE];
 
 	if (t && t->no) { /* what waits has none */
 		snprintf(no, sizeof(no), "%llu", (unsigned long long)t->no);
 		first[n++] = "turn";
 		first[n++] = no;
 	}
-	if (t && *t->trace.parent) {
+	if (t && *turn_trace(t, parent)) {
 		first[n++] = "traceparent";
-		first[n++] = t->trace.parent;
+		first[n++] = turn_trace(t, parent);
 	}
 	if (t && t->trace.request_id) {
 		first[n++] = "clientRequestId";

@@ -73,9 +73,18 @@ bool session_is_walled(const struct session *s);
 /* Environment of a process of this session: the base environment, the session's own, and the markers of
  * proc/table/process_tree.h with this name. Freed with harness_plan_free_environ. */
 char **session_environ(const struct session *s, const char *marker);
+/* A request to an MCP server of the client's, from when it goes on to its answer: NULL where no traces are exported.
+ * params raw; context: what its server gets as traceparent, where the caller has none. */
+struct relay_span;
+struct relay_span *relay_span_begin(struct session *s, const char *server, const char *method,
+				    struct slice params);
+const char *relay_span_text(const struct relay_span *r, char out[56]);
+/* error raw, or empty; isError of a result counts too. Always NULL. */
+struct relay_span *relay_span_end(struct relay_span *r, struct slice result, struct slice error);
 /* Raw members for the _meta of a request that is passed on: the trace context of the running turn, but for what the
  * caller's own _meta (raw, or empty) has. Empty: there is none. */
-void session_trace_put(const struct session *s, struct slice have, struct buf *members);
+void session_trace_put(const struct session *s, const struct relay_span *span, struct slice have,
+		       struct buf *members);
 /* Variables that the agent has given its sandbox, a raw object: those that hold secrets are hidden from here on. */
 void session_learn_env(struct session *s, struct slice env);
 /* What is left of a tool's making. */

@@ -19,12 +19,23 @@ static const struct trace_context *context_now(const struct session *s)
 	return t && !trace_context_empty(&t->trace) ? &t->trace : &s->trace.opened;
 }
 
+/* Of the turn's own span, if there is one. */
+static const char *parent_now(const struct session *s, const struct trace_context *t,
+			      char out[TRACEPARENT_SIZE])
+{
+	return s->turn.current && s->turn.current->span.on ?
+		       span_text(&s->turn.current->span, out) :
+		       t->parent;
+}
+
 void session_trace_env(const struct session *s, struct harness_plan *plan)
 {
 	const struct trace_context *t = context_now(s);
+	char parent[TRACEPARENT_SIZE];
+	const char *shown = parent_now(s, t, parent);
 
-	if (*t->parent)
-		harness_plan_env(plan, "TRACEPARENT", t->parent);
+	if (*shown)
+		harness_plan_env(plan, "TRACEPARENT", shown);
 	if (t->state)
 		harness_plan_env(plan, "TRACESTATE", t->state);
 	if (t->baggage)
@@ -37,18 +48,36 @@ static void put_if_absent(struct jw *w, struct slice have, const char *name, con
 		jw_str(w, name, value);
 }
 
-void session_trace_put(const struct session *s, struct slice have, struct buf *members)
+void session_trace_put(const struct session *s, const struct relay_span *span, struct slice have,
+		       struct buf *members)
 {
 	const struct session_turn *t = s->turn.current;
 	bool named = have.n && jobj_get(have, "traceparent").type != J_NONE;
+	char text[TRACEPARENT_SIZE];
 	struct jw w = JW(members);
+	const char *parent = span ? relay_span_text(span, text) : t ? turn_trace(t, text) : "";
 
+	if (!named && *parent)
+		jw_str(&w, "traceparent", parent);
 	if (!t)
 		return;
-	if (!named && *t->trace.parent) {
-		jw_str(&w, "traceparent", t->trace.parent);
+	if (!named && *t->trace.parent)
 		put_if_absent(&w, have, "tracestate", t->trace.state);
-	}
 	put_if_absent(&w, have, "baggage", t->trace.baggage);
 	put_if_absent(&w, have, "requestId", t->trace.request_id);
+}
+
+struct slice session_trace_meta(const struct session_turn *t, struct buf *b)
+{
+	char parent[TRACEPARENT_SIZE];
+	struct jw w = JW(b);
+
+	if (!t->span.on)
+		return slice_of(t->meta);
+	jw_obj(&w, NULL);
+	if (t->meta)
+		jw_members(&w, slice_of(t->meta), "traceparent");
+	jw_str(&w, "traceparent", span_text(&t->span, parent));
+	jw_end_obj(&w);
+	return buf_slice(b);
 }

@@ -9,6 +9,8 @@
 #include "session/trace/trace_context.h"
 
 struct session;
+struct session_turn;
+struct buf;
 struct harness_plan;
 
 /* In struct session: trace. */
@@ -18,5 +20,7 @@ struct session_trace {
 
 /* meta: raw params._meta of the call that opens it. */
 void session_trace_opened(struct session *s, struct slice meta);
+/* _meta for the harness: the prompt's, with the turn's span as the parent. Borrowed, from t or b. */
+struct slice session_trace_meta(const struct session_turn *t, struct buf *b);
 /* TRACEPARENT, TRACESTATE and BAGGAGE, for a process that is started now. */
 void session_trace_env(const struct session *s, struct harness_plan *plan);

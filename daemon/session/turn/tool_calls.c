@@ -45,6 +45,7 @@ static struct turn_tool_call *call_add(struct session *s, struct slice id, uint6
 	c->id = xstrndup(id.p, id.n);
 	c->open = true;
 	c->since = now;
+	tool_call_span_begin(s, c);
 	list_add_tail(&s->turn.calls, &c->link);
 	s->turn.ncalls++;
 	return c;
@@ -52,10 +53,12 @@ static struct turn_tool_call *call_add(struct session *s, struct slice id, uint6
 
 static void call_ended(struct session *s, struct turn_tool_call *c, bool ok, uint64_t now)
 {
+	uint64_t ms = now > c->since ? now - c->since : 0;
+
 	c->open = false;
+	tool_call_span_end(s, c, ok, ms);
 	if (s->turn.current)
-		account_tool(&s->turn.current->account, c->name ? c->name : "other", ok,
-			     now > c->since ? now - c->since : 0);
+		account_tool(&s->turn.current->account, c->name ? c->name : "other", ok, ms);
 }
 
 static void emit_call_failed(struct session *s, const struct turn_tool_call *c)

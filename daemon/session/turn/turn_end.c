@@ -200,6 +200,7 @@ static void turn_end(struct session *s, struct session_turn *t)
 	if (usage_record_turn(s, t) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
 	t->proof.retried &= !t->end.failed;
+	turn_span_end(s, t);
 	if (t->proof.retried)
 		turn_retry_add(s, t);
 	if (s->store->stopping)

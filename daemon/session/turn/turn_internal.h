@@ -13,6 +13,7 @@
 #include "loop/loop.h"
 #include "session/mcp/mcp_servers.h"
 #include "session/session.h"
+#include "session/trace/session_spans.h"
 #include "session/trace/trace_context.h"
 #include "session/turn/client_ids.h"
 #include "session/turn/turn_proof.h"
@@ -61,6 +62,8 @@ struct session_turn {
 	struct list waiters;
 	struct session *session;
 	struct trace_context trace;
+	struct trace_span span;
+	bool calls_told; /* spans of its model calls have their tokens */
 	char failed_provider[64];
 
 	struct account account;
@@ -124,6 +127,7 @@ struct turn_tool_call {
 	bool named;
 	uint64_t since; /* monotonic ms */
 	bool open;
+	struct trace_span span;
 	enum call_room room;
 	char *served; /* "server/tool", if it is known to be one that passes the daemon */
 	bool met;     /* it has passed (served_calls.c) */

@@ -232,6 +232,7 @@ static void note_begin(struct session *s, const struct session_turn *t)
 
 void turn_begin(struct session *s, struct session_turn *t)
 {
+	_cleanup_(buf_done) struct buf meta = { 0 };
 	struct err e;
 
 	s->turn.current = t;
@@ -245,6 +246,7 @@ void turn_begin(struct session *s, struct session_turn *t)
 	proc_measure(s->harness.proc, false, &t->before);
 	s->turn.oom_events = 0;
 	session_limits_watch(s);
+	turn_span_begin(s, t);
 	turn_log(t, LOG_INFO, "turn begun", NULL);
 	usage_record_begin(s);
 	evlog_hold(&s->log.events);
@@ -260,8 +262,8 @@ void turn_begin(struct session *s, struct session_turn *t)
 	if (s->log.events.error)
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
 			  strerror(-s->log.events.error));
-	else if (s->def->ops->prompt(s->harness.adapter, slice_of(t->content), slice_of(t->meta),
-				     &e) < 0)
+	else if (s->def->ops->prompt(s->harness.adapter, slice_of(t->content),
+				     session_trace_meta(t, &meta), &e) < 0)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);
 }
 

@@ -172,6 +172,9 @@ void usage_record_metered(struct session *s, struct session_turn *t, const struc
 
 	if (t)
 		note_event(s, &r->use->usage);
+	if (t)
+		t->calls_told |= t->span.on;
+	model_call_span(s, t, r);
 	jw_obj(&w, NULL);
 	put_call(&w, s, t, &r->use->usage);
 	put_report(&w, s, r);

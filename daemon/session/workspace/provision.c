@@ -18,6 +18,7 @@ struct provisioning {
 	char *members;	    /* of the reply, while instructions are written there */
 	bool skills_changed, workspace;
 	bool written; /* only the baseline is waited for */
+	struct trace_span span;
 	session_set_fn done;
 	void *ctx;
 };
@@ -140,6 +141,7 @@ static void finish(struct provisioning *f, const struct err *e, struct slice ref
 {
 	struct session *s = f->session;
 
+	materialize_span_end(s, &f->span, e);
 	xstrset(&s->workspace.refusal, NULL);
 	if (e && refusal.n)
 		s->workspace.refusal = xstrndup(refusal.p, refusal.n);
@@ -257,6 +259,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 	f->done = done;
 	f->ctx = ctx;
 	f->instructions = xstrdup(r->instructions);
+	session_span_begin(s, &f->span);
 	f->workspace = request_touches_workspace(r);
 	f->work = materialize_start(
 		&s->store->workspaces,

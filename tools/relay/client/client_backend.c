@@ -16,6 +16,7 @@ struct client_backend {
 struct client_backend_call {
 	struct mcp_call call;
 	bool lists, first_page; /* of tools/list */
+	struct relay_span *span;
 	struct upcall *up;
 	const struct mcp_reply_ops *ops;
 	void *ctx;
@@ -34,6 +35,7 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 	struct client_backend *b = (struct client_backend *)c.call.backend;
 
 	free(ctx);
+	relay_span_end(c.span, result, error);
 	if (c.lists && result.n)
 		repeatable_note(&b->repeat, result, c.first_page);
 	c.ops->done(c.ctx, result, error);
@@ -42,11 +44,12 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 static const struct upcall_ops upcall_ops = { on_notify, on_done };
 
 /* The caller's trace context goes before the turn's. */
-static bool add_trace(const struct client_backend *b, struct slice params, struct buf *out)
+static bool add_trace(const struct client_backend *b, const struct relay_span *span,
+		      struct slice params, struct buf *out)
 {
 	_cleanup_(buf_done) struct buf members = { 0 };
 
-	session_trace_put(b->session, jobj_get(params, "_meta").raw, &members);
+	session_trace_put(b->session, span, jobj_get(params, "_meta").raw, &members);
 	if (!buf_len(&members))
 		return false;
 	mcp_meta_merge(out, params, buf_slice(&members));
@@ -61,7 +64,8 @@ static struct mcp_call *client_backend_call(struct mcp_backend *backend, const c
 	struct client_backend *b = (struct client_backend *)backend;
 	struct client_backend_call *c = new0(struct client_backend_call);
 
-	if (add_trace(b, params, &traced))
+	c->span = relay_span_begin(b->session, b->name, method, params);
+	if (add_trace(b, c->span, params, &traced))
 		params = buf_slice(&traced);
 	c->call.backend = backend;
 	c->ops = ops;
@@ -80,6 +84,7 @@ static void client_backend_cancel(struct mcp_call *call)
 	struct client_backend_call *c = (struct client_backend_call *)call;
 
 	upcall_cancel(c->up);
+	relay_span_end(c->span, SLICE_NONE, SLICE_NONE);
 	free(c);
 }
 

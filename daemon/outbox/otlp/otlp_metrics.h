@@ -1,0 +1,23 @@
+/* otlp_metrics.h - families of metrics (base/metric.h) as messages Metric: counters as cumulative sums. Their names lose the
+ * ending that the kind and the unit say: a receiver that makes Prometheus' names of them has those of /metrics. */
+#pragma once
+
+#include "base/metric.h"
+#include "outbox/otlp/otlp_writer.h"
+
+struct otlp_metrics {
+	struct metric_sink sink;
+	struct otlp_writer w;
+	struct buf message;
+	bool json, open;
+	enum metric_kind kind;
+	uint64_t start_ns, now_ns;
+	void (*fn)(void *ctx, struct slice metric);
+	void *ctx;
+};
+
+/* fn gets each family. */
+void otlp_metrics_init(struct otlp_metrics *m, bool json, uint64_t start_ns, uint64_t now_ns,
+		       void (*fn)(void *ctx, struct slice metric), void *ctx);
+/* The last of them. */
+void otlp_metrics_done(struct otlp_metrics *m);

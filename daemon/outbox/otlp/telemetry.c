@@ -1,0 +1,339 @@
+#include "outbox/otlp/telemetry.h"
+
+#include "base/clock.h"
+#include "base/digits.h"
+#include "base/log.h"
+#include "base/os/sandbox.h"
+#include "json/jstr.h"
+#include "outbox/otlp/measures.h"
+#include "outbox/otlp/otlp_log.h"
+#include "outbox/otlp/otlp_metrics.h"
+
+#define NS_OF_MS 1000000ull
+
+struct telemetry {
+	struct loop *loop;
+	struct otlp_config cfg;
+	struct otlp_sender *senders[OTLP_SIGNALS]; /* NULL: that signal is not exported */
+	struct measures *measures;
+	char *incarnation; /* NULL: unclaimed */
+	uint64_t begun_ns;
+	struct loop_timer timer;
+	void (*collect)(void *ctx, struct metric_sink *m);
+	void *collect_ctx;
+	struct otlp_log log;
+};
+
+/* --- bodies: Export…ServiceRequest {1: Resource… {1: resource, 2: Scope… {1: scope, 2: records}}}, in all signals ------ */
+
+static const struct signal_names {
+	const char *resources, *scopes, *records;
+} names[OTLP_SIGNALS] = {
+	{ "resourceSpans", "scopeSpans", "spans" },
+	{ "resourceMetrics", "scopeMetrics", "metrics" },
+	{ "resourceLogs", "scopeLogs", "logRecords" },
+};
+
+static bool is_ours(struct slice key)
+{
+	return slice_is(key, "service.name") || slice_is(key, "service.version") ||
+	       slice_is(key, "service.instance.id");
+}
+
+/* What the operator says of the resource; a name there is the service's if no other variable names it. */
+static void put_given(const struct telemetry *t, struct otlp_writer *w, const char **service,
+		      char **named)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!t->cfg.attributes ||
+	    !jiter_init(&it, (struct jval){ J_OBJECT, slice_of(t->cfg.attributes) }))
+		return;
+	while (jiter_next(&it, &key, &v)) {
+		_cleanup_(freep) char *text = NULL;
+
+		if (jstr_decode(v, OTLP_HEADERS_MAX, &text) < 0)
+			continue;
+		if (!is_ours(key))
+			otlp_attr_slice(w, 1, key, slice_of(text));
+		else if (slice_is(key, "service.name") && !*service)
+			*service = *named = TAKE_PTR(text);
+	}
+}
+
+static void put_resource(const struct telemetry *t, struct otlp_writer *w)
+{
+	_cleanup_(freep) char *named = NULL;
+	const char *service = t->cfg.service;
+
+	otlp_begin(w, 1, "resource");
+	otlp_list(w, "attributes");
+	put_given(t, w, &service, &named);
+	otlp_attr_text(w, 1, "service.name", service ? service : "acpd");
+	otlp_attr_text(w, 1, "service.version", ACPD_VERSION);
+	otlp_attr_text(w, 1, "service.instance.id", t->incarnation);
+	otlp_attr_text(w, 1, "acpd.sandbox.id", sandbox_id());
+	otlp_list_end(w);
+	otlp_end(w);
+}
+
+static void put_scope(struct otlp_writer *w)
+{
+	otlp_begin(w, 1, "scope");
+	otlp_text(w, 1, "name", SLICE("acpd"));
+	otlp_text(w, 2, "version", SLICE(ACPD_VERSION));
+	otlp_end(w);
+}
+
+static void wrap(void *ctx, enum otlp_signal s, const struct slice *records, size_t n,
+		 struct buf *body)
+{
+	const struct telemetry *t = ctx;
+	struct otlp_writer w;
+
+	otlp_open(&w, body, t->cfg.to[s].json);
+	otlp_list(&w, names[s].resources);
+	otlp_begin(&w, 1, NULL);
+	put_resource(t, &w);
+	otlp_list(&w, names[s].scopes);
+	otlp_begin(&w, 2, NULL);
+	put_scope(&w);
+	otlp_list(&w, names[s].records);
+	for (size_t i = 0; i < n; i++)
+		otlp_item(&w, 2, records[i]);
+	otlp_list_end(&w);
+	otlp_end(&w);
+	otlp_list_end(&w);
+	otlp_end(&w);
+	otlp_list_end(&w);
+	otlp_close(&w);
+}
+
+static void add(struct telemetry *t, enum otlp_signal s, const struct buf *b)
+{
+	if (b->failed || buf_len(b) > OTLP_RECORD_MAX)
+		otlp_sender_lose(t->senders[s]);
+	else
+		otlp_sender_add(t->senders[s], buf_slice(b));
+}
+
+/* --- spans -------------------------------------------------------------------------------------------------- */
+
+bool telemetry_traces(const struct telemetry *t)
+{
+	return t && t->incarnation && t->senders[OTLP_TRACES];
+}
+
+/* By the last 56 bits of the trace's id, as random as it is: the same trace is judged alike by all. */
+static bool is_below(const char *trace_id, double ratio)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 18; i < 32; i++)
+		v = v << 4 | (unsigned)hex_digit(trace_id[i]);
+	return (double)v < ratio * (double)(1ull << 56);
+}
+
+bool telemetry_samples(const struct telemetry *t, const char *trace_id, int parent)
+{
+	if (t->cfg.parent_based && parent >= 0)
+		return parent;
+	if (t->cfg.sampler == SAMPLER_RATIO)
+		return is_below(trace_id, t->cfg.ratio);
+	return t->cfg.sampler == SAMPLER_ON;
+}
+
+void telemetry_span_begin(const struct telemetry *t, struct otlp_writer *w, struct buf *b,
+			  const struct telemetry_span *x)
+{
+	otlp_open(w, b, t->cfg.to[OTLP_TRACES].json);
+	otlp_id(w, 1, "traceId", x->trace_id);
+	otlp_id(w, 2, "spanId", x->span_id);
+	if (x->state)
+		otlp_text(w, 3, "traceState", slice_of(x->state));
+	if (*x->parent_id)
+		otlp_id(w, 4, "parentSpanId", x->parent_id);
+	otlp_text(w, 5, "name", x->name);
+	otlp_number(w, 6, "kind", x->kind);
+	otlp_wide(w, 7, "startTimeUnixNano", x->start_ns, true);
+	otlp_wide(w, 8, "endTimeUnixNano", MAX(x->end_ns, x->start_ns), true);
+	otlp_list(w, "attributes");
+}
+
+void telemetry_span_end(struct telemetry *t, struct otlp_writer *w, const char *error)
+{
+	otlp_list_end(w);
+	if (error) {
+		otlp_begin(w, 15, "status");
+		otlp_text(w, 2, "message", slice_of(error));
+		otlp_number(w, 3, "code", 2);
+		otlp_end(w);
+	}
+	otlp_close(w);
+	add(t, OTLP_TRACES, w->b);
+}
+
+/* --- metrics ------------------------------------------------------------------------------------------------ */
+
+void telemetry_measure(struct telemetry *t, enum measured what,
+		       const struct metric_label labels[MEASURED_LABELS], double value)
+{
+	if (t && t->senders[OTLP_METRICS])
+		measures_add(t->measures, what, labels, value);
+}
+
+static void on_metric(void *ctx, struct slice metric)
+{
+	struct telemetry *t = ctx;
+
+	if (metric.n > OTLP_RECORD_MAX)
+		otlp_sender_lose(t->senders[OTLP_METRICS]);
+	else
+		otlp_sender_add(t->senders[OTLP_METRICS], metric);
+}
+
+static void tell_metrics(struct telemetry *t)
+{
+	uint64_t now = clock_real_ms() * NS_OF_MS;
+	bool json = t->cfg.to[OTLP_METRICS].json;
+	struct otlp_metrics m;
+
+	if (!t->senders[OTLP_METRICS] || !t->incarnation)
+		return;
+	if (t->collect) {
+		otlp_metrics_init(&m, json, t->begun_ns, now, on_metric, t);
+		t->collect(t->collect_ctx, &m.sink);
+		otlp_metrics_done(&m);
+	}
+	measures_put(t->measures, json, t->begun_ns, now, on_metric, t);
+	otlp_sender_flush(t->senders[OTLP_METRICS]);
+}
+
+static void on_interval(void *ctx)
+{
+	struct telemetry *t = ctx;
+
+	tell_metrics(t);
+	loop_timer_set(t->loop, &t->timer, t->cfg.to[OTLP_METRICS].delay_ms, on_interval, t);
+}
+
+void telemetry_collect(struct telemetry *t, void (*fn)(void *ctx, struct metric_sink *m), void *ctx)
+{
+	if (!t)
+		return;
+	t->collect = fn;
+	t->collect_ctx = ctx;
+}
+
+/* --- the log ------------------------------------------------------------------------------------------------ */
+
+static void on_line(void *ctx, const struct log_line *line)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct telemetry *t = ctx;
+
+	if (!t->incarnation || strcmp(line->mod, "otlp") == 0)
+		return;
+	otlp_log_put(&t->log, line, t->cfg.to[OTLP_LOGS].json, &b);
+	if (buf_len(&b))
+		add(t, OTLP_LOGS, &b);
+}
+
+/* --- its life ----------------------------------------------------------------------------------------------- */
+
+void telemetry_begin(struct telemetry *t, const char *incarnation)
+{
+	if (!t)
+		return;
+	xstrset(&t->incarnation, incarnation);
+	t->begun_ns = clock_real_ms() * NS_OF_MS;
+	if (t->senders[OTLP_METRICS])
+		loop_timer_set(t->loop, &t->timer, t->cfg.to[OTLP_METRICS].delay_ms, on_interval,
+			       t);
+}
+
+void telemetry_forget(struct telemetry *t)
+{
+	for (int s = 0; t && s < OTLP_SIGNALS; s++)
+		if (t->senders[s])
+			otlp_sender_clear(t->senders[s]);
+	if (!t)
+		return;
+	loop_timer_cancel(&t->timer);
+	t->measures = measures_free(t->measures);
+	t->measures = measures_new();
+	xstrset(&t->incarnation, NULL);
+}
+
+void telemetry_hold(struct telemetry *t, bool held)
+{
+	for (int s = 0; t && s < OTLP_SIGNALS; s++)
+		if (t->senders[s])
+			otlp_sender_hold(t->senders[s], held);
+}
+
+void telemetry_flush(struct telemetry *t)
+{
+	if (t)
+		tell_metrics(t);
+	for (int s = 0; t && s < OTLP_SIGNALS; s++)
+		if (t->senders[s])
+			otlp_sender_flush(t->senders[s]);
+}
+
+bool telemetry_busy(const struct telemetry *t)
+{
+	for (int s = 0; t && s < OTLP_SIGNALS; s++)
+		if (t->senders[s] && otlp_sender_busy(t->senders[s]))
+			return true;
+	return false;
+}
+
+bool telemetry_count(const struct telemetry *t, enum otlp_signal s, struct otlp_counts *ret)
+{
+	*ret = (struct otlp_counts){ 0 };
+	if (!t || !t->senders[s])
+		return false;
+	otlp_sender_count(t->senders[s], ret);
+	return true;
+}
+
+struct telemetry *telemetry_new(struct loop *loop, struct fetcher *fetcher,
+				struct otlp_config *config)
+{
+	struct telemetry *t = new0(struct telemetry);
+
+	t->loop = loop;
+	t->cfg = *config;
+	*config = (struct otlp_config){ .service = NULL };
+	t->measures = measures_new();
+	for (int s = 0; s < OTLP_SIGNALS; s++)
+		if (t->cfg.to[s].on)
+			t->senders[s] = otlp_sender_new(
+				&(struct otlp_sender_config){ .loop = loop,
+							      .fetcher = fetcher,
+							      .signal = (enum otlp_signal)s,
+							      .to = &t->cfg.to[s],
+							      .wrap = wrap,
+							      .ctx = t });
+	if (t->senders[OTLP_LOGS])
+		log_tap(on_line, t);
+	return t;
+}
+
+struct telemetry *telemetry_free(struct telemetry *t)
+{
+	if (!t)
+		return NULL;
+	log_tap(NULL, NULL);
+	loop_timer_cancel(&t->timer);
+	for (int s = 0; s < OTLP_SIGNALS; s++)
+		otlp_sender_free(t->senders[s]);
+	measures_free(t->measures);
+	otlp_config_done(&t->cfg);
+	free(t->incarnation);
+	free(t);
+	return NULL;
+}
