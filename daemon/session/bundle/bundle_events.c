@@ -19,45 +19,68 @@ static const char *method_of(unsigned kind)
 	return kind == EVENT_TURN_END ? "_acpd/turn_end" : "_acpd/event";
 }
 
+/* Readers of a message in which a member stands twice may see two different ones: none of those looked at may. */
+struct event_params {
+	struct jslot kind, seq, acpd, all[4];
+};
+
+enum { OF_SESSION, OF_UPDATE, OF_EVENT, OF_META };
+
+static bool scan_params(struct slice params, struct event_params *p)
+{
+	*p = (struct event_params){
+		.kind = { .key = "sessionUpdate" },
+		.seq = { .key = "seq" },
+		.acpd = { .key = "acpd", .sub = &p->seq, .nsub = 1 },
+		.all = { [OF_SESSION] = { .key = "sessionId" },
+			 [OF_UPDATE] = { .key = "update", .sub = &p->kind, .nsub = 1 },
+			 [OF_EVENT] = { .key = "event" },
+			 [OF_META] = { .key = "_meta", .sub = &p->acpd, .nsub = 1 } },
+	};
+	return jscan_object(params, p->all, ARRAY_SIZE(p->all)) == JSCAN_OK;
+}
+
 /* What stands in params of such a message. */
-static bool data_fits(unsigned kind, struct slice params)
+static bool data_fits(unsigned kind, const struct event_params *p)
 {
 	if (kind == EVENT_TURN_END)
 		return true;
 	if (kind > EVENT_TURN_END)
-		return jobj_get(params, "event").type == J_OBJECT;
-	return jstr_is(jobj_get(jobj_get(params, "update").raw, "sessionUpdate"),
-		       event_kind_name(kind));
+		return p->all[OF_EVENT].v.type == J_OBJECT;
+	return jstr_is(p->kind.v, event_kind_name(kind));
 }
 
 static bool params_fit(const struct bundle_events *b, const struct journal_record *rec,
 		       struct jval params)
 {
-	struct slice meta;
+	struct event_params p;
+	int64_t seq = 0;
 
-	if (params.type != J_OBJECT || !jstr_is(jobj_get(params.raw, "sessionId"), b->session_id))
-		return false;
-	meta = jobj_get(jobj_get(params.raw, "_meta").raw, "acpd").raw;
-	return jobj_uint(meta, "seq") == rec->seq && data_fits(rec->kind, params.raw);
+	return params.type == J_OBJECT && scan_params(params.raw, &p) &&
+	       jstr_is(p.all[OF_SESSION].v, b->session_id) && jdec_int(p.seq.v, &seq) == 0 &&
+	       seq >= 0 && (uint64_t)seq == rec->seq && data_fits(rec->kind, &p);
+}
+
+static unsigned count_members(struct slice object)
+{
+	struct jiter it;
+	struct jval v;
+	unsigned n = 0;
+
+	if (jiter_init(&it, (struct jval){ J_OBJECT, object }))
+		while (jiter_next(&it, NULL, &v))
+			n++;
+	return n;
 }
 
 /* A notification, and nothing else: three members. */
 static bool message_fits(const struct bundle_events *b, const struct journal_record *rec)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval whole, v;
-	unsigned n = 0;
+	struct jslot m[] = { { .key = "jsonrpc" }, { .key = "method" }, { .key = "params" } };
 
-	if (jscan_value(rec->value, &whole) != JSCAN_OK || whole.type != J_OBJECT ||
-	    !jiter_init(&it, whole))
-		return false;
-	for (; jiter_next(&it, &key, &v); n++)
-		if (!(jkey_is(key, "jsonrpc") && jstr_is(v, "2.0")) &&
-		    !(jkey_is(key, "method") && jstr_is(v, method_of(rec->kind))) &&
-		    !(jkey_is(key, "params") && params_fit(b, rec, v)))
-			return false;
-	return n == 3;
+	return jscan_object(rec->value, m, ARRAY_SIZE(m)) == JSCAN_OK &&
+	       count_members(rec->value) == ARRAY_SIZE(m) && jstr_is(m[0].v, "2.0") &&
+	       jstr_is(m[1].v, method_of(rec->kind)) && params_fit(b, rec, m[2].v);
 }
 
 int bundle_events_take(struct bundle_events *b, struct slice line, struct buf *out, struct err *e)
