@@ -84,7 +84,7 @@ export function Question({ question, onAnswer, busy = false, error, children }: 
 		<div role="group" class={`question ${answer ? 'question-over' : 'question-open'}`} aria-label={answer ? 'Answered question' : 'Open question'}>
 			<div class="question-head">
 				<Icon name="question" />
-				<strong>{question.elicitation ? 'The agent asks' : 'May it?'}</strong>
+				<strong>{question.elicitation ? 'The agent asks' : 'The agent asks for permission'}</strong>
 				{!answer && <TimeLeft question={question} />}
 			</div>
 			<div class="question-text">{question.elicitation ? <Markdown text={question.title} /> : <Visible text={question.title} max={1000} />}</div>

@@ -116,13 +116,14 @@ function marks(a: readonly string[], b: readonly string[]): [Uint8Array, Uint8Ar
 
 const NO_EOL = '\\ No newline at end of file';
 
-// All lines of both texts in order, with their signs; a change at the very end may be the line feed alone.
+// All lines of both texts in order, with their signs; a change at the very end may be the line feed alone. Where neither
+// text ends in one they may be pieces of a file, as harnesses send them: that says nothing of the file's end.
 function script(a: Lines, b: Lines): string[] {
 	const tag = (l: Lines, other: Lines): string[] => (l.noEol !== other.noEol && l.list.length ? [...l.list.slice(0, -1), `${l.list.at(-1)}${l.noEol ? '\u0000' : ''}`] : l.list);
 	const [gone, come] = marks(tag(a, b), tag(b, a));
 	const out: string[] = [];
 	for (let i = 0, j = 0; i < a.list.length || j < b.list.length;) {
-		const last = (l: Lines, at: number): string[] => (l.noEol && at === l.list.length - 1 ? [NO_EOL] : []);
+		const last = (l: Lines, at: number): string[] => (l.noEol && a.noEol !== b.noEol && at === l.list.length - 1 ? [NO_EOL] : []);
 		if (i < a.list.length && gone[i]) out.push(`-${a.list[i]}`, ...last(a, i++));
 		else if (j < b.list.length && come[j]) out.push(`+${b.list[j]}`, ...last(b, j++));
 		else {
