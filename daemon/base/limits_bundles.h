@@ -9,5 +9,7 @@
 #define BUNDLE_RATIO_MAX 2000           /* bytes unpacked for each packed one: events repeat themselves */
 #define BUNDLE_PIECE (256 * KIB)        /* written in one turn of the loop */
 #define BUNDLE_ROOMS_MAX 8             /* made or taken at a time */
+#define BUNDLE_SESSION_MAX (16 * MIB)   /* bytes of session.json that the command line reads */
+#define RERUN_PIECE (48 * KIB)          /* of a recorded answer, in one message */
 #define RECORD_MAX_DEFAULT (64 * MIB)   /* recorded model calls of one session */
 /* clang-format on */

@@ -36,6 +36,7 @@ int cmd_archive_extract(const struct config *c);
 int cmd_bundle_export(const struct config *c);
 int cmd_bundle_import(const struct config *c);
 int cmd_bundle_replay(const struct config *c);
+int cmd_bundle_rerun(const struct config *c);
 int cmd_stats(const struct config *c);
 int cmd_skills_validate(const struct config *c);
 int cmd_mcp(const struct config *c);

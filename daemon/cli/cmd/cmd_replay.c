@@ -6,7 +6,7 @@
  * The bundle is taken apart and checked by acpd-unpack, and each event held against what a daemon writes.
  */
 #include "acp/acp_server.h"
-#include "cli/run_unpack.h"
+#include "cli/bundle_files.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
@@ -21,8 +21,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-
-#define FACTS_MAX (16 * MIB)
 
 struct replay {
 	const struct config *cfg;
@@ -247,45 +245,18 @@ static void on_stdin(void *ctx, uint32_t events _unused_)
 
 /* --- the bundle -------------------------------------------------------------------------------------------------- */
 
-static int quiet(const struct config *c _unused_, struct slice result _unused_)
-{
-	return EXIT_DONE;
-}
-
-static int unpack(const struct config *c, const char *file, const char *dir)
-{
-	_cleanup_(freep) char *archive = cli_absolute(file), *in = file_join(dir, "in");
-	_cleanup_(buf_done) struct buf job = { 0 };
-	struct jw w = JW(&job);
-	int r;
-
-	bundle_put_extract(&w, in, archive, NULL);
-	buf_putc(&job, '\n');
-	r = cli_helper(c, "extract", buf_slice(&job), quiet);
-	if (r != EXIT_DONE)
-		return r;
-	buf_reset(&job);
-	w = (struct jw)JW(&job);
-	jw_obj(&w, NULL);
-	jw_str(&w, "root", in);
-	jw_end_obj(&w);
-	buf_putc(&job, '\n');
-	return cli_helper(c, "bundle-check", buf_slice(&job), quiet);
-}
-
 static int read_facts(struct replay *r)
 {
-	_cleanup_(buf_done) struct buf text = { .max = FACTS_MAX };
-	_cleanup_(freep) char *path = file_join(r->dir, "in/session.json"),
-			      *journal = file_join(r->dir, "in/journal.ndjson");
-	struct jval v;
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(freep) char *journal = bundle_file(r->dir, "journal.ndjson");
+	struct slice v;
 
-	if (file_read(path, FACTS_MAX, &text) < 0 ||
-	    jscan_value(buf_slice(&text), &v) != JSCAN_OK || v.type != J_OBJECT ||
-	    jstr_decode(jobj_get(v.raw, "sessionId"), RPC_ID_MAX, &r->id) < 0 ||
-	    jstr_decode(jobj_get(v.raw, "cwd"), PATH_BYTES_MAX, &r->cwd) < 0)
+	if (!bundle_session_read(r->dir, &text, &v))
+		return EXIT_FAILED;
+	if (jstr_decode(jobj_get(v, "sessionId"), RPC_ID_MAX, &r->id) < 0 ||
+	    jstr_decode(jobj_get(v, "cwd"), PATH_BYTES_MAX, &r->cwd) < 0)
 		return fail(EXIT_FAILED, "BUNDLE_INVALID: session.json");
-	jstr_decode(jobj_get(v.raw, "title"), 64 * KIB, &r->title);
+	jstr_decode(jobj_get(v, "title"), 64 * KIB, &r->title);
 	r->journal = fopen(journal, "re");
 	return r->journal ? EXIT_DONE : fail(EXIT_FAILED, "BUNDLE_INVALID: journal.ndjson");
 }
@@ -306,20 +277,14 @@ static int serve(struct replay *r)
 
 int cmd_bundle_replay(const struct config *c)
 {
-	const char *tmp = getenv("TMPDIR");
 	struct replay r = { .cfg = c };
-	int code;
+	int code = bundle_files_open(c, c->args[0], &r.dir);
 
-	r.dir = file_join(tmp && *tmp ? tmp : "/tmp", "acpd-replay.XXXXXX");
-	if (!mkdtemp(r.dir))
-		code = fail(EXIT_FAILED, "%s: %s", r.dir, strerror(errno));
-	else
-		code = unpack(c, c->args[0], r.dir);
 	if (code == EXIT_DONE)
 		code = read_facts(&r);
 	if (code == EXIT_DONE)
 		code = serve(&r);
-	file_remove_tree(r.dir);
+	bundle_files_remove(r.dir);
 	if (r.journal)
 		fclose(r.journal);
 	if (r.loop)
@@ -328,7 +293,6 @@ int cmd_bundle_replay(const struct config *c)
 	buf_done(&r.record);
 	free(r.line);
 	free(r.asked);
-	free(r.dir);
 	free(r.id);
 	free(r.cwd);
 	free(r.title);

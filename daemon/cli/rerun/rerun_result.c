@@ -1,0 +1,118 @@
+#include "cli/rerun/rerun_result.h"
+
+#include "json/jenc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool same_stop(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
+		       const struct rerun_ended *is)
+{
+	bool stop = same_stop(was->stop_reason, is->stop_reason);
+	bool said = slice_eq(buf_slice(&was->said), buf_slice(&is->said));
+	struct jw w = { &r->turn_list, r->turns > 0 };
+
+	r->turns++;
+	r->turns_same += stop && said;
+	jw_obj(&w, NULL);
+	jw_uint(&w, "turn", was->no);
+	jw_str(&w, "stopReason", is->stop_reason);
+	jw_bool(&w, "same", stop && said);
+	if (!stop)
+		jw_str(&w, "stopReasonWas", was->stop_reason ? was->stop_reason : "none");
+	if (!said) {
+		jw_slice(&w, "text", buf_slice(&is->said));
+		jw_slice(&w, "textWas", buf_slice(&was->said));
+	}
+	jw_end_obj(&w);
+	if (!stop)
+		buf_printf(&r->differences, "turn %llu: ended with %s, then with %s\n",
+			   (unsigned long long)was->no,
+			   is->stop_reason ? is->stop_reason : "an error",
+			   was->stop_reason ? was->stop_reason : "an error, or not at all");
+	if (!said)
+		buf_printf(&r->differences, "turn %llu: the agent said something else\n",
+			   (unsigned long long)was->no);
+}
+
+static unsigned unasked(const struct recorded_calls *rec)
+{
+	unsigned n = 0;
+
+	list_each(c, (struct list *)&rec->calls, struct recorded_call, link)
+		n += !c->asked;
+	return n;
+}
+
+static unsigned planned(const struct rerun_plan *p)
+{
+	unsigned n = 0;
+
+	list_each(t, (struct list *)&p->turns, struct rerun_turn, link)
+		n += t->no > 0;
+	return n;
+}
+
+bool rerun_result_end(struct rerun_result *r, const struct rerun_plan *plan,
+		      const struct rerun_taker *taker)
+{
+	unsigned left = unasked(taker->from), turns = planned(plan);
+
+	if (taker->refused)
+		buf_printf(&r->differences, "CALL_NOT_RECORDED: %u model calls\n", taker->refused);
+	if (left)
+		buf_printf(&r->differences, "%u recorded model calls were not made\n", left);
+	if (turns > r->turns)
+		buf_printf(&r->differences, "%u of %u turns were not made\n", turns - r->turns,
+			   turns);
+	return r->turns_same == turns && !taker->refused && !left;
+}
+
+static void print_json(const struct rerun_result *r, const struct rerun_taker *t, bool same)
+{
+	_cleanup_(buf_done) struct buf b = { .max = BUF_MAX_DEFAULT };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_bool(&w, "same", same);
+	jw_arr(&w, "turns");
+	if (buf_len(&r->turn_list))
+		jw_raw(&w, NULL, buf_slice(&r->turn_list));
+	jw_end_arr(&w);
+	jw_obj(&w, "modelCalls");
+	jw_uint(&w, "recorded", t->from->n);
+	jw_uint(&w, "answered", t->answered);
+	jw_uint(&w, "alike", t->alike);
+	jw_uint(&w, "notRecorded", t->refused);
+	jw_uint(&w, "notMade", unasked(t->from));
+	jw_bool(&w, "wholeRecording", !t->from->stopped);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	printf("%.*s\n", (int)buf_len(&b), b.data);
+}
+
+void rerun_result_print(const struct rerun_result *r, const struct rerun_taker *t, bool same,
+			bool json)
+{
+	if (json) {
+		print_json(r, t, same);
+		return;
+	}
+	printf("%.*s", (int)buf_len(&r->differences),
+	       r->differences.data ? r->differences.data : "");
+	printf("%s: %u of %u turns, %u of %u model calls from the recording\n",
+	       same ? "the run is the same" : "the run differs", r->turns_same, r->turns,
+	       t->answered, t->from->n);
+}
+
+void rerun_result_done(struct rerun_result *r)
+{
+	buf_done(&r->turn_list);
+	buf_done(&r->differences);
+}

@@ -1,0 +1,27 @@
+/* rerun_result.h - in what a run that was made again differs from the one of its bundle. */
+#pragma once
+
+#include "session/bundle/recorded_calls.h"
+#include "cli/rerun/rerun_plan.h"
+#include "cli/rerun/rerun_taker.h"
+
+/* What came of one turn now. */
+struct rerun_ended {
+	char *stop_reason; /* NULL: it failed */
+	struct buf said;
+};
+
+struct rerun_result {
+	unsigned turns, turns_same;
+	struct buf turn_list;	/* raw array of {turn, stopReason, same, was?} */
+	struct buf differences; /* lines for people */
+};
+
+void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
+		       const struct rerun_ended *is);
+/* Turns of the plan that were not made, and calls that nobody asked for. True: the run is the same. */
+bool rerun_result_end(struct rerun_result *r, const struct rerun_plan *plan,
+		      const struct rerun_taker *taker);
+void rerun_result_print(const struct rerun_result *r, const struct rerun_taker *taker, bool same,
+			bool json);
+void rerun_result_done(struct rerun_result *r);
