@@ -86,7 +86,7 @@ describe('a live session', () => {
     await page.waitForFunction(() => document.querySelectorAll('.session').length === 1);
     await goTo(await page.locator('.session').textContent());
     await press('Enter');
-    await sees(page, '.question-open', /May it/);
+    await sees(page, '.question-open', /asks for permission/);
     await press('n');
     await page.waitForFunction(() => document.activeElement?.matches('[data-row]') && document.activeElement.querySelector('.question-open'));
     await goTo('Reject');

@@ -49,7 +49,7 @@ describe('what a token may', () => {
     const { token } = await mint(w.d, 'drive');
     const { page, close } = await w.open(asked.sessionId, { token });
 
-    await sees(page, '.question-open', /May it/);
+    await sees(page, '.question-open', /asks for permission/);
     assert.deepEqual(await offered(page), [...ACTS].sort());
     assert.equal(await page.getByText('only watching').count(), 0);
     await close();

@@ -17,7 +17,7 @@ import { acpd } from '../run.mjs';
 const PLACEHOLDERS = (d) => [
   ['127.0.0.1:2270', `127.0.0.1:${d.port}`], ['?harness=codex', '?harness=stub'], ['cwd: "/workspace"', `cwd: ${JSON.stringify(d.workDir)}`],
   ['https://gateway.example/v1', 'http://127.0.0.1:9/v1'], ['"gpt-5.5"', '"stub-large"'], ['"Fix the failing test"', '"echo fixed"'],
-  ['"Has order A-17 been shipped?"', '"echo shipped"'],
+  ['/v1/agui/codex?profile=web', '/v1/agui/stub'], ['"Has order A-17 been shipped?"', '"echo shipped"'],
 ];
 
 // file: [what the first line holds, what is done with the example, what must come of it]
@@ -27,6 +27,7 @@ const ROWS = {
     ['@agentclientprotocol/sdk', 'run', (r) => assert.match(r.stdout, /fixed[^]*agent_message_chunk[^]*end_turn/)],
     ['ModelTunnel', 'run', (r) => assert.match(r.stdout, /^sess_[0-9a-f]{32}\n$/)],
   ],
+  'daemon/protocol/agui.md': [['@ag-ui/client', 'run', (r) => assert.match(r.stdout, /fixed[^]*sess_[0-9a-f]{32}/)]],
   'daemon/protocol/mcp-http.md': [
     ['curl -s', 'shell', (r) => assert.match(JSON.parse(r.stdout).result.content[0].text, /Linux/)],
   ],
