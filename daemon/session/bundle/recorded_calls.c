@@ -150,10 +150,11 @@ static int take_request(struct recorded_calls *r, const char *id, struct slice l
 static int take_head(struct recorded_call *c, struct slice line)
 {
 	struct jval headers = jobj_get(line, "headers");
+	uint64_t status = jobj_uint(line, "status");
 
-	c->status = (unsigned)jobj_uint(line, "status");
-	if (c->status < 100 || c->status > 599 || headers.type != J_OBJECT || c->headers)
+	if (status < 100 || status > 599 || headers.type != J_OBJECT || c->headers)
 		return -EINVAL;
+	c->status = (unsigned)status;
 	c->headers = xstrndup(headers.raw.p, headers.raw.n);
 	return 0;
 }

@@ -198,6 +198,8 @@ void tool_call_span_end(struct session *s, struct turn_tool_call *c, bool ok, ui
 	const char *name = c->name ? c->name : "other";
 	struct span_note n;
 
+	if (!s->def)
+		return; /* the journal is read at a start: this was told when it happened */
 	measure_tool(s, c, ok, ms);
 	if (!span_tell(s, &c->span, &n, SPAN_INTERNAL, "execute_tool", name))
 		return;
