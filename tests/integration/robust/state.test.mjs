@@ -43,6 +43,25 @@ async function afterwards(damage, use) {
   }
 }
 
+test('a session with tool calls, well and failed, is read as it was by the next daemon after a kill', async (t) => {
+  const d = await Daemon.startFor(t, { stub: { args: ['--resume'], capabilities: { loadSession: true } } });
+  const c = await d.client();
+  const { sessionId } = await c.newSession();
+  const shown = (to) => to.updates.map((u) => u.update).filter((u) => /^tool_call/.test(u.sessionUpdate)).map((u) => [u.toolCallId, u.status]);
+
+  await c.prompt(sessionId, 'write good.txt x');
+  await c.startPrompt(sessionId, 'write none/such x').answer;
+  const before = shown(c);
+  await d.kill9();
+  await d.restart();
+  const again = await d.client();
+
+  await again.load(sessionId);
+  assert.ok(before.length >= 4 && before.some(([, status]) => status === 'failed'), JSON.stringify(before));
+  assert.deepEqual(shown(again), before);
+  await d.stop();
+});
+
 describe('a ledger that is not whole', () => {
   for (const [what, garbage] of [['an object that is no record', '{}\n'], ['garbage', 'no record at all\n'], ['half of it', 'no end']])
     test(`${what} at its end: set aside and said, and the ledger goes on`, () => afterwards((d) => {
