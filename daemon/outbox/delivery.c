@@ -2,10 +2,9 @@
 #include "outbox/receiver_internal.h"
 
 #include "base/clock.h"
-#include "base/digits.h"
 #include "base/os/sandbox.h"
 #include "json/jenc.h"
-#include "json/jstr.h"
+#include "outbox/retry_after.h"
 #include "outbox/webhook_sign.h"
 
 #include <errno.h>
@@ -93,24 +92,13 @@ static void finish(struct delivery *d, const char *why)
 	receiver_failed(d, d->status ? text : why);
 }
 
-/* Of seconds alone; a date is not looked at. */
-static uint64_t retry_after(struct slice headers)
-{
-	_cleanup_(freep) char *text = NULL;
-	uint64_t secs = 0;
-
-	if (jstr_decode(jobj_get(headers, "retry-after"), 16, &text) == 0)
-		u64_parse(slice_of(text), &secs);
-	return MIN(secs, WEBHOOK_RETRY_AFTER_MAX_MS / 1000u) * 1000;
-}
-
 static void on_head(void *ctx, int status, struct slice headers)
 {
 	struct delivery *d = ctx;
 
 	d->status = status;
 	if (status == 429 || status == 503)
-		d->retry_after_ms = retry_after(headers);
+		d->retry_after_ms = retry_after_of(headers, WEBHOOK_RETRY_AFTER_MAX_MS);
 }
 
 static void on_data(void *ctx, struct slice bytes)

@@ -25,6 +25,15 @@ static struct rerun_turn *turn_of(struct rerun_plan *p, uint64_t no)
 	return t;
 }
 
+static void turn_free(struct rerun_turn *t)
+{
+	list_del(&t->link);
+	buf_done(&t->prompt);
+	buf_done(&t->said);
+	free(t->stop_reason);
+	free(t);
+}
+
 /* --- events ------------------------------------------------------------------------------------------------- */
 
 static int take_prompt(struct rerun_plan *p, struct slice event)
@@ -120,12 +129,8 @@ static void drop_unprompted(struct rerun_plan *p)
 		struct rerun_turn *t = container_of(at, struct rerun_turn, link);
 
 		at = at->next;
-		if (buf_len(&t->prompt))
-			continue;
-		list_del(&t->link);
-		buf_done(&t->said);
-		free(t->stop_reason);
-		free(t);
+		if (!buf_len(&t->prompt))
+			turn_free(t);
 	}
 }
 
@@ -149,16 +154,8 @@ int rerun_plan_read(struct rerun_plan *p, const char *dir, struct err *e)
 
 void rerun_plan_done(struct rerun_plan *p)
 {
-	while (p->turns.next && !list_empty(&p->turns)) {
-		struct rerun_turn *t = list_first(&p->turns, struct rerun_turn, link);
-
-		buf_reset(&t->prompt);
-		list_del(&t->link);
-		buf_done(&t->prompt);
-		buf_done(&t->said);
-		free(t->stop_reason);
-		free(t);
-	}
+	while (p->turns.next && !list_empty(&p->turns))
+		turn_free(list_first(&p->turns, struct rerun_turn, link));
 	buf_done(&p->session);
 	buf_done(&p->answers);
 	free(p->cwd);

@@ -54,8 +54,8 @@ static unsigned planned(const struct rerun_plan *p)
 {
 	unsigned n = 0;
 
-	list_each(t, (struct list *)&p->turns, struct rerun_turn, link)
-		n += t->no > 0;
+	for (const struct list *at = p->turns.next; at != &p->turns; at = at->next)
+		n++;
 	return n;
 }
 

@@ -2,14 +2,13 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/digits.h"
 #include "base/jitter.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "json/jenc.h"
-#include "json/jstr.h"
 #include "outbox/otlp/otlp_answer.h"
 #include "outbox/otlp/otlp_gzip.h"
+#include "outbox/retry_after.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -168,24 +167,13 @@ static void finish(struct otlp_sender *s, const char *why)
 
 /* --- callbacks --------------------------------------------------------------------------------------------- */
 
-/* Of seconds alone; a date is not looked at. */
-static uint64_t retry_after(struct slice headers)
-{
-	_cleanup_(freep) char *text = NULL;
-	uint64_t secs = 0;
-
-	if (jstr_decode(jobj_get(headers, "retry-after"), 16, &text) == 0)
-		u64_parse(slice_of(text), &secs);
-	return MIN(secs, OTLP_RETRY_AFTER_MAX_MS / 1000u) * 1000;
-}
-
 static void on_head(void *ctx, int status, struct slice headers)
 {
 	struct otlp_sender *s = ctx;
 
 	s->status = status;
 	if (is_passing(status))
-		s->retry_after_ms = retry_after(headers);
+		s->retry_after_ms = retry_after_of(headers, OTLP_RETRY_AFTER_MAX_MS);
 }
 
 static void on_data(void *ctx, struct slice bytes)

@@ -252,14 +252,20 @@ void otlp_bool(struct otlp_writer *w, unsigned field, const char *name, bool v)
 	buf_puts(w->b, v ? "true" : "false");
 }
 
+/* Numbers of eight bytes each, in a list of their own: then n times the value, then otlp_list_end. */
+static void begin_packed(struct otlp_writer *w, unsigned field, const char *name, size_t n)
+{
+	otlp_list(w, name);
+	if (w->json)
+		return;
+	put_tag(w, field, WIRE_BYTES);
+	put_varint(w->b, 8 * n);
+}
+
 void otlp_packed(struct otlp_writer *w, unsigned field, const char *name, const uint64_t *v,
 		 size_t n)
 {
-	otlp_list(w, name);
-	if (!w->json) {
-		put_tag(w, field, WIRE_BYTES);
-		put_varint(w->b, 8 * n);
-	}
+	begin_packed(w, field, name, n);
 	for (size_t i = 0; i < n; i++) {
 		if (w->json) {
 			put_name(w, NULL);
@@ -274,11 +280,7 @@ void otlp_packed(struct otlp_writer *w, unsigned field, const char *name, const 
 void otlp_packed_doubles(struct otlp_writer *w, unsigned field, const char *name, const double *v,
 			 size_t n)
 {
-	otlp_list(w, name);
-	if (!w->json) {
-		put_tag(w, field, WIRE_BYTES);
-		put_varint(w->b, 8 * n);
-	}
+	begin_packed(w, field, name, n);
 	for (size_t i = 0; i < n; i++) {
 		if (w->json) {
 			put_name(w, NULL);
