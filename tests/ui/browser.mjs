@@ -49,8 +49,14 @@ export async function openPage(url, { origins = [new URL(url).origin], refuses =
   } };
 }
 
+const SHOWN = 600; // characters of a page, told with a failure
+
 // Waits until the text that a locator finds is like this.
 export async function sees(page, selector, what) {
   await page.waitForFunction(([where, source, flags]) => [...document.querySelectorAll(where)].some((e) => new RegExp(source, flags).test(e.textContent)),
-    [selector, what.source, what.flags]).catch((e) => { throw new Error(`no ${selector} with ${what}: ${e.message}`); });
+    [selector, what.source, what.flags]).catch(async (e) => {
+    const shown = await page.evaluate((n) => document.body.innerText.slice(0, n), SHOWN).catch(String);
+
+    throw new Error(`no ${selector} with ${what}: ${e.message}; the page has: ${shown}`);
+  });
 }

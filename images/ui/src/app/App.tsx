@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole page: the bar, the list, the session; the keyboard; files that are dropped.
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { BundleSubject } from './bundle-subject.ts';
 import { useEmitter } from './emitter.ts';
 import { Help } from './Help.tsx';
@@ -25,7 +25,7 @@ export function App({ state }: { state: PageState }) {
 	useTitle(state);
 	useDrop((file) => void state.open(file));
 	const keys = useMemo(() => keyRows(state, () => session.current, () => setHelp(true), () => chooseTheme((t) => nextTheme(t))), []);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const onKey = (e: KeyboardEvent): void => handleKey(e, keys);
 		addEventListener('keydown', onKey);
 		return () => removeEventListener('keydown', onKey);
@@ -82,7 +82,7 @@ function useTitle(state: PageState): void {
 }
 
 function useDrop(take: (file: File) => void): void {
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const over = (e: DragEvent): void => { if (e.dataTransfer?.types.includes('Files')) e.preventDefault(); };
 		const drop = (e: DragEvent): void => {
 			const file = e.dataTransfer?.files[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All that happened in a session, row by row.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Item } from '../model/items.ts';
 import type { Subject } from './subject.ts';
 import type { OnAnswer } from './QuestionRow.tsx';
@@ -38,7 +38,7 @@ export function History({ subject, onAnswer, handle }: HistoryProps) {
 	const here = useRef({ cursor, count: rows.count });
 
 	here.current = { cursor, count: rows.count };
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const go = (i: number): void => list.current?.focus(Math.max(0, Math.min(here.current.count - 1, i)));
 		handle({
 			move: (by) => go(here.current.cursor + by),
@@ -48,7 +48,7 @@ export function History({ subject, onAnswer, handle }: HistoryProps) {
 			unfold: () => box.current?.querySelector<HTMLElement>(`[data-row="${here.current.cursor}"] :is(summary, button)`)?.click(),
 		});
 	}, []);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const el = box.current!;
 		el.addEventListener('toggle', noteOpen, true); // it does not bubble
 		return () => el.removeEventListener('toggle', noteOpen, true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One session: what it is, its history, and its other sides in tabs.
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { JsonObject } from '../model/event.ts';
 import { money } from '../views/format.ts';
 import { Visible } from '../views/Visible.tsx';
@@ -45,7 +45,7 @@ export function SessionPage({ subject, onBack, handle }: SessionPageProps) {
 	const { run } = subject;
 
 	useEmitter(subject);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		handle({
 			history: () => (history.current),
 			tab: (i) => setTab(TABS[i] ?? 'history'),

@@ -61,7 +61,7 @@ export function VirtualList(p: VirtualListProps) {
 		look();
 	}, [p.count]);
 	useEffect(() => p.onSee(seen.from, Math.max(seen.from, seen.to - 1)), [seen.from, seen.to, p.count]);
-	useEffect(() => p.handle(handleOf(box, heights, sticky, wanted, look)), []);
+	useLayoutEffect(() => p.handle(handleOf(box, heights, sticky, wanted, look)), []);
 	useEffect(() => focusWanted(box, wanted));
 	const lastTop = useRef(0);
 	const onScroll = (): void => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Something that changes, and components that are drawn again when it has: at most once a frame, however often it does.
 
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 const HIDDEN_MS = 500; // a page that is not seen has no frames
 
@@ -32,10 +32,11 @@ export class Emitter {
 	}
 }
 
-/** Draws the component again whenever e has changed. */
+/** Draws the component again whenever e has changed. It listens before anything else can happen: what changes between the drawing and
+ * a later effect would never be shown. */
 export function useEmitter(e: Emitter | null): number {
 	const [, draw] = useState(0);
 
-	useEffect(() => e?.subscribe(() => draw((n) => n + 1)), [e]);
+	useLayoutEffect(() => e?.subscribe(() => draw((n) => n + 1)), [e]);
 	return e?.version ?? 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the time of a run went: turns, model calls, tool calls, waiting for people, checks. It zooms by wheel (with Ctrl, or once it has the
 // focus), pinch, keys, buttons, and by marking a piece with the pointer. The same stands in a table for who does not see the picture.
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { TargetedKeyboardEvent, TargetedPointerEvent } from 'preact';
 import type { Span, SpanKind } from '../model/run.ts';
 import { clock, duration, plural, whole as number } from './format.ts';
@@ -106,7 +106,7 @@ function usePointer({ range, set, whole }: Zoom, width: number) {
 function useWheel(svg: { current: SVGSVGElement | null }, zoom: Zoom, width: number): void {
 	const latest = useRef(zoom);
 	latest.current = zoom;
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const wheel = (e: WheelEvent) => {
 			const { range, set, whole } = latest.current;
 			if (!e.ctrlKey && !e.metaKey && document.activeElement !== svg.current) return;
