@@ -1152,6 +1152,13 @@ export interface components {
             features: components["schemas"]["Features"];
             limits: components["schemas"]["Limits"];
         };
+        /** @description an event of AG-UI: @ag-ui/core describes its other members */
+        AguiEvent: {
+            /** @enum {string} */
+            type: "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" | "TEXT_MESSAGE_START" | "TEXT_MESSAGE_CONTENT" | "TEXT_MESSAGE_END" | "REASONING_START" | "REASONING_MESSAGE_START" | "REASONING_MESSAGE_CONTENT" | "REASONING_MESSAGE_END" | "REASONING_END" | "TOOL_CALL_START" | "TOOL_CALL_ARGS" | "TOOL_CALL_END" | "TOOL_CALL_RESULT" | "STATE_SNAPSHOT" | "STATE_DELTA" | "MESSAGES_SNAPSHOT" | "ACTIVITY_SNAPSHOT" | "ACTIVITY_DELTA" | "CUSTOM" | "RAW";
+        } & {
+            [key: string]: unknown;
+        };
         AguiMessage: {
             /** @description unique in the thread */
             id: string;
@@ -2601,6 +2608,23 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** @description a message of JSON-RPC: MCP describes what it holds */
+        McpMessage: {
+            /** @constant */
+            jsonrpc: "2.0";
+            id?: string | number | null;
+            method?: string;
+            params?: {
+                [key: string]: unknown;
+            };
+            result?: {
+                [key: string]: unknown;
+            };
+            /** @description code, message, data? */
+            error?: {
+                [key: string]: unknown;
+            };
+        };
         McpRequest: {
             /** @description the built-in tools */
             builtin?: boolean | components["schemas"]["BuiltinRequest"];
@@ -3853,7 +3877,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["AguiEvent"];
                 };
             };
             /** @description refused */
@@ -4693,7 +4717,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["McpMessage"];
                 };
             };
             /** @description refused */
@@ -4753,10 +4777,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
-                    "text/event-stream": string;
+                    "application/json": components["schemas"]["McpMessage"];
+                    "text/event-stream": components["schemas"]["McpMessage"];
                 };
             };
             /** @description taken */
@@ -4871,7 +4893,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["McpMessage"];
                 };
             };
             /** @description refused */
@@ -4934,10 +4956,8 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
-                    "text/event-stream": string;
+                    "application/json": components["schemas"]["McpMessage"];
+                    "text/event-stream": components["schemas"]["McpMessage"];
                 };
             };
             /** @description taken */
@@ -5137,7 +5157,7 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": components["schemas"]["Event"];
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["Event"];
                 };
             };
             /** @description refused */

@@ -122,3 +122,5 @@ export const bytes = (types, description, more) => ({ description, content: cont
 export const text = (type, description, more) => ({ description, content: content(type, { type: 'string' }), ...more });
 // Lines of NDJSON: the schema is that of one line.
 export const lines = (schema, description, more) => ({ description, content: content('application/x-ndjson', schema), ...more });
+// Server-sent events: the schema is that of the `data:` of one event.
+export const events = (schema) => content('text/event-stream', schema);

@@ -18,7 +18,8 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { AcpClient, RawWs, assertNoViolations, deadline, patience, sleep } from './rawws.mjs';
 import * as procs from './procs.mjs';
-import { checkHttp, httpProblems } from './described.mjs';
+import { checkHttp, httpProblems, linesOf } from './described.mjs';
+import { watched } from './described-lines.mjs';
 import { roomy } from './roomy.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -37,7 +38,7 @@ process.on('exit', () => {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.once(signal, () => process.exit(1));
 
-// fetch of a test that asks one of our daemons is held against the description, too: of streams and files all but the body.
+// fetch of a test that asks one of our daemons is held against the description, too: of files all but the body, of what comes in lines each line.
 const plainFetch = globalThis.fetch;
 
 globalThis.fetch = async (input, init = {}) => {
@@ -49,8 +50,11 @@ globalThis.fetch = async (input, init = {}) => {
   const whole = /^application\/json/.test(res.headers.get('content-type') ?? '');
   const answer = { status: res.status, headers: Object.fromEntries(res.headers), body: whole ? await res.clone().text() : '' };
 
-  checkHttp({ method: init.method ?? 'GET', where: url.pathname + url.search }, answer);
-  return res;
+  const asked = { method: init.method ?? 'GET', where: url.pathname + url.search };
+  const lines = res.body && linesOf(asked, { status: res.status, type: answer.headers['content-type'] });
+
+  checkHttp(asked, answer);
+  return lines ? watched(res, lines) : res;
 };
 
 function toArgs(flags) {

@@ -1,66 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Holds what goes over the wire against the description of the API (daemon/api/openapi.json).
 //
-// Every answer has to be described, with every member that it has: here an object ends with the members that are written down, unless it says
-// that it is open. A request has to be described if the daemon has taken it; one that it refused may be wrong on purpose.
+// Every answer has to be described, with every member that it has. A request has to be described if the daemon has taken it; one that it refused
+// may be wrong on purpose.
 // The clients of tests/lib call this; a test that speaks by itself calls answered() or checkHttp().
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import Ajv2020 from 'ajv/dist/2020.js';
+import { Lines, comesInLines } from './described-lines.mjs';
+import { TYPES, api, problems } from './described-schemas.mjs';
 
-export const api = JSON.parse(fs.readFileSync(new URL('../../daemon/api/openapi.json', import.meta.url), 'utf8'));
-
-const TYPES = api.components.schemas;
-const PREFIX = '#/components/schemas/';
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
-
-// A receiver lets unknown members pass; here each object that names members has no others.
-function close(node) {
-  if (Array.isArray(node))
-    return node.map(close);
-  if (!node || typeof node !== 'object')
-    return node;
-  const out = Object.fromEntries(Object.entries(node).filter(([k]) => k !== 'description').map(([k, v]) => [k, k === 'properties' ? mapOf(v) : close(v)]));
-
-  return out.properties && out.additionalProperties === undefined ? { ...out, additionalProperties: false } : out;
-}
-
-const mapOf = (members) => Object.fromEntries(Object.entries(members).map(([k, v]) => [k, close(v)]));
-
-let ajv;
-const compiled = new Map();
-
-function compiler() {
-  ajv = new Ajv2020({ strict: false, allErrors: false });
-  ajv.addFormat('date-time', TIME);
-  ajv.addSchema({ $id: 'api', components: { schemas: mapOf(TYPES) } });
-  return ajv;
-}
-
-const point = (node) => JSON.parse(JSON.stringify(node).replaceAll(`"${PREFIX}`, `"api${PREFIX}`));
-
-// A schema of the document, compiled once.
-function validator(schema) {
-  if (!compiled.has(schema))
-    compiled.set(schema, (ajv ?? compiler()).compile(point(close(schema))));
-  return compiled.get(schema);
-}
-
-// Of alternatives that name their kind the one that was meant is the one to speak of.
-function complaint(errors) {
-  const last = errors.filter((e) => e.keyword !== 'oneOf' && e.keyword !== 'const');
-
-  return (last.length ? last : errors).slice(-4)
-    .map((e) => `${e.instancePath || '/'} ${e.message} ${e.params.additionalProperty ?? e.params.missingProperty ?? JSON.stringify(e.params.allowedValues ?? '')}`).join('; ');
-}
-
-// [what is wrong], [] if nothing.
-export function problems(schema, value, what) {
-  const validate = validator(schema);
-
-  return validate(value) ? [] : [`${what} is not as described in daemon/api: ${complaint(validate.errors)}`];
-}
+export { api };
 
 // --- HTTP -----------------------------------------------------------------------------------------------------------------------
 
@@ -89,9 +38,15 @@ function checkBody(content, type, body, what) {
     return [`${what} has a body of type ${type}, which is not described`];
   if (!schema || schema.type === 'string')
     return [];
-  if (type !== 'application/x-ndjson')
-    return problems(schema, jsonOf(body), what);
-  return body.split('\n').filter(Boolean).flatMap((line) => problems(schema, jsonOf(line), what));
+  return comesInLines(type) ? new Lines(schema, type, what).whole(body) : problems(schema, jsonOf(body), what);
+}
+
+// The lines of an answer that is read as it comes; undefined if it does not come in lines, or not as described (which checkHttp says).
+export function linesOf({ method, where }, { status, type = '' }) {
+  const plain = type.replace(/;.*$/s, '');
+  const schema = comesInLines(plain) && routeOf(method, where)?.operation.responses[status]?.content?.[plain]?.schema;
+
+  return schema ? new Lines(schema, plain, `${method} ${where.slice(0, 80)}`) : undefined;
 }
 
 function checkQuery(operation, where, what) {

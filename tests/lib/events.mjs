@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import http from 'node:http';
+import { linesOf } from './described.mjs';
 import { deadline, patience, sleep } from './rawws.mjs';
 
 // One streaming request. Takes events off the body as they come; SSE frames keep their id in `ids`.
@@ -24,6 +25,7 @@ export class Stream {
       s.req = http.get({ host: '127.0.0.1', port: d.port, path, agent: false, headers: { Authorization: `Bearer ${token}`, ...headers } },
         (res) => {
           Object.assign(s, { res, status: res.statusCode, type: res.headers['content-type'] });
+          s.lines = linesOf({ method: 'GET', where: path }, s);
           res.setEncoding('utf8');
           res.on('data', (data) => s.#take(data));
           res.on('end', () => { s.ended = true; s.#woken(); });
@@ -42,8 +44,13 @@ export class Stream {
       this.text += data;
     this.#rest = parts.pop();
     for (const part of parts)
-      sse ? this.#frame(part) : this.events.push(JSON.parse(part));
+      sse ? this.#frame(part) : this.#event(JSON.parse(part));
     this.#woken();
+  }
+
+  #event(event) {
+    this.events.push(event);
+    this.lines?.assertNext(event);
   }
 
   #frame(text) {
@@ -56,7 +63,7 @@ export class Stream {
     }
     assert.match(fields.map((f) => f[1]).join(), /^(id,)?data$/);
     this.ids.push(fields.length === 2 ? Number(fields[0][2]) : undefined);
-    this.events.push(JSON.parse(fields.at(-1)[2]));
+    this.#event(JSON.parse(fields.at(-1)[2]));
   }
 
   #woken() {

@@ -12,7 +12,7 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { Daemon } from './daemon.mjs';
-import { checkHttp } from './described.mjs';
+import { checkHttp, linesOf } from './described.mjs';
 import { LEGACY, META, MODERN } from './mcp.mjs';
 import { deadline } from './rawws.mjs';
 
@@ -46,8 +46,9 @@ class Answer {
   #parts = []; // what came, but for whole items of a stream
   #wake = [];
 
-  constructor(req, res) {
+  constructor(req, res, asked) {
     Object.assign(this, { req, res, status: res.statusCode, headers: res.headers });
+    this.lines = linesOf(asked, { status: this.status, type: this.headers['content-type'] });
     this.streams = (res.headers['content-type'] ?? '').startsWith('text/event-stream');
     res.setEncoding('utf8');
     res.on('data', (data) => this.#take(data));
@@ -72,10 +73,12 @@ class Answer {
   }
 
   #item(item) {
-    if (item.startsWith(':'))
+    if (item.startsWith(':')) {
       this.comments++;
-    else
-      this.events.push(JSON.parse(/^data: (.*)$/m.exec(item)[1]));
+      return;
+    }
+    this.events.push(JSON.parse(/^data: (.*)$/m.exec(item)[1]));
+    this.lines?.assertNext(this.events.at(-1));
   }
 
   get text() {
@@ -146,7 +149,7 @@ export class McpHttp {
       delete all[name];
     const answered = new Promise((resolve, reject) => {
       const req = http.request({ host: '127.0.0.1', port: this.daemon.port, path: where, method, headers: all, agent: this.agent },
-        (res) => resolve(new Answer(req, res)));
+        (res) => resolve(new Answer(req, res, { method, where })));
 
       req.on('error', reject);
       req.end(typeof body === 'string' || Buffer.isBuffer(body) || body === undefined ? body : JSON.stringify(body));

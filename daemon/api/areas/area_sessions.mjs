@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions over HTTP: the list, one, its events.
-import { anyOf, anything, array, boolean, content, fields, foreign, header, integer, json, map, number, object, oneOf, only, query, ref, string, time, word } from '../notation.mjs';
+import { anyOf, anything, array, boolean, content, events, fields, foreign, header, integer, json, map, number, object, oneOf, only, query, ref, string, time, word } from '../notation.mjs';
 import { STATUS } from './area_daemon.mjs';
 
 const of = (kind, members) => ({ kind: only(kind), ...members });
@@ -75,7 +75,7 @@ export default {
       }),
       headers: [{ name: 'Last-Event-ID', in: 'header', description: 'with sse: goes before since', schema: { type: 'integer', minimum: 0 } }],
       answers: { 200: { description: 'the events', headers: { 'Acpd-Incarnation': header('the run of the daemon to keep with what is read') },
-        content: { ...content('application/x-ndjson', ref('Event')), ...content('text/event-stream', { type: 'string' }) } } } },
+        content: { ...content('application/x-ndjson', ref('Event')), ...events(ref('Event')) } } } },
   },
   methods: {
     '_acpd/ack': { says: 'Events up to seq are stored: the daemon may drop them', params: fields('daemon/acp/sessions.c:ack_fields', {
