@@ -566,7 +566,144 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "turn.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A turn has ended */
+        post: operations["onTurnEnded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "question.open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Nobody but a human can answer */
+        post: operations["onQuestionOpen"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "budget.warning": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** 80 % of a budget are used */
+        post: operations["onBudgetWarning"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "session.broken": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Its harness has gone or does not come, or its journal is damaged */
+        post: operations["onSessionBroken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "artifact.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A file was kept */
+        post: operations["onArtifactCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "check.failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A check has failed */
+        post: operations["onCheckFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "draft.ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A turn has left changes in a draft */
+        post: operations["onDraftReady"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    webhook_gap: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Some of the numbers from `from` to `to` never come */
+        post: operations["onGap"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /** @description What a client may send over /acp: each method with its parameters and its result (params, result), or, where those are ACP's, what may stand below _meta.acpd of them (meta, resultMeta). */
@@ -3811,6 +3948,225 @@ export interface components {
             damaged?: number;
             diskError?: string;
         };
+        /** @description A file was kept */
+        WebhookArtifactCreated: {
+            /** @constant */
+            type: "artifact.created";
+            /**
+             * Format: date-time
+             * @description when it happened
+             */
+            timestamp: string;
+            data: {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                artifact: components["schemas"]["Artifact"];
+            } | {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @constant */
+                truncated: true;
+            };
+        };
+        /** @description 80 % of a budget are used */
+        WebhookBudgetWarning: {
+            /** @constant */
+            type: "budget.warning";
+            /**
+             * Format: date-time
+             * @description when it happened
+             */
+            timestamp: string;
+            data: {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @description 0: none is running */
+                turn: number;
+                budget: string;
+                /** @enum {string} */
+                scope: "prompt" | "turn" | "session";
+                limit: number;
+                used: number;
+            } | {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @constant */
+                truncated: true;
+            };
+        };
+        /** @description A check has failed */
+        WebhookCheckFailed: {
+            /** @constant */
+            type: "check.failed";
+            /**
+             * Format: date-time
+             * @description when it happened
+             */
+            timestamp: string;
+            data: {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                turn?: number;
+                check: {
+                    id: string;
+                    kind: string;
+                    exitCode?: number;
+                    signal?: string;
+                    reason?: string;
+                };
+            } | {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @constant */
+                truncated: true;
+            };
+        };
+        /** @description A turn has left changes in a draft */
+        WebhookDraftReady: {
+            /** @constant */
+            type: "draft.ready";
+            /**
+             * Format: date-time
+             * @description when it happened
+             */
+            timestamp: string;
+            data: {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                turn: number;
+                patchDigest: string;
+                changesTotal: number;
+                conflictsTotal: number;
+            } | {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @constant */
+                truncated: true;
+            };
+        };
+        /** @description Some of the numbers from `from` to `to` never come */
+        WebhookGap: {
+            /** @constant */
+            type: "webhook_gap";
+            /**
+             * Format: date-time
+             * @description when it happened
+             */
+            timestamp: string;
+            data: {
+                from: number;
+                to: number;
+                sandboxId?: string;
+            };
+        };
+        /** @description Nobody but a human can answer */
+        WebhookQuestionOpen: {
+            /** @constant */
+            type: "question.open";
+            /**
+             * Format: date-time
+             * @description when it happened
+             */
+            timestamp: string;
+            data: {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @description SESSION:ASK */
+                id: string;
+                turn: number;
+                /** @constant */
+                kind: "ask_approval";
+                ask: number;
+                /** Format: date-time */
+                expiresAt?: string;
+                /** @description the answer when the time is up */
+                default?: string;
+                /** @description questions before it that were not told */
+                leftOut?: number;
+                /** @constant */
+                elicitation: false;
+                toolCallId?: string;
+                title?: string;
+                options?: {
+                    [key: string]: unknown;
+                }[];
+            } | {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @description SESSION:ASK */
+                id: string;
+                turn: number;
+                /** @constant */
+                kind: "ask_approval";
+                ask: number;
+                /** Format: date-time */
+                expiresAt?: string;
+                /** @description the answer when the time is up */
+                default?: string;
+                /** @description questions before it that were not told */
+                leftOut?: number;
+                /** @constant */
+                elicitation: true;
+                toolCallId?: string;
+                title?: string;
+                message?: string;
+                mode?: string;
+                requestedSchema?: {
+                    [key: string]: unknown;
+                };
+                url?: string;
+                elicitationId?: string;
+            } | {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @constant */
+                truncated: true;
+            };
+        };
         WebhookReceiver: {
             /** @description where events are sent */
             url: string;
@@ -3820,6 +4176,114 @@ export interface components {
             id?: string;
             /** @description types of events; all without it */
             events?: string[];
+        };
+        /** @description Its harness has gone or does not come, or its journal is damaged */
+        WebhookSessionBroken: {
+            /** @constant */
+            type: "session.broken";
+            /**
+             * Format: date-time
+             * @description when it happened
+             */
+            timestamp: string;
+            data: {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @description daemon/protocol/errors.md */
+                reason: string;
+                /** @description for people */
+                message: string;
+            } | {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @constant */
+                truncated: true;
+            };
+        };
+        /** @description A turn has ended */
+        WebhookTurnEnded: {
+            /** @constant */
+            type: "turn.ended";
+            /**
+             * Format: date-time
+             * @description when it happened
+             */
+            timestamp: string;
+            data: {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                turn?: number;
+                /** @description the run of the daemon that began the turn, if it is another one */
+                turnIncarnation?: string;
+                /** @description of the prompt */
+                key?: string;
+                attempt?: components["schemas"]["Attempt"];
+                traceparent?: string;
+                checks?: {
+                    /** @enum {string} */
+                    verdict: "verified" | "failed" | "unchecked";
+                    results: {
+                        id: string;
+                        kind: string;
+                        ok: boolean;
+                        exitCode?: number;
+                        durationMs: number;
+                    }[];
+                };
+                stopReason: string;
+                /** @description as ACP has it */
+                usage?: {
+                    [key: string]: unknown;
+                };
+                stopDetail?: components["schemas"]["StopDetail"];
+            } | {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                turn?: number;
+                /** @description the run of the daemon that began the turn, if it is another one */
+                turnIncarnation?: string;
+                /** @description of the prompt */
+                key?: string;
+                attempt?: components["schemas"]["Attempt"];
+                traceparent?: string;
+                checks?: {
+                    /** @enum {string} */
+                    verdict: "verified" | "failed" | "unchecked";
+                    results: {
+                        id: string;
+                        kind: string;
+                        ok: boolean;
+                        exitCode?: number;
+                        durationMs: number;
+                    }[];
+                };
+                error: components["schemas"]["TurnError"];
+            } | {
+                /** @description rises by one for each receiver, from 1 */
+                number: number;
+                sessionId: string;
+                /** @description the run of the daemon */
+                incarnation: string;
+                sandboxId?: string;
+                /** @constant */
+                truncated: true;
+            };
         };
         /** @description what the workspace is to hold */
         Workspace: {
@@ -5707,6 +6171,366 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Error"];
                 };
+            };
+        };
+    };
+    onTurnEnded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description of this message: one that comes again has the same */
+                "webhook-id": string;
+                /** @description of this attempt, in seconds */
+                "webhook-timestamp": string;
+                /** @description v1, and the base64 of an HMAC-SHA256, for each secret */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookTurnEnded"];
+            };
+        };
+        responses: {
+            /** @description nothing more is sent */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is accepted */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is sent again */
+            "4XX": {
+                headers: {
+                    /** @description of 429: after so many seconds */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onQuestionOpen: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description of this message: one that comes again has the same */
+                "webhook-id": string;
+                /** @description of this attempt, in seconds */
+                "webhook-timestamp": string;
+                /** @description v1, and the base64 of an HMAC-SHA256, for each secret */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookQuestionOpen"];
+            };
+        };
+        responses: {
+            /** @description nothing more is sent */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is accepted */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is sent again */
+            "4XX": {
+                headers: {
+                    /** @description of 429: after so many seconds */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onBudgetWarning: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description of this message: one that comes again has the same */
+                "webhook-id": string;
+                /** @description of this attempt, in seconds */
+                "webhook-timestamp": string;
+                /** @description v1, and the base64 of an HMAC-SHA256, for each secret */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookBudgetWarning"];
+            };
+        };
+        responses: {
+            /** @description nothing more is sent */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is accepted */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is sent again */
+            "4XX": {
+                headers: {
+                    /** @description of 429: after so many seconds */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onSessionBroken: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description of this message: one that comes again has the same */
+                "webhook-id": string;
+                /** @description of this attempt, in seconds */
+                "webhook-timestamp": string;
+                /** @description v1, and the base64 of an HMAC-SHA256, for each secret */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookSessionBroken"];
+            };
+        };
+        responses: {
+            /** @description nothing more is sent */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is accepted */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is sent again */
+            "4XX": {
+                headers: {
+                    /** @description of 429: after so many seconds */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onArtifactCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description of this message: one that comes again has the same */
+                "webhook-id": string;
+                /** @description of this attempt, in seconds */
+                "webhook-timestamp": string;
+                /** @description v1, and the base64 of an HMAC-SHA256, for each secret */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookArtifactCreated"];
+            };
+        };
+        responses: {
+            /** @description nothing more is sent */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is accepted */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is sent again */
+            "4XX": {
+                headers: {
+                    /** @description of 429: after so many seconds */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCheckFailed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description of this message: one that comes again has the same */
+                "webhook-id": string;
+                /** @description of this attempt, in seconds */
+                "webhook-timestamp": string;
+                /** @description v1, and the base64 of an HMAC-SHA256, for each secret */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookCheckFailed"];
+            };
+        };
+        responses: {
+            /** @description nothing more is sent */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is accepted */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is sent again */
+            "4XX": {
+                headers: {
+                    /** @description of 429: after so many seconds */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onDraftReady: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description of this message: one that comes again has the same */
+                "webhook-id": string;
+                /** @description of this attempt, in seconds */
+                "webhook-timestamp": string;
+                /** @description v1, and the base64 of an HMAC-SHA256, for each secret */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookDraftReady"];
+            };
+        };
+        responses: {
+            /** @description nothing more is sent */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is accepted */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is sent again */
+            "4XX": {
+                headers: {
+                    /** @description of 429: after so many seconds */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onGap: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description of this message: one that comes again has the same */
+                "webhook-id": string;
+                /** @description of this attempt, in seconds */
+                "webhook-timestamp": string;
+                /** @description v1, and the base64 of an HMAC-SHA256, for each secret */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookGap"];
+            };
+        };
+        responses: {
+            /** @description nothing more is sent */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is accepted */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description it is sent again */
+            "4XX": {
+                headers: {
+                    /** @description of 429: after so many seconds */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

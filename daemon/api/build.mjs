@@ -7,8 +7,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { methodTable, routeTable } from '../../tests/lib/tables.mjs';
-import { allTables, json, object, ref, used } from './notation.mjs';
+import { methodTable, routeTable, webhookTypes } from '../../tests/lib/tables.mjs';
+import { allTables, content, header, json, object, only, ref, time, used } from './notation.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 export const OUTPUT = path.join(HERE, 'openapi.json');
@@ -126,6 +126,32 @@ function methodTypes(all, types) {
   types.AcpSent = object(messages(merge(all, 'sent'), 'Sent', types), 'What the daemon sends over /acp besides answers, described likewise.');
 }
 
+// --- webhooks -------------------------------------------------------------------------------------------------------------------
+
+const SIGNED = { 'webhook-id': 'of this message: one that comes again has the same', 'webhook-timestamp': 'of this attempt, in seconds', 'webhook-signature': 'v1, and the base64 of an HMAC-SHA256, for each secret' };
+
+// A POST to a receiver, of one type of event.
+function webhook(name, { area, says, data }, types) {
+  const own = typeName(name.replace(/^webhook_/, ''));
+  const type = `Webhook${own}`;
+
+  assert.ok(says && data, `${name}: says or data is missing`);
+  types[type] = object({ type: only(name), timestamp: time('when it happened'), data }, says);
+  return { post: {
+    operationId: `on${own}`, summary: says, tags: [area.page], security: [],
+    parameters: Object.entries(SIGNED).map(([named, description]) => ({ name: named, in: 'header', required: true, description, schema: { type: 'string' } })),
+    requestBody: { required: true, content: content('application/json', ref(type)) },
+    responses: { '2XX': { description: 'it is accepted' }, 410: { description: 'nothing more is sent' }, '4XX': { description: 'it is sent again', headers: { 'Retry-After': header('of 429: after so many seconds') } } },
+  } };
+}
+
+function webhooks(all, types) {
+  const described = merge(all, 'webhooks');
+
+  compare('types of webhooks (daemon/outbox/webhook_types.c)', Object.keys(described), webhookTypes());
+  return Object.fromEntries(Object.entries(described).map(([name, it]) => [name, webhook(name, it, types)]));
+}
+
 // --- the document ---------------------------------------------------------------------------------------------------------------
 
 const INFO = `HTTP routes of acpd, and as schemas all that is private to it in ACP: \`_meta.acpd\` and the methods \`_acpd/*\` (AcpMethods, AcpSent).
@@ -136,7 +162,8 @@ Made from the tables by which the daemon decodes; the pages of daemon/protocol/ 
 function document(all) {
   const types = merge(all, 'types');
   const routes = paths(all);
-  const pages = [...new Set(all.filter((a) => a.routes).map((a) => a.page))].sort();
+  const hooks = webhooks(all, types);
+  const pages = [...new Set(all.filter((a) => a.routes || a.webhooks).map((a) => a.page))].sort();
 
   methodTypes(all, types);
   return {
@@ -146,6 +173,7 @@ function document(all) {
     security: [{ bearer: [] }],
     tags: pages.map((name) => ({ name, description: `daemon/protocol/${name}.md` })),
     paths: routes,
+    webhooks: hooks,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'the token of the daemon; with --allow-query-token also as `token` of the query' } },
       schemas: Object.fromEntries(Object.keys(types).sort().map((name) => [name, types[name]])),

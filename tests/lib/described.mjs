@@ -89,6 +89,15 @@ export function checkHttp(request, answer) {
   assert.deepEqual(httpProblems(request, answer), [], 'an exchange that the API does not have');
 }
 
+// --- webhooks -------------------------------------------------------------------------------------------------------------------
+
+// What is wrong with the body of a webhook.
+export function webhookProblems(message) {
+  const row = api.webhooks[message.type];
+
+  return row ? problems(row.post.requestBody.content['application/json'].schema, message, `the webhook ${message.type}`) : [`the webhook ${message.type} is not described`];
+}
+
 // --- ACP ------------------------------------------------------------------------------------------------------------------------
 
 const CALLS = TYPES.AcpMethods.properties;

@@ -121,3 +121,6 @@ export function routeTable() {
 
 // Words of a list in a source, by what stands before each.
 export const wordsOf = (file, pattern) => [...read(file).matchAll(pattern)].map((m) => m[1]);
+
+// The types of webhooks, and the one that tells of a gap.
+export const webhookTypes = () => [...wordsOf('daemon/outbox/webhook_types.c', /\[WEBHOOK_\w+\] = "([^"]+)"/g), ...wordsOf('daemon/outbox/webhook_types.h', /define WEBHOOK_GAP "([^"]+)"/g)];

@@ -247,6 +247,9 @@ static void announce(struct session *s, const struct artifact *a)
 	jw_str(&w, "kind", "artifact");
 	artifact_describe(&w, "artifact", a);
 	event_note(s, EVENT_ARTIFACT, buf_slice(&b));
+	buf_reset(&b);
+	w = JW(&b);
+	artifact_describe(&w, "artifact", a);
 	event_webhook(s, WEBHOOK_ARTIFACT_CREATED, NULL, buf_slice(&b));
 }
 

@@ -2,12 +2,14 @@
 // That the libraries of the tests see what the daemon sends besides answers and messages: a wrong line of each kind, wherever it is read.
 
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import http from 'node:http';
 import test from 'node:test';
 import { EACH, FIRST, Sample, WHOLE, watched } from '../../lib/described-lines.mjs';
-import { httpProblems, linesOf } from '../../lib/described.mjs';
+import { api, httpProblems, linesOf, webhookProblems } from '../../lib/described.mjs';
 import { Stream } from '../../lib/events.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
+import { Receiver } from '../outbox/rig.mjs';
 
 const EVENTS = '/v1/sessions/x/events';
 const NDJSON = 'application/x-ndjson', SSE = 'text/event-stream';
@@ -108,4 +110,31 @@ test('the readers of streams fail at a wrong line: of events, of MCP, of fetch',
 
   await assert.rejects(wrong.text(), /a line that the API does not have/);
   assert.equal(await watched(new Response(text(NDJSON, GOOD[0])), lines()).text(), text(NDJSON, GOOD[0]));
+});
+
+const HOOK = { type: 'turn.ended', timestamp: WHO.ts, data: { number: 1, sessionId: 'x', incarnation: 'i', turn: 1, stopReason: 'end_turn' } };
+
+test('webhooks: each type that there is, and what is wrong with one', () => {
+  const without = (of, name) => Object.fromEntries(Object.entries(of).filter(([k]) => k !== name));
+  const found = (more) => webhookProblems({ ...HOOK, ...more }).length;
+
+  assert.deepEqual(webhookProblems(HOOK), []);
+  assert.deepEqual([found({ data: { ...HOOK.data, cost: 1 } }), found({ data: without(HOOK.data, 'incarnation') }), found({ data: without(HOOK.data, 'stopReason') })], [1, 1, 1]);
+  assert.deepEqual([found({ type: 'turn.begun' }), found({ version: 2 }), found({ timestamp: 'now' })], [1, 1, 1]);
+  for (const type of Object.keys(api.webhooks))
+    assert.equal(found({ type, data: { colour: 'red' } }), 1, type);
+});
+
+test('the receiver of webhooks fails at a wrong one', async (t) => {
+  const r = await Receiver.start(t);
+  const body = JSON.stringify({ ...HOOK, version: 2 }), id = 'evt_1', at = `${Math.floor(Date.now() / 1000)}`;
+  const key = Buffer.from(r.secret.replace('whsec_', ''), 'base64');
+  const headers = { 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': at,
+    'webhook-signature': `v1,${crypto.createHmac('sha256', key).update(`${id}.${at}.${body}`).digest('base64')}` };
+  const failed = thrown();
+  const sent = http.request(r.url, { method: 'POST', headers }).on('error', () => {});
+
+  sent.end(body);
+  assert.match((await failed).message, /a webhook that the API does not have/);
+  sent.destroy();
 });

@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { Daemon } from '../../lib/daemon.mjs';
+import { webhookProblems } from '../../lib/described.mjs';
 import { until } from '../../lib/wait.mjs';
 
 export const secretOf = () => `whsec_${crypto.randomBytes(32).toString('base64')}`;
@@ -69,6 +70,7 @@ export class Receiver {
     assert.equal(rq.headers['content-type'], 'application/json');
     verify(this.secret, rq.headers, body);
     const said = JSON.parse(body);
+    assert.deepEqual(webhookProblems(said), [], 'a webhook that the API does not have');
     const message = { id: rq.headers['webhook-id'], headers: rq.headers, body, ...said };
     const how = this.behave(message, this.requests.length);
     const answer = how.status ? how : { status: how };

@@ -262,7 +262,7 @@ describe('receivers that fail', { concurrency: true }, () => {
     await d.stop({ keep: true });
     const dir = path.join(d.stateDir, 'outbox'), [file] = fs.readdirSync(dir, { recursive: true }).filter((f) => f.endsWith('.spool'));
     for (let i = 0; i < 50000; i++)
-      pieces.push(line(`{"n":${i + 2},"t":${Date.now()},"k":"turn.ended","s":"sess_${i % 500}","i":"evt_${i}","m":{"sessionId":"sess_${i % 500}","turn":${Math.floor(i / 500) + 1}}`));
+      pieces.push(line(`{"n":${i + 2},"t":${Date.now()},"k":"turn.ended","s":"sess_${i % 500}","i":"evt_${i}","m":{"sessionId":"sess_${i % 500}","incarnation":"b","turn":${Math.floor(i / 500) + 1},"stopReason":"end_turn"}`));
     fs.appendFileSync(path.join(dir, file), pieces.join(''));
     await d.restart();
     assert.ok((await statusOf(d))[0].pending > 40000);
