@@ -12,5 +12,5 @@ int bundle_files_open(const struct config *c, const char *file, char **dir);
 void bundle_files_remove(char *dir);
 /* Path of a member; the caller frees. */
 char *bundle_file(const char *dir, const char *member);
-/* session.json, an object, into text; false: it is none (BUNDLE_INVALID), which has been printed. */
+/* session.json, an object, into text; false: it is none (BUNDLE_INVALID). */
 bool bundle_session_read(const char *dir, struct buf *text, struct slice *ret);

@@ -127,3 +127,5 @@ void model_call_refuse(struct model_call *c, enum model_refusal why);
 void model_call_refuse_until(struct model_call *c, enum model_refusal why, unsigned secs);
 /* The refusal's word, as "MODEL_NOT_ALLOWED". */
 const char *model_refusal_word(enum model_refusal why);
+/* The status and body that a harness got with this word; 0: there is no such word. */
+int model_refusal_again(const char *word, struct buf *body);

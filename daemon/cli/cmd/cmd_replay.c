@@ -251,9 +251,8 @@ static int read_facts(struct replay *r)
 	_cleanup_(freep) char *journal = bundle_file(r->dir, "journal.ndjson");
 	struct slice v;
 
-	if (!bundle_session_read(r->dir, &text, &v))
-		return EXIT_FAILED;
-	if (jstr_decode(jobj_get(v, "sessionId"), RPC_ID_MAX, &r->id) < 0 ||
+	if (!bundle_session_read(r->dir, &text, &v) ||
+	    jstr_decode(jobj_get(v, "sessionId"), RPC_ID_MAX, &r->id) < 0 ||
 	    jstr_decode(jobj_get(v, "cwd"), PATH_BYTES_MAX, &r->cwd) < 0)
 		return fail(EXIT_FAILED, "BUNDLE_INVALID: session.json");
 	jstr_decode(jobj_get(v, "title"), 64 * KIB, &r->title);

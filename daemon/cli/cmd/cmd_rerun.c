@@ -28,6 +28,8 @@ struct rerun {
 	char *dir, *session_id, *cwd;
 	struct rerun_turn *turn; /* the one that is made */
 	struct rerun_ended ended;
+	bool cancelling, cancelled; /* the turn is to be cancelled; it has been */
+	struct loop_timer patience;
 	int code;
 	bool closing, done;
 };
@@ -98,17 +100,38 @@ static void refused(struct rerun *r, const char *what, struct slice error)
 
 static void next_turn(struct rerun *r);
 
+/* A prompt that was refused has had no turn. */
+static char *error_of(struct slice error)
+{
+	struct slice data = jobj_get(error, "data").raw;
+	char *text = rerun_error_text(jobj_get(data, "turn").raw);
+
+	if (!text)
+		jstr_decode(jobj_get(data, "reason"), 64, &text);
+	return text ? text : xstrdup("error");
+}
+
+static void forget_turn(struct rerun *r)
+{
+	loop_timer_cancel(&r->patience);
+	r->cancelling = r->cancelled = false;
+	buf_reset(&r->ended.said);
+	free(TAKE_PTR(r->ended.stop_reason));
+	free(TAKE_PTR(r->ended.error));
+}
+
 static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct rerun *r = ctx;
 
 	if (!m)
 		return;
-	if (!m->error.n)
+	if (m->error.n)
+		r->ended.error = error_of(m->error);
+	else
 		jstr_decode(jobj_get(m->result, "stopReason"), 64, &r->ended.stop_reason);
 	rerun_result_turn(&r->result, r->turn, &r->ended);
-	buf_reset(&r->ended.said);
-	free(TAKE_PTR(r->ended.stop_reason));
+	forget_turn(r);
 	next_turn(r);
 }
 
@@ -203,16 +226,59 @@ static void on_open(void *ctx)
 	call(r, "initialize", buf_slice(&b), on_initialized);
 }
 
+/* --- a turn that was cancelled then ------------------------------------------------------------------------- */
+
+static void cancel_turn(void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, p = { 0 };
+	struct rerun *r = ctx;
+	struct jw w = JW(&p);
+
+	loop_timer_cancel(&r->patience);
+	if (r->cancelled)
+		return;
+	r->cancelled = true;
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", r->session_id);
+	jw_end_obj(&w);
+	rpc_put_notification(&b, "session/cancel", buf_slice(&p));
+	daemon_link_send(r->link, buf_slice(&b));
+}
+
+static void cancel_if_said(struct rerun *r)
+{
+	if (r->cancelling && buf_len(&r->ended.said) >= buf_len(&r->turn->said))
+		cancel_turn(r);
+}
+
+/* Where its calls end in the recording, and once the agent has said what it said then; it is not waited for long. */
+static bool on_given_up(void *ctx)
+{
+	struct rerun *r = ctx;
+	const char *stop = r->turn ? r->turn->stop_reason : NULL;
+
+	if (!stop || strcmp(stop, "cancelled") != 0)
+		return false;
+	if (!r->cancelling)
+		loop_timer_set(r->loop, &r->patience, RERUN_PATIENCE_MS, cancel_turn, r);
+	r->cancelling = true;
+	cancel_if_said(r);
+	return true;
+}
+
 /* --- what the agent says and asks ---------------------------------------------------------------------------- */
 
 static void on_update(struct rerun *r, const struct rpc_msg *m)
 {
 	struct slice update = jobj_get(m->params, "update").raw;
+	struct slice meta = jobj_get(jobj_get(m->params, "_meta").raw, "acpd").raw;
 	struct jval text = jobj_get(jobj_get(update, "content").raw, "text");
 
-	if (jstr_is(jobj_get(update, "sessionUpdate"), "agent_message_chunk") &&
-	    text.type == J_STRING)
-		jstr_decode_bytes(text, &r->ended.said);
+	if (!jstr_is(jobj_get(update, "sessionUpdate"), "agent_message_chunk") ||
+	    text.type != J_STRING || jobj_get(meta, "turn").type == J_NONE)
+		return;
+	jstr_decode_bytes(text, &r->ended.said);
+	cancel_if_said(r);
 }
 
 static bool offers(struct jval options, const char *id)
@@ -314,10 +380,11 @@ static int read_bundle(struct rerun *r)
 	if (rerun_plan_read(&r->plan, r->dir, &e) < 0 ||
 	    recorded_calls_read(&r->recording, calls, r->plan.cwd, &e) < 0)
 		return fail(EXIT_FAILED, "%s: %s", e.reason, e.msg);
-	if (list_empty(&r->recording.calls) ||
-	    !list_first(&r->recording.calls, struct recorded_call, link)->api)
-		return fail(EXIT_FAILED, "NOT_RECORDED: the recording has no model call");
-	rerun_taker_init(&r->taker, &r->recording);
+	if (list_empty(&r->recording.calls))
+		return fail(EXIT_FAILED, "NOT_RECORDED: the recording has no model call%s%s",
+			    r->recording.stopped ? ": " : "",
+			    r->recording.stopped ? r->recording.stopped : "");
+	rerun_taker_init(&r->taker, &r->recording, on_given_up, r);
 	return EXIT_DONE;
 }
 
@@ -351,6 +418,7 @@ static int compare(struct rerun *r)
 
 static void rerun_done(struct rerun *r)
 {
+	forget_turn(r);
 	daemon_link_free(r->link);
 	rpc_calls_done(&r->calls);
 	if (r->taker.from)
@@ -362,7 +430,6 @@ static void rerun_done(struct rerun *r)
 	rerun_result_done(&r->result);
 	bundle_files_remove(r->dir);
 	buf_done(&r->ended.said);
-	free(r->ended.stop_reason);
 	free(r->session_id);
 	free(r->cwd);
 }

@@ -31,6 +31,7 @@ static void turn_free(struct rerun_turn *t)
 	buf_done(&t->prompt);
 	buf_done(&t->said);
 	free(t->stop_reason);
+	free(t->error);
 	free(t);
 }
 
@@ -48,12 +49,15 @@ static int take_prompt(struct rerun_plan *p, struct slice event)
 	return buf_add_slice(&t->prompt, block.raw);
 }
 
+/* Those of the agent itself: what its subagents say has an event of its own. */
 static int take_message(struct rerun_plan *p, struct slice event)
 {
 	struct rerun_turn *t = turn_of(p, jobj_uint(event, "turnId"));
 	struct jval text = jobj_get(jobj_get(event, "content").raw, "text");
 
-	return text.type == J_STRING ? jstr_decode_bytes(text, &t->said) : 0;
+	if (jobj_get(event, "event").type != J_NONE || text.type != J_STRING)
+		return 0;
+	return jstr_decode_bytes(text, &t->said);
 }
 
 static int take_complete(struct rerun_plan *p, struct slice event)
@@ -62,6 +66,32 @@ static int take_complete(struct rerun_plan *p, struct slice event)
 
 	free(TAKE_PTR(t->stop_reason));
 	jstr_decode(jobj_get(event, "stopReason"), 64, &t->stop_reason);
+	return 0;
+}
+
+char *rerun_error_text(struct slice error)
+{
+	_cleanup_(freep) char *cls = NULL, *reason = NULL;
+	char *text = NULL;
+
+	if (jstr_decode(jobj_get(error, "class"), 64, &cls) < 0)
+		return NULL;
+	jstr_decode(jobj_get(error, "reason"), 64, &reason);
+	if (asprintf(&text, "%s%s%s", cls, reason ? " " : "", reason ? reason : "") < 0)
+		abort();
+	return text;
+}
+
+/* Not every error is the end of a turn. */
+static int take_error(struct rerun_plan *p, struct slice event)
+{
+	struct rerun_turn *t;
+
+	if (jobj_get(event, "final").type != J_TRUE)
+		return 0;
+	t = turn_of(p, jobj_uint(event, "turnId"));
+	free(t->error);
+	t->error = rerun_error_text(jobj_get(event, "error").raw);
 	return 0;
 }
 
@@ -83,10 +113,8 @@ static const struct {
 	const char *kind;
 	int (*take)(struct rerun_plan *p, struct slice event);
 } kinds[] = {
-	{ "prompt", take_prompt },
-	{ "message", take_message },
-	{ "complete", take_complete },
-	{ "ask_approval", take_answer },
+	{ "prompt", take_prompt }, { "message", take_message },	    { "complete", take_complete },
+	{ "error", take_error },   { "ask_approval", take_answer },
 };
 
 static int take_event(struct rerun_plan *p, struct slice line)
@@ -164,7 +192,8 @@ void rerun_plan_done(struct rerun_plan *p)
 }
 
 /* Settings that session/new takes as a bundle has them. What names programs, addresses or secrets of then is left out. */
-static const char *const kept[] = { "mode", "checks", "limits", "budgets", "draftAfter" };
+static const char *const kept[] = { "mode",    "checks",     "limits",
+				    "budgets", "draftAfter", "innerSandbox" };
 
 static void put_level(struct slice level, struct jw *w)
 {
@@ -175,6 +204,24 @@ static void put_level(struct slice level, struct jw *w)
 	jw_obj(w, "level");
 	jw_raw(w, "name", requested.raw);
 	jw_bool(w, "atLeast", false);
+	jw_end_obj(w);
+}
+
+static void put_system_prompt(struct slice settings, struct jw *w)
+{
+	struct jval text = jobj_get(settings, "systemPrompt");
+
+	if (text.type != J_STRING)
+		return;
+	jw_obj(w, "systemPrompt");
+	jw_str(w, "mode",
+	       jobj_get(settings, "systemOverride").type == J_TRUE ? "override" : "append");
+	jw_arr(w, "content");
+	jw_obj(w, NULL);
+	jw_str(w, "type", "text");
+	jw_raw(w, "text", text.raw);
+	jw_end_obj(w);
+	jw_end_arr(w);
 	jw_end_obj(w);
 }
 
@@ -198,6 +245,7 @@ void rerun_plan_put(const struct rerun_plan *p, bool own_cwd, struct jw *w)
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		jw_raw(w, kept[i], jobj_get(settings, kept[i]).raw);
 	put_policy(settings, w);
+	put_system_prompt(settings, w);
 	put_level(jobj_get(p->facts, "level").raw, w);
 	jw_obj(w, "workspace");
 	if (source.type == J_OBJECT && !own_cwd)

@@ -14,7 +14,8 @@ struct rerun_turn {
 	uint64_t no;
 	struct buf prompt; /* raw content blocks, with commas between them */
 	struct buf said;   /* by the agent */
-	char *stop_reason; /* NULL: the turn did not end, or failed */
+	char *stop_reason; /* NULL: the turn did not end, or failed: */
+	char *error;	   /* the class, and its reason */
 };
 
 struct rerun_plan {
@@ -34,3 +35,5 @@ void rerun_plan_done(struct rerun_plan *p);
 void rerun_plan_put(const struct rerun_plan *p, bool own_cwd, struct jw *w);
 /* The optionId that the next question got; NULL or "": none. */
 const char *rerun_plan_answer(struct rerun_plan *p);
+/* "class" or "class REASON" of a turn's error, raw; NULL: it has none. The caller frees. */
+char *rerun_error_text(struct slice error);

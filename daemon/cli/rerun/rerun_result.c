@@ -6,39 +6,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_stop(const char *a, const char *b)
+static bool same_word(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
-		       const struct rerun_ended *is)
+/* What of it differs is said with how it was. */
+static void put_turn(struct rerun_result *r, const struct rerun_turn *was,
+		     const struct rerun_ended *is, bool ended, bool said)
 {
-	bool stop = same_stop(was->stop_reason, is->stop_reason);
-	bool said = slice_eq(buf_slice(&was->said), buf_slice(&is->said));
 	struct jw w = { &r->turn_list, r->turns > 0 };
 
-	r->turns++;
-	r->turns_same += stop && said;
 	jw_obj(&w, NULL);
 	jw_uint(&w, "turn", was->no);
 	jw_str(&w, "stopReason", is->stop_reason);
-	jw_bool(&w, "same", stop && said);
-	if (!stop)
-		jw_str(&w, "stopReasonWas", was->stop_reason ? was->stop_reason : "none");
+	jw_str(&w, "error", is->error);
+	jw_bool(&w, "same", ended && said);
+	if (!ended) {
+		jw_str(&w, "stopReasonWas", was->stop_reason);
+		jw_str(&w, "errorWas", was->error);
+	}
 	if (!said) {
 		jw_slice(&w, "text", buf_slice(&is->said));
 		jw_slice(&w, "textWas", buf_slice(&was->said));
 	}
 	jw_end_obj(&w);
-	if (!stop)
-		buf_printf(&r->differences, "turn %llu: ended with %s, then with %s\n",
-			   (unsigned long long)was->no,
-			   is->stop_reason ? is->stop_reason : "an error",
-			   was->stop_reason ? was->stop_reason : "an error, or not at all");
+}
+
+static void put_how(struct buf *b, const char *stop_reason, const char *error)
+{
+	if (stop_reason)
+		buf_puts(b, stop_reason);
+	else if (error)
+		buf_printf(b, "an error (%s)", error);
+	else
+		buf_puts(b, "no end");
+}
+
+static void explain(struct buf *b, const struct rerun_turn *was, const struct rerun_ended *is,
+		    bool ended, bool said)
+{
+	if (!ended) {
+		buf_printf(b, "turn %llu ended with ", (unsigned long long)was->no);
+		put_how(b, is->stop_reason, is->error);
+		buf_puts(b, ", then with ");
+		put_how(b, was->stop_reason, was->error);
+		buf_putc(b, '\n');
+	}
 	if (!said)
-		buf_printf(&r->differences, "turn %llu: the agent said something else\n",
+		buf_printf(b, "turn %llu: the agent said something else\n",
 			   (unsigned long long)was->no);
+}
+
+void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
+		       const struct rerun_ended *is)
+{
+	bool ended = same_word(was->stop_reason, is->stop_reason) &&
+		     same_word(was->error, is->error);
+	bool said = slice_eq(buf_slice(&was->said), buf_slice(&is->said));
+
+	put_turn(r, was, is, ended, said);
+	explain(&r->differences, was, is, ended, said);
+	r->turns++;
+	r->turns_same += ended && said;
 }
 
 static unsigned unasked(const struct recorded_calls *rec)
@@ -91,7 +121,7 @@ static void print_json(const struct rerun_result *r, const struct rerun_taker *t
 	jw_uint(&w, "alike", t->alike);
 	jw_uint(&w, "notRecorded", t->refused);
 	jw_uint(&w, "notMade", unasked(t->from));
-	jw_bool(&w, "wholeRecording", !t->from->stopped);
+	jw_str(&w, "stopped", t->from->stopped);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	printf("%.*s\n", (int)buf_len(&b), b.data);

@@ -7,7 +7,8 @@
 
 /* What came of one turn now. */
 struct rerun_ended {
-	char *stop_reason; /* NULL: it failed */
+	char *stop_reason; /* NULL: it failed: */
+	char *error;	   /* as that of struct rerun_turn */
 	struct buf said;
 };
 

@@ -5,6 +5,7 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "model/model_listener.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,9 +21,12 @@ struct taken_call {
 	uint64_t sent, seq, credit;
 };
 
-void rerun_taker_init(struct rerun_taker *t, struct recorded_calls *from)
+void rerun_taker_init(struct rerun_taker *t, struct recorded_calls *from,
+		      bool (*given_up)(void *ctx), void *ctx)
 {
 	t->from = from;
+	t->given_up = given_up;
+	t->ctx = ctx;
 	t->cwd = "";
 	list_init(&t->calls);
 }
@@ -143,15 +147,57 @@ static void refuse_call(struct rerun_taker *t, struct taken_call *c)
 	end_call(t, c, "{\"complete\":true}");
 }
 
-/* As it ended then; what its harness did not wait for has no end of its own. */
+/* --- as it ended then ---------------------------------------------------------------------------------------- */
+
+static void end_complete(struct rerun_taker *t, struct taken_call *c)
+{
+	end_call(t, c, "{\"complete\":true}");
+}
+
+static void end_cut(struct rerun_taker *t, struct taken_call *c)
+{
+	if (c->as->status)
+		end_call(t, c, "{\"complete\":false}");
+	else
+		fail_call(t, c, "RECORDED_CUT", "its end is not in the recording");
+}
+
+/* Of the failures that the daemon can be told it knows two; the others it is given as answers, in its own words. */
+static void end_failed(struct rerun_taker *t, struct taken_call *c)
+{
+	_cleanup_(buf_done) struct buf body = { 0 };
+	const char *why = c->as->reason ? c->as->reason : "MODEL_CALL_FAILED";
+	int status = c->as->status ? 0 : model_refusal_again(why, &body);
+
+	if (c->as->status) {
+		end_cut(t, c);
+	} else if (!status || strcmp(why, "MODEL_CALL_FAILED") == 0) {
+		fail_call(t, c, "MODEL_CALL_FAILED", "it failed when it was recorded");
+	} else if (strcmp(why, "MODEL_CALL_TIMEOUT") == 0) {
+		fail_call(t, c, "MODEL_TIMEOUT", "it was not answered when it was recorded");
+	} else {
+		send_head(t, c, (unsigned)status, "{\"content-type\":\"application/json\"}");
+		send_piece(t, c, buf_slice(&body));
+		end_complete(t, c);
+	}
+}
+
+/* The harness did not wait for the end: it gives up again, by itself or because its turn is cancelled. */
+static void end_given_up(struct rerun_taker *t, struct taken_call *c _unused_)
+{
+	t->given_up(t->ctx);
+}
+
 static void end_answer(struct rerun_taker *t, struct taken_call *c)
 {
-	if (!c->as->status)
-		fail_call(t, c, "RECORDED_FAILURE", "it failed when it was recorded");
-	else if (c->as->end == RECORDED_COMPLETE)
-		end_call(t, c, "{\"complete\":true}");
-	else
-		end_call(t, c, "{\"complete\":false}");
+	static void (*const ends[])(struct rerun_taker * t, struct taken_call * c) = {
+		[RECORDED_OPEN] = end_cut,
+		[RECORDED_COMPLETE] = end_complete,
+		[RECORDED_FAILED] = end_failed,
+		[RECORDED_CANCELLED] = end_given_up,
+	};
+
+	ends[c->as->end](t, c);
 }
 
 static void go_on(struct rerun_taker *t, struct taken_call *c)
@@ -176,7 +222,8 @@ static void answer(struct rerun_taker *t, struct taken_call *c)
 		recorded_calls_take(t->from, c->method, c->path, buf_slice(&c->body), t->cwd);
 
 	if (!m.call) {
-		refuse_call(t, c);
+		if (!t->given_up(t->ctx))
+			refuse_call(t, c);
 		return;
 	}
 	t->answered++;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* --- what two calls have in common -------------------------------------------------------------------------- */
 
@@ -127,18 +128,21 @@ static struct recorded_call *find(const struct recorded_calls *r, const char *id
 static int take_request(struct recorded_calls *r, const char *id, struct slice line,
 			const char *cwd)
 {
-	_cleanup_(freep) char *method = NULL, *path = NULL;
+	_cleanup_(freep) char *api = NULL, *method = NULL, *path = NULL;
 	_cleanup_(buf_done) struct buf body = { .max = MODEL_BODY_MAX };
 	struct recorded_call *c = find(r, id);
 	struct jval text = jobj_get(line, "body");
 
-	if (jstr_decode(jobj_get(line, "method"), 16, &method) < 0 ||
+	if (jstr_decode(jobj_get(line, "api"), 64, &api) < 0 ||
+	    jstr_decode(jobj_get(line, "method"), 16, &method) < 0 ||
 	    jstr_decode(jobj_get(line, "path"), MODEL_HEAD_MAX, &path) < 0 ||
 	    (text.type != J_NONE && jstr_decode_bytes(text, &body) < 0) || c)
 		return -EINVAL;
+	if (r->n == RERUN_CALLS_MAX)
+		return -E2BIG;
 	c = new0(struct recorded_call);
 	c->id = xstrdup(id);
-	jstr_decode(jobj_get(line, "api"), 64, &c->api);
+	c->api = TAKE_PTR(api);
 	c->shape = shape_of(method, path, buf_slice(&body));
 	c->words = words_of(buf_slice(&body), cwd);
 	c->answer.max = BUF_MAX_DEFAULT;
@@ -152,7 +156,7 @@ static int take_head(struct recorded_call *c, struct slice line)
 	struct jval headers = jobj_get(line, "headers");
 	uint64_t status = jobj_uint(line, "status");
 
-	if (status < 100 || status > 599 || headers.type != J_OBJECT || c->headers)
+	if (status < 100 || status > 599 || headers.type != J_OBJECT)
 		return -EINVAL;
 	c->status = (unsigned)status;
 	c->headers = xstrndup(headers.raw.p, headers.raw.n);
@@ -183,21 +187,44 @@ static int take_end(struct recorded_call *c, struct slice line)
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (jstr_is(jobj_get(line, "how"), ends[i].how))
 			c->end = ends[i].end;
+	jstr_decode(jobj_get(line, "reason"), 64, &c->reason);
 	return c->end == RECORDED_OPEN ? -EINVAL : 0;
 }
 
-static int take_again(struct recorded_call *c, struct slice line _unused_)
+/* Whoever answers, the harness sees one answer. */
+static int take_again(struct recorded_call *c _unused_, struct slice line _unused_)
 {
-	c->end = RECORDED_OPEN; /* whoever answers, the harness sees one answer */
 	return 0;
 }
 
+enum { ASKED = 1, ANSWERED = 2 };
+
 static const struct {
 	const char *type;
+	int when; /* of a call that has not ended */
 	int (*take)(struct recorded_call *c, struct slice line);
 } types[] = {
-	{ "again", take_again }, { "head", take_head }, { "data", take_data }, { "end", take_end }
+	{ "again", ASKED, take_again },
+	{ "head", ASKED, take_head },
+	{ "data", ANSWERED, take_data },
+	{ "end", ASKED | ANSWERED, take_end },
 };
+
+static int take_more(struct recorded_call *c, struct jval type, struct slice line)
+{
+	int now = c->end != RECORDED_OPEN ? 0 : c->status ? ANSWERED : ASKED;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (jstr_is(type, types[i].type) && (types[i].when & now))
+			return types[i].take(c, line);
+	return -EINVAL;
+}
+
+static int take_stopped(struct recorded_calls *r, struct slice line)
+{
+	return r->stopped || jstr_decode(jobj_get(line, "reason"), 64, &r->stopped) < 0 ? -EINVAL :
+											  0;
+}
 
 void recorded_calls_init(struct recorded_calls *r)
 {
@@ -214,42 +241,55 @@ int recorded_calls_add(struct recorded_calls *r, struct slice line, const char *
 	if (jscan_value(line, &v) != JSCAN_OK || v.type != J_OBJECT)
 		return -EINVAL;
 	type = jobj_get(v.raw, "type");
-	if (jstr_is(type, "stopped")) {
-		r->stopped = true;
-		return 0;
-	}
+	if (jstr_is(type, "stopped"))
+		return take_stopped(r, v.raw);
 	if (jstr_decode(jobj_get(v.raw, "call"), RPC_ID_MAX, &id) < 0)
 		return -EINVAL;
 	if (jstr_is(type, "request"))
 		return take_request(r, id, v.raw, cwd);
 	c = find(r, id);
-	for (size_t i = 0; c && i < ARRAY_SIZE(types); i++)
-		if (jstr_is(type, types[i].type))
-			return types[i].take(c, v.raw);
-	return -EINVAL;
+	return c ? take_more(c, type, v.raw) : -EINVAL;
+}
+
+static int read_lines(struct recorded_calls *r, FILE *f, const char *cwd, size_t *line_no)
+{
+	_cleanup_(freep) char *line = NULL;
+	size_t room = 0, no = 0;
+	ssize_t n;
+	int ret = 0;
+
+	while (ret == 0 && (n = getline(&line, &room, f)) > 0) {
+		no++;
+		ret = recorded_calls_add(
+			r, (struct slice){ line, (size_t)n - (line[n - 1] == '\n') }, cwd);
+	}
+	*line_no = no;
+	return ret;
 }
 
 int recorded_calls_read(struct recorded_calls *r, const char *path, const char *cwd, struct err *e)
 {
-	_cleanup_(freep) char *line = NULL;
 	FILE *f = fopen(path, "re");
-	size_t room = 0, no = 0;
-	ssize_t n;
-	int ret = 0;
+	struct stat sb;
+	size_t line = 0;
+	int ret;
 
 	recorded_calls_init(r);
 	if (!f)
 		return err_set(
 			e, -errno, 0, "NOT_RECORDED",
 			"the bundle has no model calls: its daemon ran without --record-model");
-	while (ret == 0 && (n = getline(&line, &room, f)) > 0) {
-		no++;
-		ret = recorded_calls_add(
-			r, (struct slice){ line, (size_t)n - (line[n - 1] == '\n') }, cwd);
-	}
+	if (fstat(fileno(f), &sb) < 0 || (uint64_t)sb.st_size > RERUN_BYTES_MAX)
+		ret = -E2BIG;
+	else
+		ret = read_lines(r, f, cwd, &line);
 	fclose(f);
+	if (ret == -E2BIG)
+		return err_set(e, ret, 0, "TOO_LARGE",
+			       "model/calls.ndjson has more than %d calls or %d MiB",
+			       RERUN_CALLS_MAX, (int)(RERUN_BYTES_MAX / MIB));
 	return ret < 0 ? err_set(e, -EINVAL, 0, "BUNDLE_INVALID", "model/calls.ndjson, line %zu",
-				 no) :
+				 line) :
 			 0;
 }
 
@@ -263,9 +303,11 @@ void recorded_calls_done(struct recorded_calls *r)
 		free(c->id);
 		free(c->api);
 		free(c->shape);
+		free(c->reason);
 		free(c->headers);
 		free(c);
 	}
+	free(TAKE_PTR(r->stopped));
 }
 
 /* --- which one is meant -------------------------------------------------------------------------------------- */

@@ -27,17 +27,18 @@ struct recorded_call {
 	char *headers;	     /* raw object; NULL with status 0 */
 	struct buf answer;   /* all bytes */
 	enum recorded_end end;
-	bool asked; /* by a call of now */
+	char *reason; /* RECORDED_FAILED: the code that the harness was told; or NULL */
+	bool asked;   /* by a call of now */
 };
 
 struct recorded_calls {
 	struct list calls; /* struct recorded_call, in the order of their requests */
 	unsigned n;
-	bool stopped; /* it is not whole */
+	char *stopped; /* why it is not whole; NULL: it is */
 };
 
 void recorded_calls_init(struct recorded_calls *r);
-/* A line without its end. cwd: where the session worked. -EINVAL: no daemon writes it. */
+/* A line without its end. cwd: where the session worked. -EINVAL: no daemon writes it; -E2BIG: more calls than RERUN_CALLS_MAX. */
 int recorded_calls_add(struct recorded_calls *r, struct slice line, const char *cwd);
 /* All of a file, into a new one. -EINVAL: the file is no recording (BUNDLE_INVALID); other: it cannot be read
  * (NOT_RECORDED). r is to be given to recorded_calls_done in both cases. */
