@@ -1640,6 +1640,8 @@ export interface components {
                 reason: string;
             }[];
             omittedTotal: number;
+            /** @description a digest of all that differs */
+            state?: string;
             patchDigest?: string;
             changes?: {
                 path: string;

@@ -114,7 +114,7 @@ static void default_dir(char **field, const char *root_path, const char *xdg_env
 
 /* Defaults that depend on our uid and environment. The run directory is /run/acpd,
  * $XDG_RUNTIME_DIR/acpd or <state>/run. */
-static void set_computed(struct config *c)
+static void set_computed(struct config *c, unsigned scope)
 {
 	char cwd[PATH_MAX];
 
@@ -124,7 +124,7 @@ static void set_computed(struct config *c)
 		c->run_dir = file_join(c->state, "run");
 	if (!c->socket && c->run_dir)
 		c->socket = file_join(c->run_dir, "acp.sock");
-	if (!c->cwd && getcwd(cwd, sizeof(cwd)))
+	if (!c->cwd && !(scope & SCOPE_RERUN) && getcwd(cwd, sizeof(cwd)))
 		c->cwd = xstrdup(cwd);
 }
 
@@ -243,7 +243,7 @@ int config_load(struct config *c, unsigned scope, int argc, char **argv, struct 
 	if (r == 0)
 		r = parse_argv(c, scope, argc, argv, e);
 	if (r == 0)
-		set_computed(c);
+		set_computed(c, scope);
 	else
 		config_done(c);
 	return r;

@@ -28,7 +28,7 @@ export default {
     InstructionsWritten: object({ path: string(), in: word(['workspace', 'home']) }),
     Diff: object({
       'patch?': string('a git patch'), 'artifact?': ref('Artifact', 'where it is, if it is long'), files: integer(), insertions: integer(), deletions: integer(), omitted: array(object({ path: string(), reason: string() })), omittedTotal: integer(),
-      'patchDigest?': string(), 'changes?': array(object({ path: string(), 'from?': ref('DiffEntry'), 'to?': ref('DiffEntry') })), 'changesTotal?': integer(), 'bytes?': integer(), 'conflicts?': array(string()), 'conflictsTotal?': integer(),
+      'state?': string('a digest of all that differs'), 'patchDigest?': string(), 'changes?': array(object({ path: string(), 'from?': ref('DiffEntry'), 'to?': ref('DiffEntry') })), 'changesTotal?': integer(), 'bytes?': integer(), 'conflicts?': array(string()), 'conflictsTotal?': integer(),
     }, 'what has changed; from changes on: of a draft'),
     DiffEntry: object({ type: word(['file', 'directory', 'link']), 'size?': integer(), 'digest?': string(), mode: string(), 'to?': string() }),
   },

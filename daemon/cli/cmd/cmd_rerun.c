@@ -135,6 +135,33 @@ static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *
 	next_turn(r);
 }
 
+static void on_compared(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+{
+	struct rerun *r = ctx;
+
+	if (!m)
+		return;
+	rerun_result_workspace(&r->result, m->result, m->error);
+	close_session(r, EXIT_DONE);
+}
+
+/* All turns have been made. */
+static void ask_workspace(struct rerun *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!r->plan.state) {
+		close_session(r, EXIT_DONE);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", r->session_id);
+	jw_str(&w, "since", "baseline");
+	jw_end_obj(&w);
+	call(r, "_acpd/workspace/diff", buf_slice(&b), on_compared);
+}
+
 static void next_turn(struct rerun *r)
 {
 	struct list *at = r->turn ? r->turn->link.next : r->plan.turns.next;
@@ -142,7 +169,7 @@ static void next_turn(struct rerun *r)
 	struct jw w = JW(&b);
 
 	if (at == &r->plan.turns) {
-		close_session(r, EXIT_DONE);
+		ask_workspace(r);
 		return;
 	}
 	r->turn = container_of(at, struct rerun_turn, link);
@@ -412,7 +439,7 @@ static int compare(struct rerun *r)
 {
 	bool same = rerun_result_end(&r->result, &r->plan, &r->taker);
 
-	rerun_result_print(&r->result, &r->taker, same, r->cfg->json);
+	rerun_result_print(&r->result, &r->plan, &r->taker, same, r->cfg->json);
 	return same ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "cli/bundle_files.h"
+#include "digest/digest.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -162,6 +163,19 @@ static void drop_unprompted(struct rerun_plan *p)
 	}
 }
 
+/* Without a baseline nobody knows what the run has changed, and of what was left out only times. */
+static void read_state(struct rerun_plan *p)
+{
+	struct slice workspace = jobj_get(p->facts, "workspace").raw;
+	struct slice patch = jobj_get(workspace, "patch").raw;
+
+	if (jobj_uint(workspace, "omittedTotal"))
+		p->no_state = xstrdup("OMITTED");
+	else if (jstr_decode(jobj_get(workspace, "state"), SHA256_HEX, &p->state) < 0 &&
+		 jstr_decode(jobj_get(patch, "missing"), 64, &p->no_state) < 0)
+		p->no_state = xstrdup("NO_BASELINE");
+}
+
 int rerun_plan_read(struct rerun_plan *p, const char *dir, struct err *e)
 {
 	list_init(&p->turns);
@@ -171,6 +185,7 @@ int rerun_plan_read(struct rerun_plan *p, const char *dir, struct err *e)
 	    jstr_decode(jobj_get(p->facts, "harness"), 128, &p->harness) < 0)
 		return err_set(e, -EINVAL, 0, "BUNDLE_INVALID", "session.json");
 	jstr_decode(jobj_get(p->facts, "model"), MODEL_NAME_LEN, &p->model);
+	read_state(p);
 	if (read_events(p, dir, e) < 0)
 		return -EINVAL;
 	drop_unprompted(p);
@@ -189,6 +204,8 @@ void rerun_plan_done(struct rerun_plan *p)
 	free(p->cwd);
 	free(p->harness);
 	free(p->model);
+	free(p->state);
+	free(p->no_state);
 }
 
 /* Settings that session/new takes as a bundle has them. What names programs, addresses or secrets of then is left out. */

@@ -26,6 +26,8 @@ struct rerun_plan {
 	struct buf
 		answers; /* optionIds of questions, in order, each with a 0 at its end; "": cancelled */
 	const char *next_answer; /* NULL: there are no more */
+	char *state; /* of the workspace, as it differs from its baseline; NULL: it is not known, */
+	char *no_state; /* and why */
 };
 
 /* From dir of bundle_files.h. e: BUNDLE_INVALID, or NO_PROMPT. p is to be given to rerun_plan_done in both cases. */

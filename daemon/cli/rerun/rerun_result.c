@@ -1,6 +1,8 @@
 #include "cli/rerun/rerun_result.h"
 
+#include "digest/digest.h"
 #include "json/jenc.h"
+#include "json/jstr.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +73,43 @@ void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
 	r->turns_same += ended && said;
 }
 
+void rerun_result_workspace(struct rerun_result *r, struct slice diff, struct slice error)
+{
+	struct slice data = jobj_get(error, "data").raw;
+
+	if (jstr_decode(jobj_get(diff, "state"), SHA256_HEX, &r->state) < 0 &&
+	    jstr_decode(jobj_get(data, "reason"), 64, &r->no_state) < 0)
+		r->no_state = xstrdup("NO_STATE");
+}
+
+/* What cannot be compared is no difference; what could not be had now is one. */
+static bool same_workspace(const struct rerun_result *r, const struct rerun_plan *p)
+{
+	return !p->state || same_word(r->state, p->state);
+}
+
+static void explain_workspace(struct rerun_result *r, const struct rerun_plan *p)
+{
+	if (!p->state)
+		buf_printf(&r->differences, "the workspaces were not compared: %s\n", p->no_state);
+	else if (!r->state)
+		buf_printf(&r->differences, "the workspace cannot be compared: %s\n", r->no_state);
+	else if (!same_workspace(r, p))
+		buf_puts(&r->differences, "the workspace differs\n");
+}
+
+static void put_workspace(struct jw *w, const struct rerun_result *r, const struct rerun_plan *p)
+{
+	jw_obj(w, "workspace");
+	jw_bool(w, "compared", p->state && r->state);
+	if (p->state)
+		jw_bool(w, "same", same_workspace(r, p));
+	jw_str(w, "reason", p->state ? r->no_state : p->no_state);
+	jw_str(w, "state", r->state);
+	jw_str(w, "stateWas", p->state);
+	jw_end_obj(w);
+}
+
 static unsigned unasked(const struct recorded_calls *rec)
 {
 	unsigned n = 0;
@@ -101,10 +140,12 @@ bool rerun_result_end(struct rerun_result *r, const struct rerun_plan *plan,
 	if (turns > r->turns)
 		buf_printf(&r->differences, "%u of %u turns were not made\n", turns - r->turns,
 			   turns);
-	return r->turns_same == turns && !taker->refused && !left;
+	explain_workspace(r, plan);
+	return r->turns_same == turns && !taker->refused && !left && same_workspace(r, plan);
 }
 
-static void print_json(const struct rerun_result *r, const struct rerun_taker *t, bool same)
+static void print_json(const struct rerun_result *r, const struct rerun_plan *p,
+		       const struct rerun_taker *t, bool same)
 {
 	_cleanup_(buf_done) struct buf b = { .max = BUF_MAX_DEFAULT };
 	struct jw w = JW(&b);
@@ -123,15 +164,16 @@ static void print_json(const struct rerun_result *r, const struct rerun_taker *t
 	jw_uint(&w, "notMade", unasked(t->from));
 	jw_str(&w, "stopped", t->from->stopped);
 	jw_end_obj(&w);
+	put_workspace(&w, r, p);
 	jw_end_obj(&w);
 	printf("%.*s\n", (int)buf_len(&b), b.data);
 }
 
-void rerun_result_print(const struct rerun_result *r, const struct rerun_taker *t, bool same,
-			bool json)
+void rerun_result_print(const struct rerun_result *r, const struct rerun_plan *plan,
+			const struct rerun_taker *t, bool same, bool json)
 {
 	if (json) {
-		print_json(r, t, same);
+		print_json(r, plan, t, same);
 		return;
 	}
 	printf("%.*s", (int)buf_len(&r->differences),
@@ -145,4 +187,6 @@ void rerun_result_done(struct rerun_result *r)
 {
 	buf_done(&r->turn_list);
 	buf_done(&r->differences);
+	free(r->state);
+	free(r->no_state);
 }

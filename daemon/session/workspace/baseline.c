@@ -65,7 +65,7 @@ static void put_job(const struct session *s, struct buf *b, const struct snapsho
 	jw_str(&w, "patch", k->patch);
 	if (k->kind == SNAPSHOT_CHANGES)
 		put_query(&w, &k->query);
-	if (k->into)
+	if (k->kind == SNAPSHOT_DIFF)
 		jw_bool(&w, "list", true); /* which gives a digest of all that is changed */
 	jw_str(&w, "ignore", "gitignore");
 	session_put_owner(&w, s);
@@ -189,6 +189,7 @@ static void diff_compared(struct session *s, const struct snapshot_run *k, struc
 	}
 	jw_raw(&w, "omitted", jobj_get(report, "omitted").raw);
 	jw_raw(&w, "omittedTotal", jobj_get(report, "omittedTotal").raw);
+	jw_raw(&w, "state", jobj_get(report, "state").raw);
 	jw_end_obj(&w);
 	k->done(k->ctx, buf_slice(&b), NULL);
 }

@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { fetchBundle, linesOf, pack, unpack } from '../../lib/bundles.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
+import { newCwd, upload } from '../../lib/workspace.mjs';
 import { until } from '../../lib/wait.mjs';
 import { acpd } from '../run.mjs';
 
@@ -57,7 +58,7 @@ const ANSWERS = {
   hang: (res) => res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: begun\n\n'),
 };
 
-let d, c, caller, file, members;
+let d, c, caller, here, file, members;
 const asked = [];
 
 async function startProvider() {
@@ -99,7 +100,7 @@ function write(what) {
 }
 
 function rerun(what, { args = ['--json'], url = d.url, token = d.tokenFile, ...more } = {}) {
-  return acpd(['bundle', 'rerun', write(what), '--url', url, '--token-file', token, ...args], { clean: true, timeout: 60000, ...more });
+  return acpd(['bundle', 'rerun', write(what), '--url', url, '--token-file', token, ...args], { clean: true, timeout: 60000, cwd: here, ...more });
 }
 
 const ofTurn = (list, turn) => list.filter((l) => l.turnId === turn && l.kind === 'message').map((l) => l.content.text).join('');
@@ -112,12 +113,13 @@ const without = (what, name) => Object.fromEntries(Object.entries(what).filter((
 before(async () => {
   d = await Daemon.start(SETTINGS);
   c = await d.client();
+  here = newCwd(d);
   caller = path.join(d.dir, 'caller.mjs');
   file = path.join(d.dir, 'run.tar.zst');
   fs.writeFileSync(caller, CALLER);
   members = await record([calls('ok')]);
 });
-after(() => endInOrder(d, c));
+after(() => endInOrder(d, c, () => assert.deepEqual(fs.readdirSync(here), [], 'nothing was done where the command was called')));
 
 describe('what is no run to be made again', () => {
   const first = (type) => (list) => list.filter((l) => l.type !== type);
@@ -208,7 +210,7 @@ describe('a recorded call comes back as it was', () => {
 
     assert.equal(code, 0, stderr + stdout);
     assert.deepEqual(JSON.parse(stdout), { same: true, turns: [1, 2].map((turn) => ({ turn, stopReason: 'end_turn', same: true })),
-      modelCalls: { recorded: 10, answered: 10, alike: 0, notRecorded: 0, notMade: 0 } });
+      modelCalls: { recorded: 10, answered: 10, alike: 0, notRecorded: 0, notMade: 0 }, workspace: { compared: false, reason: 'NO_BASELINE' } });
     assert.equal(asked.length, n, 'no provider was asked');
     assert.match(saidBy(run, 2), /whole 9\d{5} /);
   });
@@ -216,7 +218,7 @@ describe('a recorded call comes back as it was', () => {
   test('for people, in words', async () => {
     const { code, stdout } = await rerun(members, { args: [] });
 
-    assert.deepEqual([code, stdout], [0, 'the run is the same: 1 of 1 turns, 1 of 1 model calls from the recording\n']);
+    assert.deepEqual([code, stdout], [0, 'the workspaces were not compared: NO_BASELINE\nthe run is the same: 1 of 1 turns, 1 of 1 model calls from the recording\n']);
   });
 
   test('a provider that could not be reached', async () => {
@@ -241,13 +243,13 @@ describe('a recorded call comes back as it was', () => {
     const { turns: [turn], ...said } = JSON.parse(lacks.stdout);
 
     assert.equal(lacks.code, 1);
-    assert.deepEqual(said, { same: false, modelCalls: { recorded: 1, answered: 1, alike: 0, notRecorded: 1, notMade: 0 } });
+    assert.deepEqual(said, { same: false, modelCalls: { recorded: 1, answered: 1, alike: 0, notRecorded: 1, notMade: 0 }, workspace: { compared: false, reason: 'NO_BASELINE' } });
     assert.deepEqual([turn.same, turn.textWas], [false, saidBy(few)]);
     assert.match(turn.text, /400 {2}whole/);
     assert.equal(left.code, 1);
     assert.deepEqual(JSON.parse(left.stdout).modelCalls, { recorded: 3, answered: 2, alike: 0, notRecorded: 0, notMade: 1 });
     const { stdout } = await rerun(less, { args: [] });
-    assert.equal(stdout, 'turn 1: the agent said something else\nCALL_NOT_RECORDED: 1 model calls\nthe run differs: 0 of 1 turns, 1 of 1 model calls from the recording\n');
+    assert.equal(stdout, 'turn 1: the agent said something else\nCALL_NOT_RECORDED: 1 model calls\nthe workspaces were not compared: NO_BASELINE\nthe run differs: 0 of 1 turns, 1 of 1 model calls from the recording\n');
   });
 
   test('of a recording that was stopped: whole calls, and the one that is not is cut', async (t) => {
@@ -268,7 +270,7 @@ describe('a recorded call comes back as it was', () => {
 describe('its turns', () => {
   test('one that was cancelled is cancelled again; one that failed fails again', async () => {
     const hang = `run ${process.execPath} ${caller} hang >/dev/null 2>\&1 \& echo $! >${d.dir}/pid; echo it is on; sleep 600000`;
-    const run = await record([hang, `run kill $(cat ${d.dir}/pid)`, 'error -32603 no', calls('ok')], { during: [async (sessionId) => {
+    const run = await record([calls('ok'), hang, `run kill $(cat ${d.dir}/pid)`, 'error -32603 no'], { during: [undefined, async (sessionId) => {
       await until(() => asked.at(-1) === 'hang' && c.updates.some((u) => u.sessionId === sessionId && u.update.content?.text?.includes('it is on')));
       c.notify('session/cancel', { sessionId });
     }] });
@@ -276,7 +278,7 @@ describe('its turns', () => {
     const { turns, modelCalls } = JSON.parse(stdout || '{}');
 
     assert.equal(code, 0, stderr + stdout);
-    assert.deepEqual(turns.map((x) => [x.turn, x.stopReason, x.error, x.same]), [[1, 'cancelled', undefined, true], [2, 'end_turn', undefined, true], [3, undefined, 'harness_error', true], [4, 'end_turn', undefined, true]]);
+    assert.deepEqual(turns.map((x) => [x.turn, x.stopReason, x.error, x.same]), [[1, 'end_turn', undefined, true], [2, 'cancelled', undefined, true], [3, 'end_turn', undefined, true], [4, undefined, 'harness_error', true]]);
     assert.deepEqual([modelCalls.recorded, modelCalls.answered], [2, 2]);
   });
 
@@ -296,6 +298,52 @@ describe('its turns', () => {
   });
 });
 
+describe('the workspace', () => {
+  let run;
+
+  before(async () => {
+    const archive = await upload(d, { 'a.txt': 'one\n' });
+
+    run = await record([`write a.txt two\\n; write b.txt new\\n; ${calls('ok')}`, 'write a.txt three\\n'], { meta: { workspace: { archive, ephemeral: true } } });
+  });
+  const stateOf = (what) => JSON.parse(what['session.json']).workspace.state;
+
+  test('is the same when the same was changed in it', async () => {
+    const { code, stdout, stderr } = await rerun(run);
+    const { same, workspace } = JSON.parse(stdout || '{}');
+
+    assert.match(stateOf(run), /^[0-9a-f]{64}$/);
+    assert.deepEqual([code, same, workspace], [0, true, { compared: true, same: true, state: stateOf(run), stateWas: stateOf(run) }], stderr);
+    assert.match((await rerun(run, { args: [] })).stdout, /^the run is the same: 2 of 2 turns/);
+  });
+
+  test('differs when something else was: a difference of its own', async () => {
+    const other = changed(run, 'events.ndjson', (list) => list.map((l) => (l.kind === 'prompt' && l.content.text.includes('three') ? { ...l, content: { type: 'text', text: 'write a.txt four\\n' } } : l)));
+    const { code, stdout } = await rerun(other);
+    const { same, turns, workspace } = JSON.parse(stdout);
+
+    assert.deepEqual([code, same, turns.map((x) => x.same), workspace.compared, workspace.same, workspace.stateWas], [1, false, [true, true], true, false, stateOf(run)]);
+    assert.notEqual(workspace.state, stateOf(run));
+    assert.match((await rerun(other, { args: [] })).stdout, /^the workspace differs\nthe run differs: 2 of 2 turns/);
+  });
+
+  test('is not compared where something was left out of it: of that only times are known', async () => {
+    const session = JSON.parse(run['session.json']);
+    const { code, stdout } = await rerun({ ...run, 'session.json': JSON.stringify({ ...session, workspace: { ...session.workspace, omittedTotal: 1 } }) });
+
+    assert.deepEqual([code, JSON.parse(stdout).workspace], [0, { compared: false, reason: 'OMITTED' }]);
+  });
+
+  test('differs in a directory that had something else in it', async () => {
+    const cwd = newCwd(d);
+
+    fs.writeFileSync(path.join(cwd, 'a.txt'), 'three\n');
+    const { code, stdout } = await rerun(run, { args: ['--cwd', cwd, '--json'] });
+
+    assert.deepEqual([code, JSON.parse(stdout).workspace.same], [1, false]);
+  });
+});
+
 describe('its session', () => {
   const sessions = async () => (await c.call('session/list', {})).sessions.map((s) => s.sessionId).sort();
 
@@ -306,6 +354,7 @@ describe('its session', () => {
 
     assert.deepEqual([kept.code, now.length], [0, 1]);
     assert.equal((await c.call('_acpd/status', { sessionId: now[0] })).sessions[0].state, 'closed');
+    assert.match((await c.call('session/list', {})).sessions.find((s) => s.sessionId === now[0]).cwd, new RegExp(`^${d.wsDir}/`), 'a workspace of its own');
     await c.call('session/delete', { sessionId: now[0] });
     assert.equal((await rerun(members)).code, 0);
     assert.deepEqual(await sessions(), before);
