@@ -20,7 +20,7 @@ export const SLOW = Number(process.env.ACPD_TEST_SLOW ?? 1);
 
 // For how long to wait for what has to come. Short waits prove nothing on a busy machine, so none is; whoever expects that
 // nothing comes does not ask this.
-export const patience = (ms) => Math.max(ms, 30000) * SLOW;
+export const patience = (ms) => Math.max(ms, 60000) * SLOW;
 
 export function deadline(promise, ms, what) {
   let timer;

@@ -327,7 +327,7 @@ describe('what outlasts what', () => {
   after(assertNoViolations);
 
   const both = async (d) => {
-    const [observe, brief] = [await mint(d, 'observe'), await mint(d, 'usage', { ms: 1000 })];
+    const [observe, brief] = [await mint(d, 'observe'), await mint(d, 'usage', { ms: 3000 })];
 
     return { observe, brief };
   };

@@ -160,9 +160,12 @@ describe('one run at a time', () => {
     gone.abort();
     await going;
     await until(async () => !(await code(input(id, [first, user('echo x')])))?.length === false);
-    const joined = run(d, input(id, [first]));
-    open(file);
-    const all = await joined;
+    const all = [];
+    for await (const e of events(await post(d, input(id, [first])))) {
+      all.push(e);
+      if (e.type === 'MESSAGES_SNAPSHOT') // it has joined
+        open(file);
+    }
 
     assert.equal(all.find((e) => e.type === 'MESSAGES_SNAPSHOT').messages[1].content, 'before');
     assert.match(said(all), /behind$/);

@@ -14,16 +14,20 @@ import { until } from '../../lib/wait.mjs';
 const tools = [{ name: 'confirm', description: 'Asks', parameters: { type: 'object', properties: { what: { type: 'string' } } } }, { name: 'toast', description: 'Shows' }];
 const call = (c, name, args) => c.request('tools/call', { name, arguments: args }, { timeout: 60000 }).then(({ msg }) => msg.result);
 
-let d, n = 0;
+let d, hasty, n = 0;
 
 before(async () => {
-  d = await Daemon.start({ flags: { mcpHold: 2 } });
+  d = await Daemon.start();
+  hasty = await Daemon.start({ flags: { mcpHold: 2 } }); // for what is lost: elsewhere a slow machine would lose it
 });
-after(() => d.stop());
+after(async () => {
+  await d.stop();
+  await hasty.stop();
+});
 
 // A thread whose turn runs until finish is called, and a client of its front end's server.
-async function begin(t, { old } = {}) {
-  const file = path.join(d.dir, `gate-${++n}`), a = agent(d, { old });
+async function begin(t, { old, at = d } = {}) {
+  const file = path.join(at.dir, `gate-${++n}`), a = agent(at, { old });
 
   await a.say('getparams', { tools });
   const [given] = JSON.parse(said(a.seen)).mcpServers;
@@ -87,7 +91,7 @@ test('of two calls at once both are told, each has its own result, and a message
 });
 
 test('a result that does not come within --mcp-hold is lost: the agent is told, and so is who brings it later', async (t) => {
-  const { a, c, running, finish } = await begin(t);
+  const { a, c, running, finish } = await begin(t, { at: hasty });
   const answer = call(c, 'confirm', {});
 
   await running;
@@ -111,7 +115,7 @@ test('a result that does not come within --mcp-hold is lost: the agent is told, 
 });
 
 test('more calls than a thread may have open are refused, one by one', async (t) => {
-  const { a, c, running, finish } = await begin(t);
+  const { a, c, running, finish } = await begin(t, { at: hasty });
   const all = Array.from({ length: 80 }, (_, i) => call(c, 'confirm', { what: `${i}` }));
 
   await running;

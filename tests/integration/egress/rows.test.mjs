@@ -197,8 +197,11 @@ if (inside) describe('an agent with a network of hosts', { skip: !farSidePossibl
   const wrong = (rows, results, wanted) => rows.map(([what, , ...row], i) => [what, results[i], wanted(row)])
     .filter(([, got, want]) => (want instanceof RegExp ? !want.test(got) : got !== want)).map(([what, got, want]) => `${what}: ${got}, not ${want}`);
   const idle = async () => {
-    await sleep(100); // the ends of connections
-    await far.ask('forget');
+    await until(async () => { // the ends of connections
+      await far.ask('forget');
+      await sleep(100);
+      return await far.ask('packets') === 0;
+    }, 'a quiet cable');
     far.senders();
   };
 

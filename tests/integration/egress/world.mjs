@@ -18,13 +18,17 @@ export const NAMES = {
   'silent.test': null,
 };
 
+let stream;
+// The end of /sse comes when it is asked for.
+export const sendSecond = () => stream.end('data: 2\n\n');
+
 function pages(req, res) {
   const parts = [];
   req.on('data', (b) => parts.push(b)).on('end', () => {
     if (req.url === '/sse') {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
       res.write('data: 1\n\n');
-      setTimeout(() => res.end('data: 2\n\n'), 300);
+      stream = res;
       return;
     }
     res.setHeader('x-hop', '1').setHeader('connection', 'close, x-hop');

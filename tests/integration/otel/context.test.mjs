@@ -110,7 +110,7 @@ test('an MCP request that is relayed has what its caller did not say', async (t)
   const done = '{"resultType":"complete","content":[{"type":"text","text":"done"}]}';
   const { o, c: shim, sessionId } = await openRelay(t, d, { handlers: { 'tools/call': (call) => call.result(done) } });
   const from = o.client.updates.length;
-  const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 4000', { meta: { traceparent: PARENT, tracestate: 'a=1', baggage: 'k=v', requestId: 'r-1' } });
+  const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 600000', { meta: { traceparent: PARENT, tracestate: 'a=1', baggage: 'k=v', requestId: 'r-1' } });
   const said = async (_meta) => {
     await shim.request('tools/call', { name: 'raw', arguments: {}, ...(_meta && { _meta }) }, { timeout: 15000 });
     const seen = o.of('tools/call').at(-1);

@@ -133,10 +133,12 @@ describe('a receiver that', { concurrency: true }, () => {
     await turns(d, 3);
     await until(async () => await metric(d, 'failed_total') >= 1, 'a failed request');
     assert.equal(await metric(d, 'sent_total'), 0);
-    assert.equal(d.logs.filter((l) => l.msg === 'a receiver of telemetry does not take it').length, 1, 'told once');
     await r.listen();
     await r.until('invoke_agent', 3, 60000);
     await until(async () => await metric(d, 'sent_total') === 3, 'they are counted');
+    const refused = (l) => l.msg === 'a receiver of telemetry does not take it';
+    await d.waitLog(refused);
+    assert.equal(d.logs.filter(refused).length, 1, 'told once');
     assert.equal(await metric(d, 'dropped_total'), 0);
     await d.stop();
   });
@@ -187,7 +189,7 @@ describe('a receiver that', { concurrency: true }, () => {
     r.behave = () => ({ status: 200, rejected: 1, message: 'too old\n{"level":"forged"}' });
 
     for (const OTEL_EXPORTER_OTLP_PROTOCOL of ['http/protobuf', 'http/json']) {
-      const d = await exporting(t, r, { env: { OTEL_EXPORTER_OTLP_PROTOCOL, OTEL_BSP_SCHEDULE_DELAY: '1500' } });
+      const d = await exporting(t, r, { env: { OTEL_EXPORTER_OTLP_PROTOCOL, OTEL_BSP_SCHEDULE_DELAY: '60000', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '2' } });
 
       await turns(d, 2);
       await until(async () => await metric(d, 'rejected_total') === 1, 'it is counted');

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -46,13 +47,17 @@ function promtool(body) {
   return [done.status, done.stdout + done.stderr];
 }
 
+// Below those that the kernel gives out: until Prometheus listens there, no other test gets it.
 async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
+  for (;;) {
+    const port = 10_000 + crypto.randomInt(20_000), server = net.createServer();
+    const free = await new Promise((done) => server.once('error', () => done(false)).listen(port, '127.0.0.1', () => done(true)));
 
-  await new Promise((done) => server.once('listening', done));
-  const { port } = server.address();
-  await new Promise((done) => server.close(done));
-  return port;
+    if (!free)
+      continue;
+    await new Promise((done) => server.close(done));
+    return port;
+  }
 }
 
 // A Prometheus that scrapes the daemon every second; its API.
@@ -222,11 +227,12 @@ test('a Prometheus scrapes it: with a token for looking on, none without', async
   await c.prompt(sessionId, 'echo x');
   const turns = await d.metric('acpd_turns_total');
   await until(async () => Number((await query('acpd_turns_total'))[0]?.value[1]) === turns, 'the turn is in it', 60000);
-  assert.equal((await query(`acpd_child_resident_memory_bytes{child="${sessionId}",harness="stub"}`)).length, 1);
-  assert.equal((await target()).lastError, '');
+  // a scrape that a busy machine lets wait for too long has failed, until the next one
+  await until(async () => (await query(`acpd_child_resident_memory_bytes{child="${sessionId}",harness="stub"}`)).length === 1, 'the harness is in it', 60000);
+  await until(async () => (await target())?.lastError === '', 'nothing is wrong', 60000);
   const { acpd_turns_total: [kind] } = await ask('metadata?metric=acpd_turns_total');
   assert.deepEqual(kind, { type: 'counter', help: 'Prompts accepted.', unit: '' });
-  await until(async () => (await other('targets'))?.activeTargets?.[0]?.health === 'down', 'a refused scrape', 60000);
-  assert.match((await other('targets')).activeTargets[0].lastError, /401/);
+  await until(async () => /401/.test((await other('targets'))?.activeTargets?.[0]?.lastError), 'a refused scrape', 60000);
+  assert.equal((await other('targets')).activeTargets[0].health, 'down');
   await c.close();
 });

@@ -121,7 +121,7 @@ describe('what is told', { concurrency: true }, () => {
     const answers = ['{"resultType":"complete","content":[]}', '{"resultType":"complete","content":[],"isError":true}'];
     const { o, c: shim, sessionId } = await openRelay(t, d, { handlers: { 'tools/call': (call) => call.result(answers[o.of('tools/call').length - 1]) } });
     const from = o.client.updates.length;
-    const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 5000', { meta: { traceparent: PARENT } });
+    const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 600000', { meta: { traceparent: PARENT } });
     await o.client.waitUpdate('agent_message_chunk', { from });
     const call = (_meta) => shim.request('tools/call', { name: 'raw', arguments: {}, ...(_meta && { _meta }) }, { timeout: 15000 });
     await call();
@@ -155,7 +155,7 @@ describe('what is told', { concurrency: true }, () => {
     const { body } = await d.http(`/v1/sessions/${sessionId}/events?format=ndjson`, { token: d.token });
     const check = body.split('\n').filter(Boolean).map((line) => JSON.parse(line)).find((e) => e.kind === 'check');
     assert.ok(JSON.stringify(check).includes(mine), JSON.stringify(check));
-    assert.ok(d.logs.some((l) => l.msg === 'turn ended' && l.traceparent === mine));
+    await d.waitLog((l) => l.msg === 'turn ended' && l.traceparent === mine);
     for (const { msg } of c.updates.filter((u) => u.msg.params._meta?.traceparent))
       assert.equal(msg.params._meta.traceparent, PARENT, 'events name the prompt\'s own');
     await d.stop();

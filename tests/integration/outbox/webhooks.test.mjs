@@ -44,6 +44,7 @@ describe('what is told', { concurrency: true }, () => {
     await c.prompt(sessionId, 'echo y', { meta: { acpd: { checks: [{ id: 'yes', kind: 'command', argv: ['true'] }] } } });
     await c.startPrompt(sessionId, 'crash exit 3').answer;
     await r.until(5);
+    await r.until(1, 'session.broken');
     const said = r.taken;
 
     assert.deepEqual(said.map((m) => m.data.number), said.map((_, i) => i + 1), 'numbered without a hole, in order');
@@ -66,7 +67,7 @@ describe('what is told', { concurrency: true }, () => {
     const spooled = spoolOf(d).map((f) => fs.readFileSync(f, 'utf8')).join('');
     for (const hidden of [SECRET, r.secret, r.secret.slice(6), r.url, 'secret-in-url'])
       assert.ok(!spooled.includes(hidden) && !d.stderr.includes(hidden), 'neither spool nor log has a secret');
-    assert.equal(await d.metric('acpd_webhooks_sent_total'), said.length);
+    await until(async () => await d.metric('acpd_webhooks_sent_total') === said.length, 'they are counted, once they are answered');
     await d.stop();
   });
 
@@ -86,6 +87,7 @@ describe('what is told', { concurrency: true }, () => {
     assert.deepEqual(some.taken.map((m) => [m.type, m.data.number]), [['artifact.created', 1]]);
     assert.equal(all.requests[0].headers['webhook-signature'].split(' ').length, 2);
     verify(next, all.requests[0].headers, all.requests[0].body);
+    await until(async () => (await statusOf(d)).every((s) => s.pending === 0), 'both were answered');
     assert.deepEqual((await statusOf(d)).map((s) => [s.id, s.host, s.state, s.pending]).sort(),
       [[undefined, '127.0.0.1', 'active', 0], ['all', '127.0.0.1', 'active', 0]].sort());
     await d.stop();

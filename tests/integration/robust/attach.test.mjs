@@ -3,19 +3,25 @@
 // prompts, questions put again, idempotent keys, the queue, and what clients without acpd get to see.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { Tape, failing, privateOnes, turnEnds } from './rig.mjs';
 
-let d;
+let d, hasty; // hasty: its questions wait for a second
 
 before(async () => {
-  d = await Daemon.start({ flags: { permissionTimeout: 1 } });
+  d = await Daemon.start();
+  hasty = await Daemon.start({ flags: { permissionTimeout: 1 } });
 });
 
-after(() => endInOrder(d));
+after(async () => {
+  await endInOrder(d);
+  await endInOrder(hasty);
+});
 
 // An error answer of a request that is still open.
 const errorOf = async (request) => {
@@ -24,13 +30,21 @@ const errorOf = async (request) => {
   assert.ok(msg.error, `should have failed: ${JSON.stringify(msg)}`);
   return msg.error;
 };
-const idle = () => until(async () => await d.metric('acpd_turns_running') === 0, 'the turns to end');
+const idle = (at = d) => until(async () => await at.metric('acpd_turns_running') === 0, 'the turns to end');
+let gates = 0;
+// A step of a turn that lasts until it is let go: {step, open}. It says `run:…` then, which no test wants to see.
+function gate() {
+  const file = path.join(d.dir, `gate-${++gates}`);
+
+  return { step: `run until [ -e ${file} ]\\; do sleep 0.02\\; done`, open: () => fs.writeFileSync(file, '') };
+}
+const chunks = (client, sessionId) => client.chunks(sessionId).filter((text) => !text.startsWith('run:'));
 const userTexts = (client, sessionId) => client.updatesOf(sessionId, 'user_message_chunk')
   .map((u) => u.update.content.text);
 
-async function pair(opts = {}) {
-  const a = await d.client(opts.a);
-  const b = await d.client(opts.b);
+async function pair({ at = d, ...opts } = {}) {
+  const a = await at.client(opts.a);
+  const b = await at.client(opts.b);
   const { sessionId } = await a.newSession(opts.session);
 
   return { a, b, sessionId };
@@ -48,7 +62,8 @@ describe('a second connection takes over', () => {
   test('the first is told, its open prompt and later calls are refused, its other sessions live on', async () => {
     const { a, b, sessionId } = await pair();
     const other = (await a.newSession()).sessionId;
-    const running = a.startPrompt(sessionId, 'echo one; sleep 400; echo two');
+    const { step, open } = gate();
+    const running = a.startPrompt(sessionId, `echo one; ${step}; echo two`);
     const queued = a.startPrompt(sessionId, 'echo three');
     const beside = a.startPrompt(other, 'echo other; sleep 600; echo still other');
 
@@ -76,8 +91,9 @@ describe('a second connection takes over', () => {
     }
     a.cancel(sessionId); // from the wrong side of the fence: nothing
     const quiet = a.updatesOf(sessionId).length;
+    open();
     await b.waitUpdate((u) => u.update.content?.text === 'three');
-    assert.deepEqual(b.chunks(sessionId), ['one', 'two', 'three'], 'both turns ran on');
+    assert.deepEqual(chunks(b, sessionId), ['one', 'two', 'three'], 'both turns ran on');
     assert.equal(a.updatesOf(sessionId).length, quiet, 'the first hears nothing more of it');
     assert.equal((await beside.answer).result.stopReason, 'end_turn');
     assert.deepEqual(a.chunks(other), ['other', 'still other'], 'its other session went on');
@@ -119,14 +135,16 @@ describe('a prompt is an event', () => {
     const { a, b, sessionId } = await pair();
 
     await a.prompt(sessionId, [{ type: 'text', text: 'echo one' }, { type: 'text', text: 'more' }]);
-    const running = a.startPrompt(sessionId, 'echo two; sleep 200');
+    const { step, open } = gate();
+    const running = a.startPrompt(sessionId, `echo two; ${step}`);
     const queued = a.startPrompt(sessionId, 'echo three');
     await a.waitUpdate((u) => u.update.content?.text === 'two');
     assert.deepEqual(userTexts(a, sessionId), [], 'not to its sender');
     await b.load(sessionId);
-    assert.deepEqual(userTexts(b, sessionId), ['echo one', 'more', 'echo two; sleep 200'], 'the replay has each block');
+    assert.deepEqual(userTexts(b, sessionId), ['echo one', 'more', `echo two; ${step}`], 'the replay has each block');
+    open();
     await b.waitUpdate((u) => u.update.content?.text === 'three');
-    assert.deepEqual(userTexts(b, sessionId), ['echo one', 'more', 'echo two; sleep 200', 'echo three'],
+    assert.deepEqual(userTexts(b, sessionId), ['echo one', 'more', `echo two; ${step}`, 'echo three'],
       'a queued prompt of the other is told when it begins');
     const own = b.updatesOf(sessionId).length;
     await b.prompt(sessionId, 'echo four');
@@ -202,12 +220,12 @@ describe('an open question', () => {
   });
 
   test('with nobody there: rejected after --permission-timeout', async () => {
-    const { a, b, sessionId } = await pair();
+    const { a, b, sessionId } = await pair({ at: hasty });
 
     a.startPrompt(sessionId, 'perm t1; echo done');
     await a.waitRequest('session/request_permission');
     await a.close();
-    await idle();
+    await idle(hasty);
     await b.load(sessionId);
     assert.ok(b.chunks(sessionId).includes('permission:reject'), b.chunks(sessionId));
     assert.equal(b.requests.length, 0);
@@ -216,7 +234,7 @@ describe('an open question', () => {
   });
 
   test('with somebody there: does not expire', async () => {
-    const { a, b, sessionId } = await pair();
+    const { a, b, sessionId } = await pair({ at: hasty });
     const prompt = a.startPrompt(sessionId, 'perm t1; echo done');
     const asked = await a.waitRequest('session/request_permission');
 
@@ -242,7 +260,7 @@ describe('whenDetached', () => {
   });
 
   test('hold: a question waits however long it takes', async () => {
-    const { a, b, sessionId } = await pair({ session: { meta: { whenDetached: 'hold' } } });
+    const { a, b, sessionId } = await pair({ at: hasty, session: { meta: { whenDetached: 'hold' } } });
 
     a.startPrompt(sessionId, 'perm t1; echo done');
     await a.waitRequest('session/request_permission');
@@ -282,19 +300,23 @@ describe('a prompt with a key', () => {
 
   test('sent again while it runs: attached to the same turn, on the same connection and on another', async () => {
     const { a, b, sessionId } = await pair();
-    const first = a.startPrompt(sessionId, 'echo once; sleep 500', keyed('k1'));
-    const again = a.startPrompt(sessionId, 'echo once; sleep 500', keyed('k1'));
+    const { step, open } = gate(), text = `echo once; ${step}`;
+    const first = a.startPrompt(sessionId, text, keyed('k1'));
+    const again = a.startPrompt(sessionId, text, keyed('k1'));
 
     await a.waitUpdate((u) => u.update.content?.text === 'once');
     await b.load(sessionId);
     for (const request of [first, again])
       assert.equal((await errorOf(request)).code, -32002);
-    const third = await b.prompt(sessionId, 'echo once; sleep 500', keyed('k1'));
+    const attached = b.prompt(sessionId, text, keyed('k1'));
+    await b.call('_acpd/status', { sessionId }); // behind it
+    open();
+    const third = await attached;
     assert.equal(third.stopReason, 'end_turn');
     assert.equal(third._meta.acpd.turn, 1);
-    assert.deepEqual(b.chunks(sessionId), ['once']);
+    assert.deepEqual(chunks(b, sessionId), ['once']);
     await b.prompt(sessionId, 'RECALL');
-    assert.deepEqual(JSON.parse(b.chunks(sessionId).at(-1)), ['echo once; sleep 500'], 'executed once');
+    assert.deepEqual(JSON.parse(b.chunks(sessionId).at(-1)), [text], 'executed once');
     assert.equal(turnEnds(b, sessionId)[0].key, 'k1');
     await end(sessionId, a, b);
   });
@@ -461,10 +483,12 @@ describe('a client that did not announce acpd', () => {
     await a.prompt(sessionId, 'echo one');
     await failing(a, sessionId, 'echo two; crash exit 1');
     await a.load(sessionId, { meta: { fromSeq: 1, incarnation: 'unknown' } });
-    const open = a.startPrompt(sessionId, 'echo three; sleep 300');
+    const { step, open } = gate();
+    const running = a.startPrompt(sessionId, `echo three; ${step}`);
     await a.waitUpdate((u) => u.update.content?.text === 'three');
     await b.load(sessionId);
-    assert.equal((await errorOf(open)).code, -32002);
+    assert.equal((await errorOf(running)).code, -32002);
+    open();
     await a.load(sessionId);
     await a.prompt(sessionId, 'echo four');
     await a.call('session/close', { sessionId });

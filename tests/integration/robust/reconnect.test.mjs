@@ -172,7 +172,7 @@ describe('session/load', () => {
     const FLOOD = 300;
     const { client, sessionId } = await opened(d, { record: false, validate: 100 }, FLOOD);
 
-    client.startPrompt(sessionId, Array(600).fill(`flood ${FLOOD} 200; sleep 40`).join('; '));
+    client.startPrompt(sessionId, Array(3000).fill(`flood ${FLOOD} 200; sleep 40`).join('; '));
     const answered = [];
     for (let i = 0; i < 8; i++) {
       await sleep(50);
@@ -319,6 +319,7 @@ describe('without a journal', () => {
 
   // The number of the last event once the session has said what it says at its start.
   async function settled(tape) {
+    await tape.until((x) => x.last > 0);
     await sleep(100);
     return tape.last;
   }
@@ -377,10 +378,9 @@ describe('without a journal', () => {
     const { client, sessionId, tape } = await opened(bare, { record: false, validate: 1000 });
     const big = await Tape.open(client);
 
+    const at = await settled(tape);
     client.startPrompt(sessionId, 'sleep 300; flood 120000 300; echo end; silence');
     client.startPrompt(big.sessionId, 'sleep 1500; hugeline 1000000; silence');
-    await sleep(100);
-    const at = tape.last;
     await client.close();
     const reader = await bare.client({ record: false, validate: 1000 });
     const both = [new Tape(sessionId), new Tape(big.sessionId)];

@@ -86,3 +86,21 @@ test('after its end it begins anew', async () => {
   assert.equal(player.model.run.turns.length, 1);
   player.close();
 });
+
+test('what is given up while it is read is no error', async () => {
+  const source = { async *read({ since, signal }) {
+    yield* sourceOf(EVENTS.slice(0, 10)).read({ since, signal });
+    await new Promise((_, fail) => { signal.addEventListener('abort', () => fail(signal.reason)); });
+  } };
+  const player = new Player('s', source, FROM, TO);
+  const far = player.seek(TO);
+
+  await new Promise(setImmediate);
+  assert.equal(player.model.run.lastSeq, 10, 'it waits for more');
+  await player.seek(FROM + 1000);
+  await far;
+  assert.equal(player.model.run.lastSeq, 2);
+  const last = player.seek(TO);
+  player.close();
+  await last;
+});

@@ -21,7 +21,7 @@ export function App({ state }: { state: PageState }) {
 	const { subject } = state;
 
 	useEmitter(state);
-	useEffect(() => setTheme(theme), [theme]);
+	useLayoutEffect(() => setTheme(theme), [theme]);
 	useTitle(state);
 	useDrop((file) => void state.open(file));
 	const keys = useMemo(() => keyRows(state, () => session.current, () => setHelp(true), () => chooseTheme((t) => nextTheme(t))), []);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys, in a dialog.
 
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { KeyRow } from './keys.ts';
 
 export function Help({ rows, onClose }: { rows: KeyRow[]; onClose: () => void }) {
 	const dialog = useRef<HTMLDialogElement>(null);
 
-	useEffect(() => dialog.current?.showModal(), []);
+	useLayoutEffect(() => dialog.current?.showModal(), []);
 	return (
 		<dialog class="help" ref={dialog} aria-labelledby="help-title" onClose={onClose}>
 			<h2 id="help-title">Keys</h2>

@@ -28,7 +28,7 @@ export class LiveSubject extends Subject {
 	sent: string[] = []; // prompts of this page that wait for their turn
 	acting = ''; // what failed of what a person asked for
 	#api: Api;
-	#acp: Acp | null = null;
+	#acp: Promise<Acp> | null = null; // one, even if two ask for it while it opens
 	#stop = new AbortController();
 	#since = 0; // of the ledger
 	#records: JsonObject[] = []; // that came before their turns had
@@ -56,7 +56,7 @@ export class LiveSubject extends Subject {
 		super.close();
 		this.#stop.abort();
 		clearTimeout(this.#timer);
-		this.#acp?.close();
+		void this.#acp?.then((acp) => acp.close(), () => {});
 	}
 
 	get mayDrive(): boolean {
@@ -146,12 +146,17 @@ export class LiveSubject extends Subject {
 		return response.blob();
 	}
 
-	async #connection(): Promise<Acp> {
-		if (this.#acp)
-			return this.#acp;
+	#connection(): Promise<Acp> {
+		this.#acp ??= this.#open().catch((e: unknown) => {
+			this.#acp = null;
+			throw e;
+		});
+		return this.#acp;
+	}
+
+	async #open(): Promise<Acp> {
 		const acp = await Acp.open(this.#api);
 
-		this.#acp = acp;
 		acp.onclose = () => {
 			this.#acp = null;
 			this.driving = false;

@@ -122,8 +122,11 @@ export class Player {
 	async #fill(signal: AbortSignal): Promise<boolean> {
 		while (!this.#batch || this.#at >= this.#batch.events.length) {
 			this.#batches ??= this.#source.read({ since: 0, signal })[Symbol.asyncIterator]();
-			const next = await this.#batches.next();
-			if (signal.aborted || next.done) {
+			const next = await this.#batches.next().catch((e: unknown) => {
+				if (signal.aborted) return null; // nobody waits for it any more
+				throw e;
+			});
+			if (!next || signal.aborted || next.done) {
 				this.ended = !signal.aborted;
 				return false;
 			}

@@ -8,7 +8,7 @@ import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { SLOW, sleep } from '../../../lib/rawws.mjs';
 import { until } from '../../../lib/wait.mjs';
 
-const SOON = 250 * SLOW;
+const SOON = 1000 * SLOW; // the tests look while it lasts
 const CAPS = { elicitation: { form: {} }, _meta: { acpd: {} } };
 const STUB = { args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } };
 

@@ -17,7 +17,7 @@ import { connectTaker, listenerOf, ModelConnection, STUB_WITH_PROVIDER } from '.
 import { othersHaveNamespaces, rootHasNamespaces } from '../../../lib/namespaces.mjs';
 import { dropPlain, startPlain } from '../../../lib/plain.mjs';
 import * as procs from '../../../lib/procs.mjs';
-import { until } from '../../../lib/wait.mjs';
+import { steady, until } from '../../../lib/wait.mjs';
 import { homely } from '../../ledger.mjs';
 
 const isRoot = process.getuid() === 0;
@@ -214,10 +214,10 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
 
       for (let i = 0; i < 6; i++)
         ids.push((await offSession(taker, {}, { meta })).sessionId);
-      const each = (d.fdCount() - from) / ids.length;
+      const each = (await steady(() => d.fdCount()) - from) / ids.length;
       for (const sessionId of ids)
         await taker.c.call('session/close', { sessionId });
-      assert.equal(d.fdCount(), from);
+      await until(() => d.fdCount() === from, 'all of them are closed');
       return each;
     };
     await cost({});
@@ -253,7 +253,7 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
       const { sessionId: id } = await offSession(taker, {}, { meta: { network: { mode: from } } });
       const was = await ownNet(taker.c, id);
       const at = taker.c.updates.length;
-      const turn = taker.c.startPrompt(id, 'echo it runs; sleep 500; run readlink /proc/self/ns/net');
+      const turn = taker.c.startPrompt(id, `echo it runs; run until [ -e go-${to} ]\\; do sleep 0.02\\; done\\; readlink /proc/self/ns/net`);
       await until(() => taker.c.chunks(id, at).length, 'the turn to run');
       const { _meta } = await taker.c.load(id, { meta: { network: { mode: to } } });
       const builtin = await (await new McpHttp(d, `/mcp?session=${id}`).modern('tools/call', CALL)).over();
@@ -261,6 +261,7 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
       assert.deepEqual(_meta.acpd.pending, ['network']);
       assert.deepEqual([_meta.acpd.network.mode, _meta.acpd.network.achieved], [to, from === 'off' ? 'namespace' : 'none']);
       assert.ok(JSON.stringify(builtin.answer.result).includes(was), 'with the harness');
+      fs.writeFileSync(path.join(d.workDir, `go-${to}`), '');
       await turn.answer;
       assert.equal(taker.c.chunks(id, at).find((text) => text.startsWith('run:')).trim(), `run:0:${was}`);
       assert.equal(await ownNet(taker.c, id) === netOf(d.pid), to === 'on');

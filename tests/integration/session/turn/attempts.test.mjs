@@ -295,10 +295,11 @@ test('kill -9 in a later attempt: that attempt is ended by the next daemon, and 
 
 test('state "checking" and "busy" by turns', async () => {
   const s = await opened(d, c, { checks: [waits] });
-  const turn = c.startPrompt(s.sessionId, 'echo begun; sleep 300');
+  const turn = c.startPrompt(s.sessionId, 'echo begun; run until [ -e on ]\\; do sleep 0.02\\; done');
 
   await c.waitUpdate((u) => u.sessionId === s.sessionId && u.update.content?.text === 'begun');
   assert.equal(await stateOf(c, s.sessionId), 'busy');
+  fs.writeFileSync(`${s.cwd}/on`, '');
   await s.checking();
   assert.equal(await stateOf(c, s.sessionId), 'checking');
   s.go(0);

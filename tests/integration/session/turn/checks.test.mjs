@@ -153,7 +153,9 @@ describe('while it is checked', () => {
   });
 
   test('a budget of seconds holds: of the turn, of the session, of the prompt', async () => {
-    for (const [scope, meta, acpd] of [['turn', { budgets: { turn: { seconds: 1 } } }], ['session', { budgets: { session: { seconds: 1 } } }], ['prompt', {}, { budgets: { seconds: 1 } }]]) {
+    const rows = [['turn', { budgets: { turn: { seconds: 3 } } }], ['session', { budgets: { session: { seconds: 3 } } }], ['prompt', {}, { budgets: { seconds: 3 } }]];
+
+    await Promise.all(rows.map(async ([scope, meta, acpd]) => {
       const s = await busy(meta, acpd);
       const answer = await s.answered();
 
@@ -162,7 +164,7 @@ describe('while it is checked', () => {
       assert.deepEqual(answer._meta.acpd.checks, { verdict: 'unchecked', results: [] });
       assert.equal(last(s.sessionId).stopDetail.scope, scope);
       await nothingLeft();
-    }
+    }));
   });
 
   test('a budget of tokens that the turn has used up at its end was kept', async () => {
