@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define HOLD_LOOK_MS 20
+
 static void emit_free(struct session *s, struct buf *b)
 {
 	buf_add(b, "", 1);
@@ -228,6 +230,17 @@ static void do_sleep(struct session *s, struct prompt *p, char *arg)
 	p->wait = WAIT_TIME;
 }
 
+/* Until the file is there. */
+static void do_hold(struct session *s, struct prompt *p, char *arg)
+{
+	(void)s;
+	if (access(arg, F_OK) == 0)
+		return;
+	p->deadline = now_ms() + HOLD_LOOK_MS;
+	p->wait = WAIT_TIME;
+	p->at--; /* this step again */
+}
+
 static void do_nocancel(struct session *s, struct prompt *p, char *arg)
 {
 	(void)s;
@@ -294,6 +307,7 @@ const struct directive talk_directives[] = {
 	{ "title", true, do_title },
 	{ "image", false, do_image },
 	{ "sleep", true, do_sleep },
+	{ "hold", true, do_hold },
 	{ "nocancel", false, do_nocancel },
 	{ "stop", true, do_stop },
 	{ "error", true, do_error },

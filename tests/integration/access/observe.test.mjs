@@ -3,10 +3,9 @@
 // it asks for no more.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { mint } from '../../lib/tokens.mjs';
 import { until } from '../../lib/wait.mjs';
 
@@ -131,13 +130,13 @@ test('one connection may observe first and drive then, and the other way round',
   const opened = await o.load(sessionId);
   assert.equal(opened._meta.acpd.observe, undefined);
   await c.waitFor((m) => m.method === '_acpd/detached' && m.params.sessionId === sessionId);
-  const gate = path.join(d.dir, 'gate');
-  const turn = o.startPrompt(sessionId, `echo begun; run until [ -e ${gate} ]\\; do sleep 0.05\\; done; echo mine`);
+  const { step, open } = gate(d);
+  const turn = o.startPrompt(sessionId, `echo begun; ${step}; echo mine`);
   await o.waitUpdate((u) => u.update.content?.text === 'begun');
   const from = o.updates.length;
   await o.resumeSession(sessionId, { meta: { observe: true } });
   assert.equal((await turn.answer).error.data.reason, 'DETACHED');
-  fs.writeFileSync(gate, '');
+  open();
   await o.waitUpdate((u) => u.update.content?.text === 'mine', { from });
   await until(async () => (await c.call('_acpd/status', { sessionId })).sessions[0].watchers === 0, 'nobody drives it');
   await o.close();

@@ -138,7 +138,7 @@ describe('a session that another client drives', () => {
       const { sessionId } = await fenced.newSession();
       const takes = row.fenced === OK && ['session/load', 'session/resume'].includes(name);
       await owner.load(sessionId);
-      const turn = owner.request('session/prompt', owner.promptParams(sessionId, 'echo begun; sleep 150; mode ask; echo ended'),
+      const turn = owner.request('session/prompt', owner.promptParams(sessionId, `echo begun; sleep ${takes ? 3000 : 150}; mode ask; echo ended`),
         { id: 'of the driver' });
       await owner.waitUpdate((u) => u.update.content?.text === 'begun');
 

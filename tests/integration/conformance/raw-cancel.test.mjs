@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { deadline, sleep } from '../../lib/rawws.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { at, isError, isUpdate, say, serve, silent } from './rig.mjs';
 
 const rig = serve();
@@ -66,9 +67,12 @@ test('57 a harness that does not hear the cancel is bounded: the turn ends, the 
 
 test('57 a cancelled turn is "cancelled" even when the harness answers it with an error or dies of it', async () => {
   for (const end of ['error -32603 interrupted', 'crash exit 1', 'stop end_turn']) {
-    const { c, sessionId, turn } = await running(`echo begun\nnocancel\nsleep 300\n${end}`);
+    const { step, open } = gate(rig.d);
+    const { c, sessionId, turn } = await running(`echo begun\nnocancel\n${step}\n${end}`);
 
     c.cancel(sessionId);
+    await c.call('session/list'); // it has come
+    open();
     const { result } = await deadline(turn.answer, 5000, `the cancelled turn with ${end}`);
     assert.equal(result?.stopReason, 'cancelled', end);
   }
@@ -182,11 +186,13 @@ test('60 $/cancel_request for a running prompt: one response, "cancelled"', asyn
 test('60 $/cancel_request hits only the prompt it names, queued or running, by type and value', async () => {
   const { c, sessionId } = await rig.session();
   const start = (id, prompt) => c.request('session/prompt', c.promptParams(sessionId, prompt), { id });
-  const [one, two, three] = [start('41', 'echo a\nsleep 300\necho b'), start(41, 'echo two'), start('x', 'echo three')];
+  const { step, open } = gate(rig.d);
+  const [one, two, three] = [start('41', `echo a\n${step}\necho b`), start(41, 'echo two'), start('x', 'echo three')];
 
   await c.waitUpdate('agent_message_chunk');
   c.notify('$/cancel_request', { requestId: 41 });
   assert.equal((await two.answer).result.stopReason, 'cancelled');
+  open();
   assert.equal((await one.answer).result.stopReason, 'end_turn');
   assert.equal((await three.answer).result.stopReason, 'end_turn');
   assert.deepEqual(c.chunks(sessionId), ['a', 'b', 'three']);

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
 import { until } from '../../lib/wait.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { namesBelow } from '../../lib/workspace.mjs';
 import { at, isError, isUpdate, kinds, say, serve } from './rig.mjs';
 
@@ -104,7 +105,8 @@ test('38 a turn goes on without a connection, and its end can be read later', as
 
 test('39 load during a turn: history, response, live updates, no gap and no duplicate', async () => {
   const { c, sessionId } = await rig.session();
-  const steps = Array.from({ length: 60 }, (_, i) => `echo ${i}\nsleep 8`);
+  const { step, open } = gate(rig.d);
+  const steps = Array.from({ length: 60 }, (_, i) => `echo ${i}\n${i === 50 ? step : 'sleep 8'}`);
   const turn = c.startPrompt(sessionId, steps.join('\n'));
   const loads = [];
 
@@ -115,6 +117,7 @@ test('39 load during a turn: history, response, live updates, no gap and no dupl
 
     loads.push({ other, response: at(other, (m) => m.result === result) });
   }
+  open();
   const last = loads.at(-1);
   assert.ok(last.other.messages.slice(0, last.response).some((m) => isUpdate(m, sessionId, 'agent_message_chunk')));
   await last.other.waitFor((m) => m.method === '_acpd/turn_end');

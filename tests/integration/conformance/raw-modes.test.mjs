@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { gate } from '../../lib/gate.mjs';
 import { isError, say, serve } from './rig.mjs';
 
 const rig = serve();
@@ -49,11 +50,13 @@ test('47 a change by the agent is current_mode_update with currentModeId', async
 
 test('47 a mode can be set while a turn runs', async () => {
   const { c, sessionId } = await rig.session();
-  const turn = c.startPrompt(sessionId, 'echo a\nsleep 400\necho b');
+  const { step, open } = gate(rig.d);
+  const turn = c.startPrompt(sessionId, `echo a\n${step}\necho b`);
 
   await c.waitUpdate('agent_message_chunk');
   assert.deepEqual(await setMode(c, sessionId, 'code'), {});
   assert.deepEqual(c.chunks(sessionId), ['a'], 'the answer does not wait for the turn');
+  open();
   assert.equal((await turn.answer).result.stopReason, 'end_turn');
 });
 

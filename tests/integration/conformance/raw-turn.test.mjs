@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { deadline } from '../../lib/rawws.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { at, isError, isUpdate, kinds, say, serve, text } from './rig.mjs';
 
 const rig = serve();
@@ -129,11 +130,13 @@ test('52 two sessions prompt at once: right ids, and neither waits for the other
     order.push(name);
     return m.result;
   };
-  const slow = c.startPrompt(a, 'echo a1\nsleep 500\necho a2').answer.then(note('a'));
+  const { step, open } = gate(rig.d);
+  const slow = c.startPrompt(a, `echo a1\n${step}\necho a2`).answer.then(note('a'));
 
   await c.waitUpdate((u) => u.sessionId === a && u.update.sessionUpdate === 'agent_message_chunk');
   for (let i = 0; i < 3; i++)
     await c.startPrompt(b, `echo b${i}`).answer.then(note('b'));
+  open();
   assert.equal((await slow).stopReason, 'end_turn');
   assert.deepEqual(order, ['b', 'b', 'b', 'a']);
   assert.deepEqual(c.chunks(a), ['a1', 'a2']);
@@ -170,12 +173,14 @@ test('53 prompts on a busy session are queued and run in order', async () => {
 
 test('53 whenBusy "reject" is refused with SESSION_BUSY', async () => {
   const { c, sessionId } = await rig.session();
-  const turn = c.startPrompt(sessionId, 'echo a\nsleep 300');
+  const { step, open } = gate(rig.d);
+  const turn = c.startPrompt(sessionId, `echo a\n${step}`);
   const meta = (whenBusy) => ({ ...c.promptParams(sessionId, 'echo b'), _meta: { acpd: { whenBusy } } });
 
   await c.waitUpdate('agent_message_chunk');
   isError(await c.fails('session/prompt', meta('reject')), -32600, 'SESSION_BUSY');
   isError(await c.fails('session/prompt', meta('maybe')), -32602, 'FIELD_INVALID', { field: '_meta.acpd.whenBusy' });
+  open();
   await turn.answer;
   assert.equal((await c.call('session/prompt', meta('reject'))).stopReason, 'end_turn');
   assert.deepEqual(c.chunks(sessionId), ['a', 'b']);

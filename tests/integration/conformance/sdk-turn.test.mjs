@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import test, { after, before } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { acp, connectSdk } from '../../lib/sdk.mjs';
 import { deadline } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -99,11 +100,14 @@ test('51 tool calls are announced and end', async () => {
 test('52 two sessions at once on one connection', async () => {
   const { c, sessionId: a } = await session();
   const b = (await c.newSession()).sessionId;
-  const order = [];
+  const order = [], { step, open } = gate(d);
 
   await Promise.all([
-    c.prompt(a, 'echo a1\nsleep 400\necho a2').then(() => order.push('a')),
-    c.prompt(b, 'echo b1\nsleep 50\necho b2').then(() => order.push('b')),
+    c.prompt(a, `echo a1\n${step}\necho a2`).then(() => order.push('a')),
+    c.prompt(b, 'echo b1\nsleep 50\necho b2').then(() => {
+      order.push('b');
+      open();
+    }),
   ]);
   assert.deepEqual(order, ['b', 'a']);
   assert.deepEqual([c.chunks(a), c.chunks(b)], [['a1', 'a2'], ['b1', 'b2']]);

@@ -9,6 +9,7 @@ import { FORMATS } from '../../harness/model-formats.mjs';
 import { startModelServer } from '../../harness/model-server.mjs';
 import { KEY, tunnelTo } from '../../harness/rig.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { connectTaker, listenerOf, ModelConnection, STUB_WITH_GOOGLE, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
 import { connectSdk } from '../../lib/sdk.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -229,7 +230,12 @@ test('calls between turns are recorded without one, and are in the totals', asyn
 });
 
 describe('budgets', () => {
-  const STAYS = 'nocancel; echo on; perm p; sleep 700'; // goes on asking although it has been cancelled
+  // Goes on asking although it has been cancelled, until it is let go.
+  const staying = () => {
+    const { step, open: release } = gate(d);
+
+    return { script: `nocancel; echo on; perm p; ${step}`, release };
+  };
   const TOOL = 'TOOL:bash {"command":"ls"}';
   // Calls until one is refused: how many were answered.
   async function calls(s, last) {
@@ -248,8 +254,12 @@ describe('budgets', () => {
     test(`${budget}: not one call more`, async () => {
       const s = await open('openai-chat', { prices: { [MODEL]: PRICES } }, { budgets: { turn: { [budget]: limit } } });
       const at = model.requests.length;
+      const { script, release: go } = staying();
       let n;
-      const answer = await turn(s, async () => { n = await calls(s); }, STAYS);
+      const answer = await turn(s, async () => {
+        n = await calls(s);
+        go();
+      }, script);
 
       assert.deepEqual([answer.stopReason, answer._meta.acpd.stopDetail], [stopReason, { budget, scope: 'turn', limit, used }]);
       assert.deepEqual([n, model.requests.length - at], [2, 2]);
@@ -266,7 +276,11 @@ describe('budgets', () => {
 
     assert.equal(kept.stopReason, 'end_turn');
     const at = model.requests.length;
-    const answer = await turn(s, () => calls(s, 1), STAYS);
+    const { script, release: go } = staying();
+    const answer = await turn(s, async () => {
+      await calls(s, 1);
+      go();
+    }, script);
     assert.equal(answer.stopReason, 'max_turn_requests');
     assert.equal(model.requests.length - at, 2);
   });

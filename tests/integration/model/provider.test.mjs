@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { connectTaker, ModelConnection, listenerOf, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
 import { until } from '../../lib/wait.mjs';
 import { journalOf } from '../ledger.mjs';
@@ -75,7 +76,8 @@ describe('_acpd/provider/set', () => {
 
   test('within a turn, between two calls of it', async (t) => {
     const { sessionId, where, pid } = await open(t);
-    const turn = taker.c.prompt(sessionId, 'echo one; sleep 400; echo two');
+    const { step, open: release } = gate(d);
+    const turn = taker.c.prompt(sessionId, `echo one; ${step}; echo two`);
 
     await taker.c.waitUpdate((u) => u.sessionId === sessionId && u.update.content?.text === 'one');
     const before = await answered(t, where);
@@ -83,6 +85,7 @@ describe('_acpd/provider/set', () => {
     const later = await answered(t, where);
     assert.deepEqual([before.headers['x-team'], later.headers['x-team']], [undefined, 'a-0123456789']);
     assert.deepEqual([before.turn, later.turn], [1, 1]);
+    release();
     assert.equal((await turn).stopReason, 'end_turn');
     assert.equal(await pidOf(sessionId), pid);
   });

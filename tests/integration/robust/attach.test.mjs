@@ -3,10 +3,9 @@
 // prompts, questions put again, idempotent keys, the queue, and what clients without acpd get to see.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { Tape, failing, privateOnes, turnEnds } from './rig.mjs';
@@ -31,14 +30,6 @@ const errorOf = async (request) => {
   return msg.error;
 };
 const idle = (at = d) => until(async () => await at.metric('acpd_turns_running') === 0, 'the turns to end');
-let gates = 0;
-// A step of a turn that lasts until it is let go: {step, open}. It says `run:…` then, which no test wants to see.
-function gate() {
-  const file = path.join(d.dir, `gate-${++gates}`);
-
-  return { step: `run until [ -e ${file} ]\\; do sleep 0.02\\; done`, open: () => fs.writeFileSync(file, '') };
-}
-const chunks = (client, sessionId) => client.chunks(sessionId).filter((text) => !text.startsWith('run:'));
 const userTexts = (client, sessionId) => client.updatesOf(sessionId, 'user_message_chunk')
   .map((u) => u.update.content.text);
 
@@ -62,7 +53,7 @@ describe('a second connection takes over', () => {
   test('the first is told, its open prompt and later calls are refused, its other sessions live on', async () => {
     const { a, b, sessionId } = await pair();
     const other = (await a.newSession()).sessionId;
-    const { step, open } = gate();
+    const { step, open } = gate(d);
     const running = a.startPrompt(sessionId, `echo one; ${step}; echo two`);
     const queued = a.startPrompt(sessionId, 'echo three');
     const beside = a.startPrompt(other, 'echo other; sleep 600; echo still other');
@@ -93,7 +84,7 @@ describe('a second connection takes over', () => {
     const quiet = a.updatesOf(sessionId).length;
     open();
     await b.waitUpdate((u) => u.update.content?.text === 'three');
-    assert.deepEqual(chunks(b, sessionId), ['one', 'two', 'three'], 'both turns ran on');
+    assert.deepEqual(b.chunks(sessionId), ['one', 'two', 'three'], 'both turns ran on');
     assert.equal(a.updatesOf(sessionId).length, quiet, 'the first hears nothing more of it');
     assert.equal((await beside.answer).result.stopReason, 'end_turn');
     assert.deepEqual(a.chunks(other), ['other', 'still other'], 'its other session went on');
@@ -135,7 +126,7 @@ describe('a prompt is an event', () => {
     const { a, b, sessionId } = await pair();
 
     await a.prompt(sessionId, [{ type: 'text', text: 'echo one' }, { type: 'text', text: 'more' }]);
-    const { step, open } = gate();
+    const { step, open } = gate(d);
     const running = a.startPrompt(sessionId, `echo two; ${step}`);
     const queued = a.startPrompt(sessionId, 'echo three');
     await a.waitUpdate((u) => u.update.content?.text === 'two');
@@ -300,7 +291,7 @@ describe('a prompt with a key', () => {
 
   test('sent again while it runs: attached to the same turn, on the same connection and on another', async () => {
     const { a, b, sessionId } = await pair();
-    const { step, open } = gate(), text = `echo once; ${step}`;
+    const { step, open } = gate(d), text = `echo once; ${step}`;
     const first = a.startPrompt(sessionId, text, keyed('k1'));
     const again = a.startPrompt(sessionId, text, keyed('k1'));
 
@@ -314,7 +305,7 @@ describe('a prompt with a key', () => {
     const third = await attached;
     assert.equal(third.stopReason, 'end_turn');
     assert.equal(third._meta.acpd.turn, 1);
-    assert.deepEqual(chunks(b, sessionId), ['once']);
+    assert.deepEqual(b.chunks(sessionId), ['once']);
     await b.prompt(sessionId, 'RECALL');
     assert.deepEqual(JSON.parse(b.chunks(sessionId).at(-1)), [text], 'executed once');
     assert.equal(turnEnds(b, sessionId)[0].key, 'k1');
@@ -483,7 +474,7 @@ describe('a client that did not announce acpd', () => {
     await a.prompt(sessionId, 'echo one');
     await failing(a, sessionId, 'echo two; crash exit 1');
     await a.load(sessionId, { meta: { fromSeq: 1, incarnation: 'unknown' } });
-    const { step, open } = gate();
+    const { step, open } = gate(d);
     const running = a.startPrompt(sessionId, `echo three; ${step}`);
     await a.waitUpdate((u) => u.update.content?.text === 'three');
     await b.load(sessionId);

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 
 let d, c;
 before(async () => {
@@ -93,18 +94,20 @@ describe('a session/load while a turn runs', () => {
   async function running(opts = {}) {
     const { sessionId } = await c.newSession({ meta: { env: ENV }, ...opts });
     const from = c.updates.length;
-    c.startPrompt(sessionId, 'echo begun\nsleep 200\nenv KEPT\nself');
+    const { step, open } = gate(d);
+    c.startPrompt(sessionId, `echo begun\n${step}\nenv KEPT\nself`);
     await c.waitUpdate((u) => u.sessionId === sessionId && u.update.content?.text === 'begun', { from });
-    return sessionId;
+    return { sessionId, open };
   }
   const ended = (sessionId, n = 1) => c.waitFor((m) => m.method === '_acpd/turn_end' && m.params.sessionId === sessionId && m.params.turn === n);
 
   test('what it changes is applied at the end of the turn, and the answer says so', async () => {
-    const sessionId = await running();
+    const { sessionId, open } = await running();
     const { _meta: { acpd } } = await c.load(sessionId, { meta: { env: { KEPT: 'new' }, model: 'stub-large', systemPrompt: undefined } });
     assert.deepEqual(acpd.pending, ['env', 'model']);
     const again = await c.load(sessionId);
     assert.deepEqual(again._meta.acpd.pending, ['env', 'model'], 'and says it as long as it is so');
+    open();
     await ended(sessionId);
     const old = c.chunks(sessionId);
     assert.ok(old.includes('env:KEPT=as it was'), 'the running turn was not disturbed');
@@ -118,10 +121,12 @@ describe('a session/load while a turn runs', () => {
   });
 
   test('so are servers and the mode; prompts that wait already get them', async () => {
-    const sessionId = await running();
+    const { sessionId, open } = await running();
     const { _meta: { acpd } } = await c.load(sessionId, { mcpServers: [{ name: 'one', command: process.execPath, args: [], env: [] }], meta: { mode: 'code' } });
     assert.deepEqual(acpd.pending, ['mcpServers', 'mode']);
-    await c.prompt(sessionId, 'getparams'); // queued behind the turn
+    const queued = c.prompt(sessionId, 'getparams'); // behind the turn
+    open();
+    await queued;
     const given = JSON.parse(c.chunks(sessionId).find((x) => x.startsWith('{')));
 
     assert.deepEqual(given.mcpServers.map((s) => s.name), ['one']);
@@ -130,8 +135,9 @@ describe('a session/load while a turn runs', () => {
   });
 
   test('a mode alone stops no harness', async () => {
-    const sessionId = await running();
+    const { sessionId, open } = await running();
     assert.deepEqual((await c.load(sessionId, { meta: { mode: 'code' } }))._meta.acpd.pending, ['mode']);
+    open();
     await ended(sessionId);
     const self = c.chunks(sessionId).find((x) => x.startsWith('self:'));
 
@@ -142,8 +148,9 @@ describe('a session/load while a turn runs', () => {
   });
 
   test('what changes nothing waits for nothing', async () => {
-    const sessionId = await running();
+    const { sessionId, open } = await running();
     assert.equal((await c.load(sessionId, { meta: { env: ENV } }))._meta.acpd.pending, undefined);
+    open();
     await ended(sessionId);
     await c.call('session/delete', { sessionId });
   });

@@ -62,8 +62,8 @@ test('the narrowest one that is reached is named, whoever gave it', async () => 
 
 test('of seconds: counted from its own beginning, not from when it was queued', async () => {
   const sessionId = await open();
-  const first = prompt(sessionId, 'echo a; sleep 1500', { seconds: 60 });
-  const second = prompt(sessionId, 'echo b; sleep 300', { seconds: 1 });
+  const first = prompt(sessionId, 'echo a; sleep 2500', { seconds: 60 });
+  const second = prompt(sessionId, 'echo b', { seconds: 2 });
 
   assertKept(await first);
   assertKept(await second);

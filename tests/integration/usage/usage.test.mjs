@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { failing, fileOf, journalOf, records, running, turnsOf, verify } from '../ledger.mjs';
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -273,9 +274,11 @@ describe("the file that Agenta's runner reads", () => {
 
     await c.prompt(sessionId, `echo a; ${tokens(WHOLE)}`);
     assert.deepEqual(read(), { input: 100, output: 20, total: 120 });
-    const next = c.startPrompt(sessionId, `echo begun; sleep 200; ${tokens({ inputTokens: 1, outputTokens: 2, totalTokens: 3 })}`);
+    const { step, open } = gate(d);
+    const next = c.startPrompt(sessionId, `echo begun; ${step}; ${tokens({ inputTokens: 1, outputTokens: 2, totalTokens: 3 })}`);
     await c.waitUpdate((u) => u.sessionId === sessionId && u.update.content?.text === 'begun');
     assert.ok(!fs.existsSync(file), 'an earlier turn is not told again');
+    open();
     await next.answer;
     assert.deepEqual(read(), { input: 1, output: 2, total: 3 }, 'of this turn, not of the session');
     await c.prompt(sessionId, 'echo unknown');

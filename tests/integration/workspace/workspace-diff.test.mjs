@@ -9,6 +9,7 @@ import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { Stream } from '../../lib/events.mjs';
 import { until } from '../../lib/wait.mjs';
 import { applied, copyOf, newCwd, treeOf, upload } from '../../lib/workspace.mjs';
@@ -259,9 +260,11 @@ describe('the diff of a turn', () => {
 
     await c.prompt(id, 'echo nothing');
     assert.deepEqual(await artifacts(id), []);
-    const turn = c.startPrompt(id, 'echo working; sleep 300');
+    const { step, open } = gate(d);
+    const turn = c.startPrompt(id, `echo working; ${step}`);
     await c.waitUpdate((u) => u.sessionId === id && u.update.content?.text === 'working');
     change(cwd);
+    open();
     await turn.answer;
     const two = copyOf(cwd);
     await c.prompt(id, 'write last.txt x');
@@ -296,10 +299,12 @@ describe('the diff of a turn', () => {
 
   test('a workspace that is gone fails no turn', async () => {
     const { id, cwd } = await start();
-    const turn = c.startPrompt(id, 'echo x; sleep 200');
+    const { step, open } = gate(d);
+    const turn = c.startPrompt(id, `echo x; ${step}`);
 
     await c.waitUpdate((u) => u.sessionId === id);
     fs.rmSync(cwd, { recursive: true });
+    open();
     assert.equal((await turn.answer).result.stopReason, 'end_turn');
     const events = (await (await Stream.open(d, `/v1/sessions/${id}/events`)).until((s) => s.ended)).events;
     assert.ok(events.some((e) => JSON.stringify(e).includes('snapshot_failed')), 'it is told');

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
+import { gate } from '../../../lib/gate.mjs';
 import { sleep } from '../../../lib/rawws.mjs';
 import { until } from '../../../lib/wait.mjs';
 import { turnsOf, verify } from '../../ledger.mjs';
@@ -295,11 +296,12 @@ test('kill -9 in a later attempt: that attempt is ended by the next daemon, and 
 
 test('state "checking" and "busy" by turns', async () => {
   const s = await opened(d, c, { checks: [waits] });
-  const turn = c.startPrompt(s.sessionId, 'echo begun; run until [ -e on ]\\; do sleep 0.02\\; done');
+  const { step, open } = gate(d);
+  const turn = c.startPrompt(s.sessionId, `echo begun; ${step}`);
 
   await c.waitUpdate((u) => u.sessionId === s.sessionId && u.update.content?.text === 'begun');
   assert.equal(await stateOf(c, s.sessionId), 'busy');
-  fs.writeFileSync(`${s.cwd}/on`, '');
+  open();
   await s.checking();
   assert.equal(await stateOf(c, s.sessionId), 'checking');
   s.go(0);
