@@ -43,6 +43,7 @@ export class AcpClient extends EventEmitter {
   #done = new Set(); // ids that were answered
   #handlers = new Map();
   #seq = new Map();
+  #replays = new Map(); // sessionId -> how many replays of it may still begin
   #checked = 0;
 
   constructor(ws, { validate = 'all', rules = {}, record = true, daemon } = {}) {
@@ -134,13 +135,21 @@ export class AcpClient extends EventEmitter {
     const { seq, turn } = _meta?.acpd ?? {};
     const last = this.#seq.get(sessionId) ?? 0;
 
-    if (seq !== undefined && seq <= last && this.rules.seq)
+    if (seq !== undefined && seq <= last && !this.#replayed(sessionId) && this.rules.seq)
       this.#violation(`seq ${seq} after ${last}`, msg);
     this.#seq.set(sessionId, seq);
     const item = { sessionId, update, seq, turn, msg };
     if (this.record)
       this.updates.push(item);
     this.emit('update', item);
+  }
+
+  // What was on its way when a load was asked for comes before the replay, which may start over then.
+  #replayed(sessionId) {
+    const left = this.#replays.get(sessionId) ?? 0;
+
+    this.#replays.set(sessionId, Math.max(0, left - 1));
+    return left > 0;
   }
 
   #notification(msg) {
@@ -154,6 +163,8 @@ export class AcpClient extends EventEmitter {
 
     this.#pending.delete(msg.id);
     this.#done.add(msg.id);
+    if (asked?.method === 'session/load')
+      this.#replayed(asked.params?.sessionId);
     asked?.resolve(msg);
   }
 
@@ -197,8 +208,10 @@ export class AcpClient extends EventEmitter {
     });
 
     answer.catch(() => {}); // a call that nobody awaits may die with the socket
-    if (['session/load', 'session/resume'].includes(method) && params?.sessionId)
+    if (['session/load', 'session/resume'].includes(method) && params?.sessionId) {
       this.#seq.delete(params.sessionId); // a replay may start over
+      this.#replays.set(params.sessionId, (this.#replays.get(params.sessionId) ?? 0) + 1);
+    }
     if (raw === undefined)
       this.send({ jsonrpc: '2.0', id, method, params });
     else
