@@ -17,8 +17,9 @@ static void sweep_again(void *ctx)
 
 	if (!s->harness.proc || s->harness.state != H_READY)
 		return; /* the end of the harness sweeps everything */
+	/* the sweep looks in its own time: what the next turn starts meanwhile is not meant */
 	proc_sweep_turn(s->harness.proc, s->turn.sweep_from,
-			s->turn.current ? s->turn.current->started_ticks : 0);
+			s->turn.current ? s->turn.current->started_ticks : tree_now());
 	if (++s->turn.sweep_round < ARRAY_SIZE(sweep_pauses))
 		loop_timer_set(s->store->loop, &s->turn.sweep_timer,
 			       sweep_pauses[s->turn.sweep_round], sweep_again, s);

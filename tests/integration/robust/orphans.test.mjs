@@ -217,6 +217,32 @@ function suite(name, { start, cgroup }) {
         await c.call('session/delete', { sessionId });
         await d.stop({ keep: true });
       });
+
+      // What is looked for after a cancel is looked for by a thread, while no turn runs as well.
+      test('cancelled: no command of the turns that follow at once is taken for one of it', async (t) => {
+        const { d, c, usable } = await fresh(t);
+
+        if (!usable)
+          return;
+        const { sessionId } = await c.newSession();
+
+        for (let i = 0; i < 5; i++) {
+          const from = c.updates.length;
+          const { answer } = c.startPrompt(sessionId, 'echo begun; sleep 60000');
+
+          await c.waitUpdate((u) => u.update.content?.text === 'begun', { from });
+          c.cancel(sessionId);
+          await answer;
+          for (let k = 0; k < 6; k++) {
+            const begin = c.updates.length;
+
+            await c.prompt(sessionId, 'run sleep 0.05\\; echo alive');
+            assert.equal(c.chunks(sessionId, begin).join(''), 'run:0:alive\n');
+          }
+        }
+        await c.call('session/delete', { sessionId });
+        await d.stop({ keep: true });
+      });
     });
 
     describe('the end of the daemon', () => {
