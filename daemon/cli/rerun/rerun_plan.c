@@ -242,6 +242,35 @@ static void put_system_prompt(struct slice settings, struct jw *w)
 	jw_end_obj(w);
 }
 
+/* The built-in tools are the daemon's own; other servers are programs, addresses or clients of then. */
+static void put_builtin(struct slice settings, struct jw *w)
+{
+	struct jval builtin = jobj_get(jobj_get(settings, "mcp").raw, "builtin");
+
+	if (builtin.type == J_NONE)
+		return;
+	jw_obj(w, "mcp");
+	jw_raw(w, "builtin", builtin.raw);
+	jw_end_obj(w);
+}
+
+void rerun_plan_servers(const struct rerun_plan *p, struct buf *b)
+{
+	struct jval mcp = jobj_get(p->facts, "mcp"), v;
+	struct jiter it;
+
+	if (mcp.type != J_ARRAY || !jiter_init(&it, mcp))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		struct jval name = jobj_get(v.raw, "name");
+
+		if (name.type != J_STRING || jstr_is(jobj_get(v.raw, "via"), "builtin"))
+			continue;
+		buf_puts(b, buf_len(b) ? "," : "");
+		buf_add_slice(b, name.raw);
+	}
+}
+
 static void put_policy(struct slice settings, struct jw *w)
 {
 	struct jval policy = jobj_get(settings, "policy");
@@ -263,6 +292,7 @@ void rerun_plan_put(const struct rerun_plan *p, bool own_cwd, struct jw *w)
 		jw_raw(w, kept[i], jobj_get(settings, kept[i]).raw);
 	put_policy(settings, w);
 	put_system_prompt(settings, w);
+	put_builtin(settings, w);
 	put_level(jobj_get(p->facts, "level").raw, w);
 	jw_obj(w, "workspace");
 	if (source.type == J_OBJECT && !own_cwd)

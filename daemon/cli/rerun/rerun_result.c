@@ -110,6 +110,29 @@ static void put_workspace(struct jw *w, const struct rerun_result *r, const stru
 	jw_end_obj(w);
 }
 
+/* What they answered then is not in the bundle. */
+static void explain_servers(struct rerun_result *r, const struct rerun_plan *p)
+{
+	_cleanup_(buf_done) struct buf names = { 0 };
+
+	rerun_plan_servers(p, &names);
+	if (buf_len(&names))
+		buf_printf(&r->differences, "MCP servers that are not taken over: %.*s\n",
+			   (int)buf_len(&names), names.data);
+}
+
+static void put_servers(struct jw *w, const struct rerun_plan *p)
+{
+	_cleanup_(buf_done) struct buf names = { 0 };
+
+	rerun_plan_servers(p, &names);
+	if (!buf_len(&names))
+		return;
+	jw_arr(w, "serversLeftOut");
+	jw_raw(w, NULL, buf_slice(&names));
+	jw_end_arr(w);
+}
+
 static unsigned unasked(const struct recorded_calls *rec)
 {
 	unsigned n = 0;
@@ -141,6 +164,7 @@ bool rerun_result_end(struct rerun_result *r, const struct rerun_plan *plan,
 		buf_printf(&r->differences, "%u of %u turns were not made\n", turns - r->turns,
 			   turns);
 	explain_workspace(r, plan);
+	explain_servers(r, plan);
 	return r->turns_same == turns && !taker->refused && !left && same_workspace(r, plan);
 }
 
@@ -165,6 +189,7 @@ static void print_json(const struct rerun_result *r, const struct rerun_plan *p,
 	jw_str(&w, "stopped", t->from->stopped);
 	jw_end_obj(&w);
 	put_workspace(&w, r, p);
+	put_servers(&w, p);
 	jw_end_obj(&w);
 	printf("%.*s\n", (int)buf_len(&b), b.data);
 }

@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { fetchBundle, linesOf, pack, unpack } from '../../lib/bundles.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
+import { RawOrchestrator } from '../../lib/mcp-orchestrators.mjs';
 import { newCwd, upload } from '../../lib/workspace.mjs';
 import { until } from '../../lib/wait.mjs';
 import { acpd } from '../run.mjs';
@@ -77,9 +78,9 @@ async function startProvider() {
 const calls = (...words) => words.map((w) => `run ${process.execPath} ${caller} ${w}`).join(';');
 
 // A session of these prompts at a provider, which is gone afterwards. during: what the test does meanwhile. -> its bundle's members
-async function record(prompts, { meta = {}, during = [], of = d, client = c } = {}) {
+async function record(prompts, { meta = {}, more = {}, during = [], of = d, client = c } = {}) {
   const provider = await startProvider();
-  const { sessionId } = await client.newSession({ meta: { harness: STUB_WITH_PROVIDER.id, ...meta, provider: { api: 'openai-chat', key: KEY, baseUrl: provider.baseUrl } } });
+  const { sessionId } = await client.newSession({ ...more, meta: { harness: STUB_WITH_PROVIDER.id, ...meta, provider: { api: 'openai-chat', key: KEY, baseUrl: provider.baseUrl } } });
 
   for (const [i, text] of prompts.entries()) {
     const turn = client.prompt(sessionId, text).catch((e) => e);
@@ -342,6 +343,22 @@ describe('the workspace', () => {
 
     assert.deepEqual([code, JSON.parse(stdout).workspace.same], [1, false]);
   });
+});
+
+test('the built-in tools are there again, other servers are not: they are named', async () => {
+  const { client: o } = await RawOrchestrator.connect(d);
+  const run = await record([calls('ok')], { client: o, more: { mcpServers: [{ type: 'acp', name: 'shop', serverId: 'shop:1' }] }, meta: { mcp: { builtin: true } } });
+  const ids = async () => (await c.call('session/list', {})).sessions.map((x) => x.sessionId);
+  const before = await ids();
+  const { code, stdout, stderr } = await rerun(run, { args: ['--keep', '--json'] });
+  const [again] = (await ids()).filter((id) => !before.includes(id));
+  const { settings } = JSON.parse(unpack((await fetchBundle(d, again)).bytes, d.dir)['session.json']);
+
+  await o.close();
+  await c.call('session/delete', { sessionId: again });
+  assert.equal(code, 0, stderr + stdout);
+  assert.deepEqual([JSON.parse(stdout).serversLeftOut, settings.mcp], [['shop'], { builtin: true }]);
+  assert.match((await rerun(run, { args: [] })).stdout, /^MCP servers that are not taken over: "shop"$/m);
 });
 
 describe('its session', () => {
