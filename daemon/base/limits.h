@@ -147,6 +147,9 @@
 #define SECRETS_MAX 1024                /* of one session, those that were replaced included */
 #define FILE_PIECE (64 * KIB)           /* of a file that is copied without its secrets, at a time */
 #define SECRETS_BYTES_MAX (1 * MIB)
+#define ANSWER_HELD_MAX (4 * MIB)       /* of a model's answer that is recorded: one event, and what waits for others */
+#define ANSWER_STREAMS_MAX 1024         /* texts in it that may have ended in the beginning of a secret */
+#define ANSWER_PIECES_MAX 4096          /* of texts in one of its events */
 #define PROBLEMS_MAX 100                /* of the state on disk, kept for /ready and doctor */
 #define PEAK_INTERVAL_MS 100            /* between two measurements of the memory of a session's processes */
 #define ARTIFACT_MAX (64 * MIB)         /* bytes of one artifact */

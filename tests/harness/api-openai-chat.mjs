@@ -70,17 +70,17 @@ export class Encoder {
 
 	part(part) {
 		if (part.type === 'think')
-			return pieces(part.text).map((p) => this.#chunk({ reasoning_content: p }));
+			return pieces(part.text, part.size).map((p) => this.#chunk({ reasoning_content: p }));
 		if (part.type === 'text')
-			return pieces(part.text).map((p) => this.#chunk({ content: p }));
+			return pieces(part.text, part.size).map((p) => this.#chunk({ content: p }));
 		if (part.type === 'refusal')
-			return pieces(part.text).map((p) => this.#chunk({ refusal: p }));
+			return pieces(part.text, part.size).map((p) => this.#chunk({ refusal: p }));
 		const index = this.#tools++;
 		const call = (fn, more = {}) => this.#chunk({ tool_calls: [{ index, ...more, function: fn }] });
 		const args = argsOf(part);
 		const half = args.length >> 1;
 		return [call({ name: part.name, arguments: '' }, { id: part.id, type: 'function' }),
-			call({ arguments: args.slice(0, half) }), call({ arguments: args.slice(half) })];
+			...(part.size ? pieces(args, part.size) : [args.slice(0, half), args.slice(half)]).map((p) => call({ arguments: p }))];
 	}
 
 	end(reply) {

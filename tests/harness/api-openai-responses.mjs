@@ -133,28 +133,28 @@ export class Encoder {
 		if (part.type === 'think') {
 			const s = { summary_index: 0 };
 			return [ev('response.reasoning_summary_part.added', { ...s, part: { type: 'summary_text', text: '' } }),
-				...pieces(part.text).map((delta) => ev('response.reasoning_summary_text.delta', { ...s, delta })),
+				...pieces(part.text, part.size).map((delta) => ev('response.reasoning_summary_text.delta', { ...s, delta })),
 				ev('response.reasoning_summary_text.done', { ...s, text: part.text }),
 				ev('response.reasoning_summary_part.done', { ...s, part: item.summary[0] })];
 		}
 		if (part.type === 'text') {
 			const c = { content_index: 0 };
 			return [ev('response.content_part.added', { ...c, part: { ...item.content[0], text: '' } }),
-				...pieces(part.text).map((delta) => ev('response.output_text.delta', { ...c, delta, logprobs: [] })),
+				...pieces(part.text, part.size).map((delta) => ev('response.output_text.delta', { ...c, delta, logprobs: [] })),
 				ev('response.output_text.done', { ...c, text: part.text, logprobs: [] }),
 				ev('response.content_part.done', { ...c, part: item.content[0] })];
 		}
 		if (part.type === 'refusal') {
 			const c = { content_index: 0 };
 			return [ev('response.content_part.added', { ...c, part: { type: 'refusal', refusal: '' } }),
-				...pieces(part.text).map((delta) => ev('response.refusal.delta', { ...c, delta })),
+				...pieces(part.text, part.size).map((delta) => ev('response.refusal.delta', { ...c, delta })),
 				ev('response.refusal.done', { ...c, refusal: part.text }),
 				ev('response.content_part.done', { ...c, part: item.content[0] })];
 		}
 		if (item.type === 'custom_tool_call')
 			return [ev('response.custom_tool_call_input.delta', { delta: item.input }),
 				ev('response.custom_tool_call_input.done', { input: item.input })];
-		return [ev('response.function_call_arguments.delta', { delta: item.arguments }),
+		return [...(part.size ? pieces(item.arguments, part.size) : [item.arguments]).map((delta) => ev('response.function_call_arguments.delta', { delta })),
 			ev('response.function_call_arguments.done', { name: item.name, arguments: item.arguments })];
 	}
 

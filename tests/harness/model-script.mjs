@@ -15,6 +15,7 @@
 //                        reasoning are parts of input and output
 //   STOP:length          end as if the token limit was met; STOP:refusal: as if a filter of the provider ended it
 //   REFUSE:text          the model itself refuses, in the API's own form of that
+//   PIECES:n             text and arguments that follow come in pieces of n characters
 //   SLOW:ms              wait so long before each piece that follows
 //   ERR:status           fail instead; ERR:500x2 fails twice, then goes on with the next line;
 //                        ERR:429 retry-after=3 sets the header (default 1 for 429, 503 and 529; retry-after=none: no header);
@@ -33,7 +34,7 @@ import { toolFor, WISHES } from './model-tools.mjs';
 export const DEFAULT_USAGE = { input: 1200, cached: 200, written: 0, output: 40, reasoning: 8 };
 
 const CALLS = ['TOOL', ...WISHES];
-const LINE = new RegExp(`^\\s*(\\+?(?:${CALLS.join('|')})|THINK|TEXT|REFUSE|USAGE|STOP|SLOW|ERR|LATE):(.*)$`);
+const LINE = new RegExp(`^\\s*(\\+?(?:${CALLS.join('|')})|THINK|TEXT|REFUSE|USAGE|STOP|SLOW|PIECES|ERR|LATE):(.*)$`);
 const WORD = /^\s*(RECALL|OVERFLOW|CUT(?:x\d+)?|MALFORMED|HANG|EMPTY)\s*$/;
 
 // Harnesses put notes of their own into user messages; those are not what the user wrote.
@@ -153,8 +154,8 @@ export function textReply(text) {
 export function planReply(lines, turn, messages, { failed, id, tools }) {
 	const mine = linesOfCall(lines, turn.calls);
 	const reply = empty();
-	let delay = 0;
-	const add = (part) => reply.parts.push({ ...part, delay });
+	let delay = 0, size = 0;
+	const add = (part) => reply.parts.push({ ...part, delay, size });
 
 	if (!mine || mine.length === 0)
 		return textReply(plainAnswer(turn));
@@ -172,6 +173,7 @@ export function planReply(lines, turn, messages, { failed, id, tools }) {
 			add({ type: 'refusal', text });
 			reply.stop = 'refused';
 			break;
+		case 'PIECES': size = Number(arg) || 0; break;
 		case 'SLOW': delay = Number(arg) || 0; break;
 		case 'STOP': reply.stop = arg; break;
 		case 'USAGE': Object.assign(reply.usage, JSON.parse(arg)); break;
@@ -202,7 +204,7 @@ export function planReply(lines, turn, messages, { failed, id, tools }) {
 	return reply;
 }
 
-// Text as a model streams it: in pieces of about a word.
-export function pieces(text) {
-	return text.match(/\S*\s+|\S+/g) ?? [text];
+// Text as a model streams it: in pieces of about a word, or of so many characters.
+export function pieces(text, size = 0) {
+	return text.match(size ? new RegExp(`[^]{1,${size}}`, 'g') : /\S*\s+|\S+/g) ?? [text];
 }

@@ -14,6 +14,7 @@ import { HARNESSES, manifest } from './programs.mjs';
 import { KEY } from './rig.mjs';
 
 const KINDS = Object.keys(HARNESSES).filter((id) => ['codex', 'pi', 'opencode'].includes(id) && (!process.env.HARNESS || process.env.HARNESS.includes(id)));
+const SECRET = 'pass-wörd-9c1f7e2a';
 let d;
 
 before(async () => {
@@ -21,7 +22,15 @@ before(async () => {
 });
 after(() => endInOrder(d));
 
-// A run of two turns, with a command that is asked for, at a provider that is gone afterwards. -> the bytes of its bundle
+// What the pieces of a recorded answer say together.
+function said(lines) {
+	const text = lines.filter((l) => l.type === 'data').map((l) => l.text).join('');
+
+	return [...text.matchAll(/"(?:delta|content|arguments)":"((?:[^"\\]|\\.)*)"/g)].map((m) => m[1]).join('');
+}
+
+// A run of two turns, with a command that is asked for, at a provider that is gone afterwards; a secret is in its text and its
+// command, two characters at a time. -> the bytes of its bundle
 async function recorded(kind) {
 	const server = await startModelServer({ key: KEY });
 	const c = await d.client();
@@ -29,14 +38,14 @@ async function recorded(kind) {
 
 	fs.mkdirSync(cwd);
 	c.onRequest('session/request_permission', ({ options }) => ({ outcome: { outcome: 'selected', optionId: options.find((o) => o.kind === 'allow_once').optionId } }));
-	const { sessionId } = await c.newSession({ cwd, meta: { harness: kind,
+	const { sessionId } = await c.newSession({ cwd, meta: { harness: kind, secrets: { MY_PASSWORD: SECRET },
 		provider: { api: HARNESSES[kind].api, baseUrl: `${server.url}/v1`, key: KEY, model: 'scripted-1' } } });
 
-	await c.prompt(sessionId, 'RUN:echo made > made.txt; date > when.txt\nTEXT:It is made, said the model of then');
+	await c.prompt(sessionId, `PIECES:2\nRUN:echo made > made.txt; date > when.txt; echo '${SECRET}' > it.txt\nPIECES:2\nTEXT:It is ${SECRET}, said the model of then`);
 	await c.prompt(sessionId, 'TEXT:The second answer');
 	const { bytes } = await fetchBundle(d, sessionId);
 
-	assert.equal(fs.readFileSync(path.join(cwd, 'made.txt'), 'utf8'), 'made\n');
+	assert.deepEqual(['made.txt', 'it.txt'].map((f) => fs.readFileSync(path.join(cwd, f), 'utf8')), ['made\n', `${SECRET}\n`]);
 	await c.call('session/delete', { sessionId });
 	c.close();
 	await server.close();
@@ -53,18 +62,21 @@ function rerun(file, cwd) {
 for (const kind of KINDS)
 	test(kind, async () => {
 		const bytes = await recorded(kind);
+		const calls = linesOf(unpack(bytes, d.dir)['model/calls.ndjson']);
 		const file = path.join(d.dir, `${kind}.tar.zst`), cwd = path.join(d.workDir, `again-${kind}`);
 
+		assert.match(said(calls), /echo '\*\*\*' > it\.txt[^]*It is \*\*\*, said/);
+		assert.ok(!said(calls).includes('rd-9c') && !JSON.stringify(calls).includes(SECRET));
 		fs.writeFileSync(file, bytes);
 		fs.mkdirSync(cwd);
 		const again = await rerun(file, cwd);
-		const said = JSON.parse(again.stdout || '{}');
+		const told = JSON.parse(again.stdout || '{}');
 
 		assert.equal(again.code, 0, again.stderr + again.stdout);
-		assert.deepEqual([said.same, said.turns.map((t) => [t.turn, t.stopReason, t.same])], [true, [[1, 'end_turn', true], [2, 'end_turn', true]]]);
-		assert.deepEqual([said.modelCalls.notRecorded, said.modelCalls.notMade], [0, 0]);
-		assert.equal(said.modelCalls.answered, said.modelCalls.recorded);
-		assert.equal(fs.readFileSync(path.join(cwd, 'made.txt'), 'utf8'), 'made\n', 'the harness has done it again');
+		assert.deepEqual([told.same, told.turns.map((t) => [t.turn, t.stopReason, t.same])], [true, [[1, 'end_turn', true], [2, 'end_turn', true]]]);
+		assert.deepEqual([told.modelCalls.notRecorded, told.modelCalls.notMade], [0, 0]);
+		assert.equal(told.modelCalls.answered, told.modelCalls.recorded);
+		assert.deepEqual(['made.txt', 'it.txt'].map((f) => fs.readFileSync(path.join(cwd, f), 'utf8')), ['made\n', '***\n'], 'the harness has done it again');
 
 		// A call that the recording lacks is not made up, and no provider is asked.
 		const members = unpack(bytes, d.dir);

@@ -1,6 +1,7 @@
 #include "session/session_internal.h"
 
 #include "base/clock.h"
+#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
@@ -241,7 +242,8 @@ void call_record_begin(struct provider_call *c)
 	if (!ready(c->session) || !has_room(c->session, model_call_request(c->call)->body.n))
 		return;
 	c->trace.recorded = true;
-	buf_reset(&c->trace.held);
+	masked_answer_free(c->trace.answer);
+	c->trace.answer = masked_answer_new();
 	w = line_begin(c, &b, again ? "again" : "request");
 	jw_uint(&w, "attempt", c->attempt);
 	if (c->turn)
@@ -254,6 +256,29 @@ void call_record_begin(struct provider_call *c)
 static bool follows(const struct provider_call *c)
 {
 	return c->trace.recorded && c->session->model.recording.open;
+}
+
+static void put_end(struct provider_call *c, const char *how, const char *reason)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = line_begin(c, &b, "end");
+
+	jw_str(&w, "how", how);
+	jw_str(&w, "reason", reason);
+	line_end(c, &w);
+}
+
+void call_record_forget(struct provider_call *c)
+{
+	c->trace.answer = masked_answer_free(c->trace.answer);
+	c->trace.recorded = false;
+}
+
+/* In the rest of the answer secrets could not be found. */
+static void give_up(struct provider_call *c)
+{
+	put_end(c, "failed", "ANSWER_NOT_RECORDED");
+	call_record_forget(c);
 }
 
 static void put_headers(struct jw *w, struct slice headers)
@@ -270,6 +295,20 @@ static void put_headers(struct jw *w, struct slice headers)
 	jw_end_obj(w);
 }
 
+/* Compressed, though that was not asked for. */
+static bool is_encoded(struct slice headers)
+{
+	struct slice name;
+	struct jiter it;
+	struct jval v;
+
+	if (headers.n && jiter_init(&it, (struct jval){ J_OBJECT, headers }))
+		while (jiter_next(&it, &name, &v))
+			if (http_word_is(name, "content-encoding") && !jstr_is(v, "identity"))
+				return true;
+	return false;
+}
+
 void call_record_head(struct provider_call *c, int status, struct slice headers)
 {
 	_cleanup_(buf_done) struct buf b = { .max = RECORD_LINE_MAX },
@@ -282,6 +321,8 @@ void call_record_head(struct provider_call *c, int status, struct slice headers)
 	jw_int(&w, "status", status);
 	put_headers(&w, session_mask_json(c->session, headers, false, NULL, &hidden));
 	line_end(c, &w);
+	if (c->session->secrets.known.mask && is_encoded(headers) && follows(c))
+		give_up(c);
 }
 
 static void put_bytes(struct jw *w, struct slice bytes)
@@ -296,46 +337,41 @@ static void put_bytes(struct jw *w, struct slice bytes)
 	jw_slice(w, "b64", buf_slice(&b64));
 }
 
-/* What is held, but for what may be the beginning of a secret, unless it is the last. */
-static void put_piece(struct provider_call *c, bool last)
+static void put_data(struct provider_call *c, struct slice bytes)
 {
-	_cleanup_(buf_done) struct buf b = { .max = RECORD_LINE_MAX },
-				       hidden = { .max = RECORD_LINE_MAX };
-	struct buf *held = &c->trace.held;
-	size_t tail = buf_len(held);
+	_cleanup_(buf_done) struct buf b = { .max = RECORD_LINE_MAX };
 	struct jw w;
 
-	mask_put(c->session->secrets.known.mask, buf_slice(held), false, 0, last ? NULL : &tail,
-		 &hidden);
-	buf_consume(held, tail);
-	if (!buf_len(&hidden))
+	if (!bytes.n)
 		return;
 	w = line_begin(c, &b, "data");
-	put_bytes(&w, buf_slice(&hidden));
+	put_bytes(&w, bytes);
 	line_end(c, &w);
 }
 
 void call_record_data(struct provider_call *c, struct slice bytes)
 {
+	_cleanup_(buf_done) struct buf hidden = { .max = RECORD_LINE_MAX };
+
 	if (!follows(c))
 		return;
-	buf_add_slice(&c->trace.held, bytes);
-	put_piece(c, false);
+	masked_answer_add(c->trace.answer, c->session->secrets.known.mask, bytes, &hidden);
+	put_data(c, buf_slice(&hidden));
+	if (follows(c) && c->trace.answer->stopped)
+		give_up(c);
 }
 
 void call_record_end(struct provider_call *c, const char *how, const char *reason)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w;
+	_cleanup_(buf_done) struct buf hidden = { .max = RECORD_LINE_MAX };
 
-	if (follows(c) && buf_len(&c->trace.held))
-		put_piece(c, true);
 	if (follows(c)) {
-		w = line_begin(c, &b, "end");
-		jw_str(&w, "how", how);
-		jw_str(&w, "reason", reason);
-		line_end(c, &w);
+		masked_answer_end(c->trace.answer, c->session->secrets.known.mask, &hidden);
+		put_data(c, buf_slice(&hidden));
 	}
-	buf_done(&c->trace.held);
-	c->trace.recorded = false;
+	if (follows(c) && c->trace.answer->stopped)
+		give_up(c);
+	else if (follows(c))
+		put_end(c, how, reason);
+	call_record_forget(c);
 }

@@ -11,7 +11,7 @@ static void call_free(struct provider_call *c)
 	struct session *s = c->session;
 
 	c->carrier->forget(c);
-	buf_done(&c->trace.held);
+	call_record_forget(c);
 	list_del(&c->link);
 	activity_note(s);
 	free(c);

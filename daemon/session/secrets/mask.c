@@ -241,30 +241,67 @@ static size_t boundary(struct slice text, size_t i, bool up, size_t *unit)
 	return *unit;
 }
 
+/* Where the backslashes begin that stand before i: one that was left without what it escapes would escape something else,
+ * in the text of whatever is written in that string. */
+static size_t before_escape(struct slice text, size_t i, size_t *unit)
+{
+	i = boundary(text, i, false, unit);
+	while (i && text.p[i - 1] == '\\')
+		i--;
+	return i;
+}
+
+size_t mask_walk(const struct mask *m, struct slice text, bool json, bool last, mask_on_hit *on_hit,
+		 void *ctx)
+{
+	struct mask_search x = { .m = m, .text = text, .tail = SIZE_MAX };
+	size_t done = 0, unit = 0;
+
+	for (size_t i = 0; m && m->n && find(&x, i); i = done = x.end) {
+		if (!last && x.tail <= x.start)
+			break;
+		x.tail = SIZE_MAX;
+		x.start = json ? before_escape(text, x.start, &unit) : x.start;
+		x.end = json ? boundary(text, x.end, true, &unit) : x.end;
+		on_hit(ctx, MAX(x.start, done), x.end);
+	}
+	if (last || x.tail == SIZE_MAX)
+		return text.n;
+	return json ? MAX(before_escape(text, x.tail, &unit), done) : x.tail;
+}
+
+struct mask_copy {
+	struct slice text;
+	size_t done; /* of it */
+	struct buf *ret;
+};
+
+static void copy_up_to(struct mask_copy *c, size_t end)
+{
+	if (end > c->done)
+		buf_add(c->ret, c->text.p + c->done, end - c->done);
+	c->done = MAX(c->done, end);
+}
+
+static void hide(void *ctx, size_t start, size_t end)
+{
+	struct mask_copy *c = ctx;
+
+	copy_up_to(c, start);
+	if (end > c->done)
+		buf_puts(c->ret, MASK);
+	c->done = MAX(c->done, end);
+}
+
 void mask_put(const struct mask *m, struct slice text, bool json, size_t from, size_t *tail,
 	      struct buf *ret)
 {
-	struct mask_search x = { .m = m, .text = text, .tail = SIZE_MAX };
-	size_t done = from, unit = 0, limit = text.n;
+	struct mask_copy c = { text, from, ret };
+	size_t limit = mask_walk(m, text, json, !tail, hide, &c);
 
-	for (size_t i = 0; m && m->n && find(&x, i); i = x.end) {
-		if (tail && x.tail <= x.start)
-			break;
-		x.tail = SIZE_MAX;
-		x.start = json ? boundary(text, x.start, false, &unit) : x.start;
-		x.end = json ? boundary(text, x.end, true, &unit) : x.end;
-		if (x.start > done)
-			buf_add(ret, text.p + done, x.start - done);
-		if (x.end > done)
-			buf_puts(ret, MASK);
-		done = MAX(done, x.end);
-	}
-	if (tail && x.tail != SIZE_MAX)
-		limit = json ? boundary(text, x.tail, false, &unit) : x.tail;
+	copy_up_to(&c, limit);
 	if (tail)
 		*tail = limit;
-	if (limit > done)
-		buf_add(ret, text.p + done, limit - done);
 }
 
 void mask_line(const struct mask *m, char *text, size_t size)

@@ -5,7 +5,8 @@
  * in base64 or base64url, wherever in a longer text it begins (three alignments, of each the characters that no
  * neighbour has a part in). Text is looked at as it stands: a JSON string is searched between its quotes without being
  * decoded, which finds the same, since one more level of escapes makes no difference. What is cut out of a JSON string
- * always begins and ends between escapes.
+ * always begins and ends between escapes, and takes the backslashes before it along: JSON that is written in that string
+ * stays JSON.
  *
  * Every value has a few patterns. A byte that begins none of them costs one table access; the others are checked
  * with the byte behind them against a bitmap first. So a text costs about a nanosecond a byte, however many values
@@ -42,5 +43,11 @@ unsigned mask_find(const struct mask *m, struct slice text);
  */
 void mask_put(const struct mask *m, struct slice text, bool json, size_t from, size_t *tail,
 	      struct buf *ret);
+/* A secret from start to end. */
+typedef void mask_on_hit(void *ctx, size_t start, size_t end);
+/* Tells of each secret in turn, and returns where what may be the beginning of one at the text's end begins: the length
+ * of the text if there is none, or with last, where the text ends for good. json: as above. */
+size_t mask_walk(const struct mask *m, struct slice text, bool json, bool last, mask_on_hit *on_hit,
+		 void *ctx);
 /* A text that may have been cut at its end, in place, NUL-terminated: what is left of a secret there is hidden too. */
 void mask_line(const struct mask *m, char *text, size_t size);

@@ -221,6 +221,8 @@ static enum match_outcome compare(struct match_reading *r, struct match_position
 		bool quote = at.i < r->n && r->text[at.i] == '"' && is_byte(r->pattern, at.k, '"');
 		enum match_step s = !quote && ends_at(r, at.i) ? ENDED : step_any(r, &at, &other);
 
+		if (quote && r->quotes) /* or the end of a string, which goes on in another */
+			best = MAY_BEGIN;
 		if (other.i && s == WENT_ON && other.i == at.i && other.k == at.k)
 			other.i = 0;
 		if (other.i && r->tried++ < READINGS_MAX) {

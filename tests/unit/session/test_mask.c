@@ -141,6 +141,35 @@ static void test_pieces(void **state _unused_)
 	m = mask_free(m);
 }
 
+/* A quote may be one of the secret, or the end of a string that another goes on. */
+static void test_ends_before_quote(void **state _unused_)
+{
+	static const struct {
+		const char *text;
+		unsigned found;
+	} rows[] = {
+		{ "{\"text\":\"sk-ab/cd+ef=9Q\",\"n\":1}", MASK_TAIL },
+		{ "{\"text\":\"sk-ab/cd+ef=9\",\"n\":1}", MASK_TAIL },
+		{ "{\"text\":\"sk-ab/cd+ef=9Q\\\"x\"}", MASK_HIT },
+		{ "{\"text\":\"sk-ab/cd+ef=9Q.\",\"n\":1}", 0 },
+	};
+	struct mask *m = mask_of(KEY);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(mask_find(m, slice_of(rows[i].text)), rows[i].found);
+	m = mask_free(m);
+}
+
+/* In JSON that stands in a string the backslash of what is hidden is not left alone. */
+static void test_json_within_json(void **state _unused_)
+{
+	struct mask *m = mask_of("\"quoted-key\"");
+
+	check_put(m, "{\\\"k\\\":\\\"a\\\\\\\"quoted-key\\\\\\\"b\\\"}", true,
+		  "{\\\"k\\\":\\\"a***b\\\"}");
+	m = mask_free(m);
+}
+
 /* A text that was cut may end in the middle of one. */
 static void test_lines(void **state _unused_)
 {
@@ -304,12 +333,19 @@ static void test_lines_of_a_key(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),		cmocka_unit_test(test_base64),
-		cmocka_unit_test(test_json_stays_json), cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_lines),		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_what_is_none),	cmocka_unit_test(test_old_values),
-		cmocka_unit_test(test_bounded),		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_json_stays_json),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_what_is_none),
+		cmocka_unit_test(test_old_values),
+		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_lines_of_a_key),
+		cmocka_unit_test(test_ends_before_quote),
+		cmocka_unit_test(test_json_within_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
