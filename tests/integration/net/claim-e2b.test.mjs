@@ -261,13 +261,9 @@ test('a client that leaves takes its question with it', async (t) => {
       while (m.asked <= i || !m.open.size)
         await sleep(5);
       s.destroy();
-      for (let n = 0; m.open.size && n < 400; n++)
-        await sleep(5);
-      assert.equal(m.open.size, 0, 'the daemon goes on asking for nobody');
+      await until(() => !m.open.size, 'the daemon asks for nobody any more');
     }
-    for (let n = 0; fds(d) !== before && n < 400; n++)
-      await sleep(5);
-    assert.equal(fds(d), before);
+    await until(() => fds(d) === before, 'its descriptors are closed');
     m.reset();
     assert.deepEqual(await claim(d), [200, '{}']);
   });
@@ -281,13 +277,13 @@ test('silent bodies hold only so many places, and not for long', async (t) => {
 
     for (const s of silent)
       s.write(`POST /v1/claim HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Access-Token: x\r\nContent-Length: 100\r\n\r\n{`);
-    for (let n = 0; said(await claim(d, { access: 'x', body: '{' }))[1] !== 'CLAIM_BUSY' && n < 200; n++)
-      await sleep(10);
+    const busy = async () => said(await claim(d, { access: 'x', body: '{' }))[1] === 'CLAIM_BUSY';
+
+    await until(busy, 'all places are taken');
     assert.deepEqual(said(await claim(d)), [503, 'CLAIM_BUSY']);
     const text = await new Promise((resolve) => { silent[0].once('data', (data) => resolve(`${data}`)); });
     assert.match(text, /^HTTP\/1\.1 408 /);
-    for (let n = 0; said(await claim(d, { access: 'x', body: '{' }))[1] === 'CLAIM_BUSY' && n < 200; n++)
-      await sleep(10);
+    await until(async () => !await busy(), 'a place is free');
     assert.deepEqual(await claim(d), [200, '{}']);
     silent.forEach((s) => s.destroy());
   });

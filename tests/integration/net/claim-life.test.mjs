@@ -11,6 +11,7 @@ import { Daemon, withDaemon } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { Stream } from '../../lib/events.mjs';
 import { sleep } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 import { acpd } from '../run.mjs';
 
 after(assertNoViolations);
@@ -23,12 +24,7 @@ async function claimed(d, token) {
 }
 
 async function untilClaimed(d, token) {
-  for (let i = 0; i < 300; i++) {
-    if (await claimed(d, token))
-      return;
-    await sleep(20);
-  }
-  assert.fail('the daemon was not claimed');
+  await until(() => claimed(d, token), 'the claim');
 }
 
 // One request to control.sock: the answer.
@@ -212,7 +208,7 @@ test('acpd claim --set: settings hold from the first session on, and --sandbox-i
 });
 
 test('a claim brings how the daemon ends, and the times count from it', async () => {
-  const cases = [[{ 'idle-exit': 2, drain: 30 }, 'idleExit'], [{ 'max-life': 2, drain: 30 }, 'maxLife']];
+  const cases = [[{ 'idle-exit': 4, drain: 30 }, 'idleExit'], [{ 'max-life': 4, drain: 30 }, 'maxLife']];
 
   await Promise.all(cases.map(([settings, what]) => withDaemon({ token: null }, async (d) => {
     const token = newToken();
@@ -227,11 +223,11 @@ test('a claim brings how the daemon ends, and the times count from it', async ()
     const { nextDeadline } = await c.call('_acpd/status', {});
 
     assert.equal(nextDeadline.what, what);
-    assert.ok(Date.parse(nextDeadline.at) >= begun + 1900, `${what} at ${nextDeadline.at}, claimed at ${new Date(begun).toISOString()}`);
+    assert.ok(Date.parse(nextDeadline.at) >= begun + 3900, `${what} at ${nextDeadline.at}, claimed at ${new Date(begun).toISOString()}`);
     if (what === 'maxLife') { // a turn has the time of the claim's drain
       const { sessionId } = await c.newSession();
 
-      assert.equal((await c.prompt(sessionId, 'sleep 3000\necho done')).stopReason, 'end_turn');
+      assert.equal((await c.prompt(sessionId, 'sleep 4500\necho done')).stopReason, 'end_turn');
     }
     assert.equal((await d.exited).code, 0);
   })));
@@ -323,8 +319,7 @@ test('cold boot: killed in a turn, started unclaimed, claimed: every session goe
     await d.restart();
     // recovery does not wait for the claim: the open turn is ended, with a record
     const ledger = () => fs.readFileSync(path.join(d.stateDir, 'usage.jsonl'), 'utf8').split('\n').filter(Boolean).map((l) => JSON.parse(l));
-    for (let i = 0; i < 300 && !ledger().some((r) => r.sessionId === sessionId && r.turn === 2); i++)
-      await sleep(20);
+    await until(() => ledger().some((r) => r.sessionId === sessionId && r.turn === 2), 'its record');
     assert.equal(ledger().filter((r) => r.sessionId === sessionId).length, 2);
     const atStart = (await control(d, 'doctor')).result;
 

@@ -11,7 +11,8 @@ import test, { after } from 'node:test';
 import { assertNoViolations } from '../../lib/acp.mjs';
 import { ACPD, Daemon, withDaemon } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
-import { deadline, sleep } from '../../lib/rawws.mjs';
+import { deadline } from '../../lib/rawws.mjs';
+import { until } from '../../lib/wait.mjs';
 import { list } from '../../lib/procs.mjs';
 import { acpd } from '../run.mjs';
 
@@ -177,9 +178,7 @@ test('a token file that comes later is read at SIGHUP, and a new one replaces th
       fs.writeFileSync(`${d.tokenFile}.new`, token, { mode: 0o600 });
       fs.renameSync(`${d.tokenFile}.new`, d.tokenFile);
       d.child.kill('SIGHUP');
-      const end = Date.now() + 5000;
-      while (!d.logs.slice(from).some((l) => /token file/.test(l.msg)) && Date.now() < end)
-        await sleep(10);
+      await until(() => d.logs.slice(from).some((l) => /token file/.test(l.msg)), 'it is read');
     };
 
     await rotate(first);

@@ -14,7 +14,7 @@ const STUB = { args: ['--resume'], capabilities: { loadSession: true, sessionCap
 
 let d, c;
 before(async () => {
-  d = await Daemon.start({ flags: { permissionTimeout: 1 }, stub: STUB });
+  d = await Daemon.start({ flags: { permissionTimeout: 2 }, stub: STUB });
   c = await d.client({ init: { clientCapabilities: CAPS } });
   for (const method of ['session/request_permission', 'elicitation/create'])
     c.onRequest(method, never);
@@ -106,7 +106,7 @@ describe('while nobody is connected', () => {
   test('"hold" without a time-out holds', async () => {
     const sessionId = await left({ meta: { approvals: { default: 'allow' }, whenDetached: 'hold' } });
 
-    await sleep(1500);
+    await sleep(2500);
     const [{ id, expiresAt }] = await openApprovals(d, sessionId);
     assert.equal(expiresAt, undefined);
     assert.equal((await post(d, id, { optionId: 'allow' })).status, 200);
