@@ -1538,6 +1538,59 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        CommandArchiveExtract: {
+            done: components["schemas"]["Materialized"];
+        } | {
+            refused: components["schemas"]["UnpackProblem"];
+        } | {
+            failed: components["schemas"]["UnpackProblem"];
+        };
+        CommandArchiveHave: {
+            digest: string;
+            size: number;
+            /** @description bytes that the daemon has */
+            have: number;
+        };
+        CommandArchiveList: components["schemas"]["Archives"];
+        CommandArchivePut: {
+            digest: string;
+            size: number;
+            /** @description bytes that the daemon did not have */
+            sent: number;
+        };
+        CommandArchiveRm: {
+            digest: string;
+            /** @constant */
+            removed: true;
+        };
+        CommandBundleExport: {
+            sessionId: string;
+            file: string;
+            bytes: number;
+        };
+        CommandBundleImport: {
+            sessionId: string;
+        };
+        CommandBundleRerun: {
+            same: boolean;
+            turns: {
+                turn: number;
+                stopReason?: string;
+                same: boolean;
+                stopReasonWas?: string;
+                text?: string;
+                textWas?: string;
+            }[];
+            modelCalls: {
+                recorded: number;
+                answered: number;
+                /** @description asked as recorded */
+                alike: number;
+                notRecorded: number;
+                notMade: number;
+                wholeRecording: boolean;
+            };
+        };
         CommandCheck: {
             /** @description unique in the list */
             id: string;
@@ -1561,6 +1614,90 @@ export interface components {
             /** @description the exit code of success */
             expectExit?: number;
         };
+        CommandConfineTry: {
+            level: components["schemas"]["LevelAchieved"];
+            exitCode?: number;
+            signal?: number;
+            refused: {
+                call: string;
+                detail?: string;
+                errno: string;
+                count: number;
+                why?: string;
+                rule?: string;
+                /** @constant */
+                harmless?: true;
+            }[];
+            /** @description refusals that are not in it */
+            more?: number;
+        };
+        CommandDoctor: {
+            findings: components["schemas"]["Finding"][];
+            /** @description findings that are not in it */
+            more?: number;
+            daemon?: components["schemas"]["DaemonReport"];
+            exitCode: number;
+        };
+        CommandHarnessInstall: {
+            harness: string;
+            package: string;
+            release: string;
+            installed: boolean;
+            already?: boolean;
+            sha256?: string;
+            /** @description why not */
+            problem?: {
+                /** @description daemon/protocol/errors.md */
+                reason: string;
+                /** @description for people */
+                message: string;
+            };
+        };
+        CommandHarnessList: {
+            /** @description where they are installed */
+            prefix: string;
+            harnesses: {
+                id: string;
+                title: string;
+                command: string;
+                installed: boolean;
+                path?: string;
+                version?: string;
+                /** @description it is the pinned one */
+                versionFits?: boolean;
+                pin?: {
+                    package: string;
+                    release: string;
+                    version: string;
+                    file: string;
+                    sha256: string;
+                    /** @enum {string} */
+                    of: "file" | "package";
+                };
+                /** @description why not */
+                problem?: {
+                    /** @description daemon/protocol/errors.md */
+                    reason: string;
+                    /** @description for people */
+                    message: string;
+                };
+            }[];
+        };
+        CommandHarnessVerify: {
+            harnesses: {
+                id: string;
+                path: string;
+                verified: boolean;
+                sha256: string;
+                /** @description why not */
+                problem?: {
+                    /** @description daemon/protocol/errors.md */
+                    reason: string;
+                    /** @description for people */
+                    message: string;
+                };
+            }[];
+        };
         CommandRule: {
             /** @description the very command */
             argv?: string[];
@@ -1569,11 +1706,140 @@ export interface components {
             /** @enum {string} */
             policy: "allow" | "ask" | "deny";
         };
+        CommandRun: {
+            sessionId?: string;
+            stopReason?: string;
+            /** @description what the agent said */
+            text: string;
+            toolCalls: number;
+            /** @description as ACP has it */
+            usage?: {
+                [key: string]: unknown;
+            };
+            /** @description as JSON-RPC has it */
+            error?: {
+                [key: string]: unknown;
+            };
+            exitCode: number;
+        };
+        CommandSessions: {
+            sessions: components["schemas"]["Session"][];
+        };
+        CommandSkillsValidate: {
+            done: {
+                skills: components["schemas"]["SkillState"][];
+            };
+        } | {
+            refused: components["schemas"]["UnpackProblem"];
+        } | {
+            failed: components["schemas"]["UnpackProblem"];
+        };
+        CommandStats: {
+            groups: components["schemas"]["RunGroup"][];
+            all: components["schemas"]["RunGroup"];
+        };
+        CommandTokensList: components["schemas"]["Tokens"];
+        CommandTokensMint: components["schemas"]["TokenMinted"];
+        CommandUsage: components["schemas"]["UsageRecord"];
+        CommandUsageVerify: {
+            ok: boolean;
+            records: number;
+            incarnations: number;
+            /** @description the oldest record */
+            first?: number;
+            /** @description the newest */
+            last?: number;
+            /** @description SHA-256 of its line */
+            digest?: string;
+            /**
+             * @description it begins after the record of --from, or has it
+             * @constant
+             */
+            anchored?: true;
+            /** @description where it is wrong */
+            file?: string;
+            line?: number;
+            reason?: string;
+        };
+        /** @description What commands of acpd print with --json: one JSON object, or with x-acpd-lines one on each line. Without it a command prints nothing, as do those that are not here. */
+        Commands: {
+            /** @description How a prompt went */
+            run: components["schemas"]["CommandRun"];
+            /** @description The sessions of the daemon */
+            sessions: components["schemas"]["CommandSessions"];
+            /** @description The new token */
+            "tokens mint": components["schemas"]["CommandTokensMint"];
+            /** @description Tokens that hold */
+            "tokens list": components["schemas"]["CommandTokensList"];
+            /** @description What is wrong with a ledger */
+            "usage verify": components["schemas"]["CommandUsageVerify"];
+            /** @description The records, one a line */
+            usage: components["schemas"]["CommandUsage"];
+            /** @description Means of turns */
+            stats: components["schemas"]["CommandStats"];
+            /** @description The archive */
+            "archive put": components["schemas"]["CommandArchivePut"];
+            /** @description The archive, if the daemon has it */
+            "archive have": components["schemas"]["CommandArchiveHave"];
+            /** @description What the archive store holds */
+            "archive list": components["schemas"]["CommandArchiveList"];
+            /** @description The archive that is gone */
+            "archive rm": components["schemas"]["CommandArchiveRm"];
+            /** @description What was written */
+            "archive extract": components["schemas"]["CommandArchiveExtract"];
+            /** @description The file, if it has a name */
+            "bundle export": components["schemas"]["CommandBundleExport"];
+            /** @description The session that was made of it */
+            "bundle import": components["schemas"]["CommandBundleImport"];
+            /** @description Whether the run is the same */
+            "bundle rerun": components["schemas"]["CommandBundleRerun"];
+            /** @description What is wrong with a skill */
+            "skills validate": components["schemas"]["CommandSkillsValidate"];
+            /** @description What a command was refused */
+            "confine try": components["schemas"]["CommandConfineTry"];
+            /** @description Which harnesses there are */
+            "harness list": components["schemas"]["CommandHarnessList"];
+            /** @description What was installed */
+            "harness install": components["schemas"]["CommandHarnessInstall"];
+            /** @description Whether harnesses are what is pinned */
+            "harness verify": components["schemas"]["CommandHarnessVerify"];
+            /** @description What of the machine and the settings is wrong */
+            doctor: components["schemas"]["CommandDoctor"];
+        };
         Cost: {
             amount: number;
             currency: string;
             /** @description harness, provider, prices or sum */
             source: string;
+        };
+        /** @description what a daemon says to acpd doctor */
+        DaemonReport: {
+            version: string;
+            incarnation: string;
+            claimed: boolean;
+            sessions: number;
+            children: number;
+            /** @description what kills by: v2, v1, none */
+            cgroup: string;
+            limits: components["schemas"]["LimitsAchieved"];
+            agentUser?: string;
+            isolation: components["schemas"]["Isolation"];
+            /** @description acpd-fetch */
+            direct: {
+                [key: string]: unknown;
+            };
+            problems: {
+                what: string;
+                name?: string;
+                text: string;
+            }[];
+            harnesses: {
+                id: string;
+                command: string;
+                installed: boolean;
+                path?: string;
+            }[];
+            mcp: components["schemas"]["Hosted"];
         };
         /** @description state, work, deadlines and lease */
         DaemonStatus: {
@@ -2422,6 +2688,19 @@ export interface components {
         /** @description what this daemon can do, by name */
         Features: {
             [key: string]: boolean;
+        };
+        /** @description what a look at one thing has found */
+        Finding: {
+            id: string;
+            /** @description of what */
+            subject?: string;
+            kind: string;
+            /** @enum {string} */
+            level: "ok" | "warning" | "trouble";
+            /** @description for people */
+            message: string;
+            /** @description what to do */
+            hint?: string;
         };
         /** @description what is another in the fork */
         ForkSession: {
@@ -3334,6 +3613,68 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description turns of one harness and model */
+        RunGroup: {
+            harness?: string;
+            model?: string;
+            turns: number;
+            failed: number;
+            tokens?: {
+                /** @description that have it */
+                turns: number;
+                mean: number;
+                p50: number;
+                p95: number;
+                total: number;
+            };
+            inputTokens?: {
+                /** @description that have it */
+                turns: number;
+                mean: number;
+                p50: number;
+                p95: number;
+                total: number;
+            };
+            outputTokens?: {
+                /** @description that have it */
+                turns: number;
+                mean: number;
+                p50: number;
+                p95: number;
+                total: number;
+            };
+            durationMs?: {
+                /** @description that have it */
+                turns: number;
+                mean: number;
+                p50: number;
+                p95: number;
+                total: number;
+            };
+            cost: {
+                currency: string;
+                /** @description that have it */
+                turns: number;
+                mean: number;
+                p50: number;
+                p95: number;
+                total: number;
+            }[];
+            checks?: {
+                /** @description that have a verdict */
+                turns: number;
+                verified: number;
+                passRate: number;
+            };
+            /** @description turns by why they ended */
+            stops: {
+                [key: string]: number;
+            };
+            /** @description turns by how they failed */
+            failures: {
+                [key: string]: number;
+            };
+        };
         SentAcpdDetachedParams: {
             sessionId: string;
             /** @enum {string} */
@@ -3881,6 +4222,18 @@ export interface components {
                 cost?: components["schemas"]["Cost"];
                 source?: string;
             };
+        };
+        /** @description why nothing was written */
+        UnpackProblem: {
+            /** @description daemon/protocol/errors.md */
+            reason: string;
+            /** @description the entry */
+            path?: string;
+            /** @description for people */
+            message: string;
+            digest?: string;
+            limit?: number;
+            used?: number;
         };
         /** @description _meta.acpd of an update */
         UpdateMeta: {

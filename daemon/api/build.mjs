@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { methodTable, routeTable, webhookTypes } from '../../tests/lib/tables.mjs';
+import { jsonCommands, methodTable, routeTable, webhookTypes } from '../../tests/lib/tables.mjs';
 import { allTables, content, header, json, object, only, ref, time, used } from './notation.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -152,6 +152,22 @@ function webhooks(all, types) {
   return Object.fromEntries(Object.entries(described).map(([name, it]) => [name, webhook(name, it, types)]));
 }
 
+// --- commands -------------------------------------------------------------------------------------------------------------------
+
+function commandTypes(all, types) {
+  const described = merge(all, 'commands');
+  const members = {};
+
+  compare('commands with --json (daemon/cli/acpd.c)', Object.keys(described), jsonCommands());
+  for (const [name, it] of Object.entries(described).filter(([, { json: schema }]) => schema)) {
+    const type = `Command${typeName(name)}`;
+
+    types[type] = it.json;
+    members[name] = { ...ref(type, it.says), ...(it.lines && { 'x-acpd-lines': true }) };
+  }
+  types.Commands = object(members, 'What commands of acpd print with --json: one JSON object, or with x-acpd-lines one on each line. Without it a command prints nothing, as do those that are not here.');
+}
+
 // --- the document ---------------------------------------------------------------------------------------------------------------
 
 const INFO = `HTTP routes of acpd, and as schemas all that is private to it in ACP: \`_meta.acpd\` and the methods \`_acpd/*\` (AcpMethods, AcpSent).
@@ -166,6 +182,7 @@ function document(all) {
   const pages = [...new Set(all.filter((a) => a.routes || a.webhooks).map((a) => a.page))].sort();
 
   methodTypes(all, types);
+  commandTypes(all, types);
   return {
     openapi: '3.1.0',
     info: { title: 'acpd', version: '1', description: INFO, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },

@@ -12,6 +12,7 @@ import path from 'node:path';
 import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { CASES } from './cases/index.mjs';
+import { commandProblems } from '../lib/described-commands.mjs';
 import { changes, compare, hazards, scan, snapshot } from './tree.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -177,7 +178,9 @@ export function extract(archive, dest, args = [], { json = true, timeout = TIMEO
       } catch {
         out.result = undefined;
       }
-      resolve({ code, signal, ...out });
+      const wrong = out.result === undefined ? [] : commandProblems(['archive', 'extract', '--json'], JSON.stringify(out.result));
+
+      wrong.length ? reject(new Error(wrong.join('\n'))) : resolve({ code, signal, ...out });
     });
   });
 }

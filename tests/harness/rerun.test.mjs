@@ -56,7 +56,7 @@ function rerun(file, cwd) {
 	const tokenFile = path.join(d.dir, 'rerun-token');
 
 	fs.writeFileSync(tokenFile, d.token, { mode: 0o600 });
-	return acpd(['bundle', 'rerun', file, '--url', `ws://127.0.0.1:${d.port}/acp`, '--token-file', tokenFile, '--cwd', cwd, '--json'], { clean: true });
+	return acpd(['bundle', 'rerun', file, '--url', `ws://127.0.0.1:${d.port}/acp`, '--token-file', tokenFile, '--cwd', cwd, '--json'], { clean: true, timeout: 120000 });
 }
 
 for (const kind of KINDS)

@@ -124,3 +124,11 @@ export const wordsOf = (file, pattern) => [...read(file).matchAll(pattern)].map(
 
 // The types of webhooks, and the one that tells of a gap.
 export const webhookTypes = () => [...wordsOf('daemon/outbox/webhook_types.c', /\[WEBHOOK_\w+\] = "([^"]+)"/g), ...wordsOf('daemon/outbox/webhook_types.h', /define WEBHOOK_GAP "([^"]+)"/g)];
+
+// The commands of daemon/cli/acpd.c that take --json.
+export function jsonCommands() {
+  const json = wordsOf('daemon/cli/cli_options.c', /^OPT\("json", BOOL, ([A-Z_ |]+),/gm).flatMap((scopes) => scopes.split(' | '));
+  const rows = [...read('daemon/cli/acpd.c').matchAll(/^\t\{ "([a-z ]+)", (?:NULL|"[^"]*"), ([A-Z_ |]+),/gm)];
+
+  return rows.filter(([, , scopes]) => scopes.split(' | ').some((s) => json.includes(s))).map(([, name]) => name);
+}

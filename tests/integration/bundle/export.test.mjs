@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
-import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { assertManifest, fetchBundle, linesOf, unpack } from '../../lib/bundles.mjs';
 import { until } from '../../lib/wait.mjs';
 import { newCwd, upload } from '../../lib/workspace.mjs';
+import { acpdSync } from '../run.mjs';
 
 const SECRET = 'sk-very-secret-9c1f7e2a';
 const KEY = 'another-key-55aa01';
@@ -126,7 +126,7 @@ describe('a bundle', () => {
   test('is written by acpd bundle export, whole or not at all', async () => {
     const { id } = await open();
     const file = `${d.dir}/out.acpd`;
-    const run = (...args) => spawnSync(ACPD, ['bundle', 'export', ...args, '--socket', d.acpSocket], { encoding: 'buffer', maxBuffer: 1 << 26 });
+    const run = (...args) => acpdSync(['bundle', 'export', ...args, '--socket', d.acpSocket], { encoding: 'buffer', maxBuffer: 1 << 26 });
 
     await c.prompt(id, 'echo hi');
     const got = run(id, '-o', file, '--json');

@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
-import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { assertManifest, fetchBundle, linesOf, pack, sha256, unpack } from '../../lib/bundles.mjs';
 import { until } from '../../lib/wait.mjs';
 import { newCwd, upload } from '../../lib/workspace.mjs';
+import { acpdSync } from '../run.mjs';
 
 let d, c, id, cwd, bundle, members, original;
 
@@ -64,7 +64,7 @@ describe('an imported session', () => {
     const file = `${d.dir}/run.acpd`;
 
     fs.writeFileSync(file, bundle);
-    const run = spawnSync(ACPD, ['bundle', 'import', file, '--socket', other.acpSocket], { encoding: 'utf8' });
+    const run = acpdSync(['bundle', 'import', file, '--socket', other.acpSocket]);
     assert.equal(run.status, 0, run.stderr);
     assert.equal(run.stdout, `${id}\n`);
     for (const turn of ['at once', 'after a restart']) {

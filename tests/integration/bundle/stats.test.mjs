@@ -6,14 +6,14 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { spawnSync } from 'node:child_process';
 import test, { after } from 'node:test';
-import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { Daemon } from '../../lib/daemon.mjs';
+import { acpdSync } from '../run.mjs';
 
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-stats-'));
 after(() => fs.rmSync(dir, { recursive: true }));
 
-const stats = (...args) => spawnSync(ACPD, ['stats', ...args], { encoding: 'utf8' });
+const stats = (...args) => acpdSync(['stats', ...args]);
 // Runs that differ in all that is counted, the same at each start.
 let seed = 7;
 const random = (n) => { seed = (seed * 1103515245 + 12345) % 2147483648; return Math.floor(seed / 65536) % n; };

@@ -10,6 +10,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ACPD, Daemon, ROOT } from '../../lib/daemon.mjs';
+import { checkCommand } from '../../lib/described-commands.mjs';
 import { rootHasNamespaces } from '../../lib/namespaces.mjs';
 import { insideEtc, openEtc } from '../../lib/open-etc.mjs';
 
@@ -68,6 +69,7 @@ class Machine {
       env: { PATH: this.tools, HOME: this.dir, ...env } });
 
     assert.deepEqual([signal, stderr], [null, ''], command.join(' '));
+    checkCommand(command.slice(1), stdout);
     return { status, stdout, said: json ? JSON.parse(stdout) : undefined };
   }
 

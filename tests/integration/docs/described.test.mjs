@@ -3,13 +3,18 @@
 
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import fs from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
 import test from 'node:test';
+import { commandProblems } from '../../lib/described-commands.mjs';
 import { EACH, FIRST, Sample, WHOLE, watched } from '../../lib/described-lines.mjs';
 import { api, httpProblems, linesOf, webhookProblems } from '../../lib/described.mjs';
 import { Stream } from '../../lib/events.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
 import { Receiver } from '../outbox/rig.mjs';
+import { acpd, acpdSync } from '../run.mjs';
 
 const EVENTS = '/v1/sessions/x/events';
 const NDJSON = 'application/x-ndjson', SSE = 'text/event-stream';
@@ -137,4 +142,24 @@ test('the receiver of webhooks fails at a wrong one', async (t) => {
   sent.end(body);
   assert.match((await failed).message, /a webhook that the API does not have/);
   sent.destroy();
+});
+
+test('what commands print: each that there is, and what is wrong with one', () => {
+  const found = (args, value) => commandProblems(args.split(' '), typeof value === 'string' ? value : JSON.stringify(value)).length;
+  const verified = { ok: true, records: 5, incarnations: 2 };
+
+  assert.deepEqual([found('usage verify --json', verified), found('usage verify --json', { ...verified, colour: 'red' }), found('usage verify --json', { ok: true, records: 5 })], [0, 1, 1]);
+  assert.deepEqual([found('doctor --json', 'all is well'), found('doctor', 'all is well'), found('confine try -- doctor --json', 'x')], [1, 0, 0]);
+  assert.deepEqual([found('usage', '{"v":1}\n{"v":1}\n'), found('usage --file x', '{"v":1}\n')], [2, 0]);
+  for (const name of Object.keys(api.components.schemas.Commands.properties))
+    assert.equal(found(`${name} --json`, { colour: 'red' }), 1, name);
+});
+
+test('a run of a command fails at a wrong output', async (t) => {
+  const state = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-test-'));
+
+  t.after(() => fs.rmSync(state, { recursive: true }));
+  fs.writeFileSync(path.join(state, 'usage.jsonl'), '{"v":1,"n":1,"incarnation":"aa","prevDigest":null,"type":"turn","sessionId":"s","turn":1}\n');
+  await assert.rejects(acpd(['usage', '--state', state]), /an output that the API does not have/);
+  assert.throws(() => acpdSync(['usage', '--state', state]), /an output that the API does not have/);
 });

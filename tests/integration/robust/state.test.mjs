@@ -11,17 +11,18 @@ import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { ACPD, Daemon, ROOT } from '../../lib/daemon.mjs';
 import { until } from '../../lib/wait.mjs';
+import { acpdSync } from '../run.mjs';
 
 const ledgerOf = (d) => path.join(d.stateDir, 'usage.jsonl');
 const linesOf = (file) => fs.readFileSync(file, 'utf8').trimEnd().split('\n');
 const digest = (line) => crypto.createHash('sha256').update(line).digest('hex');
-const verify = (file, ...more) => spawnSync(ACPD, ['usage', 'verify', '--file', file, ...more], { encoding: 'utf8' });
+const verify = (file, ...more) => acpdSync(['usage', 'verify', '--file', file, ...more]);
 
 async function problems(d) {
   return JSON.parse((await d.http('/ready', { token: d.token })).body).problems;
 }
 
-const doctor = (d) => spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' });
+const doctor = (d) => acpdSync(['doctor', '--run-dir', d.runDir]);
 
 // Some turns, then a daemon that is gone, then what is done to its state, then the next daemon.
 async function afterwards(damage, use) {

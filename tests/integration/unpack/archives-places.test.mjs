@@ -8,8 +8,9 @@ import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { spawnSync } from 'node:child_process';
 import { FORMATS, f, l, written, x } from '../../archives/cases/common.mjs';
-import { ACPD, Box, LAYOUTS, NOBODY, endFaults, extract, temporary } from '../../archives/run.mjs';
+import { Box, LAYOUTS, NOBODY, endFaults, extract, temporary } from '../../archives/run.mjs';
 import { scan } from '../../archives/tree.mjs';
+import { acpdSync } from '../run.mjs';
 
 const isRoot = process.geteuid() === 0;
 let root;
@@ -250,7 +251,7 @@ test('wrong calls: exit 2; an ARCHIVE that is not there, or no file: exit 1, not
 
   t.after(() => box.remove());
   const archive = pack(box.mark(), [OK]);
-  const call = (...args) => spawnSync(ACPD, ['archive', 'extract', ...args], { timeout: 20000 });
+  const call = (...args) => acpdSync(['archive', 'extract', ...args], { encoding: 'buffer', timeout: 20000 });
 
   for (const args of [[], [archive], [archive, box.dest, 'more'], [archive, box.dest, '--uid'], [archive, box.dest, '--uid', 'nobody!'],
     [archive, box.dest, '--uid', '-1'], [archive, box.dest, '--uid', '4294967295'], [archive, box.dest, '--strip'], [archive, box.dest, '--strip', '-1'],

@@ -13,6 +13,7 @@ import * as T from '../../archives/tar.mjs';
 import * as Z from '../../archives/zip.mjs';
 import { ACPD, NOBODY, temporary } from '../../archives/run.mjs';
 import { manifestDigest, scan, treeOf } from '../../lib/workspace.mjs';
+import { acpdSync } from '../run.mjs';
 
 const UNPACK = path.join(path.dirname(ACPD), 'acpd-unpack');
 const isRoot = process.geteuid() === 0;
@@ -43,7 +44,7 @@ function box() {
   };
 }
 
-const cli = (...args) => spawnSync(ACPD, ['archive', 'extract', ...args], { encoding: 'utf8', timeout: TIMEOUT });
+const cli = (...args) => acpdSync(['archive', 'extract', ...args], { timeout: TIMEOUT });
 
 function run(job, env = process.env) {
   const r = spawnSync(UNPACK, ['extract'], { input: `${JSON.stringify(job)}\n`, encoding: 'utf8', timeout: TIMEOUT, env });

@@ -70,10 +70,10 @@ test('the records come out byte for byte, from --file, --state and ACPD_STATE', 
   assert.equal((await show(write(LINES), '--json')).stdout, want);
   fs.mkdirSync(state);
   fs.writeFileSync(path.join(state, 'usage.jsonl'), want);
-  assert.equal((await acpd(['usage', '--state', state])).stdout, want);
-  assert.equal((await acpd(['usage'], { env: { ACPD_STATE: state } })).stdout, want);
+  assert.equal((await acpd(['usage', '--state', state], { described: false })).stdout, want);
+  assert.equal((await acpd(['usage'], { env: { ACPD_STATE: state }, described: false })).stdout, want);
   // a harness's command has these in its environment; they choose nothing
-  assert.equal((await acpd(['usage'], { env: { ACPD_STATE: state, ACPD_SESSION: 's-2', ACPD_SINCE: '4' } })).stdout, want);
+  assert.equal((await acpd(['usage'], { env: { ACPD_STATE: state, ACPD_SESSION: 's-2', ACPD_SINCE: '4' }, described: false })).stdout, want);
 });
 
 test('--since and --session choose', async () => {
