@@ -1576,19 +1576,24 @@ export interface components {
             turns: {
                 turn: number;
                 stopReason?: string;
+                /** @description its class */
+                error?: string;
                 same: boolean;
                 stopReasonWas?: string;
+                errorWas?: string;
                 text?: string;
                 textWas?: string;
             }[];
             modelCalls: {
                 recorded: number;
                 answered: number;
-                /** @description asked as recorded */
+                /** @description of those answered: their texts differ */
                 alike: number;
                 notRecorded: number;
+                /** @description recorded, and nobody asked for them */
                 notMade: number;
-                wholeRecording: boolean;
+                /** @description why the recording ended early */
+                stopped?: string;
             };
         };
         CommandCheck: {

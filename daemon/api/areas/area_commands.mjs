@@ -45,8 +45,8 @@ export default {
     'bundle export': { says: 'The file, if it has a name', json: object({ sessionId: string(), file: string(), bytes: integer() }) },
     'bundle import': { says: 'The session that was made of it', json: object({ sessionId: string() }) },
     'bundle rerun': { says: 'Whether the run is the same', json: object({
-      same: boolean(), turns: array(object({ turn: integer(), 'stopReason?': string(), same: boolean(), 'stopReasonWas?': string(), 'text?': string(), 'textWas?': string() })),
-      modelCalls: object({ recorded: integer(), answered: integer(), alike: integer('asked as recorded'), notRecorded: integer(), notMade: integer(), wholeRecording: boolean() }) }) },
+      same: boolean(), turns: array(object({ turn: integer(), 'stopReason?': string(), 'error?': string('its class'), same: boolean(), 'stopReasonWas?': string(), 'errorWas?': string(), 'text?': string(), 'textWas?': string() })),
+      modelCalls: object({ recorded: integer(), answered: integer(), alike: integer('of those answered: their texts differ'), notRecorded: integer(), notMade: integer('recorded, and nobody asked for them'), 'stopped?': string('why the recording ended early') }) }) },
     'skills validate': { says: 'What is wrong with a skill', json: ofUnpack(object({ skills: array(ref('SkillState')) })) },
     'confine try': { says: 'What a command was refused', json: object({
       level: ref('LevelAchieved'), 'exitCode?': integer(), 'signal?': integer(), refused: array(object({
