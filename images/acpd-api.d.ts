@@ -1595,6 +1595,15 @@ export interface components {
                 /** @description why the recording ended early */
                 stopped?: string;
             };
+            workspace?: {
+                compared: boolean;
+                same?: boolean;
+                /** @description why it was not compared */
+                reason?: string;
+                /** @description a digest of all that differs */
+                state?: string;
+                stateWas?: string;
+            };
         };
         CommandCheck: {
             /** @description unique in the list */
