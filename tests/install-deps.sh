@@ -25,13 +25,13 @@ packages() {
 	case $1 in
 	build) echo gcc libc6-dev make pkg-config libwebsockets-dev libcjson-dev libssl-dev \
 		libarchive-dev zlib1g-dev libzstd-dev libyaml-dev libseccomp-dev \
-		libpcre2-dev libcurl4-openssl-dev libc-ares-dev ;;
+		libpcre2-dev libcurl4-openssl-dev libc-ares-dev libisal-dev ;;
 	runtime)
 		case $release in
 		13) echo libwebsockets19t64 libcjson1 libssl3t64 libarchive13t64 libcurl4t64 ;;
 		*) echo libwebsockets17 libcjson1 libssl3 libarchive13 libcurl4 ;;
 		esac
-		echo zlib1g libzstd1 libyaml-0-2 libseccomp2 libpcre2-8-0 libc-ares2 nftables
+		echo zlib1g libzstd1 libyaml-0-2 libseccomp2 libpcre2-8-0 libc-ares2 libisal2 nftables
 		;;
 	# clang and its runtime are for libFuzzer, mandoc checks the man page, strace kills at a chosen call, sudo is tried as a way to root,
 	# nftables and iproute2 wall users in between namespaces, ssh and libwrap0 are for the sshd of sshd-deps.sh.

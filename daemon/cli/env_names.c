@@ -32,6 +32,8 @@ static const char *const others[] = {
 	"ACPD_FETCH",
 	"ACPD_PROXY",
 	"ACPD_INIT",
+	/* what inflates archives (unpack/README.md) */
+	"ACPD_INFLATE",
 	/* of the tests */
 	"ACPD_TEST_*",
 	"ACPD_SOAK_*",

@@ -227,7 +227,7 @@ function attributeFaults(dest) {
 }
 
 // Runs one case in one layout. -> {faults: [text], reason, ms}
-export async function runCase(c, layout, root) {
+export async function runCase(c, layout, root, env = process.env) {
   const dir = fs.mkdtempSync(path.join(root, 'box-'));
   const box = new Box(dir, layout);
   const archive = path.join(dir, c.file);
@@ -236,7 +236,7 @@ export async function runCase(c, layout, root) {
   fs.writeFileSync(archive, c.build({ outside: box.far, dest: box.dest }));
   box.mark();
   const start = performance.now();
-  const r = await extract(archive, box.dest, box.args, { timeout: Math.max(TIMEOUT, c.timeout ?? 0) });
+  const r = await extract(archive, box.dest, box.args, { timeout: Math.max(TIMEOUT, c.timeout ?? 0), env });
   const ms = performance.now() - start;
   const faults = [...endFaults(r), ...verdictFaults(box, c.verdict, r), ...box.outsideFaults()];
 
@@ -247,7 +247,7 @@ export async function runCase(c, layout, root) {
     faults.push(...box.remove());
   if (faults.length !== 0)
     faults.push(shown(r));
-  return { faults: faults.slice(0, 12).map((text) => `${c.name} [${layout.name}]: ${text}`), reason: r.result?.refused?.reason ?? 'written', ms };
+  return { faults: faults.slice(0, 12).map((text) => `${c.name} [${layout.name}, ${env.ACPD_INFLATE ?? 'as it is'}]: ${text}`), reason: r.result?.refused?.reason ?? 'written', ms };
 }
 
 // The layouts of the n-th case: DEST absent once and filled once, with and without a uid in turn; all of them when

@@ -7,6 +7,7 @@
 #include "unpack/entries/zip.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 static const struct plan_limits limits = {
@@ -143,36 +144,56 @@ static int read_archive(int fd, struct plan *p, struct verdict *v)
 	return r;
 }
 
-/* What is planned holds the limits, and comes out of the manifest again. */
-static void check_plan(struct plan *p)
-{
-	struct sha256 digest;
+/* What came of it. */
+struct result {
+	struct verdict v;
+	struct sha256 manifest;
+};
 
+/* What is planned holds the limits, and comes out of the manifest again. */
+static void check_plan(struct plan *p, struct sha256 *digest)
+{
 	FUZZ_CHECK(p->m.n - 1 <= limits.entries && p->bytes <= limits.bytes);
-	FUZZ_CHECK(manifest_write(&p->m, -1, &digest) == 0);
+	FUZZ_CHECK(manifest_write(&p->m, -1, digest) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void read_by(const char *inflate, int fd, bool strip, struct result *ret)
 {
-	struct verdict v = { .kind = VERDICT_NONE };
-	int fd = memfd_create("archive", MFD_CLOEXEC), r;
 	uint64_t stripped;
 	struct plan p;
+	int r;
 
-	FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	*ret = (struct result){ .v = { .kind = VERDICT_NONE } };
+	setenv("ACPD_INFLATE", inflate, 1);
 	open_file = 0;
-	plan_init(&p, &limits, (struct stage_sink){ &ops, NULL }, &v);
-	r = read_archive(fd, &p, &v);
-	if (r == 0 && size % 2) /* a flipped coin */
+	plan_init(&p, &limits, (struct stage_sink){ &ops, NULL }, &ret->v);
+	r = read_archive(fd, &p, &ret->v);
+	if (r == 0 && strip)
 		r = strip_finish(&p, STRIP_AUTO, &stripped);
 	if (r == 0)
 		r = plan_finish(&p);
-	FUZZ_CHECK((r < 0) == (v.kind != VERDICT_NONE));
+	FUZZ_CHECK((r < 0) == (ret->v.kind != VERDICT_NONE));
 	if (r < 0)
-		FUZZ_CHECK(v.kind == VERDICT_REFUSED && v.reason[0] && v.message[0]);
+		FUZZ_CHECK(ret->v.kind == VERDICT_REFUSED && ret->v.reason[0] && ret->v.message[0]);
 	else
-		check_plan(&p);
+		check_plan(&p, &ret->manifest);
 	plan_done(&p);
+}
+
+/* Both decompressors: one verdict, one tree. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("archive", MFD_CLOEXEC);
+	struct result z, other;
+
+	FUZZ_CHECK(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	read_by("zlib", fd, size % 2, &z); /* a flipped coin */
+	read_by("isal", fd, size % 2, &other);
+	FUZZ_CHECK(z.v.kind == other.v.kind && z.v.has_limit == other.v.has_limit);
+	FUZZ_CHECK(strcmp(z.v.reason, other.v.reason) == 0 && strcmp(z.v.path, other.v.path) == 0);
+	FUZZ_CHECK(strcmp(z.v.message, other.v.message) == 0);
+	FUZZ_CHECK(!z.v.has_limit || z.v.used == other.v.used);
+	FUZZ_CHECK(memcmp(&z.manifest, &other.manifest, sizeof(z.manifest)) == 0);
 	close(fd);
 	return 0;
 }

@@ -51,6 +51,7 @@ curl/curl\.h            ^daemon/fetch/
 ares\.h                 ^daemon/proxy/
 archive(_entry)?\.h     ^daemon/unpack/
 z(lib|std|std_errors)\.h ^(daemon/(unpack|diff|outbox/otlp)|tests)/
+isa-l/(crc|igzip_lib)\.h ^daemon/unpack/bytes/
 yaml\.h                 ^daemon/skill/
 pcre2\.h                ^tools/builtin/search/regex\.c$
 openssl/.*              ^daemon/(digest/|net/client/tls_client\.c$)

@@ -54,6 +54,21 @@ int feed_byte(struct feed *f)
 	return f->in[f->at++];
 }
 
+/* As many as the ratio allows: once more than that are out, they are too many for the archive's size. */
+static uint64_t most_by_ratio(const struct feed *f)
+{
+	uint64_t most;
+
+	if (__builtin_mul_overflow(f->size + 1, f->limits.ratio, &most))
+		return UINT64_MAX;
+	return MAX(most - 1, (uint64_t)UNPACK_RATIO_FROM);
+}
+
+uint64_t feed_left(const struct feed *f)
+{
+	return MIN(f->limits.bytes, most_by_ratio(f)) - f->made;
+}
+
 int feed_made(struct feed *f, size_t n)
 {
 	f->made += n;

@@ -38,5 +38,7 @@ void feed_part(struct feed *f, uint64_t pos, uint64_t n);
 ssize_t feed_fill(struct feed *f);
 /* The next byte; -ENODATA with ARCHIVE_TRUNCATED at the end. */
 int feed_byte(struct feed *f);
+/* How many more may be made. */
+uint64_t feed_left(const struct feed *f);
 /* Counts n bytes made of them. */
 int feed_made(struct feed *f, size_t n);

@@ -1,11 +1,14 @@
 #include "unpack/bytes/inflate.h"
 
+#include "unpack/bytes/deflated.h"
+
 #include <errno.h>
-#include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #define GZIP_TEXT_MAX (64 * KIB) /* of a name or a comment in a header */
+
+#define GZ_DEFLATED 8
 
 enum gzip_flag { GZ_HCRC = 2, GZ_EXTRA = 4, GZ_NAME = 8, GZ_COMMENT = 16, GZ_RESERVED = 0xe0 };
 
@@ -30,23 +33,31 @@ int inflate_plain(void *feed, struct ring *r)
 
 /* --- gzip ------------------------------------------------------------------------------------------------ */
 
-static int header_byte(struct feed *f, uLong *crc)
+/* One member after the other. */
+struct gzip {
+	struct feed *f;
+	struct ring *r;
+	struct deflated d;
+	uint32_t crc; /* of the header */
+};
+
+static int header_byte(struct gzip *g)
 {
-	int c = feed_byte(f);
-	Bytef b = (Bytef)c;
+	int c = feed_byte(g->f);
+	uint8_t b = (uint8_t)c;
 
 	if (c >= 0)
-		*crc = crc32(*crc, &b, 1);
+		g->crc = g->d.i.ops->crc(g->crc, &b, 1);
 	return c;
 }
 
 /* n little-endian bytes. */
-static int64_t header_number(struct feed *f, uLong *crc, unsigned n)
+static int64_t header_number(struct gzip *g, unsigned n)
 {
 	int64_t v = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		int c = header_byte(f, crc);
+		int c = header_byte(g);
 
 		if (c < 0)
 			return c;
@@ -55,24 +66,24 @@ static int64_t header_number(struct feed *f, uLong *crc, unsigned n)
 	return v;
 }
 
-static int skip_text(struct feed *f, uLong *crc)
+static int skip_text(struct gzip *g)
 {
 	size_t n = 0;
 	int c;
 
-	while ((c = header_byte(f, crc)) > 0)
+	while ((c = header_byte(g)) > 0)
 		if (++n > GZIP_TEXT_MAX)
-			return refuse_over(&f->v, "HEADER_TOO_LARGE", NULL, GZIP_TEXT_MAX, n,
+			return refuse_over(&g->f->v, "HEADER_TOO_LARGE", NULL, GZIP_TEXT_MAX, n,
 					   "bytes of a name or comment in a gzip header");
 	return c;
 }
 
-static int skip_extra(struct feed *f, uLong *crc)
+static int skip_extra(struct gzip *g)
 {
-	int64_t n = header_number(f, crc, 2);
+	int64_t n = header_number(g, 2);
 
 	while (n > 0) {
-		int c = header_byte(f, crc);
+		int c = header_byte(g);
 
 		if (c < 0)
 			return c;
@@ -81,84 +92,75 @@ static int skip_extra(struct feed *f, uLong *crc)
 	return (int)n;
 }
 
-static int gzip_header(struct feed *f)
+static int check_header_crc(struct gzip *g)
 {
-	uLong crc = crc32(0, NULL, 0);
-	int64_t head = header_number(f, &crc, 4), rest, want;
-	unsigned flags = (unsigned)(head >> 24) & 0xff;
+	int64_t want = (int64_t)(g->crc & 0xffff), said = header_number(g, 2);
+
+	if (said >= 0 && said != want)
+		return refuse(&g->f->v, "CRC_MISMATCH", NULL, "the CRC of a gzip header is wrong");
+	return said < 0 ? (int)said : 0;
+}
+
+static int gzip_header(struct gzip *g)
+{
+	int64_t head, rest;
+	unsigned flags;
 	int r = 0;
 
+	g->crc = 0;
+	head = header_number(g, 4);
+	flags = (unsigned)(head >> 24) & 0xff;
 	if (head < 0)
 		return (int)head;
-	if ((head & 0xffff) != 0x8b1f || ((head >> 16) & 0xff) != Z_DEFLATED || flags & GZ_RESERVED)
-		return refuse(&f->v, "ARCHIVE_DAMAGED", NULL, "the gzip header is not one");
-	rest = header_number(f, &crc, 6); /* time, level, system */
+	if ((head & 0xffff) != 0x8b1f || ((head >> 16) & 0xff) != GZ_DEFLATED ||
+	    flags & GZ_RESERVED)
+		return refuse(&g->f->v, "ARCHIVE_DAMAGED", NULL, "the gzip header is not one");
+	rest = header_number(g, 6); /* time, level, system */
 	if (rest < 0)
 		return (int)rest;
 	if (flags & GZ_EXTRA)
-		r = skip_extra(f, &crc);
+		r = skip_extra(g);
 	if (r == 0 && flags & GZ_NAME)
-		r = skip_text(f, &crc);
+		r = skip_text(g);
 	if (r == 0 && flags & GZ_COMMENT)
-		r = skip_text(f, &crc);
-	if (r < 0 || !(flags & GZ_HCRC))
-		return r;
-	want = (int64_t)(crc & 0xffff);
-	rest = header_number(f, &crc, 2);
-	if (rest >= 0 && rest != want)
-		return refuse(&f->v, "CRC_MISMATCH", NULL, "the CRC of a gzip header is wrong");
-	return rest < 0 ? (int)rest : 0;
+		r = skip_text(g);
+	return r < 0 || !(flags & GZ_HCRC) ? r : check_header_crc(g);
 }
 
 /* One deflate stream; 1: the consumer needs no more. */
-static int gzip_body(struct feed *f, struct ring *r, z_stream *z, uLong *crc, uint32_t *size)
+static int gzip_body(struct gzip *g)
 {
-	int code = Z_OK;
+	struct feed *f = g->f;
+	uint64_t most = feed_left(f);
 
-	*crc = crc32(0, NULL, 0);
-	*size = 0;
-	while (code != Z_STREAM_END) {
-		size_t room, made;
-		uint8_t *to = ring_space(r, &room);
-		ssize_t n = feed_fill(f);
-
-		if (!to || n < 0)
-			return to ? (int)n : 1;
-		if (n == 0)
-			return refuse(&f->v, "ARCHIVE_TRUNCATED", NULL,
-				      "the gzip stream ends too early");
-		z->next_in = f->in + f->at;
-		z->avail_in = (uInt)n;
-		z->next_out = to;
-		z->avail_out = (uInt)room;
-		code = inflate(z, Z_NO_FLUSH);
-		if (code != Z_OK && code != Z_STREAM_END)
-			return refuse(&f->v, "ARCHIVE_DAMAGED", NULL,
-				      "the gzip stream is damaged: %s",
-				      z->msg ? z->msg : "it needs a dictionary");
-		f->at = f->have - z->avail_in;
-		made = room - z->avail_out;
-		*crc = crc32(*crc, to, (uInt)made);
-		*size += (uint32_t)made;
-		if (feed_made(f, made) < 0)
-			return -EBADMSG;
-		ring_put(r, made);
+	switch (deflated_read(&g->d, f, g->r, most)) {
+	case DEFLATED_WHOLE:
+		return 0;
+	case DEFLATED_LEFT:
+		return 1;
+	case DEFLATED_REFUSED:
+		return -EBADMSG;
+	case DEFLATED_LONG:
+		return feed_made(f, 1);
+	case DEFLATED_CUT:
+		return refuse(&f->v, "ARCHIVE_TRUNCATED", NULL, "the gzip stream ends too early");
+	default:
+		return refuse(&f->v, "ARCHIVE_DAMAGED", NULL, "the gzip stream is damaged");
 	}
-	return 0;
 }
 
-static int gzip_trailer(struct feed *f, uLong crc, uint32_t size)
+static int gzip_trailer(struct gzip *g)
 {
-	uLong ignored = 0;
-	int64_t said_crc = header_number(f, &ignored, 4), said_size;
+	int64_t said_crc = header_number(g, 4), said_size;
 
-	said_size = said_crc < 0 ? said_crc : header_number(f, &ignored, 4);
+	said_size = said_crc < 0 ? said_crc : header_number(g, 4);
 	if (said_size < 0)
 		return (int)said_size;
-	if ((uint32_t)said_crc != (uint32_t)crc)
-		return refuse(&f->v, "CRC_MISMATCH", NULL, "the CRC of the gzip stream is wrong");
-	if ((uint32_t)said_size != size)
-		return refuse(&f->v, "SIZE_MISMATCH", NULL,
+	if ((uint32_t)said_crc != g->d.crc)
+		return refuse(&g->f->v, "CRC_MISMATCH", NULL,
+			      "the CRC of the gzip stream is wrong");
+	if ((uint32_t)said_size != (uint32_t)g->d.made)
+		return refuse(&g->f->v, "SIZE_MISMATCH", NULL,
 			      "the size in the gzip trailer is wrong");
 	return 0;
 }
@@ -180,27 +182,23 @@ static int gzip_next(struct feed *f)
 
 int inflate_gzip(void *feed, struct ring *r)
 {
-	struct feed *f = feed;
-	z_stream z = { 0 };
-	uint32_t size = 0;
-	uLong crc = 0;
+	struct gzip g = { .f = feed, .r = r };
 	int result;
 
-	if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
-		return fail_with(&f->v, -ENOMEM, NULL, "inflating");
+	if (deflated_open(&g.d) < 0)
+		return fail_with(&g.f->v, -ENOMEM, NULL, "inflating");
 	do {
-		inflateReset(&z);
-		result = gzip_header(f);
+		result = gzip_header(&g);
 		if (result == 0)
-			result = gzip_body(f, r, &z, &crc, &size);
+			result = gzip_body(&g);
 		if (result == 0)
-			result = gzip_trailer(f, crc, size);
+			result = gzip_trailer(&g);
 		else if (result > 0)
 			break;
 		if (result == 0)
-			result = gzip_next(f);
+			result = gzip_next(g.f);
 	} while (result > 0);
-	inflateEnd(&z);
+	deflated_close(&g.d);
 	return result < 0 ? -EBADMSG : 0;
 }
 

@@ -1,11 +1,10 @@
 #include "unpack/entries/zip.h"
 
-#include "unpack/bytes/inflate.h"
+#include "unpack/bytes/deflated.h"
 #include "unpack/entries/zipdir.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <zlib.h>
 
 struct zip {
 	struct zip_dir dir;
@@ -18,53 +17,35 @@ struct zip {
 
 /* --- inflating (the ring's thread) ----------------------------------------------------------------------- */
 
-static int inflate_entry(struct feed *f, struct ring *r, z_stream *z, const struct zip_entry *e)
+static const struct {
+	const char *reason, *message;
+} faults[] = {
+	[DEFLATED_CUT] = { "SIZE_MISMATCH", "an entry of the zip is shorter than it says" },
+	[DEFLATED_LONG] = { "SIZE_MISMATCH", "an entry of the zip is longer than it says" },
+	[DEFLATED_DAMAGED] = { "ARCHIVE_DAMAGED", "an entry of the zip is damaged" },
+};
+
+static int inflate_entry(struct feed *f, struct ring *r, struct deflated *d,
+			 const struct zip_entry *e)
 {
-	uLong crc = crc32(0, NULL, 0);
-	uint64_t left = e->size;
-	int code = Z_OK;
+	enum deflated_end end = deflated_read(d, f, r, e->size);
 
-	inflateReset(z);
-	while (code != Z_STREAM_END) {
-		size_t room, made;
-		ssize_t n = feed_fill(f);
-		uint8_t *to = ring_space(r, &room), spare = 0;
-
-		if (!to || n < 0)
-			return to ? (int)n : 1;
-		z->next_in = f->in + f->at;
-		z->avail_in = (uInt)n;
-		/* one byte more than allowed shows that it has too many */
-		z->next_out = left ? to : &spare;
-		z->avail_out = left ? (uInt)MIN((uint64_t)room, left) : 1;
-		made = z->avail_out;
-		code = inflate(z, Z_NO_FLUSH);
-		if (code != Z_OK && code != Z_STREAM_END)
-			return refuse(&f->v, n ? "ARCHIVE_DAMAGED" : "SIZE_MISMATCH", NULL,
-				      "an entry of the zip is damaged, or shorter than it says");
-		f->at = f->have - z->avail_in;
-		made -= z->avail_out;
-		if (made > left)
-			return refuse(&f->v, "SIZE_MISMATCH", NULL,
-				      "an entry of the zip is longer than it says");
-		crc = crc32(crc, to, (uInt)made);
-		left -= made;
-		if (feed_made(f, made) < 0)
-			return -EBADMSG;
-		ring_put(r, made);
-	}
-	if (left || feed_fill(f) != 0)
+	if (end == DEFLATED_LEFT || end == DEFLATED_REFUSED)
+		return end == DEFLATED_LEFT ? 1 : -EBADMSG;
+	if (end != DEFLATED_WHOLE)
+		return refuse(&f->v, faults[end].reason, NULL, "%s", faults[end].message);
+	if (d->made != e->size || feed_fill(f) != 0)
 		return refuse(&f->v, "SIZE_MISMATCH", NULL,
 			      "an entry of the zip is not as long as it says");
-	if ((uint32_t)crc != e->crc)
+	if (d->crc != e->crc)
 		return refuse(&f->v, "CRC_MISMATCH", NULL,
 			      "the CRC of an entry of the zip is wrong");
 	return 0;
 }
 
-static int copy_entry(struct feed *f, struct ring *r, const struct zip_entry *e)
+static int copy_entry(struct feed *f, struct ring *r, struct deflated *d, const struct zip_entry *e)
 {
-	uLong crc = crc32(0, NULL, 0);
+	uint32_t crc = 0;
 	ssize_t n;
 
 	while ((n = feed_fill(f)) > 0) {
@@ -75,13 +56,13 @@ static int copy_entry(struct feed *f, struct ring *r, const struct zip_entry *e)
 			return 1;
 		take = MIN((size_t)n, room);
 		memcpy(to, f->in + f->at, take);
-		crc = crc32(crc, to, (uInt)take);
+		crc = d->i.ops->crc(crc, to, take);
 		f->at += take;
 		if (feed_made(f, take) < 0)
 			return -EBADMSG;
 		ring_put(r, take);
 	}
-	if (n == 0 && (uint32_t)crc != e->crc)
+	if (n == 0 && crc != e->crc)
 		return refuse(&f->v, "CRC_MISMATCH", NULL,
 			      "the CRC of an entry of the zip is wrong");
 	return (int)n;
@@ -91,19 +72,18 @@ static int produce(void *ctx, struct ring *r)
 {
 	struct zip *zip = ctx;
 	struct feed *f = &zip->feed;
-	z_stream z = { 0 };
+	struct deflated d;
 	int result = 0;
 
-	if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+	if (deflated_open(&d) < 0)
 		return fail_with(&f->v, -ENOMEM, NULL, "inflating");
 	for (size_t i = 0; result == 0 && i < zip->dir.n; i++) {
 		const struct zip_entry *e = &zip->dir.v[i];
 
 		feed_part(f, e->data, e->packed);
-		result = e->method == ZIP_DEFLATED ? inflate_entry(f, r, &z, e) :
-						     copy_entry(f, r, e);
+		result = (e->method == ZIP_DEFLATED ? inflate_entry : copy_entry)(f, r, &d, e);
 	}
-	inflateEnd(&z);
+	deflated_close(&d);
 	return result < 0 ? -EBADMSG : 0;
 }
 
