@@ -50,9 +50,9 @@ static void explain(struct buf *b, const struct rerun_turn *was, const struct re
 {
 	if (!ended) {
 		buf_printf(b, "turn %llu ended with ", (unsigned long long)was->no);
-		put_how(b, is->stop_reason, is->error);
-		buf_puts(b, ", then with ");
 		put_how(b, was->stop_reason, was->error);
+		buf_puts(b, ", now with ");
+		put_how(b, is->stop_reason, is->error);
 		buf_putc(b, '\n');
 	}
 	if (!said)
