@@ -1604,6 +1604,7 @@ export interface components {
                 state?: string;
                 stateWas?: string;
             };
+            serversLeftOut?: string[];
         };
         CommandCheck: {
             /** @description unique in the list */
