@@ -4,6 +4,7 @@
  * recording, its questions as they were answered then. At the end the two runs are compared.
  */
 #include "cli/bundle_files.h"
+#include "cli/client_words.h"
 #include "cli/cmd/cmd.h"
 #include "cli/reach_daemon.h"
 #include "cli/rerun/rerun_result.h"
@@ -257,19 +258,13 @@ static void on_open(void *ctx)
 
 static void cancel_turn(void *ctx)
 {
-	_cleanup_(buf_done) struct buf b = { 0 }, p = { 0 };
 	struct rerun *r = ctx;
-	struct jw w = JW(&p);
 
 	loop_timer_cancel(&r->patience);
 	if (r->cancelled)
 		return;
 	r->cancelled = true;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", r->session_id);
-	jw_end_obj(&w);
-	rpc_put_notification(&b, "session/cancel", buf_slice(&p));
-	daemon_link_send(r->link, buf_slice(&b));
+	client_cancel(r->link, r->session_id);
 }
 
 static void cancel_if_said(struct rerun *r)
@@ -308,7 +303,8 @@ static void on_update(struct rerun *r, const struct rpc_msg *m)
 	cancel_if_said(r);
 }
 
-static bool offers(struct jval options, const char *id)
+/* Its id as it came, if that is offered. */
+static struct slice offered(struct jval options, const char *id)
 {
 	struct jiter it;
 	struct jval v;
@@ -316,35 +312,17 @@ static bool offers(struct jval options, const char *id)
 	if (options.type == J_ARRAY && jiter_init(&it, options))
 		while (jiter_next(&it, NULL, &v))
 			if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "optionId"), id))
-				return true;
-	return false;
+				return jobj_get(v.raw, "optionId").raw;
+	return SLICE_NONE;
 }
 
 static void on_permission(struct rerun *r, const struct rpc_msg *m)
 {
-	_cleanup_(buf_done) struct buf b = { 0 }, line = { 0 };
 	const char *option = rerun_plan_answer(&r->plan);
-	bool offered = option && *option && offers(jobj_get(m->params, "options"), option);
-	struct jw w = JW(&b);
+	bool chosen = option && *option;
 
-	jw_obj(&w, NULL);
-	jw_obj(&w, "outcome");
-	jw_str(&w, "outcome", offered ? "selected" : "cancelled");
-	jw_str(&w, "optionId", offered ? option : NULL);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	rpc_put_result(&line, m->id, buf_slice(&b));
-	daemon_link_send(r->link, buf_slice(&line));
-}
-
-static void refuse(struct rerun *r, const struct rpc_msg *m)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct err e;
-
-	err_set(&e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
-	rpc_put_error(&b, m->id, &e, SLICE_NONE);
-	daemon_link_send(r->link, buf_slice(&b));
+	client_permit(r->link, m,
+		      chosen ? offered(jobj_get(m->params, "options"), option) : SLICE_NONE);
 }
 
 static void on_reply(struct rerun *r, const struct rpc_msg *m)
@@ -373,7 +351,7 @@ static void on_message(void *ctx, struct slice text)
 	else if (m.kind == RPC_REQUEST && strcmp(m.method, "session/request_permission") == 0)
 		on_permission(r, &m);
 	else if (m.kind == RPC_REQUEST)
-		refuse(r, &m);
+		client_refuse(r->link, &m);
 }
 
 static void on_closed(void *ctx, bool opened _unused_, const char *why)

@@ -1,4 +1,5 @@
 /* cmd_run.c - `acpd run`: an ACP client that runs one prompt and reports with an exit code. */
+#include "cli/client_words.h"
 #include "cli/cmd/cmd.h"
 #include "cli/reach_daemon.h"
 #include "cli/run_unpack.h"
@@ -217,35 +218,16 @@ static void on_update(struct prompt_run *r, struct slice update)
 /* The option that --permissions asks for; "cancelled" if none is offered. */
 static void answer_permission(struct prompt_run *r, const struct rpc_msg *m)
 {
-	_cleanup_(buf_done) struct buf b = { 0 }, line = { 0 };
 	const char *kind = strcmp(r->cfg->permissions, "allow") == 0 ? "allow_once" : "reject_once";
 	struct jval options = jobj_get(m->params, "options"), v;
 	struct slice chosen = SLICE_NONE;
-	struct jw w = JW(&b);
 	struct jiter it;
 
 	if (jiter_init(&it, options))
 		while (jiter_next(&it, NULL, &v))
 			if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "kind"), kind))
 				chosen = jobj_get(v.raw, "optionId").raw;
-	jw_obj(&w, NULL);
-	jw_obj(&w, "outcome");
-	jw_str(&w, "outcome", chosen.n ? "selected" : "cancelled");
-	jw_raw(&w, "optionId", chosen);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	rpc_put_result(&line, m->id, buf_slice(&b));
-	daemon_link_send(r->link, buf_slice(&line));
-}
-
-static void refuse(struct prompt_run *r, const struct rpc_msg *m)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct err e;
-
-	err_set(&e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
-	rpc_put_error(&b, m->id, &e, SLICE_NONE);
-	daemon_link_send(r->link, buf_slice(&b));
+	client_permit(r->link, m, chosen);
 }
 
 /* An error that answers no request of ours: the daemon is not claimed yet, or could not read our message. */
@@ -277,7 +259,7 @@ static void on_message(void *ctx, struct slice text)
 	} else if (strcmp(m.method, "session/request_permission") == 0) {
 		answer_permission(r, &m);
 	} else {
-		refuse(r, &m);
+		client_refuse(r->link, &m);
 	}
 }
 
@@ -294,15 +276,8 @@ static const struct daemon_link_events events = { on_open, on_message, on_closed
 
 static void cancel_turn(struct prompt_run *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 }, p = { 0 };
-	struct jw w = JW(&p);
-
 	r->cancelled = true;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", r->session_id);
-	jw_end_obj(&w);
-	rpc_put_notification(&b, "session/cancel", buf_slice(&p));
-	daemon_link_send(r->link, buf_slice(&b));
+	client_cancel(r->link, r->session_id);
 }
 
 /* The first Ctrl-C cancels the turn, the second deletes the session without waiting for its end, the third exits. */
