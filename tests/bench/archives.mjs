@@ -7,6 +7,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
+import { filesBelow } from '../lib/vanishing.mjs';
 import { ACPD, MIB, best, figures, program } from './rig.mjs';
 import { base, ext4, has, makeArchives, makeTree, sizes } from './trees.mjs';
 import { transfers } from './transfers.mjs';
@@ -100,13 +101,10 @@ const exclude = '--exclude=.git';
 
 // Files that are not next to each other get another line.
 function change(tree, n) {
-  const files = fs.readdirSync(tree, { recursive: true, withFileTypes: true }).filter((e) => e.isFile() && e.name.endsWith('.js'));
+  const files = filesBelow(tree).filter((file) => file.endsWith('.js'));
 
-  for (let i = 0; i < n; i++) {
-    const e = files[Math.floor(i * files.length / n)];
-
-    fs.appendFileSync(path.join(e.parentPath, e.name), '// changed\n');
-  }
+  for (let i = 0; i < n; i++)
+    fs.appendFileSync(files[Math.floor(i * files.length / n)], '// changed\n');
 }
 
 async function looks(table, jobs, dir, n) {

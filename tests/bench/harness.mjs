@@ -280,14 +280,7 @@ class Through extends Driver {
 // --- figures ---------------------------------------------------------------------------------------
 
 // CPU of all threads that live, in µs: the clock ticks of stat are too coarse for a turn.
-function cpuMicros(pid) {
-  try {
-    return fs.readdirSync(`/proc/${pid}/task`).reduce((sum, tid) => sum +
-      Number(fs.readFileSync(`/proc/${pid}/task/${tid}/schedstat`, 'utf8').split(' ')[0]) / 1000, 0);
-  } catch {
-    return 0; // it, or one of its threads, has just ended
-  }
-}
+const cpuMicros = (pid) => procs.threads(pid, 'schedstat').reduce((sum, one) => sum + Number(one.split(' ')[0]) / 1000, 0);
 
 const cpuOf = (pids) => pids.reduce((sum, pid) => sum + cpuMicros(pid), 0);
 const rssOf = (pids) => pids.reduce((sum, pid) => sum + (procs.rss(pid) ?? 0), 0);

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
+import * as procs from '../lib/procs.mjs';
 import { MIB, acpd, client, launch, memory, sleep } from './rig.mjs';
 import { has } from './trees.mjs';
 
@@ -36,24 +37,12 @@ async function run(...argv) {
 
 // --- memory -------------------------------------------------------------------------------------------
 
-function childrenOf(pid) {
-  try {
-    const list = fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
-
-    return list.flatMap((child) => [child, ...childrenOf(child)]);
-  } catch {
-    return []; // it has just ended
-  }
-}
+const childrenOf = (pid) => procs.children(pid).flatMap((child) => [child, ...childrenOf(child)]);
 
 function status(pid) {
-  try {
-    const text = fs.readFileSync(`/proc/${pid}/status`, 'utf8');
+  const { Name: name, VmHWM: peak } = procs.status(pid) ?? {};
 
-    return { name: text.match(/^Name:\t(.*)/)[1], peak: Number(text.match(/^VmHWM:\s+(\d+)/m)[1]) * 1024 };
-  } catch {
-    return undefined;
-  }
+  return peak && { name, peak: parseInt(peak, 10) * 1024 };
 }
 
 // The peak of the daemon, and the largest sum of the peaks of helper processes that lived at the same time, while fn runs.
@@ -65,7 +54,7 @@ async function peaksWhile(daemon, fn) {
     helper = Math.max(helper, now.reduce((sum, s) => sum + s.peak, 0));
   }, 3);
 
-  fs.writeFileSync(`/proc/${daemon}/clear_refs`, '5');
+  procs.clearPeak(daemon);
   try {
     await fn();
   } finally {

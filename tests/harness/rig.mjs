@@ -246,38 +246,15 @@ export async function startRig(model, { harness = 'opencode', ...options } = {})
 
 // --- the process table -----------------------------------------------------------------------
 
-function commandLine(pid) {
-	try {
-		return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-	} catch {
-		return ''; // it has ended meanwhile
-	}
-}
-
-export const commands = (text) => procs.list().filter((p) => procs.alive(p) && commandLine(p.pid) === text);
+export const commands = (text) => procs.list().filter((p) => procs.alive(p) && procs.commandLine(p.pid) === text);
 export const ofSession = (id) => procs.withEnv((env) => env.ACPD_SESSION === id).filter(procs.alive);
-export const opencodeOf = (id) => ofSession(id).find((p) => commandLine(p.pid).endsWith('opencode acp'));
+export const opencodeOf = (id) => ofSession(id).find((p) => procs.commandLine(p.pid).endsWith('opencode acp'));
 
 // --- sockets ---------------------------------------------------------------------------------
 
-function socketsOf(list) {
-	const sockets = new Set();
-
-	for (const { pid } of list) {
-		try {
-			for (const fd of fs.readdirSync(`/proc/${pid}/fd`))
-				sockets.add(/^socket:\[(\d+)\]$/.exec(fs.readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1]);
-		} catch {
-			// it, or the descriptor, is gone meanwhile
-		}
-	}
-	sockets.delete(undefined);
-	return sockets;
-}
-
 // {state, local, remote} of the internet sockets of these processes; addresses as the kernel writes them: HEX:PORT.
 function connectionsOf(list, files) {
-	const sockets = socketsOf(list);
+	const sockets = new Set(list.flatMap(({ pid }) => procs.socketsIfOurs(pid)));
 
 	return files.flatMap((file) => fs.readFileSync(`/proc/net/${file}`, 'utf8').split('\n').slice(1)
 		.map((line) => line.trim().split(/\s+/))

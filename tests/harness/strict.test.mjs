@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { ACPD } from '../lib/daemon.mjs';
 import { rootHasNamespaces } from '../lib/namespaces.mjs';
+import * as procs from '../lib/procs.mjs';
 import { newRange, userOf } from '../lib/users.mjs';
 import { startModelServer } from './model-server.mjs';
 import { nap, Play } from './play.mjs';
@@ -122,8 +123,7 @@ describe('level strict', { skip: !rootHasNamespaces && 'not root, or no network 
 		// two streams, in any order
 		assert.match(text, /Read-only file system/);
 		assert.match(text, /^rc-[12]$/m);
-		for (const { pid } of ofSession(s.id))
-			assert.notEqual(space, fs.readlinkSync(`/proc/${pid}/ns/user`), 'the command ran in Codex\'s sandbox');
+		assert.ok(ofSession(s.id).map(({ pid }) => procs.link(pid, 'ns/user')).every((of) => of !== space), 'the command ran in Codex\'s sandbox');
 		assert.equal(s.read('in'), 'in\n');
 		assert.deepEqual(fs.readdirSync(outside), []);
 	});

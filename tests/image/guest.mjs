@@ -10,6 +10,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { farSidePossible } from '../lib/far-side.mjs';
+import * as procs from '../lib/procs.mjs';
 import { until } from '../lib/wait.mjs';
 
 const has = (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0;
@@ -104,15 +105,13 @@ export class Guest {
   // The guest's first process, as the machine sees it: a child of nspawn, once it has a network of its own.
   #first() {
     const { pid, exitCode } = this.child;
-    const of = (child, file) => fs.readFileSync(`/proc/${child}/${file}`, 'utf8');
-    const own = fs.readlinkSync('/proc/self/ns/net');
+    const isItsFirst = (child) => {
+      const net = procs.link(child, 'ns/net');
 
-    try {
-      return exitCode === null && of(pid, `task/${pid}/children`).split(' ').filter(Boolean)
-        .find((child) => /^NSpid:.*\s1$/m.test(of(child, 'status')) && fs.readlinkSync(`/proc/${child}/ns/net`) !== own);
-    } catch {
-      return undefined; // one of them has ended meanwhile
-    }
+      return /\s1$/.test(procs.status(child)?.NSpid) && net && net !== procs.link('self', 'ns/net');
+    };
+
+    return exitCode === null && procs.children(pid).find(isItsFirst)?.toString();
   }
 
   // A command of a shell in it, as root: {status, stdout, stderr}. user: as this user, with whatever setuid programs give.
@@ -139,7 +138,7 @@ export class Guest {
 
   // A file of it, seen from here.
   file(name) {
-    return path.join(`/proc/${this.leader}/root`, name);
+    return path.join(procs.at(this.leader, 'root'), name);
   }
 
   // Powers it off. Its end of the cable goes with it.

@@ -7,6 +7,7 @@ import https from 'node:https';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import * as procs from './procs.mjs';
 import { until } from './wait.mjs';
 
 const built = path.dirname(path.resolve(process.env.ACPD ?? 'build/release/acpd'));
@@ -101,8 +102,7 @@ export class Proxy {
 
   // The process of acpd-proxy.
   pid() {
-    const kids = fs.readFileSync(`/proc/${this.child.pid}/task/${this.child.pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-    return Number(kids.find((p) => fs.readFileSync(`/proc/${p}/comm`, 'utf8') === 'acpd-proxy\n') ?? 0);
+    return procs.children(this.child.pid).find((pid) => procs.stat(pid)?.comm === 'acpd-proxy') ?? 0;
   }
 
   async stop() {

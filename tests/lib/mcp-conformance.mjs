@@ -11,6 +11,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { spawn } from 'node:child_process';
+import { namesBelow } from './vanishing.mjs';
 
 const PACKAGE = path.join(import.meta.dirname, '../node_modules/@modelcontextprotocol/conformance');
 
@@ -37,7 +38,7 @@ function run(args, timeout) {
 function read(dir) {
   const scenarios = new Map();
 
-  for (const name of fs.readdirSync(dir, { recursive: true })) {
+  for (const name of namesBelow(dir)) {
     if (path.basename(name) !== 'checks.json')
       continue;
     const scenario = path.basename(path.dirname(name)).replace(/^server-(.*?)-\d{4}-\d\d-\d\dT.*$/, '$1');

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import * as procs from './procs.mjs';
 import { until } from './wait.mjs';
 
 export const mib = (bytes) => Math.round(bytes / 1048576 * 10) / 10;
@@ -22,7 +23,7 @@ export async function peakRss(daemon, fn) {
 // A sanitizer or valgrind keeps freed memory back: the size of such a daemon says nothing.
 export function instrumented(daemon) {
   try {
-    return /lib(asan|ubsan)|valgrind/.test(fs.readFileSync(`/proc/${daemon.pid}/maps`, 'latin1'));
+    return /lib(asan|ubsan)|valgrind/.test(procs.text(daemon.pid, 'maps'));
   } catch {
     return false; // a daemon that shows its maps to nobody is none of those
   }
@@ -40,10 +41,10 @@ export async function calmAgain(daemon, base, most, ms = 15000) {
 
 // How often a key stands in the writable memory of a process.
 export function timesIn(pid, key) {
-  const fd = fs.openSync(`/proc/${pid}/mem`);
+  const fd = procs.openMemory(pid);
   let n = 0;
 
-  for (const line of fs.readFileSync(`/proc/${pid}/maps`, 'latin1').split('\n')) {
+  for (const line of procs.text(pid, 'maps').split('\n')) {
     const [, from, to] = line.match(/^([0-9a-f]+)-([0-9a-f]+) rw/) ?? [];
 
     if (!from)

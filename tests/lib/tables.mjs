@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { namesBelow } from './vanishing.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
@@ -20,7 +21,7 @@ export function methodTable() {
 
 // --- tables of fields ----------------------------------------------------------------------------------------------------------
 
-const sources = (dir) => fs.readdirSync(path.join(ROOT, dir), { recursive: true }).filter((f) => /\.[ch]$/.test(f)).map((f) => path.join(dir, f)).sort();
+const sources = (dir) => namesBelow(path.join(ROOT, dir)).filter((f) => /\.[ch]$/.test(f)).map((f) => path.join(dir, f)).sort();
 const FILES = ['daemon', 'harnesses', 'tools'].flatMap(sources);
 
 const defines = (text) => new Map([...text.matchAll(/^#define (\w+)[ \t]+(.+?)(?:\s*\/\*.*)?$/gm)].map(([, name, value]) => [name, value]));

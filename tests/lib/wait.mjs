@@ -3,6 +3,18 @@
 
 import assert from 'node:assert/strict';
 import { patience, sleep } from './rawws.mjs';
+import { isGone } from './vanishing.mjs';
+
+// What a condition looks at may not be there yet, or may go while it looks: then it does not hold yet, and the next look will tell.
+async function held(pred) {
+  try {
+    return { value: await pred() };
+  } catch (e) {
+    if (!isGone(e))
+      throw e;
+    return { why: ` (${e.message})` };
+  }
+}
 
 // The first true value of pred, looked for each 5 ms; each 25 if a look is dear: one that reads the process table would slow down what
 // it waits for.
@@ -11,10 +23,10 @@ export async function until(pred, what = String(pred), ms = 10000) {
 
   for (;;) {
     const at = performance.now();
-    const value = await pred();
+    const { value, why = '' } = await held(pred);
     if (value)
       return value;
-    assert.ok(Date.now() < end, `never happened: ${what}`);
+    assert.ok(Date.now() < end, `never happened: ${what}${why}`);
     await sleep(Math.min(25, Math.max(5, 4 * (performance.now() - at))));
   }
 }

@@ -10,6 +10,7 @@ import { execFileSync } from 'node:child_process';
 import { FORMATS as PACKERS } from '../archives/cases/common.mjs';
 import { put } from './archives.mjs';
 import * as procs from './procs.mjs';
+import { namesBelow } from './vanishing.mjs';
 import { until } from './wait.mjs';
 
 export const isRoot = process.geteuid() === 0;
@@ -92,22 +93,6 @@ export function newCwd(d, name = `cwd-${crypto.randomBytes(4).toString('hex')}`)
   fs.mkdirSync(dir);
   fs.chmodSync(dir, 0o777);
   return dir;
-}
-
-// Names below a directory, which may lose some while they are read: what is gone is not there.
-export function namesBelow(dir, prefix = '') {
-  let entries = [];
-
-  try {
-    entries = fs.readdirSync(path.join(dir, prefix), { withFileTypes: true });
-  } catch (e) {
-    assert.ok(['ENOENT', 'ENOTDIR'].includes(e.code), e);
-  }
-  return entries.flatMap((e) => {
-    const name = path.join(prefix, e.name);
-
-    return e.isDirectory() ? [name, ...namesBelow(dir, name)] : [name];
-  });
 }
 
 // All that the daemon keeps below its folders, but archives, the usage ledger and what is in files: names only.

@@ -52,7 +52,7 @@ include() {
 }
 
 clean
-for script in layers names sizes format cppcheck words docs paths page; do
+for script in layers names sizes format cppcheck words docs paths page vanishing; do
 	expect $script.sh PASS
 done
 
@@ -118,6 +118,16 @@ clean; printf 'see `daemon/base/buf.h` and `tools/call`\n' | put a.md; expect pa
 clean; printf 'one\ne.innerHTML = x;\n' | put images/ui/src/a.tsx; expect page.sh images/ui/src/a.tsx:2
 clean; printf 'const f = eval(x);\n' | put images/ui/src/a.ts; expect page.sh images/ui/src/a.ts:1
 clean; printf 'retrieval(x); // no innerHTML\n' | put images/ui/main.ts; expect page.sh PASS
+
+v() { clean; printf 'one\n%s\n' "$1" | put "tests/$2"; }
+p=/proc/
+v "const a = fs.readFileSync(\`$p\${pid}/status\`);" a.mjs; expect vanishing.sh tests/a.mjs:2
+v "const a = '$p' + pid;" integration/a.test.mjs; expect vanishing.sh tests/integration/a.test.mjs:2
+v "path.join('/proc', pid)" a.mjs; expect vanishing.sh tests/a.mjs:2
+v "fs.statSync(procs.at(pid))" a.mjs; expect vanishing.sh tests/a.mjs:2
+v 'fs.readdirSync(dir, { recursive: true })' a.mjs; expect vanishing.sh tests/a.mjs:2
+v "fs.readFileSync('${p}meminfo'); run(\`cat $p\${pid}/stat\`);" a.mjs; expect vanishing.sh PASS
+v "const at = (pid) => \`$p\${pid}\`;" lib/procs.mjs; expect vanishing.sh PASS
 
 if command -v git >/dev/null; then # what git ignores is not looked at
 	clean; git -C "$tree" init -q; printf 'out/\n' | put .gitignore; printf 'a \n' | put out/a.md

@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { givenServers, RawOrchestrator, startShim } from '../lib/mcp-orchestrators.mjs';
+import * as procs from '../lib/procs.mjs';
 import { isRoot, newCwd } from '../lib/workspace.mjs';
 
 const USER = 'nobody', STRANGER = 4711;
@@ -101,7 +102,7 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
 
     assert.ok(below.length >= 4, 'harness, tools of the session, tools of /mcp, the project\'s server');
     for (const p of below) {
-      const status = fs.readFileSync(`/proc/${p.pid}/status`, 'utf8');
+      const status = procs.text(p.pid, 'status');
       const of = (name) => new RegExp(`^${name}:[ \\t]*(.*)$`, 'm').exec(status)[1].trim();
 
       assert.deepEqual(of('Uid').split('\t').map(Number), [uid, uid, uid, uid], `${p.pid} ${p.comm}`);
@@ -113,13 +114,8 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
 
   test('and none of them has a descriptor of the daemon\'s', () => {
     for (const p of d.harnesses()) {
-      for (const fd of fs.readdirSync(`/proc/${p.pid}/fd`)) {
-        let to = '';
-        try {
-          to = fs.readlinkSync(`/proc/${p.pid}/fd/${fd}`);
-        } catch { /* closed by now */ }
+      for (const to of procs.descriptors(p.pid))
         assert.ok(!to.startsWith(d.stateDir) || to.startsWith(path.join(d.stateDir, 'homes')), `${p.comm}: ${to}`);
-      }
     }
   });
 });

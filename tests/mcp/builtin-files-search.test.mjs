@@ -6,6 +6,7 @@ import path from 'node:path';
 import test from 'node:test';
 import { strict as assert } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
+import * as procs from '../lib/procs.mjs';
 import { until } from '../lib/wait.mjs';
 import { tools } from './builtin.mjs';
 
@@ -196,10 +197,9 @@ test('watchDirectory: nested directories, renames, what is excluded, progress', 
 });
 
 // All of its threads: the one that reads the queue may be the last to stop.
-const stopped = (pid) => fs.readdirSync(`/proc/${pid}/task`).every((id) => /^State:\tT/m.test(fs.readFileSync(`/proc/${pid}/task/${id}/status`, 'utf8')));
+const stopped = (pid) => procs.threadStatus(pid).every((of) => of.State.startsWith('T'));
 // Directories that the process watches.
-const watches = (pid) => fs.readdirSync(`/proc/${pid}/fdinfo`)
-  .reduce((n, fd) => n + (fs.readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8').match(/^inotify wd:/gm) ?? []).length, 0);
+const watches = (pid) => procs.descriptorInfo(pid).reduce((n, info) => n + (info.match(/^inotify wd:/gm) ?? []).length, 0);
 
 test('watchDirectory: many at once, an end by count, an overflow that is said, a cancelled one', async (t) => {
   const box = await tools(t);

@@ -5,6 +5,7 @@ import test from 'node:test';
 import { strict as assert } from 'node:assert';
 import fs from 'node:fs';
 import path from 'node:path';
+import { namesBelow } from '../lib/vanishing.mjs';
 import { tools } from './builtin.mjs';
 
 function write(root, files) {
@@ -14,7 +15,7 @@ function write(root, files) {
   }
 }
 
-const all = (root) => Object.fromEntries(fs.readdirSync(root, { recursive: true }).filter((f) => fs.statSync(path.join(root, f)).isFile()).sort()
+const all = (root) => Object.fromEntries(namesBelow(root, (e) => e.isFile()).sort()
   .map((f) => [f, fs.readFileSync(path.join(root, f), 'utf8')]));
 const stars = (...lines) => ['*** Begin Patch', ...lines, '*** End Patch'].join('\n');
 const C = 'int f(void)\n{\n\treturn 1;\n}\n\nint g(void)\n{\n\treturn 1;\n}\n';

@@ -10,6 +10,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import { promisify } from 'node:util';
 import path from 'node:path';
+import { namesBelow } from '../lib/vanishing.mjs';
 import { scratch, tools } from './builtin.mjs';
 
 const ENV = { ...process.env, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' };
@@ -56,12 +57,12 @@ test('a draft is a patch, and changes nothing', async (t) => {
   fs.writeFileSync(box.file('.git/hooks/pre-commit'), '#!/bin/sh\ntouch ../hooked hooked\n', { mode: 0o755 });
   fs.writeFileSync(box.file('.git/hooks/reference-transaction'), '#!/bin/sh\ntouch hooked\n', { mode: 0o755 });
   const before = state(box);
-  const names = fs.readdirSync(box.file('.git'), { recursive: true }).sort();
+  const names = namesBelow(box.file('.git')).sort();
   const pr = await box.call('openPR', { title: 'A title', body: 'Why', base: 'main' });
 
   assert.equal(state(box), before);
   assert.equal(connections, 0);
-  assert.deepEqual(fs.readdirSync(box.file('.git'), { recursive: true }).sort(), names, 'not even an object');
+  assert.deepEqual(namesBelow(box.file('.git')).sort(), names, 'not even an object');
   assert.equal(fs.existsSync(box.file('hooked')), false);
   assert.deepEqual([pr.status, pr.pushed, pr.approvalRequired, pr.branch, pr.commit], ['draft', false, true, undefined, undefined]);
   assert.deepEqual(pr.files, ['a.txt', 'b.txt', 'c.bin']);

@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { givenServers, RawOrchestrator } from '../lib/mcp-orchestrators.mjs';
 import { openClient, openRelay } from '../lib/mcp-relay.mjs';
+import * as procs from '../lib/procs.mjs';
 import { sleep } from '../lib/rawws.mjs';
 import { until } from '../lib/wait.mjs';
 
@@ -152,7 +153,7 @@ describe('secrets of MCP servers', () => {
 
     assert.ok(key.length >= 32);
     for (const p of d.ours())
-      assert.ok(!fs.readFileSync(`/proc/${p.pid}/cmdline`, 'utf8').includes(key));
+      assert.ok(!procs.cmdline(p.pid).includes(key));
     assert.ok(!d.stderr.includes(key));
   });
 });

@@ -10,6 +10,7 @@ import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { LineTransport } from '../lib/lines.mjs';
 import { RawOrchestrator, listing } from '../lib/mcp-orchestrators.mjs';
 import { openRelay } from '../lib/mcp-relay.mjs';
+import * as procs from '../lib/procs.mjs';
 import { deadline } from '../lib/rawws.mjs';
 import { until } from '../lib/wait.mjs';
 
@@ -47,16 +48,13 @@ describe('the socket', () => {
   });
 
   test('no TCP port is opened', async (t) => {
-    const ports = () => ['tcp', 'tcp6'].flatMap((file) => fs.readFileSync(`/proc/${daemon.pid}/net/${file}`, 'utf8').split('\n').slice(1))
+    const ports = () => ['tcp', 'tcp6'].flatMap((file) => procs.text(daemon.pid, `net/${file}`).split('\n').slice(1))
       .map((line) => line.trim().split(/\s+/)).filter((f) => f[3] === '0A').map((f) => f[9]);
-    const own = () => fs.readdirSync(`/proc/${daemon.pid}/fd`).map((fd) => {
-      try {
-        return /^socket:\[(\d+)\]$/.exec(fs.readlinkSync(`/proc/${daemon.pid}/fd/${fd}`))?.[1];
-      } catch {
-        return undefined;
-      }
-    });
-    const listening = () => ports().filter((inode) => own().includes(inode)).length;
+    const listening = () => {
+      const own = procs.sockets(daemon.pid);
+
+      return ports().filter((inode) => own.includes(inode)).length;
+    };
     const first = listening();
     await relay(t);
 

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 
+import { bytesOf, filesBelow } from '../../lib/vanishing.mjs';
 import { until } from '../until.mjs';
 import { assertCall, gone, nap, runs, steps, usageRecords } from '../play.mjs';
 import { commands, KEY, ofSession } from '../rig.mjs';
@@ -218,11 +219,8 @@ async function nothingIsLeft(x, t) {
 	s.o.prompt(s.id, `RUN:${running}`, 'TEXT:not reached').catch(() => {}); // whether cancelled or cut off
 	await until(() => commands(detached).length === 1 && commands(running).length === 1, 'the commands run');
 	assert.ok(home, 'no private home');
-	const files = fs.readdirSync(home, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
-	for (const file of files.filter((f) => !/\.(db|sqlite)/.test(f.name))) {
-		const text = fs.readFileSync(`${file.parentPath}/${file.name}`, 'latin1');
-		assert.ok(!text.includes(KEY), `the key is in ${file.parentPath}/${file.name}`);
-	}
+	for (const file of filesBelow(home).filter((name) => !/\.(db|sqlite)[^/]*$/.test(name)))
+		assert.ok(!bytesOf(file)?.includes(KEY), `the key is in ${file}`);
 	await s.request('session/close', {});
 
 	await until(() => [...ofSession(s.id), ...commands(detached), ...commands(running)].length === 0, 'all of it is gone', 10_000);

@@ -8,11 +8,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 
+import * as procs from '../../lib/procs.mjs';
 import { aboutOf, ASSET, skillFiles, treeOf, upload, uploadSkill } from '../archives.mjs';
 import { fresh } from '../play.mjs';
 
 const splitAt = (text, sign) => [text.slice(0, text.indexOf(sign)), text.slice(text.indexOf(sign) + 1)];
-const parts = (file) => fs.readFileSync(file, 'utf8').split('\0').slice(0, -1);
+const parts = (pid, file) => procs.text(pid, file).split('\0').slice(0, -1);
 
 const skillsDir = (x, s) => path.join(x.rig.daemon.stateDir, 'homes', s.id, '.agents/skills');
 
@@ -20,9 +21,9 @@ const skillsDir = (x, s) => path.join(x.rig.daemon.stateDir, 'homes', s.id, '.ag
 // daemon knows its children.
 async function askedBack(x, s) {
 	const { pid } = x.rig.harnessOf(s.id);
-	const { ACPD_OWNER, ACPD_SESSION, ...env } = Object.fromEntries(parts(`/proc/${pid}/environ`).map((entry) => splitAt(entry, '=')));
+	const { ACPD_OWNER, ACPD_SESSION, ...env } = Object.fromEntries(parts(pid, 'environ').map((entry) => splitAt(entry, '=')));
 	const { args, input, list } = x.h.asked;
-	const child = spawn(x.h.command, args(parts(`/proc/${pid}/cmdline`)), { cwd: s.cwd, env, timeout: 60_000, killSignal: 'SIGKILL' });
+	const child = spawn(x.h.command, args(parts(pid, 'cmdline')), { cwd: s.cwd, env, timeout: 60_000, killSignal: 'SIGKILL' });
 
 	assert.equal(ACPD_SESSION, s.id);
 	assert.ok(ACPD_OWNER);

@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import path from 'node:path';
 
+import * as procs from '../../lib/procs.mjs';
+import { bytesOf, filesBelow } from '../../lib/vanishing.mjs';
 import { startMcpServer } from '../mcp-server.mjs';
 import { fresh, Play } from '../play.mjs';
 import { KEY, startRig } from '../rig.mjs';
@@ -18,8 +19,8 @@ const holds = (bytes, forms) => forms.some((form) => bytes.includes(form));
 
 // What a process could read or write of its own memory, where it is in use at all.
 function* memory(pid) {
-	const regions = fs.readFileSync(`/proc/${pid}/smaps`, 'utf8').split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
-	const fd = fs.openSync(`/proc/${pid}/mem`, 'r');
+	const regions = procs.text(pid, 'smaps').split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
+	const fd = procs.openMemory(pid);
 
 	try {
 		for (const region of regions) {
@@ -36,18 +37,16 @@ function* memory(pid) {
 	}
 }
 
-const files = (dir) => fs.readdirSync(dir, { recursive: true, withFileTypes: true }).filter((f) => f.isFile()).map((f) => path.join(f.parentPath, f.name));
-
-const nameOf = (pid) => fs.readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+const nameOf = (pid) => procs.stat(pid)?.comm;
 
 // Where one of these forms is: in the environment or the arguments of a process, in the memory of one of `readable`, in a file below these
 // directories.
 function placesOf(forms, { pids, readable, dirs }) {
-	const inProcess = pids.flatMap((pid) => ['environ', 'cmdline'].filter((file) => holds(fs.readFileSync(`/proc/${pid}/${file}`), forms))
+	const inProcess = pids.flatMap((pid) => ['environ', 'cmdline'].filter((file) => holds(procs.bytes(pid, file) ?? '', forms))
 		.map((file) => `${file} of ${nameOf(pid)}`));
 	const inMemory = readable.filter((pid) => [...memory(pid)].some((bytes) => holds(bytes, forms))).map((pid) => `memory of ${nameOf(pid)}`);
 
-	return [...inProcess, ...inMemory, ...dirs.flatMap(files).filter((file) => holds(fs.readFileSync(file), forms))];
+	return [...inProcess, ...inMemory, ...dirs.flatMap(filesBelow).filter((file) => holds(bytesOf(file) ?? '', forms))];
 }
 
 // All that was said: to the client, in the log, and as usage.
@@ -100,7 +99,8 @@ async function withoutNetwork(x, t) {
 	const { sessions: [{ pid }] } = await s.request('_acpd/status', {});
 	const { port } = new URL(x.model.url);
 	assert.equal(s.opened._meta.acpd.network.mode, 'off');
-	assert.notEqual(fs.readlinkSync(`/proc/${pid}/ns/net`), fs.readlinkSync(`/proc/${x.rig.daemon.pid}/ns/net`));
+	const [its, own] = [pid, x.rig.daemon.pid].map((one) => procs.link(one, 'ns/net'));
+	assert.ok(its && own && its !== own, `${its}, ${own}`);
 	const turn = await s.turn('TEXT:first', `RUN:bash -c 'exec 3<>/dev/tcp/127.0.0.1/${port}' || printf '%s-way-out' no`, 'TEXT:done');
 	assert.equal(turn.stop, 'end_turn');
 	assert.match(turn.text, /first[^]*done/);

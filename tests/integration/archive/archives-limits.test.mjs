@@ -13,6 +13,7 @@ import test from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { Raw, chunk, head, pathOf, put, tarOf, untilOffset } from '../../lib/archives.mjs';
 import { assertGrown, mib, peakRss } from '../../lib/memory.mjs';
+import { filesBelow, sizeOf } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 
 const MIB = 2 ** 20;
@@ -59,9 +60,9 @@ test('when the store is full the least recently used go, and it never grows beyo
 const isRoot = process.getuid() === 0;
 
 function partSize(state) {
-  const part = fs.readdirSync(state, { recursive: true }).find((name) => name.endsWith('.part'));
+  const part = filesBelow(state).find((name) => name.endsWith('.part'));
 
-  return part && fs.statSync(path.join(state, part)).size;
+  return part && sizeOf(part);
 }
 
 test('a full disk is told, what came can be taken up, and others are served', { skip: !isRoot && 'needs root for a small tmpfs' }, async (t) => {

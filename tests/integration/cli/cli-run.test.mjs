@@ -8,6 +8,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { status } from '../../lib/procs.mjs';
 import { until } from '../../lib/wait.mjs';
 import { turnsOf } from '../ledger.mjs';
 import { acpd } from '../run.mjs';
@@ -113,8 +114,7 @@ const begun = async (out) => {
 };
 // Two of a kind could become one, so the kinds alternate, and the third comes when the first two have been taken.
 const taken = async ({ pid }) => {
-  while (!/^ShdPnd:\t0+$/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8')))
-    await new Promise((resolve) => { setTimeout(resolve, 10); });
+  await until(() => /^0*$/.test(status(pid)?.ShdPnd ?? ''), 'it has taken the signals');
 };
 const interrupt = async (child) => {
   for (const signal of ['SIGINT', 'SIGTERM'])

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { Daemon, endInOrder, ROOT } from '../../lib/daemon.mjs';
+import { namesBelow } from '../../lib/vanishing.mjs';
 import { acpd } from '../run.mjs';
 
 const COMMANDS = ['serve', 'acp', 'run', 'claim', 'sessions', 'tokens mint', 'tokens list', 'tokens revoke', 'usage', 'usage verify', 'archive put', 'archive have', 'archive get', 'archive list', 'archive rm', 'bundle export', 'bundle import', 'bundle replay', 'bundle rerun', 'stats', 'confine try', 'harness list', 'harness install', 'harness verify', 'entrypoint', 'openapi', 'ui', 'doctor'];
@@ -203,7 +204,7 @@ test('--check refuses a variable ACPD_* that nothing reads, with the nearest tha
 });
 
 test('every variable ACPD_* that stands in the sources is known to --check', async () => {
-  const names = ['daemon', 'harnesses', 'tools'].flatMap((dir) => fs.readdirSync(path.join(ROOT, dir), { recursive: true })
+  const names = ['daemon', 'harnesses', 'tools'].flatMap((dir) => namesBelow(path.join(ROOT, dir))
     .filter((f) => /[.](c|h|mjs)$/.test(f))
     .flatMap((f) => [...fs.readFileSync(path.join(ROOT, dir, f), 'utf8').matchAll(/"(ACPD_[A-Z_]*[A-Z])"|"(ACPD_[A-Z_]+_)%u|env[.](ACPD_[A-Z_]+)/g)].map((m) => m[1] ?? m[2] ?? m[3])));
   const options = new Set((await optionsOf('serve')).map((o) => o.env));

@@ -10,6 +10,7 @@ import os from 'node:os';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { othersHaveNamespaces } from '../../lib/namespaces.mjs';
+import * as procs from '../../lib/procs.mjs';
 import { acpd } from '../run.mjs';
 
 const X64 = process.arch === 'x64' && fs.existsSync('/usr/bin/perl') ? {} : { skip: 'the scripts know the numbers of x86-64' };
@@ -141,13 +142,7 @@ test('a command that does nothing but what is refused is bounded, and so is what
 test('what it leaves behind is killed', X64, async () => {
   const mark = `acpd-try-${process.pid}`;
   const { code } = await run('guarded', `unless (fork) { setpgrp; $0 = "${mark}"; close STDOUT; close STDERR; sleep 60; } exit 0;`);
-  const alive = fs.readdirSync('/proc').filter((p) => /^\d+$/.test(p)).filter((p) => {
-    try {
-      return fs.readFileSync(`/proc/${p}/cmdline`, 'utf8').startsWith(mark);
-    } catch {
-      return false;
-    }
-  });
+  const alive = procs.list().filter((p) => procs.cmdline(p.pid).startsWith(mark));
 
   assert.deepEqual([code, alive], [0, []]);
 });

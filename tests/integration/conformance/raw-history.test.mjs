@@ -7,7 +7,7 @@ import path from 'node:path';
 import test from 'node:test';
 import { until } from '../../lib/wait.mjs';
 import { gate } from '../../lib/gate.mjs';
-import { namesBelow } from '../../lib/workspace.mjs';
+import { namesBelow } from '../../lib/vanishing.mjs';
 import { at, isError, isUpdate, kinds, say, serve } from './rig.mjs';
 
 const rig = serve();

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import fs from 'node:fs';
 import net from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { available, Proxy, PROGRAM } from '../../lib/egress.mjs';
+import * as procs from '../../lib/procs.mjs';
 import { steady, until } from '../../lib/wait.mjs';
 import { connect, curl, curlAs, startWorld } from './world.mjs';
 
 const san = PROGRAM.includes('/san/');
-const dirty = (pid) => Number(/Private_Dirty: +(\d+)/.exec(fs.readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))[1]);
+const dirty = (pid) => procs.privateDirty(pid) / 1024;
 const root = process.getuid() === 0;
 
 describe('the life of acpd-proxy', { skip: !available && 'acpd-proxy is not built' }, () => {
@@ -32,12 +32,12 @@ describe('the life of acpd-proxy', { skip: !available && 'acpd-proxy is not buil
   it('runs as a user of its own, with no memory to read', { skip: !root && 'needs root' }, async () => {
     const door = await world.proxy.open(rules);
     const pid = await until(() => world.proxy.pid(), 'it runs');
-    await until(() => /Seccomp:\t2/.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8')), 'it is confined');
-    const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');
+    await until(() => procs.status(pid)?.Seccomp === '2', 'it is confined');
+    const status = procs.text(pid, 'status');
     assert.doesNotMatch(status, /Uid:\t0\t/);
     assert.match(status, /CapEff:\t0+\n/);
     assert.match(status, /NoNewPrivs:\t1/);
-    assert.equal(fs.statSync(`/proc/${pid}/mem`).uid, 0, 'not dumpable');
+    assert.equal(procs.owner(pid, 'mem'), 0, 'not dumpable');
     world.proxy.tell({ do: 'close', door: door.door });
   });
 

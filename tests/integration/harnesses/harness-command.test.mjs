@@ -11,6 +11,7 @@ import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { CODEX, NODE, OPENCODE, PI } from '../../harness/programs.mjs';
+import { namesBelow } from '../../lib/vanishing.mjs';
 import { acpd } from '../run.mjs';
 
 const ROOT = path.join(import.meta.dirname, '../../..');
@@ -120,7 +121,7 @@ test('install from a package that npm packs: all may read it whatever the umask,
 
   assert.deepEqual([r.code, r.installed, r.already, r.stderr], [0, true, false, '']);
   assert.deepEqual(left(p), ['pi']);
-  for (const name of ['.', ...fs.readdirSync(p, { recursive: true })]) {
+  for (const name of ['.', ...namesBelow(p)]) {
     const sb = fs.lstatSync(path.join(p, name));
     if (name !== '.lock' && !sb.isSymbolicLink())
       assert.equal(sb.mode & 0o777, sb.isDirectory() || sb.mode & 0o100 ? 0o755 : 0o644, name);

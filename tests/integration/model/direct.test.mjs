@@ -3,7 +3,6 @@
 // where the key is, and is not. That answers pass byte for byte is asserted in model-routes.test.mjs.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
@@ -12,6 +11,7 @@ import { timesIn } from '../../lib/memory.mjs';
 import { API, ModelConnection, listenerOf, STUB_WITH_GOOGLE, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { sleep } from '../../lib/rawws.mjs';
+import { bytesOf, filesBelow } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { records } from '../ledger.mjs';
 
@@ -282,15 +282,14 @@ describe('acpd-fetch', () => {
     const all = [own.pid, ...procs.descendants(own.pid).map((p) => p.pid)];
     assert.ok(helperOf(own.pid));
     for (const pid of all) {
-      assert.ok(!fs.readFileSync(`/proc/${pid}/environ`).includes(KEY), `environment of ${procs.cmdline(pid)}`);
+      assert.ok(!procs.text(pid, 'environ')?.includes(KEY), `environment of ${procs.cmdline(pid)}`);
       assert.ok(!procs.cmdline(pid).includes(KEY));
     }
     for (const pid of all.filter((p) => p !== own.pid && p !== helperOf(own.pid).pid))
       assert.equal(timesIn(pid, KEY), 0, `memory of ${procs.cmdline(pid)}`);
     assert.ok(timesIn(own.pid, KEY) > 0, 'the search finds what is there');
-    for (const name of fs.readdirSync(own.stateDir, { recursive: true, withFileTypes: true }))
-      if (name.isFile())
-        assert.ok(!fs.readFileSync(`${name.parentPath ?? name.path}/${name.name}`).includes(KEY), name.name);
+    for (const file of filesBelow(own.stateDir))
+      assert.ok(!bytesOf(file)?.includes(KEY), file);
     assert.ok(!(own.stdout + own.stderr).includes(KEY));
     await client.call('session/delete', { sessionId });
     await until(() => timesIn(own.pid, KEY) === 0, 'the key is gone from the daemon', 5000);

@@ -12,8 +12,9 @@ import { assertNoViolations } from '../../lib/acp.mjs';
 import { ACPD, Daemon, withDaemon } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { deadline } from '../../lib/rawws.mjs';
+import { filesBelow, textOf } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
-import { list } from '../../lib/procs.mjs';
+import { list, textIfOurs } from '../../lib/procs.mjs';
 import { acpd } from '../run.mjs';
 
 after(assertNoViolations);
@@ -240,26 +241,6 @@ test('another user is refused on both sockets, by their mode and by the peer\'s 
   });
 });
 
-// All regular files below a directory.
-function* filesBelow(dir) {
-  for (const entry of fs.readdirSync(dir, { withFileTypes: true })) {
-    const full = path.join(dir, entry.name);
-
-    if (entry.isDirectory())
-      yield* filesBelow(full);
-    else if (entry.isFile())
-      yield full;
-  }
-}
-
-const procText = (pid, name) => {
-  try {
-    return fs.readFileSync(`/proc/${pid}/${name}`, 'latin1');
-  } catch {
-    return '';
-  }
-};
-
 test('the token is in no command line, environment, log, error or file but its own', async () => {
   await withDaemon({ flags: { log: 'debug' } }, async (d) => {
     const { token } = d;
@@ -277,11 +258,11 @@ test('the token is in no command line, environment, log, error or file but its o
     assert.ok(pids.includes(run.child.pid) && pids.includes(d.pid) && pids.includes(claiming.pid));
     for (const secret of secrets) {
       for (const pid of pids)
-        assert.ok(!procText(pid, 'cmdline').includes(secret) && !procText(pid, 'environ').includes(secret), `process ${pid}`);
+        assert.ok(!['cmdline', 'environ'].some((file) => textIfOurs(pid, file)?.includes(secret)), `process ${pid}`);
       assert.ok(!JSON.stringify(c.messages).includes(secret), 'the harness saw it');
       for (const dir of [d.stateDir, d.runDir, d.wsDir, d.workDir].filter((x) => fs.existsSync(x))) {
         for (const file of filesBelow(dir))
-          assert.ok(!fs.readFileSync(file, 'latin1').includes(secret), file);
+          assert.ok(!textOf(file, 'latin1')?.includes(secret), file);
       }
     }
     claiming.stdin.end(token);

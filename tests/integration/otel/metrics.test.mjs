@@ -164,7 +164,7 @@ describe('what it says', () => {
     const cpu = procs.cpu(d.pid);
     const all = points(await scrape());
     const page = Number(spawnSync('getconf', ['PAGESIZE'], { encoding: 'utf8' }).stdout);
-    const [size] = fs.readFileSync(`/proc/${d.pid}/statm`, 'utf8').split(' ').map(Number);
+    const [size] = procs.text(d.pid, 'statm').split(' ').map(Number);
 
     assert.ok(one(all, 'process_cpu_seconds_total') * 1000 >= cpu - 20);
     assert.ok(Math.abs(one(all, 'process_virtual_memory_bytes') - size * page) < 64 * 2 ** 20);

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { describe, test, after } from 'node:test';
 import { onSmallDisk } from '../../lib/disk.mjs';
 import { assertNoViolations, SLOW } from '../../lib/rawws.mjs';
+import { namesBelow } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { CUT, HANG, LATE, Receiver, assertOrder, statusOf, told, turns, writeHooks } from './rig.mjs';
 
@@ -260,7 +261,7 @@ describe('receivers that fail', { concurrency: true }, () => {
     await turns(c, sessionId, 1);
     await r.until(1);
     await d.stop({ keep: true });
-    const dir = path.join(d.stateDir, 'outbox'), [file] = fs.readdirSync(dir, { recursive: true }).filter((f) => f.endsWith('.spool'));
+    const dir = path.join(d.stateDir, 'outbox'), [file] = namesBelow(dir).filter((f) => f.endsWith('.spool'));
     for (let i = 0; i < 50000; i++)
       pieces.push(line(`{"n":${i + 2},"t":${Date.now()},"k":"turn.ended","s":"sess_${i % 500}","i":"evt_${i}","m":{"sessionId":"sess_${i % 500}","incarnation":"b","turn":${Math.floor(i / 500) + 1},"stopReason":"end_turn"}`));
     fs.appendFileSync(path.join(dir, file), pieces.join(''));

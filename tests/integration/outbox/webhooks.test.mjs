@@ -11,6 +11,7 @@ import { describe, test, after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { fencesOf } from '../../lib/fences.mjs';
 import { assertNoViolations } from '../../lib/rawws.mjs';
+import { filesBelow } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { claimed, resumed, sandboxed } from '../robust/away.mjs';
 import { acpd } from '../run.mjs';
@@ -21,11 +22,7 @@ after(assertNoViolations);
 const PERMISSION = { outcome: { outcome: 'selected', optionId: 'allow' } };
 const SECRET = `s3cret-${crypto.randomBytes(20).toString('hex')}`;
 
-function spoolOf(d) {
-  const dir = path.join(d.stateDir, 'outbox');
-
-  return fs.existsSync(dir) ? fs.readdirSync(dir, { recursive: true }).filter((f) => f.endsWith('.spool')).map((f) => path.join(dir, f)) : [];
-}
+const spoolOf = (d) => filesBelow(path.join(d.stateDir, 'outbox')).filter((f) => f.endsWith('.spool'));
 
 describe('what is told', { concurrency: true }, () => {
   test('each type of event, with what its page says, and no secret', async (t) => {

@@ -24,10 +24,8 @@ const rows = [...fs.readFileSync(path.join(ROOT, 'daemon/proc/daemon_caps.c'), '
 const setOf = (names) => names.reduce((set, name) => set | 1n << NUMBERS.get(name), 0n);
 const served = setOf(rows.filter((row) => row.until === 'SERVES').map((row) => row.name));
 
-const status = (file) => Object.fromEntries(fs.readFileSync(file, 'utf8').split('\n').map((line) => line.split(/:\s*/)));
 const capabilities = (of) => Object.fromEntries(['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'].map((k) => [k, BigInt(`0x${of[`Cap${k}`]}`)]));
-const ours = capabilities(status('/proc/self/status'));
-const tasks = (pid) => fs.readdirSync(`/proc/${pid}/task`).map((tid) => status(`/proc/${pid}/task/${tid}/status`));
+const ours = capabilities(procs.status('self'));
 
 test('the README lists each capability that is kept', () => {
   const listed = [...fs.readFileSync(path.join(ROOT, 'daemon/README.md'), 'utf8').matchAll(/^\| (CAP_\w+) \|/gm)].map(([, name]) => name);
@@ -43,12 +41,12 @@ describe('a daemon of root', { skip }, () => {
     const { sessionId } = await c.newSession();
 
     await c.prompt(sessionId, 'hi'); // a record of it is synced by a thread
-    assert.ok(tasks(d.pid).length > 1);
-    for (const task of tasks(d.pid)) {
+    assert.ok(procs.threadStatus(d.pid).length > 1);
+    for (const task of procs.threadStatus(d.pid)) {
       assert.deepEqual(capabilities(task), { Inh: 0n, Prm: served & ours.Prm, Eff: served & ours.Prm, Bnd: ours.Bnd, Amb: 0n });
       assert.deepEqual([task.NoNewPrivs, task.Seccomp], ['0', '0'], 'children would inherit it');
     }
-    assert.match(fs.readFileSync(`/proc/${d.pid}/limits`, 'utf8'), /^Max core file size +0 +0 /m);
+    assert.match(procs.text(d.pid, 'limits'), /^Max core file size +0 +0 /m);
     await c.close();
   });
 
@@ -57,7 +55,7 @@ describe('a daemon of root', { skip }, () => {
     const c = await d.client();
 
     await c.newSession();
-    assert.deepEqual(capabilities(status(`/proc/${d.harnesses()[0].pid}/status`)), ours);
+    assert.deepEqual(capabilities(procs.status(d.harnesses()[0].pid)), ours);
     await c.close();
   });
 
@@ -66,7 +64,7 @@ describe('a daemon of root', { skip }, () => {
     const c = await d.client();
 
     await c.newSession();
-    const child = status(`/proc/${d.harnesses()[0].pid}/status`);
+    const child = procs.status(d.harnesses()[0].pid);
     assert.deepEqual(capabilities(child), { Inh: 0n, Prm: 0n, Eff: 0n, Bnd: ours.Bnd, Amb: 0n });
     assert.equal(child.NoNewPrivs, '0');
     await c.close();
@@ -81,7 +79,7 @@ describe('a daemon of root', { skip }, () => {
     await c.waitUpdate((u) => u.update.content?.text === 'begun');
     const pid = Number(c.chunks(sessionId).find((text) => text.startsWith('pid:')).slice(4));
     const left = { ...procs.stat(pid), pid };
-    assert.equal(status(`/proc/${pid}/status`).Uid.split('\t')[0], String(NOBODY));
+    assert.equal(procs.status(pid).Uid.split('\t')[0], String(NOBODY));
     c.cancel(sessionId);
     await turn.answer;
     await d.gone([left], 3000);
@@ -101,7 +99,7 @@ describe('a daemon of root', { skip }, () => {
     await new Promise((done) => { probe.close(done); });
     const d = await Daemon.startFor(t, { flags: { listen: `127.0.0.1:${port}` } });
     assert.equal((await d.http('/health')).status, 200);
-    assert.equal(capabilities(status(`/proc/${d.pid}/status`)).Prm & setOf(['CAP_NET_BIND_SERVICE']), 0n);
+    assert.equal(capabilities(procs.status(d.pid)).Prm & setOf(['CAP_NET_BIND_SERVICE']), 0n);
   });
 
   test('of another user has none, and starts', async (t) => {
@@ -111,7 +109,7 @@ describe('a daemon of root', { skip }, () => {
     fs.chownSync(dir, NOBODY, NOBODY);
     const first = await Daemon.startFor(t, { dir, uid: NOBODY, wait: false, token: null });
     await first.ready();
-    assert.deepEqual(capabilities(status(`/proc/${first.pid}/status`)), { Inh: 0n, Prm: 0n, Eff: 0n, Bnd: ours.Bnd, Amb: 0n });
+    assert.deepEqual(capabilities(procs.status(first.pid)), { Inh: 0n, Prm: 0n, Eff: 0n, Bnd: ours.Bnd, Amb: 0n });
   });
 });
 

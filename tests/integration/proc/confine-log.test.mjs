@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
+import * as procs from '../../lib/procs.mjs';
 import { until } from '../../lib/wait.mjs';
 
 const X64 = process.arch === 'x64' && fs.existsSync('/usr/bin/perl') ? {} : { skip: 'the scripts know the numbers of x86-64' };
@@ -113,7 +114,7 @@ describe('what a level refuses, as events', X64, () => {
 
   test('a command that is killed in a refused call, and one whose session is closed meanwhile, leave nothing', async () => {
     const id = await open({ name: 'guarded', log: true });
-    const threads = () => fs.readdirSync(`/proc/${d.pid}/task`).length;
+    const threads = () => procs.threadCount(d.pid);
     const began = threads();
 
     await c.prompt(id, 'run for i in 1 2 3 4 5 6 7 8\\; do perl -e "syscall(250, 1) while 1" & p=$!\\; sleep 0.05\\; kill -9 $p\\; done');

@@ -63,7 +63,7 @@ describe('a neighbour of the same user reads neither environment nor memory of',
         await once(p.stdout, 'data');
       }
       for (const file of ['environ', 'mem', 'maps', 'fd/0'])
-        assert.notEqual(spawnSync('head', ['-c', '1', `/proc/${p.pid}/${file}`], { uid: nobody, gid: nobody }).status, 0, file);
+        assert.notEqual(spawnSync('head', ['-c', '1', procs.at(p.pid, file)], { uid: nobody, gid: nobody }).status, 0, file);
     });
   }
 });

@@ -30,8 +30,6 @@ after(() => endInOrder(d, c));
 const groups = (id) => fs.readFileSync(path.join(d.stateDir, 'owner'), 'utf8').split('\n').filter((line) => line.startsWith('/'))
   .map((tree) => path.join(tree, `${id}.all`)).filter((dir) => fs.existsSync(dir));
 
-const ownerOf = (pid) => fs.statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
-
 for (const [what, { limits, run }] of Object.entries(HOGS))
   test(what, { skip }, async () => {
     const { sessionId: id, ...answer } = await c.newSession({ meta: { limits, mcp: { builtin: true } } });
@@ -47,5 +45,5 @@ for (const [what, { limits, run }] of Object.entries(HOGS))
     await until(() => !fs.existsSync(tmp) && !fs.existsSync(homeOf(d, id)), 'its files are gone', 30000);
     await freed(d, uids);
     assert.deepEqual(groups(id), []);
-    assert.deepEqual(procs.list().filter((p) => ownerOf(p.pid) === uid), [], 'no process is left');
+    assert.deepEqual(procs.list().filter((p) => procs.owner(p.pid) === uid), [], 'no process is left');
   });

@@ -12,6 +12,7 @@ import path from 'node:path';
 import { spawn, spawnSync } from 'node:child_process';
 import test from 'node:test';
 import { ACPD, SANITIZED } from '../../lib/daemon.mjs';
+import * as procs from '../../lib/procs.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 
 const able = process.getuid() === 0 && !SANITIZED && !process.env.ACPD_WRAP && spawnSync('unshare', ['-mn', 'setarch', '-R', 'true']).status === 0;
@@ -49,7 +50,7 @@ class Copy {
     return stdout;
   }
 
-  read(file) { return fs.readFileSync(`/proc/${this.pid}/${file}`, 'latin1'); }
+  read(file) { return procs.bytes(this.pid, file).toString('latin1'); }
 
   // All that is writable: {from, to, name}.
   maps() {
@@ -58,7 +59,7 @@ class Copy {
   }
 
   memory({ from, to }) {
-    const fd = fs.openSync(`/proc/${this.pid}/mem`, 'r');
+    const fd = procs.openMemory(this.pid);
     const out = Buffer.alloc(Number(to - from));
 
     try {
@@ -71,7 +72,7 @@ class Copy {
 
   // The 16 random bytes that the kernel gives a program: stack canary, and the key of glibc's mangled pointers.
   random() {
-    const auxv = fs.readFileSync(`/proc/${this.pid}/auxv`);
+    const auxv = procs.bytes(this.pid, 'auxv');
 
     for (let i = 0; i < auxv.length; i += 16) {
       if (auxv.readBigUInt64LE(i) === 25n) {

@@ -20,7 +20,8 @@ import { test, describe } from 'node:test';
 import { ACPD, Daemon, SANITIZED } from '../../lib/daemon.mjs';
 import { crowded, deepTree, manyFiles } from '../../lib/made.mjs';
 import { dropPlain, startPlain } from '../../lib/plain.mjs';
-import { loopTime } from '../../lib/procs.mjs';
+import * as procs from '../../lib/procs.mjs';
+import { entriesIn } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { groupOf } from './rig.mjs';
 
@@ -31,7 +32,7 @@ const measures = {
   descriptors: ({ d }) => d.fdCount(),
   processes: ({ d }) => d.descendants().length,
   kib: ({ d }) => SANITIZED ? 0 : d.rss() / 1024,
-  cgroups: ({ d }) => groupOf(d) ? fs.readdirSync(groupOf(d), { withFileTypes: true }).filter((e) => e.isDirectory()).length : 0,
+  cgroups: ({ d }) => groupOf(d) ? entriesIn(groupOf(d)).filter((e) => e.isDirectory()).length : 0,
   sessions: async ({ d }) => (await d.http('/ready', { token: d.token })).json.sessions,
 };
 
@@ -251,7 +252,7 @@ test(`${LONG ? 10000 : 1500} closed sessions: it starts, lists and loads them, a
 });
 
 test('the daemon takes as many descriptors as the hard limit allows; a harness gets the soft limit that the daemon was started with', async (t) => {
-  const limits = (pid) => fs.readFileSync(`/proc/${pid}/limits`, 'utf8').match(/^Max open files\s+(\d+)\s+(\d+)/m).slice(1, 3).map(Number);
+  const limits = (pid) => procs.text(pid, 'limits').match(/^Max open files\s+(\d+)\s+(\d+)/m).slice(1, 3).map(Number);
   const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-test-'));
   const program = path.join(dir, 'low');
 
@@ -278,10 +279,10 @@ const MEMORY = '/dev/shm'; // a busy disk takes its time to make them
 const BOUND = SANITIZED ? 400 : 80;
 
 async function worked(d, work) {
-  const before = loopTime(d.pid);
+  const before = procs.loopTime(d.pid);
 
   await work();
-  return loopTime(d.pid) - before;
+  return procs.loopTime(d.pid) - before;
 }
 
 const homeOf = ({ d, sessionId }) => path.join(d.stateDir, 'homes', sessionId);

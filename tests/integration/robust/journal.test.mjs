@@ -11,6 +11,7 @@ import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { onSmallDisk } from '../../lib/disk.mjs';
 import { SLOW, sleep } from '../../lib/rawws.mjs';
 import { cmdline } from '../../lib/procs.mjs';
+import { filesBelow, textOf } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { Neighbour, Tape, failing } from './rig.mjs';
 
@@ -171,12 +172,10 @@ describe('what must not be in it', () => {
   const secrets = [provider.key, provider.headers['X-Auth'], ...Object.values(env)];
 
   const findIn = (text) => secrets.filter((s) => text.includes(s));
-  const everyFile = (dir) => fs.readdirSync(dir, { withFileTypes: true, recursive: true })
-    .filter((e) => e.isFile()).map((e) => path.join(e.parentPath, e.name));
 
   function nowhere(own, what) {
-    for (const file of everyFile(own.stateDir))
-      assert.deepEqual(findIn(fs.readFileSync(file, 'latin1')), [], `${what}: in ${path.basename(file)}`);
+    for (const file of filesBelow(own.stateDir))
+      assert.deepEqual(findIn(textOf(file, 'latin1') ?? ''), [], `${what}: in ${path.basename(file)}`);
     assert.deepEqual(findIn(own.stderr + own.stdout), [], `${what}: in the log`);
     for (const { pid } of [own.child, ...own.ours()])
       assert.deepEqual(findIn(cmdline(pid)), [], `${what}: in argv`); // '' of one that is over

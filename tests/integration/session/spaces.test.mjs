@@ -23,7 +23,7 @@ const KINDS = [
   [PLAIN, () => startPlain(OPTIONS), othersHaveNamespaces],
 ];
 const harnessesOf = (id) => procs.withEnv((env) => env.ACPD_SESSION === id).filter(procs.alive);
-const inits = (d) => procs.list().filter((p) => p.ppid === d.pid && procs.alive(p) && fs.readFileSync(`/proc/${p.pid}/comm`, 'utf8') === 'acpd-init\n');
+const inits = (d) => procs.list().filter((p) => p.ppid === d.pid && procs.alive(p) && p.comm === 'acpd-init');
 
 // What a command of the agent prints.
 async function run(c, sessionId, command) {

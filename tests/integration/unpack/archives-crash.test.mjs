@@ -222,14 +222,11 @@ async function peakOf(archive, dest, args) {
 
   while (!ended) {
     for (const { pid } of procs.descendants(child.pid)) {
-      try {
-        const kib = Number(/^VmHWM:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
+      const kib = parseInt(procs.status(pid)?.VmHWM, 10); // none of one that has ended
 
-        // By process: one that was seen just before its exec had another name, and another memory, which is gone.
+      // By process: one that was seen just before its exec had another name, and another memory, which is gone.
+      if (kib)
         peaks.set(pid, Math.max(kib, peaks.get(pid) ?? 0));
-      } catch {
-        // it ended meanwhile
-      }
     }
     await sleep(10);
   }

@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { alive, descendants, stat } from '../../lib/procs.mjs';
+import { alive, descendants, stat, status } from '../../lib/procs.mjs';
 
 const UNPACK = path.join(path.dirname(process.env.ACPD), 'acpd-unpack');
 const ROOT = process.getuid() === 0;
@@ -237,8 +237,6 @@ test('a tree that was moved to where only root gets is not read', { skip: !ROOT 
   assert.equal(fs.statSync(at('out')).size, 0);
 });
 
-const status = (pid) => Object.fromEntries(fs.readFileSync(`/proc/${pid}/status`, 'utf8').split('\n').map((l) => l.split(/:\s*/)));
-
 // A pack job that waits for its reader.
 async function waiting(more = {}) {
   put('large', Buffer.alloc(8 << 20, 'x'));
@@ -248,7 +246,7 @@ async function waiting(more = {}) {
   for (let i = 0; !worker && i < 3000; i++) {
     await sleep(10);
     worker = descendants(child.pid)[0];
-    if (worker && status(worker.pid).Seccomp !== '2')
+    if (worker && status(worker.pid)?.Seccomp !== '2')
       worker = undefined;
   }
   assert.ok(worker, 'a confined worker');

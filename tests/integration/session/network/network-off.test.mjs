@@ -23,7 +23,7 @@ import { homely } from '../../ledger.mjs';
 const isRoot = process.getuid() === 0;
 const OFF = { network: { mode: 'off' } };
 const HARNESSES = [STUB_WITH_PROVIDER, { ...homely(), capabilities: { loadSession: true } }];
-const netOf = (pid) => fs.readlinkSync(`/proc/${pid}/ns/net`);
+const netOf = (pid) => procs.link(pid, 'ns/net');
 const harnessOf = (id) => procs.withEnv((env) => env.ACPD_SESSION === id).filter(procs.alive)[0];
 
 const connects = (host, port) => `bash -c 'exec 3<>/dev/tcp/${host}/${port}'`;
@@ -32,13 +32,7 @@ const offSession = (taker, provider, { meta, ...more } = {}) => taker.c.newSessi
   harness: STUB_WITH_PROVIDER.id, provider: { api: 'openai-chat', model: 'stub-small', ...provider }, ...OFF, ...meta }, ...more });
 
 // Descriptors of the daemon that are namespaces of the network.
-const held = (d) => fs.readdirSync(`/proc/${d.pid}/fd`).filter((fd) => {
-  try {
-    return fs.readlinkSync(`/proc/${d.pid}/fd/${fd}`).startsWith('net:');
-  } catch {
-    return false; // closed meanwhile
-  }
-}).length;
+const held = (d) => procs.descriptors(d.pid).filter((to) => to.startsWith('net:')).length;
 
 const CALL = { name: 'runCommand', arguments: { command: 'readlink /proc/self/ns/net' } };
 

@@ -106,18 +106,12 @@ describe('an http server behind a wall', { skip: !possible && 'no namespaces' },
     const all = web.seen.slice(from);
     assert.ok(all.length > 3 && all.every(({ headers }) => headers.authorization === SECRET), JSON.stringify(all));
     const helper = procs.list().find((p) => p.comm === 'acpd-fetch' && p.ppid === d.pid);
-    const user = String(fs.statSync(`/proc/${helper.pid}`).uid);
+    const user = String(procs.owner(helper.pid));
     assert.ok(all.every((r) => r.user === user), `not all by acpd-fetch, ${user}: ${all.map((r) => r.user)}`);
     const { sessions: [status] } = await c.call('_acpd/status', { sessionId: id });
     const [served] = status.mcp;
     assert.deepEqual([served.via, served.toolsDelivered], ['client', ['add', 'whoami']]);
-    const around = [JSON.stringify(given), JSON.stringify(status), d.stderr, ...procs.list().flatMap((p) => ['environ', 'cmdline'].map((file) => {
-      try {
-        return fs.readFileSync(`/proc/${p.pid}/${file}`, 'latin1');
-      } catch {
-        return ''; // gone, or not ours
-      }
-    }))];
+    const around = [JSON.stringify(given), JSON.stringify(status), d.stderr, ...procs.list().flatMap((p) => ['environ', 'cmdline'].map((file) => procs.textIfOurs(p.pid, file) ?? ''))];
     assert.deepEqual(around.filter((text) => text.includes(SECRET)), []);
     await close(id);
     await until(() => web.seen.some((r) => r.method === 'DELETE'), 'it to be taken leave of');

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ACPD, endInOrder } from '../../../lib/daemon.mjs';
 import { rootHasNamespaces } from '../../../lib/namespaces.mjs';
+import * as procs from '../../../lib/procs.mjs';
 import { AGENT, freed, freeUids, ready, refused, startWithUids, tell, uidOf, userOf } from '../../../lib/users.mjs';
 import { until } from '../../../lib/wait.mjs';
 import { isRoot, upload } from '../../../lib/workspace.mjs';
@@ -276,7 +277,7 @@ describe('the range', { skip }, () => {
       return c.chunks(s.sessionId, from).join(' ').match(/\d+/g).map(Number);
     };
     const a = await open(), b = await open(), ofA = await family(a), ofB = await family(b);
-    const alive = (list) => list.filter((pid) => fs.existsSync(`/proc/${pid}`));
+    const alive = (list) => list.filter((pid) => procs.alive(pid));
     assert.deepEqual([alive(ofA), alive(ofB)], [ofA, ofB]);
     await c.call('session/close', { sessionId: a.sessionId });
     await until(() => !alive(ofA).length, 'they have ended');

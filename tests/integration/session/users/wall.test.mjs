@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { runCommand } from '../../../lib/agent-shell.mjs';
 import { endInOrder } from '../../../lib/daemon.mjs';
 import { connectTaker, listenerOf, STUB_WITH_PROVIDER } from '../../../lib/model-calls.mjs';
+import * as procs from '../../../lib/procs.mjs';
 import { startWithUids, tell, uidOf } from '../../../lib/users.mjs';
 import { isRoot } from '../../../lib/workspace.mjs';
 import { homeOf } from '../../ledger.mjs';
@@ -75,6 +76,6 @@ describe('the wall between two sessions', { skip }, () => {
   test('what both have written is still there, and the process of the one lives', () => {
     assert.deepEqual(fs.readdirSync(it.cwd), ['made']);
     assert.equal(fs.readFileSync(path.join(it.home, 'private'), 'utf8'), `${SECRET}\n`);
-    assert.match(fs.readFileSync(`/proc/${it.sleeper}/status`, 'utf8'), /^State:\tS/m);
+    assert.equal(procs.stat(it.sleeper)?.state, 'S');
   });
 });
