@@ -32,7 +32,7 @@ function startDemo(t, env = {}) {
 		stream.on('data', (text) => { demo.output += text; });
 	demo.exited = new Promise((done) => child.on('close', (code) => done(code)));
 	t.after(() => {
-		demo.started().forEach((p) => process.kill(p.pid, 'SIGKILL'));
+		demo.started().forEach((p) => procs.signal(p.pid, 'SIGKILL'));
 		fs.rmSync(tmp, { recursive: true, force: true });
 	});
 	return demo;

@@ -11,6 +11,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { farSidePossible } from '../lib/far-side.mjs';
 import * as procs from '../lib/procs.mjs';
+import { patience } from '../lib/rawws.mjs';
 import { until } from '../lib/wait.mjs';
 
 const has = (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0;
@@ -144,7 +145,7 @@ export class Guest {
   // Powers it off. Its end of the cable goes with it.
   async stop() {
     this.exec('systemctl --no-block poweroff');
-    const timer = setTimeout(() => this.child.kill('SIGKILL'), 30_000);
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), patience(30_000));
 
     await this.ended;
     clearTimeout(timer);

@@ -6,6 +6,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { STUB } from '../lib/daemon.mjs';
+import { wholeLines } from '../lib/vanishing.mjs';
 
 export const fileOf = (d) => path.join(d.stateDir, 'usage.jsonl');
 export const journalOf = (d, sessionId) => path.join(d.stateDir, 'sessions', `${sessionId}.jsonl`);
@@ -14,11 +15,7 @@ export const homeOf = (d, sessionId) => path.join(d.stateDir, 'homes', sessionId
 // A stub whose memory lies in its private home, as that of the real harnesses does.
 export const homely = (id = 'homely', args = []) => ({ id, command: '/usr/bin/env', args: [STUB, ...args] });
 
-export function records(d) {
-  if (!fs.existsSync(fileOf(d)))
-    return [];
-  return fs.readFileSync(fileOf(d), 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
-}
+export const records = (d) => wholeLines(fileOf(d)).map((line) => JSON.parse(line));
 
 export const turnsOf = (d, sessionId) => records(d).filter((r) => r.type === 'turn' && r.sessionId === sessionId);
 

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import * as procs from './procs.mjs';
+import { textOf } from './vanishing.mjs';
 import { until } from './wait.mjs';
 
 // By the kernel: the directory, how it is told, and whether it is done.
@@ -68,12 +69,14 @@ export class Freezer {
     if (!this.h) {
       this.stopped = treeOf(this.d);
       for (const pid of this.stopped)
-        process.kill(pid, 'SIGSTOP');
+        procs.signal(pid, 'SIGSTOP');
+      // it is told at once, and stands still when each of its threads has taken it
+      await until(() => this.stopped.every((pid) => procs.threadStatus(pid).every(({ State }) => /^[TtZX]/.test(State))), 'they stand still');
       return;
     }
     // those that it forks from now on are born there
     await until(() => {
-      const inside = fs.readFileSync(path.join(this.dir, 'cgroup.procs'), 'utf8').split('\n').map(Number);
+      const inside = textOf(path.join(this.dir, 'cgroup.procs')).split('\n').map(Number);
       const outside = treeOf(this.d).filter((pid) => !inside.includes(pid) && procs.alive(pid));
 
       outside.forEach((pid) => this.#take(pid));
@@ -87,7 +90,7 @@ export class Freezer {
     if (this.h)
       fs.writeFileSync(path.join(this.dir, this.h.file), this.h.words[1]);
     for (const pid of this.stopped?.splice(0).reverse() ?? [])
-      process.kill(pid, 'SIGCONT');
+      procs.signal(pid, 'SIGCONT');
     cold.delete(this);
   }
 

@@ -9,6 +9,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import { orGone } from './vanishing.mjs';
 
+// Whether there was somebody to take the signal.
+export const signal = (pid, name) => orGone(() => process.kill(pid, name), false);
+
 // For another program: it may be gone when that looks.
 export const at = (pid, file = '') => `/proc/${pid}/${file}`;
 

@@ -29,6 +29,12 @@ export const entriesIn = (dir) => orGone(() => fs.readdirSync(dir, { withFileTyp
 export const namesIn = (dir) => orGone(() => fs.readdirSync(dir), []);
 export const sizeOf = (file) => statOf(file)?.size;
 
+// A copy of what somebody may still change: made anew as long as something of it goes meanwhile.
+export function copyTree(from, to) {
+  while (!orGone(() => (fs.cpSync(from, to, { recursive: true }), true), !fs.existsSync(from)))
+    fs.rmSync(to, { recursive: true, force: true });
+}
+
 // The whole lines of a file that somebody still writes: what stands behind the last end of a line is not whole yet.
 export const wholeLines = (file) => textOf(file)?.split('\n').slice(0, -1) ?? [];
 

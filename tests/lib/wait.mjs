@@ -31,6 +31,17 @@ export async function until(pred, what = String(pred), ms = 10000) {
   }
 }
 
+// What a time limit of the product ends once what has to come before that has come. On a busy machine the limit strikes earlier than that:
+// then it is tried again with twice the time, and the last try has to be right. attempt(limit): what came of it.
+export async function withLimit(limit, attempt, tooEarly, tries = 6) {
+  for (let left = tries - 1;; left--, limit *= 2) {
+    const result = await attempt(limit);
+
+    if (left === 0 || !tooEarly(result))
+      return result;
+  }
+}
+
 // A count once it has been the same for a while: what went before may still be on its way out.
 export async function steady(count) {
   let value = count(), same = 0;

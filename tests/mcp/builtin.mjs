@@ -9,6 +9,7 @@ import path from 'node:path';
 import { strict as assert } from 'node:assert';
 import Ajv2020 from 'ajv/dist/2020.js';
 import { ACPD } from '../lib/daemon.mjs';
+import { patience } from '../lib/rawws.mjs';
 
 export { ACPD };
 
@@ -150,7 +151,7 @@ export class Tools {
 
   async stop() {
     this.child.stdin.end();
-    const timer = setTimeout(() => this.child.kill('SIGKILL'), 10000);
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), patience(10000));
     const end = await this.exited;
 
     clearTimeout(timer);

@@ -73,6 +73,7 @@ describe('a live session', () => {
     const { page, close } = await w.open();
     const press = async (...keys) => { for (const key of keys) await page.keyboard.press(key); };
     const goTo = async (what, key = 'Tab') => {
+      await page.waitForFunction((w) => [...document.querySelectorAll('*')].some((e) => e.textContent === w || e.localName === w), what);
       for (let i = 0; i < 60; i++) {
         await press(key);
         if (await page.evaluate((w) => document.activeElement?.textContent === w || document.activeElement?.localName === w, what)) return;

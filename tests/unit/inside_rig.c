@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #define PLAIN 61501
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 
 struct proc_host *inside_procs;
 struct buf inside_said;

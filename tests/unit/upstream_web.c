@@ -98,7 +98,7 @@ struct peer *web_peer(const struct step *st)
 
 void web_all_used(void)
 {
-	uint64_t end = clock_mono_ms() + 3000;
+	uint64_t end = clock_mono_ms() + 60000;
 
 	for (size_t i = 0; i < nsteps; i++) {
 		while (!steps[i].used && clock_mono_ms() < end)

@@ -231,7 +231,7 @@ pid_t serve_as_user(uid_t uid, uint16_t port)
 	char probe[64];
 
 	snprintf(probe, sizeof(probe), "ss -Hltn sport = :%u", port);
-	for (int i = 0; i < 200 && !strstr(near_shell(probe), "LISTEN"); i++)
+	for (int i = 0; i < 6000 && !strstr(near_shell(probe), "LISTEN"); i++)
 		usleep(10000);
 	return pid;
 }

@@ -3,13 +3,12 @@
 // answer stays one that a harness can read.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { startModelServer } from '../../harness/model-server.mjs';
-import { linesOf } from '../../lib/bundles.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { connectTaker, listenerOf, ModelConnection, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
+import { wholeLines } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 
 const SECRET = 'pa"ss/wörd-9c1f7e2a';
@@ -27,7 +26,7 @@ after(async () => {
 });
 
 const fileOf = (id) => path.join(d.stateDir, 'runs', id, 'model/calls.ndjson');
-const recorded = (id) => (fs.existsSync(fileOf(id)) ? linesOf(fs.readFileSync(fileOf(id))) : []);
+const recorded = (id) => wholeLines(fileOf(id)).map((line) => JSON.parse(line));
 const answerOf = (lines) => lines.filter((l) => l.type === 'data').map((l) => l.text).join('');
 const eventsOf = (text) => text.split('\n\n').filter(Boolean).map((e) => /^data: (.*)$/m.exec(e)[1]).filter((e) => e !== '[DONE]').map((e) => JSON.parse(e));
 

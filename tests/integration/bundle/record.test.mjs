@@ -7,10 +7,11 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { assertManifest, fetchBundle, linesOf, unpack } from '../../lib/bundles.mjs';
+import { assertManifest, fetchBundle, unpack } from '../../lib/bundles.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { onSmallDisk } from '../../lib/disk.mjs';
 import { connectTaker, ModelConnection, listenerOf, PATH, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
+import { wholeLines } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 
 const SECRET = 'sk-very-secret-9c1f7e2a';
@@ -25,7 +26,7 @@ before(async () => {
 after(() => endInOrder(d, taker.c));
 
 const fileOf = (id, of = d) => path.join(of.stateDir, 'runs', id, 'model/calls.ndjson');
-const recorded = (id, of = d) => linesOf(fs.readFileSync(fileOf(id, of)));
+const recorded = (id, of = d) => wholeLines(fileOf(id, of)).map((line) => JSON.parse(line));
 const plain = (lines) => lines.map(({ call, ts, ...rest }) => (assert.match(call, /^model-call:[0-9a-f]{32}$/), assert.ok(Date.parse(ts)), rest));
 
 async function membersOf(id, of = d) {
@@ -50,7 +51,7 @@ async function begin(t, id, what = {}, to = taker) {
   return { g, call: (await to.asked(n)).callId };
 }
 
-const ended = (id, n = 1, of = d) => until(() => fs.existsSync(fileOf(id, of)) && recorded(id, of).filter((l) => l.type === 'end').length === n, 'the end of a call in the recording');
+const ended = (id, n = 1, of = d) => until(() => recorded(id, of).filter((l) => l.type === 'end').length === n, 'the end of a call in the recording');
 
 describe('by the client', () => {
   test('a streamed call: request, head, pieces, end, without secrets, and in the bundle by its hash', async (t) => {

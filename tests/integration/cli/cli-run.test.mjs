@@ -9,8 +9,9 @@ import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { status } from '../../lib/procs.mjs';
+import { textOf } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
-import { turnsOf } from '../ledger.mjs';
+import { journalOf, turnsOf } from '../ledger.mjs';
 import { acpd } from '../run.mjs';
 
 let d;
@@ -94,8 +95,10 @@ test('SIGINT cancels the turn and ends with 5; the session is not left running',
     const { code, signal, stdout } = await run('echo begun\nsleep 60000\necho never', args, {
       timeout: 10000,
       started: async (child, out) => {
-        while (args.length ? !(await sessions()).some((s) => s.state === 'busy') : !out.stdout.includes('begun'))
-          await new Promise((resolve) => { setTimeout(resolve, 20); });
+        // with --json nothing is printed before the end: then it has come when the session's journal has it
+        const told = async () => (await sessions()).some((s) => s.state === 'busy' && textOf(journalOf(d, s.sessionId))?.includes('"text":"begun"'));
+
+        await until(() => (args.length ? told() : out.stdout.includes('begun')), 'it has begun');
         child.kill('SIGINT');
       },
     });

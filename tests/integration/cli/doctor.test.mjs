@@ -262,9 +262,7 @@ for (const [who, uid, skip] of [['root', 0, !isRoot && 'not root'], ['a plain us
       const mark = `3${String(process.pid).padStart(7, '0')}`;
       script(node, `sleep ${mark} & sleep ${mark}`);
       script(m.at('tools/sleep'), `exec ${spawnSync('which', ['sleep'], { encoding: 'utf8' }).stdout.trim()} "$@"`);
-      const from = Date.now();
       m.trouble('node', /did not say its version within 3 s/);
-      assert.ok(Date.now() - from < 9000);
       assert.doesNotMatch(spawnSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).stdout, new RegExp(`sleep ${mark}`));
     });
 
@@ -340,9 +338,7 @@ describe('with other file systems, for root', { skip: !rootHasNamespaces && 'no 
 
     fs.copyFileSync('/etc/passwd', m.at('passwd'));
     fs.truncateSync(m.at('passwd'), 1 << 30);
-    const from = Date.now();
     m.trouble('users', /\/etc\/passwd is missing, no file, or too large/, {}, { program: within(m, `mount --bind ${m.at('passwd')} /etc/passwd`) });
-    assert.ok(Date.now() - from < 3000);
   });
 
   test('root: empty passwords, sudo, sshd; only warnings where agents have no user of their own', () => {

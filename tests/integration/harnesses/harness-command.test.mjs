@@ -96,16 +96,14 @@ test('verify: the real programs are those of the pins; another one is exit code 
 
 test('a program that hangs, floods, fails or lies about its version is said to; another does not wait for it longer than told', X64, async () => {
   const PATH = bin('bad', {
-    opencode: 'sleep 60 & exec sleep 60',
+    opencode: 'sleep 600 & exec sleep 600',
     codex: 'exec yes 0.169.0',
     pi: 'echo "out of luck" >&2; exit 7',
     copilot: 'echo "1.0.99 \x1b[31mred"',
     gemini: 'tr "\\0" a < /dev/zero',
   });
-  const since = Date.now();
   const all = await listed(['--timeout', '1'], { PATH });
 
-  assert.ok(Date.now() - since < 20_000);
   assert.deepEqual(Object.values(all).filter((h) => h.installed).map((h) => [h.id, h.problem?.reason, h.version]), [
     ['opencode', 'VERSION_TIMEOUT', undefined], ['codex', 'VERSION_TOO_LONG', undefined], ['pi', 'VERSION_FAILED', undefined],
     ['copilot', undefined, '1.0.99  [31mred'], ['gemini', 'VERSION_TOO_LONG', undefined]]);
@@ -217,10 +215,9 @@ test('two installs at a time: one runs, the other waits and finds it installed; 
 
 test('an install that waits for another gives up in its time', async () => {
   const p = prefix('two'); // from the test above: the lock is there
-  const holder = execFileSync('sh', ['-c', `flock ${p}/.lock sleep 4 >/dev/null 2>&1 & echo $!`]).toString().trim();
-  const r = await installed(['pi', '--prefix', p, '--timeout', '1']);
+  const holder = execFileSync('sh', ['-c', `flock -F ${p}/.lock sleep 600 >/dev/null 2>&1 & echo $!`]).toString().trim();
+  const r = await installed(['pi', '--prefix', p, '--timeout', '1']).finally(() => process.kill(Number(holder)));
 
-  process.kill(Number(holder));
   assert.deepEqual([r.code, r.problem.reason], [1, 'INSTALL_BUSY']);
 });
 
@@ -238,15 +235,13 @@ test('_acpd/harness/list: a program is run once for all who ask, again only when
   const [a, b] = [await d.client(), await d.client()];
   const one = async (c) => (await c.call('_acpd/harness/list')).harnesses.find((h) => h.id === 'codex');
   const asked = () => fs.readFileSync(log, 'utf8').trim().split('\n').length;
-  const since = Date.now();
   const order = [];
 
   const answers = [a, b, a, a, b].map((c) => one(c).finally(() => order.push('list')));
   await a.call('_acpd/status').then(() => order.push('status'));
   for (const h of await Promise.all(answers))
     assert.deepEqual([h.installed, h.version, h.versionFits, h.problem, h.pin.release], [true, 'codex-cli 0.169.0', true, undefined, '0.169.0-linux-x64']);
-  assert.deepEqual([order[0], asked()], ['status', 1]);
-  assert.ok(Date.now() - since < 5000);
+  assert.deepEqual([order[0], asked()], ['status', 1], 'one program for all of them, and nobody else waits for it');
   await one(b);
   assert.equal(asked(), 1, 'nothing has changed');
   const [, home] = fs.readFileSync(log, 'utf8').match(/^--version (\/tmp\/acpd-asked-\w+)\n$/);
@@ -263,12 +258,10 @@ test('_acpd/harness/list: a program is run once for all who ask, again only when
 });
 
 test('a daemon that ends does not wait for a program that hangs', async () => {
-  const d = await Daemon.start({ env: { PATH: `${bin('hangs', { codex: 'sleep 60 & exec sleep 60' })}:/usr/bin:/bin` } });
+  const d = await Daemon.start({ env: { PATH: `${bin('hangs', { codex: 'sleep 600 & exec sleep 600' })}:/usr/bin:/bin` } });
   const c = await d.client();
 
   c.call('_acpd/harness/list').catch(() => {});
   await c.call('_acpd/status');
-  const since = Date.now();
-  await d.stop();
-  assert.ok(Date.now() - since < 6000, 'it was killed');
+  await d.stop(); // in its time, which is less than that
 });

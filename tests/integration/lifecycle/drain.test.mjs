@@ -8,10 +8,9 @@ import { describe, test } from 'node:test';
 import { Raw, digestOf, pathOf, put, tarOf, untilOffset } from '../../lib/archives.mjs';
 import { Daemon } from '../../lib/daemon.mjs';
 import { until } from '../../lib/wait.mjs';
+import { turnsOf } from '../ledger.mjs';
 import { pushed, shutdown, status } from './rig.mjs';
 
-const records = (d) => fs.readFileSync(path.join(d.stateDir, 'usage.jsonl'), 'utf8').split('\n').filter(Boolean).map((l) => JSON.parse(l));
-const turnsOf = (d, sessionId) => records(d).filter((r) => r.type === 'turn' && r.sessionId === sessionId);
 const fast = (d, from) => assert.ok(Date.now() - from < 30000 * (Number(process.env.ACPD_TEST_SLOW) || 1), 'it did not wait for its whole time');
 
 // It ended as it should: exit 0, no process left, clients closed with 1001.

@@ -12,6 +12,7 @@ import { McpHttp } from '../../lib/mcp-http.mjs';
 import { neighbour, said } from '../../lib/neighbour.mjs';
 import { dropPlain, startPlain } from '../../lib/plain.mjs';
 import * as procs from '../../lib/procs.mjs';
+import { entriesIn, textOf } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { turnsOf } from '../ledger.mjs';
 import { failing, turnEnds } from '../robust/rig.mjs';
@@ -36,10 +37,10 @@ const trees = (d) => fs.readFileSync(path.join(d.stateDir, 'owner'), 'utf8').spl
 // What the file of that name says in the session's group, in whichever hierarchy it is; undefined: in none.
 function setting(d, id, name) {
   for (const tree of trees(d)) {
-    const file = path.join(tree, `${id}.all`, name);
+    const text = textOf(path.join(tree, `${id}.all`, name));
 
-    if (fs.existsSync(file))
-      return fs.readFileSync(file, 'utf8').trim();
+    if (text !== undefined)
+      return text.trim();
   }
   return undefined;
 }
@@ -218,8 +219,8 @@ function allMembers(d, id) {
   return trees(d).flatMap((tree) => {
     const dir = path.join(tree, `${id}.all`);
 
-    return fs.existsSync(dir) ? ['', ...fs.readdirSync(dir, { withFileTypes: true }).filter((e) => e.isDirectory()).map((e) => e.name)]
-      .flatMap((sub) => fs.readFileSync(path.join(dir, sub, 'cgroup.procs'), 'utf8').split('\n')) : [];
+    return ['', ...entriesIn(dir).filter((e) => e.isDirectory()).map((e) => e.name)]
+      .flatMap((sub) => (textOf(path.join(dir, sub, 'cgroup.procs')) ?? '').split('\n'));
   }).filter(Boolean).map(Number).filter((pid, i, all) => all.indexOf(pid) === i);
 }
 

@@ -10,6 +10,7 @@ import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { ACPD, Daemon } from '../../lib/daemon.mjs';
 import { Stream } from '../../lib/events.mjs';
+import { copyTree, wholeLines } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { journalOf, records, running, turnsOf, verify } from '../ledger.mjs';
 
@@ -20,15 +21,15 @@ const seqs = (c, id) => events(c, id).map(seqOf);
 const gaps = (c) => c.messages.filter((m) => m.method === '_acpd/gap').map((m) => m.params);
 const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 const seqNow = async (c, sessionId) => (await c.call('_acpd/status', { sessionId })).sessions[0].seq;
-const named = (d, id) => fs.readFileSync(journalOf(d, id), 'utf8').split('\n').filter((l) => l.includes('"k":"incarnation"')).map((l) => JSON.parse(l).m);
+const named = (d, id) => wholeLines(journalOf(d, id)).filter((l) => l.includes('"k":"incarnation"')).map((l) => JSON.parse(l).m);
 const checked = (d) => assert.equal(spawnSync(ACPD, ['usage', 'verify', '--file', path.join(d.stateDir, 'usage.jsonl')]).status, 0);
 
 // A second daemon on a copy of the state of the first, which goes on.
 async function copyOf(t, d) {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-test-'));
 
-  fs.cpSync(d.stateDir, path.join(dir, 'state'), { recursive: true });
-  fs.cpSync(path.join(d.dir, 'stub-store'), path.join(dir, 'stub-store'), { recursive: true });
+  copyTree(d.stateDir, path.join(dir, 'state'));
+  copyTree(path.join(d.dir, 'stub-store'), path.join(dir, 'stub-store'));
   const copy = await Daemon.start({ dir });
   t.after(async () => {
     await copy.discard();

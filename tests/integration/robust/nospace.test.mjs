@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { onSmallDisk } from '../../lib/disk.mjs';
+import { wholeLines } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { Tape, failing } from './rig.mjs';
 
@@ -18,8 +19,7 @@ test('a full disk: nothing is sent that is not in the journal, NO_SPACE for new 
   const c = await d.client({ record: false });
   const tape = await Tape.open(c);
   const id = tape.sessionId;
-  const journal = () => fs.readFileSync(path.join(d.stateDir, 'sessions', `${id}.jsonl`), 'utf8').trimEnd().split('\n')
-    .map((line) => JSON.parse(line).n).filter((n) => n > 0);
+  const journal = () => wholeLines(path.join(d.stateDir, 'sessions', `${id}.jsonl`)).map((line) => JSON.parse(line).n).filter((n) => n > 0);
 
   await c.prompt(id, 'echo before');
   fill(1200000);

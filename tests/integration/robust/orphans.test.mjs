@@ -60,10 +60,8 @@ async function noMarks(d) {
 const noZombies = (d) => until(() => !d.descendants().some((p) => p.state === 'Z'), 'no zombie');
 
 function killed(family) {
-  for (const p of family) {
-    if (procs.alive(p))
-      process.kill(p.pid, 'SIGKILL');
-  }
+  for (const p of family.filter(procs.alive))
+    procs.signal(p.pid, 'SIGKILL');
 }
 
 function suite(name, { start, cgroup }) {

@@ -4,12 +4,12 @@
 
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
-import fs from 'node:fs';
 import { test, after } from 'node:test';
 import { SANITIZED } from '../../lib/daemon.mjs';
 import { timesIn } from '../../lib/memory.mjs';
 import { ModelConnection, STUB_WITH_PROVIDER, connectTaker, listenerOf } from '../../lib/model-calls.mjs';
 import { SLOW, assertNoViolations, deadline, sleep } from '../../lib/rawws.mjs';
+import { wholeLines } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { journalOf, records, running, turnsOf, verify } from '../ledger.mjs';
 import { claimed, resumed, sandboxed } from './away.mjs';
@@ -20,7 +20,7 @@ const KEY = `sk-${crypto.randomBytes(20).toString('hex')}`;
 const SECRET = `s3cret-${crypto.randomBytes(20).toString('hex')}`;
 const CHUNK = (usage) => `data: ${JSON.stringify({ id: 'c', choices: [{ delta: { content: 'x' } }], usage })}\n\n`;
 const callsOf = (d, sessionId) => records(d).filter((r) => r.type === 'model_call' && r.sessionId === sessionId);
-const named = (d, id) => fs.readFileSync(journalOf(d, id), 'utf8').split('\n').filter((l) => l.includes('"k":"incarnation"')).map((l) => JSON.parse(l).m);
+const named = (d, id) => wholeLines(journalOf(d, id)).filter((l) => l.includes('"k":"incarnation"')).map((l) => JSON.parse(l).m);
 
 test('a copy with a turn and model calls in flight', { timeout: 60000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-parent', { clock: SANITIZED ? undefined : 'told', harnesses: [STUB_WITH_PROVIDER] });

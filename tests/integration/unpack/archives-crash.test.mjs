@@ -15,6 +15,7 @@ import { SANITIZED } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { roomy } from '../../lib/roomy.mjs';
+import { namesIn } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 
 const isRoot = process.geteuid() === 0;
@@ -75,7 +76,7 @@ async function countCalls(archive, box) {
   return most;
 }
 
-const stagesIn = (dir) => (fs.existsSync(dir) ? fs.readdirSync(dir).filter((n) => n.startsWith('.acpd-stage-')) : []);
+const stagesIn = (dir) => namesIn(dir).filter((n) => n.startsWith('.acpd-stage-'));
 const stages = (box) => [...stagesIn(box.dest), ...stagesIn(box.parent)];
 
 // No faults if DEST is one of the trees.
@@ -144,13 +145,8 @@ for (const layout of usable) {
           // Odd rounds kill the command itself, even ones a process of the helper.
           const victims = i % 2 ? [child] : procs.descendants(child.pid);
 
-          for (const { pid } of victims.slice(0, 1 + (i % 3))) {
-            try {
-              process.kill(pid, 'SIGKILL');
-            } catch {
-              // it had ended
-            }
-          }
+          for (const { pid } of victims.slice(0, 1 + (i % 3)))
+            procs.signal(pid, 'SIGKILL');
         }, 5 + i * 6),
       });
       if (!layout.filled)

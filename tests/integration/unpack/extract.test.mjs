@@ -12,6 +12,7 @@ import * as S from '../../archives/streams.mjs';
 import * as T from '../../archives/tar.mjs';
 import * as Z from '../../archives/zip.mjs';
 import { ACPD, NOBODY, temporary } from '../../archives/run.mjs';
+import { until } from '../../lib/wait.mjs';
 import { manifestDigest, scan, treeOf } from '../../lib/workspace.mjs';
 import { acpdSync } from '../run.mjs';
 
@@ -394,13 +395,11 @@ test('a signal ends a job, and nothing is left', async () => {
   const b = box();
   const archive = b.put('archive', Buffer.concat([T.header({ name: 'big', size: 1 << 29 }), Buffer.alloc(1 << 29), T.END]));
   const child = spawn(UNPACK, ['extract'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const code = new Promise((resolve) => child.on('close', resolve));
 
   child.stdin.end(`${JSON.stringify({ target: b.dest, sources: [{ archive }] })}\n`);
-  while (!b.names().some((n) => n.startsWith('.acpd-stage')))
-    await new Promise((resolve) => setTimeout(resolve, 2));
+  await until(() => b.names().some((n) => n.startsWith('.acpd-stage')) || child.exitCode !== null, 'it works');
   child.kill('SIGTERM');
-  const code = await new Promise((resolve) => child.on('close', resolve));
-
-  assert.equal(code, 1);
+  assert.equal(await code, 1, 'it had not done it all before');
   assert.deepEqual(b.names(), ['archive']);
 });

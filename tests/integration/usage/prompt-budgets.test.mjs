@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { withLimit } from '../../lib/wait.mjs';
 import { journalOf, turnsOf } from '../ledger.mjs';
 
 const tools = (n) => Array.from({ length: n }, (_, i) => `tool t${i} read A`).join(';');
@@ -62,11 +63,15 @@ test('the narrowest one that is reached is named, whoever gave it', async () => 
 
 test('of seconds: counted from its own beginning, not from when it was queued', async () => {
   const sessionId = await open();
-  const first = prompt(sessionId, 'echo a; sleep 2500', { seconds: 60 });
-  const second = prompt(sessionId, 'echo b', { seconds: 2 });
+  const one = async (seconds) => {
+    const first = prompt(sessionId, `echo a; sleep ${seconds * 1000 + 500}`, { seconds: 600 });
+    const second = prompt(sessionId, 'echo b', { seconds });
 
-  assertKept(await first);
-  assertKept(await second);
+    assertKept(await first);
+    return second;
+  };
+
+  assertKept(await withLimit(2, one, ({ stopReason }) => stopReason !== 'end_turn', 3));
   assertStopped(await prompt(sessionId, 'echo c; sleep 60000', { seconds: 1 }), 'max_turn_requests', 'prompt', 'seconds', 1);
 });
 

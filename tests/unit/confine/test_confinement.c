@@ -312,7 +312,7 @@ static const struct denial *answer_one(int listener)
 	const struct denial *d;
 	uint64_t args[CONFINE_CALL_ARGS];
 
-	assert_int_equal(poll(&p, 1, 5000), 1);
+	assert_int_equal(poll(&p, 1, 60000), 1);
 	assert_int_equal(ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
 		args[i] = call.data.args[i];

@@ -256,11 +256,15 @@ static void hide_v2(void)
 	put("proc/self/mountinfo", b.data);
 }
 
-/* In all groups of the seat; sleeps until it is killed. */
+/* In all groups of the seat when it returns, and `more` children of it; they sleep until they are killed. */
 static pid_t start_member(const struct cgroup_join *join, unsigned more)
 {
-	pid_t pid = fork();
+	int told[2];
+	char byte;
+	pid_t pid;
 
+	assert_int_equal(pipe(told), 0);
+	pid = fork();
 	if (pid == 0) {
 		for (unsigned i = 0; i < join->n; i++)
 			if (write(join->fds[i], "0", 1) != 1)
@@ -268,9 +272,15 @@ static pid_t start_member(const struct cgroup_join *join, unsigned more)
 		for (unsigned i = 0; i < more; i++)
 			if (fork() == 0)
 				break;
+		if (write(told[1], "x", 1) != 1)
+			_exit(1);
 		pause();
 		_exit(0);
 	}
+	close(told[1]);
+	for (unsigned i = 0; i < 1 + more; i++)
+		assert_int_equal(read(told[0], &byte, 1), 1);
+	close(told[0]);
 	return pid;
 }
 
@@ -307,7 +317,6 @@ static void test_machine_v1(void **state _unused_)
 	assert_int_equal(cgroup_dir_number(memory, "memory.limit_in_bytes", NULL), limits.memory);
 	pid = start_member(&join, 10);
 	cgroup_join_close(&join);
-	usleep(100000);
 	assert_false(cgroup_dir_kill(s.dir)); /* the first round only finds them */
 	proc_group_limit(g, &lower);	      /* live */
 	assert_int_equal(cgroup_dir_number(memory, "memory.limit_in_bytes", NULL), lower.memory);
@@ -325,7 +334,6 @@ static void test_machine_v1(void **state _unused_)
 	assert_int_equal(cgroup_seat_take(c, g, "s2", &s, &join), 0);
 	pid = start_member(&join, 3);
 	cgroup_join_close(&join);
-	usleep(50000);
 	for (unsigned i = 0; cgroups_tree(c, i); i++) {
 		_cleanup_(freep) char *tree = xstrdup(cgroups_tree(c, i));
 

@@ -6,9 +6,10 @@ import { after, before, describe, test } from 'node:test';
 import { brief, never, openApprovals, post, questionAnswers, questionEvents, selected } from '../../../lib/approvals.mjs';
 import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { SLOW, sleep } from '../../../lib/rawws.mjs';
-import { until } from '../../../lib/wait.mjs';
+import { until, withLimit } from '../../../lib/wait.mjs';
 
 const SOON = 1000 * SLOW; // the tests look while it lasts
+const unseen = ({ shown }) => !shown; // it was over before that
 const CAPS = { elicitation: { form: {} }, _meta: { acpd: {} } };
 const STUB = { args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } };
 
@@ -28,16 +29,20 @@ const ask = (...kinds) => `ask session/request_permission ${JSON.stringify({ too
 
 describe('with a driver that does not answer', () => {
   test('the question is rejected in time, withdrawn from the driver, and its answer after that counts for nothing', async () => {
-    const sessionId = await withTerms({ timeoutMs: SOON }), from = c.requests.length, begun = Date.now();
-    const turn = c.startPrompt(sessionId, 'perm a; echo on');
-    const asked = await until(() => c.requests[from]);
-    const [{ askedAt, expiresAt, default: fallback }] = await openApprovals(d, sessionId);
+    const asks = async (timeoutMs) => {
+      const sessionId = await withTerms({ timeoutMs }), from = c.requests.length, begun = Date.now();
+      const turn = c.startPrompt(sessionId, 'perm a; echo on');
+      const asked = await until(() => c.requests.slice(from).find((r) => r.params.sessionId === sessionId));
+
+      return { timeoutMs, sessionId, begun, turn, asked, shown: (await openApprovals(d, sessionId))[0] };
+    };
+    const { timeoutMs, sessionId, begun, turn, asked, shown: { askedAt, expiresAt, default: fallback } } = await withLimit(SOON, asks, unseen);
 
     assert.equal(fallback, 'reject');
-    assert.ok(Math.abs(Date.parse(expiresAt) - Date.parse(askedAt) - SOON) <= 200 * SLOW);
+    assert.ok(Math.abs(Date.parse(expiresAt) - Date.parse(askedAt) - timeoutMs) <= 200 * SLOW);
     await turn.answer;
     const took = Date.now() - begun;
-    assert.ok(took >= SOON, `${took} ms`);
+    assert.ok(took >= timeoutMs, `${took} ms`);
     assert.ok(c.messages.some((m) => m.method === '$/cancel_request' && m.params.requestId === asked.id));
     c.respond(asked.id, selected('allow'));
     assert.deepEqual(c.chunks(sessionId), ['permission:reject', 'on']);
@@ -66,12 +71,16 @@ describe('with a driver that does not answer', () => {
     });
 
   test('an answer in time is the answer, and the time-out does nothing later', async () => {
-    const sessionId = await withTerms({ timeoutMs: SOON, default: 'allow' }), from = c.requests.length;
-    const turn = c.startPrompt(sessionId, `perm a; sleep ${2 * SOON}`);
+    const answers = async (timeoutMs) => {
+      const sessionId = await withTerms({ timeoutMs, default: 'allow' }), from = c.requests.length;
+      const turn = c.startPrompt(sessionId, `perm a; sleep ${2 * timeoutMs}`);
 
-    c.respond((await until(() => c.requests[from])).id, selected('reject'));
-    await turn.answer;
-    assert.deepEqual(await outcomes(sessionId), [['human', 'driver', 'reject']]);
+      c.respond((await until(() => c.requests.slice(from).find((r) => r.params.sessionId === sessionId))).id, selected('reject'));
+      await turn.answer;
+      return await outcomes(sessionId);
+    };
+
+    assert.deepEqual(await withLimit(SOON, answers, ([[by]]) => by === 'timeout', 3), [['human', 'driver', 'reject']]);
   });
 });
 
@@ -87,18 +96,32 @@ describe('while nobody is connected', () => {
   };
 
   test('a time-out of the session goes on from when the question was asked, also with whenDetached "hold"', async () => {
-    const sessionId = await left({ meta: { approvals: { timeoutMs: SOON }, whenDetached: 'hold' } });
-    const [{ askedAt, expiresAt }] = await openApprovals(d, sessionId);
+    const held = async (timeoutMs) => {
+      const sessionId = await left({ meta: { approvals: { timeoutMs }, whenDetached: 'hold' } });
 
-    assert.ok(Math.abs(Date.parse(expiresAt) - Date.parse(askedAt) - SOON) <= 200 * SLOW);
+      return { timeoutMs, sessionId, shown: (await openApprovals(d, sessionId))[0] };
+    };
+    const { timeoutMs, sessionId, shown: { askedAt, expiresAt } } = await withLimit(SOON, held, unseen);
+
+    assert.ok(Math.abs(Date.parse(expiresAt) - Date.parse(askedAt) - timeoutMs) <= 200 * SLOW);
     await until(async () => (await questionEvents(d, sessionId)).length === 2);
     assert.deepEqual(await outcomes(sessionId), [['timeout', undefined, 'reject']]);
   });
 
   test('--permission-timeout ends in the default of the session', async () => {
-    const sessionId = await left({ meta: { approvals: { default: 'allow' } } });
+    const gone = async () => {
+      const sessionId = await left({ meta: { approvals: { default: 'allow' } } });
+      const look = async () => { // its end is told once the daemon knows that nobody is there
+        const [open] = await openApprovals(d, sessionId);
 
-    assert.ok((await openApprovals(d, sessionId))[0].expiresAt || await until(async () => (await openApprovals(d, sessionId))[0]?.expiresAt));
+        return !open ? { expired: true } : open.expiresAt && open;
+      };
+
+      return { sessionId, shown: await until(look) };
+    };
+    const { sessionId, shown } = await withLimit(0, gone, (r) => r.shown.expired);
+
+    assert.ok(shown.expiresAt);
     await until(async () => (await questionEvents(d, sessionId)).length === 2);
     assert.deepEqual(await outcomes(sessionId), [['timeout', undefined, 'allow']]);
   });

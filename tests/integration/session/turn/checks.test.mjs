@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import * as procs from '../../../lib/procs.mjs';
-import { until } from '../../../lib/wait.mjs';
+import { until, withLimit } from '../../../lib/wait.mjs';
 import { journalOf, turnsOf, verify } from '../../ledger.mjs';
 import { endsOf, fails, holds, opened, stateOf, verdictsOf, waits } from './rig.mjs';
 
@@ -100,13 +100,18 @@ describe('the verdict', () => {
 });
 
 describe('while it is checked', () => {
-  const busy = async (meta, acpd) => {
+  const begun = async (meta, acpd) => {
     const s = await opened(d, c, { checks: [waits], ...meta });
     const turn = c.startPrompt(s.sessionId, 'echo done', { meta: { acpd: { key: 'k', ...acpd } } });
 
+    return { ...s, turn, answered: async () => { const m = await turn.answer; return m.result ?? m.error.data; } };
+  };
+  const busy = async (meta, acpd) => {
+    const s = await begun(meta, acpd);
+
     await s.checking();
     assert.equal(await stateOf(c, s.sessionId), 'checking');
-    return { ...s, turn, answered: async () => { const m = await turn.answer; return m.result ?? m.error.data; } };
+    return s;
   };
   const nothingLeft = () => until(() => !d.descendants().some((p) => procs.cmdline(p.pid).includes('test -s go')), 'the check is gone');
 
@@ -153,12 +158,20 @@ describe('while it is checked', () => {
   });
 
   test('a budget of seconds holds: of the turn, of the session, of the prompt', async () => {
-    const rows = [['turn', { budgets: { turn: { seconds: 3 } } }], ['session', { budgets: { session: { seconds: 3 } } }], ['prompt', {}, { budgets: { seconds: 3 } }]];
-
-    await Promise.all(rows.map(async ([scope, meta, acpd]) => {
-      const s = await busy(meta, acpd);
+    const rows = [['turn', (seconds) => [{ budgets: { turn: { seconds } } }]], ['session', (seconds) => [{ budgets: { session: { seconds } } }]],
+      ['prompt', (seconds) => [{}, { budgets: { seconds } }]]];
+    // seen: the check has begun before the time was over
+    const one = async (meta, acpd) => {
+      const s = await begun(meta, acpd);
       const answer = await s.answered();
 
+      return { s, seen: fs.existsSync(`${s.cwd}/here`), answer };
+    };
+
+    await Promise.all(rows.map(async ([scope, budget]) => {
+      const { s, seen, answer } = await withLimit(3, (seconds) => one(...budget(seconds)), (r) => !r.seen);
+
+      assert.ok(seen, 'it is checked');
       assert.equal(answer.stopReason, 'max_turn_requests');
       assert.deepEqual([answer._meta.acpd.stopDetail.budget, answer._meta.acpd.stopDetail.scope], ['seconds', scope]);
       assert.deepEqual(answer._meta.acpd.checks, { verdict: 'unchecked', results: [] });
