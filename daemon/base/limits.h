@@ -307,10 +307,16 @@
 #define UNPACK_MEMORY_MAX (256 * MIB)   /* address space of the worker */
 #define SNAPSHOT_FILE_MAX (16 * MIB)    /* a larger file is left out of snapshots and patches */
 #define SNAPSHOT_BYTES_MAX (4096 * MIB) /* of all contents that a snapshot and its turns keep */
+#define SNAPSHOT_PLAIN_MAX (512 * MIB)  /* bytes of a tree that a baseline keeps as they are; the rest is compressed */
+#define SNAPSHOT_PLAIN_ROOM (2048 * MIB) /* only where the file system has so many free */
 #define SNAPSHOT_PATCH_MAX (64 * MIB)   /* one patch */
 #define SNAPSHOT_RETRIES 3              /* reads of a file that somebody is writing */
 #define SNAPSHOT_RECENT_MS 50           /* a file changed so shortly before its read may change again in that tick */
 #define SNAPSHOT_RECENT_COARSE_MS 2100  /* the same where a file system keeps whole seconds */
+#define AHEAD_THREADS_MAX 3             /* that read for a snapshot, beside the one that walks */
+#define AHEAD_ITEMS 64                  /* entries, and open files, between reading and recording */
+#define AHEAD_BYTES (4 * MIB)           /* of all files among them */
+#define AHEAD_FILE_MAX (1 * MIB)        /* a larger one waits until it can be read alone */
 #define DRAFT_ENTRIES_MAX 200000        /* paths of a tree that a draft is made of */
 #define DRAFT_TEXT_MAX (64 * MIB)       /* of all these paths */
 #define DRAFT_BASE_MAX (128 * MIB)      /* bytes of the record of a real tree */

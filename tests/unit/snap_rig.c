@@ -90,15 +90,19 @@ static int look(struct snapshot_dir *s, uint32_t turn)
 	return r;
 }
 
-int rig_snapshot(uint32_t turn)
+int rig_snapshot_in(const char *dir, uint32_t turn)
 {
 	struct snapshot_dir s;
 	int r;
 
 	rig.v = (struct verdict){ 0 };
-	r = snapshot_dir_open_snapshot(&s, scratch_path("base"), turn, scratch_path("patch"),
-				       &rig.v);
+	r = snapshot_dir_open_snapshot(&s, scratch_path(dir), turn, scratch_path("patch"), &rig.v);
 	return r < 0 ? r : look(&s, turn);
+}
+
+int rig_snapshot(uint32_t turn)
+{
+	return rig_snapshot_in("base", turn);
 }
 
 int rig_diff(uint32_t since)

@@ -30,6 +30,8 @@ const char *rig_path(const char *path);
 
 /* Takes the snapshot of a turn (0: a baseline) with its patch in the scratch file "patch"; 0 or the error of rig.v. */
 int rig_snapshot(uint32_t turn);
+/* The same in another snapshot directory. */
+int rig_snapshot_in(const char *dir, uint32_t turn);
 /* The patch since a turn. */
 int rig_diff(uint32_t since);
 /* The same, where it has to work. */

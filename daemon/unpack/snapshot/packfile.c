@@ -7,7 +7,6 @@
 #include <zstd.h>
 
 #define PIECE (128 * KIB)
-#define LEVEL 1
 
 void packfile_init(struct packfile *p, int fd, uint64_t end, uint64_t max)
 {
@@ -16,7 +15,7 @@ void packfile_init(struct packfile *p, int fd, uint64_t end, uint64_t max)
 
 void packfile_done(struct packfile *p)
 {
-	ZSTD_freeCCtx(p->deflate);
+	packer_done(&p->packer);
 	ZSTD_freeDCtx(p->inflate);
 	buf_done(&p->piece);
 }
@@ -34,65 +33,75 @@ int packfile_cut(struct packfile *p)
 
 /* --- writing ----------------------------------------------------------------------------------------- */
 
-static int ready_deflate(struct packfile *p)
+static int put(struct packfile *p, struct slice bytes, uint64_t *at)
 {
-	if (p->deflate)
-		return 0;
-	p->deflate = ZSTD_createCCtx();
-	if (!p->deflate || buf_reserve(&p->piece, PIECE) < 0)
-		return -ENOMEM;
-	ZSTD_CCtx_setParameter(p->deflate, ZSTD_c_compressionLevel, LEVEL);
-	return 0;
-}
-
-static int put(struct packfile *p, size_t n, uint64_t *at)
-{
-	for (size_t done = 0; done < n;) {
-		ssize_t w = pwrite(p->fd, p->piece.data + done, n - done, (off_t)(*at + done));
+	for (size_t done = 0; done < bytes.n;) {
+		ssize_t w = pwrite(p->fd, bytes.p + done, bytes.n - done, (off_t)(*at + done));
 
 		if (w < 0 && errno != EINTR)
 			return -errno;
 		done += w > 0 ? (size_t)w : 0;
 	}
-	*at += n;
+	*at += bytes.n;
 	return *at > p->max ? -EFBIG : 0;
 }
 
-static int append(struct packfile *p, struct slice content, uint64_t *at)
+/* Piece by piece: the frame of a large content must not stand beside it in memory. */
+static int put_frame(struct packfile *p, struct slice content, uint64_t *at)
 {
+	ZSTD_CCtx *zstd = packer_ready(&p->packer);
 	ZSTD_inBuffer in = { content.p, content.n, 0 };
-	size_t left;
-	int r = 0;
+	size_t left = 1;
+	int r = zstd && buf_reserve(&p->piece, PIECE) == 0 ? 0 : -ENOMEM;
 
-	ZSTD_CCtx_reset(p->deflate, ZSTD_reset_session_only);
-	ZSTD_CCtx_setPledgedSrcSize(p->deflate, content.n);
-	do {
+	if (r == 0)
+		ZSTD_CCtx_setPledgedSrcSize(zstd, content.n);
+	while (r == 0 && left) {
 		ZSTD_outBuffer out = { p->piece.data, PIECE, 0 };
 
-		left = ZSTD_compressStream2(p->deflate, &out, &in, ZSTD_e_end);
-		r = ZSTD_isError(left) ? -ENOMEM : put(p, out.pos, at);
-	} while (r == 0 && left);
+		left = ZSTD_compressStream2(zstd, &out, &in, ZSTD_e_end);
+		r = ZSTD_isError(left) ? -ENOMEM :
+					 put(p, (struct slice){ p->piece.data, out.pos }, at);
+	}
 	return r;
+}
+
+/* What was put, up to at, is the entry's, or is cut off again. */
+static int put_end(struct packfile *p, int r, uint64_t at, size_t n, struct index_entry *e)
+{
+	e->size = n;
+	e->at = e->packed = 0;
+	if (r < 0) {
+		/* if this fails, the next snapshot cuts off what is left after the end */
+		return ftruncate(p->fd, (off_t)p->end) < 0 && r == -EFBIG ? -errno : r;
+	}
+	if (n) {
+		e->at = p->end;
+		e->packed = at - p->end;
+	}
+	p->end = at;
+	return 0;
+}
+
+int packfile_append_packed(struct packfile *p, struct slice packed, size_t n, struct index_entry *e)
+{
+	uint64_t at = p->end;
+	int r = put(p, packed, &at);
+
+	return put_end(p, r, at, n, e);
 }
 
 int packfile_append(struct packfile *p, struct slice content, struct index_entry *e)
 {
 	uint64_t at = p->end;
-	int r = content.n ? ready_deflate(p) : 0;
+	int r = packer_pays(&p->packer, content) ? put_frame(p, content, &at) : 0;
 
-	e->size = content.n;
-	e->at = e->packed = 0;
-	if (r < 0 || !content.n)
-		return r;
-	r = append(p, content, &at);
-	if (r < 0) {
-		/* if this fails, the next snapshot cuts off what is left after the end */
-		return ftruncate(p->fd, (off_t)p->end) < 0 && r == -EFBIG ? -errno : r;
+	/* it did not become smaller: as it is, over it */
+	if ((r == 0 || r == -EFBIG) && (at == p->end || at - p->end >= content.n)) {
+		at = p->end;
+		r = put(p, content, &at);
 	}
-	e->at = p->end;
-	e->packed = at - p->end;
-	p->end = at;
-	return 0;
+	return put_end(p, r, at, content.n, e);
 }
 
 /* --- reading ----------------------------------------------------------------------------------------- */
@@ -139,9 +148,51 @@ static int inflate_entry(struct packfile *p, const struct index_entry *e, char *
 	return left || out.pos != e->size ? -EBADMSG : 0;
 }
 
-int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *ret)
+static int read_plain(struct packfile *p, const struct index_entry *e, char *to)
+{
+	for (uint64_t done = 0; done < e->size;) {
+		ssize_t got = pread(p->fd, to + done, e->size - done, (off_t)(e->at + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EBADMSG;
+		done += (uint64_t)got;
+	}
+	return 0;
+}
+
+static int check(const struct index_entry *e, const char *content)
 {
 	struct sha256 digest;
+
+	sha256_of((struct slice){ content, e->size }, &digest);
+	return sha256_equal(&digest, &e->digest) ? 0 : -EBADMSG;
+}
+
+static int read_frame(struct packfile *p, const struct index_entry *e, char *to)
+{
+	int r = ready_inflate(p);
+
+	if (r == 0)
+		r = inflate_entry(p, e, to);
+	return r < 0 ? r : check(e, to);
+}
+
+static int read_entry(struct packfile *p, const struct index_entry *e, char *to)
+{
+	int r = -EBADMSG;
+
+	if (e->packed == e->size) {
+		r = read_plain(p, e, to);
+		if (r == 0)
+			r = check(e, to);
+	}
+	return r == -EBADMSG ? read_frame(p, e, to) : r;
+}
+
+int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *ret)
+{
 	int r;
 
 	buf_reset(ret);
@@ -150,12 +201,8 @@ int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *r
 	ret->max = e->size; /* whatever it was used for before */
 	if (buf_reserve(ret, e->size) < 0)
 		return -ENOMEM;
-	r = ready_inflate(p);
+	r = read_entry(p, e, ret->data);
 	if (r == 0)
-		r = inflate_entry(p, e, ret->data);
-	if (r < 0)
-		return r;
-	ret->len = e->size;
-	sha256_of(buf_slice(ret), &digest);
-	return sha256_equal(&digest, &e->digest) ? 0 : -EBADMSG;
+		ret->len = e->size;
+	return r;
 }

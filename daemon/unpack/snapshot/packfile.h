@@ -1,6 +1,7 @@
 /*
- * packfile.h - the contents that an index and its turns refer to: one append-only file, every content a zstd frame of
- * its own with its size in it (so that `zstd -dc` reads the whole file). Empty contents are not in it.
+ * packfile.h - the contents that an index and its turns refer to: one append-only file. A content is a zstd frame with
+ * its size in it, or the bytes as they are: then its entry has packed == size. (Packs of earlier versions may have a
+ * frame that is just as long as its content; the digest tells.) Empty contents are not in it.
  *
  * Only the bytes up to the length that an index names belong to it. The bytes after them were left by a snapshot that
  * died before its index was in place; the next snapshot cuts them off, and readers ignore them.
@@ -10,11 +11,13 @@
 #pragma once
 
 #include "unpack/snapshot/index.h"
+#include "unpack/snapshot/packer.h"
 
 struct packfile {
 	int fd; /* borrowed */
 	uint64_t end, max;
-	void *deflate, *inflate; /* zstd's, made when they are first needed */
+	struct packer packer;
+	void *inflate; /* zstd's, made when it is first needed */
 	struct buf piece;
 };
 
@@ -25,5 +28,8 @@ void packfile_done(struct packfile *p);
 int packfile_cut(struct packfile *p);
 /* Fills in e->at, packed and size. After an error the file ends where it ended. */
 int packfile_append(struct packfile *p, struct slice content, struct index_entry *e);
+/* The same with a content of n bytes that packer.h has packed. */
+int packfile_append_packed(struct packfile *p, struct slice packed, size_t n,
+			   struct index_entry *e);
 /* ret is emptied before. The digest is checked. */
 int packfile_read(struct packfile *p, const struct index_entry *e, struct buf *ret);

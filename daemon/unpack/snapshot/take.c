@@ -59,9 +59,18 @@ struct index_entry take_omitted(enum omit_reason reason, const struct stat *sb)
 	if (!sb)
 		return e;
 	put_stat(&e, sb);
-	/* an unreadable file may become readable without a change of its own, a full store gets no emptier */
+	/* an unreadable file may become readable without a change of its own */
 	e.proven = reason != OMIT_UNREADABLE;
 	return e;
+}
+
+void take_unstored(struct index_entry *e)
+{
+	e->type = INDEX_OMITTED;
+	e->reason = OMIT_STORE_FULL;
+	e->proven = true; /* a full store gets no emptier */
+	e->digest = (struct sha256){ { 0 } };
+	e->at = e->packed = 0;
 }
 
 enum omit_reason take_special(mode_t mode)
@@ -99,8 +108,7 @@ static int read_all(int fd, uint64_t size, uint64_t max, struct buf *ret)
 	}
 }
 
-static int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *ret,
-		     struct index_entry *e)
+int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *ret, struct index_entry *e)
 {
 	int64_t began = now_ns();
 	struct stat after;
@@ -125,17 +133,23 @@ static int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *re
 	return 0;
 }
 
+int take_fd(int dir, const char *leaf)
+{
+	/* O_NONBLOCK: there may be a FIFO by now */
+	int fd = openat(dir, leaf, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd;
+}
+
 /* Positive: read it again. */
 static int take_file(int dir, const char *leaf, uint64_t max, struct buf *ret,
 		     struct index_entry *e)
 {
-	/* O_NONBLOCK: there may be a FIFO by now */
-	_cleanup_(closep) int fd =
-		openat(dir, leaf, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_(closep) int fd = take_fd(dir, leaf);
 	struct stat sb;
 
 	if (fd < 0)
-		return errno == EACCES || errno == EPERM ? -EACCES : -errno;
+		return fd == -EPERM ? -EACCES : fd;
 	if (fstat(fd, &sb) < 0)
 		return -EACCES;
 	return S_ISREG(sb.st_mode) ? take_open(fd, &sb, max, ret, e) : 1;
@@ -194,6 +208,29 @@ static void take_last(const struct stat *sb, uint64_t max, const struct buf *ret
 	}
 }
 
+static void take_digest(const struct buf *content, struct index_entry *e)
+{
+	if (e->type == INDEX_FILE || e->type == INDEX_LINK)
+		sha256_of(buf_slice(content), &e->digest);
+}
+
+int take_again(int fd, uint64_t max, struct buf *ret, struct index_entry *e)
+{
+	struct stat sb;
+	int r = 1;
+
+	for (unsigned i = 0; r == 1 && i < SNAPSHOT_RETRIES; i++) {
+		*e = (struct index_entry){ .type = INDEX_NONE };
+		if (fstat(fd, &sb) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+			return -errno;
+		r = take_open(fd, &sb, max, ret, e);
+	}
+	if (r == 1)
+		take_last(&sb, max, ret, e);
+	take_digest(ret, e);
+	return MIN(r, 0);
+}
+
 int take_content(int dir, const char *leaf, const struct stat *sb, uint64_t max, struct buf *ret,
 		 struct index_entry *e)
 {
@@ -216,7 +253,6 @@ int take_content(int dir, const char *leaf, const struct stat *sb, uint64_t max,
 		*e = (struct index_entry){ .type = INDEX_NONE };
 	else if (r < 0)
 		*e = take_omitted(OMIT_UNREADABLE, &now);
-	if (e->type == INDEX_FILE || e->type == INDEX_LINK)
-		sha256_of(buf_slice(ret), &e->digest);
+	take_digest(ret, e);
 	return 0;
 }

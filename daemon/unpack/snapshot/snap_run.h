@@ -1,0 +1,62 @@
+/*
+ * snap_run.h - a snapshot or a diff while it is made: shared by snapshot.c (the whole), snap_look.c (what the walk meets)
+ * and snap_decide.c (what becomes of a path). Nobody else includes it.
+ */
+#pragma once
+
+#include "unpack/snapshot/ahead.h"
+#include "unpack/snapshot/packfile.h"
+#include "unpack/snapshot/snapshot.h"
+#include "unpack/snapshot/tree_walk.h"
+
+struct snapshot {
+	const struct snapshot_job *job;
+	const struct snapshot_files *files;
+	struct snapshot_report *report;
+	struct verdict *v;
+
+	struct index_reader old;
+	const char *old_path; /* NULL: the end */
+	struct index_entry old_entry;
+	size_t back; /* in the history */
+
+	struct packfile pack;
+	struct index_writer index, turn;
+	struct patchfile patch;
+	struct ahead *ahead;
+	struct buf own, before; /* of the current file: as it is now, as it was */
+	struct buf *content;	/* own, or that of an entry read ahead */
+	bool held;		/* content is that of the current entry */
+	bool quiet;		/* what is left out has been reported */
+	uint64_t plain;		/* bytes that may still be kept as they are */
+	int error;		/* of a call that cannot return it */
+};
+
+static inline bool snap_is_diff(const struct snapshot *s)
+{
+	return s->files->index_new < 0;
+}
+
+static inline bool snap_has_content(const struct index_entry *e)
+{
+	return e->type == INDEX_FILE || e->type == INDEX_LINK;
+}
+
+/* --- snap_decide.c: all return 0 or a negative errno with the verdict filled in --- */
+
+/* The next entry of the index. */
+int snap_old_next(struct snapshot *s);
+/* The next path that was there, in the index or the history; NULL: none. */
+const char *snap_next_path(const struct snapshot *s);
+/* Takes the entries of path from the index and the state before, which are at path at most; both go on. */
+int snap_take_old(struct snapshot *s, const char *path, struct index_entry *indexed,
+		  struct index_entry *was);
+void snap_note_path(struct snapshot *s, const char *path);
+/* Records one path; they come in their order. */
+int snap_decide(struct snapshot *s, const char *path, const struct index_entry *was,
+		const struct index_entry *now);
+
+/* --- snap_look.c --- */
+
+/* Walks the tree and records all of it, and all that is gone. */
+int snap_look(struct snapshot *s);
