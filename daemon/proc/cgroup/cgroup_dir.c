@@ -38,19 +38,36 @@ ssize_t cgroup_dir_read(const char *path, const char *name, char *ret, size_t si
 	return fd >= 0 && n < 0 ? -errno : n;
 }
 
-uint64_t cgroup_dir_number(const char *path, const char *name, const char *key)
+int cgroup_dir_open(const char *path, const char *name)
+{
+	_cleanup_(freep) char *file = file_join(path, name);
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+uint64_t cgroup_file_number(int fd, const char *key)
 {
 	char text[1024], *at = text;
+	ssize_t got = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
 	size_t n = key ? strlen(key) : 0;
 
-	if (cgroup_dir_read(path, name, text, sizeof(text)) <= 0)
+	if (got <= 0)
 		return 0;
+	text[got] = '\0';
 	while (n && (strncmp(at, key, n) != 0 || at[n] != ' ')) {
 		at = strchr(at, '\n');
 		if (!at++)
 			return 0;
 	}
 	return strtoull(at + n, NULL, 10);
+}
+
+uint64_t cgroup_dir_number(const char *path, const char *name, const char *key)
+{
+	_cleanup_(closep) int fd = cgroup_dir_open(path, name);
+
+	return cgroup_file_number(fd, key);
 }
 
 /* --- what is below ---------------------------------------------------------------------------------------- */

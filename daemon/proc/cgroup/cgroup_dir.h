@@ -29,3 +29,7 @@ int cgroup_dir_write(const char *path, const char *name, const char *text);
 ssize_t cgroup_dir_read(const char *path, const char *name, char *ret, size_t size);
 /* A number there: all that it says, or with key that behind the key at a line's beginning. 0: not there. */
 uint64_t cgroup_dir_number(const char *path, const char *name, const char *key);
+/* For one that is read often: its descriptor, or a negative errno; and the same of that (0, if it is none). To open such a
+ * file costs several times as much as to read it. */
+int cgroup_dir_open(const char *path, const char *name);
+uint64_t cgroup_file_number(int fd, const char *key);

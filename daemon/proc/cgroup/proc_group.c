@@ -16,8 +16,9 @@ struct proc_group {
 	char *name;		      /* of its directory in each hierarchy */
 	char *dirs[CGROUP_TREES_MAX]; /* while it has seats */
 	struct group_limits limits;
-	int failed[CGROUP_LIMITS]; /* errno of the last change; 0 */
-	struct group_oom past;	   /* of directories that were removed */
+	int failed[CGROUP_LIMITS];	/* errno of the last change; 0 */
+	int oom_fd;			/* where the kernel counts kills; -1: not open */
+	uint64_t past_kills, past_peak; /* of directories that were removed */
 	uint64_t kills_before; /* in one that was there before, because it could not be removed */
 };
 
@@ -132,33 +133,43 @@ const char *proc_group_why(const struct proc_group *g, enum cgroup_use use)
 
 /* --- directories ---------------------------------------------------------------------------------------------- */
 
-/* While they are there. */
-static void count(const struct proc_group *g, struct group_oom *ret)
+static bool counts_by_v2(const struct proc_group *g)
 {
-	const char *dir = dir_of(g, CGROUP_MEMORY);
-	bool v2 = cgroups_kind(g->groups, CGROUP_MEMORY) == CGROUP_V2;
-
-	*ret = (struct group_oom){ 0 };
-	if (!dir)
-		return;
-	ret->kills =
-		cgroup_dir_number(dir, v2 ? "memory.events" : "memory.oom_control", "oom_kill");
-	ret->peak = cgroup_dir_number(dir, v2 ? "memory.peak" : "memory.max_usage_in_bytes", NULL);
+	return cgroups_kind(g->groups, CGROUP_MEMORY) == CGROUP_V2;
 }
 
-void proc_group_oom(const struct proc_group *g, struct group_oom *ret)
+/* While they are there. */
+static uint64_t count_kills(struct proc_group *g)
 {
-	count(g, ret);
-	ret->kills = ret->kills - MIN(ret->kills, g->kills_before) + g->past.kills;
-	ret->peak = MAX(ret->peak, g->past.peak);
+	const char *dir = dir_of(g, CGROUP_MEMORY);
+
+	if (dir && g->oom_fd < 0)
+		g->oom_fd = cgroup_dir_open(dir, counts_by_v2(g) ? "memory.events" :
+								   "memory.oom_control");
+	return cgroup_file_number(g->oom_fd, "oom_kill");
+}
+
+uint64_t proc_group_kills(struct proc_group *g)
+{
+	uint64_t n = count_kills(g);
+
+	return n - MIN(n, g->kills_before) + g->past_kills;
+}
+
+uint64_t proc_group_peak(const struct proc_group *g)
+{
+	const char *dir = dir_of(g, CGROUP_MEMORY);
+	const char *file = counts_by_v2(g) ? "memory.peak" : "memory.max_usage_in_bytes";
+	uint64_t now = dir ? cgroup_dir_number(dir, file, NULL) : 0;
+
+	return MAX(now, g->past_peak);
 }
 
 static void remove_dirs(struct proc_group *g)
 {
-	struct group_oom all;
-
-	proc_group_oom(g, &all);
-	g->past = all;
+	g->past_kills = proc_group_kills(g);
+	g->past_peak = proc_group_peak(g);
+	closep(&g->oom_fd);
 	for (unsigned i = 0; i < CGROUP_TREES_MAX; i++) {
 		cgroup_dir_remove(g->dirs[i]);
 		free(TAKE_PTR(g->dirs[i]));
@@ -167,7 +178,6 @@ static void remove_dirs(struct proc_group *g)
 
 static int make_dirs(struct proc_group *g)
 {
-	struct group_oom there;
 	const char *tree;
 
 	for (unsigned i = 0; (tree = cgroups_tree(g->groups, i)); i++) {
@@ -175,8 +185,7 @@ static int make_dirs(struct proc_group *g)
 		if (mkdir(g->dirs[i], 0755) < 0 && errno != EEXIST)
 			return -errno;
 	}
-	count(g, &there);
-	g->kills_before = there.kills;
+	g->kills_before = count_kills(g);
 	return set_all(g);
 }
 
@@ -204,6 +213,7 @@ struct proc_group *proc_group_new(const struct cgroups *c, const char *session,
 	struct proc_group *g = new0(struct proc_group);
 
 	g->refs = 1;
+	g->oom_fd = -1;
 	g->groups = c;
 	g->limits = *limits;
 	if (asprintf(&g->name, "%s.all", session) < 0)

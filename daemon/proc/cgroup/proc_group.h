@@ -28,11 +28,10 @@ const struct group_limits *proc_group_limits(const struct proc_group *g);
 /* Why the kernel does not hold that limit as it was last set; "" if it does, or will with the first process. */
 const char *proc_group_why(const struct proc_group *g, enum cgroup_use use);
 
-struct group_oom {
-	uint64_t kills; /* processes that were killed because there was no memory, since the group was made */
-	uint64_t peak; /* bytes that all of them had together at most; 0: the kernel does not say */
-};
-void proc_group_oom(const struct proc_group *g, struct group_oom *ret);
+/* Processes that were killed because there was no memory, since the group was made. Cheap: it is asked twice a turn. */
+uint64_t proc_group_kills(struct proc_group *g);
+/* Bytes that all of them had together at most; 0: the kernel does not say. */
+uint64_t proc_group_peak(const struct proc_group *g);
 
 /* The place of one child. */
 struct cgroup_seat {

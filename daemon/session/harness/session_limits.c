@@ -89,16 +89,15 @@ void store_put_limits(struct jw *w, const char *key, const struct session_store 
 /* --- out of memory ------------------------------------------------------------------------------------------ */
 
 /* How many were killed since the last time. */
-static uint64_t news(struct session *s, struct group_oom *ret)
+static uint64_t news(struct session *s)
 {
-	uint64_t n;
+	uint64_t kills, n;
 
-	*ret = (struct group_oom){ 0 };
 	if (!s->harness.group)
 		return 0;
-	proc_group_oom(s->harness.group, ret);
-	n = ret->kills - MIN(ret->kills, s->harness.oom_told);
-	s->harness.oom_told = ret->kills;
+	kills = proc_group_kills(s->harness.group);
+	n = kills - MIN(kills, s->harness.oom_told);
+	s->harness.oom_told = kills;
 	if (n)
 		s->harness.oom_mono = clock_mono_ms();
 	return n;
@@ -108,8 +107,7 @@ void session_limits_watch(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	struct group_oom oom;
-	uint64_t n = news(s, &oom);
+	uint64_t n = news(s), peak;
 
 	if (!n || s->turn.oom_events >= OOM_EVENTS_MAX)
 		return;
@@ -117,8 +115,9 @@ void session_limits_watch(struct session *s)
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "out_of_memory");
 	jw_uint(&w, "killed", n);
-	if (oom.peak)
-		jw_uint(&w, "peakBytes", oom.peak);
+	peak = proc_group_peak(s->harness.group);
+	if (peak)
+		jw_uint(&w, "peakBytes", peak);
 	jw_uint(&w, "limitBytes", proc_group_limits(s->harness.group)->memory);
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
@@ -133,16 +132,15 @@ static bool was_told(const struct session *s, const struct proc_status *st)
 /* Any end counts, not SIGKILL alone: what the kernel chose may be the harness proper beneath a wrapper. */
 bool session_limits_killed(struct session *s, const struct proc_status *st, struct turn_error *ret)
 {
-	struct group_oom oom;
-	bool killed = news(s, &oom) || was_told(s, st);
+	bool killed = news(s) || was_told(s, st);
+	uint64_t peak;
 
 	*ret = (struct turn_error){ .cls = "out_of_memory" };
 	if (!killed)
 		return false;
 	ret->limit_bytes = proc_group_limits(s->harness.group)->memory;
-	ret->peak_bytes = oom.peak	  ? oom.peak :
-			  s->turn.current ? s->turn.current->used.peak_rss :
-					    0;
+	peak = proc_group_peak(s->harness.group);
+	ret->peak_bytes = peak ? peak : s->turn.current ? s->turn.current->used.peak_rss : 0;
 	snprintf(
 		ret->message, sizeof(ret->message),
 		"the harness was killed because the session was out of memory: peak %llu bytes, limit %llu bytes",

@@ -88,7 +88,6 @@ static void take_seat(struct cgroups *c, struct proc_group *g, const char *name,
 static void test_v2(void **state _unused_)
 {
 	struct group_limits none = { 0 };
-	struct group_oom oom;
 	struct proc_group *g;
 	struct cgroup_seat s;
 	struct cgroups *c;
@@ -129,9 +128,10 @@ static void test_v2(void **state _unused_)
 		    "before"); /* a group of v2 has members or children */
 
 	put("cg/svc/acpd-abc/s1.all/memory.events", "oom_kill 5\n");
-	proc_group_oom(g, &oom);
-	assert_int_equal(oom.kills, 3); /* two were counted before it was ours */
-	assert_int_equal(oom.peak, 4096);
+	assert_int_equal(proc_group_kills(g), 3); /* two were counted before it was ours */
+	put("cg/svc/acpd-abc/s1.all/memory.events", "oom_kill 6\n");
+	assert_int_equal(proc_group_kills(g), 4);
+	assert_int_equal(proc_group_peak(g), 4096);
 	proc_group_limit(g, &none);
 	assert_file("cg/svc/acpd-abc/s1.all/memory.max", "max");
 	assert_file("cg/svc/acpd-abc/s1.all/memory.swap.max", "max");
@@ -142,8 +142,8 @@ static void test_v2(void **state _unused_)
 	assert_string_equal(proc_group_why(g, CGROUP_PIDS), "No such file or directory");
 	assert_string_equal(proc_group_why(g, CGROUP_MEMORY), "");
 	cgroup_seat_leave(&s);
-	proc_group_oom(g, &oom);
-	assert_int_equal(oom.kills, 3); /* kept */
+	assert_int_equal(proc_group_kills(g), 4); /* kept */
+	assert_int_equal(proc_group_peak(g), 4096);
 	assert_null(proc_group_unref(g));
 	cgroups_close(c);
 	put("cg/svc/cgroup.subtree_control", "");
