@@ -3,9 +3,9 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "base/util.h"
+#include "json/jplain.h"
 #include "json/jstr.h"
 
-#include <endian.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -32,34 +32,6 @@ static void skip_space(struct cur *c)
 {
 	while (c->p < c->end && (*c->p == ' ' || *c->p == '\n' || *c->p == '\t' || *c->p == '\r'))
 		c->p++;
-}
-
-/* The high bit of each of 8 bytes that needs a check: a control byte, a quote, a backslash or a non-ASCII byte. A carry
- * may also set it in bytes after the first such byte, so only the first is certain. */
-static uint64_t word_special(uint64_t w)
-{
-	const uint64_t ones = 0x0101010101010101ull, high = 0x8080808080808080ull;
-	uint64_t quote = w ^ (ones * '"'), slash = w ^ (ones * '\\');
-	uint64_t control = (w - ones * 0x20) & ~w;
-
-	quote = (quote - ones) & ~quote;
-	slash = (slash - ones) & ~slash;
-	return (quote | slash | control | w) & high;
-}
-
-/* Where the first byte that needs a check is: exactly if 8 bytes are left, else at most there. */
-static const unsigned char *skip_plain(const unsigned char *p, const unsigned char *end)
-{
-	while (end - p >= 8) {
-		uint64_t w, special;
-
-		memcpy(&w, p, 8);
-		special = word_special(le64toh(w));
-		if (special)
-			return p + __builtin_ctzll(special) / 8;
-		p += 8;
-	}
-	return p;
 }
 
 static bool is_hex(unsigned char c)
@@ -93,7 +65,7 @@ static enum jscan_error scan_string(struct cur *c)
 
 	c->p++;
 	for (;;) {
-		c->p = skip_plain(c->p, c->end);
+		c->p = jplain_skip(c->p, c->end);
 		if (c->p >= c->end || *c->p < 0x20)
 			return JSCAN_E_SYNTAX;
 		if (*c->p == '"') {

@@ -1,6 +1,7 @@
 #include "json/jstr.h"
 
 #include "base/util.h"
+#include "json/jplain.h"
 
 #include <errno.h>
 
@@ -133,6 +134,22 @@ int jstr_decode(struct jval v, size_t max, char **ret)
 	return 0;
 }
 
+int jstr_copy(struct jval v, char *ret, size_t size)
+{
+	_cleanup_(freep) char *text = NULL;
+	int r;
+
+	if (v.type == J_STRING && v.raw.n - 2 < size && !memchr(v.raw.p, '\\', v.raw.n)) {
+		memcpy(ret, v.raw.p + 1, v.raw.n - 2);
+		ret[v.raw.n - 2] = '\0';
+		return 0;
+	}
+	r = jstr_decode(v, size - 1, &text);
+	if (r == 0)
+		memcpy(ret, text, strlen(text) + 1);
+	return r;
+}
+
 int jstr_decode_bytes(struct jval v, struct buf *ret)
 {
 	ssize_t n;
@@ -174,23 +191,49 @@ static size_t utf8_length(const char *p, size_t left)
 	return 0;
 }
 
+/* How much of it from i on stands for itself. */
+static size_t plain_upto(struct slice s, size_t i)
+{
+	const unsigned char *p = (const unsigned char *)s.p;
+
+	i = (size_t)(jplain_skip(p + i, p + s.n) - p);
+	while (i < s.n && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
+		i++;
+	return i;
+}
+
+/* Most texts are short, and all of them plain: as one piece. */
+static int put_plain(struct buf *b, struct slice s)
+{
+	char *p;
+
+	if (buf_reserve(b, s.n + 2) < 0)
+		return -E2BIG;
+	p = b->data + b->len;
+	b->len += s.n + 2;
+	*p++ = '"';
+	memcpy(p, s.p ? s.p : "", s.n);
+	p[s.n] = '"';
+	return b->failed ? -E2BIG : 0;
+}
+
 int jstr_encode(struct buf *b, struct slice s)
 {
-	size_t start = 0, i = 0;
+	size_t start = 0, i = s.n ? plain_upto(s, 0) : 0;
 
+	if (i == s.n)
+		return put_plain(b, s);
 	buf_putc(b, '"');
-	while (i < s.n) {
+	for (; i < s.n; i = plain_upto(s, i)) {
 		unsigned char c = (unsigned char)s.p[i];
-		size_t n = 1;
+		size_t n = c >= 0x80 ? utf8_length(s.p + i, s.n - i) : 0;
 
-		if (c >= 0x80)
-			n = utf8_length(s.p + i, s.n - i);
-		if (n && c >= 0x20 && c != '"' && c != '\\') {
+		if (n) {
 			i += n;
 			continue;
 		}
 		buf_add(b, s.p + start, i - start);
-		if (n)
+		if (c < 0x80)
 			put_escaped(b, c);
 		else
 			buf_puts(b, "\xef\xbf\xbd");

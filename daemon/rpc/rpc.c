@@ -49,20 +49,14 @@ static bool id_type_ok(enum jtype t)
 
 static enum rpc_parse_result parse_call(struct jslot *s, struct rpc_msg *m, struct err *e)
 {
-	_cleanup_(freep) char *method = NULL;
-
 	m->kind = s[S_ID].v.type == J_NONE ? RPC_NOTIFICATION : RPC_REQUEST;
-	if (jstr_decode(s[S_METHOD].v, METHOD_NAME_MAX, &method) < 0) {
-		if (s[S_METHOD].v.type == J_STRING) { /* too long to be one of ours */
-			method = xstrdup("?");
-		} else {
-			return m->kind == RPC_NOTIFICATION ?
-				       RPC_E_IGNORE :
-				       refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
-					      "Invalid request: method must be a string");
-		}
-	}
-	memcpy(m->method, method, strlen(method) + 1);
+	if (s[S_METHOD].v.type != J_STRING)
+		return m->kind == RPC_NOTIFICATION ?
+			       RPC_E_IGNORE :
+			       refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+				      "Invalid request: method must be a string");
+	if (jstr_copy(s[S_METHOD].v, m->method, sizeof(m->method)) < 0)
+		memcpy(m->method, "?", 2); /* too long to be one of ours */
 	m->params = SLICE("{}");
 	if (s[S_PARAMS].v.type == J_OBJECT) {
 		m->params = s[S_PARAMS].v.raw;

@@ -285,35 +285,37 @@ static bool is_blank(struct slice line)
 }
 
 /* A banner before the handshake is ignored, a protocol fault after it is an error. */
-static int not_a_message(struct harness *h, struct slice line, const struct err *why, struct err *e)
+static int not_a_message(struct harness *h, struct slice line, struct err *e)
 {
+	char why[sizeof(e->msg)];
+
 	if (h->phase == PHASE_INITIALIZE && line.p[0] != '{' &&
 	    h->banner_lines++ < BANNER_LINES_MAX)
 		return 0;
+	memcpy(why, e->msg, sizeof(why));
 	return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
-		       "the harness wrote a line that is not a JSON-RPC message: %s", why->msg);
+		       "the harness wrote a line that is not a JSON-RPC message: %s", why);
 }
 
 int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 {
 	struct jslot update[] = { { .key = "sessionId" }, { .key = "update" }, { .key = "_meta" } };
 	struct rpc_msg m;
-	struct err why;
 
 	if (is_blank(line))
 		return 0;
-	switch (rpc_parse_params(line, &m, update, ARRAY_SIZE(update), &why)) {
+	switch (rpc_parse_params(line, &m, update, ARRAY_SIZE(update), e)) {
 	case RPC_PARSED:
 		break;
 	case RPC_E_IGNORE:
 		return 0;
 	case RPC_E_ANSWER:
 		if (slice_is(m.id, "null"))
-			return not_a_message(h, line, &why, e);
-		acp_refuse(h, m.id, why.rpc, why.reason, why.msg);
+			return not_a_message(h, line, e);
+		acp_refuse(h, m.id, e->rpc, e->reason, e->msg);
 		return 0;
 	default:
-		return not_a_message(h, line, &why, e);
+		return not_a_message(h, line, e);
 	}
 	if (m.kind == RPC_RESPONSE)
 		rpc_calls_reply(&h->calls, &m); /* unknown ids are dropped */

@@ -245,12 +245,12 @@ static void test_trailing_bytes(void **state _unused_)
 	}
 }
 
-/* Strings are skipped 8 bytes at a time: every byte value at every offset into such a word. */
+/* Strings are skipped 16 bytes at a time: every byte value at every offset into such a piece. */
 static void test_every_byte_in_a_string(void **state _unused_)
 {
-	for (size_t at = 1; at < 20; at++) {
+	for (size_t at = 1; at < 36; at++) {
 		for (int b = 0; b < 256; b++) {
-			char text[22];
+			char text[38];
 			bool ok = b >= 0x20 && b < 0x80 && b != '"' && b != '\\';
 
 			memset(text, 'a', sizeof(text));

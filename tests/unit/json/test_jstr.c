@@ -3,13 +3,20 @@
 
 #include "json/jstr.h"
 
+/* Into memory of its own, and into that of the caller: with the same outcome. */
 static int decode(const char *text, size_t max, char **ret)
 {
 	_cleanup_(slice_freep) struct slice copy = exact_copy(slice_of(text));
+	_cleanup_(freep) char *room = xalloc(max + 1);
 	struct jval v;
+	int r;
 
 	assert_int_equal(jscan_value(copy, &v), JSCAN_OK);
-	return jstr_decode(v, max, ret);
+	r = jstr_decode(v, max, ret);
+	assert_int_equal(jstr_copy(v, room, max + 1), r);
+	if (r == 0)
+		assert_string_equal(room, *ret);
+	return r;
 }
 
 static void test_decoded(void **state _unused_)
@@ -159,6 +166,21 @@ static void test_encoded(void **state _unused_)
 	}
 }
 
+/* What stands for itself is passed over 16 bytes at a time. */
+static void test_encoded_at_every_place(void **state _unused_)
+{
+	for (size_t at = 0; at < 35; at++) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		char text[36] = "", want[48];
+
+		memset(text, 'a', sizeof(text) - 1);
+		text[at] = '\n';
+		snprintf(want, sizeof(want), "\"%.*s\\n%s\"", (int)at, text, text + at + 1);
+		assert_int_equal(jstr_encode(&b, slice_of(text)), 0);
+		assert_buf(&b, want);
+	}
+}
+
 static void test_encode_nul_and_full(void **state _unused_)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, tiny = { .max = 3 };
@@ -198,10 +220,15 @@ static void test_is_long_and_escaped(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_decoded), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_length),	cmocka_unit_test(test_all_characters_round),
-		cmocka_unit_test(test_encoded), cmocka_unit_test(test_encode_nul_and_full),
-		cmocka_unit_test(test_is),	cmocka_unit_test(test_is_long_and_escaped),
+		cmocka_unit_test(test_decoded),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_length),
+		cmocka_unit_test(test_all_characters_round),
+		cmocka_unit_test(test_encoded),
+		cmocka_unit_test(test_encoded_at_every_place),
+		cmocka_unit_test(test_encode_nul_and_full),
+		cmocka_unit_test(test_is),
+		cmocka_unit_test(test_is_long_and_escaped),
 	};
 
 	return RUN(tests, NULL, NULL);
