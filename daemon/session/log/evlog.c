@@ -94,11 +94,6 @@ void evlog_close(struct evlog *l)
 	l->path = NULL;
 }
 
-static void flush_later(void *ctx)
-{
-	evlog_flush(ctx);
-}
-
 void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always)
 {
 	if (!always && l->nindex && offset - l->index[l->nindex - 1].offset < (off_t)LOG_INDEX_STEP)
@@ -143,7 +138,7 @@ static void journal_add(struct evlog *l, const struct journal_record *rec, const
 	if (buf_len(&l->pending) >= FLUSH_AT)
 		evlog_flush(l);
 	else
-		loop_defer(l->loop, &l->flush_task, flush_later, l);
+		evlog_flush_later(l);
 }
 
 void evlog_note(struct evlog *l, const char *kind_name, struct slice value)
@@ -242,6 +237,7 @@ void evlog_shrink(struct evlog *l)
 	bool written = l->path && evlog_flush(l) == 0;
 
 	l->held = false;
+	buf_trim(&l->pending, 0);
 	journal_close(l);
 	if (!written)
 		return;

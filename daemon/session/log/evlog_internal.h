@@ -43,6 +43,8 @@ static inline struct slice evlog_line(struct slice raw)
 
 /* A log with nothing in it; flags: for opening its journal. */
 int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max, int flags);
+/* Once, when this turn of the loop is over. */
+void evlog_flush_later(struct evlog *l);
 void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always);
 /* The journal's descriptor, opened if it is not. */
 int evlog_journal_get(struct evlog *l, int flags);

@@ -87,8 +87,27 @@ int evlog_flush(struct evlog *l)
 	l->written += (off_t)n;
 	l->flushed = l->hole ? l->hole - 1 : l->last;
 	buf_reset(&l->pending);
-	buf_trim(&l->pending, LOG_BLOCK_MAX);
+	buf_trim(&l->pending,
+		 l->held ? FLUSH_AT : 0); /* while much is written, the next has its room */
 	return l->hole ? l->error : 0;
+}
+
+static void flush_now(void *ctx)
+{
+	evlog_flush(ctx);
+}
+
+/* Behind the tasks that were put off by now: what they add is written with it. */
+static void flush_behind(void *ctx)
+{
+	struct evlog *l = ctx;
+
+	loop_defer(l->loop, &l->flush_task, flush_now, l);
+}
+
+void evlog_flush_later(struct evlog *l)
+{
+	loop_defer(l->loop, &l->flush_task, flush_behind, l);
 }
 
 /* Bytes of b that hold events up to seq. */

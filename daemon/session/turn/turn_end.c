@@ -168,8 +168,12 @@ void turn_keep_end(struct session_turn *t, const struct harness_turn_end *end)
  * later, and the record says all that is in it (orphaned_turn.c). */
 static void sync_journal(struct session *s, struct session_turn *t)
 {
-	int fd = ledger_syncs(s->store->ledger) ? evlog_journal_dup(&s->log.events) : -ENOENT;
+	int fd = -ENOENT;
 
+	if (ledger_syncs(s->store->ledger)) {
+		evlog_flush(&s->log.events); /* the sums of the session are noted, too */
+		fd = evlog_journal_dup(&s->log.events);
+	}
 	if (fd >= 0)
 		ledger_sync_also(s->store->ledger, fd);
 	else if (fd != -ENOENT && !t->end.failed)
