@@ -237,7 +237,7 @@ test('requests behind one another in one write: an upload is never mixed up with
   }
 });
 
-test('a silent body is given up after a while, and kept', { timeout: 60000 * SLOW }, async () => {
+test('a silent body is given up after a while, and kept', { timeout: 240000 * SLOW }, async () => {
   const tar = tarOf(100000, 50);
   const rows = [[{ 'Content-Length': tar.length }, tar.subarray(0, 1000)], [CHUNKED, chunk(tar.subarray(0, 1000))]];
 

@@ -277,7 +277,7 @@ describe('events', () => {
     s.close();
   });
 
-  test('silence: a comment after 15 s, and the stream goes on', { timeout: 60000 * SLOW }, async () => {
+  test('silence: a comment after 15 s, and the stream goes on', { timeout: 240000 * SLOW }, async () => {
     const { sessionId } = await c.newSession();
     const sse = await Stream.open(d, where(sessionId, '?format=sse'));
     const lines = await Stream.open(d, where(sessionId, '?follow=true'));

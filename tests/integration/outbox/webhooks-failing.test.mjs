@@ -43,7 +43,7 @@ function line(text) {
 }
 
 describe('receivers that fail', { concurrency: true }, () => {
-  test('it fails, hangs, answers late, cuts and restarts, and the daemon is killed meanwhile', { timeout: 120000 * SLOW }, async (t) => {
+  test('it fails, hangs, answers late, cuts and restarts, and the daemon is killed meanwhile', { timeout: 240000 * SLOW }, async (t) => {
     const r = await Receiver.start(t);
     const d = await told(t, [r]);
     let c = await d.client();
@@ -109,7 +109,7 @@ describe('receivers that fail', { concurrency: true }, () => {
     await d.stop();
   });
 
-  test('100 sessions, each in its order, and none waits for another', { timeout: 120000 * SLOW }, async (t) => {
+  test('100 sessions, each in its order, and none waits for another', { timeout: 240000 * SLOW }, async (t) => {
     const r = await Receiver.start(t);
     const d = await told(t, [r]);
     const c = await d.client();
@@ -251,7 +251,7 @@ describe('receivers that fail', { concurrency: true }, () => {
     await d.stop();
   });
 
-  test('50 000 events that wait hold up no turn', { timeout: 120000 * SLOW }, async (t) => {
+  test('50 000 events that wait hold up no turn', { timeout: 240000 * SLOW }, async (t) => {
     const r = await Receiver.start(t);
     const d = await told(t, [r]);
     let c = await d.client();

@@ -46,7 +46,7 @@ async function jumpsInTime(d, jumping, inTime) {
   assert.fail(`waited, reset after ms: ${JSON.stringify(tries)}`);
 }
 
-test('a jump: nobody is served until the id is written, or for two seconds', { timeout: 90000 * SLOW }, async (t) => {
+test('a jump: nobody is served until the id is written, or for two seconds', { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-one', { clock: 'told' });
 
   await jumpsInTime(d, (ms) => d.step(ms), ({ waited }, reset) => {
@@ -65,7 +65,7 @@ test('a jump: nobody is served until the id is written, or for two seconds', { t
   assert.equal((await d.http('/v1/info', { token: d.token })).json.sandboxId, 'i-one');
 });
 
-test('a small step is a clock that is kept right', { timeout: 40000 * SLOW }, async (t) => {
+test('a small step is a clock that is kept right', { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-one', { clock: 'told' });
   const c = await d.client();
 
@@ -79,7 +79,7 @@ test('a small step is a clock that is kept right', { timeout: 40000 * SLOW }, as
   await deadline(c.ws.closed, 1500, 'reset');
 });
 
-test('where the kernel does not tell, the next wake-up does; without a file it waits for none', { timeout: 60000 * SLOW }, async (t) => {
+test('where the kernel does not tell, the next wake-up does; without a file it waits for none', { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, null, { clock: 'untold' });
 
   await jumpsInTime(d, (ms, c) => {

@@ -19,7 +19,7 @@ after(assertNoViolations);
 const daemon = (t, flags) => Daemon.startFor(t, { flags });
 
 describe('connections that come and go', () => {
-  test('1 000 of all kinds leave descriptors, memory and processes flat', { timeout: 58000 * SLOW }, async (t) => {
+  test('1 000 of all kinds leave descriptors, memory and processes flat', { timeout: 240000 * SLOW }, async (t) => {
     const d = await daemon(t);
     const random = chance(7);
     const janitor = await d.client();
@@ -119,7 +119,7 @@ describe('connections that come and go', () => {
     await d.stop();
   });
 
-  test('100 idle connections and 100 idle sessions are cheap', { timeout: 58000 * SLOW }, async (t) => {
+  test('100 idle connections and 100 idle sessions are cheap', { timeout: 240000 * SLOW }, async (t) => {
     const d = await daemon(t);
     const clients = [];
 

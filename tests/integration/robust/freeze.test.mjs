@@ -18,7 +18,7 @@ const FROZEN_MS = 6000;
 
 after(assertNoViolations);
 
-test('a freeze beyond ping time-out and budget drops no client and charges no second', { timeout: 40000 * SLOW }, async (t) => {
+test('a freeze beyond ping time-out and budget drops no client and charges no second', { timeout: 240000 * SLOW }, async (t) => {
   const d = await Daemon.startFor(t, { flags: { pingInterval: 1, pingTimeout: 3 } });
   const c = await d.client(), idle = await d.client();
   const { sessionId } = await c.newSession({ meta: { budgets: { turn: { seconds: 5 } } } });
@@ -39,7 +39,7 @@ test('a freeze beyond ping time-out and budget drops no client and charges no se
   assert.ok(!d.logs.some((l) => l.reason === 'silent'));
 });
 
-test('a client that is dead is still found silent after a freeze', { timeout: 40000 * SLOW }, async (t) => {
+test('a client that is dead is still found silent after a freeze', { timeout: 240000 * SLOW }, async (t) => {
   const d = await Daemon.startFor(t, { flags: { pingInterval: 1, pingTimeout: 1 } });
   const dead = await d.ws({ autoPong: false });
 
@@ -145,7 +145,7 @@ const OPEN = {
   },
 };
 
-test('a freeze beyond every time-out: nothing is late, and all that was open is done', { timeout: 60000 * SLOW }, async (t) => {
+test('a freeze beyond every time-out: nothing is late, and all that was open is done', { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-one', {
     flags: { pingInterval: 1, pingTimeout: LIMIT - 1, permissionTimeout: LIMIT, mcpHold: LIMIT, modelHold: LIMIT, harnessIdle: LIMIT },
     stub: { args: ['--resume'] }, harnesses: [STUB_WITH_PROVIDER, { id: 'slow', args: ['--init-delay', '1500'] }],
@@ -172,7 +172,7 @@ test('a freeze beyond every time-out: nothing is late, and all that was open is 
   verify(d);
 });
 
-test('a machine that was paused: frozen, and then its clock is set and its id written', { timeout: 60000 * SLOW, skip: SANITIZED && 'nothing is loaded before a sanitizer' },
+test('a machine that was paused: frozen, and then its clock is set and its id written', { timeout: 240000 * SLOW, skip: SANITIZED && 'nothing is loaded before a sanitizer' },
   async (t) => {
     const GAP = 3600 * 1000;
     const d = await sandboxed(t, 'i-one', { clock: 'told', flags: { pingInterval: 1, pingTimeout: 3 } });

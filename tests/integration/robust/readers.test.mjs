@@ -45,7 +45,7 @@ const turnsOver = (d) => until(async () => await d.metric('acpd_turns_total') > 
 
 describe('a reader that stalls', () => {
   test('while 300 MB are produced: bounded memory, nobody else waits, and it still gets all', {
-    timeout: 58000 * SLOW,
+    timeout: 240000 * SLOW,
   }, async (t) => {
     const COUNT = 900000;
     const d = await daemon(t, { backlogMax: 4 * 1024 * MIB });

@@ -111,7 +111,7 @@ describe('cuts', () => {
     }
   }
 
-  test('100 random cuts under two floods: 1..N once, in order', { timeout: 55000 * SLOW }, async (t) => {
+  test('100 random cuts under two floods: 1..N once, in order', { timeout: 240000 * SLOW }, async (t) => {
     let client = await d.client({ record: false, validate: 25 });
     const tapes = [await Tape.open(client, { flood: FLOOD }), await Tape.open(client, { flood: FLOOD })];
     const incarnation = incarnationOf(client);

@@ -22,7 +22,7 @@ const CHUNK = (usage) => `data: ${JSON.stringify({ id: 'c', choices: [{ delta: {
 const callsOf = (d, sessionId) => records(d).filter((r) => r.type === 'model_call' && r.sessionId === sessionId);
 const named = (d, id) => wholeLines(journalOf(d, id)).filter((l) => l.includes('"k":"incarnation"')).map((l) => JSON.parse(l).m);
 
-test('a copy with a turn and model calls in flight', { timeout: 60000 * SLOW }, async (t) => {
+test('a copy with a turn and model calls in flight', { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-parent', { clock: SANITIZED ? undefined : 'told', harnesses: [STUB_WITH_PROVIDER] });
   const provider = { api: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1', key: KEY, via: 'environment' };
   const c = await d.client();

@@ -189,7 +189,7 @@ class Follower {
 
 const range = (n) => Array.from({ length: n }, (_, i) => i + 1);
 
-test(`${RESTORES} restores in a row under load lose and double nothing`, { timeout: 120000 * SLOW }, async (t) => {
+test(`${RESTORES} restores in a row under load lose and double nothing`, { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-one', { clock: SANITIZED ? undefined : 'told' }); // nothing is loaded before a sanitizer
   const drivers = [];
 

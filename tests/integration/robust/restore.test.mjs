@@ -24,7 +24,7 @@ const info = async (d, token = d.token) => (await d.http('/v1/info', { token }))
 // The states that the daemon went through, oldest first.
 const states = (d) => d.logs.filter((l) => l.mod === 'life' && l.msg === 'state').map((l) => l.to);
 
-test('the same id: sockets are reset, sessions, token and turn go on, and clients are told', { timeout: 60000 * SLOW }, async (t) => {
+test('the same id: sockets are reset, sessions, token and turn go on, and clients are told', { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-one');
   const c = await d.client();
   const local = await LineTransport.unix(d.acpSocket);
@@ -58,7 +58,7 @@ test('the same id: sockets are reset, sessions, token and turn go on, and client
   local.destroy?.();
 });
 
-test('another id: nobody has claimed it, nothing knows a key, sessions want theirs again', { timeout: 60000 * SLOW }, async (t) => {
+test('another id: nobody has claimed it, nothing knows a key, sessions want theirs again', { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-parent');
   const c = await d.client();
   const provider = { api: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1', key: KEY, via: 'environment' };
@@ -122,7 +122,7 @@ function cutFrame(bytes) {
   }
 }
 
-test('a frame that is half sent ends there: nothing is put behind it, and all of it comes again, once', { timeout: 60000 * SLOW }, async (t) => {
+test('a frame that is half sent ends there: nothing is put behind it, and all of it comes again, once', { timeout: 240000 * SLOW }, async (t) => {
   const [TEXTS, SIZE] = [160, 60000]; // more than the kernel takes for somebody who does not read
   const d = await sandboxed(t, 'i-one');
   const c = await d.client({ validate: 'none' }), watcher = await d.client();
@@ -166,7 +166,7 @@ test('a frame that is half sent ends there: nothing is put behind it, and all of
   assert.deepEqual(tape.missing, body.trim().split('\n').map((l) => JSON.parse(l)).filter((e) => e.kind === 'prompt').map((e) => e.seq), 'its own prompt');
 });
 
-test('a message that is half read is nobody\'s', { timeout: 60000 * SLOW }, async (t) => {
+test('a message that is half read is nobody\'s', { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, 'i-one');
   const c = await d.client();
   const { sessionId } = await c.newSession();
@@ -188,7 +188,7 @@ test('a message that is half read is nobody\'s', { timeout: 60000 * SLOW }, asyn
   assert.equal(turnsOf(d, sessionId).length, 1);
 });
 
-test('a file that is made later is learned, and is no other sandbox; nonsense in it is no id', { timeout: 60000 * SLOW }, async (t) => {
+test('a file that is made later is learned, and is no other sandbox; nonsense in it is no id', { timeout: 240000 * SLOW }, async (t) => {
   const d = await sandboxed(t, null);
 
   assert.equal((await info(d)).sandboxId, 'of-the-build');
@@ -207,7 +207,7 @@ test('a file that is made later is learned, and is no other sandbox; nonsense in
   await until(async () => (await d.http('/v1/info', { token: d.token })).status === 503, 'a copy');
 });
 
-test('a copy that is claimed again keeps the servers that it hosts', { timeout: 60000 * SLOW }, async (t) => {
+test('a copy that is claimed again keeps the servers that it hosts', { timeout: 240000 * SLOW }, async (t) => {
   const config = path.join(fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-test-mcp-')), 'mcp.json');
 
   t.after(() => fs.rmSync(path.dirname(config), { recursive: true }));

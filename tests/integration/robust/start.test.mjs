@@ -187,7 +187,7 @@ test('a harness that never answers initialize: the others work, a stop of the da
 
 // The daemon gives a harness 60 s to start; only the long run waits for it.
 test('a harness that never answers initialize: HARNESS_START_TIMEOUT', {
-  skip: process.env.ACPD_TEST_LONG ? false : 'takes 60 s: set ACPD_TEST_LONG=1', timeout: 90000 * SLOW,
+  skip: process.env.ACPD_TEST_LONG ? false : 'takes 60 s: set ACPD_TEST_LONG=1', timeout: 240000 * SLOW,
 }, async () => {
   const error = await neighbour.during(() => c.fails('session/new', {
     cwd: d.workDir, mcpServers: [], _meta: { acpd: { harness: 'mute' } },

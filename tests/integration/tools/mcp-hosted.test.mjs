@@ -57,7 +57,7 @@ const textOf = (answer) => answer.result.content[0].text;
 // The daemon's own words to people and to --check: {code, stdout, stderr}.
 function acpd(...args) {
   return new Promise((resolve) => {
-    execFile(ACPD, args, { timeout: 20000 * SLOW }, (e, stdout, stderr) => resolve({ code: e ? e.code : 0, stdout, stderr }));
+    execFile(ACPD, args, { timeout: 240000 * SLOW }, (e, stdout, stderr) => resolve({ code: e ? e.code : 0, stdout, stderr }));
   });
 }
 
