@@ -118,6 +118,9 @@
 #define LOG_BLOCK_MIN (4 * KIB)
 #define LOG_BLOCK_MAX (64 * KIB)
 #define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */
+#define LOG_OUTLINE_INDEX 4096          /* entries of it that are kept beside the journal */
+#define SUMMARY_MIN (1 * MIB)           /* of a journal; a smaller one has no summary */
+#define SUMMARY_MAX (64 * MIB)          /* bytes of one that is read */
 #define LOG_TRIM_MIN (64 * KIB)         /* of a journal, given up at a time; less is not worth it */
 #define LOG_TRIM_PIECE (4 * MIB)        /* and made a hole in one turn of the loop */
 #define LOG_GAPS_MAX 4096               /* pieces missing from one journal by damage */

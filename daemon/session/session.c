@@ -18,6 +18,7 @@
 #include "session/harness/harness_pool.h"
 #include "session/workspace/session_paths.h"
 #include "session/store/retain.h"
+#include "session/store/session_summary.h"
 #include "session/store/session_user.h"
 
 #include <errno.h>
@@ -63,8 +64,10 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->harness.wait_link);
 	list_init(&s->harness.lonely_link);
 	list_init(&s->working_link);
+	list_init(&s->stored.check_link);
 	list_init(&s->turn.unwritten);
 	list_add_tail(&st->sessions, &s->link);
+	session_index_add(&st->by_id, s);
 	st->count++;
 	return s;
 }
@@ -353,6 +356,7 @@ static int put_away(struct session *s, struct err *e)
 static void session_at_rest(struct session *s)
 {
 	evlog_shrink(&s->log.events);
+	summary_write(s);
 	s->stored.closed_ms = clock_real_ms();
 	s->stored.bytes = -1;
 	harness_pool_update(s);
@@ -432,6 +436,7 @@ void session_free(struct session *s)
 {
 	struct err e;
 
+	summary_done(s);
 	session_cancel_timers(s);
 	harness_pool_forget(s);
 	session_detach_all(s, "deleted");
@@ -467,6 +472,7 @@ void session_free(struct session *s)
 		put_away(s, &e);
 	activity_forget(s); /* last: the ends of what was under way have told of it */
 	list_del(&s->link);
+	session_index_remove(&s->store->by_id, s);
 	s->store->count--;
 	agent_user_done(&s->user);
 	free(s->id);

@@ -13,15 +13,21 @@ static int host_send(void *ctx, struct slice line)
 	return s->harness.proc ? proc_send(s->harness.proc, line) : -EPIPE;
 }
 
-/* What a restarted daemon will need to take the session up again. */
-void harness_note_native(struct session *s)
+void harness_put_native(const struct session *s, struct buf *ret)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	struct jw w = JW(ret);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "nativeId", s->harness.native_id);
 	jw_end_obj(&w);
+}
+
+/* What a restarted daemon will need to take the session up again. */
+void harness_note_native(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	harness_put_native(s, &b);
 	evlog_note(&s->log.events, "native", buf_slice(&b));
 }
 

@@ -93,6 +93,7 @@ void harness_fail_waiters(struct session *s, uint64_t before, const struct err *
 extern const struct harness_host_ops adapter_host_ops;
 
 void harness_note_native(struct session *s);
+void harness_put_native(const struct session *s, struct buf *ret);
 
 /* harness_event.c */
 void harness_event_take(struct session *s, const struct harness_event *ev);

@@ -24,6 +24,7 @@
 #include <sys/types.h>
 
 struct journal_record;
+struct jw;
 
 struct evlog_entry {
 	uint64_t seq;
@@ -92,6 +93,19 @@ int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t jour
  * again. */
 int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
 		 void (*fn)(void *ctx, const struct journal_record *rec), void *ctx);
+/* What reading the whole file would show, as members of an object. False: something of it is damaged, or not written yet. */
+bool evlog_outline_put(struct evlog *l, struct jw *w);
+/* Takes up a journal that is as its outline says. -ESTALE or another error: it is not, and nothing has been opened. */
+int evlog_outline_take(struct evlog *l, struct loop *loop, const char *path, size_t journal_max,
+		       struct slice outline);
+/* Reads again, a piece at a time, what has been written of a log that was taken up by its outline. NULL: its file cannot be
+ * opened. Step: 1 until all was read, else 0 or -errno. End: true if it is damaged, which l then knows. l may be written
+ * meanwhile, and trimmed. */
+struct evlog_check;
+struct evlog_check *evlog_check_begin(const struct evlog *l);
+int evlog_check_step(struct evlog_check *c);
+bool evlog_check_end(struct evlog_check *c, struct evlog *l);
+struct evlog_check *evlog_check_free(struct evlog_check *c);
 void evlog_close(struct evlog *l);
 /* e->seq must be last + 1. kind_name goes to the journal. */
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name);

@@ -18,6 +18,7 @@ struct journal_scan {
 	struct buf text; /* from the file's byte `at` on */
 	size_t begun;	 /* bytes of it without a newline */
 	off_t at, line;	 /* line: where the one that is read now begins */
+	off_t end;	 /* nothing is read from here on; 0: to the end of the file */
 	bool endless;	 /* so much of it has been seen that it is none */
 	uint64_t lost;	 /* events that damage may have taken since the last good one */
 	void (*fn)(void *ctx, const struct journal_record *rec);
@@ -111,17 +112,28 @@ static void skip_hole(struct journal_scan *s)
 		s->at = data;
 }
 
+static size_t left_to_read(const struct journal_scan *s)
+{
+	off_t from = s->at + (off_t)buf_len(&s->text);
+
+	if (!s->end)
+		return READ_CHUNK;
+	return from < s->end ? MIN((size_t)(s->end - from), READ_CHUNK) : 0;
+}
+
 static int read_more(struct journal_scan *s)
 {
+	size_t want;
 	ssize_t n;
 	int r;
 
 	skip_hole(s);
+	want = left_to_read(s);
 	r = buf_reserve(&s->text, READ_CHUNK);
 	if (r < 0)
 		return r;
 	do
-		n = pread(s->l->fd, s->text.data + s->text.len, READ_CHUNK,
+		n = pread(s->l->fd, s->text.data + s->text.len, want,
 			  s->at + (off_t)buf_len(&s->text));
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
@@ -177,4 +189,68 @@ int evlog_reopen(struct evlog *l, struct loop *loop, const char *path, size_t jo
 	l->tail_first = l->last + 1;
 	l->flushed = l->last;
 	return r;
+}
+
+/* --- a look at one that is in use ---------------------------------------------------------------------- */
+
+/* A log of its own reads it. */
+struct evlog_check {
+	struct evlog log;
+	struct journal_scan scan;
+	uint64_t last; /* number of the event that the last line has */
+};
+
+static void pass_over(void *ctx _unused_, const struct journal_record *rec _unused_)
+{
+}
+
+struct evlog_check *evlog_check_begin(const struct evlog *l)
+{
+	struct evlog_check *c = new0(struct evlog_check);
+
+	c->scan = (struct journal_scan){ .l = &c->log,
+					 .fn = pass_over,
+					 .end = l->written,
+					 .text.max = LINE_BYTES_MAX + 2 * READ_CHUNK };
+	c->last = l->flushed;
+	if (evlog_init(&c->log, l->loop, l->path, 0, 0) == 0)
+		return c;
+	return evlog_check_free(c);
+}
+
+struct evlog_check *evlog_check_free(struct evlog_check *c)
+{
+	if (!c)
+		return NULL;
+	evlog_close(&c->log);
+	buf_done(&c->scan.text);
+	free(c);
+	return NULL;
+}
+
+int evlog_check_step(struct evlog_check *c)
+{
+	int r = read_more(&c->scan);
+
+	take_lines(&c->scan);
+	forget(&c->scan);
+	return r;
+}
+
+/* Nothing that is written there ends without a newline. */
+bool evlog_check_end(struct evlog_check *c, struct evlog *l)
+{
+	struct evlog *found = &c->log;
+
+	found->bad_lines += c->scan.endless || buf_len(&c->scan.text);
+	if (found->last < c->last)
+		add_gap(found, found->last + 1, c->last);
+	evlog_was_trimmed(found, l->trimmed);
+	if (!evlog_damaged(found))
+		return false;
+	free(l->gaps);
+	l->gaps = TAKE_PTR(found->gaps);
+	l->ngaps = found->ngaps;
+	l->bad_lines = found->bad_lines;
+	return true;
 }

@@ -38,7 +38,7 @@ bool trim_stored(const struct session *s)
 
 /* --- the record that stands for what is given up ------------------------------------------------------ */
 
-static void put_base(struct session *s, struct buf *b, uint64_t to)
+void trim_put_base(struct session *s, struct buf *b, uint64_t to)
 {
 	struct jw w = JW(b);
 
@@ -114,7 +114,7 @@ bool trim_now(struct session *s, bool disk_full)
 	if (s->stored.headless || s->log.events.hole || !list_empty(&s->turn.unwritten) ||
 	    !evlog_cut(&s->log.events, may_go(s), LOG_TRIM_MIN, &at))
 		return false;
-	put_base(s, &base, at.seq - 1);
+	trim_put_base(s, &base, at.seq - 1);
 	if (!evlog_cut(&s->log.events, may_go(s), MAX(LOG_TRIM_MIN, 2 * buf_len(&base)), &at))
 		return false;
 	if (!disk_full && (!note_base(s, buf_slice(&base)) || !evlog_trim(&s->log.events, &at)))
@@ -132,7 +132,7 @@ void trim_inherit(struct session *s)
 {
 	_cleanup_(buf_done) struct buf base = { 0 };
 
-	put_base(s, &base, s->log.events.trimmed);
+	trim_put_base(s, &base, s->log.events.trimmed);
 	evlog_note(&s->log.events, "base", buf_slice(&base));
 }
 

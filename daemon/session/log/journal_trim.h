@@ -10,6 +10,8 @@
 
 #include "session/session_internal.h"
 
+/* What a later life needs of the events up to to, if they are not read. */
+void trim_put_base(struct session *s, struct buf *b, uint64_t to);
 /* Reads a record "base" or "ack" back. */
 void trim_load_base(struct session *s, struct slice value);
 void trim_load_ack(struct session *s, struct slice value);

@@ -16,6 +16,8 @@
 #include "session/log/incarnations.h"
 #include "session/session.h"
 
+#include <sys/types.h>
+
 struct session_turn;
 
 /* In struct session: log. */
@@ -23,6 +25,7 @@ struct session_events {
 	struct evlog events;
 	struct list readers; /* struct log_reader */
 	struct incarnations incarnations;
+	off_t summarized; /* bytes of the journal that the summary stands for; 0: there is none */
 	uint64_t handed; /* the newest event that a client has had from this daemon, or says it has */
 	uint64_t acked;	       /* journal_trim.h */
 	uint64_t last_content; /* the newest event that is not about the session's own life */

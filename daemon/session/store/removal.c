@@ -39,6 +39,7 @@ static const struct part {
 	bool tree; /* of the agent's: never removed by us */
 } parts[] = {
 	{ "sessions", ".jsonl", "journal", false },
+	{ "sessions", ".summary", "summary", false },
 	{ "agui", ".json", "thread", false },
 	{ "artifacts", "", "artifacts", false },
 	{ "snapshots", "", "snapshots", false },

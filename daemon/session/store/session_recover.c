@@ -1,5 +1,6 @@
 #include "session/session_states.h"
 #include "session/store/session_recover.h"
+#include "session/store/session_summary.h"
 #include "session/store/session_user.h"
 
 #include "base/array.h"
@@ -253,7 +254,7 @@ static void on_record(void *ctx, const struct journal_record *rec)
 /* Stands for the harness of a session whose journal does not say any more which it was. */
 static const struct harness_def unknown = { .id = "unknown" };
 
-static void report_damage(struct session *s)
+void recover_report_damage(struct session *s)
 {
 	char text[128];
 
@@ -264,11 +265,21 @@ static void report_damage(struct session *s)
 	event_broken(s, text, "JOURNAL_DAMAGED", text); /* the same, as long as it is damaged so */
 }
 
+static bool take_summary(struct session *s, struct journal_reading *r)
+{
+	if (!summary_take(s, on_record, r))
+		return false;
+	r->next = s->log.events.last + 1;
+	journal_check_later(s);
+	return true;
+}
+
 static int read_journal(struct session *s, struct journal_reading *r)
 {
 	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
-	int e = evlog_reopen(&s->log.events, s->store->loop, path, s->store->journal_max, on_record,
-			     r);
+	int e = take_summary(s, r) ? 0 :
+				     evlog_reopen(&s->log.events, s->store->loop, path,
+						  s->store->journal_max, on_record, r);
 
 	if (e < 0)
 		return e;
@@ -299,7 +310,7 @@ static bool usable(struct session *s, struct journal_reading *r)
 		s->def = s->stored.headless ? &unknown :
 					      harness_table_find(s->store->harnesses, r->harness);
 	if (e == 0 && s->def && evlog_damaged(&s->log.events))
-		report_damage(s);
+		recover_report_damage(s);
 	if (e == 0 && s->def)
 		return true;
 	log_warn("session",
@@ -340,6 +351,7 @@ static struct session *recover(struct session_store *st, const char *id)
 	questions_forget(s); /* of a turn whose end is damaged */
 	free(r.open.incarnation);
 	evlog_shrink(&s->log.events);
+	summary_write(s);
 	return s;
 }
 

@@ -17,6 +17,8 @@ void recover_begin(struct session_store *st);
 struct session *recover_one(struct session_store *st, const char *id);
 /* A session whose journal has just been put there, of a bundle. NULL: it could not be read. */
 struct session *recover_new(struct session_store *st, const char *id);
+/* What of the journal of s is damaged goes to log, /ready and those who are told elsewhere. */
+void recover_report_damage(struct session *s);
 /* Reads all that are left. */
 void recover_all(struct session_store *st);
 void recover_done(struct session_store *st);

@@ -12,6 +12,7 @@
 #include "session/programs/programs.h"
 #include "session/workspace/session_paths.h"
 #include "session/store/session_recover.h"
+#include "session/store/session_summary.h"
 #include "session/store/session_user.h"
 #include "session/store/retain.h"
 #include "workspace/derive.h"
@@ -246,6 +247,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	harness_pool_init(st);
 	list_init(&st->sessions);
 	list_init(&st->recovery.dormant);
+	list_init(&st->recovery.unchecked);
 	activity_init(&st->activity);
 	problems_init(&st->problems);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
@@ -273,11 +275,13 @@ struct session_store *store_free(struct session_store *st)
 	if (!st)
 		return NULL;
 	recover_done(st);
+	journal_checks_done(st);
 	retain_done(st);
 	harness_pool_done(st);
 	proc_host_on_idle(st->procs, NULL, NULL);
 	list_each(s, &st->sessions, struct session, link)
 		session_free(s);
+	session_index_done(&st->by_id);
 	model_listeners_done(&st->model.listeners);
 	st->removal = removal_close(st->removal);
 	st->leftovers = leftovers_free(st->leftovers);
@@ -363,10 +367,9 @@ void store_life(const struct session_store *st, struct store_life *ret)
 
 struct session *store_find(struct session_store *st, const char *id)
 {
-	list_each(s, &st->sessions, struct session, link)
-		if (strcmp(s->id, id) == 0)
-			return s;
-	return recover_one(st, id);
+	struct session *s = session_index_find(&st->by_id, id);
+
+	return s ? s : recover_one(st, id);
 }
 
 int store_forget(struct session_store *st, const char *id, struct err *e)

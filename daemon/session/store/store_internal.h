@@ -19,12 +19,17 @@
 #include "session/store/leftovers.h"
 #include "session/store/problems.h"
 #include "session/store/removal.h"
+#include "session/store/session_index.h"
 #include "usage/ledger/ledger.h"
 
 /* In struct session_store: recovery. */
 struct store_recovery {
 	struct list dormant; /* journals of earlier daemons, not yet read */
 	struct loop_timer timer;
+	struct list
+		unchecked; /* sessions taken up by their summaries, whose journals are to be read */
+	struct evlog_check *check; /* of the first of them; NULL: not begun */
+	struct loop_timer check_timer;
 };
 
 /* In struct session_store: retention (retain.h). */
@@ -48,6 +53,7 @@ struct session_store {
 	struct proc_host *procs;
 	const struct harness_table *harnesses;
 	struct list sessions;
+	struct session_index by_id;
 	unsigned count;
 	uint64_t last_number;
 	char *state_dir, *incarnation, *pass_env;
@@ -86,10 +92,12 @@ struct session_store {
 
 /* In struct session: stored. */
 struct session_stored {
-	bool recovered; /* from the journal of an earlier daemon */
-	bool headless;	/* and its head is damaged */
-	bool imported;	/* it was made of a bundle: it can be read, and nothing else */
-	char *harness;	/* of one that was imported, and def with that name alone */
+	struct session *same_slot; /* session_index.h */
+	bool recovered;		   /* from the journal of an earlier daemon */
+	struct list check_link;	   /* empty: its journal need not be looked at */
+	bool headless;		   /* and its head is damaged */
+	bool imported;		   /* it was made of a bundle: it can be read, and nothing else */
+	char *harness;		   /* of one that was imported, and def with that name alone */
 	struct harness_def def;
 	bool remove;	    /* once it is closed */
 	bool gone;	    /* put away, to be removed */

@@ -7,6 +7,7 @@
 #include "json/jenc.h"
 #include "session/harness/session_limits.h"
 #include "session/session_states.h"
+#include "session/store/session_summary.h"
 #include "session/workspace/baseline.h"
 
 #include <errno.h>
@@ -50,8 +51,10 @@ static void idle_shrink(void *ctx)
 {
 	struct session *s = ctx;
 
-	if (!s->turn.current)
-		evlog_shrink(&s->log.events);
+	if (s->turn.current)
+		return;
+	evlog_shrink(&s->log.events);
+	summary_write(s);
 }
 
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,

@@ -308,6 +308,7 @@ void usage_record_begin(struct session *s);
 int usage_record_turn(struct session *s, struct session_turn *t);
 /* turn: the last one in them. */
 void usage_record_note_totals(struct session *s, uint64_t turn);
+void usage_record_put_totals(const struct session *s, uint64_t turn, struct buf *ret);
 /* A turn that an earlier daemon left, but has a record: it counts in the session's totals, once. */
 void usage_record_count(struct session *s, const struct session_turn *t);
 

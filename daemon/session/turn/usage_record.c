@@ -304,12 +304,18 @@ void usage_record_begin(struct session *s)
 		compat_failed(s, usage_compat_remove(path, &owner));
 }
 
+void usage_record_put_totals(const struct session *s, uint64_t turn, struct buf *ret)
+{
+	struct jw w = JW(ret);
+
+	totals_put_note(&s->turn.totals, &w, turn);
+}
+
 void usage_record_note_totals(struct session *s, uint64_t turn)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
 
-	totals_put_note(&s->turn.totals, &w, turn);
+	usage_record_put_totals(s, turn, &b);
 	evlog_note(&s->log.events, "totals", buf_slice(&b));
 }
 

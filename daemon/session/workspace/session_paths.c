@@ -199,12 +199,11 @@ int paths_fill_home(struct session *s, const struct harness_plan *plan, struct e
 	return 0;
 }
 
-void paths_note_head(struct session *s)
+void paths_put_head(struct session *s, struct buf *ret)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
 	char now[CLOCK_ISO_SIZE];
 	struct jw w = JW(&b);
-	struct slice head;
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", s->id);
@@ -217,9 +216,16 @@ void paths_note_head(struct session *s)
 	session_draft_put_record(s, &w);
 	own_rules_note(&s->rules.own, &w, "rules");
 	jw_end_obj(&w);
-	head = session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden);
+	buf_add_slice(ret, session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden));
+}
+
+void paths_note_head(struct session *s)
+{
+	_cleanup_(buf_done) struct buf head = { 0 };
+
+	paths_put_head(s, &head);
 	for (int i = 0; i < 2; i++) /* one may be damaged: without it there would be no session */
-		evlog_note(&s->log.events, "session", head);
+		evlog_note(&s->log.events, "session", buf_slice(&head));
 }
 
 char *paths_journal_path(const struct session_store *st, const char *id)
