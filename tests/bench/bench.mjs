@@ -9,6 +9,7 @@ import * as procs from '../lib/procs.mjs';
 import { archives } from './archives.mjs';
 import { confine } from './confine.mjs';
 import { egress } from './egress.mjs';
+import { growth } from './growth.mjs';
 import { grows } from './grows.mjs';
 import { harnessTurns } from './harness.mjs';
 import { hogs } from './hogs.mjs';
@@ -261,7 +262,7 @@ async function floods(table) {
 const parts = {
   exec, idle, units, roundTrips, floods, stalled, replay, opens, records, mcp: (t) => relay(t, N.relay), model: (t) => modelCalls(t, N.model), harness: (t) => harnessTurns(t, N.harness),
   archives: (t) => archives(t, quick), confine: (t) => confine(t, N.confine), egress: (t) => egress(t, N.egress), hogs: (t) => hogs(t, N.hogs),
-  grows, rest,
+  grows, growth: (t) => growth(t, quick), rest,
 };
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !Object.hasOwn(parts, name));

@@ -4,13 +4,13 @@
 #	bench-peers  the daemon beside the npm package sandbox-agent, installed into build/peers
 # They print and judge, and never fail on a figure.
 BENCH_DIR := $(BUILD)/bench
-BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost $(BENCH_DIR)/mcp $(BENCH_DIR)/model \
+BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/growth $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost $(BENCH_DIR)/mcp $(BENCH_DIR)/model \
 	$(BENCH_DIR)/filter $(BENCH_DIR)/levels $(BENCH_DIR)/tunnel
 BENCH_LIB := $(addprefix tests/bench/,acp.c args.c wire.c sse.c probe.c)
 BENCH_CFLAGS := -std=gnu11 -O2 -g -D_GNU_SOURCE $(WARN) $(WERROR)
 BENCH_ENV = ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
 
-$(addprefix $(BENCH_DIR)/,client mcp model): $(BENCH_DIR)/%: tests/bench/%.c $(BENCH_LIB) $(wildcard tests/bench/*.h)
+$(addprefix $(BENCH_DIR)/,client growth mcp model): $(BENCH_DIR)/%: tests/bench/%.c $(BENCH_LIB) $(wildcard tests/bench/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $< $(BENCH_LIB)
 $(BENCH_DIR)/start: tests/bench/start.c $(filter-out tests/bench/acp.c tests/bench/args.c,$(BENCH_LIB)) $(wildcard tests/bench/*.h)

@@ -193,6 +193,7 @@ export const show = {
   bytes: (v) => `${(v / 1e6).toFixed(0)} MB/s`,
   each: (v) => `${v.toFixed(0)} /s`,
   count: (v) => String(v),
+  exponent: (v) => v.toFixed(2),
 };
 
 // --- the table -------------------------------------------------------------------------------

@@ -221,13 +221,13 @@ void wire_send(struct wire *w, const char *text, size_t n)
 
 static void ws_control(struct wire *w, int opcode, const unsigned char *p, size_t n)
 {
-	unsigned char pong[6] = { 0x8a,
-				  0x80 }; /* without the ping's payload: enough to stay alive */
+	unsigned char pong[6] = { 0x8a, (unsigned char)(0x80 | n) }; /* the mask is zero */
 
 	if (opcode == 8)
 		w->close_code = n >= 2 ? p[0] << 8 | p[1] : 1005;
 	else if (opcode == 9)
-		send_all(w->wfd, &(struct iovec){ pong, sizeof(pong) }, 1);
+		send_all(w->wfd,
+			 (struct iovec[]){ { pong, sizeof(pong) }, { (unsigned char *)p, n } }, 2);
 }
 
 /* Header size of the frame at p, 0 while it is incomplete. */
