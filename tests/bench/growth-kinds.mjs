@@ -6,25 +6,16 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
+import * as procs from '../lib/procs.mjs';
 import { digestOf, put, tarOf } from '../lib/archives.mjs';
 import { ACPD, KIB, MIB, acpd, disk, figures, memory, program, sleep } from './rig.mjs';
 import { base } from './trees.mjs';
 
 // --- measuring ---------------------------------------------------------------------------------------
 
-const tasks = (pid) => fs.readdirSync(`/proc/${pid}/task`);
-// Milliseconds that all threads have worked; a thread may end meanwhile.
-function worked(pid) {
-  return tasks(pid).reduce((sum, tid) => {
-    try {
-      return sum + Number(fs.readFileSync(`/proc/${pid}/task/${tid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
-    } catch {
-      return sum;
-    }
-  }, 0);
-}
-
-const field = (pid, name) => Number(fs.readFileSync(`/proc/${pid}/status`, 'utf8').match(new RegExp(`^${name}:\\s+(\\d+)`, 'm'))[1]) * KIB;
+// Milliseconds that all threads have worked.
+const worked = (pid) => procs.threads(pid, 'schedstat').reduce((sum, one) => sum + Number(one.split(' ')[0]) / 1e6, 0);
+const peakOf = (pid) => parseInt(procs.status(pid).VmHWM, 10) * KIB;
 
 const BATCHES = 5;
 
@@ -34,7 +25,7 @@ async function costOf(pid, fn, n = 10) {
 
   for (let i = 0; i < 3; i++)
     await fn();
-  fs.writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  procs.clearPeak(pid);
   for (let batch = 0; batch < BATCHES; batch++) {
     const before = worked(pid);
 
@@ -42,20 +33,20 @@ async function costOf(pid, fn, n = 10) {
       await fn();
     least = Math.min(least, (worked(pid) - before) / n);
   }
-  return { ms: least, peak: field(pid, 'VmHWM') };
+  return { ms: least, peak: peakOf(pid) };
 }
 
 // The wall clock's time of one run, and the daemon's peak.
 async function timeOf(pid, fn) {
-  fs.writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  procs.clearPeak(pid);
   const began = performance.now();
 
   await fn();
-  return { ms: performance.now() - began, peak: field(pid, 'VmHWM') };
+  return { ms: performance.now() - began, peak: peakOf(pid) };
 }
 
 // What the daemon has worked from its start until now, and its peak.
-const startOf = (pid) => ({ ms: worked(pid), peak: field(pid, 'VmHWM') });
+const startOf = (pid) => ({ ms: worked(pid), peak: peakOf(pid) });
 
 const growthProgram = (target, work, params) => figures(program('growth'), [
   work, ...target.args, ...Object.entries(params).map(([k, v]) => `${k}=${v}`)]);
@@ -132,10 +123,10 @@ async function sessions() {
 
       await c.prompt(sessionId, 'echo once');
       await cost('session/new and delete', async () => { await more(); await drop(); }, 4);
-      await cost('a turn', () => c.prompt(sessionId, 'echo one'), 10, { flat: true });
-      await cost('_acpd/status of one', of.call('_acpd/status', { sessionId }), 10, { flat: true });
+      await cost('a turn', () => c.prompt(sessionId, 'echo one'), 10);
+      await cost('_acpd/status of one', of.call('_acpd/status', { sessionId }), 10);
       await cost('GET /v1/sessions/{id}', of.get(`/v1/sessions/${sessionId}`), 10, { flat: true });
-      await cost('session/resume of one', of.again('session/resume'), 10, { flat: true });
+      await cost('session/resume of one', of.again('session/resume'), 10);
       await cost('session/list, its first page', of.call('session/list'));
       await cost('session/list, all pages', () => allPages(c), 4);
       await cost('GET /v1/sessions', of.get('/v1/sessions'), 4);
