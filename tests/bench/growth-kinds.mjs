@@ -216,6 +216,7 @@ const history = () => ({
 
 // --- files of a workspace --------------------------------------------------------------------------------------
 
+const SNAPSHOT_ENTRIES = 200_000; // UNPACK_ENTRIES_MAX, which only a job that unpacks can be told otherwise
 const FILE_BYTES = 6500; // in memory: a page, an inode, a name, and its place in a tar
 const HELPER = path.join(path.dirname(ACPD), 'acpd-unpack');
 const remove = (dir) => execFileSync('rm', ['-rf', dir]);
@@ -260,6 +261,8 @@ const files = () => ({
       remove(at('made'));
       g.add('an archive of them unpacked', await job(dir, 'extract', { target: at('tree'), sources: [{ archive: at('tree.tar') }], limits: { entries: 3_000_000, seconds: 600 } }), note);
       remove(at('tree.tar'));
+      if (n > SNAPSHOT_ENTRIES)
+        throw new Error('unpacked; a snapshot or an export of so many is refused (TOO_MANY_ENTRIES)');
       fs.mkdirSync(at('snap'), { mode: 0o700 });
       const words = { root: at('tree'), dir: at('snap'), ignore: 'none' };
       await sleep(100); // what was changed just now would be read again
@@ -379,7 +382,7 @@ const ledger = () => ({
 export const kinds = [
   { title: 'sessions, each with a process of its own', amounts: [1, 10, 100, 1000], small: [1, 10, 50], open: sessions },
   { title: 'events of a session\'s history', amounts: [1000, 100_000, 3_000_000, 10_000_000], small: [1000, 20_000], open: history },
-  { title: 'files of a workspace', amounts: [100, 10_000, 1_000_000], small: [100, 2000], open: files },
+  { title: 'files of a workspace', amounts: [100, 10_000, 150_000, 1_000_000], small: [100, 2000], open: files },
   { title: 'archives', amounts: [1, 16, 256], small: [1, 16], open: archives },
   { title: 'ledger records a second', amounts: [1, 100, 10_000], small: [1, 100], open: ledger },
 ];

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 
 #define NICE_LEVEL 10
-#define WORKER_NOFILE 256
+#define WORKER_NOFILE (UNPACK_SOURCES_MAX + 256) /* each source is open from the start */
 
 /* Address space that the sanitizers reserve is no memory. */
 #if defined(__SANITIZE_ADDRESS__)

@@ -68,6 +68,15 @@ const FORMATS = {
   tar: T.tar(...TREE), 'tar.gz': S.gzip(T.tar(...TREE)), 'tar.zst': S.zstd(T.tar(...TREE)), zip: Z.zip(ZIP),
 };
 
+test('as many archives in one job as it may have', () => {
+  const b = box();
+  const sources = Array.from({ length: 256 }, (_, i) => ({ archive: b.put(`a${i}`, T.tar(T.file(`f${i}`, `${i}`))) }));
+  const { code, done } = run({ target: b.dest, sources });
+
+  assert.deepEqual([code, done?.written], [0, 256]);
+  assert.equal(fs.readFileSync(`${b.dest}/f255`, 'utf8'), '255');
+});
+
 for (const [format, data] of Object.entries(FORMATS)) {
   test(`${format}: bytes, modes, links; a digest of the manifest that anyone can compute`, () => {
     const b = box();
