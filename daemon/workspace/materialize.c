@@ -51,7 +51,7 @@ static const struct {
 /* --- the jobs, laid out ----------------------------------------------------------------------------------- */
 
 static int begin_job(struct materialize *m, struct materialize_part *p, struct jw *w, bool merge,
-		     struct err *e)
+		     const char *baseline, struct err *e)
 {
 	_cleanup_(freep) char *record = NULL, *manifest = NULL;
 	int r = workspaces_record(m->ws, p->target, false, &record);
@@ -64,6 +64,7 @@ static int begin_job(struct materialize *m, struct materialize_part *p, struct j
 	workspaces_put_target(m->user, w, p->target);
 	jw_str(w, "mode", merge ? "merge" : "replace");
 	jw_str(w, "manifest", manifest);
+	jw_str(w, "baseline", baseline);
 	jw_bool(w, "confirm", true);
 	jw_arr(w, "sources");
 	return 0;
@@ -131,7 +132,8 @@ static int plan_workspace(struct materialize *m, const struct materialize_spec *
 		return 0;
 	p->target = xstrdup(spec->cwd);
 	/* without an archive everything of an earlier generation stays */
-	ret = begin_job(m, p, &w, r->merge || !r->has_archive, e);
+	ret = begin_job(m, p, &w, r->merge || !r->has_archive,
+			whole_generation(r) ? spec->baseline : NULL, e);
 	if (ret == 0)
 		ret = put_archive(m, &w, r, e);
 	put_files(&w, r);
@@ -176,7 +178,7 @@ static int plan_skills(struct materialize *m, const struct materialize_spec *spe
 	if (!spec->skills_dir)
 		return err_field(e, "skills", "CAPABILITY_MISSING", "this harness reads no skills");
 	p->target = xstrdup(spec->skills_dir);
-	ret = begin_job(m, p, &w, true, e);
+	ret = begin_job(m, p, &w, true, NULL, e);
 	for (size_t i = 0; ret == 0 && i < r->nskills; i++)
 		ret = put_skill(m, &w, r, i, e);
 	jw_end_arr(&w);

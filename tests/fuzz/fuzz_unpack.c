@@ -65,7 +65,7 @@ static int on_hole(void *ctx _unused_, uint64_t n)
 	return 0;
 }
 
-static int on_finish(void *ctx _unused_, uint64_t size, int64_t mtime)
+static int on_finish(void *ctx _unused_, uint64_t size, int64_t mtime, struct stat *sb _unused_)
 {
 	FUZZ_CHECK(open_file == size + 1 && mtime >= 0 && mtime < 1LL << 32);
 	open_file = 0;

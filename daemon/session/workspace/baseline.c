@@ -26,7 +26,7 @@ struct snapshot_run {
 	struct change_query query; /* SNAPSHOT_CHANGES; its patterns are the caller's, until done */
 };
 
-static char *snapshot_dir(const struct session *s)
+char *baseline_dir(const struct session *s)
 {
 	_cleanup_(freep) char *all = file_join(s->store->state_dir, "snapshots");
 
@@ -55,7 +55,7 @@ static void put_query(struct jw *w, const struct change_query *q)
 
 static void put_job(const struct session *s, struct buf *b, const struct snapshot_run *k)
 {
-	_cleanup_(freep) char *dir = snapshot_dir(s), *tree = session_tree(s);
+	_cleanup_(freep) char *dir = baseline_dir(s), *tree = session_tree(s);
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
@@ -261,13 +261,15 @@ static void begin(struct session *s, struct snapshot_run *k)
 
 void baseline_take(struct session *s)
 {
-	_cleanup_(freep) char *dir = snapshot_dir(s);
+	_cleanup_(freep) char *dir = baseline_dir(s);
+	bool seeded = s->workspace.seeded;
 
+	s->workspace.seeded = false;
 	s->workspace.snapshot_again = s->setup.baseline && baseline_busy(s);
 	s->workspace.baseline_due = s->workspace.snapshot_again;
 	if (!s->setup.baseline || s->workspace.snapshot_again)
 		return; /* after the one that is being taken */
-	if (removal_tree(s->store->removal, dir) == 0 && file_mkdirs(dir, 0700) == 0)
+	if ((seeded || removal_tree(s->store->removal, dir) == 0) && file_mkdirs(dir, 0700) == 0)
 		begin(s, snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL));
 	s->workspace.baseline_due = baseline_busy(s);
 }

@@ -3,9 +3,10 @@
  * the end of each turn, and patches between them. acpd-unpack takes them, as the user who owns the tree; this file
  * decides when, and what becomes of the patch.
  *
- * A session has a baseline when its workspace came from an archive, or when it was asked for. Snapshots live in
- * <state>/snapshots/<session>/. The harness may start while the first is taken, but no turn begins while any is. A turn
- * is announced as over once its patch is an artifact (name "turn-<n>.diff"), or after SNAPSHOT_WAIT_MS.
+ * A session has a baseline when its workspace came from an archive, or when it was asked for. The first archive's
+ * extraction begins it (unpack/snapshot/seed.h). Snapshots live in <state>/snapshots/<session>/. The harness may start
+ * while the first is taken, but no turn begins while any is. A turn is announced as over once its patch is an artifact
+ * (name "turn-<n>.diff"), or after SNAPSHOT_WAIT_MS.
  */
 #pragma once
 
@@ -13,6 +14,8 @@
 
 /* The workspace is as its client wants it: what was known before counts no more. */
 void baseline_take(struct session *s);
+/* Where its snapshots are. */
+char *baseline_dir(const struct session *s);
 /* A snapshot is being taken. */
 bool baseline_busy(const struct session *s);
 /* Those who wait for the workspace wait for its baseline too, so that their changes are not in it. */

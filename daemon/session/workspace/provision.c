@@ -242,7 +242,7 @@ static int busy(struct err *e)
 int provision_begin(struct session *s, const struct request *r, const char *prefix,
 		    session_set_fn done, void *ctx, struct err *e)
 {
-	_cleanup_(freep) char *skills = NULL;
+	_cleanup_(freep) char *skills = NULL, *seed = s->workspace.seeded ? baseline_dir(s) : NULL;
 	struct provisioning *f;
 
 	if (s->workspace.provisioning)
@@ -268,6 +268,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 					    .cwd = s->cwd,
 					    .skills_dir = skills,
 					    .instructions_file = s->def->places.instructions_file,
+					    .baseline = seed,
 					    .prefix = prefix },
 		&events, f, e);
 	if (!f->work) {
@@ -297,6 +298,7 @@ int provision_first(struct session *s, const struct session_params *p, struct er
 		baseline_take(s);
 		return session_draft_launch(s, e);
 	}
+	s->workspace.seeded = s->setup.baseline;
 	return provision_begin(s, p->request, "_meta.acpd.", on_first, s, e);
 }
 

@@ -21,6 +21,7 @@ struct sums_step {
 struct done {
 	uint32_t id;
 	struct sha256 digest;
+	struct seed_place place;
 };
 
 struct sums {
@@ -38,6 +39,7 @@ struct sums {
 	size_t first, last, cap;
 	/* the thread's */
 	struct sha256_stream sum;
+	struct seed *seed;
 	bool open;
 };
 
@@ -65,6 +67,7 @@ static void end(struct sums *s, uint32_t id)
 
 	add(s, "", 0); /* a file without bytes */
 	sha256_end(&s->sum, &d.digest);
+	d.place = seed_end(s->seed);
 	s->open = false;
 	pthread_mutex_lock(&s->lock);
 	if (s->first == s->last)
@@ -81,12 +84,14 @@ static void end(struct sums *s, uint32_t id)
 
 static void work(struct sums *s, const struct sums_step *step)
 {
-	if (step->kind == STEP_BYTES)
+	if (step->kind == STEP_BYTES) {
 		add(s, step->p, step->n);
-	else if (step->kind == STEP_END)
+		seed_add(s->seed, step->p, step->n);
+	} else if (step->kind == STEP_END) {
 		end(s, step->id);
-	else
+	} else {
 		step->fn((void *)step->p);
+	}
 }
 
 static void *run(void *arg)
@@ -163,7 +168,7 @@ void sums_wait(struct sums *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-bool sums_take(struct sums *s, uint32_t *id, struct sha256 *digest)
+bool sums_take(struct sums *s, uint32_t *id, struct sha256 *digest, struct seed_place *place)
 {
 	bool found;
 
@@ -171,7 +176,8 @@ bool sums_take(struct sums *s, uint32_t *id, struct sha256 *digest)
 	found = s->first < s->last;
 	if (found) {
 		*id = s->done[s->first].id;
-		*digest = s->done[s->first++].digest;
+		*digest = s->done[s->first].digest;
+		*place = s->done[s->first++].place;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return found;
@@ -190,12 +196,13 @@ static void sums_free(struct sums *s)
 	free(s);
 }
 
-struct sums *sums_start(void)
+struct sums *sums_start(struct seed *seed)
 {
 	struct sums *s = new0(struct sums);
 	pthread_attr_t attr;
 	int error;
 
+	s->seed = seed;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->given, NULL);
 	pthread_cond_init(&s->taken, NULL);

@@ -8,15 +8,15 @@
  */
 #pragma once
 
-#include "digest/digest.h"
+#include "unpack/snapshot/seed.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct sums;
 
-/* NULL: no thread could be made. */
-struct sums *sums_start(void);
+/* seed (may be NULL) gets the bytes, too. NULL: no thread could be made. */
+struct sums *sums_start(struct seed *seed);
 void sums_stop(struct sums *s);
 
 /* p NULL: so many zeros. */
@@ -28,4 +28,4 @@ void sums_then(struct sums *s, void (*fn)(void *ctx), void *ctx);
 /* Waits until everything is done. */
 void sums_wait(struct sums *s);
 /* The next finished file; false: there is none yet. */
-bool sums_take(struct sums *s, uint32_t *id, struct sha256 *digest);
+bool sums_take(struct sums *s, uint32_t *id, struct sha256 *digest, struct seed_place *place);

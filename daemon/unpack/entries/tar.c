@@ -347,7 +347,7 @@ static int read_all(struct tar *t)
 int tar_read(struct source *src, struct plan *plan)
 {
 	struct tar t = { .src = src, .plan = plan, .v = plan->v };
-	struct sums *sums = sums_start();
+	struct sums *sums = sums_start(plan->seed);
 	int r;
 
 	source_sums(src, sums);

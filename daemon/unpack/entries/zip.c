@@ -221,7 +221,7 @@ static int read_all(struct zip *z)
 	z->ring = ring_start(produce, z);
 	if (!z->ring)
 		return fail_with(z->v, -EAGAIN, NULL, "starting a thread");
-	sums = sums_start();
+	sums = sums_start(z->plan->seed);
 	ring_sums(z->ring, sums);
 	plan_sums(z->plan, sums);
 	for (size_t i = 0; r == 0 && i < z->dir.n; i++)

@@ -308,6 +308,7 @@ static void report_snapshot(struct export_job *o, struct jw *w)
 	jw_uint(w, "files", r->files);
 	jw_uint(w, "bytes", r->bytes);
 	jw_uint(w, "changed", r->changed);
+	jw_uint(w, "read", r->read);
 	put_omitted(w, "omitted", "omittedTotal", &r->omitted);
 	if (o->job.list)
 		put_changes(w, &o->snapshot.changes);
@@ -373,7 +374,7 @@ struct export_job *export_job_open(const char *verb, struct slice job, struct ve
 	int r;
 
 	*o = (struct export_job){ .root = -1 };
-	o->state = (struct snapshot_dir){ .dir = -1, .files = { -1, -1, -1, -1, -1 } };
+	snapshot_dir_init(&o->state);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		if (strcmp(verb, verbs[i].word) == 0)
 			o->verb = &verbs[i];

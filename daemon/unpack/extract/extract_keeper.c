@@ -89,7 +89,12 @@ static int open_all(struct extract_keeper *k)
 		r = open_manifests(k);
 	if (r == 0)
 		r = target_open(&k->x.where, j->target, &user, &k->v);
-	return r < 0 ? r : target_make_stage(&k->x.where, &k->v);
+	if (r == 0)
+		r = target_make_stage(&k->x.where, &k->v);
+	/* path by path every file gets another time of change */
+	if (r == 0 && j->baseline && k->x.where.whole)
+		r = snapshot_dir_open_snapshot(&k->x.seed, j->baseline, 0, NULL, &k->v);
+	return r;
 }
 
 /* --- the worker ------------------------------------------------------------------------------------------- */
@@ -188,6 +193,8 @@ static int commit(struct extract_keeper *k)
 	if (r < 0)
 		return r;
 	k->committed = true;
+	if (k->x.seed.dir >= 0 && snapshot_dir_commit(&k->x.seed, &k->v) < 0)
+		return -EIO;
 	if (k->new_path && rename(k->new_path, k->x.job->manifest) < 0)
 		return fail_with(&k->v, -errno, NULL, "the manifest");
 	put_line(line);
@@ -244,6 +251,7 @@ static void clean_up(struct extract_keeper *k)
 		closep(&k->x.archives[i]);
 	closep(&k->x.old_manifest);
 	closep(&k->x.new_manifest);
+	snapshot_dir_close(&k->x.seed);
 	target_close(&k->x.where);
 	free(k->new_path);
 }
@@ -255,6 +263,7 @@ enum unpack_exit extract_run(const struct unpack_job *job, struct job_input *in)
 	int code;
 
 	k.x = (struct extract){ .job = job, .old_manifest = -1, .new_manifest = -1 };
+	snapshot_dir_init(&k.x.seed);
 	k.x.where = (struct extract_target){ .parent = -1, .target = -1, .stage = -1 };
 	for (size_t i = 0; i < UNPACK_SOURCES_MAX; i++)
 		k.x.archives[i] = -1;

@@ -161,11 +161,16 @@ static int fill(struct extract *x, struct plan *p, struct summary *sum)
 		return fail_with(p->v, tree, NULL, "making the staging tree");
 	stage_init(&s, tree);
 	p->writer = stage_writer(&s);
+	if (x->seed.files.index_new >= 0)
+		p->seed = seed_new(x->seed.files.pack, x->seed.files.index_new);
 	r = read_sources(x, p, sum);
 	if (r == 0)
 		r = plan_finish(p);
 	if (r == 0 && x->job->skills)
 		r = skills_install(&sum->skills, p, tree, x->job);
+	if (r == 0)
+		seed_write(p->seed, &p->m, tree); /* a baseline without it reads all */
+	seed_free(TAKE_PTR(p->seed));
 	return r < 0 ? r : finish_root(x, p, tree);
 }
 

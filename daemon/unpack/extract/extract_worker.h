@@ -11,12 +11,14 @@
 #include "unpack/job/unpack_job.h"
 #include "unpack/extract/extract_target.h"
 #include "unpack/extract/skill_install.h"
+#include "unpack/snapshot/snapshot_dir.h"
 
 struct extract {
 	const struct unpack_job *job;
 	struct extract_target where;
 	int archives[UNPACK_SOURCES_MAX]; /* or directories; -1 for single files */
 	int old_manifest, new_manifest;	  /* -1: none */
+	struct snapshot_dir seed;	  /* gets the start of a baseline */
 	int to_keeper, go;		  /* to the keeper, and its one byte */
 	struct checked_path
 		into; /* where the source that is read goes; the plan points into these two */

@@ -277,6 +277,8 @@ static bool on_known(void *ctx, const char *path)
 {
 	struct snapshot *s = ctx;
 
+	if (!s->job->turn && !snap_is_diff(s))
+		return false; /* a baseline tracks nothing of before: an extraction's seed has ignored files, too */
 	s->error = advance(s, path);
 	return s->error < 0 || (s->old_path && path_below(s->old_path, path));
 }

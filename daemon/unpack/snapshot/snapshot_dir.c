@@ -20,7 +20,7 @@ static void turn_name(char name[TURN_NAME], uint32_t turn, const char *end)
 	snprintf(name, TURN_NAME, "turn-%u%s", turn, end);
 }
 
-static void init(struct snapshot_dir *s)
+void snapshot_dir_init(struct snapshot_dir *s)
 {
 	*s = (struct snapshot_dir){ .dir = -1, .files = { -1, -1, -1, -1, -1 } };
 }
@@ -89,7 +89,7 @@ int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t
 	char name[TURN_NAME];
 	int r;
 
-	init(s);
+	snapshot_dir_init(s);
 	s->turn = turn;
 	r = file_mkdirs(dir, 0700);
 	r = r < 0 ? fail_with(v, r, dir, "making the snapshot directory") : open_dir(s, dir, v);
@@ -152,7 +152,7 @@ int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t sin
 {
 	int r;
 
-	init(s);
+	snapshot_dir_init(s);
 	r = access(dir, F_OK) < 0 && errno == ENOENT ?
 		    refuse(v, "NO_BASELINE", NULL, "no baseline was taken") :
 		    open_dir(s, dir, v);
@@ -242,5 +242,5 @@ void snapshot_dir_close(struct snapshot_dir *s)
 	closep(&s->dir);
 	history_done(&s->history);
 	free(s->patch);
-	init(s);
+	snapshot_dir_init(s);
 }

@@ -25,6 +25,8 @@ struct snapshot_dir {
 	char *patch; /* where the patch goes, NULL: none */
 };
 
+/* Of no files; snapshot_dir_close does nothing then. */
+void snapshot_dir_init(struct snapshot_dir *s);
 /* The next snapshot; the directory is made if it is missing. Refused: STATE_BUSY. */
 int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t turn,
 			       const char *patch, struct verdict *v);

@@ -10,7 +10,7 @@
 #define NS_PER_MS 1000000
 #define NS_PER_S 1000000000
 
-static int64_t ns_of(struct timespec t)
+int64_t take_ns(struct timespec t)
 {
 	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
@@ -20,22 +20,22 @@ static int64_t now_ns(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return ns_of(t);
+	return take_ns(t);
 }
 
-static void put_stat(struct index_entry *e, const struct stat *sb)
+void take_stat(struct index_entry *e, const struct stat *sb)
 {
 	e->mode = sb->st_mode;
 	e->size = (uint64_t)sb->st_size;
 	e->ino = sb->st_ino;
-	e->mtime = ns_of(sb->st_mtim);
-	e->ctime = ns_of(sb->st_ctim);
+	e->mtime = take_ns(sb->st_mtim);
+	e->ctime = take_ns(sb->st_ctim);
 }
 
 static bool same_stat(const struct index_entry *e, const struct stat *sb)
 {
 	return e->mode == sb->st_mode && e->size == (uint64_t)sb->st_size && e->ino == sb->st_ino &&
-	       e->mtime == ns_of(sb->st_mtim) && e->ctime == ns_of(sb->st_ctim);
+	       e->mtime == take_ns(sb->st_mtim) && e->ctime == take_ns(sb->st_ctim);
 }
 
 bool take_is_same(const struct index_entry *e, const struct stat *sb)
@@ -46,7 +46,7 @@ bool take_is_same(const struct index_entry *e, const struct stat *sb)
 /* ctime is the only time that cannot be set back. */
 static bool settled(const struct stat *sb, int64_t began)
 {
-	int64_t changed = ns_of(sb->st_ctim);
+	int64_t changed = take_ns(sb->st_ctim);
 	int64_t margin = changed % NS_PER_S ? SNAPSHOT_RECENT_MS : SNAPSHOT_RECENT_COARSE_MS;
 
 	return changed < began - margin * NS_PER_MS;
@@ -58,7 +58,7 @@ struct index_entry take_omitted(enum omit_reason reason, const struct stat *sb)
 
 	if (!sb)
 		return e;
-	put_stat(&e, sb);
+	take_stat(&e, sb);
 	/* an unreadable file may become readable without a change of its own */
 	e.proven = reason != OMIT_UNREADABLE;
 	return e;
@@ -125,7 +125,7 @@ int take_open(int fd, const struct stat *sb, uint64_t max, struct buf *ret, stru
 		*e = take_omitted(OMIT_UNREADABLE, sb);
 		return 0;
 	}
-	put_stat(e, &after);
+	take_stat(e, &after);
 	if (r == -EFBIG || !same_stat(e, sb) || e->size != ret->len)
 		return 1;
 	e->type = INDEX_FILE;
@@ -174,7 +174,7 @@ static int take_link(int dir, const char *leaf, struct buf *ret, struct index_en
 	    n > PATH_BYTES_MAX)
 		return 1;
 	ret->len = (size_t)n;
-	put_stat(e, &sb);
+	take_stat(e, &sb);
 	e->type = INDEX_LINK;
 	/* some file systems report no size of a link */
 	e->proven = settled(&sb, began) && e->size == ret->len;

@@ -12,6 +12,9 @@
 
 #include <sys/stat.h>
 
+int64_t take_ns(struct timespec t);
+/* What stat says, into e. */
+void take_stat(struct index_entry *e, const struct stat *sb);
 /* True if the entry matches what is there, without reading the contents. */
 bool take_is_same(const struct index_entry *e, const struct stat *sb);
 /* An entry that is left out, with the stat data if there are (sb may be NULL). */

@@ -114,14 +114,14 @@ static int on_hole(void *ctx, uint64_t n)
 	return lseek(s->file, (off_t)n, SEEK_CUR) < 0 ? -errno : 0;
 }
 
-static int on_finish(void *ctx, uint64_t size, int64_t mtime)
+static int on_finish(void *ctx, uint64_t size, int64_t mtime, struct stat *sb)
 {
 	struct stage *s = ctx;
 	_cleanup_(closep) int fd = TAKE_FD(s->file);
 
-	if (s->hole && ftruncate(fd, (off_t)size) < 0)
-		return -errno;
-	return set_times(fd, mtime);
+	int r = s->hole && ftruncate(fd, (off_t)size) < 0 ? -errno : set_times(fd, mtime);
+
+	return r == 0 && sb && fstat(fd, sb) < 0 ? -errno : r;
 }
 
 static int on_remove(void *ctx, const char *path)

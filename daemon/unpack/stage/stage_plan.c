@@ -176,12 +176,15 @@ static int take_symlink(struct plan *p, struct slice target)
 /* Takes the finished digests. A path may have another type by now. */
 static void take_digests(struct plan *p)
 {
+	struct seed_place place;
 	struct sha256 digest;
 	uint32_t node;
 
-	while (sums_take(p->sums, &node, &digest))
+	while (sums_take(p->sums, &node, &digest, &place)) {
 		if (p->m.v[node].type == NODE_FILE)
 			p->m.v[node].digest = digest;
+		seed_placed(p->seed, node, place);
+	}
 }
 
 void plan_sums(struct plan *p, struct sums *sums)
@@ -205,6 +208,7 @@ static int link_to_file(struct plan *p, uint32_t from)
 		sums_wait(p->sums);
 		take_digests(p);
 	}
+	seed_forget(p->seed, p->node);
 	was = p->m.v[from];
 	p->m.v[p->node].mode = was.mode;
 	p->m.v[p->node].size = was.size;
@@ -308,16 +312,23 @@ int plan_entry(struct plan *p, const struct source_entry *e)
 	}
 }
 
+static void hash(struct plan *p, const void *bytes, size_t n)
+{
+	if (p->sums) {
+		sums_add(p->sums, bytes, n);
+		return;
+	}
+	sha256_add(&p->sum, bytes, n);
+	seed_add(p->seed, bytes, n);
+}
+
 int plan_data(struct plan *p, const void *bytes, size_t n)
 {
 	if (n > p->left)
 		return refuse(p->v, "SIZE_MISMATCH", p->name.path,
 			      "the file is longer than it said");
 	p->left -= n;
-	if (p->sums)
-		sums_add(p->sums, bytes, n);
-	else
-		sha256_add(&p->sum, bytes, n);
+	hash(p, bytes, n);
 	return WRITE(p, "writing a file", write, bytes, n);
 }
 
@@ -333,7 +344,7 @@ int plan_hole(struct plan *p, uint64_t n)
 	for (uint64_t left = p->sums ? 0 : n; left;) {
 		size_t piece = (size_t)MIN(left, sizeof(zeros));
 
-		sha256_add(&p->sum, zeros, piece);
+		hash(p, zeros, piece);
 		left -= piece;
 	}
 	return WRITE(p, "writing a file", hole, n);
@@ -342,6 +353,8 @@ int plan_hole(struct plan *p, uint64_t n)
 int plan_end(struct plan *p)
 {
 	struct node *v = &p->m.v[p->node];
+	struct stat sb;
+	int r;
 
 	if (p->left)
 		return refuse(p->v, "SIZE_MISMATCH", p->name.path,
@@ -352,8 +365,12 @@ int plan_end(struct plan *p)
 			take_digests(p);
 	} else {
 		sha256_end(&p->sum, &v->digest);
+		seed_placed(p->seed, p->node, seed_end(p->seed));
 	}
-	return WRITE(p, "finishing a file", finish, v->size, p->mtime);
+	r = WRITE(p, "finishing a file", finish, v->size, p->mtime, p->seed ? &sb : NULL);
+	if (r == 0 && p->writer.ops)
+		seed_written(p->seed, p->node, &sb);
+	return r;
 }
 
 int plan_reserve(struct plan *p, uint64_t bytes)

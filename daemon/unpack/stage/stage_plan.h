@@ -33,7 +33,8 @@ struct stage_writer_ops {
 	int (*create)(void *ctx, const char *path, mode_t mode);
 	int (*write)(void *ctx, const void *p, size_t n); /* to the file created last */
 	int (*hole)(void *ctx, uint64_t n);
-	int (*finish)(void *ctx, uint64_t size, int64_t mtime);
+	/* sb: what it is then, to be filled in; NULL: nobody asks */
+	int (*finish)(void *ctx, uint64_t size, int64_t mtime, struct stat *sb);
 	int (*hard)(void *ctx, const char *from, const char *path);
 	int (*symlink)(void *ctx, const char *path, const char *target);
 	int (*remove)(void *ctx, const char *path);
@@ -102,6 +103,7 @@ struct plan {
 	int64_t mtime;
 	uint64_t left; /* bytes of its file that have not come */
 	struct sha256_stream sum;
+	struct seed *seed;	/* gets what files hold; NULL: nobody wants it */
 	struct sums *sums;	/* NULL: digests are made at once */
 	struct plan_late *late; /* directories whose time is set last */
 	size_t nlate;

@@ -124,11 +124,94 @@ for (const format of ['tar', 'tar.gz', 'tar.zst', 'zip'])
     assert.deepEqual(tree(at('again')), tree(at('ws')));
   });
 
+// An archive of ws that leaves the start of its baseline; ws is then what it wrote.
+async function seed(format, more = {}) {
+  const { file } = await pack(format);
+
+  fs.rmSync(at('ws'), { recursive: true });
+  const r = await run('extract', { target: at('ws'), baseline: at('state/base'), sources: [{ archive: file, ...more }] });
+
+  assert.equal(r.code, 0, JSON.stringify(r));
+}
+
+for (const format of ['tar', 'tar.gz', 'zip'])
+  test(`${format}: a baseline reads nothing that its extraction has written`, async () => {
+    putTree();
+    put('sub/.gitignore', 'built\n');
+    put('sub/built', 'left out\n');
+    fs.linkSync(at('ws/a.txt'), at('ws/hard'));
+    put('large', Buffer.alloc(17 * 2 ** 20, 'x'));
+    await seed(format);
+    await sleep(200); // or the links, changed a moment ago, are read by the next snapshot as well
+    const first = await snapshot(0, { ignore: 'gitignore' });
+
+    assert.deepEqual([first.files, first.read], [11, 2], 'only the two links');
+    assert.deepEqual(first.omitted, [{ path: 'large', reason: 'TOO_LARGE' }]);
+    fs.cpSync(at('ws'), at('copy'), { recursive: true, verbatimSymlinks: true });
+    put('a.txt', 'TEXT\n');
+    put('bin/data', Buffer.alloc(70000, 'y'));
+    fs.rmSync(at('ws/private'));
+    const turn = await snapshot(1, { ignore: 'gitignore' });
+
+    assert.deepEqual([turn.changed, turn.read], [3, 2]);
+    execFileSync('git', ['apply', at('state/patch')], { cwd: at('copy'), env: { GIT_CEILING_DIRECTORIES: dir } });
+    assert.equal(fs.readFileSync(at('copy/a.txt'), 'utf8'), 'TEXT\n');
+    assert.ok(fs.readFileSync(at('copy/bin/data')).equals(fs.readFileSync(at('ws/bin/data'))));
+  });
+
+test('what changes between an extraction and its baseline is in the baseline, whatever its times say', async () => {
+  putTree();
+  await seed('tar');
+  const was = fs.statSync(at('ws/a.txt'));
+
+  fs.writeFileSync(at('ws/a.txt'), 'TEXT\n');
+  fs.utimesSync(at('ws/a.txt'), was.atime, was.mtime);
+  fs.renameSync(at('ws/private'), at('ws/moved'));
+  fs.rmSync(at('ws/empty'));
+  fs.chmodSync(at('ws/bin/run'), 0o644);
+  put('new', 'new\n');
+  const first = await snapshot(0);
+
+  assert.deepEqual([first.files, first.read], [9, 4 + 2]);
+  fs.writeFileSync(at('ws/a.txt'), 'text\n');
+  await diff(0);
+  assert.match(fs.readFileSync(at('state/patch'), 'utf8'), /^-TEXT\n\+text$/m);
+  assert.equal((await diff(0)).patch.files, 1);
+});
+
+test('a hard link in the place of an earlier file of the archive has the contents of its own file', async () => {
+  put('a', 'two\n');
+  put('x', 'one\n');
+  execFileSync('tar', ['-cf', at('out.tar'), 'x', 'a'], { cwd: at('ws') });
+  fs.rmSync(at('ws/x'));
+  fs.linkSync(at('ws/a'), at('ws/x'));
+  execFileSync('tar', ['-rf', at('out.tar'), 'a', 'x'], { cwd: at('ws') });
+  fs.rmSync(at('ws'), { recursive: true });
+  await done('extract', { target: at('ws'), baseline: at('state/base'), sources: [{ archive: at('out.tar') }] });
+  await snapshot(0);
+  fs.rmSync(at('ws/x'));
+  put('x', 'three\n');
+  assert.equal((await diff(0)).patch.files, 1);
+  assert.match(fs.readFileSync(at('state/patch'), 'utf8'), /^-two\n\+three$/m);
+});
+
+test('an extraction into a tree that is there leaves nothing, and its baseline reads all', async () => {
+  putTree();
+  const { file } = await pack('tar');
+  const r = await run('extract', { target: at('ws'), baseline: at('state/base'), sources: [{ archive: file }] });
+
+  assert.equal(r.code, 0, JSON.stringify(r));
+  assert.ok(!fs.existsSync(at('state/base')));
+  const first = await snapshot(0);
+
+  assert.equal(first.read, first.files);
+});
+
 test('a turn, and since any of them: patches that git applies', async () => {
   putTree();
   fs.cpSync(at('ws'), at('copy'), { recursive: true, verbatimSymlinks: true });
   assert.deepEqual(await snapshot(0), {
-    files: 9, bytes: (await pack('tar')).done.bytes + 'bin/run'.length + '../a.txt'.length, changed: 9, omitted: [], omittedTotal: 0,
+    files: 9, bytes: (await pack('tar')).done.bytes + 'bin/run'.length + '../a.txt'.length, changed: 9, read: 9, omitted: [], omittedTotal: 0,
   });
   put('a.txt', 'other\n');
   const first = await snapshot(1);

@@ -1,0 +1,248 @@
+#include "unpack/snapshot/seed.h"
+
+#include "base/util.h"
+#include "unpack/snapshot/index.h"
+#include "unpack/snapshot/take.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+#define TICK_MS_MAX 20 /* no kernel's clock is slower */
+#define ZEROS (64 * KIB)
+
+struct seed_file {
+	uint64_t at, ino;
+	int64_t mtime, ctime;
+	bool placed, written;
+};
+
+struct seed {
+	int pack, index;
+	uint64_t begin, end; /* of the file at hand, in the pack */
+	bool failed, large;  /* the pack; the file at hand */
+	struct seed_file *v; /* by node */
+	size_t n;
+	int64_t newest; /* ctime */
+};
+
+struct seed *seed_new(int pack, int index)
+{
+	struct seed *s = new0(struct seed);
+	struct statvfs fs;
+
+	*s = (struct seed){ .pack = pack, .index = index };
+	s->failed = fstatvfs(pack, &fs) < 0 || fs.f_bavail * fs.f_frsize < SNAPSHOT_PLAIN_ROOM;
+	return s;
+}
+
+void seed_free(struct seed *s)
+{
+	if (s)
+		free(s->v);
+	free(s);
+}
+
+/* --- contents --------------------------------------------------------------------------------------------- */
+
+static int put(struct seed *s, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t w = pwrite(s->pack, p, n, (off_t)s->end);
+
+		if (w < 0 && errno != EINTR)
+			return -errno;
+		if (w > 0) {
+			p += w;
+			n -= (size_t)w;
+			s->end += (uint64_t)w;
+		}
+	}
+	return 0;
+}
+
+static int put_zeros(struct seed *s, size_t n)
+{
+	static const char zeros[ZEROS];
+	int r = 0;
+
+	for (; r == 0 && n; n -= MIN(n, (size_t)ZEROS))
+		r = put(s, zeros, MIN(n, (size_t)ZEROS));
+	return r;
+}
+
+void seed_add(struct seed *s, const void *p, size_t n)
+{
+	if (!s || s->failed || s->large)
+		return;
+	s->large = s->end - s->begin + n > SNAPSHOT_FILE_MAX || s->end + n > SNAPSHOT_PLAIN_MAX;
+	if (!s->large)
+		s->failed = (p ? put(s, p, n) : put_zeros(s, n)) < 0;
+}
+
+struct seed_place seed_end(struct seed *s)
+{
+	struct seed_place place = { 0 };
+
+	if (!s)
+		return place;
+	if (s->failed || s->large)
+		s->end = s->begin;
+	else
+		place = (struct seed_place){ s->end > s->begin ? s->begin : 0, true };
+	s->begin = s->end;
+	s->large = false;
+	return place;
+}
+
+/* --- files ------------------------------------------------------------------------------------------------ */
+
+static struct seed_file *file_of(struct seed *s, uint32_t node)
+{
+	if (node >= s->n) {
+		size_t n = MAX(2 * s->n, (size_t)node + 1024);
+		struct seed_file *v = reallocarray(s->v, n, sizeof(*v));
+
+		if (!v)
+			return NULL;
+		memset(v + s->n, 0, (n - s->n) * sizeof(*v));
+		s->v = v;
+		s->n = n;
+	}
+	return &s->v[node];
+}
+
+void seed_placed(struct seed *s, uint32_t node, struct seed_place place)
+{
+	struct seed_file *f = s ? file_of(s, node) : NULL;
+
+	if (f) {
+		f->at = place.at;
+		f->placed = place.whole;
+	}
+}
+
+void seed_written(struct seed *s, uint32_t node, const struct stat *sb)
+{
+	struct seed_file *f = s ? file_of(s, node) : NULL;
+	struct index_entry e;
+
+	if (!f)
+		return;
+	take_stat(&e, sb);
+	*f = (struct seed_file){ f->at, e.ino, e.mtime, e.ctime, f->placed, true };
+	s->newest = MAX(s->newest, e.ctime);
+}
+
+void seed_forget(struct seed *s, uint32_t node)
+{
+	if (s && node < s->n)
+		s->v[node] = (struct seed_file){ 0 };
+}
+
+/* --- proof ------------------------------------------------------------------------------------------------ */
+
+/* Their times of change are those of CLOCK_REALTIME_COARSE, or newer ones. */
+static bool has_our_clock(int dir)
+{
+	static const long known[] = { EXT4_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC,
+				      BTRFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC };
+	struct statfs fs;
+
+	for (size_t i = 0; fstatfs(dir, &fs) == 0 && i < ARRAY_SIZE(known); i++)
+		if ((long)fs.f_type == known[i])
+			return true;
+	return false;
+}
+
+static int64_t coarse_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &t);
+	return take_ns(t);
+}
+
+/* What was changed before this time cannot be changed any more without showing it. */
+static int64_t settle(const struct seed *s, int dir)
+{
+	struct timespec ms = { 0, 1000000 };
+	int64_t now = coarse_now();
+
+	if (!has_our_clock(dir))
+		return now - (int64_t)SNAPSHOT_RECENT_MS * 1000000;
+	for (int i = 0; i < TICK_MS_MAX && now <= s->newest; i++) {
+		nanosleep(&ms, NULL);
+		now = coarse_now();
+	}
+	return now;
+}
+
+/* --- the index -------------------------------------------------------------------------------------------- */
+
+static struct index_entry entry_of(const struct seed_file *f, const struct node *node,
+				   int64_t settled)
+{
+	/* whole seconds: the file system may keep no more */
+	int64_t margin = f->ctime % 1000000000 ? 0 : (int64_t)SNAPSHOT_RECENT_COARSE_MS * 1000000;
+
+	return (struct index_entry){
+		.type = INDEX_FILE,
+		.mode = S_IFREG | node->mode,
+		.size = node->size,
+		.ino = f->ino,
+		.mtime = f->mtime,
+		.ctime = f->ctime,
+		.at = f->at,
+		.packed = node->size, /* as it is */
+		.digest = node->digest,
+		.proven = f->ctime + margin < settled,
+	};
+}
+
+static bool known(const struct seed *s, const struct manifest *m, uint32_t node)
+{
+	if (node >= s->n || m->v[node].type != NODE_FILE)
+		return false;
+	return s->v[node].placed && s->v[node].written;
+}
+
+static int put_entries(struct seed *s, const struct manifest *m, struct index_writer *w,
+		       struct index_head *head, int64_t settled)
+{
+	char path[PATH_BYTES_MAX + 1];
+	size_t n;
+	_cleanup_(freep) uint32_t *order = manifest_order(m, &n);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct index_entry e;
+
+		if (!known(s, m, order[i]))
+			continue;
+		e = entry_of(&s->v[order[i]], &m->v[order[i]], settled);
+		head->files++;
+		head->bytes += e.size;
+		r = index_put(w, manifest_path(m, order[i], path), &e);
+	}
+	return r;
+}
+
+int seed_write(struct seed *s, const struct manifest *m, int tree)
+{
+	struct index_head head = { .kind = INDEX_STATE, .epoch = 0 };
+	struct index_writer w;
+	int r;
+
+	if (!s || s->failed)
+		return 0;
+	index_begin(&w, s->index);
+	r = put_entries(s, m, &w, &head, settle(s, tree));
+	head.pack = s->end;
+	if (r == 0)
+		r = index_end(&w, &head);
+	index_writer_done(&w);
+	return r;
+}
