@@ -141,6 +141,12 @@
 #define LEDGER_MARK_MS 1000             /* until the position up to which the ledger was read is durable */
 #define LEDGER_AUDIT_BYTES (64 * KIB)   /* of the ledger, checked in one turn of the loop */
 #define LEDGER_AUDIT_MS 5               /* between two of them */
+#define USAGE_AHEAD_BYTES (1 * MIB)     /* of usage.ahead, written in place; full: it is begun again from the front */
+#define USAGE_AHEAD_FRAME_MAX (64 * KIB)/* what one sync puts into it; more is made durable where it is */
+#define USAGE_AHEAD_FILES_MAX 64        /* journals that are followed for it, and held open at most */
+#define USAGE_AHEAD_ROOM_MIN (16 * MIB) /* free in the state directory; below: it is not made */
+#define USAGE_AHEAD_RETRY_MS 60000      /* then, until it is tried again */
+#define USAGE_AHEAD_SETTLE_MS 2000      /* until what is durable in it alone is durable in its files */
 #define EXTRA_ENV_MAX 256
 #define ENV_NAMES_UNKNOWN_MAX 16        /* variables ACPD_* that nothing reads, told */
 #define SECRET_MIN 8                    /* shorter values are likely to be words, and are not hidden */

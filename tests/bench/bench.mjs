@@ -8,6 +8,7 @@ import { execFileSync } from 'node:child_process';
 import * as procs from '../lib/procs.mjs';
 import { archives } from './archives.mjs';
 import { confine } from './confine.mjs';
+import { durable } from './durable.mjs';
 import { egress } from './egress.mjs';
 import { growth } from './growth.mjs';
 import { grows } from './grows.mjs';
@@ -23,9 +24,9 @@ import {
 const quick = process.env.BENCH_QUICK === '1';
 const N = quick
   ? { starts: 5, rounds: 1, turns: 500, updates: 100_000, conns: 50, sessions: 20, stalled: 200_000,
-    opens: 20, records: 500, harness: 2, egress: { rounds: 1, mib: 256 }, hogs: { ms: 500 }, confine: { starts: 10, rounds: 3, calls: 20_000 }, relay: { rounds: 1, calls: 500 }, model: { rounds: 1, calls: 10, pieces: 100, mib: 4 } }
+    opens: 20, records: 500, durable: { rounds: 1, turns: 300 }, harness: 2, egress: { rounds: 1, mib: 256 }, hogs: { ms: 500 }, confine: { starts: 10, rounds: 3, calls: 20_000 }, relay: { rounds: 1, calls: 500 }, model: { rounds: 1, calls: 10, pieces: 100, mib: 4 } }
   : { starts: 40, rounds: 5, turns: 3000, updates: 1_000_000, conns: 200, sessions: 100, stalled: 1_500_000,
-    opens: 100, records: 3000, harness: 15, egress: { rounds: 5, mib: 2048 }, hogs: { ms: 8000 }, confine: { starts: 200, rounds: 20, calls: 400_000 }, relay: { rounds: 5, calls: 5000 }, model: { rounds: 5, calls: 40, pieces: 250, mib: 32 } };
+    opens: 100, records: 3000, durable: { rounds: 5, turns: 2000 }, harness: 15, egress: { rounds: 5, mib: 2048 }, hogs: { ms: 8000 }, confine: { starts: 200, rounds: 20, calls: 400_000 }, relay: { rounds: 5, calls: 5000 }, model: { rounds: 5, calls: 40, pieces: 250, mib: 32 } };
 const SIZE = 200;
 
 const counted = { lost: 0, doubled: 0, gaps: 0, updates: 0 };
@@ -260,7 +261,7 @@ async function floods(table) {
 }
 
 const parts = {
-  exec, idle, units, roundTrips, floods, stalled, replay, opens, records, mcp: (t) => relay(t, N.relay), model: (t) => modelCalls(t, N.model), harness: (t) => harnessTurns(t, N.harness),
+  exec, idle, units, roundTrips, floods, stalled, replay, opens, records, durable: (t) => durable(t, N.durable), mcp: (t) => relay(t, N.relay), model: (t) => modelCalls(t, N.model), harness: (t) => harnessTurns(t, N.harness),
   archives: (t) => archives(t, quick), confine: (t) => confine(t, N.confine), egress: (t) => egress(t, N.egress), hogs: (t) => hogs(t, N.hogs),
   grows, growth: (t) => growth(t, quick), rest,
 };

@@ -5,7 +5,7 @@
 # They print and judge, and never fail on a figure.
 BENCH_DIR := $(BUILD)/bench
 BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/growth $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost $(BENCH_DIR)/mcp $(BENCH_DIR)/model \
-	$(BENCH_DIR)/filter $(BENCH_DIR)/levels $(BENCH_DIR)/tunnel
+	$(BENCH_DIR)/filter $(BENCH_DIR)/levels $(BENCH_DIR)/tunnel $(BENCH_DIR)/floor
 BENCH_LIB := $(addprefix tests/bench/,acp.c args.c wire.c sse.c probe.c)
 BENCH_CFLAGS := -std=gnu11 -O2 -g -D_GNU_SOURCE $(WARN) $(WERROR)
 BENCH_ENV = ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
@@ -19,7 +19,7 @@ $(BENCH_DIR)/start: tests/bench/start.c $(filter-out tests/bench/acp.c tests/ben
 $(BENCH_DIR)/bare $(BENCH_DIR)/tunnel: $(BENCH_DIR)/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $<
-$(BENCH_DIR)/cost: tests/bench/cost.c tests/bench/probe.c tests/bench/probe.h
+$(BENCH_DIR)/cost $(BENCH_DIR)/floor: $(BENCH_DIR)/%: tests/bench/%.c tests/bench/probe.c tests/bench/probe.h
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $(filter %.c,$^)
 $(BENCH_DIR)/filter: tests/bench/filter.c tests/bench/probe.c tests/bench/probe.h $(OBJS)

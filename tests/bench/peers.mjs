@@ -9,8 +9,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { execFileSync } from 'node:child_process';
 import * as procs from '../lib/procs.mjs';
+import { floorOf } from './durable.mjs';
 import {
-  ACPD, AGENT, KIB, MIB, ROOT, Table, acpd, best, client, figures, freePort, harnessFile, launch, placements,
+  ACPD, AGENT, KIB, MIB, ROOT, Table, acpd, best, client, disk, figures, freePort, harnessFile, launch, placements,
   printMachine, program, rounds, scratch, sleep, stop,
 } from './rig.mjs';
 
@@ -118,9 +119,12 @@ const lossOf = (results) => {
 
 async function speed({ name, cores }) {
   const make = [acpd, peer];
+  const floor = disk && (await floorOf(cores.split(',')[2])).p50_us;
   const [us, them] = await rounds(N.rounds, make, 'rtt', { n: N.turns, cores });
 
   table.current.section(name);
+  if (disk) // acpd answers when the turn is on it
+    table.current.add({ what: 'a raw write and flush of 512 B in place, p50', unit: 'us', value: floor });
   for (const [what, key] of [['round trip p50', 'p50_us'], ['round trip p99', 'p99_us'], ['round trip, CPU of the daemon', 'cpu_us']])
     add(what, 'us', best(us, key), best(them, key));
   for (const [work, how] of [['flood', 'in blocks'], ['lineflood', 'line by line']]) {

@@ -11,7 +11,8 @@ CLANG ?= $(or $(notdir $(shell command -v clang-14)),clang-19)
 UNIT_SRC := $(filter-out $(if $(HAVE_CURL),,tests/unit/fetch/%) $(if $(HAVE_CARES),,tests/unit/proxy/%),$(call sources,tests/unit))
 UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(foreach f,$(UNIT_SRC),$(if $(filter test_%,$(notdir $(f))),$(f))))
 # These put functions of their own in the place of the C library's, for the whole of their program.
-UNIT_ALONE := unpack/test_commit_kill base/test_crc32c tree/test_tree $(addprefix usage/test_ledger_,retention rotate sync)
+UNIT_ALONE := unpack/test_commit_kill base/test_crc32c tree/test_tree usage/test_ahead \
+	$(addprefix usage/test_ledger_,power retention rotate sync)
 UNIT_TOGETHER := $(filter-out $(UNIT_ALONE),$(UNIT_TESTS))
 UNIT_DIR := $(BUILD)/tests/unit
 UNIT_BINS := $(UNIT_DIR)/unit $(UNIT_ALONE:%=$(UNIT_DIR)/%)
@@ -63,7 +64,7 @@ $(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(F
 # answer: what they call is under valgrind in the tests of the same folder, and they are under ASan themselves.
 # The CONFINED give up calls that valgrind itself makes, or make some that it does not know; under a limit of memory it is too large.
 CONFINED := test_caller test_confine_self test_confinement test_spaces test_spaces_life test_cgroups
-NOT_VALGRIND := test_commit_kill test_ledger_rotate test_patch_git test_apply_git test_ignore_git test_snapshot_git test_commit_random \
+NOT_VALGRIND := test_commit_kill test_ledger_power test_ledger_rotate test_patch_git test_apply_git test_ignore_git test_snapshot_git test_commit_random \
 	test_diff_lines test_explore $(CONFINED)
 # make test runs the others under valgrind, which is the same program.
 unit: $(UNIT_BINS) $(PROGRAMS)

@@ -60,7 +60,8 @@ struct evlog {
 	} read_next; /* where reading the tail stopped: the next read mostly goes on there */
 	int fd;	     /* journal; -1: not open now */
 	bool held;
-	char *path; /* NULL: no journal */
+	bool synced; /* its owner's: it has been made durable since it was opened */
+	char *path;  /* NULL: no journal */
 	struct buf pending;
 	off_t written, journal_max;
 	struct evlog_gap *gaps; /* what damage has taken, in order */

@@ -178,9 +178,10 @@ static void sync_journal(struct session *s, struct session_turn *t)
 		fd = evlog_journal_dup(&s->log.events);
 	}
 	if (fd >= 0)
-		ledger_sync_also(s->store->ledger, fd);
+		ledger_sync_also(s->store->ledger, fd, s->log.events.path, !s->log.events.synced);
 	else if (fd != -ENOENT && !t->end.failed)
 		fail_late(t, true, "the session's journal cannot be made durable");
+	s->log.events.synced |= fd >= 0;
 }
 
 /* The snapshot of the workspace is taken while the record goes to disk. */

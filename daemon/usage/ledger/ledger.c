@@ -129,8 +129,11 @@ static struct ledger *ledger_new(struct loop *loop, const char *path, const char
 
 static int open_all(struct ledger *l, struct err *e)
 {
-	int r = ledger_set_list(&l->set);
+	int r = ledger_restore(l, e);
 
+	if (r < 0)
+		return r;
+	r = ledger_set_list(&l->set);
 	if (r < 0)
 		return err_set(e, r, 0, "LEDGER", "cannot read %s: %s", l->set.dir, strerror(-r));
 	l->fd = ledger_open_file(l->path, O_CREAT, e);
@@ -147,6 +150,15 @@ static int check_incarnation(const char *incarnation, struct err *e)
 	return err_set(e, -EINVAL, 0, "LEDGER", "no incarnation: '%.64s'", incarnation);
 }
 
+static void begin_syncing(struct ledger *l)
+{
+	_cleanup_(freep) char *ahead = ledger_set_beside(&l->set, ".ahead");
+	_cleanup_(freep) char *closed = ledger_set_path(&l->set, l->first);
+
+	l->syncer = syncer_new(l->loop, &(struct syncer_spec){ l->fd, ledger_open_dir(l),
+							       ledger_below(l, closed), ahead });
+}
+
 struct ledger *ledger_open(struct loop *loop, const char *path, const char *incarnation,
 			   struct err *e)
 {
@@ -158,7 +170,7 @@ struct ledger *ledger_open(struct loop *loop, const char *path, const char *inca
 	if (open_all(l, e) < 0)
 		return ledger_free(l);
 	ledger_rotate_clean(l);
-	l->syncer = syncer_new(loop, l->fd, ledger_open_dir(l));
+	begin_syncing(l);
 	ledger_retention_begin(l);
 	ledger_audit_begin(l);
 	return l;
@@ -306,9 +318,16 @@ bool ledger_syncs(const struct ledger *l)
 	return syncer_works(l->syncer);
 }
 
-void ledger_sync_also(struct ledger *l, int fd)
+const char *ledger_below(const struct ledger *l, const char *path)
 {
-	syncer_also(l->syncer, fd);
+	size_t n = strlen(l->set.dir);
+
+	return strncmp(path, l->set.dir, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+void ledger_sync_also(struct ledger *l, int fd, const char *path, bool fresh)
+{
+	syncer_also(l->syncer, fd, ledger_below(l, path), fresh);
 }
 
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),

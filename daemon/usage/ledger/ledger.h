@@ -14,8 +14,9 @@
  * later record is taken.
  *
  * Appending writes at once (survives the process). ledger_sync makes durable what was appended so far (survives the
- * machine) in a worker thread (usage/ledger/syncer.h), with many waiters for one fdatasync, and calls back on the loop. Journals of sessions are made durable with it
- * (ledger_sync_also), so that the events of a turn outlast what its record does.
+ * machine) in a worker thread (usage/ledger/syncer.h), with many waiters for one flush, and calls back on the loop. Journals of sessions are made durable with it
+ * (ledger_sync_also), so that the events of a turn outlast what its record does. What a stop of the machine takes from
+ * all of these is put back at opening (usage/ledger/usage_ahead.h).
  * On file systems in memory it calls back without a thread. The start scans nothing: opening reads the names of the
  * files and the last lines; reading finds its place by the names and by bisection (usage/ledger/ledger_file.h).
  */
@@ -58,8 +59,9 @@ struct ledger_wait {
 
 /* False: it is on a file system in memory, where nothing has to be made durable. */
 bool ledger_syncs(const struct ledger *l);
-/* What was written to this file is durable too when the next to wait is told. fd is taken. */
-void ledger_sync_also(struct ledger *l, int fd);
+/* What was written to this file is durable too when the next to wait is told. fd is taken. fresh: the first time since it
+ * was opened by us; until the next such time it is only appended to. */
+void ledger_sync_also(struct ledger *l, int fd, const char *path, bool fresh);
 /* w is the caller's and must live until done or ledger_wait_cancel. done is never called from within. error: 0,
  * the sticky error of syncing, or -ECANCELED. */
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),

@@ -72,6 +72,11 @@ int ledger_open_file(const char *path, int flags, struct err *e);
 int ledger_open_state(const char *path, struct err *e);
 int ledger_open_dir(const struct ledger *l);
 void ledger_tell(struct ledger *l, const char *text);
+/* The name below the ledger's directory; NULL: it is elsewhere. */
+const char *ledger_below(const struct ledger *l, const char *path);
+
+/* ledger_restore.c: puts back what a stop of the machine has taken from files that were made durable. 0 or -errno. */
+int ledger_restore(struct ledger *l, struct err *e);
 
 /* ledger_damage.c: checks the end of a file when it is opened. All: 0 or -errno. */
 /* Takes up last, digest, size from fd, a file of the ledger, and cuts off or sets aside what follows its last

@@ -66,11 +66,12 @@ static void on_closed(void *ctx, int error)
 static void take_next(struct ledger *l, int fd)
 {
 	struct ledger_closed c = { l->first, l->size, clock_real_ms() };
+	_cleanup_(freep) char *closed = ledger_set_path(&l->set, l->last + 1);
 	char records[32];
 
 	snprintf(records, sizeof(records), "%llu", (unsigned long long)(l->last + 1 - l->first));
 	log_info("ledger", "a file is full, the next is begun", "records", records);
-	syncer_switch(l->syncer, fd, ledger_open_dir(l));
+	syncer_switch(l->syncer, fd, ledger_open_dir(l), ledger_below(l, closed));
 	ledger_set_add(&l->set, &c);
 	l->fd = fd;
 	l->size = l->again_at = 0;

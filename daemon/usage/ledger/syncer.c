@@ -1,11 +1,12 @@
 #include "usage/ledger/syncer.h"
 
-#include "base/array.h"
+#include "base/clock.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/os/threads.h"
+#include "usage/ledger/sync_job.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,19 +14,15 @@
 #include <sys/eventfd.h>
 #include <sys/vfs.h>
 
-enum sync_state { SYNC_IDLE, SYNC_RUNNING };
-enum worker_order { ORDER_NONE, ORDER_SYNC, ORDER_QUIT };
+enum sync_state { SYNC_IDLE, SYNC_RUNNING, SYNC_PREPARING };
+enum worker_order { ORDER_NONE, ORDER_SYNC, ORDER_PREPARE, ORDER_QUIT };
 
-/* What one sync makes durable: the others, then in this order; -1: none. */
-struct sync_files {
-	int *others; /* ours */
-	size_t nothers;
-	int old, fd, dirfd;
-};
+/* Syncs of one life before usage.ahead is made: for fewer it is not worth its writing. */
+#define USAGE_AHEAD_AFTER 2
 
 struct syncer {
 	struct loop *loop;
-	struct sync_files files; /* old: the file before the last switch, ours */
+	struct synced files;
 	bool in_memory, dirty;
 	int error; /* sticky */
 	enum sync_state state;
@@ -36,7 +33,10 @@ struct syncer {
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
-	struct sync_files job; /* of the sync that runs */
+	struct sync_job job;	    /* that runs */
+	struct usage_ahead ahead;   /* the worker's while one runs */
+	uint64_t syncs, prepare_at; /* clock_mono_ms; UINT64_MAX: not again */
+	struct loop_timer settle_timer;
 	/* under the mutex */
 	enum worker_order order;
 	int result;
@@ -44,6 +44,7 @@ struct syncer {
 
 static void advance(void *ctx);
 static void on_worker_done(void *ctx, uint32_t events);
+static void start(struct syncer *s);
 
 static bool fs_in_memory(int fd)
 {
@@ -52,57 +53,21 @@ static bool fs_in_memory(int fd)
 	return fstatfs(fd, &sb) == 0 && (sb.f_type == TMPFS_MAGIC || sb.f_type == RAMFS_MAGIC);
 }
 
-struct syncer *syncer_new(struct loop *loop, int fd, int dirfd)
+struct syncer *syncer_new(struct loop *loop, const struct syncer_spec *spec)
 {
 	struct syncer *s = new0(struct syncer);
 
 	s->loop = loop;
-	s->files = (struct sync_files){ .old = -1, .fd = fd, .dirfd = dirfd };
-	s->in_memory = fs_in_memory(fd);
+	synced_init(&s->files, spec->fd, spec->dirfd, spec->name);
+	usage_ahead_init(&s->ahead, spec->ahead);
+	s->in_memory = fs_in_memory(spec->fd);
 	s->io = (struct loop_io){ .fd = -1, .fn = on_worker_done, .ctx = s };
 	list_init(&s->waiting);
 	list_init(&s->running);
 	return s;
 }
 
-/* --- the work, in either thread --------------------------------------------------------------------------- */
-
-/* All of it is on its way to the disk before one is waited for: so the file system commits once and not for each. That is
- * a hint, and not all have it. */
-static void begin_writing(const struct sync_files *f)
-{
-	for (size_t i = 0; i < f->nothers; i++)
-		sync_file_range(f->others[i], 0, 0, SYNC_FILE_RANGE_WRITE);
-	if (f->nothers)
-		sync_file_range(f->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-}
-
-static int sync_others(const struct sync_files *f)
-{
-	for (size_t i = 0; i < f->nothers; i++)
-		if (fdatasync(f->others[i]) < 0)
-			return -errno;
-	return 0;
-}
-
-/* The older file first: the durable part of the chain has no hole. */
-static int sync_files(const struct sync_files *f)
-{
-	int r;
-
-	begin_writing(f);
-	r = sync_others(f);
-	if (r < 0)
-		return r;
-	if (f->old >= 0 && fdatasync(f->old) < 0)
-		return -errno;
-	if (fdatasync(f->fd) < 0)
-		return -errno;
-	/* file systems that cannot sync a directory return EINVAL */
-	if (f->dirfd >= 0 && fsync(f->dirfd) < 0 && errno != EINVAL)
-		return -errno;
-	return 0;
-}
+/* --- the thread ------------------------------------------------------------------------------------------- */
 
 static void *work(void *ctx)
 {
@@ -111,28 +76,29 @@ static void *work(void *ctx)
 
 	pthread_mutex_lock(&s->mutex);
 	for (;;) {
-		struct sync_files files;
+		enum worker_order order;
 		int r;
 
 		while (s->order == ORDER_NONE)
 			pthread_cond_wait(&s->cond, &s->mutex);
 		if (s->order == ORDER_QUIT)
 			break;
-		files = s->job;
+		order = s->order;
 		pthread_mutex_unlock(&s->mutex);
-		r = sync_files(&files);
+		r = order == ORDER_SYNC ? sync_job_run(&s->job, &s->ahead) :
+					  usage_ahead_prepare(&s->ahead);
 		pthread_mutex_lock(&s->mutex);
 		s->result = r;
-		if (s->order == ORDER_SYNC)
+		if (s->order == order)
 			s->order = ORDER_NONE;
+		pthread_mutex_unlock(&s->mutex);
 		while (write(s->io.fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
+		pthread_mutex_lock(&s->mutex);
 	}
 	pthread_mutex_unlock(&s->mutex);
 	return NULL;
 }
-
-/* --- the thread ------------------------------------------------------------------------------------------- */
 
 static bool thread_ready(struct syncer *s)
 {
@@ -158,8 +124,9 @@ static void give_order(struct syncer *s, enum worker_order order)
 {
 	pthread_mutex_lock(&s->mutex);
 	s->order = order;
-	pthread_cond_signal(&s->cond);
 	pthread_mutex_unlock(&s->mutex);
+	pthread_cond_signal(
+		&s->cond); /* now, so that the worker does not wake to wait for the mutex */
 }
 
 /* --- the loop's side -------------------------------------------------------------------------------------- */
@@ -185,37 +152,59 @@ static void answer_all(struct list *waiters, int error)
 	}
 }
 
-static void close_others(struct sync_files *f)
+/* Files that have pieces in usage.ahead are held open, and a file that is removed keeps its blocks so long. */
+static void settle(void *ctx)
 {
-	for (size_t i = 0; i < f->nothers; i++)
-		close(f->others[i]);
-	free(f->others);
-	f->others = NULL;
-	f->nothers = 0;
+	struct syncer *s = ctx;
+
+	s->files.settle = s->dirty = true;
+	if (s->state == SYNC_IDLE)
+		start(s);
 }
 
-/* The job has made it durable: it is not needed any more, unless another has taken its place meanwhile. */
-static void drop(int *fd, int synced)
+/* In the thread, once nobody waits. */
+static void prepare(struct syncer *s)
 {
-	if (*fd < 0 || *fd != synced)
+	if (!s->threaded || s->error || usage_ahead_ready(&s->ahead) ||
+	    s->syncs < USAGE_AHEAD_AFTER || clock_mono_ms() < s->prepare_at)
 		return;
-	close(*fd);
-	*fd = -1;
+	s->prepare_at = UINT64_MAX;
+	usage_ahead_alloc(&s->ahead);
+	s->state = SYNC_PREPARING;
+	give_order(s, ORDER_PREPARE);
+}
+
+/* It goes on as if there were none; what is written to the files is not held back. */
+static void prepared(struct syncer *s, int result)
+{
+	s->state = SYNC_IDLE;
+	if (result == 0)
+		return;
+	if (result == -ENOSPC || result == -EDQUOT)
+		s->prepare_at = clock_mono_ms() + USAGE_AHEAD_RETRY_MS;
+	log_warn("ledger",
+		 "usage.ahead cannot be made, so each turn waits for the file system's own journal",
+		 "text", strerror(-result));
 }
 
 static void finish(struct syncer *s, int result)
 {
 	s->state = SYNC_IDLE;
-	close_others(&s->job);
+	s->syncs++;
+	sync_job_end(&s->files, &s->job, result);
 	if (result < 0 && !s->error)
 		s->error = result;
-	if (result == 0) {
-		drop(&s->files.old, s->job.old);
-		drop(&s->files.dirfd, s->job.dirfd);
-	}
+	if (synced_ahead(&s->files) && !s->settle_timer.due)
+		loop_timer_set(s->loop, &s->settle_timer, USAGE_AHEAD_SETTLE_MS, settle, s);
 	answer_all(&s->running, s->error);
+}
+
+static void go_on(struct syncer *s)
+{
 	if (!list_empty(&s->waiting))
 		loop_defer(s->loop, &s->task, advance, s);
+	else if (s->state == SYNC_IDLE)
+		prepare(s);
 }
 
 static void on_worker_done(void *ctx, uint32_t events _unused_)
@@ -229,29 +218,35 @@ static void on_worker_done(void *ctx, uint32_t events _unused_)
 	pthread_mutex_lock(&s->mutex);
 	result = s->result;
 	pthread_mutex_unlock(&s->mutex);
-	finish(s, result);
+	(s->state == SYNC_PREPARING ? prepared : finish)(s, result);
+	go_on(s);
+}
+
+/* One sync for all that wait now. */
+static void start(struct syncer *s)
+{
+	move_all(&s->waiting, &s->running);
+	if (s->error || !s->dirty) {
+		answer_all(&s->running, s->error);
+		return;
+	}
+	s->dirty = false;
+	s->state = SYNC_RUNNING;
+	sync_job_take(&s->files, &s->ahead, &s->job);
+	if (s->in_memory)
+		finish(s, 0);
+	else if (thread_ready(s))
+		give_order(s, ORDER_SYNC);
+	else
+		finish(s, sync_job_run(&s->job, &s->ahead));
 }
 
 static void advance(void *ctx)
 {
 	struct syncer *s = ctx;
 
-	if (s->state == SYNC_RUNNING || list_empty(&s->waiting))
-		return;
-	move_all(&s->waiting, &s->running);
-	s->job = s->files;
-	s->files.others = NULL;
-	s->files.nothers = 0;
-	if (s->in_memory || s->error || !s->dirty) {
-		finish(s, s->error);
-		return;
-	}
-	s->dirty = false;
-	s->state = SYNC_RUNNING;
-	if (thread_ready(s))
-		give_order(s, ORDER_SYNC);
-	else
-		finish(s, sync_files(&s->job));
+	if (s->state == SYNC_IDLE && !list_empty(&s->waiting))
+		start(s);
 }
 
 bool syncer_may_switch(const struct syncer *s)
@@ -259,15 +254,9 @@ bool syncer_may_switch(const struct syncer *s)
 	return s->files.old < 0 && !s->error;
 }
 
-void syncer_switch(struct syncer *s, int fd, int dirfd)
+void syncer_switch(struct syncer *s, int fd, int dirfd, const char *name)
 {
-	/* a directory that a running sync has not synced yet is the same one */
-	if (s->files.dirfd >= 0)
-		closep(&dirfd);
-	else
-		s->files.dirfd = dirfd;
-	s->files.old = s->files.fd;
-	s->files.fd = fd;
+	synced_switch(&s->files, fd, dirfd, name);
 	s->dirty = true;
 }
 
@@ -281,9 +270,13 @@ bool syncer_works(const struct syncer *s)
 	return !s->in_memory;
 }
 
-void syncer_also(struct syncer *s, int fd)
+void syncer_also(struct syncer *s, int fd, const char *name, bool fresh)
 {
-	*GROW(s->files.others, s->files.nothers) = fd;
+	if (s->in_memory || s->error) {
+		close(fd);
+		return;
+	}
+	synced_also(&s->files, fd, name, fresh);
 	s->dirty = true;
 }
 
@@ -319,23 +312,37 @@ static void stop_thread(struct syncer *s)
 	closep(&s->io.fd);
 }
 
+/* The order may have come too late for the worker, so all of it is done again. 0: all is durable where it is. */
+static int settle_last(struct syncer *s)
+{
+	struct sync_job j;
+	int r = s->error;
+
+	if (s->in_memory || r ||
+	    (!s->dirty && s->state != SYNC_RUNNING && !synced_ahead(&s->files)))
+		return r;
+	if (s->state == SYNC_RUNNING)
+		r = sync_job_others(&s->job);
+	synced_again(&s->files);
+	sync_job_take(&s->files, &s->ahead, &j);
+	r = r < 0 ? r : sync_job_run(&j, &s->ahead);
+	sync_job_end(&s->files, &j, r);
+	return r;
+}
+
 struct syncer *syncer_free(struct syncer *s)
 {
 	if (!s)
 		return NULL;
 	loop_task_cancel(&s->task);
+	loop_timer_cancel(&s->settle_timer);
 	if (s->threaded)
 		stop_thread(s);
-	/* the command may have come too late for the worker */
-	if ((s->dirty || s->state == SYNC_RUNNING) && !s->in_memory && !s->error &&
-	    sync_others(&s->job) == 0)
-		sync_files(&s->files);
+	usage_ahead_done(&s->ahead, settle_last(s) == 0);
 	move_all(&s->waiting, &s->running);
 	answer_all(&s->running, -ECANCELED);
-	close_others(&s->files);
-	close_others(&s->job);
-	closep(&s->files.old);
-	closep(&s->files.dirfd);
+	sync_job_end(&s->files, &s->job, -ECANCELED);
+	synced_done(&s->files);
 	free(s);
 	return NULL;
 }

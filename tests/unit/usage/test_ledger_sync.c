@@ -4,9 +4,12 @@
  */
 #include "ledger_rig.h"
 
+#include "base/os/file.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 static struct {
@@ -241,10 +244,14 @@ static void test_callbacks_that_meddle(void **state _unused_)
 
 static void test_in_memory_without_thread(void **state _unused_)
 {
+	struct ledger_limits small = { .file_max = 2000 };
 	struct waiter w = { 0 };
-	char path[64];
+	char dir[64], path[96];
+	unsigned files;
 
-	snprintf(path, sizeof(path), "/dev/shm/acpd-unit-%d", getpid());
+	snprintf(dir, sizeof(dir), "/dev/shm/acpd-unit-%d", getpid());
+	snprintf(path, sizeof(path), "%s/" LEDGER, dir);
+	mkdir(dir, 0700);
 	l = ledger_free(l);
 	open_at(path, "aa");
 	append_turn();
@@ -252,8 +259,17 @@ static void test_in_memory_without_thread(void **state _unused_)
 	loop_dispatch(loop);
 	assert_int_equal(w.calls, 1);
 	assert_int_equal(w.error, 0);
+	/* and a file that is closed is let go */
+	files = count_dir("/proc/self/fd");
+	ledger_limit(l, &small);
+	for (unsigned i = 0; i < 100; i++) {
+		append_turn();
+		turn(0);
+	}
+	assert_true(count_dir(dir) > 4);
+	assert_in_range(count_dir("/proc/self/fd"), files - 1, files);
 	l = ledger_free(l);
-	unlink(path);
+	file_remove_tree(dir);
 	assert_int_equal(sync_calls(), 0);
 	assert_threads(alone);
 }
@@ -328,12 +344,13 @@ static void test_sync_error_is_sticky(void **state _unused_)
 
 /* --- other files with it ---------------------------------------------------------------------------------------- */
 
+/* One that a restore could not find. */
 static int another(void)
 {
 	int fd = open(scratch_path("other"), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
 
 	assert_true(fd >= 0 && write(fd, "x", 1) == 1);
-	ledger_sync_also(l, fd);
+	ledger_sync_also(l, fd, "/of/another/folder", true);
 	return fd;
 }
 

@@ -1,0 +1,276 @@
+#include "usage/ledger/sync_job.h"
+
+#include "base/array.h"
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* --- what is known of files ------------------------------------------------------------------------------- */
+
+void synced_init(struct synced *s, int fd, int dirfd, const char *name)
+{
+	*s = (struct synced){ .old = -1, .dirfd = dirfd };
+	s->main = (struct synced_file){ .name = xstrdup(name), .fd = fd };
+}
+
+static void close_others(int **others, size_t *n)
+{
+	for (size_t i = 0; i < *n; i++)
+		close((*others)[i]);
+	free(TAKE_PTR(*others));
+	*n = 0;
+}
+
+void synced_done(struct synced *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		closep(&s->file[i].fd);
+		free(s->file[i].name);
+	}
+	close_others(&s->others, &s->nothers);
+	closep(&s->old);
+	closep(&s->dirfd);
+	free(s->main.name);
+}
+
+void synced_switch(struct synced *s, int fd, int dirfd, const char *name)
+{
+	/* a directory that a running sync has not synced yet is the same one */
+	if (s->dirfd >= 0)
+		closep(&dirfd);
+	else
+		s->dirfd = dirfd;
+	s->old = s->main.fd;
+	free(s->main.name);
+	s->main = (struct synced_file){ .name = xstrdup(name), .fd = fd };
+}
+
+static bool idle(const struct synced_file *f)
+{
+	return !f->wanted && !f->running && !f->ahead;
+}
+
+/* One that is not followed yet takes a free place, or that of an idle one. NULL: there is none. */
+static struct synced_file *follow(struct synced *s, const char *name)
+{
+	struct synced_file *f = NULL;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (strcmp(s->file[i].name, name) == 0)
+			return &s->file[i];
+		if (idle(&s->file[i]))
+			f = &s->file[i];
+	}
+	if (s->n < USAGE_AHEAD_FILES_MAX)
+		f = &s->file[s->n++];
+	else if (!f)
+		return NULL;
+	free(f->name);
+	*f = (struct synced_file){ .name = xstrdup(name), .fd = -1 };
+	return f;
+}
+
+/* Another file has taken its name. */
+static void forget(struct synced_file *f)
+{
+	closep(&f->fd);
+	f->based = f->ahead = false;
+	f->until = 0;
+}
+
+static off_t size_now(int fd)
+{
+	struct stat sb;
+
+	return fstat(fd, &sb) < 0 ? -1 : sb.st_size;
+}
+
+void synced_also(struct synced *s, int fd, const char *name, bool fresh)
+{
+	struct synced_file *f = name ? follow(s, name) : NULL;
+
+	if (!f || (fresh && f->running)) {
+		*GROW(s->others, s->nothers) = fd;
+		return;
+	}
+	if (fresh)
+		forget(f);
+	if (f->fd < 0)
+		f->fd = fd;
+	else
+		close(fd);
+	f->to = size_now(f->fd);
+	f->based &= f->to >= f->until;
+	f->wanted = true;
+}
+
+bool synced_ahead(const struct synced *s)
+{
+	bool any = s->main.ahead;
+
+	for (size_t i = 0; i < s->n; i++)
+		any |= s->file[i].ahead;
+	return any;
+}
+
+void synced_again(struct synced *s)
+{
+	s->settle = true;
+	for (size_t i = 0; i < s->n; i++)
+		s->file[i].wanted |= s->file[i].running;
+}
+
+/* --- a job ------------------------------------------------------------------------------------------------ */
+
+static struct usage_ahead_piece piece_of(const struct synced_file *f)
+{
+	return (struct usage_ahead_piece){ f->name, f->fd, f->until, f->to };
+}
+
+/* Bytes in a frame; 0: it cannot be in one, or has nothing new. */
+static size_t bytes_of(const struct synced_file *f)
+{
+	struct usage_ahead_piece p = piece_of(f);
+
+	return f->to > f->until ? usage_ahead_need(&p) : 0;
+}
+
+/* Adds what the file needs. False: it must be made durable where it is. */
+static bool add_need(const struct synced_file *f, size_t *need)
+{
+	size_t n = bytes_of(f);
+
+	*need += n;
+	return f->based && (n || f->to == f->until);
+}
+
+static bool can_be_ahead(const struct synced *s, const struct usage_ahead *a)
+{
+	size_t need = 0;
+
+	if (!usage_ahead_ready(a) || s->settle || s->nothers || s->old >= 0 || s->dirfd >= 0 ||
+	    !add_need(&s->main, &need))
+		return false;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->file[i].wanted && !add_need(&s->file[i], &need))
+			return false;
+	return usage_ahead_fits(a, need);
+}
+
+static void take(struct sync_job *j, struct synced_file *f, bool also)
+{
+	bool due = j->ahead ? f->wanted && f->to > f->until : f->wanted || f->ahead || also;
+
+	f->running = due;
+	f->wanted = false;
+	if (!due)
+		return;
+	f->running_to = f->to;
+	j->piece[j->n++] = piece_of(f);
+}
+
+void sync_job_take(struct synced *s, const struct usage_ahead *a, struct sync_job *ret)
+{
+	s->main.to = size_now(s->main.fd);
+	s->main.wanted = true;
+	ret->ahead = can_be_ahead(s, a);
+	ret->n = 0;
+	for (size_t i = 0; i < s->n; i++)
+		take(ret, &s->file[i], false);
+	take(ret, &s->main, true);
+	ret->others = TAKE_PTR(s->others);
+	ret->nothers = s->nothers;
+	ret->old = s->old;
+	ret->dirfd = s->dirfd;
+	s->nothers = 0;
+	s->settle = false;
+}
+
+/* All of it is on its way to the disk before one is waited for: so the file system commits once and not for each. That is
+ * a hint, and not all have it. */
+static void begin_writing(const struct sync_job *j)
+{
+	if (j->n + j->nothers < 2)
+		return;
+	for (size_t i = 0; i < j->nothers; i++)
+		sync_file_range(j->others[i], 0, 0, SYNC_FILE_RANGE_WRITE);
+	for (size_t i = 0; i < j->n; i++)
+		sync_file_range(j->piece[i].fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
+int sync_job_others(const struct sync_job *j)
+{
+	for (size_t i = 0; i < j->nothers; i++)
+		if (fdatasync(j->others[i]) < 0)
+			return -errno;
+	return 0;
+}
+
+/* The older file before the one that is written to, which is the last: the durable part of the chain has no hole. */
+static int sync_files(const struct sync_job *j)
+{
+	int r;
+
+	begin_writing(j);
+	r = sync_job_others(j);
+	if (r < 0)
+		return r;
+	if (j->old >= 0 && fdatasync(j->old) < 0)
+		return -errno;
+	for (size_t i = 0; i < j->n; i++)
+		if (fdatasync(j->piece[i].fd) < 0)
+			return -errno;
+	/* file systems that cannot sync a directory return EINVAL */
+	if (j->dirfd >= 0 && fsync(j->dirfd) < 0 && errno != EINVAL)
+		return -errno;
+	return 0;
+}
+
+int sync_job_run(const struct sync_job *j, struct usage_ahead *a)
+{
+	int r = 0;
+
+	if (j->ahead && (!j->n || usage_ahead_put(a, j->piece, j->n) == 0))
+		return 0;
+	r = sync_files(j);
+	if (r == 0 && !j->ahead)
+		usage_ahead_rewind(a);
+	return r;
+}
+
+/* The job has made it durable: it is not needed any more, unless another has taken its place meanwhile. */
+static void drop(int *fd, int synced)
+{
+	if (*fd < 0 || *fd != synced)
+		return;
+	close(*fd);
+	*fd = -1;
+}
+
+static void end_file(struct synced_file *f, bool ahead)
+{
+	if (!f->running)
+		return;
+	f->running = false;
+	f->until = f->running_to;
+	f->ahead = ahead;
+	f->based |= !ahead;
+}
+
+void sync_job_end(struct synced *s, struct sync_job *j, int result)
+{
+	close_others(&j->others, &j->nothers);
+	if (result < 0)
+		return;
+	drop(&s->old, j->old);
+	drop(&s->dirfd, j->dirfd);
+	end_file(&s->main, j->ahead);
+	for (size_t i = 0; i < s->n; i++) {
+		end_file(&s->file[i], j->ahead);
+		if (idle(&s->file[i]))
+			closep(&s->file[i].fd);
+	}
+}
