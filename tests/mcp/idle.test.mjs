@@ -11,7 +11,7 @@ import { sleep } from '../lib/rawws.mjs';
 
 const SESSIONS = 12;
 const KIB_MAX = 96; // with 2 connections and a child more than one without MCP servers; one big buffer kept would be over it
-const FDS_MAX = 6 + 2 + 2 * 2 + 6; // harness; socket and configuration of the tools; two connections; the tools' process
+const FDS_MAX = 7 + 2 + 2 * 2 + 6; // harness, with its count of kills; socket and configuration of the tools; two connections; the tools' process
 
 let d;
 before(async () => { d = await Daemon.start(); });
