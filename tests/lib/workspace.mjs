@@ -95,9 +95,10 @@ export function newCwd(d, name = `cwd-${crypto.randomBytes(4).toString('hex')}`)
   return dir;
 }
 
-// All that the daemon keeps below its folders, but archives, the usage ledger and what is in files: names only.
+// All that the daemon keeps below its folders, but archives, the usage ledger and what is in files: names only. The place of
+// all snapshots is made with the first.
 export function kept(d) {
-  const own = namesBelow(d.stateDir).filter((n) => !/^(archives|usage)/.test(n));
+  const own = namesBelow(d.stateDir).filter((n) => !/^(archives|usage|snapshots$)/.test(n));
 
   return [...own.map((n) => `state/${n}`), ...namesBelow(d.wsDir).map((n) => `ws/${n}`)].sort();
 }

@@ -245,9 +245,9 @@ test('every table of fields of the daemon has a row here, and no other', () => {
 
 // --- that nothing was made -----------------------------------------------------------------------------------------------------
 
-// Two levels, which hold a name for each session, archive and tree; what is deleted goes in its own time.
+// Two levels, which hold a name for each session, archive and tree; what is deleted goes, and usage.ahead comes, in its own time.
 const namesIn = (dir) => (fs.statSync(dir, { throwIfNoEntry: false })?.isDirectory() ? fs.readdirSync(dir).sort() : []);
-const kept = () => [d.stateDir, d.workDir, d.wsDir].flatMap((dir) => namesIn(dir).filter((name) => name !== 'removed').flatMap((name) =>
+const kept = () => [d.stateDir, d.workDir, d.wsDir].flatMap((dir) => namesIn(dir).filter((name) => !/^(removed$|usage)/.test(name)).flatMap((name) =>
   [name, ...namesIn(path.join(dir, name))]));
 
 // Sessions, harnesses, turns, and the names of all that is kept. A harness of a session that was deleted may be on its way out; one without
