@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // runCommand, processes in the background and runCode, by the real program over stdio.
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -366,8 +366,10 @@ test('the file of code that runs is hidden, and goes however the run or the tool
   assert.deepEqual(hidden(), []);
   await box.cancelled('runCode', endless, 300);
   await until(() => !hidden().length);
-  box.request('tools/call', { name: 'runCode', arguments: endless });
-  await until(() => hidden().length === 1);
+  // until the command has its keeper, nobody could remove the file
+  box.request('tools/call', { name: 'runCode', arguments: { ...endless, code: `require('fs').writeFileSync('.begun', ''); ${endless.code}` } });
+  await until(() => existsSync(join(box.root, '.begun')));
+  assert.equal(hidden().length, 1);
   await box.kill('SIGKILL');
   await until(() => !hidden().length);
 });

@@ -4,8 +4,8 @@
  * node looks for imports from the directory of the code. So JavaScript and TypeScript lie in the working directory, as
  * ".acpd-code-XXXXXX.mjs" and the like: hidden, and named in the repository's .git/info/exclude, so that no commit
  * takes the file in. It is removed when the run has ended, by the keeper of the command (command_keeper.h) even if
- * these tools are killed. Python code lies outside of the tree and gets PYTHONPATH; so does all code if the directory
- * cannot be written.
+ * these tools are killed; only in the milliseconds before there is a keeper it would stay. Python code lies outside of
+ * the tree and gets PYTHONPATH; so does all code if the directory cannot be written.
  *
  * The suffix sets the kind of module, for any package.json: code with import or export, or with await outside of
  * functions, is an ES module, other code has require.
