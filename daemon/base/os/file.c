@@ -57,6 +57,34 @@ int file_write_all(int fd, const void *p, size_t n)
 	return 0;
 }
 
+int file_write_at(int fd, const void *p, size_t n, uint64_t offset)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t put = pwrite(fd, (const char *)p + done, n - done, (off_t)(offset + done));
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		done += (size_t)put;
+	}
+	return 0;
+}
+
+int file_read_at(int fd, void *p, size_t n, uint64_t offset)
+{
+	for (size_t have = 0; have < n;) {
+		ssize_t got = pread(fd, (char *)p + have, n - have, (off_t)(offset + have));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EBADMSG;
+		have += (size_t)got;
+	}
+	return 0;
+}
+
 int file_replace(const char *path, const void *p, size_t n, mode_t mode)
 {
 	_cleanup_(freep) char *tmp = xalloc(strlen(path) + 8);

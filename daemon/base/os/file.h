@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Appends the whole file to ret; -E2BIG beyond max bytes. */
@@ -11,6 +12,10 @@ int file_read(const char *path, size_t max, struct buf *ret);
 int file_read_fd(int fd, size_t max, struct buf *ret);
 /* write(2) until all is out; handles EINTR and short writes. */
 int file_write_all(int fd, const void *p, size_t n);
+/* The same at a place; the descriptor's own stays. */
+int file_write_at(int fd, const void *p, size_t n, uint64_t offset);
+/* All n bytes from a place; -EBADMSG: the file ends before. */
+int file_read_at(int fd, void *p, size_t n, uint64_t offset);
 /* Writes path.tmp and renames it over path. */
 int file_replace(const char *path, const void *p, size_t n, mode_t mode);
 /* mkdir -p; existing directories keep their mode. */

@@ -95,22 +95,6 @@ int index_compare(const char *a, const char *b)
 
 /* --- reading ----------------------------------------------------------------------------------------- */
 
-static int read_at(int fd, void *p, size_t n, uint64_t offset)
-{
-	size_t have = 0;
-
-	while (have < n) {
-		ssize_t got = pread(fd, (char *)p + have, n - have, (off_t)(offset + have));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -EBADMSG;
-		have += (size_t)got;
-	}
-	return 0;
-}
-
 static bool path_ok(const char *path, size_t n)
 {
 	if (!n || n > PATH_BYTES_MAX || memchr(path, 0, n))
@@ -185,7 +169,7 @@ static int fill(struct index_reader *r, size_t n)
 		more = r->left;
 	if (buf_len(&r->in) + more < n || buf_reserve(&r->in, more) < 0)
 		return -EBADMSG;
-	if (read_at(r->fd, r->in.data + r->in.len, more, r->offset) < 0)
+	if (file_read_at(r->fd, r->in.data + r->in.len, more, r->offset) < 0)
 		return -EBADMSG;
 	r->in.len += more;
 	r->offset += more;
@@ -245,7 +229,7 @@ static int head_read(struct index_reader *r, enum index_kind kind, uint32_t *bod
 
 	if (fstat(r->fd, &sb) < 0)
 		return -errno;
-	if (read_at(r->fd, &f, sizeof(f), 0) < 0 ||
+	if (file_read_at(r->fd, &f, sizeof(f), 0) < 0 ||
 	    memcmp(f.magic, magics[kind], sizeof(f.magic)) != 0 ||
 	    le32toh(f.crc) != crc32c(0, &f, offsetof(struct head_record, crc)))
 		return -EBADMSG;
@@ -335,25 +319,9 @@ void index_begin(struct index_writer *w, int fd)
 	*w = (struct index_writer){ .fd = fd, .offset = sizeof(struct head_record) };
 }
 
-static int write_at(int fd, const char *p, size_t n, uint64_t offset)
-{
-	while (n) {
-		ssize_t put = pwrite(fd, p, n, (off_t)offset);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -errno;
-		p += put;
-		n -= (size_t)put;
-		offset += (uint64_t)put;
-	}
-	return 0;
-}
-
 static int flush(struct index_writer *w)
 {
-	int r = write_at(w->fd, w->out.data, w->out.len, w->offset);
+	int r = file_write_at(w->fd, w->out.data, w->out.len, w->offset);
 
 	w->crc = crc32c(w->crc, w->out.data, w->out.len);
 	w->offset += w->out.len;
@@ -409,7 +377,7 @@ int index_end(struct index_writer *w, struct index_head *head)
 	memcpy(f.magic, magics[head->kind], sizeof(f.magic));
 	f.body_crc = htole32(w->crc);
 	f.crc = htole32(crc32c(0, &f, offsetof(struct head_record, crc)));
-	return write_at(w->fd, (const char *)&f, sizeof(f), 0);
+	return file_write_at(w->fd, &f, sizeof(f), 0);
 }
 
 void index_writer_done(struct index_writer *w)

@@ -1,5 +1,6 @@
 #include "unpack/snapshot/packfile.h"
 
+#include "base/os/file.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -35,13 +36,10 @@ int packfile_cut(struct packfile *p)
 
 static int put(struct packfile *p, struct slice bytes, uint64_t *at)
 {
-	for (size_t done = 0; done < bytes.n;) {
-		ssize_t w = pwrite(p->fd, bytes.p + done, bytes.n - done, (off_t)(*at + done));
+	int r = file_write_at(p->fd, bytes.p, bytes.n, *at);
 
-		if (w < 0 && errno != EINTR)
-			return -errno;
-		done += w > 0 ? (size_t)w : 0;
-	}
+	if (r < 0)
+		return r;
 	*at += bytes.n;
 	return *at > p->max ? -EFBIG : 0;
 }
@@ -148,20 +146,6 @@ static int inflate_entry(struct packfile *p, const struct index_entry *e, char *
 	return left || out.pos != e->size ? -EBADMSG : 0;
 }
 
-static int read_plain(struct packfile *p, const struct index_entry *e, char *to)
-{
-	for (uint64_t done = 0; done < e->size;) {
-		ssize_t got = pread(p->fd, to + done, e->size - done, (off_t)(e->at + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -EBADMSG;
-		done += (uint64_t)got;
-	}
-	return 0;
-}
-
 static int check(const struct index_entry *e, const char *content)
 {
 	struct sha256 digest;
@@ -184,7 +168,7 @@ static int read_entry(struct packfile *p, const struct index_entry *e, char *to)
 	int r = -EBADMSG;
 
 	if (e->packed == e->size) {
-		r = read_plain(p, e, to);
+		r = file_read_at(p->fd, to, e->size, e->at);
 		if (r == 0)
 			r = check(e, to);
 	}

@@ -1,5 +1,6 @@
 #include "unpack/snapshot/seed.h"
 
+#include "base/os/file.h"
 #include "base/util.h"
 #include "unpack/snapshot/index.h"
 #include "unpack/snapshot/take.h"
@@ -49,18 +50,10 @@ void seed_free(struct seed *s)
 
 static int put(struct seed *s, const char *p, size_t n)
 {
-	while (n) {
-		ssize_t w = pwrite(s->pack, p, n, (off_t)s->end);
+	int r = file_write_at(s->pack, p, n, s->end);
 
-		if (w < 0 && errno != EINTR)
-			return -errno;
-		if (w > 0) {
-			p += w;
-			n -= (size_t)w;
-			s->end += (uint64_t)w;
-		}
-	}
-	return 0;
+	s->end += n;
+	return r;
 }
 
 static int put_zeros(struct seed *s, size_t n)
