@@ -3,9 +3,11 @@
 
 #include "acp.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void parse_key(char *arg, const struct arg_key *keys, size_t n)
 {
@@ -43,4 +45,21 @@ void args_read(int argc, char **argv, const struct arg_key *keys, size_t n)
 	}
 	if (set.token_file)
 		read_token();
+}
+
+void args_work(int argc, char **argv, const struct arg_key *keys, size_t n,
+	       const struct arg_work *works, size_t nworks)
+{
+	const char *work = argc > 1 ? argv[1] : "";
+
+	args_read(argc, argv, keys, n);
+	signal(SIGPIPE, SIG_IGN);
+	alarm((unsigned)set.seconds);
+	for (size_t i = 0; i < nworks; i++) {
+		if (strcmp(work, works[i].name) != 0)
+			continue;
+		works[i].run();
+		return;
+	}
+	die("no such work: %s", work);
 }

@@ -25,7 +25,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -424,10 +423,7 @@ static const struct arg_key keys[] = {
 	{ "width", NULL, &set.width },
 };
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} works[] = {
+static const struct arg_work works[] = {
 	{ "rtt", work_rtt },	 { "flood", work_flood },	{ "lineflood", work_lineflood },
 	{ "conns", work_conns }, { "sessions", work_sessions }, { "stall", work_stall },
 	{ "load", work_load },	 { "opens", work_opens },	{ "turns", work_turns },
@@ -435,16 +431,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	const char *work = argc > 1 ? argv[1] : "";
-
-	args_read(argc, argv, keys, sizeof(keys) / sizeof(*keys));
-	signal(SIGPIPE, SIG_IGN);
-	alarm((unsigned)set.seconds);
-	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++) {
-		if (strcmp(work, works[i].name) != 0)
-			continue;
-		works[i].run();
-		return 0;
-	}
-	die("client: no such work: %s", work);
+	args_work(argc, argv, keys, sizeof(keys) / sizeof(*keys), works,
+		  sizeof(works) / sizeof(*works));
+	return 0;
 }

@@ -16,11 +16,9 @@
 #include "probe.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TICK_NS 1000000u /* prompts that are due are sent together */
 #define WIDTH_MAX 256
@@ -223,23 +221,13 @@ static const struct arg_key keys[] = {
 	{ "rate", NULL, &rate },	 { "lasts", NULL, &lasts },
 };
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} works[] = { { "fill", work_fill }, { "whole", work_whole }, { "paced", work_paced } };
+static const struct arg_work works[] = { { "fill", work_fill },
+					 { "whole", work_whole },
+					 { "paced", work_paced } };
 
 int main(int argc, char **argv)
 {
-	const char *work = argc > 1 ? argv[1] : "";
-
-	args_read(argc, argv, keys, sizeof(keys) / sizeof(*keys));
-	signal(SIGPIPE, SIG_IGN);
-	alarm((unsigned)set.seconds);
-	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++) {
-		if (strcmp(work, works[i].name) != 0)
-			continue;
-		works[i].run();
-		return 0;
-	}
-	die("growth: no such work: %s", work);
+	args_work(argc, argv, keys, sizeof(keys) / sizeof(*keys), works,
+		  sizeof(works) / sizeof(*works));
+	return 0;
 }
