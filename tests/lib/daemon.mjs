@@ -294,7 +294,9 @@ export class Daemon {
 
   rss() { return procs.rss(this.pid); }
   pss() { return procs.pss(this.pid); }
-  fdCount() { return procs.fdCount(this.pid); }
+  // Without usage.ahead, which a thread makes in its own time: a count that goes up by it tells nothing.
+  descriptors() { return procs.descriptors(this.pid).filter((to) => !to.includes('/usage.ahead')); }
+  fdCount() { return this.descriptors().length; }
   socketCount() { return procs.socketCount(this.pid); }
   // What it hosts: neither the helper that removes, beside everything else, what deleted sessions have left, nor a child of that
   // kind that is forked and has not yet become it (until then it has the daemon's own arguments).

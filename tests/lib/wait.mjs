@@ -17,7 +17,7 @@ async function held(pred) {
 }
 
 // The first true value of pred, looked for each 5 ms; each 25 if a look is dear: one that reads the process table would slow down what
-// it waits for.
+// it waits for. what: in words, or a function that says at the end how far it is from there.
 export async function until(pred, what = String(pred), ms = 10000) {
   const end = Date.now() + patience(ms);
 
@@ -26,7 +26,7 @@ export async function until(pred, what = String(pred), ms = 10000) {
     const { value, why = '' } = await held(pred);
     if (value)
       return value;
-    assert.ok(Date.now() < end, `never happened: ${what}${why}`);
+    assert.ok(Date.now() < end, `never happened: ${what instanceof Function ? what() : what}${why}`);
     await sleep(Math.min(25, Math.max(5, 4 * (performance.now() - at))));
   }
 }
