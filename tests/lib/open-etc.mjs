@@ -5,10 +5,9 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { once } from 'node:events';
-import net from 'node:net';
 import { spawn, spawnSync } from 'node:child_process';
 import { ROOT } from './daemon.mjs';
+import { ownPort } from './ports.mjs';
 import { until } from './wait.mjs';
 
 const SSHD = path.join(ROOT, 'build/openssh-server'); // what Debian's package brings (sshd-deps.sh)
@@ -42,21 +41,11 @@ export const closeLogins = (dir) => spawnSync(insideEtc(dir, 'mend', `sh ${ROOT}
 
 export const hasSshd = fs.existsSync(path.join(SSHD, 'usr/sbin/sshd'));
 
-async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 // Debian's sshd, as root, where /etc is the copy, on a port of the loopback: {port, said(): its log, stop()}.
 export async function startSshd(dir) {
   const etc = path.join(dir, 'etc');
   const key = path.join(dir, 'hostkey');
-  const port = await freePort();
+  const port = await ownPort();
   const args = `-D -e -h ${key} -p ${port} -o ListenAddress=127.0.0.1 -o PidFile=none -o UsePAM=yes`;
   let log = '';
 

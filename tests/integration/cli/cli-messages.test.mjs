@@ -4,29 +4,19 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { ownPort } from '../../lib/ports.mjs';
 import { acpd } from '../run.mjs';
 
 const NONE = `sha256:${'0'.repeat(64)}`;
 let d, unclaimed, deaf, port, wrong, text;
 
-// A port that refuses: it was ours a moment ago.
-async function closedPort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 before(async () => {
   d = await Daemon.start();
   unclaimed = await Daemon.start({ token: null });
-  deaf = await closedPort();
+  deaf = await ownPort();
   port = new URL(d.url).port;
   wrong = path.join(d.workDir, 'wrong-token');
   fs.writeFileSync(wrong, `${'w'.repeat(32)}\n`, { mode: 0o600 });

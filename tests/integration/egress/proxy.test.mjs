@@ -7,6 +7,7 @@ import tls from 'node:tls';
 import { after, before, describe, it } from 'node:test';
 import WebSocket from 'ws';
 import { available } from '../../lib/egress.mjs';
+import { ownPort } from '../../lib/ports.mjs';
 import { until } from '../../lib/wait.mjs';
 import { connect, curl, raw, sendSecond, startWorld } from './world.mjs';
 
@@ -158,7 +159,7 @@ describe('acpd-proxy', { skip: !available && 'acpd-proxy is not built' }, () => 
   it('names that are not there', async () => {
     assert.equal(await refused('missing.test', 'NAME_NOT_FOUND'), 502);
     assert.equal(await refused('nothing.test', 'NAME_NOT_FOUND'), 502);
-    const port = await new Promise((go) => { const s = net.createServer().listen(0, '127.0.0.1', () => { const { port: p } = s.address(); s.close(() => go(p)); }); });
+    const port = await ownPort();
     const own = await world.proxy.open({ mode: 'allowlist', allow: [{ host: 'good.test', ports: [port] }] });
     const { reason, status, socket } = await connect(own.port, `good.test:${port}`);
     assert.deepEqual([reason, status], ['CONNECT_FAILED', 502]);

@@ -4,11 +4,11 @@
 
 import assert from 'node:assert/strict';
 import http from 'node:http';
-import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder, SANITIZED } from '../../lib/daemon.mjs';
 import { timesIn } from '../../lib/memory.mjs';
 import { API, ModelConnection, listenerOf, STUB_WITH_GOOGLE, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
+import { ownPort } from '../../lib/ports.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import { bytesOf, filesBelow } from '../../lib/vanishing.mjs';
@@ -52,15 +52,7 @@ async function startPlace(answer = (req, res) => res.writeHead(200, { 'content-t
   return place;
 }
 
-// A port that nobody listens on.
-async function nowhere() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-
-  await new Promise((resolve) => { server.on('listening', resolve); });
-  const { port } = server.address();
-  await new Promise((resolve) => { server.close(resolve); });
-  return `http://127.0.0.1:${port}/v1`;
-}
+const nowhere = async () => `http://127.0.0.1:${await ownPort()}/v1`;
 
 async function session(provider, { api = API, to = c } = {}) {
   const harness = api === 'google' ? STUB_WITH_GOOGLE.id : STUB_WITH_PROVIDER.id;

@@ -13,6 +13,7 @@ import { after, before, describe, test } from 'node:test';
 import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp, startHosting } from '../../lib/mcp-http.mjs';
 import { FIXTURE, LEGACY, MODERN } from '../../lib/mcp.mjs';
+import { ownPort } from '../../lib/ports.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { SLOW, patience, sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -241,7 +242,7 @@ describe('deaths', () => {
     }
   });
 
-  test('one that never starts is given up after five restarts, and has another chance when it is asked for', { timeout: 180000 }, async () => {
+  test('one that never starts is given up after five restarts, and has another chance when it is asked for', { timeout: 240000 * SLOW }, async () => {
     const flag = path.join(scratch, 'may-run');
     const second = path.join(scratch, 'may-run-too'); // both try at moments of their own
     const d = await startHosting({ crash: { ...own('--fail-unless', flag), env: { API_TOKEN: 'token-0123456789' } }, named: own('--fail-unless', second), fine: own() });
@@ -334,9 +335,9 @@ async function tlsBefore(port) {
 }
 
 describe('over HTTP', () => {
-  test('another daemon as a server: headers, its death, its return', { timeout: 90000 }, async () => {
-    const far = await startHosting({ fixture: { command: FIXTURE } }, { env: {} });
-    const { port } = far;
+  test('another daemon as a server: headers, its death, its return', { timeout: 240000 * SLOW }, async () => {
+    const port = await ownPort(), listen = `127.0.0.1:${port}`;
+    const far = await startHosting({ fixture: { command: FIXTURE } }, { env: {}, flags: { listen } });
     const url = `http://127.0.0.1:${port}/mcp/fixture`;
     const secure = await tlsBefore(port);
     const headers = { Authorization: 'Bearer ${FAR_TOKEN}' };
@@ -366,7 +367,7 @@ describe('over HTTP', () => {
 
       await far.kill9();
       await when(d, 'far', (x) => x.state !== 'ready', 2000);
-      await far.restart({ flags: { listen: `127.0.0.1:${port}`, mcpConfig: writeConfig({ fixture: { command: FIXTURE } }) } });
+      await far.restart({ flags: { listen, mcpConfig: writeConfig({ fixture: { command: FIXTURE } }) } });
       assert.ok((await when(d, 'far', (x) => x.state === 'ready', 40000)).restarts >= 1);
     } finally {
       await d.stop();

@@ -13,6 +13,7 @@ import WebSocket from 'ws';
 import { acpd } from '../run.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { makeCertificates } from '../../lib/egress.mjs';
+import { ownPort } from '../../lib/ports.mjs';
 import { startUi } from '../../lib/ui-command.mjs';
 import { until } from '../../lib/wait.mjs';
 
@@ -196,8 +197,8 @@ test('through TLS: the certificate is checked', async (t) => {
 });
 
 test('a daemon that is away is a typed answer, and when it is there again it is reached', async (t) => {
-  const other = await Daemon.startFor(t);
-  const { port } = other;
+  const listen = `127.0.0.1:${await ownPort()}`;
+  const other = await Daemon.startFor(t, { flags: { listen } });
   const ui = await start(other.url, ['--token-file', other.tokenFile]);
   const sessions = () => ask(ui.port, `/${ui.secret}/v1/sessions`);
 
@@ -210,7 +211,7 @@ test('a daemon that is away is a typed answer, and when it is there again it is 
   assert.deepEqual(reasonOf(await sessions()), [502, 'DAEMON_UNREACHABLE']);
   const refused = new WebSocket(`${ui.base.replace('http', 'ws')}/acp`, ['acp.v1']);
   assert.match((await new Promise((resolve) => refused.on('error', resolve))).message, /502/);
-  const again = await Daemon.startFor(t, { token: other.token, flags: { listen: `127.0.0.1:${port}` } });
+  const again = await Daemon.startFor(t, { token: other.token, flags: { listen } });
   assert.equal((await sessions()).status, 200);
   await again.stop();
   await stopped(ui);
