@@ -11,6 +11,7 @@ import { after, before, test } from 'node:test';
 
 import { ACPD, ROOT } from '../lib/daemon.mjs';
 import { rootHasNamespaces } from '../lib/namespaces.mjs';
+import { SLOW } from '../lib/rawws.mjs';
 import { newRange, userOf } from '../lib/users.mjs';
 import { startModelServer } from './model-server.mjs';
 import { Play } from './play.mjs';
@@ -59,7 +60,7 @@ const STEPS = [
 ];
 
 for (const harness of Object.keys(HARNESSES)) {
-	test(`${harness} under a uid of its own`, { skip: whyNot(harness), timeout: 180_000 }, async () => {
+	test(`${harness} under a uid of its own`, { skip: whyNot(harness), timeout: 600_000 * SLOW }, async () => {
 		const x = new Play(rig, harness, { route: 'tunnel' });
 		const s = await x.open({ acpd: { workspace: { ephemeral: true } } });
 		const { name, uid } = userOf(s.opened);

@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { SLOW } from '../lib/rawws.mjs';
 
 import { until } from './until.mjs';
 import { aboutOf, archiveOf, download, treeOf, unpacked, upload, uploadSkill } from './archives.mjs';
@@ -44,7 +45,7 @@ function whyNot(harness) {
 }
 
 for (const harness of Object.keys(HARNESSES)) {
-	test(`${harness} as another user`, { skip: whyNot(harness), timeout: 180_000 }, async () => {
+	test(`${harness} as another user`, { skip: whyNot(harness), timeout: 600_000 * SLOW }, async () => {
 		const { daemon } = rig;
 		const x = new Play(rig, harness, { route: 'tunnel' });
 		const s = await x.open({ acpd: { workspace: { archive: await upload(daemon, FILES), ephemeral: true, removeOnClose: true },

@@ -9,6 +9,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { SLOW } from '../lib/rawws.mjs';
 
 import { startModelServer } from './model-server.mjs';
 import { Play } from './play.mjs';
@@ -40,7 +41,7 @@ for (const agentUser of [null, USER]) {
 	const as = agentUser ? { uid: 65534, gid: 65534 } : {};
 	const asked = { innerSandbox: true, ...(asRoot ? { level: 'open' } : { level: { name: 'guarded', atLeast: false } }) };
 
-	describe(`Codex's own sandbox, ${agentUser ? 'as another user' : 'as the daemon\'s user'}`, { skip, timeout: 180_000 }, () => {
+	describe(`Codex's own sandbox, ${agentUser ? 'as another user' : 'as the daemon\'s user'}`, { skip, timeout: 600_000 * SLOW }, () => {
 		let model, rig, x;
 
 		before(async () => {

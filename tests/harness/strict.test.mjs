@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { ACPD } from '../lib/daemon.mjs';
 import { rootHasNamespaces } from '../lib/namespaces.mjs';
 import * as procs from '../lib/procs.mjs';
+import { SLOW } from '../lib/rawws.mjs';
 import { newRange, userOf } from '../lib/users.mjs';
 import { startModelServer } from './model-server.mjs';
 import { nap, Play } from './play.mjs';
@@ -102,7 +103,7 @@ describe('level strict', { skip: !rootHasNamespaces && 'not root, or no network 
 	for (const harness of Object.keys(HARNESSES)) {
 		const skip = !chosen().includes(harness) && 'not chosen';
 
-		test(`${harness}: its commands write in the workspace only and see no other session; tools, cancel and load work`, { skip, timeout: 180_000 }, async (t) => {
+		test(`${harness}: its commands write in the workspace only and see no other session; tools, cancel and load work`, { skip, timeout: 600_000 * SLOW }, async (t) => {
 			const s = await open(t, harness, {}, { mcpServers: [MCP] });
 
 			await writesInsideOnly(s);
@@ -113,7 +114,7 @@ describe('level strict', { skip: !rootHasNamespaces && 'not root, or no network 
 		});
 	}
 
-	test('codex with its own sandbox within', { skip: !chosen().includes('codex') && 'not chosen', timeout: 180_000 }, async (t) => {
+	test('codex with its own sandbox within', { skip: !chosen().includes('codex') && 'not chosen', timeout: 600_000 * SLOW }, async (t) => {
 		const s = await open(t, 'codex', { innerSandbox: true });
 
 		await s.turn(`RUN:echo in >in; readlink /proc/self/ns/user; echo out >${outside}/out; echo rc-$?`, 'TEXT:done');

@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { SLOW } from '../lib/rawws.mjs';
 
 import { until } from './until.mjs';
 import { startModelServer } from './model-server.mjs';
@@ -60,7 +61,7 @@ function check(s, i, answer) {
 	assertUsage(ofResponse(answer.usage), usageOf(numbers(i, 0), numbers(i, 1)), `usage of session ${i}`);
 }
 
-test('eight sessions of three kinds at once do not mix', { timeout: 180_000 }, async (t) => {
+test('eight sessions of three kinds at once do not mix', { timeout: 600_000 * SLOW }, async (t) => {
 	const o = await Orchestrator.connect(rig.daemon, { acpd: true });
 	t.after(async () => {
 		await o.close();
@@ -78,7 +79,7 @@ test('eight sessions of three kinds at once do not mix', { timeout: 180_000 }, a
 	}
 });
 
-test('one of eight is cancelled and one is closed: the others go on', { timeout: 180_000 }, async (t) => {
+test('one of eight is cancelled and one is closed: the others go on', { timeout: 600_000 * SLOW }, async (t) => {
 	const o = await Orchestrator.connect(rig.daemon, { acpd: true });
 	t.after(() => o.close());
 	const kinds = ['codex', 'pi', 'codex', 'pi'];

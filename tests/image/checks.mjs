@@ -12,6 +12,7 @@ import { HARNESSES } from '../harness/programs.mjs';
 import { KEY, Orchestrator, textOf, tunnelTo } from '../harness/rig.mjs';
 import { until } from '../lib/wait.mjs';
 import { readUnit } from '../e2b/unit-file.mjs';
+import { SLOW } from '../lib/rawws.mjs';
 import { Guest } from './guest.mjs';
 import { CONFIGURE } from './platform.mjs';
 import { TOP } from './places.mjs';
@@ -144,7 +145,7 @@ export function checkBooted(root) {
 
   describe('a turn with a tool, by tunnel', () => {
     for (const harness of Object.keys(HARNESSES)) {
-      test(`${harness}: what its shell runs does not become root`, { timeout: 180_000 }, async () => {
+      test(`${harness}: what its shell runs does not become root`, { timeout: 600_000 * SLOW }, async () => {
         const { stopReason, text, said } = await oneTurn(guest, model, token, harness);
 
         assert.deepEqual([stopReason, text], ['end_turn', 'done']);

@@ -11,6 +11,7 @@ import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { givenServers, RawOrchestrator, startShim } from '../lib/mcp-orchestrators.mjs';
 import * as procs from '../lib/procs.mjs';
+import { patience } from '../lib/rawws.mjs';
 import { isRoot, newCwd } from '../lib/workspace.mjs';
 
 const USER = 'nobody', STRANGER = 4711;
@@ -68,7 +69,7 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
 
   test('another user does not, with the right key', () => {
     const env = Object.fromEntries(given.acpd.env.map(({ name, value }) => [name, value]));
-    const { status, stdout, stderr } = spawnSync(given.acpd.command, given.acpd.args, { env, uid: STRANGER, gid: STRANGER, input: '', timeout: 10000 });
+    const { status, stdout, stderr } = spawnSync(given.acpd.command, given.acpd.args, { env, uid: STRANGER, gid: STRANGER, input: '', timeout: patience(10000) });
 
     assert.notEqual(status, 0);
     assert.equal(stdout.length, 0);
@@ -81,7 +82,7 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
 
     fs.chmodSync(socket(), 0o666);
     t.after(() => fs.chmodSync(socket(), mode));
-    const { stdout } = spawnSync(given.acpd.command, given.acpd.args, { env, uid: STRANGER, gid: STRANGER, timeout: 10000,
+    const { stdout } = spawnSync(given.acpd.command, given.acpd.args, { env, uid: STRANGER, gid: STRANGER, timeout: patience(10000),
       input: '{"jsonrpc":"2.0","id":1,"method":"ping"}\n' });
 
     assert.equal(stdout.toString(), '');

@@ -10,6 +10,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import { promisify } from 'node:util';
 import path from 'node:path';
+import { patience } from '../lib/rawws.mjs';
 import { namesBelow } from '../lib/vanishing.mjs';
 import { scratch, tools } from './builtin.mjs';
 
@@ -51,7 +52,7 @@ test('a draft is a patch, and changes nothing', async (t) => {
   git(box.root, 'remote', 'add', 'origin', url);
   git(box.root, 'config', 'remote.origin.promisor', 'true');
   git(box.root, 'config', 'push.default', 'current');
-  await assert.rejects(promisify(execFile)('git', ['fetch', 'origin'], { cwd: box.root, env: { ...ENV, GIT_TERMINAL_PROMPT: '0' }, timeout: 10000 }));
+  await assert.rejects(promisify(execFile)('git', ['fetch', 'origin'], { cwd: box.root, env: { ...ENV, GIT_TERMINAL_PROMPT: '0' }, timeout: patience(10000) }));
   assert.ok(connections > 0, 'whoever calls is seen');
   connections = 0;
   fs.writeFileSync(box.file('.git/hooks/pre-commit'), '#!/bin/sh\ntouch ../hooked hooked\n', { mode: 0o755 });

@@ -5,6 +5,7 @@
 import fs from 'node:fs';
 import test from 'node:test';
 import { strict as assert } from 'node:assert';
+import { SLOW } from '../lib/rawws.mjs';
 import { Tools, tools } from './builtin.mjs';
 
 const FILE = 'one.txt';
@@ -193,7 +194,7 @@ async function pair(box, a, b) {
     assert.ok(isWhole(text), `${a} beside ${b}: the file is not whole`);
 }
 
-test('each tool beside itself and beside each other on one file', { timeout: 300_000 }, async (t) => {
+test('each tool beside itself and beside each other on one file', { timeout: 600_000 * SLOW }, async (t) => {
   const box = await tools(t, config);
   const names = [...box.tools.keys()];
 

@@ -12,6 +12,7 @@ import { ACPD, Daemon, endInOrder } from '../lib/daemon.mjs';
 import { CLIENTS } from '../lib/mcp-clients.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { Forwarder, SdkOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
+import { SLOW } from '../lib/rawws.mjs';
 
 const PATCH = '--- a/patched.txt\n+++ b/patched.txt\n@@ -1 +1 @@\n-old\n+new\n';
 
@@ -106,7 +107,7 @@ after(async () => {
 
 for (const [name, { connect, revision }] of Object.entries(CLIENTS)) {
   describe(name, () => {
-    test('every built-in tool over /mcp', { timeout: 120_000 }, async (t) => {
+    test('every built-in tool over /mcp', { timeout: 600_000 * SLOW }, async (t) => {
       const cwd = repository(t);
       const { sessionId } = await orchestrator.newSession({ cwd, mcpServers: [], meta: { mcp: { builtin: true } } });
       const client = await connect({ url: `http://127.0.0.1:${daemon.port}/mcp?session=${sessionId}`, token: daemon.token });
@@ -115,7 +116,7 @@ for (const [name, { connect, revision }] of Object.entries(CLIENTS)) {
       assert.equal(client.revision, revision);
     });
 
-    test('every built-in tool of acpd mcp --builtin', { timeout: 120_000 }, async (t) => {
+    test('every built-in tool of acpd mcp --builtin', { timeout: 600_000 * SLOW }, async (t) => {
       const cwd = repository(t);
       const client = await connect({ command: ACPD, args: ['mcp', '--builtin', '--root', cwd], cwd });
       t.after(() => client.close());

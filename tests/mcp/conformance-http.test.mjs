@@ -11,6 +11,7 @@ import { endInOrder } from '../lib/daemon.mjs';
 import { conformance, required } from '../lib/mcp-conformance.mjs';
 import { startHosting, startProxy } from '../lib/mcp-http.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
+import { SLOW } from '../lib/rawws.mjs';
 
 // What asks for nothing that only a fixture has. Where a scenario does so in some of its checks, those say so.
 const FREE = {
@@ -39,7 +40,7 @@ const failing = (checks) => checks.filter((c) => c.startsWith('FAILURE'));
 
 for (const requirements of Object.keys(FREE)) {
   describe(requirements, () => {
-    test('the fixture as a hosted server: everything that is required', { timeout: 300_000 }, async (t) => {
+    test('the fixture as a hosted server: everything that is required', { timeout: 600_000 * SLOW }, async (t) => {
       const run = await conformance({ url: proxy.url('/mcp/fixture'), requirements });
       const known = required(requirements).filter((name) => expected.includes(name));
 
@@ -49,7 +50,7 @@ for (const requirements of Object.keys(FREE)) {
       t.diagnostic(`${run.passed.length} of ${required(requirements).length} scenarios, ${Object.keys(run.checks).length} checks`);
     });
 
-    test('the built-in tools: everything that needs no fixture', { timeout: 300_000 }, async (t) => {
+    test('the built-in tools: everything that needs no fixture', { timeout: 600_000 * SLOW }, async (t) => {
       const run = await conformance({ url: proxy.url('/mcp'), requirements });
 
       for (const name of FREE[requirements])

@@ -12,6 +12,7 @@ import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { FIXTURE } from '../lib/mcp.mjs';
 import { conformance, required } from '../lib/mcp-conformance.mjs';
 import { Forwarder, SdkOrchestrator, givenServers } from '../lib/mcp-orchestrators.mjs';
+import { SLOW } from '../lib/rawws.mjs';
 import { startBridge } from './bridge.mjs';
 
 let daemon, fixture, orchestrator, relayed, direct;
@@ -36,7 +37,7 @@ after(async () => {
 
 for (const requirements of ['2025-11-25', '2026-07-28']) {
   describe(requirements, () => {
-    test('direct and through the relay', { timeout: 300_000 }, async () => {
+    test('direct and through the relay', { timeout: 600_000 * SLOW }, async () => {
       const plain = await conformance({ url: direct.url, requirements });
       const through = await conformance({ url: relayed.url, requirements });
 

@@ -13,6 +13,7 @@ import { ACPD, Daemon, ROOT } from '../../lib/daemon.mjs';
 import { checkCommand } from '../../lib/described-commands.mjs';
 import { rootHasNamespaces } from '../../lib/namespaces.mjs';
 import { insideEtc, openEtc } from '../../lib/open-etc.mjs';
+import { patience } from '../../lib/rawws.mjs';
 
 const isRoot = process.getuid() === 0;
 const HELPERS = ['acpd-unpack', 'acpd-init', 'acpd-fetch', 'acpd-proxy'];
@@ -65,7 +66,7 @@ class Machine {
     const command = [program, 'doctor', ...args, ...json ? ['--json'] : []];
     const as = this.uid === process.getuid() ? [] : [SETPRIV, '--reuid', String(this.uid), '--regid', String(this.uid), '--clear-groups'];
     const [file, ...rest] = [...as, ...command];
-    const { status, stdout, stderr, signal } = spawnSync(file, rest, { encoding: 'utf8', cwd: '/', timeout: 30000,
+    const { status, stdout, stderr, signal } = spawnSync(file, rest, { encoding: 'utf8', cwd: '/', timeout: patience(30000),
       env: { PATH: this.tools, HOME: this.dir, ...env } });
 
     assert.deepEqual([signal, stderr], [null, ''], command.join(' '));
@@ -370,7 +371,7 @@ test('mcp and claim: what a daemon says of itself', async (t) => {
 test('the settings of the unit are taken as images/README.md says', () => {
   const [line] = fs.readFileSync(path.join(ROOT, 'images/README.md'), 'utf8').match(/^env \$\(sed .*doctor$/m);
   const command = `${line.replace('/etc/systemd/system/acpd.service', `${ROOT}images/acpd.service`).replace('/opt/acpd/bin/acpd', ACPD)} --json`;
-  const { stdout, stderr } = spawnSync('sh', ['-c', command], { encoding: 'utf8', timeout: 30000 });
+  const { stdout, stderr } = spawnSync('sh', ['-c', command], { encoding: 'utf8', timeout: patience(30000) });
   const { findings } = JSON.parse(stdout);
 
   assert.equal(stderr, '');

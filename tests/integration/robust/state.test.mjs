@@ -10,6 +10,7 @@ import path from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { ACPD, Daemon, ROOT } from '../../lib/daemon.mjs';
+import { patience } from '../../lib/rawws.mjs';
 import { namesBelow } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { acpdSync } from '../run.mjs';
@@ -161,7 +162,7 @@ test('a state directory of a later version is refused, and nothing of it is chan
     fs.writeFileSync(path.join(d.stateDir, 'version'), version);
     const before = look();
     const { status, stderr } = spawnSync(ACPD, ['serve', '--state', d.stateDir, '--run-dir', d.runDir, '--listen', '127.0.0.1:0'],
-                                         { encoding: 'utf8', timeout: 10000 });
+                                         { encoding: 'utf8', timeout: patience(10000) });
 
     assert.equal(status, 1);
     assert.match(stderr, /is of version .* knows versions up to 1/);

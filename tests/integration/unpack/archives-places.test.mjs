@@ -10,6 +10,7 @@ import { spawnSync } from 'node:child_process';
 import { FORMATS, f, l, written, x } from '../../archives/cases/common.mjs';
 import { Box, LAYOUTS, NOBODY, endFaults, extract, temporary } from '../../archives/run.mjs';
 import { scan } from '../../archives/tree.mjs';
+import { patience } from '../../lib/rawws.mjs';
 import { acpdSync } from '../run.mjs';
 
 const isRoot = process.geteuid() === 0;
@@ -251,7 +252,7 @@ test('wrong calls: exit 2; an ARCHIVE that is not there, or no file: exit 1, not
 
   t.after(() => box.remove());
   const archive = pack(box.mark(), [OK]);
-  const call = (...args) => acpdSync(['archive', 'extract', ...args], { encoding: 'buffer', timeout: 20000 });
+  const call = (...args) => acpdSync(['archive', 'extract', ...args], { encoding: 'buffer', timeout: patience(20000) });
 
   for (const args of [[], [archive], [archive, box.dest, 'more'], [archive, box.dest, '--uid'], [archive, box.dest, '--uid', 'nobody!'],
     [archive, box.dest, '--uid', '-1'], [archive, box.dest, '--uid', '4294967295'], [archive, box.dest, '--strip'], [archive, box.dest, '--strip', '-1'],

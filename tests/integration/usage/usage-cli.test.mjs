@@ -9,6 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { ACPD, ROOT } from '../../lib/daemon.mjs';
+import { patience } from '../../lib/rawws.mjs';
 import { acpd } from '../run.mjs';
 
 let dir;
@@ -257,7 +258,7 @@ test('a full standard output is a failure', async () => {
 
   for (const args of [[], ['--table']]) {
     const full = fs.openSync('/dev/full', 'w');
-    const { status, stderr } = spawnSync(ACPD, ['usage', '--file', file, ...args], { stdio: ['ignore', full, 'pipe'], timeout: 10000 });
+    const { status, stderr } = spawnSync(ACPD, ['usage', '--file', file, ...args], { stdio: ['ignore', full, 'pipe'], timeout: patience(10000) });
 
     fs.closeSync(full);
     assert.equal(status, 1);
