@@ -42,6 +42,27 @@ export async function withLimit(limit, attempt, tooEarly, tries = 6) {
   }
 }
 
+// What has to have come before a daemon ends by itself: what begin() has come to, or {late: why not} if the daemon was quicker.
+export async function beforeEnd(d, begin) {
+  const over = d.exited.then(() => { throw new Error('the daemon has ended'); });
+
+  try {
+    return await Promise.race([begin(), over]);
+  } catch (late) {
+    await until(() => d.exit || d.logs.some((l) => l.mod === 'life' && l.to === 'draining'), () => late.stack);
+    return { late };
+  }
+}
+
+// withLimit() for attempts that begin so.
+export async function withLife(limit, attempt) {
+  const result = await withLimit(limit, attempt, ({ late }) => late);
+
+  if (result.late)
+    throw result.late;
+  return result;
+}
+
 // A count once it has been the same for a while: what went before may still be on its way out.
 export async function steady(count) {
   let value = count(), same = 0;

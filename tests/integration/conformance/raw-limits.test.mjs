@@ -142,11 +142,12 @@ test('20 an idle connection gets pings, and lives while it answers them', async 
 
 test('20 a peer that does not answer pings is dropped, its session and turn are not', async () => {
   await withDaemon({ flags: { pingInterval: 1, pingTimeout: 3 } }, async (d) => {
-    const dead = await d.client({ autoPong: false });
+    const dead = await d.client();
     const { sessionId } = await dead.newSession();
 
     dead.startPrompt(sessionId, 'echo begun\nsleep 4000\necho ended');
     await dead.waitUpdate('agent_message_chunk');
+    dead.ws.autoPong = false;
     dead.ws.pause();
     const c = await d.client();
     const gone = async () => (await c.call('_acpd/status', { sessionId })).sessions[0].watchers === 0;

@@ -3,8 +3,9 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { Daemon } from '../../lib/daemon.mjs';
+import { withDaemon } from '../../lib/daemon.mjs';
 import { deadline, sleep } from '../../lib/rawws.mjs';
+import { withLimit } from '../../lib/wait.mjs';
 import { isError, say, serve, silent } from './rig.mjs';
 
 const rig = serve();
@@ -147,28 +148,29 @@ test('63 a request that is open on this connection is put again with a new id af
 });
 
 test('63 nobody comes back: the request is rejected after the policy timeout and the turn ends', async () => {
-  const d = await Daemon.start({ flags: { permissionTimeout: 3 } });
+  const alone = async (permissionTimeout) => {
+    let seen;
 
-  try {
-    const c = await d.client();
-    const { sessionId } = await c.newSession();
-    c.startPrompt(sessionId, 'perm t1\necho ended');
-    await c.waitRequest('session/request_permission');
-    c.ws.reset();
-    await c.ws.waitClosed();
-    const other = await d.client();
-    const state = async () => (await other.call('_acpd/status', { sessionId })).sessions[0].state;
-    await sleep(300);
-    assert.equal(await state(), 'busy', 'it waits for a while');
-    while (await state() === 'busy')
-      await sleep(50);
-    await other.load(sessionId);
-    assert.deepEqual(other.chunks(sessionId), ['permission:reject', 'ended']);
-    assert.deepEqual(other.requests, []);
-    await d.stop();
-  } finally {
-    await d.discard();
-  }
+    await withDaemon({ flags: { permissionTimeout } }, async (d) => {
+      const c = await d.client(), other = await d.client();
+      const { sessionId } = await c.newSession();
+      c.startPrompt(sessionId, 'perm t1\necho ended');
+      await c.waitRequest('session/request_permission');
+      c.ws.reset();
+      await c.ws.waitClosed();
+      const state = async () => (await other.call('_acpd/status', { sessionId })).sessions[0].state;
+      await sleep(300);
+      seen = await state();
+      while (await state() === 'busy')
+        await sleep(50);
+      await other.load(sessionId);
+      assert.deepEqual(other.chunks(sessionId), ['permission:reject', 'ended']);
+      assert.deepEqual(other.requests, []);
+    });
+    return seen;
+  };
+
+  assert.equal(await withLimit(3, alone, (seen) => seen !== 'busy', 3), 'busy', 'it waits for a while');
 });
 
 test('64 a second socket on a session takes it over: the first is told, its question withdrawn, its answer void', async () => {

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { Raw, digestOf, pathOf, put, tarOf, untilOffset } from '../../lib/archives.mjs';
 import { Daemon } from '../../lib/daemon.mjs';
-import { until } from '../../lib/wait.mjs';
+import { beforeEnd, until, withLife } from '../../lib/wait.mjs';
 import { turnsOf } from '../ledger.mjs';
 import { pushed, shutdown, status } from './rig.mjs';
 
@@ -32,6 +32,14 @@ async function begun(d, prompt, opts) {
 
   await c.waitUpdate((u) => u.update.content?.text === 'begun');
   return { c, sessionId, turn };
+}
+
+// The status of a daemon that has not begun to end.
+async function ready(d) {
+  const said = await status(d);
+
+  assert.equal(said.state, 'ready');
+  return said;
 }
 
 const reasonOf = async (asked) => (await asked.answer).error?.data.reason;
@@ -153,14 +161,21 @@ describe('draining', { concurrency: true }, () => {
 
 describe('the daemon ends by itself', { concurrency: true }, () => {
   test('--idle-exit: after the last work, whoever watches; a turn holds it', async (t) => {
-    const d = await Daemon.startFor(t, { flags: { idleExit: 3 } }); // within them the turn has to begin
-    const { c, sessionId, turn } = await begun(d, 'sleep 3500; echo over');
+    const { d, c, sessionId, idleExit, answer, said } = await withLife(3, async (idleExit) => {
+      const d = await Daemon.startFor(t, { flags: { idleExit } });
 
-    assert.equal((await turn.answer).result.stopReason, 'end_turn', 'longer than --idle-exit, and not cut off');
-    const { nextDeadline, idleSince } = await status(d);
-    assert.deepEqual([nextDeadline.what, Date.parse(nextDeadline.at) - Date.parse(idleSince)].map((v) => (typeof v === 'number' ? Math.round(v / 1000) : v)), ['idleExit', 3]);
-    const stream = await Raw.open(d);
-    await stream.request('GET', `/v1/sessions/${sessionId}/events?follow=true`);
+      return beforeEnd(d, async () => {
+        const { c, sessionId, turn } = await begun(d, `sleep ${idleExit * 1000 + 500}; echo over`);
+        const answer = await turn.answer, said = await ready(d);
+
+        await (await Raw.open(d)).request('GET', `/v1/sessions/${sessionId}/events?follow=true`);
+        return { d, c, sessionId, idleExit, answer, said };
+      });
+    });
+
+    assert.equal(answer.result?.stopReason, 'end_turn', 'longer than --idle-exit, and not cut off');
+    assert.equal(said.nextDeadline.what, 'idleExit');
+    assert.equal(Math.round((Date.parse(said.nextDeadline.at) - Date.parse(said.idleSince)) / 1000), idleExit);
     await ended(d, [c]);
     assert.deepEqual(pushed(c).at(-1).draining.why, 'idle');
     assert.equal(turnsOf(d, sessionId).length, 1);
@@ -174,11 +189,13 @@ describe('the daemon ends by itself', { concurrency: true }, () => {
   });
 
   test('--max-life in the middle of a turn: told before, recorded, nothing left', async (t) => {
-    const d = await Daemon.startFor(t, { flags: { maxLife: 6, drain: 1 } });
-    const { c, sessionId, turn } = await begun(d, 'fork setsid; sleep 60000');
+    const { d, c, sessionId, turn, nextDeadline, known } = await withLife(6, async (maxLife) => {
+      const d = await Daemon.startFor(t, { flags: { maxLife, drain: 1 } });
 
-    assert.equal((await status(d)).nextDeadline.what, 'maxLife');
-    const known = d.ours();
+      return beforeEnd(d, async () => ({ d, ...await begun(d, 'fork setsid; sleep 60000'), ...await ready(d), known: d.ours() }));
+    });
+
+    assert.equal(nextDeadline.what, 'maxLife');
     assert.equal((await turn.answer).error.data.turn.class, 'shutdown');
     await ended(d, [c], known);
     assert.deepEqual(turnsOf(d, sessionId).map((r) => r.error?.class), ['shutdown']);

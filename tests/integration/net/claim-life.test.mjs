@@ -11,7 +11,8 @@ import { Daemon, withDaemon } from '../../lib/daemon.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { Stream } from '../../lib/events.mjs';
 import { sleep } from '../../lib/rawws.mjs';
-import { until } from '../../lib/wait.mjs';
+import { beforeEnd, until, withLife } from '../../lib/wait.mjs';
+import { running } from '../ledger.mjs';
 import { acpd } from '../run.mjs';
 
 after(assertNoViolations);
@@ -208,28 +209,42 @@ test('acpd claim --set: settings hold from the first session on, and --sandbox-i
 });
 
 test('a claim brings how the daemon ends, and the times count from it', async () => {
-  const cases = [[{ 'idle-exit': 4, drain: 30 }, 'idleExit'], [{ 'max-life': 4, drain: 30 }, 'maxLife']];
-
-  await Promise.all(cases.map(([settings, what]) => withDaemon({ token: null }, async (d) => {
-    const token = newToken();
-
-    await sleep(1500);
-    const begun = Date.now();
-    const { code, stderr } = await claim(d, token, sets(settings));
-
-    assert.equal(code, 0, stderr);
+  const cases = [['idle-exit', 'idleExit'], ['max-life', 'maxLife']];
+  // What the claimed daemon says, and the turn that has begun, if there is to be one: all of it before the time is over.
+  const begin = async (d, token, what, seconds) => {
     const c = await d.connect({ token });
+
     await c.initialize();
     const { nextDeadline } = await c.call('_acpd/status', {});
+    assert.notEqual(nextDeadline?.what, 'drain');
+    if (what !== 'maxLife')
+      return { nextDeadline };
+    const { sessionId } = await c.newSession();
+    return { nextDeadline, ...await running(c, sessionId, 'begun', `sleep ${seconds * 1000 + 500}; echo done`) };
+  };
 
-    assert.equal(nextDeadline.what, what);
-    assert.ok(Date.parse(nextDeadline.at) >= begun + 3900, `${what} at ${nextDeadline.at}, claimed at ${new Date(begun).toISOString()}`);
-    if (what === 'maxLife') { // a turn has the time of the claim's drain
-      const { sessionId } = await c.newSession();
+  await Promise.all(cases.map(([option, what]) => withLife(4, async (seconds) => {
+    let result;
 
-      assert.equal((await c.prompt(sessionId, 'sleep 4500\necho done')).stopReason, 'end_turn');
-    }
-    assert.equal((await d.exited).code, 0);
+    await withDaemon({ token: null }, async (d) => {
+      const token = newToken();
+
+      await sleep(1500);
+      const claimed = Date.now();
+      const { code, stderr } = await claim(d, token, sets({ [option]: seconds, drain: 30 }));
+
+      assert.equal(code, 0, stderr);
+      result = await beforeEnd(d, () => begin(d, token, what, seconds));
+      if (result.late)
+        return;
+      const { nextDeadline, answer } = result;
+      assert.equal(nextDeadline.what, what);
+      assert.ok(Date.parse(nextDeadline.at) >= claimed + seconds * 1000 - 100, `${what} at ${nextDeadline.at}, claimed at ${new Date(claimed).toISOString()}`);
+      if (what === 'maxLife')
+        assert.equal((await answer).result?.stopReason, 'end_turn', 'a turn has the time of the drain that was claimed');
+      assert.equal((await d.exited).code, 0);
+    });
+    return result;
   })));
 });
 
