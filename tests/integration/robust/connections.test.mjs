@@ -159,14 +159,14 @@ describe('connections that come and go', () => {
 describe('ping and pong', () => {
   test('a client that does not answer pings is dropped, its session lives on', async (t) => {
     const d = await daemon(t, { pingInterval: 1, pingTimeout: 3 });
-    const dead = await d.client({ autoPong: false });
-    const live = await d.client();
+    const dead = await d.client(), live = await d.client();
     const { sessionId } = await dead.newSession();
     let pings = 0;
 
     live.ws.on('frame', (f) => { pings += f.opcode === OP.ping; });
     dead.startPrompt(sessionId, 'echo one; sleep 8000; echo two');
     await dead.waitUpdate((u) => u.update.content?.text === 'one');
+    dead.ws.autoPong = false;
     const at = performance.now();
     await deadline(dead.closed, 8000, 'the dead peer to be dropped');
     t.diagnostic(`dropped after ${Math.round(performance.now() - at)} ms`);

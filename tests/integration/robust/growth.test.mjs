@@ -267,7 +267,7 @@ test('the daemon takes as many descriptors as the hard limit allows; a harness g
   const [soft, hard] = limits(d.pid);
   assert.equal(soft, hard);
   assert.ok(hard > 200);
-  const [harness] = d.descendants();
+  const [harness] = d.harnesses();
   assert.equal(limits(harness.pid)[0], 200);
   await d.stop();
 });

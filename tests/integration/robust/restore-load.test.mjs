@@ -197,7 +197,7 @@ test(`${RESTORES} restores in a row under load lose and double nothing`, { timeo
     drivers.push(await Driver.start(d, i));
   const caller = await Caller.start(t, drivers[0]);
   const usage = new UsageReader(), followers = [new Follower(), new Follower()];
-  const children = d.descendants().map((p) => p.pid), fds = d.fdCount(), sockets = d.socketCount();
+  const children = d.harnesses().map((p) => p.pid), fds = d.fdCount(), sockets = d.socketCount();
 
   for (const one of [...drivers, caller])
     one.work();
@@ -266,7 +266,8 @@ test(`${RESTORES} restores in a row under load lose and double nothing`, { timeo
   assert.deepEqual([...new Set(tools.map(([n]) => n))], range(caller.calls));
   assert.deepEqual(tools.filter(([n], i) => tools.findIndex(([m]) => m === n) !== i).filter(([, again]) => !again), [], 'what is made twice says so');
   // and what is left is what there was
-  assert.deepEqual(d.descendants().map((p) => p.pid), children);
+  assert.deepEqual(d.harnesses().map((p) => p.pid), children);
+  await until(() => d.descendants().length === children.length, 'no helper stays');
   await until(() => d.fdCount() <= fds && d.socketCount() <= sockets, 'no file stays open');
   if (d.step)
     assert.equal(d.logs.filter((l) => l.mod === 'restore' && l.msg === 'the clock was set').length, RESTORES / 2);

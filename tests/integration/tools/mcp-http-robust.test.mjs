@@ -10,7 +10,7 @@ import { McpHttp, modernMeta, startHosting } from '../../lib/mcp-http.mjs';
 import { MODERN } from '../../lib/mcp.mjs';
 import { SLOW, sleep } from '../../lib/rawws.mjs';
 import { SANITIZED, endInOrder } from '../../lib/daemon.mjs';
-import { until } from '../../lib/wait.mjs';
+import { until, withLimit } from '../../lib/wait.mjs';
 
 const SERVER = { command: process.execPath, args: [path.join(import.meta.dirname, '../../mcp/slow-server.mjs')] };
 const WHERE = '/mcp/slow';
@@ -82,16 +82,24 @@ describe('a client that leaves', () => {
   });
 
   test('legacy: the call goes on, its id stays taken, and the session works', async () => {
-    const before = await state();
-    const c = await legacy();
-    const gone = await raw({ jsonrpc: '2.0', id: 77, method: 'tools/call', params: { name: 'wait', arguments: { ms: 5000 * SLOW } } },
-      { 'Mcp-Session-Id': c.session, 'MCP-Protocol-Version': c.revision });
+    const leave = async (ms) => {
+      const before = await state(), c = await legacy();
+      const gone = await raw({ jsonrpc: '2.0', id: 77, method: 'tools/call', params: { name: 'wait', arguments: { ms } } },
+        { 'Mcp-Session-Id': c.session, 'MCP-Protocol-Version': c.revision });
 
-    await until(async () => (await state()).open.length === 1, 'the call is open');
-    gone.destroy();
-    await sleep(200);
-    const again = await (await call(c, 'wait', { ms: 1 }, { id: 77 })).over();
-    assert.deepEqual([again.status, again.json.error.code], [400, -32600]);
+      await until(async () => {
+        const { open, answered } = await state();
+
+        return open.length === 1 || answered > before.answered;
+      }, 'the call is open');
+      gone.destroy();
+      await sleep(200);
+      const again = await (await call(c, 'wait', { ms: 1 }, { id: 77 })).over();
+      return { before, c, again, open: (await state()).open.length };
+    };
+    const { before, c, again } = await withLimit(3000, leave, ({ open }) => open === 0);
+
+    assert.deepEqual([again.status, again.json.error?.code], [400, -32600]);
     await until(async () => (await state()).open.length === 0, 'the call ended');
     const now = await state();
     assert.deepEqual([now.cancelled, now.answered], [before.cancelled, before.answered + 1]);

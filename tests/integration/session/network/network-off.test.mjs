@@ -203,15 +203,15 @@ describe('what it costs and what cannot be', { skip: !(isRoot ? rootHasNamespace
 
   test('two descriptors for each open session more than it has otherwise: the namespace and the socket of a proxy', async () => {
     const cost = async (meta) => {
-      const from = d.fdCount();
+      const from = await steady(() => d.fdCount());
       const ids = [];
 
       for (let i = 0; i < 6; i++)
         ids.push((await offSession(taker, {}, { meta })).sessionId);
-      const each = (await steady(() => d.fdCount()) - from) / ids.length;
+      const each = Math.round((await steady(() => d.fdCount()) - from) / ids.length); // a thread may have one for a while
       for (const sessionId of ids)
         await taker.c.call('session/close', { sessionId });
-      await until(() => d.fdCount() === from, 'all of them are closed');
+      await until(() => d.fdCount() <= from, 'all of them are closed');
       return each;
     };
     await cost({});
