@@ -11,18 +11,18 @@ import fs from 'node:fs';
 import net from 'node:net';
 import tls from 'node:tls';
 
-const PATIENCE = 1500; // ms; what is refused is refused at once
+const PATIENCE = 6000; // ms; what is refused is refused at once, but for a busy machine
 const AT_ONCE = 8;
 
 const [file] = process.argv.slice(2);
 const attempts = JSON.parse(fs.readFileSync(file, 'utf8'));
 const spoken = (text) => /acpd-reason: (\S+)/.exec(text)?.[1] ?? /reached .*/.exec(text)?.[0];
 const run = (program, args) => new Promise((done) => {
-  execFile(program, args, { timeout: 8000 }, (e, out, errors) => done({ code: e ? e.code ?? e.signal : 0, text: `${out}${errors}` }));
+  execFile(program, args, { timeout: 60_000 }, (e, out, errors) => done({ code: e ? e.code ?? e.signal : 0, text: `${out}${errors}` }));
 });
 
 async function curl(args) {
-  const { code, text } = await run('curl', ['-sS', '-i', '-k', '-m', '6', ...args]);
+  const { code, text } = await run('curl', ['-sS', '-i', '-k', '-m', '50', ...args]);
 
   return spoken(text) ?? `curl ${code}`;
 }

@@ -36,7 +36,7 @@ export class Orchestrator {
 	messages = [];
 	violations = [];
 	sessions = [];
-	patience = 150_000; // ms for a prompt
+	patience = 400_000; // ms for a prompt
 	#sdk; #forms; #provider = new acp.McpOverAcpProvider(); #serves = false; #asked = new Map(); // id of a request of ours -> method
 
 	// answer(params): the kind of option to choose, or a promise of it; anything else: outcome cancelled; undefined: leave it open

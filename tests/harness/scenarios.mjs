@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { SLOW } from '../lib/rawws.mjs';
 
 import { startModelServer } from './model-server.mjs';
 import { Play } from './play.mjs';
@@ -37,7 +38,7 @@ const LISTS = [
 const dealt = LISTS.map((files) => Object.entries(files).flatMap(([file, rows]) => rows.flatMap(([name, run, patient]) =>
 	waysOf(file, name).map((way) => ({ name: `${name} (${wayOf(way)})`, run, patient, way: wayOf(way) })))));
 
-const TIMEOUT = 180_000;
+const TIMEOUT = 600_000 * SLOW;
 
 async function runOne(play, run) {
 	const ends = [];

@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../lib/daemon.mjs';
+import { gate } from '../lib/gate.mjs';
 import { LineTransport } from '../lib/lines.mjs';
 import { RawOrchestrator, listing } from '../lib/mcp-orchestrators.mjs';
 import { openRelay } from '../lib/mcp-relay.mjs';
@@ -239,9 +240,11 @@ describe('calls and connections', () => {
     const { o, c, sessionId } = await relay(t, { handlers: answering() });
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     const from = o.client.updates.length;
-    const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 3000', { meta: { traceparent } });
+    const { step, open } = gate(daemon);
+    const turn = o.client.startPrompt(sessionId, `echo begun\n${step}`, { meta: { traceparent } });
     await o.client.waitUpdate('agent_message_chunk', { from });
     await call(c);
+    open();
     const [seen] = o.of('tools/call');
 
     assert.match(JSON.parse(seen.meta('traceparent')), /^00-0af7651916cd43dd8448eb211c80319c-/);
@@ -271,10 +274,12 @@ describe('policies', () => {
       return params.options.find((option) => option.kind === choices[asked.length - 1]).optionId;
     });
     const from = o.client.updates.length;
-    const turn = o.client.startPrompt(sessionId, 'echo begun\nsleep 3000');
+    const { step, open } = gate(daemon);
+    const turn = o.client.startPrompt(sessionId, `echo begun\n${step}`);
     await o.client.waitUpdate('agent_message_chunk', { from });
     const allowed = await call(c, { n: 1 });
     const rejected = await call(c, { n: 2 });
+    open();
     await turn.answer;
 
     assert.equal(allowed.msg.result.isError, undefined);
@@ -298,7 +303,8 @@ describe('policies', () => {
     const { msg } = await call(c);
 
     assert.deepEqual([msg.result.isError, codeOf(msg)], [true, 'TIMEOUT']);
-    await deadline(o.of('tools/call')[0].cancelled, 5000, 'the cancellation');
+    const asked = await until(() => o.of('tools/call')[0], 'it has come to the orchestrator');
+    await deadline(asked.cancelled, 5000, 'the cancellation');
   });
 
   test('a result that is larger than allowed', async (t) => {

@@ -68,13 +68,15 @@ for (const [name, connect, meta] of WAYS)
       const { sessionId } = await c.newSession();
       const o = await connect();
       await o.load(sessionId, { meta });
-      const turn = c.startPrompt(sessionId, 'echo begun; sleep 100; echo ended');
+      const { step, open } = gate(d);
+      const turn = c.startPrompt(sessionId, `echo begun; ${step}; echo ended`);
       await o.waitUpdate((u) => u.update.content?.text === 'begun' && u.sessionId === sessionId);
       o.notify('session/cancel', { sessionId });
       for (const [method, params] of [['session/prompt', { prompt: [{ type: 'text', text: 'echo no' }] }], ['session/set_mode', { modeId: 'code' }], ['session/set_model', { modelId: 'stub-large' }],
         ['session/close', {}], ['session/delete', {}], ['_session/steering', { prompt: [{ type: 'text', text: 'x' }] }], ['_acpd/ack', { seq: 1 }], ['_acpd/network/set', { network: { mode: 'on' } }],
         ['_acpd/artifact/put', { name: 'x', text: 'y' }], ['_acpd/session/draft', { on: true }], ['_acpd/approvals/forget', { id: 'x' }]])
         assert.deepEqual(refusal((await o.request(method, { sessionId, ...params }).answer).error), NO, method);
+      open();
       assert.equal((await turn.answer).result.stopReason, 'end_turn');
       assert.deepEqual(c.chunks(sessionId), ['begun', 'ended']);
       await o.close();

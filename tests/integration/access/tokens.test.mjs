@@ -9,11 +9,12 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { Stream } from '../../lib/events.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
 import { SLOW, assertNoViolations, bearerProtocol, deadline } from '../../lib/rawws.mjs';
 import { constant } from '../../lib/tables.mjs';
 import { inMs, listed, mint, revoke } from '../../lib/tokens.mjs';
-import { until } from '../../lib/wait.mjs';
+import { until, withLimit } from '../../lib/wait.mjs';
 import { claimed, resumed, sandboxed } from '../robust/away.mjs';
 import { acpd } from '../run.mjs';
 
@@ -224,13 +225,25 @@ describe('in the middle of things', () => {
 
   for (const how of ['revoked', 'expired'])
     test(`${how}: WebSocket, event stream and MCP session end, and what it drove is free`, async () => {
-      const { sessionId } = await c.newSession();
-      const { id, token } = await mint(d, 'drive', how === 'expired' ? { ms: 6000 * SLOW } : {});
-      const all = await everything(token, sessionId);
-      const turn = all.drives.startPrompt(sessionId, 'echo begun; sleep 200; echo ended');
-      turn.answer.catch(() => {});
-      await all.drives.waitUpdate((u) => u.update.content?.text === 'begun');
-      const [{ connections }] = (await listed(d)).filter((t) => t.id === id);
+      const { step, open: goOn } = gate(d);
+      // all that is there while the token lives
+      const inTime = async (ms) => {
+        const { sessionId } = await c.newSession(), end = Date.now() + ms;
+        const { id, token } = await mint(d, 'drive', how === 'expired' ? { ms } : {});
+
+        try {
+          const all = await everything(token, sessionId);
+          const turn = all.drives.startPrompt(sessionId, `echo begun; ${step}; echo ended`);
+          turn.answer.catch(() => {});
+          await all.drives.waitUpdate((u) => u.update.content?.text === 'begun');
+          return { sessionId, id, all, connections: (await listed(d)).find((t) => t.id === id).connections };
+        } catch (error) {
+          return { error, late: how === 'expired' && Date.now() >= end };
+        }
+      };
+      const { sessionId, id, all, connections, error } = await withLimit(6000 * SLOW, inTime, ({ late }) => late);
+      if (error)
+        throw error;
       assert.ok(connections >= 3, String(connections));
       if (how === 'revoked')
         assert.equal((await revoke(d, id)).status, 200);
@@ -240,6 +253,7 @@ describe('in the middle of things', () => {
       const { token: second } = await mint(d, 'tools');
       const again = await new McpHttp({ port: d.port, token: second }, `/mcp?session=${sessionId}`).post({ jsonrpc: '2.0', id: 9, method: 'tools/list' }, { headers: { 'Mcp-Session-Id': all.mcp.session, 'MCP-Protocol-Version': '2025-06-18' } });
       assert.equal(again.status, 404, 'its MCP session is gone');
+      goOn();
       await until(async () => (await c.call('_acpd/status', { sessionId })).sessions[0].state === 'open', 'the turn goes on to its end');
     });
 

@@ -148,8 +148,9 @@ describe('where others come first', () => {
 
     fs.writeFileSync(path.join(bin, 'node'), '#!/bin/sh\necho v99.1.2\n', { mode: 0o755 });
     fs.writeFileSync(path.join(bin, 'codex'), '#!/bin/sh\nprintf "codex-cli 9.9.9\\033[31m\\nmore\\n"\n', { mode: 0o755 });
-    const quick = begin([ACPD, 'entrypoint', ...perl('$SIG{TERM} = sub { exit 0 }; sleep 30 while 1')], { env });
+    const quick = begin([ACPD, 'entrypoint', ...perl('$SIG{TERM} = sub { exit 0 }; print STDERR "up\\n"; sleep 30 while 1')], { env });
 
+    await says(quick, /^up$/m, 'stderr');
     await says(quick, /^ {2}version +codex: codex-cli 9\.9\.9[ [31m]*$/m, 'stderr');
     assert.match(quick.out.stderr, /^ {2}node +v99\.1\.2$/m);
     assert.match(quick.out.stderr, new RegExp(`^  harness +codex: ${bin}/codex, pinned \\S+$`, 'm'));
@@ -202,7 +203,7 @@ describe('--serve', NAMESPACE, () => {
   const daemonOf = (life) => descendants(life.pid).find((p) => cmdline(p.pid).split('\0')[1] === 'serve')?.pid;
 
   test('a turn of a session runs in the daemon beside the command; when the command ends, both have', async () => {
-    const life = await serve('$SIG{USR1} = sub { exit 5 }; sleep 30 while 1');
+    const life = await serve('$SIG{USR1} = sub { exit 5 }; print STDERR "up\\n"; sleep 30 while 1');
     const c = await AcpClient.connect({ port: await port(life), token });
 
     await c.initialize();
@@ -210,6 +211,7 @@ describe('--serve', NAMESPACE, () => {
     assert.equal((await c.prompt(sessionId, 'echo hello')).stopReason, 'end_turn');
     const daemon = daemonOf(life);
 
+    await says(life, /^up$/m, 'stderr');
     process.kill(life.pid, 'SIGUSR1');
     assert.equal(await life.ended, 5);
     assert.equal(cmdline(daemon), '');

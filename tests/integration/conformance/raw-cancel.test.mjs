@@ -111,10 +111,12 @@ test('58 a cancel right behind the end of a turn does not hit the next one', asy
 });
 
 test('58 session/cancel from a connection on which the session is not active does nothing', async () => {
-  const { c, sessionId, turn } = await running('echo begun\nsleep 300\necho ended');
+  const { step, open } = gate(rig.d);
+  const { c, sessionId, turn } = await running(`echo begun\n${step}\necho ended`);
   const stranger = await rig.client();
 
   await silent(stranger, () => stranger.cancel(sessionId));
+  open();
   assert.equal((await turn.answer).result.stopReason, 'end_turn');
   assert.deepEqual(c.chunks(sessionId), ['begun', 'ended']);
 });
@@ -216,11 +218,14 @@ test('60 unknown ids, and ids of our own requests, match nothing', async () => {
 
 test('60 a number that only begins like the id of a prompt is another id', async () => {
   const { c, sessionId } = await rig.session();
-  const turn = c.request('session/prompt', c.promptParams(sessionId, 'echo a\nsleep 300\necho b'), { id: 41 });
+  const { step, open } = gate(rig.d);
+  const turn = c.request('session/prompt', c.promptParams(sessionId, `echo a\n${step}\necho b`), { id: 41 });
 
   await c.waitUpdate('agent_message_chunk');
   for (const requestId of [412, 4, -41, 41.5, '41', [41], { id: 41 }])
     c.notify('$/cancel_request', { requestId });
+  await c.call('session/list'); // by now they have been read
+  open();
   assert.equal((await turn.answer).result.stopReason, 'end_turn');
   assert.deepEqual(c.chunks(sessionId), ['a', 'b']);
 });

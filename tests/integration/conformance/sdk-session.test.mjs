@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test, { after, before } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { acp, connectSdk } from '../../lib/sdk.mjs';
 import { deadline } from '../../lib/rawws.mjs';
 import { FULL } from './rig.mjs';
@@ -196,7 +197,8 @@ test('38 a session outlives its socket', async () => {
 test('39 load while a turn runs: no gap, no duplicate', async () => {
   const c = await client();
   const { sessionId } = await c.newSession();
-  const steps = Array.from({ length: 30 }, (_, i) => `echo ${i}\nsleep 10`).join('\n');
+  const { step, open } = gate(d);
+  const steps = Array.from({ length: 30 }, (_, i) => `echo ${i}\n${i === 25 ? step : 'sleep 10'}`).join('\n');
   const turn = c.prompt(sessionId, steps).catch((e) => e);
   let ended;
   const end = new Promise((resolve) => { ended = resolve; });
@@ -205,6 +207,7 @@ test('39 load while a turn runs: no gap, no duplicate', async () => {
     await new Promise((resolve) => { setTimeout(resolve, 5); });
   const other = await client({ onNotification: (method) => method === '_acpd/turn_end' && ended() });
   await other.load(sessionId);
+  open();
   await deadline(end, 10000, 'the end of the turn');
   assert.deepEqual(other.chunks(sessionId), Array.from({ length: 30 }, (_, i) => String(i)));
   assert.equal((await turn).data.reason, 'DETACHED');

@@ -166,9 +166,11 @@ describe('a turn', () => {
 
   test('that ends as if nothing had been, after a call that failed, has failed of that', async () => {
     const s = await open('anthropic');
-    const asked = c.prompt(s.id, 'echo on; sleep 3000').catch((e) => e);
+    const { step, open: goOn } = gate(d);
+    const asked = c.prompt(s.id, `echo on; ${step}`).catch((e) => e);
     await until(() => c.chunks(s.id).includes('on'), 'the turn runs');
     await (await call(s, ['ERR:529'])).text();
+    goOn();
     const { data } = await asked;
 
     assert.deepEqual({ ...data.turn, message: '' }, { class: 'provider', httpStatus: 529, provider: 'anthropic', retryable: true, message: '' });

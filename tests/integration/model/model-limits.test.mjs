@@ -140,6 +140,9 @@ describe('the log', () => {
     assert.ok(!JSON.stringify(lines()).includes('secret-name'));
     for (let i = 0; i < 70; i++)
       await (await s.call({ model: 'b' })).refusal();
+    const other = await session(t);
+    await refused(other, { model: 'b' }, 402, 'MODEL_NOT_ALLOWED');
+    await d.waitLog((line) => line.msg === 'model call refused' && line.session === other.id); // by now the others have been read
     assert.equal(lines().length, 60);
   });
 });

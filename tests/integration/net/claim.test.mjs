@@ -10,6 +10,7 @@ import { spawn } from 'node:child_process';
 import test, { after } from 'node:test';
 import { assertNoViolations } from '../../lib/acp.mjs';
 import { ACPD, Daemon, withDaemon } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
 import { deadline } from '../../lib/rawws.mjs';
 import { filesBelow, textOf } from '../../lib/vanishing.mjs';
@@ -247,7 +248,8 @@ test('the token is in no command line, environment, log, error or file but its o
     const secrets = [token, Buffer.from(token).toString('base64url'), crypto.createHash('sha256').update(token).digest('hex')];
     const c = await d.client();
     const { sessionId } = await c.newSession();
-    const run = LineTransport.spawn(ACPD, ['run', '--url', d.url, '--token-file', d.tokenFile, '-p', 'echo begun\nsleep 1500']);
+    const { step, open } = gate(d);
+    const run = LineTransport.spawn(ACPD, ['run', '--url', d.url, '--token-file', d.tokenFile, '-p', `echo begun\n${step}`]);
     const bridge = LineTransport.spawn(ACPD, ['acp', '--url', d.url, '--token-file', d.tokenFile]);
     const claiming = spawn(ACPD, ['claim', '--run-dir', d.runDir], { stdio: ['pipe', 'ignore', 'ignore'] });
 
@@ -267,6 +269,7 @@ test('the token is in no command line, environment, log, error or file but its o
     }
     claiming.stdin.end(token);
     bridge.close();
+    open();
     await Promise.all([run.exited, bridge.exited, new Promise((resolve) => { claiming.on('close', resolve); })]);
     for (const secret of secrets)
       assert.ok(!`${d.stderr}${d.stdout}${run.stderr}${bridge.stderr}`.includes(secret), 'logs and errors');

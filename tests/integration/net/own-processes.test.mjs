@@ -102,5 +102,5 @@ test('where agents run as the daemon\'s own user, /ready and the log say what th
   const { json } = await d.http('/ready', { token: d.token });
 
   assert.equal(json.isolation.daemonUser, true);
-  assert.ok(d.logs.some((l) => l.level === 'warn' && /agents run as the daemon's own user/.test(l.msg)), 'a warning');
+  await d.waitLog((l) => l.level === 'warn' && /agents run as the daemon's own user/.test(l.msg));
 });

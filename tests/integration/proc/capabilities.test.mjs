@@ -142,6 +142,6 @@ describe('the state directory', () => {
     assert.deepEqual([mode(d.stateDir), mended['of-somebody']], ['711', '755']);
     for (const name of Object.keys(made))
       assert.match(mended[name], name === 'homes' ? /^711$/ : /^.00$/, name);
-    assert.ok(d.logs.some((line) => line.msg?.startsWith('others could reach') && line.name === 'sessions' && line.mode === '0777'));
+    await d.waitLog((line) => line.msg?.startsWith('others could reach') && line.name === 'sessions' && line.mode === '0777');
   });
 });

@@ -30,7 +30,7 @@ describe('loopback is in NO_PROXY and no_proxy', () => {
       const c = await d.client();
 
       await c.newSession({ meta: { env: session } });
-      const env = procs.environ(d.descendants()[0].pid);
+      const env = procs.environ(d.harnesses()[0].pid);
       assert.deepEqual([env.NO_PROXY, env.no_proxy], [upper, lower]);
       await c.close();
       await d.stop();

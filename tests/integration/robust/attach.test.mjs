@@ -406,7 +406,8 @@ describe('a busy session', () => {
   test('queues in order; whenBusy reject is refused with SESSION_BUSY', async () => {
     const { a, b, sessionId } = await pair();
     const order = [];
-    const requests = [1, 2, 3, 4].map((i) => a.startPrompt(sessionId, `echo ${i}; sleep 30`));
+    const { step, open } = gate(d);
+    const requests = [1, 2, 3, 4].map((i) => a.startPrompt(sessionId, `echo ${i}; ${i === 1 ? step : 'sleep 30'}`));
 
     requests.forEach((r, i) => r.answer.then(({ result }) => {
       order.push([i + 1, result.stopReason, result._meta.acpd.turn]);
@@ -414,6 +415,7 @@ describe('a busy session', () => {
     const { error } = await failing(a, sessionId, 'echo no', busy('reject'));
     assert.equal(error.data.reason, 'SESSION_BUSY');
     assert.equal((await failing(a, sessionId, 'echo no', busy('maybe'))).error.code, -32602);
+    open();
     await a.prompt(sessionId, 'echo 5', busy('queue'));
     assert.deepEqual(order, [1, 2, 3, 4].map((i) => [i, 'end_turn', i]));
     assert.deepEqual(a.chunks(sessionId), ['1', '2', '3', '4', '5']);

@@ -67,7 +67,7 @@ test('a freeze beyond ping time-out and budget drops no client and charges no se
   assert.ok(whole > 1000 * seconds + frozenMs - 1500, `the budget has not been charged for the freeze: ${whole} ms`);
   assert.ok(record.durationMs < whole - frozenMs / 2, `the freeze is no part of the turn: ${record.durationMs} of ${whole} ms`);
   assert.ok((await idle.call('_acpd/status', {})).incarnation, 'the idle client is still there');
-  assert.ok(d.logs.some((l) => l.text === 'was not running' || l.msg === 'was not running'));
+  await d.waitLog((l) => l.text === 'was not running' || l.msg === 'was not running');
   assert.ok(!d.logs.some((l) => l.reason === 'silent'));
 }));
 
@@ -196,7 +196,7 @@ test('a freeze beyond every time-out: nothing is late, and all that was open is 
   }));
   assert.ok((await idle.call('_acpd/status', {})).incarnation, 'it is still connected');
   assert.ok(harnesses.every((p) => procs.alive(p)), 'no harness was idle');
-  assert.ok(d.logs.some((l) => l.msg === 'was not running'));
+  await d.waitLog((l) => l.msg === 'was not running');
   assert.ok(!d.logs.some((l) => l.reason === 'silent'));
   assert.ok(records(d).filter((r) => r.type === 'turn').every((r) => r.stopReason === 'end_turn' && !r.error), 'every turn ends well');
   verify(d);

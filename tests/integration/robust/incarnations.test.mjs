@@ -10,6 +10,7 @@ import { spawnSync } from 'node:child_process';
 import { test, describe } from 'node:test';
 import { ACPD, Daemon } from '../../lib/daemon.mjs';
 import { Stream } from '../../lib/events.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { copyTree, wholeLines } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { journalOf, records, running, turnsOf, verify } from '../ledger.mjs';
@@ -315,13 +316,15 @@ describe('usage', () => {
     const { sessionId } = await a.newSession();
 
     await a.prompt(sessionId, `echo one; ${tokens(10)}`);
-    const turn = a.startPrompt(sessionId, `echo two; sleep 1500; ${tokens(20)}`);
+    const { step, open } = gate(d);
+    const turn = a.startPrompt(sessionId, `echo two; ${step}; ${tokens(20)}`);
     await until(() => a.chunks(sessionId).includes('two'), 'the turn runs');
     const copy = await copyOf(t, d);
     const b = await copy.client();
     await b.load(sessionId, { cwd: d.workDir });
     await b.prompt(sessionId, `echo three of the copy; ${tokens(40)}`);
     await b.close();
+    open();
     assert.equal((await turn.answer).error, undefined);
     await a.prompt(sessionId, `echo three of the first; ${tokens(30)}`);
     await a.close();

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test, describe, after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { assertGrown, calmAgain, mib, peakRss } from '../../lib/memory.mjs';
-import { SLOW, assertNoViolations, frame, sleep } from '../../lib/rawws.mjs';
+import { SLOW, assertNoViolations, frame, patience, sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { Tape, quantile } from './rig.mjs';
 
@@ -123,7 +123,7 @@ describe('a reader that stalls', () => {
     const { sessionId } = await owner.newSession();
 
     owner.startPrompt(sessionId, `flood ${COUNT} 330`);
-    await until(() => running(d), 'it has come');
+    await until(async () => await running(d) || await d.metric('acpd_turns_total') > 0, 'it has come');
     owner.ws.reset();
     await turnsOver(d);
     const reader = await d.client({ record: false, validate: 1000 });
@@ -181,9 +181,9 @@ describe('a reader that stalls', () => {
 
     c.ws.pause();
     const { peak } = await peakRss(d, async () => {
-      const end = Date.now() + 4000;
+      const end = Date.now() + patience(4000), given = () => d.stderr.includes('slow'); // up
 
-      while (Date.now() < end && sent < 400 * MIB && c.ws.socket.writable) {
+      while (Date.now() < end && !given() && sent < 400 * MIB && c.ws.socket.writable) {
         if (c.ws.socket.writableLength < 8 * MIB) {
           c.ws.bytes(many);
           sent += many.length;

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { acpd } from '../run.mjs';
 import { until } from '../../lib/wait.mjs';
 import { PACK, assertNothingLeft, below, helpers, kept, look, newCwd, skill, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
@@ -204,8 +205,10 @@ describe('on a session that lives', () => {
     const first = await self();
 
     assert.equal(await self(), first);
-    const turn = c.startPrompt(id, 'sleep 300; self');
+    const { step, open: goOn } = gate(d);
+    const turn = c.startPrompt(id, `${step}; self`);
     await call('install', id, { skills: [{ archive: await upload(d, TOOLS) }] });
+    goOn();
     assert.equal((await turn.answer).result.stopReason, 'end_turn');
     assert.equal(c.chunks(id).at(-1), first);
     const second = await self();

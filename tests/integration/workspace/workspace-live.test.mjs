@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { until } from '../../lib/wait.mjs';
 import { helpers, kept, manifestDigest, newCwd, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
 
@@ -167,11 +168,13 @@ describe('_acpd/workspace/materialize', () => {
   }
 
   test('while a turn runs; the next turn sees it', async () => {
-    const turn = c.startPrompt(s.sessionId, 'sleep 400; echo done');
+    const { step, open } = gate(d);
+    const turn = c.startPrompt(s.sessionId, `${step}; echo done`);
     const { workspace } = await materialize(s.sessionId, { workspace: { archive: await upload(d, TWO) } });
 
     assert.equal(workspace.written, 3);
     assert.equal(fs.readFileSync(`${cwd}/new.txt`, 'utf8'), 'n');
+    open();
     assert.equal((await turn.answer).result.stopReason, 'end_turn');
     await c.prompt(s.sessionId, 'echo again');
   });

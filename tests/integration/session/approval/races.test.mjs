@@ -9,6 +9,7 @@ import { brief, questionAnswers, selected } from '../../../lib/approvals.mjs';
 import { chance } from '../../../lib/chance.mjs';
 import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { SLOW, sleep } from '../../../lib/rawws.mjs';
+import { withLimit } from '../../../lib/wait.mjs';
 
 const SESSIONS = 2, ROUNDS = 10, AT_ONCE = 50, TIMEOUT = 300 * SLOW;
 
@@ -38,10 +39,11 @@ const overHttp = (id, optionId) => new Promise((resolve, reject) => {
   req.end(JSON.stringify({ optionId }));
 });
 
-test('exactly one answer each', async () => {
-  const random = chance(1000);
+// So many questions with that time each: how many each way won.
+async function race(timeoutMs) {
+  const random = chance(1000), from = driver.messages.length;
   // Some race each other well before the time is up, some with it.
-  const moments = () => (random() < 0.5 ? () => TIMEOUT * (0.1 + 0.4 * random()) : () => TIMEOUT * (0.9 + 0.3 * random()));
+  const moments = () => (random() < 0.5 ? () => timeoutMs * (0.1 + 0.4 * random()) : () => timeoutMs * (0.9 + 0.3 * random()));
   const choice = () => (random() < 0.5 ? 'allow' : 'reject');
   const tries = new Map(); // id → what each of the three was told
   const wins = { driver: 0, acp: 0, http: 0, timeout: 0 };
@@ -60,7 +62,7 @@ test('exactly one answer each', async () => {
     return selected(choice());
   });
   await Promise.all([...Array(SESSIONS)].map(async () => {
-    const { sessionId } = await driver.newSession({ meta: { approvals: { timeoutMs: TIMEOUT } } });
+    const { sessionId } = await driver.newSession({ meta: { approvals: { timeoutMs } } });
 
     for (let round = 0; round < ROUNDS; round++) {
       await driver.prompt(sessionId, `perms ${AT_ONCE}`);
@@ -86,9 +88,16 @@ test('exactly one answer each', async () => {
     }
   }));
   assert.equal(tries.size, SESSIONS * ROUNDS * AT_ONCE);
-  for (const [way, n] of Object.entries(wins))
-    assert.ok(n > 0, `${way} won ${n} times: this is no race`);
-  const withdrawn = driver.messages.filter((m) => m.method === '$/cancel_request').length;
+  const withdrawn = driver.messages.slice(from).filter((m) => m.method === '$/cancel_request').length;
   assert.equal(withdrawn, tries.size - wins.driver, 'the driver is told of each that somebody else answered');
   assert.equal((await d.http('/v1/approvals', { token: d.token })).json.approvals.length, 0);
+  return wins;
+}
+
+test('exactly one answer each', async () => {
+  // where a busy machine lets the time-out win all, there is more of it
+  const wins = await withLimit(TIMEOUT, race, (each) => Object.values(each).includes(0), 3);
+
+  for (const [way, n] of Object.entries(wins))
+    assert.ok(n > 0, `${way} won ${n} times: this is no race`);
 });

@@ -169,9 +169,8 @@ describe('while it runs', () => {
 
   test('refused while a turn runs', async () => {
     const { sessionId } = await c.newSession();
-    const prompt = c.prompt(sessionId, 'sleep 500');
+    const prompt = c.prompt(sessionId, 'sleep 60000');
 
-    await until(() => c.notifications.length >= 0);
     await assert.rejects(one({ argv: ['true'] }, sessionId), (e) => e.data.reason === 'SESSION_BUSY');
     c.notify('session/cancel', { sessionId });
     await prompt;

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../../lib/daemon.mjs';
+import { withLimit } from '../../../lib/wait.mjs';
 import { newCwd, upload } from '../../../lib/workspace.mjs';
 
 const SECRET = 'sk-check-0123456789abcdef';
@@ -185,7 +186,8 @@ describe('tests', () => {
 
   test('that hang: those that ended count, and it has failed', async () => {
     const { one } = await start();
-    const r = await one({ kind: 'tests', command: `${tap('ok 1 - a')}; sleep 1723`, format: 'tap', timeoutMs: 400 });
+    const r = await withLimit(400, (timeoutMs) => one({ kind: 'tests', command: `${tap('ok 1 - a')}; sleep 1723`, format: 'tap', timeoutMs }),
+      (early) => !early.tests?.passed);
 
     assert.equal(r.ok, false);
     assert.equal(r.error.reason, 'CHECK_TIMED_OUT');
