@@ -4,9 +4,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { constant } from '../../lib/tables.mjs';
 import { sleep } from '../../lib/rawws.mjs';
-import { until } from '../../lib/wait.mjs';
+import { until, withLimit } from '../../lib/wait.mjs';
 import { acpd } from '../run.mjs';
 import { pushed, status } from './rig.mjs';
 
@@ -20,7 +21,7 @@ before(async () => { d = await Daemon.start({ flags: { permissionTimeout: 100, h
 after(() => endInOrder(d));
 
 const seconds = (text, from = Date.now()) => (Date.parse(text) - from) / 1000;
-const about = (value, want, what) => assert.ok(value > want - 3 && value <= want + 1, `${what}: ${value}, not ${want}`);
+const about = (value, want, what) => assert.ok(value > want - 20 && value <= want + 1, `${what}: ${value}, not ${want}`);
 
 test('at rest: ready, idle since its last work, the lease a grace after that', async () => {
   const { state, busy, idleSince, work, leaseUntil, leaseSeconds, nextDeadline, draining } = await status(d);
@@ -123,13 +124,19 @@ describe('pushed', () => {
     const [c, watcher, plain] = [await d.client(), await d.client(), await d.client({ init: { acpd: false } })];
     const { sessionId } = await c.newSession();
 
-    await sleep(2 * PUSH_MS);
-    for (const client of [c, watcher])
-      client.messages.length = 0;
-    await sleep(2 * PUSH_MS);
-    assert.deepEqual(pushed(watcher), [], 'nothing has changed');
-    await c.prompt(sessionId, `sleep ${3 * PUSH_MS}; echo done`);
-    await until(() => pushed(watcher).at(-1)?.busy === false, 'the end is told');
+    const quiet = async (ms) => { // what is late on a busy machine is of a change before
+      for (const client of [c, watcher])
+        client.messages.length = 0;
+      await sleep(ms);
+      return [...pushed(c), ...pushed(watcher)];
+    };
+    assert.deepEqual(await withLimit(2 * PUSH_MS, quiet, (told) => told.length), [], 'nothing has changed');
+    const { step, open } = gate(d);
+    const turn = c.startPrompt(sessionId, `${step}; echo done`);
+    await until(() => [c, watcher].every((client) => pushed(client).at(-1)?.busy), 'the begin is told');
+    open();
+    await turn.answer;
+    await until(() => [c, watcher].every((client) => pushed(client).at(-1).busy === false), 'the end is told');
     for (const client of [c, watcher]) {
       const told = pushed(client).map(({ state, busy, work }) => ({ state, busy, turns: work.turns }));
 
