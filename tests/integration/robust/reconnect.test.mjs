@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { test, describe, before, after } from 'node:test';
 import { chance } from '../../lib/chance.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { SLOW, sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { Tape } from './rig.mjs';
@@ -361,9 +362,10 @@ describe('without a journal', () => {
     const { client, sessionId, tape } = await opened(bare, { record: false, validate: 1000 });
 
     const { last: before, own } = await settled(tape, client);
+    const turns = await bare.metric('acpd_turns_total');
     client.ws.pause();
     client.startPrompt(sessionId, 'flood 120000 300');
-    await until(async () => await bare.metric('acpd_turns_running') === 0, 'the turn to end', 20000);
+    await until(async () => await bare.metric('acpd_turns_total') > turns && await bare.metric('acpd_turns_running') === 0, 'the turn to end', 20000);
     client.ws.resume();
     await tape.until((x) => x.ends.length > 1, 20000);
     accounted(tape, before + 120002, [...own, before + 1]);
@@ -380,8 +382,9 @@ describe('without a journal', () => {
     const big = await Tape.open(client);
 
     const { last: at } = await settled(tape, client);
-    client.startPrompt(sessionId, 'sleep 300; flood 120000 300; echo end; silence');
-    client.startPrompt(big.sessionId, 'sleep 1500; hugeline 1000000; silence');
+    const [flood, huge] = [gate(bare), gate(bare)];
+    client.startPrompt(sessionId, `${flood.step}; flood 120000 300; echo end; silence`);
+    client.startPrompt(big.sessionId, `${huge.step}; hugeline 1000000; silence`);
     await client.close();
     const reader = await bare.client({ record: false, validate: 1000 });
     const both = [new Tape(sessionId), new Tape(big.sessionId)];
@@ -389,8 +392,13 @@ describe('without a journal', () => {
       x.attach(reader);
     await reader.load(big.sessionId);
     await reader.load(sessionId);
+    const events = await bare.metric('acpd_events_total');
+    const came = (n) => until(async () => await bare.metric('acpd_events_total') >= events + n, `${n} events`);
     reader.ws.pause();
-    await sleep(2000);
+    flood.open();
+    await came(120001);
+    huge.open();
+    await came(120002);
     reader.ws.resume();
     await both[0].until((x) => x.texts.get(x.last) === 'end', 20000);
     accounted(both[0], at + 120002);

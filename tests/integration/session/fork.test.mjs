@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test, describe, before, after } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
-import { until } from '../../lib/wait.mjs';
+import { until, withLimit } from '../../lib/wait.mjs';
 import { homeOf, homely, journalOf, running, turnsOf } from '../ledger.mjs';
 
 const capabilities = { loadSession: true };
@@ -192,8 +192,8 @@ describe('what is refused, and leaves nothing', () => {
 
 describe('when something happens in the middle', () => {
   // A home that takes a while to copy.
-  const fill = (sessionId) => {
-    for (let i = 0; i < 3000; i++)
+  const fill = (sessionId, files = 3000) => {
+    for (let i = 0; i < files; i++)
       fs.writeFileSync(path.join(homeOf(d, sessionId), `f${i}`), 'x'.repeat(2000));
   };
 
@@ -222,14 +222,25 @@ describe('when something happens in the middle', () => {
   }
 
   test('the client goes away: nothing is left of it', async () => {
-    const from = await source();
-    fill(from);
-    const homes = leaves('homes');
-    const own = await d.client();
-    own.request('session/fork', params(from));
-    await until(() => leaves('homes').length > homes.length, 'it has begun');
-    own.ws.destroy();
-    await until(() => JSON.stringify(leaves('homes')) === JSON.stringify(homes), 'it is gone');
+    const goes = async (files) => { // whole: the client was still there when it was done
+      const from = await source();
+      fill(from, files);
+      const homes = leaves('homes');
+      const own = await d.client();
+      const listed = async () => (await c.call('session/list', {})).sessions.map((s) => s.sessionId);
+      const before = await listed();
+      own.request('session/fork', params(from)).answer.catch(() => {});
+      await until(() => leaves('homes').length > homes.length, 'it has begun');
+      own.ws.destroy();
+      const whole = await until(async () => (await listed()).find((id) => !before.includes(id)) ??
+        JSON.stringify(leaves('homes')) === JSON.stringify(homes), 'it is gone');
+      if (whole !== true)
+        await c.call('session/delete', { sessionId: whole });
+      return { from, whole };
+    };
+    const { from, whole } = await withLimit(3000, goes, (r) => r.whole !== true, 3);
+
+    assert.equal(whole, true, 'it is gone');
     assert.equal((await c.prompt(from, 'echo on')).stopReason, 'end_turn');
   });
 });
