@@ -175,7 +175,8 @@ describe('the daemon ends by itself', { concurrency: true }, () => {
 
     assert.equal(answer.result?.stopReason, 'end_turn', 'longer than --idle-exit, and not cut off');
     assert.equal(said.nextDeadline.what, 'idleExit');
-    assert.equal(Math.round((Date.parse(said.nextDeadline.at) - Date.parse(said.idleSince)) / 1000), idleExit);
+    const rest = (Date.parse(said.nextDeadline.at) - Date.parse(said.idleSince)) / 1000; // what it did not run in between does not count
+    assert.ok(rest > idleExit - 1 && rest < idleExit + 20, `${rest}`);
     await ended(d, [c]);
     assert.deepEqual(pushed(c).at(-1).draining.why, 'idle');
     assert.equal(turnsOf(d, sessionId).length, 1);

@@ -27,7 +27,9 @@ test('at rest: ready, idle since its last work, the lease a grace after that', a
   const { state, busy, idleSince, work, leaseUntil, leaseSeconds, nextDeadline, draining } = await status(d);
 
   assert.deepEqual({ state, busy, work, nextDeadline, draining }, { state: 'ready', busy: false, work: NOTHING, nextDeadline: undefined, draining: undefined });
-  assert.equal(Math.round(seconds(leaseUntil, Date.parse(idleSince))), GRACE);
+  const lease = seconds(leaseUntil, Date.parse(idleSince)); // what it did not run in between does not count
+
+  assert.ok(lease > GRACE - 1 && lease < GRACE + 20, `${lease}`);
   assert.ok(Math.abs(leaseSeconds - seconds(leaseUntil)) <= 2);
   const c = await d.client();
   const said = await c.call('_acpd/status');
