@@ -38,10 +38,22 @@ static bool list_has(const char *list, const char *word)
 	return false;
 }
 
-/* Our own path in the hierarchy: a line "number:controllers:path"; that of v2 names none. */
-static char *own_path(const char *root, enum cgroup_kind kind, const char *controller)
+void cgroup_view_read(const char *root, struct cgroup_view *ret)
 {
-	_cleanup_(freep) char *text = read_whole(root, "/proc/self/cgroup");
+	*ret = (struct cgroup_view){ root, read_whole(root, "/proc/self/cgroup"),
+				     read_whole(root, "/proc/self/mountinfo") };
+}
+
+void cgroup_view_done(struct cgroup_view *v)
+{
+	free(v->own);
+	free(v->mounts);
+}
+
+/* Our own path in the hierarchy: a line "number:controllers:path"; that of v2 names none. */
+static char *own_path(const struct cgroup_view *v, enum cgroup_kind kind, const char *controller)
+{
+	_cleanup_(freep) char *text = v->own ? xstrdup(v->own) : NULL;
 	char *line, *save = NULL;
 
 	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
@@ -75,10 +87,10 @@ static bool parse_mount(const char *line, enum cgroup_kind kind, const char *con
 				   strcmp(type, "cgroup") == 0 && list_has(options, controller);
 }
 
-static bool find_mount(const char *root, enum cgroup_kind kind, const char *controller,
+static bool find_mount(const struct cgroup_view *v, enum cgroup_kind kind, const char *controller,
 		       struct hierarchy *ret)
 {
-	_cleanup_(freep) char *text = read_whole(root, "/proc/self/mountinfo");
+	_cleanup_(freep) char *text = v->mounts ? xstrdup(v->mounts) : NULL;
 	char *line, *save = NULL;
 
 	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
@@ -88,23 +100,23 @@ static bool find_mount(const char *root, enum cgroup_kind kind, const char *cont
 	return false;
 }
 
-char *cgroup_place_find(const char *root, enum cgroup_kind kind, const char *controller,
+char *cgroup_place_find(const struct cgroup_view *v, enum cgroup_kind kind, const char *controller,
 			size_t *ret_point)
 {
-	_cleanup_(freep) char *own = own_path(root, kind, controller);
+	_cleanup_(freep) char *own = own_path(v, kind, controller);
 	const char *rest;
 	struct hierarchy h;
 	char *dir;
 
-	if (!own || !find_mount(root, kind, controller, &h))
+	if (!own || !find_mount(v, kind, controller, &h))
 		return NULL;
 	rest = path_below(own, h.top);
 	if (!rest)
 		return NULL;
-	if (asprintf(&dir, "%s%s%s%s", root, h.point, *rest ? "/" : "", rest) < 0)
+	if (asprintf(&dir, "%s%s%s%s", v->root, h.point, *rest ? "/" : "", rest) < 0)
 		abort();
 	if (ret_point)
-		*ret_point = strlen(root) + strlen(h.point);
+		*ret_point = strlen(v->root) + strlen(h.point);
 	return dir;
 }
 
@@ -128,19 +140,22 @@ static uint64_t least_limit(char *dir, size_t point, const char *file)
 	}
 }
 
-static uint64_t group_limit(enum cgroup_kind kind, const char *file)
+static uint64_t group_limit(const struct cgroup_view *v, enum cgroup_kind kind, const char *file)
 {
 	size_t point;
-	_cleanup_(freep) char *dir = cgroup_place_find("", kind, "memory", &point);
+	_cleanup_(freep) char *dir = cgroup_place_find(v, kind, "memory", &point);
 
 	return dir ? least_limit(dir, point, file) : UINT64_MAX;
 }
 
 uint64_t memory_limit(void)
 {
-	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t group = MIN(group_limit(CGROUP_V2, "memory.max"),
-			     group_limit(CGROUP_V1, "memory.limit_in_bytes"));
+	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	_cleanup_(cgroup_view_done) struct cgroup_view view;
+	uint64_t v1, v2;
 
-	return MIN(pages * page, group);
+	cgroup_view_read("", &view);
+	v2 = group_limit(&view, CGROUP_V2, "memory.max");
+	v1 = group_limit(&view, CGROUP_V1, "memory.limit_in_bytes");
+	return MIN(machine, MIN(v1, v2));
 }

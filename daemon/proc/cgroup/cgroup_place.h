@@ -15,10 +15,18 @@ enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
 const char *cgroup_kind_name(enum cgroup_kind kind);
 
+/* What the kernel says of both at one time: whoever asks for several hierarchies reads it once. root: what to put before
+ * each path of the kernel's, "" but for tests; it must outlive the view. own, mounts: NULL if they cannot be read. */
+struct cgroup_view {
+	const char *root;
+	char *own, *mounts;
+};
+void cgroup_view_read(const char *root, struct cgroup_view *ret);
+void cgroup_view_done(struct cgroup_view *v);
+
 /* The directory of our own group in the hierarchy with this controller (v2: any word, there is one hierarchy); NULL:
- * there is none. The caller frees. root: what to put before each path of the kernel's; "" but for tests.
- * ret_point: length of the part of it that is the mount point; may be NULL. */
-char *cgroup_place_find(const char *root, enum cgroup_kind kind, const char *controller,
+ * there is none. The caller frees. ret_point: length of the part of it that is the mount point; may be NULL. */
+char *cgroup_place_find(const struct cgroup_view *v, enum cgroup_kind kind, const char *controller,
 			size_t *ret_point);
 
 /* Bytes of memory that the daemon and its children may have together: the machine's, or less if a cgroup says so. */

@@ -60,10 +60,10 @@ static int tree_add(struct cgroups *c, enum cgroup_kind kind, const char *parent
 	return (int)c->ntrees++;
 }
 
-static int tree_find(struct cgroups *c, const char *root, enum cgroup_kind kind,
+static int tree_find(struct cgroups *c, const struct cgroup_view *v, enum cgroup_kind kind,
 		     const char *controller, const char *mark)
 {
-	_cleanup_(freep) char *parent = cgroup_place_find(root, kind, controller, NULL);
+	_cleanup_(freep) char *parent = cgroup_place_find(v, kind, controller, NULL);
 
 	return parent ? tree_add(c, kind, parent, mark) : -ENOENT;
 }
@@ -163,9 +163,9 @@ static void take_back(struct cgroup_tree *t)
 	leave_leaf(t);
 }
 
-static void open_v2(struct cgroups *c, const char *root, const char *mark)
+static void open_v2(struct cgroups *c, const struct cgroup_view *v, const char *mark)
 {
-	int i = tree_find(c, root, CGROUP_V2, "", mark);
+	int i = tree_find(c, v, CGROUP_V2, "", mark);
 	struct cgroup_tree *t = i < 0 ? NULL : &c->trees[i];
 
 	for (unsigned use = 0; use < CGROUP_LIMITS && !t && i != -ENOENT; use++)
@@ -182,10 +182,11 @@ static void open_v2(struct cgroups *c, const char *root, const char *mark)
 
 /* --- v1 ----------------------------------------------------------------------------------------------------- */
 
-static void open_v1(struct cgroups *c, const char *root, enum cgroup_use use, const char *mark)
+static void open_v1(struct cgroups *c, const struct cgroup_view *v, enum cgroup_use use,
+		    const char *mark)
 {
 	char *why = c->why[use];
-	int i = tree_find(c, root, CGROUP_V1, controllers[use], mark);
+	int i = tree_find(c, v, CGROUP_V1, controllers[use], mark);
 
 	c->of[use] = i < 0 ? -1 : i;
 	if (i >= 0)
@@ -197,12 +198,12 @@ static void open_v1(struct cgroups *c, const char *root, enum cgroup_use use, co
 }
 
 /* One that serves for a limit does, too. */
-static void open_killing(struct cgroups *c, const char *root, const char *mark)
+static void open_killing(struct cgroups *c, const struct cgroup_view *v, const char *mark)
 {
 	int i = c->of[CGROUP_PIDS];
 
 	if (i < 0)
-		i = tree_find(c, root, CGROUP_V1, "freezer", mark);
+		i = tree_find(c, v, CGROUP_V1, "freezer", mark);
 	if (i < 0 && c->ntrees)
 		i = 0;
 	c->of[CGROUP_KILLING] = i < 0 ? -1 : i;
@@ -215,16 +216,18 @@ static void open_killing(struct cgroups *c, const char *root, const char *mark)
 
 struct cgroups *cgroups_open(const char *root, const char *mark)
 {
+	_cleanup_(cgroup_view_done) struct cgroup_view view;
 	struct cgroups *c = new0(struct cgroups);
 
+	cgroup_view_read(root, &view);
 	for (unsigned use = 0; use < CGROUP_USES; use++)
 		c->of[use] = -1;
-	open_v2(c, root, mark);
+	open_v2(c, &view, mark);
 	for (unsigned use = 0; use < CGROUP_LIMITS; use++)
 		if (c->of[use] < 0)
-			open_v1(c, root, use, mark);
+			open_v1(c, &view, use, mark);
 	if (c->of[CGROUP_KILLING] < 0)
-		open_killing(c, root, mark);
+		open_killing(c, &view, mark);
 	return c;
 }
 

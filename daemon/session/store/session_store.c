@@ -171,18 +171,16 @@ static int open_removal(struct session_store *st, struct err *e)
 	return st->removal ? 0 : -EIO;
 }
 
-static unsigned harnesses_in_memory(void)
+static unsigned harnesses_in_memory(uint64_t all)
 {
-	uint64_t n = memory_limit() / HARNESS_MEMORY;
+	uint64_t n = all / HARNESS_MEMORY;
 
 	return n > 1 ? (unsigned)MIN(n, (uint64_t)SESSIONS_KEPT_MAX) : 1;
 }
 
 /* The daemon keeps some; of a very small machine, half. */
-static uint64_t memory_for_sessions(void)
+static uint64_t memory_for_sessions(uint64_t all)
 {
-	uint64_t all = memory_limit();
-
 	return all - MIN(all / 2, (uint64_t)LIMIT_MEMORY_SPARE);
 }
 
@@ -197,19 +195,21 @@ static void limit_ledger(struct session_store *st, const struct store_config *cf
 /* What does not have to be known when the store is made. */
 static void set_limits(struct session_store *st, const struct store_config *cfg)
 {
+	uint64_t memory = memory_limit();
+
 	st->journal_max = cfg->journal_max;
 	st->permission_timeout = cfg->permission_timeout;
 	st->mcp.hold = cfg->mcp_hold;
 	st->model.hold = cfg->model_hold;
 	st->model.record_max = cfg->journal ? cfg->record_max : 0;
 	st->pool.idle = cfg->harness_idle;
-	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory();
+	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory(memory);
 	st->pool.wait = cfg->harness_wait;
 	st->pool.session_max = cfg->session_max;
 	st->draft_max = cfg->draft_max;
 	st->limits = cfg->limits;
 	if (!st->limits.memory)
-		st->limits.memory = memory_for_sessions();
+		st->limits.memory = memory_for_sessions(memory);
 	st->retention.keep = cfg->keep;
 	st->level = cfg->level;
 	st->network = egress_rules_free(st->network);

@@ -42,6 +42,7 @@ static const char hybrid_own[] =
 
 static void test_places(void **state _unused_)
 {
+	struct cgroup_view view;
 	static const struct {
 		enum cgroup_kind kind;
 		const char *controller, *want;
@@ -57,16 +58,24 @@ static void test_places(void **state _unused_)
 
 	put("proc/self/mountinfo", hybrid_mounts);
 	put("proc/self/cgroup", hybrid_own);
+	cgroup_view_read(scratch_dir(), &view);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		size_t n = strlen(scratch_dir());
 		_cleanup_(freep) char *got =
-			cgroup_place_find(scratch_dir(), rows[i].kind, rows[i].controller, NULL);
+			cgroup_place_find(&view, rows[i].kind, rows[i].controller, NULL);
 
 		if (!got != !rows[i].want || (got && strcmp(got + n, rows[i].want) != 0))
 			fail_row(i, got ? got : "(none)");
 	}
+	cgroup_view_done(&view);
 	put("proc/self/cgroup", "6:memory:/elsewhere\n");
-	assert_null(cgroup_place_find(scratch_dir(), CGROUP_V1, "memory", NULL));
+	cgroup_view_read(scratch_dir(), &view);
+	assert_null(cgroup_place_find(&view, CGROUP_V1, "memory", NULL));
+	cgroup_view_done(&view);
+	assert_int_equal(remove(scratch_path("proc/self/cgroup")), 0);
+	cgroup_view_read(scratch_dir(), &view);
+	assert_null(cgroup_place_find(&view, CGROUP_V1, "cpu", NULL));
+	cgroup_view_done(&view);
 }
 
 /* --- ordinary files ------------------------------------------------------------------------------------------- */
