@@ -103,21 +103,31 @@ int file_replace(const char *path, const void *p, size_t n, mode_t mode)
 	return r;
 }
 
+/* 0 if it is there now. */
+static int make_dir(const char *path, mode_t mode)
+{
+	return mkdir(path, mode) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* Mostly all but the last is there already. */
 int file_mkdirs(const char *path, mode_t mode)
 {
-	_cleanup_(freep) char *p = xstrndup(path, strlen(path));
+	_cleanup_(freep) char *p = NULL;
+	int r = make_dir(path, mode);
 
-	if (!*p)
-		return -ENOENT;
+	if (r != -ENOENT || !*path)
+		return r;
+	p = xstrdup(path);
 	for (char *s = p + 1; *s; s++) {
 		if (*s != '/')
 			continue;
 		*s = '\0';
-		if (mkdir(p, mode) < 0 && errno != EEXIST)
-			return -errno;
+		r = make_dir(p, mode);
+		if (r < 0)
+			return r;
 		*s = '/';
 	}
-	return mkdir(p, mode) < 0 && errno != EEXIST ? -errno : 0;
+	return make_dir(p, mode);
 }
 
 static int remove_below(int dirfd)
