@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define READY_MS 200 /* after a start: what takes long and nobody waits for */
+
 /* The base environment with the user's home, where npx and uvx keep the programs that they download. */
 static char **build_env(const struct config *c, const struct passwd *pw)
 {
@@ -100,12 +102,22 @@ int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
 	char **env = build_env(c, find_user(c));
 	int r;
 
+	h->loop = loop;
 	h->hosted = hosted_new(loop, procs, &(struct hosted_config){ .fetcher = fetcher });
 	r = open_relay(h, c, loop, procs, fetcher, store, env, e);
 	harness_plan_free_environ(env);
 	if (r == 0)
 		h->http = mcp_http_new(loop, &endpoint);
 	return r;
+}
+
+/* The filter of these bounds takes longer to make than all else of a start, so it is not made before anybody needs it, or
+ * the first answers are out. It is made ahead all the same: later there may be no memory for it. */
+static void on_ready(void *ctx)
+{
+	struct hosting *h = ctx;
+
+	(void)store_bounds(h->store);
 }
 
 void hosting_begin(struct hosting *h, const struct config *c, const struct session_store *store)
@@ -116,6 +128,10 @@ void hosting_begin(struct hosting *h, const struct config *c, const struct sessi
 	if (h->begun)
 		return;
 	h->begun = true;
+	h->store = store;
+	loop_timer_set(h->loop, &h->ready, READY_MS, on_ready, h);
+	if (!c->mcp_config)
+		return;
 	env = build_env(c, pw);
 	hosted_load(h->hosted, &(struct hosted_config){ .file = c->mcp_config,
 							.env = env,
@@ -127,6 +143,7 @@ void hosting_begin(struct hosting *h, const struct config *c, const struct sessi
 
 void hosting_close_http(struct hosting *h)
 {
+	loop_timer_cancel(&h->ready);
 	h->http = mcp_http_free(h->http);
 }
 

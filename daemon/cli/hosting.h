@@ -6,6 +6,7 @@
 
 #include "cli/cli_options.h"
 #include "http/mcp/mcp_http.h"
+#include "loop/loop.h"
 #include "session/session.h"
 #include "tools/hosted/hosted.h"
 #include "tools/relay/relay.h"
@@ -14,6 +15,9 @@ struct hosting {
 	struct hosted *hosted;
 	struct relay *relay;
 	struct mcp_http *http;
+	struct loop *loop;
+	const struct session_store *store; /* from hosting_begin on */
+	struct loop_timer ready;
 	bool begun;
 };
 
