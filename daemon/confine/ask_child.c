@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/wait.h>
 
 static ssize_t read_all(int fd, char *to, size_t size)
@@ -34,7 +35,18 @@ static int exit_error(pid_t pid)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
-int ask_child(int (*answer)(const void *ctx, int to), const void *ctx, void *ret, size_t size)
+/* A child that shares our memory does not return from here: we go on only when it has ended. */
+static pid_t begin(bool shares, int (*answer)(const void *ctx, int to), const void *ctx, int to)
+{
+	pid_t pid = shares ? vfork() : fork();
+
+	if (pid == 0)
+		_exit(-answer(ctx, to));
+	return pid;
+}
+
+static int ask(bool shares, int (*answer)(const void *ctx, int to), const void *ctx, void *ret,
+	       size_t size)
 {
 	_cleanup_(closep) int from = -1, to = -1;
 	int ends[2], r;
@@ -45,14 +57,23 @@ int ask_child(int (*answer)(const void *ctx, int to), const void *ctx, void *ret
 		return -errno;
 	from = ends[0];
 	to = ends[1];
-	pid = fork();
+	pid = begin(shares, answer, ctx, to);
 	if (pid < 0)
 		return -errno;
-	if (pid == 0)
-		_exit(-answer(ctx, to));
 	closep(&to);
 	n = read_all(from, ret, size);
 	closep(&from); /* it does not wait for us if it has more */
 	r = exit_error(pid);
 	return r < 0 ? r : (int)n;
+}
+
+int ask_child(int (*answer)(const void *ctx, int to), const void *ctx, void *ret, size_t size)
+{
+	return ask(false, answer, ctx, ret, size);
+}
+
+int ask_child_briefly(int (*answer)(const void *ctx, int to), const void *ctx, void *ret,
+		      size_t size)
+{
+	return ask(true, answer, ctx, ret, size);
 }

@@ -80,7 +80,7 @@ const char *confine_machine_missing(enum machine_part part)
 	int errors[MACHINE_PARTS], r;
 
 	if (!asked) {
-		r = ask_child(try_all, NULL, errors, sizeof(errors));
+		r = ask_child_briefly(try_all, NULL, errors, sizeof(errors));
 		for (size_t i = 0; i < MACHINE_PARTS; i++)
 			if (r < 0 || errors[i])
 				snprintf(why[i], sizeof(why[i]), "%s: %s", parts[i].missing,
