@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 enum { UNDECIDED = -2, SPARED = -1 }; /* else: the number of a target */
@@ -385,10 +386,20 @@ static int kill_all(struct table *t)
 	return found;
 }
 
+/* Then nothing descends from us either: what is orphaned below us becomes our child. */
+static bool is_childless(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD;
+}
+
 int tree_kill_descendants(void)
 {
 	_cleanup_(table_done) struct table t = { 0 };
 
+	if (is_childless())
+		return 0;
 	table_read(&t);
 	for (size_t i = 0; i < t.n; i++)
 		if (t.e[i].ppid == getpid())
