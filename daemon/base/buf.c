@@ -1,6 +1,5 @@
 #include "base/buf.h"
 
-#include "base/limits.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -22,7 +21,7 @@ static void buf_compact(struct buf *b)
 	b->pos = 0;
 }
 
-int buf_reserve(struct buf *b, size_t more)
+int buf_grow(struct buf *b, size_t more)
 {
 	size_t max = b->max ? b->max : BUF_MAX_DEFAULT;
 	size_t need, cap;

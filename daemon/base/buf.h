@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/limits.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -21,12 +22,21 @@ struct buf {
 };
 
 void buf_done(struct buf *b);
-int buf_reserve(struct buf *b, size_t more);
+/* Room for more, made if there is none: what buf_reserve is. */
+int buf_grow(struct buf *b, size_t more);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_consume(struct buf *b, size_t n);
 void buf_reset(struct buf *b);
 /* Frees the memory beyond keep bytes once the buffer is empty. */
 void buf_trim(struct buf *b, size_t keep);
+
+/* Inline: an encoder asks a dozen times per message, and nearly always there is room. */
+static inline int buf_reserve(struct buf *b, size_t more)
+{
+	size_t max = b->max ? b->max : BUF_MAX_DEFAULT;
+
+	return more <= b->cap - b->len && b->len + more <= max ? 0 : buf_grow(b, more);
+}
 
 /* Inline: an encoder adds a dozen pieces per message, most of them of a length the compiler knows. */
 static inline int buf_add(struct buf *b, const void *p, size_t n)

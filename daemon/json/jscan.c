@@ -58,34 +58,35 @@ static enum jscan_error scan_escape(struct cur *c)
 	return JSCAN_OK;
 }
 
+/* At what does not stand for itself. */
+static enum jscan_error scan_special(struct cur *c)
+{
+	size_t n;
+
+	if (c->p >= c->end || *c->p < 0x20)
+		return JSCAN_E_SYNTAX;
+	if (*c->p == '\\')
+		return scan_escape(c);
+	n = *c->p < 0x80 ? 1 : utf8_sequence(c->p, (size_t)(c->end - c->p));
+	c->p += n;
+	return n ? JSCAN_OK : JSCAN_E_UTF8;
+}
+
 /* At the opening quote; leaves p after the closing one. */
 static enum jscan_error scan_string(struct cur *c)
 {
-	enum jscan_error e;
+	enum jscan_error e = JSCAN_OK;
 
 	c->p++;
-	for (;;) {
+	while (!e) {
 		c->p = jplain_skip(c->p, c->end);
-		if (c->p >= c->end || *c->p < 0x20)
-			return JSCAN_E_SYNTAX;
-		if (*c->p == '"') {
+		if (c->p < c->end && *c->p == '"') {
 			c->p++;
 			return JSCAN_OK;
 		}
-		if (*c->p == '\\') {
-			e = scan_escape(c);
-			if (e)
-				return e;
-		} else if (*c->p < 0x80) {
-			c->p++;
-		} else {
-			size_t n = utf8_sequence(c->p, (size_t)(c->end - c->p));
-
-			if (!n)
-				return JSCAN_E_UTF8;
-			c->p += n;
-		}
+		e = scan_special(c);
 	}
+	return e;
 }
 
 static bool scan_digits(struct cur *c)
@@ -210,11 +211,8 @@ static enum jscan_error scan_elements(struct cur *c)
 
 static struct jslot *find_slot(struct slice key, struct jslot *slots, size_t n)
 {
-	char first = key.n ? key.p[0] : '\0';
-
-	/* a key that begins as it is written cannot be another one */
 	for (size_t i = 0; i < n; i++)
-		if ((first == slots[i].key[0] || first == '\\') && jkey_is(key, slots[i].key))
+		if (jkey_is(key, slots[i].key))
 			return &slots[i];
 	return NULL;
 }
@@ -359,6 +357,91 @@ struct jval jobj_get(struct slice object, const char *key)
 	if (!object.p || jscan_object(object, &slot, 1) != JSCAN_OK)
 		return (struct jval){ J_NONE, SLICE_NONE };
 	return slot.v;
+}
+
+/* --- reading part by part -------------------------------------------------------------------------------- */
+
+struct jwalk jwalk_of(struct slice value)
+{
+	struct cur c = cur_of(value);
+
+	return (struct jwalk){ (const char *)c.p, (const char *)c.end };
+}
+
+static struct cur cur_at(const struct jwalk *w)
+{
+	return (struct cur){ (const unsigned char *)w->p, (const unsigned char *)w->end, 0 };
+}
+
+enum jtype jwalk_type(const struct jwalk *w)
+{
+	switch (w->p < w->end ? *w->p : '\0') {
+	case '{':
+		return J_OBJECT;
+	case '[':
+		return J_ARRAY;
+	case '"':
+		return J_STRING;
+	case 't':
+		return J_TRUE;
+	case 'f':
+		return J_FALSE;
+	case 'n':
+		return J_NULL;
+	case '\0':
+		return J_NONE;
+	default:
+		return J_NUMBER;
+	}
+}
+
+bool jwalk_value(struct jwalk *w, struct jval *ret)
+{
+	struct cur c = cur_at(w);
+
+	if (scan_any(&c, &ret->type, NULL))
+		return false;
+	ret->raw = (struct slice){ w->p, (size_t)((const char *)c.p - w->p) };
+	w->p = (const char *)c.p;
+	return true;
+}
+
+bool jwalk_enter(struct jwalk *w, enum jtype type)
+{
+	if ((type != J_OBJECT && type != J_ARRAY) || jwalk_type(w) != type)
+		return false;
+	w->p++;
+	return true;
+}
+
+bool jwalk_more(struct jwalk *w)
+{
+	struct cur c = cur_at(w);
+	bool left;
+
+	skip_space(&c);
+	left = c.p < c.end && (*c.p == '}' || *c.p == ']');
+	if (c.p < c.end && (left || *c.p == ','))
+		c.p++;
+	if (!left)
+		skip_space(&c);
+	w->p = (const char *)c.p;
+	return !left && c.p < c.end;
+}
+
+bool jwalk_key(struct jwalk *w, struct slice *key)
+{
+	struct cur c = cur_at(w);
+
+	if (c.p >= c.end || *c.p != '"' || scan_string(&c))
+		return false;
+	*key = (struct slice){ w->p + 1, (size_t)((const char *)c.p - w->p) - 2 };
+	skip_space(&c);
+	if (c.p >= c.end || *c.p++ != ':')
+		return false;
+	skip_space(&c);
+	w->p = (const char *)c.p;
+	return true;
 }
 
 bool jiter_init(struct jiter *it, struct jval v)

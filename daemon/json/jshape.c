@@ -92,6 +92,8 @@ static bool fits_plain(const struct jshape *s, struct jval v)
 
 /* --- objects ----------------------------------------------------------------------------------------------- */
 
+static bool fits(const struct jshape *s, struct jwalk *w, struct jval *id);
+
 static const struct jmember *member_find(const struct jmember *m, struct slice key)
 {
 	for (; m->name; m++)
@@ -100,11 +102,19 @@ static const struct jmember *member_find(const struct jmember *m, struct slice k
 	return NULL;
 }
 
-static bool member_fits(const struct jmember *m, struct jval v)
+/* id (may be NULL): set if it is the member JS_ID, which is a string. */
+static bool member_fits(const struct jmember *m, struct jwalk *w, struct jval *id)
 {
-	if (v.type == J_NULL && (m->flags & JS_NULLABLE))
-		return true;
-	return jshape_fits(m->shape, v, NULL);
+	const char *start = w->p;
+	struct jval v;
+
+	if (jwalk_type(w) == J_NULL && (m->flags & JS_NULLABLE))
+		return jwalk_value(w, &v);
+	if (!fits(m->shape, w, NULL))
+		return false;
+	if (id && (m->flags & JS_ID))
+		*id = (struct jval){ J_STRING, { start, (size_t)(w->p - start) } };
+	return true;
 }
 
 static bool has_required(const struct jmember *members, unsigned seen)
@@ -116,32 +126,29 @@ static bool has_required(const struct jmember *members, unsigned seen)
 }
 
 /* tag: a member that is no part of members and was checked already; or NULL. */
-static bool object_fits(const struct jmember *members, const char *tag, struct jval v,
+static bool object_fits(const struct jmember *members, const char *tag, struct jwalk *w,
 			struct jval *id)
 {
 	unsigned seen = 0, bit;
 	bool tagged = false;
 	struct slice key;
-	struct jiter it;
-	struct jval part;
+	struct jval v;
 
-	if (v.type != J_OBJECT || !jiter_init(&it, v))
+	if (!jwalk_enter(w, J_OBJECT))
 		return false;
-	while (jiter_next(&it, &key, &part)) {
-		const struct jmember *m = member_find(members, key);
+	while (jwalk_more(w)) {
+		const struct jmember *m = jwalk_key(w, &key) ? member_find(members, key) : NULL;
 
-		if (!m && tag && !tagged && jkey_is(key, tag)) {
+		if (!m && tag && !tagged && jkey_is(key, tag) && jwalk_value(w, &v)) {
 			tagged = true;
 			continue;
 		}
 		if (!m)
 			return false;
 		bit = 1u << (m - members);
-		if ((seen & bit) || !member_fits(m, part))
+		if ((seen & bit) || !member_fits(m, w, id))
 			return false;
 		seen |= bit;
-		if (id && (m->flags & JS_ID))
-			*id = part;
 	}
 	return has_required(members, seen);
 }
@@ -203,16 +210,16 @@ static bool object_mend(const struct jmember *members, const char *tag, struct j
 	return true;
 }
 
-static const struct jmember *arm_of(const struct jshape *s, struct jval v)
+/* w stays where it is. */
+static const struct jmember *arm_at(const struct jshape *s, struct jwalk w)
 {
-	struct jval tag = { J_NONE, SLICE_NONE };
+	struct jval tag = { J_NONE, SLICE_NONE }, v;
 	struct slice key;
-	struct jiter it;
 
-	if (v.type != J_OBJECT || !jiter_init(&it, v))
+	if (!jwalk_enter(&w, J_OBJECT))
 		return NULL;
 	/* the first of that name, which object_mend keeps; almost always the first of all */
-	while (tag.type == J_NONE && jiter_next(&it, &key, &v))
+	while (tag.type == J_NONE && jwalk_more(&w) && jwalk_key(&w, &key) && jwalk_value(&w, &v))
 		if (jkey_is(key, s->tag))
 			tag = v;
 	for (const struct jarm *a = s->arms; a->tag; a++)
@@ -223,26 +230,24 @@ static const struct jmember *arm_of(const struct jshape *s, struct jval v)
 
 /* --- arrays -------------------------------------------------------------------------------------------------- */
 
-static const struct jshape *items_of(const struct jshape *s, struct jval v)
+/* w stays where it is. */
+static const struct jshape *items_at(const struct jshape *s, struct jwalk w)
 {
-	struct jiter it;
 	struct jval first;
 
-	if (s->kind != JS_EITHER || !jiter_init(&it, v) || !jiter_next(&it, NULL, &first))
+	if (s->kind != JS_EITHER || !jwalk_enter(&w, J_ARRAY) || !jwalk_more(&w) ||
+	    !jwalk_value(&w, &first))
 		return s->items;
 	return first.type == J_OBJECT && jobj_get(first.raw, s->tag).type != J_NONE ? s->other :
 										      s->items;
 }
 
-static bool array_fits(const struct jshape *items, struct jval v)
+static bool array_fits(const struct jshape *items, struct jwalk *w)
 {
-	struct jiter it;
-	struct jval part;
-
-	if (v.type != J_ARRAY || !jiter_init(&it, v))
+	if (!jwalk_enter(w, J_ARRAY))
 		return false;
-	while (jiter_next(&it, NULL, &part))
-		if (!jshape_fits(items, part, NULL))
+	while (jwalk_more(w))
+		if (!fits(items, w, NULL))
 			return false;
 	return true;
 }
@@ -268,27 +273,48 @@ static bool array_mend(const struct jshape *items, struct jval v, struct buf *ou
 
 /* --- any ------------------------------------------------------------------------------------------------------- */
 
-bool jshape_fits(const struct jshape *s, struct jval v, struct jval *id)
+static bool either_fits(const struct jshape *s, struct jwalk *w)
+{
+	struct jwalk first = *w;
+
+	if (object_fits(s->members, NULL, &first, NULL)) {
+		*w = first;
+		return true;
+	}
+	return object_fits(s->more, NULL, w, NULL);
+}
+
+/* Of what comes now, which has been read then. */
+static bool fits(const struct jshape *s, struct jwalk *w, struct jval *id)
 {
 	const struct jmember *arm;
+	struct jval v;
 
-	if (id)
-		*id = (struct jval){ J_NONE, SLICE_NONE };
 	switch (s->kind) {
 	case JS_OBJECT:
-		return object_fits(s->members, s->tag, v, id);
+		return object_fits(s->members, s->tag, w, id);
 	case JS_TAGGED:
-		arm = arm_of(s, v);
-		return arm && object_fits(arm, s->tag, v, id);
+		arm = arm_at(s, *w);
+		return arm && object_fits(arm, s->tag, w, id);
 	case JS_ONE_OF:
-		return object_fits(s->members, NULL, v, NULL) ||
-		       object_fits(s->more, NULL, v, NULL);
+		return either_fits(s, w);
 	case JS_ARRAY:
 	case JS_EITHER:
-		return array_fits(items_of(s, v), v);
+		return array_fits(items_at(s, *w), w);
 	default:
-		return fits_plain(s, v);
+		return jwalk_value(w, &v) && fits_plain(s, v);
 	}
+}
+
+bool jshape_fits(const struct jshape *s, struct jval v, struct jval *id)
+{
+	struct jwalk w = jwalk_of(v.raw);
+	struct jval found = { J_NONE, SLICE_NONE };
+	bool ret = fits(s, &w, &found);
+
+	if (id)
+		*id = found;
+	return ret;
 }
 
 /* An integer that was written as 12.0 is one. */
@@ -315,7 +341,7 @@ bool jshape_mend(const struct jshape *s, struct jval v, struct buf *out)
 	case JS_OBJECT:
 		return object_mend(s->members, s->tag, v, out);
 	case JS_TAGGED:
-		arm = arm_of(s, v);
+		arm = arm_at(s, jwalk_of(v.raw));
 		return arm && object_mend(arm, s->tag, v, out);
 	case JS_ONE_OF:
 		if (object_mend(s->members, NULL, v, out))
@@ -324,7 +350,7 @@ bool jshape_mend(const struct jshape *s, struct jval v, struct buf *out)
 		return object_mend(s->more, NULL, v, out);
 	case JS_ARRAY:
 	case JS_EITHER:
-		return array_mend(items_of(s, v), v, out);
+		return array_mend(items_at(s, jwalk_of(v.raw)), v, out);
 	case JS_INTEGER:
 		return integer_mend(s, v, out);
 	default:

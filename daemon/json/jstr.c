@@ -91,27 +91,24 @@ static ssize_t unescape(struct slice raw, bool nul, char *out)
 	return o - out;
 }
 
-bool jkey_is(struct slice raw_key, const char *key)
+static bool unescaped_is(struct slice raw, const char *key)
 {
-	_cleanup_(freep) char *plain = NULL;
-	ssize_t n;
+	_cleanup_(freep) char *plain = malloc(raw.n);
+	ssize_t n = plain ? unescape(raw, false, plain) : -ENOMEM;
 
-	size_t len = strlen(key);
-
-	if (raw_key.n == len && memcmp(raw_key.p, key, len) == 0)
-		return !memchr(key, '\\', len);
-	if (raw_key.n < len || !memchr(raw_key.p, '\\', raw_key.n))
-		return false;
-	plain = malloc(raw_key.n);
-	if (!plain)
-		return false;
-	n = unescape(raw_key, false, plain);
 	return n >= 0 && slice_is((struct slice){ plain, (size_t)n }, key);
 }
 
-bool jstr_is(struct jval v, const char *s)
+/* A loop of its own: names are short, and differ early. */
+bool jkey_same(struct slice raw_key, const char *key)
 {
-	return v.type == J_STRING && jkey_is((struct slice){ v.raw.p + 1, v.raw.n - 2 }, s);
+	size_t i = 0;
+
+	while (i < raw_key.n && key[i] && raw_key.p[i] == key[i] && key[i] != '\\')
+		i++;
+	if (i == raw_key.n)
+		return !key[i];
+	return raw_key.p[i] == '\\' && unescaped_is(raw_key, key);
 }
 
 int jstr_decode(struct jval v, size_t max, char **ret)

@@ -11,10 +11,23 @@
 #include "base/slice.h"
 #include "json/jscan.h"
 
-/* Compares a raw (still escaped) member name with a plain ASCII key. */
-bool jkey_is(struct slice raw_key, const char *key);
+/* Compares a raw (still escaped) member name with a plain ASCII key; jkey_same is its dear part. */
+bool jkey_same(struct slice raw_key, const char *key);
+
+/* Inline: nearly all names differ in their first byte, and one that begins as it is written cannot be another one. */
+static inline bool jkey_is(struct slice raw_key, const char *key)
+{
+	char first = raw_key.n ? *raw_key.p : '\0';
+
+	return (first == *key || first == '\\') && jkey_same(raw_key, key);
+}
+
 /* True if v is a string whose decoded text equals s. */
-bool jstr_is(struct jval v, const char *s);
+static inline bool jstr_is(struct jval v, const char *s)
+{
+	return v.type == J_STRING && jkey_is((struct slice){ v.raw.p + 1, v.raw.n - 2 }, s);
+}
+
 /* Decodes a string value; caller frees *ret. -EINVAL: not a string, holds NUL or a lone surrogate; -ENAMETOOLONG
  * if longer than max bytes. */
 int jstr_decode(struct jval v, size_t max, char **ret);

@@ -70,9 +70,9 @@ static struct slice newest(struct slice text)
 /* A message is what comes in pieces one after the other. */
 void turn_proof_note(struct session_turn *t, enum harness_update kind, struct slice update)
 {
-	struct slice content = jobj_get(update, "content").raw;
 	_cleanup_(freep) char *text = NULL;
 	struct turn_proof *p = &t->proof;
+	struct slice content;
 
 	if (!p->wanted)
 		return;
@@ -80,6 +80,7 @@ void turn_proof_note(struct session_turn *t, enum harness_update kind, struct sl
 		p->said_all = true;
 		return;
 	}
+	content = jobj_get(update, "content").raw;
 	if (!jstr_is(jobj_get(content, "type"), "text") ||
 	    jstr_decode(jobj_get(content, "text"), BUF_MAX_DEFAULT, &text) < 0)
 		return;

@@ -180,6 +180,87 @@ static void test_walk(void **state _unused_)
 	}
 }
 
+/* All of it, by parts: what was read is what stands there. */
+static void put_parts(struct jwalk *w, struct buf *b)
+{
+	enum jtype type = jwalk_type(w);
+	struct slice key;
+	struct jval v;
+
+	if (!jwalk_enter(w, type)) {
+		assert_true(jwalk_value(w, &v));
+		assert_int_equal(v.type, type);
+		buf_add_slice(b, v.raw);
+		return;
+	}
+	buf_putc(b, type == J_OBJECT ? '{' : '[');
+	for (bool first = true; jwalk_more(w); first = false) {
+		buf_puts(b, first ? "" : ",");
+		if (type == J_OBJECT) {
+			assert_true(jwalk_key(w, &key));
+			buf_putc(b, '"');
+			buf_add_slice(b, key);
+			buf_puts(b, "\":");
+		}
+		put_parts(w, b);
+	}
+	buf_putc(b, type == J_OBJECT ? '}' : ']');
+}
+
+static void test_walk_by_parts(void **state _unused_)
+{
+	static const char *const rows[][2] = {
+		{ "[]", "[]" },
+		{ " { } ", "{}" },
+		{ "[ [ ] , { } , [[]] ]", "[[],{},[[]]]" },
+		{ "1e5", "1e5" },
+		{ "[-0,true , false,null,\"]\"]", "[-0,true,false,null,\"]\"]" },
+		{ "{ \"a\\\"}\" : {\"b\":[1,{\"c\":\"}\"}] } , \"\" : {} ,\"d\":[ ]}",
+		  "{\"a\\\"}\":{\"b\":[1,{\"c\":\"}\"}]},\"\":{},\"d\":[]}" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		struct jwalk w = jwalk_of(slice_of(rows[i][0]));
+
+		put_parts(&w, &b);
+		assert_buf(&b, rows[i][1]);
+		assert_int_equal(jwalk_type(&w) == J_NONE || *w.p == ' ', true);
+	}
+}
+
+/* What is cut off ends every loop. */
+static void test_walk_of_a_part(void **state _unused_)
+{
+	static const char text[] = "{\"a\":[1,{\"b\":\"c\"}],\"d\":true}";
+
+	for (size_t n = 0; n < sizeof(text) - 1; n++) {
+		struct jwalk w = jwalk_of((struct slice){ text, n });
+		struct slice key;
+		struct jval v;
+
+		if (jwalk_enter(&w, J_OBJECT))
+			while (jwalk_more(&w) && jwalk_key(&w, &key) && jwalk_value(&w, &v))
+				assert_true(w.p <= text + n);
+		assert_true(w.p <= text + n);
+	}
+}
+
+static void test_names_like_it(void **state _unused_)
+{
+	assert_true(jkey_is(SLICE("name"), "name"));
+	assert_true(jkey_is(SLICE("na\\u006de"), "name"));
+	assert_true(jkey_is(SLICE("\\\\"), "\\"));
+	assert_true(jkey_is(SLICE(""), ""));
+	assert_false(jkey_is(SLICE("nam"), "name"));
+	assert_false(jkey_is(SLICE("names"), "name"));
+	assert_false(jkey_is(SLICE("nime"), "name"));
+	assert_false(jkey_is(SLICE(""), "name"));
+	assert_false(jkey_is(SLICE("name"), ""));
+	assert_false(jkey_is(SLICE("\\n"), "\\n")); /* a line break, and two characters */
+	assert_false(jkey_is(SLICE("a\\n"), "a\\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +272,9 @@ int main(void)
 		cmocka_unit_test(test_not_an_object),
 		cmocka_unit_test(test_get),
 		cmocka_unit_test(test_walk),
+		cmocka_unit_test(test_walk_by_parts),
+		cmocka_unit_test(test_walk_of_a_part),
+		cmocka_unit_test(test_names_like_it),
 	};
 
 	return RUN(tests, NULL, NULL);
