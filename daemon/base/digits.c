@@ -1,5 +1,7 @@
 #include "base/digits.h"
 
+#include "base/buf.h"
+
 static bool add_digit(uint64_t *v, char c)
 {
 	return !__builtin_mul_overflow(*v, (uint64_t)10, v) &&
@@ -30,6 +32,16 @@ size_t u64_take(struct slice *s, size_t max, uint64_t *ret)
 	if (i)
 		*s = (struct slice){ s->p + i, s->n - i };
 	return i;
+}
+
+void u64_put(struct buf *b, uint64_t v)
+{
+	char text[24], *p = text + sizeof(text);
+
+	do
+		*--p = (char)('0' + v % 10);
+	while (v /= 10);
+	buf_add(b, p, (size_t)(text + sizeof(text) - p));
 }
 
 int hex_digit(char c)

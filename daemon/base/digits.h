@@ -2,6 +2,8 @@
  * digits.h - numbers that others write as plain digits: no sign, no blank, nothing else. Each caller checks its own
  * bound as well.
  *
+ * And our own, written so: printf takes ten times as long for it.
+ *
  * strtoull and its like take blanks, signs and prefixes, need a NUL, and say in three ways that something was wrong.
  */
 #pragma once
@@ -10,10 +12,14 @@
 
 #include <stdint.h>
 
+struct buf;
+
 /* True if all of text is a decimal number that fits. Else *ret is unchanged. */
 bool u64_parse(struct slice text, uint64_t *ret);
 /* Takes at most max decimal digits off the front of s, and returns how many. *ret is their value, UINT64_MAX if that is
  * too large. */
 size_t u64_take(struct slice *s, size_t max, uint64_t *ret);
+/* Appends v in decimal. */
+void u64_put(struct buf *b, uint64_t v);
 /* The value of a hexadecimal digit of either case, or -1. */
 int hex_digit(char c);

@@ -1,5 +1,6 @@
 #include "json/jenc.h"
 
+#include "base/digits.h"
 #include "json/jstr.h"
 
 #include <inttypes.h>
@@ -64,20 +65,10 @@ void jw_slice(struct jw *w, const char *key, struct slice s)
 	jstr_encode(w->b, s);
 }
 
-static void put_uint(struct buf *b, uint64_t v)
-{
-	char text[24], *p = text + sizeof(text);
-
-	do
-		*--p = (char)('0' + v % 10);
-	while (v /= 10);
-	buf_add(b, p, (size_t)(text + sizeof(text) - p));
-}
-
 void jw_uint(struct jw *w, const char *key, uint64_t v)
 {
 	jw_lead(w, key);
-	put_uint(w->b, v);
+	u64_put(w->b, v);
 }
 
 void jw_int(struct jw *w, const char *key, int64_t v)
@@ -85,7 +76,7 @@ void jw_int(struct jw *w, const char *key, int64_t v)
 	jw_lead(w, key);
 	if (v < 0)
 		buf_putc(w->b, '-');
-	put_uint(w->b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+	u64_put(w->b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 void jw_bool(struct jw *w, const char *key, bool v)

@@ -1,5 +1,6 @@
 #include "rpc/rpc.h"
 
+#include "base/digits.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -173,7 +174,9 @@ void rpc_put_notification(struct buf *b, const char *method, struct slice params
 
 void rpc_put_request(struct buf *b, uint32_t id, const char *method, struct slice params)
 {
-	buf_printf(b, "{\"jsonrpc\":\"2.0\",\"id\":%u,", id);
+	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
+	u64_put(b, id);
+	buf_putc(b, ',');
 	put_call(b, method, params);
 }
 

@@ -132,13 +132,10 @@ static void add_children(struct measure_walk *w, pid_t pid)
 		closedir(d);
 }
 
-void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_usage *ret)
+static void from_proc(pid_t leader, struct proc_usage *ret)
 {
 	struct measure_walk w = { .n = 1 };
 
-	*ret = (struct proc_usage){ 0 };
-	if (from_cgroup(m, ret) && (ret->peak_rss || !peak))
-		return;
 	w.list[0] = leader;
 	for (size_t i = 0; i < w.n && w.files < MEASURE_FILES_MAX; i++) {
 		add_process(&w, w.list[i]);
@@ -149,6 +146,14 @@ void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_
 		return; /* a cgroup that does not keep its memory's peak */
 	ret->cpu_us = w.ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	ret->source = w.peak_kib ? "procfs" : NULL;
+}
+
+/* Most need no walk, and not the room for one either. */
+void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_usage *ret)
+{
+	*ret = (struct proc_usage){ 0 };
+	if (!from_cgroup(m, ret) || (!ret->peak_rss && peak))
+		from_proc(leader, ret);
 }
 
 static uint64_t micros(struct timeval tv)

@@ -7,16 +7,6 @@
 
 #include <errno.h>
 
-static void put_uint(struct buf *b, uint64_t v)
-{
-	char text[24], *p = text + sizeof(text);
-
-	do
-		*--p = (char)('0' + v % 10);
-	while (v /= 10);
-	buf_add(b, p, (size_t)(text + sizeof(text) - p));
-}
-
 int journal_record_put(struct buf *b, const struct journal_record *r, const char *kind)
 {
 	size_t start;
@@ -25,13 +15,13 @@ int journal_record_put(struct buf *b, const struct journal_record *r, const char
 		return -E2BIG;
 	start = b->len;
 	buf_puts(b, "{\"n\":");
-	put_uint(b, r->seq);
+	u64_put(b, r->seq);
 	buf_puts(b, ",\"o\":");
-	put_uint(b, r->origin);
+	u64_put(b, r->origin);
 	buf_puts(b, ",\"k\":\"");
 	buf_puts(b, kind);
 	buf_puts(b, "\",\"t\":");
-	put_uint(b, r->time_ms);
+	u64_put(b, r->time_ms);
 	buf_puts(b, ",\"m\":");
 	buf_add_slice(b, r->value);
 	crc_line_end(b, start);

@@ -1,6 +1,7 @@
 #include "usage/ledger/ledger_internal.h"
 
 #include "base/clock.h"
+#include "base/digits.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jscan.h"
@@ -241,12 +242,14 @@ static int lay_out(struct ledger *l, struct slice record)
 	struct buf *b = &l->line;
 
 	buf_reset(b);
-	buf_printf(b, "{\"v\":1,\"n\":%llu,\"incarnation\":\"%s\",\"prevDigest\":",
-		   (unsigned long long)(l->last + 1), l->incarnation);
-	if (l->digest[0])
-		buf_printf(b, "\"%s\"", l->digest);
-	else
-		buf_puts(b, "null");
+	buf_puts(b, "{\"v\":1,\"n\":");
+	u64_put(b, l->last + 1);
+	buf_puts(b, ",\"incarnation\":\"");
+	buf_puts(b, l->incarnation);
+	buf_puts(b, "\",\"prevDigest\":");
+	buf_puts(b, l->digest[0] ? "\"" : "null");
+	buf_puts(b, l->digest);
+	buf_puts(b, l->digest[0] ? "\"" : "");
 	buf_putc(b, empty ? '}' : ',');
 	if (!empty)
 		buf_add(b, record.p + 1, record.n - 1);

@@ -1,4 +1,5 @@
 /* Decimal numbers and hexadecimal digits: what is one, where it ends, and its bounds. */
+#include "base/buf.h"
 #include "base/digits.h"
 #include "base/util.h"
 #include "unit.h"
@@ -89,12 +90,31 @@ static void hex_digits_are_those_and_no_more(void **state)
 	}
 }
 
+static void a_number_is_written_as_it_is_read(void **state)
+{
+	static const uint64_t rows[] = {
+		0, 7, 10, 99, 100, UINT32_MAX, UINT64_MAX / 10, UINT64_MAX
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		uint64_t back = 1;
+
+		u64_put(&b, rows[i]);
+		assert_true(u64_parse(buf_slice(&b), &back));
+		assert_int_equal(back, rows[i]);
+		assert_true(buf_len(&b) == 1 || *b.data != '0');
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_text_is_a_number_or_it_is_not),
 		cmocka_unit_test(digits_are_taken_off_the_front),
 		cmocka_unit_test(hex_digits_are_those_and_no_more),
+		cmocka_unit_test(a_number_is_written_as_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
