@@ -55,10 +55,20 @@ static void resumed(void *ctx, const struct restored *r)
 	net_server_hold(p->net, false);
 }
 
+/* What runs beside the daemon, and commands, say nothing of it. */
+static void was_away(uint64_t gap)
+{
+	char ms[24];
+
+	snprintf(ms, sizeof(ms), "%llu", (unsigned long long)gap);
+	log_info("loop", "was not running", "ms", ms);
+}
+
 void restored_begin(struct restored_parts *p)
 {
 	static const struct restore_ops ops = { hold, resumed };
 
+	loop_on_absence(p->loop, was_away);
 	p->watch = restore_watch_new(p->loop, &ops, p);
 }
 

@@ -2,10 +2,8 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/log.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -20,6 +18,7 @@ struct loop {
 	uint64_t ran;	/* when it was last known to run */
 	void (*on_signal)(void *ctx, int signo);
 	void *signal_ctx;
+	void (*on_absence)(uint64_t ms);
 	void (*on_wake)(void *ctx);
 	void *wake_ctx;
 };
@@ -166,15 +165,14 @@ void loop_task_cancel(struct loop_task *t)
 static void notice_absence(struct loop *l, uint64_t expected)
 {
 	uint64_t now = clock_mono_ms();
-	char ms[24];
 
 	if (now <= expected + LOOP_LATE_MS) {
 		l->ran = now;
 		return;
 	}
 	clock_skip(now - l->ran);
-	snprintf(ms, sizeof(ms), "%llu", (unsigned long long)(now - l->ran));
-	log_info("loop", "was not running", "ms", ms);
+	if (l->on_absence)
+		l->on_absence(now - l->ran);
 }
 
 /* Before anything else of a turn. */
@@ -220,6 +218,11 @@ int loop_signals(struct loop *l, const sigset_t *set, void (*fn)(void *ctx, int 
 	if (l->signal_io.fd < 0)
 		return -errno;
 	return loop_io_set(l, &l->signal_io, EPOLLIN);
+}
+
+void loop_on_absence(struct loop *l, void (*fn)(uint64_t ms))
+{
+	l->on_absence = fn;
 }
 
 void loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx)

@@ -75,5 +75,8 @@ void loop_run_deferred(struct loop *l);
 /* Calls fn whenever the loop has woken, before anything else of the turn; NULL: no more. One at a time. */
 void loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx);
 
+/* Calls fn when the loop finds that nobody has run for so long; NULL: no more. */
+void loop_on_absence(struct loop *l, void (*fn)(uint64_t ms));
+
 /* Blocks the signals of the set and delivers them to fn. */
 int loop_signals(struct loop *l, const sigset_t *set, void (*fn)(void *ctx, int signo), void *ctx);
