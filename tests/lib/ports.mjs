@@ -8,7 +8,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 
-const LEAST = 10_000;
+const LEAST = 10_000, END = 65_536;
 const RANGE = '/proc/sys/net/ipv4/ip_local_port_range'; // what the kernel gives out: from here up to there
 const HOLDER = '127.255.255.254'; // who listens here on a port has the same one of 127.0.0.1
 
@@ -27,10 +27,11 @@ async function taken(port) {
 }
 
 export async function ownPort() {
-  const [above] = fs.readFileSync(RANGE, 'utf8').split('\t').map(Number);
+  const given = Number(fs.readFileSync(RANGE, 'utf8').split('\t')[0]);
+  const end = given > LEAST ? given : END; // a machine that gives out nearly all: then at random among them
 
   for (;;) {
-    const port = crypto.randomInt(LEAST, above);
+    const port = crypto.randomInt(LEAST, end);
     const holder = await listening(port, HOLDER);
 
     if (holder && !await taken(port))
