@@ -94,12 +94,6 @@ ui: $(UI)/index.html
 $(UI)/index.html: $(UI_SRC)
 	@sh images/ui/build.sh $(UI)
 
-# Not on the way of any update or call: small before fast.
-COLD := daemon/cli daemon/workspace daemon/policy tools/hosted tools/builtin
-ifeq ($(MODE),release)
-$(foreach f,$(call sources,$(COLD)),$(BUILD)/obj/$(f:%.c=%.o)): CFLAGS += -Os
-endif
-
 $(BUILD)/acpd: $(OBJ)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
 $(BUILD)/acpd-unpack: $(HELPER_OBJ) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o)

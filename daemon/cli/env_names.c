@@ -114,10 +114,13 @@ void env_names_unknown(void (*fn)(void *ctx, const char *name, const char *neare
 
 	for (char **e = environ; *e && told < ENV_NAMES_UNKNOWN_MAX; e++) {
 		size_t n = strcspn(*e, "=");
-		_cleanup_(freep) char *name = xstrndup(*e, MIN(n, NAME_MAX_SHOWN));
+		_cleanup_(freep) char *name = NULL;
 		char nearest[OPTION_ENV_SIZE];
 
-		if (strncmp(name, "ACPD_", 5) != 0 || (n <= NAME_MAX_SHOWN && is_known(name)))
+		if (strncmp(*e, "ACPD_", 5) != 0)
+			continue;
+		name = xstrndup(*e, MIN(n, NAME_MAX_SHOWN));
+		if (n <= NAME_MAX_SHOWN && is_known(name))
 			continue;
 		err_flatten(name);
 		find_nearest(name, nearest);
