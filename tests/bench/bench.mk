@@ -4,7 +4,7 @@
 #	bench-peers  the daemon beside the npm package sandbox-agent, installed into build/peers
 # They print and judge, and never fail on a figure.
 BENCH_DIR := $(BUILD)/bench
-BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/growth $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/cost $(BENCH_DIR)/mcp $(BENCH_DIR)/model \
+BENCH_BINS := $(BENCH_DIR)/client $(BENCH_DIR)/growth $(BENCH_DIR)/start $(BENCH_DIR)/bare $(BENCH_DIR)/bare-linked $(BENCH_DIR)/cost $(BENCH_DIR)/mcp $(BENCH_DIR)/model \
 	$(BENCH_DIR)/filter $(BENCH_DIR)/levels $(BENCH_DIR)/tunnel $(BENCH_DIR)/floor
 BENCH_LIB := $(addprefix tests/bench/,acp.c args.c wire.c sse.c probe.c)
 BENCH_CFLAGS := -std=gnu11 -O2 -g -D_GNU_SOURCE $(WARN) $(WERROR)
@@ -19,6 +19,10 @@ $(BENCH_DIR)/start: tests/bench/start.c $(filter-out tests/bench/acp.c tests/ben
 $(BENCH_DIR)/bare $(BENCH_DIR)/tunnel: $(BENCH_DIR)/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $<
+# The same relay with the libraries of acpd, none of which it calls: what these cost at a start, and in memory.
+$(BENCH_DIR)/bare-linked: tests/bench/bare.c
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_CFLAGS) -Wl,--no-as-needed -o $@ $< $(LDLIBS)
 $(BENCH_DIR)/cost $(BENCH_DIR)/floor: $(BENCH_DIR)/%: tests/bench/%.c tests/bench/probe.c tests/bench/probe.h
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_CFLAGS) -o $@ $(filter %.c,$^)

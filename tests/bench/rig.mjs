@@ -76,9 +76,9 @@ export const pipe = () => ({
 });
 
 // The least a relay can be (bare.c). No agent: it only answers /health.
-export async function bare({ agent = AGENT } = {}) {
+export async function bare({ agent = AGENT, name = 'bare' } = {}) {
   const port = await freePort();
-  const child = launch(program('bare'), [String(port), ...agent]);
+  const child = launch(program(name), [String(port), ...agent]);
 
   await sleep(100);
   return {
