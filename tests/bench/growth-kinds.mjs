@@ -369,9 +369,11 @@ const ledger = () => ({
 
       g.add('CPU of one record (a turn)', { ms: r.cpu_ms, peak: r.peak }, { note: r.per_s < rate * 0.9 ? `${rate} were asked for, ${r.per_s.toFixed(0)} came` : '' });
       const c = await d.client(lean);
-      const { last } = await c.call('_acpd/usage', { since: 0 });
+      const last = Number((await d.http('/v1/usage?session=none', { token: d.token, described: false })).headers['acpd-last']);
+      const since = Math.max(0, last - 10);
       const of = asks(d, c);
-      g.add('_acpd/usage of the newest 10', await costOf(d.pid, of.call('_acpd/usage', { since: Math.max(0, last - 10) })));
+      g.add('_acpd/usage of the newest 10', await costOf(d.pid, of.call('_acpd/usage', { since })), { flat: true });
+      g.add('GET /v1/usage, the newest 10', await costOf(d.pid, of.get(`/v1/usage?since=${since}`)), { flat: true });
       await c.close();
     } finally {
       await target.stop();

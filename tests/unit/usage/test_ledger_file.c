@@ -203,6 +203,58 @@ static void test_seeking_over_damage(void **state _unused_)
 	}
 }
 
+static void put_odd_line(struct buf *b, unsigned n)
+{
+	buf_printf(b, "{\"v\":1,\"n\":%u,\"incarnation\":\"aa\",\"prevDigest\":null,\"pad\":\"", n);
+	put_many(b, 'p', n % 97 == 0 ? 150000 : n % 13 * 40);
+	buf_puts(b, "\"}\n");
+}
+
+/* Damage of each kind every some lines, and an end that is torn. */
+static void put_damaged(struct buf *b, unsigned lines)
+{
+	for (unsigned n = 1; n <= lines; n++) {
+		size_t at = buf_len(b);
+
+		put_odd_line(b, n);
+		if (n % 31 == 0)
+			b->data[at] = '#'; /* no JSON */
+		else if (n % 43 == 0)
+			b->data[b->len - 2] = ' '; /* a head that can be read, and no record */
+		else if (n % 59 == 0)
+			b->data[b->len - 1] = ' '; /* takes the next with it */
+		else if (n % 71 == 0)
+			memset(b->data + at, 0, b->len - at); /* blocks without their bytes */
+	}
+	buf_puts(b, HEAD);
+}
+
+/* What is read from any number on is the end of what is read from the first on. */
+static void test_any_number_beside_all(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, all = { 0 };
+	_cleanup_(closep) int fd = -1;
+	const char *rest;
+
+	put_damaged(&b, 2000);
+	fd = open_scratch(b.data, b.len);
+	assert_int_equal(ledgerfile_read(fd, 0, 0, collect, &all, NULL), 0);
+	buf_putc(&all, '\0');
+	rest = all.data;
+	assert_true(slice_starts(slice_of(rest), "1 2 "));
+	for (unsigned since = 0; since <= 2001; since++) {
+		_cleanup_(buf_done) struct buf got = { 0 };
+
+		while (*rest && strtoul(rest, NULL, 10) <= since)
+			rest = strchr(rest, ' ') + 1;
+		if (since % stride(7) && since < 1980)
+			continue;
+		assert_int_equal(ledgerfile_read(fd, 0, since, collect, &got, NULL), 0);
+		assert_text(buf_slice(&got), rest);
+	}
+	assert_int_equal(*rest, 0);
+}
+
 /* --- with a writer ---------------------------------------------------------------------------------------- */
 
 static void writer(unsigned written)
@@ -264,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_lines_of_any_chunk),
 		cmocka_unit_test(test_lines_too_long),
 		cmocka_unit_test(test_seeking_over_damage),
+		cmocka_unit_test(test_any_number_beside_all),
 		cmocka_unit_test(test_while_a_daemon_writes),
 		cmocka_unit_test(test_unreadable),
 	};
