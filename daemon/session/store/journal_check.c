@@ -17,8 +17,10 @@ static void settle(struct session_store *st, struct session *s, int r)
 {
 	if (r < 0)
 		store_note_problem(st, "journal", s->id, strerror(-r));
-	else if (evlog_check_end(st->recovery.check, &s->log.events))
+	else if (evlog_check_end(st->recovery.check, &s->log.events)) {
+		summary_drop(s);
 		recover_report_damage(s);
+	}
 	journal_check_forget(s);
 }
 

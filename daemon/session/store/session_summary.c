@@ -112,6 +112,13 @@ void summary_done(struct session *s)
 	journal_check_forget(s);
 }
 
+void summary_drop(struct session *s)
+{
+	_cleanup_(freep) char *path = summary_path(s);
+
+	unlink(path);
+}
+
 /* --- taking up ------------------------------------------------------------------------------------------ */
 
 static const char *const kinds[] = { "summary", "session", "native", "totals", "base" };

@@ -9,7 +9,7 @@
  * stand for all before when a journal is trimmed.
  *
  * A bit that the disk has changed is no change of time: what was taken from its summary is read in the background afterwards,
- * a piece at a time, and damage is reported then.
+ * a piece at a time; damage is reported then, and the summary removed, so that the next daemon reads the journal.
  */
 #pragma once
 
@@ -21,6 +21,8 @@ struct journal_record;
 void summary_write(struct session *s);
 /* The same for the last time: s goes. */
 void summary_done(struct session *s);
+/* It does not hold: what it is of is damaged. */
+void summary_drop(struct session *s);
 /* Takes up s from its summary: fn gets the records. False: there is none that holds, and nothing has been done. */
 bool summary_take(struct session *s, void (*fn)(void *ctx, const struct journal_record *rec),
 		  void *ctx);
