@@ -145,18 +145,6 @@ static enum upload_result judge(struct upload_thread *w, enum archive_format dec
 								     UPLOAD_PLACED;
 }
 
-static void sync_dir_of(const char *path)
-{
-	_cleanup_(freep) char *dir = xstrdup(path);
-	_cleanup_(closep) int fd = -1;
-
-	*strrchr(dir, '/') = '\0';
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		(void)fsync(
-			fd); /* the mode of the file says whether its bytes are on disk; its name is only a loss */
-}
-
 static void place(struct upload_thread *w, enum archive_format declared)
 {
 	enum upload_result result = judge(w, declared);
@@ -170,8 +158,9 @@ static void place(struct upload_thread *w, enum archive_format declared)
 		return;
 	}
 	set_result(w, UPLOAD_PLACED, 0);
+	/* the mode of the file says whether its bytes are on disk; its name is only a loss */
 	if (fdatasync(w->fd) == 0 && fchmod(w->fd, 0400) == 0)
-		sync_dir_of(w->whole);
+		(void)file_sync_name(w->whole);
 }
 
 /* The next thing to do, taken under the mutex. */

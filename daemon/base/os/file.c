@@ -103,6 +103,15 @@ int file_replace(const char *path, const void *p, size_t n, mode_t mode)
 	return r;
 }
 
+int file_sync_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_(freep) char *dir = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+	_cleanup_(closep) int fd = open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || (fsync(fd) < 0 && errno != EINVAL) ? -errno : 0;
+}
+
 /* 0 if it is there now. */
 static int make_dir(const char *path, mode_t mode)
 {

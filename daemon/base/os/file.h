@@ -18,6 +18,8 @@ int file_write_at(int fd, const void *p, size_t n, uint64_t offset);
 int file_read_at(int fd, void *p, size_t n, uint64_t offset);
 /* Writes path.tmp and renames it over path. */
 int file_replace(const char *path, const void *p, size_t n, mode_t mode);
+/* Makes durable what path's own directory says of it. 0 also where a directory cannot be synced. */
+int file_sync_name(const char *path);
 /* mkdir -p; existing directories keep their mode. */
 int file_mkdirs(const char *path, mode_t mode);
 /* rm -r of what is below path and path itself, never following symbolic links. Missing is success. */

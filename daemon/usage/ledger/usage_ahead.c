@@ -2,6 +2,7 @@
 
 #include "base/crc32c.h"
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "usage/ledger/usage_ahead_format.h"
 
@@ -101,18 +102,6 @@ static int take_file(struct usage_ahead *a)
 	return -ENOENT;
 }
 
-static int sync_dir(const char *path)
-{
-	char dir[PATH_MAX];
-	const char *slash = strrchr(path, '/');
-	_cleanup_(closep) int fd = -1;
-
-	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-	fd = open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* file systems that cannot sync a directory return EINVAL */
-	return fd < 0 || (fsync(fd) < 0 && errno != EINVAL) ? -errno : 0;
-}
-
 /* In pieces, so that not all of the frame's memory is touched for it. */
 static int fill(struct usage_ahead *a)
 {
@@ -149,7 +138,7 @@ static int make_file(struct usage_ahead *a)
 	if (r == 0 && rename(path, a->path) < 0)
 		r = -errno;
 	if (r == 0)
-		return sync_dir(a->path);
+		return file_sync_name(a->path);
 	unlink(path);
 	return r;
 }

@@ -3,6 +3,7 @@
 
 #include "base/os/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -152,6 +153,17 @@ static void test_join(void **state _unused_)
 	assert_string_equal(p, "/a/b/c");
 }
 
+/* What is synced is the directory that the path names a member of, there or not. */
+static void test_sync_name(void **state _unused_)
+{
+	assert_int_equal(file_sync_name(scratch_path("none")), 0);
+	assert_int_equal(file_sync_name("/none"), 0);
+	assert_int_equal(file_sync_name("none"), 0);
+	assert_int_equal(file_sync_name(scratch_path("missing/none")), -ENOENT);
+	scratch_write("plain", "x", 1);
+	assert_int_equal(file_sync_name(scratch_path("plain/none")), -ENOTDIR);
+}
+
 static void test_random_hex(void **state _unused_)
 {
 	char a[129], b[129];
@@ -193,6 +205,7 @@ int main(void)
 		cmocka_unit_test(test_remove_tree),
 		cmocka_unit_test(test_remove_tree_through_link),
 		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_sync_name),
 		cmocka_unit_test(test_random_hex),
 		cmocka_unit_test(test_closep),
 	};
