@@ -58,6 +58,8 @@ struct acp_conn {
 	char *auth_method;
 	struct conn_provider *provider; /* of its sessions that name none; NULL: there is none */
 	struct list out, views, calls, ports, takers;
+	struct list ready; /* views that may have events to send, the longest not served first */
+	uint64_t served;   /* how often any of them was */
 	size_t out_bytes;
 	unsigned ncalls;
 	struct rpc_calls requests; /* ours, to the client */
@@ -66,7 +68,8 @@ struct acp_conn {
 
 /* A session as seen by a connection: "active" in the words of ACP. */
 struct view {
-	struct list link;
+	struct list link, ready_link;
+	uint64_t served; /* conn->served of the last time, or of when it was made */
 	struct acp_conn *conn;
 	struct watcher w;
 	char *session_id;
@@ -134,6 +137,8 @@ struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from);
 /* Follows the session and changes nothing of it. */
 struct view *view_observe(struct acp_conn *c, struct session *s, uint64_t from);
 void view_free(struct view *v);
+/* There may be events beyond its cursor. */
+void view_ready(struct view *v);
 /* The view of an active session, or RPC_NOT_FOUND with the session id. */
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e);
 int not_found(struct err *e, const char *session_id);

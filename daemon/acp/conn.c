@@ -15,7 +15,7 @@ static uint64_t conn_backlog(const struct acp_conn *c)
 {
 	uint64_t n = c->out_bytes;
 
-	list_each(v, (struct list *)&c->views, struct view, link)
+	list_each(v, (struct list *)&c->ready, struct view, ready_link)
 		n += watcher_backlog(&v->w);
 	return n;
 }
@@ -235,31 +235,49 @@ static bool pump_queue(struct pump *p)
 	return true;
 }
 
+/* Also what cannot be read yet: a full disk holds it back. */
+static bool has_more(const struct view *v)
+{
+	return v->w.session && v->w.next <= session_last_seq(v->w.session);
+}
+
+/* Each once. False: the transport is full. */
+static bool pump_ready(struct pump *p)
+{
+	struct acp_conn *c = p->conn;
+	uint64_t served = c->served;
+
+	list_each(v, &c->ready, struct view, ready_link) {
+		if (v->served > served)
+			break;
+		if (watcher_behind(&v->w)) {
+			/* it is last the next time, so that a flood starves nobody */
+			list_del(&v->ready_link);
+			v->served = ++c->served;
+			list_add_tail(&c->ready, &v->ready_link);
+			if (!pump_view(p, v, UINT64_MAX))
+				return false;
+		}
+		if (!has_more(v))
+			list_del(&v->ready_link);
+	}
+	return true;
+}
+
 bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice text), void *ctx)
 {
 	struct pump p = { .conn = c, .frame = frame, .ctx = ctx };
 	bool empty = pump_queue(&p) && pump_status(&p);
 
 	conn_send_bodies(c);
-	if (!empty)
-		return true;
-	list_each(v, &c->views, struct view, link) {
-		if (!watcher_behind(&v->w))
-			continue;
-		/* it is last the next time, so that a flood starves nobody */
-		list_del(&v->link);
-		list_add_tail(&c->views, &v->link);
-		if (!pump_view(&p, v, UINT64_MAX))
-			return true;
-	}
-	return !acp_conn_drained(c);
+	return !empty || !pump_ready(&p) || !acp_conn_drained(c);
 }
 
 bool acp_conn_drained(const struct acp_conn *c)
 {
 	if (!list_empty(&c->out) || c->status_due)
 		return false;
-	list_each(v, (struct list *)&c->views, struct view, link)
+	list_each(v, (struct list *)&c->ready, struct view, ready_link)
 		if (watcher_behind(&v->w))
 			return false;
 	return true;
@@ -335,6 +353,7 @@ struct acp_conn *acp_conn_new(struct acp_server *srv, const struct acp_transport
 	c->harness = acp_server_harness(srv, harness);
 	list_init(&c->out);
 	list_init(&c->views);
+	list_init(&c->ready);
 	list_init(&c->calls);
 	list_init(&c->ports);
 	list_init(&c->takers);

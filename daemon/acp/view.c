@@ -15,10 +15,9 @@ int not_found(struct err *e, const char *session_id)
 
 struct view *view_find(struct acp_conn *c, const char *session_id)
 {
-	list_each(v, &c->views, struct view, link)
-		if (strcmp(v->session_id, session_id) == 0)
-			return v;
-	return NULL;
+	struct watcher *w = store_watcher(c->srv->store, session_id, c->no);
+
+	return w ? container_of(w, struct view, w) : NULL;
 }
 
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e)
@@ -35,10 +34,26 @@ struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e
 	return NULL;
 }
 
+/* Its place is nearly always at one of the ends. */
+void view_ready(struct view *v)
+{
+	struct list *ready = &v->conn->ready, *at = ready;
+
+	if (!list_empty(&v->ready_link))
+		return;
+	if (!list_empty(ready) && list_first(ready, struct view, ready_link)->served > v->served)
+		at = ready->next;
+	while (at != ready->next &&
+	       list_entry(at->prev, struct view, ready_link)->served > v->served)
+		at = at->prev;
+	list_add_tail(at, &v->ready_link);
+}
+
 static void on_wake(void *ctx)
 {
 	struct view *v = ctx;
 
+	view_ready(v);
 	conn_dirty(v->conn);
 }
 
@@ -133,6 +148,8 @@ static struct view *view_make(struct acp_conn *c, struct session *s)
 		v->conn = c;
 		v->session_id = xstrdup(session_id(s));
 		v->w = (struct watcher){ .ops = &watcher_ops, .ctx = v, .origin = c->no };
+		v->served = ++c->served;
+		list_init(&v->ready_link);
 		list_init(&v->link);
 		list_add_tail(&c->views, &v->link);
 	}
@@ -145,6 +162,7 @@ struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from)
 	struct view *v = view_make(c, s);
 
 	watcher_attach(&v->w, s, from);
+	view_ready(v);
 	return v;
 }
 
@@ -162,6 +180,7 @@ struct view *view_observe(struct acp_conn *c, struct session *s, uint64_t from)
 	conn_leave_tools(c, s);
 	conn_leave_models(c, v->session_id);
 	watcher_observe(&v->w, s, from);
+	view_ready(v);
 	return v;
 }
 
@@ -181,6 +200,7 @@ void view_free(struct view *v)
 	watcher_detach(&v->w);
 	forget_view(v->conn, v);
 	list_del(&v->link);
+	list_del(&v->ready_link);
 	free(v->session_id);
 	free(v);
 }

@@ -367,6 +367,8 @@ struct watcher_sink {
 int watcher_pump(struct watcher *w, const struct watcher_sink *sink);
 /* Bytes of log the reader lags behind, at most. */
 uint64_t watcher_backlog(const struct watcher *w);
+/* That of this origin at a session; NULL: it has none there. */
+struct watcher *store_watcher(struct session_store *st, const char *id, uint64_t origin);
 /* Something is left to send. */
 bool watcher_behind(const struct watcher *w);
 

@@ -120,6 +120,17 @@ void watcher_detach(struct watcher *w)
 			       on_detached_too_long, s);
 }
 
+struct watcher *store_watcher(struct session_store *st, const char *id, uint64_t origin)
+{
+	struct session *s = session_index_find(&st->by_id, id);
+
+	for (int i = 0; s && i < 2; i++)
+		list_each(w, i ? &s->observers : &s->watchers, struct watcher, link)
+			if (w->origin == origin)
+				return w;
+	return NULL;
+}
+
 uint64_t watcher_backlog(const struct watcher *w)
 {
 	return w->session ? evlog_behind(&w->session->log.events, w->next) : 0;

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test, describe, after } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
 import { assertGrown, calmAgain, mib, peakRss } from '../../lib/memory.mjs';
 import { SLOW, assertNoViolations, frame, patience, sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -82,6 +83,46 @@ describe('a reader that stalls', () => {
     assertGrown(d, base, reading.peak, 16, 'while it caught up');
     for (const client of [lazy, calm, busy])
       await client.close();
+    await d.stop();
+  });
+
+  // Before: two was ready first, but one was served before it; both before the flood, which was served last.
+  test('of many sessions: the longest not served comes first, and a flood last', async (t) => {
+    const COUNT = 40000; // more than the sockets hold, and over long before a ping is missed
+    const d = await daemon(t, { backlogMax: 4 * 1024 * MIB });
+    const c = await d.client({ record: false, validate: 500 });
+    const calm = await d.client();
+    const tapes = [await Tape.open(c, { flood: COUNT }), await Tape.open(c), await Tape.open(c)];
+    const [flood, one, two] = tapes.map((x) => x.sessionId);
+    const { step, open } = gate(d);
+    const seqOf = async (sessionId) => (await calm.call('_acpd/status', { sessionId })).sessions[0].seq;
+    const heard = new Map(); // session -> how much of the flood had come before
+
+    for (const id of [flood, one, two])
+      await c.prompt(id, 'echo before');
+    const begun = await seqOf(one);
+    c.ws.pause();
+    c.startPrompt(flood, `flood ${COUNT} 330; ${step}`);
+    await until(async () => await seqOf(flood) > COUNT, 'the flood to be read', 45000);
+    c.on('any', ({ params }) => {
+      if (params?.sessionId && params.sessionId !== flood && !heard.has(params.sessionId))
+        heard.set(params.sessionId, tapes[0].numbered);
+    });
+    for (const id of [two, one]) {
+      c.startPrompt(id, `echo late; ${step}`);
+      await until(async () => await seqOf(id) > begun + 1, 'it to say something');
+    }
+    c.ws.resume();
+    await until(() => heard.size === 2, 'both to be heard');
+    assert.deepEqual([...heard.keys()], [one, two], 'the longest not served first');
+    assert.ok(heard.get(two) < COUNT, `${heard.get(two)} of the flood came before`);
+    open();
+    for (const x of tapes)
+      await x.until((y) => y.ends.length === 2, 30000);
+    for (const x of tapes)
+      x.assertWhole();
+    await c.close();
+    await calm.close();
     await d.stop();
   });
 
