@@ -92,8 +92,10 @@ static int parse_message(struct agui_input *in, struct jval v, struct err *e)
 	int r;
 
 	snprintf(prefix, sizeof(prefix), "messages[%zu].", in->nmessages);
-	if (v.type != J_OBJECT)
+	if (v.type != J_OBJECT) {
+		prefix[strlen(prefix) - 1] = '\0';
 		return err_field(e, prefix, "FIELD_INVALID", "%s must be an object", prefix);
+	}
 	r = jdec_object(v.raw, message_fields, prefix, &a, e);
 	if (r < 0)
 		return r;
@@ -130,7 +132,7 @@ static int parse_messages(struct agui_input *in, struct jval array, struct err *
 	int r;
 
 	if (array.type != J_ARRAY)
-		return err_field(e, "messages", "FIELD_MISSING", "messages must be an array");
+		return err_field(e, "messages", "FIELD_INVALID", "messages must be an array");
 	r = check_count(array, AGUI_MESSAGES_MAX, "messages", e);
 	if (r < 0)
 		return r;
