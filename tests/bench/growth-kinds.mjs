@@ -123,10 +123,10 @@ async function sessions() {
 
       await c.prompt(sessionId, 'echo once');
       await cost('session/new and delete', async () => { await more(); await drop(); }, 4);
-      await cost('a turn', () => c.prompt(sessionId, 'echo one'), 10);
+      await cost('a turn', () => c.prompt(sessionId, 'echo one'), 10, { flat: true });
       await cost('_acpd/status of one', of.call('_acpd/status', { sessionId }), 10);
       await cost('GET /v1/sessions/{id}', of.get(`/v1/sessions/${sessionId}`), 10, { flat: true });
-      await cost('session/resume of one', of.again('session/resume'), 10);
+      await cost('session/resume of one', of.again('session/resume'), 10, { flat: true });
       await cost('session/list, its first page', of.call('session/list'));
       await cost('session/list, all pages', () => allPages(c), 4);
       await cost('GET /v1/sessions', of.get('/v1/sessions'), 4);
