@@ -16,7 +16,7 @@
 
 struct confinement {
 	bool flat, log;
-	struct sock_fprog program;
+	struct sock_fprog program; /* empty: it could not be made */
 };
 
 /* --- in the parent ------------------------------------------------------------------------------------------- */
@@ -25,6 +25,7 @@ const struct confinement *confinement_get(enum confine_level level, unsigned fla
 {
 	static struct confinement all[LEVEL_MAX][FLAGS_MAX + 1];
 	struct confinement *c = &all[level][flags];
+	int r;
 
 	if (level == LEVEL_OPEN)
 		return NULL;
@@ -32,11 +33,10 @@ const struct confinement *confinement_get(enum confine_level level, unsigned fla
 		return c;
 	c->flat = level == LEVEL_STRICT && !(flags & CONFINE_NESTS);
 	c->log = flags & CONFINE_LOG;
-	return confine_filter_make((c->flat ? FILTER_FLAT : 0) | (c->log ? FILTER_NOTIFY : 0) |
-					   (level == LEVEL_STRICT ? FILTER_WRITES : 0),
-				   &c->program, e) < 0 ?
-		       NULL :
-		       c;
+	r = confine_filter_make((c->flat ? FILTER_FLAT : 0) | (c->log ? FILTER_NOTIFY : 0) |
+					(level == LEVEL_STRICT ? FILTER_WRITES : 0),
+				&c->program, e);
+	return r < 0 && e ? NULL : c;
 }
 
 bool confinement_logs(const struct confinement *c)
@@ -117,6 +117,8 @@ int confinement_enter(const struct confinement *c, int *listener)
 		*listener = -1;
 	if (!c)
 		return 0;
+	if (!c->program.filter)
+		return -EAGAIN;
 	if (c->log && !listener)
 		return -EINVAL;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -28,7 +28,9 @@ enum confine_flag {
 
 struct confinement;
 
-/* Borrowed, and valid for ever. NULL without e: the level needs none; else CONFINEMENT_UNSUPPORTED. */
+/* Borrowed, and valid for ever. NULL: the level needs none, or e says CONFINEMENT_UNSUPPORTED. Without e one that cannot be
+ * made now is one that no child enters, so nothing runs unconfined for want of a descriptor or a process; the next try
+ * makes it again. */
 const struct confinement *confinement_get(enum confine_level level, unsigned flags, struct err *e);
 /* It was got with CONFINE_LOG. c may be NULL. */
 bool confinement_logs(const struct confinement *c);

@@ -19,6 +19,7 @@
 #include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -390,18 +391,36 @@ static void test_level(void **state _unused_)
 	assert_int_equal(level_parse("", &level), -EINVAL);
 }
 
+static int enter_result(const void *c)
+{
+	return -confinement_enter(c, NULL);
+}
+
+/* A machine that has run out of descriptors when the filter is needed for the first time. */
+static void test_not_made(void **state _unused_)
+{
+	struct rlimit was, none;
+	const struct confinement *c;
+
+	getrlimit(RLIMIT_NOFILE, &was);
+	none = (struct rlimit){ 3, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	c = confinement_get(LEVEL_GUARDED, CONFINE_NESTS, NULL);
+	assert_null(confinement_get(LEVEL_GUARDED, CONFINE_NESTS, &(struct err){ 0 }));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(child_result(enter_result, c), EAGAIN);
+	assert_ptr_equal(confinement_get(LEVEL_GUARDED, CONFINE_NESTS, NULL), c);
+	assert_int_equal(child_result(enter_result, c), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_attempts),
-		cmocka_unit_test(test_families),
-		cmocka_unit_test(test_other_architectures),
-		cmocka_unit_test(test_capabilities),
-		cmocka_unit_test(test_open),
-		cmocka_unit_test(test_once),
-		cmocka_unit_test(test_listener),
-		cmocka_unit_test(test_denial),
-		cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_not_made),     cmocka_unit_test(test_attempts),
+		cmocka_unit_test(test_families),     cmocka_unit_test(test_other_architectures),
+		cmocka_unit_test(test_capabilities), cmocka_unit_test(test_open),
+		cmocka_unit_test(test_once),	     cmocka_unit_test(test_listener),
+		cmocka_unit_test(test_denial),	     cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_level),
 	};
 
