@@ -21,7 +21,7 @@ struct stored {
 	struct sha256 derived_digest;
 	uint64_t reserved; /* what the upload may grow to */
 	uint64_t charged;  /* in store->used */
-	uint64_t used_ms;
+	uint64_t used_ns;  /* wall clock: so fine that the order of uses is kept */
 	unsigned pins;
 	struct upload *upload;
 };

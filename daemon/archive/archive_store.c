@@ -84,16 +84,20 @@ const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SI
 	return suffix;
 }
 
-/* Moves e to the end of the list, as the newest. The file's mtime keeps this. */
+/* Moves e to the end of the list, as the newest. The file's mtime keeps this: ours, since the kernel's
+ * own would be the same for all uses of some milliseconds. */
 void stored_use(struct archive_store *s, struct stored *e)
 {
 	_cleanup_(freep) char *path = stored_file(s, e, e->whole ? "" : ".part");
 
-	e->used_ms = clock_real_ms();
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	e->used_ns = time_ns(&now);
 	list_del(&e->lru);
 	list_add_tail(&s->lru, &e->lru);
 	if (!e->baked)
-		(void)utimensat(AT_FDCWD, path, NULL,
+		(void)utimensat(AT_FDCWD, path, (struct timespec[]){ now, now },
 				0); /* else it is a little older after a restart */
 }
 
@@ -190,7 +194,7 @@ static struct archive_info info_of(const struct stored *e)
 				  .size = e->size,
 				  .derived = e->derived,
 				  .derived_digest = e->derived_digest,
-				  .used_ms = e->used_ms,
+				  .used_ms = e->used_ns / NS_PER_MS,
 				  .pins = e->pins };
 
 	memcpy(i.hex, e->hex, sizeof(i.hex));

@@ -128,7 +128,7 @@ static void on_tidy(void *ctx)
 	uint64_t now = clock_real_ms();
 
 	list_each(e, &s->lru, struct stored, lru)
-		if (e->has_part && !e->upload && e->used_ms + ARCHIVE_PART_MS < now) {
+		if (e->has_part && !e->upload && e->used_ns / NS_PER_MS + ARCHIVE_PART_MS < now) {
 			stored_remove_part(s, e);
 			stored_recount(s, e);
 		}

@@ -1,6 +1,7 @@
 /* scan.c - what an earlier daemon left in the store, and what the image brings. */
 #include "archive/archive_internal.h"
 
+#include "base/clock.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 
@@ -18,11 +19,6 @@ struct archive_scan {
 	bool same_boot, baked;
 };
 
-static uint64_t mtime_ms(const struct stat *st)
-{
-	return (uint64_t)st->st_mtim.tv_sec * 1000 + (uint64_t)st->st_mtim.tv_nsec / 1000000;
-}
-
 static bool on_disk(const struct stat *st)
 {
 	return !(st->st_mode & 0200);
@@ -39,7 +35,7 @@ static void found_whole(struct archive_scan *sc, struct stored *e, const struct 
 	e->whole = true;
 	e->baked = sc->baked;
 	e->size = (uint64_t)st->st_size;
-	e->used_ms = sc->baked ? 0 : mtime_ms(st);
+	e->used_ns = sc->baked ? 0 : time_ns(&st->st_mtim);
 }
 
 static void found_part(struct archive_scan *sc, struct stored *e, const char *name,
@@ -51,7 +47,7 @@ static void found_part(struct archive_scan *sc, struct stored *e, const char *na
 	}
 	e->has_part = true;
 	e->part = (uint64_t)st->st_size;
-	e->used_ms = MAX(e->used_ms, mtime_ms(st));
+	e->used_ns = MAX(e->used_ns, time_ns(&st->st_mtim));
 }
 
 /* Keeps one of several derived files, and none without a digest, which earlier daemons made. */
@@ -117,7 +113,7 @@ static int by_use(const void *a, const void *b)
 {
 	const struct stored *x = *(struct stored *const *)a, *y = *(struct stored *const *)b;
 
-	return x->used_ms < y->used_ms ? -1 : x->used_ms > y->used_ms;
+	return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
 static void sort_by_use(struct archive_store *s)

@@ -102,7 +102,7 @@ static void refresh_part(struct archive_store *s, struct stored *e)
 
 	e->has_part = lstat(path, &st) == 0;
 	e->part = e->has_part ? (uint64_t)st.st_size : 0;
-	e->used_ms = clock_real_ms();
+	e->used_ns = clock_real_ns();
 }
 
 static void upload_fail(struct upload *u, bool keep, const struct err *err)

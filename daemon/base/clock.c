@@ -2,7 +2,6 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
-#include <time.h>
 
 static _Atomic uint64_t skipped;
 
@@ -32,6 +31,14 @@ uint64_t clock_skipped_ms(void)
 uint64_t clock_real_ms(void)
 {
 	return clock_ms(CLOCK_REALTIME);
+}
+
+uint64_t clock_real_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return time_ns(&ts);
 }
 
 static char *put_digits(char *p, unsigned n, unsigned digits)

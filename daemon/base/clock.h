@@ -12,8 +12,10 @@
 #include "base/slice.h"
 
 #include <stdint.h>
+#include <time.h>
 
 #define CLOCK_ISO_SIZE 32
+#define NS_PER_MS 1000000L
 
 uint64_t clock_mono_ms(void);
 /* That many have passed unused: the clock goes back by them. */
@@ -21,6 +23,13 @@ void clock_skip(uint64_t ms);
 /* All that have been skipped: what the kernel's clock is ahead. */
 uint64_t clock_skipped_ms(void);
 uint64_t clock_real_ms(void);
+/* Nanoseconds: so fine that two readings differ. */
+uint64_t clock_real_ns(void);
+/* A time of the kernel's, e.g. of a file, in nanoseconds. */
+static inline uint64_t time_ns(const struct timespec *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
+}
 /* Writes "2026-11-21T08:00:00.123Z"; returns out. */
 char *clock_iso(uint64_t real_ms, char out[CLOCK_ISO_SIZE]);
 /* Reads that, with or without a fraction of a second; false: it is no such time, or before 1970. */

@@ -1,19 +1,11 @@
 #include "session/trace/span.h"
 
+#include "base/clock.h"
 #include "base/os/file.h"
 #include "outbox/outbox.h"
 #include "session/session_internal.h"
 
 #include <stdio.h>
-#include <time.h>
-
-uint64_t span_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static struct telemetry *telemetry_of(const struct session *s)
 {
@@ -43,7 +35,7 @@ void span_begin(const struct session *s, struct trace_span *x, const char *paren
 	}
 	random_hex(x->id, (SPAN_ID_SIZE - 1) / 2);
 	x->sampled = telemetry_samples(t, x->trace, *parent ? trace_is_sampled(parent) : -1);
-	x->began_ns = span_now_ns();
+	x->began_ns = clock_real_ns();
 }
 
 void span_begin_in(struct trace_span *x, const struct trace_span *of)
@@ -54,7 +46,7 @@ void span_begin_in(struct trace_span *x, const struct trace_span *of)
 	memcpy(x->trace, of->trace, sizeof(x->trace));
 	memcpy(x->parent, of->id, sizeof(x->parent));
 	random_hex(x->id, (SPAN_ID_SIZE - 1) / 2);
-	x->began_ns = span_now_ns();
+	x->began_ns = clock_real_ns();
 }
 
 const char *span_text(const struct trace_span *x, char out[TRACEPARENT_SIZE])
@@ -96,7 +88,7 @@ bool span_tell(const struct session *s, struct trace_span *x, struct span_note *
 						       .name = slice_of(shown),
 						       .kind = kind,
 						       .start_ns = was.began_ns,
-						       .end_ns = span_now_ns() });
+						       .end_ns = clock_real_ns() });
 	span_put(n, "gen_ai.conversation.id", s->id);
 	return true;
 }

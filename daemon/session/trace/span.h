@@ -17,7 +17,6 @@ struct trace_span {
 	uint64_t began_ns;
 };
 
-uint64_t span_now_ns(void);
 /* parent: a traceparent, or "": a trace begins. */
 void span_begin(const struct session *s, struct trace_span *x, const char *parent);
 /* Within another, which may be none: then this is none. */

@@ -1,5 +1,6 @@
 #include "unpack/commit/intent_log.h"
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/os/file.h"
 #include "base/util.h"
@@ -16,11 +17,6 @@ static const char *const heads[] = {
 	[LOG_WHOLE] = "acpd-whole 1 ",
 	[LOG_EXACT] = "acpd-exact 1 ",
 };
-
-uint64_t time_ns(const struct timespec *t)
-{
-	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
-}
 
 void stamp_of(const struct stat *sb, struct stamp *id)
 {

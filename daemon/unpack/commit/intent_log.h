@@ -57,7 +57,6 @@ enum log_state {
 	LOG_DONE = 'D',
 };
 
-uint64_t time_ns(const struct timespec *t);
 void stamp_of(const struct stat *sb, struct stamp *id);
 
 /* --- one line */

@@ -1,5 +1,7 @@
 #include "unpack/commit/merge.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -19,7 +19,6 @@
 #include <time.h>
 
 #define ANSWER_MAX (4 * MIB)
-#define NS_PER_MS 1000000L
 
 struct draft_params {
 	char *root, *base, *copy, *view, *patch, *digest;

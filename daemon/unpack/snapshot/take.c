@@ -1,5 +1,6 @@
 #include "unpack/snapshot/take.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -7,7 +8,6 @@
 #include <time.h>
 
 #define READ_PIECE (256 * KIB)
-#define NS_PER_MS 1000000
 #define NS_PER_S 1000000000
 
 int64_t take_ns(struct timespec t)

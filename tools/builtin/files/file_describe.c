@@ -1,5 +1,6 @@
 #include "tools/builtin/files/file_describe.h"
 
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "digest/base64.h"
 #include "json/jstr.h"
@@ -39,8 +40,7 @@ const char *stat_type(const struct stat *sb)
 void stat_etag(const struct stat *sb, char out[ETAG_BYTES])
 {
 	snprintf(out, ETAG_BYTES, "%" PRIx64 "-%" PRIx64 "-%" PRIx64, (uint64_t)sb->st_ino,
-		 (uint64_t)sb->st_size,
-		 (uint64_t)sb->st_mtim.tv_sec * 1000000000u + (uint64_t)sb->st_mtim.tv_nsec);
+		 (uint64_t)sb->st_size, time_ns(&sb->st_mtim));
 }
 
 void stat_put_version(struct jw *w, const struct stat *sb)
