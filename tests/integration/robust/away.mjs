@@ -69,8 +69,10 @@ export async function sandboxed(t, id, { clock, ...opts } = {}) {
 }
 
 // Its n-th restore is over.
-export const resumed = (d, n = 1) =>
-  until(() => d.logs.filter((l) => l.mod === 'restore' && /^resumed/.test(l.msg)).length >= n, 'it has noticed');
+export async function resumed(d, n = 1) {
+  await until(() => d.logs.filter((l) => l.mod === 'restore' && /^resumed/.test(l.msg)).length >= n, 'it has noticed');
+  await d.http('/health'); // it says so first, and answers when all is done
+}
 
 // The copy is claimed: its token.
 export async function claimed(d) {
