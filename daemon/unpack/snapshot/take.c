@@ -5,22 +5,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 
 #define READ_PIECE (256 * KIB)
 #define NS_PER_S 1000000000
 
 int64_t take_ns(struct timespec t)
 {
-	return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+	return (int64_t)time_ns(&t);
 }
 
 static int64_t now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return take_ns(t);
+	return (int64_t)clock_real_ns();
 }
 
 void take_stat(struct index_entry *e, const struct stat *sb)

@@ -1,5 +1,6 @@
 #include "tools/builtin/files/atomic_write.h"
 
+#include "base/clock.h"
 #include "base/os/file.h"
 #include "tools/builtin/core/toolbox.h"
 
@@ -32,16 +33,11 @@ int atomic_write_check(const struct tool_path_entry *at, const char *path, struc
 	return 0;
 }
 
-static int64_t nanoseconds(const struct timespec *t)
-{
-	return t->tv_sec * 1000000000LL + t->tv_nsec;
-}
-
 bool atomic_write_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_nlink && b->st_nlink && a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-	       a->st_size == b->st_size && nanoseconds(&a->st_mtim) == nanoseconds(&b->st_mtim) &&
-	       nanoseconds(&a->st_ctim) == nanoseconds(&b->st_ctim);
+	       a->st_size == b->st_size && time_ns(&a->st_mtim) == time_ns(&b->st_mtim) &&
+	       time_ns(&a->st_ctim) == time_ns(&b->st_ctim);
 }
 
 void atomic_write_date(int fd, const struct stat *old)
@@ -52,7 +48,7 @@ void atomic_write_date(int fd, const struct stat *old)
 
 	if (!old->st_nlink || fstat(fd, &now) < 0)
 		return;
-	behind = nanoseconds(&old->st_mtim) - nanoseconds(&now.st_mtim);
+	behind = (int64_t)(time_ns(&old->st_mtim) - time_ns(&now.st_mtim));
 	if (behind < 0 || behind > STORE_TICK_NS)
 		return;
 	if (++times[1].tv_nsec == 1000000000L) {
