@@ -15,7 +15,7 @@
 /* Without a journal the tail is the whole history: keep more of it. */
 #define TAIL_MAX_UNJOURNALED (8 * MIB)
 
-/* The journal's descriptor: kept while the log is held, else for as long as it is needed. */
+/* Kept while the log is held, else for as long as it is needed. */
 int evlog_journal_get(struct evlog *l, int flags)
 {
 	if (l->fd < 0)
@@ -32,17 +32,6 @@ void evlog_journal_put(struct evlog *l)
 {
 	if (!l->held)
 		journal_close(l);
-}
-
-int evlog_journal_dup(const struct evlog *l)
-{
-	int fd;
-
-	if (!l->path)
-		return -ENOENT;
-	fd = l->fd >= 0 ? fcntl(l->fd, F_DUPFD_CLOEXEC, 3) :
-			  open(l->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 ? -errno : fd;
 }
 
 int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t journal_max, int flags)

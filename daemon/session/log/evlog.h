@@ -120,8 +120,10 @@ bool evlog_ahead(const struct evlog *l);
 int evlog_flush(struct evlog *l);
 /* Newest seq that may be read: all of them, unless they cannot be written. */
 uint64_t evlog_readable(const struct evlog *l);
-/* A descriptor of the journal, the caller's own, to make durable what was written; -ENOENT: there is no journal. */
-int evlog_journal_dup(const struct evlog *l);
+/* The journal's descriptor, opened if it is not, until evlog_journal_put. 0 or -errno; flags: of open, beside those for
+ * reading and appending. */
+int evlog_journal_get(struct evlog *l, int flags);
+void evlog_journal_put(struct evlog *l);
 /* Drops what could not be written. */
 void evlog_rollback(struct evlog *l);
 /* Where a log may be cut so that events from upto + 1 on stay, at the latest. ret: the first that stays, which begins a

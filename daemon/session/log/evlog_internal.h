@@ -46,9 +46,6 @@ int evlog_init(struct evlog *l, struct loop *loop, const char *path, size_t jour
 /* Once, when this turn of the loop is over. */
 void evlog_flush_later(struct evlog *l);
 void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always);
-/* The journal's descriptor, opened if it is not. */
-int evlog_journal_get(struct evlog *l, int flags);
-void evlog_journal_put(struct evlog *l);
 /* Asks for it; what is noted meanwhile has no bound. */
 void evlog_make_room(struct evlog *l, int error);
 void evlog_block_free(struct evlog *l, struct log_block *b);

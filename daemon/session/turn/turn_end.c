@@ -171,17 +171,23 @@ void turn_keep_end(struct session_turn *t, const struct harness_turn_end *end)
  * later, and the record says all that is in it (orphaned_turn.c). */
 static void sync_journal(struct session *s, struct session_turn *t)
 {
-	int fd = -ENOENT;
+	struct evlog *log = &s->log.events;
+	int r;
 
-	if (ledger_syncs(s->store->ledger)) {
-		evlog_flush(&s->log.events); /* the sums of the session are noted, too */
-		fd = evlog_journal_dup(&s->log.events);
-	}
-	if (fd >= 0)
-		ledger_sync_also(s->store->ledger, fd, s->log.events.path, !s->log.events.synced);
-	else if (fd != -ENOENT && !t->end.failed)
+	if (!log->path || !ledger_syncs(s->store->ledger))
+		return;
+	evlog_flush(log); /* the sums of the session are noted, too */
+	r = evlog_journal_get(log, 0);
+	if (r == 0)
+		r = ledger_sync_also(s->store->ledger,
+				     &(struct sync_also){ .fd = log->fd,
+							  .name = log->path,
+							  .size = log->written,
+							  .fresh = !log->synced });
+	evlog_journal_put(log);
+	if (r < 0 && !t->end.failed)
 		fail_late(t, true, "the session's journal cannot be made durable");
-	s->log.events.synced |= fd >= 0;
+	log->synced |= r == 0;
 }
 
 /* The snapshot of the workspace is taken while the record goes to disk. */

@@ -156,7 +156,7 @@ static void begin_syncing(struct ledger *l)
 	_cleanup_(freep) char *ahead = ledger_set_beside(&l->set, ".ahead");
 	_cleanup_(freep) char *closed = ledger_set_path(&l->set, l->first);
 
-	l->syncer = syncer_new(l->loop, &(struct syncer_spec){ l->fd, ledger_open_dir(l),
+	l->syncer = syncer_new(l->loop, &(struct syncer_spec){ l->fd, l->size, ledger_open_dir(l),
 							       ledger_below(l, closed), ahead });
 }
 
@@ -298,7 +298,7 @@ uint64_t ledger_append(struct ledger *l, struct slice record)
 	}
 	sha256_hex(&d, l->digest);
 	l->size += (off_t)line.n;
-	syncer_dirty(l->syncer);
+	syncer_dirty(l->syncer, l->size);
 	buf_reset(&l->line);
 	buf_trim(&l->line, 8 * KIB);
 	return ++l->last;
@@ -328,9 +328,12 @@ const char *ledger_below(const struct ledger *l, const char *path)
 	return strncmp(path, l->set.dir, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-void ledger_sync_also(struct ledger *l, int fd, const char *path, bool fresh)
+int ledger_sync_also(struct ledger *l, const struct sync_also *f)
 {
-	syncer_also(l->syncer, fd, ledger_below(l, path), fresh);
+	struct sync_also below = *f;
+
+	below.name = ledger_below(l, f->name);
+	return syncer_also(l->syncer, &below);
 }
 
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),

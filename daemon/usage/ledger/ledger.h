@@ -59,9 +59,8 @@ struct ledger_wait {
 
 /* False: it is on a file system in memory, where nothing has to be made durable. */
 bool ledger_syncs(const struct ledger *l);
-/* What was written to this file is durable too when the next to wait is told. fd is taken. fresh: the first time since it
- * was opened by us; until the next such time it is only appended to. */
-void ledger_sync_also(struct ledger *l, int fd, const char *path, bool fresh);
+/* What was written to this file is durable too when the next to wait is told; name: its path. 0, or -errno: it is not. */
+int ledger_sync_also(struct ledger *l, const struct sync_also *f);
 /* w is the caller's and must live until done or ledger_wait_cancel. done is never called from within. error: 0,
  * the sticky error of syncing, or -ECANCELED. */
 void ledger_sync(struct ledger *l, struct ledger_wait *w, void (*done)(void *ctx, int error),

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* --- what is known of files ------------------------------------------------------------------------------- */
 
@@ -81,30 +80,39 @@ static void forget(struct synced_file *f)
 	f->until = 0;
 }
 
-static off_t size_now(int fd)
+/* A descriptor of our own, or -errno. */
+static int own(int fd)
 {
-	struct stat sb;
+	int ours = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
-	return fstat(fd, &sb) < 0 ? -1 : sb.st_size;
+	return ours < 0 ? -errno : ours;
 }
 
-void synced_also(struct synced *s, int fd, const char *name, bool fresh)
+static int add_other(struct synced *s, int fd)
 {
-	struct synced_file *f = name ? follow(s, name) : NULL;
+	int ours = own(fd);
 
-	if (!f || (fresh && f->running)) {
-		*GROW(s->others, s->nothers) = fd;
-		return;
-	}
-	if (fresh)
+	if (ours >= 0)
+		*GROW(s->others, s->nothers) = ours;
+	return MIN(ours, 0);
+}
+
+int synced_also(struct synced *s, const struct sync_also *also)
+{
+	struct synced_file *f = also->name ? follow(s, also->name) : NULL;
+
+	if (!f || (also->fresh && f->running))
+		return add_other(s, also->fd);
+	if (also->fresh)
 		forget(f);
 	if (f->fd < 0)
-		f->fd = fd;
-	else
-		close(fd);
-	f->to = size_now(f->fd);
+		f->fd = own(also->fd);
+	if (f->fd < 0)
+		return f->fd;
+	f->to = also->size;
 	f->based &= f->to >= f->until;
 	f->wanted = true;
+	return 0;
 }
 
 bool synced_ahead(const struct synced *s)
@@ -174,7 +182,6 @@ static void take(struct sync_job *j, struct synced_file *f, bool also)
 
 void sync_job_take(struct synced *s, const struct usage_ahead *a, struct sync_job *ret)
 {
-	s->main.to = size_now(s->main.fd);
 	s->main.wanted = true;
 	ret->ahead = can_be_ahead(s, a);
 	ret->n = 0;

@@ -12,6 +12,16 @@
 #include "base/limits.h"
 #include "usage/ledger/usage_ahead.h"
 
+/* A file that is not the syncer's own. name: that a restore finds it by (usage/ledger/usage_ahead.h), NULL: it does not.
+ * size: of what is written of it; usage_ahead.h says why the file is not asked. fresh: the first time since somebody may
+ * have made or cut it: from then on it is only appended to. */
+struct sync_also {
+	int fd; /* for reading; the caller's */
+	const char *name;
+	off_t size;
+	bool fresh;
+};
+
 struct synced_file {
 	char *name; /* below the directory */
 	int fd;	    /* -1: nothing is to be done, or it is others' */
@@ -47,8 +57,8 @@ void synced_init(struct synced *s, int fd, int dirfd, const char *name);
 void synced_done(struct synced *s);
 /* As syncer_switch. */
 void synced_switch(struct synced *s, int fd, int dirfd, const char *name);
-/* As syncer_also; name NULL: it is not followed. */
-void synced_also(struct synced *s, int fd, const char *name, bool fresh);
+/* As syncer_also. */
+int synced_also(struct synced *s, const struct sync_also *f);
 /* Something is durable in usage.ahead alone. */
 bool synced_ahead(const struct synced *s);
 /* The job that runs is given up: the next one does its work, too. */

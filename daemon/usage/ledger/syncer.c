@@ -4,7 +4,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/threads.h"
-#include "usage/ledger/sync_job.h"
 
 #include <errno.h>
 #include <linux/magic.h>
@@ -59,6 +58,7 @@ struct syncer *syncer_new(struct loop *loop, const struct syncer_spec *spec)
 
 	s->loop = loop;
 	synced_init(&s->files, spec->fd, spec->dirfd, spec->name);
+	s->files.main.to = spec->size;
 	usage_ahead_init(&s->ahead, spec->ahead);
 	s->in_memory = fs_in_memory(spec->fd);
 	s->io = (struct loop_io){ .fd = -1, .fn = on_worker_done, .ctx = s };
@@ -260,8 +260,9 @@ void syncer_switch(struct syncer *s, int fd, int dirfd, const char *name)
 	s->dirty = true;
 }
 
-void syncer_dirty(struct syncer *s)
+void syncer_dirty(struct syncer *s, off_t size)
 {
+	s->files.main.to = size;
 	s->dirty = true;
 }
 
@@ -270,14 +271,12 @@ bool syncer_works(const struct syncer *s)
 	return !s->in_memory;
 }
 
-void syncer_also(struct syncer *s, int fd, const char *name, bool fresh)
+int syncer_also(struct syncer *s, const struct sync_also *f)
 {
-	if (s->in_memory || s->error) {
-		close(fd);
-		return;
-	}
-	synced_also(&s->files, fd, name, fresh);
+	if (s->in_memory || s->error)
+		return 0;
 	s->dirty = true;
+	return synced_also(&s->files, f);
 }
 
 /* Deferred, so that all requests of one turn of the loop share a sync. */

@@ -15,6 +15,7 @@
 
 #include "base/list.h"
 #include "loop/loop.h"
+#include "usage/ledger/sync_job.h"
 
 struct syncer;
 
@@ -25,8 +26,9 @@ struct syncer_wait {
 };
 
 struct syncer_spec {
-	int fd;	   /* the caller's, which outlives the syncer */
-	int dirfd; /* taken, and synced once, with the first sync: a new file's name; -1: none */
+	int fd;	    /* the caller's, which outlives the syncer */
+	off_t size; /* of it */
+	int dirfd;  /* taken, and synced once, with the first sync: a new file's name; -1: none */
 	const char *name;  /* that a restore finds the file by (usage/ledger/usage_ahead.h) */
 	const char *ahead; /* path of usage.ahead */
 };
@@ -38,14 +40,13 @@ struct syncer *syncer_free(struct syncer *s);
 void syncer_switch(struct syncer *s, int fd, int dirfd, const char *name);
 /* False: the file before the last switch is not yet durable, or syncing has failed for good. */
 bool syncer_may_switch(const struct syncer *s);
-/* The file was written to. */
-void syncer_dirty(struct syncer *s);
+/* The file was written to, and is so long now. */
+void syncer_dirty(struct syncer *s, off_t size);
 /* False: the file system is in memory, and no sync does anything. */
 bool syncer_works(const struct syncer *s);
-/* What was written to this file is made durable too by the sync that answers the next waiter. fd is taken; name as in
- * the spec, NULL: a restore does not find it. fresh: the first time since somebody may have made or cut it. Between two
- * times it is only appended to. */
-void syncer_also(struct syncer *s, int fd, const char *name, bool fresh);
+/* What was written to this file is made durable too by the sync that answers the next waiter. 0, or -errno: it is not.
+ * Where syncing has failed for good it is 0: the waiter is told. */
+int syncer_also(struct syncer *s, const struct sync_also *f);
 /* w is the caller's and must live until done or syncer_cancel. done is never called from within. */
 void syncer_wait(struct syncer *s, struct syncer_wait *w, void (*done)(void *ctx, int error),
 		 void *ctx);

@@ -9,6 +9,11 @@
  * head has a number and a CRC-32C over all of it. The frames of one life have the same salt and count up, so the end is
  * where the next frame is none. Once the files themselves are durable it is begun again from the front.
  *
+ * The size of one of these files is not asked for (fstat) while turns go on: since Linux 6.13 a file that was looked at
+ * gets an exact time with its next write, and no coarse time of the machine is behind that one any more. So each write
+ * of usage.ahead would get a time of its own, and ext4 without a journal writes the block of a file's inode before it
+ * flushes (80 us). https://docs.kernel.org/filesystems/multigrain-ts.html
+ *
  * A start after a stop of the machine puts back what the files have lost (usage_ahead_replay): only what is missing at a
  * file's end, and only where what stands before it is what stood there. All files lie below one directory. Nothing
  * here knows the loop; one thread at a time.

@@ -29,7 +29,7 @@
 static struct life {
 	uint64_t told;	  /* records that it had an answer for */
 	off_t told_bytes; /* of the journal */
-	unsigned calls, kill_at, syncs, ahead;
+	unsigned calls, kill_at, syncs, ahead, looks;
 	int fail; /* errno of all writes to usage.ahead */
 	struct {
 		ino_t ino;
@@ -61,7 +61,7 @@ int fdatasync(int fd)
 {
 	struct stat sb;
 
-	fstat(fd, &sb);
+	fstatat(fd, "", &sb, AT_EMPTY_PATH);
 	counted();
 	*durable_of(sb.st_ino) = sb.st_size;
 	life->syncs++;
@@ -88,6 +88,12 @@ ssize_t pwritev2(int fd, const struct iovec *v, int n, off_t at, int flags)
 	life->ahead++;
 	counted();
 	return r;
+}
+
+int fstat(int fd, struct stat *ret)
+{
+	life->looks++;
+	return fstatat(fd, "", ret, AT_EMPTY_PATH);
 }
 
 static int setup(void **state _unused_)
@@ -137,13 +143,15 @@ static void journal_line(uint64_t n, char *line, size_t size)
 static off_t journal_turn(uint64_t n, bool fresh)
 {
 	char line[100];
-	struct stat sb;
+	off_t size;
 
 	journal_line(n, line, sizeof(line));
 	assert_int_equal(file_write_all(journal, line, strlen(line)), 0);
-	assert_int_equal(fstat(journal, &sb), 0);
-	ledger_sync_also(l, fcntl(journal, F_DUPFD_CLOEXEC, 3), scratch_path(JOURNAL), fresh);
-	return sb.st_size;
+	size = lseek(journal, 0, SEEK_END);
+	assert_int_equal(ledger_sync_also(l, &(struct sync_also){ journal, scratch_path(JOURNAL),
+								  size, fresh }),
+			 0);
+	return size;
 }
 
 static void open_journal(void)
@@ -380,11 +388,41 @@ static void test_settles(void **state _unused_)
 	check_journal();
 }
 
+/* A look at a file gives usage.ahead another time with each write (usage_ahead.h). */
+static void test_turns_look_at_no_file(void **state _unused_)
+{
+	unsigned looks;
+
+	open_small("aa");
+	open_journal();
+	live(1, 5);
+	looks = life->looks;
+	live(6, 10);
+	assert_true(life->ahead > 3);
+	assert_int_equal(life->looks, looks);
+	closep(&journal);
+	l = ledger_free(l);
+}
+
+static void append_also(size_t i, struct slice bytes, off_t size, bool fresh)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "other-%zu", i);
+	fd = open(scratch_path(name), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(file_write_all(fd, bytes.p, bytes.n), 0);
+	assert_int_equal(
+		ledger_sync_also(l, &(struct sync_also){ fd, scratch_path(name), size, fresh }), 0);
+	close(fd);
+}
+
 /* More files than are followed, and turns that are too large for a frame. */
 static void test_many_and_large(void **state _unused_)
 {
 	_cleanup_(buf_done) struct buf large = { 0 };
-	int fd[USAGE_AHEAD_FILES_MAX + 8];
+	off_t size[USAGE_AHEAD_FILES_MAX + 8] = { 0 };
 
 	open_small("aa");
 	open_journal();
@@ -394,20 +432,15 @@ static void test_many_and_large(void **state _unused_)
 	for (size_t round = 0; round < 4; round++) {
 		struct waiter w = { 0 };
 
-		for (size_t i = 0; i < ARRAY_SIZE(fd); i++) {
-			char name[32];
+		for (size_t i = 0; i < ARRAY_SIZE(size); i++) {
+			size_t n = round == 2 && i == 3 ? large.len : 100;
 
-			snprintf(name, sizeof(name), "other-%zu", i);
-			fd[i] = open(scratch_path(name), O_RDWR | O_CREAT | O_APPEND, 0600);
-			assert_true(fd[i] >= 0);
-			assert_int_equal(file_write_all(fd[i], large.data,
-							round == 2 && i == 3 ? large.len : 100),
-					 0);
-			ledger_sync_also(l, fd[i], scratch_path(name), round == 0);
+			size[i] += (off_t)n;
+			append_also(i, (struct slice){ large.data, n }, size[i], round == 0);
 		}
 		settle_wait(&w);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(fd); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(size); i++) {
 		off_t want = 400 + (i == 3 ? (off_t)large.len - 100 : 0);
 		struct stat sb;
 		char name[32];
@@ -428,7 +461,7 @@ int main(void)
 		T(test_stopped_at_each_call), T(test_some_of_it_was_written),
 		T(test_killed_and_stopped),   T(test_orderly_end),
 		T(test_ahead_fails),	      T(test_settles),
-		T(test_many_and_large),
+		T(test_many_and_large),	      T(test_turns_look_at_no_file),
 	};
 
 	log_set_level(LOG_ERROR);

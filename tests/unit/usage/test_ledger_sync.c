@@ -344,14 +344,18 @@ static void test_sync_error_is_sticky(void **state _unused_)
 
 /* --- other files with it ---------------------------------------------------------------------------------------- */
 
-/* One that a restore could not find. */
+/* One that a restore could not find. Returns the syncer's own descriptor of it, the lowest that was free. */
 static int another(void)
 {
 	int fd = open(scratch_path("other"), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+	int theirs = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
-	assert_true(fd >= 0 && write(fd, "x", 1) == 1);
-	ledger_sync_also(l, fd, "/of/another/folder", true);
-	return fd;
+	assert_true(fd >= 0 && theirs >= 0 && write(fd, "x", 1) == 1);
+	close(theirs);
+	assert_int_equal(
+		ledger_sync_also(l, &(struct sync_also){ fd, "/of/another/folder", 1, true }), 0);
+	close(fd);
+	return theirs;
 }
 
 static bool is_open(int fd)
