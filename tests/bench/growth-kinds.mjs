@@ -141,6 +141,36 @@ async function sessions() {
   };
 }
 
+// --- connections --------------------------------------------------------------------------------------------
+
+// All but one of them are at rest.
+async function connections() {
+  const target = await acpd({ on: memory, maxConnections: 2000 });
+  const d = target.daemon;
+  const c = await d.client(lean);
+  const { sessionId } = await c.newSession();
+  const resting = [];
+
+  return {
+    async measure(g, n) {
+      while (resting.length < n - 1)
+        resting.push(await d.client(lean));
+      const of = asks(d, c, sessionId);
+      const note = { note: 'libwebsockets waits by poll(2), which looks at each' };
+
+      g.add('a turn on one of them', await costOf(d.pid, () => c.prompt(sessionId, 'echo one'), 20), note);
+      g.add('_acpd/status on one of them', await costOf(d.pid, of.call('_acpd/status', { sessionId }), 20), note);
+      g.add('GET /v1/sessions/{id}', await costOf(d.pid, of.get(`/v1/sessions/${sessionId}`)), note);
+      g.add('one more, and its end', await costOf(d.pid, async () => { await (await d.client(lean)).close(); }), note);
+      g.add('what they hold at rest', { ms: NaN, peak: d.rss() });
+    },
+    async close() {
+      await Promise.all([c, ...resting].map((one) => one.close()));
+      await target.stop();
+    },
+  };
+}
+
 // --- history ------------------------------------------------------------------------------------------------
 
 const EVENT_BYTES = 420; // of an update in the journal, at most
@@ -383,6 +413,7 @@ const ledger = () => ({
 
 export const kinds = [
   { title: 'sessions, each with a process of its own', amounts: [1, 10, 100, 1000], small: [1, 10, 50], open: sessions },
+  { title: 'connections', amounts: [1, 10, 100, 1000], small: [1, 10, 50], open: connections },
   { title: 'events of a session\'s history', amounts: [1000, 100_000, 3_000_000, 10_000_000], small: [1000, 20_000], open: history },
   { title: 'files of a workspace', amounts: [100, 10_000, 150_000, 1_000_000], small: [100, 2000], open: files },
   { title: 'archives', amounts: [1, 16, 256], small: [1, 16], open: archives },
