@@ -2,6 +2,9 @@
 
 #include <stdbool.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <sys/platform/x86.h>
+#endif
 
 static uint32_t table[256];
 
@@ -41,12 +44,18 @@ __attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const 
 		c = __builtin_ia32_crc32qi((uint32_t)c, *p++);
 	return (uint32_t)c;
 }
+
+/* libc has asked the processor already. What the compiler's own word asks with at each start traps in a virtual machine. */
+static bool has_sse42(void)
+{
+	return x86_cpu_active(x86_cpu_SSE4_2);
+}
 #endif
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t n)
 {
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("sse4.2"))
+	if (has_sse42())
 		return ~crc_sse42(~crc, data, n);
 #endif
 	return ~crc_soft(~crc, data, n);

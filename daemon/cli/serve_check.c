@@ -14,6 +14,7 @@
 #include "session/store/agent_uids.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -30,12 +31,14 @@ static int check_token(const struct config *c, struct err *e)
 	return r;
 }
 
-/* Tries it: permissions do not show file systems that are read-only or take no directories. */
+/* Tries it: permissions do not show file systems that are read-only or full. By a file: when a directory goes, so does its block, and a
+ * file system may tell the device at once. */
 static bool can_make_in(const char *dir)
 {
 	_cleanup_(freep) char *probe = file_join(dir, ".acpd-XXXXXX");
+	_cleanup_(closep) int fd = mkostemp(probe, O_CLOEXEC);
 
-	return mkdtemp(probe) && rmdir(probe) == 0;
+	return fd >= 0 && unlink(probe) == 0;
 }
 
 /* By its nearest existing parent. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #define FIELD "_meta.acpd.network"
+#define LOOK_MS 200 /* after a start, the first answers are out */
 
 enum hold_state {
 	HOLD_SETTLED, /* its owner has been told */
@@ -42,7 +43,8 @@ struct nft_wall {
 	bool unsure;			/* nobody knows what is in it */
 	struct nft_run *run;
 	struct loop_task task;
-	bool tried;
+	struct loop_timer look; /* for a table that is there already */
+	bool tried, looked;
 	struct err missing, failure;
 };
 
@@ -174,6 +176,19 @@ static void transaction_begin(struct nft_wall *w, struct nft_elements *to)
 		on_ended(w, e.msg);
 }
 
+/* Of this daemon's directory and by an earlier one: no process of its sessions lives (owner.h), so it keeps nobody in. */
+static void look_back(struct nft_wall *w)
+{
+	if (w->looked)
+		return;
+	w->looked = true;
+	loop_timer_cancel(&w->look);
+	if (geteuid() != 0 || !w->program || nft_table_there(w->table) <= 0)
+		return;
+	log_info("egress", "a table of an earlier daemon is removed", "table", w->table);
+	w->unsure = true;
+}
+
 static void advance(void *ctx)
 {
 	_cleanup_(nft_elements_done) struct nft_elements to = { 0 };
@@ -181,6 +196,8 @@ static void advance(void *ctx)
 
 	if (w->run)
 		return;
+	if (!list_empty(&w->holds))
+		look_back(w);
 	wanted(w, &to);
 	if (!w->unsure && nft_elements_same(&w->have, &to))
 		end_holds(w, HOLD_WAITS, false);
@@ -292,7 +309,16 @@ struct nft_hold *nft_hold_drop(struct nft_hold *h)
 
 /* --- the wall ---------------------------------------------------------------------------------------------- */
 
-/* Of this daemon's directory and by an earlier one: no process of its sessions lives (owner.h), so it keeps nobody in. */
+static void on_look(void *ctx)
+{
+	struct nft_wall *w = ctx;
+
+	look_back(w);
+	if (w->unsure)
+		advance_soon(w);
+}
+
+/* The first such question may make the kernel load a module. */
 struct nft_wall *nft_wall_new(struct loop *loop, struct proc_host *procs, const char *state)
 {
 	struct nft_wall *w = new0(struct nft_wall);
@@ -302,11 +328,7 @@ struct nft_wall *nft_wall_new(struct loop *loop, struct proc_host *procs, const 
 	w->program = nft_program();
 	list_init(&w->holds);
 	nft_table_name(state, w->table);
-	if (geteuid() == 0 && w->program && nft_table_there(w->table) > 0) {
-		log_info("egress", "a table of an earlier daemon is removed", "table", w->table);
-		w->unsure = true;
-		advance_soon(w);
-	}
+	loop_timer_set(loop, &w->look, LOOK_MS, on_look, w);
 	return w;
 }
 
@@ -327,6 +349,7 @@ struct nft_wall *nft_wall_free(struct nft_wall *w)
 
 	if (!w)
 		return NULL;
+	look_back(w);
 	busy = w->run;
 	w->run = nft_run_end(w->run);
 	if (busy || w->there || w->unsure)

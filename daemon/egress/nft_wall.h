@@ -36,7 +36,7 @@ struct nft_rule {
 /* error: NULL, it holds; else why it does not. Once for the rule that was taken or changed last. */
 typedef void (*nft_held_fn)(void *ctx, const struct err *error);
 
-/* Asks the kernel for a table that an earlier daemon left, and begins to remove it. */
+/* Before the first hold, or a moment later, it asks the kernel for a table that an earlier daemon left, and begins to remove it. */
 struct nft_wall *nft_wall_new(struct loop *loop, struct proc_host *procs, const char *state);
 /* Removes the table and waits for that. Takes NULL. */
 struct nft_wall *nft_wall_free(struct nft_wall *w);

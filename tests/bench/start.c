@@ -5,13 +5,15 @@
  *	start RUNS PATH COMMAND ARG…    until GET PATH answers 200; @PORT@ in an argument is a free port
  *	start RUNS exit COMMAND ARG…    until it has ended
  *
- * Prints one JSON object: milliseconds, median, least and most.
+ * Prints one JSON object: milliseconds, median, least and most. Where there are two cores, we ask from one and the command has the
+ * others: asked every 100 µs on its own core it would start a quarter slower.
  */
 #include "probe.h"
 #include "wire.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -90,13 +92,33 @@ static pid_t spawn_quiet(char **argv)
 	return pid;
 }
 
-static double run(const char *path, char **argv)
+/* ours: the first core that we may use; or all others. */
+static void use_cores(const cpu_set_t *all, int ours)
+{
+	cpu_set_t set = *all, one;
+	int first = 0;
+
+	if (CPU_COUNT(all) < 2)
+		return;
+	while (!CPU_ISSET(first, all))
+		first++;
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	CPU_CLR(first, &set);
+	sched_setaffinity(0, sizeof(set), ours ? &one : &set);
+}
+
+static double run(const cpu_set_t *cores, const char *path, char **argv)
 {
 	static const struct timespec pause = { .tv_nsec = 50000 };
 	int port = free_port();
-	uint64_t start = now_ns(), end;
-	pid_t pid = spawn_quiet(with_port(argv, port));
+	uint64_t start, end;
+	pid_t pid;
 
+	use_cores(cores, 0);
+	start = now_ns();
+	pid = spawn_quiet(with_port(argv, port));
+	use_cores(cores, 1);
 	if (strcmp(path, "exit") == 0) {
 		waitpid(pid, NULL, 0);
 		return (double)(now_ns() - start) / 1e6;
@@ -122,15 +144,17 @@ static int by_size(const void *a, const void *b)
 int main(int argc, char **argv)
 {
 	int n = argc > 3 ? atoi(argv[1]) : 0;
+	cpu_set_t cores;
 	double *ms;
 
 	if (n < 1)
 		die("start RUNS PATH|exit COMMAND ARG…");
 	ms = need(calloc((size_t)n, sizeof(*ms)));
 	alarm(300);
-	run(argv[2], argv + 3); /* warms the page cache */
+	sched_getaffinity(0, sizeof(cores), &cores);
+	run(&cores, argv[2], argv + 3); /* warms the page cache */
 	for (int i = 0; i < n; i++)
-		ms[i] = run(argv[2], argv + 3);
+		ms[i] = run(&cores, argv[2], argv + 3);
 	qsort(ms, (size_t)n, sizeof(*ms), by_size);
 	printf("{\"median\":%.3f,\"min\":%.3f,\"max\":%.3f}\n", ms[n / 2], ms[0], ms[n - 1]);
 	free(ms);

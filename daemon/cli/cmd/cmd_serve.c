@@ -43,6 +43,7 @@
 #include <sys/stat.h>
 
 #define LINGER_MS 300
+#define SETTLED_MS 200 /* after a start: what is only said, and takes long to find out */
 #define ARCHIVES_BAKED "/opt/acpd/archives"
 
 struct daemon {
@@ -69,7 +70,7 @@ struct daemon {
 	struct net_server *net;
 	struct restored_parts restored;
 	char *ui_dir;
-	struct loop_timer grace, linger;
+	struct loop_timer grace, linger, settled;
 	unsigned lingered;
 	bool stopping, sessions_down, hosted_down;
 };
@@ -328,6 +329,12 @@ static void say_unclaimed(const struct config *c)
 		log_info("serve", "not claimed: waiting for acpd claim");
 }
 
+/* The first answers are out. */
+static void on_settled(void *store)
+{
+	isolation_log(store);
+}
+
 static int build_net(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
@@ -395,7 +402,7 @@ static int build_net(struct daemon *d, struct err *e)
 		&d->http, d->life, &d->claim.webhooks, NULL
 	};
 	restored_begin(&d->restored);
-	isolation_log(d->store);
+	loop_timer_set(d->loop, &d->settled, SETTLED_MS, on_settled, d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
 	fflush(stdout);
@@ -412,6 +419,7 @@ static void teardown(struct daemon *d)
 	d->agui = agui_free(d->agui);
 	loop_timer_cancel(&d->grace);
 	loop_timer_cancel(&d->linger);
+	loop_timer_cancel(&d->settled);
 	d->life = lifecycle_free(d->life);
 	d->store = store_free(d->store);
 	hosting_close(&d->mcp);

@@ -80,7 +80,10 @@ static bool parse_mount(const char *line, enum cgroup_kind kind, const char *con
 	const char *sep = strstr(line, " - ");
 	char type[64], options[1024];
 
-	if (!sep || sscanf(sep, " - %63s %*s %1023s", type, options) != 2 ||
+	/* few are, and there may be thousands of others */
+	if (!sep || strncmp(sep + 3, "cgroup", 6) != 0)
+		return false;
+	if (sscanf(sep, " - %63s %*s %1023s", type, options) != 2 ||
 	    sscanf(line, "%*s %*s %*s %1023s %1023s", ret->top, ret->point) != 2)
 		return false;
 	return kind == CGROUP_V2 ? strcmp(type, "cgroup2") == 0 :

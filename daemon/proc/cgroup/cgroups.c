@@ -78,16 +78,19 @@ static int switch_controller(const char *dir, const char *sign, enum cgroup_use 
 	return cgroup_dir_write(dir, "cgroup.subtree_control", word);
 }
 
-static bool is_listed(const char *dir, const char *file, enum cgroup_use use)
+/* The uses whose controllers the file names, as bits. */
+static unsigned listed(const char *dir, const char *file)
 {
 	char text[512], *word, *save = NULL;
+	unsigned found = 0;
 
 	if (cgroup_dir_read(dir, file, text, sizeof(text)) <= 0)
-		return false;
+		return 0;
 	for (word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save))
-		if (strcmp(word, controllers[use]) == 0)
-			return true;
-	return false;
+		for (unsigned use = 0; use < CGROUP_LIMITS; use++)
+			if (strcmp(word, controllers[use]) == 0)
+				found |= 1u << use;
+	return found;
 }
 
 static int move_to(const char *dir)
@@ -121,7 +124,7 @@ static int delegate(struct cgroup_tree *t, enum cgroup_use use)
 {
 	int r;
 
-	if (is_listed(t->parent, "cgroup.subtree_control", use))
+	if (listed(t->parent, "cgroup.subtree_control") & 1u << use)
 		return 0;
 	r = switch_controller(t->parent, "+", use);
 	if (r == -EBUSY && enter_leaf(t))
@@ -132,12 +135,12 @@ static int delegate(struct cgroup_tree *t, enum cgroup_use use)
 }
 
 /* True if the groups below ours have the controller. */
-static bool control(struct cgroups *c, struct cgroup_tree *t, enum cgroup_use use)
+static bool control(struct cgroups *c, struct cgroup_tree *t, unsigned has, enum cgroup_use use)
 {
 	char *why = c->why[use];
 	int r;
 
-	if (!is_listed(t->parent, "cgroup.controllers", use)) {
+	if (!(has & 1u << use)) {
 		snprintf(why, sizeof(c->why[use]), "our cgroup has no controller \"%s\"",
 			 controllers[use]);
 		return false;
@@ -167,14 +170,16 @@ static void open_v2(struct cgroups *c, const struct cgroup_view *v, const char *
 {
 	int i = tree_find(c, v, CGROUP_V2, "", mark);
 	struct cgroup_tree *t = i < 0 ? NULL : &c->trees[i];
+	unsigned has;
 
 	for (unsigned use = 0; use < CGROUP_LIMITS && !t && i != -ENOENT; use++)
 		snprintf(c->why[use], sizeof(c->why[use]), "cgroup v2: %s", strerror(-i));
 	if (!t)
 		return;
 	c->of[CGROUP_KILLING] = i;
+	has = listed(t->parent, "cgroup.controllers");
 	for (unsigned use = 0; use < CGROUP_LIMITS; use++)
-		if (control(c, t, use))
+		if (control(c, t, has, use))
 			c->of[use] = i;
 	if (!t->delegated)
 		leave_leaf(t);

@@ -54,6 +54,7 @@ describe('ways to root', { skip }, () => {
     delete isolation.levels;
     assert.deepEqual({ ...isolation, waysToRoot: isolation.waysToRoot.map((way) => way.kind) },
       { agentUser: USER, noNewPrivileges: true, daemonUser: false, sharedUser: true, networkNamespaces: rootHasNamespaces, waysToRoot: kinds });
+    await d.waitLog((l) => l.msg === 'a way to root is open' && l.kind === kinds.at(-1));
     const warned = d.stderr.split('\n').filter((line) => line.includes('a way to root is open')).map((line) => JSON.parse(line));
     assert.deepEqual(warned.map((line) => line.kind), kinds);
     const doctor = spawnSync(ACPD, ['doctor', '--run-dir', d.runDir], { encoding: 'utf8' });
