@@ -12,6 +12,7 @@
 #include <sys/timerfd.h>
 
 #define FAR_FUTURE ((time_t)1 << 40)
+#define PLACE_MS 200	  /* after a start: by then the first answers are out */
 #define CLOCK_DRIFT_MS 20 /* two clocks that are read one after the other, and are slewed */
 
 struct restore_watch {
@@ -20,6 +21,7 @@ struct restore_watch {
 	void *ctx;
 	struct loop_io clock;
 	struct file_watch *file; /* with the id */
+	struct loop_timer place; /* for that, where its directory was not there */
 	int64_t offset;		 /* CLOCK_REALTIME less CLOCK_MONOTONIC, ms */
 	uint64_t gap;
 };
@@ -46,6 +48,25 @@ static bool compare_clocks(struct restore_watch *w)
 	return step <= -RESTORE_STEP_MS || step >= RESTORE_STEP_MS;
 }
 
+static void on_file(void *ctx);
+
+static void watch_file(struct restore_watch *w)
+{
+	loop_timer_cancel(&w->place);
+	w->file = file_watch_new(w->loop, sandbox_id_file(), on_file, w);
+	if (!w->file)
+		log_warn("restore", "the sandbox's id is not watched", "text", strerror(errno));
+}
+
+/* True: it was to be watched later, and is there by now. */
+static bool has_come(struct restore_watch *w)
+{
+	if (!w->place.due)
+		return false;
+	watch_file(w);
+	return access(sandbox_id_file(), F_OK) == 0;
+}
+
 /* --- a jump ---------------------------------------------------------------------------------------------- */
 
 /* Whose the events, records and answers are that come next is known only when the id has been read. So nothing of the
@@ -55,6 +76,7 @@ static void jumped(struct restore_watch *w, bool written)
 	struct restored r;
 
 	w->ops->hold(w->ctx);
+	written = has_come(w) || written;
 	if (!written && w->file && access(sandbox_id_file(), F_OK) == 0)
 		(void)file_watch_wait(w->file, RESTORE_WAIT_MS);
 	(void)compare_clocks(w);
@@ -116,6 +138,27 @@ static void on_file(void *ctx)
 	jumped(ctx, true);
 }
 
+static void on_place(void *ctx)
+{
+	struct restore_watch *w = ctx;
+
+	watch_file(w);
+	if (access(sandbox_id_file(), F_OK) == 0)
+		jumped(w, true);
+}
+
+/* Where there is no directory for it, one further up is watched, and that takes the longer the more names the kernel remembers in it. */
+static void begin_file(struct restore_watch *w)
+{
+	const char *file = sandbox_id_file(), *slash = strrchr(file, '/');
+	_cleanup_(freep) char *dir = slash ? xstrndup(file, (size_t)MAX(slash - file, 1)) : NULL;
+
+	if (!dir || access(dir, F_OK) == 0)
+		watch_file(w);
+	else
+		loop_timer_set(w->loop, &w->place, PLACE_MS, on_place, w);
+}
+
 struct restore_watch *restore_watch_new(struct loop *l, const struct restore_ops *ops, void *ctx)
 {
 	struct restore_watch *w = new0(struct restore_watch);
@@ -123,11 +166,9 @@ struct restore_watch *restore_watch_new(struct loop *l, const struct restore_ops
 	w->loop = l;
 	w->ops = ops;
 	w->ctx = ctx;
-	w->file = file_watch_new(l, sandbox_id_file(), on_file, w);
-	if (!w->file)
-		log_warn("restore", "the sandbox's id is not watched", "text", strerror(errno));
+	begin_file(w);
 	watch_clock(w);
-	(void)sandbox_id_refresh(); /* watched before it is read */
+	(void)sandbox_id_refresh(); /* watched, or not there, before it is read */
 	return w;
 }
 
@@ -136,6 +177,7 @@ struct restore_watch *restore_watch_free(struct restore_watch *w)
 	if (!w)
 		return NULL;
 	loop_on_wake(w->loop, NULL, NULL);
+	loop_timer_cancel(&w->place);
 	w->file = file_watch_free(w->file);
 	if (w->clock.events)
 		loop_io_set(w->loop, &w->clock, 0);

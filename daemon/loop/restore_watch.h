@@ -4,7 +4,8 @@
  * Two things tell of it. CLOCK_REALTIME jumps: a timerfd that is cancelled when the clock is set wakes the loop, and
  * the offset to CLOCK_MONOTONIC, which stands still while a machine is paused, says by how much. Where the kernel has
  * no such timerfd the offset is compared at each wake-up of the loop. And the file with the sandbox's id
- * (base/os/sandbox.h) is written: E2B does that after each restore, also with the same id (file_watch.h).
+ * (base/os/sandbox.h) is written: E2B does that after each restore, also with the same id (file_watch.h). Where there is no directory
+ * for it at the start, that one is looked for a moment later: the first answers do not wait for it.
  *
  * A step of less than RESTORE_STEP_MS without anything else is a clock that is kept right (chrony): one line of the
  * log. Anything else is a jump. hold() is called at once. resumed() follows when the id has been read again: at once where
