@@ -70,12 +70,14 @@ bool harness_plan_update(struct jval list, void (*put)(struct jw *w, struct slic
 	return true;
 }
 
-static int find_kind(struct jval name)
+int harness_update_find(struct jval name, enum harness_update *ret)
 {
 	for (size_t i = 0; i < UPDATE_MAX; i++)
-		if (jstr_is(name, rows[i].name))
-			return (int)i;
-	return -1;
+		if (jstr_is(name, rows[i].name)) {
+			*ret = (enum harness_update)i;
+			return 0;
+		}
+	return -EINVAL;
 }
 
 /* Almost always the first member; then the rest need not be read for it. That it is the only one is checked below. */
@@ -92,23 +94,18 @@ static struct jval update_name(struct slice update)
 
 int harness_event_kind(struct slice update, struct harness_event *ret)
 {
-	int kind = find_kind(update_name(update));
-
-	if (kind < 0)
-		return -EINVAL;
-	ret->kind = (enum harness_update)kind;
-	ret->update = update;
-	return 0;
+	*ret = (struct harness_event){ .update = update };
+	return harness_update_find(update_name(update), &ret->kind);
 }
 
 int harness_event_from_update(struct slice update, struct harness_event *ret, struct err *e)
 {
 	struct jslot slots[ARRAY_SIZE(rows[0].need) + 1] = { { .key = "sessionUpdate" } };
-	int kind = find_kind(update_name(update));
 	const struct update_row *row;
+	enum harness_update kind;
 	size_t n = 1;
 
-	if (kind < 0)
+	if (harness_update_find(update_name(update), &kind) < 0)
 		return err_field(e, "update.sessionUpdate", "UPDATE_UNKNOWN",
 				 "unknown kind of update");
 	row = &rows[kind];
@@ -120,7 +117,6 @@ int harness_event_from_update(struct slice update, struct harness_event *ret, st
 		if (slots[i].v.type != row->need[i - 1].type)
 			return err_field(e, slots[i].key, "UPDATE_INVALID", "%s without a valid %s",
 					 row->name, slots[i].key);
-	ret->kind = (enum harness_update)kind;
-	ret->update = update;
+	*ret = (struct harness_event){ .kind = kind, .update = update };
 	return 0;
 }

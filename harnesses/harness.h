@@ -230,10 +230,14 @@ struct harness_event {
 	enum harness_update kind;
 	struct slice update; /* the ACP update object */
 	struct slice meta;   /* params._meta of the native message, raw object or empty */
+	bool fits;	     /* as harness_update_check would say it, with this id */
+	struct jval id;
 };
 
 /* Looks up and checks an update object: its kind, required members and their types. <0: not one we may send on. */
 int harness_event_from_update(struct slice update, struct harness_event *ret, struct err *e);
+/* What "sessionUpdate" says. <0: unknown. */
+int harness_update_find(struct jval name, enum harness_update *ret);
 const char *harness_update_name(enum harness_update kind);
 struct buf;
 struct jw;
@@ -254,6 +258,9 @@ enum harness_check { CHECK_FITS, CHECK_MENDED, CHECK_REFUSED };
 /* id (may be NULL): the value of toolCallId or messageId; J_NONE: there is none. It borrows from what fits. */
 enum harness_check harness_update_check(enum harness_update kind, struct slice update,
 					struct buf *mended, struct jval *id);
+/* For a jslot whose ctx is a struct harness_event: reads an update that fits in the pass that finds it, and sets kind, fits
+ * and id. What begins otherwise than with its sessionUpdate, or does not fit, is read as any value, and checked later. */
+bool harness_update_take(struct jwalk *w, void *ret_event);
 /* {toolCall, options} of a permission request. */
 enum harness_check harness_ask_check(struct slice params, struct buf *mended);
 /* A SessionModeState; an array of config options. */

@@ -8,30 +8,12 @@
 
 #include "json/jshape.h"
 
-#define META                                                                                       \
-	{                                                                                          \
-		"_meta", &jshape_map, JS_NULLABLE, NULL                                            \
-	}
-#define REQUIRED(name, shape)                                                                      \
-	{                                                                                          \
-		name, &shape, JS_REQUIRED, NULL                                                    \
-	}
-#define FALLBACK(name, shape, raw)                                                                 \
-	{                                                                                          \
-		name, &shape, JS_REQUIRED, raw                                                     \
-	}
-#define OPTIONAL(name, shape)                                                                      \
-	{                                                                                          \
-		name, &shape, 0, NULL                                                              \
-	}
-#define NULLABLE(name, shape)                                                                      \
-	{                                                                                          \
-		name, &shape, JS_NULLABLE, NULL                                                    \
-	}
-#define LAST                                                                                       \
-	{                                                                                          \
-		NULL, NULL, 0, NULL                                                                \
-	}
+#define META JS_MEMBER("_meta", jshape_map, JS_NULLABLE, NULL)
+#define REQUIRED(name, shape) JS_MEMBER(name, shape, JS_REQUIRED, NULL)
+#define FALLBACK(name, shape, raw) JS_MEMBER(name, shape, JS_REQUIRED, raw)
+#define OPTIONAL(name, shape) JS_MEMBER(name, shape, 0, NULL)
+#define NULLABLE(name, shape) JS_MEMBER(name, shape, JS_NULLABLE, NULL)
+#define LAST JS_LAST
 #define OBJECT(list)                                                                               \
 	{                                                                                          \
 		JS_OBJECT, .members = list                                                         \
@@ -104,12 +86,12 @@ static const struct jmember location_members[] = {
 static const struct jshape location = OBJECT(location_members), locations = ARRAY(location);
 
 static const struct jmember call_members[] = {
-	{ "toolCallId", &jshape_name, JS_REQUIRED | JS_ID, NULL }, FALLBACK("title", jshape_string, "\"\""),
+	JS_MEMBER("toolCallId", jshape_name, JS_REQUIRED | JS_ID, NULL), FALLBACK("title", jshape_string, "\"\""),
 	NULLABLE("name", jshape_string), OPTIONAL("kind", tool_kind), OPTIONAL("status", call_state),
 	OPTIONAL("content", parts), OPTIONAL("locations", locations), OPTIONAL("rawInput", jshape_any),
 	OPTIONAL("rawOutput", jshape_any), META, LAST };
 static const struct jmember call_update_members[] = {
-	{ "toolCallId", &jshape_name, JS_REQUIRED | JS_ID, NULL }, NULLABLE("status", call_state),
+	JS_MEMBER("toolCallId", jshape_name, JS_REQUIRED | JS_ID, NULL), NULLABLE("status", call_state),
 	NULLABLE("title", jshape_string), NULLABLE("name", jshape_string), NULLABLE("kind", tool_kind),
 	NULLABLE("content", parts), NULLABLE("locations", locations), OPTIONAL("rawInput", jshape_any),
 	OPTIONAL("rawOutput", jshape_any), META, LAST };
@@ -185,7 +167,7 @@ static const struct jshape names = ARRAY(jshape_name);
 /* --- updates --------------------------------------------------------------------------------------------------- */
 
 #define UPDATE(...) { JS_OBJECT, .tag = "sessionUpdate", .members = (const struct jmember[]){ __VA_ARGS__, META, LAST } }
-#define CHUNK UPDATE(REQUIRED("content", block), { "messageId", &jshape_name, JS_NULLABLE | JS_ID, NULL })
+#define CHUNK UPDATE(REQUIRED("content", block), JS_MEMBER("messageId", jshape_name, JS_NULLABLE | JS_ID, NULL))
 
 static const struct jshape updates[UPDATE_MAX] = {
 	[UPDATE_USER_CHUNK] = CHUNK,
@@ -250,6 +232,21 @@ static enum harness_check check(const struct jshape *s, enum jtype type, struct 
 		return CHECK_REFUSED;
 	v.raw = buf_slice(mended);
 	return jshape_fits(s, v, id) ? CHECK_MENDED : CHECK_REFUSED;
+}
+
+bool harness_update_take(struct jwalk *w, void *ret_event)
+{
+	struct harness_event *ev = ret_event;
+	struct slice key;
+	struct jval name;
+
+	ev->fits = false;
+	if (jwalk_enter(w, '{', '}') != JWALK_PART || !jwalk_key(w, &key) ||
+	    !slice_is(key, "sessionUpdate") || !jwalk_value(w, &name) ||
+	    harness_update_find(name, &ev->kind) < 0)
+		return false;
+	ev->fits = jshape_fits_rest(&updates[ev->kind], w, &ev->id);
+	return ev->fits;
 }
 
 enum harness_check harness_update_check(enum harness_update kind, struct slice update,

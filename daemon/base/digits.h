@@ -19,6 +19,10 @@ bool u64_parse(struct slice text, uint64_t *ret);
 /* Takes at most max decimal digits off the front of s, and returns how many. *ret is their value, UINT64_MAX if that is
  * too large. */
 size_t u64_take(struct slice *s, size_t max, uint64_t *ret);
+/* The longest number. */
+#define U64_DIGITS 20
+/* Writes v in decimal, at most U64_DIGITS bytes and no NUL; returns their end. */
+char *u64_write(char *out, uint64_t v);
 /* Appends v in decimal. */
 void u64_put(struct buf *b, uint64_t v);
 /* The value of a hexadecimal digit of either case, or -1. */

@@ -45,7 +45,12 @@ static inline bool jplain_find(const unsigned char *p, unsigned *at)
 	return jplain_first((b < ' ') | (b == '"') | (b == '\\'), at);
 }
 
-/* Where the first byte that needs a check is: exactly if 16 bytes are left, else at most there. */
+static inline bool jplain_is(unsigned char c)
+{
+	return c >= ' ' && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* Where the first byte that needs a check is, or the end. */
 static inline const unsigned char *jplain_skip(const unsigned char *p, const unsigned char *end)
 {
 	unsigned at;
@@ -53,5 +58,7 @@ static inline const unsigned char *jplain_skip(const unsigned char *p, const uns
 	for (; end - p >= (ptrdiff_t)sizeof(jbytes16); p += sizeof(jbytes16))
 		if (jplain_find(p, &at))
 			return p + at;
+	while (p < end && jplain_is(*p))
+		p++;
 	return p;
 }

@@ -5,14 +5,10 @@
 #include "base/util.h"
 #include "json/jplain.h"
 #include "json/jstr.h"
+#include "json/jwalk.h"
 
 #include <stdint.h>
 #include <stdio.h>
-
-struct cur {
-	const unsigned char *p, *end;
-	unsigned depth;
-};
 
 const char *jscan_strerror(enum jscan_error e)
 {
@@ -28,18 +24,12 @@ const char *jscan_strerror(enum jscan_error e)
 	return (size_t)e < ARRAY_SIZE(text) ? text[e] : "unknown";
 }
 
-static void skip_space(struct cur *c)
-{
-	while (c->p < c->end && (*c->p == ' ' || *c->p == '\n' || *c->p == '\t' || *c->p == '\r'))
-		c->p++;
-}
-
 static bool is_hex(unsigned char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-static enum jscan_error scan_escape(struct cur *c)
+static enum jscan_error scan_escape(struct jwalk *c)
 {
 	size_t left = (size_t)(c->end - c->p);
 
@@ -59,7 +49,7 @@ static enum jscan_error scan_escape(struct cur *c)
 }
 
 /* At what does not stand for itself. */
-static enum jscan_error scan_special(struct cur *c)
+static enum jscan_error scan_special(struct jwalk *c)
 {
 	size_t n;
 
@@ -72,12 +62,10 @@ static enum jscan_error scan_special(struct cur *c)
 	return n ? JSCAN_OK : JSCAN_E_UTF8;
 }
 
-/* At the opening quote; leaves p after the closing one. */
-static enum jscan_error scan_string(struct cur *c)
+enum jscan_error jwalk_string_rest(struct jwalk *c)
 {
 	enum jscan_error e = JSCAN_OK;
 
-	c->p++;
 	while (!e) {
 		c->p = jplain_skip(c->p, c->end);
 		if (c->p < c->end && *c->p == '"') {
@@ -89,7 +77,7 @@ static enum jscan_error scan_string(struct cur *c)
 	return e;
 }
 
-static bool scan_digits(struct cur *c)
+static bool scan_digits(struct jwalk *c)
 {
 	const unsigned char *start = c->p;
 
@@ -98,7 +86,7 @@ static bool scan_digits(struct cur *c)
 	return c->p > start;
 }
 
-static enum jscan_error scan_number(struct cur *c)
+static enum jscan_error scan_number(struct jwalk *c)
 {
 	if (*c->p == '-')
 		c->p++;
@@ -121,7 +109,7 @@ static enum jscan_error scan_number(struct cur *c)
 	return JSCAN_OK;
 }
 
-static enum jscan_error scan_word(struct cur *c, const char *word)
+static enum jscan_error scan_word(struct jwalk *c, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -131,10 +119,10 @@ static enum jscan_error scan_word(struct cur *c, const char *word)
 	return JSCAN_OK;
 }
 
-static enum jscan_error scan_members(struct cur *c, struct jslot *slots, size_t n);
-static enum jscan_error scan_elements(struct cur *c);
+static enum jscan_error scan_members(struct jwalk *c, struct jslot *slots, size_t n);
+static enum jscan_error scan_elements(struct jwalk *c);
 
-static enum jscan_error scan_container(struct cur *c, bool object, struct jslot *slots, size_t n)
+static enum jscan_error scan_container(struct jwalk *c, bool object, struct jslot *slots, size_t n)
 {
 	enum jscan_error e;
 
@@ -146,7 +134,7 @@ static enum jscan_error scan_container(struct cur *c, bool object, struct jslot 
 	return e;
 }
 
-static enum jscan_error scan_any(struct cur *c, enum jtype *type, struct jslot *in)
+static enum jscan_error scan_any(struct jwalk *c, enum jtype *type, struct jslot *in)
 {
 	if (c->p >= c->end)
 		return JSCAN_E_SYNTAX;
@@ -159,7 +147,7 @@ static enum jscan_error scan_any(struct cur *c, enum jtype *type, struct jslot *
 		return scan_container(c, false, NULL, 0);
 	case '"':
 		*type = J_STRING;
-		return scan_string(c);
+		return jwalk_string(c);
 	case 't':
 		*type = J_TRUE;
 		return scan_word(c, "true");
@@ -176,23 +164,23 @@ static enum jscan_error scan_any(struct cur *c, enum jtype *type, struct jslot *
 }
 
 /* After an element: ',' goes on (true in *more), the closing byte ends. */
-static enum jscan_error scan_separator(struct cur *c, unsigned char close, bool *more)
+static enum jscan_error scan_separator(struct jwalk *c, unsigned char close, bool *more)
 {
-	skip_space(c);
+	jwalk_space(c);
 	if (c->p >= c->end || (*c->p != ',' && *c->p != close))
 		return JSCAN_E_SYNTAX;
 	*more = *c->p++ == ',';
 	if (*more)
-		skip_space(c);
+		jwalk_space(c);
 	return JSCAN_OK;
 }
 
-static enum jscan_error scan_elements(struct cur *c)
+static enum jscan_error scan_elements(struct jwalk *c)
 {
 	bool more = true;
 
 	c->p++;
-	skip_space(c);
+	jwalk_space(c);
 	if (c->p < c->end && *c->p == ']') {
 		c->p++;
 		return JSCAN_OK;
@@ -217,7 +205,18 @@ static struct jslot *find_slot(struct slice key, struct jslot *slots, size_t n)
 	return NULL;
 }
 
-static enum jscan_error scan_member(struct cur *c, struct jslot *slots, size_t n)
+static enum jscan_error scan_slot(struct jwalk *c, enum jtype *type, struct jslot *slot)
+{
+	struct jwalk taken = *c;
+
+	if (!slot || !slot->take || !slot->take(&taken, slot->ctx))
+		return scan_any(c, type, slot);
+	*type = jwalk_type(c);
+	*c = taken;
+	return JSCAN_OK;
+}
+
+static enum jscan_error scan_member(struct jwalk *c, struct jslot *slots, size_t n)
 {
 	const unsigned char *key, *value;
 	struct jslot *slot;
@@ -227,19 +226,16 @@ static enum jscan_error scan_member(struct cur *c, struct jslot *slots, size_t n
 	if (c->p >= c->end || *c->p != '"')
 		return JSCAN_E_SYNTAX;
 	key = c->p + 1;
-	e = scan_string(c);
+	e = jwalk_string(c);
 	if (e)
 		return e;
 	slot = n ? find_slot((struct slice){ (const char *)key, (size_t)(c->p - key) - 1 }, slots,
 			     n) :
 		   NULL;
-	skip_space(c);
-	if (c->p >= c->end || *c->p != ':')
+	if (!jwalk_colon(c))
 		return JSCAN_E_SYNTAX;
-	c->p++;
-	skip_space(c);
 	value = c->p;
-	e = scan_any(c, &type, slot);
+	e = scan_slot(c, &type, slot);
 	if (e || !slot)
 		return e;
 	if (slot->v.type != J_NONE)
@@ -248,12 +244,12 @@ static enum jscan_error scan_member(struct cur *c, struct jslot *slots, size_t n
 	return JSCAN_OK;
 }
 
-static enum jscan_error scan_members(struct cur *c, struct jslot *slots, size_t n)
+static enum jscan_error scan_members(struct jwalk *c, struct jslot *slots, size_t n)
 {
 	bool more = true;
 
 	c->p++;
-	skip_space(c);
+	jwalk_space(c);
 	if (c->p < c->end && *c->p == '}') {
 		c->p++;
 		return JSCAN_OK;
@@ -269,18 +265,9 @@ static enum jscan_error scan_members(struct cur *c, struct jslot *slots, size_t 
 	return JSCAN_OK;
 }
 
-static struct cur cur_of(struct slice text)
-{
-	const unsigned char *start = (const unsigned char *)text.p;
-	struct cur c = { start, text.n ? start + text.n : start, 0 };
-
-	skip_space(&c);
-	return c;
-}
-
 enum jscan_error jscan_value(struct slice text, struct jval *ret)
 {
-	struct cur c = cur_of(text);
+	struct jwalk c = jwalk_of(text);
 	const unsigned char *start = c.p;
 	enum jtype type = J_NONE;
 	enum jscan_error e = scan_any(&c, &type, NULL);
@@ -289,19 +276,19 @@ enum jscan_error jscan_value(struct slice text, struct jval *ret)
 		return e;
 	if (ret)
 		*ret = (struct jval){ type, { (const char *)start, (size_t)(c.p - start) } };
-	skip_space(&c);
+	jwalk_space(&c);
 	return c.p == c.end ? JSCAN_OK : JSCAN_E_SYNTAX;
 }
 
 const char *jscan_explain(struct slice text, enum jscan_error e, char out[JSCAN_TEXT_SIZE])
 {
-	struct cur c = cur_of(text);
+	struct jwalk c = jwalk_of(text);
 	const unsigned char *start = (const unsigned char *)text.p;
 	unsigned long line = 1, column = 1;
 	enum jtype type;
 
 	if (scan_any(&c, &type, NULL) == JSCAN_OK)
-		skip_space(&c);
+		jwalk_space(&c);
 	for (const unsigned char *p = start; p < c.p; p++, column++)
 		if (*p == '\n') {
 			line++;
@@ -334,7 +321,7 @@ static void clear_slots(struct jslot *slots, size_t n)
 
 enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n)
 {
-	struct cur c = cur_of(text);
+	struct jwalk c = jwalk_of(text);
 	enum jscan_error e;
 
 	clear_slots(slots, n);
@@ -346,8 +333,18 @@ enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n)
 	e = scan_members(&c, slots, n);
 	if (e)
 		return e;
-	skip_space(&c);
+	jwalk_space(&c);
 	return c.p == c.end ? JSCAN_OK : JSCAN_E_SYNTAX;
+}
+
+bool jwalk_value(struct jwalk *w, struct jval *ret)
+{
+	const unsigned char *start = w->p;
+
+	if (scan_any(w, &ret->type, NULL))
+		return false;
+	ret->raw = (struct slice){ (const char *)start, (size_t)(w->p - start) };
+	return true;
 }
 
 struct jval jobj_get(struct slice object, const char *key)
@@ -359,94 +356,9 @@ struct jval jobj_get(struct slice object, const char *key)
 	return slot.v;
 }
 
-/* --- reading part by part -------------------------------------------------------------------------------- */
-
-struct jwalk jwalk_of(struct slice value)
-{
-	struct cur c = cur_of(value);
-
-	return (struct jwalk){ (const char *)c.p, (const char *)c.end };
-}
-
-static struct cur cur_at(const struct jwalk *w)
-{
-	return (struct cur){ (const unsigned char *)w->p, (const unsigned char *)w->end, 0 };
-}
-
-enum jtype jwalk_type(const struct jwalk *w)
-{
-	switch (w->p < w->end ? *w->p : '\0') {
-	case '{':
-		return J_OBJECT;
-	case '[':
-		return J_ARRAY;
-	case '"':
-		return J_STRING;
-	case 't':
-		return J_TRUE;
-	case 'f':
-		return J_FALSE;
-	case 'n':
-		return J_NULL;
-	case '\0':
-		return J_NONE;
-	default:
-		return J_NUMBER;
-	}
-}
-
-bool jwalk_value(struct jwalk *w, struct jval *ret)
-{
-	struct cur c = cur_at(w);
-
-	if (scan_any(&c, &ret->type, NULL))
-		return false;
-	ret->raw = (struct slice){ w->p, (size_t)((const char *)c.p - w->p) };
-	w->p = (const char *)c.p;
-	return true;
-}
-
-bool jwalk_enter(struct jwalk *w, enum jtype type)
-{
-	if ((type != J_OBJECT && type != J_ARRAY) || jwalk_type(w) != type)
-		return false;
-	w->p++;
-	return true;
-}
-
-bool jwalk_more(struct jwalk *w)
-{
-	struct cur c = cur_at(w);
-	bool left;
-
-	skip_space(&c);
-	left = c.p < c.end && (*c.p == '}' || *c.p == ']');
-	if (c.p < c.end && (left || *c.p == ','))
-		c.p++;
-	if (!left)
-		skip_space(&c);
-	w->p = (const char *)c.p;
-	return !left && c.p < c.end;
-}
-
-bool jwalk_key(struct jwalk *w, struct slice *key)
-{
-	struct cur c = cur_at(w);
-
-	if (c.p >= c.end || *c.p != '"' || scan_string(&c))
-		return false;
-	*key = (struct slice){ w->p + 1, (size_t)((const char *)c.p - w->p) - 2 };
-	skip_space(&c);
-	if (c.p >= c.end || *c.p++ != ':')
-		return false;
-	skip_space(&c);
-	w->p = (const char *)c.p;
-	return true;
-}
-
 bool jiter_init(struct jiter *it, struct jval v)
 {
-	struct cur c = cur_of(v.raw);
+	struct jwalk c = jwalk_of(v.raw);
 
 	if ((v.type != J_OBJECT && v.type != J_ARRAY) || c.p == c.end)
 		return false;
@@ -459,27 +371,16 @@ bool jiter_init(struct jiter *it, struct jval v)
 
 bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret)
 {
-	struct cur c = cur_of((struct slice){ it->p, (size_t)(it->end - it->p) });
-	const unsigned char *start;
+	struct jwalk c = jwalk_of((struct slice){ it->p, (size_t)(it->end - it->p) });
+	struct slice unasked;
 	bool more;
 
 	if (c.p >= c.end)
 		return false;
-	if (it->object) {
-		start = c.p + 1;
-		if (*c.p != '"' || scan_string(&c))
-			return false;
-		if (key)
-			*key = (struct slice){ (const char *)start, (size_t)(c.p - start) - 1 };
-		skip_space(&c);
-		if (c.p >= c.end || *c.p++ != ':')
-			return false;
-		skip_space(&c);
-	}
-	start = c.p;
-	if (scan_any(&c, &ret->type, NULL))
+	if (it->object && !jwalk_key(&c, key ? key : &unasked))
 		return false;
-	ret->raw = (struct slice){ (const char *)start, (size_t)(c.p - start) };
+	if (!jwalk_value(&c, ret))
+		return false;
 	if (scan_separator(&c, 0, &more) && c.p < c.end)
 		return false;
 	it->p = (const char *)c.p;

@@ -26,12 +26,16 @@ struct jval {
 };
 
 /* One member to look for; the caller sets key, the scan sets v. With sub, the members of an object there are
- * looked for in the same pass. */
+ * looked for in the same pass. With take, that reads the value if it returns true (jwalk.h); else the value is read as
+ * any other is. */
+struct jwalk;
 struct jslot {
 	const char *key;
 	struct jval v;
 	struct jslot *sub;
 	size_t nsub;
+	bool (*take)(struct jwalk *w, void *ctx);
+	void *ctx;
 };
 
 enum jscan_error {
@@ -61,23 +65,6 @@ enum jscan_error jscan_value(struct slice text, struct jval *ret);
 enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n);
 /* The member key of an object; .type J_NONE if absent or text is no object. */
 struct jval jobj_get(struct slice object, const char *key);
-
-/* Reads a valid value once, from its beginning to its end: of an object or an array the parts, of which each is read in
- * the same way. All return false where something else comes, and then nothing more can be read. */
-struct jwalk {
-	const char *p, *end;
-};
-
-struct jwalk jwalk_of(struct slice value);
-/* What comes now, by its first byte. */
-enum jtype jwalk_type(const struct jwalk *w);
-/* All of what comes now. */
-bool jwalk_value(struct jwalk *w, struct jval *ret);
-/* Goes into an object or an array; then jwalk_more before each part. False: there is none, and it has left. */
-bool jwalk_enter(struct jwalk *w, enum jtype type);
-bool jwalk_more(struct jwalk *w);
-/* In an object: the key (raw text between the quotes, still escaped), before its value. */
-bool jwalk_key(struct jwalk *w, struct slice *key);
 
 /* Walks the members of a valid object or the elements of a valid array. */
 struct jiter {

@@ -69,8 +69,6 @@ static bool fits_plain(const struct jshape *s, struct jval v)
 	switch (s->kind) {
 	case JS_ANY:
 		return true;
-	case JS_STRING:
-		return v.type == J_STRING;
 	case JS_NAME:
 		return v.type == J_STRING && v.raw.n > 2;
 	case JS_TIME:
@@ -102,10 +100,29 @@ static const struct jmember *member_find(const struct jmember *m, struct slice k
 	return NULL;
 }
 
+/* Reads the next name with its colon. NULL: it is none of them, and then stands in key; or it is none at all. Nearly all
+ * names are written as they are. */
+static const struct jmember *member_at(const struct jmember *members, struct jwalk *w,
+				       struct slice *key)
+{
+	const unsigned char *name = w->p + 1;
+
+	if (w->p >= w->end || *w->p != '"')
+		return NULL;
+	for (const struct jmember *m = members; m->name; m++) {
+		if (m->n >= (size_t)(w->end - name) || name[m->n] != '"' ||
+		    memcmp(name, m->name, m->n) != 0)
+			continue;
+		w->p = name + m->n + 1;
+		return jwalk_colon(w) ? m : NULL;
+	}
+	return jwalk_key(w, key) ? member_find(members, *key) : NULL;
+}
+
 /* id (may be NULL): set if it is the member JS_ID, which is a string. */
 static bool member_fits(const struct jmember *m, struct jwalk *w, struct jval *id)
 {
-	const char *start = w->p;
+	const char *start = (const char *)w->p;
 	struct jval v;
 
 	if (jwalk_type(w) == J_NULL && (m->flags & JS_NULLABLE))
@@ -113,7 +130,7 @@ static bool member_fits(const struct jmember *m, struct jwalk *w, struct jval *i
 	if (!fits(m->shape, w, NULL))
 		return false;
 	if (id && (m->flags & JS_ID))
-		*id = (struct jval){ J_STRING, { start, (size_t)(w->p - start) } };
+		*id = (struct jval){ J_STRING, { start, (size_t)((const char *)w->p - start) } };
 	return true;
 }
 
@@ -125,22 +142,20 @@ static bool has_required(const struct jmember *members, unsigned seen)
 	return true;
 }
 
-/* tag: a member that is no part of members and was checked already; or NULL. */
-static bool object_fits(const struct jmember *members, const char *tag, struct jwalk *w,
-			struct jval *id)
+/* From the part on that w is at. tag: a member that is no part of members and is checked elsewhere; NULL: none, or it has
+ * been passed. */
+static bool members_fit(const struct jmember *members, const char *tag, struct jwalk *w,
+			enum jwalk_part part, struct jval *id)
 {
 	unsigned seen = 0, bit;
-	bool tagged = false;
-	struct slice key;
 	struct jval v;
 
-	if (!jwalk_enter(w, J_OBJECT))
-		return false;
-	while (jwalk_more(w)) {
-		const struct jmember *m = jwalk_key(w, &key) ? member_find(members, key) : NULL;
+	for (; part == JWALK_PART; part = jwalk_next(w, '}')) {
+		struct slice key = SLICE_NONE;
+		const struct jmember *m = member_at(members, w, &key);
 
-		if (!m && tag && !tagged && jkey_is(key, tag) && jwalk_value(w, &v)) {
-			tagged = true;
+		if (!m && tag && jkey_is(key, tag) && jwalk_value(w, &v)) {
+			tag = NULL;
 			continue;
 		}
 		if (!m)
@@ -150,7 +165,21 @@ static bool object_fits(const struct jmember *members, const char *tag, struct j
 			return false;
 		seen |= bit;
 	}
-	return has_required(members, seen);
+	return part == JWALK_END && has_required(members, seen);
+}
+
+static bool object_fits(const struct jmember *members, const char *tag, struct jwalk *w,
+			struct jval *id)
+{
+	enum jwalk_part part = jwalk_enter(w, '{', '}');
+
+	return members_fit(members, tag, w, part, id);
+}
+
+bool jshape_fits_rest(const struct jshape *s, struct jwalk *w, struct jval *id)
+{
+	*id = (struct jval){ J_NONE, SLICE_NONE };
+	return members_fit(s->members, NULL, w, jwalk_next(w, '}'), id);
 }
 
 static bool member_mend(const struct jmember *m, struct jval v, struct jw *w)
@@ -210,22 +239,46 @@ static bool object_mend(const struct jmember *members, const char *tag, struct j
 	return true;
 }
 
-/* w stays where it is. */
-static const struct jmember *arm_at(const struct jshape *s, struct jwalk w)
+static const struct jmember *arm_of(const struct jshape *s, struct jval tag)
 {
-	struct jval tag = { J_NONE, SLICE_NONE }, v;
-	struct slice key;
-
-	if (!jwalk_enter(&w, J_OBJECT))
-		return NULL;
-	/* the first of that name, which object_mend keeps; almost always the first of all */
-	while (tag.type == J_NONE && jwalk_more(&w) && jwalk_key(&w, &key) && jwalk_value(&w, &v))
-		if (jkey_is(key, s->tag))
-			tag = v;
 	for (const struct jarm *a = s->arms; a->tag; a++)
 		if (jstr_is(tag, a->tag))
 			return a->members;
 	return NULL;
+}
+
+/* Of a valid object; w stays where it is. */
+static const struct jmember *arm_at(const struct jshape *s, struct jwalk w)
+{
+	enum jwalk_part part = jwalk_enter(&w, '{', '}');
+	struct slice key;
+	struct jval v;
+
+	/* the first of that name, which object_mend keeps */
+	for (; part == JWALK_PART; part = jwalk_next(&w, '}')) {
+		if (!jwalk_key(&w, &key) || !jwalk_value(&w, &v))
+			return NULL;
+		if (jkey_is(key, s->tag))
+			return arm_of(s, v);
+	}
+	return NULL;
+}
+
+/* The tag is almost always the first member. */
+static bool tagged_fits(const struct jshape *s, struct jwalk *w, struct jval *id)
+{
+	struct jwalk start = *w;
+	const struct jmember *arm;
+	struct slice key;
+	struct jval tag;
+
+	if (jwalk_enter(w, '{', '}') == JWALK_PART && jwalk_key(w, &key) && jkey_is(key, s->tag)) {
+		arm = jwalk_value(w, &tag) ? arm_of(s, tag) : NULL;
+		return arm && members_fit(arm, NULL, w, jwalk_next(w, '}'), id);
+	}
+	*w = start;
+	arm = arm_at(s, *w);
+	return arm && object_fits(arm, s->tag, w, id);
 }
 
 /* --- arrays -------------------------------------------------------------------------------------------------- */
@@ -235,7 +288,7 @@ static const struct jshape *items_at(const struct jshape *s, struct jwalk w)
 {
 	struct jval first;
 
-	if (s->kind != JS_EITHER || !jwalk_enter(&w, J_ARRAY) || !jwalk_more(&w) ||
+	if (s->kind != JS_EITHER || jwalk_enter(&w, '[', ']') != JWALK_PART ||
 	    !jwalk_value(&w, &first))
 		return s->items;
 	return first.type == J_OBJECT && jobj_get(first.raw, s->tag).type != J_NONE ? s->other :
@@ -244,12 +297,12 @@ static const struct jshape *items_at(const struct jshape *s, struct jwalk w)
 
 static bool array_fits(const struct jshape *items, struct jwalk *w)
 {
-	if (!jwalk_enter(w, J_ARRAY))
-		return false;
-	while (jwalk_more(w))
+	enum jwalk_part part = jwalk_enter(w, '[', ']');
+
+	for (; part == JWALK_PART; part = jwalk_next(w, ']'))
 		if (!fits(items, w, NULL))
 			return false;
-	return true;
+	return part == JWALK_END;
 }
 
 static bool array_mend(const struct jshape *items, struct jval v, struct buf *out)
@@ -287,20 +340,20 @@ static bool either_fits(const struct jshape *s, struct jwalk *w)
 /* Of what comes now, which has been read then. */
 static bool fits(const struct jshape *s, struct jwalk *w, struct jval *id)
 {
-	const struct jmember *arm;
 	struct jval v;
 
 	switch (s->kind) {
 	case JS_OBJECT:
 		return object_fits(s->members, s->tag, w, id);
 	case JS_TAGGED:
-		arm = arm_at(s, *w);
-		return arm && object_fits(arm, s->tag, w, id);
+		return tagged_fits(s, w, id);
 	case JS_ONE_OF:
 		return either_fits(s, w);
 	case JS_ARRAY:
 	case JS_EITHER:
 		return array_fits(items_at(s, *w), w);
+	case JS_STRING:
+		return jwalk_type(w) == J_STRING && jwalk_string(w) == JSCAN_OK;
 	default:
 		return jwalk_value(w, &v) && fits_plain(s, v);
 	}

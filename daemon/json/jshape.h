@@ -3,19 +3,21 @@
  * producer to a strict reader.
  *
  *	static const struct jmember point_members[] = {
- *		{ "x", &jshape_uint, JS_REQUIRED }, { "label", &jshape_string, JS_NULLABLE }, { NULL } };
+ *		JS_MEMBER("x", jshape_number, JS_REQUIRED, NULL), JS_MEMBER("label", jshape_string, JS_NULLABLE, NULL),
+ *		JS_LAST };
  *	static const struct jshape point = { JS_OBJECT, .members = point_members };
  *
  * jshape_fits walks once, allocates nothing, and is all that a good value costs. jshape_mend writes the good parts of a
  * bad one. It removes unknown members, members of a wrong type, repeated members, and elements that do not fit. Where a
- * required member is wrong, its fallback takes its place, or the whole object is removed. The result fits. The caller
- * has validated the value (jscan.h); of strings only those of a set of words are compared. The recursion is as deep as
- * the tables are.
+ * required member is wrong, its fallback takes its place, or the whole object is removed. The result fits. What fits is
+ * valid JSON too, and need not have been scanned before; what is mended must have been (jscan.h). Of strings only those
+ * of a set of words are compared. The recursion is as deep as the tables are.
  */
 #pragma once
 
 #include "json/jenc.h"
 #include "json/jscan.h"
+#include "json/jwalk.h"
 
 enum jshape_kind {
 	JS_ANY,
@@ -42,10 +44,20 @@ enum jmember_flag {
 
 struct jmember {
 	const char *name;
+	size_t n; /* its length */
 	const struct jshape *shape;
 	unsigned flags;
 	const char *fallback; /* raw, for a required one */
 };
+
+#define JS_MEMBER(name, shape, flags, fallback)                                                    \
+	{                                                                                          \
+		name, sizeof(name) - 1, &shape, flags, fallback                                    \
+	}
+#define JS_LAST                                                                                    \
+	{                                                                                          \
+		NULL, 0, NULL, 0, NULL                                                             \
+	}
 
 struct jarm {
 	const char *tag;
@@ -67,5 +79,7 @@ extern const struct jshape jshape_any, jshape_string, jshape_name, jshape_time, 
 
 /* id (may be NULL): the value of the member JS_ID of v itself, J_NONE if it has none. */
 bool jshape_fits(const struct jshape *s, struct jval v, struct jval *id);
+/* Of an object with a tag, of which w has passed the tag: all that stands behind that. True: w has passed it too. */
+bool jshape_fits_rest(const struct jshape *s, struct jwalk *w, struct jval *id);
 /* Appends what fits. False: nothing of it fits, and the caller throws away what was appended. */
 bool jshape_mend(const struct jshape *s, struct jval v, struct buf *out);

@@ -91,7 +91,8 @@ static ssize_t unescape(struct slice raw, bool nul, char *out)
 	return o - out;
 }
 
-static bool unescaped_is(struct slice raw, const char *key)
+/* Apart, so that names without escapes, nearly all, do not pay for it. */
+__attribute__((noinline)) static bool unescaped_is(struct slice raw, const char *key)
 {
 	_cleanup_(freep) char *plain = malloc(raw.n);
 	ssize_t n = plain ? unescape(raw, false, plain) : -ENOMEM;
@@ -99,16 +100,13 @@ static bool unescaped_is(struct slice raw, const char *key)
 	return n >= 0 && slice_is((struct slice){ plain, (size_t)n }, key);
 }
 
-/* A loop of its own: names are short, and differ early. */
 bool jkey_same(struct slice raw_key, const char *key)
 {
-	size_t i = 0;
-
-	while (i < raw_key.n && key[i] && raw_key.p[i] == key[i] && key[i] != '\\')
-		i++;
-	if (i == raw_key.n)
-		return !key[i];
-	return raw_key.p[i] == '\\' && unescaped_is(raw_key, key);
+	if (!raw_key.n)
+		return !*key;
+	if (memchr(raw_key.p, '\\', raw_key.n))
+		return unescaped_is(raw_key, key);
+	return strncmp(raw_key.p, key, raw_key.n) == 0 && !key[raw_key.n];
 }
 
 int jstr_decode(struct jval v, size_t max, char **ret)
@@ -193,10 +191,7 @@ static size_t plain_upto(struct slice s, size_t i)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 
-	i = (size_t)(jplain_skip(p + i, p + s.n) - p);
-	while (i < s.n && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
-		i++;
-	return i;
+	return (size_t)(jplain_skip(p + i, p + s.n) - p);
 }
 
 /* Most texts are short, and all of them plain: as one piece. */

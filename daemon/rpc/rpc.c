@@ -90,16 +90,18 @@ enum rpc_parse_result rpc_parse(struct slice text, struct rpc_msg *m, struct err
 enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, struct jslot *params,
 				       size_t n, struct err *e)
 {
-	struct jslot s[S_MAX] = {
-		[S_JSONRPC] = { .key = "jsonrpc" },
-		[S_ID] = { .key = "id" },
-		[S_METHOD] = { .key = "method" },
-		[S_PARAMS] = { .key = "params", .sub = params, .nsub = n },
-		[S_RESULT] = { .key = "result" },
-		[S_ERROR] = { .key = "error" },
+	static const struct jslot members[S_MAX] = {
+		[S_JSONRPC] = { .key = "jsonrpc" }, [S_ID] = { .key = "id" },
+		[S_METHOD] = { .key = "method" },   [S_PARAMS] = { .key = "params" },
+		[S_RESULT] = { .key = "result" },   [S_ERROR] = { .key = "error" },
 	};
-	enum jscan_error scan = jscan_object(text, s, S_MAX);
+	struct jslot s[S_MAX];
+	enum jscan_error scan;
 
+	memcpy(s, members, sizeof(s));
+	s[S_PARAMS].sub = params;
+	s[S_PARAMS].nsub = n;
+	scan = jscan_object(text, s, S_MAX);
 	memset(m, 0, sizeof(*m));
 	if (scan != JSCAN_OK)
 		return refuse_scan(scan, text, m, e);

@@ -246,20 +246,21 @@ int harness_acp_start(struct harness *h, struct err *e)
 
 /* --- what the agent sends ------------------------------------------------------------------------- */
 
-/* s: sessionId, update, _meta of the params, found while the line was parsed. */
-static void on_update(struct harness *h, const struct jslot *s)
+/* s: sessionId, update, _meta of the params, found while the line was parsed; taken: the update, if it fits. */
+static void on_update(struct harness *h, const struct jslot *s, const struct harness_event *taken)
 {
 	_cleanup_(buf_done) struct buf scratch = { 0 };
 	const struct acp_hooks *hooks = h->quirks->hooks;
-	struct harness_event ev = { 0 };
+	struct harness_event ev = *taken;
 
 	if (s[1].v.type != J_OBJECT)
 		return;
 	/* a child session of the agent itself is not shown; before the open is answered the id is unknown */
 	if (h->native_id && !jstr_is(s[0].v, h->native_id))
 		return;
-	if (harness_event_kind(s[1].v.raw, &ev) < 0)
+	if (!ev.fits && harness_event_kind(s[1].v.raw, &ev) < 0)
 		return;
+	ev.update = s[1].v.raw;
 	if (h->replaying && ev.kind != UPDATE_COMMANDS && ev.kind != UPDATE_USAGE)
 		return;
 	if (s[2].v.type == J_OBJECT)
@@ -273,6 +274,8 @@ static void on_update(struct harness *h, const struct jslot *s)
 	acp_exit_code(h, &ev, &scratch);
 	if (hooks && hooks->on_update && !hooks->on_update(h, &ev, &scratch))
 		return;
+	/* what was made of it meanwhile is another one */
+	ev.fits = taken->fits && ev.kind == taken->kind && ev.update.p == s[1].v.raw.p;
 	h->host.ops->event(h->host.ctx, &ev);
 }
 
@@ -299,7 +302,10 @@ static int not_a_message(struct harness *h, struct slice line, struct err *e)
 
 int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 {
-	struct jslot update[] = { { .key = "sessionId" }, { .key = "update" }, { .key = "_meta" } };
+	struct harness_event taken = { 0 };
+	struct jslot update[] = { { .key = "sessionId" },
+				  { .key = "update", .take = harness_update_take, .ctx = &taken },
+				  { .key = "_meta" } };
 	struct rpc_msg m;
 
 	if (is_blank(line))
@@ -322,7 +328,7 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 	else if (m.kind == RPC_REQUEST)
 		acp_on_request(h, &m);
 	else if (strcmp(m.method, "session/update") == 0)
-		on_update(h, update);
+		on_update(h, update, &taken);
 	else if (strcmp(m.method, "$/cancel_request") == 0)
 		acp_on_cancel_request(h, m.params);
 	else if (h->quirks->hooks && h->quirks->hooks->on_notification)

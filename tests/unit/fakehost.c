@@ -68,9 +68,14 @@ static void on_event(void *ctx, const struct harness_event *ev)
 {
 	_cleanup_(buf_done) struct buf mended = { 0 };
 	struct fake *f = ctx;
-
+	struct jval id;
 	/* as the core does: what does not fit ACP's schema, and cannot be mended, reaches nobody */
-	if (harness_update_check(ev->kind, ev->update, &mended, NULL) == CHECK_REFUSED)
+	enum harness_check r = harness_update_check(ev->kind, ev->update, &mended, &id);
+
+	/* which the core believes */
+	if (ev->fits && (r != CHECK_FITS || id.type != ev->id.type || id.raw.p != ev->id.raw.p))
+		abort();
+	if (r == CHECK_REFUSED)
 		return;
 	buf_printf(&f->log, "event %s", harness_update_name(ev->kind));
 	put_slice(&f->log, " ", ev->update);

@@ -55,8 +55,8 @@ static void say_refuse(void)
 static void say_output(void)
 {
 	rig_at_hand()->host.ops->event(rig_at_hand()->host.ctx,
-				       &(struct harness_event){ UPDATE_AGENT_CHUNK, SLICE(CHUNK),
-								SLICE_NONE });
+				       &(struct harness_event){ .kind = UPDATE_AGENT_CHUNK,
+								.update = SLICE(CHUNK) });
 }
 
 static void ask(bool elicitation)

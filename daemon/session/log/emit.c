@@ -1,6 +1,7 @@
 /* emit.c - from a typed event to a numbered, encoded entry of the log. */
 #include "session/session_internal.h"
 
+#include "base/digits.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"
@@ -19,10 +20,14 @@ static void put_request_id(struct jw *w, const struct session_turn *t)
 /* attempt: of which the event tells; NULL: of none. */
 static void put_acpd(struct jw *w, const struct session *s, const struct turn_proof *attempt)
 {
-	jw_obj(w, "acpd");
-	jw_uint(w, "seq", s->log.events.last + 1);
-	if (session_running(s))
-		jw_uint(w, "turn", session_running(s));
+	/* as pieces: each event has them */
+	buf_puts(w->b, w->comma ? ",\"acpd\":{\"seq\":" : "\"acpd\":{\"seq\":");
+	u64_put(w->b, s->log.events.last + 1);
+	w->comma = true;
+	if (session_running(s)) {
+		buf_puts(w->b, ",\"turn\":");
+		u64_put(w->b, session_running(s));
+	}
 	put_request_id(w, s->turn.current);
 	if (attempt)
 		turn_attempt_put(attempt, w);
@@ -71,8 +76,10 @@ static void emit(struct session *s, enum harness_update kind, struct slice updat
 	struct slice known = session_mask_json(s, update, false, event_fields_of(kind), &hidden);
 	struct jw w = begin(s, "session/update");
 
-	jw_raw(&w, "update", known);
-	jw_obj(&w, "_meta");
+	buf_puts(w.b, ",\"update\":");
+	buf_add_slice(w.b, known);
+	buf_puts(w.b, ",\"_meta\":{");
+	w.comma = false;
 	if (meta.n) /* acpd is ours alone */
 		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
 	if (s->turn.current && *s->turn.current->trace.parent)

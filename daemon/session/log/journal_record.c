@@ -7,23 +7,33 @@
 
 #include <errno.h>
 
+static char *write_text(char *p, const char *text)
+{
+	return mempcpy(p, text, strlen(text));
+}
+
+/* Room for all of a line but its value and its kind. */
+#define AROUND 160
+
 int journal_record_put(struct buf *b, const struct journal_record *r, const char *kind)
 {
 	size_t start;
+	char *p;
 
-	if (buf_reserve(b, r->value.n + 160) < 0)
+	if (buf_reserve(b, r->value.n + strlen(kind) + AROUND) < 0)
 		return -E2BIG;
 	start = b->len;
-	buf_puts(b, "{\"n\":");
-	u64_put(b, r->seq);
-	buf_puts(b, ",\"o\":");
-	u64_put(b, r->origin);
-	buf_puts(b, ",\"k\":\"");
-	buf_puts(b, kind);
-	buf_puts(b, "\",\"t\":");
-	u64_put(b, r->time_ms);
-	buf_puts(b, ",\"m\":");
-	buf_add_slice(b, r->value);
+	p = write_text(b->data + start, "{\"n\":");
+	p = u64_write(p, r->seq);
+	p = write_text(p, ",\"o\":");
+	p = u64_write(p, r->origin);
+	p = write_text(p, ",\"k\":\"");
+	p = write_text(p, kind);
+	p = write_text(p, "\",\"t\":");
+	p = u64_write(p, r->time_ms);
+	p = write_text(p, ",\"m\":");
+	p = r->value.n ? mempcpy(p, r->value.p, r->value.n) : p;
+	b->len = (size_t)(p - b->data);
 	crc_line_end(b, start);
 	return b->failed ? -E2BIG : 0;
 }

@@ -9,11 +9,11 @@ static const char *const colours[] = { "red", "green", NULL };
 static const struct jshape colour = { JS_WORD, .words = colours };
 static const struct jshape digit = { JS_INTEGER, .min = 0, .max = 9 };
 static const struct jmember pen_members[] = {
-	{ "id", &jshape_name, JS_REQUIRED | JS_ID, NULL },
-	{ "colour", &colour, JS_REQUIRED, "\"red\"" },
-	{ "width", &digit, JS_NULLABLE, NULL },
-	{ "at", &jshape_time, 0, NULL },
-	{ NULL, NULL, 0, NULL },
+	JS_MEMBER("id", jshape_name, JS_REQUIRED | JS_ID, NULL),
+	JS_MEMBER("colour", colour, JS_REQUIRED, "\"red\""),
+	JS_MEMBER("width", digit, JS_NULLABLE, NULL),
+	JS_MEMBER("at", jshape_time, 0, NULL),
+	JS_LAST,
 };
 static const struct jshape pen = { JS_OBJECT, .members = pen_members };
 static const struct jshape pens = { JS_ARRAY, .items = &pen };

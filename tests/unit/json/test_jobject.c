@@ -3,6 +3,7 @@
 
 #include "json/jscan.h"
 #include "json/jstr.h"
+#include "json/jwalk.h"
 
 static struct jslot slots[4];
 
@@ -180,31 +181,37 @@ static void test_walk(void **state _unused_)
 	}
 }
 
-/* All of it, by parts: what was read is what stands there. */
-static void put_parts(struct jwalk *w, struct buf *b)
+/* All of it, by parts: what was read is what stands there. False: it is not valid. */
+static bool put_parts(struct jwalk *w, struct buf *b)
 {
-	enum jtype type = jwalk_type(w);
+	bool object = jwalk_type(w) == J_OBJECT, first = true;
+	char close = object ? '}' : ']';
+	enum jwalk_part part;
 	struct slice key;
 	struct jval v;
 
-	if (!jwalk_enter(w, type)) {
-		assert_true(jwalk_value(w, &v));
-		assert_int_equal(v.type, type);
+	if (!object && jwalk_type(w) != J_ARRAY) {
+		if (!jwalk_value(w, &v))
+			return false;
 		buf_add_slice(b, v.raw);
-		return;
+		return true;
 	}
-	buf_putc(b, type == J_OBJECT ? '{' : '[');
-	for (bool first = true; jwalk_more(w); first = false) {
+	buf_putc(b, object ? '{' : '[');
+	part = jwalk_enter(w, object ? '{' : '[', close);
+	for (; part == JWALK_PART; part = jwalk_next(w, close), first = false) {
 		buf_puts(b, first ? "" : ",");
-		if (type == J_OBJECT) {
-			assert_true(jwalk_key(w, &key));
+		if (object) {
+			if (!jwalk_key(w, &key))
+				return false;
 			buf_putc(b, '"');
 			buf_add_slice(b, key);
 			buf_puts(b, "\":");
 		}
-		put_parts(w, b);
+		if (!put_parts(w, b))
+			return false;
 	}
-	buf_putc(b, type == J_OBJECT ? '}' : ']');
+	buf_putc(b, close);
+	return part == JWALK_END;
 }
 
 static void test_walk_by_parts(void **state _unused_)
@@ -223,26 +230,65 @@ static void test_walk_by_parts(void **state _unused_)
 		_cleanup_(buf_done) struct buf b = { 0 };
 		struct jwalk w = jwalk_of(slice_of(rows[i][0]));
 
-		put_parts(&w, &b);
+		assert_true(put_parts(&w, &b));
 		assert_buf(&b, rows[i][1]);
 		assert_int_equal(jwalk_type(&w) == J_NONE || *w.p == ' ', true);
 	}
 }
 
-/* What is cut off ends every loop. */
+/* What the scanner refuses is no value by parts either. */
+static void test_walk_of_what_is_not_valid(void **state _unused_)
+{
+	static const char *const rows[] = { "[1 2]",	   "[1,]",	"[,1]",
+					    "[1}",	   "{\"a\":1]", "{\"a\":1,}",
+					    "{\"a\" 1}",   "{a:1}",	"{\"a\":1 \"b\":2}",
+					    "[\"\x01\"]",  "[01]",	"[tru]",
+					    "{\"a\"}",	   "[\"\\x\"]", "[\"\xff\"]",
+					    "{\"a\\\":1}", "[",		"{\"a\":[}]}",
+					    "]",	   "[[1]" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct slice text = exact_copy(slice_of(rows[i]));
+		_cleanup_(buf_done) struct buf b = { 0 };
+		struct jwalk w = jwalk_of(text);
+
+		assert_int_not_equal(jscan_value(text, NULL), JSCAN_OK);
+		if (put_parts(&w, &b))
+			fail_msg("%s was read", rows[i]);
+		free((char *)text.p);
+	}
+}
+
+/* What is cut off is never read to its end. */
 static void test_walk_of_a_part(void **state _unused_)
 {
 	static const char text[] = "{\"a\":[1,{\"b\":\"c\"}],\"d\":true}";
 
 	for (size_t n = 0; n < sizeof(text) - 1; n++) {
-		struct jwalk w = jwalk_of((struct slice){ text, n });
-		struct slice key;
-		struct jval v;
+		struct slice part = exact_copy((struct slice){ text, n });
+		_cleanup_(buf_done) struct buf b = { 0 };
+		struct jwalk w = jwalk_of(part);
 
-		if (jwalk_enter(&w, J_OBJECT))
-			while (jwalk_more(&w) && jwalk_key(&w, &key) && jwalk_value(&w, &v))
-				assert_true(w.p <= text + n);
-		assert_true(w.p <= text + n);
+		assert_false(put_parts(&w, &b));
+		assert_true((const char *)w.p <= part.p + n);
+		free((char *)part.p);
+	}
+}
+
+static void test_walk_is_as_deep_as_the_scan(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf text = { 0 }, b = { 0 };
+
+	for (unsigned n = JSON_DEPTH_MAX; n <= JSON_DEPTH_MAX + 1; n++) {
+		struct jwalk w;
+
+		buf_reset(&text);
+		for (unsigned i = 0; i < 2 * n; i++)
+			buf_putc(&text, i < n ? '[' : ']');
+		w = jwalk_of(buf_slice(&text));
+		assert_int_equal(put_parts(&w, &b), n == JSON_DEPTH_MAX);
+		assert_int_equal(jscan_value(buf_slice(&text), NULL) == JSCAN_OK,
+				 n == JSON_DEPTH_MAX);
 	}
 }
 
@@ -274,6 +320,8 @@ int main(void)
 		cmocka_unit_test(test_walk),
 		cmocka_unit_test(test_walk_by_parts),
 		cmocka_unit_test(test_walk_of_a_part),
+		cmocka_unit_test(test_walk_of_what_is_not_valid),
+		cmocka_unit_test(test_walk_is_as_deep_as_the_scan),
 		cmocka_unit_test(test_names_like_it),
 	};
 
