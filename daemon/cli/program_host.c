@@ -22,7 +22,7 @@ static int make_loop(struct program_host *h)
 
 	own_node_add();
 	h->loop = loop_new();
-	h->procs = proc_host_new(h->loop);
+	h->procs = proc_host_new(h->loop, NULL);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	return loop_signals(h->loop, &child, on_child, h);

@@ -98,7 +98,7 @@ _noreturn_ static void keep(const struct try_proxy_config *c, int listener, int 
 	struct err e;
 
 	setsid(); /* signals for the command are not for us */
-	k.procs = ec.procs = proc_host_new(k.loop);
+	k.procs = ec.procs = proc_host_new(k.loop, NULL);
 	watch_children(&k);
 	x = egress_new(&ec);
 	door = egress_open(x, &dc, &ops, &k, &e);

@@ -76,13 +76,13 @@ int owner_acquire(struct owner_lock *l, const char *state, struct err *e)
 
 void owner_write(struct owner_lock *l, const struct cgroups *groups)
 {
-	const char *cgroup = cgroups_path(groups, CGROUP_KILLING), *tree;
+	const char *cgroup = groups ? cgroups_path(groups, CGROUP_KILLING) : NULL, *tree;
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	buf_printf(&b, "%s\n%s\n%d %llu %llu\n", tree_owner_mark(), cgroup ? cgroup : "",
 		   (int)getpid(), (unsigned long long)tree_start_time(getpid()),
 		   (unsigned long long)tree_pid_namespace());
-	for (unsigned i = 0; (tree = cgroups_tree(groups, i)); i++)
+	for (unsigned i = 0; groups && (tree = cgroups_tree(groups, i)); i++)
 		if (tree != cgroup)
 			buf_printf(&b, "%s\n", tree);
 	file_replace(l->path, b.data, b.len, 0600);

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -20,7 +19,7 @@
 
 struct proc_host {
 	struct loop *loop;
-	struct cgroups *cgroups;
+	struct own_groups groups;
 	struct sweeper *sweeper; /* where a session has no cgroup */
 	struct list procs;
 	unsigned count;
@@ -73,14 +72,14 @@ size_t proc_host_list(void *host, struct tree_own *ret, size_t max)
 	return n;
 }
 
-struct proc_host *proc_host_new(struct loop *loop)
+struct proc_host *proc_host_new(struct loop *loop, struct owner_lock *owner)
 {
 	struct proc_host *h = new0(struct proc_host);
 
 	h->loop = loop;
 	list_init(&h->procs);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	h->cgroups = cgroups_open("", tree_owner_mark());
+	h->groups.owner = owner;
 	h->sweeper = sweeper_new(loop, proc_host_list, h);
 	return h;
 }
@@ -94,7 +93,7 @@ struct proc_host *proc_host_free(struct proc_host *h)
 		usleep(SWEEP_ROUND_MS * 1000);
 	loop_task_cancel(&h->idle_task);
 	reaper_done(&h->reaper);
-	h->cgroups = cgroups_close(h->cgroups);
+	own_groups_done(&h->groups);
 	h->sweeper = sweeper_free(h->sweeper);
 	free(h);
 	return NULL;
@@ -111,9 +110,9 @@ unsigned proc_host_count(const struct proc_host *h)
 	return h->count;
 }
 
-const struct cgroups *proc_host_cgroups(const struct proc_host *h)
+const struct cgroups *proc_host_cgroups(struct proc_host *h)
 {
-	return h->cgroups;
+	return own_groups_get(&h->groups);
 }
 
 static void io_close(struct proc *p, struct loop_io *io)
@@ -362,10 +361,11 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 			const struct proc_events *ev, void *ctx, struct err *e)
 {
 	_cleanup_(cgroup_join_close) struct cgroup_join join = { .n = 0 };
+	const struct cgroups *groups = own_groups_get(&h->groups);
 	struct cgroup_seat seat;
 	struct spawned s;
 	struct proc *p;
-	int r = cgroup_seat_take(h->cgroups, spec->bounds.group, spec->session, &seat, &join);
+	int r = cgroup_seat_take(groups, spec->bounds.group, spec->session, &seat, &join);
 
 	if (r < 0) {
 		err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED",
@@ -388,7 +388,7 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 	p->standing = spec->standing;
 	p->seat = seat;
 	measure_open(&p->measure,
-		     cgroups_kind(h->cgroups, CGROUP_KILLING) == CGROUP_V2 ? seat.dir : NULL);
+		     cgroups_kind(groups, CGROUP_KILLING) == CGROUP_V2 ? seat.dir : NULL);
 	p->pid = s.pid;
 	p->pidfd = s.pidfd;
 	p->in_buf.max = CHILD_IN_MAX;

@@ -15,7 +15,7 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 #include "proc/bounds.h"
-#include "proc/cgroup/cgroups.h"
+#include "proc/own_groups.h"
 #include "proc/table/measure.h"
 
 #include <sys/types.h>
@@ -53,7 +53,8 @@ struct proc_events {
 	void (*on_exit)(void *ctx, const struct proc_status *st);
 };
 
-struct proc_host *proc_host_new(struct loop *loop);
+/* owner: whose file names our cgroups once there are any; NULL. */
+struct proc_host *proc_host_new(struct loop *loop, struct owner_lock *owner);
 /* All children must be gone. */
 struct proc_host *proc_host_free(struct proc_host *h);
 /* To be called on SIGCHLD: reaps our children and adopted orphans. */
@@ -64,7 +65,8 @@ unsigned proc_host_count(const struct proc_host *h);
 size_t proc_host_list(void *host, struct tree_own *ret, size_t max);
 /* fn is called from the loop whenever the last child has gone. */
 void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx);
-const struct cgroups *proc_host_cgroups(const struct proc_host *h);
+/* Makes them, if nobody has asked before. */
+const struct cgroups *proc_host_cgroups(struct proc_host *h);
 
 struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 			const struct proc_events *ev, void *ctx, struct err *e);

@@ -17,7 +17,7 @@ import { hogs } from './hogs.mjs';
 import { relay } from './mcp.mjs';
 import { modelCalls } from './model.mjs';
 import {
-  ACPD, KIB, MIB, STUB, Table, acpd, bare, best, client, disk, figures, harnessFile, memory, pipe, placements,
+  ACPD, KIB, MIB, ROOT, STUB, Table, acpd, bare, best, client, disk, figures, harnessFile, memory, pipe, placements,
   printMachine, program, rounds, scratch, sleep,
 } from './rig.mjs';
 
@@ -41,37 +41,55 @@ function tally(results) {
   }
 }
 
+// What make static linked, if it did.
+const STATIC = [path.join(ROOT, 'build', 'static', 'acpd')].filter((file) => fs.existsSync(file));
+
+// How to start the daemon with its state there.
+const serving = (program, dir, token) => [program, 'serve', '--listen', '127.0.0.1:@PORT@', '--state', path.join(dir, 'state'),
+  '--run-dir', path.join(dir, 'run'), '--workspaces', path.join(dir, 'ws'), '--token-file', token, '--harness-config', harnessFile()];
+
 async function exec(table) {
   const token = path.join(scratch, 'token');
-  const dir = path.join(scratch, 'start');
+  const start = (until, ...argv) => figures(program('start'), [N.starts, until, ...argv]);
 
   fs.writeFileSync(token, 'a-token-for-the-benchmark\n', { mode: 0o600 });
-  const serve = [ACPD, 'serve', '--listen', '127.0.0.1:@PORT@', '--state', path.join(dir, 'state'), '--run-dir',
-    path.join(dir, 'run'), '--workspaces', path.join(dir, 'ws'), '--token-file', token, '--harness-config', harnessFile()];
-  const start = (until, ...argv) => figures(program('start'), [N.starts, until, ...argv]);
-  const run = await start('/health', ...serve);
   const relay = await start('/health', program('bare'), '@PORT@');
   const linked = await start('/health', program('bare-linked'), '@PORT@');
   const nothing = await start('exit', 'true');
   const version = await start('exit', ACPD, '--version');
+  const refs = [{ name: 'bare relay', value: relay.median }, { name: 'with our libraries', value: linked.median },
+    { name: 'exec true', value: nothing.median }, { name: 'acpd --version', value: version.median }];
 
-  table.add({
-    what: `exec to healthy, median of ${N.starts}`, unit: 'ms', value: run.median, bar: 2.5,
-    refs: [{ name: 'bare relay', value: relay.median }, { name: 'with our libraries', value: linked.median }, { name: 'exec true', value: nothing.median },
-      { name: 'acpd --version', value: version.median }],
-    note: `${run.min.toFixed(1)} to ${run.max.toFixed(1)}`,
-  });
+  for (const [file, name] of [[ACPD, 'exec to healthy'], ...STATIC.map((it) => [it, 'the static build'])])
+    for (const [on, where] of [[disk, 'on disk'], ...(memory ? [[memory, 'in memory']] : [])]) {
+      const dir = fs.mkdtempSync(path.join(on, 'acpd-bench-'));
+
+      try {
+        const run = await start('/health', ...serving(file, dir, token));
+
+        table.add({
+          what: `${name}, state ${where}, median of ${N.starts}`, unit: 'ms', value: run.median, bar: 2.5, refs,
+          note: `${run.min.toFixed(1)} to ${run.max.toFixed(1)}`,
+        });
+      } finally {
+        fs.rmSync(dir, { recursive: true });
+      }
+    }
 }
 
 async function idle(table) {
   const targets = [await acpd(), await bare(), await bare({ name: 'bare-linked' })];
 
+  for (const file of STATIC)
+    targets.push(await acpd({ program: file }));
   await sleep(3000);
-  const [us, ref, linked] = targets.map(({ pid }) => ({
+  const [us, ref, linked, whole] = targets.map(({ pid }) => ({
     rss: procs.rss(pid), pss: procs.pss(pid), dirty: procs.privateDirty(pid),
   }));
   const row = (what, key, bar) => table.add({
-    what, unit: 'mib', value: us[key], bar, refs: [{ name: 'bare relay', value: ref[key] }, { name: 'with our libraries', value: linked[key] }],
+    what, unit: 'mib', value: us[key], bar,
+    refs: [{ name: 'bare relay', value: ref[key] }, { name: 'with our libraries', value: linked[key] },
+      ...(whole ? [{ name: 'the static build', value: whole[key] }] : [])],
   });
 
   row('idle RSS, 3 s after start', 'rss', 3 * MIB);

@@ -110,12 +110,13 @@ function writable(dir) {
   }
 }
 
-// on: a directory below which the daemon's state is kept, for this run only; harness: one besides the stub of all
-export async function acpd({ on, harness, ...flags } = {}) {
+// on: a directory below which the daemon's state is kept, for this run only; harness: one besides the stub of all; program: not ACPD
+export async function acpd({ on, harness, program: file, ...flags } = {}) {
   const state = on && fs.mkdtempSync(path.join(on, 'acpd-bench-'));
   if (state)
     states.add(state);
   const d = await Daemon.start({
+    ...(file && { program: file }),
     flags: { harnessConfig: harnessFile(harness && [harness]), defaultHarness: 'bench', log: 'warn', ...(state && { state }), ...flags },
   });
   const end = async () => {

@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 		return 2;
 	log_set_level(LOG_ERROR);
 	loop = loop_new();
-	procs = proc_host_new(loop);
+	procs = proc_host_new(loop, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	loop_signals(loop, &set, on_signal, NULL);

@@ -89,7 +89,7 @@ static void start(void)
 	loop = loop_new();
 	FUZZ_CHECK(harness_table_load(&harnesses, NULL, &e) == 0);
 	sc.archives = archive_store_open(loop, &archives, &e);
-	procs = proc_host_new(loop);
+	procs = proc_host_new(loop, NULL);
 	atexit(end_procs);
 	store = store_new(loop, procs, &harnesses, &sc, &e);
 	FUZZ_CHECK(store);

@@ -77,7 +77,7 @@ static struct session_store *make_store(struct http_context *http)
 	struct err e = { 0 };
 
 	FUZZ_CHECK(harness_table_load(&harnesses, NULL, &e) == 0);
-	http->procs = procs = proc_host_new(loop);
+	http->procs = procs = proc_host_new(loop, NULL);
 	atexit(end_procs);
 	http->archives = archive_store_open(loop, &ac, &e);
 	sc.archives = http->archives;

@@ -110,7 +110,7 @@ static void open_loop(void)
 	sigset_t set;
 
 	far_loop = loop_new();
-	procs = proc_host_new(far_loop);
+	procs = proc_host_new(far_loop, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	loop_signals(far_loop, &set, on_signal, NULL);

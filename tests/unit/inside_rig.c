@@ -203,7 +203,7 @@ int inside_begin(void **state)
 	if (scratch_setup(state) < 0 || chmod(scratch_dir(), 0755) < 0)
 		return -1;
 	inside_loop = loop_new();
-	inside_procs = proc_host_new(inside_loop);
+	inside_procs = proc_host_new(inside_loop, NULL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	return loop_signals(inside_loop, &set, on_signal, NULL);

@@ -198,7 +198,7 @@ WRAP(unsigned, proc_host_count, const struct proc_host *h)
 }
 
 /* None can be made. */
-WRAP(const struct cgroups *, proc_host_cgroups, const struct proc_host *h)
+WRAP(const struct cgroups *, proc_host_cgroups, struct proc_host *h)
 {
 	static struct cgroups *none;
 

@@ -315,7 +315,7 @@ void near_again(void)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	near_loop = loop_new();
-	near_procs = proc_host_new(near_loop);
+	near_procs = proc_host_new(near_loop, NULL);
 	loop_signals(near_loop, &set, on_signal, NULL);
 }
 

@@ -296,8 +296,8 @@ static int build_sessions(struct daemon *d, struct err *e)
 		return -EBUSY;
 	state_modes_mend(c->state);
 	state_version_write(c->state);
-	d->procs = proc_host_new(d->loop);
-	owner_write(&d->lock, proc_host_cgroups(d->procs));
+	owner_write(&d->lock, NULL);
+	d->procs = proc_host_new(d->loop, &d->lock);
 	if (build_archives(d, e) < 0)
 		return -EIO;
 	sc.archives = d->archives;

@@ -386,6 +386,8 @@ function suite(name, { start, cgroup }) {
           t.after(() => other.discard());
           if (!usable)
             return;
+          // made a moment after the start, like the removal of others
+          await until(() => groupOf(other), 'it has one');
           const groups = [d, other].map(groupOf);
 
           await born(c, (await c.newSession()).sessionId, ['setsid']);
@@ -403,7 +405,9 @@ function suite(name, { start, cgroup }) {
           await once(sleeper, 'exit');
           const third = await start();
           t.after(() => third.discard());
-          assert.deepEqual(groups.map((dir) => fs.existsSync(dir)), [false, true]);
+          await until(() => !fs.existsSync(groups[0]), 'it is removed');
+          await until(() => groupOf(third), 'it has looked at all');
+          assert.ok(fs.existsSync(groups[1]));
           const alive = await other.client();
           await alive.newSession();
           assert.equal(fs.readdirSync(groups[1], { withFileTypes: true }).filter((e) => e.isDirectory()).length, 1);

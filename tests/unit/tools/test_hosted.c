@@ -182,7 +182,7 @@ static void test_stop(void **state _unused_)
 static int setup(void **state)
 {
 	loop = loop_new();
-	procs = proc_host_new(loop);
+	procs = proc_host_new(loop, NULL);
 	return scratch_setup(state);
 }
 

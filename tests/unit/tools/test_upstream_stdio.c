@@ -65,7 +65,7 @@ static int setup(void **state _unused_)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	loop_signals(ups_loop, &set, on_signal, NULL);
-	procs = proc_host_new(ups_loop);
+	procs = proc_host_new(ups_loop, NULL);
 	up = down = wanted_again = false;
 	ups_count = 0;
 	return 0;
