@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void buf_done(struct buf *b)
+void buf_release(struct buf *b)
 {
 	free(b->data);
 	*b = (struct buf){ .max = b->max };

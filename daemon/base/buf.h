@@ -21,7 +21,8 @@ struct buf {
 	bool failed;
 };
 
-void buf_done(struct buf *b);
+/* What buf_done is, where there is something. */
+void buf_release(struct buf *b);
 /* Room for more, made if there is none: what buf_reserve is. */
 int buf_grow(struct buf *b, size_t more);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -29,6 +30,13 @@ void buf_consume(struct buf *b, size_t n);
 void buf_reset(struct buf *b);
 /* Frees the memory beyond keep bytes once the buffer is empty. */
 void buf_trim(struct buf *b, size_t keep);
+
+/* Inline: most buffers that a function has for the rare case are never used. */
+static inline void buf_done(struct buf *b)
+{
+	if (b->data || b->failed)
+		buf_release(b);
+}
 
 /* Inline: an encoder asks a dozen times per message, and nearly always there is room. */
 static inline int buf_reserve(struct buf *b, size_t more)

@@ -1,4 +1,4 @@
-/* crc32c.h - CRC-32C (Castagnoli), the checksum that ends each journal line. SSE4.2 where the CPU has it. */
+/* crc32c.h - CRC-32C (Castagnoli), the checksum that ends each journal line. SSE4.2 and PCLMUL where the CPU has them. */
 #pragma once
 
 #include <stddef.h>

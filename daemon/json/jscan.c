@@ -197,6 +197,20 @@ static enum jscan_error scan_elements(struct jwalk *c)
 	return JSCAN_OK;
 }
 
+/* Of those that say how long their name is, the one whose name comes now as it is; passes it. */
+static struct jslot *named_slot(struct jwalk *c, struct jslot *slots, size_t n)
+{
+	const unsigned char *name = c->p + 1;
+	size_t left = (size_t)(c->end - name);
+
+	for (struct jslot *s = slots; s < slots + n; s++)
+		if (s->n && s->n < left && name[s->n] == '"' && memcmp(name, s->key, s->n) == 0) {
+			c->p = name + s->n + 1;
+			return s;
+		}
+	return NULL;
+}
+
 static struct jslot *find_slot(struct slice key, struct jslot *slots, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -216,24 +230,35 @@ static enum jscan_error scan_slot(struct jwalk *c, enum jtype *type, struct jslo
 	return JSCAN_OK;
 }
 
-static enum jscan_error scan_member(struct jwalk *c, struct jslot *slots, size_t n)
+/* Up to the value; *slot NULL: it is not looked for. */
+static enum jscan_error scan_name(struct jwalk *c, struct jslot *slots, size_t n,
+				  struct jslot **slot)
 {
-	const unsigned char *key, *value;
-	struct jslot *slot;
+	const unsigned char *key = c->p + 1;
 	enum jscan_error e;
-	enum jtype type;
 
 	if (c->p >= c->end || *c->p != '"')
 		return JSCAN_E_SYNTAX;
-	key = c->p + 1;
-	e = jwalk_string(c);
+	*slot = named_slot(c, slots, n);
+	if (!*slot) {
+		e = jwalk_string(c);
+		if (e)
+			return e;
+		*slot = find_slot((struct slice){ (const char *)key, (size_t)(c->p - key) - 1 },
+				  slots, n);
+	}
+	return jwalk_colon(c) ? JSCAN_OK : JSCAN_E_SYNTAX;
+}
+
+static enum jscan_error scan_member(struct jwalk *c, struct jslot *slots, size_t n)
+{
+	const unsigned char *value;
+	struct jslot *slot;
+	enum jscan_error e = scan_name(c, slots, n, &slot);
+	enum jtype type;
+
 	if (e)
 		return e;
-	slot = n ? find_slot((struct slice){ (const char *)key, (size_t)(c->p - key) - 1 }, slots,
-			     n) :
-		   NULL;
-	if (!jwalk_colon(c))
-		return JSCAN_E_SYNTAX;
 	value = c->p;
 	e = scan_slot(c, &type, slot);
 	if (e || !slot)

@@ -25,18 +25,21 @@ struct jval {
 	struct slice raw; /* the value's text, quotes and braces included */
 };
 
-/* One member to look for; the caller sets key, the scan sets v. With sub, the members of an object there are
- * looked for in the same pass. With take, that reads the value if it returns true (jwalk.h); else the value is read as
- * any other is. */
+/* One member to look for; the caller sets key, or by JSLOT key and n, where time matters; the scan sets v. With sub, the
+ * members of an object there are looked for in the same pass. With take, that reads the value if it returns true
+ * (jwalk.h); else the value is read as any other is. */
 struct jwalk;
 struct jslot {
 	const char *key;
+	size_t n; /* its length, if nothing in it has to be escaped; 0: not said */
 	struct jval v;
 	struct jslot *sub;
 	size_t nsub;
 	bool (*take)(struct jwalk *w, void *ctx);
 	void *ctx;
 };
+
+#define JSLOT(name) .key = name, .n = sizeof(name) - 1
 
 enum jscan_error {
 	JSCAN_OK = 0,

@@ -246,6 +246,8 @@ int harness_acp_start(struct harness *h, struct err *e)
 
 /* --- what the agent sends ------------------------------------------------------------------------- */
 
+#define UPDATE_SLOTS 3
+
 /* s: sessionId, update, _meta of the params, found while the line was parsed; taken: the update, if it fits. */
 static void on_update(struct harness *h, const struct jslot *s, const struct harness_event *taken)
 {
@@ -303,13 +305,15 @@ static int not_a_message(struct harness *h, struct slice line, struct err *e)
 int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 {
 	struct harness_event taken = { 0 };
-	struct jslot update[] = { { .key = "sessionId" },
-				  { .key = "update", .take = harness_update_take, .ctx = &taken },
-				  { .key = "_meta" } };
-	struct rpc_msg m;
+	/* set one by one, and by the parser: wiping them takes longer than to scan a short line */
+	struct jslot update[UPDATE_SLOTS] __attribute__((uninitialized));
+	struct rpc_msg m __attribute__((uninitialized));
 
 	if (is_blank(line))
 		return 0;
+	update[0] = (struct jslot){ JSLOT("sessionId") };
+	update[1] = (struct jslot){ JSLOT("update"), .take = harness_update_take, .ctx = &taken };
+	update[2] = (struct jslot){ JSLOT("_meta") };
 	switch (rpc_parse_params(line, &m, update, ARRAY_SIZE(update), e)) {
 	case RPC_PARSED:
 		break;
