@@ -107,8 +107,8 @@ bool file_watch_wait(struct file_watch *w, unsigned ms)
 	return true;
 }
 
-struct file_watch *file_watch_new(struct loop *l, const char *path, void (*fn)(void *ctx),
-				  void *ctx)
+struct file_watch *file_watch_later(struct loop *l, const char *path, void (*fn)(void *ctx),
+				    void *ctx)
 {
 	const char *slash = strrchr(path, '/');
 	struct file_watch *w = new0(struct file_watch);
@@ -121,9 +121,21 @@ struct file_watch *file_watch_new(struct loop *l, const char *path, void (*fn)(v
 	w->io = (struct loop_io){
 		.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), .fn = on_events, .ctx = w, .loop = l
 	};
-	if (w->io.fd < 0 || loop_io_set(l, &w->io, EPOLLIN) < 0)
-		return file_watch_free(w);
+	return w->io.fd < 0 || loop_io_set(l, &w->io, EPOLLIN) < 0 ? file_watch_free(w) : w;
+}
+
+void file_watch_begin(struct file_watch *w)
+{
 	arm(w);
+}
+
+struct file_watch *file_watch_new(struct loop *l, const char *path, void (*fn)(void *ctx),
+				  void *ctx)
+{
+	struct file_watch *w = file_watch_later(l, path, fn, ctx);
+
+	if (w)
+		arm(w);
 	return w;
 }
 

@@ -48,22 +48,13 @@ static bool compare_clocks(struct restore_watch *w)
 	return step <= -RESTORE_STEP_MS || step >= RESTORE_STEP_MS;
 }
 
-static void on_file(void *ctx);
-
-static void watch_file(struct restore_watch *w)
-{
-	loop_timer_cancel(&w->place);
-	w->file = file_watch_new(w->loop, sandbox_id_file(), on_file, w);
-	if (!w->file)
-		log_warn("restore", "the sandbox's id is not watched", "text", strerror(errno));
-}
-
-/* True: it was to be watched later, and is there by now. */
+/* It was to be watched later: now. True: it is there. */
 static bool has_come(struct restore_watch *w)
 {
 	if (!w->place.due)
 		return false;
-	watch_file(w);
+	loop_timer_cancel(&w->place);
+	file_watch_begin(w->file);
 	return access(sandbox_id_file(), F_OK) == 0;
 }
 
@@ -142,7 +133,7 @@ static void on_place(void *ctx)
 {
 	struct restore_watch *w = ctx;
 
-	watch_file(w);
+	file_watch_begin(w->file);
 	if (access(sandbox_id_file(), F_OK) == 0)
 		jumped(w, true);
 }
@@ -153,8 +144,11 @@ static void begin_file(struct restore_watch *w)
 	const char *file = sandbox_id_file(), *slash = strrchr(file, '/');
 	_cleanup_(freep) char *dir = slash ? xstrndup(file, (size_t)MAX(slash - file, 1)) : NULL;
 
-	if (!dir || access(dir, F_OK) == 0)
-		watch_file(w);
+	w->file = file_watch_later(w->loop, file, on_file, w);
+	if (!w->file)
+		log_warn("restore", "the sandbox's id is not watched", "text", strerror(errno));
+	else if (!dir || access(dir, F_OK) == 0)
+		file_watch_begin(w->file);
 	else
 		loop_timer_set(w->loop, &w->place, PLACE_MS, on_place, w);
 }

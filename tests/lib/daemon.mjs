@@ -294,8 +294,9 @@ export class Daemon {
 
   rss() { return procs.rss(this.pid); }
   pss() { return procs.pss(this.pid); }
-  // Without usage.ahead, which a thread makes in its own time: a count that goes up by it tells nothing.
-  descriptors() { return procs.descriptors(this.pid).filter((to) => !to.includes('/usage.ahead')); }
+  // Without usage.ahead, which a thread makes in its own time, and the locks of its cgroups, which come a moment after the start: a count
+  // that goes up by them tells nothing.
+  descriptors() { return procs.descriptors(this.pid).filter((to) => !/\/usage\.ahead|\/acpd-\d+-\d+-\d+$/.test(to)); }
   fdCount() { return this.descriptors().length; }
   socketCount() { return procs.socketCount(this.pid); }
   // What it hosts: neither the helper that removes, beside everything else, what deleted sessions have left, nor a child of that
