@@ -252,6 +252,11 @@ void loop_dispatch(struct loop *l)
 	dispatch(l, 0);
 }
 
+void loop_wait(struct loop *l)
+{
+	dispatch(l, -1);
+}
+
 void loop_run(struct loop *l)
 {
 	loop_run_deferred(l);

@@ -1,6 +1,6 @@
 /*
  * loop.h - our own epoll set with descriptors, timers, signals and deferred calls. Single-threaded; knows no
- * libwebsockets: the server adopts loop_fd() into lws, a command-line client calls loop_run().
+ * libwebsockets: a command-line client adopts loop_fd() into lws, or calls loop_run().
  *
  * Level-triggered. A source is paused by removing its interest altogether, never with an empty event mask (a
  * hung-up pipe would keep reporting HUP and spin). loop_dispatch handles at most LOOP_EVENTS_PER_TURN events and
@@ -29,6 +29,8 @@ struct loop *loop_free(struct loop *l);
 /* Readable when loop_dispatch has work. */
 int loop_fd(const struct loop *l);
 void loop_dispatch(struct loop *l);
+/* The same, but waits until there is some. */
+void loop_wait(struct loop *l);
 /* Runs until loop_quit. */
 void loop_run(struct loop *l);
 void loop_quit(struct loop *l);

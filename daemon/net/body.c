@@ -51,7 +51,7 @@ static void kill_connection(struct peer *p)
 {
 	input_off(p);
 	loop_timer_cancel(&p->stall);
-	lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+	socket_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
 
 static void on_kill(void *ctx)
@@ -90,7 +90,7 @@ int body_linger(struct peer *p)
 	if (lws_partial_buffered(p->wsi))
 		return -1; /* lws sends the rest before it closes */
 	shutdown(lws_get_socket_fd(p->wsi), SHUT_WR);
-	lws_rx_flow_control(p->wsi, 0);
+	socket_read(p->wsi, 0);
 	input_on(p, on_input);
 	loop_timer_set(p->net->loop, &p->stall, BODY_LINGER_MS, on_kill, p);
 	return 0;
@@ -127,7 +127,7 @@ static void on_stall(void *ctx)
 static void set_stall(struct peer *p, bool on)
 {
 	if (!p->chunks_in)
-		lws_set_timeout(p->wsi, on ? PENDING_TIMEOUT_HTTP_CONTENT : NO_PENDING_TIMEOUT,
+		socket_set_timeout(p->wsi, on ? PENDING_TIMEOUT_HTTP_CONTENT : NO_PENDING_TIMEOUT,
 				on ? BODY_STALL_SECS : 0);
 	else if (on)
 		loop_timer_set(p->net->loop, &p->stall, BODY_STALL_SECS * 1000, on_stall, p);
@@ -143,7 +143,7 @@ static void set_reading(struct peer *p, bool on)
 		return;
 	p->paused = !on;
 	if (!p->chunks_in)
-		lws_rx_flow_control(p->wsi, on);
+		socket_read(p->wsi, on);
 	else if (on)
 		input_on(p, on_body_input);
 	else
@@ -159,8 +159,8 @@ static void begin_answer(struct peer *p)
 	p->paused = false;
 	input_off(p);
 	loop_timer_cancel(&p->stall);
-	lws_rx_flow_control(p->wsi, 1);
-	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
+	socket_read(p->wsi, 1);
+	socket_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0);
 	http_ask_writeable(p);
 }
 
@@ -214,7 +214,7 @@ static void on_body_input(void *ctx, uint32_t events _unused_)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	lws_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0); /* set by lws for the bytes it read */
+	socket_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0); /* set by lws for the bytes it read */
 	set_stall(p, true);
 	if (n <= 0 || take_chunks(p, (struct slice){ buf, (size_t)n }) < 0)
 		body_cut(p);
@@ -308,7 +308,7 @@ int body_begin(struct peer *p, const struct http_request *rq, struct http_sink *
 	if (expects_continue(p->wsi) && write_continue(p->wsi) < 0)
 		return -1;
 	if (p->chunks_in) {
-		lws_rx_flow_control(p->wsi, 0); /* it still passes on what it has already read */
+		socket_read(p->wsi, 0); /* it still passes on what it has already read */
 		input_on(p, on_body_input);
 	}
 	set_stall(p, true);

@@ -233,7 +233,7 @@ void http_ask_writeable(void *ctx)
 	if (p->asked)
 		return;
 	p->asked = true;
-	lws_callback_on_writable(p->wsi);
+	socket_ask_writeable(p->wsi);
 }
 
 /* Perhaps while an earlier part is still being sent. */
@@ -254,7 +254,7 @@ static void begin_stream(struct peer *p, struct http_stream *stream)
 	p->busy = visitor_of(p->wsi)->place != VISITOR_STRANGER;
 	if (p->busy)
 		visitor_busy(p->net, p->wsi, true);
-	lws_set_timeout(p->wsi, p->busy ? NO_PENDING_TIMEOUT : PENDING_TIMEOUT_USER_OK,
+	socket_set_timeout(p->wsi, p->busy ? NO_PENDING_TIMEOUT : PENDING_TIMEOUT_USER_OK,
 			p->busy ? 0 : HTTP_OPEN_SECS);
 }
 

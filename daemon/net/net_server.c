@@ -10,16 +10,13 @@
 
 #define SUBPROTOCOL "acp.v1"
 
-static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+static int handle(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
 		    size_t len)
 {
 	struct net_server *n = lws_context_user(lws_get_context(wsi));
 	struct peer *p = user;
 
 	switch (reason) {
-	case LWS_CALLBACK_RAW_RX_FILE:
-		loop_dispatch(n->loop);
-		return 0;
 	case LWS_CALLBACK_RAW_ADOPT:
 	case LWS_CALLBACK_RAW_CONNECTED:
 	case LWS_CALLBACK_RAW_RX:
@@ -61,7 +58,16 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 	}
 }
 
-/* The first serves HTTP, our own epoll set and clients without a subprotocol; the second clients that offer ours. */
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+		    size_t len)
+{
+	int r = handle(wsi, reason, user, in, len);
+
+	socket_wait_called(lws_context_user(lws_get_context(wsi)), reason, r);
+	return r;
+}
+
+/* The first serves HTTP and clients without a subprotocol; the second clients that offer ours. */
 static const struct lws_protocols protocols[] = {
 	{ "http", on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
 	{ SUBPROTOCOL, on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
@@ -75,18 +81,6 @@ static void on_lws_log(int level, const char *line)
 	snprintf(text, sizeof(text), "%s", line);
 	text[strcspn(text, "\n")] = '\0';
 	log_write(level & LLL_ERR ? LOG_ERROR : LOG_DEBUG, "lws", text, NULL);
-}
-
-static int adopt_loop(struct net_server *n)
-{
-	lws_sock_file_fd_type fd = { .filefd = (lws_filefd_type)dup(loop_fd(n->loop)) };
-
-	if (fd.filefd < 0)
-		return -errno;
-	return lws_adopt_descriptor_vhost(n->vhost, LWS_ADOPT_RAW_FILE_DESC, fd, protocols[0].name,
-					  NULL) ?
-		       0 :
-		       -EIO;
 }
 
 static int open_context(struct net_server *n, const struct net_config *cfg, struct err *e)
@@ -113,7 +107,7 @@ static int open_context(struct net_server *n, const struct net_config *cfg, stru
 	info.server_string = "acpd";
 	n->context = lws_create_context(&info);
 	n->vhost = n->context ? lws_create_vhost(n->context, &info) : NULL;
-	if (!n->vhost || adopt_loop(n) < 0)
+	if (!n->vhost || socket_wait_open(n) < 0)
 		return err_set(e, -ENOMEM, 0, "LISTEN_FAILED", "the server could not be made");
 	return 0;
 }
@@ -155,6 +149,7 @@ struct net_server *net_server_free(struct net_server *n)
 	acceptor_close(&n->listener);
 	if (n->context)
 		lws_context_destroy(n->context);
+	socket_wait_close(n);
 	free(n->batch);
 	free(n);
 	return NULL;
@@ -191,7 +186,7 @@ void net_server_run(struct net_server *n)
 {
 	loop_run_deferred(n->loop);
 	while (!loop_quitting(n->loop)) {
-		if (lws_service(n->context, 0) < 0)
+		if (socket_wait_turn(n) < 0)
 			return;
 		/* tasks that socket callbacks deferred; those of the loop itself ran inside it */
 		loop_run_deferred(n->loop);

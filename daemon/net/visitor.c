@@ -41,7 +41,7 @@ static void send_away(struct net_server *n, struct visitor *v)
 	visitor_refused(n, v->wsi, 0, "CROWDED_OUT");
 	set_place(n, v, VISITOR_LEAVING);
 	shutdown(lws_get_socket_fd(v->wsi), SHUT_RDWR);
-	lws_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+	socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
 
 static void make_room(struct net_server *n)
@@ -74,6 +74,8 @@ void visitor_adopt(struct net_server *n, int fd, bool local)
 		free(v);
 		return;
 	}
+	if (socket_watch_begin(n, v->wsi, &v->watch) < 0)
+		socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 	set_place(n, v, VISITOR_STRANGER);
 	make_room(n);
 }
@@ -98,7 +100,7 @@ static void on_cut(void *ctx, const char *why)
 	if (p)
 		http_closed(p);
 	shutdown(lws_get_socket_fd(v->wsi), SHUT_RDWR);
-	lws_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+	socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
 
 void visitor_unknown(struct lws *wsi)
@@ -157,7 +159,8 @@ void visitor_leave(struct net_server *n, struct lws *wsi)
 	struct visitor *v = visitor_of(wsi);
 
 	if (!v)
-		return; /* our own loop's */
+		return; /* of lws itself */
+	socket_watch_end(&v->watch);
 	leave_list(n, v);
 	grant_let_go(&v->hold);
 	lws_set_opaque_user_data(wsi, NULL);
@@ -177,7 +180,7 @@ static void reset(struct visitor *v)
 		shutdown(lws_get_socket_fd(v->wsi), SHUT_RDWR);
 	else
 		(void)connect(lws_get_socket_fd(v->wsi), &none, sizeof(none));
-	lws_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+	socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
 
 void visitors_reset(struct net_server *n, bool local)

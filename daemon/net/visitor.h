@@ -17,6 +17,7 @@
 enum visitor_place { VISITOR_STRANGER, VISITOR_KNOWN, VISITOR_BUSY, VISITOR_LEAVING };
 
 struct visitor {
+	struct socket_watch watch;
 	struct list link; /* strangers by age, the known by their last request; the others */
 	struct lws *wsi;
 	enum visitor_place place;

@@ -27,7 +27,7 @@ static void ask_writeable(struct peer *p)
 	list_add_tail(&p->net->dirty, &p->dirty);
 }
 
-/* Called after every turn of the loop. Writes at once what fits, which saves a round through poll. If lws still holds
+/* Called after every turn of the loop. Writes at once what fits, which saves a pass. If lws still holds
  * an earlier batch, or the connection is ending, the WRITEABLE callback does it. */
 void ws_flush_dirty(struct net_server *n)
 {
@@ -36,9 +36,9 @@ void ws_flush_dirty(struct net_server *n)
 
 		list_del(&p->dirty);
 		if (p->close_code || p->choked)
-			lws_callback_on_writable(p->wsi);
+			socket_ask_writeable(p->wsi);
 		else if (ws_write(p) < 0)
-			lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+			socket_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 	}
 }
 
@@ -57,7 +57,7 @@ static void on_close(void *ctx, int code, const char *reason)
 	p->close_reason = reason;
 	log_info("net", "closing a connection", "connection", visitor_of(p->wsi)->id, "reason",
 		 reason);
-	lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, CLOSE_GRACE_SECS);
+	socket_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, CLOSE_GRACE_SECS);
 	ask_writeable(p);
 }
 
@@ -77,7 +77,7 @@ static void on_silence(void *ctx)
 	if (p->pinged) {
 		if (!p->close_reason)
 			p->close_reason = "silent";
-		lws_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
+		socket_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 		return;
 	}
 	if (silent < p->net->ping_ms) {
@@ -112,6 +112,7 @@ int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 	wait_for_word(p, n->ping_ms);
 	p->conn = acp_conn_new(n->acp, &t, id.n ? id.p : NULL);
 	visitor_accepted(n, wsi, DOOR_WEBSOCKET);
+	socket_watch_rest(&visitor_of(wsi)->watch, true);
 	return 0;
 }
 
@@ -261,9 +262,11 @@ static int ws_write(struct peer *p)
 	more |= p->choked;
 	if (more || (p->close_code && b.n + b.giant.n)) {
 		p->asked = true;
-		lws_callback_on_writable(p->wsi);
+		socket_ask_writeable(p->wsi);
+		socket_watch_rest(&visitor_of(p->wsi)->watch, false);
 		return 0;
 	}
+	socket_watch_rest(&visitor_of(p->wsi)->watch, !p->close_code);
 	return p->close_code ? refuse(p, (enum lws_close_status)p->close_code, p->close_reason) : 0;
 }
 

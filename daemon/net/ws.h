@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/http/chunked.h"
 #include "loop/acceptor.h"
+#include "net/socket_wait.h"
 
 #include <libwebsockets.h>
 
@@ -21,6 +22,7 @@ struct net_server {
 	unsigned ping_ms,
 		pong_ms; /* silence until a client is asked, and until it is dropped then */
 	struct acceptor listener;
+	struct socket_wait sockets;
 	unsigned connections, max_connections;
 	unsigned strangers, known; /* see visitor.h */
 	unsigned lent;		   /* of connections, those of minted tokens */

@@ -156,10 +156,10 @@ async function connections() {
       while (resting.length < n - 1)
         resting.push(await d.client(lean));
       const of = asks(d, c, sessionId);
-      const note = { note: 'libwebsockets waits by poll(2), which looks at each' };
+      const note = { note: 'libwebsockets looks at each of them then' };
 
-      g.add('a turn on one of them', await costOf(d.pid, () => c.prompt(sessionId, 'echo one'), 20), note);
-      g.add('_acpd/status on one of them', await costOf(d.pid, of.call('_acpd/status', { sessionId }), 20), note);
+      g.add('a turn on one of them', await costOf(d.pid, () => c.prompt(sessionId, 'echo one'), 20), { flat: true });
+      g.add('_acpd/status on one of them', await costOf(d.pid, of.call('_acpd/status', { sessionId }), 20), { flat: true });
       g.add('GET /v1/sessions/{id}', await costOf(d.pid, of.get(`/v1/sessions/${sessionId}`)), note);
       g.add('one more, and its end', await costOf(d.pid, async () => { await (await d.client(lean)).close(); }), note);
       g.add('what they hold at rest', { ms: NaN, peak: d.rss() });

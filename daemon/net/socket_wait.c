@@ -1,0 +1,211 @@
+#include "net/socket_wait.h"
+
+#include "base/util.h"
+#include "net/ws.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+#define PASSES 2 /* in one, lws may do something of its own, such as the end of a write, and have the next thing ready then */
+#define PASS_EACH_MS 1000
+#define EDGES (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+
+/* --- the set ------------------------------------------------------------------------------------------------ */
+
+/* They are served after the events of the loop. */
+static void on_ready(void *ctx, uint32_t events _unused_)
+{
+	struct socket_wait *w = ctx;
+
+	w->ready = true;
+}
+
+int socket_wait_open(struct net_server *n)
+{
+	struct socket_wait *w = &n->sockets;
+
+	w->io = (struct loop_io){ .fd = epoll_create1(EPOLL_CLOEXEC), .fn = on_ready, .ctx = w };
+	if (w->io.fd < 0)
+		return -errno;
+	w->passes = PASSES;
+	return loop_io_set(n->loop, &w->io, EPOLLIN);
+}
+
+void socket_wait_close(struct net_server *n)
+{
+	struct socket_wait *w = &n->sockets;
+
+	loop_timer_cancel(&w->again);
+	if (!w->io.fn)
+		return;
+	if (w->io.events)
+		loop_io_set(n->loop, &w->io, 0);
+	closep(&w->io.fd);
+}
+
+static void on_again(void *ctx)
+{
+	socket_wait_asked(ctx);
+}
+
+void socket_wait_asked(struct net_server *n)
+{
+	n->sockets.passes = PASSES;
+}
+
+void socket_wait_called(struct net_server *n, enum lws_callback_reasons reason, int answer)
+{
+	bool message = reason == LWS_CALLBACK_RECEIVE || reason == LWS_CALLBACK_RECEIVE_PONG ||
+		       reason == LWS_CALLBACK_SERVER_WRITEABLE;
+
+	n->sockets.called = true;
+	n->sockets.changed |= !message || answer;
+}
+
+static void asked(struct lws *wsi)
+{
+	socket_wait_asked(lws_context_user(lws_get_context(wsi)));
+}
+
+void socket_set_timeout(struct lws *wsi, enum pending_timeout reason, int secs)
+{
+	lws_set_timeout(wsi, reason, secs);
+	asked(wsi);
+}
+
+void socket_ask_writeable(struct lws *wsi)
+{
+	lws_callback_on_writable(wsi);
+	asked(wsi);
+}
+
+void socket_read(struct lws *wsi, bool on)
+{
+	lws_rx_flow_control(wsi, on);
+	asked(wsi);
+}
+
+/* --- the sockets -------------------------------------------------------------------------------------------- */
+
+static int set(struct socket_watch *w, int op, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = w };
+
+	return epoll_ctl(w->net->sockets.io.fd, op, lws_get_socket_fd(w->wsi), &ev) < 0 ? -errno :
+											  0;
+}
+
+int socket_watch_begin(struct net_server *n, struct lws *wsi, struct socket_watch *w)
+{
+	int r;
+
+	*w = (struct socket_watch){ .net = n, .wsi = wsi };
+	r = set(w, EPOLL_CTL_ADD, EDGES);
+	if (r < 0)
+		w->net = NULL;
+	else
+		n->sockets.busy++;
+	socket_wait_asked(n);
+	return r;
+}
+
+void socket_watch_end(struct socket_watch *w)
+{
+	struct socket_wait *all = w->net ? &w->net->sockets : NULL;
+
+	if (!all)
+		return;
+	for (size_t i = 0; i < SOCKET_BATCH; i++)
+		if (all->batch[i] == w)
+			all->batch[i] = NULL;
+	all->busy -= !w->rests;
+	set(w, EPOLL_CTL_DEL, 0); /* if it is closed already, it is in no set any more */
+	w->net = NULL;
+}
+
+void socket_watch_rest(struct socket_watch *w, bool rests)
+{
+	if (!w->net || w->rests == rests || w->leaves)
+		return;
+	w->rests = rests;
+	w->net->sockets.busy += rests ? -1U : 1;
+	set(w, EPOLL_CTL_MOD, rests ? EPOLLIN | EPOLLRDHUP : EDGES);
+	socket_wait_asked(w->net);
+}
+
+/* --- serving them ------------------------------------------------------------------------------------------- */
+
+static int pass(struct net_server *n)
+{
+	struct socket_wait *w = &n->sockets;
+
+	w->called = false;
+	if (lws_service(n->context, -1) < 0)
+		return -1;
+	w->passes = w->called ? PASSES : w->passes - 1;
+	if (w->busy && !w->again.due)
+		loop_timer_set(n->loop, &w->again, PASS_EACH_MS, on_again, n);
+	return 0;
+}
+
+static bool left_something(const struct socket_watch *w)
+{
+	return lws_partial_buffered(w->wsi) ||
+	       !lws_service_adjust_timeout(w->net->context, 1, 0);
+}
+
+static bool serve_for(struct net_server *n, int fd, short events)
+{
+	struct lws_pollfd p = { .fd = fd, .events = POLLIN | POLLOUT, .revents = events };
+
+	return lws_service_fd(n->context, &p) == 0;
+}
+
+/* lws asks to write without telling anybody, so it is told each time that it may. False: it is being closed. */
+static bool serve_well(struct net_server *n, struct socket_watch **w, uint32_t events)
+{
+	int fd = lws_get_socket_fd((*w)->wsi);
+
+	n->sockets.changed = false;
+	return serve_for(n, fd, (short)(events & (EPOLLIN | EPOLLERR | EPOLLHUP))) && *w &&
+	       serve_for(n, fd, POLLOUT) && *w && !n->sockets.changed;
+}
+
+static void serve_one(struct net_server *n, struct socket_watch **w, uint32_t events)
+{
+	bool well = serve_well(n, w, events);
+
+	if (!well)
+		socket_wait_asked(n);
+	if (!*w || (well && !left_something(*w)))
+		return;
+	socket_watch_rest(*w, false);
+	(*w)->leaves = !well;
+}
+
+static void serve_batch(struct net_server *n)
+{
+	struct epoll_event ev[SOCKET_BATCH];
+	struct socket_watch **batch = n->sockets.batch;
+	int got = n->sockets.ready ? epoll_wait(n->sockets.io.fd, ev, SOCKET_BATCH, 0) : 0;
+
+	n->sockets.ready = false;
+	for (int i = 0; i < got; i++)
+		batch[i] = ev[i].data.ptr;
+	for (int i = 0; i < got; i++) {
+		if (batch[i] && batch[i]->rests)
+			serve_one(n, &batch[i], ev[i].events);
+		else
+			socket_wait_asked(n);
+		batch[i] = NULL;
+	}
+}
+
+/* What was deferred in a pass is done before the loop handles anything else: net_server_run. */
+int socket_wait_turn(struct net_server *n)
+{
+	(n->sockets.passes ? loop_dispatch : loop_wait)(n->loop);
+	serve_batch(n);
+	return n->sockets.passes ? pass(n) : 0;
+}
