@@ -128,7 +128,7 @@ static void set_stall(struct peer *p, bool on)
 {
 	if (!p->chunks_in)
 		socket_set_timeout(p->wsi, on ? PENDING_TIMEOUT_HTTP_CONTENT : NO_PENDING_TIMEOUT,
-				on ? BODY_STALL_SECS : 0);
+				   on ? BODY_STALL_SECS : 0);
 	else if (on)
 		loop_timer_set(p->net->loop, &p->stall, BODY_STALL_SECS * 1000, on_stall, p);
 	else

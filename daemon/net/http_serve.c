@@ -255,7 +255,7 @@ static void begin_stream(struct peer *p, struct http_stream *stream)
 	if (p->busy)
 		visitor_busy(p->net, p->wsi, true);
 	socket_set_timeout(p->wsi, p->busy ? NO_PENDING_TIMEOUT : PENDING_TIMEOUT_USER_OK,
-			p->busy ? 0 : HTTP_OPEN_SECS);
+			   p->busy ? 0 : HTTP_OPEN_SECS);
 }
 
 static void end_reply(struct peer *p)

@@ -11,7 +11,7 @@
 #define SUBPROTOCOL "acp.v1"
 
 static int handle(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
-		    size_t len)
+		  size_t len)
 {
 	struct net_server *n = lws_context_user(lws_get_context(wsi));
 	struct peer *p = user;

@@ -2,8 +2,7 @@
  * net_server.h - the TCP side of the daemon: one libwebsockets context with one listener, WebSocket on /acp and plain
  * HTTP elsewhere. The files net/ws*.c and net/lws.h are the only ones that know libwebsockets.
  *
- * lws owns the outer loop; our own epoll set (loop/) is adopted into it as one readable descriptor, so children, timers
- * and UNIX sockets run from it too.
+ * Our own loop waits for all: children, timers, UNIX sockets, and the sockets that lws serves (net/socket_wait.h).
  */
 #pragma once
 

@@ -7,7 +7,8 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-#define PASSES 2 /* in one, lws may do something of its own, such as the end of a write, and have the next thing ready then */
+#define PASSES                                                                                     \
+	2 /* in one, lws may do something of its own, such as the end of a write, and have the next thing ready then */
 #define PASS_EACH_MS 1000
 #define EDGES (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
@@ -151,8 +152,7 @@ static int pass(struct net_server *n)
 
 static bool left_something(const struct socket_watch *w)
 {
-	return lws_partial_buffered(w->wsi) ||
-	       !lws_service_adjust_timeout(w->net->context, 1, 0);
+	return lws_partial_buffered(w->wsi) || !lws_service_adjust_timeout(w->net->context, 1, 0);
 }
 
 static bool serve_for(struct net_server *n, int fd, short events)

@@ -39,7 +39,8 @@ struct socket_wait {
 	unsigned passes;			  /* still to do */
 	unsigned busy;				  /* sockets that are not at rest */
 	bool ready;				  /* the set has something */
-	bool called, changed; /* by lws since it was called; changed: for more than a message, or an end */
+	bool called,
+		changed; /* by lws since it was called; changed: for more than a message, or an end */
 };
 
 /* 0 or -errno. */
