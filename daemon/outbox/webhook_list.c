@@ -49,10 +49,11 @@ static int refuse(const struct webhook_place *at, const char *member, const char
 
 /* --- addresses -------------------------------------------------------------------------------------------- */
 
-static bool is_plain(const char *text)
+static bool is_plain(struct slice text)
 {
-	for (const char *p = text; *p; p++)
-		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f || strchr("\\#\"<>", *p))
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)text.p[i] <= 0x20 || (unsigned char)text.p[i] >= 0x7f ||
+		    strchr("\\#\"<>", text.p[i]))
 			return false;
 	return true;
 }
@@ -74,10 +75,10 @@ static int check_host(const struct webhook_place *at, struct slice host, int por
 static int take_url(const struct webhook_place *at, const char *url, struct webhook *w)
 {
 	struct slice rest = slice_of(url);
-	bool https = slice_skip(&rest, "https://");
+	bool plain = is_plain(rest), https = slice_skip(&rest, "https://");
 	struct authority a;
 
-	if (!is_plain(url) || (!https && !slice_skip(&rest, "http://")))
+	if (!plain || (!https && !slice_skip(&rest, "http://")))
 		return refuse(at, "url", "WEBHOOK_URL_INVALID", "is no https URL");
 	rest.n = strcspn(rest.p, "/?");
 	if (memchr(rest.p, '@', rest.n) || !authority_parse(rest, 1, &a))
