@@ -60,6 +60,9 @@ void socket_wait_called(struct net_server *n, enum lws_callback_reasons reason, 
 	bool message = reason == LWS_CALLBACK_RECEIVE || reason == LWS_CALLBACK_RECEIVE_PONG ||
 		       reason == LWS_CALLBACK_SERVER_WRITEABLE;
 
+	/* Debian 13's tells of each change of its own set of sockets */
+	if (reason >= LWS_CALLBACK_ADD_POLL_FD && reason <= LWS_CALLBACK_UNLOCK_POLL)
+		return;
 	n->sockets.called = true;
 	n->sockets.changed |= !message || answer;
 }
