@@ -91,6 +91,8 @@ class Copy {
   }
 }
 
+const known = (text, who, other) => who.texts.includes(text) || other.all.includes(text);
+
 // Why a word may be what it is where two copies differ; the first that holds, of each copy. who: the copy; other: the other one.
 const REASONS = [
   ['AT_RANDOM: the bytes that the kernel gives each program', (w, who) => w.at + 8n > who.random.at && w.at < who.random.at + 16n],
@@ -100,8 +102,8 @@ const REASONS = [
   ['an address or a number below 2^48: pids, times, inodes, sizes; places in a heap where texts have other lengths', (w) => w.value < (1n << 48n)],
   ['a small number and half an address, left on the stack', (w) => (w.value & 0xffffffffn) < (1n << 16n)],
   ['four small numbers: counters of malloc', (w) => [0n, 16n, 32n, 48n].every((n) => ((w.value >> n) & 0xffffn) < 256n)],
-  ['text, or freed text of which two bytes at most are overwritten: mount table, cgroups, times of day, names of what was tried and removed. Digits that could be drawn are those of the mount table; the daemon\'s mark (pid, time of its start, pid namespace) may be written over them',
-    (w, who) => w.text && w.hex.every((h) => who.texts.includes(h) || who.texts.includes(h.replace(who.mark, '')))],
+  ['text, or freed text of which two bytes at most are overwritten: mount table, cgroups, times of day, names of what was tried and removed. Digits that could be drawn are those of the mount table; the daemon\'s mark (pid, time of its start, pid namespace) may be written over what stands in the other copy as well',
+    (w, who, other) => w.text && w.hex.every((h) => who.texts.includes(h) || known(h.replace(who.mark, ''), who, other))],
   ['the head of a directory entry (getdents) and its name', ({ bytes: b }) => b[0] % 8 === 0 && b[1] < 2 && b[2] < 16 && b.subarray(3).every(isText)],
   ['a pointer that glibc has mangled with its key', (w, who) => (rotate(w.value, 47n) ^ who.random.guard) < (1n << 48n)],
   ['what stands in the other copy as well, elsewhere', (w, who, other) => other.all.includes(w.bytes)],
