@@ -81,10 +81,18 @@ CRC_TARGET static uint32_t crc_hard(uint32_t crc, const unsigned char *p, size_t
 }
 #endif
 
+#if defined(__x86_64__)
+/* libc has asked the processor already. What the compiler's own word asks with at each start traps in a virtual machine. */
+static bool has_words(void)
+{
+	return x86_cpu_active(x86_cpu_SSE4_2) && x86_cpu_active(x86_cpu_PCLMULQDQ);
+}
+#endif
+
 uint32_t crc32c(uint32_t crc, const void *data, size_t n)
 {
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"))
+	if (has_words())
 		return ~crc_hard(~crc, data, n);
 #endif
 	return ~crc_soft(~crc, data, n);

@@ -36,6 +36,7 @@
 #define ANCESTRY_FILE_MAX (4 * MIB)     /* of a file in /proc */
 #define ACCEPTS_PER_TURN 32
 #define ACCEPT_AGAIN_MS 100             /* without descriptors or memory for a connection: until the next try */
+#define START_SETTLED_MS 200            /* after a start: the first answers are out, and what they need not wait for is done */
 #define LOG_BURST 20                    /* lines of one kind that peers cause at once */
 #define LOG_EACH_MS 1000                /* and afterwards one in so long; what is left out is counted */
 #define HANDSHAKE_SECS 15               /* of silence, until a token or a first message */

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #define FIELD "_meta.acpd.network"
-#define LOOK_MS 200 /* after a start, the first answers are out */
 
 enum hold_state {
 	HOLD_SETTLED, /* its owner has been told */
@@ -328,7 +327,7 @@ struct nft_wall *nft_wall_new(struct loop *loop, struct proc_host *procs, const 
 	w->program = nft_program();
 	list_init(&w->holds);
 	nft_table_name(state, w->table);
-	loop_timer_set(loop, &w->look, LOOK_MS, on_look, w);
+	loop_timer_set(loop, &w->look, START_SETTLED_MS, on_look, w);
 	return w;
 }
 

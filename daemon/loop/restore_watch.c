@@ -12,7 +12,6 @@
 #include <sys/timerfd.h>
 
 #define FAR_FUTURE ((time_t)1 << 40)
-#define PLACE_MS 200	  /* after a start: by then the first answers are out */
 #define CLOCK_DRIFT_MS 20 /* two clocks that are read one after the other, and are slewed */
 
 struct restore_watch {
@@ -49,13 +48,18 @@ static bool compare_clocks(struct restore_watch *w)
 }
 
 /* It was to be watched later: now. True: it is there. */
+static bool look_for_it(struct restore_watch *w)
+{
+	file_watch_begin(w->file);
+	return access(sandbox_id_file(), F_OK) == 0;
+}
+
 static bool has_come(struct restore_watch *w)
 {
 	if (!w->place.due)
 		return false;
 	loop_timer_cancel(&w->place);
-	file_watch_begin(w->file);
-	return access(sandbox_id_file(), F_OK) == 0;
+	return look_for_it(w);
 }
 
 /* --- a jump ---------------------------------------------------------------------------------------------- */
@@ -133,8 +137,7 @@ static void on_place(void *ctx)
 {
 	struct restore_watch *w = ctx;
 
-	file_watch_begin(w->file);
-	if (access(sandbox_id_file(), F_OK) == 0)
+	if (look_for_it(w))
 		jumped(w, true);
 }
 
@@ -150,7 +153,7 @@ static void begin_file(struct restore_watch *w)
 	else if (!dir || access(dir, F_OK) == 0)
 		file_watch_begin(w->file);
 	else
-		loop_timer_set(w->loop, &w->place, PLACE_MS, on_place, w);
+		loop_timer_set(w->loop, &w->place, START_SETTLED_MS, on_place, w);
 }
 
 struct restore_watch *restore_watch_new(struct loop *l, const struct restore_ops *ops, void *ctx)

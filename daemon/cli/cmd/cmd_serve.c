@@ -43,7 +43,6 @@
 #include <sys/stat.h>
 
 #define LINGER_MS 300
-#define SETTLED_MS 200 /* after a start: what is only said, and takes long to find out */
 #define ARCHIVES_BAKED "/opt/acpd/archives"
 
 struct daemon {
@@ -329,7 +328,7 @@ static void say_unclaimed(const struct config *c)
 		log_info("serve", "not claimed: waiting for acpd claim");
 }
 
-/* The first answers are out. */
+/* What is only said, and takes long to find out. */
 static void on_settled(void *store)
 {
 	isolation_log(store);
@@ -402,7 +401,7 @@ static int build_net(struct daemon *d, struct err *e)
 		&d->http, d->life, &d->claim.webhooks, NULL
 	};
 	restored_begin(&d->restored);
-	loop_timer_set(d->loop, &d->settled, SETTLED_MS, on_settled, d->store);
+	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_settled, d->store);
 	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
 	fflush(stdout);
