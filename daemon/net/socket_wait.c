@@ -29,6 +29,7 @@ int socket_wait_open(struct net_server *n)
 	w->io = (struct loop_io){ .fd = epoll_create1(EPOLL_CLOEXEC), .fn = on_ready, .ctx = w };
 	if (w->io.fd < 0)
 		return -errno;
+	list_init(&w->busy);
 	w->passes = PASSES;
 	return loop_io_set(n->loop, &w->io, EPOLLIN);
 }
@@ -105,11 +106,12 @@ int socket_watch_begin(struct net_server *n, struct lws *wsi, struct socket_watc
 	int r;
 
 	*w = (struct socket_watch){ .net = n, .wsi = wsi };
+	list_init(&w->busy);
 	r = set(w, EPOLL_CTL_ADD, EDGES);
 	if (r < 0)
 		w->net = NULL;
 	else
-		n->sockets.busy++;
+		list_add_tail(&n->sockets.busy, &w->busy);
 	socket_wait_asked(n);
 	return r;
 }
@@ -123,7 +125,7 @@ void socket_watch_end(struct socket_watch *w)
 	for (size_t i = 0; i < SOCKET_BATCH; i++)
 		if (all->batch[i] == w)
 			all->batch[i] = NULL;
-	all->busy -= !w->rests;
+	list_del(&w->busy);
 	set(w, EPOLL_CTL_DEL, 0); /* if it is closed already, it is in no set any more */
 	w->net = NULL;
 }
@@ -133,12 +135,30 @@ void socket_watch_rest(struct socket_watch *w, bool rests)
 	if (!w->net || w->rests == rests || w->leaves)
 		return;
 	w->rests = rests;
-	w->net->sockets.busy += rests ? -1U : 1;
+	list_del(&w->busy);
+	if (!rests)
+		list_add_tail(&w->net->sockets.busy, &w->busy);
 	set(w, EPOLL_CTL_MOD, rests ? EPOLLIN | EPOLLRDHUP : EDGES);
 	socket_wait_asked(w->net);
 }
 
 /* --- serving them ------------------------------------------------------------------------------------------- */
+
+/* A socket that never was full gives no edge when it can take the rest of a message. poll(2) makes it give one, if not. */
+static bool takes_more(const struct socket_watch *w)
+{
+	struct pollfd p = { .fd = lws_get_socket_fd(w->wsi), .events = POLLOUT };
+
+	return lws_partial_buffered(w->wsi) && poll(&p, 1, 0) > 0;
+}
+
+static bool any_takes_more(struct socket_wait *all)
+{
+	list_each(w, &all->busy, struct socket_watch, busy)
+		if (takes_more(w))
+			return true;
+	return false;
+}
 
 static int pass(struct net_server *n)
 {
@@ -148,7 +168,9 @@ static int pass(struct net_server *n)
 	if (lws_service(n->context, -1) < 0)
 		return -1;
 	w->passes = w->called ? PASSES : w->passes - 1;
-	if (w->busy && !w->again.due)
+	if (!w->passes && any_takes_more(w))
+		w->passes = 1;
+	if (!list_empty(&w->busy) && !w->again.due)
 		loop_timer_set(n->loop, &w->again, PASS_EACH_MS, on_again, n);
 	return 0;
 }

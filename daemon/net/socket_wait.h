@@ -6,9 +6,10 @@
  *
  * In a pass lws looks at all its sockets and timers once, without waiting (lws_service with a negative time). The set
  * reports these sockets by their edges. An edge asks for passes, and so does whoever calls lws to do something later
- * (socket_wait_asked): passes go on until PASSES of them one after the other have called nobody. Then there is nothing that
- * lws could do, and whatever comes next is an edge. What has a time in lws (a handshake, a close) gets a pass each
- * PASS_EACH_MS.
+ * (socket_wait_asked): passes go on until PASSES of them one after the other have called nobody. Of the rest of a message
+ * lws sends a part in each pass, and calls nobody; as long as the socket takes more, there are more passes. Then there is
+ * nothing that lws could do, and whatever comes next is an edge. What has a time in lws (a handshake, a close) gets a pass
+ * each PASS_EACH_MS.
  *
  * A WebSocket at rest (socket_watch_rest) is served alone (lws_service_fd) as long as it has input, and no other is
  * looked at: nothing of it is on its way out, and it has no time in lws. What lws wants to send by itself after that, such
@@ -28,6 +29,7 @@ struct net_server;
 /* One socket; embedded in its owner. */
 struct socket_watch {
 	struct net_server *net; /* NULL: it is not watched */
+	struct list busy;	/* unless it rests */
 	struct lws *wsi;
 	bool rests, leaves; /* leaves: it is being closed, and rests no more */
 };
@@ -36,8 +38,8 @@ struct socket_wait {
 	struct loop_io io; /* the epoll set */
 	struct loop_timer again;
 	struct socket_watch *batch[SOCKET_BATCH]; /* those that are served; NULL: it has gone */
+	struct list busy;			  /* sockets that are not at rest */
 	unsigned passes;			  /* still to do */
-	unsigned busy;				  /* sockets that are not at rest */
 	bool ready;				  /* the set has something */
 	bool called,
 		changed; /* by lws since it was called; changed: for more than a message, or an end */

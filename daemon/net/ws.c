@@ -12,6 +12,10 @@
 #include "base/log.h"
 #include "net/visitor.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #define WIPED_WHOLE                                                                                \
 	(64 * KIB) /* a frame does not move in memory up to there: keys in it leave no copy */
 #define CLOSE_GRACE_SECS 30 /* a reader that stalls may still come back and see why it was closed */
@@ -68,12 +72,35 @@ static void wait_for_word(struct peer *p, uint64_t ms)
 	loop_timer_set(p->net->loop, &p->silence, ms, on_silence, p);
 }
 
+/* Bytes that its kernel has taken. */
+static uint64_t taken(const struct peer *p)
+{
+	struct tcp_info info = { 0 };
+	socklen_t n = sizeof(info);
+
+	getsockopt(lws_get_socket_fd(p->wsi), IPPROTO_TCP, TCP_INFO, &info, &n);
+	return info.tcpi_bytes_acked;
+}
+
+/* Its ping waits behind a large message, of which it has taken a part since it was asked last. */
+static bool still_reads(struct peer *p)
+{
+	uint64_t before = p->taken;
+
+	p->taken = taken(p);
+	return p->ping_due && p->taken != before;
+}
+
 /* It is asked once, and then has the time-out. */
 static void on_silence(void *ctx)
 {
 	struct peer *p = ctx;
 	uint64_t silent = clock_mono_ms() - p->heard;
 
+	if (p->pinged && still_reads(p)) {
+		wait_for_word(p, p->net->pong_ms);
+		return;
+	}
 	if (p->pinged) {
 		if (!p->close_reason)
 			p->close_reason = "silent";
@@ -85,6 +112,7 @@ static void on_silence(void *ctx)
 		return;
 	}
 	p->pinged = p->ping_due = true;
+	p->taken = taken(p);
 	ask_writeable(p);
 	wait_for_word(p, p->net->pong_ms);
 }
@@ -183,6 +211,7 @@ static void put_ping(struct peer *p, struct batch *b)
 	if (!p->ping_due || p->close_code)
 		return;
 	p->ping_due = false;
+	wait_for_word(p, p->net->pong_ms);
 	memcpy(b->at, ping, sizeof(ping));
 	b->n = sizeof(ping);
 }

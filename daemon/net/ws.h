@@ -44,6 +44,7 @@ struct peer {
 	uint64_t heard;	       /* clock_mono_ms; and when that was too long ago: */
 	struct loop_timer silence;
 	bool pinged, ping_due;
+	uint64_t taken;	   /* bytes of ours, when it was asked last */
 	struct buf in;	   /* a message that came in pieces */
 	bool skip;	   /* the rest of a binary message */
 	struct list dirty; /* in net->dirty */

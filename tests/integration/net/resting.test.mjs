@@ -5,7 +5,9 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import test, { after, before, beforeEach } from 'node:test';
+import { AcpClient } from '../../lib/acp.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { LineTransport } from '../../lib/lines.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { OP, RawWs, deadline, frame, sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -133,6 +135,27 @@ test('many messages that come together are all answered, and so is one in single
     await new Promise(setImmediate);
   }
   await answer(1000);
+});
+
+// By one part a second it was 20 times as much.
+test('a large message goes out as fast as over the socket, which libwebsockets does not serve', async () => {
+  const text = 'x'.repeat(20 * 1024 * 1024);
+  const time = async (client) => {
+    const session = await client.newSession();
+    const began = performance.now();
+
+    await client.prompt(session.sessionId, `echo ${text}`);
+    assert.equal(client.chunks(session.sessionId)[0].length, text.length);
+    await client.close();
+    return performance.now() - began;
+  };
+  const local = new AcpClient(await LineTransport.unix(d.acpSocket), { daemon: d, validate: 'none' });
+
+  await local.initialize();
+  const beside = await time(local);
+  const passed = await time(await d.client({ validate: 'none' }));
+
+  assert.ok(passed < 5 * beside, `${passed.toFixed()} ms, ${beside.toFixed()} ms over the socket`);
 });
 
 test('an end at rest is noticed, by whatever it comes', async () => {

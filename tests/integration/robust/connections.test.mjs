@@ -181,6 +181,32 @@ describe('ping and pong', () => {
     await d.stop();
   });
 
+  test('a client that takes a large message slowly is not dropped while it reads', async (t) => {
+    const d = await daemon(t, { pingInterval: 1, pingTimeout: 3 });
+    const slow = await d.client({ validate: 'none' });
+    const { sessionId } = await slow.newSession();
+    const pings = [];
+    let chunk = 0;
+
+    slow.ws.on('frame', (f) => {
+      if (f.opcode === OP.ping)
+        pings.push(chunk);
+    });
+    slow.on('update', () => { chunk = performance.now(); });
+    slow.ws.socket.on('data', () => {
+      slow.ws.pause();
+      setTimeout(() => slow.ws.resume(), 30);
+    });
+    const began = performance.now();
+    const turn = await slow.prompt(sessionId, `echo ${'x'.repeat(14 * MIB)}`);
+    assert.equal(turn.stopReason, 'end_turn');
+    assert.equal(slow.chunks(sessionId)[0].length, 14 * MIB);
+    assert.ok(chunk - began > 4000, `it took longer than interval and time-out: ${Math.round(chunk - began)} ms`);
+    await until(() => pings.at(-1) > began, 'a ping after it');
+    await slow.close();
+    await d.stop();
+  });
+
   test('a peer that vanished without a word under a flood is dropped, and the flood is kept', async (t) => {
     const d = await daemon(t, { pingInterval: 1, pingTimeout: 3, backlogMax: 1024 * MIB });
     const gone = await d.client({ record: false, validate: 500 });
