@@ -49,6 +49,15 @@ static void put_final(struct slice head, struct buf *to)
 	buf_puts(to, "Connection: close\r\n\r\n");
 }
 
+static void begin_body(struct answer_pass *a, struct slice head)
+{
+	struct http_head h;
+
+	a->body.end = HTTP_BODY_CLOSE;
+	if (!a->switched && http_head_parse(head, &h) > 0)
+		http_body_begin(&a->body, &h, a->to_head);
+}
+
 /* One head off the front of a->head. 1: it was taken; 0: more has to come. */
 static int pass_head(struct answer_pass *a, struct buf *to)
 {
@@ -69,6 +78,8 @@ static int pass_head(struct answer_pass *a, struct buf *to)
 		put_final((struct slice){ in.p, (size_t)n }, to);
 	else
 		buf_add(to, in.p, (size_t)n + 2);
+	if (a->over)
+		begin_body(a, (struct slice){ in.p, (size_t)n + 2 });
 	buf_consume(&a->head, (size_t)n + 2);
 	return 1;
 }
@@ -83,13 +94,31 @@ static bool may_be_whole(const struct answer_pass *a, size_t before)
 	       memmem(in.p + from, in.n - from, "\r\n\r\n", 4);
 }
 
+static int pass_body(struct answer_pass *a, struct slice in, struct buf *to)
+{
+	struct slice rest = in, data;
+	int r = 1;
+
+	while (r > 0)
+		r = http_body_next(&a->body, &rest, &data);
+	if (r < 0)
+		a->body.end = HTTP_BODY_CLOSE;
+	a->whole = http_body_has_ended(&a->body);
+	return buf_add(to, in.p, a->whole ? in.n - rest.n : in.n);
+}
+
+bool answer_pass_is_open(const struct answer_pass *a)
+{
+	return a->over && a->body.end == HTTP_BODY_CLOSE;
+}
+
 int answer_pass_feed(struct answer_pass *a, struct slice in, struct buf *to)
 {
 	size_t before = buf_len(&a->head);
 	int r = 1;
 
 	if (a->over)
-		return buf_add_slice(to, in);
+		return pass_body(a, in, to);
 	if (buf_add_slice(&a->head, in) < 0)
 		return -EPROTO;
 	if (!may_be_whole(a, before))
@@ -98,7 +127,7 @@ int answer_pass_feed(struct answer_pass *a, struct slice in, struct buf *to)
 		r = pass_head(a, to);
 	if (!a->over)
 		return r;
-	r = buf_add_slice(to, buf_slice(&a->head));
+	r = pass_body(a, buf_slice(&a->head), to);
 	buf_done(&a->head);
 	return r;
 }

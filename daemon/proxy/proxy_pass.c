@@ -133,11 +133,15 @@ static int pass_answer(void *ctx, struct slice in, struct buf *to)
 {
 	struct proxy_conn *c = container_of(ctx, struct proxy_conn, relay);
 
+	if (!in.p && c->answer.over)
+		return 0;
 	if (!in.p || answer_pass_feed(&c->answer, in, to) < 0)
 		return fail(c, EGRESS_ANSWER_INVALID);
 	if (!c->answer.over)
 		return 0;
-	c->relay.down.pass = NULL;
+	c->relay.down.eof = c->answer.whole;
+	if (answer_pass_is_open(&c->answer))
+		c->relay.down.pass = NULL;
 	c->relay.up.paused = false;
 	if (c->answer.switched)
 		c->relay.up.pass = NULL;
@@ -151,6 +155,7 @@ static int open_request(struct proxy_conn *c, struct slice early)
 
 	/* what came too early for another protocol is dropped, and so the other protocol is not asked for */
 	c->request.upgrade = c->request.upgrade && !early.n;
+	c->answer.to_head = slice_is(c->request.method, "HEAD");
 	c->answer.may_switch = c->relay.up.paused = c->request.upgrade;
 	http_body_begin_request(&c->body, &c->request.body);
 	c->relay.up.pass = pass_body;

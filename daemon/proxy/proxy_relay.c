@@ -20,13 +20,14 @@ static void end(struct proxy_relay *r, int how)
 
 /* --- one way -------------------------------------------------------------------------------------------------- */
 
-/* What the socket took, 0 included; or -errno. */
+/* What the socket took, 0 included; or -errno. The last goes out with the end: who has read it sees that no more comes. */
 static ssize_t send_now(struct relay_way *w, struct slice s)
 {
+	int more = w->eof ? MSG_MORE : 0;
 	ssize_t n;
 
 	do
-		n = send(w->to->fd, s.p, s.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = send(w->to->fd, s.p, s.n, MSG_NOSIGNAL | MSG_DONTWAIT | more);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EAGAIN ? 0 : -errno;

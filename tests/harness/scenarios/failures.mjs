@@ -35,7 +35,8 @@ const failure = ([name, lines, want, patient]) => [`the provider fails: ${name}`
 	assert.equal(error.class, want.class, JSON.stringify(error));
 	assert.equal(error.retryable, want.retryable, JSON.stringify(error));
 	// what passes the daemon it knows itself
-	assert.equal(error.httpStatus, x.route === 'environment' && x.h.noStatus.includes(want.httpStatus) ? undefined : want.httpStatus);
+	assert.equal(error.httpStatus, x.route === 'environment' && x.h.noStatus.includes(want.httpStatus) ? undefined : want.httpStatus,
+		JSON.stringify(error));
 	assert.equal(error.turn.ends.length, 1);
 	assert.equal(error.turn.ends[0].error?.class ?? error.turn.ends[0].error?.turn?.class, want.class);
 	if (want.httpStatus)

@@ -65,6 +65,17 @@ describe('acpd-proxy', { skip: !available && 'acpd-proxy is not built' }, () => 
     assert.doesNotMatch(got, /second/);
   });
 
+  it('the end of the connection comes with the end of the answer, also if the server goes on', async () => {
+    const answer = 'HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\n';
+    const server = net.createServer((socket) => socket.on('error', () => {}).once('data', () => socket.write(`${answer}bo`, () => socket.write('dy and more'))));
+    await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+    const { port } = server.address(), own = await world.proxy.open({ mode: 'allowlist', allow: [{ host: 'good.test', ports: [port] }] });
+    const got = await raw(own.port, `GET http://good.test:${port}/ HTTP/1.1\r\nHost: good.test:${port}\r\n\r\n`, { keep: true });
+    assert.match(got, /\r\n\r\nbody$/);
+    world.proxy.tell({ do: 'close', door: own.door });
+    server.close();
+  });
+
   it('TLS through a tunnel, to a name, one below a suffix, and an address', async () => {
     for (const host of ['good.test', 'GOOD.test.', 'sub.good.test'])
       assert.match((await curl(world, door, `https://${host}:${world.ports.tls}/x`)).out, /"url":"\/x"/, host);

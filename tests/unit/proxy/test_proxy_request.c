@@ -208,6 +208,54 @@ static void test_answers(void **state _unused_)
 		}
 }
 
+/* Where the connection ends: of each, all bytes up to the first of what is behind it pass. */
+static const struct {
+	const char *text, *behind;
+	bool whole, to_head;
+} ends[] = {
+	{ "HTTP/1.1 500 No\r\nContent-Length: 4\r\n\r\nbody", "HTTP/1.1 200 OK\r\n\r\n", true,
+	  false },
+	{ "HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nbody", "", false, false },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "more", true, false },
+	{ "HTTP/1.1 204 OK\r\n\r\n", "more", true, false },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "more", true, true },
+	{ "HTTP/1.1 200 OK\r\n\r\nbody", "", false, false },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxy\r\n0\r\n\r\n", "more", true,
+	  false },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxy\r\n", "", false, false },
+	/* broken, or not to be told */
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\nxy\r\n0\r\n\r\nmore", "",
+	  false, false },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxyz", "", false,
+	  false },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\nxyz", "", false, false },
+};
+
+static void test_answer_ends(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		for (size_t step = 1; step < 300; step = 3 * step) {
+			struct answer_pass a = { .to_head = ends[i].to_head };
+			_cleanup_(buf_done) struct buf in = { 0 }, got = { 0 };
+
+			buf_puts(&in, ends[i].text);
+			buf_puts(&in, ends[i].behind);
+			for (size_t at = 0; !a.whole && at < buf_len(&in); at += step)
+				assert_int_equal(
+					answer_pass_feed(&a,
+							 (struct slice){ in.data + at,
+									 MIN(step, in.len - at) },
+							 &got),
+					0);
+			answer_pass_done(&a);
+			buf_add(&got, "", 1);
+			if (a.whole != ends[i].whole ||
+			    strcmp(strstr(got.data, "\r\n\r\n"),
+				   strstr(ends[i].text, "\r\n\r\n")) != 0)
+				fail_row(i, got.data);
+		}
+}
+
 static void test_answer_without_end(void **state _unused_)
 {
 	static char large[EGRESS_ANSWER_MAX];
@@ -224,9 +272,13 @@ static void test_answer_without_end(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tunnels),		 cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_more_has_to_come), cmocka_unit_test(test_put),
-		cmocka_unit_test(test_answers),		 cmocka_unit_test(test_answer_without_end),
+		cmocka_unit_test(test_tunnels),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_more_has_to_come),
+		cmocka_unit_test(test_put),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_answer_ends),
+		cmocka_unit_test(test_answer_without_end),
 	};
 
 	return RUN(tests, NULL, NULL);
