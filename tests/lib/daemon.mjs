@@ -300,11 +300,13 @@ export class Daemon {
   fdCount() { return this.descriptors().length; }
   socketCount() { return procs.socketCount(this.pid); }
   // What it hosts: neither the helper that removes, beside everything else, what deleted sessions have left, nor a child of that
-  // kind that is forked and has not yet become it (until then it has the daemon's own arguments).
+  // kind that is forked and has not yet become it, nor one that tries, a moment after the start, what the machine can confine.
+  // Both have the daemon's own arguments, or none once they end.
   harnesses() {
-    const own = procs.cmdline(this.pid);
+    const own = procs.cmdline(this.pid), comm = procs.stat(this.pid)?.comm;
+    const isOwn = (p, cmdline) => p.comm.startsWith('acpd-unpack') || cmdline === own || (cmdline === '' && p.comm === comm);
 
-    return this.descendants().filter((p) => !p.comm.startsWith('acpd-unpack') && procs.cmdline(p.pid) !== own);
+    return this.descendants().filter((p) => !isOwn(p, procs.cmdline(p.pid)));
   }
   cpu() { return procs.cpu(this.pid); }
   descendants() { return procs.descendants(this.pid); }
