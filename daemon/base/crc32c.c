@@ -79,9 +79,7 @@ CRC_TARGET static uint32_t crc_hard(uint32_t crc, const unsigned char *p, size_t
 		c = __builtin_ia32_crc32qi((uint32_t)c, *p++);
 	return (uint32_t)c;
 }
-#endif
 
-#if defined(__x86_64__)
 /* libc has asked the processor already. What the compiler's own word asks with at each start traps in a virtual machine. */
 static bool has_words(void)
 {

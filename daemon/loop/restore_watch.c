@@ -47,13 +47,14 @@ static bool compare_clocks(struct restore_watch *w)
 	return step <= -RESTORE_STEP_MS || step >= RESTORE_STEP_MS;
 }
 
-/* It was to be watched later: now. True: it is there. */
+/* It is watched from now on. True: it is there. */
 static bool look_for_it(struct restore_watch *w)
 {
 	file_watch_begin(w->file);
 	return access(sandbox_id_file(), F_OK) == 0;
 }
 
+/* It was to be watched later: now. */
 static bool has_come(struct restore_watch *w)
 {
 	if (!w->place.due)

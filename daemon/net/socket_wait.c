@@ -130,11 +130,15 @@ void socket_watch_end(struct socket_watch *w)
 	w->net = NULL;
 }
 
+static bool at_rest(const struct socket_watch *w)
+{
+	return list_empty(&w->busy);
+}
+
 void socket_watch_rest(struct socket_watch *w, bool rests)
 {
-	if (!w->net || w->rests == rests || w->leaves)
+	if (!w->net || at_rest(w) == rests || w->leaves)
 		return;
-	w->rests = rests;
 	list_del(&w->busy);
 	if (!rests)
 		list_add_tail(&w->net->sockets.busy, &w->busy);
@@ -219,7 +223,7 @@ static void serve_batch(struct net_server *n)
 	for (int i = 0; i < got; i++)
 		batch[i] = ev[i].data.ptr;
 	for (int i = 0; i < got; i++) {
-		if (batch[i] && batch[i]->rests)
+		if (batch[i] && at_rest(batch[i]))
 			serve_one(n, &batch[i], ev[i].events);
 		else
 			socket_wait_asked(n);

@@ -29,9 +29,9 @@ struct net_server;
 /* One socket; embedded in its owner. */
 struct socket_watch {
 	struct net_server *net; /* NULL: it is not watched */
-	struct list busy;	/* unless it rests */
+	struct list busy;	/* alone: it rests */
 	struct lws *wsi;
-	bool rests, leaves; /* leaves: it is being closed, and rests no more */
+	bool leaves; /* it is being closed, and rests no more */
 };
 
 struct socket_wait {

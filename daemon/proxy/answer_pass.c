@@ -96,15 +96,14 @@ static bool may_be_whole(const struct answer_pass *a, size_t before)
 
 static int pass_body(struct answer_pass *a, struct slice in, struct buf *to)
 {
-	struct slice rest = in, data;
-	int r = 1;
+	struct slice part;
 
-	while (r > 0)
-		r = http_body_next(&a->body, &rest, &data);
-	if (r < 0)
+	if (http_body_part(&a->body, in, &part) < 0) {
 		a->body.end = HTTP_BODY_CLOSE;
+		part = in;
+	}
 	a->whole = http_body_has_ended(&a->body);
-	return buf_add(to, in.p, a->whole ? in.n - rest.n : in.n);
+	return buf_add_slice(to, part);
 }
 
 bool answer_pass_is_open(const struct answer_pass *a)

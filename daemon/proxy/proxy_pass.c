@@ -119,23 +119,19 @@ static int open_tunnel(struct proxy_conn *c, struct slice early)
 static int pass_body(void *ctx, struct slice in, struct buf *to)
 {
 	struct proxy_conn *c = container_of(ctx, struct proxy_conn, relay);
-	struct slice rest = in, data;
-	int r = 1;
+	struct slice part;
+	int r = http_body_part(&c->body, in, &part);
 
-	while (r > 0 && rest.n && !http_body_has_ended(&c->body))
-		r = http_body_next(&c->body, &rest, &data);
-	if (r < 0)
-		return r;
-	return buf_add(to, in.p, in.n - rest.n);
+	return r < 0 ? r : buf_add_slice(to, part);
 }
 
 static int pass_answer(void *ctx, struct slice in, struct buf *to)
 {
 	struct proxy_conn *c = container_of(ctx, struct proxy_conn, relay);
 
-	if (!in.p && c->answer.over)
-		return 0;
-	if (!in.p || answer_pass_feed(&c->answer, in, to) < 0)
+	if (!in.p)
+		return c->answer.over ? 0 : fail(c, EGRESS_ANSWER_INVALID);
+	if (answer_pass_feed(&c->answer, in, to) < 0)
 		return fail(c, EGRESS_ANSWER_INVALID);
 	if (!c->answer.over)
 		return 0;

@@ -45,6 +45,17 @@ int http_body_next(struct message_body *b, struct slice *in, struct slice *data)
 	return take(in, n, data);
 }
 
+int http_body_part(struct message_body *b, struct slice in, struct slice *ret)
+{
+	struct slice rest = in, data;
+	int r = 1;
+
+	while (r > 0)
+		r = http_body_next(b, &rest, &data);
+	*ret = (struct slice){ in.p, in.n - rest.n };
+	return r;
+}
+
 bool http_body_has_ended(const struct message_body *b)
 {
 	if (b->end == HTTP_BODY_CHUNKED)

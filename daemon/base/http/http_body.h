@@ -22,6 +22,8 @@ void http_body_begin_request(struct message_body *b, const struct http_extent *f
 /* Returns what chunked_next does. 1: data is the next part of the body. 0: in is used up, or the body has ended and the
  * rest of in is not part of it. -EINVAL: the body is broken. */
 int http_body_next(struct message_body *b, struct slice *in, struct slice *data);
+/* All that is of the body at the front of in, as it stands there: for whoever passes it on. 0 or -EINVAL. */
+int http_body_part(struct message_body *b, struct slice in, struct slice *ret);
 bool http_body_has_ended(const struct message_body *b);
 /* The connection was closed. True if the body is whole. */
 bool http_body_is_whole(const struct message_body *b);

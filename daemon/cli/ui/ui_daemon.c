@@ -6,18 +6,6 @@
 
 #include <errno.h>
 
-/* Takes what is of the body off the front of in; false: it is broken. What is behind its end is nothing of ours. */
-static bool body_part(struct message_body *b, struct slice in, struct slice *part)
-{
-	struct slice rest = in, data;
-	int r = 1;
-
-	while (r > 0 && !http_body_has_ended(b))
-		r = http_body_next(b, &rest, &data);
-	*part = (struct slice){ in.p, in.n - rest.n };
-	return r >= 0;
-}
-
 /* --- to it --------------------------------------------------------------------------------------------------------- */
 
 bool ui_daemon_is_full(const struct ui_visit *v)
@@ -29,7 +17,7 @@ static void send_body(struct ui_visit *v)
 {
 	struct slice part = buf_slice(&v->in);
 
-	if (!v->tunnel && !body_part(&v->sent, buf_slice(&v->in), &part)) {
+	if (!v->tunnel && http_body_part(&v->sent, buf_slice(&v->in), &part) < 0) {
 		if (v->answered)
 			ui_visit_end(v);
 		else
@@ -65,7 +53,7 @@ static void on_open(void *ctx)
 static void pass_down(struct ui_visit *v, struct slice bytes)
 {
 	struct slice part = bytes;
-	bool whole = v->tunnel || body_part(&v->got, bytes, &part);
+	bool whole = v->tunnel || http_body_part(&v->got, bytes, &part) == 0;
 
 	buf_add_slice(&v->out, part);
 	if (!whole)

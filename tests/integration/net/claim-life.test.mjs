@@ -305,6 +305,7 @@ test('before the claim there is no incarnation, no child and no hosted server; e
     const before = (await control(d, 'doctor')).result;
 
     assert.deepEqual([before.incarnation, before.claimed, before.children], ['', false, 0]);
+    assert.equal(d.harnesses().length, 0);
     await until(() => d.descendants().length === 0, 'no child');
     await control(d, 'claim', { digest: digest(newToken()) });
     seen.add((await control(d, 'doctor')).result.incarnation);
