@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { execFileSync } from 'node:child_process';
 import { FORMATS as PACKERS } from '../archives/cases/common.mjs';
 import { put } from './archives.mjs';
@@ -108,18 +109,20 @@ export const stagesBelow = (dir) => namesBelow(dir).filter((n) => /(^|\/)\.acpd-
 export const helpers = (d) => procs.descendants(d.pid).filter((p) => procs.alive(p) &&
   (p.comm.startsWith('acpd-unpack') || procs.cmdline(p.pid) === procs.cmdline(d.pid)));
 
-// Neither a session nor a file nor a process more than before. before: {kept, sessions} of look().
+// All sessions and what is kept, once no helper is at work: also one of deleted sessions, or one of the daemon's own start.
 export async function look(d, c) {
-  // what was deleted before is still being removed
   await until(() => !kept(d).some((n) => n.startsWith('state/removed/')) && helpers(d).length === 0, 'deleted sessions are removed');
   const { sessions } = await c.call('session/list');
 
-  return { kept: kept(d), sessions: sessions.map((s) => s.sessionId).sort(), helpers: helpers(d).length };
+  return { kept: kept(d), sessions: sessions.map((s) => s.sessionId).sort() };
 }
 
+// Neither a session nor a file nor a process more than before, in the end. before: what look() saw.
 export async function assertNothingLeft(d, c, before) {
-  await until(() => helpers(d).length === 0 && JSON.stringify(kept(d)) === JSON.stringify(before.kept), 'as before', 2000).catch(() => {});
-  assert.deepEqual(await look(d, c), before);
+  let now;
+
+  await until(async () => isDeepStrictEqual(now = await look(d, c), before), 'as before', 2000).catch(() => {});
+  assert.deepEqual(now, before);
 }
 
 // git applies the patch to a copy of the old tree: the result as treeOf() has it.
