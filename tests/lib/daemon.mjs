@@ -299,15 +299,17 @@ export class Daemon {
   descriptors() { return procs.descriptors(this.pid).filter((to) => !/\/usage\.ahead|\/acpd-\d+-\d+-\d+$/.test(to)); }
   fdCount() { return this.descriptors().length; }
   socketCount() { return procs.socketCount(this.pid); }
-  // What it hosts: neither the helper that removes, beside everything else, what deleted sessions have left, nor a child of that
-  // kind that is forked and has not yet become it, nor one that tries, a moment after the start, what the machine can confine.
-  // Both have the daemon's own arguments, or none once they end.
-  harnesses() {
-    const own = procs.cmdline(this.pid), comm = procs.stat(this.pid)?.comm;
-    const isOwn = (p, cmdline) => p.comm.startsWith('acpd-unpack') || cmdline === own || (cmdline === '' && p.comm === comm);
+  // Of its own kind: a helper, a child that is forked and still is to become one, or one that tries, a moment after the start, what
+  // the machine can confine. The last two have the daemon's own arguments, or none once they end. The name is read last: it has
+  // changed by the time that the arguments have.
+  #isOwn({ pid }) {
+    const args = procs.cmdline(pid), { comm = '' } = procs.stat(pid) ?? {};
 
-    return this.descendants().filter((p) => !isOwn(p, procs.cmdline(p.pid)));
+    return comm.startsWith('acpd-unpack') || args === procs.cmdline(this.pid) || (args === '' && comm === procs.stat(this.pid)?.comm);
   }
+  helpers() { return this.descendants().filter((p) => this.#isOwn(p) && procs.alive(p)); }
+  // What it hosts, and what that has started.
+  harnesses() { return this.descendants().filter((p) => !this.#isOwn(p) && procs.stat(p.pid)); }
   cpu() { return procs.cpu(this.pid); }
   descendants() { return procs.descendants(this.pid); }
 

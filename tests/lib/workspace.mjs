@@ -10,7 +10,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { execFileSync } from 'node:child_process';
 import { FORMATS as PACKERS } from '../archives/cases/common.mjs';
 import { put } from './archives.mjs';
-import * as procs from './procs.mjs';
 import { namesBelow } from './vanishing.mjs';
 import { until } from './wait.mjs';
 
@@ -105,13 +104,9 @@ export function kept(d) {
 }
 
 export const stagesBelow = (dir) => namesBelow(dir).filter((n) => /(^|\/)\.acpd-stage-[^/]*$/.test(n));
-// Helpers of the daemon that are at work; one that is only forked still looks like the daemon.
-export const helpers = (d) => procs.descendants(d.pid).filter((p) => procs.alive(p) &&
-  (p.comm.startsWith('acpd-unpack') || procs.cmdline(p.pid) === procs.cmdline(d.pid)));
-
 // All sessions and what is kept, once no helper is at work: also one of deleted sessions, or one of the daemon's own start.
 export async function look(d, c) {
-  await until(() => !kept(d).some((n) => n.startsWith('state/removed/')) && helpers(d).length === 0, 'deleted sessions are removed');
+  await until(() => !kept(d).some((n) => n.startsWith('state/removed/')) && d.helpers().length === 0, 'deleted sessions are removed');
   const { sessions } = await c.call('session/list');
 
   return { kept: kept(d), sessions: sessions.map((s) => s.sessionId).sort() };

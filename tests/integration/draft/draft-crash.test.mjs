@@ -9,7 +9,7 @@ import { apply, diff, draftOf, plant, refusedWith, run, tree, turn } from '../..
 import { dropPlain, startPlain } from '../../lib/plain.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
-import { helpers, isRoot, kept, newCwd, stagesBelow } from '../../lib/workspace.mjs';
+import { isRoot, kept, newCwd, stagesBelow } from '../../lib/workspace.mjs';
 
 const KINDS = [...isRoot ? [['overlay', 0, () => Daemon.start({ stub: { args: ['--resume'] } })]] : [],
   ['copy', isRoot ? 65534 : process.getuid(), () => startPlain({ stub: { args: ['--resume'] } })]];
@@ -52,7 +52,7 @@ for (const [how, uid, begin] of KINDS)
     }
 
     const states = (s) => [JSON.stringify(s.old), s.new];
-    const settled = () => until(() => helpers(d).length === 0 && !kept(d).some((n) => n.endsWith('/pending')), 'settled', 20000);
+    const settled = () => until(() => d.helpers().length === 0 && !kept(d).some((n) => n.endsWith('/pending')), 'settled', 20000);
 
     async function measured() {
       const s = await start(), from = performance.now();
@@ -107,9 +107,9 @@ for (const [how, uid, begin] of KINDS)
         const work = c.request('_acpd/workspace/apply', { sessionId: s.sessionId, patchDigest: s.shown.patchDigest });
 
         work.answer.finally(() => { ended = true; });
-        await until(() => ended || helpers(d).length > 0, 'it works');
+        await until(() => ended || d.helpers().length > 0, 'it works');
         await sleep(i < STEPS ? ms / 3 * i / STEPS : 0);
-        for (const { pid } of helpers(d))
+        for (const { pid } of d.helpers())
           try {
             process.kill(pid, 'SIGKILL');
           } catch { /* it had ended */ }

@@ -13,7 +13,7 @@ import { assertGrown } from '../../lib/memory.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { until } from '../../lib/wait.mjs';
-import { helpers, newCwd, scan, treeOf, upload } from '../../lib/workspace.mjs';
+import { newCwd, scan, treeOf, upload } from '../../lib/workspace.mjs';
 
 let d, c, id, cwd;
 
@@ -291,7 +291,7 @@ describe('what is refused', () => {
   });
 
   test('nothing stays at work', async () => {
-    await until(() => helpers(d).length === 0, 'no helper');
+    await until(() => d.helpers().length === 0, 'no helper');
   });
 });
 
@@ -325,11 +325,11 @@ describe('readers', () => {
 
     const watch = () => {
       peak = Math.max(peak, d.rss());
-      for (const p of helpers(d))
+      for (const p of d.helpers())
         peakHelper = Math.max(peakHelper, procs.rss(p.pid) ?? 0);
     };
     await until(async () => {
-      const now = () => helpers(d).map((p) => `${p.pid} ${procs.cpu(p.pid)}`).join();
+      const now = () => d.helpers().map((p) => `${p.pid} ${procs.cpu(p.pid)}`).join();
       const was = now();
 
       await sleep(300);
@@ -359,7 +359,7 @@ describe('readers', () => {
         const req = http.get({ host: '127.0.0.1', port: d.port, path: where(bigId, '?format=tar.gz'), agent: false, headers: auth() });
 
         req.on('error', () => {});
-        await until(() => helpers(d).length > 0, 'a helper');
+        await until(() => d.helpers().length > 0, 'a helper');
         req.destroy();
       } else {
         const { req, res } = await open('?format=tar');
@@ -369,12 +369,12 @@ describe('readers', () => {
           await new Promise((resolve) => { res.once('data', resolve); res.resume(); });
         req.destroy();
       }
-      await until(() => helpers(d).length === 0, `no helper after ${how}`);
+      await until(() => d.helpers().length === 0, `no helper after ${how}`);
     }
     const fds = d.fdCount();
     const { req } = await open('?format=tar');
     req.destroy();
-    await until(() => helpers(d).length === 0 && d.fdCount() <= fds, 'no descriptor');
+    await until(() => d.helpers().length === 0 && d.fdCount() <= fds, 'no descriptor');
   });
 
   test('several at once; a session that is deleted meanwhile', async () => {
@@ -392,6 +392,6 @@ describe('readers', () => {
       assert.ok(bytes > 0);
       req.destroy();
     }
-    await until(() => helpers(d).length === 0, 'no helper');
+    await until(() => d.helpers().length === 0, 'no helper');
   });
 });

@@ -25,7 +25,6 @@ const store = (x = d) => path.join(x.stateDir, 'archives');
 const hexOf = (data) => digestOf(data).slice(7);
 // Its name tells what it was made of, and what is in it.
 const derivedOf = (data, x = d) => path.join(store(x), `${hexOf(data)}.${hexOf(raw(data))}.tar`);
-const helpers = (x = d) => x.descendants().filter((p) => p.comm === 'acpd-unpack');
 
 async function session(data, name, client = c, x = d) {
   const cwd = path.join(x.workDir, name);
@@ -53,7 +52,7 @@ for (const [kind, compress, seed] of [['gz', (x) => zlib.gzipSync(x, { level: 1 
     await until(() => fs.existsSync(derived), 'a derived file');
     assert.equal(tar.compare(fs.readFileSync(derived)), 0);
     assert.equal(fs.statSync(derived).mode & 0o777, 0o400);
-    await until(() => !helpers().length, 'the helper ends');
+    await until(() => !d.helpers().length, 'the helper ends');
     assert.ok(!fs.existsSync(path.join(store(), 'derived')), 'a temporary file is left');
     const listed = (await d.http('/v1/archives', { token: d.token })).json;
     assert.ok(listed.used >= packed.length + tar.length, 'it is not counted');
@@ -71,7 +70,7 @@ for (const [kind, compress, seed] of [['gz', (x) => zlib.gzipSync(x, { level: 1 
     assert.equal((await put(d, packed)).status, 200, 'the archive itself is there');
     assert.deepEqual(await session(packed, `${kind}-fourth`), [[`file-${seed}`, true]]);
     await until(() => fs.existsSync(derived), 'it is made again');
-    await until(() => !helpers().length, 'the helper ends');
+    await until(() => !d.helpers().length, 'the helper ends');
 
     assert.equal((await d.http(`/v1/archives/${digestOf(packed)}`, { method: 'DELETE', token: d.token })).status, 200);
     assert.ok(!fs.existsSync(derived), 'it outlives its archive');
@@ -90,14 +89,14 @@ test('none is made of a small archive, of one that is not compressed, or where s
     for (const [data, name] of [[small, 'small'], [plain, 'plain']]) {
       await put(d, data);
       await session(data, name);
-      await until(() => !helpers().length, 'the helper ends');
+      await until(() => !d.helpers().length, 'the helper ends');
       assert.ok(!fs.existsSync(derivedOf(data)), name);
     }
     const first = zlib.gzipSync(tarOf(LARGE, 11), { level: 1 });
     await put(other, first);
     await put(other, gz);
     await session(gz, 'full', fresh, other);
-    await until(() => !helpers(other).length, 'the helper ends');
+    await until(() => !other.helpers().length, 'the helper ends');
     assert.ok(!fs.existsSync(derivedOf(gz, other)), 'a full store');
     assert.equal((await head(other, first)).status, 200);
   } finally {
@@ -137,7 +136,7 @@ test('an archive can be deleted while it is inflated, and then nothing is kept',
   await put(d, gz);
   await session(gz, 'deleted');
   assert.equal((await d.http(`/v1/archives/${digestOf(gz)}`, { method: 'DELETE', token: d.token })).status, 200);
-  await until(() => !helpers().length, 'the helper ends');
+  await until(() => !d.helpers().length, 'the helper ends');
   await until(() => !fs.existsSync(path.join(store(), 'derived')), 'no temporary file');
   assert.ok(!fs.existsSync(derivedOf(gz)), 'a derived file of nothing');
 });

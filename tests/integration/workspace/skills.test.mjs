@@ -9,7 +9,7 @@ import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { gate } from '../../lib/gate.mjs';
 import { acpd } from '../run.mjs';
 import { until } from '../../lib/wait.mjs';
-import { PACK, assertNothingLeft, below, helpers, kept, look, newCwd, skill, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
+import { PACK, assertNothingLeft, below, kept, look, newCwd, skill, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
 
 let d, c, baked, dir;
 
@@ -288,5 +288,5 @@ describe('acpd skills validate', () => {
 });
 
 test('nothing is left at work', async () => {
-  await until(() => helpers(d).length === 0, 'no helper');
+  await until(() => d.helpers().length === 0, 'no helper');
 });

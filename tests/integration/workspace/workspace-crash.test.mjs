@@ -9,7 +9,7 @@ import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { until } from '../../lib/wait.mjs';
-import { helpers, kept, newCwd, scan, stagesBelow, upload } from '../../lib/workspace.mjs';
+import { kept, newCwd, scan, stagesBelow, upload } from '../../lib/workspace.mjs';
 
 let d, c;
 
@@ -82,12 +82,12 @@ async function assertUsable(s, what) {
   await c.call('session/delete', { sessionId: s.sessionId });
 }
 
-const settled = () => until(() => helpers(d).length === 0 && !kept(d).some((n) => n.endsWith('/pending')), 'settled', 20000);
+const settled = () => until(() => d.helpers().length === 0 && !kept(d).some((n) => n.endsWith('/pending')), 'settled', 20000);
 const STEPS = 8;
 const MOST = 64;
 
 const VICTIMS = { 'all of acpd-unpack': () => true, 'its first process': (p) => p.ppid === d.pid, 'its worker': (p) => p.ppid !== d.pid };
-const victims = (whom) => helpers(d).filter(VICTIMS[whom]);
+const victims = (whom) => d.helpers().filter(VICTIMS[whom]);
 const kill = ({ pid }) => procs.signal(pid, 'SIGKILL');
 
 async function killedDaemon(layout, ms, part) {
@@ -110,7 +110,7 @@ async function killedHelper(whom, layout, ms) {
   // After a miss at once, without waiting for a moment of its work.
   for (let i = 0; i < STEPS || (hit < 3 && i < MOST); i++) {
     const s = await start(layout);
-    await until(() => helpers(d).length === 0, 'what worked until now has ended');
+    await until(() => d.helpers().length === 0, 'what worked until now has ended');
     const work = begin(s);
     const at = missed ? 0 : ms * (i % STEPS) / STEPS;
     let ended = false;
@@ -179,7 +179,7 @@ test('session/new that is interrupted: what there is of the session can be delet
     const { answer } = c.request('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { workspace: { archive, ephemeral: true } } } });
 
     answer.catch(() => {}).finally(() => { made.answered = true; });
-    await until(() => made.answered || helpers(d).length > 0, 'a helper');
+    await until(() => made.answered || d.helpers().length > 0, 'a helper');
   }
   await d.kill9();
   await d.restart();

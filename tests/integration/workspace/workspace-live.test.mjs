@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { gate } from '../../lib/gate.mjs';
 import { until, withLimit } from '../../lib/wait.mjs';
-import { helpers, kept, manifestDigest, newCwd, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
+import { kept, manifestDigest, newCwd, stagesBelow, treeOf, upload } from '../../lib/workspace.mjs';
 
 let d, c;
 
@@ -204,9 +204,9 @@ describe('_acpd/workspace/materialize', () => {
     await again(other); // only the driver may
     let over = false;
     other.request('_acpd/workspace/materialize', { sessionId: s.sessionId, workspace: { archive } }).answer.catch(() => {}).finally(() => { over = true; });
-    await until(() => over || helpers(d).length > 0, 'a helper');
+    await until(() => over || d.helpers().length > 0, 'a helper');
     other.ws.destroy();
-    await until(() => helpers(d).length === 0, 'no helper');
+    await until(() => d.helpers().length === 0, 'no helper');
     const now = treeOf(cwd);
     assert.ok([JSON.stringify(was), JSON.stringify(next)].includes(JSON.stringify(now)) || Object.keys(now).length === 2000);
     await again(c);
@@ -234,7 +234,7 @@ describe('_acpd/workspace/materialize', () => {
 
     assert.equal(error?.data.reason, 'CANCELLED');
     assert.deepEqual(treeOf(dir), was);
-    await until(() => helpers(d).length === 0, 'no helper');
+    await until(() => d.helpers().length === 0, 'no helper');
     assert.deepEqual(stagesBelow(d.dir), []);
     assert.deepEqual(kept(d).filter((n) => n.endsWith('/pending') || n.endsWith('.new')), []);
     await remove(t.sessionId);
