@@ -49,7 +49,7 @@ function* ending(files, failed, counts, ms) {
   for (const data of failed.slice(0, FAILURES_AT_END)) yield short(data);
   if (failed.length > FAILURES_AT_END) yield `# and ${failed.length - FAILURES_AT_END} more, above\n`;
   for (const what of ['tests', 'suites']) yield `# ${what} ${counts[what]}\n`;
-  yield `# pass ${counts.passed}\n# fail ${counts.failed}\n`;
+  yield `# pass ${counts.passed}\n# fail ${failed.length}\n`;
   for (const what of ['cancelled', 'skipped', 'todo']) yield `# ${what} ${counts[what]}\n`;
   yield `# duration_ms ${ms}\n`;
 }
@@ -62,6 +62,7 @@ export default async function* report(source) {
   for await (const { type, data } of source) {
     if (type === 'test:fail' && isOwn(data)) {
       failed.push(data);
+      process.exitCode = 1; // Node itself passes over the hooks of a suite
       yield whole(data);
     } else if (type === 'test:pass' && data.skip !== undefined) {
       yield `skipped ${place(data)} ${data.name}: ${data.skip}\n`;
@@ -73,8 +74,10 @@ export default async function* report(source) {
       yield data.message;
     } else if (type === 'test:summary' && data.file) {
       const { passed, tests } = data.counts;
-      files.push({ name: place({ file: data.file }), ms: data.duration_ms });
-      yield `${data.success ? 'ok' : 'not ok'} ${place({ file: data.file })} ${passed} of ${tests}, ${seconds(data.duration_ms)}\n`;
+      const name = place({ file: data.file });
+      const isRight = data.success && !failed.some((f) => f.file === data.file);
+      files.push({ name, ms: data.duration_ms });
+      yield `${isRight ? 'ok' : 'not ok'} ${name} ${passed} of ${tests}, ${seconds(data.duration_ms)}\n`;
     } else if (type === 'test:summary') {
       for (const f of files) f.cpu = cpu.get(f.name) ?? 0;
       note(files);
