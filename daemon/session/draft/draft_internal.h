@@ -23,6 +23,7 @@
 #include "base/list.h"
 #include "json/jdec.h"
 #include "session/session.h"
+#include "tree/draft_head.h"
 
 #define DRAFT_COPY_NAME "draft" /* in its home */
 
@@ -73,8 +74,8 @@ char *draft_copy_path(const struct session *s);
 /* Mounts the overlay, unless it is: of this generation. -errno with e: why it cannot be had. */
 int draft_mount(struct session *s, uint64_t generation, struct err *e);
 void draft_unmount(struct session *s);
-/* The generation of the base on disk; 0: there is none that can be read. */
-uint64_t draft_generation(const struct session *s);
+/* That of the base on disk; generation 0: there is none that can be read. */
+struct draft_head draft_head_read(const struct session *s);
 /* All that is on disk of it, put away. */
 void draft_remove(struct session *s);
 /* Where its base and its layers are: made. */

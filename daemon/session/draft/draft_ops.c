@@ -42,7 +42,7 @@ static int mount_view(struct session *s, struct err *e)
 	struct err why;
 
 	if (s->draft.how != DRAFT_OVERLAY ||
-	    draft_mount(s, MAX(draft_generation(s), (uint64_t)1), &why) == 0)
+	    draft_mount(s, MAX(draft_head_read(s).generation, (uint64_t)1), &why) == 0)
 		return 0;
 	return damaged(&why, e);
 }
@@ -280,7 +280,7 @@ static int begin_apply(struct draft_op *op, struct err *e)
 	if (r < 0)
 		return r;
 	session_spaces_close(s);
-	op->generation = draft_generation(s);
+	op->generation = draft_head_read(s).generation;
 	draft_op_put_job(op, &w, true);
 	jw_str(&w, "digest", op->digest);
 	jw_end_obj(&w);
@@ -301,7 +301,7 @@ static int recover(struct draft_op *op, struct err *e)
 	return draft_op_run(op, "recover", &job, e);
 }
 
-static void applied(struct draft_op *op, struct slice report)
+static void applied(struct draft_op *op, uint64_t changes)
 {
 	struct session *s = op->s;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -311,7 +311,7 @@ static void applied(struct draft_op *op, struct slice report)
 	s->draft.use = (struct session_draft_use){ .measuring = s->draft.use.measuring };
 	jw_obj(&w, NULL);
 	jw_str(&w, "patchDigest", op->digest);
-	jw_raw(&w, "applied", jobj_get(report, "applied").raw);
+	jw_uint(&w, "applied", changes);
 	jw_end_obj(&w);
 	note_event(s, "draft_applied", buf_slice(&b));
 	session_put_draft(&answer, s);
@@ -323,6 +323,7 @@ static int ended_apply(struct draft_op *op, struct slice report, const struct er
 {
 	struct session *s = op->s;
 	struct jw w = JW(&op->answer);
+	struct draft_head now;
 
 	if (op->torn && !op->recovers) {
 		op->recovers = true;
@@ -333,8 +334,9 @@ static int ended_apply(struct draft_op *op, struct slice report, const struct er
 		return -EIO;
 	}
 	workspaces_end(&s->store->workspaces, s->cwd);
-	if (draft_generation(s) > op->generation) {
-		applied(op, report);
+	now = draft_head_read(s);
+	if (now.generation > op->generation) {
+		applied(op, now.applied);
 		return 0;
 	}
 	if (failed)

@@ -1,6 +1,5 @@
 #include "session/draft/draft_internal.h"
 
-#include "base/digits.h"
 #include "base/log.h"
 #include "base/os/file.h"
 #include "proc/spaces/overlay.h"
@@ -12,9 +11,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
-
-#define HEAD_BYTES 64
-#define HEAD "acpd-draft 1 "
 
 bool session_draft_on(const struct session *s)
 {
@@ -91,18 +87,16 @@ char *session_tree(const struct session *s)
 
 /* --- the generation ------------------------------------------------------------------------------------------- */
 
-uint64_t draft_generation(const struct session *s)
+struct draft_head draft_head_read(const struct session *s)
 {
 	_cleanup_(freep) char *path = draft_base_file(s);
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	char head[HEAD_BYTES];
-	struct slice text = { head, 0 };
+	char head[DRAFT_HEAD_BYTES];
 	ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head));
-	const char *end = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
-	uint64_t ret = 0;
+	struct slice text = { head, n > 0 ? (size_t)n : 0 };
+	struct draft_head ret;
 
-	text.n = end ? (size_t)(end - head) : 0;
-	return slice_skip(&text, HEAD) && u64_parse(text, &ret) ? ret : 0;
+	return draft_head_take(&text, &ret) ? ret : (struct draft_head){ 0 };
 }
 
 int draft_make_dir(const struct session *s)
@@ -286,7 +280,7 @@ int session_tree_open(struct session *s, char **ret, struct err *e)
 		if (workspaces_claimed(&s->store->workspaces, s->cwd))
 			return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 				       "another job works on the session's workspace");
-		if (draft_mount(s, draft_generation(s), &why) < 0)
+		if (draft_mount(s, draft_head_read(s).generation, &why) < 0)
 			return err_set(e, -EIO, RPC_INTERNAL_ERROR, "DRAFT_UNREADABLE", "%s",
 				       why.msg);
 	}

@@ -2,7 +2,6 @@
 
 #include "base/array.h"
 #include "base/crc32c.h"
-#include "base/digits.h"
 #include "base/os/file.h"
 #include "base/util.h"
 
@@ -10,7 +9,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define HEAD "acpd-draft 1 "
 #define PIECE (256 * KIB)
 #define TAIL_BYTES 9 /* eight hex digits and a newline */
 
@@ -33,10 +31,10 @@ static int flush(struct draft_base_writer *w)
 	return r;
 }
 
-void draft_base_begin(struct draft_base_writer *w, int fd, uint64_t generation)
+void draft_base_begin(struct draft_base_writer *w, int fd, const struct draft_head *head)
 {
 	*w = (struct draft_base_writer){ .fd = fd };
-	buf_printf(&w->out, "%s%llu\n", HEAD, (unsigned long long)generation);
+	draft_head_put(&w->out, head);
 }
 
 int draft_base_put(struct draft_base_writer *w, const char *path, const struct draft_base_entry *e)
@@ -98,19 +96,6 @@ static int take_record(struct draft_base *b, struct slice *text)
 	return buf_putc(&b->text, '\0');
 }
 
-/* "1" and a newline. */
-static int take_generation(struct draft_base *b, struct slice *text)
-{
-	const char *end = text->n ? memchr(text->p, '\n', text->n) : NULL;
-	struct slice number = { text->p, end ? (size_t)(end - text->p) : 0 };
-
-	if (!end || !u64_parse(number, &b->generation))
-		return -EBADMSG;
-	text->p += number.n + 1;
-	text->n -= number.n + 1;
-	return 0;
-}
-
 static int take_all(struct draft_base *b, struct slice text)
 {
 	char tail[TAIL_BYTES + 1];
@@ -120,9 +105,8 @@ static int take_all(struct draft_base *b, struct slice text)
 		return -EBADMSG;
 	text.n -= TAIL_BYTES;
 	snprintf(tail, sizeof(tail), "%08x\n", crc32c(0, text.p, text.n));
-	if (memcmp(text.p + text.n, tail, TAIL_BYTES) != 0 || !slice_skip(&text, HEAD))
+	if (memcmp(text.p + text.n, tail, TAIL_BYTES) != 0 || !draft_head_take(&text, &b->head))
 		return -EBADMSG;
-	r = take_generation(b, &text);
 	while (r == 0 && text.n)
 		r = take_record(b, &text);
 	return r;

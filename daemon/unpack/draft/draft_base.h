@@ -2,7 +2,7 @@
  * draft_base.h - what the real tree was when a draft began, path by path, and what of the draft its agent has not
  * touched since. It tells apart what the agent changed and what others changed meanwhile.
  *
- * A file of the daemon's state: a header with the generation, a record for each path in the order of tree_walker.h, a line
+ * A file of the daemon's state: a first line (tree/draft_head.h), a record for each path in the order of tree_walker.h, a line
  * with a checksum of all of it. An apply begins a new generation: with that an overlay begins anew, empty, since what lies
  * beneath it has changed. An entry whose stamps are all zeros says that there was nothing. real: the stat data of the real tree's
  * entry; after an apply they are not known, and the digest stands for them. view: the stat data of a copy's own entry when
@@ -13,6 +13,7 @@
 #pragma once
 
 #include "digest/digest.h"
+#include "tree/draft_head.h"
 #include "unpack/draft/draft_tree.h"
 
 struct draft_base_entry {
@@ -26,7 +27,7 @@ struct draft_base {
 	struct draft_base_entry *v;
 	size_t n;
 	struct buf text;
-	uint64_t generation; /* from 1 */
+	struct draft_head head;
 };
 
 int draft_base_read(struct draft_base *b, int fd);
@@ -42,7 +43,7 @@ struct draft_base_writer {
 	uint32_t crc;
 };
 
-void draft_base_begin(struct draft_base_writer *w, int fd, uint64_t generation);
+void draft_base_begin(struct draft_base_writer *w, int fd, const struct draft_head *head);
 /* path: in order. */
 int draft_base_put(struct draft_base_writer *w, const char *path, const struct draft_base_entry *e);
 /* The file is whole, and on its disk. */

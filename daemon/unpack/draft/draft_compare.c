@@ -255,11 +255,12 @@ static struct draft_base_entry entry_after(const struct draft_trees *t,
 
 int draft_base_after(const struct draft_trees *t, const struct draft_changes *c, int fd)
 {
+	const struct draft_head head = { t->base.head.generation + 1, c->n };
 	struct draft_base_writer w;
 	size_t i = 0, k = 0;
 	int r = 0;
 
-	draft_base_begin(&w, fd, t->base.generation + 1);
+	draft_base_begin(&w, fd, &head);
 	while (r == 0 && (i < t->base.n || k < c->n)) {
 		const char *old = i < t->base.n ? draft_base_path(&t->base, i) : NULL;
 		const char *new = k < c->n ? c->v[k].path : NULL;

@@ -98,7 +98,7 @@ static int write_base(struct copying *k, bool copied, int fd)
 	struct draft_base_writer w;
 	int r = 0;
 
-	draft_base_begin(&w, fd, 1);
+	draft_base_begin(&w, fd, &(struct draft_head){ .generation = 1 });
 	for (size_t i = 0; r == 0 && i < k->tree->n; i++) {
 		struct draft_base_entry e = { .real = k->tree->v[i].id };
 

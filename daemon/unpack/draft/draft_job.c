@@ -259,7 +259,6 @@ static int apply_changes(struct draft_job *j, struct draft_trees *t, struct draf
 	if (!sha256_equal(&c->digest, &j->digest))
 		return refuse(&j->v, "PATCH_DIGEST_MISMATCH", NULL,
 			      "this is not what the draft changes now");
-	jw_uint(w, "applied", c->n);
 	return draft_apply(t, c, &to, &j->v);
 }
 

@@ -3,10 +3,14 @@
 // there again, and what it shows then is what is still to be applied, without a conflict.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { apply, diff, draftOf, plant, refusedWith, run, tree, turn } from '../../lib/drafts.mjs';
 import { dropPlain, startPlain } from '../../lib/plain.mjs';
+import * as procs from '../../lib/procs.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { isRoot, kept, newCwd, stagesBelow } from '../../lib/workspace.mjs';
@@ -97,29 +101,55 @@ for (const [how, uid, begin] of KINDS)
       }
     });
 
+    const kill = (list) => list.forEach(({ pid }) => procs.signal(pid, 'SIGKILL'));
+
+    // An apply whose programs strike() kills, if they are not done before. What came of it: 'done', or why not.
+    async function killed(s, strike) {
+      const work = c.request('_acpd/workspace/apply', { sessionId: s.sessionId, patchDigest: s.shown.patchDigest });
+      let ended = false;
+
+      work.answer.finally(() => { ended = true; });
+      await until(() => ended || d.helpers().length > 0, 'it works');
+      await strike(() => ended);
+      const { error, result } = await work.answer;
+
+      if (!error)
+        assert.equal(result.applied, s.shown.changesTotal);
+      return error?.data.reason ?? 'done';
+    }
+
     test('acpd-unpack', async () => {
       const { ms, tree: wanted } = await measured();
-      let hit = 0;
 
-      for (let i = 0; i < STEPS || !hit; i++) {
+      for (let i = 0, hit = 0; i < STEPS || !hit; i++) {
         const s = { ...await start(), new: wanted };
-        let ended = false;
-        const work = c.request('_acpd/workspace/apply', { sessionId: s.sessionId, patchDigest: s.shown.patchDigest });
+        const came = await killed(s, async () => {
+          await sleep(i < STEPS ? ms / 3 * i / STEPS : 0);
+          kill(d.helpers());
+        });
 
-        work.answer.finally(() => { ended = true; });
-        await until(() => ended || d.helpers().length > 0, 'it works');
-        await sleep(i < STEPS ? ms / 3 * i / STEPS : 0);
-        for (const { pid } of d.helpers())
-          try {
-            process.kill(pid, 'SIGKILL');
-          } catch { /* it had ended */ }
-        const { error } = await work.answer;
+        assert.match(came, /^(done|HELPER_FAILED|WORKER_DIED)$/);
+        hit += came !== 'done';
+        await assertGoesOn(s, `${i}: ${came}`);
+      }
+    });
 
-        if (error) {
-          hit++;
-          assert.match(error.data.reason, /^(HELPER_FAILED|WORKER_DIED)$/);
-        }
-        await assertGoesOn(s, `${i}: ${error?.data.reason}`);
+    test('acpd-unpack, once the record is that of the new tree: it is done, and says of how many changes', async () => {
+      const { tree: wanted } = await measured();
+
+      for (let i = 0; i < STEPS; i++) {
+        const s = { ...await start(), new: wanted };
+        const record = path.join(d.stateDir, 'drafts', s.sessionId, 'base'), before = fs.statSync(record).ino;
+        const came = await killed(s, async (isOver) => {
+          const both = await until(() => isOver() ? [] : d.helpers().length > 1 && d.helpers(), 'its worker');
+
+          while (!isOver() && fs.statSync(record).ino === before)
+            await setImmediate(); // no time to lose
+          kill(both);
+        });
+
+        assert.equal(came, 'done');
+        assert.ok(await assertGoesOn(s, `${i}`));
       }
     });
 
