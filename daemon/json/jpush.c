@@ -29,7 +29,13 @@ void jpush_begin(struct jpush *j, const struct jpush_ops *ops, void *ctx)
 	j->depth = 0;
 	j->arrays = 0;
 	j->path_n = 0;
-	j->text_n = 0;
+	j->text.max = JPUSH_TEXT_MAX;
+	buf_reset(&j->text);
+}
+
+void jpush_release(struct jpush *j)
+{
+	buf_done(&j->text);
 }
 
 /* --- where we are ----------------------------------------------------------------------------------------------- */
@@ -93,18 +99,11 @@ static void close_level(struct jpush *j, bool array)
 
 /* --- scalars ---------------------------------------------------------------------------------------------------- */
 
+/* A text that is too long stays so, whatever comes behind it: what failed once is not added to. */
 static void keep(struct jpush *j, struct slice bytes)
 {
-	if (!j->keeps)
-		return;
-	if (bytes.n <= sizeof(j->text) - j->text_n)
-		memcpy(j->text + j->text_n, bytes.p, bytes.n);
-	j->text_n += MIN(bytes.n, sizeof(j->text) + 1 - j->text_n);
-}
-
-static bool too_long(const struct jpush *j)
-{
-	return j->text_n > sizeof(j->text);
+	if (j->keeps && !j->text.failed)
+		buf_add_slice(&j->text, bytes);
 }
 
 static void begin_text(struct jpush *j, unsigned char state, bool keeps)
@@ -112,7 +111,7 @@ static void begin_text(struct jpush *j, unsigned char state, bool keeps)
 	j->state = state;
 	j->escaped = false;
 	j->keeps = keeps;
-	j->text_n = 0;
+	buf_reset(&j->text);
 }
 
 static void begin_scalar(struct jpush *j, unsigned char state)
@@ -133,7 +132,7 @@ static void end_scalar(struct jpush *j)
 	if (!j->keeps)
 		return;
 	j->keeps = false;
-	if (!too_long(j) && jscan_value((struct slice){ j->text, j->text_n }, &v) != JSCAN_OK)
+	if (!j->text.failed && jscan_value(buf_slice(&j->text), &v) != JSCAN_OK)
 		j->state = PUSH_BROKEN;
 	else
 		j->ops->value(j->ctx, j->wanted, v);
@@ -147,11 +146,11 @@ static bool name_is_plain(struct slice name)
 
 static void end_name(struct jpush *j)
 {
-	struct jval v = { J_STRING, { j->text, j->text_n } };
+	struct jval v = { J_STRING, buf_slice(&j->text) };
 	_cleanup_(freep) char *name = NULL;
 
 	j->state = PUSH_COLON;
-	if (too_long(j) || jscan_value(v.raw, &v) != JSCAN_OK ||
+	if (j->text.failed || jscan_value(v.raw, &v) != JSCAN_OK ||
 	    jstr_decode(v, JPUSH_PATH_MAX, &name) < 0 || !name_is_plain(slice_of(name)))
 		j->path_n = JPUSH_PATH_MAX + 1;
 	else

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "base/limits.h"
+#include "base/buf.h"
 #include "json/jscan.h"
 
 struct jpush_ops {
@@ -30,12 +30,14 @@ struct jpush {
 	unsigned depth;
 	uint64_t arrays;			    /* bit per open level */
 	size_t path_n, level_n[JSON_DEPTH_MAX + 1]; /* of each level: the path of what is open */
-	size_t text_n;
-	char path[JPUSH_PATH_MAX + 1], text[JPUSH_TEXT_MAX];
+	struct buf text; /* the collected scalar or name; failed: longer than JPUSH_TEXT_MAX */
+	char path[JPUSH_PATH_MAX + 1];
 };
 
-/* A value begins. */
+/* Starts to read a value. The reader is all zeros, or was used before: its memory is used again. */
 void jpush_begin(struct jpush *j, const struct jpush_ops *ops, void *ctx);
+/* Frees what the reader holds. */
+void jpush_release(struct jpush *j);
 void jpush_feed(struct jpush *j, struct slice bytes);
 /* Nothing more comes. True: that was one value, and valid as far as it is looked at. */
 bool jpush_end(struct jpush *j);

@@ -213,8 +213,11 @@ struct call_meter *call_meter_new(enum model_api api)
 
 struct call_meter *call_meter_free(struct call_meter *m)
 {
-	for (int i = 0; m && i < TEXT_MAX; i++)
+	if (!m)
+		return NULL;
+	for (int i = 0; i < TEXT_MAX; i++)
 		free(m->text[i]);
+	jpush_release(&m->json);
 	free(m);
 	return NULL;
 }

@@ -42,6 +42,35 @@ static inline void exact_free(struct slice *s)
 	free((void *)(uintptr_t)s->p);
 }
 
+/* The bytes with far more of them than any limit allows: each byte 1 becomes 20 000 letters. Hunts are limited to inputs of 4 KiB,
+ * which are shorter than most limits. */
+static inline void fuzz_blow_up(struct slice bytes, struct buf *ret)
+{
+	char letters[20000];
+
+	memset(letters, 'x', sizeof(letters));
+	for (size_t i = 0, blown = 0; i < bytes.n; i++)
+		if (bytes.p[i] == 1 && blown++ < 16)
+			buf_add(ret, letters, sizeof(letters));
+		else
+			buf_putc(ret, bytes.p[i]);
+}
+
+/* Takes the next piece of what came: 1 byte to 64 KiB long, each order of size as likely. The sizes depend on *state alone, which is
+ * not 0. Frees nothing: the piece is an exact copy. */
+static inline struct slice fuzz_cut(uint32_t *state, struct slice *rest)
+{
+	size_t n;
+
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	*state ^= *state << 5;
+	n = 1 + (*state >> 8) % (1u << *state % 17);
+	n = MIN(n, rest->n);
+	*rest = (struct slice){ rest->p + n, rest->n - n };
+	return exact(rest->p - n, n);
+}
+
 /* A part of the text of a line: inside it, or empty. */
 static inline bool slice_inside(struct slice part, struct slice whole)
 {

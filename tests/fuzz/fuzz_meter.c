@@ -1,4 +1,5 @@
-/* A provider's answer, whatever it is: the first byte chooses the API, the second the status. Cut anywhere it tells the same;
+/* A provider's answer, whatever it is: the first byte chooses the API, the second the status. Cut anywhere, into pieces of up to 64 KiB,
+ * and with values far beyond every limit, it tells the same;
  * what is complete and not refused has nothing behind it that changes a number; the JSON that passes is judged as the one
  * parser of the wire does. */
 #include "fuzz.h"
@@ -35,21 +36,36 @@ static void check_same(const struct call_meter *ma, const struct call_meter *mb)
 		FUZZ_CHECK((unsigned char)*p >= 0x20);
 }
 
-static struct call_meter *read_in_steps(enum model_api api, int status, struct slice body,
-					size_t step)
+/* seed 0: in one piece; else cut at places that depend on it. */
+static struct call_meter *read_cut(enum model_api api, int status, struct slice body, uint32_t seed)
 {
 	struct call_meter *m = call_meter_new(api);
 
 	call_meter_head(m, status, SLICE_NONE);
 	while (body.n) {
-		size_t n = MIN(step, body.n);
-		_cleanup_(exact_free) struct slice piece = exact(body.p, n);
+		_cleanup_(exact_free) struct slice piece = seed ? fuzz_cut(&seed, &body) :
+								  exact(body.p, body.n);
 
 		call_meter_feed(m, piece);
-		body = (struct slice){ body.p + n, body.n - n };
+		if (!seed)
+			body.n = 0;
 	}
 	call_meter_end(m);
 	return m;
+}
+
+static void check_cuts(enum model_api api, int status, struct slice body)
+{
+	struct call_meter *whole = read_cut(api, status, body, 0);
+
+	for (uint32_t seed = 1; seed <= 5; seed++) {
+		struct call_meter *cut =
+			read_cut(api, status, body, seed * 2654435761u ^ (uint32_t)body.n);
+
+		check_same(whole, cut);
+		call_meter_free(cut);
+	}
+	call_meter_free(whole);
 }
 
 /* --- one text of JSON ----------------------------------------------------------------------------------------- */
@@ -80,14 +96,20 @@ static void check_json(struct slice text)
 {
 	static const struct jpush_ops ops = { wants_all, on_scalar };
 	struct jval cost = jobj_get(jobj_get(text, "usage").raw, "cost");
+	uint32_t seed = (uint32_t)text.n * 2654435761u | 1;
+	struct slice rest = text;
 	struct seen seen = { 0 };
-	struct jpush j;
+	struct jpush j = { 0 };
 
 	jpush_begin(&j, &ops, &seen);
-	for (size_t i = 0; i < text.n; i++)
-		jpush_feed(&j, (struct slice){ text.p + i, 1 });
+	while (rest.n) {
+		_cleanup_(exact_free) struct slice piece = fuzz_cut(&seed, &rest);
+
+		jpush_feed(&j, piece);
+	}
 	if (is_json(text, J_NONE))
 		FUZZ_CHECK(jpush_end(&j));
+	jpush_release(&j);
 	if (cost.type != J_NONE && cost.type != J_OBJECT && cost.type != J_ARRAY &&
 	    cost.raw.n <= JPUSH_TEXT_MAX)
 		FUZZ_CHECK(seen.first.type == cost.type && slice_eq(seen.first.raw, cost.raw));
@@ -98,22 +120,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const int statuses[] = { 200, 429, 500, 400 };
 	struct slice body = { (const char *)data + 2, size - 2 };
+	_cleanup_(buf_done) struct buf blown = { 0 };
 	enum model_api api;
-	struct call_meter *whole;
 	int status;
 
 	if (size < 2)
 		return 0;
 	api = (enum model_api)(data[0] % MODEL_API_MAX);
 	status = statuses[data[1] % ARRAY_SIZE(statuses)];
-	whole = read_in_steps(api, status, body, body.n);
-	for (size_t step = 1; step < body.n; step = step * 3 + 1) {
-		struct call_meter *cut = read_in_steps(api, status, body, step);
-
-		check_same(whole, cut);
-		call_meter_free(cut);
-	}
-	call_meter_free(whole);
+	check_cuts(api, status, body);
 	check_json(body);
+	fuzz_blow_up(body, &blown);
+	if (buf_len(&blown) > body.n) {
+		check_cuts(api, status, buf_slice(&blown));
+		check_json(buf_slice(&blown));
+	}
 	return 0;
 }

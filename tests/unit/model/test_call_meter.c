@@ -361,6 +361,50 @@ static void large_and_deep(void **state _unused_)
 	call_meter_free(m);
 }
 
+/* An error whose message is n letters long: nothing of it is kept beyond the limit, however it is cut. */
+static void check_long_error(const char *head, const char *tail, size_t n, size_t step)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct call_meter *m = call_meter_new(MODEL_OPENAI_CHAT);
+	struct metered got;
+
+	buf_puts(&b, head);
+	for (size_t i = 0; i < n; i++)
+		buf_putc(&b, 'x');
+	buf_puts(&b, tail);
+	call_meter_head(m, 400, SLICE_NONE);
+	for (size_t at = 0; at < b.len; at += step) {
+		struct slice piece =
+			exact_copy((struct slice){ b.data + at, MIN(step, b.len - at) });
+
+		call_meter_feed(m, piece);
+		slice_freep(&piece);
+	}
+	call_meter_end(m);
+	call_meter_read(m, &got);
+	assert_true(got.complete && got.failed);
+	assert_string_equal(got.error.cls, "provider");
+	assert_int_equal(got.usage.count[COUNT_INPUT], 3);
+	call_meter_free(m);
+}
+
+static void a_value_beyond_its_limit_cut_anywhere(void **state _unused_)
+{
+	static const size_t lengths[] = { JPUSH_TEXT_MAX - 3, JPUSH_TEXT_MAX - 2,
+					  JPUSH_TEXT_MAX - 1, JPUSH_TEXT_MAX,
+					  3 * JPUSH_TEXT_MAX, 120000 },
+			    steps[] = { 1,     63,   JPUSH_TEXT_MAX - 1, JPUSH_TEXT_MAX + 1, 4096,
+					18000, 65536 };
+#define LONG_ERROR "{\"error\":{\"message\":\""
+#define LONG_END "\"},\"usage\":{\"prompt_tokens\":3}}"
+
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(steps); k++) {
+			check_long_error(LONG_ERROR, LONG_END, lengths[i], steps[k]);
+			check_long_error("data: " LONG_ERROR, LONG_END LF, lengths[i], steps[k]);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +413,7 @@ int main(void)
 		cmocka_unit_test(a_cut_answer_is_not_complete),
 		cmocka_unit_test(known_with_the_last_word),
 		cmocka_unit_test(large_and_deep),
+		cmocka_unit_test(a_value_beyond_its_limit_cut_anywhere),
 	};
 
 	return RUN(tests, NULL, NULL);
