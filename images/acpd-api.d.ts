@@ -2865,6 +2865,8 @@ export interface components {
                     missing?: string;
                 }[];
             };
+            /** @enum {string} */
+            keyMemory: "locked" | "unlocked" | "refused";
             webhooks: components["schemas"]["Webhook"][];
         };
         /** @description harnesses of this daemon */

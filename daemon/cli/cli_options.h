@@ -57,8 +57,8 @@ struct config {
 		max_life, port;
 	struct retention keep_usage, webhook_keep;
 	struct retention keep_sessions;
-	bool serve, keep, partial, allow_query_token, record_model, claim_e2b, check, print_config,
-		json, table, help;
+	bool serve, keep, partial, allow_query_token, record_model, unlocked_keys, claim_e2b, check,
+		print_config, json, table, help;
 	char **args; /* what is no option, in argv */
 	int nargs;
 };

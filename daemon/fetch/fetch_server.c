@@ -39,6 +39,7 @@ static int on_config(struct fetch_server *s, const struct frame *f, int *fd _unu
 	if (s->configured || fetch_settings_parse(f->payload, &s->world.settings) < 0)
 		return -EPROTO;
 	s->configured = true;
+	s->keys.unlocked = s->world.settings.unlocked;
 	frame_channel_send(&s->channel, FRAME_READY, 0, SLICE_NONE, -1);
 	return 0;
 }

@@ -293,7 +293,7 @@ static bool begin(struct fetch_transfer *t, const struct fetch_order *o, const c
 		return false;
 	}
 	if (o->key && !key) {
-		finish(t, FETCH_UNAVAILABLE, "no memory can be locked for its key");
+		finish(t, FETCH_NO_LOCK, "cannot lock memory for the request's key");
 		return false;
 	}
 	if (t->url.https && !t->world->ca_file) {

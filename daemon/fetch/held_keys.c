@@ -11,6 +11,7 @@ struct held_key {
 	uint32_t number;
 	char *line;
 	size_t size;
+	bool locked;
 };
 
 void held_keys_init(struct held_keys *k)
@@ -21,8 +22,22 @@ void held_keys_init(struct held_keys *k)
 static void key_free(struct held_key *k)
 {
 	list_del(&k->link);
-	locked_free(k->line, k->size);
+	if (k->locked) {
+		locked_free(k->line, k->size);
+	} else {
+		explicit_bzero(k->line, k->size);
+		free(k->line);
+	}
 	free(k);
+}
+
+static bool give_line(struct held_key *k, bool unlocked)
+{
+	k->line = locked_alloc(k->size);
+	k->locked = k->line;
+	if (!k->line && unlocked)
+		k->line = xalloc(k->size);
+	return k->line;
 }
 
 static char *put(char *at, struct slice s)
@@ -42,12 +57,11 @@ int held_keys_add(struct held_keys *all, uint32_t number, struct slice payload)
 	list_init(&k->link);
 	k->number = number;
 	k->size = name.n + strlen(": ") + prefix.n + value.n + 1;
-	k->line = at = locked_alloc(k->size);
-	if (!at) {
+	if (!give_line(k, all->unlocked)) {
 		free(k);
 		return -ENOMEM;
 	}
-	at = put(at, name);
+	at = put(k->line, name);
 	at = put(at, SLICE(": "));
 	at = put(at, prefix);
 	put(at, value);

@@ -1,17 +1,20 @@
 /*
- * held_keys.h - the secret headers that the daemon has handed over, in locked memory until it drops them.
+ * held_keys.h - the secret headers that the daemon has handed over, in locked memory until it drops them; or in memory that is not
+ * locked, where the machine locks none and the daemon lets them be there.
  */
 #pragma once
 
 #include "base/list.h"
 #include "base/slice.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct held_key;
 
 struct held_keys {
 	struct list keys;
+	bool unlocked; /* memory that is not locked will do */
 };
 
 void held_keys_init(struct held_keys *k);
@@ -19,5 +22,5 @@ void held_keys_init(struct held_keys *k);
 int held_keys_add(struct held_keys *k, uint32_t number, struct slice payload);
 void held_keys_drop(struct held_keys *k, uint32_t number);
 void held_keys_done(struct held_keys *k);
-/* "name: prefix value", NUL-terminated, in locked memory; NULL: there is no such key. */
+/* "name: prefix value", NUL-terminated; NULL: there is no such key. */
 const char *held_keys_line(const struct held_keys *k, uint32_t number);

@@ -1,6 +1,9 @@
 #include "fetcher/fetcher_internal.h"
 
+#include "base/os/locked.h"
 #include "json/jenc.h"
+
+#include <errno.h>
 
 struct fetcher *fetcher_new(const struct fetcher_config *cfg)
 {
@@ -9,7 +12,8 @@ struct fetcher *fetcher_new(const struct fetcher_config *cfg)
 	f->loop = cfg->loop;
 	fetch_helper_init(f, cfg);
 	f->settings = (struct fetch_settings){ xstrdup(cfg->http_proxy), xstrdup(cfg->https_proxy),
-					       xstrdup(cfg->no_proxy), xstrdup(cfg->allow) };
+					       xstrdup(cfg->no_proxy), xstrdup(cfg->allow),
+					       cfg->unlocked_keys };
 	list_init(&f->keys);
 	return f;
 }
@@ -39,6 +43,32 @@ static bool is_set(const char *s)
 	return s && *s;
 }
 
+const char *fetcher_key_memory(const struct fetcher *f)
+{
+	char why[LOCKED_WHY_SIZE];
+
+	return locked_probe(why) == 0 ? "locked" : f->settings.unlocked ? "unlocked" : "refused";
+}
+
+int fetcher_check_keys(const struct fetcher *f, const char *field, struct err *e)
+{
+	char why[LOCKED_WHY_SIZE] = "";
+
+	if (f->settings.unlocked || locked_probe(why) == 0)
+		return 0;
+	return err_field(e, field, "MEMORY_LOCK_REFUSED",
+			 "cannot lock memory for keys: %s, or use --unlocked-keys", why);
+}
+
+static void put_key_memory(const struct fetcher *f, struct jw *w)
+{
+	char why[LOCKED_WHY_SIZE] = "";
+
+	locked_probe(why);
+	jw_str(w, "keyMemory", fetcher_key_memory(f));
+	jw_str(w, "keyMemoryWhy", *why ? why : NULL);
+}
+
 void fetcher_put_status(const struct fetcher *f, struct jw *w, const char *key)
 {
 	jw_obj(w, key);
@@ -46,5 +76,6 @@ void fetcher_put_status(const struct fetcher *f, struct jw *w, const char *key)
 	jw_str(w, "caFile", f->helper.argument);
 	jw_bool(w, "proxy", is_set(f->settings.http_proxy) || is_set(f->settings.https_proxy));
 	jw_str(w, "allowed", f->settings.allow);
+	put_key_memory(f, w);
 	jw_end_obj(w);
 }

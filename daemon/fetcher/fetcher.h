@@ -39,8 +39,9 @@ struct fetcher_config {
 	const char *agent_user; /* who it may not be */
 	const char *ca_file;	/* PEM; NULL: the system's */
 	const char *http_proxy, *https_proxy,
-		*no_proxy; /* as the variables of these names say it */
-	const char *allow; /* --upstream-allow; has passed upstream_allow_check */
+		*no_proxy;  /* as the variables of these names say it */
+	const char *allow;  /* --upstream-allow; has passed upstream_allow_check */
+	bool unlocked_keys; /* --unlocked-keys */
 };
 
 /* Starts nothing. */
@@ -84,9 +85,15 @@ void fetch_taken(struct fetch *x, size_t n);
 /* No callback after it; always NULL. Cancels the transfer at once. */
 struct fetch *fetch_close(struct fetch *x);
 
+/* How keys are kept: "locked"; "unlocked" where the machine locks no memory and --unlocked-keys allows that; "refused". */
+const char *fetcher_key_memory(const struct fetcher *f);
+/* -EPERM with e, MEMORY_LOCK_REFUSED: no request that has a key can be made. */
+int fetcher_check_keys(const struct fetcher *f, const char *field, struct err *e);
+
 /* Where acpd-fetch is: ACPD_FETCH, or beside our own executable. NULL: not there. The caller frees. */
 char *fetcher_program(void);
-/* A member of w: whether requests can be made, and how. {program?, missing?, user?, caFile?, proxy, allowed?} */
+/* A member of w: whether requests can be made, and how. {program?, missing?, user?, caFile?, proxy, allowed?,
+ * keyMemory, keyMemoryWhy?} */
 void fetcher_put_status(const struct fetcher *f, struct jw *w, const char *key);
 /* -EINVAL with e: it cannot be read, or has no certificate. */
 int fetcher_ca_check(const char *path, struct err *e);

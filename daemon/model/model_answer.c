@@ -49,6 +49,10 @@ static const struct {
 				    "the provider's address may not be called from here", "", 0 },
 	[MODEL_NO_FETCH] = { 503, "FETCH_UNAVAILABLE",
 			     "the program that makes the calls cannot be started", "", 0 },
+	[MODEL_NO_LOCK] = { 503, "MEMORY_LOCK_REFUSED",
+			    "cannot lock memory for the provider's key: set LimitMEMLOCK or allow "
+			    "@memlock, or start acpd with --unlocked-keys",
+			    "", 0 },
 };
 
 /* --- bytes out -------------------------------------------------------------------------------------------- */

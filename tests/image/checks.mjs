@@ -37,6 +37,7 @@ function tryAsUser(guest) {
   return answers(guest.ask('cd /tmp/tries && HOME=/tmp/tries sh tries.sh', { user: FIRST }));
 }
 
+const keyMemory = (guest) => JSON.parse(guest.exec('/opt/acpd/bin/acpd doctor --json').stdout).findings.find((f) => f.id === 'key-memory');
 const emptied = (guest) => /^[^:]+::/m.test(fs.readFileSync(guest.file('/etc/shadow'), 'utf8'));
 
 async function oneTurn(guest, model, token, harness) {
@@ -66,7 +67,7 @@ export function checkBooted(root) {
 
   before(async () => {
     model = await startModelServer({ key: KEY });
-    guest = await Guest.boot(await root());
+    guest = await Guest.boot(await root(), { memlock: false });
   });
   after(async () => {
     await guest?.stop();
@@ -82,6 +83,12 @@ export function checkBooted(root) {
     assert.equal(guest.ask('systemctl list-units --failed --plain --no-legend'), '');
     assert.equal((await guest.http('/ready', token)).status, 503);
     assert.equal(guest.ask('ip route show default'), '');
+  });
+
+  test('doctor reports that nspawn refuses to lock memory for keys, and what to allow', () => {
+    const { level, hint } = keyMemory(guest);
+
+    assert.deepEqual([level, /@memlock/.test(hint)], ['trouble', true], hint);
   });
 
   test('the ways to root that the platform opens are there, and are shut as soon as they are looked at', async () => {
@@ -139,6 +146,7 @@ export function checkBooted(root) {
     const { isolation } = JSON.parse(body);
 
     assert.equal(status, 200, body);
+    assert.equal(keyMemory(guest).level, 'ok');
     assert.deepEqual(isolation.waysToRoot, []);
     assert.deepEqual([isolation.agentUser, isolation.noNewPrivileges, isolation.daemonUser, isolation.sharedUser], ['agent', true, false, false]);
   });

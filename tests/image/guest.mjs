@@ -69,14 +69,15 @@ export class Guest {
   url = `ws://${ADDRESS}:2270/acp`;
   said = ''; // on its console
 
-  static async boot(root) {
+  // memlock: as on a machine; nspawn refuses to lock memory otherwise.
+  static async boot(root, { memlock = true } = {}) {
     const g = new Guest();
 
     prepare();
     g.root = root;
     fs.writeFileSync(path.join(root, 'etc/machine-id'), `${'0'.repeat(31)}1\n`);
     g.begun = performance.now();
-    g.child = spawn(...nspawn('--boot', '--console=read-only', '-D', root),
+    g.child = spawn(...nspawn('--boot', '--console=read-only', ...memlock ? ['--system-call-filter=@memlock'] : [], '-D', root),
       { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' } });
     for (const stream of [g.child.stdout, g.child.stderr])
       stream.on('data', (data) => { g.said += data; });

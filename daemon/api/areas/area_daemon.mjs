@@ -40,7 +40,8 @@ export default {
     Info: object({
       version: string(), incarnation: string(), 'token?': ref('OwnToken'), 'sandboxId?': string(), 'provider?': word(['e2b', 'kubernetes', 'podman', 'docker']), remote: boolean('other machines reach it'),
       'resumed?': object({ at: time(), gapMs: count }, 'the last time the machine was away'), harnesses: ref('Installed'), features: ref('Features'), limits: ref('Limits'),
-      isolation: ref('Isolation'), network: object({ max: string(), modes: array(object({ mode: string(), 'wall?': string(), 'missing?': string() })) }), webhooks: array(ref('Webhook')),
+      isolation: ref('Isolation'), network: object({ max: string(), modes: array(object({ mode: string(), 'wall?': string(), 'missing?': string() })) }),
+      keyMemory: word(['locked', 'unlocked', 'refused']), webhooks: array(ref('Webhook')),
     }),
     DaemonStatus: object(STATUS, 'state, work, deadlines and lease'),
   },

@@ -3,6 +3,8 @@
 #include "base/limits.h"
 #include "base/list.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -34,6 +36,18 @@ static void raise_limit(void)
 		return;
 	r.rlim_cur = r.rlim_max;
 	setrlimit(RLIMIT_MEMLOCK, &r);
+}
+
+/* Root may lift the limit of a child; so may we, for as long as this takes. False: a child without capabilities has less
+ * than a chunk. */
+static bool lift_limit(const struct rlimit *before)
+{
+	struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &most) == 0)
+		return true;
+	most = (struct rlimit){ before->rlim_max, before->rlim_max };
+	return setrlimit(RLIMIT_MEMLOCK, &most) == 0 && most.rlim_cur >= CHUNK;
 }
 
 static void *pages(size_t n)
@@ -130,4 +144,46 @@ void locked_free(void *p, size_t n)
 			chunk_free(c);
 		return;
 	}
+}
+
+static int try_lock(void)
+{
+	void *memory = pages(CHUNK);
+	int r;
+
+	if (memory == MAP_FAILED)
+		return -ENOMEM;
+	r = mlock(memory, CHUNK) < 0 ? -errno : 0;
+	munmap(memory, CHUNK);
+	return r;
+}
+
+/* The kernel answers EPERM for a limit of 0 too. */
+static void explain(const struct rlimit *limit, char why[LOCKED_WHY_SIZE])
+{
+	if (limit->rlim_max < CHUNK)
+		snprintf(why, LOCKED_WHY_SIZE,
+			 "RLIMIT_MEMLOCK is %llu bytes; set LimitMEMLOCK=64K in the unit, or "
+			 "--ulimit memlock=65536 for the container",
+			 (unsigned long long)limit->rlim_max);
+	else
+		snprintf(why, LOCKED_WHY_SIZE,
+			 "a system call filter refuses mlock; allow @memlock in it "
+			 "(SystemCallFilter=, systemd-nspawn --system-call-filter=)");
+}
+
+int locked_probe(char why[LOCKED_WHY_SIZE])
+{
+	struct rlimit before;
+	int r;
+
+	if (!list_empty(&chunks)) /* the limit may be used up, and it is that of one process */
+		return 0;
+	if (getrlimit(RLIMIT_MEMLOCK, &before) < 0)
+		return -errno;
+	r = lift_limit(&before) ? try_lock() : -ENOMEM;
+	setrlimit(RLIMIT_MEMLOCK, &before);
+	if (r < 0)
+		explain(&before, why);
+	return r;
 }

@@ -6,8 +6,13 @@
 
 #include <stddef.h>
 
+#define LOCKED_WHY_SIZE 192
+
 /* Zeroed; NULL: no more can be locked. n is at most LOCKED_MAX. */
 void *locked_alloc(size_t n);
 void locked_free(void *p, size_t n);
+/* Returns 0 if memory can be locked, by this process or by one that it starts as root; otherwise what the kernel answered,
+ * -EPERM or -ENOMEM, with what to set in why. */
+int locked_probe(char why[LOCKED_WHY_SIZE]);
 
 #define LOCKED_MAX (256 * 1024)

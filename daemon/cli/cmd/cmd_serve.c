@@ -251,7 +251,8 @@ static void build_fetcher(struct daemon *d)
 				     .http_proxy = proxy_variable("http_proxy", "HTTP_PROXY"),
 				     .https_proxy = proxy_variable("https_proxy", "HTTPS_PROXY"),
 				     .no_proxy = proxy_variable("no_proxy", "NO_PROXY"),
-				     .allow = c->upstream_allow };
+				     .allow = c->upstream_allow,
+				     .unlocked_keys = c->unlocked_keys };
 
 	d->fetcher = fetcher_new(&fc);
 }

@@ -256,6 +256,22 @@ void check_daemon_direct(struct doctor *d)
 		doctor_found(d, FOUND_WARNING, "upstream-allow", "%s", allowed);
 }
 
+void check_daemon_key_memory(struct doctor *d)
+{
+	struct slice direct = member(d, "direct");
+	_cleanup_(freep) char *kept = text_in(direct, "keyMemory"),
+			      *program = text_in(direct, "program"),
+			      *why = text_in(direct, "keyMemoryWhy");
+	bool refused = strcmp(kept, "refused") == 0;
+
+	if (!*why)
+		doctor_found(d, FOUND_OK, NULL, "%s", *kept ? kept : "not known");
+	else
+		finding_hint(doctor_found(d, refused && *program ? FOUND_TROUBLE : FOUND_WARNING,
+					  NULL, "%s: cannot lock memory for keys", kept),
+			     "%s%s", why, refused ? ", or use --unlocked-keys" : "");
+}
+
 static void one_problem(struct doctor *d, struct slice problem)
 {
 	_cleanup_(freep) char *what = text_in(problem, "what"), *name = text_in(problem, "name"),

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "base/os/locked.h"
 #include "confine/confine_machine.h"
 #include "confine/level.h"
 #include "egress/nft_program.h"
@@ -197,6 +198,23 @@ void check_landlock(struct doctor *d)
 			     "the helpers are confined by their user and system calls alone");
 	else
 		doctor_found(d, FOUND_OK, NULL, "version %d", confine_machine_landlock());
+}
+
+/* Of requests that the daemon makes. Without acpd-fetch it makes none. */
+void check_key_memory(struct doctor *d)
+{
+	_cleanup_(freep) char *program = file_program("ACPD_FETCH", "acpd-fetch");
+	char why[LOCKED_WHY_SIZE] = "";
+	int r = locked_probe(why);
+
+	if (r == 0)
+		doctor_found(d, FOUND_OK, NULL, "locked: keys are never swapped out");
+	else
+		finding_hint(doctor_found(d,
+					  program && !d->c->unlocked_keys ? FOUND_TROUBLE :
+									    FOUND_WARNING,
+					  NULL, "cannot lock memory for keys: %s", strerror(-r)),
+			     "%s, or use --unlocked-keys", why);
 }
 
 void check_cgroup(struct doctor *d)

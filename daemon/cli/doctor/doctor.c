@@ -49,6 +49,8 @@ static const struct doctor_check checks[] = {
 	{ "level", KIND_KERNEL, ALONE, check_levels },
 	{ "level", KIND_KERNEL, BESIDE, check_daemon_level },
 	{ "landlock", KIND_KERNEL, ALWAYS, check_landlock },
+	{ "key-memory", KIND_KERNEL, ALONE, check_key_memory },
+	{ "key-memory", KIND_KERNEL, BESIDE, check_daemon_key_memory },
 	{ "network-namespaces", KIND_KERNEL, ALONE, check_network },
 	{ "network-namespaces", KIND_KERNEL, BESIDE, check_daemon_network },
 	{ "nftables", KIND_KERNEL, ALONE, check_nftables },

@@ -27,6 +27,7 @@ static const struct jfield settings_fields[] = {
 	JF_STR(struct fetch_settings, https_proxy, "httpsProxy", 0, SETTING_MAX),
 	JF_STR(struct fetch_settings, no_proxy, "noProxy", 0, SETTING_MAX),
 	JF_STR(struct fetch_settings, allow, "allow", 0, SETTING_MAX),
+	JF_BOOL(struct fetch_settings, unlocked, "unlocked", 0),
 	JF_END,
 };
 
@@ -39,6 +40,7 @@ void fetch_settings_put(struct buf *b, const struct fetch_settings *s)
 	jw_str(&w, "httpsProxy", s->https_proxy);
 	jw_str(&w, "noProxy", s->no_proxy);
 	jw_str(&w, "allow", s->allow);
+	jw_bool(&w, "unlocked", s->unlocked);
 	jw_end_obj(&w);
 }
 

@@ -45,6 +45,7 @@ enum fetch_frame_type {
 
 struct fetch_settings {
 	char *http_proxy, *https_proxy, *no_proxy, *allow; /* each may be NULL */
+	bool unlocked; /* a key whose memory cannot be locked is kept all the same */
 };
 
 void fetch_settings_put(struct buf *b, const struct fetch_settings *s);
@@ -80,6 +81,7 @@ enum fetch_end {
 	FETCH_SILENT,	   /* idle_ms passed */
 	FETCH_GONE,	   /* acpd-fetch died */
 	FETCH_UNAVAILABLE, /* it is not installed, or cannot start */
+	FETCH_NO_LOCK,	   /* no memory can be locked for its key */
 	FETCH_END_MAX,
 };
 

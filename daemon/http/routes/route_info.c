@@ -4,6 +4,7 @@
 #include "access/grant.h"
 #include "base/clock.h"
 #include "base/os/sandbox.h"
+#include "fetcher/fetcher.h"
 #include "http/isolation.h"
 #include "json/jenc.h"
 #include "outbox/outbox.h"
@@ -70,6 +71,7 @@ void http_get_info(const struct http_call *c, struct http_reply *ret)
 	offer_put_limits(&w, ctx->store, ctx->backlog_max);
 	isolation_put(ctx->store, &w, "isolation");
 	store_put_network(ctx->store, &w);
+	jw_str(&w, "keyMemory", fetcher_key_memory(ctx->fetcher));
 	outbox_put_status(ctx->outbox, &w);
 	jw_end_obj(&w);
 }

@@ -120,7 +120,7 @@ static const enum model_refusal refusals[] = {
 	[FETCH_COMPLETE] = MODEL_CALL_FAILED,	 [FETCH_REFUSED] = MODEL_ADDRESS_REFUSED,
 	[FETCH_UNREACHABLE] = MODEL_UNREACHABLE, [FETCH_CUT] = MODEL_CALL_FAILED,
 	[FETCH_SILENT] = MODEL_CALL_TIMEOUT,	 [FETCH_GONE] = MODEL_CALL_FAILED,
-	[FETCH_UNAVAILABLE] = MODEL_NO_FETCH,
+	[FETCH_UNAVAILABLE] = MODEL_NO_FETCH,	 [FETCH_NO_LOCK] = MODEL_NO_LOCK,
 };
 
 /* True: the next one is asked. Only before the harness has anything of an answer. */

@@ -62,7 +62,7 @@ static int change_check(const struct session *s, struct slice provider, struct e
 		return r;
 	r = check_fixed(s, &p, e);
 	if (r == 0)
-		r = session_model_check_way(&p, "provider.via", e);
+		r = session_model_check_way(s, &p, p.given_key, "provider.via", e);
 	harness_provider_done(&p);
 	return r;
 }

@@ -6,10 +6,13 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-int session_model_check_way(const struct harness_provider *p, const char *field, struct err *e)
+int session_model_check_way(const struct session *s, const struct harness_provider *p, bool keyed,
+			    const char *field, struct err *e)
 {
 	_cleanup_(freep) char *program = p->via == PROVIDER_DIRECT ? fetcher_program() : NULL;
 
+	if (p->via == PROVIDER_DIRECT && program && keyed)
+		return fetcher_check_keys(s->store->fetcher, field, e);
 	if (p->via != PROVIDER_DIRECT || program)
 		return 0;
 	return err_field(e, field, "FETCH_UNAVAILABLE",
@@ -33,6 +36,14 @@ static int find_reach(const struct session *s, struct model_reach *ret, struct e
 			       strerror(-ret->socket));
 }
 
+static bool has_key(const struct session *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(s->setup.keys.of); i++)
+		if (s->setup.keys.of[i])
+			return true;
+	return false;
+}
+
 int session_model_open(struct session *s, struct err *e)
 {
 	const struct harness_provider *p = &s->setup.gateway;
@@ -41,7 +52,7 @@ int session_model_open(struct session *s, struct err *e)
 
 	if (!s->setup.provider || p->via == PROVIDER_ENVIRONMENT || s->model.listener)
 		return 0;
-	r = session_model_check_way(p, "_meta.acpd.provider.via", e);
+	r = session_model_check_way(s, p, has_key(s), "_meta.acpd.provider.via", e);
 	if (r == 0)
 		r = find_reach(s, &reach, e);
 	if (r < 0)

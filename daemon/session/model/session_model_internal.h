@@ -44,8 +44,10 @@ struct store_model {
 int session_model_open(struct session *s, struct err *e);
 /* It is gone, or could not be started. */
 void session_model_close(struct session *s);
-/* FETCH_UNAVAILABLE: the daemon cannot make calls in the way that the provider says. */
-int session_model_check_way(const struct harness_provider *p, const char *field, struct err *e);
+/* FETCH_UNAVAILABLE, MEMORY_LOCK_REFUSED: the daemon cannot make calls in the way that the provider says. keyed: with a
+ * key. */
+int session_model_check_way(const struct session *s, const struct harness_provider *p, bool keyed,
+			    const char *field, struct err *e);
 /* The session has other parameters: its next call passes as they say, and their secrets are hidden. */
 void session_setup_changed(struct session *s);
 /* Its model calls pass the daemon, which reads what they use. */

@@ -1,6 +1,7 @@
 /* readiness.c - what keeps the daemon from serving a session just now, looked at when somebody asks. */
 #include "session/session_internal.h"
 
+#include "fetcher/fetcher.h"
 #include "json/jenc.h"
 #include "session/programs/programs.h"
 
@@ -48,12 +49,22 @@ static void put_problem(struct jw *w, const char *reason, const char *text)
 	jw_end_obj(w);
 }
 
+/* Every call that has a key would fail. Without acpd-fetch there is none, and sessions are told so. */
+static int check_keys(const struct session_store *st, struct err *e)
+{
+	_cleanup_(freep) char *program = fetcher_program();
+
+	return program && st->fetcher ? fetcher_check_keys(st->fetcher, "", e) : 0;
+}
+
 bool store_put_ready(const struct session_store *st, struct jw *w)
 {
 	const char *state = state_problem(st);
 	bool harness = any_installed(st->harnesses);
-	struct err e = { 0 };
+	struct err e = { 0 }, keys = { 0 };
 	bool ready = store_admit(st, &e) == 0 && !state && harness;
+
+	ready = check_keys(st, &keys) == 0 && ready;
 
 	jw_bool(w, "ready", ready);
 	jw_arr(w, "notReady");
@@ -63,6 +74,8 @@ bool store_put_ready(const struct session_store *st, struct jw *w)
 		put_problem(w, state, "the state directory cannot be written");
 	if (!harness)
 		put_problem(w, "HARNESS_NOT_INSTALLED", "no harness is installed");
+	if (*keys.reason)
+		put_problem(w, keys.reason, keys.msg);
 	jw_end_arr(w);
 	jw_arr(w, "harnesses");
 	for (size_t i = 0; i < st->harnesses->n; i++) {

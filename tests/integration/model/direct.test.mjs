@@ -3,9 +3,13 @@
 // where the key is, and is not. That answers pass byte for byte is asserted in model-routes.test.mjs.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
 import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Daemon, endInOrder, SANITIZED } from '../../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder, SANITIZED } from '../../lib/daemon.mjs';
 import { timesIn } from '../../lib/memory.mjs';
 import { API, ModelConnection, listenerOf, STUB_WITH_GOOGLE, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
 import { ownPort } from '../../lib/ports.mjs';
@@ -15,6 +19,7 @@ import { bytesOf, filesBelow } from '../../lib/vanishing.mjs';
 import { until } from '../../lib/wait.mjs';
 import { records } from '../ledger.mjs';
 
+const SETPRIV = spawnSync('setpriv', ['--version']).status === 0;
 const KEY = 'sk-direct-0123456789abcdef';
 const ANSWER = 'data: {"choices":[]}\n\ndata: [DONE]\n\n';
 
@@ -262,6 +267,59 @@ describe('acpd-fetch', () => {
       return true;
     });
     assert.equal((await session({ via: 'environment' }, { to: client }))._meta.acpd.provider.via, 'environment');
+  });
+
+  describe('where no memory can be locked', { skip: process.getuid() === 0 && !SETPRIV ? 'no setpriv' : SANITIZED ? 'the sanitizers lock nothing' : false }, () => {
+    // acpd with a limit that no capability lifts
+    function limited(t) {
+      const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-memlock-')), 'acpd');
+      const drop = process.getuid() === 0 ? 'setpriv --bounding-set -sys_resource,-ipc_lock ' : '';
+
+      t.after(() => fs.rmSync(path.dirname(file), { recursive: true }));
+      fs.writeFileSync(file, `#!/bin/sh\nulimit -l 0\nexec ${drop}"${ACPD}" "$@"\n`, { mode: 0o755 });
+      return file;
+    }
+    const told = async (own) => {
+      const [info, ready] = [await own.http('/v1/info', { token: own.token }), await own.http('/ready', { token: own.token })];
+      const doctor = JSON.parse(spawnSync(ACPD, ['doctor', '--json', '--run-dir', own.runDir], { encoding: 'utf8' }).stdout);
+      const { level, message, hint } = doctor.findings.find((f) => f.id === 'key-memory');
+
+      return { memory: info.json.keyMemory, status: ready.status, notReady: ready.json.notReady, level, message, hint };
+    };
+
+    test('a session with a key is refused by name, and /ready, doctor and /v1/info say so', async (t) => {
+      const own = await Daemon.startFor(t, { harnesses: [STUB_WITH_PROVIDER], program: limited(t) });
+      const client = await own.client();
+
+      await assert.rejects(session({}, { to: client }), (e) => {
+        assert.deepEqual([e.data.reason, e.data.field], ['MEMORY_LOCK_REFUSED', '_meta.acpd.provider.via']);
+        assert.match(e.message, /RLIMIT_MEMLOCK is 0 bytes; set LimitMEMLOCK=.*--ulimit memlock=.*--unlocked-keys/);
+        return true;
+      });
+      assert.equal((await session({ key: undefined }, { to: client }))._meta.acpd.provider.via, 'direct');
+      const { memory, status, notReady, level, hint } = await told(own);
+      assert.deepEqual([memory, status, notReady.map((p) => p.reason), level], ['refused', 503, ['MEMORY_LOCK_REFUSED'], 'trouble']);
+      assert.match(notReady[0].message, /LimitMEMLOCK/);
+      assert.match(hint, /LimitMEMLOCK/);
+    });
+
+    test('with --unlocked-keys calls are made, and it is told', async (t) => {
+      const own = await Daemon.startFor(t, { harnesses: [STUB_WITH_PROVIDER], program: limited(t), flags: { unlockedKeys: true } });
+      const client = await own.client();
+      const at = good.calls.length;
+
+      assert.equal((await answered(await call(t, await session({}, { to: client })))).status, 200);
+      assert.equal(good.calls[at].headers.authorization, `Bearer ${KEY}`);
+      const { memory, status, level, message } = await told(own);
+      assert.deepEqual([memory, status, level], ['unlocked', 200, 'warning']);
+      assert.match(message, /cannot lock/);
+    });
+
+    test('a daemon that can says so', async () => {
+      const { memory, status, level } = await told(d);
+
+      assert.deepEqual([memory, status, level], ['locked', 200, 'ok']);
+    });
   });
 
   test('the key is in no environment, argument, file or log, and gone from the memory of both when the session is deleted', {

@@ -109,6 +109,7 @@ static void on_end(void *ctx, enum fetch_end how, const char *why)
 		[FETCH_SILENT] = HTTP_EXCHANGE_CUT,
 		[FETCH_GONE] = HTTP_EXCHANGE_CUT,
 		[FETCH_UNAVAILABLE] = HTTP_EXCHANGE_UNREACHABLE,
+		[FETCH_NO_LOCK] = HTTP_EXCHANGE_UNREACHABLE,
 	};
 	struct fetched_exchange *x = ctx;
 
