@@ -25,8 +25,9 @@
 /* What the harness can do, end to end. From its table row before a child exists, then as it reports itself. */
 struct harness_caps {
 	bool image, audio, embedded_context; /* promptCapabilities */
-	bool http, sse;			     /* mcpCapabilities */
-	bool no_stdio;			     /* takes no MCP server of type stdio */
+	bool images_alone; /* of all bytes it delivers PNG, JPEG, GIF and WebP images alone, as images */
+	bool http, sse; /* mcpCapabilities */
+	bool no_stdio;	/* takes no MCP server of type stdio */
 	bool additional_dirs;
 	bool restore;	      /* can take up an earlier session by its native id */
 	bool steer;	      /* a running turn takes more input */

@@ -62,5 +62,3 @@ void conn_give_provider(const struct acp_conn *c, const struct harness_def *def,
 			struct session_args *a, struct buf *text);
 /* Frees a text with secrets. */
 void secret_text_done(struct buf *text);
-/* Content blocks of a prompt against promptCapabilities. */
-int prompt_check(struct slice content, const struct harness_caps *caps, struct err *e);

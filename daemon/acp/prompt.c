@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 #include "session/check/check.h"
+#include "session/turn/prompt_content.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ static struct view *view_for(struct acp_conn *c, const struct prompt_args *a, st
 {
 	struct view *v = view_need(c, a->session_id, e);
 
-	return v && prompt_check(a->prompt, session_caps(v->w.session), e) == 0 ? v : NULL;
+	return v && prompt_content_check(a->prompt, session_caps(v->w.session), e) == 0 ? v : NULL;
 }
 
 static int start_prompt(struct acp_conn *c, const struct rpc_msg *m, const struct prompt_args *a,

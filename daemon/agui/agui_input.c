@@ -310,8 +310,11 @@ int agui_content_put(const struct agui_message *m, size_t at, struct jw *w, stru
 	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
 		snprintf(field, sizeof(field), "messages[%zu].content[%zu]", at, i);
 		if (!put_part(w, m, v))
-			return err_field(e, field, "CONTENT_UNSUPPORTED",
-					 "%s is nothing that can be told to an agent", field);
+			return err_field(
+				e, field, "CONTENT_UNSUPPORTED",
+				"%s: cannot deliver it to an agent; send text, the data of an "
+				"image or a sound, or a url",
+				field);
 	}
 	return 0;
 }

@@ -176,6 +176,7 @@
 #define ESTIMATE_BYTES_PER_TOKEN 4     /* of a model request, for what is reserved of a budget */
 #define ESTIMATE_OUTPUT 4096           /* tokens of an answer, if the request says nothing */
 #define ESTIMATE_OUTPUT_MAX 1000000000L /* that a request may make us reserve */
+#define PROMPT_MIME_SHOWN_MAX 64        /* bytes of a block's type in an error */
 #define SYSTEM_PROMPT_MAX (1 * MIB)
 #define PROVIDER_KEY_MAX 16384          /* bytes of a provider's key */
 #define PROVIDER_IDLE_MIN_MS 1000       /* provider.idleTimeoutMs: silence of a model provider */

@@ -211,6 +211,7 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 		jobj_get(jobj_get(jobj_get(m->result, "_meta").raw, "steering").raw, "supported")
 			.type == J_TRUE;
 	h->caps.system_append = h->caps.system_override = h->quirks->system_prompt;
+	h->caps.images_alone = h->quirks->images_alone;
 	jstr_decode(jobj_get(jobj_get(m->result, "agentInfo").raw, "version"), 64, &h->version);
 	h->can_load = jobj_get(caps, "loadSession").type == J_TRUE;
 	h->can_resume = jobj_get(session, "resume").type == J_OBJECT;

@@ -75,6 +75,7 @@ struct acp_quirks {
 	const char *echo_text;		     /* agent text that only repeats a setting: dropped */
 	/* rawOutput[exit_in], an object or an array of them, holds exit_code of a command */
 	const char *exit_in, *exit_code;
+	bool images_alone; /* as in harness_caps */
 	bool no_stdio_mcp; /* session/new refuses them: they are in mcp_file */
 	const char *mcp_file;
 	const char *approval_modes

@@ -382,6 +382,7 @@ const struct acp_quirks opencode_quirks = {
 	.dirs_by_plan = true,
 	.edits_by_us = true,
 	.reads_unasked = reads_unasked,
+	.images_alone = true,
 	.asks = asks,
 	.system_prompt = ACP_SYSTEM_PLAN,
 	.hooks = &hooks,

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { agent, end, input, run, said } from '../lib/agui.mjs';
+import { PIXEL } from '../lib/odd-blocks.mjs';
 import { startModelServer } from './model-server.mjs';
 import { HARNESSES } from './programs.mjs';
 import { KEY, startRig } from './rig.mjs';
@@ -34,6 +35,13 @@ for (const kind of KINDS)
 		assert.match(said(a.seen), /It is made/, JSON.stringify(end(a.seen)));
 		assert.ok(a.messages.some((m) => m.role === 'tool' && /made/.test(m.content)), 'its own tool');
 		assert.equal(end(a.seen).result.stopReason, 'end_turn');
+
+		const asked = model.turns.length;
+		const image = { type: 'image', source: { type: 'data', value: PIXEL, mimeType: 'image/png' } };
+
+		await say([{ type: 'text', text: 'TEXT:It is seen' }, image]);
+		assert.match(said(a.seen), /It is seen/, JSON.stringify(end(a.seen)));
+		assert.ok(model.turns.slice(asked).at(-1).body.includes(`data:image/png;base64,${PIXEL}`), 'an attached image');
 
 		await say('MCP:frontend confirm {"what": "this"}\nTEXT:It is confirmed');
 		const calls = a.messages.flatMap((m) => m.toolCalls ?? []).filter((c) => /confirm/.test(c.function.name));

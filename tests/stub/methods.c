@@ -340,6 +340,7 @@ static void on_prompt(const char *id, const cJSON *params)
 	p->id = xstrdup(id);
 	p->text = xstrdup(text ? text : "");
 	p->kinds = kinds.p;
+	p->content = cJSON_PrintUnformatted(blocks);
 	p->meta = cJSON_PrintUnformatted(cJSON_GetObjectItem(params, "_meta"));
 	script_queue(s, p);
 }

@@ -114,6 +114,12 @@ static void do_blocks(struct session *s, struct prompt *p, char *arg)
 	say(s, "blocks:%s", p->kinds);
 }
 
+static void do_content(struct session *s, struct prompt *p, char *arg)
+{
+	(void)arg;
+	emit_text(s, p->content);
+}
+
 static void do_stderr(struct session *s, struct prompt *p, char *arg)
 {
 	(void)s;
@@ -165,6 +171,7 @@ const struct directive probe_directives[] = {
 	{ "getparams", false, do_getparams },
 	{ "clientcaps", false, do_clientcaps },
 	{ "blocks", false, do_blocks },
+	{ "content", false, do_content },
 	{ "stderr", true, do_stderr },
 	{ "stderrflood", true, do_stderrflood },
 	{ "run", true, do_run },

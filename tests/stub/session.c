@@ -62,6 +62,7 @@ void prompt_free(struct prompt *p)
 	free(p->text);
 	free(p->meta);
 	free(p->kinds);
+	free(p->content);
 	free(p->ask_tool);
 	for (size_t i = 0; i < p->nperms; i++)
 		free(p->perms[i]);

@@ -114,9 +114,10 @@ struct flood {
 
 struct prompt {
 	struct prompt *next;
-	char *id;	    /* the request's id as JSON text */
-	char *text;	    /* first text block */
-	char *meta, *kinds; /* _meta as JSON text; the block types */
+	char *id;   /* the request's id as JSON text */
+	char *text; /* first text block */
+	char *meta, *kinds,
+		*content; /* _meta as JSON text; the block types; the blocks as JSON text */
 	char **step;
 	size_t steps, at;
 	enum wait_kind wait;

@@ -7,6 +7,7 @@
 #include "json/jstr.h"
 #include "session/harness/harness_pool.h"
 #include "session/harness/config_options.h"
+#include "session/turn/prompt_content.h"
 #include "session/workspace/session_paths.h"
 
 #include <errno.h>
@@ -410,6 +411,7 @@ static int steer_by_prompt(struct session *s, struct slice content, uint64_t ori
 int session_steer(struct session *s, struct slice content, uint64_t origin, session_set_fn done,
 		  void *ctx, struct err *e)
 {
+	_cleanup_(buf_done) struct buf given = { 0 };
 	struct setting *t;
 	int r;
 
@@ -419,7 +421,11 @@ int session_steer(struct session *s, struct slice content, uint64_t origin, sess
 	if (!s->turn.current || s->turn.current->state != TURN_RUNNING)
 		return steer_by_prompt(s, content, origin, done, ctx, e);
 	t = setting_add(s, NULL, done, ctx);
-	r = setting_begun(t, s->def->ops->steer(s->harness.adapter, t->token, content, e), e);
+	r = setting_begun(t,
+			  s->def->ops->steer(s->harness.adapter, t->token,
+					     prompt_content_for(content, &s->harness.caps, &given),
+					     e),
+			  e);
 	if (r == 0)
 		turn_emit_prompt(s, content, origin, false);
 	return r;

@@ -9,6 +9,7 @@
 #include "proc/table/process_tree.h"
 #include "session/harness/session_limits.h"
 #include "session/session_states.h"
+#include "session/turn/prompt_content.h"
 #include "session/workspace/baseline.h"
 
 #include <errno.h>
@@ -232,7 +233,7 @@ static void note_begin(struct session *s, const struct session_turn *t)
 
 void turn_begin(struct session *s, struct session_turn *t)
 {
-	_cleanup_(buf_done) struct buf meta = { 0 };
+	_cleanup_(buf_done) struct buf meta = { 0 }, content = { 0 };
 	struct err e;
 
 	s->turn.current = t;
@@ -262,7 +263,9 @@ void turn_begin(struct session *s, struct session_turn *t)
 	if (s->log.events.error)
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
 			  strerror(-s->log.events.error));
-	else if (s->def->ops->prompt(s->harness.adapter, slice_of(t->content),
+	else if (s->def->ops->prompt(s->harness.adapter,
+				     prompt_content_for(slice_of(t->content), &s->harness.caps,
+							&content),
 				     session_trace_meta(t, &meta), &e) < 0)
 		turn_fail(s, "harness_exit", true, "%s", e.msg);
 }

@@ -28,7 +28,8 @@ const open = (file) => fs.writeFileSync(file, '');
 const code = async (body, options) => end(await run(d, body, options)).code;
 
 before(async () => {
-  d = await Daemon.start({ harnesses: [{ id: 'other' }] });
+  d = await Daemon.start({ harnesses: [{ id: 'other' },
+    { id: 'full', args: ['--image', '--audio'], capabilities: { promptCapabilities: { image: true, audio: true } } }] });
 });
 after(() => d.stop());
 
@@ -257,7 +258,30 @@ describe('what is no run', () => {
     assert.equal((await refused(d, good, { harness: 'none' }))[1].reason, 'HARNESS_UNKNOWN');
     assert.equal((await refused(d, good, { query: '?profile=none' }))[1].reason, 'PROFILE_UNKNOWN');
     assert.equal((await refused(d, good, { query: '?x=1' }))[1].reason, 'QUERY_UNKNOWN');
-    assert.equal(await code(input(thread(), [user([{ type: 'video', source: { type: 'data', value: 'AA==', mimeType: 'video/mp4' } }])])), 'CONTENT_UNSUPPORTED');
+  });
+
+  test('an attachment is told, or refused by its place', async () => {
+    const data = (type, mimeType) => ({ type, source: { type: 'data', value: 'AA==', mimeType } });
+    const text = { type: 'text', text: 'content' };
+    const blocks = (events) => JSON.parse(said(events)).map(({ _meta, ...block }) => block);
+    const rows = [
+      [data('image', 'image/png'), { type: 'image', data: 'AA==', mimeType: 'image/png' }],
+      [data('audio', 'audio/wav'), { type: 'audio', data: 'AA==', mimeType: 'audio/wav' }],
+      [{ type: 'image', source: { type: 'url', value: 'https://example.com/a.png' } }, { type: 'resource_link', uri: 'https://example.com/a.png', name: 'https://example.com/a.png' }],
+      [{ type: 'document', source: { type: 'url', value: 'https://example.com/a.pdf' } }, { type: 'resource_link', uri: 'https://example.com/a.pdf', name: 'https://example.com/a.pdf' }],
+      ...[data('video', 'video/mp4'), data('document', 'application/pdf'), data('image', undefined), { type: 'image' }, { type: 'other' },
+        { type: 'binary', mimeType: 'image/png', data: 'AA==' }, { type: 'binary', mimeType: 'application/pdf', url: 'https://example.com/a.pdf' }].map((part) => [part]),
+    ];
+
+    for (const [part, block] of rows) {
+      const events = await run(d, input(thread(), [user([text, part])]), { harness: 'full' });
+
+      if (block)
+        assert.deepEqual(blocks(events), [text, block]);
+      else
+        assert.deepEqual([end(events).code, /messages\[0\]\.content\[1\]/.test(end(events).message)], ['CONTENT_UNSUPPORTED', true], JSON.stringify([part, end(events)]));
+    }
+    assert.equal(await code(input(thread(), [user([text, data('audio', 'audio/wav')])])), 'CAPABILITY_MISSING');
   });
 
   test('a token that may only look may not run; one that is limited sees its own sessions', async () => {

@@ -1,9 +1,9 @@
 /* read_file.c - readFile: a file, or a range of it by bytes or by lines. */
+#include "base/image_type.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool_tables.h"
-#include "tools/builtin/files/image_type.h"
 #include "tools/builtin/core/tool_path.h"
 #include "tools/builtin/files/read_file.h"
 
@@ -125,7 +125,7 @@ static bool is_image(const struct span *s, struct file_reading *r)
 	bool whole = !r->offset && r->ends && !s->first;
 
 	return whole && s->any && buf_len(&r->bytes) <= TOOL_IMAGE_MAX &&
-	       image_type_find(buf_slice(&r->bytes), &r->image);
+	       image_type_find(buf_slice(&r->bytes), &r->image) && image_type_fits(&r->image);
 }
 
 static int check_text(const struct span *s, struct file_reading *r, const char *path, struct err *e)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "tools/builtin/files/image_type.h"
+#include "base/image_type.h"
 
 #include <sys/stat.h>
 

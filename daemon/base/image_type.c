@@ -1,4 +1,4 @@
-#include "tools/builtin/files/image_type.h"
+#include "base/image_type.h"
 
 #include "base/limits.h"
 #include "base/util.h"
@@ -123,8 +123,12 @@ bool image_type_find(struct slice file, struct image *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		*ret = (struct image){ .type = kinds[i].type };
 		if (file.n && kinds[i].look(p, file.n, ret))
-			return ret->width && ret->height && ret->width <= TOOL_IMAGE_SIDE &&
-			       ret->height <= TOOL_IMAGE_SIDE;
+			return ret->width && ret->height;
 	}
 	return false;
+}
+
+bool image_type_fits(const struct image *i)
+{
+	return i->width <= TOOL_IMAGE_SIDE && i->height <= TOOL_IMAGE_SIDE;
 }

@@ -3,8 +3,7 @@
  *
  * Providers refuse a whole request for one image that they cannot read, and a harness sends its history with each
  * request: one broken image would end a session for good. So a file counts as an image only if its frame is whole,
- * from its signature to its end, and its sides are within what providers take. The data inside of the frame are not
- * checked.
+ * from its signature to its end. The data inside of the frame are not checked.
  */
 #pragma once
 
@@ -15,5 +14,7 @@ struct image {
 	unsigned width, height;
 };
 
-/* False: none of these, cut off, or larger than TOOL_IMAGE_SIDE. */
+/* Returns false for any other file, and for one that is cut off. */
 bool image_type_find(struct slice file, struct image *ret);
+/* Returns whether providers take an image with such sides (TOOL_IMAGE_SIDE). */
+bool image_type_fits(const struct image *i);
