@@ -321,7 +321,7 @@ int session_open(struct session *s, const struct session_params *p, session_done
 		return -EINVAL;
 	if (!s->workspace.provisioning)
 		xstrset(&s->workspace.refusal, NULL);
-	if (p->request && provision_again(s, p->request, e) < 0)
+	if (provision_again(s, p->request, e) < 0)
 		return -EINVAL;
 	/* from here on it can only fail later, with session_open_undone */
 	open_apply(s, p);

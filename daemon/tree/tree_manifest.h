@@ -41,7 +41,8 @@ struct node {
 	uint8_t implied : 1;  /* a directory that no entry names, only paths below it */
 	uint8_t gone : 1;     /* not written, not found */
 	uint8_t shared : 1; /* a directory that others made: found, but without a line; implied when read back */
-	uint8_t mark : 4; /* for the caller's use */
+	uint8_t mark : 4;  /* for the caller's use */
+	uint8_t fresh : 1; /* written or removed by the generation at hand */
 };
 
 struct manifest {

@@ -50,8 +50,14 @@ static const struct {
 
 /* --- the jobs, laid out ----------------------------------------------------------------------------------- */
 
+/* True: the workspace is to hold only this request's files, without those of an earlier one. False: it adds to them. */
+static bool whole_generation(const struct request *r)
+{
+	return r->has_archive && !r->merge;
+}
+
 static int begin_job(struct materialize *m, struct materialize_part *p, struct jw *w, bool merge,
-		     const char *baseline, struct err *e)
+		     const struct materialize_spec *spec, struct err *e)
 {
 	_cleanup_(freep) char *record = NULL, *manifest = NULL;
 	int r = workspaces_record(m->ws, p->target, false, &record);
@@ -64,7 +70,8 @@ static int begin_job(struct materialize *m, struct materialize_part *p, struct j
 	workspaces_put_target(m->user, w, p->target);
 	jw_str(w, "mode", merge ? "merge" : "replace");
 	jw_str(w, "manifest", manifest);
-	jw_str(w, "baseline", baseline);
+	jw_str(w, "baseline", spec && whole_generation(spec->request) ? spec->baseline : NULL);
+	jw_str(w, "delivered", spec ? spec->delivered : NULL);
 	jw_bool(w, "confirm", true);
 	jw_arr(w, "sources");
 	return 0;
@@ -82,12 +89,6 @@ static int put_archive(struct materialize *m, struct jw *w, const struct request
 	jw_str(w, "into", r->into);
 	jw_end_obj(w);
 	return ret;
-}
-
-/* True: the workspace is to hold only this request's files, without those of an earlier one. False: it adds to them. */
-static bool whole_generation(const struct request *r)
-{
-	return r->has_archive && !r->merge;
 }
 
 /* The client's members, with "path" under the name that a job has for it. */
@@ -132,8 +133,7 @@ static int plan_workspace(struct materialize *m, const struct materialize_spec *
 		return 0;
 	p->target = xstrdup(spec->cwd);
 	/* without an archive everything of an earlier generation stays */
-	ret = begin_job(m, p, &w, r->merge || !r->has_archive,
-			whole_generation(r) ? spec->baseline : NULL, e);
+	ret = begin_job(m, p, &w, r->merge || !r->has_archive, spec, e);
 	if (ret == 0)
 		ret = put_archive(m, &w, r, e);
 	put_files(&w, r);

@@ -19,7 +19,9 @@ struct materialize_spec {
 	const char *skills_dir; /* absolute, made by the caller; NULL: this harness has none */
 	const char *instructions_file; /* the name that this harness reads in cwd */
 	const char *baseline; /* snapshot directory that is begun with an archive; NULL: none */
-	const char *prefix;   /* of fields in errors */
+	const char
+		*delivered; /* snapshot directory that gets a list of what is written; NULL: none */
+	const char *prefix; /* of fields in errors */
 };
 
 struct materialized {

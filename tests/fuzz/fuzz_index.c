@@ -106,6 +106,19 @@ static void check_back(int fd, const struct index_head *turn)
 	history_done(&h);
 }
 
+static void check_deliver(int fd, const struct index_head *list)
+{
+	struct index_head index = { .epoch = list->epoch, .turn = list->turn };
+	struct history h;
+
+	history_init(&h, &index);
+	FUZZ_CHECK(history_deliver(&h, fd) == 0);
+	FUZZ_CHECK(h.turn == list->turn && h.n == list->entries);
+	for (size_t i = 0; i < h.n; i++)
+		FUZZ_CHECK(h.v[i].pinned);
+	history_done(&h);
+}
+
 static void check_kind(struct slice input, enum index_kind kind)
 {
 	_cleanup_(closep) int fd = file_of(input.p, input.n), bad = -1;
@@ -119,6 +132,8 @@ static void check_kind(struct slice input, enum index_kind kind)
 	check_same_again(&r, input);
 	if (kind == INDEX_TURN)
 		check_back(fd, &r.head);
+	if (kind == INDEX_DELIVERED)
+		check_deliver(fd, &r.head);
 	index_close(&r);
 	p[input.n / 2] = (char)(p[input.n / 2] ^ 1);
 	bad = file_of(p, input.n);
@@ -127,17 +142,20 @@ static void check_kind(struct slice input, enum index_kind kind)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const magics[] = { "acpdidx1", "acpdtrn1" };
+	static const char *const magics[] = {
+		[INDEX_STATE] = "acpdidx1", [INDEX_TURN] = "acpdtrn1", [INDEX_DELIVERED] = "acpddlv1"
+	};
+	const unsigned n = ARRAY_SIZE(magics);
 
-	for (unsigned i = 0; i < 2 * ARRAY_SIZE(magics); i++) {
+	for (unsigned i = 0; i < 2 * n; i++) {
 		_cleanup_(exact_free) struct slice input = exact(data, size);
 		char *p = (char *)(uintptr_t)input.p;
 
-		if (i >= 2 && size >= HEAD) {
-			memcpy(p, magics[i - 2], 8);
+		if (i >= n && size >= HEAD) {
+			memcpy(p, magics[i - n], 8);
 			mend(p, size);
 		}
-		check_kind(input, i % 2 ? INDEX_TURN : INDEX_STATE);
+		check_kind(input, (enum index_kind)(i % n));
 	}
 	return 0;
 }

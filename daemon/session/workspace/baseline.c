@@ -13,7 +13,13 @@
 #include <stdio.h>
 
 /* The last two record nothing: they wait for those that do. */
-enum snapshot_run_kind { SNAPSHOT_BASELINE, SNAPSHOT_TURN, SNAPSHOT_DIFF, SNAPSHOT_CHANGES };
+enum snapshot_run_kind {
+	SNAPSHOT_BASELINE,
+	SNAPSHOT_FOLD, /* of what was delivered into the record */
+	SNAPSHOT_TURN,
+	SNAPSHOT_DIFF,
+	SNAPSHOT_CHANGES
+};
 
 struct snapshot_run {
 	struct inspection run;
@@ -61,7 +67,8 @@ static void put_job(const struct session *s, struct buf *b, const struct snapsho
 	jw_obj(&w, NULL);
 	jw_str(&w, "root", tree);
 	jw_str(&w, "dir", dir);
-	jw_uint(&w, records(k) ? "turn" : "since", k->turn);
+	if (k->kind != SNAPSHOT_FOLD)
+		jw_uint(&w, records(k) ? "turn" : "since", k->turn);
 	jw_str(&w, "patch", k->patch);
 	if (k->kind == SNAPSHOT_CHANGES)
 		put_query(&w, &k->query);
@@ -85,12 +92,16 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 
 static int start(struct session *s, struct snapshot_run *k, struct err *e)
 {
+	static const char *const verbs[] = { [SNAPSHOT_BASELINE] = "snapshot",
+					     [SNAPSHOT_FOLD] = "fold",
+					     [SNAPSHOT_TURN] = "snapshot",
+					     [SNAPSHOT_DIFF] = "diff",
+					     [SNAPSHOT_CHANGES] = "diff" };
 	_cleanup_(buf_done) struct buf b = { 0 };
 	int r;
 
 	put_job(s, &b, k);
-	r = inspection_start(&k->run, s, records(k) ? "snapshot" : "diff", buf_slice(&b),
-			     on_snapshot, e);
+	r = inspection_start(&k->run, s, verbs[k->kind], buf_slice(&b), on_snapshot, e);
 	s->workspace.snapshots_running += r == 0 && records(k);
 	return r;
 }
@@ -219,6 +230,22 @@ static void begin_diffs(struct session *s)
 	}
 }
 
+static void forget_record(struct session *s)
+{
+	_cleanup_(freep) char *dir = baseline_dir(s);
+
+	removal_tree(s->store->removal, dir);
+}
+
+/* A record that cannot be read is none: a new one begins. */
+static void fold_failed(struct session *s, const struct err *e)
+{
+	if (strcmp(e->reason, "STATE_DAMAGED") != 0 && strcmp(e->reason, "NO_BASELINE") != 0)
+		return;
+	forget_record(s);
+	s->workspace.snapshot_again = s->workspace.baseline_due = true;
+}
+
 static void on_snapshot(struct inspection *run, struct slice report, const struct err *e)
 {
 	struct snapshot_run *k = container_of(run, struct snapshot_run, run);
@@ -237,8 +264,10 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 		turn_compared(s, k, report);
 	if (k->kind == SNAPSHOT_TURN)
 		answer_turn(s);
-	if (k->kind == SNAPSHOT_BASELINE)
+	if (k->kind == SNAPSHOT_BASELINE || k->kind == SNAPSHOT_FOLD)
 		s->workspace.baseline_due = s->workspace.snapshot_again;
+	if (k->kind == SNAPSHOT_FOLD && e)
+		fold_failed(s, e);
 	inspection_done(run);
 	snapshot_free(k);
 	if (s->workspace.snapshot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
@@ -259,9 +288,30 @@ static void begin(struct session *s, struct snapshot_run *k)
 	snapshot_free(k);
 }
 
-void baseline_take(struct session *s)
+/* A record is there: of a baseline, and of the turns since. */
+static bool recorded(const struct session *s, const char *name)
+{
+	_cleanup_(freep) char *dir = baseline_dir(s), *path = file_join(dir, name);
+
+	return access(path, F_OK) == 0;
+}
+
+char *baseline_record(const struct session *s)
+{
+	return s->setup.baseline && !s->workspace.seeded && recorded(s, "index") ? baseline_dir(s) :
+										   NULL;
+}
+
+static void begin_baseline(struct session *s, bool seeded)
 {
 	_cleanup_(freep) char *dir = baseline_dir(s);
+
+	if ((seeded || removal_tree(s->store->removal, dir) == 0) && file_mkdirs(dir, 0700) == 0)
+		begin(s, snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL));
+}
+
+void baseline_take(struct session *s)
+{
 	bool seeded = s->workspace.seeded;
 
 	s->workspace.seeded = false;
@@ -269,9 +319,18 @@ void baseline_take(struct session *s)
 	s->workspace.baseline_due = s->workspace.snapshot_again;
 	if (!s->setup.baseline || s->workspace.snapshot_again)
 		return; /* after the one that is being taken */
-	if ((seeded || removal_tree(s->store->removal, dir) == 0) && file_mkdirs(dir, 0700) == 0)
-		begin(s, snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL));
+	if (seeded || !recorded(s, "index"))
+		begin_baseline(s, seeded);
+	else if (recorded(s, "delivered"))
+		begin(s, snapshot_new(s, SNAPSHOT_FOLD, 0, NULL));
 	s->workspace.baseline_due = baseline_busy(s);
+}
+
+void baseline_resume(struct session *s)
+{
+	if (s->setup.baseline && !s->workspace.provisioning && !baseline_busy(s) &&
+	    s->state != SESSION_CLOSING && !s->store->stopping && recorded(s, "delivered"))
+		baseline_take(s);
 }
 
 static void on_overdue(void *ctx)
@@ -305,6 +364,7 @@ void baseline_forget_turn(struct session *s, const struct session_turn *t)
 /* Begins at once, or after what is being recorded. */
 static void add_diff(struct session *s, struct snapshot_run *k, session_set_fn done, void *ctx)
 {
+	baseline_resume(s);
 	k->done = done;
 	k->ctx = ctx;
 	list_add_tail(&s->workspace.diffs, &k->run.link);

@@ -1,6 +1,6 @@
 /*
- * baseline.h - what changes in a session's workspace: a snapshot when it has been written (the baseline), another at
- * the end of each turn, and patches between them. acpd-unpack takes them, as the user who owns the tree; this file
+ * baseline.h - what changes in a session's workspace: a snapshot when it has been written first (the baseline), another
+ * at the end of each turn, and patches between them. What is delivered later becomes a part of the baseline. acpd-unpack takes them, as the user who owns the tree; this file
  * decides when, and what becomes of the patch.
  *
  * A session has a baseline when its workspace came from an archive, or when it was asked for. The first archive's
@@ -12,8 +12,13 @@
 
 #include "session/session_internal.h"
 
-/* The workspace is as its client wants it: what was known before counts no more. */
+/* The workspace has been written: its first baseline is taken, or what was delivered becomes a part of the record that
+ * is there (unpack/snapshot/delivered.h). */
 void baseline_take(struct session *s);
+/* Folds what was delivered before a daemon or a helper was killed, if anything waits for it. */
+void baseline_resume(struct session *s);
+/* The snapshot directory, if there is a record in it that a delivery has to be folded into; the caller frees. */
+char *baseline_record(const struct session *s);
 /* Where its snapshots are. */
 char *baseline_dir(const struct session *s);
 /* A snapshot is being taken. */

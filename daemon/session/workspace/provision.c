@@ -123,6 +123,8 @@ static void answer(struct provisioning *f, const struct err *e)
 	struct session *s = f->session;
 
 	s->workspace.provisioning = NULL;
+	if (e) /* some of it may have been written */
+		baseline_resume(s);
 	if (f->done)
 		f->done(f->ctx, slice_of(e ? s->workspace.refusal : s->workspace.provisioned), e);
 	provisioning_free(f);
@@ -242,7 +244,8 @@ static int busy(struct err *e)
 int provision_begin(struct session *s, const struct request *r, const char *prefix,
 		    session_set_fn done, void *ctx, struct err *e)
 {
-	_cleanup_(freep) char *skills = NULL, *seed = s->workspace.seeded ? baseline_dir(s) : NULL;
+	_cleanup_(freep) char *skills = NULL, *seed = s->workspace.seeded ? baseline_dir(s) : NULL,
+			      *record = baseline_record(s);
 	struct provisioning *f;
 
 	if (s->workspace.provisioning)
@@ -269,6 +272,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 					    .skills_dir = skills,
 					    .instructions_file = s->def->places.instructions_file,
 					    .baseline = seed,
+					    .delivered = record,
 					    .prefix = prefix },
 		&events, f, e);
 	if (!f->work) {
@@ -328,9 +332,10 @@ static void on_again(void *ctx, struct slice result _unused_, const struct err *
 
 int provision_again(struct session *s, const struct request *r, struct err *e)
 {
-	if (!request_writes(r)) {
+	if (!r || !request_writes(r)) {
+		baseline_resume(s);
 		/* what an earlier request wrote is no answer to this one */
-		if (!s->workspace.provisioning && list_empty(&s->harness.open_waiters))
+		if (r && !s->workspace.provisioning && list_empty(&s->harness.open_waiters))
 			xstrset(&s->workspace.provisioned, NULL);
 		return 0;
 	}

@@ -17,7 +17,7 @@ void provision_setup(struct session *s, const struct request *r);
 int provision_first(struct session *s, const struct session_params *p, struct err *e);
 /* What a load asks for can be begun; else nothing of the load is done. */
 int provision_admit(const struct session *s, const struct request *r, struct err *e);
-/* For one that is loaded; its waiters fail with it. */
+/* For one that is loaded; its waiters fail with it. r may be NULL. */
 int provision_again(struct session *s, const struct request *r, struct err *e);
 bool provision_busy(const struct session *s);
 /* Whoever asked is answered once the baseline is taken, too. */

@@ -69,7 +69,7 @@ struct commit {
 	int target;	  /* -1: absent */
 	int stage;
 	bool whole; /* the target is absent or empty; old is not used */
-	const struct manifest *
+	struct manifest *
 		old; /* NULL: none. As manifest_read gives it: a directory that has no line is not ours */
 	struct manifest *staged;
 	bool keep_missing; /* mode merge: what the new generation does not have stays, and stays ours */
@@ -77,7 +77,8 @@ struct commit {
 	void *ctx;
 };
 
-/* Compares, writes the log, and turns c->staged into what is ours from now on. */
+/* Compares, writes the log, and turns c->staged into what is ours from now on. Marks as fresh what is written, in c->staged,
+ * and what is removed, in c->old. */
 int commit_plan(struct commit *c, struct outcome *out, struct err *e);
 /* Takes the steps of the log. 1: done, but c->staged has changed since (paths that others changed meanwhile are removed
  * from it). A negative errno: the target is as it was; but -ENOTRECOVERABLE: not everything could be put back, the

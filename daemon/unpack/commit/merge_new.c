@@ -22,8 +22,9 @@ static int skip(struct merge *p, uint32_t i, const char *reason)
 	return 0;
 }
 
-static int written(struct merge *p, int r)
+static int written(struct merge *p, uint32_t i, int r)
 {
+	p->new->v[i].fresh = 1;
 	p->out->written++;
 	return r;
 }
@@ -80,7 +81,7 @@ static int make_above(struct merge *p, uint32_t dir)
 		return r;
 	p->is[dir].state = MERGE_MADE;
 	p->path = manifest_path(p->new, dir, own);
-	r = written(p, plan_step(p, OP_MKDIR, NULL, &will));
+	r = written(p, dir, plan_step(p, OP_MKDIR, NULL, &will));
 	p->path = path;
 	return r;
 }
@@ -90,7 +91,7 @@ static int add(struct merge *p, uint32_t i)
 	int r = make_above(p, p->new->v[i].parent);
 
 	p->is[i].state = MERGE_NEW;
-	return r < 0 ? r : written(p, add_staged(p, OP_ADD, NULL));
+	return r < 0 ? r : written(p, i, add_staged(p, OP_ADD, NULL));
 }
 
 static int nothing_there(struct merge *p, uint32_t i)
@@ -121,7 +122,7 @@ static int meet_dir(struct merge *p, uint32_t i, const struct seen *seen)
 		return unchanged(p);
 	if (mode == was->mode) {
 		p->is[i].chmod = (uint16_t)(seen->id.mode & 07777);
-		return written(p, 0);
+		return written(p, i, 0);
 	}
 	v->shared = 1;
 	outcome_skip(p->out, p->path, "CONFLICT_MODIFIED");
@@ -137,7 +138,7 @@ static int meet_foreign(struct merge *p, uint32_t i, struct seen *seen)
 		return unchanged(p);
 	}
 	if ((v->mark & MARK_OVERWRITE) && seen->type != NODE_DIR)
-		return written(p, add_staged(p, OP_EXCHANGE, &seen->id));
+		return written(p, i, add_staged(p, OP_EXCHANGE, &seen->id));
 	return skip(p, i,
 		    v->mark & (MARK_KEEP_EXISTING | MARK_KEEP_FOREIGN) ? "EXISTS" :
 									 "CONFLICT_FOREIGN");
@@ -154,7 +155,7 @@ static int meet_own(struct merge *p, uint32_t i, struct seen *seen)
 	    ((v->mark & MARK_OVERWRITE) || seen_same(&p->target, p->path, seen, p->old, o)))
 		return v->mark & MARK_KEEP_EXISTING ?
 			       kept(p, i) :
-			       written(p, add_staged(p, OP_EXCHANGE, &seen->id));
+			       written(p, i, add_staged(p, OP_EXCHANGE, &seen->id));
 	if (seen_same(&p->target, p->path, seen, p->new, i))
 		return unchanged(p);
 	return skip(p, i, "CONFLICT_MODIFIED");
@@ -204,7 +205,7 @@ static int plan_entry(struct merge *p, uint32_t i)
 	switch (p->is[parent].state) {
 	case MERGE_NEW:
 		p->is[i].state = MERGE_NEW;
-		return written(p, 0);
+		return written(p, i, 0);
 	case MERGE_BLOCKED:
 		p->is[i].state = MERGE_BLOCKED;
 		return skip(p, i, "NOT_DIRECTORY");

@@ -131,6 +131,7 @@ static int remove_old(struct merge *p, uint32_t v)
 		return 0;
 	}
 	w->fate = OLD_REMOVED;
+	p->old->v[v].fresh = !dir;
 	p->out->removed += w->twin < 0;
 	return plan_step(p, dir ? OP_RMDIR : OP_REMOVE, &seen.id, NULL);
 }

@@ -38,7 +38,7 @@ struct new_entry {
 
 struct merge {
 	struct manifest *new;
-	const struct manifest *old;
+	struct manifest *old;
 	bool keep;
 	bool (*keeps)(void *ctx, const char *path); /* of commit.h */
 	void *ctx;

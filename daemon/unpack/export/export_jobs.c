@@ -9,6 +9,7 @@
 #include "tree/held_tree.h"
 #include "unpack/bundle/bundle_tree.h"
 #include "unpack/export/tree_pack.h"
+#include "unpack/snapshot/delivered.h"
 #include "unpack/snapshot/snapshot_dir.h"
 
 #include <errno.h>
@@ -73,6 +74,13 @@ static const struct jfield diff_fields[] = {
 	JF_BOOL(struct export_params, nearest, "nearest", 0),
 	JF_ARR(struct export_params, allow, "allow", 0),
 	JF_ARR(struct export_params, deny, "deny", 0),
+	JOB_COMMON,
+	JF_END,
+};
+
+static const struct jfield fold_fields[] = {
+	JOB_ROOT,
+	JF_STR(struct export_params, dir, "dir", JF_REQUIRED, PATH_BYTES_MAX),
 	JOB_COMMON,
 	JF_END,
 };
@@ -268,9 +276,9 @@ static int open_diff(struct export_job *o, struct verdict *v)
 				      o->job.patch, v);
 }
 
-static int run_snapshot(struct export_job *o, int out _unused_, struct verdict *v)
+static struct snapshot_job snapshot_job_of(struct export_job *o)
 {
-	const struct snapshot_job job = {
+	return (struct snapshot_job){
 		.root = o->root,
 		.gitignore = o->gitignore,
 		.turn = o->state.turn,
@@ -285,8 +293,32 @@ static int run_snapshot(struct export_job *o, int out _unused_, struct verdict *
 			.deadline_ms = deadline(o),
 		},
 	};
+}
+
+static int run_snapshot(struct export_job *o, int out _unused_, struct verdict *v)
+{
+	const struct snapshot_job job = snapshot_job_of(o);
 
 	return snapshot_take(&job, &o->state.files, &o->snapshot, v);
+}
+
+/* Without a list of what was delivered there is nothing to do. */
+static int open_fold(struct export_job *o, struct verdict *v)
+{
+	return MIN(snapshot_dir_open_fold(&o->state, o->job.dir, v), 0);
+}
+
+static int run_fold(struct export_job *o, int out _unused_, struct verdict *v)
+{
+	const struct snapshot_job job = snapshot_job_of(o);
+
+	return o->state.dir < 0 ? 0 : delivered_fold(&job, &o->state.files, &o->snapshot, v);
+}
+
+static void report_fold(struct export_job *o, struct jw *w)
+{
+	jw_uint(w, "files", o->snapshot.files);
+	jw_uint(w, "folded", o->snapshot.changed);
 }
 
 static void put_changes(struct jw *w, struct changes *c)
@@ -337,6 +369,7 @@ static const struct export_verb verbs[] = {
 	{ "bundle", bundle_fields, INT64_MAX, 0, open_bundle, NULL, run_bundle, report_export },
 	{ "bundle-check", bundle_check_fields, INT64_MAX, UNPACK_SECS_MAX, open_bundle, NULL, run_bundle_check, report_bundle_check },
 	{ "snapshot", snapshot_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_snapshot, NULL, run_snapshot, report_snapshot },
+	{ "fold", fold_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_fold, NULL, run_fold, report_fold },
 	{ "diff", diff_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_diff, NULL, run_snapshot, report_snapshot },
 };
 /* clang-format on */

@@ -19,6 +19,7 @@ struct extract_keeper {
 	char *new_path; /* of the manifest that is written */
 	struct worker_process worker;
 	int to;		/* the worker: its one byte */
+	int snapshots;	/* where the list of what is delivered is; -1: nowhere */
 	bool committed; /* the new manifest is not to be removed */
 };
 
@@ -75,6 +76,17 @@ static int open_manifests(struct extract_keeper *k)
 	return k->x.new_manifest < 0 ? fail_with(&k->v, -errno, NULL, "the new manifest") : 0;
 }
 
+static int open_list(struct extract_keeper *k)
+{
+	const char *dir = k->x.job->delivered;
+	int r;
+
+	k->snapshots = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = k->snapshots < 0 ? -errno :
+			       snapshot_dir_new_list(k->snapshots, &k->x.list_before, &k->x.list);
+	return r < 0 ? fail_with(&k->v, r, dir, "making the list of what is delivered") : 0;
+}
+
 static int open_all(struct extract_keeper *k)
 {
 	const struct unpack_job *j = k->x.job;
@@ -91,6 +103,8 @@ static int open_all(struct extract_keeper *k)
 		r = target_open(&k->x.where, j->target, &user, &k->v);
 	if (r == 0)
 		r = target_make_stage(&k->x.where, &k->v);
+	if (r == 0 && j->delivered)
+		r = open_list(k);
 	/* path by path every file gets another time of change */
 	if (r == 0 && j->baseline && k->x.where.whole)
 		r = snapshot_dir_open_snapshot(&k->x.seed, j->baseline, 0, NULL, &k->v);
@@ -179,8 +193,10 @@ static int await_commit(struct extract_keeper *k, struct slice staged)
 static int commit(struct extract_keeper *k)
 {
 	struct slice line;
-	int r = 0;
+	int r = k->snapshots < 0 ? 0 : snapshot_dir_put_list(k->snapshots);
 
+	if (r < 0)
+		return fail_with(&k->v, r, NULL, "the list of what is delivered");
 	/* A worker that has died since is heard to be dead. */
 	if (write(k->to, "g", 1) != 1 && errno != EPIPE)
 		r = fail_with(&k->v, -errno, NULL, "the worker");
@@ -251,6 +267,10 @@ static void clean_up(struct extract_keeper *k)
 		closep(&k->x.archives[i]);
 	closep(&k->x.old_manifest);
 	closep(&k->x.new_manifest);
+	closep(&k->x.list_before);
+	closep(&k->x.list);
+	snapshot_dir_drop_list(k->snapshots);
+	closep(&k->snapshots);
 	snapshot_dir_close(&k->x.seed);
 	target_close(&k->x.where);
 	free(k->new_path);
@@ -259,10 +279,14 @@ static void clean_up(struct extract_keeper *k)
 enum unpack_exit extract_run(const struct unpack_job *job, struct job_input *in)
 {
 	_cleanup_(buf_done) struct buf line = { 0 };
-	struct extract_keeper k = { .in = in, .worker = WORKER_PROCESS_NONE, .to = -1 };
+	struct extract_keeper k = {
+		.in = in, .worker = WORKER_PROCESS_NONE, .to = -1, .snapshots = -1
+	};
 	int code;
 
-	k.x = (struct extract){ .job = job, .old_manifest = -1, .new_manifest = -1 };
+	k.x = (struct extract){
+		.job = job, .old_manifest = -1, .new_manifest = -1, .list_before = -1, .list = -1
+	};
 	snapshot_dir_init(&k.x.seed);
 	k.x.where = (struct extract_target){ .parent = -1, .target = -1, .stage = -1 };
 	for (size_t i = 0; i < UNPACK_SOURCES_MAX; i++)

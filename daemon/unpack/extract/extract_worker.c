@@ -4,6 +4,7 @@
 #include "unpack/commit/merge.h"
 #include "unpack/job/unpack_report.h"
 #include "unpack/extract/skill_install.h"
+#include "unpack/snapshot/delivered.h"
 #include "unpack/stage/stage.h"
 #include "unpack/stage/strip.h"
 #include "unpack/entries/tar.h"
@@ -206,6 +207,15 @@ static int write_manifest(struct extract *x, struct plan *p, struct sha256 *dige
 	return r < 0 ? fail_with(p->v, r, NULL, "writing the manifest") : 0;
 }
 
+static int write_list(struct extract *x, struct plan *p, const struct commit *c)
+{
+	int r = x->list < 0 ? 0 :
+			      delivered_write(x->list, x->list_before, &p->m,
+					      c->whole ? NULL : c->old, c->whole);
+
+	return r < 0 ? fail_with(p->v, r, NULL, "writing the list of what is delivered") : 0;
+}
+
 static int read_old(struct extract *x, struct plan *p, struct manifest *old)
 {
 	int r = x->old_manifest < 0 ? 0 : manifest_read(old, x->old_manifest);
@@ -228,13 +238,16 @@ static int prepare(struct extract *x, struct plan *p, struct commit *c, struct s
 	int r = fill(x, p, sum);
 
 	if (r == 0 && !x->where.whole)
-		r = read_old(x, p, (struct manifest *)c->old);
+		r = read_old(x, p, c->old);
 	if (r < 0)
 		return r;
 	sum->entries = count_entries(&p->m);
 	sum->bytes = p->bytes;
 	r = commit_plan(c, &sum->outcome, &e);
-	return r < 0 ? fail_err(p->v, r, &e) : write_manifest(x, p, &sum->manifest);
+	if (r < 0)
+		return fail_err(p->v, r, &e);
+	r = write_list(x, p, c);
+	return r < 0 ? r : write_manifest(x, p, &sum->manifest);
 }
 
 static int apply(struct extract *x, struct plan *p, struct commit *c, struct summary *sum)

@@ -11,7 +11,7 @@
 
 /* What the tables decode into, before it is checked further. */
 struct raw_job {
-	char *target, *mode, *manifest, *baseline;
+	char *target, *mode, *manifest, *baseline, *delivered;
 	int64_t uid, gid;
 	struct slice limits, sources, remove;
 	bool confirm;
@@ -32,6 +32,7 @@ static const struct jfield job_fields[] = {
 	JF_STR(struct raw_job, mode, "mode", 0, 16),
 	JF_STR(struct raw_job, manifest, "manifest", 0, PATH_BYTES_MAX - 8),
 	JF_STR(struct raw_job, baseline, "baseline", 0, PATH_BYTES_MAX - 16),
+	JF_STR(struct raw_job, delivered, "delivered", 0, PATH_BYTES_MAX - 16),
 	JF_INT(struct raw_job, uid, "uid", 0, 0, ID_MAX),
 	JF_INT(struct raw_job, gid, "gid", 0, 0, ID_MAX),
 	JF_OBJ(struct raw_job, limits, "limits", 0),
@@ -215,6 +216,7 @@ static int take_job(struct unpack_job *j, struct raw_job *raw, struct err *e)
 	j->target = TAKE_PTR(raw->target);
 	j->manifest = TAKE_PTR(raw->manifest);
 	j->baseline = TAKE_PTR(raw->baseline);
+	j->delivered = TAKE_PTR(raw->delivered);
 	j->merge = raw->mode && strcmp(raw->mode, "merge") == 0;
 	j->confirm = raw->confirm;
 	j->uid = raw->uid;
@@ -261,6 +263,7 @@ void job_done(struct unpack_job *j)
 	free(j->target);
 	free(j->manifest);
 	free(j->baseline);
+	free(j->delivered);
 	*j = (struct unpack_job){ .uid = -1 };
 }
 

@@ -54,6 +54,7 @@ static const struct unpack_verb {
 	{ "extract", .converse = run_extract },
 	{ "pack", .export = export_keeper_run },
 	{ "snapshot", .export = export_keeper_run },
+	{ "fold", .export = export_keeper_run },
 	{ "diff", .export = export_keeper_run },
 	{ "bundle", .export = export_keeper_run },
 	{ "bundle-check", .export = export_keeper_run },

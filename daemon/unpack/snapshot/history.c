@@ -17,32 +17,49 @@ void history_done(struct history *h)
 	*h = (struct history){ 0 };
 }
 
-/* Both are sorted: the older turn's entry of a path replaces that of a later one. */
+/* What a file says of its next path. */
+static int next_item(struct index_reader *r, const char **path, struct history_item *ret)
+{
+	struct index_entry after;
+
+	*ret = (struct history_item){ .pinned = r->head.kind == INDEX_DELIVERED };
+	return ret->pinned ? index_next(r, path, &ret->was) :
+			     index_next_change(r, path, &ret->was, &after);
+}
+
+/* Both are sorted: an older turn's entry of a path replaces that of a later one, unless it is pinned. */
 static int merge(struct history *h, struct index_reader *r, struct history_item *v, size_t *n)
 {
-	struct index_entry before, after;
+	struct history_item item;
 	const char *path;
 	size_t i = 0;
 	int ret;
 
-	while ((ret = index_next_change(r, &path, &before, &after)) == 1) {
+	while ((ret = next_item(r, &path, &item)) == 1) {
 		while (i < h->n && index_compare(h->v[i].path, path) < 0)
 			v[(*n)++] = h->v[i++];
-		if (i < h->n && strcmp(h->v[i].path, path) == 0)
+		if (i < h->n && strcmp(h->v[i].path, path) == 0) {
+			if (h->v[i].pinned) {
+				v[(*n)++] = h->v[i++];
+				continue;
+			}
 			free(h->v[i++].path);
-		v[(*n)++] = (struct history_item){ xstrdup(path), before };
+		}
+		item.path = xstrdup(path);
+		v[(*n)++] = item;
 	}
 	while (i < h->n)
 		v[(*n)++] = h->v[i++];
 	return ret;
 }
 
-int history_back(struct history *h, int turn_fd)
+/* On success *from is the turn before that of the file. */
+static int take_in(struct history *h, int fd, enum index_kind kind, uint32_t *from)
 {
 	struct index_reader r;
 	struct history_item *v;
 	size_t n = 0;
-	int ret = index_open(&r, turn_fd, INDEX_TURN);
+	int ret = index_open(&r, fd, kind);
 
 	if (ret < 0)
 		return ret;
@@ -50,12 +67,24 @@ int history_back(struct history *h, int turn_fd)
 		index_close(&r);
 		return -EBADMSG;
 	}
-	v = xalloc((h->n + r.head.entries / 2) * sizeof(*v));
+	v = xalloc((h->n + r.head.entries / (kind == INDEX_TURN ? 2 : 1)) * sizeof(*v));
 	ret = merge(h, &r, v, &n);
 	free(h->v);
 	h->v = v;
 	h->n = n;
-	h->turn = r.head.from;
+	*from = r.head.from;
 	index_close(&r);
 	return ret;
+}
+
+int history_back(struct history *h, int turn_fd)
+{
+	return take_in(h, turn_fd, INDEX_TURN, &h->turn);
+}
+
+int history_deliver(struct history *h, int list_fd)
+{
+	uint32_t from;
+
+	return take_in(h, list_fd, INDEX_DELIVERED, &from);
 }

@@ -36,6 +36,7 @@ _Static_assert(sizeof(struct index_entry_record) == 96, "no padding");
 static const char magics[][8] = {
 	[INDEX_STATE] = { 'a', 'c', 'p', 'd', 'i', 'd', 'x', '1' },
 	[INDEX_TURN] = { 'a', 'c', 'p', 'd', 't', 'r', 'n', '1' },
+	[INDEX_DELIVERED] = { 'a', 'c', 'p', 'd', 'd', 'l', 'v', '1' },
 };
 
 static const char *const reasons[OMIT_N] = {
@@ -114,7 +115,7 @@ static bool type_ok(const struct index_entry *e, enum index_kind kind)
 {
 	switch (e->type) {
 	case INDEX_NONE:
-		return kind == INDEX_TURN && !e->proven;
+		return kind != INDEX_STATE && !e->proven;
 	case INDEX_FILE:
 		return S_ISREG(e->mode);
 	case INDEX_LINK:
@@ -131,8 +132,9 @@ static bool index_entry_ok(const struct index_entry *e, const struct index_head 
 		return false;
 	if (e->type != INDEX_FILE && e->type != INDEX_LINK)
 		return !e->at && !e->packed;
-	return e->size ? e->packed && e->at <= h->pack && e->packed <= h->pack - e->at :
-			 !e->at && !e->packed;
+	if (!e->at && !e->packed)
+		return !e->size || h->kind == INDEX_DELIVERED;
+	return e->size && e->packed && e->at <= h->pack && e->packed <= h->pack - e->at;
 }
 
 static int index_entry_decode(const struct index_entry_record *f, struct index_entry *e)
@@ -272,8 +274,8 @@ static int check_records(struct index_reader *r)
 	int ret;
 
 	do {
-		ret = r->head.kind == INDEX_STATE ? index_next(r, &path, &after) :
-						    index_next_change(r, &path, &before, &after);
+		ret = r->head.kind == INDEX_TURN ? index_next_change(r, &path, &before, &after) :
+						   index_next(r, &path, &after);
 		n += ret == 1 ? 1 + (r->head.kind == INDEX_TURN) : 0;
 	} while (ret == 1);
 	return ret == 0 && n != r->head.entries ? -EBADMSG : ret;

@@ -1,7 +1,7 @@
 /*
- * index.h - the two kinds of files that record a tree: the index (the state at the last snapshot) and turn-N (the
- * changes of turn N: for each path its entry before and after). They hold no contents: an entry has the place of its
- * content in the pack.
+ * index.h - the kinds of files that record a tree: the index (the state at the last snapshot), turn-N (the changes of
+ * turn N: for each path its entry before and after), and lists of what a delivery wrote and removed (delivered.h). They
+ * hold no contents: an entry has the place of its content in the pack.
  *
  * A file is a header, then one record per entry: fixed fields, then the path. They are in the order of a walk that
  * takes the names of a directory by their bytes: sorted by path with "/" as the smallest byte (index_compare), so that
@@ -50,7 +50,7 @@ struct index_entry {
 	uint32_t mode;		 /* st_mode */
 	uint64_t size, ino;
 	int64_t mtime, ctime; /* ns */
-	uint64_t at;	      /* in the pack; only if size is not 0 */
+	uint64_t at; /* in the pack; only if size is not 0. INDEX_DELIVERED: it and packed may be 0 */
 	uint64_t packed;
 	struct sha256 digest;
 };
@@ -60,7 +60,7 @@ bool index_entry_same(const struct index_entry *a, const struct index_entry *b);
 /* Order of paths, as of strcmp. */
 int index_compare(const char *a, const char *b);
 
-enum index_kind { INDEX_STATE, INDEX_TURN };
+enum index_kind { INDEX_STATE, INDEX_TURN, INDEX_DELIVERED };
 
 struct index_head {
 	enum index_kind kind;
@@ -83,7 +83,7 @@ struct index_reader {
 /* Checks the whole file. -EBADMSG: damaged, or of the other kind. After an error r must not be used. */
 int index_open(struct index_reader *r, int fd, enum index_kind kind);
 void index_close(struct index_reader *r);
-/* The next record of INDEX_STATE. 1: *path (valid until the one after the next) and *e are set; 0: the end. */
+/* The next record of INDEX_STATE and INDEX_DELIVERED. 1: *path (valid until the one after the next) and *e are set; 0: the end. */
 int index_next(struct index_reader *r, const char **path, struct index_entry *e);
 /* The next two of INDEX_TURN. */
 int index_next_change(struct index_reader *r, const char **path, struct index_entry *before,

@@ -30,6 +30,10 @@ struct snapshot_files {
 	int index_new; /* -1: a diff, which records nothing */
 	int turn;      /* -1: a baseline, or a diff */
 	int patch;     /* -1: none is wanted */
+	/* delivered.h; -1 elsewhere */
+	int delivered; /* the list */
+	int pins_old;  /* -1: nothing was folded after this turn before */
+	int pins_new;  /* -1: there is no turn yet */
 };
 
 struct snapshot_limits {

@@ -11,7 +11,9 @@
 #include <sys/file.h>
 #include <time.h>
 
-#define TURN_NAME 32
+#define TURN_NAME 48
+#define LIST "delivered"
+#define PINS ".delivered" /* after the name of a turn */
 #define LOCK_TRIES 50
 #define LOCK_PAUSE_MS 10
 
@@ -22,7 +24,7 @@ static void turn_name(char name[TURN_NAME], uint32_t turn, const char *end)
 
 void snapshot_dir_init(struct snapshot_dir *s)
 {
-	*s = (struct snapshot_dir){ .dir = -1, .files = { -1, -1, -1, -1, -1 } };
+	*s = (struct snapshot_dir){ .dir = -1, .files = { -1, -1, -1, -1, -1, -1, -1, -1 } };
 }
 
 static int open_dir(struct snapshot_dir *s, const char *dir, struct verdict *v)
@@ -109,22 +111,123 @@ int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t
 	return r;
 }
 
+/* --- what was delivered ---------------------------------------------------------------------------------- */
+
+/* The last turn of the index. */
+static int read_turn(struct snapshot_dir *s, struct verdict *v)
+{
+	struct index_reader index;
+	int r;
+
+	if (s->files.index_old < 0)
+		return refuse(v, "NO_BASELINE", NULL, "no baseline was taken");
+	r = index_open(&index, s->files.index_old, INDEX_STATE);
+	if (r < 0)
+		return fail_as(v, "STATE_DAMAGED", "index", "the index: %s", strerror(-r));
+	s->turn = index.head.turn;
+	index_close(&index);
+	return 0;
+}
+
+/* No state is before a baseline, so after it none has to be pinned. */
+static int open_pins(struct snapshot_dir *s, struct verdict *v)
+{
+	char name[TURN_NAME];
+
+	if (!s->turn)
+		return 0;
+	turn_name(name, s->turn, PINS);
+	s->files.pins_old = openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->files.pins_old < 0 && errno != ENOENT)
+		return fail_with(v, -errno, name, "opening what was delivered before");
+	turn_name(name, s->turn, PINS ".new");
+	return open_new(s, name, &s->files.pins_new, v);
+}
+
+static int open_list(struct snapshot_dir *s, struct verdict *v)
+{
+	s->files.delivered = openat(s->dir, LIST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->files.delivered >= 0)
+		return 0;
+	return errno == ENOENT ? 1 : fail_with(v, -errno, LIST, "opening what was delivered");
+}
+
+int snapshot_dir_open_fold(struct snapshot_dir *s, const char *dir, struct verdict *v)
+{
+	int r;
+
+	snapshot_dir_init(s);
+	s->fold = true;
+	r = open_dir(s, dir, v);
+	if (r == 0)
+		r = open_list(s, v);
+	if (r == 0)
+		r = open_pack(s, v);
+	if (r == 0)
+		r = open_index(s, v);
+	if (r == 0)
+		r = read_turn(s, v);
+	if (r == 0)
+		r = open_pins(s, v);
+	if (r == 0)
+		r = open_new(s, "index.new", &s->files.index_new, v);
+	if (r != 0)
+		snapshot_dir_close(s);
+	return r;
+}
+
+int snapshot_dir_new_list(int dir, int *before, int *fd)
+{
+	*before = openat(dir, LIST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	*fd = openat(dir, LIST ".new", O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return *fd < 0 ? -errno : 0;
+}
+
+int snapshot_dir_put_list(int dir)
+{
+	return renameat(dir, LIST ".new", dir, LIST) < 0 ? -errno : 0;
+}
+
+void snapshot_dir_drop_list(int dir)
+{
+	if (dir >= 0)
+		unlinkat(dir, LIST ".new", 0);
+}
+
+/* Unless another delivery has put its own in its place, which has taken this one over. */
+static void remove_list(struct snapshot_dir *s)
+{
+	struct stat ours, there;
+
+	if (s->files.delivered < 0 || fstat(s->files.delivered, &ours) < 0 ||
+	    fstatat(s->dir, LIST, &there, AT_SYMLINK_NOFOLLOW) < 0 || ours.st_ino != there.st_ino)
+		return;
+	unlinkat(s->dir, LIST, 0);
+}
+
 /* --- a diff --------------------------------------------------------------------------------------------- */
 
-static int go_back(struct snapshot_dir *s, struct verdict *v)
+static int take_in(struct snapshot_dir *s, const char *end, int (*take)(struct history *h, int fd),
+		   struct verdict *v)
 {
 	char name[TURN_NAME];
 	int fd, r;
 
-	turn_name(name, s->history.turn, "");
+	turn_name(name, s->history.turn, end);
 	fd = openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return fail_as(v, "STATE_DAMAGED", name, "what a turn changed: %s",
-			       strerror(errno));
-	r = history_back(&s->history, fd);
-	close(fd);
-	return r < 0 ? fail_as(v, "STATE_DAMAGED", name, "what a turn changed: %s", strerror(-r)) :
+	r = fd < 0 ? -errno : take(&s->history, fd);
+	closep(&fd);
+	return r < 0 && (r != -ENOENT || !*end) ?
+		       fail_as(v, "STATE_DAMAGED", name, "what a turn changed: %s", strerror(-r)) :
 		       0;
+}
+
+/* What was delivered after a turn counts as older than it. */
+static int go_back(struct snapshot_dir *s, struct verdict *v)
+{
+	int r = take_in(s, PINS, history_deliver, v);
+
+	return r < 0 ? r : take_in(s, "", history_back, v);
 }
 
 static int find_turn(struct snapshot_dir *s, uint32_t since, bool nearest, struct verdict *v)
@@ -207,18 +310,21 @@ static int put_in_place(struct snapshot_dir *s, int *fd, const char *from, const
 int snapshot_dir_commit(struct snapshot_dir *s, struct verdict *v)
 {
 	char from[TURN_NAME], to[TURN_NAME];
-	bool baseline = s->files.index_new >= 0 && s->files.turn < 0;
+	bool baseline = s->files.index_new >= 0 && s->files.turn < 0 && !s->fold;
 	int r;
 
-	turn_name(from, s->turn, ".new");
-	turn_name(to, s->turn, "");
-	r = put_in_place(s, &s->files.turn, from, to, v);
+	turn_name(from, s->turn, s->fold ? PINS ".new" : ".new");
+	turn_name(to, s->turn, s->fold ? PINS : "");
+	r = put_in_place(s, s->fold ? &s->files.pins_new : &s->files.turn, from, to, v);
 	if (r == 0)
 		r = put_in_place(s, &s->files.index_new, "index.new", "index", v);
 	if (r < 0)
 		return r;
-	if (baseline)
+	if (baseline) {
 		remove_turns(s);
+		unlinkat(s->dir, LIST, 0);
+	}
+	remove_list(s);
 	closep(&s->files.patch);
 	return 0;
 }
@@ -227,10 +333,10 @@ void snapshot_dir_close(struct snapshot_dir *s)
 {
 	char name[TURN_NAME];
 
-	turn_name(name, s->turn, ".new");
+	turn_name(name, s->turn, s->fold ? PINS ".new" : ".new");
 	if (s->files.index_new >= 0)
 		unlinkat(s->dir, "index.new", 0);
-	if (s->files.turn >= 0)
+	if (s->files.turn >= 0 || s->files.pins_new >= 0)
 		unlinkat(s->dir, name, 0);
 	if (s->files.patch >= 0)
 		unlink(s->patch);
@@ -239,6 +345,9 @@ void snapshot_dir_close(struct snapshot_dir *s)
 	closep(&s->files.index_new);
 	closep(&s->files.turn);
 	closep(&s->files.patch);
+	closep(&s->files.delivered);
+	closep(&s->files.pins_old);
+	closep(&s->files.pins_new);
 	closep(&s->dir);
 	history_done(&s->history);
 	free(s->patch);

@@ -5,6 +5,8 @@
  *	pack		contents, append only
  *	index		the state at the last snapshot
  *	turn-N		what turn N changed
+ *	delivered	what was delivered and is not folded into the record yet (delivered.h)
+ *	turn-N.delivered  what was delivered after turn N, before the next
  *	*.new		what a job is writing, or what a killed one left
  *
  * The directory belongs to the daemon, the tree to a session: opening and committing is for the process that has the
@@ -22,6 +24,7 @@ struct snapshot_dir {
 	struct snapshot_files files;
 	struct history history; /* of a diff */
 	uint32_t turn;
+	bool fold;
 	char *patch; /* where the patch goes, NULL: none */
 };
 
@@ -34,5 +37,12 @@ int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t
  * NO_BASELINE, TURN_UNKNOWN. */
 int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t since, bool nearest,
 			   const char *patch, struct verdict *v);
+/* What was delivered is folded in. 1: there is no list of it, and nothing to do. */
+int snapshot_dir_open_fold(struct snapshot_dir *s, const char *dir, struct verdict *v);
+/* Opens the list that is there (*before, or -1) and a new one (*fd) that snapshot_dir_put_list puts in its place. */
+int snapshot_dir_new_list(int dir, int *before, int *fd);
+int snapshot_dir_put_list(int dir);
+/* Removes a new one that was not put in its place. dir -1: nothing. */
+void snapshot_dir_drop_list(int dir);
 int snapshot_dir_commit(struct snapshot_dir *s, struct verdict *v);
 void snapshot_dir_close(struct snapshot_dir *s);

@@ -29,6 +29,8 @@ const TREE = {
 const diff = (sessionId, params) => c.call('_acpd/workspace/diff', { sessionId, ...params });
 const patchOf = (r) => Buffer.from(r.patch);
 const artifacts = async (sessionId) => (await c.call('_acpd/artifact/list', { sessionId })).artifacts;
+const deliver = (sessionId, what) => c.call('_acpd/workspace/materialize', { sessionId, ...what });
+const filesOf = (r) => [...r.patch.matchAll(/^diff --git a\/(\S+) /gm)].map((m) => m[1]);
 const remove = (sessionId) => c.call('session/delete', { sessionId });
 
 // The bytes of an artifact, over HTTP and over ACP, which must be the same.
@@ -211,19 +213,23 @@ describe('_acpd/workspace/diff', () => {
     await remove(id);
   });
 
-  test('a new generation is a new baseline', async () => {
-    const { id, cwd } = await start();
+  test('a new generation is none of the agent\'s changes, and takes none away', async () => {
+    const { id, cwd, old } = await start();
 
-    await c.prompt(id, 'write one.txt 1');
-    await c.call('_acpd/workspace/materialize', { sessionId: id, workspace: { archive: await upload(d, { ...TREE, 'more.txt': 'm' }) } });
-    const old = copyOf(cwd);
-    assert.equal((await diff(id)).files, 0);
-    await c.prompt(id, 'write two.txt 2');
+    await c.prompt(id, 'write one.txt 1; write src/a.txt x');
+    await deliver(id, { workspace: { archive: await upload(d, { ...without(TREE, 'old/gone.txt'), 'bin.dat': 'new', 'src/a.txt': 'theirs', 'more.txt': 'm' }) } });
+    fs.rmSync(`${old}/old`, { recursive: true });
+    fs.writeFileSync(`${old}/bin.dat`, 'new');
+    fs.writeFileSync(`${old}/more.txt`, 'm');
+    assert.deepEqual(filesOf(await diff(id)), ['one.txt', 'src/a.txt'], 'what was not delivered for a conflict stays the agent\'s');
     assert.deepEqual(applied(patchOf(await diff(id)), old), treeOf(cwd));
+    assert.equal((await diff(id, { since: 1 })).files, 0);
+    await c.prompt(id, 'write two.txt 2; write bin.dat agent');
+    assert.deepEqual(applied(patchOf(await diff(id)), old), treeOf(cwd));
+    assert.deepEqual(filesOf(await diff(id, { since: 1 })), ['bin.dat', 'two.txt']);
     assert.deepEqual((await artifacts(id)).map((a) => a.name), ['turn-1.diff', 'turn-2.diff']);
-    // faster than a baseline can be taken
     for (let i = 0; i < 4; i++)
-      await c.call('_acpd/workspace/materialize', { sessionId: id, harnessFiles: [{ path: `f${i}`, text: '' }] });
+      await deliver(id, { harnessFiles: [{ path: `f${i}`, text: '' }] });
     await c.prompt(id, 'write three.txt 3');
     const last = await artifacts(id);
     assert.equal(last.at(-1).name, 'turn-3.diff');
@@ -324,12 +330,50 @@ describe('the diff of a turn', () => {
   });
 });
 
+const helper = (dir, line) => {
+  const file = path.join(dir, 'acpd-unpack');
+
+  fs.writeFileSync(file, `#!/bin/sh\n${line}\nexec '${path.join(path.dirname(ACPD), 'acpd-unpack')}' "$@"\n`, { mode: 0o755 });
+  return file;
+};
+
+test('what was delivered before the daemon ended is delivered after it, too', async () => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-fold-'));
+  const own = await Daemon.start({ env: { ACPD_UNPACK: helper(dir, `[ "$1" != fold ] || [ -e ${dir}/go ] || kill -9 $$`) } });
+
+  try {
+    let client = await own.client();
+    const cwd = newCwd(own);
+    const { sessionId } = await client.newSession({ cwd, meta: { workspace: { archive: await upload(own, TREE) } } });
+    const files = async (since) => filesOf(await client.call('_acpd/workspace/diff', { sessionId, since }));
+
+    await client.prompt(sessionId, 'write one.txt 1; write run.sh 1');
+    for (const name of ['a', 'b'])
+      await client.call('_acpd/workspace/materialize', { sessionId, workspace: { archive: await upload(own, { ...TREE, [name]: name }), mode: 'merge' } });
+    await client.call('_acpd/workspace/materialize', { sessionId, harnessFiles: [{ path: 'run.sh', text: 'theirs', overwrite: true }] });
+    assert.deepEqual(await files('baseline'), ['a', 'b', 'one.txt', 'run.sh'], 'it could not be recorded');
+    await client.close();
+    await own.kill9();
+    fs.writeFileSync(`${dir}/go`, '');
+    await own.restart();
+    client = await own.client();
+    assert.deepEqual(await files('baseline'), ['one.txt']);
+    assert.deepEqual(await files(1), []);
+    await client.load(sessionId, { cwd });
+    await client.prompt(sessionId, 'write a agent');
+    assert.deepEqual(await files('baseline'), ['a', 'one.txt']);
+    assert.deepEqual(await files(1), ['a']);
+    await client.close();
+  } finally {
+    await own.stop();
+    fs.rmSync(dir, { recursive: true });
+  }
+});
+
 // The helper that takes snapshots is late: what is changed as soon as the answer is there must be told as a change all the same.
 test('who is told that a workspace is written may change it at once', async () => {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-late-'));
-  const late = path.join(dir, 'acpd-unpack');
-
-  fs.writeFileSync(late, `#!/bin/sh\n[ "$1" != snapshot ] || /bin/sleep 0.5\nexec '${path.join(path.dirname(ACPD), 'acpd-unpack')}' "$@"\n`, { mode: 0o755 });
+  const late = helper(dir, '[ "$1" != snapshot ] && [ "$1" != fold ] || /bin/sleep 0.5');
   const own = await Daemon.start({ env: { ACPD_UNPACK: late } });
 
   try {
@@ -343,7 +387,7 @@ test('who is told that a workspace is written may change it at once', async () =
     assert.deepEqual(await changed(), ['diff --git a/first.txt b/first.txt']);
     await client.call('_acpd/workspace/materialize', { sessionId, workspace: { archive } });
     fs.writeFileSync(`${cwd}/second.txt`, 'x');
-    assert.deepEqual(await changed(), ['diff --git a/second.txt b/second.txt']);
+    assert.deepEqual(await changed(), ['diff --git a/first.txt b/first.txt', 'diff --git a/second.txt b/second.txt']);
     await client.close();
   } finally {
     await own.stop();
