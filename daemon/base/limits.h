@@ -293,6 +293,8 @@
 #define REFUSALS_TOLD_MAX 64            /* events of one turn */
 #define REFUSALS_TOLD_ALL 1024          /* of one session */
 
+#define OPTION_PATH_MAX 2048            /* bytes of a path of the command line: the daemon's own files are below it */
+
 /* Archives and file trees (their defaults; a job may say others) */
 #define PATH_BYTES_MAX 4096
 #define PATH_DEPTH_MAX 128              /* directories above each other */

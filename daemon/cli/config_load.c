@@ -1,6 +1,7 @@
 /* config_load.c - options from defaults, environment and argv, and what is printed of them. */
 #include "cli/option_row.h"
 
+#include "base/limits.h"
 #include "base/os/file.h"
 
 #include <ctype.h>
@@ -42,11 +43,61 @@ static bool is_word(const char *words, const char *value)
 	return false;
 }
 
+/* Appends the path that an item of the value is, made absolute; NAME= before it stays. */
+static int add_path(const struct option_row *r, const char *item, size_t n, struct buf *ret,
+		    struct err *e)
+{
+	const char *equals = strchr(r->arg, '=') ? memchr(item, '=', n) : NULL;
+	size_t name = equals ? (size_t)(equals - item) + 1 : 0, start;
+	_cleanup_(freep) char *here = NULL;
+
+	buf_add(ret, item, name);
+	start = ret->len;
+	if (n > name && item[name] != '/') {
+		here = getcwd(NULL, 0);
+		if (!here || *here != '/') /* a directory that was removed or unmounted */
+			return err_field(e, r->name, "OPTION_INVALID",
+					 "--%s: cannot make '%.*s' absolute: %s", r->name,
+					 (int)MIN(n, 100), item, strerror(errno));
+		buf_printf(ret, "%s/", strcmp(here, "/") == 0 ? "" : here);
+	}
+	buf_add(ret, item + name, n - name);
+	if (ret->len - start > OPTION_PATH_MAX)
+		return err_field(e, r->name, "OPTION_INVALID",
+				 "--%s: a path of %zu bytes is too long; at most %d are possible",
+				 r->name, ret->len - start, OPTION_PATH_MAX);
+	return 0;
+}
+
+/* The daemon and its helpers have working directories of their own, and a service is started in any. */
+static int set_paths(struct config *c, const struct option_row *r, const char *value, struct err *e)
+{
+	_cleanup_(buf_done) struct buf paths = { 0 };
+	const char *between = r->type == T_LIST ? "," : r->type == T_EACH ? "\n" : "";
+	size_t n;
+
+	if (!*value && r->type == T_STR)
+		return err_field(e, r->name, "OPTION_INVALID", "--%s: the path is empty", r->name);
+	for (const char *item = value;; item += n + 1) {
+		n = strcspn(item, between);
+		if (add_path(r, item, n, &paths, e) < 0)
+			return -EINVAL;
+		if (!item[n])
+			break;
+		buf_add(&paths, item + n, 1);
+	}
+	buf_add(&paths, "", 1);
+	xstrset(option_slot(c, r), paths.data);
+	return 0;
+}
+
 int option_set(struct config *c, const struct option_row *r, const char *value, struct err *e)
 {
 	long long n;
 	char *end;
 
+	if (r->path)
+		return set_paths(c, r, value, e);
 	switch (r->type) {
 	case T_WORD:
 		if (!is_word(r->words, value))
@@ -106,9 +157,9 @@ static void default_dir(char **field, const char *root_path, const char *xdg_env
 		return;
 	if (geteuid() == 0)
 		*field = xstrdup(root_path);
-	else if (xdg && *xdg)
+	else if (xdg && *xdg == '/') /* a relative one is invalid, says the XDG specification */
 		*field = file_join(xdg, "acpd");
-	else if (home && *home && home_sub)
+	else if (home && *home == '/' && home_sub)
 		*field = file_join(home, home_sub);
 }
 

@@ -47,8 +47,7 @@ static int nothing_to_print(const struct config *c _unused_, struct slice done _
 /* npm packs everything below one directory, whatever its name. */
 static int unpack(const struct harness_install *in, const char *place, struct err *e)
 {
-	_cleanup_(freep) char *archive = cli_absolute(in->from),
-			      *target = package_in(place, in->pin);
+	_cleanup_(freep) char *target = package_in(place, in->pin);
 	_cleanup_(buf_done) struct buf job = { 0 };
 	const struct config plain = { .json = false };
 	struct jw w = JW(&job);
@@ -62,7 +61,7 @@ static int unpack(const struct harness_install *in, const char *place, struct er
 	jw_str(&w, "target", target);
 	jw_arr(&w, "sources");
 	jw_obj(&w, NULL);
-	jw_str(&w, "archive", archive);
+	jw_str(&w, "archive", in->from);
 	jw_int(&w, "strip", 1);
 	jw_end_obj(&w);
 	jw_end_arr(&w);

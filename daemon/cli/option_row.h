@@ -29,6 +29,7 @@ struct option_row {
 	const char *def;       /* NULL: none, or computed (set_computed) */
 	const char *words;     /* T_WORD: allowed values, separated by spaces */
 	const char *arg, *help;
+	bool path; /* the value, or each item of a list, is a path, after NAME= where arg says so */
 	char letter; /* short form or 0 */
 	enum option_claim claim;
 };

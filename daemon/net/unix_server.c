@@ -371,6 +371,12 @@ static void on_accept(void *ctx, int fd)
 		begin_acp(c);
 }
 
+static int no_run_dir(struct err *e, const char *name, int r)
+{
+	return err_set(e, r, 0, "RUN_DIR_UNUSABLE", "--run-dir: cannot make %s: %s", name,
+		       strerror(-r));
+}
+
 static int listener_open(struct unix_server *u, struct unix_listener *l, const char *run_dir,
 			 const char *name, bool acp, struct err *e)
 {
@@ -382,7 +388,7 @@ static int listener_open(struct unix_server *u, struct unix_listener *l, const c
 	l->path = file_join(run_dir, name);
 	fd = unixsock_listen(l->path);
 	if (fd < 0)
-		return err_set(e, fd, 0, "RUN_DIR_UNUSABLE", "%s: %s", l->path, strerror(-fd));
+		return no_run_dir(e, name, fd);
 	return acceptor_open(&l->acceptor, u->loop, fd, on_accept, l);
 }
 
@@ -401,7 +407,7 @@ struct unix_server *unix_server_new(struct loop *loop, const char *run_dir, stru
 	list_init(&u->listeners[0].silent);
 	list_init(&u->listeners[1].silent);
 	if (r < 0)
-		err_set(e, r, 0, "RUN_DIR_UNUSABLE", "%s: %s", run_dir, strerror(-r));
+		no_run_dir(e, run_dir, r);
 	if (r < 0 || listener_open(u, &u->listeners[0], run_dir, "control.sock", false, e) < 0 ||
 	    listener_open(u, &u->listeners[1], run_dir, "acp.sock", true, e) < 0)
 		return unix_server_free(u);

@@ -81,7 +81,7 @@ export class Daemon {
   //   harnesses  further entries of the harness config; `command` defaults to the stub
   //   stub       changes of the default "stub" entry, e.g. {args: ['--auth']} (added), {env}
   //   token      the token; null: start unclaimed
-  //   dir        use this folder (and keep it); uid, gid: run as this user
+  //   dir        use this folder (and keep it); uid, gid: run as this user; cwd: its working directory
   //   roomy      its folder is in memory, where there is room: for tests that write thousands of files
   //   wait       false: do not wait until it listens
   static async start(opts = {}) {
@@ -173,7 +173,7 @@ export class Daemon {
     }
     Object.assign(this, { stdout: '', port: undefined, exit: undefined });
     this.from = this.stderr.length;
-    this.child = spawn(command, args, { env, uid: this.opts.uid, gid: this.opts.gid, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(command, args, { env, cwd: this.opts.cwd, uid: this.opts.uid, gid: this.opts.gid, stdio: ['ignore', 'pipe', 'pipe'] });
     running.add(this);
     this.child.stdout.on('data', (data) => { this.stdout += data; });
     this.child.stderr.on('data', (data) => { this.stderr += data; });

@@ -12,20 +12,34 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static int address(const char *path, struct sockaddr_un *ret)
+/* An address holds 107 bytes. A longer path is named below a descriptor of its directory, which *dir keeps open. */
+static int address(const char *path, struct sockaddr_un *ret, int *dir)
 {
+	_cleanup_(freep) char *parent = NULL;
+	const char *slash = strrchr(path, '/');
+	size_t n;
+
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (strlen(path) >= sizeof(ret->sun_path))
+	if (strlen(path) < sizeof(ret->sun_path)) {
+		memcpy(ret->sun_path, path, strlen(path) + 1);
+		return 0;
+	}
+	if (!slash)
 		return -ENAMETOOLONG;
-	memcpy(ret->sun_path, path, strlen(path) + 1);
-	return 0;
+	parent = xstrndup(path, (size_t)(slash - path) + 1);
+	*dir = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*dir < 0)
+		return -errno;
+	n = (size_t)snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d%s", *dir,
+			     slash);
+	return n < sizeof(ret->sun_path) ? 0 : -ENAMETOOLONG;
 }
 
 int unixsock_connect(const char *path)
 {
-	_cleanup_(closep) int fd = -1;
+	_cleanup_(closep) int fd = -1, dir = -1;
 	struct sockaddr_un a;
-	int r = address(path, &a);
+	int r = address(path, &a, &dir);
 
 	if (r < 0)
 		return r;
@@ -38,10 +52,10 @@ int unixsock_connect(const char *path)
 
 int unixsock_listen(const char *path)
 {
-	_cleanup_(closep) int fd = -1, probe = unixsock_connect(path);
+	_cleanup_(closep) int fd = -1, dir = -1, probe = unixsock_connect(path);
 	struct sockaddr_un a;
 	mode_t mask;
-	int r = address(path, &a);
+	int r = address(path, &a, &dir);
 
 	if (r < 0)
 		return r;

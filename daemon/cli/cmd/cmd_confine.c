@@ -34,7 +34,7 @@ struct attempt {
 	struct passwd *user; /* NULL: who calls */
 	struct egress_rules *network;
 	struct proc_bounds bounds;
-	char *cwd, *program;
+	char *program;
 	struct try_home home;
 	struct try_proxy proxy;
 };
@@ -44,7 +44,6 @@ static void attempt_done(struct attempt *a)
 	try_proxy_stop(&a->proxy, NULL);
 	proc_bounds_drop(&a->bounds);
 	try_home_remove(&a->home);
-	free(a->cwd);
 	free(a->program);
 	egress_rules_free(a->network);
 	free(a->result.refused);
@@ -121,7 +120,9 @@ static int find_command(struct attempt *a, struct err *e)
 {
 	const struct config *c = a->c;
 
-	a->cwd = cli_absolute(c->cwd ? c->cwd : ".");
+	if (!c->cwd)
+		return err_field(e, "cwd", "OPTION_INVALID",
+				 "--cwd: the working directory does not exist; name another");
 	a->program = strchr(c->args[0], '/') ? cli_absolute(c->args[0]) :
 					       paths_find_command(c->args[0], getenv("PATH"));
 	if (!a->program)
@@ -134,7 +135,7 @@ static int find_command(struct attempt *a, struct err *e)
 /* As of a session with this working directory (session/harness/session_spaces.h). */
 static int fill_view(struct fsview *v, const struct attempt *a, struct err *e)
 {
-	int r = fsview_add(v, FSVIEW_WRITABLE, a->cwd, e);
+	int r = fsview_add(v, FSVIEW_WRITABLE, a->c->cwd, e);
 
 	if (r == 0)
 		r = fsview_add(v, FSVIEW_WRITABLE, a->home.dir, e);
@@ -270,7 +271,7 @@ static int run_command(struct attempt *a, struct err *e)
 {
 	struct proc_spec spec = { .argv = a->c->args,
 				  .env = a->home.env,
-				  .cwd = a->cwd,
+				  .cwd = a->c->cwd,
 				  .session = TRY_NAME,
 				  .bounds = a->bounds,
 				  .inherits = true };

@@ -1,6 +1,5 @@
 /* cmd_harness_install.c - `acpd harness install`: the pinned release of one harness (cli/harness_install.h). */
 #include "cli/harness_install.h"
-#include "cli/run_unpack.h"
 
 #include "harnesses/registry.h"
 #include "json/jenc.h"
@@ -33,8 +32,7 @@ static void print_result(const struct harness_install *in, int code, const struc
 int cmd_harness_install(const struct config *c)
 {
 	_cleanup_(harness_table_done) struct harness_table t = { 0 };
-	_cleanup_(freep) char *prefix = cli_absolute(c->prefix);
-	struct harness_install in = { .prefix = prefix,
+	struct harness_install in = { .prefix = c->prefix,
 				      .from = c->from,
 				      .timeout_ms = (uint64_t)c->timeout * 1000 };
 	struct err e = { 0 };
@@ -55,6 +53,6 @@ int cmd_harness_install(const struct config *c)
 		return fail(code, "%s: %s", e.reason, e.msg);
 	if (!c->json)
 		printf("%s %s %s below %s\n", in.pin->id, in.pin->version,
-		       in.already ? "is installed already" : "installed", prefix);
+		       in.already ? "is installed already" : "installed", c->prefix);
 	return EXIT_DONE;
 }
