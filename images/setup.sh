@@ -14,7 +14,14 @@ user() { # name, options of useradd
 	getent passwd "$name" >/dev/null || useradd --user-group "$@" "$name"
 }
 
-user agent --create-home --key HOME_MODE=0700 --shell /bin/bash
+# The same uid in every image, as in kubernetes.yaml; on a host where somebody has it, the next free one.
+uid=2270
+if getent passwd "$uid" | grep -qv '^agent:' || getent group "$uid" | grep -qv '^agent:'; then
+	echo "setup: uid or gid $uid is somebody else's here: agent gets another one" >&2
+	user agent --create-home --key HOME_MODE=0700 --shell /bin/bash
+else
+	user agent --uid "$uid" --create-home --key HOME_MODE=0700 --shell /bin/bash
+fi
 user acpd-fetch --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin
 user acpd-proxy --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin
 sh "$users" "${1:-61001}" "${2:-61064}"

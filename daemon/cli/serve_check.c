@@ -22,7 +22,8 @@
 
 static int check_token(const struct config *c, struct err *e)
 {
-	struct admission *g = admission_new(&(struct admission_config){ NULL, NULL, false });
+	struct admission *g = admission_new(&(struct admission_config){
+		.agent_user = c->agent_user, .agent_uids = c->agent_uids });
 	int r = c->token_file ? admission_load(g, c->token_file, e) : 0;
 
 	admission_free(g);

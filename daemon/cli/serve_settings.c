@@ -70,7 +70,8 @@ struct store_config serve_store_config(const struct config *c)
 
 struct admission_config serve_admission_config(const struct config *c)
 {
-	return (struct admission_config){ c->allow_host, c->allow_origin, c->allow_query_token };
+	return (struct admission_config){ c->allow_host, c->allow_origin, c->allow_query_token,
+					  c->agent_user, c->agent_uids };
 }
 
 struct acp_config serve_acp_config(const struct config *c, const struct harness_table *harnesses)

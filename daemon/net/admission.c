@@ -4,13 +4,16 @@
 #include "base/http/http_fields.h"
 #include "base/os/file.h"
 #include "digest/digest.h"
+#include "proc/uid_range.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define BEARER_ITEM "acpd.bearer."
 #define SUBPROTOCOL "acp.v1"
@@ -19,7 +22,10 @@ struct admission {
 	struct sha256 token;
 	bool claimed, allow_query_token;
 	char *hosts, *origins;
-	struct tokens *minted; /* NULL: none can be */
+	bool has_agent;
+	uid_t agent;		 /* of --agent-user */
+	struct uid_range agents; /* of sessions */
+	struct tokens *minted;	 /* NULL: none can be */
 };
 
 struct admission *admission_new(const struct admission_config *cfg)
@@ -30,8 +36,21 @@ struct admission *admission_new(const struct admission_config *cfg)
 	return g;
 }
 
+static void set_agents(struct admission *g, const struct admission_config *cfg)
+{
+	const struct passwd *pw = cfg->agent_user && *cfg->agent_user ? getpwnam(cfg->agent_user) :
+									NULL;
+	struct err e;
+
+	g->has_agent = pw;
+	g->agent = pw ? pw->pw_uid : 0;
+	if (uid_range_parse(cfg->agent_uids, &g->agents, &e) < 0)
+		g->agents = (struct uid_range){ 0, 0 };
+}
+
 void admission_set(struct admission *g, const struct admission_config *cfg)
 {
+	set_agents(g, cfg);
 	xstrset(&g->hosts, cfg->allow_hosts);
 	xstrset(&g->origins, cfg->allow_origins);
 	g->allow_query_token = cfg->allow_query_token;
@@ -97,17 +116,29 @@ static int digest_of(struct slice token, struct sha256 *ret, struct err *e)
 	return sha256_of(token, ret);
 }
 
+/* Nobody here can write it, and its owner, who mounted it, is nobody of this container. */
+static bool is_mounted_secret(const struct admission *g, int fd, const struct stat *sb)
+{
+	bool agents = (g->has_agent && sb->st_uid == g->agent) ||
+		      uid_range_has(&g->agents, sb->st_uid);
+	struct statvfs v;
+
+	return S_ISREG(sb->st_mode) && !agents && fstatvfs(fd, &v) == 0 && (v.f_flag & ST_RDONLY);
+}
+
 /* The owner of the file decides who may connect: it must be root or our user, and others may not read it. */
-static int check_owner(int fd, struct err *e)
+static int check_owner(const struct admission *g, int fd, struct err *e)
 {
 	struct stat sb;
 
 	if (fstat(fd, &sb) < 0)
 		return -errno;
-	if (sb.st_uid != 0 && sb.st_uid != geteuid())
-		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE",
-			       "it belongs to uid %u, not to root or the daemon (chown)",
-			       (unsigned)sb.st_uid);
+	if (sb.st_uid != 0 && sb.st_uid != geteuid() && !is_mounted_secret(g, fd, &sb))
+		return err_set(
+			e, -EPERM, 0, "TOKEN_UNSAFE",
+			"it belongs to uid %u, not to root or the daemon (chown it, or mount "
+			"it read-only)",
+			(unsigned)sb.st_uid);
 	if (S_ISREG(sb.st_mode) && (sb.st_mode & 077))
 		return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "others can read it (chmod 600)");
 	fcntl(fd, F_SETFL, 0); /* another user's pipe would have blocked us */
@@ -126,7 +157,7 @@ static int check_kind(int fd, struct err *e)
 	return err_set(e, -EPERM, 0, "TOKEN_UNSAFE", "it is not a regular file");
 }
 
-static int open_token(const char *path, bool appeared, struct err *e)
+static int open_token(const struct admission *g, const char *path, bool appeared, struct err *e)
 {
 	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (appeared ? O_NOFOLLOW : 0);
 	_cleanup_(closep) int fd = open(path, flags);
@@ -137,14 +168,15 @@ static int open_token(const char *path, bool appeared, struct err *e)
 	if (r == 0 && appeared)
 		r = check_kind(fd, e);
 	if (r == 0)
-		r = check_owner(fd, e);
+		r = check_owner(g, fd, e);
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-int admission_read(const char *path, bool appeared, struct sha256 *ret, struct err *e)
+int admission_read(const struct admission *g, const char *path, bool appeared, struct sha256 *ret,
+		   struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	_cleanup_(closep) int fd = open_token(path, appeared, e);
+	_cleanup_(closep) int fd = open_token(g, path, appeared, e);
 	int r = fd;
 
 	if (r == -ENOENT || r == -EPERM)
@@ -161,7 +193,7 @@ int admission_read(const char *path, bool appeared, struct sha256 *ret, struct e
 int admission_load(struct admission *g, const char *path, struct err *e)
 {
 	struct sha256 token;
-	int r = admission_read(path, false, &token, e);
+	int r = admission_read(g, path, false, &token, e);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;

@@ -25,6 +25,7 @@ struct admission;
 struct admission_config {
 	const char *allow_hosts, *allow_origins; /* comma-separated, may be NULL */
 	bool allow_query_token;
+	const char *agent_user, *agent_uids; /* those who may not own a token file; may be NULL */
 };
 
 struct admission *admission_new(const struct admission_config *cfg);
@@ -33,12 +34,14 @@ void admission_set(struct admission *g, const struct admission_config *cfg);
 /* Minted ones count, too, and belong to the claim from now on. */
 void admission_use(struct admission *g, struct tokens *minted);
 struct admission *admission_free(struct admission *g);
-/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the daemon unclaimed (0). A file whose
- * owner is not root or us, or that others can read, is refused. */
+/* Reads a token file: the token itself, or "sha256:<hex>". A missing file leaves the daemon unclaimed (0). A file that
+ * others can read is refused, and so is one whose owner is not root or us, unless it is on a read-only mount and the
+ * owner is no agent: a secret that a user has mounted into a container. */
 int admission_load(struct admission *g, const char *path, struct err *e);
 /* The same, for what only has to be known. appeared: nobody named it who has seen it; then links and what is no regular file
  * are refused, too. -ENOENT: there is none, and e says nothing. */
-int admission_read(const char *path, bool appeared, struct sha256 *ret, struct err *e);
+int admission_read(const struct admission *g, const char *path, bool appeared, struct sha256 *ret,
+		   struct err *e);
 void admission_set_token(struct admission *g, const struct sha256 *token);
 /* What admission_claim would return; changes nothing. */
 int admission_claim_check(const struct admission *g, struct slice digest, struct err *e);

@@ -128,7 +128,7 @@ int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const c
 int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struct err *e)
 {
 	struct sha256 token;
-	int r = admission_read(path, appeared, &token, e);
+	int r = admission_read(k->admission, path, appeared, &token, e);
 
 	if (r == 0 && claim_desk_open(k)) {
 		r = k->begin(k->ctx, &(struct claim_request){ 0 }, e);

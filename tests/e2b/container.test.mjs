@@ -86,6 +86,55 @@ describe('images/Dockerfile', () => {
   });
 });
 
+describe('the token file of the docker run that is printed', process.getuid() === 0 ? {} : { skip: 'must be root, to mount' }, () => {
+  const page = fs.readFileSync(path.join(ROOT, 'images/README.md'), 'utf8');
+  const [, make, mount] = /```sh\n(.*openssl.*>token\))\ndocker run .*-v "\$PWD\/(token:\S+)" acpd\n```/.exec(page) ?? [];
+  const ORDINARY = 12345;
+  let dir;
+
+  before(() => {
+    dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-container-'));
+    fs.chmodSync(dir, 0o777);
+  });
+  after(() => fs.rmSync(dir, { recursive: true, force: true }));
+
+  // The page's commands by an ordinary user, and the image's daemon with its check: what it says, and its exit code.
+  function checked({ owner = ORDINARY, mode, mountedAs = mount.split(':')[2], uids = '61001-61064' } = {}) {
+    const own = fs.mkdtempSync(path.join(dir, 'one-'));
+
+    fs.chownSync(own, owner, owner);
+    const { status, stderr } = spawnSync('sh', ['-c', make], { cwd: own, uid: owner, gid: owner, encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+    if (mode)
+      fs.chmodSync(path.join(own, 'token'), mode);
+    return spawnSync('unshare', ['--mount', 'sh', '-ec', `mount --bind token token; mount -o remount,bind,${mountedAs} token; exec acpd serve --check`], {
+      cwd: own, encoding: 'utf8', env: { ...env, PATH: `${path.dirname(ACPD)}:${env.PATH}`, ACPD_TOKEN_FILE: `${own}/token`, ACPD_LISTEN: '127.0.0.1:0',
+        ACPD_STATE: `${own}/state`, ACPD_RUN_DIR: `${own}/run`, ACPD_WORKSPACES: `${own}/ws`, ACPD_AGENT_USER: 'nobody', ACPD_AGENT_UIDS: uids } });
+  }
+
+  test('is taken, and it is mounted where the image looks', () => {
+    assert.equal(mount.split(':')[1], env.ACPD_TOKEN_FILE);
+    const { status, stderr } = checked();
+
+    assert.equal(status, 0, stderr);
+  });
+
+  const refused = [
+    ['is refused if it can be written', { mountedAs: 'rw' }, /belongs to uid 12345.*mount it read-only/],
+    ['is refused if others can read it', { mode: 0o644 }, /others can read it \(chmod 600\)/],
+    ['is refused if it is the agent\'s', { owner: 65534 }, /belongs to uid 65534/],
+    ['is refused if a session may have its uid', { uids: '12000-12999' }, /belongs to uid 12345/],
+  ];
+  for (const [name, how, why] of refused) {
+    test(name, () => {
+      const { status, stderr } = checked(how);
+
+      assert.equal(status, 2, stderr);
+      assert.match(stderr, why);
+    });
+  }
+});
+
 describe('what it starts', pidNamespaces ? {} : { skip: 'no pid namespace can be made here' }, () => {
   let dir, life, out = '', ended;
   // as the image has it, but for places and users that are not here

@@ -125,7 +125,7 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
       n=0; until grep -q '^acpd listening' /out || [ $n = 100 ]; do sleep 0.1; n=$((n + 1)); done
       /opt/acpd/bin/acpd sessions && echo serves; cat /err >&2; kill $p; wait $p; echo ended $?`;
     const THERE = 'ls -d /opt/acpd/bin /opt/acpd/lib /var/lib/acpd /etc/acpd /srv/workspaces /usr/bin/acpd 2>/dev/null || :; getent passwd agent agent-61001 agent-61064 acpd-fetch acpd-proxy | cut -d: -f1,3,7';
-    const USERS = /^agent:\d+:\/bin\/bash\nagent-61001:61001:\/bin\/sh\nagent-61064:61064:\/bin\/sh\nacpd-fetch:\d+:\/usr\/sbin\/nologin\nacpd-proxy:\d+:\/usr\/sbin\/nologin$/m;
+    const USERS = /^agent:2270:\/bin\/bash\nagent-61001:61001:\/bin\/sh\nagent-61064:61064:\/bin\/sh\nacpd-fetch:\d+:\/usr\/sbin\/nologin\nacpd-proxy:\d+:\/usr\/sbin\/nologin$/m;
 
     test('the package: users, directories, a daemon that serves; removed and purged', () => {
       const [installed, removed, purged] = inRoot(`

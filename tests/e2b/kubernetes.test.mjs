@@ -67,6 +67,44 @@ describe('images/kubernetes.yaml', () => {
   });
 });
 
+// The user of agents is the same in all that makes an image or installs acpd: volumes go from one to the other.
+describe('the uid of agent', () => {
+  const { runAsUser: uid, runAsGroup, fsGroup } = pod.securityContext;
+  const text = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
+
+  test('is one in every recipe', () => {
+    const recipes = ['e2b.Dockerfile', 'images/README.md'];
+
+    assert.deepEqual([runAsGroup, fsGroup], [uid, uid]);
+    for (const file of recipes) {
+      const made = [...text(file).matchAll(/useradd ([^&|\n]* )agent\b/g)].map((m) => /--uid (\d+) --user-group /.exec(m[1])?.[1]);
+
+      assert.deepEqual(made, [String(uid)], file);
+    }
+    // these run setup.sh, and make no agent themselves
+    for (const file of ['images/Dockerfile', 'images/install.sh', 'images/dist.sh']) {
+      assert.match(text(file), /\bsetup\b/, file);
+      assert.doesNotMatch(text(file), /useradd/, file);
+    }
+  });
+
+  test('setup.sh gives it, with a name, a home and a shell', process.getuid() === 0 ? {} : { skip: 'must be root, to make users' }, () => {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-setup-'));
+    const inCopy = (before) => execFileSync('unshare', ['--mount', 'sh', '-ec', `
+      for d in etc home srv; do mkdir -p ${dir}/$d; done; cp -a /etc/. ${dir}/etc; for d in etc home srv; do mount --bind ${dir}/$d /$d; done
+      userdel agent 2>/dev/null || :; ${before}
+      sh ${path.join(ROOT, 'images/setup.sh')} 61001 61002 >&2; getent passwd agent; getent group agent; stat -c '%a %u' /home/agent`], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+    try {
+      assert.equal(inCopy(':'), `agent:x:${uid}:${uid}::/home/agent:/bin/bash\nagent:x:${uid}:\n700 ${uid}\n`);
+      fs.rmSync(path.join(dir, 'home'), { recursive: true });
+      assert.match(inCopy(`useradd --uid ${uid} --user-group somebody`), /^agent:x:(?!2270)\d+:/, 'it is not taken from another');
+    } finally {
+      fs.rmSync(dir, { recursive: true, force: true });
+    }
+  });
+});
+
 describe('its Pod', process.getuid() === 0 ? {} : { skip: 'must be root, to be somebody else' }, () => {
   const uid = 65534;
   let dir, child, out = '', ended, port;

@@ -15,9 +15,10 @@ static struct admission *gate, *open_gate;
 
 static void setup(void)
 {
-	const struct admission_config strict = { "api.example.com,host:81",
-						 "https://app.example.com", false };
-	const struct admission_config query = { NULL, NULL, true };
+	const struct admission_config strict = { .allow_hosts = "api.example.com,host:81",
+						 .allow_origins = "https://app.example.com",
+						 .allow_query_token = false };
+	const struct admission_config query = { .allow_query_token = true };
 	char digest[7 + SHA256_HEX] = "sha256:";
 	struct sha256 d;
 	struct err e;

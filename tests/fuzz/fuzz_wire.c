@@ -47,8 +47,8 @@ static void remove_state(void)
 
 static struct admission *make_gate(void)
 {
-	struct admission *g =
-		admission_new(&(struct admission_config){ NULL, "https://app.example.com", true });
+	struct admission *g = admission_new(&(struct admission_config){
+		.allow_origins = "https://app.example.com", .allow_query_token = true });
 	struct err e;
 	char path[64];
 

@@ -43,6 +43,7 @@ const ROWS = {
   'images/README.md': [
     ['useradd', 'left'], // makes a user: images/'s own tests do
     ['sed -n', 'left'], // doctor.test.mjs runs it
+    ['openssl rand', 'left'], // tests/e2b/container.test.mjs runs it
     ['randomBytes', 'check'], ['e2b template', 'left'], ['"harnesses"', 'manifest'],
     ['agentclientprotocol/sdk', 'run', (r) => assert.match(r.stdout, /^\d+ prompt$[^]*^\d+ complete$/m)],
   ],

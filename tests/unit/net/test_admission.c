@@ -15,7 +15,9 @@ static struct err e;
 
 static struct admission *make(const char *hosts, const char *origins, bool query)
 {
-	struct admission_config cfg = { hosts, origins, query };
+	struct admission_config cfg = { .allow_hosts = hosts,
+					.allow_origins = origins,
+					.allow_query_token = query };
 
 	return admission_new(&cfg);
 }
