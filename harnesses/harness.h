@@ -370,6 +370,8 @@ struct harness_host {
 
 struct harness; /* private to the adapter */
 
+#define HARNESS_NOT_A_MESSAGE 1
+
 struct harness_ops {
 	const char *name;
 	/* Optional: an array by enum harness_call. Without it nothing is known of what it asks about. */
@@ -382,6 +384,7 @@ struct harness_ops {
 				const struct harness_host *host);
 	/* The child runs: send what opens the session. */
 	int (*start)(struct harness *h, struct err *e);
+	/* HARNESS_NOT_A_MESSAGE: the line is none, and nothing came of it; the core looks whether it holds one. */
 	int (*on_line)(struct harness *h, struct slice line, struct err *e);
 	/* Optional, before each prompt: how many tool calls its turn may make; -1: any number. Those
 	 * beyond must not run: the core cancels the turn when one is announced, which may be too late. */

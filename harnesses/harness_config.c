@@ -14,6 +14,7 @@
 
 #define MANIFEST_ENTRIES_MAX 64
 #define MANIFEST_ARGS_MAX 64
+#define ENV_NAME_MAX 256
 
 struct config_entry {
 	char *id, *command, *title, *quirks;
@@ -106,6 +107,19 @@ static int refuse(struct err *e, const char *prefix, const char *member, const c
 	return err_field(e, path, reason, "%s %s", path, text);
 }
 
+/* What a program is given: more than max is refused when it is started. */
+static int decode(struct jval v, size_t max, const char *path, char **ret, struct err *e)
+{
+	int r = jstr_decode(v, max, ret);
+
+	if (r == -ENAMETOOLONG)
+		return err_field(e, path, "FIELD_TOO_LONG", "%s is longer than %zu bytes", path,
+				 max);
+	return r < 0 ? err_field(e, path, "FIELD_INVALID", "%s must be a string without NUL",
+				 path) :
+		       0;
+}
+
 static int parse_args(struct slice raw, const char *prefix, char ***ret, struct err *e)
 {
 	struct jiter it;
@@ -122,8 +136,8 @@ static int parse_args(struct slice raw, const char *prefix, char ***ret, struct 
 		if (n >= MANIFEST_ARGS_MAX)
 			return err_field(e, path, "TOO_MANY", "%s: more than %d args", path,
 					 MANIFEST_ARGS_MAX);
-		if (jstr_decode(v, 64 * KIB, &args[n]) < 0)
-			return err_field(e, path, "FIELD_INVALID", "%s must be a string", path);
+		if (decode(v, ARG_BYTES_MAX, path, &args[n], e) < 0)
+			return -EINVAL;
 	}
 	return 0;
 }
@@ -143,9 +157,10 @@ static int parse_env(struct slice raw, const char *prefix, struct harness_def *d
 			return err_field(e, path, "TOO_MANY", "%s: more than %d variables", path,
 					 EXTRA_ENV_MAX);
 		if (!key.n || memchr(key.p, '=', key.n) || memchr(key.p, '\\', key.n) ||
-		    jstr_decode(v, 1 * MIB, &value) < 0)
-			return err_field(e, path, "FIELD_INVALID",
-					 "%s must be a plain name and a string", path);
+		    key.n > ENV_NAME_MAX)
+			return err_field(e, path, "FIELD_INVALID", "%s must be a plain name", path);
+		if (decode(v, ARG_BYTES_MAX - key.n - 1, path, &value, e) < 0)
+			return -EINVAL;
 		*GROW(d->env, d->nenv) = (struct harness_env){ xstrndup(key.p, key.n), value };
 	}
 	return 0;

@@ -9,6 +9,7 @@
 #include "session/harness/session_env.h"
 #include "tools/relay/server_request.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #define REF_LEN_MAX 256
@@ -102,6 +103,22 @@ int meta_args_decode(struct session_args *a, enum session_call call, struct err 
 	return r == 0 ? check_observe(a->observe, e) : r;
 }
 
+static int check_value(struct jval v, size_t name, const char *path, struct err *e)
+{
+	_cleanup_(freep) char *value = NULL;
+	size_t max = ARG_BYTES_MAX - name - 1;
+	int r = jstr_decode(v, max, &value);
+
+	if (r == -ENAMETOOLONG)
+		return err_field(e, path, "FIELD_TOO_LONG",
+				 "%s: a variable has at most %zu bytes on this system; "
+				 "pass a file instead",
+				 path, max);
+	return r < 0 ? err_field(e, path, "FIELD_INVALID",
+				 "the value must be a string without NUL") :
+		       0;
+}
+
 static int check_env(struct slice env, const char *member, struct err *e)
 {
 	struct slice key;
@@ -114,7 +131,7 @@ static int check_env(struct slice env, const char *member, struct err *e)
 		return 0;
 	jiter_init(&it, (struct jval){ J_OBJECT, env });
 	for (; jiter_next(&it, &key, &v); n++) {
-		_cleanup_(freep) char *value = NULL;
+		int r;
 
 		snprintf(path, sizeof(path), "_meta.acpd.%s.%.*s", member, (int)MIN(key.n, 64u),
 			 key.p);
@@ -124,9 +141,9 @@ static int check_env(struct slice env, const char *member, struct err *e)
 		if (!session_env_name(key))
 			return err_field(e, path, "ENV_NAME_INVALID",
 					 "not a variable name, or one that belongs to the daemon");
-		if (jstr_decode(v, 128 * KIB, &value) < 0)
-			return err_field(e, path, "FIELD_INVALID",
-					 "the value must be a string without NUL");
+		r = check_value(v, key.n, path, e);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

@@ -149,6 +149,7 @@
 #define USAGE_AHEAD_RETRY_MS 60000      /* then, until it is tried again */
 #define USAGE_AHEAD_SETTLE_MS 2000      /* until what is durable in it alone is durable in its files */
 #define EXTRA_ENV_MAX 256
+#define ARG_BYTES_MAX (128 * KIB - 1)   /* of one argument, or of a variable with its name: more is E2BIG of execve */
 #define ENV_NAMES_UNKNOWN_MAX 16        /* variables ACPD_* that nothing reads, told */
 #define SECRET_MIN 8                    /* shorter values are likely to be words, and are not hidden */
 #define SECRET_MAX (32 * KIB)
@@ -256,12 +257,16 @@
 #define CHILD_READ_BYTES (64 * KIB)     /* per readable pipe and loop turn */
 #define CHILD_IN_MAX (80 * MIB)         /* bytes waiting for a harness that does not read */
 #define CHILD_STDERR_TAIL (8 * KIB)
-#define HARNESS_START_MS 60000          /* spawn until session/new is answered */
+#define HARNESS_START_SECS 60           /* spawn until session/new is answered */
 #define HARNESS_CALL_MS 30000           /* set_mode, set_config_option, authenticate */
 #define STOP_EOF_MS 2500                /* stdin EOF until SIGTERM */
 #define STOP_TERM_MS 2000               /* SIGTERM until SIGKILL of everything */
 #define NFT_WAIT_MS 5000                /* for nft, where nothing else can be done meanwhile */
 #define STOP_DRAIN_MS 300               /* after the last kill: pipes that something unkillable holds */
+#define STOP_DRAIN_READS 16                  /* of CHILD_READ_BYTES from each of them at the end: a pipe has at most 1 MiB */
+#define NOISE_MINUTE_MAX 10000          /* lines of a child that are not messages, in a minute; a long line counts by KiB */
+#define NOISE_MAX 1000000               /* the same in the child's life */
+#define NOISE_SHOWN 120                 /* first bytes of one that the log shows */
 #define SWEEP_ROUNDS 100                /* kill rounds until no descendant is left */
 #define SWEEP_ROUND_MS 10
 #define SWEEP_SCAN_MS 10000             /* one scan of the process table, in a thread */

@@ -114,7 +114,6 @@
 #define MCP_LISTEN_RETRY_MAX_MS 60000
 #define MCP_START_MS 60000              /* start of a server until its handshake is over */
 #define MCP_PROBE_MS 5000               /* for the answer to server/discover; then initialize is sent, too */
-#define MCP_GARBAGE_MAX 1000            /* lines in a row from a server that are not messages; then it is stopped */
 #define MCP_TEXT_MAX 256                /* of a server's name, version, or message that is shown */
 #define MCP_HELD_MS 660000              /* a legacy server's question waits so long for the retry that answers it */
 #define MCP_ADDRESSES_MAX 4             /* of an HTTP server that are tried */

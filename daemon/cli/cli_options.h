@@ -52,8 +52,8 @@ struct config {
 		*token_sessions, *header;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, record_max, max_connections, harness_idle, harness_max, harness_wait,
-		session_max, draft_max, usage_file_max, limit_memory, limit_pids, since,
-		archive_store_max, archive_max, uid, strip, speed, timeout, drain, idle_exit,
+		harness_start, session_max, draft_max, usage_file_max, limit_memory, limit_pids,
+		since, archive_store_max, archive_max, uid, strip, speed, timeout, drain, idle_exit,
 		max_life, port;
 	struct retention keep_usage, webhook_keep;
 	struct retention keep_sessions;

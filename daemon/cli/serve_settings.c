@@ -55,6 +55,7 @@ struct store_config serve_store_config(const struct config *c)
 				      .harness_idle = (unsigned)c->harness_idle,
 				      .harness_max = (unsigned)c->harness_max,
 				      .harness_wait = (unsigned)c->harness_wait,
+				      .harness_start = (unsigned)c->harness_start,
 				      .session_max = (unsigned)c->session_max,
 				      .draft_max = (uint64_t)c->draft_max,
 				      .level = level_policy(c),

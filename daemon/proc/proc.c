@@ -1,119 +1,16 @@
-#include "proc/proc.h"
+/* proc.c - the life of a child: start, its three streams, the stop ladder, the sweep after its end. */
+#include "proc/proc_internal.h"
 
 #include "base/limits.h"
 #include "proc/cgroup/cgroup_dir.h"
-#include "proc/lines.h"
-#include "proc/reaper.h"
 #include "proc/spawn.h"
 #include "proc/supervise.h"
-#include "proc/text_tail.h"
-#include "proc/table/sweep.h"
-#include "proc/table/process_tree.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-
-struct proc_host {
-	struct loop *loop;
-	struct own_groups groups;
-	struct sweeper *sweeper; /* where a session has no cgroup */
-	struct list procs;
-	unsigned count;
-	struct loop_task idle_task;
-	struct reaper reaper;
-	void (*idle)(void *ctx);
-	void *idle_ctx;
-};
-
-enum proc_state { PROC_RUNNING, PROC_STOPPING, PROC_TERMINATED, PROC_KILLED };
-
-struct proc {
-	struct list link;
-	struct proc_host *host;
-	const struct proc_events *ev;
-	void *ctx;
-	char *session;
-	struct cgroup_seat seat;
-	struct measure measure;
-	pid_t pid;
-	int pidfd;
-	enum proc_state state;
-	bool reaped, swept, faulted, done, trusted, standing;
-	uid_t own_uid; /* 0: others may run as it */
-	int wait_status;
-	struct rusage used; /* once reaped */
-	struct loop_io in, out, errout;
-	struct buf in_buf;
-	struct lines lines;
-	struct text_tail tail;
-	unsigned rounds;
-	struct loop_timer stop_timer, sweep_timer;
-	struct sweep sweep, turn_sweep;
-	struct loop_task exit_task;
-};
-
-/* Our children that live: what descends from them is theirs. */
-size_t proc_host_list(void *host, struct tree_own *ret, size_t max)
-{
-	struct proc_host *h = host;
-	size_t n = 0;
-
-	list_each(p, &h->procs, struct proc, link) {
-		if (p->reaped)
-			continue;
-		if (n < max)
-			ret[n] = (struct tree_own){ p->pid, p->session, false };
-		n++;
-	}
-	return n;
-}
-
-struct proc_host *proc_host_new(struct loop *loop, struct owner_lock *owner)
-{
-	struct proc_host *h = new0(struct proc_host);
-
-	h->loop = loop;
-	list_init(&h->procs);
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	h->groups.owner = owner;
-	h->sweeper = sweeper_new(loop, proc_host_list, h);
-	return h;
-}
-
-struct proc_host *proc_host_free(struct proc_host *h)
-{
-	if (!h)
-		return NULL;
-	/* all our own children are gone: any process still below us is an orphan of theirs */
-	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
-		usleep(SWEEP_ROUND_MS * 1000);
-	loop_task_cancel(&h->idle_task);
-	reaper_done(&h->reaper);
-	own_groups_done(&h->groups);
-	h->sweeper = sweeper_free(h->sweeper);
-	free(h);
-	return NULL;
-}
-
-void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx)
-{
-	h->idle = fn;
-	h->idle_ctx = ctx;
-}
-
-unsigned proc_host_count(const struct proc_host *h)
-{
-	return h->count;
-}
-
-const struct cgroups *proc_host_cgroups(struct proc_host *h)
-{
-	return own_groups_get(&h->groups);
-}
 
 static void io_close(struct proc *p, struct loop_io *io)
 {
@@ -144,15 +41,7 @@ static void proc_check_done(struct proc *p)
 	loop_defer(p->host->loop, &p->exit_task, proc_report, p);
 }
 
-/* Something we could not kill still holds a pipe: what has been read is all there is. */
-static void drain_over(void *ctx)
-{
-	struct proc *p = ctx;
-
-	io_close(p, &p->out);
-	io_close(p, &p->errout);
-	proc_check_done(p);
-}
+static void drain_over(void *ctx);
 
 /* If no other session has a living leader, a process below us without a mark belongs to this one; and what runs as its
  * uid, if nothing else of ours does. */
@@ -269,46 +158,77 @@ static void deliver_lines(struct proc *p)
 
 static void stdout_eof(struct proc *p)
 {
-	/* a line without its end was cut off by the exit, and says less than the exit does */
+	struct slice rest = lines_rest(&p->lines);
+
+	rest.n -= rest.n && rest.p[rest.n - 1] == '\r';
+	if (rest.n && !p->faulted && p->ev->on_rest)
+		p->ev->on_rest(p->ctx, rest);
 	io_close(p, &p->out);
 	if (!p->faulted && !p->reaped)
 		p->ev->on_closed(p->ctx, NULL);
 	proc_check_done(p);
 }
 
-static void on_stdout(void *ctx, uint32_t events _unused_)
+/* True: the pipe may hold more. */
+static bool read_stdout(struct proc *p)
 {
-	struct proc *p = ctx;
 	char *space = lines_space(&p->lines, CHILD_READ_BYTES);
 	ssize_t n;
 
 	if (!space) {
 		proc_fault(p, "a line is longer than the limit");
-		return;
+		return false;
 	}
 	n = read(p->out.fd, space, CHILD_READ_BYTES);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return false;
 	if (n <= 0) {
 		stdout_eof(p);
-		return;
+		return false;
 	}
 	lines_filled(&p->lines, (size_t)n);
 	deliver_lines(p);
+	return p->out.fd >= 0;
+}
+
+static void on_stdout(void *ctx, uint32_t events _unused_)
+{
+	read_stdout(ctx);
+}
+
+static bool read_stderr(struct proc *p)
+{
+	static char chunk[CHILD_READ_BYTES];
+	ssize_t n = read(p->errout.fd, chunk, sizeof(chunk));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n > 0) {
+		text_tail_add(&p->tail, chunk, (size_t)n);
+		return true;
+	}
+	io_close(p, &p->errout);
+	proc_check_done(p);
+	return false;
 }
 
 static void on_stderr(void *ctx, uint32_t events _unused_)
 {
-	static char chunk[CHILD_READ_BYTES];
-	struct proc *p = ctx;
-	ssize_t n = read(p->errout.fd, chunk, sizeof(chunk));
+	read_stderr(ctx);
+}
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n > 0) {
-		text_tail_add(&p->tail, chunk, (size_t)n);
-		return;
-	}
+/* Something that cannot be killed still holds a pipe. What the pipe has now is the last that is read: a loop that was
+ * busy until this timer has not seen it yet. */
+static void drain_over(void *ctx)
+{
+	struct proc *p = ctx;
+
+	for (int i = 0; i < STOP_DRAIN_READS && p->out.fd >= 0 && read_stdout(p); i++)
+		;
+	for (int i = 0; i < STOP_DRAIN_READS && p->errout.fd >= 0 && read_stderr(p); i++)
+		;
+	if (p->out.fd >= 0)
+		stdout_eof(p);
 	io_close(p, &p->errout);
 	proc_check_done(p);
 }

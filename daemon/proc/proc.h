@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "loop/loop.h"
 #include "proc/bounds.h"
+#include "proc/output/noise.h"
 #include "proc/own_groups.h"
 #include "proc/table/measure.h"
 
@@ -51,6 +52,9 @@ struct proc_events {
 	/* No more lines will come although the leader lives: fault says why (NULL: stdout closed). */
 	void (*on_closed)(void *ctx, const char *fault);
 	void (*on_exit)(void *ctx, const struct proc_status *st);
+	/* Optional: what stdout had behind its last newline when it ended, before on_closed and on_exit. It may be a
+	 * line that was cut off. */
+	void (*on_rest)(void *ctx, struct slice rest);
 };
 
 /* owner: whose file names our cgroups once there are any; NULL. */
@@ -63,6 +67,8 @@ unsigned proc_host_count(const struct proc_host *h);
 /* host: a struct proc_host. Those that live, standing ones too, by number and the name that they were started with; at most max. Returns how many
  * there are. */
 size_t proc_host_list(void *host, struct tree_own *ret, size_t max);
+/* What the owners of children have counted; they add to it. */
+struct noise_counts *proc_host_noise(struct proc_host *h, enum noise_from from);
 /* fn is called from the loop whenever the last child has gone. */
 void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx);
 /* Makes them, if nobody has asked before. */

@@ -282,9 +282,43 @@ static int pipes_open(struct pipes *p, bool listener)
 	return 0;
 }
 
+struct exec_size {
+	size_t all, largest;
+	const char *what; /* the largest */
+};
+
+static void add_sizes(struct exec_size *size, char *const *list)
+{
+	for (; *list; list++) {
+		size_t n = strlen(*list) + 1;
+
+		size->all += n;
+		if (n > size->largest) {
+			size->largest = n;
+			size->what = *list;
+		}
+	}
+}
+
+/* A variable is named, but its value may be a secret. */
+static int exec_too_large(const struct proc_spec *spec, struct err *e)
+{
+	struct exec_size size = { 0, 0, "" };
+	int name;
+
+	add_sizes(&size, spec->argv);
+	add_sizes(&size, spec->env);
+	name = (int)MIN(strcspn(size.what, "="), 40u);
+	return err_set(e, -E2BIG, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED",
+		       "cannot start %s: its arguments and variables have %zu bytes, the largest "
+		       "(%.*s) %zu; Linux accepts %lu in one and about %ld in all",
+		       spec->argv[0], size.all, name, size.what, size.largest, ARG_BYTES_MAX,
+		       sysconf(_SC_ARG_MAX));
+}
+
 /* Waits until the child has called exec (EOF), and for what it reports before. pid: of the child; one that has entered
  * a pid namespace says the number of its own there, and has ended. */
-static int await_exec(int fd, pid_t *pid, struct err *e, const char *program)
+static int await_exec(int fd, pid_t *pid, struct err *e, const struct proc_spec *spec)
 {
 	struct report r, failed = { STEP_NUMBER, 0 };
 	pid_t outer = *pid;
@@ -295,7 +329,7 @@ static int await_exec(int fd, pid_t *pid, struct err *e, const char *program)
 			continue;
 		if (n != (ssize_t)sizeof(r) || r.step < 0 || r.step >= STEP_MAX)
 			return err_set(e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED",
-				       "%s died before it was started", program);
+				       "%s died before it was started", spec->argv[0]);
 		if (r.step == STEP_NUMBER)
 			*pid = r.err;
 		else
@@ -305,9 +339,11 @@ static int await_exec(int fd, pid_t *pid, struct err *e, const char *program)
 		;
 	if (failed.step == STEP_NUMBER)
 		return 0;
+	if (failed.step == STEP_EXEC && failed.err == E2BIG)
+		return exec_too_large(spec, e);
 	return err_set(e, -failed.err, RPC_INTERNAL_ERROR,
 		       failed.step == STEP_CWD ? "CWD_NOT_ACCESSIBLE" : "HARNESS_SPAWN_FAILED",
-		       "%s failed for %s: %s", step_text[failed.step], program,
+		       "%s failed for %s: %s", step_text[failed.step], spec->argv[0],
 		       strerror(failed.err));
 }
 
@@ -344,7 +380,7 @@ int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, 
 		child_main(spec, &p, groups);
 	closep(&p.status[1]);
 	closep(&p.listener[1]);
-	r = await_exec(p.status[0], &pid, e, spec->argv[0]);
+	r = await_exec(p.status[0], &pid, e, spec);
 	if (r < 0)
 		return r; /* the reaper collects the dead child */
 	ret->pid = pid;

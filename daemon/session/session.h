@@ -50,11 +50,12 @@ struct store_config {
 	uint64_t journal_max;
 	unsigned permission_timeout; /* seconds a held question waits for a driver */
 	unsigned model_hold;	     /* seconds a model call waits for a client that makes it */
-	uint64_t record_max;   /* bytes of the recording of a session's model calls; 0: none */
-	unsigned mcp_hold;     /* seconds an MCP request to a client waits for one to come back */
-	unsigned harness_idle; /* seconds; 0: harnesses are never stopped for that */
-	unsigned harness_max;  /* 0: as memory allows */
-	unsigned harness_wait; /* seconds */
+	uint64_t record_max;	/* bytes of the recording of a session's model calls; 0: none */
+	unsigned mcp_hold;	/* seconds an MCP request to a client waits for one to come back */
+	unsigned harness_idle;	/* seconds; 0: harnesses are never stopped for that */
+	unsigned harness_max;	/* 0: as memory allows */
+	unsigned harness_wait;	/* seconds */
+	unsigned harness_start; /* seconds */
 	unsigned session_max;
 	uint64_t draft_max;	     /* bytes */
 	struct group_limits limits;  /* of each session; memory 0: all but what the daemon needs */
@@ -142,6 +143,7 @@ bool store_put_ready(const struct session_store *st, struct jw *w);
 struct store_totals {
 	uint64_t running, turns, failed, events, dropped;
 	uint64_t mended, refused; /* updates of harnesses that did not fit ACP's schema */
+	struct noise_counts noise[NOISE_FROM_MAX]; /* what children wrote besides messages */
 	struct removal_counts removal;
 	uint64_t rested_idle,
 		rested_room; /* harnesses that were stopped because nobody used them, or needed it more */

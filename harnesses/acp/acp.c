@@ -290,19 +290,6 @@ static bool is_blank(struct slice line)
 	return true;
 }
 
-/* A banner before the handshake is ignored, a protocol fault after it is an error. */
-static int not_a_message(struct harness *h, struct slice line, struct err *e)
-{
-	char why[sizeof(e->msg)];
-
-	if (h->phase == PHASE_INITIALIZE && line.p[0] != '{' &&
-	    h->banner_lines++ < BANNER_LINES_MAX)
-		return 0;
-	memcpy(why, e->msg, sizeof(why));
-	return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
-		       "the harness wrote a line that is not a JSON-RPC message: %s", why);
-}
-
 int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 {
 	struct harness_event taken = { 0 };
@@ -322,11 +309,11 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 		return 0;
 	case RPC_E_ANSWER:
 		if (slice_is(m.id, "null"))
-			return not_a_message(h, line, e);
+			return HARNESS_NOT_A_MESSAGE;
 		acp_refuse(h, m.id, e->rpc, e->reason, e->msg);
 		return 0;
 	default:
-		return not_a_message(h, line, e);
+		return HARNESS_NOT_A_MESSAGE;
 	}
 	if (m.kind == RPC_RESPONSE)
 		rpc_calls_reply(&h->calls, &m); /* unknown ids are dropped */

@@ -7,9 +7,6 @@
 #include "json/jenc.h"
 #include "rpc/rpc.h"
 
-/* Lines that are no JSON are ignored before the agent has answered initialize: many print a banner. */
-#define BANNER_LINES_MAX 64
-
 #define ACP_NO_COMMAND "\\u200b" /* as JSON; the plugin of OpenCode knows it too */
 
 enum phase { PHASE_INITIALIZE, PHASE_AUTHENTICATE, PHASE_OPEN, PHASE_READY, PHASE_FAILED };
@@ -46,7 +43,6 @@ struct harness {
 	struct rpc_calls calls;
 	struct list asks;
 	uint64_t last_ask;
-	unsigned banner_lines;
 	struct acp_meter meter;
 	struct buf held; /* an update whose text may be an error */
 };

@@ -95,25 +95,22 @@ static int on_line(struct harness *h, struct slice line, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct rpc_msg m;
-	struct err why;
 
 	if (!line.n)
 		return 0;
-	switch (rpc_parse(line, &m, &why)) {
+	switch (rpc_parse(line, &m, e)) {
 	case RPC_PARSED:
 		break;
 	case RPC_E_IGNORE:
 		return 0;
 	case RPC_E_ANSWER:
-		if (!slice_is(m.id, "null")) {
-			rpc_put_error(&b, m.id, &why, SLICE_NONE);
-			codex_send(h, &b);
-			return 0;
-		}
-		__attribute__((fallthrough));
+		if (slice_is(m.id, "null"))
+			return HARNESS_NOT_A_MESSAGE;
+		rpc_put_error(&b, m.id, e, SLICE_NONE);
+		codex_send(h, &b);
+		return 0;
 	default:
-		return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
-			       "Codex wrote a line that is not a JSON-RPC message: %s", why.msg);
+		return HARNESS_NOT_A_MESSAGE;
 	}
 	if (m.kind == RPC_RESPONSE)
 		rpc_calls_reply(&h->calls, &m); /* unknown ids are dropped */

@@ -26,7 +26,6 @@
 
 #define PI_TEXT_MAX (32 * MIB) /* of a string that a record may carry within one line */
 #define PI_CALLS_MAX 1024      /* open tool calls and dialogs that are tracked */
-#define PI_BANNER_LINES_MAX 64
 
 enum pi_phase { PI_OPENING, PI_READY, PI_FAILED };
 
@@ -70,7 +69,6 @@ struct harness {
 	bool stats_open, stats_stale, queued;
 	bool limited;	/* the bridge holds a number of tool calls */
 	unsigned rules; /* enum harness_rules, as the bridge knows them */
-	unsigned banner_lines;
 	struct rpc_calls calls;
 	struct list tool_calls, asks;
 	unsigned ntool_calls, nasks;

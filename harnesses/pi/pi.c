@@ -239,16 +239,7 @@ static void dispatch(struct harness *h, const struct pi_record *r)
 	}
 }
 
-/* Other code may print before Pi has redirected its output. */
-static int not_a_record(struct harness *h, struct slice line, enum jscan_error why, struct err *e)
-{
-	if (h->phase == PI_OPENING && line.p[0] != '{' && h->banner_lines++ < PI_BANNER_LINES_MAX)
-		return 0;
-	return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
-		       "Pi wrote a line that is not a record: %s", jscan_strerror(why));
-}
-
-static int pi_on_line(struct harness *h, struct slice line, struct err *e)
+static int pi_on_line(struct harness *h, struct slice line, struct err *e _unused_)
 {
 	struct pi_record r = {
 		.m = { [M_TYPE] = { .key = "type" },
@@ -270,7 +261,6 @@ static int pi_on_line(struct harness *h, struct slice line, struct err *e)
 			   [D_TOOL] = { .key = "toolName" },
 			   [D_CALL] = { .key = "toolCall" } },
 	};
-	enum jscan_error why;
 
 	if (line.n && line.p[line.n - 1] == '\r')
 		line.n--;
@@ -279,9 +269,8 @@ static int pi_on_line(struct harness *h, struct slice line, struct err *e)
 	r.line = line;
 	r.m[M_EVENT].sub = r.delta;
 	r.m[M_EVENT].nsub = D_COUNT;
-	why = jscan_object(line, r.m, M_COUNT);
-	if (why != JSCAN_OK)
-		return not_a_record(h, line, why, e);
+	if (jscan_object(line, r.m, M_COUNT) != JSCAN_OK || r.m[M_TYPE].v.type != J_STRING)
+		return HARNESS_NOT_A_MESSAGE;
 	dispatch(h, &r);
 	return 0;
 }

@@ -102,6 +102,7 @@ static void on_initialize(const char *id, const cJSON *params)
 		buf_str(&out, set.banner);
 		out_line();
 	}
+	noise_at("initialize");
 	initialize_reply(id);
 	peer.initialized = true;
 }
@@ -168,7 +169,9 @@ static void on_new(const char *id, const cJSON *params)
 	store_add(s, "new", s->params);
 	if (set.early_update)
 		session_announce(s);
+	noise_at("new");
 	reply_state(id, s, true);
+	noise_at("idle");
 	if (!set.early_update)
 		session_announce(s);
 }

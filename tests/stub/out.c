@@ -220,6 +220,18 @@ ssize_t out_direct(const char *p, size_t n)
 	return w;
 }
 
+/* Raw, and without a newline of its own. */
+void noise_at(const char *phase)
+{
+	if (!set.noise || !set.noise_at || strcmp(set.noise_at, phase) != 0)
+		return;
+	for (const char *p = set.noise; p[0] && p[1]; p += 2) {
+		char digits[3] = { p[0], p[1], '\0' }, byte = (char)strtoul(digits, NULL, 16);
+
+		buf_add(&out, &byte, 1);
+	}
+}
+
 void reply_result(const char *id, const char *result_json)
 {
 	buf_printf(&out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":", id);

@@ -132,7 +132,15 @@ static void answer(const struct session *s, const struct prompt *p)
 
 static void finish(struct session *s, struct prompt *p)
 {
+	noise_at("answer");
 	answer(s, p);
+	noise_at("after");
+	if (set.noise_at && strcmp(set.noise_at, "last") == 0) {
+		out.len--; /* without its newline */
+		noise_at("last");
+		out_drain();
+		_exit(0);
+	}
 	if (p->dup)
 		answer(s, p);
 	if (p->late)
@@ -162,6 +170,7 @@ static void start(struct session *s, struct prompt *p)
 	struct buf b = { 0 };
 
 	p->started = true;
+	noise_at("turn");
 	s->turns++;
 	s->used += 120;
 	buf_json(&b, p->text);

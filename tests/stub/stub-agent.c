@@ -191,6 +191,9 @@ int main(int argc, char **argv)
 	}
 	if (set.init_stderr)
 		dprintf(2, "%s\n", set.init_stderr);
+	set.noise = getenv("STUB_NOISE");
+	set.noise_at = getenv("STUB_NOISE_AT");
+	noise_at("start");
 	fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_NONBLOCK);
 	fcntl(1, F_SETFL, fcntl(1, F_GETFL) | O_NONBLOCK);
 	loop();

@@ -59,6 +59,7 @@ void out_hold(int64_t until_ms); /* write nothing before this time; -1: never ag
 int64_t out_held_until(void);
 ssize_t out_direct(const char *p, size_t n); /* write now or queue the rest; only when !out.len */
 
+void noise_at(const char *phase); /* what STUB_NOISE says, if this is its phase */
 void reply_result(const char *id, const char *result_json);
 void reply_error(const char *id, int code, const char *message, const char *data_json);
 int64_t now_ms(void);
@@ -70,7 +71,7 @@ struct settings {
 	bool mcp_http, mcp_sse, elicit_always, no_store, early_update, usage, option_modes;
 	bool init_silent, new_silent;
 	int init_delay, new_delay, init_exit, new_error, protocol;
-	const char *banner, *store, *init_stderr;
+	const char *banner, *store, *init_stderr, *noise, *noise_at;
 };
 
 extern struct settings set;

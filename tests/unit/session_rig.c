@@ -316,6 +316,7 @@ static void make_store(struct rig *r)
 				    .permission_timeout = 30,
 				    .harness_max = 1,
 				    .harness_wait = 30,
+				    .harness_start = 60,
 				    .session_max = 4 };
 	char dir[80];
 

@@ -211,7 +211,14 @@ static bool on_wanted(void *ctx)
 	return true;
 }
 
-static const struct mcp_server_events events = { on_up, on_down, on_wanted };
+static void hide(void *ctx, char *text, size_t size)
+{
+	struct hosted_server *s = ctx;
+
+	mask_line(s->config.secrets->mask, text, size);
+}
+
+static const struct mcp_server_events events = { on_up, on_down, on_wanted, hide };
 
 /* --- making --------------------------------------------------------------------------------------------- */
 

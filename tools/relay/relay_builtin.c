@@ -185,7 +185,9 @@ struct relay_process *client_process_new(struct session_servers *v, const char *
 					 const char *program, struct slice args, struct slice env)
 {
 	char marker[64], **argv = argv_of(program, args), **environ_list;
-	struct relay_process_config c = { .name = name, .marker = marker, .argv = argv };
+	struct relay_process_config c = {
+		.name = name, .marker = marker, .argv = argv, .session = v->session
+	};
 	struct relay_process *child;
 
 	snprintf(marker, sizeof(marker), "%s.mcp.%llu", session_id(v->session),

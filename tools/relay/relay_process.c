@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/util.h"
+#include "session/mcp/mcp_servers.h"
 #include "tools/relay/start_pace.h"
 #include "tools/upstream/upstream_stdio.h"
 
@@ -14,6 +15,7 @@ struct relay_process {
 	char *setup;
 	struct proc_bounds bounds; /* server has the references */
 	struct start_pace pace;
+	const struct session *session;
 };
 
 static void start(void *ctx)
@@ -44,7 +46,15 @@ static void on_down(void *ctx _unused_, const struct err *why)
 	log_info("mcp", "a session's MCP server has ended", "reason", why->reason);
 }
 
-static const struct mcp_server_events events = { on_up, on_down, on_wanted };
+static void hide(void *ctx, char *text, size_t size)
+{
+	struct relay_process *c = ctx;
+
+	if (c->session)
+		session_mask_line(c->session, text, size);
+}
+
+static const struct mcp_server_events events = { on_up, on_down, on_wanted, hide };
 
 static int setup_file(struct slice setup)
 {
@@ -70,6 +80,7 @@ struct relay_process *relay_process_new(struct loop *loop, struct proc_host *pro
 
 	c->pace = (struct start_pace){ .loop = loop, .start = start, .ctx = c };
 	c->bounds = config->bounds;
+	c->session = config->session;
 	c->setup = xstrndup(config->setup.p, config->setup.n);
 	c->server = mcp_stdio_new(loop, procs, &sc, &events, c);
 	return c;

@@ -23,6 +23,7 @@ struct relay_process_config {
 	const char *cwd;
 	struct slice setup; /* what it reads from descriptor 3; empty: nothing */
 	struct proc_bounds bounds;
+	const struct session *session; /* whose secrets the log hides; NULL: it knows none */
 };
 
 /* Copies config; starts nothing. */

@@ -65,7 +65,7 @@ static bool on_wanted(void *ctx)
 	return true;
 }
 
-static const struct mcp_server_events events = { on_up, on_down, on_wanted };
+static const struct mcp_server_events events = { on_up, on_down, on_wanted, NULL };
 
 /* --- life -------------------------------------------------------------------------------------------------- */
 

@@ -258,6 +258,7 @@ int upstream_rpc_feed(struct upstream_rpc *l, uint32_t origin, struct slice text
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice s = flat(text, &b);
+	bool any = false;
 	struct jval v;
 	struct jiter it;
 
@@ -268,6 +269,6 @@ int upstream_rpc_feed(struct upstream_rpc *l, uint32_t origin, struct slice text
 	if (jscan_value(s, &v) != JSCAN_OK || !jiter_init(&it, v))
 		return -EBADMSG;
 	while (jiter_next(&it, NULL, &v))
-		got_one(l, origin, v.raw);
-	return 0;
+		any |= got_one(l, origin, v.raw) == 0;
+	return any ? 0 : -EBADMSG;
 }

@@ -40,4 +40,6 @@ struct mcp_server_events {
 	/* A call came while it is down. True: it will be started soon (or was, from inside), the call waits. NULL:
 	 * never. */
 	bool (*wanted)(void *ctx);
+	/* Optional: hides secrets in a text of the program's that goes to the log. Without it the log has no text. */
+	void (*hide)(void *ctx, char *text, size_t size);
 };

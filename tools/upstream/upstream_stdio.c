@@ -1,11 +1,14 @@
 #include "tools/upstream/upstream_stdio.h"
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "proc/output/frames.h"
 #include "tools/upstream/upstream.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 struct mcp_stdio {
@@ -15,8 +18,8 @@ struct mcp_stdio {
 	struct proc *proc;
 	bool stopping; /* proc_stop was called, or the child is at its end anyway */
 	bool freed;    /* by its owner, while the child lives */
-	unsigned garbage;
-	bool garbage_told;
+	bool closed_output;
+	struct noise noise;
 	struct err why; /* of the end to come; reason "" until there is one */
 };
 
@@ -100,8 +103,13 @@ static void end_text(const struct mcp_stdio *s, const struct proc_status *st, st
 	const char *tail = st->stderr_tail + (n > 120 ? n - 120 : 0);
 	char how[ERR_MSG_SIZE];
 
-	snprintf(how, sizeof(how), "%s %d%s%s", st->exited ? "exited with" : "was killed by signal",
-		 st->code, *tail ? ": " : "", tail);
+	if (s->closed_output && !st->exited) /* by proc_stop */
+		snprintf(how, sizeof(how), "closed its standard output%s%s", *tail ? ": " : "",
+			 tail);
+	else
+		snprintf(how, sizeof(how), "%s %d%s%s",
+			 st->exited ? "exited with" : "was killed by signal", st->code,
+			 *tail ? ": " : "", tail);
 	gone(e, s, "SERVER_GONE", how);
 }
 
@@ -141,6 +149,7 @@ static void on_closed(void *ctx, const char *fault)
 	struct err e;
 
 	if (!fault) { /* its end will say more */
+		s->closed_output = true;
 		proc_stop(s->proc);
 		return;
 	}
@@ -166,38 +175,94 @@ static int on_send(void *wire, const struct upstream_rpc_out *out)
 	return s->proc ? proc_send(s->proc, out->text) : -EPIPE;
 }
 
-/* Something that is no message: prints of the program or of a library of it. */
-static int on_garbage(struct mcp_stdio *s)
+static void log_odd(struct mcp_stdio *s, const char *what, struct slice line)
+{
+	struct noise_text first = { "" };
+	char skipped[24], cleaned[24];
+
+	if (!noise_shown(&s->noise, clock_mono_ms()))
+		return;
+	snprintf(skipped, sizeof(skipped), "%" PRIu64, s->noise.lines.skipped);
+	snprintf(cleaned, sizeof(cleaned), "%" PRIu64, s->noise.lines.cleaned);
+	if (s->up.events->hide) {
+		noise_text_set(&first, line);
+		s->up.events->hide(s->up.ctx, first.text, sizeof(first.text));
+		first.text[NOISE_SHOWN] = '\0';
+	}
+	log_warn("mcp", what, "server", s->config.name, "text", first.text, "skipped", skipped,
+		 "cleaned", cleaned);
+}
+
+static int take_frame(void *ctx, struct slice frame)
+{
+	struct mcp_stdio *s = ctx;
+
+	if (s->freed || s->stopping)
+		return -ECANCELED;
+	return upstream_rpc_feed(&s->up.rpc, 0, frame) < 0;
+}
+
+static int broken(struct mcp_stdio *s, const char *how)
 {
 	struct err e;
 
-	if (!s->garbage_told)
-		log_warn("mcp", "a server writes lines that are no messages; they are skipped",
-			 "server", s->config.name);
-	s->garbage_told = true;
-	if (++s->garbage < MCP_GARBAGE_MAX)
-		return 0;
-	gone(&e, s, "SERVER_PROTOCOL", "writes nothing but lines that are no messages");
+	gone(&e, s, "SERVER_PROTOCOL", how);
 	wind_up(s, &e);
 	return -EPROTO;
+}
+
+static int skip_line(struct mcp_stdio *s, struct slice line)
+{
+	bool few = noise_skipped(&s->noise, line.n, clock_mono_ms());
+
+	proc_host_noise(s->procs, NOISE_MCP)->skipped++;
+	log_odd(s, "server output skipped", line);
+	return few ? 0 : broken(s, "writes too many lines that are not messages");
+}
+
+static void count_cleaned(struct mcp_stdio *s, struct slice line)
+{
+	s->noise.lines.cleaned++;
+	proc_host_noise(s->procs, NOISE_MCP)->cleaned++;
+	log_odd(s, "server output cleaned", line);
 }
 
 static int on_line(void *ctx, struct slice line)
 {
 	struct mcp_stdio *s = ctx;
 
-	if (!line.n || s->freed || s->stopping)
+	if (!line.n || s->freed || s->stopping || upstream_rpc_feed(&s->up.rpc, 0, line) == 0)
 		return 0;
-	if (upstream_rpc_feed(&s->up.rpc, 0, line) < 0)
-		return on_garbage(s);
-	s->garbage = 0;
-	return 0;
+	switch (frames_take(line, take_frame, s)) {
+	case FRAMES_TAKEN:
+		count_cleaned(s, line);
+		return 0;
+	case FRAMES_BROKEN:
+		log_odd(s, "server message broken", line);
+		return broken(s, "wrote a message that cannot be parsed");
+	default:
+		return skip_line(s, line);
+	}
+}
+
+/* A last message needs no newline. One that was cut off says less than the end does. */
+static void on_rest(void *ctx, struct slice rest)
+{
+	struct mcp_stdio *s = ctx;
+
+	if (s->freed || s->stopping || upstream_rpc_feed(&s->up.rpc, 0, rest) == 0)
+		return;
+	if (frames_take(rest, take_frame, s) == FRAMES_TAKEN)
+		count_cleaned(s, rest);
+	else
+		skip_line(s, rest);
 }
 
 static const struct proc_events proc_events = {
 	.on_line = on_line,
 	.on_closed = on_closed,
 	.on_exit = on_exit_of,
+	.on_rest = on_rest,
 };
 
 /* --- interface -------------------------------------------------------------------------------------------- */
@@ -260,8 +325,8 @@ static int spawn(struct mcp_stdio *s, struct err *e)
 					.bounds = c->bounds,
 					.data = c->data };
 
-	s->stopping = s->garbage_told = false;
-	s->garbage = 0;
+	s->stopping = s->closed_output = false;
+	s->noise = (struct noise){ 0 };
 	s->why.reason[0] = '\0';
 	if (c->data > 0 && lseek(c->data, 0, SEEK_SET) < 0)
 		return err_set(e, -errno, RPC_INTERNAL_ERROR, "SERVER_SPAWN_FAILED",

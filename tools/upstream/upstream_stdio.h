@@ -3,9 +3,9 @@
  * (upstream_server.h for what holds for all).
  *
  * The era is found out by asking: server/discover first. If that is refused, not answered in time, or ends the program
- * (then it is started once more), initialize follows. The era that was found is tried first the next time. Lines on
- * stdout that are no messages are skipped, with a warning in the log, up to MCP_GARBAGE_MAX in a row. stop is stdin EOF
- * and then the steps of proc/proc.h.
+ * (then it is started once more), initialize follows. The era that was found is tried first the next time. Other
+ * output on its stdout is skipped, as that of a harness (proc/output/). stop is stdin EOF and then the steps of
+ * proc/proc.h.
  */
 #pragma once
 

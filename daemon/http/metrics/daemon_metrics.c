@@ -79,6 +79,20 @@ static void put_turns(struct metric_sink *m, const struct store_totals *t)
 		   (double)t->refused);
 }
 
+static void put_noise(struct metric_sink *m, const struct noise_counts n[NOISE_FROM_MAX])
+{
+	static const char *const from[NOISE_FROM_MAX] = { "harness", "mcp" };
+
+	metric_family(m, "acpd_output_skipped_total",
+		      "Lines on a program's stdout that held no message.");
+	for (int i = 0; i < NOISE_FROM_MAX; i++)
+		metric_point(m, "from", from[i], (double)n[i].skipped);
+	metric_family(m, "acpd_output_cleaned_total",
+		      "Lines on a program's stdout that held a message among other bytes.");
+	for (int i = 0; i < NOISE_FROM_MAX; i++)
+		metric_point(m, "from", from[i], (double)n[i].cleaned);
+}
+
 static void put_refusals(struct metric_sink *m, const uint64_t refused[MODEL_REFUSAL_MAX])
 {
 	metric_family(m, "acpd_model_refused_total",
@@ -209,6 +223,7 @@ void daemon_metrics_put(const struct http_context *ctx, struct metric_sink *m)
 	put_usage(m, &usage);
 	put_removed(m, &t);
 	put_turns(m, &t);
+	put_noise(m, t.noise);
 	put_model(m, &t);
 	metric_put(m, "acpd_archives_damaged_total",
 		   "Stored archives that were not as they were uploaded.",

@@ -6,6 +6,7 @@
 #include "json/jstr.h"
 #include "session/harness/session_env.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #define PREFIX_MAX 80 /* "_meta.acpd.checks[31]." */
@@ -112,6 +113,7 @@ static int check_env(struct slice env, const char *prefix, struct err *e)
 	struct jiter it;
 	struct jval v;
 	size_t n = 0;
+	int r;
 
 	if (!env.n)
 		return 0;
@@ -124,7 +126,11 @@ static int check_env(struct slice env, const char *prefix, struct err *e)
 		if (!session_env_name(key))
 			return bad(e, prefix, "env", "ENV_NAME_INVALID",
 				   "has what is no variable name, or one of the daemon's");
-		if (jstr_decode(v, RUN_WORD_MAX / 2, &value) < 0)
+		r = jstr_decode(v, RUN_WORD_MAX / 2, &value);
+		if (r == -ENAMETOOLONG)
+			return bad(e, prefix, "env", "FIELD_TOO_LONG",
+				   "has a value that is too long");
+		if (r < 0)
 			return bad(e, prefix, "env", "FIELD_INVALID",
 				   "must be an object of strings without NUL");
 	}

@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "loop/loop.h"
+#include "proc/output/noise.h"
 #include "session/harness/session_refusals.h"
 #include "session/session.h"
 
@@ -54,6 +55,7 @@ struct session_harness {
 	bool forget; /* when it is gone, so are the keys of the session */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, reconfigure;
 	unsigned choices_tried;
+	struct noise noise;   /* what it wrote to its stdout besides messages */
 	char *modes, *config; /* modes: the harness's own, or derived from config */
 	char *model;	      /* in force, as the harness names it; NULL: it does not say */
 	struct list open_waiters, settings; /* struct session_waiter, struct setting */
@@ -63,7 +65,7 @@ struct session_harness {
 
 /* In struct session_store: pool (harness_pool.h). */
 struct harness_pool {
-	unsigned idle, max, wait, session_max;
+	unsigned idle, max, wait, start, session_max;
 	struct list live, waiting, lonely; /* struct session, by its harness.*_link */
 	unsigned nlive, nwaiting;
 	struct loop_timer lonely_timer, wait_timer;
@@ -81,6 +83,8 @@ int harness_launch(struct session *s, struct err *e);
 /* The wall of a network that the start waited for stands, or could not be made. */
 void harness_walled(struct session *s, const struct err *error);
 void harness_arm_start(struct session *s);
+/* The process cannot be used any more: everybody who waits for it gets the error, and it is killed. */
+void harness_broken(struct session *s, const char *cls, const struct err *why);
 void harness_stop(struct session *s);
 /* Calls everyone who waits for the harness; e NULL on success. */
 void harness_opened(struct session *s, const struct err *e);
@@ -88,6 +92,10 @@ void harness_opened(struct session *s, const struct err *e);
 void harness_answer_waiters(struct session *s, const struct err *e);
 /* The harness does not come. Fails those who have waited since `before` or longer, and a session that is OPENING. */
 void harness_fail_waiters(struct session *s, uint64_t before, const struct err *e);
+
+/* harness_output.c: of struct proc_events; ctx is the session. */
+int harness_on_line(void *ctx, struct slice line);
+void harness_on_rest(void *ctx, struct slice rest);
 
 /* adapter_host.c: the callbacks an adapter uses. */
 extern const struct harness_host_ops adapter_host_ops;

@@ -122,8 +122,7 @@ static bool harness_opening(const struct session *s)
 	return s->harness.state == H_STARTING || s->harness.state == H_CONFIGURING;
 }
 
-/* The process cannot be used any more: everybody who waits for it gets the error, and it is killed. */
-static void harness_broken(struct session *s, const char *cls, const struct err *why)
+void harness_broken(struct session *s, const char *cls, const struct err *why)
 {
 	if (harness_opening(s))
 		harness_opened(s, why);
@@ -135,22 +134,6 @@ static void harness_broken(struct session *s, const char *cls, const struct err 
 	harness_set_state(s, H_STOPPING);
 	if (s->harness.proc)
 		proc_kill(s->harness.proc);
-}
-
-static int on_line(void *ctx, struct slice line)
-{
-	struct session *s = ctx;
-	struct err e __attribute__((
-		uninitialized)); /* on_line fills it where it fails; wiping it cost as much as to scan a line */
-
-	if (!s->harness.adapter || s->harness.state == H_STOPPING)
-		return 0;
-	if (s->def->ops->on_line(s->harness.adapter, line, &e) >= 0)
-		return 0;
-	e = session_mask_err(s, &e);
-	log_warn("session", "harness protocol fault", "session", s->id, "text", e.msg);
-	harness_broken(s, "harness_protocol", &e);
-	return -EPROTO;
 }
 
 static void on_closed(void *ctx, const char *fault)
@@ -213,6 +196,11 @@ static void find_why(struct session *s, const struct proc_status *st, struct tur
 	if (s->harness.state != H_STOPPING && session_limits_killed(s, st, ret))
 		return;
 	*ret = (struct turn_error){ .cls = "harness_exit", .retryable = true };
+	if (s->harness.closed_output && !st->exited) { /* by on_closed */
+		snprintf(ret->message, sizeof(ret->message),
+			 "the harness closed its standard output");
+		return;
+	}
 	snprintf(ret->message, sizeof(ret->message),
 		 st->exited ? "the harness exited with code %d" :
 			      "the harness was killed by signal %d",
@@ -255,7 +243,12 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	session_advance(s);
 }
 
-static const struct proc_events proc_events = { on_line, on_closed, on_gone };
+static const struct proc_events proc_events = {
+	.on_line = harness_on_line,
+	.on_closed = on_closed,
+	.on_exit = on_gone,
+	.on_rest = harness_on_rest,
+};
 
 static void on_start_timeout(void *ctx)
 {
@@ -263,7 +256,8 @@ static void on_start_timeout(void *ctx)
 	struct err e;
 
 	err_set(&e, -ETIMEDOUT, RPC_INTERNAL_ERROR, "HARNESS_START_TIMEOUT",
-		"the harness did not open the session within %d s", HARNESS_START_MS / 1000);
+		"the harness did not open the session within %u s; --harness-start allows more",
+		s->store->pool.start);
 	harness_broken(s, "harness_start", &e);
 }
 
@@ -292,8 +286,8 @@ static int spawn(struct session *s, struct harness_plan *plan, struct err *e)
 
 void harness_arm_start(struct session *s)
 {
-	loop_timer_set(s->store->loop, &s->harness.start_timer, HARNESS_START_MS, on_start_timeout,
-		       s);
+	loop_timer_set(s->store->loop, &s->harness.start_timer,
+		       (uint64_t)s->store->pool.start * 1000, on_start_timeout, s);
 }
 
 static int launch(struct session *s, struct err *e)
@@ -326,6 +320,8 @@ static int launch(struct session *s, struct err *e)
 	s->load.pending = 0;
 	s->turn.peak_rss = 0;
 	s->harness.choices_tried = 0;
+	s->harness.noise = (struct noise){ 0 };
+	s->harness.closed_output = false;
 	harness_arm_start(s);
 	s->harness.adapter = s->def->ops->open(s->def, &req, &host);
 	if (s->def->ops->start(s->harness.adapter, e) < 0)

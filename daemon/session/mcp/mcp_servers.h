@@ -87,6 +87,8 @@ void session_trace_put(const struct session *s, const struct relay_span *span, s
 		       struct buf *members);
 /* Variables that the agent has given its sandbox, a raw object: those that hold secrets are hidden from here on. */
 void session_learn_env(struct session *s, struct slice env);
+/* Hides secrets in a line from a program, in place; it may have been cut to size. */
+void session_mask_line(const struct session *s, char *text, size_t size);
 /* What is left of a tool's making. */
 void session_mask_bytes(const struct session *s, struct buf *b);
 /* Members of an event: what a turn's transcript should hold about tools. kind lifecycle. */

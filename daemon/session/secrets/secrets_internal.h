@@ -25,8 +25,6 @@ void session_load_secrets(struct session *s);
 /* json with the secrets in its text hidden, in b; json itself if it has none. members, table: event_fields_mask. */
 struct slice session_mask_json(const struct session *s, struct slice json, bool members,
 			       const struct event_field *table, struct buf *b);
-/* One line of others, in place; it may have been cut to size. */
-void session_mask_line(const struct session *s, char *text, size_t size);
 void session_mask_string(const struct session *s, char **text);
 struct err session_mask_err(const struct session *s, const struct err *e);
 /* The same of the end of a longer text (cut), in place: its first half is left out, where the rest of a secret may be. */

@@ -205,6 +205,7 @@ static void set_limits(struct session_store *st, const struct store_config *cfg)
 	st->pool.idle = cfg->harness_idle;
 	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory(memory);
 	st->pool.wait = cfg->harness_wait;
+	st->pool.start = cfg->harness_start;
 	st->pool.session_max = cfg->session_max;
 	st->draft_max = cfg->draft_max;
 	st->limits = cfg->limits;
@@ -354,6 +355,8 @@ void store_totals(const struct session_store *st, struct store_totals *ret)
 	*ret = st->totals;
 	list_each(s, (struct list *)&st->sessions, struct session, link)
 		ret->running += s->turn.current || s->turn.ending;
+	for (int i = 0; i < NOISE_FROM_MAX; i++)
+		ret->noise[i] = *proc_host_noise(st->procs, (enum noise_from)i);
 	removal_count(st->removal, &ret->removal);
 	session_model_totals(&st->model, ret);
 }

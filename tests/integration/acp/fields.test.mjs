@@ -43,6 +43,7 @@ const variables = (name) => [
   [{ A: 7 }, 'FIELD_INVALID', '.A'], [{ A: null }, 'FIELD_INVALID', '.A'], [{ A: NUL }, 'FIELD_INVALID', '.A'], [{ A: HALF }, 'FIELD_INVALID', '.A'],
   [{ 'A-B': '1' }, 'ENV_NAME_INVALID', '.A-B'], [{ '': '1' }, 'ENV_NAME_INVALID', '.'], [{ ACPD_OWNER: '1' }, 'ENV_NAME_INVALID', '.ACPD_OWNER'],
   [Object.fromEntries(many(VARIABLES + 1, (i) => [`V${i}`, '1'])), 'TOO_MANY', `.V${VARIABLES}`],
+  [{ A: 'x'.repeat(128 * 1024 - 2) }, 'FIELD_TOO_LONG', '.A'],
   ...(name === 'secrets' ? [[{ A: '12345678' }, 'FIELD_INVALID', '.A', { env: { A: '1' } }]] : []),
 ];
 const keeping = [[[7], 'FIELD_INVALID', '[0]'], [['A-B'], 'ENV_NAME_INVALID', '[0]'], [[''], 'ENV_NAME_INVALID', '[0]'],

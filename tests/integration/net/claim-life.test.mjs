@@ -181,7 +181,7 @@ test('acpd claim --set: settings hold from the first session on, and --sandbox-i
   await withDaemon({ token: null, harnesses: [{ id: 'other' }], env: { E2B_SANDBOX_ID: 'of-the-template' } }, async (d) => {
     const token = newToken();
     const { code, stderr } = await claim(d, token, ['--sandbox-id', 'sbx-1', ...sets({
-      'default-harness': 'other', 'session-max': 1, 'harness-idle': 77, 'harness-max': 3, 'harness-wait': 5, 'keep-sessions': '7d', 'network-max': 'off',
+      'default-harness': 'other', 'session-max': 1, 'harness-idle': 77, 'harness-max': 3, 'harness-wait': 5, 'harness-start': 61, 'keep-sessions': '7d', 'network-max': 'off',
       'allow-origin': 'https://one.example', 'limit-pids': 100, 'archive-max': 70000, log: 'debug',
     })]);
 

@@ -185,14 +185,21 @@ test('a harness that never answers initialize: the others work, a stop of the da
   assert.equal((await asked).data.reason, 'SHUTTING_DOWN');
 });
 
-// The daemon gives a harness 60 s to start; only the long run waits for it.
-test('a harness that never answers initialize: HARNESS_START_TIMEOUT', {
-  skip: process.env.ACPD_TEST_LONG ? false : 'takes 60 s: set ACPD_TEST_LONG=1', timeout: 240000 * SLOW,
-}, async () => {
-  const error = await neighbour.during(() => c.fails('session/new', {
-    cwd: d.workDir, mcpServers: [], _meta: { acpd: { harness: 'mute' } },
-  }, { timeout: 75000 }));
+test('a harness that never answers initialize: HARNESS_START_TIMEOUT after --harness-start, which the error names', async (t) => {
+  const own = await Daemon.startFor(t, { flags: { harnessStart: 1 }, harnesses: [{ id: 'mute', args: ['--init-silent'] }] });
+  const client = await own.client();
+  const error = await client.fails('session/new', { cwd: own.workDir, mcpServers: [], _meta: { acpd: { harness: 'mute' } } });
 
   assert.equal(error.code, -32603);
   assert.equal(error.data.reason, 'HARNESS_START_TIMEOUT');
+  assert.match(error.rpcMessage, /within 1 s; --harness-start allows more/);
+});
+
+test('variables that are too large together: the error names the largest, the limits, and no value', async () => {
+  const env = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`LARGE_${i}`, `${i === 7 ? 'xy' : 'x'}`.repeat(60000)]));
+  const error = await c.fails('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { harness: 'stub', env } } });
+
+  assert.equal(error.data.reason, 'HARNESS_SPAWN_FAILED');
+  assert.match(error.rpcMessage, /arguments and variables have 12\d{6} bytes, the largest \(LARGE_7\) 120009; Linux accepts 131071 in one/);
+  assert.doesNotMatch(error.rpcMessage, /xy/);
 });

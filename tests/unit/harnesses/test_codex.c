@@ -118,8 +118,9 @@ static void test_refusals_and_faults(void **state _unused_)
 	assert_log_has("failed -32603 HARNESS_OPEN_FAILED Codex refused initialize: too old");
 	fake_close(&f);
 	assert_int_equal(fake_open(&f, &harness_codex, NULL), 0);
-	assert_true(fake_line(&f, SLICE("Segmentation fault")) < 0);
-	assert_string_equal(f.err.reason, "HARNESS_PROTOCOL");
+	assert_int_equal(fake_line(&f, SLICE("Segmentation fault")), HARNESS_NOT_A_MESSAGE);
+	assert_int_equal(fake_line(&f, SLICE("{\"id\":1,\"level\":\"info\"}")),
+			 HARNESS_NOT_A_MESSAGE);
 }
 
 /* --- items --------------------------------------------------------------------------------------------------- */

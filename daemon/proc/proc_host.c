@@ -1,0 +1,70 @@
+/* proc_host.c - what all children share: its life, and what others ask of it. */
+#include "proc/proc_internal.h"
+
+#include "base/limits.h"
+
+#include <sys/prctl.h>
+
+/* Our children that live: what descends from them is theirs. */
+size_t proc_host_list(void *host, struct tree_own *ret, size_t max)
+{
+	struct proc_host *h = host;
+	size_t n = 0;
+
+	list_each(p, &h->procs, struct proc, link) {
+		if (p->reaped)
+			continue;
+		if (n < max)
+			ret[n] = (struct tree_own){ p->pid, p->session, false };
+		n++;
+	}
+	return n;
+}
+
+struct proc_host *proc_host_new(struct loop *loop, struct owner_lock *owner)
+{
+	struct proc_host *h = new0(struct proc_host);
+
+	h->loop = loop;
+	list_init(&h->procs);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	h->groups.owner = owner;
+	h->sweeper = sweeper_new(loop, proc_host_list, h);
+	return h;
+}
+
+struct proc_host *proc_host_free(struct proc_host *h)
+{
+	if (!h)
+		return NULL;
+	/* all our own children are gone: any process still below us is an orphan of theirs */
+	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
+		usleep(SWEEP_ROUND_MS * 1000);
+	loop_task_cancel(&h->idle_task);
+	reaper_done(&h->reaper);
+	own_groups_done(&h->groups);
+	h->sweeper = sweeper_free(h->sweeper);
+	free(h);
+	return NULL;
+}
+
+void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx)
+{
+	h->idle = fn;
+	h->idle_ctx = ctx;
+}
+
+unsigned proc_host_count(const struct proc_host *h)
+{
+	return h->count;
+}
+
+const struct cgroups *proc_host_cgroups(struct proc_host *h)
+{
+	return own_groups_get(&h->groups);
+}
+
+struct noise_counts *proc_host_noise(struct proc_host *h, enum noise_from from)
+{
+	return &h->noise[from];
+}
