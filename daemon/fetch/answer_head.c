@@ -108,13 +108,30 @@ int answer_head_line(struct answer_head *h, struct slice line, bool interim)
 	return add_field(h, name, trimmed((struct slice){ colon + 1, line.n - name.n - 1 }));
 }
 
+static bool is_encoded(const struct answer_head *h)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (strcmp(h->fields[i].name, "content-encoding") == 0)
+			return true;
+	return false;
+}
+
+/* Whether a field still describes the body after libcurl has decoded it. */
+static bool describes_body(const char *name, bool encoded)
+{
+	return !encoded ||
+	       (strcmp(name, "content-encoding") != 0 && strcmp(name, "content-length") != 0);
+}
+
 void answer_head_put(const struct answer_head *h, struct buf *json)
 {
+	bool encoded = is_encoded(h);
 	struct jw w = JW(json);
 
 	jw_obj(&w, NULL);
 	for (size_t i = 0; i < h->n; i++)
-		jw_slice(&w, h->fields[i].name, buf_slice(&h->fields[i].value));
+		if (describes_body(h->fields[i].name, encoded))
+			jw_slice(&w, h->fields[i].name, buf_slice(&h->fields[i].value));
 	jw_end_obj(&w);
 }
 

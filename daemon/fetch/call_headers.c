@@ -9,7 +9,8 @@
 #include <strings.h>
 
 /* What libcurl adds by itself, unless the order has it. Without a value a line keeps it from doing so. */
-static const char *const unwanted[] = { "Accept", "Content-Type", "User-Agent", "Expect" };
+static const char *const unwanted[] = { "Accept", "Accept-Encoding", "Content-Type", "User-Agent",
+					"Expect" };
 
 static bool add(struct curl_slist **list, const char *line)
 {

@@ -238,7 +238,8 @@ static void set_connection(struct fetch_transfer *t, const char *proxy)
 	curl_easy_setopt(t->easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	curl_easy_setopt(t->easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
+	/* decodes what comes compressed although nobody asked for it; call_headers sends no such field of libcurl's */
+	curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, "identity");
 	curl_easy_setopt(t->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	curl_easy_setopt(t->easy, CURLOPT_TCP_KEEPALIVE, 1L);

@@ -5,6 +5,7 @@ import http from 'node:http';
 import http2 from 'node:http2';
 import https from 'node:https';
 import net from 'node:net';
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 
 const dir = process.argv[2];
 const read = (name) => fs.readFileSync(`${dir}/${name}`);
@@ -51,7 +52,12 @@ const pages = {
   },
   '/drop': (req) => req.socket.destroy(),
   '/moved': (req, res) => { res.writeHead(302, { location: '/echo' }); res.end(); },
-  '/zipped': (req, res) => { res.writeHead(200, { 'content-encoding': 'gzip' }); res.end('not really'); },
+  '/zipped': (req, res) => { res.writeHead(200, { 'content-encoding': 'gzip' }); res.end(gzipSync('whole')); },
+  '/deflated': (req, res) => { res.writeHead(200, { 'content-encoding': 'deflate' }); res.end(deflateSync('whole')); },
+  '/deflated-raw': (req, res) => { res.writeHead(200, { 'content-encoding': 'deflate' }); res.end(deflateRawSync('whole')); },
+  '/zipped-wrongly': (req, res) => { res.writeHead(200, { 'content-encoding': 'gzip' }); res.end('not really'); },
+  '/coded': (req, res) => { res.writeHead(200, { 'content-encoding': 'rot13' }); res.end('jubyr'); },
+  '/bomb': (req, res) => { res.writeHead(200, { 'content-encoding': 'gzip' }); res.end(gzipSync(Buffer.alloc(64 << 20))); },
   '/twice': (req, res) => { res.writeHead(429, [['X-Odd', 'a'], ['x-odd', 'b"\\'], ['Retry-After', '7']].flat()); res.end(); },
   '/large': (req, res) => { for (let i = 0; i < 20; i++) res.setHeader(`h${i}`, 'x'.repeat(5000)); res.end(); },
   '/early': (req, res) => { res.writeProcessing?.(); res.end('late'); },

@@ -124,9 +124,6 @@ static void test_answers(void **state _unused_)
 	assert_int_equal(g.status, 302);
 	assert_non_null(strstr(g.headers, "\"location\":\"/echo\""));
 	got_done(&g);
-	got_all(&g, far_url("http", far_side.http, "/zipped"));
-	assert_buf(&g.body, "not really");
-	got_done(&g);
 	got_all(&g, far_url("http", far_side.http, "/twice"));
 	assert_int_equal(g.status, 429);
 	assert_non_null(strstr(g.headers, "\"x-odd\":\"a, b\\\"\\\\\""));
@@ -142,6 +139,43 @@ static void test_answers(void **state _unused_)
 					      .idle_ms = 30000 });
 	expect_end(FETCH_COMPLETE, "");
 	assert_int_equal(buf_len(&g.body), 0);
+}
+
+/* Identity was asked for; a server that compresses all the same is decoded, and its head says so no more. */
+static void test_encoded(void **state _unused_)
+{
+	static const char *const whole[] = { "/zipped", "/deflated", "/deflated-raw" };
+	static const char *const broken[] = { "/zipped-wrongly", "/coded" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(whole); i++) {
+		got_all(&g, far_url("http", far_side.http, whole[i]));
+		expect_end(FETCH_COMPLETE, "");
+		assert_buf(&g.body, "whole");
+		assert_null(strstr(g.headers, "content-encoding"));
+		got_done(&g);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+		got_get(&g, far_url("http", far_side.http, broken[i]));
+		expect_end(FETCH_CUT, "");
+		assert_true(g.why[0] && g.status == 200);
+		got_done(&g);
+	}
+}
+
+/* 64 MiB of zeros in 64 KiB: no more of it waits than of any other answer. */
+static void test_bomb(void **state _unused_)
+{
+	unsigned before;
+
+	got_all(&g, far_url("http", far_side.http, "/zipped"));
+	got_done(&g);
+	before = far_memory();
+	g.holds = true;
+	got_get(&g, far_url("http", far_side.http, "/bomb"));
+	far_until(&g.headed);
+	far_run(500);
+	assert_in_range(buf_len(&g.body), FETCH_WINDOW / 2, FETCH_WINDOW);
+	assert_in_range(far_memory(), 0, before + 24 * 1024);
 }
 
 static void test_ends(void **state _unused_)
@@ -384,10 +418,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_request), TEST(test_tls),	      TEST(test_stream),
-		TEST(test_answers), TEST(test_ends),	      TEST(test_silence),
-		TEST(test_cancel),  TEST(test_window),	      TEST(test_addresses),
-		TEST(test_proxy),   TEST(test_wrong_at_once), TEST(test_unavailable),
+		TEST(test_request),	  TEST(test_tls),	  TEST(test_stream),
+		TEST(test_answers),	  TEST(test_encoded),	  TEST(test_bomb),
+		TEST(test_ends),	  TEST(test_silence),	  TEST(test_cancel),
+		TEST(test_window),	  TEST(test_addresses),	  TEST(test_proxy),
+		TEST(test_wrong_at_once), TEST(test_unavailable),
 	};
 
 	return RUN(tests, far_begin, far_end);
