@@ -90,7 +90,7 @@ int provider_check_auth(struct slice auth, const char *path, struct err *e)
 	return r;
 }
 
-/* http or https, a host and a path: what stands before the API's own paths. */
+/* http or https, a host, a path, and a query that every call gets (?api-version=): what stands around the API's own paths. */
 static bool url_ok(const char *url)
 {
 	struct slice rest = slice_of(url), host;
@@ -100,9 +100,9 @@ static bool url_ok(const char *url)
 		return false;
 	for (size_t i = 0; i < rest.n; i++)
 		if ((unsigned char)rest.p[i] <= 0x20 || (unsigned char)rest.p[i] >= 0x7f ||
-		    strchr("?#@\\", rest.p[i]))
+		    strchr("#@\\", rest.p[i]))
 			return false;
-	host = (struct slice){ rest.p, strcspn(rest.p, "/") };
+	host = (struct slice){ rest.p, strcspn(rest.p, "/?") };
 	return authority_parse(host, 1, &a);
 }
 
@@ -110,10 +110,9 @@ int provider_check_url(const char *url, const char *path, struct err *e)
 {
 	if (!url || url_ok(url))
 		return 0;
-	return err_field(
-		e, path, "URL_INVALID",
-		"%s must be http:// or https:// with a host, without user, query and fragment",
-		path);
+	return err_field(e, path, "URL_INVALID",
+			 "%s must be http:// or https:// with a host, without user and fragment",
+			 path);
 }
 
 /* --- fallbacks -------------------------------------------------------------------------------------------- */

@@ -201,6 +201,7 @@
 #define PRICED_MODELS_MAX 256           /* in provider.prices */
 #define MODEL_WINDOW (256 * KIB)        /* bytes of a body or an answer on the way at a time */
 #define MODEL_PIECE_MAX (64 * KIB)      /* of one message of a body or an answer */
+#define MODEL_HELD_MAX (64 * KIB)       /* of an answer 200 that may be an error: its head waits for so much of its body */
 #define MODEL_ATTACH_MAX 10000          /* sessions named in one _acpd/model/attach */
 #define MODEL_SILENCE_MS 600000         /* of a provider, before its answer or within it */
 #define MODEL_HOLD_SECS 60              /* a call without a connection to go to fails after so long */

@@ -1,5 +1,6 @@
 #include "json/jpush.h"
 
+#include "base/utf8.h"
 #include "base/util.h"
 #include "json/jstr.h"
 
@@ -99,11 +100,15 @@ static void close_level(struct jpush *j, bool array)
 
 /* --- scalars ---------------------------------------------------------------------------------------------------- */
 
-/* A text that is too long stays so, whatever comes behind it: what failed once is not added to. */
+/* Of a text that is too long its beginning is kept. It stays too long, whatever comes behind it. */
 static void keep(struct jpush *j, struct slice bytes)
 {
-	if (j->keeps && !j->text.failed)
-		buf_add_slice(&j->text, bytes);
+	size_t space = JPUSH_TEXT_MAX - buf_len(&j->text);
+
+	if (!j->keeps || j->text.failed)
+		return;
+	buf_add(&j->text, bytes.p, MIN(bytes.n, space));
+	j->text.failed |= bytes.n > space;
 }
 
 static void begin_text(struct jpush *j, unsigned char state, bool keeps)
@@ -124,6 +129,35 @@ static void begin_scalar(struct jpush *j, unsigned char state)
 	begin_text(j, state, j->wanted >= 0);
 }
 
+/* Bytes of the character or escape at the beginning of text; 0: it is not whole. */
+static size_t unit_length(struct slice text)
+{
+	size_t n;
+
+	if (text.p[0] == '\\')
+		n = text.n > 1 && text.p[1] == 'u' ? 6 : 2;
+	else
+		n = (unsigned char)text.p[0] < 0x80 ?
+			    1 :
+			    utf8_sequence((const unsigned char *)text.p, text.n);
+	return n <= text.n ? n : 0;
+}
+
+/* The beginning of a string that is too long, as a string of whole characters; empty: it is a number, or not valid. */
+static struct slice beginning(struct jpush *j)
+{
+	size_t len = buf_len(&j->text), at = 1, n;
+	char *text = j->text.data;
+	struct jval v;
+
+	if (len < 2 || text[0] != '"')
+		return SLICE_NONE;
+	while ((n = unit_length((struct slice){ text + at, len - at })) && at + n < len)
+		at += n;
+	text[at] = '"';
+	return jscan_value((struct slice){ text, at + 1 }, &v) == JSCAN_OK ? v.raw : SLICE_NONE;
+}
+
 static void end_scalar(struct jpush *j)
 {
 	struct jval v = { J_NONE, SLICE_NONE };
@@ -132,9 +166,11 @@ static void end_scalar(struct jpush *j)
 	if (!j->keeps)
 		return;
 	j->keeps = false;
-	if (!j->text.failed && jscan_value(buf_slice(&j->text), &v) != JSCAN_OK)
+	if (j->text.failed)
+		v.raw = beginning(j);
+	else if (jscan_value(buf_slice(&j->text), &v) != JSCAN_OK)
 		j->state = PUSH_BROKEN;
-	else
+	if (j->state != PUSH_BROKEN)
 		j->ops->value(j->ctx, j->wanted, v);
 }
 

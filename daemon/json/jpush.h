@@ -16,7 +16,8 @@
 struct jpush_ops {
 	/* The value at this path is wanted: a number that `value` gets; -1: it is not. */
 	int (*wants)(void *ctx, const char *path);
-	/* v is a string, number, true, false or null; J_NONE: it is longer than JPUSH_TEXT_MAX. */
+	/* v is a string, number, true, false or null; J_NONE: it is longer than JPUSH_TEXT_MAX, and v.raw is the beginning of
+	 * a string, as a valid string, or empty. */
 	void (*value)(void *ctx, int wanted, struct jval v);
 };
 

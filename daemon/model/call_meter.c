@@ -58,12 +58,15 @@ static void take_cost(struct call_meter *m, struct jval v)
 	m->told.cost = cost;
 }
 
-/* An error's code is a number or a word. */
+/* An error's code is a number or a word. Of a message that is too long the beginning tells enough. */
 static void take_text(struct call_meter *m, enum meter_text what, struct jval v)
 {
 	bool number = what == TEXT_ERROR_CODE || what == TEXT_EVENT_CODE;
 	char *text = NULL;
 
+	if (v.type == J_NONE && v.raw.n &&
+	    (what == TEXT_ERROR_MESSAGE || what == TEXT_EVENT_MESSAGE))
+		v.type = J_STRING;
 	if (v.type == J_NUMBER && number)
 		text = xstrndup(v.raw.p, v.raw.n);
 	else if (v.type != J_STRING || jstr_decode(v, JPUSH_TEXT_MAX, &text) < 0)

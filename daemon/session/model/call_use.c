@@ -121,6 +121,18 @@ void call_use_data(struct provider_call *c, struct slice bytes)
 	check_budgets(c, &m);
 }
 
+int call_use_error_status(const struct provider_call *c)
+{
+	struct metered m;
+
+	if (!c->use.meter)
+		return 0;
+	call_meter_read(c->use.meter, &m);
+	if (!m.failed)
+		return 0;
+	return m.error.http_status ? m.error.http_status : 502;
+}
+
 void call_use_request_id(struct provider_call *c, struct jval id)
 {
 	if (c->use.meter && !c->use.request_id)

@@ -39,6 +39,8 @@ void call_use_head(struct provider_call *c, int status, struct slice headers);
 void call_use_data(struct provider_call *c, struct slice bytes);
 /* The provider's id of the request, a raw value, where no header had it. */
 void call_use_request_id(struct provider_call *c, struct jval id);
+/* Returns the HTTP status that the error inside the answer stands for, 502 if its code says none; 0 if there is no error. */
+int call_use_error_status(const struct provider_call *c);
 /* The attempt is over: it is recorded. Before the harness hears of it. */
 void call_use_end(struct provider_call *c, enum call_end how);
 /* The turn ends: what it has of open calls is recorded, if they told all or nobody wants the rest; others go on without

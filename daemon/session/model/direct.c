@@ -70,19 +70,32 @@ static bool key_ready(struct session *s, unsigned i, const struct provider_upstr
 
 /* --- one attempt ------------------------------------------------------------------------------------------------ */
 
-/* The provider's address stands in the place of the listener's. */
+/* Of n bytes, without slashes at their end. */
+static size_t base_length(const char *base, size_t n)
+{
+	while (n && base[n - 1] == '/')
+		n--;
+	return n;
+}
+
+/* The provider's address replaces the listener's; a query of it stands before one of the request's. */
 static void put_url(struct buf *b, const struct model_request *r, const char *base)
 {
-	size_t n;
+	size_t root = strlen(model_api_root(r->api)), n, path;
+	struct slice below = { r->path.p + root, r->path.n - root };
+	const char *query = below.n ? memchr(below.p, '?', below.n) : NULL;
 
 	if (!base)
 		base = apis[r->api].base_url;
-	n = strlen(base);
-	while (n && base[n - 1] == '/')
-		n--;
-	buf_add(b, base, n);
-	buf_add_slice(b, (struct slice){ r->path.p + strlen(model_api_root(r->api)),
-					 r->path.n - strlen(model_api_root(r->api)) });
+	n = strcspn(base, "?");
+	buf_add(b, base, base_length(base, n));
+	path = query ? (size_t)(query - below.p) : below.n;
+	buf_add(b, below.p, path);
+	buf_puts(b, base + n);
+	if (query) {
+		buf_putc(b, base[n] ? '&' : '?');
+		buf_add(b, query + 1, below.n - path - 1);
+	}
 	buf_putc(b, '\0');
 }
 

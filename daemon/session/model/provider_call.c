@@ -12,6 +12,7 @@ static void call_free(struct provider_call *c)
 
 	c->carrier->forget(c);
 	call_record_forget(c);
+	held_answer_drop(c);
 	list_del(&c->link);
 	activity_note(s);
 	free(c);
@@ -82,7 +83,7 @@ bool provider_call_head(struct provider_call *c, int status, struct slice header
 	c->answered = true;
 	call_use_head(c, status, headers);
 	call_record_head(c, status, headers);
-	if (model_call_head(c->call, status, headers))
+	if (held_answer_begin(c, status, headers) || model_call_head(c->call, status, headers))
 		return true;
 	call_use_end(c, CALL_FAILED);
 	call_record_end(c, "failed", model_refusal_word(MODEL_CALL_FAILED));
@@ -95,13 +96,17 @@ void provider_call_data(struct provider_call *c, struct slice bytes)
 {
 	call_use_data(c, bytes);
 	call_record_data(c, bytes);
-	model_call_data(c->call, bytes);
+	if (!held_answer_take(c, bytes))
+		model_call_data(c->call, bytes);
 }
 
 void provider_call_end(struct provider_call *c)
 {
+	int status = call_use_error_status(c);
+
 	call_use_end(c, CALL_ENDED);
 	call_record_end(c, "complete", NULL);
+	held_answer_release(c, status ? status : 200);
 	model_call_end(c->call);
 	call_free(c);
 }

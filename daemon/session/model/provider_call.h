@@ -16,6 +16,7 @@
 #include "model/model_listener.h"
 #include "session/model/call_recording.h"
 #include "session/model/call_use.h"
+#include "session/model/held_answer.h"
 #include "usage/budget.h"
 
 #define CALL_ID_SIZE sizeof("model-call:0123456789abcdef0123456789abcdef")
@@ -45,7 +46,8 @@ struct provider_call {
 	unsigned attempt;
 	bool waits; /* it has not been asked: what it may use is reserved for others */
 	struct spending reserved; /* of budgets, until it ends */
-	bool answered;		  /* its head has been given to the harness */
+	bool answered;		  /* the head of its answer has come: no other attempt follows */
+	struct held_answer held;
 	struct call_use use;
 	struct call_trace trace;
 };

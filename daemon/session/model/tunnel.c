@@ -2,6 +2,7 @@
 #include "session/session_internal.h"
 
 #include "base/limits.h"
+#include "base/log.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -196,6 +197,12 @@ void tunnel_head(struct tunnel_call *c, int status, struct slice headers)
 		provider_call_head(c->of, status, headers);
 }
 
+/* fetch() of a client decodes by itself, and leaves the field that said so: only the bytes tell. */
+static bool is_compressed(struct slice bytes)
+{
+	return slice_starts(bytes, "\x1f\x8b");
+}
+
 void tunnel_chunk(struct tunnel_call *c, uint64_t seq, struct slice bytes)
 {
 	if (!c->of->answered || seq != c->next_seq) {
@@ -203,7 +210,12 @@ void tunnel_chunk(struct tunnel_call *c, uint64_t seq, struct slice bytes)
 		c->holed = true;
 		return;
 	}
-	c->next_seq++;
+	if (c->next_seq++ == 0 && is_compressed(bytes)) {
+		log_warn("model", "model answer compressed", "session", c->of->session->id, "call",
+			 c->of->id);
+		provider_call_break(c->of, MODEL_CALL_FAILED);
+		return;
+	}
 	if (bytes.n > c->window || bytes.n > MODEL_PIECE_MAX) { /* against the rules */
 		provider_call_break(c->of, MODEL_CALL_FAILED);
 		return;

@@ -9,6 +9,7 @@ import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { ACPD, Daemon, endInOrder, SANITIZED } from '../../lib/daemon.mjs';
 import { timesIn } from '../../lib/memory.mjs';
 import { API, ModelConnection, listenerOf, STUB_WITH_GOOGLE, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
@@ -84,6 +85,9 @@ describe('where a call goes, and what goes with it', () => {
   const rows = [
     ['openai-chat', '/v1/chat/completions', '/v1', { authorization: `Bearer ${KEY}` }],
     ['openai-chat', '/v1/chat/completions?x=1', '/openai/deployments/d1/', { authorization: `Bearer ${KEY}` }, '/openai/deployments/d1/chat/completions?x=1'],
+    ['openai-chat', '/v1/chat/completions', '/openai/deployments/d1?api-version=2024-10-21', { authorization: `Bearer ${KEY}` },
+      '/openai/deployments/d1/chat/completions?api-version=2024-10-21'],
+    ['openai-chat', '/v1/chat/completions?x=1', '/d1/?api-version=1&b', { authorization: `Bearer ${KEY}` }, '/d1/chat/completions?api-version=1&b&x=1'],
     ['anthropic', '/v1/messages?beta=true', '/v1', { 'x-api-key': KEY }],
     ['google', '/v1beta/models/m:streamGenerateContent?alt=sse', '/v1beta', { 'x-goog-api-key': KEY }],
   ];
@@ -125,6 +129,88 @@ describe('where a call goes, and what goes with it', () => {
 
     await answered(await call(t, await session({ key: undefined })));
     assert.equal(good.calls[at].headers.authorization, undefined);
+  });
+});
+
+describe('what a provider answers although nobody asked for it so', () => {
+  const TEXT = JSON.stringify({ id: 'c-1', choices: [{ message: { content: 'hello' }, finish_reason: 'stop' }], usage: { prompt_tokens: 7, completion_tokens: 2 } });
+  const ERROR = (more) => JSON.stringify({ error: { message: 'the words of the provider', ...more } });
+  const json = (res, text) => res.writeHead(200, { 'content-type': 'application/json' }).end(text);
+  const place = async (t, answer) => {
+    const p = await startPlace(answer);
+
+    t.after(() => p.close());
+    return { baseUrl: `${p.url}/v1` };
+  };
+  const codings = [['gzip', gzipSync], ['deflate', deflateSync], ['deflate', deflateRawSync, 'without its head']];
+  for (const [coding, encode, how = ''] of codings) {
+    test(`compressed by ${coding} ${how}`, async (t) => {
+      const s = await session(await place(t, (req, res) =>
+        res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': coding }).end(encode(TEXT))));
+      const g = await call(t, s);
+
+      assert.deepEqual(await answered(g), { status: 200, text: TEXT, whole: true });
+      assert.equal((await g.head()).headers['content-encoding'], undefined);
+      const record = await until(() => records(d).find((r) => r.type === 'model_call' && r.sessionId === s.sessionId), 'the record of the call');
+      assert.deepEqual([record.usage.inputTokens, record.usage.outputTokens], [7, 2]);
+    });
+  }
+
+  const errors = [
+    ['a number', { code: 429 }, 429],
+    ['a word', { code: 'insufficient_quota' }, 402],
+    ['a type', { type: 'overloaded_error' }, 529],
+    ['nothing that is known', { type: 'odd' }, 502],
+    ['a message beyond every limit', { code: 400, message: 'x'.repeat(60_000) }, 400],
+  ];
+  for (const [name, more, status] of errors) {
+    test(`200 with an error, whose code is ${name}`, async (t) => {
+      const s = await session(await place(t, (req, res) => json(res, ERROR(more))));
+
+      assert.deepEqual(await answered(await call(t, s)), { status, text: ERROR(more), whole: true });
+    });
+  }
+
+  test('200 with an answer of one object is as it came, however long and however cut', async (t) => {
+    const long = JSON.stringify({ choices: [{ message: { content: 'y'.repeat(300_000) } }], error: null });
+
+    for (const text of [TEXT, long, ` \n${TEXT}`, '[{}]', '', '{"error"']) {
+      const s = await session(await place(t, (req, res) => {
+        res.writeHead(200, { 'content-type': 'application/json' });
+        res.write(text.slice(0, 9));
+        setImmediate(() => res.end(text.slice(9)));
+      }));
+
+      assert.deepEqual(await answered(await call(t, s)), { status: 200, text, whole: true });
+    }
+  });
+
+  test('the head of a stream does not wait for its first event', async (t) => {
+    const open = [];
+    const s = await session(await place(t, (req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      open.push(res);
+    }));
+    const g = await call(t, s);
+
+    assert.equal((await g.head()).status, 200);
+    open[0].end(ANSWER);
+    assert.equal((await answered(g)).text, ANSWER);
+  });
+
+  test('an error of 120 KB in pieces of every size leaves the daemon alive', async (t) => {
+    const text = ERROR({ message: 'p'.repeat(120_000) });
+
+    for (const size of [1000, 1025, 4096, 18_588, 40_000]) {
+      const s = await session(await place(t, async (req, res) => {
+        res.writeHead(400, { 'content-type': 'application/json' });
+        for (let at = 0; at < text.length; at += size)
+          await new Promise((resolve) => { res.write(text.slice(at, at + size), () => setImmediate(resolve)); });
+        res.end();
+      }));
+
+      assert.deepEqual(await answered(await call(t, s)), { status: 400, text, whole: true });
+    }
   });
 });
 

@@ -313,6 +313,19 @@ describe('byte by byte', () => {
     return callsOf(sessionId).slice(n);
   };
 
+  test('200 with an error has the status that the error stands for', async (t) => {
+    const { g, id } = await begin(t);
+    const text = '{"error":{"message":"slow down","code":"rate_limit_exceeded"}}';
+
+    taker.head(id, 200, { 'content-type': 'application/json' });
+    for (const piece of [text.slice(0, 12), text.slice(12)])
+      taker.chunk(id, piece);
+    taker.end(id);
+    assert.equal((await g.head()).status, 429);
+    await until(() => g.body.whole, 'the end');
+    assert.equal(g.body.bytes.toString(), text);
+  });
+
   test('a cost that the provider tells, and the id that the client knows', async (t) => {
     const n = callsOf(sessionId).length;
     const { g, id } = await begin(t);

@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { connectTaker, ModelConnection, listenerOf, STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
 import { sleep } from '../../lib/rawws.mjs';
@@ -257,6 +258,10 @@ describe('an answer', () => {
     ['an end without a head', (id) => taker.end(id), 502, 'MODEL_CALL_FAILED'],
     ['a status that is none', (id) => taker.head(id, 101), 502, 'MODEL_CALL_FAILED'],
     ['a status without a body', (id) => taker.head(id, 204), 502, 'MODEL_CALL_FAILED'],
+    ['an answer that is still compressed', (id) => { // fetch() of a client decodes it, and leaves the field that said so
+      taker.head(id, 200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+      taker.chunk(id, undefined, { b64: gzipSync('{"choices":[]}').toString('base64') });
+    }, 502, 'MODEL_CALL_FAILED'],
   ];
   for (const [what, act, status, code] of failures) {
     test(`${what} is ${status} ${code}`, async (t) => {

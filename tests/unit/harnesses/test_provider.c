@@ -55,7 +55,7 @@ static void test_refused(void **state _unused_)
 		  "URL_INVALID" },
 		{ "{\"api\":\"google\"" DIRECT ",\"baseUrl\":\"https://u:p@x/v1\"}", "baseUrl",
 		  "URL_INVALID" },
-		{ "{\"api\":\"google\"" DIRECT ",\"baseUrl\":\"https://x/v1?a=b\"}", "baseUrl",
+		{ "{\"api\":\"google\"" DIRECT ",\"baseUrl\":\"https://x/v1#a\"}", "baseUrl",
 		  "URL_INVALID" },
 		{ "{\"api\":\"google\"" DIRECT ",\"auth\":{\"header\":\"a b\"}}", "auth.header",
 		  "FIELD_INVALID" },

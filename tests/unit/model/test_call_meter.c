@@ -384,24 +384,52 @@ static void check_long_error(const char *head, const char *tail, size_t n, size_
 	call_meter_read(m, &got);
 	assert_true(got.complete && got.failed);
 	assert_string_equal(got.error.cls, "provider");
+	assert_memory_equal(got.error.message, "the words: xxxx", 15);
+	assert_int_equal(strlen(got.error.message), sizeof(got.error.message) - 1);
 	assert_int_equal(got.usage.count[COUNT_INPUT], 3);
 	call_meter_free(m);
 }
 
 static void a_value_beyond_its_limit_cut_anywhere(void **state _unused_)
 {
-	static const size_t lengths[] = { JPUSH_TEXT_MAX - 3, JPUSH_TEXT_MAX - 2,
-					  JPUSH_TEXT_MAX - 1, JPUSH_TEXT_MAX,
-					  3 * JPUSH_TEXT_MAX, 120000 },
-			    steps[] = { 1,     63,   JPUSH_TEXT_MAX - 1, JPUSH_TEXT_MAX + 1, 4096,
-					18000, 65536 };
-#define LONG_ERROR "{\"error\":{\"message\":\""
+	static const size_t
+		lengths[] = { JPUSH_TEXT_MAX - 14, JPUSH_TEXT_MAX - 13, JPUSH_TEXT_MAX - 12,
+			      JPUSH_TEXT_MAX - 3,  JPUSH_TEXT_MAX - 2,	JPUSH_TEXT_MAX - 1,
+			      JPUSH_TEXT_MAX,	   3 * JPUSH_TEXT_MAX,	120000 },
+		steps[] = { 1, 63, JPUSH_TEXT_MAX - 1, JPUSH_TEXT_MAX + 1, 4096, 18000, 65536 };
+#define LONG_ERROR "{\"error\":{\"message\":\"the words: "
 #define LONG_END "\"},\"usage\":{\"prompt_tokens\":3}}"
 
 	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++)
 		for (size_t k = 0; k < ARRAY_SIZE(steps); k++) {
 			check_long_error(LONG_ERROR, LONG_END, lengths[i], steps[k]);
 			check_long_error("data: " LONG_ERROR, LONG_END LF, lengths[i], steps[k]);
+		}
+}
+
+/* The beginning of a message ends between two characters, and between two escapes. */
+static void a_long_message_is_cut_between_characters(void **state _unused_)
+{
+	static const char *const units[] = { "x",   "\xcf\x80", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+					     "\\n", "\\u00e9",	"\\\\" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		for (size_t shift = 0; shift < 6; shift++) {
+			_cleanup_(buf_done) struct buf b = { 0 };
+			struct call_meter *m = call_meter_new(MODEL_ANTHROPIC);
+			struct metered got;
+
+			buf_printf(&b, "{\"type\":\"error\",\"error\":{\"message\":\"%.*s",
+				   (int)shift, "abcdef");
+			while (b.len < 3 * JPUSH_TEXT_MAX)
+				buf_puts(&b, units[i]);
+			buf_puts(&b, "\"}}");
+			call_meter_head(m, 500, SLICE_NONE);
+			call_meter_feed(m, buf_slice(&b));
+			call_meter_end(m);
+			call_meter_read(m, &got);
+			assert_true(got.failed && strlen(got.error.message) > 200);
+			call_meter_free(m);
 		}
 }
 
@@ -414,6 +442,7 @@ int main(void)
 		cmocka_unit_test(known_with_the_last_word),
 		cmocka_unit_test(large_and_deep),
 		cmocka_unit_test(a_value_beyond_its_limit_cut_anywhere),
+		cmocka_unit_test(a_long_message_is_cut_between_characters),
 	};
 
 	return RUN(tests, NULL, NULL);
