@@ -24,6 +24,7 @@ enum snapshot_run_kind {
 struct snapshot_run {
 	struct inspection run;
 	enum snapshot_run_kind kind;
+	bool ignoring; /* SNAPSHOT_BASELINE: without what .gitignore files leave out */
 	uint64_t turn;
 	char *patch;	     /* where one is written; NULL: nowhere */
 	char *into;	     /* SNAPSHOT_DIFF: where it is wanted as a file; NULL: as an answer */
@@ -74,7 +75,8 @@ static void put_job(const struct session *s, struct buf *b, const struct snapsho
 		put_query(&w, &k->query);
 	if (k->kind == SNAPSHOT_DIFF)
 		jw_bool(&w, "list", true); /* which gives a digest of all that is changed */
-	jw_str(&w, "ignore", "gitignore");
+	/* what a workspace begins with is tracked, ignored or not */
+	jw_str(&w, "ignore", k->kind == SNAPSHOT_BASELINE && !k->ignoring ? "none" : "gitignore");
 	session_put_owner(&w, s);
 	jw_end_obj(&w);
 }
@@ -183,6 +185,27 @@ static void diff_filed(struct session *s, const struct snapshot_run *k, struct s
 	k->done(k->ctx, r < 0 ? SLICE_NONE : report, failed ? failed : r < 0 ? &e : NULL);
 }
 
+static void put_items(struct jw *w, struct jval list)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (jiter_init(&it, list))
+		while (jiter_next(&it, NULL, &v))
+			jw_raw(w, NULL, v.raw);
+}
+
+/* What cannot be compared, then what .gitignore files leave out. */
+static void put_omitted(struct jw *w, struct slice report)
+{
+	jw_arr(w, "omitted");
+	put_items(w, jobj_get(report, "omitted"));
+	put_items(w, jobj_get(report, "ignored"));
+	jw_end_arr(w);
+	jw_uint(w, "omittedTotal",
+		jobj_uint(report, "omittedTotal") + jobj_uint(report, "ignoredTotal"));
+}
+
 static void diff_compared(struct session *s, const struct snapshot_run *k, struct slice report,
 			  const struct err *failed)
 {
@@ -198,8 +221,7 @@ static void diff_compared(struct session *s, const struct snapshot_run *k, struc
 		k->done(k->ctx, SLICE_NONE, failed ? failed : &e);
 		return;
 	}
-	jw_raw(&w, "omitted", jobj_get(report, "omitted").raw);
-	jw_raw(&w, "omittedTotal", jobj_get(report, "omittedTotal").raw);
+	put_omitted(&w, report);
 	jw_raw(&w, "state", jobj_get(report, "state").raw);
 	jw_end_obj(&w);
 	k->done(k->ctx, buf_slice(&b), NULL);
@@ -237,6 +259,16 @@ static void forget_record(struct session *s)
 	removal_tree(s->store->removal, dir);
 }
 
+/* Of too many files a baseline has those that .gitignore files do not leave out. */
+static void baseline_failed(struct session *s, const struct snapshot_run *k, const struct err *e)
+{
+	if (k->ignoring || strcmp(e->reason, "TOO_MANY_ENTRIES") != 0) {
+		note_failure(s, k, e);
+		return;
+	}
+	s->workspace.baseline_ignoring = s->workspace.snapshot_again = true;
+}
+
 /* A record that cannot be read is none: a new one begins. */
 static void fold_failed(struct session *s, const struct err *e)
 {
@@ -258,6 +290,8 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 		diff_filed(s, k, report, e);
 	else if (k->kind == SNAPSHOT_DIFF)
 		diff_compared(s, k, report, e);
+	else if (e && k->kind == SNAPSHOT_BASELINE)
+		baseline_failed(s, k, e);
 	else if (e)
 		note_failure(s, k, e);
 	else if (k->kind == SNAPSHOT_TURN)
@@ -306,8 +340,14 @@ static void begin_baseline(struct session *s, bool seeded)
 {
 	_cleanup_(freep) char *dir = baseline_dir(s);
 
-	if ((seeded || removal_tree(s->store->removal, dir) == 0) && file_mkdirs(dir, 0700) == 0)
-		begin(s, snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL));
+	struct snapshot_run *k;
+
+	if ((!seeded && removal_tree(s->store->removal, dir) < 0) || file_mkdirs(dir, 0700) < 0)
+		return;
+	k = snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL);
+	k->ignoring = s->workspace.baseline_ignoring;
+	s->workspace.baseline_ignoring = false;
+	begin(s, k);
 }
 
 void baseline_take(struct session *s)

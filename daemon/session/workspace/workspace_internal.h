@@ -28,6 +28,7 @@ struct session_workspace {
 	struct list diffs;		    /* asked for while a snapshot is taken */
 	unsigned snapshots_running;	    /* snapshots being taken (baseline.c) */
 	bool snapshot_again;		    /* a baseline is wanted when they are */
+	bool baseline_ignoring;		    /* of fewer files: the whole tree has too many */
 	bool seeded;			    /* its directory was begun by the extraction */
 	bool baseline_due;		    /* until the newest is taken nobody is answered */
 	struct session_turn *snapshot_turn; /* waits for the one at its end */

@@ -214,15 +214,6 @@ static int run_export(struct export_job *o, int out, struct verdict *v)
 	return tree_pack_write(&o->export, out, &o->exported, v);
 }
 
-static void put_omitted(struct jw *w, const char *key, const char *total,
-			const struct omitted *omitted)
-{
-	jw_arr(w, key);
-	buf_add_slice(w->b, buf_slice(&omitted->json));
-	jw_end_arr(w);
-	jw_uint(w, total, omitted->total);
-}
-
 static void report_export(struct export_job *o, struct jw *w)
 {
 	const struct tree_pack_report *r = &o->exported;
@@ -232,8 +223,8 @@ static void report_export(struct export_job *o, struct jw *w)
 	jw_uint(w, "links", r->links);
 	jw_uint(w, "bytes", r->bytes);
 	jw_uint(w, "archiveBytes", r->archive_bytes);
-	put_omitted(w, "skipped", "skippedTotal", &r->skipped);
-	put_omitted(w, "changed", "changedTotal", &r->changed);
+	omitted_put(&r->skipped, w, "skipped", "skippedTotal");
+	omitted_put(&r->changed, w, "changed", "changedTotal");
 }
 
 /* --- bundles -------------------------------------------------------------------------------------------- */
@@ -341,7 +332,9 @@ static void report_snapshot(struct export_job *o, struct jw *w)
 	jw_uint(w, "bytes", r->bytes);
 	jw_uint(w, "changed", r->changed);
 	jw_uint(w, "read", r->read);
-	put_omitted(w, "omitted", "omittedTotal", &r->omitted);
+	omitted_put(&r->omitted, w, "omitted", "omittedTotal");
+	if (r->ignored.total)
+		omitted_put(&r->ignored, w, "ignored", "ignoredTotal");
 	if (o->job.list)
 		put_changes(w, &o->snapshot.changes);
 	if (o->offending.wanted) {

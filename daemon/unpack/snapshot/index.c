@@ -53,6 +53,7 @@ static const char *const reasons[OMIT_N] = {
 	[OMIT_PATH_TOO_DEEP] = "PATH_TOO_DEEP",
 	[OMIT_OTHER_FILE_SYSTEM] = "OTHER_FILE_SYSTEM",
 	[OMIT_PATCH_TOO_LARGE] = "PATCH_TOO_LARGE",
+	[OMIT_IGNORED] = "IGNORED",
 };
 
 const char *omit_word(enum omit_reason reason)

@@ -39,6 +39,7 @@ enum omit_reason {
 	OMIT_PATH_TOO_DEEP,
 	OMIT_OTHER_FILE_SYSTEM,
 	OMIT_PATCH_TOO_LARGE,
+	OMIT_IGNORED, /* in no index */
 	OMIT_N,
 };
 const char *omit_word(enum omit_reason reason);

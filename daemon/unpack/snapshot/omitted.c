@@ -17,6 +17,14 @@ void omitted_add(struct omitted *o, const char *path, const char *reason)
 	jw_end_obj(&w);
 }
 
+void omitted_put(const struct omitted *o, struct jw *w, const char *key, const char *total)
+{
+	jw_arr(w, key);
+	buf_add_slice(w->b, buf_slice(&o->json));
+	jw_end_arr(w);
+	jw_uint(w, total, o->total);
+}
+
 void omitted_done(struct omitted *o)
 {
 	buf_done(&o->json);

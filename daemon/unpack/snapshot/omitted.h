@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
+#include "json/jenc.h"
 
 #include <stdint.h>
 
@@ -15,4 +15,6 @@ struct omitted {
 };
 
 void omitted_add(struct omitted *o, const char *path, const char *reason);
+/* As two members of an object. */
+void omitted_put(const struct omitted *o, struct jw *w, const char *key, const char *total);
 void omitted_done(struct omitted *o);

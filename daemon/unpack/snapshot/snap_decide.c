@@ -138,8 +138,13 @@ static int put_change(struct snapshot *s, const char *path, const struct index_e
 int snap_decide(struct snapshot *s, const char *path, const struct index_entry *was,
 		const struct index_entry *now)
 {
-	int r = index_entry_same(was, now) ? 0 : put_change(s, path, was, now);
+	int r;
 
+	if (now->type == INDEX_OMITTED && now->reason == OMIT_IGNORED) {
+		omitted_add(&s->report->ignored, path, omit_word(OMIT_IGNORED));
+		return 0;
+	}
+	r = index_entry_same(was, now) ? 0 : put_change(s, path, was, now);
 	if (r < 0 || now->type == INDEX_NONE)
 		return r;
 	if (snap_has_content(now)) {

@@ -276,16 +276,27 @@ static int on_omit(void *ctx, const char *path, enum omit_reason reason)
 static bool on_known(void *ctx, const char *path)
 {
 	struct snapshot *s = ctx;
+	const char *next;
 
 	if (!s->job->turn && !snap_is_diff(s))
 		return false; /* a baseline tracks nothing of before: an extraction's seed has ignored files, too */
 	s->error = advance(s, path);
-	return s->error < 0 || (s->old_path && path_below(s->old_path, path));
+	next = snap_next_path(s);
+	return s->error < 0 || (next && path_below(next, path));
+}
+
+static int on_ignored(void *ctx, const char *path)
+{
+	struct index_entry ignored = take_omitted(OMIT_IGNORED, NULL);
+	struct snapshot *s = ctx;
+	int r = advance(s, path);
+
+	return r < 0 ? r : settle_known(s, path, &nothing, &ignored);
 }
 
 int snap_look(struct snapshot *s)
 {
-	const struct tree_visitor visitor = { on_visit, on_omit, on_known, s };
+	const struct tree_visitor visitor = { on_visit, on_omit, on_known, on_ignored, s };
 	const struct tree_walk_options options = {
 		.gitignore = s->job->gitignore,
 		.without_git = true,

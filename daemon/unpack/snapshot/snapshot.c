@@ -114,5 +114,6 @@ int snapshot_take(const struct snapshot_job *job, const struct snapshot_files *f
 void snapshot_report_done(struct snapshot_report *report)
 {
 	omitted_done(&report->omitted);
+	omitted_done(&report->ignored);
 	changes_done(&report->changes);
 }

@@ -13,7 +13,8 @@
  *
  * A turn names a file of which nothing is known (too large, unreadable, ...) in omitted, once: it is not named again as
  * long as it does not change. A patch never has it: neither its old nor its new content is known. For a patch, FIFOs,
- * sockets and devices count as absent.
+ * sockets and devices count as absent. What .gitignore files leave out is in no index, and named each time; but what the
+ * old index or the state before has is tracked, ignored or not.
  */
 #pragma once
 
@@ -55,6 +56,7 @@ struct snapshot_report {
 	uint64_t files, bytes, changed;
 	uint64_t read; /* files that had to be read */
 	struct omitted omitted;
+	struct omitted ignored; /* by .gitignore files, and in no state; each time */
 	struct changes changes;
 	struct patch_stat patch;
 	uint64_t patch_bytes;

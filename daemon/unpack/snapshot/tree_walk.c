@@ -15,6 +15,7 @@ struct walker {
 	const struct tree_visitor *visitor;
 	struct verdict *v;
 	struct ignore *ignore; /* NULL: not asked */
+	unsigned ignored; /* depth of an ignored directory that is entered for what is known in it; 0: in none */
 	dev_t device;
 	uint64_t seen;
 };
@@ -68,10 +69,31 @@ static int omit(struct walker *w, const struct tree_entry *e, enum omit_reason r
 	return r < 0 ? r : 1;
 }
 
+static bool matches(struct walker *w, const struct tree_entry *e)
+{
+	if (w->ignored && e->depth > w->ignored)
+		return true;
+	w->ignored = 0;
+	return ignore_match(w->ignore, e->path, S_ISDIR(e->sb.st_mode));
+}
+
 static bool is_ignored(struct walker *w, const struct tree_entry *e)
 {
-	return w->ignore && ignore_match(w->ignore, e->path, S_ISDIR(e->sb.st_mode)) &&
-	       !(w->visitor->known && w->visitor->known(w->visitor->ctx, e->path));
+	if (!w->ignore || !matches(w, e))
+		return false;
+	if (!w->visitor->known || !w->visitor->known(w->visitor->ctx, e->path))
+		return true;
+	if (!w->ignored && S_ISDIR(e->sb.st_mode))
+		w->ignored = e->depth;
+	return false;
+}
+
+/* Reports it, if anybody asks, and leaves it out. */
+static int ignore(struct walker *w, const struct tree_entry *e)
+{
+	int r = w->visitor->ignored ? w->visitor->ignored(w->visitor->ctx, e->path) : 0;
+
+	return r < 0 ? r : 1;
 }
 
 static int visit(void *ctx, const struct tree_entry *e)
@@ -82,7 +104,7 @@ static int visit(void *ctx, const struct tree_entry *e)
 		return refuse(w->v, "TIME_LIMIT", e->path,
 			      "the tree took too long; this far it came");
 	if (is_ignored(w, e))
-		return 1;
+		return ignore(w, e);
 	if (w->o->for_git && git_name_reserved(e->leaf, S_ISLNK(e->sb.st_mode)))
 		return omit(w, e, OMIT_NAME_RESERVED);
 	return w->visitor->visit(w->visitor->ctx, e);

@@ -4,8 +4,9 @@
  * Built on tree/tree_walker.h. What vanishes or changes its type between two steps counts as if it had always
  * been so. A name is reported once; the visitor opens it by the directory it is given and must expect anything there.
  *
- * Left out silently: our own stage directories, and what .gitignore files leave out if they are asked, unless
- * the visitor knows it, and everything named .git. Reported by omit: names that git refuses to write because some file
+ * Left out silently: our own stage directories, and everything named .git if that is asked. Reported by ignored: what
+ * .gitignore files leave out if they are asked, unless the visitor knows it. As in git, everything in an ignored
+ * directory is ignored. Reported by omit: names that git refuses to write because some file
  * systems treat them as .git; what lies too deep, on another file system, or in a directory that cannot be read.
  *
  * Each snapshot walks the whole tree: a stat call for each name, about 2 us. It is not told by inotify or fanotify what
@@ -30,6 +31,8 @@ struct tree_visitor {
 	int (*omit)(void *ctx, const char *path, enum omit_reason reason);
 	/* Is path, or for a directory anything below it, to be visited although it is ignored? NULL: no. */
 	bool (*known)(void *ctx, const char *path);
+	/* path, and for a directory all below it, is left out by a .gitignore file. NULL: nobody asks. */
+	int (*ignored)(void *ctx, const char *path);
 	void *ctx;
 };
 

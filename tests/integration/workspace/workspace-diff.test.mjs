@@ -149,6 +149,45 @@ describe('_acpd/workspace/diff', () => {
     await remove(id);
   });
 
+  const IGNORING = { '.gitignore': '*.env\nbuilt/\n', 'prod.env': 'A=1\n', 'gone.env': 'x\n', 'built/a.js': 'a\n', 'built/deep/b.js': 'b\n', 'plain.txt': 'p\n' };
+
+  test('what was there at the baseline is tracked, ignored or not; what is ignored since is told', async () => {
+    const cwd = newCwd(d);
+    const { sessionId: id } = await c.newSession({ cwd, meta: { workspace: { archive: await upload(d, IGNORING) } } });
+    const old = copyOf(cwd);
+    const left = ['built/new.js', 'local.env', 'more/built'];
+
+    assert.deepEqual((await diff(id)).omitted, []);
+    fs.mkdirSync(`${cwd}/more/built`, { recursive: true });
+    fs.chmodSync(`${cwd}/more/built`, 0o777);
+    await c.prompt(id, 'write prod.env A=2; write built/deep/b.js 2; write local.env x; write built/new.js x; write more/built/x x');
+    fs.rmSync(`${cwd}/gone.env`);
+    const one = await diff(id);
+    assert.deepEqual(filesOf(one), ['built/deep/b.js', 'gone.env', 'prod.env']);
+    assert.deepEqual(one.omitted, left.map((name) => ({ path: name, reason: 'IGNORED' })));
+    assert.equal(one.omittedTotal, 3);
+    assert.deepEqual(applied(patchOf(one), old), without(treeOf(cwd), 'built/new.js', 'local.env', 'more/built/x'));
+    await c.prompt(id, 'write plain.txt 2');
+    await c.prompt(id, 'write gone.env again');
+    const two = await diff(id);
+    assert.deepEqual(filesOf(two), ['built/deep/b.js', 'gone.env', 'plain.txt', 'prod.env'], 'of the baseline, although it was gone');
+    assert.deepEqual(applied(patchOf(two), old), without(treeOf(cwd), 'built/new.js', 'local.env', 'more/built/x'));
+    assert.deepEqual(filesOf(await diff(id, { since: 1 })), ['gone.env', 'plain.txt']);
+    await remove(id);
+  });
+
+  test('so is what was there in a directory of the client\'s', async () => {
+    const cwd = newCwd(d);
+
+    fs.writeFileSync(`${cwd}/.gitignore`, '*.env\n');
+    fs.writeFileSync(`${cwd}/prod.env`, 'A=1\n');
+    const { sessionId: id } = await c.newSession({ cwd, meta: { workspace: { baseline: true } } });
+    await c.prompt(id, 'write prod.env A=2');
+    assert.deepEqual(filesOf(await diff(id)), ['prod.env']);
+    assert.equal((await artifacts(id)).length, 1);
+    await remove(id);
+  });
+
   test('many at once, also while a turn ends', async () => {
     const { id, cwd, old } = await start();
     const turn = c.startPrompt(id, 'write w.txt 1');
@@ -336,6 +375,31 @@ const helper = (dir, line) => {
   fs.writeFileSync(file, `#!/bin/sh\n${line}\nexec '${path.join(path.dirname(ACPD), 'acpd-unpack')}' "$@"\n`, { mode: 0o755 });
   return file;
 };
+
+test('of more files than a baseline may have, it has those that are not ignored', async () => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-many-'));
+  const refused = '{"refused":{"reason":"TOO_MANY_ENTRIES","message":"entries in the tree"}}';
+  const own = await Daemon.start({ env: { ACPD_UNPACK: helper(dir, `if [ "$1" = snapshot ]; then read -r job; case $job in *'"ignore":"none"'*) echo '${refused}'; exit 3 ;; esac
+    printf '%s\\n' "$job" | '${path.join(path.dirname(ACPD), 'acpd-unpack')}' "$@"; exit; fi`) } });
+
+  try {
+    const client = await own.client();
+    const cwd = newCwd(own);
+
+    fs.writeFileSync(`${cwd}/.gitignore`, '*.env\n');
+    fs.writeFileSync(`${cwd}/prod.env`, 'A=1\n');
+    fs.writeFileSync(`${cwd}/plain`, '1\n');
+    const { sessionId } = await client.newSession({ cwd, meta: { workspace: { baseline: true } } });
+    await client.prompt(sessionId, 'write prod.env A=2; write plain 2');
+    const r = await client.call('_acpd/workspace/diff', { sessionId });
+    assert.deepEqual(filesOf(r), ['plain']);
+    assert.deepEqual(r.omitted, [{ path: 'prod.env', reason: 'IGNORED' }]);
+    await client.close();
+  } finally {
+    await own.stop();
+    fs.rmSync(dir, { recursive: true });
+  }
+});
 
 test('what was delivered before the daemon ended is delivered after it, too', async () => {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-fold-'));

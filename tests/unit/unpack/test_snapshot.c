@@ -178,6 +178,9 @@ static void test_gitignore(void **state _unused_)
 	rig_snapshot_ok(1);
 	assert_int_equal(rig.report.files, 5);
 	assert_false(rig_patch_has("new.log") || rig_patch_has("out/new"));
+	assert_text(buf_slice(&rig.report.ignored.json),
+		    "{\"path\":\"new.log\",\"reason\":\"IGNORED\"},"
+		    "{\"path\":\"out/new\",\"reason\":\"IGNORED\"}");
 	assert_true(rig_patch_has("d/keep.log") && rig_patch_has("a/tracked.log") &&
 		    rig_patch_has("a/out/tracked"));
 	rig_put("out", NULL);
