@@ -1526,6 +1526,10 @@ export interface components {
             webhooks?: components["schemas"]["WebhookReceiver"][];
             /** @description the id of the sandbox */
             sandboxId?: string;
+            /** @description give a claimed daemon another token: only over control.sock */
+            replace?: boolean;
+            /** @description with replace: minted tokens hold on */
+            keepTokens?: boolean;
         };
         /** @description clientCapabilities._meta.acpd */
         ClientMeta: {

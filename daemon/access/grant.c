@@ -32,6 +32,11 @@ struct grant *grant_new(enum grant_scope scope, const char *id, char *const *ses
 	return g;
 }
 
+struct grant *grant_new_claim(void)
+{
+	return grant_new(GRANT_ADMIN, "", NULL, 0);
+}
+
 struct grant *grant_unref(struct grant *g)
 {
 	if (!g || !g->refs || --g->refs)
@@ -52,6 +57,16 @@ enum grant_scope grant_scope(const struct grant *g)
 const char *grant_id(const struct grant *g)
 {
 	return g->id;
+}
+
+bool grant_minted(const struct grant *g)
+{
+	return *g->id;
+}
+
+bool grant_over(const struct grant *g)
+{
+	return g->over;
 }
 
 bool grant_limited(const struct grant *g)
@@ -95,7 +110,7 @@ int grant_check(const struct grant *g, enum grant_need n, enum need_sessions s, 
 {
 	if (g->over)
 		return err_set(e, -EACCES, RPC_INVALID_REQUEST, "TOKEN_OVER",
-			       "the token was revoked or has expired");
+			       "the token was revoked or replaced, or has expired");
 	if (!need_met(n, g->scope))
 		return grant_missing(n, e);
 	if (s != SESSIONS_ALL || !grant_limited(g))

@@ -2,9 +2,10 @@
  * grant.h - what somebody may who was let in: a scope, and the sessions that he is limited to. Every ACP connection and
  * every HTTP request has one; the tables of methods and routes are held against it (access/scope.h).
  *
- * grant_admin is that of the claim's token and of the local sockets: it may all, and is never taken back. The others come
- * from tokens that were minted (access/tokens.h). Those are counted: whoever keeps one longer than a call holds it. A grant
- * that is taken back cuts all its holders, each once, and allows nothing from then on. Everything runs on the loop.
+ * grant_admin is the grant of the local sockets: it has full access, and is never revoked. The claim's token has a grant of
+ * its own, which ends when another token replaces it (net/admission.h). The others come from minted tokens
+ * (access/tokens.h). Whoever keeps a grant longer than a call holds it. A revoked grant cuts all its holders, each once, and
+ * allows nothing from then on. Everything runs on the loop.
  */
 #pragma once
 
@@ -18,11 +19,16 @@ extern const struct grant grant_admin;
 
 /* sessions: ids, copied; n 0: not limited. */
 struct grant *grant_new(enum grant_scope scope, const char *id, char *const *sessions, size_t n);
+/* Returns the grant of a claim's token: full access, without an id. */
+struct grant *grant_new_claim(void);
 struct grant *grant_unref(struct grant *g);
 
 enum grant_scope grant_scope(const struct grant *g);
-/* A name for logs and lists, never a credential; "" for grant_admin. */
+/* A name for logs and lists, never a credential; "" unless the token was minted. */
 const char *grant_id(const struct grant *g);
+bool grant_minted(const struct grant *g);
+/* It allows nothing any more. */
+bool grant_over(const struct grant *g);
 bool grant_limited(const struct grant *g);
 bool grant_sees(const struct grant *g, const char *session_id);
 /* {id, scope, sessions?} */

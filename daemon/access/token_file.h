@@ -24,6 +24,7 @@ struct token {
 	size_t nsessions;
 	uint64_t expires_ms, created_ms; /* unix */
 	struct grant *grant;		 /* NULL in a file */
+	const char *why;		 /* it has ended; NULL: it has not */
 };
 
 struct token *token_free(struct token *t);

@@ -23,7 +23,6 @@ struct tokens {
 	bool claimed;
 	struct list list;  /* struct token, the oldest first */
 	struct list ended; /* their grants are still to be cut */
-	const char *why;
 	struct loop_timer expiry;
 	struct loop_task cut_task;
 	uint64_t counts[DOOR_MAX][GRANT_MAX + 1][2];
@@ -80,7 +79,7 @@ static void on_cut(void *ctx)
 	while (!list_empty(&t->ended)) {
 		struct token *k = list_first(&t->ended, struct token, link);
 
-		grant_cut(k->grant, t->why);
+		grant_cut(k->grant, k->why);
 		token_free(k);
 	}
 }
@@ -91,7 +90,7 @@ static void end_token(struct tokens *t, struct token *k, const char *why)
 	grant_end(k->grant);
 	list_del(&k->link);
 	list_add_tail(&t->ended, &k->link);
-	t->why = why;
+	k->why = why;
 	loop_defer(t->loop, &t->cut_task, on_cut, t);
 }
 
@@ -184,7 +183,31 @@ static void load(struct tokens *t)
 	watch_expiry(t);
 }
 
-void tokens_begin(struct tokens *t, const struct sha256 *claim)
+static void drop_all(struct tokens *t, const char *why)
+{
+	list_each(k, &t->list, struct token, link)
+		end_token(t, k, why);
+	secret_wipe(&t->claim, sizeof(t->claim));
+	t->claimed = false;
+	loop_timer_cancel(&t->expiry);
+	(void)unlink(t->path);
+}
+
+/* A file that is out of date may bring back what has ended: rather none holds after a restart. */
+static int update_file(struct tokens *t)
+{
+	int r = token_file_write(t->path, &t->claim, &t->list);
+
+	if (r == 0)
+		return 0;
+	if (unlink(t->path) < 0 && errno != ENOENT)
+		return r;
+	report(t,
+	       "the file of minted tokens cannot be written: it was removed, and none outlasts the daemon");
+	return 0;
+}
+
+void tokens_begin(struct tokens *t, const struct sha256 *claim, bool keep)
 {
 	struct sha256 own;
 
@@ -192,23 +215,21 @@ void tokens_begin(struct tokens *t, const struct sha256 *claim)
 		return;
 	if (t->claimed && sha256_equal(&own, &t->claim))
 		return;
-	if (t->claimed)
-		tokens_forget(t);
+	keep = keep && t->claimed;
+	if (t->claimed && !keep)
+		drop_all(t, "Token replaced");
 	t->claim = own;
 	t->claimed = true;
-	load(t);
+	if (!keep)
+		load(t);
+	else if (update_file(t) < 0)
+		report(t, "the file of minted tokens cannot be written: none outlasts the daemon");
 }
 
 void tokens_forget(struct tokens *t)
 {
-	if (!t)
-		return;
-	list_each(k, &t->list, struct token, link)
-		end_token(t, k, "Token revoked");
-	secret_wipe(&t->claim, sizeof(t->claim));
-	t->claimed = false;
-	loop_timer_cancel(&t->expiry);
-	(void)unlink(t->path);
+	if (t)
+		drop_all(t, "Token revoked");
 }
 
 const struct grant *tokens_find(const struct tokens *t, const struct sha256 *digest)
@@ -324,30 +345,18 @@ void tokens_put(const struct tokens *t, struct jw *w)
 	jw_end_arr(w);
 }
 
-/* A token that cannot be crossed out must not come back: rather none does. */
-static int cross_out(struct tokens *t, struct err *e)
-{
-	int r = token_file_write(t->path, &t->claim, &t->list);
-
-	if (r == 0)
-		return 0;
-	if (unlink(t->path) == 0 || errno == ENOENT) {
-		report(t,
-		       "the file of minted tokens cannot be written: it was removed, and none outlasts the daemon");
-		return 0;
-	}
-	return write_error(r, e);
-}
-
 int tokens_revoke(struct tokens *t, const char *id, const char *by, struct err *e)
 {
 	list_each(k, &t->list, struct token, link) {
+		int r;
+
 		if (strcmp(k->id, id) != 0)
 			continue;
 		log_info("access", "token revoked", "token", k->id, "by", by);
 		end_token(t, k, "Token revoked");
 		watch_expiry(t);
-		return cross_out(t, e);
+		r = update_file(t);
+		return r < 0 ? write_error(r, e) : 0;
 	}
 	return err_field(e, "id", "TOKEN_UNKNOWN", "there is no such token");
 }

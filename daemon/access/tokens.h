@@ -3,7 +3,7 @@
  * sessions, and a time at which it is over. Of a token itself only the SHA-256 is kept; it is told once, to who mints it.
  *
  * They belong to a claim. They are in <state>/tokens (access/token_file.h), so that they outlast the daemon; a daemon that
- * is claimed by another token drops them, and so does one that loses its claim. A file that is damaged is set aside and
+ * is claimed by another token drops them unless told to keep them, and so does one that loses its claim. A file that is damaged is set aside and
  * reported, and none of it holds.
  *
  * Whoever was let in by one keeps its grant (access/grant.h). When it is revoked or over the grant allows nothing from that
@@ -34,9 +34,9 @@ struct tokens_config {
 struct tokens *tokens_new(const struct tokens_config *cfg);
 struct tokens *tokens_free(struct tokens *t);
 
-/* The daemon is claimed by the token with this digest: what was minted under it holds. The same again changes nothing. t may
- * be NULL. */
-void tokens_begin(struct tokens *t, const struct sha256 *claim);
+/* The daemon is claimed by the token with this digest: what was minted under it holds. The same again changes nothing. keep:
+ * tokens that were minted under a token that this one replaces hold too. t may be NULL. */
+void tokens_begin(struct tokens *t, const struct sha256 *claim, bool keep);
 /* The claim is dropped, and they with it, on disk too. t may be NULL. */
 void tokens_forget(struct tokens *t);
 /* The wall clock has jumped. */

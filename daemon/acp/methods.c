@@ -279,7 +279,8 @@ void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m)
 	struct err e = { 0 };
 
 	if (m->kind == RPC_RESPONSE) {
-		rpc_calls_reply(&c->requests, m); /* an unknown id is dropped */
+		if (!grant_over(c->transport.grant))
+			rpc_calls_reply(&c->requests, m); /* an unknown id is dropped */
 		return;
 	}
 	if (first_is_wrong(c, m)) {

@@ -49,7 +49,6 @@ static void on_cut(void *ctx, const char *why)
 {
 	struct agui_link *l = ctx;
 
-	grant_let_go(&l->hold);
 	snprintf(l->closed, sizeof(l->closed), "TOKEN_OVER");
 	if (l->conn)
 		acp_conn_cut(l->conn, why);

@@ -58,7 +58,7 @@ struct config {
 	struct retention keep_usage, webhook_keep;
 	struct retention keep_sessions;
 	bool serve, keep, partial, allow_query_token, record_model, unlocked_keys, claim_e2b, check,
-		print_config, json, table, help;
+		print_config, json, table, help, replace, keep_tokens;
 	char **args; /* what is no option, in argv */
 	int nargs;
 };

@@ -21,13 +21,13 @@ static void become_another(struct restored_parts *p)
 {
 	struct err e;
 
-	admission_forget(p->admission);
 	lifecycle_claimed(p->life, false);
 	sandbox_id_set(NULL);
 	unix_server_drop(p->sockets);
 	net_server_drop_local(p->net);
 	if (store_mint_incarnation(p->store, &e) < 0)
 		log_error("restore", "no new incarnation", "text", e.msg);
+	admission_forget(p->admission); /* what ends now is of the new incarnation */
 	store_forget_keys(p->store);
 	serve_webhooks_forget(p->webhooks);
 }

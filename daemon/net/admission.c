@@ -19,8 +19,9 @@
 #define SUBPROTOCOL "acp.v1"
 
 struct admission {
-	struct sha256 token;
-	bool claimed, allow_query_token;
+	struct sha256 token, file; /* file: as the token file was read last */
+	bool claimed, filed, allow_query_token;
+	struct grant *own; /* of the claim's token; NULL: there is none */
 	char *hosts, *origins;
 	bool has_agent;
 	uid_t agent;		 /* of --agent-user */
@@ -61,16 +62,29 @@ struct admission *admission_free(struct admission *g)
 	if (!g)
 		return NULL;
 	secret_wipe(&g->token, sizeof(g->token));
+	secret_wipe(&g->file, sizeof(g->file));
+	grant_unref(g->own);
 	free(g->hosts);
 	free(g->origins);
 	free(g);
 	return NULL;
 }
 
+/* Nobody who calls this is one of its connections. */
+static void end_own(struct admission *g, const char *why)
+{
+	struct grant *old = TAKE_PTR(g->own);
+
+	if (old)
+		grant_cut(old, why);
+	grant_unref(old);
+}
+
 void admission_forget(struct admission *g)
 {
 	secret_wipe(&g->token, sizeof(g->token));
 	g->claimed = false;
+	end_own(g, "Token revoked");
 	tokens_forget(g->minted);
 }
 
@@ -78,7 +92,7 @@ void admission_use(struct admission *g, struct tokens *minted)
 {
 	g->minted = minted;
 	if (g->claimed)
-		tokens_begin(minted, &g->token);
+		tokens_begin(minted, &g->token, false);
 }
 
 bool admission_claimed(const struct admission *g)
@@ -197,23 +211,45 @@ int admission_load(struct admission *g, const char *path, struct err *e)
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	admission_set_token(g, &token);
+	(void)admission_file_changed(g, &token);
+	admission_set_token(g, &token, false);
 	return 0;
 }
 
-void admission_set_token(struct admission *g, const struct sha256 *token)
+void admission_set_token(struct admission *g, const struct sha256 *token, bool keep)
 {
+	if (g->claimed && !sha256_equal(token, &g->token))
+		end_own(g, "Token replaced");
 	g->token = *token;
 	g->claimed = true;
-	tokens_begin(g->minted, token);
+	if (!g->own)
+		g->own = grant_new_claim();
+	tokens_begin(g->minted, token, keep);
+}
+
+bool admission_file_changed(struct admission *g, const struct sha256 *token)
+{
+	bool same = g->filed && sha256_equal(&g->file, token);
+
+	g->file = *token;
+	g->filed = true;
+	return !same;
+}
+
+static int take_digest(struct slice digest, struct sha256 *ret, struct err *e)
+{
+	if (slice_starts(digest, "sha256:") && digest_of(digest, ret, e) == 0)
+		return 0;
+	return err_field(e, "digest", "TOKEN_INVALID", "digest must be sha256:<64 hex digits>");
 }
 
 static int check_claim(const struct admission *g, struct slice digest, struct sha256 *ret,
 		       struct err *e)
 {
-	if (!slice_starts(digest, "sha256:") || digest_of(digest, ret, e) < 0)
-		return err_field(e, "digest", "TOKEN_INVALID",
-				 "digest must be sha256:<64 hex digits>");
+	int r = take_digest(digest, ret, e);
+
+	if (r < 0)
+		return r;
 	if (g->claimed && !sha256_equal(ret, &g->token))
 		return err_set(e, -EALREADY, RPC_INVALID_REQUEST, "ALREADY_CLAIMED",
 			       "the daemon is claimed with another token");
@@ -234,8 +270,18 @@ int admission_claim(struct admission *g, struct slice digest, struct err *e)
 
 	if (r < 0)
 		return r;
-	admission_set_token(g, &d);
+	admission_set_token(g, &d, false);
 	return 0;
+}
+
+int admission_replace(struct admission *g, struct slice digest, bool keep, struct err *e)
+{
+	struct sha256 d;
+	int r = take_digest(digest, &d, e);
+
+	if (r == 0)
+		admission_set_token(g, &d, keep);
+	return r;
 }
 
 /* --- Host and Origin ------------------------------------------------------------------------------- */
@@ -345,7 +391,7 @@ static const struct grant *grant_of(const struct admission *g, struct slice toke
 	if (!g->claimed || !token.n || token.n > TOKEN_MAX || sha256_of(token, &d) < 0)
 		return NULL;
 	minted = tokens_find(g->minted, &d);
-	return sha256_equal(&d, &g->token) ? &grant_admin : minted;
+	return sha256_equal(&d, &g->token) ? g->own : minted;
 }
 
 static bool next_item(struct slice *list, struct slice *item)

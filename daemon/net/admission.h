@@ -1,8 +1,8 @@
 /*
  * admission.h - who may speak to the daemon: the token, the Host and the Origin. Knows no sockets.
  *
- * There is the token of the claim, which may all, and there are those that were minted under it (access/tokens.h). They are
- * told apart here, and nowhere else. Only the SHA-256 of a token is kept. Without a token the daemon is unclaimed, and
+ * There is the token of the claim, which has full access, and there are those that were minted under it (access/tokens.h).
+ * They are told apart here, and nowhere else. Another token of the claim ends what the one before has opened, at once. Only the SHA-256 of a token is kept. Without a token the daemon is unclaimed, and
  * clients may only ask for its health or claim it over the control socket. Loopback is not trusted: sandboxes forward public ports to it. Host
  * guards against DNS rebinding: localhost, IP literals, E2B's "<port>-<id>.<domain>" and --allow-host pass. Origin is
  * sent by browsers only and must be listed (--allow-origin), or be our own, for the run viewer: what the Host says. We
@@ -42,11 +42,16 @@ int admission_load(struct admission *g, const char *path, struct err *e);
  * are refused, too. -ENOENT: there is none, and e says nothing. */
 int admission_read(const struct admission *g, const char *path, bool appeared, struct sha256 *ret,
 		   struct err *e);
-void admission_set_token(struct admission *g, const struct sha256 *token);
+/* Takes the place of the token that holds. keep: minted tokens hold on. The same token again changes nothing. */
+void admission_set_token(struct admission *g, const struct sha256 *token, bool keep);
+/* The token file has this one. False: as it had when it was read before. */
+bool admission_file_changed(struct admission *g, const struct sha256 *token);
 /* What admission_claim would return; changes nothing. */
 int admission_claim_check(const struct admission *g, struct slice digest, struct err *e);
 /* 0, or -EALREADY if claimed with another token; -EINVAL if digest is no "sha256:<hex>". */
 int admission_claim(struct admission *g, struct slice digest, struct err *e);
+/* Replaces the token that holds, whichever it is; -EINVAL as above. */
+int admission_replace(struct admission *g, struct slice digest, bool keep, struct err *e);
 /* The token is forgotten: the daemon can be claimed by anybody who may, as at its start. */
 void admission_forget(struct admission *g);
 bool admission_claimed(const struct admission *g);

@@ -206,6 +206,14 @@ static int take_chunks(struct peer *p, struct slice in)
 	return 0;
 }
 
+/* Its token ended in this turn of the loop, at the end of which it is cut. */
+static bool is_over(const struct peer *p)
+{
+	const struct grant *g = visitor_grant(p->wsi);
+
+	return g && grant_over(g);
+}
+
 static void on_body_input(void *ctx, uint32_t events _unused_)
 {
 	struct peer *p = ctx;
@@ -216,7 +224,7 @@ static void on_body_input(void *ctx, uint32_t events _unused_)
 		return;
 	socket_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0); /* set by lws for the bytes it read */
 	set_stall(p, true);
-	if (n <= 0 || take_chunks(p, (struct slice){ buf, (size_t)n }) < 0)
+	if (n <= 0 || is_over(p) || take_chunks(p, (struct slice){ buf, (size_t)n }) < 0)
 		body_cut(p);
 }
 
@@ -235,6 +243,8 @@ int body_receive(struct peer *p, const char *data, size_t n)
 	struct slice piece = { data, n };
 	bool overrun = !p->chunks_in && n > p->left;
 
+	if (is_over(p))
+		return -1;
 	if (overrun)
 		piece.n = (size_t)p->left;
 	p->left -= p->chunks_in ? 0 : piece.n;
@@ -254,6 +264,8 @@ int body_complete(struct peer *p)
 {
 	if (!p->sink || p->chunks_in || p->body_over)
 		return 0;
+	if (is_over(p))
+		return -1;
 	p->no_keepalive = false;
 	if (p->answer_due)
 		p->unread = false;
@@ -268,6 +280,8 @@ int body_answer(struct peer *p)
 	struct http_reply r;
 
 	p->answer_due = false;
+	if (is_over(p))
+		return -1;
 	http_sink_answer(p->sink, &r);
 	body_end(p);
 	return http_send(p, &r, false);

@@ -21,6 +21,8 @@ static const struct jfield claim_fields[] = {
 	JF_OBJ(struct claim_request, settings, "settings", 0),
 	JF_ARR(struct claim_request, webhooks, "webhooks", 0),
 	JF_STR(struct claim_request, sandbox_id, "sandboxId", JF_FILLED, SANDBOX_ID_MAX),
+	JF_BOOL(struct claim_request, replace, "replace", 0),
+	JF_BOOL(struct claim_request, keep_tokens, "keepTokens", 0),
 	JF_END,
 };
 
@@ -101,8 +103,8 @@ static int take_again(const struct claim_desk *k, const struct claim_request *c,
 		       "the daemon is claimed with this token, and with other settings");
 }
 
-int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const char *root,
-		    struct err *e)
+static int take_first(struct claim_desk *k, const struct claim_request *c, const char *root,
+		      struct err *e)
 {
 	bool again = admission_claimed(k->admission);
 	int r = admission_claim_check(k->admission, slice_of(c->digest), e);
@@ -125,17 +127,51 @@ int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const c
 	return r;
 }
 
+int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const char *root,
+		    struct err *e)
+{
+	if (c->replace || c->keep_tokens)
+		return err_field(e, c->replace ? "replace" : "keepTokens", "PARAM_UNSUPPORTED",
+				 c->replace ?
+					 "replace: only root over control.sock replaces a token" :
+					 "keepTokens: only with replace");
+	return take_first(k, c, root, e);
+}
+
+int claim_desk_replace(struct claim_desk *k, const struct claim_request *c, const char *root,
+		       struct err *e)
+{
+	const char *more = c->settings.n ? "settings" :
+			   c->webhooks.n ? "webhooks" :
+			   c->sandbox_id ? "sandboxId" :
+					   NULL;
+	int r;
+
+	if (more)
+		return err_field(e, more, "PARAM_UNSUPPORTED",
+				 "%s: replacing a token changes no settings", more);
+	if (!admission_claimed(k->admission))
+		return take_first(k, c, root, e);
+	r = admission_replace(k->admission, slice_of(c->digest), c->keep_tokens, e);
+	if (r == 0)
+		log_info("net", "token replaced", "by", root, "mintedTokens",
+			 c->keep_tokens ? "kept" : "dropped");
+	return r;
+}
+
 int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struct err *e)
 {
 	struct sha256 token;
 	int r = admission_read(k->admission, path, appeared, &token, e);
 
-	if (r == 0 && claim_desk_open(k)) {
+	if (r < 0 || (!admission_file_changed(k->admission, &token) && !claim_desk_open(k)))
+		return r;
+	if (claim_desk_open(k)) {
 		r = k->begin(k->ctx, &(struct claim_request){ 0 }, e);
 		if (r == 0)
 			log_info("net", "claimed", "by", "token file");
 	}
 	if (r == 0)
-		admission_set_token(k->admission, &token);
+		admission_set_token(k->admission, &token, false);
 	return r;
 }

@@ -5,6 +5,9 @@
  * Who may is decided before: a peer of control.sock by its uid, who writes the token file by the file's owner, who has
  * E2B's access token by its hash (e2b_claim.h). A claim happens once, as a whole or not at all. The same claim again
  * succeeds and changes nothing: its first answer may have been lost.
+ *
+ * Root may replace the token of a claim over control.sock, and so does a token file that was changed: all that the token
+ * before had opened ends.
  */
 #pragma once
 
@@ -32,13 +35,18 @@ struct claim_request {
 	struct slice settings; /* raw, or empty */
 	struct slice webhooks; /* a raw array, with secrets in it, or empty */
 	char *sandbox_id;      /* NULL: it says none */
+	bool replace, keep_tokens;
 };
 
 /* The members of a claim, of JSON; unknown ones are refused. Frees nothing that claim_request_done does not free. */
 int claim_request_parse(struct slice params, struct claim_request *ret, struct err *e);
 void claim_request_done(struct claim_request *c);
-/* By the token in a file; it takes the place of one that holds. appeared: as for admission_read. -ENOENT: there is none. */
+/* By the token in a file; it replaces the one that holds, unless the file has not changed since it was read last. appeared:
+ * as for admission_read. -ENOENT: there is none. */
 int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struct err *e);
 /* root: who may, for the log. -EALREADY: it is claimed by another. */
 int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const char *root,
 		    struct err *e);
+/* Replaces the token and nothing else. Without a claim this is one. */
+int claim_desk_replace(struct claim_desk *k, const struct claim_request *c, const char *root,
+		       struct err *e);

@@ -17,6 +17,14 @@ typedef int (*control_fn)(const struct control_context *ctx, const struct rpc_ms
 
 static const struct jfield no_fields[] = { JF_END };
 
+/* Who was given the daemon's uid is not its owner. */
+static int replace(const struct control_context *ctx, const struct claim_request *c, struct err *e)
+{
+	if (ctx->root)
+		return claim_desk_replace(ctx->claims, c, BY_CONTROL, e);
+	return err_field(e, "replace", "UID_NOT_ALLOWED", "replace: only root replaces the token");
+}
+
 static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
 		    struct jw *w _unused_, struct err *e)
 {
@@ -25,7 +33,7 @@ static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
 
 	if (r < 0)
 		return r;
-	r = claim_desk_take(ctx->claims, &c, "control socket", e);
+	r = c.replace ? replace(ctx, &c, e) : claim_desk_take(ctx->claims, &c, BY_CONTROL, e);
 	claim_request_done(&c);
 	return r;
 }

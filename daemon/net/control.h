@@ -2,6 +2,7 @@
  * control.h - the answers of the control socket: JSON-RPC requests, one per line.
  *
  *	claim {digest: "sha256:<hex>", settings?, sandboxId?} -> {}    once per daemon; the same claim again succeeds
+ *	claim {digest, replace: true, keepTokens?} -> {}               root only: another token takes the place of the claim's
  *	sessions {} -> {sessions: [...]}
  *	doctor {} -> {...}                        the state of the daemon and of what it found on this machine
  */
@@ -13,6 +14,7 @@
 struct control_context {
 	struct claim_desk *claims;
 	struct http_context *info;
+	bool root; /* the peer's uid is 0 */
 };
 
 /* Appends the answer (and newline) to out. */

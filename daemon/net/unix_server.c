@@ -245,7 +245,8 @@ static void take_line(struct unix_client *c, struct slice line)
 	if (c->conn)
 		acp_conn_feed(c->conn, (char *)line.p, line.n); /* in our own buffer */
 	else
-		control_answer(&(struct control_context){ c->server->claims, c->server->info },
+		control_answer(&(struct control_context){ c->server->claims, c->server->info,
+							  unixsock_peer_root(c->io.fd) },
 			       line, &c->out);
 }
 

@@ -94,6 +94,7 @@ static void on_cut(void *ctx, const char *why)
 
 	if (p && p->conn) {
 		acp_conn_cut(p->conn, why);
+		socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, CUT_GRACE_SECS);
 		return;
 	}
 	log_info("net", "connection cut", "reason", why, "token", grant_id(v->hold.grant));
@@ -127,7 +128,7 @@ void visitor_known(struct net_server *n, struct lws *wsi, const struct grant *g)
 /* By a minted token. */
 static bool is_lent(const struct grant *g)
 {
-	return g && g != &grant_admin;
+	return g && grant_minted(g);
 }
 
 void visitor_busy(struct net_server *n, struct lws *wsi, bool busy)
@@ -200,8 +201,8 @@ void visitor_accepted(struct net_server *n, struct lws *wsi, enum door d)
 	char left_out[12];
 
 	tokens_note(n->http->tokens, d, g, true);
-	if (d == DOOR_HTTP && (g == &grant_admin || !bucket_take(&n->acceptances, clock_mono_ms(),
-								 LOG_BURST, LOG_EACH_MS)))
+	if (d == DOOR_HTTP && (!grant_minted(g) || !bucket_take(&n->acceptances, clock_mono_ms(),
+								LOG_BURST, LOG_EACH_MS)))
 		return;
 	snprintf(left_out, sizeof(left_out), "%u",
 		 d == DOOR_HTTP ? bucket_left_out(&n->acceptances) : 0);

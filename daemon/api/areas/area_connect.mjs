@@ -7,7 +7,7 @@ export default {
   types: {
     Claim: fields('daemon/net/claim.c:claim_fields', {
       digest: { pattern: '^sha256:[0-9a-f]{64}$', description: 'of the token that the daemon is given' }, settings: map(anyOf([string(), { type: 'number' }, boolean()]), 'options of serve by name, without dashes'),
-      webhooks: { items: ref('WebhookReceiver'), description: 'who is told what happens' }, sandboxId: 'the id of the sandbox',
+      webhooks: { items: ref('WebhookReceiver'), description: 'who is told what happens' }, sandboxId: 'the id of the sandbox', replace: 'give a claimed daemon another token: only over control.sock', keepTokens: 'with replace: minted tokens hold on',
     }, { description: 'what a claim sets' }),
     WebhookReceiver: fields('daemon/outbox/webhook_list.c:fields', {
       url: 'where events are sent', secret: 'signs them: whsec_ and base64', id: 'its name', events: { items: string(), description: 'types of events; all without it' },

@@ -112,13 +112,29 @@ void unixsock_sweep(const char *dir)
 	sweep_dir(dir, true);
 }
 
-bool unixsock_peer_is(int fd, uid_t uid)
+static bool peer_uid(int fd, uid_t *ret)
 {
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
-	       (peer.uid == 0 || peer.uid == geteuid() || peer.uid == uid);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+		return false;
+	*ret = peer.uid;
+	return true;
+}
+
+bool unixsock_peer_root(int fd)
+{
+	uid_t peer;
+
+	return peer_uid(fd, &peer) && peer == 0;
+}
+
+bool unixsock_peer_is(int fd, uid_t uid)
+{
+	uid_t peer;
+
+	return peer_uid(fd, &peer) && (peer == 0 || peer == geteuid() || peer == uid);
 }
 
 bool unixsock_peer_trusted(int fd)

@@ -13,5 +13,7 @@ int unixsock_connect(const char *path);
 void unixsock_sweep(const char *dir);
 /* The peer's uid is 0 or ours. */
 bool unixsock_peer_trusted(int fd);
+/* The peer's uid is 0. */
+bool unixsock_peer_root(int fd);
 /* The peer's uid is 0, ours, or this one. */
 bool unixsock_peer_is(int fd, uid_t uid);

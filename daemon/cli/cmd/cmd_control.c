@@ -95,6 +95,10 @@ static int put_claim(const struct config *c, struct slice token, struct buf *par
 		r = put_webhooks(&w, c->webhook, e);
 	if (c->sandbox_id)
 		jw_str(&w, "sandboxId", c->sandbox_id);
+	if (c->replace)
+		jw_bool(&w, "replace", true);
+	if (c->keep_tokens)
+		jw_bool(&w, "keepTokens", true);
 	jw_end_obj(&w);
 	jscan_join_lines(params);
 	return r;

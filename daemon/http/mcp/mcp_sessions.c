@@ -166,12 +166,12 @@ static unsigned sessions_of(const struct mcp_http *m, const struct grant *g)
  * session of others within it. */
 static bool make_room(struct mcp_http *m, const struct grant *g)
 {
-	bool own = g != &grant_admin && sessions_of(m, g) >= TOKEN_MCP_SESSIONS_MAX;
+	bool own = grant_minted(g) && sessions_of(m, g) >= TOKEN_MCP_SESSIONS_MAX;
 
 	if (!own && m->nsessions < MCP_HTTP_SESSIONS_MAX)
 		return true;
 	list_each(s, &m->sessions, struct mcp_session, link) {
-		if (!unused(s) || (g != &grant_admin && s->hold.grant != g))
+		if (!unused(s) || (grant_minted(g) && s->hold.grant != g))
 			continue;
 		mcp_session_end(s, "SESSION_EXPIRED", "another session needs the room");
 		return true;

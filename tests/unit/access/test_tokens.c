@@ -32,7 +32,7 @@ static void open_tokens(void)
 	};
 
 	tokens = tokens_new(&cfg);
-	tokens_begin(tokens, &claim);
+	tokens_begin(tokens, &claim, false);
 }
 
 static int setup(void **state _unused_)
