@@ -56,17 +56,21 @@ static inline void fuzz_blow_up(struct slice bytes, struct buf *ret)
 			buf_putc(ret, bytes.p[i]);
 }
 
-/* Takes the next piece of what came: 1 byte to 64 KiB long, each order of size as likely. The sizes depend on *state alone, which is
- * not 0. Frees nothing: the piece is an exact copy. */
-static inline struct slice fuzz_cut(uint32_t *state, struct slice *rest)
-{
-	size_t n;
+/* How often an input is cut, each time elsewhere: the sizes of its pieces depend on the seed alone. */
+#define FUZZ_CUTS 5
+#define FUZZ_SEED(cut, bytes) ((uint32_t)(bytes).n * 2654435761u + (cut))
 
-	*state ^= *state << 13;
-	*state ^= *state >> 17;
-	*state ^= *state << 5;
-	n = 1 + (*state >> 8) % (1u << *state % 17);
-	n = MIN(n, rest->n);
+/* Takes the next piece of what came, as an exact copy: 1 byte to 64 KiB, each order of size as likely. *seed 0: all of it. */
+static inline struct slice fuzz_cut(uint32_t *seed, struct slice *rest)
+{
+	size_t n = rest->n;
+
+	if (*seed) {
+		*seed ^= *seed << 13;
+		*seed ^= *seed >> 17;
+		*seed ^= *seed << 5;
+		n = MIN(1 + (*seed >> 8) % (1u << *seed % 17), rest->n);
+	}
 	*rest = (struct slice){ rest->p + n, rest->n - n };
 	return exact(rest->p - n, n);
 }

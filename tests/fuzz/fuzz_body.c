@@ -25,16 +25,15 @@ static void check_ranges(struct slice content, struct slice range)
 	}
 }
 
-/* All that comes out, the input being handed over in pieces of step bytes. -EINVAL as it is; else how much was used. */
-static long decode(struct slice in, size_t step, struct buf *out, struct chunked *c)
+/* All that comes out, the input being cut as seed says. -EINVAL as it is; else how much was used. */
+static long decode(struct slice in, uint32_t seed, struct buf *out, struct chunked *c)
 {
 	size_t used = 0;
 	int r;
 
 	*c = (struct chunked){ 0 };
-	while (used < in.n && c->state != CHUNKED_END) {
-		_cleanup_(exact_free) struct slice copy =
-			exact(in.p + used, MIN(step, in.n - used));
+	while (in.n && c->state != CHUNKED_END) {
+		_cleanup_(exact_free) struct slice copy = fuzz_cut(&seed, &in);
 		struct slice piece = copy, data;
 
 		while ((r = chunked_next(c, &piece, &data)) > 0) {
@@ -53,13 +52,13 @@ static void check_chunks(struct slice in)
 {
 	_cleanup_(buf_done) struct buf whole = { 0 };
 	struct chunked c;
-	long used = decode(in, in.n, &whole, &c);
+	long used = decode(in, 0, &whole, &c);
 
-	for (size_t step = 1; step < in.n; step = step * 3 + 1) {
+	for (uint32_t i = 1; i <= FUZZ_CUTS; i++) {
 		_cleanup_(buf_done) struct buf cut = { 0 };
 		struct chunked d;
 
-		FUZZ_CHECK(decode(in, step, &cut, &d) == used && d.state == c.state);
+		FUZZ_CHECK(decode(in, FUZZ_SEED(i, in), &cut, &d) == used && d.state == c.state);
 		FUZZ_CHECK(slice_eq(buf_slice(&whole), buf_slice(&cut)));
 	}
 	FUZZ_CHECK((used < 0) == (c.state == CHUNKED_BAD));
@@ -69,12 +68,16 @@ static void check_chunks(struct slice in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(exact_free) struct slice all = exact(data, size);
+	_cleanup_(buf_done) struct buf blown = { 0 };
 	struct slice rest = all, content, range;
 
 	if (!next_piece(&rest, '\n', &content) || !next_piece(&rest, '\n', &range))
 		return 0;
 	check_ranges(content, range);
-	if (rest.p)
-		check_chunks(rest);
+	if (!rest.p)
+		return 0;
+	check_chunks(rest);
+	fuzz_blow_up(rest, &blown);
+	check_chunks(buf_slice(&blown));
 	return 0;
 }

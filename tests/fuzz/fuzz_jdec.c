@@ -8,6 +8,7 @@
 #include "harnesses/opencode/opencode.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
+#include "session/turn/prompt_content.h"
 
 static void check_refusal(const struct err *e)
 {
@@ -139,10 +140,10 @@ static void check_prompt(struct slice content)
 	struct err e = { 0 };
 	int some, every;
 
-	some = prompt_check(content, &none, &e);
+	some = prompt_content_check(content, &none, &e);
 	if (some < 0)
 		check_refusal(&e);
-	every = prompt_check(content, &all, &e);
+	every = prompt_content_check(content, &all, &e);
 	FUZZ_CHECK(some < 0 || every == 0); /* more capabilities never refuse more */
 }
 

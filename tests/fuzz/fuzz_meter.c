@@ -43,12 +43,9 @@ static struct call_meter *read_cut(enum model_api api, int status, struct slice 
 
 	call_meter_head(m, status, SLICE_NONE);
 	while (body.n) {
-		_cleanup_(exact_free) struct slice piece = seed ? fuzz_cut(&seed, &body) :
-								  exact(body.p, body.n);
+		_cleanup_(exact_free) struct slice piece = fuzz_cut(&seed, &body);
 
 		call_meter_feed(m, piece);
-		if (!seed)
-			body.n = 0;
 	}
 	call_meter_end(m);
 	return m;
@@ -58,9 +55,8 @@ static void check_cuts(enum model_api api, int status, struct slice body)
 {
 	struct call_meter *whole = read_cut(api, status, body, 0);
 
-	for (uint32_t seed = 1; seed <= 5; seed++) {
-		struct call_meter *cut =
-			read_cut(api, status, body, seed * 2654435761u ^ (uint32_t)body.n);
+	for (uint32_t i = 1; i <= FUZZ_CUTS; i++) {
+		struct call_meter *cut = read_cut(api, status, body, FUZZ_SEED(i, body));
 
 		check_same(whole, cut);
 		call_meter_free(cut);
@@ -96,7 +92,7 @@ static void check_json(struct slice text)
 {
 	static const struct jpush_ops ops = { wants_all, on_scalar };
 	struct jval cost = jobj_get(jobj_get(text, "usage").raw, "cost");
-	uint32_t seed = (uint32_t)text.n * 2654435761u | 1;
+	uint32_t seed = FUZZ_SEED(1, text);
 	struct slice rest = text;
 	struct seen seen = { 0 };
 	struct jpush j = { 0 };
