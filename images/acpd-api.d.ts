@@ -2478,6 +2478,11 @@ export interface components {
                 tool: string;
                 as: string;
             }[];
+            omitted?: {
+                tool: string;
+                reason: string;
+                message: string;
+            }[];
         } | {
             /** @description its number, without holes; gap and deleted have none */
             seq?: number;
@@ -3087,6 +3092,12 @@ export interface components {
                 tool: string;
                 as: string;
             }[];
+            /** @description what no model can be given */
+            toolsOmitted?: {
+                tool: string;
+                reason: string;
+                message: string;
+            }[];
             error?: {
                 reason: string;
                 message: string;
@@ -3376,6 +3387,11 @@ export interface components {
             renamed?: {
                 tool: string;
                 as: string;
+            }[];
+            omitted?: {
+                tool: string;
+                reason: string;
+                message: string;
             }[];
         } | {
             /** @constant */

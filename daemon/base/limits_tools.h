@@ -144,6 +144,12 @@
 #define PR_BUNDLE_MAX ARTIFACT_INLINE_MAX /* bundle of its branch */
 #define PR_STEP_MS 120000               /* one run of git for it */
 #define TOOLGATE_TOOLS_MAX 4096         /* names remembered of one server's lists */
+#define TOOL_ALIAS_MAX 64               /* characters of server and tool, as a harness joins them for a provider */
+#define TOOL_ALIAS_MIN 24               /* of them for the tool, whatever its server is called */
+#define TOOL_SCHEMA_MAX (256 * KIB)     /* of a tool's input, as its server has it and as its harness gets it */
+#define TOOL_SCHEMA_REF_MAX 1024        /* bytes of a reference in it */
+#define TOOL_SCHEMA_EFFORT_MAX (256 * MIB) /* bytes that are read to find references and names in one list */
+#define TOOLS_OMITTED_MAX 64            /* tools that a harness was not given, told of one list */
 #define TOOL_NAMES_MAX 16384            /* tools of all servers that a session's harness is given */
 #define TOOLGATE_ROUNDS_MAX 64          /* calls that wait for their client's input */
 

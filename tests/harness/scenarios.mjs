@@ -23,6 +23,7 @@ import rules from './scenarios/rules.mjs';
 import settings from './scenarios/settings.mjs';
 import shown from './scenarios/shown.mjs';
 import skills from './scenarios/skills.mjs';
+import tools from './scenarios/tools.mjs';
 import tunnel from './scenarios/tunnel.mjs';
 import turns from './scenarios/turns.mjs';
 import workspaces from './scenarios/workspaces.mjs';
@@ -32,7 +33,7 @@ import workspaces from './scenarios/workspaces.mjs';
 // that share a session stand in one list, or far from each other.
 const LISTS = [
 	{ turns, proofs, settings, records, workspaces },
-	{ permissions, rules, relay, blocks, shown, skills, failures, tunnel, limits },
+	{ permissions, rules, relay, blocks, tools, shown, skills, failures, tunnel, limits },
 ];
 
 // Each row in the ways that ways.mjs deals to it.

@@ -165,7 +165,7 @@ for (const era of ERAS) {
 
     test('lists: order, unknown members, cursors', async (t) => {
       const cursor = '"b3BhcXVl\\/=\\u003d"';
-      const tools = ['z', 'a', 'm'].map((name) => `{"name":"${name}","inputSchema":{"type":"object","$defs":{"n":{"minimum":1.0}},"x":${ODD}},` +
+      const tools = ['z', 'a', 'm'].map((name) => `{"name":"${name}","inputSchema":{"type":"object","properties":{"p":{"x":1.0}},"$defs":{"n":{"minimum":1.0}},"x":${ODD}},` +
         '"annotations":{"readOnlyHint":false,"title":null},"icons":[],"future":1.50}').join(',');
       const { o, c } = await relay(t, { era, handlers: { 'tools/list': (call) =>
         call.result(`{"ttlMs":12345,"cacheScope":"public","tools":[${tools}],"nextCursor":${cursor},"resultType":"complete"}`) } });

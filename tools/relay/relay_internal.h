@@ -68,7 +68,8 @@ struct served_server {
 	struct mcp_backend *plain; /* in front of it, for the harness; or NULL */
 	struct mcp_backend *front; /* in front of both: what the harness has */
 	char *delivered,
-		*renamed; /* raw arrays, of names and of {tool, as}; NULL: not listed yet, none */
+		*renamed, /* raw arrays, of names and of {tool, as}; NULL: not listed yet, none */
+		*omitted; /* the same of {tool, reason, message} */
 	struct list questions;
 };
 

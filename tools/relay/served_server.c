@@ -37,13 +37,14 @@ static bool keep_raw(char **slot, struct slice raw)
 }
 
 static void put_delivered(const struct served_server *o, struct jw *w, const char *tools,
-			  const char *renamed)
+			  const char *renamed, const char *omitted)
 {
 	jw_raw(w, tools, slice_of(o->delivered));
 	jw_raw(w, renamed, slice_of(o->renamed));
+	jw_raw(w, omitted, slice_of(o->omitted));
 }
 
-static void on_listed(void *ctx, struct slice tools, struct slice renamed)
+static void on_listed(void *ctx, struct slice tools, struct slice renamed, struct slice omitted)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct served_server *o = ctx;
@@ -51,12 +52,13 @@ static void on_listed(void *ctx, struct slice tools, struct slice renamed)
 	bool changed = keep_raw(&o->delivered, tools);
 
 	changed |= keep_raw(&o->renamed, renamed);
+	changed |= keep_raw(&o->omitted, omitted);
 	if (!changed)
 		return;
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "tools_delivered");
 	jw_str(&w, "server", o->name);
-	put_delivered(o, &w, "tools", "renamed");
+	put_delivered(o, &w, "tools", "renamed", "omitted");
 	session_note_lifecycle(o->session, buf_slice(&b));
 }
 
@@ -305,6 +307,7 @@ struct served_server *served_server_free(struct served_server *o)
 	free(o->name);
 	free(o->delivered);
 	free(o->renamed);
+	free(o->omitted);
 	free(o);
 	return NULL;
 }
@@ -314,6 +317,6 @@ void served_server_put(const struct served_server *o, struct jw *w)
 	jw_obj(w, NULL);
 	jw_str(w, "name", o->name);
 	jw_str(w, "via", vias[o->via]);
-	put_delivered(o, w, "toolsDelivered", "toolsRenamed");
+	put_delivered(o, w, "toolsDelivered", "toolsRenamed", "toolsOmitted");
 	jw_end_obj(w);
 }

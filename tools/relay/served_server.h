@@ -35,6 +35,6 @@ struct served_server *served_server_new(struct loop *loop, struct session *s,
 					const struct served_server_spec *spec);
 /* No client may be connected. */
 struct served_server *served_server_free(struct served_server *o);
-/* {"name","via","toolsDelivered"?: [names],"toolsRenamed"?: [{tool,as}]}: the last two only if the harness has listed
- * them. */
+/* {"name","via","toolsDelivered"?: [names],"toolsRenamed"?: [{tool,as}],"toolsOmitted"?: [{tool,reason,message}]}: the
+ * last three only if the harness has listed them. */
 void served_server_put(const struct served_server *o, struct jw *w);

@@ -45,7 +45,8 @@ export default {
     SessionUser: object({ name: string(), uid: word(['own', 'shared']), 'sharedWith?': array(text) }, 'as whom the harness runs'),
     McpState: array(object({
       name: string(), via: string('acp, http, sse, builtin, hosted, project …'), 'toolsDelivered?': array(text, 'what the harness has got'),
-      'toolsRenamed?': array(object({ tool: string(), as: string() })), 'error?': object({ reason: string(), message: string() }),
+      'toolsRenamed?': array(object({ tool: string(), as: string() })),
+      'toolsOmitted?': array(object({ tool: string(), reason: string(), message: string() }), 'what no model can be given'), 'error?': object({ reason: string(), message: string() }),
     }), 'MCP servers of the session'),
     Damage: object({ missing: integer('events that are lost'), 'unusable?': boolean('its head is lost, too') }, 'what damage has taken of a session'),
     Artifact: object({

@@ -70,18 +70,38 @@ static void servers_are_joined_to_their_tools(void **state _unused_)
 
 static void a_long_name_does_not_grow(void **state _unused_)
 {
-	char a[65], b[65];
+	char a[57], b[57];
 	const struct tool_name *t;
 
-	memset(a, 'n', 64);
-	a[64] = '\0';
-	memcpy(b, a, 65);
-	a[60] = '.';
-	b[60] = '/';
+	memset(a, 'n', 56);
+	a[56] = '\0';
+	memcpy(b, a, 57);
+	a[50] = '.';
+	b[50] = '/';
 	assert_alone("s", a);
 	t = tool_names_take(names, "s", b);
-	assert_int_equal(strlen(t->alias), 64);
+	assert_int_equal(strlen(t->alias), 56);
 	assert_string_not_equal(t->alias, b);
+}
+
+/* With its server's name, whatever that is. */
+static void a_name_that_is_too_long_is_cut(void **state _unused_)
+{
+	char server[201], a[101], b[101];
+	const struct tool_name *t;
+
+	memset(server, 's', 200);
+	server[200] = '\0';
+	memset(a, 'n', 100);
+	a[100] = '\0';
+	memcpy(b, a, 101);
+	b[99] = 'm';
+	t = tool_names_take(names, "s", a);
+	assert_int_equal(strlen(t->alias), 56);
+	assert_ptr_equal(tool_names_find(names, "s", t->alias), t);
+	assert_string_not_equal(tool_names_take(names, "s", b)->alias, t->alias);
+	assert_ptr_equal(tool_names_take(names, "s", a), t);
+	assert_int_equal(strlen(tool_names_take(names, server, a)->alias), TOOL_ALIAS_MIN);
 }
 
 /* A server that has the name which one of its tools would get. */
@@ -164,11 +184,13 @@ static void on_done(void *ctx _unused_, struct slice result, struct slice error)
 
 static const struct mcp_reply_ops client_ops = { on_notify, on_done };
 
-static void on_listed(void *ctx _unused_, struct slice tools, struct slice renamed)
+static void on_listed(void *ctx _unused_, struct slice tools, struct slice renamed,
+		      struct slice omitted)
 {
 	buf_reset(&listed);
 	buf_add_slice(&listed, tools);
 	buf_add_slice(&listed, renamed);
+	buf_add_slice(&listed, omitted);
 }
 
 static const struct tool_renaming_ops ops = { on_listed };
@@ -179,7 +201,9 @@ static void list(struct mcp_backend *g, const char *params, const char *result)
 	asked.ops->done(asked.ctx, slice_of(result), SLICE_NONE);
 }
 
-#define AB "{ \"name\" : \"a.b\", \"n\":1.0}"
+#define SCHEMA "\"inputSchema\":{\"type\":\"object\",\"properties\":{}}"
+#define AB "{ \"name\" : \"a.b\", \"n\":1.0, " SCHEMA "}"
+#define C "{\"name\":\"c\"," SCHEMA "}"
 
 static void lists_and_calls_have_the_names_of_each_side(void **state _unused_)
 {
@@ -192,9 +216,9 @@ static void lists_and_calls_have_the_names_of_each_side(void **state _unused_)
 	assert_buf(&answer, "{ \"tools\":[ " AB "] ,\"nextCursor\":\"2\"}");
 	assert_buf(&listed, "[\"a.b\"]");
 	list(g, "{\"cursor\":\"2\"}",
-	     "{\"tools\":[{\"x\":1.0,\"name\":\"a/b\"},{\"name\":\"c\"}],\"y\":1e0}");
+	     "{\"tools\":[{\"x\":1.0,\"name\":\"a/b\"," SCHEMA "}," C "],\"y\":1e0}");
 	given = tool_names_take(names, "s", "a/b")->alias;
-	buf_printf(&want, "{\"tools\":[{\"x\":1.0,\"name\":\"%s\"},{\"name\":\"c\"}],\"y\":1e0}",
+	buf_printf(&want, "{\"tools\":[{\"x\":1.0,\"name\":\"%s\"," SCHEMA "}," C "],\"y\":1e0}",
 		   given);
 	assert_true(slice_eq(buf_slice(&answer), buf_slice(&want)));
 	buf_reset(&want);
@@ -210,9 +234,19 @@ static void lists_and_calls_have_the_names_of_each_side(void **state _unused_)
 	mcp_backend_call(g, "tools/call", SLICE("{\"name\":7}"), &client_ops, NULL);
 	assert_buf(&asked.params, "{\"name\":7}");
 
-	/* what is gone is not told any more, what is new has its place */
-	list(g, "{}", "{\"tools\":[{\"name\":\"c\"},{\"name\":\"c\"}]}");
-	assert_buf(&listed, "[\"c\"]");
+	/* what is gone is not told any more; one odd tool costs no other */
+	list(g, "{}",
+	     "{\"tools\":[" C ",7,{\"name\":\"\"}," C
+	     ",{\"name\":\"s\",\"inputSchema\":{\"type\":\"string\"}},"
+	     "{\"name\":\"d\",\"description\":null,\"title\":\"t\"}]}");
+	assert_buf(&answer, "{\"tools\":[" C ",{\"name\":\"d\",\"title\":\"t\"," SCHEMA "}]}");
+	assert_buf(
+		&listed,
+		"[\"c\",\"d\"]["
+		"{\"tool\":\"\",\"reason\":\"TOOL_NAME_INVALID\",\"message\":\"name: must be text of 1 to 1024 bytes\"},"
+		"{\"tool\":\"\",\"reason\":\"TOOL_NAME_INVALID\",\"message\":\"name: must be text of 1 to 1024 bytes\"},"
+		"{\"tool\":\"c\",\"reason\":\"TOOL_NAME_TAKEN\",\"message\":\"name: the list has this tool twice\"},"
+		"{\"tool\":\"s\",\"reason\":\"TOOL_SCHEMA_UNSUPPORTED\",\"message\":\"inputSchema: not the schema of an object\"}]");
 	list(g, "{}", "{\"tools\":7}");
 	assert_buf(&answer, "{\"tools\":7}");
 	mcp_call_cancel(mcp_backend_call(g, "tools/list", SLICE("{}"), &client_ops, NULL));
@@ -264,6 +298,7 @@ int main(void)
 		T(a_tool_that_harnesses_fold_into_another_gets_a_name),
 		T(servers_are_joined_to_their_tools),
 		T(a_long_name_does_not_grow),
+		T(a_name_that_is_too_long_is_cut),
 		T(a_name_that_was_thought_of_is_not_given_twice),
 		T(there_is_an_end),
 		T(words_of_agents_are_understood),

@@ -87,7 +87,23 @@ static uint64_t key_of(const char *server, const char *tool)
 	return b.failed ? 0 : hash("", b.data);
 }
 
-static char *with_mark(const char *tool, uint64_t mark)
+static size_t folded_length(const char *name)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	mcp_name_fold(&b, name);
+	return buf_len(&b);
+}
+
+/* Harnesses join server and tool by up to three pairs of "_" and a word, as in mcp__SERVER__TOOL. */
+static size_t longest(const char *server)
+{
+	size_t n = folded_length(server) + strlen("mcp____");
+
+	return n + TOOL_ALIAS_MIN > TOOL_ALIAS_MAX ? TOOL_ALIAS_MIN : TOOL_ALIAS_MAX - n;
+}
+
+static char *with_mark(const char *tool, uint64_t mark, size_t max)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	size_t n;
@@ -95,6 +111,7 @@ static char *with_mark(const char *tool, uint64_t mark)
 
 	mcp_name_fold(&b, tool);
 	n = buf_len(&b) >= LONG_NAME ? buf_len(&b) - MARK_CHARS : buf_len(&b);
+	n = MIN(n, max - MARK_CHARS);
 	if (asprintf(&s, "%.*s_%08x", (int)n, n ? b.data : "", (unsigned)(mark & UINT32_MAX)) < 0)
 		abort();
 	return s;
@@ -103,13 +120,17 @@ static char *with_mark(const char *tool, uint64_t mark)
 /* A server's tool may already have the alias: then tries others, until one is free. */
 static void choose_alias(const struct tool_names *n, const char *server, struct tool_name *t)
 {
+	size_t max = longest(server);
+	bool fits = folded_length(t->tool) <= max;
+
 	t->alias = t->tool;
 	t->key = key_of(server, t->tool);
-	for (uint64_t mark = t->id; tfind(t, &n->by_key, compare_keys); mark++) {
+	for (uint64_t mark = t->id; !fits || tfind(t, &n->by_key, compare_keys); mark++) {
 		if (t->alias != t->tool)
 			free(t->alias);
-		t->alias = with_mark(t->tool, mark);
+		t->alias = with_mark(t->tool, mark, max);
 		t->key = key_of(server, t->alias);
+		fits = true;
 	}
 }
 

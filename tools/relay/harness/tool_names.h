@@ -5,7 +5,7 @@
  * server's name and the tool's by "_" too. OpenCode then silently offers one tool where there were several (a.b, a/b
  * and a:b; server x with y_z beside server x_y with z). So a tool whose name would become that of an earlier one gets
  * another: its own, with "_" and eight digits of a hash. The first tool keeps its name, for as long as the session's
- * servers are set up.
+ * servers are set up. A name that would be too long for providers beside that of its server is cut, with such digits.
  */
 #pragma once
 
@@ -18,6 +18,7 @@ struct tool_name {
 	char *tool;	  /* as its server names it */
 	char *alias;	  /* as the harness gets it: tool itself where that is unique */
 	uint64_t seen;	  /* for the caller: the listing that had it last; 0: none */
+	uint64_t page;	  /* for the caller: the page of its lists that had it last; 0: none */
 };
 
 struct tool_names *tool_names_new(void);

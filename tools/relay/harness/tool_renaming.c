@@ -6,6 +6,9 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
+#include "tools/relay/harness/input_schema.h"
+
+#include <stdio.h>
 
 struct tool_renaming {
 	struct mcp_backend base; /* first */
@@ -14,8 +17,10 @@ struct tool_renaming {
 	struct tool_names *names;
 	const struct tool_renaming_ops *ops;
 	void *ctx;
-	uint64_t listing;	   /* the number of the present one */
-	struct buf tools, renamed; /* of the listing, raw elements */
+	uint64_t listing; /* the number of the present one */
+	uint64_t page;	  /* the same of its pages, and of those of all before it */
+	struct buf tools, renamed, omitted; /* of the listing, raw elements */
+	unsigned nomitted;
 };
 
 /* A call of tools/list; all others are the inner backend's own. */
@@ -47,7 +52,23 @@ static void note(struct tool_renaming *g, struct tool_name *t)
 	jw_end_obj(&renamed);
 }
 
-/* Writes the object, a tool or a call of one, with another name. */
+static void omit(struct tool_renaming *g, struct jval name, const char *reason, const char *message)
+{
+	struct jw w = { &g->omitted, buf_len(&g->omitted) > 0 };
+
+	if (g->nomitted++ >= TOOLS_OMITTED_MAX)
+		return;
+	jw_obj(&w, NULL);
+	if (name.type == J_STRING && name.raw.n <= POLICY_NAME_MAX)
+		jw_raw(&w, "tool", name.raw);
+	else
+		jw_str(&w, "tool", "");
+	jw_str(&w, "reason", reason);
+	jw_str(&w, "message", message);
+	jw_end_obj(&w);
+}
+
+/* Writes a call with another name. */
 static void put_renamed(struct buf *out, struct slice object, const char *name)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -57,24 +78,105 @@ static void put_renamed(struct buf *out, struct slice object, const char *name)
 	mcp_text_splice(out, object, jobj_get(object, "name").raw, buf_slice(&b));
 }
 
-/* False: it is unchanged. A tool without a possible name is left out. */
-static bool tool_put(struct tool_renaming *g, struct slice tool, struct buf *out)
+/* What a member of a tool has to be: a client that checks a list drops all of it for one that is something else. */
+static const struct {
+	const char *key;
+	enum jtype type;
+} members[] = {
+	{ "title", J_STRING },	      { "description", J_STRING }, { "annotations", J_OBJECT },
+	{ "outputSchema", J_OBJECT }, { "icons", J_ARRAY },	   { "execution", J_OBJECT },
+	{ "_meta", J_OBJECT },
+};
+
+static bool is_odd_member(struct slice key, struct jval v)
 {
-	_cleanup_(freep) char *name = NULL;
+	if (jkey_is(key, "outputSchema") && v.type == J_OBJECT)
+		return !jstr_is(jobj_get(v.raw, "type"), "object");
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (jkey_is(key, members[i].key))
+			return v.type != members[i].type;
+	return false;
+}
+
+static bool has_odd_member(struct slice tool)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_OBJECT, tool });
+	while (jiter_next(&it, &key, &v))
+		if (is_odd_member(key, v))
+			return true;
+	return false;
+}
+
+/* Writes the tool with this name and this schema (empty: its own), without odd members. */
+static void put_changed(struct buf *out, struct slice tool, const char *name, struct slice schema)
+{
+	struct jw w = JW(out);
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(&w, NULL);
+	jiter_init(&it, (struct jval){ J_OBJECT, tool });
+	while (jiter_next(&it, &key, &v)) {
+		if (jkey_is(key, "name"))
+			jw_str(&w, "name", name);
+		else if (!is_odd_member(key, v) && !(schema.n && jkey_is(key, "inputSchema")))
+			jw_member_raw(&w, key, v.raw);
+	}
+	jw_raw(&w, "inputSchema", schema);
+	jw_end_obj(&w);
+}
+
+/* The entry of a tool that the harness may have; NULL: it is left out. */
+static struct tool_name *take_name(struct tool_renaming *g, struct jval tool)
+{
+	struct jval name = jobj_get(tool.raw, "name");
+	_cleanup_(freep) char *text = NULL;
 	struct tool_name *t = NULL;
 
-	if (jstr_decode(jobj_get(tool, "name"), POLICY_NAME_MAX, &name) == 0)
-		t = tool_names_take(g->names, g->server, name);
+	if (tool.type != J_OBJECT || jstr_decode(name, POLICY_NAME_MAX, &text) < 0 || !*text) {
+		omit(g, name, "TOOL_NAME_INVALID", "name: must be text of 1 to 1024 bytes");
+		return NULL;
+	}
+	t = tool_names_take(g->names, g->server, text);
+	if (!t)
+		omit(g, name, "TOO_MANY_TOOLS", "the session has 16384 tools");
+	else if (t->page == g->page)
+		omit(g, name, "TOOL_NAME_TAKEN", "name: the list has this tool twice");
+	else
+		return t;
+	return NULL;
+}
+
+/* False: it is unchanged. */
+static bool tool_put(struct tool_renaming *g, struct jval tool, size_t *effort, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf schema = { 0 };
+	struct tool_name *t = take_name(g, tool);
+	enum schema_fit fit;
+	const char *why;
+
 	if (!t)
 		return true;
+	fit = input_schema_fit(jobj_get(tool.raw, "inputSchema"), effort, &schema, &why);
+	if (fit == SCHEMA_UNFIT) {
+		omit(g, jobj_get(tool.raw, "name"), "TOOL_SCHEMA_UNSUPPORTED", why);
+		return true;
+	}
+	t->page = g->page;
 	note(g, t);
 	if (buf_len(out) > 1)
 		buf_putc(out, ',');
-	if (t->alias == t->tool)
-		buf_add_slice(out, tool);
-	else
-		put_renamed(out, tool, t->alias);
-	return t->alias != t->tool;
+	if (fit == SCHEMA_FITS && t->alias == t->tool && !has_odd_member(tool.raw)) {
+		buf_add_slice(out, tool.raw);
+		return false;
+	}
+	put_changed(out, tool.raw, t->alias, buf_slice(&schema));
+	return true;
 }
 
 /* The result as the harness gets it, to out if it differs. */
@@ -82,16 +184,18 @@ static void list_put(struct tool_renaming *g, struct slice result, struct buf *o
 {
 	_cleanup_(buf_done) struct buf tools = { .max = MCP_LINE_MAX };
 	struct jval list = jobj_get(result, "tools");
+	size_t effort = TOOL_SCHEMA_EFFORT_MAX;
 	bool changed = false;
 	struct jiter it;
 	struct jval v;
 
 	if (list.type != J_ARRAY)
 		return;
+	g->page++;
 	buf_putc(&tools, '[');
 	jiter_init(&it, list);
 	while (jiter_next(&it, NULL, &v))
-		changed |= tool_put(g, v.raw, &tools);
+		changed |= tool_put(g, v, &effort, &tools);
 	buf_putc(&tools, ']');
 	if (!changed)
 		return;
@@ -99,20 +203,24 @@ static void list_put(struct tool_renaming *g, struct slice result, struct buf *o
 	out->failed |= tools.failed;
 }
 
+static void put_array(struct buf *out, const struct buf *elements)
+{
+	buf_putc(out, '[');
+	buf_add_slice(out, buf_slice(elements));
+	buf_putc(out, ']');
+}
+
 static void report(const struct tool_renaming *g)
 {
-	_cleanup_(buf_done) struct buf tools = { 0 }, renamed = { 0 };
+	_cleanup_(buf_done) struct buf tools = { 0 }, renamed = { 0 }, omitted = { 0 };
 
-	buf_putc(&tools, '[');
-	buf_add_slice(&tools, buf_slice(&g->tools));
-	buf_putc(&tools, ']');
-	if (buf_len(&g->renamed)) {
-		buf_putc(&renamed, '[');
-		buf_add_slice(&renamed, buf_slice(&g->renamed));
-		buf_putc(&renamed, ']');
-	}
-	if (!g->tools.failed && !g->renamed.failed)
-		g->ops->listed(g->ctx, buf_slice(&tools), buf_slice(&renamed));
+	put_array(&tools, &g->tools);
+	if (buf_len(&g->renamed))
+		put_array(&renamed, &g->renamed);
+	if (buf_len(&g->omitted))
+		put_array(&omitted, &g->omitted);
+	if (!g->tools.failed && !g->renamed.failed && !g->omitted.failed)
+		g->ops->listed(g->ctx, buf_slice(&tools), buf_slice(&renamed), buf_slice(&omitted));
 }
 
 static void on_notify(void *ctx, const char *method, struct slice params)
@@ -133,6 +241,8 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 			g->listing++;
 			buf_reset(&g->tools);
 			buf_reset(&g->renamed);
+			buf_reset(&g->omitted);
+			g->nomitted = 0;
 		}
 		list_put(g, result, &out);
 		report(g);
@@ -205,6 +315,7 @@ static void tool_renaming_free(struct mcp_backend *b)
 
 	buf_done(&g->tools);
 	buf_done(&g->renamed);
+	buf_done(&g->omitted);
 	free(g->server);
 	free(g);
 }

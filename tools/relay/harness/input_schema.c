@@ -1,0 +1,263 @@
+/* input_schema.c - the top of a schema: an object, whatever its branches are. */
+#include "tools/relay/harness/input_schema.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "json/jstr.h"
+#include "tools/relay/harness/schema_fitting.h"
+
+#define BRANCHES_DEEP 8
+
+static const char *const branches[] = { "allOf", "anyOf", "oneOf" };
+
+/* True if an object can be meant by it. */
+static bool means_object(struct slice schema)
+{
+	struct jval type = jobj_get(schema, "type"), values = jobj_get(schema, "enum"), v;
+	struct jiter it;
+
+	if (fitting_is_type(type) ||
+	    (type.type == J_ARRAY && fitting_element(type, "0").type != J_NONE))
+		return fitting_type_has(type, "object");
+	v = jobj_get(schema, "const");
+	if (v.type != J_NONE)
+		return v.type == J_OBJECT;
+	if (values.type != J_ARRAY)
+		return true;
+	jiter_init(&it, values);
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT)
+			return true;
+	return false;
+}
+
+/* Names as the members of an object; the brace that closes it is there only while something is looked for. */
+struct names {
+	struct buf text;
+	struct jw w;
+};
+
+/* Those of the first schema are not compared with each other: they are as many as its author wrote. */
+static bool names_add(struct fitting *f, struct names *n, struct slice name, bool first)
+{
+	bool has = false;
+
+	if (!first) {
+		buf_putc(&n->text, '}');
+		has = n->text.failed || fitting_has(f, buf_slice(&n->text), name);
+		n->text.len -= !n->text.failed;
+	}
+	if (!has)
+		jw_member_raw(&n->w, name, SLICE("0"));
+	return !has;
+}
+
+/* The top while the branches are read: the properties written so far, and what all objects must have. */
+struct top {
+	struct names properties, required;
+};
+
+static bool put_properties(struct fitting *f, struct top *t, struct slice schema, bool sure,
+			   unsigned deep);
+
+/* False: no object fits. */
+static bool put_branches(struct fitting *f, struct top *t, struct slice schema, bool sure,
+			 unsigned deep)
+{
+	bool fits = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(branches); i++) {
+		struct jval list = jobj_get(schema, branches[i]), v;
+		bool all = i == 0, ok, any = all;
+		struct jiter it;
+
+		if (fitting_element(list, "0").type == J_NONE)
+			continue;
+		f->changed = true;
+		jiter_init(&it, list);
+		while (jiter_next(&it, NULL, &v)) {
+			ok = v.type == J_TRUE ||
+			     (v.type == J_OBJECT &&
+			      put_properties(f, t, v.raw, sure && all, deep + 1));
+			any = all ? any && ok : any || ok;
+		}
+		fits &= any;
+	}
+	return fits;
+}
+
+static bool put_target_properties(struct fitting *f, struct top *t, struct jval ref, bool sure,
+				  unsigned deep)
+{
+	struct jval target = fitting_open(f, ref);
+	bool fits;
+
+	f->changed = true;
+	if (target.type == J_NONE)
+		return true;
+	fits = target.type != J_OBJECT || put_properties(f, t, target.raw, sure, deep + 1);
+	fitting_close(f);
+	return fits;
+}
+
+static void add_required(struct fitting *f, struct top *t, struct jval list, bool first)
+{
+	struct jiter it;
+	struct jval v;
+
+	f->changed |= list.type != J_NONE && list.type != J_ARRAY;
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		struct slice name = { v.raw.p + 1, v.raw.n - 2 };
+
+		if (v.type != J_STRING || !names_add(f, &t->required, name, first))
+			f->changed = true;
+	}
+}
+
+/* Writes the properties of a schema and of its branches. sure: all objects are of this branch. False: no object fits. */
+static bool put_properties(struct fitting *f, struct top *t, struct slice schema, bool sure,
+			   unsigned deep)
+{
+	struct jval properties = jobj_get(schema, "properties"), ref = jobj_get(schema, "$ref"), v;
+	struct slice key;
+	struct jiter it;
+
+	if (deep > BRANCHES_DEEP || f->w.b->failed)
+		return true;
+	if (ref.type == J_STRING)
+		return put_target_properties(f, t, ref, sure, deep);
+	if (properties.type == J_OBJECT && jiter_init(&it, properties))
+		while (jiter_next(&it, &key, &v)) {
+			if (v.type != J_FALSE && names_add(f, &t->properties, key, !deep))
+				fitting_put(f, key, v);
+			else
+				f->changed = true;
+		}
+	if (sure)
+		add_required(f, t, jobj_get(schema, "required"), !deep);
+	return put_branches(f, t, schema, sure, deep) && means_object(schema);
+}
+
+/* Keywords that providers do not take at the top, and those that are written apart. */
+static bool is_apart(struct slice key)
+{
+	static const char *const apart[] = { "type",  "properties", "required", "items", "$ref",
+					     "allOf", "anyOf",	    "oneOf",	"enum",	 "const",
+					     "not",   "if",	    "then",	"else" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(apart); i++)
+		if (jkey_is(key, apart[i]))
+			return true;
+	return false;
+}
+
+static const char *const not_at_top[] = { "$ref", "enum", "const", "not", "if", "then", "else" };
+
+static void note_top(struct fitting *f, struct slice schema)
+{
+	if (!jstr_is(jobj_get(schema, "type"), "object") ||
+	    jobj_get(schema, "properties").type != J_OBJECT)
+		f->changed = true;
+	for (size_t i = 0; i < ARRAY_SIZE(not_at_top); i++)
+		f->changed |= jobj_get(schema, not_at_top[i]).type != J_NONE;
+	for (size_t i = 0; i < ARRAY_SIZE(branches); i++)
+		f->changed |= jobj_get(schema, branches[i]).type != J_NONE;
+	f->changed |= jobj_get(schema, "items").type != J_NONE;
+}
+
+static void put_all_required(struct fitting *f, const struct top *t)
+{
+	struct jval required = { J_OBJECT, buf_slice(&t->required.text) };
+	struct slice name;
+	bool any = false;
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, required);
+	while (jiter_next(&it, &name, &v)) {
+		if (!fitting_has(f, buf_slice(&t->properties.text), name)) {
+			f->changed = true;
+			continue;
+		}
+		if (!any)
+			jw_arr(&f->w, "required");
+		any = true;
+		jw_raw(&f->w, NULL, (struct slice){ name.p - 1, name.n + 2 });
+	}
+	if (any)
+		jw_end_arr(&f->w);
+}
+
+/* Writes the schema of an object; false: the schema is that of something else. */
+static bool put_object(struct fitting *f, struct top *t, struct slice schema)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+	bool fits;
+
+	note_top(f, schema);
+	jw_obj(&f->w, NULL);
+	jw_str(&f->w, "type", "object");
+	jiter_init(&it, (struct jval){ J_OBJECT, schema });
+	while (jiter_next(&it, &key, &v))
+		if (!is_apart(key))
+			fitting_put_member(f, key, v);
+	jw_obj(&f->w, "properties");
+	f->depth = 2;
+	fits = put_properties(f, t, schema, true, 0);
+	jw_end_obj(&f->w);
+	buf_putc(&t->properties.text, '}');
+	buf_putc(&t->required.text, '}');
+	put_all_required(f, t);
+	jw_end_obj(&f->w);
+	return fits && !t->properties.text.failed && !t->required.text.failed;
+}
+
+static bool put_top(struct fitting *f, struct slice schema)
+{
+	struct top t = { 0 };
+	bool fits;
+
+	t.properties.w = JW(&t.properties.text);
+	t.required.w = JW(&t.required.text);
+	buf_putc(&t.properties.text, '{');
+	buf_putc(&t.required.text, '{');
+	fits = put_object(f, &t, schema);
+	buf_done(&t.properties.text);
+	buf_done(&t.required.text);
+	return fits;
+}
+
+static enum schema_fit unfit(const char **ret_why, const char *why)
+{
+	*ret_why = why;
+	return SCHEMA_UNFIT;
+}
+
+enum schema_fit input_schema_fit(struct jval schema, size_t *effort, struct buf *ret,
+				 const char **ret_why)
+{
+	_cleanup_(buf_done) struct buf out = { .max = TOOL_SCHEMA_MAX };
+	struct fitting f = { .root = schema.raw, .w = JW(&out), .effort = effort };
+
+	if (schema.type == J_NONE || schema.type == J_NULL || schema.type == J_TRUE) {
+		buf_add_slice(ret, SLICE("{\"type\":\"object\",\"properties\":{}}"));
+		return SCHEMA_REWRITTEN;
+	}
+	if (schema.type != J_OBJECT)
+		return unfit(ret_why, "inputSchema: not a schema");
+	if (schema.raw.n > TOOL_SCHEMA_MAX)
+		return unfit(ret_why, "inputSchema: larger than 256 KiB");
+	if (!put_top(&f, schema.raw))
+		return unfit(ret_why, "inputSchema: not the schema of an object");
+	if (out.failed)
+		return unfit(ret_why,
+			     "inputSchema: larger than 256 KiB with its references resolved");
+	if (!f.changed)
+		return SCHEMA_FITS;
+	buf_add_slice(ret, buf_slice(&out));
+	return SCHEMA_REWRITTEN;
+}

@@ -1,0 +1,412 @@
+/* schema_fitting.c - references and keywords: what may stand anywhere in a schema. */
+#include "tools/relay/harness/schema_fitting.h"
+
+#include "base/limits.h"
+#include "base/util.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+/* Of JSON: below it a schema allows anything, so that the harness can still read the list. */
+#define DEPTH_MAX (JSON_DEPTH_MAX - 12)
+#define EFFORT_MIN 1024 /* of one reference or name that is looked for */
+
+/* True if as much may still be read to find something. */
+static bool may_look(struct fitting *f, size_t bytes)
+{
+	size_t cost = MAX(bytes, (size_t)EFFORT_MIN);
+
+	if (*f->effort < cost)
+		return false;
+	*f->effort -= cost;
+	return true;
+}
+
+/* --- references ------------------------------------------------------------------------------------------------- */
+
+/* In place: ~1 is a slash, ~0 is ~, %XX is a byte. */
+static void pointer_unescape(char *s)
+{
+	char *out = s;
+	unsigned byte;
+	int n;
+
+	for (; *s; s++) {
+		if (s[0] == '~' && (s[1] == '0' || s[1] == '1')) {
+			*out++ = *++s == '1' ? '/' : '~';
+		} else if (*s == '%' && sscanf(s, "%%%2x%n", &byte, &n) == 1 && n == 3 && byte) {
+			*out++ = (char)byte;
+			s += 2;
+		} else {
+			*out++ = *s;
+		}
+	}
+	*out = '\0';
+}
+
+struct jval fitting_element(struct jval array, const char *index)
+{
+	char *end;
+	unsigned long n = strtoul(index, &end, 10);
+	struct jiter it;
+	struct jval v;
+
+	if (*end || end == index || !jiter_init(&it, array))
+		return (struct jval){ J_NONE, SLICE_NONE };
+	while (jiter_next(&it, NULL, &v))
+		if (!n--)
+			return v;
+	return (struct jval){ J_NONE, SLICE_NONE };
+}
+
+/* The schema that "#/$defs/x" means; J_NONE: none that is in this one, or too much has been looked for. */
+static struct jval find_target(struct fitting *f, struct jval ref)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct jval v = { J_OBJECT, f->root };
+	char *rest, *name;
+
+	if (!may_look(f, f->root.n) || jstr_decode(ref, TOOL_SCHEMA_REF_MAX, &text) < 0 ||
+	    (strcmp(text, "#") != 0 && strncmp(text, "#/", 2) != 0))
+		return (struct jval){ J_NONE, SLICE_NONE };
+	rest = text[1] ? text + 2 : NULL;
+	while ((name = strsep(&rest, "/")) && v.type != J_NONE) {
+		pointer_unescape(name);
+		v = v.type == J_ARRAY ? fitting_element(v, name) : jobj_get(v.raw, name);
+	}
+	return v;
+}
+
+struct jval fitting_open(struct fitting *f, struct jval ref)
+{
+	struct jval v = find_target(f, ref);
+
+	if (f->nopen == REFS_OPEN_MAX || v.type == J_NONE)
+		return (struct jval){ J_NONE, SLICE_NONE };
+	for (size_t i = 0; i < f->nopen; i++)
+		if (f->open[i] == v.raw.p)
+			return (struct jval){ J_NONE, SLICE_NONE };
+	f->open[f->nopen++] = v.raw.p;
+	return v;
+}
+
+void fitting_close(struct fitting *f)
+{
+	f->nopen--;
+}
+
+/* --- keywords --------------------------------------------------------------------------------------------------- */
+
+static const char *const types[] = { "object", "string",  "number", "integer",
+				     "array",  "boolean", "null" };
+
+bool fitting_is_type(struct jval v)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (jstr_is(v, types[i]))
+			return true;
+	return false;
+}
+
+bool fitting_type_has(struct jval type, const char *name)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (type.type != J_ARRAY)
+		return jstr_is(type, name);
+	jiter_init(&it, type);
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(v, name))
+			return true;
+	return false;
+}
+
+static void put_type(struct fitting *f, struct slice key, struct jval v)
+{
+	bool any = v.type == J_STRING && fitting_is_type(v), odd = !any;
+	struct jiter it;
+	struct jval one;
+
+	if (v.type == J_ARRAY) {
+		odd = false;
+		jiter_init(&it, v);
+		while (jiter_next(&it, NULL, &one)) {
+			any |= fitting_is_type(one);
+			odd |= !fitting_is_type(one);
+		}
+	}
+	f->changed |= odd || !any;
+	if (any && !odd)
+		jw_member_raw(&f->w, key, v.raw);
+}
+
+static void put_enum(struct fitting *f, struct slice key, struct jval v)
+{
+	if (v.type == J_ARRAY && fitting_element(v, "0").type != J_NONE)
+		jw_member_raw(&f->w, key, v.raw);
+	else
+		f->changed = true;
+}
+
+static void put_map(struct fitting *f, struct slice key, struct jval v)
+{
+	struct slice name;
+	struct jiter it;
+	struct jval one;
+
+	if (v.type != J_OBJECT) {
+		f->changed = true;
+		return;
+	}
+	jw_member_raw(&f->w, key, SLICE("{"));
+	f->w.comma = false;
+	jiter_init(&it, v);
+	while (jiter_next(&it, &name, &one)) {
+		if (one.type == J_FALSE) /* it must not be there */
+			f->changed = true;
+		else
+			fitting_put(f, name, one);
+	}
+	jw_end_obj(&f->w);
+}
+
+static void put_list(struct fitting *f, struct slice key, struct jval v)
+{
+	struct jiter it;
+	struct jval one;
+
+	if (v.type != J_ARRAY || fitting_element(v, "0").type == J_NONE) {
+		f->changed = true;
+		return;
+	}
+	jw_member_raw(&f->w, key, SLICE("["));
+	f->w.comma = false;
+	jiter_init(&it, v);
+	while (jiter_next(&it, NULL, &one))
+		fitting_put(f, SLICE_NONE, one);
+	jw_end_arr(&f->w);
+}
+
+static void put_schema_member(struct fitting *f, struct slice key, struct jval v)
+{
+	if (v.type == J_OBJECT)
+		fitting_put(f, key, v);
+	else
+		f->changed = true;
+}
+
+static void put_bool_or_schema(struct fitting *f, struct slice key, struct jval v)
+{
+	if (v.type == J_TRUE || v.type == J_FALSE)
+		jw_member_raw(&f->w, key, v.raw);
+	else
+		put_schema_member(f, key, v);
+}
+
+static void put_text(struct fitting *f, struct slice key, struct jval v)
+{
+	if (v.type == J_STRING)
+		jw_member_raw(&f->w, key, v.raw);
+	else
+		f->changed = true;
+}
+
+static void put_number(struct fitting *f, struct slice key, struct jval v)
+{
+	if (v.type == J_NUMBER)
+		jw_member_raw(&f->w, key, v.raw);
+	else /* exclusiveMinimum: true, as draft 4 has it */
+		f->changed = true;
+}
+
+/* Nothing of a model's: it need not be left out if the rest stays as it is. */
+static void skip(struct fitting *f _unused_, struct slice key _unused_, struct jval v _unused_)
+{
+}
+
+static void leave_out(struct fitting *f, struct slice key _unused_, struct jval v _unused_)
+{
+	f->changed = true;
+}
+
+/* required is written after the properties, items after the type. */
+static const struct keyword {
+	const char *name;
+	void (*put)(struct fitting *f, struct slice key, struct jval v);
+} keywords[] = {
+	{ "type", put_type },
+	{ "properties", put_map },
+	{ "required", skip },
+	{ "items", skip },
+	{ "description", put_text },
+	{ "title", put_text },
+	{ "enum", put_enum },
+	{ "additionalProperties", put_bool_or_schema },
+	{ "patternProperties", put_map },
+	{ "dependentSchemas", put_map },
+	{ "anyOf", put_list },
+	{ "oneOf", put_list },
+	{ "allOf", put_list },
+	{ "not", put_schema_member },
+	{ "if", put_schema_member },
+	{ "then", put_schema_member },
+	{ "else", put_schema_member },
+	{ "contains", put_schema_member },
+	{ "propertyNames", put_schema_member },
+	{ "unevaluatedProperties", put_bool_or_schema },
+	{ "unevaluatedItems", put_bool_or_schema },
+	{ "format", put_text },
+	{ "pattern", put_text },
+	{ "minimum", put_number },
+	{ "maximum", put_number },
+	{ "exclusiveMinimum", put_number },
+	{ "exclusiveMaximum", put_number },
+	{ "multipleOf", put_number },
+	{ "minLength", put_number },
+	{ "maxLength", put_number },
+	{ "minItems", put_number },
+	{ "maxItems", put_number },
+	{ "minProperties", put_number },
+	{ "maxProperties", put_number },
+	{ "prefixItems", leave_out },
+	{ "additionalItems", leave_out },
+	{ "dependencies", leave_out },
+	{ "$ref", leave_out },
+	{ "$dynamicRef", leave_out },
+	{ "$recursiveRef", leave_out },
+	{ "$schema", skip },
+	{ "$id", skip },
+	{ "id", skip },
+	{ "$defs", skip },
+	{ "definitions", skip },
+	{ "$comment", skip },
+};
+
+static const struct keyword *find_keyword(struct slice key)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(keywords); i++)
+		if (jkey_is(key, keywords[i].name))
+			return &keywords[i];
+	return NULL;
+}
+
+void fitting_put_member(struct fitting *f, struct slice key, struct jval v)
+{
+	const struct keyword *k = find_keyword(key);
+
+	if (k)
+		k->put(f, key, v);
+	else
+		jw_member_raw(&f->w, key, v.raw);
+}
+
+bool fitting_has(struct fitting *f, struct slice object, struct slice name)
+{
+	_cleanup_(freep) char *text = NULL;
+	struct jval quoted = { J_STRING, { name.p - 1, name.n + 2 } };
+	enum jtype type;
+
+	if (!may_look(f, object.n))
+		return true;
+	if (jstr_decode(quoted, quoted.raw.n, &text) < 0)
+		return false;
+	type = jobj_get(object, text).type;
+	return type != J_NONE && type != J_FALSE;
+}
+
+/* Of the names only those that are properties: some providers refuse others. */
+static void put_required(struct fitting *f, struct jval v, struct jval properties)
+{
+	struct jiter it;
+	struct jval name;
+	bool any = false;
+
+	f->changed |= v.type != J_NONE && v.type != J_ARRAY;
+	if (v.type != J_ARRAY || !jiter_init(&it, v))
+		return;
+	while (jiter_next(&it, NULL, &name)) {
+		struct slice inner = { name.raw.p + 1, name.raw.n - 2 };
+
+		if (name.type != J_STRING || !fitting_has(f, properties.raw, inner)) {
+			f->changed = true;
+			continue;
+		}
+		if (!any)
+			jw_arr(&f->w, "required");
+		any = true;
+		jw_raw(&f->w, NULL, name.raw);
+	}
+	if (any)
+		jw_end_arr(&f->w);
+}
+
+/* Providers want the items of each array, as one schema. */
+static void put_items(struct fitting *f, struct slice schema)
+{
+	struct jval items = jobj_get(schema, "items");
+
+	if (items.type == J_OBJECT) {
+		fitting_put(f, SLICE("items"), items);
+	} else if (items.type != J_NONE || fitting_type_has(jobj_get(schema, "type"), "array")) {
+		jw_raw(&f->w, "items", SLICE("{}"));
+		f->changed = true;
+	}
+}
+
+/* Without description if it has been written already. */
+static void put_members(struct fitting *f, struct slice schema, bool described)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_OBJECT, schema });
+	while (jiter_next(&it, &key, &v))
+		if (!described || !jkey_is(key, "description"))
+			fitting_put_member(f, key, v);
+	put_required(f, jobj_get(schema, "required"), jobj_get(schema, "properties"));
+	put_items(f, schema);
+}
+
+/* What is said of a reference stays beside what it refers to. */
+static void put_referred(struct fitting *f, struct slice schema)
+{
+	struct jval about = jobj_get(schema, "description"),
+		    target = fitting_open(f, jobj_get(schema, "$ref"));
+
+	f->changed = true;
+	if (about.type == J_STRING)
+		jw_raw(&f->w, "description", about.raw);
+	if (target.type == J_NONE)
+		return;
+	if (target.type == J_OBJECT && jobj_get(target.raw, "$ref").type == J_STRING)
+		put_referred(f, target.raw);
+	else if (target.type == J_OBJECT)
+		put_members(f, target.raw, about.type == J_STRING);
+	fitting_close(f);
+}
+
+void fitting_put(struct fitting *f, struct slice key, struct jval v)
+{
+	bool deep = f->depth + 2 > DEPTH_MAX;
+
+	if (f->w.b->failed)
+		return;
+	f->changed |= v.type != J_OBJECT || deep;
+	if (key.n)
+		jw_member_raw(&f->w, key, SLICE("{"));
+	else
+		jw_raw(&f->w, NULL, SLICE("{"));
+	f->w.comma = false;
+	f->depth += 2;
+	if (v.type != J_OBJECT || deep)
+		;
+	else if (jobj_get(v.raw, "$ref").type == J_STRING)
+		put_referred(f, v.raw);
+	else
+		put_members(f, v.raw, false);
+	f->depth -= 2;
+	jw_end_obj(&f->w);
+}

@@ -1,0 +1,36 @@
+/*
+ * schema_fitting.h - one pass over a schema that writes it anew (input_schema.h), and remembers whether that makes a
+ * difference. Keys are raw: still escaped, without their quotes.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "json/jenc.h"
+
+#define REFS_OPEN_MAX 32
+
+struct fitting {
+	struct slice root;
+	struct jw w;
+	bool changed;
+	unsigned depth;
+	const char *open[REFS_OPEN_MAX]; /* the schemas whose references are being followed */
+	size_t nopen;
+	size_t *effort;
+};
+
+/* Returns the element with this index, in decimal; J_NONE if there is none. */
+struct jval fitting_element(struct jval array, const char *index);
+/* Opens what a reference refers to, for fitting_close; J_NONE: it is unknown, open already, or too dear to find. */
+struct jval fitting_open(struct fitting *f, struct jval ref);
+void fitting_close(struct fitting *f);
+/* Returns whether the object has this member; true if that is too dear to find out. */
+bool fitting_has(struct fitting *f, struct slice object, struct slice name);
+/* Returns whether it is the name of a type. */
+bool fitting_is_type(struct jval v);
+/* Returns whether the type, a name or an array of names, has this one. */
+bool fitting_type_has(struct jval type, const char *name);
+/* Writes a schema; key empty: in a list. What is not an object becomes a schema that allows anything. */
+void fitting_put(struct fitting *f, struct slice key, struct jval v);
+/* Writes a member of a schema, or leaves it out. */
+void fitting_put_member(struct fitting *f, struct slice key, struct jval v);
