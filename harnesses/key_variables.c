@@ -1,7 +1,10 @@
 /* key_variables.c - variables in which agents look for the key of a model provider when nobody tells them of another one. */
 #include "harnesses/harness.h"
 
+#include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
+
+#include <stdio.h>
 
 /* Those that are for one agent alone come last: for others they are keys of something else. */
 static const char *const anyone[] = {
@@ -38,4 +41,22 @@ const char *harness_key_variable(const struct harness_def *def, size_t i)
 		return anyone[i];
 	i -= ARRAY_SIZE(anyone);
 	return is_copilot(def) && i < ARRAY_SIZE(copilot) ? copilot[i] : NULL;
+}
+
+bool harness_takes_provider(const struct harness_def *def)
+{
+	return def->ops != &harness_acp || (def->quirks && def->quirks->env);
+}
+
+void harness_login_hint(const struct harness_def *def, char *ret, size_t size)
+{
+	const char *keys = def->quirks ? def->quirks->login_keys : NULL;
+
+	if (harness_takes_provider(def))
+		snprintf(ret, size, "set _meta.acpd.provider, or %s in _meta.acpd.env",
+			 keys ? keys : "the variable of its key");
+	else
+		snprintf(ret, size,
+			 "set the variable of its key in _meta.acpd.env or in env of its manifest "
+			 "entry, or name its authMethods there");
 }

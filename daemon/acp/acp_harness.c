@@ -1,9 +1,12 @@
-/* acp_harness.c - _acpd/harness/list: which harnesses are installed, and which version each says it has. */
+/* acp_harness.c - _acpd/harness/list: which harnesses are installed, and which version each says it has; and what a client
+ * is told of one that wants a login. */
 #include "acp/acp_internal.h"
 
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "session/programs/programs.h"
+
+#include <errno.h>
 
 struct harness_list_params {
 	char *session_id;
@@ -63,4 +66,18 @@ int on_harness_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	l->only = s ? xstrdup(session_harness(s)->id) : NULL;
 	programs_ask(l->programs, &l->ask, on_facts, l);
 	return 0;
+}
+
+struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e)
+{
+	const struct harness_def *def = s ? session_harness(s) : NULL;
+	char hint[160];
+	struct err own;
+
+	if (e->rpc != RPC_AUTH_REQUIRED || !c || !def || (def == c->harness && def->auth_methods))
+		return *e;
+	harness_login_hint(def, hint, sizeof(hint));
+	err_set(&own, -EACCES, RPC_INTERNAL_ERROR, "HARNESS_AUTH_REQUIRED", "%.*s; %s",
+		(int)(sizeof(own.msg) - sizeof(hint)), e->msg, hint);
+	return own;
 }

@@ -227,6 +227,8 @@ int observe(struct acp_conn *c, const struct rpc_msg *m, const struct session_ar
 	    struct err *e);
 /* acp_observe.c: members of what the connection's token may, if it is not all. */
 void conn_put_token(struct jw *w, const struct acp_conn *c);
+/* acp_harness.c: e, or what to set if its harness wants a login that the client knows no method for. */
+struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e);
 /* sessions.c: SESSION_DAMAGED, CWD_MISMATCH. */
 int check_cwd(const struct session *s, const char *cwd, struct err *e);
 /* sessions.c: answers m with e, and with the variables that are missing if it is for those. */

@@ -174,9 +174,13 @@ int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	struct jiter it;
 	struct jval v;
 
-	if (!c->harness->auth_methods)
+	if (!c->harness->auth_methods) {
+		char hint[160];
+
+		harness_login_hint(c->harness, hint, sizeof(hint));
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
-			       "this harness needs no authentication");
+			       "acpd knows no login of the harness '%s': %s", c->harness->id, hint);
+	}
 	if (jstr_decode(jobj_get(m->params, "methodId"), RPC_ID_MAX, &id) < 0)
 		return err_field(e, "methodId", "FIELD_INVALID", "methodId must be a string");
 	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(c->harness->auth_methods) });

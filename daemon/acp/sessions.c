@@ -73,25 +73,14 @@ static void call_open_error(struct method_call *k, const struct session *s, cons
 		const char *reason, *category;
 	} rows[] = { { "MODEL_UNKNOWN", "model" }, { "MODE_UNKNOWN", "mode" } };
 	_cleanup_(buf_done) struct buf b = { 0 };
+	struct err own = login_error(k->conn, s, e);
 	struct jw w = JW(&b);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (strcmp(e->reason, rows[i].reason) == 0)
 			session_known_values(s, rows[i].category, &w, "known");
 	jw_raw(&w, "refused", session_refusal(s));
-	call_error(k, e, buf_slice(&b));
-}
-
-/* Only a client that knows a method to log in may be asked to. */
-static void create_failed(struct method_call *k, const struct session *s, const struct err *e)
-{
-	struct err own = *e;
-
-	if (e->rpc == RPC_AUTH_REQUIRED && k->conn && !k->conn->harness->auth_methods) {
-		own.rpc = RPC_INTERNAL_ERROR;
-		snprintf(own.reason, sizeof(own.reason), "HARNESS_AUTH_REQUIRED");
-	}
-	call_open_error(k, s, &own);
+	call_error(k, &own, buf_slice(&b));
 }
 
 void on_session_created(void *ctx, struct session *s, const struct err *e)
@@ -101,7 +90,7 @@ void on_session_created(void *ctx, struct session *s, const struct err *e)
 	struct acp_conn *c = k->conn;
 
 	if (e) {
-		create_failed(k, s, e);
+		call_open_error(k, s, e);
 		return;
 	}
 	if (!c) { /* nobody will ever learn its id */

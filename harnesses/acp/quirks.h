@@ -91,6 +91,8 @@ struct acp_quirks {
 	bool model_from_start; /* the model is set by the environment and cannot be changed */
 	enum acp_system_prompt system_prompt;
 	enum harness_stop stop;
+	const char *
+		login_keys; /* variables of the keys that it logs in with, as text; NULL: unknown */
 	struct harness_places places;
 	const struct acp_env *env; /* ends with {NULL}; the order matters: later wins */
 	const struct acp_file *files;

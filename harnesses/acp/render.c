@@ -217,6 +217,12 @@ int harness_acp_plan(const struct harness_def *def, const struct harness_req *re
 int acp_plan(const struct harness_def *def, const struct harness_req *req,
 	     struct harness_plan *plan, struct err *e)
 {
+	if (req->provider && !harness_takes_provider(def))
+		return err_field(e, "_meta.acpd.provider", "PROVIDER_UNSUPPORTED",
+				 "acpd does not know how to give a provider to the agent '%s': set "
+				 "its variables in _meta.acpd.env, or name quirks in its manifest "
+				 "entry",
+				 def->id);
 	if (harness_keeps_silence(req->provider))
 		return err_field(e, "_meta.acpd.provider.idleTimeoutMs", "PARAM_UNSUPPORTED",
 				 "this harness cannot be told how long a provider may be silent");

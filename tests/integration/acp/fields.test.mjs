@@ -20,7 +20,7 @@ const VARIABLES = constant('EXTRA_ENV_MAX');
 
 let d, c, sessionId;
 before(async () => {
-  d = await Daemon.start({ flags: { claimE2b: true }, stub: { args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } } });
+  d = await Daemon.start({ flags: { claimE2b: true }, stub: { quirks: 'copilot', args: ['--resume'], capabilities: { loadSession: true, sessionCapabilities: { resume: {} } } } });
   c = await d.client();
   ({ sessionId } = await c.newSession());
 });

@@ -17,7 +17,7 @@ import { acpd } from '../run.mjs';
 let d;
 
 before(async () => {
-  d = await Daemon.start();
+  d = await Daemon.start({ harnesses: [{ id: 'caller', quirks: 'claude' }] });
 });
 after(() => endInOrder(d));
 
@@ -326,8 +326,8 @@ test('--archive fills the working directory: from a file, and by the digest of w
 test('--provider is a file with an object; its key is in no argument list', async () => {
   const file = path.join(d.dir, 'provider.json');
 
-  fs.writeFileSync(file, '{"api": "openai-chat",\n "baseUrl": "http://127.0.0.1:9/v1", "key": "k-0123456789", "model": "stub-large"}\n');
-  const given = await run('echo ok', ['--provider', file]);
+  fs.writeFileSync(file, '{"api": "anthropic",\n "baseUrl": "http://127.0.0.1:9/v1", "key": "k-0123456789", "model": "stub-large"}\n');
+  const given = await run('echo ok', ['--harness', 'caller', '--provider', file]);
   assert.deepEqual([given.code, given.stderr], [0, '']);
   fs.writeFileSync(file, '{"api":\n}');
   const broken = await run('echo x', ['--provider', file]);

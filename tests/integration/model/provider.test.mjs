@@ -11,7 +11,7 @@ import { until } from '../../lib/wait.mjs';
 import { journalOf } from '../ledger.mjs';
 
 const PASSED = { OPENAI_API_KEY: 'sk-of-the-operator-1' };
-const AGENTS = [STUB_WITH_PROVIDER, { id: 'plain' }, { id: 'keyed', env: { ANTHROPIC_API_KEY: 'sk-of-the-manifest-1' } }];
+const AGENTS = [STUB_WITH_PROVIDER, { id: 'plain' }, { id: 'keyed', quirks: 'copilot', env: { ANTHROPIC_API_KEY: 'sk-of-the-manifest-1' } }];
 
 let d, taker;
 before(async () => {

@@ -182,7 +182,7 @@ describe('what must not be in it', () => {
   }
 
   test('provider key, headers and environment: not in journal, state, log or argv', async (t) => {
-    const own = await Daemon.startFor(t, { flags: { log: 'debug' } });
+    const own = await Daemon.startFor(t, { flags: { log: 'debug' }, stub: { quirks: 'copilot' } });
     const a = await own.client();
     const meta = { provider, env };
     const { sessionId } = await a.newSession({ meta });

@@ -296,7 +296,7 @@ describe('turns that the end caught', () => {
 
 describe('what a new life needs anew', () => {
   test('a provider: named when it is missing, with its key nowhere on disk', async (t) => {
-    const d = await Daemon.startFor(t, { stub: { capabilities: { loadSession: true } } });
+    const d = await Daemon.startFor(t, { stub: { quirks: 'copilot', capabilities: { loadSession: true } } });
     const a = await d.client();
     const provider = { api: 'openai-chat', key: 'KEY-0123456789abcdef' };
     const { sessionId } = await a.newSession({ meta: { provider } });

@@ -62,10 +62,10 @@ test('the same id: sockets are reset, sessions, token and turn go on, and client
 });
 
 test('another id: nobody has claimed it, nothing knows a key, sessions want theirs again', { timeout: 240000 * SLOW }, async (t) => {
-  const d = await sandboxed(t, 'i-parent');
+  const d = await sandboxed(t, 'i-parent', { harnesses: [{ id: 'caller', quirks: 'copilot' }] });
   const c = await d.client();
   const provider = { api: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1', key: KEY, via: 'environment' };
-  const { sessionId } = await c.newSession({ meta: { provider } });
+  const { sessionId } = await c.newSession({ meta: { harness: 'caller', provider } });
   const { sessionId: other } = await c.newSession({ meta: { secrets: { MY_TOKEN: SECRET } } });
   const { sessionId: plain } = await c.newSession();
   const { incarnation } = await info(d);

@@ -38,6 +38,8 @@ before(async () => {
       { id: 'garbage', command: file('garbage', '\x00\x01\x02 no program', 0o755) },
       { id: 'folder', command: files },
       { id: 'future', args: ['--protocol', '2'] },
+      { id: 'login', args: ['--auth'] },
+      { id: 'copilot-login', args: ['--auth'], quirks: 'copilot' },
       { id: 'refuser', args: ['--new-error', '-32603'] },
       { id: 'echoer', command: '/bin/cat' },
       { id: 'babbler', command: '/usr/bin/yes' },
@@ -92,6 +94,20 @@ for (const [what, harness, reason] of refusals) {
     assert.deepEqual(fs.readdirSync(path.join(d.stateDir, 'homes')).length, before.length, 'no home is left');
   });
 }
+
+test('a harness that wants a login which nobody knows: the error says what to set, and so does authenticate', async () => {
+  for (const [harness, what] of [['login', /_meta\.acpd\.env.*authMethods/], ['copilot-login', /_meta\.acpd\.provider, or COPILOT_GITHUB_TOKEN, GH_TOKEN or GITHUB_TOKEN/]]) {
+    const error = await c.fails('session/new', { cwd: d.workDir, mcpServers: [], _meta: { acpd: { harness } } });
+
+    assert.deepEqual([error.code, error.data.reason], [-32603, 'HARNESS_AUTH_REQUIRED']);
+    assert.match(error.rpcMessage, what);
+    const one = await d.client({ path: `/acp?harness=${harness}` });
+    const refused = await one.fails('authenticate', { methodId: 'any' });
+
+    assert.equal(refused.code, -32601);
+    assert.match(refused.rpcMessage, what);
+  }
+});
 
 test('a harness whose first line never ends: HARNESS_PROTOCOL, bounded memory', async (t) => {
   const base = d.rss();

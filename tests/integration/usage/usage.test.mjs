@@ -16,7 +16,7 @@ const tokens = (usage) => `tokens ${JSON.stringify(usage)}`;
 let d, c;
 
 before(async () => {
-  d = await Daemon.start();
+  d = await Daemon.start({ harnesses: [{ id: 'caller', quirks: 'copilot' }] });
   c = await d.client();
 });
 
@@ -215,7 +215,7 @@ describe('trace context', () => {
 test('no secret of the session is in it', async () => {
   const secret = (name) => `SECRET-${name}-0123456789abcdef`;
   const provider = { api: 'openai-chat', key: secret('key'), headers: { 'X-Auth': secret('header') } };
-  const { sessionId } = await c.newSession({ meta: { provider, env: { MY_TOKEN: secret('env') } } });
+  const { sessionId } = await c.newSession({ meta: { harness: 'caller', provider, env: { MY_TOKEN: secret('env') } } });
   const all = [provider.key, provider.headers['X-Auth'], secret('env')];
   const titled = (title, i) => `update ${JSON.stringify({ sessionUpdate: 'tool_call', toolCallId: `t${i}`, title })}`;
 

@@ -12,7 +12,7 @@ import { homely, journalOf, running, turnsOf } from '../../ledger.mjs';
 let d, c;
 
 before(async () => {
-  d = await Daemon.start({ harnesses: [{ id: 'options', args: ['--option-modes'] }, homely()] });
+  d = await Daemon.start({ harnesses: [{ id: 'options', args: ['--option-modes'] }, { id: 'caller', quirks: 'claude' }, homely()] });
   c = await d.client();
 });
 
@@ -90,11 +90,11 @@ describe('model', () => {
   });
 
   test('of the provider: the same', async () => {
-    const provider = { api: 'openai-chat', key: 'k-0123456789' };
-    const s = await c.newSession({ meta: { provider: { ...provider, model: 'stub-large' } } });
+    const provider = { api: 'anthropic', key: 'k-0123456789' };
+    const s = await c.newSession({ meta: { harness: 'caller', provider: { ...provider, model: 'stub-large' } } });
 
     assert.equal(valueOf(s.configOptions, 'model'), 'stub-large');
-    const error = await refuses({ provider: { ...provider, model: 'none' } });
+    const error = await refuses({ harness: 'caller', provider: { ...provider, model: 'none' } });
     assert.equal(error.data.reason, 'MODEL_UNKNOWN');
     assert.equal(error.data.field, '_meta.acpd.provider.model');
   });
@@ -230,6 +230,13 @@ describe('policy, references, what is unknown', () => {
       }
     }
     assert.equal((await refuses(7)).data.field, '_meta.acpd');
+  });
+
+  test('a provider for an agent of whose settings nothing is known: refused, and said what to do', async () => {
+    const error = await refuses({ provider: { api: 'openai-chat', key: 'k-0123456789' } });
+
+    assert.deepEqual([error.code, error.data.field, error.data.reason], [-32602, '_meta.acpd.provider', 'PROVIDER_UNSUPPORTED']);
+    assert.match(error.rpcMessage, /'stub'.*_meta\.acpd\.env.*quirks/);
   });
 
   test('providers: each bad field by its name', async () => {
