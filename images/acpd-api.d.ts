@@ -4105,6 +4105,10 @@ export interface components {
             scope: "admin" | "drive" | "observe" | "usage" | "model" | "tools";
             /** @description it is limited to these */
             sessions?: string[];
+            /** @description the least level that it may give its sessions */
+            level?: ("guarded" | "strict" | "open") | components["schemas"]["LevelRequest"];
+            network?: components["schemas"]["Network"];
+            limits?: components["schemas"]["ProcessLimits"];
             /** Format: date-time */
             expiresAt: string;
             /** Format: date-time */
@@ -4123,6 +4127,10 @@ export interface components {
             scope: "admin" | "drive" | "observe" | "usage" | "model" | "tools";
             /** @description it is limited to these */
             sessions?: string[];
+            /** @description the least level that it may give its sessions */
+            level?: ("guarded" | "strict" | "open") | components["schemas"]["LevelRequest"];
+            network?: components["schemas"]["Network"];
+            limits?: components["schemas"]["ProcessLimits"];
             /** Format: date-time */
             expiresAt: string;
             /** Format: date-time */
@@ -4144,6 +4152,10 @@ export interface components {
             expiresAt: string;
             /** @description what it is for, for people */
             label: string;
+            /** @description the least level that it may give its sessions */
+            level?: ("guarded" | "strict" | "open") | components["schemas"]["LevelRequest"];
+            network?: components["schemas"]["Network"];
+            limits?: components["schemas"]["ProcessLimits"];
             /** @description extensions of others */
             _meta?: Record<string, never>;
         };

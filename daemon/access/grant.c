@@ -10,7 +10,7 @@ struct grant {
 	bool over;
 	unsigned connections;
 	unsigned refs; /* 0: it is grant_admin, which nobody counts */
-	char *id, **sessions;
+	char *id, *ceiling, **sessions;
 	size_t nsessions;
 	struct list holds;
 };
@@ -44,9 +44,20 @@ struct grant *grant_unref(struct grant *g)
 	for (size_t i = 0; i < g->nsessions; i++)
 		free(g->sessions[i]);
 	free(g->sessions);
+	free(g->ceiling);
 	free(g->id);
 	free(g);
 	return NULL;
+}
+
+void grant_set_ceiling(struct grant *g, const char *ceiling)
+{
+	xstrset(&g->ceiling, ceiling);
+}
+
+struct slice grant_ceiling(const struct grant *g)
+{
+	return g->ceiling ? slice_of(g->ceiling) : SLICE_NONE;
 }
 
 enum grant_scope grant_scope(const struct grant *g)

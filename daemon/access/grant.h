@@ -12,6 +12,7 @@
 #include "access/scope.h"
 #include "base/err.h"
 #include "base/list.h"
+#include "base/slice.h"
 
 struct grant;
 
@@ -22,6 +23,10 @@ struct grant *grant_new(enum grant_scope scope, const char *id, char *const *ses
 /* Returns the grant of a claim's token: full access, without an id. */
 struct grant *grant_new_claim(void);
 struct grant *grant_unref(struct grant *g);
+
+/* What it may give its sessions beyond what they have: a raw object {level?, network?, limits?}; NULL: nothing. Copied. */
+void grant_set_ceiling(struct grant *g, const char *ceiling);
+struct slice grant_ceiling(const struct grant *g);
 
 enum grant_scope grant_scope(const struct grant *g);
 /* A name for logs and lists, never a credential; "" unless the token was minted. */

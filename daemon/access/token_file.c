@@ -20,6 +20,7 @@ struct token *token_free(struct token *t)
 	free(t->sessions);
 	free(t->id);
 	free(t->label);
+	free(t->ceiling);
 	grant_unref(t->grant);
 	list_del(&t->link);
 	secret_wipe(&t->digest, sizeof(t->digest));
@@ -47,6 +48,8 @@ static void put_token(struct buf *b, const struct token *t)
 	jw_uint(&w, "expiresMs", t->expires_ms);
 	jw_uint(&w, "createdMs", t->created_ms);
 	jw_str(&w, "label", t->label);
+	if (t->ceiling)
+		jw_raw(&w, "ceiling", slice_of(t->ceiling));
 	crc_line_end(b, start); /* closes the object, too */
 }
 
@@ -75,7 +78,7 @@ int token_file_write(const char *path, const struct sha256 *claim, const struct 
 
 struct token_line {
 	char *id, *digest, *scope, *label;
-	struct slice sessions;
+	struct slice sessions, ceiling;
 	int64_t expires, created;
 };
 
@@ -87,6 +90,7 @@ static const struct jfield token_fields[] = {
 	JF_INT(struct token_line, expires, "expiresMs", JF_REQUIRED, 0, INT64_MAX),
 	JF_INT(struct token_line, created, "createdMs", JF_REQUIRED, 0, INT64_MAX),
 	JF_STR(struct token_line, label, "label", JF_REQUIRED, TOKEN_LABEL_MAX),
+	JF_OBJ(struct token_line, ceiling, "ceiling", 0),
 	JF_END,
 };
 
@@ -125,6 +129,7 @@ static int take_token(struct slice line, struct list *tokens)
 	t->created_ms = (uint64_t)l.created;
 	t->id = TAKE_PTR(l.id);
 	t->label = TAKE_PTR(l.label);
+	t->ceiling = l.ceiling.n ? xstrndup(l.ceiling.p, l.ceiling.n) : NULL;
 	jdec_free(token_fields, &l);
 	return r < 0 ? -EBADMSG : 0;
 }

@@ -18,6 +18,7 @@
 struct token {
 	struct list link;
 	char *id, *label;
+	char *ceiling; /* raw object (access/grant.h); NULL: none */
 	struct sha256 digest;
 	enum grant_scope scope;
 	char **sessions;

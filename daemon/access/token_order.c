@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "json/jdec.h"
+#include "json/jenc.h"
 #include "json/jstr.h"
 
 #include <errno.h>
@@ -12,8 +13,8 @@
 
 struct token_order {
 	char *scope, *expires, *label;
-	struct slice sessions;
-	struct slice meta;
+	struct slice sessions, network, limits, meta;
+	struct jval level;
 };
 
 static const struct jfield order_fields[] = {
@@ -21,6 +22,9 @@ static const struct jfield order_fields[] = {
 	JF_ARR(struct token_order, sessions, "sessions", 0),
 	JF_STR(struct token_order, expires, "expiresAt", JF_REQUIRED, CLOCK_ISO_SIZE),
 	JF_STR(struct token_order, label, "label", JF_REQUIRED | JF_FILLED, TOKEN_LABEL_MAX),
+	JF_RAW(struct token_order, level, "level", 0),
+	JF_OBJ(struct token_order, network, "network", 0),
+	JF_OBJ(struct token_order, limits, "limits", 0),
 	JF_OBJ(struct token_order, meta, "_meta", 0),
 	JF_END,
 };
@@ -60,12 +64,8 @@ static int take_label(struct token *k, char **label, struct err *e)
 	return 0;
 }
 
-struct known_fn {
-	bool (*fn)(void *ctx, const char *id);
-	void *ctx;
-};
-
-static int take_session(struct token *k, struct jval v, const struct known_fn *known, struct err *e)
+static int take_session(struct token *k, struct jval v, const struct token_rules *rules,
+			struct err *e)
 {
 	char field[32];
 
@@ -75,12 +75,12 @@ static int take_session(struct token *k, struct jval v, const struct known_fn *k
 				 TOKEN_SESSIONS_MAX);
 	if (jstr_decode(v, RPC_ID_MAX, &k->sessions[k->nsessions]) < 0)
 		return err_field(e, field, "FIELD_INVALID", "%s must be a session's id", field);
-	if (known->fn(known->ctx, k->sessions[k->nsessions++]))
+	if (rules->known(rules->ctx, k->sessions[k->nsessions++]))
 		return 0;
 	return err_field(e, field, "SESSION_UNKNOWN", "%s: there is no such session", field);
 }
 
-static int take_sessions(struct token *k, struct slice raw, const struct known_fn *known,
+static int take_sessions(struct token *k, struct slice raw, const struct token_rules *rules,
 			 struct err *e)
 {
 	struct jiter it;
@@ -95,17 +95,50 @@ static int take_sessions(struct token *k, struct slice raw, const struct known_f
 				 "sessions: the scope admin is of all sessions");
 	jiter_init(&it, (struct jval){ J_ARRAY, raw });
 	while (r == 0 && jiter_next(&it, NULL, &v))
-		r = take_session(k, v, known, e);
+		r = take_session(k, v, rules, e);
 	if (r == 0 && !k->nsessions)
 		r = err_field(e, "sessions", "FIELD_INVALID",
 			      "sessions is empty: such a token would be good for nothing");
 	return r;
 }
 
-int token_order_parse(struct slice params, bool (*known)(void *ctx, const char *id), void *ctx,
-		      struct token **ret, struct err *e)
+/* Whoever may make sessions may make them so: it says something of a token with sessions alone. */
+static int take_ceiling(struct token *k, const struct token_order *a,
+			const struct token_rules *rules, struct err *e)
 {
-	struct known_fn whether = { known, ctx };
+	_cleanup_(buf_done) struct buf b = { .max = TOKEN_CEILING_MAX };
+	bool named = a->level.type != J_NONE && a->level.type != J_NULL;
+	const char *field = named	 ? "level" :
+			    a->network.n ? "network" :
+			    a->limits.n	 ? "limits" :
+					   NULL;
+	struct jw w = JW(&b);
+	int r;
+
+	if (!field)
+		return 0;
+	if (!k->nsessions || k->scope != GRANT_DRIVE)
+		return err_field(e, field, "FIELD_INVALID",
+				 "%s: only for the scope drive, with sessions", field);
+	jw_obj(&w, NULL);
+	if (named)
+		jw_raw(&w, "level", a->level.raw);
+	jw_raw(&w, "network", a->network);
+	jw_raw(&w, "limits", a->limits);
+	jw_end_obj(&w);
+	if (b.failed)
+		return err_field(e, field, "FIELD_TOO_LONG",
+				 "level, network and limits have more than %lu bytes",
+				 TOKEN_CEILING_MAX);
+	r = rules->ceiling(buf_slice(&b), e);
+	if (r == 0)
+		k->ceiling = xstrndup(b.data, buf_len(&b));
+	return r;
+}
+
+int token_order_parse(struct slice params, const struct token_rules *rules, struct token **ret,
+		      struct err *e)
+{
 	struct token_order a = { 0 };
 	struct token *k = *ret = new0(struct token);
 	int r = jdec_strict(params, order_fields, NULL, "a token has no such member", &a, e);
@@ -119,7 +152,9 @@ int token_order_parse(struct slice params, bool (*known)(void *ctx, const char *
 	if (r == 0)
 		r = take_label(k, &a.label, e);
 	if (r == 0)
-		r = take_sessions(k, a.sessions, &whether, e);
+		r = take_sessions(k, a.sessions, rules, e);
+	if (r == 0)
+		r = take_ceiling(k, &a, rules, e);
 	jdec_free(order_fields, &a);
 	return r;
 }

@@ -147,6 +147,14 @@ static void set_aside(struct tokens *t)
 	       "the file of minted tokens was not as it was written: it was set aside, and none of them holds");
 }
 
+static struct grant *grant_for(const struct token *k)
+{
+	struct grant *g = grant_new(k->scope, k->id, k->sessions, k->nsessions);
+
+	grant_set_ceiling(g, k->ceiling);
+	return g;
+}
+
 static void take_file(struct tokens *t, struct list *found)
 {
 	uint64_t now = clock_real_ms();
@@ -156,7 +164,7 @@ static void take_file(struct tokens *t, struct list *found)
 			token_free(k);
 			continue;
 		}
-		k->grant = grant_new(k->scope, k->id, k->sessions, k->nsessions);
+		k->grant = grant_for(k);
 		list_del(&k->link);
 		list_add_tail(&t->list, &k->link);
 	}
@@ -277,7 +285,7 @@ static int add(struct tokens *t, struct token *k, char text[TOKEN_TEXT_SIZE], st
 
 	if (r < 0)
 		return r;
-	k->grant = grant_new(k->scope, k->id, k->sessions, k->nsessions);
+	k->grant = grant_for(k);
 	list_add_tail(&t->list, &k->link);
 	r = token_file_write(t->path, &t->claim, &t->list);
 	return r < 0 ? write_error(r, e) : 0;
@@ -294,6 +302,8 @@ static void put_token(struct jw *w, const struct token *k)
 		jw_str(w, NULL, k->sessions[i]);
 	if (k->nsessions)
 		jw_end_arr(w);
+	if (k->ceiling)
+		jw_members(w, slice_of(k->ceiling), NULL);
 	jw_str(w, "expiresAt", clock_iso(k->expires_ms, when));
 	jw_str(w, "createdAt", clock_iso(k->created_ms, when));
 	jw_str(w, "label", k->label);
@@ -308,7 +318,8 @@ int tokens_mint(struct tokens *t, struct slice params, const char *by, struct jw
 	if (!t->claimed)
 		return err_set(e, -EAGAIN, RPC_INVALID_REQUEST, "UNCLAIMED",
 			       "the daemon has no token yet");
-	r = token_order_parse(params, t->cfg.known, t->cfg.ctx, &k, e);
+	r = token_order_parse(
+		params, &(struct token_rules){ t->cfg.known, t->cfg.ceiling, t->cfg.ctx }, &k, e);
 	if (r == 0 && tokens_count(t) >= TOKENS_MAX)
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_TOKENS",
 			    "%d tokens hold already", TOKENS_MAX);

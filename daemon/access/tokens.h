@@ -27,6 +27,8 @@ struct tokens_config {
 	struct loop *loop;
 	const char *state; /* the state directory */
 	bool (*known)(void *ctx, const char *session_id);
+	int (*ceiling)(struct slice raw,
+		       struct err *e); /* 0: it says what may be said of a session */
 	void (*problem)(void *ctx, const char *name, const char *text);
 	void *ctx;
 };
@@ -46,9 +48,9 @@ const struct grant *tokens_find(const struct tokens *t, const struct sha256 *dig
 
 /* --- minting and revoking: _acpd/tokens/..., /v1/tokens, control.sock ------------------------------------------------ */
 
-/* params: raw {scope, sessions?, expiresAt, label}. Puts members id, token and what a list says of it. by: who, for the log. */
+/* params: raw {scope, sessions?, expiresAt, label, level?, network?, limits?}. Puts members id, token and what a list says of it. by: who, for the log. */
 int tokens_mint(struct tokens *t, struct slice params, const char *by, struct jw *w, struct err *e);
-/* Member tokens: [{id, scope, sessions?, expiresAt, createdAt, label, connections}]. */
+/* Member tokens: [{id, scope, sessions?, level?, network?, limits?, expiresAt, createdAt, label, connections}]. */
 void tokens_put(const struct tokens *t, struct jw *w);
 /* TOKEN_UNKNOWN. */
 int tokens_revoke(struct tokens *t, const char *id, const char *by, struct err *e);

@@ -32,10 +32,12 @@ static void answer(struct acp_conn *c, const struct rpc_msg *m, const struct ses
 }
 
 /* Here it is a parameter itself. */
-static int set(struct session *s, struct slice network, struct err *e)
+static int set(const struct acp_conn *c, struct session *s, struct slice network, struct err *e)
 {
-	int r = session_set_network(s, network, e);
+	int r = check_ceiling(c, s, &(struct setup_params){ .network = network }, e);
 
+	if (r == 0)
+		r = session_set_network(s, network, e);
 	if (r < 0)
 		err_unprefix(e, "_meta.acpd.");
 	return r;
@@ -50,7 +52,7 @@ int on_network_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	if (r < 0)
 		return r;
 	s = view_find(c, a.session_id)->w.session; /* its driver calls */
-	r = set(s, a.network, e);
+	r = set(c, s, a.network, e);
 	if (r == 0)
 		answer(c, m, s);
 	jdec_free(network_fields, &a);

@@ -61,6 +61,8 @@ struct acp_conn *acp_conn_new(struct acp_server *srv, const struct acp_transport
 struct acp_conn *acp_conn_free(struct acp_conn *c);
 /* Its token is over: what it has of sessions is dropped, nothing more goes out or is done, and it is closed (1008). */
 void acp_conn_cut(struct acp_conn *c, const char *reason);
+/* raw: what a token says of its sessions {level?, network?, limits?}. 0, or -EINVAL with e. */
+int acp_ceiling_check(struct slice raw, struct err *e);
 /* One whole message. Its bytes are wiped if there may be keys in it. */
 void acp_conn_feed(struct acp_conn *c, char *text, size_t n);
 /* Hands out whole frames until frame() refuses (false) or nothing is left; true: something is left. */

@@ -55,6 +55,9 @@ int checks_check(struct slice raw, const char *field, struct err *e);
 /* The same for a retry. */
 int retry_check(struct slice raw, const char *field, struct err *e);
 int meta_limits_check(struct slice raw, struct group_limits *ret, struct err *e);
+/* ceiling.c. Whether the token of this connection may give the session p. */
+int check_ceiling(const struct acp_conn *c, const struct session *s, const struct setup_params *p,
+		  struct err *e);
 /* _meta.acpd.provider, as a client may give it that makes the model calls of these APIs (meta.c); empty: there is none. */
 int provider_check(struct slice raw, unsigned apis, struct err *e);
 /* Arguments without a provider get that of the connection, if it has one, for a harness; text: where it is kept. */

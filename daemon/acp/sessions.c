@@ -277,6 +277,8 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 		conn_give_provider(c, session_harness(s), a, &provider);
 	if (r == 0)
 		r = session_args_check(a, session_caps(s), &p, e);
+	if (r == 0)
+		r = check_ceiling(c, s, &p.setup, e);
 	if (r < 0)
 		return r;
 	k = call_reopen(c, m, s, a, load);

@@ -9,6 +9,7 @@
 #define TOKEN_CONNECTIONS_MAX 32        /* WebSockets, streams and uploads of one at a time */
 #define TOKEN_MCP_SESSIONS_MAX 16       /* of the MCP clients of one; above: its own that is unused for longest goes */
 #define TOKEN_BODY_MAX (128 * KIB)      /* a request to mint one */
+#define TOKEN_CEILING_MAX (64 * KIB)    /* what one may give its sessions, as JSON */
 #define TOKENS_FILE_MAX (32 * MIB)
 #define CUT_GRACE_SECS 1                /* for the close frame of a WebSocket whose token has ended */
 /* clang-format on */

@@ -1,5 +1,7 @@
 #include "cli/serve_tokens.h"
 
+#include "acp/acp_server.h"
+
 static bool is_session(void *ctx, const char *id)
 {
 	return store_find(ctx, id) != NULL;
@@ -16,6 +18,7 @@ struct tokens *serve_tokens_new(const struct config *c, struct loop *loop,
 	struct tokens_config tc = { .loop = loop,
 				    .state = c->state,
 				    .known = is_session,
+				    .ceiling = acp_ceiling_check,
 				    .problem = on_problem,
 				    .ctx = store };
 

@@ -67,12 +67,14 @@ describe('images/Dockerfile', () => {
     }
   });
 
-  test('its settings are those of the unit, but for the token, of which only the place is named', () => {
+  test('its settings are those of the unit, but for the token, of which only the place is named, and the least level', () => {
     const { Service } = readUnit(fs.readFileSync(path.join(ROOT, 'images/acpd.service'), 'utf8'));
     const unit = Object.fromEntries(Service.Environment.filter((v) => v.startsWith('ACPD_')).map((v) => v.split('=')));
     const { PATH, ACPD_TOKEN_FILE, ...settings } = env;
+    const { ACPD_LEVEL_MIN, ...both } = unit;
 
-    assert.deepEqual(settings, unit);
+    assert.deepEqual(settings, both);
+    assert.equal(ACPD_LEVEL_MIN, 'guarded', 'a container may have no cgroups of its own, without which no session could be had');
     assert.ok(!PATH.includes('/usr/local'));
     assert.equal(ACPD_TOKEN_FILE, '/run/secrets/acpd-token');
     const [first, last] = settings.ACPD_AGENT_UIDS.split('-');

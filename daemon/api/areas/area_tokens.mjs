@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens that the daemon mints: with a scope, for some sessions, until a time.
-import { array, content, fields, integer, json, object, ref, string, time, word } from '../notation.mjs';
+import { anyOf, array, content, fields, integer, json, object, ref, string, time, word } from '../notation.mjs';
 
 const SCOPES = ['admin', 'drive', 'observe', 'usage', 'model', 'tools'];
+// Beyond what its sessions have.
+const ceiling = { level: anyOf([word(['guarded', 'strict', 'open']), ref('LevelRequest')], 'the least level that it may give its sessions'), network: ref('Network'), limits: ref('ProcessLimits') };
 const minted = {
-  id: string('its name in lists and logs, no credential'), scope: word(SCOPES), 'sessions?': array(string(), 'it is limited to these'), expiresAt: time(), createdAt: time(), label: string(),
+  id: string('its name in lists and logs, no credential'), scope: word(SCOPES), 'sessions?': array(string(), 'it is limited to these'), ...Object.fromEntries(Object.entries(ceiling).map(([name, type]) => [`${name}?`, type])), expiresAt: time(), createdAt: time(), label: string(),
 };
 
 export default {
@@ -13,7 +15,7 @@ export default {
   types: {
     TokenOrder: fields('daemon/access/token_order.c:order_fields', {
       scope: { description: 'what it may', enum: SCOPES }, sessions: { description: 'the sessions that it is limited to', items: { type: 'string' }, minItems: 1 },
-      expiresAt: { description: 'when it is over: at most 366 days away', format: 'date-time' }, label: 'what it is for, for people',
+      expiresAt: { description: 'when it is over: at most 366 days away', format: 'date-time' }, label: 'what it is for, for people', ...ceiling,
     }),
     TokenMinted: object({ token: string('the token: this is the only time that it is told'), ...minted }, 'a new token'),
     Token: object({ ...minted, connections: integer('WebSockets, streams and uploads of it that are open') }, 'a token that holds'),

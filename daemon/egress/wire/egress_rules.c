@@ -384,3 +384,47 @@ enum egress_answer egress_rules_match(const struct egress_rules *r, const char *
 	}
 	return match_entries(r, slice_of(host), port, plain);
 }
+
+/* --- more, or less --------------------------------------------------------------------------------------------- */
+
+/* Every host that x names, y names too. */
+static bool names_all(const struct egress_entry *y, const struct egress_entry *x)
+{
+	return strcmp(y->host, x->host) == 0 || names(y, slice_of(x->host));
+}
+
+/* written: by the port, which lets more than TLS pass. */
+static bool has_port(const struct egress_rules *r, const struct egress_entry *x, int port,
+		     bool written)
+{
+	for (unsigned i = 0; i < r->n; i++) {
+		const struct egress_entry *y = &r->entries[i];
+
+		if (names_all(y, x) &&
+		    (writes_port(y, port) || (!written && !y->nports && is_usual(port))))
+			return true;
+	}
+	return false;
+}
+
+static bool has_entry(const struct egress_rules *r, const struct egress_entry *x)
+{
+	if (!x->nports)
+		return has_port(r, x, 443, false) && has_port(r, x, 80, false);
+	for (unsigned i = 0; i < x->nports; i++)
+		if (!has_port(r, x, x->ports[i], true))
+			return false;
+	return true;
+}
+
+bool egress_rules_within(const struct egress_rules *a, const struct egress_rules *b)
+{
+	if (a->mode != EGRESS_ALLOWLIST || b->mode != EGRESS_ALLOWLIST)
+		return a->mode <= b->mode;
+	if (a->ask && !b->ask)
+		return false;
+	for (unsigned i = 0; i < a->n; i++)
+		if (!has_entry(b, &a->entries[i]))
+			return false;
+	return true;
+}

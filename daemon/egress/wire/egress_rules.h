@@ -41,6 +41,8 @@ enum egress_mode egress_rules_mode(const struct egress_rules *r);
 bool egress_rules_ask(const struct egress_rules *r);
 /* They say the same, in the same order. */
 bool egress_rules_same(const struct egress_rules *a, const struct egress_rules *b);
+/* Everything that a lets pass, b does too. */
+bool egress_rules_within(const struct egress_rules *a, const struct egress_rules *b);
 /* The same with one more host, on the usual ports and this one. NULL with e: it is no host, or they are too many. */
 struct egress_rules *egress_rules_with(const struct egress_rules *r, const char *host, int port,
 				       struct err *e);

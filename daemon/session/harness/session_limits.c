@@ -14,7 +14,7 @@ static uint64_t bounded(uint64_t asked, uint64_t max)
 }
 
 /* A daemon that was started anew may allow less than what the session was given once. */
-static struct group_limits limits_of(const struct session *s)
+struct group_limits session_limits_of(const struct session *s)
 {
 	const struct group_limits *max = &s->store->limits, *asked = &s->setup.limits;
 
@@ -41,7 +41,7 @@ int session_limits_check(const struct session_store *st, const struct setup_para
 
 struct proc_group *session_limits_group(struct session *s)
 {
-	struct group_limits limits = limits_of(s);
+	struct group_limits limits = session_limits_of(s);
 
 	if (!s->harness.group)
 		s->harness.group =
@@ -51,7 +51,7 @@ struct proc_group *session_limits_group(struct session *s)
 
 void session_limits_apply(struct session *s)
 {
-	struct group_limits limits = limits_of(s);
+	struct group_limits limits = session_limits_of(s);
 
 	if (s->harness.group)
 		proc_group_limit(s->harness.group, &limits);
@@ -65,7 +65,7 @@ void session_limits_close(struct session *s)
 
 void session_put_limits(struct jw *w, const struct session *s)
 {
-	struct group_limits limits = limits_of(s);
+	struct group_limits limits = session_limits_of(s);
 
 	limits_report_put(w, "limits",
 			  &(struct limits_report){ .limits = &limits,

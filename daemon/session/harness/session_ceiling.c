@@ -1,0 +1,80 @@
+#include "session/harness/session_ceiling.h"
+
+#include "session/harness/session_level.h"
+#include "session/harness/session_limits.h"
+#include "session/network/network_internal.h"
+#include "session/session_internal.h"
+
+#include <errno.h>
+
+/* whole: no less than that will do. */
+static bool level_holds(const struct level_wish *asked, enum confine_level level, bool whole)
+{
+	return asked->level >= level && (asked->at_least || !whole);
+}
+
+static int check_level(const struct session *s, const struct level_wish *asked,
+		       const struct level_wish *more, struct err *e)
+{
+	const struct level_wish *has = &s->setup.level;
+
+	if (!asked || level_holds(asked, session_level(s), has->named && has->at_least) ||
+	    (more->named && level_holds(asked, more->level, false)))
+		return 0;
+	return err_field(e, "_meta.acpd.level", "LEVEL_NOT_ALLOWED",
+			 "this token allows the session no level below %s",
+			 level_name(session_level(s)));
+}
+
+static int check_network(const struct session *s, struct slice asked,
+			 const struct egress_rules *more, struct err *e)
+{
+	struct egress_rules *rules = NULL;
+	bool ok;
+
+	if (!asked.n)
+		return 0;
+	if (egress_rules_parse(asked, "_meta.acpd.network", &rules, e) < 0)
+		return -EINVAL;
+	ok = egress_rules_within(rules, session_rules(s)) ||
+	     (more && egress_rules_within(rules, more));
+	egress_rules_free(rules);
+	return ok ? 0 :
+		    err_field(e, "_meta.acpd.network", "LEVEL_NOT_ALLOWED",
+			      "this token allows the session no wider network than it has");
+}
+
+static int check_limit(uint64_t asked, uint64_t has, uint64_t more, const char *field,
+		       struct err *e)
+{
+	return asked <= MAX(has, more) ? 0 :
+					 err_field(e, field, "FIELD_OUT_OF_RANGE",
+						   "%s: this token allows the session at most %llu",
+						   field, (unsigned long long)MAX(has, more));
+}
+
+static int check_limits(const struct session *s, const struct group_limits *asked,
+			const struct group_limits *more, struct err *e)
+{
+	struct group_limits has = session_limits_of(s);
+	int r = check_limit(asked->memory, has.memory, more->memory,
+			    "_meta.acpd.limits.memoryBytes", e);
+
+	if (r == 0)
+		r = check_limit(asked->pids, has.pids, more->pids, "_meta.acpd.limits.pids", e);
+	if (r == 0)
+		r = check_limit(asked->cpu_weight,
+				has.cpu_weight ? has.cpu_weight : CPU_WEIGHT_EVEN, more->cpu_weight,
+				"_meta.acpd.limits.cpuWeight", e);
+	return r;
+}
+
+int session_ceiling_check(const struct session *s, const struct setup_params *p,
+			  const struct session_ceiling *c, struct err *e)
+{
+	int r = check_level(s, p->level, &c->level, e);
+
+	if (r == 0)
+		r = check_network(s, p->network, c->network, e);
+	return r == 0 ? check_limits(s, &p->limits, &c->limits, e) : r;
+}
