@@ -2316,6 +2316,31 @@ export interface components {
             /** @constant */
             kind: "lifecycle";
             /** @constant */
+            event: "export_incomplete";
+            omitted: {
+                path: string;
+                reason: string;
+            }[];
+            omittedTotal: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
             event: "rule_added";
             rule: string;
             policy: string;
@@ -3327,6 +3352,16 @@ export interface components {
             turn?: number;
             reason: string;
             message: string;
+        } | {
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "export_incomplete";
+            omitted: {
+                path: string;
+                reason: string;
+            }[];
+            omittedTotal: number;
         } | {
             /** @constant */
             kind: "lifecycle";

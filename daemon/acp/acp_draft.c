@@ -45,9 +45,11 @@ static int start(struct acp_conn *c, const struct rpc_msg *m, const struct draft
 {
 	struct session *s = view_find(c, a->session_id)->w.session; /* its driver calls */
 	struct method_call *k = call_new(c, m->id);
-	int r = a->digest ? session_apply_draft(s, a->digest, on_result, k, e) :
-			    session_switch_draft(s, a->on, a->discard, on_result, k, e);
+	int r;
 
+	k->session_id = xstrdup(a->session_id);
+	r = a->digest ? session_apply_draft(s, a->digest, on_result, k, e) :
+			session_switch_draft(s, a->on, a->discard, on_result, k, e);
 	if (r < 0)
 		call_free(k);
 	return r;

@@ -81,6 +81,7 @@ struct method_call {
 	struct acp_conn *conn;
 	char *id; /* raw */
 	struct view *view;
+	char *session_id; /* of the session whose workspace it works on, so that it can be cancelled; NULL */
 	uint64_t from; /* session/load, resume: first seq wanted; 0: all or none */
 	bool load;     /* replay before the response */
 	bool foreign;  /* the client's numbers may mean other events here */

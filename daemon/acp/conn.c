@@ -311,6 +311,7 @@ static void call_unhook(struct method_call *k)
 void call_free(struct method_call *k)
 {
 	call_unhook(k);
+	free(k->session_id);
 	free(k->id);
 	free(k);
 }

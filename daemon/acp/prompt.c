@@ -189,16 +189,24 @@ int on_cancel(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	return 0;
 }
 
+static void cancel_call(struct acp_conn *c, struct method_call *k)
+{
+	struct session *s = k->view	  ? k->view->w.session :
+			    k->session_id ? store_find(c->srv->store, k->session_id) :
+					    NULL;
+
+	if (s && !session_cancel_prompt(s, k) && !session_uncheck(s, k))
+		session_cancel_work(s, k);
+}
+
 int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e _unused_)
 {
 	struct slice id = jobj_get(m->params, "requestId").raw;
 
-	list_each(k, &c->calls, struct method_call, link) {
-		if (!k->view || !k->view->w.session || !slice_is(id, k->id))
-			continue;
-		if (!session_cancel_prompt(k->view->w.session, k))
-			session_uncheck(k->view->w.session, k);
-		return 0;
-	}
+	list_each(k, &c->calls, struct method_call, link)
+		if (slice_is(id, k->id)) {
+			cancel_call(c, k);
+			return 0;
+		}
 	return 0;
 }

@@ -81,6 +81,7 @@ static int provision(struct acp_conn *c, const struct rpc_msg *m, const struct p
 	r = check_live(&request, e);
 	if (r == 0) {
 		k = call_new(c, m->id);
+		k->session_id = xstrdup(a->session_id);
 		r = session_provision(s, &request, "", on_provisioned, k, e);
 		if (r < 0)
 			call_free(k);
@@ -219,6 +220,7 @@ static int diff(struct acp_conn *c, const struct rpc_msg *m, const struct diff_a
 	if (!s)
 		return not_found(e, a->session_id);
 	k = call_new(c, m->id);
+	k->session_id = xstrdup(a->session_id);
 	r = is_of_draft(s, a->since) ? session_diff_draft(s, on_diffed, k, e) :
 				       session_diff(s, since, on_diffed, k, e);
 	if (r < 0)

@@ -324,6 +324,10 @@
 #define UNPACK_RING_BYTES (256 * KIB)
 #define UNPACK_ZSTD_WINDOW_LOG 23       /* 8 MiB: the largest window that is allocated */
 #define UNPACK_MEMORY_MAX (256 * MIB)   /* address space of the worker */
+#define TREE_EXTRA_MAX (1024 * MIB)     /* bytes that one job hashes beyond what a tree takes on the disk: holes, hard links */
+#define EXPORT_EXTRA_MAX (4096 * MIB)   /* the same, of one archive */
+#define TREE_LINKS_FREE 8               /* names of a file that count as one each: package managers link what they install */
+#define TREE_NAMES_MAX (64 * MIB)       /* names of one directory that is read */
 #define SNAPSHOT_FILE_MAX (16 * MIB)    /* a larger file is left out of snapshots and patches */
 #define SNAPSHOT_BYTES_MAX (4096 * MIB) /* of all contents that a snapshot and its turns keep */
 #define SNAPSHOT_PLAIN_MAX (512 * MIB)  /* bytes of a tree that a baseline keeps as they are; the rest is compressed */

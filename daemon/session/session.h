@@ -248,6 +248,11 @@ int session_provision(struct session *s, const struct request *r, const char *pr
 /* What has changed in the workspace since its baseline (since 0) or the end of a turn. result: raw {patch | artifact,
  * files, insertions, deletions, omitted, omittedTotal}. NO_BASELINE, FIELD_OUT_OF_RANGE. */
 int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e);
+/* An archive of its workspace has been sent. report: that of acpd-unpack; what the archive lacks becomes an event. */
+void session_note_export(struct session *s, struct slice report);
+/* Ends the provision, diff or work on a draft that was asked for with ctx: done follows with CANCELLED, unless it came too
+ * late. False: there is none. */
+bool session_cancel_work(struct session *s, const void *ctx);
 /* A draft is switched on, or off: DRAFT_NOT_EMPTY unless what it changes may be lost. Refused while a turn runs. result:
  * raw {draft}, or with an error data of it. */
 int session_switch_draft(struct session *s, bool on, bool discard, session_set_fn done, void *ctx,

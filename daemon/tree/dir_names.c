@@ -16,6 +16,8 @@ void dir_names_done(struct dir_names *names)
 
 static int add(struct dir_names *names, const char *name)
 {
+	if (names->text.max && names->text.len + strlen(name) + 1 > names->text.max)
+		return -E2BIG;
 	if (names->n == names->cap) {
 		size_t cap = names->cap ? 2 * names->cap : 64;
 		uint32_t *at = realloc(names->at, cap * sizeof(*at));

@@ -60,7 +60,9 @@ static int level_enter(struct tree_walker *w, const struct tree_entry *e, int fd
 {
 	struct walk_level *l = &w->levels[w->depth++];
 
-	*l = (struct walk_level){ .fd = fd, .names.text.max = UINT32_MAX, .n = strlen(w->whole) };
+	*l = (struct walk_level){ .fd = fd,
+				  .names.text.max = TREE_NAMES_MAX,
+				  .n = strlen(w->whole) };
 	return level_read(w, e, l);
 }
 

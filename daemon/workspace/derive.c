@@ -142,9 +142,10 @@ void derive_begin(struct workspaces *ws, const struct sha256 *digest, struct sli
 	d->digest = *digest;
 	archive = archive_path(ws->archives, digest);
 	if (plan(d, archive, most, &job))
-		d->helper = helper_job_start(
-			ws->loop, ws->procs,
-			&(struct helper_job_spec){ "inflate", buf_slice(&job), 0 }, &events, d, &e);
+		d->helper = helper_job_start(ws->loop, ws->procs,
+					     &(struct helper_job_spec){ .verb = "inflate",
+									.job = buf_slice(&job) },
+					     &events, d, &e);
 	if (d->helper)
 		ws->derive = d;
 	else

@@ -85,7 +85,7 @@ static void on_exit_(void *ctx, const struct proc_status *st)
 		return;
 	}
 	if (h->aborted)
-		err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "CANCELLED", "the job was cancelled");
+		err_set(&e, -ECANCELED, RPC_CANCELLED, "CANCELLED", "the job was cancelled");
 	else if (h->word && strcmp(h->word, "done") != 0)
 		read_refusal(h, &e);
 	else
@@ -117,6 +117,7 @@ static struct proc *spawn(struct proc_host *procs, const struct helper_job_spec 
 						       .cwd = "/",
 						       .session = name,
 						       .data = spec->data,
+						       .bounds = { .group = spec->group },
 						       .trusted = true },
 				  &events, h, e);
 	err_set(e, -ENOENT, RPC_INTERNAL_ERROR, "HELPER_NOT_INSTALLED",

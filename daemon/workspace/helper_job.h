@@ -27,6 +27,8 @@ struct helper_job_spec {
 	const char *verb;
 	struct slice job; /* raw object, one line */
 	int data;	  /* becomes its descriptor 3; 0: none. Borrowed */
+	struct proc_group *
+		group; /* of the session that it works for, whose limits it shares; NULL: it works for none */
 };
 
 /* NULL with e. */

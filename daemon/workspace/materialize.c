@@ -31,6 +31,7 @@ struct materialize_part {
 struct materialize {
 	struct workspaces *ws;
 	const struct agent_user *user;
+	struct proc_group *group;
 	const struct materialize_events *ev;
 	void *ctx;
 	struct materialize_part parts[PART_MAX];
@@ -318,7 +319,9 @@ static void recover(struct materialize_part *p)
 	helper_job_free(p->helper);
 	p->committed = true; /* this is not to be aborted */
 	p->helper = helper_job_start(p->m->ws->loop, p->m->ws->procs,
-				     &(struct helper_job_spec){ "recover", buf_slice(&job), 0 },
+				     &(struct helper_job_spec){ .verb = "recover",
+								.job = buf_slice(&job),
+								.group = p->m->group },
 				     &recovery_events, p, &e);
 	if (!p->helper)
 		on_recovered(p, SLICE_NONE, &e);
@@ -355,8 +358,9 @@ static void start_part(void *ctx)
 
 	if (workspaces_begin(m->ws, m->user, p->target, NULL, &e) == 0)
 		p->helper = helper_job_start(m->ws->loop, m->ws->procs,
-					     &(struct helper_job_spec){ "extract",
-									buf_slice(&p->job), 0 },
+					     &(struct helper_job_spec){ .verb = "extract",
+									.job = buf_slice(&p->job),
+									.group = m->group },
 					     &helper_job_events, p, &e);
 	if (p->helper)
 		return;
@@ -433,6 +437,7 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 
 	m->ws = ws;
 	m->user = spec->user;
+	m->group = proc_group_ref(spec->group);
 	m->ev = ev;
 	m->ctx = ctx;
 	m->prefix = xstrdup(spec->prefix);
@@ -456,7 +461,8 @@ void materialize_abort(struct materialize *m)
 {
 	struct err e;
 
-	err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "CANCELLED", "the session is being closed");
+	err_set(&e, -ECANCELED, RPC_CANCELLED, "CANCELLED",
+		"the request was cancelled, or the session is being closed");
 	fail(m, PART_WORKSPACE, &e, SLICE_NONE);
 	go_on(m);
 }
@@ -467,6 +473,7 @@ struct materialize *materialize_free(struct materialize *m)
 		return NULL;
 	loop_task_cancel(&m->end_task);
 	pins_done(&m->pins);
+	proc_group_unref(m->group);
 	for (size_t i = 0; i < PART_MAX; i++) {
 		workspaces_release(m->ws, &m->parts[i].claim);
 		free(m->parts[i].target);

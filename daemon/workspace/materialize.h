@@ -15,6 +15,7 @@ struct materialize;
 struct materialize_spec {
 	const struct request *request; /* read during materialize_start only */
 	const struct agent_user *user; /* whose the trees are; lives as long as the work */
+	struct proc_group *group;      /* of the session, whose limits the jobs share; NULL: none */
 	const char *cwd;
 	const char *skills_dir; /* absolute, made by the caller; NULL: this harness has none */
 	const char *instructions_file; /* the name that this harness reads in cwd */

@@ -354,7 +354,8 @@ static void run_chore(void *ctx)
 	struct err e = { 0 };
 
 	c->helper = helper_job_start(c->ws->loop, c->ws->procs,
-				     &(struct helper_job_spec){ verb, buf_slice(&c->job), 0 },
+				     &(struct helper_job_spec){ .verb = verb,
+								.job = buf_slice(&c->job) },
 				     &chore_events, c, &e);
 	if (!c->helper)
 		on_chore(c, SLICE_NONE, &e);

@@ -19,6 +19,7 @@ const OWN = [
   of('check', { check: ref('CheckResult') }),
   happened('harness_exited', { 'exitCode?': integer(), 'signal?': integer() }), happened('closed'), happened('recording_stopped', { reason: word(['RECORD_MAX', 'NO_SPACE', 'STATE_NOT_WRITABLE']) }),
   happened('snapshot_failed', { 'turn?': integer(), reason: string(), message: string() }),
+  happened('export_incomplete', { omitted: array(object({ path: string(), reason: string() })), omittedTotal: integer() }),
   happened('rule_added', { rule: string(), policy: string() }), happened('rule_forgotten', { rule: string(), 'policy?': string() }), happened('rule_refused', { 'rule?': string(), 'policy?': string(), reason: string() }),
   happened('draft_on', { draft: ref('Draft'), 'after?': word(['checks', 'tools']) }), happened('draft_off'),
   happened('draft_applied', { draft: ref('Draft'), patchDigest: string(), applied: integer() }), happened('draft_failed', { reason: string(), message: string() }),

@@ -46,10 +46,12 @@ static void free_if_over(struct helper_body *b)
 	b->over(b);
 }
 
-static void on_done(void *ctx, struct slice report _unused_, const struct err *e)
+static void on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct helper_body *b = ctx;
 
+	if (!e && b->reported)
+		b->reported(b, report);
 	b->helper = helper_job_free(b->helper);
 	b->failed = e != NULL;
 	if (e)
@@ -171,9 +173,10 @@ void helper_body_init(struct helper_body *b, struct loop *loop)
 	b->data.fd = -1;
 }
 
-int helper_body_start(struct helper_body *b, const struct http_context *ctx, const char *verb,
-		      struct slice job, struct err *e)
+int helper_body_start(struct helper_body *b, const struct http_context *ctx,
+		      const struct helper_job_spec *spec, struct err *e)
 {
+	struct helper_job_spec own = *spec;
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
@@ -181,9 +184,8 @@ int helper_body_start(struct helper_body *b, const struct http_context *ctx, con
 	(void)fcntl(ends[1], F_SETFL, 0); /* the program's end blocks */
 	(void)fcntl(ends[0], F_SETPIPE_SZ, (int)(4 * CHILD_READ_BYTES));
 	b->data = (struct loop_io){ .fd = ends[0], .fn = on_data, .ctx = b };
-	b->helper = helper_job_start(ctx->loop, ctx->procs,
-				     &(struct helper_job_spec){ verb, job, ends[1] }, &events, b,
-				     e);
+	own.data = ends[1];
+	b->helper = helper_job_start(ctx->loop, ctx->procs, &own, &events, b, e);
 	close(ends[1]);
 	b->waiting = false;
 	if (!b->helper) {

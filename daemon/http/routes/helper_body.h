@@ -19,6 +19,7 @@ struct helper_body {
 	struct loop_io data;	   /* fd -1: at its end */
 	const char *type, *disposition;
 	void (*over)(struct helper_body *b);
+	void (*reported)(struct helper_body *b, struct slice report); /* or NULL: the job is done */
 	bool waiting; /* the owner has not started it yet, and will, or fails */
 	bool ready, begun, orphan, failed; /* ready: there are bytes */
 	struct err error;
@@ -26,9 +27,9 @@ struct helper_body {
 
 /* The rest of b is zeros, but for what the owner sets: type, disposition, over, waiting. */
 void helper_body_init(struct helper_body *b, struct loop *loop);
-/* The job begins; -EIO with e: it does not, and helper_body_fail or the owner says so. */
-int helper_body_start(struct helper_body *b, const struct http_context *ctx, const char *verb,
-		      struct slice job, struct err *e);
+/* Starts the job, with the archive's pipe as its descriptor 3; -EIO with e: helper_body_fail or the owner reports it. */
+int helper_body_start(struct helper_body *b, const struct http_context *ctx,
+		      const struct helper_job_spec *spec, struct err *e);
 /* It cannot be started. */
 void helper_body_fail(struct helper_body *b, const struct err *e);
 /* It has not been put into a reply, and will not be. */

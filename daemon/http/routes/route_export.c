@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "json/jenc.h"
+#include "session/harness/session_limits.h"
 
 enum export_type { EXPORT_DEFAULT, EXPORT_TAR, EXPORT_TAR_GZ, EXPORT_TAR_ZST, EXPORT_ZIP };
 
@@ -32,9 +33,31 @@ static const struct query_field fields[] = {
 	{ 0 },
 };
 
+struct workspace_export {
+	struct helper_body body;
+	struct session_store *store;
+	char *session_id; /* which may be deleted meanwhile */
+};
+
+static void export_free(struct workspace_export *x)
+{
+	free(x->session_id);
+	free(x);
+}
+
 static void on_over(struct helper_body *b)
 {
-	free(b);
+	export_free(container_of(b, struct workspace_export, body));
+}
+
+/* The archive has no place for what it lacks. */
+static void on_reported(struct helper_body *b, struct slice report)
+{
+	struct workspace_export *x = container_of(b, struct workspace_export, body);
+	struct session *s = store_find(x->store, x->session_id);
+
+	if (s)
+		session_note_export(s, report);
 }
 
 /* --- the request ---------------------------------------------------------------------------------------------- */
@@ -129,6 +152,21 @@ static void put_job(struct buf *b, const struct session *s, const struct export_
 	jw_end_obj(&w);
 }
 
+static struct workspace_export *export_new(const struct http_call *c, const struct session *s,
+					   unsigned format)
+{
+	struct workspace_export *x = new0(struct workspace_export);
+
+	x->store = c->ctx->store;
+	x->session_id = xstrdup(session_id(s));
+	x->body.type = forms[format].type;
+	x->body.disposition = forms[format].disposition;
+	x->body.over = on_over;
+	x->body.reported = on_reported;
+	helper_body_init(&x->body, c->ctx->loop);
+	return x;
+}
+
 void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
@@ -136,7 +174,7 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 	struct slice below;
 	struct export_args a = { .format = EXPORT_TAR_GZ };
 	struct session *s;
-	struct helper_body *x;
+	struct workspace_export *x;
 	struct err e = { 0 };
 
 	if (!http_query(c, fields, &a, ret))
@@ -156,15 +194,15 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 	if (!choose_root(s, &a, &root, &below, ret) || !enter_draft(s, &root, ret))
 		return;
 	put_job(&job, s, &a, root, below);
-	x = new0(struct helper_body);
-	x->type = forms[a.format].type;
-	x->disposition = forms[a.format].disposition;
-	x->over = on_over;
-	helper_body_init(x, c->ctx->loop);
-	if (helper_body_start(x, c->ctx, "pack", buf_slice(&job), &e) == 0) {
-		ret->sink = &x->sink;
+	x = export_new(c, s, a.format);
+	if (helper_body_start(&x->body, c->ctx,
+			      &(struct helper_job_spec){ .verb = "pack",
+							 .job = buf_slice(&job),
+							 .group = session_limits_group(s) },
+			      &e) == 0) {
+		ret->sink = &x->body.sink;
 		return;
 	}
 	http_reply_error(ret, 500, e.reason, e.msg);
-	free(x);
+	export_free(x);
 }

@@ -317,11 +317,11 @@ static int run(struct bundle_import *k, struct err *e)
 	_cleanup_(buf_done) struct buf job = { 0 };
 
 	(k->checked ? put_check : put_extract)(k, &job);
-	k->helper =
-		helper_job_start(k->store->loop, k->store->procs,
-				 &(struct helper_job_spec){ k->checked ? "bundle-check" : "extract",
-							    buf_slice(&job), 0 },
-				 &events, k, e);
+	k->helper = helper_job_start(
+		k->store->loop, k->store->procs,
+		&(struct helper_job_spec){ .verb = k->checked ? "bundle-check" : "extract",
+					   .job = buf_slice(&job) },
+		&events, k, e);
 	return k->helper ? 0 : -EIO;
 }
 

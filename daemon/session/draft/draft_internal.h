@@ -62,6 +62,8 @@ bool session_draft_due(const struct session *s);
 bool session_draft_busy(const struct session *s);
 /* Those who wait get SESSION_CLOSING. What works is ended by inspections_abort. */
 void session_draft_abort(struct session *s);
+/* Ends what was asked with ctx, with CANCELLED; an apply is undone, unless it is done. False: there is none. */
+bool session_draft_cancel(struct session *s, const void *ctx);
 
 /* --- draft_view.c: where it is */
 

@@ -210,6 +210,33 @@ void session_draft_abort(struct session *s)
 	}
 }
 
+/* Only an apply has something to undo, and undoes it on its own. */
+static void stop_run(struct draft_op *op)
+{
+	if (op->recovers)
+		return;
+	if (op->kind == &draft_op_apply)
+		helper_job_abort(op->run.helper);
+	else
+		helper_job_kill(op->run.helper);
+}
+
+bool session_draft_cancel(struct session *s, const void *ctx)
+{
+	struct err e;
+
+	list_each(op, &s->draft.ops, struct draft_op, link) {
+		if (!op->done || op->ctx != ctx)
+			continue;
+		if (op->runs)
+			stop_run(op);
+		else
+			op_end(op, inspection_cancelled(&e));
+		return true;
+	}
+	return false;
+}
+
 /* --- by whom a session is opened ---------------------------------------------------------------------------- */
 
 int session_draft_launch(struct session *s, struct err *e)

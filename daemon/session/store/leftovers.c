@@ -104,7 +104,8 @@ static void clean(struct leftovers *l, struct uid_left *u)
 	list_init(&u->link);
 	l->current = u;
 	l->helper = helper_job_start(l->spec.loop, l->spec.procs,
-				     &(struct helper_job_spec){ "leftovers", buf_slice(&job), 0 },
+				     &(struct helper_job_spec){ .verb = "leftovers",
+								.job = buf_slice(&job) },
 				     &job_events, l, &e);
 	if (l->helper)
 		return;

@@ -155,7 +155,8 @@ static void advance(void *ctx)
 		return;
 	put_job(r, &job);
 	r->helper = helper_job_start(r->spec.loop, r->spec.procs,
-				     &(struct helper_job_spec){ "discard", buf_slice(&job), 0 },
+				     &(struct helper_job_spec){ .verb = "discard",
+								.job = buf_slice(&job) },
 				     &job_events, r, &e);
 	if (!r->helper)
 		report_failed(r, SLICE_NONE, &e);

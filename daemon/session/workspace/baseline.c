@@ -407,6 +407,9 @@ static void add_diff(struct session *s, struct snapshot_run *k, session_set_fn d
 	baseline_resume(s);
 	k->done = done;
 	k->ctx = ctx;
+	k->run.session = s;
+	k->run.asked_by = ctx;
+	k->run.ended = on_snapshot;
 	list_add_tail(&s->workspace.diffs, &k->run.link);
 	begin_diffs(s);
 }

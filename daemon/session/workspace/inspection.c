@@ -1,5 +1,11 @@
 #include "session/workspace/inspection.h"
 
+#include "session/harness/session_limits.h"
+#include "session/workspace/provision.h"
+
+#include "json/jdec.h"
+#include "json/jenc.h"
+
 #include <errno.h>
 
 static void on_done(void *ctx, struct slice report, const struct err *e)
@@ -21,7 +27,10 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 	k->session = s;
 	k->ended = ended;
 	k->helper = helper_job_start(s->store->loop, s->store->procs,
-				     &(struct helper_job_spec){ verb, job, 0 }, &events, k, e);
+				     &(struct helper_job_spec){ .verb = verb,
+								.job = job,
+								.group = session_limits_group(s) },
+				     &events, k, e);
 	if (!k->helper)
 		return -EIO;
 	list_add_tail(&s->workspace.inspections, &k->link);
@@ -38,6 +47,53 @@ void inspection_done(struct inspection *k)
 bool inspections_running(const struct session *s)
 {
 	return !list_empty(&s->workspace.inspections);
+}
+
+const struct err *inspection_cancelled(struct err *e)
+{
+	err_set(e, -ECANCELED, RPC_CANCELLED, "CANCELLED", "the request was cancelled");
+	return e;
+}
+
+/* One that waits for another has not started yet. */
+static bool cancel_among(struct list *runs, const void *ctx)
+{
+	struct err e;
+
+	list_each(k, runs, struct inspection, link) {
+		if (k->asked_by != ctx)
+			continue;
+		if (k->helper)
+			helper_job_kill(k->helper);
+		else
+			k->ended(k, SLICE_NONE, inspection_cancelled(&e));
+		return true;
+	}
+	return false;
+}
+
+bool session_cancel_work(struct session *s, const void *ctx)
+{
+	return cancel_among(&s->workspace.inspections, ctx) ||
+	       cancel_among(&s->workspace.diffs, ctx) || session_draft_cancel(s, ctx) ||
+	       provision_cancel(s, ctx);
+}
+
+/* Once, however often the same is exported. */
+void session_note_export(struct session *s, struct slice report)
+{
+	uint64_t total = jobj_uint(report, "skippedTotal");
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (total == s->workspace.export_lacks)
+		return;
+	s->workspace.export_lacks = total;
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "export_incomplete");
+	jw_raw(&w, "omitted", jobj_get(report, "skipped").raw);
+	jw_uint(&w, "omittedTotal", total);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
 void inspections_abort(struct session *s)

@@ -11,6 +11,7 @@ struct inspection {
 	struct list link; /* in the session's inspections */
 	struct session *session;
 	struct helper_job *helper;
+	const void *asked_by; /* the request that may cancel it; NULL: none */
 	/* Once; then the owner calls inspection_done and frees what it is embedded in. */
 	void (*ended)(struct inspection *k, struct slice report, const struct err *e);
 };
@@ -23,3 +24,5 @@ void inspection_done(struct inspection *k);
 bool inspections_running(const struct session *s);
 /* session_advance is called when each of them has ended. */
 void inspections_abort(struct session *s);
+/* Fills in what the client that cancelled its request is answered, and returns it. */
+const struct err *inspection_cancelled(struct err *e);

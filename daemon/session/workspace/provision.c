@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/harness_pool.h"
+#include "session/harness/session_limits.h"
 #include "session/workspace/inspection.h"
 #include "session/workspace/session_paths.h"
 #include "workspace/materialize.h"
@@ -183,6 +184,7 @@ static int write_at_home(struct provisioning *f, const struct materialized *m, s
 			     .baseline = -1 };
 	struct materialize_spec spec = { .request = &r,
 					 .user = &s->user,
+					 .group = session_limits_group(s),
 					 .cwd = s->home,
 					 .instructions_file = s->def->places.instructions_home,
 					 .prefix = "" };
@@ -268,6 +270,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 		&s->store->workspaces,
 		&(struct materialize_spec){ .request = r,
 					    .user = &s->user,
+					    .group = session_limits_group(s),
 					    .cwd = s->cwd,
 					    .skills_dir = skills,
 					    .instructions_file = s->def->places.instructions_file,
@@ -348,6 +351,17 @@ void provision_abort(struct session *s)
 		answer(s->workspace.provisioning, NULL);
 	else if (s->workspace.provisioning)
 		materialize_abort(s->workspace.provisioning->work);
+}
+
+bool provision_cancel(struct session *s, const void *ctx)
+{
+	struct provisioning *f = s->workspace.provisioning;
+
+	if (!f || f->ctx != ctx)
+		return false;
+	if (!f->written) /* else it is done, and only its baseline is waited for */
+		materialize_abort(f->work);
+	return true;
 }
 
 /* --- which skills there are ---------------------------------------------------------------------------------- */

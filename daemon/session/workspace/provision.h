@@ -24,6 +24,8 @@ bool provision_busy(const struct session *s);
 void provision_answer(struct session *s);
 /* The session is being closed. */
 void provision_abort(struct session *s);
+/* Undoes what was asked for with ctx, unless it is written. False: there is none. */
+bool provision_cancel(struct session *s, const void *ctx);
 /* cwd of a new session, whose user is known: that of p, or an ephemeral directory made for it. */
 int provision_cwd(struct session *s, const struct session_params *p, struct err *e);
 /* The session came to nothing before anything was written. */

@@ -24,13 +24,14 @@ struct session_workspace {
 		uint64_t bytes, last;
 	} artifacts;
 
-	struct list inspections;	    /* struct inspection */
-	struct list diffs;		    /* asked for while a snapshot is taken */
-	unsigned snapshots_running;	    /* snapshots being taken (baseline.c) */
-	bool snapshot_again;		    /* a baseline is wanted when they are */
-	bool baseline_ignoring;		    /* of fewer files: the whole tree has too many */
-	bool seeded;			    /* its directory was begun by the extraction */
-	bool baseline_due;		    /* until the newest is taken nobody is answered */
+	struct list inspections;    /* struct inspection */
+	uint64_t export_lacks;	    /* how much the last archive that lacked something did */
+	struct list diffs;	    /* asked for while a snapshot is taken */
+	unsigned snapshots_running; /* snapshots being taken (baseline.c) */
+	bool snapshot_again;	    /* a baseline is wanted when they are */
+	bool baseline_ignoring;	    /* of fewer files: the whole tree has too many */
+	bool seeded;		    /* its directory was begun by the extraction */
+	bool baseline_due;	    /* until the newest is taken nobody is answered */
 	struct session_turn *snapshot_turn; /* waits for the one at its end */
 	void (*snapshot_done)(struct session_turn *t);
 	struct loop_timer snapshot_timer;

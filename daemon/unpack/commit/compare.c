@@ -1,5 +1,6 @@
 #include "unpack/commit/compare.h"
 
+#include "base/os/sparse_file.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -35,22 +36,18 @@ int seen_look(struct held *h, const char *path, struct seen *s)
 static bool hash_file(int fd, const struct stamp *id, struct sha256 *digest)
 {
 	static unsigned char bytes[READ_BYTES];
+	struct sparse_reader file;
 	struct sha256_stream sum;
-	uint64_t left = id->size;
 	struct stamp after;
 	struct stat sb;
+	ssize_t got;
 
 	sha256_begin(&sum);
-	while (left) {
-		ssize_t got = read(fd, bytes, MIN(left, sizeof(bytes)));
-
-		if (got <= 0)
-			return false;
+	sparse_reader_begin(&file, fd, id->size);
+	while ((got = sparse_read(&file, bytes, sizeof(bytes))) > 0)
 		sha256_add(&sum, bytes, (size_t)got);
-		left -= (uint64_t)got;
-	}
 	sha256_end(&sum, digest);
-	if (fstat(fd, &sb) < 0)
+	if (got < 0 || file.at < id->size || fstat(fd, &sb) < 0)
 		return false;
 	stamp_of(&sb, &after);
 	return memcmp(&after, id, sizeof(after)) == 0;

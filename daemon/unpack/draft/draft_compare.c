@@ -1,6 +1,8 @@
 #include "unpack/draft/draft_compare.h"
 
 #include "base/array.h"
+#include "base/limits.h"
+#include "base/os/sparse_file.h"
 #include "base/path_below.h"
 #include "base/util.h"
 #include "tree/path_rules.h"
@@ -148,9 +150,9 @@ static bool is_as_before(const struct draft_change *c)
 	return same_side(&c->was, &(struct draft_side){ draft_type(&b->real), b->real, b->digest });
 }
 
-/* What is at the path now; NULL: it can be told. */
+/* What is at the path now; NULL: it can be told. left: of bytes that the disk does not have. */
 static const char *look(struct held *h, const char *path, const struct draft_entry *e,
-			struct draft_side *side)
+			uint64_t *left, struct draft_side *side)
 {
 	struct seen seen;
 	struct stat sb;
@@ -168,6 +170,8 @@ static const char *look(struct held *h, const char *path, const struct draft_ent
 		side->id.size = 0;
 		return NULL;
 	}
+	if (side->type == NODE_FILE && !sparse_afford(left, &sb))
+		return "TOO_LARGE";
 	if (!seen_digest(h, path, &seen))
 		return "UNREADABLE";
 	side->digest = seen.digest;
@@ -179,8 +183,8 @@ static int take_change(struct draft_trees *t, struct draft_changes *c, const str
 	const char *why = path_bytes_fault(slice_of(p->path));
 	struct draft_change d = { .path = p->path, .base = p->base };
 
-	why = why ? why : look(&t->in_real, p->path, p->real, &d.was);
-	why = why ? why : look(&t->in_view, p->path, p->view, &d.will);
+	why = why ? why : look(&t->in_real, p->path, p->real, &c->extra_left, &d.was);
+	why = why ? why : look(&t->in_view, p->path, p->view, &c->extra_left, &d.will);
 	if (why) {
 		omitted_add(&c->omitted, p->path, why);
 		return 0;
@@ -230,7 +234,7 @@ int draft_compare(struct draft_trees *t, struct draft_changes *c, struct verdict
 	struct draft_triple p;
 	int r = 0;
 
-	*c = (struct draft_changes){ 0 };
+	*c = (struct draft_changes){ .extra_left = TREE_EXTRA_MAX };
 	while (r == 0 && triple_take(&s, &p))
 		if (is_touched(t, &p))
 			r = take_change(t, c, &p);

@@ -10,7 +10,7 @@
  * set by anybody.
  *
  * Left out, and reported: FIFOs, sockets, devices, files that cannot be read or change while they are, names that no patch
- * may have. Below a directory that is closed in either tree nothing is compared.
+ * may have, files whose holes or hard links are more than one job hashes (TOO_LARGE, base/os/sparse_file.h). Below a directory that is closed in either tree nothing is compared.
  *
  * The digest of a change set is the SHA-256 of its lines, in the order of the walk: for each path "- " and what it was,
  * then "+ " and what it is, one of both missing where there was or is nothing, each as in a manifest (tree_manifest.h)
@@ -46,7 +46,8 @@ struct draft_trees {
 struct draft_changes {
 	struct draft_change *v;
 	size_t n, conflicts;
-	uint64_t bytes; /* of the files that are new or different */
+	uint64_t bytes;	     /* of the files that are new or different */
+	uint64_t extra_left; /* of TREE_EXTRA_MAX */
 	struct omitted omitted;
 	struct sha256 digest;
 };

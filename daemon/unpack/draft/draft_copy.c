@@ -1,5 +1,6 @@
 #include "unpack/draft/draft_copy.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "tree/tree_manifest.h"
 #include "tree/tree_walker.h"
@@ -145,10 +146,19 @@ int draft_begin(int real, int copy, int base, uint64_t max, uint64_t until, stru
 
 /* --- measuring --------------------------------------------------------------------------------------------------- */
 
+struct measuring {
+	struct draft_begun begun;
+	struct verdict *v;
+	uint64_t until;
+};
+
 static int add_size(void *ctx, const struct tree_entry *e)
 {
-	struct draft_begun *m = ctx;
+	struct measuring *k = ctx;
+	struct draft_begun *m = &k->begun;
 
+	if (clock_mono_ms() > k->until)
+		return refuse(k->v, "TIME_LIMIT", e->path, "measuring the draft took too long");
 	m->entries++;
 	m->bytes += (uint64_t)e->sb.st_blocks * BLOCK_BYTES;
 	return 0;
@@ -157,18 +167,18 @@ static int add_size(void *ctx, const struct tree_entry *e)
 static int pass_over(void *ctx, const struct tree_entry *e _unused_,
 		     enum walk_trouble what _unused_, int error _unused_)
 {
-	struct draft_begun *m = ctx;
+	struct measuring *k = ctx;
 
-	m->left_out++;
+	k->begun.left_out++;
 	return 1;
 }
 
-int draft_measure(int dir, uint64_t until _unused_, struct draft_begun *ret, struct verdict *v)
+int draft_measure(int dir, uint64_t until, struct draft_begun *ret, struct verdict *v)
 {
 	static const struct walk_calls calls = { .visit = add_size, .trouble = pass_over };
-	int r;
+	struct measuring k = { .v = v, .until = until };
+	int r = tree_walker_run(dir, "", &calls, &k);
 
-	*ret = (struct draft_begun){ 0 };
-	r = tree_walker_run(dir, "", &calls, ret);
+	*ret = k.begun;
 	return r < 0 ? fail_with(v, r, NULL, "measuring the draft") : 0;
 }

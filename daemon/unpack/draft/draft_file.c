@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "base/os/sparse_file.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -9,26 +10,33 @@
 
 #define READ_BYTES (256 * KIB)
 
-static int copy_bytes(int in, int out, uint64_t max, struct draft_sent *ret)
+/* A hole stays one. */
+static int put_piece(int out, bool hole, const void *bytes, size_t n)
+{
+	if (!hole)
+		return file_write_all(out, bytes, n);
+	return lseek(out, (off_t)n, SEEK_CUR) < 0 ? -errno : 0;
+}
+
+static int copy_bytes(int in, int out, uint64_t size, struct draft_sent *ret)
 {
 	static unsigned char bytes[READ_BYTES];
+	struct sparse_reader file;
 	struct sha256_stream sum;
 	ssize_t got;
 	int r = 0;
 
-	ret->bytes = 0;
 	sha256_begin(&sum);
-	while (r == 0 && (got = read(in, bytes, sizeof(bytes))) != 0) {
+	sparse_reader_begin(&file, in, size);
+	while (r == 0 && (got = sparse_read(&file, bytes, sizeof(bytes))) != 0) {
 		if (got < 0)
-			return -errno;
-		ret->bytes += (uint64_t)got;
-		if (ret->bytes > max)
-			return -EFBIG;
+			return (int)got;
 		sha256_add(&sum, bytes, (size_t)got);
-		r = file_write_all(out, bytes, (size_t)got);
+		r = put_piece(out, file.hole, bytes, (size_t)got);
 	}
 	sha256_end(&sum, &ret->digest);
-	return r;
+	ret->bytes = file.at;
+	return r == 0 && ftruncate(out, (off_t)file.at) < 0 ? -errno : r;
 }
 
 int draft_file_copy(struct held *from, struct held *to, const char *path, mode_t mode, uint64_t max,
@@ -41,10 +49,12 @@ int draft_file_copy(struct held *from, struct held *to, const char *path, mode_t
 	in = held_open(from, path, &sb);
 	if (in < 0)
 		return in;
+	if ((uint64_t)sb.st_size > max)
+		return -EFBIG;
 	out = held_create(to, path, 0600);
 	if (out < 0)
 		return out;
-	r = copy_bytes(in, out, max, ret);
+	r = copy_bytes(in, out, (uint64_t)sb.st_size, ret);
 	if (r == 0 && fchmod(out, mode & 07777) < 0)
 		r = -errno;
 	if (r == 0 &&

@@ -12,7 +12,7 @@ struct draft_sent {
 	uint64_t bytes;
 };
 
-/* A regular file; no more than max bytes: -EFBIG. */
+/* A regular file as long as it is when it is opened, holes as holes; more than max bytes: -EFBIG. */
 int draft_file_copy(struct held *from, struct held *to, const char *path, mode_t mode, uint64_t max,
 		    struct draft_sent *ret);
 int draft_link_copy(struct held *from, struct held *to, const char *path, struct draft_sent *ret);

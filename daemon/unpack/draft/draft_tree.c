@@ -81,6 +81,9 @@ static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what
 
 	if (walk_gone(what, error) || what == WALK_PATH_TOO_LONG)
 		return 0;
+	if (error == -E2BIG)
+		return refuse(w->v, "TOO_MANY_ENTRIES", e->path,
+			      "the names of one directory are more than are read");
 	if (error == -ENOMEM || error == -EMFILE || error == -ENFILE || !e->depth)
 		return fail_with(w->v, error, e->path, "reading the tree");
 	if (what != WALK_CANNOT_LOOK)

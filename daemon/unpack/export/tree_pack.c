@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
+#include "base/os/sparse_file.h"
 #include "base/path_below.h"
 #include "base/util.h"
 #include "tree/held_tree.h"
@@ -25,7 +26,8 @@ struct export
 	struct archive_entry *entry;
 	int out;
 	int out_error;
-	bool torn; /* nothing is written any more */
+	bool torn;	     /* nothing is written any more */
+	uint64_t extra_left; /* of EXPORT_EXTRA_MAX */
 	char *piece;
 };
 
@@ -144,15 +146,13 @@ static int put_data(struct export *x, const char *path, size_t n)
 }
 
 /* Up to n bytes; fewer at the end of the file, and what cannot be read ends it as well. */
-static size_t read_piece(int fd, char *p, size_t n)
+static size_t read_piece(struct sparse_reader *file, char *p, size_t n)
 {
 	size_t have = 0;
 
 	while (have < n) {
-		ssize_t got = read(fd, p + have, n - have);
+		ssize_t got = sparse_read(file, p + have, n - have);
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got <= 0)
 			break;
 		have += (size_t)got;
@@ -180,12 +180,14 @@ static void tell_change(struct export *x, const char *path, int fd, const struct
 static int put_content(struct export *x, const char *path, int fd, const struct stat *sb)
 {
 	uint64_t left = (uint64_t)sb->st_size;
+	struct sparse_reader file;
 	bool shrank = false;
 	int r = 0;
 
+	sparse_reader_begin(&file, fd, left);
 	while (r == 0 && left) {
 		size_t n = (size_t)MIN(left, (uint64_t)PIECE);
-		size_t got = shrank ? 0 : read_piece(fd, x->piece, n);
+		size_t got = shrank ? 0 : read_piece(&file, x->piece, n);
 
 		if (got < n) {
 			shrank = true;
@@ -210,6 +212,10 @@ static int put_file(struct export *x, const struct tree_entry *e)
 		return 0;
 	if (fd < 0 || fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode)) {
 		skip(x, e->path, fd >= 0 || errno == ELOOP ? OMIT_CHANGING : OMIT_UNREADABLE);
+		return 0;
+	}
+	if (!sparse_afford(&x->extra_left, &sb)) {
+		skip(x, e->path, OMIT_TOO_LARGE);
 		return 0;
 	}
 	x->report->bytes += (uint64_t)sb.st_size;
@@ -378,7 +384,9 @@ static int run(struct export *x)
 int tree_pack_write(const struct tree_pack_job *job, int out, struct tree_pack_report *report,
 		    struct verdict *v)
 {
-	struct export x = { .job = job, .report = report, .v = v, .out = out };
+	struct export x = {
+		.job = job, .report = report, .v = v, .out = out, .extra_left = EXPORT_EXTRA_MAX
+	};
 	int r;
 
 	*report = (struct tree_pack_report){ 0 };

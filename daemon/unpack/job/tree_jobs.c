@@ -150,7 +150,7 @@ static int want_visible(void *ctx _unused_, const char *name)
 
 static int check_all(int dir, struct jw *w, struct verdict *v)
 {
-	_cleanup_(dir_names_done) struct dir_names names = { .text.max = UINT32_MAX };
+	_cleanup_(dir_names_done) struct dir_names names = { .text.max = TREE_NAMES_MAX };
 	int r = dir_names_read(dir, want_visible, NULL, &names);
 
 	if (r < 0)

@@ -1,5 +1,6 @@
 #include "unpack/snapshot/snap_run.h"
 
+#include "base/os/sparse_file.h"
 #include "base/path_below.h"
 #include "base/util.h"
 #include "unpack/snapshot/take.h"
@@ -232,6 +233,7 @@ static int look(struct snapshot *s, const struct tree_entry *e, const struct sna
 static int on_visit(void *ctx, const struct tree_entry *e)
 {
 	struct snapshot *s = ctx;
+	struct index_entry now;
 	struct snap_known k;
 	int r;
 
@@ -244,6 +246,10 @@ static int on_visit(void *ctx, const struct tree_entry *e)
 		return r;
 	if (take_is_same(&k.indexed, &e->sb))
 		return settle_known(s, e->path, &k.was, &k.indexed);
+	if (S_ISREG(e->sb.st_mode) && !sparse_afford(&s->extra_left, &e->sb)) {
+		now = take_omitted(OMIT_TOO_LARGE, &e->sb);
+		return settle_known(s, e->path, &k.was, &now);
+	}
 	r = look_ahead(s, e, &k);
 	if (r == 1)
 		r = look_link(s, e, &k);

@@ -29,6 +29,7 @@ struct snapshot {
 	bool held;		/* content is that of the current entry */
 	bool quiet;		/* what is left out has been reported */
 	uint64_t plain;		/* bytes that may still be kept as they are */
+	uint64_t extra_left;	/* of TREE_EXTRA_MAX */
 	int error;		/* of a call that cannot return it */
 };
 

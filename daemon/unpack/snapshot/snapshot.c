@@ -91,7 +91,9 @@ int snapshot_take(const struct snapshot_job *job, const struct snapshot_files *f
 	struct snapshot *s = new0(struct snapshot);
 	int r;
 
-	*s = (struct snapshot){ .job = job, .files = files, .report = report, .v = v };
+	*s = (struct snapshot){
+		.job = job, .files = files, .report = report, .v = v, .extra_left = TREE_EXTRA_MAX
+	};
 	*report = (struct snapshot_report){ 0 };
 	changes_init(&report->changes, job->list);
 	index_begin(&s->index, files->index_new);

@@ -175,6 +175,9 @@ static int trouble(void *ctx, const struct tree_entry *e, enum walk_trouble what
 	case WALK_CANNOT_READ:
 		break;
 	}
+	if (error == -E2BIG)
+		return refuse(w->v, "TOO_MANY_ENTRIES", e->path,
+			      "the names of one directory are more than are read");
 	return error == -EACCES && e->depth ?
 		       omit(w, e, OMIT_UNREADABLE) :
 		       fail_with(w->v, error, e->path, "reading a directory");
