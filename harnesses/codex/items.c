@@ -9,7 +9,9 @@ struct codex_item {
 	struct list link;
 	char *id;
 	const struct tool_row *row; /* NULL: a message, a thought or a compaction */
-	bool streamed;		    /* some of its text has been sent */
+	unsigned nth;		    /* of this id in the turn, from 0: gateways repeat them */
+	bool started;
+	bool streamed; /* some of its text has been sent */
 	bool done;
 	char *tool;	   /* MCP: its name */
 	struct buf body;   /* members of the tool call without id and status */
@@ -20,10 +22,12 @@ struct codex_item {
 
 struct codex_item *codex_item_find(struct harness *h, const char *id)
 {
+	struct codex_item *newest = NULL;
+
 	list_each(it, &h->items, struct codex_item, link)
 		if (id && strcmp(it->id, id) == 0)
-			return it;
-	return NULL;
+			newest = it;
+	return newest;
 }
 
 struct codex_item *codex_item_find_mcp(struct harness *h, const char *tool)
@@ -86,9 +90,29 @@ static struct codex_item *item_add(struct harness *h, const char *id)
 	return it;
 }
 
+/* Another item with the id of one before it. */
+static struct codex_item *item_again(struct harness *h, const struct codex_item *before)
+{
+	struct codex_item *it = item_add(h, before->id);
+
+	it->nth = before->nth + 1;
+	return it;
+}
+
 /* --- messages and thoughts ---------------------------------------------------------------------------- */
 
-static void send_chunk(struct harness *h, const char *kind, struct jval id, struct slice text)
+static void put_message_id(struct jw *w, const struct codex_item *it)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	buf_puts(&b, it->id);
+	if (it->nth)
+		buf_printf(&b, ".%u", it->nth + 1);
+	jw_slice(w, "messageId", buf_slice(&b));
+}
+
+static void send_chunk(struct harness *h, const char *kind, const struct codex_item *it,
+		       struct slice text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -97,13 +121,23 @@ static void send_chunk(struct harness *h, const char *kind, struct jval id, stru
 		return;
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionUpdate", kind);
-	jw_raw(&w, "messageId", id.raw);
+	put_message_id(&w, it);
 	jw_obj(&w, "content");
 	jw_str(&w, "type", "text");
 	jw_raw(&w, "text", text);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	codex_event(h, &b);
+}
+
+/* A text that comes after the end of a message is another message. */
+static struct codex_item *text_item(struct harness *h, const char *id)
+{
+	struct codex_item *it = codex_item_find(h, id);
+
+	if (!it)
+		return item_add(h, id);
+	return it->done || it->row ? item_again(h, it) : it;
 }
 
 static void send_delta(struct harness *h, const char *kind, struct slice params)
@@ -115,11 +149,9 @@ static void send_delta(struct harness *h, const char *kind, struct slice params)
 	if (!id || delta.type != J_STRING || !of_this_turn(h, params))
 		return;
 	codex_answer_begun(h);
-	it = codex_item_find(h, id);
-	if (!it)
-		it = item_add(h, id);
+	it = text_item(h, id);
 	it->streamed = true;
-	send_chunk(h, kind, jobj_get(params, "itemId"), delta.raw);
+	send_chunk(h, kind, it, delta.raw);
 }
 
 void codex_on_message_delta(struct harness *h, struct slice params)
@@ -135,17 +167,17 @@ void codex_on_thought_delta(struct harness *h, struct slice params)
 /* Begins a new paragraph, except for the first. */
 void codex_on_thought_part(struct harness *h, struct slice params)
 {
+	_cleanup_(freep) char *id = codex_str(params, "itemId");
 	struct jval index = jobj_get(params, "summaryIndex");
 
-	if (index.type == J_NUMBER && !slice_is(index.raw, "0") && of_this_turn(h, params))
-		send_chunk(h, "agent_thought_chunk", jobj_get(params, "itemId"),
-			   SLICE("\"\\n\\n\""));
+	if (id && index.type == J_NUMBER && !slice_is(index.raw, "0") && of_this_turn(h, params))
+		send_chunk(h, "agent_thought_chunk", text_item(h, id), SLICE("\"\\n\\n\""));
 }
 
 /* A text that was not streamed comes whole with the end of its item. */
 static void send_rest(struct harness *h, struct codex_item *it, struct slice item)
 {
-	struct jval type = jobj_get(item, "type"), id = jobj_get(item, "id"), v;
+	struct jval type = jobj_get(item, "type"), v;
 	struct jiter part;
 
 	if (it->streamed || it->done)
@@ -153,7 +185,7 @@ static void send_rest(struct harness *h, struct codex_item *it, struct slice ite
 	if (!jstr_is(type, "reasoning")) {
 		v = jobj_get(item, "text");
 		if (v.type == J_STRING)
-			send_chunk(h, "agent_message_chunk", id, v.raw);
+			send_chunk(h, "agent_message_chunk", it, v.raw);
 		return;
 	}
 	v = jobj_get(item, "summary");
@@ -161,9 +193,9 @@ static void send_rest(struct harness *h, struct codex_item *it, struct slice ite
 		return;
 	for (bool first = true; jiter_next(&part, NULL, &v); first = false) {
 		if (!first)
-			send_chunk(h, "agent_thought_chunk", id, SLICE("\"\\n\\n\""));
+			send_chunk(h, "agent_thought_chunk", it, SLICE("\"\\n\\n\""));
 		if (v.type == J_STRING)
-			send_chunk(h, "agent_thought_chunk", id, v.raw);
+			send_chunk(h, "agent_thought_chunk", it, v.raw);
 	}
 }
 
@@ -376,8 +408,11 @@ void codex_on_item_started(struct harness *h, struct slice params)
 	struct codex_item *it = item_of(h, params, &item);
 	struct jval type = jobj_get(item, "type");
 
-	if (!it || it->done || it->row)
+	if (!it || (it->row && !it->done))
 		return;
+	if (it->started || it->done)
+		it = item_again(h, it);
+	it->started = true;
 	if (of_this_turn(h, params) && !jstr_is(type, "userMessage"))
 		codex_answer_begun(h);
 	it->row = codex_tool_row(type);
@@ -395,8 +430,10 @@ void codex_on_item_completed(struct harness *h, struct slice params)
 
 	if (!it || it->done)
 		return;
-	if (!it->row && codex_tool_row(type)) /* its start was never reported */
+	if (!it->row && codex_tool_row(type)) { /* its start was never reported */
 		codex_on_item_started(h, params);
+		it = item_of(h, params, &item);
+	}
 	if (it->row)
 		end_call(h, it, item);
 	else if (jstr_is(type, "contextCompaction"))
