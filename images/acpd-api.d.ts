@@ -3541,6 +3541,18 @@ export interface components {
             stopDetail?: components["schemas"]["StopDetail"];
             checks?: components["schemas"]["Checked"];
             attempt?: components["schemas"]["Attempt"];
+            /** @description what each attempt at the prompt used */
+            attempts?: {
+                turn: number;
+                /** @description as ACP has it */
+                usage?: {
+                    [key: string]: unknown;
+                };
+            }[];
+            /** @description of all of them, as ACP has it */
+            promptUsage?: {
+                [key: string]: unknown;
+            };
         };
         /** @description _meta.acpd of a prompt */
         PromptSettings: {

@@ -93,6 +93,7 @@ static void succeed(struct agui_run *r, struct slice end)
 {
 	struct jval reason = jobj_get(end, "stopReason");
 	struct slice own = jobj_get(jobj_get(end, "_meta").raw, "acpd").raw;
+	struct slice usage = jobj_get(own, "promptUsage").raw; /* of all attempts */
 	struct jw w = finish(r);
 
 	jw_obj(&w, "result");
@@ -102,7 +103,7 @@ static void succeed(struct agui_run *r, struct slice end)
 	jw_raw(&w, "checks", jobj_get(own, "checks").raw);
 	jw_end_obj(&w);
 	put_outcome(&w, r, jstr_is(reason, "cancelled"));
-	put_usage(&w, jobj_get(end, "usage").raw);
+	put_usage(&w, usage.n ? usage : jobj_get(end, "usage").raw);
 	finished(r, &w);
 }
 

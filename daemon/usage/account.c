@@ -159,17 +159,29 @@ bool account_cost(const struct account *a, int64_t *ret)
 	return u->has_cost;
 }
 
-void account_put_acp(const struct account *a, struct jw *w, const char *key)
+void account_add_to(const struct account *a, struct harness_usage *to)
 {
-	uint64_t n;
+	struct harness_usage u = { 0 };
 
+	for (int i = 0; i < COUNT_MAX; i++)
+		u.has |= account_count(a, (enum harness_count)i, &u.count[i]) ? 1u << i : 0;
+	u.has_cost = account_cost(a, &u.cost);
+	usage_add(to, &u);
+}
+
+void account_put_acp(const struct account *a, const struct harness_usage *more, struct jw *w,
+		     const char *key)
+{
+	struct harness_usage u = more ? *more : (struct harness_usage){ 0 };
+
+	account_add_to(a, &u);
 	/* the schema wants these three together */
-	if (!account_count(a, COUNT_INPUT, &n) || !account_count(a, COUNT_OUTPUT, &n))
+	if (!has(&u, COUNT_INPUT) || !has(&u, COUNT_OUTPUT))
 		return;
 	jw_obj(w, key);
 	for (int i = 0; i < COUNT_MAX; i++)
-		if (names[i].acp && account_count(a, i, &n))
-			jw_uint(w, names[i].acp, n);
+		if (names[i].acp && has(&u, i))
+			jw_uint(w, names[i].acp, u.count[i]);
 	jw_end_obj(w);
 }
 

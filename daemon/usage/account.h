@@ -44,8 +44,11 @@ void account_done(struct account *a);
 bool account_count(const struct account *a, enum harness_count what, uint64_t *ret);
 /* The turn's cost in 1/COST_UNIT; false: unknown. */
 bool account_cost(const struct account *a, int64_t *ret);
-/* ACP's PromptResponse.usage; left out unless input and output are known. */
-void account_put_acp(const struct account *a, struct jw *w, const char *key);
+/* ACP's PromptResponse.usage, with what more adds (may be NULL); left out unless input and output are known. */
+void account_put_acp(const struct account *a, const struct harness_usage *more, struct jw *w,
+		     const char *key);
+/* Adds the turn's counts and cost. */
+void account_add_to(const struct account *a, struct harness_usage *to);
 /* Members usage, sources, cost and modelCalls of a ledger record. */
 void account_put_numbers(const struct account *a, struct jw *w);
 /* Member toolCalls of a ledger record. */

@@ -16,7 +16,7 @@ export default {
       'model?': object({ apis: array(string()), 'only?': boolean('it makes model calls and does nothing else') }), 'deduplicatesToolCalls?': boolean(),
     }, 'clientCapabilities._meta.acpd', { additionalProperties: true }),
     UpdateMeta: object({ seq: integer('the number of the event'), 'turn?': integer(), 'clientRequestId?': string('requestId in _meta of the prompt'), 'attempt?': ref('Attempt'), 'unmasked?': foreign() }, '_meta.acpd of an update'),
-    PromptMeta: object({ seq: integer(), 'turn?': integer(), 'clientRequestId?': string('requestId in _meta of the prompt'), 'stopDetail?': ref('StopDetail'), 'checks?': ref('Checked'), 'attempt?': ref('Attempt') }, '_meta.acpd of the answer to a prompt'),
+    PromptMeta: object({ seq: integer(), 'turn?': integer(), 'clientRequestId?': string('requestId in _meta of the prompt'), 'stopDetail?': ref('StopDetail'), 'checks?': ref('Checked'), 'attempt?': ref('Attempt'), 'attempts?': array(object({ turn: integer(), 'usage?': foreign('as ACP has it') }), 'what each attempt at the prompt used'), 'promptUsage?': foreign('of all of them, as ACP has it') }, '_meta.acpd of the answer to a prompt'),
     ErrorData: object({
       reason: string('daemon/protocol/errors.md'), 'field?': string(), 'scope?': string('SCOPE_REQUIRED: what a token needs for it'), 'sessionId?': string(), 'turn?': ref('TurnError'), 'known?': array(string()), 'by?': string(), 'via?': string(), 'rule?': string(), 'names?': array(string()),
       'checks?': ref('Checked'), 'attempt?': ref('Attempt'), 'conflicts?': array(string()), 'conflictsTotal?': integer(), 'refused?': foreign('what acpd-unpack has refused'),

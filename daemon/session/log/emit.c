@@ -212,7 +212,7 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 		turn_error_put(&w, "error", r->error);
 	} else {
 		jw_raw(&w, "stopReason", jobj_get(r->result, "stopReason").raw);
-		jw_raw(&w, "usage", jobj_get(r->result, "usage").raw);
+		account_put_acp(&t->account, NULL, &w, "usage");
 	}
 	jw_obj(&w, "_meta");
 	if (*t->trace.parent)
@@ -223,6 +223,7 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 	put_request_id(&w, t);
 	budget_stop_put(&t->trip, &w);
 	turn_proof_put(t, PROOF_WHOLE, &w);
+	turn_tries_put(t, &w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	buf_puts(w.b, "}}");

@@ -45,7 +45,7 @@ static void put_turn(struct jw *w, const struct session *s, const struct session
 		turn_error_put(w, "error", r->error);
 	} else {
 		jw_raw(w, "stopReason", jobj_get(r->result, "stopReason").raw);
-		jw_raw(w, "usage", jobj_get(r->result, "usage").raw);
+		account_put_acp(&t->account, NULL, w, "usage");
 		budget_stop_put(&t->trip, w);
 	}
 	turn_proof_put(t, PROOF_BRIEF, w);

@@ -83,12 +83,13 @@ static void put_acpd(struct jw *w, struct slice acpd)
 static char *result_of(struct slice params, struct slice acpd)
 {
 	struct slice meta = jobj_get(params, "_meta").raw;
+	struct slice usage = jobj_get(acpd, "promptUsage").raw;
 	struct buf b = { 0 };
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
 	jw_raw(&w, "stopReason", jobj_get(params, "stopReason").raw);
-	jw_raw(&w, "usage", jobj_get(params, "usage").raw);
+	jw_raw(&w, "usage", usage.n ? usage : jobj_get(params, "usage").raw);
 	jw_obj(&w, "_meta");
 	jw_members(&w, meta, "acpd");
 	jw_obj(&w, "acpd");

@@ -16,6 +16,39 @@
 
 /* --- telling everybody -------------------------------------------------------------------------------- */
 
+static void put_try(const struct session_turn *t, struct jw *w)
+{
+	jw_obj(w, NULL);
+	jw_uint(w, "turn", t->no);
+	account_put_acp(&t->account, NULL, w, "usage");
+	jw_end_obj(w);
+}
+
+void turn_tries_put(const struct session_turn *t, struct jw *w)
+{
+	if (!t->tries)
+		return;
+	jw_arr(w, "attempts");
+	jw_raw(w, NULL, slice_of(t->tries));
+	put_try(t, w);
+	jw_end_arr(w);
+	account_put_acp(&t->account, &t->tried, w, "promptUsage");
+}
+
+void turn_tries_pass(const struct session_turn *from, struct session_turn *to)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	to->tried = from->tried;
+	account_add_to(&from->account, &to->tried);
+	if (from->tries)
+		jw_raw(&w, NULL, slice_of(from->tries));
+	put_try(from, &w);
+	free(to->tries);
+	to->tries = xstrndup(b.data, b.len);
+}
+
 void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
 		     enum proof_extent extent)
 {
@@ -23,13 +56,14 @@ void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "stopReason", t->end.stop_reason);
-	account_put_acp(&t->account, &w, "usage");
+	account_put_acp(&t->account, &t->tried, &w, "usage");
 	jw_obj(&w, "_meta");
 	jw_obj(&w, "acpd");
 	jw_uint(&w, "seq", seq);
 	jw_uint(&w, "turn", t->no);
 	budget_stop_put(&t->trip, &w);
 	turn_proof_put(t, extent, &w);
+	turn_tries_put(t, &w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);

@@ -67,7 +67,9 @@ struct session_turn {
 	char failed_provider[64];
 
 	struct account account;
-	struct account reported; /* the harness's own numbers, where its calls pass the daemon */
+	struct harness_usage tried; /* of the attempts before it */
+	char *tries;		    /* raw elements {turn, usage} of these; NULL: there were none */
+	struct account reported;    /* the harness's own numbers, where its calls pass the daemon */
 	struct turn_error call_error; /* of its last model call, if call_failed */
 	bool call_failed, main_calls; /* main_calls: there was one that is no side call */
 	uint64_t failed_outputs;      /* outputs, when it failed */
@@ -202,6 +204,10 @@ void keyed_results_free(struct session *s);
 /* A PromptResponse; seq: of the event of the turn's end. */
 void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
 		     enum proof_extent extent);
+/* What an attempt used, for the next one. */
+void turn_tries_pass(const struct session_turn *from, struct session_turn *to);
+/* Members "attempts" and "promptUsage" of one that was not the first attempt. */
+void turn_tries_put(const struct session_turn *t, struct jw *w);
 /* Puts the end of t into log and journal and remembers it for its key; ret borrows from b and t. */
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
 		    struct turn_result *ret);

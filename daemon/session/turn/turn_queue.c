@@ -27,6 +27,7 @@ void turn_free(struct session_turn *t)
 	}
 	account_done(&t->account);
 	account_done(&t->reported);
+	free(t->tries);
 	free(t->of_prompt);
 	free(t->incarnation);
 	free(t->key);

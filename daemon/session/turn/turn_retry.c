@@ -283,6 +283,7 @@ void turn_retry_add(struct session *s, struct session_turn *t)
 	next->proof.first = t->proof.first;
 	pass_waiters(t, next);
 	turn_budget_pass(t, next);
+	turn_tries_pass(t, next);
 	list_add_tail(t->link.next, &next->link); /* before all that wait */
 	turn_log(t, LOG_INFO, "another attempt follows", NULL);
 }

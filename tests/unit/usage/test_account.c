@@ -57,11 +57,11 @@ static void test_acp_usage(void **state _unused_)
 	struct jw w = JW(&b);
 
 	account_usage(&a, &u);
-	account_put_acp(&a, &w, "usage");
+	account_put_acp(&a, NULL, &w, "usage");
 	assert_int_equal(buf_len(&b), 0); /* output is not known */
 	u = calls(3, 4);
 	account_usage(&a, &u);
-	account_put_acp(&a, &w, "usage");
+	account_put_acp(&a, NULL, &w, "usage");
 	assert_buf(&b, "\"usage\":{\"inputTokens\":3,\"outputTokens\":4,\"totalTokens\":7}");
 	account_done(&a);
 }

@@ -46,6 +46,25 @@ describe('an attempt', () => {
     assert.equal(fs.readFileSync(`${s.cwd}/good`, 'utf8'), 'ok');
   });
 
+  test('the answer has the usage of all attempts, and that of each; so has the same prompt after a restart', async (t) => {
+    const own = await Daemon.startFor(t), client = await own.client();
+    const used = (n) => ({ inputTokens: n, outputTokens: 2 * n, totalTokens: 3 * n });
+    const check = { id: 'good', kind: 'command', command: `test -f good || { echo 'tokens ${JSON.stringify(used(100))}\nwrite good ok' >&2; exit 1; }` };
+    const s = await opened(own, client, { checks: [check], retry: { max: 2 } });
+    const ask = (on) => on.prompt(s.sessionId, `tokens ${JSON.stringify(used(7))}\necho broken`, { meta: { acpd: { key: 'job' } } });
+    const answer = await ask(client);
+    const attempts = [{ turn: 1, usage: used(7) }, { turn: 2, usage: used(100) }];
+
+    assert.deepEqual([answer.usage, answer._meta.acpd.attempts, answer._meta.acpd.promptUsage], [used(107), attempts, used(107)]);
+    assert.deepEqual(endsOf(client, s.sessionId).map((e) => [e.usage, e._meta.acpd.promptUsage]), [[used(7), undefined], [used(100), used(107)]]);
+    assert.deepEqual(turnsOf(own, s.sessionId).map((r) => r.usage.inputTokens), [7, 100]);
+    await own.restart();
+    const again = await own.client();
+
+    await again.load(s.sessionId, { cwd: s.cwd });
+    assert.deepEqual((await ask(again)).usage, used(107));
+  });
+
   test('is the last one when none is left: the verdict is failed', async () => {
     for (const max of [0, 1, 3]) {
       const s = await opened(d, c, { checks: [fails], retry: { max } });
