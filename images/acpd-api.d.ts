@@ -3099,6 +3099,11 @@ export interface components {
             builtin?: boolean | components["schemas"]["BuiltinRequest"];
             /** @description servers of .mcp.json */
             project?: boolean;
+            /**
+             * @description who runs the programs of mcpServers
+             * @enum {string}
+             */
+            stdio?: "acpd" | "harness";
             /** @description names of hosted servers */
             hosted?: string[];
             /** @description by server */

@@ -5,7 +5,7 @@
 //   startMcpServer()                    {url, requests, close()}; requests: headers of each POST, and the method called
 //
 // Tools: add {a, b} -> the sum; fail {} -> an error result; whoami {} -> the value of MCP_WHO (stdio) or of the header
-// x-who (HTTP); wait {ms} -> a text, after so long without a word.
+// x-who (HTTP); die {} -> ends the program; wait {ms} -> a text, after so long without a word.
 
 import http from 'node:http';
 import readline from 'node:readline';
@@ -18,6 +18,7 @@ const TOOLS = [
 	{ name: 'add', description: 'Adds two numbers.', inputSchema: object({ a: { type: 'number' }, b: { type: 'number' } }) },
 	{ name: 'fail', description: 'Always fails.', inputSchema: object() },
 	{ name: 'whoami', description: 'Says as whom it was called.', inputSchema: object() },
+	{ name: 'die', description: 'Ends its server.', inputSchema: object() },
 	{ name: 'wait', description: 'Takes its time.', inputSchema: object({ ms: { type: 'number' } }) },
 ];
 
@@ -28,6 +29,7 @@ function callTool({ name, arguments: args = {} }, who) {
 	case 'add': return text(args.a + args.b);
 	case 'fail': return text('it failed as it was told to', true);
 	case 'whoami': return text(`called as ${who}`);
+	case 'die': return process.exit(3);
 	case 'wait': return sleep(args.ms, text('waited for'));
 	default: return text(`no tool ${name}`, true);
 	}

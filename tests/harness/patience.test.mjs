@@ -53,7 +53,7 @@ async function open(t, harness) {
 		assert.deepEqual(o.violations, []);
 	});
 	return new Play(rig, harness).open({ on: o, params: { mcpServers: [o.serve('slow', serve), direct] },
-		acpd: { policy: { approval: 'never' }, mcp: { policy: { slow: { tools: { asked: { policy: 'ask' } } } } } } });
+		acpd: { policy: { approval: 'never' }, mcp: { stdio: 'harness', policy: { slow: { tools: { asked: { policy: 'ask' } } } } } } });
 }
 
 // [call, its title, its result]; Codex makes them one after another, so it gets a session for each.

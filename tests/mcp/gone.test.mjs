@@ -122,7 +122,7 @@ describe('secrets of MCP servers', () => {
       { type: 'http', name: 'web', url: `http://127.0.0.1:${listening.address().port}/mcp`,
         headers: [{ name: 'X-Anything', value: header }, { name: 'Authorization', value: `Bearer ${bearer}` }] },
       { name: 'local', command: process.execPath, args: [], env: [{ name: 'JIRA_API_KEY', value: variable }, { name: 'MODE', value: plain }] },
-    ] });
+    ], meta: { mcp: { stdio: 'harness' } } });
 
     await c.prompt(sessionId, 'getparams');
     await c.prompt(sessionId, `echo ${bearer}`);

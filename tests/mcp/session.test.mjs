@@ -105,6 +105,41 @@ describe('what is refused, with a name, before the harness starts', () => {
   });
 });
 
+describe('programs of the client', () => {
+  const slow = () => stdio('slow', process.execPath, [path.join(import.meta.dirname, 'slow-server.mjs')]);
+  const call = (c, name) => c.request('tools/call', JSON.stringify({ name, arguments: { text: name } }));
+
+  test('acpd runs one, and starts it again after its end; a call that it had is not sent again', async (t) => {
+    const o = await RawOrchestrator.connect(d);
+    t.after(() => o.close());
+    const opened = await o.client.newSession({ mcpServers: [slow()] });
+
+    assert.deepEqual(listed(opened), [{ name: 'slow', via: 'client' }]);
+    const [given] = await givenServers(o.client, opened.sessionId);
+    assert.deepEqual([given.name, given.command, given.args], ['slow', ACPD, ['mcp']]);
+    const c = await openClient(t, given, { era: '2025-11-25' });
+
+    for (let i = 0; i < 2; i++) {
+      assert.equal((await call(c, 'size')).msg.result.content[0].text, '4');
+      assert.equal((await call(c, 'die')).msg.error.data.reason, 'SERVER_GONE');
+    }
+    assert.equal((await call(c, 'size')).msg.result.content[0].text, '4');
+  });
+
+  test('the harness runs one where the client says so, and no policy can name it then', async (t) => {
+    const c = await d.client();
+    t.after(() => c.close());
+    const mcp = { stdio: 'harness' };
+    const opened = await c.newSession({ mcpServers: [slow()], meta: { mcp } });
+
+    assert.deepEqual(listed(opened), [{ name: 'slow', via: 'harness' }]);
+    assert.deepEqual(await givenServers(c, opened.sessionId), [slow()]);
+    const error = await c.fails('session/new', { cwd: d.workDir, mcpServers: [slow()], _meta: { acpd: { mcp: { ...mcp, policy: { slow: { maxCalls: 1 } } } } } });
+
+    assert.deepEqual([error.data.reason, error.data.field], ['MCP_POLICY_UNSUPPORTED', 'mcpServers[0]']);
+  });
+});
+
 describe('calls, and clients that come and go', () => {
   test('taken over while the older client lives: what it was given it may answer, what comes goes to the newer', async (t) => {
     const { o, c, sessionId } = await openRelay(t, d, { handlers: { 'tools/call': () => {} } });

@@ -160,7 +160,7 @@ static bool ruled(const struct assembly *a, const char *name)
 		(jobj_get(policy, name).type != J_NONE || jobj_get(policy, "*").type != J_NONE));
 }
 
-/* Its program under a policy: we run it, as the harness would have. */
+/* Runs its program as the harness would: so it comes back after its end, and its calls pass the gate. */
 static int add_client(struct assembly *a, const struct named_server *s, const char *program,
 		      struct err *e)
 {
@@ -195,8 +195,13 @@ static int add_stdio(struct assembly *a, struct slice raw, const struct named_se
 		return err_field(e, path, "MCP_COMMAND_NOT_EXECUTABLE",
 				 "%s: the user that runs the harness cannot execute '%s'", path,
 				 program);
-	if (ruled(a, s->name))
+	if (!a->request.stdio_by_harness)
 		return add_client(a, s, program, e);
+	if (ruled(a, s->name))
+		return err_field(
+			e, field, "MCP_POLICY_UNSUPPORTED",
+			"no policy can hold for '%s': with stdio \"harness\" the harness runs it",
+			s->name);
 	add_direct(a, raw, s);
 	return 0;
 }

@@ -1,8 +1,7 @@
 /*
  * relay_process.h - an MCP server that runs for one session (or for the daemon's own /mcp), as the user of the harness
  * and in its environment, and only while it is needed: the built-in tools (`acpd mcp --builtin`, not in the daemon
- * itself, which may be root and must never wait for a disk), and servers of the client with a policy, whose calls must
- * pass through us.
+ * itself, which may be root and must never wait for a disk), and servers that the client named by their programs.
  *
  * It is started when the first call comes, and again at the first call after it has died.
  */

@@ -17,7 +17,7 @@ enum served_via {
 	SERVED_BUILTIN, /* the built-in tools */
 	SERVED_HOSTED,	/* of the daemon's configuration */
 	SERVED_PROJECT, /* of <cwd>/.mcp.json */
-	SERVED_CLIENT, /* the client named it, and we run or call it: for its policy, or behind a wall */
+	SERVED_CLIENT,	/* the client named it, and we run it, or call it behind a wall */
 };
 
 struct served_server_spec {

@@ -18,12 +18,14 @@
 struct server_request_args {
 	struct jval builtin;
 	bool project;
+	char *stdio;
 	struct slice hosted, policy;
 };
 
 static const struct jfield request_fields[] = {
 	JF_RAW(struct server_request_args, builtin, "builtin", 0),
 	JF_BOOL(struct server_request_args, project, "project", 0),
+	JF_STR(struct server_request_args, stdio, "stdio", 0, 16),
 	JF_ARR(struct server_request_args, hosted, "hosted", 0),
 	JF_OBJ(struct server_request_args, policy, "policy", 0),
 	JF_END,
@@ -109,6 +111,15 @@ static int parse_builtin(struct jval v, struct server_request *ret, struct err *
 	return r == 0 ? check_setup(v.raw, e) : r;
 }
 
+/* Who starts the programs among mcpServers. */
+static int parse_stdio(const char *word, struct server_request *ret, struct err *e)
+{
+	ret->stdio_by_harness = word && strcmp(word, "harness") == 0;
+	if (!word || ret->stdio_by_harness || strcmp(word, "acpd") == 0)
+		return 0;
+	return err_field(e, FIELD ".stdio", "FIELD_INVALID", "stdio must be acpd or harness");
+}
+
 int server_request_parse(struct slice raw, struct server_request *ret, struct err *e)
 {
 	struct server_request_args a = { 0 };
@@ -122,6 +133,9 @@ int server_request_parse(struct slice raw, struct server_request *ret, struct er
 		r = parse_builtin(a.builtin, ret, e);
 	if (r == 0)
 		r = check_names(a.hosted, FIELD ".hosted", e);
+	if (r == 0)
+		r = parse_stdio(a.stdio, ret, e);
+	jdec_free(request_fields, &a);
 	ret->project = a.project;
 	ret->hosted = a.hosted;
 	ret->policy = a.policy;

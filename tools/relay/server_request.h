@@ -6,6 +6,7 @@
  *			runTests and the interpreters of runCode (tools/builtin/core/toolbox.h)
  *	 "project": true,	trusts and serves the servers of <cwd>/.mcp.json
  *	 "hosted": [name...],	serves these servers of the daemon's own configuration
+ *	 "stdio": "acpd" | "harness",	who runs the programs among mcpServers; acpd unless it says otherwise
  *	 "policy": {...}}	relay/gate/toolgate.h
  */
 #pragma once
@@ -18,7 +19,7 @@
 #include <stdbool.h>
 
 struct server_request {
-	bool builtin, project;
+	bool builtin, project, stdio_by_harness;
 	struct slice setup;  /* raw object: members tools, tests, interpreters; empty: none */
 	struct slice hosted; /* raw array of strings, or empty */
 	struct slice policy; /* raw object, or empty */

@@ -85,7 +85,7 @@ export default {
       policy: policyWord, timeoutMs: 'time of a call', maxCalls: 'calls in a session', maxResultBytes: 'size of a result', dryRun: boolean('answer without a call'), tools: { ...map(foreign('a rule'), 'of a server: by tool') },
     }),
     McpRequest: fields('tools/relay/server_request.c:request_fields', {
-      builtin: anyOf([boolean(), ref('BuiltinRequest')], 'the built-in tools'), project: 'servers of .mcp.json', hosted: strings('names of hosted servers'), policy: { ...map(ref('ToolRule'), 'by server') },
+      builtin: anyOf([boolean(), ref('BuiltinRequest')], 'the built-in tools'), project: 'servers of .mcp.json', stdio: word(['acpd', 'harness'], 'who runs the programs of mcpServers'), hosted: strings('names of hosted servers'), policy: { ...map(ref('ToolRule'), 'by server') },
     }),
     BuiltinRequest: fields('tools/relay/server_request.c:builtin_fields', { tools: strings('only these'), tests: { ...map(ref('TestTarget'), 'targets of runTests') }, interpreters: { ...map({}, 'of runCode') } }),
     TestTarget: fields('tools/builtin/testrun/testrun_target.c:fields', { command: anyOf([string(), array(string())], 'the command'), format: 'what it reports', report: 'the file of its report', cwd: 'where it runs', timeoutMs: 'its time' }),

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 
 import { META } from '../../lib/mcp.mjs';
 import { until } from '../until.mjs';
-import { assertCall, shown } from '../play.mjs';
+import { assertCall, shown, unasked } from '../play.mjs';
 import { sleep } from '../rig.mjs';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
@@ -221,7 +221,27 @@ async function serversAlike(x) {
 	await on.close();
 }
 
+// A program of the client's: acpd runs it, so the next call has it again. The harness's own way is in the hands of the harness.
+async function programBack(x, t) {
+	const s = await unasked(x, t);
+	const running = () => s.opened._meta.acpd.mcp.map(({ name, via }) => [name, via]);
+
+	s.spent = true;
+	assert.deepEqual(running(), [['tools', 'client']]);
+	const turn = await s.turn('MCP:tools die {}', 'MCP:tools add {"a": 40, "b": 2}', 'TEXT:back');
+	const [died, added] = turn.calls;
+
+	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'back']);
+	assertCall(died, { status: 'failed' });
+	assertCall(added, { kind: 'other' });
+	assert.match(shown(added), /42/);
+	const next = await s.turn('MCP:tools add {"a": 1, "b": 2}', 'TEXT:again');
+
+	assert.match(shown(next.calls[0]), /3/);
+}
+
 export default [
+	['a program of the client that dies is back at the next call', programBack],
 	['a relayed tool is called: a result, a failure, an error', results],
 	['a relayed tool shows an image', picture],
 	['a relayed tool tells its progress', progress],

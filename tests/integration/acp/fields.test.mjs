@@ -192,7 +192,7 @@ const ROWS = {
   'harnesses/provider.c:limit_fields': [NEW, LOAD].map((send) => ({ send: below(send, (limits) => ({ provider: { api: 'openai-chat', limits } })),
     at: '_meta.acpd.provider.limits', good: 'FIELD_MISSING' })),
   'tools/relay/server_request.c:request_fields': [NEW, LOAD].map((send) => ({ send: below(send, (mcp) => ({ mcp })), at: '_meta.acpd.mcp', more: {
-    builtin: { takes: ['bool', 'object'] }, hosted: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[NUL], 'FIELD_INVALID', '[0]'], [[HALF], 'FIELD_INVALID', '[0]'],
+    builtin: { takes: ['bool', 'object'] }, stdio: { takes: ['string'], word: 'FIELD_INVALID', bad: [['', 'FIELD_INVALID'], ['daemon', 'FIELD_INVALID']] }, hosted: { bad: [[[7], 'FIELD_INVALID', '[0]'], [[NUL], 'FIELD_INVALID', '[0]'], [[HALF], 'FIELD_INVALID', '[0]'],
       ...(send === NEW ? [[['none'], 'MCP_SERVER_UNKNOWN', '[0]']] : [])] },
     policy: { bad: [[{ s: 7 }, 'FIELD_INVALID', '.s'], [{ s: { tools: { t: 7 } } }, 'FIELD_INVALID', '.s.tools.t']] } } })),
   'tools/relay/server_request.c:builtin_fields': [{ send: below(NEW, (builtin) => ({ mcp: { builtin } })), at: '_meta.acpd.mcp.builtin', more: {

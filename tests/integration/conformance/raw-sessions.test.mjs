@@ -119,7 +119,7 @@ test('33 an MCP transport that is not advertised is -32602 in new, load and resu
 
 test('33 what is advertised reaches the harness as it was given', async () => {
   const mcpServers = [stdio, http, sse];
-  const { c, sessionId } = await rig.session({ meta: { harness: 'full' }, mcpServers });
+  const { c, sessionId } = await rig.session({ meta: { harness: 'full', mcp: { stdio: 'harness' } }, mcpServers });
   const params = JSON.parse((await say(c, sessionId, 'getparams')).text);
 
   assert.deepEqual(params.mcpServers, mcpServers);
