@@ -5,6 +5,7 @@
 #include "base/net/upstream_allow.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <netinet/in.h>
 #include <stdio.h>
 
@@ -167,6 +168,29 @@ bool host_is_loopback(struct slice host)
 	       (address_parse(host, &a) && address_is_loopback((struct sockaddr *)&a));
 }
 
+static bool is_number(struct slice label)
+{
+	bool hex = label.n > 1 && label.p[0] == '0' && (label.p[1] | 0x20) == 'x';
+
+	for (size_t i = hex ? 2 : 0; i < label.n; i++)
+		if (!(hex ? isxdigit((unsigned char)label.p[i]) :
+			    isdigit((unsigned char)label.p[i])))
+			return false;
+	return label.n;
+}
+
+/* Programs take 2130706433, 0x7f.1 and 0177.0.0.1 for addresses: no name ends in a number. */
+static bool ends_in_number(struct slice host)
+{
+	size_t at;
+
+	if (host.n && host.p[host.n - 1] == '.')
+		host.n--;
+	for (at = host.n; at && host.p[at - 1] != '.'; at--)
+		;
+	return is_number((struct slice){ host.p + at, host.n - at });
+}
+
 #define NOT_ALLOWED " without --upstream-allow"
 
 const char *call_reach_of(struct slice host, int port, bool named, bool proxied, const char *allow,
@@ -186,6 +210,8 @@ const char *call_reach_of(struct slice host, int port, bool named, bool proxied,
 	}
 	if (metadata)
 		return "the host is a metadata service, which is not called" NOT_ALLOWED;
+	if (!literal && ends_in_number(host))
+		return "the host is a number: an address is written as 192.0.2.1";
 	if ((kind == ADDRESS_PRIVATE || local) && !named)
 		return "the host is a private address, which is not called" NOT_ALLOWED;
 	if ((kind == ADDRESS_PRIVATE || local) && proxied)

@@ -145,6 +145,7 @@ const BAD = [
   [[{ ...GOOD, url: 'https://localhost/' }], 'WEBHOOK_URL_REFUSED', '[0].url'],
   [[{ ...GOOD, url: 'https://[::ffff:127.0.0.1]/' }], 'WEBHOOK_URL_REFUSED', '[0].url'],
   [[{ ...GOOD, url: 'https://169.254.169.254/' }], 'WEBHOOK_URL_REFUSED', '[0].url'],
+  ...['2130706433', '0x7f.1', '0x7f000001', '127.1', '0177.0.0.1', '127.0.0.1.'].map((host) => [[{ ...GOOD, url: `https://${host}/` }], 'WEBHOOK_URL_REFUSED', '[0].url']),
   [[{ ...GOOD, secret: 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }], 'WEBHOOK_SECRET_INVALID', '[0].secret'],
   [[{ ...GOOD, secret: 'whsec_not*base64' }], 'WEBHOOK_SECRET_INVALID', '[0].secret'],
   [[{ ...GOOD, secret: bytes(23) }], 'WEBHOOK_SECRET_INVALID', '[0].secret'],
