@@ -298,6 +298,7 @@ struct turn_error {
 	const char *provider; /* NULL: unknown */
 	int http_status;      /* 0: unknown */
 	bool retryable;
+	bool same_key;			  /* the prompt may be sent again with its key */
 	uint64_t peak_bytes, limit_bytes; /* of memory, if that was why; 0: not known */
 	char message[256];
 };

@@ -4244,6 +4244,8 @@ export interface components {
             message: string;
             /** @description the same prompt may succeed */
             retryable: boolean;
+            /** @description it may be sent again with its key */
+            sameKey?: boolean;
         };
         /** @description what a turn used */
         TurnRecord: {

@@ -25,7 +25,7 @@ export default {
     }, 'why a request was refused'),
     TurnError: object({
       class: string('a closed list: daemon/protocol/errors.md'), 'reason?': string(), 'provider?': string(), 'httpStatus?': integer(),
-      'peakBytes?': integer(), 'limitBytes?': integer(), message: string(), retryable: boolean('the same prompt may succeed'),
+      'peakBytes?': integer(), 'limitBytes?': integer(), message: string(), retryable: boolean('the same prompt may succeed'), 'sameKey?': boolean('it may be sent again with its key'),
     }, 'how a turn or a model call failed'),
     Installed: array(object({ id: string(), installed: boolean() }), 'harnesses of this daemon'),
     LevelAchieved: object({ requested: word(['guarded', 'strict', 'open']), achieved: string('a level, or partial'), missing, 'log?': boolean('refused calls are told') },

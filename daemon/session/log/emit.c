@@ -147,6 +147,8 @@ void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
 		jw_uint(w, "limitBytes", te->limit_bytes);
 	jw_str(w, "message", te->message);
 	jw_bool(w, "retryable", te->retryable);
+	if (te->same_key)
+		jw_bool(w, "sameKey", true);
 	jw_end_obj(w);
 }
 
@@ -195,6 +197,7 @@ void turn_error_load(struct slice raw, struct turn_error *ret)
 	ret->peak_bytes = jobj_uint(raw, "peakBytes");
 	ret->limit_bytes = jobj_uint(raw, "limitBytes");
 	ret->retryable = jobj_get(raw, "retryable").type == J_TRUE;
+	ret->same_key = jobj_get(raw, "sameKey").type == J_TRUE;
 	if (jstr_decode(jobj_get(raw, "message"), sizeof(ret->message), &message) == 0)
 		snprintf(ret->message, sizeof(ret->message), "%s", message);
 }

@@ -7,10 +7,24 @@
 
 #include <stdio.h>
 
+static void result_free(struct session *s, struct keyed_result *k)
+{
+	s->turn.nkeys--;
+	list_del(&k->link);
+	free(k->key);
+	free(k->result);
+	free(k->proof);
+	free(k);
+}
+
+/* A prompt that the daemon's end had cut off was sent again: what came of it then counts. */
 static struct keyed_result *result_new(struct session *s, char *key)
 {
 	struct keyed_result *k = new0(struct keyed_result);
 
+	list_each(old, &s->turn.keys, struct keyed_result, link)
+		if (strcmp(old->key, key) == 0)
+			result_free(s, old);
 	k->key = key;
 	list_init(&k->link);
 	list_add_tail(&s->turn.keys, &k->link);
@@ -20,13 +34,8 @@ static struct keyed_result *result_new(struct session *s, char *key)
 
 void keyed_results_free(struct session *s)
 {
-	list_each(k, &s->turn.keys, struct keyed_result, link) {
-		list_del(&k->link);
-		free(k->key);
-		free(k->result);
-		free(k->proof);
-		free(k);
-	}
+	list_each(k, &s->turn.keys, struct keyed_result, link)
+		result_free(s, k);
 }
 
 /* Checks show what the sandbox says, and there may be many keys: only the outline of it is kept. */
@@ -60,7 +69,7 @@ bool keyed_result_answer(const struct session *s, const char *key, turn_done_fn 
 	const struct keyed_result *k = keyed_result_find(s, key);
 	struct turn_result r = { .session = s->id };
 
-	if (!k)
+	if (!k || (!k->result && k->error.same_key))
 		return false;
 	r.failed = !k->result;
 	r.turn = k->turn;

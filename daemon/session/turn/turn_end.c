@@ -385,6 +385,17 @@ void turn_fail_because(struct session *s, const struct err *e)
 	turn_finish(s, &end);
 }
 
+/* Its harness was stopped in order: nothing of it goes on, and whoever sent the prompt may send it again. */
+static void fail_stopped(struct session *s, const char *why)
+{
+	struct harness_turn_end end = {
+		.failed = true, .error = { .cls = "shutdown", .retryable = true, .same_key = true }
+	};
+
+	snprintf(end.error.message, sizeof(end.error.message), "%s", why);
+	turn_finish(s, &end);
+}
+
 void turns_end_open(struct session *s, const char *why)
 {
 	list_each(t, &s->turn.queue, struct session_turn, link) {
@@ -392,7 +403,7 @@ void turns_end_open(struct session *s, const char *why)
 			continue;
 		s->turn.current = t;
 		turn_proof_abandon(t);
-		turn_fail(s, "shutdown", true, "%s", why);
+		fail_stopped(s, why);
 	}
 }
 

@@ -112,7 +112,7 @@ static int prompt_admit(const struct session *s, const struct prompt_params *p, 
 	if (s->turn.queued >= SESSION_QUEUE_MAX)
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "QUEUE_FULL",
 			       "%d prompts are waiting already", SESSION_QUEUE_MAX);
-	if (p->key && s->turn.nkeys >= SESSION_KEYS_MAX)
+	if (p->key && s->turn.nkeys >= SESSION_KEYS_MAX && !keyed_result_find(s, p->key))
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "TOO_MANY_KEYS",
 			       "the session remembers %d prompt keys already", SESSION_KEYS_MAX);
 	return 0;

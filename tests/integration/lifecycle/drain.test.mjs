@@ -117,6 +117,32 @@ describe('draining', { concurrency: true }, () => {
     assert.deepEqual(plain.notifications, []);
   });
 
+  test('a prompt that was cut off may be sent again with its key, and then has its own result, also for the next daemon', async (t) => {
+    const d = await Daemon.startFor(t);
+    const c = await d.client(), { sessionId } = await c.newSession();
+    const file = path.join(d.dir, 'go on');
+    const params = { sessionId, prompt: [{ type: 'text', text: `echo begun; hold ${file}; echo done` }], _meta: { acpd: { key: 'job' } } };
+    const first = c.request('session/prompt', params);
+
+    await c.waitUpdate((u) => u.update.content?.text === 'begun');
+    await shutdown(d, { drainSeconds: 0 });
+    assert.equal((await first.answer).error.data.turn.sameKey, true);
+    await d.exited;
+    fs.writeFileSync(file, '');
+    let b;
+    for (let life = 0; life < 2; life++) {
+      await d.restart();
+      b = await d.client();
+      await b.load(sessionId);
+      if (life === 0)
+        assert.equal((await b.fails('session/prompt', { ...params, prompt: [{ type: 'text', text: 'echo other' }] })).data.reason, 'KEY_REUSED');
+      const { stopReason, _meta: { acpd } } = await b.call('session/prompt', params);
+      assert.deepEqual([stopReason, acpd.turn], ['end_turn', 2]);
+      await b.close();
+    }
+    assert.deepEqual(turnsOf(d, sessionId).map((r) => [r.turn, r.key, r.error?.class ?? r.stopReason]), [[1, 'job', 'shutdown'], [2, 'job', 'end_turn']]);
+  });
+
   test('told again it waits no longer: SIGTERM twice, and /v1/shutdown after it', async (t) => {
     for (const again of [(d) => process.kill(d.pid, 'SIGTERM'), (d) => shutdown(d, { drainSeconds: 0 })]) {
       const d = await Daemon.startFor(t, { flags: { drain: 3600 } });
