@@ -1,6 +1,6 @@
 # An E2B template with acpd, Codex, OpenCode and Pi, built from this checkout:
 #
-#	e2b template create NAME -d e2b.Dockerfile --ready-cmd 'curl -sf http://localhost:2270/health'
+#	e2b template create NAME -d e2b.Dockerfile --cpu-count 2 --memory-mb 2048 --ready-cmd 'curl -sf http://localhost:2270/health'
 #
 # E2B reads this file itself. One stage; FROM, ARG, COPY and RUN mean what they mean to Docker, most else is ignored. There
 # is no CMD: systemd starts acpd, before the snapshot and again after a cold boot. No token belongs in here, every

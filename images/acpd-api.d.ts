@@ -1877,6 +1877,7 @@ export interface components {
                 toolCalls: number;
                 modelCalls: number;
                 jobs: number;
+                waiting: number;
                 uploads: number;
             };
             /** @description what happens first unless something else does */
@@ -4044,6 +4045,7 @@ export interface components {
                 toolCalls: number;
                 modelCalls: number;
                 jobs: number;
+                waiting: number;
                 uploads: number;
             };
             /** @description what happens first unless something else does */

@@ -79,7 +79,10 @@
 #define ACCOUNT_BYTES_MAX (256 * KIB)   /* an entry of the user or group database */
 #define LEFTOVER_KILLS 50               /* rounds, 2 ms apart, until a user has no process */
 #define AGENT_UID_SHOWN 32              /* sessions that share a uid, in an answer */
-#define HARNESS_MEMORY (512 * MIB)      /* so much of the machine's memory for each harness that may live at a time */
+#define HARNESS_MEMORY (512 * MIB)      /* memory that has to be left for another harness to start */
+#define HARNESS_MEMORY_MS 200           /* so old may be what is known of the memory that is left */
+#define HARNESS_MEMORY_CHECK_MS 1000    /* between two checks while sessions wait for memory */
+#define CGROUP_STAT_MAX (16 * KIB)      /* of memory.stat */
 #define HARNESS_IDLE_SECS 300           /* without turn, question and driver: it is stopped */
 #define HARNESS_WAIT_SECS 60            /* for a place among those that live; then the prompt fails */
 #define TICK_MS 5                       /* between two checks whether the clock of start times has gone on */

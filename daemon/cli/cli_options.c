@@ -116,7 +116,7 @@ OPT("record-max", INT(4096, INT64_MAX / 2, RECORD_MAX_DEFAULT), SCOPE_SERVE, rec
 OPT("harness-idle", INT(0, 31536000, HARNESS_IDLE_SECS), SCOPE_SERVE, harness_idle, "SECONDS",
     "a harness without turn, question and driver for so long is stopped until the next prompt; 0: never", .claim = CLAIM_ANY),
 OPT("harness-max", INT(0, 100000, 0), SCOPE_SERVE, harness_max, "N",
-    "harnesses that live at a time; 0: one for each 512 MiB of memory, at least one", .claim = CLAIM_ANY),
+    "harnesses that live at a time; 0: as long as 512 MiB of memory are left for the next, at least one", .claim = CLAIM_ANY),
 OPT("harness-wait", INT(1, 86400, HARNESS_WAIT_SECS), SCOPE_SERVE, harness_wait, "SECONDS",
     "a prompt that waits so long for a harness fails with TOO_MANY_HARNESSES", .claim = CLAIM_ANY),
 OPT("harness-start", INT(1, 3600, HARNESS_START_SECS), SCOPE_SERVE, harness_start, "SECONDS",

@@ -316,6 +316,7 @@ static void put_work(struct jw *w, const struct life_view *v)
 	jw_uint(w, "toolCalls", k->tool_calls);
 	jw_uint(w, "modelCalls", k->model_calls);
 	jw_uint(w, "jobs", k->jobs);
+	jw_uint(w, "waiting", k->waiting);
 	jw_uint(w, "uploads", v->held[HOLD_UPLOAD]);
 	jw_end_obj(w);
 }

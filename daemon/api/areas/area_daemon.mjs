@@ -5,7 +5,7 @@ import { array, boolean, content, fields, foreign, header, integer, json, map, o
 const missing = array(object({ what: string(), why: string() }));
 const life = {
   state: word(['provisioning', 'ready', 'paused', 'draining']), 'busy?': boolean('work is under way; not told to a token that is limited to some sessions, as the next three'), 'idleSince?': time(),
-  'work?': object({ turns: integer(), queued: integer(), questions: integer(), toolCalls: integer(), modelCalls: integer(), jobs: integer(), uploads: integer() }),
+  'work?': object({ turns: integer(), queued: integer(), questions: integer(), toolCalls: integer(), modelCalls: integer(), jobs: integer(), waiting: integer(), uploads: integer() }),
   'nextDeadline?': object({ what: string(), at: time(), 'sessionId?': string() }, 'what happens first unless something else does'),
   leaseUntil: time('until when the platform should let the sandbox live'), leaseSeconds: integer('the same from now on'),
   'draining?': object({ why: word(['signal', 'shutdown', 'idle', 'maxLife']), until: time() }),

@@ -4,6 +4,7 @@
 #include "base/os/file.h"
 #include "base/path_below.h"
 #include "base/util.h"
+#include "proc/machine/machine_facts.h"
 
 #include <stdio.h>
 
@@ -123,42 +124,99 @@ char *cgroup_place_find(const struct cgroup_view *v, enum cgroup_kind kind, cons
 	return dir;
 }
 
-/* The least that the groups from dir up to its mount point allow; UINT64_MAX: no limit. "max" reads as none. */
-static uint64_t least_limit(char *dir, size_t point, const char *file)
+/* The number in a file of a group; 0: there is none, or "max". */
+static uint64_t number_in(const char *dir, const char *file)
 {
-	uint64_t least = UINT64_MAX;
+	_cleanup_(freep) char *path = file_join(dir, file);
+	_cleanup_(buf_done) struct buf b = { 0 };
 
-	for (;;) {
-		_cleanup_(freep) char *path = file_join(dir, file);
-		_cleanup_(buf_done) struct buf b = { 0 };
-		uint64_t n = 0;
-
-		if (file_read(path, 64, &b) == 0 && buf_putc(&b, '\0') == 0)
-			n = strtoull(b.data, NULL, 10);
-		if (n)
-			least = MIN(least, n);
-		if (strlen(dir) <= point)
-			return least;
-		*strrchr(dir, '/') = '\0';
-	}
+	return file_read(path, 64, &b) == 0 && buf_putc(&b, '\0') == 0 ?
+		       strtoull(b.data, NULL, 10) :
+		       0;
 }
 
-static uint64_t group_limit(const struct cgroup_view *v, enum cgroup_kind kind, const char *file)
+/* Files of the memory controller. */
+struct memory_files {
+	enum cgroup_kind kind;
+	const char *limit, *used, *cache; /* cache: a line of memory.stat */
+};
+static const struct memory_files v1_files = { CGROUP_V1, "memory.limit_in_bytes",
+					      "memory.usage_in_bytes", "total_inactive_file " };
+static const struct memory_files v2_files = { CGROUP_V2, "memory.max", "memory.current",
+					      "inactive_file " };
+
+/* Pages of files that are used by nobody. */
+static uint64_t cache_of(const char *dir, const char *line)
+{
+	_cleanup_(freep) char *path = file_join(dir, "memory.stat");
+	_cleanup_(buf_done) struct buf b = { 0 };
+	const char *at;
+
+	if (file_read(path, CGROUP_STAT_MAX, &b) < 0 || buf_putc(&b, '\0') < 0)
+		return 0;
+	for (at = strstr(b.data, line); at && at != b.data && at[-1] != '\n';)
+		at = strstr(at + 1, line);
+	return at ? strtoull(at + strlen(line), NULL, 10) : 0;
+}
+
+static uint64_t limit_of(const char *dir, const struct memory_files *f)
+{
+	uint64_t limit = number_in(dir, f->limit);
+
+	return limit ? limit : UINT64_MAX;
+}
+
+static uint64_t left_of(const char *dir, const struct memory_files *f)
+{
+	uint64_t limit = number_in(dir, f->limit), used;
+
+	if (!limit)
+		return UINT64_MAX;
+	used = number_in(dir, f->used);
+	used -= MIN(used, cache_of(dir, f->cache));
+	return limit - MIN(limit, used);
+}
+
+/* The least that the groups from ours up to the mount point allow; UINT64_MAX: no limit. */
+static uint64_t least_of(const struct cgroup_view *v, const struct memory_files *f,
+			 uint64_t (*of)(const char *dir, const struct memory_files *f))
 {
 	size_t point;
-	_cleanup_(freep) char *dir = cgroup_place_find(v, kind, "memory", &point);
+	_cleanup_(freep) char *dir = cgroup_place_find(v, f->kind, "memory", &point);
+	uint64_t least = UINT64_MAX;
 
-	return dir ? least_limit(dir, point, file) : UINT64_MAX;
+	while (dir) {
+		least = MIN(least, of(dir, f));
+		if (strlen(dir) <= point)
+			break;
+		*strrchr(dir, '/') = '\0';
+	}
+	return least;
+}
+
+static uint64_t groups_allow(uint64_t (*of)(const char *dir, const struct memory_files *f))
+{
+	_cleanup_(cgroup_view_done) struct cgroup_view view;
+	uint64_t v2;
+
+	cgroup_view_read("", &view);
+	v2 = least_of(&view, &v2_files, of);
+	return MIN(v2, least_of(&view, &v1_files, of));
+}
+
+static uint64_t machine_memory(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t memory_limit(void)
 {
-	uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	_cleanup_(cgroup_view_done) struct cgroup_view view;
-	uint64_t v1, v2;
+	return MIN(machine_memory(), groups_allow(limit_of));
+}
 
-	cgroup_view_read("", &view);
-	v2 = group_limit(&view, CGROUP_V2, "memory.max");
-	v1 = group_limit(&view, CGROUP_V1, "memory.limit_in_bytes");
-	return MIN(machine, MIN(v1, v2));
+uint64_t memory_left(void)
+{
+	uint64_t available = machine_memory_available();
+
+	return MIN(available ? available : machine_memory(), groups_allow(left_of));
 }

@@ -31,3 +31,6 @@ char *cgroup_place_find(const struct cgroup_view *v, enum cgroup_kind kind, cons
 
 /* Bytes of memory that the daemon and its children may have together: the machine's, or less if a cgroup says so. */
 uint64_t memory_limit(void);
+/* Bytes of it that are free now, or can be freed without harm: what the kernel says is available, and of each group on
+ * our way up what its limit leaves. */
+uint64_t memory_left(void);

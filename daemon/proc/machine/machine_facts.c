@@ -75,3 +75,12 @@ void machine_facts_read(struct machine_facts *ret)
 		(void)sscanf(t.text, "%lf %lf %lf", &ret->load[0], &ret->load[1], &ret->load[2]);
 	read_devices(ret, &t);
 }
+
+uint64_t machine_memory_available(void)
+{
+	struct machine_facts m = { 0 };
+	struct proc_text t = { "" };
+
+	read_memory(&m, &t);
+	return m.available;
+}

@@ -35,3 +35,5 @@ struct machine_facts {
 };
 
 void machine_facts_read(struct machine_facts *ret);
+/* Bytes of memory that the kernel calls available; 0: it does not say. */
+uint64_t machine_memory_available(void);

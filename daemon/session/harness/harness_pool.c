@@ -3,9 +3,11 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "proc/cgroup/cgroup_place.h"
 #include "session/workspace/provision.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 static void on_lonely(void *ctx);
 static void on_wait_over(void *ctx);
@@ -52,9 +54,38 @@ int harness_pool_admit(const struct session_store *st, bool is_new, struct err *
 	return 0;
 }
 
-static unsigned places(const struct session_store *st)
+static uint64_t memory_for_harnesses(struct harness_pool *p)
 {
+	uint64_t now = clock_mono_ms();
+
+	if (!p->memory_known_ms || now - p->memory_known_ms >= HARNESS_MEMORY_MS) {
+		p->memory_left = memory_left();
+		p->memory_known_ms = now;
+	}
+	return p->memory_left;
+}
+
+/* What a harness that starts will take is not yet seen in what is left. */
+static unsigned places_in_memory(struct session_store *st)
+{
+	uint64_t n = memory_for_harnesses(&st->pool) / HARNESS_MEMORY, starting = 0;
+
+	list_each(s, &st->pool.live, struct session, harness.live_link)
+		starting += s->harness.state == H_STARTING || s->harness.state == H_CONFIGURING;
+	n -= MIN(n, starting);
+	return (unsigned)MIN(st->pool.nlive ? n : MAX(n, 1ul), (uint64_t)SESSIONS_KEPT_MAX);
+}
+
+static unsigned places(struct session_store *st)
+{
+	if (!st->pool.max)
+		return places_in_memory(st);
 	return st->pool.nlive < st->pool.max ? st->pool.max - st->pool.nlive : 0;
+}
+
+unsigned harness_pool_max(struct session_store *st)
+{
+	return st->pool.max ? st->pool.max : st->pool.nlive + places(st);
 }
 
 /* --- who needs what ----------------------------------------------------------------------------------- */
@@ -104,11 +135,11 @@ static void rest(struct session *s, const char *why)
 }
 
 /* Sessions in the queue beyond the places that are free or about to be. */
-static unsigned unserved(const struct session_store *st)
+static unsigned unserved(struct session_store *st)
 {
 	unsigned coming = places(st);
 
-	list_each(s, (struct list *)&st->pool.live, struct session, harness.live_link)
+	list_each(s, &st->pool.live, struct session, harness.live_link)
 		coming += s->harness.state == H_STOPPING;
 	return st->pool.nwaiting > coming ? st->pool.nwaiting - coming : 0;
 }
@@ -235,16 +266,15 @@ static bool is_next(const struct session *s)
 	return false;
 }
 
-/* When the first of those who wait with s has waited long enough. */
-static uint64_t wait_due(struct session *s)
+uint64_t harness_pool_wait_due(const struct session *s)
 {
 	const struct session_turn *t = turn_first_queued(s);
 	uint64_t first = t ? t->queued_mono : UINT64_MAX;
 
-	if (!list_empty(&s->harness.open_waiters))
-		first = MIN(
-			first,
-			list_first(&s->harness.open_waiters, struct session_waiter, link)->since);
+	if (!list_empty((struct list *)&s->harness.open_waiters))
+		first = MIN(first, list_first((struct list *)&s->harness.open_waiters,
+					      struct session_waiter, link)
+					   ->since);
 	if (first == UINT64_MAX) /* it is being made: its waiter is added next */
 		first = s->harness.wait_since;
 	return MAX(first, s->harness.wait_since) + s->store->pool.wait * 1000ul;
@@ -255,11 +285,31 @@ static void arm_wait(struct session_store *st)
 	uint64_t due = UINT64_MAX, now = clock_mono_ms();
 
 	list_each(s, &st->pool.waiting, struct session, harness.wait_link)
-		due = MIN(due, wait_due(s));
+		due = MIN(due, harness_pool_wait_due(s));
+	if (due != UINT64_MAX && !st->pool.max) /* memory may be left again, and nobody tells */
+		due = MIN(due, now + HARNESS_MEMORY_CHECK_MS);
 	if (due != UINT64_MAX)
 		loop_timer_set(st->loop, &st->pool.wait_timer,
 			       due > now ? MAX(due - now, (uint64_t)WAIT_CHECK_MS) : WAIT_CHECK_MS,
 			       on_wait_over, st);
+}
+
+static void crowded_out(const struct session_store *st, struct err *e)
+{
+	const struct harness_pool *p = &st->pool;
+
+	if (p->max)
+		err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "TOO_MANY_HARNESSES",
+			"%u harnesses work, which is the limit (--harness-max), and none of them "
+			"fell idle within %u s (--harness-wait)",
+			p->max, p->wait);
+	else
+		err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "TOO_MANY_HARNESSES",
+			"%u harnesses work, %llu of %llu MiB of memory are left for another, and "
+			"none fell idle within %u s: give the machine more memory, or set "
+			"--harness-max or --harness-wait",
+			p->nlive, (unsigned long long)(p->memory_left / MIB),
+			(unsigned long long)(HARNESS_MEMORY / MIB), p->wait);
 }
 
 static void fail_overdue(struct session *s)
@@ -269,10 +319,7 @@ static void fail_overdue(struct session *s)
 	struct session_turn *t;
 	struct err e;
 
-	err_set(&e, -EAGAIN, RPC_INTERNAL_ERROR, "TOO_MANY_HARNESSES",
-		"%u harnesses work, which is the limit (--harness-max), and none of them fell idle "
-		"within %u s",
-		s->store->pool.max, s->store->pool.wait);
+	crowded_out(s->store, &e);
 	while (before && (t = turn_first_queued(s)) && t->queued_mono <= before) {
 		s->store->totals.crowded_out++;
 		s->turn.current = t;
@@ -292,7 +339,22 @@ static void on_wait_over(void *ctx)
 
 	list_each(s, &st->pool.waiting, struct session, harness.wait_link)
 		fail_overdue(s);
+	if (!st->pool.max)
+		call_next(st);
 	arm_wait(st);
+}
+
+static void log_wait(const struct session *s)
+{
+	const struct harness_pool *p = &s->store->pool;
+	char live[16], left[24], wait[16];
+
+	snprintf(live, sizeof(live), "%u", p->nlive);
+	snprintf(left, sizeof(left), "%llu", (unsigned long long)(p->memory_left / MIB));
+	snprintf(wait, sizeof(wait), "%u", p->wait);
+	/* with --harness-max the line ends before the memory */
+	log_info("session", "harness start queued", "session", s->id, "live", live, "waitSeconds",
+		 wait, p->max ? NULL : "memoryLeftMiB", left);
 }
 
 static void join_queue(struct session *s)
@@ -300,11 +362,12 @@ static void join_queue(struct session *s)
 	struct session_store *st = s->store;
 
 	if (!harness_pool_waits(s)) {
-		log_info("session", "waits for a place for its harness", "session", s->id);
+		log_wait(s);
 		s->harness.wait_since = clock_mono_ms();
 		list_add_tail(&st->pool.waiting, &s->harness.wait_link);
 		if (!st->pool.nwaiting++)
 			arm_wait(st);
+		activity_note(s);
 	}
 	make_room(st);
 }
@@ -319,6 +382,7 @@ int harness_pool_launch(struct session *s, struct err *e)
 	}
 	r = harness_launch(s, e);
 	leave_queue(s);
+	activity_note(s);
 	return r;
 }
 

@@ -15,8 +15,9 @@ void activity_init(struct store_activity *a)
 
 static bool works(const struct session *s)
 {
-	return harness_pool_busy(s) || inspections_running(s) || baseline_busy(s) ||
-	       session_checks_running(s) || !list_empty((struct list *)&s->model.calls);
+	return harness_pool_busy(s) || harness_pool_waits(s) || inspections_running(s) ||
+	       baseline_busy(s) || session_checks_running(s) ||
+	       !list_empty((struct list *)&s->model.calls);
 }
 
 static void set_idle(struct store_activity *a)
@@ -92,6 +93,8 @@ static void note_deadlines(const struct session *s, struct deadline *ret)
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		deadline_note(ret, timers[i].what, timers[i].due, s->id);
+	if (harness_pool_waits(s))
+		deadline_note(ret, "harnessWait", harness_pool_wait_due(s), s->id);
 	list_each(q, (struct list *)&s->approval.open, struct session_question, link)
 		deadline_note(ret, "permissionTimeout", q->timer.due, s->id);
 }
@@ -103,6 +106,7 @@ static void add_work(const struct session *s, struct store_work *ret)
 	ret->queued += s->turn.queued;
 	ret->questions += s->approval.nopen;
 	ret->tool_calls += s->mcp.nupcalls;
+	ret->waiting += harness_pool_waits(s);
 	ret->jobs += provision_busy(s) || inspections_running(s) || baseline_busy(s) ||
 		     session_checks_running(s) ||
 		     !list_empty((struct list *)&s->harness.open_waiters);

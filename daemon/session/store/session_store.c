@@ -171,13 +171,6 @@ static int open_removal(struct session_store *st, struct err *e)
 	return st->removal ? 0 : -EIO;
 }
 
-static unsigned harnesses_in_memory(uint64_t all)
-{
-	uint64_t n = all / HARNESS_MEMORY;
-
-	return n > 1 ? (unsigned)MIN(n, (uint64_t)SESSIONS_KEPT_MAX) : 1;
-}
-
 /* The daemon keeps some; of a very small machine, half. */
 static uint64_t memory_for_sessions(uint64_t all)
 {
@@ -203,7 +196,7 @@ static void set_limits(struct session_store *st, const struct store_config *cfg)
 	st->model.hold = cfg->model_hold;
 	st->model.record_max = cfg->journal ? cfg->record_max : 0;
 	st->pool.idle = cfg->harness_idle;
-	st->pool.max = cfg->harness_max ? cfg->harness_max : harnesses_in_memory(memory);
+	st->pool.max = cfg->harness_max;
 	st->pool.wait = cfg->harness_wait;
 	st->pool.start = cfg->harness_start;
 	st->pool.session_max = cfg->session_max;
@@ -363,7 +356,10 @@ void store_totals(const struct session_store *st, struct store_totals *ret)
 
 void store_life(const struct session_store *st, struct store_life *ret)
 {
-	*ret = (struct store_life){ st->pool.nlive,    st->pool.nwaiting, st->pool.max,
+	/* which keeps what it has read of memory, and changes nothing else */
+	unsigned max = harness_pool_max((struct session_store *)st);
+
+	*ret = (struct store_life){ st->pool.nlive,    st->pool.nwaiting, max,
 				    st->pool.idle,     st->pool.wait,	  st->pool.session_max,
 				    st->retention.keep };
 }

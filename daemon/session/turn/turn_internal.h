@@ -175,7 +175,7 @@ struct session_turns {
 void turn_take_number(struct session *s, struct session_turn *t);
 /* again: they are words of ours, to try it again. */
 void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin, bool again);
-struct session_turn *turn_first_queued(struct session *s);
+struct session_turn *turn_first_queued(const struct session *s);
 /* The current one, if its harness is at it. */
 struct session_turn *turn_in_harness(const struct session *s);
 /* t is the first that is queued; the harness is ready. */

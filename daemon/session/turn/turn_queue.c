@@ -190,9 +190,9 @@ void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin, 
 	}
 }
 
-struct session_turn *turn_first_queued(struct session *s)
+struct session_turn *turn_first_queued(const struct session *s)
 {
-	list_each(t, &s->turn.queue, struct session_turn, link)
+	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
 		if (t->state == TURN_QUEUED)
 			return t;
 	return NULL;

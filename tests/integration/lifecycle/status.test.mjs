@@ -14,7 +14,7 @@ import { pushed, status } from './rig.mjs';
 const HORIZON = constant('LEASE_HORIZON_SECS');
 const GRACE = constant('LEASE_GRACE_SECS');
 const PUSH_MS = constant('STATUS_PUSH_MS');
-const NOTHING = { turns: 0, queued: 0, questions: 0, toolCalls: 0, modelCalls: 0, jobs: 0, uploads: 0 };
+const NOTHING = { turns: 0, queued: 0, questions: 0, toolCalls: 0, modelCalls: 0, jobs: 0, waiting: 0, uploads: 0 };
 
 let d;
 before(async () => { d = await Daemon.start({ flags: { permissionTimeout: 100, harnessMax: 100 } }); });

@@ -2,10 +2,14 @@
 // Which harnesses live: idle ones are stopped, only so many live at a time, the others wait in order; and which sessions there may be.
 
 import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { test, describe } from 'node:test';
 import { chance } from '../../lib/chance.mjs';
-import { Daemon } from '../../lib/daemon.mjs';
+import { ACPD, Daemon } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { homeOf, journalOf, turnsOf } from '../ledger.mjs';
@@ -281,4 +285,83 @@ test('--session-max: one more is TOO_MANY_SESSIONS, made or loaded; closed ones 
   await c.load(a);
   c.assertClean();
   await d.stop();
+});
+
+// A daemon in a memory group of its own, with that limit: {d, hog(bytes): takes so much of it until it is told to end}.
+const MEMORY = '/sys/fs/cgroup/memory';
+const MIB = 1 << 20;
+
+async function startWithin(t, bytes, flags) {
+  const group = path.join(MEMORY, `live-${process.pid}-${bytes}`);
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-live-'));
+  const program = path.join(dir, 'acpd');
+  const hogs = [];
+  let d;
+
+  t.after(async () => {
+    hogs.forEach((h) => h.kill('SIGKILL'));
+    await d?.discard();
+    fs.rmSync(dir, { recursive: true });
+    await until(() => spawnSync('find', [group, '-depth', '-type', 'd', '-exec', 'rmdir', '{}', ';']).status === 0 && !fs.existsSync(group), 'the group is gone');
+  });
+  fs.mkdirSync(group);
+  fs.writeFileSync(path.join(group, 'memory.limit_in_bytes'), String(bytes));
+  fs.writeFileSync(program, `#!/bin/sh\necho $$ >${group}/cgroup.procs\nexec "${ACPD}" "$@"\n`, { mode: 0o755 });
+  const hog = async (n) => {
+    const child = spawn('sh', ['-c', `echo $$ >${group}/cgroup.procs; exec "$0" -e "$1"`, process.execPath,
+      `globalThis.held = Buffer.alloc(${n}, 1); console.log('held'); setInterval(() => {}, 1e6)`], { stdio: ['ignore', 'pipe', 'inherit'] });
+
+    hogs.push(child);
+    await once(child.stdout, 'data');
+    return child;
+  };
+
+  d = await Daemon.start({ program, flags });
+  return { d, hog };
+}
+
+describe('without --harness-max: what memory is left', {
+  skip: process.getuid() !== 0 || !fs.existsSync(`${MEMORY}/memory.limit_in_bytes`) ? 'no memory cgroups of v1, or not root' : false,
+}, () => {
+  test('in a gigabyte, less what the kernel has, two harnesses work at once', async (t) => {
+    const { d } = await startWithin(t, 980 * MIB);
+    const c = await d.client();
+    const ids = [(await c.newSession()).sessionId, (await c.newSession()).sessionId];
+
+    for (const id of ids)
+      await occupy(c, id, `begun ${id}`);
+    assert.equal(live(d), 2);
+  });
+
+  test('with less than a harness takes, the second waits, which is told, and goes on once memory is left', async (t) => {
+    const { d, hog } = await startWithin(t, 1500 * MIB, { harnessWait: 600 });
+    const taken = await hog(1200 * MIB);
+    const c = await d.client();
+    const { sessionId } = await c.newSession();
+
+    await occupy(c, sessionId);
+    const second = c.newSession();
+    await d.waitLog((l) => l.msg === 'harness start queued' && l.live === '1' && l.waitSeconds === '600' && Number(l.memoryLeftMiB) < 512);
+    const told = () => c.messages.findLast((m) => m.method === '_acpd/status')?.params;
+    await until(() => told()?.work.waiting === 1, 'the pushed status counts it');
+    const status = await c.call('_acpd/status', {});
+    assert.equal(status.nextDeadline.what, 'harnessWait');
+    assert.deepEqual([status.harnesses.live, status.harnesses.max, status.harnesses.waiting], [1, 1, 1]);
+    assert.equal(live(d), 1);
+    taken.kill('SIGKILL');
+    await second;
+    assert.equal(live(d), 2);
+    await until(() => told().work.waiting === 0, 'and that nobody waits any more');
+  });
+
+  test('nothing is left for long: the error says how much, and what to set', async (t) => {
+    const { d, hog } = await startWithin(t, 1501 * MIB, { harnessWait: 1 });
+    const c = await d.client();
+
+    await hog(1200 * MIB);
+    await occupy(c, (await c.newSession()).sessionId);
+    const { data, message } = await c.fails('session/new', { cwd: d.workDir, mcpServers: [] });
+    assert.equal(data.reason, 'TOO_MANY_HARNESSES');
+    assert.match(message, /1 harnesses work, \d+ of 512 MiB of memory are left for another.*--harness-max or --harness-wait/);
+  });
 });
