@@ -10,7 +10,8 @@
  * set_mode and set_config only after the adapter has reported ready; one prompt at a time. Every prompt is answered
  * by exactly one turn_end, every call token by exactly one reply. If the child dies the core ends both itself, so an
  * adapter need not watch for it. on_line returns <0 with err filled on a protocol fault: the child is then stopped
- * and the turn fails. Spans given to callbacks are borrowed for the call only, in both directions; JSON spans have
+ * and the turn fails. -EILSEQ: its text holds halves of surrogate pairs (json/jstr.h), and nothing came of it; the core
+ * repairs it and gives it again. Spans given to callbacks are borrowed for the call only, in both directions; JSON spans have
  * been validated.
  */
 #pragma once

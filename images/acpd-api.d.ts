@@ -2575,6 +2575,30 @@ export interface components {
             /** @constant */
             kind: "lifecycle";
             /** @constant */
+            event: "text_repaired";
+            /** @description places in text of clients */
+            client?: number;
+            /** @description places in text of the harness */
+            harness?: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
             event: "budget_warning";
             budget: string;
             /** @enum {string} */
@@ -3451,6 +3475,15 @@ export interface components {
             method: string;
             tool?: string;
             requestId: string;
+        } | {
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "text_repaired";
+            /** @description places in text of clients */
+            client?: number;
+            /** @description places in text of the harness */
+            harness?: number;
         } | {
             /** @constant */
             kind: "lifecycle";

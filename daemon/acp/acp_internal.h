@@ -53,6 +53,7 @@ struct acp_conn {
 	unsigned model_apis; /* bit per enum model_api: whose calls its client makes */
 	bool model_only;     /* and it does nothing else */
 	bool wipe;	     /* keys may stand in the message that is being read */
+	size_t repaired;     /* places of the message that is being read: jstr_repair_halves */
 	bool bodies_wait;    /* of model calls, for room in out */
 	bool status_due;     /* the server's status, once what is queued has gone out */
 	char *auth_method;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "json/jstr.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -409,12 +410,29 @@ void acp_conn_cut(struct acp_conn *c, const char *reason)
 	leave_sessions(c);
 }
 
-static void feed(struct acp_conn *c, struct slice message)
+/* Spans of the message stay what they are. An answer to a request of ours is told of where it is taken. */
+static void repair(struct acp_conn *c, char *text, size_t n, const struct rpc_msg *m)
+{
+	_cleanup_(freep) char *id = NULL;
+	struct view *v = NULL;
+
+	c->repaired = rpc_repair_halves(text, n, m);
+	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) == 0)
+		v = view_find(c, id);
+	if (v && v->w.session)
+		session_text_repaired(v->w.session, TEXT_OF_CLIENT, c->repaired);
+}
+
+static void feed(struct acp_conn *c, char *text, size_t n)
 {
 	struct rpc_msg m;
 	struct err e = { 0 };
+	enum rpc_parse_result parsed = rpc_parse((struct slice){ text, n }, &m, &e);
 
-	switch (rpc_parse(message, &m, &e)) {
+	c->repaired = 0;
+	if (m.repair && parsed == RPC_PARSED)
+		repair(c, text, n, &m);
+	switch (parsed) {
 	case RPC_PARSED:
 		conn_dispatch(c, &m);
 		break;
@@ -465,7 +483,7 @@ void acp_conn_feed(struct acp_conn *c, char *text, size_t n)
 		return;
 	flatten(text, n);
 	c->wipe = false;
-	feed(c, (struct slice){ text, n });
+	feed(c, text, n);
 	if (c->wipe)
 		explicit_bzero(text, n);
 }

@@ -21,10 +21,12 @@ static void port_free(struct conn_port *p)
 static void on_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
 {
 	struct upcall *c = (struct upcall *)(uintptr_t)tag;
+	struct conn_port *p = ctx;
 
-	(void)ctx;
-	if (m) /* without an answer it goes to the next connection, when the port is detached */
-		upcall_answered(c, m->result, m->error);
+	if (!m) /* it goes to the next connection, when the port is detached */
+		return;
+	session_text_repaired(p->port.session, TEXT_OF_CLIENT, p->conn->repaired);
+	upcall_answered(c, m->result, m->error);
 }
 
 static bool on_send(void *ctx, struct upcall *c)

@@ -66,6 +66,7 @@ static void on_ask_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
 
 	if (!m || !v->w.session)
 		return; /* the question stays open and goes to the next driver */
+	session_text_repaired(v->w.session, TEXT_OF_CLIENT, v->conn->repaired);
 	session_answer(v->w.session, a, m->error.n ? SLICE_NONE : m->result);
 }
 

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "http/route.h"
+#include "json/jstr.h"
 
 #include <errno.h>
 
@@ -68,6 +69,7 @@ static void ask_answer(struct http_sink *base, struct http_reply *ret)
 				 k->over ? "the token is over" : "the body is too large");
 		return;
 	}
+	jstr_repair_halves(k->run->body.data + k->run->body.pos, buf_len(&k->run->body));
 	if (agui_input_parse(buf_slice(&k->run->body), &k->run->in, &e) < 0) {
 		http_reply_err(ret, 400, &e);
 		return;

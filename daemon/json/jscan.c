@@ -24,9 +24,13 @@ const char *jscan_strerror(enum jscan_error e)
 	return (size_t)e < ARRAY_SIZE(text) ? text[e] : "unknown";
 }
 
-static bool is_hex(unsigned char c)
+/* Half of a pair is passed as any escape is. */
+static size_t scan_surrogate(struct jwalk *c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+	size_t n = jstr_surrogates((const char *)c->p, (const char *)c->end);
+
+	c->half |= !n;
+	return n ? n : JSTR_U_LENGTH;
 }
 
 static enum jscan_error scan_escape(struct jwalk *c)
@@ -36,10 +40,10 @@ static enum jscan_error scan_escape(struct jwalk *c)
 	if (left < 2)
 		return JSCAN_E_SYNTAX;
 	if (c->p[1] == 'u') {
-		if (left < 6 || !is_hex(c->p[2]) || !is_hex(c->p[3]) || !is_hex(c->p[4]) ||
-		    !is_hex(c->p[5]))
+		if (!jstr_is_u((const char *)c->p, left))
 			return JSCAN_E_SYNTAX;
-		c->p += 6;
+		c->p += (c->p[2] | 0x20) == 'd' && c->p[3] >= '8' ? scan_surrogate(c) :
+								    JSTR_U_LENGTH;
 		return JSCAN_OK;
 	}
 	if (!strchr("\"\\/bfnrt", c->p[1]) || !c->p[1])
@@ -346,8 +350,17 @@ static void clear_slots(struct jslot *slots, size_t n)
 
 enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n)
 {
+	bool repair;
+
+	return jscan_message(text, slots, n, &repair);
+}
+
+enum jscan_error jscan_message(struct slice text, struct jslot *slots, size_t n, bool *repair)
+{
 	struct jwalk c = jwalk_of(text);
 	enum jscan_error e;
+
+	*repair = false;
 
 	clear_slots(slots, n);
 	if (c.p >= c.end || *c.p != '{') {
@@ -356,10 +369,11 @@ enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n)
 	}
 	c.depth = 1;
 	e = scan_members(&c, slots, n);
-	if (e)
-		return e;
 	jwalk_space(&c);
-	return c.p == c.end ? JSCAN_OK : JSCAN_E_SYNTAX;
+	if (!e && c.p != c.end)
+		e = JSCAN_E_SYNTAX;
+	*repair = e ? e == JSCAN_E_UTF8 : c.half;
+	return e;
 }
 
 bool jwalk_value(struct jwalk *w, struct jval *ret)

@@ -66,6 +66,9 @@ void jscan_join_lines(struct buf *b);
 enum jscan_error jscan_value(struct slice text, struct jval *ret);
 /* Validates text as one object and fills slots[0..n). */
 enum jscan_error jscan_object(struct slice text, struct jslot *slots, size_t n);
+/* The same. *repair: text is not Unicode, since it holds halves of surrogate pairs, which is no error of the syntax, or bytes
+ * that are not UTF-8, which is JSCAN_E_UTF8. Of either jstr_repair (jstr.h) makes a text that is. */
+enum jscan_error jscan_message(struct slice text, struct jslot *slots, size_t n, bool *repair);
 /* The member key of an object; .type J_NONE if absent or text is no object. */
 struct jval jobj_get(struct slice object, const char *key);
 

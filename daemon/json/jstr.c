@@ -1,5 +1,6 @@
 #include "json/jstr.h"
 
+#include "base/utf8.h"
 #include "base/util.h"
 #include "json/jplain.h"
 
@@ -35,6 +36,70 @@ static char *put_utf8(char *o, unsigned u)
 		*o++ = (char)(0x80 | (u & 63));
 	}
 	return o;
+}
+
+size_t jstr_surrogates(const char *p, const char *end)
+{
+	const char *second = p + JSTR_U_LENGTH;
+
+	if (hex4(p + 2) >= 0xdc00 || !jstr_is_u(second, (size_t)(end - second)) ||
+	    (hex4(second + 2) & 0xfc00) != 0xdc00)
+		return 0;
+	return 2 * JSTR_U_LENGTH;
+}
+
+/* Of what begins with the backslash at p; 0: half of a surrogate pair. */
+static size_t escape_length(const char *p, const char *end)
+{
+	if (!jstr_is_u(p, (size_t)(end - p)))
+		return 2;
+	return (hex4(p + 2) & 0xf800) == 0xd800 ? jstr_surrogates(p, end) : JSTR_U_LENGTH;
+}
+
+size_t jstr_repair_halves(char *text, size_t n)
+{
+	char *p = text, *end = text + n;
+	size_t halves = 0, used;
+
+	for (; p < end && (p = memchr(p, '\\', (size_t)(end - p))); p += used) {
+		used = escape_length(p, end);
+		if (used)
+			continue;
+		memcpy(p, "\\ufffd", JSTR_U_LENGTH);
+		used = JSTR_U_LENGTH;
+		halves++;
+	}
+	return halves;
+}
+
+/* Where the first byte is that is not UTF-8, or the end. */
+static const char *utf8_upto(const char *p, const char *end)
+{
+	size_t n = 1;
+
+	for (; p < end && n; p += n)
+		n = (unsigned char)*p < 0x80 ?
+			    1 :
+			    utf8_sequence((const unsigned char *)p, (size_t)(end - p));
+	return p;
+}
+
+size_t jstr_repair(struct slice text, struct buf *ret)
+{
+	const char *p = text.p, *end = text.p + text.n;
+	size_t start = ret->len, bytes = 0;
+
+	while (p < end) {
+		const char *bad = utf8_upto(p, end);
+
+		buf_add(ret, p, (size_t)(bad - p));
+		if (bad < end)
+			buf_puts(ret, "\xef\xbf\xbd");
+		bytes += bad < end;
+		p = bad + 1;
+	}
+	return ret->len > start ? bytes + jstr_repair_halves(ret->data + start, ret->len - start) :
+				  0;
 }
 
 /* One \uXXXX (or a surrogate pair) at p, which points at the 'u'. Returns bytes used, 0 if refused. */
@@ -172,20 +237,6 @@ static int put_escaped(struct buf *b, unsigned char c)
 	return buf_printf(b, "\\u%04x", c);
 }
 
-/* Bytes of well-formed UTF-8 at p, checked by the scanner itself: a quoted copy must be valid. */
-static size_t utf8_length(const char *p, size_t left)
-{
-	char quoted[6] = { '"' };
-
-	for (size_t n = 2; n <= 4 && n <= left; n++) {
-		memcpy(quoted + 1, p, n);
-		quoted[n + 1] = '"';
-		if (jscan_value((struct slice){ quoted, n + 2 }, NULL) == JSCAN_OK)
-			return n;
-	}
-	return 0;
-}
-
 /* How much of it from i on stands for itself. */
 static size_t plain_upto(struct slice s, size_t i)
 {
@@ -218,7 +269,7 @@ int jstr_encode(struct buf *b, struct slice s)
 	buf_putc(b, '"');
 	for (; i < s.n; i = plain_upto(s, i)) {
 		unsigned char c = (unsigned char)s.p[i];
-		size_t n = c >= 0x80 ? utf8_length(s.p + i, s.n - i) : 0;
+		size_t n = c >= 0x80 ? utf8_sequence((const unsigned char *)s.p + i, s.n - i) : 0;
 
 		if (n) {
 			i += n;

@@ -2,14 +2,39 @@
  * jstr.h - JSON string text to bytes and back.
  *
  * Decoding is for what the daemon itself must understand (ids, paths, names); everything else stays raw. A decoded
- * string is a C string, so "\u0000" is refused rather than cut off, and a lone surrogate is refused rather than
- * replaced.
+ * string is a C string, so "\u0000" is refused rather than cut off.
+ *
+ * Text is Unicode. An escape that is half of a surrogate pair, which JavaScript writes where it has cut a string, stands
+ * for no character, and most readers fail on it. Where text of another party enters, each half becomes U+FFFD, so that
+ * from there on there is none; the decoders here refuse it.
  */
 #pragma once
 
 #include "base/buf.h"
 #include "base/slice.h"
 #include "json/jscan.h"
+
+#define JSTR_U_LENGTH ((size_t)6)
+
+/* True if the text at p, of which n bytes are left, begins with \uXXXX. */
+static inline bool jstr_is_u(const char *p, size_t n)
+{
+	if (n < JSTR_U_LENGTH || p[0] != '\\' || p[1] != 'u')
+		return false;
+	for (size_t i = 2; i < JSTR_U_LENGTH; i++)
+		if ((p[i] < '0' || p[i] > '9') && ((p[i] | 0x20) < 'a' || (p[i] | 0x20) > 'f'))
+			return false;
+	return true;
+}
+
+/* Of an escape \uXXXX at p that is a surrogate: the length of the pair that begins there; 0: it is half of one. */
+size_t jstr_surrogates(const char *p, const char *end);
+/* Writes U+FFFD in the place of each half of a surrogate pair, by an escape of the same length: spans stay what they are.
+ * How many there were. */
+size_t jstr_repair_halves(char *text, size_t n);
+/* Appends text, valid JSON but for halves of surrogate pairs and bytes that are not UTF-8, with U+FFFD for each of them. How
+ * many there were. */
+size_t jstr_repair(struct slice text, struct buf *ret);
 
 /* Compares a raw (still escaped) member name with a plain ASCII key; jkey_same is its dear part. */
 bool jkey_same(struct slice raw_key, const char *key);

@@ -14,6 +14,7 @@
 struct jwalk {
 	const unsigned char *p, *end;
 	unsigned depth;
+	bool half; /* a string that was passed holds half of a surrogate pair (jstr.h) */
 };
 
 static inline void jwalk_space(struct jwalk *w)
@@ -25,7 +26,7 @@ static inline void jwalk_space(struct jwalk *w)
 static inline struct jwalk jwalk_of(struct slice text)
 {
 	const unsigned char *start = (const unsigned char *)text.p;
-	struct jwalk w = { start, text.n ? start + text.n : start, 0 };
+	struct jwalk w = { start, text.n ? start + text.n : start, 0, false };
 
 	jwalk_space(&w);
 	return w;

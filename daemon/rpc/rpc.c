@@ -114,7 +114,7 @@ enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, str
 	slots_init(s);
 	s[S_PARAMS].sub = params;
 	s[S_PARAMS].nsub = n;
-	scan = jscan_object(text, s, S_MAX);
+	scan = jscan_message(text, s, S_MAX, &m->repair);
 	m->kind = RPC_REQUEST;
 	m->method[0] = '\0';
 	m->id = m->params = m->result = m->error = SLICE_NONE;
@@ -139,6 +139,28 @@ enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, str
 		return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
 			      "Invalid request: no method, result or error");
 	return parse_response(s, m);
+}
+
+enum rpc_parse_result rpc_parse_repaired(struct slice text, struct buf *b, struct rpc_msg *m,
+					 struct err *e)
+{
+	enum rpc_parse_result r = rpc_parse(text, m, e);
+	struct slice id = r == RPC_PARSED ? m->id : SLICE_NONE;
+
+	if (!m->repair || !jstr_repair(text, b))
+		return r;
+	r = rpc_parse(buf_slice(b), m, e);
+	if (id.n)
+		m->id = id;
+	return r;
+}
+
+size_t rpc_repair_halves(char *text, size_t n, const struct rpc_msg *m)
+{
+	size_t id = m->id.n ? (size_t)(m->id.p - text) : 0;
+
+	return jstr_repair_halves(text, id) +
+	       jstr_repair_halves(text + id + m->id.n, n - id - m->id.n);
 }
 
 static void put_head(struct buf *b, struct slice id)

@@ -23,6 +23,7 @@ struct rpc_msg {
 	struct slice params; /* raw object; "{}" if absent or null */
 	struct slice result; /* responses: raw value, or empty */
 	struct slice error;  /* responses: raw object, "{}" for an error that is none; or empty */
+	bool repair;	     /* its text is to be repaired: jscan_message */
 };
 
 enum rpc_parse_result {
@@ -36,6 +37,15 @@ enum rpc_parse_result rpc_parse(struct slice text, struct rpc_msg *m, struct err
 /* The same, and in the same pass looks for members of params. */
 enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, struct jslot *params,
 				       size_t n, struct err *e);
+
+/* The same as rpc_parse. Text that is not Unicode is repaired in a copy, which goes to b and which m borrows from; its id stays,
+ * or an answer would find no request. */
+enum rpc_parse_result rpc_parse_repaired(struct slice text, struct buf *b, struct rpc_msg *m,
+					 struct err *e);
+
+/* Repairs the halves of surrogate pairs in the text that m was parsed from, but not those of its id: m stays what it is. How
+ * many there were. */
+size_t rpc_repair_halves(char *text, size_t n, const struct rpc_msg *m);
 
 void rpc_put_result(struct buf *b, struct slice id, struct slice result);
 /* data = {reason, field?, sessionId?, <extra members>}; extra is "" or raw members such as "\"known\":[]". */

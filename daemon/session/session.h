@@ -422,6 +422,13 @@ bool session_cancel_prompt(struct session *s, void *ctx);
 /* Cancels the running turn and all queued ones, and checks that run. */
 void session_cancel(struct session *s);
 
+/* --- text ------------------------------------------------------------------------------------------ */
+
+enum text_source { TEXT_OF_CLIENT, TEXT_OF_HARNESS, TEXT_SOURCES };
+
+/* Text from there was not Unicode at so many places, which are U+FFFD now (json/jstr.h): told when the turn ends. */
+void session_text_repaired(struct session *s, enum text_source from, size_t places);
+
 /* --- questions ------------------------------------------------------------------------------------ */
 
 bool question_is_elicitation(const struct session_question *a);

@@ -296,13 +296,17 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 	/* set one by one, and by the parser: wiping them takes longer than to scan a short line */
 	struct jslot update[UPDATE_SLOTS] __attribute__((uninitialized));
 	struct rpc_msg m __attribute__((uninitialized));
+	enum rpc_parse_result parsed;
 
 	if (is_blank(line))
 		return 0;
 	update[0] = (struct jslot){ JSLOT("sessionId") };
 	update[1] = (struct jslot){ JSLOT("update"), .take = harness_update_take, .ctx = &taken };
 	update[2] = (struct jslot){ JSLOT("_meta") };
-	switch (rpc_parse_params(line, &m, update, ARRAY_SIZE(update), e)) {
+	parsed = rpc_parse_params(line, &m, update, ARRAY_SIZE(update), e);
+	if (m.repair && parsed == RPC_PARSED)
+		return -EILSEQ;
+	switch (parsed) {
 	case RPC_PARSED:
 		break;
 	case RPC_E_IGNORE:

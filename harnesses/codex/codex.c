@@ -95,10 +95,14 @@ static int on_line(struct harness *h, struct slice line, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct rpc_msg m;
+	enum rpc_parse_result parsed;
 
 	if (!line.n)
 		return 0;
-	switch (rpc_parse(line, &m, e)) {
+	parsed = rpc_parse(line, &m, e);
+	if (m.repair && parsed == RPC_PARSED)
+		return -EILSEQ;
+	switch (parsed) {
 	case RPC_PARSED:
 		break;
 	case RPC_E_IGNORE:

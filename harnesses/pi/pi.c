@@ -261,6 +261,7 @@ static int pi_on_line(struct harness *h, struct slice line, struct err *e _unuse
 			   [D_TOOL] = { .key = "toolName" },
 			   [D_CALL] = { .key = "toolCall" } },
 	};
+	bool repair;
 
 	if (line.n && line.p[line.n - 1] == '\r')
 		line.n--;
@@ -269,8 +270,11 @@ static int pi_on_line(struct harness *h, struct slice line, struct err *e _unuse
 	r.line = line;
 	r.m[M_EVENT].sub = r.delta;
 	r.m[M_EVENT].nsub = D_COUNT;
-	if (jscan_object(line, r.m, M_COUNT) != JSCAN_OK || r.m[M_TYPE].v.type != J_STRING)
+	if (jscan_message(line, r.m, M_COUNT, &repair) != JSCAN_OK ||
+	    r.m[M_TYPE].v.type != J_STRING)
 		return HARNESS_NOT_A_MESSAGE;
+	if (repair)
+		return -EILSEQ;
 	dispatch(h, &r);
 	return 0;
 }

@@ -13,7 +13,7 @@ void adapter_check_rpc(struct slice message)
 	struct rpc_msg m;
 	struct err e;
 
-	FUZZ_CHECK(rpc_parse(message, &m, &e) == RPC_PARSED);
+	FUZZ_CHECK(rpc_parse(message, &m, &e) == RPC_PARSED && !m.repair);
 	FUZZ_CHECK(m.kind == RPC_RESPONSE || m.method[0]);
 }
 
@@ -54,7 +54,10 @@ static void check_event(struct slice text)
 	_cleanup_(buf_done) struct buf mended = { 0 }, again = { 0 };
 	struct jval id;
 
+	bool repair;
+
 	FUZZ_CHECK(harness_event_kind(update, &ev) == 0);
+	FUZZ_CHECK(jscan_message(update, NULL, 0, &repair) == JSCAN_OK && !repair);
 	FUZZ_CHECK(slice_is(name, harness_update_name(ev.kind)));
 	/* as the core does: what is left of it fits, and has all that the schema requires */
 	if (harness_update_check(ev.kind, update, &mended, &id) != CHECK_MENDED)

@@ -32,7 +32,7 @@ static struct {
 	struct loop *loop;
 	struct call *calls[CALLS_MAX];
 	size_t ncalls;
-	struct slice asked[CALLS_MAX * 4]; /* ids without an answer, in the input */
+	struct slice asked[CALLS_MAX * 4]; /* ids without an answer */
 	size_t nasked;
 	bool refused;
 	struct slice said;   /* params that are being fed; empty: the front speaks for itself */
@@ -76,6 +76,7 @@ static void forget_id(struct slice id)
 {
 	for (size_t i = 0; i < rig.nasked; i++) {
 		if (slice_eq(rig.asked[i], id)) {
+			exact_free(&rig.asked[i]);
 			rig.asked[i] = rig.asked[--rig.nasked];
 			return;
 		}
@@ -152,14 +153,16 @@ static const struct mcp_backend_ops backend_ops = { .call = backend_call,
 
 static void client_says(struct slice message)
 {
+	_cleanup_(buf_done) struct buf repaired = { 0 };
 	struct rpc_msg m;
 	struct err e;
-	bool request = rpc_parse(message, &m, &e) == RPC_PARSED && m.kind == RPC_REQUEST;
+	bool request = rpc_parse_repaired(message, &repaired, &m, &e) == RPC_PARSED &&
+		       m.kind == RPC_REQUEST;
 
 	if (rig.ncalls + 8 > CALLS_MAX || rig.nasked >= ARRAY_SIZE(rig.asked))
 		return;
 	if (request)
-		rig.asked[rig.nasked++] = m.id;
+		rig.asked[rig.nasked++] = exact(m.id.p, m.id.n);
 	rig.refused = false;
 	rig.said = request && strcmp(m.method, "initialize") != 0 ? m.params : SLICE_NONE;
 	mcp_front_feed(rig.front, message);
@@ -251,7 +254,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!rig.loop)
 		rig.loop = loop_new();
 	rig.backend.ops = &backend_ops;
-	rig.nasked = 0;
+	while (rig.nasked)
+		exact_free(&rig.asked[--rig.nasked]);
 	rig.front = mcp_front_new(rig.loop, &rig.backend, &front_ops, NULL);
 	while (next_piece(&rest, '\n', &line))
 		if (line.n)

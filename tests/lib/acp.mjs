@@ -12,6 +12,8 @@ import { validateMessage, defaultRules } from './schema.mjs';
 import { checkHttp, messageProblems } from './described.mjs';
 
 const isObject = (v) => v !== null && typeof v === 'object' && !Array.isArray(v);
+const wellFormed = (v) => (typeof v === 'string' ? v.isWellFormed()
+  : !isObject(v) && !Array.isArray(v) ? true : Object.entries(v).every(([name, of]) => name.isWellFormed() && wellFormed(of)));
 const everything = []; // violations of all clients of this process
 
 export const allViolations = () => everything;
@@ -89,6 +91,8 @@ export class AcpClient extends EventEmitter {
       this.#violation('not JSON', text);
       return;
     }
+    if (/\\u[dD][89a-fA-F]/.test(text) && !wellFormed(msg) && this.validate !== 'none')
+      this.#violation('half of a surrogate pair', text);
     this.#check(msg);
     this.#take(msg);
     this.emit('any', msg);

@@ -1,7 +1,9 @@
 #include "fakehost.h"
 
 #include "base/util.h"
+#include "json/jstr.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static void put_slice(struct buf *b, const char *name, struct slice s)
@@ -190,13 +192,23 @@ void fake_close(struct fake *f)
 	memset(f, 0, sizeof(*f));
 }
 
-int fake_line(struct fake *f, struct slice line)
+/* From memory of its own size, so that a read past its end is seen. */
+static int feed(struct fake *f, struct slice line)
 {
 	_cleanup_(freep) char *copy = malloc(line.n ? line.n : 1);
 
 	if (line.n)
 		memcpy(copy, line.p, line.n);
 	return f->ops->on_line(f->h, (struct slice){ copy, line.n }, &f->err);
+}
+
+int fake_line(struct fake *f, struct slice line)
+{
+	_cleanup_(buf_done) struct buf repaired = { 0 };
+	int r = feed(f, line);
+
+	/* as the core does */
+	return r == -EILSEQ && jstr_repair(line, &repaired) ? feed(f, buf_slice(&repaired)) : r;
 }
 
 int fake_prompt(struct fake *f, const char *content, const char *meta)

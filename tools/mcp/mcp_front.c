@@ -304,10 +304,11 @@ static void on_cancelled(struct mcp_front *f, const struct rpc_msg *m)
 
 void mcp_front_feed(struct mcp_front *f, struct slice message)
 {
+	_cleanup_(buf_done) struct buf repaired = { 0 };
 	struct rpc_msg m;
 	struct err e;
 
-	switch (rpc_parse(message, &m, &e)) {
+	switch (rpc_parse_repaired(message, &repaired, &m, &e)) {
 	case RPC_E_IGNORE:
 		return;
 	case RPC_E_ID_TOO_LONG:

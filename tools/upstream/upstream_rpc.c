@@ -228,10 +228,11 @@ static void got_answer(struct upstream_rpc *l, const struct rpc_msg *m)
 
 static int got_one(struct upstream_rpc *l, uint32_t origin, struct slice text)
 {
+	_cleanup_(buf_done) struct buf repaired = { 0 };
 	struct rpc_msg m;
 	struct err e;
 
-	if (rpc_parse(text, &m, &e) != RPC_PARSED)
+	if (rpc_parse_repaired(text, &repaired, &m, &e) != RPC_PARSED)
 		return -EBADMSG;
 	if (m.kind == RPC_RESPONSE)
 		got_answer(l, &m);

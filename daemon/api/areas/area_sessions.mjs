@@ -27,6 +27,7 @@ const OWN = [
     'omitted?': array(object({ tool: string(), reason: string(), message: string() })) }),
   happened('tool_dry_run', { server: string(), tool: string(), arguments: anything() }),
   happened('tool_call_lost', { server: string(), method: string(), 'tool?': string(), requestId: string() }),
+  happened('text_repaired', { 'client?': integer('places in text of clients'), 'harness?': integer('places in text of the harness') }),
   happened('budget_warning', BUDGET), happened('out_of_memory', { killed: integer(), 'peakBytes?': integer(), limitBytes: integer() }),
   happened('network_blocked', { host: string(), port: integer(), reason: string() }), happened('confinement_refused', { 'call?': string(), 'detail?': string(), 'errno?': string(), 'count?': integer(), 'rule?': string(), 'more?': integer() }),
 ];

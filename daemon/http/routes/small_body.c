@@ -1,6 +1,8 @@
 /* small_body.c - a request's body that is gathered whole before it is used, up to a bound. */
 #include "http/routes/handlers.h"
 
+#include "json/jstr.h"
+
 struct small_body {
 	struct http_sink base;
 	const struct http_context *ctx;
@@ -29,8 +31,10 @@ static void answer(struct http_sink *base, struct http_reply *ret)
 
 	if (b->too_large)
 		http_reply_error(ret, 413, "BODY_TOO_LARGE", "the body is too large");
-	else
+	else {
+		jstr_repair_halves(b->text.data + b->text.pos, buf_len(&b->text));
 		b->fn(b->ctx, b->param, buf_slice(&b->text), ret);
+	}
 }
 
 static void small_body_free(struct http_sink *base)

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "base/util.h"
 #include "json/jscan.h"
+#include "json/jstr.h"
 #include "json/jwalk.h"
 
 #define ESC 0x1b
@@ -157,34 +158,14 @@ static bool is_batch(const struct frame_walk *w)
 	       (slice_starts(rest, "[{\"jsonrpc\"") || slice_starts(rest, "[ {\"jsonrpc\""));
 }
 
-static int put_repaired(struct buf *b, struct slice text)
-{
-	const unsigned char *p = (const unsigned char *)text.p;
-	int r = 0;
-
-	for (size_t i = 0, n; r == 0 && i < text.n; i += n) {
-		size_t good = i;
-
-		while (good < text.n &&
-		       (n = p[good] < 0x80 ? 1 : utf8_sequence(p + good, text.n - good)) > 0)
-			good += n;
-		r = buf_add(b, text.p + i, good - i);
-		n = good - i;
-		if (r == 0 && good < text.n) {
-			r = buf_puts(b, "\xef\xbf\xbd");
-			n++;
-		}
-	}
-	return r;
-}
-
 enum frames_result frames_take(struct slice line, frame_take_fn take, void *ctx)
 {
 	_cleanup_(buf_done) struct buf repaired = { 0 };
 	struct frame_walk w = { .bare = true, .take = take, .ctx = ctx };
 
 	if (!utf8_valid(line)) {
-		if (put_repaired(&repaired, line) < 0)
+		jstr_repair(line, &repaired);
+		if (repaired.failed)
 			return FRAMES_BROKEN;
 		line = buf_slice(&repaired);
 	}

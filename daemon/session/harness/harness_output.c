@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "json/jstr.h"
 #include "proc/output/frames.h"
 
 #include <errno.h>
@@ -36,6 +37,28 @@ static void log_odd(struct session *s, const char *what, struct slice line)
 		 "skipped", skipped, "cleaned", cleaned);
 }
 
+/* Text that holds halves of surrogate pairs once more, with U+FFFD in their place. */
+static int feed_repaired(struct session *s, struct slice line, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	int r = -EILSEQ;
+
+	session_text_repaired(s, TEXT_OF_HARNESS, jstr_repair(line, &b));
+	if (!b.failed)
+		r = s->def->ops->on_line(s->harness.adapter, buf_slice(&b), e);
+	if (r == -EILSEQ)
+		err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+			"the harness wrote a line that is not Unicode and cannot be repaired");
+	return r;
+}
+
+static int feed(struct session *s, struct slice line, struct err *e)
+{
+	int r = s->def->ops->on_line(s->harness.adapter, line, e);
+
+	return r == -EILSEQ ? feed_repaired(s, line, e) : r;
+}
+
 static int take_frame(void *ctx, struct slice frame)
 {
 	struct odd_line *o = ctx;
@@ -44,7 +67,7 @@ static int take_frame(void *ctx, struct slice frame)
 
 	if (!s->harness.adapter || s->harness.state == H_STOPPING)
 		return -ECANCELED;
-	r = s->def->ops->on_line(s->harness.adapter, frame, o->e);
+	r = feed(s, frame, o->e);
 	o->fault = MIN(r, 0);
 	return r;
 }
@@ -96,7 +119,7 @@ int harness_on_line(void *ctx, struct slice line)
 
 	if (!s->harness.adapter || s->harness.state == H_STOPPING)
 		return 0;
-	r = s->def->ops->on_line(s->harness.adapter, line, &e);
+	r = feed(s, line, &e);
 	if (r > 0)
 		r = take_odd_line(s, line, &e);
 	if (r >= 0)
@@ -114,8 +137,7 @@ void harness_on_rest(void *ctx, struct slice rest)
 	struct err e;
 	struct odd_line o = { s, &e, 0 };
 
-	if (!s->harness.adapter || s->harness.state == H_STOPPING ||
-	    s->def->ops->on_line(s->harness.adapter, rest, &e) <= 0)
+	if (!s->harness.adapter || s->harness.state == H_STOPPING || feed(s, rest, &e) <= 0)
 		return;
 	if (frames_take(rest, take_frame, &o) == FRAMES_TAKEN)
 		count_cleaned(s, rest);

@@ -29,7 +29,8 @@ struct session_events {
 	uint64_t handed; /* the newest event that a client has had from this daemon, or says it has */
 	uint64_t acked;	       /* journal_trim.h */
 	uint64_t last_content; /* the newest event that is not about the session's own life */
-	struct loop_timer idle_timer; /* then its memory is given back */
+	uint64_t repaired[TEXT_SOURCES]; /* places of its text that nobody has been told of */
+	struct loop_timer idle_timer;	 /* then its memory is given back */
 };
 
 /* emit.c */
@@ -44,6 +45,9 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 			 const struct turn_result *r);
 /* An _acpd/event; kind: one of ours; data: raw members of the event. */
 void event_note(struct session *s, enum session_event_kind kind, struct slice data);
+
+/* text_repairs.c: the event text_repaired, if any text was. */
+void event_text_repaired(struct session *s);
 
 /* event_webhook.c */
 /* To those who are told of it elsewhere (outbox/outbox.h), without the secrets in its text. members: raw, of an object. key:

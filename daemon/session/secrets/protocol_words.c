@@ -45,7 +45,7 @@ static const char *const words[] = {
 	"shutdown", "snapshot_failed", "stopReason", "subagent_update", "subagents", "supported",
 	"switch_mode", "systemPrompt", "terminal", "terminal/create", "terminal/kill",
 	"terminal/output", "terminal/release", "terminal/wait_for_exit", "terminalId",
-	"thoughtTokens", "thought_level", "toolCall", "toolCallId", "toolCalls", "tool_call",
+	"text_repaired", "thoughtTokens", "thought_level", "toolCall", "toolCallId", "toolCalls", "tool_call",
 	"tool_call_update", "tool_dry_run", "tools_delivered", "totalTokens", "traceparent",
 	"truncated", "turn_end", "unauthenticated", "unsupported", "updatedAt", "usage_update",
 	"user_message_chunk", "whenBusy", "whenDetached", "withdrawn", "writeTextFile",

@@ -48,7 +48,7 @@ async function refused({ put }, { label, object, field }, i) {
 
 for (const [name, row] of Object.entries(MANIFEST))
   test(`--harness-config: ${row.at ?? 'the file'}`, async () => {
-    const all = [...wrongObjects(tables.get(`harnesses/harness_config.c:${name}_fields`), row)];
+    const all = [...wrongObjects(tables.get(`harnesses/harness_config.c:${name}_fields`), { ...row, file: true })];
     const cases = (name.endsWith('caps') ? few(all) : all).map((c, i) => [c, i]);
     const wrong = [];
 
@@ -61,7 +61,7 @@ for (const [name, row] of Object.entries(MANIFEST))
 
 test('--mcp-config: each entry that is wrong is told, and stops nothing', async (t) => {
   const base = { command: 'true', disabled: true };
-  const cases = [...wrongObjects(tables.get('tools/hosted/mcpfile_entry.c:fields'), { base, more: Object.fromEntries(['name', 'command', 'cwd', 'type', 'url'].map((f) => [f, { skip: ['empty'] }])) })];
+  const cases = [...wrongObjects(tables.get('tools/hosted/mcpfile_entry.c:fields'), { file: true, base, more: Object.fromEntries(['name', 'command', 'cwd', 'type', 'url'].map((f) => [f, { skip: ['empty'] }])) })];
   const d = await startHosting(Object.fromEntries(cases.map(({ object }, i) => [`case${i}`, object])));
 
   t.after(() => d.stop());

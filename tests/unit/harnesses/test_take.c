@@ -51,8 +51,8 @@ static bool fits_in_two(struct slice text, struct harness_event *ev)
 static bool compare(struct slice text)
 {
 	_cleanup_(slice_freep) struct slice copy = exact_copy(text);
-	struct jwalk w = { (const unsigned char *)copy.p, (const unsigned char *)copy.p + copy.n,
-			   0 };
+	struct jwalk w = { .p = (const unsigned char *)copy.p,
+			   .end = (const unsigned char *)copy.p + copy.n };
 	struct harness_event one = { 0 }, two = { 0 };
 	bool fits = fits_in_two(copy, &two), taken = harness_update_take(&w, &one);
 

@@ -76,6 +76,67 @@ static void test_refused(void **state _unused_)
 	}
 }
 
+/* Text, what becomes of it, and at how many places. */
+static const struct {
+	const char *text, *repaired;
+	size_t places;
+} repairs[] = {
+	{ "\"plain\"", "\"plain\"", 0 },
+	{ "\"\\ud83d\"", "\"\\ufffd\"", 1 },
+	{ "\"x \\uD83D end\"", "\"x \\ufffd end\"", 1 },
+	{ "\"\\uDE00\"", "\"\\ufffd\"", 1 },
+	{ "\"\\ud83d\\ude00\"", "\"\\ud83d\\ude00\"", 0 },
+	{ "\"\\uDBFF\\uDFFF\\ud800\\udc00\"", "\"\\uDBFF\\uDFFF\\ud800\\udc00\"", 0 },
+	{ "\"\\ud83d\\ud83d\\ude00\"", "\"\\ufffd\\ud83d\\ude00\"", 1 },
+	{ "\"\\ud83d\\ude00\\ude00\"", "\"\\ud83d\\ude00\\ufffd\"", 1 },
+	{ "\"\\ude00\\ud83d\"", "\"\\ufffd\\ufffd\"", 2 },
+	{ "\"\\ud83d\\u0041\\ud83d\\n\"", "\"\\ufffd\\u0041\\ufffd\\n\"", 2 },
+	{ "\"\\ud7ff\\ue000\\u0000\\uffff\"", "\"\\ud7ff\\ue000\\u0000\\uffff\"", 0 },
+	{ "\"\\\\ud83d \\\\\\ud83d\"", "\"\\\\ud83d \\\\\\ufffd\"", 1 },
+	{ "{\"\\ud83d\":[\"\\udfff\"]}", "{\"\\ufffd\":[\"\\ufffd\"]}", 2 },
+	{ "\"\\ud83d", "\"\\ufffd", 1 },
+	{ "\"\\ud83", "\"\\ud83", 0 },
+	{ "\\", "\\", 0 },
+	{ "", "", 0 },
+	{ "\"a\xff\xc3\xa9\"", "\"a\xef\xbf\xbd\xc3\xa9\"", 1 },
+	{ "\"\xed\xa0\xbd\"", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"", 3 },
+	{ "\"\xf0\x9f\x98", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", 3 },
+	{ "\"\xc3\\ud83d\"", "\"\xef\xbf\xbd\\ufffd\"", 2 },
+};
+
+static void test_repaired(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(repairs); i++) {
+		_cleanup_(slice_freep) struct slice text = exact_copy(slice_of(repairs[i].text));
+		_cleanup_(buf_done) struct buf b = { 0 };
+		size_t places = jstr_repair(text, &b);
+
+		if (places != repairs[i].places || !slice_is(buf_slice(&b), repairs[i].repaired))
+			fail_row(i, repairs[i].text);
+		/* in place, where the bytes are UTF-8 */
+		if (b.len != text.n)
+			continue;
+		assert_int_equal(jstr_repair_halves((char *)(uintptr_t)text.p, text.n), places);
+		assert_true(slice_eq(text, buf_slice(&b)));
+	}
+}
+
+/* What the scanner says of an object that holds the text. */
+static void test_repair_flag(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(repairs); i++) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		struct jslot slot = { .key = "k" };
+		enum jscan_error e;
+		bool repair;
+
+		buf_printf(&b, "{\"k\":%s}", repairs[i].text);
+		e = jscan_message(buf_slice(&b), &slot, 1, &repair);
+		if ((e == JSCAN_OK || e == JSCAN_E_UTF8) && repair != (repairs[i].places > 0))
+			fail_row(i, repairs[i].text);
+	}
+}
+
 static void test_length(void **state _unused_)
 {
 	_cleanup_(freep) char *ok = NULL, *empty = NULL;
@@ -222,6 +283,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_decoded),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_repaired),
+		cmocka_unit_test(test_repair_flag),
 		cmocka_unit_test(test_length),
 		cmocka_unit_test(test_all_characters_round),
 		cmocka_unit_test(test_encoded),

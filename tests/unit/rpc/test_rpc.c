@@ -111,6 +111,51 @@ static void test_odd_errors_still_answer(void **state _unused_)
 	}
 }
 
+/* In place, and in a copy: all but the id, which is echoed. */
+static void test_ids_are_not_repaired(void **state _unused_)
+{
+	char text[] = "{\"a\":\"\\ud83d\",\"id\":\"i\\ud800\",\"method\":\"m\",\"params\":{\"a\":"
+		      "\"\\udc00\"}}";
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	assert_int_equal(rpc_parse_repaired(slice_of(text), &b, &m, &e), RPC_PARSED);
+	assert_text(m.id, "\"i\\ud800\"");
+	assert_text(m.params, "{\"a\":\"\\ufffd\"}");
+	assert_int_equal(rpc_parse(slice_of(text), &m, &e), RPC_PARSED);
+	assert_int_equal(rpc_repair_halves(text, strlen(text), &m), 2);
+	assert_text(m.id, "\"i\\ud800\"");
+	assert_text(m.params, "{\"a\":\"\\ufffd\"}");
+}
+
+static void test_repaired(void **state _unused_)
+{
+	static const struct {
+		const char *text, *params; /* NULL: not valid, repaired or not */
+		bool copied;
+	} rows[] = {
+		{ "{\"id\":1,\"method\":\"m\",\"params\":{\"a\":\"b\"}}", "{\"a\":\"b\"}", false },
+		{ "{\"id\":1,\"method\":\"m\",\"params\":{\"a\":\"\\ud83d\"}}",
+		  "{\"a\":\"\\ufffd\"}", true },
+		{ "{\"id\":1,\"method\":\"m\",\"params\":{\"a\":\"\xff\"}}",
+		  "{\"a\":\"\xef\xbf\xbd\"}", true },
+		{ "{\"id\":1,\"method\":\"m\",\"params\":{\"a\":\"\xff}", NULL, true },
+		{ "{\"id\":1,\"method\":\"m\",\"params\":{\"a\":\"\\ud83d}", NULL, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		enum rpc_parse_result r = rpc_parse_repaired(slice_of(rows[i].text), &b, &m, &e);
+
+		if (r != (rows[i].params ? RPC_PARSED : RPC_E_ANSWER) ||
+		    (buf_len(&b) > 0) != rows[i].copied || m.repair)
+			fail_row(i, rows[i].text);
+		if (!rows[i].params)
+			continue;
+		assert_text(m.params, rows[i].params);
+		assert_text(m.id, "1");
+	}
+}
+
 static void test_ids_are_echoed(void **state _unused_)
 {
 	static const char *const ids[] = {
@@ -296,6 +341,8 @@ int main(void)
 		cmocka_unit_test(test_long_method),
 		cmocka_unit_test(test_responses),
 		cmocka_unit_test(test_odd_errors_still_answer),
+		cmocka_unit_test(test_ids_are_not_repaired),
+		cmocka_unit_test(test_repaired),
 		cmocka_unit_test(test_ids_are_echoed),
 		cmocka_unit_test(test_long_ids),
 		cmocka_unit_test(test_malformed_is_answered),

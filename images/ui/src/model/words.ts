@@ -74,6 +74,7 @@ const NOTES: Record<string, (e: RawEvent) => Said | null> = {
 	tools_delivered: (e) => info(`Tools of ${str(e.server)}: ${list(e.tools).length}`, joined(e.tools)),
 	tool_dry_run: (e) => info(`Dry run: ${str(e.tool)} of ${str(e.server)}`),
 	tool_call_lost: (e) => warning(`A call of ${str(e.tool) || str(e.method)} was lost`, optStr(e.server)),
+	text_repaired: (e) => info('Text that is not Unicode was repaired', [e.client && `of the client: ${num(e.client)}`, e.harness && `of the harness: ${num(e.harness)}`].filter(Boolean).join(', ')),
 	budget_warning: budgetWarning,
 	out_of_memory: (e) => ({ severity: 'error', text: `${num(e.killed)} processes were killed for want of memory` }),
 	network_blocked: blocked,
