@@ -1,11 +1,19 @@
 /* input.c - ACP content blocks as Codex's UserInput[]. What Codex has no input for reaches the model as text. */
 #include "harnesses/codex/internal.h"
 
-static void put_text(struct jw *w, struct slice text)
+/* NUL too. Text that cannot be decoded fails the prompt, and is not left out. */
+static void add_text(struct buf *b, struct jval v)
 {
+	if (v.type == J_STRING && jstr_decode_bytes(v, b) < 0)
+		b->failed = true;
+}
+
+static void put_text(struct jw *w, const struct buf *text)
+{
+	w->b->failed |= text->failed;
 	jw_obj(w, NULL);
 	jw_str(w, "type", "text");
-	jw_slice(w, "text", text);
+	jw_slice(w, "text", buf_slice(text));
 	jw_raw(w, "text_elements", SLICE("[]"));
 	jw_end_obj(w);
 }
@@ -21,14 +29,13 @@ static void put_text_block(struct jw *w, struct slice block)
 
 static void put_image(struct jw *w, struct slice block)
 {
-	_cleanup_(freep) char *mime = codex_str(block, "mimeType"),
-			      *data = codex_str(block, "data");
 	_cleanup_(buf_done) struct buf url = { 0 };
 
-	if (!mime || !data)
-		return;
-	buf_printf(&url, "data:%s;base64,", mime);
-	buf_puts(&url, data);
+	buf_puts(&url, "data:");
+	add_text(&url, jobj_get(block, "mimeType"));
+	buf_puts(&url, ";base64,");
+	add_text(&url, jobj_get(block, "data"));
+	w->b->failed |= url.failed;
 	jw_obj(w, NULL);
 	jw_str(w, "type", "image");
 	jw_slice(w, "url", buf_slice(&url));
@@ -37,36 +44,33 @@ static void put_image(struct jw *w, struct slice block)
 
 static void put_link(struct jw *w, struct slice block)
 {
-	_cleanup_(freep) char *uri = codex_str(block, "uri"), *name = codex_str(block, "name");
+	struct jval uri = jobj_get(block, "uri"), name = jobj_get(block, "name");
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (!uri)
-		return;
 	buf_puts(&b, "[@");
-	buf_puts(&b, name ? name : uri);
+	add_text(&b, name.type == J_STRING ? name : uri);
 	buf_puts(&b, "](");
-	buf_puts(&b, uri);
+	add_text(&b, uri);
 	buf_puts(&b, ")");
-	put_text(w, buf_slice(&b));
+	put_text(w, &b);
 }
 
 static void put_resource(struct jw *w, struct slice block)
 {
 	struct slice resource = jobj_get(block, "resource").raw;
-	_cleanup_(freep) char *uri = codex_str(resource, "uri"),
-			      *text = codex_str(resource, "text");
+	struct jval text = jobj_get(resource, "text");
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (!text) { /* bytes: the model can learn their origin */
+	if (text.type != J_STRING) { /* bytes: the model can learn their origin */
 		put_link(w, resource);
 		return;
 	}
 	buf_puts(&b, "<context ref=\"");
-	buf_puts(&b, uri ? uri : "");
+	add_text(&b, jobj_get(resource, "uri"));
 	buf_puts(&b, "\">\n");
-	buf_puts(&b, text);
+	add_text(&b, text);
 	buf_puts(&b, "\n</context>");
-	put_text(w, buf_slice(&b));
+	put_text(w, &b);
 }
 
 static const struct {

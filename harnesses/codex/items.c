@@ -308,15 +308,17 @@ void codex_output_show(struct harness *h)
 /* A long output is cut to its end meanwhile. */
 static void add_output(struct harness *h, struct slice params, const char *key, bool replace)
 {
-	_cleanup_(freep) char *id = codex_str(params, "itemId"), *text = codex_str(params, key);
+	_cleanup_(freep) char *id = codex_str(params, "itemId");
+	_cleanup_(buf_done) struct buf text = { 0 };
 	struct codex_item *it = codex_item_find(h, id);
 
-	if (!it || !it->row || it->done || !text || !*text)
+	if (!it || !it->row || it->done || jstr_decode_bytes(jobj_get(params, key), &text) < 0 ||
+	    !buf_len(&text))
 		return;
 	if (replace)
 		buf_reset(&it->output);
-	buf_puts(&it->output, text);
-	it->unsent += strlen(text);
+	buf_add_slice(&it->output, buf_slice(&text));
+	it->unsent += buf_len(&text);
 	if (buf_len(&it->output) > OUTPUT_SHOWN_MAX)
 		buf_consume(&it->output, buf_len(&it->output) - OUTPUT_SHOWN_MAX);
 	show_output(h, it);

@@ -106,12 +106,11 @@ void pi_ask_stats(struct harness *h)
 
 /* --- what the client says ------------------------------------------------------------------------------- */
 
+/* NUL too. Text that cannot be decoded fails the prompt, and is not left out. */
 static void add_text(struct buf *b, struct jval v)
 {
-	_cleanup_(freep) char *text = NULL;
-
-	if (jstr_decode(v, PI_TEXT_MAX, &text) == 0)
-		buf_puts(b, text);
+	if (v.type == J_STRING && jstr_decode_bytes(v, b) < 0)
+		b->failed = true;
 }
 
 static void add_resource(struct buf *b, struct slice block)
@@ -192,6 +191,12 @@ static int put_content(struct buf *members, struct slice content)
 	return text.failed || images.failed ? -E2BIG : 0;
 }
 
+static int refuse_text(struct err *e, int r)
+{
+	err_field(e, "prompt", "FIELD_INVALID", "prompt: cannot decode its text");
+	return r;
+}
+
 static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
@@ -244,11 +249,12 @@ int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused
 	_cleanup_(buf_done) struct buf b = { 0 };
 	int r = put_content(&b, content);
 
+	if (r < 0)
+		return refuse_text(e, r);
 	h->turn = (struct pi_turn){ .running = true };
 	pi_error_classify("Pi ended the turn without an answer of the model", &h->turn.error);
 	h->turn.error.cls = "harness_error";
-	if (r == 0)
-		r = pi_call(h, "prompt", buf_slice(&b), on_prompted, 0);
+	r = pi_call(h, "prompt", buf_slice(&b), on_prompted, 0);
 	if (r == 0)
 		return 0;
 	h->turn.running = false;
@@ -273,8 +279,9 @@ int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err
 	_cleanup_(buf_done) struct buf b = { 0 };
 	int r = put_content(&b, content);
 
-	if (r == 0)
-		r = pi_call(h, "steer", buf_slice(&b), on_steered, token);
+	if (r < 0)
+		return refuse_text(e, r);
+	r = pi_call(h, "steer", buf_slice(&b), on_steered, token);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Pi takes no input");
 	return 0;

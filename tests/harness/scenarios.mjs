@@ -13,6 +13,7 @@ import { chosen, HARNESSES } from './programs.mjs';
 import { KEY, NetworkWatch, startRig } from './rig.mjs';
 import { WAYS, wayOf, waysOf } from './ways.mjs';
 import blocks from './scenarios/blocks.mjs';
+import text from './scenarios/odd-text.mjs';
 import failures from './scenarios/failures.mjs';
 import limits from './scenarios/limits.mjs';
 import permissions from './scenarios/permissions.mjs';
@@ -33,7 +34,7 @@ import workspaces from './scenarios/workspaces.mjs';
 // that share a session stand in one list, or far from each other.
 const LISTS = [
 	{ turns, proofs, settings, records, workspaces },
-	{ permissions, rules, relay, blocks, tools, shown, skills, failures, tunnel, limits },
+	{ permissions, rules, relay, blocks, text, tools, shown, skills, failures, tunnel, limits },
 ];
 
 // Each row in the ways that ways.mjs deals to it.

@@ -12,7 +12,7 @@ export const WAYS = ROUTES.flatMap((route) => LEVELS.map((level) => ({ route, le
 // By the file of the rows.
 const OF_FILE = {
 	turns: 'environment guarded', settings: 'environment strict', records: 'environment open', workspaces: 'environment strict',
-	permissions: 'tunnel guarded', rules: 'tunnel guarded', relay: 'tunnel strict', shown: 'tunnel guarded', skills: 'tunnel strict', tunnel: 'tunnel guarded', limits: 'tunnel open', blocks: 'tunnel guarded', tools: 'tunnel guarded',
+	permissions: 'tunnel guarded', rules: 'tunnel guarded', relay: 'tunnel strict', shown: 'tunnel guarded', skills: 'tunnel strict', tunnel: 'tunnel guarded', limits: 'tunnel open', blocks: 'tunnel guarded', text: 'tunnel guarded', tools: 'tunnel guarded',
 	failures: 'direct strict', proofs: 'direct guarded',
 };
 
