@@ -285,6 +285,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Restarts the daemon in place, after it has drained */
+        post: operations["postRestart"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/mcp": {
         parameters: {
             query?: never;
@@ -1836,6 +1853,8 @@ export interface components {
             version: string;
             incarnation: string;
             claimed: boolean;
+            /** @description how often another program took the place of the first */
+            restarts: number;
             sessions: number;
             children: number;
             /** @description what kills by: v2, v1, none */
@@ -1896,7 +1915,7 @@ export interface components {
             leaseSeconds: number;
             draining?: {
                 /** @enum {string} */
-                why: "signal" | "shutdown" | "idle" | "maxLife";
+                why: "signal" | "shutdown" | "restart" | "idle" | "maxLife";
                 /** Format: date-time */
                 until: string;
             };
@@ -4097,7 +4116,7 @@ export interface components {
             leaseSeconds: number;
             draining?: {
                 /** @enum {string} */
-                why: "signal" | "shutdown" | "idle" | "maxLife";
+                why: "signal" | "shutdown" | "restart" | "idle" | "maxLife";
                 /** Format: date-time */
                 until: string;
             };
@@ -5565,6 +5584,51 @@ export interface operations {
         };
     };
     postShutdown: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description so long turns may go on; --drain without it */
+                    drainSeconds?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description it drains */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DaemonStatus"];
+                };
+            };
+            /** @description refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description not possible now, or failed */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    postRestart: {
         parameters: {
             query?: never;
             header?: never;

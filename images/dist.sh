@@ -108,7 +108,11 @@ if [ "$1" = configure ]; then
 		systemctl daemon-reload
 		systemctl enable --now acpd-logins.path acpd-logins.service
 		systemctl enable acpd.service
-		systemctl restart acpd.service
+		if /opt/acpd/bin/acpd doctor --json --run-dir /run/acpd 2>/dev/null | grep -q '"restarts"'; then
+			systemctl --no-block reload acpd.service # in place, once turns have ended
+		else
+			systemctl restart acpd.service
+		fi
 	elif command -v systemctl >/dev/null; then
 		systemctl --quiet enable acpd.service acpd-logins.service acpd-logins.path
 	fi

@@ -101,7 +101,13 @@ if command -v systemctl >/dev/null; then
 fi
 if runs; then
 	systemctl daemon-reload
-	[ -z "$start" ] || systemctl restart acpd-logins.path acpd.service
+	[ -z "$start" ] || systemctl restart acpd-logins.path
+	# in place, once turns have ended; a daemon from before it could do that is stopped
+	if [ -n "$start" ] && "$prefix/bin/acpd" doctor --json --run-dir /run/acpd 2>/dev/null | grep -q '"restarts"'; then
+		systemctl --no-block reload acpd.service
+	elif [ -n "$start" ]; then
+		systemctl restart acpd.service
+	fi
 else
 	echo "no systemd here: start the daemon with $prefix/bin/acpd entrypoint -- $prefix/bin/acpd serve (README.md)"
 fi

@@ -19,6 +19,8 @@ static const struct subcommand commands[] = {
 	{ "run", NULL, SCOPE_RUN, cmd_run, "run one prompt and print what comes back" },
 	{ "claim", NULL, SCOPE_LOCAL | SCOPE_CLAIM, cmd_claim,
 	  "give the daemon its token (read from standard input or --token-file)" },
+	{ "restart", NULL, SCOPE_LOCAL | SCOPE_RESTART, cmd_restart,
+	  "Restart the daemon in place with its installed program, after running turns" },
 	{ "sessions", NULL, SCOPE_LOCAL, cmd_sessions, "list the daemon's sessions" },
 	{ "tokens mint", NULL, SCOPE_LOCAL | SCOPE_TOKENS, cmd_tokens_mint,
 	  "make a token with a scope, until a time; prints it" },

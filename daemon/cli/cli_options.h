@@ -36,6 +36,7 @@ enum option_scope {
 	SCOPE_TOKENS = 1 << 21,
 	SCOPE_UI = 1 << 22,
 	SCOPE_RERUN = 1 << 23,
+	SCOPE_RESTART = 1 << 24,
 };
 
 struct config {
@@ -54,7 +55,7 @@ struct config {
 		model_hold, record_max, max_connections, harness_idle, harness_max, harness_wait,
 		harness_start, session_max, draft_max, usage_file_max, limit_memory, limit_pids,
 		since, archive_store_max, archive_max, uid, strip, speed, timeout, drain, idle_exit,
-		max_life, port;
+		max_life, port, restart_drain;
 	struct retention keep_usage, webhook_keep;
 	struct retention keep_sessions;
 	bool serve, keep, partial, allow_query_token, record_model, unlocked_keys, claim_e2b, check,

@@ -32,6 +32,8 @@ static const char *const others[] = {
 	"ACPD_FETCH",
 	"ACPD_PROXY",
 	"ACPD_INIT",
+	/* from one program to the next (cli/handover.h) */
+	"ACPD_HANDOVER",
 	/* what inflates archives (unpack/README.md) */
 	"ACPD_INFLATE",
 	/* of the tests */

@@ -98,6 +98,18 @@ void serve_claim_close(struct serve_claim *s)
 	config_done(&s->claimed);
 }
 
+static int resume(struct serve_claim *s, struct slice claim, struct err *e)
+{
+	struct claim_request c;
+	int r = claim_request_parse(claim, &c, e);
+
+	if (r < 0)
+		return r;
+	r = claim_desk_take(s->desk, &c, "restart", e);
+	claim_request_done(&c);
+	return r;
+}
+
 static void reload_token(struct serve_claim *s)
 {
 	struct err e = { 0 };
@@ -109,6 +121,15 @@ static void reload_token(struct serve_claim *s)
 	else
 		log_info("serve", "token file read", "claimed",
 			 claim_desk_open(s->desk) ? "false" : "true");
+}
+
+int serve_claim_resume(struct serve_claim *s, struct slice claim, struct err *e)
+{
+	if (claim.n && resume(s, claim, e) < 0)
+		return -EINVAL;
+	if (s->cfg->token_file)
+		reload_token(s);
+	return 0;
 }
 
 void serve_claim_reload(struct serve_claim *s)

@@ -30,5 +30,7 @@ void serve_claim_open(struct serve_claim *s, const struct config *c, struct loop
 void serve_claim_close(struct serve_claim *s);
 /* It is known whose memory this is. webhooks: what the claim brings of them, taken over; NULL: nothing. */
 int serve_claim_begin(struct serve_claim *s, struct webhook_list *webhooks, struct err *e);
+/* The claim that the program before has left; empty: it had none. And the token file, if it has changed meanwhile. */
+int serve_claim_resume(struct serve_claim *s, struct slice claim, struct err *e);
 /* SIGHUP: the token file, whatever it was, and the file of webhooks. */
 void serve_claim_reload(struct serve_claim *s);

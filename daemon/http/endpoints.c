@@ -62,6 +62,7 @@ static const struct route routes[] = {
 	{ "GET", "/v1/info", NEED_ANY, SESSIONS_NONE, http_get_info },
 	{ "GET", "/v1/status", NEED_OBSERVE, SESSIONS_ALL, http_get_status },
 	{ "POST", "/v1/shutdown", NEED_ADMIN, SESSIONS_ALL, http_post_shutdown },
+	{ "POST", "/v1/restart", NEED_ADMIN, SESSIONS_ALL, http_post_restart },
 	{ "POST", "/v1/claim", NEED_OPEN, SESSIONS_NONE, http_post_claim },
 	{ "GET", "/v1/sessions", NEED_OBSERVE, SESSIONS_OWN, http_get_sessions },
 	{ "GET", "/v1/sessions/{}", NEED_OBSERVE, SESSIONS_NAMED, http_get_session },

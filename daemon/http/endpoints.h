@@ -46,6 +46,7 @@ struct http_context {
 	const char *state, *workspaces; /* directories; workspaces may be NULL */
 	const char *ui_dir;		/* where the run viewer is, or would be */
 	uint64_t backlog_max;		/* --backlog-max */
+	uint64_t restarts;		/* how often a program took this one's place */
 	bool remote;			/* it listens for other machines, too */
 	unsigned connections;
 	uint64_t started_ms;		  /* monotonic */

@@ -5,6 +5,8 @@
 #include "lifecycle/lease.h"
 #include "session/store/activity.h"
 
+#include <errno.h>
+
 #define DRAIN_LOOK_MS 20 /* between two looks whether the work has ended */
 
 /* What is told of at a time, and compared with the time before. Times are monotonic. */
@@ -20,7 +22,7 @@ struct life_view {
 struct lifecycle {
 	struct lifecycle_config cfg;
 	enum life_state state;
-	bool claimed, paused, over;
+	bool claimed, paused, over, restarts;
 	const char *why; /* it drains; NULL: it does not */
 	uint64_t drain_due, started;
 	unsigned held[HOLD_MAX], nheld;
@@ -265,6 +267,7 @@ void lifecycle_drain(struct lifecycle *l, const char *why, int64_t secs)
 	uint64_t now = clock_mono_ms();
 	uint64_t due = now + (secs < 0 ? l->cfg.times.drain : (uint64_t)secs) * 1000ul;
 
+	l->restarts = false;
 	if (l->over)
 		return;
 	if (!l->why) {
@@ -284,6 +287,28 @@ void lifecycle_drain_now(struct lifecycle *l, const char *why, int64_t secs)
 		on_time(l);
 }
 
+int lifecycle_restart(struct lifecycle *l, int64_t secs, struct err *e)
+{
+	if (l->why && !l->restarts)
+		return err_set(e, -EALREADY, RPC_INVALID_REQUEST, "SHUTTING_DOWN",
+			       "the daemon is shutting down");
+	lifecycle_drain(l, "restart", secs);
+	l->restarts = true;
+	return 0;
+}
+
+bool lifecycle_restarts(const struct lifecycle *l)
+{
+	return l && l->restarts;
+}
+
+unsigned lifecycle_drain_left(const struct lifecycle *l)
+{
+	uint64_t now = clock_mono_ms();
+
+	return l->drain_due > now ? (unsigned)((l->drain_due - now) / 1000) : 0;
+}
+
 bool lifecycle_draining(const struct lifecycle *l)
 {
 	return l && l->why;
@@ -291,9 +316,7 @@ bool lifecycle_draining(const struct lifecycle *l)
 
 unsigned lifecycle_retry_after(const struct lifecycle *l)
 {
-	uint64_t now = clock_mono_ms();
-
-	return 1 + (unsigned)(l->drain_due > now ? (l->drain_due - now) / 1000 : 0);
+	return 1 + lifecycle_drain_left(l);
 }
 
 /* --- as it is told -------------------------------------------------------------------------------------- */

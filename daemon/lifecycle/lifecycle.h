@@ -66,6 +66,12 @@ void lifecycle_release(struct lifecycle *l, enum life_hold what);
 void lifecycle_drain(struct lifecycle *l, const char *why, int64_t secs);
 /* The same without a turn of the loop between: where it is over at once, over() is called from here. */
 void lifecycle_drain_now(struct lifecycle *l, const char *why, int64_t secs);
+/* Drains, and then another program takes this one's place. -EALREADY with e: the daemon ends already. */
+int lifecycle_restart(struct lifecycle *l, int64_t secs, struct err *e);
+/* That is still so: nobody has told it to end. l may be NULL. */
+bool lifecycle_restarts(const struct lifecycle *l);
+/* Seconds until draining is over, at most. */
+unsigned lifecycle_drain_left(const struct lifecycle *l);
 /* l may be NULL. */
 bool lifecycle_draining(const struct lifecycle *l);
 /* Seconds until whoever was refused finds another daemon here, at the earliest. */

@@ -243,6 +243,22 @@ static int take_digest(struct slice digest, struct sha256 *ret, struct err *e)
 	return err_field(e, "digest", "TOKEN_INVALID", "digest must be sha256:<64 hex digits>");
 }
 
+void admission_put_digest(const struct admission *g, struct jw *w)
+{
+	char text[7 + SHA256_HEX] = "sha256:";
+
+	sha256_hex(&g->token, text + 7);
+	jw_str(w, "digest", text);
+}
+
+void admission_put_file(const struct admission *g, struct jw *w)
+{
+	char hex[SHA256_HEX];
+
+	sha256_hex(&g->file, hex);
+	jw_str(w, "file", g->filed ? hex : NULL);
+}
+
 static int check_claim(const struct admission *g, struct slice digest, struct sha256 *ret,
 		       struct err *e)
 {

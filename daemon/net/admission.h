@@ -50,6 +50,10 @@ bool admission_file_changed(struct admission *g, const struct sha256 *token);
 int admission_claim_check(const struct admission *g, struct slice digest, struct err *e);
 /* 0, or -EALREADY if claimed with another token; -EINVAL if digest is no "sha256:<hex>". */
 int admission_claim(struct admission *g, struct slice digest, struct err *e);
+/* Member digest of the token that holds; member file of the token file, if it was read. */
+struct jw;
+void admission_put_digest(const struct admission *g, struct jw *w);
+void admission_put_file(const struct admission *g, struct jw *w);
 /* Replaces the token that holds, whichever it is; -EINVAL as above. */
 int admission_replace(struct admission *g, struct slice digest, bool keep, struct err *e);
 /* The token is forgotten: the daemon can be claimed by anybody who may, as at its start. */

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/os/locked_text.h"
 #include "base/os/sandbox.h"
 #include "json/jdec.h"
 
@@ -11,9 +12,8 @@ struct claim_desk {
 	struct admission *admission;
 	claim_begin_fn begin;
 	void *ctx;
-	char *settings, *sandbox_id; /* of the claim that was taken */
-	bool had_webhooks;
-	struct sha256 webhooks; /* of their text: there are secrets in it */
+	char *settings, *sandbox_id;  /* of the claim that was taken */
+	struct locked_text *webhooks; /* NULL: none */
 };
 
 static const struct jfield claim_fields[] = {
@@ -40,6 +40,7 @@ struct claim_desk *claim_desk_free(struct claim_desk *k)
 {
 	if (!k)
 		return NULL;
+	locked_text_unref(k->webhooks);
 	free(k->settings);
 	free(k->sandbox_id);
 	free(k);
@@ -87,10 +88,7 @@ static bool says_the_same(const char *had, struct slice now)
 
 static bool same_webhooks(const struct claim_desk *k, struct slice now)
 {
-	struct sha256 d;
-
-	return !now.n ||
-	       (k->had_webhooks && sha256_of(now, &d) == 0 && sha256_equal(&d, &k->webhooks));
+	return !now.n || (k->webhooks && slice_eq(now, locked_text_slice(k->webhooks)));
 }
 
 /* Who repeats a claim may leave out what he said, and may not say anything else. */
@@ -119,7 +117,8 @@ static int take_first(struct claim_desk *k, const struct claim_request *c, const
 		return r;
 	}
 	free(k->settings);
-	k->had_webhooks = c->webhooks.n && sha256_of(c->webhooks, &k->webhooks) == 0;
+	locked_text_unref(k->webhooks);
+	k->webhooks = c->webhooks.n ? locked_text_new(c->webhooks) : NULL;
 	k->settings = c->settings.n ? xstrndup(c->settings.p, c->settings.n) : NULL;
 	xstrset(&k->sandbox_id, c->sandbox_id);
 	r = admission_claim(k->admission, slice_of(c->digest), e);
@@ -157,6 +156,20 @@ int claim_desk_replace(struct claim_desk *k, const struct claim_request *c, cons
 		log_info("net", "token replaced", "by", root, "mintedTokens",
 			 c->keep_tokens ? "kept" : "dropped");
 	return r;
+}
+
+void claim_desk_put(const struct claim_desk *k, struct jw *w)
+{
+	if (!admission_claimed(k->admission))
+		return;
+	jw_obj(w, "claim");
+	admission_put_digest(k->admission, w);
+	if (k->settings)
+		jw_raw(w, "settings", slice_of(k->settings));
+	if (k->webhooks)
+		jw_raw(w, "webhooks", locked_text_slice(k->webhooks));
+	jw_str(w, "sandboxId", k->sandbox_id);
+	jw_end_obj(w);
 }
 
 int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struct err *e)

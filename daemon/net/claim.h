@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/slice.h"
+#include "json/jenc.h"
 #include "net/admission.h"
 
 #define SETTING_NAME_MAX 40	 /* characters of a setting that a claim brings */
@@ -44,6 +45,8 @@ void claim_request_done(struct claim_request *c);
 /* By the token in a file; it replaces the one that holds, unless the file has not changed since it was read last. appeared:
  * as for admission_read. -ENOENT: there is none. */
 int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struct err *e);
+/* Member claim, as claim_request_parse takes it; none without a claim. Its secrets are in w. */
+void claim_desk_put(const struct claim_desk *k, struct jw *w);
 /* root: who may, for the log. -EALREADY: it is claimed by another. */
 int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const char *root,
 		    struct err *e);

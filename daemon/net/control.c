@@ -5,6 +5,7 @@
 #include "http/isolation.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
+#include "lifecycle/lease.h"
 #include "rpc/rpc.h"
 
 #include <errno.h>
@@ -75,6 +76,7 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 	jw_str(w, "version", ACPD_VERSION);
 	jw_str(w, "incarnation", store_incarnation(ctx->info->store));
 	jw_bool(w, "claimed", !claim_desk_open(ctx->claims));
+	jw_uint(w, "restarts", ctx->info->restarts);
 	jw_uint(w, "sessions", store_count(ctx->info->store));
 	jw_uint(w, "children", proc_host_count(ctx->info->procs));
 	jw_str(w, "cgroup",
@@ -123,6 +125,30 @@ static int do_revoke(const struct control_context *ctx, const struct rpc_msg *m,
 	return r;
 }
 
+struct restart_command {
+	int64_t drain;
+};
+
+static const struct jfield restart_fields[] = {
+	JF_INT(struct restart_command, drain, "drainSeconds", 0, 0, DRAIN_MAX_SECS),
+	JF_END,
+};
+
+static int do_restart(const struct control_context *ctx, const struct rpc_msg *m, struct jw *w,
+		      struct err *e)
+{
+	struct restart_command a = { DRAIN_AS_SET };
+	int r = jdec_object(m->params, restart_fields, NULL, &a, e);
+
+	if (r == 0)
+		r = lifecycle_restart(ctx->info->life, a.drain, e);
+	if (r < 0)
+		return r;
+	jw_uint(w, "restarts", ctx->info->restarts);
+	jw_uint(w, "drainSeconds", lifecycle_drain_left(ctx->info->life));
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	control_fn fn;
@@ -134,6 +160,7 @@ static const struct {
 	{ "tokens/mint", do_mint, NULL }, /* tokens_mint knows them */
 	{ "tokens/list", do_tokens, no_fields },
 	{ "tokens/revoke", do_revoke, revoke_fields },
+	{ "restart", do_restart, restart_fields },
 };
 
 static int call(const struct control_context *ctx, const struct rpc_msg *m, struct buf *result,

@@ -3,6 +3,7 @@
  *
  *	claim {digest: "sha256:<hex>", settings?, sandboxId?} -> {}    once per daemon; the same claim again succeeds
  *	claim {digest, replace: true, keepTokens?} -> {}               root only: another token takes the place of the claim's
+ *	restart {drainSeconds?} -> {restarts, drainSeconds}            doctor says one more of restarts once it is done
  *	sessions {} -> {sessions: [...]}
  *	doctor {} -> {...}                        the state of the daemon and of what it found on this machine
  */

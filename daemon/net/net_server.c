@@ -114,7 +114,7 @@ static int open_context(struct net_server *n, const struct net_config *cfg, stru
 
 static int open_listener(struct net_server *n, const struct net_config *cfg, struct err *e)
 {
-	int fd = listen_tcp(cfg->host, cfg->port, e);
+	int fd = cfg->listener ? cfg->listener : listen_tcp(cfg->host, cfg->port, e);
 
 	if (fd < 0)
 		return fd;
@@ -163,6 +163,11 @@ void net_server_adopt(void *server, int fd)
 int net_server_port(const struct net_server *n)
 {
 	return listen_port(n->listener.io.fd);
+}
+
+int net_server_listener(const struct net_server *n)
+{
+	return n->listener.io.fd;
 }
 
 void net_server_hold(struct net_server *n, bool hold)

@@ -13,6 +13,7 @@
 struct net_config {
 	const char *host;		      /* address to listen on */
 	int port;			      /* 0: any */
+	int listener;			      /* that the program before has left; 0: none */
 	unsigned ping_interval, ping_timeout; /* seconds */
 	unsigned max_connections;
 };
@@ -24,6 +25,7 @@ struct net_server *net_server_new(struct loop *loop, struct acp_server *acp,
 				  const struct net_config *cfg, struct err *e);
 struct net_server *net_server_free(struct net_server *n);
 int net_server_port(const struct net_server *n);
+int net_server_listener(const struct net_server *n);
 /* Serves the HTTP client on fd, which it then owns; another listener has accepted it and trusts it. */
 void net_server_adopt(void *server, int fd);
 /* The machine was away: every TCP client is reset at once, and nobody is let in until hold is false. */

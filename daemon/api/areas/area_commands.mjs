@@ -14,7 +14,7 @@ export default {
     UnpackProblem: object({ reason: string('daemon/protocol/errors.md'), 'path?': string('the entry'), message: string('for people'), 'digest?': string(), 'limit?': integer(), 'used?': integer() }, 'why nothing was written'),
     Finding: object({ id: string(), 'subject?': string('of what'), kind: string(), level: word(['ok', 'warning', 'trouble']), message: string('for people'), 'hint?': string('what to do') }, 'what a look at one thing has found'),
     DaemonReport: object({
-      version: string(), incarnation: string(), claimed: boolean(), sessions: integer(), children: integer(), cgroup: string('what kills by: v2, v1, none'), limits: ref('LimitsAchieved'), 'agentUser?': string(),
+      version: string(), incarnation: string(), claimed: boolean(), restarts: integer('how often another program took the place of the first'), sessions: integer(), children: integer(), cgroup: string('what kills by: v2, v1, none'), limits: ref('LimitsAchieved'), 'agentUser?': string(),
       isolation: ref('Isolation'), direct: foreign('acpd-fetch'), problems: array(object({ what: string(), 'name?': string(), text: string() })),
       harnesses: array(object({ id: string(), command: string(), installed: boolean(), 'path?': string() })), mcp: ref('Hosted'),
     }, 'what a daemon says to acpd doctor'),
@@ -27,6 +27,7 @@ export default {
     run: { says: 'How a prompt went', json: object({
       'sessionId?': string(), 'stopReason?': string(), text: string('what the agent said'), toolCalls: integer(), 'usage?': foreign('as ACP has it'), 'error?': foreign('as JSON-RPC has it'), exitCode: integer() }) },
     claim: { says: 'Nothing' },
+    restart: { says: 'Nothing' },
     sessions: { says: 'The sessions of the daemon', json: object({ sessions: array(ref('Session')) }) },
     'tokens mint': { says: 'The new token', json: ref('TokenMinted') },
     'tokens list': { says: 'Tokens that hold', json: ref('Tokens') },

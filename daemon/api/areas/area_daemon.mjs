@@ -8,7 +8,7 @@ const life = {
   'work?': object({ turns: integer(), queued: integer(), questions: integer(), toolCalls: integer(), modelCalls: integer(), jobs: integer(), waiting: integer(), uploads: integer() }),
   'nextDeadline?': object({ what: string(), at: time(), 'sessionId?': string() }, 'what happens first unless something else does'),
   leaseUntil: time('until when the platform should let the sandbox live'), leaseSeconds: integer('the same from now on'),
-  'draining?': object({ why: word(['signal', 'shutdown', 'idle', 'maxLife']), until: time() }),
+  'draining?': object({ why: word(['signal', 'shutdown', 'restart', 'idle', 'maxLife']), until: time() }),
 };
 const count = integer();
 
@@ -55,6 +55,9 @@ export default {
     'GET /v1/info': { id: 'getInfo', says: 'What somebody asks before the first session', answers: { 200: json(ref('Info'), 'versions, harnesses, features, isolation') } },
     'GET /v1/status': { id: 'getStatus', says: 'State, work, deadlines and lease', answers: { 200: json(ref('DaemonStatus'), 'as of now') } },
     'POST /v1/shutdown': { id: 'postShutdown', says: 'Ends the daemon, after it has drained',
+      body: { required: false, content: content('application/json', fields('daemon/http/routes/route_life.c:shutdown_fields', { drainSeconds: 'so long turns may go on; --drain without it' })) },
+      answers: { 202: json(ref('DaemonStatus'), 'it drains') } },
+    'POST /v1/restart': { id: 'postRestart', says: 'Restarts the daemon in place, after it has drained',
       body: { required: false, content: content('application/json', fields('daemon/http/routes/route_life.c:shutdown_fields', { drainSeconds: 'so long turns may go on; --drain without it' })) },
       answers: { 202: json(ref('DaemonStatus'), 'it drains') } },
   },

@@ -19,6 +19,7 @@ int cmd_acp(const struct config *c);
 int cmd_run(const struct config *c);
 int cmd_claim(const struct config *c);
 int cmd_sessions(const struct config *c);
+int cmd_restart(const struct config *c);
 int cmd_tokens_mint(const struct config *c);
 int cmd_tokens_list(const struct config *c);
 int cmd_tokens_revoke(const struct config *c);

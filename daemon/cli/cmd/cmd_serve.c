@@ -1,11 +1,13 @@
 /* cmd_serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
 #include "cli/cmd/cmd.h"
 #include "cli/env_names.h"
+#include "cli/handover.h"
 #include "cli/hosting.h"
 #include "cli/own_node.h"
 #include "cli/restored.h"
 #include "cli/serve_check.h"
 #include "cli/serve_claim.h"
+#include "cli/serve_ground.h"
 #include "cli/serve_settings.h"
 #include "cli/serve_telemetry.h"
 #include "cli/serve_tokens.h"
@@ -34,12 +36,8 @@
 #include "proc/spawn.h"
 
 #include <errno.h>
-#include <malloc.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define LINGER_MS 300
@@ -68,6 +66,7 @@ struct daemon {
 	struct unix_server *sockets;
 	struct net_server *net;
 	struct restored_parts restored;
+	struct handover before; /* what the program in this one's place has left */
 	char *ui_dir;
 	struct loop_timer grace, linger, settled;
 	unsigned lingered;
@@ -185,39 +184,6 @@ static int watch_signals(struct daemon *d, struct err *e)
 }
 
 /* --- starting ------------------------------------------------------------------------------------------ */
-
-/* Other processes of our uid may not read our memory or descriptors, and no core file holds a secret. */
-static void harden(void)
-{
-	struct rlimit none = { 0, 0 };
-
-	setrlimit(RLIMIT_CORE, &none);
-	spawn_raise_files();
-	/* large buffers come and go with large messages: return them to the system, and keep the threshold fixed */
-	mallopt(M_MMAP_THRESHOLD, 128 * KIB);
-#ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process */
-	prctl(PR_SET_DUMPABLE, 0);
-#endif
-}
-
-static int make_workspaces(const struct config *c, struct err *e)
-{
-	struct passwd *pw = c->agent_user ? getpwnam(c->agent_user) : NULL;
-	int r;
-
-	if (!c->workspaces)
-		return 0;
-	r = file_mkdirs(c->workspaces, 0755);
-	/* that user could rename the workspaces of others in a directory of his own */
-	if (c->agent_uids)
-		pw = NULL;
-	if (r == 0 && pw && geteuid() == 0 && chown(c->workspaces, pw->pw_uid, pw->pw_gid) < 0)
-		r = -errno;
-	if (r < 0)
-		return err_field(e, "workspaces", "OPTION_INVALID", "--workspaces: %s: %s",
-				 c->workspaces, strerror(-r));
-	return 0;
-}
 
 static int build_archives(struct daemon *d, struct err *e)
 {
@@ -342,17 +308,20 @@ static int build_net(struct daemon *d, struct err *e)
 	struct acp_config ac = serve_acp_config(c, &d->harnesses);
 	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
 				 .ping_timeout = (unsigned)c->ping_timeout,
-				 .max_connections = (unsigned)c->max_connections };
+				 .max_connections = (unsigned)c->max_connections,
+				 .listener = d->before.listener };
 	_cleanup_(freep) char *host = NULL;
 
 	d->admission = admission_new(&gc);
 	serve_claim_open(&d->claim, c, d->loop, d->admission);
 	serve_webhooks_open(&d->claim.webhooks, c, d->loop, d->outbox);
-	if (c->token_file && admission_load(d->admission, c->token_file, e) < 0)
+	if (d->before.has_file)
+		(void)admission_file_changed(d->admission, &d->before.file);
+	if (!d->before.text && c->token_file && admission_load(d->admission, c->token_file, e) < 0)
 		return -EINVAL;
 	d->tokens = serve_tokens_new(c, d->loop, d->store);
 	admission_use(d->admission, d->tokens);
-	if (!admission_claimed(d->admission))
+	if (!admission_claimed(d->admission) && !d->before.claim.n)
 		say_unclaimed(c);
 	ac.life = d->life;
 	ac.tokens = d->tokens;
@@ -385,6 +354,7 @@ static int build_net(struct daemon *d, struct err *e)
 		return -EINVAL;
 	nc.host = host;
 	d->http.remote = !host_is_loopback(slice_of(host));
+	d->http.restarts = d->before.restarts;
 	d->net = net_server_new(d->loop, d->acp, d->admission, &d->http, &nc, e);
 	if (!d->net)
 		return -EADDRINUSE;
@@ -397,16 +367,33 @@ static int build_net(struct daemon *d, struct err *e)
 					       &d->mcp,	      d->life,	d->outbox };
 	if (admission_claimed(d->admission) && serve_claim_begin(&d->claim, NULL, e) < 0)
 		return -EIO;
+	if (d->before.text && serve_claim_resume(&d->claim, d->before.claim, e) < 0)
+		return -EIO;
 	d->restored = (struct restored_parts){
 		d->loop,  d->net,  d->sockets,	       d->acp, d->admission, d->store, d->fetcher,
 		&d->http, d->life, &d->claim.webhooks, NULL
 	};
 	restored_begin(&d->restored);
 	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_settled, d->store);
-	printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
-	       strchr(host, ':') ? "]" : "", net_server_port(d->net));
+	if (!d->before.text)
+		printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
+		       strchr(host, ':') ? "]" : "", net_server_port(d->net));
 	fflush(stdout);
 	return 0;
+}
+
+/* -1: nobody asked for it; else what is left for the program that takes this one's place. */
+static int leave(const struct daemon *d)
+{
+	int fd;
+
+	if (!lifecycle_restarts(d->life))
+		return -1;
+	fd = handover_leave(d->claim.desk, d->admission, net_server_listener(d->net),
+			    d->before.restarts);
+	if (fd < 0)
+		log_error("serve", "cannot restart in place", "text", strerror(-fd));
+	return fd;
 }
 
 /* Sockets first (they hold connections), then the server, the sessions, the processes. */
@@ -466,7 +453,7 @@ static int start(struct daemon *d, struct err *e)
 	env_names_unknown(warn_of_name, NULL);
 	r = shed_rights(e);
 	if (r == 0)
-		r = make_workspaces(d->cfg, e);
+		r = serve_make_workspaces(d->cfg, e);
 	if (r == 0)
 		r = build_sessions(d, e);
 	if (r == 0)
@@ -478,23 +465,30 @@ int cmd_serve(const struct config *c)
 {
 	struct daemon d = { .cfg = c, .lock = OWNER_LOCK_INIT };
 	struct err e = { 0 };
-	int r = EXIT_DONE;
+	int r = EXIT_DONE, left = -1;
 
 	if (c->print_config) {
 		config_print(c, SCOPE_SERVE);
 		return EXIT_DONE;
 	}
+	handover_note_program();
 	own_node_add();
 	netns_prepare();
-	harden();
+	serve_harden();
 	log_set_level((enum log_level)log_level_parse(c->log));
 	sandbox_id_from(c->sandbox_id_file);
 	(void)sandbox_id_refresh();
-	if (start(&d, &e) < 0)
+	if ((!c->check && handover_take(&d.before, &e) < 0) || start(&d, &e) < 0)
 		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
 			 "%s", e.msg);
-	else if (!c->check)
+	handover_done(&d.before);
+	if (r == EXIT_DONE && !c->check)
 		net_server_run(d.net);
+	if (r == EXIT_DONE && !c->check)
+		left = leave(&d);
 	teardown(&d);
+	if (left >= 0)
+		r = fail(EXIT_FAILED, "cannot execute the program again: %s",
+			 strerror(-handover_execute(left)));
 	return r;
 }

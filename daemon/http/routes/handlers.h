@@ -20,6 +20,7 @@ struct session *http_session(const struct http_call *c, struct http_reply *reply
 /* route_life.c */
 void http_get_status(const struct http_call *c, struct http_reply *ret);
 void http_post_shutdown(const struct http_call *c, struct http_reply *ret);
+void http_post_restart(const struct http_call *c, struct http_reply *ret);
 /* While the daemon drains. */
 void http_retry_after(const struct http_call *c, struct http_reply *ret);
 /* route_ui.c */

@@ -44,13 +44,6 @@ static const struct jfield shutdown_fields[] = {
 	JF_END,
 };
 
-static void begin(const struct http_context *ctx, int64_t secs, struct http_reply *ret)
-{
-	lifecycle_drain(ctx->life, "shutdown", secs);
-	ret->status = 202;
-	put_life(ctx, ret);
-}
-
 /* An empty body is as good as an empty object. */
 static int decode(struct slice text, struct shutdown_args *ret, struct err *e)
 {
@@ -65,16 +58,42 @@ static int decode(struct slice text, struct shutdown_args *ret, struct err *e)
 			   e);
 }
 
-static void take_shutdown(const struct http_context *ctx, const char *param _unused_,
-			  struct slice body, struct http_reply *ret)
+static void take(const struct http_context *ctx, struct slice body, bool restart,
+		 struct http_reply *ret)
 {
 	struct shutdown_args a;
 	struct err e = { 0 };
 
-	if (decode(body, &a, &e) < 0)
+	if (decode(body, &a, &e) < 0) {
 		http_reply_error(ret, 400, e.reason, e.msg);
-	else
-		begin(ctx, a.drain_seconds, ret);
+		return;
+	}
+	if (!restart) {
+		lifecycle_drain(ctx->life, "shutdown", a.drain_seconds);
+	} else if (lifecycle_restart(ctx->life, a.drain_seconds, &e) < 0) {
+		http_reply_err(ret, 503, &e);
+		return;
+	}
+	ret->status = 202;
+	put_life(ctx, ret);
+}
+
+static void take_shutdown(const struct http_context *ctx, const char *param _unused_,
+			  struct slice body, struct http_reply *ret)
+{
+	take(ctx, body, false, ret);
+}
+
+static void take_restart(const struct http_context *ctx, const char *param _unused_,
+			 struct slice body, struct http_reply *ret)
+{
+	take(ctx, body, true, ret);
+}
+
+void http_post_restart(const struct http_call *c, struct http_reply *ret)
+{
+	if (http_query(c, no_query, NULL, ret))
+		http_take_body(c, SHUTDOWN_BODY_MAX, take_restart, ret);
 }
 
 void http_post_shutdown(const struct http_call *c, struct http_reply *ret)

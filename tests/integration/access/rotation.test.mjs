@@ -170,7 +170,7 @@ const KINDS = [
   { name: 'a bundle download', open: (d, token, { sessionId }) => unread(d, token, `/v1/sessions/${sessionId}/bundle`), routes: ['GET /v1/sessions/{}/bundle'], sources: ['http/routes/route_bundle.c'] },
   { name: 'the body of a new token', open: (d, token) => body(d, token, 'POST', '/v1/tokens'), routes: ['POST /v1/tokens'], sources: ['http/routes/route_tokens.c', 'http/routes/small_body.c'] },
   { name: 'the body of an answer to a question', open: (d, token) => body(d, token, 'POST', '/v1/approvals/x', { chunked: true }), routes: ['POST /v1/approvals/{}'], sources: ['http/routes/route_approvals.c'] },
-  { name: 'the body of a shutdown', open: (d, token) => body(d, token, 'POST', '/v1/shutdown'), routes: ['POST /v1/shutdown'], sources: ['http/routes/route_life.c'] },
+  { name: 'the body of a shutdown', open: (d, token) => body(d, token, 'POST', '/v1/shutdown'), routes: ['POST /v1/shutdown', 'POST /v1/restart'], sources: ['http/routes/route_life.c'] },
   { name: 'a run viewer and its stream', open: viewer },
 ];
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// `acpd restart` and POST /v1/restart: turns end first, then the installed program takes the daemon's place under the same process id, with
+// the claim, the minted tokens and the port.
+
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { ACPD, Daemon } from '../../lib/daemon.mjs';
+import { gate } from '../../lib/gate.mjs';
+import * as procs from '../../lib/procs.mjs';
+import { assertNoViolations, deadline } from '../../lib/rawws.mjs';
+import { listed, mint } from '../../lib/tokens.mjs';
+import { until } from '../../lib/wait.mjs';
+import { acpd } from '../run.mjs';
+
+after(assertNoViolations);
+
+const newToken = () => `token-${crypto.randomBytes(12).toString('hex')}`;
+const restart = (d, ...args) => acpd(['restart', '--run-dir', d.runDir, ...args], { timeout: 120000 });
+const DONE = { code: 0, signal: null, stdout: '', stderr: '' };
+const info = async (d) => (await d.http('/v1/info', { token: d.token })).json;
+
+// The programs in a folder of their own, which a test may replace.
+function installed(t) {
+  const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-installed-'));
+  const from = path.dirname(ACPD);
+
+  t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+  fs.chmodSync(dir, 0o755);
+  for (const name of fs.readdirSync(from).filter((f) => /^acpd(-[a-z]+)?$/.test(f)))
+    fs.copyFileSync(path.join(from, name), path.join(dir, name));
+  return path.join(dir, 'acpd');
+}
+
+test('a running turn ends, and claim, settings, minted tokens, port and process id stay; the program is the one that is installed now', async (t) => {
+  const program = installed(t);
+  const d = await Daemon.startFor(t, { token: null, program });
+  d.token = newToken();
+  assert.equal((await acpd(['claim', '--run-dir', d.runDir, '--set', 'network-max=allowlist', '--sandbox-id', 'sbx1'], { input: d.token })).code, 0);
+  const { token } = await mint(d, 'admin');
+  const before = await info(d), old = procs.link(d.pid, 'exe');
+  const c = await d.client(), { sessionId } = await c.newSession(), held = gate(d);
+  const turn = c.startPrompt(sessionId, `echo begun; ${held.step}; echo done`);
+  await c.waitUpdate((u) => u.update.content?.text === 'begun');
+  fs.copyFileSync(program, `${program}.new`);
+  fs.renameSync(`${program}.new`, program);
+
+  assert.equal(procs.link(d.pid, 'exe'), `${program} (deleted)`);
+
+  const done = restart(d, '--drain', '3600');
+  await d.waitLog((l) => l.mod === 'life' && l.to === 'draining');
+  held.open();
+  assert.equal((await turn.answer).result.stopReason, 'end_turn');
+  assert.deepEqual(await done, DONE);
+  assert.equal(d.exit, undefined);
+  assert.deepEqual([old, procs.link(d.pid, 'exe')], [program, program]);
+  const now = await info(d);
+  assert.deepEqual([now.network.max, now.sandboxId], [before.network.max, 'sbx1']);
+  assert.notEqual(now.incarnation, before.incarnation);
+  assert.equal((await d.http('/v1/tokens', { token })).status, 200);
+  assert.equal((await listed(d)).length, 1);
+  const again = await d.client();
+  await again.load(sessionId);
+  assert.equal((await again.prompt(sessionId, 'echo on'))._meta.acpd.turn, 2);
+  await again.close();
+  assert.deepEqual(await restart(d), DONE, 'and once more');
+  assert.equal((await info(d)).network.max, 'allowlist');
+  await d.stop();
+});
+
+test('POST /v1/restart, with a token file; a turn that has no time is cut off', async (t) => {
+  const d = await Daemon.startFor(t);
+  const c = await d.client(), { sessionId } = await c.newSession(), { incarnation } = await info(d);
+  const turn = c.startPrompt(sessionId, 'echo begun; sleep 60000');
+  await c.waitUpdate((u) => u.update.content?.text === 'begun');
+  const post = (body, token = d.token) => d.http('/v1/restart', { method: 'POST', token, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+
+  assert.equal((await post({ drainSeconds: -1 })).json.error.reason, 'FIELD_OUT_OF_RANGE');
+  assert.equal((await post({}, (await mint(d, 'drive')).token)).status, 403);
+  const { status, json } = await post({ drainSeconds: 0 });
+  assert.deepEqual([status, json.draining.why], [202, 'restart']);
+  const { error } = await turn.answer;
+  assert.deepEqual([error.data.turn.class, error.data.turn.sameKey], ['shutdown', true]);
+  await until(async () => (await info(d).catch(() => ({ incarnation }))).incarnation !== incarnation, 'the next program');
+  await (await d.client()).close();
+  await d.stop();
+});
+
+test('a replaced token stays replaced over a restart, and a token file that has changed counts', { skip: process.getuid() !== 0 && 'needs root' }, async (t) => {
+  const d = await Daemon.startFor(t), first = d.token, second = newToken();
+
+  assert.equal((await acpd(['claim', '--replace', '--run-dir', d.runDir], { input: second })).code, 0);
+  assert.deepEqual(await restart(d), DONE);
+  assert.deepEqual([(await d.http('/v1/info', { token: first })).status, (await d.http('/v1/info', { token: second })).status], [401, 200]);
+  d.token = newToken();
+  d.writeToken(d.token);
+  assert.deepEqual(await restart(d), DONE);
+  assert.deepEqual([(await d.http('/v1/info', { token: second })).status, (await d.http('/v1/info', { token: d.token })).status], [401, 200]);
+  await d.stop();
+});
+
+test('an unclaimed daemon stays unclaimed; told to end while it drains, it ends', async (t) => {
+  const d = await Daemon.startFor(t, { token: null });
+
+  assert.deepEqual(await restart(d), DONE);
+  assert.equal((await d.http('/v1/info')).status, 503);
+  d.token = newToken();
+  assert.equal((await acpd(['claim', '--run-dir', d.runDir], { input: d.token })).code, 0);
+  const c = await d.client(), { sessionId } = await c.newSession();
+  const turn = c.startPrompt(sessionId, 'echo begun; sleep 60000');
+  turn.answer.catch(() => {});
+  await c.waitUpdate((u) => u.update.content?.text === 'begun');
+  const cut = restart(d, '--drain', '3600');
+  await d.waitLog((l) => l.mod === 'life' && l.to === 'draining');
+  d.child.kill('SIGTERM');
+  assert.deepEqual(await deadline(d.exited, 20000, 'the end'), { code: 0, signal: null });
+  void cut; // it waits for a daemon that does not come back
+});
