@@ -83,6 +83,7 @@
 #define HARNESS_MEMORY_MS 200           /* so old may be what is known of the memory that is left */
 #define HARNESS_MEMORY_CHECK_MS 1000    /* between two checks while sessions wait for memory */
 #define CGROUP_STAT_MAX (16 * KIB)      /* of memory.stat */
+#define SOCKETS_DESTROYED_MAX 65536     /* connections of sessions, after a restore */
 #define HARNESS_IDLE_SECS 300           /* without turn, question and driver: it is stopped */
 #define HARNESS_WAIT_SECS 60            /* for a place among those that live; then the prompt fails */
 #define TICK_MS 5                       /* between two checks whether the clock of start times has gone on */

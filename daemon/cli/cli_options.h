@@ -58,8 +58,8 @@ struct config {
 		max_life, port, restart_drain;
 	struct retention keep_usage, webhook_keep;
 	struct retention keep_sessions;
-	bool serve, keep, partial, allow_query_token, record_model, unlocked_keys, claim_e2b, check,
-		print_config, json, table, help, replace, keep_tokens;
+	bool serve, keep, partial, allow_query_token, record_model, unlocked_keys, destroy_sockets,
+		claim_e2b, check, print_config, json, table, help, replace, keep_tokens;
 	char **args; /* what is no option, in argv */
 	int nargs;
 };

@@ -137,7 +137,8 @@ static bool has_env(const struct option_row *r)
 	if (!(r->scope & ~(LEDGER | SCOPE_GET | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_MCP |
 			   SCOPE_TRY | SCOPE_ENTRY | SCOPE_CLAIM | SCOPE_TOKENS)))
 		return false;
-	return r->type != T_BOOL || is_word("allow-query-token claim-e2b", r->name);
+	return r->type != T_BOOL ||
+	       is_word("allow-query-token claim-e2b destroy-sockets unlocked-keys", r->name);
 }
 
 bool option_env_name(const struct option_row *r, char ret[OPTION_ENV_SIZE])

@@ -44,6 +44,8 @@ static void resumed(void *ctx, const struct restored *r)
 	fetcher_break_off(p->fetcher);
 	if (r->other)
 		become_another(p);
+	if (p->destroy_sockets)
+		store_destroy_sockets(p->store);
 	store_clock_jumped(p->store);
 	tokens_clock_jumped(p->http->tokens);
 	p->http->resumed_at = now;
@@ -64,10 +66,11 @@ static void was_away(uint64_t gap)
 	log_info("loop", "was not running", "ms", ms);
 }
 
-void restored_begin(struct restored_parts *p)
+void restored_begin(struct restored_parts *p, bool destroy_sockets)
 {
 	static const struct restore_ops ops = { hold, resumed };
 
+	p->destroy_sockets = destroy_sockets;
 	loop_on_absence(p->loop, was_away);
 	p->watch = restore_watch_new(p->loop, &ops, p);
 }

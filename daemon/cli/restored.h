@@ -6,7 +6,7 @@
  * clients are told, and let in. The same id: claim, tokens and keys stand. Another id: this is a copy. It has a new
  * incarnation, is unclaimed, and knows nothing of what clients gave to the other.
  *
- * The parts are borrowed; all but watch are set before restored_begin.
+ * The parts are borrowed; all but the last two are set before restored_begin.
  */
 #pragma once
 
@@ -29,8 +29,10 @@ struct restored_parts {
 	struct lifecycle *life;
 	struct serve_webhooks *webhooks;
 	struct restore_watch *watch;
+	bool destroy_sockets;
 };
 
-void restored_begin(struct restored_parts *p);
+/* destroy_sockets: TCP connections of sessions are ended, too. */
+void restored_begin(struct restored_parts *p, bool destroy_sockets);
 /* All zeros is allowed. */
 void restored_end(struct restored_parts *p);

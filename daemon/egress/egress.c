@@ -113,3 +113,11 @@ void egress_put_status(const struct egress *x, struct jw *w, const char *key)
 	jw_str(w, "resolvers", x->settings.resolvers);
 	jw_end_obj(w);
 }
+
+bool egress_user(const struct egress *x, uid_t *ret)
+{
+	struct err e;
+	gid_t gid;
+
+	return x && x->proxy.program && standing_user(&x->proxy, ret, &gid, &e) == 0;
+}

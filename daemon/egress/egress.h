@@ -79,5 +79,7 @@ const struct egress_rules *egress_door_rules(const struct egress_door *d);
 
 /* Where acpd-proxy is: ACPD_PROXY, or beside our own executable. NULL: not there. The caller frees. */
 char *egress_program(void);
+/* Who acpd-proxy runs as where the daemon is root. False: it is not there. x may be NULL. */
+bool egress_user(const struct egress *x, uid_t *ret);
 /* A member of w: {program?, missing?, user?, allowed?, resolvers?}. */
 void egress_put_status(const struct egress *x, struct jw *w, const char *key);

@@ -161,6 +161,9 @@ struct store_life {
 	unsigned live, waiting, harness_max, harness_idle, harness_wait, session_max;
 	struct retention keep;
 };
+/* After a restore: ends the TCP connections of sessions to other machines, as far as root and the kernel allow; says in the log how many, or
+ * why not. */
+void store_destroy_sockets(const struct session_store *st);
 void store_life(const struct session_store *st, struct store_life *ret);
 
 struct session_info {

@@ -371,9 +371,9 @@ static int build_net(struct daemon *d, struct err *e)
 		return -EIO;
 	d->restored = (struct restored_parts){
 		d->loop,  d->net,  d->sockets,	       d->acp, d->admission, d->store, d->fetcher,
-		&d->http, d->life, &d->claim.webhooks, NULL
+		&d->http, d->life, &d->claim.webhooks, NULL,   false
 	};
-	restored_begin(&d->restored);
+	restored_begin(&d->restored, c->destroy_sockets);
 	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_settled, d->store);
 	if (!d->before.text)
 		printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,

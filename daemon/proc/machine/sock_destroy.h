@@ -1,0 +1,12 @@
+/*
+ * sock_destroy.h - ends TCP connections of other processes, by sock_diag: each gets an error (ECONNABORTED) at once, and
+ * the far end a reset. Of our network namespace, and of no address of the loopback. Needs CAP_NET_ADMIN and a kernel
+ * with CONFIG_INET_DIAG_DESTROY.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Ends the connections whose owner `of` names. Returns how many; -errno: none could be ended, -EOPNOTSUPP or -EPERM. */
+int sock_destroy_all(bool (*of)(void *ctx, uid_t uid), void *ctx);

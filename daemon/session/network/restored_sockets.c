@@ -1,0 +1,48 @@
+/* restored_sockets.c - after a restore: the connections that sessions had to other machines. Their far ends are gone, and
+ * nobody tells: a program that waits on one would wait for a time-out of TCP, or for ever. */
+#include "session/session_internal.h"
+
+#include "base/log.h"
+#include "egress/egress.h"
+#include "proc/machine/sock_destroy.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct owners {
+	const struct session_store *st;
+	bool proxy;
+	uid_t proxy_uid; /* of acpd-proxy: it has the connections of sessions whose network is limited */
+};
+
+static bool is_of_session(void *ctx, uid_t uid)
+{
+	const struct owners *o = ctx;
+	const struct agent_uids *uids = o->st->uids;
+
+	return uid == o->st->user.uid || (o->proxy && uid == o->proxy_uid) ||
+	       (uids && uid_range_has(agent_uids_range(uids), uid));
+}
+
+void store_destroy_sockets(const struct session_store *st)
+{
+	struct owners o = { .st = st };
+	char n[16];
+	int r;
+
+	if (!st->user.switched) {
+		log_warn(
+			"restore", "sockets of sessions kept", "why",
+			"they are the daemon's user's, as others may be: --agent-user tells them apart");
+		return;
+	}
+	o.proxy = egress_user(st->egress, &o.proxy_uid);
+	r = sock_destroy_all(is_of_session, &o);
+	snprintf(n, sizeof(n), "%d", r);
+	if (r >= 0)
+		log_info("restore", "sockets of sessions destroyed", "count", n);
+	else
+		log_warn("restore", "sockets of sessions kept", "why",
+			 r == -EOPNOTSUPP ? "the kernel lacks CONFIG_INET_DIAG_DESTROY" :
+					    strerror(-r));
+}
