@@ -3911,6 +3911,8 @@ export interface components {
             watchers: number;
             /** @description of the harness, while it lives */
             pid?: number;
+            /** @description how long its harness has been starting; absent: it is not */
+            startingMs?: number;
             /**
              * @description for room among the harnesses that live
              * @constant
@@ -4124,6 +4126,8 @@ export interface components {
                 live: number;
                 max: number;
                 waiting: number;
+                starting: number;
+                startingMs?: number;
                 idleSeconds: number;
                 stoppedIdle: number;
                 stoppedForRoom: number;

@@ -8,6 +8,32 @@
 
 #include <errno.h>
 
+#define KNOWN_SHOWN 150 /* bytes of the names in the message */
+
+void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, names = { 0 };
+	struct jw w = JW(&b);
+	struct err e;
+
+	jw_arr(&w, "known");
+	for (size_t i = 0; i < c->srv->harnesses->n; i++) {
+		const struct harness_def *def = &c->srv->harnesses->defs[i];
+
+		if (!harness_installed(def))
+			continue;
+		jw_str(&w, NULL, def->id);
+		buf_printf(&names, "%s%s", buf_len(&names) ? ", " : "", def->id);
+	}
+	jw_end_arr(&w);
+	if (!buf_len(&names))
+		buf_puts(&names, "none");
+	err_field(&e, field, "HARNESS_UNKNOWN",
+		  "%s: no such harness; installed: %.*s; acpd harness list shows all", field,
+		  (int)MIN(buf_len(&names), (size_t)KNOWN_SHOWN), names.data);
+	conn_error(c, NULL, m->id, &e, buf_slice(&b));
+}
+
 struct harness_list_params {
 	char *session_id;
 	struct slice meta;

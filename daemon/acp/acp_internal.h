@@ -237,6 +237,8 @@ int check_cwd(const struct session *s, const char *cwd, struct err *e);
 void session_refused(struct acp_conn *c, const struct rpc_msg *m, const struct session *s,
 		     const struct session_params *p, const struct err *e);
 /* sessions.c: answers m with the known ids; field: where the unknown one stood. */
+/* Writes "known", the values that could have been chosen, and appends as many of them as fit to the message. */
+void put_known(struct jw *w, const struct session *s, const char *category, struct err *e);
 void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field);
 
 /* acp_config.c: boolean options are only for clients that announced them. */

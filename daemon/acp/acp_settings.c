@@ -6,6 +6,7 @@
 #include "session/harness/config_options.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 struct choice_args {
 	char *session_id, *value;
@@ -44,15 +45,41 @@ static void on_choice_set(void *ctx, struct slice result _unused_, const struct 
 		call_result(k, SLICE("{}"));
 }
 
+#define KNOWN_VALUE_MAX 256 /* bytes of one in a message */
+
+void put_known(struct jw *w, const struct session *s, const char *category, struct err *e)
+{
+	_cleanup_(buf_done) struct buf known = { 0 };
+	struct jw own = JW(&known);
+	struct jiter it;
+	struct jval v;
+	size_t n = strlen(e->msg);
+
+	session_known_values(s, category, &own, NULL);
+	jw_raw(w, "known", buf_slice(&known));
+	if (!jiter_init(&it, (struct jval){ J_ARRAY, buf_slice(&known) }))
+		return;
+	for (const char *before = "; known: "; jiter_next(&it, NULL, &v) && n < sizeof(e->msg);
+	     before = ", ") {
+		_cleanup_(freep) char *value = NULL;
+
+		if (jstr_decode(v, KNOWN_VALUE_MAX, &value) == 0)
+			n += (size_t)snprintf(e->msg + n, sizeof(e->msg) - n, "%s%s", before,
+					      value);
+	}
+	err_flatten(e->msg);
+}
+
 /* 0: answered here, with what could have been chosen. */
 static int answer_unknown(struct acp_conn *c, const struct rpc_msg *m, struct session *s,
 			  const char *category, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	struct err said = *e;
 	struct jw w = JW(&b);
 
-	session_known_values(s, category, &w, "known");
-	conn_error(c, NULL, m->id, e, buf_slice(&b));
+	put_known(&w, s, category, &said);
+	conn_error(c, NULL, m->id, &said, buf_slice(&b));
 	return 0;
 }
 

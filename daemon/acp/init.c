@@ -206,6 +206,9 @@ static void put_life(struct jw *w, const struct session_store *st)
 	jw_uint(w, "live", l.live);
 	jw_uint(w, "max", l.harness_max);
 	jw_uint(w, "waiting", l.waiting);
+	jw_uint(w, "starting", l.starting);
+	if (l.starting)
+		jw_uint(w, "startingMs", l.starting_ms);
 	jw_uint(w, "idleSeconds", l.harness_idle);
 	jw_uint(w, "stoppedIdle", t.rested_idle);
 	jw_uint(w, "stoppedForRoom", t.rested_room);

@@ -87,16 +87,33 @@ static int check_observe(struct jval v, struct err *e)
 			 "_meta.acpd.observe must be true or false");
 }
 
+/* A parameter of ours beside acpd would be ignored. Other names are other programs' and pass; so does systemPrompt, which
+ * some harnesses have there. */
+static int refuse_misplaced(struct slice meta, const struct jfield *fields, struct err *e)
+{
+	char at[96];
+
+	for (const struct jfield *f = fields; f->name; f++) {
+		if (strcmp(f->name, "systemPrompt") == 0 || jobj_get(meta, f->name).type == J_NONE)
+			continue;
+		snprintf(at, sizeof(at), "_meta.%s", f->name);
+		return err_field(e, at, "PARAM_UNSUPPORTED",
+				 "_meta.%s: acpd reads this parameter as _meta.acpd.%s only",
+				 f->name, f->name);
+	}
+	return 0;
+}
+
 int meta_args_decode(struct session_args *a, enum session_call call, struct err *e)
 {
 	const struct jfield *fields = call == CALL_NEW	? new_fields :
 				      call == CALL_FORK ? fork_fields :
 							  load_fields;
 	struct jval acpd = jobj_get(a->meta, "acpd");
-	int r;
+	int r = refuse_misplaced(a->meta, fields, e);
 
-	if (acpd.type == J_NONE || acpd.type == J_NULL)
-		return 0;
+	if (r < 0 || acpd.type == J_NONE || acpd.type == J_NULL)
+		return r;
 	if (acpd.type != J_OBJECT)
 		return err_field(e, "_meta.acpd", "FIELD_INVALID", "_meta.acpd must be an object");
 	r = jdec_strict(acpd.raw, fields, "_meta.acpd.", NO_PARAMETER, a, e);

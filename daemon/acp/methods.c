@@ -258,8 +258,7 @@ static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err 
 	int r;
 
 	if (!row)
-		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
-			       "Method not found");
+		return rpc_no_method(m, e);
 	c->wipe = row->meta == META_KEYS || row->meta == META_BARE;
 	r = check_phase(c, row, e);
 	if (r == 0 && c->ncalls >= CONN_CALLS_MAX)

@@ -78,7 +78,7 @@ static void call_open_error(struct method_call *k, const struct session *s, cons
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (strcmp(e->reason, rows[i].reason) == 0)
-			session_known_values(s, rows[i].category, &w, "known");
+			put_known(&w, s, rows[i].category, &own);
 	jw_raw(&w, "refused", session_refusal(s));
 	call_error(k, &own, buf_slice(&b));
 }
@@ -102,23 +102,6 @@ void on_session_created(void *ctx, struct session *s, const struct err *e)
 	call_result(k, buf_slice(&b));
 	watcher_ready(
 		&view_open(c, s, 1)->w); /* after the response: nothing of a session precedes it */
-}
-
-void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field)
-{
-	_cleanup_(buf_done) struct buf b = { 0 }, names = { 0 };
-	struct jw w = JW(&b);
-	struct err e;
-
-	jw_arr(&w, "known");
-	for (size_t i = 0; i < c->srv->harnesses->n; i++) {
-		jw_str(&w, NULL, c->srv->harnesses->defs[i].id);
-		buf_printf(&names, "%s%s", i ? ", " : "", c->srv->harnesses->defs[i].id);
-	}
-	jw_end_arr(&w);
-	err_field(&e, field, "HARNESS_UNKNOWN", "there is no such harness; there are %.*s",
-		  (int)buf_len(&names), names.data);
-	conn_error(c, NULL, m->id, &e, buf_slice(&b));
 }
 
 static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a,

@@ -8,7 +8,8 @@
 
 int not_found(struct err *e, const char *session_id)
 {
-	err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND", "Resource not found");
+	err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND",
+		"no such session; session/list has those that exist");
 	snprintf(e->session, sizeof(e->session), "%s", session_id);
 	return -ENOENT;
 }
@@ -29,8 +30,11 @@ struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e
 	if (v && v->w.session && session_refuse_imported(v->w.session, e) < 0)
 		return NULL;
 	not_found(e, session_id);
-	if (store_find(c->srv->store, session_id))
+	if (store_find(c->srv->store, session_id)) {
 		snprintf(e->reason, sizeof(e->reason), "SESSION_NOT_ACTIVE");
+		snprintf(e->msg, sizeof(e->msg),
+			 "the session is not active on this connection; call session/load first");
+	}
 	return NULL;
 }
 

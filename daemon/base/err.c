@@ -33,6 +33,10 @@ void err_flatten(char *s)
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f)
 			s[i] = ' ';
+	/* U+2028 and U+2029 end a line too */
+	for (char *p = s; (p = strstr(p, "\xe2\x80")); p += 2)
+		if (p[2] == '\xa8' || p[2] == '\xa9')
+			memset(p, ' ', 3);
 	s[n - cut_off(s, n)] = '\0';
 }
 

@@ -21,7 +21,7 @@ void client_refuse(struct daemon_link *l, const struct rpc_msg *m)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct err e;
 
-	err_set(&e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
+	rpc_no_method(m, &e);
 	rpc_put_error(&b, m->id, &e, SLICE_NONE);
 	daemon_link_send(l, buf_slice(&b));
 }

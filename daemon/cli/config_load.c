@@ -2,6 +2,7 @@
 #include "cli/option_row.h"
 
 #include "base/limits.h"
+#include "base/near_name.h"
 #include "base/os/file.h"
 
 #include <ctype.h>
@@ -202,6 +203,27 @@ static int load_defaults(struct config *c, unsigned scope, struct err *e)
 	return r;
 }
 
+/* With the nearest option of the command, if one is near. */
+static int no_such_option(unsigned scope, const char *arg, size_t n, struct err *e)
+{
+	_cleanup_(freep) char *name = xstrndup(arg + 2, MIN(n - 2, OPTION_ENV_SIZE));
+	unsigned best = (unsigned)strlen(name) / 3;
+	const char *near = NULL;
+
+	for (size_t i = 0; i < option_rows_n; i++) {
+		unsigned d = option_rows[i].scope & scope ?
+				     near_name_distance(name, option_rows[i].name) :
+				     UINT32_MAX;
+
+		if (d > best || (near && d == best))
+			continue;
+		best = d;
+		near = option_rows[i].name;
+	}
+	return err_field(e, arg, "OPTION_UNKNOWN", "%.*s: no such option%s%s%s", (int)n, arg,
+			 near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
 /* getopt_long accepts any unambiguous prefix, but "--token SECRET" must not become --token-file. */
 static int check_names(unsigned scope, int argc, char **argv, struct err *e)
 {
@@ -215,8 +237,7 @@ static int check_names(unsigned scope, int argc, char **argv, struct err *e)
 			 strncmp(option_rows[k].name, argv[i] + 2, n - 2) == 0))
 			k++;
 		if (k == option_rows_n)
-			return err_field(e, argv[i], "OPTION_UNKNOWN", "%.*s: no such option",
-					 (int)n, argv[i]);
+			return no_such_option(scope, argv[i], n, e);
 		if (!argv[i][n] && option_rows[k].type != T_BOOL)
 			i++; /* its value */
 	}

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/near_name.h"
 #include "cli/option_row.h"
 
 #include <stdio.h>
@@ -72,27 +73,6 @@ static bool is_known(const char *name)
 	return false;
 }
 
-/* How many characters have to be put in, taken out or replaced. */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[OPTION_ENV_SIZE], n = (unsigned)strlen(b);
-
-	for (unsigned k = 0; k <= n; k++)
-		row[k] = k;
-	for (unsigned i = 1; *a; a++, i++) {
-		unsigned corner = row[0];
-
-		row[0] = i;
-		for (unsigned k = 1; k <= n; k++) {
-			unsigned replaced = corner + (*a != b[k - 1]);
-
-			corner = row[k];
-			row[k] = MIN(replaced, MIN(row[k], row[k - 1]) + 1);
-		}
-	}
-	return row[n];
-}
-
 static void find_nearest(const char *name, char ret[OPTION_ENV_SIZE])
 {
 	char room[OPTION_ENV_SIZE];
@@ -101,7 +81,8 @@ static void find_nearest(const char *name, char ret[OPTION_ENV_SIZE])
 
 	*ret = '\0';
 	for (size_t i = 0; (known = known_name(i, room)); i++) {
-		unsigned d = *known && !strchr(known, '*') ? distance(name, known) : UINT32_MAX;
+		unsigned d = *known && !strchr(known, '*') ? near_name_distance(name, known) :
+							     UINT32_MAX;
 
 		if (d >= best)
 			continue;

@@ -183,7 +183,7 @@ static int call(const struct control_context *ctx, const struct rpc_msg *m, stru
 		jw_end_obj(&w);
 		return r;
 	}
-	return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
+	return rpc_no_method(m, e);
 }
 
 void control_answer(const struct control_context *ctx, struct slice line, struct buf *out)

@@ -4,8 +4,10 @@
 #include "base/http/http_fields.h"
 #include "base/os/file.h"
 #include "base/limits.h"
+#include "base/near_name.h"
 #include "net/visitor.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -46,6 +48,42 @@ static bool header_has_token(struct slice header, const char *word)
 	return false;
 }
 
+/* Two readers may not agree which of two values counts. Connection and Sec-WebSocket-Protocol are lists. */
+static bool has_twice(struct lws *wsi)
+{
+	static const enum lws_token_indexes once[] = {
+		WSI_TOKEN_HOST, WSI_TOKEN_ORIGIN,  WSI_TOKEN_UPGRADE,
+		WSI_TOKEN_KEY,	WSI_TOKEN_VERSION, WSI_TOKEN_HTTP_AUTHORIZATION
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(once); i++)
+		if (lws_hdr_fragment_length(wsi, once[i], 1) > 0)
+			return true;
+	return false;
+}
+
+/* What follows the handshake are frames, for us and for every proxy before us. */
+static bool has_body(struct lws *wsi)
+{
+	char buf[32];
+	struct slice n = header_get(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, buf, sizeof(buf));
+
+	return lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) > 0 ||
+	       (lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) > 0 && !slice_is(n, "0"));
+}
+
+static int check_framing(struct lws *wsi)
+{
+	if (has_twice(wsi))
+		return http_refuse(wsi, 400, "BAD_HANDSHAKE",
+				   "a header of the WebSocket handshake is given twice", NULL,
+				   NULL);
+	if (has_body(wsi))
+		return http_refuse(wsi, 400, "BAD_HANDSHAKE", "a WebSocket handshake has no body",
+				   NULL, NULL);
+	return 0;
+}
+
 static int check_handshake(struct lws *wsi)
 {
 	char buf[64];
@@ -65,7 +103,7 @@ static int check_handshake(struct lws *wsi)
 	if (!key_ok(header_get(wsi, WSI_TOKEN_KEY, buf, sizeof(buf))))
 		return http_refuse(wsi, 400, "BAD_HANDSHAKE",
 				   "Sec-WebSocket-Key is not 16 bytes in base64", NULL, NULL);
-	return 0;
+	return check_framing(wsi);
 }
 
 int access_check(struct net_server *n, struct lws *wsi, bool open)
@@ -124,6 +162,25 @@ static int check_subprotocol(struct lws *wsi)
 			   NULL);
 }
 
+/* A misspelt name would be a setting that is silently another. Other names may be a proxy's. */
+static int check_query(struct lws *wsi)
+{
+	char arg[TOKEN_MAX + 16];
+	struct err e;
+
+	for (int i = 0; lws_hdr_fragment_length(wsi, WSI_TOKEN_HTTP_URI_ARGS, i) > 0; i++) {
+		if (lws_hdr_copy_fragment(wsi, arg, sizeof(arg), WSI_TOKEN_HTTP_URI_ARGS, i) < 0)
+			continue;
+		arg[strcspn(arg, "=")] = '\0';
+		if (strcmp(arg, "harness") == 0 || near_name_distance(arg, "harness") > 2)
+			continue;
+		err_set(&e, -EINVAL, 0, "QUERY_UNKNOWN",
+			"query parameter '%s' is unknown; did you mean harness?", arg);
+		return http_refuse_err(wsi, 400, &e, NULL, NULL);
+	}
+	return 0;
+}
+
 static int check_upgrade(struct net_server *n, struct lws *wsi)
 {
 	char uri[256];
@@ -140,6 +197,8 @@ static int check_upgrade(struct net_server *n, struct lws *wsi)
 		r = check_scope(wsi);
 	if (r == 0)
 		r = check_subprotocol(wsi);
+	if (r == 0)
+		r = check_query(wsi);
 	if (r == 0 && visitor_crowds(n, wsi))
 		r = http_refuse(wsi, 503, "TOO_MANY_CONNECTIONS",
 				"the limit of connections is reached", NULL, NULL);

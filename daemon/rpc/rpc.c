@@ -206,6 +206,12 @@ static void put_call(struct buf *b, const char *method, struct slice params)
 	buf_putc(b, '}');
 }
 
+int rpc_no_method(const struct rpc_msg *m, struct err *e)
+{
+	return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "method not found: %s",
+		       m->method);
+}
+
 void rpc_put_notification(struct buf *b, const char *method, struct slice params)
 {
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",");

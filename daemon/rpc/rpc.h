@@ -50,6 +50,8 @@ size_t rpc_repair_halves(char *text, size_t n, const struct rpc_msg *m);
 void rpc_put_result(struct buf *b, struct slice id, struct slice result);
 /* data = {reason, field?, sessionId?, <extra members>}; extra is "" or raw members such as "\"known\":[]". */
 void rpc_put_error(struct buf *b, struct slice id, const struct err *e, struct slice extra);
+/* Returns -ENOSYS with e, which names the method of m. */
+int rpc_no_method(const struct rpc_msg *m, struct err *e);
 void rpc_put_notification(struct buf *b, const char *method, struct slice params);
 void rpc_put_request(struct buf *b, uint32_t id, const char *method, struct slice params);
 

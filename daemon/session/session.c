@@ -195,7 +195,7 @@ int session_provision(struct session *s, const struct request *r, const char *pr
 		return -EPERM;
 	if (s->state != SESSION_OPEN || s->store->stopping)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
-			       "the session is not open");
+			       "the session is closed; session/load opens it");
 	return provision_begin(s, r, prefix, done, ctx, e);
 }
 

@@ -160,6 +160,8 @@ void store_totals(const struct session_store *st, struct store_totals *ret);
 struct store_life {
 	unsigned live, waiting, harness_max, harness_idle, harness_wait, session_max;
 	struct retention keep;
+	unsigned starting;    /* live harnesses that are not ready */
+	uint64_t starting_ms; /* how long the first of them has been starting */
 };
 /* After a restore: ends the TCP connections of sessions to other machines, as far as root and the kernel allow; says in the log how many, or
  * why not. */

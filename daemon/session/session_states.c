@@ -1,5 +1,6 @@
 #include "session/session_states.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <stdlib.h>
@@ -126,6 +127,8 @@ void session_set_state(struct session *s, enum session_state to)
 void harness_set_state(struct session *s, enum harness_state to)
 {
 	change(s, MACHINE_HARNESS, (int)s->harness.state, (int)to);
+	if (s->harness.state == H_NONE)
+		s->harness.starting_mono = clock_mono_ms();
 	s->harness.state = to;
 }
 

@@ -85,6 +85,8 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_uint(w, "watchers", info.watchers);
 	if (info.pid)
 		jw_int(w, "pid", info.pid);
+	if (harness_opening(s))
+		jw_uint(w, "startingMs", clock_mono_ms() - s->harness.starting_mono);
 	if (harness_pool_waits(s))
 		jw_str(w, "waiting", "harness");
 	if (s->stored.imported)

@@ -417,8 +417,12 @@ test('errors of the binding are never shown as such', async (t) => {
   const { c } = await relay(t, { handlers: calling((call) =>
     call.outerError(`{"code":${member(call.inner, 'arguments', 'code')},"message":"of the binding"}`)) });
 
-  for (const [code, shown] of Object.entries(errors))
-    assert.equal((await call(c, `{"code":${code}}`)).msg.error?.code, shown, code);
+  for (const [code, shown] of Object.entries(errors)) {
+    const { error } = (await call(c, `{"code":${code}}`)).msg;
+
+    assert.equal(error?.code, shown, code);
+    assert.match(error.message, /could not carry out this MCP request: of the binding$/, 'what is wrong is said');
+  }
 });
 
 test('two servers of one session: each client sees its own only', async (t) => {

@@ -45,7 +45,7 @@ export default {
   page: 'delivery',
   types: {
     Status: object({
-      ...STATUS, 'harnesses?': object({ live: integer(), max: integer(), waiting: integer(), idleSeconds: integer(), stoppedIdle: integer(), stoppedForRoom: integer(), refused: integer() }), 'sessionMax?': integer(),
+      ...STATUS, 'harnesses?': object({ live: integer(), max: integer(), waiting: integer(), starting: integer(), 'startingMs?': integer(), idleSeconds: integer(), stoppedIdle: integer(), stoppedForRoom: integer(), refused: integer() }), 'sessionMax?': integer(),
       'retention?': object({ keepSessions: string(), removedAge: integer(), removedSize: integer(), removedRoom: integer(), trimmed: integer() }),
       'usage?': object({ first: integer(), last: integer(), read: integer(), files: integer(), bytes: integer(), removedFiles: integer(), removedRecords: integer() }), sessions: array(ref('Session')),
     }),
@@ -56,7 +56,7 @@ export default {
     Session: object({
       sessionId: string(), harness: string(), state: word(['opening', 'open', 'busy', 'checking', 'closing', 'closed']), cwd: string(), 'title?': string(),
       seq: integer('the newest event'), 'acked?': integer('acknowledged up to this event'), turn: integer('the running turn; 0: idle'), turns: integer(), queued: integer('prompts that wait'),
-      'questions?': integer('open ones'), watchers: integer(), 'pid?': integer('of the harness, while it lives'), 'waiting?': only('harness', 'for room among the harnesses that live'),
+      'questions?': integer('open ones'), watchers: integer(), 'pid?': integer('of the harness, while it lives'), 'startingMs?': integer('how long its harness has been starting; absent: it is not'), 'waiting?': only('harness', 'for room among the harnesses that live'),
       'model?': string('in force'), 'used?': ref('Used'), 'budgets?': array(ref('BudgetUse')),
       'imported?': boolean('it was made of a bundle'), 'damaged?': ref('Damage'), 'mcp?': ref('McpState'), 'provider?': ref('ProviderState'), 'user?': ref('SessionUser'), 'level?': ref('LevelAchieved'),
       'network?': ref('NetworkAchieved'), 'limits?': ref('LimitsAchieved'), 'draft?': ref('Draft'), updatedAt: time(),

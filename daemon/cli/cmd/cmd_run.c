@@ -48,22 +48,26 @@ static void call(struct prompt_run *r, const char *method, struct slice params, 
 	daemon_link_send(r->link, buf_slice(&b));
 }
 
-/* The code of cmd.h for the end of the turn. */
-static int code_of_stop(const char *reason)
+/* The code of cmd.h for the end of the turn. The agent and its model have limits of their own: a budget is what
+ * stopDetail names. */
+static int code_of_stop(const char *reason, struct slice meta)
 {
+	bool budget = jobj_get(jobj_get(meta, "acpd").raw, "stopDetail").type == J_OBJECT;
 	static const struct {
 		const char *reason;
 		int code;
 	} codes[] = {
-		{ "end_turn", EXIT_DONE },	 { "refusal", EXIT_REFUSED },
-		{ "max_tokens", EXIT_BUDGET },	 { "max_turn_requests", EXIT_BUDGET },
+		{ "end_turn", EXIT_DONE },
+		{ "refusal", EXIT_REFUSED },
 		{ "cancelled", EXIT_CANCELLED },
 	};
 
+	if (budget)
+		return EXIT_BUDGET;
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
 		if (strcmp(codes[i].reason, reason) == 0)
 			return codes[i].code;
-	return EXIT_FAILED;
+	return fail(EXIT_FAILED, "the agent ended the turn early: %s", reason);
 }
 
 /* Prints what we could not remove ourselves. */
@@ -129,7 +133,9 @@ static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *
 	}
 	jstr_decode(jobj_get(m->result, "stopReason"), 64, &r->stop_reason);
 	buf_add_slice(&r->usage, jobj_get(m->result, "usage").raw);
-	close_session(r, r->stop_reason ? code_of_stop(r->stop_reason) : EXIT_FAILED);
+	close_session(r, r->stop_reason ?
+				 code_of_stop(r->stop_reason, jobj_get(m->result, "_meta").raw) :
+				 EXIT_FAILED);
 }
 
 static struct slice written_workspace(struct slice result)

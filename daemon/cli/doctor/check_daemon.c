@@ -311,7 +311,8 @@ void check_daemon_harnesses(struct doctor *d)
 		while (jiter_next(&it, NULL, &v))
 			any |= true_in(v.raw, "installed");
 	if (!any)
-		doctor_found(d, FOUND_TROUBLE, NULL, "none is installed");
+		finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "none is installed"),
+			     HOW_TO_INSTALL);
 }
 
 /* --- MCP ------------------------------------------------------------------------------------------------------------- */

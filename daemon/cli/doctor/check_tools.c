@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "fetcher/fetcher.h"
+#include "harnesses/harness_pins.h"
 #include "session/session.h"
 #include "session/workspace/session_paths.h"
 
@@ -59,6 +60,15 @@ static void say_harness(struct doctor *d, const struct harness_def *def, char *p
 		doctor_found(d, FOUND_WARNING, def->id, "%s %s", path, why.msg);
 }
 
+static void say_missing(struct doctor *d, const struct harness_def *def)
+{
+	struct finding *f = doctor_found(d, is_wanted(d, def) ? FOUND_TROUBLE : FOUND_WARNING,
+					 def->id, "%s (not installed)", def->command);
+
+	if (harness_pin_of(def))
+		finding_hint(f, "acpd harness install %s", def->id);
+}
+
 /* True: it is there. */
 static bool check_harness(struct doctor *d, const struct harness_def *def)
 {
@@ -66,8 +76,7 @@ static bool check_harness(struct doctor *d, const struct harness_def *def)
 	char why[256];
 
 	if (!path)
-		doctor_found(d, is_wanted(d, def) ? FOUND_TROUBLE : FOUND_WARNING, def->id,
-			     "%s (not installed)", def->command);
+		say_missing(d, def);
 	else if (is_foreign(path, why, sizeof(why)))
 		finding_hint(
 			doctor_found(d, FOUND_TROUBLE, def->id, "%s: %s", path, why),
@@ -86,9 +95,8 @@ void check_harnesses(struct doctor *d)
 	for (size_t i = 0; i < d->harnesses.n; i++)
 		n += check_harness(d, &d->harnesses.defs[i]);
 	if (!n)
-		finding_hint(
-			doctor_found(d, FOUND_TROUBLE, NULL, "none is installed"),
-			"install one into a directory of PATH, or name it in --harness-config");
+		finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "none is installed"),
+			     HOW_TO_INSTALL);
 }
 
 /* --- other programs --------------------------------------------------------------------------------------------- */

@@ -64,6 +64,8 @@ struct finding *findings_add(struct findings *f, enum found_level level, enum do
 			     const char *id, const char *subject);
 void findings_done(struct findings *f);
 /* What can be done about it. */
+#define HOW_TO_INSTALL                                                                             \
+	"acpd harness install NAME, put one into a directory of PATH, or name it in --harness-config"
 void finding_hint(struct finding *f, const char *fmt, ...) _printf_(2, 3);
 
 /* 0: nothing is in trouble. */

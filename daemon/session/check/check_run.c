@@ -253,7 +253,7 @@ int session_check(struct session *s, struct slice checks, check_done_fn done, vo
 
 	if (r == 0 && s->state != SESSION_OPEN)
 		r = err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
-			    "the session is not open");
+			    "the session is closed; session/load opens it");
 	if (r == 0 && (!list_empty(&s->turn.queue) || s->check.run))
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 			    "a turn or a check is running on this session");

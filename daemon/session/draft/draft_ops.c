@@ -368,7 +368,7 @@ static int check_idle(const struct session *s, struct err *e)
 {
 	if (s->state != SESSION_OPEN || s->store->stopping)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
-			       "the session is not open");
+			       "the session is closed; session/load opens it");
 	if (s->turn.current || s->turn.queued || s->turn.ending || s->check.run ||
 	    s->workspace.provisioning || s->harness.copying)
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",

@@ -31,6 +31,7 @@ struct setting {
 /* In struct session: harness. */
 struct session_harness {
 	enum harness_state state;
+	uint64_t starting_mono; /* when its start began */
 	struct proc *proc;
 	struct harness *adapter;
 	char *native_id;
@@ -88,6 +89,8 @@ void harness_arm_start(struct session *s);
 /* The process cannot be used any more: everybody who waits for it gets the error, and it is killed. */
 void harness_broken(struct session *s, const char *cls, const struct err *why);
 void harness_stop(struct session *s);
+/* Whether the harness is starting or takes its first settings. */
+bool harness_opening(const struct session *s);
 /* Calls everyone who waits for the harness; e NULL on success. */
 void harness_opened(struct session *s, const struct err *e);
 /* The same without any effect on turns and harness. */

@@ -1,6 +1,7 @@
 /* harness_launch.c - starting and stopping the harness of a session: environment, process, handshake timeout, exit. */
 #include "session/session_internal.h"
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "harnesses/spawn_plan.h"
@@ -117,7 +118,7 @@ static void fill_req(const struct session *s, struct harness_req *req,
 	};
 }
 
-static bool harness_opening(const struct session *s)
+bool harness_opening(const struct session *s)
 {
 	return s->harness.state == H_STARTING || s->harness.state == H_CONFIGURING;
 }
@@ -433,6 +434,15 @@ void harness_fail_waiters(struct session *s, uint64_t before, const struct err *
 	answer_waiters(s, before, e);
 }
 
+static void log_ready(const struct session *s)
+{
+	char ms[24];
+
+	snprintf(ms, sizeof(ms), "%llu",
+		 (unsigned long long)(clock_mono_ms() - s->harness.starting_mono));
+	log_info("session", "harness ready", "session", s->id, "harness", s->def->id, "ms", ms);
+}
+
 void harness_opened(struct session *s, const struct err *e)
 {
 	bool opening = s->state == SESSION_OPENING;
@@ -442,8 +452,10 @@ void harness_opened(struct session *s, const struct err *e)
 		session_set_state(s, SESSION_OPEN);
 		session_log(s, "session created", "harness", s->def->id, "cwd", s->cwd, NULL);
 	}
-	if (!e)
+	if (!e) {
+		log_ready(s);
 		session_open_kept(s);
+	}
 	if (e) {
 		log_warn("session", "harness did not start", "session", s->id, "reason", e->reason,
 			 "text", e->msg);

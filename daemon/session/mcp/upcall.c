@@ -71,6 +71,20 @@ static void put_error(struct buf *b, const char *reason, const char *text, struc
 	jw_end_obj(&w);
 }
 
+#define BINDING_SAID_MAX 1024 /* bytes of the client's message */
+
+/* With the client's own words, which say what is wrong. */
+static void put_binding_error(struct buf *b, struct slice error)
+{
+	_cleanup_(freep) char *said = NULL, *text = NULL;
+
+	if (jstr_decode(jobj_get(error, "message"), BINDING_SAID_MAX, &said) < 0)
+		said = xstrdup("no message of at most 1024 bytes");
+	if (asprintf(&text, "the client could not carry out this MCP request: %s", said) < 0)
+		abort();
+	put_error(b, "MCP_BINDING_FAILED", text, error);
+}
+
 static const struct {
 	const char *reason, *text;
 } ends[] = {
@@ -261,8 +275,7 @@ void upcall_answered(struct upcall *c, struct slice result, struct slice error)
 		upcall_end(c, SLICE_NONE, failure.raw);
 	} else {
 		if (error.n)
-			put_error(&b, "MCP_BINDING_FAILED",
-				  "the client could not carry out this MCP request", error);
+			put_binding_error(&b, error);
 		else
 			put_error(&b, "MCP_ANSWER_INVALID",
 				  "the client's answer is not an MCP outcome", SLICE_NONE);

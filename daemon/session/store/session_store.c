@@ -359,9 +359,21 @@ void store_life(const struct session_store *st, struct store_life *ret)
 	/* which keeps what it has read of memory, and changes nothing else */
 	unsigned max = harness_pool_max((struct session_store *)st);
 
-	*ret = (struct store_life){ st->pool.nlive,    st->pool.nwaiting, max,
-				    st->pool.idle,     st->pool.wait,	  st->pool.session_max,
-				    st->retention.keep };
+	*ret = (struct store_life){ st->pool.nlive,
+				    st->pool.nwaiting,
+				    max,
+				    st->pool.idle,
+				    st->pool.wait,
+				    st->pool.session_max,
+				    st->retention.keep,
+				    0,
+				    0 };
+	list_each(s, (struct list *)&st->pool.live, struct session, harness.live_link)
+		if (harness_opening(s)) {
+			ret->starting++;
+			ret->starting_ms =
+				MAX(ret->starting_ms, clock_mono_ms() - s->harness.starting_mono);
+		}
 }
 
 struct session *store_find(struct session_store *st, const char *id)

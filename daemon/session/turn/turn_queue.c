@@ -105,7 +105,7 @@ static int prompt_admit(const struct session *s, const struct prompt_params *p, 
 		return -ESHUTDOWN;
 	if (s->state != SESSION_OPEN)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
-			       "the session is not open");
+			       "the session is closed; session/load opens it");
 	if (p->reject_if_busy && !list_empty(&s->turn.queue))
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 			       "a turn is running on this session");

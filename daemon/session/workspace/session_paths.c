@@ -35,7 +35,10 @@ int paths_check_cwd(const struct agent_user *user, const char *cwd, struct err *
 		return err_field(e, "cwd", "CWD_NOT_ABSOLUTE", "cwd must be an absolute path");
 	r = enter_as(user, cwd, false);
 	if (r == -ENOENT)
-		return err_field(e, "cwd", "CWD_NOT_FOUND", "cwd does not exist in the sandbox");
+		return err_field(e, "cwd", "CWD_NOT_FOUND",
+				 "cwd does not exist in the sandbox; create it, or pass "
+				 "_meta.acpd.workspace {ephemeral: true} for a new one: %s",
+				 cwd);
 	if (r == -ENOTDIR)
 		return err_field(e, "cwd", "CWD_NOT_DIRECTORY", "cwd is not a directory");
 	if (r < 0)

@@ -51,7 +51,7 @@ const ROWS = [
   ['not claimed, for archives', () => ['archive', 'have', '--url', http(unclaimed), NONE], 6, [/503/, /not claimed/, /acpd claim/]],
   ['another path', () => ['run', '--url', `${new URL(d.url).origin.replace('null', 'ws:')}//127.0.0.1:${port}/other`, '-p', 'x'], 6, [/404/, /is it acpd/]],
   ['a token file that is not there', () => ['run', '--url', d.url, '--token-file', '/nowhere/token', '-p', 'x'], 6, [/\/nowhere\/token/, /No such file/]],
-  ['an unknown harness', () => ['run', '--socket', d.acpSocket, '--harness', 'frob', '-p', 'x'], 1, [/no such harness/, /stub/, /opencode/, /codex/]],
+  ['an unknown harness', () => ['run', '--socket', d.acpSocket, '--harness', 'frob', '-p', 'x'], 1, [/no such harness/, /installed: stub/, /acpd harness list/]],
   ['a manifest that is not JSON', () => ['serve', '--check', '--harness-config', manifest('{\n  "harnesses": [\n    {,\n'), ...state('s3')], 2,
     [/manifest\.json/, /not valid JSON, line 3, column 6/]],
   ['a state directory that cannot be made', () => ['serve', '--check', '--state', path.join(text, 'state')], 2, [/--state/, /a-file\/state/, /Not a directory/]],

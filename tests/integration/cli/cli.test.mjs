@@ -81,6 +81,16 @@ test('an option is given by its whole name, so that --token SECRET is never take
   }
 });
 
+test('a misspelt option gets the nearest one of the command', async () => {
+  for (const [args, hint] of [[['serve', '--tokenfile', 'x'], /--tokenfile: no such option; did you mean --token-file\?\n$/], [['serve', '--archive-mx=1'], /did you mean --archive-max\?/],
+    [['run', '--promt', 'x'], /did you mean --prompt\?/], [['serve', '--prompt', 'x'], /no such option\n$/], [['serve', '--='], /no such option\n$/]]) {
+    const { code, stderr } = await acpd(args, { timeout: 5000 });
+
+    assert.equal(code, 2, args.join(' '));
+    assert.match(stderr, hint);
+  }
+});
+
 test('there is no option that takes a token', async () => {
   for (const name of COMMANDS) {
     for (const o of await optionsOf(name))

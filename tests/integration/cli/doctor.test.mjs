@@ -233,6 +233,7 @@ for (const [who, uid, skip] of [['root', 0, !isRoot && 'not root'], ['a plain us
       fs.rmSync(m.at('tools/codex'));
 
       m.trouble('harness', /none is installed/, { 'harness-config': null });
+      assert.match(JSON.stringify(m.run({ 'harness-config': null }).said.findings.find((f) => f.subject === 'codex')), /acpd harness install codex/);
       fs.writeFileSync(m.at('h.json'), JSON.stringify({ harnesses: [{ id: 'gone', command: '/no/such' }, { id: 'one', command: 'agent' }] }));
       m.trouble('harness', /gone \/no\/such \(not installed\)/, { 'harness-config': m.at('h.json') });
       fs.chmodSync(m.at('tools/agent'), 0o777);

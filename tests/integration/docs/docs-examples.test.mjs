@@ -15,7 +15,7 @@ import { acpd } from '../run.mjs';
 
 // What stands in an example -> what it is here.
 const PLACEHOLDERS = (d) => [
-  ['127.0.0.1:2270', `127.0.0.1:${d.port}`], ['?harness=codex', '?harness=stub'], ['cwd: "/workspace"', `cwd: ${JSON.stringify(d.workDir)}`],
+  ['127.0.0.1:2270', `127.0.0.1:${d.port}`], ['?harness=codex', '?harness=stub'],
   ['https://gateway.example/v1', 'http://127.0.0.1:9/v1'], ['"gpt-5.5"', '"stub-large"'], ['"Fix the failing test"', '"echo fixed"'],
   ['/v1/agui/codex?profile=web', '/v1/agui/stub'], ['"Has order A-17 been shipped?"', '"echo shipped"'],
 ];
@@ -24,6 +24,7 @@ const PLACEHOLDERS = (d) => [
 const ROWS = {
   'README.md': [
     ['make run ', 'left'], // the demo, which tests/harness runs
+    ['acpd harness install', 'byHand'],
     ['@agentclientprotocol/sdk', 'run', (r) => assert.match(r.stdout, /fixed[^]*agent_message_chunk[^]*end_turn/)],
     ['ModelTunnel', 'run', (r) => assert.match(r.stdout, /^sess_[0-9a-f]{32}\n$/)],
   ],
@@ -136,6 +137,18 @@ const JUDGES = {
 
     assert.deepEqual([r.code, r.stderr], [0, ''], r.stdout);
     check(r);
+  },
+  // a daemon of the example's own, on a free port; nothing is fetched
+  async byHand(e) {
+    const text = e.text.replace(/^(acpd harness install|npm install) /gm, 'echo $1 ');
+    const script = path.join(dir, 'by-hand.sh');
+
+    fs.writeFileSync(script, `${text}\nuntil acpd sessions --json; do kill -0 $!; sleep 0.05; done\n[ -n "$TOKEN" ]\nkill $!; wait $!\n`);
+    const r = await run('bash', ['-e', script], { env: { PATH: `${path.dirname(process.env.ACPD)}:${process.env.PATH}`, ACPD_LISTEN: '127.0.0.1:0',
+      ACPD_STATE: path.join(dir, 'by-hand'), ACPD_RUN_DIR: path.join(dir, 'by-hand-run') } });
+
+    assert.equal(r.code, 0, r.stderr);
+    assert.match(r.stdout, /acpd listening on ws:[^]*"sessions"/);
   },
   async shell(e, check) {
     const r = await run('bash', ['-e', write(e, '.sh', replaced)], { env: { TOKEN: d.token } });

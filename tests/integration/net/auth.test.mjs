@@ -220,6 +220,33 @@ test('the handshake: version 13, a key of 16 bytes, GET, HTTP/1.1', async () => 
   assert.equal(await status({ httpVersion: '1.0' }), 400);
 });
 
+test('the handshake: no header twice of which one counts, and no body', async () => {
+  const twice = [['Sec-WebSocket-Version', '8'], ['Sec-WebSocket-Key', Buffer.alloc(16, 9).toString('base64')], ['Host', '127.0.0.1'], ['Origin', `http://127.0.0.1:${d.port}`],
+    ['Upgrade', 'websocket'], ['Authorization', 'Bearer other']];
+  const ours = { 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': Buffer.alloc(16, 7).toString('base64'), Host: `127.0.0.1:${d.port}`, Origin: `http://127.0.0.1:${d.port}`, Upgrade: 'websocket',
+    Authorization: `Bearer ${d.token}` };
+
+  for (const [name, other] of twice) {
+    for (const values of [[ours[name], other], [other, ours[name]], [ours[name], ours[name]]]) {
+      const ws = await d.ws({ headers: values.map((v, i) => [i ? name.toLowerCase() : name, v]) });
+
+      assert.notEqual(ws.status, 101, `${name}: ${values}`);
+      ws.destroy();
+    }
+  }
+  for (const headers of [{ 'Content-Length': '5' }, { 'Content-Length': '5, 5' }, { 'Content-Length': '-1' }, { 'Transfer-Encoding': 'chunked' }])
+    assert.equal((await reason({ headers }))[0], 400, JSON.stringify(headers));
+  assert.equal(await status({ headers: { 'Content-Length': '0' } }), 101);
+  assert.equal(await status({ headers: [['Connection', 'keep-alive'], ['connection', 'Upgrade']] }), 101, 'a list may be given in parts');
+});
+
+test('a misspelt harness of the query is told, names of proxies are not', async () => {
+  for (const path of ['/acp?harnes=stub', '/acp?x=1&Harness=stub', '/acp?harnesss'])
+    assert.deepEqual(await reason({ path }), [400, 'QUERY_UNKNOWN'], path);
+  for (const path of ['/acp?harness=stub', '/acp?x=1&harness=stub', '/acp?trace=abc'])
+    assert.equal(await status({ path }), 101, path);
+});
+
 test('h2c and other upgrades are refused, on every path', async () => {
   const h2c = { Upgrade: 'h2c', Connection: 'Upgrade, HTTP2-Settings', 'HTTP2-Settings': 'AAMAAABkAARAAAAAAAIAAAAA' };
 

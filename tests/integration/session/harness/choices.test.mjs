@@ -77,6 +77,7 @@ describe('model', () => {
         assert.equal(error.data.reason, 'MODEL_UNKNOWN', model);
         assert.equal(error.data.field, '_meta.acpd.model');
         assert.deepEqual(error.data.known, ['stub-small', 'stub-large']);
+        assert.match(error.rpcMessage, /; known: stub-small, stub-large$/);
       }
     });
   });
@@ -127,6 +128,7 @@ describe('model', () => {
     const error = await own.fails('session/set_model', { sessionId, modelId: 'nope' });
     assert.deepEqual([error.code, error.data.reason, error.data.field], [-32602, 'MODEL_UNKNOWN', 'modelId']);
     assert.deepEqual(error.data.known, ['stub-small', 'stub-large']);
+    assert.match(error.rpcMessage, /; known: stub-small, stub-large$/);
     assert.equal((await own.fails('session/set_model', { sessionId })).data.field, 'modelId');
     assert.equal((await own.fails('session/set_model', { sessionId: 'x', modelId: 'stub-large' })).code, -32002);
     assert.equal(valueOf((await own.load(sessionId)).configOptions, 'model'), 'stub-large');
