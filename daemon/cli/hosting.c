@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -163,11 +164,17 @@ static int refuse_issue(const struct config *c, const struct mcpfile_issue *is, 
 			 *key ? ": " : "", is->why.msg);
 }
 
-int hosting_check(const struct config *c, struct err *e)
+void hosting_warn_user(void *ctx _unused_, const char *text)
+{
+	fprintf(stderr, "acpd: warning: %s\n", text);
+}
+
+int hosting_check(const struct config *c, hosting_warn_fn warn, void *ctx, struct err *e)
 {
 	_cleanup_(mcpfile_done) struct mcpfile f = { 0 };
 	struct mcpfile_source source = { .path = c->mcp_config };
 	_cleanup_(freep) char *root = NULL;
+	struct err told;
 	char **env;
 
 	if (tools_root(c, &root, e) < 0)
@@ -176,8 +183,12 @@ int hosting_check(const struct config *c, struct err *e)
 	if (c->mcp_config)
 		mcpfile_read(&f, &source, env);
 	harness_plan_free_environ(env);
-	for (size_t i = 0; i < f.nissues; i++)
-		if (!f.issues[i].warning || strcmp(f.issues[i].why.reason, "KEY_UNKNOWN") == 0)
+	for (size_t i = 0; i < f.nissues; i++) {
+		if (!f.issues[i].warning)
 			return refuse_issue(c, &f.issues[i], e);
+		refuse_issue(c, &f.issues[i], &told);
+		if (strcmp(f.issues[i].why.reason, "KEY_UNKNOWN") == 0)
+			warn(ctx, told.msg);
+	}
 	return (int)f.n;
 }

@@ -30,5 +30,9 @@ void hosting_begin(struct hosting *h, const struct config *c, const struct sessi
 /* Call before the store is freed, which holds sessions that are served; all processes are gone by then. */
 void hosting_close_http(struct hosting *h);
 void hosting_close(struct hosting *h);
+/* Gets what is odd in the file of MCP servers, and does not matter to a start. */
+typedef void (*hosting_warn_fn)(void *ctx, const char *text);
+/* Prints it to standard error. */
+void hosting_warn_user(void *ctx, const char *text);
 /* For --check: how many servers the configuration has, or what is wrong with it. */
-int hosting_check(const struct config *c, struct err *e);
+int hosting_check(const struct config *c, hosting_warn_fn warn, void *ctx, struct err *e);

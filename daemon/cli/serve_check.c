@@ -156,13 +156,15 @@ static void refuse_name(void *ctx, const char *name, const char *nearest)
 			  nearest);
 }
 
-int serve_check_strictly(const struct config *c, struct err *e)
+int serve_check_strictly(const struct config *c, hosting_warn_fn warn, void *ctx, struct err *e)
 {
-	if (hosting_check(c, e) < 0)
+	int servers = hosting_check(c, warn, ctx, e);
+
+	if (servers < 0)
 		return -EINVAL;
 	*e = (struct err){ 0 };
 	env_names_unknown(refuse_name, e);
-	return *e->reason ? -EINVAL : 0;
+	return *e->reason ? -EINVAL : servers;
 }
 
 /* --- harnesses -------------------------------------------------------------------------------------------- */

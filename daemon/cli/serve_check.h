@@ -5,12 +5,14 @@
 #pragma once
 
 #include "cli/cli_options.h"
+#include "cli/hosting.h"
 #include "harnesses/registry.h"
 
 /* -EINVAL and more, with e naming the option. Nothing stays of what is tried. */
 int serve_check(const struct config *c, struct err *e);
-/* More, which a start only warns of: the file of MCP servers, and variables that nothing reads. */
-int serve_check_strictly(const struct config *c, struct err *e);
+/* Checks more, which a start only warns of: the file of MCP servers, and variables that nothing reads. Returns the number
+ * of these servers, or -EINVAL. */
+int serve_check_strictly(const struct config *c, hosting_warn_fn warn, void *ctx, struct err *e);
 /* Parts of serve_check: --agent-user and --agent-uids; a directory, which can be made or written; all but these. */
 int serve_check_users(const struct config *c, struct err *e);
 int serve_check_dir(const char *option, const char *dir, struct err *e);

@@ -44,10 +44,10 @@ static int read_settings(struct entry_settings *s, bool serves, struct err *e)
 		r = serve_harnesses(&s->serve, &s->harnesses, e);
 	if (r == 0 && serves)
 		r = serve_check(&s->serve, e);
-	if (r == 0 && serves)
-		r = serve_check_strictly(&s->serve, e);
 	if (r == 0)
-		r = s->servers = hosting_check(&s->serve, e);
+		r = s->servers =
+			serves ? serve_check_strictly(&s->serve, hosting_warn_user, NULL, e) :
+				 hosting_check(&s->serve, hosting_warn_user, NULL, e);
 	return r < 0 ? r : 0;
 }
 

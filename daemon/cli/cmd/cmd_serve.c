@@ -447,7 +447,7 @@ static int start(struct daemon *d, struct err *e)
 	if (r == 0)
 		r = serve_harnesses(d->cfg, &d->harnesses, e);
 	if (r == 0 && d->cfg->check)
-		r = serve_check_strictly(d->cfg, e);
+		r = serve_check_strictly(d->cfg, hosting_warn_user, NULL, e);
 	if (r < 0 || d->cfg->check)
 		return r;
 	env_names_unknown(warn_of_name, NULL);

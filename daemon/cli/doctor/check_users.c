@@ -17,6 +17,11 @@ static void settings_wrong(struct doctor *d, const struct err *e)
 		     "acpd serve --check says the same of one after the other");
 }
 
+static void setting_odd(void *ctx, const char *text)
+{
+	doctor_found(ctx, FOUND_WARNING, NULL, "%s", text);
+}
+
 void check_settings(struct doctor *d)
 {
 	struct err e = { 0 };
@@ -31,7 +36,7 @@ void check_settings(struct doctor *d)
 		settings_wrong(d, &e);
 		well = false;
 	}
-	if (serve_check_strictly(d->c, &e) < 0)
+	if (serve_check_strictly(d->c, setting_odd, d, &e) < 0)
 		settings_wrong(d, &e);
 	else if (well)
 		doctor_found(d, FOUND_OK, NULL, "acpd serve takes them");

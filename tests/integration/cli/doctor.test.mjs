@@ -114,7 +114,8 @@ for (const [who, uid, skip] of [['root', 0, !isRoot && 'not root'], ['a plain us
       fs.writeFileSync(file, '{"harnesses": [{"id": "x", "command": "agent", "comand": "y"}]}');
       m.trouble('settings', /harnesses\[0\]\.comand/, { 'harness-config': file });
       fs.writeFileSync(file, '{"mcpServers": {"x": {"command": "y", "timeout": 5}}}');
-      m.trouble('settings', /x\.timeout/, { 'mcp-config': file });
+      const odd = m.run({ 'mcp-config': file });
+      assert.deepEqual([odd.status, odd.said.findings.filter((f) => f.level === 'warning' && /x\.timeout/.test(f.message)).length], [0, 1], 'a start takes it');
       m.trouble('settings', /no certificate/, { 'ca-file': file });
       fs.writeFileSync(file, 'short', { mode: 0o600 });
       if (uid !== process.getuid())

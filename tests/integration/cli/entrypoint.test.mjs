@@ -187,6 +187,18 @@ describe('where others come first', () => {
   });
 });
 
+test('an unknown key of the file of MCP servers is a warning, as for serve', async () => {
+  const file = path.join(dir, 'e2b-sandbox.config.json');
+
+  fs.writeFileSync(file, JSON.stringify({ name: 'box', mcp_servers: [], startup: {}, newer: 1 }));
+  for (const args of [['entrypoint', '--', 'true'], ['entrypoint', '--serve', '--', 'true'], ['serve', '--check']]) {
+    const { code, stderr } = await acpd(args, { env: { ACPD_MCP_CONFIG: file, ACPD_STATE: path.join(dir, 'state'), ACPD_RUN_DIR: path.join(dir, 'run'), ACPD_LISTEN: '127.0.0.1:0' } });
+
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(stderr.match(/^acpd: warning: .*$/gm), [`acpd: warning: --mcp-config ${file}: newer: this key says nothing here`], args.join(' '));
+  }
+});
+
 describe('--serve', NAMESPACE, () => {
   const token = 'a-token-of-the-entrypoint-test';
   let env;

@@ -443,7 +443,8 @@ describe('configuration', () => {
     const unknown = writeConfig({ one: { command: 'x', timeout: 5 } });
     const beside = writeConfig('{"mcpServers": {}, "mcpServer": {}, "ports": []}');
     assert.deepEqual([await check(unknown), await check(beside)].map((r) => [r.code, r.stderr]), [
-      [2, `acpd: --mcp-config ${unknown}: one.timeout: this key says nothing here\n`], [2, `acpd: --mcp-config ${beside}: mcpServer: this key says nothing here\n`]]);
+      [0, `acpd: warning: --mcp-config ${unknown}: one.timeout: this key says nothing here\n`],
+      [0, `acpd: warning: --mcp-config ${beside}: mcpServer: this key says nothing here\n`]], 'as serve, which starts with a warning');
     assert.match((await check(writeConfig(BROKEN))).stderr, /not valid JSON|syntax/i);
     assert.equal((await check(path.join(scratch, 'nowhere.json'))).code, 2);
   });
