@@ -140,7 +140,7 @@ test-deps:
 run:
 	@sh tests/install-deps.sh build node
 	@sh tests/node-deps.sh
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s all ui
 	@HARNESS=$(HARNESS) $(NODE) tests/demo/run.mjs
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1

@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#define BESIDE "../share/acpd/ui" /* of the folder of our executable */
+/* From the folder of the executable: where it is installed, and where make ui builds it. */
+static const char *const beside[] = { "../share/acpd/ui", "../ui" };
 
 static const struct viewer_file files[] = {
 	{ "/ui/", "text/html; charset=utf-8", "index.html", NULL },
@@ -37,7 +39,14 @@ char *viewer_dir(const char *named)
 	if (!self)
 		return NULL;
 	*strrchr(self, '/') = '\0';
-	return file_join(self, BESIDE);
+	for (size_t i = 0; i < ARRAY_SIZE(beside); i++) {
+		_cleanup_(freep) char *dir = file_join(self, beside[i]),
+				      *index = file_join(dir, "index.html");
+
+		if (access(index, R_OK) == 0)
+			return TAKE_PTR(dir);
+	}
+	return file_join(self, beside[0]);
 }
 
 const struct viewer_file *viewer_find(const char *path)

@@ -17,7 +17,8 @@ struct viewer_file {
 /* Go with every file, up to the one without a name. The page speaks to where it comes from alone, and nobody frames it. */
 extern const struct http_header viewer_headers[];
 
-/* The folder that is named, else the one beside our own executable, there or not. The caller frees. */
+/* Returns the directory that is named, else the one of the installed or built viewer near the executable, which may not
+ * exist. The caller frees. */
 char *viewer_dir(const char *named);
 /* NULL: there is no such file. */
 const struct viewer_file *viewer_find(const char *path);

@@ -12,6 +12,7 @@ import { WebSocket } from 'ws';
 
 import { spawn, spawnSync } from 'node:child_process';
 import crypto from 'node:crypto';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -58,6 +59,28 @@ async function startDaemon(token) {
 	}
 	const why = await exited;
 	throw new Error(`acpd did not start: ${why.message ?? `exit status ${why}`}\n${fs.readFileSync(log, 'utf8')}`.trimEnd());
+}
+
+// Of the run viewer, which `acpd ui` serves with the token; null: it is not built.
+async function startViewer(url) {
+	const child = spawn(acpd, ['ui', '--url', url, '--token-file', path.join(dir, 'token')], { stdio: ['ignore', 'pipe', 'ignore'] });
+	const exited = new Promise((done) => child.once('exit', done).once('error', done));
+
+	cleanup.unshift(async () => {
+		child.kill('SIGTERM');
+		await exited;
+	});
+	for await (const line of readline.createInterface({ input: child.stdout }))
+		return line;
+	return null;
+}
+
+// A user at a terminal can look at the run before the daemon ends.
+async function waitForUser(viewer) {
+	if (!viewer || !process.stdin.isTTY || !process.stdout.isTTY)
+		return;
+	screen.line(`The run is at ${viewer} until you press Enter.`);
+	await once(process.stdin, 'data');
 }
 
 function answerPermission({ params }) {
@@ -109,7 +132,12 @@ async function main() {
 	const token = crypto.randomBytes(32).toString('hex');
 	const url = await startDaemon(token);
 	screen.line(`acpd listens on ${url}`);
-	return showResult(await converse(url, token, provider));
+	const viewer = await startViewer(url);
+	screen.line(viewer ? `The run viewer shows it: ${viewer}` : 'The run viewer is not built: make ui builds it');
+	const done = showResult(await converse(url, token, provider));
+
+	await waitForUser(viewer);
+	return done;
 }
 
 const interrupted = new Promise((_, fail) => {

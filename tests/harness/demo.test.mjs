@@ -61,6 +61,7 @@ for (const harness of chosen()) {
 
 		assert.equal(await demo.exited, 0, demo.output);
 		assert.match(demo.output.split('\n')[0], /scripted model/);
+		assert.match(demo.output, /^The run viewer (shows it: http:\/\/127\.0\.0\.1:\d+\/|is not built: make ui builds it$)/m);
 		assert.match(demo.output, new RegExp(`^Session .* with ${HARNESSES[harness].title} in `, 'm'));
 		assert.match(demo.output, /^Question: may the agent edit .*cart\.mjs.*\?.*\nAnswer: /m);
 		assert.match(demo.output, /^-\tfor \(let i = 1; .*\n\+\tfor \(let i = 0; /m);

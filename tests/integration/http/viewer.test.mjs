@@ -104,6 +104,19 @@ test('no other name is served, and only regular files', async (t) => {
     assert.deepEqual(reasonOf(await other.http(where)), [404, 'VIEWER_NOT_INSTALLED'], where);
 });
 
+test('what make ui builds is found beside the build', async (t) => {
+  const build = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-viewer-build-')), program = path.join(build, 'release/acpd');
+
+  t.after(() => fs.rmSync(build, { recursive: true }));
+  fs.chmodSync(build, 0o755);
+  fs.mkdirSync(path.dirname(program));
+  fs.copyFileSync(process.env.ACPD, program);
+  fs.cpSync(dir, path.join(build, 'ui'), { recursive: true });
+  const built = await Daemon.startFor(t, { program, env: { ACPD_UNPACK: path.join(path.dirname(process.env.ACPD), 'acpd-unpack') } });
+
+  assert.deepEqual([(await built.http('/ui/')).status, (await built.http('/ui/app.js')).status], [200, 200]);
+});
+
 test('an unclaimed daemon serves it; one that has none says so', async (t) => {
   const unclaimed = await Daemon.startFor(t, { token: null, flags: { uiDir: dir } });
   const none = await Daemon.startFor(t, { flags: { uiDir: path.join(dir, 'none') } });
