@@ -8,13 +8,19 @@ static bool in_word(char c)
 	return isalnum((unsigned char)c) || c == '.' || c == '-' || c == '_';
 }
 
+/* The version may end a sentence. */
+static bool goes_on(const char *at)
+{
+	return in_word(*at) && !(*at == '.' && !in_word(at[1]));
+}
+
 bool program_fits(const struct program_fact *f)
 {
 	const char *want = f->pin && f->version ? f->pin->version : NULL, *at = f->version;
 	size_t n = want ? strlen(want) : 0;
 
 	while (want && (at = strstr(at, want))) {
-		if ((at == f->version || !in_word(at[-1])) && !in_word(at[n]))
+		if ((at == f->version || !in_word(at[-1])) && !goes_on(at + n))
 			return true;
 		at++;
 	}

@@ -76,7 +76,7 @@ test('the real programs: path, version as they say it, and the pins are those of
     assert.equal(path.join(ROOT, 'tests', row[0], pin.file), program, id);
     assert.ok(image.includes(`${pin.package}@${pin.release} `), `the image has another ${id}`);
   }
-  assert.deepEqual([all.copilot.installed, all.copilot.pin, all.copilot.path], [false, undefined, undefined]);
+  assert.deepEqual([all.copilot.installed, all.copilot.pin.release, all.copilot.path], [false, lock['node_modules/@github/copilot-linux-x64'].version, undefined]);
 });
 
 test('verify: the real programs are those of the pins; another one is exit code 3, and is named', X64, async () => {
@@ -86,7 +86,10 @@ test('verify: the real programs are those of the pins; another one is exit code 
   const other = await run(['verify', '--prefix', prefix('none')], { PATH: bin('other', { codex: 'echo codex-cli 0.169.0' }) });
   assert.equal(other.code, 3);
   assert.match(other.stdout, /^codex +codex: its SHA-256 is [0-9a-f]{64}, that of @openai\/codex@0\.169\.0-linux-x64 is /m);
-  for (const [args, code, said] of [[['nope'], 2, /no harness 'nope'/], [['copilot'], 2, /has no pin/]]) {
+  const own = path.join(dir, 'own.json');
+
+  fs.writeFileSync(own, JSON.stringify({ harnesses: [{ id: 'mine', command: 'true' }] }));
+  for (const [args, code, said] of [[['nope'], 2, /no harness 'nope'/], [['mine', '--harness-config', own], 2, /has no pin/], [['copilot'], 1, /not installed/]]) {
     const r = await run(['verify', ...args, '--prefix', prefix('none')]);
     assert.deepEqual([r.code, said.test(r.stderr)], [code, true], r.stderr);
   }
