@@ -48,11 +48,11 @@ export function assertManifest(members) {
 export const linesOf = (data) => data.toString().split('\n').filter(Boolean).map((l) => JSON.parse(l));
 
 // A bundle of these members, whose manifest says so; change: what the manifest says instead.
-export function pack(members, { change = (m) => m, format = 'tar.zst', extra = {} } = {}) {
+export function pack(members, { change = (m) => m, format = 'tar.zst', extra = {}, again = {} } = {}) {
   const files = Object.entries(members).filter(([n]) => n !== 'manifest.json').map(([n, data]) => ({ path: n, bytes: Buffer.from(data).length, sha256: sha256(data) }));
   const head = members['manifest.json'] ? JSON.parse(members['manifest.json']) : { format: 'acpd-bundle', version: 1, sessionId: 'sess_0' };
   const manifest = change({ ...head, files });
   const { 'manifest.json': _, ...rest } = members;
 
-  return PACK[format](entriesOf({ 'manifest.json': typeof manifest === 'string' ? manifest : JSON.stringify(manifest), ...rest, ...extra }));
+  return PACK[format]([...entriesOf({ 'manifest.json': typeof manifest === 'string' ? manifest : JSON.stringify(manifest), ...rest, ...extra }), ...entriesOf(again)]);
 }

@@ -104,6 +104,7 @@ void bundle_put_extract(struct jw *w, const char *target, const char *archive, c
 {
 	jw_obj(w, NULL);
 	jw_str(w, "target", target);
+	jw_bool(w, "once", true);
 	jw_obj(w, "limits");
 	jw_uint(w, "entries", BUNDLE_FILES_MAX + 16);
 	jw_uint(w, "bytes", BUNDLE_BYTES_MAX);

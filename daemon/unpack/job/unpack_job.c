@@ -14,7 +14,7 @@ struct raw_job {
 	char *target, *mode, *manifest, *baseline, *delivered;
 	int64_t uid, gid;
 	struct slice limits, sources, remove;
-	bool confirm;
+	bool confirm, once;
 };
 struct raw_source {
 	char *archive, *digest, *directory, *format, *into, *file, *text, *base64;
@@ -39,6 +39,7 @@ static const struct jfield job_fields[] = {
 	JF_ARR(struct raw_job, sources, "sources", JF_REQUIRED),
 	JF_ARR(struct raw_job, remove, "removeSkills", 0),
 	JF_BOOL(struct raw_job, confirm, "confirm", 0),
+	JF_BOOL(struct raw_job, once, "once", 0),
 	JF_END,
 };
 static const struct jfield source_fields[] = {
@@ -219,6 +220,7 @@ static int take_job(struct unpack_job *j, struct raw_job *raw, struct err *e)
 	j->delivered = TAKE_PTR(raw->delivered);
 	j->merge = raw->mode && strcmp(raw->mode, "merge") == 0;
 	j->confirm = raw->confirm;
+	j->once = raw->once;
 	j->uid = raw->uid;
 	j->gid = raw->gid < 0 ? raw->uid : raw->gid;
 	r = parse_limits(raw->limits, &j->limits, e);

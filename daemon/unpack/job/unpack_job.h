@@ -31,7 +31,7 @@ struct unpack_job {
 	char *target, *manifest;
 	char *baseline; /* a snapshot directory that gets a seed (snapshot/seed.h), or NULL */
 	char *delivered; /* one that gets a list of what is written and removed (snapshot/delivered.h), or NULL */
-	bool merge, confirm;
+	bool merge, confirm, once;
 	int64_t uid, gid; /* -1: those we have */
 	struct plan_limits limits;
 	struct job_source *sources;

@@ -83,6 +83,8 @@ static int put_leaf(struct plan *p, enum node_type type)
 	r = put(p, &existed);
 	if (r < 0)
 		return r;
+	if (existed && p->once)
+		return refuse(p->v, "NAME_TWICE", p->name.path, "the archive has it twice");
 	if (existed && p->m.v[p->node].type == NODE_DIR)
 		return refuse(p->v, "TYPE_CONFLICT", p->name.path,
 			      "the path is a directory elsewhere in the archive");

@@ -88,6 +88,7 @@ struct plan {
 	const struct plan_limits *limits;
 	struct stage_sink writer;
 	struct verdict *v;
+	bool once; /* each name once: a second is refused, and does not replace the first */
 	/* of the source that is read */
 	unsigned strip;
 	const char *into;   /* parsed, "" for none */
