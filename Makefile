@@ -11,7 +11,14 @@ HARNESS ?=
 WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wpointer-arith \
 	-Wcast-qual -Wimplicit-fallthrough=3 -Wlogical-op -Wduplicated-cond -Wnull-dereference -Wconversion \
 	-Wno-sign-conversion -Wno-cast-qual
-HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=3 -fstack-clash-protection -fcf-protection=full \
+# What the compiler builds for; acpd-init and the filters of system calls know these two.
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null || uname -m)))
+HARDEN_x86_64 := -fcf-protection=full
+HARDEN_aarch64 := -mbranch-protection=standard
+ifndef HARDEN_$(ARCH)
+$(error acpd builds for x86_64 and aarch64, not for $(ARCH))
+endif
+HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=3 -fstack-clash-protection $(HARDEN_$(ARCH)) \
 	-ftrivial-auto-var-init=zero
 # No tables for unwinding by programs that run: C throws nothing, and debuggers read .debug_frame. With packed relocations that is a fifth of
 # the binary.

@@ -11,6 +11,9 @@ out=$(cd "$3" && pwd)
 ui=$(cd "$4" 2>/dev/null && pwd) || ui=
 cd "$(dirname "$0")/.."
 arch=$(dpkg --print-architecture)
+# The programs need the libraries of the release that they were built on, and the package says which that is.
+release=$(. /etc/os-release && echo "$ID$VERSION_ID" | sed 's/^debian/deb/')
+deb_version=$version+$release
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
 work=$(mktemp -d)
@@ -65,7 +68,7 @@ License: Apache-2.0
  On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
 END
 cat >"$work/changelog" <<END
-acpd ($version) unstable; urgency=medium
+acpd ($deb_version) unstable; urgency=medium
 
   * This release.
 
@@ -86,7 +89,7 @@ needs=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info "$deb"/opt/acpd/bi
 [ -n "$needs" ] || { echo "dist.sh: dpkg-shlibdeps named no library" >&2; exit 1; }
 cat >"$deb/DEBIAN/control" <<END
 Package: acpd
-Version: $version
+Version: $deb_version
 Architecture: $arch
 Maintainer: acpd maintainers <acpd@packages.invalid>
 Installed-Size: $(du -k --apparent-size -s "$deb" | cut -f 1)
@@ -98,6 +101,8 @@ Description: agent runtime and ACP daemon for sandboxes
  Serves the Agent Client Protocol over WebSocket to an orchestrator, and runs
  coding-agent harnesses behind it: Pi, Codex, OpenCode, and others that speak
  ACP on standard input and output.
+ .
+ This package is built on $(. /etc/os-release && echo "$PRETTY_NAME"), for that release.
 END
 cat >"$deb/DEBIAN/postinst" <<'END'
 #!/bin/sh
@@ -143,6 +148,6 @@ END
 chmod 0755 "$deb/DEBIAN/postinst" "$deb/DEBIAN/prerm" "$deb/DEBIAN/postrm"
 (cd "$deb" && find . -type f ! -path './DEBIAN/*' -printf '%P\n' | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums)
 find "$deb" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
-dpkg-deb --root-owner-group --build "$deb" "$out/acpd_${version}_$arch.deb" >/dev/null
+dpkg-deb --root-owner-group --build "$deb" "$out/acpd_${deb_version}_$arch.deb" >/dev/null
 echo "$out/$name.tar.gz"
-echo "$out/acpd_${version}_$arch.deb"
+echo "$out/acpd_${deb_version}_$arch.deb"

@@ -96,6 +96,11 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
   });
 
   test('the package depends on what the programs need, and has no file of settings', () => {
+    const { ID, VERSION_ID } = Object.fromEntries(fs.readFileSync('/etc/os-release', 'utf8').split('\n').map((l) => l.replaceAll('"', '').split('=')));
+    const release = `${ID === 'debian' ? 'deb' : ID}${VERSION_ID}`;
+
+    assert.equal(good('dpkg-deb', ['-f', deb, 'Version']).trim(), `${VERSION}+${release}`, 'it names the release that it is for');
+    assert.ok(path.basename(deb).startsWith(`acpd_${VERSION}+${release}_`), deb);
     const depends = good('dpkg-deb', ['-f', deb, 'Depends']);
 
     for (const library of ['libc6 (>= ', 'libwebsockets', 'libarchive13', 'libcurl4', 'passwd'])
