@@ -80,10 +80,11 @@ static const struct acp_env claude_env[] = {
 	{ NULL, NULL, NULL },
 };
 
-/* Else each file of an installed skill is asked about before it is read. */
+/* Else each file of an installed skill is asked about before it is read, and the first answer of a session ends in a
+ * warning that auto mode is billed otherwise behind a gateway, with the gateway's address. */
 static const struct acp_file claude_files[] = {
-	{ ".claude/settings.json",
-	  "{\"permissions\":{\"allow\":[\"Read(~/.claude/skills/**)\"]}}" },
+	{ ".claude/settings.json", "{\"permissions\":{\"allow\":[\"Read(~/.claude/skills/**)\"],"
+				   "\"disableAutoMode\":\"disable\"}}" },
 	{ NULL, NULL },
 };
 
