@@ -374,6 +374,15 @@ static struct tree_chore *chore_new(struct workspaces *ws, const char *path, uid
 	return c;
 }
 
+unsigned workspaces_recovering(const struct workspaces *ws, const char *path)
+{
+	unsigned n = 0;
+
+	list_each(c, (struct list *)&ws->chores, struct tree_chore, link)
+		n += !c->removal && (!path || strcmp(c->path, path) == 0);
+	return n;
+}
+
 bool workspaces_work_as(const struct workspaces *ws, uid_t uid)
 {
 	list_each(c, (struct list *)&ws->chores, struct tree_chore, link)

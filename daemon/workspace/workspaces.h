@@ -84,6 +84,8 @@ bool workspaces_has_instructions(const struct workspaces *ws, const char *path);
 void workspaces_note_instructions(const struct workspaces *ws, const char *path, bool ours);
 /* Starts acpd-unpack on every tree whose job was killed with an earlier daemon. */
 void workspaces_recover(struct workspaces *ws);
+/* How many of these are at work, or wait; path NULL: all of them, else those on that tree. */
+unsigned workspaces_recovering(const struct workspaces *ws, const char *path);
 /* A job that nobody waits for works as that user. */
 bool workspaces_work_as(const struct workspaces *ws, uid_t uid);
 /* Removes a tree that is ours, as that user, who owns it, in the background. */

@@ -57,15 +57,31 @@ static int check_keys(const struct session_store *st, struct err *e)
 	return program && st->fetcher ? fetcher_check_keys(st->fetcher, "", e) : 0;
 }
 
+/* What a start goes on with in the background. */
+static int check_recovery(const struct session_store *st, struct err *e)
+{
+	unsigned trees = workspaces_recovering(&st->workspaces, NULL);
+
+	if (trees)
+		return err_set(e, -EBUSY, 0, "RECOVERING",
+			       "jobs that were killed in %u directories are being finished or "
+			       "undone; retry later",
+			       trees);
+	if (!list_empty((struct list *)&st->recovery.dormant))
+		return err_set(e, -EBUSY, 0, "RECOVERING",
+			       "the sessions of an earlier daemon are being read; retry later");
+	return 0;
+}
+
 bool store_put_ready(const struct session_store *st, struct jw *w)
 {
 	const char *state = state_problem(st);
 	bool harness = any_installed(st->harnesses);
-	struct err e = { 0 }, keys = { 0 };
+	struct err e = { 0 }, keys = { 0 }, recovery = { 0 };
 	bool ready = store_admit(st, &e) == 0 && !state && harness;
 
 	ready = check_keys(st, &keys) == 0 && ready;
-
+	ready = check_recovery(st, &recovery) == 0 && ready;
 	jw_bool(w, "ready", ready);
 	jw_arr(w, "notReady");
 	if (*e.reason)
@@ -76,6 +92,8 @@ bool store_put_ready(const struct session_store *st, struct jw *w)
 		put_problem(w, "HARNESS_NOT_INSTALLED", "no harness is installed");
 	if (*keys.reason)
 		put_problem(w, keys.reason, keys.msg);
+	if (*recovery.reason)
+		put_problem(w, recovery.reason, recovery.msg);
 	jw_end_arr(w);
 	jw_arr(w, "harnesses");
 	for (size_t i = 0; i < st->harnesses->n; i++) {

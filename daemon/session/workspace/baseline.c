@@ -369,7 +369,8 @@ void baseline_take(struct session *s)
 void baseline_resume(struct session *s)
 {
 	if (s->setup.baseline && !s->workspace.provisioning && !baseline_busy(s) &&
-	    s->state != SESSION_CLOSING && !s->store->stopping && recorded(s, "delivered"))
+	    s->state != SESSION_CLOSING && !s->store->stopping && recorded(s, "delivered") &&
+	    !workspaces_recovering(&s->store->workspaces, s->cwd))
 		baseline_take(s);
 }
 

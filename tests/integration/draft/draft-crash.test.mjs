@@ -4,10 +4,11 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { apply, diff, draftOf, plant, refusedWith, run, tree, turn } from '../../lib/drafts.mjs';
 import { dropPlain, startPlain } from '../../lib/plain.mjs';
 import * as procs from '../../lib/procs.mjs';
@@ -171,3 +172,43 @@ for (const [how, uid, begin] of KINDS)
       assert.equal(draftOf(await c.load(sessionId, { cwd, meta: { draft: true } })).on, true);
     });
   });
+
+// The helper waits where the test says, so that what the daemon answers in between can be asked.
+test('/ready is 503 until what a killed apply left has been recovered', async () => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-recover-'));
+  const late = path.join(dir, 'acpd-unpack');
+  const ready = async (d) => {
+    const res = await fetch(`http://127.0.0.1:${d.port}/ready`, { headers: { Authorization: `Bearer ${d.token}` } });
+
+    return { status: res.status, reasons: (await res.json()).notReady.map((p) => p.reason) };
+  };
+
+  fs.writeFileSync(late, `#!/bin/sh\nif [ "$1" = draft-apply ] || [ "$1" = recover ]; then touch ${dir}/$1; until [ -e ${dir}/go ]; do sleep 0.05; done; fi
+exec '${path.join(path.dirname(ACPD), 'acpd-unpack')}' "$@"\n`, { mode: 0o755 });
+  fs.chmodSync(dir, 0o755);
+  const d = await Daemon.start({ env: { ACPD_UNPACK: late } });
+
+  try {
+    const c = await d.client(), cwd = newCwd(d);
+    const { sessionId } = await c.newSession({ cwd });
+
+    await turn(c, sessionId, true);
+    await run(c, sessionId, 'printf x > new.txt');
+    const { patchDigest } = await diff(c, sessionId);
+    apply(c, sessionId, patchDigest).catch(() => {});
+    await until(() => fs.existsSync(`${dir}/draft-apply`), 'the apply has begun');
+    await d.kill9();
+    await d.restart();
+    await until(() => fs.existsSync(`${dir}/recover`), 'the recovery has begun');
+    assert.deepEqual(await ready(d), { status: 503, reasons: ['RECOVERING'] });
+    assert.equal((await fetch(`http://127.0.0.1:${d.port}/health`)).status, 200);
+    fs.writeFileSync(`${dir}/go`, '');
+    await until(async () => (await ready(d)).status === 200, 'recovered');
+    assert.ok(!kept(d).some((n) => n.endsWith('/pending')));
+    await c.close();
+  } finally {
+    fs.writeFileSync(`${dir}/go`, '');
+    await d.stop();
+    fs.rmSync(dir, { recursive: true });
+  }
+});
