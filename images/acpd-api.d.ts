@@ -1259,6 +1259,8 @@ export interface components {
             sessionId: string;
             /** @description of the diff that was looked at */
             patchDigest: string;
+            /** @description conflicts that are applied all the same */
+            force?: string[];
             /** @description extensions of others */
             _meta?: Record<string, never>;
         };

@@ -3,13 +3,15 @@
 
 #include "base/limits.h"
 #include "json/jdec.h"
+#include "json/jstr.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 struct draft_args {
 	char *session_id, *digest;
 	bool on, discard;
-	struct slice meta;
+	struct slice meta, force;
 };
 
 static const struct jfield draft_fields[] = {
@@ -23,6 +25,7 @@ static const struct jfield draft_fields[] = {
 static const struct jfield apply_fields[] = {
 	JF_STR(struct draft_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_STR(struct draft_args, digest, "patchDigest", JF_REQUIRED, 80),
+	JF_ARR(struct draft_args, force, "force", 0),
 	JF_OBJ(struct draft_args, meta, "_meta", 0),
 	JF_END,
 };
@@ -48,11 +51,34 @@ static int start(struct acp_conn *c, const struct rpc_msg *m, const struct draft
 	int r;
 
 	k->session_id = xstrdup(a->session_id);
-	r = a->digest ? session_apply_draft(s, a->digest, on_result, k, e) :
+	r = a->digest ? session_apply_draft(s, a->digest, a->force, on_result, k, e) :
 			session_switch_draft(s, a->on, a->discard, on_result, k, e);
 	if (r < 0)
 		call_free(k);
 	return r;
+}
+
+static int check_force(struct slice force, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char field[32];
+
+	if (!force.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, force });
+	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+		_cleanup_(freep) char *path = NULL;
+
+		if (i == DRAFT_FORCE_MAX)
+			return err_field(e, "force", "TOO_MANY", "force has more than %d paths",
+					 DRAFT_FORCE_MAX);
+		snprintf(field, sizeof(field), "force[%zu]", i);
+		if (jstr_decode(v, PATH_BYTES_MAX, &path) < 0 || !*path)
+			return err_field(e, field, "FIELD_INVALID",
+					 "%s must be a path of conflicts", field);
+	}
+	return 0;
 }
 
 static int decode_and_start(struct acp_conn *c, const struct rpc_msg *m,
@@ -69,6 +95,8 @@ static int decode_and_start(struct acp_conn *c, const struct rpc_msg *m,
 	if (r == 0 && a.digest && archive_digest_parse(slice_of(a.digest), &digest) < 0)
 		r = err_field(e, "patchDigest", "DIGEST_INVALID",
 			      "patchDigest must be sha256: and 64 hex digits");
+	if (r == 0)
+		r = check_force(a.force, e);
 	if (r == 0)
 		r = start(c, m, &a, e);
 	jdec_free(fields, &a);

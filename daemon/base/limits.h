@@ -351,6 +351,9 @@
 #define DRAFT_MAX_DEFAULT (4096 * MIB)  /* bytes on the disk, if the operator does not say */
 #define DRAFT_MEASURE_MS 2000           /* so often it is measured while a turn runs */
 #define DRAFT_AFTER_MAX 1000            /* failures in a row, after which one begins */
+#define DRAFT_HASH_BYTES (1024 * MIB)   /* of a real tree, hashed when a draft begins; of the rest times decide */
+#define DRAFT_HASH_MS 20000             /* that hashing may take */
+#define DRAFT_FORCE_MAX 1000            /* paths that one apply may force */
 #define DRAFT_SETTLE_MS 50              /* stat data that are younger prove nothing yet */
 #define EXPORT_PATHS_MAX 1000           /* paths that one export may name */
 #define TREE_MANIFEST_MAX (256 * MIB)   /* bytes of one manifest of a tree */

@@ -265,9 +265,9 @@ int session_switch_draft(struct session *s, bool on, bool discard, session_set_f
 /* What the draft changes in the real tree: raw {patch | artifact, patchDigest, changes, conflicts, ...}. NO_DRAFT. */
 int session_diff_draft(struct session *s, session_set_fn done, void *ctx, struct err *e);
 /* Applies that, if its digest is still this one: raw {applied, patchDigest, draft}, or with an error {conflicts,
- * conflictsTotal}. */
-int session_apply_draft(struct session *s, const char *digest, session_set_fn done, void *ctx,
-			struct err *e);
+ * conflictsTotal}. force: raw array of paths that are applied although they are conflicts; may be empty. */
+int session_apply_draft(struct session *s, const char *digest, struct slice force,
+			session_set_fn done, void *ctx, struct err *e);
 bool session_draft_on(const struct session *s);
 /* Member "draft": that there is one, and where; nothing without. */
 void session_put_draft(struct jw *w, const struct session *s);

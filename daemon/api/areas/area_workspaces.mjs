@@ -47,7 +47,7 @@ export default {
       sessionId: 'the session', workspace: ref('Workspace'), instructions: anyOf([string(), ref('Text')], 'instructions for the agent'), harnessFiles: { items: ref('HarnessFile') } }),
     result: object({ 'workspace?': ref('Materialized'), 'instructions?': ref('InstructionsWritten'), 'skills?': ref('SkillsReport') }) },
     '_acpd/workspace/diff': { says: 'What has changed', params: fields('daemon/acp/workspace.c:diff_fields', { sessionId: 'the session', since: anyOf([word(['baseline', 'turn', 'draft']), integer()], 'since when: the baseline, or a turn') }), result: ref('Diff') },
-    '_acpd/workspace/apply': { says: 'Applies the draft', params: fields('daemon/acp/acp_draft.c:apply_fields', { sessionId: 'the session', patchDigest: 'of the diff that was looked at' }),
+    '_acpd/workspace/apply': { says: 'Applies the draft', params: fields('daemon/acp/acp_draft.c:apply_fields', { sessionId: 'the session', patchDigest: 'of the diff that was looked at', force: { items: string(), description: 'conflicts that are applied all the same' } }),
       result: object({ draft: ref('Draft'), patchDigest: string(), applied: integer() }) },
     '_acpd/session/draft': { says: 'Begins or ends a draft', params: fields('daemon/acp/acp_draft.c:draft_fields', { sessionId: 'the session', on: 'whether there is one', discard: 'what it has changed is thrown away' }), result: object({ draft: ref('Draft') }) },
     '_acpd/check': { says: 'Runs checks now', params: fields('daemon/acp/acp_check.c:check_fields', { sessionId: 'the session', checks: { items: ref('Check'), description: 'those of the session without it' } }), result: ref('Checked') },

@@ -283,6 +283,7 @@ static int begin_apply(struct draft_op *op, struct err *e)
 	op->generation = draft_head_read(s).generation;
 	draft_op_put_job(op, &w, true);
 	jw_str(&w, "digest", op->digest);
+	jw_raw(&w, "force", slice_of(op->force));
 	jw_end_obj(&w);
 	r = draft_op_run(op, "draft-apply", &job, e);
 	if (r < 0)
@@ -388,17 +389,21 @@ int session_switch_draft(struct session *s, bool on, bool discard, session_set_f
 	return 0;
 }
 
-int session_apply_draft(struct session *s, const char *digest, session_set_fn done, void *ctx,
-			struct err *e)
+int session_apply_draft(struct session *s, const char *digest, struct slice force,
+			session_set_fn done, void *ctx, struct err *e)
 {
+	struct draft_op *op;
 	int r = check_idle(s, e);
 
 	if (r == 0 && !session_draft_on(s))
 		r = err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
 			    "the session has no draft");
-	if (r == 0)
-		draft_op_add(s, &draft_op_apply, done, ctx)->digest = xstrdup(digest);
-	return r;
+	if (r < 0)
+		return r;
+	op = draft_op_add(s, &draft_op_apply, done, ctx);
+	op->digest = xstrdup(digest);
+	op->force = force.n ? xstrndup(force.p, force.n) : NULL;
+	return 0;
 }
 
 int session_diff_draft(struct session *s, session_set_fn done, void *ctx, struct err *e)

@@ -38,6 +38,7 @@ struct draft_op {
 	uint64_t turn;	     /* that has ended */
 	const char *why;     /* of one that begins by itself; a literal */
 	char *digest, *patch;
+	char *force;	   /* of an apply: raw array of paths, or NULL */
 	char *missing;	   /* why it will be a copy */
 	struct buf answer; /* members of the answer, or of the error's data */
 };

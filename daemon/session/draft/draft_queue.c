@@ -61,6 +61,7 @@ static void op_free(struct draft_op *op)
 		unlink(op->patch);
 	buf_done(&op->answer);
 	free(op->digest);
+	free(op->force);
 	free(op->patch);
 	free(op->missing);
 	free(op);

@@ -5,7 +5,8 @@
  * A file of the daemon's state: a first line (tree/draft_head.h), a record for each path in the order of tree_walker.h, a line
  * with a checksum of all of it. An apply begins a new generation: with that an overlay begins anew, empty, since what lies
  * beneath it has changed. An entry whose stamps are all zeros says that there was nothing. real: the stat data of the real tree's
- * entry; after an apply they are not known, and the digest stands for them. view: the stat data of a copy's own entry when
+ * entry; after an apply they are not known. The digest is of its bytes, so that a file with other times and the same bytes
+ * is as it was; up to DRAFT_HASH_BYTES of a tree are hashed when a draft begins. view: the stat data of a copy's own entry when
  * it was the same as the real tree's.
  *
  * Functions return 0 or a negative errno; -EBADMSG: the file is damaged.

@@ -5,6 +5,7 @@
 #include "base/os/sparse_file.h"
 #include "base/path_below.h"
 #include "base/util.h"
+#include "json/jstr.h"
 #include "tree/path_rules.h"
 #include "unpack/commit/compare.h"
 #include "unpack/snapshot/index.h"
@@ -138,15 +139,17 @@ static bool same_side(const struct draft_side *a, const struct draft_side *b)
 	return a->id.size == b->id.size && sha256_equal(&a->digest, &b->digest);
 }
 
-/* The real tree has what it had. */
+/* The real tree has what it had: by its bytes, whatever its times say, unless they were never read. */
 static bool is_as_before(const struct draft_change *c)
 {
 	const struct draft_base_entry *b = c->base;
 
 	if (!b || !draft_type(&b->real))
 		return !c->was.type;
+	if (c->was.type && same_stamps(&c->was.id, &b->real, true))
+		return true;
 	if (!b->has_digest)
-		return c->was.type && same_stamps(&c->was.id, &b->real, true);
+		return false;
 	return same_side(&c->was, &(struct draft_side){ draft_type(&b->real), b->real, b->digest });
 }
 
@@ -240,6 +243,46 @@ int draft_compare(struct draft_trees *t, struct draft_changes *c, struct verdict
 			r = take_change(t, c, &p);
 	add_digest(c);
 	return r;
+}
+
+/* --- conflicts that are wanted ------------------------------------------------------------------------------ */
+
+static struct draft_change *find_change(const struct draft_changes *c, const char *path)
+{
+	size_t low = 0, high = c->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = index_compare(c->v[mid].path, path);
+
+		if (order == 0)
+			return &c->v[mid];
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+int draft_force(struct draft_changes *c, struct slice paths, struct verdict *v)
+{
+	struct jiter it;
+	struct jval item;
+
+	if (!paths.n || !jiter_init(&it, (struct jval){ J_ARRAY, paths }))
+		return 0;
+	while (jiter_next(&it, NULL, &item)) {
+		_cleanup_(freep) char *path = NULL;
+		struct draft_change *d;
+
+		if (jstr_decode(item, PATH_BYTES_MAX, &path) < 0 || !(d = find_change(c, path)))
+			return refuse(v, "PATH_NOT_CHANGED", path,
+				      "force names a path that the draft does not change");
+		c->conflicts -= d->conflict;
+		d->conflict = false;
+	}
+	return 0;
 }
 
 /* --- the base afterwards ---------------------------------------------------------------------------------------- */

@@ -57,6 +57,9 @@ int draft_trees_open(struct draft_trees *t, int view, int real, int base, bool o
 		     uint64_t until, struct verdict *v);
 void draft_trees_close(struct draft_trees *t);
 int draft_compare(struct draft_trees *t, struct draft_changes *c, struct verdict *v);
+/* The paths, a raw array of strings, are no conflicts any more: what others put there is replaced. Refused:
+ * PATH_NOT_CHANGED. */
+int draft_force(struct draft_changes *c, struct slice paths, struct verdict *v);
 void draft_changes_done(struct draft_changes *c);
 /* What the base is once all changes have been applied, into an empty file. */
 int draft_base_after(const struct draft_trees *t, const struct draft_changes *c, int fd);

@@ -1,9 +1,11 @@
 #include "unpack/draft/draft_copy.h"
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/util.h"
 #include "tree/tree_manifest.h"
 #include "tree/tree_walker.h"
+#include "unpack/commit/compare.h"
 #include "unpack/draft/draft_base.h"
 #include "unpack/draft/draft_file.h"
 
@@ -16,7 +18,9 @@ struct copying {
 	struct held from, to;
 	uint64_t left; /* bytes that may still be copied */
 	struct draft_begun *ret;
-	bool *there; /* by entry: it is in the copy */
+	bool *there;		  /* by entry: it is in the copy */
+	struct sha256 *digests;	  /* by entry of a copy: of what was copied */
+	uint64_t hashable, until; /* bytes that may still be hashed; until when */
 	struct verdict *v;
 };
 
@@ -53,6 +57,7 @@ static int copy_one(struct copying *k, size_t i)
 	k->left -= sent.bytes;
 	k->ret->bytes += sent.bytes;
 	k->there[i] = r == 0;
+	k->digests[i] = sent.digest;
 	k->ret->left_out += r < 0;
 	return r < 0 && !is_left_out(r) ? fail_with(k->v, r, path, "copying the tree") : 0;
 }
@@ -94,6 +99,28 @@ static bool find_view(struct copying *k, size_t i, struct draft_base_entry *e)
 	return e->has_view;
 }
 
+static bool has_bytes(const struct draft_base_entry *e)
+{
+	int type = draft_type(&e->real);
+
+	return type == NODE_FILE || type == NODE_LINK;
+}
+
+/* Of the real tree, so that a later write of the same bytes can be told from a change. */
+static void find_digest(struct copying *k, size_t i, struct draft_base_entry *e)
+{
+	const char *path = draft_tree_path(k->tree, i);
+	struct seen seen;
+
+	if (!has_bytes(e) || e->real.size > k->hashable || clock_mono_ms() > k->until)
+		return;
+	k->hashable -= e->real.size;
+	e->has_digest = seen_look(&k->from, path, &seen) == 0 &&
+			seen.type == draft_type(&e->real) && seen_digest(&k->from, path, &seen);
+	if (e->has_digest)
+		e->digest = seen.digest;
+}
+
 static int write_base(struct copying *k, bool copied, int fd)
 {
 	struct draft_base_writer w;
@@ -103,8 +130,15 @@ static int write_base(struct copying *k, bool copied, int fd)
 	for (size_t i = 0; r == 0 && i < k->tree->n; i++) {
 		struct draft_base_entry e = { .real = k->tree->v[i].id };
 
-		if (!copied || find_view(k, i, &e))
-			r = draft_base_put(&w, draft_tree_path(k->tree, i), &e);
+		if (!copied)
+			find_digest(k, i, &e);
+		else if (!find_view(k, i, &e))
+			continue;
+		else if (has_bytes(&e)) {
+			e.has_digest = true;
+			e.digest = k->digests[i];
+		}
+		r = draft_base_put(&w, draft_tree_path(k->tree, i), &e);
 	}
 	if (r == 0)
 		r = draft_base_end(&w);
@@ -126,18 +160,25 @@ int draft_begin(int real, int copy, int base, uint64_t max, uint64_t until, stru
 		struct verdict *v)
 {
 	struct draft_tree tree;
-	struct copying k = { .tree = &tree, .left = max, .ret = ret, .v = v };
+	struct copying k = { .tree = &tree,
+			     .left = max,
+			     .ret = ret,
+			     .v = v,
+			     .hashable = DRAFT_HASH_BYTES,
+			     .until = clock_mono_ms() + DRAFT_HASH_MS };
 	int r = draft_tree_read(&tree, real, until, v);
 
 	*ret = (struct draft_begun){ .entries = tree.n };
 	held_init(&k.from, real);
 	held_init(&k.to, copy);
 	k.there = xalloc((tree.n + 1) * sizeof(*k.there));
+	k.digests = xalloc((copy < 0 ? 1 : tree.n + 1) * sizeof(*k.digests));
 	if (r == 0 && copy >= 0)
 		r = copy_all(&k, max);
 	if (r == 0)
 		r = write_base(&k, copy >= 0, base);
 	free(k.there);
+	free(k.digests);
 	held_done(&k.from);
 	held_done(&k.to);
 	draft_tree_done(&tree);

@@ -23,6 +23,7 @@
 struct draft_params {
 	char *root, *base, *copy, *view, *patch, *digest;
 	int64_t max, uid, gid;
+	struct slice force;
 	bool overlay;
 };
 
@@ -71,9 +72,13 @@ static const struct jfield diff_fields[] = {
 	JOB_USER, JF_END,
 };
 static const struct jfield apply_fields[] = {
-	JOB_ROOT, JOB_BASE,
-	JOB_VIEW, JF_STR(struct draft_params, digest, "digest", JF_REQUIRED, 80),
-	JOB_USER, JF_END,
+	JOB_ROOT,
+	JOB_BASE,
+	JOB_VIEW,
+	JF_STR(struct draft_params, digest, "digest", JF_REQUIRED, 80),
+	JF_ARR(struct draft_params, force, "force", 0),
+	JOB_USER,
+	JF_END,
 };
 static const struct jfield measure_fields[] = { JOB_ROOT, JOB_USER, JF_END };
 
@@ -254,11 +259,16 @@ static int apply_changes(struct draft_job *j, struct draft_trees *t, struct draf
 {
 	const struct draft_target to = { j->where.target, j->where.stage, j->base_new };
 
-	if (c->conflicts)
+	/* what is forced is what was seen under the digest */
+	if (c->conflicts && !j->job.force.n)
 		return refuse_conflicts(w, c);
 	if (!sha256_equal(&c->digest, &j->digest))
 		return refuse(&j->v, "PATCH_DIGEST_MISMATCH", NULL,
 			      "this is not what the draft changes now");
+	if (draft_force(c, j->job.force, &j->v) < 0)
+		return -EINVAL;
+	if (c->conflicts)
+		return refuse_conflicts(w, c);
 	return draft_apply(t, c, &to, &j->v);
 }
 

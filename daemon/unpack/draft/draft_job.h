@@ -6,10 +6,10 @@
  *
  *	draft-begin	{root, base, copy?, maxBytes?, uid?, gid?}	the record of the real tree, and the copy
  *	draft-diff	{root, base, view, overlay?, patch, uid?, gid?}	what the draft changes; nothing is changed
- *	draft-apply	{root, base, view, overlay?, digest, uid?, gid?}	applies it, if that is its digest
+ *	draft-apply	{root, base, view, overlay?, digest, force?, uid?, gid?}	applies it, if that is its digest
  *	draft-measure	{root, uid?, gid?}				bytes on the disk
  *
- * Refused: DRAFT_TOO_LARGE, DRAFT_CONFLICT (conflicts, conflictsTotal), PATCH_DIGEST_MISMATCH, TOO_MANY_ENTRIES,
+ * Refused: DRAFT_TOO_LARGE, DRAFT_CONFLICT (conflicts, conflictsTotal), PATCH_DIGEST_MISMATCH, PATH_NOT_CHANGED, TOO_MANY_ENTRIES,
  * TIME_LIMIT. As with extract, an apply that is killed is finished or undone by the next job for the tree.
  */
 #pragma once

@@ -108,6 +108,35 @@ for (const kind of KINDS)
       assert.deepEqual(stagesBelow(cwd), []);
     });
 
+    test('contents decide what is a conflict, and a person may apply one all the same', async (t) => {
+      const { c, cwd, id } = await begin(t, kind);
+      const apply = (force) => c.call('_acpd/workspace/apply', { sessionId: id, patchDigest: shown.patchDigest, force });
+      let shown;
+
+      await run(c, id, 'printf mine > a.txt && printf mine > sub/b.txt && rm gone.txt && printf mine > sub/deep/c.txt');
+      fs.utimesSync(`${cwd}/a.txt`, 1, 1);
+      fs.writeFileSync(`${cwd}/other`, fs.readFileSync(`${cwd}/sub/b.txt`));
+      fs.chownSync(`${cwd}/other`, fs.statSync(`${cwd}/a.txt`).uid, fs.statSync(`${cwd}/a.txt`).gid);
+      fs.renameSync(`${cwd}/other`, `${cwd}/sub/b.txt`);
+      fs.writeFileSync(`${cwd}/gone.txt`, fs.readFileSync(`${cwd}/gone.txt`));
+      assert.deepEqual((await diff(c, id)).conflicts, [], 'a touch, the same bytes in a new file and in the old one');
+      fs.writeFileSync(`${cwd}/a.txt`, 'theirs');
+      fs.writeFileSync(`${cwd}/sub/deep/c.txt`, 'theirs');
+      shown = await diff(c, id);
+      assert.deepEqual(shown.conflicts, ['a.txt', 'sub/deep/c.txt']);
+      const before = tree(cwd);
+      await assert.rejects(apply(['a.txt']), refusedWith('DRAFT_CONFLICT', (data) => assert.deepEqual(data.conflicts, ['sub/deep/c.txt'])));
+      await assert.rejects(apply(['a.txt', 'run.sh']), refusedWith('PATH_NOT_CHANGED'));
+      await assert.rejects(apply(['a.txt', 1]), refusedWith('FIELD_INVALID', (data) => assert.equal(data.field, 'force[1]')));
+      assert.deepEqual(tree(cwd), before);
+      fs.writeFileSync(`${cwd}/a.txt`, 'theirs, again');
+      await assert.rejects(apply(['a.txt', 'sub/deep/c.txt']), refusedWith('PATCH_DIGEST_MISMATCH'), 'nobody has seen that');
+      shown = await diff(c, id);
+      assert.equal((await apply(['a.txt', 'sub/deep/c.txt'])).applied, 4);
+      assert.deepEqual(['a.txt', 'sub/b.txt', 'sub/deep/c.txt'].map((f) => fs.readFileSync(`${cwd}/${f}`, 'utf8')), ['mine', 'mine', 'mine']);
+      assert.equal((await diff(c, id)).changesTotal, 0);
+    });
+
     test('on and off between turns: unsaved changes need a word, and off is the real tree again', async (t) => {
       const { c, cwd, before, id } = await begin(t, kind);
       const running = c.prompt(id, 'sleep 400; echo done');
