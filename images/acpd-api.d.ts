@@ -5083,6 +5083,7 @@ export interface operations {
                 "application/zstd": unknown;
                 "application/zip": unknown;
                 "application/octet-stream": unknown;
+                "application/x-www-form-urlencoded": unknown;
             };
         };
         responses: {

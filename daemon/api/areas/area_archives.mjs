@@ -23,7 +23,7 @@ export default {
       answers: { 200: bytes('application/octet-stream', 'all of it'), 206: bytes('application/octet-stream', 'a part of it'), '4XX': refused } },
     'PUT /v1/archives/{digest}': { id: 'putArchive', says: 'Uploads an archive, or a part of one',
       headers: [{ name: 'Content-Range', in: 'header', description: '"bytes N-M/T", or "bytes */T" with an empty body: goes on with an upload', schema: { type: 'string' } }],
-      body: { required: true, content: content(['application/x-tar', 'application/gzip', 'application/zstd', 'application/zip', 'application/octet-stream']) },
+      body: { required: true, content: content(['application/x-tar', 'application/gzip', 'application/zstd', 'application/zip', 'application/octet-stream', 'application/x-www-form-urlencoded']) },
       answers: { 200: json(ref('ArchiveStored'), 'it was there'), 201: json(ref('ArchiveStored'), 'it is there now'), 202: json(ref('ArchivePart'), 'a part of it', { headers: OFFSET }), '4XX': refused } },
     'DELETE /v1/archives/{digest}': { id: 'deleteArchive', says: 'Removes an archive', answers: { 200: json(ref('Deleted'), 'it is gone') } },
   },

@@ -284,6 +284,7 @@ static bool take_format(const struct http_call *c, enum archive_format *f, struc
 	} rows[] = {
 		{ "", ARCHIVE_UNKNOWN },
 		{ "application/octet-stream", ARCHIVE_UNKNOWN },
+		{ "application/x-www-form-urlencoded", ARCHIVE_UNKNOWN }, /* curl --data-binary */
 		{ "application/x-tar", ARCHIVE_TAR },
 		{ "application/gzip", ARCHIVE_TAR_GZ },
 		{ "application/zstd", ARCHIVE_TAR_ZST },

@@ -38,18 +38,30 @@ static int ambiguous(struct verdict *v, const char *what)
 	return refuse(v, "ZIP_AMBIGUOUS", NULL, "%s", what);
 }
 
-/* Finds the only place in the tail where an end record's comment ends with the file. */
+/* How many bytes of the tail come before the zeros at its end. */
+static size_t without_zeros(const uint8_t *tail, size_t n)
+{
+	while (n && !tail[n - 1])
+		n--;
+	return n;
+}
+
+/* Finds the only place in the tail where an end record's comment ends with the file, or where only zeros follow: whoever
+ * writes into a pipe may fill its last block. */
 static int find_record(const uint8_t *tail, size_t n, size_t *ret, struct verdict *v)
 {
-	size_t found = 0, others = 0, cut = 0;
+	size_t found = 0, others = 0, cut = 0, filled = without_zeros(tail, n);
 
 	for (size_t i = n < END_BYTES ? 0 : n - END_BYTES + 1; i-- > 0;) {
+		size_t end;
+
 		if (memcmp(tail + i, end_magic, sizeof(end_magic)) != 0)
 			continue;
-		if (i + END_BYTES + zip_u16(tail + i + 20) == n) {
+		end = i + END_BYTES + zip_u16(tail + i + 20);
+		if (end <= n && end >= filled) {
 			found++;
 			*ret = i;
-		} else if (i + END_BYTES + zip_u16(tail + i + 20) < n) {
+		} else if (end < n) {
 			cut++;
 		}
 		others += found == 0;

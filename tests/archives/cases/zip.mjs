@@ -5,7 +5,7 @@ import zlib from 'node:zlib';
 import * as S from '../streams.mjs';
 import * as T from '../tar.mjs';
 import * as Z from '../zip.mjs';
-import { Table, either, f, l, refused } from './common.mjs';
+import { Table, either, f, l, refused, written } from './common.mjs';
 
 const t = new Table('zip');
 const text = 'some text that can be made shorter. '.repeat(30);
@@ -105,6 +105,9 @@ zip('first-half-missing', () => Z.zip(two()).subarray(40), refused(...END));
 zip('comment-length-more', () => Z.zip(two(), { comment: 'short', end: { commentLength: 500 } }), refused(...END));
 zip('comment-length-less', () => Z.zip(two(), { comment: 'not so short', end: { commentLength: 3 } }), refused(...END));
 zip('junk-after', () => Z.zip(two(), { tail: 'junk' }), refused(...END));
+zip('padded-to-a-block', () => Z.zip(two(), { tail: Buffer.alloc(10240) }), written(whole));
+zip('comment-then-padding', () => Z.zip(two(), { comment: 'short', tail: Buffer.alloc(100) }), written(whole));
+zip('padding-then-junk', () => Z.zip(two(), { tail: Buffer.concat([Buffer.alloc(100), Buffer.from('junk')]) }), refused(...END));
 zip('two-zips', () => Buffer.concat([Z.zip(two()), Z.zip([Z.file('../outside/pwned', 'x')])]), refused(...END, 'NAME_DOTDOT'));
 zip('comment-holds-end-record', () => Z.zip(two(), { comment: Z.zip([]) }), refused(...END));
 zip('comment-holds-archive', () => Z.zip(two(), { comment: Z.zip([Z.file('../outside/pwned', 'x')]) }), refused(...END, 'NAME_DOTDOT'));

@@ -68,6 +68,8 @@ test('the four kinds are told by their bytes; a declaration must fit', async () 
   for (const data of [Buffer.from('hello'), Buffer.alloc(0), Buffer.from('BZh91AY&SY'), Buffer.alloc(511)])
     assert.deepEqual(reason(await put(d, data)), [400, 'FORMAT_UNKNOWN'], data.toString('hex').slice(0, 20));
   assert.equal((await put(d, Buffer.alloc(1024))).status, 201, 'an empty tar');
+  const ofCurl = { headers: { 'Content-Type': 'application/x-www-form-urlencoded' } };
+  assert.equal((await put(d, tarOf(20, 3), ofCurl)).status, 201, 'what curl --data-binary says by itself');
   const unknown = await put(d, tarOf(10, 3), { headers: { 'Content-Type': 'text/plain' } });
   assert.deepEqual(reason(unknown), [415, 'CONTENT_TYPE_UNSUPPORTED']);
 });
