@@ -138,6 +138,9 @@ test('writeFile: atomic, modes, parents, versions', async (t) => {
   await box.fails('ESTALE', 'writeFile', { path: 'run.sh', content: 'b', expectedEtag: etag });
   fs.utimesSync(box.file('run.sh'), 1, 1);
   await box.fails('ESTALE', 'writeFile', { path: 'run.sh', content: 'b', expectedMtime: mtime });
+  await box.fails('ESTALE', 'writeFile', { path: 'run.sh', content: 'b', expectedMtime: new Date(mtime).toISOString() });
+  await box.call('writeFile', { path: 'run.sh', content: 'a', expectedMtime: fs.statSync(box.file('run.sh')).mtime.toISOString() });
+  assert.equal((await box.fails('INVALID_ARGUMENT', 'writeFile', { path: 'run.sh', content: 'b', expectedMtime: 'today' })).field, 'expectedMtime');
   await box.fails('ESTALE', 'writeFile', { path: 'gone', content: 'b', expectedMtime: mtime });
   assert.equal(fs.readFileSync(box.file('run.sh'), 'utf8'), 'a');
   // through a link inside; a hard link keeps the old content
@@ -239,21 +242,22 @@ test('deleteFile and createDirectory', async (t) => {
   fs.writeFileSync(box.file('a/b/f'), 'x');
   await box.fails('EEXIST', 'createDirectory', { path: 'a/b/f' });
   await box.fails('ENOTDIR', 'createDirectory', { path: 'a/b/f/g' });
-  await box.fails('ENOTEMPTY', 'deleteFile', { path: 'a/b' });
+  await box.fails('ENOTEMPTY', 'deleteFile', { path: 'a/b', recursive: false });
   assert.equal((await box.call('deleteFile', { path: 'a/b/c' })).success, true, 'an empty one goes');
   fs.symlinkSync(outside, box.file('a/out'));
   fs.symlinkSync(path.join(outside, 'kept'), box.file('direct'));
   fs.symlinkSync('a', box.file('in'));
   for (const name of ['.', './', 'a/..', box.root, `${box.root}/`])
     await box.fails(name === box.root || name === `${box.root}/` ? 'OUTSIDE_ROOTS' : 'IS_ROOT', 'deleteFile', { path: name, recursive: true });
-  for (const name of ['/', '..', 'a/../..', 'a/out/kept', 'direct'])
+  for (const name of ['/', '..', 'a/../..', 'a/out/kept', 'direct/x'])
     await box.fails('OUTSIDE_ROOTS', 'deleteFile', { path: name, recursive: true });
   assert.equal((await box.call('deleteFile', { path: 'in' })).success, true);
   assert.ok(fs.existsSync(box.file('a/b/f')), 'a link goes, not what it leads to');
   // a link within a directory that goes is only a link
-  assert.equal((await box.call('deleteFile', { path: 'a', recursive: true })).success, true);
+  assert.equal((await box.call('deleteFile', { path: 'a' })).success, true, 'a directory, as the seed calls it');
+  assert.equal((await box.call('deleteFile', { path: 'direct' })).success, true, 'of a link that leads out, the link');
   assert.equal(fs.readFileSync(path.join(outside, 'kept'), 'utf8'), 'kept');
-  assert.deepEqual(fs.readdirSync(box.root), ['direct']);
+  assert.deepEqual(fs.readdirSync(box.root), []);
   await box.fails('ENOENT', 'deleteFile', { path: 'a' });
 });
 

@@ -73,6 +73,10 @@ test('one hunk without a place: no file is changed', async (t) => {
   assert.deepEqual(e.files.map((f) => [f.path, f.status, f.fits]), [['a.txt', 'modified', true], ['new/deep/n.txt', 'created', true],
     ['gone.txt', 'deleted', true], ['b.txt', 'modified', false]]);
   assert.deepEqual(e.files[3].hunks.map((h) => [h.fits, h.offset]), [[true, 2], [false, undefined]]);
+  const none = await box.call('applyDiff', { patch, paths: ['nothing/**'] });
+
+  assert.deepEqual([none.applied, none.filesChanged], [false, 0]);
+  assert.ok(none.files.every((f) => f.status === 'leftOut'));
   const some = await box.call('applyDiff', { patch, paths: ['new', '*.txt', 'nothing/**'].filter((p) => p !== '*.txt') });
 
   assert.deepEqual(some.files.map((f) => f.status), ['leftOut', 'created', 'leftOut', 'leftOut']);

@@ -45,6 +45,8 @@ enum tool_flag {
 	TOOL_VARIABLES = 4, /* of a map: its keys are names of environment variables */
 	TOOL_BYTES =
 		4, /* TOOL_STRING: contents, may hold NUL (tool_arg_bytes); refused elsewhere */
+	TOOL_TIME =
+		8, /* TOOL_INT: ms since 1970, or an ISO 8601 time in UTC; tool_arg_int takes both */
 };
 
 struct tool_field {

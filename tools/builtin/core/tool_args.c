@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -64,10 +65,28 @@ static int string_check(const struct tool_field *f, struct jval v, const char *p
 	return 0;
 }
 
+static int time_of(struct jval v, int64_t *ms)
+{
+	_cleanup_(freep) char *text = NULL;
+	uint64_t at;
+
+	if (jstr_decode(v, CLOCK_ISO_SIZE + 16, &text) < 0 || !clock_iso_read(slice_of(text), &at))
+		return -EINVAL;
+	*ms = (int64_t)at;
+	return 0;
+}
+
 static int int_check(const struct tool_field *f, struct jval v, const char *path, struct err *e)
 {
 	int64_t n;
 
+	if ((f->flags & TOOL_TIME) && v.type == J_STRING)
+		return time_of(v, &n) < 0 ?
+			       err_field(
+				       e, path, CODE,
+				       "%s must be a time as 2026-01-31T12:00:00.000Z, or ms since 1970",
+				       path) :
+			       0;
 	if (v.type != J_NUMBER || whole(v, &n) < 0)
 		return err_field(e, path, CODE, "%s must be an integer", path);
 	if ((f->min || f->max) && (n < f->min || n > f->max))
@@ -259,6 +278,8 @@ int64_t tool_arg_int(const struct builtin_call *c, const char *name, int64_t abs
 	struct jval v = tool_arg(c, name);
 	int64_t n;
 
+	if (v.type == J_STRING)
+		return time_of(v, &n) == 0 ? n : absent;
 	return v.type == J_NUMBER && whole(v, &n) == 0 ? n : absent;
 }
 

@@ -335,6 +335,14 @@ static int name_followed(const struct builtin_call *c, const char *path,
 	return name_plain(c, real, ret, e);
 }
 
+/* What was found outside may be a directory above: the error names what was asked for. */
+static int name_whole(const char *path, int r, struct err *e)
+{
+	if (r < 0 && strcmp(e->reason, "OUTSIDE_ROOTS") == 0)
+		outside(path, e);
+	return r;
+}
+
 int tool_path_entry(const struct builtin_call *c, const char *path, enum tool_path_use use,
 		    bool follow, struct tool_path_entry *ret, struct err *e)
 {
@@ -344,6 +352,7 @@ int tool_path_entry(const struct builtin_call *c, const char *path, enum tool_pa
 	r = name_plain(c, path, ret, e);
 	if (r == 0 && follow)
 		r = name_followed(c, path, ret, e);
+	name_whole(path, r, e);
 	if (r == 0)
 		r = tool_path_judge(c, ret->real, use, e);
 	if (r < 0)
@@ -406,7 +415,7 @@ int tool_path_entry_parents(const struct builtin_call *c, const char *path, enum
 		return tool_path_entry(c, path, use, true, ret, e);
 	}
 	if (dir != -ENODATA)
-		return dir;
+		return name_whole(path, dir, e);
 	ret->leaf = TAKE_PTR(leaf);
 	ret->real = join(real, ret->leaf);
 	r = tool_path_judge(c, ret->real, use, e);

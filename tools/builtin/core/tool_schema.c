@@ -26,13 +26,13 @@ static void type_put(struct jw *w, const struct tool_field *f)
 
 	if (!name)
 		return;
-	if (!(f->flags & TOOL_NULLABLE)) {
+	if (!(f->flags & (TOOL_NULLABLE | TOOL_TIME))) {
 		jw_str(w, "type", name);
 		return;
 	}
 	jw_arr(w, "type");
 	jw_str(w, NULL, name);
-	jw_str(w, NULL, "null");
+	jw_str(w, NULL, f->flags & TOOL_TIME ? "string" : "null");
 	jw_end_arr(w);
 }
 

@@ -12,20 +12,6 @@
 
 /* --- deleteFile -------------------------------------------------------------------------------------------------- */
 
-/* A link is removed, never what it leads to; and one that leads out of the roots stays: its maker has to decide. */
-static int check_link(const struct builtin_call *c, const char *path, struct err *e)
-{
-	struct tool_path p;
-	struct err other;
-	int r = tool_path_find(c, path, TOOL_PATH_STAT, &p, &other);
-
-	tool_path_done(&p);
-	if (r == 0 || strcmp(other.reason, "OUTSIDE_ROOTS") != 0)
-		return 0;
-	*e = other;
-	return -EACCES;
-}
-
 struct tree_removal {
 	struct builtin_call *call;
 	struct err *e;
@@ -71,7 +57,7 @@ static int delete_at(struct builtin_call *c, const struct tool_path_entry *at, c
 		     struct err *e)
 {
 	_cleanup_(write_lock_releasep) struct write_lock *g = NULL;
-	bool recursive = tool_arg_bool(c, "recursive", false);
+	bool recursive = tool_arg_bool(c, "recursive", true);
 	struct stat sb;
 	int r = 0;
 
@@ -83,9 +69,8 @@ static int delete_at(struct builtin_call *c, const struct tool_path_entry *at, c
 		return r;
 	if (fstatat(at->dir, at->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return tool_errno(e, errno, "cannot delete", path);
-	if (S_ISLNK(sb.st_mode))
-		r = check_link(c, path, e);
-	else if (S_ISDIR(sb.st_mode))
+	/* of a link, the link itself, wherever it leads */
+	if (S_ISDIR(sb.st_mode))
 		r = check_tree(c, at, path, recursive, e);
 	if (r < 0 || c->dry_run)
 		return r;
@@ -197,8 +182,8 @@ static const struct tool_field delete_in[] = {
 	  .text = PATH_TEXT "; of a link, the link itself" },
 	{ .name = "recursive",
 	  .type = TOOL_BOOL,
-	  .fallback = "false",
-	  .text = "a directory with all in it; else it must be empty" },
+	  .fallback = "true",
+	  .text = "Whether a directory goes with all that is in it; with false it must be empty." },
 	{ 0 },
 };
 

@@ -105,7 +105,7 @@ int version_check(const struct builtin_call *c, const struct stat *sb, const cha
 
 	if (sb)
 		stat_etag(sb, now);
-	if (mtime.type == J_NUMBER)
+	if (mtime.type == J_NUMBER || mtime.type == J_STRING)
 		same = sb && tool_arg_int(c, "expectedMtime", -1) == stat_mtime_ms(sb);
 	if (same && etag.type == J_STRING)
 		same = sb && jstr_is(etag, now);

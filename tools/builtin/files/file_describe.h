@@ -36,8 +36,9 @@ int version_check(const struct builtin_call *c, const struct stat *sb, const cha
 #define VERSION_IN                                                                                 \
 	{ .name = "expectedMtime",                                                                 \
 	  .type = TOOL_INT,                                                                        \
+	  .flags = TOOL_TIME,                                                                      \
 	  .max = SAFE_INT_MAX,                                                                     \
-	  .text = "mtime (ms) that the file must still have, else ESTALE" },                       \
+	  .text = "Time of the last change, in ms or as ISO 8601 in UTC; ESTALE if it differs." }, \
 	{                                                                                          \
 		.name = "expectedEtag", .type = TOOL_STRING, .max = ETAG_BYTES,                    \
 		.text = "etag that the file must still have, else ESTALE"                          \

@@ -108,6 +108,14 @@ static void put_files(struct jw *w, const struct patch_plan *p)
 	jw_end_arr(w);
 }
 
+static bool changes_any(const struct patch_plan *p)
+{
+	for (size_t i = 0; i < p->set.n; i++)
+		if (!p->items[i].left_out)
+			return true;
+	return false;
+}
+
 static void put_sums(struct jw *w, const struct patch_plan *p)
 {
 	_cleanup_(buf_done) struct buf stat = { 0 };
@@ -140,7 +148,7 @@ static void answer_done(struct builtin_call *c, const struct patch_plan *p, bool
 	_cleanup_(buf_done) struct buf out = { 0 }, patch = { .max = PATCH_BYTES_MAX };
 	struct jw w = JW(&out);
 
-	jw_bool(&w, "applied", !dry);
+	jw_bool(&w, "applied", !dry && changes_any(p));
 	if (dry)
 		jw_bool(&w, "dryRun", true);
 	put_files(&w, p);
@@ -272,7 +280,7 @@ static const struct tool_field diff_in[] = {
 	{ .name = "paths",
 	  .type = TOOL_STRINGS,
 	  .max = PATCH_FILES_MAX,
-	  .text = "apply only to these files, globs or directories; the others are left out" },
+	  .text = "Apply only to these files, globs or directories; the others are left out. If none matches, applied is false." },
 	{ 0 },
 };
 
