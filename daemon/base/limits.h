@@ -392,6 +392,7 @@
 
 /* Entrypoint */
 #define ENTRY_STOP_SECS 15              /* more than --drain: from SIGTERM to SIGKILL, once the other has ended */
+#define ENTRY_MCP_SECS 60               /* the banner waits for the handshakes of MCP servers */
 #define PROGRAM_VERSION_MS 3000         /* for "program --version", where somebody waits */
 
 /* Loop */

@@ -11,14 +11,24 @@
 #include "cli/run_unpack.h"
 #include "cli/serve_check.h"
 #include "harnesses/harness_pins.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "net/client/http_client.h"
+#include "proc/machine/machine_facts.h"
 #include "session/workspace/session_paths.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <time.h>
 
 #define VERSIONS_NICE 10
+#define OS_RELEASE_MAX (64 * KIB)
+#define MCP_STATES_MAX (1 * MIB)
 #define NOT_FOUND 127 /* as shells end for a command that there is not */
 
 /* What `acpd serve` will take from the environment, and what comes of it. */
@@ -81,9 +91,47 @@ static void say_mcp(const struct entry_settings *s)
 		say("mcp config", "none");
 }
 
+/* The value of PRETTY_NAME, without its quotes. */
+static char *system_name(void)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	static const char key[] = "\nPRETTY_NAME=";
+	char *at, *end;
+
+	buf_putc(&b, '\n');
+	if (file_read("/etc/os-release", OS_RELEASE_MAX, &b) < 0 || buf_putc(&b, '\0') < 0)
+		return NULL;
+	at = strstr(b.data, key);
+	if (!at)
+		return NULL;
+	at += strlen(key);
+	at += *at == '"';
+	end = at + strcspn(at, "\"\n");
+	return xstrndup(at, (size_t)(end - at));
+}
+
+static void say_system(void)
+{
+	_cleanup_(freep) char *name = system_name();
+	struct machine_facts m;
+	struct statvfs fs = { 0 };
+	struct utsname u;
+
+	machine_facts_read(&m);
+	statvfs("/", &fs);
+	if (uname(&u) == 0)
+		fprintf(stderr, "  %-11s %s, %s %s %s\n", "system", name ? name : "unknown",
+			u.sysname, u.release, u.machine);
+	fprintf(stderr, "  %-11s %u processor%s, %llu MiB of memory, %llu MiB free on /\n",
+		"machine", m.cpus, m.cpus == 1 ? "" : "s", (unsigned long long)(m.memory / MIB),
+		(unsigned long long)(fs.f_bavail * fs.f_frsize / MIB));
+	fprintf(stderr, "  %-11s uid %u, gid %u\n", "user", getuid(), getgid());
+}
+
 static void say_all(const struct config *c, const struct entry_settings *s)
 {
 	fprintf(stderr, "acpd %s entrypoint, process %d\n", ACPD_VERSION, (int)getpid());
+	say_system();
 	say_harnesses(&s->harnesses);
 	say_mcp(s);
 	say("daemon", c->serve ? s->serve.listen : "none beside the command");
@@ -121,16 +169,93 @@ static void say_versions(const struct harness_table *t)
 	}
 }
 
+/* --- the state of MCP servers --------------------------------------------------------------------------------- */
+
+/* The daemon's answer to GET /v1/mcp; 0, or a negative errno with e. */
+static int ask_servers(const char *socket, struct buf *text, struct err *e)
+{
+	struct http_client *http = http_client_new_socket(socket);
+	const struct http_ask rq = { .method = "GET", .path = "/v1/mcp" };
+	struct http_answer answer;
+	int r = http_client_ask(http, &rq, &answer, e);
+	ssize_t n = 1;
+
+	buf_reset(text);
+	while (r == 0 && n > 0 && buf_len(text) < MCP_STATES_MAX && buf_reserve(text, 4096) == 0) {
+		n = http_client_read(http, text->data + text->len, 4096);
+		text->len += n > 0 ? (size_t)n : 0;
+	}
+	http_client_free(http);
+	if (r == 0 && answer.status != 200)
+		r = err_set(e, -EAGAIN, 0, "UNREACHABLE", "the daemon answers %d", answer.status);
+	return r;
+}
+
+static bool any_starting(struct slice servers)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (jiter_init(&it, jobj_get(servers, "servers")))
+		while (jiter_next(&it, NULL, &v))
+			if (jstr_is(jobj_get(v.raw, "state"), "starting"))
+				return true;
+	return false;
+}
+
+static void say_server(struct slice server)
+{
+	_cleanup_(freep) char *name = NULL, *state = NULL, *era = NULL, *reason = NULL;
+
+	jstr_decode(jobj_get(server, "name"), MCP_STATES_MAX, &name);
+	jstr_decode(jobj_get(server, "state"), 64, &state);
+	jstr_decode(jobj_get(server, "era"), 64, &era);
+	jstr_decode(jobj_get(jobj_get(server, "lastError").raw, "reason"), 64, &reason);
+	if (!name || !state)
+		return;
+	fprintf(stderr, "  %-11s %s: %s", "mcp", name, state);
+	if (era)
+		fprintf(stderr, ", %s, %llu tools, %llu ms", era,
+			(unsigned long long)jobj_uint(server, "toolCount"),
+			(unsigned long long)jobj_uint(server, "latencyMs"));
+	fprintf(stderr, "%s%s\n", reason ? ", " : "", reason ? reason : "");
+}
+
+/* Once each has answered its handshake, or has failed. */
+static void say_servers(const char *socket)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct timespec pause = { 0, 200000000 };
+	struct err e = { 0 };
+	struct jiter it;
+	struct jval v;
+	int r = -EAGAIN;
+
+	for (unsigned i = 0; i < ENTRY_MCP_SECS * 5; i++) {
+		r = ask_servers(socket, &text, &e);
+		if (r == 0 && !any_starting(buf_slice(&text)))
+			break;
+		nanosleep(&pause, NULL);
+	}
+	if (r < 0)
+		fprintf(stderr, "  %-11s state unknown: %s\n", "mcp", e.msg);
+	else if (jiter_init(&it, jobj_get(buf_slice(&text), "servers")))
+		while (jiter_next(&it, NULL, &v))
+			say_server(v.raw);
+}
+
 /* Some take seconds to say theirs, so the command does not wait for them: they are asked by a process of its own, which
  * ends with us, and which the processor is not taken from others for. */
-static void start_saying_versions(const struct harness_table *t, const sigset_t *mask)
+static void start_saying_versions(const struct entry_settings *s, bool serves, const sigset_t *mask)
 {
 	if (fork() != 0)
 		return; /* without it the banner has no versions */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	setpriority(PRIO_PROCESS, 0, VERSIONS_NICE);
-	say_versions(t);
+	say_versions(&s->harnesses);
+	if (serves && s->servers > 0 && s->serve.socket)
+		say_servers(s->serve.socket);
 	_exit(0);
 }
 
@@ -190,7 +315,7 @@ static int run(const struct config *c, const struct entry_settings *s, struct en
 	}
 	p->program = program;
 	p->argv = c->args;
-	start_saying_versions(&s->harnesses, &p->mask);
+	start_saying_versions(s, c->serve, &p->mask);
 	r = entry_run(p, &e);
 	return r < 0 ? fail(EXIT_FAILED, "%s", e.msg) : r;
 }

@@ -214,6 +214,20 @@ describe('--serve', NAMESPACE, () => {
   const port = async (life) => Number((await says(life, /^acpd listening on ws:\/\/127\.0\.0\.1:(\d+)\/acp$/m, 'stderr'))[1]);
   const daemonOf = (life) => descendants(life.pid).find((p) => cmdline(p.pid).split('\0')[1] === 'serve')?.pid;
 
+  test('the banner has the system, and the state of each MCP server of the daemon', async () => {
+    const mcp = path.join(dir, 'servers.json');
+
+    fs.writeFileSync(mcp, JSON.stringify({ mcpServers: { good: { command: ACPD, args: ['mcp', '--builtin'] }, bad: { command: '/nonexistent' } } }));
+    const life = await inNamespace(['--serve', ...perl('print STDERR "up\\n"; sleep 30 while 1')], { env: { ...env, ACPD_MCP_CONFIG: mcp } });
+
+    await says(life, /^ {2}mcp +good: ready, modern, \d+ tools, \d+ ms$/m, 'stderr');
+    await says(life, /^ {2}mcp +bad: failed, COMMAND_NOT_FOUND$/m, 'stderr');
+    assert.match(life.out.stderr, new RegExp(`^  system +.+, Linux ${os.release().replaceAll('.', '\\.')} \\S+$`, 'm'));
+    assert.match(life.out.stderr, /^ {2}machine +\d+ processors?, \d+ MiB of memory, \d+ MiB free on \/$/m);
+    process.kill(life.pid, 'SIGTERM');
+    await life.ended;
+  });
+
   test('a turn of a session runs in the daemon beside the command; when the command ends, both have', async () => {
     const life = await serve('$SIG{USR1} = sub { exit 5 }; print STDERR "up\\n"; sleep 30 while 1');
     const c = await AcpClient.connect({ port: await port(life), token });
