@@ -68,10 +68,12 @@ function* wrong({ properties, required = [] }, prefix = '.') {
   for (const [name, p] of Object.entries(properties)) {
     if (!p.type)
       continue; // any value is good
+    const [main] = [p.type].flat(); // a time is an integer, or a string that no word here is
+
     for (const [type, value] of Object.entries(VALUES))
-      if (type !== p.type)
+      if (type !== main)
         yield [`${name}: ${type}`, { [name]: value }, prefix + name];
-    for (const [label, value, field = ''] of OF[p.type]?.(p) ?? [])
+    for (const [label, value, field = ''] of OF[main]?.(p) ?? [])
       yield [`${name}: ${label}`, { [name]: value }, prefix + name + field];
   }
   yield ['unknown', { zz: 1 }, `${prefix}zz`];
