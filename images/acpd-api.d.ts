@@ -1006,6 +1006,12 @@ export interface components {
             content?: {
                 [key: string]: unknown;
             };
+            /**
+             * @description who decided: a program, or a human who uses the client
+             * @default client
+             * @enum {string}
+             */
+            by: "client" | "human";
             /** @description extensions of others */
             _meta?: Record<string, never>;
         };
@@ -1373,6 +1379,12 @@ export interface components {
             content?: {
                 [key: string]: unknown;
             };
+            /**
+             * @description who decided: a program, or a human who uses the client
+             * @default client
+             * @enum {string}
+             */
+            by: "client" | "human";
         };
         ApprovalAnswered: {
             id: string;
@@ -2168,7 +2180,7 @@ export interface components {
             /** @description as ACP has the result */
             answer?: unknown;
             /** @enum {string} */
-            by?: "human" | "rule" | "timeout" | "default" | "cancelled" | "withdrawn";
+            by?: "client" | "human" | "rule" | "timeout" | "default" | "cancelled" | "withdrawn";
             via?: string;
             rule?: string;
             reason?: string;
@@ -3357,7 +3369,7 @@ export interface components {
             /** @description as ACP has the result */
             answer?: unknown;
             /** @enum {string} */
-            by?: "human" | "rule" | "timeout" | "default" | "cancelled" | "withdrawn";
+            by?: "client" | "human" | "rule" | "timeout" | "default" | "cancelled" | "withdrawn";
             via?: string;
             rule?: string;
             reason?: string;
@@ -3609,6 +3621,12 @@ export interface components {
                     [key: string]: unknown;
                 };
             }[];
+            /** @description at the end of a turn */
+            billingRef?: string;
+            /** @description at the end of a turn */
+            configVersion?: string;
+            /** @description at the end of a turn */
+            sandboxId?: string;
             /** @description of all of them, as ACP has it */
             promptUsage?: {
                 [key: string]: unknown;
@@ -3757,10 +3775,13 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description turns of one harness and model */
+        /** @description turns of one group */
         RunGroup: {
             harness?: string;
             model?: string;
+            configVersion?: string;
+            billingRef?: string;
+            day?: string;
             turns: number;
             failed: number;
             tokens?: {
@@ -4749,6 +4770,8 @@ export interface components {
                 key?: string;
                 attempt?: components["schemas"]["Attempt"];
                 traceparent?: string;
+                billingRef?: string;
+                configVersion?: string;
                 checks?: {
                     /** @enum {string} */
                     verdict: "verified" | "failed" | "unchecked";
@@ -4780,6 +4803,8 @@ export interface components {
                 key?: string;
                 attempt?: components["schemas"]["Attempt"];
                 traceparent?: string;
+                billingRef?: string;
+                configVersion?: string;
                 checks?: {
                     /** @enum {string} */
                     verdict: "verified" | "failed" | "unchecked";

@@ -42,7 +42,7 @@ int on_approvals_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e
 }
 
 struct answer_args {
-	char *session_id, *id, *option_id, *action;
+	char *session_id, *id, *option_id, *action, *by;
 	struct slice outcome, content, meta;
 };
 
@@ -53,6 +53,7 @@ static const struct jfield answer_fields[] = {
 	JF_OBJ(struct answer_args, outcome, "outcome", 0),
 	JF_STR(struct answer_args, action, "action", 0, 16),
 	JF_OBJ(struct answer_args, content, "content", 0),
+	JF_STR(struct answer_args, by, "by", 0, 16),
 	JF_OBJ(struct answer_args, meta, "_meta", 0),
 	JF_END,
 };
@@ -110,7 +111,7 @@ int on_approvals_answer(struct acp_conn *c, const struct rpc_msg *m, struct err 
 	if (r == 0)
 		r = approval_answer(c->srv->store, a.id,
 				    &(struct approval_reply){ a.option_id, a.outcome, a.action,
-							      a.content },
+							      a.content, a.by },
 				    "acp", &b, e);
 	if (r == 0)
 		answered(c, m, a.id, buf_slice(&b));

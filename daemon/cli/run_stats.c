@@ -36,8 +36,14 @@ struct money_sample {
 /* A turn that was not checked to its end says nothing. */
 enum checked { CHECKED_VERIFIED, CHECKED_FAILED, CHECKED_MAX };
 
+/* What a turn can be grouped by: a member of its record, or the day it began. */
+enum stats_key { KEY_HARNESS, KEY_MODEL, KEY_CONFIG, KEY_BILLING, KEY_DAY, KEY_MAX };
+
+static const char *const key_names[KEY_MAX] = { "harness", "model", "configVersion", "billingRef",
+						"day" };
+
 struct group {
-	char *harness, *model; /* NULL: of all */
+	char *key[KEY_MAX]; /* NULL: not grouped by it */
 	uint64_t turns, failed, checked[CHECKED_MAX];
 	struct sample tokens, input, output, millis;
 	struct money_sample *costs;
@@ -46,6 +52,7 @@ struct group {
 };
 
 struct run_stats {
+	bool by[KEY_MAX];
 	struct group all, *groups;
 	size_t n;
 };
@@ -135,19 +142,47 @@ static void group_add(struct group *g, struct slice record)
 	take_end(g, record);
 }
 
+/* The word of a record, owned; "-": it has none. */
+static char *key_of(struct slice record, enum stats_key key)
+{
+	char *word = word_at(record, key == KEY_DAY ? "tsStart" : key_names[key]);
+
+	if (word && key == KEY_DAY)
+		word[strcspn(word, "T")] = '\0';
+	return word ? word : xstrdup("-");
+}
+
+static void keys_free(char **key)
+{
+	for (int k = 0; k < KEY_MAX; k++)
+		free(key[k]);
+}
+
+static bool same_keys(const struct group *g, char *const *key)
+{
+	for (int k = 0; k < KEY_MAX; k++)
+		if (key[k] && strcmp(g->key[k], key[k]) != 0)
+			return false;
+	return true;
+}
+
 static struct group *group_of(struct run_stats *s, struct slice record)
 {
-	_cleanup_(freep) char *harness = word_at(record, "harness"),
-			      *model = word_at(record, "model");
-	const char *h = harness ? harness : "-", *m = model ? model : "-";
-	struct group *g;
+	char *key[KEY_MAX] = { NULL };
+	struct group *g = NULL;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (strcmp(s->groups[i].harness, h) == 0 && strcmp(s->groups[i].model, m) == 0)
-			return &s->groups[i];
+	for (int k = 0; k < KEY_MAX; k++)
+		if (s->by[k])
+			key[k] = key_of(record, (enum stats_key)k);
+	for (size_t i = 0; i < s->n && !g; i++)
+		if (same_keys(&s->groups[i], key))
+			g = &s->groups[i];
+	if (g) {
+		keys_free(key);
+		return g;
+	}
 	g = GROW(s->groups, s->n);
-	g->harness = xstrdup(h);
-	g->model = xstrdup(m);
+	memcpy(g->key, key, sizeof(key));
 	return g;
 }
 
@@ -266,8 +301,8 @@ static double pass_rate(const struct group *g)
 static void put_group(struct jw *w, const char *key, struct group *g)
 {
 	jw_obj(w, key);
-	jw_str(w, "harness", g->harness);
-	jw_str(w, "model", g->model);
+	for (int k = 0; k < KEY_MAX; k++)
+		jw_str(w, key_names[k], g->key[k]);
 	jw_uint(w, "turns", g->turns);
 	jw_uint(w, "failed", g->failed);
 	put_counts(w, "tokens", &g->tokens);
@@ -319,12 +354,26 @@ static void print_tallies(const char *title, const struct tallies *t)
 	printf("\n");
 }
 
+static void print_keys(const struct group *g)
+{
+	const char *before = "";
+
+	for (int k = 0; k < KEY_MAX; k++) {
+		if (!g->key[k])
+			continue;
+		printf("%s%s", before, g->key[k]);
+		before = " ";
+	}
+	if (!*before)
+		printf("all");
+}
+
 static void print_group(struct group *g)
 {
 	char mean[COST_TEXT_SIZE], total[COST_TEXT_SIZE];
 
-	printf("%s%s%s: %llu turns, %llu failed\n", g->harness ? g->harness : "all",
-	       g->model ? " " : "", g->model ? g->model : "", (unsigned long long)g->turns,
+	print_keys(g);
+	printf(": %llu turns, %llu failed\n", (unsigned long long)g->turns,
 	       (unsigned long long)g->failed);
 	print_counts("tokens", &g->tokens, "");
 	print_counts("time", &g->millis, " ms");
@@ -352,9 +401,32 @@ void run_stats_print(struct run_stats *s)
 
 /* --- its life ------------------------------------------------------------------------------------------------------ */
 
-struct run_stats *run_stats_new(void)
+static int read_by(struct run_stats *s, const char *by, struct err *e)
 {
-	return new0(struct run_stats);
+	for (const char *end = by; *end; by = end + 1) {
+		struct slice word = { by, strcspn(by, ",") };
+		int k = 0;
+
+		end = by + word.n;
+
+		while (k < KEY_MAX && !slice_is(word, key_names[k]))
+			k++;
+		if (k == KEY_MAX)
+			return err_field(e, "--by", "FIELD_INVALID",
+					 "--by: not one of " RUN_STATS_BY ": \"%.*s\"",
+					 (int)MIN(word.n, (size_t)WORD_MAX), word.p);
+		s->by[k] = true;
+	}
+	return 0;
+}
+
+struct run_stats *run_stats_new(const char *by, struct err *e)
+{
+	struct run_stats *s = new0(struct run_stats);
+
+	if (read_by(s, by ? by : "harness,model", e) < 0)
+		return run_stats_free(s);
+	return s;
 }
 
 static void tallies_done(struct tallies *t)
@@ -377,8 +449,7 @@ static void group_done(struct group *g)
 	free(g->millis.v);
 	tallies_done(&g->stops);
 	tallies_done(&g->failures);
-	free(g->harness);
-	free(g->model);
+	keys_free(g->key);
 }
 
 struct run_stats *run_stats_free(struct run_stats *s)

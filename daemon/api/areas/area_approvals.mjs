@@ -5,6 +5,7 @@ import { array, content, fields, foreign, integer, json, map, object, query, ref
 const ANSWER = {
   optionId: 'of a permission: the option', outcome: foreign('of a permission, as ACP has it: {outcome: "cancelled"}, or "selected" with optionId'),
   action: { description: 'of an elicitation', enum: ['accept', 'decline', 'cancel'] }, content: foreign('of an elicitation that is accepted'),
+  by: { description: 'who decided: a program, or a human who uses the client', enum: ['client', 'human'], default: 'client' },
 };
 export default {
   page: 'approvals',

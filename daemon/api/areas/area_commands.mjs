@@ -19,9 +19,9 @@ export default {
       harnesses: array(object({ id: string(), command: string(), installed: boolean(), 'path?': string() })), mcp: ref('Hosted'),
     }, 'what a daemon says to acpd doctor'),
     RunGroup: object({
-      'harness?': string(), 'model?': string(), turns: integer(), failed: integer(), 'tokens?': counts, 'inputTokens?': counts, 'outputTokens?': counts, 'durationMs?': counts, cost: array(money),
+      'harness?': string(), 'model?': string(), 'configVersion?': string(), 'billingRef?': string(), 'day?': string(), turns: integer(), failed: integer(), 'tokens?': counts, 'inputTokens?': counts, 'outputTokens?': counts, 'durationMs?': counts, cost: array(money),
       'checks?': object({ turns: integer('that have a verdict'), verified: integer(), passRate: number() }), stops: map(integer(), 'turns by why they ended'), failures: map(integer(), 'turns by how they failed'),
-    }, 'turns of one harness and model'),
+    }, 'turns of one group'),
   },
   commands: {
     run: { says: 'How a prompt went', json: object({

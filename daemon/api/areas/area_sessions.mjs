@@ -11,7 +11,7 @@ const BUDGET = { budget: string(), scope: word(['prompt', 'turn', 'session']), l
 const OWN = [
   of('ask_approval', {
     ask: integer(), elicitation: boolean(), 'toolCallId?': string(), 'title?': string(), 'options?': array(foreign()), 'message?': string(), 'mode?': string(), 'requestedSchema?': foreign(), 'url?': string(), 'elicitationId?': string(),
-    'expiresAt?': time(), 'default?': string(), 'answer?': anything('as ACP has the result'), 'by?': word(['human', 'rule', 'timeout', 'default', 'cancelled', 'withdrawn']), 'via?': string(), 'rule?': string(),
+    'expiresAt?': time(), 'default?': string(), 'answer?': anything('as ACP has the result'), 'by?': word(['client', 'human', 'rule', 'timeout', 'default', 'cancelled', 'withdrawn']), 'via?': string(), 'rule?': string(),
     'reason?': string(), 'leftOut?': integer(),
   }),
   of('usage', { 'usage?': ref('Usage'), 'cost?': ref('Cost'), 'source?': string() }),

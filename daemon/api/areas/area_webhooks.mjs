@@ -7,7 +7,7 @@ const cut = object({ ...head, truncated: only(true) }, 'the rest had more than 1
 const data = (...forms) => anyOf([...forms.map((members) => object({ ...head, ...members })), cut]);
 
 const turn = {
-  'turn?': integer(), 'turnIncarnation?': string('the run of the daemon that began the turn, if it is another one'), 'key?': string('of the prompt'), 'attempt?': ref('Attempt'), 'traceparent?': string(),
+  'turn?': integer(), 'turnIncarnation?': string('the run of the daemon that began the turn, if it is another one'), 'key?': string('of the prompt'), 'attempt?': ref('Attempt'), 'traceparent?': string(), 'billingRef?': string(), 'configVersion?': string(),
   'checks?': object({ verdict: word(['verified', 'failed', 'unchecked']), results: array(object({ id: string(), kind: string(), ok: boolean(), 'exitCode?': integer(), durationMs: integer() })) }),
 };
 const asked = {

@@ -105,8 +105,9 @@ static void print(struct run_stats *s, bool json)
 
 int cmd_stats(const struct config *c)
 {
-	struct run_stats *s = run_stats_new();
-	int r = read_all(s, c);
+	struct err e;
+	struct run_stats *s = run_stats_new(c->by, &e);
+	int r = s ? read_all(s, c) : fail(EXIT_USAGE, "%s", e.msg);
 
 	if (r == EXIT_DONE)
 		print(s, c->json);

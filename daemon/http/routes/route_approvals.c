@@ -49,7 +49,7 @@ void http_get_approvals(const struct http_call *c, struct http_reply *ret)
 /* --- answering ------------------------------------------------------------------------------------------------------ */
 
 struct approval_body {
-	char *option_id, *action;
+	char *option_id, *action, *by;
 	struct slice outcome, content;
 };
 
@@ -58,6 +58,7 @@ static const struct jfield body_fields[] = {
 	JF_OBJ(struct approval_body, outcome, "outcome", 0),
 	JF_STR(struct approval_body, action, "action", 0, 16),
 	JF_OBJ(struct approval_body, content, "content", 0),
+	JF_STR(struct approval_body, by, "by", 0, 16),
 	JF_END,
 };
 
@@ -100,7 +101,7 @@ static void take_answer(const struct http_context *ctx, const char *id, struct s
 	if (r == 0) {
 		r = approval_answer(ctx->store, id,
 				    &(struct approval_reply){ a.option_id, a.outcome, a.action,
-							      a.content },
+							      a.content, a.by },
 				    "http", &b, &e);
 		jdec_free(body_fields, &a);
 	}

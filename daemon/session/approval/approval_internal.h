@@ -26,7 +26,8 @@
 
 /* Who answered. The words are those of the event, in `by`. */
 enum answered_by {
-	BY_HUMAN,     /* a client; the detail says how it came: "driver", "acp", "http" */
+	BY_CLIENT,    /* a client; the detail is how the answer came: "driver", "acp", "http" */
+	BY_HUMAN,     /* the same, and the client said that a human decided */
 	BY_RULE,      /* a rule; the detail is its id */
 	BY_TIMEOUT,   /* nobody, in the time there was */
 	BY_DEFAULT,   /* the daemon, since nobody could be asked; the detail says why */
@@ -99,6 +100,8 @@ void question_note_answer(const struct session_question *a, struct slice answer,
 const char *answered_by_word(enum answered_by by);
 /* False: it is no such word. */
 bool answered_by_find(struct jval word, enum answered_by *ret);
+/* Returns whether a client has answered, itself or for a human. */
+bool answered_by_client(enum answered_by by);
 /* Name of the member that holds the detail; NULL: there is none. */
 const char *answered_by_detail(enum answered_by by);
 /* It is an answer to this question: one of its options, or an action. */

@@ -223,16 +223,27 @@ static int fill_in(const struct session_question *a, const struct approval_reply
 	return 0;
 }
 
+static int read_by(const char *by, enum answered_by *ret, struct err *e)
+{
+	*ret = by && strcmp(by, "human") == 0 ? BY_HUMAN : BY_CLIENT;
+	return !by || *ret == BY_HUMAN || strcmp(by, "client") == 0 ?
+		       0 :
+		       wrong(e, "by", "must be client or human");
+}
+
 int approval_answer(struct session_store *st, const char *id, const struct approval_reply *reply,
 		    const char *via, struct buf *ret, struct err *e)
 {
 	struct session_question *a = NULL;
-	int r = find(st, id, &a, ret, e);
+	enum answered_by by;
+	int r = read_by(reply->by, &by, e);
 
+	if (r == 0)
+		r = find(st, id, &a, ret, e);
 	if (!a)
 		return r;
 	r = a->elicitation ? fill_in(a, reply, ret, e) : permit(a, reply, ret, e);
 	if (r == 0)
-		question_settle(a, buf_slice(ret), BY_HUMAN, via);
+		question_settle(a, buf_slice(ret), by, via);
 	return r;
 }

@@ -32,6 +32,7 @@ struct approval_reply {
 	struct slice outcome; /* raw object, as ACP has it */
 	const char *action;
 	struct slice content; /* raw object, of action "accept" */
+	const char *by;	      /* "client" or "human"; NULL: client */
 };
 /* via: how the answer came, a word. ret: the answer as its event has it, raw; with APPROVAL_ANSWERED raw members that
  * say who was first, if that is known. APPROVAL_UNKNOWN, FIELD_INVALID, FIELD_MISSING. */

@@ -141,7 +141,7 @@ void question_settle(struct session_question *a, struct slice answer, enum answe
 	log_answer(a, answer, by);
 	if (s->turn.current)
 		question_note_answer(a, answer, by, detail);
-	if (by == BY_HUMAN)
+	if (answered_by_client(by))
 		answer = rules_take_answer(a, answer, &told);
 	if (!a->answered && by != BY_WITHDRAWN && s->harness.adapter)
 		s->def->ops->answer(s->harness.adapter, a->harness_id, answer);

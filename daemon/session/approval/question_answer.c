@@ -8,9 +8,10 @@
 static const struct {
 	const char *word, *detail;
 } rows[ANSWERED_BY_MAX] = {
-	[BY_HUMAN] = { "human", "via" },	[BY_RULE] = { "rule", "rule" },
-	[BY_TIMEOUT] = { "timeout", NULL },	[BY_DEFAULT] = { "default", "reason" },
-	[BY_CANCELLED] = { "cancelled", NULL }, [BY_WITHDRAWN] = { "withdrawn", NULL },
+	[BY_CLIENT] = { "client", "via" },	[BY_HUMAN] = { "human", "via" },
+	[BY_RULE] = { "rule", "rule" },		[BY_TIMEOUT] = { "timeout", NULL },
+	[BY_DEFAULT] = { "default", "reason" }, [BY_CANCELLED] = { "cancelled", NULL },
+	[BY_WITHDRAWN] = { "withdrawn", NULL },
 };
 
 const char *answered_by_word(enum answered_by by)
@@ -26,6 +27,11 @@ bool answered_by_find(struct jval word, enum answered_by *ret)
 			return true;
 		}
 	return false;
+}
+
+bool answered_by_client(enum answered_by by)
+{
+	return by == BY_CLIENT || by == BY_HUMAN;
 }
 
 const char *answered_by_detail(enum answered_by by)

@@ -86,11 +86,19 @@ void question_withdraw(struct session_question *a)
 		w->ops->unask(w->ctx, a);
 }
 
+/* A program answers as well as a human: only the client knows. */
+static enum answered_by who_answered(struct slice result)
+{
+	struct slice meta = jobj_get(jobj_get(result, "_meta").raw, "acpd").raw;
+
+	return jstr_is(jobj_get(meta, "by"), "human") ? BY_HUMAN : BY_CLIENT;
+}
+
 void session_answer(struct session *s _unused_, struct session_question *a, struct slice result)
 {
 	a->shown_to = NULL;
 	if (result.n && answer_fits(a, result))
-		question_settle(a, result, BY_HUMAN, "driver");
+		question_settle(a, result, who_answered(result), "driver");
 	else
 		question_settle_as(a, ANSWER_REJECT, BY_DEFAULT, "invalid_answer");
 }

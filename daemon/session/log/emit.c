@@ -4,6 +4,7 @@
 #include "base/digits.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/os/sandbox.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -15,6 +16,14 @@ static void put_request_id(struct jw *w, const struct session_turn *t)
 {
 	if (t)
 		jw_str(w, "clientRequestId", t->trace.request_id);
+}
+
+/* What a client and its operator call the session's configuration and account, and the machine. */
+static void put_labels(struct jw *w, const struct session *s)
+{
+	jw_str(w, "billingRef", s->setup.billing_ref);
+	jw_str(w, "configVersion", s->setup.config_version);
+	jw_str(w, "sandboxId", sandbox_id());
 }
 
 /* attempt: of which the event tells; NULL: of none. */
@@ -224,6 +233,7 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
 	put_request_id(&w, t);
+	put_labels(&w, s);
 	budget_stop_put(&t->trip, &w);
 	turn_proof_put(t, PROOF_WHOLE, &w);
 	turn_tries_put(t, &w);

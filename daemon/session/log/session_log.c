@@ -7,7 +7,8 @@
 static void write_line(const struct session *s, const struct session_turn *t, enum log_level level,
 		       const char *event, va_list ap)
 {
-	const char *first[] = { "session", s->id, NULL, NULL, NULL, NULL, NULL, NULL, NULL };
+	const char *first[] = { "session", s->id, NULL, NULL, NULL, NULL,
+				NULL,	   NULL,  NULL, NULL, NULL };
 	size_t n = 2;
 	char no[24], parent[TRACEPARENT_SIZE];
 
@@ -23,6 +24,10 @@ static void write_line(const struct session *s, const struct session_turn *t, en
 	if (t && t->trace.request_id) {
 		first[n++] = "clientRequestId";
 		first[n++] = t->trace.request_id;
+	}
+	if (t && s->setup.config_version) {
+		first[n++] = "configVersion";
+		first[n++] = s->setup.config_version;
 	}
 	log_vwrite(level, "session", event, first, ap);
 }

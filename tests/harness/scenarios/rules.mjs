@@ -28,7 +28,7 @@ const APPEND = { own: { line: () => 'RUN:echo x >> own-kept', done: twice('own-k
 // Who answered. The driver says `chosen`.
 const rule = (id) => ['rule', id];
 const APPROVAL = ['default', 'approval'];
-const driver = (chosen) => ['human', 'driver', chosen];
+const driver = (chosen) => ['client', 'driver', chosen];
 const YES = driver('allow_once'), NO = driver('reject_once'), ALWAYS = driver('allow_always');
 // The gate or the tool box does not list it: the model cannot call it.
 const unlisted = (server, name) => ({ unlisted: [server, name] });
@@ -150,7 +150,7 @@ async function plays(x, t, list) {
 	const cells = list.kinds.flatMap(([kind, , , row]) => row.map((cell) => ({ kind, ...cell })));
 	const called = cells.filter((cell) => cell.line);
 	const answers = called.flatMap((cell) => of(x, cell.answers));
-	const says = answers.filter(([by]) => by === 'human').map(([, , chosen]) => chosen);
+	const says = answers.filter(([by]) => by === 'client').map(([, , chosen]) => chosen);
 
 	assert.ok(cells.every((cell) => cell.line || cell.unlisted || cell.why));
 	for (const [kind, id, enforced] of list.kinds.filter(([, id]) => id)) {
@@ -189,7 +189,7 @@ async function asks(x, t) {
 	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'done']);
 	assert.deepEqual(wishes.map(({ done }) => done(s)), [true, false, true, false]);
 	assert.equal(turn.asked.length, 1);
-	assert.deepEqual(await answersOf(s), [rule('policy.commands[0]'), rule('policy.commands[1]'), ['human', 'driver'], rule('policy.write')]);
+	assert.deepEqual(await answersOf(s), [rule('policy.commands[0]'), rule('policy.commands[1]'), ['client', 'driver'], rule('policy.write')]);
 	await s.goesOn();
 }
 

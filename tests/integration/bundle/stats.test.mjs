@@ -95,6 +95,26 @@ test('of a hundred runs in two ledgers, by harness and model and of all', () => 
   assert.match(text, /failures .*rate_limit/);
 });
 
+test('by what --by lists; a turn without it is in a group of its own', () => {
+  const runs = RUNS.map((r, i) => ({ ...r, tsStart: `2026-11-${20 + i % 3}T08:00:00.000Z`, ...(i % 4 && { configVersion: `v${i % 2}` }), billingRef: 'team' }));
+  const file = ledger(runs, 'labels');
+  const by = (list) => JSON.parse(stats(file, '--by', list, '--json').stdout).groups;
+
+  for (const g of by('configVersion')) {
+    assert.equal(g.harness, undefined);
+    hold(g, runs.filter((r) => (r.configVersion ?? '-') === g.configVersion), g.configVersion);
+  }
+  assert.deepEqual(by('configVersion').map((g) => g.configVersion).sort(), ['-', 'v0', 'v1']);
+  assert.deepEqual(by('day').map((g) => [g.day, g.turns]), [['2026-11-20', 34], ['2026-11-21', 33], ['2026-11-22', 33]]);
+  for (const g of by('configVersion,billingRef,day'))
+    hold(g, runs.filter((r) => (r.configVersion ?? '-') === g.configVersion && r.tsStart.startsWith(g.day)), `${g.configVersion} ${g.day}`);
+  assert.match(stats(file, '--by', 'billingRef').stdout, /^team: 100 turns/m);
+  for (const wrong of ['harness,', 'colour', 'day,,model']) {
+    const { status, stderr } = stats(file, '--by', wrong);
+    assert.deepEqual([status, /--by: not one of harness model configVersion/.test(stderr)], [2, true], wrong);
+  }
+});
+
 test('of nothing, of what is no ledger, and of a daemon', async () => {
   assert.equal(JSON.parse(stats(ledger([], 'none'), '--json').stdout).all.turns, 0);
   fs.writeFileSync(path.join(dir, 'bad.jsonl'), 'no ledger\n');

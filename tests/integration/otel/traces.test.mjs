@@ -40,7 +40,7 @@ describe('what is told', { concurrency: true }, () => {
     const [tool] = r.find('execute_tool read');
     assert.deepEqual([tool.attrs['gen_ai.operation.name'], tool.attrs['gen_ai.tool.name'], tool.attrs['gen_ai.tool.type'], tool.attrs['gen_ai.tool.call.id']], ['execute_tool', 'read', 'function', 'a']);
     const [human] = r.find('wait_for_human');
-    assert.deepEqual([human.attrs['acpd.question.answered_by'], human.attrs['acpd.question.outcome']], ['human', 'allow_once']);
+    assert.deepEqual([human.attrs['acpd.question.answered_by'], human.attrs['acpd.question.outcome']], ['client', 'allow_once']);
     assert.ok(human.to - human.from >= 50, 'as long as it was waited');
     const [no] = r.find('check no');
     assert.deepEqual([no.attrs['acpd.check.ok'], no.attrs['process.exit.code'], no.attrs['error.type'], no.status.code], [false, 1, 'check_failed', 'STATUS_CODE_ERROR']);

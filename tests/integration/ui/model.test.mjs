@@ -46,13 +46,13 @@ test('chunks of a message are one row, and a tool call between them makes two', 
 test('a question is open until its answer, and the time is counted as waiting', () => {
   const ask = { kind: 'ask_approval', turnId: 1, sessionId: 's', ask: 1, title: 'Run', options: [{ optionId: 'a', name: 'Allow', kind: 'allow_once' }] };
   const events = numbered([{ kind: 'prompt', turnId: 1, content: { type: 'text', text: 'x' } }, ask,
-    { kind: 'ask_approval', turnId: 1, ask: 1, answer: { outcome: { outcome: 'selected', optionId: 'a' } }, by: 'human', via: 'http' }]);
+    { kind: 'ask_approval', turnId: 1, ask: 1, answer: { outcome: { outcome: 'selected', optionId: 'a' } }, by: 'client', via: 'http' }]);
 
   assert.deepEqual(modelOf(events.slice(0, 2)).run.questions.map((q) => q.id), ['s:1']);
   const model = modelOf(events);
   assert.deepEqual(model.run.questions, []);
   const { answer } = model.rows.get(1).question;
-  assert.deepEqual([answer.text, answer.accepted, answer.by, answer.via], ['Allow', true, 'human', 'http']);
+  assert.deepEqual([answer.text, answer.accepted, answer.by, answer.via], ['Allow', true, 'client', 'http']);
   assert.equal(model.run.turns[0].waitedMs, 1000);
 });
 

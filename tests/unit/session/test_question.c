@@ -173,7 +173,7 @@ static void answered_elsewhere(void **state _unused_)
 	assert_null(r.shown);
 	assert_int_equal(r.withdrawn, 1);
 	assert_string_equal(rig_answer_elsewhere(&r, 1, "no"), "APPROVAL_ANSWERED");
-	assert_non_null(strstr(r.err.msg, "by human"));
+	assert_non_null(strstr(r.err.msg, "by client"));
 }
 
 /* Who answered is known of so many; that it is over, of all. */
@@ -185,9 +185,9 @@ static void forgets_who(void **state _unused_)
 		rig_answer(&r, "yes");
 	}
 	assert_string_equal(rig_answer_elsewhere(&r, 1, "no"), "APPROVAL_ANSWERED");
-	assert_null(strstr(r.err.msg, "human"));
+	assert_null(strstr(r.err.msg, "client"));
 	assert_string_equal(rig_answer_elsewhere(&r, 2, "no"), "APPROVAL_ANSWERED");
-	assert_non_null(strstr(r.err.msg, "human"));
+	assert_non_null(strstr(r.err.msg, "client"));
 }
 
 /* With a time-out of the session one timer holds from the beginning, whoever comes and goes. */

@@ -79,7 +79,7 @@ export interface Question {
 export interface Answer {
 	text: string; // in words: the name of the option, or what became of it
 	accepted: boolean;
-	by: string; // human, rule, timeout, default, cancelled, withdrawn
+	by: string; // client, human, rule, timeout, default, cancelled, withdrawn
 	via?: string;
 	rule?: string;
 	reason?: string;

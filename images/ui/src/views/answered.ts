@@ -4,7 +4,7 @@ import type { Answer } from '../model/items.ts';
 import { plain } from './visible.ts';
 
 const BY: ReadonlyMap<string, string> = new Map([
-	['human', 'by a person'], ['rule', 'by a rule'], ['timeout', 'because the time was up'], ['default', 'without being asked'],
+	['client', 'by a client'], ['human', 'by a human'], ['rule', 'by a rule'], ['timeout', 'because the time was up'], ['default', 'without being asked'],
 	['cancelled', 'because the turn ended'], ['withdrawn', 'because it was taken back'],
 ]);
 

@@ -50,8 +50,19 @@ describe('answering', () => {
     c.respond(asked.id, selected('reject'));
     await turn.answer;
     assert.deepEqual(c.chunks(sessionId), ['permission:allow', 'on']);
-    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['human', 'http', 'allow']]);
+    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['client', 'http', 'allow']]);
     assert.deepEqual(await openApprovals(d, sessionId), []);
+  });
+
+  test('by a human, if the client says so', async () => {
+    for (const by of ['human', 'client']) {
+      const { sessionId, id, turn } = await waiting();
+
+      assert.deepEqual((await post(d, id, { optionId: 'allow', by: 'root' })).json.error.field, 'by');
+      assert.equal((await post(d, id, { optionId: 'allow', by })).status, 200);
+      await turn.answer;
+      assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [[by, 'http', 'allow']]);
+    }
   });
 
   test('by a connection that drives nothing, and has announced nothing', async () => {
@@ -66,7 +77,7 @@ describe('answering', () => {
     await other.call('_acpd/approvals/answer', { sessionId, id: two.id, outcome: { outcome: 'selected', optionId: 'reject' } });
     await turn.answer;
     assert.deepEqual(c.chunks(sessionId), ['permission:cancelled', 'permission:reject', 'on']);
-    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['human', 'acp', 'cancelled'], ['human', 'acp', 'reject']]);
+    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['client', 'acp', 'cancelled'], ['client', 'acp', 'reject']]);
     assert.deepEqual(other.requests, []);
   });
 
@@ -83,7 +94,7 @@ describe('answering', () => {
     assert.equal((await post(d, id, { action: 'accept', content: { branch: 'dev' } })).status, 200);
     await turn.answer;
     assert.deepEqual(c.chunks(sessionId), ['elicit:{"action":"accept","content":{"branch":"dev"}}', 'on']);
-    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['human', 'http', 'accept']]);
+    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['client', 'http', 'accept']]);
   });
 
   test('for good: it is a rule of the session from then on, and nobody is asked', async () => {
@@ -93,7 +104,7 @@ describe('answering', () => {
     assert.deepEqual((await post(d, id, { optionId: 'always' })).json.answer, selected('always'));
     await turn.answer;
     await c.prompt(sessionId, 'perm b');
-    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['human', 'http', 'always'], ['rule', 'session.rules[1]', 'allow']]);
+    assert.deepEqual((await questionAnswers(d, sessionId)).map(brief), [['client', 'http', 'always'], ['rule', 'session.rules[1]', 'allow']]);
     assert.equal(c.requests.length, asked);
     assert.deepEqual((await post(d, `${sessionId}:2`, { optionId: 'reject' })).json.error,
       { reason: 'APPROVAL_ANSWERED', message: 'the question has been answered already: by rule', by: 'rule', rule: 'session.rules[1]' });
@@ -125,7 +136,7 @@ describe('answering', () => {
 
   test('who comes too late is told who was first', async () => {
     const { sessionId, id, turn, asked } = await waiting('perm a; perm b');
-    const late = { reason: 'APPROVAL_ANSWERED', by: 'human', via: 'driver' };
+    const late = { reason: 'APPROVAL_ANSWERED', by: 'client', via: 'driver' };
 
     c.respond(asked.id, selected('allow'));
     await until(async () => (await questionEvents(d, sessionId)).length === 3);
@@ -315,7 +326,7 @@ test('a daemon that is killed leaves no question open: numbers go on, and who an
   client = await own.client();
   await client.load(sessionId);
   assert.deepEqual((await questionAnswers(own, sessionId)).map(brief),
-    [['human', 'driver', 'allow'], ['cancelled', undefined, 'cancelled'], ['cancelled', undefined, 'cancelled']]);
+    [['client', 'driver', 'allow'], ['cancelled', undefined, 'cancelled'], ['cancelled', undefined, 'cancelled']]);
   assert.deepEqual(await openApprovals(own), []);
   assert.deepEqual((await post(own, `${sessionId}:1`, {})).json.error.via, 'driver');
   assert.deepEqual((await post(own, `${sessionId}:3`, {})).json.error.by, 'cancelled');

@@ -80,7 +80,7 @@ describe('with a driver that does not answer', () => {
       return await outcomes(sessionId);
     };
 
-    assert.deepEqual(await withLimit(SOON, answers, ([[by]]) => by === 'timeout', 3), [['human', 'driver', 'reject']]);
+    assert.deepEqual(await withLimit(SOON, answers, ([[by]]) => by === 'timeout', 3), [['client', 'driver', 'reject']]);
   });
 });
 

@@ -23,7 +23,16 @@ test('the driver, with what it chose', async () => {
 
   c.onPermission((params) => (params.toolCall.toolCallId === 'a' ? 'cancelled' : 'always'));
   await c.prompt(sessionId, 'perm a; perm b');
-  assert.deepEqual(await answers(sessionId), [['human', 'driver', 'cancelled'], ['human', 'driver', 'always']]);
+  assert.deepEqual(await answers(sessionId), [['client', 'driver', 'cancelled'], ['client', 'driver', 'always']]);
+});
+
+test('a human, if the client says so; anything else that it says is the client', async () => {
+  const { sessionId } = await c.newSession();
+  const says = { a: 'human', b: 'client', c: 'root', d: 7 };
+
+  c.onRequest('session/request_permission', ({ toolCall }) => ({ ...selected('allow'), _meta: { acpd: { by: says[toolCall.toolCallId] } } }));
+  await c.prompt(sessionId, 'perm a; perm b; perm c; perm d');
+  assert.deepEqual(await answers(sessionId), ['human', 'client', 'client', 'client'].map((by) => [by, 'driver', 'allow']));
 });
 
 test('an answer that is none is the rejection of the daemon, and says so', async () => {

@@ -56,10 +56,10 @@ test('every kind of call, by category: deny, ask, allow, and nothing that speaks
     const by = (policy) => open({ categories: { [category]: policy } });
 
     assert.deepEqual(await asks(await by('deny'), call), ['reject', 'rule', rule], kind);
-    assert.deepEqual(await asks(await by('ask'), call, 'allow'), ['allow', 'human', 'driver'], kind);
+    assert.deepEqual(await asks(await by('ask'), call, 'allow'), ['allow', 'client', 'driver'], kind);
     assert.deepEqual(offered, ['allow', 'reject'], `${kind}: what is asked each time is not offered for good`);
     assert.deepEqual(await asks(await by('allow'), call), ['allow', 'rule', rule], kind);
-    assert.deepEqual(await asks(await open({ categories: {} }), call, 'reject'), ['reject', 'human', 'driver'], kind);
+    assert.deepEqual(await asks(await open({ categories: {} }), call, 'reject'), ['reject', 'client', 'driver'], kind);
   }
 });
 
@@ -72,8 +72,8 @@ test('commands, as text and as words; what is denied is found in what is allowed
   assert.deepEqual(await asks(s, run("/bin/bash -lc 'git status; git push origin'")), ['reject', 'rule', 'policy.commands[1]']);
   assert.deepEqual(await asks(s, { kind: 'execute', rawInput: { command: 'git status', commands: ['git status', 'git push'] } }),
     ['reject', 'rule', 'policy.commands[1]']);
-  assert.deepEqual(await asks(s, run('npm i left-pad'), 'allow'), ['allow', 'human', 'driver']);
-  assert.deepEqual(await asks(s, run('git status > x'), 'reject'), ['reject', 'human', 'driver'], 'no rule allows it');
+  assert.deepEqual(await asks(s, run('npm i left-pad'), 'allow'), ['allow', 'client', 'driver']);
+  assert.deepEqual(await asks(s, run('git status > x'), 'reject'), ['reject', 'client', 'driver'], 'no rule allows it');
   assert.deepEqual(await asks(s, { kind: 'read', rawInput: { command: 'git push' }, locations: [{ path: at('a') }] }),
     ['reject', 'rule', 'policy.commands[1]'], 'a command that is said to read is a command');
 });
@@ -102,7 +102,7 @@ test('paths: denied, left out, outside, by a link, in any of their places', asyn
 
 test('what cannot be read is asked, also where all is allowed', async () => {
   const s = await open({ approval: 'never', deny: ['.env'], write: ['**'], commands: [{ prefix: ['ls'], policy: 'allow' }], categories: { edit: 'allow', read: 'allow', other: 'allow' } });
-  const human = ['allow', 'human', 'driver'];
+  const human = ['allow', 'client', 'driver'];
 
   fs.mkdirSync(at('dir'), { recursive: true });
   for (const call of [{ kind: 'edit' }, { kind: 'edit', locations: [] }, { kind: 'edit', rawInput: { path: 5 } }, { kind: 'edit', rawInput: { files: [{ name: 'x' }] } },
@@ -121,9 +121,9 @@ test('never answers only what no rule denies or asks', async () => {
   assert.deepEqual(await asks(s, run('rm -rf x')), ['allow', 'default', 'approval']);
   assert.deepEqual(await asks(s, edit('a.c')), ['allow', 'default', 'approval']);
   assert.deepEqual(await asks(s, edit('.env')), ['reject', 'rule', 'policy.deny[0]']);
-  assert.deepEqual(await asks(s, { kind: 'fetch', rawInput: { url: 'https://x.example' } }, 'reject'), ['reject', 'human', 'driver']);
+  assert.deepEqual(await asks(s, { kind: 'fetch', rawInput: { url: 'https://x.example' } }, 'reject'), ['reject', 'client', 'driver']);
   const forGood = OPTIONS.filter((o) => o.optionId !== 'allow');
-  assert.deepEqual(await asks(s, edit('b.c'), 'reject', { options: forGood }), ['reject', 'human', 'driver'], 'nobody but a human allows for good');
+  assert.deepEqual(await asks(s, edit('b.c'), 'reject', { options: forGood }), ['reject', 'client', 'driver'], 'nobody but a human allows for good');
 });
 
 test('accept-edits: an edit in the workspace goes, unless a rule speaks of it', async () => {
@@ -131,20 +131,20 @@ test('accept-edits: an edit in the workspace goes, unless a rule speaks of it', 
 
   assert.deepEqual(await asks(s, edit(at('a.c'))), ['allow', 'default', 'approval']);
   assert.deepEqual(await asks(s, edit(at('.env'))), ['reject', 'rule', 'policy.deny[0]']);
-  assert.deepEqual(await asks(s, edit('/tmp/x'), 'reject'), ['reject', 'human', 'driver']);
+  assert.deepEqual(await asks(s, edit('/tmp/x'), 'reject'), ['reject', 'client', 'driver']);
 });
 
 test('always and never of a human are rules of the session, as narrow as what was asked', async () => {
   const s = await open({ commands: [{ prefix: ['git', 'push'], policy: 'deny' }, { prefix: ['npm'], policy: 'ask' }] });
 
-  assert.deepEqual(await asks(s, run('make all'), 'always'), ['allow', 'human', 'driver'], 'the agent itself is told "once"');
+  assert.deepEqual(await asks(s, run('make all'), 'always'), ['allow', 'client', 'driver'], 'the agent itself is told "once"');
   assert.deepEqual(offered, ['allow', 'always', 'reject', 'never']);
   assert.deepEqual(await asks(s, run('make all')), ['allow', 'rule', 'session.rules[1]']);
-  assert.deepEqual(await asks(s, run('make all install'), 'never'), ['reject', 'human', 'driver']);
+  assert.deepEqual(await asks(s, run('make all install'), 'never'), ['reject', 'client', 'driver']);
   assert.deepEqual(await asks(s, run('make all install')), ['reject', 'rule', 'session.rules[2]']);
-  assert.deepEqual(await asks(s, edit('a.c'), 'always'), ['allow', 'human', 'driver']);
+  assert.deepEqual(await asks(s, edit('a.c'), 'always'), ['allow', 'client', 'driver']);
   assert.deepEqual(await asks(s, edit(at('a.c'))), ['allow', 'rule', 'session.rules[3]'], 'the same file');
-  assert.deepEqual(await asks(s, edit('a.c', 'b.c'), 'reject'), ['reject', 'human', 'driver']);
+  assert.deepEqual(await asks(s, edit('a.c', 'b.c'), 'reject'), ['reject', 'client', 'driver']);
   assert.deepEqual(await asks(s, run('git push')), ['reject', 'rule', 'policy.commands[0]']);
   await asks(s, run('npm i'), 'allow');
   assert.deepEqual(offered, ['allow', 'reject']);
@@ -168,19 +168,19 @@ test('rules of the session are listed and forgotten, by anybody who may answer',
     assert.equal((await other.fails('_acpd/approvals/forget', { sessionId: s.sessionId, id })).data.reason, 'RULE_UNKNOWN', id);
   const left = await other.call('_acpd/approvals/forget', { sessionId: s.sessionId, id: 'session.rules[1]' });
   assert.deepEqual(left.rules, [rules[1]]);
-  assert.deepEqual(await asks(s, run('make all'), 'allow'), ['allow', 'human', 'driver'], 'asked again');
+  assert.deepEqual(await asks(s, run('make all'), 'allow'), ['allow', 'client', 'driver'], 'asked again');
   await c.call('session/close', { sessionId: s.sessionId });
   assert.deepEqual((await other.call('_acpd/approvals/forget', { sessionId: s.sessionId, id: 'session.rules[2]' })).rules, []);
   await c.load(s.sessionId);
-  assert.deepEqual(await asks(s, edit('a.c'), 'reject'), ['reject', 'human', 'driver']);
+  assert.deepEqual(await asks(s, edit('a.c'), 'reject'), ['reject', 'client', 'driver']);
   assert.deepEqual((await eventsOf(s.sessionId)).filter((e) => e.event === 'rule_forgotten').map((e) => e.rule), ['session.rules[1]', 'session.rules[2]']);
 });
 
 test('without any rule of the session or its policy nothing is decided, and a native "always" stays the agent\'s', async () => {
   const s = await open(undefined);
 
-  assert.deepEqual(await asks(s, { kind: 'edit' }, 'always'), ['always', 'human', 'driver']);
-  assert.deepEqual(await asks(s, { kind: 'edit' }, 'never'), ['never', 'human', 'driver']);
+  assert.deepEqual(await asks(s, { kind: 'edit' }, 'always'), ['always', 'client', 'driver']);
+  assert.deepEqual(await asks(s, { kind: 'edit' }, 'never'), ['never', 'client', 'driver']);
 });
 
 test('rules of the session outlast the daemon; a fork has them', async (t) => {
