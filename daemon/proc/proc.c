@@ -25,7 +25,8 @@ static void proc_report(void *ctx)
 	struct proc *p = ctx;
 	bool exited = WIFEXITED(p->wait_status);
 	int code = exited ? WEXITSTATUS(p->wait_status) : WTERMSIG(p->wait_status);
-	struct proc_status st = { exited, code, text_tail_show(&p->tail), lines_rest(&p->lines) };
+	struct proc_status st = { exited, code, text_tail_show(&p->tail), lines_rest(&p->lines),
+				  p->signalled };
 
 	p->ev->on_exit(p->ctx, &st);
 }
@@ -356,6 +357,7 @@ static void send_signal(struct proc *p, int signo)
 {
 	if (p->reaped)
 		return;
+	p->signalled = true;
 	/* not reaped yet, so the pid is still ours even where no pidfd could be had */
 	if (p->pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, p->pidfd, signo, NULL, 0);

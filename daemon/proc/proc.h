@@ -44,6 +44,7 @@ struct proc_status {
 	int code;		 /* exit status or signal number */
 	const char *stderr_tail; /* NUL-terminated, control bytes as spaces; valid during on_exit */
 	struct slice rest;	 /* what it said behind its last newline; the same */
+	bool signalled;		 /* the daemon has sent it a signal */
 };
 
 struct proc_events {

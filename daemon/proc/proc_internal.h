@@ -34,7 +34,7 @@ struct proc {
 	pid_t pid;
 	int pidfd;
 	enum proc_state state;
-	bool reaped, swept, faulted, done, trusted, standing;
+	bool reaped, swept, faulted, done, signalled, trusted, standing;
 	uid_t own_uid; /* 0: others may run as it */
 	int wait_status;
 	struct rusage used; /* once reaped */

@@ -272,7 +272,7 @@ void world_exit(int code)
 {
 	struct child *c = TAKE_PTR(world.child);
 
-	c->ev->on_exit(c->ctx, &(struct proc_status){ true, code, "", SLICE_NONE });
+	c->ev->on_exit(c->ctx, &(struct proc_status){ true, code, "", SLICE_NONE, false });
 	loop_run_deferred(world.loop);
 }
 

@@ -197,7 +197,7 @@ static void find_why(struct session *s, const struct proc_status *st, struct tur
 	if (s->harness.state != H_STOPPING && session_limits_killed(s, st, ret))
 		return;
 	*ret = (struct turn_error){ .cls = "harness_exit", .retryable = true };
-	if (s->harness.closed_output && !st->exited) { /* by on_closed */
+	if (s->harness.closed_output && st->signalled) { /* by on_closed */
 		snprintf(ret->message, sizeof(ret->message),
 			 "the harness closed its standard output");
 		return;

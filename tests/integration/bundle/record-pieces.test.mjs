@@ -80,8 +80,8 @@ test('an answer that is compressed is not recorded: its secrets could not be fou
   t.after(() => g.close());
   g.send();
   const { callId } = await to.asked();
-  to.head(callId, 200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' });
-  to.chunk(callId, undefined, { b64: Buffer.from([0x1f, 0x8b, 8]).toString('base64') });
+  to.head(callId, 200, { 'content-type': 'text/event-stream', 'content-encoding': 'br' });
+  to.chunk(callId, undefined, { b64: Buffer.from([0x0b, 0x02, 0x80]).toString('base64') });
   to.end(callId);
   await until(() => g.body?.whole);
   assert.deepEqual(recorded(id).map((l) => [l.type, l.how, l.reason]), [['request', undefined, undefined], ['head', undefined, undefined], ['end', 'failed', 'ANSWER_NOT_RECORDED']]);

@@ -27,7 +27,7 @@ test('a copy with a turn and model calls in flight', { timeout: 240000 * SLOW },
   const provider = { api: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1', key: KEY, via: 'environment' };
   const c = await d.client();
   const { incarnation } = c.initializeResult.agentCapabilities._meta.acpd;
-  const { sessionId: keyed } = await c.newSession({ meta: { provider } });
+  const { sessionId: keyed } = await c.newSession({ meta: { provider, harness: STUB_WITH_PROVIDER.id } });
   const { sessionId: secretive } = await c.newSession({ meta: { secrets: { MY_TOKEN: SECRET } } });
   const taker = await connectTaker(d);
   const { sessionId: calling } = await taker.newSession();
