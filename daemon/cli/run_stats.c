@@ -454,6 +454,8 @@ static void group_done(struct group *g)
 
 struct run_stats *run_stats_free(struct run_stats *s)
 {
+	if (!s)
+		return NULL;
 	group_done(&s->all);
 	for (size_t i = 0; i < s->n; i++)
 		group_done(&s->groups[i]);

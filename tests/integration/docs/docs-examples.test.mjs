@@ -10,12 +10,13 @@ import path from 'node:path';
 import test, { after, before, describe } from 'node:test';
 import { Daemon, endInOrder, ROOT } from '../../lib/daemon.mjs';
 import { fencesOf, markdownFiles } from '../../lib/fences.mjs';
+import { STUB_WITH_PROVIDER } from '../../lib/model-calls.mjs';
 import { deadline } from '../../lib/rawws.mjs';
 import { acpd } from '../run.mjs';
 
 // What stands in an example -> what it is here.
 const PLACEHOLDERS = (d) => [
-  ['127.0.0.1:2270', `127.0.0.1:${d.port}`], ['?harness=codex', '?harness=stub'],
+  ['127.0.0.1:2270', `127.0.0.1:${d.port}`], ['?harness=codex', `?harness=${STUB_WITH_PROVIDER.id}`],
   ['https://gateway.example/v1', 'http://127.0.0.1:9/v1'], ['"gpt-5.5"', '"stub-large"'], ['"Fix the failing test"', '"echo fixed"'],
   ['/v1/agui/codex?profile=web', '/v1/agui/stub'], ['"Has order A-17 been shipped?"', '"echo shipped"'],
 ];
@@ -79,7 +80,7 @@ before(async () => {
   for (const name of modules)
     fs.copyFileSync(path.join(ROOT, 'images', name), path.join(dir, name));
   fs.writeFileSync(path.join(dir, 'package.json'), '{"type":"module"}');
-  d = await Daemon.start();
+  d = await Daemon.start({ harnesses: [STUB_WITH_PROVIDER] });
 });
 after(async () => {
   await endInOrder(d);
