@@ -3,7 +3,7 @@
 #include "proc/owner.h"
 #include "proc/table/process_tree.h"
 
-const struct cgroups *own_groups_get(struct own_groups *g)
+struct cgroups *own_groups_get(struct own_groups *g)
 {
 	if (g->made)
 		return g->made;

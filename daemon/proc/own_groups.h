@@ -15,6 +15,6 @@ struct own_groups {
 	struct owner_lock *owner; /* outlives it; NULL: there is none */
 };
 
-const struct cgroups *own_groups_get(struct own_groups *g);
+struct cgroups *own_groups_get(struct own_groups *g);
 /* Removes what is empty. */
 void own_groups_done(struct own_groups *g);

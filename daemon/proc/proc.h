@@ -73,7 +73,7 @@ struct noise_counts *proc_host_noise(struct proc_host *h, enum noise_from from);
 /* fn is called from the loop whenever the last child has gone. */
 void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx);
 /* Makes them, if nobody has asked before. */
-const struct cgroups *proc_host_cgroups(struct proc_host *h);
+struct cgroups *proc_host_cgroups(struct proc_host *h);
 
 struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 			const struct proc_events *ev, void *ctx, struct err *e);

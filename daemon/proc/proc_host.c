@@ -59,7 +59,7 @@ unsigned proc_host_count(const struct proc_host *h)
 	return h->count;
 }
 
-const struct cgroups *proc_host_cgroups(struct proc_host *h)
+struct cgroups *proc_host_cgroups(struct proc_host *h)
 {
 	return own_groups_get(&h->groups);
 }

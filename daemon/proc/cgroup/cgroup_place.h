@@ -24,6 +24,12 @@ struct cgroup_view {
 void cgroup_view_read(const char *root, struct cgroup_view *ret);
 void cgroup_view_done(struct cgroup_view *v);
 
+/* A weight as that kernel has it: v1's shares stand to 1024 as weights stand to 100. */
+static inline uint64_t cpu_number(uint64_t weight, enum cgroup_kind kind)
+{
+	return kind == CGROUP_V2 ? weight : weight * 1024 / 100;
+}
+
 /* The directory of our own group in the hierarchy with this controller (v2: any word, there is one hierarchy); NULL:
  * there is none. The caller frees. ret_point: length of the part of it that is the mount point; may be NULL. */
 char *cgroup_place_find(const struct cgroup_view *v, enum cgroup_kind kind, const char *controller,

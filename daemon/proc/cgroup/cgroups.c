@@ -3,6 +3,7 @@
 #include "base/os/file.h"
 #include "base/util.h"
 #include "proc/cgroup/cgroup_dir.h"
+#include "proc/cgroup/group_limits.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ struct cgroups {
 	struct cgroup_tree trees[CGROUP_TREES_MAX];
 	unsigned ntrees;
 	int of[CGROUP_USES]; /* index of trees, or -1 */
+	int weight;	     /* of all sessions' groups */
 	char why[CGROUP_USES][192];
 };
 
@@ -267,6 +269,25 @@ const char *cgroups_path(const struct cgroups *c, enum cgroup_use use)
 const char *cgroups_tree(const struct cgroups *c, unsigned i)
 {
 	return i < c->ntrees ? c->trees[i].path : NULL;
+}
+
+/* Where the daemon is in a leaf of its own, that one counts, too. */
+void cgroups_weigh(struct cgroups *c, int weight)
+{
+	enum cgroup_kind kind = cgroups_kind(c, CGROUP_CPU);
+	const char *path = cgroups_path(c, CGROUP_CPU);
+	uint64_t most = kind == CGROUP_V2 ? CPU_WEIGHT_MAX : CPU_SHARES_MAX;
+	char text[24];
+	uint64_t all;
+
+	c->weight += weight;
+	if (!path)
+		return;
+	all = (uint64_t)MAX(c->weight, 0);
+	if (c->trees[c->of[CGROUP_CPU]].moved || !all)
+		all += CPU_WEIGHT_EVEN;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)MIN(cpu_number(all, kind), most));
+	(void)cgroup_dir_write(path, kind == CGROUP_V2 ? "cpu.weight" : "cpu.shares", text);
 }
 
 int cgroups_tree_of(const struct cgroups *c, enum cgroup_use use)

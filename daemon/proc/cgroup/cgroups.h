@@ -40,5 +40,8 @@ const char *cgroups_why(const struct cgroups *c, enum cgroup_use use);
 const char *cgroups_path(const struct cgroups *c, enum cgroup_use use);
 /* The same by number, from 0, each hierarchy once; NULL: no more. */
 const char *cgroups_tree(const struct cgroups *c, unsigned i);
+/* A session's group of that weight is made, or removed (weight negative), or changes its weight by so much: the daemon's
+ * directory weighs as much as all of them, so that each session counts beside what others run on the machine. */
+void cgroups_weigh(struct cgroups *c, int weight);
 /* Which that is: below CGROUP_TREES_MAX, or -1. */
 int cgroups_tree_of(const struct cgroups *c, enum cgroup_use use);

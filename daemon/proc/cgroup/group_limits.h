@@ -18,6 +18,7 @@ struct group_limits {
 
 #define CPU_WEIGHT_EVEN 100
 #define CPU_WEIGHT_MAX 10000
+#define CPU_SHARES_MAX 262144 /* of v1, the kernel's own */
 
 /* Takes over what want says. True if that changes anything. */
 bool group_limits_replace(struct group_limits *have, const struct group_limits *want);

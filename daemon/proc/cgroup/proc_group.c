@@ -12,7 +12,8 @@
 
 struct proc_group {
 	unsigned refs, seats;
-	const struct cgroups *groups;
+	struct cgroups *groups;
+	unsigned weighs;	      /* what it adds to the weight of all (cgroups_weigh) */
 	char *name;		      /* of its directory in each hierarchy */
 	char *dirs[CGROUP_TREES_MAX]; /* while it has seats */
 	struct group_limits limits;
@@ -46,12 +47,16 @@ static const struct group_setting settings[] = {
 	{ CGROUP_CPU, CGROUP_V1, "cpu.shares", false },
 };
 
-/* v1's shares stand to 1024 as weights stand to 100. */
-static uint64_t cpu_number(unsigned weight, enum cgroup_kind kind)
+static unsigned weight_of(const struct group_limits *l)
 {
-	uint64_t w = weight ? weight : CPU_WEIGHT_EVEN;
+	return l->cpu_weight ? l->cpu_weight : CPU_WEIGHT_EVEN;
+}
 
-	return kind == CGROUP_V2 ? w : MAX(w * 1024 / CPU_WEIGHT_EVEN, 2u);
+/* Of all of the daemon's. */
+static void weigh(struct proc_group *g, unsigned weight)
+{
+	cgroups_weigh(g->groups, (int)weight - (int)g->weighs);
+	g->weighs = weight;
 }
 
 static void setting_text(const struct group_setting *s, const struct group_limits *l, char *ret,
@@ -59,7 +64,7 @@ static void setting_text(const struct group_setting *s, const struct group_limit
 {
 	uint64_t n = s->use == CGROUP_MEMORY ? l->memory :
 		     s->use == CGROUP_PIDS   ? l->pids :
-					       cpu_number(l->cpu_weight, s->kind);
+					       MAX(cpu_number(weight_of(l), s->kind), 2u);
 
 	if (strcmp(s->name, "memory.swap.max") == 0 && n)
 		snprintf(ret, size, "0");
@@ -113,6 +118,8 @@ static int set_all(struct proc_group *g)
 void proc_group_limit(struct proc_group *g, const struct group_limits *limits)
 {
 	g->limits = *limits;
+	if (g->seats)
+		weigh(g, weight_of(limits));
 	if (set_all(g) < 0)
 		log_warn("proc", "a limit cannot be set", "group", g->name);
 }
@@ -170,6 +177,7 @@ static void remove_dirs(struct proc_group *g)
 	g->past_kills = proc_group_kills(g);
 	g->past_peak = proc_group_peak(g);
 	closep(&g->oom_fd);
+	weigh(g, 0);
 	for (unsigned i = 0; i < CGROUP_TREES_MAX; i++) {
 		cgroup_dir_remove(g->dirs[i]);
 		free(TAKE_PTR(g->dirs[i]));
@@ -186,6 +194,7 @@ static int make_dirs(struct proc_group *g)
 			return -errno;
 	}
 	g->kills_before = count_kills(g);
+	weigh(g, weight_of(&g->limits));
 	return set_all(g);
 }
 
@@ -207,7 +216,7 @@ static void stand_up(struct proc_group *g)
 }
 
 /* Its name must not be that of a child: a process is looked for by the end of its cgroup's path. */
-struct proc_group *proc_group_new(const struct cgroups *c, const char *session,
+struct proc_group *proc_group_new(struct cgroups *c, const char *session,
 				  const struct group_limits *limits)
 {
 	struct proc_group *g = new0(struct proc_group);

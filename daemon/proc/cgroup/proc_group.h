@@ -18,7 +18,7 @@
 
 struct proc_group;
 
-struct proc_group *proc_group_new(const struct cgroups *c, const char *session,
+struct proc_group *proc_group_new(struct cgroups *c, const char *session,
 				  const struct group_limits *limits);
 struct proc_group *proc_group_ref(struct proc_group *g);
 struct proc_group *proc_group_unref(struct proc_group *g);

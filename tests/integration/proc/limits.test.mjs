@@ -116,6 +116,23 @@ for (const [what, mount, skip] of [['limits that the kernel holds', null, !ROOT 
       await c.call('session/delete', { sessionId: id });
     });
 
+    test('beside what others run on the machine, each session has its own weight', async () => {
+      const ids = [await session({ cpuWeight: 50 }), await session({ cpuWeight: 300 }), await session({})];
+
+      for (const id of ids)
+        await said(c, id, 'self');
+      const tree = trees(d).find((dir) => fs.existsSync(path.join(dir, `${ids[0]}.all`, 'cpu.weight')) || fs.existsSync(path.join(dir, `${ids[0]}.all`, 'cpu.shares')));
+      const file = fs.existsSync(path.join(tree, 'cpu.weight')) ? 'cpu.weight' : 'cpu.shares';
+      const weight = (...names) => Number(textOf(path.join(tree, ...names, file)) ?? 0);
+      const all = () => entriesIn(tree).filter((e) => e.isDirectory() && /[.]all$|^daemon$/.test(e.name)).reduce((sum, e) => sum + weight(e.name), 0);
+
+      await until(() => weight() === all(), () => `${weight()} beside ${all()}`);
+      await c.call('session/delete', { sessionId: ids[1] });
+      await until(() => weight() === all(), () => `${weight()} beside ${all()}`);
+      for (const id of [ids[0], ids[2]])
+        await c.call('session/delete', { sessionId: id });
+    });
+
     test('less memory than is in use is told to be missing, and had once it can be', async () => {
       const id = await session({ memoryBytes: 512 * MIB });
       const lower = async () => (await c.load(id, { meta: { limits: { memoryBytes: 128 * MIB } } }))._meta.acpd.limits;

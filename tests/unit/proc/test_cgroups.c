@@ -97,8 +97,8 @@ static void take_seat(struct cgroups *c, struct proc_group *g, const char *name,
 static void test_v2(void **state _unused_)
 {
 	struct group_limits none = { 0 };
-	struct proc_group *g;
-	struct cgroup_seat s;
+	struct proc_group *g, *other;
+	struct cgroup_seat s, s2;
 	struct cgroups *c;
 
 	put("proc/self/mountinfo", "36 31 0:33 / /cg rw - cgroup2 none rw\n");
@@ -114,6 +114,7 @@ static void test_v2(void **state _unused_)
 		snprintf(name, sizeof(name), "cg/svc/acpd-abc/s1.all/%s", names[i]);
 		put(name, "before");
 	}
+	put("cg/svc/acpd-abc/cpu.weight", "before");
 	put("cg/svc/acpd-abc/s1.all/memory.events", "low 0\noom 9\noom_kill 2\noom_group_kill 7\n");
 	put("cg/svc/acpd-abc/s1.all/memory.peak", "4096\n");
 	put("cg/svc/acpd-abc/s1.all/s1/cgroup.procs", "");
@@ -132,6 +133,18 @@ static void test_v2(void **state _unused_)
 	assert_file("cg/svc/acpd-abc/s1.all/memory.swap.max", "0");
 	assert_file("cg/svc/acpd-abc/s1.all/pids.max", "77");
 	assert_file("cg/svc/acpd-abc/s1.all/cpu.weight", "50");
+	assert_file("cg/svc/acpd-abc/cpu.weight", "50");
+	other = proc_group_new(c, "s2", &none);
+	put("cg/svc/acpd-abc/s2.all/memory.max", "");
+	put("cg/svc/acpd-abc/s2.all/pids.max", "");
+	put("cg/svc/acpd-abc/s2.all/cpu.weight", "");
+	put("cg/svc/acpd-abc/s2.all/s2/cgroup.procs", "");
+	take_seat(c, other, "s2", 1, &s2);
+	assert_file("cg/svc/acpd-abc/cpu.weight",
+		    "150"); /* each session beside what is not the daemon's */
+	cgroup_seat_leave(&s2);
+	assert_file("cg/svc/acpd-abc/cpu.weight", "50");
+	proc_group_unref(other);
 	assert_file("cg/svc/acpd-abc/s1.all/s1/cgroup.procs", "0");
 	assert_file("cg/svc/acpd-abc/s1.all/cgroup.procs",
 		    "before"); /* a group of v2 has members or children */
@@ -150,7 +163,9 @@ static void test_v2(void **state _unused_)
 	proc_group_limit(g, &limits);
 	assert_string_equal(proc_group_why(g, CGROUP_PIDS), "No such file or directory");
 	assert_string_equal(proc_group_why(g, CGROUP_MEMORY), "");
+	assert_file("cg/svc/acpd-abc/cpu.weight", "50");
 	cgroup_seat_leave(&s);
+	assert_file("cg/svc/acpd-abc/cpu.weight", "100");
 	assert_int_equal(proc_group_kills(g), 4); /* kept */
 	assert_int_equal(proc_group_peak(g), 4096);
 	assert_null(proc_group_unref(g));
