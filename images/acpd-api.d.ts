@@ -5432,6 +5432,17 @@ export interface operations {
                     };
                 };
             };
+            /** @description too much was sent to clients without a token */
+            429: {
+                headers: {
+                    /** @description seconds */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description refused */
             "4XX": {
                 headers: {

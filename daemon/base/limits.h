@@ -29,6 +29,11 @@
 #define CONN_STALL_MS 60000             /* backlog above CONN_BACKLOG_SOFT without progress; above: close 1008 */
 #define CONN_BACKLOG_SOFT (1 * MIB)
 #define STRANGERS_MAX 256               /* TCP connections without a token so far; at the next the oldest is closed */
+#define OPEN_ANSWERS_MAX 256            /* of one connection to requests without a token; then it is closed */
+#define OPEN_BYTES_MAX (4 * MIB)        /* the same, in bytes */
+#define OPEN_UNIT (16 * KIB)            /* of all of them together: so many units at once, then one in each interval */
+#define OPEN_BURST 2048
+#define OPEN_UNIT_MS 2
 #define KNOWN_MAX 128                   /* those with one, between two requests; at the next the oldest is closed */
 #define LOCAL_SILENT_MAX 64             /* silent connections to one UNIX socket; at the next the oldest is closed */
 #define LOCAL_MAX 512                   /* the others, on both sockets together; the next is refused */

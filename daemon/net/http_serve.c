@@ -365,19 +365,28 @@ static void note_outcome(struct net_server *n, const struct peer *p, const struc
 		visitor_accepted(n, p->wsi, DOOR_HTTP);
 }
 
+static int refuse_reply(struct peer *p, struct http_reply *r, int status, const char *reason,
+			const char *message)
+{
+	buf_done(&r->body);
+	http_stream_free(r->stream);
+	http_sink_free(r->sink);
+	http_refuse(p->wsi, status, reason, message, status == 429 ? "Retry-After:" : NULL, "1");
+	return transaction_over(p, p->wsi);
+}
+
 static int serve_route(struct net_server *n, struct peer *p, const struct http_request *rq)
 {
 	struct http_reply r;
 
 	n->http->connections = acp_server_count(n->acp);
 	http_respond(n->http, rq, &r);
-	if (too_many(n, p, &r)) {
-		http_stream_free(r.stream);
-		http_sink_free(r.sink);
-		http_refuse(p->wsi, 503, "TOO_MANY_CONNECTIONS",
-			    "the limit of connections is reached", NULL, NULL);
-		return transaction_over(p, p->wsi);
-	}
+	if (too_many(n, p, &r))
+		return refuse_reply(p, &r, 503, "TOO_MANY_CONNECTIONS",
+				    "the limit of connections is reached");
+	if (!visitor_afford(n, p->wsi, buf_len(&r.body), &p->no_keepalive))
+		return refuse_reply(p, &r, 429, "TOO_MANY_REQUESTS",
+				    "too much was sent to clients without a token; try again");
 	note_outcome(n, p, &r);
 	if (r.sink)
 		return body_begin(p, rq, r.sink);

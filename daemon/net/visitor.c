@@ -131,6 +131,23 @@ static bool is_lent(const struct grant *g)
 	return g && grant_minted(g);
 }
 
+bool visitor_afford(struct net_server *n, struct lws *wsi, uint64_t size, bool *last)
+{
+	struct visitor *v = visitor_of(wsi);
+	uint64_t now = clock_mono_ms();
+
+	if (v->place != VISITOR_STRANGER)
+		return true;
+	for (uint64_t units = size / OPEN_UNIT; units; units--)
+		if (!bucket_take(&n->open_answers, now, OPEN_BURST, OPEN_UNIT_MS)) {
+			*last = true;
+			return false;
+		}
+	v->open_bytes += size;
+	*last |= ++v->open_answers >= OPEN_ANSWERS_MAX || v->open_bytes >= OPEN_BYTES_MAX;
+	return true;
+}
+
 void visitor_busy(struct net_server *n, struct lws *wsi, bool busy)
 {
 	struct visitor *v = visitor_of(wsi);

@@ -25,6 +25,8 @@ struct visitor {
 	bool local;		/* came through acp.sock, whose peers are known by their uid */
 	bool *gone;		/* set when it is destroyed while it arrives */
 	bool asked;		/* had a request before */
+	unsigned open_answers;	/* to requests without a token */
+	uint64_t open_bytes;	/* of them */
 	char id[33]; /* Acp-Connection-Id: a name for logs on both sides, not a credential; WebSocket only */
 };
 
@@ -40,6 +42,9 @@ void visitor_unknown(struct lws *wsi);
 const struct grant *visitor_grant(struct lws *wsi);
 /* No more connections for it: there are too many at all, or of its token. */
 bool visitor_crowds(const struct net_server *n, struct lws *wsi);
+/* Takes an answer of so many bytes in memory (a file that is streamed costs its reader's pace) from what connections without a token may get, all of them and each: an answer may be
+ * thousands of times as long as its request. False: not now. *last is set if it is the last of the connection. */
+bool visitor_afford(struct net_server *n, struct lws *wsi, uint64_t size, bool *last);
 /* Begins or ends what counts as a connection. */
 void visitor_busy(struct net_server *n, struct lws *wsi, bool busy);
 void visitor_leave(struct net_server *n, struct lws *wsi);

@@ -47,7 +47,9 @@ export default {
   },
   routes: {
     'GET /health': { id: 'getHealth', says: 'The daemon lives', answers: { 200: json(ref('Health'), 'it does') } },
-    'GET /openapi.json': { id: 'getOpenapi', says: 'This description', answers: { 200: json(foreign('an OpenAPI 3.1 document'), 'the description of this very daemon') } },
+    'GET /openapi.json': { id: 'getOpenapi', says: 'This description', answers: {
+      200: json(foreign('an OpenAPI 3.1 document'), 'the description of this very daemon'),
+      429: json(ref('Error'), 'too much was sent to clients without a token', { headers: { 'Retry-After': header('seconds') } }) } },
     'GET /ready': { id: 'getReady', says: 'Whether sessions can be served', answers: {
       200: json(ref('Ready'), 'they can'), 503: json({ anyOf: [ref('Ready'), ref('Error')] }, 'they cannot, or nobody has claimed the daemon',
         { headers: { 'Retry-After': header('while it drains') } }) } },
