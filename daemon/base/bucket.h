@@ -14,18 +14,25 @@ struct bucket {
 	unsigned left_out;
 };
 
-static inline bool bucket_take(struct bucket *b, uint64_t now, unsigned burst, unsigned each_ms)
+/* Takes n at once, or none. */
+static inline bool bucket_take_n(struct bucket *b, uint64_t now, unsigned burst, unsigned each_ms,
+				 unsigned n)
 {
 	uint64_t back = (now - b->since) / each_ms;
 
 	b->used = back >= b->used ? 0 : b->used - (unsigned)back;
 	b->since = b->used ? b->since + back * each_ms : now;
-	if (b->used >= burst) {
+	if (n > burst || b->used > burst - n) {
 		b->left_out++;
 		return false;
 	}
-	b->used++;
+	b->used += n;
 	return true;
+}
+
+static inline bool bucket_take(struct bucket *b, uint64_t now, unsigned burst, unsigned each_ms)
+{
+	return bucket_take_n(b, now, burst, each_ms, 1);
 }
 
 /* A bucket_take would be refused. */

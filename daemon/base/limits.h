@@ -193,6 +193,7 @@
 #define PROVIDER_IDLE_MAX_MS 3600000
 
 /* Model calls */
+#define HARNESS_CLOSED_MS 1000          /* a harness that has closed its output is killed after so long */
 #define MODEL_PREFIX "/model"           /* of every path at a listener */
 #define MODEL_HEAD_MAX (64 * KIB)       /* of a harness's request */
 #define MODEL_BODY_MAX (32 * MIB)

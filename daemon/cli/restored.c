@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/os/sandbox.h"
+#include "net/claim.h"
 
 #include <stdio.h>
 
@@ -28,6 +29,7 @@ static void become_another(struct restored_parts *p)
 	if (store_mint_incarnation(p->store, &e) < 0)
 		log_error("restore", "no new incarnation", "text", e.msg);
 	admission_forget(p->admission); /* what ends now is of the new incarnation */
+	claim_desk_forget(p->desk);
 	store_forget_keys(p->store);
 	serve_webhooks_forget(p->webhooks);
 }

@@ -28,6 +28,7 @@ struct restored_parts {
 	struct http_context *http;
 	struct lifecycle *life;
 	struct serve_webhooks *webhooks;
+	struct claim_desk *desk;
 	struct restore_watch *watch;
 	bool destroy_sockets;
 };

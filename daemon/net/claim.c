@@ -172,6 +172,13 @@ void claim_desk_put(const struct claim_desk *k, struct jw *w)
 	jw_end_obj(w);
 }
 
+void claim_desk_forget(struct claim_desk *k)
+{
+	k->webhooks = locked_text_unref(k->webhooks);
+	xstrset(&k->settings, NULL);
+	xstrset(&k->sandbox_id, NULL);
+}
+
 int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struct err *e)
 {
 	struct sha256 token;

@@ -47,6 +47,8 @@ void claim_request_done(struct claim_request *c);
 int claim_desk_load(struct claim_desk *k, const char *path, bool appeared, struct err *e);
 /* Member claim, as claim_request_parse takes it; none without a claim. Its secrets are in w. */
 void claim_desk_put(const struct claim_desk *k, struct jw *w);
+/* Forgets what a claim brought: the daemon is another owner's. */
+void claim_desk_forget(struct claim_desk *k);
 /* root: who may, for the log. -EALREADY: it is claimed by another. */
 int claim_desk_take(struct claim_desk *k, const struct claim_request *c, const char *root,
 		    struct err *e);

@@ -138,11 +138,11 @@ bool visitor_afford(struct net_server *n, struct lws *wsi, uint64_t size, bool *
 
 	if (v->place != VISITOR_STRANGER)
 		return true;
-	for (uint64_t units = size / OPEN_UNIT; units; units--)
-		if (!bucket_take(&n->open_answers, now, OPEN_BURST, OPEN_UNIT_MS)) {
-			*last = true;
-			return false;
-		}
+	if (!bucket_take_n(&n->open_answers, now, OPEN_BURST, OPEN_UNIT_MS,
+			   (unsigned)MIN(size / OPEN_UNIT, (uint64_t)OPEN_BURST))) {
+		*last = true;
+		return false;
+	}
 	v->open_bytes += size;
 	*last |= ++v->open_answers >= OPEN_ANSWERS_MAX || v->open_bytes >= OPEN_BYTES_MAX;
 	return true;

@@ -16,7 +16,7 @@ const text = readFileSync(join(top, 'images/acpd.service'), 'utf8')
 const known = {
   Unit: ['Description', 'After', 'StartLimitIntervalSec'],
   Service: [
-    'Type', 'ExecStart', 'Restart', 'RestartSec', 'Environment', 'EnvironmentFile', 'RuntimeDirectory',
+    'Type', 'ExecStart', 'ExecReload', 'TimeoutStartSec', 'Restart', 'RestartSec', 'Environment', 'EnvironmentFile', 'RuntimeDirectory',
     'RuntimeDirectoryMode', 'StateDirectory', 'StateDirectoryMode', 'KillMode', 'TimeoutStopSec', 'Delegate',
     'OOMPolicy', 'OOMScoreAdjust', 'TasksMax', 'LimitNOFILE', 'LimitCORE', 'CapabilityBoundingSet', 'KeyringMode', 'UMask',
   ],
@@ -41,7 +41,7 @@ function analyze(content, name = 'acpd.service', beside = {}) {
   try {
     const file = join(dir, name)
     for (const [unit, lines] of Object.entries({ ...beside, [name]: content }))
-      writeFileSync(join(dir, unit), lines.replace(/[/]opt[/]acpd[/]\S+/, process.execPath))
+      writeFileSync(join(dir, unit), lines.replace(/[/]opt[/]acpd[/]\S+/g, process.execPath))
     const { status, stdout, stderr, error } = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
       encoding: 'utf8',
       timeout: 60_000,

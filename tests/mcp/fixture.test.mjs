@@ -36,9 +36,9 @@ for (const era of [LEGACY, MODERN]) {
   test(`${era}: arguments come back byte for byte`, async (t) => {
     const c = await open(t, era);
     const meta = c.modern ? `,"_meta":${JSON.stringify(c.meta())}` : '';
-    const { raw } = await c.request('tools/call', `{"name":"raw_echo","arguments":{"a":1.0,"b":"\\ud800"}${meta}}`);
+    const { raw } = await c.request('tools/call', `{"name":"raw_echo","arguments":{"a":1.0,"b":"\\ud83d\\ude00\\u0000"}${meta}}`);
 
-    assert.equal(member(raw, 'result', 'structuredContent'), '{"a":1.0,"b":"\\ud800"}');
+    assert.equal(member(raw, 'result', 'structuredContent'), '{"a":1.0,"b":"\\ud83d\\ude00\\u0000"}');
   });
 
   test(`${era}: a cancelled call is not answered`, async (t) => {

@@ -226,14 +226,29 @@ static void got_answer(struct upstream_rpc *l, const struct rpc_msg *m)
 	end_request(rq, m->result, m->error);
 }
 
+/* A message that is odd in itself ends nothing: it is refused if it has an id, else passed over. */
+static int got_malformed(struct upstream_rpc *l, enum rpc_parse_result r, struct slice text,
+			 struct slice id, const struct err *e)
+{
+	bool asks = r == RPC_E_ANSWER && id.n && !slice_is(id, "null");
+
+	if ((!asks && r != RPC_E_IGNORE) || jobj_get(text, "jsonrpc").type == J_NONE)
+		return -EBADMSG;
+	if (asks)
+		upstream_rpc_refuse(l, id, e);
+	return 0;
+}
+
 static int got_one(struct upstream_rpc *l, uint32_t origin, struct slice text)
 {
 	_cleanup_(buf_done) struct buf repaired = { 0 };
+	enum rpc_parse_result r;
 	struct rpc_msg m;
 	struct err e;
 
-	if (rpc_parse_repaired(text, &repaired, &m, &e) != RPC_PARSED)
-		return -EBADMSG;
+	r = rpc_parse_repaired(text, &repaired, &m, &e);
+	if (r != RPC_PARSED)
+		return got_malformed(l, r, text, m.id, &e);
 	if (m.kind == RPC_RESPONSE)
 		got_answer(l, &m);
 	else if (m.kind == RPC_REQUEST)

@@ -103,7 +103,7 @@ static void end_text(const struct mcp_stdio *s, const struct proc_status *st, st
 	const char *tail = st->stderr_tail + (n > 120 ? n - 120 : 0);
 	char how[ERR_MSG_SIZE];
 
-	if (s->closed_output && st->signalled) /* by proc_stop */
+	if (s->closed_output && st->signalled && !st->exited) /* by proc_stop */
 		snprintf(how, sizeof(how), "closed its standard output%s%s", *tail ? ": " : "",
 			 tail);
 	else

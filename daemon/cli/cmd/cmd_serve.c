@@ -142,11 +142,13 @@ static void stop(void *ctx)
 /* Asked again, it waits no longer; and at last stops at once. */
 static void end(struct daemon *d)
 {
-	if (d->stopping)
+	if (d->stopping) {
+		lifecycle_drain(d->life, "signal", 0); /* takes a restart back */
 		kill_children(d);
-	else
+	} else {
 		lifecycle_drain_now(d->life, "signal",
 				    lifecycle_draining(d->life) ? 0 : DRAIN_AS_SET);
+	}
 }
 
 static void on_signal(void *ctx, int signo)
@@ -370,8 +372,9 @@ static int build_net(struct daemon *d, struct err *e)
 	if (d->before.text && serve_claim_resume(&d->claim, d->before.claim, e) < 0)
 		return -EIO;
 	d->restored = (struct restored_parts){
-		d->loop,  d->net,  d->sockets,	       d->acp, d->admission, d->store, d->fetcher,
-		&d->http, d->life, &d->claim.webhooks, NULL,   false
+		d->loop,       d->net,	   d->sockets, d->acp,	d->admission,
+		d->store,      d->fetcher, &d->http,   d->life, &d->claim.webhooks,
+		d->claim.desk, NULL,	   false
 	};
 	restored_begin(&d->restored, c->destroy_sockets);
 	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_settled, d->store);

@@ -19,6 +19,7 @@ struct frame_walk {
 	bool bare;	      /* no text stands before p */
 	unsigned char before; /* the last byte of that text */
 	bool gap;	      /* and blanks behind it */
+	bool endless;	      /* no string of a terminal that starts from here on has an end */
 	frame_take_fn take;
 	void *ctx;
 	enum frames_result result;
@@ -27,14 +28,15 @@ struct frame_walk {
 /* --- what is not text ------------------------------------------------------------------------------------- */
 
 /* Past a string that the terminal takes; without an end it is no string. */
-static const unsigned char *skip_string(const unsigned char *p, const unsigned char *end)
+static const unsigned char *skip_string(struct frame_walk *w, const unsigned char *p)
 {
-	for (const unsigned char *s = p; s < end; s++) {
+	for (const unsigned char *s = p; !w->endless && s < w->end; s++) {
 		if (*s == BEL)
 			return s + 1;
-		if (*s == ESC && s + 1 < end && s[1] == '\\')
+		if (*s == ESC && s + 1 < w->end && s[1] == '\\')
 			return s + 2;
 	}
+	w->endless = true; /* so that a line of such beginnings is read once, not once for each */
 	return p;
 }
 
@@ -47,11 +49,12 @@ static const unsigned char *skip_range(const unsigned char *p, const unsigned ch
 }
 
 /* Past an escape of ECMA-48. A brace ends none: it may begin a message. */
-static const unsigned char *skip_escape(const unsigned char *p, const unsigned char *end)
+static const unsigned char *skip_escape(struct frame_walk *w)
 {
-	p++;
+	const unsigned char *p = w->p + 1, *end = w->end;
+
 	if (p < end && strchr("]P^_X", *p) && *p)
-		return skip_string(p + 1, end);
+		return skip_string(w, p + 1);
 	if (p < end && *p == '[')
 		p = skip_range(p + 1, end, 0x30, 0x3f);
 	p = skip_range(p, end, 0x20, 0x2f);
@@ -63,7 +66,7 @@ static void step_over_text(struct frame_walk *w)
 	static const char bom[] = "\xef\xbb\xbf";
 
 	if (*w->p == ESC) {
-		w->p = skip_escape(w->p, w->end);
+		w->p = skip_escape(w);
 	} else if (w->end - w->p >= 3 && memcmp(w->p, bom, 3) == 0) {
 		w->p += 3;
 	} else if (*w->p == ' ' || *w->p == '\t') {

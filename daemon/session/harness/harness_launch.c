@@ -137,6 +137,15 @@ void harness_broken(struct session *s, const char *cls, const struct err *why)
 		proc_kill(s->harness.proc);
 }
 
+static void on_stays_closed(void *ctx)
+{
+	struct session *s = ctx;
+
+	s->harness.closed_output = true;
+	if (s->harness.proc)
+		proc_kill(s->harness.proc);
+}
+
 static void on_closed(void *ctx, const char *fault)
 {
 	struct session *s = ctx;
@@ -145,9 +154,9 @@ static void on_closed(void *ctx, const char *fault)
 	if (s->harness.state == H_STOPPING)
 		return;
 	if (!fault) {
-		/* most often it is exiting, and that status, being first, says more than our kill */
-		s->harness.closed_output = true;
-		proc_kill(s->harness.proc);
+		/* most often it is exiting, and how it does says more than our kill */
+		loop_timer_set(s->store->loop, &s->harness.start_timer, HARNESS_CLOSED_MS,
+			       on_stays_closed, s);
 		return;
 	}
 	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
@@ -197,7 +206,7 @@ static void find_why(struct session *s, const struct proc_status *st, struct tur
 	if (s->harness.state != H_STOPPING && session_limits_killed(s, st, ret))
 		return;
 	*ret = (struct turn_error){ .cls = "harness_exit", .retryable = true };
-	if (s->harness.closed_output && st->signalled) { /* by on_closed */
+	if (s->harness.closed_output && st->signalled && !st->exited) {
 		snprintf(ret->message, sizeof(ret->message),
 			 "the harness closed its standard output");
 		return;

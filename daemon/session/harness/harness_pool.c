@@ -401,6 +401,7 @@ void harness_pool_ended(struct session *s)
 		return;
 	list_del(&s->harness.live_link);
 	s->store->pool.nlive--;
+	s->store->pool.memory_known_ms = 0; /* it has left some */
 	call_next(s->store);
 }
 

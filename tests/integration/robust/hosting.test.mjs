@@ -58,7 +58,7 @@ describe('a harness that dies or breaks the protocol mid-turn', () => {
     ['writes invalid JSON', 'badjson; silence', 'harness_protocol', /./],
     ['writes JSON that is too deep', 'deep 2000; silence', 'harness_protocol', /./],
     ['writes JSON that is far too deep', 'deep 2000000; silence', 'harness_protocol', /./],
-    ['writes a line that is a JSON array', 'raw [1,2,3]; silence', 'harness_protocol', /./],
+    ['writes a batch', 'raw [{"jsonrpc":"2.0","method":"session/update","params":{}}]; silence', 'harness_protocol', /./],
   ];
 
   for (const [what, script, cls, text] of cases) {

@@ -152,6 +152,20 @@ static void test_long_line(void **state _unused_)
 	assert_int_equal(find(buf_slice(&b)), FRAMES_NONE);
 }
 
+/* Beginnings of strings that a terminal takes: not one has an end. */
+static void test_endless_escapes(void **state _unused_)
+{
+	static const char *const beginnings[] = { "\x1b]", "\x1bP", "\x1b^", "\x1b_", "\x1bX" };
+
+	for (size_t k = 0; k < ARRAY_SIZE(beginnings); k++) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+
+		for (int i = 0; i < 400000; i++)
+			buf_puts(&b, beginnings[k]);
+		assert_int_equal(find(buf_slice(&b)), FRAMES_NONE);
+	}
+}
+
 /* --- how much --------------------------------------------------------------------------------------------- */
 
 static void test_limit_of_a_minute(void **state _unused_)
@@ -213,17 +227,12 @@ static void test_room_in_the_log(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_found),
-		T(test_not_found),
-		T(test_broken),
-		T(test_no_message),
-		T(test_no_more_wanted),
-		T(test_long_line),
-		T(test_limit_of_a_minute),
-		T(test_limit_in_all),
-		T(test_long_lines_weigh_more),
-		T(test_first_bytes),
-		T(test_room_in_the_log),
+		T(test_found),		 T(test_not_found),
+		T(test_broken),		 T(test_no_message),
+		T(test_no_more_wanted),	 T(test_long_line),
+		T(test_endless_escapes), T(test_limit_of_a_minute),
+		T(test_limit_in_all),	 T(test_long_lines_weigh_more),
+		T(test_first_bytes),	 T(test_room_in_the_log),
 	};
 
 	return RUN(tests, NULL, NULL);
