@@ -14,20 +14,6 @@
 
 /* --- the patch ---------------------------------------------------------------------------------------------- */
 
-/* Git refuses to write it. */
-static bool is_gits(const char *path, bool link)
-{
-	while (*path) {
-		size_t n = strcspn(path, "/");
-		_cleanup_(freep) char *name = xstrndup(path, n);
-
-		if (git_name_reserved(name, link && !path[n]))
-			return true;
-		path += n + (path[n] == '/');
-	}
-	return false;
-}
-
 /* NULL: content is what the change set says. */
 static const char *read_side(struct held *h, const char *path, const struct draft_side *s,
 			     struct buf *content, struct diff_side *ret)
@@ -60,7 +46,7 @@ static int patch_one(struct draft_trees *t, struct draft_changes *c, const struc
 	_cleanup_(buf_done) struct buf was = { 0 }, will = { 0 };
 	bool link = d->was.type == NODE_LINK || d->will.type == NODE_LINK;
 	struct diff_side from, to;
-	const char *why = is_gits(d->path, link) ? "NAME_RESERVED" : NULL;
+	const char *why = git_path_reserved(d->path, link) ? "NAME_RESERVED" : NULL;
 	int r = 0;
 
 	why = why ? why : read_side(&t->in_real, d->path, &d->was, &was, &from);

@@ -6,6 +6,7 @@
 #include "unpack/snapshot/delivered.h"
 #include "unpack/snapshot/packfile.h"
 #include "unpack/snapshot/take.h"
+#include "unpack/snapshot/tree_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -168,8 +169,12 @@ static int put_state(struct fold *f, const char *path, const struct index_entry 
 static int fold_path(struct fold *f, const char *path, const struct index_entry *was)
 {
 	struct index_entry now;
-	int r = look(f, path, &now);
+	int r;
 
+	/* what no walk visits would count as deleted */
+	if (git_path_reserved(path, f->list.entry.type == INDEX_LINK))
+		return put_state(f, path, was);
+	r = look(f, path, &now);
 	if (r < 0)
 		return r;
 	if (!is_as_delivered(&f->list.entry, &now))

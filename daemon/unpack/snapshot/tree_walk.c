@@ -41,6 +41,19 @@ bool git_name_reserved(const char *name, bool link)
 	       (strncasecmp(name, "git~1", 5) == 0 && ends_there(name + 5));
 }
 
+bool git_path_reserved(const char *path, bool link)
+{
+	while (*path) {
+		size_t n = strcspn(path, "/");
+		_cleanup_(freep) char *name = xstrndup(path, n);
+
+		if (git_name_reserved(name, link && !path[n]))
+			return true;
+		path += n + (path[n] == '/');
+	}
+	return false;
+}
+
 static bool left_out(const struct walker *w, const char *name)
 {
 	return strncmp(name, STAGE_DIRS, strlen(STAGE_DIRS)) == 0 ||

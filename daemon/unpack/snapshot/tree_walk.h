@@ -48,3 +48,5 @@ int tree_walk(int root, const struct tree_walk_options *o, const struct tree_vis
 	      struct verdict *v);
 /* True if git would refuse to write this name on some file system. Stricter for names of links. */
 bool git_name_reserved(const char *name, bool link);
+/* The same for any name of a path; link: the last is one. */
+bool git_path_reserved(const char *path, bool link);

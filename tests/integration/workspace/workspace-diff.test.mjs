@@ -275,6 +275,17 @@ describe('_acpd/workspace/diff', () => {
     assert.deepEqual((await content(id, last.at(-1).id)).toString().match(/^diff --git.*/gm), ['diff --git a/three.txt b/three.txt']);
     await remove(id);
   });
+
+  test('what is delivered where no snapshot looks is no change at all', async () => {
+    const { id, cwd } = await start();
+
+    await deliver(id, { workspace: { archive: await upload(d, { ...TREE, '.git/index': 'i', 'sub/.git/HEAD': 'h', 'more.txt': 'm' }) } });
+    assert.equal(fs.readFileSync(`${cwd}/.git/index`, 'utf8'), 'i');
+    assert.deepEqual(filesOf(await diff(id)), []);
+    await c.prompt(id, 'write one.txt 1');
+    assert.deepEqual(filesOf(await diff(id)), ['one.txt']);
+    await remove(id);
+  });
 });
 
 describe('the diff of a turn', () => {

@@ -206,6 +206,11 @@ static void test_reserved_names(void **state _unused_)
 			fail_row(i, fine[i]);
 	assert_true(git_name_reserved(".gitmodules", true));
 	assert_false(git_name_reserved(".gitmodules", false));
+	assert_true(git_path_reserved(".git/index", false));
+	assert_true(git_path_reserved("a/.GIT/b", false));
+	assert_true(git_path_reserved("a/.gitmodules", true));
+	assert_false(git_path_reserved(".gitmodules/a", true));
+	assert_false(git_path_reserved("a/b.git/c", false));
 }
 
 static void test_export_paths(void **state _unused_)
