@@ -132,13 +132,22 @@ static int put(struct fold *f, struct index_writer *w, const char *path,
 	return r < 0 ? fail_with(f->v, r, path, "writing a file of the snapshot") : 0;
 }
 
+/* Not of one that a fold left which did not come to its index: the pack has been cut since. */
+static bool has_content(const struct fold *f, const struct index_entry *e)
+{
+	uint64_t pack = f->index.r.head.pack;
+
+	return e->at <= pack && e->packed <= pack - e->at;
+}
+
 /* Copies what was folded before, up to path and without it (NULL: the rest). */
 static int copy_pins(struct fold *f, const char *path)
 {
 	int r = 0;
 
 	while (r == 0 && f->pins.path && (!path || index_compare(f->pins.path, path) < 0)) {
-		r = put(f, &f->pins_new, f->pins.path, &f->pins.entry);
+		if (has_content(f, &f->pins.entry))
+			r = put(f, &f->pins_new, f->pins.path, &f->pins.entry);
 		if (r == 0)
 			r = input_next(f, &f->pins);
 	}
