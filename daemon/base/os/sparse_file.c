@@ -60,7 +60,7 @@ static uint64_t bytes_beyond_disk(const struct stat *sb)
 	uint64_t disk = (uint64_t)sb->st_blocks * BLOCK_BYTES;
 
 	if (sb->st_nlink > TREE_LINKS_FREE)
-		disk /= (uint64_t)sb->st_nlink / TREE_LINKS_FREE;
+		disk = disk / (uint64_t)sb->st_nlink * TREE_LINKS_FREE;
 	return size - MIN(size, disk);
 }
 

@@ -246,7 +246,9 @@ static int on_visit(void *ctx, const struct tree_entry *e)
 		return r;
 	if (take_is_same(&k.indexed, &e->sb))
 		return settle_known(s, e->path, &k.was, &k.indexed);
-	if (S_ISREG(e->sb.st_mode) && !sparse_afford(&s->extra_left, &e->sb)) {
+	if (S_ISREG(e->sb.st_mode) &&
+	    (uint64_t)e->sb.st_size <= s->job->limits.file_bytes && /* else it is not read */
+	    !sparse_afford(&s->extra_left, &e->sb)) {
 		now = take_omitted(OMIT_TOO_LARGE, &e->sb);
 		return settle_known(s, e->path, &k.was, &now);
 	}
