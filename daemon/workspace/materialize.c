@@ -457,6 +457,14 @@ struct materialize *materialize_start(struct workspaces *ws, const struct materi
 	return m;
 }
 
+bool materialize_committing(const struct materialize *m)
+{
+	for (size_t i = 0; i < PART_MAX; i++)
+		if (m->parts[i].committed)
+			return true;
+	return false;
+}
+
 void materialize_abort(struct materialize *m)
 {
 	struct err e;

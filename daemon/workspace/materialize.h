@@ -41,6 +41,8 @@ struct materialize_events {
 struct materialize *materialize_start(struct workspaces *ws, const struct materialize_spec *spec,
 				      const struct materialize_events *ev, void *ctx,
 				      struct err *e);
+/* A tree is being written, or is: what is left follows, and nothing is undone. */
+bool materialize_committing(const struct materialize *m);
 /* The session does not want it any more; done follows in any case. */
 void materialize_abort(struct materialize *m);
 struct materialize *materialize_free(struct materialize *m);

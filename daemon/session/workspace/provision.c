@@ -359,7 +359,8 @@ bool provision_cancel(struct session *s, const void *ctx)
 
 	if (!f || f->ctx != ctx)
 		return false;
-	if (!f->written) /* else it is done, and only its baseline is waited for */
+	/* else it is written: "cancelled" would be wrong, and nobody would take the baseline */
+	if (!f->written && !f->members && !materialize_committing(f->work))
 		materialize_abort(f->work);
 	return true;
 }
