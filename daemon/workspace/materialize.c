@@ -309,7 +309,8 @@ static void on_recovered(void *ctx, struct slice report _unused_, const struct e
 
 static const struct helper_job_events recovery_events = { NULL, on_recovered };
 
-/* The program was killed, perhaps half-way. If this fails, the note stays for the next daemon. */
+/* The program was killed, perhaps half-way, and perhaps for the session's limits: this must not die of them.
+ * If it fails, the note stays for the next daemon. */
 static void recover(struct materialize_part *p)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
@@ -320,8 +321,7 @@ static void recover(struct materialize_part *p)
 	p->committed = true; /* this is not to be aborted */
 	p->helper = helper_job_start(p->m->ws->loop, p->m->ws->procs,
 				     &(struct helper_job_spec){ .verb = "recover",
-								.job = buf_slice(&job),
-								.group = p->m->group },
+								.job = buf_slice(&job) },
 				     &recovery_events, p, &e);
 	if (!p->helper)
 		on_recovered(p, SLICE_NONE, &e);

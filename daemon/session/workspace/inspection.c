@@ -20,17 +20,22 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 
 static const struct helper_job_events events = { NULL, on_done };
 
+/* What finishes or undoes must not die of the session's limits. */
+static struct proc_group *group_of(struct session *s, const char *verb)
+{
+	return strcmp(verb, "recover") == 0 ? NULL : session_limits_group(s);
+}
+
 int inspection_start(struct inspection *k, struct session *s, const char *verb, struct slice job,
 		     void (*ended)(struct inspection *k, struct slice report, const struct err *e),
 		     struct err *e)
 {
 	k->session = s;
 	k->ended = ended;
-	k->helper = helper_job_start(s->store->loop, s->store->procs,
-				     &(struct helper_job_spec){ .verb = verb,
-								.job = job,
-								.group = session_limits_group(s) },
-				     &events, k, e);
+	k->helper = helper_job_start(
+		s->store->loop, s->store->procs,
+		&(struct helper_job_spec){ .verb = verb, .job = job, .group = group_of(s, verb) },
+		&events, k, e);
 	if (!k->helper)
 		return -EIO;
 	list_add_tail(&s->workspace.inspections, &k->link);
@@ -89,6 +94,8 @@ void session_note_export(struct session *s, struct slice report)
 	if (total == s->workspace.export_lacks)
 		return;
 	s->workspace.export_lacks = total;
+	if (!total)
+		return;
 	jw_str(&w, "kind", "lifecycle");
 	jw_str(&w, "event", "export_incomplete");
 	jw_raw(&w, "omitted", jobj_get(report, "skipped").raw);
