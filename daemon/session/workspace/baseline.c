@@ -259,19 +259,22 @@ static void forget_record(struct session *s)
 	removal_tree(s->store->removal, dir);
 }
 
-/* Of too many files a baseline has those that .gitignore files do not leave out. */
+/* Of too many files, or too much, a baseline has what .gitignore files do not leave out. */
 static void baseline_failed(struct session *s, const struct snapshot_run *k, const struct err *e)
 {
-	if (k->ignoring || strcmp(e->reason, "TOO_MANY_ENTRIES") != 0) {
+	if (k->ignoring ||
+	    (strcmp(e->reason, "TOO_MANY_ENTRIES") != 0 && strcmp(e->reason, "TIME_LIMIT") != 0)) {
 		note_failure(s, k, e);
 		return;
 	}
 	s->workspace.baseline_ignoring = s->workspace.snapshot_again = true;
 }
 
-/* A record that cannot be read is none: a new one begins. */
+/* A record that cannot be read is none: a new one begins, if there is still somebody to begin it. */
 static void fold_failed(struct session *s, const struct err *e)
 {
+	if (s->state == SESSION_CLOSING || s->store->stopping)
+		return;
 	if (strcmp(e->reason, "STATE_DAMAGED") != 0 && strcmp(e->reason, "NO_BASELINE") != 0)
 		return;
 	forget_record(s);
