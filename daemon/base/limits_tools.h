@@ -148,6 +148,7 @@
 #define TOOL_ALIAS_MIN 24               /* of them for the tool, whatever its server is called */
 #define TOOL_SCHEMA_MAX (256 * KIB)     /* of a tool's input, as its server has it and as its harness gets it */
 #define TOOL_SCHEMA_REF_MAX 1024        /* bytes of a reference in it */
+#define TOOL_SCHEMA_VARIANTS_MAX 1024   /* schemas of the properties in its branches, if they are to be any of them */
 #define TOOL_SCHEMA_EFFORT_MAX (256 * MIB) /* bytes that are read to find references and names in one list */
 #define TOOLS_OMITTED_MAX 64            /* tools that a harness was not given, told of one list */
 #define TOOL_NAMES_MAX 16384            /* tools of all servers that a session's harness is given */

@@ -5,6 +5,7 @@
 #include "tools/relay/harness/input_schema.h"
 
 #define S "{\"type\":\"string\"}"
+#define IN(schema) "{\"type\":\"object\",\"properties\":{\"in\":" schema "}}"
 
 static const struct {
 	const char *schema; /* "": none */
@@ -52,7 +53,15 @@ static const struct {
 	  "{\"type\":\"object\",\"properties\":{\"a\":" S "},\"required\":[\"a\"]}" },
 	{ "{\"anyOf\":[{\"properties\":{\"a\":" S
 	  "},\"required\":[\"a\"]},{\"properties\":{\"a\":{},\"b\":" S "},\"required\":[\"b\"]}]}",
-	  "{\"type\":\"object\",\"properties\":{\"a\":" S ",\"b\":" S "}}" },
+	  "{\"type\":\"object\",\"properties\":{\"a\":{\"anyOf\":[" S ",{}]},\"b\":" S "}}" },
+	{ "{\"anyOf\":[{\"properties\":{\"act\":{\"const\":1},\"a\":" S
+	  "}},{\"properties\":{\"act\":{\"const\":2},\"a\":" S
+	  ",\"z\":{}}}],\"properties\":{\"z\":" S "}}",
+	  "{\"type\":\"object\",\"properties\":{\"z\":" S
+	  ",\"act\":{\"anyOf\":[{\"const\":1},{\"const\":2}]},\"a\":" S "}}" },
+	{ "{\"allOf\":[{\"oneOf\":[{\"properties\":{\"a\":" S
+	  "}},{\"properties\":{\"a\":true}}]},{\"properties\":{\"a\":{\"title\":\"t\"}}}]}",
+	  "{\"type\":\"object\",\"properties\":{\"a\":{\"title\":\"t\"}}}" },
 	{ "{\"allOf\":[{\"properties\":{\"a\":" S
 	  "},\"required\":[\"a\"]},{\"required\":[\"a\"]}],\"title\":\"t\"}",
 	  "{\"type\":\"object\",\"title\":\"t\",\"properties\":{\"a\":" S
@@ -63,6 +72,20 @@ static const struct {
 	  "]},\"c\":{\"type\":\"strnig\",\"enum\":[],\"anyOf\":[]},\"d\":true,\"e\":false}}",
 	  "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\",\"items\":{}},"
 	  "\"b\":{\"type\":\"array\",\"items\":{}},\"c\":{},\"d\":{}}}" },
+	{ IN("{\"properties\":{\"a\":{},\"b\":{}},\"oneOf\":[{\"required\":[\"a\"]},{\"required\":[\"b\"]}]}"),
+	  IN("{\"properties\":{\"a\":{},\"b\":{}},\"anyOf\":[{},{}]}") },
+	{ IN("{\"oneOf\":[{\"$ref\":\"#\"}],\"anyOf\":[" S "],\"title\":\"t\"}"),
+	  IN("{\"anyOf\":[" S "],\"title\":\"t\"}") },
+	{ IN("{\"oneOf\":[{\"$ref\":\"#/no\"}]}"), IN("{\"anyOf\":[{}]}") },
+	{ IN("{\"oneOf\":[" S ",{\"not\":" S "}]}"), NULL },
+	{ IN("{\"not\":{\"required\":[\"a\"]},\"title\":\"t\"}"), IN("{\"title\":\"t\"}") },
+	{ IN("{\"title\":\"t\",\"not\":{\"items\":{\"$ref\":\"#\"}}}"), IN("{\"title\":\"t\"}") },
+	{ IN("{\"if\":{\"required\":[\"a\"]},\"then\":" S ",\"else\":{}}"), IN("{}") },
+	{ IN("{\"if\":" S ",\"then\":{\"required\":[\"a\"]},\"else\":" S "}"),
+	  IN("{\"if\":" S ",\"then\":{},\"else\":" S "}") },
+	{ IN("{\"contains\":{\"required\":[\"a\"]},\"maxContains\":1}"),
+	  IN("{\"maxContains\":1}") },
+	{ IN("{\"prefixItems\":[" S "],\"items\":{\"type\":\"null\"}}"), IN("{\"items\":{}}") },
 	{ "{\"type\":\"object\",\"properties\":{\"a\\u0062\":" S
 	  "},\"required\":[\"ab\"],\"not\":{}}",
 	  "{\"type\":\"object\",\"properties\":{\"a\\u0062\":" S "},\"required\":[\"ab\"]}" },
@@ -135,12 +158,72 @@ static void what_is_looked_for_is_bounded(void **state _unused_)
 	assert_buf(&out, "{\"type\":\"object\",\"properties\":{}}");
 }
 
+/* What a not holds is taken back at each level: it fills nothing, and it ends all the same. */
+static void what_is_taken_back_is_bounded(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, out = { 0 };
+	size_t effort = 1 * MIB;
+	const char *why = NULL;
+	struct jval v;
+
+	buf_puts(&b, "{\"properties\":{\"in\":{\"$ref\":\"#/$defs/d0\"}},\"$defs\":{");
+	for (int i = 0; i < 20; i++)
+		buf_printf(
+			&b,
+			"\"d%d\":{\"not\":{\"anyOf\":[{\"$ref\":\"#/$defs/d%d\"},{\"$ref\":\"#/$defs/d%d\"}]}},",
+			i, i + 1, i + 1);
+	buf_puts(&b, "\"d20\":{}}}");
+	assert_int_equal(jscan_value(buf_slice(&b), &v), JSCAN_OK);
+	assert_int_equal(input_schema_fit(v, &effort, &out, &why), SCHEMA_REWRITTEN);
+	assert_buf(&out, IN("{}"));
+	assert_true(effort < 4 * KIB);
+}
+
+/* More of them than are compared: then the property can be anything. */
+static void variants_are_bounded(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, out = { 0 };
+	size_t effort = TOOL_SCHEMA_EFFORT_MAX;
+	const char *why = NULL;
+	struct jval v;
+
+	buf_puts(&b, "{\"anyOf\":[{}");
+	for (int i = 0; i <= TOOL_SCHEMA_VARIANTS_MAX; i++)
+		buf_printf(&b, ",{\"properties\":{\"in\":{\"const\":%d}}}", i);
+	buf_puts(&b, "]}");
+	assert_int_equal(jscan_value(buf_slice(&b), &v), JSCAN_OK);
+	assert_int_equal(input_schema_fit(v, &effort, &out, &why), SCHEMA_REWRITTEN);
+	assert_buf(&out, IN("{}"));
+}
+
+/* Of a reference each step is charged, as each reads on its own. */
+static void each_step_of_a_reference_is_charged(void **state _unused_)
+{
+	static const char text[] = IN("{\"$ref\":\"#/a/a/a/a\"}");
+	_cleanup_(buf_done) struct buf b = { 0 }, out = { 0 };
+	const char *why = NULL;
+	size_t effort;
+	struct jval v;
+
+	buf_printf(&b, "%.*s,\"a\":{\"a\":{\"a\":{\"a\":" S "}}}}", (int)sizeof(text) - 2, text);
+	assert_int_equal(jscan_value(buf_slice(&b), &v), JSCAN_OK);
+	for (size_t steps = 3; steps <= 64; steps += 61) {
+		buf_reset(&out);
+		effort = steps * KIB;
+		assert_int_equal(input_schema_fit(v, &effort, &out, &why), SCHEMA_REWRITTEN);
+		assert_non_null(strstr(out.data, steps == 3 ? "\"in\":{}" : "\"in\":" S));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_schema),
 		cmocka_unit_test(what_is_written_is_bounded),
 		cmocka_unit_test(what_is_looked_for_is_bounded),
+		cmocka_unit_test(what_is_taken_back_is_bounded),
+		cmocka_unit_test(variants_are_bounded),
+		cmocka_unit_test(each_step_of_a_reference_is_charged),
 	};
 
 	return RUN(tests, NULL, NULL);

@@ -52,10 +52,90 @@ static bool names_add(struct fitting *f, struct names *n, struct slice name, boo
 	return !has;
 }
 
-/* The top while the branches are read: the properties written so far, and what all objects must have. */
+/* A schema that a property has in branches that not all objects are of. */
+struct variant {
+	struct slice name;
+	struct jval schema;
+};
+
+/* The top while the branches are read: the properties written so far, what all objects must have, and the struct variants
+ * that are written at the end (failed: there are more). */
 struct top {
 	struct names properties, required;
+	struct buf variants;
 };
+
+static size_t variants_len(const struct top *t)
+{
+	return buf_len(&t->variants) / sizeof(struct variant);
+}
+
+static struct variant variant_at(const struct top *t, size_t i)
+{
+	struct variant v;
+
+	memcpy(&v, t->variants.data + i * sizeof(v), sizeof(v));
+	return v;
+}
+
+static void variants_add(struct fitting *f, struct top *t, struct slice name, struct jval schema)
+{
+	struct variant v = { name, schema };
+
+	if (!fitting_may_look(f, buf_len(&t->variants) + schema.raw.n))
+		t->variants.failed = true;
+	if (t->variants.failed)
+		return;
+	for (size_t i = 0; i < variants_len(t); i++) {
+		struct variant o = variant_at(t, i);
+
+		if (slice_eq(o.name, name) && slice_eq(o.schema.raw, schema.raw))
+			return;
+	}
+	buf_add(&t->variants, &v, sizeof(v));
+}
+
+/* The next variant of a name, from i on; as many as there are if there is none. */
+static size_t find_variant(const struct top *t, size_t i, struct slice name)
+{
+	while (i < variants_len(t) && !slice_eq(variant_at(t, i).name, name))
+		i++;
+	return i;
+}
+
+static void put_any_of(struct fitting *f, const struct top *t, size_t i, struct slice name)
+{
+	jw_member_raw(&f->w, name, SLICE("{\"anyOf\":["));
+	f->w.comma = false;
+	f->depth += 2;
+	for (; i < variants_len(t); i = find_variant(t, i + 1, name))
+		fitting_put(f, SLICE_NONE, variant_at(t, i).schema);
+	f->depth -= 2;
+	jw_end_arr(&f->w);
+	jw_end_obj(&f->w);
+}
+
+/* Writes a property by its first variant. It can be anything if not all variants are there. */
+static void put_variants_of(struct fitting *f, const struct top *t, size_t i)
+{
+	struct variant first = variant_at(t, i);
+
+	if (t->variants.failed)
+		jw_member_raw(&f->w, first.name, SLICE("{}"));
+	else if (find_variant(t, i + 1, first.name) == variants_len(t))
+		fitting_put(f, first.name, first.schema);
+	else
+		put_any_of(f, t, i, first.name);
+}
+
+/* Names that all objects have are written already, and each other one with its first variant. */
+static void put_variants(struct fitting *f, struct top *t)
+{
+	for (size_t i = 0; i < variants_len(t); i++)
+		if (fitting_may_look(f, buf_len(&t->variants)) &&
+		    names_add(f, &t->properties, variant_at(t, i).name, false))
+			put_variants_of(f, t, i);
+}
 
 static bool put_properties(struct fitting *f, struct top *t, struct slice schema, bool sure,
 			   unsigned deep);
@@ -116,7 +196,21 @@ static void add_required(struct fitting *f, struct top *t, struct jval list, boo
 	}
 }
 
-/* Writes the properties of a schema and of its branches. sure: all objects are of this branch. False: no object fits. */
+static void put_property(struct fitting *f, struct top *t, struct slice name, struct jval schema,
+			 bool sure, bool first)
+{
+	if (schema.type == J_FALSE)
+		f->changed = true;
+	else if (!sure)
+		variants_add(f, t, name, schema);
+	else if (names_add(f, &t->properties, name, first))
+		fitting_put(f, name, schema);
+	else
+		f->changed = true;
+}
+
+/* Writes the properties of a schema and of its branches. sure: all objects are of this branch; the properties of the others
+ * become variants. False: no object fits. */
 static bool put_properties(struct fitting *f, struct top *t, struct slice schema, bool sure,
 			   unsigned deep)
 {
@@ -129,12 +223,8 @@ static bool put_properties(struct fitting *f, struct top *t, struct slice schema
 	if (ref.type == J_STRING)
 		return put_target_properties(f, t, ref, sure, deep);
 	if (properties.type == J_OBJECT && jiter_init(&it, properties))
-		while (jiter_next(&it, &key, &v)) {
-			if (v.type != J_FALSE && names_add(f, &t->properties, key, !deep))
-				fitting_put(f, key, v);
-			else
-				f->changed = true;
-		}
+		while (jiter_next(&it, &key, &v))
+			put_property(f, t, key, v, sure, !deep);
 	if (sure)
 		add_required(f, t, jobj_get(schema, "required"), !deep);
 	return put_branches(f, t, schema, sure, deep) && means_object(schema);
@@ -208,6 +298,7 @@ static bool put_object(struct fitting *f, struct top *t, struct slice schema)
 	jw_obj(&f->w, "properties");
 	f->depth = 2;
 	fits = put_properties(f, t, schema, true, 0);
+	put_variants(f, t);
 	jw_end_obj(&f->w);
 	buf_putc(&t->properties.text, '}');
 	buf_putc(&t->required.text, '}');
@@ -218,7 +309,7 @@ static bool put_object(struct fitting *f, struct top *t, struct slice schema)
 
 static bool put_top(struct fitting *f, struct slice schema)
 {
-	struct top t = { 0 };
+	struct top t = { .variants.max = TOOL_SCHEMA_VARIANTS_MAX * sizeof(struct variant) };
 	bool fits;
 
 	t.properties.w = JW(&t.properties.text);
@@ -228,6 +319,7 @@ static bool put_top(struct fitting *f, struct slice schema)
 	fits = put_object(f, &t, schema);
 	buf_done(&t.properties.text);
 	buf_done(&t.required.text);
+	buf_done(&t.variants);
 	return fits;
 }
 

@@ -4,8 +4,9 @@
  * A provider refuses a whole request for one schema, and a harness drops a whole list. So a schema that is not an object's,
  * that is not valid in JSON Schema 2020-12, or that has anyOf, oneOf, allOf, enum or not at its top is rewritten: references
  * are replaced by what they refer to (recursion ends in a schema that allows anything), the properties of all branches stand
- * side by side, and keywords with a value that they cannot have are left out. The result allows what the server allows, and
- * may allow more: the server checks its arguments itself. A schema that needs none of it passes byte for byte.
+ * side by side (as anyOf if branches differ in one), and keywords with a value that they cannot have are left out. The result
+ * allows what the server allows, and may allow more: the server checks its arguments itself. So not and if are left out, and
+ * oneOf becomes anyOf, if a schema in them is rewritten. A schema that needs none of it passes byte for byte.
  */
 #pragma once
 

@@ -12,8 +12,7 @@
 #define DEPTH_MAX (JSON_DEPTH_MAX - 12)
 #define EFFORT_MIN 1024 /* of one reference or name that is looked for */
 
-/* True if as much may still be read to find something. */
-static bool may_look(struct fitting *f, size_t bytes)
+bool fitting_may_look(struct fitting *f, size_t bytes)
 {
 	size_t cost = MAX(bytes, (size_t)EFFORT_MIN);
 
@@ -60,22 +59,26 @@ struct jval fitting_element(struct jval array, const char *index)
 	return (struct jval){ J_NONE, SLICE_NONE };
 }
 
-/* The schema that "#/$defs/x" means; J_NONE: none that is in this one, or too much has been looked for. */
+/* Returns the schema that "#/$defs/x" refers to; J_NONE if it is not in this one, or if too much has been read already.
+ * Each step is charged, as it reads what the step before found. */
 static struct jval find_target(struct fitting *f, struct jval ref)
 {
 	_cleanup_(freep) char *text = NULL;
 	struct jval v = { J_OBJECT, f->root };
 	char *rest, *name;
 
-	if (!may_look(f, f->root.n) || jstr_decode(ref, TOOL_SCHEMA_REF_MAX, &text) < 0 ||
+	if (jstr_decode(ref, TOOL_SCHEMA_REF_MAX, &text) < 0 ||
 	    (strcmp(text, "#") != 0 && strncmp(text, "#/", 2) != 0))
 		return (struct jval){ J_NONE, SLICE_NONE };
 	rest = text[1] ? text + 2 : NULL;
-	while ((name = strsep(&rest, "/")) && v.type != J_NONE) {
+	while (fitting_may_look(f, v.raw.n)) {
+		name = strsep(&rest, "/");
+		if (!name || v.type == J_NONE)
+			return v;
 		pointer_unescape(name);
 		v = v.type == J_ARRAY ? fitting_element(v, name) : jobj_get(v.raw, name);
 	}
-	return v;
+	return (struct jval){ J_NONE, SLICE_NONE };
 }
 
 struct jval fitting_open(struct fitting *f, struct jval ref)
@@ -197,6 +200,54 @@ static void put_schema_member(struct fitting *f, struct slice key, struct jval v
 		f->changed = true;
 }
 
+/* Where a member starts that can only be written as it is. */
+struct mark {
+	size_t len;
+	bool comma, changed;
+};
+
+static struct mark mark_start(struct fitting *f)
+{
+	struct mark m = { f->w.b->len, f->w.comma, f->changed };
+
+	f->changed = false;
+	return m;
+}
+
+/* Returns whether what has been written since then differs from what was read. */
+static bool mark_differs(struct fitting *f, const struct mark *m)
+{
+	bool differs = f->changed;
+
+	f->changed |= m->changed;
+	return differs;
+}
+
+static void mark_take_back(struct fitting *f, const struct mark *m)
+{
+	if (f->w.b->failed)
+		return;
+	f->w.b->len = m->len;
+	f->w.comma = m->comma;
+}
+
+/* A rewritten schema allows more. Where the schema around it would then allow less, the member is left out instead. */
+static bool put_exact_schema(struct fitting *f, struct slice key, struct jval v)
+{
+	struct mark m = mark_start(f);
+
+	put_schema_member(f, key, v);
+	if (!mark_differs(f, &m))
+		return true;
+	mark_take_back(f, &m);
+	return false;
+}
+
+static void put_exact(struct fitting *f, struct slice key, struct jval v)
+{
+	put_exact_schema(f, key, v);
+}
+
 static void put_bool_or_schema(struct fitting *f, struct slice key, struct jval v)
 {
 	if (v.type == J_TRUE || v.type == J_FALSE)
@@ -231,7 +282,7 @@ static void leave_out(struct fitting *f, struct slice key _unused_, struct jval 
 	f->changed = true;
 }
 
-/* required is written after the properties, items after the type. */
+/* Those that depend on others of the same schema are written after them: required, items, oneOf, if. */
 static const struct keyword {
 	const char *name;
 	void (*put)(struct fitting *f, struct slice key, struct jval v);
@@ -247,13 +298,13 @@ static const struct keyword {
 	{ "patternProperties", put_map },
 	{ "dependentSchemas", put_map },
 	{ "anyOf", put_list },
-	{ "oneOf", put_list },
+	{ "oneOf", skip },
 	{ "allOf", put_list },
-	{ "not", put_schema_member },
-	{ "if", put_schema_member },
-	{ "then", put_schema_member },
-	{ "else", put_schema_member },
-	{ "contains", put_schema_member },
+	{ "not", put_exact },
+	{ "if", skip },
+	{ "then", skip },
+	{ "else", skip },
+	{ "contains", put_exact }, /* maxContains */
 	{ "propertyNames", put_schema_member },
 	{ "unevaluatedProperties", put_bool_or_schema },
 	{ "unevaluatedItems", put_bool_or_schema },
@@ -308,7 +359,7 @@ bool fitting_has(struct fitting *f, struct slice object, struct slice name)
 	struct jval quoted = { J_STRING, { name.p - 1, name.n + 2 } };
 	enum jtype type;
 
-	if (!may_look(f, object.n))
+	if (!fitting_may_look(f, object.n))
 		return true;
 	if (jstr_decode(quoted, quoted.raw.n, &text) < 0)
 		return false;
@@ -342,16 +393,48 @@ static void put_required(struct fitting *f, struct jval v, struct jval propertie
 		jw_end_arr(&f->w);
 }
 
-/* Providers want the items of each array, as one schema. */
+/* Providers want the items of each array, as one schema. Beside prefixItems they are only the rest of them. */
 static void put_items(struct fitting *f, struct slice schema)
 {
 	struct jval items = jobj_get(schema, "items");
 
-	if (items.type == J_OBJECT) {
+	if (items.type == J_OBJECT && jobj_get(schema, "prefixItems").type == J_NONE) {
 		fitting_put(f, SLICE("items"), items);
 	} else if (items.type != J_NONE || fitting_type_has(jobj_get(schema, "type"), "array")) {
 		jw_raw(&f->w, "items", SLICE("{}"));
 		f->changed = true;
+	}
+}
+
+/* A value that fits one schema can fit several once they are rewritten: then oneOf becomes anyOf. */
+static void put_one_of(struct fitting *f, struct slice schema)
+{
+	struct jval list = jobj_get(schema, "oneOf");
+	struct mark m = mark_start(f);
+	struct buf *b = f->w.b;
+
+	if (list.type != J_NONE)
+		put_list(f, SLICE("oneOf"), list);
+	if (!mark_differs(f, &m) || b->failed || b->len == m.len)
+		return;
+	if (jobj_get(schema, "anyOf").type == J_NONE)
+		memcpy(b->data + m.len + (m.comma ? 2 : 1), "anyOf", 5);
+	else
+		mark_take_back(f, &m);
+}
+
+/* Without if, then and else mean nothing. */
+static void put_condition(struct fitting *f, struct slice schema)
+{
+	static const char *const outcomes[] = { "then", "else" };
+	struct jval v = jobj_get(schema, "if");
+
+	if (v.type == J_NONE || !put_exact_schema(f, SLICE("if"), v))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++) {
+		v = jobj_get(schema, outcomes[i]);
+		if (v.type != J_NONE)
+			put_schema_member(f, slice_of(outcomes[i]), v);
 	}
 }
 
@@ -368,6 +451,8 @@ static void put_members(struct fitting *f, struct slice schema, bool described)
 			fitting_put_member(f, key, v);
 	put_required(f, jobj_get(schema, "required"), jobj_get(schema, "properties"));
 	put_items(f, schema);
+	put_one_of(f, schema);
+	put_condition(f, schema);
 }
 
 /* What is said of a reference stays beside what it refers to. */

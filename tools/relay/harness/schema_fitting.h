@@ -19,6 +19,8 @@ struct fitting {
 	size_t *effort;
 };
 
+/* Returns whether so many bytes may still be read to find something, and charges them. */
+bool fitting_may_look(struct fitting *f, size_t bytes);
 /* Returns the element with this index, in decimal; J_NONE if there is none. */
 struct jval fitting_element(struct jval array, const char *index);
 /* Opens what a reference refers to, for fitting_close; J_NONE: it is unknown, open already, or too dear to find. */
