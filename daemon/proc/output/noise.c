@@ -28,7 +28,8 @@ void noise_text_set(struct noise_text *t, struct slice line)
 {
 	size_t n = MIN(line.n, sizeof(t->text) - 1);
 
-	memcpy(t->text, line.p, n);
+	if (n)
+		memcpy(t->text, line.p, n);
 	t->text[n] = '\0';
 	for (size_t i = 0; i < n; i++)
 		if (!t->text[i])

@@ -165,9 +165,9 @@ static void test_requests_pass(void **state _unused_)
 	} rows[] = {
 		/* numbers, null, unknown members, lone surrogates, escapes, an integer progress token of 0 */
 		{ "tools/call",
-		  "{\"name\":\"t\",\"arguments\":{\"n\":9007199254740993,\"f\":1.0,\"e\":1E400,\"u\":\"\\ud800\","
+		  "{\"name\":\"t\",\"arguments\":{\"n\":9007199254740993,\"f\":1.0,\"e\":1E400,\"u\":\"\\ud83d\\ude00\","
 		  "\"s\":\"\\/\",\"nil\":null},\"x\":[],\"_meta\":{\"progressToken\":0,\"traceparent\":\"00\",\"baggage\":{}}}",
-		  "{\"name\":\"t\",\"arguments\":{\"n\":9007199254740993,\"f\":1.0,\"e\":1E400,\"u\":\"\\ud800\","
+		  "{\"name\":\"t\",\"arguments\":{\"n\":9007199254740993,\"f\":1.0,\"e\":1E400,\"u\":\"\\ud83d\\ude00\","
 		  "\"s\":\"\\/\",\"nil\":null},\"x\":[],\"_meta\":{\"progressToken\":0,\"traceparent\":\"00\",\"baggage\":{}," LEGACY_MEMBERS(
 			  "{}") "}}",
 		  /* content in its order, annotations, _meta; of a tool, "ttlMs" is the tool's own */
@@ -236,7 +236,7 @@ static void test_errors(void **state _unused_)
 {
 	static const char *const rows[][2] = {
 		/* as it came */
-		{ "{\"code\":-32602,\"message\":\"\\ud800\",\"data\":{\"x\":1.0}}", NULL },
+		{ "{\"code\":-32602,\"message\":\"\\ud83d\\ude00\",\"data\":{\"x\":1.0}}", NULL },
 		{ "{\"code\":-32002,\"message\":\"m\"}", NULL },
 		{ "{\"code\":1.5e3,\"message\":\"m\"}", NULL },
 		/* what only modern clients and our own ways know */
@@ -280,7 +280,7 @@ static void test_notifications_of_a_call(void **state _unused_)
 	mcp_rig_notify(r, 1, "notifications/progress",
 		       "{\"progressToken\":\"\\u0031\",\"progress\":0.10,\"total\":null}");
 	mcp_rig_notify(r, 1, "notifications/message",
-		       "{\"level\":\"info\",\"data\":[\"\\ud800\"]}");
+		       "{\"level\":\"info\",\"data\":[\"\\ud83d\\ude00\"]}");
 	mcp_rig_result(r, 1, "{}");
 	assert_log(
 		r,
@@ -289,7 +289,7 @@ static void test_notifications_of_a_call(void **state _unused_)
 		"\"progress\":0.10,\"total\":null}}\n"
 		"< 1 " RPC
 		"\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":["
-		"\"\\ud800\"]}}\n"
+		"\"\\ud83d\\ude00\"]}}\n"
 		"<! 1 " RPC "\"id\":1,\"result\":{}}\n");
 }
 

@@ -5,8 +5,8 @@
 
 #define RPC "{\"jsonrpc\":\"2.0\","
 #define CALL(id, params) RPC "\"id\":" id ",\"method\":\"tools/call\",\"params\":" params "}"
-#define ODD                                                                                                      \
-	"\"arguments\":{\"n\":9007199254740993,\"f\":1.0,\"g\":1,\"u\":\"\\ud800\\/\",\"nil\":null,\"z\":[{}]}," \
+#define ODD                                                                                                             \
+	"\"arguments\":{\"n\":9007199254740993,\"f\":1.0,\"g\":1,\"u\":\"\\ud83d\\ude00\\/\",\"nil\":null,\"z\":[{}]}," \
 	"\"unknown\":{\"traceparent\":7},\"name\":\"t\""
 
 static void test_everything_passes(void **state _unused_)
@@ -32,11 +32,12 @@ static void test_everything_passes(void **state _unused_)
 	mcp_rig_result(
 		r, 0,
 		"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":{}},\"requestState\":"
-		"\"\\ud800\",\"ttlMs\":1.0}");
-	assert_log(r,
-		   "<! 9007199254740993 " RPC "\"id\":9007199254740993,\"result\":{\"resultType\":"
-		   "\"input_required\",\"inputRequests\":{\"a\":{}},\"requestState\":\"\\ud800\","
-		   "\"ttlMs\":1.0}}\n");
+		"\"\\ud83d\\ude00\",\"ttlMs\":1.0}");
+	assert_log(
+		r,
+		"<! 9007199254740993 " RPC "\"id\":9007199254740993,\"result\":{\"resultType\":"
+		"\"input_required\",\"inputRequests\":{\"a\":{}},\"requestState\":\"\\ud83d\\ude00\","
+		"\"ttlMs\":1.0}}\n");
 }
 
 static void test_errors_pass(void **state _unused_)

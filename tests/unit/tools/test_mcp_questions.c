@@ -12,7 +12,8 @@
 		ALL) "}"
 #define CALL RPC_ "\"id\":\"q\",\"method\":\"tools/call\",\"params\":" PARAMS "}"
 #define ANSWER(id, result) RPC_ "\"id\":" id ",\"result\":" result "}"
-#define FORM "{\"message\":\"\\ud800\",\"requestedSchema\":{\"n\":1.0},\"_meta\":{\"a\":null}}"
+#define FORM                                                                                       \
+	"{\"message\":\"\\ud83d\\ude00\",\"requestedSchema\":{\"n\":1.0},\"_meta\":{\"a\":null}}"
 #define ASK(key, method, params) "\"" key "\":{\"method\":\"" method "\",\"params\":" params "}"
 #define INPUT(questions, more)                                                                     \
 	"{\"resultType\":\"input_required\",\"inputRequests\":{" questions "}" more "}"
@@ -45,7 +46,7 @@ static void test_rounds(void **state _unused_)
 		INPUT(ASK("\\u0061", "elicitation/create", FORM) "," ASK(
 			      "b", "sampling/createMessage",
 			      "{\"messages\":[],\"maxTokens\":1.0,\"tools\":[]}") ",\"c\":{\"method\":\"roots/list\"}",
-		      ",\"requestState\":\"\\u0041\\/\\ud800=\""));
+		      ",\"requestState\":\"\\u0041\\/\\ud83d\\ude00=\""));
 
 	assert_log(
 		r,
@@ -57,13 +58,13 @@ static void test_rounds(void **state _unused_)
 	mcp_rig_say(r, ANSWER("4", "{}"));
 	mcp_rig_say(r, ANSWER("1", "{\"action\":\"accept\",\"content\":{\"n\":9007199254740993}}"));
 	assert_log(r, "");
-	mcp_rig_say(r, ANSWER("2", "{\"role\":\"assistant\",\"content\":\"\\udfff\"}"));
+	mcp_rig_say(r, ANSWER("2", "{\"role\":\"assistant\",\"content\":\"\\u00e9\"}"));
 	assert_log(
 		r,
 		"> tools/call " PARAMS_AND(
 			"\"inputResponses\":{\"c\":{\"roots\":[]},\"\\u0061\":{\"action\":\"accept\",\"content\":{\"n\":"
-			"9007199254740993}},\"b\":{\"role\":\"assistant\",\"content\":\"\\udfff\"}},"
-			"\"requestState\":\"\\u0041\\/\\ud800=\",") "\n");
+			"9007199254740993}},\"b\":{\"role\":\"assistant\",\"content\":\"\\u00e9\"}},"
+			"\"requestState\":\"\\u0041\\/\\ud83d\\ude00=\",") "\n");
 	/* the second round has only its own answers and state */
 	mcp_rig_result(r, 2, INPUT(ASK("d", "elicitation/create", "{}"), ""));
 	assert_log(r, QUESTION("4", "elicitation/create", "{}"));

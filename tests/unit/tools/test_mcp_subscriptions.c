@@ -247,7 +247,7 @@ static void test_refusals(void **state _unused_)
 
 	mcp_rig_say(r, SUBSCRIBE("1", "7"));
 	assert_log(r, invalid);
-	mcp_rig_say(r, UNSUBSCRIBE("1", "\"\\ud800\""));
+	mcp_rig_say(r, UNSUBSCRIBE("1", "\"\\u0000\""));
 	assert_log(r, invalid);
 }
 
