@@ -65,7 +65,9 @@ export function VirtualList(p: VirtualListProps) {
 	useEffect(() => focusWanted(box, wanted));
 	const lastTop = useRef(0);
 	const onScroll = (): void => {
-		const el = box.current!;
+		const el = box.current;
+		if (!el) // the event was on its way when the list left the page
+			return;
 		const atEnd = el.scrollTop + el.clientHeight >= el.scrollHeight - NEAR_END;
 		// Only who scrolls up leaves the end: it also moves away below us while the list grows.
 		const sticks = atEnd || (sticky.current && el.scrollTop >= lastTop.current);
