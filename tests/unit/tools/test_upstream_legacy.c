@@ -42,23 +42,23 @@ static void test_bytes_are_kept(void **state _unused_)
 {
 	ups_legacy("{}");
 	call(&a, "tools/call",
-	     "{\"name\":\"t\",\"arguments\":{\"n\":9007199254740993.10,\"s\":\"\\ud800\\/\","
+	     "{\"name\":\"t\",\"arguments\":{\"n\":9007199254740993.10,\"s\":\"\\u00e9\\/\","
 	     "\"z\":null,\"e\":1E+2, \"k\":[ ]},\"_meta\":{\"progressToken\":\"p\\u0031\","
 	     "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\",\"traceparent\":\"00-a\","
 	     "\"io.modelcontextprotocol/clientCapabilities\":{},"
 	     "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"c\"}},\"more\":-0}");
 	ups_expect(ID2 "\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":"
-		       "{\"n\":9007199254740993.10,\"s\":\"\\ud800\\/\",\"z\":null,\"e\":1E+2, "
+		       "{\"n\":9007199254740993.10,\"s\":\"\\u00e9\\/\",\"z\":null,\"e\":1E+2, "
 		       "\"k\":[ ]},\"_meta\":{\"progressToken\":2,\"traceparent\":\"00-a\"},"
 		       "\"more\":-0}}\n");
 	ups_feed("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
 		 "{ \"progress\":1.0,\"progressToken\":2 ,\"x\":\"\\u00e9\"}}");
-	ups_feed(ID2 "\"result\":{ \"content\":[ {\"type\":\"text\",\"text\":\"\\ud800\"} ],"
+	ups_feed(ID2 "\"result\":{ \"content\":[ {\"type\":\"text\",\"text\":\"\\u00e9\"} ],"
 		     "\"isError\":true,\"structuredContent\":[1.50,null],\"_meta\":{\"a\":{}}}}");
 	told_is(&a, "~ notifications/progress { \"progress\":1.0,\"progressToken\":\"p\\u0031\" ,"
 		    "\"x\":\"\\u00e9\"}\n"
 		    "= {\"resultType\":\"complete\", \"content\":[ {\"type\":\"text\",\"text\":"
-		    "\"\\ud800\"} ],\"isError\":true,\"structuredContent\":[1.50,null],"
+		    "\"\\u00e9\"} ],\"isError\":true,\"structuredContent\":[1.50,null],"
 		    "\"_meta\":{\"a\":{}}}");
 	over(&a);
 }

@@ -158,7 +158,7 @@ static void test_down(void **state _unused_)
 
 #define RAW                                                                                          \
 	"{\"name\":\"t\",\"n\":9007199254740993.10,\"_meta\":{\"io.modelcontextprotocol/logLevel\":" \
-	"\"info\",\"progressToken\":%s,\"x\":[ null]},\"requestState\":\"\\ud800\"}"
+	"\"info\",\"progressToken\":%s,\"x\":[ null]},\"requestState\":\"\\u00e9\"}"
 
 static void test_modern_bytes(void **state _unused_)
 {
@@ -176,10 +176,10 @@ static void test_modern_bytes(void **state _unused_)
 	ups_feed("{\"method\":\"notifications/message\",\"params\":{\"level\":\"debug\"}}");
 	ups_feed("{\"method\":\"notifications/other\",\"params\":{}}");
 	ups_feed(
-		"{\"id\":2,\"result\":{\"resultType\":\"input_required\",\"requestState\":\"\\udfff\"}}");
+		"{\"id\":2,\"result\":{\"resultType\":\"input_required\",\"requestState\":\"\\u00e9\"}}");
 	assert_buf(&a.text, "~ notifications/progress {\"progressToken\":\"a\\u0062\",\"p\":1.0}\n"
 			    "~ notifications/message {\"level\":\"debug\"}\n"
-			    "= {\"resultType\":\"input_required\",\"requestState\":\"\\udfff\"}");
+			    "= {\"resultType\":\"input_required\",\"requestState\":\"\\u00e9\"}");
 	buf_done(&a.text);
 }
 
@@ -208,10 +208,9 @@ static void test_modern_listen(void **state _unused_)
 /* Messages that are none, or that belong to nothing. */
 static void test_garbage(void **state _unused_)
 {
-	static const char *const bad[] = { "", "x", "{", "[", "[1,", "\"a\"", "{}", "{\"id\":{}}" };
-	static const char *const idle[] = { "[]",
-					    "[1,{}]",
-					    "{\"id\":5,\"result\":{}}",
+	static const char *const bad[] = { "",	    "x",  "{",		 "[",  "[1,",
+					   "\"a\"", "{}", "{\"id\":{}}", "[]", "[1,{}]" };
+	static const char *const idle[] = { "{\"id\":5,\"result\":{}}",
 					    "{\"id\":-2,\"result\":{}}",
 					    "{\"id\":\"x\",\"result\":{}}",
 					    "{\"id\":2.5,\"result\":{}}",

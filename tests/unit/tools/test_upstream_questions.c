@@ -72,7 +72,7 @@ static void elicit(const char *id)
 	char text[200];
 
 	snprintf(text, sizeof(text),
-		 "{\"id\":%s,\"method\":\"elicitation/create\",\"params\":{\"message\":\"\\ud800\","
+		 "{\"id\":%s,\"method\":\"elicitation/create\",\"params\":{\"message\":\"\\u00e9\","
 		 "\"n\":1.0}}",
 		 id);
 	ups_feed(text);
@@ -89,7 +89,7 @@ static void test_one_question(void **state _unused_)
 	buf_reset(&ups_sent);
 	elicit("\"q\\u0031\"");
 	asks(&a,
-	     "{\"ask-1\":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"\\ud800\","
+	     "{\"ask-1\":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"\\u00e9\","
 	     "\"n\":1.0}}}");
 	ups_expect("");
 	key = state_of(&a);
@@ -122,7 +122,7 @@ static void test_questions_together_and_again(void **state _unused_)
 	retry(&b, ARGS, one, "{\"ask-2\":{\"role\":\"assistant\"},\"other\":{}}", CAPS);
 	ups_expect("{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{\"role\":\"assistant\"}}\n");
 	asks(&b, "{\"ask-1\":{\"method\":\"roots/list\",\"params\":{}},\"ask-3\":{\"method\":"
-		 "\"elicitation/create\",\"params\":{\"message\":\"\\ud800\",\"n\":1.0}}}");
+		 "\"elicitation/create\",\"params\":{\"message\":\"\\u00e9\",\"n\":1.0}}}");
 	two = state_of(&b);
 	assert_string_not_equal(one, two);
 	retry(&c, ARGS, one, "{}", CAPS); /* of use once */
