@@ -60,7 +60,7 @@ describe('one record for each turn', () => {
     const { billingRef, configVersion } = c.messages.find((m) => m.method === '_acpd/turn_end' && m.params.sessionId === sessionId).params._meta.acpd;
     assert.deepEqual({ billingRef, configVersion }, { billingRef: 'tenant-3', configVersion: '12' });
     for (const event of ['turn begun', 'turn ended'])
-      assert.equal(d.logs.find((l) => l.msg === event && l.session === sessionId).configVersion, '12', event);
+      assert.equal((await d.waitLog((l) => l.msg === event && l.session === sessionId)).configVersion, '12', event);
     assert.equal(r.incarnation, c.initializeResult.agentCapabilities._meta.acpd.incarnation);
     assert.deepEqual(r.cumulative, { turns: 1, modelCalls: 0, usage: r.usage });
   });
