@@ -233,7 +233,7 @@ OPT("config-fd", INT(0, 1023, -1), SCOPE_MCP, config_fd, "N",
 OPT("json", BOOL, SCOPE_RUN | SCOPE_RERUN | SCOPE_LOCAL | SCOPE_ARCHIVE | SCOPE_EXTRACT | SCOPE_VALIDATE | SCOPE_STATS, json, NULL,
     "print one JSON object"),
 OPT("by", LIST, SCOPE_STATS, by, "LIST",
-    "group by these: harness, model, configVersion, billingRef, day (default: harness,model)"),
+    "Group by harness, model, configVersion, billingRef, day (default: harness,model)"),
 OPT("file", PATH_EACH, LEDGER, file, "FILE",
     "a file of the usage ledger, or a directory with all of them; may be repeated, oldest first (default: "
     "the state directory)"),

@@ -113,17 +113,26 @@ int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t
 
 /* --- what was delivered ---------------------------------------------------------------------------------- */
 
+/* Opens the index of the baseline and the turns after it. */
+static int open_state(const struct snapshot_dir *s, struct index_reader *ret, struct verdict *v)
+{
+	int r;
+
+	if (s->files.index_old < 0)
+		return refuse(v, "NO_BASELINE", NULL, "no baseline was taken");
+	r = index_open(ret, s->files.index_old, INDEX_STATE);
+	return r < 0 ? fail_as(v, "STATE_DAMAGED", "index", "the index: %s", strerror(-r)) : 0;
+}
+
 /* The last turn of the index. */
 static int read_turn(struct snapshot_dir *s, struct verdict *v)
 {
 	struct index_reader index;
 	int r;
 
-	if (s->files.index_old < 0)
-		return refuse(v, "NO_BASELINE", NULL, "no baseline was taken");
-	r = index_open(&index, s->files.index_old, INDEX_STATE);
+	r = open_state(s, &index, v);
 	if (r < 0)
-		return fail_as(v, "STATE_DAMAGED", "index", "the index: %s", strerror(-r));
+		return r;
 	s->turn = index.head.turn;
 	index_close(&index);
 	return 0;
@@ -235,11 +244,9 @@ static int find_turn(struct snapshot_dir *s, uint32_t since, bool nearest, struc
 	struct index_reader index;
 	int r;
 
-	if (s->files.index_old < 0)
-		return refuse(v, "NO_BASELINE", NULL, "no baseline was taken");
-	r = index_open(&index, s->files.index_old, INDEX_STATE);
+	r = open_state(s, &index, v);
 	if (r < 0)
-		return fail_as(v, "STATE_DAMAGED", "index", "the index: %s", strerror(-r));
+		return r;
 	history_init(&s->history, &index.head);
 	index_close(&index);
 	while (r == 0 && s->history.turn > since)
