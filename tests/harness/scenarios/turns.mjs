@@ -134,7 +134,7 @@ async function secondPromptWaits(x, t) {
 
 	assert.deepEqual([a.stop, b.stop], ['end_turn', 'end_turn']);
 	// by the turn of each update: the second may have begun before the client has seen that the first is answered
-	const said = s.o.updates(s.id).filter((u) => u.sessionUpdate === 'agent_message_chunk');
+	const said = first.now().of('agent_message_chunk'); // since the first began: the session may have had turns before
 	const turns = said.map((u) => u.acpd.turn);
 	const textOf = (turn) => said.filter((u) => u.acpd.turn === turn).map((u) => u.content.text).join('');
 	assert.deepEqual(turns, [...turns].sort((m, n) => m - n), 'the turns are mixed');
