@@ -189,7 +189,7 @@ ifeq ($(MODE),san)
 export ASAN_OPTIONS ?= malloc_context_size=8
 endif
 ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
-NODE_TEST := $(NODE) --import ./tests/lib/cpu.mjs --test --test-reporter=./tests/lib/report.mjs
+NODE_TEST := $(NODE) tests/lib/run.mjs
 # $(call tests,NAME...): their files; a name without a file would leave nothing out, in silence.
 tests = $(foreach f,$(1:%=tests/%.test.mjs),$(or $(wildcard $(f)),$(error the Makefile names $(f), which is not there)))
 # Half the time of all files: make test-fast leaves them to make test.

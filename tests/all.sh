@@ -8,6 +8,7 @@ export TEST_TIMES
 costs=$(mktemp)
 trap 'rm -f "$TEST_TIMES" "$costs" "$costs.before" "$costs.after"' EXIT
 jobs=$(nproc)
+rm -f build/flaky.txt # tests/lib/run.mjs adds each file that passed only when it was run again
 
 # stage NAME ARGUMENT... - of make
 stage()
@@ -41,4 +42,8 @@ sort -rn "$TEST_TIMES" | head -n 20
 echo "# stage, wall and CPU (seconds)"
 awk '{ printf "%-16s %6d %8.0f\n", $1, $2, $4 - $3; wall += $2; cpu += $4 - $3 }
 	END { printf "%-16s %6d %8.0f, which is %.1f minutes of CPU\n", "all", wall, cpu, cpu / 60 }' "$costs"
+if [ -s build/flaky.txt ]; then
+	echo "# flaky: failed, and passed when run again alone (both outputs are at the end of the stage)"
+	cat build/flaky.txt
+fi
 echo "make test: everything passed"

@@ -44,6 +44,12 @@ function note(files) {
   if (TEST_TIMES) appendFileSync(TEST_TIMES, files.map((f) => `${row(f)} (${TEST_STAGE})\n`).join(''));
 }
 
+// For run.mjs, which runs the files that failed once more.
+function noteFailure(data, text) {
+  const { TEST_FAILURES } = process.env;
+  if (TEST_FAILURES) appendFileSync(TEST_FAILURES, `${JSON.stringify({ file: relative(process.cwd(), data.file ?? data.name), text })}\n`);
+}
+
 function* ending(files, failed, counts, ms) {
   yield* dearest(files);
   for (const data of failed.slice(0, FAILURES_AT_END)) yield short(data);
@@ -63,7 +69,9 @@ export default async function* report(source) {
     if (type === 'test:fail' && isOwn(data)) {
       failed.push(data);
       process.exitCode = 1; // Node itself passes over the hooks of a suite
-      yield whole(data);
+      const text = whole(data);
+      noteFailure(data, text);
+      yield text;
     } else if (type === 'test:pass' && data.skip !== undefined) {
       yield `skipped ${place(data)} ${data.name}: ${data.skip}\n`;
     } else if (type === 'test:diagnostic' && data.file) {

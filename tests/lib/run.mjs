@@ -1,0 +1,75 @@
+// run.mjs [OPTION...] FILE... - runs test files with node --test, and reports them by report.mjs. OPTIONs are node's.
+//
+// A file that fails is run once more, alone, when all others have ended. If it passes then, it is flaky: both outputs stand
+// at the end of the run, its name goes to FLAKY_FILE, and the run passes, or fails with FLAKY=fail. A file that fails twice
+// fails the run. Where many files fail, the cause is no race: none of them is run again.
+import { spawn } from 'node:child_process';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const FLAKY_FILE = 'build/flaky.txt';
+const RERUN_MAX = 8; // files that are run again
+
+const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
+const isFile = (argument) => !argument.startsWith('-');
+
+// Runs files. Resolves to {code, output, failures: [{file, text}]}; the output goes to the terminal as well.
+async function runOnce(options, files, record) {
+  const child = spawn(process.execPath, ['--import', beside('./cpu.mjs'), '--test', `--test-reporter=${beside('./report.mjs')}`, ...options, ...files],
+    { stdio: ['inherit', 'pipe', 'inherit'], env: { ...process.env, TEST_FAILURES: record } });
+  const pieces = [];
+
+  child.stdout.on('data', (piece) => {
+    pieces.push(piece);
+    process.stdout.write(piece);
+  });
+  const code = await new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (status) => resolve(status ?? 1));
+  });
+  return { code, output: Buffer.concat(pieces).toString(), failures: readFailures(record) };
+}
+
+function readFailures(record) {
+  try {
+    return readFileSync(record, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  } catch (error) {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function tellFlaky(file, first, second) {
+  const failures = first.filter((failure) => failure.file === file).map(({ text }) => text);
+
+  mkdirSync(path.dirname(FLAKY_FILE), { recursive: true });
+  appendFileSync(FLAKY_FILE, `${file}${process.env.TEST_STAGE ? ` (${process.env.TEST_STAGE})` : ''}\n`);
+  process.stdout.write(`\n# flaky: ${file} failed, and passed when it was run again alone\n# what failed first\n${failures.join('')}# the run that passed\n${second}`);
+}
+
+async function run(options, files, dir) {
+  const first = await runOnce(options, files, path.join(dir, 'first'));
+  const failed = [...new Set(first.failures.map(({ file }) => file))];
+  if (first.code === 0 || failed.length === 0 || failed.length > RERUN_MAX) return first.code;
+
+  const again = [];
+  for (const [i, file] of failed.entries()) {
+    process.stdout.write(`\n# ${file} failed: once more, alone\n`);
+    again.push({ file, ...await runOnce(options, [file], path.join(dir, `again-${i}`)) });
+  }
+  const flaky = again.filter(({ code }) => code === 0);
+  const twice = again.filter(({ code }) => code !== 0);
+  for (const { file, output } of flaky) tellFlaky(file, first.failures, output);
+  for (const { file } of twice) process.stdout.write(`\n# ${file} failed twice\n`);
+  return twice.length > 0 || process.env.FLAKY === 'fail' ? 1 : 0;
+}
+
+const dir = mkdtempSync(path.join(tmpdir(), 'acpd-run-'));
+try {
+  const args = process.argv.slice(2);
+  process.exitCode = await run(args.filter((a) => !isFile(a)), args.filter(isFile), dir);
+} finally {
+  rmSync(dir, { recursive: true });
+}
