@@ -89,6 +89,30 @@ static const struct {
 	{ "{\"type\":\"object\",\"properties\":{\"a\\u0062\":" S
 	  "},\"required\":[\"ab\"],\"not\":{}}",
 	  "{\"type\":\"object\",\"properties\":{\"a\\u0062\":" S "},\"required\":[\"ab\"]}" },
+	{ IN("{\"unevaluatedProperties\":false,\"allOf\":[{\"properties\":{\"a\":" S "}}]}"),
+	  NULL },
+	{ "{\"type\":\"object\",\"properties\":{\"a\":" S
+	  "},\"unevaluatedProperties\":{\"type\":\"null\"}}",
+	  NULL },
+	{ IN("{\"unevaluatedProperties\":false,\"allOf\":[{\"$ref\":\"#/no\"}],\"title\":\"t\"}"),
+	  IN("{\"allOf\":[{}],\"title\":\"t\"}") },
+	{ IN("{\"unevaluatedProperties\":false,\"anyOf\":[{\"$ref\":\"#/properties/in\"},{\"properties\":{\"a\":" S
+	     "}}]}"),
+	  IN("{\"anyOf\":[{\"anyOf\":[{},{\"properties\":{\"a\":" S "}}]},{\"properties\":{\"a\":" S
+	     "}}]}") },
+	{ IN("{\"unevaluatedItems\":false,\"prefixItems\":[" S "]}"), IN("{}") },
+	{ IN("{\"unevaluatedProperties\":{\"type\":\"strnig\"},\"title\":\"t\"}"),
+	  IN("{\"title\":\"t\",\"unevaluatedProperties\":{}}") },
+	{ "{\"type\":\"object\",\"properties\":{\"a\":" S
+	  ",\"b\":{\"$ref\":\"#/no\"},\"in\":{\"allOf\":[" S "],\"unevaluatedProperties\":false}}}",
+	  "{\"type\":\"object\",\"properties\":{\"a\":" S ",\"b\":{},\"in\":{\"allOf\":[" S
+	  "],\"unevaluatedProperties\":false}}}" },
+	{ "{\"type\":\"object\",\"allOf\":[{\"$ref\":\"#/no\"}],\"properties\":{\"a\":" S
+	  "},\"unevaluatedProperties\":false}",
+	  "{\"type\":\"object\",\"properties\":{\"a\":" S "}}" },
+	{ "{\"description\":\"d\",\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"properties\":{\"a\":" S
+	  "}}},\"properties\":{\"b\":{}},\"additionalProperties\":false,\"minProperties\":1}",
+	  "{\"type\":\"object\",\"description\":\"d\",\"properties\":{\"a\":" S "}}" },
 };
 
 static void each_schema(void **state _unused_)

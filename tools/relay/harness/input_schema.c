@@ -243,6 +243,21 @@ static bool is_apart(struct slice key)
 	return false;
 }
 
+/* Writes the members of the top that are not apart. Next to a reference only the description is written: of the other
+ * properties that the object may have none is written, so that additionalProperties would refuse them. */
+static void put_top_members(struct fitting *f, struct slice schema)
+{
+	bool refers = jobj_get(schema, "$ref").type == J_STRING;
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	jiter_init(&it, (struct jval){ J_OBJECT, schema });
+	while (jiter_next(&it, &key, &v))
+		if (refers ? jkey_is(key, "description") : !is_apart(key))
+			fitting_put_member(f, key, v);
+}
+
 static const char *const not_at_top[] = { "$ref", "enum", "const", "not", "if", "then", "else" };
 
 static void note_top(struct fitting *f, struct slice schema)
@@ -283,18 +298,12 @@ static void put_all_required(struct fitting *f, const struct top *t)
 /* Writes the schema of an object; false: the schema is that of something else. */
 static bool put_object(struct fitting *f, struct top *t, struct slice schema)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	bool fits;
 
 	note_top(f, schema);
 	jw_obj(&f->w, NULL);
 	jw_str(&f->w, "type", "object");
-	jiter_init(&it, (struct jval){ J_OBJECT, schema });
-	while (jiter_next(&it, &key, &v))
-		if (!is_apart(key))
-			fitting_put_member(f, key, v);
+	put_top_members(f, schema);
 	jw_obj(&f->w, "properties");
 	f->depth = 2;
 	fits = put_properties(f, t, schema, true, 0);
@@ -303,6 +312,7 @@ static bool put_object(struct fitting *f, struct top *t, struct slice schema)
 	buf_putc(&t->properties.text, '}');
 	buf_putc(&t->required.text, '}');
 	put_all_required(f, t);
+	fitting_put_unevaluated(f, schema);
 	jw_end_obj(&f->w);
 	return fits && !t->properties.text.failed && !t->required.text.failed;
 }

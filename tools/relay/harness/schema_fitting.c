@@ -1,4 +1,4 @@
-/* schema_fitting.c - references and keywords: what may stand anywhere in a schema. */
+/* schema_fitting.c - keywords: what may stand anywhere in a schema. */
 #include "tools/relay/harness/schema_fitting.h"
 
 #include "base/limits.h"
@@ -6,98 +6,8 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-#include <stdio.h>
-
 /* Of JSON: below it a schema allows anything, so that the harness can still read the list. */
 #define DEPTH_MAX (JSON_DEPTH_MAX - 12)
-#define EFFORT_MIN 1024 /* of one reference or name that is looked for */
-
-bool fitting_may_look(struct fitting *f, size_t bytes)
-{
-	size_t cost = MAX(bytes, (size_t)EFFORT_MIN);
-
-	if (*f->effort < cost)
-		return false;
-	*f->effort -= cost;
-	return true;
-}
-
-/* --- references ------------------------------------------------------------------------------------------------- */
-
-/* In place: ~1 is a slash, ~0 is ~, %XX is a byte. */
-static void pointer_unescape(char *s)
-{
-	char *out = s;
-	unsigned byte;
-	int n;
-
-	for (; *s; s++) {
-		if (s[0] == '~' && (s[1] == '0' || s[1] == '1')) {
-			*out++ = *++s == '1' ? '/' : '~';
-		} else if (*s == '%' && sscanf(s, "%%%2x%n", &byte, &n) == 1 && n == 3 && byte) {
-			*out++ = (char)byte;
-			s += 2;
-		} else {
-			*out++ = *s;
-		}
-	}
-	*out = '\0';
-}
-
-struct jval fitting_element(struct jval array, const char *index)
-{
-	char *end;
-	unsigned long n = strtoul(index, &end, 10);
-	struct jiter it;
-	struct jval v;
-
-	if (*end || end == index || !jiter_init(&it, array))
-		return (struct jval){ J_NONE, SLICE_NONE };
-	while (jiter_next(&it, NULL, &v))
-		if (!n--)
-			return v;
-	return (struct jval){ J_NONE, SLICE_NONE };
-}
-
-/* Returns the schema that "#/$defs/x" refers to; J_NONE if it is not in this one, or if too much has been read already.
- * Each step is charged, as it reads what the step before found. */
-static struct jval find_target(struct fitting *f, struct jval ref)
-{
-	_cleanup_(freep) char *text = NULL;
-	struct jval v = { J_OBJECT, f->root };
-	char *rest, *name;
-
-	if (jstr_decode(ref, TOOL_SCHEMA_REF_MAX, &text) < 0 ||
-	    (strcmp(text, "#") != 0 && strncmp(text, "#/", 2) != 0))
-		return (struct jval){ J_NONE, SLICE_NONE };
-	rest = text[1] ? text + 2 : NULL;
-	while (fitting_may_look(f, v.raw.n)) {
-		name = strsep(&rest, "/");
-		if (!name || v.type == J_NONE)
-			return v;
-		pointer_unescape(name);
-		v = v.type == J_ARRAY ? fitting_element(v, name) : jobj_get(v.raw, name);
-	}
-	return (struct jval){ J_NONE, SLICE_NONE };
-}
-
-struct jval fitting_open(struct fitting *f, struct jval ref)
-{
-	struct jval v = find_target(f, ref);
-
-	if (f->nopen == REFS_OPEN_MAX || v.type == J_NONE)
-		return (struct jval){ J_NONE, SLICE_NONE };
-	for (size_t i = 0; i < f->nopen; i++)
-		if (f->open[i] == v.raw.p)
-			return (struct jval){ J_NONE, SLICE_NONE };
-	f->open[f->nopen++] = v.raw.p;
-	return v;
-}
-
-void fitting_close(struct fitting *f)
-{
-	f->nopen--;
-}
 
 /* --- keywords --------------------------------------------------------------------------------------------------- */
 
@@ -282,7 +192,7 @@ static void leave_out(struct fitting *f, struct slice key _unused_, struct jval 
 	f->changed = true;
 }
 
-/* Those that depend on others of the same schema are written after them: required, items, oneOf, if. */
+/* Those that depend on others of the same schema are written after them: required, items, oneOf, if, unevaluated. */
 static const struct keyword {
 	const char *name;
 	void (*put)(struct fitting *f, struct slice key, struct jval v);
@@ -306,8 +216,8 @@ static const struct keyword {
 	{ "else", skip },
 	{ "contains", put_exact }, /* maxContains */
 	{ "propertyNames", put_schema_member },
-	{ "unevaluatedProperties", put_bool_or_schema },
-	{ "unevaluatedItems", put_bool_or_schema },
+	{ "unevaluatedProperties", skip },
+	{ "unevaluatedItems", skip },
 	{ "format", put_text },
 	{ "pattern", put_text },
 	{ "minimum", put_number },
@@ -438,9 +348,22 @@ static void put_condition(struct fitting *f, struct slice schema)
 	}
 }
 
+void fitting_put_unevaluated(struct fitting *f, struct slice schema)
+{
+	static const char *const names[] = { "unevaluatedProperties", "unevaluatedItems" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && !f->changed; i++) {
+		struct jval v = jobj_get(schema, names[i]);
+
+		if (v.type != J_NONE)
+			put_bool_or_schema(f, slice_of(names[i]), v);
+	}
+}
+
 /* Without description if it has been written already. */
 static void put_members(struct fitting *f, struct slice schema, bool described)
 {
+	struct mark m = mark_start(f);
 	struct slice key;
 	struct jiter it;
 	struct jval v;
@@ -453,6 +376,8 @@ static void put_members(struct fitting *f, struct slice schema, bool described)
 	put_items(f, schema);
 	put_one_of(f, schema);
 	put_condition(f, schema);
+	fitting_put_unevaluated(f, schema);
+	mark_differs(f, &m);
 }
 
 /* What is said of a reference stays beside what it refers to. */

@@ -36,3 +36,6 @@ bool fitting_type_has(struct jval type, const char *name);
 void fitting_put(struct fitting *f, struct slice key, struct jval v);
 /* Writes a member of a schema, or leaves it out. */
 void fitting_put_member(struct fitting *f, struct slice key, struct jval v);
+/* Writes unevaluatedProperties and unevaluatedItems of a schema whose other members are written. They apply to what the
+ * others do not name: where a member was left out or rewritten they would refuse what the server takes, and are left out. */
+void fitting_put_unevaluated(struct fitting *f, struct slice schema);
