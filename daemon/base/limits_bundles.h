@@ -7,6 +7,7 @@
 #define BUNDLE_PATH_MAX 128             /* bytes of a member's name */
 #define BUNDLE_BYTES_MAX (8192 * MIB)   /* of all members, unpacked */
 #define BUNDLE_RATIO_MAX 2000           /* bytes unpacked for each packed one: events repeat themselves */
+#define BUNDLE_NUMBER_MAX (1LL << 52)    /* of events, of turns and of milliseconds: JSON has no larger ones */
 #define BUNDLE_PIECE (256 * KIB)        /* written in one turn of the loop */
 #define BUNDLE_ROOMS_MAX 8             /* made or taken at a time */
 #define BUNDLE_SESSION_MAX (16 * MIB)   /* bytes of session.json that the command line reads */

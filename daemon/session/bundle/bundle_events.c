@@ -10,8 +10,6 @@
 
 #include <errno.h>
 
-#define NUMBER_MAX ((uint64_t)1 << 52) /* of events, and of milliseconds */
-
 static const char *method_of(unsigned kind)
 {
 	if (kind < UPDATE_MAX)
@@ -88,8 +86,8 @@ int bundle_events_take(struct bundle_events *b, struct slice line, struct buf *o
 	struct journal_record rec;
 
 	if (journal_record_parse(line, &rec) < 0 || rec.kind >= EVENT_KIND_MAX ||
-	    rec.seq <= b->last || rec.seq > NUMBER_MAX || rec.time_ms > NUMBER_MAX ||
-	    !message_fits(b, &rec))
+	    rec.seq <= b->last || rec.seq > (uint64_t)BUNDLE_NUMBER_MAX ||
+	    rec.time_ms > (uint64_t)BUNDLE_NUMBER_MAX || !message_fits(b, &rec))
 		return err_set(e, -EBADMSG, RPC_INVALID_PARAMS, "BUNDLE_INVALID",
 			       "journal.ndjson: what follows event %llu is no event of the session",
 			       (unsigned long long)b->last);

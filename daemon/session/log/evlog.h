@@ -118,6 +118,8 @@ void evlog_note_ahead(struct evlog *l, const char *kind_name, struct slice value
 bool evlog_ahead(const struct evlog *l);
 /* 0: everything is in the journal. */
 int evlog_flush(struct evlog *l);
+/* If there is room again for what could not be written, it is written now and not at the next try: recovered follows. */
+void evlog_try_again(struct evlog *l);
 /* Newest seq that may be read: all of them, unless they cannot be written. */
 uint64_t evlog_readable(const struct evlog *l);
 /* The journal's descriptor, opened if it is not, until evlog_journal_put. 0 or -errno; flags: of open, beside those for

@@ -42,6 +42,14 @@ static void retry(void *ctx)
 		l->recovered(l->ctx);
 }
 
+void evlog_try_again(struct evlog *l)
+{
+	if (!l->error || !has_room(l))
+		return;
+	loop_timer_cancel(&l->retry_timer);
+	retry(l);
+}
+
 int evlog_fail_for(struct evlog *l, int error, size_t need)
 {
 	l->error = error;

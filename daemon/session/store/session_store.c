@@ -142,6 +142,8 @@ static int open_uids(struct session_store *st, const struct store_config *cfg, s
 	if (uid_range_parse(cfg->agent_uids, &range, e) < 0 ||
 	    agent_uids_check(&range, &st->user, e) < 0)
 		return -EINVAL;
+	if (uid_lock_take(&st->uid_lock, &range, e) < 0)
+		return -EBUSY;
 	st->uids = agent_uids_open(st->state_dir, &range, e);
 	if (!st->uids)
 		return -EIO;
@@ -226,6 +228,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	st->loop = loop;
 	st->procs = procs;
 	st->user = agent_user_self();
+	st->uid_lock = (struct uid_lock)UID_LOCK_INIT;
 	st->harnesses = harnesses;
 	st->fetcher = cfg->fetcher;
 	st->outbox = cfg->outbox;
@@ -281,6 +284,7 @@ struct session_store *store_free(struct session_store *st)
 	st->leftovers = leftovers_free(st->leftovers);
 	st->programs = programs_free(st->programs);
 	st->uids = agent_uids_close(st->uids);
+	uid_lock_release(&st->uid_lock);
 	st->ledger = ledger_free(st->ledger);
 	if (st->workspaces.archives)
 		archive_on_problem(st->workspaces.archives, NULL, NULL);

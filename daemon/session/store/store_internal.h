@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "proc/agent_user.h"
+#include "proc/uid_lock.h"
 #include "session/harness/harness_internal.h"
 #include "session/mcp/session_mcp_internal.h"
 #include "session/session.h"
@@ -70,6 +71,7 @@ struct session_store {
 	struct workspaces workspaces;
 	struct removal_queue *removal;
 	struct agent_uids *uids;
+	struct uid_lock uid_lock; /* on the range of them */
 	struct leftovers *leftovers;
 	struct programs *programs;
 	struct fetcher *fetcher;

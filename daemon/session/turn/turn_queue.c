@@ -237,6 +237,7 @@ void turn_begin(struct session *s, struct session_turn *t)
 	_cleanup_(buf_done) struct buf meta = { 0 }, content = { 0 };
 	struct err e;
 
+	evlog_try_again(&s->log.events); /* the disk may have room again since the last try */
 	s->turn.current = t;
 	s->turn.queued--;
 	s->harness.began = true;

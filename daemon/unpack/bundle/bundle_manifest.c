@@ -109,7 +109,7 @@ static int sort_files(struct bundle_manifest *m, struct verdict *v)
 
 struct manifest_args {
 	char *format, *session_id;
-	int64_t version;
+	int64_t version, seq, running;
 	struct slice files;
 };
 
@@ -122,6 +122,9 @@ static const struct jfield head_fields[] = {
 static const struct jfield fields[] = {
 	JF_STR(struct manifest_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_ARR(struct manifest_args, files, "files", JF_REQUIRED),
+	/* not used here, but readers take them for numbers of events and turns */
+	JF_INT(struct manifest_args, seq, "seq", 0, 0, BUNDLE_NUMBER_MAX),
+	JF_INT(struct manifest_args, running, "running", 0, 0, BUNDLE_NUMBER_MAX),
 	JF_END,
 };
 

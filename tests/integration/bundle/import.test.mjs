@@ -144,6 +144,8 @@ const REFUSED = [
   ['names that it may not have', () => made((m) => ({ ...m, 'artifacts/a b': 'x' })), 'BUNDLE_INVALID', /a b/],
   ['one member twice in the manifest', () => made((m) => m, { change: (m) => ({ ...m, files: [...m.files, m.files[0]] }) }), 'BUNDLE_INVALID', /twice/],
   ['members of no size', () => made((m) => m, { change: (m) => ({ ...m, files: m.files.map((f) => ({ ...f, bytes: -1 })) }) }), 'BUNDLE_INVALID', /bytes/],
+  ['a number of events that no session has', () => made((m) => m, { change: (m) => ({ ...m, seq: 2 ** 62 }) }), 'BUNDLE_INVALID', /seq/],
+  ['a negative turn', () => made((m) => m, { change: (m) => ({ ...m, running: -1 }) }), 'BUNDLE_INVALID', /running/],
   ['another session\'s id', () => made((m) => m, { change: (m) => ({ ...m, sessionId: '../../etc' }) }), 'BUNDLE_INVALID', /sessionId/],
   ['no journal', () => made(({ 'journal.ndjson': _, ...m }) => m), 'BUNDLE_INVALID', /journal/],
   ['no session.json', () => made(({ 'session.json': _, ...m }) => m), 'BUNDLE_INVALID', /session.json/],

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { ACPD, endInOrder } from '../../../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../../../lib/daemon.mjs';
 import { rootHasNamespaces } from '../../../lib/namespaces.mjs';
 import * as procs from '../../../lib/procs.mjs';
 import { AGENT, freed, freeUids, ready, refused, startWithUids, tell, uidOf, userOf } from '../../../lib/users.mjs';
@@ -300,6 +300,24 @@ describe('the range', { skip }, () => {
       assert.notEqual(status, 0, args.join(' '));
       assert.match(stderr, /--agent-uids/, reason);
     }
+  });
+
+  test('is one daemon\'s: another one with some of its uids does not start, and nothing of the first ends', async (t) => {
+    await begin(t);
+    const s = await open(), flags = (uids) => ({ agentUser: AGENT, agentUids: uids });
+
+    const message = await Daemon.start({ flags: flags(`${d.last}-${d.last + 3}`), harnesses: [homely()] }).then(async (other) => { await other.stop(); return 'it started'; }, String);
+    assert.match(message, new RegExp(`--agent-uids ${d.last}-${d.last + 3}: another daemon \\(process ${d.pid}\\)`));
+    assert.equal(await tell(c, s.sessionId, 'id -u'), String(uidOf(s)));
+    const beside = await Daemon.start({ flags: flags(`${d.last + 1}-${d.last + 2}`), harnesses: [homely()] });
+    await beside.stop();
+    await c.close();
+    await d.kill9();
+    await d.restart(); // the lock went with the process
+    c = await d.client();
+    await remove(s);
+    await freed(d, 2);
+    await endInOrder(d, c);
   });
 
   test('a uid of an earlier range stays that of its session', async (t) => {
