@@ -108,7 +108,7 @@ void agui_link_refuse(struct agui_link *l, uint64_t id)
 	feed(l, &b);
 }
 
-void agui_link_cancel_turn(struct agui_link *l)
+static void cancel_turn(struct agui_link *l)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -269,6 +269,12 @@ void agui_link_free(struct agui_link *l)
 	list_del(&l->link);
 	buf_done(&l->tools);
 	free(l);
+}
+
+void agui_link_stop_turn(struct agui_link *l)
+{
+	cancel_turn(l);
+	agui_link_free(l);
 }
 
 struct agui_link *agui_link_open(struct agui *a, struct agui_thread *t, const struct grant *g)

@@ -38,7 +38,8 @@ uint64_t agui_link_ask(struct agui_link *l, const char *method, struct slice par
 /* The answer to a request to us: raw {result…} members of the response. */
 void agui_link_answer(struct agui_link *l, uint64_t id, struct slice result);
 void agui_link_refuse(struct agui_link *l, uint64_t id);
-void agui_link_cancel_turn(struct agui_link *l);
+/* Cancels the turn, and goes with the calls that are open. */
+void agui_link_stop_turn(struct agui_link *l);
 /* The run is over: it stays if calls are open, else it goes. */
 void agui_link_leave(struct agui_link *l);
 /* Another run takes it. */

@@ -66,18 +66,10 @@ static enum http_fill fill(struct http_stream *base, struct buf *out, size_t roo
 	return r->again || buf_len(out) ? HTTP_FILL_MORE : HTTP_FILL_WAIT;
 }
 
-/* Its reader has gone. */
-static void abandon(struct agui_run *r)
-{
-	if (r->link && r->stage != STAGE_OVER && r->thread->cancels && r->thread->session_id)
-		agui_link_cancel_turn(r->link);
-	r->stage = STAGE_OVER;
-}
-
 void agui_run_free(struct agui_run *r)
 {
 	r->filling = true; /* nothing is woken from here on */
-	abandon(r);
+	r->stage = STAGE_OVER;
 	let_go(r);
 	agui_talk_done(&r->talk);
 	agui_news_done(&r->news);
@@ -94,6 +86,19 @@ void agui_run_free(struct agui_run *r)
 static void free_stream(struct http_stream *base)
 {
 	agui_run_free(container_of(base, struct agui_run, base));
+}
+
+/* A client has no other way to stop the agent: abortRun, and CopilotKit's Stop, close the stream. A connection that was
+ * closed here (the token is over, the daemon ends) is not its client's word. */
+static void left(struct http_stream *base)
+{
+	struct agui_run *r = container_of(base, struct agui_run, base);
+
+	if (!r->link || *r->link->closed || r->stage != STAGE_LIVE || r->thread->goes_on)
+		return;
+	r->filling = true; /* nothing is woken from here on */
+	r->stage = STAGE_OVER;
+	agui_link_stop_turn(TAKE_PTR(r->link));
 }
 
 static void tell_started(struct agui_run *r)
@@ -121,7 +126,7 @@ void agui_run_begin(struct agui_run *r, const struct grant *g)
 
 struct agui_run *agui_run_new(struct agui *a)
 {
-	static const struct http_stream_ops ops = { fill, free_stream };
+	static const struct http_stream_ops ops = { fill, free_stream, left };
 	struct agui_run *r = new0(struct agui_run);
 
 	r->base.ops = &ops;

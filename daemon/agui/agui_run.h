@@ -3,7 +3,7 @@
  *
  * It opens or loads the thread's session, tells what the session has said (as history, for a snapshot) and then what it
  * says. It ends with the turn, with a question (an interrupt), or with a call to a tool of the front end. A run whose
- * reader goes lets go of the session: the turn goes on, or is cancelled, as whenDetached says.
+ * client closes it cancels the turn, unless whenDetached says that it goes on.
  */
 #pragma once
 

@@ -82,7 +82,7 @@ int agui_profiles_check(const char *list, struct err *e)
 /* --- of a thread ---------------------------------------------------------------------------------------------------- */
 
 static const char *const own_members[] = { "cwd", "mcpServers", "additionalDirectories",
-					   "whenDetached" };
+					   "whenDetached", "workspace" };
 
 static bool is_own(struct slice key)
 {
@@ -106,10 +106,10 @@ static int check(struct slice settings, struct err *e)
 	if (servers.type != J_NONE && servers.type != J_ARRAY)
 		return err_field(e, "forwardedProps.acpd.mcpServers", "FIELD_INVALID",
 				 "forwardedProps.acpd.mcpServers must be an array");
-	if (workspace.type != J_NONE && cwd.type == J_NONE &&
-	    jobj_get(workspace.raw, "ephemeral").type != J_TRUE)
+	if (cwd.type == J_NONE && jobj_get(workspace.raw, "ephemeral").type == J_FALSE)
 		return err_field(e, "forwardedProps.acpd.cwd", "FIELD_MISSING",
-				 "a workspace that is not ephemeral needs cwd");
+				 "forwardedProps.acpd.cwd: a workspace that is not ephemeral needs "
+				 "it");
 	return 0;
 }
 
@@ -124,9 +124,11 @@ static void digest(struct slice text, char out[SHA256_HEX])
 
 static void keep(struct agui_thread *t, struct slice settings)
 {
+	struct jval when = jobj_get(settings, "whenDetached");
+
 	buf_reset(&t->given);
 	buf_add_slice(&t->given, settings);
-	t->cancels = jstr_is(jobj_get(settings, "whenDetached"), "cancel");
+	t->goes_on = jstr_is(when, "continue") || jstr_is(when, "hold");
 }
 
 static int take_profile(const struct agui *a, struct agui_thread *t, struct err *e)
@@ -194,7 +196,25 @@ static void put_servers(struct jw *w, struct slice settings, bool front_end)
 	jw_end_arr(w);
 }
 
-static void put_meta(struct jw *w, const struct agui_thread *t, struct slice settings)
+/* Without cwd it is ephemeral, whatever is delivered into it. What is not an object session/new refuses. */
+static void put_workspace(struct jw *w, struct slice settings)
+{
+	struct jval given = jobj_get(settings, "workspace");
+	bool decided = jobj_get(settings, "cwd").type == J_STRING ||
+		       jobj_get(given.raw, "ephemeral").type != J_NONE;
+
+	if (decided || (given.type != J_NONE && given.type != J_OBJECT)) {
+		jw_raw(w, "workspace", given.raw);
+		return;
+	}
+	jw_obj(w, "workspace");
+	if (given.type == J_OBJECT)
+		jw_members(w, given.raw, NULL);
+	jw_bool(w, "ephemeral", true);
+	jw_end_obj(w);
+}
+
+static void put_meta(struct jw *w, struct slice settings)
 {
 	struct jval when = jobj_get(settings, "whenDetached"), v;
 	struct slice key;
@@ -206,11 +226,9 @@ static void put_meta(struct jw *w, const struct agui_thread *t, struct slice set
 		while (jiter_next(&it, &key, &v))
 			if (!is_own(key))
 				jw_member_raw(w, key, v.raw);
-	if (!t->cancels) /* a run that waits for its client is no client that left */
+	if (!jstr_is(when, "cancel")) /* a run that waits for its client is no client that left */
 		jw_raw(w, "whenDetached", when.raw);
-	if (jobj_get(settings, "cwd").type != J_STRING &&
-	    jobj_get(settings, "workspace").type == J_NONE)
-		jw_raw(w, "workspace", SLICE("{\"ephemeral\":true}"));
+	put_workspace(w, settings);
 	jw_end_obj(w);
 	jw_end_obj(w);
 }
@@ -224,7 +242,7 @@ void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct b
 	jw_raw(&w, "cwd", cwd.n ? cwd : SLICE("\"/\""));
 	put_servers(&w, settings, front_end);
 	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
-	put_meta(&w, t, settings);
+	put_meta(&w, settings);
 	jw_end_obj(&w);
 }
 

@@ -35,7 +35,6 @@ struct agui_thread {
 	struct list link;
 	char *id, *session_id, *harness, *profile;
 	char settings[SHA256_HEX], context[SHA256_HEX]; /* digests; empty: there are none */
-	bool cancels;					/* whenDetached is "cancel" */
 	bool front_end;					/* it has had tools of a front end */
 	struct agui_told *told;
 	size_t ntold;
@@ -44,7 +43,8 @@ struct agui_thread {
 
 	/* of this run of the daemon */
 	struct buf given; /* its settings; a secret */
-	bool opened;	  /* its session has had them */
+	bool goes_on; /* a turn whose reader leaves does: whenDetached is "continue" or "hold" */
+	bool opened;  /* its session has had them */
 	struct agui_run *run;
 	struct agui_link *parked; /* a connection whose calls wait for the client */
 };

@@ -86,9 +86,13 @@ static int check_lost(struct agui_run *r, struct err *e)
 		       "the result came too late: the agent was told that the call is lost");
 }
 
+/* The official client names an interrupt until a run ends without an error: a message may come with answers to questions
+ * that were answered already, in a run that was stopped. */
 static bool resumes(const struct agui_run *r)
 {
-	return r->in.resume.n > 2;
+	if (r->in.resume.n <= 2)
+		return false;
+	return !r->news.people || agui_questions_open(r->owner, r->thread->session_id);
 }
 
 static int check_turn(struct agui_run *r, const struct session *s, struct err *e)
@@ -104,7 +108,7 @@ static int check_turn(struct agui_run *r, const struct session *s, struct err *e
 				 "the thread waits for answers to its questions");
 	if (calls_without_result(r))
 		return busy(e, "the thread waits for the result of a tool");
-	if (session_running(s) && !r->thread->parked)
+	if (session_running(s) && !session_cancelling(s) && !r->thread->parked)
 		return busy(e, "a turn of the thread is running");
 	return 0;
 }
@@ -388,6 +392,14 @@ static bool take_session(struct agui_run *r, struct slice opened)
 	return false;
 }
 
+/* The client stopped the turn that runs, and its next message waits for its end. */
+static bool is_stopping(const struct agui_run *r)
+{
+	const struct session *s = store_find(r->owner->store, r->thread->session_id);
+
+	return s && session_cancelling(s);
+}
+
 void agui_run_opened(struct agui_run *r, struct slice opened)
 {
 	struct slice own = jobj_get(jobj_get(opened, "_meta").raw, "acpd").raw;
@@ -399,7 +411,7 @@ void agui_run_opened(struct agui_run *r, struct slice opened)
 	tell_messages(r);
 	r->stage = STAGE_LIVE;
 	r->follows = jobj_get(own, "turn").type == J_NUMBER;
-	if (r->news.people && r->follows)
+	if (r->news.people && r->follows && !is_stopping(r))
 		agui_run_fail(r, "SESSION_BUSY", "a turn of the thread is running");
 	else if (r->news.people)
 		send_prompt(r);

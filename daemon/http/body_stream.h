@@ -4,7 +4,8 @@
  * stalled one costs nothing else.
  *
  * The producer embeds struct http_stream first and puts it into http_reply.stream. From then on the driver owns it and
- * calls ops->free exactly once, at its end or when the client is gone. After WAIT the producer calls http_stream_wake
+ * calls ops->free exactly once, at its end or when the client is gone; in the latter case it calls ops->left before,
+ * where there is one. After WAIT the producer calls http_stream_wake
  * once there is more; the driver then asks again. Everything runs on the loop; wake may be called from anywhere but
  * inside fill.
  */
@@ -25,6 +26,9 @@ struct http_stream_ops {
 	/* out is empty. Appends whole items until room bytes are reached; a single item may be larger. */
 	enum http_fill (*fill)(struct http_stream *s, struct buf *out, size_t room);
 	void (*free)(struct http_stream *s);
+	/* Optional. The client closed the connection, or it broke; free follows. Not called where the daemon ends it: its
+	 * token is over, the machine was restored. */
+	void (*left)(struct http_stream *s);
 };
 
 struct http_stream {

@@ -10,6 +10,14 @@
 
 #define SUBPROTOCOL "acp.v1"
 
+/* The connection is gone. What is streamed is told where that was its client's word. */
+static void http_lost(struct peer *p)
+{
+	if (p->stream && p->stream->ops->left && !visitor_of(p->wsi)->cut)
+		p->stream->ops->left(p->stream);
+	http_closed(p);
+}
+
 static int handle(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
 		  size_t len)
 {
@@ -36,7 +44,7 @@ static int handle(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 		return http_writeable(p);
 	case LWS_CALLBACK_CLOSED_HTTP:
 		if (p)
-			http_closed(p);
+			http_lost(p);
 		return 0;
 	case LWS_CALLBACK_ESTABLISHED:
 		return ws_established(n, p, wsi);

@@ -97,6 +97,7 @@ static void on_cut(void *ctx, const char *why)
 		socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, CUT_GRACE_SECS);
 		return;
 	}
+	v->cut = true;
 	log_info("net", "connection cut", "reason", why, "token", grant_id(v->hold.grant));
 	if (p)
 		http_closed(p);
@@ -194,6 +195,7 @@ static void reset(struct visitor *v)
 
 	if (v->gone)
 		return;
+	v->cut = true;
 	if (v->local)
 		shutdown(lws_get_socket_fd(v->wsi), SHUT_RDWR);
 	else

@@ -23,6 +23,7 @@ struct visitor {
 	enum visitor_place place;
 	struct grant_hold hold; /* what the token of its last request may; none: it had none */
 	bool local;		/* came through acp.sock, whose peers are known by their uid */
+	bool cut;		/* the daemon ends it, not its client */
 	bool *gone;		/* set when it is destroyed while it arrives */
 	bool asked;		/* had a request before */
 	unsigned open_answers;	/* to requests without a token */

@@ -329,6 +329,8 @@ bool session_is_open(const struct session *s);
 bool session_is_driven(const struct session *s);
 /* The running turn's number, 0 if none. */
 uint64_t session_running(const struct session *s);
+/* It was cancelled, and the harness has not ended it yet. */
+bool session_cancelling(const struct session *s);
 
 /* --- watchers ------------------------------------------------------------------------------------- */
 

@@ -82,3 +82,8 @@ uint64_t session_running(const struct session *s)
 {
 	return s->turn.current ? s->turn.current->no : 0;
 }
+
+bool session_cancelling(const struct session *s)
+{
+	return s->turn.current && s->turn.current->state == TURN_CANCELLING;
+}

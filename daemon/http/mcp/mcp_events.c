@@ -46,7 +46,7 @@ static void free_stream(struct http_stream *base)
 	s->gone(s);
 }
 
-static const struct http_stream_ops ops = { fill, free_stream };
+static const struct http_stream_ops ops = { .fill = fill, .free = free_stream };
 
 void mcp_events_init(struct mcp_events *s, struct loop *loop, void (*gone)(struct mcp_events *s))
 {

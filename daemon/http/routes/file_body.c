@@ -39,7 +39,7 @@ static void file_stream_free(struct http_stream *base)
 	free(f);
 }
 
-static const struct http_stream_ops file_ops = { fill, file_stream_free };
+static const struct http_stream_ops file_ops = { .fill = fill, .free = file_stream_free };
 
 static void reply_range(struct http_reply *ret, uint64_t first, uint64_t count, uint64_t size)
 {

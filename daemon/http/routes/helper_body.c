@@ -105,7 +105,7 @@ static void stream_free(struct http_stream *base)
 	let_go(container_of(base, struct helper_body, stream));
 }
 
-static const struct http_stream_ops stream_ops = { fill, stream_free };
+static const struct http_stream_ops stream_ops = { .fill = fill, .free = stream_free };
 
 /* --- its beginning ------------------------------------------------------------------------------------------ */
 

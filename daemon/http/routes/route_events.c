@@ -184,7 +184,7 @@ static void event_stream_free(struct http_stream *base)
 	free(s);
 }
 
-static const struct http_stream_ops ops = { fill, event_stream_free };
+static const struct http_stream_ops ops = { .fill = fill, .free = event_stream_free };
 
 /* --- the request ------------------------------------------------------------------------------------------- */
 

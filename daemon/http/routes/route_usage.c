@@ -119,7 +119,7 @@ static void usage_stream_free(struct http_stream *base)
 	free(s);
 }
 
-static const struct http_stream_ops ops = { fill, usage_stream_free };
+static const struct http_stream_ops ops = { .fill = fill, .free = usage_stream_free };
 
 void http_get_usage(const struct http_call *c, struct http_reply *ret)
 {

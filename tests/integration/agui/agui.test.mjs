@@ -8,6 +8,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon } from '../../lib/daemon.mjs';
 import { agent, end, events, input, post, run, said, user } from '../../lib/agui.mjs';
+import { digestOf, put, tarOf } from '../../lib/archives.mjs';
 import { mint } from '../../lib/tokens.mjs';
 import { until } from '../../lib/wait.mjs';
 
@@ -149,10 +150,10 @@ describe('history', () => {
 
 describe('one run at a time', () => {
   test('a busy thread is SESSION_BUSY, a run without news joins it, and a reader that went missed nothing', async () => {
-    const id = thread(), file = gate(), first = user(`echo before; ${wait(file)}; echo behind`);
+    const id = thread(), file = gate(), first = user(`echo before; ${wait(file)}; echo behind`), forwardedProps = { acpd: { whenDetached: 'continue' } };
     const gone = new AbortController(), seen = [];
     const going = (async () => {
-      for await (const e of events(await post(d, input(id, [first]), { signal: gone.signal })))
+      for await (const e of events(await post(d, input(id, [first], { forwardedProps }), { signal: gone.signal })))
         seen.push(e);
     })().catch(() => {});
 
@@ -171,22 +172,6 @@ describe('one run at a time', () => {
     assert.equal(all.find((e) => e.type === 'MESSAGES_SNAPSHOT').messages[1].content, 'before');
     assert.match(said(all), /behind$/);
     assert.equal(end(all).result.stopReason, 'end_turn');
-  });
-
-  test('with whenDetached cancel a reader that goes cancels the turn', async () => {
-    const id = thread(), first = user('echo begun; sleep 600000'), forwardedProps = { acpd: { whenDetached: 'cancel' } };
-    const gone = new AbortController(), seen = [];
-    const going = (async () => {
-      for await (const e of events(await post(d, input(id, [first], { forwardedProps }), { signal: gone.signal })))
-        seen.push(e);
-    })().catch(() => {});
-
-    await until(() => said(seen) === 'begun');
-    gone.abort();
-    await going;
-    await until(async () => end(await run(d, input(id, [first]))).type === 'RUN_FINISHED');
-    const all = await run(d, input(id, [first, user('echo next')]));
-    assert.equal(said(all), 'next', JSON.stringify(end(all)));
   });
 
   test('another client that takes the session ends the run', async () => {
@@ -226,13 +211,27 @@ describe('settings', () => {
     assert.equal(await code(input(id, [one, two, user('echo x')]), { harness: 'other' }), 'SETTINGS_FIXED');
   });
 
+  test('without cwd the workspace is ephemeral, with an archive too', async () => {
+    const tar = tarOf(2000), digest = digestOf(tar);
+
+    await put(d, tar);
+    for (const acpd of [{}, { workspace: {} }, { workspace: { archive: digest } }, { workspace: { archive: digest, ephemeral: true } }]) {
+      const all = await run(d, input(thread(), [user('cwd')], { forwardedProps: { acpd } })), { cwd } = sessionOf(all);
+
+      assert.equal(said(all), `cwd:${cwd}`, JSON.stringify(end(all)));
+      assert.equal(path.dirname(cwd), d.wsDir);
+      assert.equal(fs.existsSync(path.join(cwd, 'file-1')), Boolean(acpd.workspace?.archive));
+    }
+  });
+
   test('what cannot be is an error with its reason', async () => {
     const of = (acpd) => code(input(thread(), [user('echo x')], { forwardedProps: { acpd } }));
 
     assert.equal(await of({ cwd: d.dir, nothing: 1 }), 'PARAM_UNSUPPORTED');
     assert.equal(await of({ harness: 'stub' }), 'PARAM_UNSUPPORTED');
     assert.equal(await of({ cwd: 7 }), 'FIELD_INVALID');
-    assert.equal(await of({ workspace: {} }), 'FIELD_MISSING');
+    assert.equal(await of({ workspace: { ephemeral: false } }), 'FIELD_MISSING');
+    assert.equal(await of({ workspace: 'ephemeral' }), 'FIELD_INVALID');
     assert.equal(await of({ model: 'none' }), 'MODEL_UNKNOWN');
   });
 });

@@ -8,6 +8,8 @@ import readline from 'node:readline';
 import { after, before, test } from 'node:test';
 import { Daemon, ROOT } from '../../lib/daemon.mjs';
 import { end, events, input, said, user } from '../../lib/agui.mjs';
+import { until } from '../../lib/wait.mjs';
+import { turnsOf } from '../ledger.mjs';
 
 let d, runtime, port;
 
@@ -25,14 +27,13 @@ after(async () => {
   await d.stop();
 });
 
-async function run(body) {
-  const res = await fetch(`http://127.0.0.1:${port}/api/copilotkit`, { method: 'POST', headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ method: 'agent/run', params: { agentId: 'sandbox' }, body }) });
-  const all = [];
+const ask = (method, params, body) => fetch(`http://127.0.0.1:${port}/api/copilotkit`, { method: 'POST',
+  headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ method, params: { agentId: 'sandbox', ...params }, body }) });
 
-  for await (const e of events(res))
-    all.push(e);
-  return all;
+async function run(body, seen = []) {
+  for await (const e of events(await ask('agent/run', {}, body)))
+    seen.push(e);
+  return seen;
 }
 
 test('a page has its answers, its history, and its questions as interrupts', async () => {
@@ -46,4 +47,20 @@ test('a page has its answers, its history, and its questions as interrupts', asy
   assert.match(said(answered), /permission:reject/);
   assert.deepEqual(JSON.parse(said(await run(of([first, second, third])))), [first.content, second.content]);
   assert.equal(end(await run(of([third]))).code, 'HISTORY_CHANGED');
+});
+
+test('Stop stops the turn, and the next message is taken', async () => {
+  const first = user('echo begun; sleep 600000'), second = user('echo next'), seen = [];
+  const of = (messages) => input('stopped', messages, { protocolVersion: undefined });
+  const running = run(of([first]), seen);
+
+  await until(() => said(seen) === 'begun');
+  assert.equal((await (await ask('agent/stop', { threadId: 'stopped' }, {})).json()).stopped, true);
+  await running;
+  const next = await run(of([first, second]));
+
+  assert.equal(said(next), 'next', JSON.stringify(end(next)));
+  const { sessionId } = next.find((e) => e.type === 'STATE_SNAPSHOT').snapshot.acpd;
+
+  assert.deepEqual(turnsOf(d, sessionId).map((turn) => turn.stopReason), ['cancelled', 'end_turn']);
 });
