@@ -6,6 +6,7 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "model/gzip_start.h"
 
 /* What the tunnel has of a call. */
 struct tunnel_call {
@@ -16,6 +17,7 @@ struct tunnel_call {
 	uint64_t next_seq;	   /* of the answer's next piece */
 	size_t window;		   /* bytes that the client may still send */
 	bool holed;		   /* a piece of the answer is missing */
+	struct gzip_start start;   /* of the answer */
 	struct loop_timer hold;
 };
 
@@ -135,6 +137,7 @@ static void call_ask(struct tunnel_call *c)
 	c->sent_seq = c->next_seq = 0;
 	c->credit = c->window = MODEL_WINDOW;
 	c->holed = false;
+	c->start = (struct gzip_start){ 0 };
 	if (t->ops->ask(t->ctx, c))
 		send_body(c);
 	else
@@ -197,10 +200,34 @@ void tunnel_head(struct tunnel_call *c, int status, struct slice headers)
 		provider_call_head(c->of, status, headers);
 }
 
-/* fetch() of a client decodes by itself, and leaves the field that said so: only the bytes tell. */
-static bool is_compressed(struct slice bytes)
+/* Bytes of the answer's start that are not passed on yet: with the next ones they may be a header of gzip. */
+static struct slice held_start(const struct tunnel_call *c)
 {
-	return slice_starts(bytes, "\x1f\x8b");
+	return c->start.state == GZIP_START_OPEN ? c->start.seen : SLICE_NONE;
+}
+
+/* fetch() of a client decodes by itself, and leaves the field that said so: only the bytes tell. */
+static void pass_bytes(struct tunnel_call *c, struct slice bytes)
+{
+	_cleanup_(buf_done) struct buf both = { .max = MODEL_PIECE_MAX + KIB };
+	struct slice held = held_start(c);
+
+	switch (gzip_start_take(&c->start, bytes)) {
+	case GZIP_START_OPEN:
+		break;
+	case GZIP_START_YES:
+		log_warn("model", "model answer compressed", "session", c->of->session->id, "call",
+			 c->of->id);
+		provider_call_break(c->of, MODEL_CALL_FAILED);
+		break;
+	case GZIP_START_NO:
+		if (held.n) {
+			buf_add_slice(&both, held);
+			buf_add_slice(&both, bytes);
+			bytes = buf_slice(&both);
+		}
+		provider_call_data(c->of, bytes);
+	}
 }
 
 void tunnel_chunk(struct tunnel_call *c, uint64_t seq, struct slice bytes)
@@ -210,19 +237,14 @@ void tunnel_chunk(struct tunnel_call *c, uint64_t seq, struct slice bytes)
 		c->holed = true;
 		return;
 	}
-	if (c->next_seq++ == 0 && is_compressed(bytes)) {
-		log_warn("model", "model answer compressed", "session", c->of->session->id, "call",
-			 c->of->id);
-		provider_call_break(c->of, MODEL_CALL_FAILED);
-		return;
-	}
+	c->next_seq++;
 	if (bytes.n > c->window || bytes.n > MODEL_PIECE_MAX) { /* against the rules */
 		provider_call_break(c->of, MODEL_CALL_FAILED);
 		return;
 	}
 	c->window -= bytes.n;
 	if (!c->holed)
-		provider_call_data(c->of, bytes);
+		pass_bytes(c, bytes);
 }
 
 /* A provider that has answered reads no more of it. */
@@ -238,6 +260,13 @@ void tunnel_credit(struct tunnel_call *c, uint64_t bytes)
 	send_rest(c);
 }
 
+static void end_whole(struct provider_call *of, struct slice held)
+{
+	if (held.n)
+		provider_call_data(of, held);
+	provider_call_end(of);
+}
+
 void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice error)
 {
 	struct jval reason = jobj_get(jobj_get(error, "data").raw, "reason");
@@ -249,7 +278,7 @@ void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice er
 	else if (c->holed || !c->of->answered || jobj_get(result, "complete").type != J_TRUE)
 		provider_call_fail(c->of, MODEL_CALL_FAILED);
 	else
-		provider_call_end(c->of);
+		end_whole(c->of, held_start(c));
 }
 
 void tunnel_stray(struct session_store *st)

@@ -1,0 +1,23 @@
+#include "model/gzip_start.h"
+
+#include "base/util.h"
+
+#include <string.h>
+
+static const struct slice magic = { "\x1f\x8b", 2 };
+
+enum gzip_start_state gzip_start_take(struct gzip_start *g, struct slice piece)
+{
+	size_t n = MIN(piece.n, magic.n - g->seen.n);
+
+	if (g->state != GZIP_START_OPEN || !n)
+		return g->state;
+	if (memcmp(piece.p, magic.p + g->seen.n, n) != 0) {
+		g->state = GZIP_START_NO;
+		return g->state;
+	}
+	g->seen = (struct slice){ magic.p, g->seen.n + n };
+	if (g->seen.n == magic.n)
+		g->state = GZIP_START_YES;
+	return g->state;
+}
