@@ -106,19 +106,11 @@ static int check_handshake(struct lws *wsi)
 	return check_framing(wsi);
 }
 
-int access_check(struct net_server *n, struct lws *wsi, bool open)
+static int check_origin(struct net_server *n, struct lws *wsi)
 {
-	char host[512], origin[CORS_ORIGIN_MAX], auth[TOKEN_MAX + 64], protocols[2 * TOKEN_MAX],
-		token[TOKEN_MAX];
-	struct slice own, from;
-	const struct grant *g;
+	char host[512], origin[CORS_ORIGIN_MAX];
+	struct slice own = header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host)), from;
 
-	if (visitor_of(wsi)->local) { /* acp.sock serves nobody before the claim */
-		visitor_known(n, wsi, &grant_admin);
-		return 0;
-	}
-	visitor_unknown(wsi);
-	own = header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host));
 	if (!admission_host_ok(n->admission, own))
 		return http_refuse(wsi, 403, "HOST_NOT_ALLOWED", "this Host is not served here",
 				   NULL, NULL);
@@ -127,20 +119,43 @@ int access_check(struct net_server *n, struct lws *wsi, bool open)
 	    !(admission_origin_ok(n->admission, from) || admission_origin_own(from, own)))
 		return http_refuse(wsi, 403, "ORIGIN_NOT_ALLOWED", "this Origin is not allowed",
 				   NULL, NULL);
-	if (open)
+	return 0;
+}
+
+/* What the token of the request may, or NULL. */
+static const struct grant *shown_grant(struct net_server *n, struct lws *wsi)
+{
+	char auth[TOKEN_MAX + 64], protocols[2 * TOKEN_MAX], token[TOKEN_MAX];
+
+	return admission_grant(n->admission,
+			       header_get(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, auth, sizeof(auth)),
+			       header_get(wsi, WSI_TOKEN_PROTOCOL, protocols, sizeof(protocols)),
+			       query_get(wsi, "token=", token, sizeof(token)));
+}
+
+int access_check(struct net_server *n, struct lws *wsi, bool open)
+{
+	const struct grant *g;
+	int r;
+
+	if (visitor_of(wsi)->local) { /* acp.sock serves nobody before the claim */
+		visitor_known(n, wsi, &grant_admin);
+		return 0;
+	}
+	visitor_unknown(wsi);
+	r = check_origin(n, wsi);
+	if (r)
+		return r;
+	g = admission_claimed(n->admission) ? shown_grant(n, wsi) : NULL;
+	if (g) /* on an open route, too: its connection is then no longer one without a token */
+		visitor_known(n, wsi, g);
+	if (g || open)
 		return 0;
 	if (!admission_claimed(n->admission))
 		return http_refuse(wsi, 503, "UNCLAIMED", "the daemon has no token yet", NULL,
 				   NULL);
-	g = admission_grant(n->admission,
-			    header_get(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, auth, sizeof(auth)),
-			    header_get(wsi, WSI_TOKEN_PROTOCOL, protocols, sizeof(protocols)),
-			    query_get(wsi, "token=", token, sizeof(token)));
-	if (!g)
-		return http_refuse(wsi, 401, "UNAUTHORIZED", "a valid bearer token is required",
-				   "WWW-Authenticate:", "Bearer");
-	visitor_known(n, wsi, g);
-	return 0;
+	return http_refuse(wsi, 401, "UNAUTHORIZED", "a valid bearer token is required",
+			   "WWW-Authenticate:", "Bearer");
 }
 
 static int check_scope(struct lws *wsi)

@@ -134,13 +134,14 @@ static bool is_lent(const struct grant *g)
 
 bool visitor_afford(struct net_server *n, struct lws *wsi, uint64_t size, bool *last)
 {
+	struct sockaddr_storage from = { .ss_family = AF_UNSPEC };
 	struct visitor *v = visitor_of(wsi);
-	uint64_t now = clock_mono_ms();
+	socklen_t len = sizeof(from);
 
 	if (v->place != VISITOR_STRANGER)
 		return true;
-	if (!bucket_take_n(&n->open_answers, now, OPEN_BURST, OPEN_UNIT_MS,
-			   (unsigned)MIN(size / OPEN_UNIT, (uint64_t)OPEN_BURST))) {
+	(void)getpeername(lws_get_socket_fd(wsi), (struct sockaddr *)&from, &len);
+	if (!open_budget_take(&n->open_answers, &from, clock_mono_ms(), size)) {
 		*last = true;
 		return false;
 	}

@@ -43,8 +43,9 @@ void visitor_unknown(struct lws *wsi);
 const struct grant *visitor_grant(struct lws *wsi);
 /* No more connections for it: there are too many at all, or of its token. */
 bool visitor_crowds(const struct net_server *n, struct lws *wsi);
-/* Takes an answer of so many bytes in memory (a file that is streamed costs its reader's pace) from what connections without a token may get, all of them and each: an answer may be
- * thousands of times as long as its request. False: not now. *last is set if it is the last of the connection. */
+/* Takes an answer of so many bytes in memory (a file that is streamed costs its reader's pace) from what connections
+ * without a token may get, all of them, each address and each connection: an answer may be thousands of times as long as
+ * its request. False: not now. *last is set if it is the last of the connection. */
 bool visitor_afford(struct net_server *n, struct lws *wsi, uint64_t size, bool *last);
 /* Begins or ends what counts as a connection. */
 void visitor_busy(struct net_server *n, struct lws *wsi, bool busy);

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/http/chunked.h"
 #include "loop/acceptor.h"
+#include "net/open_budget.h"
 #include "net/socket_wait.h"
 
 #include <libwebsockets.h>
@@ -28,7 +29,7 @@ struct net_server {
 	unsigned lent;		   /* of connections, those of minted tokens */
 	struct list stranger_list, known_list, other_list;
 	struct bucket refusals, acceptances; /* lines of the log */
-	struct bucket open_answers;	     /* OPEN_UNIT bytes each, to requests without a token */
+	struct open_budget open_answers;     /* to requests without a token */
 	struct list dirty;    /* peers with output not yet offered to their sockets */
 	unsigned char *batch; /* LWS_PRE + CONN_BATCH_BYTES: frames of one write */
 };

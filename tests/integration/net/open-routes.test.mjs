@@ -15,11 +15,11 @@ before(async () => {
 after(() => endInOrder(d, c));
 
 // All that comes back for n requests in one write, until the daemon ends the connection or, where it is to stay, until all are answered.
-function pipelined(path, n, { token, stays = false } = {}) {
+function pipelined(path, n, { token, stays = false, from } = {}) {
   const asked = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${token ? `Authorization: Bearer ${token}\r\n` : ''}\r\n`;
 
   return new Promise((resolve) => {
-    const socket = net.connect(d.port, '127.0.0.1', () => socket.write(asked.repeat(n)));
+    const socket = net.connect({ port: d.port, host: '127.0.0.1', localAddress: from }, () => socket.write(asked.repeat(n)));
     const statuses = [];
     let bytes = 0, tail = '';
 
@@ -46,13 +46,33 @@ test('one connection is closed after 4 MiB, or 256 answers', async () => {
   assert.ok((await pipelined('/health', 4000)).statuses.length <= 256);
 });
 
-test('all of them together get so much, then 429 with Retry-After; with a token all goes on', async () => {
+const statusesOf = async (connections, ...what) =>
+  (await Promise.all(Array.from({ length: connections }, () => pipelined('/openapi.json', 4000, ...what)))).flatMap((r) => r.statuses);
+
+// What an address is refused that asks until it is: each connection takes 4 MiB, which come back in a second: sooner than one after
+// the other takes them.
+async function drained(from) {
   let refused = [];
 
-  while (!refused.length) // each takes 4 MiB, which come back in half a second: sooner than one connection after the other takes them
-    refused = (await Promise.all(Array.from({ length: 16 }, () => pipelined('/openapi.json', 4000)))).flatMap((r) => r.statuses).filter((s) => s !== 200);
-  assert.deepEqual([...new Set(refused)], [429]);
+  while (!refused.length)
+    refused = (await statusesOf(16, { from })).filter((s) => s !== 200);
+  return [...new Set(refused)];
+}
+
+test('an address gets so much, then 429 with Retry-After; with a token all goes on', async () => {
+  assert.deepEqual(await drained(), [429]);
   assert.deepEqual(new Set((await pipelined('/v1/info', 40, { token: d.token, stays: true })).statuses), new Set([200]));
   assert.equal((await c.newSession()).sessionId.length > 0, true);
   assert.equal((await d.http('/health')).status, 200);
+});
+
+test('a valid token counts on a route that needs none', async () => {
+  await drained();
+  assert.deepEqual(new Set((await pipelined('/openapi.json', 100, { token: d.token, stays: true })).statuses), new Set([200]));
+  assert.ok((await pipelined('/openapi.json', 100, { token: 'x'.repeat(43) })).statuses.length < 100, 'a wrong token counts as none');
+});
+
+test('what one address uses up, another has', async () => {
+  await drained('127.0.0.2');
+  assert.deepEqual(new Set(await statusesOf(3, { from: '127.0.0.3' })), new Set([200]));
 });
