@@ -33,6 +33,24 @@ static size_t scan_surrogate(struct jwalk *c)
 	return n ? n : JSTR_U_LENGTH;
 }
 
+/* A call of strchr for each cost more than all else of a text that has many. */
+static bool is_short_escape(unsigned char c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+	case '/':
+	case 'b':
+	case 'f':
+	case 'n':
+	case 'r':
+	case 't':
+		return true;
+	default:
+		return false;
+	}
+}
+
 static enum jscan_error scan_escape(struct jwalk *c)
 {
 	size_t left = (size_t)(c->end - c->p);
@@ -46,7 +64,7 @@ static enum jscan_error scan_escape(struct jwalk *c)
 								    JSTR_U_LENGTH;
 		return JSCAN_OK;
 	}
-	if (!strchr("\"\\/bfnrt", c->p[1]) || !c->p[1])
+	if (!is_short_escape(c->p[1]))
 		return JSCAN_E_SYNTAX;
 	c->p += 2;
 	return JSCAN_OK;
