@@ -241,6 +241,27 @@ static void do_hugeline(struct session *s, struct prompt *p, char *arg)
 	buf_free(&line);
 }
 
+/* longline message SIZE, longline tool SIZE: the same text of escapes in an update of either kind. */
+static void do_longline(struct session *s, struct prompt *p, char *arg)
+{
+	bool tool = strcmp(next_word(&arg), "tool") == 0;
+	size_t size = (size_t)atoll(next_word(&arg));
+	struct buf b = { 0 };
+
+	(void)p;
+	buf_str(&b,
+		tool ? "{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"long\",\"title\":\"long\","
+		       "\"content\":[{\"type\":\"content\",\"content\":" :
+		       "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":");
+	buf_str(&b, "{\"type\":\"text\",\"text\":\"");
+	while (b.len < size)
+		buf_str(&b, "\\n\\t");
+	buf_str(&b, tool ? "\"}}]}" : "\"}}");
+	buf_add(&b, "", 1);
+	emit(s, false, b.p);
+	buf_free(&b);
+}
+
 /* halfline MS: the rest follows later; halfline exit N: it never does; halfline hang: silence. */
 static void do_halfline(struct session *s, struct prompt *p, char *arg)
 {
@@ -393,6 +414,7 @@ const struct directive damage_directives[] = {
 	{ "badjson", false, do_badjson },
 	{ "deep", true, do_deep },
 	{ "hugeline", true, do_hugeline },
+	{ "longline", true, do_longline },
 	{ "halfline", true, do_halfline },
 	{ "silence", false, do_silence },
 	{ "closeout", false, do_closeout },

@@ -1,5 +1,6 @@
 #include "session/turn/absolute_paths.h"
 
+#include "base/util.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
@@ -68,12 +69,14 @@ static void put_array(struct jw *w, const char *key, struct jval array, const ch
 bool absolute_paths_put(struct slice call, const char *cwd, struct buf *b)
 {
 	static const char *const keys[] = { "locations", "content" };
+	struct jslot found[] = { { JSLOT("locations") }, { JSLOT("content") } };
 	struct jw w = JW(b);
 	struct slice key;
 	struct jiter it;
 	struct jval v;
 
-	if (!any_relative(jobj_get(call, keys[0])) && !any_relative(jobj_get(call, keys[1])))
+	if (jscan_object(call, found, ARRAY_SIZE(found)) != JSCAN_OK ||
+	    (!any_relative(found[0].v) && !any_relative(found[1].v)))
 		return false;
 	if (jscan_value(call, &v) != JSCAN_OK || !jiter_init(&it, v))
 		return false;

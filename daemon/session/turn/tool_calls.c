@@ -126,19 +126,38 @@ void tool_calls_forget(struct session *s)
 	served_calls_leave_turn(s);
 }
 
-/* Some agents' first word on a call is an update or a permission request: make the missing announcement. */
-static void emit_announcement(struct session *s, struct slice call, struct slice id)
+/* What an update of a call has, found in one pass: an update may be as long as a line of the harness. */
+enum { CALL_STATUS, CALL_NAME, CALL_KIND, CALL_TITLE, CALL_LOCATIONS, CALL_INPUT, CALL_MEMBERS };
+
+struct call_update {
+	struct jslot m[CALL_MEMBERS];
+};
+
+static struct call_update read_update(struct slice update)
 {
-	struct jslot f[] = { { .key = "title" }, { .key = "kind" } };
+	struct call_update u = { .m = { [CALL_STATUS] = { JSLOT("status") },
+					[CALL_NAME] = { JSLOT("name") },
+					[CALL_KIND] = { JSLOT("kind") },
+					[CALL_TITLE] = { JSLOT("title") },
+					[CALL_LOCATIONS] = { JSLOT("locations") },
+					[CALL_INPUT] = { JSLOT("rawInput") } } };
+
+	jscan_object(update, u.m, CALL_MEMBERS);
+	return u;
+}
+
+/* Some agents' first word on a call is an update or a permission request: make the missing announcement. */
+static void emit_announcement(struct session *s, const struct call_update *u, struct slice id)
+{
+	struct jval title = u->m[CALL_TITLE].v, kind = u->m[CALL_KIND].v;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jscan_object(call, f, ARRAY_SIZE(f));
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionUpdate", "tool_call");
 	jw_raw(&w, "toolCallId", id);
-	jw_raw(&w, "title", f[0].v.type == J_STRING ? f[0].v.raw : id);
-	jw_raw(&w, "kind", f[1].v.type == J_STRING ? f[1].v.raw : SLICE_NONE);
+	jw_raw(&w, "title", title.type == J_STRING ? title.raw : id);
+	jw_raw(&w, "kind", kind.type == J_STRING ? kind.raw : SLICE_NONE);
 	jw_str(&w, "status", "pending");
 	jw_end_obj(&w);
 	event_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
@@ -151,18 +170,33 @@ struct slice tool_call_id(struct session *s, struct slice id)
 	return c ? slice_of(c->ours) : SLICE_NONE;
 }
 
-struct slice tool_call_announce(struct session *s, struct slice call, enum call_word word)
+static struct turn_tool_call *call_begin(struct session *s, struct slice call, struct slice id,
+					 enum call_word word)
 {
-	struct slice id = jobj_get(call, "toolCallId").raw;
+	struct turn_tool_call *c = call_add(s, id, clock_mono_ms());
+
+	c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
+	served_calls_announced(s, c, call, word);
+	return c;
+}
+
+static struct turn_tool_call *call_announced(struct session *s, struct slice call, struct slice id,
+					     const struct call_update *u, enum call_word word)
+{
 	struct turn_tool_call *c = call_find(s, id);
 
 	if (c)
-		return slice_of(c->ours);
-	c = call_add(s, id, clock_mono_ms());
-	c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
-	served_calls_announced(s, c, call, word);
-	emit_announcement(s, call, slice_of(c->ours ? c->ours : c->id));
-	return slice_of(c->ours);
+		return c;
+	c = call_begin(s, call, id, word);
+	emit_announcement(s, u, slice_of(c->ours ? c->ours : c->id));
+	return c;
+}
+
+struct slice tool_call_announce(struct session *s, struct slice call, enum call_word word)
+{
+	struct call_update u = read_update(call);
+
+	return slice_of(call_announced(s, call, jobj_get(call, "toolCallId").raw, &u, word)->ours);
 }
 
 static void keep_raw(char **slot, struct jval v)
@@ -174,9 +208,9 @@ static void keep_raw(char **slot, struct jval v)
 }
 
 /* For rules: a request need not say again what it is about. */
-static void note_input(struct turn_tool_call *c, struct slice update)
+static void note_input(struct turn_tool_call *c, const struct call_update *u)
 {
-	struct jval kind = jobj_get(update, "kind"), locations = jobj_get(update, "locations");
+	struct jval kind = u->m[CALL_KIND].v, locations = u->m[CALL_LOCATIONS].v;
 
 	if (kind.type == J_STRING) {
 		free(c->kind);
@@ -185,7 +219,7 @@ static void note_input(struct turn_tool_call *c, struct slice update)
 	}
 	if (locations.type == J_ARRAY)
 		keep_raw(&c->locations, locations);
-	keep_raw(&c->input, jobj_get(update, "rawInput"));
+	keep_raw(&c->input, u->m[CALL_INPUT].v);
 }
 
 bool tool_call_is_beyond(const struct session *s, struct slice id)
@@ -197,9 +231,9 @@ bool tool_call_is_beyond(const struct session *s, struct slice id)
 }
 
 /* The tool's name where the harness gives it, else the kind of tool. */
-static void note_name(struct turn_tool_call *c, struct slice update)
+static void note_name(struct turn_tool_call *c, const struct call_update *u)
 {
-	struct jval name = jobj_get(update, "name"), kind = jobj_get(update, "kind");
+	struct jval name = u->m[CALL_NAME].v, kind = u->m[CALL_KIND].v;
 
 	c->named = c->named || name.type == J_STRING;
 	if (name.type != J_STRING && (c->name || kind.type != J_STRING))
@@ -243,23 +277,21 @@ static bool is_end(struct jval status)
 
 struct slice tool_call_track(struct session *s, const struct harness_event *ev, struct slice id)
 {
-	struct jval status = jobj_get(ev->update, "status");
+	struct call_update u = read_update(ev->update);
+	struct jval status = u.m[CALL_STATUS].v;
 	struct turn_tool_call *c;
 
 	uint64_t now = clock_mono_ms();
 
 	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
-		tool_call_announce(s, ev->update, CALL_SAID);
+		call_announced(s, ev->update, id, &u, CALL_SAID);
 	c = call_find(s, id);
 	/* one that is over does not begin again: another call, whose provider counts anew */
-	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status))) {
-		c = call_add(s, id, now);
-		c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
-		served_calls_announced(s, c, ev->update, CALL_SAID);
-	}
-	note_name(c, ev->update);
+	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status)))
+		c = call_begin(s, ev->update, id, CALL_SAID);
+	note_name(c, &u);
 	if (!is_end(status))
-		note_input(c, ev->update);
+		note_input(c, &u);
 	if (c->open && is_end(status))
 		session_draft_note_tool(s, jstr_is(status, "completed"));
 	note_status(s, c, status, now);
@@ -269,7 +301,8 @@ struct slice tool_call_track(struct session *s, const struct harness_event *ev, 
 /* Its id there is the client's already. */
 void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms)
 {
-	struct jslot f[] = { { .key = "toolCallId" }, { .key = "status" } };
+	struct jslot f[] = { { .key = "toolCallId" } };
+	struct call_update u = read_update(update);
 	struct turn_tool_call *c;
 
 	if (jscan_object(update, f, ARRAY_SIZE(f)) != JSCAN_OK || f[0].v.type != J_STRING)
@@ -280,6 +313,6 @@ void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms)
 		if (s->turn.current)
 			s->turn.current->account.tool_calls++;
 	}
-	note_name(c, update);
-	note_status(s, c, f[1].v, time_ms);
+	note_name(c, &u);
+	note_status(s, c, u.m[CALL_STATUS].v, time_ms);
 }
