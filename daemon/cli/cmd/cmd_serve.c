@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/net/address_rules.h"
 #include "base/os/file.h"
+#include "base/os/own_code.h"
 #include "base/os/sandbox.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -297,10 +298,11 @@ static void say_unclaimed(const struct config *c)
 		log_info("serve", "not claimed: waiting for acpd claim");
 }
 
-/* What is only said, and takes long to find out. */
+/* What is only said, and takes long to find out; and the code of the start is not needed again. */
 static void on_settled(void *store)
 {
 	isolation_log(store);
+	own_code_drop();
 }
 
 static int build_net(struct daemon *d, struct err *e)
