@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { endInOrder } from '../lib/daemon.mjs';
+import { Daemon, endInOrder } from '../lib/daemon.mjs';
 import { McpHttp, startHosting } from '../lib/mcp-http.mjs';
 import { until } from '../lib/wait.mjs';
 import { NOISE, assertCounted, hexOf, isLine, showsNoise } from '../lib/noise.mjs';
@@ -80,4 +80,25 @@ test('a flood ends the server with a reason', async () => {
 
   assert.equal(error.data.reason, 'SERVER_PROTOCOL');
   assert.match(error.message, /too many lines that are not messages/);
+});
+
+// Nothing of acpd's prints there. A command can, by the file system, where nothing confines it.
+test('noise of the built-in tools: without the secrets of the session; of no session without its text', async (t) => {
+  const SECRET = 's3cret-of-the-session-0123456789';
+  const own = await Daemon.startFor(t, { flags: { level: 'open' } });
+  const c = await own.client();
+  const { sessionId } = await c.newSession({ meta: { secrets: { TOKEN: SECRET } } });
+  const print = async (where, text) => { // between the shell and the tools is the process that ends the command
+    const command = `echo '${text}' > /proc/$(awk '/^PPid/ {print $2}' /proc/$PPID/status)/fd/1`;
+    const { answer } = await (await new McpHttp(own, where).modern('tools/call', { name: 'runCommand', arguments: { command } })).over();
+    assert.equal(answer.result.structuredContent.exitCode, 0, JSON.stringify(answer));
+  };
+  const lines = () => own.logs.filter((l) => l.mod === 'mcp' && l.server === 'acpd' && l.msg === 'server output skipped').map((l) => l.text);
+
+  await print(`/mcp?session=${sessionId}`, `of a session: ${SECRET}.`);
+  await until(() => lines().length === 1, 'its line');
+  await print('/mcp', `of none: ${SECRET}.`);
+  await until(() => lines().length === 2, 'its line');
+  assert.deepEqual(lines(), ['of a session: ***.', '']);
+  await own.stop();
 });

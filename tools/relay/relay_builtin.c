@@ -26,20 +26,14 @@ static void put_setup(struct jw *w, const char *root, const char *state, const c
 	jw_str(w, "sandboxId", sandbox_id()); /* unknown: it makes up one of its own */
 }
 
-static struct relay_process *start_child(struct relay *r, const char *marker, char *const *env,
-					 const char *cwd, struct slice setup,
-					 const struct proc_bounds *bounds)
+/* c: all but what is the same for each of them. */
+static struct relay_process *start_child(struct relay *r, struct relay_process_config *c)
 {
 	char *argv[] = { r->self, "mcp", "--builtin", "--config-fd", "3", NULL };
-	struct relay_process_config c = { .name = MCP_OWN_NAME,
-					  .marker = marker,
-					  .argv = argv,
-					  .env = env,
-					  .cwd = cwd,
-					  .setup = setup,
-					  .bounds = *bounds };
 
-	return relay_process_new(r->loop, r->procs, &c);
+	c->name = MCP_OWN_NAME;
+	c->argv = argv;
+	return relay_process_new(r->loop, r->procs, c);
 }
 
 static void put_session_setup(struct jw *w, const struct session_servers *v, struct slice more)
@@ -61,18 +55,20 @@ static void put_session_setup(struct jw *w, const struct session_servers *v, str
 /* A process is kept as long as its setup is the same. */
 static void need_child(struct session_servers *v, struct slice setup)
 {
-	struct proc_bounds bounds = session_bounds(v->session);
-	char marker[64];
-	char **env;
+	char marker[64], **env;
+	struct relay_process_config c = { .marker = marker,
+					  .cwd = session_workdir(v->session),
+					  .setup = setup,
+					  .bounds = session_bounds(v->session),
+					  .session = v->session };
 
-	if (v->builtin && relay_process_same(v->builtin, setup, &bounds))
+	if (v->builtin && relay_process_same(v->builtin, setup, &c.bounds))
 		return;
 	relay_process_free(v->builtin);
 	snprintf(marker, sizeof(marker), "%s.tools.%llu", session_id(v->session),
 		 (unsigned long long)++v->relay->last_marker);
-	env = session_environ(v->session, marker);
-	v->builtin =
-		start_child(v->relay, marker, env, session_workdir(v->session), setup, &bounds);
+	c.env = env = session_environ(v->session, marker);
+	v->builtin = start_child(v->relay, &c);
 	harness_plan_free_environ(env);
 }
 
@@ -112,15 +108,18 @@ struct mcp_backend *relay_builtin(struct relay *r)
 {
 	_cleanup_(buf_done) struct buf setup = { 0 };
 	_cleanup_(freep) char *state = file_join(r->state, "tools");
-	struct proc_bounds bounds = store_bounds(r->store);
+	struct relay_process_config c = { .marker = RELAY_TOOLS_MARKER,
+					  .env = r->env,
+					  .cwd = r->root,
+					  .bounds = store_bounds(r->store) };
 	struct jw w = JW(&setup);
 
 	if (!r->builtin) {
 		own_dir(r, state);
 		put_setup(&w, r->root, state, NULL);
 		jw_end_obj(&w);
-		r->builtin = start_child(r, RELAY_TOOLS_MARKER, r->env, r->root, buf_slice(&setup),
-					 &bounds);
+		c.setup = buf_slice(&setup);
+		r->builtin = start_child(r, &c);
 	}
 	return relay_process_backend(r->builtin);
 }

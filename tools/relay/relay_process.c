@@ -46,12 +46,15 @@ static void on_down(void *ctx _unused_, const struct err *why)
 	log_info("mcp", "a session's MCP server has ended", "reason", why->reason);
 }
 
+/* Of a server of no session nobody knows which secrets it may print. */
 static void hide(void *ctx, char *text, size_t size)
 {
 	struct relay_process *c = ctx;
 
 	if (c->session)
 		session_mask_line(c->session, text, size);
+	else
+		*text = '\0';
 }
 
 static const struct mcp_server_events events = { on_up, on_down, on_wanted, hide };

@@ -22,7 +22,8 @@ struct relay_process_config {
 	const char *cwd;
 	struct slice setup; /* what it reads from descriptor 3; empty: nothing */
 	struct proc_bounds bounds;
-	const struct session *session; /* whose secrets the log hides; NULL: it knows none */
+	const struct session
+		*session; /* whose secrets the log hides; NULL: of none, and the log has no text */
 };
 
 /* Copies config; starts nothing. */
