@@ -219,7 +219,7 @@ static void put_call(struct harness *h, struct jw *w, const struct codex_ask *a,
 
 	snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)a->id);
 	jw_obj(w, "toolCall");
-	jw_str(w, "toolCallId", a->item_id ? a->item_id : id);
+	jw_str(w, "toolCallId", it ? codex_item_shown(it) : a->item_id ? a->item_id : id);
 	jw_str(w, "status", "pending");
 	if (it && codex_item_body(it).n && shows_command(it, params)) {
 		jw_raw(w, NULL, codex_item_body(it));

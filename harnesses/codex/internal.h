@@ -189,6 +189,8 @@ struct codex_item *codex_item_find(struct harness *h, const char *id);
 /* The open call of that tool of an MCP server. */
 struct codex_item *codex_item_find_mcp(struct harness *h, const char *tool);
 const char *codex_item_id(const struct codex_item *it);
+/* As clients have it: unique in the turn. */
+const char *codex_item_shown(const struct codex_item *it);
 /* Raw members of its tool call without id and status; "" if it is none. */
 struct slice codex_item_body(const struct codex_item *it);
 /* True if everything that a patch changes lies in the workspace. */

@@ -2,59 +2,8 @@
  * items.c - the items of the running turn. Messages and thoughts are sent as they come; what is a tool call is kept
  * until the turn ends, since its output comes in pieces, questions refer to it, and a first piece may be missing.
  */
-#include "harnesses/codex/internal.h"
+#include "harnesses/codex/item.h"
 #include "harnesses/inside.h"
-
-struct codex_item {
-	struct list link;
-	char *id;
-	const struct tool_row *row; /* NULL: a message, a thought or a compaction */
-	unsigned nth;		    /* of this id in the turn, from 0: gateways repeat them */
-	bool started;
-	bool streamed; /* some of its text has been sent */
-	bool done;
-	char *tool;	   /* MCP: its name */
-	struct buf body;   /* members of the tool call without id and status */
-	struct buf output; /* of a command so far, or an MCP tool's progress */
-	size_t unsent;	   /* bytes of output not shown yet */
-	char *paths;	   /* fileChange: raw changes */
-};
-
-struct codex_item *codex_item_find(struct harness *h, const char *id)
-{
-	struct codex_item *newest = NULL;
-
-	list_each(it, &h->items, struct codex_item, link)
-		if (id && strcmp(it->id, id) == 0)
-			newest = it;
-	return newest;
-}
-
-struct codex_item *codex_item_find_mcp(struct harness *h, const char *tool)
-{
-	list_each(it, &h->items, struct codex_item, link)
-		if (tool && it->tool && !it->done && strcmp(it->tool, tool) == 0)
-			return it;
-	return NULL;
-}
-
-bool codex_items_open(struct harness *h)
-{
-	list_each(it, &h->items, struct codex_item, link)
-		if (it->row && !it->done)
-			return true;
-	return false;
-}
-
-const char *codex_item_id(const struct codex_item *it)
-{
-	return it->id;
-}
-
-struct slice codex_item_body(const struct codex_item *it)
-{
-	return buf_slice(&it->body);
-}
 
 static void item_free(struct codex_item *it)
 {
@@ -62,6 +11,7 @@ static void item_free(struct codex_item *it)
 	buf_done(&it->body);
 	buf_done(&it->output);
 	free(it->id);
+	free(it->shown);
 	free(it->tool);
 	free(it->paths);
 	free(it);
@@ -81,35 +31,7 @@ static bool of_this_turn(const struct harness *h, struct slice params)
 	return h->turn_id && jstr_is(turn, h->turn_id);
 }
 
-static struct codex_item *item_add(struct harness *h, const char *id)
-{
-	struct codex_item *it = new0(struct codex_item);
-
-	it->id = xstrdup(id);
-	list_add_tail(&h->items, &it->link);
-	return it;
-}
-
-/* Another item with the id of one before it. */
-static struct codex_item *item_again(struct harness *h, const struct codex_item *before)
-{
-	struct codex_item *it = item_add(h, before->id);
-
-	it->nth = before->nth + 1;
-	return it;
-}
-
 /* --- messages and thoughts ---------------------------------------------------------------------------- */
-
-static void put_message_id(struct jw *w, const struct codex_item *it)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	buf_puts(&b, it->id);
-	if (it->nth)
-		buf_printf(&b, ".%u", it->nth + 1);
-	jw_slice(w, "messageId", buf_slice(&b));
-}
 
 static void send_chunk(struct harness *h, const char *kind, const struct codex_item *it,
 		       struct slice text)
@@ -121,23 +43,13 @@ static void send_chunk(struct harness *h, const char *kind, const struct codex_i
 		return;
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionUpdate", kind);
-	put_message_id(&w, it);
+	jw_str(&w, "messageId", it->shown);
 	jw_obj(&w, "content");
 	jw_str(&w, "type", "text");
 	jw_raw(&w, "text", text);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	codex_event(h, &b);
-}
-
-/* A text that comes after the end of a message is another message. */
-static struct codex_item *text_item(struct harness *h, const char *id)
-{
-	struct codex_item *it = codex_item_find(h, id);
-
-	if (!it)
-		return item_add(h, id);
-	return it->done || it->row ? item_again(h, it) : it;
 }
 
 static void send_delta(struct harness *h, const char *kind, struct slice params)
@@ -149,7 +61,7 @@ static void send_delta(struct harness *h, const char *kind, struct slice params)
 	if (!id || delta.type != J_STRING || !of_this_turn(h, params))
 		return;
 	codex_answer_begun(h);
-	it = text_item(h, id);
+	it = codex_item_for_text(h, id);
 	it->streamed = true;
 	send_chunk(h, kind, it, delta.raw);
 }
@@ -171,7 +83,8 @@ void codex_on_thought_part(struct harness *h, struct slice params)
 	struct jval index = jobj_get(params, "summaryIndex");
 
 	if (id && index.type == J_NUMBER && !slice_is(index.raw, "0") && of_this_turn(h, params))
-		send_chunk(h, "agent_thought_chunk", text_item(h, id), SLICE("\"\\n\\n\""));
+		send_chunk(h, "agent_thought_chunk", codex_item_for_text(h, id),
+			   SLICE("\"\\n\\n\""));
 }
 
 /* A text that was not streamed comes whole with the end of its item. */
@@ -219,7 +132,7 @@ static void begin_update(struct jw *w, const struct codex_item *it, const char *
 {
 	jw_obj(w, NULL);
 	jw_str(w, "sessionUpdate", kind);
-	jw_str(w, "toolCallId", it->id);
+	jw_str(w, "toolCallId", it->shown);
 	jw_str(w, "status", status);
 }
 
@@ -230,6 +143,7 @@ static void render_body(struct codex_item *it, struct slice item)
 
 	buf_reset(&it->body);
 	it->row->head(&w, item, it->row);
+	it->head = buf_len(&it->body);
 	if (it->row->content) {
 		jw_arr(&w, "content");
 		it->row->content(&w, item);
@@ -400,8 +314,8 @@ static struct codex_item *item_of(struct harness *h, struct slice params, struct
 	id = codex_str(*ret, "id");
 	if (!id || !h->thread_id || !is_shown(h, params, *ret))
 		return NULL;
-	it = codex_item_find(h, id);
-	return it ? it : item_add(h, id);
+	it = codex_item_newest(h, id);
+	return it ? it : codex_item_add(h, id);
 }
 
 void codex_on_item_started(struct harness *h, struct slice params)
@@ -410,10 +324,10 @@ void codex_on_item_started(struct harness *h, struct slice params)
 	struct codex_item *it = item_of(h, params, &item);
 	struct jval type = jobj_get(item, "type");
 
-	if (!it || (it->row && !it->done))
-		return;
+	if (!it || codex_item_same(h, it->id, item, true))
+		return; /* it was reported before */
 	if (it->started || it->done)
-		it = item_again(h, it);
+		it = codex_item_again(h, it);
 	it->started = true;
 	if (of_this_turn(h, params) && !jstr_is(type, "userMessage"))
 		codex_answer_begun(h);
@@ -424,18 +338,31 @@ void codex_on_item_started(struct harness *h, struct slice params)
 		send_compaction(h, it->id, "in_progress");
 }
 
+/* Which item has ended; newest: of its id. */
+static struct codex_item *ended_item(struct harness *h, struct codex_item *newest,
+				     struct slice params, struct slice item)
+{
+	struct codex_item *it = codex_item_same(h, newest->id, item, false);
+
+	if (!codex_tool_row(jobj_get(item, "type"))) {
+		it = codex_item_text(h, newest->id);
+		return it ? it : codex_item_for_text(h, newest->id);
+	}
+	if (it || (newest->row && newest->done))
+		return it ? it : newest;
+	codex_on_item_started(h, params); /* its start was never reported */
+	return codex_item_newest(h, newest->id);
+}
+
 void codex_on_item_completed(struct harness *h, struct slice params)
 {
 	struct slice item;
 	struct codex_item *it = item_of(h, params, &item);
 	struct jval type = jobj_get(item, "type");
 
+	it = it ? ended_item(h, it, params, item) : NULL;
 	if (!it || it->done)
 		return;
-	if (!it->row && codex_tool_row(type)) { /* its start was never reported */
-		codex_on_item_started(h, params);
-		it = item_of(h, params, &item);
-	}
 	if (it->row)
 		end_call(h, it, item);
 	else if (jstr_is(type, "contextCompaction"))

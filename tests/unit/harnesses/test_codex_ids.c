@@ -21,8 +21,7 @@ static void assert_logged(const char *text)
 	"event " kind " {\"sessionUpdate\":\"" kind "\",\"messageId\":\"" id                       \
 	"\",\"content\":{\"type\":\"text\",\"text\":\"" text "\"}}"
 
-/* A gateway may call everything "m": a message, a thought, the next message. */
-static void test_ids_that_are_repeated(void **state _unused_)
+static void open_turn(void)
 {
 	assert_int_equal(fake_open(&f, &harness_codex, NULL), 0);
 	feed("{\"id\":1,\"result\":{}}");
@@ -31,6 +30,12 @@ static void test_ids_that_are_repeated(void **state _unused_)
 	feed("{\"id\":4,\"result\":{}}");
 	assert_int_equal(fake_prompt(&f, "[{\"type\":\"text\",\"text\":\"go\"}]", NULL), 0);
 	feed("{\"id\":5,\"result\":{\"turn\":{\"id\":\"u1\"}}}");
+}
+
+/* A gateway may call everything "m": a message, a thought, the next message. */
+static void test_ids_that_are_repeated(void **state _unused_)
+{
+	open_turn();
 	feed(ITEM("started", "reasoning", "m", ""));
 	feed(ITEM("completed", "reasoning", "m", ",\"summary\":[\"thought\"],\"content\":[]"));
 	assert_logged(CHUNK("agent_thought_chunk", "m", "thought"));
@@ -51,14 +56,49 @@ static void test_ids_that_are_repeated(void **state _unused_)
 	     ",\"exitCode\":0}}}");
 	buf_reset(&f.log);
 	feed("{\"method\":\"item/started\",\"params\":{" IDS ",\"item\":" COMMAND "}}}");
-	assert_logged("event tool_call "); /* the core gives it another id */
+	assert_logged("event tool_call {\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c1.2\"");
+}
+
+#define RUN_OF(what, command, more)                                                                \
+	ITEM(what, "commandExecution", "c",                                                        \
+	     ",\"command\":\"" command "\",\"cwd\":\"/ws\",\"commandActions\":[]" more)
+#define OUTPUT(text)                                                                               \
+	"{\"method\":\"item/commandExecution/outputDelta\",\"params\":{" IDS                       \
+	",\"itemId\":\"c\",\"delta\":\"" text "\"}}"
+#define CALL(kind, id) "event " kind " {\"sessionUpdate\":\"" kind "\",\"toolCallId\":\"" id "\""
+
+/* Calls that are open at once are two calls, and a message of the same id ends neither. */
+static void test_ids_of_open_calls(void **state _unused_)
+{
+	open_turn();
+	feed(RUN_OF("started", "make", ""));
+	assert_logged(CALL("tool_call", "c"));
+	buf_reset(&f.log);
+	feed(RUN_OF("started", "make", ""));
+	assert_false(logged("event tool_call")); /* the same, reported again */
+	feed(RUN_OF("started", "ls", ""));
+	assert_logged(CALL("tool_call", "c.2"));
+	buf_reset(&f.log);
+	feed(OUTPUT("files"));
+	assert_logged(CALL("tool_call_update", "c.2"));
+	assert_false(logged(CALL("tool_call_update", "c")));
+	feed(ITEM("started", "agentMessage", "c", ",\"text\":\"\""));
+	feed(ITEM("completed", "agentMessage", "c", ",\"text\":\"hello\""));
+	assert_logged(CHUNK("agent_message_chunk", "c.3", "hello"));
+	buf_reset(&f.log);
+	feed(RUN_OF("completed", "make", ",\"exitCode\":0,\"status\":\"completed\""));
+	assert_logged(CALL("tool_call_update", "c") ",\"status\":\"completed\"");
+	assert_false(logged(CALL("tool_call_update", "c.2")));
+	feed(RUN_OF("completed", "ls", ",\"exitCode\":1,\"status\":\"failed\""));
+	assert_logged(CALL("tool_call_update", "c.2") ",\"status\":\"failed\"");
 }
 
 #define T(fn) cmocka_unit_test_teardown(fn, session_teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { T(test_ids_that_are_repeated) };
+	const struct CMUnitTest tests[] = { T(test_ids_that_are_repeated),
+					    T(test_ids_of_open_calls) };
 
 	return RUN(tests, NULL, NULL);
 }
