@@ -97,6 +97,7 @@
 #define SESSION_KEYS_MAX 4096           /* remembered prompt keys */
 #define SESSION_KEY_LEN 128
 #define RETRY_MAX 10                    /* attempts after the first */
+#define SESSION_TITLE_MAX (4 * KIB)     /* of what is listed */
 #define RETRY_TEXT_MAX (32 * KIB)       /* what a harness is told of checks that failed */
 #define RETRY_TAIL_MAX (4 * KIB)        /* of one text among it */
 #define LAST_MESSAGE_MAX (256 * KIB)    /* newest bytes of an agent's message, for checks: twice what they see */

@@ -61,3 +61,15 @@ static inline bool utf8_valid(struct slice s)
 	}
 	return true;
 }
+
+/* How much of text, well-formed, has at most max bytes and ends with a whole character. */
+static inline size_t utf8_fitting(struct slice text, size_t max)
+{
+	size_t n = text.n;
+
+	if (n <= max)
+		return n;
+	for (n = max; n && ((unsigned char)text.p[n] & 0xc0) == 0x80; n--)
+		;
+	return n;
+}

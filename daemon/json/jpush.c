@@ -158,6 +158,17 @@ static struct slice beginning(struct jpush *j)
 	return jscan_value((struct slice){ text, at + 1 }, &v) == JSCAN_OK ? v.raw : SLICE_NONE;
 }
 
+/* A string that is not Unicode must not spoil what stands around it. */
+static bool scan_repaired(struct jpush *j, struct jval *ret)
+{
+	struct buf b = { 0 };
+
+	jstr_repair(buf_slice(&j->text), &b);
+	buf_done(&j->text);
+	j->text = b;
+	return !b.failed && jscan_value(buf_slice(&j->text), ret) == JSCAN_OK;
+}
+
 static void end_scalar(struct jpush *j)
 {
 	struct jval v = { J_NONE, SLICE_NONE };
@@ -168,7 +179,7 @@ static void end_scalar(struct jpush *j)
 	j->keeps = false;
 	if (j->text.failed)
 		v.raw = beginning(j);
-	else if (jscan_value(buf_slice(&j->text), &v) != JSCAN_OK)
+	else if (jscan_value(buf_slice(&j->text), &v) != JSCAN_OK && !scan_repaired(j, &v))
 		j->state = PUSH_BROKEN;
 	if (j->state != PUSH_BROKEN)
 		j->ops->value(j->ctx, j->wanted, v);

@@ -4,7 +4,7 @@
  * A place is a path of member names with dots between, "*" for the elements of an array: "choices.*.finish_reason". The
  * reader asks at each scalar whether it is wanted, and collects only those, up to JPUSH_TEXT_MAX bytes. Everything else
  * is walked over: its nesting and the order of its tokens are checked, the inside of its strings and numbers is not.
- * What is handed on is one valid scalar, as json/jscan.h has it.
+ * What is handed on is one valid scalar, as json/jscan.h has it; in a string U+FFFD stands for each byte that was not UTF-8.
  *
  * A value after the first is a fault: jpush_begin comes before each.
  */

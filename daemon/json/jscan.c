@@ -225,11 +225,14 @@ static struct jslot *named_slot(struct jwalk *c, struct jslot *slots, size_t n)
 	const unsigned char *name = c->p + 1;
 	size_t left = (size_t)(c->end - name);
 
-	for (struct jslot *s = slots; s < slots + n; s++)
+	for (size_t i = 0; i < n; i++) { /* slots may be NULL */
+		struct jslot *s = &slots[i];
+
 		if (s->n && s->n < left && name[s->n] == '"' && memcmp(name, s->key, s->n) == 0) {
 			c->p = name + s->n + 1;
 			return s;
 		}
+	}
 	return NULL;
 }
 

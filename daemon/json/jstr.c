@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
 static int hex4(const char *p)
 {
 	int v = 0;
@@ -94,7 +96,7 @@ size_t jstr_repair(struct slice text, struct buf *ret)
 
 		buf_add(ret, p, (size_t)(bad - p));
 		if (bad < end)
-			buf_puts(ret, "\xef\xbf\xbd");
+			buf_puts(ret, UTF8_REPLACEMENT);
 		bytes += bad < end;
 		p = bad + 1;
 	}
@@ -194,6 +196,36 @@ int jstr_decode(struct jval v, size_t max, char **ret)
 	return 0;
 }
 
+static void add_shown(struct buf *b, struct slice text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i])
+			buf_putc(b, text.p[i]);
+		else
+			buf_puts(b, UTF8_REPLACEMENT);
+}
+
+int jstr_decode_shown(struct jval v, size_t max, char **ret)
+{
+	_cleanup_(buf_done) struct buf raw = { 0 }, bytes = { 0 }, shown = { 0 };
+	size_t len;
+	int r;
+
+	if (v.type != J_STRING)
+		return -EINVAL;
+	jstr_repair(v.raw, &raw);
+	r = raw.failed ? -ENOMEM :
+			 jstr_decode_bytes((struct jval){ J_STRING, buf_slice(&raw) }, &bytes);
+	if (r < 0)
+		return r;
+	add_shown(&shown, buf_slice(&bytes));
+	if (shown.failed)
+		return -ENOMEM;
+	len = utf8_fitting(buf_slice(&shown), max);
+	*ret = xstrndup(len ? shown.data : "", len);
+	return 0;
+}
+
 int jstr_copy(struct jval v, char *ret, size_t size)
 {
 	_cleanup_(freep) char *text = NULL;
@@ -279,7 +311,7 @@ int jstr_encode(struct buf *b, struct slice s)
 		if (c < 0x80)
 			put_escaped(b, c);
 		else
-			buf_puts(b, "\xef\xbf\xbd");
+			buf_puts(b, UTF8_REPLACEMENT);
 		start = ++i;
 	}
 	if (s.n > start) /* s may be all zeros */

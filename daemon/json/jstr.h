@@ -56,7 +56,10 @@ static inline bool jstr_is(struct jval v, const char *s)
 /* Decodes a string value; caller frees *ret. -EINVAL: not a string, holds NUL or a lone surrogate; -ENAMETOOLONG
  * if longer than max bytes. */
 int jstr_decode(struct jval v, size_t max, char **ret);
-/* The same into ret, which has room for size bytes with the NUL, and without memory of its own if nothing is escaped. */
+/* Decodes a string that is only shown: NUL, halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD, and
+ * a text longer than max bytes is cut off before the character that does not fit. Caller frees *ret. -EINVAL: not a string. */
+int jstr_decode_shown(struct jval v, size_t max, char **ret);
+/* The same as jstr_decode into ret, which has room for size bytes with the NUL, and without memory of its own if nothing is escaped. */
 int jstr_copy(struct jval v, char *ret, size_t size);
 /* Appends the bytes, NUL too: for contents, which are no C strings. */
 int jstr_decode_bytes(struct jval v, struct buf *ret);

@@ -69,7 +69,7 @@ static void take_text(struct call_meter *m, enum meter_text what, struct jval v)
 		v.type = J_STRING;
 	if (v.type == J_NUMBER && number)
 		text = xstrndup(v.raw.p, v.raw.n);
-	else if (v.type != J_STRING || jstr_decode(v, JPUSH_TEXT_MAX, &text) < 0)
+	else if (jstr_decode_shown(v, JPUSH_TEXT_MAX, &text) < 0)
 		return;
 	free(m->text[what]);
 	m->text[what] = text;

@@ -41,7 +41,7 @@ static void error_message(struct slice error, struct turn_error *ret)
 {
 	_cleanup_(freep) char *text = NULL;
 
-	if (jstr_decode(jobj_get(error, "message"), 64 * KIB, &text) < 0 || !*text)
+	if (jstr_decode_shown(jobj_get(error, "message"), 64 * KIB, &text) < 0 || !*text)
 		xstrset(&text, "the harness reported an error without a message");
 	snprintf(ret->message, sizeof(ret->message), "%s", text);
 	err_flatten(ret->message);

@@ -389,7 +389,7 @@ static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct s
 	a->tool = a->remember;
 	it = codex_item_find_mcp(h, a->remember);
 	a->item_id = it ? xstrdup(codex_item_id(it)) : NULL;
-	text = codex_str(m->params, "message");
+	text = codex_shown(m->params, "message");
 	add_choice(a, "allow_once",
 		   xstrdup("{\"action\":\"accept\",\"content\":null,\"_meta\":null}"));
 	add_choice(a, "allow_always",

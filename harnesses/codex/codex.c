@@ -31,9 +31,16 @@ char *codex_str(struct slice object, const char *key)
 	return jstr_decode(jobj_get(object, key), TEXT_MAX, &s) == 0 ? s : NULL;
 }
 
+char *codex_shown(struct slice object, const char *key)
+{
+	char *s = NULL;
+
+	return jstr_decode_shown(jobj_get(object, key), TEXT_MAX, &s) == 0 ? s : NULL;
+}
+
 void codex_error_text(struct slice error, char *ret, size_t n)
 {
-	_cleanup_(freep) char *text = codex_str(error, "message");
+	_cleanup_(freep) char *text = codex_shown(error, "message");
 
 	snprintf(ret, n, "%s", text && *text ? text : "Codex reported an error without a message");
 	err_flatten(ret);

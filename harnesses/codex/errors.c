@@ -107,7 +107,7 @@ static bool by_body(struct turn_error *te, char **message)
 		return false;
 	te->cls = "provider";
 	te->http_status = 400;
-	said = codex_str(jobj_get(body.raw, "error").raw, "message");
+	said = codex_shown(jobj_get(body.raw, "error").raw, "message");
 	if (said && *said) {
 		free(*message);
 		*message = said;
@@ -141,7 +141,7 @@ static const char *stop_of(const char *word, const char *message)
 
 void codex_error_classify(struct slice error, struct turn_error *ret, const char **ret_stop)
 {
-	_cleanup_(freep) char *message = codex_str(error, "message"), *word = NULL;
+	_cleanup_(freep) char *message = codex_shown(error, "message"), *word = NULL;
 	struct slice more;
 	int64_t status;
 

@@ -129,6 +129,8 @@ void codex_event(struct harness *h, const struct buf *b);
 /* The text of an error answer. */
 void codex_error_text(struct slice error, char *ret, size_t n);
 char *codex_str(struct slice object, const char *key);
+/* The same for a text that is only shown, whatever it holds. */
+char *codex_shown(struct slice object, const char *key);
 /* plan.c */
 int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	       struct harness_plan *plan, struct err *e);

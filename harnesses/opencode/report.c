@@ -186,7 +186,7 @@ static void on_error(struct harness *h, struct slice params)
 	}
 	memset(te, 0, sizeof(*te));
 	s->failed = true;
-	if (jstr_decode(jobj_get(params, "message"), 64 * KIB, &text) < 0 || !*text)
+	if (jstr_decode_shown(jobj_get(params, "message"), 64 * KIB, &text) < 0 || !*text)
 		xstrset(&text, "OpenCode reported an error without a message");
 	snprintf(te->message, sizeof(te->message), "%s", text);
 	err_flatten(te->message);

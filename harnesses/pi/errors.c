@@ -58,7 +58,7 @@ static bool find_sentence(const char *text, char **ret)
 	message = jobj_get(object, "message");
 	if (message.type != J_STRING)
 		message = jobj_get(jobj_get(object, "error").raw, "message");
-	return jstr_decode(message, 64 * KIB, ret) == 0 && **ret;
+	return jstr_decode_shown(message, 64 * KIB, ret) == 0 && **ret;
 }
 
 static const char *classify(const char *text, int status)

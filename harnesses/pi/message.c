@@ -185,7 +185,7 @@ static void note_failure(struct harness *h, struct slice message)
 {
 	_cleanup_(freep) char *text = NULL;
 
-	if (jstr_decode(jobj_get(message, "errorMessage"), 64 * KIB, &text) < 0)
+	if (jstr_decode_shown(jobj_get(message, "errorMessage"), 64 * KIB, &text) < 0)
 		xstrset(&text, "");
 	pi_error_classify(text, &h->turn.error);
 	if (h->now_provider && strcmp(h->now_provider, PI_PROVIDER) != 0)

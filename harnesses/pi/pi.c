@@ -46,7 +46,8 @@ void pi_reply_error(const struct rpc_msg *m, char *ret, size_t size)
 	_cleanup_(freep) char *text = NULL;
 	struct jval v;
 
-	if (jscan_value(m->error, &v) != JSCAN_OK || jstr_decode(v, 64 * KIB, &text) < 0 || !*text)
+	if (jscan_value(m->error, &v) != JSCAN_OK || jstr_decode_shown(v, 64 * KIB, &text) < 0 ||
+	    !*text)
 		xstrset(&text, "Pi refused without saying why");
 	snprintf(ret, size, "%s", text);
 	err_flatten(ret);

@@ -23,3 +23,9 @@ export const ODD_TEXTS = [
 ];
 
 export const arrives = (json) => JSON.parse(`"${json}"`).toWellFormed();
+
+// What has to be shown of it where text is only told: NUL, too, is U+FFFD there, and so is each byte that is not UTF-8.
+export const shown = (json, bytes = Buffer.from(json)) => arrives(bytes.toString()).replaceAll('\0', '\ufffd');
+
+// As an error's message has it.
+export const inOneLine = (text) => text.replace(/[\u0000-\u001f\u007f]/g, ' ').replace(/[\u2028\u2029]/g, '   ');

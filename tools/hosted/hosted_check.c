@@ -63,7 +63,7 @@ static int error_of(struct slice error, struct err *e)
 	int64_t code = 0;
 
 	jdec_int(jobj_get(error, "code"), &code);
-	if (jstr_decode(jobj_get(error, "message"), 4 * KIB, &message) < 0)
+	if (jstr_decode_shown(jobj_get(error, "message"), 4 * KIB, &message) < 0)
 		message = xstrdup("no message");
 	err_set(e, -EIO, (int)code, "SERVER_ERROR", "tools/list: %s", message);
 	return code == RPC_METHOD_NOT_FOUND ? -ENOSYS : -EIO;

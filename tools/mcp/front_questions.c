@@ -164,7 +164,7 @@ static void give_up_refused(struct front_request *x, struct slice error)
 	_cleanup_(freep) char *text = NULL;
 	struct err e;
 
-	if (jstr_decode(jobj_get(error, "message"), MESSAGE_MAX, &text) == 0)
+	if (jstr_decode_shown(jobj_get(error, "message"), MESSAGE_MAX, &text) == 0)
 		err_flatten(text);
 	err_set(&e, -ECANCELED, 0, "INPUT_REFUSED", "%s needs an answer from the client: %s",
 		x->method->name, text ? text : "it answered with an error");

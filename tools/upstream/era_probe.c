@@ -111,7 +111,7 @@ static void both_failed(struct upstream *u, struct slice error)
 	_cleanup_(freep) char *said = NULL;
 	char text[200];
 
-	jstr_decode(jobj_get(error, "message"), MCP_TEXT_MAX, &said);
+	jstr_decode_shown(jobj_get(error, "message"), MCP_TEXT_MAX, &said);
 	snprintf(text, sizeof(text), "neither server/discover nor initialize succeeded: %s",
 		 said ? said : "it answered what no known revision has");
 	refused(u, "HANDSHAKE_FAILED", text);

@@ -33,9 +33,11 @@ static bool list_has(const char *list, const char *word)
 {
 	size_t n = strlen(word);
 
-	for (const char *p = list; p; p = strchr(p, ','), p += p != NULL)
+	for (const char *p = list; p; p = strchr(p, ',')) {
+		p += *p == ',';
 		if (strncmp(p, word, n) == 0 && (!p[n] || p[n] == ','))
 			return true;
+	}
 	return false;
 }
 

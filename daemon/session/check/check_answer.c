@@ -80,9 +80,8 @@ static void add_failure(struct check_evidence *v, struct slice one)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		_cleanup_(freep) char *text = NULL;
 
-		if (jstr_decode(jobj_get(one, names[i]), CHECK_LINE_MAX, &text) == 0)
-			jw_slice(&w, names[i],
-				 (struct slice){ text, MIN(strlen(text), CHECK_FAILURE_MAX / 4) });
+		if (jstr_decode_shown(jobj_get(one, names[i]), CHECK_FAILURE_MAX / 4, &text) == 0)
+			jw_str(&w, names[i], text);
 	}
 	jw_end_obj(&w);
 	if (v->nfailures < CHECK_FAILURES_MAX && buf_len(&b) <= CHECK_FAILURE_MAX &&
@@ -125,7 +124,7 @@ static void take_error(struct slice error, struct check_evidence *v)
 {
 	_cleanup_(freep) char *message = NULL;
 
-	if (jstr_decode(jobj_get(error, "message"), CHECK_LINE_MAX, &message) < 0)
+	if (jstr_decode_shown(jobj_get(error, "message"), CHECK_LINE_MAX, &message) < 0)
 		message = xstrdup("its process gives no reason");
 	err_set(&v->error, -EIO, 0, "CHECK_NOT_STARTED", "%.*s", (int)sizeof(v->error.msg) - 1,
 		message);

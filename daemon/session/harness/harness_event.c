@@ -2,13 +2,28 @@
  * budgets. */
 #include "session/session_internal.h"
 
+#include "base/limits.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/session_states.h"
 #include "session/turn/absolute_paths.h"
 
 #include <string.h>
+
+/* It is cut after its secrets are hidden: of half of one nothing would be found. */
+static void set_title(struct session *s, struct jval v)
+{
+	char *title = NULL;
+
+	if (jstr_decode_shown(v, v.raw.n, &title) < 0)
+		return;
+	session_mask_string(s, &title);
+	title[utf8_fitting(slice_of(title), SESSION_TITLE_MAX)] = '\0';
+	free(s->title);
+	s->title = title;
+}
 
 static void put_with_id(struct buf *b, struct slice update, const char *key, struct slice id)
 {
@@ -62,12 +77,8 @@ static void note_state(struct session *s, const struct harness_event *ev)
 		v = jobj_get(ev->update, "title");
 		if (v.type == J_NULL)
 			xstrset(&s->title, NULL);
-		else if (v.type == J_STRING) {
-			free(s->title);
-			s->title = NULL;
-			jstr_decode(v, 4096, &s->title);
-			session_mask_string(s, &s->title);
-		}
+		else if (v.type == J_STRING)
+			set_title(s, v);
 	}
 }
 

@@ -78,8 +78,8 @@ static void put_binding_error(struct buf *b, struct slice error)
 {
 	_cleanup_(freep) char *said = NULL, *text = NULL;
 
-	if (jstr_decode(jobj_get(error, "message"), BINDING_SAID_MAX, &said) < 0)
-		said = xstrdup("no message of at most 1024 bytes");
+	if (jstr_decode_shown(jobj_get(error, "message"), BINDING_SAID_MAX, &said) < 0)
+		said = xstrdup("it gives no message");
 	if (asprintf(&text, "the client could not carry out this MCP request: %s", said) < 0)
 		abort();
 	put_error(b, "MCP_BINDING_FAILED", text, error);

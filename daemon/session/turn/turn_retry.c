@@ -23,7 +23,7 @@ static void say_text(struct buf *b, const char *what, struct jval v)
 {
 	_cleanup_(freep) char *text = NULL;
 
-	if (jstr_decode(v, RETRY_TEXT_MAX, &text) < 0 || !*text)
+	if (jstr_decode_shown(v, RETRY_TEXT_MAX, &text) < 0 || !*text)
 		return;
 	buf_printf(b, "%s ends with:\n```\n", what);
 	buf_add_slice(b, end_of(text, RETRY_TAIL_MAX));
@@ -34,7 +34,7 @@ static void say_word(struct buf *b, const char *before, struct jval v)
 {
 	_cleanup_(freep) char *text = NULL;
 
-	if (jstr_decode(v, RETRY_TAIL_MAX, &text) == 0 && *text)
+	if (jstr_decode_shown(v, RETRY_TAIL_MAX, &text) == 0 && *text)
 		buf_printf(b, "%s%s", before, text);
 }
 

@@ -5,27 +5,40 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, STUB, endInOrder } from '../../lib/daemon.mjs';
 import { post } from '../../lib/agui.mjs';
 import { openRelay } from '../../lib/mcp-relay.mjs';
-import { ODD_TEXTS, arrives } from '../../lib/odd-text.mjs';
+import { ODD_TEXTS, arrives, inOneLine, shown } from '../../lib/odd-text.mjs';
 import { member } from '../../lib/mcp.mjs';
 import { until } from '../../lib/wait.mjs';
 
-let d, c, heard;
+// Writes the text of a file in the place of the stub's own words.
+const REPLACE = `const fs = require('node:fs');
+require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const odd = fs.readFileSync(process.argv[1], 'utf8');
+  console.log(line.replaceAll('@ODD@', () => odd).replaceAll('"Ask"', () => '"' + odd + '"').replaceAll('"Stub agent"', () => '"' + odd + '"'));
+});`;
+
+let d, c, heard, replacement;
 before(async () => {
-  d = await Daemon.start({ harnesses: [{ id: 'tee', command: '/bin/sh', args: ['-c', 'tee -a "$1" | "$2" --no-store --embedded', 'sh', '/dev/null', STUB],
+  replacement = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-odd-')), 'text');
+  fs.chmodSync(path.dirname(replacement), 0o755);
+  d = await Daemon.start({ harnesses: [{ id: 'odd', command: '/bin/sh', args: ['-c', '"$1" --no-store | "$2" -e "$3" "$4"', 'sh', STUB, process.execPath, REPLACE, replacement] }, { id: 'tee', command: '/bin/sh', args: ['-c', 'tee -a "$1" | "$2" --no-store --embedded', 'sh', '/dev/null', STUB],
     capabilities: { promptCapabilities: { embeddedContext: true } } }] });
   heard = path.join(d.dir, 'heard');
-  d.opts.harnesses[0].args[3] = heard;
+  d.opts.harnesses[1].args[3] = heard;
   fs.writeFileSync(heard, '');
   fs.chmodSync(heard, 0o666);
   await d.restart();
   c = await d.client();
 });
-after(() => endInOrder(d));
+after(async () => {
+  await endInOrder(d);
+  fs.rmSync(path.dirname(replacement), { recursive: true });
+});
 
 let next = 1e6;
 // A request of which the text of params is given.
@@ -121,6 +134,21 @@ const UPDATES = [
   ['the content of a call', (odd) => call(`"content":[{"type":"content","content":{"type":"text","text":"${odd}"}}]`), (u) => u.content[0].content.text],
   ['a diff', (odd) => call(`"content":[{"type":"diff","path":"/a","oldText":"o","newText":"${odd}"}]`), (u) => u.content[0].newText],
   ['a plan', (odd) => `{"sessionUpdate":"plan","entries":[{"content":"${odd}","priority":"high","status":"pending"}]}`, (u) => u.entries[0].content],
+  ['a link in a chunk', (odd) => `{"sessionUpdate":"agent_message_chunk","content":{"type":"resource_link","uri":"u:x","name":"${odd}"}}`, (u) => u.content.name],
+  ['the uri of a link in a chunk', (odd) => `{"sessionUpdate":"agent_message_chunk","content":{"type":"resource_link","uri":"u:${odd}","name":"n"}}`, (u) => u.content.uri.slice(2)],
+  ['a resource in a chunk', (odd) => `{"sessionUpdate":"agent_message_chunk","content":{"type":"resource","resource":{"uri":"u:x","text":"${odd}"}}}`, (u) => u.content.resource.text],
+  ['_meta of a chunk', (odd) => `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"t"},"_meta":{"own":{"a":"${odd}"}}}`, (u) => u._meta.own.a],
+  ['a location', (odd) => call(`"locations":[{"path":"/${odd}"}]`), (u) => u.locations[0].path.slice(1)],
+  ['the text before a diff', (odd) => call(`"content":[{"type":"diff","path":"/a","oldText":"${odd}","newText":"n"}]`), (u) => u.content[0].oldText],
+  ['the path of a diff', (odd) => call(`"content":[{"type":"diff","path":"/${odd}","newText":"n"}]`), (u) => u.content[0].path.slice(1)],
+  ['the title of the session', (odd) => `{"sessionUpdate":"session_info_update","title":"${odd}"}`, (u) => u.title],
+  ['the name of an option', (odd) => `{"sessionUpdate":"config_option_update","configOptions":[{"id":"o","name":"${odd}","type":"select","currentValue":"v","options":[{"value":"v","name":"V"}]}]}`,
+    (u) => u.configOptions.find(({ id }) => id === 'o').name],
+  ['the name of a value', (odd) => `{"sessionUpdate":"config_option_update","configOptions":[{"id":"o","name":"O","type":"select","currentValue":"v","options":[{"value":"v","name":"${odd}"}]}]}`,
+    (u) => u.configOptions.find(({ id }) => id === 'o').options[0].name],
+  ['the name of a command', (odd) => `{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"${odd}","description":"d"}]}`, (u) => u.availableCommands[0].name],
+  ['the hint of a command', (odd) => `{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"n","description":"d","input":{"hint":"${odd}"}}]}`,
+    (u) => u.availableCommands[0].input.hint],
   ['a command', (odd) => `{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"n","description":"${odd}"}]}`, (u) => u.availableCommands[0].description],
 ];
 
@@ -162,6 +190,52 @@ test('what a harness asks, and what a client answers', async () => {
     assert.equal((await read('content":{"n')).result.content.a, arrives(odd), what);
     fs.writeFileSync(gate, '');
     await turn;
+  }
+});
+
+test('a permission that a harness asks for', async () => {
+  const { sessionId } = await c.newSession();
+
+  for (const [i, [what, odd]] of ODD_TEXTS.entries()) {
+    const id = odd.length < 1000 ? odd : 'long'; // there is a limit for ids
+    const asked = new Promise((resolve) => c.onRequest('session/request_permission', (params) => {
+      resolve(params);
+      return { outcome: { outcome: 'selected', optionId: params.options[0].optionId } };
+    }));
+
+    await c.prompt(sessionId, `raw {"jsonrpc":"2.0","id":${800 + i},"method":"session/request_permission","params":{"sessionId":"s",`.concat(
+      `"toolCall":{"toolCallId":"p${i}","title":"${odd}"},"options":[{"optionId":"${id}","name":"${odd}","kind":"allow_once"}]}}`).replaceAll(';', '\\;') + '; echo end');
+    const { toolCall, options: [option] } = await asked;
+
+    assert.deepEqual([toolCall.title, option.name, option.optionId], [arrives(odd), arrives(odd), arrives(id)], what);
+  }
+});
+
+test('what a harness says of itself, and its error', async () => {
+  for (const [what, odd] of ODD_TEXTS) {
+    fs.writeFileSync(replacement, odd);
+    const { sessionId, modes } = await c.newSession({ meta: { harness: 'odd' } });
+
+    assert.equal(modes.availableModes[0].name, arrives(odd), what);
+    const error = await c.fails('session/prompt', { sessionId, prompt: [{ type: 'text', text: 'error -32000 @ODD@' }] });
+    const { message } = error.data.turn;
+
+    assert.ok(message.isWellFormed() && error.rpcMessage.isWellFormed(), what);
+    assert.equal(message, inOneLine(shown(odd)).slice(0, message.length), what);
+    assert.ok(message.length >= Math.min(shown(odd).length, 60), what);
+    await c.call('session/close', { sessionId });
+  }
+});
+
+test('the title of a session is listed', async () => {
+  const { sessionId } = await c.newSession();
+
+  for (const [what, odd] of ODD_TEXTS) {
+    await c.prompt(sessionId, `update {"sessionUpdate":"session_info_update","title":"${odd.replaceAll(';', '\\;')}"}; echo end`);
+    const { sessions } = await c.call('session/list', {});
+    const { title } = sessions.find((s) => s.sessionId === sessionId);
+
+    assert.equal(title, shown(odd).slice(0, 4096), what);
   }
 });
 

@@ -106,8 +106,8 @@ static void test_error_classes(void **state _unused_)
 		  "harness_error 0 retryable=0 the harness reported an error without a message" },
 		{ "{\"message\":\"\"}",
 		  "harness_error 0 retryable=0 the harness reported an error without a message" },
-		{ "{\"message\":\"a\\u0000b\"}",
-		  "harness_error 0 retryable=0 the harness reported an error without a message" },
+		{ "{\"message\":\"a\\u0000b\"}", "harness_error 0 retryable=0 a\xef\xbf\xbd"
+						 "b" },
 		{ "\"boom\"",
 		  "harness_error 0 retryable=0 the harness reported an error without a message" },
 		{ "null",

@@ -121,6 +121,37 @@ static void test_repaired(void **state _unused_)
 	}
 }
 
+static const struct {
+	const char *text;
+	size_t max;
+	const char *shown; /* NULL: not a string */
+} shown[] = {
+	{ "\"plain\"", 5, "plain" },
+	{ "\"\"", 0, "" },
+	{ "\"plain\"", 4, "plai" },
+	{ "\"a\\u0000b\\n\"", 9,
+	  "a\xef\xbf\xbd"
+	  "b\n" },
+	{ "\"\\u0000\"", 2, "" },
+	{ "\"\\ud83d \\ud83d\\ude00\"", 99, "\xef\xbf\xbd \xf0\x9f\x98\x80" },
+	{ "\"\\ud83d\\ude00\"", 3, "" },
+	{ "\"a\xff\xc3\xa9\"", 99, "a\xef\xbf\xbd\xc3\xa9" },
+	{ "7", 9, NULL },
+};
+
+static void test_shown(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+		_cleanup_(slice_freep) struct slice text = exact_copy(slice_of(shown[i].text));
+		struct jval v = { *text.p == '"' ? J_STRING : J_NUMBER, text };
+		_cleanup_(freep) char *got = NULL;
+		int r = jstr_decode_shown(v, shown[i].max, &got);
+
+		if (r != (shown[i].shown ? 0 : -EINVAL) || (got && strcmp(got, shown[i].shown)))
+			fail_row(i, shown[i].text);
+	}
+}
+
 /* What the scanner says of an object that holds the text. */
 static void test_repair_flag(void **state _unused_)
 {
@@ -284,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_decoded),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_repaired),
+		cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_repair_flag),
 		cmocka_unit_test(test_length),
 		cmocka_unit_test(test_all_characters_round),

@@ -134,6 +134,8 @@ static void check(const struct answer *a, size_t row, enum cutting how, size_t c
 	"\"totalTokenCount\":132},\"modelVersion\":\"gem-1\",\"responseId\":\"g-1\"}"
 #define GOOGLE_SUM "in=107 out=25 read=80 think=20 total=132 model=gem-1 id=g-1 finish=STOP"
 
+#define FFFD "\xef\xbf\xbd"
+
 static const struct answer answers[] = {
 	/* openai-chat */
 	{ MODEL_OPENAI_CHAT, 200, "{\"X-Request-Id\":\"req-9\"}",
@@ -182,6 +184,14 @@ static const struct answer answers[] = {
 	  "complete failed:context_overflow,400:m" },
 	{ MODEL_OPENAI_CHAT, 503, "", "<html>Busy</html>",
 	  "complete failed:provider,503,again:the model provider reported an error" },
+	{ MODEL_OPENAI_CHAT, 200, "",
+	  "data: {\"id\":\"c-\\ud83d\",\"model\":\"m\xff\",\"choices\":[{\"finish_reason\":\"s\\u0000\"}]}" LF
+	  "data: {\"model\":\"\\x\"}" LF
+	  "data: {\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2}}" LF CHAT_DONE,
+	  "incomplete in=4 out=2 model=m" FFFD " id=c-" FFFD " finish=s" FFFD },
+	{ MODEL_OPENAI_CHAT, 400, "",
+	  "{\"error\":{\"message\":\"\\ud83d a\\u0000b \xff\",\"code\":\"context_length_exceeded\"}}",
+	  "complete failed:context_overflow,400:" FFFD " a" FFFD "b " FFFD },
 	{ MODEL_OPENAI_CHAT, 401, "", "",
 	  "complete failed:auth,401:the model provider reported an error" },
 	{ MODEL_OPENAI_CHAT, 200, "", "", "incomplete" },

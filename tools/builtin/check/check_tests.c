@@ -19,7 +19,7 @@ static void refuse(struct check_job *j, struct slice error)
 {
 	_cleanup_(freep) char *why = NULL;
 
-	if (jstr_decode(jobj_get(error, "message"), MESSAGE_MAX, &why) < 0)
+	if (jstr_decode_shown(jobj_get(error, "message"), MESSAGE_MAX, &why) < 0)
 		why = xstrdup("the tests could not be started");
 	check_job_refuse(j, why);
 }
