@@ -38,9 +38,11 @@ static bool is_word(const char *words, const char *value)
 
 	if (strchr(value, ' '))
 		return false;
-	for (const char *p = words; p; p = strchr(p, ' '), p += p != NULL)
+	for (const char *p = words; p; p = strchr(p, ' ')) {
+		p += *p == ' ';
 		if (n && strncmp(p, value, n) == 0 && (p[n] == ' ' || !p[n]))
 			return true;
+	}
 	return false;
 }
 
