@@ -48,13 +48,13 @@ static bool png(const unsigned char *p, size_t n, struct image *ret)
 	return false;
 }
 
-/* Segments up to the scan; a start of frame says how large it is. */
+/* Segments up to the scan; a start of frame has the sides. Inside of a scan 0xff is escaped, so the first end behind it
+ * is the image's own: an end before it is of a preview. Cameras append to it, which decoders pass over. */
 static bool jpeg(const unsigned char *p, size_t n, struct image *ret)
 {
 	size_t at = 2;
 
-	if (n < 4 || p[0] != 0xff || p[1] != 0xd8 ||
-	    !memmem(p + n - MIN(n, 64), MIN(n, 64), "\xff\xd9", 2))
+	if (n < 4 || p[0] != 0xff || p[1] != 0xd8)
 		return false;
 	while (n - at >= 10 && p[at] == 0xff) {
 		unsigned mark = p[at + 1], size = be16(p + at + 2);
@@ -70,7 +70,7 @@ static bool jpeg(const unsigned char *p, size_t n, struct image *ret)
 			ret->width = be16(p + at + 7);
 		}
 		if (mark == 0xda)
-			return true;
+			return memmem(p + at, n - at, "\xff\xd9", 2);
 		if (size < 2 || size + 2 > n - at)
 			return false;
 		at += size + 2;
@@ -78,14 +78,42 @@ static bool jpeg(const unsigned char *p, size_t n, struct image *ret)
 	return false;
 }
 
+static size_t gif_colors(unsigned flags)
+{
+	return flags & 0x80 ? (size_t)6 << (flags & 7) : 0;
+}
+
+/* Returns the place behind a chain of data blocks, which an empty one ends; n: the chain is cut off. */
+static size_t gif_chain(const unsigned char *p, size_t n, size_t at)
+{
+	while (at < n && p[at])
+		at += (size_t)p[at] + 1;
+	return MIN(at + 1, n);
+}
+
+/* Extensions and images up to the trailer, behind which decoders read no more. */
 static bool gif(const unsigned char *p, size_t n, struct image *ret)
 {
-	if (n < 14 || (memcmp(p, "GIF87a", 6) != 0 && memcmp(p, "GIF89a", 6) != 0) ||
-	    p[n - 1] != 0x3b)
+	bool bytes = false;
+	size_t at;
+
+	if (n < 14 || (memcmp(p, "GIF87a", 6) != 0 && memcmp(p, "GIF89a", 6) != 0))
 		return false;
 	ret->width = le16(p + 6);
 	ret->height = le16(p + 8);
-	return true;
+	for (at = 13 + gif_colors(p[10]); at < n && p[at] != 0x3b;) {
+		if (p[at] == 0x21) {
+			at = gif_chain(p, n, at + 2);
+		} else if (p[at] == 0x2c && n - at > 10) {
+			at = gif_chain(p, n, at + 11 + gif_colors(p[at + 9]));
+			bytes = true;
+		} else if (p[at]) {
+			return false;
+		} else {
+			at++; /* filling */
+		}
+	}
+	return bytes && at < n;
 }
 
 static bool webp(const unsigned char *p, size_t n, struct image *ret)

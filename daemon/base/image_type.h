@@ -3,7 +3,8 @@
  *
  * Providers refuse a whole request for one image that they cannot read, and a harness sends its history with each
  * request: one broken image would end a session for good. So a file counts as an image only if its frame is whole,
- * from its signature to its end. The data inside of the frame are not checked.
+ * from its signature to its end. The data inside of the frame are not checked, and bytes behind it do not matter:
+ * decoders pass over them.
  */
 #pragma once
 
