@@ -1,6 +1,17 @@
 #include "harnesses/talk.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+int harness_refuse_block(size_t i, struct err *e)
+{
+	char block[32];
+
+	snprintf(block, sizeof(block), "prompt[%zu]", i);
+	return err_field(e, block, "CONTENT_UNSUPPORTED",
+			 "%s: cannot pass this block to the harness: its text is not Unicode",
+			 block);
+}
 
 int harness_send(const struct harness_host *host, const struct buf *b)
 {

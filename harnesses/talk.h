@@ -6,6 +6,8 @@
 #include "harnesses/harness.h"
 #include "rpc/rpc.h"
 
+/* Refuses the block of a prompt, counted from 0, that the protocol cannot hold. Returns -EINVAL. */
+int harness_refuse_block(size_t i, struct err *e);
 /* One line to the child; -E2BIG if it is too large to write, else the host's result. */
 int harness_send(const struct harness_host *host, const struct buf *b);
 /* fn gets ctx, tag and the answer. <0: it was not sent, and fn is not called. */

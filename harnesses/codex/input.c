@@ -1,6 +1,8 @@
 /* input.c - ACP content blocks as Codex's UserInput[]. What Codex has no input for reaches the model as text. */
 #include "harnesses/codex/internal.h"
 
+#include "harnesses/talk.h"
+
 /* NUL too. Text that cannot be decoded fails the prompt, and is not left out. */
 static void add_text(struct buf *b, struct jval v)
 {
@@ -83,17 +85,25 @@ static const struct {
 	{ "resource", put_resource },
 };
 
-void codex_input_put(struct jw *w, const char *key, struct slice content)
+static void put_block(struct jw *w, struct jval v)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++)
+		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "type"), blocks[i].type))
+			blocks[i].put(w, v.raw);
+}
+
+int codex_input_put(struct jw *w, const char *key, struct slice content, struct err *e)
 {
 	struct jiter it;
 	struct jval v;
 
 	jw_arr(w, key);
 	if (content.n && jiter_init(&it, (struct jval){ J_ARRAY, content }))
-		while (jiter_next(&it, NULL, &v))
-			for (size_t i = 0; i < ARRAY_SIZE(blocks); i++)
-				if (v.type == J_OBJECT &&
-				    jstr_is(jobj_get(v.raw, "type"), blocks[i].type))
-					blocks[i].put(w, v.raw);
+		for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+			put_block(w, v);
+			if (w->b->failed)
+				return harness_refuse_block(i, e);
+		}
 	jw_end_arr(w);
+	return 0;
 }

@@ -174,7 +174,8 @@ void codex_children_free(struct harness *h);
 void codex_on_usage(struct harness *h, struct slice params);
 void codex_meters_free(struct harness *h);
 /* input.c: ACP content blocks as Codex's input. */
-void codex_input_put(struct jw *w, const char *key, struct slice content);
+/* <0: a block cannot be put, e names it. */
+int codex_input_put(struct jw *w, const char *key, struct slice content, struct err *e);
 /* errors.c: a TurnError; *ret_stop is set instead when it is an ACP stop reason. */
 void codex_error_classify(struct slice error, struct turn_error *ret, const char **ret_stop);
 /* items.c */

@@ -140,11 +140,6 @@ static void put_policy(struct harness *h, struct jw *w)
 	h->asks_each = each;
 }
 
-static int refuse_text(struct err *e)
-{
-	return err_field(e, "prompt", "FIELD_INVALID", "prompt: cannot decode its text");
-}
-
 int codex_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -156,9 +151,9 @@ int codex_prompt(struct harness *h, struct slice content, struct slice meta _unu
 	h->echoes = 0; /* what Codex changes by itself it changes in a turn */
 	memset(&h->end, 0, sizeof(h->end));
 	put_thread(h, &w);
-	codex_input_put(&w, "input", content);
-	if (b.failed)
-		return refuse_text(e);
+	r = codex_input_put(&w, "input", content, e);
+	if (r < 0)
+		return r;
 	put_policy(h, &w);
 	jw_end_obj(&w);
 	h->turn = TURN_STARTING;
@@ -228,9 +223,9 @@ int codex_steer(struct harness *h, uint64_t token, struct slice content, struct 
 			       "no turn runs that could be steered");
 	put_thread(h, &w);
 	jw_str(&w, "expectedTurnId", h->turn_id);
-	codex_input_put(&w, "input", content);
-	if (b.failed)
-		return refuse_text(e);
+	r = codex_input_put(&w, "input", content, e);
+	if (r < 0)
+		return r;
 	jw_end_obj(&w);
 	r = codex_call(h, "turn/steer", buf_slice(&b), on_steered, token);
 	if (r < 0)

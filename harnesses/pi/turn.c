@@ -5,6 +5,7 @@
  */
 #include "harnesses/pi/internal.h"
 
+#include "harnesses/talk.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -171,7 +172,7 @@ static void keep_from_bridge(struct buf *text)
 }
 
 /* message and images as members of a command. */
-static int put_content(struct buf *members, struct slice content)
+static int put_content(struct buf *members, struct slice content, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { 0 }, images = { 0 };
 	struct jw w = JW(members), list = JW(&images);
@@ -180,21 +181,18 @@ static int put_content(struct buf *members, struct slice content)
 
 	jw_arr(&list, NULL);
 	if (jiter_init(&it, v))
-		while (jiter_next(&it, NULL, &v))
+		for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
 			if (v.type == J_OBJECT)
 				add_block(&text, &list, v.raw);
+			if (text.failed || images.failed)
+				return harness_refuse_block(i, e);
+		}
 	jw_end_arr(&list);
 	keep_from_bridge(&text);
 	jw_slice(&w, "message", buf_len(&text) ? buf_slice(&text) : SLICE(""));
 	if (images.len > 2)
 		jw_raw(&w, "images", buf_slice(&images));
-	return text.failed || images.failed ? -E2BIG : 0;
-}
-
-static int refuse_text(struct err *e, int r)
-{
-	err_field(e, "prompt", "FIELD_INVALID", "prompt: cannot decode its text");
-	return r;
+	return 0;
 }
 
 static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -247,10 +245,10 @@ void pi_limit(struct harness *h, int64_t tool_calls)
 int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	int r = put_content(&b, content);
+	int r = put_content(&b, content, e);
 
 	if (r < 0)
-		return refuse_text(e, r);
+		return r;
 	h->turn = (struct pi_turn){ .running = true };
 	pi_error_classify("Pi ended the turn without an answer of the model", &h->turn.error);
 	h->turn.error.cls = "harness_error";
@@ -277,10 +275,10 @@ static void on_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
 int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	int r = put_content(&b, content);
+	int r = put_content(&b, content, e);
 
 	if (r < 0)
-		return refuse_text(e, r);
+		return r;
 	r = pi_call(h, "steer", buf_slice(&b), on_steered, token);
 	if (r < 0)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Pi takes no input");

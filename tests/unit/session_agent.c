@@ -135,10 +135,12 @@ static int fake_line(struct harness *h _unused_, struct slice line, struct err *
 }
 
 static int fake_prompt(struct harness *h _unused_, struct slice content _unused_,
-		       struct slice meta _unused_, struct err *e _unused_)
+		       struct slice meta _unused_, struct err *e)
 {
 	if (!rig_at_hand()->ready || rig_at_hand()->prompted)
 		rig_fault(rig_at_hand(), "the harness is given a prompt that it cannot take");
+	if (rig_at_hand()->refuses)
+		return rig_at_hand()->refuses(e);
 	rig_at_hand()->prompted = true;
 	rig_at_hand()->cancelled = false;
 	rig_at_hand()->prompts_seen++;

@@ -66,9 +66,14 @@ static void on_answered(void *ctx, const struct turn_result *res)
 	p->failed = res->failed;
 	p->cancelled = res->cancelled;
 	p->turn = res->turn;
-	if (res->failed)
-		snprintf(p->how, sizeof(p->how), "%s", res->error->cls);
-	else
+	if (res->failed) {
+		const struct turn_error *e = res->error;
+
+		snprintf(p->how, sizeof(p->how), "%s", e->cls);
+		snprintf(p->reason, sizeof(p->reason), "%s", e->reason ? e->reason : "");
+		snprintf(p->message, sizeof(p->message), "%s", e->message);
+		p->retryable = e->retryable;
+	} else
 		snprintf(p->how, sizeof(p->how), "%.*s",
 			 (int)jobj_get(res->result, "stopReason").raw.n,
 			 jobj_get(res->result, "stopReason").raw.p);

@@ -21,6 +21,9 @@ struct rig_prompt {
 	bool failed, cancelled;
 	uint64_t turn;
 	char how[32]; /* the class of the error, or the reason that it stopped */
+	/* of a failed one */
+	char reason[40], message[256];
+	bool retryable;
 };
 
 /* Who waits for the session to be opened, or to be closed. */
@@ -43,7 +46,8 @@ struct rig {
 	/* the harness */
 	struct harness_host host;
 	bool ready, prompted, cancelled, restore;
-	unsigned prompts_seen, asks; /* asks: bits of the open ones */
+	unsigned prompts_seen, asks;   /* asks: bits of the open ones */
+	int (*refuses)(struct err *e); /* of every prompt, if not NULL */
 	uint64_t last_ask;
 	char answer[160]; /* the last one it was given */
 

@@ -181,7 +181,8 @@ static const char *const error_classes[] = {
 /* Reasons of their own that a prompt fails with; what is no such is NULL. */
 const char *turn_error_reason(const char *reason)
 {
-	static const char *const reasons[] = { "TOO_MANY_HARNESSES", "DRAFT_TOO_LARGE" };
+	static const char *const reasons[] = { "TOO_MANY_HARNESSES", "DRAFT_TOO_LARGE",
+					       "CONTENT_UNSUPPORTED" };
 
 	for (size_t i = 0; reason && i < ARRAY_SIZE(reasons); i++)
 		if (strcmp(reasons[i], reason) == 0)
@@ -234,7 +235,7 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 	jw_uint(&w, "turn", t->no);
 	put_request_id(&w, t);
 	put_labels(&w, s);
-	budget_stop_put(&t->trip, &w);
+	turn_budget_put_end(t, &w);
 	turn_proof_put(t, PROOF_WHOLE, &w);
 	turn_tries_put(t, &w);
 	jw_end_obj(&w);

@@ -13,6 +13,7 @@
 #include "session/workspace/baseline.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 void turn_free(struct session_turn *t)
 {
@@ -232,6 +233,21 @@ static void note_begin(struct session *s, const struct session_turn *t)
 	evlog_note(&s->log.events, "turn", buf_slice(&b));
 }
 
+/* What the adapter cannot tell its harness it cannot tell it at the next try either; else the harness takes no input. */
+static void fail_prompt(struct session *s, const struct err *e)
+{
+	bool content = e->rpc == RPC_INVALID_PARAMS;
+	struct harness_turn_end end = {
+		.failed = true,
+		.error = { .cls = content ? "harness_error" : "harness_exit",
+			   .reason = content ? e->reason : NULL,
+			   .retryable = !content },
+	};
+
+	snprintf(end.error.message, sizeof(end.error.message), "%s", e->msg);
+	turn_finish(s, &end);
+}
+
 void turn_begin(struct session *s, struct session_turn *t)
 {
 	_cleanup_(buf_done) struct buf meta = { 0 }, content = { 0 };
@@ -269,7 +285,7 @@ void turn_begin(struct session *s, struct session_turn *t)
 				     prompt_content_for(slice_of(t->content), &s->harness.caps,
 							&content),
 				     session_trace_meta(t, &meta), &e) < 0)
-		turn_fail(s, "harness_exit", true, "%s", e.msg);
+		fail_prompt(s, &e);
 }
 
 struct session_turn *turn_in_harness(const struct session *s)

@@ -33,6 +33,20 @@ static void test_prompt_content(void **state _unused_)
 		"\"mimeType\":\"image/png\"}]}\n");
 }
 
+static void test_text_that_is_none(void **state _unused_)
+{
+	ready_session();
+	assert_int_equal(
+		fake_prompt(&f,
+			    "[{\"type\":\"text\",\"text\":\"hi\"},{\"type\":\"resource_link\","
+			    "\"name\":\"\\ud800\",\"uri\":\"file:///n\"}]",
+			    NULL),
+		-EINVAL);
+	assert_log("");
+	assert_string_equal(f.err.reason, "CONTENT_UNSUPPORTED");
+	assert_string_equal(f.err.field, "prompt[1]");
+}
+
 static void test_handled(void **state _unused_)
 {
 	ready_session();
@@ -333,6 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_prompt_content),
+		T(test_text_that_is_none),
 		T(test_handled),
 		T(test_refused_prompt),
 		T(test_end_waits_for_gauge),

@@ -1,6 +1,10 @@
 /* Each way in which a turn ends: once, with its record before its answer, and the session goes on or is gone. */
 #include "session_rig.h"
 
+#include "harnesses/talk.h"
+
+#include <errno.h>
+
 static struct rig r;
 
 static int setup(void **state _unused_)
@@ -234,6 +238,51 @@ static void sandbox_is_another(void **state _unused_)
 	assert_true(session_shares(r.s, "three") == 0);
 }
 
+static int refuse_content(struct err *e)
+{
+	return harness_refuse_block(2, e);
+}
+
+static int take_no_input(struct err *e)
+{
+	return err_set(e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_GONE", "it takes no input");
+}
+
+/* What cannot be told to the harness fails the same way the next time, and the harness is as it was. */
+static void prompt_not_passed(void **state _unused_)
+{
+	static const struct {
+		int (*refuses)(struct err *e);
+		const char *cls, *reason, *message;
+		bool retryable;
+	} rows[] = {
+		{ refuse_content, "harness_error", "CONTENT_UNSUPPORTED", "prompt[2]: ", false },
+		{ take_no_input, "harness_exit", "", "it takes no input", true },
+	};
+
+	rig_say(&r, "output");
+	rig_say(&r, "end");
+	world_sync(0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct rig_prompt *p = &r.prompts[i + 1];
+
+		r.refuses = rows[i].refuses;
+		rig_prompt(&r, NULL, false);
+		world_sync(0);
+		assert_string_equal(p->how, rows[i].cls);
+		assert_string_equal(p->reason, rows[i].reason);
+		assert_int_equal(p->retryable, rows[i].retryable);
+		assert_int_equal(strncmp(p->message, rows[i].message, strlen(rows[i].message)), 0);
+		assert_false(world_stopped());
+	}
+	r.refuses = NULL;
+	assert_int_equal(rig_prompt(&r, NULL, false), 3);
+	rig_say(&r, "output");
+	rig_say(&r, "end");
+	world_sync(0);
+	assert_string_equal(r.prompts[3].how, "\"end_turn\"");
+}
+
 static void no_other_incarnation(void **state _unused_)
 {
 	static const char *const none[] = { "", "inc", "a b", "\"", "\n" };
@@ -261,6 +310,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(record_is_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(daemon_stops, setup, teardown),
 		cmocka_unit_test_setup_teardown(sandbox_is_another, setup, teardown),
+		cmocka_unit_test_setup_teardown(prompt_not_passed, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_other_incarnation, setup, teardown),
 		cmocka_unit_test_teardown(start_fails, teardown),
 		cmocka_unit_test_teardown(start_takes_too_long, teardown),
