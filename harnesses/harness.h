@@ -397,6 +397,8 @@ struct harness_ops {
 	void (*limit)(struct harness *h, int64_t tool_calls);
 	/* What limit allows is all that the harness makes, whatever the core does: calls within it may end then. */
 	bool limit_holds;
+	/* Its usage comes for each model call: they can be counted though none passes the daemon. */
+	bool reports_calls;
 	/* content: raw array of ContentBlock; meta: raw params._meta or empty. <0 with RPC_INVALID_PARAMS: the content cannot
 	 * be put into the protocol (talk.h); else the harness takes no input. */
 	int (*prompt)(struct harness *h, struct slice content, struct slice meta, struct err *e);

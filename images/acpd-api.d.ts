@@ -2112,6 +2112,7 @@ export interface components {
                 [key: string]: unknown;
             };
             stopDetail?: components["schemas"]["StopDetail"];
+            unmeasured?: components["schemas"]["Unmeasured"];
             checks?: components["schemas"]["Checked"];
             /** @constant */
             kind: "complete";
@@ -2138,6 +2139,7 @@ export interface components {
                 [key: string]: unknown;
             };
             stopDetail?: components["schemas"]["StopDetail"];
+            unmeasured?: components["schemas"]["Unmeasured"];
             checks?: components["schemas"]["Checked"];
             /** @constant */
             kind: "error";
@@ -3611,6 +3613,7 @@ export interface components {
             /** @description requestId in _meta of the prompt */
             clientRequestId?: string;
             stopDetail?: components["schemas"]["StopDetail"];
+            unmeasured?: components["schemas"]["Unmeasured"];
             checks?: components["schemas"]["Checked"];
             attempt?: components["schemas"]["Attempt"];
             /** @description what each attempt at the prompt used */
@@ -4407,6 +4410,8 @@ export interface components {
                 source?: string;
             };
         };
+        /** @description budgets that nothing measured in the turn, which they did not bound */
+        Unmeasured: ("steps" | "tokens" | "cost")[];
         /** @description why nothing was written */
         UnpackProblem: {
             /** @description daemon/protocol/errors.md */

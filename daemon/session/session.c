@@ -11,8 +11,8 @@
 #include "session/workspace/artifact_store.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/session_spaces.h"
-#include "session/harness/session_env.h"
 #include "session/harness/session_limits.h"
+#include "session/harness/setup_check.h"
 #include "session/network/session_network.h"
 #include "session/workspace/provision.h"
 #include "session/harness/harness_pool.h"
@@ -161,15 +161,10 @@ struct session *session_prepared(struct session_store *st, const struct session_
 struct session *session_new(struct session_store *st, const struct session_params *p,
 			    session_done_fn done, void *ctx, struct err *e)
 {
-	static const struct setup none;
 	struct session *s = NULL;
 
-	if (session_env_check(&none, &p->setup, e) == 0 &&
-	    session_level_check(st, NULL, &p->setup, e) == 0 &&
-	    session_network_check(st, NULL, &p->setup, e) == 0 &&
-	    session_limits_check(st, &p->setup, e) == 0)
+	if (setup_check(st, p->harness, NULL, &p->setup, e) == 0)
 		s = session_prepared(st, p, NULL, e);
-
 	if (!s)
 		return NULL;
 	if (provision_first(s, p, e) < 0) {
@@ -221,10 +216,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
-	if (session_env_check(&s->setup, &p->setup, e) < 0 ||
-	    session_level_check(s->store, &s->setup, &p->setup, e) < 0 ||
-	    session_network_check(s->store, &s->setup, &p->setup, e) < 0 ||
-	    session_limits_check(s->store, &p->setup, e) < 0)
+	if (setup_check(s->store, s->def, &s->setup, &p->setup, e) < 0)
 		return -EINVAL;
 	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||
 					   paths_check_cwd(&s->user, s->cwd, e) < 0))

@@ -8,8 +8,8 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "session/harness/session_env.h"
 #include "session/harness/session_limits.h"
+#include "session/harness/setup_check.h"
 #include "session/network/session_network.h"
 #include "session/session_states.h"
 #include "session/workspace/provision.h"
@@ -162,10 +162,7 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 		return err_field(
 			e, "_meta.acpd.provider", "PROVIDER_REQUIRED",
 			"the provider's key was not written down: give the provider again");
-	if (session_env_check(&from->setup, &p->setup, e) < 0 ||
-	    session_level_check(from->store, &from->setup, &p->setup, e) < 0 ||
-	    session_network_check(from->store, &from->setup, &p->setup, e) < 0 ||
-	    session_limits_check(from->store, &p->setup, e) < 0)
+	if (setup_check(from->store, from->def, &from->setup, &p->setup, e) < 0)
 		return -EINVAL;
 	if (!from->harness.caps.restore)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "FORK_UNSUPPORTED",

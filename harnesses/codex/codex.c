@@ -233,6 +233,7 @@ const struct harness_ops harness_codex = {
 	.start = codex_thread_open,
 	.on_line = on_line,
 	.limit = codex_limit,
+	.reports_calls = true,
 	.prompt = codex_prompt,
 	.cancel = codex_cancel,
 	.answer = codex_answer,

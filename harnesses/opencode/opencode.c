@@ -356,5 +356,6 @@ const struct harness_ops harness_opencode = {
 	.open = opencode_open,
 	.limit = opencode_limit,
 	.limit_holds = true,
+	.reports_calls = true,
 	HARNESS_ACP_PROTOCOL,
 };

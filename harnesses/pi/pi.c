@@ -353,6 +353,7 @@ const struct harness_ops harness_pi = {
 	.on_line = pi_on_line,
 	.limit = pi_limit,
 	.limit_holds = true,
+	.reports_calls = true,
 	.prompt = pi_prompt,
 	.cancel = pi_cancel,
 	.answer = pi_answer,

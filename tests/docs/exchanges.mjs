@@ -82,7 +82,7 @@ async function parameters(d, tape) {
   const c = await client(d, tape, shown(({ method, id }) => method !== '_acpd/turn_end' && (id === undefined || id < 4)));
   const sessionId = await session(c, { meta: {
     secrets: { DB_PASSWORD: 'correct-horse-battery' }, env: { LOG_LEVEL: 'debug', SHORT_TOKEN: 'abc' }, envKeep: ['LOG_LEVEL'],
-    budgets: { turn: { steps: 40, seconds: 900 } }, billingRef: 'tenant-3',
+    budgets: { turn: { toolCalls: 40, seconds: 900 } }, billingRef: 'tenant-3',
   } });
 
   await c.prompt(sessionId, 'env DB_PASSWORD; env LOG_LEVEL');

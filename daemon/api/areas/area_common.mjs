@@ -58,6 +58,7 @@ export default {
       'cacheWriteTokens?': integer(), 'cacheWrite5mTokens?': integer(), 'cacheWrite1hTokens?': integer(), 'reasoningTokens?': integer(), 'totalTokens?': integer(),
     }, 'tokens, as far as they were told'),
     Cost: object({ amount: number(), currency: string(), source: string('harness, provider, prices or sum') }),
+    Unmeasured: array(word(['steps', 'tokens', 'cost']), 'budgets that nothing measured in the turn, which they did not bound'),
     StopDetail: object({ budget: string(), scope: word(['prompt', 'turn', 'session']), limit: number(), used: number() }, 'the budget that ended a turn'),
     Attempt: object({ n: integer(), of: integer(), first: integer('the turn of the first attempt'), 'retried?': boolean('another one follows') }, 'which attempt at its prompt a turn is'),
     HarnessCapabilities: object({

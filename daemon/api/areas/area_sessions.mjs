@@ -36,7 +36,7 @@ const OWN = [
 const EVENT = {
   'seq?': integer('its number, without holes; gap and deleted have none'), ts: time(), sessionId: string(), 'turnId?': integer(), 'traceparent?': string(), 'clientRequestId?': string('requestId in _meta of the prompt'), 'attempt?': ref('Attempt'), 'final?': only(true, 'the end of the turn'),
 };
-const ENDED = { ...EVENT, final: only(true, 'the end of the turn'), 'key?': string(), 'usage?': foreign('as ACP has it'), 'stopDetail?': ref('StopDetail'), 'checks?': ref('Checked') };
+const ENDED = { ...EVENT, final: only(true, 'the end of the turn'), 'key?': string(), 'usage?': foreign('as ACP has it'), 'stopDetail?': ref('StopDetail'), 'unmeasured?': ref('Unmeasured'), 'checks?': ref('Checked') };
 // Updates of ACP that share a kind with events of ours; the others are told by their kind.
 const UPDATES = ['usage_update', 'available_commands_update', 'current_mode_update', 'config_option_update', 'session_info_update', 'notice', 'compaction_update', 'compaction_summary_chunk', 'subagent_update'];
 const ofUpdate = (kinds, event) => object({ ...EVENT, kind: word(kinds), ...event }, 'an update of ACP: its other members stand beside these', { additionalProperties: true });

@@ -12,7 +12,7 @@ enum { P_UPDATE, P_EVENT, P_TURN, P_META, P_COUNT };
 
 struct frame_parts {
 	struct slice params, update, event, turn, traceparent, stop_detail, checks, attempt,
-		request;
+		request, unmeasured;
 };
 
 static struct slice object_of(struct jval v)
@@ -22,11 +22,10 @@ static struct slice object_of(struct jval v)
 
 static bool take_parts(struct slice frame, struct frame_parts *p)
 {
-	struct jslot acpd[] = { { .key = "turn" },
-				{ .key = "stopDetail" },
-				{ .key = "checks" },
-				{ .key = "attempt" },
-				{ .key = "clientRequestId" } };
+	struct jslot acpd[] = {
+		{ .key = "turn" },    { .key = "stopDetail" },	    { .key = "checks" },
+		{ .key = "attempt" }, { .key = "clientRequestId" }, { .key = "unmeasured" }
+	};
 	struct jslot meta[] = { { .key = "acpd", .sub = acpd, .nsub = ARRAY_SIZE(acpd) },
 				{ .key = "traceparent" } };
 	struct jslot params[P_COUNT] = {
@@ -48,6 +47,7 @@ static bool take_parts(struct slice frame, struct frame_parts *p)
 	p->checks = acpd[2].v.raw;
 	p->attempt = acpd[3].v.raw;
 	p->request = acpd[4].v.raw;
+	p->unmeasured = acpd[5].v.raw;
 	if (meta[1].v.type == J_STRING)
 		p->traceparent = meta[1].v.raw;
 	return true;
@@ -163,6 +163,7 @@ static void put_turn_end(struct jw *w, const struct frame_parts *p)
 	jw_bool(w, "final", true);
 	put_members(w, p->params, skip);
 	jw_raw(w, "stopDetail", p->stop_detail);
+	jw_raw(w, "unmeasured", p->unmeasured);
 	jw_raw(w, "checks", p->checks);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "json/jstr.h"
+#include "session/harness/setup_check.h"
 
 static void turn_usage(const struct session_turn *t, struct spending *ret)
 {
@@ -426,6 +427,51 @@ void budget_stop_put(const struct budget_stop *t, struct jw *w)
 	jw_obj(w, "stopDetail");
 	put_stop(t, w);
 	jw_end_obj(w);
+}
+
+/* --- what nothing measured ---------------------------------------------------------------------------------- */
+
+/* What a call used is known if anything told of it; of none there is nothing to tell. */
+static bool is_measured(const struct session_turn *t, int kind)
+{
+	bool counted = setup_counts_calls(t->session->def, &t->session->setup),
+	     idle = counted && !t->account.calls;
+	uint64_t tokens;
+	int64_t cost;
+
+	if (kind == BUDGET_STEPS)
+		return counted;
+	if (kind == BUDGET_TOKENS)
+		return idle || account_count(&t->account, COUNT_INPUT, &tokens) ||
+		       account_count(&t->account, COUNT_OUTPUT, &tokens);
+	return kind != BUDGET_COST || idle || account_cost(&t->account, &cost);
+}
+
+static void put_unmeasured(const struct session_turn *t, struct jw *w)
+{
+	unsigned has = 0;
+
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++)
+		has |= budget_of(t->session, t, scope)->has;
+	for (int kind = 0; kind < BUDGET_MAX; kind++)
+		if (has & 1u << kind && !is_measured(t, kind))
+			jw_str(w, NULL, budget_name((enum budget_kind)kind));
+}
+
+void turn_budget_put_end(const struct session_turn *t, struct jw *w)
+{
+	_cleanup_(buf_done) struct buf list = { 0 };
+	struct jw names = JW(&list);
+
+	budget_stop_put(&t->trip, w);
+	if (!t->started_ms || (t->trip.tripped && !t->outputs))
+		return;
+	put_unmeasured(t, &names);
+	if (!list.len)
+		return;
+	jw_arr(w, "unmeasured");
+	jw_raw(w, NULL, buf_slice(&list));
+	jw_end_arr(w);
 }
 
 void budget_stop_load(struct slice raw, struct budget_stop *ret)

@@ -61,7 +61,7 @@ void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
 	jw_obj(&w, "acpd");
 	jw_uint(&w, "seq", seq);
 	jw_uint(&w, "turn", t->no);
-	budget_stop_put(&t->trip, &w);
+	turn_budget_put_end(t, &w);
 	turn_proof_put(t, extent, &w);
 	turn_tries_put(t, &w);
 	jw_end_obj(&w);

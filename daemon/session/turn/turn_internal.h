@@ -279,6 +279,8 @@ void turn_budget_call_ended(struct session *s);
 void turn_budget_end(struct session *s, struct session_turn *t);
 /* The next turn of the same prompt goes on with its budgets; turn_budget_end has been called for the one before. */
 void turn_budget_pass(struct session_turn *from, struct session_turn *to);
+/* Members stopDetail and unmeasured of the end of a turn: the budget that ended it; those that nothing measured. */
+void turn_budget_put_end(const struct session_turn *t, struct jw *w);
 void budget_stop_put(const struct budget_stop *t, struct jw *w);
 /* raw: what budget_stop_put has written, as it stands in a record; else nothing is tripped. */
 void budget_stop_load(struct slice raw, struct budget_stop *ret);

@@ -8,6 +8,7 @@
 #include "json/jstr.h"
 #include "proc/table/process_tree.h"
 #include "session/harness/session_limits.h"
+#include "session/harness/setup_check.h"
 #include "session/session_states.h"
 #include "session/turn/prompt_content.h"
 #include "session/workspace/baseline.h"
@@ -113,6 +114,9 @@ static int prompt_admit(const struct session *s, const struct prompt_params *p, 
 	if (s->turn.queued >= SESSION_QUEUE_MAX)
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "QUEUE_FULL",
 			       "%d prompts are waiting already", SESSION_QUEUE_MAX);
+	if (p->budget && p->budget->has & 1u << BUDGET_STEPS &&
+	    !setup_counts_calls(s->def, &s->setup))
+		return setup_refuse_steps(s->def, "_meta.acpd.budgets", e);
 	if (p->key && s->turn.nkeys >= SESSION_KEYS_MAX && !keyed_result_find(s, p->key))
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "TOO_MANY_KEYS",
 			       "the session remembers %d prompt keys already", SESSION_KEYS_MAX);

@@ -284,7 +284,7 @@ test('--env gives variables: by value, or ours by name; one that is not there is
 });
 
 test('--budget limits the turn: exit 4; what is no budget is named', async () => {
-  const { code } = await run('tool t1 read A\ntool t2 read B\ntool t3 read C\nsleep 30000', ['--budget', 'toolCalls=1', '--budget', 'steps=90']);
+  const { code } = await run('tool t1 read A\ntool t2 read B\ntool t3 read C\nsleep 30000', ['--budget', 'toolCalls=1', '--budget', 'seconds=90']);
 
   assert.equal(code, 4);
   for (const [budget, exit] of [['toolCalls', 2], ['toolCalls=many', 2], ['frobs=1', 1]]) {

@@ -152,11 +152,35 @@ describe('tokens that are known when the turn has ended', () => {
     await stopped(sessionId, await c.prompt(sessionId, 'echo d'), 'max_tokens', { limit: 7, used: 7 });
   });
 
-  test('steps and cost nobody tells of bound nothing', async () => {
-    const sessionId = await open({ turn: { steps: 1, cost: 0.000000000001 }, session: { steps: 1, cost: 0.5 } });
+  test('what nobody reports bounds nothing, and the end of the turn names it', async () => {
+    const sessionId = await open({ turn: { cost: 0.000000000001, tokens: 100 }, session: { cost: 0.5 } });
 
-    for (let i = 0; i < 3; i++)
-      await kept(sessionId, `${tools(2)}; ${tokens(1, 1)}`);
+    for (const [text, unmeasured] of [[`${tools(2)}; ${tokens(1, 1)}`, ['cost']], ['echo x', ['tokens', 'cost']], [`usage; echo a cent; ${tokens(1, 1)}`, undefined]]) {
+      const { stopReason, _meta } = await c.prompt(sessionId, text);
+      const { params: end } = await c.waitFor((m) => m.method === '_acpd/turn_end' && m.params.sessionId === sessionId && m.params.turn === _meta.acpd.turn);
+
+      assert.deepEqual([end._meta.acpd.unmeasured, _meta.acpd.unmeasured], [unmeasured, unmeasured], text);
+      assert.equal(stopReason, 'end_turn');
+    }
+  });
+
+  test('steps of a harness whose calls nobody counts are refused, wherever they are given', async () => {
+    const sessionId = await open({ turn: { toolCalls: 3 } });
+    const refused = async (method, params, field) => {
+      const { code, data, rpcMessage } = await c.fails(method, params);
+
+      assert.deepEqual([code, data.reason, data.field], [-32602, 'BUDGET_UNMEASURABLE', field]);
+      assert.ok(rpcMessage.includes('stub'), rpcMessage);
+    };
+    const acpd = (budgets) => ({ cwd: d.workDir, mcpServers: [], _meta: { acpd: { budgets } } });
+
+    for (const scope of ['turn', 'session']) {
+      await refused('session/new', acpd({ [scope]: { steps: 1 } }), `_meta.acpd.budgets.${scope}.steps`);
+      for (const method of ['session/load', 'session/resume', 'session/fork'])
+        await refused(method, { sessionId, ...acpd({ [scope]: { steps: 1 } }) }, `_meta.acpd.budgets.${scope}.steps`);
+    }
+    await refused('session/prompt', { sessionId, prompt: [{ type: 'text', text: 'echo x' }], _meta: { acpd: { budgets: { steps: 1 } } } }, '_meta.acpd.budgets.steps');
+    await kept(sessionId, tools(3));
   });
 });
 

@@ -315,7 +315,7 @@ describe('between turns', () => {
   });
 
   test('without a budget of tool calls none is held', async (t) => {
-    const s = await open(t, { turn: { steps: 1 } });
+    const s = await open(t, { turn: { seconds: 900 } });
     const { answer } = await busy(s);
 
     assert.deepEqual(codes(await Promise.all(times(10, () => s.tool('acpd', 'writeFile', writes())))), expected(10, 0));
