@@ -463,19 +463,6 @@ static void test_input(void **state _unused_)
 		"{\"type\":\"text\",\"text\":\"[@file:///c](file:///c)\",\"text_elements\":[]}]");
 }
 
-static void test_text_that_is_none(void **state _unused_)
-{
-	open_with(NULL);
-	assert_int_equal(
-		fake_prompt(&f,
-			    "[{\"type\":\"text\",\"text\":\"hi\"},{\"type\":\"resource_link\","
-			    "\"name\":\"\\ud800\",\"uri\":\"file:///n\"}]",
-			    NULL),
-		-EINVAL);
-	assert_string_equal(f.err.reason, "CONTENT_UNSUPPORTED");
-	assert_string_equal(f.err.field, "prompt[1]");
-}
-
 #define T(fn) cmocka_unit_test_teardown(fn, session_teardown)
 
 int main(void)
@@ -499,7 +486,6 @@ int main(void)
 		T(test_usage_of_calls_only),
 		T(test_settings_notices_and_steering),
 		T(test_input),
-		T(test_text_that_is_none),
 	};
 
 	return RUN(tests, NULL, NULL);

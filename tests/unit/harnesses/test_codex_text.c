@@ -3,6 +3,8 @@
 
 #include "harnesses/codex/internal.h"
 
+#include <errno.h>
+
 static void test_diffs(void **state _unused_)
 {
 	static const struct {
@@ -55,10 +57,27 @@ static void test_commands_are_shown_without_their_shell(void **state _unused_)
 	}
 }
 
+static void test_text_that_is_none(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct err e;
+
+	assert_int_equal(codex_input_put(&w, "input",
+					 SLICE("[{\"type\":\"text\",\"text\":\"hi\"},"
+					       "{\"type\":\"resource_link\",\"name\":\"\\ud800\","
+					       "\"uri\":\"file:///n\"}]"),
+					 &e),
+			 -EINVAL);
+	assert_string_equal(e.reason, "CONTENT_UNSUPPORTED");
+	assert_string_equal(e.field, "prompt[1]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diffs),
+		cmocka_unit_test(test_text_that_is_none),
 		cmocka_unit_test(test_commands_are_shown_without_their_shell),
 	};
 
