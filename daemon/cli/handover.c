@@ -104,7 +104,7 @@ int handover_leave(const struct claim_desk *desk, const struct admission *admiss
 	int fd = memfd_create("acpd", 0), kept = keep_listener(listener), r;
 
 	if (fd < 0 || kept < 0)
-		return -EMFILE;
+		return -EMFILE; /* the process ends, and closes the other one */
 	jw_obj(&w, NULL);
 	jw_int(&w, "listener", kept);
 	jw_uint(&w, "restarts", restarts + 1);

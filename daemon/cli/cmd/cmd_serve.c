@@ -11,6 +11,7 @@
 #include "cli/serve_settings.h"
 #include "cli/serve_telemetry.h"
 #include "cli/serve_tokens.h"
+#include "cli/stop_deadline.h"
 
 #include "agui/agui.h"
 #include "base/clock.h"
@@ -133,6 +134,7 @@ static void stop(void *ctx)
 
 	d->stopping = d->claim.over = true;
 	log_info("serve", "stopping");
+	stop_deadline_start();
 	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_grace_over, d);
 	store_stop(d->store, on_sessions_down, d);
 	relay_stop(d->mcp.relay);
@@ -387,18 +389,16 @@ static int build_net(struct daemon *d, struct err *e)
 	return 0;
 }
 
-/* -1: nobody asked for it; else what is left for the program that takes this one's place. */
-static int leave(const struct daemon *d)
+/* Sets *ret to what is left for the program that takes this one's place, if somebody asked for it. If it cannot be left, that is a
+ * failure: what supervises the daemon has to start it again. */
+static int leave(const struct daemon *d, int *ret)
 {
-	int fd;
-
 	if (!lifecycle_restarts(d->life))
-		return -1;
-	fd = handover_leave(d->claim.desk, d->admission, net_server_listener(d->net),
-			    d->before.restarts);
-	if (fd < 0)
-		log_error("serve", "cannot restart in place", "text", strerror(-fd));
-	return fd;
+		return EXIT_DONE;
+	*ret = handover_leave(d->claim.desk, d->admission, net_server_listener(d->net),
+			      d->before.restarts);
+	return *ret < 0 ? fail(EXIT_FAILED, "cannot restart in place: %s", strerror(-*ret)) :
+			  EXIT_DONE;
 }
 
 /* Sockets first (they hold connections), then the server, the sessions, the processes. */
@@ -487,10 +487,10 @@ int cmd_serve(const struct config *c)
 		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
 			 "%s", e.msg);
 	handover_done(&d.before);
-	if (r == EXIT_DONE && !c->check)
+	if (r == EXIT_DONE && !c->check) {
 		net_server_run(d.net);
-	if (r == EXIT_DONE && !c->check)
-		left = leave(&d);
+		r = leave(&d, &left);
+	}
 	teardown(&d);
 	if (left >= 0)
 		r = fail(EXIT_FAILED, "cannot execute the program again: %s",

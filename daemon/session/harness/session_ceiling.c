@@ -7,23 +7,18 @@
 
 #include <errno.h>
 
-/* whole: no less than that will do. */
-static bool level_holds(const struct level_wish *asked, enum confine_level level, bool whole)
-{
-	return asked->level >= level && (asked->at_least || !whole);
-}
-
 static int check_level(const struct session *s, const struct level_wish *asked,
 		       const struct level_wish *more, struct err *e)
 {
-	const struct level_wish *has = &s->setup.level;
+	const char *field = asked ? level_less(s->store, asked, &s->setup.level) : NULL;
 
-	if (!asked || level_holds(asked, session_level(s), has->named && has->at_least) ||
-	    (more->named && level_holds(asked, more->level, false)))
+	if (!field || (more->named && !level_less(s->store, asked, more)))
 		return 0;
-	return err_field(e, "_meta.acpd.level", "LEVEL_NOT_ALLOWED",
-			 "this token allows the session no level below %s",
-			 level_name(session_level(s)));
+	return err_field(
+		e, field, "LEVEL_NOT_ALLOWED",
+		"%s: this token allows the session no less than it has: level %s, with its "
+		"atLeast and log",
+		field, level_name(session_level(s)));
 }
 
 static int check_network(const struct session *s, struct slice asked,

@@ -136,6 +136,18 @@ static enum confine_level required(const struct session_store *st, const struct 
 	return w->named && w->at_least ? w->level : st->level.min;
 }
 
+const char *level_less(const struct session_store *st, const struct level_wish *asked,
+		       const struct level_wish *than)
+{
+	struct level_wish a = wish_of(st, asked), t = wish_of(st, than);
+
+	if (a.level < t.level)
+		return "_meta.acpd.level";
+	if (required(st, &a) < required(st, &t))
+		return "_meta.acpd.level.atLeast";
+	return t.log && !a.log ? "_meta.acpd.level.log" : NULL;
+}
+
 static void add_reason(void *ctx, const char *what, const char *why)
 {
 	struct buf *b = ctx;

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { mint } from '../../lib/tokens.mjs';
+import { ready, startWithUids } from '../../lib/users.mjs';
 
 const PIDS = 64, MEMORY = 512 << 20;
 const HOSTS = (...hosts) => ({ mode: 'allowlist', allow: hosts.map((host) => ({ host })) });
@@ -81,6 +82,33 @@ describe('of a token with sessions', () => {
     await k.close();
   });
 
+  // [what the session has, what may not be asked of it and its field, what may]
+  const LEVELS = [
+    [{ name: 'guarded', atLeast: false, log: true }, [[{ name: 'guarded', atLeast: false }, 'level.log'], ['guarded', 'level.log']], [{ name: 'guarded', atLeast: false, log: true }]],
+    [{ name: 'open', atLeast: false }, [], ['open', { name: 'open', log: true }]],
+  ];
+
+  test('its atLeast and its log stay, whoever set them', async () => {
+    const { k } = await limited();
+
+    for (const [has, less, enough] of LEVELS) {
+      await c.call('session/load', { sessionId: id, ...params({ level: has }) });
+      for (const [level, field] of less) {
+        const { data } = await k.fails('session/load', { sessionId: id, ...params({ level }) });
+        assert.deepEqual([data.reason, data.field], ['LEVEL_NOT_ALLOWED', `_meta.acpd.${field}`], JSON.stringify(level));
+      }
+      for (const level of enough) {
+        await c.call('session/load', { sessionId: id, ...params({ level: has }) });
+        await k.call('session/load', { sessionId: id, ...params({ level }) });
+      }
+    }
+    const more = await limited({ level: { name: 'open' } });
+    await c.call('session/load', { sessionId: id, ...params({ level: { name: 'open', log: true } }) });
+    await more.k.call('session/load', { sessionId: id, ...params({ level: 'open' }) });
+    await c.call('session/load', { sessionId: id, ...params({ level: SMALL.level }) });
+    await Promise.all([k, more.k].map((client) => client.close()));
+  });
+
   test('it outlasts a restart', async () => {
     const { json, k } = await limited({ limits: { pids: 2 * PIDS } });
 
@@ -111,4 +139,22 @@ describe('of a token with sessions', () => {
       assert.deepEqual([data.field, data.reason], [field, reason], JSON.stringify(more));
     }
   });
+});
+
+test('a level that only --level names stays fully enforced', { skip: process.getuid() !== 0 && 'not root' }, async (t) => {
+  const d = await startWithUids({ flags: { level: 'guarded' } }), c = await d.client();
+
+  t.after(() => endInOrder(d, c));
+  const { levels } = (await ready(d)).isolation;
+  if (!levels.find((l) => l.name === 'guarded').whole)
+    return t.skip('guarded cannot be fully enforced on this machine');
+  const { sessionId } = await c.newSession({ meta: { level: undefined } });
+  const { token } = await mint(d, 'drive', { sessions: [sessionId] }), k = await d.client({ token });
+  const params = (level) => ({ sessionId, cwd: d.workDir, mcpServers: [], _meta: { acpd: { level } } });
+
+  const { data } = await k.fails('session/load', params({ name: 'guarded', atLeast: false }));
+  assert.deepEqual([data.reason, data.field], ['LEVEL_NOT_ALLOWED', '_meta.acpd.level.atLeast']);
+  for (const level of ['guarded', { name: 'guarded', log: true }])
+    await k.call('session/load', params(level));
+  await k.close();
 });

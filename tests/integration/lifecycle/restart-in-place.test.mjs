@@ -3,6 +3,7 @@
 // the claim, the minted tokens and the port.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -117,4 +118,18 @@ test('an unclaimed daemon stays unclaimed; told to end while it drains, it ends'
   d.child.kill('SIGTERM');
   assert.deepEqual(await deadline(d.exited, 20000, 'the end'), { code: 0, signal: null });
   void cut; // it waits for a daemon that does not come back
+});
+
+test('a restart that cannot be handed over is a failure, and not an end that was asked for', async (t) => {
+  const d = await Daemon.startFor(t);
+  const c = await d.client(), { sessionId } = await c.newSession(), held = gate(d);
+  const turn = c.startPrompt(sessionId, `echo begun; ${held.step}`);
+  await c.waitUpdate((u) => u.update.content?.text === 'begun');
+  const { status } = await d.http('/v1/restart', { method: 'POST', token: d.token, headers: { 'Content-Type': 'application/json' }, body: '{"drainSeconds": 3600}' });
+  assert.equal(status, 202);
+  execFileSync('prlimit', ['--pid', `${d.pid}`, '--nofile=3:']); // no descriptor for what is handed over
+  held.open();
+  await turn.answer;
+  assert.deepEqual(await deadline(d.exited, 20000, 'the end'), { code: 1, signal: null });
+  assert.match(d.stderr, /cannot restart in place: Too many open files/);
 });

@@ -13,10 +13,11 @@ import { acpd } from '../run.mjs';
 
 const SHIM = path.join(path.dirname(STUB), 'clockstep.so');
 
-// A clock in that folder: what a daemon needs in its environment, and step(ms), which sets it so much ahead of the machine's.
+// A clock in that folder: what a daemon needs in its environment, step(ms), which sets it so much ahead of the machine's, and stick(), after
+// which no timer of the loop fires.
 // tells: the kernel tells when it is set.
 function clockIn(dir, tells) {
-  const clock = path.join(dir, 'clock'), fifo = path.join(dir, 'set');
+  const clock = path.join(dir, 'clock'), fifo = path.join(dir, 'set'), stuck = path.join(dir, 'stuck');
   const bytes = (ms) => {
     const b = Buffer.alloc(8);
 
@@ -33,17 +34,18 @@ function clockIn(dir, tells) {
   fs.writeFileSync(clock, bytes(0));
   execFileSync('mkfifo', [fifo]);
   return {
-    env: { LD_PRELOAD: SHIM, ACPD_TEST_CLOCK: clock, ...(tells && { ACPD_TEST_CLOCK_SET: fifo }) },
+    env: { LD_PRELOAD: SHIM, ACPD_TEST_CLOCK: clock, ACPD_TEST_CLOCK_STUCK: stuck, ...(tells && { ACPD_TEST_CLOCK_SET: fifo }) },
     step(ms) {
       poke(clock, 'r+', bytes(ms));
       if (tells)
         poke(fifo, fs.constants.O_RDWR | fs.constants.O_NONBLOCK, '.');
     },
+    stick: () => fs.writeFileSync(stuck, ''),
   };
 }
 
 // A daemon in a sandbox of that id (null: there is no file yet); d.become(id) is what E2B does after a restore. opts: those of Daemon,
-// and clock: 'told' or 'untold', for d.step().
+// and clock: 'told' or 'untold', for d.step() and d.stick().
 export async function sandboxed(t, id, { clock, ...opts } = {}) {
   const dir = fs.mkdtempSync(path.join(process.env.ACPD_TEST_TMP ?? '/tmp', 'acpd-test-id-'));
   const file = path.join(dir, 'run', 'ID');
@@ -60,6 +62,7 @@ export async function sandboxed(t, id, { clock, ...opts } = {}) {
   return Object.assign(d, {
     idFile: file,
     step: own.step,
+    stick: own.stick,
     become(to) {
       fs.mkdirSync(path.dirname(file), { recursive: true });
       fs.writeFileSync(`${file}.new`, to);

@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import path from 'node:path';
 import { test, after } from 'node:test';
 import { SLOW, assertNoViolations, deadline } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
@@ -86,4 +87,23 @@ test('where the kernel does not tell, the next wake-up does; without a file it w
     d.step(ms);
     c.call('_acpd/status', {}).catch(() => {});
   }, ({ waited }) => waited < WAIT_MS);
+});
+
+test('a stop that nothing of the loop brings to its end has one all the same: everything is killed, and it says so', { timeout: 240000 * SLOW }, async (t) => {
+  const d = await sandboxed(t, 'i-one', { clock: 'told' });
+  const c = await d.client(), { sessionId } = await c.newSession();
+  const dir = path.join(d.workDir, 'kill');
+
+  fs.mkdirSync(dir);
+  fs.chmodSync(dir, 0o777);
+  await c.prompt(sessionId, `together kill 1 ${dir}; echo ready`); // it ends by SIGKILL only
+  const [harness] = d.harnesses();
+  assert.ok(harness);
+  d.step(STEP_MS);
+  d.stick();
+  const stopped = d.stop({ code: 1, keep: true, logs: false, timeout: 120000 });
+  await d.waitLog((l) => l.msg === 'stop timed out, killing all processes');
+  assert.deepEqual(await stopped, { code: 1, signal: null });
+  assert.equal(d.logs.at(-1).msg, 'stop timed out, exiting');
+  await d.gone([harness], 0);
 });

@@ -97,11 +97,11 @@ static int keep_out_threads(const struct builtin_call *c, struct write_lock *g, 
 			g->held++;
 			continue;
 		}
-		clock_gettime(CLOCK_REALTIME, &at);
+		clock_gettime(CLOCK_MONOTONIC, &at);
 		at.tv_nsec += LOOK_MS * 1000000L;
 		at.tv_sec += at.tv_nsec / 1000000000L;
 		at.tv_nsec %= 1000000000L;
-		pthread_cond_timedwait(&left, &lock, &at);
+		pthread_cond_clockwait(&left, &lock, CLOCK_MONOTONIC, &at);
 		r = wait_over(c, until, e);
 	}
 	pthread_mutex_unlock(&lock);
