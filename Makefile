@@ -1,4 +1,5 @@
 # acpd: build, checks, tests, benchmarks. Out of tree: build/<mode>/, mode release (default), san (ASan+UBSan) or debug.
+# The version that a build without a tag leads to (daemon/version.sh).
 VERSION := 0.1.0
 MODE ?= release
 BUILD := build/$(MODE)
@@ -27,7 +28,7 @@ FLAGS_debug := -O0 -g3
 FLAGS_san := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WERROR := $(if $(CI),-Werror)
 LIBS := libwebsockets libssl libcrypto libcjson zlib libpcre2-8 libseccomp
-CPPFLAGS := -D_GNU_SOURCE -DACPD_VERSION='"$(VERSION)"' -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
+CPPFLAGS := -D_GNU_SOURCE -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisibility=hidden \
 	-ffunction-sections -fdata-sections
 LDFLAGS := -pie -Wl,-z,relro,-z,now,-z,noexecstack,-z,pack-relative-relocs -Wl,--as-needed,--gc-sections
@@ -74,12 +75,17 @@ INIT_CFLAGS := -std=gnu11 $(WARN) $(WERROR) -Os -g -ffreestanding -fno-stack-pro
 	-fno-asynchronous-unwind-tables
 INIT_LDFLAGS := -static -nostdlib -nostartfiles -Wl,-z,noexecstack,--build-id=none
 
+# One object has the version: of a program that of its commit, so no other is made again; of tests none, so no commit links them again.
+VERSION_OBJ := $(BUILD)/version.o
+# $(call objects,SOURCE...): those of a program.
+objects = $(patsubst $(BUILD)/obj/daemon/base/version.o,$(VERSION_OBJ),$(1:%.c=$(BUILD)/obj/%.o))
+
 SRC := $(filter-out $(HELPER_ALL) $(FETCH_ALL) $(PROXY_ALL) $(INIT_MAIN),$(call sources,daemon harnesses tools))
 MAIN := daemon/cli/acpd.c
-OBJ := $(SRC:%.c=$(BUILD)/obj/%.o)
+OBJ := $(call objects,$(SRC))
 # What tests link: everything but the main functions.
 OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN) $(FETCH_MAIN) $(PROXY_MAIN)), \
-	$(OBJ) $(HELPER_OBJ) $(FETCH_OBJ) $(PROXY_OBJ))
+	$(SRC:%.c=$(BUILD)/obj/%.o) $(HELPER_OBJ) $(FETCH_OBJ) $(PROXY_OBJ))
 STUB := $(wildcard tests/stub/*.c)
 
 .PHONY: all deps test-deps run install ui clean lint check check-san check-valgrind test test-fast test-trixie test-vm
@@ -103,15 +109,22 @@ $(UI)/index.html: $(UI_SRC)
 
 $(BUILD)/acpd: $(OBJ)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
-$(BUILD)/acpd-unpack: $(HELPER_OBJ) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o)
+$(BUILD)/acpd-unpack: $(HELPER_OBJ) $(call objects,$(HELPER_SHARED))
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(HELPER_LDLIBS)
-$(BUILD)/acpd-fetch: $(FETCH_OBJ) $(FETCH_SHARED:%.c=$(BUILD)/obj/%.o)
+$(BUILD)/acpd-fetch: $(FETCH_OBJ) $(call objects,$(FETCH_SHARED))
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FETCH_LDLIBS)
-$(BUILD)/acpd-proxy: $(PROXY_OBJ) $(PROXY_SHARED:%.c=$(BUILD)/obj/%.o)
+$(BUILD)/acpd-proxy: $(PROXY_OBJ) $(call objects,$(PROXY_SHARED))
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(PROXY_LDLIBS)
 $(BUILD)/acpd-init: $(INIT_MAIN) Makefile
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE $(INIT_CFLAGS) $(INIT_LDFLAGS) -o $@ $<
+# Looked up by every make, and written if it is another.
+.PHONY: FORCE
+$(BUILD)/version: FORCE
+	@mkdir -p $(@D)
+	@sh daemon/version.sh $(VERSION) >$@.new && if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(VERSION_OBJ): daemon/base/version.c $(BUILD)/version Makefile
+	$(CC) $(CPPFLAGS) -DACPD_VERSION="\"$$(cat $(BUILD)/version)\"" $(CFLAGS) -c -o $@ $<
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -164,16 +177,16 @@ install-users:
 .PHONY: dist
 DIST := build/dist
 dist: all
-	@sh images/dist.sh $(BUILD) $(VERSION) $(DIST) $(UI)
+	@sh images/dist.sh $(BUILD) "$$(cat $(BUILD)/version)" $(DIST) $(UI)
 # acpd and acpd-unpack without any library, for roots that have none; the stub of their test too. glibc reads passwd and hosts itself.
 .PHONY: static
 STATIC := build/static
 STATIC_LINK = $(CC) $(CFLAGS) $(patsubst -pie,-static-pie,$(LDFLAGS)) -L$(STATIC)
-static: $(OBJ) $(HELPER_OBJ) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o)
+static: $(OBJ) $(HELPER_OBJ) $(call objects,$(HELPER_SHARED))
 	@sh tests/install-deps.sh build static
 	@sh images/static-cjson.sh $(STATIC)
 	$(STATIC_LINK) -o $(STATIC)/acpd $(OBJ) $(patsubst -lcjson,-l:libcjson.a,$(LDLIBS)) -lssl -lcrypto -lcap
-	$(STATIC_LINK) -o $(STATIC)/acpd-unpack $(filter-out $(ISAL_SRC:%.c=$(BUILD)/obj/%.o),$(HELPER_OBJ)) $(HELPER_SHARED:%.c=$(BUILD)/obj/%.o) $(filter-out -lisal,$(HELPER_LDLIBS)) $(shell pkg-config --static --libs libarchive) -lm
+	$(STATIC_LINK) -o $(STATIC)/acpd-unpack $(filter-out $(ISAL_SRC:%.c=$(BUILD)/obj/%.o),$(HELPER_OBJ)) $(call objects,$(HELPER_SHARED)) $(filter-out -lisal,$(HELPER_LDLIBS)) $(shell pkg-config --static --libs libarchive) -lm
 	$(CC) -static -O2 -L$(STATIC) -o $(STATIC)/stub-agent $(STUB) -l:libcjson.a
 	strip $(STATIC)/acpd $(STATIC)/acpd-unpack
 .PHONY: test-static

@@ -13,9 +13,12 @@ cd "$(dirname "$0")/.."
 arch=$(dpkg --print-architecture)
 # The programs need the libraries of the release that they were built on, and the package says which that is.
 release=$(. /etc/os-release && echo "$ID$VERSION_ID" | sed 's/^debian/deb/')
-deb_version=$version+$release
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
+# To dpkg a build of a commit comes before the release that it leads to, and after that of an earlier commit: 0.1.0-dev+gHASH is
+# 0.1.0~gitTIME.HASH.
+time=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S)
+deb_version=$(echo "$version" | sed "s/-dev+g/~git$time./; s/-/~/g")+$release
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

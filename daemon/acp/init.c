@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/os/sandbox.h"
+#include "base/version.h"
 #include "json/jdec.h"
+#include "json/jself.h"
 #include "json/jstr.h"
 #include "session/store/offer.h"
 
@@ -101,7 +103,7 @@ static void put_acpd(struct jw *w, const struct acp_conn *c)
 
 	jw_obj(w, "_meta");
 	jw_obj(w, "acpd");
-	jw_str(w, "version", ACPD_VERSION);
+	jw_str(w, "version", acpd_version);
 	jw_str(w, "incarnation", store_incarnation(c->srv->store));
 	jw_str(w, "sandboxId", sandbox_id());
 	jw_str(w, "harness", c->harness->id);
@@ -157,8 +159,7 @@ int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	jw_end_obj(&w);
 	jw_raw(&w, "authMethods",
 	       c->harness->auth_methods ? slice_of(c->harness->auth_methods) : SLICE("[]"));
-	jw_raw(&w, "agentInfo",
-	       SLICE("{\"name\":\"acpd\",\"title\":\"acpd\",\"version\":\"" ACPD_VERSION "\"}"));
+	jw_self(&w, "agentInfo", "acpd", "acpd");
 	if (c->harness->caps.steer) /* where its inventors put it */
 		jw_raw(&w, "_meta", SLICE("{\"steering\":{\"supported\":true}}"));
 	jw_end_obj(&w);

@@ -1,3 +1,4 @@
+#include "base/version.h"
 #include "cli/cmd/cmd.h"
 
 #include <stdarg.h>
@@ -92,7 +93,7 @@ int fail(int code, const char *fmt, ...)
 static int usage(void)
 {
 	printf("acpd %s - agent runtime and ACP daemon for sandboxes\n\nusage: acpd COMMAND [OPTION...]\n\n",
-	       ACPD_VERSION);
+	       acpd_version);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		printf("  %-15s %s\n", commands[i].name, commands[i].help);
 	printf("\nacpd COMMAND --help lists a command's options; acpd --version prints the version.\n"
@@ -192,7 +193,7 @@ int main(int argc, char **argv)
 		return argc < 2 ? EXIT_USAGE : EXIT_DONE;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		printf("acpd %s\n", ACPD_VERSION);
+		printf("acpd %s\n", acpd_version);
 		return EXIT_DONE;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {

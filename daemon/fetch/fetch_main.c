@@ -7,6 +7,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
+#include "base/version.h"
 #include "confine/confine_probe.h"
 #include "fetch/confine_fetch.h"
 #include "fetch/fetch_server.h"
@@ -100,7 +101,7 @@ int main(int argc, char **argv)
 	struct confine_fetch who = { .become = geteuid() == 0 };
 
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
-		return printf("acpd-fetch %s (%s)\n", ACPD_VERSION, curl_version()) < 0;
+		return printf("acpd-fetch %s (%s)\n", acpd_version, curl_version()) < 0;
 	if (argc < 4 || argc > 5 || !number(argv[2], &who.uid) || !number(argv[3], &who.gid))
 		argc = 0;
 	if (argc && strcmp(argv[1], "probe") == 0)

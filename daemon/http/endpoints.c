@@ -1,5 +1,6 @@
 #include "http/endpoints.h"
 
+#include "base/version.h"
 #include "http/routes/handlers.h"
 #include "http/isolation.h"
 #include "http/openapi.h"
@@ -37,7 +38,7 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 		ret->status = 503;
 	if (lifecycle_draining(ctx->life))
 		http_retry_after(c, ret);
-	jw_str(&w, "version", ACPD_VERSION);
+	jw_str(&w, "version", acpd_version);
 	jw_str(&w, "incarnation", store_incarnation(ctx->store));
 	jw_uint(&w, "sessions", store_count(ctx->store));
 	jw_uint(&w, "connections", ctx->connections);

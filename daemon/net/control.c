@@ -1,6 +1,7 @@
 #include "net/control.h"
 
 #include "base/log.h"
+#include "base/version.h"
 #include "fetcher/fetcher.h"
 #include "http/isolation.h"
 #include "json/jdec.h"
@@ -73,7 +74,7 @@ static void put_harnesses(struct jw *w, const struct harness_table *t)
 static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m _unused_,
 		     struct jw *w, struct err *e _unused_)
 {
-	jw_str(w, "version", ACPD_VERSION);
+	jw_str(w, "version", acpd_version);
 	jw_str(w, "incarnation", store_incarnation(ctx->info->store));
 	jw_bool(w, "claimed", !claim_desk_open(ctx->claims));
 	jw_uint(w, "restarts", ctx->info->restarts);

@@ -3,6 +3,7 @@
 #include "digest/base64.h"
 #include "digest/digest.h"
 #include "json/jenc.h"
+#include "json/jself.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ int webhook_headers_put(struct buf *b, const struct webhook *w, const struct web
 	snprintf(secs, sizeof(secs), "%llu", (unsigned long long)m->time_secs);
 	jw_obj(&out, NULL);
 	jw_str(&out, "content-type", "application/json");
-	jw_str(&out, "user-agent", "acpd/" ACPD_VERSION);
+	jw_user_agent(&out);
 	jw_str(&out, "webhook-id", m->id);
 	jw_str(&out, "webhook-timestamp", secs);
 	jw_slice(&out, "webhook-signature", buf_slice(&signatures));

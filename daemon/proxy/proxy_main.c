@@ -6,6 +6,7 @@
 #include "base/digits.h"
 #include "base/os/sock_owner.h"
 #include "base/util.h"
+#include "base/version.h"
 #include "confine/confine_probe.h"
 #include "proxy/confine_proxy.h"
 #include "proxy/proxy_server.h"
@@ -73,7 +74,7 @@ int main(int argc, char **argv)
 	struct confine_proxy who = { .become = geteuid() == 0 };
 
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
-		return printf("acpd-proxy %s (c-ares %s)\n", ACPD_VERSION, ares_version(NULL)) < 0;
+		return printf("acpd-proxy %s (c-ares %s)\n", acpd_version, ares_version(NULL)) < 0;
 	if (argc != 4 || !number(argv[2], &who.uid) || !number(argv[3], &who.gid))
 		argc = 0;
 	/* nor can leaks be looked for: tracing is not allowed */

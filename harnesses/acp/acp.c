@@ -11,6 +11,7 @@
 #include "harnesses/registry.h"
 #include "harnesses/talk.h"
 #include "json/jenc.h"
+#include "json/jself.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
 
@@ -236,8 +237,7 @@ int harness_acp_start(struct harness *h, struct err *e)
 	if (h->elicitation)
 		jw_raw(&w, "elicitation", SLICE("{\"form\":{}}"));
 	jw_end_obj(&w);
-	jw_raw(&w, "clientInfo",
-	       SLICE("{\"name\":\"acpd\",\"title\":\"acpd\",\"version\":\"" ACPD_VERSION "\"}"));
+	jw_self(&w, "clientInfo", "acpd", "acpd");
 	jw_end_obj(&w);
 	if (call(h, "initialize", buf_slice(&b), on_initialized, 0) < 0)
 		return err_set(e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",

@@ -6,6 +6,7 @@
  * hooks. AGENTS.md and skills are still read.
  */
 #include "harnesses/codex/internal.h"
+#include "json/jself.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -168,7 +169,7 @@ static void on_models(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 	send_open(h);
 }
 
-/* "acpd/0.169.0 (Debian …)": the client's name as we gave it, and Codex's version. */
+/* "acpd/0.171.0 (Debian …)": the client's name as we gave it, and Codex's version. */
 static void note_version(struct harness *h, struct slice result)
 {
 	_cleanup_(freep) char *agent = codex_str(result, "userAgent");
@@ -198,15 +199,19 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 
 int codex_thread_open(struct harness *h, struct err *e)
 {
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_self(&w, "clientInfo", "acpd", "acpd");
 	/* experimentalApi: collaboration modes, background terminals, additional directories */
-	if (codex_call(
-		    h, "initialize",
-		    SLICE("{\"clientInfo\":{\"name\":\"acpd\",\"title\":\"acpd\",\"version\":\"" ACPD_VERSION
-			  "\"},\"capabilities\":{\"experimentalApi\":true,\"requestAttestation\":false,"
-			  "\"optOutNotificationMethods\":[\"account/rateLimits/updated\","
-			  "\"thread/readState/changed\",\"thread/status/changed\",\"turn/diff/updated\","
-			  "\"remoteControl/status/changed\",\"thread/started\"]}}"),
-		    on_initialized, 0) < 0)
+	jw_raw(&w, "capabilities",
+	       SLICE("{\"experimentalApi\":true,\"requestAttestation\":false,"
+		     "\"optOutNotificationMethods\":[\"account/rateLimits/updated\","
+		     "\"thread/readState/changed\",\"thread/status/changed\",\"turn/diff/updated\","
+		     "\"remoteControl/status/changed\",\"thread/started\"]}"));
+	jw_end_obj(&w);
+	if (codex_call(h, "initialize", buf_slice(&b), on_initialized, 0) < 0)
 		return err_set(e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",
 			       "Codex closed its input at once");
 	return 0;

@@ -2,8 +2,10 @@
 // A tape: what went over the wire in one exchange, as text for a page. "→" was sent by the client, "←" by the daemon. "jsonrpc" is left
 // out, "…" stands for members that a page does not show, and what is another at each run (ids, times, paths) is replaced by what is not.
 
+import { execFileSync } from 'node:child_process';
 import crypto from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
+import { ACPD } from '../lib/daemon.mjs';
 
 const WIDTH = 116;
 
@@ -105,6 +107,7 @@ function json(first, indent, value) {
 
 export const ELIDED = Symbol('…');
 const TIME = '2026-11-21T08:00:00.000Z';
+const VERSION = execFileSync(ACPD, ['--version'], { encoding: 'utf8' }).trim().replace(/^acpd /, '');
 const ALWAYS = {
   incarnation: '6f0c7d1e9b3a45528d64c1f0a2e7b913', ts: TIME, tsStart: TIME, tsEnd: TIME, updatedAt: TIME, askedAt: TIME, createdAt: TIME, expiresAt: '2026-11-21T08:10:00.000Z', timeMs: Date.parse(TIME),
   durationMs: 9, ttftMs: 3, executionTime: 12,
@@ -132,7 +135,7 @@ export class Tape {
   #text(s) {
     const { workDir, wsDir, dir, token } = this.d;
 
-    return s.replaceAll(workDir, '/workspace').replaceAll(wsDir, '/srv/workspaces').replaceAll(dir, '/srv').replaceAll(token, 'TOKEN').replace(/acpd_[0-9a-f]{64}/g, 'acpd_MINTED')
+    return s.replaceAll(workDir, '/workspace').replaceAll(wsDir, '/srv/workspaces').replaceAll(dir, '/srv').replaceAll(token, 'TOKEN').replaceAll(VERSION, '0.1.0').replace(/acpd_[0-9a-f]{64}/g, 'acpd_MINTED')
       .replace(/sess_[0-9a-f]{32}(?=:\d)/g, (id) => this.#session(id)).replace(/(?<![0-9a-f])([0-9a-f]{16}){1,2}(?![0-9a-f])/g, (id) => this.#named(id));
   }
 

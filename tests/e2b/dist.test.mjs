@@ -12,9 +12,9 @@ import { after, before, describe, test } from 'node:test';
 import { ACPD, ROOT } from '../lib/daemon.mjs';
 import { noticed } from './notice.mjs';
 
-const VERSION = /^VERSION := (.*)$/m.exec(fs.readFileSync(path.join(ROOT, 'Makefile'), 'utf8'))[1];
 const PROGRAMS = ['acpd', 'acpd-fetch', 'acpd-init', 'acpd-proxy', 'acpd-unpack'];
 const has = (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
+const VERSION = spawnSync(ACPD, ['--version'], { encoding: 'utf8' }).stdout.trim().replace(/^acpd /, '');
 let dir, tar, deb, viewer;
 
 function run(command, args, opts = {}) {
@@ -32,7 +32,8 @@ function good(command, args, opts) {
 }
 
 // The same programs into another folder: [tar, package].
-const pack = (to) => good('sh', [path.join(ROOT, 'images/dist.sh'), path.dirname(ACPD), VERSION, path.join(dir, to), viewer]).trim().split('\n');
+const pack = (to, { version = VERSION, env = process.env } = {}) =>
+  good('sh', [path.join(ROOT, 'images/dist.sh'), path.dirname(ACPD), version, path.join(dir, to), viewer], { env }).trim().split('\n');
 const hash = (file) => crypto.createHash('sha256').update(fs.readFileSync(file)).digest('hex');
 
 describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev' }, () => {
@@ -99,8 +100,10 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
     const { ID, VERSION_ID } = Object.fromEntries(fs.readFileSync('/etc/os-release', 'utf8').split('\n').map((l) => l.replaceAll('"', '').split('=')));
     const release = `${ID === 'debian' ? 'deb' : ID}${VERSION_ID}`;
 
-    assert.equal(good('dpkg-deb', ['-f', deb, 'Version']).trim(), `${VERSION}+${release}`, 'it names the release that it is for');
-    assert.ok(path.basename(deb).startsWith(`acpd_${VERSION}+${release}_`), deb);
+    const version = good('dpkg-deb', ['-f', deb, 'Version']).trim();
+
+    assert.ok(version.endsWith(`+${release}`), `${version} names the release that it is for`);
+    assert.ok(path.basename(deb).startsWith(`acpd_${version}_`), deb);
     const depends = good('dpkg-deb', ['-f', deb, 'Depends']);
 
     for (const library of ['libc6 (>= ', 'libwebsockets', 'libarchive13', 'libcurl4', 'passwd'])
@@ -108,6 +111,16 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
     assert.equal(run('dpkg-deb', ['-I', deb, 'conffiles']).status, 2);
     for (const script of ['postinst', 'prerm', 'postrm'])
       good('sh', ['-n', '-c', good('dpkg-deb', ['-I', deb, script])]);
+  });
+
+  test('a package of a commit is newer than that of an earlier one, and older than that of the release', () => {
+    const versions = [['0.1.0-dev+gffffffffffff', 1_700_000_000], ['0.1.0-dev+g000000000000.dirty', 1_700_000_060], ['0.1.0', 1_700_000_120]]
+      .map(([version, time], i) => pack(`order-${i}`, { version, env: { ...process.env, SOURCE_DATE_EPOCH: `${time}` } })[1])
+      .map((file) => good('dpkg-deb', ['-f', file, 'Version']).trim());
+
+    assert.match(versions[0], /^0\.1\.0~git20231114221320\.ffffffffffff\+/);
+    for (const [i, later] of versions.slice(1).entries())
+      good('dpkg', ['--compare-versions', versions[i], 'lt', later]);
   });
 
   test('lintian finds no error', has('lintian') ? {} : { skip: 'there is no lintian: make test-dist installs it' }, () => {

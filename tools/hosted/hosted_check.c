@@ -4,15 +4,11 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
+#include "json/jself.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 
 #include <errno.h>
-
-/* What every request of 2026-07-28 says of its client; we ask nothing that needs a capability. */
-#define META                                                                                       \
-	"{\"" MCP_META_VERSION "\":\"" MCP_MODERN "\",\"" MCP_META_CAPABILITIES                    \
-	"\":{},\"" MCP_META_CLIENT "\":{\"name\":\"acpd\",\"version\":\"" ACPD_VERSION "\"}}"
 
 bool hosted_check_busy(const struct hosted_check *l)
 {
@@ -104,6 +100,16 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 
 static const struct mcp_reply_ops reply_ops = { on_notify, on_done };
 
+/* What every request of 2026-07-28 says of its client; this one needs no capability. */
+static void put_meta(struct jw *w)
+{
+	jw_obj(w, "_meta");
+	jw_str(w, MCP_META_VERSION, MCP_MODERN);
+	jw_raw(w, MCP_META_CAPABILITIES, SLICE("{}"));
+	jw_self(w, MCP_META_CLIENT, "acpd", NULL);
+	jw_end_obj(w);
+}
+
 static void ask(void *ctx)
 {
 	_cleanup_(buf_done) struct buf params = { 0 };
@@ -112,7 +118,7 @@ static void ask(void *ctx)
 
 	jw_obj(&w, NULL);
 	jw_raw(&w, "cursor", buf_slice(&l->cursor));
-	jw_raw(&w, "_meta", SLICE(META));
+	put_meta(&w);
 	jw_end_obj(&w);
 	l->call = mcp_backend_call(l->backend, "tools/list", buf_slice(&params), &reply_ops, l);
 }

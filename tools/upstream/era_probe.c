@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "json/jenc.h"
+#include "json/jself.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 #include "tools/upstream/upstream.h"
@@ -8,14 +9,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-
-static void put_self(struct jw *w, const char *key)
-{
-	jw_obj(w, key);
-	jw_str(w, "name", "acpd");
-	jw_str(w, "version", ACPD_VERSION);
-	jw_end_obj(w);
-}
 
 void era_probe_put_discover(struct buf *b)
 {
@@ -25,7 +18,7 @@ void era_probe_put_discover(struct buf *b)
 	jw_obj(&w, "_meta");
 	jw_str(&w, MCP_META_VERSION, MCP_MODERN);
 	jw_raw(&w, MCP_META_CAPABILITIES, SLICE("{}"));
-	put_self(&w, MCP_META_CLIENT);
+	jw_self(&w, MCP_META_CLIENT, "acpd", NULL);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 }
@@ -40,7 +33,7 @@ void era_probe_put_initialize(struct buf *b)
 	jw_raw(&w, "capabilities",
 	       SLICE("{\"elicitation\":{\"form\":{},\"url\":{}},\"sampling\":{\"tools\":{}},"
 		     "\"roots\":{}}"));
-	put_self(&w, "clientInfo");
+	jw_self(&w, "clientInfo", "acpd", NULL);
 	jw_end_obj(&w);
 }
 

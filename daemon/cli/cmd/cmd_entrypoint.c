@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "base/version.h"
 #include "cli/entry_life.h"
 #include "cli/hosting.h"
 #include "cli/program_host.h"
@@ -130,7 +131,7 @@ static void say_system(void)
 
 static void say_all(const struct config *c, const struct entry_settings *s)
 {
-	fprintf(stderr, "acpd %s entrypoint, process %d\n", ACPD_VERSION, (int)getpid());
+	fprintf(stderr, "acpd %s entrypoint, process %d\n", acpd_version, (int)getpid());
 	say_system();
 	say_harnesses(&s->harnesses);
 	say_mcp(s);

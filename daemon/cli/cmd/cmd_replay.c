@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jenc.h"
+#include "json/jself.h"
 #include "json/jstr.h"
 #include "proc/lines.h"
 #include "rpc/rpc.h"
@@ -156,11 +157,18 @@ static void begin_replay(struct replay *r, struct slice id)
 
 static void on_initialize(struct replay *r, const struct rpc_msg *m)
 {
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
 	r->client = acp_client_caps(jobj_get(m->params, "clientCapabilities").raw);
-	answer(r, m->id,
-	       SLICE("{\"protocolVersion\":1,\"agentCapabilities\":{\"loadSession\":true,"
-		     "\"sessionCapabilities\":{\"list\":{}}},\"authMethods\":[],"
-		     "\"agentInfo\":{\"name\":\"acpd-replay\",\"version\":\"" ACPD_VERSION "\"}}"));
+	jw_obj(&w, NULL);
+	jw_int(&w, "protocolVersion", 1);
+	jw_raw(&w, "agentCapabilities",
+	       SLICE("{\"loadSession\":true,\"sessionCapabilities\":{\"list\":{}}}"));
+	jw_raw(&w, "authMethods", SLICE("[]"));
+	jw_self(&w, "agentInfo", "acpd-replay", NULL);
+	jw_end_obj(&w);
+	answer(r, m->id, buf_slice(&b));
 }
 
 static void on_list(struct replay *r, const struct rpc_msg *m)

@@ -3,6 +3,7 @@
  * one, set up as that of the bundle; its prompts are sent one after the other, its model calls are answered from the
  * recording, its questions as they were answered then. At the end the two runs are compared.
  */
+#include "base/version.h"
 #include "cli/bundle_files.h"
 #include "cli/client_words.h"
 #include "cli/cmd/cmd.h"
@@ -250,7 +251,7 @@ static void on_open(void *ctx)
 		&b,
 		"{\"protocolVersion\":1,\"clientCapabilities\":{\"_meta\":{\"acpd\":{\"model\":{"
 		"\"apis\":[\"%s\"]}}}},\"clientInfo\":{\"name\":\"acpd-rerun\",\"version\":\"%s\"}}",
-		first->api, ACPD_VERSION);
+		first->api, acpd_version);
 	call(r, "initialize", buf_slice(&b), on_initialized);
 }
 

@@ -10,6 +10,7 @@
 #include "digest/digest.h"
 #include "json/jenc.h"
 #include "json/jpretty.h"
+#include "json/jself.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
 
@@ -195,10 +196,15 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 
 static void on_open(void *ctx)
 {
-	call(ctx, "initialize",
-	     SLICE("{\"protocolVersion\":1,\"clientCapabilities\":{\"_meta\":{\"acpd\":{}}},"
-		   "\"clientInfo\":{\"name\":\"acpd-run\",\"version\":\"" ACPD_VERSION "\"}}"),
-	     on_initialized);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_int(&w, "protocolVersion", 1);
+	jw_raw(&w, "clientCapabilities", SLICE("{\"_meta\":{\"acpd\":{}}}"));
+	jw_self(&w, "clientInfo", "acpd-run", NULL);
+	jw_end_obj(&w);
+	call(ctx, "initialize", buf_slice(&b), on_initialized);
 }
 
 /* --- what the agent says ------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/limits.h"
+#include "base/version.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -49,11 +50,11 @@ void check_daemon(struct doctor *d)
 {
 	_cleanup_(freep) char *version = text_in(buf_slice(&d->report), "version");
 
-	if (strcmp(version, ACPD_VERSION) == 0)
+	if (strcmp(version, acpd_version) == 0)
 		doctor_found(d, FOUND_OK, NULL, "%s", version);
 	else
 		finding_hint(doctor_found(d, FOUND_WARNING, NULL, "it is %s, and this is %s",
-					  version, ACPD_VERSION),
+					  version, acpd_version),
 			     "start it again");
 }
 

@@ -1,4 +1,5 @@
 /* check_programs.c - doctor: acpd itself, its helpers, and where programs are looked for. */
+#include "base/version.h"
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/safe_path.h"
 
@@ -50,7 +51,7 @@ void check_program(struct doctor *d)
 	char path[PATH_MAX];
 
 	if (!say_if_unsafe(d, NULL, self_path(path)))
-		doctor_found(d, FOUND_OK, NULL, "acpd " ACPD_VERSION ", %s", path);
+		doctor_found(d, FOUND_OK, NULL, "acpd %s, %s", acpd_version, path);
 }
 
 void check_helpers(struct doctor *d)

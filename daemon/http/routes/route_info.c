@@ -4,6 +4,7 @@
 #include "access/grant.h"
 #include "base/clock.h"
 #include "base/os/sandbox.h"
+#include "base/version.h"
 #include "fetcher/fetcher.h"
 #include "http/isolation.h"
 #include "json/jenc.h"
@@ -61,7 +62,7 @@ void http_get_info(const struct http_call *c, struct http_reply *ret)
 	if (!http_query(c, no_query, NULL, ret))
 		return;
 	jw_obj(&w, NULL);
-	jw_str(&w, "version", ACPD_VERSION);
+	jw_str(&w, "version", acpd_version);
 	jw_str(&w, "incarnation", store_incarnation(ctx->store));
 	put_own_token(&w, c);
 	put_place(&w, ctx);

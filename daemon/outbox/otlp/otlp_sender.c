@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "json/jenc.h"
+#include "json/jself.h"
 #include "outbox/otlp/otlp_answer.h"
 #include "outbox/otlp/otlp_gzip.h"
 #include "outbox/retry_after.h"
@@ -211,7 +212,7 @@ static void put_headers(const struct otlp_sender *s, struct buf *b)
 	jw_str(&w, "content-type", s->cfg.to->json ? "application/json" : "application/x-protobuf");
 	if (s->cfg.to->gzip)
 		jw_str(&w, "content-encoding", "gzip");
-	jw_str(&w, "user-agent", "acpd/" ACPD_VERSION);
+	jw_user_agent(&w);
 	if (s->cfg.to->headers)
 		jw_members(&w, locked_text_slice(s->cfg.to->headers), NULL);
 	jw_end_obj(&w);

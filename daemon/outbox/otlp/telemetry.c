@@ -4,6 +4,7 @@
 #include "base/digits.h"
 #include "base/log.h"
 #include "base/os/sandbox.h"
+#include "base/version.h"
 #include "json/jstr.h"
 #include "outbox/otlp/measures.h"
 #include "outbox/otlp/otlp_log.h"
@@ -72,7 +73,7 @@ static void put_resource(const struct telemetry *t, struct otlp_writer *w)
 	otlp_list(w, "attributes");
 	put_given(t, w, &service, &named);
 	otlp_attr_text(w, 1, "service.name", service ? service : "acpd");
-	otlp_attr_text(w, 1, "service.version", ACPD_VERSION);
+	otlp_attr_text(w, 1, "service.version", acpd_version);
 	otlp_attr_text(w, 1, "service.instance.id", t->incarnation);
 	otlp_attr_text(w, 1, "acpd.sandbox.id", sandbox_id());
 	otlp_list_end(w);
@@ -83,7 +84,7 @@ static void put_scope(struct otlp_writer *w)
 {
 	otlp_begin(w, 1, "scope");
 	otlp_text(w, 1, "name", SLICE("acpd"));
-	otlp_text(w, 2, "version", SLICE(ACPD_VERSION));
+	otlp_text(w, 2, "version", slice_of(acpd_version));
 	otlp_end(w);
 }
 

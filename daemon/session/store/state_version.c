@@ -2,6 +2,7 @@
 
 #include "base/os/file.h"
 #include "base/log.h"
+#include "base/version.h"
 
 #include <errno.h>
 
@@ -29,7 +30,7 @@ int state_version_check(const char *state_dir, struct err *e)
 		e, -EPROTONOSUPPORT, 0, "STATE_VERSION",
 		"the state in %s is of version '%.32s', and this acpd (%s) knows versions up to %d: use the "
 		"acpd that wrote it or a later one, or another --state",
-		state_dir, text, ACPD_VERSION, STATE_VERSION_NOW);
+		state_dir, text, acpd_version, STATE_VERSION_NOW);
 }
 
 void state_version_write(const char *state_dir)

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/util.h"
+#include "base/version.h"
 #include "json/jenc.h"
 #include "tree/held_tree.h"
 #include "unpack/snapshot/tree_walk.h"
@@ -107,7 +108,7 @@ static int put_manifest(int root, struct slice about, struct buf *text, struct v
 	jw_obj(&b.w, NULL);
 	jw_str(&b.w, "format", BUNDLE_FORMAT);
 	jw_uint(&b.w, "version", BUNDLE_VERSION);
-	jw_str(&b.w, "acpd", ACPD_VERSION);
+	jw_str(&b.w, "acpd", acpd_version);
 	jw_str(&b.w, "createdAt", clock_iso(clock_real_ms(), now));
 	jw_members(&b.w, about, NULL);
 	jw_arr(&b.w, "files");

@@ -7,7 +7,7 @@
 	"send {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1," \
 	"\"clientCapabilities\":{\"fs\":{\"readTextFile\":false,\"writeTextFile\":false},"                \
 	"\"terminal\":false" extra "},\"clientInfo\":{\"name\":\"acpd\",\"title\":\"acpd\","              \
-	"\"version\":\"" ACPD_VERSION "\"}}}\n"
+	"\"version\":\"0.0.0-test\"}}}\n"
 #define INIT_RESULT(caps)                                                                          \
 	"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1" caps "}}"
 

@@ -32,8 +32,7 @@ static void test_modern(void **state _unused_)
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{\"_meta\":"
 		"{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
 		"\"io.modelcontextprotocol/clientCapabilities\":{},"
-		"\"io.modelcontextprotocol/clientInfo\":{\"name\":\"acpd\",\"version\":\"" ACPD_VERSION
-		"\"}}}}\n");
+		"\"io.modelcontextprotocol/clientInfo\":{\"name\":\"acpd\",\"version\":\"0.0.0-test\"}}}}\n");
 	ups_feed("{\"id\":1," DISCOVERED);
 	assert_true(ups_up && !ups->is_legacy);
 	assert_string_equal(ups->revision, "2026-07-28");
@@ -48,7 +47,7 @@ static void test_legacy(void **state _unused_)
 	ups_expect("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"initialize\",\"params\":"
 		   "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"elicitation\":"
 		   "{\"form\":{},\"url\":{}},\"sampling\":{\"tools\":{}},\"roots\":{}},"
-		   "\"clientInfo\":{\"name\":\"acpd\",\"version\":\"" ACPD_VERSION "\"}}}\n");
+		   "\"clientInfo\":{\"name\":\"acpd\",\"version\":\"0.0.0-test\"}}}\n");
 	ups_feed("{\"id\":2," INITIALIZED);
 	assert_true(ups_up && ups->is_legacy);
 	assert_string_equal(ups->revision, "2024-11-05");

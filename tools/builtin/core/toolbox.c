@@ -2,6 +2,7 @@
 #include "base/os/sandbox.h"
 #include "base/limits.h"
 #include "digest/digest.h"
+#include "json/jself.h"
 #include "json/jstr.h"
 #include "tools/builtin/core/toolbox_internal.h"
 
@@ -38,9 +39,9 @@ static void on_discover(struct toolbox_call *c)
 	       "Files and commands of this sandbox. Paths are relative to the working directory, or absolute inside its roots.");
 	jw_int(&w, "ttlMs", 0);
 	jw_str(&w, "cacheScope", "private");
-	jw_raw(&w, "_meta",
-	       SLICE("{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"acpd\",\"title\":\"acpd built-in tools\",\"version\":\"" ACPD_VERSION
-		     "\"}}"));
+	jw_obj(&w, "_meta");
+	jw_self(&w, "io.modelcontextprotocol/serverInfo", "acpd", "acpd built-in tools");
+	jw_end_obj(&w);
 	jw_end_obj(&w);
 	answer(c, &out);
 }
