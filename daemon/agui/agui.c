@@ -141,6 +141,7 @@ void agui_ask(void *ctx, const struct http_request *rq, struct slice harness, st
 	k = new0(struct agui_ask);
 	k->base.ops = &ops;
 	k->run = agui_run_new(a);
+	agui_run_trace(k->run, rq->traceparent, rq->tracestate);
 	k->run->thread = agui_thread_add(a->threads, NULL, id, name);
 	grant_keep(&k->hold, rq->grant, on_cut, k);
 	ret->sink = &k->base;

@@ -78,6 +78,7 @@ void agui_run_free(struct agui_run *r)
 		secret_wipe(r->body.data, r->body.cap);
 	buf_done(&r->body);
 	buf_done(&r->prompt);
+	free(r->tracestate);
 	buf_done(&r->out);
 	r->owner->runs--;
 	free(r);
@@ -132,7 +133,7 @@ struct agui_run *agui_run_new(struct agui *a)
 	r->base.ops = &ops;
 	r->owner = a;
 	r->body.max = AGUI_BODY_MAX;
-	list_init(&r->talk.calls);
+	agui_talk_init(&r->talk, &r->out, false, &(struct agui_names){ 0 });
 	a->runs++;
 	return r;
 }

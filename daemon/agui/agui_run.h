@@ -11,6 +11,7 @@
 #include "agui/agui_input.h"
 #include "agui/agui_link.h"
 #include "agui/agui_talk.h"
+#include "session/trace/trace_context.h"
 
 enum agui_stage { STAGE_OPENING, STAGE_LIVE, STAGE_OVER };
 
@@ -31,13 +32,19 @@ struct agui_run {
 	bool lost_history;	     /* not all of it could be read */
 	uint64_t open_id, prompt_id; /* our requests; 0: not made */
 	struct buf prompt;	     /* raw array of blocks, if something is new */
-	size_t told;   /* messages that the prompt told, until it is sure that it holds them */
-	char key[48];  /* of the prompt; empty: there is none */
+	size_t told;  /* messages that the prompt told, until it is sure that it holds them */
+	char key[48]; /* of the prompt; empty: there is none */
+	char traceparent[TRACEPARENT_SIZE]; /* of the request; "": it had none */
+	char *tracestate;
 	size_t budget; /* bytes of frames that this fill may still take */
 	uint64_t seq;  /* of the newest event */
 };
 
 struct agui_run *agui_run_new(struct agui *a);
+/* run_trace.c: headers of the request, or empty. */
+void agui_run_trace(struct agui_run *r, struct slice parent, struct slice state);
+/* Members of _meta. */
+void agui_run_put_trace(const struct agui_run *r, struct jw *w);
 /* The input is there: errors from here on are events. */
 void agui_run_begin(struct agui_run *r, const struct grant *g);
 void agui_run_wake(struct agui_run *r);

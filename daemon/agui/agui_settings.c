@@ -214,13 +214,14 @@ static void put_workspace(struct jw *w, struct slice settings)
 	jw_end_obj(w);
 }
 
-static void put_meta(struct jw *w, struct slice settings)
+static void put_meta(struct jw *w, struct slice settings, struct slice trace)
 {
 	struct jval when = jobj_get(settings, "whenDetached"), v;
 	struct slice key;
 	struct jiter it;
 
 	jw_obj(w, "_meta");
+	jw_raw(w, NULL, trace);
 	jw_obj(w, "acpd");
 	if (settings.n && jiter_init(&it, (struct jval){ J_OBJECT, settings }))
 		while (jiter_next(&it, &key, &v))
@@ -233,7 +234,8 @@ static void put_meta(struct jw *w, struct slice settings)
 	jw_end_obj(w);
 }
 
-void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct buf *b)
+void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct slice trace,
+			   struct buf *b)
 {
 	struct slice settings = buf_slice(&t->given), cwd = jobj_get(settings, "cwd").raw;
 	struct jw w = JW(b);
@@ -242,12 +244,13 @@ void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct b
 	jw_raw(&w, "cwd", cwd.n ? cwd : SLICE("\"/\""));
 	put_servers(&w, settings, front_end);
 	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
-	put_meta(&w, settings);
+	put_meta(&w, settings, trace);
 	jw_end_obj(&w);
 }
 
 /* What a restart of the daemon has taken is given again; what else there was stands in the session's journal. */
-void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct buf *b)
+void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct slice trace,
+			    struct buf *b)
 {
 	static const char *const secret[] = { "provider", "env", "envKeep", "secrets" };
 	struct slice settings = buf_slice(&t->given);
@@ -259,6 +262,7 @@ void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct
 	put_servers(&w, settings, t->front_end);
 	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
 	jw_obj(&w, "_meta");
+	jw_raw(&w, NULL, trace);
 	jw_obj(&w, "acpd");
 	for (size_t i = 0; !t->opened && i < ARRAY_SIZE(secret); i++)
 		jw_raw(&w, secret[i], jobj_get(settings, secret[i]).raw);

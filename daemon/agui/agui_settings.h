@@ -14,5 +14,7 @@ int agui_profile_read(const char *list, const char *name, struct buf *ret, struc
 int agui_settings_take(const struct agui *a, struct agui_thread *t, const struct agui_input *in,
 		       bool new_thread, struct err *e);
 /* params of session/new, and of session/load. */
-void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct buf *b);
-void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct buf *b);
+void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct slice trace,
+			   struct buf *b);
+void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct slice trace,
+			    struct buf *b);

@@ -192,6 +192,7 @@ static void send_prompt(struct agui_run *r)
 	jw_str(&w, "sessionId", r->thread->session_id);
 	jw_raw(&w, "prompt", buf_slice(&r->prompt));
 	jw_obj(&w, "_meta");
+	agui_run_put_trace(r, &w);
 	jw_obj(&w, "acpd");
 	jw_str(&w, "key", r->key);
 	jw_end_obj(&w);
@@ -234,17 +235,19 @@ static void go_on(struct agui_run *r)
 
 static void open_session(struct agui_run *r, const struct session *s, const struct grant *g)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf b = { 0 }, trace = { 0 };
+	struct jw w = JW(&trace);
 
+	agui_run_put_trace(r, &w);
 	if (r->in.tools.n > 2)
 		r->thread->front_end = true;
 	r->link = agui_link_open(r->owner, r->thread, g);
 	r->link->run = r;
 	agui_link_set_tools(r->link, r->in.tools);
 	if (s)
-		agui_settings_put_load(r->thread, session_cwd(s), &b);
+		agui_settings_put_load(r->thread, session_cwd(s), buf_slice(&trace), &b);
 	else
-		agui_settings_put_new(r->thread, r->thread->front_end, &b);
+		agui_settings_put_new(r->thread, r->thread->front_end, buf_slice(&trace), &b);
 	r->open_id = agui_link_ask(r->link, s ? "session/load" : "session/new", buf_slice(&b));
 	if (b.data)
 		secret_wipe(b.data, b.cap);

@@ -69,6 +69,7 @@ struct http_request {
 	struct slice accept_encoding, if_none_match;
 	struct slice content_type, content_range, range;
 	struct slice mcp_version, mcp_method, mcp_name, mcp_session;
+	struct slice traceparent, tracestate;
 	struct slice access_token;
 	enum http_framing body;
 	uint64_t length; /* FRAMING_LENGTH */

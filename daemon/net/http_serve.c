@@ -145,6 +145,7 @@ struct request_text {
 	char encodings[256], etag[128];
 	char mcp_version[64], mcp_method[METHOD_NAME_MAX + 1], mcp_name[HTTP_NAME_MAX],
 		mcp_session[64], access_token[1024];
+	char traceparent[64], tracestate[TRACESTATE_MAX + 1];
 	char query[HTTP_HEADERS_MAX + QUERY_ITEMS_MAX];
 	struct slice items[QUERY_ITEMS_MAX];
 };
@@ -178,23 +179,19 @@ static struct slice known_header(struct lws *wsi, enum lws_token_indexes token, 
 	return v.n || !lws_hdr_total_length(wsi, token) ? v : SLICE("?");
 }
 
-static struct slice custom_header(struct lws *wsi, const char *name_colon, char *buf, size_t size)
-{
-	int n = lws_hdr_custom_copy(wsi, buf, (int)size, name_colon, (int)strlen(name_colon));
-
-	if (n < 0 && lws_hdr_custom_length(wsi, name_colon, (int)strlen(name_colon)) > 0)
-		return SLICE("?");
-	return n > 0 ? (struct slice){ buf, (size_t)n } : SLICE_NONE;
-}
-
 static void take_mcp(struct lws *wsi, struct request_text *t, struct http_request *rq)
 {
-	rq->mcp_version =
-		custom_header(wsi, "mcp-protocol-version:", t->mcp_version, sizeof(t->mcp_version));
-	rq->mcp_method = custom_header(wsi, "mcp-method:", t->mcp_method, sizeof(t->mcp_method));
-	rq->mcp_name = custom_header(wsi, "mcp-name:", t->mcp_name, sizeof(t->mcp_name));
+	rq->mcp_version = header_get_custom(wsi, "mcp-protocol-version:", t->mcp_version,
+					    sizeof(t->mcp_version));
+	rq->mcp_method =
+		header_get_custom(wsi, "mcp-method:", t->mcp_method, sizeof(t->mcp_method));
+	rq->mcp_name = header_get_custom(wsi, "mcp-name:", t->mcp_name, sizeof(t->mcp_name));
 	rq->mcp_session =
-		custom_header(wsi, "mcp-session-id:", t->mcp_session, sizeof(t->mcp_session));
+		header_get_custom(wsi, "mcp-session-id:", t->mcp_session, sizeof(t->mcp_session));
+	rq->traceparent =
+		header_get_custom(wsi, "traceparent:", t->traceparent, sizeof(t->traceparent));
+	rq->tracestate =
+		header_get_custom(wsi, "tracestate:", t->tracestate, sizeof(t->tracestate));
 }
 
 static struct http_request take_request(struct net_server *n, struct lws *wsi,
@@ -217,9 +214,9 @@ static struct http_request take_request(struct net_server *n, struct lws *wsi,
 		header_get(wsi, WSI_TOKEN_HTTP_ACCEPT_ENCODING, t->encodings, sizeof(t->encodings));
 	rq.if_none_match = header_get(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, t->etag, sizeof(t->etag));
 	rq.body = body_framing(wsi, &rq.length);
-	rq.last_event_id = custom_header(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
+	rq.last_event_id = header_get_custom(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
 	rq.access_token =
-		custom_header(wsi, "x-access-token:", t->access_token, sizeof(t->access_token));
+		header_get_custom(wsi, "x-access-token:", t->access_token, sizeof(t->access_token));
 	take_mcp(wsi, t, &rq);
 	return rq;
 }

@@ -18,6 +18,16 @@ struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf
 	return n > 0 ? (struct slice){ buf, (size_t)n } : SLICE_NONE;
 }
 
+struct slice header_get_custom(struct lws *wsi, const char *name_colon, char *buf, size_t size)
+{
+	int n = lws_hdr_custom_copy(wsi, buf, (int)size, name_colon, (int)strlen(name_colon));
+
+	/* one too long for us is not the same as none */
+	if (n < 0 && lws_hdr_custom_length(wsi, name_colon, (int)strlen(name_colon)) > 0)
+		return SLICE("?");
+	return n > 0 ? (struct slice){ buf, (size_t)n } : SLICE_NONE;
+}
+
 struct slice query_get(struct lws *wsi, const char *name_eq, char *buf, size_t size)
 {
 	const char *v = lws_get_urlarg_by_name(wsi, name_eq, buf, (int)size);

@@ -79,6 +79,8 @@ int access_check(struct net_server *n, struct lws *wsi, bool open);
 int upgrade_headers(struct lws *wsi, struct lws_process_html_args *args);
 /* upgrade.c: value of a header; empty if absent or longer than the buffer. */
 struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf, size_t size);
+/* The same of one that libwebsockets has no token for, name in lower case with its colon; "?" if it is longer. */
+struct slice header_get_custom(struct lws *wsi, const char *name_colon, char *buf, size_t size);
 struct slice query_get(struct lws *wsi, const char *name_eq, char *buf, size_t size);
 /* http_serve.c */
 int http_serve(struct net_server *n, struct peer *p, struct lws *wsi);
