@@ -292,7 +292,8 @@ export class Daemon {
 
   // --- processes -----------------------------------------------------------------------
 
-  rss() { return procs.rss(this.pid); }
+  // Without pages of files: soon after its start the daemon gives back its code, and what is needed again comes back.
+  rss() { return procs.anonymous(this.pid); }
   pss() { return procs.pss(this.pid); }
   // Without usage.ahead, which a thread makes in its own time, and the locks of its cgroups, which come a moment after the start: a count
   // that goes up by them tells nothing.

@@ -163,6 +163,7 @@ const field = (pid, file, name) => {
 };
 
 export const rss = (pid) => field(pid, 'status', 'VmRSS');
+export const anonymous = (pid) => field(pid, 'status', 'RssAnon');
 export const pss = (pid) => field(pid, 'smaps_rollup', 'Pss');
 export const privateDirty = (pid) => field(pid, 'smaps_rollup', 'Private_Dirty');
 export const fdCount = (pid) => names(pid, 'fd').length;
