@@ -166,7 +166,6 @@
 #define RUN_BACKGROUND_MAX 64           /* processes in the background that are known, ended ones too */
 #define RUN_ARGS_MAX 4096
 #define RUN_ENVS_MAX 256
-#define RUN_WORD_MAX (128 * KIB)        /* the kernel's own (MAX_ARG_STRLEN), with the byte that ends it */
 #define RUN_PROGRESS_MS 50              /* between two reports of output; the first goes at once */
 #define RUN_PROGRESS_BYTES (128 * KIB)  /* newest bytes of a stream in each report */
 #define CODE_KEEP_BYTES (512 * KIB)     /* of runCode, whose result holds the output twice */

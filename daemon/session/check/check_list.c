@@ -34,7 +34,7 @@ static const struct jfield command_fields[] = {
 	COMMON,
 	PROCESS,
 	JF_ARR(struct check_args, argv, "argv", 0),
-	JF_STR(struct check_args, command, "command", JF_FILLED, RUN_WORD_MAX - 1),
+	JF_STR(struct check_args, command, "command", JF_FILLED, ARG_BYTES_MAX),
 	JF_INT(struct check_args, expect_exit, "expectExit", 0, 0, 255),
 	JF_END,
 };
@@ -100,7 +100,7 @@ static int check_words(struct slice array, const char *prefix, const char *field
 
 		if (n >= RUN_ARGS_MAX)
 			return bad(e, prefix, field, "TOO_MANY", "has too many words");
-		if (jstr_decode(v, RUN_WORD_MAX - 1, &word) < 0 || (program && !n && !*word))
+		if (jstr_decode(v, ARG_BYTES_MAX, &word) < 0 || (program && !n && !*word))
 			return bad(e, prefix, field, "FIELD_INVALID",
 				   "must be an array of strings that begins with a program");
 	}
@@ -126,7 +126,7 @@ static int check_env(struct slice env, const char *prefix, struct err *e)
 		if (!session_env_name(key))
 			return bad(e, prefix, "env", "ENV_NAME_INVALID",
 				   "has what is no variable name, or one of the daemon's");
-		r = jstr_decode(v, RUN_WORD_MAX / 2, &value);
+		r = jstr_decode(v, ARG_BYTES_MAX / 2, &value);
 		if (r == -ENAMETOOLONG)
 			return bad(e, prefix, "env", "FIELD_TOO_LONG",
 				   "has a value that is too long");

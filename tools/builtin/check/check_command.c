@@ -64,7 +64,7 @@ static void take_words(struct check_job *j, struct command *c)
 	c->argv = xalloc((count(list) + 1) * sizeof(char *));
 	jiter_init(&it, list);
 	while (jiter_next(&it, NULL, &v))
-		if (jstr_decode(v, RUN_WORD_MAX, &c->argv[n]) == 0)
+		if (jstr_decode(v, ARG_BYTES_MAX, &c->argv[n]) == 0)
 			n++;
 }
 
@@ -80,7 +80,7 @@ static void take_env(struct check_job *j)
 	while (jiter_next(&it, &key, &v)) {
 		_cleanup_(freep) char *name = xstrndup(key.p, key.n), *value = NULL;
 
-		if (jstr_decode(v, RUN_WORD_MAX, &value) == 0)
+		if (jstr_decode(v, ARG_BYTES_MAX, &value) == 0)
 			setenv(name, value, 1);
 	}
 }

@@ -23,7 +23,7 @@ static const struct jfield fields[] = {
 	JF_OBJ(struct check_job, env, "env", 0),
 	JF_INT(struct check_job, timeout_ms, "timeoutMs", JF_REQUIRED, 1, CHECK_TIME_MAX),
 	JF_ARR(struct check_job, argv, "argv", 0),
-	JF_STR(struct check_job, command, "command", 0, RUN_WORD_MAX),
+	JF_STR(struct check_job, command, "command", 0, ARG_BYTES_MAX),
 	JF_STR(struct check_job, target, "target", 0, CHECK_ID_MAX),
 	JF_ARR(struct check_job, only, "only", 0),
 	JF_OBJ(struct check_job, tests, "tests", 0),

@@ -237,12 +237,12 @@ char **command_environment(const struct toolbox *b, const struct command_spec *c
 static int check_words(char *const *words, const char *field, struct err *e)
 {
 	for (; *words; words++)
-		if (strlen(*words) >= RUN_WORD_MAX)
+		if (strlen(*words) > ARG_BYTES_MAX)
 			return err_field(
 				e, field, "TOO_LARGE",
 				"%s: a command, word or variable may have %zu bytes; longer text "
 				"goes into a file or to stdin (input)",
-				field, (size_t)RUN_WORD_MAX - 1);
+				field, (size_t)ARG_BYTES_MAX);
 	return 0;
 }
 
