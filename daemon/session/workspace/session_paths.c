@@ -240,18 +240,26 @@ char *paths_journal_path(const struct session_store *st, const char *id)
 	return file_join(dir, name);
 }
 
+/* A directory may be entered by the same bit. */
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return access(path, X_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 char *paths_find_command(const char *command, const char *path)
 {
 	const char *p = path ? path : "";
 
 	if (strchr(command, '/'))
-		return access(command, X_OK) == 0 && command[0] == '/' ? xstrdup(command) : NULL;
+		return is_program(command) && command[0] == '/' ? xstrdup(command) : NULL;
 	while (*p) {
 		size_t n = strcspn(p, ":");
 		_cleanup_(freep) char *dir = xstrndup(p, n);
 		_cleanup_(freep) char *full = file_join(dir, command);
 
-		if (n && access(full, X_OK) == 0)
+		if (n && is_program(full))
 			return TAKE_PTR(full);
 		p += n + (p[n] == ':');
 	}
