@@ -1317,7 +1317,7 @@ export interface components {
         /** @description an event of AG-UI: @ag-ui/core describes its other members */
         AguiEvent: {
             /** @enum {string} */
-            type: "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" | "TEXT_MESSAGE_START" | "TEXT_MESSAGE_CONTENT" | "TEXT_MESSAGE_END" | "REASONING_START" | "REASONING_MESSAGE_START" | "REASONING_MESSAGE_CONTENT" | "REASONING_MESSAGE_END" | "REASONING_END" | "TOOL_CALL_START" | "TOOL_CALL_ARGS" | "TOOL_CALL_END" | "TOOL_CALL_RESULT" | "STATE_SNAPSHOT" | "STATE_DELTA" | "MESSAGES_SNAPSHOT" | "ACTIVITY_SNAPSHOT" | "ACTIVITY_DELTA" | "CUSTOM" | "RAW";
+            type: "RUN_STARTED" | "RUN_FINISHED" | "RUN_ERROR" | "TEXT_MESSAGE_START" | "TEXT_MESSAGE_CONTENT" | "TEXT_MESSAGE_END" | "REASONING_START" | "REASONING_MESSAGE_START" | "REASONING_MESSAGE_CONTENT" | "REASONING_MESSAGE_END" | "REASONING_END" | "TOOL_CALL_START" | "TOOL_CALL_ARGS" | "TOOL_CALL_END" | "TOOL_CALL_RESULT" | "STATE_SNAPSHOT" | "STATE_DELTA" | "MESSAGES_SNAPSHOT" | "ACTIVITY_SNAPSHOT" | "ACTIVITY_DELTA" | "CUSTOM" | "RAW" | "STEP_STARTED" | "STEP_FINISHED" | "SUBAGENT_STARTED" | "SUBAGENT_FINISHED" | "SUBAGENT_ERROR";
         } & {
             [key: string]: unknown;
         };
@@ -3759,7 +3759,7 @@ export interface components {
             state?: {
                 [key: string]: unknown;
             };
-            /** @description acpd: settings of the thread, and what else others want */
+            /** @description acpd: settings of the thread; _meta: traceparent, tracestate, baggage; and what else others want */
             forwardedProps?: {
                 [key: string]: unknown;
             };

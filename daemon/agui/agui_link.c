@@ -296,6 +296,7 @@ struct agui_link *agui_link_open(struct agui *a, struct agui_thread *t, const st
 	agui_link_ask(
 		l, "initialize",
 		SLICE("{\"protocolVersion\":1,\"clientCapabilities\":{\"elicitation\":{\"form\":{}},"
+		      "\"session\":{\"notices\":{},\"compaction\":{}},\"plan\":{},\"subagents\":{},"
 		      "\"_meta\":{\"acpd\":{}}}}"));
 	return l;
 }

@@ -318,9 +318,13 @@ static const struct {
 	{ "tool_call", agui_talk_call },
 	{ "tool_call_update", agui_talk_call_update },
 	{ "plan", agui_talk_plan },
+	{ "plan_update", agui_talk_plan_update },
+	{ "plan_removed", agui_talk_plan_removed },
+	{ "compaction_update", agui_talk_compaction },
+	{ "subagent_update", agui_talk_subagent },
 };
 
-static void raw_event(struct agui_talk *t, struct slice update)
+void agui_talk_raw(struct agui_talk *t, struct slice update)
 {
 	struct jw w;
 
@@ -342,13 +346,14 @@ void agui_talk_update(struct agui_talk *t, uint64_t seq, struct slice update)
 			return;
 		}
 	if (!agui_talk_state(t, update))
-		raw_event(t, update);
+		agui_talk_raw(t, update);
 }
 
 void agui_talk_pause(struct agui_talk *t)
 {
 	agui_talk_close(t);
 	agui_calls_end(t);
+	agui_more_pause(t);
 }
 
 void agui_talk_turn_over(struct agui_talk *t)
@@ -361,6 +366,7 @@ void agui_talk_turn_over(struct agui_talk *t)
 void agui_talk_go_live(struct agui_talk *t)
 {
 	agui_talk_pause(t);
+	agui_plans_put(t);
 	t->history = false;
 }
 
@@ -369,11 +375,14 @@ void agui_talk_init(struct agui_talk *t, struct buf *out, bool old, const struct
 	*t = (struct agui_talk){ .out = out, .old = old, .whole = true, .names = *names };
 	t->messages.max = t->text.max = t->parts.max = AGUI_SNAPSHOT_MAX;
 	list_init(&t->calls);
+	list_init(&t->plans);
+	list_init(&t->subagents);
 }
 
 void agui_talk_done(struct agui_talk *t)
 {
 	agui_calls_done(t);
+	agui_more_done(t);
 	free(t->open_id);
 	buf_done(&t->text);
 	buf_done(&t->text_origin);

@@ -44,6 +44,9 @@ struct agui_talk {
 	struct list calls;   /* struct agui_call */
 	unsigned ncalls;
 	uint64_t plan_seq;
+	struct list plans, subagents; /* struct agui_plan, of a history; struct agui_subagent */
+	unsigned nplans, nsubagents;
+	bool compacting;       /* its step has begun */
 	char *state[PART_MAX]; /* raw, the newest; or NULL */
 };
 
@@ -51,6 +54,8 @@ void agui_talk_init(struct agui_talk *t, struct buf *out, bool old, const struct
 void agui_talk_done(struct agui_talk *t);
 /* update: raw, of a session/update with that number. */
 void agui_talk_update(struct agui_talk *t, uint64_t seq, struct slice update);
+/* What AG-UI has no event for, as it is. */
+void agui_talk_raw(struct agui_talk *t, struct slice update);
 /* The message that is open ends. */
 void agui_talk_close(struct agui_talk *t);
 /* The run ends, and perhaps not the turn: messages and arguments of calls end. */

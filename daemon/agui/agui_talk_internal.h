@@ -32,6 +32,17 @@ void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice updat
 void agui_calls_end(struct agui_talk *t);
 void agui_calls_done(struct agui_talk *t);
 
+/* talk_more.c */
+void agui_talk_plan_update(struct agui_talk *t, uint64_t seq, struct slice update);
+void agui_talk_plan_removed(struct agui_talk *t, uint64_t seq, struct slice update);
+void agui_talk_compaction(struct agui_talk *t, uint64_t seq, struct slice update);
+void agui_talk_subagent(struct agui_talk *t, uint64_t seq, struct slice update);
+/* The plans of a history, at its end. */
+void agui_plans_put(struct agui_talk *t);
+/* Steps and subagents end with the run. */
+void agui_more_pause(struct agui_talk *t);
+void agui_more_done(struct agui_talk *t);
+
 /* talk_state.c */
 void agui_talk_plan(struct agui_talk *t, uint64_t seq, struct slice update);
 /* False: it says nothing of the state. */

@@ -5,7 +5,7 @@ import { array, content, events, fields, foreign, json, object, query, ref, word
 const EVENTS = [
   'RUN_STARTED', 'RUN_FINISHED', 'RUN_ERROR', 'TEXT_MESSAGE_START', 'TEXT_MESSAGE_CONTENT', 'TEXT_MESSAGE_END', 'REASONING_START', 'REASONING_MESSAGE_START', 'REASONING_MESSAGE_CONTENT',
   'REASONING_MESSAGE_END', 'REASONING_END', 'TOOL_CALL_START', 'TOOL_CALL_ARGS', 'TOOL_CALL_END', 'TOOL_CALL_RESULT', 'STATE_SNAPSHOT', 'STATE_DELTA', 'MESSAGES_SNAPSHOT', 'ACTIVITY_SNAPSHOT',
-  'ACTIVITY_DELTA', 'CUSTOM', 'RAW',
+  'ACTIVITY_DELTA', 'CUSTOM', 'RAW', 'STEP_STARTED', 'STEP_FINISHED', 'SUBAGENT_STARTED', 'SUBAGENT_FINISHED', 'SUBAGENT_ERROR',
 ];
 
 export default {
@@ -19,7 +19,7 @@ export default {
     }), additionalProperties: true },
     RunAgentInput: { ...fields('daemon/agui/agui_input.c:input_fields', {
       threadId: 'the thread: a session', runId: 'of the client', protocolVersion: '1.0; absent: 0.0.x', parentRunId: 'of the client',
-      messages: array(ref('AguiMessage')), state: foreign('of the application: comes back in snapshots'), forwardedProps: foreign('acpd: settings of the thread, and what else others want'),
+      messages: array(ref('AguiMessage')), state: foreign('of the application: comes back in snapshots'), forwardedProps: foreign('acpd: settings of the thread; _meta: traceparent, tracestate, baggage; and what else others want'),
       tools: array(foreign('{name, description, parameters}'), 'of the front end'), context: array(foreign('{description, value}'), 'told to the agent with the next prompt'),
       resume: array(foreign('{interruptId, status, payload?}'), 'answers to all open interrupts'),
     }), additionalProperties: true },
