@@ -4044,7 +4044,7 @@ export interface components {
         SessionUser: {
             name: string;
             /** @enum {string} */
-            uid: "own" | "shared";
+            uid: "own" | "shared" | "parked";
             sharedWith?: string[];
         };
         Sessions: {

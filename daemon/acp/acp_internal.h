@@ -149,6 +149,10 @@ int not_found(struct err *e, const char *session_id);
 /* Begins to tell clients of the daemon's life. */
 void daemon_status_follow(struct acp_server *srv);
 
+/* acp_hold.c */
+/* 1: the request waits until the uid that it needs is there, and is read again then. 0: it can be handled. <0: e. */
+int conn_hold(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+
 /* methods.c */
 void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m);
 

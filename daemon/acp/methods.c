@@ -270,7 +270,9 @@ static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err 
 		r = check_access(c, row, m, e);
 	if (r == 0)
 		r = check_meta(row, m, e);
-	return r < 0 ? r : row->fn(c, m, e);
+	if (r == 0)
+		r = conn_hold(c, m, e);
+	return r < 0 ? r : r > 0 ? 0 : row->fn(c, m, e);
 }
 
 void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m)

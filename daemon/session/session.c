@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "json/jstr.h"
 #include "session/session_states.h"
+#include "session/session_uids.h"
 #include "session/workspace/artifact_store.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/session_spaces.h"
@@ -210,7 +211,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 	if (s->state == SESSION_CLOSING || s->store->stopping)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being closed");
-	if (s->state == SESSION_CLOSED && store_admit(s->store, e) < 0)
+	if (s->state == SESSION_CLOSED && session_may_reopen(s, e) < 0)
 		return -ESHUTDOWN;
 	if (s->setup.needs_provider && !p->setup.provider.n)
 		return err_field(

@@ -12,6 +12,7 @@
 #include "session/harness/setup_check.h"
 #include "session/network/session_network.h"
 #include "session/session_states.h"
+#include "session/session_uids.h"
 #include "session/workspace/provision.h"
 #include "session/harness/harness_pool.h"
 #include "session/workspace/session_paths.h"
@@ -175,6 +176,8 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 	if (from->state == SESSION_OPENING || from->state == SESSION_CLOSING)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being opened or closed");
+	if (from->state == SESSION_CLOSED && session_files_need((struct session *)from, e) < 0)
+		return -EAGAIN;
 	if (!from->harness.native_id || !from->home)
 		return err_set(e, -ENODATA, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			       "the session has no context to begin from");

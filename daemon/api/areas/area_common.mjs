@@ -42,7 +42,7 @@ export default {
     ProviderState: object({
       via: word(['direct', 'tunnel', 'environment']), keyExposed: boolean('commands of the agent can read a key'), 'callerChecked?': boolean(),
     }, 'who makes the model calls'),
-    SessionUser: object({ name: string(), uid: word(['own', 'shared']), 'sharedWith?': array(text) }, 'as whom the harness runs'),
+    SessionUser: object({ name: string(), uid: word(['own', 'shared', 'parked']), 'sharedWith?': array(text) }, 'as whom the harness runs'),
     McpState: array(object({
       name: string(), via: string('acp, http, sse, builtin, hosted, project …'), 'toolsDelivered?': array(text, 'what the harness has got'),
       'toolsRenamed?': array(object({ tool: string(), as: string() })),

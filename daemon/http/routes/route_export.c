@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "session/harness/session_limits.h"
+#include "session/session_uids.h"
 
 enum export_type { EXPORT_DEFAULT, EXPORT_TAR, EXPORT_TAR_GZ, EXPORT_TAR_ZST, EXPORT_ZIP };
 
@@ -189,6 +190,10 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 	}
 	if (session_refuse_imported(s, &e) < 0) {
 		http_reply_error(ret, 409, e.reason, e.msg); /* what is there now is not its own */
+		return;
+	}
+	if (session_files_need(s, &e) < 0) {
+		http_reply_error(ret, 503, e.reason, e.msg);
 		return;
 	}
 	if (!choose_root(s, &a, &root, &below, ret) || !enter_draft(s, &root, ret))

@@ -206,10 +206,19 @@ int agent_uids_take(struct agent_uids *u, const char *holder, const char *tree, 
 	if (best == size)
 		return err_set(
 			e, -EAGAIN, RPC_INTERNAL_ERROR, "AGENT_UIDS_EXHAUSTED",
-			"all %u uids of --agent-uids are taken; delete sessions, or give it more",
+			"all %u uids of --agent-uids are taken; close sessions, or give it more",
 			size);
 	*ret = u->range.first + best;
 	return agent_uids_hold(u, *ret, holder, tree, e);
+}
+
+void agent_uids_keep(struct agent_uids *u, const char *holder, const char *tree)
+{
+	struct uid_claim *c = claim_of(u, holder);
+	struct err e;
+
+	if (c && note_tree(c, tree))
+		(void)claim_write(u, c, &e);
 }
 
 static void hand_trees_on(struct agent_uids *u, uid_t uid, const struct buf *trees)

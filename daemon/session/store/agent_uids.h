@@ -33,6 +33,8 @@ int agent_uids_take(struct agent_uids *u, const char *holder, const char *tree, 
 /* That one, along with those who have it. Who holds it already goes on holding it. */
 int agent_uids_hold(struct agent_uids *u, uid_t uid, const char *holder, const char *tree,
 		    struct err *e);
+/* One more tree that holder worked on. */
+void agent_uids_keep(struct agent_uids *u, const char *holder, const char *tree);
 /* holder has it no more; its trees are remembered by another holder of the uid, if there is one. */
 void agent_uids_drop(struct agent_uids *u, const char *holder);
 /* Which one holder has; false: none. */

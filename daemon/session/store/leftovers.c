@@ -69,12 +69,12 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 
 static const struct helper_job_events job_events = { NULL, on_done };
 
-static void put_trees(const struct leftovers *l, uid_t uid, struct jw *w)
+static void put_trees(const struct agent_uids *uids, uid_t uid, struct jw *w)
 {
 	_cleanup_(buf_done) struct buf trees = { 0 };
 	size_t n = 0;
 
-	agent_uids_trees(l->spec.uids, uid, &trees);
+	agent_uids_trees(uids, uid, &trees);
 	jw_arr(w, "keep");
 	for (size_t at = 0; at < buf_len(&trees); at += n + 1) {
 		const char *line = trees.data + at, *end = memchr(line, '\n', trees.len - at);
@@ -85,21 +85,27 @@ static void put_trees(const struct leftovers *l, uid_t uid, struct jw *w)
 	jw_end_arr(w);
 }
 
-static void clean(struct leftovers *l, struct uid_left *u)
+void leftovers_put_job(const struct agent_uids *uids, uid_t uid, struct buf *ret)
 {
-	_cleanup_(buf_done) struct buf job = { 0 };
-	struct jw w = JW(&job);
-	struct err e = { 0 };
+	struct jw w = JW(ret);
 
 	jw_obj(&w, NULL);
-	jw_uint(&w, "uid", u->uid);
-	jw_uint(&w, "gid", u->uid);
+	jw_uint(&w, "uid", uid);
+	jw_uint(&w, "gid", uid);
 	jw_arr(&w, "directories");
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
 		jw_str(&w, NULL, directories[i]);
 	jw_end_arr(&w);
-	put_trees(l, u->uid, &w);
+	put_trees(uids, uid, &w);
 	jw_end_obj(&w);
+}
+
+static void clean(struct leftovers *l, struct uid_left *u)
+{
+	_cleanup_(buf_done) struct buf job = { 0 };
+	struct err e = { 0 };
+
+	leftovers_put_job(l->spec.uids, u->uid, &job);
 	list_del(&u->link);
 	list_init(&u->link);
 	l->current = u;

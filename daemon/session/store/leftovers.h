@@ -32,5 +32,7 @@ void leftovers_gone(struct leftovers *l, const char *holder);
 /* Nobody may take that uid just now. */
 bool leftovers_cleaning(const struct leftovers *l, uid_t uid);
 void leftovers_wake(struct leftovers *l);
+/* The job that cleans up after that uid, for acpd-unpack. */
+void leftovers_put_job(const struct agent_uids *uids, uid_t uid, struct buf *ret);
 /* A running job is killed, none is begun. */
 void leftovers_stop(struct leftovers *l);

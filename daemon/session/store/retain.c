@@ -20,7 +20,7 @@ static bool removable(const struct session *s)
 	       list_empty(&s->close_waiters) && list_empty(&s->turn.queue) && !provision_busy(s);
 }
 
-static uint64_t closed_at(const struct session *s)
+uint64_t retain_closed_at(const struct session *s)
 {
 	return s->stored.closed_ms ? s->stored.closed_ms : s->updated_ms;
 }
@@ -29,7 +29,7 @@ static bool before(const struct session *a, const struct session *b, bool stored
 {
 	if (stored_first && trim_stored(a) != trim_stored(b))
 		return trim_stored(a);
-	return closed_at(a) < closed_at(b);
+	return retain_closed_at(a) < retain_closed_at(b);
 }
 
 /* The first ones, at most RETAIN_BATCH. */
@@ -83,7 +83,7 @@ static void let_go(struct session *s, const char *why, uint64_t *count)
 
 	++*count;
 	log_info("session", "closed session deleted, it is not to be kept", "session", s->id, "why",
-		 why, "closed", clock_iso(closed_at(s), when), "acknowledged",
+		 why, "closed", clock_iso(retain_closed_at(s), when), "acknowledged",
 		 trim_stored(s) ? "true" : "false");
 	session_close(s, true, on_removed, NULL);
 }
@@ -179,7 +179,7 @@ static bool expire_old(struct session_store *st, struct session *const *list, si
 	uint64_t now = clock_real_ms(), age = (uint64_t)st->retention.keep.age_secs * 1000,
 		 gone = 0;
 
-	for (size_t i = 0; age && i < n && closed_at(list[i]) + age < now; i++, gone++)
+	for (size_t i = 0; age && i < n && retain_closed_at(list[i]) + age < now; i++, gone++)
 		let_go(list[i], "age", &st->totals.removed_age);
 	return gone == RETAIN_BATCH;
 }

@@ -11,6 +11,8 @@
 
 #include "session/session_internal.h"
 
+/* When it was closed, unix ms. */
+uint64_t retain_closed_at(const struct session *s);
 void retain_begin(struct session_store *st);
 void retain_stop(struct session_store *st);
 void retain_done(struct session_store *st);

@@ -14,6 +14,7 @@
 #include "session/store/session_recover.h"
 #include "session/store/session_summary.h"
 #include "session/store/session_user.h"
+#include "session/store/uid_lending.h"
 #include "session/store/retain.h"
 #include "workspace/derive.h"
 
@@ -124,6 +125,7 @@ static void on_gone(void *ctx, const char *name)
 {
 	struct session_store *st = ctx;
 
+	uid_lending_gone(st->lending, name);
 	leftovers_gone(st->leftovers, name);
 }
 
@@ -147,6 +149,10 @@ static int open_uids(struct session_store *st, const struct store_config *cfg, s
 	st->uids = agent_uids_open(st->state_dir, &range, e);
 	if (!st->uids)
 		return -EIO;
+	st->parked = parked_open(st->state_dir, e);
+	if (!st->parked)
+		return -EIO;
+	st->lending = uid_lending_new(st);
 	st->leftovers = leftovers_new(&(struct leftovers_spec){ st->loop, st->procs, st->uids,
 								works_as, on_background_idle, st });
 	return 0;
@@ -282,6 +288,8 @@ struct session_store *store_free(struct session_store *st)
 	model_listeners_done(&st->model.listeners);
 	st->removal = removal_close(st->removal);
 	st->leftovers = leftovers_free(st->leftovers);
+	st->lending = uid_lending_free(st->lending);
+	st->parked = parked_close(st->parked);
 	st->programs = programs_free(st->programs);
 	st->uids = agent_uids_close(st->uids);
 	uid_lock_release(&st->uid_lock);
@@ -452,6 +460,7 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 	derive_stop(&st->workspaces);
 	removal_stop(st->removal);
 	leftovers_stop(st->leftovers);
+	uid_lending_stop(st->lending);
 	if (st->programs)
 		programs_stop(st->programs);
 	retain_stop(st);

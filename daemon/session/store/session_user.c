@@ -1,8 +1,10 @@
 #include "session/store/session_user.h"
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
+#include "session/store/uid_lending.h"
 #include "session/workspace/cwd_owner.h"
 #include "session/workspace/session_paths.h"
 
@@ -16,6 +18,44 @@ static void become(struct session *s, uid_t uid)
 
 	agent_user_done(&s->user);
 	s->user = (struct agent_user){ true, uid, (gid_t)uid, xstrdup(uid_range_name(uid, name)) };
+}
+
+void session_user_park(struct session *s)
+{
+	agent_user_done(&s->user);
+	s->user = agent_user_copy(&s->store->user);
+	s->stored.parked = true;
+}
+
+void session_user_unpark(struct session *s, uid_t uid)
+{
+	become(s, uid);
+	s->stored.parked = false;
+	s->stored.closed_ms = clock_real_ms(); /* it is needed: others come first */
+}
+
+int session_files_need(struct session *s, struct err *e)
+{
+	const struct uid_need need = { .session = s };
+	int r = uid_lending_need(s->store->lending, &need, NULL, NULL, e);
+
+	return r <= 0 ? r :
+			err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "SESSION_PARKED",
+				"the session's uid was given to others, and its files are being "
+				"given one again: try again");
+}
+
+int session_may_reopen(const struct session *s, struct err *e)
+{
+	int r = store_admit(s->store, e);
+
+	return r < 0 ? r : session_files_need(session_index_find(&s->store->by_id, s->id), e);
+}
+
+int store_uid_need(struct session_store *st, const struct uid_need *need, uid_ready_fn fn,
+		   void *ctx, struct err *e)
+{
+	return uid_lending_need(st->lending, need, fn, ctx, e);
 }
 
 bool session_user_is_own(const struct session *s)
@@ -39,7 +79,8 @@ static int share(struct session *s, uid_t uid, const char *tree, struct err *e)
 {
 	int r;
 
-	if (leftovers_cleaning(s->store->leftovers, uid)) /* else it would kill ours, too */
+	if (leftovers_cleaning(s->store->leftovers, uid) ||
+	    uid_lending_takes(s->store->lending, uid)) /* else it would kill ours, too */
 		return err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "AGENT_UIDS_EXHAUSTED",
 			       "the uid that cwd belongs to is being cleaned up; try again");
 	r = agent_uids_hold(s->store->uids, uid, s->id, tree, e);
@@ -106,7 +147,7 @@ void session_user_note(const struct session *s, struct jw *w)
 		jw_uint(w, "uid", s->user.uid);
 }
 
-/* The record of a session is damaged: the book knows, too. */
+/* The book is right: the uid may be another one since the record was written. */
 void session_user_recall(struct session *s, uint64_t recorded)
 {
 	struct err e = { 0 };
@@ -114,9 +155,13 @@ void session_user_recall(struct session *s, uint64_t recorded)
 
 	if (geteuid() != 0) /* it is not ours to give */
 		return;
-	if (recorded && recorded <= AGENT_UID_MAX)
-		uid = (uid_t)recorded;
-	else if (!agent_uids_of(s->store->uids, s->id, &uid))
+	if (parked_find(s->store->parked, s->id)) {
+		session_user_park(s);
+		return;
+	}
+	if (!agent_uids_of(s->store->uids, s->id, &uid))
+		uid = recorded <= AGENT_UID_MAX ? (uid_t)recorded : 0;
+	if (!uid)
 		return;
 	if (agent_uids_hold(s->store->uids, uid, s->id, s->cwd, &e) < 0)
 		log_warn("session", "its uid is not noted as taken", "session", s->id, "text",
@@ -146,8 +191,20 @@ static void take_up(void *ctx, uid_t uid _unused_, const char *holder)
 		log_warn("session", "session not removed", "session", holder, "text", e.msg);
 }
 
+/* A daemon was killed while it gave them a uid: they have none yet. */
+static void take_up_parked(void *ctx, const char *holder)
+{
+	struct session_store *st = ctx;
+	_cleanup_(freep) char *journal = paths_journal_path(st, holder);
+
+	agent_uids_drop(st->uids, holder);
+	if (access(journal, F_OK) < 0 && !is_there(st, "removed", holder))
+		parked_drop(st->parked, holder);
+}
+
 void session_users_take_up(struct session_store *st)
 {
+	parked_each(st->parked, take_up_parked, st);
 	agent_uids_each(st->uids, take_up, st);
 }
 
@@ -220,7 +277,7 @@ void session_put_user(struct jw *w, const struct session *s)
 		return;
 	jw_obj(w, "user");
 	jw_str(w, "name", s->user.name);
-	jw_str(w, "uid", alone ? "own" : "shared");
+	jw_str(w, "uid", s->stored.parked ? "parked" : alone ? "own" : "shared");
 	if (own && !alone) {
 		jw_arr(w, "sharedWith");
 		agent_uids_each(s->store->uids, put_sharer, &h);

@@ -20,6 +20,9 @@ bool session_user_is_own(const struct session *s);
 void session_user_unchoose(struct session *s);
 /* Of a session of an earlier daemon: recorded is the uid in its journal, 0: none. */
 void session_user_recall(struct session *s, uint64_t recorded);
+/* Its uid was given to others; its files have that one. Until then it is nobody's but the daemon's. */
+void session_user_park(struct session *s);
+void session_user_unpark(struct session *s, uid_t uid);
 /* Into the record of the session. */
 void session_user_note(const struct session *s, struct jw *w);
 /* Sessions whose last daemon was killed before all of them was gone are finished. */

@@ -18,6 +18,7 @@
 #include "session/store/activity.h"
 #include "session/store/agent_uids.h"
 #include "session/store/leftovers.h"
+#include "session/store/parked_uids.h"
 #include "session/store/problems.h"
 #include "session/store/removal.h"
 #include "session/store/session_index.h"
@@ -73,6 +74,8 @@ struct session_store {
 	struct agent_uids *uids;
 	struct uid_lock uid_lock; /* on the range of them */
 	struct leftovers *leftovers;
+	struct parked_uids *parked;
+	struct uid_lending *lending;
 	struct programs *programs;
 	struct fetcher *fetcher;
 	struct outbox *outbox;
@@ -104,6 +107,8 @@ struct session_stored {
 	bool remove;	    /* once it is closed */
 	bool gone;	    /* put away, to be removed */
 	bool unremovable;   /* it was to be deleted, and could not */
+	bool parked;	    /* its uid was given to others: parked_uids.h */
+	bool kept_uid;	    /* which cannot be done, in this life */
 	uint64_t closed_ms; /* unix; 0: in an earlier life */
 	int64_t bytes;	    /* on disk, once closed; -1: not measured */
 };

@@ -1,6 +1,7 @@
 #include "session/workspace/inspection.h"
 
 #include "session/harness/session_limits.h"
+#include "session/session_uids.h"
 #include "session/workspace/provision.h"
 
 #include "json/jdec.h"
@@ -30,6 +31,8 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 		     void (*ended)(struct inspection *k, struct slice report, const struct err *e),
 		     struct err *e)
 {
+	if (session_files_need(s, e) < 0)
+		return -EAGAIN;
 	k->session = s;
 	k->ended = ended;
 	k->helper = helper_job_start(

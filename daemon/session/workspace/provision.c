@@ -424,8 +424,11 @@ void provision_closed(struct session *s, bool remove)
 {
 	_cleanup_(freep) char *skills = NULL;
 
+	const struct agent_user self = agent_user_self();
+
 	if (s->setup.ephemeral && (remove || s->setup.remove_on_close))
-		workspaces_remove(&s->store->workspaces, &s->user, s->cwd);
+		workspaces_remove(&s->store->workspaces, s->stored.parked ? &self : &s->user,
+				  s->cwd);
 	if (!remove || !s->home)
 		return;
 	workspaces_forget(&s->store->workspaces, s->home);

@@ -10,6 +10,7 @@
 #include "unpack/extract/extract_keeper.h"
 #include "unpack/job/inflate_job.h"
 #include "unpack/job/leftovers_job.h"
+#include "unpack/job/reown_job.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,6 +65,7 @@ static const struct unpack_verb {
 	{ "inflate", .run = run_inflate },
 	{ "discard", .run = discard_run },
 	{ "leftovers", .run = leftovers_run },
+	{ "reown", .run = reown_run },
 	{ "draft-begin", .export = draft_job_run },
 	{ "draft-diff", .export = draft_job_run },
 	{ "draft-apply", .export = draft_job_run },

@@ -1,0 +1,216 @@
+#include "unpack/job/reown_job.h"
+
+#include "base/array.h"
+#include "base/limits.h"
+#include "base/limits_uids.h"
+#include "base/os/file.h"
+#include "base/util.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "tree/held_tree.h"
+#include "unpack/job/unpack_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct reown_tree {
+	char *path;
+	int64_t ino; /* 0: any */
+	bool foreign;
+};
+
+struct reown_job {
+	struct slice trees, from;
+	int64_t to, max;
+	uid_t uids[REOWN_UIDS_MAX];
+	size_t n;
+	const struct reown_tree *tree; /* the one that is walked */
+	struct reown_top {
+		dev_t dev;
+		ino_t ino;
+	} * tops; /* of the trees that are not foreign */
+	size_t ntops;
+	uint64_t entries, found;
+	struct verdict v;
+};
+
+static const struct jfield fields[] = {
+	JF_ARR(struct reown_job, trees, "trees", JF_REQUIRED),
+	JF_ARR(struct reown_job, from, "from", JF_REQUIRED),
+	JF_INT(struct reown_job, to, "to", 0, 1, UINT32_MAX - 1),
+	JF_INT(struct reown_job, max, "max", 0, 1, INT64_MAX),
+	JF_END,
+};
+
+static const struct jfield tree_fields[] = {
+	JF_STR(struct reown_tree, path, "path", JF_REQUIRED, PATH_BYTES_MAX),
+	JF_INT(struct reown_tree, ino, "ino", 0, 0, INT64_MAX),
+	JF_BOOL(struct reown_tree, foreign, "foreign", 0),
+	JF_END,
+};
+
+static bool is_of(const struct reown_job *j, uid_t id)
+{
+	for (size_t i = 0; i < j->n; i++)
+		if (j->uids[i] == id)
+			return true;
+	return false;
+}
+
+static bool is_top(const struct reown_job *j, const struct stat *sb)
+{
+	for (size_t i = 0; i < j->ntops; i++)
+		if (j->tops[i].dev == sb->st_dev && j->tops[i].ino == sb->st_ino)
+			return true;
+	return false;
+}
+
+/* A tree that is named itself may lie in a foreign one. */
+static int look_at(void *ctx, const char *path _unused_, int dir _unused_,
+		   const char *leaf _unused_, const struct stat *sb)
+{
+	struct reown_job *j = ctx;
+
+	if (++j->entries > (uint64_t)j->max)
+		return -E2BIG;
+	if (!j->tree->foreign)
+		return 0;
+	if (S_ISDIR(sb->st_mode) && is_top(j, sb))
+		return 1;
+	j->found += is_of(j, sb->st_uid);
+	return 0;
+}
+
+static int give(void *ctx, const char *path _unused_, int dir, const char *leaf,
+		const struct stat *sb)
+{
+	struct reown_job *j = ctx;
+	uid_t uid = is_of(j, sb->st_uid) ? (uid_t)j->to : (uid_t)-1;
+	gid_t gid = is_of(j, sb->st_gid) ? (gid_t)j->to : (gid_t)-1;
+
+	j->entries++;
+	if (uid == (uid_t)-1 && gid == (gid_t)-1)
+		return 0;
+	j->found++;
+	return fchownat(dir, leaf, uid, gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT ? -errno :
+											   0;
+}
+
+/* Nobody but us can come into it. */
+static bool is_shut(const struct stat *sb, const struct reown_tree *t)
+{
+	return sb->st_uid == geteuid() && !(sb->st_mode & 077) &&
+	       (!t->ino || sb->st_ino == (ino_t)t->ino);
+}
+
+static int walk(struct reown_job *j, const struct reown_tree *t)
+{
+	_cleanup_(closep) int dir =
+		open(t->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	struct stat sb;
+	int r;
+
+	j->tree = t;
+	if (dir < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+		return 0;
+	if (dir < 0 || fstat(dir, &sb) < 0)
+		return fail_with(&j->v, -errno, t->path, "opening the tree");
+	if (j->to && !is_shut(&sb, t))
+		return 0; /* another one is in its place */
+	r = held_walk(dir, j->to ? give : look_at, j);
+	if (r == -E2BIG)
+		return fail_as(&j->v, "TOO_MANY_ENTRIES", t->path,
+			       "the tree has too many files to be looked through");
+	return r < 0 ? fail_with(&j->v, r, t->path, "walking the tree") : 0;
+}
+
+static int take_from(struct reown_job *j)
+{
+	struct jiter it;
+	struct jval v;
+	int64_t uid;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, j->from });
+	while (jiter_next(&it, NULL, &v)) {
+		if (j->n == REOWN_UIDS_MAX || jdec_int(v, &uid) < 0 || uid < 1 || uid >= UINT32_MAX)
+			return fail_as(&j->v, "PARAM_INVALID", "from", "from: not uids");
+		j->uids[j->n++] = (uid_t)uid;
+	}
+	return 0;
+}
+
+static int note_top(struct reown_job *j, const struct reown_tree *t)
+{
+	struct stat sb;
+
+	if (!t->foreign && lstat(t->path, &sb) == 0)
+		*GROW(j->tops, j->ntops) = (struct reown_top){ sb.st_dev, sb.st_ino };
+	return 0;
+}
+
+static int with_tree(struct reown_job *j, struct jval v,
+		     int (*fn)(struct reown_job *j, const struct reown_tree *t))
+{
+	struct reown_tree t = { 0 };
+	struct err e = { 0 };
+	int r;
+
+	if (v.type != J_OBJECT || jdec_object(v.raw, tree_fields, "trees[].", &t, &e) < 0)
+		return fail_as(&j->v, "PARAM_INVALID", "trees", "%s",
+			       *e.msg ? e.msg : "trees: each must be an object");
+	r = fn(j, &t);
+	jdec_free(tree_fields, &t);
+	return r;
+}
+
+static int with_trees(struct reown_job *j,
+		      int (*fn)(struct reown_job *j, const struct reown_tree *t))
+{
+	struct jiter it;
+	struct jval v;
+	int r = 0;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, j->trees });
+	while (r == 0 && jiter_next(&it, NULL, &v))
+		r = with_tree(j, v, fn);
+	return r;
+}
+
+static int work(struct reown_job *j)
+{
+	int r = take_from(j);
+
+	if (r == 0 && geteuid() != 0)
+		r = fail_as(&j->v, "ACCESS_DENIED", NULL, "only root can give files away");
+	if (r == 0)
+		r = with_trees(j, note_top);
+	return r == 0 ? with_trees(j, walk) : r;
+}
+
+enum unpack_exit reown_run(struct slice line)
+{
+	struct reown_job j = { .max = INT64_MAX, .v = { .kind = VERDICT_NONE } };
+	_cleanup_(buf_done) struct buf out = { 0 };
+	struct jw w = JW(&out);
+	int r = job_decode(line, fields, &j, NULL, &j.v);
+
+	if (r == 0)
+		r = work(&j);
+	if (r == 0) {
+		jw_obj(&w, NULL);
+		jw_obj(&w, "done");
+		jw_uint(&w, "entries", j.entries);
+		jw_uint(&w, "found", j.found);
+		jw_end_obj(&w);
+		jw_end_obj(&w);
+		buf_putc(&out, '\n');
+	} else {
+		report_verdict(&out, &j.v);
+	}
+	file_write_all(STDOUT_FILENO, out.data, out.len);
+	free(j.tops);
+	jdec_free(fields, &j);
+	return r == 0 ? UNPACK_DONE : report_exit(&j.v);
+}
