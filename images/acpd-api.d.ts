@@ -2586,6 +2586,36 @@ export interface components {
             /** @constant */
             kind: "lifecycle";
             /** @constant */
+            event: "tool_called";
+            /** @enum {string} */
+            via: "mcp";
+            server: string;
+            tool?: string;
+            /** @enum {string} */
+            outcome: "completed" | "failed" | "cancelled" | "input_required";
+            reason?: string;
+            durationMs: number;
+            /** @description calls without an event since the last one */
+            more?: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
             event: "tool_call_lost";
             server: string;
             method: string;
@@ -3501,6 +3531,21 @@ export interface components {
             server: string;
             tool: string;
             arguments: unknown;
+        } | {
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "tool_called";
+            /** @enum {string} */
+            via: "mcp";
+            server: string;
+            tool?: string;
+            /** @enum {string} */
+            outcome: "completed" | "failed" | "cancelled" | "input_required";
+            reason?: string;
+            durationMs: number;
+            /** @description calls without an event since the last one */
+            more?: number;
         } | {
             /** @constant */
             kind: "lifecycle";

@@ -24,4 +24,7 @@
 #define OTLP_RETRY_MS 1000              /* least wait after a failure */
 #define OTLP_RETRY_MAX_MS 60000
 #define OTLP_RETRY_AFTER_MAX_MS 600000  /* the longest Retry-After that is followed */
+#define OUTSIDE_CALLS_BURST 1000        /* events, and lines of the log, of tool calls over /mcp at once, in a session */
+#define OUTSIDE_CALLS_EACH_MS 1000      /* and afterwards one in so long; what is left out is counted */
+#define OUTSIDE_REASON_MAX 64           /* bytes of why such a call failed; longer ones are left out */
 /* clang-format on */

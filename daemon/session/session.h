@@ -139,6 +139,16 @@ void store_log_level(const struct session_store *st);
 /* Members ready, notReady (why) and harnesses; true if a session could be opened now. */
 bool store_put_ready(const struct session_store *st, struct jw *w);
 
+/* How a tool call that came over /mcp ended. */
+enum outside_end {
+	OUTSIDE_COMPLETED,
+	OUTSIDE_FAILED,
+	OUTSIDE_CANCELLED,
+	OUTSIDE_ASKED, /* its server needs input first */
+	OUTSIDE_END_MAX,
+};
+const char *outside_end_word(enum outside_end end);
+
 /* Counts over the life of this daemon, deleted sessions included. */
 struct store_totals {
 	uint64_t running, turns, failed, events, dropped;
@@ -154,6 +164,7 @@ struct store_totals {
 		uint64_t calls, asked_again, dropped; /* dropped: messages */
 		uint64_t refused[MODEL_REFUSAL_MAX];
 	} model;
+	uint64_t outside[OUTSIDE_END_MAX];
 };
 void store_totals(const struct session_store *st, struct store_totals *ret);
 /* How many harnesses live, may live, and are waited for, and the other limits of --harness-* and --session-max. */

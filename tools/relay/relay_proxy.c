@@ -3,6 +3,7 @@
  * session over HTTP outlives restarts of the harness, and the session whose tools it calls. If the server of a call
  * ends, the call ends with SERVER_GONE.
  */
+#include "tools/mcp/msg.h"
 #include "tools/relay/relay_internal.h"
 
 #define GONE                                                                                       \
@@ -23,12 +24,14 @@ struct proxy_call {
 	struct loop_task gone_task;
 	const struct mcp_reply_ops *ops;
 	void *ctx;
+	struct outside_call *traced; /* NULL: it is no tool call, or its end was told */
 };
 
 static void call_free(struct proxy_call *c)
 {
 	loop_task_cancel(&c->gone_task);
 	list_del(&c->link);
+	outside_call_end(c->traced, SLICE_NONE, SLICE_NONE);
 	free(c);
 }
 
@@ -45,6 +48,7 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 	const struct mcp_reply_ops *ops = c->ops;
 	void *up = c->ctx;
 
+	c->traced = outside_call_end(c->traced, result, error);
 	call_free(c);
 	ops->done(up, result, error);
 }
@@ -56,11 +60,46 @@ static void notify_gone(void *ctx)
 	on_done(ctx, SLICE_NONE, GONE);
 }
 
+/* Its session may be gone when its end is reported. */
+static void set_gone(struct proxy_call *c)
+{
+	c->traced = outside_call_end(c->traced, SLICE_NONE, GONE);
+	loop_defer(c->loop, &c->gone_task, notify_gone, c);
+}
+
+/* --- what is traced ----------------------------------------------------------------------------------------- */
+
+/* Only an open session has events. */
+static struct session *session_of(const struct proxy *p)
+{
+	struct session *s = p->session ? store_find(p->relay->store, p->session) : NULL;
+
+	return session_is_open(s) ? s : NULL;
+}
+
+/* Returns the params that the server gets: with the span of the call as the parent, where there is one. */
+static struct slice trace(struct proxy_call *c, const struct proxy *p, struct slice params,
+			  struct buf *b)
+{
+	_cleanup_(buf_done) struct buf member = { 0 };
+	struct jw w = JW(&member);
+	char parent[56];
+
+	c->traced = outside_call_begin(p->relay->store, session_of(p),
+				       p->name ? p->name : MCP_OWN_NAME, params);
+	if (!*outside_call_parent(c->traced, parent))
+		return params;
+	jw_str(&w, "traceparent", parent);
+	mcp_meta_merge(b, params, buf_slice(&member));
+	return b->failed ? params : buf_slice(b);
+}
+
 static struct mcp_call *proxy_call(struct mcp_backend *b, const char *method, struct slice params,
 				   const struct mcp_reply_ops *ops, void *ctx)
 {
 	struct proxy *p = (struct proxy *)b;
 	struct proxy_call *c = new0(struct proxy_call);
+	_cleanup_(buf_done) struct buf traced = { 0 };
 	struct mcp_backend *target;
 	struct relay_holds holds;
 	struct err e;
@@ -71,11 +110,13 @@ static struct mcp_call *proxy_call(struct mcp_backend *b, const char *method, st
 	c->ctx = ctx;
 	list_init(&c->link);
 	target = relay_target(p->relay, p->name, p->session, &holds, &e);
+	if (strcmp(method, "tools/call") == 0)
+		params = trace(c, p, params, &traced);
 	if (target) {
 		list_add_tail(holds.calls, &c->link);
 		c->inner = mcp_backend_call(target, method, params, &reply_ops, c);
 	} else {
-		loop_defer(c->loop, &c->gone_task, notify_gone, c);
+		set_gone(c);
 	}
 	return &c->call;
 }
@@ -145,6 +186,6 @@ void proxy_calls_end(struct list *calls)
 		list_init(&c->link);
 		mcp_call_cancel(c->inner);
 		c->inner = NULL;
-		loop_defer(c->loop, &c->gone_task, notify_gone, c);
+		set_gone(c);
 	}
 }

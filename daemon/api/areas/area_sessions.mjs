@@ -26,6 +26,7 @@ const OWN = [
   happened('tools_delivered', { server: string(), tools: array(string()), 'renamed?': array(object({ tool: string(), as: string() })),
     'omitted?': array(object({ tool: string(), reason: string(), message: string() })) }),
   happened('tool_dry_run', { server: string(), tool: string(), arguments: anything() }),
+  happened('tool_called', { via: word(['mcp']), server: string(), 'tool?': string(), outcome: word(['completed', 'failed', 'cancelled', 'input_required']), 'reason?': string(), durationMs: integer(), 'more?': integer('calls without an event since the last one') }),
   happened('tool_call_lost', { server: string(), method: string(), 'tool?': string(), requestId: string() }),
   happened('text_repaired', { 'client?': integer('places in text of clients'), 'harness?': integer('places in text of the harness') }),
   happened('budget_warning', BUDGET), happened('out_of_memory', { killed: integer(), 'peakBytes?': integer(), limitBytes: integer() }),

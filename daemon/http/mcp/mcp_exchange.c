@@ -2,6 +2,7 @@
 #include "http/mcp/mcp_http_internal.h"
 
 #include "base/limits.h"
+#include "json/jenc.h"
 #include "rpc/rpc.h"
 #include "tools/mcp/msg.h"
 
@@ -20,6 +21,7 @@ static void mcp_exchange_free(struct mcp_exchange *x)
 	free(x->method);
 	free(x->name);
 	free(x->session_id);
+	trace_context_done(&x->trace);
 	free(x->id);
 	free(x);
 }
@@ -198,6 +200,40 @@ static enum http_take take(struct http_sink *s, struct slice piece)
 	return check(s);
 }
 
+/* What a message says of its trace itself goes before its headers. */
+static bool has_trace(struct slice params)
+{
+	struct trace_context own = { .state = NULL };
+	bool has;
+
+	trace_context_read(&own, jobj_get(params, "_meta").raw);
+	has = *own.parent;
+	trace_context_done(&own);
+	return has;
+}
+
+/* Puts the context of the headers where MCP has it, so that all that a call passes finds it there. */
+static void adopt_trace(struct mcp_exchange *x)
+{
+	_cleanup_(buf_done) struct buf context = { 0 }, params = { 0 };
+	struct slice was = jobj_get(buf_slice(&x->in), "params").raw;
+	struct buf whole = { 0 };
+	struct jw w = JW(&context);
+
+	if (!*x->trace.parent || !slice_starts(was, "{") || has_trace(was))
+		return;
+	jw_str(&w, "traceparent", x->trace.parent);
+	jw_str(&w, "tracestate", x->trace.state);
+	mcp_meta_merge(&params, was, buf_slice(&context));
+	mcp_text_splice(&whole, buf_slice(&x->in), was, buf_slice(&params));
+	if (params.failed || whole.failed) {
+		buf_done(&whole);
+		return;
+	}
+	buf_done(&x->in);
+	x->in = whole;
+}
+
 static enum http_take end(struct http_sink *s)
 {
 	struct mcp_exchange *x = of_sink(s);
@@ -210,6 +246,8 @@ static enum http_take end(struct http_sink *s)
 	mcp_flatten(x->in.data + x->in.pos, buf_len(&x->in));
 	mcp_post_check(buf_slice(&x->in), &h, &post);
 	x->id = post.id.n ? xstrndup(post.id.p, post.id.n) : NULL;
+	if (post.kind == MCP_POST_MODERN || post.kind == MCP_POST_REQUEST)
+		adopt_trace(x);
 	mcp_post(x, &post);
 	buf_done(&post.extra);
 	buf_done(&x->in);
@@ -260,6 +298,13 @@ static char *copy(struct slice s)
 	return s.n ? xstrndup(s.p, s.n) : NULL;
 }
 
+static void take_trace(struct mcp_exchange *x, const struct http_request *rq)
+{
+	_cleanup_(freep) char *parent = copy(rq->traceparent), *state = copy(rq->tracestate);
+
+	trace_context_read_headers(&x->trace, parent ? parent : "", state ? state : "");
+}
+
 struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
 				      const struct http_request *rq)
 {
@@ -278,5 +323,6 @@ struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
 	x->method = copy(rq->mcp_method);
 	x->name = copy(rq->mcp_name);
 	x->session_id = copy(rq->mcp_session);
+	take_trace(x, rq);
 	return x;
 }

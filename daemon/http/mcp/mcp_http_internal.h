@@ -12,6 +12,7 @@
 
 #include "http/mcp/mcp_check.h"
 #include "http/mcp/mcp_events.h"
+#include "session/trace/trace_context.h"
 #include "tools/mcp/mcp_front.h"
 
 struct mcp_http {
@@ -60,6 +61,7 @@ struct mcp_exchange {
 	char began[2 * MCP_SESSION_ID_BYTES + 1];   /* the session that the answer names, or "" */
 	bool initialize, failed;		    /* failed: its answer is an error */
 	char *version, *method, *name, *session_id; /* headers */
+	struct trace_context trace;		    /* of its headers */
 	struct buf in;
 	char *id; /* raw, of the request; NULL: none */
 	int status;

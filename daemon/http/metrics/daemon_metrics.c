@@ -79,6 +79,13 @@ static void put_turns(struct metric_sink *m, const struct store_totals *t)
 		   (double)t->refused);
 }
 
+static void put_outside(struct metric_sink *m, const uint64_t n[OUTSIDE_END_MAX])
+{
+	metric_family(m, "acpd_mcp_tool_calls_total", "Tool calls that came over /mcp and ended.");
+	for (int i = 0; i < OUTSIDE_END_MAX; i++)
+		metric_point(m, "outcome", outside_end_word((enum outside_end)i), (double)n[i]);
+}
+
 static void put_noise(struct metric_sink *m, const struct noise_counts n[NOISE_FROM_MAX])
 {
 	static const char *const from[NOISE_FROM_MAX] = { "harness", "mcp" };
@@ -223,6 +230,7 @@ void daemon_metrics_put(const struct http_context *ctx, struct metric_sink *m)
 	put_usage(m, &usage);
 	put_removed(m, &t);
 	put_turns(m, &t);
+	put_outside(m, t.outside);
 	put_noise(m, t.noise);
 	put_model(m, &t);
 	metric_put(m, "acpd_archives_damaged_total",

@@ -11,11 +11,23 @@
 
 #include <stdio.h>
 
-/* What the client calls the prompt. */
-static void put_request_id(struct jw *w, const struct session_turn *t)
+/* What an event belongs to, unless it says so itself; NULL: nothing. */
+static const struct trace_context *context_now(const struct session *s)
 {
-	if (t)
-		jw_str(w, "clientRequestId", t->trace.request_id);
+	return s->turn.current ? &s->turn.current->trace : NULL;
+}
+
+static void put_parent(struct jw *w, const struct trace_context *of)
+{
+	if (of && *of->parent)
+		jw_str(w, "traceparent", of->parent);
+}
+
+/* What the client calls the prompt, or the call. */
+static void put_request_id(struct jw *w, const struct trace_context *of)
+{
+	if (of)
+		jw_str(w, "clientRequestId", of->request_id);
 }
 
 /* What a client and its operator call the session's configuration and account, and the machine. */
@@ -26,8 +38,8 @@ static void put_labels(struct jw *w, const struct session *s)
 	jw_str(w, "sandboxId", sandbox_id());
 }
 
-/* attempt: of which the event tells; NULL: of none. */
-static void put_acpd(struct jw *w, const struct session *s, const struct turn_proof *attempt)
+/* The caller ends the object. */
+static void begin_acpd(struct jw *w, const struct session *s, const struct trace_context *of)
 {
 	/* as pieces: each event has them */
 	buf_puts(w->b, w->comma ? ",\"acpd\":{\"seq\":" : "\"acpd\":{\"seq\":");
@@ -37,10 +49,7 @@ static void put_acpd(struct jw *w, const struct session *s, const struct turn_pr
 		buf_puts(w->b, ",\"turn\":");
 		u64_put(w->b, session_running(s));
 	}
-	put_request_id(w, s->turn.current);
-	if (attempt)
-		turn_attempt_put(attempt, w);
-	jw_end_obj(w);
+	put_request_id(w, of);
 }
 
 static void append(struct session *s, unsigned kind, uint64_t origin)
@@ -91,10 +100,11 @@ static void emit(struct session *s, enum harness_update kind, struct slice updat
 	w.comma = false;
 	if (meta.n) /* acpd is ours alone */
 		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
-	if (s->turn.current && *s->turn.current->trace.parent)
-		jw_str(&w, "traceparent", s->turn.current->trace.parent);
-	put_acpd(&w, s, attempt);
-	buf_puts(w.b, "}}}");
+	put_parent(&w, context_now(s));
+	begin_acpd(&w, s, context_now(s));
+	if (attempt)
+		turn_attempt_put(attempt, &w);
+	buf_puts(w.b, "}}}}");
 	append(s, kind, origin);
 }
 
@@ -124,9 +134,11 @@ static struct jw begin_note(struct session *s, const char *method)
 	return begin(s, method);
 }
 
-/* kind: one of ours; data: raw members of the event. */
-void event_note(struct session *s, enum session_event_kind kind, struct slice data)
+/* own: its context, where it is not that of the running turn; NULL: it is. */
+static void note(struct session *s, enum session_event_kind kind, struct slice data,
+		 const struct trace_context *own)
 {
+	const struct trace_context *of = own ? own : context_now(s);
 	_cleanup_(buf_done) struct buf hidden = { 0 };
 	struct slice known = session_mask_json(s, data, true, event_fields_of(kind), &hidden);
 	struct jw w = begin_note(s, "_acpd/event");
@@ -135,11 +147,22 @@ void event_note(struct session *s, enum session_event_kind kind, struct slice da
 	jw_raw(&w, NULL, known);
 	jw_end_obj(&w);
 	jw_obj(&w, "_meta");
-	if (s->turn.current && *s->turn.current->trace.parent)
-		jw_str(&w, "traceparent", s->turn.current->trace.parent);
-	put_acpd(&w, s, NULL);
-	buf_puts(w.b, "}}}");
+	put_parent(&w, of);
+	begin_acpd(&w, s, of);
+	if (own)
+		put_labels(&w, s);
+	buf_puts(w.b, "}}}}");
 	append(s, kind, 0);
+}
+
+void event_note(struct session *s, enum session_event_kind kind, struct slice data)
+{
+	note(s, kind, data, NULL);
+}
+
+void event_note_of(struct session *s, const struct trace_context *of, struct slice data)
+{
+	note(s, EVENT_LIFECYCLE, data, of);
 }
 
 void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
@@ -228,12 +251,11 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 		account_put_acp(&t->account, NULL, &w, "usage");
 	}
 	jw_obj(&w, "_meta");
-	if (*t->trace.parent)
-		jw_str(&w, "traceparent", t->trace.parent);
+	put_parent(&w, &t->trace);
 	jw_obj(&w, "acpd");
 	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
-	put_request_id(&w, t);
+	put_request_id(&w, &t->trace);
 	put_labels(&w, s);
 	turn_budget_put_end(t, &w);
 	turn_proof_put(t, PROOF_WHOLE, &w);

@@ -19,6 +19,7 @@
 #include <sys/types.h>
 
 struct session_turn;
+struct trace_context;
 
 /* In struct session: log. */
 struct session_events {
@@ -45,6 +46,8 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 			 const struct turn_result *r);
 /* An _acpd/event; kind: one of ours; data: raw members of the event. */
 void event_note(struct session *s, enum session_event_kind kind, struct slice data);
+/* The same, of kind lifecycle, about work that is not the running turn's: with the context and the labels of its own. */
+void event_note_of(struct session *s, const struct trace_context *of, struct slice data);
 
 /* text_repairs.c: the event text_repaired, if any text was. */
 void event_text_repaired(struct session *s);

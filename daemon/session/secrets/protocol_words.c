@@ -23,7 +23,8 @@ static const char *const words[] = {
 	"elicitation/create", "elicitationId", "embeddedContext", "empty_turn", "end_turn",
 	"exitCode", "exitStatus", "expiresAt", "fs/read_text_file", "fs/write_text_file", "harnessVersion",
 	"harness_error", "harness_exit", "harness_exited", "harness_protocol", "harness_start",
-	"in_progress", "incarnation", "initialize", "inputTokens", "invalid_answer", "lastModified", "lifecycle",
+	"in_progress", "incarnation", "initialize", "inputTokens", "input_required", "invalid_answer",
+	"lastModified", "lifecycle",
 	"limitBytes", "loadSession", "locations", "malformed", "markdown", "maxItems", "maxLength", "max_tokens",
 	"max_turn_requests", "mcp/message", "mcpCapabilities", "mcpServers", "messageId",
 	"methodId", "mimeType", "minItems", "minLength", "modelCalls", "model_call",
@@ -46,7 +47,7 @@ static const char *const words[] = {
 	"switch_mode", "systemPrompt", "terminal", "terminal/create", "terminal/kill",
 	"terminal/output", "terminal/release", "terminal/wait_for_exit", "terminalId",
 	"text_repaired", "thoughtTokens", "thought_level", "toolCall", "toolCallId", "toolCalls", "tool_call",
-	"tool_call_update", "tool_dry_run", "tools_delivered", "totalTokens", "traceparent",
+	"tool_call_update", "tool_called", "tool_dry_run", "tools_delivered", "totalTokens", "traceparent",
 	"truncated", "turn_end", "unauthenticated", "unsupported", "updatedAt", "usage_update",
 	"user_message_chunk", "whenBusy", "whenDetached", "withdrawn", "writeTextFile",
 	/* clang-format on */

@@ -88,6 +88,7 @@ struct session_store {
 	struct egress_rules *network; /* of sessions of which nobody has said; no other has more */
 	struct harness_pool pool;
 	struct store_mcp mcp;
+	struct bucket outside; /* of calls over /mcp that are of no session: outside_call.c */
 	struct store_model model;
 	struct store_recovery recovery;
 	struct store_bundles bundle;

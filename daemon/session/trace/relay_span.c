@@ -65,23 +65,25 @@ static void tell(struct relay_span *r, const char *type)
 	span_told(&n, type, NULL);
 }
 
+const char *mcp_error_type(struct slice result, struct slice error, char code[MCP_CODE_SIZE])
+{
+	if (error.n) {
+		snprintf(code, MCP_CODE_SIZE, "%.*s", (int)jobj_get(error, "code").raw.n,
+			 jobj_get(error, "code").raw.p);
+		return *code ? code : "_OTHER";
+	}
+	if (!result.n)
+		return "cancelled";
+	return jobj_get(result, "isError").type == J_TRUE ? "tool_error" : NULL;
+}
+
 struct relay_span *relay_span_end(struct relay_span *r, struct slice result, struct slice error)
 {
-	char code[24];
-	const char *type = NULL;
+	char code[MCP_CODE_SIZE];
 
 	if (!r)
 		return NULL;
-	if (error.n) {
-		snprintf(code, sizeof(code), "%.*s", (int)jobj_get(error, "code").raw.n,
-			 jobj_get(error, "code").raw.p);
-		type = *code ? code : "_OTHER";
-	} else if (!result.n) {
-		type = "cancelled";
-	} else if (jobj_get(result, "isError").type == J_TRUE) {
-		type = "tool_error";
-	}
-	tell(r, type);
+	tell(r, mcp_error_type(result, error, code));
 	free(r->server);
 	free(r->method);
 	free(r->tool);

@@ -34,3 +34,6 @@ void check_span_end(const struct session *s, struct trace_span *x, const struct 
 /* Of the running turn, or of the call that opened the session. */
 void session_span_begin(const struct session *s, struct trace_span *x);
 void materialize_span_end(const struct session *s, struct trace_span *x, const struct err *e);
+#define MCP_CODE_SIZE 24
+/* error.type of an MCP request, from its raw result or error; both empty: it was cancelled. NULL: it went well. */
+const char *mcp_error_type(struct slice result, struct slice error, char code[MCP_CODE_SIZE]);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/bucket.h"
 #include "session/trace/trace_context.h"
 
 struct session;
@@ -16,6 +17,7 @@ struct harness_plan;
 /* In struct session: trace. */
 struct session_trace {
 	struct trace_context opened;
+	struct bucket outside; /* of tool calls over /mcp: outside_call.c */
 };
 
 /* meta: raw params._meta of the call that opens it. */

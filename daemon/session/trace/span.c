@@ -7,9 +7,9 @@
 
 #include <stdio.h>
 
-static struct telemetry *telemetry_of(const struct session *s)
+static struct telemetry *telemetry_of(const struct session_store *st)
 {
-	struct telemetry *t = outbox_telemetry(s->store->outbox);
+	struct telemetry *t = outbox_telemetry(st->outbox);
 
 	return telemetry_traces(t) ? t : NULL;
 }
@@ -20,9 +20,9 @@ static void copy(char *to, struct slice from)
 	to[from.n] = '\0';
 }
 
-void span_begin(const struct session *s, struct trace_span *x, const char *parent)
+void span_begin_at(const struct session_store *st, struct trace_span *x, const char *parent)
 {
-	const struct telemetry *t = telemetry_of(s);
+	const struct telemetry *t = telemetry_of(st);
 
 	*x = (struct trace_span){ .on = t != NULL };
 	if (!t)
@@ -36,6 +36,11 @@ void span_begin(const struct session *s, struct trace_span *x, const char *paren
 	random_hex(x->id, (SPAN_ID_SIZE - 1) / 2);
 	x->sampled = telemetry_samples(t, x->trace, *parent ? trace_is_sampled(parent) : -1);
 	x->began_ns = clock_real_ns();
+}
+
+void span_begin(const struct session *s, struct trace_span *x, const char *parent)
+{
+	span_begin_at(s->store, x, parent);
 }
 
 void span_begin_in(struct trace_span *x, const struct trace_span *of)
@@ -63,24 +68,35 @@ static char *masked(const struct session *s, const char *text)
 {
 	char *copy = xstrdup(text);
 
-	if (copy)
+	if (copy && s)
 		session_mask_string(s, &copy);
 	return copy;
+}
+
+struct span_note span_note_of(const struct session_store *st, const struct session *s)
+{
+	return (struct span_note){ .session = s, .telemetry = telemetry_of(st) };
 }
 
 bool span_tell(const struct session *s, struct trace_span *x, struct span_note *n,
 	       enum span_kind kind, const char *name, const char *of)
 {
+	*n = span_note_of(s->store, s);
+	return span_tell_at(x, n, kind, name, of);
+}
+
+bool span_tell_at(struct trace_span *x, struct span_note *n, enum span_kind kind, const char *name,
+		  const char *of)
+{
 	_cleanup_(freep) char *whole = NULL, *shown = NULL;
 	struct trace_span was = *x;
 
-	*n = (struct span_note){ .session = s, .telemetry = telemetry_of(s) };
 	x->told = true;
 	if (!was.on || was.told || !was.sampled || !n->telemetry)
 		return false;
 	if (asprintf(&whole, of && *of ? "%s %s" : "%s", name, of) < 0)
 		abort();
-	shown = masked(s, whole);
+	shown = masked(n->session, whole);
 	telemetry_span_begin(n->telemetry, &n->w, &n->b,
 			     &(struct telemetry_span){ .trace_id = was.trace,
 						       .span_id = was.id,
@@ -89,7 +105,7 @@ bool span_tell(const struct session *s, struct trace_span *x, struct span_note *
 						       .kind = kind,
 						       .start_ns = was.began_ns,
 						       .end_ns = clock_real_ns() });
-	span_put(n, "gen_ai.conversation.id", s->id);
+	span_put(n, "gen_ai.conversation.id", n->session ? n->session->id : NULL);
 	return true;
 }
 

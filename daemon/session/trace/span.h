@@ -10,6 +10,7 @@
 #include "session/trace/trace_context.h"
 
 struct session;
+struct session_store;
 
 struct trace_span {
 	bool on, sampled, told;
@@ -19,6 +20,8 @@ struct trace_span {
 
 /* parent: a traceparent, or "": a trace begins. */
 void span_begin(const struct session *s, struct trace_span *x, const char *parent);
+/* The same of what may be no session's. */
+void span_begin_at(const struct session_store *st, struct trace_span *x, const char *parent);
 /* Within another, which may be none: then this is none. */
 void span_begin_in(struct trace_span *x, const struct trace_span *of);
 /* As traceparent; "" for none. */
@@ -26,7 +29,7 @@ const char *span_text(const struct trace_span *x, char out[TRACEPARENT_SIZE]);
 
 /* A span that is being told. */
 struct span_note {
-	const struct session *session;
+	const struct session *session; /* NULL: of none, and so without secrets */
 	struct telemetry *telemetry;
 	struct otlp_writer w;
 	struct buf b;
@@ -35,6 +38,10 @@ struct span_note {
 /* True: say what it was, then span_told. Once. */
 bool span_tell(const struct session *s, struct trace_span *x, struct span_note *n,
 	       enum span_kind kind, const char *name, const char *of);
+/* The same for a note that is prepared, of what may be no session's (s NULL). */
+struct span_note span_note_of(const struct session_store *st, const struct session *s);
+bool span_tell_at(struct trace_span *x, struct span_note *n, enum span_kind kind, const char *name,
+		  const char *of);
 void span_put(struct span_note *n, const char *key, const char *text);
 void span_put_int(struct span_note *n, const char *key, int64_t v);
 void span_put_bool(struct span_note *n, const char *key, bool v);

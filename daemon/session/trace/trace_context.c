@@ -24,16 +24,22 @@ bool trace_parent_set(char to[TRACEPARENT_SIZE], const char *text)
 	return true;
 }
 
-/* A text for headers and variables; NULL: it is none, or too long. */
+/* A text for headers and variables. */
+static bool is_plain(const char *text)
+{
+	for (const char *at = text; *at; at++)
+		if (*at < ' ' || *at > '~')
+			return false;
+	return *text;
+}
+
+/* NULL: it is none, or too long. */
 static char *plain_member(struct slice meta, const char *name, size_t max)
 {
 	_cleanup_(freep) char *text = NULL;
 
-	if (!meta.n || jstr_decode(jobj_get(meta, name), max, &text) < 0 || !*text)
+	if (!meta.n || jstr_decode(jobj_get(meta, name), max, &text) < 0 || !is_plain(text))
 		return NULL;
-	for (const char *at = text; *at; at++)
-		if (*at < ' ' || *at > '~')
-			return NULL;
 	return TAKE_PTR(text);
 }
 
@@ -47,6 +53,14 @@ void trace_context_read(struct trace_context *t, struct slice meta)
 		t->state = plain_member(meta, "tracestate", TRACESTATE_MAX);
 	t->baggage = plain_member(meta, "baggage", BAGGAGE_MAX);
 	t->request_id = plain_member(meta, "requestId", REQUEST_ID_MAX);
+}
+
+void trace_context_read_headers(struct trace_context *t, const char *parent, const char *state)
+{
+	trace_context_done(t);
+	if (trace_parent_set(t->parent, parent) && is_plain(state) &&
+	    strlen(state) <= TRACESTATE_MAX)
+		t->state = xstrdup(state);
 }
 
 void trace_context_copy(struct trace_context *to, const struct trace_context *from)

@@ -22,6 +22,8 @@ struct trace_context {
 
 /* meta: raw object, or empty. */
 void trace_context_read(struct trace_context *t, struct slice meta);
+/* The same from headers of HTTP; "" where one is absent. */
+void trace_context_read_headers(struct trace_context *t, const char *parent, const char *state);
 void trace_context_copy(struct trace_context *to, const struct trace_context *from);
 void trace_context_done(struct trace_context *t);
 /* Nothing of it is there. */

@@ -45,6 +45,26 @@ static void test_parents(void **state _unused_)
 	trace_context_done(&t);
 }
 
+static void test_headers(void **state _unused_)
+{
+	static const struct {
+		const char *parent, *with;
+		bool has, state;
+	} rows[] = {
+		{ P, "a=1", true, true },   { P, "", true, false },
+		{ P, "a=\t", true, false }, { P "0", "a=1", false, false },
+		{ "?", "", false, false },  { "", "a=1", false, false },
+	};
+	struct trace_context t = { .state = NULL };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		trace_context_read_headers(&t, rows[i].parent, rows[i].with);
+		assert_int_equal(*t.parent != '\0', rows[i].has);
+		assert_int_equal(t.state != NULL, rows[i].state);
+	}
+	trace_context_done(&t);
+}
+
 static void test_others(void **state _unused_)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -78,6 +98,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parents),
+		cmocka_unit_test(test_headers),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_made),
 	};

@@ -35,6 +35,12 @@ function blocked(e: RawEvent): Said {
 	return warning(`The network of the session refused ${str(e.host)}${optNum(e.port) ? `:${num(e.port)}` : ''}`, optStr(e.reason));
 }
 
+function toolCalled(e: RawEvent): Said {
+	const text = `A client called ${str(e.tool) || 'a tool'} of ${str(e.server)}: ${str(e.outcome).replace(/_/g, ' ')}`;
+
+	return e.outcome === 'failed' ? warning(text, optStr(e.reason)) : info(text);
+}
+
 function budgetWarning(e: RawEvent): Said {
 	const b = { budget: str(e.budget), scope: str(e.scope), limit: num(e.limit), used: num(e.used) };
 
@@ -73,6 +79,7 @@ const NOTES: Record<string, (e: RawEvent) => Said | null> = {
 	draft_failed: (e) => warning('The draft could not be begun', optStr(e.message) ?? optStr(e.reason)),
 	tools_delivered: (e) => info(`Tools of ${str(e.server)}: ${list(e.tools).length}`, joined(e.tools)),
 	tool_dry_run: (e) => info(`Dry run: ${str(e.tool)} of ${str(e.server)}`),
+	tool_called: toolCalled,
 	tool_call_lost: (e) => warning(`A call of ${str(e.tool) || str(e.method)} was lost`, optStr(e.server)),
 	text_repaired: (e) => info('Text that is not Unicode was repaired', [e.client && `of the client: ${num(e.client)}`, e.harness && `of the harness: ${num(e.harness)}`].filter(Boolean).join(', ')),
 	budget_warning: budgetWarning,
