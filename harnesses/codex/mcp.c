@@ -53,6 +53,8 @@ static void put_server(struct jw *w, struct slice server, int64_t call_ms)
 		jw_raw(w, "args", jobj_get(server, "args").raw);
 		put_pairs(w, "env", jobj_get(server, "env"));
 	}
+	/* after Codex's own 10 s the model is called without the tools of a server that starts slowly */
+	jw_int(w, "startup_timeout_sec", HARNESS_START_SECS);
 	/* progress does not make it wait any longer */
 	if (call_ms)
 		jw_int(w, "tool_timeout_sec", (call_ms + 999) / 1000);
