@@ -145,11 +145,13 @@ async function secondPromptWaits(x, t) {
 async function steering(x, t) {
 	const s = await x.session(t);
 	const steer = (...lines) => s.request('_session/steering', { prompt: [{ type: 'text', text: lines.join('\n') }] });
-	const running = s.begin('RUN:sleep 1.5', 'TEXT:as planned at first');
+	const running = s.begin('RUN:until [ -e steered ]; do sleep 0.1; done', 'TEXT:as planned at first');
 	await until(() => running.now().calls.some((c) => c.status === 'in_progress'), 'the command runs');
 	const answer = await steer('TEXT:as told later').then((result) => ({ result }), (error) => ({ error }));
+	const steered = s.file('steered', '');
 	const turn = await running.done;
 
+	fs.rmSync(steered);
 	assert.equal(turn.stop, 'end_turn');
 	if (!x.h.steer) {
 		assertRefused(answer.error ?? assert.fail(JSON.stringify(answer)), 'STEERING_UNSUPPORTED');
