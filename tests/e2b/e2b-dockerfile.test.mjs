@@ -67,7 +67,7 @@ describe('e2b.Dockerfile', () => {
 
   test('becomes the steps we mean: as root, and E2B\'s own user afterwards', () => {
     const types = parsed.steps.map((step) => step.type)
-    const expected = ['ENV', 'ENV', 'ENV', 'RUN', 'RUN', ...Array(6).fill('COPY'), 'RUN']
+    const expected = ['ENV', 'ENV', 'ENV', 'COPY', 'COPY', 'RUN', 'RUN', ...Array(6).fill('COPY'), 'RUN']
     assert.deepEqual(types, ['USER', 'WORKDIR', ...expected, 'USER', 'WORKDIR'])
     assert.deepEqual(steps(parsed, 'USER').map((step) => step.args[0]), ['root', 'user'])
     assert.deepEqual(steps(parsed, 'WORKDIR').map((step) => step.args[0]), ['/', '/home/user'])
@@ -134,6 +134,18 @@ describe('e2b.Dockerfile', () => {
     assert.ok(run[0].indexOf('sha512sum -c --quiet -') < run[0].indexOf('tar -xf'), 'checked before it is unpacked')
     assert.doesNotMatch(run[0], /npm (install|ci|exec|run)/, 'npm only fetches')
     assert.doesNotMatch(text.replace('http://localhost:2270/health', ''), /https?:|registry/)
+  })
+
+  test('builds the viewer in the step that has npm: of what the lock of its sources pins, with the pinned Node, to where the daemon looks', () => {
+    const build = 'rm -rf $ui/node_modules; sh $ui/build.sh /opt/acpd/share/acpd/ui /opt/acpd/node/bin/node; rm -rf $ui/node_modules; '
+      .replaceAll('$ui', '/usr/src/acpd/images/ui')
+    assert.ok(run[0].includes(build), 'nothing that was built or installed elsewhere is used, and what built it leaves')
+    assert.ok(run[0].indexOf(' get /opt/acpd/node ') < run[0].indexOf(build) && run[0].indexOf(build) < run[0].indexOf('apt-get purge'))
+    assert.deepEqual(steps(parsed, 'COPY').slice(0, 2).map((step) => step.args[0]), ['images/acpd-api.d.ts', 'images/ui'])
+    const ui = (file) => readFileSync(join(top, 'images/ui', file), 'utf8')
+    assert.match(ui('build.sh'), /npm ci --ignore-scripts /)
+    for (const [at, { integrity }] of Object.entries(JSON.parse(ui('package-lock.json')).packages))
+      assert.ok(at === '' || /^sha512-/.test(integrity), at)
   })
 
   test('installs below /opt/acpd, and nothing where E2B opens it to everyone or throws it away', () => {

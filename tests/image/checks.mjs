@@ -159,6 +159,15 @@ export function checkBooted(root) {
     assert.deepEqual([isolation.agentUser, isolation.noNewPrivileges, isolation.daemonUser, isolation.sharedUser], ['agent', true, false, false]);
   });
 
+  test('the run viewer is served', async () => {
+    for (const [where, what] of [['/ui', /<script defer src="app\.js"/], ['/ui/app.js', /./], ['/ui/app.css', /./]]) {
+      const { status, body } = await guest.http(where);
+
+      assert.equal(status, 200, where);
+      assert.match(body, what, where);
+    }
+  });
+
   describe('a turn with a tool, by tunnel', () => {
     for (const harness of Object.keys(HARNESSES)) {
       test(`${harness}: what its shell runs does not become root`, { timeout: 600_000 * SLOW }, async () => {

@@ -1,6 +1,6 @@
 # The steps of e2b.Dockerfile in a Debian 13 root of mmdebstrap, booted with systemd; a part of make test. As root.
 .PHONY: boot image
-boot:
+boot: ui
 	@$(NODE) tests/image/root.mjs
 	$(NODE_TEST) tests/image/boot.test.mjs
 # Every step of the file itself, by buildah; its sizes by layer, and the same of what it makes. As root, with a network.
