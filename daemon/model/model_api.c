@@ -44,9 +44,11 @@ static const struct path_row google_paths[] = {
 
 /* What the harnesses of today send besides their key (measured); a name that ends with "-" is a beginning. */
 static const char *const openai_headers[] = {
-	"openai-beta",	      "originator",	     "session-id",	   "session_id",
-	"thread-id",	      "x-client-request-id", "x-codex-",	   "x-session-id",
-	"x-session-affinity", "x-initiator",	     "x-interaction-type", NULL
+	"openai-beta", "originator",	     "session-id",
+	"session_id",  "thread-id",	     "x-client-request-id",
+	"x-codex-",    "x-session-id",	     "x-session-affinity",
+	"x-initiator", "x-interaction-type", "x-opencode-session-id",
+	NULL
 };
 static const char *const anthropic_headers[] = { "anthropic-version",
 						 "anthropic-beta",

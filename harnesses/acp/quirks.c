@@ -54,7 +54,7 @@ static const struct acp_text copilot_notices[] = {
 	{ NULL, NULL, false },
 };
 
-/* --- Claude Agent ACP 0.100.0 -------------------------------------------------------------------------- */
+/* --- Claude Agent ACP 0.101.0 -------------------------------------------------------------------------- */
 
 static const struct acp_env claude_env[] = {
 	{ NULL, "CLAUDE_CONFIG_DIR", "{home}/.claude" },

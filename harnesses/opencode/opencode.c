@@ -15,7 +15,7 @@
 #define SKILLS_BELOW ".agents/skills/*"
 #define MODELS_FILE ".cache/acpd-models.json"
 
-/* Nothing is fetched, updated or shared behind the orchestrator's back (reference: OpenCode 1.18.33). */
+/* Nothing is fetched, updated or shared behind the orchestrator's back (reference: OpenCode 1.18.34). */
 static const char *const quiet_env[] = {
 	"OPENCODE_DISABLE_AUTOUPDATE",
 	"OPENCODE_DISABLE_MODELS_FETCH",

@@ -67,7 +67,7 @@ test('the real programs: path, version as they say it, and the pins are those of
   const image = fs.readFileSync(path.join(ROOT, 'e2b.Dockerfile'), 'utf8');
 
   assert.deepEqual(Object.keys(all), ['opencode', 'codex', 'pi', 'copilot', 'claude', 'gemini']);
-  for (const [id, version, program] of [['opencode', '1.18.33', OPENCODE], ['codex', 'codex-cli 0.169.0', CODEX], ['pi', '1.5.2', PI]]) {
+  for (const [id, version, program] of [['opencode', '1.18.34', OPENCODE], ['codex', 'codex-cli 0.171.0', CODEX], ['pi', '1.6.0', PI]]) {
     const { pin, ...h } = all[id];
     const row = Object.entries(lock).find(([at, p]) => (p.name ?? at.replace('node_modules/', '')) === pin.package && at.split('node_modules/').length === 2);
 
@@ -83,9 +83,9 @@ test('verify: the real programs are those of the pins; another one is exit code 
   const good = await run(['verify', '--json', '--prefix', prefix('none')]);
   assert.deepEqual([good.code, JSON.parse(good.stdout).harnesses.map((h) => [h.id, h.verified])],
     [0, [['opencode', true], ['codex', true], ['pi', true]]], good.stderr);
-  const other = await run(['verify', '--prefix', prefix('none')], { PATH: bin('other', { codex: 'echo codex-cli 0.169.0' }) });
+  const other = await run(['verify', '--prefix', prefix('none')], { PATH: bin('other', { codex: 'echo codex-cli 0.171.0' }) });
   assert.equal(other.code, 3);
-  assert.match(other.stdout, /^codex +codex: its SHA-256 is [0-9a-f]{64}, that of @openai\/codex@0\.169\.0-linux-x64 is /m);
+  assert.match(other.stdout, /^codex +codex: its SHA-256 is [0-9a-f]{64}, that of @openai\/codex@0\.171\.0-linux-x64 is /m);
   const own = path.join(dir, 'own.json');
 
   fs.writeFileSync(own, JSON.stringify({ harnesses: [{ id: 'mine', command: 'true' }] }));
@@ -100,7 +100,7 @@ test('verify: the real programs are those of the pins; another one is exit code 
 test('a program that hangs, floods, fails or lies about its version is said to; another does not wait for it longer than told', X64, async () => {
   const PATH = bin('bad', {
     opencode: 'sleep 600 & exec sleep 600',
-    codex: 'exec yes 0.169.0',
+    codex: 'exec yes 0.171.0',
     pi: 'echo "out of luck" >&2; exit 7',
     copilot: 'echo "1.0.99 \x1b[31mred"',
     gemini: 'tr "\\0" a < /dev/zero',
@@ -111,7 +111,7 @@ test('a program that hangs, floods, fails or lies about its version is said to; 
     ['opencode', 'VERSION_TIMEOUT', undefined], ['codex', 'VERSION_TOO_LONG', undefined], ['pi', 'VERSION_FAILED', undefined],
     ['copilot', undefined, '1.0.99  [31mred'], ['gemini', 'VERSION_TOO_LONG', undefined]]);
   assert.match(all.pi.problem.message, /exit code 7.*out of luck/);
-  const lies = await listed([], { PATH: bin('lies', { codex: 'echo codex-cli 0.169.01', opencode: 'echo 11.18.33' }) });
+  const lies = await listed([], { PATH: bin('lies', { codex: 'echo codex-cli 0.171.01', opencode: 'echo 11.18.34' }) });
   assert.deepEqual([lies.codex.versionFits, lies.opencode.versionFits], [false, false]);
 });
 
@@ -129,7 +129,7 @@ test('install from a package that npm packs: all may read it whatever the umask,
   }
   const { stdout } = await run(['list', '--json', '--prefix', p]);
   const pi = JSON.parse(stdout).harnesses.find((h) => h.id === 'pi');
-  assert.deepEqual([pi.path, pi.version], [path.join(p, 'pi/bin/pi'), '1.5.2'], 'asked as a user that may do nothing');
+  assert.deepEqual([pi.path, pi.version], [path.join(p, 'pi/bin/pi'), '1.6.0'], 'asked as a user that may do nothing');
   assert.equal((await run(['verify', 'pi', '--prefix', p])).code, 0);
   // a file more is another package
   fs.writeFileSync(path.join(p, 'pi/node_modules/@earendil-works/pi-coding-agent/dist/more.js'), '');
@@ -190,14 +190,14 @@ test('npm: offline, missing, failing or slow is an error that names harness and 
     assert.deepEqual([r.problem.reason, r.code], [reason, code], r.stderr);
     assert.match(r.problem.message, /^codex: /);
     if (['offline', 'failing', 'slow'].includes(name))
-      assert.match(r.problem.message, /npm install --ignore-scripts @openai\/codex@0\.169\.0-linux-x64/);
+      assert.match(r.problem.message, /npm install --ignore-scripts @openai\/codex@0\.171\.0-linux-x64/);
     assert.deepEqual(left(p), [], name);
   }
   for (const line of fs.readFileSync(FAKE_LOG, 'utf8').trim().split('\n'))
-    assert.match(line, /^install .* --ignore-scripts .* @openai\/codex@0\.169\.0-linux-x64$/);
+    assert.match(line, /^install .* --ignore-scripts .* @openai\/codex@0\.171\.0-linux-x64$/);
   const { code, stderr } = await acpd(['harness', 'install', 'codex', '--prefix', p], { env: { PATH: prefix('none') } });
   assert.equal(code, 1);
-  assert.match(stderr, /^acpd: NPM_MISSING: codex: .*npm install --ignore-scripts @openai\/codex@0\.169\.0-linux-x64/);
+  assert.match(stderr, /^acpd: NPM_MISSING: codex: .*npm install --ignore-scripts @openai\/codex@0\.171\.0-linux-x64/);
 });
 
 test('two installs at a time: one runs, the other waits and finds it installed; what a killed one left is removed', async () => {
@@ -229,7 +229,7 @@ test('an install that waits for another gives up in its time', async () => {
 test('_acpd/harness/list: a program is run once for all who ask, again only when it has changed, and nobody else waits for it', X64, async (t) => {
   const log = path.join(dir, 'asked.log');
   const codex = (version) => ({ codex: `echo "$@ $HOME" >> ${log}; sleep 1; echo ${version}` });
-  const PATH = bin('daemon', codex('codex-cli 0.169.0'));
+  const PATH = bin('daemon', codex('codex-cli 0.171.0'));
 
   fs.writeFileSync(log, '');
   fs.chmodSync(log, 0o666); // it is written as the agent's user
@@ -243,7 +243,7 @@ test('_acpd/harness/list: a program is run once for all who ask, again only when
   const answers = [a, b, a, a, b].map((c) => one(c).finally(() => order.push('list')));
   await a.call('_acpd/status').then(() => order.push('status'));
   for (const h of await Promise.all(answers))
-    assert.deepEqual([h.installed, h.version, h.versionFits, h.problem, h.pin.release], [true, 'codex-cli 0.169.0', true, undefined, '0.169.0-linux-x64']);
+    assert.deepEqual([h.installed, h.version, h.versionFits, h.problem, h.pin.release], [true, 'codex-cli 0.171.0', true, undefined, '0.171.0-linux-x64']);
   assert.deepEqual([order[0], asked()], ['status', 1], 'one program for all of them, and nobody else waits for it');
   await one(b);
   assert.equal(asked(), 1, 'nothing has changed');

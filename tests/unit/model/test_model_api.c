@@ -180,6 +180,8 @@ static const struct {
 	  "{\"accept-encoding\":\"identity\"}" },
 	{ MODEL_OPENAI_RESPONSES, "User-Agent: u\r\nX-Codex-Turn: \"t\"\r\nX-Codex-: no\r\n",
 	  "{\"user-agent\":\"u\",\"x-codex-turn\":\"\\\"t\\\"\",\"accept-encoding\":\"identity\"}" },
+	{ MODEL_OPENAI_CHAT, "X-Opencode-Session-Id: s\r\nX-Session-Id: s\r\n",
+	  "{\"x-opencode-session-id\":\"s\",\"x-session-id\":\"s\",\"accept-encoding\":\"identity\"}" },
 	{ MODEL_OPENAI_CHAT, "Accept: a\r\naccept: b\r\n",
 	  "{\"accept\":\"a\",\"accept-encoding\":\"identity\"}" },
 	{ MODEL_ANTHROPIC, "Anthropic-Beta: a,b\r\nOpenAI-Beta: x\r\n",
