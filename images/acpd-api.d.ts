@@ -4891,6 +4891,11 @@ export interface components {
             into?: string;
             /** @description leading directories to leave out */
             strip?: number | "auto";
+            /**
+             * @description what becomes of symbolic links that lead out
+             * @enum {string}
+             */
+            links?: "refuse" | "skip" | "keep-inside";
             /** @description a workspace that goes with the session */
             ephemeral?: boolean;
             /** @description it is removed when the session is closed */

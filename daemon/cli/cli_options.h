@@ -50,7 +50,7 @@ struct config {
 		*archives_baked, *output, *skills, *from, *ca_file, *upstream_allow, *fetch_user,
 		*level, *level_min, *network_max, *network, *require, *set, *sandbox_id, *prefix,
 		*metadata_url, *webhook, *profile, *ui_dir, *token_scope, *label, *expires,
-		*token_sessions, *header, *by;
+		*token_sessions, *header, *by, *links;
 	int64_t journal_max, backlog_max, ping_interval, ping_timeout, permission_timeout, mcp_hold,
 		model_hold, record_max, max_connections, harness_idle, harness_max, harness_wait,
 		harness_start, session_max, draft_max, usage_file_max, limit_memory, limit_pids,

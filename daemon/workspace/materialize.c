@@ -70,6 +70,7 @@ static int begin_job(struct materialize *m, struct materialize_part *p, struct j
 	jw_obj(w, NULL);
 	workspaces_put_target(m->user, w, p->target);
 	jw_str(w, "mode", merge ? "merge" : "replace");
+	jw_str(w, "links", spec ? spec->request->links : NULL);
 	jw_str(w, "manifest", manifest);
 	jw_str(w, "baseline", spec && whole_generation(spec->request) ? spec->baseline : NULL);
 	jw_str(w, "delivered", spec ? spec->delivered : NULL);

@@ -31,7 +31,7 @@ static int bad(struct err *e, const char *prefix, const char *field, const char 
 /* --- the workspace --------------------------------------------------------------------------------------- */
 
 struct workspace_args {
-	char *archive, *mode, *into;
+	char *archive, *mode, *into, *links;
 	struct jval strip;
 	bool ephemeral, remove_on_close, chown;
 	struct jval baseline;
@@ -42,6 +42,7 @@ static const struct jfield workspace_fields[] = {
 	JF_STR(struct workspace_args, mode, "mode", 0, 16),
 	JF_STR(struct workspace_args, into, "into", JF_FILLED, PATH_BYTES_MAX),
 	JF_RAW(struct workspace_args, strip, "strip", 0),
+	JF_STR(struct workspace_args, links, "links", 0, 16),
 	JF_BOOL(struct workspace_args, ephemeral, "ephemeral", 0),
 	JF_BOOL(struct workspace_args, remove_on_close, "removeOnClose", 0),
 	JF_BOOL(struct workspace_args, chown, "chown", 0),
@@ -63,6 +64,18 @@ static int take_strip(struct request *r, struct jval v, const char *prefix, stru
 	return 0;
 }
 
+static int take_links(struct request *r, const char *word, const char *prefix, struct err *e)
+{
+	static const char *const words[] = { "refuse", "skip", "keep-inside" };
+
+	for (size_t i = 0; word && i < ARRAY_SIZE(words); i++)
+		if (strcmp(words[i], word) == 0)
+			r->links = words[i];
+	return word && !r->links ? bad(e, prefix, "links", "FIELD_INVALID",
+				       "must be refuse, skip or keep-inside") :
+				   0;
+}
+
 static int take_workspace(struct request *r, struct workspace_args *a, const char *prefix,
 			  struct err *e)
 {
@@ -80,11 +93,11 @@ static int take_workspace(struct request *r, struct workspace_args *a, const cha
 	if (a->archive && archive_digest_parse(slice_of(a->archive), &r->archive) < 0)
 		return bad(e, prefix, "archive", "DIGEST_INVALID",
 			   "must be sha256: and 64 hex digits");
-	if (take_strip(r, a->strip, prefix, e) < 0)
+	if (take_strip(r, a->strip, prefix, e) < 0 || take_links(r, a->links, prefix, e) < 0)
 		return -EINVAL;
-	if (!a->archive && (a->mode || r->strip || r->into))
+	if (!a->archive && (a->mode || r->strip || r->into || r->links))
 		return bad(e, prefix, "archive", "FIELD_MISSING",
-			   "is what mode, strip and into are about");
+			   "is what mode, strip, into and links are about");
 	if (a->remove_on_close && !a->ephemeral)
 		return bad(e, prefix, "removeOnClose", "FIELD_INVALID",
 			   "goes with ephemeral: a given directory is never removed");

@@ -37,6 +37,8 @@ struct request {
 	struct sha256 archive;
 	bool merge, ephemeral, remove_on_close, chown;
 	int64_t strip; /* or STRIP_AUTO */
+	const char *
+		links; /* what becomes of those that lead out: a word for acpd-unpack; NULL: not said */
 	char *into;
 	int baseline; /* 1: take one, 0: none, -1: not said */
 

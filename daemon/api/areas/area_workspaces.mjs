@@ -14,7 +14,7 @@ export default {
   types: {
     Artifacts: object({ artifacts: array(ref('Artifact')) }),
     Workspace: fields('daemon/workspace/request.c:workspace_fields', {
-      archive: 'the digest of an archive', mode: { enum: ['replace', 'merge'], description: 'what becomes of what is there' }, into: 'a directory below the workspace', strip: anyOf([integer(), word(['auto'])], 'leading directories to leave out'),
+      archive: 'the digest of an archive', mode: { enum: ['replace', 'merge'], description: 'what becomes of what is there' }, into: 'a directory below the workspace', strip: anyOf([integer(), word(['auto'])], 'leading directories to leave out'), links: { enum: ['refuse', 'skip', 'keep-inside'], description: 'what becomes of symbolic links that lead out' },
       ephemeral: 'a workspace that goes with the session', removeOnClose: 'it is removed when the session is closed', chown: 'it becomes the agent\'s', baseline: boolean('diffs can be made against it'),
     }, { description: 'what the workspace is to hold' }),
     Skill: fields('daemon/workspace/request.c:skill_fields', { archive: 'the digest of an archive', builtin: 'the name of one that the image has', path: 'a directory' }),

@@ -20,6 +20,7 @@ static void write_job(struct buf *b, const struct config *c)
 		jw_int(&w, "uid", c->uid);
 	if (pw)
 		jw_int(&w, "gid", pw->pw_gid);
+	jw_str(&w, "links", c->links);
 	jw_arr(&w, "sources");
 	jw_obj(&w, NULL);
 	jw_str(&w, "archive", archive);

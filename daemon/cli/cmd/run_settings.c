@@ -100,6 +100,11 @@ static int put_budget(struct jw *w, const char *list)
 	return r;
 }
 
+static bool refuses_links(const struct config *c)
+{
+	return strcmp(c->links, "refuse") == 0;
+}
+
 static int put_archive(struct jw *w, const struct config *c)
 {
 	char digest[ARCHIVE_DIGEST_SIZE];
@@ -117,6 +122,8 @@ static int put_archive(struct jw *w, const struct config *c)
 		jw_str(w, "strip", "auto");
 	else if (c->strip)
 		jw_int(w, "strip", c->strip);
+	if (!refuses_links(c))
+		jw_str(w, "links", c->links);
 	jw_end_obj(w);
 	return r;
 }
@@ -128,6 +135,8 @@ int run_settings(const struct config *c, struct buf *ret)
 
 	if (c->strip && !c->archive)
 		return fail(EXIT_USAGE, "--strip: what of? it goes with --archive");
+	if (!refuses_links(c) && !c->archive)
+		return fail(EXIT_USAGE, "--links: what of? it goes with --archive");
 	jw_obj(&w, NULL);
 	jw_str(&w, "harness", c->harness);
 	jw_str(&w, "model", c->model);

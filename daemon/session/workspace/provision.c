@@ -76,6 +76,7 @@ static void note_source(struct setup *s, const struct request *r)
 	else if (r->strip)
 		jw_int(&w, "strip", r->strip);
 	jw_str(&w, "into", r->into);
+	jw_str(&w, "links", r->links);
 	jw_end_obj(&w);
 	free(s->source);
 	s->source = xstrndup(b.data, b.len);

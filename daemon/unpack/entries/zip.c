@@ -179,6 +179,7 @@ static int rehearse(struct zip *z)
 	plan_init(&dry, real->limits, none, z->v);
 	dry.into = real->into;
 	dry.strip = real->strip;
+	dry.links = real->links;
 	for (size_t i = 0; r >= 0 && i < z->dir.n; i++) {
 		struct source_entry e;
 

@@ -316,6 +316,8 @@ void extract_worker_run(struct extract *x)
 	list_directories(x, read);
 	plan_init(&p, &x->job->limits, none, &v);
 	p.once = x->job->once;
+	p.links = x->job->links;
+	p.target = x->job->target;
 	p.m.v[0].implied = 1;
 	if (confine_worker(&x->where.user, &reach, largest, &v) < 0 || run(x, &p, &line) < 0) {
 		report_verdict(&line, &v);

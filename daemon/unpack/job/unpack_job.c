@@ -11,7 +11,7 @@
 
 /* What the tables decode into, before it is checked further. */
 struct raw_job {
-	char *target, *mode, *manifest, *baseline, *delivered;
+	char *target, *mode, *links, *manifest, *baseline, *delivered;
 	int64_t uid, gid;
 	struct slice limits, sources, remove;
 	bool confirm, once;
@@ -30,6 +30,7 @@ struct raw_limits {
 static const struct jfield job_fields[] = {
 	JF_STR(struct raw_job, target, "target", JF_REQUIRED, PATH_BYTES_MAX),
 	JF_STR(struct raw_job, mode, "mode", 0, 16),
+	JF_STR(struct raw_job, links, "links", 0, 16),
 	JF_STR(struct raw_job, manifest, "manifest", 0, PATH_BYTES_MAX - 8),
 	JF_STR(struct raw_job, baseline, "baseline", 0, PATH_BYTES_MAX - 16),
 	JF_STR(struct raw_job, delivered, "delivered", 0, PATH_BYTES_MAX - 16),
@@ -204,6 +205,19 @@ static int parse_limits(struct slice text, struct plan_limits *l, struct err *e)
 	return r;
 }
 
+static int take_links(struct unpack_job *j, const char *word, struct err *e)
+{
+	static const char *const words[LINK_RULES] = { "refuse", "skip", "keep-inside" };
+
+	for (int i = 0; word && i < LINK_RULES; i++) {
+		if (strcmp(words[i], word) == 0) {
+			j->links = (enum link_rule)i;
+			return 0;
+		}
+	}
+	return word ? bad(e, "", "links", "not one of refuse, skip and keep-inside") : 0;
+}
+
 static int take_job(struct unpack_job *j, struct raw_job *raw, struct err *e)
 {
 	int r;
@@ -223,7 +237,9 @@ static int take_job(struct unpack_job *j, struct raw_job *raw, struct err *e)
 	j->once = raw->once;
 	j->uid = raw->uid;
 	j->gid = raw->gid < 0 ? raw->uid : raw->gid;
-	r = parse_limits(raw->limits, &j->limits, e);
+	r = take_links(j, raw->links, e);
+	if (r == 0)
+		r = parse_limits(raw->limits, &j->limits, e);
 	if (r == 0)
 		r = parse_sources(raw->sources, j, e);
 	return r < 0 ? r : parse_removals(raw->remove, j, e);

@@ -32,7 +32,8 @@ struct unpack_job {
 	char *baseline; /* a snapshot directory that gets a seed (snapshot/seed.h), or NULL */
 	char *delivered; /* one that gets a list of what is written and removed (snapshot/delivered.h), or NULL */
 	bool merge, confirm, once;
-	int64_t uid, gid; /* -1: those we have */
+	enum link_rule links; /* of archives */
+	int64_t uid, gid;     /* -1: those we have */
 	struct plan_limits limits;
 	struct job_source *sources;
 	size_t n;

@@ -162,7 +162,7 @@ static int take_symlink(struct plan *p, struct slice target)
 				   target.n, "bytes of a link's target");
 	if (fault)
 		return refuse(p->v, fault, p->name.path, "the target of the link is no good name");
-	if (target.p[0] == '/')
+	if (target.p[0] == '/' && p->links == LINKS_REFUSE)
 		return refuse(p->v, "SYMLINK_ABSOLUTE", p->name.path, "the link is absolute");
 	r = put_leaf(p, NODE_LINK);
 	if (r < 0)
@@ -386,13 +386,10 @@ int plan_reserve(struct plan *p, uint64_t bytes)
 static int make_links(struct plan *p)
 {
 	char path[PATH_BYTES_MAX + 1];
-	int r = 0;
+	int r = links_decide(p);
 
 	for (uint32_t i = 1; r == 0 && i < p->m.n; i++)
-		if (p->m.v[i].type == NODE_LINK)
-			r = links_check(&p->m, i, p->v);
-	for (uint32_t i = 1; r == 0 && i < p->m.n; i++)
-		if (p->m.v[i].type == NODE_LINK)
+		if (p->m.v[i].type == NODE_LINK && !p->m.v[i].gone)
 			r = WRITE(p, "making a symbolic link", symlink,
 				  manifest_path(&p->m, i, path), manifest_target(&p->m, i));
 	return r;

@@ -10,7 +10,8 @@
  * An entry whose whole name strip cuts away is STRIPPED. A directory among those is not reported: its entries are.
  *
  * Symbolic links are only noted; plan_finish() finds where each would lead (links.c) and then has them made, after
- * everything else, so that nothing is ever written through one. Hard links are made to files of the same plan only.
+ * everything else, so that nothing is ever written through one. One that leads out is refused, or left out (links).
+ * Hard links are made to files of the same plan only.
  *
  * Conflicts: a later file or link replaces an earlier one of that path; a directory may come again; anything else is
  * TYPE_CONFLICT. Modes: permission bits as they are, but a file is readable and a directory open to its owner; setuid
@@ -79,6 +80,14 @@ struct plan_limits {
 			       UNPACK_SECS_MAX,                                                    \
 			       { PATH_BYTES_MAX, PATH_DEPTH_MAX } })
 
+/* What becomes of a symbolic link that leads out of the tree. */
+enum link_rule {
+	LINKS_REFUSE, /* the job is refused */
+	LINKS_SKIP,   /* it is left out */
+	LINKS_KEEP_INSIDE, /* so is it, but an absolute name of something in the tree becomes a relative one */
+	LINK_RULES
+};
+
 struct plan_late {
 	int64_t mtime;
 	uint32_t node;
@@ -88,14 +97,16 @@ struct plan {
 	const struct plan_limits *limits;
 	struct stage_sink writer;
 	struct verdict *v;
+	enum link_rule links;
+	const char *target; /* where the tree will be, for LINKS_KEEP_INSIDE */
 	bool once; /* each name once: a second is refused, and does not replace the first */
 	/* of the source that is read */
 	unsigned strip;
 	const char *into;   /* parsed, "" for none */
 	uint64_t kept, cut; /* its entries: below "into", and cut away by strip */
 	/* results */
-	struct outcome
-		*out; /* files and links that strip cuts away are reported here; NULL: nowhere */
+	struct outcome *
+		out; /* what strip cuts away, and links that are left out, are reported here; NULL: nowhere */
 	struct manifest m;
 	uint64_t seen, bytes;
 	/* the entry at hand */
@@ -125,5 +136,6 @@ void plan_sums(struct plan *p, struct sums *sums);
 /* So many bytes will come. */
 int plan_reserve(struct plan *p, uint64_t bytes);
 
-/* Checks where the link node would lead, in the plan's own tree. */
-int links_check(const struct manifest *m, uint32_t node, struct verdict *v);
+/* Finds where each symbolic link would lead in the plan's own tree, once all entries are there, and does with those that
+ * lead out what p->links says. A link that is left out is gone, and so is a directory that only such links were in. */
+int links_decide(struct plan *p);

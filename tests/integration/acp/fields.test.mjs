@@ -162,7 +162,7 @@ const ROWS = {
   'daemon/workspace/request.c:workspace_fields': [below(NEW, (workspace) => ({ workspace })), below(LOAD, (workspace) => ({ workspace })),
     (workspace) => ['_acpd/workspace/materialize', { sessionId, workspace }]].map((send, i) => ({ send, at: i < 2 ? '_meta.acpd.workspace' : 'workspace',
     base: { archive: DIGEST }, good: 'ARCHIVE_NOT_FOUND', more: {
-      archive: { empty: 'DIGEST_INVALID', word: 'DIGEST_INVALID' }, mode: { word: 'FIELD_INVALID' }, removeOnClose: { bad: [[true, 'FIELD_INVALID']] },
+      archive: { empty: 'DIGEST_INVALID', word: 'DIGEST_INVALID' }, mode: { word: 'FIELD_INVALID' }, links: { word: 'FIELD_INVALID' }, removeOnClose: { bad: [[true, 'FIELD_INVALID']] },
       baseline: { takes: ['bool'] },
       strip: { takes: ['string', 'number'], word: 'FIELD_INVALID', bad: ['', -1, 0.5, HUGE, 129].map((v) => [v, 'FIELD_INVALID']) } } })),
   'daemon/workspace/request.c:skill_fields': [below(NEW, (o) => ({ skills: [o] })), (o) => ['_acpd/skills/install', { sessionId, skills: [o] }],

@@ -51,6 +51,26 @@ describe('session/new with an archive', () => {
     });
   }
 
+  test('links: a venv is refused, or comes without its links that lead out, which are named; live, too', async () => {
+    const cwd = newCwd(d);
+    const archive = await upload(d, { 'venv/pyvenv.cfg': 'home', 'venv/bin/python': { link: '/usr/bin/python3' }, 'venv/bin/python3': { link: 'python' },
+      'venv/lib/a.py': 'a', 'venv/lib64': { link: 'lib' }, here: { link: `${cwd}/venv/lib/a.py` } });
+    const KEPT = { 'venv/pyvenv.cfg': 'home', 'venv/lib/a.py': 'a', 'venv/lib64': '-> lib' };
+    const LOST = [{ path: 'venv/bin/python', reason: 'SYMLINK_ABSOLUTE' }, { path: 'venv/bin/python3', reason: 'SYMLINK_OUTWARD' }];
+    const HERE = { path: 'here', reason: 'SYMLINK_ABSOLUTE' };
+    const error = await refusedNew(cwd, { workspace: { archive } });
+
+    assert.deepEqual([error.data.reason, error.data.field], ['SYMLINK_ABSOLUTE', '_meta.acpd.workspace']);
+    const s = await open(cwd, { workspace: { archive, links: 'skip' } });
+    assert.deepEqual(treeOf(cwd), KEPT);
+    const { skipped, skippedTotal, manifestDigest: digest } = s._meta.acpd.workspace;
+    assert.deepEqual([skipped, skippedTotal, digest], [[...LOST, HERE], 3, manifestDigest(cwd)]);
+    const live = await c.call('_acpd/workspace/materialize', { sessionId: s.sessionId, workspace: { archive, links: 'keep-inside' } });
+    assert.deepEqual([live.workspace.skipped, live.workspace.written], [LOST, 1]);
+    assert.deepEqual(treeOf(cwd), { ...KEPT, here: '-> venv/lib/a.py' });
+    await close(s.sessionId);
+  });
+
   test('strip and into', async () => {
     const cwd = newCwd(d);
     const archive = await upload(d, { 'top/one/a': '1', 'top/b': '2', c: 'lost by strip' });
