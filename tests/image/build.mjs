@@ -60,7 +60,7 @@ function base(image) {
 }
 
 const DOES = {
-  COPY: (container, { from, to }) => buildah(['copy', '--quiet', '--contextdir', TOP, '--ignorefile', path.join(TOP, '.dockerignore'), container, from, to]),
+  COPY: (container, { from, to }) => buildah(['copy', '--quiet', '--contextdir', TOP, '--ignorefile', path.join(TOP, '.dockerignore'), container, path.join(TOP, from), to]),
   RUN: (container, { command }, environment) => shell(container, command, environment),
 };
 
