@@ -15,7 +15,7 @@ import { acpd } from '../run.mjs';
 let d;
 
 before(async () => {
-  d = await Daemon.start();
+  d = await Daemon.start({ flags: { harnessMax: 8 } }); // its default changes with the memory that is left, and initialize tells it
 });
 after(() => endInOrder(d));
 
