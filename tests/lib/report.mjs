@@ -4,6 +4,10 @@ import { appendFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { MARK } from './cpu.mjs';
 
+// What this run tells others. A test may run tests of its own: those are not part of this run, so it does not get the names.
+const { TEST_TIMES, TEST_FAILURES, TEST_STAGE } = process.env;
+for (const name of ['TEST_TIMES', 'TEST_FAILURES', 'TEST_STAGE']) delete process.env[name];
+
 const DEAREST = 20;
 const FAILURES_AT_END = 12;
 const MESSAGE_MAX = 400;
@@ -40,13 +44,11 @@ function* dearest(files) {
 
 // For the table of a whole make test, which has more than one run.
 function note(files) {
-  const { TEST_TIMES, TEST_STAGE } = process.env;
   if (TEST_TIMES) appendFileSync(TEST_TIMES, files.map((f) => `${row(f)} (${TEST_STAGE})\n`).join(''));
 }
 
 // For run.mjs, which runs the files that failed once more.
 function noteFailure(data, text) {
-  const { TEST_FAILURES } = process.env;
   if (TEST_FAILURES) appendFileSync(TEST_FAILURES, `${JSON.stringify({ file: relative(process.cwd(), data.file ?? data.name), text })}\n`);
 }
 

@@ -31,7 +31,7 @@ after(() => fs.rmSync(dir, { recursive: true }));
 
 // The end of a run of one file.
 function run(text) {
-  const { NODE_TEST_CONTEXT, TEST_TIMES, ...env } = process.env; // or it would be a part of this run
+  const { NODE_TEST_CONTEXT, ...env } = process.env; // or it would be a part of this run
   const file = path.join(dir, 'one.test.mjs');
 
   fs.writeFileSync(file, `import { after, afterEach, before, describe, test } from 'node:test';\n${text}\n`);

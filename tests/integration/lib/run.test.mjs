@@ -27,7 +27,7 @@ afterEach(() => fs.rmSync(dir, { recursive: true }));
 
 // files: {name: text}. flaky: the lines of the list.
 function run(files, more = {}) {
-  const { NODE_TEST_CONTEXT, TEST_TIMES, TEST_FAILURES, TEST_STAGE, FLAKY, ...env } = process.env; // or it would be a part of this run
+  const { NODE_TEST_CONTEXT, FLAKY, ...env } = process.env; // or it would be a part of this run
   const names = Object.keys(files).map((name) => `${name}.test.mjs`);
 
   for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(dir, `${name}.test.mjs`), `import { test } from 'node:test';\n${text}\n`);
@@ -49,6 +49,14 @@ test('a file that fails once is flaky, with both outputs, and the run passes', (
   assert.deepEqual([status, flaky], [0, ['once.test.mjs (check)']], stdout);
   const section = stdout.slice(stdout.indexOf('# flaky: once.test.mjs'));
   assert.match(section, /what failed first\nnot ok once[^]*the first time only[^]*the run that passed\nok once\.test\.mjs 1 of 1/);
+});
+
+test('what a test runs by itself is not part of the run', () => {
+  const text = "test('one', () => { if (Object.keys(process.env).some((name) => name.startsWith('TEST_'))) throw new Error('a part of it'); });";
+  const { status, stdout } = run({ inner: text }, { TEST_STAGE: 'check', TEST_TIMES: path.join(dir, 'times') });
+
+  assert.equal(status, 0, stdout);
+  assert.match(fs.readFileSync(path.join(dir, 'times'), 'utf8'), /inner\.test\.mjs \(check\)/);
 });
 
 test('a file that fails once fails the run with FLAKY=fail', () => {
