@@ -146,5 +146,5 @@ export function errorBody(error) {
 		? ['invalid_request_error', 'prompt is too long: 250000 tokens > 100000 maximum']
 		: ERRORS[error.status] ?? ['api_error', 'Error ' + error.status];
 
-	return { type: 'error', error: { type: error.code ?? type, message }, request_id: 'req_scripted' };
+	return { type: 'error', error: { type: error.code ?? type, message: error.message ?? message }, request_id: 'req_scripted' };
 }

@@ -136,5 +136,5 @@ export function errorBody(error) {
 		? ['INVALID_ARGUMENT', 'The input token count (250000) exceeds the maximum number of tokens allowed (100000).']
 		: ERRORS[error.status] ?? ['UNKNOWN', 'Error ' + error.status];
 
-	return { error: { code: error.status, message, status: error.code ?? status } };
+	return { error: { code: error.status, message: error.message ?? message, status: error.code ?? status } };
 }

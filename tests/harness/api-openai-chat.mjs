@@ -132,5 +132,5 @@ export function errorBody(error) {
 			"This model's maximum context length is 100000 tokens. However, your messages resulted in 250000 tokens."]
 		: ERRORS[error.status] ?? ['server_error', null, 'Error ' + error.status];
 
-	return { error: { message, type: error.code ?? type, param: null, code: error.code ?? code } };
+	return { error: { message: error.message ?? message, type: error.code ?? type, param: null, code: error.code ?? code } };
 }

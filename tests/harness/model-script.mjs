@@ -19,7 +19,8 @@
 //   SLOW:ms              wait so long before each piece that follows
 //   ERR:status           fail instead; ERR:500x2 fails twice, then goes on with the next line;
 //                        ERR:429 retry-after=3 sets the header (default 1 for 429, 503 and 529; retry-after=none: no header);
-//                        ERR:429 code=insufficient_quota sets the body's code; should-retry=false the header x-should-retry
+//                        ERR:429 code=insufficient_quota sets the body's code; should-retry=false the header x-should-retry;
+//                        ERR:400 message=text, last: what the body says
 //   LATE:529             an error inside of the stream, whose head said 200, and the end
 //   OVERFLOW             fail as if the context window was too small
 //   CUT                  drop the connection here, in the middle of the stream; CUTx1: once, then go on
@@ -34,7 +35,7 @@ import { toolFor, WISHES } from './model-tools.mjs';
 export const DEFAULT_USAGE = { input: 1200, cached: 200, written: 0, output: 40, reasoning: 8 };
 
 const CALLS = ['TOOL', ...WISHES];
-const LINE = new RegExp(`^\\s*(\\+?(?:${CALLS.join('|')})|THINK|TEXT|REFUSE|USAGE|STOP|SLOW|PIECES|ERR|LATE):(.*)$`);
+const LINE = new RegExp(`^\\s*(\\+?(?:${CALLS.join('|')})|THINK|TEXT|REFUSE|USAGE|STOP|SLOW|PIECES|ERR|LATE):(.*)$`, 's');
 const WORD = /^\s*(RECALL|OVERFLOW|CUT(?:x\d+)?|MALFORMED|HANG|EMPTY)\s*$/;
 
 // Harnesses put notes of their own into user messages; those are not what the user wrote.
@@ -110,11 +111,11 @@ function namedTool(arg, id) {
 }
 
 function errorOf(arg) {
-	const [, status, times, rest] = /^(\d{3})(?:x(\d+))?(.*)$/.exec(arg) ?? [null, '500', undefined, ''];
+	const [, status, times, rest] = /^(\d{3})(?:x(\d+))?(.*)$/s.exec(arg) ?? [null, '500', undefined, ''];
 	const option = (name) => new RegExp(`\\b${name}=(\\S+)`).exec(rest)?.[1];
 	const after = option('retry-after');
 
-	return { status: Number(status), times: times ? Number(times) : Infinity, code: option('code'), shouldRetry: option('should-retry'),
+	return { status: Number(status), times: times ? Number(times) : Infinity, code: option('code'), message: /\bmessage=(.*)$/s.exec(rest)?.[1].replaceAll('\\n', '\n'), shouldRetry: option('should-retry'),
 		retryAfter: after === undefined || after === 'none' ? after : Number(after) };
 }
 

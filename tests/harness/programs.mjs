@@ -33,6 +33,7 @@ const listed = {
 //   apis              what it can speak to a provider
 //   ownPrompt         words of its own system prompt
 //   gifAsPng          it makes a PNG of a GIF in a prompt
+//   refusesHalves     it takes an answer of its provider that has half of a surrogate pair for a broken stream
 //   steer             it takes more input for a running turn
 //   tellsRetries      it says when it asks the provider once more
 //   noStatus          HTTP statuses that its errors do not carry; 400: of a context that is too long
@@ -64,7 +65,7 @@ export const HARNESSES = {
 		apis: ['openai-responses'], ownPrompt: 'Codex CLI',
 		steer: true, tellsRetries: false, noStatus: [400], unwrap: (text) => text.replace(/^Wall time: .*\nOutput:\n/, ''),
 		instructions: '.codex/AGENTS.md', projectSkills: true, asksReads: true, elicits: true,
-		gifAsPng: true,
+		gifAsPng: true, refusesHalves: true,
 		cutsCalls: true, // a budget of tool calls ends the turn when the call beyond it is told of, though others are at work
 		asked: { args: ([, , ...settings]) => [...settings, 'debug', 'prompt-input', 'hi'], list: listed.codex },
 		question: { mode: 'plan', tool: 'request_user_input', args: { questions: [{ id: 'color', header: 'Color',

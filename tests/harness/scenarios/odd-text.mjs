@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 
-import { ODD_TEXTS, arrives } from '../../lib/odd-text.mjs';
+import { ODD_TEXTS, arrives, inOneLine, shown } from '../../lib/odd-text.mjs';
 
 const PLACES = {
 	'a text block': (odd) => ({ type: 'text', text: `<${odd}>` }),
@@ -11,8 +11,9 @@ const PLACES = {
 	'the text of a resource': (odd) => ({ type: 'resource', resource: { uri: 'file:///far/x', text: `<${odd}>` } }),
 };
 
-// Texts of 1 MB would be a question of the model's context.
-const TEXTS = ODD_TEXTS.filter(([, json]) => json.length < 1e5);
+// Texts of 1 MB in prompts would be a question of the model's context.
+const LONG = 1e5;
+const TEXTS = ODD_TEXTS.filter(([, json]) => json.length < LONG);
 
 async function odd(x, t) {
 	const s = await x.session(t);
@@ -30,4 +31,60 @@ async function odd(x, t) {
 	await s.goesOn();
 }
 
-export default [['odd text: all of a prompt is delivered to the model, halves of surrogate pairs as U+FFFD', odd]];
+// What a model or its provider says. A line of a script ends with a line break, so that one is written as an escape.
+const lineOf = (json) => JSON.parse(`"${json}"`).replaceAll('\n', '\\n');
+
+// Plays the lines in the session's next calls while play() runs.
+async function scripted(s, lines, play) {
+	const { model } = s.x;
+	const scenario = { model: s.model, lines };
+
+	model.scenarios.push(scenario);
+	try {
+		return await play();
+	} finally {
+		model.scenarios.splice(model.scenarios.indexOf(scenario), 1);
+	}
+}
+
+async function answered(x, t) {
+	const s = await x.session(t, {}); // a session of its own: the text of 1 MB stays in its history
+
+	for (const [what, json, halves] of ODD_TEXTS) {
+		const lines = [`THINK:<${lineOf(json)}>`, `TEXT:<${lineOf(json)}>`];
+
+		if (halves && x.h.refusesHalves) {
+			assert.equal((await scripted(s, lines, () => s.fails('say it'))).class, 'provider', what);
+			continue;
+		}
+		const { thoughts, text } = await scripted(s, lines, () => s.turn('say it'));
+		for (const had of [thoughts, text])
+			assert.ok(had === `<${arrives(json)}>`, `${what}: ${JSON.stringify(had).slice(0, 200)}`);
+	}
+	await s.goesOn();
+}
+
+const MESSAGE_LEAST = 100; // characters of a long error that are delivered
+
+async function refused(x, t) {
+	const s = await x.session(t);
+
+	for (const [what, json] of ODD_TEXTS) {
+		const { message } = await scripted(s, [`ERR:400 message=<${lineOf(json)}>`], () => s.fails('say it'));
+
+		assert.ok(message.isWellFormed(), `${what}: ${JSON.stringify(message)}`);
+		if (x.route === 'environment') // the harness alone has seen it, and words it as it likes
+			continue;
+		const whole = `<${inOneLine(shown(json))}>`;
+		const at = Math.max(message.indexOf('<'), 0); // a harness that is given a part of a long one shows the JSON around it
+
+		assert.ok(whole.startsWith(message.slice(at)) && message.length - at >= Math.min(whole.length, MESSAGE_LEAST), `${what}: ${message}`);
+	}
+	await s.goesOn();
+}
+
+export default [
+	['odd text: all of a prompt is delivered to the model, halves of surrogate pairs as U+FFFD', odd],
+	['odd text: all that the model says is delivered to the client, halves of surrogate pairs as U+FFFD', answered],
+	['odd text: what the provider says in an error is delivered to the client', refused],
+];
