@@ -7,7 +7,7 @@
 
 import assert from 'node:assert/strict';
 import { Lines, comesInLines } from './described-lines.mjs';
-import { TYPES, api, problems } from './described-schemas.mjs';
+import { NOTHING, TYPES, api, problems } from './described-schemas.mjs';
 
 export { api };
 
@@ -102,7 +102,6 @@ export function webhookProblems(message) {
 
 const CALLS = TYPES.AcpMethods.properties;
 const SENT = TYPES.AcpSent.properties;
-const NOTHING = { type: 'object', properties: {}, additionalProperties: false };
 
 const isObject = (v) => v !== null && typeof v === 'object' && !Array.isArray(v);
 

@@ -7,7 +7,8 @@
 // that every client can hold, one-line error messages, our sequence numbers.
 
 import fs from 'node:fs';
-import Ajv2020 from 'ajv/dist/2020.js';
+import { fileURLToPath } from 'node:url';
+import { compiled, newAjv } from './validators.mjs';
 
 const DIR = new URL('../fixtures/acp-v1/', import.meta.url);
 const load = (name) => JSON.parse(fs.readFileSync(new URL(name, DIR), 'utf8'));
@@ -89,35 +90,17 @@ function walk(node) {
   return tagged(node) ? byTag(out, node.discriminator.propertyName) : out;
 }
 
-const integer = (min, max) => ({ type: 'number', validate: (n) => Number.isInteger(n) && n >= min && n <= max });
+function compile() {
+  const ajv = newAjv({ allErrors: true });
+  const names = Object.keys(defs).filter((name) => /(Request|Response|Notification)$|^SessionUpdate$/.test(name));
 
-function compiler() {
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
-
-  ajv.addFormat('int32', integer(-(2 ** 31), 2 ** 31 - 1));
-  ajv.addFormat('int64', integer(-(2 ** 63), 2 ** 63));
-  ajv.addFormat('uint16', integer(0, 65535));
-  ajv.addFormat('uint32', integer(0, 2 ** 32 - 1));
-  ajv.addFormat('uint64', integer(0, 2 ** 64));
-  ajv.addFormat('double', { type: 'number', validate: Number.isFinite });
-  ajv.addFormat('uri', { validate: (s) => URL.canParse(s) });
   ajv.addSchema({ $id: 'acp', $defs: mapValues(defs, walk) });
-  return ajv;
+  for (const name of names)
+    ajv.addSchema({ $id: name, $ref: `acp#/$defs/${name}`, properties: { _meta: true }, unevaluatedProperties: false });
+  return { ajv, refs: Object.fromEntries(names.map((name) => [name, name])) };
 }
 
-const ajv = compiler();
-const compiled = new Map();
-
-function validatorOf(name) {
-  if (!compiled.has(name)) {
-    compiled.set(name, ajv.compile({
-      $ref: `acp#/$defs/${name}`,
-      properties: { _meta: true },
-      unevaluatedProperties: false,
-    }));
-  }
-  return compiled.get(name);
-}
+const validators = compiled('acp', [fileURLToPath(import.meta.url), fileURLToPath(new URL('schema.unstable.json', DIR))], compile);
 
 // The definition for a method: side 'client' for what the daemon asks and tells, 'agent' for its answers.
 const byMethod = new Map();
@@ -145,7 +128,7 @@ function explain(errors) {
 }
 
 export function validateAs(name, value) {
-  const validate = validatorOf(name);
+  const validate = validators[name];
 
   return validate(value) ? [] : [`${name}: ${explain(validate.errors)}`];
 }
