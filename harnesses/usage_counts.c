@@ -29,7 +29,7 @@ static size_t take_digits(struct slice *s, unsigned __int128 *value, int *scale)
 		else
 			++*scale;
 	}
-	*s = (struct slice){ s->p + n, s->n - n };
+	*s = slice_after(*s, n);
 	return n;
 }
 

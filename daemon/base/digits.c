@@ -30,7 +30,7 @@ size_t u64_take(struct slice *s, size_t max, uint64_t *ret)
 		fits = fits && add_digit(&v, s->p[i]);
 	*ret = fits ? v : UINT64_MAX;
 	if (i)
-		*s = (struct slice){ s->p + i, s->n - i };
+		*s = slice_after(*s, i);
 	return i;
 }
 

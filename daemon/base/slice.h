@@ -38,6 +38,12 @@ static inline bool slice_starts(struct slice a, const char *prefix)
 	return a.n >= n && memcmp(a.p, prefix, n) == 0;
 }
 
+/* Returns s without its first n bytes; n is at most s.n. Adds nothing to a null pointer, which C forbids even for 0. */
+static inline struct slice slice_after(struct slice s, size_t n)
+{
+	return n ? (struct slice){ s.p + n, s.n - n } : s;
+}
+
 /* True if s starts with prefix; s then begins after it. */
 static inline bool slice_skip(struct slice *s, const char *prefix)
 {

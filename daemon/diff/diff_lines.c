@@ -78,8 +78,8 @@ static void trim_common(struct line_side *a, struct line_side *b)
 		n--;
 	if (n) {
 		a->before = b->before = count_newlines(a->text.p, n);
-		a->text = (struct slice){ a->text.p + n, a->text.n - n };
-		b->text = (struct slice){ b->text.p + n, b->text.n - n };
+		a->text = slice_after(a->text, n);
+		b->text = slice_after(b->text, n);
 	}
 	n = common_suffix(a->text, b->text);
 	newline = n ? memchr(a->text.p + a->text.n - n, '\n', n) : NULL;

@@ -35,6 +35,6 @@ void ends_to_lf(struct slice text, struct buf *out)
 
 		buf_add(out, text.p, n);
 		n += cr != NULL;
-		text = (struct slice){ text.p + n, text.n - n };
+		text = slice_after(text, n);
 	}
 }

@@ -14,7 +14,7 @@ static struct slice next_line(struct hunk_reader *r)
 	size_t n = newline ? (size_t)(newline + 1 - r->rest.p) : r->rest.n;
 	struct slice line = { r->rest.p, n };
 
-	r->rest = (struct slice){ r->rest.p + n, r->rest.n - n };
+	r->rest = slice_after(r->rest, n);
 	r->line++;
 	return line;
 }

@@ -22,7 +22,7 @@ static bool is_blank(char c)
 static struct slice trimmed(struct slice s)
 {
 	while (s.n && is_blank(s.p[0]))
-		s = (struct slice){ s.p + 1, s.n - 1 };
+		s = slice_after(s, 1);
 	while (s.n && is_blank(s.p[s.n - 1]))
 		s.n--;
 	return s;

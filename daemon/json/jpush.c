@@ -320,7 +320,7 @@ void jpush_feed(struct jpush *j, struct slice bytes)
 			n = take_word(j, bytes);
 		else
 			take_token(j, *bytes.p);
-		bytes = (struct slice){ bytes.p + n, bytes.n - n };
+		bytes = slice_after(bytes, n);
 	}
 }
 

@@ -20,7 +20,7 @@ static bool list_has(struct slice list, struct slice word)
 
 		list = comma ? (struct slice){ comma + 1, list.n - item.n - 1 } : SLICE_NONE;
 		while (item.n && (*item.p == ' ' || *item.p == '\t'))
-			item = (struct slice){ item.p + 1, item.n - 1 };
+			item = slice_after(item, 1);
 		while (item.n && (item.p[item.n - 1] == ' ' || item.p[item.n - 1] == '\t'))
 			item.n--;
 		if (http_words_same(item, word))
@@ -116,7 +116,7 @@ static enum egress_reason read_url(struct slice url, struct proxy_request *r)
 	while (n < url.n && url.p[n] != '/' && url.p[n] != '?')
 		n++;
 	authority = (struct slice){ url.p, n };
-	r->path = (struct slice){ url.p + n, url.n - n };
+	r->path = slice_after(url, n);
 	return read_authority(authority, HTTP_PORT, r);
 }
 

@@ -24,7 +24,7 @@ static bool take_number(struct slice *in, unsigned bytes, size_t *ret)
 	*ret = 0;
 	for (unsigned i = 0; i < bytes; i++)
 		*ret = *ret << 8 | (unsigned char)in->p[i];
-	*in = (struct slice){ in->p + bytes, in->n - bytes };
+	*in = slice_after(*in, bytes);
 	return true;
 }
 
@@ -33,7 +33,7 @@ static bool take_bytes(struct slice *in, size_t n, struct slice *ret)
 	if (in->n < n)
 		return false;
 	*ret = (struct slice){ in->p, n };
-	*in = (struct slice){ in->p + n, in->n - n };
+	*in = slice_after(*in, n);
 	return true;
 }
 
@@ -139,7 +139,7 @@ static void begin_record(struct tls_hello *h)
 static void take_head(struct tls_hello *h, struct slice *in)
 {
 	h->record[h->nrecord++] = (unsigned char)*in->p;
-	*in = (struct slice){ in->p + 1, in->n - 1 };
+	*in = slice_after(*in, 1);
 	if (h->record[0] != RECORD_HANDSHAKE)
 		h->state = h->nrecords ? TLS_HELLO_BROKEN : TLS_HELLO_NOT_TLS;
 	else if (h->nrecord == sizeof(h->record))
@@ -155,7 +155,7 @@ static void take_body(struct tls_hello *h, struct slice *in)
 		h->state = TLS_HELLO_BROKEN;
 		return;
 	}
-	*in = (struct slice){ in->p + n, in->n - n };
+	*in = slice_after(*in, n);
 	h->left -= n;
 	if (!h->left)
 		h->nrecord = 0;

@@ -15,7 +15,7 @@ static struct slice take_line(struct slice *rest)
 	struct slice line = { rest->p, nl ? (size_t)(nl - rest->p) : rest->n };
 	size_t used = nl ? line.n + 1 : line.n;
 
-	*rest = (struct slice){ rest->p + used, rest->n - used };
+	*rest = slice_after(*rest, used);
 	return line;
 }
 

@@ -61,8 +61,8 @@ bool front_quote(struct slice yaml, struct buf *ret)
 		size_t n = line_length(yaml), at = plain_value((struct slice){ yaml.p, n }), end;
 		bool wrong = has_colon((struct slice){ yaml.p + at, n - at });
 
-		while (goes_on((struct slice){ yaml.p + n, yaml.n - n }))
-			n += line_length((struct slice){ yaml.p + n, yaml.n - n });
+		while (goes_on(slice_after(yaml, n)))
+			n += line_length(slice_after(yaml, n));
 		for (end = n; end > at && strchr(" \t\r\n", yaml.p[end - 1]);)
 			end--;
 		if (at && wrong) {
@@ -73,7 +73,7 @@ bool front_quote(struct slice yaml, struct buf *ret)
 		} else {
 			buf_add(ret, yaml.p, n);
 		}
-		yaml = (struct slice){ yaml.p + n, yaml.n - n };
+		yaml = slice_after(yaml, n);
 	}
 	return changed;
 }

@@ -99,7 +99,7 @@ static struct slice next_line(struct slice *rest)
 	struct slice line = { rest->p, newline ? (size_t)(newline - rest->p) : rest->n };
 	size_t n = line.n + (newline != NULL);
 
-	*rest = (struct slice){ rest->p + n, rest->n - n };
+	*rest = slice_after(*rest, n);
 	return line;
 }
 
@@ -182,7 +182,7 @@ void ignore_pop(struct ignore *ig)
 
 static struct slice after(struct slice s, size_t n)
 {
-	return (struct slice){ s.p + n, s.n - n };
+	return slice_after(s, n);
 }
 
 /* The literal beginning of an anchored pattern is compared and taken off first, so that "**" after it counts as

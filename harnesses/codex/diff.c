@@ -78,7 +78,7 @@ static void put_hunks(struct jw *w, const char *path, struct slice diff)
 			put_line(&s, diff.p[0], last, (struct slice){ diff.p + 1, n - 1 });
 			last = diff.p[0];
 		}
-		diff = (struct slice){ diff.p + n, diff.n - n };
+		diff = slice_after(diff, n);
 	}
 	end_hunk(w, path, &s);
 	buf_done(&s.old);

@@ -65,7 +65,7 @@ static void put_chunks(struct harness_plan *plan, struct slice text)
 		part = xstrndup(text.p, n);
 		snprintf(name, sizeof(name), "ACPD_PI_%u", i);
 		harness_plan_env(plan, name, part);
-		text = (struct slice){ text.p + n, text.n - n };
+		text = slice_after(text, n);
 	}
 }
 

@@ -112,7 +112,7 @@ static void check_line(struct slice line)
 	if (said[i].check) {
 		size_t n = strlen(said[i].begins);
 
-		said[i].check((struct slice){ line.p + n, line.n - n });
+		said[i].check(slice_after(line, n));
 	}
 }
 

@@ -71,7 +71,7 @@ static inline struct slice fuzz_cut(uint32_t *seed, struct slice *rest)
 		*seed ^= *seed << 5;
 		n = MIN(1 + (*seed >> 8) % (1u << *seed % 17), rest->n);
 	}
-	*rest = (struct slice){ rest->p + n, rest->n - n };
+	*rest = slice_after(*rest, n);
 	return exact(rest->p - n, n);
 }
 

@@ -14,7 +14,7 @@ static struct slice next_line(struct slice *rest)
 	size_t n = newline ? (size_t)(newline + 1 - rest->p) : rest->n;
 	struct slice line = { rest->p, n };
 
-	*rest = (struct slice){ rest->p + n, rest->n - n };
+	*rest = slice_after(*rest, n);
 	return line;
 }
 

@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(frame_parse((struct slice){ rest.p, (size_t)n - 1 }, FRAME_MAX,
 				       &again) == 0);
 		check_payload(&f);
-		rest = (struct slice){ rest.p + n, rest.n - (size_t)n };
+		rest = slice_after(rest, (size_t)n);
 	}
 	return 0;
 }

@@ -62,6 +62,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_head(&h, (struct slice){ all.p, (size_t)n });
 	FUZZ_CHECK(http_head_parse((struct slice){ all.p, (size_t)n }, &alone) == n);
 	FUZZ_CHECK(http_head_parse((struct slice){ all.p, (size_t)n - 1 }, &alone) == 0);
-	check_body(&h, (struct slice){ all.p + n, all.n - (size_t)n });
+	check_body(&h, slice_after(all, (size_t)n));
 	return 0;
 }

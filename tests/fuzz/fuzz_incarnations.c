@@ -22,7 +22,7 @@ static void check(const struct incarnations *l, uint64_t next)
 static void take(struct incarnations *l, struct slice line, uint64_t next)
 {
 	if (line.n && line.p[0] == '*')
-		incarnations_load(l, jobj_get((struct slice){ line.p + 1, line.n - 1 }, "l"));
+		incarnations_load(l, jobj_get(slice_after(line, 1), "l"));
 	else
 		incarnations_load_one(l, line, next);
 	check(l, UINT64_MAX);

@@ -60,7 +60,7 @@ static void run(struct slice text, struct slice cuts, size_t max, struct result 
 		take(&l, r);
 		if (turn % 3 == 0)
 			lines_trim(&l);
-		left = (struct slice){ left.p + n, left.n - n };
+		left = slice_after(left, n);
 	}
 	if (r->end == 0)
 		put_line(r, lines_rest(&l));
@@ -86,7 +86,7 @@ static void naive(struct slice text, size_t max, struct result *r)
 	if (text.n - start > max)
 		r->end = -E2BIG;
 	else
-		put_line(r, (struct slice){ text.p + start, text.n - start });
+		put_line(r, slice_after(text, start));
 }
 
 /* First byte: the longest line; second: how many of the next bytes are sizes of pieces; the rest is the stream. */

@@ -243,7 +243,7 @@ static void step(struct slice line)
 	else if (line.p[0] == '-')
 		mcp_front_drop(rig.front, rest);
 	else if (n < rig.ncalls && rest.n && memchr("=!~", rest.p[0], 3))
-		server_says(rig.calls[n], rest.p[0], (struct slice){ rest.p + 1, rest.n - 1 });
+		server_says(rig.calls[n], rest.p[0], slice_after(rest, 1));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

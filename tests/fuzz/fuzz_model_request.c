@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (n <= 0)
 		return 0;
-	rest = (struct slice){ all.p + n, all.n - (size_t)n };
+	rest = slice_after(all, (size_t)n);
 	FUZZ_CHECK((size_t)n <= all.n && slice_inside(r.method, all) && r.target.n &&
 		   slice_inside(r.target, all) && slice_inside(r.fields, all));
 	FUZZ_CHECK(!(r.body.has_length && r.body.chunked));

@@ -63,6 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(proxy_request_parse((struct slice){ all.p, (size_t)n - 1 }, &alone, &why) == 0);
 	if (!r.tunnel)
 		check_put(&r);
-	check_answer((struct slice){ all.p + n, all.n - (size_t)n });
+	check_answer(slice_after(all, (size_t)n));
 	return 0;
 }

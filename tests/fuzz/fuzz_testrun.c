@@ -19,7 +19,7 @@ static void feed(struct test_report *r, struct slice text)
 		test_report_line(r, line);
 		exact_free(&line);
 		n += end != NULL;
-		text = (struct slice){ text.p + n, text.n - n };
+		text = slice_after(text, n);
 	}
 	test_report_end(r);
 }

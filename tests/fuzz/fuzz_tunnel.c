@@ -165,7 +165,7 @@ static void check_answer(struct slice in)
 		return;
 	FUZZ_CHECK(h.status >= 200 && h.status <= 599);
 	http_body_begin(&body, &h, false);
-	in = (struct slice){ in.p + n, in.n - (size_t)n };
+	in = slice_after(in, (size_t)n);
 	while ((r = http_body_next(&body, &in, &data)) > 0)
 		;
 	FUZZ_CHECK(r == 0 && !in.n);

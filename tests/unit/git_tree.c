@@ -106,7 +106,7 @@ static void put_edited(struct buf *b, struct slice old, uint64_t *seed)
 			buf_add(b, old.p, n);
 		if (what == 2)
 			put_some_line(b, seed);
-		old = (struct slice){ old.p + n, old.n - n };
+		old = slice_after(old, n);
 	}
 	if (!random_below(seed, 4))
 		put_word(b, seed);

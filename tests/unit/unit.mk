@@ -67,12 +67,12 @@ CONFINED := test_caller test_confine_self test_confinement test_spaces test_spac
 NOT_VALGRIND := test_commit_kill test_ledger_power test_ledger_rotate test_patch_git test_apply_git test_ignore_git test_snapshot_git test_commit_random \
 	test_diff_lines test_explore $(CONFINED)
 # make test runs the others under valgrind, which is the same program.
-unit: $(UNIT_BINS) $(PROGRAMS)
+unit: $(UNIT_BINS) $(PROGRAMS) ## unit tests: UNIT='test_buf test_err'
 	@sh tests/unit/run.sh $(UNIT_DIR) $(or $(UNIT),$(if $(filter release1,$(MODE)$(ONCE)),$(NOT_VALGRIND)))
-unit-valgrind: $(UNIT_BINS) $(CORPORA)
+unit-valgrind: $(UNIT_BINS) $(CORPORA) ## unit tests under valgrind
 	@sh tests/unit/run.sh --valgrind $(UNIT_DIR) $(or $(UNIT),$(filter-out $(NOT_VALGRIND),$(notdir $(UNIT_TESTS))))
 	@sh tests/unit/valgrind.sh $(CORPORA) --each tests/fuzz/corpus $(FUZZ)
-fuzz-corpora: $(CORPORA)
+fuzz-corpora: $(CORPORA) ## each corpus through its fuzz target
 	@$(CORPORA) --each tests/fuzz/corpus $(FUZZ)
 
 # libFuzzer needs clang, and every object built for it.
@@ -88,5 +88,5 @@ $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS)
 	$(CLANG) -fsanitize=address,undefined,fuzzer -o $@ $^ $(UNIT_LIBS)
 .SECONDARY: $(FUZZ_OBJS) $(FUZZ:%=$(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o)
 -include $(wildcard $(FUZZ_OBJS:.o=.d) $(FUZZ_DIR)/obj/tests/fuzz/*.d)
-fuzz: $(FUZZ:%=$(FUZZ_DIR)/fuzz_%)
+fuzz: $(FUZZ:%=$(FUZZ_DIR)/fuzz_%) ## hunt with libFuzzer: FUZZ_SECS=60 FUZZ='frames wire'
 	@for t in $(FUZZ); do FUZZ_SECS=$(FUZZ_SECS) sh tests/fuzz/hunt.sh $(FUZZ_DIR)/fuzz_$$t || exit 1; done

@@ -123,7 +123,7 @@ static bool is_space(char c)
 static bool walk(struct slice object, struct jiter *it)
 {
 	while (object.n && is_space(object.p[0]))
-		object = (struct slice){ object.p + 1, object.n - 1 };
+		object = slice_after(object, 1);
 	while (object.n && is_space(object.p[object.n - 1]))
 		object.n--;
 	return object.n >= 2 && object.p[0] == '{' &&

@@ -279,7 +279,7 @@ int upstream_rpc_feed(struct upstream_rpc *l, uint32_t origin, struct slice text
 	struct jiter it;
 
 	while (s.n && (*s.p == ' ' || *s.p == '\t'))
-		s = (struct slice){ s.p + 1, s.n - 1 };
+		s = slice_after(s, 1);
 	if (!s.n || s.p[0] != '[')
 		return got_one(l, origin, s);
 	if (jscan_value(s, &v) != JSCAN_OK || !jiter_init(&it, v))

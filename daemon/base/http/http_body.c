@@ -26,7 +26,7 @@ void http_body_begin_request(struct message_body *b, const struct http_extent *f
 static int take(struct slice *in, size_t n, struct slice *data)
 {
 	*data = (struct slice){ in->p, n };
-	*in = (struct slice){ in->p + n, in->n - n };
+	*in = slice_after(*in, n);
 	return n > 0;
 }
 

@@ -36,7 +36,7 @@ static void take_name(struct sse_lines *s, struct slice *line)
 	memcpy(s->name + s->nname, line->p, kept);
 	s->nname += (unsigned char)kept;
 	n += colon != NULL;
-	*line = (struct slice){ line->p + n, line->n - n };
+	*line = slice_after(*line, n);
 	if (!colon)
 		return;
 	s->field = field_of(s);
@@ -94,7 +94,7 @@ bool sse_lines_feed(struct sse_lines *s, struct slice bytes, const struct sse_li
 
 		if (s->after_cr && bytes.p[0] == '\n') {
 			s->after_cr = false;
-			bytes = (struct slice){ bytes.p + 1, bytes.n - 1 };
+			bytes = slice_after(bytes, 1);
 			continue;
 		}
 		s->after_cr = n < bytes.n && bytes.p[n] == '\r';
@@ -103,7 +103,7 @@ bool sse_lines_feed(struct sse_lines *s, struct slice bytes, const struct sse_li
 		if (n < bytes.n && !end_line(s, ops, ctx))
 			return false;
 		n = MIN(n + 1, bytes.n);
-		bytes = (struct slice){ bytes.p + n, bytes.n - n };
+		bytes = slice_after(bytes, n);
 	}
 	return true;
 }

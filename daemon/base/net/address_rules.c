@@ -188,7 +188,7 @@ static bool ends_in_number(struct slice host)
 		host.n--;
 	for (at = host.n; at && host.p[at - 1] != '.'; at--)
 		;
-	return is_number((struct slice){ host.p + at, host.n - at });
+	return is_number(slice_after(host, at));
 }
 
 #define NOT_ALLOWED " without --upstream-allow"

@@ -81,8 +81,7 @@ static int read_url(struct ui_target *t, const char *url, struct err *e)
 		return refuse_url(url, e);
 	slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
 	n = slash ? (size_t)(slash - rest.p) : rest.n;
-	if (!take_authority(t, (struct slice){ rest.p, n }) ||
-	    !take_path(t, (struct slice){ rest.p + n, rest.n - n }))
+	if (!take_authority(t, (struct slice){ rest.p, n }) || !take_path(t, slice_after(rest, n)))
 		return refuse_url(url, e);
 	return 0;
 }

@@ -128,7 +128,7 @@ struct slice patch_name_undated(struct slice text)
 {
 	text = chomp(text);
 	for (size_t i = 1; i < text.n && text.p[0] != '"'; i++)
-		if (is_date((struct slice){ text.p + i, text.n - i }))
+		if (is_date(slice_after(text, i)))
 			return (struct slice){ text.p, i };
 	return text;
 }

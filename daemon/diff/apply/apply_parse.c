@@ -114,7 +114,7 @@ static int on_index(struct header *h, struct slice s)
 		memcpy(h->f->old_id, s.p, 40);
 		memcpy(h->f->new_id, rest.p, 40);
 	}
-	rest = (struct slice){ rest.p + m, rest.n - m };
+	rest = slice_after(rest, m);
 	if (slice_skip(&rest, " ") && !h->f->old_mode)
 		return mode_parse(rest, &h->f->old_mode);
 	return 0;

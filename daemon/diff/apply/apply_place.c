@@ -12,7 +12,7 @@
 static struct slice trim(struct slice s)
 {
 	while (s.n && (unsigned char)s.p[0] <= ' ')
-		s = (struct slice){ s.p + 1, s.n - 1 };
+		s = slice_after(s, 1);
 	while (s.n && (unsigned char)s.p[s.n - 1] <= ' ')
 		s.n--;
 	return s;

@@ -44,7 +44,7 @@ static int name_take(struct patch_reader *r, struct slice rest, char **ret, stru
 	while (rest.n && (unsigned char)rest.p[rest.n - 1] <= ' ')
 		rest.n--;
 	while (rest.n && *rest.p == ' ')
-		rest = (struct slice){ rest.p + 1, rest.n - 1 };
+		rest = slice_after(rest, 1);
 	slice_skip(&rest, "./");
 	if (!rest.n || memchr(rest.p, 0, rest.n))
 		return patch_corrupt(line, "the name of the file is missing", e);

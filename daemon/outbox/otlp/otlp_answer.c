@@ -14,7 +14,7 @@ static bool take_varint(struct slice *s, uint64_t *ret)
 	for (unsigned shift = 0; s->n && shift < 64; shift += 7) {
 		unsigned char c = (unsigned char)*s->p;
 
-		*s = (struct slice){ s->p + 1, s->n - 1 };
+		*s = slice_after(*s, 1);
 		*ret |= (uint64_t)(c & 0x7f) << shift;
 		if (!(c & 0x80))
 			return true;
@@ -27,7 +27,7 @@ static bool take_bytes(struct slice *s, uint64_t n, struct slice *ret)
 	if (n > s->n)
 		return false;
 	*ret = (struct slice){ s->p, (size_t)n };
-	*s = (struct slice){ s->p + n, s->n - (size_t)n };
+	*s = slice_after(*s, (size_t)n);
 	return true;
 }
 

@@ -98,7 +98,7 @@ static void take_timeout(const struct reading *r, enum otlp_signal s)
 static struct slice trim(struct slice s)
 {
 	while (s.n && (*s.p == ' ' || *s.p == '\t'))
-		s = (struct slice){ s.p + 1, s.n - 1 };
+		s = slice_after(s, 1);
 	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
 		s.n--;
 	return s;

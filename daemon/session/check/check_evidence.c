@@ -29,7 +29,7 @@ static struct slice fitting_end(struct slice text, size_t max)
 		used += width_in_json((unsigned char)text.p[--at]);
 	while (at < text.n && ((unsigned char)text.p[at] & 0xc0) == 0x80)
 		at++;
-	return (struct slice){ text.p + at, text.n - at };
+	return slice_after(text, at);
 }
 
 static void put_text(const struct session *s, struct check_text *t, const char *tail,

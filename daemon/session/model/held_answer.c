@@ -39,7 +39,7 @@ bool held_answer_begin(struct provider_call *c, int status, struct slice headers
 static bool may_be_error(struct slice body)
 {
 	while (body.n && strchr(" \t\r\n", body.p[0]))
-		body = (struct slice){ body.p + 1, body.n - 1 };
+		body = slice_after(body, 1);
 	return !body.n || body.p[0] == '{';
 }
 

@@ -17,7 +17,7 @@ struct version_run {
 static bool first_line(struct slice text, char line[VERSION_TEXT_MAX + 1])
 {
 	while (text.n && strchr(" \t\r\n", *text.p))
-		text = (struct slice){ text.p + 1, text.n - 1 };
+		text = slice_after(text, 1);
 	for (size_t i = 0; i < text.n; i++)
 		if (text.p[i] == '\n')
 			text.n = i;

@@ -87,7 +87,7 @@ size_t answer_frames_take(struct answer_frames *f, struct slice bytes, bool *end
 		f->form = form_of(bytes.p[before]);
 	if (f->form == ANSWER_OTHER)
 		return bytes.n;
-	bytes = (struct slice){ bytes.p + before, bytes.n - before };
+	bytes = slice_after(bytes, before);
 	return before + (f->form == ANSWER_EVENTS ? take_of_stream(f, bytes, ends) :
 						    take_of_array(f, bytes, ends));
 }

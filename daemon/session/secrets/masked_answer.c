@@ -453,7 +453,7 @@ void masked_answer_add(struct masked_answer *a, const struct mask *m, struct sli
 
 		release(a, ret);
 		bound(a, ret);
-		bytes = (struct slice){ bytes.p + n, bytes.n - n };
+		bytes = slice_after(bytes, n);
 	}
 }
 

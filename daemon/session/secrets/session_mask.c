@@ -101,8 +101,7 @@ void session_mask_rest(const struct session *s, struct buf *b, bool cut)
 		return;
 	}
 	mask_put(s->secrets.known.mask, (struct slice){ whole.p, half }, false, 0, &tail, &first);
-	mask_put(s->secrets.known.mask, (struct slice){ whole.p + tail, whole.n - tail }, false, 0,
-		 NULL, &last);
+	mask_put(s->secrets.known.mask, slice_after(whole, tail), false, 0, NULL, &last);
 	buf_done(&first);
 	last.max = b->max;
 	buf_done(b);

@@ -93,7 +93,7 @@ static bool take_part(struct slice *s, struct usage_ahead_part *ret)
 	ret->name = s->p + sizeof(ret->e);
 	ret->context = ret->name + ret->e.name;
 	ret->bytes = ret->context + ret->e.context;
-	*s = (struct slice){ s->p + n, s->n - n };
+	*s = slice_after(*s, n);
 	return true;
 }
 

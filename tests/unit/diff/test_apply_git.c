@@ -31,17 +31,14 @@ static void disturb(uint64_t *seed, const struct buf *from, unsigned edits, stru
 	size_t at = 0;
 
 	for (unsigned i = 0; i < edits; i++) {
-		size_t next =
-			line_start((struct slice){ s.p + at, s.n - at }, random_below(seed, 40)) +
-			at;
+		size_t next = line_start(slice_after(s, at), random_below(seed, 40)) + at;
 
 		buf_add(out, s.p + at, next - at);
 		at = next;
 		if (random_below(seed, 3))
 			buf_printf(out, "put in %u\n", random_below(seed, 5));
 		else
-			at += line_start((struct slice){ s.p + at, s.n - at },
-					 random_below(seed, 3));
+			at += line_start(slice_after(s, at), random_below(seed, 3));
 	}
 	buf_add(out, s.p + at, s.n - at);
 }

@@ -50,7 +50,7 @@ static size_t split(struct slice text, struct slice *lines)
 		size_t len = newline ? (size_t)(newline + 1 - text.p) : text.n;
 
 		lines[n++] = (struct slice){ text.p, len };
-		text = (struct slice){ text.p + len, text.n - len };
+		text = slice_after(text, len);
 	}
 	return n;
 }

@@ -43,7 +43,7 @@ bool code_is_module(struct slice text)
 
 		if (line_is_module((struct slice){ text.p, n }))
 			return true;
-		text = (struct slice){ text.p + n, text.n - n };
+		text = slice_after(text, n);
 		slice_skip(&text, "\n");
 	}
 	return false;

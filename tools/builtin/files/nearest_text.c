@@ -51,7 +51,7 @@ static struct text_lines split(struct slice s)
 
 		ret.v[ret.n++] = (struct line){ line, hash_of(line) };
 		n += nl != NULL;
-		s = (struct slice){ s.p + n, s.n - n };
+		s = slice_after(s, n);
 	}
 	return ret;
 }

@@ -209,7 +209,7 @@ static int names_done(struct pr *p, struct slice out, int code)
 
 		r = name_take(p, name);
 		n = MIN(n + 1, out.n);
-		out = (struct slice){ out.p + n, out.n - n };
+		out = slice_after(out, n);
 	}
 	if (r == 0 && !p->nfiles)
 		return err_set(&p->e, -EINVAL, 0, "NOTHING_TO_PROPOSE",

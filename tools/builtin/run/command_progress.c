@@ -29,7 +29,7 @@ static void notify(struct command_progress *p, struct command_output *o, bool al
 	p->told += (double)(o->total - (rest.n - n));
 	tool_progress(p->call, p->told, 0, (struct slice){ rest.p, n });
 	command_output_done(o);
-	command_output_add(o, (struct slice){ rest.p + n, rest.n - n });
+	command_output_add(o, slice_after(rest, n));
 }
 
 static void notify_both(void *ctx)

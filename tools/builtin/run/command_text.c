@@ -143,7 +143,7 @@ static void put_ends(struct buf *out, const struct command_output *o, const char
 	head.n = head_of(head, bytes / 2, lines / 2);
 	tail = buf_slice(&kept);
 	tail_at = tail_of(tail, bytes / 2, lines / 2);
-	tail = (struct slice){ tail.p + tail_at, tail.n - tail_at };
+	tail = slice_after(tail, tail_at);
 	tail_at = o->total - tail.n;
 	model_text_clean(out, head);
 	if (tail_at > head.n)
@@ -168,7 +168,7 @@ static void put_stream(struct buf *out, const struct command_output *o, const ch
 		size_t at = tail_of(s, bytes, lines);
 
 		put_marker(out, o, o->total - s.n, o->total - s.n + at, name, how->pid);
-		s = (struct slice){ s.p + at, s.n - at };
+		s = slice_after(s, at);
 	}
 	model_text_clean(out, s);
 	end_line(out);

@@ -76,7 +76,7 @@ static bool element(struct xml *x, struct xml_piece *ret)
 	while (n < in.n && !isspace((unsigned char)in.p[n]))
 		n++;
 	ret->name = (struct slice){ in.p, n };
-	ret->attrs = (struct slice){ in.p + n, in.n - n };
+	ret->attrs = slice_after(in, n);
 	return n > 0;
 }
 
@@ -91,7 +91,7 @@ static bool next(struct xml *x, struct xml_piece *ret)
 			size_t n = at ? (size_t)(at - x->rest.p) : x->rest.n;
 
 			ret->text = (struct slice){ x->rest.p, n };
-			x->rest = (struct slice){ x->rest.p + n, x->rest.n - n };
+			x->rest = slice_after(x->rest, n);
 			return true;
 		}
 		if (slice_skip(&x->rest, "<!--")) {

@@ -134,7 +134,7 @@ static bool number(struct slice *s, double *ret)
 	if (i + 1 < s->n && s->p[i] == '.' && isdigit((unsigned char)s->p[i + 1]))
 		for (i++; i < s->n && isdigit((unsigned char)s->p[i]); i++)
 			v += (s->p[i] - '0') * (scale /= 10);
-	*s = (struct slice){ s->p + i, s->n - i };
+	*s = slice_after(*s, i);
 	*ret = v;
 	return true;
 }
@@ -148,7 +148,7 @@ static double take_bare_time(struct slice *s)
 
 	while (from > 0 && t.p[from - 1] != ' ')
 		from--;
-	rest = (struct slice){ t.p + from, t.n - from };
+	rest = slice_after(t, from);
 	if (from == 0 || !number(&rest, &v) || (!slice_is(rest, "ms") && !slice_is(rest, "s")))
 		return -1;
 	*s = trim((struct slice){ t.p, from });

@@ -263,7 +263,7 @@ static char *expand(const char *text, unsigned shard, unsigned shards, const cha
 		else if (only && slice_skip(&rest, ONLY))
 			buf_puts(&b, only);
 		else if (buf_putc(&b, *rest.p) == 0)
-			rest = (struct slice){ rest.p + 1, rest.n - 1 };
+			rest = slice_after(rest, 1);
 		else
 			break;
 	}

@@ -87,7 +87,7 @@ static void put_output(struct buf *out, struct slice o, size_t all)
 	}
 	if (s.n)
 		buf_puts(out, from ? "[the end of what they printed]\n" : "[what they printed]\n");
-	model_text_clean(out, (struct slice){ s.p + from, s.n - from });
+	model_text_clean(out, slice_after(s, from));
 	if (out->data[out->len - 1] != '\n')
 		buf_putc(out, '\n');
 	if (jobj_get(o, "log").type == J_STRING) {
