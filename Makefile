@@ -88,9 +88,9 @@ OBJS := $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(MAIN) $(HELPER_MAIN) $(FE
 	$(SRC:%.c=$(BUILD)/obj/%.o) $(HELPER_OBJ) $(FETCH_OBJ) $(PROXY_OBJ))
 STUB := $(wildcard tests/stub/*.c)
 
-.PHONY: all deps test-deps run install ui clean lint check check-san check-valgrind test test-fast test-trixie test-vm
+.PHONY: all help deps test-deps run install ui clean lint check check-san check-valgrind test test-fast test-trixie test-vm
 PROGRAMS := $(addprefix $(BUILD)/,acpd acpd-unpack acpd-init $(if $(HAVE_CURL),acpd-fetch) $(if $(HAVE_CARES),acpd-proxy))
-all: $(PROGRAMS)
+all: $(PROGRAMS) ## the programs, into build/release (MODE=san, debug)
 ifndef HAVE_CURL
 	@echo "acpd-fetch is left out: there is no libcurl (Debian: libcurl4-openssl-dev)"
 endif
@@ -103,7 +103,7 @@ endif
 UI := build/ui
 UI_SRC := $(addprefix images/ui/,build.sh build.mjs package.json package-lock.json tsconfig.json index.html) \
 	$(shell find images/ui/src -type f 2>/dev/null)
-ui: $(UI)/index.html
+ui: $(UI)/index.html ## the run viewer, into build/ui
 $(UI)/index.html: $(UI_SRC)
 	@sh images/ui/build.sh $(UI)
 
@@ -151,18 +151,20 @@ $(BUILD)/confine-probe: $(wildcard tests/probe/*.c) tests/probe/probe.h
 	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -static -o $@ $(filter %.c,$^)
 
 # --- for users ---------------------------------------------------------------------------------------------
-deps:
+help: ## these lines
+	@grep -hE '^[a-z -]+:.* ## ' Makefile tests/*/*.mk | sed 's/:.* ## /\t/' | awk -F'\t' '{ printf "%-16s %s\n", $$1, $$2 }'
+deps: ## install what a build needs
 	@sh tests/install-deps.sh build
-test-deps:
+test-deps: ## install what the tests need
 	@sh tests/install-deps.sh build node test boot
 	@sh tests/node-deps.sh
 	@sh tests/sshd-deps.sh
-run:
+run: ## install what is missing, build, and run a harness in a sample workspace: HARNESS=opencode, codex or pi
 	@sh tests/install-deps.sh build node
 	@sh tests/node-deps.sh
 	@$(MAKE) --no-print-directory -s all ui
 	@HARNESS=$(HARNESS) $(NODE) tests/demo/run.mjs
-install: all
+install: all ## the programs and the man page, to PREFIX (/opt/acpd)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 -s $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 daemon/acpd.1 $(DESTDIR)$(PREFIX)/share/man/man1/acpd.1
@@ -171,18 +173,18 @@ install: all
 		install -m 644 $(UI)/* $(DESTDIR)$(PREFIX)/share/acpd/ui/; fi
 # The users of --agent-uids on this machine. As root, once.
 AGENT_UIDS ?= 61001 61064
-install-users:
+install-users: ## make the users of --agent-uids on this machine, as root
 	sh images/agent-users.sh $(AGENT_UIDS)
 # A tar and a Debian package, stripped; the same bytes for the same programs (images/dist.sh).
 .PHONY: dist
 DIST := build/dist
-dist: all
+dist: all ## a tar and a Debian package, into build/dist
 	@sh images/dist.sh $(BUILD) "$$(cat $(BUILD)/version)" $(DIST) $(UI)
 # acpd and acpd-unpack without any library, for roots that have none; the stub of their test too. glibc reads passwd and hosts itself.
 .PHONY: static
 STATIC := build/static
 STATIC_LINK = $(CC) $(CFLAGS) $(patsubst -pie,-static-pie,$(LDFLAGS)) -L$(STATIC)
-static: $(OBJ) $(HELPER_OBJ) $(call objects,$(HELPER_SHARED))
+static: $(OBJ) $(HELPER_OBJ) $(call objects,$(HELPER_SHARED)) ## acpd and acpd-unpack without libraries, into build/static
 	@sh tests/install-deps.sh build static
 	@sh images/static-cjson.sh $(STATIC)
 	$(STATIC_LINK) -o $(STATIC)/acpd $(OBJ) $(patsubst -lcjson,-l:libcjson.a,$(LDLIBS)) -lssl -lcrypto -lcap
@@ -190,9 +192,9 @@ static: $(OBJ) $(HELPER_OBJ) $(call objects,$(HELPER_SHARED))
 	$(CC) -static -O2 -L$(STATIC) -o $(STATIC)/stub-agent $(STUB) -l:libcjson.a
 	strip $(STATIC)/acpd $(STATIC)/acpd-unpack
 .PHONY: test-static
-test-static: test-deps static
+test-static: test-deps static ## the static programs in an empty root, as root
 	$(ENV) $(NODE_TEST) $(call tests,e2b/static)
-clean:
+clean: ## remove build/
 	rm -rf build
 
 # --- checks --------------------------------------------------------------------------------------------------
@@ -229,65 +231,83 @@ INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(SLOWEST)) $(if $(filter sa
 REAL := $(wildcard tests/harness/*.test.mjs)
 MATRIX := codex.test.mjs opencode-scenarios.test.mjs pi.test.mjs
 
-lint:
+lint: ## layers, names, sizes, format, cppcheck, words, docs
 	sh tests/lint/run.sh
-check: unit fuzz-corpora integration
+check: unit fuzz-corpora integration ## unit tests, corpora and integration tests
 .PHONY: integration harness programs
 JOBS := $(shell nproc)
-programs: all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER) $(UNIT_BINS) $(CORPORA)
-integration: all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER)
+PROGRAMS_OF_TESTS = all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER)
+programs: $(PROGRAMS_OF_TESTS) $(UNIT_BINS) $(CORPORA) ## build everything that the tests run
+integration: $(PROGRAMS_OF_TESTS) ## integration tests only
 	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
 # daemon/api/openapi.json and images/acpd-api.d.ts, made anew of daemon/api/areas.
 .PHONY: api
-api:
+api: ## make the description of the API and its types from daemon/api/areas
 	$(NODE) daemon/api/build.mjs
 	$(NODE) daemon/api/types.mjs
 # The exchanges on the pages of daemon/protocol/, recorded anew; docs-check only compares.
 .PHONY: docs docs-check
-docs docs-check: all $(BUILD)/stub-agent
+docs docs-check: all $(BUILD)/stub-agent ## the exchanges on the pages of daemon/protocol/: recorded again, or compared
 	$(ENV) $(NODE) tests/docs/record.mjs $(if $(filter docs-check,$@),--check)
-harness: all $(BUILD)/stub-agent
+harness: all $(BUILD)/stub-agent ## the real harnesses: HARNESS=codex,pi
 	HARNESS=$(HARNESS) $(ENV) $(NODE_TEST) --test-concurrency=1 $(REAL)
 # Every scenario in every way that model calls go, and at every level (tests/harness/ways.mjs), with each harness.
 .PHONY: test-matrix
-test-matrix: all $(BUILD)/stub-agent
+test-matrix: all $(BUILD)/stub-agent ## every scenario of the harnesses by every route and level
 	HARNESS=$(HARNESS) ROUTE=$(or $(ROUTE),every) LEVEL=$(or $(LEVEL),every) $(ENV) $(NODE_TEST) --test-concurrency=1 $(addprefix tests/harness/,$(MATRIX))
 # What the newest releases of the harnesses, installed into build/drift, send to a provider, beside the pinned ones.
 .PHONY: harness-drift
-harness-drift: all
+harness-drift: all ## what the newest releases of the harnesses send, beside the pinned ones
 	@HARNESS=$(HARNESS) $(ENV) $(NODE) tests/harness/drift.mjs
 # The two pictures of the viewer in the README, made anew of a real run: HARNESS=opencode.
 .PHONY: ui-shots
-ui-shots: all ui
+ui-shots: all ui ## the pictures of the viewer in the README
 	HARNESS=$(HARNESS) $(ENV) $(NODE) tests/harness/shots.mjs images/ui/shots
 # Many streamed model calls at once, for long: SOAK_SECS=1200 SOAK_STREAMS=500 VIA=tunnel (or direct).
 .PHONY: soak
-soak: all $(BUILD)/stub-agent
+soak: all $(BUILD)/stub-agent ## many streamed model calls at once, for long: SOAK_SECS, SOAK_STREAMS
 	@$(ENV) $(NODE) tests/soak/model.mjs
-check-san:
+check-san: ## make check under ASan and UBSan
 	$(MAKE) MODE=san check
 # Units under valgrind, and the daemon itself through one file of each kind of life.
-check-valgrind: all $(BUILD)/stub-agent unit-valgrind
-	ACPD_WRAP="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" ACPD_TEST_SLOW=10 \
+check-valgrind: all $(BUILD)/stub-agent unit-valgrind ## unit tests and a part of the integration under valgrind
+	ACPD_WRAP="sh $(CURDIR)/tests/wrap/valgrind.sh" ACPD_TEST_SLOW=10 \
 		$(ENV) $(NODE_TEST) --test-concurrency=2 $(wildcard tests/integration/conformance/sdk-*.test.mjs)
 
 # What .ci/run runs. test-fast leaves out the sanitizers, the real harnesses and the slowest files.
-test: test-deps
+test: test-deps ## install what is missing, build, and pass every test
 	+@sh tests/all.sh
 # make check on the next Debian, in a root of its own (tests/trixie.sh).
-test-trixie:
+test-trixie: ## make check in a Debian 13 root, as root
 	@sh tests/trixie.sh
 # What make dist makes, installed and removed; the same file as in make test, with lintian.
 .PHONY: test-dist
-test-dist: test-deps all
+test-dist: test-deps all ## install and remove what make dist makes
 	@sh tests/install-deps.sh test dist
 	$(ENV) $(NODE_TEST) $(call tests,e2b/dist)
 # What this machine's kernel cannot show, in a guest with Linux 6.1 and cgroup v2 (tests/vm/vm.sh); and what it cannot lose, its power
 # (tests/vm/power-cut.sh).
-test-vm: test-deps all $(BUILD)/stub-agent $(BUILD)/confine-probe
+test-vm: test-deps all $(BUILD)/stub-agent $(BUILD)/confine-probe ## what needs another kernel, and cuts of the power, in a QEMU guest, as root
 	@BUILD=$(BUILD) sh tests/vm/vm.sh
 	@BUILD=$(BUILD) sh tests/vm/power-cut.sh
-test-fast: test-deps
+# One test, or the few whose paths begin with T: T=mcp/relay, T=agui, T=unit/json/test_jscan. NAME='regex': only tests with such a name.
+# WRAP=gdb, strace or valgrind: the daemon runs under it (tests/wrap). MODE=san: the build with the sanitizers.
+.PHONY: t
+t: test-deps ## one test: T=mcp/relay or T=unit/json/test_jscan; NAME=regex MODE=san WRAP=gdb|strace|valgrind
+ifneq ($(filter unit/%,$(T)),)
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(UNIT_BINS) $(PROGRAMS)
+else
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS_OF_TESTS) $(if $(filter ui%,$(T)),ui)
+endif
+	@NODE=$(NODE) NAME='$(NAME)' WRAP=$(WRAP) UNIT_DIR=$(UNIT_DIR) $(ENV) sh tests/one.sh '$(T)'
+# make stress FILE=tests/mcp/relay.test.mjs N=50 LOAD=8: how often a file fails beside busy loops.
+N ?= 10
+LOAD ?= 8
+.PHONY: stress
+stress: test-deps ## how often a test file fails beside busy loops: FILE=tests/mcp/relay.test.mjs N=50 LOAD=8
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS_OF_TESTS)
+	@N=$(N) LOAD=$(LOAD) $(ENV) $(NODE) tests/lib/stress.mjs $(FILE)
+test-fast: test-deps ## lint, unit tests, corpora and integration without the slowest files
 	$(MAKE) lint
 	$(MAKE) -j$(JOBS) programs
 	$(MAKE) FAST=1 check

@@ -34,9 +34,9 @@ $(BENCH_DIR)/levels: tests/bench/levels.c tests/bench/probe.c tests/bench/probe.
 	$(CC) $(BENCH_CFLAGS) -Idaemon -o $@ $(filter %.c,$^) $(UNIT_OBJS) $(UNIT_LIBS)
 
 .PHONY: bench bench-peers bench-sandboxes
-bench-sandboxes:
+bench-sandboxes: ## figures of sandboxes
 	@BENCH_SANDBOXES=1 $(MAKE) --no-print-directory bench PARTS=confine
-bench: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(EGRESS_DRIVER) $(BENCH_BINS)
+bench: all $(BUILD)/stub-agent $(MCP_FIXTURE) $(EGRESS_DRIVER) $(BENCH_BINS) ## figures beside a bare reference: PARTS="exec idle"
 	@$(BENCH_ENV) $(NODE) tests/bench/bench.mjs $(PARTS)
-bench-peers: all $(BUILD)/stub-agent $(BENCH_BINS)
+bench-peers: all $(BUILD)/stub-agent $(BENCH_BINS) ## figures beside other daemons
 	@$(BENCH_ENV) $(NODE) tests/bench/peers.mjs
