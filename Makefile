@@ -152,7 +152,7 @@ $(BUILD)/confine-probe: $(wildcard tests/probe/*.c) tests/probe/probe.h
 
 # --- for users ---------------------------------------------------------------------------------------------
 help: ## these lines
-	@grep -hE '^[a-z -]+:.* ## ' Makefile tests/*/*.mk | sed 's/:.* ## /\t/' | awk -F'\t' '{ printf "%-16s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z_ -]+:.* ## ' Makefile tests/*/*.mk | sed 's/:.* ## /\t/' | awk -F'\t' '{ printf "%-16s %s\n", $$1, $$2 }'
 deps: ## install what a build needs
 	@sh tests/install-deps.sh build
 test-deps: ## install what the tests need
@@ -307,6 +307,13 @@ LOAD ?= 8
 stress: test-deps ## how often a test file fails beside busy loops: FILE=tests/mcp/relay.test.mjs N=50 LOAD=8
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS_OF_TESTS)
 	@N=$(N) LOAD=$(LOAD) $(ENV) $(NODE) tests/lib/stress.mjs $(FILE)
+# For clangd and other editors, which find it there.
+.PHONY: compile_commands
+compile_commands: ## build/compile_commands.json, for editors
+	@mkdir -p build
+	@$(MAKE) --no-print-directory -nB programs | awk -v dir='$(CURDIR)' ' \
+		/ -c -o / { gsub(/["\\]/, "\\\\&"); printf "%s{\"directory\": \"%s\", \"file\": \"%s\", \"command\": \"%s\"}", n++ ? ",\n" : "[", dir, $$NF, $$0 } \
+		END { print n ? "]" : "[]" }' >build/compile_commands.json
 test-fast: test-deps ## lint, unit tests, corpora and integration without the slowest files
 	$(MAKE) lint
 	$(MAKE) -j$(JOBS) programs

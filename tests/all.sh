@@ -3,10 +3,12 @@
 # fails ends it, so that its own last lines, which say what failed, are the last.
 set -eu
 cd "$(dirname "$0")/.."
-TEST_TIMES=$(mktemp) # tests/lib/report.mjs adds a line for each file
+mkdir -p build
+TEST_TIMES=$PWD/build/test-times.txt # tests/lib/report.mjs adds a line for each file
 export TEST_TIMES
+: >"$TEST_TIMES"
 costs=$(mktemp)
-trap 'rm -f "$TEST_TIMES" "$costs" "$costs.before" "$costs.after"' EXIT
+trap 'rm -f "$costs" "$costs.before" "$costs.after"' EXIT
 jobs=$(nproc)
 rm -f build/flaky.txt # tests/lib/run.mjs adds each file that passed only when it was run again
 
@@ -37,7 +39,7 @@ stage check-valgrind check-valgrind
 stage harness harness
 stage boot boot
 
-echo "# the dearest files (processor seconds, seconds passed)"
+echo "# the dearest files (processor seconds, seconds passed); all of them: build/test-times.txt"
 sort -rn "$TEST_TIMES" | head -n 20
 echo "# stage, wall and CPU (seconds)"
 awk '{ printf "%-16s %6d %8.0f\n", $1, $2, $4 - $3; wall += $2; cpu += $4 - $3 }
