@@ -193,7 +193,7 @@ static: $(OBJ) $(HELPER_OBJ) $(call objects,$(HELPER_SHARED)) ## acpd and acpd-u
 	strip $(STATIC)/acpd $(STATIC)/acpd-unpack
 .PHONY: test-static
 test-static: test-deps static ## the static programs in an empty root, as root
-	$(ENV) $(NODE_TEST) $(call tests,e2b/static)
+	$(ENV) $(NODE_TEST) tests/e2b/static.test.mjs
 clean: ## remove build/
 	rm -rf build
 
@@ -205,29 +205,12 @@ export ASAN_OPTIONS ?= malloc_context_size=8
 endif
 ENV := ACPD=$(abspath $(BUILD)/acpd) ACPD_STUB=$(abspath $(BUILD)/stub-agent)
 NODE_TEST := $(NODE) tests/lib/run.mjs
-# $(call tests,NAME...): their files; a name without a file would leave nothing out, in silence.
-tests = $(foreach f,$(1:%=tests/%.test.mjs),$(or $(wildcard $(f)),$(error the Makefile names $(f), which is not there)))
-# Half the time of all files: make test-fast leaves them to make test.
-SLOWEST = $(call tests,$(addprefix integration/,archive/archives-body cli/bridge conformance/raw-limits \
-	http/http-events $(addprefix robust/,connections growth hosting orphans readers) tools/mcp-hosted \
-	$(addprefix unpack/,archives-crash archives-hostile archives-race export extract) workspace/workspace-crash))
-# Under sanitizers runs what parses foreign bytes or manages lives. These ask the disk, the kernel or git what is left or found (the
-# parsers they pass have fuzz targets and tests of their own), measure memory, or are about options, documents, images and ways to root.
-NOT_SAN = $(call tests,$(addprefix integration/,agui/copilotkit unpack/archives-crash unpack/archives-race unpack/export workspace/workspace-crash draft/draft-crash \
-	workspace/archives-derived robust/clock-step session/turn/attempts-many robust/growth robust/readers docs/api docs/docs-examples docs/docs-pages docs/docs-recorded proc/inert proc/to-root confine/probe net/claim net/cors-page net/typed-client \
-	cli/cli cli/entrypoint cli/cli-run cli/cli-messages cli/fields-files usage/usage-cli egress/programs egress/rows) \
-	mcp/builtin-globs mcp/builtin-files-place mcp/builtin-files-search mcp/builtin-commands-tests \
-	e2b/container e2b/dist e2b/e2b-dockerfile e2b/kubernetes e2b/static e2b/template e2b/unit mcp/clients mcp/fixture) $(wildcard tests/ui/*.test.mjs)
-# make test runs these in both builds: what the wire is like, in the build that ships too; tests that bound memory, which under
-# sanitizers is no measure; and two that choose by the build what they try. All others but NOT_SAN it runs under sanitizers only;
-# make check and make test-fast run them in release.
-IN_BOTH = $(call tests,$(addprefix integration/,archive/archives-limits http/http-events egress/life model/direct proc/environment \
-	$(addprefix robust/,connections freeze hosting restore restore-copy restore-load start) tools/mcp-http-robust unpack/archives-hostile) mcp/half-lines mcp/idle) \
-	$(wildcard tests/integration/conformance/*.test.mjs)
 # Looked up when the recipe runs: an image's build has no tests.
-EVERY = $(sort $(shell find tests/integration -name '*.test.mjs')) $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs tests/ui/*.test.mjs)
-INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(SLOWEST)) $(if $(filter san,$(MODE)),$(NOT_SAN)), \
-	$(if $(filter release1,$(MODE)$(ONCE)),$(sort $(NOT_SAN) $(IN_BOTH)),$(EVERY)))
+EVERY = $(sort $(shell find tests/integration -name '*.test.mjs') $(wildcard tests/e2b/*.test.mjs tests/mcp/*.test.mjs tests/ui/*.test.mjs))
+# $(call marked,MARK): the files that say so in a line of their own; tests/README.md has the marks.
+marked = $(shell grep -lx '// $(1)' $(EVERY))
+INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(call marked,slow)) $(if $(filter san,$(MODE)),$(call marked,build: release)), \
+	$(if $(filter release1,$(MODE)$(ONCE)),$(call marked,build: \(release\|both\)),$(EVERY)))
 REAL := $(wildcard tests/harness/*.test.mjs)
 MATRIX := codex.test.mjs opencode-scenarios.test.mjs pi.test.mjs
 
@@ -284,7 +267,7 @@ test-trixie: ## make check in a Debian 13 root, as root
 .PHONY: test-dist
 test-dist: test-deps all ## install and remove what make dist makes
 	@sh tests/install-deps.sh test dist
-	$(ENV) $(NODE_TEST) $(call tests,e2b/dist)
+	$(ENV) $(NODE_TEST) tests/e2b/dist.test.mjs
 # What this machine's kernel cannot show, in a guest with Linux 6.1 and cgroup v2 (tests/vm/vm.sh); and what it cannot lose, its power
 # (tests/vm/power-cut.sh).
 test-vm: test-deps all $(BUILD)/stub-agent $(BUILD)/confine-probe ## what needs another kernel, and cuts of the power, in a QEMU guest, as root

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // images/Dockerfile: parsed as Docker parses it; and what it would start is started, with its settings, as the first process of a pid
 // namespace. Nobody builds the image here.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // What `make dist` makes: the same bytes each time, every library named; installed, started and removed in a root of its own, which is
 // this machine's under an overlay, as a Debian package and by install.sh.
 

@@ -1,3 +1,4 @@
+// build: release
 // e2b.Dockerfile goes through the parser that E2B's own tools use (npm package e2b), and comes out as the steps we mean.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // images/kubernetes.yaml: each name that it refers to is there, and what its Pod starts is started: by the image's settings and its own, as
 // a user that is not root, with its probes asked. There is no cluster here.
 

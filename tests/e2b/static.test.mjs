@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // What `make static` makes: programs that need no library, in a root that holds nothing but them, an agent and what they are asked to read.
 
 import assert from 'node:assert/strict';

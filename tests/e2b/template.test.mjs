@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // images/template.ts: what E2B's own tools make of it, and which requests a sandbox of it may make.
 
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// build: release
 // images/acpd.service: systemd accepts every line of it, and it says what a sandbox needs.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // runTests: targets of the configuration and of what lies in the directory, partial results, shards.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // Which paths a tool takes, and that nobody who moves things meanwhile leads one out of the roots; what policy adds.
 
 import fs from 'node:fs';

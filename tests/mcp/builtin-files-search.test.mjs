@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // listFiles, readFiles, grep, watchDirectory: many files, patterns, what is left out, what happens meanwhile.
 
 import fs from 'node:fs';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // A property: whatever is called with whatever path, nothing changes that the write globs do not cover, or a deny glob does.
 
 import fs from 'node:fs';

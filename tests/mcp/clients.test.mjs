@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The MCP clients that people really use (lib/mcp-clients.mjs): each lists and calls every built-in tool, over /mcp and over
 // `acpd mcp --builtin`, and a relayed server through the shim.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The fixture by itself, over standard input and output: what the tests that stand on it take for granted.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // What the clients of a session's MCP socket may make the daemon keep: messages that are never ended, by however many of them.
 
 import assert from 'node:assert/strict';

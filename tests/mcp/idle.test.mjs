@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // What an idle session with MCP servers costs the daemon, after its harness has connected and listed the tools of two of them.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The geometry of the timeline, the sums of the usage chart, and the fields of an elicitation's form.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The parts of the viewer's components that are not pictures: Markdown, terminal text, patches and texts compared. What an agent sends is
 // bounded here, in size, depth and time, so each bound is met.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // All that needs Chromium, in one process: starting it costs more than most of the parts.
 
 import './part-components.mjs';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // CopilotKit's runtime with acpd as a remote agent: what a page of it would ask, and every event that comes back.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// slow
 // How the body of an upload may come: in chunks cut anywhere, after a 100 Continue, cut off, from two clients, behind other requests.
 
 import assert from 'node:assert/strict';

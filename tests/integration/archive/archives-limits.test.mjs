@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // What bounds the archive store: its size, the disk, the daemon's memory, and other sessions' time.
 
 import assert from 'node:assert/strict';

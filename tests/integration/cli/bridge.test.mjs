@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// slow
 // `acpd acp`: ACP on standard input and output, the same content as over the WebSocket.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // What the command line says when something is wrong: what, where, why, and what to do next. A row each.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // `acpd run`: one prompt, its text or one JSON object, and an exit code that says how the turn ended.
 
 import assert from 'node:assert/strict';

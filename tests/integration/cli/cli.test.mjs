@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The command line: help, options and their variables, --check, and the commands that talk to a daemon.
 
 import assert from 'node:assert/strict';

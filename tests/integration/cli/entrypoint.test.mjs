@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // `acpd entrypoint` as the first process of a pid namespace: what it prints, whom it passes signals to, whom it reaps, how it ends.
 
 import assert from 'node:assert/strict';

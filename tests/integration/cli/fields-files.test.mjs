@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // Files of ours that a person writes, each field with what may be wrong with it: --harness-config, where the daemon does not start and says line,
 // entry and member; --mcp-config, where each entry's problem is told and keeps nothing else from starting. As fields.test.mjs, which holds
 // the tables that are meant here.

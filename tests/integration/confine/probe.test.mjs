@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // What a session's agent can do, tried by a static program that its shell tool runs (tests/probe), at each level and for each kind of
 // daemon, held against a table. A row of it is an act; a cell says what may come of it.
 

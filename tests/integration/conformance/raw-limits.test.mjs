@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
+// slow
 // Statements 18-21: sizes, slow readers, keepalive, shutdown. Each has a daemon of its own.
 
 import assert from 'node:assert/strict';

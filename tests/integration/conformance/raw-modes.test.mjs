@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // Statements 47 and 48: modes and config options.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // Statements 61-64: permissions.
 
 import assert from 'node:assert/strict';

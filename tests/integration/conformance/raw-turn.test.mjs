@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // Statements 49-56: the prompt turn.
 
 import assert from 'node:assert/strict';

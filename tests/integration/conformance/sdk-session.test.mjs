@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // The statements as the official client sees them: the connection, initialize, sessions, history.
 
 import assert from 'node:assert/strict';

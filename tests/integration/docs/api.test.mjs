@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The description of the API: that it is whole, and made from the tables; that OpenAPI's own linter has nothing to say of it; that the daemon
 // serves it to everybody; that the types of TypeScript are made from it; and that the tests see what is not described.
 

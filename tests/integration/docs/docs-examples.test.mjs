@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The examples of the docs, as they stand there. TypeScript is type-checked; what needs no cloud is run against a daemon, with the
 // placeholders of one table replaced; JSON is read by the program it is for. An example that no row speaks of fails.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The pages of the docs lead where they say: every link to a file and to a heading, and the finder of daemon/PROTOCOL.md, which names every
 // method and every route of the daemon's own tables.
 

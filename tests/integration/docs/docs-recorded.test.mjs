@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The exchanges on the pages of daemon/protocol/ are what the daemon says now. `make docs` records them anew.
 
 import assert from 'node:assert/strict';

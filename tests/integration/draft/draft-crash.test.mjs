@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // kill -9 of the daemon and of acpd-unpack at many moments of an apply: the real tree is the old one or the draft's, the draft is
 // there again, and what it shows then is what is still to be applied, without a conflict.
 

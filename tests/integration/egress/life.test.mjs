@@ -1,3 +1,4 @@
+// build: both
 // The life of acpd-proxy: who may come, what it holds back, how much it keeps, what it may do no more, and its death.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

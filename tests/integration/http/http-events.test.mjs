@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
+// slow
 // A session's event log over HTTP: every kind, resuming without loss or doubling, slow and vanishing readers, the framing.
 
 import assert from 'node:assert/strict';

@@ -30,6 +30,14 @@ test('make t says what it cannot do', () => {
   }
 });
 
+test('a test file has no mark that the Makefile does not know', () => {
+  const files = fs.globSync('tests/{integration/**,e2b,mcp,ui}/*.test.mjs', { cwd: ROOT });
+  const marks = files.flatMap((file) => fs.readFileSync(`${ROOT}/${file}`, 'utf8').split('\n').filter((line) => /^\/\/ (build|slow)\b/.test(line)));
+
+  assert.ok(files.length > 200 && marks.length > 80);
+  assert.deepEqual([...new Set(marks)].sort(), ['// build: both', '// build: release', '// slow']);
+});
+
 test('make help has each target that the README of the tests names', () => {
   const { stdout } = spawnSync('make', ['--no-print-directory', 'help'], { cwd: ROOT, encoding: 'utf8' });
   const listed = stdout.split('\n').flatMap((line) => line.split(/  +/)[0].split(' '));

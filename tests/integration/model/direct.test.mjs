@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // Model calls that the daemon makes itself: where they go and with which key, what becomes of them when a place is not to be had, and
 // where the key is, and is not. That answers pass byte for byte is asserted in model-routes.test.mjs.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // A daemon without a token, how it gets one, who may give it, and where the token must never be seen.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // A real page in real Chromium: one of an origin that is allowed asks, uploads, follows events and drives the client of images/ with its token;
 // one of another origin gets nothing, whatever it tries.
 

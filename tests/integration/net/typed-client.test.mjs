@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // images/acpd-client.ts on the official SDK, before a real daemon: claim, upload, a session with a workspace, events, usage, diffs, model
 // calls by images/model-tunnel.ts, answers out of band, refusals by name.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // What processes know of the machine and of each other: loopback is never asked of a proxy, and `acpd mcp` keeps what it was given from its
 // neighbours, which run as the same user.
 

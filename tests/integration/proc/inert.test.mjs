@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // An unclaimed daemon is a copy of its template: there is nothing in its memory that two copies must not share. Two that are
 // started alike (no address randomization, the same paths in mount namespaces of their own, network namespaces, so that the
 // port is the same) are compared word by word in all that they can write; each difference must have a reason in the table below.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The ways to root that an image leaves open: closed to what runs as --agent-user by no_new_privs, told by log, /ready and doctor, and
 // closed altogether by images/close-logins.sh. With the machine's real su and sudo, in a mount namespace whose /etc is a copy: root
 // only, and nothing of the machine changes.

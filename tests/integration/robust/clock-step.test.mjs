@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // The wall clock jumps under a running daemon (tests/clock/clockstep.c): what is a jump, and how long it waits then for
 // the file with the sandbox's id.
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
+// slow
 // Connections that come and go, that idle, or that are dead without saying so: they leave nothing behind
 // and cost next to nothing; the sessions live on.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // The daemon and all below it stopped for longer than every time-out: nothing is taken for silent, and no
 // budget pays for a time in which nobody ran.
 

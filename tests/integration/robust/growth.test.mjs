@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
+// slow
 // What grows with what a peer or an agent can make many of. Each row makes n of one thing on one daemon and says by how much each
 // measure of the daemon may have grown when all is at rest again.
 //

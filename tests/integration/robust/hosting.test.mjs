@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
+// slow
 // Harnesses that crash, flood, babble or go silent: the turn ends once with a true reason, the session
 // can be loaded and prompted again, a neighbour on the same connection works on, nothing survives.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// slow
 // Nothing that a harness started survives its session or the daemon, however either ends. Grandchildren
 // keep pipes, make sessions of their own, fork twice, ignore signals, clear their environment, name a session that there is not.
 //

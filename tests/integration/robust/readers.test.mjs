@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
+// slow
 // Clients that do not read: they cost bounded memory, stall nobody else, are closed with 1008 past the
 // limit, and lose nothing that they ask for again.
 

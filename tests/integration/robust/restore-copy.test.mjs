@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // A copy of a machine whose memory lives: a turn runs and a model call is in flight when the clock jumps and the id that is written is
 // another one. The copy goes on as nobody's; what both have is billed once.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // Restores in a row while sessions work, tools are called and records are read: every answer, event, record and tool call once.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // A machine that was away: the file with the sandbox's id is written again, with the same id or with another.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // Harnesses that cannot be started: session/new fails with a typed reason, nothing is left of it, and a
 // neighbour on the same connection works on. The same when a session's process cannot be started again.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// slow
 // MCP servers that the daemon hosts: their status by handshake, what they are given, deaths and restarts, what is wrong in a
 // configuration. With servers from npm, the fixture in C, and another acpd as a server over HTTP.
 

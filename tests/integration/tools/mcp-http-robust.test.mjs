@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
 // MCP over HTTP when things go wrong: clients that leave, that read slowly or not at all, that cancel; servers that die; many at once.
 
 import assert from 'node:assert/strict';

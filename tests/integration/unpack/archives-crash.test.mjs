@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
+// slow
 // kill -9 of acpd or its helper at every kind of system call and at times: DEST is the old tree or the new one, or
 // becomes so with the next run, and no staging directory stays. A full disk: a clear error that leaves nothing. Memory.
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: both
+// slow
 // Every archive of tests/archives through `acpd archive extract`: the verdict of its table, and never a touch outside.
 // CASE=text runs those whose name holds the text.
 

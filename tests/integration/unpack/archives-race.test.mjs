@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
+// slow
 // Directories that turn into links and back while an archive is unpacked between them, by a process of the same user.
 // What becomes of the tree is the business of who spoils it; what may not happen is that anything outside is touched.
 

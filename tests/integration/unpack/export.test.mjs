@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
+// slow
 // GET /v1/sessions/{id}/workspace: the workspace as an archive while it is made; readers that are slow or go away.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// slow
 // The plain life of an extraction, through `acpd archive extract` and through jobs of acpd-unpack itself: formats, owners, modes,
 // links, large files, strip and into, single files, generations, confirmation. What is hostile is in archives-*.test.mjs.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // `acpd usage` and `acpd usage verify` on ledgers made by hand after daemon/protocol/usage.md: without a daemon, on whole and on broken files.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // A compressed archive that has been unpacked is kept inflated in the store; the next workspace comes from that, and is the same.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
+// slow
 // kill -9 of the daemon or of acpd-unpack, and SIGTERM, at many moments of a materialization: the tree is the old one or the new one,
 // and nothing else is left. Ephemeral workspaces of sessions that were lost on the way.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// build: release
 // Attempts without end: what the daemon keeps of them.
 
 import assert from 'node:assert/strict';
