@@ -2114,6 +2114,12 @@ export interface components {
             stopDetail?: components["schemas"]["StopDetail"];
             unmeasured?: components["schemas"]["Unmeasured"];
             checks?: components["schemas"]["Checked"];
+            /** @description of the session */
+            billingRef?: string;
+            /** @description of the session */
+            configVersion?: string;
+            /** @description where it was written */
+            sandboxId?: string;
             /** @constant */
             kind: "complete";
             stopReason?: string;
@@ -2141,6 +2147,12 @@ export interface components {
             stopDetail?: components["schemas"]["StopDetail"];
             unmeasured?: components["schemas"]["Unmeasured"];
             checks?: components["schemas"]["Checked"];
+            /** @description of the session */
+            billingRef?: string;
+            /** @description of the session */
+            configVersion?: string;
+            /** @description where it was written */
+            sandboxId?: string;
             /** @constant */
             kind: "error";
             error: components["schemas"]["TurnError"];
@@ -2583,6 +2595,12 @@ export interface components {
              * @constant
              */
             final?: true;
+            /** @description of the session */
+            billingRef?: string;
+            /** @description of the session */
+            configVersion?: string;
+            /** @description where it was written */
+            sandboxId?: string;
             /** @constant */
             kind: "lifecycle";
             /** @constant */

@@ -89,6 +89,15 @@ static void put_outcome(struct jw *w, const struct agui_run *r, bool cancelled)
 	jw_end_obj(w);
 }
 
+/* What a client and its operator call the turn's configuration and account, and the machine. */
+static void put_labels(struct jw *w, struct slice own)
+{
+	static const char *const names[] = { "billingRef", "configVersion", "sandboxId" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		jw_raw(w, names[i], jobj_get(own, names[i]).raw);
+}
+
 static void succeed(struct agui_run *r, struct slice end)
 {
 	struct jval reason = jobj_get(end, "stopReason");
@@ -101,6 +110,7 @@ static void succeed(struct agui_run *r, struct slice end)
 	jw_raw(&w, "turn", jobj_get(end, "turn").raw);
 	jw_raw(&w, "stopDetail", jobj_get(own, "stopDetail").raw);
 	jw_raw(&w, "checks", jobj_get(own, "checks").raw);
+	put_labels(&w, own);
 	jw_end_obj(&w);
 	put_outcome(&w, r, jstr_is(reason, "cancelled"));
 	put_usage(&w, usage.n ? usage : jobj_get(end, "usage").raw);

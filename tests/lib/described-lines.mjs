@@ -33,7 +33,7 @@ export class Sample {
 
 // --- updates of ACP among the events of a session --------------------------------------------------------------------------------
 
-const OURS = new Set(['seq', 'ts', 'sessionId', 'turnId', 'traceparent', 'clientRequestId', 'attempt', 'kind', 'event', 'final']);
+const OURS = new Set(['seq', 'ts', 'sessionId', 'turnId', 'traceparent', 'clientRequestId', 'attempt', 'billingRef', 'configVersion', 'sandboxId', 'kind', 'event', 'final']);
 const CHUNKS = { prompt: 'user_message_chunk', message: 'agent_message_chunk', thought: 'agent_thought_chunk' };
 const RENAMED = /^update([A-Z])/;
 

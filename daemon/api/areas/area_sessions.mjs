@@ -7,6 +7,8 @@ const of = (kind, members) => ({ kind: only(kind), ...members });
 const happened = (event, members = {}) => of('lifecycle', { event: only(event), ...members });
 const BUDGET = { budget: string(), scope: word(['prompt', 'turn', 'session']), limit: number(), used: number() };
 
+const TOOL_CALLED = happened('tool_called', { via: word(['mcp']), server: string(), 'tool?': string(), outcome: word(['completed', 'failed', 'cancelled', 'input_required']), 'reason?': string(), durationMs: integer(), 'more?': integer('calls without an event since the last one') });
+
 // A row for each kind of _acpd/event, and for each name of a lifecycle event.
 const OWN = [
   of('ask_approval', {
@@ -26,18 +28,20 @@ const OWN = [
   happened('tools_delivered', { server: string(), tools: array(string()), 'renamed?': array(object({ tool: string(), as: string() })),
     'omitted?': array(object({ tool: string(), reason: string(), message: string() })) }),
   happened('tool_dry_run', { server: string(), tool: string(), arguments: anything() }),
-  happened('tool_called', { via: word(['mcp']), server: string(), 'tool?': string(), outcome: word(['completed', 'failed', 'cancelled', 'input_required']), 'reason?': string(), durationMs: integer(), 'more?': integer('calls without an event since the last one') }),
+  TOOL_CALLED,
   happened('tool_call_lost', { server: string(), method: string(), 'tool?': string(), requestId: string() }),
   happened('text_repaired', { 'client?': integer('places in text of clients'), 'harness?': integer('places in text of the harness') }),
   happened('budget_warning', BUDGET), happened('out_of_memory', { killed: integer(), 'peakBytes?': integer(), limitBytes: integer() }),
   happened('network_blocked', { host: string(), port: integer(), reason: string() }), happened('confinement_refused', { 'call?': string(), 'detail?': string(), 'errno?': string(), 'count?': integer(), 'rule?': string(), 'more?': integer() }),
 ];
 
+// Beside what every event has, at the end of a turn and in tool_called.
+const LABELS = { 'billingRef?': string('of the session'), 'configVersion?': string('of the session'), 'sandboxId?': string('where it was written') };
 // What every event has over HTTP.
 const EVENT = {
   'seq?': integer('its number, without holes; gap and deleted have none'), ts: time(), sessionId: string(), 'turnId?': integer(), 'traceparent?': string(), 'clientRequestId?': string('requestId in _meta of the prompt'), 'attempt?': ref('Attempt'), 'final?': only(true, 'the end of the turn'),
 };
-const ENDED = { ...EVENT, final: only(true, 'the end of the turn'), 'key?': string(), 'usage?': foreign('as ACP has it'), 'stopDetail?': ref('StopDetail'), 'unmeasured?': ref('Unmeasured'), 'checks?': ref('Checked') };
+const ENDED = { ...EVENT, final: only(true, 'the end of the turn'), 'key?': string(), 'usage?': foreign('as ACP has it'), 'stopDetail?': ref('StopDetail'), 'unmeasured?': ref('Unmeasured'), 'checks?': ref('Checked'), ...LABELS };
 // Updates of ACP that share a kind with events of ours; the others are told by their kind.
 const UPDATES = ['usage_update', 'available_commands_update', 'current_mode_update', 'config_option_update', 'session_info_update', 'notice', 'compaction_update', 'compaction_summary_chunk', 'subagent_update'];
 const ofUpdate = (kinds, event) => object({ ...EVENT, kind: word(kinds), ...event }, 'an update of ACP: its other members stand beside these', { additionalProperties: true });
@@ -66,7 +70,7 @@ export default {
     Event: anyOf([
       ofUpdate(['prompt', 'message', 'thought', 'plan', 'tool_call', 'result'], { 'event?': string('the name of the update') }), ofUpdate(['usage', 'lifecycle', 'error'], { event: word(UPDATES) }),
       object({ ...ENDED, kind: only('complete'), 'stopReason?': string() }), object({ ...ENDED, kind: only('error'), error: ref('TurnError') }),
-      ...[...OWN, happened('gap', { from: integer(), to: integer(), 'reason?': string() }), happened('deleted'), happened('unreadable')].map((members) => object({ ...EVENT, ...members })),
+      ...[...OWN, happened('gap', { from: integer(), to: integer(), 'reason?': string() }), happened('deleted'), happened('unreadable')].map((members) => object({ ...EVENT, ...(members === TOOL_CALLED && LABELS), ...members })),
     ], 'One event of a session.'),
   },
   routes: {

@@ -10,9 +10,14 @@
 /* The parts of a frame, as session/log/emit.c wrote it. */
 enum { P_UPDATE, P_EVENT, P_TURN, P_META, P_COUNT };
 
+/* Members of _meta.acpd that an event has, if its frame has them. */
+enum { A_TURN, A_STOP_DETAIL, A_CHECKS, A_ATTEMPT, A_REQUEST, A_UNMEASURED, A_LABELS };
+/* What emit.c writes at the end of a turn, and into tool_called. */
+static const char *const labels[] = { "billingRef", "configVersion", "sandboxId" };
+
 struct frame_parts {
 	struct slice params, update, event, turn, traceparent, stop_detail, checks, attempt,
-		request, unmeasured;
+		request, unmeasured, label[ARRAY_SIZE(labels)];
 };
 
 static struct slice object_of(struct jval v)
@@ -22,9 +27,13 @@ static struct slice object_of(struct jval v)
 
 static bool take_parts(struct slice frame, struct frame_parts *p)
 {
-	struct jslot acpd[] = {
-		{ .key = "turn" },    { .key = "stopDetail" },	    { .key = "checks" },
-		{ .key = "attempt" }, { .key = "clientRequestId" }, { .key = "unmeasured" }
+	struct jslot acpd[A_LABELS + ARRAY_SIZE(labels)] = {
+		[A_TURN] = { .key = "turn" },
+		[A_STOP_DETAIL] = { .key = "stopDetail" },
+		[A_CHECKS] = { .key = "checks" },
+		[A_ATTEMPT] = { .key = "attempt" },
+		[A_REQUEST] = { .key = "clientRequestId" },
+		[A_UNMEASURED] = { .key = "unmeasured" },
 	};
 	struct jslot meta[] = { { .key = "acpd", .sub = acpd, .nsub = ARRAY_SIZE(acpd) },
 				{ .key = "traceparent" } };
@@ -36,18 +45,22 @@ static bool take_parts(struct slice frame, struct frame_parts *p)
 	};
 	struct jslot top[] = { { .key = "params", .sub = params, .nsub = P_COUNT } };
 
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+		acpd[A_LABELS + i].key = labels[i];
 	*p = (struct frame_parts){ 0 };
 	if (jscan_object(frame, top, ARRAY_SIZE(top)) != JSCAN_OK || top[0].v.type != J_OBJECT)
 		return false;
 	p->params = top[0].v.raw;
 	p->update = object_of(params[P_UPDATE].v);
 	p->event = object_of(params[P_EVENT].v);
-	p->turn = params[P_TURN].v.type == J_NUMBER ? params[P_TURN].v.raw : acpd[0].v.raw;
-	p->stop_detail = acpd[1].v.raw;
-	p->checks = acpd[2].v.raw;
-	p->attempt = acpd[3].v.raw;
-	p->request = acpd[4].v.raw;
-	p->unmeasured = acpd[5].v.raw;
+	p->turn = params[P_TURN].v.type == J_NUMBER ? params[P_TURN].v.raw : acpd[A_TURN].v.raw;
+	p->stop_detail = acpd[A_STOP_DETAIL].v.raw;
+	p->checks = acpd[A_CHECKS].v.raw;
+	p->attempt = acpd[A_ATTEMPT].v.raw;
+	p->request = acpd[A_REQUEST].v.raw;
+	p->unmeasured = acpd[A_UNMEASURED].v.raw;
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+		p->label[i] = acpd[A_LABELS + i].v.raw;
 	if (meta[1].v.type == J_STRING)
 		p->traceparent = meta[1].v.raw;
 	return true;
@@ -111,6 +124,9 @@ static const struct {
 	{ "event", "updateEvent" },
 	{ "final", "updateFinal" },
 	{ "clientRequestId", "updateClientRequestId" },
+	{ "billingRef", "updateBillingRef" },
+	{ "configVersion", "updateConfigVersion" },
+	{ "sandboxId", "updateSandboxId" },
 };
 
 static void put_member(struct jw *w, struct slice key, struct slice value)
@@ -224,6 +240,8 @@ int transcript_put(struct buf *b, const char *session_id, const struct evlog_ent
 	jw_raw(&w, "traceparent", p.traceparent);
 	jw_raw(&w, "clientRequestId", p.request);
 	jw_raw(&w, "attempt", p.attempt);
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
+		jw_raw(&w, labels[i], p.label[i]);
 	if (readable) {
 		put_data(&w, e->kind, &p);
 	} else { /* a number without an event would look like a loss */

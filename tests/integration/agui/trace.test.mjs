@@ -74,6 +74,15 @@ test('each run of a thread has its own', async () => {
   assert.deepEqual(turnsOf(d, sessionOf(all)).map((turn) => [turn.clientRequestId, turn.traceId]), [['one', TRACE], ['two', undefined]]);
 });
 
+test('the end of a run has the configVersion, billingRef and sandboxId of its turn, where they are known', async (t) => {
+  const labels = { billingRef: 'bill-7', configVersion: 'v-3' }, own = await Daemon.startFor(t, { env: { E2B_SANDBOX_ID: 'i-7' } });
+  const given = end(await run(own, input(thread(), [user('echo x')], { forwardedProps: { acpd: labels } })));
+  const none = end(await run(d, input(thread(), [user('echo x')])));
+
+  assert.deepEqual(given.result, { stopReason: 'end_turn', turn: 1, ...labels, sandboxId: 'i-7' });
+  assert.deepEqual(none.result, { stopReason: 'end_turn', turn: 1 });
+});
+
 test('the span of its turn is below the caller\'s', async (t) => {
   const collector = await Collector.start(t), own = await exporting(t, collector);
   const res = await fetch(where(own), { method: 'POST', headers: { ...headers(own), 'Content-Type': 'application/json', traceparent: PARENT },

@@ -86,6 +86,24 @@ describe('events', () => {
     assert.ok(events.some((e) => !('turnId' in e)), 'an event outside turns has none');
   });
 
+  test('billingRef, configVersion and sandboxId are at the end of each turn, and in no other event', async (t) => {
+    const labels = { billingRef: 'bill-7', configVersion: 'v-3' }, names = [...Object.keys(labels), 'sandboxId'];
+    const own = await daemon(t, undefined, { env: { E2B_SANDBOX_ID: 'i-7' } });
+    const client = await own.client();
+
+    for (const given of [labels, {}]) {
+      const { sessionId } = await client.newSession({ meta: given });
+
+      await client.prompt(sessionId, 'echo x; tool t1 execute ls; usage');
+      await assert.rejects(client.prompt(sessionId, 'echo x; error -32603 broken'));
+      const events = await whole(own, sessionId);
+      const ends = events.filter((e) => e.final);
+
+      assert.deepEqual(ends.map((e) => [e.kind, ...names.map((name) => e[name])]), ['complete', 'error'].map((kind) => [kind, given.billingRef, given.configVersion, 'i-7']));
+      assert.deepEqual(events.filter((e) => names.some((name) => name in e)), ends);
+    }
+  });
+
   test('SSE: id and data lines, Accept or format, follows by default', async () => {
     const { sessionId } = await c.newSession();
     const s = await Stream.open(d, where(sessionId), { headers: { Accept: 'text/event-stream' } });

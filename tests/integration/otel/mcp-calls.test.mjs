@@ -23,7 +23,7 @@ const own = { via: 'mcp', server: 'acpd', tool: 'runCommand', outcome: 'complete
 describe('what is told of a call', { concurrency: true }, () => {
   test('of a session: with _meta.traceparent, else the header, else none; what is malformed is none', async (t) => {
     const r = await Collector.start(t);
-    const d = await exporting(t, r, { env: { OTEL_LOGS_EXPORTER: 'otlp', OTEL_METRICS_EXPORTER: 'otlp' } });
+    const d = await exporting(t, r, { env: { OTEL_LOGS_EXPORTER: 'otlp', OTEL_METRICS_EXPORTER: 'otlp', E2B_SANDBOX_ID: 'i-7' } });
     const c = await d.client();
     const { sessionId } = await c.newSession({ meta: { billingRef: 'bill-7', configVersion: 'v-3' } });
     const mcp = new McpHttp(d, `/mcp?session=${sessionId}`);
@@ -53,7 +53,8 @@ describe('what is told of a call', { concurrency: true }, () => {
     }
     await until(() => r.records.logs.filter((l) => l.body.stringValue === 'tool called' && l.traceId?.toString('hex') === TRACES[0]).length === 2, 'lines with their trace');
     const frames = c.messages.filter((m) => m.method === '_acpd/event' && m.params.event.event === 'tool_called').map((m) => m.params._meta.acpd);
-    assert.deepEqual(frames.map((f) => [f.billingRef, f.configVersion]), rows.map(() => ['bill-7', 'v-3']));
+    for (const told of [frames, events])
+      assert.deepEqual(told.map((e) => [e.billingRef, e.configVersion, e.sandboxId]), rows.map(() => ['bill-7', 'v-3', 'i-7']));
     assert.equal(await d.metric('acpd_mcp_tool_calls_total', 'outcome="completed"'), rows.length);
     await until(() => r.records.metrics.some((m) => m.name === 'gen_ai.execute_tool.duration'), 'its duration');
     await d.stop();

@@ -134,6 +134,21 @@ static void test_turn_end(void **state _unused_)
 		   "\"error\":{\"class\":\"auth\"}}");
 }
 
+/* Both ends of a turn and calls over /mcp have them; other frames have none. */
+static void test_labels(void **state _unused_)
+{
+	check(EVENT_TURN_END,
+	      "{\"params\":{\"turn\":3,\"stopReason\":\"end_turn\",\"_meta\":{\"acpd\":{\"seq\":7,"
+	      "\"turn\":3,\"billingRef\":\"b\",\"configVersion\":\"v\",\"sandboxId\":\"i\"}}}}",
+	      HEAD ",\"turnId\":3,\"billingRef\":\"b\",\"configVersion\":\"v\",\"sandboxId\":\"i\","
+		   "\"kind\":\"complete\",\"final\":true,\"stopReason\":\"end_turn\"}");
+	check(EVENT_LIFECYCLE,
+	      "{\"params\":{\"event\":{\"kind\":\"lifecycle\",\"event\":\"tool_called\",\"sandboxId\":1},"
+	      "\"_meta\":{\"acpd\":{\"seq\":7,\"sandboxId\":\"i\"}}}}",
+	      HEAD ",\"sandboxId\":\"i\",\"kind\":\"lifecycle\",\"event\":\"tool_called\","
+		   "\"updateSandboxId\":1}");
+}
+
 static void test_own_events(void **state _unused_)
 {
 	check(EVENT_KIND_MAX,
@@ -212,15 +227,11 @@ static void test_gap_and_deleted(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_every_kind),
-		cmocka_unit_test(test_turn_end),
-		cmocka_unit_test(test_own_events),
-		cmocka_unit_test(test_collisions),
-		cmocka_unit_test(test_one_line),
-		cmocka_unit_test(test_behind_other_bytes),
-		cmocka_unit_test(test_unreadable),
-		cmocka_unit_test(test_gap_and_deleted),
+		cmocka_unit_test(test_kinds),	   cmocka_unit_test(test_every_kind),
+		cmocka_unit_test(test_turn_end),   cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_own_events), cmocka_unit_test(test_collisions),
+		cmocka_unit_test(test_one_line),   cmocka_unit_test(test_behind_other_bytes),
+		cmocka_unit_test(test_unreadable), cmocka_unit_test(test_gap_and_deleted),
 	};
 
 	return RUN(tests, NULL, NULL);
