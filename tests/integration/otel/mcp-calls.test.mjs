@@ -2,7 +2,9 @@
 // Tool calls that come over /mcp: an event of the session, a line of the log, a span and a metric each, with the caller's context.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import http from 'node:http';
+import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { McpHttp } from '../../lib/mcp-http.mjs';
 import { openRelay } from '../../lib/mcp-relay.mjs';
@@ -88,6 +90,34 @@ describe('what is told of a call', { concurrency: true }, () => {
     assert.deepEqual((await calledOf(d, sessionId)).map((e) => [e.tool, e.outcome]), [['readFile', 'failed'], ['runCommand', 'cancelled']]);
     const [failed] = await r.until('execute_tool readFile'), [cancelled] = await r.until('execute_tool runCommand');
     assert.deepEqual([failed.attrs['error.type'], cancelled.attrs['error.type']], ['tool_error', 'cancelled']);
+    await d.stop();
+  });
+
+  test('calls that run when their session is closed: each is told once, with its context, before the session is', async (t) => {
+    const r = await Collector.start(t);
+    const d = await exporting(t, r);
+    const { o, sessionId, given } = await openRelay(t, d, { handlers: { 'tools/call': () => {} } });
+    const mark = path.join(d.workDir, 'running');
+    const call = (where, n, params) => new McpHttp(d, `${where}?session=${sessionId}`).modern('tools/call', params, { headers: { traceparent: parent(n) } });
+    const calls = [call(`/mcp/${given[0].name}`, 0, { name: 'raw', arguments: {} }),
+      call('/mcp', 1, { name: 'runCommand', arguments: { command: `touch ${mark}; exec sleep 1000`, timeoutMs: 600000 } })];
+
+    await until(() => o.of('tools/call').length === 1 && fs.existsSync(mark), 'both to run');
+    assert.deepEqual(await calledOf(d, sessionId), []);
+    await o.client.call('session/close', { sessionId });
+    for (const answer of await Promise.all(calls))
+      await answer.over();
+    const events = await eventsOf(d, sessionId);
+
+    assert.deepEqual(events.slice(-3).map((e) => e.event), ['tool_called', 'tool_called', 'closed']);
+    assert.deepEqual((await calledOf(d, sessionId)).map(shape).toSorted((one, two) => (one.traceparent < two.traceparent ? -1 : 1)), [[given[0].name, 'raw'], ['acpd', 'runCommand']].map(([server, tool], n) =>
+      ({ via: 'mcp', server, tool, outcome: 'failed', reason: 'SERVER_GONE', traceparent: parent(n), clientRequestId: undefined })));
+    for (const [n, name] of ['raw', 'runCommand'].entries()) {
+      const [span, ...more] = await r.until(`execute_tool ${name}`);
+
+      assert.deepEqual([span.trace, span.attrs['gen_ai.conversation.id'], more], [TRACES[n], sessionId, []]);
+    }
+    assert.equal(await d.metric('acpd_mcp_tool_calls_total', 'outcome="failed"'), 2);
     await d.stop();
   });
 
