@@ -45,12 +45,13 @@ for (const [wall, flags, skip] of [['namespace', {}, false], ['nftables', { agen
     });
     after(() => endInOrder(d));
     // One at a time: behind nftables sessions of one user have one network.
-    const open = async (t, network, by = c) => {
-      const { sessionId, _meta } = await by.newSession({ meta: { network } });
+    const open = async (t, network, { by = c, ...meta } = {}) => {
+      const { sessionId, _meta } = await by.newSession({ meta: { network, ...meta } });
 
       t.after(() => by.call('session/close', { sessionId }));
-      assert.equal(_meta.acpd.network.achieved, wall);
-      assert.equal(_meta.acpd.network.previews, wall !== 'namespace');
+      const { achieved, previews } = _meta.acpd.network;
+
+      assert.deepEqual([achieved, previews], meta.level?.name === 'open' ? ['namespace', false] : [wall, wall !== 'namespace']);
       return sessionId;
     };
 
@@ -89,6 +90,29 @@ for (const [wall, flags, skip] of [['namespace', {}, false], ['nftables', { agen
       assert.equal((await run(c, id, 'echo $PPID')).text, pid, 'the same harness');
     });
 
+    for (const level of ['open', 'guarded'])
+      test(`other rules end a tunnel that they do not allow, and keep one that they do: ${level}`, async (t) => {
+        const id = await open(t, listed(), { level: { name: level, atLeast: false } });
+        const set = (network) => c.call('_acpd/network/set', { sessionId: id, network });
+        const tunnel = async () => {
+          const asked = once(server, 'request');
+          const { answer } = c.startPrompt(id, `run ${curl(`http://${FAR}:${port}/slow`, '--proxytunnel')}`);
+          const [, res] = await asked;
+
+          return { answer, res, text: async (from = c.updates.length) => (await answer, c.chunks(id, from).join('')) };
+        };
+        const kept = await tunnel(), told = kept.text();
+
+        await set(listed({ host: 'other.example' }));
+        kept.res.end('to its end');
+        assert.match(await told, /^run:0:begun to its end/);
+        const cut = await tunnel(), over = once(cut.res, 'close'), said = cut.text();
+
+        await set({ mode: 'off' });
+        await over;
+        assert.match(await said, /^run:(18|52|56):/);
+      });
+
     test('a yes of the driver opens a host for the session; a no keeps it shut', async (t) => {
       const asked = [];
       const answers = { [FAR]: 'allow', 'other.example': 'reject' };
@@ -98,7 +122,7 @@ for (const [wall, flags, skip] of [['namespace', {}, false], ['nftables', { agen
         asked.push(toolCall.rawInput.host);
         return answers[toolCall.rawInput.host];
       });
-      const id = await open(t, { mode: 'allowlist', ask: true }, driver);
+      const id = await open(t, { mode: 'allowlist', ask: true }, { by: driver });
       assert.equal((await run(driver, id, curl(`http://${FAR}:${port}/`))).text, `reached ${FAR}:${port}`);
       assert.equal((await run(driver, id, curl(`http://${FAR}:${port}/`))).text, `reached ${FAR}:${port}`);
       assert.match((await run(driver, id, curl('http://other.example/'))).text, /DENIED|denied|not allowed/i);
