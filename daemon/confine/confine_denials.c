@@ -3,6 +3,7 @@
 #include "base/util.h"
 
 #include <errno.h>
+#include <linux/if_tun.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -93,6 +94,8 @@ static const struct denial denials[] = {
 	WHEN("ioctl", EPERM, CONFINE_INT(1, TIOCLINUX), "typing into a console"),
 	WHEN("ioctl", EPERM, CONFINE_INT(1, TIOCCONS), "the output of the console"),
 	WHEN("ioctl", EPERM, CONFINE_INT(1, TIOCSETD), "line disciplines, which are modules of the kernel"),
+	/* where /dev/net/tun can be opened, a namespace of its own would do */
+	WHEN("ioctl", EPERM, CONFINE_INT(1, TUNSETIFF), "network interfaces that a process serves"),
 
 	/* sockets past TCP and UDP; with a user namespace of its own a process gets even raw ones */
 	WHEN("socket", EAFNOSUPPORT, CONFINE_NOT_IN(0, families), "other families of sockets"),

@@ -27,10 +27,10 @@ export function openEtc(dir, user) {
   fs.writeFileSync(etc('ssh/sshd_config'), 'PermitRootLogin yes\nPermitEmptyPasswords yes\n');
 }
 
-// A program that starts another one where /etc is the copy.
-export function insideEtc(dir, name, command) {
+// A program that starts another one where /etc is the copy. more: shell commands before that.
+export function insideEtc(dir, name, command, more = 'true') {
   const file = path.join(dir, name);
-  const within = `mount --bind ${dir}/etc /etc && shift && exec ${command}`;
+  const within = `mount --bind ${dir}/etc /etc && ${more} && shift && exec ${command}`;
 
   fs.writeFileSync(file, `#!/bin/sh\nexec unshare --mount sh -c '${within} "$@"' sh sh "$@"\n`, { mode: 0o755 });
   return file;

@@ -5,8 +5,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Daemon } from './daemon.mjs';
 
-// A daemon without privileges (so that no cgroup can be made): its own uid if we are root.
-export async function startPlain(opts = {}) {
+// A daemon without privileges (so that no cgroup can be made): its own uid if we are root. through: a program that root starts and that
+// becomes nobody.
+export async function startPlain({ through, ...opts } = {}) {
   if (process.getuid() !== 0)
     return Daemon.start(opts);
   const nobody = 65534;
@@ -18,7 +19,8 @@ export async function startPlain(opts = {}) {
   }
   fs.chownSync(dir, nobody, nobody);
   try {
-    const d = await Daemon.start({ ...opts, dir, uid: nobody, gid: nobody });
+    const as = through ? { program: through } : { uid: nobody, gid: nobody };
+    const d = await Daemon.start({ ...opts, ...as, dir });
 
     d.temporary = dir;
     return d;

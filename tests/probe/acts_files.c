@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/if_tun.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -104,6 +106,24 @@ static long connect_to(const struct act *a)
 	return connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&at, sizeof(at));
 }
 
+/* Who may not know them reads zeros. */
+static long read_addresses(const struct act *a)
+{
+	FILE *f = fopen(a->text, "re");
+	unsigned long long address;
+	char line[512];
+
+	if (!f)
+		return -1;
+	if (!fgets(line, sizeof(line), f))
+		return fail(ENOENT); /* covered */
+	do
+		if (sscanf(line, "%llx", &address) == 1 && address)
+			return 0;
+	while (fgets(line, sizeof(line), f));
+	return fail(ENODATA);
+}
+
 static long make_tunnel(const struct act *a)
 {
 	int fd = open("/dev/net/tun", O_RDWR);
@@ -111,7 +131,28 @@ static long make_tunnel(const struct act *a)
 
 	(void)a;
 	*(short *)(void *)(request + 16) = 1; /* IFF_TUN */
-	return fd < 0 ? fd : ioctl(fd, 0x400454ca /* TUNSETIFF */, request);
+	return fd < 0 ? fd : ioctl(fd, TUNSETIFF, request);
+}
+
+static long tunnel_inside(const struct act *a)
+{
+	return become_root_inside() < 0 ? -1 : make_tunnel(a);
+}
+
+/* By root of namespaces of its own: without what covers it, and where /dev is seen without its mounts. */
+static long uncover(const struct act *a)
+{
+	static const struct act seen = { .call = O_RDWR, .text = "/tmp/fuse" };
+	long fd;
+
+	if (become_root_inside() < 0)
+		return -1;
+	umount2(a->text, MNT_DETACH);
+	fd = open_it(a);
+	if (fd >= 0)
+		return fd;
+	mount("/dev", "/tmp", NULL, MS_BIND, NULL);
+	return open_it(&seen);
 }
 
 #define READ(path)                                                                                 \
@@ -121,6 +162,10 @@ static long make_tunnel(const struct act *a)
 #define WRITE(path)                                                                                \
 	{                                                                                          \
 		"write" path, open_it, O_WRONLY, { 0 }, NULL, path                                 \
+	}
+#define OPEN(path)                                                                                 \
+	{                                                                                          \
+		"open" path, open_it, O_RDWR, { 0 }, NULL, path                                    \
 	}
 #define CHANGE(path)                                                                               \
 	{                                                                                          \
@@ -140,7 +185,13 @@ const struct act acts_files[] = {
 	READ("/dev/tty0"),
 	READ("/dev/loop-control"),
 	{ "read/dev/block", any_block_device, 0, { 0 }, NULL, NULL },
+	OPEN("/dev/fuse"),
+	OPEN("/dev/net/tun"),
+	OPEN("/dev/userfaultfd"),
 	{ "make/tunnel", make_tunnel, 0, { 0 }, NULL, NULL },
+	{ "inside/uncover-fuse", uncover, O_RDWR, { 0 }, NULL, "/dev/fuse" },
+	{ "inside/tunnel", tunnel_inside, 0, { 0 }, NULL, NULL },
+	{ "read/proc/kallsyms-addresses", read_addresses, 0, { 0 }, NULL, "/proc/kallsyms" },
 	READ("/proc/kcore"),
 	READ("/proc/1/environ"),
 	WRITE("/proc/sysrq-trigger"),

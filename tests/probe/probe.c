@@ -29,6 +29,7 @@ static struct {
 	{ "port", NULL },     /* somebody listens at, on 127.0.0.1 */
 	{ "sshd", NULL },   /* the port of an sshd there that takes empty passwords, of root too */
 	{ "closed", NULL }, /* and of one after images/close-logins.sh */
+	{ "only", NULL },   /* the name of an act: no other is tried */
 };
 
 const char *given(const char *key)
@@ -163,6 +164,7 @@ int main(int argc, char **argv)
 		take_key(argv[i]);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		for (const struct act *a = all[i]; a->name; a++)
-			run(a);
+			if (!given("only") || strcmp(given("only"), a->name) == 0)
+				run(a);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "egress/wire/egress_rules.h"
 #include "proc/level_means.h"
 #include "proc/spaces/seen_programs.h"
+#include "proc/spaces/shut_devices.h"
 #include "proc/spaces/spaces.h"
 #include "proc/spawn.h"
 #include "proc/supervise.h"
@@ -90,7 +91,7 @@ static void find_missing(struct attempt *a)
 
 	if (t->level >= LEVEL_GUARDED)
 		lacks(t, "uid", why_no_uid(a));
-	level_means_lack(t->level, true, lacks, t);
+	level_means_lack(&(struct level_ask){ t->level, true, a->user != NULL }, lacks, t);
 	lacks(t, "proxy", why_no_proxy(a));
 	if (t->level < LEVEL_STRICT && needs_wall(a)) /* strict has said so */
 		lacks(t, "networkNamespace", netns_missing());
@@ -150,6 +151,20 @@ static int fill_view(struct fsview *v, const struct attempt *a, struct err *e)
 	return r == 0 ? fsview_settle(v, e) : r;
 }
 
+static int make_mounts(struct attempt *a, struct err *e)
+{
+	struct proc_bounds *b = &a->bounds;
+	struct fsview *v;
+
+	if (!shut_devices_needed(a->result.level, b->switch_user))
+		return 0;
+	v = fsview_new();
+	shut_devices_add(v);
+	b->spaces = spaces_new_mounts(v, e);
+	fsview_free(v);
+	return b->spaces ? 0 : -EIO;
+}
+
 static int make_spaces(struct attempt *a, struct err *e)
 {
 	struct proc_bounds *b = &a->bounds;
@@ -157,7 +172,7 @@ static int make_spaces(struct attempt *a, struct err *e)
 	int r;
 
 	if (a->result.level != LEVEL_STRICT || spaces_missing())
-		return 0;
+		return make_mounts(a, e);
 	v = fsview_new();
 	r = fill_view(v, a, e);
 	if (r == 0) {

@@ -177,8 +177,10 @@ void check_levels(struct doctor *d)
 		/* what is named is met whole, or every session is refused */
 		bool must = is_named(d->c->level, level) || is_named(d->c->level_min, level);
 		struct lacks l = { { 0 }, { 0 } };
+		struct level_ask ask = { .level = level,
+					 .switched = d->c->agent_user && geteuid() == 0 };
 
-		level_means_lack(level, false, note_lack, &l);
+		level_means_lack(&ask, note_lack, &l);
 		note_settings(d, level, &l);
 		if (!*l.names)
 			doctor_found(d, FOUND_OK, level_name(level), "can be had whole");

@@ -35,6 +35,11 @@ const char *fsview_path(const struct fsview *v, unsigned number)
 	return number < v->n ? v->place[number].path : "?";
 }
 
+void fsview_shut(struct fsview *v, const char *const *files)
+{
+	v->shut = files;
+}
+
 static bool is_empty(enum fsview_kind kind)
 {
 	return kind == FSVIEW_HIDDEN || kind == FSVIEW_SECRET;

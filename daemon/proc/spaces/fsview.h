@@ -39,6 +39,8 @@ int fsview_add(struct fsview *v, enum fsview_kind kind, const char *path, struct
 int fsview_put(struct fsview *v, const char *path, const char *source, struct err *e);
 /* The directory `source` is seen at path, which must be there. */
 int fsview_over(struct fsview *v, const char *path, const char *source, struct err *e);
+/* Only for fsview_mount_places: /dev/null covers these files, as far as they exist. NULL-terminated, and static. */
+void fsview_shut(struct fsview *v, const char *const *files);
 /* Every place has been added. Refuses what cannot be: a workspace that is all of the file system, or what is secret. */
 int fsview_settle(struct fsview *v, struct err *e);
 
@@ -48,7 +50,8 @@ enum fsview_step {
 	FSVIEW_MOUNTS, /* making everything private and read-only */
 	FSVIEW_PROC,
 	FSVIEW_DEV,
-	FSVIEW_PLACE, /* a place: number */
+	FSVIEW_COVERS, /* covering a file */
+	FSVIEW_PLACE,  /* a place: number */
 };
 
 struct fsview_fault {
@@ -60,7 +63,8 @@ struct fsview_fault {
 /* In the first process of new mount and pid namespaces: carries a settled view out. Directories that are made for mounts
  * to stand on are given to uid and gid where they stay. 0 or -errno with ret. */
 int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *ret);
-/* In a new mount namespace: nothing but the places of a settled view, all of them FSVIEW_DRAFT; the rest stays as it is. */
+/* In a new mount namespace: nothing but the places of a settled view, all of them FSVIEW_DRAFT, and its covers; the rest
+ * stays as it is. Without places, what is mounted and unmounted outside later is so in there, too. */
 int fsview_mount_places(struct fsview *v, struct fsview_fault *ret);
 /* The path of a place, for a message. */
 const char *fsview_path(const struct fsview *v, unsigned number);

@@ -21,4 +21,5 @@ struct fsview {
 	struct fsview_place
 		*place; /* once settled: what is to be mounted, an outer one before those in it */
 	size_t n;
+	const char *const *shut; /* NULL: none */
 };

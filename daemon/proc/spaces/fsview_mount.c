@@ -128,20 +128,35 @@ static int cover_mount(const struct cover *m)
 				   make_void("0555");
 }
 
+static int put_cover(const struct cover *c)
+{
+	_cleanup_(closep) int target = open_place(AT_FDCWD, c->path, 0);
+	_cleanup_(closep) int mount = target < 0 ? -1 : cover_mount(c);
+	int r;
+
+	if (target == -ENOENT)
+		return 0;
+	r = target < 0 ? target : mount < 0 ? mount : attach(mount, target);
+	if (r == 0 && c->how == NO_DIR)
+		r = set_attributes(mount, 0, MOUNT_ATTR_RDONLY, 0);
+	return r;
+}
+
 static int put_covers(void)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(covers); i++) {
-		_cleanup_(closep) int target = open_place(AT_FDCWD, covers[i].path, 0);
-		_cleanup_(closep) int mount = target < 0 ? -1 : cover_mount(&covers[i]);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(covers); i++)
+		r = put_cover(&covers[i]);
+	return r;
+}
 
-		if (target == -ENOENT)
-			continue;
-		r = target < 0 ? target : mount < 0 ? mount : attach(mount, target);
-		if (r == 0 && covers[i].how == NO_DIR)
-			r = set_attributes(mount, 0, MOUNT_ATTR_RDONLY, 0);
-	}
+static int shut_files(const struct fsview *v)
+{
+	int r = 0;
+
+	for (const char *const *path = v->shut; r == 0 && path && *path; path++)
+		r = put_cover(&(struct cover){ NO_FILE, *path });
 	return r;
 }
 
@@ -322,7 +337,7 @@ static int open_sources(struct fsview *v, struct fsview_fault *ret)
 
 int fsview_mount_places(struct fsview *v, struct fsview_fault *ret)
 {
-	int r = everywhere(0, MS_PRIVATE);
+	int r = everywhere(0, v->n ? MS_PRIVATE : MS_SLAVE);
 
 	*ret = (struct fsview_fault){ 0 };
 	if (r < 0)
@@ -331,7 +346,10 @@ int fsview_mount_places(struct fsview *v, struct fsview_fault *ret)
 	if (r < 0)
 		return r;
 	r = put_places(v, (struct stand){ 0 }, &ret->number);
-	return r < 0 ? fault(ret, FSVIEW_PLACE, r) : 0;
+	if (r < 0)
+		return fault(ret, FSVIEW_PLACE, r);
+	r = shut_files(v);
+	return r < 0 ? fault(ret, FSVIEW_COVERS, r) : 0;
 }
 
 int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *ret)

@@ -57,6 +57,7 @@ static const struct {
 		FSVIEW_PROC] = { "procMount",
 				 "no /proc of its own can be mounted (containers often mask parts of theirs)" },
 	[SPACE_VIEW + FSVIEW_DEV] = { "devMount", "no /dev of its own can be made" },
+	[SPACE_VIEW + FSVIEW_COVERS] = { "mountNamespace", "a file cannot be covered" },
 	[SPACE_VIEW + FSVIEW_PLACE] = { "mountNamespace", "a directory cannot be mounted" },
 };
 

@@ -88,7 +88,8 @@ static size_t each_missing(const struct level_facts *f, enum confine_level level
 			fn(ctx, needs[i].what, why);
 		n += why != NULL;
 	}
-	return n + level_means_lack(level, f->log, fn, ctx);
+	return n + level_means_lack(&(struct level_ask){ level, f->log, f->store->user.switched },
+				    fn, ctx);
 }
 
 /* Where calls can be handed to nobody, the level is worth more than the record. */

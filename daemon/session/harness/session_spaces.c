@@ -4,6 +4,7 @@
 #include "base/os/file.h"
 #include "json/jstr.h"
 #include "proc/spaces/seen_programs.h"
+#include "proc/spaces/shut_devices.h"
 #include "proc/spaces/spaces.h"
 #include "session/harness/session_level.h"
 #include "session/session_internal.h"
@@ -109,14 +110,28 @@ static int fill(struct fsview *v, struct session *s, struct err *e)
 
 /* --- life ------------------------------------------------------------------------------------------------------------ */
 
-enum spaces_kind { SPACES_NONE, SPACES_DRAFT, SPACES_ALL };
+enum spaces_kind { SPACES_NONE, SPACES_MOUNTS, SPACES_ALL };
 
-/* A level without any has them for an overlay. */
+static bool shuts_devices(const struct session *s)
+{
+	return shut_devices_needed(session_level(s), s->user.switched);
+}
+
+/* Below strict there are mounts alone: for an overlay, and for devices that the session could open. */
 static enum spaces_kind kind_of(const struct session *s)
 {
 	if (session_level(s) == LEVEL_STRICT && !spaces_missing())
 		return SPACES_ALL;
-	return s->draft.how == DRAFT_OVERLAY ? SPACES_DRAFT : SPACES_NONE;
+	return s->draft.how == DRAFT_OVERLAY || shuts_devices(s) ? SPACES_MOUNTS : SPACES_NONE;
+}
+
+static struct spaces *make_mounts(struct session *s, struct fsview *v, struct err *e)
+{
+	if (s->draft.how == DRAFT_OVERLAY && add_cwd(v, s, e) < 0)
+		return NULL;
+	if (shuts_devices(s))
+		shut_devices_add(v);
+	return fsview_settle(v, e) < 0 ? NULL : spaces_new_mounts(v, e);
 }
 
 static struct spaces *make_kind(struct session *s, enum spaces_kind kind, struct fsview *v,
@@ -126,7 +141,7 @@ static struct spaces *make_kind(struct session *s, enum spaces_kind kind, struct
 		return fill(v, s, e) < 0 ?
 			       NULL :
 			       spaces_new(v, s->id, s->user.switched, s->user.uid, s->user.gid, e);
-	return add_cwd(v, s, e) < 0 || fsview_settle(v, e) < 0 ? NULL : spaces_new_mounts(v, e);
+	return make_mounts(s, v, e);
 }
 
 static int make_anew(struct session *s, enum spaces_kind kind, struct err *e)
@@ -142,7 +157,7 @@ static char *made_for(const struct session *s, enum spaces_kind kind)
 {
 	char *text;
 
-	if (asprintf(&text, "%d %d %llu %s %s", kind, s->draft.how,
+	if (asprintf(&text, "%d %d %d %llu %s %s", kind, shuts_devices(s), s->draft.how,
 		     (unsigned long long)s->draft.generation, s->cwd,
 		     s->setup.additional_dirs ? s->setup.additional_dirs : "") < 0)
 		abort();

@@ -8,14 +8,18 @@ import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
+import { spawnSync } from 'node:child_process';
 import test, { after, before } from 'node:test';
+import { ACPD } from '../../lib/daemon.mjs';
 import { othersHaveNamespaces } from '../../lib/namespaces.mjs';
+import { hasDevices, insideDevices } from '../../lib/open-devices.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { acpd } from '../run.mjs';
 
 const X64 = process.arch === 'x64' && fs.existsSync('/usr/bin/perl') ? {} : { skip: 'the scripts know the numbers of x86-64' };
 const AS = process.getuid() === 0 ? ['--agent-user', 'nobody'] : [];
 const FAR = '127.0.0.2'; // no program takes it for its own loopback
+const DEVICES = ['/dev/fuse', '/dev/net/tun', '/dev/userfaultfd'];
 let dir;
 
 before(() => {
@@ -24,6 +28,14 @@ before(() => {
 });
 after(() => fs.rmSync(dir, { recursive: true, force: true }));
 
+const opens = (file) => {
+  try {
+    fs.closeSync(fs.openSync(file, 'r+'));
+    return true;
+  } catch {
+    return false;
+  }
+};
 const run = (level, script, args = [], opts = {}) => acpd(['confine', 'try', '--level', level, '--cwd', dir, ...AS, ...args, '--', '/usr/bin/perl', '-e', script],
   { cwd: dir, timeout: 30_000, ...opts });
 
@@ -139,6 +151,14 @@ test('a command that does nothing but what is refused is bounded, and so is what
   assert.deepEqual([...text.stderr.matchAll(/^ {2}request_key( \S+)?: EPERM \(/gm)].map((m) => m[1]), [undefined, ` ${'a'.repeat(400)}?`, ' ?[2Jx??']);
 });
 
+test('devices that the command could open are covered at guarded', { skip: !hasDevices && 'not root, or no devices' }, () => {
+  const file = insideDevices(fs.mkdtempSync(path.join(dir, 'devices-')), ACPD);
+  const open = (level) => spawnSync(file, ['confine', 'try', '--level', level, '--partial', '--cwd', dir, ...AS, '--', '/bin/sh', '-c', ': <>/dev/fuse && stat -c %t:%T /dev/fuse'],
+    { encoding: 'utf8' }).stdout;
+
+  assert.deepEqual(['open', 'guarded'].map(open), ['a:e5\n', '1:3\n']);
+});
+
 test('what it leaves behind is killed', X64, async () => {
   const mark = `acpd-try-${process.pid}`;
   const { code } = await run('guarded', `unless (fork) { setpgrp; $0 = "${mark}"; close STDOUT; close STDERR; sleep 60; } exit 0;`);
@@ -163,11 +183,12 @@ test('what cannot be run is said before anything is', async () => {
   if (process.getuid() !== 0)
     return;
   await fails(['--agent-user', 'no-such-user-here', '--', 'true'], 2, /^acpd: --agent-user: no user named/);
-  await fails(['--', 'true'], 3, /^acpd: level guarded cannot be had here: uid: .*\nacpd: --partial runs the command/);
+  await fails(['--', 'true'], 3, /^acpd: level guarded cannot be had here: uid: .*\n(acpd: .*\n)?acpd: --partial runs the command/);
   const partial = await acpd(['confine', 'try', '--partial', '--json', '--', 'true']);
   assert.equal(partial.code, 0);
+  const devices = DEVICES.filter(opens).slice(0, 1).map((file) => ({ what: 'devices', why: `${file} can be opened, and is not covered: there is no --agent-user` }));
   assert.deepEqual(JSON.parse(partial.stdout).level, { requested: 'guarded', achieved: 'partial',
-    missing: [{ what: 'uid', why: 'there is no --agent-user: the command runs as root' }] });
+    missing: [{ what: 'uid', why: 'there is no --agent-user: the command runs as root' }, ...devices] });
 });
 
 test('behind a wall its programs find a proxy, and a host that is not allowed is told', { skip: !othersHaveNamespaces && 'no namespaces' }, async (t) => {

@@ -9,10 +9,11 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { once } from 'node:events';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { runCommand } from '../../lib/agent-shell.mjs';
 import { ACPD, Daemon, ROOT } from '../../lib/daemon.mjs';
+import { hasDevices, openDevices } from '../../lib/open-devices.mjs';
 import { closeLogins, hasSshd, insideEtc, openEtc, startSshd } from '../../lib/open-etc.mjs';
 import { dropPlain, startPlain } from '../../lib/plain.mjs';
 import { startWithUids } from '../../lib/users.mjs';
@@ -101,10 +102,17 @@ after(() => {
 });
 
 const HARNESSES = [homely()];
+// Its devices are open to everyone.
+function rootsProgram() {
+  const devices = path.join(dir, 'devices');
+
+  fs.mkdirSync(devices, { recursive: true });
+  return insideEtc(dir, 'acpd', ACPD, hasDevices ? openDevices(devices) : undefined);
+}
 const START = {
-  agent: () => Daemon.start({ program: insideEtc(dir, 'acpd', ACPD), flags: { agentUser: 'nobody' }, harnesses: HARNESSES }),
+  agent: () => Daemon.start({ program: rootsProgram(), flags: { agentUser: 'nobody' }, harnesses: HARNESSES }),
   async own() {
-    const d = await startWithUids({ program: insideEtc(dir, 'acpd', ACPD), harnesses: HARNESSES });
+    const d = await startWithUids({ program: rootsProgram(), harnesses: HARNESSES });
 
     for (let uid = d.first; uid <= d.last; uid++) // ssh does not run without
       fs.appendFileSync(path.join(dir, 'etc/passwd'), `agent-${uid}:x:${uid}:${uid}::/:/bin/sh\n`);
@@ -174,6 +182,20 @@ for (const kind of Object.keys(START)) {
       });
   });
 }
+
+// else no row would show that they are closed
+describe('what guarded and strict close is open where they do not hold', () => {
+  const only = (name, setup) => spawnSync('unshare', ['--mount', 'sh', '-c', `${setup} && exec ${PROBE} only=${name}`], { encoding: 'utf8' }).stdout;
+  const ACTS = ['open/dev/fuse', 'open/dev/net/tun', 'inside/uncover-fuse', 'inside/tunnel', 'read/dev/kmsg', 'read/proc/kallsyms-addresses'];
+
+  for (const name of ACTS)
+    test(name, { skip: !hasDevices && 'not root, or no devices' }, () => {
+      const devices = path.join(dir, 'devices');
+
+      fs.mkdirSync(devices, { recursive: true });
+      assert.equal(only(name, openDevices(devices)), `${name} OK\n`);
+    });
+});
 
 test('sshd let root in without a password before close-logins.sh, and refused after it', { skip: (!isRoot || !hasSshd) && 'not root, or no build/openssh-server' }, () => {
   const [open, closed] = sshds.map((sshd) => sshd.said());

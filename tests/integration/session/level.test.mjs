@@ -2,12 +2,17 @@
 // The level of confinement: who names one gets all of it or a refusal, who names none gets what can be had; the operator's bound; what is told.
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { Daemon, endInOrder } from '../../lib/daemon.mjs';
+import { ACPD, Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
 import { othersHaveNamespaces } from '../../lib/namespaces.mjs';
+import { hasDevices, insideDevices } from '../../lib/open-devices.mjs';
 import { dropPlain, startPlain } from '../../lib/plain.mjs';
-import { startWithUids } from '../../lib/users.mjs';
+import { startWithUids, tell } from '../../lib/users.mjs';
 
 const LIMITS = ['memoryBytes', 'pids', 'cpuWeight']; // by cgroups
 const STATUS = '/proc/self/status';
@@ -110,6 +115,85 @@ describe('level', () => {
     assert.deepEqual(machine.filter((what) => !LIMITS.includes(what)), []);
     for (const level of machine.length ? [] : ['guarded', 'strict'])
       assert.deepEqual(levelOf(await c.newSession({ meta: { level } })), { requested: level, achieved: level, missing: [] });
+  });
+
+  describe('devices that everyone may open', { skip: !hasDevices && 'not root, or no devices' }, () => {
+    const FUSE_AND_TUN = 'a:e5 a:c8', COVERED = '1:3 1:3'; // /dev/null
+    const DEVICES = 'for f in /dev/fuse /dev/net/tun; do (: <>$f) 2>/dev/null && stat -c %t:%T $f; done | xargs';
+    const OPEN = /^\/dev\/fuse can be opened, and is not covered: /;
+    // A daemon that sees such devices, and its client; through: what it is started by.
+    async function begin(t, through, opts = { start: startWithUids }) {
+      const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-devices-'));
+      const d = await opts.start({ program: insideDevices(dir, `${through} ${ACPD}`) });
+
+      fs.chmodSync(dir, 0o755);
+      t.after(async () => {
+        await endInOrder(d);
+        dropPlain(d);
+        fs.rmSync(dir, { recursive: true });
+      });
+      return { d, c: await d.client() };
+    }
+    const open = async (c, name) => {
+      const { sessionId, ...answer } = await c.newSession({ meta: { level: { name, atLeast: false } } });
+
+      return { seen: await tell(c, sessionId, DEVICES), why: levelOf(answer).missing.find(({ what }) => what === 'devices')?.why };
+    };
+
+    test('guarded covers them for the harness, the built-in tools and a draft', async (t) => {
+      const { c, d } = await begin(t, '');
+      const { sessionId } = await c.newSession({ meta: { level: { name: 'guarded', atLeast: false } } });
+      const tool = async () => {
+        const call = await new McpHttp(d, `/mcp?session=${sessionId}`).modern('tools/call', { name: 'runCommand', arguments: { command: DEVICES } });
+
+        return (await call.over()).answer.result.structuredContent.stdout.trim();
+      };
+
+      assert.deepEqual([await tool(), await tell(c, sessionId, DEVICES)], [COVERED, COVERED]);
+      await c.call('_acpd/session/draft', { sessionId, on: true });
+      assert.deepEqual([await tool(), await tell(c, sessionId, DEVICES)], [COVERED, COVERED]);
+    });
+
+    test('what is mounted outside later is seen by a session whose devices are covered', async (t) => {
+      const { c, d } = await begin(t, '');
+      const outside = (...args) => assert.equal(spawnSync('nsenter', ['-t', String(d.pid), '--mount', ...args]).status, 0, args.join(' '));
+      const late = path.join(d.workDir, 'late');
+
+      fs.mkdirSync(late);
+      outside('mount', '--make-rshared', '/');
+      const { sessionId } = await c.newSession({ meta: { level: { name: 'guarded', atLeast: false } } });
+
+      assert.equal(await tell(c, sessionId, `ls ${late}`), '');
+      outside('sh', '-c', `mount -t tmpfs late ${late} && touch ${late}/seen`);
+      assert.equal(await tell(c, sessionId, `ls ${late}; ${DEVICES}`), `seen\n${COVERED}`);
+      outside('umount', late);
+      assert.equal(await tell(c, sessionId, `ls ${late}`), '');
+    });
+
+    test('guarded covers them, open does not, strict has none', async (t) => {
+      const { c } = await begin(t, '');
+
+      assert.deepEqual(await open(c, 'open'), { seen: FUSE_AND_TUN, why: undefined });
+      assert.deepEqual(await open(c, 'guarded'), { seen: COVERED, why: undefined });
+      assert.deepEqual(await open(c, 'strict'), { seen: '', why: undefined });
+    });
+
+    test('where they cannot be covered they are missing', async (t) => {
+      const { c } = await begin(t, 'setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin');
+      const { seen, why } = await open(c, 'guarded');
+
+      assert.deepEqual([seen, OPEN.test(why)], [FUSE_AND_TUN, true], why);
+      assert.match(why, /mount namespace/);
+      await assert.rejects(c.newSession({ meta: { level: 'guarded' } }), refusedWith('CONFINEMENT_UNSUPPORTED', /devices: /));
+    });
+
+    test('of a daemon that is not root they are missing, and not at strict', async (t) => {
+      const { c } = await begin(t, 'setpriv --reuid=65534 --regid=65534 --clear-groups', { start: ({ program }) => startPlain({ through: program }) });
+      const { seen, why } = await open(c, 'guarded');
+
+      assert.deepEqual([seen, OPEN.test(why)], [FUSE_AND_TUN, true], why);
+      assert.equal((await open(c, 'strict')).why, undefined);
+    });
   });
 
   test('strict can be had whole by a daemon without privileges: namespaces keep its sessions apart', { skip: !othersHaveNamespaces && 'no namespaces' }, async (t) => {

@@ -9,6 +9,7 @@
 #include "confine/confinement.h"
 
 #include <linux/capability.h>
+#include <linux/if_tun.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -67,6 +68,9 @@ static const struct attempt attempts[] = {
 	{ "TIOCSTI", SYS_ioctl, { -1, TIOCSTI }, EPERM, EPERM },
 	{ "TIOCSTI+", SYS_ioctl, { -1, TIOCSTI | BIT40 }, EPERM, EPERM },
 	{ "TIOCLINUX", SYS_ioctl, { -1, TIOCLINUX }, EPERM, EPERM },
+	{ "TUNSETIFF", SYS_ioctl, { -1, TUNSETIFF }, EPERM, EPERM },
+	{ "TUNSETIFF+", SYS_ioctl, { -1, TUNSETIFF | BIT40 }, EPERM, EPERM },
+	{ "TUNGETFEATURES", SYS_ioctl, { -1, TUNGETFEATURES }, 0, 0 },
 	{ "TCGETS", SYS_ioctl, { -1, TCGETS }, 0, 0 },
 	{ "netlink route", SYS_socket, { AF_NETLINK, SOCK_RAW, NETLINK_ROUTE }, 0, 0 },
 	{ "netlink filter",
