@@ -58,6 +58,23 @@ for (const [kind, start, works] of KINDS) {
       fs.rmSync(cwd, { recursive: true, force: true });
     });
 
+    test('an abstract UNIX socket is reached by its own session and by no other; at guarded by others, too', async () => {
+      const python = (code) => `/usr/bin/python3 -c "import socket; s = socket.socket(socket.AF_UNIX); ${code}"`;
+
+      for (const [name, others] of [['strict', 'ConnectionRefusedError'], ['guarded', 'reached']]) {
+        const meta = { level: { name, atLeast: false } };
+        const [one, other] = [(await open({ meta })).sessionId, (await open({ meta })).sessionId];
+        const listens = path.join(cwd, `listens-${name}`), address = `chr(0) + '${one}'`;
+        const reach = (id) => run(c, id, `${python(`s.connect(${address}); print('reached')`)} 2>&1 | tail -n 1 | cut -d: -f1`);
+
+        await run(c, one, `${python(`s.bind(${address}); s.listen(); open('${listens}', 'w'); held = [s.accept() for i in range(9)]`)} >/dev/null 2>&1 &`);
+        await until(() => fs.existsSync(listens), 'somebody listens');
+        assert.deepEqual([await reach(one), await reach(other)], ['reached', others], name);
+        for (const sessionId of [one, other])
+          await c.call('session/close', { sessionId });
+      }
+    });
+
     test('nothing of the namespaces is missing', async () => {
       const { sessionId, _meta } = await open();
       const { missing } = _meta.acpd.level;
