@@ -162,7 +162,7 @@ test-deps: ## install what the tests need
 run: ## install what is missing, build, and run a harness in a sample workspace: HARNESS=opencode, codex or pi
 	@sh tests/install-deps.sh build node
 	@sh tests/node-deps.sh
-	@$(MAKE) --no-print-directory -s all ui
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all ui
 	@HARNESS=$(HARNESS) $(NODE) tests/demo/run.mjs
 install: all ## the programs and the man page, to PREFIX (/opt/acpd)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
