@@ -420,7 +420,10 @@ bool jiter_init(struct jiter *it, struct jval v)
 {
 	struct jwalk c = jwalk_of(v.raw);
 
-	if ((v.type != J_OBJECT && v.type != J_ARRAY) || c.p == c.end)
+	*it = (struct jiter){ 0 };
+	/* a caller that expects an array may pass what the other side sent instead, with the type of an array */
+	if ((v.type != J_OBJECT && v.type != J_ARRAY) || c.end - c.p < 2 ||
+	    *c.p != (v.type == J_OBJECT ? '{' : '['))
 		return false;
 	/* a file's text has white space around its value */
 	while (c.end[-1] != '}' && c.end[-1] != ']' && c.end - c.p > 2)

@@ -78,7 +78,8 @@ struct jiter {
 	bool object;
 };
 
-/* False if v is neither object nor array. White space around it, as in a file, is skipped. */
+/* False, and nothing to walk, if v is not an object or array, by its type or by its text. White space around it, as in
+ * a file, is skipped. */
 bool jiter_init(struct jiter *it, struct jval v);
 /* key (raw text between the quotes, still escaped) is only set for objects; may be NULL. */
 bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret);

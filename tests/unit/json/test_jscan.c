@@ -389,6 +389,23 @@ static void test_iterates_text_with_space_around(void **state _unused_)
 	assert_text(part.raw, "[ ]");
 }
 
+static void test_iterates_nothing_that_is_not_a_container(void **state _unused_)
+{
+	static const struct jval bad[] = {
+		{ J_ARRAY, { "7", 1 } },    { J_OBJECT, { "7", 1 } },
+		{ J_ARRAY, { "true", 4 } }, { J_ARRAY, { "{\"a\":1}", 7 } },
+		{ J_OBJECT, { "[1]", 3 } }, { J_ARRAY, { NULL, 0 } },
+	};
+	struct jiter it;
+	struct jval v;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		memset(&it, 'x', sizeof(it));
+		assert_false(jiter_init(&it, bad[i]));
+		assert_false(jiter_next(&it, NULL, &v));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_error_names),
 		cmocka_unit_test(test_explains_where),
 		cmocka_unit_test(test_iterates_text_with_space_around),
+		cmocka_unit_test(test_iterates_nothing_that_is_not_a_container),
 	};
 
 	return RUN(tests, NULL, NULL);
