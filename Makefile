@@ -260,6 +260,10 @@ check-valgrind: all $(BUILD)/stub-agent unit-valgrind ## unit tests and a part o
 # What .ci/run runs. test-fast leaves out the sanitizers, the real harnesses and the slowest files.
 test: test-deps ## install what is missing, build, and pass every test
 	+@sh tests/all.sh
+# Hours, some of them as root: before a release, and after a change of what it alone runs (tests/README.md).
+.PHONY: test-all
+test-all: test-deps ## make test, then valgrind, boot, matrix, static, dist, trixie, vm, image and soak
+	+@sh tests/all.sh --all
 # make check on the next Debian, in a root of its own (tests/trixie.sh).
 test-trixie: ## make check in a Debian 13 root, as root
 	@sh tests/trixie.sh

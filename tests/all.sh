@@ -1,6 +1,6 @@
 #!/bin/sh
-# all.sh - what make test does, stage by stage; at the end the dearest test files and what each stage cost. A stage that
-# fails ends it, so that its own last lines, which say what failed, are the last.
+# all.sh [--all] - what make test does, stage by stage, and with --all what make test-all does after it; at the end the slowest test
+# files and what each stage cost. A stage that fails ends it, so that its own last lines, which say what failed, are the last.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p build
@@ -35,11 +35,14 @@ stage build -j"$jobs" programs
 stage check ONCE=1 check
 stage build-san MODE=san -j"$jobs" programs
 stage check-san check-san
-stage check-valgrind check-valgrind
 stage harness harness
-stage boot boot
+if [ "${1:-}" = --all ]; then
+	for name in check-valgrind boot test-matrix test-static test-dist test-trixie test-vm image soak; do
+		stage $name $name
+	done
+fi
 
-echo "# the dearest files (processor seconds, seconds passed); all of them: build/test-times.txt"
+echo "# the slowest files (processor seconds, seconds passed); all of them: build/test-times.txt"
 sort -rn "$TEST_TIMES" | head -n 20
 echo "# stage, wall and CPU (seconds)"
 awk '{ printf "%-16s %6d %8.0f\n", $1, $2, $4 - $3; wall += $2; cpu += $4 - $3 }
@@ -48,4 +51,4 @@ if [ -s build/flaky.txt ]; then
 	echo "# flaky: failed, and passed when run again alone (both outputs are at the end of the stage)"
 	cat build/flaky.txt
 fi
-echo "make test: everything passed"
+echo "make $([ "${1:-}" = --all ] && echo test-all || echo test): everything passed"

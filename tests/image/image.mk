@@ -1,4 +1,4 @@
-# The steps of e2b.Dockerfile in a Debian 13 root of mmdebstrap, booted with systemd; a part of make test. As root.
+# The steps of e2b.Dockerfile in a Debian 13 root of mmdebstrap, booted with systemd. As root.
 .PHONY: boot image
 boot: ui ## the steps of e2b.Dockerfile in a Debian 13 root, booted, as root
 	@$(NODE) tests/image/root.mjs

@@ -66,7 +66,7 @@ $(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(F
 CONFINED := test_caller test_confine_self test_confinement test_spaces test_spaces_life test_cgroups
 NOT_VALGRIND := test_commit_kill test_ledger_power test_ledger_rotate test_patch_git test_apply_git test_ignore_git test_snapshot_git test_commit_random \
 	test_diff_lines test_explore $(CONFINED)
-# make test runs the others under valgrind, which is the same program.
+# make test runs the others under the sanitizers only; make check-valgrind runs them in this build.
 unit: $(UNIT_BINS) $(PROGRAMS) ## unit tests: UNIT='test_buf test_err'
 	@sh tests/unit/run.sh $(UNIT_DIR) $(or $(UNIT),$(if $(filter release1,$(MODE)$(ONCE)),$(NOT_VALGRIND)))
 unit-valgrind: $(UNIT_BINS) $(CORPORA) ## unit tests under valgrind
