@@ -21,7 +21,7 @@ COPY images/ui /usr/src/acpd/images/ui
 # acpd.service only. npm just fetches: each package has the hash of its whole file, here or in the lock of the viewer, no script of a package
 # runs, and npm leaves again in the same step. Of Node the program alone is taken, Codex does without its voice, and source maps and types
 # stay out.
-RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive npm_config_cache=/opt/fetch/cache npm_config_update_notifier=false; \
+RUN set -eu; umask 022; export DEBIAN_FRONTEND=noninteractive npm_config_cache=/opt/fetch/cache npm_config_update_notifier=false NODE_DISABLE_COMPILE_CACHE=1; \
     apt-get update -qq; \
     apt-get install -y -qq --no-install-recommends ca-certificates curl git npm python3 ripgrep; \
     mkdir /opt/fetch; cd /opt/fetch; \
