@@ -356,6 +356,8 @@ struct harness_host_ops {
 	/* The session could not be opened; e->rpc is the code for session/new. The child is stopped. */
 	void (*failed)(void *ctx, const struct err *e);
 	void (*event)(void *ctx, const struct harness_event *ev);
+	/* An update whose kind is not in enum harness_update; raw object. */
+	void (*unknown)(void *ctx, struct slice update);
 	void (*ask)(void *ctx, const struct harness_ask *ask);
 	void (*unask)(void *ctx, uint64_t ask_id);
 	/* As often as the harness reports it; before the turn_end it belongs to. */

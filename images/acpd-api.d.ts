@@ -2682,6 +2682,36 @@ export interface components {
             /** @constant */
             kind: "lifecycle";
             /** @constant */
+            event: "update_unknown";
+            /** @description the update; absent: it is too large */
+            update?: {
+                [key: string]: unknown;
+            };
+            /** @description its kind, where update is absent */
+            sessionUpdate?: string;
+            /** @description its size, where update is absent */
+            bytes?: number;
+            /** @description updates of the turn that were left out */
+            more?: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
             event: "budget_warning";
             budget: string;
             /** @enum {string} */
@@ -3582,6 +3612,21 @@ export interface components {
             client?: number;
             /** @description places in text of the harness */
             harness?: number;
+        } | {
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "update_unknown";
+            /** @description the update; absent: it is too large */
+            update?: {
+                [key: string]: unknown;
+            };
+            /** @description its kind, where update is absent */
+            sessionUpdate?: string;
+            /** @description its size, where update is absent */
+            bytes?: number;
+            /** @description updates of the turn that were left out */
+            more?: number;
         } | {
             /** @constant */
             kind: "lifecycle";

@@ -104,13 +104,26 @@ static void on_turn_end(struct agui_run *r, struct slice params)
 		agui_run_turn_over(r, params);
 }
 
+/* The update of an event update_unknown, or empty. */
+static struct slice unknown_update(struct slice event)
+{
+	if (!jstr_is(jobj_get(event, "event"), "update_unknown"))
+		return SLICE_NONE;
+	return jobj_get(event, "update").raw;
+}
+
 /* What it is stands in the event itself. */
 static void on_event(struct agui_run *r, struct slice params)
 {
+	struct slice update = unknown_update(jobj_get(params, "event").raw);
 	struct jw w;
 
 	if (r->talk.history)
 		return;
+	if (update.n) {
+		agui_talk_raw(&r->talk, update);
+		return;
+	}
 	w = agui_event_begin(&r->out, "CUSTOM");
 	jw_str(&w, "name", "acpd.event");
 	jw_raw(&w, "value", jobj_get(params, "event").raw);

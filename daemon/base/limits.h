@@ -279,6 +279,8 @@
 #define NOISE_MINUTE_MAX 10000          /* lines of a child that are not messages, in a minute; a long line counts by KiB */
 #define NOISE_MAX 1000000               /* the same in the child's life */
 #define NOISE_SHOWN 120                 /* first bytes of one that the log shows */
+#define UNKNOWN_UPDATES_MAX 64          /* updates of unknown kinds that clients get in a turn, or between two */
+#define UNKNOWN_UPDATE_MAX (64 * KIB)   /* the same: bytes of one */
 #define SWEEP_ROUNDS 100                /* kill rounds until no descendant is left */
 #define SWEEP_ROUND_MS 10
 #define SWEEP_SCAN_MS 10000             /* one scan of the process table, in a thread */

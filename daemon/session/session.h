@@ -153,6 +153,7 @@ const char *outside_end_word(enum outside_end end);
 struct store_totals {
 	uint64_t running, turns, failed, events, dropped;
 	uint64_t mended, refused; /* updates of harnesses that did not fit ACP's schema */
+	uint64_t unknown;	  /* updates whose kind is not known here */
 	struct noise_counts noise[NOISE_FROM_MAX]; /* what children wrote besides messages */
 	struct removal_counts removal;
 	uint64_t rested_idle,

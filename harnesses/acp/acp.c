@@ -261,8 +261,11 @@ static void on_update(struct harness *h, const struct jslot *s, const struct har
 	/* a child session of the agent itself is not shown; before the open is answered the id is unknown */
 	if (h->native_id && !jstr_is(s[0].v, h->native_id))
 		return;
-	if (!ev.fits && harness_event_kind(s[1].v.raw, &ev) < 0)
+	if (!ev.fits && harness_event_kind(s[1].v.raw, &ev) < 0) {
+		if (!h->replaying)
+			h->host.ops->unknown(h->host.ctx, s[1].v.raw);
 		return;
+	}
 	ev.update = s[1].v.raw;
 	if (h->replaying && ev.kind != UPDATE_COMMANDS && ev.kind != UPDATE_USAGE)
 		return;

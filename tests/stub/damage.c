@@ -151,6 +151,23 @@ static void do_unknownupdate(struct session *s, struct prompt *p, char *arg)
 	emit(s, false, "{\"sessionUpdate\":\"stub_future_update\",\"data\":{\"x\":[1,2,3]}}");
 }
 
+static void do_unknownupdates(struct session *s, struct prompt *p, char *arg)
+{
+	int n = atoi(next_word(&arg)), size = atoi(next_word(&arg));
+
+	(void)p;
+	for (int i = 1; i <= n; i++) {
+		struct buf b = { 0 };
+
+		buf_printf(&b,
+			   "{\"sessionUpdate\":\"stub_future_update\",\"n\":%d,\"data\":\"%0*d\"}",
+			   i, size, 0);
+		buf_add(&b, "", 1);
+		emit(s, false, b.p);
+		buf_free(&b);
+	}
+}
+
 static void do_update(struct session *s, struct prompt *p, char *arg)
 {
 	(void)p;
@@ -405,6 +422,7 @@ const struct directive damage_directives[] = {
 	{ "planupdate", false, do_planupdate },
 	{ "subagent", false, do_subagent },
 	{ "unknownupdate", false, do_unknownupdate },
+	{ "unknownupdates", true, do_unknownupdates },
 	{ "update", true, do_update },
 	{ "raw", true, do_raw },
 	{ "dup", false, do_dup },

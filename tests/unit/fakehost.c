@@ -85,6 +85,14 @@ static void on_event(void *ctx, const struct harness_event *ev)
 	buf_putc(&f->log, '\n');
 }
 
+static void on_unknown(void *ctx, struct slice update)
+{
+	struct fake *f = ctx;
+
+	put_slice(&f->log, "unknown ", update);
+	buf_putc(&f->log, '\n');
+}
+
 static void on_ask(void *ctx, const struct harness_ask *ask)
 {
 	struct fake *f = ctx;
@@ -163,9 +171,9 @@ static void on_reply(void *ctx, uint64_t token, struct slice result, const struc
 	buf_putc(&f->log, '\n');
 }
 
-static const struct harness_host_ops fake_ops = { on_send,  on_ready, on_failed, on_event,
-						  on_ask,   on_unask, on_usage,	 on_turn_end,
-						  on_reply, on_rules, on_timer };
+static const struct harness_host_ops fake_ops = { on_send,     on_ready, on_failed, on_event,
+						  on_unknown,  on_ask,	 on_unask,  on_usage,
+						  on_turn_end, on_reply, on_rules,  on_timer };
 
 struct harness_req fake_request(void)
 {

@@ -77,6 +77,8 @@ static void put_turns(struct metric_sink *m, const struct store_totals *t)
 		(double)t->mended);
 	metric_put(m, "acpd_updates_refused_total", "Those of which nothing was left.",
 		   (double)t->refused);
+	metric_put(m, "acpd_updates_unknown_total",
+		   "Updates of harnesses of a kind that acpd does not know.", (double)t->unknown);
 }
 
 static void put_outside(struct metric_sink *m, const uint64_t n[OUTSIDE_END_MAX])

@@ -71,6 +71,11 @@ static void host_event(void *ctx, const struct harness_event *ev)
 	harness_event_take(ctx, ev);
 }
 
+static void host_unknown(void *ctx, struct slice update)
+{
+	unknown_updates_take(ctx, update);
+}
+
 static void host_ask(void *ctx, const struct harness_ask *a)
 {
 	question_ask(ctx, a);
@@ -129,6 +134,6 @@ static void host_timer(void *ctx, unsigned ms)
 }
 
 const struct harness_host_ops adapter_host_ops = {
-	host_send,  host_ready,	   host_failed,		host_event, host_ask,	host_unask,
-	host_usage, host_turn_end, settings_host_reply, host_rules, host_timer,
+	host_send,  host_ready, host_failed,   host_event,	    host_unknown, host_ask,
+	host_unask, host_usage, host_turn_end, settings_host_reply, host_rules,	  host_timer,
 };

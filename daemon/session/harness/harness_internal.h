@@ -12,6 +12,7 @@
 #include "loop/loop.h"
 #include "proc/output/noise.h"
 #include "session/harness/session_refusals.h"
+#include "session/harness/unknown_updates.h"
 #include "session/session.h"
 
 /* H_CONFIGURING: it is open, and what the session asked for (model, mode) is being set. */
@@ -46,6 +47,7 @@ struct session_harness {
 		spaces; /* where all that runs for it is (session_spaces.h); NULL: with the daemon */
 	char *spaces_for; /* the directories that they were made for */
 	struct session_refusals refused;
+	struct unknown_updates unknown;
 	struct proc_group *group; /* whose limits all share that runs for it (session_limits.h) */
 	uint64_t oom_told;	  /* processes killed for memory that were told of */
 	uint64_t oom_mono;	  /* when the last were */
@@ -101,6 +103,8 @@ void harness_fail_waiters(struct session *s, uint64_t before, const struct err *
 /* harness_output.c: of struct proc_events; ctx is the session. */
 int harness_on_line(void *ctx, struct slice line);
 void harness_on_rest(void *ctx, struct slice rest);
+/* Logs the first bytes of what the harness wrote, unless there was much of the kind just now. */
+void harness_log_odd(struct session *s, const char *what, struct slice line);
 
 /* adapter_host.c: the callbacks an adapter uses. */
 extern const struct harness_host_ops adapter_host_ops;

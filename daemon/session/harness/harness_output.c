@@ -20,7 +20,7 @@ struct odd_line {
 	int fault; /* of a message in it */
 };
 
-static void log_odd(struct session *s, const char *what, struct slice line)
+void harness_log_odd(struct session *s, const char *what, struct slice line)
 {
 	const struct noise_counts *n = &s->harness.noise.lines;
 	struct noise_text first;
@@ -77,7 +77,7 @@ static int skip_line(struct session *s, struct slice line, struct err *e)
 	bool few = noise_skipped(&s->harness.noise, line.n, clock_mono_ms());
 
 	proc_host_noise(s->store->procs, NOISE_HARNESS)->skipped++;
-	log_odd(s, "harness output skipped", line);
+	harness_log_odd(s, "harness output skipped", line);
 	return few ? 0 :
 		     err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 			     "the harness wrote too many lines that are not messages "
@@ -89,7 +89,7 @@ static void count_cleaned(struct session *s, struct slice line)
 {
 	s->harness.noise.lines.cleaned++;
 	proc_host_noise(s->store->procs, NOISE_HARNESS)->cleaned++;
-	log_odd(s, "harness output cleaned", line);
+	harness_log_odd(s, "harness output cleaned", line);
 }
 
 /* A line that is not a message as it is. */
@@ -102,7 +102,7 @@ static int take_odd_line(struct session *s, struct slice line, struct err *e)
 		count_cleaned(s, line);
 		return o.fault;
 	case FRAMES_BROKEN:
-		log_odd(s, "harness message broken", line);
+		harness_log_odd(s, "harness message broken", line);
 		return err_set(e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 			       "the harness wrote a message that cannot be parsed");
 	default:

@@ -48,7 +48,7 @@ static const char *const words[] = {
 	"terminal/output", "terminal/release", "terminal/wait_for_exit", "terminalId",
 	"text_repaired", "thoughtTokens", "thought_level", "toolCall", "toolCallId", "toolCalls", "tool_call",
 	"tool_call_update", "tool_called", "tool_dry_run", "tools_delivered", "totalTokens", "traceparent",
-	"truncated", "turn_end", "unauthenticated", "unsupported", "updatedAt", "usage_update",
+	"truncated", "turn_end", "unauthenticated", "unsupported", "update_unknown", "updatedAt", "usage_update",
 	"user_message_chunk", "whenBusy", "whenDetached", "withdrawn", "writeTextFile",
 	/* clang-format on */
 };

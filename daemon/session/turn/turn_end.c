@@ -336,6 +336,7 @@ void turn_close(struct session *s, struct session_turn *t)
 	calls_leave_turn(s, t, false); /* those that its harness made while it was checked */
 	turn_budget_end(s, t);
 	session_refusals_tell(s);
+	unknown_updates_tell_more(s);
 	event_text_repaired(s);
 	s->turn.current = NULL;
 	s->store->totals.failed += t->end.failed;

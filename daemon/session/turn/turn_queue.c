@@ -258,6 +258,7 @@ void turn_begin(struct session *s, struct session_turn *t)
 	struct err e;
 
 	evlog_try_again(&s->log.events); /* the disk may have room again since the last try */
+	unknown_updates_tell_more(s);
 	s->turn.current = t;
 	s->turn.queued--;
 	s->harness.began = true;

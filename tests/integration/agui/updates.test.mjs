@@ -37,6 +37,10 @@ const ROWS = [
     [['SUBAGENT_STARTED', 'subagent'], ['SUBAGENT_ERROR', 'no', '-32000'], ['SUBAGENT_STARTED', 'subagent'], ['SUBAGENT_FINISHED', 'suspended']],
     Array(3).fill(['RAW', 'subagent_update'])],
   ['the end of a subagent that has no begin', subagent({ state: { state: 'idle' } }), [['RAW', 'subagent_update']]],
+  ['an update of a kind that is in no ACP known here', 'unknownupdate', [['RAW', 'stub_future_update']]],
+  ['an update without a kind', 'update {"data":1}', [['RAW', undefined]]],
+  ['an update whose kind is no string', 'update {"sessionUpdate":{"a":[1]}}', [['RAW', { a: [1] }]]],
+  ['an update that is no object', 'update ["sessionUpdate"]', []],
   ['a message between sessions', update('session_message', { messageId: 'm' }), [['RAW', 'session_message']]],
 ];
 
@@ -63,6 +67,29 @@ test('what an event was made of is in it', async () => {
 
   assert.deepEqual(all.filter((e) => e.type === 'RAW').map((e) => [e.source, e.event.title]), [['acp', 'A stub notice']]);
   assert.equal(all.find((e) => e.type === 'SUBAGENT_STARTED').rawEvent.sessionId, 'child');
+});
+
+test('an unknown update arrives as the harness wrote it, the largest one too; of a larger one kind and size', async () => {
+  const whole = { sessionUpdate: 'agent_state_update', n: 1, data: [{ deep: null }, 'x"y\\u00e4'] };
+  const all = await run(d, input(thread(), [user(`update ${JSON.stringify(whole)}; unknownupdates 1 65000; unknownupdates 1 1000000; echo over`)]));
+  const [small, large] = all.filter((e) => e.type === 'RAW').map((e) => [e.source, e.event]);
+
+  assert.deepEqual(small, ['acp', whole]);
+  assert.equal(large[1].data.length, 65000);
+  const [told] = all.filter((e) => e.type === 'CUSTOM' && e.value.event === 'update_unknown').map((e) => e.value);
+  assert.deepEqual({ ...told, bytes: told.bytes > 1e6 }, { kind: 'lifecycle', event: 'update_unknown', sessionUpdate: 'stub_future_update', bytes: true });
+  assert.equal(end(all).type, 'RUN_FINISHED');
+});
+
+test('of 10 000 unknown updates in a turn the first 64 arrive, and the number of the others; the next turn begins from 0', async () => {
+  const id = thread(), first = user('unknownupdates 10000 100; echo over'), second = user('unknownupdates 2 100; echo again');
+  const raws = (all) => all.filter((e) => e.type === 'RAW').map((e) => e.event.n);
+  const more = (all) => all.filter((e) => e.type === 'CUSTOM' && e.value.event === 'update_unknown').map((e) => e.value.more);
+  const all = await run(d, input(id, [first])), next = await run(d, input(id, [first, second]));
+
+  assert.deepEqual([raws(all), more(all)], [Array.from({ length: 64 }, (_, i) => i + 1), [9936]]);
+  assert.deepEqual([raws(next), more(next)], [[1, 2], []]);
+  assert.match(said(next), /again/);
 });
 
 test('a snapshot has the newest of each plan that is left, with the id that it had live', async () => {

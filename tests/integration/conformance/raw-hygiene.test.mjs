@@ -99,7 +99,7 @@ test('66 they reach clients that did', async () => {
   assert.deepEqual(other.updatesOf(sessionId, 'notice'), [], 'a notice is news, not history');
 });
 
-test('66 an update that no schema knows goes nowhere', async () => {
+test('66 an update that no schema knows is no update for clients', async () => {
   const { c, sessionId } = await rig.session({ init: { caps: EVERYTHING } });
 
   assert.equal((await say(c, sessionId, 'unknownupdate\necho end')).text, 'end');

@@ -253,6 +253,7 @@ static void test_load(void **state _unused_)
 	feed(UPDATE("old", CHUNK));
 	feed(UPDATE("old", COMMANDS));
 	feed(UPDATE("old", CHUNK));
+	feed(UPDATE("old", "{\"sessionUpdate\":\"invented\"}"));
 	feed("{\"id\":2,\"result\":null}");
 	feed(UPDATE("old", CHUNK));
 	assert_log("event available_commands_update " COMMANDS "\n"

@@ -186,8 +186,7 @@ static void test_updates_that_are_not_passed_on(void **state _unused_)
 		"{\"update\":" CHUNK "}",
 		"{\"sessionId\":1,\"update\":" CHUNK "}",
 		"{\"sessionId\":\"n1\",\"update\":[]}",
-		"{\"sessionId\":\"n1\",\"update\":{}}",
-		"{\"sessionId\":\"n1\",\"update\":{\"sessionUpdate\":\"invented\"}}",
+		"{\"sessionId\":\"other\",\"update\":{\"sessionUpdate\":\"invented\"}}",
 		"{\"sessionId\":\"n1\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\"}}",
 		"{\"sessionId\":\"n1\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":\"t\"}}",
 		"[]",
@@ -207,6 +206,16 @@ static void test_updates_that_are_not_passed_on(void **state _unused_)
 	feed("{\"method\":\"_vendor/thing\"}");
 	feed("{\"method\":\"$/progress\",\"params\":{}}");
 	assert_log("");
+}
+
+static void test_updates_of_unknown_kinds(void **state _unused_)
+{
+	feed(UPDATE("{\"sessionId\":\"n1\",\"update\":{}}"));
+	assert_log("unknown {}\n");
+	feed(UPDATE("{\"sessionId\":\"n1\",\"update\":{\"sessionUpdate\":\"invented\", \"x\":1}}"));
+	assert_log("unknown {\"sessionUpdate\":\"invented\", \"x\":1}\n");
+	feed(UPDATE("{\"sessionId\":\"n1\",\"update\":{\"sessionUpdate\":7}}"));
+	assert_log("unknown {\"sessionUpdate\":7}\n");
 }
 
 /* Two readers could see two updates: none of them is passed on. A member that is twice in the update itself is the core's to mend: test_shapes.c. */
@@ -393,6 +402,7 @@ int main(void)
 		T(test_answered_once),
 		T(test_updates),
 		T(test_updates_that_are_not_passed_on),
+		T(test_updates_of_unknown_kinds),
 		T(test_update_with_a_member_twice),
 		T(test_cancel),
 		T(test_set_mode),

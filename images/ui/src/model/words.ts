@@ -41,6 +41,13 @@ function toolCalled(e: RawEvent): Said {
 	return e.outcome === 'failed' ? warning(text, optStr(e.reason)) : info(text);
 }
 
+function unknownUpdate(e: RawEvent): Said {
+	if (optNum(e.more) !== undefined)
+		return info(`Further updates of unknown kinds: ${num(e.more)}`);
+	return info(`Update of an unknown kind: ${str(obj(e.update).sessionUpdate) || str(e.sessionUpdate) || 'unnamed'}`,
+		e.update === undefined ? `${num(e.bytes)} bytes` : JSON.stringify(e.update));
+}
+
 function budgetWarning(e: RawEvent): Said {
 	const b = { budget: str(e.budget), scope: str(e.scope), limit: num(e.limit), used: num(e.used) };
 
@@ -82,6 +89,7 @@ const NOTES: Record<string, (e: RawEvent) => Said | null> = {
 	tool_called: toolCalled,
 	tool_call_lost: (e) => warning(`A call of ${str(e.tool) || str(e.method)} was lost`, optStr(e.server)),
 	text_repaired: (e) => info('Text that is not Unicode was repaired', [e.client && `of the client: ${num(e.client)}`, e.harness && `of the harness: ${num(e.harness)}`].filter(Boolean).join(', ')),
+	update_unknown: unknownUpdate,
 	budget_warning: budgetWarning,
 	out_of_memory: (e) => ({ severity: 'error', text: `${num(e.killed)} processes were killed for want of memory` }),
 	network_blocked: blocked,
