@@ -158,17 +158,23 @@ bool agui_link_add_call(struct agui_link *l, struct agui_front_call *c)
 	return true;
 }
 
+static void over_told(struct agui_link *l, struct agui_over *o, const char *harness_id)
+{
+	struct err e;
+
+	xstrset(&o->harness_id, harness_id);
+	o->awaited = false;
+	(void)agui_thread_save(l->owner->threads, l->thread, &e);
+}
+
 /* The harness tells of it when it has its result. */
 static bool note_over(struct agui_link *l, const char *harness_id, const char *tool)
 {
 	struct agui_over *o = agui_thread_untold(l->thread, tool);
-	struct err e;
 
 	if (!o)
 		return false;
-	xstrset(&o->harness_id, harness_id);
-	xstrset(&o->tool, NULL);
-	(void)agui_thread_save(l->owner->threads, l->thread, &e);
+	over_told(l, o, harness_id);
 	return true;
 }
 
@@ -191,6 +197,51 @@ void agui_link_announce(struct agui_link *l, const char *harness_id, const char 
 	l->nannounced++;
 }
 
+static struct agui_front_call *find_fit(const struct agui_link *l, const struct agui_said *said)
+{
+	struct agui_front_call *named = NULL;
+
+	list_each(c, (struct list *)&l->calls, struct agui_front_call, link) {
+		enum agui_fit fit = c->harness_id ? FIT_NONE :
+						    agui_said_fits(said, c->tool, c->digest);
+
+		if (fit == FIT_WHOLE)
+			return c;
+		if (fit == FIT_NAME && !named)
+			named = c;
+	}
+	return named;
+}
+
+static struct agui_over *find_over_fit(struct agui_thread *t, const struct agui_said *said)
+{
+	struct agui_over *named = NULL;
+
+	for (size_t i = 0; i < t->nover; i++) {
+		struct agui_over *o = &t->over[i];
+		enum agui_fit fit = o->awaited ? agui_said_fits(said, o->tool, o->args) : FIT_NONE;
+
+		if (fit == FIT_WHOLE)
+			return o;
+		if (fit == FIT_NAME && !named)
+			named = o;
+	}
+	return named;
+}
+
+const char *agui_link_match(struct agui_link *l, const char *harness_id,
+			    const struct agui_said *said)
+{
+	struct agui_front_call *c = find_fit(l, said);
+	struct agui_over *o = c ? NULL : find_over_fit(l->thread, said);
+
+	if (c)
+		c->harness_id = xstrdup(harness_id);
+	if (o)
+		over_told(l, o, harness_id);
+	return c ? c->tool : o ? o->tool : NULL;
+}
+
 void agui_link_call_over(struct agui_link *l, struct agui_front_call *c, struct slice result,
 			 bool lost)
 {
@@ -200,7 +251,9 @@ void agui_link_call_over(struct agui_link *l, struct agui_front_call *c, struct 
 	agui_thread_call_over(l->thread, c->id, lost);
 	o = agui_thread_over(l->thread, c->id);
 	xstrset(&o->harness_id, c->harness_id);
-	xstrset(&o->tool, c->harness_id ? NULL : c->tool);
+	xstrset(&o->tool, c->tool);
+	o->args = c->digest;
+	o->awaited = !c->harness_id;
 	if (l->thread->session_id)
 		(void)agui_thread_save(l->owner->threads, l->thread, &e);
 	if (result.n)
@@ -267,6 +320,7 @@ void agui_link_free(struct agui_link *l)
 	grant_let_go(&l->hold);
 	acp_conn_free(l->conn);
 	list_del(&l->link);
+	agui_calls_free(&l->told);
 	buf_done(&l->tools);
 	free(l);
 }
@@ -289,6 +343,7 @@ struct agui_link *agui_link_open(struct agui *a, struct agui_thread *t, const st
 	l->tools.max = AGUI_BODY_MAX;
 	list_init(&l->calls);
 	list_init(&l->announced);
+	agui_calls_init(&l->told);
 	list_init(&l->link);
 	list_add_tail(&a->links, &l->link);
 	grant_keep(&l->hold, g, on_cut, l);

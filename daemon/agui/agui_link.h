@@ -8,6 +8,7 @@
 #pragma once
 
 #include "agui/agui_internal.h"
+#include "agui/agui_talk.h"
 #include "agui/agui_tools.h"
 
 struct agui_link {
@@ -25,7 +26,8 @@ struct agui_link {
 	struct list
 		announced; /* the same, by harness_id and tool: the harness has told of them, and they have not come */
 	unsigned nannounced;
-	struct buf tools; /* raw array */
+	struct agui_calls told; /* open calls of the harness, between two runs */
+	struct buf tools;	/* raw array */
 	struct loop_timer hold_over;
 	struct loop_task end;
 };
@@ -53,3 +55,6 @@ void agui_link_call_over(struct agui_link *l, struct agui_front_call *c, struct 
 			 bool lost);
 /* The harness tells of a call to a tool of the front end. */
 void agui_link_announce(struct agui_link *l, const char *harness_id, const char *tool);
+/* The same for one that names no server, if a call that fits has come: its tool, borrowed; else NULL. */
+const char *agui_link_match(struct agui_link *l, const char *harness_id,
+			    const struct agui_said *said);

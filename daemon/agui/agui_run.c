@@ -39,6 +39,8 @@ static void pump(struct agui_run *r, size_t room)
 static void let_go(struct agui_run *r)
 {
 	if (r->link)
+		agui_calls_move(&r->talk.calls, &r->link->told);
+	if (r->link)
 		agui_link_leave(TAKE_PTR(r->link));
 	if (r->thread && r->thread->run == r)
 		r->thread->run = NULL;

@@ -51,6 +51,9 @@ void agui_run_wake(struct agui_run *r);
 /* Before it began. */
 void agui_run_free(struct agui_run *r);
 
+/* run_calls.c: of struct agui_names; ctx is the run. */
+enum agui_whose agui_run_whose(void *ctx, struct slice update, const char *call_id,
+			       struct agui_whose_call *ret);
 /* run_start.c: what is to be done first. -EINVAL with e. */
 int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e);
 /* run_start.c: the session is there (opened: raw answer): snapshots, then the prompt. */

@@ -300,11 +300,13 @@ static void prompt(struct agui_talk *t, uint64_t seq, struct slice update)
 
 static void agent_chunk(struct agui_talk *t, uint64_t seq, struct slice update)
 {
+	agui_talk_release(t);
 	chunk(t, OPEN_TEXT, seq, update);
 }
 
 static void thought_chunk(struct agui_talk *t, uint64_t seq, struct slice update)
 {
+	agui_talk_release(t);
 	chunk(t, OPEN_THOUGHT, seq, update);
 }
 
@@ -358,8 +360,9 @@ void agui_talk_pause(struct agui_talk *t)
 
 void agui_talk_turn_over(struct agui_talk *t)
 {
+	agui_talk_release(t);
 	agui_talk_pause(t);
-	agui_calls_done(t);
+	agui_calls_free(&t->calls);
 	t->plan_seq = 0;
 }
 
@@ -374,14 +377,14 @@ void agui_talk_init(struct agui_talk *t, struct buf *out, bool old, const struct
 {
 	*t = (struct agui_talk){ .out = out, .old = old, .whole = true, .names = *names };
 	t->messages.max = t->text.max = t->parts.max = AGUI_SNAPSHOT_MAX;
-	list_init(&t->calls);
+	agui_calls_init(&t->calls);
 	list_init(&t->plans);
 	list_init(&t->subagents);
 }
 
 void agui_talk_done(struct agui_talk *t)
 {
-	agui_calls_done(t);
+	agui_calls_free(&t->calls);
 	agui_more_done(t);
 	free(t->open_id);
 	buf_done(&t->text);

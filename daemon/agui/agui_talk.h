@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "agui/agui_said.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "json/jenc.h"
@@ -19,12 +20,25 @@ enum agui_open { OPEN_NONE, OPEN_TEXT, OPEN_THOUGHT, OPEN_USER };
 /* Parts of the state that updates change: members of state.acpd. */
 enum agui_part { PART_MODE, PART_OPTIONS, PART_COMMANDS, PART_TITLE, PART_USAGE, PART_MAX };
 
-/* What stands for a call of the harness that is one to a tool of the front end, which was told in another way: its id
- * there, for the caller to free, and the tool's name. False: it is none. out_id NULL: it is one, and its id is not known. */
+/* Whose tool a call of the harness is to: its own; one of the front end, which was told in another way; or that is not
+ * known before such a call comes. */
+enum agui_whose { WHOSE_HARNESS, WHOSE_FRONT_END, WHOSE_UNKNOWN };
+
+/* The caller frees. */
+struct agui_whose_call {
+	char *id, *tool; /* WHOSE_FRONT_END: the name, and the id there; NULL: it is not known */
+	struct agui_said said; /* WHOSE_UNKNOWN */
+};
+
 struct agui_names {
-	bool (*served)(void *ctx, struct slice update, const char *call_id, char **out_id,
-		       char **tool);
+	enum agui_whose (*whose)(void *ctx, struct slice update, const char *call_id,
+				 struct agui_whose_call *ret);
 	void *ctx;
+};
+
+struct agui_calls {
+	struct list list; /* struct agui_call */
+	unsigned n;
 };
 
 struct agui_talk {
@@ -41,8 +55,7 @@ struct agui_talk {
 	struct buf text_origin, parts;
 	size_t nparts;
 	struct buf messages; /* history: elements of an array */
-	struct list calls;   /* struct agui_call */
-	unsigned ncalls;
+	struct agui_calls calls;
 	uint64_t plan_seq;
 	struct list plans, subagents; /* struct agui_plan, of a history; struct agui_subagent */
 	unsigned nplans, nsubagents;
@@ -58,8 +71,17 @@ void agui_talk_update(struct agui_talk *t, uint64_t seq, struct slice update);
 void agui_talk_raw(struct agui_talk *t, struct slice update);
 /* The message that is open ends. */
 void agui_talk_close(struct agui_talk *t);
-/* The run ends, and perhaps not the turn: messages and arguments of calls end. */
+/* The run ends, and perhaps not the turn: messages and arguments of calls end. What is held back stays so. */
 void agui_talk_pause(struct agui_talk *t);
+/* Calls that may be to tools of the front end are held back. No such call has come: they are the harness's own. */
+void agui_talk_release(struct agui_talk *t);
+/* A call to a tool of the front end has come that one of them is: its id as the harness has it, for the caller to free;
+ * else NULL. */
+char *agui_talk_claim(struct agui_talk *t, const char *tool, uint64_t args);
+/* Open calls go from one talk of a connection to the next. */
+void agui_calls_init(struct agui_calls *c);
+void agui_calls_move(struct agui_calls *from, struct agui_calls *to);
+void agui_calls_free(struct agui_calls *c);
 /* From now on live. */
 void agui_talk_go_live(struct agui_talk *t);
 /* The turn is over: calls that are still open are, too. */

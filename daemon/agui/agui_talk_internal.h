@@ -13,6 +13,8 @@ struct agui_call {
 	bool ended;	       /* its arguments are whole */
 	bool put;	       /* it stands in the history */
 	bool hidden;	       /* the client was told of it in another way */
+	bool held;	       /* the client is told of it when it is known whose it is */
+	struct agui_said said; /* held */
 	uint64_t activity_seq; /* 0: there is none */
 };
 
@@ -30,7 +32,14 @@ void agui_activity(struct agui_talk *t, const char *id, const char *type, struct
 void agui_talk_call(struct agui_talk *t, uint64_t seq, struct slice update);
 void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice update);
 void agui_calls_end(struct agui_talk *t);
-void agui_calls_done(struct agui_talk *t);
+void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slice args);
+
+/* talk_held.c */
+void agui_call_release(struct agui_talk *t, struct agui_call *c);
+/* One more can be. */
+bool agui_calls_may_hold(const struct agui_talk *t);
+/* More is known of one that is held. */
+void agui_call_note(struct agui_talk *t, struct agui_call *c, struct slice args);
 
 /* talk_more.c */
 void agui_talk_plan_update(struct agui_talk *t, uint64_t seq, struct slice update);

@@ -110,9 +110,15 @@ struct agui_over *agui_thread_named(struct agui_thread *t, const char *harness_i
 struct agui_over *agui_thread_untold(struct agui_thread *t, const char *tool)
 {
 	for (size_t i = 0; i < t->nover; i++)
-		if (t->over[i].tool && strcmp(t->over[i].tool, tool) == 0)
+		if (t->over[i].awaited && strcmp(t->over[i].tool, tool) == 0)
 			return &t->over[i];
 	return NULL;
+}
+
+void agui_thread_turn_over(struct agui_thread *t)
+{
+	for (size_t i = 0; i < t->nover; i++)
+		t->over[i].awaited = false;
 }
 
 /* --- its file ------------------------------------------------------------------------------------------------------- */
@@ -145,6 +151,7 @@ static void put_over(struct jw *w, const struct agui_thread *t)
 		jw_obj(w, NULL);
 		jw_str(w, "id", t->over[i].id);
 		jw_str(w, "call", t->over[i].harness_id);
+		jw_str(w, "tool", t->over[i].tool);
 		jw_bool(w, "lost", t->over[i].lost);
 		jw_end_obj(w);
 	}
@@ -220,6 +227,8 @@ static void read_told(struct agui_thread *t, struct slice array)
 
 static void read_over(struct agui_thread *t, struct slice array)
 {
+	struct agui_over *o;
+
 	struct jiter it;
 	struct jval v;
 
@@ -230,8 +239,9 @@ static void read_over(struct agui_thread *t, struct slice array)
 		if (jstr_decode(jobj_get(v.raw, "id"), RPC_ID_MAX, &id) < 0)
 			continue;
 		agui_thread_call_over(t, id, jobj_get(v.raw, "lost").type == J_TRUE);
-		(void)jstr_decode(jobj_get(v.raw, "call"), RPC_ID_MAX,
-				  &agui_thread_over(t, id)->harness_id);
+		o = agui_thread_over(t, id);
+		(void)jstr_decode(jobj_get(v.raw, "call"), RPC_ID_MAX, &o->harness_id);
+		(void)jstr_decode(jobj_get(v.raw, "tool"), RPC_ID_MAX, &o->tool);
 	}
 }
 

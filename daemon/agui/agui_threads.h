@@ -24,7 +24,9 @@ struct agui_told {
 /* A call to the front end that is over, and what the harness calls it (NULL: that is not known). */
 struct agui_over {
 	char *id, *harness_id;
-	char *tool; /* while the harness may still tell of it; else NULL */
+	char *tool;
+	uint64_t args; /* agui_args_digest; while it is awaited */
+	bool awaited;  /* the harness may still tell of it */
 	bool lost;
 };
 
@@ -71,3 +73,5 @@ struct agui_over *agui_thread_over(struct agui_thread *t, const char *id);
 struct agui_over *agui_thread_named(struct agui_thread *t, const char *harness_id);
 /* The oldest of that tool that the harness has not told of. */
 struct agui_over *agui_thread_untold(struct agui_thread *t, const char *tool);
+/* The turn is over: the harness tells of none any more. */
+void agui_thread_turn_over(struct agui_thread *t);

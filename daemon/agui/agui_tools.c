@@ -1,5 +1,6 @@
 #include "agui/agui_tools.h"
 
+#include "agui/agui_said.h"
 #include "base/limits.h"
 #include "json/jstr.h"
 
@@ -165,6 +166,7 @@ struct agui_front_call *agui_front_call_new(uint64_t rpc_id, struct slice params
 	args = jobj_get(inner, "arguments").raw;
 	c->text = xstrndup(args.n ? args.p : "", args.n);
 	c->args = slice_of(c->text);
+	c->digest = agui_args_digest(c->args);
 	if (c->id && c->tool)
 		return c;
 	agui_front_call_free(c);

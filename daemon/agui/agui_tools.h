@@ -18,6 +18,7 @@ struct agui_front_call {
 	uint64_t rpc_id; /* of its request */
 	char *id, *tool, *harness_id;
 	struct slice args; /* raw, within text */
+	uint64_t digest;   /* agui_args_digest of them */
 	char *text;
 };
 

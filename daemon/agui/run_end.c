@@ -11,8 +11,10 @@ void agui_run_fail(struct agui_run *r, const char *code, const char *message)
 
 	if (r->stage == STAGE_OVER)
 		return;
-	if (r->stage == STAGE_LIVE)
+	if (r->stage == STAGE_LIVE) {
+		agui_talk_release(&r->talk);
 		agui_talk_pause(&r->talk);
+	}
 	r->stage = STAGE_OVER;
 	w = agui_event_begin(&r->out, "RUN_ERROR");
 	jw_str(&w, "message", message);
@@ -139,8 +141,10 @@ void agui_run_idle(struct agui_run *r)
 
 static void interrupt(struct agui_run *r)
 {
-	struct jw w = finish(r);
+	struct jw w;
 
+	agui_talk_release(&r->talk); /* the question may be about it */
+	w = finish(r);
 	jw_obj(&w, "outcome");
 	jw_str(&w, "type", "interrupt");
 	jw_arr(&w, "interrupts");

@@ -54,6 +54,8 @@ static void take_call(struct agui_run *r, struct agui_front_call *c)
 		agui_link_answer(r->link, id,
 				 SLICE("{\"error\":{\"code\":-32603,\"message\":"
 				       "\"Too many calls of the front end are open\"}}"));
+	else if (!c->harness_id)
+		c->harness_id = agui_talk_claim(&r->talk, c->tool, c->digest);
 }
 
 static void take_mcp(struct agui_run *r, uint64_t id, struct slice params)
@@ -100,6 +102,8 @@ static void on_turn_end(struct agui_run *r, struct slice params)
 	bool ours = !*r->key || jstr_is(jobj_get(params, "key"), r->key);
 
 	agui_talk_turn_over(&r->talk);
+	if (!r->talk.history)
+		agui_thread_turn_over(r->thread);
 	if (r->stage == STAGE_LIVE && ours)
 		agui_run_turn_over(r, params);
 }

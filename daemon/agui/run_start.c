@@ -5,7 +5,6 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jstr.h"
-#include "session/mcp/mcp_servers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -185,6 +184,7 @@ static void send_prompt(struct agui_run *r)
 	struct jw w = JW(&b);
 	struct err e;
 
+	agui_thread_turn_over(r->thread);
 	agui_history_note(r->thread, &r->in, &r->news);
 	r->told = r->thread->ntold - before;
 	(void)agui_thread_save(r->owner->threads, r->thread, &e);
@@ -228,6 +228,7 @@ static void go_on(struct agui_run *r)
 	r->stage = STAGE_LIVE;
 	r->follows = true;
 	agui_talk_go_live(&r->talk);
+	agui_calls_move(&r->link->told, &r->talk.calls);
 	give_results(r);
 	if (r->news.people)
 		send_prompt(r);
@@ -253,45 +254,9 @@ static void open_session(struct agui_run *r, const struct session *s, const stru
 		secret_wipe(b.data, b.cap);
 }
 
-/* The tool of the front end that these words of a harness are about; the caller frees. */
-static char *served_tool(const struct session *s, const char *said)
-{
-	_cleanup_(freep) char *named = mcp_servers_named(s, said);
-	struct slice tool = slice_of(named);
-
-	if (!named || !slice_skip(&tool, AGUI_SERVER "/"))
-		return NULL;
-	return xstrdup(tool.p);
-}
-
-/* A call of the harness that the front end has, or had. */
-static bool is_served(void *ctx, struct slice update, const char *call_id, char **out_id,
-		      char **tool)
-{
-	struct agui_run *r = ctx;
-	struct session *s = store_find(r->owner->store, r->thread->session_id);
-	struct jval name = jobj_get(update, "name");
-	_cleanup_(freep) char *said = NULL, *served = NULL;
-	struct agui_over *o;
-
-	if (!s || !r->thread->front_end ||
-	    jstr_decode(name.type == J_STRING ? name : jobj_get(update, "title"), RPC_ID_MAX,
-			&said) < 0)
-		return false;
-	served = served_tool(s, said);
-	if (!served)
-		return false;
-	*tool = TAKE_PTR(served);
-	o = agui_thread_named(r->thread, call_id);
-	*out_id = o ? xstrdup(o->id) : NULL;
-	if (!o && !r->talk.history)
-		agui_link_announce(r->link, call_id, *tool);
-	return true;
-}
-
 int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)
 {
-	struct agui_names names = { is_served, r };
+	struct agui_names names = { agui_run_whose, r };
 	struct session *s = NULL;
 	int ret = find_thread(r, g, e);
 

@@ -8,16 +8,17 @@
 
 static struct agui_call *find_call(struct agui_talk *t, const char *harness_id)
 {
-	list_each(c, &t->calls, struct agui_call, link)
+	list_each(c, &t->calls.list, struct agui_call, link)
 		if (strcmp(c->harness_id, harness_id) == 0)
 			return c;
 	return NULL;
 }
 
-static void call_free(struct agui_talk *t, struct agui_call *c)
+static void call_free(struct agui_calls *all, struct agui_call *c)
 {
 	list_del(&c->link);
-	t->ncalls--;
+	all->n--;
+	agui_said_done(&c->said);
 	free(c->id);
 	free(c->harness_id);
 	free(c->name);
@@ -25,10 +26,28 @@ static void call_free(struct agui_talk *t, struct agui_call *c)
 	free(c);
 }
 
-void agui_calls_done(struct agui_talk *t)
+void agui_calls_init(struct agui_calls *c)
 {
-	while (!list_empty(&t->calls))
-		call_free(t, list_first(&t->calls, struct agui_call, link));
+	list_init(&c->list);
+	c->n = 0;
+}
+
+void agui_calls_free(struct agui_calls *c)
+{
+	while (!list_empty(&c->list))
+		call_free(c, list_first(&c->list, struct agui_call, link));
+}
+
+void agui_calls_move(struct agui_calls *from, struct agui_calls *to)
+{
+	while (!list_empty(&from->list)) {
+		struct agui_call *c = list_first(&from->list, struct agui_call, link);
+
+		list_del(&c->link);
+		list_add_tail(&to->list, &c->link);
+		from->n--;
+		to->n++;
+	}
 }
 
 /* --- events and messages -------------------------------------------------------------------------------------------- */
@@ -174,14 +193,17 @@ static void text_of(struct slice update, struct buf *b)
 
 static struct agui_call *call_new(struct agui_talk *t, const char *harness_id)
 {
-	struct agui_call *c = new0(struct agui_call);
+	struct agui_call *c = new0(struct agui_call), *first;
 
-	if (t->ncalls == AGUI_CALLS_MAX)
-		call_free(t, list_first(&t->calls, struct agui_call, link));
+	if (t->calls.n == AGUI_CALLS_MAX) {
+		first = list_first(&t->calls.list, struct agui_call, link);
+		agui_call_release(t, first);
+		call_free(&t->calls, first);
+	}
 	c->harness_id = xstrdup(harness_id);
 	list_init(&c->link);
-	list_add_tail(&t->calls, &c->link);
-	t->ncalls++;
+	list_add_tail(&t->calls.list, &c->link);
+	t->calls.n++;
 	return c;
 }
 
@@ -193,10 +215,10 @@ static void keep_args(struct agui_call *c, struct slice args)
 	c->args = xstrndup(args.p, args.n);
 }
 
-static void show_start(struct agui_talk *t, struct agui_call *c, struct slice args)
+void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slice args)
 {
 	agui_talk_close(t);
-	if (t->history) {
+	if (t->history || c->held) {
 		keep_args(c, args);
 		return;
 	}
@@ -207,15 +229,18 @@ static void show_start(struct agui_talk *t, struct agui_call *c, struct slice ar
 }
 
 /* A call to a tool of the front end is told when it comes there. */
-static bool is_served(struct agui_talk *t, struct agui_call *c, struct slice update)
+static void find_whose(struct agui_talk *t, struct agui_call *c, struct slice update)
 {
-	if (!t->names.served ||
-	    !t->names.served(t->names.ctx, update, c->harness_id, &c->id, &c->name))
-		return false;
-	if (!c->id)
-		c->id = xstrdup(c->harness_id);
-	c->hidden = !t->history;
-	return true;
+	struct agui_whose_call is = { 0 };
+	enum agui_whose whose = WHOSE_HARNESS;
+
+	if (t->names.whose)
+		whose = t->names.whose(t->names.ctx, update, c->harness_id, &is);
+	c->id = is.id ? is.id : xstrdup(c->harness_id);
+	c->name = is.tool ? is.tool : name_of(update);
+	c->said = is.said;
+	c->hidden = whose == WHOSE_FRONT_END && !t->history;
+	c->held = whose == WHOSE_UNKNOWN && agui_calls_may_hold(t);
 }
 
 static void begin_call(struct agui_talk *t, uint64_t seq, struct slice update, const char *id)
@@ -223,12 +248,9 @@ static void begin_call(struct agui_talk *t, uint64_t seq, struct slice update, c
 	struct agui_call *c = call_new(t, id);
 
 	c->seq = seq;
-	if (!is_served(t, c, update)) {
-		c->id = xstrdup(id);
-		c->name = name_of(update);
-	}
+	find_whose(t, c, update);
 	if (!c->hidden)
-		show_start(t, c, args_of(update));
+		agui_call_show(t, c, args_of(update));
 }
 
 void agui_talk_call(struct agui_talk *t, uint64_t seq, struct slice update)
@@ -264,7 +286,7 @@ static void finish_call(struct agui_talk *t, struct agui_call *c, uint64_t seq, 
 		agui_talk_close(t);
 		put_result(t, c, seq, buf_slice(&text));
 	}
-	call_free(t, c);
+	call_free(&t->calls, c);
 }
 
 /* --- progress ------------------------------------------------------------------------------------------------------- */
@@ -323,7 +345,8 @@ static void show_activity(struct agui_talk *t, struct agui_call *c, uint64_t seq
 static void show_progress(struct agui_talk *t, struct agui_call *c, uint64_t seq,
 			  struct slice update)
 {
-	if (t->history || c->hidden || !jstr_is(jobj_get(update, "status"), "in_progress"))
+	if (t->history || c->hidden || c->held ||
+	    !jstr_is(jobj_get(update, "status"), "in_progress"))
 		return;
 	if (c->activity_seq)
 		tell_progress(t, c, update);
@@ -341,7 +364,11 @@ void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice updat
 	c = find_call(t, id);
 	if (!c)
 		return;
-	if (args_of(update).n)
+	if (c->held && is_over(update))
+		agui_call_release(t, c);
+	if (c->held)
+		agui_call_note(t, c, args_of(update));
+	else if (args_of(update).n)
 		end_args(t, c, args_of(update));
 	if (is_over(update))
 		finish_call(t, c, seq, update);
@@ -351,8 +378,10 @@ void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice updat
 
 void agui_calls_end(struct agui_talk *t)
 {
-	list_each(c, &t->calls, struct agui_call, link)
-		if (t->history)
+	list_each(c, &t->calls.list, struct agui_call, link)
+		if (c->held)
+			continue;
+		else if (t->history)
 			put_call(t, c);
 		else
 			end_args(t, c, SLICE_NONE);

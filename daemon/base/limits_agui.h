@@ -11,6 +11,8 @@
 #define AGUI_SNAPSHOT_MAX (4 * MIB)     /* MESSAGES_SNAPSHOT; of more nothing is sent */
 #define AGUI_RESULT_MAX (1 * MIB)       /* text of a tool's result */
 #define AGUI_CALLS_MAX 1024             /* open tool calls that a run knows of */
+#define AGUI_HELD_MAX 64                /* of them held back: they may be to tools of the front end */
+#define AGUI_HELD_ARGS_MAX (64 * KIB)   /* arguments of one that is held back */
 #define AGUI_PLANS_MAX 32               /* plans with an id that a snapshot has */
 #define AGUI_SUBAGENTS_MAX 256          /* that a run knows of */
 #define AGUI_PENDING_MAX 64             /* open calls to the front end, of one thread */
