@@ -8,6 +8,7 @@
 #include "session/workspace/artifact_store.h"
 #include "session/workspace/inspection.h"
 #include "session/workspace/patch_answer.h"
+#include "session/workspace/provision.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -307,8 +308,9 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 		fold_failed(s, e);
 	inspection_done(run);
 	snapshot_free(k);
-	if (s->workspace.snapshot_again && !baseline_busy(s) && s->state != SESSION_CLOSING &&
-	    !s->store->stopping)
+	/* else its end takes the baseline: another one now would lose the list of what is delivered */
+	if (s->workspace.snapshot_again && !provision_writes(s) && !baseline_busy(s) &&
+	    s->state != SESSION_CLOSING && !s->store->stopping)
 		baseline_take(s);
 	begin_diffs(s);
 }
@@ -333,10 +335,13 @@ static bool recorded(const struct session *s, const char *name)
 	return access(path, F_OK) == 0;
 }
 
+/* While the first is made, what is delivered is in it or not, as it happens. */
 char *baseline_record(const struct session *s)
 {
-	return s->setup.baseline && !s->workspace.seeded && recorded(s, "index") ? baseline_dir(s) :
-										   NULL;
+	if (!s->setup.baseline || s->workspace.seeded)
+		return NULL;
+	return recorded(s, "index") || (baseline_busy(s) && recorded(s, "")) ? baseline_dir(s) :
+									       NULL;
 }
 
 static void begin_baseline(struct session *s, bool seeded)
@@ -372,7 +377,8 @@ void baseline_take(struct session *s)
 void baseline_resume(struct session *s)
 {
 	if (s->setup.baseline && !s->workspace.provisioning && !baseline_busy(s) &&
-	    s->state != SESSION_CLOSING && !s->store->stopping && recorded(s, "delivered") &&
+	    s->state != SESSION_CLOSING && !s->store->stopping &&
+	    (s->workspace.snapshot_again || recorded(s, "delivered")) &&
 	    !workspaces_recovering(&s->store->workspaces, s->cwd))
 		baseline_take(s);
 }

@@ -15,9 +15,10 @@
 /* The workspace has been written: its first baseline is taken, or what was delivered becomes a part of the record that
  * is there (unpack/snapshot/delivered.h). */
 void baseline_take(struct session *s);
-/* Folds what was delivered before a daemon or a helper was killed, if anything waits for it. */
+/* Folds what was delivered before a daemon or a helper was killed, or takes a baseline that waits for the end of a delivery. */
 void baseline_resume(struct session *s);
-/* The snapshot directory, if there is a record in it that a delivery has to be folded into; the caller frees. */
+/* The snapshot directory, if there is a record in it that a delivery has to be folded into, or one is being made; the
+ * caller frees. */
 char *baseline_record(const struct session *s);
 /* Where its snapshots are. */
 char *baseline_dir(const struct session *s);

@@ -39,6 +39,11 @@ bool provision_busy(const struct session *s)
 	return s->workspace.provisioning != NULL;
 }
 
+bool provision_writes(const struct session *s)
+{
+	return s->workspace.provisioning && !s->workspace.provisioning->written;
+}
+
 int provision_cwd(struct session *s, const struct session_params *p, struct err *e)
 {
 	const struct request *q = p->request;
@@ -125,7 +130,7 @@ static void answer(struct provisioning *f, const struct err *e)
 	struct session *s = f->session;
 
 	s->workspace.provisioning = NULL;
-	if (e) /* some of it may have been written */
+	if (e || s->workspace.snapshot_again) /* some of it may have been written */
 		baseline_resume(s);
 	if (f->done)
 		f->done(f->ctx, slice_of(e ? s->workspace.refusal : s->workspace.provisioned), e);

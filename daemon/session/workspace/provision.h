@@ -20,6 +20,8 @@ int provision_admit(const struct session *s, const struct request *r, struct err
 /* For one that is loaded; its waiters fail with it. r may be NULL. */
 int provision_again(struct session *s, const struct request *r, struct err *e);
 bool provision_busy(const struct session *s);
+/* It is at work, and does not wait for the baseline alone. */
+bool provision_writes(const struct session *s);
 /* Whoever asked is answered once the baseline is taken, too. */
 void provision_answer(struct session *s);
 /* The session is being closed. */

@@ -8,6 +8,9 @@
  * turn is lost, and no state has to be written again. What was not written or removed, because others had changed it,
  * stays the agent's.
  *
+ * A delivery during the walk of the first baseline writes its list, too: the walk may have left a directory before. So a
+ * baseline removes only the list that was there when it began.
+ *
  * A path that is not as the list says any more has been changed by somebody since (or the extraction was undone): it is
  * left as the record has it. So a list may be folded at any later time, and twice. An extraction that finds a list takes
  * it over into its own.

@@ -32,7 +32,7 @@ struct snapshot_files {
 	int turn;      /* -1: a baseline, or a diff */
 	int patch;     /* -1: none is wanted */
 	/* delivered.h; -1 elsewhere */
-	int delivered; /* the list */
+	int delivered; /* the list; of a baseline: the one that it makes void */
 	int pins_old;  /* -1: nothing was folded after this turn before */
 	int pins_new;  /* -1: there is no turn yet */
 };

@@ -85,6 +85,14 @@ static int open_index(struct snapshot_dir *s, struct verdict *v)
 	return 0;
 }
 
+static int open_list(struct snapshot_dir *s, struct verdict *v)
+{
+	s->files.delivered = openat(s->dir, LIST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->files.delivered >= 0)
+		return 0;
+	return errno == ENOENT ? 1 : fail_with(v, -errno, LIST, "opening what was delivered");
+}
+
 int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t turn,
 			       const char *patch, struct verdict *v)
 {
@@ -99,6 +107,8 @@ int snapshot_dir_open_snapshot(struct snapshot_dir *s, const char *dir, uint32_t
 		r = open_pack(s, v);
 	if (r == 0)
 		r = open_index(s, v);
+	if (r == 0 && !turn) /* what is delivered from here on, the walk may miss */
+		r = MIN(open_list(s, v), 0);
 	if (r == 0)
 		r = open_new(s, "index.new", &s->files.index_new, v);
 	turn_name(name, turn, ".new");
@@ -151,14 +161,6 @@ static int open_pins(struct snapshot_dir *s, struct verdict *v)
 		return fail_with(v, -errno, name, "opening what was delivered before");
 	turn_name(name, s->turn, PINS ".new");
 	return open_new(s, name, &s->files.pins_new, v);
-}
-
-static int open_list(struct snapshot_dir *s, struct verdict *v)
-{
-	s->files.delivered = openat(s->dir, LIST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->files.delivered >= 0)
-		return 0;
-	return errno == ENOENT ? 1 : fail_with(v, -errno, LIST, "opening what was delivered");
 }
 
 int snapshot_dir_open_fold(struct snapshot_dir *s, const char *dir, struct verdict *v)
@@ -327,10 +329,8 @@ int snapshot_dir_commit(struct snapshot_dir *s, struct verdict *v)
 		r = put_in_place(s, &s->files.index_new, "index.new", "index", v);
 	if (r < 0)
 		return r;
-	if (baseline) {
+	if (baseline)
 		remove_turns(s);
-		unlinkat(s->dir, LIST, 0);
-	}
 	remove_list(s);
 	closep(&s->files.patch);
 	return 0;
