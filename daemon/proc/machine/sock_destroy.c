@@ -30,7 +30,7 @@ struct search {
 	size_t n;
 };
 
-/* 127.0.0.0/8, ::1, and ::ffff:127.0.0.0/104. What is in the sandbox at both ends was away with it. */
+/* 127.0.0.0/8, ::1, and ::ffff:127.0.0.0/104. */
 static bool is_loopback(uint8_t family, const uint32_t *a)
 {
 	if (family == AF_INET)
@@ -40,10 +40,20 @@ static bool is_loopback(uint8_t family, const uint32_t *a)
 	return a[2] ? a[2] == htonl(0xffff) && ntohl(a[3]) >> 24 == 127 : a[3] == htonl(1);
 }
 
+/* What is in the sandbox at both ends was away with it. A connection to another address of the machine comes from the
+ * same address. */
+static bool is_within(const struct inet_diag_msg *m)
+{
+	size_t n = m->idiag_family == AF_INET ? sizeof(m->id.idiag_dst[0]) :
+						sizeof(m->id.idiag_dst);
+
+	return is_loopback(m->idiag_family, m->id.idiag_dst) ||
+	       memcmp(m->id.idiag_src, m->id.idiag_dst, n) == 0;
+}
+
 static void note(struct search *s, const struct inet_diag_msg *m)
 {
-	if (s->n < SOCKETS_DESTROYED_MAX && s->of(s->ctx, m->idiag_uid) &&
-	    !is_loopback(m->idiag_family, m->id.idiag_dst))
+	if (s->n < SOCKETS_DESTROYED_MAX && s->of(s->ctx, m->idiag_uid) && !is_within(m))
 		*GROW(s->found, s->n) = (struct found){ m->idiag_family, m->id };
 }
 

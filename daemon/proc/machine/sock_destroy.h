@@ -1,7 +1,7 @@
 /*
  * sock_destroy.h - ends TCP connections of other processes, by sock_diag: each gets an error (ECONNABORTED) at once, and
- * the far end a reset. Of our network namespace, and of no address of the loopback. Needs CAP_NET_ADMIN and a kernel
- * with CONFIG_INET_DIAG_DESTROY.
+ * the far end a reset. Of our network namespace, and none whose ends are both on this machine. Needs CAP_NET_ADMIN and a
+ * kernel with CONFIG_INET_DIAG_DESTROY.
  */
 #pragma once
 

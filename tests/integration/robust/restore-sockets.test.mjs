@@ -1,91 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
 // --destroy-sockets: after a restore the connections of sessions to other machines end at once, by the kernel's word, and those within the
-// sandbox go on. The far end is a server at an address of this machine that is not of its loopback: it never answers to the end.
+// sandbox go on. The other machine is a network namespace at the far end of a cable (lib/far-side.mjs); where nothing is said of it the cable
+// carries nothing any more when the machine is back: no reset comes, and none gets there.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { SLOW } from '../../lib/rawws.mjs';
-import { rootHasNamespaces } from '../../lib/namespaces.mjs';
+import { enterNear, FAR, FarSide, farSidePossible, NEAR } from '../../lib/far-side.mjs';
 import { until } from '../../lib/wait.mjs';
 import { resumed, sandboxed } from './away.mjs';
+import page from './held-page.mjs';
 
-const isRoot = process.getuid() === 0;
-const FAR = Object.values(os.networkInterfaces()).flat().find((a) => !a.internal && a.family === 'IPv4')?.address;
+const inside = enterNear(import.meta.filename);
+const PAGES = path.join(import.meta.dirname, 'held-page.mjs'), PORT = 8080, LOCAL = 8099;
 
-let server, ports;
-const open = new Map(); // name of a path: its response
-before(async () => {
-  const answer = (req, res) => {
-    res.writeHead(200).write('begun ');
-    open.set(req.url, res);
-    res.on('close', () => open.delete(req.url));
-  };
+const cut = () => execFileSync('nft', ['-f', '-'], { input: `table inet cut {
+  chain out { type filter hook output priority 0; oifname "near" drop; }
+  chain in { type filter hook input priority 0; iifname "near" drop; }
+}` });
+const mend = () => execFileSync('nft', ['-f', '-'], { input: 'table inet cut\ndelete table inet cut\n' });
 
-  server = [FAR, '127.0.0.1'].filter(Boolean).map((host) => http.createServer(answer).listen(0, host));
-  await until(() => server.every((s) => s.listening), 'the servers');
-  ports = server.map((s) => s.address().port);
-});
-after(() => server.forEach((s) => { s.closeAllConnections(); s.close(); }));
+if (inside) describe('after a restore', { skip: !farSidePossible && 'no namespaces, ip or nft', timeout: 240_000 * SLOW }, () => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-far-'));
+  let far, server;
 
-// A session whose shell calls that url, and what it then has in its file.
-async function calling(d, c, url, meta = {}) {
-  const { sessionId, _meta: { acpd: { cwd } } } = await c.newSession({ meta: { workspace: { ephemeral: true }, ...meta } });
-  const command = `curl -sSN -o said ${url} 2>failed; echo $? >code`.replaceAll(';', '\\;');
-
-  c.prompt(sessionId, `run ${command}`).catch(() => {}); // its connection is reset
-  await until(() => open.has(new URL(url).pathname), `a call of ${url}`);
-  const file = (name) => { try { return fs.readFileSync(path.join(cwd, name), 'utf8'); } catch { return undefined; } };
-
-  return { ended: () => until(() => file('code')?.endsWith('\n'), `the end of ${url}`), said: () => file('said'), failed: () => file('failed'), code: () => file('code') };
-}
-
-const start = (t, flags) => sandboxed(t, 'i-one', { flags: { agentUser: 'nobody', fetchUser: 'daemon', upstreamAllow: FAR, ...flags } });
-const line = (d, msg) => d.logs.find((l) => l.mod === 'restore' && l.msg === msg);
-
-describe('after a restore', { skip: !isRoot ? 'not root' : !FAR ? 'this machine has no address but its loopback' : false, timeout: 240_000 * SLOW }, () => {
-  const far = (name) => `http://${FAR}:${ports[0]}/${name}`;
-
-  test('a connection in the daemon\'s namespace is ended, with an error; one within the sandbox goes on', async (t) => {
-    const d = await start(t, { destroySockets: true });
-    const c = await d.client();
-    const away = await calling(d, c, far('away'));
-    const within = await calling(d, c, `http://127.0.0.1:${ports[1]}/within`);
-
-    d.become('i-one');
-    await resumed(d);
-    await away.ended();
-    assert.match(away.failed(), /curl: \(\d+\) .*(abort|reset)/i);
-    assert.equal(Number(line(d, 'sockets of sessions destroyed').count), 1);
-    assert.equal(within.code(), undefined);
-    open.get('/within').end('and whole');
-    await within.ended();
-    assert.deepEqual([within.code(), within.said()], ['0\n', 'begun and whole']);
+  before(async () => {
+    far = await FarSide.start({ dir, names: {}, hosts: ['far.example'], pages: PAGES });
+    server = http.createServer((req, res) => page(req, res, { dir })).listen(LOCAL, '::');
+    await until(() => server.listening, 'the server');
+  });
+  after(() => {
+    server?.closeAllConnections();
+    server?.close();
+    far?.stop();
+    fs.rmSync(dir, { recursive: true });
   });
 
-  test('one of a session in a namespace of its own, through acpd-proxy, is ended', { skip: !rootHasNamespaces && 'no namespaces' }, async (t) => {
+  const isOpen = (name) => fs.existsSync(`${dir}/open-${name}`);
+  const finish = (name) => fs.writeFileSync(`${dir}/end-${name}`, '');
+  const start = (t, flags) => sandboxed(t, 'i-one', { flags: { agentUser: 'nobody', fetchUser: 'daemon', ...flags } });
+  const line = (d, msg) => d.logs.find((l) => l.mod === 'restore' && l.msg === msg);
+
+  // A session whose shell calls http://host/name, and what it then has in its files.
+  async function calling(d, c, host, name, meta = {}) {
+    const { sessionId, _meta: { acpd: { cwd } } } = await c.newSession({ meta: { workspace: { ephemeral: true }, ...meta } });
+
+    c.prompt(sessionId, `run curl -sSN -o said http://${host}/${name} 2>failed\\; echo $? >code`).catch(() => {}); // its connection is reset
+    await until(() => isOpen(name), `a call of ${host}`);
+    const file = (of) => { try { return fs.readFileSync(path.join(cwd, of), 'utf8'); } catch { return undefined; } };
+
+    return { ended: () => until(() => file('code')?.endsWith('\n'), `the end of ${name}`), said: () => file('said'), failed: () => file('failed'), code: () => file('code') };
+  }
+
+  test('connections in the daemon\'s namespace are ended, with an error; those within the sandbox go on', async (t) => {
+    const d = await start(t, { destroySockets: true });
+    const c = await d.client();
+    const away = [await calling(d, c, `${FAR.v4}:${PORT}`, 'v4'), await calling(d, c, `[${FAR.v6}]:${PORT}`, 'v6')];
+    const names = ['loopback', 'loopback6', 'own', 'own6'];
+    const within = [];
+
+    for (const [i, host] of ['127.0.0.1', '[::1]', NEAR.v4, `[${NEAR.v6}]`].entries())
+      within.push(await calling(d, c, `${host}:${LOCAL}`, names[i]));
+    cut();
+    t.after(mend);
+    d.become('i-one');
+    await resumed(d);
+    for (const one of away) {
+      await one.ended();
+      assert.match(one.failed(), /curl: \(\d+\) .*(abort|reset)/i);
+    }
+    assert.equal(Number(line(d, 'sockets of sessions destroyed').count), 2);
+    assert.deepEqual(within.map((one) => one.code()), Array(4).fill(undefined));
+    names.forEach(finish);
+    for (const one of within) {
+      await one.ended();
+      assert.deepEqual([one.code(), one.said()], ['0\n', 'begun and whole']);
+    }
+  });
+
+  test('one of a session in a namespace of its own, through acpd-proxy, is ended', async (t) => {
     const d = await start(t, { destroySockets: true, agentUids: '62301-62304' });
     const c = await d.client();
-    const away = await calling(d, c, far('walled'), { level: 'strict', network: { mode: 'allowlist', allow: [{ host: FAR, ports: [ports[0]] }] } });
+    const away = await calling(d, c, `${FAR.v4}:${PORT}`, 'walled', { level: 'strict', network: { mode: 'allowlist', allow: [{ host: FAR.v4, ports: [PORT] }] } });
 
     d.become('i-one');
     await resumed(d);
     await away.ended();
     assert.notEqual(away.code(), '0\n');
-    await until(() => !open.has('/walled'), 'the far end has a reset');
+    await until(() => !isOpen('walled'), 'the far end has a reset');
   });
 
   test('without the option it stays', async (t) => {
     const d = await start(t, {});
     const c = await d.client();
-    const away = await calling(d, c, far('kept'));
+    const away = await calling(d, c, `${FAR.v4}:${PORT}`, 'kept');
 
     d.become('i-one');
     await resumed(d);
-    open.get('/kept').end('and whole');
+    finish('kept');
     await away.ended();
     assert.equal(away.said(), 'begun and whole');
   });
