@@ -1,10 +1,12 @@
 #include "proc/cgroup/proc_group.h"
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/util.h"
 #include "proc/cgroup/cgroup_dir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -213,6 +215,28 @@ static void stand_up(struct proc_group *g)
 {
 	if (--g->seats == 0)
 		remove_dirs(g);
+}
+
+static void add_id(int dir, const char *name, struct cgroup_ids *ids)
+{
+	struct stat sb;
+
+	if (fstatat(dir, name, &sb, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(sb.st_mode))
+		*GROW(ids->v, ids->n) = sb.st_ino;
+}
+
+void proc_group_add_ids(const struct proc_group *g, struct cgroup_ids *ids)
+{
+	const char *path = dir_of(g, CGROUP_KILLING);
+	DIR *d = path && cgroups_kind(g->groups, CGROUP_KILLING) == CGROUP_V2 ? opendir(path) :
+										NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (e->d_type == DT_DIR && strcmp(e->d_name, "..") != 0)
+			add_id(dirfd(d), e->d_name, ids);
+	if (d)
+		closedir(d);
 }
 
 /* Its name must not be that of a child: a process is looked for by the end of its cgroup's path. */

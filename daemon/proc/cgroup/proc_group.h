@@ -33,6 +33,14 @@ uint64_t proc_group_kills(struct proc_group *g);
 /* Bytes that all of them had together at most; 0: the kernel does not say. */
 uint64_t proc_group_peak(const struct proc_group *g);
 
+/* Ids that the kernel has for groups of v2. */
+struct cgroup_ids {
+	uint64_t *v;
+	size_t n;
+};
+/* Adds those of the group and of its children's; none where there is no v2. */
+void proc_group_add_ids(const struct proc_group *g, struct cgroup_ids *ids);
+
 /* The place of one child. */
 struct cgroup_seat {
 	const struct cgroups *groups;

@@ -24,7 +24,7 @@ struct found {
 };
 
 struct search {
-	bool (*of)(void *ctx, uid_t uid);
+	bool (*of)(void *ctx, const struct sock_maker *m);
 	void *ctx;
 	struct found *found;
 	size_t n;
@@ -51,9 +51,30 @@ static bool is_within(const struct inet_diag_msg *m)
 	       memcmp(m->id.idiag_src, m->id.idiag_dst, n) == 0;
 }
 
-static void note(struct search *s, const struct inet_diag_msg *m)
+/* The attributes of a socket follow it. */
+static uint64_t cgroup_in(const char *at, size_t n)
 {
-	if (s->n < SOCKETS_DESTROYED_MAX && s->of(s->ctx, m->idiag_uid) && !is_within(m))
+	struct nlattr a;
+	uint64_t id;
+
+	for (size_t step; n >= sizeof(a); at += step, n -= step) {
+		memcpy(&a, at, sizeof(a));
+		if (a.nla_len < sizeof(a) || a.nla_len > n)
+			return 0;
+		if (a.nla_type == INET_DIAG_CGROUP_ID && a.nla_len == sizeof(a) + sizeof(id)) {
+			memcpy(&id, at + sizeof(a), sizeof(id));
+			return id;
+		}
+		step = MIN((size_t)NLMSG_ALIGN(a.nla_len), n);
+	}
+	return 0;
+}
+
+static void note(struct search *s, const struct inet_diag_msg *m, uint64_t cgroup)
+{
+	const struct sock_maker maker = { m->idiag_uid, cgroup };
+
+	if (s->n < SOCKETS_DESTROYED_MAX && !is_within(m) && s->of(s->ctx, &maker))
 		*GROW(s->found, s->n) = (struct found){ m->idiag_family, m->id };
 }
 
@@ -95,7 +116,7 @@ static int read_message(struct search *s, const struct nlmsghdr *h, const char *
 	if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || n < sizeof(m) || !s)
 		return -EBADMSG;
 	memcpy(&m, body, sizeof(m));
-	note(s, &m);
+	note(s, &m, cgroup_in(body + sizeof(m), n - sizeof(m)));
 	return 1;
 }
 
@@ -159,7 +180,7 @@ static int destroy_found(int fd, const struct search *s)
 	return ended;
 }
 
-int sock_destroy_all(bool (*of)(void *ctx, uid_t uid), void *ctx)
+int sock_destroy_all(bool (*of)(void *ctx, const struct sock_maker *m), void *ctx)
 {
 	static const uint8_t families[] = { AF_INET, AF_INET6 };
 	_cleanup_(closep) int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);

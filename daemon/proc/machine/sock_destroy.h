@@ -6,7 +6,14 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-/* Ends the connections whose owner `of` names. Returns how many; -errno: none could be ended, -EOPNOTSUPP or -EPERM. */
-int sock_destroy_all(bool (*of)(void *ctx, uid_t uid), void *ctx);
+/* Who made a socket. */
+struct sock_maker {
+	uid_t uid;
+	uint64_t cgroup; /* id of its cgroup in v2; 0: the kernel does not say */
+};
+
+/* Ends the connections whose maker `of` names. Returns how many; -errno: none could be ended, -EOPNOTSUPP or -EPERM. */
+int sock_destroy_all(bool (*of)(void *ctx, const struct sock_maker *m), void *ctx);

@@ -13,15 +13,25 @@ struct owners {
 	const struct session_store *st;
 	bool proxy;
 	uid_t proxy_uid; /* of acpd-proxy: it has the connections of sessions whose network is limited */
+	struct cgroup_ids
+		groups; /* of sessions: a program at level open may have become another user */
 };
 
-static bool is_of_session(void *ctx, uid_t uid)
+static bool is_in_group(const struct owners *o, uint64_t cgroup)
+{
+	for (size_t i = 0; i < o->groups.n; i++)
+		if (o->groups.v[i] == cgroup)
+			return true;
+	return false;
+}
+
+static bool is_of_session(void *ctx, const struct sock_maker *m)
 {
 	const struct owners *o = ctx;
 	const struct agent_uids *uids = o->st->uids;
 
-	return uid == o->st->user.uid || (o->proxy && uid == o->proxy_uid) ||
-	       (uids && uid_range_has(agent_uids_range(uids), uid));
+	return m->uid == o->st->user.uid || (o->proxy && m->uid == o->proxy_uid) ||
+	       (uids && uid_range_has(agent_uids_range(uids), m->uid)) || is_in_group(o, m->cgroup);
 }
 
 void store_destroy_sockets(const struct session_store *st)
@@ -37,7 +47,11 @@ void store_destroy_sockets(const struct session_store *st)
 		return;
 	}
 	o.proxy = egress_user(st->egress, &o.proxy_uid);
+	list_each(s, (struct list *)&st->sessions, struct session, link)
+		if (s->harness.group)
+			proc_group_add_ids(s->harness.group, &o.groups);
 	r = sock_destroy_all(is_of_session, &o);
+	free(o.groups.v);
 	snprintf(n, sizeof(n), "%d", r);
 	if (r >= 0)
 		log_info("restore", "sockets of sessions destroyed", "count", n);

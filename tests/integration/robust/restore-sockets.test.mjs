@@ -4,7 +4,7 @@
 // carries nothing any more when the machine is back: no reset comes, and none gets there.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
@@ -18,6 +18,8 @@ import page from './held-page.mjs';
 
 const inside = enterNear(import.meta.filename);
 const PAGES = path.join(import.meta.dirname, 'held-page.mjs'), PORT = 8080, LOCAL = 8099;
+const hasV2 = fs.readFileSync('/proc/mounts', 'utf8').includes(' cgroup2 ');
+const OTHER = 5; // a user of the system who is no agent (games)
 
 const cut = () => execFileSync('nft', ['-f', '-'], { input: `table inet cut {
   chain out { type filter hook output priority 0; oifname "near" drop; }
@@ -46,11 +48,11 @@ if (inside) describe('after a restore', { skip: !farSidePossible && 'no namespac
   const start = (t, flags) => sandboxed(t, 'i-one', { flags: { agentUser: 'nobody', fetchUser: 'daemon', ...flags } });
   const line = (d, msg) => d.logs.find((l) => l.mod === 'restore' && l.msg === msg);
 
-  // A session whose shell calls http://host/name, and what it then has in its files.
-  async function calling(d, c, host, name, meta = {}) {
+  // A session whose shell calls http://host/name, and what it then has in its files. program: made ready in that directory.
+  async function calling(d, c, host, name, meta = {}, program = () => 'curl') {
     const { sessionId, _meta: { acpd: { cwd } } } = await c.newSession({ meta: { workspace: { ephemeral: true }, ...meta } });
 
-    c.prompt(sessionId, `run curl -sSN -o said http://${host}/${name} 2>failed\\; echo $? >code`).catch(() => {}); // its connection is reset
+    c.prompt(sessionId, `run ${program(cwd)} -sSN http://${host}/${name} >said 2>failed\\; echo $? >code`).catch(() => {}); // its connection is reset
     await until(() => isOpen(name), `a call of ${host}`);
     const file = (of) => { try { return fs.readFileSync(path.join(cwd, of), 'utf8'); } catch { return undefined; } };
 
@@ -81,6 +83,31 @@ if (inside) describe('after a restore', { skip: !farSidePossible && 'no namespac
       await one.ended();
       assert.deepEqual([one.code(), one.said()], ['0\n', 'begun and whole']);
     }
+  });
+
+  test('one of a program that has become another user, in the session\'s cgroup, is ended, and that user\'s own is not', { skip: !hasV2 && 'no cgroup v2' }, async (t) => {
+    const d = await start(t, { destroySockets: true });
+    const c = await d.client();
+    const curl = execFileSync('sh', ['-c', 'command -v curl']).toString().trim();
+    const program = (cwd) => {
+      fs.copyFileSync(curl, `${cwd}/curl`);
+      fs.chownSync(`${cwd}/curl`, OTHER, OTHER);
+      fs.chmodSync(`${cwd}/curl`, 0o4755);
+      return './curl';
+    };
+    const outside = spawn(curl, ['-sSN', `http://${FAR.v4}:${PORT}/outside`], { uid: OTHER, gid: OTHER, stdio: ['ignore', 'pipe', 'ignore'] });
+    const whole = outside.stdout.setEncoding('utf8').toArray();
+
+    await until(() => isOpen('outside'), 'a call beside the sessions');
+    const away = await calling(d, c, `${FAR.v4}:${PORT}`, 'other', { level: 'open' }, program);
+
+    d.become('i-one');
+    await resumed(d);
+    await away.ended();
+    assert.match(away.failed(), /curl: \(\d+\) .*(abort|reset)/i);
+    assert.equal(Number(line(d, 'sockets of sessions destroyed').count), 1);
+    finish('outside');
+    assert.equal((await whole).join(''), 'begun and whole');
   });
 
   test('one of a session in a namespace of its own, through acpd-proxy, is ended', async (t) => {
