@@ -20,7 +20,7 @@
 	(64 * KIB) /* a frame does not move in memory up to there: keys in it leave no copy */
 #define CLOSE_GRACE_SECS 30 /* a reader that stalls may still come back and see why it was closed */
 
-static int ws_write(struct peer *p);
+static int ws_write(struct peer *p, bool whole);
 
 static void ask_writeable(struct peer *p)
 {
@@ -32,7 +32,8 @@ static void ask_writeable(struct peer *p)
 }
 
 /* Called after every turn of the loop. Writes at once what fits, which saves a pass. If lws still holds
- * an earlier batch, or the connection is ending, the WRITEABLE callback does it. */
+ * an earlier batch, the connection is ending, or the next frame is larger than a batch, the WRITEABLE callback does it: so
+ * the turn that made a large frame does not write it, too. */
 void ws_flush_dirty(struct net_server *n)
 {
 	while (!list_empty(&n->dirty)) {
@@ -41,7 +42,7 @@ void ws_flush_dirty(struct net_server *n)
 		list_del(&p->dirty);
 		if (p->close_code || p->choked)
 			socket_ask_writeable(p->wsi);
-		else if (ws_write(p) < 0)
+		else if (ws_write(p, false) < 0)
 			socket_set_timeout(p->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 	}
 }
@@ -198,9 +199,12 @@ int ws_receive(struct peer *p, char *data, size_t n)
 /* --- out ----------------------------------------------------------------------------------------------- */
 
 struct batch {
+	struct peer *peer;
 	unsigned char *at; /* after LWS_PRE */
 	size_t n, cap;
-	struct slice giant; /* a frame larger than the buffer, alone in its batch */
+	bool whole;  /* a frame larger than the buffer may be written, alone in its batch */
+	bool giant;  /* such a frame has been written */
+	bool failed; /* or could not be */
 };
 
 /* lws tells of a pong only if there is something in it. */
@@ -235,25 +239,27 @@ static size_t put_header(unsigned char *p, size_t n)
 	return 10;
 }
 
+/* Written from where the frame is: lws copies what the socket does not take. */
+static bool write_giant(struct batch *b, struct slice text)
+{
+	struct lws *wsi = b->peer->wsi;
+
+	if (b->n || !b->whole)
+		return false;
+	b->giant = true;
+	b->failed = lws_write(wsi, b->at, put_header(b->at, text.n), LWS_WRITE_RAW) < 0 ||
+		    lws_write(wsi, (unsigned char *)text.p, text.n, LWS_WRITE_RAW) < 0;
+	return true;
+}
+
 static bool batch_add(void *ctx, struct slice text)
 {
 	struct batch *b = ctx;
 
-	if (b->giant.p)
+	if (b->giant)
 		return false;
-	if (b->n + text.n + 10 > b->cap) {
-		unsigned char *own;
-
-		if (b->n)
-			return false;
-		own = malloc(LWS_PRE + text.n + 10);
-		if (!own)
-			abort();
-		b->giant = (struct slice){ (char *)own, put_header(own + LWS_PRE, text.n) };
-		memcpy(own + LWS_PRE + b->giant.n, text.p, text.n);
-		b->giant.n += text.n;
-		return true;
-	}
+	if (b->n + text.n + 10 > b->cap)
+		return write_giant(b, text);
 	b->n += put_header(b->at + b->n, text.n);
 	memcpy(b->at + b->n, text.p, text.n);
 	b->n += text.n;
@@ -262,21 +268,17 @@ static bool batch_add(void *ctx, struct slice text)
 
 static int batch_write(struct peer *p, struct batch *b)
 {
-	int r = 0;
-
-	if (b->n)
-		r = lws_write(p->wsi, b->at, b->n, LWS_WRITE_RAW);
-	if (b->giant.p && r >= 0)
-		r = lws_write(p->wsi, (unsigned char *)b->giant.p + LWS_PRE, b->giant.n,
-			      LWS_WRITE_RAW);
-	free((char *)b->giant.p);
-	return r < 0 ? -1 : 0;
+	if (b->n && lws_write(p->wsi, b->at, b->n, LWS_WRITE_RAW) < 0)
+		b->failed = true;
+	return b->failed ? -1 : 0;
 }
 
-/* One batch. -1: the connection is to be closed now. */
-static int ws_write(struct peer *p)
+/* One batch. whole: a frame larger than a batch is written, too, and not put off. -1: the connection is to be closed now. */
+static int ws_write(struct peer *p, bool whole)
 {
-	struct batch b = { .at = p->net->batch + LWS_PRE, .cap = CONN_BATCH_BYTES };
+	struct batch b = {
+		.peer = p, .at = p->net->batch + LWS_PRE, .cap = CONN_BATCH_BYTES, .whole = whole
+	};
 	bool more = false;
 
 	p->asked = false;
@@ -289,7 +291,7 @@ static int ws_write(struct peer *p)
 	/* lws refuses another write until its own callback has run */
 	p->choked = lws_partial_buffered(p->wsi);
 	more |= p->choked;
-	if (more || (p->close_code && b.n + b.giant.n)) {
+	if (more || (p->close_code && (b.n || b.giant))) {
 		p->asked = true;
 		socket_ask_writeable(p->wsi);
 		socket_watch_rest(&visitor_of(p->wsi)->watch, false);
@@ -303,5 +305,5 @@ int ws_writeable(struct peer *p)
 {
 	list_del(&p->dirty);
 	p->choked = false;
-	return ws_write(p);
+	return ws_write(p, true);
 }
