@@ -44,7 +44,7 @@ sources = $(sort $(shell find $(1) -name '*.c'))
 HELPER_ALL := $(call sources,daemon/unpack daemon/skill)
 HELPER_SRC := $(if $(HAVE_ISAL),$(HELPER_ALL),$(filter-out $(ISAL_SRC),$(HELPER_ALL)))
 HELPER_SHARED := $(call sources,daemon/base daemon/digest daemon/confine daemon/tree daemon/diff) \
-	$(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
+	$(addprefix daemon/json/,jscan.c jknown.c jdec.c jstr.c jenc.c)
 HELPER_MAIN := daemon/unpack/job/unpack_main.c
 HELPER_OBJ := $(HELPER_SRC:%.c=$(BUILD)/obj/%.o)
 HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) $(if $(HAVE_ISAL),libisal) 2>/dev/null) -pthread
@@ -54,7 +54,7 @@ HAVE_CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo 1)
 FETCH_ALL := $(call sources,daemon/fetch)
 FETCH_SRC := $(if $(HAVE_CURL),$(FETCH_ALL))
 FETCH_SHARED := $(call sources,daemon/base daemon/confine daemon/fetcher/wire) daemon/loop/loop.c daemon/loop/frame_channel.c \
-	$(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
+	$(addprefix daemon/json/,jscan.c jknown.c jdec.c jstr.c jenc.c)
 FETCH_MAIN := daemon/fetch/fetch_main.c
 FETCH_OBJ := $(FETCH_SRC:%.c=$(BUILD)/obj/%.o)
 FETCH_LDLIBS := $(if $(HAVE_CURL),$(shell pkg-config --libs libcurl libseccomp) -pthread)
@@ -64,7 +64,7 @@ HAVE_CARES := $(shell pkg-config --exists libcares 2>/dev/null && echo 1)
 PROXY_ALL := $(call sources,daemon/proxy)
 PROXY_SRC := $(if $(HAVE_CARES),$(PROXY_ALL))
 PROXY_SHARED := $(call sources,daemon/base daemon/confine daemon/egress/wire) \
-	$(addprefix daemon/loop/,loop.c acceptor.c frame_channel.c) $(addprefix daemon/json/,jscan.c jdec.c jstr.c jenc.c)
+	$(addprefix daemon/loop/,loop.c acceptor.c frame_channel.c) $(addprefix daemon/json/,jscan.c jknown.c jdec.c jstr.c jenc.c)
 PROXY_MAIN := daemon/proxy/proxy_main.c
 PROXY_OBJ := $(PROXY_SRC:%.c=$(BUILD)/obj/%.o)
 PROXY_LDLIBS := $(if $(HAVE_CARES),$(shell pkg-config --libs libcares libseccomp))

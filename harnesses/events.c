@@ -4,6 +4,7 @@
  */
 #include "harnesses/harness.h"
 
+#include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
@@ -48,6 +49,14 @@ static const struct update_row rows[UPDATE_MAX] = {
 const char *harness_update_name(enum harness_update kind)
 {
 	return rows[kind].name;
+}
+
+bool harness_update_is_beyond(enum harness_update kind, size_t size)
+{
+	bool list = kind == UPDATE_COMMANDS || kind == UPDATE_PLAN || kind == UPDATE_PLAN_UPDATE ||
+		    kind == UPDATE_CONFIG;
+
+	return list && size > UPDATE_LIST_MAX;
 }
 
 bool harness_plan_update(struct jval list, void (*put)(struct jw *w, struct slice item),

@@ -245,6 +245,8 @@ int harness_event_from_update(struct slice update, struct harness_event *ret, st
 /* What "sessionUpdate" says. <0: unknown. */
 int harness_update_find(struct jval name, enum harness_update *ret);
 const char *harness_update_name(enum harness_update kind);
+/* Whether an update of that kind is a list (commands, plan, options) and longer than UPDATE_LIST_MAX. */
+bool harness_update_is_beyond(enum harness_update kind, size_t size);
 struct buf;
 struct jw;
 /* The update "plan" of what a harness lists: put writes the entry of each object in it, or nothing. False: it is

@@ -6,6 +6,7 @@
  */
 #include "harnesses/harness.h"
 
+#include "json/jknown.h"
 #include "json/jshape.h"
 
 #define META JS_MEMBER("_meta", jshape_map, JS_NULLABLE, NULL)
@@ -237,13 +238,14 @@ static enum harness_check check(const struct jshape *s, enum jtype type, struct 
 bool harness_update_take(struct jwalk *w, void *ret_event)
 {
 	struct harness_event *ev = ret_event;
+	size_t bytes = jknown_size(w); /* 0 of most */
 	struct slice key;
 	struct jval name;
 
 	ev->fits = false;
 	if (jwalk_enter(w, '{', '}') != JWALK_PART || !jwalk_key(w, &key) ||
 	    !slice_is(key, "sessionUpdate") || !jwalk_value(w, &name) ||
-	    harness_update_find(name, &ev->kind) < 0)
+	    harness_update_find(name, &ev->kind) < 0 || harness_update_is_beyond(ev->kind, bytes))
 		return false;
 	ev->fits = jshape_fits_rest(&updates[ev->kind], w, &ev->id);
 	return ev->fits;

@@ -2712,6 +2712,30 @@ export interface components {
             /** @constant */
             kind: "lifecycle";
             /** @constant */
+            event: "update_refused";
+            /** @description its kind, a list that is too long */
+            update: string;
+            bytes: number;
+            limitBytes: number;
+        } | {
+            /** @description its number, without holes; gap and deleted have none */
+            seq?: number;
+            /** Format: date-time */
+            ts: string;
+            sessionId: string;
+            turnId?: number;
+            traceparent?: string;
+            /** @description requestId in _meta of the prompt */
+            clientRequestId?: string;
+            attempt?: components["schemas"]["Attempt"];
+            /**
+             * @description the end of the turn
+             * @constant
+             */
+            final?: true;
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
             event: "budget_warning";
             budget: string;
             /** @enum {string} */
@@ -3627,6 +3651,15 @@ export interface components {
             bytes?: number;
             /** @description updates of the turn that were left out */
             more?: number;
+        } | {
+            /** @constant */
+            kind: "lifecycle";
+            /** @constant */
+            event: "update_refused";
+            /** @description its kind, a list that is too long */
+            update: string;
+            bytes: number;
+            limitBytes: number;
         } | {
             /** @constant */
             kind: "lifecycle";

@@ -12,6 +12,7 @@
 
 /* JSON and JSON-RPC */
 #define JSON_DEPTH_MAX 64
+#define JKNOWN_MIN (16 * KIB)           /* a value of a long text that a later scan skips */
 #define JPUSH_PATH_MAX 96               /* names of a place in a text that passes, with dots between */
 #define JPUSH_TEXT_MAX 1024             /* of a value that is wanted of such a text */
 #define RPC_ID_MAX 1024                 /* bytes of a request id or session id, as the SDK has it */
@@ -97,6 +98,7 @@
 #define SESSION_KEYS_MAX 4096           /* remembered prompt keys */
 #define SESSION_KEY_LEN 128
 #define RETRY_MAX 10                    /* attempts after the first */
+#define UPDATE_LIST_MAX (2 * MIB)       /* of a command list, plan or option list of a harness; a longer one is refused */
 #define SESSION_TITLE_MAX (4 * KIB)     /* of what is listed */
 #define RETRY_TEXT_MAX (32 * KIB)       /* what a harness is told of checks that failed */
 #define RETRY_TAIL_MAX (4 * KIB)        /* of one text among it */
@@ -265,6 +267,7 @@
 
 /* Harness processes */
 #define LINE_MAX_BYTES (48 * MIB)       /* one line from a harness; above: protocol fault */
+#define PRESCAN_MIN (256 * KIB)         /* a line of a child that a thread reads before the loop does */
 #define IO_KEEP_BYTES (4 * KIB)         /* of a connection's or child's buffer while it is idle */
 #define CHILD_READ_BYTES (64 * KIB)     /* per readable pipe and loop turn */
 #define CHILD_IN_MAX (80 * MIB)         /* bytes waiting for a harness that does not read */

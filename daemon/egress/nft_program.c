@@ -82,7 +82,7 @@ static void on_exit_(void *ctx, const struct proc_status *st)
 	ended(owner, ok ? NULL : e.msg);
 }
 
-static const struct proc_events events = { on_line, on_closed, on_exit_, NULL };
+static const struct proc_events events = { on_line, on_closed, on_exit_, NULL, NULL };
 
 struct nft_run *nft_run(struct proc_host *procs, const char *program, struct slice text,
 			nft_ended_fn ended, void *ctx, struct err *e)

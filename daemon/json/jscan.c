@@ -88,6 +88,8 @@ enum jscan_error jwalk_string_rest(struct jwalk *c)
 {
 	enum jscan_error e = JSCAN_OK;
 
+	if (c->known && jknown_skip_rest(c))
+		return JSCAN_OK;
 	while (!e) {
 		c->p = jplain_skip(c->p, c->end);
 		if (c->p < c->end && *c->p == '"') {
@@ -156,7 +158,7 @@ static enum jscan_error scan_container(struct jwalk *c, bool object, struct jslo
 	return e;
 }
 
-static enum jscan_error scan_any(struct jwalk *c, enum jtype *type, struct jslot *in)
+static enum jscan_error scan_unknown(struct jwalk *c, enum jtype *type, struct jslot *in)
 {
 	if (c->p >= c->end)
 		return JSCAN_E_SYNTAX;
@@ -183,6 +185,29 @@ static enum jscan_error scan_any(struct jwalk *c, enum jtype *type, struct jslot
 		*type = J_NUMBER;
 		return scan_number(c);
 	}
+}
+
+/* Of text of which the long values are known, or are to be. */
+static enum jscan_error scan_known(struct jwalk *c, enum jtype *type, struct jslot *in)
+{
+	const unsigned char *start = c->p;
+	bool half = c->half;
+	enum jscan_error e;
+
+	*type = jwalk_type(c);
+	if (!(in && in->sub) && jknown_skip(c))
+		return JSCAN_OK;
+	c->half = false;
+	e = scan_unknown(c, type, in);
+	if (!e)
+		jknown_note(c, start);
+	c->half |= half;
+	return e;
+}
+
+static enum jscan_error scan_any(struct jwalk *c, enum jtype *type, struct jslot *in)
+{
+	return c->known ? scan_known(c, type, in) : scan_unknown(c, type, in);
 }
 
 /* After an element: ',' goes on (true in *more), the closing byte ends. */

@@ -8,13 +8,15 @@
 #pragma once
 
 #include "base/limits.h"
+#include "json/jknown.h"
 #include "json/jplain.h"
 #include "json/jscan.h"
 
 struct jwalk {
 	const unsigned char *p, *end;
 	unsigned depth;
-	bool half; /* a string that was passed holds half of a surrogate pair (jstr.h) */
+	bool half;	      /* a string that was passed holds half of a surrogate pair (jstr.h) */
+	struct jknown *known; /* NULL: nothing */
 };
 
 static inline void jwalk_space(struct jwalk *w)
@@ -26,7 +28,7 @@ static inline void jwalk_space(struct jwalk *w)
 static inline struct jwalk jwalk_of(struct slice text)
 {
 	const unsigned char *start = (const unsigned char *)text.p;
-	struct jwalk w = { start, text.n ? start + text.n : start, 0, false };
+	struct jwalk w = { start, text.n ? start + text.n : start, 0, false, jknown_used };
 
 	jwalk_space(&w);
 	return w;

@@ -143,11 +143,14 @@ static void proc_fault(struct proc *p, const char *why)
 static void deliver_lines(struct proc *p)
 {
 	struct slice line;
-	int r;
+	int r = 0;
 
-	while ((r = lines_next(&p->lines, &line)) > 0 && !p->faulted)
+	while (!p->faulted && (r = lines_next(&p->lines, &line)) > 0) {
+		if (prescan_take(p, line))
+			return;
 		if (p->ev->on_line(p->ctx, line) < 0)
 			p->faulted = true;
+	}
 	lines_trim(&p->lines);
 	if (p->faulted) {
 		io_close(p, &p->out);
@@ -189,7 +192,7 @@ static bool read_stdout(struct proc *p)
 	}
 	lines_filled(&p->lines, (size_t)n);
 	deliver_lines(p);
-	return p->out.fd >= 0;
+	return p->out.fd >= 0 && !p->prescan.work;
 }
 
 static void on_stdout(void *ctx, uint32_t events _unused_)
@@ -218,18 +221,35 @@ static void on_stderr(void *ctx, uint32_t events _unused_)
 	read_stderr(ctx);
 }
 
+void proc_go_on(struct proc *p)
+{
+	deliver_lines(p);
+	if (p->prescan.work)
+		return;
+	if (p->out.fd >= 0)
+		loop_io_set(p->host->loop, &p->out, EPOLLIN);
+	if (p->prescan.drain_due)
+		drain_over(p);
+}
+
 /* Something that cannot be killed still holds a pipe. What the pipe has now is the last that is read: a loop that was
  * busy until this timer has not seen it yet. */
 static void drain_over(void *ctx)
 {
 	struct proc *p = ctx;
 
+	p->prescan.drain_due = p->prescan.work;
+	if (p->prescan.drain_due)
+		return; /* proc_go_on calls this again */
 	for (int i = 0; i < STOP_DRAIN_READS && p->out.fd >= 0 && read_stdout(p); i++)
 		;
 	for (int i = 0; i < STOP_DRAIN_READS && p->errout.fd >= 0 && read_stderr(p); i++)
 		;
-	if (p->out.fd >= 0)
+	if (p->out.fd >= 0 && !p->prescan.work)
 		stdout_eof(p);
+	p->prescan.drain_due = p->prescan.work;
+	if (p->prescan.drain_due)
+		return;
 	io_close(p, &p->errout);
 	proc_check_done(p);
 }
@@ -328,6 +348,7 @@ struct proc *proc_free(struct proc *p)
 {
 	if (!p)
 		return NULL;
+	prescan_forget(p);
 	list_del(&p->link);
 	if (!p->standing && !--p->host->count && p->host->idle)
 		loop_defer(p->host->loop, &p->host->idle_task, p->host->idle, p->host->idle_ctx);

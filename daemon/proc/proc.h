@@ -47,6 +47,18 @@ struct proc_status {
 	bool signalled;		 /* the daemon has sent it a signal */
 };
 
+/* What the owner of a child does with a line of PRESCAN_MIN bytes or more (prescan.h). */
+struct proc_prescan {
+	/* Returns what run gets, which has all that it needs of the owner; NULL: on_line of struct proc_events takes the
+	 * line. line stays as it is, where it is, until free. */
+	void *(*begin)(void *ctx, struct slice line);
+	/* Called in a thread. */
+	void (*run)(void *work);
+	/* The same as on_line of struct proc_events, with what run has made. */
+	int (*on_line)(void *ctx, struct slice line, void *work);
+	void (*free)(void *work);
+};
+
 struct proc_events {
 	/* A line without its newline, valid during the call; <0: protocol fault, no more lines are delivered. */
 	int (*on_line)(void *ctx, struct slice line);
@@ -56,6 +68,8 @@ struct proc_events {
 	/* Optional: what stdout had behind its last newline when it ended, before on_closed and on_exit. It may be a
 	 * line that was cut off. */
 	void (*on_rest)(void *ctx, struct slice rest);
+	/* Optional. */
+	const struct proc_prescan *prescan;
 };
 
 /* owner: whose file names our cgroups once there are any; NULL. */
@@ -70,6 +84,12 @@ unsigned proc_host_count(const struct proc_host *h);
 size_t proc_host_list(void *host, struct tree_own *ret, size_t max);
 /* What the owners of children have counted; they add to it. */
 struct noise_counts *proc_host_noise(struct proc_host *h, enum noise_from from);
+/* Long lines that a thread has read, or will, and of these the ones whose children wait for it now. */
+struct prescan_counts {
+	uint64_t lines;
+	unsigned in_work;
+};
+struct prescan_counts proc_host_prescans(const struct proc_host *h);
 /* fn is called from the loop whenever the last child has gone. */
 void proc_host_on_idle(struct proc_host *h, void (*fn)(void *ctx), void *ctx);
 /* Makes them, if nobody has asked before. */

@@ -27,6 +27,7 @@ struct proc_host *proc_host_new(struct loop *loop, struct owner_lock *owner)
 
 	h->loop = loop;
 	list_init(&h->procs);
+	list_init(&h->prescans.waiting);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	h->groups.owner = owner;
 	h->sweeper = sweeper_new(loop, proc_host_list, h);
@@ -62,6 +63,11 @@ unsigned proc_host_count(const struct proc_host *h)
 struct cgroups *proc_host_cgroups(struct proc_host *h)
 {
 	return own_groups_get(&h->groups);
+}
+
+struct prescan_counts proc_host_prescans(const struct proc_host *h)
+{
+	return h->prescans.counts;
 }
 
 struct noise_counts *proc_host_noise(struct proc_host *h, enum noise_from from)

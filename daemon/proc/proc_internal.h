@@ -2,6 +2,7 @@
 #pragma once
 
 #include "proc/lines.h"
+#include "proc/prescan.h"
 #include "proc/proc.h"
 #include "proc/reaper.h"
 #include "proc/table/process_tree.h"
@@ -15,6 +16,7 @@ struct proc_host {
 	struct list procs;
 	unsigned count;
 	struct noise_counts noise[NOISE_FROM_MAX];
+	struct prescan_queue prescans;
 	struct loop_task idle_task;
 	struct reaper reaper;
 	void (*idle)(void *ctx);
@@ -41,9 +43,13 @@ struct proc {
 	struct loop_io in, out, errout;
 	struct buf in_buf;
 	struct lines lines;
+	struct prescan prescan;
 	struct text_tail tail;
 	unsigned rounds;
 	struct loop_timer stop_timer, sweep_timer;
 	struct sweep sweep, turn_sweep;
 	struct loop_task exit_task;
 };
+
+/* Goes on with a child whose long line has been worked. */
+void proc_go_on(struct proc *p);

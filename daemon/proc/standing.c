@@ -83,7 +83,7 @@ static void on_stdout_closed(void *ctx _unused_, const char *fault _unused_)
 {
 }
 
-static const struct proc_events proc_ops = { on_line, on_stdout_closed, on_exited, NULL };
+static const struct proc_events proc_ops = { on_line, on_stdout_closed, on_exited, NULL, NULL };
 
 /* --- what it says --------------------------------------------------------------------------------------------- */
 

@@ -155,6 +155,7 @@ struct store_totals {
 	uint64_t mended, refused; /* updates of harnesses that did not fit ACP's schema */
 	uint64_t unknown;	  /* updates whose kind is not known here */
 	struct noise_counts noise[NOISE_FROM_MAX]; /* what children wrote besides messages */
+	struct prescan_counts long_lines;
 	struct removal_counts removal;
 	uint64_t rested_idle,
 		rested_room; /* harnesses that were stopped because nobody used them, or needed it more */

@@ -115,7 +115,7 @@ static void on_copied(void *ctx, const struct proc_status *st)
 	}
 }
 
-static const struct proc_events copy_events = { on_line, on_closed, on_copied, NULL };
+static const struct proc_events copy_events = { on_line, on_closed, on_copied, NULL, NULL };
 
 /* By cp(1), with the rights of the user whose files they are: links stay links, and the loop is not held up. */
 static void copy_home(struct session *s, struct session *from)

@@ -95,7 +95,7 @@ static void on_exit_(void *ctx, const struct proc_status *st)
 	h->ev->done(h->ctx, slice_of(h->report), &e);
 }
 
-static const struct proc_events events = { on_line, on_closed, on_exit_, NULL };
+static const struct proc_events events = { on_line, on_closed, on_exit_, NULL, NULL };
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 

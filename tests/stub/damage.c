@@ -258,22 +258,49 @@ static void do_hugeline(struct session *s, struct prompt *p, char *arg)
 	buf_free(&line);
 }
 
-/* longline message SIZE, longline tool SIZE: the same text of escapes in an update of either kind. */
+struct long_kind {
+	const char *name, *head, *part, *tail;
+};
+
+#define LONG_CALL "\"toolCallId\":\"long\",\"title\":\"long\","
+#define LONG_TEXT "{\"type\":\"text\",\"text\":\""
+
+static const struct long_kind long_kinds[] = {
+	{ "message", "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":" LONG_TEXT, "\\n\\t",
+	  "\"}}" },
+	{ "half", "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":" LONG_TEXT "\\ud83d",
+	  "\\n\\t", "\"}}" },
+	{ "tool",
+	  "{\"sessionUpdate\":\"tool_call\"," LONG_CALL
+	  "\"content\":[{\"type\":\"content\",\"content\":" LONG_TEXT,
+	  "\\n\\t", "\"}}]}" },
+	{ "output", "{\"sessionUpdate\":\"tool_call_update\"," LONG_CALL "\"rawOutput\":\"",
+	  "\\n\\t", "\"}" },
+	{ "items", "{\"sessionUpdate\":\"tool_call_update\"," LONG_CALL "\"rawOutput\":[0",
+	  ",{\"line\":1,\"text\":\"a\"}", "]}" },
+	{ "commands", "{\"sessionUpdate\":\"available_commands_update\",\"availableCommands\":[",
+	  "{\"name\":\"c\",\"description\":\"d\"},", "{\"name\":\"c\",\"description\":\"d\"}]}" },
+	{ "plan", "{\"sessionUpdate\":\"plan\",\"entries\":[",
+	  "{\"content\":\"e\",\"priority\":\"low\",\"status\":\"pending\"},",
+	  "{\"content\":\"e\",\"priority\":\"low\",\"status\":\"pending\"}]}" },
+};
+
+/* longline KIND SIZE: an update of that kind which is about that long, of many small parts. */
 static void do_longline(struct session *s, struct prompt *p, char *arg)
 {
-	bool tool = strcmp(next_word(&arg), "tool") == 0;
+	const char *name = next_word(&arg);
 	size_t size = (size_t)atoll(next_word(&arg));
+	const struct long_kind *k = long_kinds;
 	struct buf b = { 0 };
 
 	(void)p;
-	buf_str(&b,
-		tool ? "{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"long\",\"title\":\"long\","
-		       "\"content\":[{\"type\":\"content\",\"content\":" :
-		       "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":");
-	buf_str(&b, "{\"type\":\"text\",\"text\":\"");
-	while (b.len < size)
-		buf_str(&b, "\\n\\t");
-	buf_str(&b, tool ? "\"}}]}" : "\"}}");
+	while (k + 1 < long_kinds + sizeof(long_kinds) / sizeof(*long_kinds) &&
+	       strcmp(k->name, name) != 0)
+		k++;
+	buf_str(&b, k->head);
+	while (b.len + strlen(k->part) + strlen(k->tail) <= size)
+		buf_str(&b, k->part);
+	buf_str(&b, k->tail);
 	buf_add(&b, "", 1);
 	emit(s, false, b.p);
 	buf_free(&b);

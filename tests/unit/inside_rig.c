@@ -138,7 +138,7 @@ static void on_exit_of(void *ctx _unused_, const struct proc_status *st)
 	inside_gone = true;
 }
 
-const struct proc_events inside_events = { on_line, on_closed, on_exit_of, NULL };
+const struct proc_events inside_events = { on_line, on_closed, on_exit_of, NULL, NULL };
 
 struct proc *inside_start(struct spaces *s, const char *script)
 {

@@ -32,6 +32,7 @@ const OWN = [
   happened('tool_call_lost', { server: string(), method: string(), 'tool?': string(), requestId: string() }),
   happened('text_repaired', { 'client?': integer('places in text of clients'), 'harness?': integer('places in text of the harness') }),
   happened('update_unknown', { 'update?': foreign('the update; absent: it is too large'), 'sessionUpdate?': string('its kind, where update is absent'), 'bytes?': integer('its size, where update is absent'), 'more?': integer('updates of the turn that were left out') }),
+  happened('update_refused', { update: string('its kind, a list that is too long'), bytes: integer(), limitBytes: integer() }),
   happened('budget_warning', BUDGET), happened('out_of_memory', { killed: integer(), 'peakBytes?': integer(), limitBytes: integer() }),
   happened('network_blocked', { host: string(), port: integer(), reason: string() }), happened('confinement_refused', { 'call?': string(), 'detail?': string(), 'errno?': string(), 'count?': integer(), 'rule?': string(), 'more?': integer() }),
 ];

@@ -102,6 +102,15 @@ static void put_noise(struct metric_sink *m, const struct noise_counts n[NOISE_F
 		metric_point(m, "from", from[i], (double)n[i].cleaned);
 }
 
+static void put_long_lines(struct metric_sink *m, const struct prescan_counts *n)
+{
+	metric_put(m, "acpd_long_lines_total",
+		   "Lines of harnesses that a thread read before the loop did.", (double)n->lines);
+	metric_put(m, "acpd_long_lines_in_work",
+		   "Of these, lines that the thread reads now or will read next.",
+		   (double)n->in_work);
+}
+
 static void put_refusals(struct metric_sink *m, const uint64_t refused[MODEL_REFUSAL_MAX])
 {
 	metric_family(m, "acpd_model_refused_total",
@@ -234,6 +243,7 @@ void daemon_metrics_put(const struct http_context *ctx, struct metric_sink *m)
 	put_turns(m, &t);
 	put_outside(m, t.outside);
 	put_noise(m, t.noise);
+	put_long_lines(m, &t.long_lines);
 	put_model(m, &t);
 	metric_put(m, "acpd_archives_damaged_total",
 		   "Stored archives that were not as they were uploaded.",

@@ -66,7 +66,7 @@ static void on_exit_(void *ctx, const struct proc_status *st _unused_)
 	p->ended(p->ctx);
 }
 
-static const struct proc_events events = { on_line, on_closed, on_exit_, NULL };
+static const struct proc_events events = { on_line, on_closed, on_exit_, NULL, NULL };
 
 /* The process ends a command whose time is over; somebody of its user may keep it from doing so. */
 static void on_overdue(void *ctx)

@@ -37,16 +37,13 @@ static void put_with_id(struct buf *b, struct slice update, const char *key, str
 
 static void emit_tool_call(struct session *s, const struct harness_event *ev, struct slice id)
 {
-	_cleanup_(buf_done) struct buf b = { 0 }, named = { 0 };
-	struct slice ours = tool_call_track(s, ev, id), update = ev->update;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice ours = tool_call_track(s, ev, id);
+	struct harness_event absolute = *ev;
 
-	if (ours.n) {
-		put_with_id(&named, update, "toolCallId", ours);
-		update = buf_slice(&named);
-	}
-	if (absolute_paths_put(update, session_workdir(s), &b))
-		update = buf_slice(&b);
-	event_emit(s, ev->kind, update, ev->meta, 0);
+	if (absolute_paths_put(ev->update, session_workdir(s), &b))
+		absolute.update = buf_slice(&b);
+	event_emit_named(s, &absolute, "toolCallId", ours);
 }
 
 /* id: of the message, if it has one. */
@@ -56,12 +53,15 @@ static void emit_chunk(struct session *s, const struct harness_event *ev, struct
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct harness_event named = *ev;
 
+	if (!masked_stream_wants(s, ev)) {
+		event_emit_named(s, ev, "messageId", ours);
+		return;
+	}
 	if (ours.n) {
 		put_with_id(&b, ev->update, "messageId", ours);
 		named.update = buf_slice(&b);
 	}
-	if (!masked_stream_add(s, &named))
-		event_emit(s, named.kind, named.update, named.meta, 0);
+	masked_stream_add(s, &named);
 }
 
 /* Updates that change what a later load reports. */
@@ -112,6 +112,26 @@ static void emit_update(struct session *s, const struct harness_event *ev, struc
 		emit_chunk(s, ev, id);
 }
 
+/* A list that is sent whole each time, and again to each client that comes: a long one is refused as it enters. */
+static bool refuse_beyond(struct session *s, const struct harness_event *ev)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	const char *name = harness_update_name(ev->kind);
+	struct jw w = JW(&b);
+
+	if (!harness_update_is_beyond(ev->kind, ev->update.n))
+		return false;
+	s->store->totals.refused++;
+	log_warn("session", "update too large", "session", s->id, "kind", name);
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "update_refused");
+	jw_str(&w, "update", name);
+	jw_uint(&w, "bytes", ev->update.n);
+	jw_uint(&w, "limitBytes", UPDATE_LIST_MAX);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+	return true;
+}
+
 void harness_event_take(struct session *s, const struct harness_event *given)
 {
 	const struct event_kind_row *row = event_kind_row(given->kind);
@@ -122,6 +142,11 @@ void harness_event_take(struct session *s, const struct harness_event *given)
 
 	if ((row->flags & EVENT_F_NEVER) || ((row->flags & EVENT_F_TURN) && !t)) {
 		s->store->totals.dropped++;
+		return;
+	}
+	if (refuse_beyond(s, ev)) {
+		if (t && (row->flags & EVENT_F_TURN)) /* the harness has answered, if too much */
+			turn_output(t);
 		return;
 	}
 	if (!check_update(s, ev, &mended, &id))

@@ -58,9 +58,10 @@ struct session_harness {
 	bool forget; /* when it is gone, so are the keys of the session */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, reconfigure;
 	unsigned choices_tried;
-	struct noise noise;   /* what it wrote to its stdout besides messages */
-	char *modes, *config; /* modes: the harness's own, or derived from config */
-	char *model;	      /* in force, as the harness names it; NULL: it does not say */
+	struct noise noise;	     /* what it wrote to its stdout besides messages */
+	char *modes, *config;	     /* modes: the harness's own, or derived from config */
+	char *model;		     /* in force, as the harness names it; NULL: it does not say */
+	struct long_line *long_line; /* the loop works on it now; NULL: on none (long_line.c) */
 	struct list open_waiters, settings; /* struct session_waiter, struct setting */
 	uint64_t last_token;
 	struct loop_timer start_timer, setting_timer, adapter_timer;
@@ -105,6 +106,13 @@ int harness_on_line(void *ctx, struct slice line);
 void harness_on_rest(void *ctx, struct slice rest);
 /* Logs the first bytes of what the harness wrote, unless there was much of the kind just now. */
 void harness_log_odd(struct session *s, const char *what, struct slice line);
+
+/* long_line.c: long lines of harnesses, which a thread reads first. */
+extern const struct proc_prescan harness_prescan;
+/* The line that the loop works on now, with U+FFFD for each half of a surrogate pair, whose number goes to *repairs. False: the
+ * thread has made no such copy. */
+bool long_line_repaired(const struct session *s, struct slice line, size_t *repairs,
+			struct slice *ret);
 
 /* adapter_host.c: the callbacks an adapter uses. */
 extern const struct harness_host_ops adapter_host_ops;

@@ -258,6 +258,7 @@ static const struct proc_events proc_events = {
 	.on_closed = on_closed,
 	.on_exit = on_gone,
 	.on_rest = harness_on_rest,
+	.prescan = &harness_prescan,
 };
 
 static void on_start_timeout(void *ctx)

@@ -41,11 +41,17 @@ void harness_log_odd(struct session *s, const char *what, struct slice line)
 static int feed_repaired(struct session *s, struct slice line, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice repaired;
+	size_t repairs;
 	int r = -EILSEQ;
 
-	session_text_repaired(s, TEXT_OF_HARNESS, jstr_repair(line, &b));
+	if (!long_line_repaired(s, line, &repairs, &repaired)) {
+		repairs = jstr_repair(line, &b);
+		repaired = buf_slice(&b);
+	}
+	session_text_repaired(s, TEXT_OF_HARNESS, repairs);
 	if (!b.failed)
-		r = s->def->ops->on_line(s->harness.adapter, buf_slice(&b), e);
+		r = s->def->ops->on_line(s->harness.adapter, repaired, e);
 	if (r == -EILSEQ)
 		err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 			"the harness wrote a line that is not Unicode and cannot be repaired");

@@ -52,6 +52,9 @@ static void begin_acpd(struct jw *w, const struct session *s, const struct trace
 	put_request_id(w, of);
 }
 
+/* Capacity for what stands around an update in its event. */
+#define EVENT_AROUND 512
+
 static void append(struct session *s, unsigned kind, uint64_t origin)
 {
 	struct buf *b = &s->store->scratch;
@@ -87,23 +90,46 @@ static struct jw begin(struct session *s, const char *method)
 	return (struct jw){ b, true };
 }
 
+/* An update, where id is given with that in the place of its member key: a long one is not copied for it. */
+static void put_update(struct buf *b, struct slice update, const char *key, struct slice id)
+{
+	struct jw w = JW(b);
+
+	if (!id.n) {
+		buf_add_slice(b, update);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_members(&w, update, key);
+	jw_raw(&w, key, id);
+	jw_end_obj(&w);
+}
+
+/* What an update has of its own besides: the id that clients know, and of which attempt it is. */
+struct emit_marks {
+	const char *key;
+	struct slice id;
+	const struct turn_proof *attempt;
+};
+
 static void emit(struct session *s, enum harness_update kind, struct slice update,
-		 struct slice meta, uint64_t origin, const struct turn_proof *attempt)
+		 struct slice meta, uint64_t origin, const struct emit_marks *marks)
 {
 	_cleanup_(buf_done) struct buf hidden = { .max = s->store->scratch.max }, more = { 0 };
 	struct slice known = session_mask_json(s, update, false, event_fields_of(kind), &hidden);
 	struct jw w = begin(s, "session/update");
 
+	buf_reserve(w.b, known.n + meta.n + EVENT_AROUND);
 	buf_puts(w.b, ",\"update\":");
-	buf_add_slice(w.b, known);
+	put_update(w.b, known, marks->key, marks->id);
 	buf_puts(w.b, ",\"_meta\":{");
 	w.comma = false;
 	if (meta.n) /* acpd is ours alone */
 		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
 	put_parent(&w, context_now(s));
 	begin_acpd(&w, s, context_now(s));
-	if (attempt)
-		turn_attempt_put(attempt, &w);
+	if (marks->attempt)
+		turn_attempt_put(marks->attempt, &w);
 	buf_puts(w.b, "}}}}");
 	append(s, kind, origin);
 }
@@ -111,14 +137,21 @@ static void emit(struct session *s, enum harness_update kind, struct slice updat
 void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
 		       struct slice meta, uint64_t origin)
 {
-	emit(s, kind, update, meta, origin, NULL);
+	emit(s, kind, update, meta, origin, &(struct emit_marks){ 0 });
 }
 
 void event_emit_prompt(struct session *s, struct slice update, uint64_t origin, bool again)
 {
 	masked_stream_flush(s);
 	emit(s, UPDATE_USER_CHUNK, update, SLICE_NONE, origin,
-	     again ? &s->turn.current->proof : NULL);
+	     &(struct emit_marks){ .attempt = again ? &s->turn.current->proof : NULL });
+}
+
+void event_emit_named(struct session *s, const struct harness_event *ev, const char *key,
+		      struct slice id)
+{
+	masked_stream_flush(s);
+	emit(s, ev->kind, ev->update, ev->meta, 0, &(struct emit_marks){ key, id, NULL });
 }
 
 void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,

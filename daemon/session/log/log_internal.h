@@ -40,6 +40,9 @@ void event_emit_update(struct session *s, enum harness_update kind, struct slice
 		       struct slice meta, uint64_t origin);
 void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
 		uint64_t origin);
+/* An update of the harness with id, raw JSON, in the place of its member key; id empty: as it is. */
+void event_emit_named(struct session *s, const struct harness_event *ev, const char *key,
+		      struct slice id);
 /* A piece of a prompt. again: words of the daemon, for another attempt, and marked as that. */
 void event_emit_prompt(struct session *s, struct slice update, uint64_t origin, bool again);
 void event_emit_turn_end(struct session *s, const struct session_turn *t,

@@ -60,7 +60,7 @@ static void on_timeout(void *ctx)
 	proc_kill(r->proc);
 }
 
-static const struct proc_events events = { on_line, on_closed, on_exit_, NULL };
+static const struct proc_events events = { on_line, on_closed, on_exit_, NULL, NULL };
 
 /* By its markers what it leaves behind is found where there are no cgroups. */
 static struct proc *spawn(struct bounded_run *r, struct proc_host *procs,

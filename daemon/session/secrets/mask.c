@@ -18,6 +18,7 @@ enum byte_class {
 struct mask {
 	struct mask_pattern *patterns;
 	uint16_t n;
+	unsigned refs; /* beside the first owner */
 	size_t longest;
 	uint8_t classes[256];
 	uint8_t pairs[PAIR_BITS / 8];
@@ -34,10 +35,20 @@ struct mask *mask_new(void)
 	return m;
 }
 
+struct mask *mask_ref(struct mask *m)
+{
+	if (m)
+		m->refs++;
+	return m;
+}
+
 struct mask *mask_free(struct mask *m)
 {
-	if (!m)
+	if (!m || m->refs) {
+		if (m)
+			m->refs--;
 		return NULL;
+	}
 	for (size_t i = 0; i < m->n; i++) {
 		secret_wipe(m->patterns[i].p, m->patterns[i].n);
 		free(m->patterns[i].p);
@@ -140,7 +151,21 @@ struct mask_search {
 	bool quotes;
 	size_t start, end; /* of the secret that was found */
 	size_t tail; /* where the first begins that the end of the text may cut off; SIZE_MAX: none */
+	struct mask_known *known; /* NULL: nobody wants to know all of them */
 };
+
+static void note_tail(struct mask_search *x, size_t i)
+{
+	struct mask_known *k = x->known;
+
+	x->tail = MIN(x->tail, i);
+	if (!k || k->ntails > MASK_TAILS_MAX ||
+	    (k->ntails && k->tails[k->ntails - 1] == x->text.p + i))
+		return;
+	if (k->ntails < MASK_TAILS_MAX)
+		k->tails[k->ntails] = x->text.p + i;
+	k->ntails++;
+}
 
 /* All patterns with that first byte; the longest match counts. */
 static bool try_chain(struct mask_search *x, size_t i, uint8_t first, bool base64)
@@ -154,7 +179,7 @@ static bool try_chain(struct mask_search *x, size_t i, uint8_t first, bool base6
 			mask_match_compare(&x->m->patterns[at], x->text, x->quotes, i, &end);
 
 		if (o == MAY_BEGIN)
-			x->tail = MIN(x->tail, i);
+			note_tail(x, i);
 		if (o != MATCHES)
 			continue;
 		x->end = found ? MAX(x->end, end) : end;
@@ -182,7 +207,7 @@ static bool try_coded(struct mask_search *x, size_t i)
 	enum match_outcome o = mask_match_first(x->text, x->quotes, i, &first);
 
 	if (o == MAY_BEGIN) /* of what kind it will be nobody knows yet */
-		x->tail = MIN(x->tail, i);
+		note_tail(x, i);
 	return o == MATCHES && try_at(x, i, first);
 }
 
@@ -213,15 +238,61 @@ static bool find(struct mask_search *x, size_t i)
 	return false;
 }
 
-unsigned mask_find(const struct mask *m, struct slice text)
+static _Thread_local const struct mask_known *used;
+
+static unsigned search(const struct mask *m, struct slice text, struct mask_known *known)
 {
-	struct mask_search x = { .m = m, .text = text, .quotes = true, .tail = SIZE_MAX };
+	struct mask_search x = {
+		.m = m, .text = text, .quotes = true, .tail = SIZE_MAX, .known = known
+	};
 	unsigned found;
 
 	if (!m || !m->n)
 		return 0;
 	found = find(&x, 0) ? MASK_HIT : 0;
 	return found | (x.tail != SIZE_MAX ? MASK_TAIL : 0);
+}
+
+/* Whether text is a part of one in which no secret is. */
+static bool is_known(const struct mask *m, struct slice text)
+{
+	return used && used->mask == m && !(used->found & MASK_HIT) && text.p >= used->text.p &&
+	       text.p + text.n <= used->text.p + used->text.n;
+}
+
+/* False: it is not known whether one of the tails stands in text. */
+static bool known_tail(struct slice text, unsigned *found)
+{
+	size_t n = MIN(used->ntails, (size_t)MASK_TAILS_MAX);
+
+	*found = 0;
+	for (size_t i = 0; i < n; i++)
+		if (used->tails[i] >= text.p && used->tails[i] < text.p + text.n)
+			*found = MASK_TAIL;
+	return *found || used->ntails == n || text.p + text.n <= used->tails[n - 1];
+}
+
+unsigned mask_find(const struct mask *m, struct slice text)
+{
+	unsigned found;
+
+	return is_known(m, text) && known_tail(text, &found) ? found : search(m, text, NULL);
+}
+
+bool mask_hits(const struct mask *m, struct slice text)
+{
+	return !is_known(m, text) && (search(m, text, NULL) & MASK_HIT);
+}
+
+void mask_know(const struct mask *m, struct slice text, struct mask_known *ret)
+{
+	*ret = (struct mask_known){ .mask = m, .text = text };
+	ret->found = search(m, text, ret);
+}
+
+void mask_use(const struct mask_known *k)
+{
+	used = k;
 }
 
 /* The boundary between escapes and characters of a JSON string that is the last at or before i (up: the first at or

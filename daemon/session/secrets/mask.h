@@ -23,6 +23,8 @@
 struct mask;
 
 struct mask *mask_new(void);
+/* Another owner, who frees it too. From here on nothing is added: a thread may search with it. */
+struct mask *mask_ref(struct mask *m);
 /* NULL is a mask that hides nothing; the functions below take it too. Returns NULL. */
 struct mask *mask_free(struct mask *m);
 /* value: the bytes themselves, of a length that secret_refusal has admitted. One that is there is not added again. */
@@ -36,6 +38,24 @@ enum mask_found {
 /* Bits of enum mask_found; text: plain, or JSON of any kind. Of JSON a hit may turn out to be none when its strings are
  * looked at. */
 unsigned mask_find(const struct mask *m, struct slice text);
+/* Whether mask_find would report MASK_HIT. */
+bool mask_hits(const struct mask *m, struct slice text);
+
+/* What a search of a long text of JSON has found, for the searches of its parts that follow. */
+#define MASK_TAILS_MAX 64
+struct mask_known {
+	const struct mask *mask;
+	struct slice text;
+	unsigned found; /* bits of enum mask_found */
+	const char *tails
+		[MASK_TAILS_MAX]; /* where what may be the beginning of a secret stands, in order */
+	size_t ntails;		  /* one more than MASK_TAILS_MAX: there are more */
+};
+
+/* Searches text, in any thread. It must stay as it is, where it is, for as long as ret is used. */
+void mask_know(const struct mask *m, struct slice text, struct mask_known *ret);
+/* Makes mask_find and mask_hits of the calling thread use k, which the caller owns, until the next call; NULL: nothing. */
+void mask_use(const struct mask_known *k);
 /*
  * Appends text with every secret replaced. json: it stands in a JSON string. What may be the beginning of a secret at
  * its end is left out, and is what follows the returned offset; without tail (NULL: an end like any other) nothing is

@@ -151,17 +151,24 @@ static void add_piece(struct session *s, const struct stream_piece *p)
 	emit_text(s, p, buf_slice(&b));
 }
 
-bool masked_stream_add(struct session *s, const struct harness_event *ev)
+bool masked_stream_wants(const struct session *s, const struct harness_event *ev)
+{
+	const struct mask *m = s->secrets.known.mask;
+	struct stream_piece p;
+
+	if (!m || (!s->secrets.stream && !mask_find(m, ev->update)))
+		return false;
+	/* what was found may be no part of the text: then nothing of it has to wait */
+	return take_piece(ev, &p) && (s->secrets.stream || mask_find(m, p.text));
+}
+
+void masked_stream_add(struct session *s, const struct harness_event *ev)
 {
 	struct stream_piece p;
 
-	if (!s->secrets.known.mask ||
-	    (!s->secrets.stream && !mask_find(s->secrets.known.mask, ev->update)))
-		return false;
 	if (!take_piece(ev, &p))
-		return false;
+		return;
 	if (s->secrets.stream && !goes_on(s->secrets.stream, &p))
 		masked_stream_end(s);
 	add_piece(s, &p);
-	return true;
 }

@@ -33,8 +33,10 @@ void session_mask_rest(const struct session *s, struct buf *b, bool cut);
 int session_mask_file(const struct session *s, const char *path);
 
 /* masked_stream.c */
-/* True if it has been taken: a piece of text that is sent on, perhaps later. */
-bool masked_stream_add(struct session *s, const struct harness_event *ev);
+/* Whether ev is a piece of text that may end in the beginning of a secret, or follows one: it goes through masked_stream_add. */
+bool masked_stream_wants(const struct session *s, const struct harness_event *ev);
+/* Sends ev on, of which a part may have to wait. */
+void masked_stream_add(struct session *s, const struct harness_event *ev);
 /* Sends what is held back: another event comes. */
 void masked_stream_flush(struct session *s);
 void masked_stream_end(struct session *s);

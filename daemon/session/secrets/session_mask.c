@@ -47,7 +47,7 @@ void session_learn_env(struct session *s, struct slice env)
 struct slice session_mask_json(const struct session *s, struct slice json, bool members,
 			       const struct event_field *table, struct buf *b)
 {
-	if (!(mask_find(s->secrets.known.mask, json) & MASK_HIT))
+	if (!mask_hits(s->secrets.known.mask, json))
 		return json;
 	event_fields_mask(s->secrets.known.mask, json, members, table, b);
 	return buf_slice(b);

@@ -122,7 +122,7 @@ static void on_measured(void *ctx, const struct proc_status *status _unused_)
 		check_later(st, 1);
 }
 
-static const struct proc_events measure_events = { on_line, on_closed, on_measured, NULL };
+static const struct proc_events measure_events = { on_line, on_closed, on_measured, NULL, NULL };
 
 static char *part(const struct session_store *st, const char *where, const struct session *s)
 {

@@ -362,6 +362,7 @@ void store_totals(const struct session_store *st, struct store_totals *ret)
 		ret->running += s->turn.current || s->turn.ending;
 	for (int i = 0; i < NOISE_FROM_MAX; i++)
 		ret->noise[i] = *proc_host_noise(st->procs, (enum noise_from)i);
+	ret->long_lines = proc_host_prescans(st->procs);
 	removal_count(st->removal, &ret->removal);
 	session_model_totals(&st->model, ret);
 }

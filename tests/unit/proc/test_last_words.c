@@ -44,7 +44,7 @@ static void on_rest(void *ctx _unused_, struct slice text)
 	snprintf(rest, sizeof(rest), "%.*s", (int)text.n, text.p);
 }
 
-static const struct proc_events events = { on_line, on_closed, on_gone, on_rest };
+static const struct proc_events events = { on_line, on_closed, on_gone, on_rest, NULL };
 
 /* The child is reaped: writes, and keeps the loop busy until the pipes are due to be closed. */
 static void write_late(void *ctx _unused_)

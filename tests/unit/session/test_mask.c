@@ -330,6 +330,67 @@ static void test_lines_of_a_key(void **state _unused_)
 	secrets_done(&x);
 }
 
+/* Of a text that has been searched each part has what a search of the part finds. */
+static void test_known_text(void **state _unused_)
+{
+	static const char text[] =
+		"{\"a\":\"as\",\"b\":{\"c\":\"x sk-ab\",\"d\":[\"sk\",7,\"-k\"]},\"e\":\"\"}";
+	_cleanup_(slice_freep) struct slice whole = exact_copy(slice_of(text));
+	struct mask *m = mask_of(KEY), *other = mask_of("7 as in another secret");
+	struct mask_known known;
+	struct jiter it;
+	struct jval v;
+
+	mask_know(m, whole, &known);
+	assert_int_equal(known.found, MASK_TAIL);
+	assert_true(jiter_init(&it, (struct jval){ J_OBJECT, whole }));
+	while (jiter_next(&it, NULL, &v)) {
+		unsigned found = mask_find(m, v.raw);
+
+		mask_use(&known);
+		assert_int_equal(mask_find(m, v.raw), found);
+		assert_int_equal(mask_hits(m, v.raw), found & MASK_HIT);
+		mask_use(NULL);
+	}
+	mask_use(&known);
+	assert_int_equal(mask_find(other, slice_of("7 as in another secret")), MASK_HIT);
+	assert_int_equal(mask_find(m, slice_of(KEY)), MASK_HIT);
+	mask_use(NULL);
+	mask_free(other);
+	mask_free(m);
+}
+
+/* More ends than are kept: what lies behind them is searched. */
+static void test_known_many_ends(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct mask *m = mask_of(KEY);
+	struct mask_known known;
+
+	for (int i = 0; i < 2 * MASK_TAILS_MAX; i++)
+		buf_puts(&b, "\"s\",");
+	buf_puts(&b, "\"x\",\"s\"");
+	mask_know(m, buf_slice(&b), &known);
+	mask_use(&known);
+	assert_int_equal(mask_find(m, (struct slice){ b.data, 3 }), MASK_TAIL);
+	assert_int_equal(mask_find(m, (struct slice){ b.data + b.len - 3, 3 }), MASK_TAIL);
+	assert_int_equal(mask_find(m, (struct slice){ b.data + b.len - 7, 3 }), 0);
+	assert_false(mask_hits(m, buf_slice(&b)));
+	mask_use(NULL);
+	mask_free(m);
+}
+
+static void test_owners(void **state _unused_)
+{
+	struct mask *m = mask_of(KEY);
+
+	assert_ptr_equal(mask_ref(m), m);
+	mask_free(m);
+	assert_int_equal(mask_find(m, slice_of("a " KEY)), MASK_HIT);
+	mask_free(m);
+	assert_null(mask_ref(NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +407,9 @@ int main(void)
 		cmocka_unit_test(test_lines_of_a_key),
 		cmocka_unit_test(test_ends_before_quote),
 		cmocka_unit_test(test_json_within_json),
+		cmocka_unit_test(test_known_text),
+		cmocka_unit_test(test_known_many_ends),
+		cmocka_unit_test(test_owners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,7 @@ const NOTES: Record<string, (e: RawEvent) => Said | null> = {
 	tool_call_lost: (e) => warning(`A call of ${str(e.tool) || str(e.method)} was lost`, optStr(e.server)),
 	text_repaired: (e) => info('Text that is not Unicode was repaired', [e.client && `of the client: ${num(e.client)}`, e.harness && `of the harness: ${num(e.harness)}`].filter(Boolean).join(', ')),
 	update_unknown: unknownUpdate,
+	update_refused: (e) => warning('An update of the harness was too large and was dropped', `${str(e.update)}: ${num(e.bytes)} bytes`),
 	budget_warning: budgetWarning,
 	out_of_memory: (e) => ({ severity: 'error', text: `${num(e.killed)} processes were killed for want of memory` }),
 	network_blocked: blocked,

@@ -1,0 +1,113 @@
+#include "json/jknown.h"
+
+#include "base/array.h"
+#include "base/limits.h"
+#include "base/util.h"
+#include "json/jwalk.h"
+
+#include <stdlib.h>
+
+_Thread_local struct jknown *jknown_used;
+
+/* The last value that begins at p or before it; NULL: there is none. */
+static const struct jknown_value *last_before(const struct jknown *k, const unsigned char *p)
+{
+	size_t lo = 0, hi = k->n;
+
+	if (p < k->start || p >= k->end)
+		return NULL;
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (k->values[mid].start <= p)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? &k->values[lo - 1] : NULL;
+}
+
+static const struct jknown_value *at(const struct jwalk *w)
+{
+	const struct jknown_value *v = NULL;
+
+	if (w->known && !w->known->noting)
+		v = last_before(w->known, w->p);
+	return v && v->start == w->p ? v : NULL;
+}
+
+size_t jknown_size(const struct jwalk *w)
+{
+	const struct jknown_value *v = at(w);
+
+	return v ? (size_t)(v->end - v->start) : 0;
+}
+
+static bool pass(struct jwalk *w, const struct jknown_value *v)
+{
+	/* a scan of a part that ends within the value finds out by itself */
+	if (!v || v->end > w->end)
+		return false;
+	w->p = v->end;
+	w->half |= v->half;
+	return true;
+}
+
+bool jknown_skip(struct jwalk *w)
+{
+	return pass(w, at(w));
+}
+
+/* Nothing begins within a string, so the last value that begins before p is the string, if that is long. */
+bool jknown_skip_rest(struct jwalk *w)
+{
+	const struct jknown_value *v = w->known->noting ? NULL : last_before(w->known, w->p);
+
+	return v && *v->start == '"' && v->start < w->p && w->p < v->end && pass(w, v);
+}
+
+void jknown_note(const struct jwalk *w, const unsigned char *start)
+{
+	struct jknown *k = w->known;
+
+	if (k->noting && w->p - start >= (ptrdiff_t)JKNOWN_MIN)
+		*GROW(k->values, k->n) = (struct jknown_value){ start, w->p, w->half };
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct jknown_value *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+enum jscan_error jknown_scan(struct jknown *k, struct slice text, bool *repair)
+{
+	struct jknown *before = jknown_used;
+	enum jscan_error e;
+
+	*k = (struct jknown){ .start = (const unsigned char *)text.p,
+			      .end = (const unsigned char *)text.p + text.n,
+			      .noting = true };
+	jknown_used = k;
+	e = jscan_message(text, NULL, 0, repair);
+	jknown_used = before;
+	k->noting = false;
+	if (e)
+		jknown_done(k);
+	if (k->n)
+		qsort(k->values, k->n, sizeof(*k->values), by_start);
+	return e;
+}
+
+void jknown_done(struct jknown *k)
+{
+	free(k->values);
+	k->values = NULL;
+	k->n = 0;
+}
+
+void jknown_use(struct jknown *k)
+{
+	jknown_used = k;
+}

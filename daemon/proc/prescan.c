@@ -1,0 +1,81 @@
+#include "proc/prescan.h"
+
+#include "base/limits.h"
+#include "proc/proc_internal.h"
+
+static void start_next(struct proc_host *h);
+
+static void run(void *ctx)
+{
+	struct prescan *s = ctx;
+
+	s->proc->ev->prescan->run(s->work);
+}
+
+static void prescan_free(struct prescan *s)
+{
+	s->proc->ev->prescan->free(s->work);
+	s->work = NULL;
+	s->proc->host->prescans.counts.in_work--;
+}
+
+static void ended(void *ctx)
+{
+	struct prescan *s = ctx;
+	struct proc *p = s->proc;
+
+	p->host->prescans.now = NULL;
+	start_next(p->host);
+	if (p->ev->prescan->on_line(p->ctx, s->line, s->work) < 0)
+		p->faulted = true;
+	prescan_free(s);
+	proc_go_on(p);
+}
+
+static void start_next(struct proc_host *h)
+{
+	struct prescan_queue *q = &h->prescans;
+
+	if (q->now || list_empty(&q->waiting))
+		return;
+	q->now = list_first(&q->waiting, struct prescan, link);
+	list_del(&q->now->link);
+	loop_job_start(h->loop, &q->job, run, ended, q->now);
+}
+
+bool prescan_take(struct proc *p, struct slice line)
+{
+	struct prescan *s = &p->prescan;
+
+	if (line.n < PRESCAN_MIN || !p->ev->prescan)
+		return false;
+	s->work = p->ev->prescan->begin(p->ctx, line);
+	if (!s->work)
+		return false;
+	s->proc = p;
+	s->line = line;
+	loop_io_set(p->host->loop, &p->out, 0);
+	list_init(&s->link);
+	list_add_tail(&p->host->prescans.waiting, &s->link);
+	p->host->prescans.counts.lines++;
+	p->host->prescans.counts.in_work++;
+	start_next(p->host);
+	return true;
+}
+
+void prescan_forget(struct proc *p)
+{
+	struct prescan *s = &p->prescan;
+	struct prescan_queue *q = &p->host->prescans;
+
+	if (!s->work)
+		return;
+	if (q->now == s) {
+		loop_job_end(&q->job);
+		q->now = NULL;
+		start_next(p->host);
+	} else {
+		list_del(&s->link);
+	}
+	prescan_free(s);
+}
