@@ -155,6 +155,7 @@ struct pump {
 	void *ctx;
 	uint64_t limit; /* last seq that may go out now */
 	bool full;
+	bool waits; /* for the journal: the next message stands behind an event that is being written */
 };
 
 static bool pump_frame(struct pump *p, struct slice text)
@@ -220,14 +221,23 @@ static bool pump_status(struct pump *p)
 	return true;
 }
 
+static bool is_behind(const struct outgoing *o)
+{
+	return o->view && o->view->w.session && o->view->w.next <= o->barrier;
+}
+
 /* The queue, each message behind its events. */
 static bool pump_queue(struct pump *p)
 {
 	while (!list_empty(&p->conn->out)) {
 		struct outgoing *o = list_first(&p->conn->out, struct outgoing, link);
 
-		if (o->view && o->view->w.session && o->view->w.next <= o->barrier &&
-		    !pump_view(p, o->view, o->barrier))
+		if (is_behind(o) && p->conn->phase == CONN_CLOSING)
+			watcher_settle(&o->view->w);
+		if (is_behind(o) && !pump_view(p, o->view, o->barrier))
+			return false;
+		p->waits = is_behind(o) && watcher_waits(&o->view->w);
+		if (p->waits)
 			return false;
 		if (!pump_frame(p, (struct slice){ o->text, o->n }))
 			return false;
@@ -271,7 +281,8 @@ bool acp_conn_pump(struct acp_conn *c, bool (*frame)(void *ctx, struct slice tex
 	bool empty = pump_queue(&p) && pump_status(&p);
 
 	conn_send_bodies(c);
-	return !empty || !pump_ready(&p) || !acp_conn_drained(c);
+	/* the journal wakes us when it is written */
+	return !p.waits && (!empty || !pump_ready(&p) || !acp_conn_drained(c));
 }
 
 bool acp_conn_drained(const struct acp_conn *c)

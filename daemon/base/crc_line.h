@@ -7,6 +7,10 @@
 
 #include "base/buf.h"
 
+/* The bytes that end a line, with its newline. */
+#define CRC_LINE_TAIL (sizeof(",\"crc\":\"00000000\"}\n") - 1)
+/* Writes them for a line whose other members have that checksum. */
+void crc_line_tail(char out[CRC_LINE_TAIL + 1], uint32_t crc);
 /* The line that began at start has all its other members: its end follows, with a newline. */
 void crc_line_end(struct buf *b, size_t start);
 /* line, without its newline: what stands before the checksum. False: it is no such line, or was changed. */

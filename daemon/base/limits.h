@@ -128,6 +128,7 @@
 #define CANCEL_GRACE_MS 1800            /* a harness that does not end a cancelled turn by then is killed */
 #define SESSION_IDLE_MS 5000            /* after the last turn: the log tail leaves memory */
 #define LOG_TAIL_BYTES (256 * KIB)      /* newest events of a session kept in memory */
+#define EVENT_LARGE_MIN (256 * KIB)     /* an event that a thread writes to the journal */
 #define LOG_BLOCK_MIN (4 * KIB)
 #define LOG_BLOCK_MAX (64 * KIB)
 #define LOG_INDEX_STEP (64 * KIB)       /* one journal index entry per so many bytes */

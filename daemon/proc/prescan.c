@@ -23,11 +23,26 @@ static void ended(void *ctx)
 {
 	struct prescan *s = ctx;
 	struct proc *p = s->proc;
+	int r;
 
 	p->host->prescans.now = NULL;
 	start_next(p->host);
-	if (p->ev->prescan->on_line(p->ctx, s->line, s->work) < 0)
-		p->faulted = true;
+	r = p->ev->prescan->on_line(p->ctx, s->line, s->work);
+	p->faulted |= r < 0;
+	s->kept = r == PRESCAN_KEPT;
+	if (s->kept)
+		return;
+	prescan_free(s);
+	proc_go_on(p);
+}
+
+void proc_line_done(struct proc *p)
+{
+	struct prescan *s = &p->prescan;
+
+	if (!s->kept)
+		return;
+	s->kept = false;
 	prescan_free(s);
 	proc_go_on(p);
 }
@@ -74,8 +89,9 @@ void prescan_forget(struct proc *p)
 		loop_job_end(&q->job);
 		q->now = NULL;
 		start_next(p->host);
-	} else {
+	} else if (!s->kept) {
 		list_del(&s->link);
 	}
+	s->kept = false;
 	prescan_free(s);
 }

@@ -24,6 +24,7 @@ struct prescan {
 	struct proc *proc;
 	struct slice line;
 	void *work;	/* NULL: no line is in work */
+	bool kept;	/* its owner has not done with it: proc_line_done follows */
 	bool drain_due; /* the time for its last output is over */
 };
 

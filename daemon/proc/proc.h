@@ -48,13 +48,15 @@ struct proc_status {
 };
 
 /* What the owner of a child does with a line of PRESCAN_MIN bytes or more (prescan.h). */
+#define PRESCAN_KEPT 1
 struct proc_prescan {
 	/* Returns what run gets, which has all that it needs of the owner; NULL: on_line of struct proc_events takes the
 	 * line. line stays as it is, where it is, until free. */
 	void *(*begin)(void *ctx, struct slice line);
 	/* Called in a thread. */
 	void (*run)(void *work);
-	/* The same as on_line of struct proc_events, with what run has made. */
+	/* The same as on_line of struct proc_events, with what run has made. PRESCAN_KEPT: the child is not read until
+	 * proc_line_done. */
 	int (*on_line)(void *ctx, struct slice line, void *work);
 	void (*free)(void *work);
 };
@@ -103,6 +105,8 @@ struct proc *proc_end(struct proc *p);
 pid_t proc_pid(const struct proc *p);
 /* Queues a line for stdin and adds the newline. -EPIPE: stdin is closed; -E2BIG: the child does not read. */
 int proc_send(struct proc *p, struct slice line);
+/* The owner has done with a line that it kept, if it did: the child is read again. Called from the loop. */
+void proc_line_done(struct proc *p);
 /* Begins the stop ladder; harmless when repeated. */
 void proc_stop(struct proc *p);
 /* SIGKILL of everything now; on_exit follows. */

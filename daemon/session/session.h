@@ -392,6 +392,10 @@ struct watcher_sink {
 	void *ctx;
 };
 int watcher_pump(struct watcher *w, const struct watcher_sink *sink);
+/* Whether the newest events wait for a large one that a thread writes; wake of watcher_ops follows. */
+bool watcher_waits(const struct watcher *w);
+/* Waits for it, here. */
+void watcher_settle(const struct watcher *w);
 /* Bytes of log the reader lags behind, at most. */
 uint64_t watcher_backlog(const struct watcher *w);
 /* That of this origin at a session; NULL: it has none there. */

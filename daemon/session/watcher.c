@@ -169,6 +169,17 @@ static bool pump_event(void *ctx, const struct evlog_entry *e)
 	return true;
 }
 
+bool watcher_waits(const struct watcher *w)
+{
+	return w->session && w->session->log.events.large;
+}
+
+void watcher_settle(const struct watcher *w)
+{
+	if (w->session)
+		evlog_flush(&w->session->log.events);
+}
+
 int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 {
 	struct watcher_pumping o = { w, sink };
@@ -177,7 +188,8 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 	int r;
 
 	if (w->session)
-		evlog_flush(&w->session->log.events); /* nothing goes out that is not in it */
+		evlog_flush_for_reader(
+			&w->session->log.events); /* nothing goes out that is not in it */
 	if (!watcher_behind(w))
 		return 0;
 	l = &w->session->log.events;
@@ -187,7 +199,7 @@ int watcher_pump(struct watcher *w, const struct watcher_sink *sink)
 				return 0;
 			w->next = g.to + 1;
 		}
-		r = evlog_read(l, w->next, pump_event, &o);
+		r = evlog_read_some(l, w->next, CONN_BATCH_BYTES, pump_event, &o);
 	} while (r == 0 && evlog_gap(l, w->next, &g));
 	if (!w->observes) /* what the driver has may be given up */
 		event_handed(w->session, w->next);

@@ -9,6 +9,7 @@ import { execFileSync } from 'node:child_process';
 import * as procs from '../lib/procs.mjs';
 import { digestOf, put, tarOf } from '../lib/archives.mjs';
 import { ACPD, KIB, MIB, acpd, disk, figures, memory, program, sleep } from './rig.mjs';
+import { kind as lines } from './growth-lines.mjs';
 import { base } from './trees.mjs';
 
 // --- measuring ---------------------------------------------------------------------------------------
@@ -418,4 +419,5 @@ export const kinds = [
   { title: 'files of a workspace', amounts: [100, 10_000, 150_000, 1_000_000], small: [100, 2000], open: files },
   { title: 'archives', amounts: [1, 16, 256], small: [1, 16], open: archives },
   { title: 'ledger records a second', amounts: [1, 100, 10_000], small: [1, 100], open: ledger },
+  lines,
 ];

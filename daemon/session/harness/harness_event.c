@@ -112,6 +112,19 @@ static void emit_update(struct session *s, const struct harness_event *ev, struc
 		emit_chunk(s, ev, id);
 }
 
+/* A turn of which something cannot be kept fails, and its harness is stopped. */
+static void check_journal(struct session *s)
+{
+	if (s->log.events.error && s->turn.current && s->turn.current->state == TURN_RUNNING) {
+		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
+			  strerror(-s->log.events.error));
+		if (s->harness.proc && s->harness.state == H_READY) {
+			harness_set_state(s, H_STOPPING);
+			proc_kill(s->harness.proc);
+		}
+	}
+}
+
 /* A list that is sent whole each time, and again to each client that comes: a long one is refused as it enters. */
 static bool refuse_beyond(struct session *s, const struct harness_event *ev)
 {
@@ -159,12 +172,15 @@ void harness_event_take(struct session *s, const struct harness_event *given)
 	emit_update(s, ev, id);
 	if (t && (row->flags & EVENT_F_TURN))
 		turn_budget_check(s);
-	if (s->log.events.error && s->turn.current && s->turn.current->state == TURN_RUNNING) {
-		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
-			  strerror(-s->log.events.error));
-		if (s->harness.proc && s->harness.state == H_READY) {
-			harness_set_state(s, H_STOPPING);
-			proc_kill(s->harness.proc);
-		}
-	}
+	check_journal(s);
+}
+
+void harness_journal_settled(void *ctx)
+{
+	struct session *s = ctx;
+
+	session_wake(s);
+	check_journal(s);
+	if (s->harness.proc)
+		proc_line_done(s->harness.proc);
 }

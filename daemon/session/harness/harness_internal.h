@@ -122,6 +122,8 @@ void harness_put_native(const struct session *s, struct buf *ret);
 
 /* harness_event.c */
 void harness_event_take(struct session *s, const struct harness_event *ev);
+/* ctx: the session, of whose journal a large event has been written, or could not be. Its readers and its harness go on. */
+void harness_journal_settled(void *ctx);
 
 /* harness_settings.c */
 void settings_host_reply(void *ctx, uint64_t token, struct slice result, const struct err *e);

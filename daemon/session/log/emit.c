@@ -62,15 +62,15 @@ static void append(struct session *s, unsigned kind, uint64_t origin)
 				 .origin = origin,
 				 .kind = (uint8_t)kind };
 
-	e.frame = buf_slice(b);
 	if (b->failed) {
 		log_error("session", "event too large to encode", "session", s->id);
 		return;
 	}
+	e.frame = (struct slice){ b->data + EVLOG_BEFORE_FRAME, b->len - EVLOG_BEFORE_FRAME };
 	s->store->totals.events++;
 	if (kind != EVENT_LIFECYCLE)
 		s->log.last_content = e.seq;
-	evlog_append(&s->log.events, &e, event_kind_name(kind));
+	evlog_append_whole(&s->log.events, &e, event_kind_name(kind), b);
 	buf_reset(b);
 	buf_trim(b, LOG_BLOCK_MAX);
 	session_wake(s);
@@ -80,8 +80,11 @@ static struct jw begin(struct session *s, const char *method)
 {
 	struct buf *b = &s->store->scratch;
 
+	static const char before_frame[EVLOG_BEFORE_FRAME];
+
 	event_name_incarnation(s);
 	buf_reset(b);
+	buf_add(b, before_frame, sizeof(before_frame));
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"method\":\"");
 	buf_puts(b, method);
 	buf_puts(b, "\",\"params\":{\"sessionId\":\"");

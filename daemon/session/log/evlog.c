@@ -30,7 +30,7 @@ static void journal_close(struct evlog *l)
 
 void evlog_journal_put(struct evlog *l)
 {
-	if (!l->held)
+	if (!l->held && !l->large)
 		journal_close(l);
 }
 
@@ -62,6 +62,8 @@ void evlog_block_free(struct evlog *l, struct log_block *b)
 	if (l->read_next.block == b)
 		l->read_next.block = NULL;
 	list_del(&b->link);
+	if (b->data != b->own)
+		free(b->data);
 	free(b);
 }
 
@@ -69,6 +71,7 @@ void evlog_close(struct evlog *l)
 {
 	evlog_flush(l);
 	loop_task_cancel(&l->flush_task);
+	loop_task_cancel(&l->settled_task);
 	loop_timer_cancel(&l->retry_timer);
 	loop_timer_cancel(&l->trim_timer);
 	while (!list_empty(&l->blocks))
@@ -91,9 +94,9 @@ void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always)
 }
 
 /* How a turn ended can still be said, and what a cut of the log needs. */
-static bool over(const struct evlog *l, const struct journal_record *rec)
+bool evlog_over(const struct evlog *l, const struct journal_record *rec)
 {
-	off_t at = l->written + (off_t)buf_len(&l->pending) - l->freed;
+	off_t at = evlog_end(l) - l->freed;
 
 	if (l->trimming || at + (off_t)rec->value.n <= l->journal_max)
 		return false;
@@ -113,15 +116,15 @@ static void journal_add(struct evlog *l, const struct journal_record *rec, const
 {
 	if (!l->path || l->hole)
 		return;
-	if (over(l, rec))
+	if (evlog_over(l, rec))
 		evlog_make_room(l, -EFBIG);
-	if (over(l, rec)) {
+	if (evlog_over(l, rec)) {
 		evlog_fail_for(l, -EFBIG, rec->value.n);
 		l->hole = rec->seq ? rec->seq : l->last + 1;
 		return;
 	}
 	if (rec->seq)
-		evlog_index_add(l, rec->seq, l->written + (off_t)buf_len(&l->pending), false);
+		evlog_index_add(l, rec->seq, evlog_end(l), false);
 	if (journal_record_put(&l->pending, rec, kind) < 0)
 		abort(); /* no memory: its buffer has room for any frame */
 	if (buf_len(&l->pending) >= FLUSH_AT)
@@ -142,7 +145,7 @@ void evlog_note_ahead(struct evlog *l, const char *kind_name, struct slice value
 
 	if (!l->path || l->hole)
 		return;
-	l->ahead = l->written + (off_t)buf_len(&l->pending);
+	l->ahead = evlog_end(l);
 	l->trimming = true; /* the bound is not held against it */
 	evlog_note(l, kind_name, value);
 	l->trimming = trimming;
@@ -161,9 +164,9 @@ static void drop_oldest(struct evlog *l)
 
 /* Drops the oldest blocks beyond the bound; the newest always stays. What leaves memory must be readable from the file;
  * where it is not, memory holds on to more, and what goes in the end is gone. */
-static void tail_trim(struct evlog *l)
+void evlog_tail_trim(struct evlog *l)
 {
-	while (l->tail_bytes > l->tail_max && l->blocks.next != l->blocks.prev) {
+	while (!l->large && l->tail_bytes > l->tail_max && l->blocks.next != l->blocks.prev) {
 		bool kept = l->path && evlog_flush(l) == 0;
 
 		if (!kept && l->tail_bytes <= TAIL_MAX_UNJOURNALED)
@@ -172,6 +175,21 @@ static void tail_trim(struct evlog *l)
 		if (!kept)
 			l->first = l->tail_first;
 	}
+}
+
+struct log_block *evlog_block_add(struct evlog *l, uint64_t seq, size_t cap, char *data)
+{
+	struct log_block *b = malloc(sizeof(*b) + (data ? 0 : cap));
+
+	if (!b)
+		abort();
+	*b = (struct log_block){ .first = seq, .cap = cap, .data = data };
+	b->data = data ? data : b->own;
+	list_init(&b->link);
+	if (list_empty(&l->blocks))
+		l->tail_first = seq;
+	list_add_tail(&l->blocks, &b->link);
+	return b;
 }
 
 static struct log_block *block_for(struct evlog *l, uint64_t seq, size_t need)
@@ -184,15 +202,7 @@ static struct log_block *block_for(struct evlog *l, uint64_t seq, size_t need)
 		return b;
 	cap = b ? MIN(2 * b->cap, LOG_BLOCK_MAX) : LOG_BLOCK_MIN;
 	cap = MAX(cap, need);
-	b = malloc(sizeof(*b) + cap);
-	if (!b)
-		abort();
-	*b = (struct log_block){ .first = seq, .cap = cap };
-	list_init(&b->link);
-	if (list_empty(&l->blocks))
-		l->tail_first = seq;
-	list_add_tail(&l->blocks, &b->link);
-	return b;
+	return evlog_block_add(l, seq, cap, NULL);
 }
 
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name)
@@ -213,7 +223,7 @@ void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind
 	l->tail_bytes += size;
 	l->last = e->seq;
 	journal_add(l, &rec, kind_name);
-	tail_trim(l);
+	evlog_tail_trim(l);
 }
 
 void evlog_hold(struct evlog *l)
@@ -356,7 +366,8 @@ struct tail_reading {
 	uint64_t from, next; /* next: the one that comes now */
 	bool (*fn)(void *ctx, const struct evlog_entry *e);
 	void *ctx;
-	bool done; /* fn has refused one, or what comes now is not in the journal */
+	size_t max; /* bytes of events after which it ends */
+	bool done;  /* fn has refused one, or what comes now is not in the journal, or it ends */
 };
 
 static bool in_gap(const struct tail_reading *p)
@@ -377,11 +388,11 @@ static int read_record(struct tail_reading *p, const struct journal_record *rec)
 	}
 	if (rec->seq != p->next)
 		return -EBADMSG;
-	if (p->fn(p->ctx, &(struct evlog_entry){ rec->seq, rec->origin, rec->kind, rec->value,
-						 rec->time_ms }))
-		p->next++;
-	else
-		p->done = true;
+	p->done = !p->fn(p->ctx, &(struct evlog_entry){ rec->seq, rec->origin, rec->kind,
+							rec->value, rec->time_ms });
+	p->next += !p->done;
+	p->max -= MIN(p->max, rec->value.n);
+	p->done |= !p->max;
 	return 0;
 }
 
@@ -432,6 +443,12 @@ static int read_journal(struct tail_reading *p)
 int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struct evlog_entry *e),
 	       void *ctx)
 {
+	return evlog_read_some(l, from, SIZE_MAX, fn, ctx);
+}
+
+int evlog_read_some(struct evlog *l, uint64_t from, size_t max,
+		    bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx)
+{
 	bool held = l->held;
 	int r;
 
@@ -443,7 +460,7 @@ int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struc
 	r = evlog_journal_get(l, 0);
 	l->held = true; /* whatever fn does */
 	if (r == 0)
-		r = read_journal(&(struct tail_reading){ l, from, from, fn, ctx, false });
+		r = read_journal(&(struct tail_reading){ l, from, from, fn, ctx, max, false });
 	l->held = held;
 	evlog_journal_put(l);
 	return r;
@@ -473,7 +490,7 @@ static uint64_t tail_behind(const struct evlog *l, uint64_t seq)
 
 uint64_t evlog_behind(const struct evlog *l, uint64_t seq)
 {
-	uint64_t end = (uint64_t)l->written + buf_len(&l->pending);
+	uint64_t end = (uint64_t)evlog_end(l);
 
 	if (seq > l->last)
 		return 0;

@@ -46,6 +46,7 @@ struct evlog_index {
 	off_t offset;
 };
 
+struct evlog_large;
 struct evlog {
 	struct loop *loop;
 	struct list blocks;
@@ -73,7 +74,8 @@ struct evlog {
 	struct loop_timer trim_timer;
 	struct evlog_index *index;
 	size_t nindex;
-	struct loop_task flush_task;
+	struct loop_task flush_task, settled_task;
+	struct evlog_large *large; /* an event that a thread writes; NULL: none (evlog_large.c) */
 	int error; /* -errno of the last write; -EFBIG: journal_max reached. 0 again once there is room */
 	uint64_t flushed; /* newest seq in the journal */
 	uint64_t hole;	  /* the first that did not go into it, whatever came after; 0: none */
@@ -84,8 +86,12 @@ struct evlog {
 		void *ctx,
 		int error); /* -EFBIG: journal_max; else the disk: the last moment for evlog_trim */
 	void (*recovered)(void *ctx); /* what was held back can be read */
-	void *ctx;		      /* of both */
+	void (*settled)(void *ctx);   /* a large event has been written, or could not be */
+	void *ctx;		      /* of all three */
 };
+
+/* The bytes that a buffer has before the frame that evlog_append_whole takes. */
+#define EVLOG_BEFORE_FRAME 32
 
 /* path NULL: no journal. */
 int evlog_open(struct evlog *l, struct loop *loop, const char *path, size_t journal_max);
@@ -110,14 +116,19 @@ struct evlog_check *evlog_check_free(struct evlog_check *c);
 void evlog_close(struct evlog *l);
 /* e->seq must be last + 1. kind_name goes to the journal. */
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name);
+/* The same. A large frame, which ends b, is not copied: the log takes the memory of b, which is then empty. */
+void evlog_append_whole(struct evlog *l, const struct evlog_entry *e, const char *kind_name,
+			struct buf *b);
 /* A journal record that is no event. */
 void evlog_note(struct evlog *l, const char *kind_name, struct slice value);
 /* One that has to precede the next event, and goes where no other would have room. If what it stands before is taken
  * back, then it may be, too: evlog_ahead says whether it is there. */
 void evlog_note_ahead(struct evlog *l, const char *kind_name, struct slice value);
 bool evlog_ahead(const struct evlog *l);
-/* 0: everything is in the journal. */
+/* 0: everything is in the journal. Waits for a large event. */
 int evlog_flush(struct evlog *l);
+/* The same for a reader, which gets what is there: does not wait. settled is called later. */
+void evlog_flush_for_reader(struct evlog *l);
 /* If there is room again for what could not be written, it is written now and not at the next try: recovered follows. */
 void evlog_try_again(struct evlog *l);
 /* Newest seq that may be read: all of them, unless they cannot be written. */
@@ -155,5 +166,8 @@ static inline bool evlog_damaged(const struct evlog *l)
  * valid during fn only. Returns 0, or -errno if the journal could not be read back. */
 int evlog_read(struct evlog *l, uint64_t from, bool (*fn)(void *ctx, const struct evlog_entry *e),
 	       void *ctx);
+/* The same, until the events from the journal have max bytes or more: a large one is not read for a reader that is full. */
+int evlog_read_some(struct evlog *l, uint64_t from, size_t max,
+		    bool (*fn)(void *ctx, const struct evlog_entry *e), void *ctx);
 /* Bytes of output a reader at seq has before it, at most; exact in the tail, by the index below it. */
 uint64_t evlog_behind(const struct evlog *l, uint64_t seq);

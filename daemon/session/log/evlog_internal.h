@@ -23,7 +23,8 @@ struct log_block {
 	struct list link;
 	uint64_t first;
 	size_t used, cap;
-	char data[];
+	char *data; /* own, or memory that the log was given */
+	char own[];
 };
 
 static inline size_t item_size(size_t len)
@@ -49,5 +50,15 @@ void evlog_index_add(struct evlog *l, uint64_t seq, off_t offset, bool always);
 /* Asks for it; what is noted meanwhile has no bound. */
 void evlog_make_room(struct evlog *l, int error);
 void evlog_block_free(struct evlog *l, struct log_block *b);
+/* A new block, the newest. data: memory of cap bytes, which the log takes; NULL: the block has its own. */
+struct log_block *evlog_block_add(struct evlog *l, uint64_t seq, size_t cap, char *data);
+/* Whether the journal would be longer than it may be. */
+bool evlog_over(const struct evlog *l, const struct journal_record *rec);
+/* Drops the oldest blocks beyond the limit of the memory. */
+void evlog_tail_trim(struct evlog *l);
+/* evlog_large.c: waits for the thread. 0, or -errno: the event has been taken back. */
+int evlog_large_wait(struct evlog *l);
+/* Where the next record will stand in the journal. */
+off_t evlog_end(const struct evlog *l);
 /* From now on each turn is refused, until there is room for what there was none for. Returns error. */
 int evlog_fail_for(struct evlog *l, int error, size_t need);

@@ -26,8 +26,9 @@ static int look_at_end(const struct evlog *l, off_t size, struct journal_end *re
 
 static bool is_whole(const struct evlog *l)
 {
-	return l->path && !evlog_damaged(l) && !l->hole && !l->error && !buf_len(&l->pending) &&
-	       l->flushed == l->last && l->trim_next >= l->free_to && l->written > CRC_END;
+	return l->path && !evlog_damaged(l) && !l->hole && !l->error && !l->large &&
+	       !buf_len(&l->pending) && l->flushed == l->last && l->trim_next >= l->free_to &&
+	       l->written > CRC_END;
 }
 
 /* Not all of a long index: readers go on from there line by line. */

@@ -9,7 +9,7 @@
 
 uint64_t evlog_readable(const struct evlog *l)
 {
-	return l->path && l->error ? l->flushed : l->last;
+	return l->path && (l->error || l->large) ? l->flushed : l->last;
 }
 
 /* Room for what could not be written. Any other fault shows only when it is tried again. */
@@ -75,9 +75,11 @@ static int write_pending(struct evlog *l)
 
 int evlog_flush(struct evlog *l)
 {
+	int r = evlog_large_wait(l);
 	size_t n = buf_len(&l->pending);
-	int r;
 
+	if (r < 0)
+		return r;
 	if (!l->path || (!n && !l->hole))
 		return 0;
 	r = n ? write_pending(l) : 0;
@@ -100,9 +102,15 @@ int evlog_flush(struct evlog *l)
 	return l->hole ? l->error : 0;
 }
 
+void evlog_flush_for_reader(struct evlog *l)
+{
+	if (!l->large) /* else it follows when that is written */
+		evlog_flush(l);
+}
+
 static void flush_now(void *ctx)
 {
-	evlog_flush(ctx);
+	evlog_flush_for_reader(ctx);
 }
 
 /* Behind the tasks that were put off by now: what they add is written with it. */
@@ -135,6 +143,7 @@ static size_t upto(const struct log_block *b, uint64_t seq)
 
 void evlog_rollback(struct evlog *l)
 {
+	evlog_large_wait(l);
 	while (!list_empty(&l->blocks)) {
 		struct log_block *b = list_entry(l->blocks.prev, struct log_block, link);
 		size_t keep = upto(b, l->flushed);

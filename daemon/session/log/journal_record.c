@@ -15,6 +15,27 @@ static char *write_text(char *p, const char *text)
 /* Room for all of a line but its value and its kind. */
 #define AROUND 160
 
+static char *write_head(char *p, const struct journal_record *r, const char *kind)
+{
+	p = write_text(p, "{\"n\":");
+	p = u64_write(p, r->seq);
+	p = write_text(p, ",\"o\":");
+	p = u64_write(p, r->origin);
+	p = write_text(p, ",\"k\":\"");
+	p = write_text(p, kind);
+	p = write_text(p, "\",\"t\":");
+	p = u64_write(p, r->time_ms);
+	return write_text(p, ",\"m\":");
+}
+
+int journal_record_head(struct buf *b, const struct journal_record *r, const char *kind)
+{
+	if (buf_reserve(b, strlen(kind) + AROUND) < 0)
+		return -E2BIG;
+	b->len = (size_t)(write_head(b->data + b->len, r, kind) - b->data);
+	return 0;
+}
+
 int journal_record_put(struct buf *b, const struct journal_record *r, const char *kind)
 {
 	size_t start;
@@ -23,15 +44,7 @@ int journal_record_put(struct buf *b, const struct journal_record *r, const char
 	if (buf_reserve(b, r->value.n + strlen(kind) + AROUND) < 0)
 		return -E2BIG;
 	start = b->len;
-	p = write_text(b->data + start, "{\"n\":");
-	p = u64_write(p, r->seq);
-	p = write_text(p, ",\"o\":");
-	p = u64_write(p, r->origin);
-	p = write_text(p, ",\"k\":\"");
-	p = write_text(p, kind);
-	p = write_text(p, "\",\"t\":");
-	p = u64_write(p, r->time_ms);
-	p = write_text(p, ",\"m\":");
+	p = write_head(b->data + start, r, kind);
 	p = r->value.n ? mempcpy(p, r->value.p, r->value.n) : p;
 	b->len = (size_t)(p - b->data);
 	crc_line_end(b, start);

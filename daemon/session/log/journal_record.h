@@ -18,6 +18,8 @@ struct journal_record {
 	uint8_t kind; /* enum session_event_kind, EVENT_KIND_MAX if it is none */
 };
 
+/* Appends what the line of r has before its value; 0 or -E2BIG. */
+int journal_record_head(struct buf *b, const struct journal_record *r, const char *kind);
 /* Appends the line of r (seq, origin, time_ms, value) with its newline; 0 or -E2BIG. */
 int journal_record_put(struct buf *b, const struct journal_record *r, const char *kind);
 /* line without its newline. */

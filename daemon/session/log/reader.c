@@ -53,7 +53,8 @@ int reader_pump(struct log_reader *r, const struct watcher_sink *sink)
 	int ret;
 
 	if (r->session)
-		evlog_flush(&r->session->log.events); /* nothing goes out that is not in it */
+		evlog_flush_for_reader(
+			&r->session->log.events); /* nothing goes out that is not in it */
 	if (!reader_behind(r))
 		return 0;
 	l = &r->session->log.events;

@@ -14,6 +14,7 @@ void journal_watch(struct session *s)
 {
 	s->log.events.recovered = turns_journal_recovered;
 	s->log.events.full = trim_full;
+	s->log.events.settled = harness_journal_settled;
 	s->log.events.ctx = s;
 }
 
