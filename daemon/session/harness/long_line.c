@@ -1,9 +1,11 @@
 /*
  * long_line.c - what a thread finds in a long line of a harness: where its long values end, whether a secret is in it, and
- * the text without halves of surrogate pairs. Nothing of it changes what the loop makes of the line.
+ * the text without halves of surrogate pairs. Nothing of it changes what the loop makes of the line. The thread also
+ * touches memory for the event: to get 16 MiB of it from the kernel takes the loop as long as to fill it.
  */
 #include "session/session_internal.h"
 
+#include "base/limits.h"
 #include "json/jknown.h"
 #include "json/jstr.h"
 
@@ -12,7 +14,7 @@ struct long_line {
 	struct mask *mask;
 	struct mask_known secrets;
 	struct jknown values, line_values;
-	struct buf copy;
+	struct buf copy, event; /* event: memory for the event of the line */
 	size_t repairs;
 };
 
@@ -37,6 +39,8 @@ static void run(void *work)
 		jknown_scan(&l->values, l->text, &repair);
 	}
 	mask_know(l->mask, l->text, &l->secrets);
+	if (buf_reserve(&l->event, l->text.n + EVENT_AROUND) == 0)
+		memset(l->event.data, 0, l->text.n + EVENT_AROUND);
 }
 
 bool long_line_repaired(const struct session *s, struct slice line, size_t *repairs,
@@ -52,6 +56,18 @@ bool long_line_repaired(const struct session *s, struct slice line, size_t *repa
 	return true;
 }
 
+/* The next event is encoded there. */
+static void lend_memory(struct buf *scratch, struct buf *touched)
+{
+	struct buf old = *scratch;
+
+	if (touched->cap <= old.cap)
+		return;
+	*scratch = (struct buf){ touched->data, 0, 0, touched->cap, old.max, false };
+	*touched = (struct buf){ 0 };
+	buf_done(&old);
+}
+
 static int on_line(void *ctx, struct slice line, void *work)
 {
 	struct session *s = ctx;
@@ -60,9 +76,11 @@ static int on_line(void *ctx, struct slice line, void *work)
 
 	jknown_use(&l->line_values);
 	mask_use(&l->secrets);
+	lend_memory(&s->store->scratch, &l->event);
 	s->harness.long_line = l;
 	r = harness_on_line(s, line);
 	s->harness.long_line = NULL;
+	buf_trim(&s->store->scratch, LOG_BLOCK_MAX); /* if there was no event */
 	mask_use(NULL);
 	jknown_use(NULL);
 	/* what follows may need the journal, and would wait for what a thread writes to it now */
@@ -76,6 +94,7 @@ static void end(void *work)
 	jknown_done(&l->values);
 	jknown_done(&l->line_values);
 	buf_done(&l->copy);
+	buf_done(&l->event);
 	mask_free(l->mask);
 	free(l);
 }

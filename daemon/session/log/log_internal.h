@@ -34,6 +34,9 @@ struct session_events {
 	struct loop_timer idle_timer;	 /* then its memory is given back */
 };
 
+/* Capacity for what stands around an update in its event. */
+#define EVENT_AROUND 512
+
 /* emit.c */
 /* The event alone: nothing that is held back goes before it. */
 void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
