@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Odd text in every text of a prompt, by what the model's own request has of it. tests/integration/text does the same with an ACP agent.
+// Odd text in a prompt, by what the model's own request has of it; in answers and errors of the provider; to and from relayed
+// tools. tests/integration/text does the same with an ACP agent.
 
 import assert from 'node:assert/strict';
 
-import { ODD_TEXTS, arrives, inOneLine, shown } from '../../lib/odd-text.mjs';
+import { ODD_TEXTS, arrives, inOneLine, shown as inError } from '../../lib/odd-text.mjs';
+import { shown } from '../play.mjs';
+import { Tools } from './relay.mjs';
 
 const PLACES = {
 	'a text block': (odd) => ({ type: 'text', text: `<${odd}>` }),
@@ -75,7 +78,7 @@ async function refused(x, t) {
 		assert.ok(message.isWellFormed(), `${what}: ${JSON.stringify(message)}`);
 		if (x.route === 'environment') // the harness alone has seen it, and words it as it likes
 			continue;
-		const whole = `<${inOneLine(shown(json))}>`;
+		const whole = `<${inOneLine(inError(json))}>`;
 		const at = Math.max(message.indexOf('<'), 0); // a harness that is given a part of a long one shows the JSON around it
 
 		assert.ok(whole.startsWith(message.slice(at)) && message.length - at >= Math.min(whole.length, MESSAGE_LEAST), `${what}: ${message}`);
@@ -83,8 +86,63 @@ async function refused(x, t) {
 	await s.goesOn();
 }
 
+// A tool of the orchestrator's that answers with the odd text of a row, n.
+async function oddTool(x, t) {
+	const s = await x.shared(t, 'odd tool', async () => {
+		const [on, calls] = [await x.connect({}), []];
+		const tools = new Tools([{ name: 'say', description: 'Says a text.',
+			inputSchema: { type: 'object', properties: { n: { type: 'number' }, text: { type: 'string' } } } }]);
+		const handler = (request) => {
+			if (request.method !== 'tools/call')
+				return tools.handler(request);
+			calls.push(request.params.arguments);
+			return { result: { resultType: 'complete', content: [{ type: 'text', text: `<${JSON.parse(`"${ODD_TEXTS[calls.at(-1).n][1]}"`)}>` }] } };
+		};
+
+		return { on, calls, params: { mcpServers: [on.serve('tools', handler)] } };
+	});
+
+	s.settings.calls.splice(0);
+	return { s, calls: s.settings.calls };
+}
+
+async function relayed(x, t) {
+	const { s, calls } = await oddTool(x, t);
+
+	for (const [n, [what, json]] of ODD_TEXTS.entries()) {
+		const { text, calls: [call] } = await s.turn(`MCP:tools say {"n": ${n}}`, 'TEXT:done');
+
+		assert.deepEqual([text, calls.length], ['done', n + 1], what);
+		if (json.length > LONG) // each harness cuts such a result in its own way
+			continue;
+		assert.ok(s.requests.at(-1).results.at(-1).includes(`<${arrives(json)}>`), `${what}: to the model`);
+		assert.ok(shown(call).includes(`<${arrives(json)}>`), `${what}: to the client`);
+	}
+}
+
+async function called(x, t) {
+	const { s, calls } = await oddTool(x, t);
+
+	for (const [n, [what, json, halves]] of ODD_TEXTS.entries()) {
+		if (json.length > LONG)
+			continue;
+		const from = calls.length;
+		const { text } = await s.turn(`MCP:tools say {"n": ${n}, "text": "<${json}>"}`, 'TEXT:done');
+
+		assert.equal(text, 'done', what);
+		if (halves && x.h.refusesHalves) { // the harness tells the model that its arguments are wrong
+			assert.equal(calls.length, from, what);
+			assert.match(s.requests.at(-1).results.at(-1), /surrogate|hex escape/, what);
+		} else {
+			assert.deepEqual(calls.slice(from).map((args) => args.text), [`<${arrives(json)}>`], what);
+		}
+	}
+}
+
 export default [
 	['odd text: all of a prompt is delivered to the model, halves of surrogate pairs as U+FFFD', odd],
 	['odd text: all that the model says is delivered to the client, halves of surrogate pairs as U+FFFD', answered],
 	['odd text: what the provider says in an error is delivered to the client', refused],
+	['odd text: what a relayed tool answers is delivered to the model and to the client', relayed],
+	['odd text: what the model gives a relayed tool is delivered to it', called],
 ];
