@@ -13,6 +13,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 int control_failed(int r, const struct err *e)
 {
@@ -104,12 +107,24 @@ static int put_claim(const struct config *c, struct slice token, struct buf *par
 	return r;
 }
 
+/* Returns the file with the token, or NULL for standard input. In an image the environment names the daemon's own token
+ * file, which does not exist in a sandbox that is claimed. */
+static const char *claim_file(const struct config *c)
+{
+	const char *own = getenv("ACPD_TOKEN_FILE");
+
+	if (own && c->token_file && strcmp(own, c->token_file) == 0 && access(own, F_OK) < 0 &&
+	    errno == ENOENT)
+		return NULL;
+	return c->token_file;
+}
+
 /* Only the digest leaves this process, and the token was never in argv. */
 int cmd_claim(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf token = { 0 }, params = { 0 }, result = { 0 };
 	struct err e;
-	int r = read_token(c->token_file, &token, &e);
+	int r = read_token(claim_file(c), &token, &e);
 
 	if (r == 0)
 		r = put_claim(c, buf_slice(&token), &params, &e);

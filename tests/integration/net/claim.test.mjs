@@ -91,6 +91,19 @@ test('acpd claim with --token-file, and by the environment', async () => {
   }
 });
 
+// As in a container: the image names the daemon's own token file, and the sandbox has none.
+test('acpd claim reads standard input where the file that the environment names does not exist', async () => {
+  await withDaemon({ token: null }, async (d) => {
+    const token = newToken();
+    const env = { ACPD_RUN_DIR: d.runDir, ACPD_TOKEN_FILE: path.join(d.dir, 'none') };
+    const { code, stderr } = await acpd(['claim'], { env, input: `${token}\n` });
+
+    assert.equal(code, 0, stderr);
+    assert.equal(await upgrade(d, token), 101);
+    assert.equal((await acpd(['claim', '--token-file', path.join(d.dir, 'other')], { env, input: token })).code, 2);
+  });
+});
+
 test('a second claim: the same token is fine, another one is refused with 3', async () => {
   await withDaemon({ token: null }, async (d) => {
     const token = newToken();
