@@ -18,7 +18,7 @@ if ! command -v mmdebstrap >/dev/null; then
 	echo "trixie.sh: mmdebstrap is missing: apt-get install mmdebstrap" >&2
 	exit 1
 fi
-[ -n "$(ls tests/node_modules 2>/dev/null)" ] || sh tests/node-deps.sh
+sh tests/node-deps.sh
 
 packages=$(sh tests/install-deps.sh --debian 13 --list build runtime test | tr ' ' ',')
 packages="ca-certificates,procps,iproute2,passwd,e2fsprogs,nodejs,npm,$packages" # tests run what users have: npm, and any node
@@ -38,9 +38,9 @@ mkdir -p "$src"
 find "$src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -co --exclude-standard | while read -r file; do [ ! -e "$file" ] || echo "$file"; done |
 	tar -cf - -T - | tar -C "$src" -xf -
-mkdir -p "$src/tests/node_modules"
+mkdir -p "$src/tests/node_modules" "$src/tests/otel/node_modules" "$src/tests/copilotkit/node_modules"
 
-export ACPD_TRIXIE="$root" ACPD_NODE_MODULES="$(readlink -f tests/node_modules)" ACPD_JOBS="$(nproc)"
+export ACPD_TRIXIE="$root" ACPD_TESTS="$PWD/tests" ACPD_JOBS="$(nproc)"
 # shellcheck disable=SC2016 # expanded inside
 exec unshare --mount --pid --net --uts --ipc --fork --kill-child sh -euc '
 	r=$ACPD_TRIXIE
@@ -49,18 +49,23 @@ exec unshare --mount --pid --net --uts --ipc --fork --kill-child sh -euc '
 	mount -t tmpfs -o mode=755 tmpfs "$r/dev"
 	mkdir "$r/dev/pts" "$r/dev/shm"
 	node() { mknod -m 666 "$r/dev/$1" c "$2" "$3"; }
-	node null 1 3; node zero 1 5; node full 1 7; node random 1 8; node urandom 1 9; node tty 5 0; node ptmx 5 2
+	node null 1 3; node zero 1 5; node full 1 7; node random 1 8; node urandom 1 9; node tty 5 0
 	for i in 0 1 2; do ln -s "/proc/self/fd/$i" "$r/dev/$(echo stdin stdout stderr | cut -d " " -f $((i + 1)))"; done
 	ln -s /proc/self/fd "$r/dev/fd"
 	mount -t tmpfs tmpfs "$r/dev/shm"
+	mount -t devpts -o newinstance,ptmxmode=666,mode=620,gid=5 devpts "$r/dev/pts"
+	ln -sf pts/ptmx "$r/dev/ptmx"
 	mount -t tmpfs -o mode=1777 tmpfs "$r/tmp"
 	mount -t proc proc "$r/proc"
+	mount -t proc proc "$r/mnt" # whole, or the kernel lets no user namespace mount one
 	mount --bind "$r/proc/sys" "$r/proc/sys"
 	mount -o remount,bind,ro "$r/proc/sys"
-	mount -t proc proc "$r/mnt" # whole, or the kernel lets no user namespace mount one
+	mount --bind "$r/mnt/sys/net" "$r/proc/sys/net" # each network namespace has its own, which tests set
 	mount --rbind /sys "$r/sys"
-	mount --bind "$ACPD_NODE_MODULES" "$r/usr/src/acpd/tests/node_modules"
-	mount -o remount,bind,ro "$r/usr/src/acpd/tests/node_modules"
+	for d in . otel copilotkit; do
+		mount --bind "$ACPD_TESTS/$d/node_modules" "$r/usr/src/acpd/tests/$d/node_modules"
+		mount -o remount,bind,ro "$r/usr/src/acpd/tests/$d/node_modules"
+	done
 	# Not chroot: a process in one may make no user namespaces, which tests do.
 	cd "$r"
 	pivot_root . .
