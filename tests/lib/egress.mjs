@@ -60,9 +60,9 @@ export async function startDns(names) {
 export function makeCertificates(dir, names) {
   const alt = names.map((n) => (net.isIP(n) ? `IP:${n}` : `DNS:${n}`)).join(',');
   const script = `cd "$0" &&
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.pem &&
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=authority -addext keyUsage=critical,keyCertSign -keyout ca.key -out ca.pem &&
     openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=far -keyout far.key -out far.req &&
-    printf 'subjectAltName=${alt}\\n' >ext &&
+    printf 'subjectAltName=${alt}\\nauthorityKeyIdentifier=keyid\\n' >ext &&
     openssl x509 -req -in far.req -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out far.pem`;
   execFileSync('sh', ['-c', script, dir], { stdio: 'pipe' });
   const read = (name) => fs.readFileSync(path.join(dir, name));
