@@ -33,7 +33,7 @@ test('it needs the token, has its members and no others, and says what initializ
   assert.equal((await d.http('/v1/info')).status, 401);
   assert.equal((await d.http('/v1/info?x=1', { token: d.token })).json.error.reason, 'QUERY_UNKNOWN');
   if (!signs.length)
-    assert.deepEqual(Object.keys(told), ['version', 'incarnation', 'remote', 'harnesses', 'features', 'limits', 'isolation', 'network']);
+    assert.deepEqual(Object.keys(told), ['version', 'incarnation', 'remote', 'harnesses', 'features', 'limits', 'isolation', 'network', 'keyMemory', 'webhooks']);
   assert.deepEqual([told.version, told.incarnation, told.remote], [acpd.version, acpd.incarnation, false]);
   assert.deepEqual(told.features, acpd.features);
   assert.deepEqual(told.limits, acpd.limits);

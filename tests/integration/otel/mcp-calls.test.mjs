@@ -150,7 +150,7 @@ test('a flood of calls: events and lines have a pace, and what was left out is t
 
   t.after(() => agent.destroy());
   await Promise.all(Array.from({ length: 14 }, () => some(N / 14)));
-  await until(async () => { made++; await call(); return (await calledOf(d, sessionId)).some((e) => e.more > 0); }, 'what was left out to be told', 30000);
+  await until(async () => { await call(); made++; return (await calledOf(d, sessionId)).some((e) => e.more > 0); }, 'what was left out to be told', 30000);
   const events = await calledOf(d, sessionId);
   const pace = 1000 + (Date.now() - began) / 1000 + 1;
   assert.ok(events.length >= 1000 && events.length <= pace, `${events.length} events`);

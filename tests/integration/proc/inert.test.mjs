@@ -75,6 +75,11 @@ class Copy {
     return out;
   }
 
+  // The pages that the kernel may drop: the state of the vDSO's getrandom, which it makes void when it has drawn a new seed itself.
+  droppable() {
+    return [...this.read('smaps').matchAll(/^([0-9a-f]+)-([0-9a-f]+) [^\n]*\n(?:[A-Z]\w+:[^\n]*\n)*?VmFlags:[^\n]* dp\b/gm)].map(([, from, to]) => ({ from: BigInt(`0x${from}`), to: BigInt(`0x${to}`) }));
+  }
+
   // The 16 random bytes that the kernel gives a program: stack canary, and the key of glibc's mangled pointers.
   random() {
     const auxv = procs.bytes(this.pid, 'auxv');
@@ -101,6 +106,7 @@ const known = (text, who, other) => who.texts.includes(text) || other.all.includ
 // Why a word may be what it is where two copies differ; the first that holds, of each copy. who: the copy; other: the other one.
 const REASONS = [
   ['AT_RANDOM: the bytes that the kernel gives each program', (w, who) => w.at + 8n > who.random.at && w.at < who.random.at + 16n],
+  ["the state of the vDSO's getrandom, which is void once the kernel has a new seed", (w, who) => who.droppable.some(({ from, to }) => w.at >= from && w.at < to)],
   ["the stack's canary, of AT_RANDOM", (w, who) => w.value === who.random.canary],
   ["the key of glibc's mangled pointers, of AT_RANDOM", (w, who) => w.value === who.random.guard],
   ['tcache_key of glibc, which marks freed memory, so that it is not freed twice', (w, who) => w.value === who.tcache],
@@ -139,7 +145,7 @@ function tcacheKey(words, who, other) {
 }
 
 function compare(...copies) {
-  const both = copies.map((c) => ({ random: c.random(), texts: c.read('mountinfo') + c.read('cgroup') + c.read('cmdline') + c.groups,
+  const both = copies.map((c) => ({ random: c.random(), droppable: c.droppable(), texts: c.read('mountinfo') + c.read('cgroup') + c.read('cmdline') + c.groups,
     mark: new RegExp(`^(acpd-${c.pid}-\\d+-)?${procs.link(c.pid, 'ns/pid').match(/\d+/)}`), maps: c.maps() }));
   const words = [[], []];
 
