@@ -228,7 +228,6 @@ static void read_told(struct agui_thread *t, struct slice array)
 static void read_over(struct agui_thread *t, struct slice array)
 {
 	struct agui_over *o;
-
 	struct jiter it;
 	struct jval v;
 

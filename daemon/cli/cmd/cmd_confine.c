@@ -154,14 +154,10 @@ static int fill_view(struct fsview *v, const struct attempt *a, struct err *e)
 static int make_mounts(struct attempt *a, struct err *e)
 {
 	struct proc_bounds *b = &a->bounds;
-	struct fsview *v;
 
 	if (!shut_devices_needed(a->result.level, b->switch_user))
 		return 0;
-	v = fsview_new();
-	shut_devices_add(v);
-	b->spaces = spaces_new_mounts(v, e);
-	fsview_free(v);
+	b->spaces = shut_devices_spaces(e);
 	return b->spaces ? 0 : -EIO;
 }
 

@@ -41,22 +41,26 @@ static const char *first_open(enum confine_level level, bool switched)
 	return NULL;
 }
 
+struct spaces *shut_devices_spaces(struct err *e)
+{
+	struct fsview *v = fsview_new();
+	struct spaces *s;
+
+	shut_devices_add(v);
+	s = spaces_new_mounts(v, e);
+	fsview_free(v);
+	return s;
+}
+
 static const char *why_no_covers(void)
 {
 	static struct err why;
 	static bool tried;
-	struct spaces *s;
-	struct fsview *v;
 
-	if (tried)
-		return *why.msg ? why.msg : NULL;
+	if (!tried)
+		spaces_unref(shut_devices_spaces(&why));
 	tried = true;
-	v = fsview_new();
-	shut_devices_add(v);
-	s = spaces_new_mounts(v, &why);
-	spaces_unref(s);
-	fsview_free(v);
-	return s ? NULL : why.msg;
+	return *why.msg ? why.msg : NULL;
 }
 
 bool shut_devices_needed(enum confine_level level, bool switched)

@@ -19,5 +19,7 @@
 bool shut_devices_needed(enum confine_level level, bool switched);
 /* Returns why a session at this level can open one of the devices; NULL: it cannot. Static. */
 const char *shut_devices_missing(enum confine_level level, bool switched);
+/* Makes a namespace with the covers alone. NULL with e. */
+struct spaces *shut_devices_spaces(struct err *e);
 /* Adds the covers to a view for spaces_new_mounts. */
 void shut_devices_add(struct fsview *v);

@@ -76,9 +76,8 @@ static void append(struct session *s, unsigned kind, uint64_t origin)
 
 static struct jw begin(struct session *s, const char *method)
 {
-	struct buf *b = &s->store->scratch;
-
 	static const char before_frame[EVLOG_BEFORE_FRAME];
+	struct buf *b = &s->store->scratch;
 
 	event_name_incarnation(s);
 	buf_reset(b);

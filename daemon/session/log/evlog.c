@@ -207,16 +207,12 @@ static struct log_block *block_for(struct evlog *l, uint64_t seq, size_t need)
 
 void evlog_append(struct evlog *l, const struct evlog_entry *e, const char *kind_name)
 {
-	uint64_t now = e->time_ms ? e->time_ms : clock_real_ms();
-	struct log_item it = { e->seq, e->origin, now, (uint32_t)e->frame.n, e->kind };
-	struct journal_record rec = { .seq = e->seq,
-				      .origin = e->origin,
-				      .kind = e->kind,
-				      .time_ms = now,
-				      .value = e->frame };
+	struct journal_record rec;
+	struct log_item it;
 	size_t size = item_size(e->frame.n);
 	struct log_block *b = block_for(l, e->seq, size);
 
+	evlog_describe(e, e->time_ms ? e->time_ms : clock_real_ms(), &it, &rec);
 	memcpy(b->data + b->used, &it, sizeof(it));
 	memcpy(b->data + b->used + sizeof(it), e->frame.p, e->frame.n);
 	b->used += size;

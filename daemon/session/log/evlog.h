@@ -47,6 +47,7 @@ struct evlog_index {
 };
 
 struct evlog_large;
+
 struct evlog {
 	struct loop *loop;
 	struct list blocks;

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "session/log/evlog.h"
+#include "session/log/journal_record.h"
 
 #define FLUSH_AT (256 * KIB)
 #define READ_CHUNK (256 * KIB)
@@ -26,6 +27,18 @@ struct log_block {
 	char *data; /* own, or memory that the log was given */
 	char own[];
 };
+
+/* What the memory and the journal hold of e, at that time. */
+static inline void evlog_describe(const struct evlog_entry *e, uint64_t time_ms,
+				  struct log_item *item, struct journal_record *rec)
+{
+	*item = (struct log_item){ e->seq, e->origin, time_ms, (uint32_t)e->frame.n, e->kind };
+	*rec = (struct journal_record){ .seq = e->seq,
+					.origin = e->origin,
+					.kind = e->kind,
+					.time_ms = time_ms,
+					.value = e->frame };
+}
 
 static inline size_t item_size(size_t len)
 {

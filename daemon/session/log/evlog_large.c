@@ -145,18 +145,14 @@ static void begin(struct evlog *l, const struct journal_record *rec, const char 
 void evlog_append_whole(struct evlog *l, const struct evlog_entry *e, const char *kind_name,
 			struct buf *b)
 {
-	uint64_t now = clock_real_ms();
-	struct log_item it = { e->seq, e->origin, now, (uint32_t)e->frame.n, e->kind };
-	struct journal_record rec = { .seq = e->seq,
-				      .origin = e->origin,
-				      .kind = e->kind,
-				      .time_ms = now,
-				      .value = e->frame };
+	struct journal_record rec;
+	struct log_item it;
 	size_t size = item_size(e->frame.n);
 	struct log_block *block;
 	char *data;
 
 	_Static_assert(sizeof(it) == EVLOG_BEFORE_FRAME, "the item stands before the frame");
+	evlog_describe(e, clock_real_ms(), &it, &rec);
 	if (!can_begin(l, &rec) || buf_reserve(b, size - sizeof(it) - e->frame.n) < 0) {
 		evlog_append(l, e, kind_name);
 		return;

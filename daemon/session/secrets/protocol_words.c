@@ -48,8 +48,8 @@ static const char *const words[] = {
 	"terminal/output", "terminal/release", "terminal/wait_for_exit", "terminalId",
 	"text_repaired", "thoughtTokens", "thought_level", "toolCall", "toolCallId", "toolCalls", "tool_call",
 	"tool_call_update", "tool_called", "tool_dry_run", "tools_delivered", "totalTokens", "traceparent",
-	"truncated", "turn_end", "unauthenticated", "unsupported", "update_unknown", "updatedAt", "usage_update",
-	"user_message_chunk", "whenBusy", "whenDetached", "withdrawn", "writeTextFile",
+	"truncated", "turn_end", "unauthenticated", "unsupported", "update_refused", "update_unknown", "updatedAt",
+	"usage_update", "user_message_chunk", "whenBusy", "whenDetached", "withdrawn", "writeTextFile",
 	/* clang-format on */
 };
 
