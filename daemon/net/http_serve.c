@@ -346,7 +346,7 @@ static bool is_pipelined(struct lws *wsi)
 	bool first = !v->asked;
 
 	v->asked = true;
-	return !first && lws_service_adjust_timeout(lws_get_context(wsi), 1, 0) == 0;
+	return !first && socket_wait_has_stored(lws_get_context(wsi));
 }
 
 static bool too_many(const struct net_server *n, const struct peer *p, const struct http_reply *r)

@@ -179,9 +179,15 @@ static int pass(struct net_server *n)
 	return 0;
 }
 
+/* Asked with a time of 0 or more, lws 4.3 also answers 0 while a timer of its own is due within a millisecond. */
+bool socket_wait_has_stored(struct lws_context *context)
+{
+	return lws_service_adjust_timeout(context, -1, 0) == 0;
+}
+
 static bool left_something(const struct socket_watch *w)
 {
-	return lws_partial_buffered(w->wsi) || !lws_service_adjust_timeout(w->net->context, 1, 0);
+	return lws_partial_buffered(w->wsi) || socket_wait_has_stored(w->net->context);
 }
 
 static bool serve_for(struct net_server *n, int fd, short events)

@@ -52,6 +52,8 @@ void socket_wait_close(struct net_server *n);
 int socket_wait_turn(struct net_server *n);
 /* lws may have something to do now. */
 void socket_wait_asked(struct net_server *n);
+/* Whether lws holds received bytes of any connection that it can go on with. */
+bool socket_wait_has_stored(struct lws_context *context);
 /* lws has called with this, and got that for an answer. */
 void socket_wait_called(struct net_server *n, enum lws_callback_reasons reason, int answer);
 
