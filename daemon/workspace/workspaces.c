@@ -325,6 +325,12 @@ struct tree_chore {
 	bool removal;
 };
 
+static void forget_removed(struct workspaces *ws, const char *path)
+{
+	ws->removed(ws->ctx, path);
+	workspaces_forget(ws, path); /* last: until then the next daemon does both again */
+}
+
 static void on_chore(void *ctx, struct slice report _unused_, const struct err *e)
 {
 	struct tree_chore *c = ctx;
@@ -332,10 +338,10 @@ static void on_chore(void *ctx, struct slice report _unused_, const struct err *
 	if (e)
 		log_warn("workspace", c->removal ? "workspace not removed" : "tree not recovered",
 			 "path", c->path, "reason", e->reason, "text", e->msg);
-	else if (c->removal)
-		workspaces_forget(c->ws, c->path);
-	else
+	else if (!c->removal)
 		workspaces_end(c->ws, c->path);
+	else
+		forget_removed(c->ws, c->path);
 	helper_job_free(c->helper);
 	workspaces_release(c->ws, &c->claim);
 	list_del(&c->link);

@@ -36,6 +36,7 @@ struct workspaces {
 	struct sha256 derive_failed; /* the last it failed for: not tried again for each session */
 	bool closing;		     /* no more jobs in the background are begun */
 	void (*idle)(void *ctx);     /* a job in the background has ended */
+	void (*removed)(void *ctx, const char *path); /* by workspaces_remove */
 	void *ctx;
 };
 

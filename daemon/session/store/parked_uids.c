@@ -327,6 +327,12 @@ static bool has_trees(const struct parked_group *g)
 	return false;
 }
 
+/* Its sessions are deleted, and so is what they worked on. */
+static bool is_empty(const struct parked_group *g)
+{
+	return !g->nholders && !g->planned && !g->moving && !has_trees(g);
+}
+
 void parked_drop(struct parked_uids *p, const char *holder)
 {
 	struct parked_group *g = parked_find(p, holder);
@@ -341,10 +347,25 @@ void parked_drop(struct parked_uids *p, const char *holder)
 		else
 			free(g->holders[i]);
 	g->nholders = n;
-	if (n || g->moving || has_trees(g))
-		(void)parked_write(p, g, g->moving, &e);
-	else
+	if (is_empty(g))
 		parked_forget(p, g);
+	else
+		(void)parked_write(p, g, g->moving, &e);
+}
+
+static bool has_tree(const struct parked_group *g, const char *path)
+{
+	for (size_t i = 0; i < g->ntrees; i++)
+		if (strcmp(g->trees[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+void parked_tree_removed(struct parked_uids *p, const char *path)
+{
+	list_each(g, &p->groups, struct parked_group, link)
+		if (!g->nholders && has_tree(g, path) && is_empty(g))
+			parked_forget(p, g);
 }
 
 void parked_each(struct parked_uids *p, void (*fn)(void *ctx, const char *holder), void *ctx)

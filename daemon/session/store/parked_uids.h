@@ -70,4 +70,6 @@ struct parked_group *parked_numbered(const struct parked_uids *p, unsigned long 
 struct parked_group *parked_at(const struct parked_uids *p, const char *path);
 /* That session is deleted. Trees of clients stay parked without it, so that a session on them can have them again. */
 void parked_drop(struct parked_uids *p, const char *holder);
+/* That tree was removed. Its group goes if nothing else is left of it. */
+void parked_tree_removed(struct parked_uids *p, const char *path);
 void parked_each(struct parked_uids *p, void (*fn)(void *ctx, const char *holder), void *ctx);

@@ -101,6 +101,14 @@ static void on_background_idle(void *ctx)
 	store_check_stopped(st);
 }
 
+static void on_tree_removed(void *ctx, const char *path)
+{
+	struct session_store *st = ctx;
+
+	if (st->parked)
+		parked_tree_removed(st->parked, path);
+}
+
 static void open_workspaces(struct session_store *st, const struct store_config *cfg)
 {
 	struct workspaces *ws = &st->workspaces;
@@ -114,6 +122,7 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 				   .builtin_dir = xstrdup(cfg->skills),
 				   .user = st->user,
 				   .idle = on_background_idle,
+				   .removed = on_tree_removed,
 				   .ctx = st };
 	list_init(&ws->claims);
 	list_init(&ws->chores);

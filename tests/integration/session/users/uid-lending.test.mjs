@@ -143,6 +143,18 @@ describe('a closed session', { skip }, () => {
     await until(async () => await freeUids(d) === 2 && !parked().length); // b had no uid: its record goes with its files
   });
 
+  // The workspace of a session that is deleted is removed beside the session's own files, and it is not said which is first.
+  test('leaves no record once it is deleted, whatever its workspace takes to be removed', async () => {
+    const a = await ephemeral();
+    await tell(c, a.sessionId, 'for d in $(seq 100); do mkdir $d; (cd $d; for f in $(seq 100); do : >$f; done); done');
+    await close(a);
+    const b = await ephemeral(), other = await ephemeral();
+    assert.equal(parked().length, 1);
+    for (const s of [a, b, other])
+      await remove(s);
+    await until(async () => await freeUids(d) === 2 && !parked().length);
+  });
+
   test('keeps its uid where it has files in a directory of somebody else\'s', async () => {
     const dir = path.join(d.dir, `open-${++n}`);
 
