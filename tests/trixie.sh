@@ -19,6 +19,8 @@ if ! command -v mmdebstrap >/dev/null; then
 	exit 1
 fi
 sh tests/node-deps.sh
+make -s ui # brings images/ui/node_modules
+npm_projects="tests tests/otel tests/copilotkit images/ui"
 
 packages=$(sh tests/install-deps.sh --debian 13 --list build runtime test | tr ' ' ',')
 packages="ca-certificates,procps,iproute2,passwd,e2fsprogs,nodejs,npm,$packages" # tests run what users have: npm, and any node
@@ -38,9 +40,9 @@ mkdir -p "$src"
 find "$src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -co --exclude-standard | while read -r file; do [ ! -e "$file" ] || echo "$file"; done |
 	tar -cf - -T - | tar -C "$src" -xf -
-mkdir -p "$src/tests/node_modules" "$src/tests/otel/node_modules" "$src/tests/copilotkit/node_modules"
+for project in $npm_projects; do mkdir -p "$src/$project/node_modules"; done
 
-export ACPD_TRIXIE="$root" ACPD_TESTS="$PWD/tests" ACPD_JOBS="$(nproc)"
+export ACPD_TRIXIE="$root" ACPD_TOP="$PWD" ACPD_NPM="$npm_projects" ACPD_JOBS="$(nproc)"
 # shellcheck disable=SC2016 # expanded inside
 exec unshare --mount --pid --net --uts --ipc --fork --kill-child sh -euc '
 	r=$ACPD_TRIXIE
@@ -62,9 +64,9 @@ exec unshare --mount --pid --net --uts --ipc --fork --kill-child sh -euc '
 	mount -o remount,bind,ro "$r/proc/sys"
 	mount --bind "$r/mnt/sys/net" "$r/proc/sys/net" # each network namespace has its own, which tests set
 	mount --rbind /sys "$r/sys"
-	for d in . otel copilotkit; do
-		mount --bind "$ACPD_TESTS/$d/node_modules" "$r/usr/src/acpd/tests/$d/node_modules"
-		mount -o remount,bind,ro "$r/usr/src/acpd/tests/$d/node_modules"
+	for d in $ACPD_NPM; do
+		mount --bind "$ACPD_TOP/$d/node_modules" "$r/usr/src/acpd/$d/node_modules"
+		mount -o remount,bind,ro "$r/usr/src/acpd/$d/node_modules"
 	done
 	# Not chroot: a process in one may make no user namespaces, which tests do.
 	cd "$r"
