@@ -3,10 +3,14 @@
 // the claim, the minted tokens and the port.
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import crypto from 'node:crypto';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { ACPD, Daemon } from '../../lib/daemon.mjs';
 import { gate } from '../../lib/gate.mjs';
@@ -100,6 +104,22 @@ test('a replaced token stays replaced over a restart, and a token file that has 
   assert.deepEqual(await restart(d), DONE);
   assert.deepEqual([(await d.http('/v1/info', { token: second })).status, (await d.http('/v1/info', { token: d.token })).status], [401, 200]);
   await d.stop();
+});
+
+// Each call of the command's that sends waits, so that the daemon's end of the connection is closed before.
+test('a command whose daemon ends under it says so, and is not killed', { skip: spawnSync('strace', ['-V']).error && 'no strace' }, async (t) => {
+  const runDir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-run-'));
+  const server = net.createServer((socket) => socket.destroy()).listen(path.join(runDir, 'control.sock'));
+
+  t.after(() => { server.close(); fs.rmSync(runDir, { recursive: true }); });
+  await once(server, 'listening');
+  const child = spawn('strace', ['-qq', '-o', '/dev/null', '-e', 'trace=write,sendto', '-e', 'inject=write,sendto:delay_enter=500000',
+    ACPD, 'restart', '--run-dir', runDir], { stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ASAN_OPTIONS: `${process.env.ASAN_OPTIONS ?? ''}:detect_leaks=0` } }); // LeakSanitizer cannot run under strace
+  const [stderr, [code, signal]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+
+  assert.deepEqual([code, signal], [6, null], stderr);
+  assert.match(stderr, /no daemon answers on .*control\.sock/);
 });
 
 test('an unclaimed daemon stays unclaimed; told to end while it drains, it ends', async (t) => {
