@@ -118,11 +118,11 @@ $(BUILD)/acpd-proxy: $(PROXY_OBJ) $(call objects,$(PROXY_SHARED))
 $(BUILD)/acpd-init: $(INIT_MAIN) Makefile
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE $(INIT_CFLAGS) $(INIT_LDFLAGS) -o $@ $<
-# Looked up by every make, and written if it is another.
+# Looked up by every make, of which two may run beside each other, and written if it is another.
 .PHONY: FORCE
 $(BUILD)/version: FORCE
 	@mkdir -p $(@D)
-	@sh daemon/version.sh $(VERSION) >$@.new && if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+	@sh daemon/version.sh $(VERSION) >$@.$$$$ && if cmp -s $@.$$$$ $@; then rm $@.$$$$; else mv $@.$$$$ $@; fi
 $(VERSION_OBJ): daemon/base/version.c $(BUILD)/version Makefile
 	$(CC) $(CPPFLAGS) -DACPD_VERSION="\"$$(cat $(BUILD)/version)\"" $(CFLAGS) -c -o $@ $<
 $(BUILD)/obj/%.o: %.c Makefile
