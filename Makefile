@@ -210,17 +210,19 @@ EVERY = $(sort $(shell find tests/integration -name '*.test.mjs') $(wildcard tes
 # $(call marked,MARK): the files that say so in a line of their own; tests/README.md has the marks.
 marked = $(shell grep -lx '// $(1)' $(EVERY))
 INTEGRATION = $(filter-out $(if $(filter 1,$(FAST)),$(call marked,slow)) $(if $(filter san,$(MODE)),$(call marked,build: release)), \
-	$(if $(filter release1,$(MODE)$(ONCE)),$(call marked,build: \(release\|both\)),$(EVERY)))
+	$(if $(ONLY_RELEASE),$(call marked,build: \(release\|both\)),$(EVERY)))
 REAL := $(wildcard tests/harness/*.test.mjs)
 MATRIX := codex.test.mjs opencode-scenarios.test.mjs pi.test.mjs
 
 lint: ## layers, names, sizes, format, cppcheck, words, docs
 	sh tests/lint/run.sh
-check: unit fuzz-corpora integration ## unit tests, corpora and integration tests
+# make test leaves to the sanitizers what they run anyway.
+ONLY_RELEASE := $(filter release1,$(MODE)$(ONCE))
+check: $(if $(ONLY_RELEASE),,unit fuzz-corpora) integration ## unit tests, corpora and integration tests
 .PHONY: integration harness programs
 JOBS := $(shell nproc)
 PROGRAMS_OF_TESTS = all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER)
-programs: $(PROGRAMS_OF_TESTS) $(UNIT_BINS) $(CORPORA) ## build everything that the tests run
+programs: $(PROGRAMS_OF_TESTS) $(if $(ONLY_RELEASE),,$(UNIT_BINS) $(CORPORA)) ## build everything that the tests run
 integration: $(PROGRAMS_OF_TESTS) ## integration tests only
 	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
 # daemon/api/openapi.json and images/acpd-api.d.ts, made anew of daemon/api/areas.

@@ -1,52 +1,72 @@
 #!/bin/sh
 # all.sh [--all] - what make test does, stage by stage, and with --all what make test-all does after it; at the end the slowest test
-# files and what each stage cost. A stage that fails ends it, so that its own last lines, which say what failed, are the last.
+# files and what each stage cost. After a stage that fails no other begins, and the last lines name the files that failed.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p build
-TEST_TIMES=$PWD/build/test-times.txt # tests/lib/report.mjs adds a line for each file
-export TEST_TIMES
+# tests/lib adds to these: a line for each file; each that failed for good; each that passed only when it was run again.
+TEST_TIMES=$PWD/build/test-times.txt TEST_FAILED=$PWD/build/failed.txt
+export TEST_TIMES TEST_FAILED
 : >"$TEST_TIMES"
-costs=$(mktemp)
-trap 'rm -f "$costs" "$costs.before" "$costs.after"' EXIT
+rm -f "$TEST_FAILED" build/flaky.txt
+costs=$(mktemp -d)
+trap 'rm -rf "$costs"' EXIT
 jobs=$(nproc)
-rm -f build/flaky.txt # tests/lib/run.mjs adds each file that passed only when it was run again
+begun=$(date +%s)
 
-# stage NAME ARGUMENT... - of make
+# stage NAME ARGUMENT... - of make, in a shell of its own, whose "times" are then those of the stage alone
 stage()
 {
-	name=$1
-	shift
-	times >"$costs.before"
-	wall=$(date +%s)
-	TEST_STAGE=$name make --no-print-directory "$@"
-	times >"$costs.after"
-	echo "$name $(($(date +%s) - wall)) $(used before) $(used after)" >>"$costs"
+	(
+		name=$1
+		shift
+		wall=$(date +%s)
+		ended=0
+		TEST_STAGE=$name make --no-print-directory "$@" || ended=$?
+		times >"$costs/$name.times"
+		echo "$name $(($(date +%s) - wall)) $(used "$costs/$name.times")" >>"$costs/table"
+		[ "$ended" = 0 ] || echo "$name" >>"$costs/failed"
+	)
 }
 
 # User and system time, in seconds, of what had ended when "times" wrote that file.
 used()
 {
-	tr -c '0-9.\n' ' ' <"$costs.$1" | awk 'NR == 2 { print $1 * 60 + $2 + $3 * 60 + $4 }'
+	tr -c '0-9.\n' ' ' <"$1" | awk 'NR == 2 { print $1 * 60 + $2 + $3 * 60 + $4 }'
 }
 
-stage lint lint
-stage build -j"$jobs" programs
-stage check ONCE=1 check
+# Waits for what runs, and ends all if something failed.
+joined()
+{
+	wait
+	[ -e "$costs/failed" ] || return 0
+	echo "make test: failed in: $(tr '\n' ' ' <"$costs/failed")"
+	cat "$TEST_FAILED" 2>/dev/null || :
+	exit 1
+}
+
+stage lint lint &
+stage build ONCE=1 -j"$jobs" programs
+joined
 stage build-san MODE=san -j"$jobs" programs
+joined
+# The real harnesses mostly wait, for their own start and for the scripted model.
+stage harness harness &
+stage check ONCE=1 check
 stage check-san check-san
-stage harness harness
+joined
 if [ "${1:-}" = --all ]; then
 	for name in check-valgrind boot test-matrix test-static test-dist test-trixie test-vm image soak; do
 		stage $name $name
+		joined
 	done
 fi
 
 echo "# the slowest files (processor seconds, seconds passed); all of them: build/test-times.txt"
 sort -rn "$TEST_TIMES" | head -n 20
-echo "# stage, wall and CPU (seconds)"
-awk '{ printf "%-16s %6d %8.0f\n", $1, $2, $4 - $3; wall += $2; cpu += $4 - $3 }
-	END { printf "%-16s %6d %8.0f, which is %.1f minutes of CPU\n", "all", wall, cpu, cpu / 60 }' "$costs"
+echo "# stage, wall and CPU (seconds); harness runs beside check and check-san, lint beside build"
+awk -v wall=$(($(date +%s) - begun)) '{ printf "%-16s %6d %8.0f\n", $1, $2, $3; cpu += $3 }
+	END { printf "%-16s %6d %8.0f, which is %.1f minutes, and %.1f of CPU\n", "all", wall, cpu, wall / 60, cpu / 60 }' "$costs/table"
 if [ -s build/flaky.txt ]; then
 	echo "# flaky: failed, and passed when run again alone (both outputs are at the end of the stage)"
 	cat build/flaky.txt

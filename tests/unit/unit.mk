@@ -66,10 +66,10 @@ $(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(F
 CONFINED := test_caller test_confine_self test_confinement test_spaces test_spaces_life test_cgroups
 NOT_VALGRIND := test_commit_kill test_ledger_power test_ledger_rotate test_patch_git test_apply_git test_ignore_git test_snapshot_git test_commit_random \
 	test_diff_lines test_explore $(CONFINED)
-# make test runs the others under the sanitizers only; make check-valgrind runs them in this build.
 unit: $(UNIT_BINS) $(PROGRAMS) ## unit tests: UNIT='test_buf test_err'
-	@sh tests/unit/run.sh $(UNIT_DIR) $(or $(UNIT),$(if $(filter release1,$(MODE)$(ONCE)),$(NOT_VALGRIND)))
-unit-valgrind: $(UNIT_BINS) $(CORPORA) ## unit tests under valgrind
+	@sh tests/unit/run.sh $(UNIT_DIR) $(UNIT)
+unit-valgrind: $(UNIT_BINS) $(CORPORA) $(PROGRAMS) ## unit tests of the release build, under valgrind where it can
+	@$(if $(UNIT),:,sh tests/unit/run.sh $(UNIT_DIR) $(NOT_VALGRIND))
 	@sh tests/unit/run.sh --valgrind $(UNIT_DIR) $(or $(UNIT),$(filter-out $(NOT_VALGRIND),$(notdir $(UNIT_TESTS))))
 	@sh tests/unit/valgrind.sh $(CORPORA) --each tests/fuzz/corpus $(FUZZ)
 fuzz-corpora: $(CORPORA) ## each corpus through its fuzz target

@@ -66,15 +66,20 @@ test('a file that fails once fails the run with FLAKY=fail', () => {
 });
 
 test('a file that fails twice fails the run, beside one that is flaky', () => {
-  const { status, stdout, flaky } = run({ bad: BAD, once: ONCE });
+  const told = path.join(dir, 'failed');
+  const { status, stdout, flaky } = run({ bad: BAD, once: ONCE }, { TEST_FAILED: told });
 
   assert.deepEqual([status, flaky], [1, ['once.test.mjs']], stdout);
   assert.match(stdout, /# bad\.test\.mjs failed twice/);
+  assert.match(fs.readFileSync(told, 'utf8'), /^not ok bad\.test\.mjs:2 one\n *Error: always\n/);
+  assert.doesNotMatch(fs.readFileSync(told, 'utf8'), /once/);
 });
 
 test('where many files fail, none is run again', () => {
-  const { status, stdout, flaky } = run(Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`bad-${i}`, BAD])));
+  const told = path.join(dir, 'failed');
+  const { status, stdout, flaky } = run(Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`bad-${i}`, BAD])), { TEST_FAILED: told });
 
   assert.deepEqual([status, flaky], [1, []], stdout);
+  assert.equal(fs.readFileSync(told, 'utf8').match(/^not ok /gm).length, 9);
   assert.doesNotMatch(stdout, /once more/);
 });
