@@ -146,6 +146,22 @@ for (const era of ERAS) {
       }
     });
 
+    // Strict clients give up the whole connection over it.
+    test('progress that no call in flight has asked for does not reach the client', async (t) => {
+      const { c } = await relay(t, { era, handlers: calling((call) => {
+        const progress = (token) => call.notify('notifications/progress', `{"progressToken":${token},"progress":1}`);
+        for (const token of ['"of-the-server"', '7', 'null'])
+          progress(token);
+        call.result('{"resultType":"complete","content":[]}');
+        progress(call.meta('progressToken') ?? '"late"');
+      }) });
+
+      for (const asked of ['', '"progressToken":"t"', '"progressToken":""', '"progressToken":7', '"progressToken":7.0', '"progressToken":"of\\u002dthe-server"'])
+        await call(c, '{}', asked);
+      await call(c, '{}');
+      assert.deepEqual(c.notifications('notifications/progress').map(({ raw }) => member(raw, 'params', 'progressToken')), ['7', '7', '"of-the-server"']);
+    });
+
     test('log messages come if they were asked for, with all that is in them', async (t) => {
       const message = `{"level":"info","logger":"l","data":${ODD},"_meta":{"a":1.0}}`;
       const { o, c } = await relay(t, { era, handlers: calling((call) => {

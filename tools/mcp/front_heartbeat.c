@@ -4,6 +4,7 @@
  * the server it stops, and the client's own patience decides. */
 #include "base/clock.h"
 #include "json/jenc.h"
+#include "json/jstr.h"
 #include "tools/mcp/mcp_front_internal.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@
 #define NUMBER_MAX 64
 
 struct front_heartbeat {
-	char *token;	       /* raw */
+	struct jval token;     /* its raw is ours */
 	char *message, *total; /* raw, of the server's last progress; NULL: none */
 	double at;	       /* of the last, the server's or ours */
 	uint64_t until;
@@ -56,7 +57,7 @@ static void beat(void *ctx)
 	p->at += STEP * MAX(fabs(p->at), 1.0);
 	snprintf(number, sizeof(number), "%.15g", p->at);
 	jw_obj(&w, NULL);
-	jw_raw(&w, "progressToken", slice_of(p->token));
+	jw_raw(&w, "progressToken", p->token.raw);
 	jw_raw(&w, "progress", slice_of(number));
 	if (p->total && number_of(slice_of(p->total)) > p->at)
 		jw_raw(&w, "total", slice_of(p->total));
@@ -74,24 +75,42 @@ void front_heartbeat_begin(struct front_request *x, struct slice params)
 	    (x->method && (x->method->flags & MCP_LASTS)))
 		return;
 	x->heartbeat = new0(struct front_heartbeat);
-	x->heartbeat->token = xstrndup(token.raw.p, token.raw.n);
+	x->heartbeat->token =
+		(struct jval){ token.type, { xstrndup(token.raw.p, token.raw.n), token.raw.n } };
 	x->heartbeat->until = clock_mono_ms() + MCP_HEARTBEAT_MAX_MS;
 	arm(x);
 }
 
-void front_heartbeat_heard(struct front_request *x, const char *method, struct slice params)
+/* Servers write it again in their own way. */
+static bool is_token(struct jval ours, struct jval said)
+{
+	_cleanup_(buf_done) struct buf a = { 0 }, b = { 0 };
+
+	if (ours.type != said.type)
+		return false;
+	if (ours.type == J_NUMBER)
+		return number_of(ours.raw) == number_of(said.raw);
+	return slice_eq(ours.raw, said.raw) ||
+	       (jstr_decode_bytes(ours, &a) == 0 && jstr_decode_bytes(said, &b) == 0 &&
+		slice_eq(buf_slice(&a), buf_slice(&b)));
+}
+
+bool front_heartbeat_heard(struct front_request *x, const char *method, struct slice params)
 {
 	struct front_heartbeat *p = x->heartbeat;
 	struct jval at = jobj_get(params, "progress");
 
-	if (!p || strcmp(method, "notifications/progress") != 0)
-		return;
+	if (strcmp(method, "notifications/progress") != 0)
+		return true;
+	if (!p || !is_token(p->token, jobj_get(params, "progressToken")))
+		return false;
 	if (at.type == J_NUMBER && isfinite(number_of(at.raw)))
 		p->at = number_of(at.raw);
 	keep(&p->message, jobj_get(params, "message"), J_STRING);
 	keep(&p->total, jobj_get(params, "total"), J_NUMBER);
 	p->until = clock_mono_ms() + MCP_HEARTBEAT_MAX_MS;
 	arm(x);
+	return true;
 }
 
 void front_heartbeat_end(struct front_request *x)
@@ -101,7 +120,7 @@ void front_heartbeat_end(struct front_request *x)
 	if (!p)
 		return;
 	loop_timer_cancel(&p->timer);
-	free(p->token);
+	free((char *)p->token.raw.p);
 	free(p->message);
 	free(p->total);
 	free(p);

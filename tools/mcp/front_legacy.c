@@ -216,7 +216,8 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 {
 	struct front_request *x = ctx;
 
-	front_heartbeat_heard(x, method, params);
+	if (!front_heartbeat_heard(x, method, params))
+		return;
 	front_notify(x->front, method, params, slice_of(x->id));
 }
 

@@ -26,7 +26,8 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct front_request *x = ctx;
 
-	front_heartbeat_heard(x, method, params);
+	if (!front_heartbeat_heard(x, method, params))
+		return;
 	put_tagged(&b, x, params);
 	front_notify(x->front, method, buf_slice(&b), slice_of(x->id));
 }

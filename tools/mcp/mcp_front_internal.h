@@ -129,8 +129,9 @@ void front_questions_drop(struct front_request *x, bool tell);
 /* --- front_heartbeat.c --- */
 /* params: as they came. */
 void front_heartbeat_begin(struct front_request *x, struct slice params);
-/* Call it for a notification of the server, before that is passed on. */
-void front_heartbeat_heard(struct front_request *x, const char *method, struct slice params);
+/* Call it for a notification of the server. False: it is not passed on, because it is progress that the request did not
+ * ask for; strict clients end the connection over a token that they did not give. */
+bool front_heartbeat_heard(struct front_request *x, const char *method, struct slice params);
 void front_heartbeat_end(struct front_request *x);
 
 /* --- front_subscriptions.c --- */

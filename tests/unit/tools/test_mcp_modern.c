@@ -27,8 +27,9 @@ static void test_everything_passes(void **state _unused_)
 	assert_false(mcp_front_legacy(r->front));
 
 	mcp_rig_notify(r, 0, "notifications/progress", "{\"progressToken\":0,\"progress\":1.0}");
-	assert_log(r, "< 9007199254740993 " RPC "\"method\":\"notifications/progress\",\"params\":{"
-		      "\"progressToken\":0,\"progress\":1.0}}\n");
+	mcp_rig_notify(r, 0, "notifications/message", "{\"level\":\"info\",\"data\":1.0}");
+	assert_log(r, "< 9007199254740993 " RPC "\"method\":\"notifications/message\",\"params\":{"
+		      "\"level\":\"info\",\"data\":1.0}}\n"); /* it asked for no progress */
 	mcp_rig_result(
 		r, 0,
 		"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":{}},\"requestState\":"

@@ -71,10 +71,10 @@ static void test_rounds(void **state _unused_)
 	mcp_rig_say(r, ANSWER("4", "{\"action\":\"cancel\"}"));
 	assert_log(r, "> tools/call " PARAMS_AND(
 			      "\"inputResponses\":{\"d\":{\"action\":\"cancel\"}},") "\n");
-	mcp_rig_notify(r, 3, "notifications/progress", "{\"progressToken\":0}");
+	mcp_rig_notify(r, 3, "notifications/message", "{\"level\":\"info\"}");
 	mcp_rig_result(r, 3, "{\"resultType\":\"complete\",\"content\":[]}");
 	assert_log(r, "< \"q\" " RPC_
-		      "\"method\":\"notifications/progress\",\"params\":{\"progressToken\":0}}\n"
+		      "\"method\":\"notifications/message\",\"params\":{\"level\":\"info\"}}\n"
 		      "<! \"q\" " RPC_ "\"id\":\"q\",\"result\":{\"content\":[]}}\n");
 }
 
