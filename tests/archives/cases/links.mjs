@@ -36,6 +36,10 @@ t.one('target-long-as-data', 'zip', () => Z.zip([Z.symlink('l', 'a'.repeat(1 << 
 t.across('escape-by-non-utf8-directory', ['ustar'], [{ link: 'l', to: Buffer.from('\xff/../../outside', 'latin1') }],
   refused('SYMLINK_OUTWARD', 'NAME_NOT_UTF8'));
 
+t.one('outward-by-pax-linkpath', 'tar', () => T.tar(T.file('a', 'a'), T.pax({ linkpath: '../outside/file' }), T.symlink('l', 'a')), refused('SYMLINK_OUTWARD'));
+t.one('hard-outward-by-pax-linkpath', 'tar', () => T.tar(T.file('a', 'a'), T.pax({ linkpath: '../outside/file' }), T.hardlink('h', 'a')),
+  refused('HARDLINK_OUTWARD'));
+
 // Written through.
 t.across('then-write-through', ALL, [{ link: 'd', to: '../outside' }, { file: 'd/pwned', data: 'x' }], refused(...OUT));
 t.across('absolute-then-write-through', ['ustar', 'pax', 'zip'], (ctx) => [{ link: 'd', to: ctx.outside }, { file: 'd/pwned', data: 'x' }],
@@ -147,6 +151,10 @@ t.across('hard-to-outward-link', ['ustar', 'gnu'], [{ link: 'd', to: '../outside
   refused(...OUT, ...HARD));
 t.across('hard-into-kept-file', ['ustar', 'pax'], [{ hard: 'h', to: 'zz-kept/file' }], refused('HARDLINK_MISSING'));
 t.across('hard-dotdot-but-inside', ['gnu'], [{ file: 'a', data: 'a' }, { hard: 'h', to: 'b/../a' }], refused(...HARD));
+t.across('hard-below-a-later-link', ['ustar', 'pax', 'gnu', 'gz'],
+  [{ file: 'victim', data: 'x' }, { hard: 'door/escaped', to: 'victim' }, { link: 'door', to: '../outside' }], refused(...OUT));
+t.across('hard-below-a-later-inward-link', ['ustar', 'gnu'],
+  [{ dir: 'v1' }, { file: 'victim', data: 'x' }, { hard: 'door/escaped', to: 'victim' }, { link: 'door', to: 'v1' }], refused('TYPE_CONFLICT'));
 t.across('hard-missing', ['ustar', 'gz'], [{ hard: 'h', to: 'nothing' }], refused('HARDLINK_MISSING'));
 t.across('hard-to-itself', ['ustar', 'pax'], [{ hard: 'h', to: 'h' }], refused('HARDLINK_MISSING', 'HARDLINK_OUTWARD'));
 t.across('hard-to-directory', ['ustar', 'zst'], [{ dir: 'd' }, { hard: 'h', to: 'd' }], refused('HARDLINK_MISSING', 'TYPE_CONFLICT'));
