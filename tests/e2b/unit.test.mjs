@@ -69,7 +69,7 @@ describe('images/acpd.service', () => {
 
   test('passes systemd-analyze verify', (t) => {
     const result = analyze(text)
-    if (!result) return t.diagnostic('systemd-analyze is not installed; the keys were checked by our own list')
+    if (!result) return t.skip('no systemd-analyze')
     assert.deepEqual(result, { status: 0, said: '' })
     assert.match(analyze(text.replace('KillMode=mixed', 'KillMode=some')).said, /[Kk]ill ?[Mm]ode/)
     assert.match(analyze(text.replace('KillMode=', 'KillMood=')).said, /KillMood/)
@@ -135,7 +135,7 @@ describe('images/acpd-logins.service and .path', () => {
 
   test('pass systemd-analyze verify', (t) => {
     const result = analyze(watch, 'acpd-logins.path', { 'acpd-logins.service': service })
-    if (!result) return t.diagnostic('systemd-analyze is not installed')
+    if (!result) return t.skip('no systemd-analyze')
     assert.deepEqual(result, { status: 0, said: '' })
   })
 })

@@ -1,7 +1,10 @@
 // report.mjs - what a run of the tests prints: each file in a line, each failure at once and again in short at the
 // very end, so that the last lines of a long log say what failed. The dearest files and the sums stand before that.
+//
+// What does not run is skipped, and says why: a skip without a reason fails, and so does a file that has no test. A skipped suite counts as
+// one skipped test, since node does not read what is in it.
 import { appendFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { MARK } from './cpu.mjs';
 
 // What this run tells others. A test may run tests of its own: those are not part of this run, so it does not get the names.
@@ -11,6 +14,10 @@ for (const name of ['TEST_TIMES', 'TEST_FAILURES', 'TEST_STAGE']) delete process
 const DEAREST = 20;
 const FAILURES_AT_END = 12;
 const MESSAGE_MAX = 400;
+const NO_TEST = 'this file ran 0 tests: declare those that cannot run here as skipped, with a reason';
+const NO_REASON = 'skipped without a reason: write { skip: CONDITION && \'REASON\' }';
+// With such a pattern most files have no test to run.
+const IS_FILTERED = process.execArgv.some((argument) => argument.startsWith('--test-name-pattern'));
 
 const seconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
 const place = (data) => `${relative(process.cwd(), data.file ?? data.name)}${data.line > 1 ? `:${data.line}` : ''}`;
@@ -52,6 +59,11 @@ function noteFailure(data, text) {
   if (TEST_FAILURES) appendFileSync(TEST_FAILURES, `${JSON.stringify({ file: relative(process.cwd(), data.file ?? data.name), text })}\n`);
 }
 
+const withError = (data, error) => ({ ...data, details: { ...data.details, error } });
+const withSuites = (counts, skipped = 0) => ({ ...counts, tests: counts.tests + skipped, skipped: counts.skipped + skipped });
+// Node reports a file as a test if it has neither tests nor suites.
+const isFile = (data) => data.nesting === 0 && data.file !== undefined && resolve(data.name) === data.file;
+
 function* ending(files, failed, counts, ms) {
   yield* dearest(files);
   for (const data of failed.slice(0, FAILURES_AT_END)) yield short(data);
@@ -65,17 +77,26 @@ function* ending(files, failed, counts, ms) {
 export default async function* report(source) {
   const files = [];
   const failed = [];
+  const suites = new Map(); // skipped ones of each file
   const cpu = new Map(); // of each file, in seconds; the line comes before or after the file's summary
+
+  const fail = (data) => {
+    failed.push(data);
+    process.exitCode = 1; // Node itself passes over the hooks of a suite
+    const text = whole(data);
+    noteFailure(data, text);
+    return text;
+  };
 
   for await (const { type, data } of source) {
     if (type === 'test:fail' && isOwn(data)) {
-      failed.push(data);
-      process.exitCode = 1; // Node itself passes over the hooks of a suite
-      const text = whole(data);
-      noteFailure(data, text);
-      yield text;
+      yield fail(data);
     } else if (type === 'test:pass' && data.skip !== undefined) {
-      yield `skipped ${place(data)} ${data.name}: ${data.skip}\n`;
+      if (data.details?.type === 'suite')
+        suites.set(data.file, (suites.get(data.file) ?? 0) + 1);
+      yield data.skip === true || data.skip === '' ? fail(withError(data, NO_REASON)) : `skipped ${place(data)} ${data.name}: ${data.skip}\n`;
+    } else if (type === 'test:pass' && isFile(data) && !IS_FILTERED) {
+      yield fail(withError(data, NO_TEST));
     } else if (type === 'test:diagnostic' && data.file) {
       yield `# ${place(data)} ${data.message}\n`;
     } else if (type === 'test:stdout' && data.message.startsWith(MARK)) {
@@ -83,15 +104,17 @@ export default async function* report(source) {
     } else if (type === 'test:stdout' || type === 'test:stderr') {
       yield data.message;
     } else if (type === 'test:summary' && data.file) {
-      const { passed, tests } = data.counts;
+      const { passed, tests, skipped } = withSuites(data.counts, suites.get(data.file));
       const name = place({ file: data.file });
+      if (tests === 0 && !IS_FILTERED)
+        yield fail(withError({ name: data.file, file: data.file }, NO_TEST));
       const isRight = data.success && !failed.some((f) => f.file === data.file);
       files.push({ name, ms: data.duration_ms });
-      yield `${isRight ? 'ok' : 'not ok'} ${name} ${passed} of ${tests}, ${seconds(data.duration_ms)}\n`;
+      yield `${isRight ? 'ok' : 'not ok'} ${name} ${passed} of ${tests}${skipped ? `, ${skipped} skipped` : ''}, ${seconds(data.duration_ms)}\n`;
     } else if (type === 'test:summary') {
       for (const f of files) f.cpu = cpu.get(f.name) ?? 0;
       note(files);
-      yield* ending(files, failed, data.counts, data.duration_ms);
+      yield* ending(files, failed, withSuites(data.counts, [...suites.values()].reduce((a, b) => a + b, 0)), data.duration_ms);
     }
   }
 }

@@ -167,21 +167,22 @@ test('what it leaves behind is killed', X64, async () => {
   assert.deepEqual([code, alive], [0, []]);
 });
 
+async function fails(args, code, pattern) {
+  const r = await acpd(['confine', 'try', ...args]);
+
+  assert.deepEqual([r.code, r.stdout], [code, ''], args.join(' '));
+  assert.match(r.stderr, pattern, args.join(' '));
+}
+
 test('what cannot be run is said before anything is', async () => {
-  const fails = async (args, code, pattern) => {
-    const r = await acpd(['confine', 'try', ...args]);
-
-    assert.deepEqual([r.code, r.stdout], [code, ''], args.join(' '));
-    assert.match(r.stderr, pattern, args.join(' '));
-  };
-
   await fails([], 2, /^acpd: usage: acpd confine try \[OPTION\.\.\.\] -- CMD\.\.\.\n$/);
   await fails(['--level', 'tight', '--', 'true'], 2, /level.*tight/);
   await fails(['--network', '{"mode":"sometimes"}', '--', 'true'], 2, /^acpd: network\.mode/);
   await fails([...AS, '--', 'no-such-command-here'], 1, /^acpd: no executable 'no-such-command-here' in PATH\n$/);
   await fails([...AS, '--cwd', '/no/such/directory', '--', 'true'], 1, /\/no\/such\/directory|working directory/);
-  if (process.getuid() !== 0)
-    return;
+});
+
+test('root is told that it needs a user', { skip: process.getuid() !== 0 && 'needs root' }, async () => {
   await fails(['--agent-user', 'no-such-user-here', '--', 'true'], 2, /^acpd: --agent-user: no user named/);
   await fails(['--', 'true'], 3, /^acpd: level guarded cannot be had here: uid: .*\n(acpd: .*\n)?acpd: --partial runs the command/);
   const partial = await acpd(['confine', 'try', '--partial', '--json', '--', 'true']);

@@ -235,7 +235,7 @@ describe('a daemon works with all its paths', () => {
     }
     await works(t, base, { named: (at) => path.join(links, path.basename(at)) });
   });
-  test('each directory a mount point', { skip: !isRoot }, async (t) => {
+  test('each directory a mount point', { skip: !isRoot && 'needs root, to mount' }, async (t) => {
     const base = place(t), own = Object.keys(USES).filter((o) => !USES[o].file).map((o) => path.join(base, o));
 
     for (const dir of own) {
@@ -245,7 +245,7 @@ describe('a daemon works with all its paths', () => {
     }
     await works(t, base);
   });
-  test('their parent read-only once they are there', { skip: !isRoot }, async (t) => {
+  test('their parent read-only once they are there', { skip: !isRoot && 'needs root, to mount' }, async (t) => {
     const base = place(t), own = Object.keys(USES).filter((o) => USES[o].dir).map((o) => path.join(base, o));
 
     for (const dir of own)
@@ -278,7 +278,7 @@ describe('a path is refused', () => {
       assert.match(stderr, new RegExp(`^acpd: --${option}: cannot make '.*x' absolute: `), option);
     }
   });
-  test('of a directory to be made below a read-only parent', { skip: !isRoot }, async (t) => {
+  test('of a directory to be made below a read-only parent', { skip: !isRoot && 'needs root, to mount' }, async (t) => {
     const base = place(t);
 
     if (!mount(t, '-t', 'tmpfs', '-o', 'ro', 'tmpfs', base))

@@ -89,7 +89,7 @@ if (inside) describe('real programs with a network of hosts', { skip: !farSidePo
       });
 
       for (const { what, needs, command, prints, other, fails } of PROGRAMS)
-        test(what, { skip: needs && !has(needs) && 'not here' }, async () => {
+        test(what, { skip: needs && !has(needs) && `${needs} is not installed` }, async () => {
           const works = await runCommand(c, id, command.replaceAll('\n', ' '));
 
           assert.match(works.text, prints);

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import test, { after, before } from 'node:test';
+import test, { after, before, describe } from 'node:test';
 import { spawnSync } from 'node:child_process';
 import { FORMATS, f, l, written, x } from '../../archives/cases/common.mjs';
 import { Box, LAYOUTS, NOBODY, endFaults, extract, temporary } from '../../archives/run.mjs';
@@ -73,7 +73,7 @@ const PLACES = [
 
 for (const layout of LAYOUTS.filter((one) => one.filled)) {
   for (const [name, make, entries, skipped, tree] of PLACES) {
-    test(`in DEST stands ${name} (${layout.name})`, async (t) => {
+    test(`in DEST stands ${name} (${layout.name})`, { skip: layout.skip }, async (t) => {
       const box = newBox(layout);
 
       t.after(() => box.remove());
@@ -119,7 +119,7 @@ for (const layout of LAYOUTS.filter((one) => one.filled || one.parent === NOBODY
     }],
     ['files', (at) => fs.writeFileSync(at, 'no directory')],
   ]) {
-    test(`staging directories that are ${name} (${layout.name})`, async (t) => {
+    test(`staging directories that are ${name} (${layout.name})`, { skip: layout.skip }, async (t) => {
       const box = newBox(layout);
 
       t.after(() => box.remove());
@@ -156,7 +156,7 @@ const NOT_DIRECTORIES = [
 
 for (const layout of LAYOUTS.filter((one) => !one.filled)) {
   for (const [name, make] of NOT_DIRECTORIES) {
-    test(`DEST is ${name} (${layout.name})`, async (t) => {
+    test(`DEST is ${name} (${layout.name})`, { skip: layout.skip }, async (t) => {
       const box = newBox(layout);
 
       t.after(() => box.remove());
@@ -177,7 +177,7 @@ for (const layout of LAYOUTS.filter((one) => !one.filled)) {
   }
 }
 
-if (isRoot) {
+describe('as root, for another user', { skip: !isRoot && 'needs root' }, () => {
   const other = NOBODY - 1;
   // [name, owner and mode of the parent, whether it can be written there]
   for (const [name, owner, mode, works] of [
@@ -218,7 +218,7 @@ if (isRoot) {
     assert.equal(r.code, 0, r.stdout + r.stderr);
     assert.deepEqual([...box.writtenFaults({ ok: f('ok') }), ...box.outsideFaults()], []);
   });
-}
+});
 
 test('without --json the reason, the name and a message are on standard error; nothing else is said', async (t) => {
   const box = newBox(LAYOUTS[0]);

@@ -288,7 +288,7 @@ test('a tree that is not there fails: exit 1', async () => {
 
 // --- who does it ------------------------------------------------------------------------------------------------
 
-test('another user reads the tree, ours are the state files', { skip: !ROOT }, async () => {
+test('another user reads the tree, ours are the state files', { skip: !ROOT && 'needs root' }, async () => {
   put('mine', 'x\n', 0o600);
   put('theirs', 'x\n', 0o600);
   fs.chownSync(at('ws/theirs'), USER, USER);
@@ -307,7 +307,7 @@ test('another user reads the tree, ours are the state files', { skip: !ROOT }, a
   assert.deepEqual(packed.skipped, [{ path: 'mine', reason: 'UNREADABLE' }]);
 });
 
-test('a tree that was moved to where only root gets is not read', { skip: !ROOT }, async () => {
+test('a tree that was moved to where only root gets is not read', { skip: !ROOT && 'needs root' }, async () => {
   fs.mkdirSync(at('state/open'), { mode: 0o755 });
   fs.writeFileSync(at('state/open/secret'), 'x\n');
   fs.rmdirSync(at('ws'));
