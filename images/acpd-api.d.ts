@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The API of acpd as types, made from daemon/api/openapi.json by make api.
+// The API of acpd as types, generated from daemon/api/openapi.json by make api. It is committed because users copy it beside
+// acpd-client.ts, and because the viewer, which is built without the packages of the tests, imports it.
 
 export interface paths {
     "/v1/agui/{harness}": {

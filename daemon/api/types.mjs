@@ -7,7 +7,8 @@ import openapiTS, { astToString } from '../../tests/node_modules/openapi-typescr
 
 const SOURCE = new URL('./openapi.json', import.meta.url);
 const HEAD = `// SPDX-License-Identifier: Apache-2.0
-// The API of acpd as types, made from daemon/api/openapi.json by make api.
+// The API of acpd as types, generated from daemon/api/openapi.json by make api. It is committed because users copy it beside
+// acpd-client.ts, and because the viewer, which is built without the packages of the tests, imports it.
 
 `;
 
