@@ -41,7 +41,7 @@ top=$work/$name
 programs "$top/bin"
 viewer "$top/share"
 install -D -m 0644 daemon/acpd.1 "$top/share/man/man1/acpd.1"
-install -m 0644 LICENSE images/NOTICE images/README.md images/acpd.service images/acpd-logins.service images/acpd-logins.path "$top/"
+install -m 0644 LICENSE .github/CHANGELOG.md images/NOTICE images/README.md images/acpd.service images/acpd-logins.service images/acpd-logins.path "$top/"
 install -m 0755 images/install.sh images/setup.sh images/agent-users.sh images/close-logins.sh "$top/"
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=ustar -cf - "$name" |
 	gzip -9n >"$out/$name.tar.gz"
@@ -56,6 +56,7 @@ for script in setup agent-users close-logins; do
 done
 install -D -m 0644 -t "$deb/usr/lib/systemd/system" images/acpd.service images/acpd-logins.service images/acpd-logins.path
 install -D -m 0644 -t "$doc" images/README.md images/NOTICE
+gzip -9nc .github/CHANGELOG.md >"$doc/NEWS.gz" # changelog.gz is Debian's own, below
 install -D -m 0644 daemon/acpd.1 "$deb/usr/share/man/man1/acpd.1"
 gzip -9n "$deb/usr/share/man/man1/acpd.1"
 mkdir -p "$deb/usr/bin" "$deb/DEBIAN" "$deb/usr/share/lintian/overrides" "$work/debian"
@@ -73,7 +74,7 @@ END
 cat >"$work/changelog" <<END
 acpd ($deb_version) unstable; urgency=medium
 
-  * This release.
+  * What has changed is in NEWS.gz.
 
  -- acpd maintainers <acpd@packages.invalid>  $(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")
 END

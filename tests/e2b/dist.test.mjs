@@ -64,7 +64,7 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
     assert.deepEqual([...new Set(rows.map((row) => row[1]))], ['0/0']);
     assert.equal(new Set(rows.map((row) => `${row[3]} ${row[4]}`)).size, 1);
     assert.deepEqual(names, [...names].sort());
-    for (const name of [...PROGRAMS.map((p) => `bin/${p}`), 'share/man/man1/acpd.1', 'LICENSE', 'NOTICE', 'acpd.service', 'install.sh', 'share/acpd/ui/index.html', 'share/acpd/ui/licenses.txt'])
+    for (const name of [...PROGRAMS.map((p) => `bin/${p}`), 'share/man/man1/acpd.1', 'CHANGELOG.md', 'LICENSE', 'NOTICE', 'acpd.service', 'install.sh', 'share/acpd/ui/index.html', 'share/acpd/ui/licenses.txt'])
       assert.ok(names.includes(name), name);
   });
 
@@ -95,6 +95,15 @@ describe('make dist', has('dpkg-shlibdeps') ? {} : { skip: 'there is no dpkg-dev
     // The rest builds it, and is not in it.
     for (const name of packages.filter((p) => !['@esbuild/linux-x64', 'typescript'].includes(p)))
       assert.match(notice, new RegExp(`^${name} +${locked[`node_modules/${name}`].license ?? '.+'}$`, 'm'), name);
+  });
+
+  test('the tar and the package have the changes of this version', () => {
+    const text = fs.readFileSync(path.join(ROOT, '.github/CHANGELOG.md'), 'utf8');
+    const release = /^\d+\.\d+\.\d+/.exec(VERSION)[0];
+
+    assert.match(text, new RegExp(`^## ${release}(,|$)`, 'm'));
+    assert.equal(fs.readFileSync(path.join(top(), 'CHANGELOG.md'), 'utf8'), text);
+    assert.equal(good('sh', ['-c', `dpkg-deb --fsys-tarfile '${deb}' | tar -xO ./usr/share/doc/acpd/NEWS.gz | gzip -d`]), text);
   });
 
   test('the package depends on what the programs need, and has no file of settings', () => {
