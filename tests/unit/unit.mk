@@ -3,6 +3,7 @@
 #	unit-valgrind  the same under valgrind
 #	fuzz-corpora   runs every corpus through its target, as ordinary programs
 #	fuzz           hunts with libFuzzer (clang), FUZZ_SECS for each target of FUZZ
+#	fuzz-pack      packs the corpora, with what was added in build/corpus
 FUZZ_SECS ?= 20
 CLANG ?= $(or $(notdir $(shell command -v clang-14)),clang-19)
 
@@ -22,6 +23,10 @@ FUZZ_ALL := $(filter-out $(if $(HAVE_CARES),,fuzz_sni fuzz_proxy_request), \
 	$(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))))
 FUZZ ?= $(FUZZ_ALL:fuzz_%=%)
 CORPORA := $(BUILD)/tests/fuzz/corpora
+# Git has one archive of inputs for each target. They are unpacked into a folder, where .unpacked lists them: what a newer archive does not
+# have any more is removed, and what was added stays.
+CORPUS := build/corpus
+UNPACKED := $(patsubst tests/fuzz/corpus/%.tar.gz,$(CORPUS)/%/.unpacked,$(wildcard $(FUZZ:%=tests/fuzz/corpus/%.tar.gz)))
 # cli/ leans on main.o
 UNIT_OBJS := $(filter-out $(BUILD)/obj/daemon/cli/%,$(OBJS))
 comma := ,
@@ -59,7 +64,13 @@ $(CORPORA): $(BUILD)/tests/fuzz/main.o $(FUZZ_ALL:%=$(BUILD)/tests/fuzz/%.o) $(F
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_LIBS)
 -include $(wildcard $(UNIT_DIR)/*.d $(UNIT_DIR)/*/*.d $(BUILD)/tests/fuzz/*.d)
 
-.PHONY: unit unit-valgrind fuzz-corpora fuzz
+$(CORPUS)/%/.unpacked: tests/fuzz/corpus/%.tar.gz
+	@mkdir -p $(@D)
+	@if [ -e $@ ]; then cd $(@D) && xargs -d '\n' rm -f -- <.unpacked; fi
+	@tar -xzf $< -C $(@D)
+	@tar -tzf $< >$@
+
+.PHONY: unit unit-valgrind fuzz-corpora fuzz fuzz-pack
 # These kill a program of theirs again and again, walk thousands of states, or hold many random trees and patches against another
 # answer: what they call is under valgrind in the tests of the same folder, and they are under ASan themselves.
 # The CONFINED give up calls that valgrind itself makes, or make some that it does not know; under a limit of memory it is too large.
@@ -68,12 +79,14 @@ NOT_VALGRIND := test_commit_kill test_ledger_power test_ledger_rotate test_patch
 	test_diff_lines test_explore $(CONFINED)
 unit: $(UNIT_BINS) $(PROGRAMS) ## unit tests: UNIT='test_buf test_err'
 	@sh tests/unit/run.sh $(UNIT_DIR) $(UNIT)
-unit-valgrind: $(UNIT_BINS) $(CORPORA) $(PROGRAMS) ## unit tests of the release build, under valgrind where it can
+unit-valgrind: $(UNIT_BINS) $(CORPORA) $(UNPACKED) $(PROGRAMS) ## unit tests of the release build, under valgrind where it can
 	@$(if $(UNIT),:,sh tests/unit/run.sh $(UNIT_DIR) $(NOT_VALGRIND))
 	@sh tests/unit/run.sh --valgrind $(UNIT_DIR) $(or $(UNIT),$(filter-out $(NOT_VALGRIND),$(notdir $(UNIT_TESTS))))
-	@sh tests/unit/valgrind.sh $(CORPORA) --each tests/fuzz/corpus $(FUZZ)
-fuzz-corpora: $(CORPORA) ## each corpus through its fuzz target
-	@$(CORPORA) --each tests/fuzz/corpus $(FUZZ)
+	@sh tests/unit/valgrind.sh $(CORPORA) --each $(CORPUS) $(FUZZ)
+fuzz-corpora: $(CORPORA) $(UNPACKED) ## each corpus through its fuzz target
+	@$(CORPORA) --each $(CORPUS) $(FUZZ)
+fuzz-pack: $(UNPACKED) ## pack the corpora, with what was added in build/corpus: FUZZ='frames wire'
+	@for t in $(FUZZ); do sh tests/fuzz/pack.sh $(CORPUS)/$$t tests/fuzz/corpus/$$t.tar.gz || exit 1; done
 
 # libFuzzer needs clang, and every object built for it.
 FUZZ_DIR := build/fuzz
@@ -88,5 +101,5 @@ $(FUZZ_DIR)/fuzz_%: $(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o $(FUZZ_OBJS)
 	$(CLANG) -fsanitize=address,undefined,fuzzer -o $@ $^ $(UNIT_LIBS)
 .SECONDARY: $(FUZZ_OBJS) $(FUZZ:%=$(FUZZ_DIR)/obj/tests/fuzz/fuzz_%.o)
 -include $(wildcard $(FUZZ_OBJS:.o=.d) $(FUZZ_DIR)/obj/tests/fuzz/*.d)
-fuzz: $(FUZZ:%=$(FUZZ_DIR)/fuzz_%) ## hunt with libFuzzer: FUZZ_SECS=60 FUZZ='frames wire'
-	@for t in $(FUZZ); do FUZZ_SECS=$(FUZZ_SECS) sh tests/fuzz/hunt.sh $(FUZZ_DIR)/fuzz_$$t || exit 1; done
+fuzz: $(FUZZ:%=$(FUZZ_DIR)/fuzz_%) $(UNPACKED) ## hunt with libFuzzer: FUZZ_SECS=60 FUZZ='frames wire'
+	@for t in $(FUZZ); do FUZZ_SECS=$(FUZZ_SECS) sh tests/fuzz/hunt.sh $(FUZZ_DIR)/fuzz_$$t $(CORPUS)/$$t || exit 1; done
