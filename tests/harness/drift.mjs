@@ -22,7 +22,7 @@ const PINS = JSON.parse(fs.readFileSync(path.join(ROOT, 'tests/package.json'))).
 const PACKAGES = {
 	codex: { asked: '@openai/codex', folder: '@openai/codex-linux-x64', wanted: (v) => `npm:@openai/codex@${v}-linux-x64`, file: CODEX },
 	opencode: { asked: 'opencode-linux-x64', file: OPENCODE },
-	pi: { asked: '@earendil-works/pi-coding-agent', bare: ['@silvia-odwyer/photon-node', 'jiti', 'quickjs-wasi'], file: PI },
+	pi: { asked: '@earendil-works/pi-coding-agent', bare: HARNESSES.pi.packages.slice(1), file: PI },
 	copilot: { asked: '@github/copilot-linux-x64', file: AGENTS.copilot.file },
 	claude: { asked: '@agentclientprotocol/claude-agent-acp', file: AGENTS.claude.file },
 	gemini: { asked: '@google/gemini-cli', file: AGENTS.gemini.file },

