@@ -4,7 +4,7 @@
 import { startModelServer } from '../harness/model-server.mjs';
 
 export const PROMPT = 'README.md says what total() in cart.mjs returns; node check.mjs shows that it does not. ' +
-	'Find the bug, mend it with the smallest possible edit of cart.mjs, and say what was wrong.';
+	'Find the bug, fix it with the smallest possible edit of cart.mjs, and say what was wrong.';
 
 // The line of cart.mjs that is wrong.
 const FAULT = '\tfor (let i = 1; i < items.length; i++)';
@@ -14,7 +14,7 @@ const SCRIPT = (cwd) => [
 	`READ:${cwd}/cart.mjs`,
 	'TEXT:The loop starts at 1, so the first item is never counted. I will start it at 0.',
 	`EDIT:${JSON.stringify({ file: `${cwd}/cart.mjs`, from: FAULT, to: FAULT.replace('i = 1', 'i = 0') })}`,
-	'TEXT:Mended: `total()` skipped the first item of the cart because its loop began at index 1.',
+	'TEXT:Fixed: `total()` skipped the first item of the cart because its loop began at index 1.',
 ];
 
 // api: what the harness speaks best.
@@ -33,22 +33,22 @@ function fromEnvironment(env, api) {
 	return null;
 }
 
-// {provider, about, close()}; `provider` goes to the daemon as _meta.acpd.provider.
+// {provider, real, about, close()}; `provider` goes to the daemon as _meta.acpd.provider.
 export async function chooseProvider(env, api, cwd) {
 	const real = fromEnvironment(env, api);
 
 	if (real) {
 		if (!real.baseUrl || !real.model)
 			throw new Error('ACPD_PROVIDER_KEY needs ACPD_PROVIDER_BASE_URL and ACPD_PROVIDER_MODEL beside it');
-		return { provider: real, about: `Model: ${real.model} at ${real.baseUrl} (${real.api}).`, close() {} };
+		return { provider: real, real: true, about: `${real.model} at ${real.baseUrl} (${real.api})`, close() {} };
 	}
 	const key = 'sk-scripted-model';
 	const server = await startModelServer({ key });
 	server.scenarios.push({ when: PROMPT, lines: SCRIPT(cwd) });
 	return {
 		provider: { api, baseUrl: server.url + '/v1', key, model: 'scripted-1' },
-		about: 'No provider key in the environment: a scripted model on loopback answers instead of a real one ' +
-			'(set OPENAI_API_KEY or ANTHROPIC_API_KEY for a real one).',
+		real: false,
+		about: 'a scripted one on loopback, because the environment has no key of a provider',
 		close: () => server.close(),
 	};
 }

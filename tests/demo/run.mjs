@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `make run` shows: an orchestrator that has a real coding agent mend a bug through acpd. HARNESS chooses the agent:
+// What `make run` shows: an orchestrator that has a real coding agent fix a bug through acpd. HARNESS chooses the agent:
 // opencode (default), codex or pi.
 //
 // It starts `acpd serve` on loopback with a fresh token, connects over WebSocket with the official ACP SDK,
-// opens a session in a copy of ./workspace, prompts, answers the permission question, prints the updates and
-// ends with the changed file. Exit status 0: the turn ended by itself and the file changed.
+// opens a session in a copy of ./workspace, prompts, answers the permission request, and prints the updates, what has changed and
+// whether the daemon's check passed. Exit status 0: the turn ended on its own and the check passed.
 
 import { client, methods } from '@agentclientprotocol/sdk';
 import { createWebSocketStream } from '@agentclientprotocol/sdk/experimental/ws-client';
@@ -29,7 +29,7 @@ const harness = process.env.HARNESS || 'opencode';
 
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'acpd-demo-'));
 const cwd = path.join(dir, 'workspace');
-const screen = new Screen(process.stdout);
+const screen = new Screen(process.stdout, cwd);
 const cleanup = [() => fs.rmSync(dir, { recursive: true, force: true })];
 
 // The daemon prints one line when it listens; its log goes to a file.
@@ -39,7 +39,7 @@ async function startDaemon(token) {
 	const log = path.join(dir, 'acpd.log');
 
 	fs.writeFileSync(tokenFile, token + '\n', { mode: 0o600 });
-	fs.writeFileSync(harnessConfig, JSON.stringify({ harnesses: manifest() }));
+	fs.writeFileSync(harnessConfig, JSON.stringify({ harnesses: manifest().filter(({ id }) => id === harness) }));
 	const child = spawn(acpd, ['serve', '--listen', '127.0.0.1:0', '--state', path.join(dir, 'state'),
 		'--run-dir', path.join(dir, 'run'), '--workspaces', dir, '--token-file', tokenFile,
 		'--harness-config', harnessConfig],
@@ -75,11 +75,11 @@ async function startViewer(url) {
 	return null;
 }
 
-// A user at a terminal can look at the run before the daemon ends.
+// A user at a terminal can view the run before the daemon ends.
 async function waitForUser(viewer) {
 	if (!viewer || !process.stdin.isTTY || !process.stdout.isTTY)
 		return;
-	screen.line(`The run is at ${viewer} until you press Enter.`);
+	screen.line('viewer', `the run is at ${viewer} until you press Enter`);
 	await once(process.stdin, 'data');
 }
 
@@ -99,44 +99,62 @@ async function converse(url, token, provider) {
 	return orchestrator.connectWith(stream, async (agent) => {
 		await agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {},
 			clientInfo: { name: 'acpd-demo', version: '1.0.0' } });
-		const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [],
-			_meta: { acpd: { harness, provider } } });
-		screen.line(`Session ${sessionId} with ${HARNESSES[harness].title} in ${cwd}`);
-		screen.line(`You: ${PROMPT}`);
+		const begun = Date.now();
+		const { sessionId, _meta: { acpd: session } } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [],
+			_meta: { acpd: { harness, provider, checks: [{ id: 'check', kind: 'command', argv: [process.execPath, 'check.mjs'] }] } } });
+		const { requested, achieved, missing } = session.level;
+		screen.line('session', `${HARNESSES[harness].title} in ${cwd}, confined at level ${requested ?? achieved}` +
+			(missing?.length ? ` (not enforced here: ${missing.map(({ what }) => what).join(', ')})` : ''));
+		screen.blank();
+		screen.line('you', PROMPT);
 		const answer = await agent.request(methods.agent.session.prompt,
 			{ sessionId, prompt: [{ type: 'text', text: PROMPT }] });
 		await agent.request(methods.agent.session.close, { sessionId });
-		return answer.stopReason;
+		return { ...answer, seconds: (Date.now() - begun) / 1000 };
 	});
 }
 
-function showResult(stopReason) {
-	const before = path.join(here, 'workspace/cart.mjs');
-	const after = path.join(cwd, 'cart.mjs');
-	const diff = spawnSync('diff', ['-u', '--label', 'before/cart.mjs', '--label', 'after/cart.mjs', before, after],
-		{ encoding: 'utf8' });
+function showResult({ stopReason, usage, seconds, _meta: { acpd: { checks } } }) {
+	const diff = spawnSync('diff', ['-ru', path.join(here, 'workspace'), cwd], { encoding: 'utf8' });
+	const passed = checks.verdict === 'verified';
 
-	screen.block('Difference', diff.stdout || '(none)\n');
-	screen.block('cart.mjs now', fs.readFileSync(after, 'utf8'));
-	screen.line(`Stop reason: ${stopReason}`);
-	return stopReason === 'end_turn' && diff.status === 1;
+	screen.blank();
+	screen.line('changed', diff.stdout ? 'in the workspace:' : 'nothing');
+	screen.diff(diff.stdout);
+	screen.line('check', `node check.mjs, run by the daemon after the turn: ${passed ? 'passed' : 'failed'}`);
+	screen.line('turn', `${stopReason} after ${seconds.toFixed(1)} s${usage ? `, ${usage.totalTokens} tokens` : ''}`);
+	return stopReason === 'end_turn' && passed;
+}
+
+function showNext(real, viewer) {
+	const others = Object.keys(HARNESSES).filter((id) => id !== harness);
+
+	screen.blank();
+	screen.line('next', `make run HARNESS=${others.join(' or ')}: another agent`);
+	if (!real)
+		screen.line('', 'OPENAI_API_KEY=... make run, or ANTHROPIC_API_KEY: a real model');
+	if (!viewer)
+		screen.line('', 'make ui: the run viewer; after it make run shows the run in a browser');
+	screen.line('', 'README.md, "Connect": your own program');
 }
 
 async function main() {
 	if (!HARNESSES[harness])
 		throw new Error(`HARNESS is one of ${Object.keys(HARNESSES).join(', ')}, not ${harness}`);
 	fs.cpSync(path.join(here, 'workspace'), cwd, { recursive: true });
-	const { provider, about, close } = await chooseProvider(process.env, HARNESSES[harness].api, cwd);
+	const { provider, real, about, close } = await chooseProvider(process.env, HARNESSES[harness].api, cwd);
 	cleanup.unshift(close);
-	screen.line(about);
+	screen.line('model', about);
 	const token = crypto.randomBytes(32).toString('hex');
 	const url = await startDaemon(token);
-	screen.line(`acpd listens on ${url}`);
+	screen.line('daemon', `acpd at ${url}`);
 	const viewer = await startViewer(url);
-	screen.line(viewer ? `The run viewer shows it: ${viewer}` : 'The run viewer is not built: make ui builds it');
+	if (viewer)
+		screen.line('viewer', viewer);
 	const done = showResult(await converse(url, token, provider));
 
 	await waitForUser(viewer);
+	showNext(real, viewer);
 	return done;
 }
 
@@ -148,7 +166,7 @@ const interrupted = new Promise((_, fail) => {
 try {
 	process.exitCode = await Promise.race([main(), interrupted]) ? 0 : 1;
 } catch (err) {
-	screen.line(`Failed: ${err.message}` + (err.data ? ` ${JSON.stringify(err.data)}` : ''));
+	screen.line('failed', err.message + (err.data ? ` ${JSON.stringify(err.data)}` : ''));
 	process.exitCode = 1;
 } finally {
 	for (const step of cleanup)

@@ -15,7 +15,7 @@ for (const [name, colorScheme, side, height] of [['session', 'light', 'History',
   const page = await (await browser.newContext({ viewport: { width: 1280, height }, colorScheme })).newPage();
 
   await page.goto(run.url());
-  await page.locator('.say-agent', { hasText: 'Mended:' }).waitFor();
+  await page.locator('.say-agent', { hasText: 'Fixed:' }).waitFor();
   await page.getByRole('tab', { name: new RegExp(`^${side}`) }).click();
   if (side === 'History')
     await page.locator('summary, button', { hasText: 'Edit' }).last().click(); // its diff

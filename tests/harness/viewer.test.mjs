@@ -41,8 +41,8 @@ for (const harness of WANTED) {
     await sees(page, '[data-row]', /cart\.mjs/);
     line.cut();
     assert.equal((await turn).stopReason, 'end_turn');
-    await sees(page, '.say-agent', /Mended: total\(\) skipped the first item/);
-    assert.equal(await page.locator('.say-agent', { hasText: 'Mended:' }).count(), 1, 'once, whatever was cut');
+    await sees(page, '.say-agent', /Fixed: total\(\) skipped the first item/);
+    assert.equal(await page.locator('.say-agent', { hasText: 'Fixed:' }).count(), 1, 'once, whatever was cut');
     for (const side of ['History', 'Timeline', 'Usage', 'Files', 'Checks', 'Servers', 'Errors']) {
       assert.ok((await (await tab(page, side)).textContent()).length > 10, `${side} is empty`);
       await assertAxe(page);
