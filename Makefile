@@ -23,7 +23,7 @@ HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=3 -fstack-clash-protection 
 	-ftrivial-auto-var-init=zero
 # No tables for unwinding by programs that run: C throws nothing, and debuggers read .debug_frame. With packed relocations that is a fifth of
 # the binary.
-FLAGS_release := -O2 -g $(HARDEN) -fno-asynchronous-unwind-tables -fno-unwind-tables
+FLAGS_release := -O2 -g1 $(HARDEN) -fno-asynchronous-unwind-tables -fno-unwind-tables
 FLAGS_debug := -O0 -g3
 FLAGS_san := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 WERROR := $(if $(CI),-Werror)
