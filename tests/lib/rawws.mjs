@@ -18,8 +18,9 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 // Slow machines and instrumented daemons multiply every waiting time of the library by this.
 export const SLOW = Number(process.env.ACPD_TEST_SLOW ?? 1);
 
-// For how long to wait for what has to come. Short waits prove nothing on a busy machine, so none is; whoever expects that
-// nothing comes does not ask this.
+// How long a test waits for what has to come before it gives up: at least a minute, because a busy machine makes everything late. That
+// is no limit of the product, and proves nothing about how fast it is. A test of "at once" shows it by events (what had not happened by
+// then), or sets the limit that must not be waited for to an hour. A test that expects that nothing comes does not wait by this.
 export const patience = (ms) => Math.max(ms, 60000) * SLOW;
 
 export function deadline(promise, ms, what) {
