@@ -85,7 +85,7 @@ test('19 a reader that stalls is closed with 1008, at a bounded cost, and others
     const { sessionId } = await slow.newSession();
     const other = await d.client();
     const before = d.rss();
-    const worst = { rss: 0, wait: 0 };
+    const seen = { rss: 0, answers: 0 };
 
     slow.ws.pause();
     slow.startPrompt(sessionId, 'flood 60000 500');
@@ -93,16 +93,14 @@ test('19 a reader that stalls is closed with 1008, at a bounded cost, and others
     let done = false;
     closing.finally(() => { done = true; });
     while (!done) {
-      const from = performance.now();
-
       await other.call('session/list');
-      worst.wait = Math.max(worst.wait, performance.now() - from);
-      worst.rss = Math.max(worst.rss, d.rss());
+      seen.answers++;
+      seen.rss = Math.max(seen.rss, d.rss());
       await sleep(20);
     }
     await closing;
-    assert.ok(instrumented(d) || worst.rss - before < 24 * 1024 * 1024, `grew by ${worst.rss - before} bytes`);
-    assert.ok(worst.wait < 10000 * SLOW, `another connection waited ${worst.wait} ms`);
+    assert.ok(instrumented(d) || seen.rss - before < 24 * 1024 * 1024, `grew by ${seen.rss - before} bytes`);
+    assert.ok(seen.answers >= 3, `another connection has had ${seen.answers} answers while the reader was waited for`);
     slow.ws.resume();
     assert.equal(await closeCode(slow, 30000), 1008);
     const [{ state }] = (await other.call('_acpd/status', { sessionId })).sessions;

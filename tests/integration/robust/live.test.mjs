@@ -10,7 +10,7 @@ import path from 'node:path';
 import { test, describe } from 'node:test';
 import { chance } from '../../lib/chance.mjs';
 import { ACPD, Daemon } from '../../lib/daemon.mjs';
-import { sleep } from '../../lib/rawws.mjs';
+import { deadline, sleep } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
 import { homeOf, journalOf, turnsOf } from '../ledger.mjs';
 
@@ -197,14 +197,14 @@ describe('--harness-max', () => {
   });
 
   test('a prompt that waits is cancelled at once; its session and others that wait can be closed and deleted', async (t) => {
-    const d = await start(t, { harnessMax: 1 });
+    const d = await start(t, { harnessMax: 1, harnessWait: 3600 }); // no end of its wait
     const c = await d.client();
     const ids = [];
 
     for (let i = 0; i < 4; i++)
       ids.push((await c.newSession()).sessionId);
     await occupy(c, ids[0]);
-    const answers = ids.slice(1).map((id) => c.startPrompt(id, 'echo never').answer);
+    const answers = ids.slice(1).map((id) => deadline(c.startPrompt(id, 'echo never').answer, 30000, 'the answer'));
     await until(async () => await d.metric('acpd_harnesses_waiting') === 3, 'they wait');
     c.cancel(ids[1]);
     assert.equal((await answers[0]).result.stopReason, 'cancelled');

@@ -175,29 +175,23 @@ describe('a reader that does not read', () => {
   });
 
   test('does not hold up anybody else', async () => {
-    const s = await stalled({ count: 20000, bytes: 8000 });
+    const s = await stalled({ count: 20000, bytes: 8000 }); // it never reads: who waited for it would have no answer
     const c = client();
-    const times = [];
 
-    for (let i = 0; i < 20; i++) {
-      const begin = performance.now();
-
-      await (await modernCall(c, 'wait', { ms: 1 }, {})).over();
-      times.push(performance.now() - begin);
-    }
-    assert.ok(times.sort((a, b) => a - b)[10] < 5000 * SLOW, `median ${times[10]} ms`);
+    for (let i = 0; i < 20; i++)
+      assert.equal(textOf(await (await modernCall(c, 'wait', { ms: 1 }, {})).over()), 'waited');
     s.destroy();
   });
 
-  test('gets what comes behind a large message as soon as it takes it', async () => {
+  // Without an end of its own to the wait, the next thing to be written would be the comment after 15 s of silence.
+  test('gets what comes behind a large message when it takes that, and not with the next comment', async () => {
     const res = await modernCall(client(), 'letter', { bytes: 12 << 20, ms: 200 }, { meta: { ...modernMeta(), progressToken: 1 } });
 
     res.res.pause();
     await sleep(600 * SLOW);
-    const begin = Date.now();
     res.res.resume();
     assert.equal(textOf(await res.over()), 'sent');
-    assert.ok(Date.now() - begin < 30000 * SLOW, `${Date.now() - begin} ms`);
+    assert.equal(res.comments, 0);
   });
 
   test('gets all of a large result, however slowly it reads', async () => {

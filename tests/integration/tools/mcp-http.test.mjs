@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Raw } from '../../lib/archives.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp, modernMeta, startHosting } from '../../lib/mcp-http.mjs';
 import { FIXTURE, LEGACY, META, MODERN, member } from '../../lib/mcp.mjs';
@@ -106,12 +107,16 @@ describe('what is posted', () => {
     assert.equal((await c.post(ping, { where: '/mcp/a/b' })).status, 404);
   });
 
-  test('a message above the limit is 413, at once if its length is known', async () => {
+  test('a message above the limit is 413, before a byte of it if its length is known', async () => {
     const c = client();
     const big = Buffer.alloc(33 << 20, ' ');
-    const res = await c.post(big);
+    const head = await Raw.open(d);
 
-    assert.deepEqual(why(res), [413, -32600, 'MESSAGE_TOO_LARGE']);
+    await head.request('POST', WHERE, { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', 'Content-Length': big.length });
+    const first = await head.answer(); // nothing has been sent of the body
+    head.destroy();
+    assert.deepEqual(why(first), [413, -32600, 'MESSAGE_TOO_LARGE']);
+    assert.deepEqual(why(await c.post(big)), [413, -32600, 'MESSAGE_TOO_LARGE']);
     const chunked = await c.post(big, { headers: { 'Transfer-Encoding': 'chunked' } });
     assert.deepEqual(why(chunked), [413, -32600, 'MESSAGE_TOO_LARGE']);
   });

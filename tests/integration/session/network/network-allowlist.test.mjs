@@ -78,12 +78,14 @@ for (const [wall, flags, skip] of [['namespace', {}, false], ['nftables', { agen
       const id = await open(t, listed());
       const pid = (await run(c, id, 'echo $PPID')).text;
       const set = (network) => c.call('_acpd/network/set', { sessionId: id, network });
+      const from = c.updates.length;
       const slow = c.startPrompt(id, `run ${curl(`http://${FAR}:${port}/slow`)}`);
 
       await until(async () => (await new Promise((done) => server.getConnections((_, n) => done(n)))) > 0, 'the call');
       const { _meta } = await set({ mode: 'off' });
       assert.equal(_meta.acpd.network.mode, 'off');
       await slow.answer;
+      assert.match(c.chunks(id, from).join(''), /^run:(18|52|56):/, 'the call was cut off before its own limit of time, which is 28');
       assert.match((await run(c, id, curl(`http://${FAR}:${port}/`))).text, /NOT_ALLOWED|not allowed/i);
       await set(listed());
       assert.equal((await run(c, id, curl(`http://${FAR}:${port}/`))).text, `reached ${FAR}:${port}`);
