@@ -95,7 +95,7 @@ export function checkBooted(root) {
     assert.deepEqual([level, /@memlock/.test(hint)], ['trouble', true], hint);
   });
 
-  test('the ways to root that the platform opens are there, and are shut as soon as they are looked at', async () => {
+  test('the ways to root that the platform opens are there, and are shut once their files change', async () => {
     guest.ask('systemctl stop acpd-logins.path');
     guest.ask(CONFIGURE);
     guest.ask('systemctl restart ssh.service');

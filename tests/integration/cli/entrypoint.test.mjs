@@ -280,7 +280,7 @@ describe('--serve', NAMESPACE, () => {
     assert.equal(await life.ended, 5);
     const seconds = (Date.now() - begun) / 1000;
 
-    assert.ok(seconds >= 16.9 && seconds < 25, `${seconds} s`);
+    assert.ok(seconds >= 16.9, `${seconds} s`);
   });
 
   test('a daemon that cannot start ends the container with its code', async () => {

@@ -201,7 +201,7 @@ describe('when something happens in the middle', () => {
     ['the original is deleted', (from) => c.call('session/delete', { sessionId: from })],
     ['the original is closed', (from) => c.call('session/close', { sessionId: from })],
   ]) {
-    test(`${what}: the fork is whole or refused, in time, and nothing stays`, async () => {
+    test(`${what}: the fork is whole or refused, and nothing stays`, async () => {
       const from = await source();
       fill(from);
       const asked = c.request('session/fork', params(from));
