@@ -22,7 +22,7 @@ progress() {
 	if [ "$name" = acpd ]; then
 		echo "compiling: $(grep -c ' -c -o ' $log) of $total"
 	else
-		tail -n 1 $log
+		head -n 1 $log
 	fi
 }
 # step NAME COMMAND...: its line, which a terminal shows from the start and renews each second. The command sets `done`.
@@ -63,7 +63,7 @@ packages() {
 }
 programs() {
 	"${MAKE:-make}" --no-print-directory "-j${JOBS:-$(nproc)}" all
-	done="$total files compiled into ${BUILD:-build/release}"
+	done="compiled files: $total, into ${BUILD:-build/release}"
 }
 
 step 'Debian packages' debian
