@@ -293,6 +293,11 @@ LOAD ?= 8
 stress: test-deps ## how often a test file fails beside busy loops: FILE=tests/mcp/relay.test.mjs N=50 LOAD=8
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS_OF_TESTS)
 	@N=$(N) LOAD=$(LOAD) $(ENV) $(NODE) tests/lib/stress.mjs $(FILE)
+# Small faults, each alone in a copy of the tree: the test nearest to it has to fail. ONLY='regex' takes only some of tests/mutants/list.mjs.
+.PHONY: mutants
+mutants: test-deps ## apply small faults, each to a copy of the tree, and name those that no test notices: ONLY=regex
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(PROGRAMS_OF_TESTS) $(UNIT_BINS)
+	@BUILD=$(BUILD) MODE=$(MODE) ONLY='$(ONLY)' GOALS='$(PROGRAMS_OF_TESTS)' UNIT_ALONE='$(UNIT_ALONE)' $(NODE) tests/mutants/run.mjs
 # For clangd and other editors, which find it there.
 .PHONY: compile_commands
 compile_commands: ## build/compile_commands.json, for editors
