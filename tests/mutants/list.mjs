@@ -18,7 +18,7 @@ export const MUTANTS = [
     from: 'if (s != SESSIONS_ALL || !grant_limited(g))', to: 'if (s != SESSIONS_ALL || g)',
   },
   {
-    id: 'net-admission', file: 'daemon/net/admission.c', test: 'test_admission',
+    id: 'net-admission', file: 'daemon/net/admission.c', test: integration('net/claim-life'),
     why: 'a token file that its group can read is accepted',
     from: 'S_ISREG(sb.st_mode) && (sb.st_mode & 077)', to: 'S_ISREG(sb.st_mode) && (sb.st_mode & 07)',
   },
@@ -33,7 +33,7 @@ export const MUTANTS = [
     from: '\tif (is_over(p))\n\t\treturn -1;\n\thttp_sink_answer(p->sink, &r);', to: '\thttp_sink_answer(p->sink, &r);',
   },
   {
-    id: 'http-mcp-sessions', file: 'daemon/http/mcp/mcp_sessions.c', test: integration('access/tokens'),
+    id: 'http-mcp-sessions', file: 'daemon/http/mcp/mcp_sessions.c', test: integration('tools/mcp-http'),
     why: 'an MCP session can be used with another token than the one that opened it',
     from: 'if (s->backend == b && s->hold.grant == g && slice_is(id, s->id))', to: 'if (s->backend == b && slice_is(id, s->id))',
   },
@@ -65,12 +65,12 @@ export const MUTANTS = [
     from: '\tstore_forget_keys(p->store);\n', to: '',
   },
   {
-    id: 'session-turn-end', file: 'daemon/session/turn/turn_end.c', test: integration('robust/nospace'),
+    id: 'session-turn-end', file: 'daemon/session/turn/turn_end.c', test: 'test_turn_end',
     why: 'a turn succeeds although its usage record could not be written',
     from: '\tif (usage_record_turn(s, t) < 0 && !t->end.failed)', to: '\tif (usage_record_turn(s, t) < 0 && t->end.failed)',
   },
   {
-    id: 'session-turn-budget', file: 'daemon/session/turn/turn_budget.c', test: integration('usage/prompt-budgets'),
+    id: 'session-turn-budget', file: 'daemon/session/turn/turn_budget.c', test: integration('usage/tool-call-budgets'),
     why: 'a prompt\'s budget begins anew with each attempt',
     from: '\t\tspending_add(&t->of_prompt->before, &used);', to: '\t\t(void)used;',
   },
@@ -85,7 +85,7 @@ export const MUTANTS = [
     from: 'return left > 0 ? begin_outside(s, t) : NULL;', to: 'return begin_outside(s, t);',
   },
   {
-    id: 'session-approvals', file: 'daemon/session/approval/approvals.c', test: integration('session/approval/out-of-band'),
+    id: 'session-approvals', file: 'daemon/session/approval/approvals.c', test: integration('access/tokens'),
     why: 'a token that is limited to some sessions lists the questions of all',
     from: '\t\t    grant_sees(q->grant, s->id))', to: '\t\t    s->id)',
   },
@@ -100,8 +100,8 @@ export const MUTANTS = [
     from: 'struct slice known = session_mask_json(s, data, true, event_fields_of(kind), &hidden);', to: 'struct slice known = data;',
   },
   {
-    id: 'session-evlog-write', file: 'daemon/session/log/evlog_write.c', test: 'test_evlog_large',
-    why: 'events are delivered before a large one ahead of them is in the journal',
+    id: 'session-evlog-write', file: 'daemon/session/log/evlog_write.c', test: 'test_evlog',
+    why: 'events that had no space in the journal count as written',
     from: 'l->flushed = l->hole ? l->hole - 1 : l->last;', to: 'l->flushed = l->last;',
   },
   {
@@ -110,7 +110,7 @@ export const MUTANTS = [
     from: 'id[5 + strspn(id + 5, "0123456789abcdef")] == \'\\0\';', to: 'id[5];',
   },
   {
-    id: 'session-fork', file: 'daemon/session/session_fork.c', test: integration('session/fork'),
+    id: 'session-fork', file: 'daemon/session/session_fork.c', test: integration('session/secrets/secrets'),
     why: 'a fork shows the secrets that the original has learnt',
     from: '\tsecrets_inherit(&s->secrets.known, &from->secrets.known);\n', to: '',
   },
@@ -186,7 +186,7 @@ export const MUTANTS = [
     from: ' || above.st_dev != sb.st_dev) {', to: ') {',
   },
   {
-    id: 'diff-place', file: 'daemon/diff/apply/apply_place.c', test: 'test_apply',
+    id: 'diff-place', file: 'daemon/diff/apply/apply_place.c', test: 'test_apply_any',
     why: 'a hunk that fits in several places goes into the last of them',
     from: 'return h->n == 1 ? (ssize_t)h->last : -1;', to: 'return h->n ? (ssize_t)h->last : -1;',
   },
@@ -218,7 +218,7 @@ export const MUTANTS = [
     from: 'if (rule[0] == \'/\' && (s[0] == \'~\' || climbs(s)))', to: 'if (rule[0] == \'/\' && s[0] == \'~\' && !climbs(s))',
   },
   {
-    id: 'confine-self', file: 'daemon/confine/confinement.c', test: 'test_confine_self',
+    id: 'confine-self', file: 'daemon/confine/confinement.c', test: 'test_confinement',
     why: 'a confined process keeps its capabilities',
     from: 'if (drop_all() < 0)', to: 'if (0 && drop_all() < 0)',
   },
@@ -292,7 +292,7 @@ export const MUTANTS = [
   },
   // --- harnesses ---
   {
-    id: 'harness-acp', file: 'harnesses/acp/asks.c', test: 'test_acp_asks',
+    id: 'harness-acp', file: 'harnesses/acp/asks.c', test: 'test_quirks',
     why: 'accept-edits allows an edit that does not say which file',
     from: '\treturn n > 0;', to: '\treturn true;',
   },

@@ -29,6 +29,13 @@ test('unknown members and wrong types are refused, and named', async () => {
   assert.equal((await c.call('_acpd/status', { sessionId })).sessions[0].turns, 0, 'none of them was a prompt');
 });
 
+test('the harness gets all of _meta but acpd', async () => {
+  const { sessionId } = await c.newSession();
+
+  await c.call('session/prompt', { ...c.promptParams(sessionId, 'meta'), _meta: { acpd: { key: 'own' }, other: [1] } });
+  assert.deepEqual(JSON.parse(c.chunks(sessionId).join('')), { other: [1] });
+});
+
 test('a key with another prompt is refused: while its turn runs, after it, and by the next daemon', async () => {
   const { sessionId } = await c.newSession();
   const refused = async (text) => assert.deepEqual((({ code, data }) => [code, data.reason, data.field])(await fails(sessionId, { key: 'k' }, text)),

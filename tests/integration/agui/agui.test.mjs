@@ -198,6 +198,14 @@ describe('one run at a time', () => {
       assert.deepEqual([last.result.stopReason, last.outcome], ['cancelled', outcome]);
     }
   });
+
+  test('a budget that ends a turn is named in the result', async () => {
+    const acpd = { cwd: d.dir, budgets: { turn: { toolCalls: 1 } } };
+    const { result, outcome } = end(await run(d, input(thread(), [user('tool a x; tool b x; tool c x; sleep 30000')], { forwardedProps: { acpd } })));
+
+    assert.deepEqual([result.stopReason, outcome.type], ['max_turn_requests', 'success']);
+    assert.deepEqual([result.stopDetail?.budget, result.stopDetail?.scope, result.stopDetail?.limit], ['toolCalls', 'turn', 1]);
+  });
 });
 
 describe('settings', () => {

@@ -147,6 +147,7 @@ const REFUSED = [
   ['a number of events that no session has', () => made((m) => m, { change: (m) => ({ ...m, seq: 2 ** 62 }) }), 'BUNDLE_INVALID', /seq/],
   ['a negative turn', () => made((m) => m, { change: (m) => ({ ...m, running: -1 }) }), 'BUNDLE_INVALID', /running/],
   ['another session\'s id', () => made((m) => m, { change: (m) => ({ ...m, sessionId: '../../etc' }) }), 'BUNDLE_INVALID', /sessionId/],
+  ['an id of the right length that leads elsewhere', () => made((m) => m, { change: (m) => ({ ...m, sessionId: `sess_${'/..'.repeat(10)}/x` }) }), 'BUNDLE_INVALID', /sessionId is no id/],
   ['no journal', () => made(({ 'journal.ndjson': _, ...m }) => m), 'BUNDLE_INVALID', /journal/],
   ['no session.json', () => made(({ 'session.json': _, ...m }) => m), 'BUNDLE_INVALID', /session.json/],
   ['a journal that is no lines', () => made((m) => ({ ...m, 'journal.ndjson': 'x\n' })), 'BUNDLE_INVALID', /event 0/],

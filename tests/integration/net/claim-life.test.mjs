@@ -114,6 +114,7 @@ const UNFIT = {
   'too short': [(file) => fs.writeFileSync(file, 'short', { mode: 0o600 }), 'TOKEN_INVALID'],
   'too large': [(file) => fs.writeFileSync(file, 'x'.repeat(10000), { mode: 0o600 }), 'TOKEN_UNREADABLE'],
   'for all to read': [(file, token) => { fs.writeFileSync(file, token); fs.chmodSync(file, 0o644); }, 'TOKEN_UNSAFE'],
+  'for its group to read': [(file, token) => { fs.writeFileSync(file, token); fs.chmodSync(file, 0o640); }, 'TOKEN_UNSAFE'],
   'a symbolic link': [(file, token) => {
     fs.writeFileSync(`${file}.real`, token, { mode: 0o600 });
     fs.symlinkSync(`${file}.real`, `${file}.link`);

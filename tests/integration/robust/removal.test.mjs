@@ -76,6 +76,22 @@ describe('a deleted session', () => {
     await removed(d);
   }));
 
+  test('of which a part cannot be put away is whole again', () => withSession({}, async (d, c, id) => {
+    const journal = path.join(d.stateDir, 'sessions', `${id}.jsonl`);
+    const obstacle = path.join(d.stateDir, 'removed', id, 'artifacts');
+
+    await c.call('_acpd/artifact/put', { sessionId: id, name: 'a', text: 'x' });
+    fs.mkdirSync(path.join(obstacle, 'in the way'), { recursive: true });
+    await assert.rejects(c.call('session/delete', { sessionId: id }),
+                         (e) => e.code === -32603 && e.data.reason === 'STATE_NOT_WRITABLE');
+    assert.ok(fs.existsSync(journal), 'the journal is put back');
+    fs.rmSync(obstacle, { recursive: true });
+    assert.equal((await c.call('session/load', { sessionId: id, cwd: d.workDir, mcpServers: [] }))._meta.acpd.context, 'kept');
+    assert.equal((await c.call('_acpd/artifact/list', { sessionId: id })).artifacts.length, 1);
+    assert.deepEqual(await c.call('session/delete', { sessionId: id }), {});
+    await removed(d);
+  }));
+
   test('whose files outlive the daemon is removed by the next one', () => withSession({}, async (d, c, id) => {
     const entry = path.join(d.stateDir, 'removed', id);
 

@@ -8,6 +8,7 @@ import { Raw } from '../../lib/archives.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp, modernMeta, startHosting } from '../../lib/mcp-http.mjs';
 import { FIXTURE, LEGACY, META, MODERN, member } from '../../lib/mcp.mjs';
+import { mint } from '../../lib/tokens.mjs';
 import { until } from '../../lib/wait.mjs';
 
 const SLOW_SERVER = path.join(import.meta.dirname, '../../mcp/slow-server.mjs');
@@ -217,6 +218,13 @@ describe('sessions', () => {
     assert.equal((await b.post(ping)).status, 200);
     // the body decides: a modern request with a session's id is a modern request
     assert.equal((await (await b.modern('tools/list', {}, { headers: { 'Mcp-Session-Id': b.session } })).over()).answer.result.resultType, 'complete');
+  });
+
+  test('are those of the token that opened them', async () => {
+    const c = await legacy(), { token } = await mint(d, 'tools');
+
+    assert.deepEqual(why(await c.post(ping, { headers: { Authorization: `Bearer ${token}` } })), [404, -32600, 'SESSION_NOT_FOUND']);
+    assert.equal((await c.post(ping)).status, 200);
   });
 
   test('a failed initialize begins none', async () => {

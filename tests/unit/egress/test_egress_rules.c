@@ -267,9 +267,26 @@ static void test_with(void **state _unused_)
 	assert_null(egress_rules_with(rules, "no host", 443, &e));
 }
 
+/* Who may ask has more than who may not. */
+static void test_ask_is_more(void **state _unused_)
+{
+	struct egress_rules *asks, *silent;
+
+	assert_int_equal(egress_rules_parse(SLICE("{\"mode\":\"allowlist\",\"ask\":true}"), "n",
+					    &asks, &e),
+			 0);
+	assert_int_equal(egress_rules_parse(SLICE("{\"mode\":\"allowlist\"}"), "n", &silent, &e),
+			 0);
+	assert_false(egress_rules_within(asks, silent));
+	assert_true(egress_rules_within(silent, asks) && egress_rules_within(asks, asks));
+	egress_rules_free(asks);
+	egress_rules_free(silent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ask_is_more),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_long_hosts),
 		cmocka_unit_test_teardown(test_refused, teardown),

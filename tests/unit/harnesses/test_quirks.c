@@ -266,6 +266,38 @@ static void test_rules(void **state _unused_)
 	f.rules = 0;
 }
 
+#define EDIT(locations)                                                                            \
+	"{\"id\":9,\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"n\","     \
+	"\"toolCall\":{\"toolCallId\":\"c\",\"kind\":\"edit\"" locations                           \
+	"},\"options\":[{\"optionId\":\"a\",\"name\":\"N\",\"kind\":\"allow_once\"}]}}"
+
+/* An edit is accepted unasked if it names its files, and all of them lie in the workspace. */
+static void test_accepted_edits(void **state _unused_)
+{
+	static const struct {
+		const char *line;
+		bool approved;
+	} rows[] = {
+		{ EDIT(",\"locations\":[{\"path\":\"a\"}]"), true },
+		{ EDIT(",\"locations\":[{\"path\":\"a\"},{\"path\":\"/elsewhere\"}]"), false },
+		{ EDIT(",\"locations\":[]"), false },
+		{ EDIT(""), false },
+	};
+	struct harness_req req = fake_request();
+
+	req.approval = APPROVAL_ACCEPT_EDITS;
+	f.rules = HARNESS_RULES;
+	start("gemini", &req);
+	fake_line(&f, SLICE("{\"id\":2,\"result\":{\"sessionId\":\"n\"}}"));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		buf_reset(&f.log);
+		fake_line(&f, slice_of(rows[i].line));
+		assert_int_equal(memmem(f.log.data, f.log.len, " approved {", 11) != NULL,
+				 rows[i].approved);
+	}
+	f.rules = 0;
+}
+
 static void test_copilot_errors(void **state _unused_)
 {
 	replay("copilot", "copilot-errors",
@@ -327,6 +359,7 @@ int main(void)
 		T(test_copilot_tool),
 		T(test_claude_errors),
 		T(test_rules),
+		T(test_accepted_edits),
 		T(test_gemini_approval),
 		T(test_gemini_models),
 	};

@@ -2,6 +2,7 @@
 #include "session_rig.h"
 
 #include "harnesses/talk.h"
+#include "usage/ledger/ledger_internal.h"
 
 #include <errno.h>
 
@@ -143,6 +144,19 @@ static void record_is_lost(void **state _unused_)
 	world_sync(-EIO);
 	assert_int_equal(r.prompts[0].answers, 1);
 	assert_string_equal(r.prompts[0].how, "resource");
+}
+
+/* The rig finds that there is no record, too. */
+static void record_is_not_written(void **state _unused_)
+{
+	r.store->ledger->stuck = true;
+	rig_say(&r, "output");
+	rig_say(&r, "end");
+	world_sync(0);
+	assert_int_equal(r.prompts[0].answers, 1);
+	assert_string_equal(r.prompts[0].how, "resource");
+	assert_string_equal(r.fault, "a turn is announced before its usage record");
+	r.fault[0] = '\0';
 }
 
 static void daemon_stops(void **state _unused_)
@@ -308,6 +322,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(closed, setup, teardown),
 		cmocka_unit_test_setup_teardown(deleted, setup, teardown),
 		cmocka_unit_test_setup_teardown(record_is_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(record_is_not_written, setup, teardown),
 		cmocka_unit_test_setup_teardown(daemon_stops, setup, teardown),
 		cmocka_unit_test_setup_teardown(sandbox_is_another, setup, teardown),
 		cmocka_unit_test_setup_teardown(prompt_not_passed, setup, teardown),

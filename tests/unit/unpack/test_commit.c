@@ -390,9 +390,25 @@ static void test_errors(void **state _unused_)
 	rig_close(&r);
 }
 
+/* The agent can write the log: no path of it leaves the tree. */
+static void test_paths_of_the_log(void **state _unused_)
+{
+	static const char *const bad[] = { "..",    "../x", "a/../x", "a/..", ".",
+					   "a/./b", "/x",   "a//b",   "a/",   "" };
+	char line[64];
+	struct op op;
+
+	assert_int_equal(op_parse(SLICE("a 0 0 0 0 0 0 0 0 0 0 a/..b"), &op), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(line, sizeof(line), "a 0 0 0 0 0 0 0 0 0 0 %s", bad[i]);
+		assert_int_equal(op_parse(slice_of(line), &op), -EBADMSG);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_paths_of_the_log),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_many_skipped),

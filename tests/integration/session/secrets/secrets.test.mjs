@@ -135,6 +135,21 @@ describe('a secret in every form', () => {
     assertGone(await everything(sessionId, from), 'questions');
   });
 
+  test('what the client answers to a form, in the event of its answer', async () => {
+    const own = await d.client({ init: { clientCapabilities: { elicitation: { form: {} }, _meta: { acpd: {} } } } });
+
+    own.onRequest('elicitation/create', () => ({ action: 'accept', content: { branch: SECRET } }));
+    const { sessionId } = await own.newSession({ meta: { env: { STUB_API_KEY: SECRET } } });
+    const from = c.messages.length;
+
+    await own.prompt(sessionId, 'elicit');
+    const all = await everything(sessionId, from);
+    const [answer] = all['events as NDJSON'].trim().split('\n').map((line) => JSON.parse(line)).filter((e) => e.kind === 'ask_approval' && e.answer);
+
+    assert.deepEqual(answer.answer, { action: 'accept', content: { branch: MASK } });
+    await own.close();
+  });
+
   test('what the user said is in nobody\'s history, and the harness heard it', async () => {
     const { sessionId } = await withSecret();
     const from = c.messages.length;
@@ -234,6 +249,23 @@ describe('the protocol beside it', () => {
     for (const t of [text, patch])
       assert.match(t, /^\+key \*\*\* and more/m);
     assert.ok(fs.readFileSync(path.join(d.stateDir, 'artifacts', made.sessionId, artifacts.at(-1).id), 'utf8') === text);
+  });
+
+  // Pieces of 64 KiB: the file is nothing but secrets, so an end of a piece is in one.
+  test('a value that two pieces of a patch share', async () => {
+    const cwd = newCwd(d);
+    const made = await c.newSession({ cwd, meta: { env: { STUB_API_KEY: SECRET }, workspace: { baseline: true } } });
+    const line = `${SECRET.repeat(30)}\n`;
+
+    fs.writeFileSync(path.join(cwd, 'large.txt'), line.repeat(400));
+    await c.prompt(made.sessionId, 'echo x');
+    const { artifacts } = await c.call('_acpd/artifact/list', { sessionId: made.sessionId });
+    const text = await http(`/v1/sessions/${made.sessionId}/artifacts/${artifacts.at(-1).id}`);
+
+    const lines = text.split('\n').filter((l) => l.startsWith('+') && !l.startsWith('+++'));
+
+    assert.equal(lines.length, 400);
+    assert.deepEqual([...new Set(lines)], [`+${MASK.repeat(30)}`]);
   });
 });
 
