@@ -118,7 +118,7 @@ $(BUILD)/acpd-proxy: $(PROXY_OBJ) $(call objects,$(PROXY_SHARED))
 $(BUILD)/acpd-init: $(INIT_MAIN) Makefile
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE $(INIT_CFLAGS) $(INIT_LDFLAGS) -o $@ $<
-# Looked up by every make, of which two may run beside each other, and written if it is another.
+# Every make finds it out, two of them at the same time in make test, and replaces the file only if it has changed.
 .PHONY: FORCE
 $(BUILD)/version: FORCE
 	@mkdir -p $(@D)

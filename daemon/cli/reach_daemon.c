@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/socket.h>
 
 #define CONTROL_WAIT_MS 15000 /* for the answer of a daemon to a command */
 
@@ -60,19 +59,6 @@ static int wait_until(int fd, uint64_t until)
 	return now < until && poll(&p, 1, (int)(until - now)) != 0 ? 0 : -ETIMEDOUT;
 }
 
-/* A daemon that ends just then gives -EPIPE: the signal would end the command, which has to say so, or asks again. */
-static int send_line(int fd, struct buf *line)
-{
-	while (buf_len(line)) {
-		ssize_t n = send(fd, line->data + line->pos, buf_len(line), MSG_NOSIGNAL);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		buf_consume(line, (size_t)MAX(n, 0));
-	}
-	return 0;
-}
-
 /* Blocking: one line out, one line in. */
 static int exchange(int fd, struct buf *line)
 {
@@ -80,7 +66,8 @@ static int exchange(int fd, struct buf *line)
 	int r;
 
 	fcntl(fd, F_SETFL, 0);
-	r = send_line(fd, line);
+	/* SIGPIPE would end the command; it reports a daemon that closes the socket meanwhile, or asks again */
+	r = file_send_all(fd, line->data, line->len);
 	buf_reset(line);
 	while (r == 0 && !(line->len && line->data[line->len - 1] == '\n')) {
 		ssize_t n;

@@ -81,7 +81,7 @@ void front_heartbeat_begin(struct front_request *x, struct slice params)
 	arm(x);
 }
 
-/* Servers write it again in their own way. */
+/* Compared decoded: a server may encode the token in another way than its client. */
 static bool is_token(struct jval ours, struct jval said)
 {
 	_cleanup_(buf_done) struct buf a = { 0 }, b = { 0 };

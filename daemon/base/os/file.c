@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 int file_read_fd(int fd, size_t max, struct buf *ret)
@@ -53,6 +54,23 @@ int file_write_all(int fd, const void *p, size_t n)
 			return -errno;
 		at += w;
 		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int file_send_all(int fd, const void *p, size_t n)
+{
+	const char *at = p;
+
+	while (n) {
+		ssize_t sent = send(fd, at, n, MSG_NOSIGNAL);
+
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0)
+			return -errno;
+		at += sent;
+		n -= (size_t)sent;
 	}
 	return 0;
 }

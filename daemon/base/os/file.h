@@ -12,6 +12,8 @@ int file_read(const char *path, size_t max, struct buf *ret);
 int file_read_fd(int fd, size_t max, struct buf *ret);
 /* write(2) until all is out; handles EINTR and short writes. */
 int file_write_all(int fd, const void *p, size_t n);
+/* The same to a socket, by send(2): -EPIPE instead of SIGPIPE. */
+int file_send_all(int fd, const void *p, size_t n);
 /* The same at a place; the descriptor's own stays. */
 int file_write_at(int fd, const void *p, size_t n, uint64_t offset);
 /* All n bytes from a place; -EBADMSG: the file ends before. */

@@ -172,14 +172,8 @@ static int send_head(struct http_client *c, const struct http_ask *rq, struct er
 	if (rq->has_body)
 		buf_printf(&b, "Content-Length: %llu\r\n", (unsigned long long)rq->count);
 	buf_puts(&b, "\r\n");
-	while (r == 0 && buf_len(&b)) {
-		ssize_t n = send(c->fd, b.data + b.pos, buf_len(&b), MSG_NOSIGNAL);
-
-		if (n < 0 && errno != EINTR)
-			r = lost(e);
-		else if (n > 0)
-			buf_consume(&b, (size_t)n);
-	}
+	if (file_send_all(c->fd, b.data, buf_len(&b)) < 0)
+		r = lost(e);
 	if (b.data)
 		secret_wipe(b.data, b.cap);
 	return r;

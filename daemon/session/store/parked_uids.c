@@ -96,6 +96,14 @@ static int open_top(const struct parked_tree *t, struct stat *sb)
 	return t->ino && t->kind != PARKED_OURS && sb->st_ino != t->ino ? -ENOENT : TAKE_FD(fd);
 }
 
+static bool has_tree(const struct parked_group *g, const char *path)
+{
+	for (size_t i = 0; i < g->ntrees; i++)
+		if (strcmp(g->trees[i].path, path) == 0)
+			return true;
+	return false;
+}
+
 int parked_add_tree(struct parked_group *g, int kind, const char *path)
 {
 	struct parked_tree t = { .kind = kind, .path = (char *)path };
@@ -104,9 +112,8 @@ int parked_add_tree(struct parked_group *g, int kind, const char *path)
 
 	if (strchr(path, '\n'))
 		return -EINVAL;
-	for (size_t i = 0; i < g->ntrees; i++)
-		if (strcmp(g->trees[i].path, path) == 0)
-			return 0;
+	if (has_tree(g, path))
+		return 0;
 	fd = open_top(&t, &sb);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
@@ -351,14 +358,6 @@ void parked_drop(struct parked_uids *p, const char *holder)
 		parked_forget(p, g);
 	else
 		(void)parked_write(p, g, g->moving, &e);
-}
-
-static bool has_tree(const struct parked_group *g, const char *path)
-{
-	for (size_t i = 0; i < g->ntrees; i++)
-		if (strcmp(g->trees[i].path, path) == 0)
-			return true;
-	return false;
 }
 
 void parked_tree_removed(struct parked_uids *p, const char *path)

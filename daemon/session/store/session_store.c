@@ -105,8 +105,7 @@ static void on_tree_removed(void *ctx, const char *path)
 {
 	struct session_store *st = ctx;
 
-	if (st->parked)
-		parked_tree_removed(st->parked, path);
+	parked_tree_removed(st->parked, path);
 }
 
 static void open_workspaces(struct session_store *st, const struct store_config *cfg)
