@@ -14,9 +14,10 @@ trap 'rm -rf "$costs"' EXIT
 jobs=$(nproc)
 begun=$(date +%s)
 
-# stage NAME ARGUMENT... - of make, in a shell of its own, whose "times" are then those of the stage alone
+# stage NAME ARGUMENT... - of make, in a shell of its own, whose "times" are then those of the stage alone; nothing after one that failed
 stage()
 {
+	[ ! -e "$costs/failed" ] || return 0
 	(
 		name=$1
 		shift

@@ -13,6 +13,8 @@ programs="$node
 	node_modules/opencode-linux-x64/bin/opencode
 	node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex
 	node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js"
+# No package here needs its install script.
+npm_ci() { npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; }
 # A project of its own: what is too large, or wants other versions, to be among the others.
 own_project() {
 	(
@@ -21,7 +23,7 @@ own_project() {
 		[ "$(cat $stamp 2>/dev/null)" != "$own" ] || exit 0
 		rm -f $stamp
 		echo "installing tests/$1/node_modules from its package-lock.json"
-		npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+		npm_ci
 		echo "$own" >$stamp
 	)
 }
@@ -39,7 +41,7 @@ if [ $# != 0 ]; then
 		exit 0
 	fi
 	echo "installing $text"
-	(cd "$subset" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+	(cd "$subset" && npm_ci)
 	cp "$subset/package-lock.json" "$subset/node_modules/.subset.json"
 	rm -rf node_modules
 	mv "$subset/node_modules" .
@@ -52,7 +54,7 @@ otel_want=$(sha256sum otel/package.json otel/package-lock.json | sha256sum | cut
 if [ "$(cat $otel_stamp 2>/dev/null)" != "$otel_want" ]; then
 	rm -f $otel_stamp
 	echo "installing tests/otel/node_modules from its package-lock.json"
-	if ! (cd otel && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error); then
+	if ! (cd otel && npm_ci); then
 		echo "node-deps.sh: npm could not install what tests/otel/package-lock.json says (its own words above)" >&2
 		exit 1
 	fi
@@ -64,10 +66,10 @@ if [ -x $node ] && [ "$(cat $stamp 2>/dev/null)" = "$want" ]; then
 	exit 0
 fi
 
-# An install that breaks off must not leave a stamp. No package here needs its install script.
+# An install that breaks off must not leave a stamp.
 rm -f $stamp
 echo "installing tests/node_modules from package-lock.json"
-if ! npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; then
+if ! npm_ci; then
 	echo "node-deps.sh: npm could not install what tests/package-lock.json says (its own words above)" >&2
 	exit 1
 fi

@@ -63,7 +63,7 @@ packages() {
 }
 programs() {
 	"${MAKE:-make}" --no-print-directory "-j${JOBS:-$(nproc)}" all
-	done="compiled files: $total, into ${BUILD:-build/release}"
+	done="compiled files: $total, into $(dirname "${ACPD:-build/release/acpd}")"
 }
 
 step 'Debian packages' debian

@@ -3,7 +3,7 @@
 // A file that fails is run once more, alone, when all others have ended. If it passes then, it is flaky: both outputs stand
 // at the end of the run, its name goes to FLAKY_FILE, and the run passes, or fails with FLAKY=fail. A file that fails twice
 // fails the run. Where many files fail, the cause is no race: none of them is run again. What fails a run is added to the file
-// TEST_FAILED, in short.
+// TEST_FAILED.
 import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -72,12 +72,16 @@ async function run(options, files, dir) {
   }
   const flaky = again.filter(({ code }) => code === 0);
   const twice = again.filter(({ code }) => code !== 0);
-  for (const { file, output } of flaky) tellFlaky(file, first.failures, output);
+  const flakyFails = process.env.FLAKY === 'fail';
+  for (const { file, output } of flaky) {
+    tellFlaky(file, first.failures, output);
+    if (flakyFails) noteFailed(first.failures.filter((failure) => failure.file === file));
+  }
   for (const { file, failures } of twice) {
     process.stdout.write(`\n# ${file} failed twice\n`);
     noteFailed(failures);
   }
-  return twice.length > 0 || process.env.FLAKY === 'fail' ? 1 : 0;
+  return twice.length > 0 || flakyFails ? 1 : 0;
 }
 
 process.env.NODE_COMPILE_CACHE ??= path.resolve('build/node-cache'); // a test file's imports cost 0.26 s of CPU instead of 0.4

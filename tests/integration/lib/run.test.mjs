@@ -53,16 +53,18 @@ test('a file that fails once is flaky, with both outputs, and the run passes', (
 
 test('what a test runs by itself is not part of the run', () => {
   const text = "test('one', () => { if (Object.keys(process.env).some((name) => name.startsWith('TEST_'))) throw new Error('a part of it'); });";
-  const { status, stdout } = run({ inner: text }, { TEST_STAGE: 'check', TEST_TIMES: path.join(dir, 'times') });
+  const { status, stdout } = run({ inner: text }, { TEST_STAGE: 'check', TEST_TIMES: path.join(dir, 'times'), TEST_FAILED: path.join(dir, 'failed') });
 
   assert.equal(status, 0, stdout);
   assert.match(fs.readFileSync(path.join(dir, 'times'), 'utf8'), /inner\.test\.mjs \(check\)/);
 });
 
 test('a file that fails once fails the run with FLAKY=fail', () => {
-  const { status, stdout, flaky } = run({ once: ONCE }, { FLAKY: 'fail' });
+  const told = path.join(dir, 'failed');
+  const { status, stdout, flaky } = run({ once: ONCE }, { FLAKY: 'fail', TEST_FAILED: told });
 
   assert.deepEqual([status, flaky], [1, ['once.test.mjs']], stdout);
+  assert.match(fs.readFileSync(told, 'utf8'), /the first time only/);
 });
 
 test('a file that fails twice fails the run, beside one that is flaky', () => {
