@@ -14,7 +14,9 @@ trap 'rm -rf "$costs"' EXIT
 jobs=$(nproc)
 begun=$(date +%s)
 
-# stage NAME ARGUMENT... - of make, in a shell of its own, whose "times" are then those of the stage alone; nothing after one that failed
+# stage NAME ARGUMENT... - of make, in a shell of its own, whose "times" are then those of the stage alone; nothing after one that failed.
+# $before stands before the command.
+before=
 stage()
 {
 	[ ! -e "$costs/failed" ] || return 0
@@ -23,7 +25,8 @@ stage()
 		shift
 		wall=$(date +%s)
 		ended=0
-		TEST_STAGE=$name make --no-print-directory "$@" || ended=$?
+		# shellcheck disable=SC2086 # a command and its argument
+		TEST_STAGE=$name $before make --no-print-directory "$@" || ended=$?
 		times >"$costs/$name.times"
 		echo "$name $(($(date +%s) - wall)) $(used "$costs/$name.times")" >>"$costs/table"
 		[ "$ended" = 0 ] || echo "$name" >>"$costs/failed"
@@ -51,10 +54,14 @@ stage build ONCE=1 -j"$jobs" programs
 joined
 stage build-san MODE=san -j"$jobs" programs
 joined
-# The real harnesses mostly wait, for their own start and for the scripted model.
+# The real harnesses mostly wait, for their own start and for the scripted model. What needs the release build has a real disk.
+before='sh tests/lib/in-memory.sh'
 stage harness harness &
+before=
 stage check ONCE=1 check
+before='sh tests/lib/in-memory.sh'
 stage check-san check-san
+before=
 joined
 if [ "${1:-}" = --all ]; then
 	for name in check-valgrind boot test-matrix test-static test-dist test-trixie test-vm image soak; do
