@@ -29,8 +29,11 @@ const listed = {
 		.map((c) => ({ name: c.name.replace('skill:', ''), description: c.description, file: c.path ?? c.sourceInfo?.path })),
 };
 
-// packages: those of tests/package.json that it consists of, its own first. command, args, env: the manifest entry (env: Bun's optimizing
-// compiler costs more than it saves in sessions of seconds). api: what the scripted model speaks to it.
+// In sessions of seconds Bun's compilers cost more than they save: the optimizing one is off, the other waits for what runs often.
+const BUN_ENV = { BUN_JSC_useDFGJIT: '0', BUN_JSC_thresholdForJITAfterWarmUp: '5000', BUN_JSC_thresholdForJITSoon: '2000' };
+
+// packages: those of tests/package.json that it consists of, its own first. command, args, env: the manifest entry. api: what the scripted
+// model speaks to it.
 //
 //   apis              what it can speak to a provider
 //   ownPrompt         words of its own system prompt
@@ -53,7 +56,7 @@ const listed = {
 //   question          a call with which its model asks the user, and the mode in which it can; none: it has no such tool
 export const HARNESSES = {
 	opencode: {
-		title: 'OpenCode', packages: ['opencode-linux-x64'], command: OPENCODE, args: ['acp'], env: { BUN_JSC_useDFGJIT: '0' }, api: 'openai-chat',
+		title: 'OpenCode', packages: ['opencode-linux-x64'], command: OPENCODE, args: ['acp'], env: BUN_ENV, api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
 		steer: false, tellsRetries: true, noStatus: [400],
 		tasks: { tool: 'todowrite', args: { todos: [{ content: 'look', priority: 'high', status: 'completed' },

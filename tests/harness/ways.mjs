@@ -17,6 +17,9 @@ const OF_FILE = {
 	failures: 'direct strict', proofs: 'direct guarded',
 };
 
+// With OpenCode, whose every start costs seconds, a route has one level, so that its rows share more sessions.
+const LEVEL_OF_ROUTE = { environment: 'open', tunnel: 'guarded', direct: 'strict' };
+
 const EVERY_WAY = ['codex', 'pi']; // their core rows
 // Rows that begin so are the core.
 const CORE = ['text and thoughts', 'a command that succeeds', 'a second prompt waits', 'the model is switched', 'usage in the answer',
@@ -28,7 +31,8 @@ const chosen = (all, word, own) => (word === 'every' ? all : [word ?? own]);
 
 // A core row goes every route at its own level, and is held at every level on its own route: both at once would double the time of all rows.
 export function waysOf(file, name, harness) {
-	const [route, level] = OF_FILE[file].split(' ');
+	const [route, own] = OF_FILE[file].split(' ');
+	const level = harness === 'opencode' ? LEVEL_OF_ROUTE[route] : own;
 	const { ROUTE, LEVEL } = process.env;
 
 	if (!ROUTE && !LEVEL && EVERY_WAY.includes(harness) && CORE.some((begin) => name.startsWith(begin)))
