@@ -10,7 +10,7 @@ import { test, after } from 'node:test';
 import { SANITIZED } from '../../lib/daemon.mjs';
 import { gate } from '../../lib/gate.mjs';
 import { SLOW, assertNoViolations, deadline, frame } from '../../lib/rawws.mjs';
-import { until } from '../../lib/wait.mjs';
+import { steady, until } from '../../lib/wait.mjs';
 import { timesIn } from '../../lib/memory.mjs';
 import { turnsOf } from '../ledger.mjs';
 import { LineTransport } from '../../lib/lines.mjs';
@@ -126,6 +126,11 @@ function cutFrame(bytes) {
   }
 }
 
+// Bytes that the kernel holds for this port, sent and not yet read.
+const queued = (port) => fs.readFileSync('/proc/net/tcp', 'latin1').split('\n')
+  .filter((line) => line.includes(`:${port.toString(16).toUpperCase().padStart(4, '0')} `)).map((line) => line.trim().split(/\s+/)[4])
+  .flatMap((queues) => queues.split(':')).reduce((sum, hex) => sum + parseInt(hex, 16), 0);
+
 test('a frame that is half sent ends there: nothing is put behind it, and all of it comes again, once', { timeout: 240000 * SLOW }, async (t) => {
   const [TEXTS, SIZE] = [160, 60000]; // more than the kernel takes for somebody who does not read
   const d = await sandboxed(t, 'i-one');
@@ -141,6 +146,7 @@ test('a frame that is half sent ends there: nothing is put behind it, and all of
   c.startPrompt(sessionId, `flood ${TEXTS} ${SIZE}; sleep 1000; echo end`);
   await until(async () => (await watcher.call('_acpd/status', { sessionId })).sessions[0].seq > TEXTS, 'the daemon has it all');
   assert.deepEqual(bytes, [], 'nothing has been read');
+  await steady(() => queued(c.ws.socket.localPort)); // the kernel takes no more, so a frame is half sent
   d.become('i-one');
   await resumed(d);
   await watcher.closed;
