@@ -17,7 +17,7 @@ import { sleep } from '../lib/rawws.mjs';
 import { steady, until } from '../lib/wait.mjs';
 import { newCwd } from '../lib/workspace.mjs';
 
-const SECONDS = Number(process.env.ACPD_SOAK_SECONDS ?? 12), WORKERS = 6;
+const SECONDS = Number(process.env.ACPD_SOAK_SECONDS ?? 5), WORKERS = 6;
 const SESSIONS = 200, SESSIONS_LEAST = 20; // however fast or slow the machine is
 let seed = Number(process.env.ACPD_SOAK_SEED ?? Date.now() % 1000000);
 
