@@ -226,8 +226,9 @@ check: $(if $(ONLY_RELEASE),,unit fuzz-corpora) integration ## unit tests, corpo
 JOBS := $(shell nproc)
 PROGRAMS_OF_TESTS = all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER)
 programs: $(PROGRAMS_OF_TESTS) $(if $(ONLY_RELEASE),,$(UNIT_BINS) $(CORPORA)) ## build everything that the tests run
+# A file waits for a third of its time.
 integration: $(PROGRAMS_OF_TESTS) ## integration tests only
-	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=2 $(INTEGRATION)
+	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=$(shell expr $(JOBS) + 1) $(INTEGRATION)
 # daemon/api/openapi.json and images/acpd-api.d.ts, made anew of daemon/api/areas.
 .PHONY: api
 api: ## make the description of the API and its types from daemon/api/areas
