@@ -14,7 +14,7 @@ import * as procs from '../lib/procs.mjs';
 import { patience } from '../lib/rawws.mjs';
 import { isRoot, newCwd } from '../lib/workspace.mjs';
 
-const USER = 'nobody', STRANGER = 4711;
+const USER = 'nobody', STRANGER = 4711, ROOTS_GROUP = 4712;
 const uid = Number(spawnSync('id', ['-u', USER]).stdout);
 const gid = Number(spawnSync('id', ['-g', USER]).stdout);
 const MODERN = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'runCommand' };
@@ -23,7 +23,11 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
   let d, o, session, cwd, given;
 
   before(async () => {
+    const groups = process.getgroups();
+
+    process.setgroups([ROOTS_GROUP]); // the daemon has it, too
     d = await Daemon.start({ flags: { agentUser: USER } });
+    process.setgroups(groups);
     o = await RawOrchestrator.connect(d);
     cwd = newCwd(d);
     fs.chownSync(cwd, uid, gid);
@@ -100,11 +104,12 @@ describe('the agent user', { skip: !isRoot && 'not root' }, () => {
 
   test('so does every process below the daemon, without root\'s groups or capabilities', () => {
     const below = d.harnesses();
+    const field = (pid, name) => new RegExp(`^${name}:[ \\t]*(.*)$`, 'm').exec(procs.text(pid, 'status'))[1].trim();
 
+    assert.equal(field(d.pid, 'Groups'), String(ROOTS_GROUP));
     assert.ok(below.length >= 4, 'harness, tools of the session, tools of /mcp, the project\'s server');
     for (const p of below) {
-      const status = procs.text(p.pid, 'status');
-      const of = (name) => new RegExp(`^${name}:[ \\t]*(.*)$`, 'm').exec(status)[1].trim();
+      const of = (name) => field(p.pid, name);
 
       assert.deepEqual(of('Uid').split('\t').map(Number), [uid, uid, uid, uid], `${p.pid} ${p.comm}`);
       assert.deepEqual(of('Gid').split('\t').map(Number), [gid, gid, gid, gid]);

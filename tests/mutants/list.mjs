@@ -29,7 +29,7 @@ export const MUTANTS = [
   },
   {
     id: 'net-body', file: 'daemon/net/body.c', test: integration('access/rotation'),
-    why: 'a request is answered although its token was revoked while its body came',
+    why: 'a request is carried out although its token was revoked before its answer',
     from: '\tif (is_over(p))\n\t\treturn -1;\n\thttp_sink_answer(p->sink, &r);', to: '\thttp_sink_answer(p->sink, &r);',
   },
   {
@@ -141,7 +141,7 @@ export const MUTANTS = [
   },
   {
     id: 'session-draft', file: 'daemon/session/draft/draft_ops.c', test: integration('draft/draft'),
-    why: 'a draft is discarded without a word if all its changes were too many to show',
+    why: 'a draft is discarded without a word if none of its changes can be shown',
     from: 'if (!changes && !more)', to: 'if (!changes)',
   },
   {
@@ -176,7 +176,7 @@ export const MUTANTS = [
     from: ' && !slice_is(name, "..");', to: ';',
   },
   {
-    id: 'unpack-draft', file: 'daemon/unpack/draft/draft_apply.c', test: integration('draft/draft-watch'),
+    id: 'unpack-draft', file: 'daemon/unpack/draft/draft_apply.c', test: 'test_draft_apply',
     why: 'what is applied may differ from what was shown',
     from: '(r == 0 && !sha256_equal(&sent.digest, &d->will.digest)))', to: 'false)',
   },
@@ -223,7 +223,7 @@ export const MUTANTS = [
     from: 'if (drop_all() < 0)', to: 'if (0 && drop_all() < 0)',
   },
   {
-    id: 'proc-spawn', file: 'daemon/proc/spawn.c', test: integration('session/users/agent-users'),
+    id: 'proc-spawn', file: 'daemon/proc/spawn.c', test: 'tests/mcp/agent-user.test.mjs',
     why: 'a harness of another user keeps the groups of the daemon',
     from: '(setgroups(0, NULL) == 0 && setresgid', to: '(setresgid',
   },
@@ -244,12 +244,12 @@ export const MUTANTS = [
     to: 'if (egress_host_parse(slice_of(c->hello.name), &named))',
   },
   {
-    id: 'fetch-transfer', file: 'daemon/fetch/fetch_transfer.c', test: integration('model/direct'),
+    id: 'fetch-transfer', file: 'daemon/fetch/fetch_transfer.c', test: 'test_fetcher',
     why: 'a redirect takes the request, and its key, to another host',
     from: 'CURLOPT_FOLLOWLOCATION, 0L', to: 'CURLOPT_FOLLOWLOCATION, 1L',
   },
   {
-    id: 'fetcher-call', file: 'daemon/fetcher/fetch_call.c', test: 'test_fetcher',
+    id: 'fetcher-call', file: 'daemon/fetcher/fetch_call.c', test: 'test_fetcher_life',
     why: 'bodies of requests that have ended count towards the limit',
     from: '\tf->body_bytes -= x->body_n;\n', to: '',
   },

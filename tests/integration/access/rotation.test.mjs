@@ -18,9 +18,10 @@ import { FIXTURE } from '../../lib/mcp.mjs';
 import { McpHttp, startHosting } from '../../lib/mcp-http.mjs';
 import { connectTaker } from '../../lib/model-calls.mjs';
 import { dropPlain, startPlain } from '../../lib/plain.mjs';
+import * as procs from '../../lib/procs.mjs';
 import { SLOW, assertNoViolations, deadline } from '../../lib/rawws.mjs';
 import { methodTable, routeTable } from '../../lib/tables.mjs';
-import { listed, mint } from '../../lib/tokens.mjs';
+import { inMs, listed, mint } from '../../lib/tokens.mjs';
 import { startUi } from '../../lib/ui-command.mjs';
 import { namesBelow } from '../../lib/vanishing.mjs';
 import { until, withLimit } from '../../lib/wait.mjs';
@@ -42,8 +43,10 @@ async function body(d, token, method, where, { headers = JSON_TYPE, chunked = fa
   await raw.request(method, where, { Authorization: `Bearer ${token}`, Expect: '100-continue', ...headers, ...(chunked ? { 'Transfer-Encoding': 'chunked' } : { 'Content-Length': '1000' }) });
   await until(() => text.startsWith('HTTP/1.1 100') || raw.closed, () => `${method} ${where} to begin: ${text}`);
   assert.match(text, /^HTTP\/1\.1 100 Continue\r\n\r\n$/, `${method} ${where}`);
-  await raw.send(chunked ? `${first.length.toString(16)}\r\n${first}\r\n` : first);
-  return { async ended() {
+  const chunk = (piece) => raw.send(`${piece.length.toString(16)}\r\n${piece}\r\n`);
+
+  await (chunked ? chunk(first) : raw.send(first));
+  return { chunk, async ended() {
     await until(() => raw.closed || (raw.send('x'), false), `${method} ${where} to end`);
     assert.doesNotMatch(text.slice(25), /^HTTP\/1\.1 2/, 'it was not carried out');
   } };
@@ -287,6 +290,26 @@ for (const [name, cause] of Object.entries(CAUSES))
     await local.close();
     await d.stop();
   });
+
+// In one turn the daemon reads chunks, then WebSockets, and then sends answers, which is what carries a request out.
+test('a token is revoked between a request and its answer: the request is not carried out', () => withDaemon({}, async (d) => {
+  const c = await d.client(), { token, id } = await mint(d, 'admin');
+  const order = JSON.stringify({ scope: 'admin', expiresAt: inMs(3600000), label: 'late' });
+  const request = await body(d, token, 'POST', '/v1/tokens', { chunked: true, first: order.slice(0, 9) });
+
+  await c.call('_acpd/status'); // the first chunk has been read, too
+  d.child.kill('SIGSTOP');
+  await until(() => procs.stat(d.pid).state === 'T', 'the daemon to stand still');
+  const { answer } = c.request('_acpd/tokens/revoke', { id });
+  await request.chunk(order.slice(9));
+  await request.chunk('');
+  d.child.kill('SIGCONT');
+  assert.deepEqual((await answer).result, {});
+  await request.ended();
+  assert.deepEqual(await listed(d), []);
+  assert.equal((await d.http('/v1/tokens', { method: 'POST', token: d.token, headers: JSON_TYPE, body: order })).status, 201, 'it can be carried out');
+  await c.close();
+}));
 
 // --- replacing the token ---------------------------------------------------------------------------------------------------------
 

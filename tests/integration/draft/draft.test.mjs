@@ -145,6 +145,9 @@ for (const kind of KINDS)
       await running;
       await run(c, id, 'printf x > x.txt');
       await assert.rejects(turn(c, id, false), refusedWith('DRAFT_NOT_EMPTY', (data) => assert.equal(data.changesTotal, 1)));
+      await run(c, id, 'rm x.txt && mkfifo pipe'); // which no patch can have
+      await assert.rejects(turn(c, id, false), refusedWith('DRAFT_NOT_EMPTY', (data) => assert.deepEqual([data.changesTotal, data.omittedTotal], [0, 1])));
+      await run(c, id, 'rm pipe && printf x > x.txt');
       await assert.rejects(turn(c, id, true, { discard: true }), refusedWith('FIELD_INVALID'));
       assert.equal((await turn(c, id, true)).draft.on, true);
       assert.equal(await run(c, id, 'cat x.txt'), 'x');

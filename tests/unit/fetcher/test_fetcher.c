@@ -123,6 +123,7 @@ static void test_answers(void **state _unused_)
 	got_all(&g, far_url("http", far_side.http, "/moved"));
 	assert_int_equal(g.status, 302);
 	assert_non_null(strstr(g.headers, "\"location\":\"/echo\""));
+	assert_buf(&g.body, "");
 	got_done(&g);
 	got_all(&g, far_url("http", far_side.http, "/twice"));
 	assert_int_equal(g.status, 429);

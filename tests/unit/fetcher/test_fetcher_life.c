@@ -213,6 +213,40 @@ static void test_most(void **state _unused_)
 	assert_int_equal(g.how, FETCH_COMPLETE);
 }
 
+static struct fetch *with_body(size_t n, struct err *e)
+{
+	static const char bytes[FETCH_BODY_MAX];
+	static const struct fetch_ops none;
+
+	return fetch_open(far_fetcher,
+			  &(struct fetch_request){ .method = "POST",
+						   .url = "http://127.0.0.1:1/",
+						   .body = { bytes, n },
+						   .named = true,
+						   .idle_ms = 30000 },
+			  &none, NULL, e);
+}
+
+/* The bodies of all open requests have a limit. A closed request no longer counts. */
+static void test_most_bodies(void **state _unused_)
+{
+	struct fetch *all[FETCH_BODIES_MAX / FETCH_BODY_MAX];
+	struct err e;
+
+	/* without a program, no body stays in memory */
+	far_again(&(struct fetcher_config){ .program = "/nonexistent/acpd-fetch" });
+	for (unsigned round = 0; round < 2; round++) {
+		for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+			assert_non_null(all[i] = with_body(FETCH_BODY_MAX, &e));
+		assert_null(with_body(1, &e));
+		assert_string_equal(e.reason, "TOO_MANY_FETCHES");
+		fetch_close(all[0]);
+		assert_non_null(all[0] = with_body(FETCH_BODY_MAX, &e));
+		for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+			fetch_close(all[i]);
+	}
+}
+
 static void test_memory(void **state _unused_)
 {
 	static struct got streams[16];
@@ -320,11 +354,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(test_keys),    TEST(test_many_keys),
-		TEST(test_killed),  TEST(test_back_off),
-		TEST(test_hostile), TEST(test_most),
-		TEST(test_memory),  TEST(test_confined),
-		TEST(test_status),  cmocka_unit_test(test_user),
+		TEST(test_keys),     TEST(test_many_keys),	  TEST(test_killed),
+		TEST(test_back_off), TEST(test_hostile),	  TEST(test_most),
+		TEST(test_memory),   TEST(test_most_bodies),	  TEST(test_status),
+		TEST(test_confined), cmocka_unit_test(test_user),
 	};
 
 	return RUN(tests, far_begin, far_end);
