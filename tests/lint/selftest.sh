@@ -129,6 +129,23 @@ v 'fs.readdirSync(dir, { recursive: true })' a.mjs; expect vanishing.sh tests/a.
 v "fs.readFileSync('${p}meminfo'); run(\`cat $p\${pid}/stat\`);" a.mjs; expect vanishing.sh PASS
 v "const at = (pid) => \`$p\${pid}\`;" lib/procs.mjs; expect vanishing.sh PASS
 
+# fault ID FILE FROM TEST: an element of the list.
+fault() { printf "\t{ id: '%s', file: '%s', test: '%s', why: 'w', from: '%s', to: '' },\n" "$1" "$2" "$4" "$3"; }
+m() {
+	clean; mkdir -p "$tree/tests/mutants" "$tree/tests/unit/base"
+	cp "$here/../mutants/run.mjs" "$tree/tests/mutants/"; : >"$tree/tests/unit/base/test_buf.c"
+	{ printf 'export const MUTANTS = [\n'; cat; printf '];\n'; } | put $l
+}
+l=tests/mutants/list.mjs f=daemon/base/buf.c x=harnesses/x/x.c
+{ fault a $f 'strlen(s)' test_buf; fault b $x rpc.h $l; } | m; expect mutants.sh PASS
+fault a $f 'strlen(t)' test_buf | m; expect mutants.sh $l:2
+fault a $f include test_buf | m; expect mutants.sh $l:2
+fault a daemon/gone.c x test_buf | m; expect mutants.sh $l:2
+fault a $f 'strlen(s)' test_gone | m; expect mutants.sh $l:2
+fault a $f 'strlen(s)' tests/gone.mjs | m; expect mutants.sh $l:2
+{ fault a $f 'strlen(s)' test_buf; fault a $x rpc.h test_buf; } | m; expect mutants.sh $l:3
+{ fault a $f 'strlen(s)' test_buf; fault b $f return test_buf; } | m; expect mutants.sh $l:3
+
 if command -v git >/dev/null; then # what git ignores is not looked at
 	clean; git -C "$tree" init -q; printf 'out/\n' | put .gitignore; printf 'a \n' | put out/a.md
 	expect words.sh PASS

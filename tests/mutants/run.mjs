@@ -5,6 +5,7 @@
 // Two copies below build/mutants/ work side by side. Each begins with the objects of the tree and their times, so that a fault costs
 // one file compiled and one program linked. Each test first runs without a fault: one that fails then proves nothing.
 // Exit status: 0 if every fault was noticed, 1 if not, 2 if the list does not fit the code.
+// --check: only whether it does; 1 if not (make lint).
 // Environment, set by the Makefile: BUILD, MODE, ONLY (regular expression for ids), GOALS (what test files need), UNIT_ALONE.
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -12,6 +13,7 @@ import path from 'node:path';
 import { MUTANTS } from './list.mjs';
 
 const { BUILD = 'build/release', MODE = 'release', ONLY = '', GOALS = 'all', UNIT_ALONE = '' } = process.env;
+const LIST = 'tests/mutants/list.mjs';
 const PLACE = 'build/mutants';
 const LANES = 2;
 const TEST_MS = 300_000;
@@ -40,6 +42,13 @@ function problemsOf({ id, file, from, to, test, why }, before) {
 function unitSource(name) {
   const folder = readdirSync('tests/unit').find((sub) => existsSync(`tests/unit/${sub}/${name}.c`));
   return folder && `${folder}/${name}`;
+}
+
+// Problems of the whole list, each with the line where its fault begins.
+function problemsOfList() {
+  const lines = readFileSync(LIST, 'utf8').split('\n').flatMap((line, i) => /\bid: '/.test(line) ? [i + 1] : []);
+
+  return MUTANTS.flatMap((mutant, i) => problemsOf(mutant, MUTANTS.slice(0, i)).map((text) => `${LIST}:${lines[i]}: ${text}`));
 }
 
 // --- a copy of the tree -----------------------------------------------------------------------------------------------
@@ -158,10 +167,14 @@ async function isSound(lane, test) {
 
 // --- all of them ------------------------------------------------------------------------------------------------------
 
-const problems = MUTANTS.flatMap((mutant, i) => problemsOf(mutant, MUTANTS.slice(0, i)));
+const checks = process.argv[2] === '--check', problems = problemsOfList();
 if (problems.length > 0) {
   console.error(`mutants: the list does not fit the code\n${problems.join('\n')}`);
-  process.exit(2);
+  process.exit(checks ? 1 : 2);
+}
+if (checks) {
+  console.log(`mutants: ${MUTANTS.length} faults`);
+  process.exit(0);
 }
 
 const chosen = MUTANTS.filter(({ id }) => new RegExp(ONLY).test(id));
