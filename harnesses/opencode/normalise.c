@@ -321,16 +321,18 @@ static bool on_update(struct harness *h, struct harness_event *ev, struct buf *s
 	return !summary || to_summary(ev, summary, scratch);
 }
 
-/* Files of secrets are asked about by any approval that asks. */
+/* Files of secrets are asked about by any approval that asks: as in the rules of opencode.c, *.env and *.env.*, but not
+ * *.env.example. */
 static bool is_secret(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	const char *env = strstr(name, ".env");
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *env = name;
 	size_t n = strlen(name);
 
-	if (!env || (n >= 12 && strcmp(name + n - 12, ".env.example") == 0))
+	if (n >= 12 && strcmp(name + n - 12, ".env.example") == 0)
 		return false;
-	return !env[4] || env[4] == '.';
+	while ((env = strstr(env, ".env")) && env[4] && env[4] != '.')
+		env += 4;
+	return env != NULL;
 }
 
 static bool reads_unasked(struct slice call)

@@ -314,6 +314,6 @@ export const MUTANTS = [
   {
     id: 'harness-opencode', file: 'harnesses/opencode/normalise.c', test: 'test_opencode',
     why: 'reading .env.local is allowed without a question',
-    from: 'return !env[4] || env[4] == \'.\';', to: 'return !env[4];',
+    from: '&& env[4] && env[4] != \'.\')', to: '&& env[4])',
   },
 ];

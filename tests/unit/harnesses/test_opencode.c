@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include "fakehost.h"
+#include "harnesses/acp/quirks.h"
+#include "harnesses/opencode/normalise.h"
 #include "harnesses/opencode/opencode.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
@@ -391,6 +393,52 @@ static void test_errors(void **state _unused_)
 	}
 }
 
+/* --- what is allowed without a question ---------------------------------------------------------------------- */
+
+static bool is_unasked(const char *kind, const char *locations)
+{
+	char call[300];
+
+	snprintf(call, sizeof(call), "{\"kind\":\"%s\",\"locations\":%s}", kind, locations);
+	return opencode_quirks.reads_unasked(slice_of(call));
+}
+
+/* The files that the rules of OpenCode's own ask about: *.env and *.env.*, but not *.env.example. */
+static void test_reads(void **state _unused_)
+{
+	static const struct {
+		const char *path;
+		bool unasked;
+	} rows[] = {
+		{ "/ws/a.txt", true },
+		{ "/ws/.env", false },
+		{ "/ws/.env.local", false },
+		{ "/ws/prod.env", false },
+		{ ".env", false },
+		{ "/ws/prod.env.old", false },
+		{ "/ws/.envrc", true },
+		{ "/ws/.envoy.env", false },
+		{ "/ws/env", true },
+		{ "/ws/.environment.env.1", false },
+		{ "/ws/.env/a.txt", true },
+		{ "/ws/.env.example", true },
+		{ "/ws/", true },
+		{ "/ws/prod.env.example", true },
+	};
+	char locations[100];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		snprintf(locations, sizeof(locations), "[{\"path\":\"/ws/b\"},{\"path\":\"%s\"}]",
+			 rows[i].path);
+		if (is_unasked("read", locations) != rows[i].unasked)
+			fail_row(i, rows[i].path);
+	}
+	assert_true(is_unasked("search", "[]"));
+	assert_false(is_unasked("search", "[{\"path\":\"/ws/.env\"}]"));
+	assert_false(is_unasked("edit", "[]"));
+	assert_false(is_unasked("read", "[{\"path\":1}]"));
+}
+
 #define T(fn) cmocka_unit_test_teardown(fn, teardown)
 
 int main(void)
@@ -410,6 +458,7 @@ int main(void)
 		T(test_changes_of_files),
 		T(test_errors),
 		T(test_tools_of_servers_and_unknown_costs),
+		T(test_reads),
 	};
 
 	return RUN(tests, NULL, NULL);
