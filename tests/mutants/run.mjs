@@ -126,7 +126,9 @@ async function tryMutant(lane, { file, from, to, test }) {
     const built = await build(lane, goalsOf(test));
     if (built.code) return { outcome: 'does not build', output: built.output };
     const ran = await runTest(lane, test);
-    return { outcome: ran.late ? 'timed out' : ran.code ? 'killed' : 'survived', output: ran.output };
+    const hangs = ran.late && !firstFailure(ran.output); // before any test has failed
+
+    return { outcome: hangs ? 'timed out' : ran.code ? 'killed' : 'survived', output: ran.output };
   } finally {
     writeFileSync(at, whole); // with a new time, so that its object is made again
   }
