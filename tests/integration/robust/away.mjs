@@ -74,7 +74,8 @@ export async function sandboxed(t, id, { clock, ...opts } = {}) {
 // Its n-th restore is over.
 export async function resumed(d, n = 1) {
   await until(() => d.logs.filter((l) => l.mod === 'restore' && /^resumed/.test(l.msg)).length >= n, 'it has noticed');
-  await d.http('/health'); // it says so first, and answers when all is done
+  // it says so first, and answers when all is done; until then it resets connections
+  await until(() => d.http('/health').catch((e) => assert.match(e.message, /ECONNRESET|hang up/)), 'it answers');
 }
 
 // The copy is claimed: its token.
