@@ -231,7 +231,7 @@ export async function build() {
   return `${layOut(doc)}\n`;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+async function write() {
   const made = await build();
 
   if (!process.argv.includes('--check'))
@@ -239,3 +239,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   else if (!fs.existsSync(OUTPUT) || fs.readFileSync(OUTPUT, 'utf8') !== made)
     throw new Error('daemon/api/openapi.json is not what the areas say: make api');
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  write(); // no await: require() takes no module that waits

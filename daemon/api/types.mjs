@@ -17,4 +17,4 @@ export const TYPES = fileURLToPath(new URL('../../images/acpd-api.d.ts', import.
 export const types = async () => HEAD + astToString(await openapiTS(JSON.parse(fs.readFileSync(SOURCE, 'utf8'))));
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  fs.writeFileSync(TYPES, await types());
+  types().then((text) => fs.writeFileSync(TYPES, text)); // no await: require() takes no module that waits

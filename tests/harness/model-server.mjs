@@ -261,9 +261,10 @@ export async function startModelServer({ port = 0, key, models } = {}) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
 	const { values } = parseArgs({ options: { port: { type: 'string', default: '0' }, key: { type: 'string' } } });
-	const server = await startModelServer({ port: Number(values.port), key: values.key });
 
-	console.log('scripted model server (stands in for a paid model) on ' + server.url);
-	for (const signal of ['SIGINT', 'SIGTERM'])
-		process.once(signal, () => server.close());
+	startModelServer({ port: Number(values.port), key: values.key }).then((server) => { // no await: require() takes no module that waits
+		console.log('scripted model server (stands in for a paid model) on ' + server.url);
+		for (const signal of ['SIGINT', 'SIGTERM'])
+			process.once(signal, () => server.close());
+	});
 }

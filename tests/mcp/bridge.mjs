@@ -221,7 +221,6 @@ export async function startBridge(server) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [command, ...args] = process.argv.slice(2);
-  const bridge = await startBridge({ command, args });
 
-  console.log(bridge.url);
+  startBridge({ command, args }).then(({ url }) => console.log(url)); // no await: require() takes no module that waits
 }
