@@ -14,7 +14,9 @@ import { checkHttp, messageProblems } from './described.mjs';
 const isObject = (v) => v !== null && typeof v === 'object' && !Array.isArray(v);
 const wellFormed = (v) => (typeof v === 'string' ? v.isWellFormed()
   : !isObject(v) && !Array.isArray(v) ? true : Object.entries(v).every(([name, of]) => name.isWellFormed() && wellFormed(of)));
-const everything = []; // violations of all clients of this process
+const everything = []; // violations of all clients of this test file
+
+process.on('test file ended', () => everything.splice(0));
 
 export const allViolations = () => everything;
 

@@ -31,10 +31,11 @@ export const STUB = path.resolve(ROOT, process.env.ACPD_STUB ?? 'build/release/s
 const running = new Set();
 
 // Whatever happens to a test file, no daemon and no harness of it stays.
-process.on('exit', () => {
-  for (const d of running)
-    d.killAll();
-});
+for (const end of ['exit', 'test file ended'])
+  process.on(end, () => {
+    for (const d of running)
+      d.killAll();
+  });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.once(signal, () => process.exit(1));
 

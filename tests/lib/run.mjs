@@ -4,24 +4,55 @@
 // at the end of the run, its name goes to FLAKY_FILE, and the run passes, or fails with FLAKY=fail. A file that fails twice
 // fails the run. Where many files fail, the cause is no race: none of them is run again. What fails a run is added to the file
 // TEST_FAILED.
+//
+// A process of node costs as much as many tests, so several files share one (tests/lib/group.mjs), if no OPTION but the concurrency is given. A
+// file that says // slow or // alone: WHY has one of its own. Where a process ends too early, its file fails as any other does, and
+// those that it did not come to are run in processes of their own.
 import { spawn } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const FLAKY_FILE = 'build/flaky.txt';
 const RERUN_MAX = 8; // files that are run again
+const GROUP_MAX = 10; // files in a process
 const { TEST_FAILED } = process.env;
 delete process.env.TEST_FAILED; // a test may run tests of its own: those do not fail this run
 
 const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
 const isFile = (argument) => !argument.startsWith('-');
 
-// Runs files. Resolves to {code, output, failures: [{file, text}]}; the output goes to the terminal as well.
-async function runOnce(options, files, record) {
-  const child = spawn(process.execPath, ['--import', beside('./cpu.mjs'), '--test', `--test-reporter=${beside('./report.mjs')}`, ...options, ...files],
-    { stdio: ['inherit', 'pipe', 'inherit'], env: { ...process.env, TEST_FAILURES: record } });
+const alone = (files) => files.map((file) => [path.resolve(file), [file]]);
+
+// Writes a module for each group of files. Returns [[MODULE, [FILE...]]...]; a file that is alone is its own module. The last groups are small, since
+// two run at the same time, and should end so.
+function grouped(options, files, dir) {
+  const isAlone = (file) => /^\/\/ (slow$|alone: .)/m.test(readFileSync(file, 'utf8'));
+  const isPlain = options.length > 0 && options.every((option) => /^--test-concurrency=([2-9]|\d\d+)$/.test(option));
+  if (!isPlain) return alone(files);
+  const groups = alone(files.filter(isAlone));
+  const others = files.filter((file) => !isAlone(file));
+
+  while (others.length > 0) {
+    const some = others.splice(0, Math.min(GROUP_MAX, Math.ceil(others.length / 2)));
+    const module = path.join(dir, `group-${groups.length}.mjs`);
+    if (some.length === 1) {
+      groups.push(...alone(some));
+    } else {
+      writeFileSync(module, `import { runGroup } from ${JSON.stringify(beside('./group.mjs'))};\nawait runGroup(${JSON.stringify(some)});\n`);
+      groups.push([module, some]);
+    }
+  }
+  return groups;
+}
+
+// Runs the files of each group in one process. Resolves to {code, output, failures: [{file, text}], notRun: [file]}; the output goes to the terminal
+// as well.
+async function runOnce(options, groups, record) {
+  const modules = groups.map(([module, files]) => (files.length > 1 ? module : files[0]));
+  const child = spawn(process.execPath, ['--import', beside('./cpu.mjs'), '--test', `--test-reporter=${beside('./report.mjs')}`, ...options, ...modules],
+    { stdio: ['inherit', 'pipe', 'inherit'], env: { ...process.env, TEST_FAILURES: record, TEST_GROUPS: JSON.stringify(Object.fromEntries(groups)) } });
   const pieces = [];
 
   child.stdout.on('data', (piece) => {
@@ -32,7 +63,8 @@ async function runOnce(options, files, record) {
     child.on('error', reject);
     child.on('close', (status) => resolve(status ?? 1));
   });
-  return { code, output: Buffer.concat(pieces).toString(), failures: readFailures(record) };
+  const noted = readFailures(record);
+  return { code, output: Buffer.concat(pieces).toString(), failures: noted.filter(({ text }) => text), notRun: noted.filter(({ text }) => !text).map(({ file }) => file) };
 }
 
 function readFailures(record) {
@@ -57,7 +89,11 @@ function noteFailed(failures) {
 }
 
 async function run(options, files, dir) {
-  const first = await runOnce(options, files, path.join(dir, 'first'));
+  const first = await runOnce(options, grouped(options, files, dir), path.join(dir, 'first'));
+  if (first.notRun.length > 0) {
+    process.stdout.write(`\n# ${first.notRun.length} files that did not run, since a process ended: now, each in its own\n`);
+    first.failures.push(...(await runOnce(options, alone(first.notRun), path.join(dir, 'rest'))).failures);
+  }
   const failed = [...new Set(first.failures.map(({ file }) => file))];
   if (first.code === 0) return 0;
   if (failed.length === 0 || failed.length > RERUN_MAX) {
@@ -68,7 +104,7 @@ async function run(options, files, dir) {
   const again = [];
   for (const [i, file] of failed.entries()) {
     process.stdout.write(`\n# ${file} failed: once more, alone\n`);
-    again.push({ file, ...await runOnce(options, [file], path.join(dir, `again-${i}`)) });
+    again.push({ file, ...await runOnce(options, alone([file]), path.join(dir, `again-${i}`)) });
   }
   const flaky = again.filter(({ code }) => code === 0);
   const twice = again.filter(({ code }) => code !== 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // build: release
+// alone: it runs itself once more, in a namespace
 // Real programs of an agent's shell with a network of hosts, behind each wall: git, pip, npm, curl, Python and Node find the proxy by
 // their environment. Each does its work with a host that is listed, and fails with one that is not, of which the client is told.
 

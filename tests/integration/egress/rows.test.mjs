@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // build: release
+// alone: it runs itself once more, in a namespace
 // Where an agent gets to with a network of hosts, by its own shell tool: destinations, the proxy obeyed or ignored, behind each wall. The
 // daemon is on the near side of a cable, and the far side answers at every address there is, so what is not refused arrives. Each table
 // is also tried without a wall, where it has to arrive.

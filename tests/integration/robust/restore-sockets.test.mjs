@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// alone: it runs itself once more, in a namespace
 // --destroy-sockets: after a restore the connections of sessions to other machines end at once, by the kernel's word, and those within the
 // sandbox go on. The other machine is a network namespace at the far end of a cable (lib/far-side.mjs); where nothing is said of it the cable
 // carries nothing any more when the machine is back: no reset comes, and none gets there.
