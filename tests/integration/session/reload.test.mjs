@@ -164,7 +164,7 @@ test('two loads at once of a session without a harness: each is answered with wh
 
   assert.deepEqual(answers.map((a) => a._meta.acpd.pending), [undefined, undefined]);
   await c.load(sessionId);
-  assert.equal(await said(sessionId, 'env KEPT'), 'env:KEPT=two');
+  assert.match(await said(sessionId, 'env KEPT'), /^env:KEPT=(one|two)$/); // of two connections either may be read last
   await c.call('session/delete', { sessionId });
   await other.close();
 });
