@@ -1308,7 +1308,7 @@ export interface components {
             /** @description the harness of sessions that name none */
             harness: string;
             /** @description where workspaces are made */
-            workspaces: string;
+            workspaces?: string;
             harnesses: string[];
             harnessesNotInstalled: string[];
             token?: components["schemas"]["OwnToken"];

@@ -9,7 +9,7 @@ export default {
   page: 'sessions',
   types: {
     AgentMeta: object({
-      version: string(), incarnation: string(), 'sandboxId?': string(), harness: string('the harness of sessions that name none'), workspaces: string('where workspaces are made'), harnesses: array(string()),
+      version: string(), incarnation: string(), 'sandboxId?': string(), harness: string('the harness of sessions that name none'), 'workspaces?': string('where workspaces are made'), harnesses: array(string()),
       harnessesNotInstalled: array(string()), 'token?': ref('OwnToken'), features: ref('Features'), limits: ref('Limits'),
     }, 'agentCapabilities._meta.acpd'),
     ClientMeta: object({

@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { assertNoViolations } from '../../lib/acp.mjs';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { methodTable } from '../../lib/tables.mjs';
 
@@ -169,4 +170,13 @@ describe('a session that another client drives', () => {
     assert.equal(await from('session/delete'), OK);
     await b.close();
   });
+});
+
+test('without --workspaces the answer of initialize does not name them, and is as described all the same', async (t) => {
+  const own = await Daemon.startFor(t, { flags: { workspaces: null } });
+  const client = await own.client();
+
+  assert.ok(!('workspaces' in client.initializeResult.agentCapabilities._meta.acpd));
+  await client.close();
+  assertNoViolations();
 });
