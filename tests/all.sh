@@ -51,7 +51,6 @@ joined()
 
 stage lint lint &
 stage build ONCE=1 -j"$jobs" programs
-joined
 stage build-san MODE=san -j"$jobs" programs
 joined
 # The real harnesses mostly wait, for their own start and for the scripted model. What needs the release build has a real disk.
@@ -72,7 +71,7 @@ fi
 
 echo "# the slowest files (processor seconds, seconds passed); all of them: build/test-times.txt"
 sort -rn "$TEST_TIMES" | head -n 20
-echo "# stage, wall and CPU (seconds); harness runs beside check and check-san, lint beside build"
+echo "# stage, wall and CPU (seconds); harness runs beside check and check-san, lint beside the builds"
 awk -v wall=$(($(date +%s) - begun)) '{ printf "%-16s %6d %8.0f\n", $1, $2, $3; cpu += $3 }
 	END { printf "%-16s %6d %8.0f, which is %.1f minutes, and %.1f of CPU\n", "all", wall, cpu, wall / 60, cpu / 60 }' "$costs/table"
 if [ -s build/flaky.txt ]; then
