@@ -25,8 +25,8 @@ HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=3 -fstack-clash-protection 
 # the binary.
 FLAGS_release := -O2 -g1 $(HARDEN) -fno-asynchronous-unwind-tables -fno-unwind-tables
 FLAGS_debug := -O0 -g3
-# UBSan ends the program at the very instruction, and ASan (handle_sigill) reports the line. UBSAN=text tells the values, too, and costs: a
-# record for each check, 7 MB of them in acpd, which each start maps, registers, and searches for leaks.
+# UBSan traps where a check fails, and ASan (handle_sigill) reports the line. UBSAN=text also prints the values, for a record of each check:
+# 7 MB of data in acpd, which every start maps and registers, every fork copies and every leak check searches.
 UBSAN ?= trap
 FLAGS_san := -O1 -g1 -fsanitize=address,undefined -fno-omit-frame-pointer \
 	$(if $(filter text,$(UBSAN)),-fno-sanitize-recover=undefined,-fsanitize-undefined-trap-on-error)
@@ -35,7 +35,7 @@ LIBS := libwebsockets libssl libcrypto libcjson zlib libpcre2-8 libseccomp
 CPPFLAGS := -D_GNU_SOURCE -Idaemon -I. $(shell pkg-config --cflags $(LIBS) 2>/dev/null)
 CFLAGS := -std=gnu11 $(WARN) $(WERROR) $(FLAGS_$(MODE)) -fPIE -fno-common -fvisibility=hidden \
 	-ffunction-sections -fdata-sections
-# A position-independent program relocates its tables at each start; those of the sanitizers are most of it.
+# A position-independent program relocates its tables at each start, and those of the sanitizers are large.
 LDFLAGS := $(if $(filter san,$(MODE)),-no-pie,-pie) -Wl,-z,relro,-z,now,-z,noexecstack,-z,pack-relative-relocs -Wl,--as-needed,--gc-sections
 LDLIBS := $(shell pkg-config --libs $(LIBS) 2>/dev/null)
 
@@ -226,7 +226,7 @@ check: $(if $(ONLY_RELEASE),,unit fuzz-corpora) integration ## unit tests, corpo
 JOBS := $(shell nproc)
 PROGRAMS_OF_TESTS = all $(BUILD)/stub-agent $(BUILD)/clockstep.so $(BUILD)/confine-probe $(MCP_FIXTURE) $(EGRESS_DRIVER)
 programs: $(PROGRAMS_OF_TESTS) $(if $(ONLY_RELEASE),,$(UNIT_BINS) $(CORPORA)) ## build everything that the tests run
-# A file waits for a third of its time.
+# One file more than processors, since a file waits for a third of its time.
 integration: $(PROGRAMS_OF_TESTS) ## integration tests only
 	$(ENV) ACPD_TEST_ONCE=$(ONCE) $(NODE_TEST) --test-concurrency=$(shell expr $(JOBS) + 1) $(INTEGRATION)
 # daemon/api/openapi.json and images/acpd-api.d.ts, made anew of daemon/api/areas.

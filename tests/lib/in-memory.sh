@@ -1,7 +1,7 @@
 #!/bin/sh
-# in-memory.sh COMMAND... - runs it with a /tmp of its own in memory, where that is allowed and there is room; else as it is. A disk costs
-# the tests a third of their processor time: ext4 searches long for an inode that was not in use a moment ago, and everything here is made
-# and removed at once. The mount is seen by COMMAND and its children alone, and goes with the last of them.
+# in-memory.sh COMMAND... - runs COMMAND with a private /tmp in memory if it may mount one and 8 GiB are free; otherwise runs it unchanged.
+# A disk costs the tests a sixth of their processor time: they make and remove files all the time, and ext4 searches long for an inode that
+# was not deleted a moment ago. Only COMMAND and its children see the mount, which ends with the last of them.
 set -eu
 NEEDED_KIB=$((8 << 20))
 
