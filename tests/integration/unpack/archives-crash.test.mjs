@@ -137,7 +137,7 @@ for (const layout of usable) {
     const bytes = FORMATS.zst([...FIRST_ENTRIES, ...files.map((e) => ({ ...e, file: `many/${e.file}` }))]);
     const tree = { ...first, ...Object.fromEntries(files.map((e) => [`many/${e.file}`, f(e.data)])) };
 
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 12; i++) {
       const box = newBox(layout);
       const archive = pack(box, 'a.tar.zst', bytes);
 
@@ -149,7 +149,7 @@ for (const layout of usable) {
 
           for (const { pid } of victims.slice(0, 1 + (i % 3)))
             procs.signal(pid, 'SIGKILL');
-        }, 5 + i * 6),
+        }, 5 + i * 10),
       });
       if (!layout.filled)
         assert.deepEqual(oneOf(box, [undefined, tree]), [], `round ${i}, at once`);

@@ -14,7 +14,7 @@ import { isRoot } from '../../../lib/workspace.mjs';
 import { homely, homeOf } from '../../ledger.mjs';
 
 const skip = !isRoot && 'needs root';
-const MANY = process.env.ACPD_TEST_LONG ? 10000 : 200, AT_ONCE = 8;
+const MANY = process.env.ACPD_TEST_LONG ? 10000 : 64, AT_ONCE = 8;
 let d, c, n = 0;
 
 async function start(count) {
