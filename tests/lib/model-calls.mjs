@@ -108,21 +108,32 @@ export function listenerOf(sessionId) {
 
 // A connection to a listener, as a harness has it.
 export class ModelConnection {
-  text = Buffer.alloc(0);
   closed = false;
+  #pieces = []; // put together only when they are looked at: for each of a thousand it would take longer than all else
 
   static async open({ url, key }) {
     const g = new ModelConnection();
 
     Object.assign(g, { key, base: url.pathname.replace(/\/v1(beta)?$/, '') });
     g.socket = net.connect(Number(url.port), url.hostname);
-    g.socket.on('data', (data) => { g.text = Buffer.concat([g.text, data]); });
+    g.socket.on('data', (data) => { g.#pieces.push(data); });
     g.socket.on('error', () => {});
     g.socket.on('close', () => { g.closed = true; });
     await deadline(new Promise((resolve, reject) => {
       g.socket.on('connect', resolve).on('error', reject);
     }), 5000, 'a connection to the listener');
     return g;
+  }
+
+  // All that has come.
+  get text() {
+    if (this.#pieces.length !== 1)
+      this.#pieces = [Buffer.concat(this.#pieces)];
+    return this.#pieces[0];
+  }
+
+  forget() {
+    this.#pieces = [];
   }
 
   // path: below the prefix. body null: none. headers undefined are left out.
