@@ -104,6 +104,13 @@ describe('what is told', { concurrency: true }, () => {
     const child = spawn(process.execPath, ['--experimental-strip-types', '--no-warnings', file], { env: { ...process.env, WEBHOOK_SECRET: secret, PORT: port } });
     t.after(() => child.kill('SIGKILL'));
     child.stdout.on('data', (b) => { printed += b; });
+    const isListening = () => new Promise((resolve) => {
+      const socket = net.connect(port, '127.0.0.1', () => {
+        socket.destroy();
+        resolve(true);
+      }).on('error', () => resolve(false));
+    });
+    await until(isListening, 'it listens'); // or the webhook is tried in vain, and the next try is later than this waits
     await turns(c, sessionId, 2);
     await until(() => printed.split('\n').length > 2, 'both were printed');
     assert.deepEqual(printed.trim().split('\n').map((l) => JSON.parse(l).data.turn), [1, 2]);
