@@ -38,7 +38,7 @@ WORLD_WRAPS := $(addprefix -Wl$(comma)--wrap=,clock_mono_ms tree_now loop_timer_
 # Test code runs for less long than its optimization takes.
 UNIT_CFLAGS = $(CPPFLAGS) -Itests/unit $(CFLAGS) -O0 -U_FORTIFY_SOURCE -MMD -MP
 
-$(BUILD)/tests/%.o: tests/%.c tests/unit/unit.mk
+$(BUILD)/tests/%.o: tests/%.c tests/unit/unit.mk Makefile
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(RENAMED) -c -o $@ $<
 $(UNIT_TOGETHER:%=$(UNIT_DIR)/%.o): RENAMED = -Dmain=$(*F) -Wno-missing-prototypes
