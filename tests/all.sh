@@ -15,7 +15,7 @@ jobs=$(nproc)
 begun=$(date +%s)
 
 # stage NAME ARGUMENT... - of make, in a shell of its own, whose "times" are then those of the stage alone; nothing after one that failed.
-# $before stands before the command.
+# $before is put before the command.
 before=
 stage()
 {
@@ -32,6 +32,13 @@ stage()
 		[ "$ended" = 0 ] || echo "$name" >>"$costs/failed"
 	)
 }
+
+# stage_in_memory NAME ARGUMENT... - a stage with a private /tmp in memory
+stage_in_memory()
+(
+	before='sh tests/lib/in-memory.sh'
+	stage "$@"
+)
 
 # User and system time, in seconds, of what had ended when "times" wrote that file.
 used()
@@ -54,13 +61,9 @@ stage build ONCE=1 -j"$jobs" programs
 stage build-san MODE=san -j"$jobs" programs
 joined
 # The real harnesses mostly wait, for their own start and for the scripted model. What needs the release build has a real disk.
-before='sh tests/lib/in-memory.sh'
-stage harness harness &
-before=
+stage_in_memory harness harness &
 stage check ONCE=1 check
-before='sh tests/lib/in-memory.sh'
-stage check-san check-san
-before=
+stage_in_memory check-san check-san
 joined
 if [ "${1:-}" = --all ]; then
 	for name in check-valgrind boot test-matrix test-static test-dist test-trixie test-vm image soak; do

@@ -26,7 +26,7 @@ const isFile = (argument) => !argument.startsWith('-');
 const alone = (files) => files.map((file) => [path.resolve(file), [file]]);
 
 // Writes a module for each group of files. Returns [[MODULE, [FILE...]]...]; a file that is alone is its own module. The last groups are small, since
-// two run at the same time, and should end so.
+// several run at the same time and must end at about the same time.
 function grouped(options, files, dir) {
   const isAlone = (file) => /^\/\/ (slow$|alone: .)/m.test(readFileSync(file, 'utf8'));
   const isPlain = options.length > 0 && options.every((option) => /^--test-concurrency=([2-9]|\d\d+)$/.test(option));
@@ -92,7 +92,9 @@ async function run(options, files, dir) {
   const first = await runOnce(options, grouped(options, files, dir), path.join(dir, 'first'));
   if (first.notRun.length > 0) {
     process.stdout.write(`\n# ${first.notRun.length} files that did not run, since a process ended: now, each in its own\n`);
-    first.failures.push(...(await runOnce(options, alone(first.notRun), path.join(dir, 'rest'))).failures);
+    const rest = await runOnce(options, alone(first.notRun), path.join(dir, 'rest'));
+    if (rest.code !== 0 && rest.failures.length === 0) return rest.code; // it failed, and no file says why
+    first.failures.push(...rest.failures);
   }
   const failed = [...new Set(first.failures.map(({ file }) => file))];
   if (first.code === 0) return 0;
