@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 struct rerun {
 	const struct config *cfg;
@@ -96,6 +97,52 @@ static void refused(struct rerun *r, const char *what, struct slice error)
 	fail(EXIT_FAILED, "%s: %s: %s%s%s%s", what, reason ? reason : "an error", text ? text : "",
 	     field ? " (" : "", field ? field : "", field ? ")" : "");
 	close_session(r, EXIT_FAILED);
+}
+
+/* --- a turn that was cancelled then ------------------------------------------------------------------------- */
+
+static void cancel_turn(void *ctx)
+{
+	struct rerun *r = ctx;
+
+	loop_timer_cancel(&r->patience);
+	if (r->cancelled)
+		return;
+	r->cancelled = true;
+	client_cancel(r->link, r->session_id);
+}
+
+static void cancel_if_said(struct rerun *r)
+{
+	if (r->cancelling && buf_len(&r->ended.said) >= buf_len(&r->turn->said))
+		cancel_turn(r);
+}
+
+static bool was_cancelled(const struct rerun_turn *turn)
+{
+	return turn && turn->stop_reason && strcmp(turn->stop_reason, "cancelled") == 0;
+}
+
+/* Not every turn was cancelled during a model call: a command or a question may have run, which nothing ends now. */
+static void cancel_in_time(struct rerun *r)
+{
+	if (was_cancelled(r->turn))
+		loop_timer_set(r->loop, &r->patience, r->turn->took_ms + RERUN_PATIENCE_MS,
+			       cancel_turn, r);
+}
+
+/* Where its calls end in the recording, and once the agent has said what it said then; it is not waited for long. */
+static bool on_given_up(void *ctx)
+{
+	struct rerun *r = ctx;
+
+	if (!was_cancelled(r->turn))
+		return false;
+	if (!r->cancelling)
+		loop_timer_set(r->loop, &r->patience, RERUN_PATIENCE_MS, cancel_turn, r);
+	r->cancelling = true;
+	cancel_if_said(r);
+	return true;
 }
 
 /* --- its turns ----------------------------------------------------------------------------------------------- */
@@ -182,6 +229,7 @@ static void next_turn(struct rerun *r)
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	call(r, "session/prompt", buf_slice(&b), on_prompted);
+	cancel_in_time(r);
 }
 
 static void on_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -253,40 +301,6 @@ static void on_open(void *ctx)
 		"\"apis\":[\"%s\"]}}}},\"clientInfo\":{\"name\":\"acpd-rerun\",\"version\":\"%s\"}}",
 		first->api, acpd_version);
 	call(r, "initialize", buf_slice(&b), on_initialized);
-}
-
-/* --- a turn that was cancelled then ------------------------------------------------------------------------- */
-
-static void cancel_turn(void *ctx)
-{
-	struct rerun *r = ctx;
-
-	loop_timer_cancel(&r->patience);
-	if (r->cancelled)
-		return;
-	r->cancelled = true;
-	client_cancel(r->link, r->session_id);
-}
-
-static void cancel_if_said(struct rerun *r)
-{
-	if (r->cancelling && buf_len(&r->ended.said) >= buf_len(&r->turn->said))
-		cancel_turn(r);
-}
-
-/* Where its calls end in the recording, and once the agent has said what it said then; it is not waited for long. */
-static bool on_given_up(void *ctx)
-{
-	struct rerun *r = ctx;
-	const char *stop = r->turn ? r->turn->stop_reason : NULL;
-
-	if (!stop || strcmp(stop, "cancelled") != 0)
-		return false;
-	if (!r->cancelling)
-		loop_timer_set(r->loop, &r->patience, RERUN_PATIENCE_MS, cancel_turn, r);
-	r->cancelling = true;
-	cancel_if_said(r);
-	return true;
 }
 
 /* --- what the agent says and asks ---------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 #include "cli/rerun/rerun_plan.h"
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "cli/bundle_files.h"
 #include "digest/digest.h"
@@ -38,6 +39,18 @@ static void turn_free(struct rerun_turn *t)
 
 /* --- events ------------------------------------------------------------------------------------------------- */
 
+/* 0: an event without a time. */
+static uint64_t time_of(struct slice event)
+{
+	_cleanup_(freep) char *text = NULL;
+	uint64_t ret = 0;
+
+	if (jstr_decode(jobj_get(event, "ts"), CLOCK_ISO_SIZE, &text) < 0 ||
+	    !clock_iso_read(slice_of(text), &ret))
+		return 0;
+	return ret;
+}
+
 static int take_prompt(struct rerun_plan *p, struct slice event)
 {
 	struct rerun_turn *t = turn_of(p, jobj_uint(event, "turnId"));
@@ -47,6 +60,8 @@ static int take_prompt(struct rerun_plan *p, struct slice event)
 		return -EINVAL;
 	if (buf_len(&t->prompt))
 		buf_putc(&t->prompt, ',');
+	else
+		t->begun_ms = time_of(event);
 	return buf_add_slice(&t->prompt, block.raw);
 }
 
@@ -64,7 +79,10 @@ static int take_message(struct rerun_plan *p, struct slice event)
 static int take_complete(struct rerun_plan *p, struct slice event)
 {
 	struct rerun_turn *t = turn_of(p, jobj_uint(event, "turnId"));
+	uint64_t ended_ms = time_of(event);
 
+	if (t->begun_ms && ended_ms > t->begun_ms)
+		t->took_ms = ended_ms - t->begun_ms;
 	free(TAKE_PTR(t->stop_reason));
 	jstr_decode(jobj_get(event, "stopReason"), 64, &t->stop_reason);
 	return 0;

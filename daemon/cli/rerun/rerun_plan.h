@@ -16,6 +16,8 @@ struct rerun_turn {
 	struct buf said;   /* by the agent */
 	char *stop_reason; /* NULL: the turn did not end, or failed: */
 	char *error;	   /* the class, and its reason */
+	uint64_t begun_ms; /* when its prompt came, of the real clock; 0: not known */
+	uint64_t took_ms;  /* from its prompt to its end; 0: not known */
 };
 
 struct rerun_plan {

@@ -271,7 +271,7 @@ describe('a recorded call comes back as it was', () => {
 describe('its turns', () => {
   test('one that was cancelled is cancelled again; one that failed fails again', async () => {
     const hang = `run ${process.execPath} ${caller} hang >/dev/null 2>\&1 \& echo $! >${d.dir}/pid; echo it is on; sleep 600000`;
-    const run = await record([calls('ok'), hang, `run kill $(cat ${d.dir}/pid)`, 'error -32603 no'], { during: [undefined, async (sessionId) => {
+    const run = await record([calls('ok'), hang, `run kill $(cat ${d.dir}/pid); while kill -0 $(cat ${d.dir}/pid); do sleep 0.01; done`, 'error -32603 no'], { during: [undefined, async (sessionId) => {
       await until(() => asked.at(-1) === 'hang' && c.updates.some((u) => u.sessionId === sessionId && u.update.content?.text?.includes('it is on')));
       c.notify('session/cancel', { sessionId });
     }] });
@@ -281,6 +281,17 @@ describe('its turns', () => {
     assert.equal(code, 0, stderr + stdout);
     assert.deepEqual(turns.map((x) => [x.turn, x.stopReason, x.error, x.same]), [[1, 'end_turn', undefined, true], [2, 'cancelled', undefined, true], [3, 'end_turn', undefined, true], [4, undefined, 'harness_error', true]]);
     assert.deepEqual([modelCalls.recorded, modelCalls.answered], [2, 2]);
+  });
+
+  test('one that was cancelled while a command ran, without a model call, is cancelled again', async () => {
+    const run = await record([calls('ok'), 'run echo it is on; sleep 600000'], { during: [undefined, async (sessionId) => {
+      await until(() => c.updates.some((u) => u.sessionId === sessionId && u.update.content?.text?.includes('it is on')));
+      c.notify('session/cancel', { sessionId });
+    }] });
+    const { code, stdout, stderr } = await rerun(run);
+
+    assert.equal(code, 0, stderr + stdout);
+    assert.deepEqual(JSON.parse(stdout).turns.map((x) => [x.stopReason, x.same]), [['end_turn', true], ['cancelled', true]]);
   });
 
   test('questions are answered as they were', async () => {
