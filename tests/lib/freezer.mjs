@@ -82,8 +82,11 @@ export class Freezer {
       outside.forEach((pid) => this.#take(pid));
       return !outside.length;
     }, 'all are in the cgroup');
-    fs.writeFileSync(path.join(this.dir, this.h.file), this.h.words[0]);
-    await until(() => this.h.frozen(this.dir), 'they are frozen');
+    // Told again at each look: cgroup v1 tells each process once, and one that is in the midst of a fork may miss it.
+    await until(() => {
+      fs.writeFileSync(path.join(this.dir, this.h.file), this.h.words[0]);
+      return this.h.frozen(this.dir);
+    }, 'they are frozen');
   }
 
   thaw() {
@@ -96,8 +99,8 @@ export class Freezer {
 
   // They stand still, every one of them, while what() goes on.
   async during(what) {
-    await this.freeze();
     try {
+      await this.freeze();
       const before = treeOf(this.d).map((pid) => procs.cpu(pid));
 
       await what();

@@ -167,3 +167,14 @@ test('a file that ends its process the first time only is flaky, and no other', 
 
   assert.deepEqual([status, flaky], [0, ['once.test.mjs']], stdout);
 });
+
+test('a file whose hook hangs is ended, and fails; the later ones are run', () => {
+  const hook = `import { after } from 'node:test';\n${GOOD}\nafter(() => new Promise(() => { setInterval(() => {}, 1000); }));`;
+  const { status, stdout, again } = run(grouped({ a: GOOD, hangs: hook, later: GOOD }), { ACPD_TEST_FILE_MS: '3000' });
+
+  assert.deepEqual([status, again], [1, ['hangs']], stdout);
+  assert.match(stdout, /^a file has not ended within 3000 ms: its process is ended$/m);
+  for (const name of ['a', 'later'])
+    assert.match(stdout, new RegExp(`^ok ${name}\\.test\\.mjs 1 of 1`, 'm'));
+  assert.match(stdout, /^# hangs\.test\.mjs failed twice$/m);
+});
