@@ -42,7 +42,7 @@ packages() {
 		*) echo clang-format-14 clang-14 libclang-rt-14-dev ;;
 		esac
 		echo libcmocka-dev cppcheck valgrind mandoc git curl strace sudo libarchive-tools unzip zstd python3 python3-pip nftables iproute2 \
-			openssh-client libwrap0 dpkg-dev chromium prometheus
+			openssh-client libwrap0 dpkg-dev chromium-headless-shell prometheus
 		;;
 	dist) echo lintian ;;
 	static) echo libcap-dev nettle-dev libacl1-dev liblzma-dev liblz4-dev libbz2-dev libxml2-dev libicu-dev ;;
