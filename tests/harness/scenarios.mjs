@@ -11,7 +11,7 @@ import { startModelServer } from './model-server.mjs';
 import { Play } from './play.mjs';
 import { chosen, HARNESSES } from './programs.mjs';
 import { KEY, NetworkWatch, startRig } from './rig.mjs';
-import { WAYS, wayOf, waysOf } from './ways.mjs';
+import { unknownBegins, WAYS, wayOf, waysOf } from './ways.mjs';
 import blocks from './scenarios/blocks.mjs';
 import text from './scenarios/odd-text.mjs';
 import failures from './scenarios/failures.mjs';
@@ -41,6 +41,8 @@ const LISTS = [
 const dealt = (harness) => LISTS.map((files) => Object.entries(files).flatMap(([file, rows]) => rows.flatMap(([name, run, patient]) =>
 	waysOf(file, name, harness).map((way) => ({ name: `${name} (${wayOf(way)})`, run, patient, way: wayOf(way) })))));
 
+const NAMES = LISTS.flatMap((files) => Object.values(files).flat().map(([name]) => name));
+
 const TIMEOUT = 600_000 * SLOW;
 
 async function runOne(play, run) {
@@ -63,6 +65,7 @@ export function runScenarios(harness) {
 		let model, rig, network;
 		const plays = {};
 
+		test('each beginning of a name in ways.mjs is that of a row', () => assert.deepEqual(unknownBegins(NAMES), []));
 		before(async () => {
 			model = await startModelServer({ key: KEY });
 			rig = await startRig(model, { harness });

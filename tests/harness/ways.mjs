@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which way each scenario is played: which way its model calls go (route), and how far its sessions are confined (level). make test
-// plays every row once, by this table, and with Codex and Pi the core rows by every route and at every level (a start of OpenCode costs
-// two of its processor's seconds or three); make test-matrix plays all rows in all ways.
+// plays every row once, by this table, and with Codex, which starts fastest, the core rows by every route and at every level.
+// make test-matrix plays all rows in all ways, with each harness.
 // Rows that share a session have one way: a session more is a harness more.
 
 // environment: the harness itself; tunnel: the client; direct: the daemon
@@ -20,24 +20,39 @@ const OF_FILE = {
 // With OpenCode, whose every start costs seconds, a route has one level, so that its rows share more sessions.
 const LEVEL_OF_ROUTE = { environment: 'open', tunnel: 'guarded', direct: 'strict' };
 
-const EVERY_WAY = ['codex', 'pi']; // their core rows
+const EVERY_WAY = 'codex'; // its core rows
 // Rows that begin so are the core.
 const CORE = ['text and thoughts', 'a command that succeeds', 'a second prompt waits', 'the model is switched', 'usage in the answer',
 	'session/close, then session/load', 'allow once', 'reject:', 'cancel in the middle of the text', 'cancel in the middle of a command',
 	'a relayed tool is called', 'the provider fails: 500', 'the provider\'s key is in no'];
 
+// Rows that need a session of their own and ask about the daemon more than about the harness: make test plays them with Codex and Pi.
+// A session of OpenCode costs four seconds of CPU, ten times one of theirs.
+const NOT_OPENCODE = ['the provider\'s key is wrong', 'budgets of a turn', 'budget: tokens of a session', 'a budget of tool calls', 'checks:', 'draft:',
+	'instructions stand beside', 'instructions replace', 'a workspace comes from an archive', 'skills of a fork', 'another provider between two calls',
+	'without network, text', 'without network, an MCP server'];
+
+const begins = (list) => (name) => list.some((begin) => name.startsWith(begin));
+const [isCore, isNotForOpenCode] = [CORE, NOT_OPENCODE].map(begins);
+
 // ROUTE=tunnel LEVEL=strict: all rows so, and no other; every: all rows in every way.
 const chosen = (all, word, own) => (word === 'every' ? all : [word ?? own]);
 
 // A core row goes every route at its own level, and is held at every level on its own route: both at once would double the time of all rows.
+// A row that is asked for by its name (SCENARIO) is played with any harness.
 export function waysOf(file, name, harness) {
 	const [route, own] = OF_FILE[file].split(' ');
 	const level = harness === 'opencode' ? LEVEL_OF_ROUTE[route] : own;
-	const { ROUTE, LEVEL } = process.env;
+	const { ROUTE, LEVEL, SCENARIO } = process.env;
 
-	if (!ROUTE && !LEVEL && EVERY_WAY.includes(harness) && CORE.some((begin) => name.startsWith(begin)))
+	if (ROUTE || LEVEL)
+		return chosen(ROUTES, ROUTE, route).flatMap((r) => chosen(LEVELS, LEVEL, level).map((l) => ({ route: r, level: l })));
+	if (harness === EVERY_WAY && isCore(name))
 		return WAYS.filter((way) => way.route === route || way.level === level);
-	return chosen(ROUTES, ROUTE, route).flatMap((r) => chosen(LEVELS, LEVEL, level).map((l) => ({ route: r, level: l })));
+	return harness === 'opencode' && !SCENARIO && isNotForOpenCode(name) ? [] : [{ route, level }];
 }
+
+// What no row begins with: a list above says something that is not so.
+export const unknownBegins = (names) => [...CORE, ...NOT_OPENCODE].filter((begin) => !names.some((name) => name.startsWith(begin)));
 
 export const wayOf = ({ route, level }) => `${route}, ${level}`;

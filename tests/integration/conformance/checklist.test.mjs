@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // The list is complete: each statement 1-70 has a test by its number, or a reason why not.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 57-60: cancellation.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 37-42 and 44: load, resume, list, close, delete.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 65-70: client capabilities, extensions, hygiene.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 22-30: initialize.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 9-17: JSON-RPC.
 
 import assert from 'node:assert/strict';

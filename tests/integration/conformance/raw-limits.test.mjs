@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // slow
 // Statements 18-21: sizes, slow readers, keepalive, shutdown. Each has a daemon of its own.
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 47 and 48: modes and config options.
 
 import assert from 'node:assert/strict';

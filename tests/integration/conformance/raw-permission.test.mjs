@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 61-64: permissions.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 31-36, 43, 45, 46: making sessions, and being refused.
 
 import assert from 'node:assert/strict';

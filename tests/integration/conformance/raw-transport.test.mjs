@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 1-8: the WebSocket itself.
 
 import assert from 'node:assert/strict';

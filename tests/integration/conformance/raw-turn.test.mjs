@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // Statements 49-56: the prompt turn.
 
 import assert from 'node:assert/strict';

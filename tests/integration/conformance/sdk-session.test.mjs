@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// build: both
 // The statements as the official client sees them: the connection, initialize, sessions, history.
 
 import assert from 'node:assert/strict';

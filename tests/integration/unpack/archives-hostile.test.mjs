@@ -23,15 +23,15 @@ after(() => {
     fs.rmSync(root, { recursive: true, force: true });
 });
 
-// Sanitizers ask about the parser. To it the layout is nothing: one for each case, in turn. And what is only large walks the same code
-// again and again, which the release build does too. In make test (ACPD_TEST_ONCE) the release build takes what they leave.
+// Sanitizers ask about the parser. To it the layout is nothing: one for each case, in turn. What is only large walks the same code again and
+// again: the release build does that. In make test (ACPD_TEST_ONCE) it does no more; make check runs every case in all its layouts.
 function layouts(c, n) {
   const all = layoutsOf(c, n);
   const theirs = c.big && c.kind === 'volume' ? undefined : all[n % all.length];
 
   if (SANITIZED)
     return all.filter((layout) => layout === theirs);
-  return process.env.ACPD_TEST_ONCE ? all.filter((layout) => layout !== theirs) : all;
+  return process.env.ACPD_TEST_ONCE && theirs ? [] : all;
 }
 
 // Both decompressors have to give these verdicts: the layouts of a case take them in turn, and so do the cases. ACPD_INFLATE=zlib, or
@@ -69,7 +69,7 @@ test('the table: names are unique, every class has many cases, none has both or 
 });
 
 for (const kind of Object.keys(CLASSES)) {
-  const list = selected().filter(({ c }) => c.kind === kind);
+  const list = selected().filter(({ c, n }) => c.kind === kind && layouts(c, n).length > 0);
 
   if (list.length !== 0) {
     test(`${kind}: ${list.length} archives`, async () => {

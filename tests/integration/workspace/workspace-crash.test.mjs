@@ -85,7 +85,7 @@ async function assertUsable(s, what) {
 }
 
 const settled = () => until(() => d.helpers().length === 0 && !kept(d).some((n) => n.endsWith('/pending')), 'settled', 20000);
-const STEPS = 8;
+const STEPS = process.env.ACPD_TEST_LONG ? 16 : 5;
 const MOST = 64;
 
 const VICTIMS = { 'all of acpd-unpack': () => true, 'its first process': (p) => p.ppid === d.pid, 'its worker': (p) => p.ppid !== d.pid };
