@@ -105,13 +105,20 @@ export default async function* report(source) {
   const cutShort = new Set(); // those of them with whose tests their process ended
   let members = 0; // files of groups that ended
   let at; // the file of a group that the events are of
+  const unsettled = []; // failures of which the test file is not known yet: data.file is where a test stands, which may be a library
 
   const fail = (data) => {
     failed.push(data);
     process.exitCode = 1; // Node itself passes over the hooks of a suite
     const text = whole(data);
-    noteFailure(at?.file ?? data.file ?? data.name, text);
+    if (at) noteFailure(at.file, text);
+    else unsettled.push({ file: data.file ?? data.name, text });
     return text;
+  };
+
+  // Node tells all of a file before anything of the next one, and the file itself last.
+  const settle = (ofFile) => {
+    for (const { file, text } of unsettled.splice(0)) noteFailure(ofFile ?? file, text);
   };
 
   function* endFile(file, counts, ms, isRight) {
@@ -165,12 +172,14 @@ export default async function* report(source) {
       deaths.set(data.file, tellEnd(data.details.error));
     } else if (type === 'test:fail' && isOwn(data)) {
       yield fail(data);
+      if (isFile(data)) settle(data.file);
     } else if (type === 'test:pass' && data.skip !== undefined) {
       if (data.details?.type === 'suite')
         suites.set(at?.file ?? data.file, (suites.get(at?.file ?? data.file) ?? 0) + 1);
       yield data.skip === true || data.skip === '' ? fail(withError(data, NO_REASON)) : `skipped ${place(data)} ${data.name}: ${data.skip}\n`;
     } else if (type === 'test:pass' && isFile(data) && !IS_FILTERED) {
       yield fail(withError(data, NO_TEST));
+      settle(data.file);
     } else if (type === 'test:diagnostic' && data.file) {
       yield `# ${place(data)} ${data.message}\n`;
     } else if (type === 'test:stdout') {
@@ -183,9 +192,11 @@ export default async function* report(source) {
     } else if (type === 'test:summary' && data.file && !isGroup(data.file)) {
       at = undefined;
       yield* endFile(data.file, data.counts, data.duration_ms, () => data.success && !failed.some((f) => f.file === data.file));
+      settle(data.file);
     } else if (type === 'test:summary' && !data.file) {
       at = undefined;
       yield* endGroups();
+      settle();
       for (const f of files) f.cpu = cpu.get(f.name) ?? 0;
       note(files);
       const counts = withSuites(data.counts, [...suites.values()].reduce((a, b) => a + b, 0));

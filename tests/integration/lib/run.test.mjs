@@ -60,6 +60,13 @@ test('a file that fails once is flaky, with both outputs, and the run passes', (
   assert.match(section, /what failed first\nnot ok once[^]*the first time only[^]*the run that passed\nok once\.test\.mjs 1 of 1/);
 });
 
+test('a file whose test stands in a library is run again, not the library', () => {
+  fs.writeFileSync(path.join(dir, 'library.mjs'), `import { test } from 'node:test';\n${ONCE}`);
+  const { status, stdout, again, flaky } = run({ good: GOOD, shared: "// alone: no group tells of its file\nimport './library.mjs';" });
+
+  assert.deepEqual([status, again, flaky], [0, ['shared'], ['shared.test.mjs']], stdout);
+});
+
 test('what a test runs by itself is not part of the run', () => {
   const text = "test('one', () => { if (Object.keys(process.env).some((name) => name.startsWith('TEST_'))) throw new Error('a part of it'); });";
   const { status, stdout } = run({ inner: text }, { TEST_STAGE: 'check', TEST_TIMES: path.join(dir, 'times'), TEST_FAILED: path.join(dir, 'failed') });
