@@ -38,6 +38,7 @@ const BUN_ENV = { BUN_JSC_useDFGJIT: '0', BUN_JSC_thresholdForJITAfterWarmUp: '5
 //   apis              what it can speak to a provider
 //   ownPrompt         words of its own system prompt
 //   gifAsPng          it makes a PNG of a GIF in a prompt
+//   hidesPlace        of a prompt, which its model does not see (PLACES of scenarios/odd-text.mjs)
 //   refusesHalves     it takes an answer of its provider that has half of a surrogate pair for a broken stream
 //   steer             it takes more input for a running turn
 //   tellsRetries      it says when it asks the provider once more
@@ -58,7 +59,7 @@ export const HARNESSES = {
 	opencode: {
 		title: 'OpenCode', packages: ['opencode-linux-x64'], command: OPENCODE, args: ['acp'], env: BUN_ENV, api: 'openai-chat',
 		apis: ['openai-chat', 'openai-responses', 'anthropic'], ownPrompt: 'You are opencode', cacheWriteApi: 'anthropic',
-		steer: false, tellsRetries: true, noStatus: [400],
+		steer: false, tellsRetries: true, noStatus: [400], hidesPlace: 'the name of a link',
 		tasks: { tool: 'todowrite', args: { todos: [{ content: 'look', priority: 'high', status: 'completed' },
 			{ content: 'mend', priority: 'medium', status: 'in_progress' }, { content: 'leave', priority: 'low', status: 'cancelled' }] } },
 		program: ['acpd-report.js', 'harnesses/opencode/plugin.mjs'],

@@ -8,11 +8,13 @@ import { ODD_TEXTS, arrives, inOneLine, shown as inError } from '../../lib/odd-t
 import { shown } from '../play.mjs';
 import { Tools } from './relay.mjs';
 
+// Each in a block of its own kind, marked by its place.
 const PLACES = {
-	'a text block': (odd) => ({ type: 'text', text: `<${odd}>` }),
-	'the name of a link': (odd) => ({ type: 'resource_link', uri: 'https://example.com/x', name: `<${odd}>` }),
-	'the text of a resource': (odd) => ({ type: 'resource', resource: { uri: 'file:///far/x', text: `<${odd}>` } }),
+	'a text block': (text) => ({ type: 'text', text }),
+	'the name of a link': (name) => ({ type: 'resource_link', uri: 'https://example.com/x', name }),
+	'the text of a resource': (text) => ({ type: 'resource', resource: { uri: 'file:///far/x', text } }),
 };
+const marked = (place, odd) => `<${place}: ${odd}>`;
 
 // Texts of 1 MB in prompts would be a question of the model's context.
 const LONG = 1e5;
@@ -21,16 +23,18 @@ const TEXTS = ODD_TEXTS.filter(([, json]) => json.length < LONG);
 async function odd(x, t) {
 	const s = await x.session(t);
 
-	for (const [place, block] of Object.entries(PLACES))
-		for (const [what, json] of TEXTS) {
-			const at = s.requests.length;
-			const { stopReason } = await s.request('session/prompt', { prompt: [{ type: 'text', text: 'TEXT:ok' }, block(JSON.parse(`"${json}"`))] });
-			const requests = s.requests.slice(at);
+	for (const [what, json] of TEXTS) {
+		const at = s.requests.length;
+		const blocks = Object.entries(PLACES).map(([place, block]) => block(marked(place, JSON.parse(`"${json}"`))));
+		const { stopReason } = await s.request('session/prompt', { prompt: [{ type: 'text', text: 'TEXT:ok' }, ...blocks] });
+		const requests = s.requests.slice(at);
 
-			assert.equal(stopReason, 'end_turn', `${place}: ${what}`);
-			assert.equal(requests.length, 1, `${place}: ${what}: calls of the model`);
-			assert.ok(JSON.stringify(JSON.parse(requests[0].body)).includes(JSON.stringify(`<${arrives(json)}>`).slice(1, -1)), `${place}: ${what}`);
-		}
+		assert.equal(stopReason, 'end_turn', what);
+		assert.equal(requests.length, 1, `${what}: calls of the model`);
+		const body = JSON.stringify(JSON.parse(requests[0].body));
+		for (const place of Object.keys(PLACES))
+			assert.equal(body.includes(JSON.stringify(marked(place, arrives(json))).slice(1, -1)), place !== x.h.hidesPlace, `${place}: ${what}`);
+	}
 	await s.goesOn();
 }
 
@@ -86,56 +90,46 @@ async function refused(x, t) {
 	await s.goesOn();
 }
 
-// A tool of the orchestrator's that answers with the odd text of a row, n.
-async function oddTool(x, t) {
-	const s = await x.shared(t, 'odd tool', async () => {
-		const [on, calls] = [await x.connect({}), []];
-		const tools = new Tools([{ name: 'say', description: 'Says a text.',
-			inputSchema: { type: 'object', properties: { n: { type: 'number' }, text: { type: 'string' } } } }]);
-		const handler = (request) => {
-			if (request.method !== 'tools/call')
-				return tools.handler(request);
-			calls.push(request.params.arguments);
-			return { result: { resultType: 'complete', content: [{ type: 'text', text: `<${JSON.parse(`"${ODD_TEXTS[calls.at(-1).n][1]}"`)}>` }] } };
-		};
+// A tool of the orchestrator's that answers with the odd text of a row, n, and is given it.
+async function oddTool(x) {
+	const [on, calls] = [await x.connect({}), []];
+	const tools = new Tools([{ name: 'say', description: 'Says a text.',
+		inputSchema: { type: 'object', properties: { n: { type: 'number' }, text: { type: 'string' } } } }]);
+	const handler = (request) => {
+		if (request.method !== 'tools/call')
+			return tools.handler(request);
+		calls.push(request.params.arguments);
+		return { result: { resultType: 'complete', content: [{ type: 'text', text: `<${JSON.parse(`"${ODD_TEXTS[calls.at(-1).n][1]}"`)}>` }] } };
+	};
 
-		return { on, calls, params: { mcpServers: [on.serve('tools', handler)] } };
-	});
-
-	s.settings.calls.splice(0);
-	return { s, calls: s.settings.calls };
+	return { calls, settings: { on, params: { mcpServers: [on.serve('tools', handler)] } } };
 }
 
+// One call has both ways; a text of 1 MB goes one way only, since a script's line has no room for it.
 async function relayed(x, t) {
-	const { s, calls } = await oddTool(x, t);
+	const { calls, settings } = await oddTool(x);
+	const s = await x.session(t, settings);
+	const say = (n, given) => s.turn(`MCP:tools say {"n": ${n}${given === undefined ? '' : `, "text": "<${given}>"`}}`, 'TEXT:done');
 
-	for (const [n, [what, json]] of ODD_TEXTS.entries()) {
-		const { text, calls: [call] } = await s.turn(`MCP:tools say {"n": ${n}}`, 'TEXT:done');
+	for (const [n, [what, json, halves]] of ODD_TEXTS.entries()) {
+		const isLong = json.length > LONG;
+		const isRefused = halves && x.h.refusesHalves;
+		const from = calls.length;
 
-		assert.deepEqual([text, calls.length], ['done', n + 1], what);
-		if (json.length > LONG) // each harness cuts such a result in its own way
+		if (isRefused) { // the harness tells the model that its arguments are wrong
+			assert.equal((await say(n, json)).text, 'done', what);
+			assert.equal(calls.length, from, what);
+			assert.match(s.requests.at(-1).results.at(-1), /surrogate|hex escape/, what);
+		}
+		const { text, calls: [call] } = await say(n, isLong || isRefused ? undefined : json);
+
+		assert.deepEqual([text, calls.length], ['done', from + 1], what);
+		if (isLong) // each harness cuts such a result in its own way
 			continue;
 		assert.ok(s.requests.at(-1).results.at(-1).includes(`<${arrives(json)}>`), `${what}: to the model`);
 		assert.ok(shown(call).includes(`<${arrives(json)}>`), `${what}: to the client`);
-	}
-}
-
-async function called(x, t) {
-	const { s, calls } = await oddTool(x, t);
-
-	for (const [n, [what, json, halves]] of ODD_TEXTS.entries()) {
-		if (json.length > LONG)
-			continue;
-		const from = calls.length;
-		const { text } = await s.turn(`MCP:tools say {"n": ${n}, "text": "<${json}>"}`, 'TEXT:done');
-
-		assert.equal(text, 'done', what);
-		if (halves && x.h.refusesHalves) { // the harness tells the model that its arguments are wrong
-			assert.equal(calls.length, from, what);
-			assert.match(s.requests.at(-1).results.at(-1), /surrogate|hex escape/, what);
-		} else {
-			assert.deepEqual(calls.slice(from).map((args) => args.text), [`<${arrives(json)}>`], what);
-		}
+		if (!isRefused)
+			assert.equal(calls.at(-1).text, `<${arrives(json)}>`, `${what}: to the tool`);
 	}
 }
 
@@ -143,6 +137,5 @@ export default [
 	['odd text: all of a prompt is delivered to the model, halves of surrogate pairs as U+FFFD', odd],
 	['odd text: all that the model says is delivered to the client, halves of surrogate pairs as U+FFFD', answered],
 	['odd text: what the provider says in an error is delivered to the client', refused],
-	['odd text: what a relayed tool answers is delivered to the model and to the client', relayed],
-	['odd text: what the model gives a relayed tool is delivered to it', called],
+	['odd text: what a relayed tool is given is delivered to it, and its answer to the model and to the client', relayed],
 ];
