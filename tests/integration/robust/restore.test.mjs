@@ -9,6 +9,7 @@ import path from 'node:path';
 import { test, after } from 'node:test';
 import { SANITIZED } from '../../lib/daemon.mjs';
 import { gate } from '../../lib/gate.mjs';
+import { tcpSockets } from '../../lib/ports.mjs';
 import { SLOW, assertNoViolations, deadline, frame } from '../../lib/rawws.mjs';
 import { steady, until } from '../../lib/wait.mjs';
 import { timesIn } from '../../lib/memory.mjs';
@@ -127,9 +128,7 @@ function cutFrame(bytes) {
 }
 
 // Bytes that the kernel holds for this port, sent and not yet read.
-const queued = (port) => fs.readFileSync('/proc/net/tcp', 'latin1').split('\n')
-  .filter((line) => line.includes(`:${port.toString(16).toUpperCase().padStart(4, '0')} `)).map((line) => line.trim().split(/\s+/)[4])
-  .flatMap((queues) => queues.split(':')).reduce((sum, hex) => sum + parseInt(hex, 16), 0);
+const queued = (port) => tcpSockets().filter((s) => s.localPort === port || s.remotePort === port).reduce((sum, s) => sum + s.queued, 0);
 
 test('a frame that is half sent ends there: nothing is put behind it, and all of it comes again, once', { timeout: 240000 * SLOW }, async (t) => {
   const [TEXTS, SIZE] = [160, 60000]; // more than the kernel takes for somebody who does not read

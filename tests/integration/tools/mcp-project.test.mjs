@@ -9,6 +9,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
+import { tcpSockets } from '../../lib/ports.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { until } from '../../lib/wait.mjs';
 
@@ -160,16 +161,12 @@ describe('a file that is not to be trusted with anything', () => {
   });
 
   test('a server over HTTP is dialled by the session\'s user, not by the daemon', { skip: !isRoot && 'needs root' }, async (t) => {
-    const hex = (port) => port.toString(16).toUpperCase().padStart(4, '0');
     const dialled = new Set();
     const server = http.createServer((req, res) => res.writeHead(404).end());
 
     // whose the client's end is, as the kernel and every rule of a firewall see it
     server.on('connection', ({ remotePort, localPort }) => {
-      const row = fs.readFileSync('/proc/net/tcp', 'utf8').split('\n').map((line) => line.trim().split(/\s+/))
-        .find((f) => f[1]?.endsWith(`:${hex(remotePort)}`) && f[2]?.endsWith(`:${hex(localPort)}`));
-
-      dialled.add(Number(row[7]));
+      dialled.add(tcpSockets().find((s) => s.localPort === remotePort && s.remotePort === localPort).uid);
     });
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
     t.after(() => server.close());

@@ -3,7 +3,6 @@
 // the harness finds them on its session socket. With an open network nothing of this happens.
 
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import http from 'node:http';
 import { once } from 'node:events';
 import { randomUUID } from 'node:crypto';
@@ -16,6 +15,7 @@ import { McpHttp } from '../../../lib/mcp-http.mjs';
 import { givenServers } from '../../../lib/mcp-orchestrators.mjs';
 import { openClient } from '../../../lib/mcp-relay.mjs';
 import { othersHaveNamespaces, rootHasNamespaces } from '../../../lib/namespaces.mjs';
+import { tcpSockets } from '../../../lib/ports.mjs';
 import * as procs from '../../../lib/procs.mjs';
 import { until } from '../../../lib/wait.mjs';
 
@@ -24,9 +24,8 @@ const SECRET = 'Bearer of-the-walled-0123456789abcdef';
 const OFF = { network: { mode: 'off' } };
 const TOOLS = ['add', 'whoami'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } }));
 
-// Whose the connection from that port of the loopback is.
-const ownerOf = (port) => fs.readFileSync('/proc/net/tcp', 'latin1').split('\n').map((line) => line.trim().split(/\s+/))
-  .find(([, own]) => own?.toLowerCase() === `0100007f:${port.toString(16).padStart(4, '0')}`)?.[7];
+// Whose the connection from that port of ours is.
+const ownerOf = (port) => tcpSockets().find(({ localPort }) => localPort === port)?.uid;
 
 // The official server, with sessions; seen: method and headers of each request, and the user who made it.
 class Web {
@@ -106,7 +105,7 @@ describe('an http server behind a wall', { skip: !possible && 'no namespaces' },
     const all = web.seen.slice(from);
     assert.ok(all.length > 3 && all.every(({ headers }) => headers.authorization === SECRET), JSON.stringify(all));
     const helper = procs.list().find((p) => p.comm === 'acpd-fetch' && p.ppid === d.pid);
-    const user = String(procs.owner(helper.pid));
+    const user = procs.owner(helper.pid);
     assert.ok(all.every((r) => r.user === user), `not all by acpd-fetch, ${user}: ${all.map((r) => r.user)}`);
     const { sessions: [status] } = await c.call('_acpd/status', { sessionId: id });
     const [served] = status.mcp;
