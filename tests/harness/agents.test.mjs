@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 
 import { Daemon } from '../lib/daemon.mjs';
 import { until } from './until.mjs';
@@ -131,6 +131,22 @@ const modelOf = (opened) => opened.configOptions.find((option) => option.categor
 for (const id of ['copilot', 'claude']) {
 	describe(id, { skip: !installed.includes(id) && 'not installed' }, () => {
 		const { cached, reasoning } = AGENTS[id];
+		const ends = [];
+		let o, cwd, opened, sid; // a session costs seconds, so the tests share one
+		let seen, asked; // what came before the test
+
+		before(async () => {
+			({ o, cwd, opened, id: sid } = await session({ after: (fn) => ends.push(fn) }, id));
+		});
+		beforeEach(() => {
+			o.answer = () => 'allow_once';
+			[seen, asked] = [o.updates(sid).length, o.asked.length];
+		});
+		after(async () => {
+			for (const end of ends)
+				await end();
+		});
+		const updates = () => o.updates(sid).slice(seen);
 
 		function assertUsage(usage, calls) {
 			assert.equal(usage.inputTokens, 1200 * calls);
@@ -139,15 +155,14 @@ for (const id of ['copilot', 'claude']) {
 			assert.equal(usage.thoughtTokens, reasoning && reasoning * calls);
 		}
 
-		test('text, thoughts, the provider, usage of each turn alone', async (t) => {
-			const { o, opened, id: sid } = await session(t, id);
+		test('text, thoughts, the provider, usage of each turn alone', async () => {
 			const at = model.requests.length;
 			assert.equal(modelOf(opened).currentValue, 'scripted-1');
 			const first = await o.prompt(sid, 'THINK:pondering', 'TEXT:Hello from the model.');
 			assert.equal(first.stopReason, 'end_turn');
-			assert.equal(textOf(o.updates(sid)), 'Hello from the model.');
-			assert.equal(textOf(o.updates(sid), 'agent_thought_chunk'), 'pondering');
-			assert.doesNotMatch(JSON.stringify(o.updates(sid)), /127\.\d+\.\d+\.\d+:\d+/, 'the address that its calls go to is not shown');
+			assert.equal(textOf(updates()), 'Hello from the model.');
+			assert.equal(textOf(updates(), 'agent_thought_chunk'), 'pondering');
+			assert.doesNotMatch(JSON.stringify(updates()), /127\.\d+\.\d+\.\d+:\d+/, 'the address that its calls go to is not shown');
 			assertUsage(first.usage, 1);
 			const second = await o.prompt(sid, shell(id, 'true'), 'TEXT:done');
 			assertUsage(second.usage, 2);
@@ -159,20 +174,19 @@ for (const id of ['copilot', 'claude']) {
 			}
 		});
 
-		test('allow, reject, a failing command', async (t) => {
-			const { o, cwd, id: sid } = await session(t, id);
+		test('allow, reject, a failing command', async () => {
 			await o.prompt(sid, shell(id, 'touch made; exit 3'), 'TEXT:done');
-			assert.equal(o.asked.length, 1);
+			assert.equal(o.asked.length, asked + 1);
 			assert.ok(fs.existsSync(path.join(cwd, 'made')));
-			assert.equal(toolCalls(o.updates(sid))[0].status, 'failed');
+			assert.equal(toolCalls(updates())[0].status, 'failed');
 			o.answer = () => 'reject_once';
 			await o.prompt(sid, shell(id, 'touch other'), 'TEXT:done');
-			assert.equal(o.asked.length, 2);
+			assert.equal(o.asked.length, asked + 2);
 			assert.ok(!fs.existsSync(path.join(cwd, 'other')));
 		});
 
 		test('cancel in the middle of a command', async (t) => {
-			const { o, id: sid } = await session(t, id);
+			const { o, id: sid } = await session(t, id); // of its own: a script goes on where the turn was cancelled
 			const command = `tail -f /dev/null --pid=${process.pid}`;
 			const turn = o.prompt(sid, shell(id, command), 'TEXT:not reached');
 			await until(() => commands(command).length > 0, 'the command runs');
@@ -182,12 +196,11 @@ for (const id of ['copilot', 'claude']) {
 			await until(() => commands(command).length === 0, 'the command is gone', 5000);
 		});
 
-		test('a refused key is an error with its class, not a text of the model', async (t) => {
-			const { o, id: sid } = await session(t, id);
+		test('a refused key is an error with its class, not a text of the model', async () => {
 			const error = await o.prompt(sid, 'ERR:401').then(assert.fail, (e) => e);
 			assert.equal(error.data.turn.class, 'auth', JSON.stringify(error.data));
-			assert.equal(textOf(o.updates(sid)), '');
-			// Claude's own process stays logged out after that
+			assert.equal(textOf(updates()), '');
+			// Claude's own process stays logged out after that: this test is the last
 			if (id === 'copilot')
 				assert.equal((await o.prompt(sid, 'TEXT:still here')).stopReason, 'end_turn');
 		});
