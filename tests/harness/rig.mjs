@@ -252,22 +252,25 @@ export const opencodeOf = (id) => ofSession(id).find((p) => procs.commandLine(p.
 
 // --- sockets ---------------------------------------------------------------------------------
 
-// {state, local, remote} of the internet sockets of these processes; addresses as the kernel writes them: HEX:PORT.
-function connectionsOf(list, files) {
-	const sockets = new Set(list.flatMap(({ pid }) => procs.socketsIfOurs(pid)));
+// {state, local, remote, inode} of the internet sockets of this machine; addresses as the kernel writes them: HEX:PORT.
+const internetSockets = (files) => files.flatMap((file) => fs.readFileSync(`/proc/net/${file}`, 'utf8').split('\n').slice(1)
+	.map((line) => line.trim().split(/\s+/)).map((f) => ({ state: f[3], local: f[1], remote: f[2], inode: f[9] })));
 
-	return files.flatMap((file) => fs.readFileSync(`/proc/net/${file}`, 'utf8').split('\n').slice(1)
-		.map((line) => line.trim().split(/\s+/))
-		.filter((f) => sockets.has(f[9]))
-		.map((f) => ({ state: f[3], local: f[1], remote: f[2] })));
+// Those of these processes.
+function ofProcesses(list, found) {
+	const inodes = new Set(list.flatMap(({ pid }) => procs.socketsIfOurs(pid)));
+
+	return found.filter(({ inode }) => inodes.has(inode));
 }
 
 // TCP ports on which these processes listen.
-export const listeningPorts = (list) => connectionsOf(list, ['tcp', 'tcp6']).filter((c) => c.state === '0A')
+export const listeningPorts = (list) => ofProcesses(list, internetSockets(['tcp', 'tcp6'])).filter((c) => c.state === '0A')
 	.map((c) => parseInt(c.local.split(':').at(-1), 16));
 
 // 127.0.0.0/8, ::1, ::ffff:127.0.0.0/8, and no address at all.
 const LOOPBACK = /^(0+|.{6}7F|0{24}01000000|0{16}FFFF0000.{6}7F):/;
+
+const LOOK_MS = 500; // the kernel takes 10 ms of CPU to list its sockets
 
 // Looks again and again whether a process of the daemon speaks to another machine, be it only to ask for a name. stop() says
 // which addresses it saw.
@@ -275,17 +278,17 @@ export class NetworkWatch {
 	#seen = new Set(); #timer;
 
 	constructor(daemon) {
-		this.#timer = setInterval(() => this.#look(daemon), 250);
+		this.#timer = setInterval(() => this.#look(daemon), LOOK_MS);
 	}
 
 	#look(daemon) {
 		if (daemon.exit)
 			return;
-		const list = daemon.descendants();
-		for (const { remote } of connectionsOf(list, ['tcp', 'tcp6', 'udp', 'udp6'])) {
-			if (!LOOPBACK.test(remote))
-				this.#seen.add(remote);
-		}
+		// whose a socket is takes much longer to find out than whether there is any
+		const foreign = internetSockets(['tcp', 'tcp6', 'udp', 'udp6']).filter(({ remote }) => remote && !LOOPBACK.test(remote));
+
+		for (const { remote } of foreign.length > 0 ? ofProcesses(daemon.descendants(), foreign) : [])
+			this.#seen.add(remote);
 	}
 
 	stop() {
