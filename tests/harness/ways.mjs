@@ -17,7 +17,7 @@ const OF_FILE = {
 	failures: 'direct strict', proofs: 'direct guarded',
 };
 
-// With OpenCode, whose every start costs seconds, a route has one level, so that its rows share more sessions.
+// With OpenCode and Pi, whose every start costs seconds, a route has one level, so that its rows share more sessions.
 const LEVEL_OF_ROUTE = { environment: 'open', tunnel: 'guarded', direct: 'strict' };
 
 const EVERY_WAY = 'codex'; // its core rows
@@ -42,7 +42,7 @@ const chosen = (all, word, own) => (word === 'every' ? all : [word ?? own]);
 // A row that is asked for by its name (SCENARIO) is played with any harness.
 export function waysOf(file, name, harness) {
 	const [route, own] = OF_FILE[file].split(' ');
-	const level = harness === 'opencode' ? LEVEL_OF_ROUTE[route] : own;
+	const level = harness === EVERY_WAY ? own : LEVEL_OF_ROUTE[route];
 	const { ROUTE, LEVEL, SCENARIO } = process.env;
 
 	if (ROUTE || LEVEL)
