@@ -27,7 +27,7 @@ const CORE = ['text and thoughts', 'a command that succeeds', 'a second prompt w
 	'a relayed tool is called', 'the provider fails: 500', 'the provider\'s key is in no'];
 
 // Rows that need a session of their own and ask about the daemon more than about the harness: make test plays them with Codex and Pi.
-// A session of OpenCode costs four seconds of CPU, ten times one of theirs.
+// A session of OpenCode costs four seconds of CPU, several times one of theirs.
 const NOT_OPENCODE = ['the provider\'s key is wrong', 'budgets of a turn', 'budget: tokens of a session', 'a budget of tool calls', 'checks:', 'draft:',
 	'instructions stand beside', 'instructions replace', 'a workspace comes from an archive', 'skills of a fork', 'another provider between two calls',
 	'without network, text', 'without network, an MCP server'];
