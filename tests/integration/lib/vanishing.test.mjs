@@ -37,10 +37,12 @@ describe('a process', () => {
   });
 
   test('that has ended, reaped or not, has nothing, and takes no signal', async (t) => {
-    const child = await sleeper(t), shell = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 1000'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = await sleeper(t), shell = spawn('sh', ['-c', 'exec 3<&0; read -r line <&3 & echo $!; exec sleep 1000'], { stdio: ['pipe', 'pipe', 'ignore'] });
 
     t.after(() => shell.kill('SIGKILL'));
     const zombie = Number(String((await once(shell.stdout, 'data'))[0]));
+    await until(() => procs.cmdline(shell.pid) === 'sleep\x001000\x00', 'the shell, which would wait for it, is a sleeper');
+    shell.stdin.end('\n');
     await until(() => procs.stat(zombie)?.state === 'Z', 'nobody waits for it');
     child.kill('SIGKILL');
     await once(child, 'exit');
