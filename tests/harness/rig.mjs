@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ModelTunnel } from '../../images/model-tunnel.ts';
 import { Daemon } from '../lib/daemon.mjs';
+import { internetSockets } from '../lib/internet-sockets.mjs';
 import * as procs from '../lib/procs.mjs';
 import { validateMessage } from '../lib/schema.mjs';
 import { acp, connectSdk } from '../lib/sdk.mjs';
@@ -252,11 +253,7 @@ export const opencodeOf = (id) => ofSession(id).find((p) => procs.commandLine(p.
 
 // --- sockets ---------------------------------------------------------------------------------
 
-// {state, local, remote, inode} of the internet sockets of this machine; addresses as the kernel writes them: HEX:PORT.
-const internetSockets = (files) => files.flatMap((file) => fs.readFileSync(`/proc/net/${file}`, 'utf8').split('\n').slice(1)
-	.map((line) => line.trim().split(/\s+/)).map((f) => ({ state: f[3], local: f[1], remote: f[2], inode: f[9] })));
-
-// Those of these processes.
+// Those of these sockets that these processes have.
 function ofProcesses(list, found) {
 	const inodes = new Set(list.flatMap(({ pid }) => procs.socketsIfOurs(pid)));
 
@@ -264,8 +261,7 @@ function ofProcesses(list, found) {
 }
 
 // TCP ports on which these processes listen.
-export const listeningPorts = (list) => ofProcesses(list, internetSockets(['tcp', 'tcp6'])).filter((c) => c.state === '0A')
-	.map((c) => parseInt(c.local.split(':').at(-1), 16));
+export const listeningPorts = (list) => ofProcesses(list, internetSockets('tcp', 'tcp6')).filter((c) => c.state === '0A').map((c) => c.localPort);
 
 // 127.0.0.0/8, ::1, ::ffff:127.0.0.0/8, and no address at all.
 const LOOPBACK = /^(0+|.{6}7F|0{24}01000000|0{16}FFFF0000.{6}7F):/;
@@ -285,7 +281,7 @@ export class NetworkWatch {
 		if (daemon.exit)
 			return;
 		// whose a socket is takes much longer to find out than whether there is any
-		const foreign = internetSockets(['tcp', 'tcp6', 'udp', 'udp6']).filter(({ remote }) => remote && !LOOPBACK.test(remote));
+		const foreign = internetSockets('tcp', 'tcp6', 'udp', 'udp6').filter(({ remote }) => !LOOPBACK.test(remote));
 
 		for (const { remote } of foreign.length > 0 ? ofProcesses(daemon.descendants(), foreign) : [])
 			this.#seen.add(remote);

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { after, describe } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { MARK } from './cpu.mjs';
+import { MARK } from './file-process.mjs';
 import { cpuWithChildren } from './procs.mjs';
 
 const END_MS = 60_000; // until a process ends whose files have

@@ -39,11 +39,3 @@ export async function ownPort() {
     holder?.close();
   }
 }
-
-// The IPv4 sockets of this network namespace: their ports, whose they are, and how many bytes wait in their two queues.
-export const tcpSockets = () => fs.readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1).filter(Boolean).map((line) => {
-  const [, local, remote, , queues, , , uid] = line.trim().split(/\s+/);
-  const [localPort, remotePort] = [local, remote].map((end) => parseInt(end.split(':')[1], 16));
-
-  return { localPort, remotePort, uid: Number(uid), queued: queues.split(':').reduce((sum, hex) => sum + parseInt(hex, 16), 0) };
-});

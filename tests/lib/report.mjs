@@ -9,7 +9,7 @@
 import { appendFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MARK } from './cpu.mjs';
+import { MARK } from './file-process.mjs';
 
 // What this run tells others. A test may run tests of its own: those are not part of this run, so it does not get the names.
 const { TEST_TIMES, TEST_FAILURES, TEST_STAGE, TEST_GROUPS = '{}' } = process.env;

@@ -51,7 +51,7 @@ function grouped(options, files, dir) {
 async function runOnce(options, groups, record) {
   // Node sorts them. Slow files are absolute paths and so come before the groups: one that began last would be waited for by all.
   const modules = groups.map(([module, files]) => (files.length > 1 ? path.relative('', module) : module));
-  const child = spawn(process.execPath, ['--import', beside('./cpu.mjs'), '--test', `--test-reporter=${beside('./report.mjs')}`, ...options, ...modules],
+  const child = spawn(process.execPath, ['--import', beside('./file-process.mjs'), '--test', `--test-reporter=${beside('./report.mjs')}`, ...options, ...modules],
     { stdio: ['inherit', 'pipe', 'inherit'], env: { ...process.env, TEST_FAILURES: record, TEST_GROUPS: JSON.stringify(Object.fromEntries(groups)) } });
   const pieces = [];
 

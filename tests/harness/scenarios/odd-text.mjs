@@ -105,7 +105,7 @@ async function oddTool(x) {
 	return { calls, settings: { on, params: { mcpServers: [on.serve('tools', handler)] } } };
 }
 
-// One call has both ways; a text of 1 MB goes one way only, since a script's line has no room for it.
+// One call has both ways; a text of 1 MB is only answered, since what the model is to call stands in the prompt.
 async function relayed(x, t) {
 	const { calls, settings } = await oddTool(x);
 	const s = await x.session(t, settings);

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { test, after } from 'node:test';
 import { SANITIZED } from '../../lib/daemon.mjs';
 import { gate } from '../../lib/gate.mjs';
-import { tcpSockets } from '../../lib/ports.mjs';
+import { internetSockets } from '../../lib/internet-sockets.mjs';
 import { SLOW, assertNoViolations, deadline, frame } from '../../lib/rawws.mjs';
 import { steady, until } from '../../lib/wait.mjs';
 import { timesIn } from '../../lib/memory.mjs';
@@ -128,7 +128,7 @@ function cutFrame(bytes) {
 }
 
 // Bytes that the kernel holds for this port, sent and not yet read.
-const queued = (port) => tcpSockets().filter((s) => s.localPort === port || s.remotePort === port).reduce((sum, s) => sum + s.queued, 0);
+const queued = (port) => internetSockets('tcp').filter((s) => s.localPort === port || s.remotePort === port).reduce((sum, s) => sum + s.queued, 0);
 
 test('a frame that is half sent ends there: nothing is put behind it, and all of it comes again, once', { timeout: 240000 * SLOW }, async (t) => {
   const [TEXTS, SIZE] = [160, 60000]; // more than the kernel takes for somebody who does not read

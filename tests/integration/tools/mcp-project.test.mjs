@@ -9,7 +9,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Daemon, endInOrder } from '../../lib/daemon.mjs';
 import { McpHttp } from '../../lib/mcp-http.mjs';
-import { tcpSockets } from '../../lib/ports.mjs';
+import { internetSockets } from '../../lib/internet-sockets.mjs';
 import * as procs from '../../lib/procs.mjs';
 import { until } from '../../lib/wait.mjs';
 
@@ -166,7 +166,7 @@ describe('a file that is not to be trusted with anything', () => {
 
     // whose the client's end is, as the kernel and every rule of a firewall see it
     server.on('connection', ({ remotePort, localPort }) => {
-      dialled.add(tcpSockets().find((s) => s.localPort === remotePort && s.remotePort === localPort).uid);
+      dialled.add(internetSockets('tcp').find((s) => s.localPort === remotePort && s.remotePort === localPort).uid);
     });
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
     t.after(() => server.close());

@@ -15,7 +15,7 @@ import { McpHttp } from '../../../lib/mcp-http.mjs';
 import { givenServers } from '../../../lib/mcp-orchestrators.mjs';
 import { openClient } from '../../../lib/mcp-relay.mjs';
 import { othersHaveNamespaces, rootHasNamespaces } from '../../../lib/namespaces.mjs';
-import { tcpSockets } from '../../../lib/ports.mjs';
+import { internetSockets } from '../../../lib/internet-sockets.mjs';
 import * as procs from '../../../lib/procs.mjs';
 import { until } from '../../../lib/wait.mjs';
 
@@ -25,7 +25,7 @@ const OFF = { network: { mode: 'off' } };
 const TOOLS = ['add', 'whoami'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } }));
 
 // Whose the connection from that port of ours is.
-const ownerOf = (port) => tcpSockets().find(({ localPort }) => localPort === port)?.uid;
+const ownerOf = (port) => internetSockets('tcp').find(({ localPort }) => localPort === port)?.uid;
 
 // The official server, with sessions; seen: method and headers of each request, and the user who made it.
 class Web {

@@ -1,7 +1,6 @@
-// cpu.mjs - what every process of test files does: a file that hangs is ended, so that the run fails instead of waiting for it for ever; and
-// at its end, a test file says what it cost: its own processor time and that of every process it waited for.
-// tests/lib/report.mjs reads the line, and one of tests/lib/group.mjs for each file of a group. --import of tests/lib/run.mjs puts it before each
-// file, and before the run of all.
+// file-process.mjs - what every process of test files does (--import of tests/lib/run.mjs). A file that hangs is ended, so that the run fails instead
+// of waiting for it for ever. At its end, a file says what it cost: its own processor time and that of every process it waited for.
+// tests/lib/report.mjs reads the line, and one of tests/lib/group.mjs for each file of a group. The process that runs the files says it too.
 import { cpuWithChildren } from './procs.mjs';
 
 export const MARK = '# processor seconds ';
