@@ -298,6 +298,11 @@ export const equipped = (x, t) => x.shared(t, 'equipped', () => {
 		env: { MARK: 'green', PATH: `${bin}:${process.env.PATH}` }, acpd: { secrets: { PASSPHRASE_OF_MINE: SECRET } } };
 });
 
+// acpd's own tools, with a suite of tests and an interpreter.
+const BUILTIN = { interpreters: { python: ['/bin/sh'] },
+	tests: { t: { command: 'echo TAP version 13; echo 1..2; echo ok 1 - fine; echo not ok 2 - broken; exit 1', format: 'tap' } } };
+export const builtinTools = (x, t) => x.shared(t, 'built-in tools', () => ({ acpd: { mcp: { builtin: BUILTIN } } }));
+
 // A session in plan mode with words of its project and of its orchestrator; nothing is asked.
 export const instructed = (x, t) => x.shared(t, 'instructed', () => ({
 	prepare: (dir) => fs.writeFileSync(path.join(dir, 'AGENTS.md'), 'Always say MARK-IN-AGENTS-MD.'),

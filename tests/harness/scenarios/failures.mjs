@@ -85,20 +85,26 @@ const SILENCES = [
 	['after the first words', 'TEXT:begun', 'HANG'],
 ];
 
-const silence = ([name, ...lines]) => [`the provider falls silent ${name}: the turn fails`, async (x, t) => {
-	const s = await impatient(x, t);
+async function fallsSilent(s, what, lines) {
 	const earlier = await usageRecords(s);
 	const at = Date.now();
 	const error = await s.fails(...lines);
 
-	assert.deepEqual([error.class, error.retryable, error.httpStatus], ['provider', true, undefined], JSON.stringify(error));
-	assert.ok(Date.now() - at >= IDLE_MS, 'ended before the time was over');
+	assert.deepEqual([error.class, error.retryable, error.httpStatus], ['provider', true, undefined], `${what}: ${JSON.stringify(error)}`);
+	assert.ok(Date.now() - at >= IDLE_MS, `${what}: ended before the time was over`);
 	assert.equal(error.turn.ends.length, 1);
 	await s.goesOn();
 	const [failed, next] = (await usageRecords(s)).slice(earlier.length);
-	assert.deepEqual([failed.error?.class, failed.error?.retryable, failed.stopReason], ['provider', true, undefined], JSON.stringify(failed));
+	assert.deepEqual([failed.error?.class, failed.error?.retryable, failed.stopReason], ['provider', true, undefined], `${what}: ${JSON.stringify(failed)}`);
 	assert.equal(next.stopReason, 'end_turn');
-}, true];
+}
+
+async function silences(x, t) {
+	const s = await impatient(x, t);
+
+	for (const [what, ...lines] of SILENCES)
+		await fallsSilent(s, what, lines);
+}
 
 async function slowAnswer(x, t) {
 	const answered = async (idleMs) => { // where a busy machine makes a pause too long, it is asked again with longer ones
@@ -239,11 +245,11 @@ async function nothingIsLeft(x, t) {
 }
 
 export default [
+	['the provider falls silent, from the start and after the first words: the turn fails', silences, true],
+	['the provider cannot be reached', unreachable, true],
 	...FAILURES.map(failure),
 	['the provider\'s key is wrong', wrongKey],
-	['the provider cannot be reached', unreachable, true],
 	['the provider falls silent: the turn can be cancelled', silentProvider],
-	...SILENCES.map(silence),
 	['an answer that is slow is not silent', slowAnswer],
 	['a tool is silent for longer than the provider may be', silentTool],
 	['an answer without anything in it is no success', emptyAnswer],

@@ -17,9 +17,15 @@ const BUDGETS = [
 
 // A session whose calls pass the daemon. `change` happens while a command of its turn runs, after one model call: what the second
 // one meets. Gives the turn's end, and how many calls were refused with this code.
-async function session(x, t, settings) {
-	const route = x.route === 'environment' ? 'tunnel' : x.route;
-	const s = await new Play(x.rig, x.harness, { route, level: x.level }).session(t, settings);
+async function limited(x, t) {
+	const own = x.route === 'environment' ? new Play(x.rig, x.harness, { route: 'tunnel', level: x.level }) : x;
+	const s = await own.shared(t, 'limited', () => {
+		const model = fresh('limited');
+
+		return { provider: { model: undefined, models: [model], prices: { [model]: { input: 1, output: 1, cacheRead: 1 } } }, acpd: { model } };
+	});
+
+	s.spent = own !== x;
 
 	s.inItsMidst = async (change, code, wait) => {
 		const [requests, before] = [s.requests.length, await refused(x, code)];
@@ -46,8 +52,7 @@ async function assertStopped(s, count) {
 
 // The budget is made so small that the call after the command is refused; the daemon cancels the turn then.
 async function budgetSpent(x, t) {
-	const model = fresh('limited');
-	const s = await session(x, t, { provider: { model, prices: { [model]: { input: 1, output: 1, cacheRead: 1 } } } });
+	const s = await limited(x, t);
 	const budget = (turn) => s.request('session/resume', { cwd: s.cwd, mcpServers: [], _meta: { acpd: { budgets: { turn } } } });
 
 	for (const [limit, stopReason] of BUDGETS) {
@@ -66,8 +71,9 @@ async function budgetSpent(x, t) {
 
 // Nobody cancels anything: the harness itself stops on the refusal.
 async function modelTaken(x, t) {
-	const model = fresh('limited');
-	const s = await session(x, t, { provider: { model: undefined, models: [model] }, acpd: { model } });
+	const s = await limited(x, t);
+	const { model } = s.settings.acpd;
+	s.spent = true;
 	const only = (name) => s.request('_acpd/provider/set', { provider: s.x.provider({ model: undefined, models: [name], headers: { 'x-session': `of-${s.model}` } }) });
 	const { end, count } = await s.inItsMidst(() => only('another'), 'MODEL_NOT_ALLOWED', (...lines) => s.fails(...lines));
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 
 import { ODD_TEXTS, arrives, inOneLine, shown as inError } from '../../lib/odd-text.mjs';
 import { shown } from '../play.mjs';
-import { Tools } from './relay.mjs';
+import { relayed } from './relay.mjs';
 
 // Each in a block of its own kind, marked by its place.
 const PLACES = {
@@ -90,25 +90,10 @@ async function refused(x, t) {
 	await s.goesOn();
 }
 
-// A tool of the orchestrator's that answers with the odd text of a row, n, and is given it.
-async function oddTool(x) {
-	const [on, calls] = [await x.connect({}), []];
-	const tools = new Tools([{ name: 'say', description: 'Says a text.',
-		inputSchema: { type: 'object', properties: { n: { type: 'number' }, text: { type: 'string' } } } }]);
-	const handler = (request) => {
-		if (request.method !== 'tools/call')
-			return tools.handler(request);
-		calls.push(request.params.arguments);
-		return { result: { resultType: 'complete', content: [{ type: 'text', text: `<${JSON.parse(`"${ODD_TEXTS[calls.at(-1).n][1]}"`)}>` }] } };
-	};
-
-	return { calls, settings: { on, params: { mcpServers: [on.serve('tools', handler)] } } };
-}
-
 // One call has both ways; a text of 1 MB is only answered, since what the model is to call stands in the prompt.
-async function relayed(x, t) {
-	const { calls, settings } = await oddTool(x);
-	const s = await x.session(t, settings);
+async function throughTools(x, t) {
+	const { tools: { calls }, s } = await relayed(x, t);
+	s.spent = true;
 	const say = (n, given) => s.turn(`MCP:tools say {"n": ${n}${given === undefined ? '' : `, "text": "<${given}>"`}}`, 'TEXT:done');
 
 	for (const [n, [what, json, halves]] of ODD_TEXTS.entries()) {
@@ -129,7 +114,7 @@ async function relayed(x, t) {
 		assert.ok(s.requests.at(-1).results.at(-1).includes(`<${arrives(json)}>`), `${what}: to the model`);
 		assert.ok(shown(call).includes(`<${arrives(json)}>`), `${what}: to the client`);
 		if (!isRefused)
-			assert.equal(calls.at(-1).text, `<${arrives(json)}>`, `${what}: to the tool`);
+			assert.equal(calls.at(-1).args.text, `<${arrives(json)}>`, `${what}: to the tool`);
 	}
 }
 
@@ -137,5 +122,5 @@ export default [
 	['odd text: all of a prompt is delivered to the model, halves of surrogate pairs as U+FFFD', odd],
 	['odd text: all that the model says is delivered to the client, halves of surrogate pairs as U+FFFD', answered],
 	['odd text: what the provider says in an error is delivered to the client', refused],
-	['odd text: what a relayed tool is given is delivered to it, and its answer to the model and to the client', relayed],
+	['odd text: what a relayed tool is given is delivered to it, and its answer to the model and to the client', throughTools],
 ];

@@ -6,8 +6,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { until } from '../until.mjs';
-import { assertCall, editing, fresh, gone, nap, runs, steps, unasked } from '../play.mjs';
+import { assertCall, builtinTools, editing, fresh, gone, nap, runs, shown, steps, unasked } from '../play.mjs';
 import { commands, sleep } from '../rig.mjs';
+import { relayed } from './relay.mjs';
 
 const edit = (file) => `EDIT:${JSON.stringify({ file, from: 'two', to: 'TWO' })}`;
 
@@ -54,6 +55,15 @@ async function never(x, t) {
 	assert.equal(s.read(name), 'one\nTWO\n');
 }
 
+async function mcpUnasked(x, t) {
+	const s = await unasked(x, t);
+	const turn = await s.turn('MCP:tools add {"a": 40, "b": 2}', 'TEXT:done');
+
+	assert.equal(turn.asked.length, 0);
+	assertCall(turn.calls[0], {});
+	assert.match(shown(turn.calls[0]), /42/);
+}
+
 async function acceptEdits(x, t) {
 	const { s } = await editing(x, t);
 	const name = `${fresh('a')}.txt`;
@@ -94,6 +104,16 @@ async function acceptEditsThroughLinks(x, t) {
 	assert.equal(fs.readFileSync(path.join(outside, 'old.txt'), 'utf8'), 'one\ntwo\n');
 }
 
+async function additionalDirectories(x, t) {
+	const { s, more: [, dir] } = await editing(x, t);
+	s.spent = true;
+	fs.writeFileSync(path.join(dir, 'a.txt'), 'one\n');
+	const turn = await s.turn(`EDIT:${JSON.stringify({ file: path.join(dir, 'a.txt'), from: 'one', to: 'two' })}`, 'TEXT:done');
+	assert.equal(turn.stop, 'end_turn');
+	assert.equal(fs.readFileSync(path.join(dir, 'a.txt'), 'utf8'), 'two\n');
+	assert.equal(turn.asked.length, 0, 'an edit there is asked');
+}
+
 // A question of the model that wants words goes to a client that takes forms. OpenCode has no way to ask one over ACP: its
 // model must not be offered a tool for it, the turn would hang.
 async function asksInWords(x, t) {
@@ -104,14 +124,15 @@ async function asksInWords(x, t) {
 			Object.keys(params.requestedSchema.properties).map((name) => [name, 'blue'])) };
 	};
 	const { mode, tool, args } = x.h.question ?? {};
-	const s = await x.session(t, { on: await x.connect({ form }), acpd: { mode } });
 
 	if (!tool) {
+		const { s } = await relayed(x, t); // its client takes forms
 		await s.turn('TEXT:no question');
 		const { tools } = s.requests.at(-1);
 		assert.ok(tools.includes('bash') && !tools.some((name) => /question|^ask/.test(name)), `${tools}`);
 		return;
 	}
+	const s = await x.session(t, { on: await x.connect({ form }), acpd: { mode } });
 	const turn = await s.turn(`TOOL:${tool} ${JSON.stringify(args)}`, 'TEXT:done');
 	assert.deepEqual([turn.stop, turn.text], ['end_turn', 'done']);
 	assert.equal(forms.length, 1);
@@ -152,7 +173,8 @@ async function cancelCommand(x, t) {
 // Not the harness, but all that the command began, wherever it went. What the built-in tool was told to keep in the background is the
 // session's and not the turn's.
 async function cancelFamily(x, t) {
-	const s = await x.session(t, { acpd: { mcp: { builtin: true } } });
+	const s = await builtinTools(x, t);
+	s.spent = true;
 	const [asked, kept, ...family] = Array.from({ length: 5 }, nap);
 	const background = (command) => `MCP:acpd runCommand ${JSON.stringify({ command: `exec ${command}`, background: true })}`;
 	await s.turn(background(asked), 'TEXT:it runs');
@@ -295,8 +317,10 @@ export default [
 	['allow always: not asked again, but counted by the session\'s budget of tool calls', allowAlways],
 	['reject: nothing is done, the session goes on', reject],
 	['approval never: nothing is asked', never],
+	['MCP calls under approval never', mcpUnasked],
 	['approval accept-edits: commands are asked, edits are not', acceptEdits],
 	['approval accept-edits: an edit that a symbolic link leads outside is asked', acceptEditsThroughLinks],
+	['additional directories', additionalDirectories],
 	['a budget of tool calls: the call beyond it does not run', callBudget],
 	['a form: the model asks in words', asksInWords],
 	['cancel in the middle of the text', cancelText],

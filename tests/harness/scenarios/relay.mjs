@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 
 import { META } from '../../lib/mcp.mjs';
+import { ODD_TEXTS } from '../../lib/odd-text.mjs';
 import { until } from '../until.mjs';
 import { assertCall, shown, unasked } from '../play.mjs';
 import { sleep } from '../rig.mjs';
@@ -22,6 +23,7 @@ const TOOLS = [
 	{ name: 'slow', description: 'Takes its time.', inputSchema: object() },
 	{ name: 'ask', description: 'Asks the user.', inputSchema: object() },
 	{ name: 'steps', description: 'Works in steps.', inputSchema: object() },
+	{ name: 'say', description: 'Says an odd text.', inputSchema: object({ n: { type: 'number' }, text: { type: 'string' } }) },
 ];
 
 // A server of the test's own; calls: {name, args, meta, signal} of each tools/call.
@@ -52,6 +54,7 @@ export class Tools {
 		case 'ask': return answers ? text(`the user said ${answers.color.content?.color ?? answers.color.action}`) : { result: {
 			resultType: 'input_required', inputRequests: { color: { method: 'elicitation/create', params: { mode: 'form', message: 'Which color?',
 				requestedSchema: { type: 'object', properties: { color: { type: 'string' } }, required: ['color'] } } } } } };
+		case 'say': return text(`<${JSON.parse(`"${ODD_TEXTS[args.n][1]}"`)}>`);
 		case 'add': return text(`the sum is ${args.a + args.b}`);
 		case 'fail': return text('it failed as it was told to', { isError: true });
 		case 'refuse': return { error: { code: -32055, message: 'the server will not do this' } };
@@ -77,7 +80,7 @@ export class Tools {
 }
 
 // A session with one server of ours, of a client that takes forms: asked has their params.
-async function relayed(x, t) {
+export async function relayed(x, t) {
 	const s = await x.shared(t, 'relayed', async () => {
 		const [tools, asked] = [new Tools(), []];
 		const on = await x.connect({ form: (params) => {
@@ -165,7 +168,6 @@ async function asks(x, t) {
 
 async function together(x, t) {
 	const { tools, s } = await relayed(x, t);
-	s.spent = true;
 	const turn = await s.turn(...[1, 2, 3].map((n) => `+MCP:tools add {"a": ${n}, "b": 100}`), 'MCP:tools add {"a": 4, "b": 100}', 'TEXT:done');
 
 	assert.equal(turn.text, 'done');

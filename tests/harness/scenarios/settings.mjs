@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { startMcpServer } from '../mcp-server.mjs';
-import { assertCall, assertRefused, assertUsage, editing, equipped, fresh, instructed, isModel, ofResponse, SECRET, shown, twoModels, unasked, usageOf, valuesOf,
+import { assertCall, assertRefused, assertUsage, equipped, fresh, instructed, isModel, ofResponse, SECRET, shown, twoModels, usageOf, valuesOf,
 	withApi } from '../play.mjs';
 import { NODE } from '../programs.mjs';
 import { KEY } from '../rig.mjs';
@@ -175,16 +175,6 @@ async function everyApi(x, t) {
 	}
 }
 
-async function additionalDirectories(x, t) {
-	const { s, more: [, dir] } = await editing(x, t);
-	s.spent = true;
-	fs.writeFileSync(path.join(dir, 'a.txt'), 'one\n');
-	const turn = await s.turn(`EDIT:${JSON.stringify({ file: path.join(dir, 'a.txt'), from: 'one', to: 'two' })}`, 'TEXT:done');
-	assert.equal(turn.stop, 'end_turn');
-	assert.equal(fs.readFileSync(path.join(dir, 'a.txt'), 'utf8'), 'two\n');
-	assert.equal(turn.asked.length, 0, 'an edit there is asked');
-}
-
 // --- MCP -------------------------------------------------------------------------------------
 
 // told: how the transcript shows who; the model gets it as it is.
@@ -219,16 +209,6 @@ async function mcpServers(x, t) {
 	assert.ok(server.requests.filter((r) => r.method === 'tools/call').length >= 3);
 }
 
-async function mcpUnasked(x, t) {
-	const s = await unasked(x, t);
-	s.spent = true;
-	const turn = await s.turn('MCP:tools add {"a": 40, "b": 2}', 'TEXT:done');
-
-	assert.equal(turn.asked.length, 0);
-	assertCall(turn.calls[0], {});
-	assert.match(shown(turn.calls[0]), /42/);
-}
-
 export default [
 	['the exact model id reaches the provider', exactModel],
 	['an unknown model is refused with the list', unknownModel],
@@ -241,7 +221,5 @@ export default [
 	['key, headers and environment go where they should and nowhere else', keyHeadersEnvironment],
 	['a secret that the model streams in pieces, and that a command prints, is not seen', secretInPieces],
 	['each API of a provider: tools, thoughts, usage', everyApi],
-	['additional directories', additionalDirectories],
 	['MCP servers over stdio and over HTTP', mcpServers],
-	['MCP calls under approval never', mcpUnasked],
 ];

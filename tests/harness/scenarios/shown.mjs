@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
+import { builtinTools } from '../play.mjs';
+
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
 
 const text = 'int main(void)\n{\n\tputs("a \\"quoted\\" word");\n}\n';
@@ -47,11 +49,8 @@ const ROWS = [
 	['createSandbox', {}, /^sandboxId: \S+\n$/],
 ];
 
-const builtin = { interpreters: { python: ['/bin/sh'] },
-	tests: { t: { command: 'echo TAP version 13; echo 1..2; echo ok 1 - fine; echo not ok 2 - broken; exit 1', format: 'tap' } } };
-
 async function play(x, t, rows) {
-	const s = await x.shared(t, 'built-in tools', () => ({ acpd: { mcp: { builtin } } }));
+	const s = await builtinTools(x, t);
 	prepare(s.cwd);
 	const turn = await s.turn(...rows.map(([name, args]) => `MCP:acpd ${name} ${JSON.stringify(args)}`), 'TEXT:done');
 	const { results } = s.requests.at(-1);
@@ -99,7 +98,6 @@ async function longOnes(x, t) {
 
 async function images(x, t) {
 	const { s, results: [read] } = await play(x, t, [['readFile', { path: 'pixel.png' }]]);
-	s.spent = true;
 
 	assert.match(read, /\[image\/png, 1 x 1, 70 bytes\]/);
 	assert.ok(!read.includes(PIXEL), 'the image is shown as text');
