@@ -78,6 +78,8 @@ for (const kind of KINDS)
 		assert.equal(told.modelCalls.answered, told.modelCalls.recorded);
 		assert.deepEqual(['made.txt', 'it.txt'].map((f) => fs.readFileSync(path.join(cwd, f), 'utf8')), ['made\n', '***\n'], 'the harness has done it again');
 
+		if (kind === 'opencode' && KINDS.length > 1) // its start costs several times one of theirs, and this asks about the daemon
+			return;
 		// A call that the recording lacks is not made up, and no provider is asked.
 		const members = unpack(bytes, d.dir);
 		const lines = linesOf(members['model/calls.ndjson']);
