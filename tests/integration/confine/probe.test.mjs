@@ -43,6 +43,11 @@ function readTable() {
 
 const table = readTable();
 
+// A machine without the calls of i386 ends whoever makes one, confined or not.
+const NO_I386 = spawnSync(PROBE, ['only=architecture/i386'], { encoding: 'utf8' }).stdout === 'architecture/i386 SIGSEGV\n';
+
+const machineDecides = (name, got) => (got === '-' && UNTRIED.includes(name)) || (NO_I386 && name === 'architecture/i386' && got === 'SIGSEGV');
+
 function compare(results, column) {
   const at = table.columns.indexOf(column);
   const wrong = [];
@@ -50,7 +55,7 @@ function compare(results, column) {
   for (const [name, cells] of table.rows) {
     const got = results.get(name) ?? 'not tried';
 
-    if (!cells[at].includes('*') && !cells[at].includes(got) && !(got === '-' && UNTRIED.includes(name)))
+    if (!cells[at].includes('*') && !cells[at].includes(got) && !machineDecides(name, got))
       wrong.push(`${name}: ${got}, not ${cells[at].join(' or ')}`);
   }
   assert.deepEqual(wrong, [], column);
