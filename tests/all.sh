@@ -33,20 +33,11 @@ stage()
 	)
 }
 
-# stage_in_memory NAME ARGUMENT... - a stage with a private /tmp in memory; $then is put before its command too
-then=
+# stage_in_memory NAME ARGUMENT... - a stage with a private /tmp in memory
 stage_in_memory()
 (
-	before="sh tests/lib/in-memory.sh $then"
+	before='sh tests/lib/in-memory.sh'
 	stage "$@"
-)
-
-# stage_on_one_cpu NAME ARGUMENT... - the same, on the last processor that there is. Where the threads of a program run on several, each
-# page that one of them frees interrupts the others: a third of Codex's time.
-stage_on_one_cpu()
-(
-	then="taskset -c $(taskset -cp $$ | sed 's/.*[-, ]//')"
-	stage_in_memory "$@"
 )
 
 # User and system time, in seconds, of what had ended when "times" wrote that file.
@@ -70,7 +61,7 @@ stage build ONCE=1 -j"$jobs" programs
 stage build-san MODE=san -j"$jobs" programs
 joined
 # The real harnesses mostly wait, for their own start and for the scripted model. What needs the release build has a real disk.
-stage_on_one_cpu harness harness &
+stage_in_memory harness harness &
 stage check ONCE=1 check
 stage_in_memory check-san check-san
 joined

@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 
 import { until } from './until.mjs';
 import { startModelServer } from './model-server.mjs';
-import { assertCall, diffs, fresh, nap, Play } from './play.mjs';
+import { assertCall, detach, diffs, fresh, nap, Play } from './play.mjs';
 import { commands, KEY, listeningPorts, ofSession, opencodeOf, OPENCODE, startRig, textOf, toolCalls } from './rig.mjs';
 
 // A project that would answer every question of OpenCode itself.
@@ -159,7 +159,7 @@ test('/compact compacts, and its turn is no empty one', async () => {
 // The last one.
 test('nothing is left after the daemon stops, not even what detached itself', async () => {
 	const [detached, running] = [nap(), nap()];
-	await s.turn(`RUN:setsid nohup ${detached} >/dev/null 2>&1 & echo started`, 'TEXT:done');
+	await s.turn(`RUN:${detach(detached)}; echo started`, 'TEXT:done');
 	s.o.prompt(s.id, `RUN:${running}`, 'TEXT:not reached').catch(() => {}); // cut off
 	await until(() => commands(detached).length === 1 && commands(running).length === 1, 'the commands run');
 	await rig.stop();

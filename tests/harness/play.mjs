@@ -21,6 +21,9 @@ export const fresh = (stem) => `${stem}-${process.pid}-${counter++}`;
 // An hour: no test waits for its end.
 export const nap = () => `sleep 3600.${process.pid}${counter++}`;
 
+// Detaches this command. It is detached when the shell goes on: some harnesses end the process group of a command with it.
+export const detach = (command) => `setsid sh -c 'touch detached; exec ${command}' </dev/null >/dev/null 2>&1 & until [ -e detached ]; do sleep 0.05; done`;
+
 // Commands one after the other, for budgets and order.
 export const steps = (n) => Array.from({ length: n }, (_, i) => `RUN:echo step-${i}`);
 

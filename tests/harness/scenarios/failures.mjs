@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import { bytesOf, filesBelow } from '../../lib/vanishing.mjs';
 import { withLimit } from '../../lib/wait.mjs';
 import { until } from '../until.mjs';
-import { assertCall, gone, nap, runs, steps, usageRecords } from '../play.mjs';
+import { assertCall, detach, gone, nap, runs, steps, usageRecords } from '../play.mjs';
 import { commands, KEY, ofSession } from '../rig.mjs';
 
 // What the provider does -> the turn's class, status (where the harness tells it) and whether trying again may help;
@@ -230,7 +230,7 @@ async function nothingIsLeft(x, t) {
 	s.spent = true;
 	const home = x.rig.homes().find((dir) => dir.endsWith(s.id));
 	const [detached, running] = [nap(), nap()];
-	await s.turn(`RUN:setsid nohup ${detached} >/dev/null 2>&1 & echo home is $HOME`, 'TEXT:done');
+	await s.turn(`RUN:${detach(detached)}; echo home is $HOME`, 'TEXT:done');
 	s.o.prompt(s.id, `RUN:${running}`, 'TEXT:not reached').catch(() => {}); // whether cancelled or cut off
 	await until(() => commands(detached).length === 1 && commands(running).length === 1, 'the commands run');
 	assert.ok(home, 'no private home');

@@ -31,7 +31,7 @@ async function inNamespace(args, options) {
   return life;
 }
 
-function begin([program, ...args], { env = {}, within = 20000 } = {}) {
+function begin([program, ...args], { env = {}, within = 180000 } = {}) {
   const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const life = { child, out: { stdout: '', stderr: '' } };
 
