@@ -14,7 +14,7 @@ import { ACPD } from '../lib/daemon.mjs';
 import * as procs from '../lib/procs.mjs';
 import { until } from './until.mjs';
 import { startModelServer } from './model-server.mjs';
-import { chosen, HARNESSES } from './programs.mjs';
+import { chosen, HARNESSES, quickest } from './programs.mjs';
 import { KEY } from './rig.mjs';
 
 const TESTS = path.join(import.meta.dirname, '..');
@@ -73,8 +73,6 @@ function harnessesBelow(demo) {
 	return below.filter((p) => p.ppid === daemon?.pid);
 }
 
-const KIND = ['codex', 'pi', 'opencode'].find((id) => chosen().includes(id)); // the one that starts fastest
-
 for (const harness of chosen()) {
 	test(`${HARNESSES[harness].title} without a key: a scripted model, the file is fixed, nothing stays; no other packages are needed`, async (t) => {
 		const demo = startDemo(t, { HARNESS: harness }, treeFor(t, harness));
@@ -99,7 +97,7 @@ test('with a provider in the environment that one is used; a file that stays as 
 	t.after(() => model.close());
 	model.scenarios.push({ when: PROMPT, lines: ['TEXT:I would rather not.'] });
 	const demo = startDemo(t, { ACPD_PROVIDER_API: 'openai-responses', ACPD_PROVIDER_BASE_URL: model.url + '/v1',
-		ACPD_PROVIDER_KEY: KEY, ACPD_PROVIDER_MODEL: 'gateway/model-1', HARNESS: KIND });
+		ACPD_PROVIDER_KEY: KEY, ACPD_PROVIDER_MODEL: 'gateway/model-1', HARNESS: quickest() });
 
 	assert.equal(await demo.exited, 1, demo.output);
 	assert.match(demo.output.split('\n')[0], /^model +gateway\/model-1 at .* \(openai-responses\)/);
@@ -110,7 +108,7 @@ test('with a provider in the environment that one is used; a file that stays as 
 });
 
 test('Ctrl-C in the middle: everything is stopped', async (t) => {
-	const demo = startDemo(t, { HARNESS: KIND });
+	const demo = startDemo(t, { HARNESS: quickest() });
 	const harnesses = await until(() => {
 		const found = harnessesBelow(demo);
 		return found.length ? found : null;

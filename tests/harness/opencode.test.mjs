@@ -156,7 +156,7 @@ test('/compact compacts, and its turn is no empty one', async () => {
 	await s.goesOn();
 });
 
-// The last one.
+// Last: it stops the daemon that all of these tests use.
 test('nothing is left after the daemon stops, not even what detached itself', async () => {
 	const [detached, running] = [nap(), nap()];
 	await s.turn(`RUN:${detach(detached)}; echo started`, 'TEXT:done');

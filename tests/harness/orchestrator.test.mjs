@@ -15,10 +15,10 @@ import * as z from 'zod';
 
 import { ACPD, ROOT } from '../lib/daemon.mjs';
 import { startModelServer } from './model-server.mjs';
-import { HARNESSES } from './programs.mjs';
+import { HARNESSES, quickest } from './programs.mjs';
 import { KEY, startRig, tunnelTo } from './rig.mjs';
 
-const kind = ['codex', 'pi', 'opencode'].find((id) => !process.env.HARNESS || process.env.HARNESS.includes(id));
+const kind = quickest();
 const TEMPLATE = 'a-template';
 let model, rig, dir, sandbox, onE2B, perform, LEASE_MS;
 

@@ -21,7 +21,7 @@ export const fresh = (stem) => `${stem}-${process.pid}-${counter++}`;
 // An hour: no test waits for its end.
 export const nap = () => `sleep 3600.${process.pid}${counter++}`;
 
-// Detaches this command. It is detached when the shell goes on: some harnesses end the process group of a command with it.
+// Starts this command in a process group of its own, and waits until it is there: some harnesses kill the group of a command that ends.
 export const detach = (command) => `setsid sh -c 'touch detached; exec ${command}' </dev/null >/dev/null 2>&1 & until [ -e detached ]; do sleep 0.05; done`;
 
 // Commands one after the other, for budgets and order.

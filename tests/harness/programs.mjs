@@ -112,3 +112,6 @@ export const manifest = () => Object.entries(HARNESSES).map(([id, { command, arg
 
 // HARNESS=codex,pi chooses; none: all.
 export const chosen = () => process.env.HARNESS ? process.env.HARNESS.split(',') : Object.keys(HARNESSES);
+
+// The chosen one that starts fastest, for tests that need any of them.
+export const quickest = () => ['codex', 'pi', 'opencode'].find((id) => chosen().includes(id));

@@ -238,8 +238,8 @@ class Rig {
 	}
 }
 
-// Codex on one processor, the last that there is. Where its threads run on several, each page that one frees interrupts the others: a
-// third of its time.
+// Codex runs on one processor, the last one allowed. On several, each page that one of its threads frees interrupts the others, which costs
+// a third of its processor time.
 const CPU = /\d+$/.exec(procs.status('self').Cpus_allowed_list)[0];
 const onOneCpu = (entry) => entry.id === 'codex' ? { ...entry, command: '/usr/bin/taskset', args: ['-c', CPU, entry.command, ...entry.args] } : entry;
 

@@ -55,7 +55,7 @@ async function verified(x, t) {
 	assert.deepEqual([s.read('calls'), s.read('sum.sh')], ['once\n', s.read('wrong.sh')]);
 }
 
-// It goes on after its command, whose process group some harnesses end (so it has begun by then), and after the turn.
+// It goes on after the turn. The command waits until it has left the command's process group, which some harnesses kill.
 const BEHIND = `setsid sh -c 'for i in 1 2 3 4 5 6 7 8 9; do echo $i >> behind.txt; sleep 0.2; done' < /dev/null > /dev/null 2>&1 & until [ -s behind.txt ]; do sleep 0.05; done`;
 const WRITTEN = '1\n2\n3\n4\n5\n6\n7\n8\n9\n';
 

@@ -43,7 +43,7 @@ function readTable() {
 
 const table = readTable();
 
-// A machine without the calls of i386 ends whoever makes one, confined or not.
+// Some machines have no i386 calls: a process that makes one ends by SIGSEGV there, confined or not.
 const NO_I386 = spawnSync(PROBE, ['only=architecture/i386'], { encoding: 'utf8' }).stdout === 'architecture/i386 SIGSEGV\n';
 
 const machineDecides = (name, got) => (got === '-' && UNTRIED.includes(name)) || (NO_I386 && name === 'architecture/i386' && got === 'SIGSEGV');

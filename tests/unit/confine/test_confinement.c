@@ -181,7 +181,7 @@ static int call_other_architecture(const void *ctx)
 	if (confinement_enter(ctx, NULL) < 0)
 		return 1;
 #if defined(__x86_64__)
-	signal(SIGSEGV, SIG_DFL); /* else that of a sanitizer makes an exit of it */
+	signal(SIGSEGV, SIG_DFL); /* the handler of a sanitizer would exit instead */
 	__asm__ volatile("int $0x80" : "=a"(r) : "0"(20L) : "memory");
 	return r > 0 ? 2 : 3;
 #else
@@ -204,7 +204,7 @@ static int call_x32(const void *ctx)
 
 static void test_other_architectures(void **state _unused_)
 {
-	/* a machine without the calls of i386 ends whoever makes one, confined or not */
+	/* some machines have no i386 calls: a process that makes one ends by SIGSEGV there */
 	bool has_i386 = child_result(call_other_architecture, NULL) != 128 + SIGSEGV;
 
 	assert_int_equal(child_result(call_other_architecture, get(LEVEL_GUARDED, 0)),
