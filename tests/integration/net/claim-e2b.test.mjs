@@ -12,6 +12,7 @@ import { assertNoViolations } from '../../lib/acp.mjs';
 import { withDaemon } from '../../lib/daemon.mjs';
 import { sleep } from '../../lib/rawws.mjs';
 import { steady, until, withLimit } from '../../lib/wait.mjs';
+import { unlessReset } from '../robust/away.mjs';
 import { acpd } from '../run.mjs';
 
 after(assertNoViolations);
@@ -85,8 +86,7 @@ async function claim(d, { token = newToken(), access = ACCESS, claim: more = {},
 
 const said = ([status, reason]) => [status, reason];
 const isClaimed = async (d, token) => (await d.http('/ready', { token })).status === 200;
-// Where a restore is just noticed, connections are reset.
-const isUnclaimed = async (d) => (await d.http('/ready').catch(() => {}))?.json?.error?.reason === 'UNCLAIMED';
+const isUnclaimed = async (d) => (await unlessReset(d.http('/ready')))?.json?.error?.reason === 'UNCLAIMED';
 
 test('without --claim-e2b there is no such route', async () => {
   await withDaemon({ token: null }, async (d) => {

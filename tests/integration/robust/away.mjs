@@ -71,11 +71,14 @@ export async function sandboxed(t, id, { clock, ...opts } = {}) {
   });
 }
 
+// What a daemon answers that may be resuming: undefined while it resets connections.
+export const unlessReset = (answer) => answer.catch((e) => { assert.match(e.message, /ECONNRESET|hang up/); });
+
 // Its n-th restore is over.
 export async function resumed(d, n = 1) {
   await until(() => d.logs.filter((l) => l.mod === 'restore' && /^resumed/.test(l.msg)).length >= n, 'it has noticed');
   // it says so first, and answers when all is done; until then it resets connections
-  await until(() => d.http('/health').catch((e) => assert.match(e.message, /ECONNRESET|hang up/)), 'it answers');
+  await until(() => unlessReset(d.http('/health')), 'it answers');
 }
 
 // The copy is claimed: its token.

@@ -14,7 +14,7 @@ import * as procs from '../../lib/procs.mjs';
 import { SLOW, assertNoViolations, deadline, sleep } from '../../lib/rawws.mjs';
 import { until, withLimit } from '../../lib/wait.mjs';
 import { records, running, turnsOf, verify } from '../ledger.mjs';
-import { sandboxed } from './away.mjs';
+import { resumed, sandboxed } from './away.mjs';
 
 const LIMIT = 5; // seconds that a freeze must not use up, and of which all that is awake needs its part
 
@@ -217,6 +217,7 @@ test('a machine that was paused: frozen, and then its clock is set and its id wr
       d.become('i-one');
     });
     await deadline(c.ws.closed, 5000, 'the reset');
+    await resumed(d);
     const again = await d.client();
     const { params } = await again.waitFor((m) => m.method === '_acpd/resumed');
 
