@@ -20,6 +20,7 @@ import { AcpClient, RawWs, assertNoViolations, deadline, patience, sleep } from 
 import * as procs from './procs.mjs';
 import { checkHttp, httpProblems, linesOf } from './described.mjs';
 import { watched } from './described-lines.mjs';
+import { LogFile } from './log-file.mjs';
 import { roomy } from './roomy.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -70,7 +71,8 @@ function toArgs(flags) {
 
 export class Daemon {
   stdout = '';
-  stderr = '';
+  #before = ''; // what the runs before the last restart() logged
+  #log;
   owners = new Set(); // values of ACPD_OWNER that this daemon used
   leftovers = []; // what was alive when it was killed (kill9)
 
@@ -173,14 +175,19 @@ export class Daemon {
         delete env[k];
     }
     Object.assign(this, { stdout: '', port: undefined, exit: undefined });
-    this.from = this.stderr.length;
-    this.child = spawn(command, args, { env, cwd: this.opts.cwd, uid: this.opts.uid, gid: this.opts.gid, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#before = this.stderr;
+    this.from = this.#before.length;
+    this.#log = new LogFile();
+    this.child = spawn(command, args, { env, cwd: this.opts.cwd, uid: this.opts.uid, gid: this.opts.gid, stdio: ['ignore', 'pipe', this.#log.fd] });
     running.add(this);
     this.child.stdout.on('data', (data) => { this.stdout += data; });
-    this.child.stderr.on('data', (data) => { this.stderr += data; });
     this.exited = new Promise((resolve, reject) => {
-      this.child.on('error', reject);
+      this.child.on('error', (e) => {
+        this.#log.close();
+        reject(e);
+      });
       this.child.on('close', (code, signal) => {
+        this.#log.close();
         this.exit = { code, signal };
         running.delete(this);
         resolve(this.exit);
@@ -265,6 +272,11 @@ export class Daemon {
   }
 
   // --- logs ----------------------------------------------------------------------------
+
+  // All that it has written, of every run.
+  get stderr() {
+    return this.#before + (this.#log?.text ?? '');
+  }
 
   // Parsed log lines of this run (since the last start); a line that is no JSON has {raw}.
   get logs() {
