@@ -240,10 +240,11 @@ docs docs-check: all $(BUILD)/stub-agent ## the exchanges on the pages of daemon
 	$(ENV) $(NODE) tests/docs/record.mjs $(if $(filter docs-check,$@),--check)
 harness: all $(BUILD)/stub-agent ## the real harnesses: HARNESS=codex,pi
 	HARNESS=$(HARNESS) $(ENV) $(NODE_TEST) --test-concurrency=1 $(REAL)
-# Every scenario in every way that model calls go, and at every level (tests/harness/ways.mjs), with each harness.
+# Every scenario in every way that model calls go, each at a level of its own (tests/harness/ways.mjs), with each harness. LEVEL=every: each
+# way at each level.
 .PHONY: test-matrix
-test-matrix: all $(BUILD)/stub-agent ## every scenario of the harnesses by every route and level
-	HARNESS=$(HARNESS) ROUTE=$(or $(ROUTE),every) LEVEL=$(or $(LEVEL),every) $(ENV) $(NODE_TEST) --test-concurrency=1 $(addprefix tests/harness/,$(MATRIX))
+test-matrix: all $(BUILD)/stub-agent ## every scenario of the harnesses by every route: LEVEL=every for each at every level
+	HARNESS=$(HARNESS) ROUTE=$(or $(ROUTE),every) LEVEL=$(LEVEL) $(ENV) $(NODE_TEST) --test-concurrency=1 $(addprefix tests/harness/,$(MATRIX))
 # What the newest releases of the harnesses, installed into build/drift, send to a provider, beside the pinned ones.
 .PHONY: harness-drift
 harness-drift: all ## what the newest releases of the harnesses send, beside the pinned ones
@@ -268,7 +269,7 @@ test: test-deps ## install what is missing, build, and pass every test
 	+@sh tests/all.sh
 # Hours, some of them as root: before a release, and after a change of what it alone runs (tests/README.md).
 .PHONY: test-all
-test-all: test-deps ## make test, then valgrind, boot, matrix, static, dist, trixie, vm, image and soak
+test-all: test-deps ## make test, then valgrind, boot, static, dist, trixie, vm, image and soak, beside the matrix
 	+@sh tests/all.sh --all
 # make check on the next Debian, in a root of its own (tests/trixie.sh).
 test-trixie: ## make check in a Debian 13 root, as root

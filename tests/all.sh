@@ -66,10 +66,12 @@ stage check ONCE=1 check
 stage_in_memory check-san check-san
 joined
 if [ "${1:-}" = --all ]; then
-	for name in check-valgrind boot test-matrix test-static test-dist test-trixie test-vm image soak; do
-		stage $name $name
-		joined
+	stage_in_memory test-matrix test-matrix &
+	stage check-valgrind -j"$jobs" check-valgrind
+	for name in boot test-static test-dist test-trixie test-vm image soak; do
+		stage $name -j"$jobs" $name
 	done
+	joined
 fi
 
 echo "# the slowest files (processor seconds, seconds passed); all of them: build/test-times.txt"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which way each scenario is played: which way its model calls go (route), and how far its sessions are confined (level). make test
 // plays every row once, by this table, and with Codex, which starts fastest, the core rows by every route.
-// make test-matrix plays all rows in all ways, with each harness.
+// make test-matrix (ROUTE=every) plays all rows by every route, each at a level of its own, with each harness.
 // Rows that share a session have one way: a session more is a harness more.
 
 // environment: the harness itself; tunnel: the client; direct: the daemon
@@ -36,8 +36,8 @@ const NOT_OPENCODE = ['the provider\'s key is wrong', 'budgets of a turn', 'budg
 const begins = (list) => (name) => list.some((begin) => name.startsWith(begin));
 const [isCore, isNotForOpenCode] = [CORE, NOT_OPENCODE].map(begins);
 
-// ROUTE=tunnel LEVEL=strict: all rows so, and no other; every: all rows in every way.
-const chosen = (all, word, own) => (word === 'every' ? all : [word ?? own]);
+// ROUTE=tunnel LEVEL=strict: all rows so, and no other; every: all rows by each route, or at each level. Without LEVEL the level of the route.
+const chosen = (all, word, own) => (word === 'every' ? all : [word || own]);
 
 // A row that is asked for by its name (SCENARIO) is played with any harness.
 export function waysOf(file, name, harness) {
@@ -46,7 +46,7 @@ export function waysOf(file, name, harness) {
 	const { ROUTE, LEVEL, SCENARIO } = process.env;
 
 	if (ROUTE || LEVEL)
-		return chosen(ROUTES, ROUTE, route).flatMap((r) => chosen(LEVELS, LEVEL, level).map((l) => ({ route: r, level: l })));
+		return chosen(ROUTES, ROUTE, route).flatMap((r) => chosen(LEVELS, LEVEL, LEVEL_OF_ROUTE[r]).map((l) => ({ route: r, level: l })));
 	if (harness === EVERY_WAY && isCore(name))
 		return WAYS.filter((way) => way.level === level);
 	return harness === 'opencode' && !SCENARIO && isNotForOpenCode(name) ? [] : [{ route, level }];
