@@ -7,8 +7,8 @@ import { StringDecoder } from 'node:string_decoder';
 
 const CHUNK = Buffer.alloc(1 << 16);
 
-// What a child writes to the descriptor fd: a file without a name. Unlike what comes through a pipe, each line is there for whoever has
-// seen something that the child did after it.
+// The log of a child: an unlinked file, whose descriptor the child inherits. Through a pipe, a line may reach the test after the effect
+// of something that the child did later; from a file, the test always reads it.
 export class LogFile {
   #decoder = new StringDecoder();
   #at = 0;

@@ -71,7 +71,7 @@ export async function sandboxed(t, id, { clock, ...opts } = {}) {
   });
 }
 
-// What a daemon answers that may be resuming: undefined while it resets connections.
+// Resolves to the answer, or to undefined if the daemon has reset the connection: it does so while it resumes.
 export const unlessReset = (answer) => answer.catch((e) => { assert.match(e.message, /ECONNRESET|hang up/); });
 
 // Its n-th restore is over.
