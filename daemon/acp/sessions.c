@@ -29,15 +29,7 @@ static void put_acpd(struct jw *w, struct acp_conn *c, struct session *s)
 	session_put_damage(w, s);
 	session_put_pending(s, w);
 	jw_members(w, session_provisioned(s), NULL);
-	session_put_unmasked(w, s);
-	session_put_mcp(w, s);
-	session_put_provider(w, s);
-	session_put_user(w, s);
-	session_put_level(w, s);
-	session_put_network(w, s);
-	session_put_rules(w, s);
-	session_put_limits(w, s);
-	session_put_draft(w, s);
+	session_parts_put_opened(w, s);
 	jw_obj(w, "capabilities");
 	caps_put(w, session_caps(s));
 	jw_end_obj(w);

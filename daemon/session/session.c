@@ -7,14 +7,11 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jstr.h"
+#include "session/session_part.h"
 #include "session/session_states.h"
 #include "session/session_uids.h"
-#include "session/workspace/artifact_store.h"
-#include "session/workspace/baseline.h"
-#include "session/harness/session_spaces.h"
 #include "session/harness/session_limits.h"
 #include "session/harness/setup_check.h"
-#include "session/network/session_network.h"
 #include "session/workspace/provision.h"
 #include "session/harness/harness_pool.h"
 #include "session/workspace/session_paths.h"
@@ -49,24 +46,16 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->turn.calls);
 	list_init(&s->turn.served);
 	list_init(&s->turn.messages);
-	list_init(&s->approval.open);
-	list_init(&s->network.asks);
-	list_init(&s->model.takers);
-	list_init(&s->model.calls);
-	list_init(&s->mcp.ports);
-	list_init(&s->mcp.upcalls);
 	list_init(&s->watchers);
 	list_init(&s->observers);
 	list_init(&s->log.readers);
-	list_init(&s->workspace.inspections);
-	list_init(&s->workspace.diffs);
-	list_init(&s->draft.ops);
 	list_init(&s->harness.live_link);
 	list_init(&s->harness.wait_link);
 	list_init(&s->harness.lonely_link);
 	list_init(&s->working_link);
 	list_init(&s->stored.check_link);
 	list_init(&s->turn.unwritten);
+	session_parts_create(s);
 	list_add_tail(&st->sessions, &s->link);
 	session_index_add(&st->by_id, s);
 	st->count++;
@@ -266,7 +255,7 @@ static void open_apply(struct session *s, const struct session_params *p)
 	}
 	if (alive && s->turn.current)
 		s->load.pending |= changed & SETUP_MODE;
-	session_setup_changed(s);
+	session_parts_setup_changed(s);
 	if (changed & SETUP_CHANGED)
 		paths_note_head(s);
 	s->client = p->client;
@@ -290,7 +279,7 @@ void session_open_undone(struct session *s)
 	s->load.pending = 0;
 	s->harness.reconfigure = false;
 	s->harness.restart = s->load.restarting;
-	session_setup_changed(s);
+	session_parts_setup_changed(s);
 	paths_note_head(s);
 	if (!s->load.reopening || s->state != SESSION_OPEN)
 		return;
@@ -362,12 +351,7 @@ void session_closed(struct session *s)
 	int r;
 
 	session_set_state(s, SESSION_CLOSED);
-	mcp_servers_forget(s);
-	session_network_close(s);
-	session_spaces_close(s);
-	draft_unmount(s);
-	session_limits_close(s);
-	session_refusals_close(s);
+	session_parts_shut(s);
 	if (!s->load.reopening) /* else no event ever said that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
 			   SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
@@ -416,7 +400,7 @@ static void session_cancel_timers(struct session *s)
 					&s->harness.adapter_timer, &s->turn.cancel_timer,
 					&s->detach_timer,	   &s->log.idle_timer,
 					&s->turn.budget_timer,	   &s->turn.sweep_timer,
-					&s->draft.timer,	   &s->turn.tick_timer };
+					&s->turn.tick_timer };
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		loop_timer_cancel(timers[i]);
@@ -424,41 +408,28 @@ static void session_cancel_timers(struct session *s)
 	loop_task_cancel(&s->turn.budget_task);
 }
 
-/* The process must be gone. */
+/* Frees the session. Its processes have exited. References from other objects go first, then all waiters are answered,
+ * then memory is freed: until then a callback may read any part. */
 void session_free(struct session *s)
 {
 	struct err e;
 
-	summary_done(s);
+	summary_done(s); /* first: it writes the state that the steps below release */
 	session_cancel_timers(s);
 	harness_pool_forget(s);
 	session_detach_all(s, "deleted");
 	session_drop_observers(s);
 	readers_drop(s);
-	trace_context_done(&s->trace.opened);
-	session_model_close(s);
-	session_model_done(s);
-	takers_drop(s);
-	mcp_servers_forget(s);
-	session_network_close(s);
-	session_spaces_close(s);
-	session_limits_close(s);
-	session_refusals_close(s);
-	upcall_ports_drop(s);
-	if (s->harness.adapter)
+	session_parts_shut(s);
+	if (s->harness.adapter) /* before the questions are dropped, which would answer the harness */
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);
-	session_checks_forget(s);
-	questions_cancel(s);
-	questions_done(s);
+	session_parts_drop(s);
 	settings_fail(s, NULL);
 	turns_free(s);
 	tool_calls_forget(s);
 	turns_drop_unwritten(s);
 	waiters_fail(s, &s->harness.open_waiters);
 	waiters_fail(s, &s->close_waiters);
-	baseline_done(s);
-	draft_unmount(s);
-	artifacts_done(s);
 	evlog_close(&s->log.events);
 	incarnations_done(&s->log.incarnations);
 	if (!s->stored.gone)
@@ -467,22 +438,15 @@ void session_free(struct session *s)
 	list_del(&s->link);
 	session_index_remove(&s->store->by_id, s);
 	s->store->count--;
-	agent_user_done(&s->user);
+	session_parts_free(s);
 	free(s->id);
 	free(s->cwd);
 	free(s->title);
 	free(s->home);
 	free(s->stored.harness);
-	provision_done(s);
-	session_draft_free(s);
 	setup_free(s->load.before);
 	setup_done(&s->setup);
-	own_rules_done(&s->rules.own);
-	masked_stream_drop(s);
-	secrets_done(&s->secrets.known);
 	client_ids_done(&s->turn.ids);
-	free(s->mcp.given);
-	session_network_forget(s);
 	free(s->harness.native_id);
 	free(s->harness.forked_from);
 	free(s->harness.version);

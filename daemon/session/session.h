@@ -190,18 +190,10 @@ struct session_info {
 };
 
 struct jw;
-/* Member "mcp": the session's MCP servers, and what of them has reached the harness; nothing if it has none. */
-void session_put_mcp(struct jw *w, const struct session *s);
 /* Member "provider": how the model calls of its harness are made; nothing for a session without a provider. */
 void session_put_provider(struct jw *w, const struct session *s);
-/* Member "level": how far the session is confined. */
-void session_put_level(struct jw *w, const struct session *s);
-/* Member "limits": what all that runs for it may use together, and what holds that. */
-void session_put_limits(struct jw *w, const struct session *s);
-/* The same of any session that asks for nothing, and what can be asked for. */
+/* Member key: the limits of a session that requests none, and the most that a session can request. */
 void store_put_limits(struct jw *w, const char *key, const struct session_store *st);
-/* Member "user": as whom it runs, and with whom it shares that; nothing if it is the daemon itself. */
-void session_put_user(struct jw *w, const struct session *s);
 /* Member "network": what the session may reach; nothing if nobody has said. */
 void session_put_network(struct jw *w, const struct session *s);
 /* Elements of an array, what people have decided from now on: {id, policy, made, tool?, server?, kind?, commands?, argv?,
@@ -209,12 +201,12 @@ void session_put_network(struct jw *w, const struct session *s);
 void session_rules_put(const struct session *s, struct jw *w);
 /* id: "session.rules[3]". RULE_UNKNOWN: the session has none of that name. */
 int session_rules_forget(struct session *s, const char *id, struct err *e);
-/* Member "policy": where each of its rules is enforced. */
-void session_put_rules(struct jw *w, const struct session *s);
 void session_describe(const struct session *s, struct session_info *ret);
 /* Member "damaged" {missing, unusable?}: how many events damage on disk has taken, and whether it can only be read;
  * nothing if the journal is whole. */
 void session_put_damage(struct jw *w, const struct session *s);
+/* Members of the parts of the session, for answers that open it (session_part.h). */
+void session_parts_put_opened(struct jw *w, const struct session *s);
 /* One object with all of it, for every list of sessions that we give. key as for jw_obj. */
 void session_put_status(struct jw *w, const char *key, const struct session *s);
 /* Calls fn for sessions created after number `after`, oldest first, until it returns false. */
@@ -317,8 +309,6 @@ const struct harness_caps *session_caps(const struct session *s);
 /* Raw JSON, empty if the harness has none. */
 struct slice session_modes(const struct session *s);
 struct slice session_config(const struct session *s);
-/* Member "unmasked": what was given as a secret and is not hidden, and why. */
-void session_put_unmasked(struct jw *w, const struct session *s);
 /* Member "names": variables whose values were not written down, and that p does not give. True if there are any. */
 bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p);
 /* Array of the values that the option of a category has ("model", "mode"). */

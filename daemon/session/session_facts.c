@@ -48,11 +48,6 @@ struct slice session_refusal(const struct session *s)
 	return slice_of(s->workspace.refusal);
 }
 
-void session_put_unmasked(struct jw *w, const struct session *s)
-{
-	secrets_put_unmasked(&s->secrets.known, w);
-}
-
 bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)
 {
 	return session_env_put_missing(&s->setup, &p->setup, w);

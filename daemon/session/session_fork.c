@@ -11,6 +11,7 @@
 #include "session/harness/session_limits.h"
 #include "session/harness/setup_check.h"
 #include "session/network/session_network.h"
+#include "session/session_part.h"
 #include "session/session_states.h"
 #include "session/session_uids.h"
 #include "session/workspace/provision.h"
@@ -195,9 +196,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 	if (!s)
 		return NULL;
 	setup_inherit(&s->setup, &from->setup);
-	own_rules_copy(&s->rules.own, &from->rules.own);
-	session_load_secrets(s);
-	secrets_inherit(&s->secrets.known, &from->secrets.known);
+	session_parts_inherit(s, from);
 	s->harness.forked_from = xstrdup(from->id);
 	s->harness.native_id = xstrdup(from->harness.native_id);
 	s->harness.home_filled = s->harness.began = true;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "json/jenc.h"
+#include "session/session_part.h"
 
 static const char *state_word(const struct session *s)
 {
@@ -93,13 +94,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 		jw_bool(w, "imported", true);
 	put_use(w, s);
 	session_put_damage(w, s);
-	session_put_mcp(w, s);
-	session_put_provider(w, s);
-	session_put_user(w, s);
-	session_put_level(w, s);
-	session_put_network(w, s);
-	session_put_limits(w, s);
-	session_put_draft(w, s);
+	session_parts_put_status(w, s);
 	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
 	jw_end_obj(w);
 }

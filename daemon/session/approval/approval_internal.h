@@ -71,6 +71,9 @@ struct session_approvals {
 		*answered; /* APPROVALS_REMEMBERED of them, by number; NULL: none yet */
 };
 
+struct session_part;
+extern const struct session_part approval_part;
+
 /* --- question.c ---------------------------------------------------------------------------------------------- */
 
 void question_ask(struct session *s, const struct harness_ask *a);

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/session_part.h"
 #include "session/turn/absolute_paths.h"
 
 #include <stdio.h>
@@ -359,3 +360,20 @@ void questions_cancel(struct session *s)
 		question_settle_as(list_first(&s->approval.open, struct session_question, link),
 				   ANSWER_CANCEL, BY_CANCELLED, NULL);
 }
+
+static void create_approval(struct session *s)
+{
+	list_init(&s->approval.open);
+}
+
+static void drop_approval(struct session *s)
+{
+	questions_cancel(s);
+	questions_done(s);
+}
+
+const struct session_part approval_part = {
+	.name = "approval",
+	.create = create_approval,
+	.drop = drop_approval,
+};

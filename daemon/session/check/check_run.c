@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "session/session_internal.h"
+#include "session/session_part.h"
 #include "session/workspace/baseline.h"
 
 #include <errno.h>
@@ -235,7 +236,8 @@ void session_checks_abort(struct session *s)
 		check_run_cancel(s->check.run);
 }
 
-void session_checks_forget(struct session *s)
+/* No process of the run may be left. */
+static void drop_check(struct session *s)
 {
 	if (!s->check.run)
 		return;
@@ -279,3 +281,5 @@ bool session_uncheck(struct session *s, const void *ctx)
 	check_run_cancel(s->check.run);
 	return true;
 }
+
+const struct session_part check_part = { .name = "check", .drop = drop_check };

@@ -13,7 +13,8 @@ struct session_checks {
 	struct check_run *run;
 };
 
+struct session_part;
+extern const struct session_part check_part;
+
 /* The session is closed, or the daemon ends: the run is cancelled. */
 void session_checks_abort(struct session *s);
-/* The session is freed; no process may be left. */
-void session_checks_forget(struct session *s);

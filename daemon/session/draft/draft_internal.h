@@ -47,6 +47,9 @@ struct session_draft {
 	int64_t failed_checks, failed_tools; /* in a row (draft_terms.h) */
 };
 
+struct session_part;
+extern const struct session_part draft_part;
+
 /* --- draft_ops.c: what is asked */
 
 /* The first harness of a new session, or a fork: harness_pool_launch. If it is to begin with a draft, that comes before,
@@ -103,7 +106,6 @@ void session_draft_note_tool(struct session *s, bool ok);
 /* Its member of the journal's "session" record, and back from there. */
 void session_draft_put_record(const struct session *s, struct jw *w);
 void session_draft_load_record(struct session *s, struct slice record);
-void session_draft_free(struct session *s);
 /* Whether a session can be given a draft, or none, by a call that opens it. */
 int session_draft_check(const struct session *s, const struct session_params *p, struct err *e);
 /* For what cannot be done while there is one. */

@@ -4,6 +4,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/session_internal.h"
+#include "session/session_part.h"
 
 #include <errno.h>
 
@@ -50,13 +51,6 @@ void session_draft_load_record(struct session *s, struct slice record)
 			draft_set(s, (enum draft_how)i, missing);
 }
 
-void session_draft_free(struct session *s)
-{
-	draft_unmount(s);
-	free(s->draft.missing);
-	free(s->draft.copy);
-}
-
 int session_draft_refuse(const struct session *s, const char *what, struct err *e)
 {
 	if (!session_draft_on(s))
@@ -72,3 +66,23 @@ int session_draft_check(const struct session *s, const struct session_params *p,
 	return err_field(e, "_meta.acpd.draft", "DRAFT_ON",
 			 "the session has a draft; _acpd/session/draft turns it off");
 }
+
+static void create_draft(struct session *s)
+{
+	list_init(&s->draft.ops);
+}
+
+static void free_draft(struct session *s)
+{
+	loop_timer_cancel(&s->draft.timer);
+	free(s->draft.missing);
+	free(s->draft.copy);
+}
+
+const struct session_part draft_part = {
+	.name = "draft",
+	.create = create_draft,
+	.put_status = session_put_draft,
+	.shut = draft_unmount,
+	.free = free_draft,
+};

@@ -1,5 +1,6 @@
 /* forget_keys.c - the sandbox is a copy of another one: what clients gave to the sessions of that one is not this one's. */
 #include "session/session_internal.h"
+#include "session/session_part.h"
 #include "session/session_states.h"
 
 /* A load that was under way has nobody who waits for it. */
@@ -8,10 +9,8 @@ static void forget(struct session *s)
 	s->harness.forget = false;
 	session_open_kept(s);
 	setup_forget_keys(&s->setup);
-	direct_drop_keys(s);
-	masked_stream_drop(s);
-	secrets_done(&s->secrets.known);
-	session_setup_changed(s);
+	session_parts_forget_keys(s);
+	session_parts_setup_changed(s);
 }
 
 void harness_keys_gone(struct session *s)

@@ -7,6 +7,8 @@
 #include "proc/level_means.h"
 #include "proc/spaces/spaces.h"
 #include "session/session_internal.h"
+#include "session/harness/session_spaces.h"
+#include "session/session_part.h"
 #include "session/store/session_user.h"
 
 #include <errno.h>
@@ -220,7 +222,8 @@ static void put(struct jw *w, const struct level_facts *f, const struct level_wi
 	jw_end_obj(w);
 }
 
-void session_put_level(struct jw *w, const struct session *s)
+/* Member "level": how far the session is confined. */
+static void put_level(struct jw *w, const struct session *s)
 {
 	struct level_wish wish = wish_of(s->store, &s->setup.level);
 
@@ -262,3 +265,9 @@ void store_put_levels(const struct session_store *st, struct jw *w)
 	}
 	jw_end_arr(w);
 }
+
+const struct session_part level_part = {
+	.name = "level",
+	.put_status = put_level,
+	.shut = session_spaces_close,
+};

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "proc/cgroup/limits_report.h"
 #include "session/session_internal.h"
+#include "session/session_part.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -57,13 +58,14 @@ void session_limits_apply(struct session *s)
 		proc_group_limit(s->harness.group, &limits);
 }
 
-void session_limits_close(struct session *s)
+static void close_limits(struct session *s)
 {
 	s->harness.group = proc_group_unref(s->harness.group);
 	s->harness.oom_told = 0;
 }
 
-void session_put_limits(struct jw *w, const struct session *s)
+/* Member "limits": what the processes of the session may use together, and what enforces it. */
+static void put_limits(struct jw *w, const struct session *s)
 {
 	struct group_limits limits = session_limits_of(s);
 
@@ -148,3 +150,9 @@ bool session_limits_killed(struct session *s, const struct proc_status *st, stru
 	s->harness.oom_mono = 0;
 	return true;
 }
+
+const struct session_part limits_part = {
+	.name = "limits",
+	.put_status = put_limits,
+	.shut = close_limits,
+};

@@ -15,6 +15,9 @@
 #include "session/harness/setup.h"
 #include "session/session.h"
 
+struct session_part;
+extern const struct session_part limits_part;
+
 /* Whether a session of this store can be given p. FIELD_OUT_OF_RANGE. */
 int session_limits_check(const struct session_store *st, const struct setup_params *p,
 			 struct err *e);
@@ -24,8 +27,6 @@ struct group_limits session_limits_of(const struct session *s);
 struct proc_group *session_limits_group(struct session *s);
 /* As the setup now has them. */
 void session_limits_apply(struct session *s);
-/* Nothing of the session runs any more. */
-void session_limits_close(struct session *s);
 /* Tells what was killed since the last time, if anything was. */
 void session_limits_watch(struct session *s);
 /* The harness has ended unasked, and memory was why: a class of its own for the turn. Else false. */

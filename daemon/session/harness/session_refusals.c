@@ -4,6 +4,7 @@
 #include "confine/watch/refusals.h"
 #include "session/harness/session_level.h"
 #include "session/session_internal.h"
+#include "session/session_part.h"
 
 #include <sys/epoll.h>
 
@@ -76,12 +77,22 @@ void session_refusals_tell(struct session *s)
 	f->told_turn = 0;
 }
 
+static void close_refusals(struct session *s)
+{
+	struct session_refusals *f = &s->harness.refused;
+
+	if (!f->record)
+		return;
+	loop_io_set(s->store->loop, &f->news, 0);
+	f->record = refusals_unref(f->record);
+}
+
 void session_refusals_open(struct session *s)
 {
 	struct session_refusals *f = &s->harness.refused;
 
 	if (!session_level_logs(s)) {
-		session_refusals_close(s);
+		close_refusals(s);
 		return;
 	}
 	if (f->record)
@@ -91,12 +102,4 @@ void session_refusals_open(struct session *s)
 	loop_io_set(s->store->loop, &f->news, EPOLLIN);
 }
 
-void session_refusals_close(struct session *s)
-{
-	struct session_refusals *f = &s->harness.refused;
-
-	if (!f->record)
-		return;
-	loop_io_set(s->store->loop, &f->news, 0);
-	f->record = refusals_unref(f->record);
-}
+const struct session_part refusals_part = { .name = "refusals", .shut = close_refusals };

@@ -18,6 +18,9 @@
 
 struct session;
 struct refusals;
+struct session_part;
+
+extern const struct session_part refusals_part;
 
 /* In struct session_harness: refused. */
 struct session_refusals {
@@ -30,5 +33,3 @@ struct session_refusals {
 void session_refusals_open(struct session *s);
 /* The turn ends. */
 void session_refusals_tell(struct session *s);
-/* Nothing of the session runs any more. */
-void session_refusals_close(struct session *s);

@@ -5,6 +5,7 @@
 #include "json/jenc.h"
 #include "session/harness/session_limits.h"
 #include "session/harness/session_spaces.h"
+#include "session/session_part.h"
 #include "session/store/session_user.h"
 
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)
@@ -152,8 +153,29 @@ char *mcp_servers_named(const struct session *s, const char *said)
 	return ops ? ops->named(s->store->mcp.ctx, s, said) : NULL;
 }
 
-void session_put_mcp(struct jw *w, const struct session *s)
+/* Member "mcp": the session's MCP servers, and which of them have reached the harness. Omitted if it has none. */
+static void put_mcp(struct jw *w, const struct session *s)
 {
 	if (s->store->mcp.ops)
 		s->store->mcp.ops->put(s->store->mcp.ctx, s, w);
 }
+
+static void create_mcp(struct session *s)
+{
+	list_init(&s->mcp.ports);
+	list_init(&s->mcp.upcalls);
+}
+
+static void free_mcp(struct session *s)
+{
+	free(s->mcp.given);
+}
+
+const struct session_part mcp_part = {
+	.name = "mcp",
+	.create = create_mcp,
+	.put_status = put_mcp,
+	.shut = mcp_servers_forget,
+	.drop = upcall_ports_drop,
+	.free = free_mcp,
+};

@@ -30,6 +30,9 @@ struct store_mcp {
 	unsigned hold; /* seconds a request to a client waits for one to come back */
 };
 
+struct session_part;
+extern const struct session_part mcp_part;
+
 /* upcall.c */
 void upcall_ports_drop(struct session *s);
 

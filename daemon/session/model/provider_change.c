@@ -3,6 +3,7 @@
 
 #include "json/jstr.h"
 #include "session/harness/baseenv.h"
+#include "session/session_part.h"
 #include "session/workspace/session_paths.h"
 
 #include <errno.h>
@@ -78,7 +79,7 @@ int session_set_provider(struct session *s, struct slice provider, bool follows,
 
 	if (r < 0 || !setup_change_provider(&s->setup, provider, follows))
 		return r;
-	session_setup_changed(s);
+	session_parts_setup_changed(s);
 	paths_note_head(s);
 	session_log(s, "provider changed", NULL);
 	return 0;

@@ -2,6 +2,7 @@
 #include "session/session_internal.h"
 
 #include "fetcher/fetcher.h"
+#include "session/session_part.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -66,12 +67,10 @@ int session_model_open(struct session *s, struct err *e)
 	return 0;
 }
 
-void session_setup_changed(struct session *s)
+static void allow_paths(struct session *s)
 {
 	if (s->model.listener)
 		model_listener_allow(s->model.listener, s->setup.gateway.paths);
-	session_network_changed(s);
-	session_load_secrets(s);
 }
 
 void session_model_close(struct session *s)
@@ -80,12 +79,6 @@ void session_model_close(struct session *s)
 	call_record_close(s);
 	loop_task_cancel(&s->model.review);
 	direct_drop_keys(s);
-}
-
-void session_model_done(struct session *s)
-{
-	call_rate_done(&s->model.rate);
-	call_rate_done(&s->model.logged);
 }
 
 bool session_metered(const struct session *s)
@@ -130,3 +123,31 @@ void session_model_totals(const struct store_model *m, struct store_totals *ret)
 	ret->model.asked_again = m->asked_again;
 	ret->model.dropped = m->strays;
 }
+
+static void create_model(struct session *s)
+{
+	list_init(&s->model.takers);
+	list_init(&s->model.calls);
+}
+
+static void drop_model(struct session *s)
+{
+	session_model_close(s);
+	takers_drop(s);
+}
+
+static void free_model(struct session *s)
+{
+	call_rate_done(&s->model.rate);
+	call_rate_done(&s->model.logged);
+}
+
+const struct session_part model_part = {
+	.name = "model",
+	.create = create_model,
+	.setup_changed = allow_paths,
+	.forget_keys = direct_drop_keys,
+	.put_status = session_put_provider,
+	.drop = drop_model,
+	.free = free_model,
+};

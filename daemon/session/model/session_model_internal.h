@@ -39,6 +39,9 @@ struct store_model {
 	uint64_t record_max; /* bytes of the recording of a session's calls; 0: none */
 };
 
+struct session_part;
+extern const struct session_part model_part;
+
 /* session_model.c */
 /* Before the harness starts. */
 int session_model_open(struct session *s, struct err *e);
@@ -48,8 +51,6 @@ void session_model_close(struct session *s);
  * key. */
 int session_model_check_way(const struct session *s, const struct harness_provider *p, bool keyed,
 			    const char *field, struct err *e);
-/* The session has other parameters: its next call passes as they say, and their secrets are hidden. */
-void session_setup_changed(struct session *s);
 /* Its model calls pass the daemon, which reads what they use. */
 bool session_metered(const struct session *s);
 /* What the harness is given instead of the session's provider: ret, or NULL for none. ret borrows. */
@@ -58,8 +59,6 @@ const struct harness_provider *session_model_provider(const struct session *s,
 
 /* Its model calls pass the daemon, which reads what they use. */
 bool session_metered(const struct session *s);
-/* Of a session that is freed. */
-void session_model_done(struct session *s);
 /* What is counted of all sessions. */
 void session_model_totals(const struct store_model *m, struct store_totals *ret);
 

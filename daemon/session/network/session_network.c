@@ -3,6 +3,7 @@
 #include "session/harness/session_limits.h"
 #include "base/log.h"
 #include "session/network/network_internal.h"
+#include "session/session_part.h"
 #include "session/workspace/session_paths.h"
 
 #include <errno.h>
@@ -143,6 +144,14 @@ int session_network_check(const struct session_store *st, const struct setup *ha
 
 /* --- its life ------------------------------------------------------------------------------------------------- */
 
+static void close_network(struct session *s)
+{
+	network_nft_drop(s);
+	network_proxy_close(s);
+	s->network.netns = netns_unref(s->network.netns);
+	s->network.wall = WALL_NONE;
+}
+
 static int make_namespace(struct session *s, struct err *e)
 {
 	struct err why;
@@ -158,13 +167,13 @@ static int stand_behind(struct session *s, enum network_wall wall, struct err *e
 	int r;
 
 	if (s->network.wall != wall)
-		session_network_close(s);
+		close_network(s);
 	s->network.wall = wall;
 	r = make_namespace(s, e);
 	if (r == 0 && wall != WALL_NONE && !egress_missing(s->store->egress))
 		r = network_proxy_open(s, e);
 	if (r < 0)
-		session_network_close(s);
+		close_network(s);
 	return r;
 }
 
@@ -184,7 +193,7 @@ int session_network_wall(struct session *s, struct err *e)
 }
 
 /* A wall by user can be put round what runs; a namespace has to be entered, and a harness told of its proxy. */
-void session_network_changed(struct session *s)
+static void change_network(struct session *s)
 {
 	struct err e = { 0 };
 	int r = 0;
@@ -202,22 +211,6 @@ void session_network_changed(struct session *s)
 			 "text", e.msg);
 }
 
-void session_network_close(struct session *s)
-{
-	network_nft_drop(s);
-	network_proxy_close(s);
-	s->network.netns = netns_unref(s->network.netns);
-	s->network.wall = WALL_NONE;
-}
-
-void session_network_forget(struct session *s)
-{
-	session_network_close(s);
-	for (size_t i = 0; i < s->network.ntraffic; i++)
-		free(s->network.traffic[i].host);
-	free(s->network.traffic);
-}
-
 int session_set_network(struct session *s, struct slice network, struct err *e)
 {
 	struct setup_params p = { .network = network, .approval = APPROVAL_UNCHANGED };
@@ -232,7 +225,7 @@ int session_set_network(struct session *s, struct slice network, struct err *e)
 	if (!changed)
 		return 0;
 	session_restart_for(s, changed);
-	session_network_changed(s);
+	change_network(s);
 	paths_note_head(s);
 	session_log(s, "network changed", NULL);
 	session_advance(s);
@@ -298,3 +291,24 @@ void store_put_network(const struct session_store *st, struct jw *w)
 	jw_end_arr(w);
 	jw_end_obj(w);
 }
+
+static void create_network(struct session *s)
+{
+	list_init(&s->network.asks);
+}
+
+static void free_network(struct session *s)
+{
+	for (size_t i = 0; i < s->network.ntraffic; i++)
+		free(s->network.traffic[i].host);
+	free(s->network.traffic);
+}
+
+const struct session_part network_part = {
+	.name = "network",
+	.create = create_network,
+	.setup_changed = change_network,
+	.put_status = session_put_network,
+	.shut = close_network,
+	.free = free_network,
+};

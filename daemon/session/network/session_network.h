@@ -32,6 +32,9 @@ struct egress_door;
 struct nft_hold;
 struct harness_plan;
 struct jw;
+struct session_part;
+
+extern const struct session_part network_part;
 
 enum network_wall { WALL_NONE, WALL_NFT, WALL_NAMESPACE };
 
@@ -71,9 +74,3 @@ int session_network_open(struct session *s, struct err *e);
 int session_network_wall(struct session *s, struct err *e);
 /* Variables by which programs find the proxy; nothing without one. */
 void session_network_env(const struct session *s, struct harness_plan *plan);
-/* The setup has other rules: they hold for what runs as far as it need not be started anew. */
-void session_network_changed(struct session *s);
-/* And what has been counted. */
-void session_network_forget(struct session *s);
-/* Nothing of the session runs any more. */
-void session_network_close(struct session *s);

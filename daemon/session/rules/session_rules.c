@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "json/jstr.h"
+#include "session/session_part.h"
 #include "session/workspace/session_paths.h"
 
 #include <errno.h>
@@ -289,3 +290,20 @@ int session_rules_forget(struct session *s, const char *id, struct err *e)
 	note_rule(s, "rule_forgotten", id, NULL, NULL);
 	return 0;
 }
+
+static void inherit_rules(struct session *s, const struct session *from)
+{
+	own_rules_copy(&s->rules.own, &from->rules.own);
+}
+
+static void free_rules(struct session *s)
+{
+	own_rules_done(&s->rules.own);
+}
+
+const struct session_part rules_part = {
+	.name = "rules",
+	.inherit = inherit_rules,
+	.put_opened = session_put_rules,
+	.free = free_rules,
+};

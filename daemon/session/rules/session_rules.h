@@ -13,8 +13,12 @@
 #include "session/rules/rule_judge.h"
 
 struct harness_ask;
+struct jw;
 struct session;
 struct session_question;
+struct session_part;
+
+extern const struct session_part rules_part;
 
 /* In struct session: rules. */
 struct session_rules {
@@ -31,6 +35,8 @@ struct rule_seed {
 bool rules_take_question(struct session_question *a, const struct harness_ask *in);
 /* The answer that the harness gets for what a human has chosen; it may borrow from b. */
 struct slice rules_take_answer(struct session_question *a, struct slice answer, struct buf *b);
+/* Member "policy": where each of its rules is enforced. */
+void session_put_rules(struct jw *w, const struct session *s);
 /* enum harness_rules, for the harness. */
 unsigned session_rules_need(const struct session *s);
 

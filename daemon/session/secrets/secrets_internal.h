@@ -12,6 +12,9 @@
 #include "session/session.h"
 
 struct masked_stream;
+struct session_part;
+
+extern const struct session_part secrets_part;
 
 /* In struct session: secrets. */
 struct session_secrets {

@@ -5,6 +5,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "session/harness/baseenv.h"
+#include "session/session_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -153,3 +154,30 @@ int session_mask_file(const struct session *s, const char *path)
 		unlink(copy);
 	return r;
 }
+
+/* Member "unmasked": the secrets that are not redacted, and why. */
+static void put_unmasked(struct jw *w, const struct session *s)
+{
+	secrets_put_unmasked(&s->secrets.known, w);
+}
+
+static void free_secrets(struct session *s)
+{
+	masked_stream_drop(s);
+	secrets_done(&s->secrets.known);
+}
+
+static void inherit_secrets(struct session *s, const struct session *from)
+{
+	session_load_secrets(s);
+	secrets_inherit(&s->secrets.known, &from->secrets.known);
+}
+
+const struct session_part secrets_part = {
+	.name = "secrets",
+	.inherit = inherit_secrets,
+	.setup_changed = session_load_secrets,
+	.forget_keys = free_secrets,
+	.put_opened = put_unmasked,
+	.free = free_secrets,
+};

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
+#include "session/session_part.h"
 #include "session/store/uid_lending.h"
 #include "session/workspace/cwd_owner.h"
 #include "session/workspace/session_paths.h"
@@ -267,7 +268,8 @@ static void put_sharer(void *ctx, uid_t uid, const char *holder)
 		jw_str(h->w, NULL, holder);
 }
 
-void session_put_user(struct jw *w, const struct session *s)
+/* Member "user": the user of the session, and who shares it. Omitted if it is the daemon's own. */
+static void put_user(struct jw *w, const struct session *s)
 {
 	struct sharers h = { s, w, 0 };
 	bool own = session_user_is_own(s),
@@ -285,3 +287,14 @@ void session_put_user(struct jw *w, const struct session *s)
 	}
 	jw_end_obj(w);
 }
+
+static void free_user(struct session *s)
+{
+	agent_user_done(&s->user);
+}
+
+const struct session_part user_part = {
+	.name = "user",
+	.put_status = put_user,
+	.free = free_user,
+};

@@ -11,6 +11,8 @@
 
 #include "session/session_internal.h"
 
+extern const struct session_part user_part;
+
 /* Of a new session, from its parameters; from: what it is a fork of, on the same tree, or NULL. Nothing of it has been made. */
 int session_user_choose(struct session *s, const struct session_params *p,
 			const struct session *from, struct err *e);

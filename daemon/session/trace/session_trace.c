@@ -3,6 +3,7 @@
 #include "harnesses/spawn_plan.h"
 #include "json/jenc.h"
 #include "session/session_internal.h"
+#include "session/session_part.h"
 
 void session_trace_opened(struct session *s, struct slice meta)
 {
@@ -81,3 +82,10 @@ struct slice session_trace_meta(const struct session_turn *t, struct buf *b)
 	jw_end_obj(&w);
 	return buf_slice(b);
 }
+
+static void trace_drop(struct session *s)
+{
+	trace_context_done(&s->trace.opened);
+}
+
+const struct session_part trace_part = { .name = "trace", .drop = trace_drop };

@@ -13,6 +13,9 @@ struct session;
 struct session_turn;
 struct buf;
 struct harness_plan;
+struct session_part;
+
+extern const struct session_part trace_part;
 
 /* In struct session: trace. */
 struct session_trace {

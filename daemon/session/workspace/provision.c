@@ -2,6 +2,8 @@
 
 #include "base/os/file.h"
 #include "base/log.h"
+#include "session/session_part.h"
+#include "session/workspace/artifact_store.h"
 #include "session/workspace/baseline.h"
 #include "session/harness/harness_pool.h"
 #include "session/harness/session_limits.h"
@@ -451,3 +453,22 @@ void provision_done(struct session *s)
 	free(s->workspace.refusal);
 	free(s->workspace.home_instructions);
 }
+
+static void create_workspace(struct session *s)
+{
+	list_init(&s->workspace.inspections);
+	list_init(&s->workspace.diffs);
+}
+
+static void free_workspace(struct session *s)
+{
+	baseline_done(s);
+	artifacts_done(s);
+	provision_done(s);
+}
+
+const struct session_part workspace_part = {
+	.name = "workspace",
+	.create = create_workspace,
+	.free = free_workspace,
+};

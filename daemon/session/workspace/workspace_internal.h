@@ -13,6 +13,7 @@
 #include "session/session.h"
 
 struct provisioning;
+struct session_part;
 struct session_turn;
 
 /* In struct session: workspace. */
@@ -42,3 +43,5 @@ struct session_workspace {
 	char *provisioned, *refusal; /* raw objects */
 	char *home_instructions;     /* for the harness's own configuration */
 };
+
+extern const struct session_part workspace_part;
