@@ -14,6 +14,9 @@
 
 #define REF_LEN_MAX 256
 
+#define LABEL_FIELD(id, name, attribute, instead)                                                  \
+	JF_STR(struct session_args, labels[LABEL_##id], name, 0, REF_LEN_MAX),
+
 /* Members that every call that opens a session may have. */
 #define COMMON_FIELDS                                                                              \
 	JF_OBJ(struct session_args, env, "env", 0),                                                \
@@ -34,9 +37,7 @@
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
 		JF_ARR(struct session_args, checks, "checks", 0),                                  \
 		JF_OBJ(struct session_args, approvals, "approvals", 0),                            \
-		JF_OBJ(struct session_args, retry, "retry", 0),                                    \
-		JF_STR(struct session_args, billing_ref, "billingRef", 0, REF_LEN_MAX),            \
-		JF_STR(struct session_args, config_version, "configVersion", 0, REF_LEN_MAX)
+		SESSION_LABELS(LABEL_FIELD) JF_OBJ(struct session_args, retry, "retry", 0)
 
 /* What is put into workspace and home, for calls that start the harness. */
 #define FURNISH_FIELDS                                                                             \
@@ -485,7 +486,6 @@ int meta_args_check(struct session_args *a, const struct harness_caps *caps,
 	p->setup.budgets = a->budgets.n ? &a->budget_limits : NULL;
 	p->setup.draft_after = a->draft_after.n ? &a->draft_terms : NULL;
 	p->setup.approvals = a->approvals.n ? &a->approval_terms : NULL;
-	p->setup.billing_ref = a->billing_ref;
-	p->setup.config_version = a->config_version;
+	memcpy(p->setup.labels, a->labels, sizeof(a->labels));
 	return 0;
 }

@@ -13,7 +13,7 @@ struct session_args {
 	struct jval system_prompt;
 	struct slice meta;
 	/* from _meta.acpd */
-	char *harness, *when_detached, *incarnation, *model, *mode, *billing_ref, *config_version;
+	char *harness, *when_detached, *incarnation, *model, *mode, *labels[LABEL_MAX];
 	struct slice env, secrets, env_keep, provider, policy, budgets, mcp, network, limits,
 		checks, retry, approvals, draft_after;
 	struct jval meta_prompt, level, inner, draft, observe;

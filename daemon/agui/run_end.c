@@ -2,6 +2,7 @@
 #include "agui/run_resume.h"
 
 #include "json/jstr.h"
+#include "session/harness/session_labels.h"
 
 /* --- errors --------------------------------------------------------------------------------------------------------- */
 
@@ -94,10 +95,9 @@ static void put_outcome(struct jw *w, const struct agui_run *r, bool cancelled)
 /* What a client and its operator call the turn's configuration and account, and the machine. */
 static void put_labels(struct jw *w, struct slice own)
 {
-	static const char *const names[] = { "billingRef", "configVersion", "sandboxId" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		jw_raw(w, names[i], jobj_get(own, names[i]).raw);
+	for (size_t i = 0; i < LABEL_MAX; i++)
+		jw_raw(w, session_label_names[i], jobj_get(own, session_label_names[i]).raw);
+	jw_raw(w, "sandboxId", jobj_get(own, "sandboxId").raw);
 }
 
 static void succeed(struct agui_run *r, struct slice end)

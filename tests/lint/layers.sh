@@ -41,7 +41,7 @@ layers='
 13 tests
 '
 # Files of session/ that know no session: of its headers they include only their own kind's.
-sessionless='^(daemon/)?session/(log/(evlog(_[a-z]+)?|journal_record|event_table|incarnations)|secrets/(mask|mask_match|event_fields|secrets|secret_list|protocol_words)|harness/(setup|setup_record|session_env|baseenv|config_options|home_program)|turn/(client_ids|absolute_paths)|approval/approval_terms|draft/draft_terms|rules/(rule_request|rule_judge|own_rules)|model/call_rate|trace/trace_context|store/(removal|problems|state_version|state_modes|agent_uids|leftovers|parked_uids)|workspace/cwd_owner)[.][ch]$'
+sessionless='^(daemon/)?session/(log/(evlog(_[a-z]+)?|journal_record|event_table|incarnations)|secrets/(mask|mask_match|event_fields|secrets|secret_list|protocol_words)|harness/(setup|setup_record|session_env|session_labels|baseenv|config_options|home_program)|turn/(client_ids|absolute_paths)|approval/approval_terms|draft/draft_terms|rules/(rule_request|rule_judge|own_rules)|model/call_rate|trace/trace_context|store/(removal|problems|state_version|state_modes|agent_uids|leftovers|parked_uids)|workspace/cwd_owner)[.][ch]$'
 # Headers of a library: only files that match may include them. The stub agent is a program of its own.
 libraries='
 libwebsockets\.h        ^daemon/net/

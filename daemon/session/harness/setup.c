@@ -247,8 +247,8 @@ unsigned setup_apply(struct setup *s, const struct setup_params *p)
 	noted |= replace_given(&s->auth_method, slice_of(p->auth_method));
 	noted |= replace_given(&s->checks, p->checks);
 	noted |= replace_given(&s->retry, p->retry);
-	noted |= replace_given(&s->billing_ref, slice_of(p->billing_ref));
-	noted |= replace_given(&s->config_version, slice_of(p->config_version));
+	for (size_t i = 0; i < LABEL_MAX; i++)
+		noted |= replace_given(&s->labels[i], slice_of(p->labels[i]));
 	noted |= group_limits_replace(&s->limits, &p->limits);
 	noted |= approval_terms_replace(&s->approvals, p->approvals);
 	noted |= draft_terms_replace(&s->draft_after, p->draft_after);
@@ -266,24 +266,20 @@ void setup_inherit(struct setup *s, const struct setup *from)
 		char **to;
 		const char *from;
 	} rows[] = {
-		{ &s->env, from->env },
-		{ &s->secrets, from->secrets },
-		{ &s->env_keep, from->env_keep },
-		{ &s->mcp, from->mcp },
-		{ &s->policy, from->policy },
-		{ &s->checks, from->checks },
-		{ &s->retry, from->retry },
-		{ &s->auth_method, from->auth_method },
-		{ &s->model, from->model },
-		{ &s->mode, from->mode },
-		{ &s->billing_ref, from->billing_ref },
-		{ &s->config_version, from->config_version },
+		{ &s->env, from->env },		  { &s->secrets, from->secrets },
+		{ &s->env_keep, from->env_keep }, { &s->mcp, from->mcp },
+		{ &s->policy, from->policy },	  { &s->checks, from->checks },
+		{ &s->retry, from->retry },	  { &s->auth_method, from->auth_method },
+		{ &s->model, from->model },	  { &s->mode, from->mode },
 		{ &s->chosen, from->chosen },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (!*rows[i].to)
 			xstrset(rows[i].to, rows[i].from);
+	for (size_t i = 0; i < LABEL_MAX; i++)
+		if (!s->labels[i])
+			xstrset(&s->labels[i], from->labels[i]);
 	if (!s->provider) {
 		xstrset(&s->provider, from->provider);
 		provider_keys_copy(&s->keys, &from->keys);
@@ -373,18 +369,13 @@ void setup_forget_choice(struct setup *s)
 
 /* Strings that a setup owns. */
 #define OWN(member) offsetof(struct setup, member)
+#define OWN_LABEL(id, name, attribute, instead) OWN(labels[LABEL_##id]),
 static const size_t owned[] = {
-	OWN(mcp_servers), OWN(additional_dirs),
-	OWN(env),	  OWN(provider),
-	OWN(auth_method), OWN(model),
-	OWN(mode),	  OWN(system_prompt),
-	OWN(billing_ref), OWN(config_version),
-	OWN(sure_model),  OWN(sure_mode),
-	OWN(chosen),	  OWN(mcp),
-	OWN(policy),	  OWN(secrets),
-	OWN(env_keep),	  OWN(env_needed),
-	OWN(checks),	  OWN(retry),
-	OWN(source),
+	OWN(mcp_servers), OWN(additional_dirs), OWN(env),      OWN(provider),
+	OWN(auth_method), OWN(model),		OWN(mode),     OWN(system_prompt),
+	OWN(sure_model),  OWN(sure_mode),	OWN(chosen),   OWN(mcp),
+	OWN(policy),	  OWN(secrets),		OWN(env_keep), OWN(env_needed),
+	OWN(checks),	  OWN(retry),		OWN(source),   SESSION_LABELS(OWN_LABEL)
 };
 
 static char **owned_at(struct setup *s, size_t i)

@@ -12,6 +12,7 @@
 #include "proc/cgroup/group_limits.h"
 #include "session/approval/approval_terms.h"
 #include "session/draft/draft_terms.h"
+#include "session/harness/session_labels.h"
 #include "usage/budget.h"
 
 /* How far it is to be confined. */
@@ -51,7 +52,7 @@ struct setup_params {
 	const struct budgets *budgets;
 	const struct approval_terms *approvals;
 	const struct draft_terms *draft_after;
-	const char *billing_ref, *config_version;
+	char *labels[LABEL_MAX];
 };
 
 struct setup {
@@ -64,7 +65,7 @@ struct setup {
 	char *retry;		     /* raw {max}: session/turn/turn_proof.h */
 	char *source;		     /* raw object: the archive that its workspace was made of */
 	char *chosen; /* raw object configId: value, what a client chose besides model and mode; NULL: nothing */
-	char *auth_method, *model, *mode, *system_prompt, *billing_ref, *config_version;
+	char *auth_method, *model, *mode, *system_prompt, *labels[LABEL_MAX];
 	char *sure_model, *sure_mode; /* the last that were in force */
 	bool system_override;
 	bool provider_follows; /* provider is that of the connection which drives the session */

@@ -41,8 +41,7 @@ void setup_put(const struct setup *s, struct jw *w)
 	if (s->system_prompt)
 		jw_bool(w, "systemOverride", s->system_override);
 	jw_str(w, "authMethod", s->auth_method);
-	jw_str(w, "billingRef", s->billing_ref);
-	jw_str(w, "configVersion", s->config_version);
+	session_labels_put(w, s->labels);
 	if (keeps_provider(s))
 		jw_raw(w, "provider", slice_of(s->provider));
 	else
@@ -127,8 +126,8 @@ void setup_load(struct setup *s, struct slice record)
 	load_str(record, "mode", &s->mode);
 	load_str(record, "systemPrompt", &s->system_prompt);
 	load_str(record, "authMethod", &s->auth_method);
-	load_str(record, "billingRef", &s->billing_ref);
-	load_str(record, "configVersion", &s->config_version);
+	for (size_t i = 0; i < LABEL_MAX; i++)
+		load_str(record, session_label_names[i], &s->labels[i]);
 	s->system_override = jobj_get(record, "systemOverride").type == J_TRUE;
 	s->ephemeral = jobj_get(record, "ephemeral").type == J_TRUE;
 	s->baseline = jobj_get(record, "baseline").type == J_TRUE;

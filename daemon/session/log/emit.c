@@ -33,8 +33,7 @@ static void put_request_id(struct jw *w, const struct trace_context *of)
 /* What a client and its operator call the session's configuration and account, and the machine. */
 static void put_labels(struct jw *w, const struct session *s)
 {
-	jw_str(w, "billingRef", s->setup.billing_ref);
-	jw_str(w, "configVersion", s->setup.config_version);
+	session_labels_put(w, s->setup.labels);
 	jw_str(w, "sandboxId", sandbox_id());
 }
 

@@ -49,8 +49,7 @@ static void put_turn(struct jw *w, const struct session *s, const struct session
 		budget_stop_put(&t->trip, w);
 	}
 	turn_proof_put(t, PROOF_BRIEF, w);
-	jw_str(w, "billingRef", s->setup.billing_ref);
-	jw_str(w, "configVersion", s->setup.config_version);
+	session_labels_put(w, s->setup.labels);
 	if (*t->trace.parent)
 		jw_str(w, "traceparent", t->trace.parent);
 }

@@ -25,9 +25,9 @@ static void write_line(const struct session *s, const struct session_turn *t, en
 		first[n++] = "clientRequestId";
 		first[n++] = t->trace.request_id;
 	}
-	if (t && s->setup.config_version) {
-		first[n++] = "configVersion";
-		first[n++] = s->setup.config_version;
+	if (t && s->setup.labels[LABEL_CONFIG_VERSION]) {
+		first[n++] = session_label_names[LABEL_CONFIG_VERSION];
+		first[n++] = s->setup.labels[LABEL_CONFIG_VERSION];
 	}
 	log_vwrite(level, "session", event, first, ap);
 }

@@ -4,6 +4,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/log/event_table.h"
+#include "session/harness/session_labels.h"
 
 #include <errno.h>
 
@@ -13,7 +14,8 @@ enum { P_UPDATE, P_EVENT, P_TURN, P_META, P_COUNT };
 /* Members of _meta.acpd that an event has, if its frame has them. */
 enum { A_TURN, A_STOP_DETAIL, A_CHECKS, A_ATTEMPT, A_REQUEST, A_UNMEASURED, A_LABELS };
 /* What emit.c writes at the end of a turn, and into tool_called. */
-static const char *const labels[] = { "billingRef", "configVersion", "sandboxId" };
+#define LABEL_NAME(id, name, attribute, instead) name,
+static const char *const labels[] = { SESSION_LABELS(LABEL_NAME) "sandboxId" };
 
 struct frame_parts {
 	struct slice params, update, event, turn, traceparent, stop_detail, checks, attempt,
@@ -111,6 +113,7 @@ static const char *kind_of(unsigned kind, struct slice update)
 
 /* --- members ----------------------------------------------------------------------------------------- */
 
+#define LABEL_TAKEN(id, name, attribute, instead) { name, instead },
 /* Names of ours, and what a member of the data is called instead. */
 static const struct {
 	const char *name, *instead;
@@ -124,9 +127,7 @@ static const struct {
 	{ "event", "updateEvent" },
 	{ "final", "updateFinal" },
 	{ "clientRequestId", "updateClientRequestId" },
-	{ "billingRef", "updateBillingRef" },
-	{ "configVersion", "updateConfigVersion" },
-	{ "sandboxId", "updateSandboxId" },
+	SESSION_LABELS(LABEL_TAKEN){ "sandboxId", "updateSandboxId" },
 };
 
 static void put_member(struct jw *w, struct slice key, struct slice value)

@@ -71,8 +71,8 @@ static void put_turn(struct span_note *n, const struct session *s, const struct 
 	span_put_int(n, "acpd.turn.queued_ms", (int64_t)(t->started_mono - t->queued_mono));
 	span_put(n, "acpd.turn.key", t->key);
 	span_put(n, "acpd.request.id", t->trace.request_id);
-	span_put(n, "acpd.billing.ref", s->setup.billing_ref);
-	span_put(n, "acpd.config.version", s->setup.config_version);
+	for (size_t i = 0; i < LABEL_MAX; i++)
+		span_put(n, session_label_attributes[i], s->setup.labels[i]);
 	if (t->proof.attempt)
 		span_put_int(n, "acpd.turn.attempt", t->proof.attempt);
 	if (!t->end.failed)

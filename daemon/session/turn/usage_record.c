@@ -247,8 +247,7 @@ static void put_turn(struct jw *w, const struct session *s, const struct session
 	account_put_tools(&t->account, w);
 	put_process(w, t);
 	put_trace(w, t);
-	jw_str(w, "billingRef", s->setup.billing_ref);
-	jw_str(w, "configVersion", s->setup.config_version);
+	session_labels_put(w, s->setup.labels);
 	totals_put(&s->turn.totals, w, "cumulative");
 	jw_end_obj(w);
 }
