@@ -133,8 +133,11 @@ static int64_t put_child(struct manifest *m, uint32_t dir, struct slice name, bo
 
 int64_t manifest_put(struct manifest *m, const char *path, bool *existed)
 {
+	size_t left = strlen(path);
 	int64_t at = 0;
 
+	if (left > PATH_BYTES_MAX)
+		return -ENAMETOOLONG;
 	for (;;) {
 		size_t n = strcspn(path, "/");
 
@@ -146,6 +149,8 @@ int64_t manifest_put(struct manifest *m, const char *path, bool *existed)
 		else if (m->v[at].type != NODE_DIR)
 			return -ENOTDIR;
 		path += n + 1;
+		left -= n + 1;
+		m->v[at].below = MAX(m->v[at].below, (uint16_t)left);
 	}
 }
 
@@ -175,18 +180,35 @@ static void unchain(struct manifest *m, uint32_t i)
 	*at = m->v[i].next;
 }
 
+/* 0 for the root. */
+static size_t path_length(const struct manifest *m, uint32_t node)
+{
+	size_t n = 0;
+
+	for (; node; node = m->v[node].parent)
+		n += strlen(manifest_name(m, node)) + (m->v[node].parent != 0);
+	return n;
+}
+
 int manifest_move(struct manifest *m, uint32_t node, uint32_t dir, struct slice name)
 {
+	size_t n = name.n + (m->v[node].below ? m->v[node].below + 1u : 0u);
 	uint32_t text;
 
 	if (manifest_child(m, dir, name) >= 0)
 		return -EEXIST;
+	if (path_length(m, dir) + (dir != 0) + n > PATH_BYTES_MAX)
+		return -ENAMETOOLONG;
 	if (add_name(m, name, &text) < 0)
 		return -E2BIG;
 	unchain(m, node);
 	m->v[node].parent = dir;
 	m->v[node].name = text;
 	chain(m, node);
+	for (; dir; dir = m->v[dir].parent) { /* where it was, below stays: too much is safe */
+		m->v[dir].below = MAX(m->v[dir].below, (uint16_t)n);
+		n += strlen(manifest_name(m, dir)) + 1;
+	}
 	return 0;
 }
 
@@ -208,7 +230,8 @@ const char *manifest_name(const struct manifest *m, uint32_t node)
 
 char *manifest_path(const struct manifest *m, uint32_t node, char *buf)
 {
-	char *p = buf + PATH_BYTES_MAX;
+	char *p = buf +
+		  PATH_BYTES_MAX; /* it fits: manifest_put and manifest_move refuse longer paths */
 
 	*p = '\0';
 	for (; node; node = m->v[node].parent) {
@@ -371,7 +394,7 @@ static int take_line(struct manifest *m, struct slice line)
 	int64_t i;
 
 	if (type.n != 1 || !strchr("fdl", *type.p) || !number(mode, 8, 0777, &bits) ||
-	    !number(size, 10, INT64_MAX, &bytes) || !line.n || line.n > 2 * PATH_BYTES_MAX)
+	    !number(size, 10, INT64_MAX, &bytes) || !line.n || line.n > 2 * PATH_BYTES_MAX + 4)
 		return -EBADMSG;
 	if (*type.p == NODE_LINK) {
 		/* the target's length is known, so that " -> " in a name is not ambiguous */

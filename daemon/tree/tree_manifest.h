@@ -16,8 +16,10 @@
  * by their bytes; in other words sorted by path with "/" taken as the smallest byte. Modes are the permission bits
  * alone. manifestDigest is the SHA-256 of all lines.
  *
+ * No path is longer than PATH_BYTES_MAX.
+ *
  * Functions return 0 or a node, or a negative errno: -ENOTDIR where a parent is no directory, -ENOENT, -E2BIG beyond
- * the limit, -EBADMSG for a file that is no manifest.
+ * the limit, -ENAMETOOLONG where a path would be too long, -EBADMSG for a file that is no manifest.
  */
 #pragma once
 
@@ -37,6 +39,7 @@ struct node {
 	uint64_t size;
 	struct sha256 digest; /* files and links */
 	uint16_t mode;	      /* permission bits */
+	uint16_t below;	      /* at least the length of the longest path below it, in bytes */
 	uint8_t type;	      /* enum node_type */
 	uint8_t implied : 1;  /* a directory that no entry names, only paths below it */
 	uint8_t gone : 1;     /* not written, not found */

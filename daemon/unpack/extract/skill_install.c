@@ -134,13 +134,20 @@ static int move(struct skills *s, struct plan *p, int tree, uint32_t node, const
 {
 	char path[PATH_BYTES_MAX + 1];
 	const char *from = manifest_path(&p->m, node, path);
+	int r;
 
 	if (known(s, name))
 		return refuse(p->v, "NAME_COLLISION", name, "two skills have this name");
 	if (renameat(tree, from, tree, name) < 0)
 		return fail_with(p->v, -errno, name, "placing a skill");
-	if (manifest_move(&p->m, node, 0, slice_of(name)) < 0)
-		return fail_with(p->v, -E2BIG, name, "placing a skill");
+	r = manifest_move(
+		&p->m, node, 0,
+		slice_of(name)); /* the name may be longer than the one it was unpacked as */
+	if (r == -ENAMETOOLONG)
+		return refuse(p->v, "PATH_TOO_LONG", name, "a path in the skill exceeds %d bytes",
+			      PATH_BYTES_MAX);
+	if (r < 0)
+		return fail_with(p->v, r, name, "placing a skill");
 	add_name(s, name);
 	return 0;
 }

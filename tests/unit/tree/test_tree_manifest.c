@@ -181,13 +181,64 @@ static void test_manifest_many(void **state _unused_)
 	manifest_done(&back);
 }
 
+/* A path of n bytes whose components are those of prefix and then have 200 bytes at most. The caller frees. */
+static char *long_path(const char *prefix, size_t n)
+{
+	char *path = xalloc(n + 1);
+	size_t at = strlen(prefix);
+
+	memcpy(path, prefix, at);
+	for (size_t i = at; i < n; i++)
+		path[i] = (i - at) % 200 == 199 && i + 1 < n ? '/' : 'x';
+	return path;
+}
+
+/* Longer than it may be, in each of the ways in which a path comes about: none overruns a buffer of PATH_BYTES_MAX + 1. */
+static void test_manifest_long(void **state _unused_)
+{
+	_cleanup_(freep) char *longest = long_path("a/b/", PATH_BYTES_MAX);
+	_cleanup_(freep) char *longer = long_path("a/b/", PATH_BYTES_MAX + 1);
+	_cleanup_(freep) char *line = NULL;
+	char path[PATH_BYTES_MAX + 1];
+	struct manifest m, back;
+	uint32_t leaf, a, other;
+	bool existed;
+	int fd;
+
+	manifest_init(&m, 100);
+	assert_int_equal(manifest_put(&m, longer, &existed), -ENAMETOOLONG);
+	leaf = put(&m, longest, NODE_FILE, 0644, "1");
+	assert_string_equal(manifest_path(&m, leaf, path), longest);
+	a = (uint32_t)manifest_find(&m, SLICE("a"));
+	other = put(&m, "other", NODE_DIR, 0755, "");
+	assert_int_equal(manifest_move(&m, a, 0, SLICE("aa")), -ENAMETOOLONG);
+	assert_int_equal(manifest_move(&m, a, other, SLICE("a")), -ENAMETOOLONG);
+	assert_int_equal(
+		manifest_move(&m, (uint32_t)manifest_find(&m, SLICE("a/b")), 0, SLICE("b")), 0);
+	assert_string_equal(manifest_path(&m, leaf, path), longest + 2);
+	/* what was moved there counts for the directories above it */
+	assert_int_equal(manifest_move(&m, (uint32_t)manifest_find(&m, SLICE("b")), a, SLICE("b")),
+			 0);
+	assert_int_equal(manifest_move(&m, a, 0, SLICE("aa")), -ENAMETOOLONG);
+	assert_string_equal(manifest_path(&m, leaf, path), longest);
+	manifest_done(&m);
+
+	assert_true(asprintf(&line, "d 0755 0 - %s\n", longer) > 0);
+	fd = memfd_create("manifest", MFD_CLOEXEC);
+	assert_int_equal(file_write_all(fd, line, strlen(line)), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	manifest_init(&back, 100);
+	assert_true(manifest_read(&back, fd) < 0);
+	manifest_done(&back);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_manifest_lines),
-		cmocka_unit_test(test_manifest_bad),
-		cmocka_unit_test(test_manifest_nodes),
-		cmocka_unit_test(test_manifest_many),
+		cmocka_unit_test(test_manifest_lines), cmocka_unit_test(test_manifest_bad),
+		cmocka_unit_test(test_manifest_nodes), cmocka_unit_test(test_manifest_many),
+		cmocka_unit_test(test_manifest_long),
 	};
 
 	return RUN(tests, NULL, NULL);
