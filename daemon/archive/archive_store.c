@@ -1,3 +1,14 @@
+/*
+ * archive_store.c - the table of archives in the store, and the operations on entries that exist.
+ *
+ * The table is the only record of the files: scan.c fills it at startup, and later changes update
+ * the file and its entry together. It has no lock, because only the loop's thread uses it. An entry
+ * is in a hash bucket, by the first byte of its digest, and in one LRU list, oldest first, which
+ * eviction.c scans.
+ *
+ * Every change of an entry ends with stored_recount: it updates the bytes used, and frees an entry
+ * that has no file, no pin and no upload. So the caller must not use the entry after that call.
+ */
 #include "archive/archive_internal.h"
 
 #include "base/clock.h"
@@ -51,6 +62,8 @@ static void stored_free(struct archive_store *s, struct stored *e)
 	free(e);
 }
 
+/* The old charge is subtracted and the new one added, so a caller can change several fields
+ * first. */
 void stored_recount(struct archive_store *s, struct stored *e)
 {
 	uint64_t charge = eviction_charge(e->derived);

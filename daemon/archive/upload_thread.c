@@ -1,3 +1,14 @@
+/*
+ * upload_thread.c - hashes and writes one upload on its own thread, so that a slow disk does not
+ * block the loop.
+ *
+ * The loop queues pieces and flags under the mutex. The thread publishes its progress under it, and
+ * wakes the loop by an eventfd; merged wakeups do no harm.
+ *
+ * A restart drops the queued pieces and has priority. Otherwise the order is pieces, then finish,
+ * then end: an ended upload has written every byte it accepted, and can be resumed. After an error
+ * the thread discards pieces but still counts them, so that the loop's back-pressure is released.
+ */
 #include "archive/upload_thread.h"
 
 #include "base/os/file.h"
@@ -153,6 +164,8 @@ static void place(struct upload_thread *w, enum archive_format declared)
 		set_result(w, result, -EIO);
 		return;
 	}
+	/* The client is answered after the rename, before the sync. A crash between the two leaves
+	 * a writable file, which scan.c trusts only until the machine restarts. */
 	if (rename(w->part, w->whole) < 0) {
 		set_result(w, UPLOAD_FAILED, -errno);
 		return;

@@ -1,3 +1,11 @@
+/*
+ * buf.c - the slow paths of buf.h: growth, compaction, formatting.
+ *
+ * The maximum applies to the unconsumed bytes, not to the allocation: capacity doubles and can
+ * exceed it. The consumed prefix is removed only when the buffer must grow and the prefix is at
+ * least half of it. So each byte is moved a constant number of times on average. Slices into a
+ * buffer are invalid after any append.
+ */
 #include "base/buf.h"
 
 #include "base/util.h"

@@ -1,3 +1,10 @@
+/*
+ * clock.c - the daemon's clocks, and ISO 8601 text.
+ *
+ * The skipped time is one atomic counter that any thread reads without a lock. Only the loop adds
+ * to it. Callers that compare with the kernel's CLOCK_MONOTONIC, such as the timerfd of loop.c, add
+ * it again.
+ */
 #include "base/clock.h"
 
 #include <stdatomic.h>

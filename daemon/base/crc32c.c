@@ -1,3 +1,11 @@
+/*
+ * crc32c.c - CRC-32C by table, or by the CPU's CRC32 and PCLMULQDQ instructions.
+ *
+ * Both variants give the same value, which is part of on-disk formats: journal lines, the usage
+ * ledger, snapshot indexes and intent logs. The hardware variant is chosen at run time, because one
+ * binary must also run on CPUs without it. The table is filled on first use without a lock: where
+ * it is used, the first call must not race with another thread's.
+ */
 #include "base/crc32c.h"
 
 #include <stdbool.h>

@@ -1,3 +1,10 @@
+/*
+ * err.c - fills struct err, and sanitizes untrusted text for one-line output.
+ *
+ * Every message passes err_flatten, because it can quote paths and output of harnesses, and log
+ * lines and terminals read it. snprintf can cut a message inside a UTF-8 sequence; err_flatten
+ * removes the incomplete sequence, so that JSON encoders never see it.
+ */
 #include "base/err.h"
 
 #include <errno.h>

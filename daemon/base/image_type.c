@@ -1,3 +1,12 @@
+/*
+ * image_type.c - finds type and size of an image by walking its container: PNG chunks, JPEG
+ * segments, GIF blocks, RIFF.
+ *
+ * The files are untrusted: an agent's workspace or a client's prompt. Each walker compares every
+ * length with the bytes that remain before it advances, and never decodes pixels. A file counts
+ * only if its container is complete, because providers reject the whole request for one broken
+ * image.
+ */
 #include "base/image_type.h"
 
 #include "base/limits.h"

@@ -1,3 +1,13 @@
+/*
+ * log.c - one log record is one write(2) of one JSON line to standard error.
+ *
+ * Threads log without a lock: each call builds its line in a buffer of its own and writes it at
+ * once. It is best effort, so a failed or short write is ignored. Values are escaped byte by byte,
+ * so that text of a harness cannot forge a line or steer a terminal.
+ *
+ * The tap copies records to the telemetry exporter. It runs only on the thread that installed it,
+ * and not for records that it logs itself, which would recurse.
+ */
 #include "base/log.h"
 
 #include "base/buf.h"

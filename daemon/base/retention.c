@@ -1,3 +1,11 @@
+/*
+ * retention.c - parses and prints retention limits, "AGE,SIZE".
+ *
+ * The limits come from the command line or the environment. Units are integers and the product is
+ * checked before it is computed, so that a limit never wraps to a small number and deletes
+ * everything. The printed form parses back to the same value; the tables are sorted for that,
+ * smallest unit first.
+ */
 #include "base/retention.h"
 
 #include "base/digits.h"

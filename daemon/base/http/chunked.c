@@ -1,3 +1,12 @@
+/*
+ * chunked.c - the state machine of the chunked decoder (RFC 9112, section 7.1), one byte of framing
+ * at a time.
+ *
+ * Framing bytes can be cut anywhere between two reads, so all of the state is in struct chunked.
+ * Data are returned as slices of the input, without a copy. CHUNK_LINE_MAX bounds each line and
+ * CHUNK_TRAILERS_MAX all trailers, since the peer decides how much framing it sends. CHUNKED_BAD is
+ * final.
+ */
 #include "base/http/chunked.h"
 
 #include "base/digits.h"

@@ -1,3 +1,12 @@
+/*
+ * http_fields.c - splits the head of a request or response into lines and fields, and reads its
+ * framing fields.
+ *
+ * Used on both sides of the daemon: requests of clients and harnesses, responses of providers. All
+ * slices point into the head. A second Content-Length or Transfer-Encoding is refused even with the
+ * same value (request smuggling). Whether both fields may appear together is the caller's decision,
+ * because the answer differs between requests and responses.
+ */
 #include "base/http/http_fields.h"
 
 #include "base/digits.h"

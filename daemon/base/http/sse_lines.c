@@ -1,3 +1,12 @@
+/*
+ * sse_lines.c - parses an event stream (HTML standard, "Server-sent events") as its bytes pass,
+ * without a line buffer.
+ *
+ * Only the field name is stored, up to one byte more than the longest known name. A longer name
+ * therefore compares unequal and selects SSE_OTHER. The value is passed to the caller in the pieces
+ * in which it arrives, so an endless line uses no memory here. A line end can be cut between CR and
+ * LF: after_cr makes the next call drop that LF.
+ */
 #include "base/http/sse_lines.h"
 
 #include "base/util.h"

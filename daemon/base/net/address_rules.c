@@ -1,3 +1,13 @@
+/*
+ * address_rules.c - the tables of networks behind the decision which address may be called (SSRF
+ * protection).
+ *
+ * A connection is checked twice: by call_reach_of before name resolution, and by call_reach_permits
+ * for each resolved address just before connect. The second check is the binding one, since DNS can
+ * answer differently each time. Tables are searched in order, so metadata addresses precede the
+ * private networks that contain them. IPv6 is private unless a row allows it. An address family
+ * without a table counts as metadata, the most restricted kind.
+ */
 #include "base/net/address_rules.h"
 
 #include "base/http/http_fields.h"
@@ -203,6 +213,7 @@ const char *call_reach_of(struct slice host, int port, bool named, bool proxied,
 	bool metadata = kind == ADDRESS_METADATA || is_metadata_name(host);
 
 	*ret = REACH_ALL;
+	/* The operator's list precedes all other rules, and is the only way to reach metadata. */
 	if (upstream_allow_has(allow, host, port)) {
 		if (!proxied && !metadata)
 			*ret = REACH_PRIVATE;

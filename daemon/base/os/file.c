@@ -1,3 +1,12 @@
+/*
+ * file.c - system calls on files with the loops and flags that every caller needs: EINTR, short
+ * writes, O_CLOEXEC.
+ *
+ * Nothing here syncs file contents: file_replace is atomic for readers but not durable. Callers
+ * that need durability sync the file themselves, then call file_sync_name for its name.
+ * file_remove_tree recurses with one open descriptor per level, so it is for the daemon's own
+ * trees. Trees that an agent can write need held_remove_at (tree/held_tree.h).
+ */
 #include "base/os/file.h"
 
 #include "base/util.h"
@@ -114,6 +123,7 @@ int file_replace(const char *path, const void *p, size_t n, mode_t mode)
 	if (fd < 0)
 		return -errno;
 	r = file_write_all(fd, p, n);
+	/* Readers see the old file or the new one, never a part of either. */
 	if (r == 0 && rename(tmp, path) < 0)
 		r = -errno;
 	if (r < 0)

@@ -1,3 +1,11 @@
+/*
+ * locked.c - an allocator for keys in pages that mlock(2) excludes from swap.
+ *
+ * The kernel's limit on locked memory (RLIMIT_MEMLOCK) can be as low as 64 KiB. So small secrets
+ * share chunks of 16 KiB in units of 64 bytes, and a chunk is unmapped when its last unit is freed.
+ * A larger secret has a mapping of its own. MADV_WIPEONFORK gives a forked child zeros instead of
+ * the keys. There is no lock: one thread uses it.
+ */
 #include "base/os/locked.h"
 
 #include "base/limits.h"
@@ -133,6 +141,7 @@ void locked_free(void *p, size_t n)
 
 	if (!p)
 		return;
+	/* Before the unit is free again: the next owner must not see the old secret. */
 	explicit_bzero(p, n);
 	list_each(c, &chunks, struct locked_chunk, link) {
 		if (at < c->memory || at >= c->memory + c->size)

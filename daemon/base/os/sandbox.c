@@ -1,3 +1,12 @@
+/*
+ * sandbox.c - detects the sandbox provider by the files and variables that it leaves, and stores
+ * the sandbox's id.
+ *
+ * Three sources are stored separately, because each can be absent, stale or replaced on its own.
+ * sandbox_id picks the first that is set. The id file is written by the provider, and can be
+ * replaced by a FIFO or a large file: it is opened without blocking and read up to ID_FILE_MAX. The
+ * previous id from the file is stored, too: a different one means that this machine is a copy.
+ */
 #include "base/os/sandbox.h"
 
 #include "base/os/file.h"

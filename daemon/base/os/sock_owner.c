@@ -1,3 +1,11 @@
+/*
+ * sock_owner.c - asks the kernel which user owns a TCP socket, by NETLINK_SOCK_DIAG (sock_diag(7)).
+ *
+ * The model listener and the proxy use it to accept only connections of the session's user. The
+ * netlink socket is reused, so an answer to an earlier question can still be queued: the sequence
+ * number selects the right one. Answers are accepted only from the kernel (port id 0), since any
+ * process can send to a netlink socket.
+ */
 #include "base/os/sock_owner.h"
 
 #include "base/util.h"

@@ -1,3 +1,11 @@
+/*
+ * unixsock.c - UNIX stream sockets of the daemon and its tools, and checks of the peer's uid
+ * (SO_PEERCRED, unix(7)).
+ *
+ * Access is controlled twice: by mode 0600 of the socket, and by the peer's uid after accept. A
+ * socket file survives the process that bound it; only ECONNREFUSED on connect proves that no
+ * process listens there. So both listen and sweep connect before they remove a file.
+ */
 #include "base/os/unixsock.h"
 
 #include "base/os/file.h"
@@ -65,6 +73,8 @@ int unixsock_listen(const char *path)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
+	/* bind(2) creates the file with the umask's mode; a later chmod would leave a moment in
+	 * which others connect. */
 	mask = umask(0177);
 	r = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, SOMAXCONN) < 0 ? -errno :
 											  0;
