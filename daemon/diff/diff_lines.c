@@ -1,3 +1,12 @@
+/*
+ * diff_lines.c - computes line ranges: trims the common ends, numbers the lines, runs Myers, then
+ * slides ranges down.
+ *
+ * Each distinct line becomes a class number by an open-addressing hash table of at least twice as
+ * many slots as lines. So Myers compares integers. Lines without a counterpart in the other text
+ * are marked as changed before the search, which makes the search smaller. The slide at the end
+ * needs ranges in ascending order, and merges a range that reaches the next one.
+ */
 #include "diff/diff_lines.h"
 
 #include "base/limits.h"

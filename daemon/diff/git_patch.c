@@ -1,3 +1,11 @@
+/*
+ * git_patch.c - writes the section of one file in git's extended diff format.
+ *
+ * The order of the header lines is git's, and `git apply` depends on it. A change of type (file to
+ * link) is written as a deletion and a creation, as git does. The output is transactional: after an
+ * error the buffer is cut back to its old length and the counters are unchanged. So the caller can
+ * leave out one file and continue.
+ */
 #include "diff/git_patch.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * hunks.c - prints line ranges as the hunks of a unified diff.
+ *
+ * Both texts are read once from start to end; hunks are in ascending order, so the readers never
+ * move back. Ranges whose contexts touch or overlap share a hunk. Context lines are read from the
+ * old text only: outside the ranges both texts are equal. The context after a hunk's last range is
+ * counted with a copy of the reader.
+ */
 #include "diff/hunks.h"
 
 #include "base/util.h"

@@ -1,3 +1,12 @@
+/*
+ * myers.c - Myers' linear-space algorithm: a box of the edit graph is cut at a point of a shortest
+ * path, then both parts.
+ *
+ * The two fronts are arrays indexed by diagonal, in which only every second element is valid.
+ * DIFF_BOX_COST_MAX bounds their size, independent of the length of the texts. The recursion enters
+ * only the smaller part and loops on the larger, so that its depth is logarithmic. When the work
+ * budget is used up, the remaining box counts as changed: correct, but not minimal.
+ */
 #include "diff/myers.h"
 
 #include "base/limits.h"
@@ -186,6 +195,8 @@ static void compare(struct myers_search *s, struct box q)
 		struct box first, second;
 		struct point p;
 
+		/* cut() relies on it: with equal elements at a corner a part could be as large as
+		 * the box. */
 		shrink(s, &q);
 		if (q.x == q.x_end || q.y == q.y_end || s->work <= 0)
 			break;

@@ -1,3 +1,10 @@
+/*
+ * jdec.c - decodes an object by a field table, in one scan of its text.
+ *
+ * jscan_object validates the whole object and finds the values; this file only converts them, so
+ * there is no second parser that could disagree. On the first error the strings that were already
+ * decoded are freed: the caller's struct must start zeroed.
+ */
 #include "json/jdec.h"
 
 #include "json/jstr.h"

@@ -1,3 +1,12 @@
+/*
+ * jenc.c - writes JSON into a buf; the writer's state is one flag, whether the next value needs a
+ * comma.
+ *
+ * Nesting is not tracked: the caller's calls must balance, and keys passed as C strings are
+ * literals that need no escaping. Keys from input are written by jw_lead_key (escaped) or
+ * jw_member_raw (as read). A full buffer sets its sticky flag, and later calls write nothing
+ * useful; callers check once at the end.
+ */
 #include "json/jenc.h"
 
 #include "base/digits.h"

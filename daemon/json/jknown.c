@@ -1,3 +1,12 @@
+/*
+ * jknown.c - the index of long values in a text: filled by one scan, then searched by start
+ * address.
+ *
+ * Long lines of a harness are scanned in a worker thread, and the loop's later scans of the same
+ * text skip the long values. The index is thread-local state of the scanner, so that jscan.h needs
+ * no further parameter. It is valid only for the same bytes at the same address, because entries
+ * are pointers into the text.
+ */
 #include "json/jknown.h"
 
 #include "base/array.h"
@@ -95,6 +104,8 @@ enum jscan_error jknown_scan(struct jknown *k, struct slice text, bool *repair)
 	k->noting = false;
 	if (e)
 		jknown_done(k);
+	/* Values are recorded when they end, so inner ones precede outer ones. The binary search
+	 * needs them by start. */
 	if (k->n)
 		qsort(k->values, k->n, sizeof(*k->values), by_start);
 	return e;

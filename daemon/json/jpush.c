@@ -1,3 +1,12 @@
+/*
+ * jpush.c - a push parser for JSON of unknown length, used to meter model responses while they are
+ * forwarded.
+ *
+ * Memory is constant: a path of JPUSH_PATH_MAX bytes, one collected scalar of JPUSH_TEXT_MAX bytes,
+ * and a bit per level. Two flags outlive a token: text.failed marks a scalar that was too long, and
+ * a path_n above JPUSH_PATH_MAX a path that cannot match. A broken text never stops the forwarding;
+ * the reader only reports no further values.
+ */
 #include "json/jpush.h"
 
 #include "base/utf8.h"

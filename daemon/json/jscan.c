@@ -1,3 +1,13 @@
+/*
+ * jscan.c - a recursive-descent scanner over untrusted JSON that returns spans and allocates
+ * nothing.
+ *
+ * Recursion is bounded by JSON_DEPTH_MAX, so the stack is. Speed decides the structure: one pass
+ * finds all requested members, names are first compared as raw bytes, and plain string bytes are
+ * skipped 16 at a time (jplain.h). Only names with escapes are decoded. Values in an index
+ * (jknown.h) are skipped, except an object in which members are requested. jiter_next validates
+ * again; it trusts only the bounds of its text.
+ */
 #include "json/jscan.h"
 
 #include "base/limits.h"

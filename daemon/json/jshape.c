@@ -1,3 +1,11 @@
+/*
+ * jshape.c - checks a value against a table of shapes, and repairs one that does not fit.
+ *
+ * The check runs for every update of a harness, so it walks the text once and compares raw names
+ * first. The repair is rare, and may scan parts repeatedly. Both must agree: object_mend retains
+ * the first of repeated members, so arm_at reads the first tag. Members are tracked in a bit mask,
+ * so a table has at most 32 of them.
+ */
 #include "json/jshape.h"
 
 #include "base/util.h"

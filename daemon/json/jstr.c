@@ -1,3 +1,11 @@
+/*
+ * jstr.c - decodes, compares, repairs and writes JSON strings.
+ *
+ * The decoders expect text that jscan.h has validated, and check only what the syntax allows but a
+ * C string or Unicode does not: NUL and lone surrogates. A decoded string is never longer than its
+ * text, so one allocation of that size is enough. The encoder accepts any bytes, and its output is
+ * always valid JSON and UTF-8.
+ */
 #include "json/jstr.h"
 
 #include "base/utf8.h"

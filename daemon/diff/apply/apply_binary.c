@@ -1,3 +1,11 @@
+/*
+ * apply_binary.c - the "GIT binary patch" part of a patch: base 85, zlib, and git's delta format.
+ *
+ * The patch is untrusted text of a model or client. Two checks guard the result: the old file must
+ * have the blob id of the index line, and so must the result. Declared sizes bound every buffer
+ * before it is filled, so a small patch cannot inflate without limit. The second part (the reverse
+ * patch) is skipped unread.
+ */
 #include "diff/apply/apply_internal.h"
 
 #include "base/limits.h"

@@ -1,3 +1,14 @@
+/*
+ * apply_hunks.c - reads hunks, and applies them to a file that is split into an array of lines.
+ *
+ * Hunks are applied in order to one image. Lines that a hunk inserts are marked, and a later hunk
+ * may not use them as context: that is git's rule, and it prevents overlapping hunks from matching
+ * their own output. The strict search of this file finds the place nearest to the header's line
+ * number. Loose files use apply_place.c instead.
+ *
+ * All hunks are tried even after one fails, so that the caller gets the place of each. The line
+ * arrays borrow the text of file and patch; only the pointers move.
+ */
 #include "diff/apply/apply_internal.h"
 
 #include "base/digits.h"

@@ -1,3 +1,12 @@
+/*
+ * apply_names.c - file names as patches write them: quoted or plain, with a date, with prefixes to
+ * strip.
+ *
+ * git quotes names with control bytes, quotes or non-ASCII bytes as C strings, and leaves spaces
+ * plain. So "diff --git a/x b/x" is ambiguous for names with spaces: the split is accepted where
+ * both halves name the same file. patch_name_valid is the security check: a name that leads out of
+ * the tree or into .git is refused in every patch.
+ */
 #include "diff/apply/apply_internal.h"
 
 #include <ctype.h>

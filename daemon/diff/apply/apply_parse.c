@@ -1,3 +1,12 @@
+/*
+ * apply_parse.c - reads the headers of a unified diff, git's or plain, and decides what happens to
+ * each file.
+ *
+ * git's extended headers, the "---" and "+++" lines and the hunks can contradict each other. A
+ * strict patch is refused where they do. In a loose patch, /dev/null alone marks a new or deleted
+ * file. Text between files is skipped, because patches arrive inside mails and model answers.
+ * PATCH_FILES_MAX and PATCH_HUNKS_MAX bound the memory.
+ */
 #include "diff/apply/apply_internal.h"
 
 #include "base/limits.h"
