@@ -1,3 +1,12 @@
+/*
+ * file_watch.c - watches one path by inotify(7) on its directory, or on the nearest existing
+ * directory above it.
+ *
+ * The directory is watched and not the file, because a writer that renames a new file into place
+ * replaces the inode. While only an ancestor is watched, any event there moves the watch down.
+ * inotify reports no events from before a watch exists. So arm() repeats until the watch stays
+ * where it is, and a move to the file's own directory counts as a possible change.
+ */
 #include "loop/file_watch.h"
 
 #include "base/clock.h"
@@ -55,6 +64,7 @@ static void arm(struct file_watch *w)
 /* True if the event is of the file, or may be. */
 static bool take(struct file_watch *w, const struct inotify_event *ev)
 {
+	/* Events were dropped, perhaps of this file. */
 	if (ev->mask & IN_Q_OVERFLOW)
 		return true;
 	if (ev->wd != w->wd)

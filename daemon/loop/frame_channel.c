@@ -1,3 +1,14 @@
+/*
+ * frame_channel.c - frames and descriptors over a UNIX socket, without blocking on either side.
+ *
+ * A frame is sent at once if nothing is queued. What the socket does not accept is copied to a
+ * queue, which is flushed on EPOLLOUT in order. A descriptor travels with the first byte of its
+ * frame and is closed here as soon as a byte was sent. The receiver queues descriptors in order of
+ * arrival, and the frame that needs one consumes the oldest.
+ *
+ * The input buffer has the size of one maximal frame. After deliver() it never contains a complete
+ * one, so there is always space to read into. Buffers with keys are wiped after use.
+ */
 #include "loop/frame_channel.h"
 
 #include "base/util.h"
@@ -233,6 +244,7 @@ static void on_socket(void *ctx, uint32_t events)
 
 	if (events & EPOLLOUT)
 		flush(c);
+	/* HUP and errors are read, too: recvmsg then reports the end after the last bytes. */
 	if (!(events & ~(uint32_t)EPOLLOUT))
 		return;
 	n = receive(c);

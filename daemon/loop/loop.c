@@ -1,3 +1,11 @@
+/*
+ * loop.c - the event loop: epoll(7), one timerfd for all timers, a signalfd, and deferred tasks.
+ *
+ * A turn is: wait, notice a suspension, handle at most LOOP_EVENTS_PER_TURN events, run the
+ * deferred tasks. Owners of descriptors and timers are freed only by deferred tasks, so that an
+ * event later in the same batch never refers to freed memory. The kernel's clock includes skipped
+ * time: a due time is converted back before the timerfd is set.
+ */
 #include "loop/loop.h"
 
 #include "base/clock.h"
@@ -112,6 +120,7 @@ void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms, void (*fn
 	struct list *at;
 
 	loop_timer_cancel(t);
+	/* At least 1 ms: a timer that sets itself again must not fire twice in one turn. */
 	*t = (struct loop_timer){
 		.due = clock_mono_ms() + MAX(ms, 1u), .fn = fn, .ctx = ctx, .loop = l
 	};
@@ -137,6 +146,8 @@ static void on_timerfd(void *ctx, uint32_t events _unused_)
 
 		if (t->due > now)
 			break;
+		/* Cancelled first: fn may set the timer again, or free its owner by a deferred
+		 * task. */
 		loop_timer_cancel(t);
 		t->fn(t->ctx);
 	}

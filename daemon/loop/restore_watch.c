@@ -1,3 +1,14 @@
+/*
+ * restore_watch.c - detects a restored or resumed machine: by a jump of the clock, or a new id
+ * file.
+ *
+ * A timerfd with TFD_TIMER_CANCEL_ON_SET (timerfd_create(2)) far in the future wakes the loop when
+ * CLOCK_REALTIME is set. The jump is the change of the offset between CLOCK_REALTIME and
+ * CLOCK_MONOTONIC, without the process's skipped time.
+ *
+ * hold() runs before the wait for the id file, and resumed() after it. The wait blocks the loop on
+ * purpose: until the id is known, events could be recorded for the wrong sandbox.
+ */
 #include "loop/restore_watch.h"
 
 #include "base/clock.h"
@@ -103,6 +114,7 @@ static void on_clock(void *ctx, uint32_t events _unused_)
 
 	if (read(w->clock.fd, &fired, sizeof(fired)) < 0 && errno != ECANCELED)
 		return;
+	/* Before the check: a second jump during it must wake the loop again. */
 	arm(w);
 	check_clock(w);
 }

@@ -1,3 +1,11 @@
+/*
+ * glob.c - matches gitignore patterns byte by byte, with two saved positions instead of recursion.
+ *
+ * Patterns come from files of the workspace and from clients, so the run time must be bounded. A
+ * failed match continues from the last '*', and when that reaches a slash, from the last "**". A
+ * new "**" discards the saved '*': what precedes it can stay as it is. Sets and classes follow
+ * git's wildmatch, in ASCII and without the locale.
+ */
 #include "tree/glob.h"
 
 #include "base/util.h"

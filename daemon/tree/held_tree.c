@@ -1,3 +1,14 @@
+/*
+ * held_tree.c - opens directories of an untrusted tree by openat2(2), and caches their descriptors.
+ *
+ * Another process can rename and replace entries at any time. So every operation starts from a
+ * descriptor and uses one name at a time, with O_NOFOLLOW. openat2 has existed since Linux 5.6. On
+ * older kernels, or where a seccomp filter answers EPERM, each component is opened in turn and its
+ * st_dev compared with the root's. A bind mount of the same file system is visible to openat2 only.
+ *
+ * The cache is an LRU of HELD_DIRS descriptors. A returned directory descriptor is valid until the
+ * next call, which can evict it.
+ */
 #include "tree/held_tree.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * ignore.c - a stack of parsed .gitignore files, one level for each directory of the current walk.
+ *
+ * Patterns point into one copy of the file's text. A path is tested from the deepest level up and
+ * from the last line of a level up, and the first match decides: that is git's precedence. The
+ * workspace's user writes these files. So limits apply to the size of a file, the patterns in force
+ * and the levels.
+ */
 #include "tree/ignore.h"
 
 #include "base/limits.h"

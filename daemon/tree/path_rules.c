@@ -1,3 +1,11 @@
+/*
+ * path_rules.c - checks and normalizes paths of archives and jobs, before any system call sees
+ * them.
+ *
+ * The whole text is checked for forbidden bytes first, then component by component while the clean
+ * path is built. So a partially built path is never used. Each refusal has its own reason, which
+ * clients receive. Limits are checked against the normalized path, so "./" and "//" do not count.
+ */
 #include "tree/path_rules.h"
 
 #include "base/utf8.h"

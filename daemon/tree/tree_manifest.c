@@ -1,3 +1,14 @@
+/*
+ * tree_manifest.c - the nodes of a manifest in one array, found by a chained hash of parent and
+ * name.
+ *
+ * Nodes refer to each other by index, because realloc moves the array. Names and targets are
+ * NUL-terminated in one buffer. A path has at most one node: put_child reuses one marked gone. The
+ * written order is a counting sort of all nodes by parent, then by name within each directory.
+ *
+ * manifest_path writes into PATH_BYTES_MAX + 1 bytes from the end and checks nothing: paths must
+ * pass path_rules.h before they are put, and moves must not lengthen them.
+ */
 #include "tree/tree_manifest.h"
 
 #include "base/os/file.h"
@@ -190,6 +201,7 @@ static size_t path_length(const struct manifest *m, uint32_t node)
 	return n;
 }
 
+/* The hash covers parent and name: the node leaves its chain before they change. */
 int manifest_move(struct manifest *m, uint32_t node, uint32_t dir, struct slice name)
 {
 	size_t n = name.n + (m->v[node].below ? m->v[node].below + 1u : 0u);

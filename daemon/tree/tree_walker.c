@@ -1,3 +1,11 @@
+/*
+ * tree_walker.c - walks a tree with an explicit stack of open directories instead of recursion.
+ *
+ * The tree can be changed and made arbitrarily deep by its user. So the stack has PATH_DEPTH_MAX +
+ * 1 levels, each with one descriptor and the sorted names of its directory. The path buffer is
+ * shared: each level stores the length of its own path, and the next name is written after it. An
+ * entry's path is valid only during the call.
+ */
 #include "tree/tree_walker.h"
 
 #include "base/limits.h"
@@ -111,6 +119,7 @@ static int walk_next(struct tree_walker *w, struct walk_level *l)
 	struct tree_entry e = { w->whole + w->start, w->whole, l->fd, name, w->depth, { 0 } };
 	int r;
 
+	/* Before the length check: only an entry that still exists is reported as too long. */
 	if (fstatat(l->fd, name, &e.sb, AT_SYMLINK_NOFOLLOW) < 0)
 		return trouble(w, &e, WALK_CANNOT_LOOK, -errno);
 	if (n > PATH_BYTES_MAX)
