@@ -1,3 +1,11 @@
+/*
+ * bundle_manifest.c - decodes manifest.json of a bundle, and decides which member names exist.
+ *
+ * The text is untrusted. The name check is an allow-list of fixed files and two flat folders. So no
+ * path of a bundle can lead out of its directory. Format and version are decoded alone and first,
+ * because another version may give the other members another meaning. Files are sorted by name:
+ * duplicates become neighbours, and bundle_manifest_find uses a binary search.
+ */
 #include "unpack/bundle/bundle_manifest.h"
 
 #include "base/array.h"

@@ -1,3 +1,12 @@
+/*
+ * bundle_tree.c - writes the directory of a bundle as one archive, and checks an unpacked bundle
+ * against its manifest.
+ *
+ * The manifest precedes all members in the archive, so every file is read twice: for its hash, then
+ * for the archive. tree_pack.h reports files that changed in between, and the job then fails. The
+ * check requires a bijection: every file on disk is in the manifest, and the reverse. A file with a
+ * second hard link is refused, because another name could change it later.
+ */
 #include "unpack/bundle/bundle_tree.h"
 
 #include "base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * feed.c - reads the packed bytes of an archive, and counts the unpacked ones against size and
+ * ratio limits.
+ *
+ * pread leaves the descriptor's offset alone, so the same archive can be read in parts (zip
+ * entries) or again. Every read also feeds the digest check (intact.h). The limits are checked
+ * here, where the bytes are produced: a decompression bomb ends before its output reaches a parser
+ * or the disk.
+ */
 #include "unpack/bytes/feed.h"
 
 #include <errno.h>

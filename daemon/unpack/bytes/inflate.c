@@ -1,3 +1,12 @@
+/*
+ * inflate.c - the producers that turn a tar, tar.gz or tar.zst into the bytes of the tar, on the
+ * ring's thread.
+ *
+ * The gzip framing (RFC 1952) is parsed here and not by zlib, because zlib does not report
+ * everything that must be refused: reserved flags, a wrong header CRC, data after the last member.
+ * The consumer learns of an error only after it has consumed all bytes before it. A producer
+ * returns 0, not an error, when the consumer stops early: then ring_space returns NULL.
+ */
 #include "unpack/bytes/inflate.h"
 
 #include "unpack/bytes/deflated.h"

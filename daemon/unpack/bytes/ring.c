@@ -1,3 +1,11 @@
+/*
+ * ring.c - a single-producer, single-consumer queue of UNPACK_RING_BUFFERS large buffers.
+ *
+ * head and tail count buffers and never wrap; the difference is the number in use. Only the
+ * transfer of whole buffers needs the lock. A buffer's bytes and length belong to the producer
+ * before, and to the consumer after it. With sums, a consumed buffer is returned only when the
+ * hashing thread has passed it, because the hash reads the same memory.
+ */
 #include "unpack/bytes/ring.h"
 
 #include "base/limits.h"
@@ -166,6 +174,8 @@ void ring_stop(struct ring *r)
 	if (!r)
 		return;
 	pthread_mutex_lock(&r->lock);
+	/* Set before the join: a producer that waits for space wakes, and gets NULL from
+	 * ring_space. */
 	r->stopped = true;
 	pthread_cond_signal(&r->emptied);
 	pthread_mutex_unlock(&r->lock);

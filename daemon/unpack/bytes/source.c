@@ -1,3 +1,11 @@
+/*
+ * source.c - a tar as a stream of bytes: selects the producer for the format and runs it behind a
+ * ring.
+ *
+ * Errors of the inflating thread are in the feed's verdict. They are copied to the job's verdict
+ * only when the consumer reaches them, and only if it has none: a rule broken by earlier bytes is
+ * the reason that is reported.
+ */
 #include "unpack/bytes/source.h"
 
 #include "unpack/bytes/inflate.h"

@@ -1,3 +1,11 @@
+/*
+ * source_format.c - detects the archive format from the first 512 bytes, never from a file name.
+ *
+ * A tar header is tried first: it has a checksum, while a file name at its start can look like any
+ * magic number. Formats that are recognized but not supported have their own refusal, so that a
+ * client learns what it sent. The table must list a more specific magic before a shorter one that
+ * is its prefix.
+ */
 #include "unpack/bytes/source.h"
 
 #include <errno.h>

@@ -1,3 +1,11 @@
+/*
+ * sums.c - hashes files on a second thread, from the buffers that the writer also uses.
+ *
+ * Steps are passed in batches of BATCH, so the lock is rarely needed. There are two arrays: the
+ * writer fills one while the thread works on the other, and they are swapped when the thread is
+ * idle. Steps run strictly in order. That makes sums_then a barrier: its callback runs after every
+ * byte added before it was hashed.
+ */
 #include "unpack/bytes/sums.h"
 
 #include "base/limits.h"
@@ -223,6 +231,7 @@ void sums_stop(struct sums *s)
 {
 	if (!s)
 		return;
+	/* The steps point into buffers of the caller: none may be left when the thread ends. */
 	sums_wait(s);
 	pthread_mutex_lock(&s->lock);
 	s->stopped = true;

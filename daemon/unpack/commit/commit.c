@@ -1,3 +1,14 @@
+/*
+ * commit.c - plans, applies and recovers the commit of a staged tree.
+ *
+ * The order allows recovery after a crash at any point. The plan writes a complete log in state P;
+ * one byte (R) starts the commit; D ends it. A log that is missing, truncated or still P proves
+ * that the target is unchanged. A whole commit has no steps: its rename either happened or not, and
+ * the presence of tree/ in the stage shows which.
+ *
+ * A step that finds the target changed since the plan is skipped and reported. Its nodes leave the
+ * staged manifest, so that the manifest never claims an entry of another user.
+ */
 #include "unpack/commit/merge_plan.h"
 
 #include <errno.h>
@@ -208,6 +219,8 @@ int commit_apply(struct commit *c, struct outcome *out, struct err *e)
 	if (r == 0 && log.state != LOG_PLANNED)
 		r = -EBADMSG;
 	if (r == 0)
+		/* Synced before the first step: recovery must know that the target may have
+		 * changed. */
 		r = intent_log_set(&log, LOG_REDO);
 	if (r == 0 && !c->whole)
 		r = merge(&d, &log, failed);

@@ -1,3 +1,11 @@
+/*
+ * compare.c - stat data and digest of an entry in an untrusted tree, for comparison with a
+ * manifest.
+ *
+ * Hashing is lazy: type, mode and size are compared first, and the digest is computed once per
+ * entry. A file whose stat data change during the read has no digest, and compares unequal to
+ * everything. Static buffers are safe, because the worker uses this file on one thread only.
+ */
 #include "unpack/commit/compare.h"
 
 #include "base/os/sparse_file.h"

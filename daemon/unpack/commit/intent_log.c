@@ -1,3 +1,13 @@
+/*
+ * intent_log.c - writes and parses the intent log of a commit.
+ *
+ * The log lies where the tree's user can write, so its content is not trusted. Every number and
+ * path is parsed strictly, at load and again when its step runs. path_ok refuses "..", empty names
+ * and control bytes. The CRC detects truncation and torn writes, not forgery: a forged log can only
+ * do what that user could do anyway, because the steps run as that user.
+ *
+ * Offsets of the lines are stored instead of the lines, which bounds the memory.
+ */
 #include "unpack/commit/intent_log.h"
 
 #include "base/clock.h"
@@ -152,6 +162,7 @@ int intent_log_end(struct intent_log_writer *w)
 
 	if (r < 0)
 		return r;
+	/* The CRC covers all lines before this one, which are written by now. */
 	buf_printf(&w->b, "end %llx %08x %c\n", (unsigned long long)w->n, w->crc, LOG_PLANNED);
 	r = flush(w);
 	return r == 0 && fsync(w->fd) < 0 ? -errno : r;

@@ -1,3 +1,12 @@
+/*
+ * merge_new.c - the second half of a merge plan: what happens to each entry of the new generation.
+ *
+ * Entries are visited parents first. So the state of the parent already determines whether the
+ * target can contain the entry at all. plan_removals ran before: an entry with OLD_REMOVED counts
+ * as absent. A deleted directory is created again only when something is added below it; until then
+ * it is MERGE_PENDING. Mode changes come last, because a new mode could deny access to the entries
+ * below.
+ */
 #include "unpack/commit/merge_plan.h"
 
 #include <errno.h>

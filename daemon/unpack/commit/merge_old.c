@@ -1,3 +1,11 @@
+/*
+ * merge_old.c - the first half of a merge plan: which entries of the old generation are removed.
+ *
+ * match() pairs old entries with new ones, parents first. The removals are then planned in reverse,
+ * children first, since a directory can be removed only when it is empty. An entry is removed only
+ * if it still is what the old generation wrote: content that another process changed is never
+ * removed.
+ */
 #include "unpack/commit/merge_plan.h"
 
 #include <dirent.h>

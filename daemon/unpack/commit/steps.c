@@ -1,3 +1,14 @@
+/*
+ * steps.c - executes the steps of an intent log, forwards or backwards.
+ *
+ * A job can be killed anywhere, so every step is repeatable: it first determines from inodes and
+ * stamps whether it was executed. Content is never copied into the target, only renamed, and what
+ * is replaced moves to old/ under the step's number. So each step is atomic and reversible.
+ *
+ * The tree's user can interfere between a check and its rename. RENAME_NOREPLACE and
+ * RENAME_EXCHANGE (renameat2(2)) never overwrite. After the rename the displaced entry is compared
+ * with the plan, and moved back if it differs.
+ */
 #include "unpack/commit/merge.h"
 
 #include "base/clock.h"
@@ -368,6 +379,8 @@ int step_redo(struct step_dirs *g, size_t i, const struct op *op)
 	int r = locate(g, i, op, &p);
 
 	if (op->kind == OP_RMDIR || op->kind == OP_MKDIR)
+		/* The cached descriptor would still refer to the directory that the step
+		 * replaces. */
 		held_forget(&g->target, op->path.p);
 	r = r == 0 ? kinds[row_of(op->kind)].redo(&p, op) : r;
 	return r > 0 && removed_before(g, &p, op) ? 0 : r;
@@ -425,6 +438,7 @@ int steps_run(struct step_dirs *g, struct intent_log *log, step_skipped_fn skipp
 		intent_log_set(log, LOG_DONE); /* if not: the steps may be taken again */
 		return 0;
 	}
+	/* Before the first step back: after a crash, recovery must continue backwards. */
 	back = intent_log_set(log, LOG_UNDO);
 	return back < 0 || steps_back(g, log, g->again ? log->n : i) < 0 ? -ENOTRECOVERABLE : r;
 }

@@ -1,3 +1,13 @@
+/*
+ * draft_apply.c - stages the changes of a draft, writes them as an exact intent log, and runs the
+ * steps.
+ *
+ * The order: copy and verify the new content, set modes, write the record of the tree afterwards,
+ * write the log, run it. Nothing in the real tree changes before the log is complete. The steps
+ * open directories first and close them last, because a directory whose mode denies its owner
+ * access cannot be worked in. Removals run children first, arrivals parents first. A new directory
+ * is moved with everything in it by one step.
+ */
 #include "unpack/draft/draft_apply.h"
 
 #include "base/path_below.h"

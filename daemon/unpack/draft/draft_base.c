@@ -1,3 +1,11 @@
+/*
+ * draft_base.c - reads and writes the record of the real tree that a draft starts from.
+ *
+ * The file is the daemon's own state, so the CRC guards against a torn write and not against
+ * forgery. Records are structs in host byte order: a record never leaves its machine. The whole
+ * file is read and checked before the first record is used. An fsync ends the writing; the caller
+ * renames afterwards, so a record that exists under its final name is complete.
+ */
 #include "unpack/draft/draft_base.h"
 
 #include "base/array.h"

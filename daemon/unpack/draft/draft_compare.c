@@ -1,3 +1,12 @@
+/*
+ * draft_compare.c - joins three sorted lists (draft, real tree, record of the start) into the
+ * change set of a draft.
+ *
+ * All three lists are in the order of index_compare, so one pass finds each path in all of them.
+ * Stat data decide what the agent touched; digests are computed only for those paths. Paths below a
+ * directory that is closed in either tree are skipped, not reported as deleted. The changes stay
+ * sorted: draft_force bisects them, and draft_base_after merges them with the old record.
+ */
 #include "unpack/draft/draft_compare.h"
 
 #include "base/array.h"
@@ -194,6 +203,7 @@ static int take_change(struct draft_trees *t, struct draft_changes *c, const str
 	}
 	if (same_side(&d.was, &d.will))
 		return 0;
+	/* By content where a digest exists: a rewrite of the same bytes is not a conflict. */
 	d.conflict = !is_as_before(&d);
 	c->conflicts += d.conflict;
 	c->bytes += d.will.type == NODE_FILE ? d.will.id.size : 0;

@@ -1,3 +1,12 @@
+/*
+ * draft_copy.c - records the real tree when a draft starts, and copies it where no overlay is
+ * available.
+ *
+ * The tree is listed once, measured, then copied from the list. Files that appear later belong to
+ * the real tree only; files that vanish or cannot be read are left out of copy and record alike. So
+ * no difference between the two can be mistaken for an action of the agent. Hashing for the record
+ * is bounded in bytes and time: a missing digest makes a later comparison stricter, not wrong.
+ */
 #include "unpack/draft/draft_copy.h"
 
 #include "base/clock.h"
@@ -70,6 +79,7 @@ static int close_dirs(struct copying *k)
 		const struct stamp *id = &k->tree->v[i].id;
 
 		if (k->there[i] && draft_type(id) == NODE_DIR)
+			/* Children precede parents: a mode can deny access to what is below. */
 			r = draft_dir_mode(&k->to, draft_tree_path(k->tree, i), (mode_t)id->mode);
 	}
 	return r < 0 ? fail_with(k->v, r, NULL, "setting modes") : 0;

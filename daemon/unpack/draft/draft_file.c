@@ -1,3 +1,10 @@
+/*
+ * draft_file.c - copies one file, link or directory between two untrusted trees.
+ *
+ * The digest is computed from the bytes that are written, so it describes the copy even if the
+ * source changes during the copy. At most the size at open is read. A file is created with mode
+ * 0600 and gets its final mode and time after its bytes, since a write changes the time.
+ */
 #include "unpack/draft/draft_file.h"
 
 #include "base/limits.h"

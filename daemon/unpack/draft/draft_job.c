@@ -1,3 +1,12 @@
+/*
+ * draft_job.c - runs the four jobs on drafts, each as a supervisor process and a confined worker.
+ *
+ * The supervisor opens everything with the rights that each path needs: the record as the daemon,
+ * the trees as their user. The worker inherits descriptors only. The new record is written to
+ * BASE.new and renamed by the supervisor after the worker succeeded. If an apply dies, clean_stage
+ * finishes or undoes its log, and renames the record only if it was finished. settle() waits, so
+ * that a change after it gets another ctime.
+ */
 #include "unpack/draft/draft_job.h"
 
 #include "base/clock.h"

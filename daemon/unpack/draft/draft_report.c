@@ -1,3 +1,10 @@
+/*
+ * draft_report.c - prints a change set as JSON and as a git patch.
+ *
+ * The change set was computed before. The patch reads the files again, and a file whose digest is
+ * no longer that of the change set is left out as CHANGING. So the patch never shows bytes that the
+ * digest does not cover. Lists are bounded in entries and bytes; the totals are always exact.
+ */
 #include "unpack/draft/draft_report.h"
 
 #include "base/util.h"

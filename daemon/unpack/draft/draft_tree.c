@@ -1,3 +1,11 @@
+/*
+ * draft_tree.c - lists a tree with stat data, for draft_compare.c and draft_copy.c.
+ *
+ * The agent can change the tree during the walk. Entries that vanish are dropped; a directory that
+ * cannot be read or is on another device is marked closed, so that its content counts as unknown
+ * and not as deleted. The ctime is stored even for files with several names, unlike in stamp_of: it
+ * must show every change.
+ */
 #include "unpack/draft/draft_tree.h"
 
 #include "base/array.h"

@@ -1,3 +1,11 @@
+/*
+ * pax.c - parses the records of a pax header, and the maps of GNU sparse files.
+ *
+ * The input is untrusted, so a record must match "LENGTH key=value\n" exactly, and the records must
+ * fill the header. A later path, linkpath or size replaces an earlier one; an empty value removes
+ * it. Numbers are limited to INT64_MAX, so that later sums cannot wrap. A GNU.sparse.offset must be
+ * followed by its numbytes.
+ */
 #include "unpack/entries/pax.h"
 
 #include "base/digits.h"

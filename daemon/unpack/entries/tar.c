@@ -1,3 +1,14 @@
+/*
+ * tar.c - reads tar headers and passes entries to the plan, block by block.
+ *
+ * Headers that precede an entry (pax, GNU long names) are stored until the entry arrives, and apply
+ * to it alone. Two sources for the same name are refused: readers differ in which one wins. The
+ * size decides where the next header is, so the effective size (pax before octal) is also the one
+ * that is skipped.
+ *
+ * Hashing runs on a second thread. Its buffers must be released before the source closes, so
+ * tar_read detaches the sums from plan and source first.
+ */
 #include "unpack/entries/tarblock.h"
 
 #include <errno.h>
@@ -270,6 +281,7 @@ static int read_entry(struct tar *t)
 	int r = take_facts(t, &e);
 
 	if (r == 0)
+		/* Before plan_entry: a sparse map changes the entry's size. */
 		r = tar_take_map(t, &e);
 	if (r == 0)
 		r = plan_entry(t->plan, &e);

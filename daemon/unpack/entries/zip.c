@@ -1,3 +1,12 @@
+/*
+ * zip.c - plans and extracts the entries of a zip whose directory zipdir.c has verified.
+ *
+ * All entries are planned twice. The first plan has no writer, so an archive that breaks a rule
+ * leaves nothing on disk. The second one writes. The inflating thread works through the entries in
+ * the same order as the consumer, so the ring needs no marks between entries: the sizes of the
+ * directory delimit them. The thread's verdict names no entry; take_verdict finds it from the
+ * number of bytes produced.
+ */
 #include "unpack/entries/zip.h"
 
 #include "unpack/bytes/deflated.h"

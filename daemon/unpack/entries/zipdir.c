@@ -1,3 +1,12 @@
+/*
+ * zipdir.c - parses the central directory of a zip with strict bounds, before any entry is used.
+ *
+ * The directory is read in pieces; `next` returns a pointer that is valid until its next call. An
+ * entry with name, extra and comment (at most 3 * 65535 bytes) always fits into one piece. Names
+ * are not stored, only their offset, because an archive may have UNPACK_ENTRIES_MAX of them. A
+ * zip64 value is read only for a field that is all ones, in the order of the specification
+ * (APPNOTE.TXT, 4.5.3).
+ */
 #include "unpack/entries/zipdir.h"
 
 #include <errno.h>
