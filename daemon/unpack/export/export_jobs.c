@@ -1,3 +1,10 @@
+/*
+ * export_jobs.c - the jobs that read a tree: a table of verbs, with a step for each set of rights.
+ *
+ * open and commit run with the daemon's rights, enter as the tree's user, run in confinement. enter
+ * and run happen in a forked worker, so run may use only descriptors of open and enter. Everything
+ * that needs a file outside the tree, such as the locale, must happen in open.
+ */
 #include "unpack/export/export_jobs.h"
 
 #include "base/array.h"

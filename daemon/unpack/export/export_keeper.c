@@ -1,3 +1,12 @@
+/*
+ * export_keeper.c - the supervisor of an export job: opens files, forks the worker, awaits its
+ * answer, commits.
+ *
+ * The order protects the daemon's files. The job is parsed and opened first, then the worker gives
+ * up its rights. Files are renamed only after the worker reported success with a complete line. A
+ * worker that is killed or exceeds its time leaves files under temporary names, which
+ * export_job_free removes. The answer is printed after the commit.
+ */
 #include "unpack/export/export_keeper.h"
 
 #include "base/clock.h"

@@ -1,3 +1,14 @@
+/*
+ * tree_pack.c - writes a living tree as tar or zip through libarchive, to a descriptor.
+ *
+ * The size in a header precedes the content, and the file can change in between. So exactly that
+ * many bytes are written: a shorter file is padded with zeros, a longer one cut, and both are
+ * reported. Owners, names and sub-second times are normalized, so that equal trees give equal
+ * archives.
+ *
+ * After an error nothing more is written: the archive must end truncated, since a proper end would
+ * declare it complete.
+ */
 #include "unpack/export/tree_pack.h"
 
 #include "base/clock.h"

@@ -1,3 +1,13 @@
+/*
+ * extract_keeper.c - the supervisor of an extract job: opens, forks the worker, commits with one
+ * rename, cleans up.
+ *
+ * Recovery of killed jobs runs first, since their stages are in the target's place or next to it.
+ * The stage is locked before the worker starts. The commit has three steps: the worker's log, the
+ * rename of the tree, the rename of the manifest. After a crash between them the next job completes
+ * them, since NAME.new stays next to the manifest until recovery decides. The list of what is
+ * delivered is in place before the tree changes, so it never lacks a delivered file.
+ */
 #include "unpack/extract/extract_keeper.h"
 
 #include "base/clock.h"
@@ -117,6 +127,8 @@ static void work(void *ctx, int answer)
 {
 	struct extract_keeper *k = ctx;
 
+	/* The worker's copy of the write end: with it open, it would not see the end of file when
+	 * the supervisor dies. */
 	closep(&k->to);
 	k->x.to_keeper = answer;
 	extract_worker_run(&k->x);

@@ -1,3 +1,12 @@
+/*
+ * extract_recover.c - finds the stages that killed jobs left behind, and finishes or undoes each.
+ *
+ * The lock on a stage shows whether its job lives: flock(2) locks end with the last process that
+ * has the descriptor. A stage belongs to the tree's user, so its content is handled by a confined
+ * process of that user. Removing the empty directory needs the rights of the place where it is. A
+ * stage of another target is left alone once its rename happened: only its own next job knows the
+ * manifest.
+ */
 #include "unpack/extract/extract_recover.h"
 
 #include "tree/held_tree.h"

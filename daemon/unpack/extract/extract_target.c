@@ -1,3 +1,13 @@
+/*
+ * extract_target.c - resolves the target of a job, and creates, replaces and removes its stage
+ * directory.
+ *
+ * The path is resolved as the tree's user and then opened component by component with O_NOFOLLOW,
+ * so that what was checked is what is used. The stage must be on the target's file system, since
+ * rename(2) does not cross it: next to the target if one rename can replace it, otherwise inside. A
+ * stage is created, opened, given to the user, then locked; another job may remove it before the
+ * lock, which the inode comparison detects.
+ */
 #include "unpack/extract/extract_target.h"
 
 #include "base/crc32c.h"
@@ -268,6 +278,7 @@ int target_rename(struct extract_target *p, struct verdict *v)
 	int r;
 
 	target_enter(p);
+	/* Compared again after the rename: the tree's user can replace "tree" in between. */
 	r = check_tree(p, &before);
 	if (r == 0 && renameat(p->stage, "tree", p->parent, p->name) < 0)
 		r = -errno;

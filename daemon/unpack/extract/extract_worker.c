@@ -1,3 +1,12 @@
+/*
+ * extract_worker.c - the confined process that reads untrusted archives and fills the stage.
+ *
+ * It enters confinement before it reads the first byte, and works with inherited descriptors only.
+ * The order: stage all sources, plan the commit, write the list of deliveries and the manifest,
+ * report "staged", wait for the supervisor's byte, commit, report "done". Nothing in the target
+ * changes before that byte. End of file instead of the byte means that the job was cancelled or the
+ * supervisor died.
+ */
 #include "unpack/extract/extract_worker.h"
 
 #include "base/os/file.h"

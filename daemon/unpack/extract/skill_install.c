@@ -1,3 +1,12 @@
+/*
+ * skill_install.c - stages skills under temporary names, checks them on disk, and renames each to
+ * its own name.
+ *
+ * A skill's name is in its frontmatter, which can be read only after it was staged. So every source
+ * is first unpacked below ".incoming-N"; the leading dot cannot collide with a skill. The manifest
+ * is changed together with each rename, since the commit finds staged files by the manifest's
+ * paths.
+ */
 #include "unpack/extract/skill_install.h"
 
 #include "base/array.h"

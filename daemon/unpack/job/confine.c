@@ -1,3 +1,11 @@
+/*
+ * confine.c - changes the user of a process and restricts it: limits, Landlock, seccomp.
+ *
+ * The order in confine_worker is fixed. Identity first, because changing it needs rights and resets
+ * the dumpable flag and the parent-death signal (prctl(2)). Limits next, then Landlock, then
+ * seccomp, whose list permits none of the earlier calls. user_enter and user_leave change the
+ * effective ids only, so that the supervisor can return to root.
+ */
 #include "unpack/job/confine.h"
 
 #include "confine/confine_list.h"
@@ -38,6 +46,7 @@ int user_of(struct user *i, int64_t uid, int64_t gid, struct verdict *v)
 /* None of these can fail for root; if one does, the process must not go on. */
 void user_enter(const struct user *i)
 {
+	/* The uid last: without root's uid the groups cannot be changed. */
 	if (i->other && (setgroups(0, NULL) < 0 || setegid(i->gid) < 0 || seteuid(i->uid) < 0))
 		abort();
 }

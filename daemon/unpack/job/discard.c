@@ -1,3 +1,12 @@
+/*
+ * discard.c - deletes session directories of the daemon, including homes that belong to another
+ * user.
+ *
+ * A home is emptied first as its owner, so that most of an untrusted tree is deleted without root's
+ * rights. The rest is removed with the daemon's rights in a second confined process. Both are
+ * confined to the directory, so a link in the home leads nowhere. A name that cannot be removed is
+ * reported, and the other names are still tried.
+ */
 #include "unpack/job/discard.h"
 
 #include "base/os/file.h"

@@ -1,3 +1,11 @@
+/*
+ * inflate_job.c - decompresses an archive into a file, so that later jobs read the plain tar.
+ *
+ * Input and output are opened before confinement, after which the process can open nothing. The
+ * output is synced before the answer, because the caller renames it into the store. alarm(2)
+ * enforces the time limit: its default action ends the process, also during a blocking read or
+ * write.
+ */
 #include "unpack/job/inflate_job.h"
 
 #include "base/os/file.h"

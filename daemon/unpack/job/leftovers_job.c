@@ -1,3 +1,11 @@
+/*
+ * leftovers_job.c - removes processes, files, IPC objects and cron jobs of a session's user.
+ *
+ * Processes die first: a live one could create the rest again. Files and IPC objects are removed by
+ * processes that run as that user, so the kernel limits what a wrong argument could destroy. Only
+ * the spools of cron and at need root; there only single regular files of that uid are unlinked. An
+ * entry of keep that cannot be decoded protects every name.
+ */
 #include "unpack/job/leftovers_job.h"
 
 #include "base/os/file.h"
@@ -55,6 +63,8 @@ static int kill_all(void *ctx)
 	if (!become(&j->user))
 		return 1;
 	for (int i = 0; i < LEFTOVER_KILLS; i++) {
+		/* Linux does not signal the caller itself (kill(2)). An error means that no process
+		 * is left. */
 		if (kill(-1, SIGKILL) < 0)
 			return 0;
 		nanosleep(&pause, NULL);

@@ -1,3 +1,11 @@
+/*
+ * reown_job.c - counts or changes the owner of everything below trees, as root.
+ *
+ * chown as root is dangerous in a tree that its user can change. So trees are changed only if their
+ * top belongs to root with mode 0700 and, where the caller gives it, has the expected inode: then
+ * no other user reaches an entry during the walk. fchownat uses the open directory and never
+ * follows links. Foreign trees are only scanned.
+ */
 #include "unpack/job/reown_job.h"
 
 #include "base/array.h"

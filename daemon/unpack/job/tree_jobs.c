@@ -1,3 +1,11 @@
+/*
+ * tree_jobs.c - the jobs recover, remove and skills: one directory, one answer.
+ *
+ * All three share one frame that decodes the job, runs it and prints a verdict or "done". Reading
+ * and deleting happens in a confined process of the tree's user; the parent process only opens the
+ * directory as that user, and unlinks the empty one from its parent. A skills worker answers with a
+ * whole line through a pipe, so that a crash never yields half an answer.
+ */
 #include "unpack/job/tree_jobs.h"
 
 #include "base/os/file.h"

@@ -1,3 +1,11 @@
+/*
+ * unpack_job.c - decodes an extract job, and checks what the field tables cannot express.
+ *
+ * The daemon writes jobs from client parameters, so every combination of members is checked here
+ * again. The tables decode into raw structs; a second pass moves the strings into the job and frees
+ * the rest. An error names the member and its source by index. job_line stores what it read after a
+ * line in the caller's job_input: the next line ("commit") can arrive much later.
+ */
 #include "unpack/job/unpack_job.h"
 
 #include "digest/base64.h"

@@ -1,3 +1,11 @@
+/*
+ * worker_process.c - forks workers, reads their answers with a time limit, and reaps them.
+ *
+ * The supervisor polls with a short timeout. A signal that arrives between the check of the flag
+ * and poll(2) is therefore noticed within POLL_MS. The pipe's end of file, not the exit, ends an
+ * answer. Before waiting, the pipe is closed: a worker that still writes then gets EPIPE instead of
+ * blocking forever.
+ */
 #include "unpack/job/worker_process.h"
 
 #include "base/clock.h"

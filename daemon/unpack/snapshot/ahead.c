@@ -1,3 +1,13 @@
+/*
+ * ahead.c - a bounded queue of files that threads read, hash and compress, while results are used
+ * in order.
+ *
+ * The queue is a ring indexed by ever-growing numbers. One lock protects the states; an item in
+ * state BUSY belongs to the thread that claimed it, and any other state to the walker. The walker
+ * works on items itself instead of waiting, so there is progress without threads. Threads start
+ * when AHEAD_START entries are queued: fewer are not worth one. Buffers retain up to AHEAD_KEEP
+ * bytes from one file to the next.
+ */
 #include "unpack/snapshot/ahead.h"
 
 #include "base/limits.h"

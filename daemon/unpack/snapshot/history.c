@@ -1,3 +1,11 @@
+/*
+ * history.c - merges turn files into the set of old entries, newest turn first.
+ *
+ * Set and file are sorted by index_compare, so each turn costs one merge. A file must name the
+ * epoch and the turn that the history is at; otherwise it belongs to another chain of turns, and
+ * the history cannot be trusted. Pinned paths retain their entry: they were delivered, and are not
+ * a change of a turn.
+ */
 #include "unpack/snapshot/history.h"
 
 #include "base/util.h"

@@ -1,3 +1,12 @@
+/*
+ * index.c - the on-disk format of indexes and turn files: fixed records with checksums, sorted by
+ * path.
+ *
+ * Writers put the records first and the header last, so a file without a valid header is an
+ * unfinished one. Readers check all sums and all records before they return the first. The records
+ * are read a second time later, so each is validated again. Structs have a fixed layout without
+ * padding, and little-endian fields.
+ */
 #include "unpack/snapshot/index.h"
 
 #include "base/crc32c.h"
@@ -92,6 +101,7 @@ int index_compare(const char *a, const char *b)
 		a++;
 		b++;
 	}
+	/* "/" ranks lowest: "a/b" precedes "a-b", as in a walk of the tree. */
 	return (int)rank(*a) - (int)rank(*b);
 }
 

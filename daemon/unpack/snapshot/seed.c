@@ -1,3 +1,13 @@
+/*
+ * seed.c - collects contents and stat data of an extraction, so that the baseline need not read the
+ * files again.
+ *
+ * It is an optimization: after any failure the seed is dropped, and the baseline reads everything.
+ * A proven entry claims that equal stat data mean equal bytes. So seed_write waits until the file
+ * system's clock has advanced past the newest ctime. On file systems with an unknown clock, entries
+ * get a safety margin instead. With a hashing thread (sums.h), seed_add and seed_end run on it,
+ * everything else on the writer's thread.
+ */
 #include "unpack/snapshot/seed.h"
 
 #include "base/os/file.h"

@@ -1,3 +1,12 @@
+/*
+ * snap_decide.c - decides whether one path has changed, and writes it to index, turn file, patch
+ * and report.
+ *
+ * Two states are compared with the tree: the index (where contents are) and the state of the diff's
+ * start (what is reported). For a snapshot both are the same. Paths arrive in the order of
+ * index_compare, because index and turn file must be sorted. A file whose old or new content is
+ * unknown is reported as changed but never put into a patch.
+ */
 #include "unpack/snapshot/snap_run.h"
 
 /* --- the two streams of what was ------------------------------------------------------------------------ */

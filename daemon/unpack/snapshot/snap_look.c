@@ -1,3 +1,14 @@
+/*
+ * snap_look.c - joins the walk of the tree with the old index, and schedules the reading of files.
+ *
+ * Every path of either stream is handled once, in order: advance() treats entries that the walk has
+ * passed as deleted. Files are opened at once, so that the directory's descriptor is still valid,
+ * and read later by ahead.c. Results are used in the order of the walk. So the same tree gives the
+ * same pack and index, whatever the number of threads.
+ *
+ * Files that change while they are read, are large or became another type are read again by the
+ * walker itself.
+ */
 #include "unpack/snapshot/snap_run.h"
 
 #include "base/os/sparse_file.h"

@@ -1,3 +1,10 @@
+/*
+ * snapshot.c - takes a snapshot or a diff: opens the old state, runs the walk, writes the headers.
+ *
+ * The headers are written last, so unfinished files are never valid. A baseline replaces damaged
+ * state and starts a new epoch; a turn needs an intact index. All files are descriptors of the
+ * caller: this code runs confined and can neither open nor rename them.
+ */
 #include "unpack/snapshot/snapshot.h"
 
 #include "base/util.h"
@@ -30,6 +37,7 @@ static int open_pack(struct snapshot *s)
 	int r;
 
 	packfile_init(&s->pack, s->files->pack, s->old.head.pack, s->job->limits.bytes);
+	/* A diff only reads; a snapshot removes the tail that a killed snapshot left. */
 	r = snap_is_diff(s) ? 0 : packfile_cut(&s->pack);
 	if (r == -EBADMSG && !s->job->turn) {
 		s->old_path = NULL;

@@ -1,3 +1,11 @@
+/*
+ * snapshot_dir.c - opens and commits the files of a snapshot directory, with the daemon's rights.
+ *
+ * New files have temporary names until the commit. It renames the turn first and the index last:
+ * the index is what makes a snapshot exist, and it must never name a turn that is missing. The lock
+ * on the pack excludes a second writer; diffs take no lock, since they read only what a complete
+ * index names. A baseline removes the old turns only after its index is in place.
+ */
 #include "unpack/snapshot/snapshot_dir.h"
 
 #include "base/os/file.h"

@@ -1,3 +1,13 @@
+/*
+ * take.c - reads one file or link of a living tree, with stat data that provably belong to the
+ * content.
+ *
+ * Stat data from before and after the read are compared; if they differ, the read is repeated.
+ * ctime is the reference, because no user can set it. A change within the clock's granularity could
+ * leave it equal. So a recent ctime makes the entry unproven, and the next snapshot reads the file
+ * again. Races with the agent produce entries, not errors: only a lack of memory or descriptors
+ * ends the snapshot.
+ */
 #include "unpack/snapshot/take.h"
 
 #include "base/clock.h"

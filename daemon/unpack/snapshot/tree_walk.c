@@ -1,3 +1,12 @@
+/*
+ * tree_walk.c - the tree walk of snapshots and archives: .gitignore, git's reserved names, limits,
+ * reports of omissions.
+ *
+ * The tree is under the agent's control while it is walked. Limits on entries and time are checked
+ * for every name. Reserved names are those that some file systems treat as .git, by case or by
+ * special forms. git refuses to write them. Ignored paths that an older state tracks are still
+ * visited: ignoring them later must not count as a deletion.
+ */
 #include "unpack/snapshot/tree_walk.h"
 
 #include "base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * stage.c - writes the planned tree below the stage directory, by descriptor and single name.
+ *
+ * The stage belongs to the tree's user, who could change it during the job. So files are created
+ * with O_EXCL and never through a link, and a hard link is checked after it was made. Parents are
+ * created on demand, since archives need not list them. A descriptor of held_tree.h can be evicted
+ * by the next call; an operation with two directories duplicates the first one.
+ */
 #include "unpack/stage/stage.h"
 
 #include "base/os/file.h"
@@ -119,6 +127,7 @@ static int on_finish(void *ctx, uint64_t size, int64_t mtime, struct stat *sb)
 	struct stage *s = ctx;
 	_cleanup_(closep) int fd = TAKE_FD(s->file);
 
+	/* The time last: writes and ftruncate would change it. */
 	int r = s->hole && ftruncate(fd, (off_t)size) < 0 ? -errno : set_times(fd, mtime);
 
 	return r == 0 && sb && fstat(fd, sb) < 0 ? -errno : r;

@@ -1,3 +1,14 @@
+/*
+ * stage_plan.c - applies the rules to each entry of an archive, before and while it is written.
+ *
+ * Every check precedes the effect it guards: name, type, limits, conflicts, then the manifest, then
+ * the writer. Symbolic links are only recorded; plan_finish creates them after all files, so no
+ * entry is ever written through a link. Times of directories are set last, since creating entries
+ * changes them.
+ *
+ * Digests arrive from another thread with a delay. A node's type is checked again before its digest
+ * is stored: a later entry can have replaced the file.
+ */
 #include "unpack/stage/stage_plan.h"
 
 #include "base/array.h"

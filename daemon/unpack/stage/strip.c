@@ -1,3 +1,12 @@
+/*
+ * strip.c - removes leading directories of an archive's names, after all entries were read.
+ *
+ * A fixed number is applied to each name while the archive is read (stage_plan.c). The automatic
+ * form depends on all names. So the tree is staged whole, and renames move the contents of its
+ * single top directory up. The directory is renamed to a reserved name first, because one of its
+ * children can have its name. Links are not on disk yet: a missing source is an error only for what
+ * must have been written.
+ */
 #include "unpack/stage/strip.h"
 
 #include <errno.h>
