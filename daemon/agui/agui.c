@@ -1,3 +1,12 @@
+/*
+ * agui.c - serves POST /v1/agui/{harness}: checks the head, reads the body, and starts the run as
+ * the reply's stream.
+ *
+ * A request that is refused before agui_run_begin gets an HTTP error; later errors are events of
+ * the stream. The profile is read here only to refuse early; its text can contain keys and is
+ * wiped. The grant is referenced while the body arrives: if the token is revoked in that time, the
+ * answer is 401. AGUI_RUNS_MAX and AGUI_BODY_MAX bound the memory of runs.
+ */
 #include "agui/agui.h"
 
 #include "agui/agui_run.h"
@@ -26,6 +35,7 @@ struct agui *agui_free(struct agui *a)
 {
 	if (!a)
 		return NULL;
+	/* Links refer to threads and save them, so they are freed first. */
 	while (!list_empty(&a->links))
 		agui_link_free(list_first(&a->links, struct agui_link, link));
 	agui_threads_free(a->threads);

@@ -1,3 +1,12 @@
+/*
+ * agui_history.c - compares the messages of an input with the thread's, in one pass.
+ *
+ * A thread stores no text: each message has an id, with prefix "u" or "s", and 64 bits of a
+ * SHA-256. The digest covers the decoded text, so another JSON spelling of a text is the same text.
+ * User messages must match in order; a system message is looked up by id, and is new if its text
+ * differs. The check modifies nothing: news is recorded when the prompt is sent, and removed if it
+ * is refused.
+ */
 #include "agui/agui_history.h"
 
 #include "json/jstr.h"

@@ -1,3 +1,12 @@
+/*
+ * agui_input.c - decodes a RunAgentInput by tables of fields, and converts the content of messages
+ * to ACP blocks.
+ *
+ * Members that are not in a table are ignored. Counts are checked before an array is allocated.
+ * nmessages counts complete elements only, so agui_input_done can free a partly decoded input. Text
+ * that is only forwarded stays a raw slice of the body and is spliced into the prompt. A part
+ * without an ACP block refuses the whole run, before anything is sent to the session.
+ */
 #include "agui/agui_input.h"
 
 #include "base/limits.h"

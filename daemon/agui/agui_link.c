@@ -1,3 +1,12 @@
+/*
+ * agui_link.c - the ACP client end of a run: requests, calls to front-end tools, and parking.
+ *
+ * A call to a front-end tool arrives twice, in either order: as a tool_call and as an MCP request.
+ * The first report waits in `announced` or `calls` until tool name and arguments match its
+ * counterpart. The thread's file records the end of a call before its result is sent to the
+ * session. Without a run a link lives for --mcp-hold at most; then its calls end as TOOL_CALL_LOST.
+ * AGUI_PENDING_MAX bounds both lists.
+ */
 #include "agui/agui_link.h"
 
 #include "agui/agui_run.h"
@@ -49,6 +58,7 @@ static void on_cut(void *ctx, const char *why)
 {
 	struct agui_link *l = ctx;
 
+	/* Before the cut, which calls on_close: close_link does not overwrite a reason. */
 	snprintf(l->closed, sizeof(l->closed), "TOKEN_OVER");
 	if (l->conn)
 		acp_conn_cut(l->conn, why);
@@ -61,6 +71,7 @@ static void feed(struct agui_link *l, struct buf *b)
 {
 	if (l->conn && !*l->closed && !b->failed)
 		acp_conn_feed(l->conn, b->data, buf_len(b));
+	/* The params of session/new and session/load can contain keys. */
 	if (b->data)
 		secret_wipe(b->data, b->cap);
 }

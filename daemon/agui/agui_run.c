@@ -1,3 +1,12 @@
+/*
+ * agui_run.c - the stream of one run: pulls frames from its connection when the reader takes more,
+ * and releases it at the end.
+ *
+ * fill() takes at most AGUI_PIECE bytes of frames from acp_conn, which gives a slow front end
+ * back-pressure. While `filling` is set, a wake only sets `again`, so fill() is never entered from
+ * within itself. AG-UI has no message for Stop, so left() cancels the turn. A stream that the
+ * daemon ends cancels nothing.
+ */
 #include "agui/agui_run.h"
 
 #include "base/limits.h"
@@ -44,6 +53,7 @@ static void let_go(struct agui_run *r)
 		agui_link_leave(TAKE_PTR(r->link));
 	if (r->thread && r->thread->run == r)
 		r->thread->run = NULL;
+	/* No session was created: the thread's id is free again. */
 	if (r->thread && !r->thread->session_id)
 		agui_thread_drop(r->thread);
 	r->thread = NULL;

@@ -1,3 +1,12 @@
+/*
+ * agui_said.c - digests of tool arguments, and how well a described call fits a front-end tool.
+ *
+ * Calls are compared by a 64-bit digest, so a finished call is stored without its arguments. An
+ * object's digest is the sum of its members' digests, which makes their order irrelevant; arrays
+ * are ordered. Numbers are compared by their spelling: 1 and 1.0 differ. Digest 0 is reserved for
+ * absent or empty arguments. FNV-1a is not collision-resistant: a false match assigns an update to
+ * another call of the same session.
+ */
 #include "agui/agui_said.h"
 
 #include "base/buf.h"

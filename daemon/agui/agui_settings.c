@@ -1,3 +1,11 @@
+/*
+ * agui_settings.c - the settings of a thread, and the parameters of session/new and session/load.
+ *
+ * The first run or a profile fixes them. Settings can contain keys, so only their SHA-256 is on
+ * disk. After a restart the digest alone is left: a run must repeat the settings unless the thread
+ * has a profile. _meta.acpd of session/load has only the secrets that a restart has lost: the
+ * journal has the rest. Unknown members are copied, because session/new checks them.
+ */
 #include "agui/agui_settings.h"
 
 #include "agui/agui_tools.h"

@@ -1,3 +1,12 @@
+/*
+ * agui_talk.c - converts updates of a session to AG-UI events (live) or messages (history).
+ *
+ * ACP sends chunks, AG-UI needs a start and an end: one message is open at a time, and any other
+ * event ends it. A message id contains the number of its first event, so live events and snapshots
+ * use the same id. In a history, chunks are concatenated as escaped JSON and quoted at the end;
+ * nothing is decoded. AGUI_SNAPSHOT_MAX bounds a history. Above the limit `whole` is false, and no
+ * snapshot is sent.
+ */
 #include "agui/agui_talk_internal.h"
 
 #include "base/limits.h"
@@ -360,6 +369,7 @@ void agui_talk_pause(struct agui_talk *t)
 
 void agui_talk_turn_over(struct agui_talk *t)
 {
+	/* In this order: the pause ends the arguments of the calls that the release shows. */
 	agui_talk_release(t);
 	agui_talk_pause(t);
 	agui_calls_free(&t->calls);

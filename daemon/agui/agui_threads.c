@@ -1,3 +1,12 @@
+/*
+ * agui_threads.c - the threads in memory and in <state>/agui/<sessionId>.json, one file for each.
+ *
+ * A file is named after the session, so removing the session's files removes it too. The files are
+ * read at the first lookup. An entry is dropped when a lookup or a new thread finds its session
+ * deleted, unless a run or a parked connection uses the entry. Settings are stored as a digest,
+ * because they can contain keys. `over` has the newest AGUI_OVER_MAX finished calls, without
+ * results.
+ */
 #include "agui/agui_threads.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * agui_tools.c - the front end's tools as an MCP server of type acp: discovery, list, calls and
+ * results.
+ *
+ * Only revision 2026-07-28 is served. ttlMs is 0, because each run can replace the tools. Schemas,
+ * arguments and results are forwarded as raw JSON. The result of a lost call warns the agent that
+ * the front end may have executed it.
+ */
 #include "agui/agui_tools.h"
 
 #include "agui/agui_said.h"

@@ -1,3 +1,11 @@
+/*
+ * run_resume.c - open questions of a session as interrupts, and their answers from resume.
+ *
+ * agui_resume_check compares both lists before the first answer: every open question needs an
+ * element of resume, and every element must name an open question. AG-UI has one payload for both
+ * kinds: an optionId answers a permission request, any other object is the content of a form. A
+ * cancellation does not name the kind, so both kinds of answer are tried.
+ */
 #include "agui/run_resume.h"
 
 #include "base/limits.h"
