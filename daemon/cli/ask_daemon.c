@@ -1,3 +1,11 @@
+/*
+ * ask_daemon.c - one HTTP request of a subcommand to the daemon, and the exit code for its outcome.
+ *
+ * 401, 403 and 503 map to EXIT_UNREACHABLE: the daemon does not serve this caller. Other 4xx except
+ * 409 are refusals. The text of a refusal is flattened to one line, because it is printed on a
+ * terminal. An output file gets its name by rename when it is complete, so a download that breaks
+ * off replaces nothing.
+ */
 #include "cli/ask_daemon.h"
 
 #include "base/limits.h"

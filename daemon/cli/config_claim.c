@@ -1,3 +1,12 @@
+/*
+ * config_claim.c - applies the settings of a claim to a copy of the configuration, through the
+ * table of options.
+ *
+ * The caller drops the copy after an error, so a claim takes effect completely or not at all.
+ * config_done frees both configurations, so every text is duplicated before the first change. A
+ * setting that confines sessions can only become stricter: the order of the words in the option's
+ * row defines which is stricter (CLAIM_LATER_WORD, CLAIM_EARLIER_WORD).
+ */
 #include "cli/config_claim.h"
 
 #include "cli/option_row.h"

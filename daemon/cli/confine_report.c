@@ -1,3 +1,10 @@
+/*
+ * confine_report.c - prints the result of acpd confine try, for a human or as one JSON object.
+ *
+ * Both formats read the same struct, and list each refusal with the rule that allows it. Harmless
+ * refusals are listed but do not change the verdict. Refusals that found no space in the list do,
+ * because nothing is known of them.
+ */
 #include "cli/confine_report.h"
 
 #include "base/util.h"

@@ -1,3 +1,12 @@
+/*
+ * entry_life.c - acpd entrypoint while its command runs: forwards signals, reaps orphans, ends
+ * command and daemon.
+ *
+ * Signals are blocked before the first fork and read synchronously, so none is lost and no handler
+ * runs. The command gets the foreground process group; terminal signals do not reach the daemon's
+ * group. The first of both that ends determines the exit code; the other gets SIGTERM, and SIGKILL
+ * after stop_ms. Only that deadline gives the wait a timeout.
+ */
 #include "cli/entry_life.h"
 
 #include "base/clock.h"

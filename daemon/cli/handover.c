@@ -1,3 +1,12 @@
+/*
+ * handover.c - passes claim, listener and number of restarts through execve to the next program
+ * (acpd restart).
+ *
+ * The state contains secrets, so it is in a memfd and never on disk; ACPD_HANDOVER has its
+ * descriptor. The variable is removed when it is read, so that no child inherits it. The listener
+ * is duplicated without FD_CLOEXEC: the port stays bound, and clients wait in its backlog. The path
+ * of the executable is read at the start, because /proc/self/exe changes when the file is replaced.
+ */
 #include "cli/handover.h"
 
 #include "base/digits.h"
@@ -101,6 +110,7 @@ int handover_leave(const struct claim_desk *desk, const struct admission *admiss
 {
 	struct buf b = { 0 };
 	struct jw w = JW(&b);
+	/* Without MFD_CLOEXEC: the next program reads it. */
 	int fd = memfd_create("acpd", 0), kept = keep_listener(listener), r;
 
 	if (fd < 0 || kept < 0)

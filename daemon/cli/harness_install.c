@@ -1,3 +1,11 @@
+/*
+ * harness_install.c - installs the pinned release of a harness: lock, build, verify, rename.
+ *
+ * The release is built in PREFIX/.ID.XXXXXX and moves to PREFIX/ID once its program has the hash of
+ * the pin. An existing directory is swapped by RENAME_EXCHANGE and then removed with the build
+ * directory. A build directory that exists while the lock is owned was left by a killed install,
+ * and is removed.
+ */
 #include "cli/harness_install.h"
 #include "cli/install_source.h"
 
@@ -186,6 +194,7 @@ static int put(struct placing *p)
 		code = check(p, p->place);
 	if (code == EXIT_DONE)
 		code = set_modes(p);
+	/* After set_modes, which derives modes from S_IXUSR: an archive may lack that bit. */
 	if (code == EXIT_DONE)
 		code = make_executable(p);
 	return code == EXIT_DONE ? swap(p) : code;

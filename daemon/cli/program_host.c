@@ -1,3 +1,12 @@
+/*
+ * program_host.c - runs programs within bounds for a subcommand, with a loop and children of its
+ * own.
+ *
+ * A program that is asked for its version is third-party: it gets the system call filter of level
+ * guarded if the machine supports filters. If the caller is root, it also runs as an unprivileged
+ * user. loop_run returns when a callback calls loop_quit. Every run has a timeout, so that always
+ * happens. SIGCHLD is read by the loop, which reaps the children as in the daemon.
+ */
 #include "cli/program_host.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * reach_daemon.c - how subcommands reach a daemon: a link by --url or acp.sock, single requests by
+ * control.sock.
+ *
+ * control_call blocks: one line out, one line in, CONTROL_WAIT_MS for the answer, and no loop. A
+ * failure to get an answer is always -ECONNREFUSED with UNREACHABLE; an error of the daemon is
+ * -EPROTO with the daemon's code and reason. A token is read from a file or standard input, and
+ * wiped after use.
+ */
 #include "cli/reach_daemon.h"
 
 #include "base/clock.h"

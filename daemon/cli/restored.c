@@ -1,3 +1,11 @@
+/*
+ * restored.c - the order in which the daemon resumes after its machine was suspended or copied.
+ *
+ * hold() stops all input and output before the id of the sandbox is known again. resumed() first
+ * drops the connections of acpd-fetch, which are dead. A copy gets its own incarnation before its
+ * tokens are revoked, so that connections that end belong to the new one. Clocks are corrected
+ * before clients are notified.
+ */
 #include "cli/restored.h"
 
 #include "base/clock.h"
@@ -55,6 +63,7 @@ static void resumed(void *ctx, const struct restored *r)
 	acp_server_resumed(p->acp, now, r->gap_ms);
 	outbox_hold(p->webhooks->outbox, false);
 	lifecycle_paused(p->life, false);
+	/* Last: a client must not reach parts that still have the state of before. */
 	unix_server_hold(p->sockets, false);
 	net_server_hold(p->net, false);
 }

@@ -1,3 +1,12 @@
+/*
+ * run_stats.c - aggregates turn records of the ledger by group: counts, means, percentiles, and
+ * reasons of failures.
+ *
+ * Every value is stored until the output, because p50 and p95 by nearest rank need the sorted
+ * sample. Memory therefore grows with the number of turns. Costs are added up for each currency. A
+ * record without a number does not count in the mean of that number. Names in records are untrusted
+ * and flattened to one line, because they are printed on a terminal.
+ */
 #include "cli/run_stats.h"
 
 #include "base/array.h"

@@ -1,3 +1,11 @@
+/*
+ * run_unpack.c - runs one job of acpd-unpack for a subcommand and prints its result.
+ *
+ * acpd-unpack does all work on untrusted archives; only its exit code and its answer line are used.
+ * The program may exit before it reads the job, so SIGPIPE is ignored: the exit code has the
+ * reason. Exit code 127 means that execl failed. PDEATHSIG is SIGTERM, on which acpd-unpack rolls
+ * back. Names from an archive are flattened to one line before they are printed.
+ */
 #include "cli/run_unpack.h"
 
 #include "base/os/file.h"

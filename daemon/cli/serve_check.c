@@ -1,3 +1,12 @@
+/*
+ * serve_check.c - checks the configuration of acpd serve before anything is created.
+ *
+ * serve, --check, doctor and entrypoint run the same checks. Unknown ACPD_* variables and problems
+ * in the MCP configuration are refused by --check and doctor; a start only warns of them. A
+ * directory is probed by creating a file, because modes show neither a read-only nor a full file
+ * system. The token file is read by the code that loads it later, into an admission that is freed
+ * again.
+ */
 #include "cli/serve_check.h"
 #include "cli/env_names.h"
 #include "cli/hosting.h"

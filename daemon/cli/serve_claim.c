@@ -1,3 +1,12 @@
+/*
+ * serve_claim.c - what a claim changes in an unclaimed daemon: settings, incarnation, hosted
+ * servers, webhooks.
+ *
+ * Settings are applied to a copy of the configuration, and checked before serve_set, which cannot
+ * fail. The incarnation is created before the parts that start with the claim. A watched token file
+ * is read only while the daemon is unclaimed; SIGHUP reads it at any time. After acpd restart the
+ * claim is repeated first, then the token file, which may have changed since.
+ */
 #include "cli/serve_claim.h"
 
 #include "base/log.h"

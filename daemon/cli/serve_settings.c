@@ -1,3 +1,11 @@
+/*
+ * serve_settings.c - maps options to the configuration of each part, at the start and at a claim.
+ *
+ * Both use the same functions, so an option has one meaning. serve_check_claim checks what the type
+ * of an option does not express. serve_set only assigns, because a claim can no longer be refused
+ * when it runs. A claim precedes the first connection and the first session, so no client has used
+ * the previous values.
+ */
 #include "cli/serve_settings.h"
 
 #include "base/log.h"

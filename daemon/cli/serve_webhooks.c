@@ -1,3 +1,12 @@
+/*
+ * serve_webhooks.c - decides when the file of --webhook or the list of a claim replaces the
+ * receivers.
+ *
+ * The file can appear after the start, so a missing file is not an error; acpd-fetch must exist at
+ * the start. A list is applied completely or not at all: after an invalid file the current
+ * receivers stay. In a copy of a sandbox the file is `stale` until it is written again, because it
+ * belongs to the original.
+ */
 #include "cli/serve_webhooks.h"
 
 #include "base/log.h"

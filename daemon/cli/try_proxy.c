@@ -1,3 +1,11 @@
+/*
+ * try_proxy.c - acpd-proxy for acpd confine try, supervised by a forked process with a loop.
+ *
+ * The parent only waits for its command. The child runs the loop and the proxy, and writes refused
+ * hosts to a pipe that does not block; the parent reads them at the end. EOF on the stop pipe ends
+ * the child, also when the parent dies. The listener is created before fork, so connections wait in
+ * its backlog until the proxy accepts them.
+ */
 #include "cli/try_proxy.h"
 
 #include "base/os/loopback.h"
@@ -148,6 +156,7 @@ int try_proxy_start(struct try_proxy *p, const struct try_proxy_config *c, struc
 	if (p->pid < 0)
 		return err_set(e, -errno, 0, "NO_PROXY", "fork: %s", strerror(errno));
 	if (p->pid == 0) {
+		/* The child must not have a writing end: it would never see EOF. */
 		close(stop[1]);
 		close(told[0]);
 		keep(c, listener, stop[0], told[1]);

@@ -1,3 +1,12 @@
+/*
+ * run_settings.c - builds _meta.acpd of session/new from the options of acpd run, and uploads
+ * --archive if it is a file.
+ *
+ * Only input that cannot be encoded is refused here; the daemon checks names and values. The
+ * provider is read from a file, so its key is in no argument list. Its line breaks are removed,
+ * because a message on acp.sock is one line. Numbers of budgets are copied as text, without
+ * rounding.
+ */
 #include "cli/cmd/run_settings.h"
 
 #include "archive/archive_store.h"

@@ -1,3 +1,11 @@
+/*
+ * finding.c - the list of doctor's findings, its exit code, and its two output formats.
+ *
+ * kinds[] assigns an exit code to each kind. The codes are documented and keep their meaning. The
+ * order of the enum is the rank of the kinds: the code is that of the first kind with a problem. A
+ * full list still accepts the first problem of each kind, so the bound never changes the exit code.
+ * Any other finding then overwrites `lost`, so findings_add never returns NULL.
+ */
 #include "cli/doctor/finding.h"
 
 #include "base/array.h"

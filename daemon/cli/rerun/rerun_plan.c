@@ -1,3 +1,12 @@
+/*
+ * rerun_plan.c - reads from a bundle what a rerun needs: prompts, recorded ends, answers, and
+ * settings.
+ *
+ * events.ndjson is read once, line by line; kinds[] lists the kinds of events that matter. A turn
+ * without its prompt in the bundle cannot be repeated and is dropped. Answers are stored in order,
+ * NUL-terminated, "" for cancelled. Answers by policy are left out, because no client was asked.
+ * Settings that name programs, addresses or secrets are not reused.
+ */
 #include "cli/rerun/rerun_plan.h"
 
 #include "base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * rerun_result.c - compares a rerun with its recording: ends of turns, texts, model calls, and the
+ * workspace.
+ *
+ * The runs are the same if turns have the same ends and texts, model calls are the recorded ones,
+ * and the workspaces are equal. A workspace without a recorded state is not compared; a state that
+ * the bundle has and the rerun has not is a difference.
+ */
 #include "cli/rerun/rerun_result.h"
 
 #include "digest/digest.h"

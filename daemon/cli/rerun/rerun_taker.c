@@ -1,3 +1,12 @@
+/*
+ * rerun_taker.c - answers model calls of a rerun from the recording, as a model-call client of the
+ * tunnel.
+ *
+ * A call is matched when its body is complete, by method, path and body; a recorded call is used
+ * once. Answers are sent in chunks of RERUN_PIECE within the credit that the daemon grants
+ * (protocol/models.md). A call ends as it did in the recording: complete, cut, failed, or abandoned
+ * by the harness. A call without a match gets status 400, after which no harness retries.
+ */
 #include "cli/rerun/rerun_taker.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * ui_server.c - the loopback listener of acpd ui: its secret address, and the bound on its
+ * connections.
+ *
+ * Other local users and other pages reach the port too; the secret in the path and the checks of
+ * Host and Origin (ui_visit.c) exclude them. Above UI_VISITS_MAX the oldest connection without a
+ * request is closed, and the new one gets an error; above twice that number it is closed at once.
+ */
 #include "cli/ui/ui_internal.h"
 
 #include "base/limits.h"
@@ -77,6 +85,7 @@ struct ui_server *ui_server_free(struct ui_server *s)
 	acceptor_close(&s->acceptor);
 	list_each(v, &s->visits, struct ui_visit, link)
 		ui_visit_end(v);
+	/* Frees the visits and their streams, which use the client below. */
 	loop_run_deferred(s->loop);
 	raw_client_free(s->daemon);
 	free(s);

@@ -1,3 +1,12 @@
+/*
+ * ui_target.c - parses --url, --token-file and --header of acpd ui into an address and header
+ * lines.
+ *
+ * The URL can be the one of the ACP endpoint or the viewer: /acp or /ui at its end is removed.
+ * Fields that belong to one connection or one request are refused, since a fixed value breaks the
+ * framing. Values can be secrets: no message contains them, and the buffer is wiped. UI_HEADERS_MAX
+ * and UI_HEADER_BYTES bound them.
+ */
 #include "cli/ui/ui_target.h"
 
 #include "base/http/authority.h"
