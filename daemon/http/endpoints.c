@@ -1,3 +1,12 @@
+/*
+ * endpoints.c - the table of routes, the checks before a handler, and the replies that need no
+ * session.
+ *
+ * routes[] defines method, path, scope and session limit of each route; docs and tests are compared
+ * with it. The checks run in this order: route, scope (403), visibility of the session, handler. A
+ * session that a token does not see gets the 404 of a session that does not exist. HEAD uses the
+ * route of GET. net/ has checked Host, Origin and token before.
+ */
 #include "http/endpoints.h"
 
 #include "base/version.h"

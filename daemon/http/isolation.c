@@ -1,3 +1,10 @@
+/*
+ * isolation.c - reports how agents are separated from root, from the daemon and from each other.
+ *
+ * The report is part of /ready, doctor and the log. Privilege escalation paths are searched at each
+ * call, because images change these files after the start. Without --agent-user agents have the
+ * daemon's uid, from which file modes do not protect; that is a warning in the log.
+ */
 #include "http/isolation.h"
 
 #include "base/log.h"

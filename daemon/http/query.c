@@ -1,3 +1,11 @@
+/*
+ * query.c - decodes the items of a query by a table of fields.
+ *
+ * A misspelt or repeated parameter is an error: it must not change the answer silently. Items are
+ * split before they are decoded, so a value can contain any byte. The name in an error message is
+ * untrusted: it is cut to 64 bytes and flattened to one line. `seen` has a bit for each row, which
+ * limits a table to 64 rows.
+ */
 #include "http/query.h"
 
 #include "base/digits.h"

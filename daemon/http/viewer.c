@@ -1,3 +1,11 @@
+/*
+ * viewer.c - the files of the run viewer, how they are opened, and the headers of each reply.
+ *
+ * A path of a request is only compared with the list, so it never becomes a path on disk. Only
+ * regular files up to VIEWER_FILE_MAX are opened, without following a link at the last component.
+ * The content security policy lets the page load and contact its own origin only, and forbids
+ * framing.
+ */
 #include "http/viewer.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * mcp_check.c - classifies a message posted to an MCP endpoint, and compares its headers with its
+ * body.
+ *
+ * The body decides between modern (2026-07-28) and legacy; headers are only compared with it. The
+ * first mismatch is the answer: members of _meta, version header, served version, Mcp-Method,
+ * Mcp-Name. An initialize is legacy unless it has everything that the modern revision requires.
+ * rpc_parse_params validates the body once and fills all slots.
+ */
 #include "http/mcp/mcp_check.h"
 
 #include "base/limits.h"

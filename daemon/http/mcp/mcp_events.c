@@ -1,3 +1,11 @@
+/*
+ * mcp_events.c - a queue of MCP messages as a stream of server-sent events.
+ *
+ * Messages are added at any time. The driver of the socket empties the queue when the socket has
+ * space, by exchanging two buffers. Above MCP_HTTP_BACKLOG_MAX unread bytes the stream ends with an
+ * error, so that the client notices the loss. The last message is exempt: it is the answer to the
+ * request. After HTTP_COMMENT_MS without a message the stream gets a comment.
+ */
 #include "http/mcp/mcp_events.h"
 
 #include "base/limits.h"

@@ -1,3 +1,10 @@
+/*
+ * file_body.c - streams a file, or the range of a Range header, as the body of a reply.
+ *
+ * The length is in the head of the reply, so a file that becomes shorter breaks the stream off.
+ * Reads are synchronous on the loop, with at most `room` bytes for each fill; POSIX_FADV_SEQUENTIAL
+ * makes the kernel read ahead.
+ */
 #include "http/routes/file_body.h"
 
 #include "http/range.h"

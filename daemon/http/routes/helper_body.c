@@ -1,3 +1,12 @@
+/*
+ * helper_body.c - an archive that acpd-unpack writes into a pipe, as the body of a reply.
+ *
+ * The status precedes the archive, so the object is a sink until the first byte or a refusal
+ * arrives. After that it is a stream: a later failure breaks the stream off instead of ending it.
+ * The daemon's end of the pipe does not block, the program's end does: a slow client stops the
+ * program. After a disconnect the object is freed when the program has exited, because its
+ * callbacks refer to it.
+ */
 #include "http/routes/helper_body.h"
 
 #include "base/limits.h"
