@@ -1,3 +1,11 @@
+/*
+ * admission.c - checks token, Host and Origin of a client; retains only SHA-256 digests of tokens.
+ *
+ * A digest is compared with the claim's token and all minted ones in each case, in constant time.
+ * Authorization precedes the subprotocols, and these the URL; an invalid Authorization is final.
+ * Text that two parsers could split differently yields no host, so it matches nothing. Replacing or
+ * revoking the token of the claim ends its connections at once, through its grant.
+ */
 #include "net/admission.h"
 
 #include "base/digits.h"

@@ -1,3 +1,12 @@
+/*
+ * claim.c - takes a claim: checks it, starts the life of the daemon, then stores the digest of the
+ * token.
+ *
+ * Everything that can fail precedes admission_claim, so a daemon whose claim fails stays unclaimed.
+ * The sandbox id is set first, because the parts that start read it, and is reset after a failure.
+ * Settings, webhooks and id are stored: a repeated claim is compared with them, and acpd restart
+ * passes them on. The callers decide who may claim.
+ */
 #include "net/claim.h"
 
 #include "base/limits.h"

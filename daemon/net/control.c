@@ -1,3 +1,11 @@
+/*
+ * control.c - the JSON-RPC methods of control.sock.
+ *
+ * unix_server.c has admitted the peer by its uid and its ancestry, so no token is needed. Only uid
+ * 0 may replace a token: agents can have the daemon's uid. A method appends members to an object
+ * that call() opens and closes; an error discards the object. Only requests are answered, each with
+ * one line. Unknown parameters are refused.
+ */
 #include "net/control.h"
 
 #include "base/log.h"

@@ -1,3 +1,12 @@
+/*
+ * e2b_claim.c - POST /v1/claim: verifies E2B's access token by the metadata service, then takes the
+ * claim.
+ *
+ * Every client that reaches the port can call it, so requests, bodies and queries are bounded.
+ * Refused tokens drain a bucket; an empty bucket refuses claims without a query, which limits
+ * guessing. The hash of zero bytes means that the sandbox has no token, and is refused. While the
+ * service and --sandbox-id-file name two sandboxes, a restore is in progress.
+ */
 #include "net/e2b_claim.h"
 
 #include "base/bucket.h"
@@ -204,6 +213,7 @@ static enum http_take ask_end(struct http_sink *base)
 	struct claim_ask *a = container_of(base, struct claim_ask, base);
 	struct e2b_claim *k = a->owner;
 
+	/* Again: other requests can have used the capacity while this body arrived. */
 	if (parse_body(a, &a->e) < 0 || check_room(k, &a->e) < 0)
 		return decide(a);
 	loop_timer_cancel(&a->late);

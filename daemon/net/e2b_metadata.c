@@ -1,3 +1,12 @@
+/*
+ * e2b_metadata.c - two requests to E2B's metadata service: a token for the service, then sandbox id
+ * and token hash.
+ *
+ * PUT /latest/api/token and GET / are version 2 of Firecracker's MMDS. A firewall rule inside the
+ * sandbox can redirect the address, so only the form of an answer is trusted. Size and time are
+ * bounded, and the address must be of the loopback or 169.254.0.0/16. done() can free the query, so
+ * no caller of it uses the query after that.
+ */
 #include "net/e2b_metadata.h"
 
 #include "base/http/authority.h"

@@ -1,3 +1,11 @@
+/*
+ * net_server.c - the libwebsockets context: its settings, its callback, and the turn of the loop.
+ *
+ * lws neither accepts nor waits: visitor.c adopts sockets, socket_wait.c decides when lws runs. A
+ * nonzero return of the callback closes the connection. Raw sockets are refused, because lws
+ * converts CONNECT to one and never times it out. After the socket callbacks of a turn deferred
+ * tasks run, then ws_flush_dirty, so output of these tasks is written in the same turn.
+ */
 #include "net/ws.h"
 
 #include "base/limits.h"
@@ -157,6 +165,7 @@ struct net_server *net_server_free(struct net_server *n)
 	acceptor_close(&n->listener);
 	if (n->context)
 		lws_context_destroy(n->context);
+	/* Destroying the context ends the watches of all sockets, which are in this epoll set. */
 	socket_wait_close(n);
 	free(n->batch);
 	free(n);

@@ -1,3 +1,12 @@
+/*
+ * socket_wait.c - decides when libwebsockets runs: in passes over all sockets, or for one socket
+ * alone.
+ *
+ * The poll(2) of lws scans every connection for each message; epoll reports the active ones only.
+ * Busy sockets are edge-triggered. An edge, or a call to lws, requests passes until PASSES in a row
+ * call nothing. Sockets at rest are level-triggered. Invariant: at rest, lws stores no unsent or
+ * unread bytes of a socket; otherwise no edge would report them and the connection would hang.
+ */
 #include "net/socket_wait.h"
 
 #include "base/util.h"

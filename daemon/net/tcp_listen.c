@@ -1,3 +1,10 @@
+/*
+ * tcp_listen.c - binds the TCP listener, and sets options of its connections.
+ *
+ * The daemon binds the port itself, so that an error names address and option. AI_NUMERICHOST is
+ * tried first, because the resolver would load its modules into the daemon. SO_REUSEADDR lets a
+ * daemon start while connections of the previous one are in TIME_WAIT.
+ */
 #include "net/tcp_listen.h"
 
 #include "base/limits.h"

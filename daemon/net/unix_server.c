@@ -1,3 +1,12 @@
+/*
+ * unix_server.c - control.sock and acp.sock: admission of peers, eviction of silent ones, HTTP on
+ * acp.sock.
+ *
+ * The uid of a peer is checked at accept, its ancestry when it first sends something, since that
+ * reads /proc. A client is silent until its first whole line, and only silent clients are closed
+ * for new ones. The first byte on acp.sock, which is only peeked, decides between JSON and HTTP.
+ * Clients are freed from a deferred task, never inside their own callback.
+ */
 #include "net/unix_server.h"
 
 #include "base/bucket.h"

@@ -1,3 +1,12 @@
+/*
+ * visitor.c - TCP connections by class (unauthenticated, known, busy): limits, eviction, resets.
+ *
+ * Each class has a list in order of age, so the connection to evict is the first of the list. lws
+ * can destroy a connection while it adopts it, so the visitor is allocated before; `gone` reports
+ * that. A connection is never closed inside a call: it is shut down and gets an asynchronous
+ * timeout, and WSI_DESTROY frees the visitor. A quarter of the connections is reserved for the
+ * claim's token.
+ */
 #include "net/visitor.h"
 
 #include "base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * daemon_link.c - one message interface over a UNIX socket (JSON lines) or a WebSocket, for
+ * subcommands.
+ *
+ * Messages are forwarded byte for byte. on_open is deferred, so the caller has its link by then.
+ * Closing first writes everything that was sent. libwebsockets has a service loop of its own, so
+ * daemon_link_run selects ws_client_run or loop_run.
+ */
 #include "net/client/daemon_link.h"
 
 #include "net/client/ws_client.h"

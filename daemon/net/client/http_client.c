@@ -1,3 +1,11 @@
+/*
+ * http_client.c - blocking HTTP/1.1 for subcommands: one request on each connection, bodies in
+ * chunks.
+ *
+ * A new connection for each request leaves no state of a failed one. SO_SNDTIMEO and SO_RCVTIMEO
+ * limit every wait. While a body is sent, poll(2) looks for an early answer, because the daemon can
+ * refuse an upload before it has read all of it. The head with the token is wiped after it is sent.
+ */
 #include "net/client/http_client.h"
 
 #include "base/digits.h"

@@ -1,3 +1,11 @@
+/*
+ * raw_client.c - byte streams to one host, plain or by TLS, on the loop, for acpd ui.
+ *
+ * The addresses of a name are tried in order, RAW_CONNECT_MS each; the last error is reported.
+ * getaddrinfo blocks the loop. Callbacks can drop the stream, so a deferred task frees it, and
+ * another reports its end. Each turn of the loop reads one chunk. TLS can hold bytes that epoll
+ * does not report, so tls_conn_has_more requests another turn.
+ */
 #include "net/client/raw_client.h"
 
 #include "base/buf.h"

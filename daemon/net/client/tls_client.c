@@ -1,3 +1,11 @@
+/*
+ * tls_client.c - the client side of TLS 1.2 and later on a non-blocking socket, by OpenSSL.
+ *
+ * The certificate is always verified, and must be valid for the host. An address is matched as an
+ * address and gets no SNI, which carries names only (RFC 6066, section 3). The error queue of
+ * OpenSSL belongs to the thread: it is cleared before each call. Partial writes and a moving buffer
+ * are enabled, because the output buffer of the caller changes between two tries.
+ */
 #include "net/client/tls_client.h"
 
 #include <errno.h>

@@ -1,3 +1,11 @@
+/*
+ * ws_client.c - the WebSocket client of subcommands, by libwebsockets.
+ *
+ * libwebsockets waits in its own poll(2). A duplicate of the loop's epoll descriptor is adopted as
+ * a raw file, so RAW_RX_FILE dispatches timers and other descriptors. Each writeable callback
+ * writes one message, with LWS_PRE bytes in front of it for the frame header. `reported` limits
+ * on_closed to one call, and suppresses calls from lws_context_destroy.
+ */
 #include "net/client/ws_client.h"
 
 #include "base/buf.h"
