@@ -1,3 +1,12 @@
+/*
+ * lanes.c - the queue of a receiver: a lane for each session, ready lanes in turn, delayed lanes by
+ * due time.
+ *
+ * A lane is in `ready`, in `late`, or in neither while it sends. Therefore each session has one
+ * request at a time, and its events stay in order. A lane exists while it has events or sends. A
+ * lane is taken from the head of `ready` and returned to its tail, which shares the receiver among
+ * sessions. The lane of the gap is in no list: lanes_next checks it first.
+ */
 #include "outbox/receiver_internal.h"
 
 #include "base/crc32c.h"

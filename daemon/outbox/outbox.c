@@ -1,3 +1,11 @@
+/*
+ * outbox.c - distributes events to the receivers of webhooks, and replaces the receivers.
+ *
+ * An event is encoded once and added to the spool of each receiver that wants its type. An event
+ * with a key has an id that depends on type, session and key: a daemon that repeats it after a kill
+ * sends the same id. Spools are found by a digest in the name of their directory, since addresses
+ * and secrets are not on disk. A claim discards spools of another sandbox.
+ */
 #include "outbox/outbox.h"
 
 #include "base/clock.h"
@@ -180,6 +188,7 @@ void outbox_set(struct outbox *o, struct webhook_list *l)
 {
 	const char *sandbox = sandbox_id() ? sandbox_id() : "";
 
+	/* First, because open_receiver relies on free places in receivers[]. */
 	for (size_t i = o->n; i-- > 0;)
 		if (!find_webhook(l, receiver_key(o->receivers[i])))
 			forget_at(o, i);

@@ -1,3 +1,12 @@
+/*
+ * receiver.c - when the events of one receiver are sent: lanes in parallel, back-off of lanes and
+ * of the receiver.
+ *
+ * Only run() starts requests; every change of state defers it. WEBHOOK_PARALLEL lanes send at a
+ * time. After a failure one request at a time probes the receiver until one succeeds. An event is
+ * sent when the spool has written it, because a daemon that dies before would not know of it. The
+ * spool can drop an event whose request is running: on_gone detaches it from the request.
+ */
 #include "outbox/receiver_internal.h"
 
 #include "base/clock.h"

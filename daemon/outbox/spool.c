@@ -1,3 +1,11 @@
+/*
+ * spool.c - the spool of one receiver: numbers, appending, the gap, and removal of old files.
+ *
+ * Lines are collected in `out` and appended once in a turn of the loop, without fsync. `at` of an
+ * event is its future offset: `out` is appended to the last file in order, and completely. Serials
+ * of files are consecutive and files are removed from the front, so file_of is a subtraction.
+ * Dropping an event enlarges the gap, the one range of numbers that the receiver is notified of.
+ */
 #include "outbox/spool_internal.h"
 
 #include "base/array.h"
@@ -189,6 +197,8 @@ static int write_all(struct spool *s)
 
 	while (r == 0 && buf_len(&s->out)) {
 		r = write_out(s);
+		/* spool_roll puts the head of the new file into `out`, which the loop then
+		 * writes. */
 		if (r == 0 && last_is_full(s))
 			r = spool_roll(s);
 	}

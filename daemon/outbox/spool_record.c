@@ -1,3 +1,11 @@
+/*
+ * spool_record.c - one line of a spool: a fixed order of members, so that parsing is a few
+ * comparisons.
+ *
+ * A line has a CRC (crc_line.h), which is checked before it is parsed. The kinds have different
+ * beginnings, so each parser is tried in turn. Every text but `m` is the daemon's, has no quotes or
+ * backslashes, and is not escaped. `m` is the last member, so the parser need not find its end.
+ */
 #include "outbox/spool_record.h"
 
 #include "base/crc_line.h"

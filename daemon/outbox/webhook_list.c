@@ -1,3 +1,12 @@
+/*
+ * webhook_list.c - parses the receivers of webhooks from a file or a claim, completely or not at
+ * all.
+ *
+ * URLs and secrets are in locked memory, and every other copy is wiped. A host is checked against
+ * the address rules here, and by acpd-fetch again for each address it calls. The key of a spool is
+ * a digest of id or URL, because a URL can contain a secret and the key names a directory. The file
+ * must belong to root or the daemon's user, without access for others.
+ */
 #include "outbox/webhook_list.h"
 
 #include "base/http/authority.h"

@@ -1,3 +1,11 @@
+/*
+ * measures.c - histograms of model and tool calls, as OTLP messages.
+ *
+ * Names, units and bounds are those of OpenTelemetry's GenAI conventions; field numbers are those
+ * of opentelemetry-proto. Labels contain names from harnesses and models, so their combinations are
+ * bounded: after MEASURES_MAX series a metric adds further values to one with the label
+ * otel.metric.overflow. Values are cumulative since the claim.
+ */
 #include "outbox/otlp/measures.h"
 
 #include "base/array.h"

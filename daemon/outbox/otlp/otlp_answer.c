@@ -1,3 +1,11 @@
+/*
+ * otlp_answer.c - reads the partial_success of an OTLP answer, in protobuf or JSON.
+ *
+ * The answer is untrusted: parsing allocates nothing and stops at the first malformed field. The
+ * three services use the same field numbers, so the signal need not be known. In JSON the members
+ * have different names, which are tried in turn. Unknown fields are skipped; of repeated ones the
+ * last is used, as protobuf specifies.
+ */
 #include "outbox/otlp/otlp_answer.h"
 
 #include "base/digits.h"

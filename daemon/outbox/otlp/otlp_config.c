@@ -1,3 +1,11 @@
+/*
+ * otlp_config.c - reads the variables OTEL_* into targets, resource attributes and a sampler.
+ *
+ * A variable of one signal overrides the variable of all signals. An endpoint of one signal is used
+ * as it is; /v1/SIGNAL is appended to the common one. Values that send data nowhere or to the wrong
+ * place are errors. Other bad values are reported and ignored, as the OpenTelemetry specification
+ * requires. Headers are secrets: they move to locked memory, and the buffer is wiped.
+ */
 #include "outbox/otlp/otlp_config.h"
 
 #include "base/buf.h"

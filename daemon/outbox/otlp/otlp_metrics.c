@@ -1,3 +1,11 @@
+/*
+ * otlp_metrics.c - a metric_sink that converts families of metrics to OTLP messages.
+ *
+ * A message is complete when the next family begins or at otlp_metrics_done, and is then passed to
+ * fn. Prometheus encodes unit and kind as suffixes of the name, OTLP has fields for them: the
+ * suffixes are removed, so a receiver that converts names back gets those of /metrics. The first
+ * underscore becomes a dot, which separates the namespace.
+ */
 #include "outbox/otlp/otlp_metrics.h"
 
 #include "base/util.h"

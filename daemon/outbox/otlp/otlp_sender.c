@@ -1,3 +1,12 @@
+/*
+ * otlp_sender.c - the queue and the request of one signal: batches, retries, and counters.
+ *
+ * The first on_way records of the queue are the batch of the current request. They are removed when
+ * its outcome is known, so a retry sends them again. A signal has one request at a time. run() is
+ * deferred or called by a timer, so no caller waits and no callback starts a request itself. The
+ * queue is bounded by queue_max and OTLP_QUEUE_BYTES; new records are dropped and counted above
+ * that.
+ */
 #include "outbox/otlp/otlp_sender.h"
 
 #include "base/buf.h"

@@ -1,3 +1,11 @@
+/*
+ * otlp_writer.c - writes OTLP messages as protobuf or JSON, by the same calls.
+ *
+ * Protobuf puts the length of a message before it: the text is written first, then moved for the
+ * varint. In JSON 64-bit integers are strings and ids are hex digits, as the OTLP specification
+ * defines. Strings of protobuf are UTF-8, so other text is repaired by encoding and decoding it as
+ * JSON. at[] wraps around: OTLP_DEPTH must not be below the deepest nesting.
+ */
 #include "outbox/otlp/otlp_writer.h"
 
 #include "base/digits.h"

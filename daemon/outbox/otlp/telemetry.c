@@ -1,3 +1,12 @@
+/*
+ * telemetry.c - spans, metrics and log lines of one sandbox: their envelope, their sampling, and
+ * when they are sent.
+ *
+ * Nothing is recorded before the claim, which gives the incarnation that identifies the resource.
+ * When the sandbox becomes another one, queues and histograms are discarded. The ratio sampler uses
+ * the last 56 bits of the trace id, the random ones of W3C Trace Context level 2. Log lines of the
+ * exporter itself are left out, because they would produce further exports.
+ */
 #include "outbox/otlp/telemetry.h"
 
 #include "base/clock.h"
