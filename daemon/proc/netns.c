@@ -1,3 +1,11 @@
+/*
+ * netns.c - creates network namespaces, and sockets in them, through short-lived children.
+ *
+ * unshare(2) and setns(2) move the caller, and the daemon must stay in its namespace: a child makes
+ * the call and passes a descriptor back. The child uses system calls only. Without privileges this
+ * needs a user namespace. A process can write its maps only while it is dumpable, so it is created
+ * once at the start.
+ */
 #include "proc/netns.h"
 
 #include "base/os/handed_fd.h"
@@ -86,6 +94,7 @@ static int make_users(const struct errand *x _unused_)
 	if (unshare(CLONE_NEWUSER) < 0)
 		return -errno;
 	r = map_self("/proc/self/uid_map", uid);
+	/* Required before gid_map is written without privileges (user_namespaces(7)). */
 	if (r == 0)
 		r = write_own("/proc/self/setgroups", "deny");
 	if (r == 0)

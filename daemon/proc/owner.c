@@ -1,3 +1,11 @@
+/*
+ * owner.c - the lock of a state directory, and the processes that a killed daemon left.
+ *
+ * fcntl releases a record lock when the process closes any descriptor of the file: no other code
+ * opens it. A copied directory can be locked too. Processes are therefore killed only if the owner
+ * file names a dead process of this pid namespace, by pid and start time. They are found by its
+ * cgroup or else by its marker.
+ */
 #include "proc/owner.h"
 
 #include "base/os/file.h"

@@ -1,3 +1,11 @@
+/*
+ * prescan.c - long lines of children, read by one thread before the loop works on them.
+ *
+ * The thread works on one line at a time, for all children; the others wait in order of arrival. A
+ * child is not read while its line waits or is in work, so the line stays valid and lines stay in
+ * order. The thread calls only prescan->run; begin, on_line and free run on the loop.
+ * prescan_forget waits for the thread if it works on that child's line.
+ */
 #include "proc/prescan.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * spawn.c - starts a child: fork, setup by system calls, exec; a failed step is reported over a
+ * pipe.
+ *
+ * The pipe closes at exec, so EOF means success. The order in child_main is forced. Cgroup and
+ * namespaces need rights that the user switch drops, and the switch clears PDEATHSIG (prctl(2)).
+ * The system call filter is last, because it can refuse the steps before it. A child in a pid
+ * namespace is cloned by an intermediate process, which reports its pid and exits.
+ */
 #include "proc/spawn.h"
 
 #include "base/limits.h"
@@ -264,6 +273,7 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (child_is_orphan(status))
 		_exit(127);
+	/* As the new user: a directory that it cannot enter is an error. */
 	if (chdir(spec->cwd) < 0)
 		child_fail(status, STEP_CWD);
 	if (!child_confine(&spec->bounds, p->listener[1] < 0 ? -1 : CHILD_LISTENER))

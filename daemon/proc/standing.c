@@ -1,3 +1,12 @@
+/*
+ * standing.c - supervises acpd-fetch or acpd-proxy: start at first use, loss, delayed restart.
+ *
+ * A run ends when its socket or its process ends, and the next can start before the process is
+ * reaped. The program is untrusted: a frame before `ready`, which reports its confinement, ends the
+ * run. ended() is called once for each run. A run that was never ready reports at exit, when its
+ * stderr is complete. Restarts are delayed up to WAIT_MAX_MS, unless the last run lived for
+ * STEADY_MS.
+ */
 #include "proc/standing.h"
 
 #include "base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * uid_range.c - parses --agent-uids, and checks that no other user or group of the machine has one
+ * of these ids.
+ *
+ * The databases are enumerated once, not searched for each uid. A user in the range must be agent-N
+ * with a primary group of the same number, and such a group must have no members; any other user or
+ * group in it is an error. Uids without user or group are only counted, since programs such as ssh
+ * need the name.
+ */
 #include "proc/uid_range.h"
 
 #include "base/limits.h"

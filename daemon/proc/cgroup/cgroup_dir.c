@@ -1,3 +1,11 @@
+/*
+ * cgroup_dir.c - one cgroup directory: its files, its lock, killing its members, removing it.
+ *
+ * A daemon owns flock on its directory for life, so an unlocked directory belongs to a dead daemon.
+ * v1 has no cgroup.kill: members are read and killed one at a time, and new ones can appear, so
+ * callers repeat the call until no member is left. A cgroup with members or children cannot be
+ * removed, hence children first.
+ */
 #include "proc/cgroup/cgroup_dir.h"
 
 #include "base/limits.h"

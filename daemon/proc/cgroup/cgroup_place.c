@@ -1,3 +1,12 @@
+/*
+ * cgroup_place.c - finds the daemon's cgroup in each hierarchy, and the memory that its limits
+ * leave.
+ *
+ * /proc/self/cgroup has the path in the hierarchy, mountinfo the mounted subtree and its directory
+ * (proc(5)). In a container the subtree can begin below the top; a path outside of it has no
+ * directory. A limit applies to all groups below it, so the minimum up to the mount point counts.
+ * Inactive file pages do not count as used, because the kernel can reclaim them.
+ */
 #include "proc/cgroup/cgroup_place.h"
 
 #include "base/buf.h"

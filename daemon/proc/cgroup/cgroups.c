@@ -1,3 +1,12 @@
+/*
+ * cgroups.c - selects a hierarchy for each use, and enables controllers of v2 for the groups of
+ * sessions.
+ *
+ * v2 is tried first; v1 supplies what it lacks. A v2 group with processes cannot enable controllers
+ * for its children (cgroups(7), no internal processes): after EBUSY the daemon moves into a leaf
+ * and retries. cgroups_close disables only controllers that needed the move, since other processes
+ * can rely on the rest. The reason of each failure is stored for /ready and doctor.
+ */
 #include "proc/cgroup/cgroups.h"
 
 #include "base/os/file.h"
@@ -162,6 +171,7 @@ static void take_back(struct cgroup_tree *t)
 	for (unsigned use = 0; use < CGROUP_LIMITS; use++) {
 		if (!t->moved || !(t->delegated & (1u << use)))
 			continue; /* where nobody had to move, others may rely on it by now */
+		/* Below first: a controller that a child has enabled cannot be disabled. */
 		switch_controller(t->path, "-", use);
 		switch_controller(t->parent, "-", use);
 	}

@@ -1,3 +1,12 @@
+/*
+ * proc_group.c - the cgroups of one session: limits, counters, and membership of its children.
+ *
+ * The directories exist while a seat is occupied; counters of removed ones are added to past_*. A
+ * directory that could not be removed is reused, and its earlier kills are subtracted
+ * (kills_before). A child writes "0" into descriptors of cgroup.procs before exec, so its program
+ * never runs outside. v1 requires memory <= memory+swap at each step, so memory is set before and
+ * after memory+swap.
+ */
 #include "proc/cgroup/proc_group.h"
 
 #include "base/array.h"

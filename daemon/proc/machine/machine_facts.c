@@ -1,3 +1,11 @@
+/*
+ * machine_facts.c - processors, memory, load and network devices of the machine, from /proc.
+ *
+ * The formats are those of proc(5): /proc/stat counts clock ticks, /proc/meminfo KiB, /proc/net/dev
+ * bytes. Each file is read once into a fixed buffer (proc_text.h); METRIC_DEVICES_MAX bounds the
+ * devices. A value that cannot be read is 0. Limits of cgroups are not considered here
+ * (cgroup_place.c).
+ */
 #include "proc/machine/machine_facts.h"
 
 #include "base/util.h"

@@ -1,3 +1,11 @@
+/*
+ * sock_destroy.c - finds TCP connections by sock_diag(7) and ends them with SOCK_DESTROY.
+ *
+ * After a restore the far ends of such connections are dead, so their owners get an error instead
+ * of waiting. Connections within the machine survive, because both ends were suspended together.
+ * The dump precedes the first SOCK_DESTROY: a connection that ends in between is not an error.
+ * Messages are accepted from the kernel only (nl_pid 0) and checked for length.
+ */
 #include "proc/machine/sock_destroy.h"
 
 #include "base/array.h"

@@ -1,3 +1,12 @@
+/*
+ * root_access.c - searches accounts and sshd_config for privilege escalation paths of the agent's
+ * user.
+ *
+ * A false report is better than a missed one, so the parsers accept more than the real programs.
+ * Files are bounded in size and includes in number, which also ends an include loop. A file that
+ * exists and cannot be read sets `unread`. Outside of Match, sshd uses the first value of an option
+ * (sshd_config(5)); within Match any "yes" is reported.
+ */
 #include "proc/root/root_access.h"
 
 #include "base/os/file.h"

@@ -1,3 +1,11 @@
+/*
+ * fsview.c - the places of a view: resolved, checked, and reduced to the mounts that are needed.
+ *
+ * Paths are resolved here. The child that mounts them follows no link, so a path that changes later
+ * is an error. Sorting by path puts a directory before its contents, so one pass finds the place
+ * that each lies in: `last` and `over` are its stack. The last place at a path is used, and places
+ * that need no mount are dropped.
+ */
 #include "proc/spaces/fsview_internal.h"
 
 #include "base/array.h"

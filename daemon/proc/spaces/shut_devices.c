@@ -1,3 +1,11 @@
+/*
+ * shut_devices.c - covers devices at level guarded, where a session shares the daemon's /dev.
+ *
+ * A device counts if opening it succeeds, because the cgroup of a container can refuse it to every
+ * process. udev sets modes after the start, so modes are checked at each call; whether covers can
+ * be mounted is tried once. Covers need root, and sessions that run as root can open the devices
+ * anyway: both are reported.
+ */
 #include "proc/spaces/shut_devices.h"
 
 #include "base/util.h"

@@ -1,3 +1,12 @@
+/*
+ * spaces.c - namespaces of a session (mount, pid, IPC, UTS) around acpd-init, or a mount namespace
+ * alone.
+ *
+ * unshare(CLONE_NEWPID) affects children only: a first child unshares, and clones acpd-init as a
+ * child of the daemon (CLONE_PARENT). Both report over a pipe that closes at exec: EOF after a pid
+ * means that init runs. If the daemon dies before PDEATHSIG is set, the pipe has no reader, which
+ * is_orphan detects. SIGKILL to init ends all processes of the pid namespace (pid_namespaces(7)).
+ */
 #include "proc/spaces/spaces.h"
 
 #include "base/list.h"

@@ -1,3 +1,12 @@
+/*
+ * ancestry.c - decides whether the peer of a UNIX socket descends from the daemon.
+ *
+ * Any of three traces suffices, because a process can lack each: descent, cgroup, marker in the
+ * environment. The pidfd is polled after the files of the pid were read: a peer that has ended by
+ * then could have passed its number to another process, and counts as a descendant. A parent that
+ * exits during the walk is looked up again through its child. ANCESTRY_DEPTH_MAX and
+ * ANCESTRY_FILE_MAX bound the work.
+ */
 #include "proc/table/ancestry.h"
 
 #include "base/buf.h"

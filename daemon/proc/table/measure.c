@@ -1,3 +1,11 @@
+/*
+ * measure.c - CPU time and peak memory of a session, from its cgroup or from /proc.
+ *
+ * A cgroup of v2 counts all members, also those that exited. Otherwise the tree below the leader is
+ * walked by /proc/PID/task/TID/children, since children are listed at the thread that forked them.
+ * The walk runs on the loop: MEASURE_FILES_MAX bounds it, and a larger tree yields too low a
+ * number.
+ */
 #include "proc/table/measure.h"
 
 #include "base/os/file.h"

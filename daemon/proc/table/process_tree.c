@@ -1,3 +1,12 @@
+/*
+ * process_tree.c - reads the process table, decides which session each process belongs to, and
+ * kills processes.
+ *
+ * The table is sorted by pid for the lookup of parents. Direct children of the root get a verdict,
+ * which spread() passes down. The table changes while it is read, so walks are limited by its size.
+ * kill_one opens a pidfd before it compares the start time, so a reused pid is never hit.
+ * Environments are read in chunks, whatever their size.
+ */
 #include "proc/table/process_tree.h"
 
 #include "base/array.h"

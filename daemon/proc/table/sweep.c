@@ -1,3 +1,12 @@
+/*
+ * sweep.c - reads the process table for rounds of killing in a thread, so that its size does not
+ * block the loop.
+ *
+ * A scan has copies of its input and two references, the thread's and the sweeper's. A thread that
+ * hangs is therefore abandoned after SWEEP_SCAN_MS, and frees the scan when it ends. A single scan
+ * runs, for all sessions that wait; requests during a scan wait for the next. `scanned` has the
+ * order of the targets, and lacks the requests that were forgotten.
+ */
 #include "proc/table/sweep.h"
 
 #include "base/limits.h"
@@ -109,6 +118,7 @@ static struct sweep_scan *scan_new(struct sweeper *s)
 
 	atomic_init(&c->holders, 2);
 	c->root = getpid();
+	/* Before the list of children is read: a younger child is then not taken for an orphan. */
 	c->since = tree_now();
 	c->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	list_each(w, &s->waiting, struct sweep, link)
