@@ -1,3 +1,11 @@
+/*
+ * account.c - adds up what one turn used: tokens, cost, model calls and tool calls.
+ *
+ * `sum` adds reports of model calls, `turn` has the last report for the whole turn, which is
+ * preferred. A bit in `has` marks a reported count, so an unknown count is absent and never 0. A
+ * call through the daemon is reported repeatedly while it runs: account_call subtracts its previous
+ * numbers and adds the new ones. ACCOUNT_TOOLS_MAX bounds the tool names; the last slot is "other".
+ */
 #include "usage/account.h"
 
 #include "base/array.h"

@@ -1,3 +1,11 @@
+/*
+ * budget.c - parses budgets and compares them with usage, in fixed-point integers.
+ *
+ * kinds[] has the scale of each kind, so sums are exact; they saturate instead of wrapping around.
+ * A limit is reached when usage equals it. A tool call is counted when it starts, so there the
+ * first call above the limit reaches it. A warning is due once at 80 %: `told` stores the limit
+ * that it was for, so a new limit warns again.
+ */
 #include "usage/budget.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * compat.c - writes the usage file of Agenta's runner, with the rights of the session's user.
+ *
+ * The session names the path, and the agent can write its directory, so every component can be
+ * hostile. setfsuid(2) makes the kernel check access as that user, for this thread only;
+ * supplementary groups stay. Nothing returns between become() and unbecome(). The last name is
+ * never followed: a new file is renamed over it, relative to the opened directory.
+ */
 #include "usage/compat.h"
 
 #include "base/os/file.h"
@@ -71,6 +79,7 @@ static int replace_in(const struct compat_target *p, struct slice text, mode_t m
 	_cleanup_(closep) int fd = -1;
 	int r;
 
+	/* A killed daemon can have left the name; O_EXCL refuses a file created after this. */
 	unlinkat(p->dirfd, TEMP_NAME, 0);
 	fd = openat(p->dirfd, TEMP_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		    0600);

@@ -1,3 +1,11 @@
+/*
+ * totals.c - what a session used in all its turns, and the note of it in the journal.
+ *
+ * `spent` is compared with budgets; `usage` is what was reported. The note has integers in the
+ * order of the enums, so a new kind must be the last of its enum. Only this file reads the note.
+ * Costs of different currencies have no sum: the currency becomes "mixed" and the cost absent from
+ * then on.
+ */
 #include "usage/totals.h"
 
 #include "base/util.h"

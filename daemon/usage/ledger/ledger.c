@@ -1,3 +1,11 @@
+/*
+ * ledger.c - the open ledger: continues the last file, appends records, reads them back.
+ *
+ * A record is one write(2) and counts once it is complete. A partial write is truncated; if that
+ * fails, the ledger is `stuck` and accepts no more. Number, digest and size change only after the
+ * write, so a failed append leaves the chain unchanged. Opening first restores the tails that a
+ * stop of the machine lost, then lists the closed files, then reads the last record.
+ */
 #include "usage/ledger/ledger_internal.h"
 
 #include "base/clock.h"
@@ -130,6 +138,7 @@ static struct ledger *ledger_new(struct loop *loop, const char *path, const char
 
 static int open_all(struct ledger *l, struct err *e)
 {
+	/* First: it appends to the files, so their ends are final only after it. */
 	int r = ledger_restore(l, e);
 
 	if (r < 0)
@@ -198,6 +207,7 @@ struct ledger *ledger_free(struct ledger *l)
 	ledger_audit_end(l);
 	ledger_retention_close(l);
 	ledger_wait_cancel(&l->closed);
+	/* Waits for a running sync, which uses l->fd. */
 	syncer_free(l->syncer);
 	closep(&l->fd);
 	ledger_set_done(&l->set);

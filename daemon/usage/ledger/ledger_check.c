@@ -1,3 +1,12 @@
+/*
+ * ledger_check.c - verifies a ledger line by line: format, numbers, digests, turns, and sums.
+ *
+ * State belongs to one incarnation: the next one starts a new chain, without tallies and seen
+ * turns. Buckets and the set of turns are keyed by SHA-256, so that no client can choose ids that
+ * collide. Sums are compared between consecutive turns only, because a turn whose record could not
+ * be written is missing. A ledger without its oldest files must begin at an anchor: the reader's,
+ * or the removal mark of usage.state.
+ */
 #include "usage/ledger/ledger_check.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * ledger_file.c - lines of a ledger file on disk: parsing, bisection by number, the last record.
+ *
+ * pread(2) alone is used, so the daemon can append during a read. Heads have one spelling (order of
+ * members, no leading zero), so finding a record compares prefixes; only lines that are returned
+ * are parsed completely. Numbers rise with the offset: bisection stops at SEEK_CLOSE bytes. The
+ * last record is searched backwards in a growing window, up to LEDGER_TAIL_MAX. A line above
+ * LEDGER_LINE_MAX is skipped without being stored.
+ */
 #include "usage/ledger/ledger_file.h"
 
 #include "base/digits.h"

@@ -1,3 +1,12 @@
+/*
+ * ledger_files.c - opens the files of a ledger as one consistent set, next to a daemon that closes
+ * and removes files.
+ *
+ * The directory is listed before and after the files are opened: if the newest closed file differs,
+ * the daemon closed one in between, and the attempt is repeated. usage.state is read last: a file
+ * before its mark can still be there, but none after it is missing. Only the last file can end in a
+ * line that is being written, so only there the check waits for its end.
+ */
 #include "usage/ledger/ledger_files.h"
 
 #include "base/array.h"

@@ -1,3 +1,11 @@
+/*
+ * ledger_set.c - names of a ledger's files, the list of closed files, and usage.state.
+ *
+ * A closed file is named after its first record, so the list needs no index. Other names and
+ * anything but regular files are ignored. usage.state is overwritten in place with one pwrite(2) of
+ * LEDGER_STATE_SIZE bytes, padded with spaces: a full disk has no space for a new file. Another
+ * size is damage; an empty file is a state of zeros.
+ */
 #include "usage/ledger/ledger_set.h"
 
 #include "base/array.h"

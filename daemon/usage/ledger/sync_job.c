@@ -1,3 +1,11 @@
+/*
+ * sync_job.c - what one sync makes durable, and by which of two ways: usage.ahead or fdatasync.
+ *
+ * A file can use usage.ahead once its beginning and its name are durable (`based`); all files of a
+ * job take the same way. Descriptors are duplicates, because a journal can be closed before its
+ * sync. fdatasync runs in the order of the chain, the main file last, so its durable part has no
+ * hole. usage.ahead is rewound only after every file is durable in its place.
+ */
 #include "usage/ledger/sync_job.h"
 
 #include "base/array.h"
@@ -187,6 +195,7 @@ void sync_job_take(struct synced *s, const struct usage_ahead *a, struct sync_jo
 	ret->n = 0;
 	for (size_t i = 0; i < s->n; i++)
 		take(ret, &s->file[i], false);
+	/* Last, because sync_files syncs the pieces in this order. */
 	take(ret, &s->main, true);
 	ret->others = TAKE_PTR(s->others);
 	ret->nothers = s->nothers;

@@ -1,3 +1,12 @@
+/*
+ * syncer.c - one worker thread that makes the ledger and journals durable, for many waiters with
+ * one flush.
+ *
+ * The thread uses `job`, `ahead` and the fields under the mutex; the loop's thread uses `job` and
+ * `ahead` only while no order runs. Waiters move to `running` when a sync starts. Later ones wait
+ * for the next sync, because their data can be missing from this one. usage.ahead is prepared after
+ * USAGE_AHEAD_AFTER syncs, by the same thread, while no client waits.
+ */
 #include "usage/ledger/syncer.h"
 
 #include "base/clock.h"
@@ -337,6 +346,7 @@ struct syncer *syncer_free(struct syncer *s)
 	loop_timer_cancel(&s->settle_timer);
 	if (s->threaded)
 		stop_thread(s);
+	/* The thread is joined: `job` and `ahead` belong to this thread from here on. */
 	usage_ahead_done(&s->ahead, settle_last(s) == 0);
 	move_all(&s->waiting, &s->running);
 	answer_all(&s->running, -ECANCELED);

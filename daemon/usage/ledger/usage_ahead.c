@@ -1,3 +1,11 @@
+/*
+ * usage_ahead.c - writes usage.ahead: prepares the file, composes frames, writes them in place.
+ *
+ * Its blocks are filled once, so a later write changes no metadata, and RWF_DSYNC (pwritev2(2))
+ * costs one flush. O_DIRECT needs aligned memory and lengths, so frames are padded to
+ * USAGE_AHEAD_BLOCK. Without the flags, page cache and fdatasync are used. The file gets its name
+ * when it is filled. After a failed write no other follows, and the content stays for a restore.
+ */
 #include "usage/ledger/usage_ahead.h"
 
 #include "base/crc32c.h"
