@@ -1,3 +1,12 @@
+/*
+ * confine_call.c - turns the conditions of a table row into libseccomp rules, and evaluates the
+ * same conditions in C.
+ *
+ * The two must agree. The filter decides about a call; confine_call_fits finds the row of a call
+ * that the kernel reported. libseccomp combines the comparisons of one rule by AND, and the rules
+ * of one call by OR. A CONFINE_NOT_IN condition therefore becomes one rule for each run of values
+ * outside the set.
+ */
 #include "confine/confine_call.h"
 
 #include <errno.h>

@@ -1,3 +1,12 @@
+/*
+ * confine_denials.c - the table of refused system calls, which confine_filter.c compiles and
+ * confinement_denial searches.
+ *
+ * A filter sees the number and the argument registers of a call, never memory. A call whose risk is
+ * behind a pointer (clone3, adjtimex) is therefore refused as a whole. A name that libseccomp does
+ * not know fails the whole filter, so a typo cannot drop a row. Users read the `why` of a row in
+ * reports of refusals.
+ */
 #include "confine/confine_denials.h"
 
 #include "base/util.h"

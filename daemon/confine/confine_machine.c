@@ -1,3 +1,12 @@
+/*
+ * confine_machine.c - probes once which confinement features the kernel and the rights of the
+ * daemon provide.
+ *
+ * The vforked child shares the memory of the daemon until it exits (ask_child_briefly). Each
+ * attempt is therefore a plain system call, and the results return through a pipe.
+ * SECCOMP_GET_ACTION_AVAIL asks for a listener without installing one. If the child itself fails,
+ * every feature counts as missing, with that errno.
+ */
 #include "confine/confine_machine.h"
 
 #include "base/util.h"

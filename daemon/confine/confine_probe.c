@@ -1,3 +1,11 @@
+/*
+ * confine_probe.c - attempts forbidden actions inside a confined helper and prints the errno of
+ * each as JSON.
+ *
+ * `acpd-fetch probe` and `acpd-proxy probe` call it after they have confined themselves, so the
+ * output describes the real confinement. The last two attempts must succeed. An attempt that
+ * succeeds takes effect (chmod of /tmp, execve): call this only in such a process.
+ */
 #include "confine/confine_probe.h"
 
 #include "base/buf.h"

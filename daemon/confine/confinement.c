@@ -1,3 +1,12 @@
+/*
+ * confinement.c - takes privileges away from a child between fork and exec: bounding set,
+ * capabilities, system calls.
+ *
+ * The parent stores one filter program for each level and set of flags. A build that failed leaves
+ * the program empty: confinement_enter then returns -EAGAIN, so no child runs unconfined, and the
+ * next confinement_get builds it again. The functions for the child make system calls only, without
+ * memory or locks.
+ */
 #include "confine/confinement.h"
 
 #include "confine/confine_filter.h"
@@ -121,6 +130,7 @@ int confinement_enter(const struct confinement *c, int *listener)
 		return -EAGAIN;
 	if (c->log && !listener)
 		return -EINVAL;
+	/* seccomp(2): a filter needs CAP_SYS_ADMIN, which drop_all removes, or no_new_privs. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	if (drop_all() < 0)

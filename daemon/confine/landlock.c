@@ -1,3 +1,11 @@
+/*
+ * landlock.c - builds a Landlock ruleset from a table and enforces it on the calling process.
+ *
+ * Each row of `versions` adds the rights of one ABI, and the size of the attribute structure that
+ * this ABI reads. The kernel refuses unknown rights and longer structures, so a ruleset names only
+ * what its ABI has. The rights of a grant are reduced to the rights given up: landlock_add_rule(2)
+ * refuses others. Paths that cannot be opened are skipped.
+ */
 #include "confine/landlock.h"
 
 #include "base/util.h"

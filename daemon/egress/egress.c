@@ -1,3 +1,11 @@
+/*
+ * egress.c - runs acpd-proxy while sessions have a listener, and gives each run its settings and
+ * all listeners.
+ *
+ * The listening sockets stay with the daemon, so clients wait in the backlog while the program
+ * restarts. A restart starts from a timer, after the callback of the ended run has returned. The
+ * process itself is managed by proc/standing.h.
+ */
 #include "egress/egress_internal.h"
 
 #include "base/log.h"
@@ -29,6 +37,7 @@ static void on_begun(void *ctx, struct standing_run *run)
 	struct egress *x = ctx;
 
 	egress_settings_put(&settings, &x->settings);
+	/* CONFIG is first: the program refuses any other frame before it. */
 	frame_channel_send(&run->channel, EGRESS_CONFIG, 0, buf_slice(&settings), -1);
 	list_each(d, &x->doors, struct egress_door, link)
 		egress_door_give(d, run);

@@ -1,3 +1,12 @@
+/*
+ * egress_door.c - the listener of one session on the side of the daemon: its rules, its questions,
+ * the reports about it.
+ *
+ * acpd-proxy reads bytes of the sandbox, so an unknown frame, reason or form of host ends its run
+ * with -EPROTO. A question is stored by host. A denied one stays, to deny it again to a restarted
+ * program. An allowed host becomes an entry of the rules, which every run gets. New rules drop all
+ * questions. EGRESS_ASKS_MAX and EGRESS_HOSTS_TOLD limit them.
+ */
 #include "egress/egress_internal.h"
 
 #include "base/os/sock_owner.h"
@@ -121,6 +130,7 @@ void egress_answer(struct egress_door *d, const char *host, bool allow)
 
 	if (!q || q->denied)
 		return;
+	/* A copy, because drop_question frees q. */
 	answered = *q;
 	if (allow) {
 		drop_question(d, q);

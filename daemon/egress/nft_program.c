@@ -1,3 +1,12 @@
+/*
+ * nft_program.c - runs nft(8) with one transaction on its stdin, and asks the kernel for a table by
+ * netlink.
+ *
+ * nft reads to the end of its stdin and then carries out all of it or nothing. nft_run reports
+ * after it has freed the run, so the callback may start the next one. nft_run_now blocks until
+ * stderr ends and kills nft after NFT_WAIT_MS. nft_table_there sends one NFT_MSG_GETTABLE request,
+ * which needs no process.
+ */
 #include "egress/nft_program.h"
 
 #include "base/clock.h"
@@ -106,6 +115,7 @@ struct nft_run *nft_run(struct proc_host *procs, const char *program, struct sli
 		err_set(e, -EIO, RPC_INTERNAL_ERROR, "NFT_FAILED", "nft does not take its input");
 		return nft_run_end(r);
 	}
+	/* Ends stdin, so that nft starts its transaction, and limits how long nft runs. */
 	proc_stop(r->proc);
 	return r;
 }

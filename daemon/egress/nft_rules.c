@@ -1,3 +1,12 @@
+/*
+ * nft_rules.c - formats the nftables transactions: replace the table, delete it, or change elements
+ * of its sets.
+ *
+ * The chains are constant, so a change of a rule touches only set elements. Their texts are sorted
+ * and unique: nft_rules_put_change merges two lists into additions and deletions. The name of the
+ * table depends on the real path of the state directory, so a daemon finds the table of an earlier
+ * one.
+ */
 #include "egress/nft_rules.h"
 
 #include "base/array.h"
@@ -21,6 +30,7 @@ void nft_elements_done(struct nft_elements *e)
 	*e = (struct nft_elements){ 0 };
 }
 
+/* Inserts text in its place: the merge in nft_rules_put_change needs sorted, unique elements. */
 static void add(struct nft_elements *e, const char *text)
 {
 	size_t at = e->n;

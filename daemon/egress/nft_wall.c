@@ -1,3 +1,12 @@
+/*
+ * nft_wall.c - brings the nftables table of the kernel to what the holds require, one transaction
+ * at a time.
+ *
+ * `have` is in the kernel, `next` belongs to the running transaction, and wanted() computes the
+ * target. advance() runs as a deferred task and starts a transaction if they differ; waiting holds
+ * join it and are notified at its end. After a failed change the table is unsure: all of it is
+ * written once more, and a second failure reaches the owners.
+ */
 #include "egress/nft_wall.h"
 
 #include "base/array.h"
@@ -350,6 +359,7 @@ struct nft_wall *nft_wall_free(struct nft_wall *w)
 		return NULL;
 	look_back(w);
 	busy = w->run;
+	/* First: a running nft could write the table after its removal. */
 	w->run = nft_run_end(w->run);
 	if (busy || w->there || w->unsure)
 		remove_now(w);

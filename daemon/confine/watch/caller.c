@@ -1,3 +1,11 @@
+/*
+ * caller.c - reads the memory and the paths of a process that waits in a reported system call.
+ *
+ * Paths are resolved by openat2 below /proc/PID/root without magic links, so symbolic links lead
+ * where they lead for the process. Descriptors are O_PATH: no file is opened for its bytes.
+ * caller_write_error follows the order of checks in the kernel and returns 0 when in doubt. The
+ * result describes a call and never decides about it.
+ */
 #include "confine/watch/caller.h"
 
 #include "base/util.h"

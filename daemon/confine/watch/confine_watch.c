@@ -1,3 +1,12 @@
+/*
+ * confine_watch.c - receives one seccomp notification, finds out what the call is, records it and
+ * answers it.
+ *
+ * supervise.c calls it from one thread for each listener. A refused call gets the errno of its row.
+ * A watched call continues whatever was read about it: the process can change its memory meanwhile,
+ * so nothing read here may decide (seccomp_unotify(2)). A call that is in neither table fails with
+ * EPERM.
+ */
 #include "confine/watch/confine_watch.h"
 
 #include "base/util.h"
@@ -189,6 +198,7 @@ int confine_watch_next(int listener, const struct watch_scope *scope)
 
 	if (!sizes_fit())
 		return -EINVAL;
+	/* The kernel refuses a structure that is not zero (seccomp_unotify(2), EINVAL). */
 	memset(&n, 0, sizeof(n));
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n.call) < 0)
 		return errno == ENOENT || errno == EINTR ? 0 : -errno;
@@ -196,6 +206,7 @@ int confine_watch_next(int listener, const struct watch_scope *scope)
 	/* what was read is of another process if this one has gone meanwhile */
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n.call.id) < 0)
 		return 0;
+	/* Before the answer: the process may report the failure as soon as it continues. */
 	if (v.refused)
 		refusals_add(scope->to, &one);
 	answer(listener, &n, v, one.error);

@@ -1,3 +1,11 @@
+/*
+ * refusal.c - the text of a refusal: a printable detail, the errno name, and the smallest setting
+ * that would allow it.
+ *
+ * The confined process chooses the bytes of a detail, and logs and users read them. Control
+ * characters and bytes that are not UTF-8 therefore become "?". The rules are settings that a user
+ * can write: a level, a directory, a network entry.
+ */
 #include "confine/watch/refusal.h"
 
 #include "base/utf8.h"

@@ -1,3 +1,12 @@
+/*
+ * refusals.c - the table of distinct refusals, which the supervisor thread fills and the loop
+ * reads.
+ *
+ * The lock protects the entries. The reference count is atomic, because both threads drop
+ * references. The eventfd is written for new entries only, so a process that repeats one refused
+ * call does not wake the loop. `taken` is the count at the last read; an entry is never removed.
+ * Searches are linear, limited by REFUSALS_MAX.
+ */
 #include "confine/watch/refusals.h"
 
 #include "base/util.h"

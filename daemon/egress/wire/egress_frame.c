@@ -1,3 +1,12 @@
+/*
+ * egress_frame.c - encodes and decodes the payloads between the daemon and acpd-proxy as JSON
+ * objects.
+ *
+ * Both ends use this code, so decoding is strict: a missing or unknown member is -EPROTO and ends
+ * the run. The daemon does not trust a notice, because acpd-proxy copies hosts from the sandbox: a
+ * host must be visible ASCII, a reason must exist. A counter is at most 2^53, which every reader of
+ * JSON holds exactly.
+ */
 #include "egress/wire/egress_frame.h"
 
 #include "base/util.h"

@@ -1,3 +1,10 @@
+/*
+ * egress_host.c - normalizes a host to the only form in which rules and requests are compared.
+ *
+ * An address is tried first and printed by inet_ntop, so all spellings of one address are equal. A
+ * name whose last label is a number is refused, because inet_aton and browsers take it for an
+ * address. Lengths are those of RFC 1035, 2.3.4.
+ */
 #include "egress/wire/egress_host.h"
 
 #include "base/net/address_rules.h"

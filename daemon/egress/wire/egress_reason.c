@@ -1,3 +1,11 @@
+/*
+ * egress_reason.c - one row for each reason of a refusal: name, HTTP status line, sentence, and
+ * whether it counts as a block.
+ *
+ * acpd-proxy answers clients from these rows and sends the name to the daemon. A reason without
+ * status belongs to a tunnel that is already open, where no HTTP answer is possible. Only blocks
+ * are reported to the session; all others are failures or mistakes of the client.
+ */
 #include "egress/wire/egress_reason.h"
 
 #include "base/util.h"

@@ -1,3 +1,11 @@
+/*
+ * egress_rules.c - parses, prints, compares and applies the network rules of a session.
+ *
+ * The entry "*.suffix" is stored as ".suffix": one comparison of ends matches the names below it,
+ * and the suffix itself does not match. The most permissive matching entry decides.
+ * egress_rules_within keeps a session below its ceiling; it returns false wherever it cannot prove
+ * that every permission is contained.
+ */
 #include "egress/wire/egress_rules.h"
 
 #include "base/array.h"
