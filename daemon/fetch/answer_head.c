@@ -1,3 +1,12 @@
+/*
+ * answer_head.c - stores the header fields of an HTTP answer within limits, and prints them as one
+ * JSON object.
+ *
+ * libcurl passes the lines of every head: interim answers, the final one, trailers. A status line
+ * drops the fields before it, and `over` ignores the trailers. Values become valid UTF-8 without
+ * control characters here, in the confined program, because the daemon uses them in JSON and in
+ * lines.
+ */
 #include "fetch/answer_head.h"
 
 #include "base/array.h"

@@ -1,3 +1,11 @@
+/*
+ * confine_fetch.c - the tables of the confinement of acpd-fetch, and the order of its steps.
+ *
+ * libcurl and the resolver of the C library determine the list of calls: threads for getaddrinfo,
+ * netlink, a socket pair. RLIMIT_MEMLOCK is raised while the process is still root, because keys
+ * lie in locked memory. Then follow the change of user, the tie to the parent, Landlock, and
+ * seccomp, which takes away calls that the steps before it need.
+ */
 #include "fetch/confine_fetch.h"
 
 #include "base/util.h"

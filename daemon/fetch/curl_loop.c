@@ -1,3 +1,11 @@
+/*
+ * curl_loop.c - runs the multi interface of libcurl on the loop, by curl_multi_socket_action.
+ *
+ * libcurl asks for descriptors and one timeout; they become sources and a timer of the loop. No
+ * callback may call libcurl again, so a timeout of zero runs as a deferred task, and finished
+ * transfers are read after each action. A source is freed at the end of the turn, because a later
+ * event of the turn may be for it.
+ */
 #include "fetch/curl_loop.h"
 
 #include "base/util.h"
@@ -142,6 +150,7 @@ struct curl_loop *curl_loop_free(struct curl_loop *c)
 {
 	if (!c)
 		return NULL;
+	/* First: it calls back and queues the timer and the tasks that are cancelled below. */
 	curl_multi_cleanup(c->multi);
 	loop_timer_cancel(&c->timer);
 	loop_task_cancel(&c->now);

@@ -1,3 +1,12 @@
+/*
+ * fetch_server.c - the end of the socket in acpd-fetch: passes the frames of the daemon to keys and
+ * transfers.
+ *
+ * CONFIG is first and once. A frame that breaks the protocol ends the process, and the keys with
+ * it. A transfer is stored at its number modulo FETCHES_MAX: the daemon reuses a place only after
+ * it has closed the transfer there (fetch_call.c). Frames for a transfer that has ended are
+ * ignored, because they crossed its END.
+ */
 #include "fetch/fetch_server.h"
 
 #include "base/util.h"
@@ -155,6 +164,7 @@ struct fetch_server *fetch_server_new(struct loop *loop, int fd, const char *ca_
 
 struct fetch_server *fetch_server_free(struct fetch_server *s)
 {
+	/* Before libcurl: curl_loop_free requires that no transfer is left. */
 	for (size_t i = 0; i < FETCHES_MAX; i++)
 		fetch_transfer_free(s->places[i].transfer);
 	s->world.curl = curl_loop_free(s->world.curl);

@@ -1,3 +1,11 @@
+/*
+ * fetch_transfer.c - one libcurl transfer: set-up, address checks, flow control, silence, verdict.
+ *
+ * judge() checks the URL, on_open_socket each address that libcurl is about to connect to, and
+ * on_before_request the address of a reused connection. The daemon has at most FETCH_WINDOW
+ * unconfirmed bytes; then the write callback pauses. `ended` makes END unique. The owner frees the
+ * transfer later, because finish() may run inside a callback of libcurl.
+ */
 #include "fetch/fetch_transfer.h"
 
 #include "base/clock.h"
@@ -342,6 +350,7 @@ struct fetch_transfer *fetch_transfer_free(struct fetch_transfer *t)
 		curl_loop_remove(t->world->curl, t->easy);
 	if (t->easy)
 		curl_easy_cleanup(t->easy);
+	/* After the handle, which borrows the headers, the URL and the body. */
 	call_headers_free(t->headers);
 	call_url_done(&t->url);
 	answer_head_done(&t->head);

@@ -1,3 +1,12 @@
+/*
+ * held_keys.c - the secret headers of the daemon, each as one complete header line in locked
+ * memory.
+ *
+ * The line is written directly into the locked block, so this code makes no other copy. A new key
+ * replaces one of the same number only after its own memory was allocated. If memory cannot be
+ * locked, the key is refused unless the settings allow unlocked memory. Each block is wiped before
+ * it is freed.
+ */
 #include "fetch/held_keys.h"
 
 #include "base/os/locked.h"

@@ -1,3 +1,10 @@
+/*
+ * proxy_rule.c - decides whether a request uses the proxy of the operator.
+ *
+ * fetch_transfer.c checks addresses by this decision and disables the NO_PROXY of libcurl, so both
+ * always agree. An entry matches as a network, bit by bit, or as a domain, by whole labels. A port
+ * in it limits the entry to that port. Loopback hosts never use a proxy.
+ */
 #include "fetch/proxy_rule.h"
 
 #include "base/digits.h"

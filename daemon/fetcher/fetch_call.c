@@ -1,3 +1,11 @@
+/*
+ * fetch_call.c - the requests of the daemon to acpd-fetch: admission, order, window, end.
+ *
+ * A request is stored at its number modulo FETCHES_MAX, and numbers grow, so a delayed frame of a
+ * closed request matches none. The body is a sealed memfd, which acpd-fetch maps. acpd-fetch reads
+ * untrusted answers: a frame beyond the window (untaken + owed) or in the wrong state is a breach.
+ * Errors of an opened request arrive from the loop, never inside fetch_open.
+ */
 #include "fetcher/fetcher_internal.h"
 
 #include "base/http/header.h"
@@ -208,6 +216,7 @@ static void send_order(struct fetch *x, const struct fetch_request *r, int body)
 		fetch_key_give((struct fetch_key *)r->key, x->run);
 	fetch_order_put(&b, &o);
 	frame_channel_send(&x->run->channel, FRAME_OPEN, x->number, buf_slice(&b), body);
+	/* Headers of the order may be secrets. */
 	explicit_bzero(b.data, b.len);
 }
 

@@ -1,3 +1,11 @@
+/*
+ * fetch_key.c - secret headers on the side of the daemon, and their delivery to acpd-fetch.
+ *
+ * A key is sent with the first request that needs it, once for each run: given_to is the serial of
+ * the run that has it. The frame is built in a buffer of its final size, so no reallocation leaves
+ * a copy, and is wiped after sending. A value with control characters is refused, because it could
+ * add header lines.
+ */
 #include "fetcher/fetcher_internal.h"
 
 #include "base/http/header.h"

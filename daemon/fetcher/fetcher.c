@@ -1,3 +1,10 @@
+/*
+ * fetcher.c - creates and frees the fetcher, and reports whether keys can be kept in locked memory.
+ *
+ * The settings are copied here, and every run of acpd-fetch gets them as CONFIG (fetch_helper.c).
+ * fetcher_check_keys refuses a key when a client names it, so a machine that locks no memory is
+ * reported before the first model call.
+ */
 #include "fetcher/fetcher_internal.h"
 
 #include "base/os/locked.h"

@@ -1,3 +1,11 @@
+/*
+ * answer_pass.c - rewrites the head of an answer for the client and finds the end of its body.
+ *
+ * Heads are buffered up to EGRESS_ANSWER_MAX. Interim heads pass unchanged; the final one loses the
+ * fields of the hop, with their continuation lines. Nothing is read from the client after its
+ * request, so the answer gets "Connection: close". A body whose framing is broken passes until the
+ * server closes.
+ */
 #include "proxy/answer_pass.h"
 
 #include "base/digits.h"

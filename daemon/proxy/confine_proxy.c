@@ -1,3 +1,11 @@
+/*
+ * confine_proxy.c - the tables of the confinement of acpd-proxy, and the order of its steps.
+ *
+ * The process accepts on sockets that it was given, and connects. Therefore the list has no bind,
+ * listen, thread or process. The netlink socket that finds the owner of a connection was opened
+ * before (proxy_main.c). The steps are in the order of confine_self.h: seccomp is last, because the
+ * others need calls that it takes away.
+ */
 #include "proxy/confine_proxy.h"
 
 #include "base/util.h"

@@ -1,3 +1,10 @@
+/*
+ * dial.c - connects to the first address that answers, with one deadline for all of them.
+ *
+ * The caller has checked every address against the rules (proxy_conn.c); nothing is resolved again
+ * here. The result always arrives from a deferred task, so `done` never runs inside dial_start.
+ * After that task the socket belongs to the owner, and dial_stop is harmless.
+ */
 #include "proxy/dial.h"
 
 #include "base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * name_lookup.c - one name lookup by c-ares, with its sockets and its timeout on the loop.
+ *
+ * on_state mirrors the sockets of c-ares as sources of the loop, and set_timer its next timeout, at
+ * most EGRESS_LOOKUP_MS. The answer is delivered from a deferred task, because the channel must not
+ * be destroyed inside a callback of c-ares. ARES_FLAG_NOSEARCH keeps the name that the rules have
+ * allowed.
+ */
 #include "proxy/name_lookup.h"
 
 #include "base/clock.h"

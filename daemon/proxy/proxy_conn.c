@@ -1,3 +1,11 @@
+/*
+ * proxy_conn.c - a connection of a client, from its first byte until bytes pass (proxy_pass.c).
+ *
+ * The order is: head, user, rules, lookup, address check, connect. The rules judge the name.
+ * choose() then drops the addresses that may not be called, and only the others are dialed: a name
+ * cannot lead to a private address unless --upstream-allow permits it. New rules judge every
+ * connection again. The memory is freed from a deferred task, because its own callbacks end it.
+ */
 #include "proxy/proxy_conn.h"
 
 #include "base/util.h"

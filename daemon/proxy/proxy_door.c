@@ -1,3 +1,12 @@
+/*
+ * proxy_door.c - the listener of one session in acpd-proxy: admission, questions, reports to the
+ * daemon.
+ *
+ * An agent can make as many of these as it likes, so all are limited: connections, questions,
+ * hosts, and bytes that wait on the channel. Above WAITING_MAX usage is summed up and reported
+ * later. A port of the loopback is open to every user: sock_owner finds the user of each
+ * connection.
+ */
 #include "proxy/proxy_door.h"
 
 #include "base/os/sock_owner.h"
@@ -199,6 +208,7 @@ void proxy_door_set_rules(struct proxy_door *d, struct egress_rules *rules)
 {
 	egress_rules_free(d->rules);
 	d->rules = rules;
+	/* Before judging: a connection that still needs an answer asks again. */
 	drop_questions(d);
 	list_each(c, &d->conns, struct proxy_conn, link)
 		proxy_conn_judge(c);

@@ -1,3 +1,10 @@
+/*
+ * proxy_relay.c - forwards bytes between two sockets, one piece for each event.
+ *
+ * Only bytes that the receiver did not accept are stored. While a direction stores bytes it is not
+ * read, which slows its sender and limits memory to one piece. The piece buffer is static and empty
+ * between two calls. An end of input is forwarded by shutdown(2) after the stored bytes.
+ */
 #include "proxy/proxy_relay.h"
 
 #include "base/limits.h"

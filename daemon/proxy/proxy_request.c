@@ -1,3 +1,10 @@
+/*
+ * proxy_request.c - parses the head of a request to the proxy, and writes the head for the server.
+ *
+ * The proxy and the server must read the same request, or a client could bypass the rules (RFC
+ * 9112, 11.2). Therefore one Host must equal the target, one kind of framing is allowed, and fields
+ * of the hop are removed. Host is written from the parsed target, never copied.
+ */
 #include "proxy/proxy_request.h"
 
 #include "base/http/authority.h"

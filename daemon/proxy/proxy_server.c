@@ -1,3 +1,11 @@
+/*
+ * proxy_server.c - the end of the socket in acpd-proxy: passes the frames of the daemon to the
+ * listeners.
+ *
+ * CONFIG is first and once. A frame that breaks the protocol ends the process; the daemon then
+ * starts the next run with all listeners. A DENY must have a reason with an HTTP status, because
+ * waiting clients are answered with it.
+ */
 #include "proxy/proxy_server.h"
 
 #include "base/util.h"
@@ -118,6 +126,7 @@ struct proxy_server *proxy_server_free(struct proxy_server *s)
 {
 	list_each(d, &s->doors, struct proxy_door, link)
 		proxy_door_shut(d);
+	/* Listeners and connections free themselves in deferred tasks. */
 	loop_run_deferred(s->world.loop);
 	frame_channel_close(&s->world.channel);
 	egress_settings_done(&s->world.settings);

@@ -1,3 +1,12 @@
+/*
+ * tls_hello.c - parses TLS records up to the end of the ClientHello, and takes the server name from
+ * it.
+ *
+ * Input arrives in any pieces. The bytes of the handshake are collected, at most EGRESS_HELLO_MAX
+ * and the message head, and the message is parsed once it is complete. The rules rely on the name,
+ * so anything that two readers could understand differently is BROKEN. A state other than MORE is
+ * final.
+ */
 #include "proxy/tls_hello.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * fetch_frame.c - encodes and decodes the payloads between the daemon and acpd-fetch.
+ *
+ * Settings and orders are JSON, decoded strictly: a missing or unknown member is -EPROTO and ends
+ * the run. Keys are texts with NUL between them. The daemon trusts no answer: it checks the status,
+ * that header names are in lower case, and that a verdict is flat text. Headers stay raw JSON and
+ * are passed on without a copy.
+ */
 #include "fetcher/wire/fetch_frame.h"
 
 #include "base/http/header.h"
