@@ -1,3 +1,12 @@
+/*
+ * check_job.c - the life of an `acpd check` process: reads its job, runs it on a loop, prints one
+ * line.
+ *
+ * Descriptor 3 holds the job. The end of stdin, SIGTERM and SIGINT end the loop without a line: the
+ * daemon needs no answer any more. Both kinds of check answer through check_job_answer, which
+ * stores the line and ends the loop. The line is written last, so its reader finds no process and
+ * no file of the check.
+ */
 #include "tools/builtin/check/check_job.h"
 
 #include "base/limits.h"
@@ -132,6 +141,7 @@ static int run(struct check_job *j, int fd)
 	write_message(j);
 	kind->start(j);
 	loop_run(j->loop);
+	/* Before the line is written: its reader relies on the end of all processes. */
 	kind->end(j);
 	remove_message(j);
 	return file_write_all(STDOUT_FILENO, buf_slice(&j->line).p, buf_len(&j->line));

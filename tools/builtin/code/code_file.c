@@ -1,3 +1,12 @@
+/*
+ * code_file.c - creates the file that runCode executes, and decides whether its text is an ES
+ * module.
+ *
+ * The decision is made line by line: an import or export at the start of a line, a top-level await,
+ * or import.meta. In a work tree one line of .git/info/exclude hides these files from git. The tree
+ * belongs to the agent, so exclude must be a regular file, opened without following a link. A
+ * failure to hide the file is ignored, because it is removed anyway.
+ */
 #include "tools/builtin/code/code_file.h"
 
 #include "base/os/file.h"

@@ -1,3 +1,11 @@
+/*
+ * model_text.c - writes results as bounded text for a model; programs get the exact JSON.
+ *
+ * A cut always falls between two characters, and a marker tells how to read the rest. A first line
+ * above the limit is shown cut, so the text is never empty. tool_result.c applies model_text_limit
+ * to every text last, whichever function wrote it. A name with control characters is quoted, so no
+ * name looks like two lines.
+ */
 #include "tools/builtin/core/model_text.h"
 
 #include "base/limits.h"

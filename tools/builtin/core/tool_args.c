@@ -1,3 +1,12 @@
+/*
+ * tool_args.c - checks the arguments of a call against the table of its tool, and reads them
+ * afterwards.
+ *
+ * tool_schema.c announces the same table, so both must agree: 3.0 is an integer, null counts as
+ * absent, lengths are in characters. A member given twice is refused, because two readers could see
+ * different calls. Strings hold no NUL unless the field has TOOL_BYTES, because tools use them as C
+ * strings.
+ */
 #include "base/clock.h"
 #include "base/limits.h"
 #include "json/jdec.h"

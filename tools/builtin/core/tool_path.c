@@ -1,3 +1,12 @@
+/*
+ * tool_path.c - resolves the paths of tools and keeps them inside the roots, without a race between
+ * check and use.
+ *
+ * resolve() opens an O_PATH descriptor, asks the kernel for its real path, and requires a root
+ * around it; the policy then judges this path. Later steps use the descriptor, never the text
+ * again. Without openat2 (Linux 5.6) a plain O_PATH open gets the same check of the real path.
+ * Missing parents are resolved twice: to judge, then to create them.
+ */
 #include "base/limits.h"
 #include "tools/builtin/core/toolbox_internal.h"
 #include "policy/policy.h"
@@ -212,6 +221,7 @@ static int reopen(const struct tool_path *p, int flags, const char *path, struct
 	char link[40];
 	int fd;
 
+	/* Opens the inode that was judged: no path is resolved again. */
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", p->fd);
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
 	return fd < 0 ? tool_errno(e, errno, "cannot open", path) : fd;

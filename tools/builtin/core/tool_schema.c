@@ -1,3 +1,11 @@
+/*
+ * tool_schema.c - prints the table of a tool as JSON Schema 2020-12, and the tool as a row of
+ * tools/list.
+ *
+ * tool_args.c enforces the same table: a new type or flag needs a change in both. Every output
+ * schema also allows a lone `error`, because clients validate error results, too. An object takes
+ * no other members (additionalProperties), as the check of arguments does.
+ */
 #include "tools/builtin/core/toolbox_internal.h"
 
 static const char *const type_names[] = {

@@ -1,3 +1,11 @@
+/*
+ * toolbox.c - the built-in tools as an MCP backend: its methods, the id of its sandbox, its life.
+ *
+ * Every answer is an event for the loop (toolbox_call.c), because backend.h forbids an answer
+ * inside the call. A call is checked in this order: tool, arguments, sandbox id, policy; then it
+ * starts. The default id is a hash of boot id and host name, so all tool processes of a machine
+ * agree on it.
+ */
 #include "base/os/file.h"
 #include "base/os/sandbox.h"
 #include "base/limits.h"
@@ -214,6 +222,7 @@ struct toolbox *toolbox_free(struct toolbox *b)
 {
 	if (!b)
 		return NULL;
+	/* First: threads use the kept state, the roots and the policy. */
 	toolbox_calls_close(b);
 	for (size_t i = 0; i < PARTS; i++)
 		if (b->kept[i].p)

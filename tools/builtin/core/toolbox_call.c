@@ -1,3 +1,11 @@
+/*
+ * toolbox_call.c - the life of one call of a tool, between the loop and the thread that runs it.
+ *
+ * A thread posts events and never calls back; the eventfd wakes the loop, which delivers them in
+ * order. The loop writes `stop`, the thread `ended`: once `ended` is set, only the queued event
+ * frees the call. Calls that mostly sleep have a limit of their own, so they do not delay others.
+ * Closing waits TOOL_CLOSE_MS for calls to stop.
+ */
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/os/threads.h"
@@ -20,6 +28,7 @@ static void post(struct toolbox_call *c, enum event_kind kind, struct buf *text)
 	bool first;
 
 	if (kind == EVENT_RESULT || kind == EVENT_ERROR)
+		/* Before the event is visible: abandon() must not stop a call that has ended. */
 		atomic_store(&c->ended, true);
 	ev->call = c;
 	ev->kind = kind;
@@ -174,6 +183,7 @@ static void call_free(struct toolbox_call *c)
 	if (c->state == CALL_RUNNING)
 		count(c, -1);
 	if (c->threaded)
+		/* run() holds the call until its thread has ended. */
 		pthread_join(c->thread, NULL);
 	loop_timer_cancel(&c->timer);
 	list_del(&c->link);
@@ -316,6 +326,7 @@ static void on_wake(void *ctx, uint32_t events _unused_)
 	eventfd_t n;
 	struct event *ev;
 
+	/* Before the events are removed: a later event then wakes the loop again. */
 	eventfd_read(b->wake.fd, &n);
 	while ((ev = next_event(b))) {
 		deliver(ev);

@@ -1,3 +1,11 @@
+/*
+ * toolbox_config.c - reads the configuration of the toolbox strictly, and checks every part that a
+ * call would need later.
+ *
+ * An unknown member or tool is an error, because ignoring it could drop a restriction unnoticed.
+ * server_request.c checks the settings of a client with this parser before a session starts. Names
+ * of variables are compared raw, so one with an escape is refused.
+ */
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

@@ -1,3 +1,10 @@
+/*
+ * toolbox_roots.c - opens the roots, and finds the root of an absolute path.
+ *
+ * A root is its canonical path and an O_PATH descriptor, which tool_path.c gives to openat2. The
+ * working directory must be in a root, and the first root is its default. Comparisons are textual:
+ * both sides must be real paths.
+ */
 #include "tools/builtin/core/toolbox_internal.h"
 
 #include <errno.h>
@@ -42,6 +49,7 @@ static int root_add(struct toolbox *b, const char *path, struct err *e)
 	if (!real)
 		return err_field(e, "roots", "CONFIG_INVALID",
 				 "roots: %s is no directory by its absolute path", path);
+	/* Longest first: root_of returns the first match, which is the innermost root. */
 	while (at > 0 && strlen(b->roots[at - 1].path) < strlen(real)) {
 		b->roots[at] = b->roots[at - 1];
 		at--;

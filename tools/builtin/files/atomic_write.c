@@ -1,3 +1,12 @@
+/*
+ * atomic_write.c - replaces a file by one rename, or creates it by one link, when its content is
+ * complete.
+ *
+ * The content is written to an O_TMPFILE inode, or to a temporary name where the file system has
+ * none. Mode, owner and time are set before the inode gets its name. A new file is linked, because
+ * link(2) fails if the name exists and rename(2) replaces it. Programs without the lock may write,
+ * too, so the old file is compared once more, directly before.
+ */
 #include "tools/builtin/files/atomic_write.h"
 
 #include "base/clock.h"
@@ -91,10 +100,12 @@ static int write_new(int dir, struct slice bytes, mode_t mode, const struct stat
 	r = file_write_all(fd, bytes.p, bytes.n);
 	if (r == 0 && old->st_nlink && geteuid() == 0 && fchown(fd, old->st_uid, old->st_gid) < 0)
 		r = -errno;
+	/* After fchown, which clears set-user-ID and set-group-ID bits (chown(2)). */
 	if (r == 0 && fchmod(fd, mode) < 0)
 		r = -errno;
 	if (r == 0)
 		atomic_write_date(fd, old);
+	/* Before the rename: after a crash no name may point to missing bytes. */
 	if (r == 0 && sync && fsync(fd) < 0)
 		r = -errno;
 	return r < 0 ? r : TAKE_FD(fd);

@@ -1,3 +1,12 @@
+/*
+ * file_describe.c - the JSON members that describe a file, the check of an expected version, and
+ * errno names for tools.
+ *
+ * The etag consists of inode, size and time of change in nanoseconds; atomic_write_date keeps the
+ * times of two quick writes apart. Names and contents that are not UTF-8 are sent as base64,
+ * because JSON cannot hold them. tool_errno maps each errno to the names that tools document,
+ * others to EIO.
+ */
 #include "tools/builtin/files/file_describe.h"
 
 #include "base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * nearest_text.c - compares a text with every place of a file and reports the few most similar
+ * places.
+ *
+ * Several lines: counts equal lines, by hashes without blanks. A single line: the Dice coefficient
+ * of pairs of characters, with counters that each line resets on first use. Places arrive in
+ * ascending order, which note() needs to merge overlapping ones. The limits NEAREST_* keep a failed
+ * edit fast.
+ */
 #include "tools/builtin/files/nearest_text.h"
 
 #include "base/limits.h"

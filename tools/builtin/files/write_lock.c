@@ -1,3 +1,12 @@
+/*
+ * write_lock.c - the two locks of a writer: a table for threads of this process, then flock(2) for
+ * other processes.
+ *
+ * `held` counts the first directories of a sorted list that a call owns; is_taken searches these of
+ * all calls. flock is tried in short intervals, because a blocking flock could not notice the end
+ * of the call. A directory that cannot be locked is no error: the writer still compares the file
+ * before the rename.
+ */
 #include "tools/builtin/files/write_lock.h"
 
 #include "base/clock.h"
@@ -53,6 +62,7 @@ static struct write_lock *guard_of(const int *fds, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (fds[i] >= 0 && fstat(fds[i], &sb) == 0)
 			g->dirs[g->n++] = (struct dir){ sb.st_dev, sb.st_ino, fds[i], -1 };
+	/* Every call locks in this order, so no two calls wait for each other. */
 	qsort(g->dirs, g->n, sizeof(g->dirs[0]), compare);
 	for (size_t i = 0; i < g->n; i++)
 		if (!kept || compare(&g->dirs[kept - 1], &g->dirs[i]) != 0)

@@ -1,3 +1,12 @@
+/*
+ * patch_commit.c - carries out a patch plan: stages all new contents, then exchanges names, and
+ * undoes all on an error.
+ *
+ * Staging does what may fail for lack of space. Each exchange is one rename, directly after a check
+ * that the path is unchanged. The staged name then holds the old content, so a rename back undoes
+ * it. Missing directories are recorded before they are made, to be removed after a failure. The
+ * caller holds the write lock (patch_plan_guard).
+ */
 #include "base/os/file.h"
 
 #include "base/array.h"

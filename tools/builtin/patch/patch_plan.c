@@ -1,3 +1,12 @@
+/*
+ * patch_plan.c - computes what every path of a patch will contain, in memory, without changing the
+ * tree.
+ *
+ * There is one node for each path. A part of the patch sees what earlier parts made; a rename or
+ * copy starts from the state before the patch, as in git. Sources of renames and deletions are
+ * marked first, so another part may take their names. An error stays with its part, so one answer
+ * names every part that does not fit.
+ */
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "diff/git_patch.h"
@@ -288,6 +297,7 @@ bool patch_plan_make(struct patch_plan *p, char *const *only)
 	bool fits = true;
 
 	p->items = xalloc(p->set.n * sizeof(*p->items));
+	/* Two paths for each part at most. The array never moves: parts hold pointers into it. */
 	p->nodes = xalloc((2 * p->set.n + 1) * sizeof(*p->nodes));
 	for (size_t i = 0; i < p->set.n; i++) {
 		struct patch_item *it = &p->items[i];

@@ -1,3 +1,11 @@
+/*
+ * background_procs.c - the processes in the background, the ended commands whose output is read on,
+ * and their tools.
+ *
+ * Everything runs on the loop: a call is answered at once or waits in the list of its process. The
+ * kernel reuses pids, so find() searches from the newest entry. Only an ended process is evicted,
+ * never a running one. A kept command (`kept`) is listed nowhere and serves getProcessOutput only.
+ */
 #include "tools/builtin/run/background_procs.h"
 
 #include "base/limits.h"

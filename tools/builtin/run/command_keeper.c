@@ -1,3 +1,11 @@
+/*
+ * command_keeper.c - the reaper process above one command, and the socket between it and the tools.
+ *
+ * The process is a fork without exec. Inherited descriptors are closed first, because a pipe held
+ * here would hide the end of an output. The socket is SOCK_SEQPACKET, so each message stays whole.
+ * The end of the socket reports that no process is left. Killing takes several rounds, because a
+ * killed parent may have forked meanwhile.
+ */
 #include "tools/builtin/run/command_keeper.h"
 
 #include "base/limits.h"
@@ -162,6 +170,7 @@ _noreturn_ static void keeper_main(const struct proc_spec *spec, const char *rem
 	tidy(sock);
 	setsid();
 	prctl(PR_SET_NAME, "acpd-keeper");
+	/* Both before start(): every orphan must come here, and no SIGCHLD may be lost. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	k.signals = block_signals();
 	k.leader = start(spec);

@@ -1,3 +1,10 @@
+/*
+ * command_output.c - a ring of the newest bytes of a stream, and the first bytes of it.
+ *
+ * Positions count from the start of the stream; `total - len` is the oldest byte in the ring. The
+ * ring doubles up to `keep` and wraps only when it no longer grows, so growing is one realloc. If
+ * memory is missing, it wraps earlier. Readers skip the rest of a character that was cut.
+ */
 #include "tools/builtin/run/command_output.h"
 
 #include "base/limits.h"

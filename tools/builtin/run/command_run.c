@@ -1,3 +1,11 @@
+/*
+ * command_run.c - one running command on the loop: its streams, its time limits, its end.
+ *
+ * The reaper process (command_keeper.h) reports the end of the command, then the end of everything
+ * below it. on_exit needs that and the end of both pipes; after STOP_DRAIN_MS the pipes are closed,
+ * because an unkillable process may hold them. Signals pass through the reaper, which alone knows
+ * that the pid is still the command.
+ */
 #include "tools/builtin/run/command_run.h"
 
 #include "base/clock.h"

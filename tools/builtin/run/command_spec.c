@@ -1,3 +1,12 @@
+/*
+ * command_spec.c - the common part of all tools that run commands: arguments, verdict, environment,
+ * start, report.
+ *
+ * command_start is the only way to start a command and asks the policy first, so no tool can bypass
+ * it. Variables are judged with the command, because they can change what it does; the strictest
+ * verdict counts. Later layers of the environment replace earlier ones. Long arguments are refused
+ * here, because execve(2) reports only E2BIG.
+ */
 #include "tools/builtin/run/command_spec.h"
 
 #include "base/limits.h"

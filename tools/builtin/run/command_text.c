@@ -1,3 +1,11 @@
+/*
+ * command_text.c - the output of a command as text for a model: head and tail of each stream,
+ * without terminal controls.
+ *
+ * Each stream has half of the limit, and what the other one leaves. A stream above its share shows
+ * its beginning and its end; a marker between them names the offset for getProcessOutput. Cuts fall
+ * on line ends where possible, else between two characters.
+ */
 #include "tools/builtin/run/command_text.h"
 
 #include "base/limits.h"
