@@ -1,3 +1,12 @@
+/*
+ * hosted.c - all hosted MCP servers: the set of the daemon, and one set for each session with a
+ * project file.
+ *
+ * A session releases its set while processes still run. The set then waits in `leaving`, and
+ * settle() frees it when it is down. settle() is a deferred task, because a callback of a server
+ * must not free that server. hosted_stop is complete when every set is down and none is leaving.
+ * Restarts of freed sets stay in the total.
+ */
 #include "tools/hosted/hosted.h"
 
 #include "base/os/file.h"

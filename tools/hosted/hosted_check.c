@@ -1,3 +1,11 @@
+/*
+ * hosted_check.c - reads the tools/list of a server page by page, counts the tools, measures the
+ * first answer.
+ *
+ * check_end takes `done` and cancels everything before it calls it, so `done` may start the next
+ * check. A server that answers METHOD_NOT_FOUND has no tools and passes. Pages and time are
+ * limited, because the server decides how many pages there are.
+ */
 #include "tools/hosted/hosted_check.h"
 
 #include "base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * hosted_server.c - supervises one hosted server: states, restarts, checks, the last error.
+ *
+ * fallen() handles every end: it stops, waits for the next start, or gives up. An error is masked
+ * with the known secrets before it is stored, because status and log show it. The backend is made
+ * once and stays over restarts; if something is missing, make() is tried again for the next user of
+ * the server.
+ */
 #include "tools/hosted/hosted_server.h"
 
 #include "base/clock.h"
@@ -125,6 +133,7 @@ static void on_backoff_over(void *ctx)
 /* A server over HTTP costs little to check, and others may start it late. So it is checked again. */
 static void give_up(struct hosted_server *s)
 {
+	/* FAILED first: on_wanted then refuses callers that retry from their error. */
 	set_state(s, HOSTED_FAILED);
 	hosted_transport_stop(&s->transport); /* calls that waited for the next start */
 	if (s->config.entry->transport == MCPFILE_HTTP)

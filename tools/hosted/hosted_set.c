@@ -1,3 +1,10 @@
+/*
+ * hosted_set.c - the servers of one configuration file, with their secrets and their problems.
+ *
+ * A server borrows its entry, its refusal and the secrets from the set. The mark of a server
+ * consists of serial and name and must be unique in the daemon: the sweep after its end kills by
+ * mark. Header values and variables are registered as secrets before a server can log anything.
+ */
 #include "tools/hosted/hosted_set.h"
 
 #include "base/limits.h"
@@ -84,6 +91,7 @@ void hosted_set_delete(struct hosted_set *set)
 	for (size_t i = 0; i < set->file.n; i++)
 		hosted_server_free(set->servers[i]);
 	free(set->servers);
+	/* After the servers, which borrow the secrets and their entries. */
 	secrets_done(&set->secrets);
 	mcpfile_done(&set->file);
 	free(set->path);

@@ -1,3 +1,12 @@
+/*
+ * hosted_transport.c - creates the transport of a hosted server, stdio or HTTP, and forwards start,
+ * stop and kill.
+ *
+ * The source of an entry decides which hosts it can reach. The configuration is the operator's. A
+ * project file is written by the user of the session. Its servers are called from sockets of that
+ * user, and http only on the loopback. A session with a network namespace gets no HTTP server,
+ * because the daemon is outside of it.
+ */
 #include "tools/hosted/hosted_transport.h"
 
 #include "tools/hosted/hosted_command.h"

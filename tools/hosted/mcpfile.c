@@ -1,3 +1,12 @@
+/*
+ * mcpfile.c - reads an MCP configuration file in either form, and collects issues instead of
+ * failing.
+ *
+ * An invalid entry must not disable the others, so only an error of the file itself leaves none.
+ * open_as changes the file-system user and group (setfsuid(2)), so the kernel checks every
+ * directory of the path as the user who wrote the file. O_NONBLOCK and the check for a regular file
+ * keep a FIFO from blocking the daemon.
+ */
 #include "tools/hosted/mcpfile.h"
 
 #include "base/array.h"

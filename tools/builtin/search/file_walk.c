@@ -1,3 +1,12 @@
+/*
+ * file_walk.c - adapts tree_walker to tools: policy, .gitignore, cursors, depth, pseudo file
+ * systems.
+ *
+ * A cursor is the last path that was returned. `least` is the first name to visit in the directory
+ * entered last; names have a fixed order, so a walk resumes without state. Each entered directory
+ * has one level of .gitignore rules: enter and leave must stay paired. A directory whose rules do
+ * not fit is skipped, because too little is safer than ignored files.
+ */
 #include "tools/builtin/search/file_walk.h"
 
 #include "base/buf.h"
@@ -26,6 +35,7 @@ struct file_walk {
 
 int file_walk_open(int dir, const char *name, struct stat *sb)
 {
+	/* O_PATH first: a FIFO or device must not be opened to find out what it is. */
 	_cleanup_(closep) int held = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char link[40];
 	struct stat own;

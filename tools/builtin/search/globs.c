@@ -1,3 +1,10 @@
+/*
+ * globs.c - expands braces into plain patterns once, and matches paths against these.
+ *
+ * tree/glob.h has no braces. expand() replaces the first brace by each of its alternatives and
+ * recurses, so a nested brace is the first one of a later pass. TOOL_GLOBS_MAX limits the patterns.
+ * A backslash protects a brace or a comma.
+ */
 #include "tools/builtin/search/globs.h"
 
 #include "base/buf.h"

@@ -1,3 +1,10 @@
+/*
+ * regex.c - compiles and matches PCRE2 patterns with limits on steps, memory and nesting.
+ *
+ * Patterns come from models and files hold any bytes. TOOL_GREP_STEPS and TOOL_GREP_HEAP_KIB limit
+ * one match. The JIT is optional. PCRE2_MATCH_INVALID_UTF keeps a match within valid UTF-8; \C is
+ * refused, because it could split a character. Any error of a match counts as REGEX_COSTLY.
+ */
 #include "tools/builtin/search/regex.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * watched_dirs.c - the table of inotify watches of watchDirectory: the path of each watch
+ * descriptor.
+ *
+ * inotify(7) watches one directory and reports numbers. A directory is watched before its names are
+ * read, so a name made meanwhile is seen twice and never missed. `found` removes the second report.
+ * The watch is added through /proc/self/fd, to the inode that the walk has judged. After a rename
+ * the paths below it are rewritten.
+ */
 #include "tools/builtin/search/watched_dirs.h"
 
 #include "base/limits.h"

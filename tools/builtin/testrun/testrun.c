@@ -1,3 +1,12 @@
+/*
+ * testrun.c - runs the shards of runTests, merges their results, and answers when the last one has
+ * ended.
+ *
+ * Output is added to the log, the tail and the line parser as it arrives, so a run that is cut off
+ * has results. A report file replaces them only if it is whole and newer than the run. Every shard
+ * is judged before the first one starts, because a question to a human restarts the call. The state
+ * is freed before the answer, which ends the call.
+ */
 #include "tools/builtin/testrun/testrun.h"
 
 #include "base/clock.h"

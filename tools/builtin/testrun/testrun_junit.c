@@ -1,3 +1,11 @@
+/*
+ * testrun_junit.c - a small XML reader, and the mapping of JUnit elements to results of tests.
+ *
+ * The report is untrusted: no entity is defined, nothing is loaded, nothing recurses. Attributes
+ * and text stay slices of the report; only names and messages are decoded and cut. False means that
+ * the root was not closed: the caller then drops the results, because a killed runner leaves a
+ * partial report.
+ */
 #include "tools/builtin/testrun/testrun_parse.h"
 
 #include "base/limits.h"

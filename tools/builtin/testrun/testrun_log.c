@@ -1,3 +1,10 @@
+/*
+ * testrun_log.c - the log file of a test run, and its tail for the artifact of the session.
+ *
+ * The paths of the last TEST_LOGS_MAX runs belong to the toolbox, so a log outlives its call. A
+ * file is deleted when a later run takes its place, or with the toolbox. A write error or the limit
+ * of bytes closes the file; the tail still grows, and the tests continue.
+ */
 #include "tools/builtin/testrun/testrun_log.h"
 
 #include "base/os/file.h"

@@ -1,3 +1,4 @@
+/* testrun_parse.c - line parsers of runners; a result is held until the next one may begin. */
 #include "tools/builtin/testrun/testrun_parse.h"
 
 #include "base/limits.h"

@@ -1,3 +1,10 @@
+/*
+ * testrun_runner.c - finds the test runner of an npm script, so that it can write a report.
+ *
+ * npm appends arguments to the last command of a script, so only this command counts. A script with
+ * shell syntax that could change its meaning is not parsed, and a script that sets a reporter keeps
+ * it. No match is safe: the output is parsed in any case (testrun_parse.c).
+ */
 #include "tools/builtin/testrun/testrun_runner.h"
 
 #include "base/os/file.h"
