@@ -1,3 +1,12 @@
+/*
+ * mcp_front.c - dispatches the messages of one client by its era, and keeps its open requests until
+ * they are answered.
+ *
+ * Ids are unique among open requests, so an answer has one receiver. MCP_OPEN_MAX and MCP_HELD_MAX
+ * limit what one client can make the daemon store. front_request_end sends the answer and frees the
+ * request: no caller may use it after. Error codes of internal transports become internal errors,
+ * because no client of MCP defines them.
+ */
 #include "tools/mcp/mcp_front.h"
 
 #include "json/jdec.h"
@@ -294,6 +303,7 @@ static void on_cancelled(struct mcp_front *f, const struct rpc_msg *m)
 	struct slice id = jobj_get(m->params, "requestId").raw;
 	struct front_request *x = id.n ? find_open(f, id) : NULL;
 
+	/* MCP 2025-11-25, cancellation: a client must not cancel initialize. */
 	if (!x || x == f->starting)
 		return;
 	front_questions_drop(x, true);

@@ -1,3 +1,12 @@
+/*
+ * mcp_serve.c - moves lines between two descriptors and a front, with back-pressure and a shared
+ * budget.
+ *
+ * turn() does all work, once at the end of a turn of the loop: output first, because a full output
+ * stops input. Callbacks only record and defer it, so `done` never runs inside the front and may
+ * free the object. epoll refuses regular files (EPERM), which a timer reads. A socket for both
+ * directions is duplicated, because epoll has one entry for each descriptor.
+ */
 #include "tools/mcp/mcp_serve.h"
 
 #include "base/buf.h"

@@ -1,3 +1,12 @@
+/*
+ * relay.c - the MCP servers of a session: set-up and teardown for its harness, and the target of
+ * each call of /mcp.
+ *
+ * Every start of the harness builds the servers again. The built-in tools stay, because the agent
+ * has processes in them. The socket and its directory stay, because the sandbox already shows the
+ * directory. relay_target finds the backend of each call separately, so a client of /mcp survives a
+ * restart of the harness.
+ */
 #include "tools/mcp/msg.h"
 #include "tools/relay/relay_internal.h"
 
@@ -105,6 +114,7 @@ struct session_servers *session_servers_get(struct relay *r, struct session *s)
  * began. */
 static void session_servers_clear(struct session_servers *v)
 {
+	/* From the outside in: connections use servers, which borrow names, processes and rules. */
 	if (v->session_socket)
 		session_socket_clear(v->session_socket);
 	proxy_calls_end(&v->calls);

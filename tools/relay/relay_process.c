@@ -1,3 +1,11 @@
+/*
+ * relay_process.c - an MCP server that runs as a child for one session, started by its first call.
+ *
+ * The setup is a memfd, which upstream_stdio.c duplicates and rewinds at each start, so a restarted
+ * process gets the same. start_pace.h delays the restarts of a process that dies at once. `bounds`
+ * borrows its references from the server. Output of the process may hold secrets, so the log has it
+ * only masked, or not at all.
+ */
 #include "tools/relay/relay_process.h"
 
 #include "base/log.h"

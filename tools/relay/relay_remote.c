@@ -1,3 +1,11 @@
+/*
+ * relay_remote.c - an HTTP MCP server of a session, called by acpd-fetch, and its release.
+ *
+ * A server that was started may keep a session for this client. On release it moves to the list
+ * `at`, sends the DELETE of that session, and is freed when it reports down. The event arrives from
+ * inside the server, so the free is deferred. Header values are secrets: every copy made here is
+ * wiped.
+ */
 #include "tools/relay/relay_remote.h"
 
 #include "base/array.h"

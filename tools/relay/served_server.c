@@ -1,3 +1,12 @@
+/*
+ * served_server.c - the callbacks of the gate for one server: permission requests, artifacts,
+ * budgets, records.
+ *
+ * The chain from the server to the harness is: inner, gate, text results (built-in tools only),
+ * renaming. A question is freed before the gate gets its answer, because the gate may use the same
+ * ask again. An artifact that cannot be stored becomes an error in the result, because the call was
+ * made. Text artifacts are masked.
+ */
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "digest/base64.h"
@@ -298,6 +307,7 @@ struct served_server *served_server_new(struct loop *loop, struct session *s,
 
 struct served_server *served_server_free(struct served_server *o)
 {
+	/* From the harness to the server: each backend borrows the next one. */
 	mcp_backend_free(o->front);
 	mcp_backend_free(o->plain);
 	toolgate_free(o->gate); /* withdraws its questions */

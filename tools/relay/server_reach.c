@@ -1,3 +1,10 @@
+/*
+ * server_reach.c - checks a command or URL that only the harness will use.
+ *
+ * The check runs on the loop, so it tries only loopback addresses, without a resolver, and waits at
+ * most REACH_MS for each. localhost is reachable if 127.0.0.1 or ::1 is. If no socket can be made,
+ * the server counts as reachable: the harness will find out.
+ */
 #include "tools/relay/server_reach.h"
 
 #include "base/http/authority.h"

@@ -1,3 +1,11 @@
+/*
+ * server_request.c - parses and checks the settings of a client for its MCP servers, before the
+ * session starts.
+ *
+ * Errors are found here, because a process that starts later has no client to report to. The setup
+ * of the built-in tools is checked by their own parser, with a placeholder root. The field of a
+ * nested error is completed to its path from the top. Results borrow from the request.
+ */
 #include "tools/relay/server_request.h"
 
 #include "base/limits.h"

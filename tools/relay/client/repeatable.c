@@ -1,3 +1,10 @@
+/*
+ * repeatable.c - the tools that a server declared safe to repeat, learned from its lists.
+ *
+ * A later entry of the same name replaces the earlier one, so a tool that becomes destructive is
+ * removed. The first page clears the list. Above TOOLGATE_TOOLS_MAX a tool is not stored and counts
+ * as unsafe. Annotations are claims of the server: they permit a repetition and nothing else.
+ */
 #include "tools/relay/client/repeatable.h"
 
 #include "base/array.h"

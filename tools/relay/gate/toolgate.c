@@ -1,3 +1,7 @@
+/*
+ * toolgate.c - judges, counts, asks about and forwards every tools/call.
+ * Answers of the gate are deferred: backend.h forbids `done` inside the call.
+ */
 #include "tools/relay/gate/toolgate_internal.h"
 
 #include "json/jstr.h"

@@ -1,3 +1,11 @@
+/*
+ * toolgate_list.c - removes denied tools from tools/list, and stores which tools announce an output
+ * schema.
+ *
+ * A model should not see a tool that it cannot call; the refusal itself is in toolgate.c. Only the
+ * array is replaced, so the rest of the result keeps every byte. Pages accumulate until the next
+ * first page. A tool above TOOLGATE_TOOLS_MAX is listed, and counts as one without schema.
+ */
 #include "tools/relay/gate/toolgate_internal.h"
 
 #include "base/array.h"

@@ -1,3 +1,11 @@
+/*
+ * toolgate_params.c - reads and changes the params and results of tool calls for the gate.
+ *
+ * A digest of tool, arguments and requestState identifies the next round of a call, so an allowed
+ * call cannot return with other arguments. The gate answers only a result with exactly one
+ * question, and with _meta.acpd.permission. Any other question belongs to the client. The bytes of
+ * an artifact never reach the client.
+ */
 #include "tools/relay/gate/toolgate_internal.h"
 
 #include "json/jenc.h"

@@ -1,3 +1,10 @@
+/*
+ * toolgate_results.c - writes the results with which the gate answers for a server.
+ *
+ * A refusal is a result with isError, because models read results and not errors of JSON-RPC. A
+ * tool with an output schema gets no structuredContent, which clients would validate; the schemas
+ * of the built-in tools allow an error. Programs find the error in _meta.acpd in any case.
+ */
 #include "tools/relay/gate/toolgate_internal.h"
 
 #include "json/jenc.h"

@@ -1,3 +1,12 @@
+/*
+ * session_socket.c - accepts connections of a harness, checks their first line, and serves MCP on
+ * them.
+ *
+ * A client must have the uid of the session (SO_PEERCRED) and its key, which is compared by digest
+ * in constant time. Connections without a first line are limited in time and bytes, and the oldest
+ * makes place for a new one. If no descriptor is left, the listener pauses, because a
+ * level-triggered epoll would spin.
+ */
 #include "tools/relay/harness/session_socket.h"
 
 #include "base/buf.h"
@@ -41,6 +50,7 @@ struct socket_client {
 
 static void client_free(struct socket_client *c)
 {
+	/* Before the descriptor is closed, because it restores the flags of it. */
 	c->serving = mcp_serving_free(c->serving);
 	loop_timer_cancel(&c->timer);
 	loop_io_set(c->socket->loop, &c->io, 0);

@@ -1,3 +1,11 @@
+/*
+ * tool_names.c - two trees of the tools of a session: by server and tool, and by the name that
+ * harnesses derive.
+ *
+ * Keys are 64 bits of SHA-256; a collision costs only an alias that was not needed. choose_alias
+ * appends eight hex digits and counts up until no other tool has the derived name. An entry is
+ * never removed, so a name means the same tool until the servers are set up again.
+ */
 #include "tools/relay/harness/tool_names.h"
 
 #include "base/buf.h"
@@ -55,6 +63,7 @@ struct tool_names *tool_names_free(struct tool_names *n)
 {
 	if (!n)
 		return NULL;
+	/* by_id owns the entries and is destroyed last. */
 	tdestroy(n->by_key, not_ours);
 	tdestroy(n->by_id, entry_free);
 	free(n);

@@ -1,3 +1,12 @@
+/*
+ * tool_renaming.c - renames the tools of one server for the harness, and gives them schemas that it
+ * accepts.
+ *
+ * Only tools/list and tools/call are changed. A list is written again only if a tool in it changed.
+ * `listing` counts lists and `page` counts pages: a tool is reported once for each list, and one
+ * that a page has twice is left out. TOOL_SCHEMA_EFFORT_MAX limits the work on one list, because
+ * the server chooses its schemas.
+ */
 #include "tools/relay/harness/tool_renaming.h"
 
 #include "base/buf.h"
