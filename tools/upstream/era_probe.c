@@ -1,3 +1,11 @@
+/*
+ * era_probe.c - the handshake that finds the era of a server: server/discover, initialize, or both.
+ *
+ * A server of unknown era gets server/discover first. Without an answer in MCP_PROBE_MS it gets
+ * initialize, too, and the first success decides. A server that was legacy the last time gets
+ * initialize first, because some of them exit at any other message. The connection ends if both
+ * fail, or after start_ms.
+ */
 #include "base/clock.h"
 #include "base/limits.h"
 #include "json/jenc.h"
@@ -152,6 +160,7 @@ static void on_initialize(void *ctx, struct slice result, struct slice error)
 		speaks(u, true, revision);
 		upstream_rpc_cancel(&u->rpc,
 				    &u->discover); /* still open if it was not answered in time */
+		/* Before went_up(), which sends the waiting calls: the server expects it first. */
 		upstream_rpc_notify(&u->rpc, "notifications/initialized", SLICE("{}"));
 		went_up(u, true, jobj_get(legacy_hello(legacy), "serverInfo"));
 		return;

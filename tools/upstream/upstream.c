@@ -1,3 +1,12 @@
+/*
+ * upstream.c - the backend of one server: calls that wait for it, calls in progress, and their
+ * common end.
+ *
+ * Calls wait in order until the handshake is complete. upstream_end first moves all open calls to a
+ * list of its own, then reports: a callback may call again, and that call must survive. A call
+ * whose own answer is queued keeps it. A notification without a call is delivered only if all
+ * candidates have the same caller.
+ */
 #include "tools/upstream/upstream.h"
 
 #include "base/limits.h"

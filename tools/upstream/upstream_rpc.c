@@ -1,3 +1,12 @@
+/*
+ * upstream_rpc.c - request ids, progress tokens and answers of JSON-RPC to one server, over any
+ * transport.
+ *
+ * An id is never used again on a connection, so a late answer matches no other request. The
+ * progress token of the caller is replaced by the id and restored byte for byte. A request that
+ * cannot be sent is answered from the loop, because `reply` must not run inside the call. The
+ * server is untrusted: a result must be an object.
+ */
 #include "tools/upstream/upstream_rpc.h"
 
 #include "base/limits.h"
@@ -38,6 +47,7 @@ void upstream_rpc_done(struct upstream_rpc *l)
 
 static void end_request(struct upstream_rpc_request *rq, struct slice result, struct slice error)
 {
+	/* First: reply may use the same request again or free it. */
 	upstream_rpc_forget(rq);
 	rq->reply(rq->ctx, result, error);
 }

@@ -1,3 +1,11 @@
+/*
+ * upstream_stdio.c - the child process of a stdio server: start, lines, noise, end.
+ *
+ * The first reason for the end is kept; later ones follow from it. Calls end at once, and down is
+ * reported after the exit, so two processes of a server never overlap. A child that exits during
+ * the handshake is started once more for the other era. A freed object remains until its child has
+ * exited. Lines that are not messages are skipped up to a limit.
+ */
 #include "tools/upstream/upstream_stdio.h"
 
 #include "base/clock.h"

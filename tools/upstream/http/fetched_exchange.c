@@ -1,3 +1,11 @@
+/*
+ * fetched_exchange.c - an HTTP exchange by acpd-fetch with the interface of http_exchange.c.
+ *
+ * The request arrives as HTTP/1.1 text and is split into method, URL, headers and body; libcurl
+ * writes the framing headers itself. Headers may hold secrets, so both forms of them are wiped. A
+ * failure to open is reported from the loop, and close defers the free, because the owner may close
+ * inside any callback.
+ */
 #include "tools/upstream/http/fetched_exchange.h"
 
 #include "base/limits.h"

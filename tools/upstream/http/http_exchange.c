@@ -1,3 +1,11 @@
+/*
+ * http_exchange.c - one HTTP/1.1 request on a TCP connection of its own: connect, send, head, body.
+ *
+ * Sockets belong to the given user (socket_user.h). Each address has MCP_CONNECT_MS. The answer is
+ * read while the request is sent, because a server may refuse early. An owner may close in any
+ * callback: the state is checked after each one, and the memory is freed at the end of the turn. A
+ * body without framing ends with the connection.
+ */
 #include "tools/upstream/http/http_exchange.h"
 
 #include "base/http/http_body.h"

@@ -1,3 +1,12 @@
+/*
+ * http_post.c - one MCP message over HTTP: the headers of its era, its answer as JSON or events,
+ * one repetition.
+ *
+ * A post is closed before its caller gets the answer, because the caller may stop the server and
+ * close all posts. 404 means that the server lost the session, a header mismatch that the known
+ * tool list is old: each repeats the post once. A stream that ends early is resumed with
+ * Last-Event-ID, at legacy servers that number events.
+ */
 #include "tools/upstream/http/http_post.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * http_target.c - parses the URL and the headers of a configured server, and writes heads of
+ * requests.
+ *
+ * A configuration cannot set a header that this code sets itself: two values could be read
+ * differently. A header value that is not plain text becomes =?base64?...?= (MCP 2026-07-28). A
+ * value that already has this form is encoded, too, so decoding is unambiguous. The configured
+ * headers are secrets and are wiped.
+ */
 #include "tools/upstream/http/http_target.h"
 
 #include "base/http/authority.h"

@@ -1,3 +1,12 @@
+/*
+ * param_headers.c - learns x-mcp-header declarations from lists of tools, and writes the headers of
+ * a call.
+ *
+ * A declaration is a tool, a path of properties and a header. A list that has the tool again
+ * replaces its declarations. The walk enters only schemas whose text has "x-mcp-header", to
+ * MCP_MIRRORED_DEPTH levels. An integer is written as JavaScript writes it, because the server
+ * compares the header with the argument that it parsed.
+ */
 #include "tools/upstream/http/param_headers.h"
 
 #include "base/http/header.h"

@@ -1,3 +1,10 @@
+/*
+ * resolve.c - resolves a host in a detached thread, which returns the addresses through a pipe.
+ *
+ * getaddrinfo blocks and cannot be cancelled: a cancelled resolve closes its end of the pipe, and
+ * the thread frees its own query later. The thread takes the file-system user of the caller for
+ * itself alone. Its single write is below PIPE_BUF, so the loop reads all of it at once (pipe(7)).
+ */
 #include "tools/upstream/http/resolve.h"
 
 #include "base/limits.h"

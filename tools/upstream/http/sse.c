@@ -1,3 +1,11 @@
+/*
+ * sse.c - joins the lines of a text/event-stream to events, and stores the last id and the retry
+ * time.
+ *
+ * The server is untrusted: a value above `max` bytes ends the stream, and the retry time is at most
+ * RETRY_MAX_MS. An id with control characters is ignored, because it is sent back in the header
+ * Last-Event-ID. Large buffers are released after each event.
+ */
 #include "tools/upstream/http/sse.h"
 
 #include "base/util.h"

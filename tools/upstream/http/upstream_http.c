@@ -1,3 +1,12 @@
+/*
+ * upstream_http.c - the connection state of an HTTP server: handshake, order of posts, sessions,
+ * GET stream, end.
+ *
+ * Each post has a connection of its own, so the order is made here. While notifications/initialized
+ * (`barrier`) or a new session is under way, other posts wait in the list. Every end passes
+ * wind_up, which closes the posts and sends DELETE for a session. A timer reports down, after
+ * MCP_GOODBYE_MS at the latest.
+ */
 #include "tools/upstream/http/upstream_http.h"
 
 #include "base/limits.h"
@@ -212,6 +221,7 @@ static void renewed(void *ctx, struct slice result, struct slice error)
 		wind_up(h, &e);
 		return;
 	}
+	/* Before renewing ends: the notification becomes the barrier of the waiting posts. */
 	upstream_rpc_notify(&h->up.rpc, "notifications/initialized", SLICE("{}"));
 	h->renewing = false;
 	if (h->up.legacy)

@@ -1,3 +1,11 @@
+/*
+ * legacy_questions.c - questions of a legacy server to its client, as rounds of "input_required".
+ *
+ * The request of the server stays open while the caller fetches answers, at most MCP_HELD_MS.
+ * requestState has a key, a time and an HMAC over them, the request and the caller, so no other
+ * caller or request continues the call. The key is cleared at the first return, so a state is valid
+ * once. initialize announced every capability; check_ask tests the one of the call.
+ */
 #include "base/clock.h"
 #include "base/limits.h"
 #include "json/jdec.h"

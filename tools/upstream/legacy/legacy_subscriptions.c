@@ -1,3 +1,11 @@
+/*
+ * legacy_subscriptions.c - subscriptions/listen at a legacy server: shared subscriptions of
+ * resources, and list_changed.
+ *
+ * Several listens share one resources/subscribe for each URI; the last one unsubscribes. A listen
+ * is acknowledged when all of its subscriptions were answered, with the granted ones only, and gets
+ * no notification before. A new HTTP session of the server needs all subscriptions again.
+ */
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
