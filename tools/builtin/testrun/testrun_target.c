@@ -3,8 +3,8 @@
  *
  * Rows of the configuration are checked at the start by the code that reads them later. `judged` is
  * the command without the report options, whose random path no rule of a policy could match. Names
- * in `only` are quoted for a shell and escaped for patterns of JavaScript. A command without {shard}
- * refuses shards, and a command without {only} refuses `only`: it would run all tests.
+ * in `only` are quoted for a shell and escaped for patterns of JavaScript. A command without
+ * {shard} refuses shards, and a command without {only} refuses `only`: it would run all tests.
  */
 #include "tools/builtin/testrun/testrun_target.h"
 
