@@ -1,3 +1,11 @@
+/*
+ * grant.c - reference-counted grants, and the holders that must stop when a grant ends.
+ *
+ * grant_keep links a holder into its grant, so grant_cut reaches every connection, stream and
+ * upload that uses it. grant_admin is const and has no references: counting, holding and freeing
+ * skip it. `over` denies every later check, and is never reset. A holder that is cut still owns its
+ * reference until it calls grant_let_go.
+ */
 #include "access/grant.h"
 
 #include "json/jenc.h"
@@ -138,6 +146,7 @@ void grant_keep(struct grant_hold *h, const struct grant *g,
 {
 	struct grant *own = (struct grant *)g;
 
+	/* Before grant_let_go: h can be the last holder of this same grant. */
 	if (own->refs)
 		own->refs++;
 	grant_let_go(h);
@@ -178,6 +187,7 @@ void grant_end(struct grant *g)
 void grant_cut(struct grant *g, const char *why)
 {
 	g->over = true;
+	/* A callback can drop the last reference; the loop still uses the list. */
 	g->refs++;
 	while (!list_empty(&g->holds)) {
 		struct grant_hold *h = list_first(&g->holds, struct grant_hold, link);

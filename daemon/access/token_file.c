@@ -1,3 +1,11 @@
+/*
+ * token_file.c - reads and writes <state>/tokens, the minted tokens that survive a restart.
+ *
+ * Each write replaces the whole file. The head contains the number of tokens: a file that lost
+ * whole lines still has valid checksums, and only the count reveals it. Reading is all or nothing.
+ * A bad line, an unknown scope, a missing or an extra line is -EBADMSG, and tokens.c then uses no
+ * token of the file. The file contains digests, never a token.
+ */
 #include "access/token_file.h"
 
 #include "base/crc_line.h"
@@ -119,6 +127,7 @@ static int take_token(struct slice line, struct list *tokens)
 		return -EBADMSG;
 	t = new0(struct token);
 	list_init(&t->link);
+	/* Listed before it is checked: the caller frees it with the list after an error. */
 	list_add_tail(tokens, &t->link);
 	scope = grant_scope_find(l.scope);
 	r = scope < 0 ? -EBADMSG : sha256_from_hex(slice_of(l.digest), &t->digest);

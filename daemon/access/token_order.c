@@ -1,3 +1,10 @@
+/*
+ * token_order.c - decodes and checks the parameters of a new token.
+ *
+ * An unknown member is an error, so a misspelled limit cannot silently give a token more than was
+ * meant. An expiry time is mandatory and bounded. The functions that know sessions and ceilings are
+ * passed in (struct token_rules), because access/ is a lower layer than session/ and acp/.
+ */
 #include "access/token_order.h"
 
 #include "base/clock.h"
@@ -146,6 +153,7 @@ int token_order_parse(struct slice params, const struct token_rules *rules, stru
 	list_init(&k->link);
 	if (r < 0)
 		return r;
+	/* First: take_sessions and take_ceiling depend on the scope. */
 	r = take_scope(k, a.scope, e);
 	if (r == 0)
 		r = take_expiry(k, a.expires, e);

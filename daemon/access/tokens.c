@@ -1,3 +1,12 @@
+/*
+ * tokens.c - the minted tokens of the current claim: their list, their file, their expiry.
+ *
+ * A token ends in two steps. end_token denies it at once and moves it to `ended`. A deferred task
+ * then cuts its connections, because the call that revokes a token can arrive on one of them. The
+ * file must never restore an ended token: if it cannot be rewritten, it is deleted, and a restart
+ * loses all tokens instead. Expiry follows the wall clock, which can be set, so the timer fires at
+ * least once a minute.
+ */
 #include "access/tokens.h"
 
 #include "access/token_file.h"
@@ -364,6 +373,7 @@ int tokens_revoke(struct tokens *t, const char *id, const char *by, struct err *
 		if (strcmp(k->id, id) != 0)
 			continue;
 		log_info("access", "token revoked", "token", k->id, "by", by);
+		/* Before the write: the token ends even if its file cannot be updated. */
 		end_token(t, k, "Token revoked");
 		watch_expiry(t);
 		r = update_file(t);

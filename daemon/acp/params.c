@@ -1,3 +1,12 @@
+/*
+ * params.c - decodes and checks the parameters of session/new, session/load, session/resume and
+ * session/fork.
+ *
+ * One table of fields per call, and one struct for all of them. session_args_free uses load_fields,
+ * which has every member of the other tables: a member that is added to another table only would
+ * leak. Checks run in full before anything of the session changes. A transport that the harness
+ * does not support is an error, never dropped.
+ */
 #include "acp/params.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * lifecycle.c - derives the daemon's state, lease and end from facts that other parts report.
+ *
+ * All decisions are in on_time. It computes a view of the whole daemon, compares it with the last
+ * one reported, and arms one timer for the next moment that matters. Facts only request a run
+ * (on_changed), so a burst of session activity costs one run per STATUS_PUSH_MS, or per
+ * DRAIN_LOOK_MS while the daemon drains. The lease and the counts of calls change too often to
+ * trigger a report. Times are monotonic here and converted to wall-clock time in answers.
+ */
 #include "lifecycle/lifecycle.h"
 
 #include "base/clock.h"
@@ -130,6 +139,7 @@ static void finish(struct lifecycle *l, const struct life_view *v)
 {
 	log_info("life", "draining is over", "why", l->why, "left",
 		 v->busy ? "work that had no time to end" : "nothing");
+	/* Set before the call: facts that over() changes must not arm the timer again. */
 	l->over = true;
 	loop_timer_cancel(&l->timer);
 	l->cfg.over(l->cfg.ctx);

@@ -1,3 +1,11 @@
+/*
+ * call_meter.c - reads usage, errors and the end of a model call from the passing answer.
+ *
+ * The body is untrusted and unbounded, so nothing of it is buffered: sse_lines splits events, and
+ * jpush reports only the values whose paths meter_places.c wants. FORM_JSON is one document,
+ * FORM_EVENTS one document per event. A later count replaces an earlier one, as each is the sum so
+ * far. A value that does not parse clears its count.
+ */
 #include "model/call_meter.h"
 
 #include "base/digits.h"

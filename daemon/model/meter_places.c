@@ -1,3 +1,11 @@
+/*
+ * meter_places.c - for each model API, the JSON paths of the values that call_meter.c collects.
+ *
+ * A stream wraps the same object that a plain answer is: `response.`, `message.`, or an array
+ * element. meter_place removes that prefix, so one table serves both forms. The type, code and
+ * message of an event are read only outside the wrapper. "*" is any array element, as in the paths
+ * of jpush.
+ */
 #include "model/meter_places.h"
 
 #include "base/util.h"

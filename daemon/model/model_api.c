@@ -1,3 +1,12 @@
+/*
+ * model_api.c - allowlists of the paths and headers that go through the daemon between a harness
+ * and its provider.
+ *
+ * The agent controls the request, so only listed paths and headers pass. Paths are compared byte by
+ * byte and never decoded. A "*" matches plain characters only: no percent-encoding or ".." can mean
+ * another path upstream. Of a duplicate header the first value passes, because the headers become
+ * members of one JSON object.
+ */
 #include "model/model_api.h"
 
 #include "base/http/http_fields.h"

@@ -1,3 +1,11 @@
+/*
+ * mcp_policy.c - the rules for tools of MCP servers: their parser and the lookup of one tool.
+ *
+ * mcp_policy_word merges up to four layers. Each fills only the members that the previous layers
+ * left open. Layers 0 and 1 are rules for the tool, of its own server and of "*". Layers 2 and 3
+ * are rules for the whole server, in the same order, and limit server_calls. The reason names the
+ * first layer that has a verdict.
+ */
 #include "policy/mcp_policy.h"
 
 #include "base/array.h"

@@ -1,3 +1,12 @@
+/*
+ * rpc.c - classifies JSON-RPC messages, encodes answers, and tracks the daemon's open requests.
+ *
+ * A message is scanned once, into spans of the input: the caller's buffer must outlive the rpc_msg.
+ * An invalid notification gets no answer (JSON-RPC 2.0, section 4.1). An invalid request gets one,
+ * with its id or null. An answer with an odd error object still completes the open request, which
+ * would otherwise never end. The list of open requests is searched linearly: RPC_PENDING_MAX bounds
+ * it.
+ */
 #include "rpc/rpc.h"
 
 #include "base/digits.h"
