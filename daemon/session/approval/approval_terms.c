@@ -1,3 +1,10 @@
+/*
+ * approval_terms.c - decodes _meta.acpd.approvals, and stores it in the journal's "session" record.
+ *
+ * Two readers with different strictness: approval_terms_parse refuses a client's invalid member,
+ * approval_terms_load accepts any record of an earlier daemon. An unknown default in a record
+ * becomes a rejection, never a permission. All zeros are the default terms, and are not written.
+ */
 #include "session/approval/approval_terms.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * approvals.c - lists and answers open questions, for clients that do not drive the session.
+ *
+ * The list is paged by (session number, question number). Both only rise, so a cursor stays valid
+ * while questions are answered and asked. An answer is checked completely before question_settle,
+ * which is the only way to end a question and ends it once. A later answer gets APPROVAL_ANSWERED
+ * with the first one's origin, if the session remembers it.
+ */
 #include "session/approval/approvals.h"
 
 #include "base/clock.h"

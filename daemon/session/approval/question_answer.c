@@ -1,3 +1,10 @@
+/*
+ * question_answer.c - checks an answer against its question, and builds default answers. Pure.
+ *
+ * An option is identified by the raw JSON text of its optionId, which is returned to the harness
+ * byte for byte. A default answer allows once only, and rejects always only if rejecting once is
+ * not offered. If the question has no suitable option, the default answer is "cancelled".
+ */
 #include "session/session_internal.h"
 
 #include "json/jenc.h"

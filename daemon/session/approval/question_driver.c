@@ -1,3 +1,12 @@
+/*
+ * question_driver.c - sends a session's questions to its driver, and bounds the wait for an answer.
+ *
+ * A question is either shown to one driver (shown_to) or waits without one. The timer has two
+ * meanings. With approvals.timeoutMs it runs from the moment the question is asked, whether a
+ * driver is connected or not (`timed`). Otherwise it runs only while there is no driver, and stops
+ * when one gets the question. If the driver did not announce the mode of an elicitation, the
+ * question is answered at once, with the default.
+ */
 #include "session/session_internal.h"
 
 #include "base/clock.h"

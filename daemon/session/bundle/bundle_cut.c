@@ -1,3 +1,12 @@
+/*
+ * bundle_cut.c - writes the files of a session's bundle, as of one moment, without stopping the
+ * session.
+ *
+ * acpd-unpack makes the patch first, because it is slow. take_moment then fixes the end of each
+ * source: the last readable event, the last ledger record, the size of the recorded calls. The copy
+ * up to these ends runs in pieces of BUNDLE_PIECE, one per turn of the loop, while the session can
+ * append more. Artifacts never change, so a hard link is enough.
+ */
 #include "session/bundle/bundle_cut.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * bundle_events.c - checks each line of an imported journal, and rewrites it as a line of this
+ * daemon.
+ *
+ * The lines are untrusted, yet clients later receive them as messages of the session. So a line
+ * must be exactly one notification of the expected method, session and number. jscan_object refuses
+ * duplicate members at each level that is checked. The origin is reset: a connection number of
+ * another daemon would match an unrelated connection here.
+ */
 #include "session/bundle/bundle_events.h"
 
 #include "base/limits.h"

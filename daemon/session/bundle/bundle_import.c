@@ -1,3 +1,12 @@
+/*
+ * bundle_import.c - makes a closed, read-only session from an uploaded bundle.
+ *
+ * acpd-unpack extracts the archive ("extract") and compares it with its manifest ("bundle-check"),
+ * each as a confined process. go_on then copies the journal line by line through bundle_events.c, a
+ * piece per turn of the loop. All work happens in a private directory. The last step publishes:
+ * artifacts, then the run's files, then the journal. A daemon killed in between leaves files
+ * without a journal, which is not a session.
+ */
 #include "session/bundle/bundle_import.h"
 
 #include "base/clock.h"
@@ -225,6 +234,7 @@ static int keep(struct bundle_import *k)
 	drop_copies(k);
 	if (r == 0)
 		r = file_mkdirs(runs, 0700);
+	/* A killed import of the same session can have left files at this path. */
 	if (r == 0 && (removal_tree(k->store->removal, run) < 0 || rename(in, run) < 0))
 		r = -errno;
 	if (r == 0 && rename(made, journal) < 0)
@@ -244,6 +254,7 @@ static void finish(struct bundle_import *k)
 		fail_import(k, &e);
 		return;
 	}
+	/* The journal's bytes must be on disk before it gets the name that makes it a session. */
 	r = fsync(k->to) < 0 ? -errno : keep(k);
 	if (r < 0) {
 		broken(k, r);

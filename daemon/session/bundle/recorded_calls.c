@@ -1,3 +1,12 @@
+/*
+ * recorded_calls.c - loads recorded model calls, and finds the one that matches a call of a rerun.
+ *
+ * Two keys per call. The shape (method, path, model, roles and types of messages) must be equal.
+ * The text digest ignores every token with a digit and the working directory, since ids, dates,
+ * ports and paths differ between runs. An exact digest wins over the first unused call of that
+ * shape. Each call is used once. The recording is untrusted: a line that is not valid in the state
+ * of its call, or exceeds RERUN_CALLS_MAX or RERUN_BYTES_MAX, ends the load.
+ */
 #include "session/bundle/recorded_calls.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * check_evidence.c - encodes the outcome of one check as bounded JSON, without secrets.
+ *
+ * Output of a check is untrusted. The order is fixed: mask the whole text, then cut it. A cut first
+ * could leave part of a secret that the mask no longer recognizes. The cut counts bytes as they are
+ * escaped in JSON, so the result fits into a ledger record for any text. It starts at a UTF-8
+ * character.
+ */
 #include "session/check/check_evidence.h"
 
 #include "session/check/check_internal.h"

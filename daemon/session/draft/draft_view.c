@@ -1,3 +1,12 @@
+/*
+ * draft_view.c - the paths, layers and mounts of a draft.
+ *
+ * An overlay is mounted below <state>/drafts/<id>/at, where acpd-unpack reads it, and later bound
+ * into the session's mount namespace. `at` is made a private mount first, so that the overlay does
+ * not propagate to other namespaces. Each generation has its own upper and work directory: after an
+ * apply the changes are in the lower tree, and the next layer starts empty. Mounts survive a killed
+ * daemon: draft_store_begin unmounts them at the start.
+ */
 #include "session/draft/draft_internal.h"
 
 #include "base/log.h"

@@ -1,3 +1,12 @@
+/*
+ * baseenv.c - the part of the daemon's environment that its children inherit, and their proxy
+ * variables.
+ *
+ * The list is an allowlist, extended by --pass-env. ACPD_* variables are the daemon's own settings,
+ * and never pass, even if --pass-env names them. Proxy variables exist in both cases because
+ * programs disagree about which one they read. Loopback names must be in NO_PROXY: the harness
+ * sends keys to the daemon over loopback.
+ */
 #include "session/harness/baseenv.h"
 
 #include "base/buf.h"

@@ -1,3 +1,11 @@
+/*
+ * config_options.c - searches and checks the raw ACP configOptions of a harness. Pure.
+ *
+ * Nothing is parsed into structures: each call scans the current array of the harness. Choices are
+ * visited through one level of groups, as in the ACP schema. A name matches a value exactly, or as
+ * the suffix after "/": harnesses prefix a model with its provider. A suffix that matches twice is
+ * ambiguous and matches nothing.
+ */
 #include "session/harness/config_options.h"
 
 #include "json/jstr.h"

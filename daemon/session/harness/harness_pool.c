@@ -1,3 +1,13 @@
+/*
+ * harness_pool.c - decides when a session may start its harness, and stops harnesses that are idle.
+ *
+ * Three lists: live harnesses by last use, waiting sessions by arrival, sessions without driver by
+ * idle time. make_room stops harnesses from the front of the first list, so the one in use longest
+ * ago stops first. Nothing here starts a waiting session directly: call_next requests
+ * session_advance, and harness_pool_launch checks again whether the session is among the first.
+ * Without --harness-max, capacity follows free memory, less the memory that starting harnesses will
+ * use.
+ */
 #include "session/harness/harness_pool.h"
 
 #include "base/clock.h"
@@ -380,6 +390,7 @@ int harness_pool_launch(struct session *s, struct err *e)
 		join_queue(s);
 		return 0;
 	}
+	/* Before leave_queue: the launch occupies its place, so call_next counts it. */
 	r = harness_launch(s, e);
 	leave_queue(s);
 	activity_note(s);
