@@ -3,10 +3,9 @@
  *
  * Three lists: live harnesses by last use, waiting sessions by arrival, sessions without driver by
  * idle time. make_room stops harnesses from the front of the first list, so the one in use longest
- * ago stops first. Nothing here starts a waiting session directly: call_next requests
- * session_advance, and harness_pool_launch checks again whether the session is among the first.
- * Without --harness-max, capacity follows free memory, less the memory that starting harnesses will
- * use.
+ * ago stops first. call_next only requests session_advance; harness_pool_launch then checks whether
+ * the session is among the first. Without --harness-max, capacity follows free memory, less the
+ * memory that starting harnesses will use.
  */
 #include "session/harness/harness_pool.h"
 

@@ -1,3 +1,12 @@
+/*
+ * home_program.c - writes a program of acpd into a session's home, against an agent that controls
+ * that home.
+ *
+ * Every step is relative to a held directory descriptor with O_NOFOLLOW, so a link that the agent
+ * plants never leads out of the home. Anything that is not a directory on the way is unlinked. The
+ * text is written under a random name and renamed over the old file, so a process with the old file
+ * open cannot change it. Runs with the user's rights.
+ */
 #include "session/harness/home_program.h"
 
 #include "base/os/file.h"
@@ -56,6 +65,7 @@ static int replace(int dir, const char *name, const char *text, size_t n)
 	if (fd < 0)
 		return -errno;
 	r = file_write_all(fd, text, n);
+	/* A rename replaces whatever is there, and never follows it. */
 	if (r == 0 && renameat(dir, tmp, dir, name) < 0)
 		r = -errno;
 	if (r < 0)

@@ -1,3 +1,11 @@
+/*
+ * session_env.c - merges a client's environment, and decides which values reach the journal. Pure.
+ *
+ * Only variables named in envKeep are stored with their values. Of all others the record has the
+ * names (envNeeded): a later daemon requires their values again before it starts the harness. Names
+ * contain no escapes, as session_env_name checked them: raw JSON keys are compared without
+ * decoding.
+ */
 #include "session/harness/session_env.h"
 
 #include "json/jstr.h"

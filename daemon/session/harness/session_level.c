@@ -1,3 +1,11 @@
+/*
+ * session_level.c - compares a confinement level with the means of the machine, in one table.
+ *
+ * `needs` lists the requirements that depend on the daemon's configuration; proc/level_means.h has
+ * those of the kernel. The same table answers the check of a request, the reply to the client,
+ * /ready, doctor and the log, so they cannot differ. A requested level never falls below
+ * --level-min, also for sessions recovered from a journal.
+ */
 #include "session/harness/session_level.h"
 
 #include "base/log.h"

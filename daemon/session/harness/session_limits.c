@@ -1,3 +1,12 @@
+/*
+ * session_limits.c - the cgroup limits of a session, and the detection of out-of-memory kills.
+ *
+ * The limits in force are the smaller of the session's and the daemon's, computed at each use: a
+ * restarted daemon can allow less than before. The kernel's kill counter covers the whole group and
+ * does not identify the process. So a rise while the harness lives is reported as an event, and a
+ * rise around its exit becomes the reason of that exit. oom_mono joins the two when the event was
+ * reported shortly before the harness exited.
+ */
 #include "session/harness/session_limits.h"
 
 #include "base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * session_spaces.c - computes the view of a session in its mount namespace, and when it needs new
+ * namespaces.
+ *
+ * made_for() describes everything that the namespaces depend on, as text. They are reused while
+ * that text is equal. They never change under a running harness, so the harness and its tools
+ * always share them. Hidden paths are added after the session's own, and fsview_settle resolves
+ * their overlap.
+ */
 #include "session/harness/session_spaces.h"
 
 #include "base/limits.h"

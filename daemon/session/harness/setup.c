@@ -1,3 +1,12 @@
+/*
+ * setup.c - the parameters a session's harness is started with: change, copy, inherit, forget.
+ *
+ * setup_apply returns which parameters changed, and whether the harness must restart for them.
+ * Server lists that are equal for the harness (put_seen) do not restart it. `gateway` is parsed
+ * from provider, keys and model and borrows from them: each function that changes one of the three
+ * calls setup_parse_gateway. `owned` lists every string member; copying, freeing and wiping use it.
+ * Secrets are wiped before they are freed.
+ */
 #include "session/harness/setup.h"
 
 #include "base/limits.h"
@@ -222,6 +231,7 @@ unsigned setup_change_provider(struct setup *s, struct slice provider, bool foll
 	noted = s->provider_follows != follows;
 	s->provider_follows = follows;
 	setup_parse_gateway(s);
+	/* While `was` exists: before borrows from it. */
 	alike = harness_provider_alike(&before, &s->gateway);
 	harness_provider_done(&before);
 	return bit(changed && !alike, SETUP_PROVIDER) | (changed || noted ? SETUP_CHANGED : 0);

@@ -1,3 +1,11 @@
+/*
+ * unknown_updates.c - reports harness updates of unknown kinds as lifecycle events, bounded per
+ * turn.
+ *
+ * A harness can send any number of updates of any size and depth. The event nests the update deeper
+ * than the message did (LEVELS_ABOVE), so its depth is compared with JSON_DEPTH_MAX before it is
+ * embedded. An update that does not fit is described by its name and size.
+ */
 #include "session/harness/unknown_updates.h"
 
 #include "base/limits.h"

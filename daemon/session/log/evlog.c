@@ -1,3 +1,6 @@
+/* evlog.c - a session's event log: tail blocks in memory, an index into the journal, reads that
+ * join both. A block leaves memory only once the journal has it, unless writing fails and the
+ * tail exceeds TAIL_MAX_UNJOURNALED. */
 #include "session/log/evlog_internal.h"
 
 #include "base/array.h"

@@ -1,3 +1,11 @@
+/*
+ * incarnations.c - the list of incarnations that numbered a session's events, oldest first.
+ *
+ * Copies of a state directory number different events alike, so a number is valid only together
+ * with its incarnation. An entry ends where the next one starts (incarnations_end). A restart of
+ * the last incarnation after a rollback moves its start back. Spans that damage made unknown have
+ * an empty id, which matches no client.
+ */
 #include "session/log/incarnations.h"
 
 #include "base/array.h"

@@ -1,3 +1,11 @@
+/*
+ * journal_record.c - writes and parses one line of a journal.
+ *
+ * The member order is fixed, so a record is parsed by prefix comparison, and value needs no JSON
+ * scan. The checksum makes this safe: a line with any other order or a flipped bit is -EBADMSG. For
+ * a damaged line, count_damaged estimates how many events it contained, from the places where a
+ * lost newline joined two records. Event numbers that are lost must not be given again.
+ */
 #include "session/log/journal_record.h"
 
 #include "base/crc_line.h"

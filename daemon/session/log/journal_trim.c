@@ -1,3 +1,11 @@
+/*
+ * journal_trim.c - acknowledgements, and giving acknowledged journal bytes back to the file system.
+ *
+ * Trimming punches the head of the file, but that head also has state that a later daemon needs. A
+ * "base" record replaces it. Normally base is written and flushed before the head is freed, so a
+ * kill in between loses nothing. On a full disk the order is reversed, because the freed head is
+ * the only space for base. Events of turns that have not ended stay.
+ */
 #include "session/log/journal_trim.h"
 
 #include "base/limits.h"

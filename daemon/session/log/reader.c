@@ -1,3 +1,11 @@
+/*
+ * reader.c - passive cursors on a session's event log, for HTTP streams and bundles.
+ *
+ * A reader owns nothing but its next sequence number: events stay in the log, and a slow reader
+ * costs no memory. It reads only events that evlog_readable permits, so no reader sees an event
+ * that evlog_rollback can still remove. Gaps of the log go to the sink in order. `leaving` is the
+ * last call before the log is freed.
+ */
 #include "session/log/reader.h"
 
 #include "session/session_internal.h"
@@ -89,6 +97,7 @@ void readers_drop(struct session *s)
 	while (!list_empty(&s->log.readers)) {
 		struct log_reader *r = list_first(&s->log.readers, struct log_reader, link);
 
+		/* While r is attached: the owner can still pump it here. */
 		r->ops->leaving(r->ctx);
 		list_del(&r->link);
 		r->last = s->log.events.last;

@@ -1,3 +1,11 @@
+/*
+ * transcript.c - converts one entry of the event log into the public event format. Pure.
+ *
+ * The frames were written by emit.c or checked by bundle_events.c, but their data is a harness's. A
+ * data member with the name of an envelope member is renamed, so a harness cannot forge seq,
+ * sessionId or final. Each entry yields exactly one event, even an unreadable one: a missing number
+ * would mean a lost event.
+ */
 #include "session/log/transcript.h"
 
 #include "base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * call_limits.c - admits, delays or refuses a model call before it is sent.
+ *
+ * The checks run in this order: allowed model, budgets, calls per minute. The last one counts the
+ * call, so only a call that passes the others reaches it. A call that fits only after running ones
+ * release their reservation waits in s->model.calls. call_limits_ended reviews waiting calls in a
+ * deferred task, oldest first, and each review runs all checks again.
+ */
 #include "session/session_internal.h"
 
 #include "base/clock.h"
@@ -194,6 +202,7 @@ bool call_limits_admit(struct provider_call *c)
 	}
 	if (!budgets_admit(c))
 		return false;
+	/* Last: it counts the call. */
 	secs = minute_is_full(s);
 	if (secs)
 		provider_call_refuse(c, MODEL_CALLS_PER_MINUTE, secs);

@@ -1,3 +1,12 @@
+/*
+ * call_recording.c - appends a session's model calls to runs/<id>/model/calls.ndjson, without
+ * secrets.
+ *
+ * A recording must never fail a call: every error stops the recording instead. The last line of the
+ * file is then the reason; MARK_ROOM reserves its space. `bytes` is the end of the last complete
+ * line; stop() truncates to it, and a reopened file is truncated to its last newline. Lines of
+ * concurrent calls interleave, each with its call id.
+ */
 #include "session/session_internal.h"
 
 #include "base/clock.h"

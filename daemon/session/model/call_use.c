@@ -1,3 +1,11 @@
+/*
+ * call_use.c - counts the usage of each attempt of a model call, and records it once in the ledger.
+ *
+ * The meter sees each chunk before the harness does. The harness can end its turn at the last
+ * chunk, so the account must be complete by then. `counted` is the share of the turn's account that
+ * this attempt has contributed: newer numbers replace it, and a call that outlives its turn removes
+ * it. forget() clears the meter, which makes call_use_end idempotent.
+ */
 #include "session/session_internal.h"
 
 #include "base/clock.h"
@@ -211,6 +219,7 @@ void call_use_end(struct provider_call *c, enum call_end how)
 		set_failed(&m);
 	if (how == CALL_ENDED && !m.failed)
 		succeed(c, t);
+	/* Before the message reaches the turn or the ledger: it is the provider's text. */
 	session_mask_line(c->session, m.error.message, sizeof(m.error.message));
 	if (t && (m.failed || u->succeeded))
 		note_outcome(c, t, &m);

@@ -1,3 +1,13 @@
+/*
+ * network_proxy.c - the daemon's end of a session's HTTP proxy: socket, rules, questions about
+ * hosts.
+ *
+ * The daemon binds the socket, in the session's network namespace if there is one: programs get its
+ * address at their start. While the mode is "off" it is bound but not listening, so connections are
+ * refused. open_door listens and passes it to acpd-proxy. A socket cannot stop listening, so from
+ * then on only the rules change. The agent chooses the hosts: their names are masked, and the list
+ * of them is bounded.
+ */
 #include "session/network/network_internal.h"
 
 #include "base/array.h"

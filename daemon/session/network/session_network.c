@@ -1,3 +1,12 @@
+/*
+ * session_network.c - chooses the network isolation of a session, and builds or replaces it.
+ *
+ * wall_for is the only decision. Level strict and mode "off" need a namespace. An allowlist uses
+ * nftables if the session's user can be filtered, otherwise a namespace. A request is refused by
+ * the checks before the session changes. Running processes stay in the namespace they started in,
+ * so a change that needs another namespace is applied to the next harness. nftables and proxy rules
+ * change at once.
+ */
 #include "session/network/session_network.h"
 
 #include "session/harness/session_limits.h"

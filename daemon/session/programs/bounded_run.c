@@ -1,3 +1,12 @@
+/*
+ * bounded_run.c - runs one untrusted program with a time limit and an output limit, and returns its
+ * output.
+ *
+ * Every failure path (timeout, too much output, bounded_run_kill) only kills the process. on_exit_
+ * is the single place that calls done, after the process and its descendants have exited. The
+ * environment gets the daemon's owner and session markers: without cgroups, descendants are found
+ * by them.
+ */
 #include "session/programs/bounded_run.h"
 
 #include "base/buf.h"

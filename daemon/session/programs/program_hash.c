@@ -1,3 +1,11 @@
+/*
+ * program_hash.c - compares an installed harness with the SHA-256 of its pin.
+ *
+ * A single file is hashed as it is. A package is hashed as sha256sum(1) would list it: "HASH PATH"
+ * lines, sorted by path, without node_modules. The tree is walked by descriptor and its files are
+ * opened with O_NOFOLLOW and O_NONBLOCK. A link or FIFO in a package is an error, not a file
+ * outside the package or a blocked open.
+ */
 #include "session/programs/program_hash.h"
 
 #include "base/array.h"

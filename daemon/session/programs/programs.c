@@ -1,3 +1,12 @@
+/*
+ * programs.c - caches which harnesses are installed, and their versions.
+ *
+ * A cached version is valid while path, inode, size and times of the file are unchanged
+ * (file_mark). A failure is cached for VERSION_RETRY_MS. At most one program runs at a time. Files
+ * are examined only while no program runs: a changed mark would otherwise apply to the output of
+ * the old file. Callers are answered from a deferred task, never from programs_ask. A command set
+ * by a manifest is never run for its version.
+ */
 #include "session/programs/programs.h"
 
 #include "base/clock.h"

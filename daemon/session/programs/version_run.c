@@ -1,3 +1,10 @@
+/*
+ * version_run.c - runs a harness with --version, and extracts one line from its output.
+ *
+ * The environment is minimal: LANG, PATH and a temporary home, owned by the user that the program
+ * runs as. The home is removed with the run. Output is untrusted: the first nonblank line is cut to
+ * VERSION_TEXT_MAX and stripped of control characters.
+ */
 #include "session/programs/version_run.h"
 
 #include "base/os/passing_home.h"

@@ -1,3 +1,11 @@
+/*
+ * own_rules.c - the permanent answers that users gave in one session, as a bounded array. Pure.
+ *
+ * A rule is found by the digest of its request. A new answer to the same request replaces the old
+ * rule under a new number. Numbers are never reused, so an id that a client has seen cannot name
+ * another rule. At SESSION_RULES_MAX a new rule is refused: dropping an old one could drop a
+ * denial. A record that cannot be read is skipped, and the user is asked again.
+ */
 #include "session/rules/own_rules.h"
 
 #include "base/array.h"

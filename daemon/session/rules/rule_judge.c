@@ -1,3 +1,12 @@
+/*
+ * rule_judge.c - the verdict of a session's rules on one permission request.
+ *
+ * Each rule that applies contributes a rank, and the highest rank decides (enum rank). RANK_KEPT
+ * lies between RANK_UNSPOKEN and RANK_ASK: a permanent answer satisfies a request that no rule
+ * allows, but not a rule that demands a question. Paths are judged twice, as named and as resolved,
+ * because either can match a glob. The digest covers everything that the request can do. A request
+ * with unread parts has no digest, and gets no permanent rule.
+ */
 #include "session/rules/rule_judge.h"
 
 #include "base/limits.h"
