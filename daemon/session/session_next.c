@@ -1,3 +1,12 @@
+/*
+ * session_next.c - the scheduler of a session: one table from states and facts to the next action.
+ *
+ * advance() first computes every fact, then runs the first matching row. session_advance only
+ * defers it, so any code can call it at any point, and several calls in one turn of the loop cost
+ * one run. An action must change a state or a fact, or end in something that calls session_advance;
+ * otherwise the session stops. The order of rows is the priority: a draft precedes a restart, a
+ * restart a prompt.
+ */
 #include "session/session_next.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * session_states.c - the names of all states, the table of allowed transitions, and the only
+ * setters.
+ *
+ * The tables are indexed by enums of session_internal.h: a new state needs a name here, at its own
+ * index. An unknown transition is logged as an error and performed anyway, except under
+ * AddressSanitizer, where tests must fail. harness_set_state also records when a harness leaves
+ * H_NONE: the start time of the whole start, not of one step.
+ */
 #include "session/session_states.h"
 
 #include "base/clock.h"

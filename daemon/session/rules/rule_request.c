@@ -1,3 +1,12 @@
+/*
+ * rule_request.c - converts a harness's permission request into commands, paths and a category that
+ * rules can judge.
+ *
+ * All input is untrusted: the model chose it. Only structured members are read, by the names that
+ * agents use (path_members, path_lists). An unreadable member, a code member, or a request without
+ * command and path sets `unread`, so that rule_judge.c asks a user. An item above RULE_TEXT_MAX or
+ * RULE_ITEMS_MAX is unread, never absent.
+ */
 #include "session/rules/rule_request.h"
 
 #include "base/array.h"

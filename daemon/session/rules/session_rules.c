@@ -1,3 +1,12 @@
+/*
+ * session_rules.c - applies a session's rules to a question before any client sees it, and to the
+ * answer after.
+ *
+ * A denial answers the question at once. A permission does so only if the harness offers
+ * "allow_once". An "always" option would store the decision in the harness, where no client can
+ * revoke it. So an "always" answer of a user becomes a rule of the session, and the harness
+ * receives "once". The policy is parsed again for each question, as it can change.
+ */
 #include "session/session_internal.h"
 
 #include "base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * answer_frames.c - finds the ends of events in a model's answer, one byte at a time, without
+ * storing bytes.
+ *
+ * The first nonblank byte chooses the form. An event stream ends an event at an empty line. CR, LF
+ * and CRLF each end a line (HTML standard, "Server-sent events"), also if CR and LF are in
+ * different chunks. An array ends an event at the bracket that closes an element; brackets inside
+ * strings do not count. State survives any cut of the input.
+ */
 #include "session/secrets/answer_frames.h"
 
 #include "base/util.h"

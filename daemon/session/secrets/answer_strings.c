@@ -1,3 +1,12 @@
+/*
+ * answer_strings.c - tokenizes the JSON of one event, and groups its strings into texts that
+ * continue over events.
+ *
+ * A secret can be split over events, so strings are joined before they are searched. `stream`
+ * identifies a text: a hash (FNV-1a) of the names above it, mixed with every index member, equal in
+ * the next event. An index can follow the string, so leave() mixes it in when the object ends.
+ * Invalid JSON is accepted: an answer can be cut anywhere.
+ */
 #include "session/secrets/answer_strings.h"
 
 #include "base/array.h"

@@ -1,3 +1,12 @@
+/*
+ * event_fields.c - tables of the protocol members of each event kind, and the walk that masks all
+ * other strings.
+ *
+ * A member that a table does not name is text, so a new member of a harness is masked by default.
+ * The walk makes one pass over valid JSON without parsing it: it tracks the table of each open
+ * object, and copies unchanged spans between hits. A new event kind needs a row in event_fields_of;
+ * without one all its strings are text.
+ */
 #include "session/secrets/event_fields.h"
 
 #include "base/limits.h"

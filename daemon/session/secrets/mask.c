@@ -1,3 +1,12 @@
+/*
+ * mask.c - searches text for secrets in all encodings, and replaces them.
+ *
+ * Each value yields one plain pattern and three base64 patterns, one per alignment. Line breaks and
+ * backslashes are removed from the pattern, because mask_match.c skips them in the text. A byte
+ * class and a bitmap of byte pairs reject almost every position; only then are the patterns with
+ * that first byte compared. A match that the end of the text cuts off is recorded as a tail: the
+ * caller waits for more text, or hides it. Patterns are wiped when the mask is freed.
+ */
 #include "session/secrets/mask.h"
 
 #include "base/array.h"

@@ -1,3 +1,12 @@
+/*
+ * mask_match.c - compares one pattern with text at one position, through every encoding that
+ * programs apply.
+ *
+ * Each step reads one character in one of its spellings: plain, behind backslashes, \uXXXX, %XX. A
+ * spelling with two meanings ("\n" is a line break or an n) is tried both ways, by recursion. The
+ * text is untrusted, so READINGS_MAX, RUN_MAX and BREAK_MAX bound the work of one comparison. After
+ * ENDED more text could still complete the secret.
+ */
 #include "session/secrets/mask_match.h"
 
 #include "base/digits.h"

@@ -1,3 +1,12 @@
+/*
+ * masked_answer.c - masks a streamed model answer whose secrets can be split over events.
+ *
+ * Events wait in one list, in order. Each refers to pieces, and each piece belongs to one text.
+ * Each search of a text resolves its pieces from the front; an event with no waiting piece is
+ * released once all earlier events are. So output order never changes. `held` counts all buffered
+ * bytes. Above ANSWER_HELD_MAX the oldest event is released with "***" in place of a possible
+ * secret, rather than late or unmasked.
+ */
 #include "session/secrets/masked_answer.h"
 
 #include "base/array.h"

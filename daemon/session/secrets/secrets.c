@@ -1,3 +1,11 @@
+/*
+ * secrets.c - collects the secrets of a session, and reports values that cannot be masked.
+ *
+ * A value must be long and irregular enough: hiding a common string would destroy the events
+ * (refusal()). repeats() rejects periodic values, whose search could cost far more than the length
+ * of the text. Values of an earlier load stay, marked `old`: they can still occur in output. Each
+ * change builds a new mask, because threads can search with the old one.
+ */
 #include "session/secrets/secret_list.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * activity.c - tracks which sessions are working, and computes the daemon's next deadline.
+ *
+ * Sessions call activity_note after any change. It adds or removes the session from one list, so
+ * idle sessions cost nothing, and idleness starts when the list becomes empty. The monotonic time
+ * serves --idle-exit, the wall-clock time is for clients. store_work visits only working sessions
+ * and the first entry of pool.lonely, which is sorted by time.
+ */
 #include "session/session_internal.h"
 
 #include "base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * agent_uids.c - the ledger of uids: one file <uid>.<holder> per session, mirrored in a list.
+ *
+ * A file exists before anything of the session does, and is unlinked last. A crash can leave a uid
+ * reserved without a session, but never gives out a uid while files of its previous owner exist.
+ * Lookups are linear: --agent-uids bounds the list. Of the free uids, the one freed longest ago is
+ * chosen.
+ */
 #include "session/store/agent_uids.h"
 
 #include "base/limits.h"

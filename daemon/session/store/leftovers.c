@@ -1,3 +1,11 @@
+/*
+ * leftovers.c - cleans everything a uid owns outside its sessions' trees, then frees the uid.
+ *
+ * acpd-unpack does this as that uid, so it can remove only files that the uid itself could remove.
+ * Jobs run one at a time. Cleaning kills all processes of the uid, so it requires that no other
+ * session or job uses it. The uid is released (agent_uids_drop) only after a report without
+ * failures.
+ */
 #include "session/store/leftovers.h"
 
 #include "base/limits.h"

@@ -1,3 +1,12 @@
+/*
+ * parked_uids.c - records of closed sessions that gave up their uid, and the shutting of their
+ * directories.
+ *
+ * A group's file is written with "moving" before the first directory changes, and rewritten or
+ * removed after the last. A crash in between is repaired at the start: read_group shuts every group
+ * that is moving, before any uid is given out. Directories are opened with O_NOFOLLOW and compared
+ * by inode, as a path can be replaced.
+ */
 #include "session/store/parked_uids.h"
 
 #include "base/array.h"

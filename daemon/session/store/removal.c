@@ -1,3 +1,12 @@
+/*
+ * removal.c - moves the files of deleted sessions to <state>/removed, and deletes them through
+ * acpd-unpack.
+ *
+ * Deletion is a series of renames, journal first. Without its journal a session does not exist for
+ * the next daemon, which completes the other renames (finish). If a rename fails, the earlier ones
+ * are reverted. The agent controls the trees: only acpd-unpack descends into them. A tree on
+ * another file system cannot be renamed (EXDEV); spec.foreign removes it.
+ */
 #include "session/store/removal.h"
 
 #include "base/os/file.h"
@@ -186,6 +195,7 @@ static int put_part(struct removal_queue *r, const struct part *p, const char *i
 
 static void take_back(struct removal_queue *r, size_t n, const char *id, const char *entry)
 {
+	/* In reverse: the journal is last, and makes the session exist again. */
 	while (n--) {
 		_cleanup_(freep) char *to = part_path(r, &parts[n], id),
 				      *from = file_join(entry, parts[n].name);

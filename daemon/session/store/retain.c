@@ -1,3 +1,12 @@
+/*
+ * retain.c - deletes closed sessions by age, by total size, and when the disk is full.
+ *
+ * Each run handles at most RETAIN_BATCH sessions, and reschedules itself, so the loop never blocks
+ * on a large store. A session is measured by du(1) once after it closes, one at a time, and -1
+ * means not measured. Under disk pressure one session at a time is deleted, and the next run waits
+ * until its removal has freed space. `cramped` means that nothing could be freed: then only an
+ * event (a close, an acknowledgement) starts the next attempt.
+ */
 #include "session/store/retain.h"
 
 #include "base/clock.h"

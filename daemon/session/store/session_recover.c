@@ -1,3 +1,12 @@
+/*
+ * session_recover.c - rebuilds sessions of an earlier daemon from their journals.
+ *
+ * Records apply in journal order: a later record of the same kind replaces the earlier one. A turn
+ * with events and no end is ended now, exactly once: its end becomes an event, which the next
+ * daemon reads. The journal of an imported bundle is untrusted: only its display data is used, and
+ * nothing is ever started. The ledger retains all records until the last journal has been read,
+ * because they decide how an orphaned turn ended.
+ */
 #include "session/session_states.h"
 #include "session/store/session_recover.h"
 #include "session/store/session_summary.h"

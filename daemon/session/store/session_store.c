@@ -1,3 +1,11 @@
+/*
+ * session_store.c - owns all sessions, and everything of the daemon that sessions share.
+ *
+ * store_new opens the parts in dependency order. The uid ledger is first, since removal and
+ * recovery release uids. store_free frees the sessions first, as they use all other parts.
+ * store_stop ends every turn and helper, and reports through store_check_stopped once no child is
+ * left; each part calls that when its own job ends.
+ */
 #include "session/session_internal.h"
 
 #include "base/clock.h"
@@ -266,6 +274,7 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 		return store_free(st);
 	limit_ledger(st, cfg);
 	open_workspaces(st, cfg);
+	/* Before open_removal: a mount that a killed daemon left makes its directory busy. */
 	draft_store_begin(st);
 	if (open_removal(st, e) < 0)
 		return store_free(st);

@@ -1,3 +1,12 @@
+/*
+ * session_summary.c - writes and reads <id>.summary, which replaces reading a long journal at the
+ * start.
+ *
+ * A summary is a cache, valid only for the exact journal it describes (evlog_outline_take). After
+ * any mismatch or damage the daemon reads the journal. The lines are ordinary journal records, so
+ * recovery processes them with the same code. `kinds` fixes their number and order for writer and
+ * reader.
+ */
 #include "session/store/session_summary.h"
 
 #include "base/limits.h"

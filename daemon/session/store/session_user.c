@@ -1,3 +1,12 @@
+/*
+ * session_user.c - chooses the uid of a session, and restores it after a restart.
+ *
+ * With --agent-uids the owner of the working directory decides: on a directory of another session
+ * it runs as that uid. A directory whose path another user can change is refused, because that user
+ * could redirect the session (cwd_owner.h). The uid is recorded in agent_uids before anything of
+ * the session exists. After a restart that ledger wins over the journal, whose record can be older
+ * than a change of the uid.
+ */
 #include "session/store/session_user.h"
 
 #include "base/clock.h"

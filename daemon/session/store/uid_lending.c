@@ -1,3 +1,12 @@
+/*
+ * uid_lending.c - lends uids of closed sessions to sessions that need one: waiting callers and the
+ * job sequence.
+ *
+ * One job runs at a time, in the steps of enum lending_step; uid_taking.c and uid_giving.c
+ * implement them. A caller waits for a parked group or for any uid. When a step ends, all waiting
+ * callers are called and decide again, since the result can serve several of them. A failure is
+ * reported only to callers of that group.
+ */
 #include "session/store/uid_lending_internal.h"
 
 #include "base/array.h"
@@ -146,6 +155,7 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct uid_lending *l = ctx;
 	struct session_store *st = l->st;
+	/* step_done can start the next job in l->helper; report belongs to this one. */
 	struct helper_job *done = TAKE_PTR(l->helper);
 
 	if (l->stopping)

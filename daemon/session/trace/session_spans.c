@@ -1,3 +1,11 @@
+/*
+ * session_spans.c - the attributes of a session's spans, and the metrics measured with them.
+ *
+ * Metrics are recorded for every call; a span is exported only if its trace is sampled (span_tell).
+ * A model call is reported when it ends, so its start is moved back by its duration. While a
+ * journal is replayed, s->def is NULL and tool calls produce no spans: the earlier daemon exported
+ * them. A failed span has the class as error.type.
+ */
 #include "session/trace/session_spans.h"
 
 #include "base/limits.h"

@@ -1,3 +1,10 @@
+/*
+ * session_trace.c - passes trace context on to harness processes and MCP servers.
+ *
+ * The daemon's own span replaces the client's traceparent only if traces are exported; otherwise
+ * the client's passes unchanged. Members that a request already has are never replaced. tracestate
+ * belongs to a traceparent, so it is added only with the client's own.
+ */
 #include "session/trace/session_trace.h"
 
 #include "harnesses/spawn_plan.h"

@@ -1,3 +1,11 @@
+/*
+ * span.c - starts spans, and encodes them into the telemetry queue when they end.
+ *
+ * A span costs an id and a time until it ends: nothing is allocated or queued before span_tell.
+ * `told` makes the export happen once, although several paths can end the same span. An unsampled
+ * span still has ids, since children and remote services continue its trace. Every text is masked
+ * here, so no caller can forget it.
+ */
 #include "session/trace/span.h"
 
 #include "base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * trace_context.c - parses W3C Trace Context and Baggage from _meta or HTTP headers.
+ *
+ * The values are untrusted and later become headers and environment variables: only printable ASCII
+ * passes, within length limits. A traceparent must have the 55-character form of version 00, with
+ * nonzero ids; version "ff" is invalid (W3C Trace Context, section 3.2.2). An invalid traceparent
+ * discards its tracestate as well.
+ */
 #include "session/trace/trace_context.h"
 
 #include "base/limits.h"
