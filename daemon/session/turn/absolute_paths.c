@@ -1,3 +1,10 @@
+/*
+ * absolute_paths.c - makes relative paths in a harness's tool calls absolute. Pure.
+ *
+ * ACP requires absolute paths, but harnesses send relative ones. The arrays are scanned first, and
+ * the call is copied only if a relative path is found. The original text is spliced behind the
+ * working directory, with its escapes unchanged and ".." components unresolved.
+ */
 #include "session/turn/absolute_paths.h"
 
 #include "base/util.h"

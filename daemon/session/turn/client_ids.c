@@ -1,3 +1,12 @@
+/*
+ * client_ids.c - remembers the ids that clients have seen, as 8-byte digests in an open-addressing
+ * table.
+ *
+ * The ids are chosen by harnesses and providers. A cryptographic digest (SHA-256, truncated)
+ * prevents chosen ids that collide, so no probe sequence grows long. The table is at most half full
+ * and grows by doubling, up to SESSION_IDS_MAX entries. Digest 0 marks a free slot and is mapped to
+ * 1. Nothing is ever removed.
+ */
 #include "session/turn/client_ids.h"
 
 #include "base/limits.h"

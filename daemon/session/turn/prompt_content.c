@@ -1,3 +1,12 @@
+/*
+ * prompt_content.c - checks the content blocks of a prompt, and rewrites image blocks for the
+ * harness.
+ *
+ * The check is complete before the model is called: a block that the provider refuses would break
+ * the session's history. With images_alone, bytes that are not a complete image of a known type are
+ * refused here. prompt_content_for corrects a wrong mimeType, and delivers a resource with image
+ * bytes as an image. It copies nothing if no block changes.
+ */
 #include "session/turn/prompt_content.h"
 
 #include "base/image_type.h"

@@ -1,3 +1,12 @@
+/*
+ * artifact_store.c - stores a session's artifacts: one file each, and a line in index.jsonl.
+ *
+ * The file is written before its index line, so a line never names missing bytes. A crash between
+ * the two leaves a file without a line; the next artifact has the same number and replaces it.
+ * add_line starts with a newline, so a truncated last line damages only itself. The index is read
+ * on first use. An index from a bundle is untrusted: take_line checks every member as for a new
+ * artifact.
+ */
 #include "session/workspace/artifact_store.h"
 
 #include "base/clock.h"

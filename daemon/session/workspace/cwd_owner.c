@@ -1,3 +1,12 @@
+/*
+ * cwd_owner.c - resolves a working directory step by step, and records every user that could
+ * redirect it.
+ *
+ * Each component is opened with O_PATH | O_NOFOLLOW from the previous descriptor, so the result is
+ * the directory that was examined. A user has control if he owns a directory on the way or a link,
+ * or can write in a directory without sticky bit. One such user is accepted if he also owns the
+ * result. Two set `open`. LINKS_MAX is the limit of the kernel (path_resolution(7)).
+ */
 #include "session/workspace/cwd_owner.h"
 
 #include "base/limits.h"

@@ -1,3 +1,11 @@
+/*
+ * inspection.c - runs acpd-unpack for a session's read-only requests, and cancels them.
+ *
+ * Runs are linked into the session, which is not freed and not closed while one exists. `ended`
+ * frees the run, so on_done reads the session before the call. A run uses the session's cgroup
+ * limits, except "recover": a job that restores a tree must not die of them. An entry of `diffs`
+ * without helper is queued behind a snapshot, and is cancelled by calling `ended` directly.
+ */
 #include "session/workspace/inspection.h"
 
 #include "session/harness/session_limits.h"

@@ -1,3 +1,12 @@
+/*
+ * provision.c - carries out a client's request for workspace, skills and instructions in one
+ * session.
+ *
+ * The sequence is: materialize the trees, write instructions to the home if the workspace has its
+ * own file, record the baseline, answer. The answer waits for the baseline, so that later changes
+ * of the client are not in it. After the home is handed over, only acpd-unpack writes there, as its
+ * user. A request that is committing cannot be cancelled: its changes need the baseline.
+ */
 #include "session/workspace/provision.h"
 
 #include "base/os/file.h"
@@ -131,6 +140,7 @@ static void answer(struct provisioning *f, const struct err *e)
 {
 	struct session *s = f->session;
 
+	/* Before done: the callback can start the next request. */
 	s->workspace.provisioning = NULL;
 	if (e || s->workspace.snapshot_again) /* some of it may have been written */
 		baseline_resume(s);

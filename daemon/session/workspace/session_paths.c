@@ -1,3 +1,12 @@
+/*
+ * session_paths.c - creates a session's home, hands it to the session's user, and checks working
+ * directories.
+ *
+ * The home has two phases. Until paths_fill_home it is the daemon's, and files are created by path.
+ * After hand_over_home the agent controls it: the daemon then only renames directories away,
+ * creates empty ones and writes programs through home_program.c, as the user. Access to cwd is
+ * tested by entering it as that user.
+ */
 #include "session/workspace/session_paths.h"
 
 #include "base/clock.h"
