@@ -1,3 +1,11 @@
+/*
+ * derive.c - inflates an archive into an uncompressed tar in the store, in the background.
+ *
+ * The stream is an optimization, so every obstacle (no space, no helper, a deleted archive) only
+ * means that it is not made. It may use free space only: fits() and archive_derived_reserve never
+ * evict an archive. put_in_place checks the result before it gets its name. If acpd-unpack finds
+ * the archive damaged, the store is notified.
+ */
 #include "workspace/derive.h"
 
 #include "base/os/file.h"

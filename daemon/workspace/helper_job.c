@@ -1,3 +1,11 @@
+/*
+ * helper_job.c - starts acpd-unpack for one job, and reads its reports.
+ *
+ * The daemon believes the exit code and the last report line. "done" is valid with exit code 0, or
+ * if the program was killed after it. The work is complete by then, and only the cleanup is missing
+ * (`torn`). Any other end is a failure. The environment is LANG alone. Closing its input makes a
+ * staged job undo itself; proc_stop also sends SIGTERM, later SIGKILL, to a job that is busy.
+ */
 #include "workspace/helper_job.h"
 
 #include "base/os/file.h"

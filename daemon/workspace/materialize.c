@@ -1,3 +1,6 @@
+/* materialize.c - stages workspace and skills as two jobs of acpd-unpack, and commits both only
+ * if both pass. Skills commit first: other programs see only the workspace. A note on disk
+ * precedes each job, for recovery. */
 #include "workspace/materialize.h"
 
 #include "base/os/file.h"

@@ -1,3 +1,11 @@
+/*
+ * request.c - decodes and checks a request for workspace, skills, instructions and files.
+ *
+ * All of it is checked before anything is written; the raw arrays that are stored (files, removed
+ * skills) are safe to pass to acpd-unpack afterwards. An unknown member is an error. Names of
+ * built-in skills contain no dot or slash, because they become path components. Paths inside the
+ * workspace are not judged here: acpd-unpack decides, on the real tree.
+ */
 #include "workspace/request.h"
 
 #include "archive/archive_store.h"

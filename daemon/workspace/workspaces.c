@@ -1,3 +1,13 @@
+/*
+ * workspaces.c - per-tree records, claims and background jobs, for every directory that the daemon
+ * writes into.
+ *
+ * The record of a tree is found by a digest of its normalized path, so all sessions share it.
+ * workspaces_begin stores a recovery job before the real job starts, and workspaces_end removes it.
+ * A note that exists at the start belongs to an interrupted job: its chore claims the tree before
+ * any session can. A directory is handed over only through a descriptor, after a walk in which no
+ * other user can change a component.
+ */
 #include "workspace/workspaces.h"
 
 #include "base/os/file.h"
@@ -125,6 +135,7 @@ int workspaces_begin(const struct workspaces *ws, const struct agent_user *user,
 	if (r == 0) {
 		pending = file_join(record, NOTE_PENDING);
 		workspaces_put_recovery(ws, user, &b, path, manifest);
+		/* Written before the job starts: a later daemon recovers from it. */
 		r = file_replace(pending, b.data, b.len, 0600);
 	}
 	if (r < 0)
