@@ -1,3 +1,11 @@
+/*
+ * harness_config.c - loads the manifest of --harness-config into the table of harnesses.
+ *
+ * The file is strict: an unknown member or capability is an error, because the daemon would
+ * otherwise start with a setting that has no effect. Errors name line, entry and member. The line
+ * is found in a copy of the text, because the loaded text has no line breaks. Entries change the
+ * table in place: after an error the caller frees the whole table, and the daemon does not start.
+ */
 #include "harnesses/harness_config.h"
 
 #include "base/array.h"

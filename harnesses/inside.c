@@ -1,3 +1,12 @@
+/*
+ * inside.c - resolves a path as the kernel would, without opening it, also if its end does not
+ * exist.
+ *
+ * realpath(3) cannot be used: it fails on a missing target, which a write would create through a
+ * link. Components are resolved from left to right; `done` contains no links. /proc is refused: the
+ * text of its magic links is not their target. Buffers are PATH_MAX, and an overflow means "cannot
+ * be determined".
+ */
 #include "harnesses/inside.h"
 
 #include "base/os/file.h"

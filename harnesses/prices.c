@@ -1,3 +1,11 @@
+/*
+ * prices.c - computes the cost of a model call from the client's price table, exactly.
+ *
+ * Prices are integers of 10^-12 currency units for a million tokens. The sum of tokens times price
+ * can exceed 64 bits, so it is computed in 128 and divided once, rounded to nearest. Tokens of the
+ * parts (cache reads and writes) are included in the input count and subtracted first; inconsistent
+ * counts yield no cost.
+ */
 #include "harnesses/prices.h"
 
 #include "base/limits.h"

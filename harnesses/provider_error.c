@@ -1,3 +1,12 @@
+/*
+ * provider_error.c - maps provider statuses, error names and texts to the error classes of a turn.
+ *
+ * Providers report the same condition differently: by HTTP status, by a name inside an answer of
+ * status 200, or only in the message. Names map to the status that the provider would have sent, so
+ * both follow the same rules. Text decides only where a status is ambiguous: 400 and 413 can be a
+ * context overflow, 429 can be an exhausted quota. Matching is by substring, and the lists contain
+ * texts of known providers.
+ */
 #include "harnesses/provider_error.h"
 
 #include "base/util.h"

@@ -1,3 +1,11 @@
+/*
+ * registry.c - the table of harnesses: built-in rows, then the manifest.
+ *
+ * The capabilities of a built-in row are promised to clients before any process exists. They must
+ * match the pinned release; tests/harness compares them with the real program. Rows with quirks
+ * inherit places and stop behavior from quirks.c. The table is reallocated as it grows: no pointer
+ * into defs is valid across harness_table_add.
+ */
 #include "harnesses/registry.h"
 
 #include "base/array.h"

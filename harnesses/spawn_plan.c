@@ -1,3 +1,11 @@
+/*
+ * spawn_plan.c - builds the argv, environment and files of a harness process, and wipes them
+ * afterwards.
+ *
+ * A variable is set at most once: a later harness_plan_env replaces the value, so callers add
+ * defaults first. Values can be keys. They are copied by memcpy and wiped before they are freed,
+ * because stdio functions leave copies in their own buffers.
+ */
 #include "harnesses/spawn_plan.h"
 
 #include "base/array.h"

@@ -1,3 +1,11 @@
+/*
+ * quirks.c - the measured rows of stdio ACP agents: environment, files, error texts and modes.
+ *
+ * A row belongs to the release named above it. A new release of an agent can change any value, so a
+ * row changes only with a new measurement. The order of variables matters: a later entry of the
+ * same name wins, if all its placeholders have values. So a general entry precedes the one for a
+ * specific API.
+ */
 #include "harnesses/acp/quirks.h"
 
 /* Where most agents look. */

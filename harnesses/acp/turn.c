@@ -1,3 +1,11 @@
+/*
+ * turn.c - classifies the end of a turn: stop reason, error class, HTTP status. Pure.
+ *
+ * ACP defines neither error classes nor the place of a provider's status. The sources are used in
+ * order of reliability: a numeric status in error.data, the JSON-RPC code, the name in errorKind or
+ * errorName, text. An error that an agent reports as text replaces the message; its status applies
+ * only if the reply has none.
+ */
 #include "harnesses/acp/turn.h"
 
 #include "harnesses/provider_error.h"

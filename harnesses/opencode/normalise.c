@@ -1,3 +1,11 @@
+/*
+ * normalise.c - corrects the updates and turn ends of OpenCode's ACP, with data from the plugin.
+ *
+ * Each correction is one row of `mends` and applies to one kind of update. on_update can rewrite an
+ * update, rename its message after a retry, turn a summary into a compaction chunk, or drop it. The
+ * plugin's notifications precede the prompt's answer on the same pipe (plugin.h), so on_turn_end
+ * has all of them. State is reset at each turn, except the list of commands.
+ */
 #include "harnesses/opencode/normalise.h"
 
 #include "harnesses/opencode/internal.h"

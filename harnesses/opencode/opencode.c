@@ -1,3 +1,12 @@
+/*
+ * opencode.c - starts OpenCode: its configuration, environment and permission rules.
+ *
+ * The configuration is passed in OPENCODE_CONFIG_CONTENT, and a repository's own configuration is
+ * disabled: it could answer permission questions. Of permission rules the last match wins, so
+ * general rules precede specific ones. The provider key is in a variable of its own that the
+ * configuration refers to. The plugin (plugin.mjs) reports and enforces the rest, for which ACP has
+ * no message.
+ */
 #include "harnesses/opencode/opencode.h"
 
 #include "base/buf.h"
