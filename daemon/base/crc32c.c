@@ -3,11 +3,12 @@
  *
  * Both variants give the same value, which is part of on-disk formats: journal lines, the usage
  * ledger, snapshot indexes and intent logs. The hardware variant is chosen at run time, because one
- * binary must also run on CPUs without it. The table is filled on first use without a lock: where
- * it is used, the first call must not race with another thread's.
+ * binary must also run on CPUs without it. The table is filled on first use, once for all
+ * threads.
  */
 #include "base/crc32c.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #if defined(__x86_64__)
@@ -15,6 +16,8 @@
 #endif
 
 static uint32_t table[256];
+static pthread_once_t table_made =
+	PTHREAD_ONCE_INIT; /* journals and uploads have threads of their own */
 
 static void table_init(void)
 {
@@ -29,8 +32,7 @@ static void table_init(void)
 
 static uint32_t crc_soft(uint32_t crc, const unsigned char *p, size_t n)
 {
-	if (!table[1])
-		table_init();
+	pthread_once(&table_made, table_init);
 	while (n--)
 		crc = table[(crc ^ *p++) & 0xff] ^ (crc >> 8);
 	return crc;

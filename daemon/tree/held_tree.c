@@ -64,16 +64,22 @@ int held_open_dir_at(int dir, const char *name)
 
 /* --- opening a directory ------------------------------------------------------------------------------ */
 
-static bool same_device(int a, int b)
+/* Before Linux 5.8 a mount has no number: then a bind mount of the same file system counts as the same. */
+static bool same_mount(int a, int b)
 {
-	struct stat sa, sb;
+	struct statx sa, sb;
 
-	return fstat(a, &sa) == 0 && fstat(b, &sb) == 0 && sa.st_dev == sb.st_dev;
+	if (statx(a, "", AT_EMPTY_PATH, STATX_MNT_ID, &sa) < 0 ||
+	    statx(b, "", AT_EMPTY_PATH, STATX_MNT_ID, &sb) < 0)
+		return false;
+	if (sa.stx_mask & sb.stx_mask & STATX_MNT_ID)
+		return sa.stx_mnt_id == sb.stx_mnt_id;
+	return sa.stx_dev_major == sb.stx_dev_major && sa.stx_dev_minor == sb.stx_dev_minor;
 }
 
 static int open_by_steps(int root, const char *path)
 {
-	_cleanup_(closep) int fd = dup(root);
+	_cleanup_(closep) int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	char name[256];
 
 	while (fd >= 0 && *path) {
@@ -89,7 +95,7 @@ static int open_by_steps(int root, const char *path)
 			return next;
 		close(fd);
 		fd = next;
-		if (!same_device(root, fd))
+		if (!same_mount(root, fd))
 			return -EXDEV;
 		path += n + (path[n] == '/');
 	}

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define FIRST_NODES 256
@@ -24,9 +25,9 @@
 
 /* --- nodes ------------------------------------------------------------------------------------------- */
 
-static uint32_t hash_of(uint32_t parent, struct slice name)
+static uint32_t hash_of(const struct manifest *m, uint32_t parent, struct slice name)
 {
-	uint64_t h = 0xcbf29ce484222325ULL ^ parent; /* FNV-1a */
+	uint64_t h = m->seed ^ parent; /* FNV-1a, but for where it starts */
 
 	for (size_t i = 0; i < name.n; i++)
 		h = (h ^ (unsigned char)name.p[i]) * 0x100000001b3ULL;
@@ -43,7 +44,11 @@ static int add_name(struct manifest *m, struct slice name, uint32_t *ret)
 
 void manifest_init(struct manifest *m, size_t max)
 {
+	const void *random = (const void *)getauxval(AT_RANDOM);
+
 	*m = (struct manifest){ .max = max, .cap = FIRST_NODES, .nheads = FIRST_NODES };
+	if (random) /* 16 bytes that the kernel gives every process */
+		memcpy(&m->seed, random, sizeof(m->seed));
 	m->v = xalloc(m->cap * sizeof(*m->v));
 	m->heads = xalloc(m->nheads * sizeof(*m->heads));
 	m->names.max = TREE_MANIFEST_MAX;
@@ -63,7 +68,7 @@ void manifest_done(struct manifest *m)
 static void chain(struct manifest *m, uint32_t i)
 {
 	struct slice name = slice_of(manifest_name(m, i));
-	uint32_t *head = &m->heads[hash_of(m->v[i].parent, name) & (m->nheads - 1)];
+	uint32_t *head = &m->heads[hash_of(m, m->v[i].parent, name) & (m->nheads - 1)];
 
 	m->v[i].next = *head;
 	*head = i + 1;
@@ -95,7 +100,7 @@ static int grow(struct manifest *m)
 
 static int64_t find_child(const struct manifest *m, uint32_t dir, struct slice name)
 {
-	uint32_t i = m->heads[hash_of(dir, name) & (m->nheads - 1)];
+	uint32_t i = m->heads[hash_of(m, dir, name) & (m->nheads - 1)];
 
 	for (; i; i = m->v[i - 1].next) {
 		const struct node *v = &m->v[i - 1];
@@ -184,7 +189,7 @@ int64_t manifest_find(const struct manifest *m, struct slice path)
 static void unchain(struct manifest *m, uint32_t i)
 {
 	struct slice name = slice_of(manifest_name(m, i));
-	uint32_t *at = &m->heads[hash_of(m->v[i].parent, name) & (m->nheads - 1)];
+	uint32_t *at = &m->heads[hash_of(m, m->v[i].parent, name) & (m->nheads - 1)];
 
 	while (*at != i + 1)
 		at = &m->v[*at - 1].next;

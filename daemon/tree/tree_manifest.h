@@ -53,6 +53,7 @@ struct manifest {
 	size_t n, cap;
 	size_t max; /* entries, without the root */
 	struct buf names;
+	uint64_t seed;	 /* of the hash: an archive cannot choose names that share a chain */
 	uint32_t *heads; /* hash chains: node + 1 */
 	size_t nheads;
 };
