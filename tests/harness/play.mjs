@@ -298,6 +298,7 @@ export const equipped = (x, t) => x.shared(t, 'equipped', () => {
 	fs.writeFileSync(path.join(bin, 'own-tool'), '#!/bin/sh\necho from-own-tool\n', { mode: 0o755 });
 	fs.chmodSync(bin, 0o755);
 	return { provider: { model: `vendor/${fresh('model-7.x')}`, headers: { 'x-tenant': 'blue' } },
+		params: { additionalDirectories: [bin] }, // else a session at level strict does not see it
 		env: { MARK: 'green', PATH: `${bin}:${process.env.PATH}` }, acpd: { secrets: { PASSPHRASE_OF_MINE: SECRET } } };
 });
 
@@ -370,7 +371,11 @@ export const runs = (command) => until(() => commands(command).length > 0, `${co
 
 // Usage records of a session: over the method, and the same over HTTP and in the file.
 export async function usageRecords(s, type = 'turn') {
-	const { records } = await s.o.request('_acpd/usage', { sessionId: s.id });
+	const records = [];
+	for (let page = { last: 0, more: true }; page.more;) {
+		page = await s.o.request('_acpd/usage', { sessionId: s.id, since: page.last });
+		records.push(...page.records);
+	}
 	const { daemon } = s.x.rig;
 	const lines = (text) => text.split('\n').filter(Boolean).map((line) => JSON.parse(line))
 		.filter((record) => record.sessionId === s.id);

@@ -98,7 +98,10 @@ async function acceptEditsThroughLinks(x, t) {
 	s.o.answer = () => 'reject_once';
 	for (const wish of [write(s.file('out/a.txt')), write(s.file('dangling.txt')), edit(s.file('old.txt')), write(path.join(outside, 'b.txt'))]) {
 		const turn = await s.turn(wish, 'TEXT:after');
-		assert.deepEqual([turn.stop, turn.asked.length], ['end_turn', 1], wish);
+		// at level strict the harness does not see the file, and may find no text to edit before it asks
+		const asked = x.level === 'strict' && wish.startsWith('EDIT:') ? [0, 1] : [1];
+		assert.equal(turn.stop, 'end_turn', wish);
+		assert.ok(asked.includes(turn.asked.length), `${wish}: ${turn.asked.length} questions`);
 	}
 	assert.deepEqual(fs.readdirSync(outside), ['old.txt']);
 	assert.equal(fs.readFileSync(path.join(outside, 'old.txt'), 'utf8'), 'one\ntwo\n');

@@ -150,6 +150,8 @@ const STRICT = { level: { name: 'strict', atLeast: false }, policy: { approval: 
 
 // The calls pass the daemon, so the list needs not name the model.
 async function walledFromTheModel(x, t) {
+	if (x.route === 'environment') // the harness calls the model itself: the next row
+		return;
 	const s = await x.session(t, { acpd: { ...STRICT, network: { mode: 'allowlist', allow: [{ host: 'listed.example' }] } } });
 
 	await reachesOnly(s, []);
