@@ -259,21 +259,22 @@ void turn_begin(struct session *s, struct session_turn *t)
 
 	evlog_try_again(&s->log.events); /* the disk may have room again since the last try */
 	unknown_updates_tell_more(s);
-	s->turn.current = t;
+	s->turn.current = t; /* from here on turn_finish is the only way out */
 	s->turn.queued--;
 	s->harness.began = true;
-	turn_take_number(s, t);
+	turn_take_number(s, t); /* before its first event, log line and span, which name it */
 	turn_set_state(s, t, TURN_RUNNING);
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();
 	t->started_ticks = tree_now();
-	proc_measure(s->harness.proc, false, &t->before);
+	proc_measure(s->harness.proc, false,
+		     &t->before); /* before the prompt: its costs are the turn's */
 	s->turn.oom_events = 0;
-	session_limits_watch(s);
+	session_limits_watch(s); /* after the reset: the events of a turn are limited */
 	turn_span_begin(s, t);
 	turn_log(t, LOG_INFO, "turn begun", NULL);
-	usage_record_begin(s);
-	evlog_hold(&s->log.events);
+	usage_record_begin(s); /* removes the file of the previous turn before this one can end */
+	evlog_hold(&s->log.events); /* keeps the journal open for the events that follow */
 	if (!s->log.events.error) {
 		t->first_seq = s->log.events.last + 1;
 		note_begin(s, t);
