@@ -77,6 +77,8 @@
 #define TOOL_FILE_BYTES 262144          /* readFiles: of one file */
 #define TOOL_FILES_MAX 1000             /* readFiles, writeFiles: files */
 #define TOOL_GLOBS_MAX 256              /* patterns that one with braces stands for */
+#define TOOL_GLOB_BRACES_MAX 64         /* braces of one of these patterns */
+#define TOOL_GLOB_BYTES_MAX (16 * KIB)  /* of one pattern */
 #define TOOL_LIST_PAGE 1000             /* listFiles: entries of one result, and the most */
 #define TOOL_LIST_PAGE_MAX 10000
 #define TOOL_GREP_MATCHES 200           /* grep: matches of one result, and the most */

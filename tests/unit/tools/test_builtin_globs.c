@@ -1,6 +1,8 @@
 /* test_builtin_globs.c - patterns with braces, and regular expressions whose cost is bounded. */
 #include "unit.h"
 
+#include "base/buf.h"
+#include "base/limits.h"
 #include "tools/builtin/search/globs.h"
 #include "tools/builtin/search/regex.h"
 
@@ -53,6 +55,32 @@ static void test_bad_globs(void **state _unused_)
 			fail_row(i, rows[i]);
 		globs_done(&g);
 	}
+}
+
+/* A pattern as a hostile client writes it: text, repeated. */
+static void refuse_repeated(const char *text, size_t times, const char *end)
+{
+	_cleanup_(buf_done) struct buf pattern = { 0 };
+	struct globs g = { 0 };
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < times; i++)
+		buf_puts(&pattern, text);
+	buf_puts(&pattern, end);
+	buf_putc(&pattern, '\0');
+	if (globs_add(&g, pattern.data, "glob", &e) == 0)
+		fail_msg("%zu times %s", times, text);
+	assert_string_equal(e.reason, "PATTERN_INVALID");
+	globs_done(&g);
+}
+
+static void test_large_globs(void **state _unused_)
+{
+	refuse_repeated("{a}", TOOL_GLOB_BRACES_MAX + 1, "");
+	refuse_repeated("{a}", 100000, "");
+	refuse_repeated("{", 5000, "");
+	refuse_repeated("a", TOOL_GLOB_BYTES_MAX + 1, "");
+	refuse_repeated("{a,", TOOL_GLOB_BRACES_MAX + 1, "");
 }
 
 static void test_regex(void **state _unused_)
@@ -122,9 +150,8 @@ static void test_regex_bounds(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_globs),
-		cmocka_unit_test(test_bad_globs),
-		cmocka_unit_test(test_regex),
+		cmocka_unit_test(test_globs),	     cmocka_unit_test(test_bad_globs),
+		cmocka_unit_test(test_large_globs),  cmocka_unit_test(test_regex),
 		cmocka_unit_test(test_regex_bounds),
 	};
 

@@ -2,8 +2,9 @@
  * globs.c - expands braces into plain patterns once, and matches paths against these.
  *
  * tree/glob.h has no braces. expand() replaces the first brace by each of its alternatives and
- * recurses, so a nested brace is the first one of a later pass. TOOL_GLOBS_MAX limits the patterns.
- * A backslash protects a brace or a comma.
+ * recurses, so a nested brace is the first one of a later pass. TOOL_GLOBS_MAX limits the patterns,
+ * TOOL_GLOB_BRACES_MAX the recursion on the small stack of a tool's thread, and TOOL_GLOB_BYTES_MAX
+ * the text that each step copies. A backslash protects a brace or a comma.
  */
 #include "tools/builtin/search/globs.h"
 
@@ -57,7 +58,8 @@ static const char *alternative(const char *p, const char *end)
 	return p;
 }
 
-static int expand(struct globs *g, const char *pattern)
+/* braces: how many were replaced on the way to this pattern. */
+static int expand(struct globs *g, const char *pattern, unsigned braces)
 {
 	const char *open = opening(pattern), *close = open ? closing(open) : NULL;
 	char **more;
@@ -75,6 +77,8 @@ static int expand(struct globs *g, const char *pattern)
 	}
 	if (!close)
 		return -EINVAL;
+	if (braces == TOOL_GLOB_BRACES_MAX)
+		return -E2BIG;
 	for (const char *p = open + 1; p <= close;) {
 		const char *end = alternative(p, close);
 		_cleanup_(buf_done) struct buf one = { 0 };
@@ -84,7 +88,7 @@ static int expand(struct globs *g, const char *pattern)
 		buf_add(&one, p, (size_t)(end - p));
 		buf_puts(&one, close + 1);
 		buf_putc(&one, '\0');
-		r = one.failed ? -ENOMEM : expand(g, one.data);
+		r = one.failed ? -ENOMEM : expand(g, one.data, braces + 1);
 		if (r < 0)
 			return r;
 		p = end + 1;
@@ -96,7 +100,8 @@ int globs_add(struct globs *g, const char *pattern, const char *field, struct er
 {
 	while (strncmp(pattern, "./", 2) == 0)
 		pattern += 2;
-	if (!*pattern || *pattern == '/' || expand(g, pattern) < 0)
+	if (!*pattern || *pattern == '/' || strlen(pattern) > TOOL_GLOB_BYTES_MAX ||
+	    expand(g, pattern, 0) < 0)
 		return err_field(e, field, "PATTERN_INVALID",
 				 "%s: '%.100s' is no pattern of paths below the beginning", field,
 				 pattern);

@@ -15,7 +15,8 @@ struct globs {
 	bool deep;
 };
 
-/* PATTERN_INVALID: empty, not closed, or more than TOOL_GLOBS_MAX. May be called again to add more. */
+/* Adds a pattern, or returns -EINVAL with PATTERN_INVALID if it is empty, absolute or not closed, is longer than
+ * TOOL_GLOB_BYTES_MAX, has more than TOOL_GLOB_BRACES_MAX braces, or makes g larger than TOOL_GLOBS_MAX. */
 int globs_add(struct globs *g, const char *pattern, const char *field, struct err *e);
 /* No patterns match nothing. */
 bool globs_match(const struct globs *g, const char *path);
