@@ -2,9 +2,10 @@
 #include "unit.h"
 
 #include "loop/loop.h"
-#include "tools/builtin/core/toolbox.h"
+#include "tools/builtin/core/toolbox_internal.h"
 
 #include <poll.h>
+#include <semaphore.h>
 
 struct rig {
 	struct loop *loop;
@@ -169,6 +170,40 @@ static void test_listen_and_cancel(void **state)
 	assert_false(r->done);
 }
 
+/* --- a tool that does not notice that its call was ended -------------------------------------------- */
+
+static sem_t entered, released, left;
+
+static void work_stuck(struct builtin_call *c)
+{
+	sem_post(&entered);
+	sem_wait(&released);
+	tool_done(c, SLICE(""));
+	sem_post(&left);
+}
+
+static const struct builtin_tool stuck = { .name = "stuck", .work = work_stuck };
+
+/* Its thread ends when the box has long been closed, and finds everything that it uses. */
+static void test_closed_while_stuck(void **state)
+{
+	struct rig *r = *state;
+	struct toolbox_call *c;
+
+	sem_init(&entered, 0, 0);
+	sem_init(&released, 0, 0);
+	sem_init(&left, 0, 0);
+	c = container_of(toolbox_call_new(r->box, SLICE("{}"), &ops, r), struct toolbox_call, base);
+	c->tool.tool = &stuck;
+	c->tool.args = SLICE("{}");
+	toolbox_call_start(c);
+	sem_wait(&entered);
+	r->box = toolbox_free(r->box);
+	sem_post(&released);
+	sem_wait(&left);
+	assert_false(r->done);
+}
+
 static void test_config(void **state _unused_)
 {
 	static const struct {
@@ -209,6 +244,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_methods, rig_setup, rig_done),
 		cmocka_unit_test_setup_teardown(test_arguments, rig_setup, rig_done),
 		cmocka_unit_test_setup_teardown(test_listen_and_cancel, rig_setup, rig_done),
+		cmocka_unit_test_setup_teardown(test_closed_while_stuck, rig_setup, rig_done),
 		cmocka_unit_test(test_config),
 	};
 

@@ -36,7 +36,8 @@ void toolbox_config_done(struct toolbox_config *c);
 
 /* Takes over what c points to. Before any thread: it reads the umask. NULL with e. */
 struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct err *e);
-/* Waits for threads that still work. */
+/* Ends all calls, and waits at most TOOL_CLOSE_MS for their threads. If one still works then, the box stays allocated
+ * until the process exits, which also ends the commands in the background. The loop can be freed in any case. */
 struct toolbox *toolbox_free(struct toolbox *b);
 struct mcp_backend *toolbox_backend(struct toolbox *b);
 

@@ -4,7 +4,8 @@
  * A thread posts events and never calls back; the eventfd wakes the loop, which delivers them in
  * order. The loop writes `stop`, the thread `ended`: once `ended` is set, only the queued event
  * frees the call. Calls that mostly sleep have a limit of their own, so they do not delay others.
- * Closing waits TOOL_CLOSE_MS for calls to stop.
+ * Closing waits TOOL_CLOSE_MS for calls to stop. A thread that has not ended by then still uses the
+ * box and posts its end, so the box is never freed.
  */
 #include "base/clock.h"
 #include "base/limits.h"
@@ -346,7 +347,7 @@ int toolbox_calls_open(struct toolbox *b)
 	return b->wake.fd < 0 ? -errno : loop_io_set(b->loop, &b->wake, EPOLLIN);
 }
 
-void toolbox_calls_close(struct toolbox *b)
+bool toolbox_calls_close(struct toolbox *b)
 {
 	uint64_t until = clock_mono_ms() + TOOL_CLOSE_MS;
 
@@ -360,6 +361,9 @@ void toolbox_calls_close(struct toolbox *b)
 		loop_dispatch(b->loop);
 	}
 	loop_io_set(b->loop, &b->wake, 0);
+	if (!list_empty(&b->calls))
+		return false;
 	closep(&b->wake.fd);
 	pthread_mutex_destroy(&b->lock);
+	return true;
 }

@@ -76,6 +76,7 @@ struct toolbox {
 		void *p;
 		void (*release)(void *p);
 	} kept[PARTS];
+	struct toolbox *earlier; /* the box that had to stay allocated before this one */
 };
 
 static inline struct toolbox_call *call_of(const struct builtin_call *c)
@@ -97,7 +98,8 @@ void toolbox_call_error(struct toolbox_call *c, int code, const char *reason, co
 void toolbox_error_put(const struct toolbox_call *c, const struct err *e, struct slice extra,
 		       struct buf *out);
 int toolbox_calls_open(struct toolbox *b);
-void toolbox_calls_close(struct toolbox *b);
+/* False: a call has not ended in time, and its thread still uses the box. */
+bool toolbox_calls_close(struct toolbox *b);
 
 /* tool_schema.c */
 extern const struct tool_field tool_common[]; /* arguments of every tool */
