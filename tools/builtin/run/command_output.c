@@ -103,6 +103,17 @@ static size_t last_lines(struct slice text, size_t lines)
 	return 0;
 }
 
+/* Bytes at the start of the kept text that end a character whose first byte was dropped. */
+static size_t cut_rest(const struct command_output *o, struct slice text)
+{
+	size_t n = 0;
+
+	while (command_output_dropped(o) && n < text.n && n < 3 &&
+	       ((unsigned char)text.p[n] & 0xc0) == 0x80)
+		n++;
+	return n;
+}
+
 /* The ring from its oldest byte on. */
 static int flatten(const struct command_output *o, struct buf *ret)
 {
@@ -119,15 +130,12 @@ void command_output_text(const struct command_output *o, size_t lines, struct bu
 {
 	_cleanup_(buf_done) struct buf flat = { 0 };
 	struct slice text;
-	size_t from = 0;
+	size_t from;
 
 	if (!o->len || flatten(o, &flat) < 0)
 		return;
 	text = buf_slice(&flat);
-	/* cut off in the middle of a character: its rest is dropped */
-	if (command_output_dropped(o))
-		while (from < text.n && from < 3 && ((unsigned char)text.p[from] & 0xc0) == 0x80)
-			from++;
+	from = cut_rest(o, text);
 	if (lines)
 		from = MAX(from, last_lines(text, lines));
 	buf_add(ret, text.p + from, text.n - from);
@@ -148,11 +156,11 @@ uint64_t command_output_piece(const struct command_output *o, uint64_t from, siz
 			return from;
 		s = (struct slice){ flat.data + (from - kept), MIN(n, (size_t)(o->total - from)) };
 	}
-	while (s.n && ((unsigned char)*s.p & 0xc0) == 0x80 &&
-	       from == kept) { /* its beginning is gone */
-		s.p++;
-		s.n--;
-		from++;
+	if (from == kept) {
+		size_t cut = cut_rest(o, s);
+
+		s = slice_after(s, cut);
+		from += cut;
 	}
 	if (from + s.n < o->total)
 		s.n = command_output_whole(s);
