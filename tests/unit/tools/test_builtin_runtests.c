@@ -3,6 +3,7 @@
 
 #include "tools/builtin/testrun/testrun_parse.h"
 #include "tools/builtin/testrun/testrun_runner.h"
+#include "tools/builtin/testrun/testrun_target.h"
 
 struct row {
 	const char *format, *text, *want;
@@ -274,6 +275,34 @@ static void test_runner_of_a_script(void **state _unused_)
 	}
 }
 
+/* Names in `only` are text: what a regular expression gives a meaning is escaped. */
+static void test_only_for_go(void **state _unused_)
+{
+	static const struct {
+		const char *only[3], *want;
+	} names[] = {
+		{ { "TestA" }, "^TestA$" },
+		{ { "TestA/sub", "TestB" }, "^TestA$/^sub$|^TestB$" },
+		{ { "TestA/a(b" }, "^TestA$/^a\\(b$" },
+		{ { "TestA/[x]", "TestA/a|b" }, "^TestA$/^\\[x\\]$|^TestA$/^a\\|b$" },
+		{ { "TestA/1.5_*_2+{3}?$^\\" }, "^TestA$/^1\\.5_\\*_2\\+\\{3\\}\\?\\$\\^\\\\$" },
+	};
+	char *words[] = { (char[]){ "go" }, (char[]){ "{only}" }, NULL };
+	struct test_target target = { .argv = words, .joined_only = "-run" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char **only = (char **)(uintptr_t)names[i].only;
+		struct command_spec cmd = { 0 };
+		struct err e;
+
+		assert_int_equal(test_target_command(&target, 1, 1, only, &cmd, &e), 0);
+		assert_string_equal(cmd.argv[1], "-run");
+		if (strcmp(cmd.argv[2], names[i].want) != 0)
+			fail_row(i, cmd.argv[2]);
+		command_done(&cmd);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -282,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_junit),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_runner_of_a_script),
+		cmocka_unit_test(test_only_for_go),
 	};
 
 	return RUN(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  *
  * Rows of the configuration are checked at the start by the code that reads them later. `judged` is
  * the command without the report options, whose random path no rule of a policy could match. Names
- * in `only` are quoted for a shell and escaped for patterns of JavaScript. A command without
+ * in `only` are quoted for a shell and escaped for patterns of go and JavaScript. A command without
  * {shard} refuses shards, and a command without {only} refuses `only`: it would run all tests.
  */
 #include "tools/builtin/testrun/testrun_target.h"
@@ -289,6 +289,14 @@ static bool mentions(const struct test_target *t, const char *what)
 	return false;
 }
 
+/* Appends a character of a name to a regular expression of go or JavaScript. */
+static void put_literal(struct buf *b, char c)
+{
+	if (strchr("\\^$.*+?()[]{}|/", c))
+		buf_putc(b, '\\');
+	buf_putc(b, c);
+}
+
 /* go: ^a$|^b$/^sub$, a pattern for each level of names; it knows "|" between such patterns. */
 static char *joined(char *const *only)
 {
@@ -300,7 +308,7 @@ static char *joined(char *const *only)
 			if (*c == '/')
 				buf_puts(&b, "$/^");
 			else
-				buf_putc(&b, *c);
+				put_literal(&b, *c);
 		buf_putc(&b, '$');
 	}
 	buf_putc(&b, '\0');
@@ -315,11 +323,8 @@ static char *any_of(char *const *only)
 	for (char *const *name = only; *name; name++) {
 		if (name != only)
 			buf_putc(&b, '|');
-		for (const char *c = *name; *c; c++) {
-			if (strchr("\\^$.*+?()[]{}|/", *c))
-				buf_putc(&b, '\\');
-			buf_putc(&b, *c);
-		}
+		for (const char *c = *name; *c; c++)
+			put_literal(&b, *c);
 	}
 	buf_putc(&b, '\0');
 	return b.failed ? xstrdup("") : b.data;
