@@ -144,15 +144,17 @@ static struct err gone(const struct upstream *u)
 	return e;
 }
 
-static void call_wait(struct upstream_call *c, struct slice params)
+/* False: the request is too large, and the call has been refused. */
+static bool call_wait(struct upstream_call *c, struct slice params)
 {
 	c->params.max = MESSAGE_MAX;
 	c->waits = true;
 	if (buf_add_slice(&c->params, params) == 0)
-		return;
+		return true;
 	upstream_call_refuse(c, &(struct err){ .rpc = RPC_INVALID_PARAMS,
 					       .reason = "MESSAGE_TOO_LARGE",
 					       .msg = "the request is too large" });
+	return false;
 }
 
 static struct mcp_call *on_call(struct mcp_backend *b, const char *method, struct slice params,
@@ -170,8 +172,8 @@ static struct mcp_call *on_call(struct mcp_backend *b, const char *method, struc
 		call_send(c, params);
 		return &c->base;
 	}
-	call_wait(c, params);
-	if (u->state == UPSTREAM_DOWN && (!u->events->wanted || !u->events->wanted(u->ctx))) {
+	if (call_wait(c, params) && u->state == UPSTREAM_DOWN &&
+	    (!u->events->wanted || !u->events->wanted(u->ctx))) {
 		e = gone(u);
 		upstream_call_refuse(c, &e);
 	}

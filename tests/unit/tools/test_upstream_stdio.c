@@ -186,6 +186,23 @@ static void test_no_program(void **state _unused_)
 	assert_true(a.done && says("SERVER_GONE"));
 }
 
+/* A request that is too large to wait for a server is answered once, also while the server is down. */
+static void test_too_large_to_wait(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf p = { .max = MESSAGE_MAX + KIB };
+
+	buf_puts(&p, "{\"a\":\"");
+	while (buf_len(&p) <= MESSAGE_MAX)
+		buf_puts(&p, "................................................................");
+	buf_puts(&p, "\"}");
+	buf_putc(&p, '\0');
+	make("cat >/dev/null", 0, 3000);
+	told_call(&a, mcp_stdio_backend(s), "tools/call", p.data);
+	ups_until(&a.done);
+	assert_true(says("MESSAGE_TOO_LARGE"));
+	assert_false(says("SERVER_GONE"));
+}
+
 /* --- deaths ----------------------------------------------------------------------------------------------- */
 
 static void test_killed_in_a_call(void **state _unused_)
@@ -334,6 +351,7 @@ int main(void)
 		CASE(test_life),
 		CASE(test_started_again),
 		CASE(test_no_program),
+		CASE(test_too_large_to_wait),
 		CASE(test_killed_in_a_call),
 		CASE(test_exits_at_discover),
 		CASE(test_exits_always),
