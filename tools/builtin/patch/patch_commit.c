@@ -185,7 +185,13 @@ static int swap(struct patch_node *n)
 		renameat(n->at.dir, aside, n->at.dir, n->at.leaf);
 		return r;
 	}
-	return renameat(n->at.dir, aside, n->at.dir, n->staged) < 0 ? -errno : 0;
+	if (renameat(n->at.dir, aside, n->at.dir, n->staged) < 0) {
+		int r = -errno;
+
+		renameat(n->at.dir, aside, n->at.dir, n->at.leaf);
+		return r;
+	}
+	return 0;
 }
 
 static int node_exchange(struct patch_node *n, struct err *e)
@@ -213,11 +219,9 @@ static int node_exchange(struct patch_node *n, struct err *e)
 
 static void node_undo(struct patch_node *n)
 {
-	if (n->swapped)
-		swap(n);
-	else if (n->placed)
+	if (n->placed)
 		unlinkat(n->at.dir, n->at.leaf, 0);
-	else if (n->taken)
+	else if (n->swapped || n->taken)
 		renameat(n->at.dir, n->staged, n->at.dir, n->at.leaf);
 	n->swapped = n->placed = n->taken = false;
 }
@@ -233,7 +237,7 @@ static int each(struct patch_plan *p, struct err *e)
 			r = node_stage(p, &p->nodes[i], e);
 	if (r == 0 && tool_cancelled(p->call))
 		return tool_errno(e, ECANCELED, "nothing was changed in", "the tree");
-	/* Removed files first, to make room for new ones: a file where a directory was is not made by one patch. */
+	/* In the order of the patch: a file where a directory was, or the reverse, is not made by one patch. */
 	for (size_t i = 0; i < p->nnodes && r == 0; i++)
 		if (node_changes(&p->nodes[i]))
 			r = node_exchange(&p->nodes[i], e);
