@@ -10,12 +10,11 @@
 
 #include "base/http/header.h"
 #include "base/http/http_fields.h"
+#include "base/os/file.h"
 #include "fetcher/wire/fetch_headers.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 #define TELL_BYTES (FETCH_WINDOW / 4) /* that were taken, until acpd-fetch is told */
 
@@ -171,24 +170,6 @@ static int check_room(const struct fetcher *f, size_t body, struct err *e)
 	return 0;
 }
 
-/* A descriptor with the body, which acpd-fetch maps: it is copied once, and waits for no socket. */
-static int body_file(struct slice body)
-{
-	_cleanup_(closep) int fd = memfd_create("acpd-body", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	for (size_t done = 0; fd >= 0 && done < body.n;) {
-		ssize_t n = write(fd, body.p + done, body.n - done);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		done += n > 0 ? (size_t)n : 0;
-	}
-	if (fd < 0)
-		return -errno;
-	fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-	return TAKE_FD(fd);
-}
-
 /* Numbers come in turn, so a frame for one that was closed finds nobody. */
 static void take_place(struct fetcher *f, struct fetch *x)
 {
@@ -229,7 +210,8 @@ struct fetch *fetch_open(struct fetcher *f, const struct fetch_request *r,
 
 	if (check(r, e) < 0 || check_room(f, r->body.n, e) < 0)
 		return NULL;
-	if (r->body.n && (body = body_file(r->body)) < 0) {
+	/* acpd-fetch maps the body: it is copied once, and waits for no socket. */
+	if (r->body.n && (body = file_sealed("acpd-body", r->body)) < 0) {
 		err_set(e, body, RPC_INTERNAL_ERROR, "NO_MEMORY", "no memory for the body: %s",
 			strerror(-body));
 		return NULL;

@@ -1,22 +1,20 @@
 /*
  * relay_process.c - an MCP server that runs as a child for one session, started by its first call.
  *
- * The setup is a memfd, which upstream_stdio.c duplicates and rewinds at each start, so a restarted
- * process gets the same. start_pace.h delays the restarts of a process that dies at once. `bounds`
- * borrows its references from the server. Output of the process may hold secrets, so the log has it
- * only masked, or not at all.
+ * The setup is a sealed memfd, because it holds the policy and the process runs as the agent's user.
+ * upstream_stdio.c duplicates and rewinds it at each start, so a restarted process gets the same.
+ * start_pace.h delays the restarts of a process that dies at once. `bounds` borrows its references
+ * from the server. Output of the process may hold secrets, so the log has it only masked, or not at
+ * all.
  */
 #include "tools/relay/relay_process.h"
 
 #include "base/log.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "session/mcp/mcp_servers.h"
 #include "tools/relay/start_pace.h"
 #include "tools/upstream/upstream_stdio.h"
-
-#include <errno.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 struct relay_process {
 	struct mcp_stdio *server;
@@ -67,19 +65,10 @@ static void hide(void *ctx, char *text, size_t size)
 
 static const struct mcp_server_events events = { on_up, on_down, on_wanted, hide };
 
-static int setup_file(struct slice setup)
-{
-	_cleanup_(closep) int fd = memfd_create("acpd-tools", MFD_CLOEXEC);
-
-	if (fd < 0 || write(fd, setup.p, setup.n) != (ssize_t)setup.n || lseek(fd, 0, SEEK_SET) < 0)
-		return -1;
-	return TAKE_FD(fd);
-}
-
 struct relay_process *relay_process_new(struct loop *loop, struct proc_host *procs,
 					const struct relay_process_config *config)
 {
-	_cleanup_(closep) int fd = config->setup.n ? setup_file(config->setup) : -1;
+	_cleanup_(closep) int fd = config->setup.n ? file_sealed("acpd-tools", config->setup) : -1;
 	struct mcp_stdio_config sc = { .name = config->name,
 				       .argv = config->argv,
 				       .env = config->env,

@@ -26,6 +26,9 @@ int file_sync_name(const char *path);
 int file_mkdirs(const char *path, mode_t mode);
 /* rm -r of what is below path and path itself, never following symbolic links. Missing is success. */
 int file_remove_tree(const char *path);
+/* Returns a descriptor, close-on-exec and at its start, of a file in memory with these bytes. It is sealed: a process of
+ * another user that gets it cannot change them. name is shown in /proc. */
+int file_sealed(const char *name, struct slice s);
 /* Joins with '/'; the caller frees. */
 char *file_join(const char *dir, const char *name);
 /* The executable of this process; NULL: there is no /proc. The caller frees. */

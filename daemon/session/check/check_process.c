@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 struct check_process {
@@ -77,15 +76,6 @@ static void on_overdue(void *ctx)
 	proc_kill(p->proc);
 }
 
-static int job_file(struct slice job)
-{
-	_cleanup_(closep) int fd = memfd_create("acpd-check", MFD_CLOEXEC);
-
-	if (fd < 0 || write(fd, job.p, job.n) != (ssize_t)job.n || lseek(fd, 0, SEEK_SET) < 0)
-		return -1;
-	return TAKE_FD(fd);
-}
-
 static void put_job(const struct check_process *p, struct slice message, struct buf *b)
 {
 	_cleanup_(freep) char *state = file_join(p->session->home, "tools");
@@ -115,7 +105,7 @@ static int spawn(struct check_process *p, struct slice message, struct err *e)
 	static uint64_t count;
 
 	put_job(p, message, &job);
-	fd = job.failed ? -1 : job_file(buf_slice(&job));
+	fd = job.failed ? -1 : file_sealed("acpd-check", buf_slice(&job));
 	if (fd < 0)
 		return err_set(e, -EIO, 0, "CHECK_NOT_STARTED", "its process cannot be told of it");
 	snprintf(marker, sizeof(marker), "%s.check.%llu", p->session->id,

@@ -192,6 +192,26 @@ static void test_closep(void **state _unused_)
 	close(other);
 }
 
+/* Who gets the descriptor reads the contents and cannot change them, not even through /proc. */
+static void test_sealed(void **state _unused_)
+{
+	char text[8] = "", path[40];
+	int fd = file_sealed("unit", SLICE("policy")), again;
+
+	assert_true(fd >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(read(fd, text, sizeof(text)), 6);
+	assert_string_equal(text, "policy");
+	assert_int_equal(pwrite(fd, "X", 1, 0), -1);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(pwrite(again, "X", 1, 0), -1);
+	assert_int_equal(pwrite(again, "X", 1, 6), -1);
+	close(again);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +228,7 @@ int main(void)
 		cmocka_unit_test(test_sync_name),
 		cmocka_unit_test(test_random_hex),
 		cmocka_unit_test(test_closep),
+		cmocka_unit_test(test_sealed),
 	};
 
 	return RUN(tests, scratch_setup, scratch_done);
