@@ -401,7 +401,7 @@ static bool names_all(const struct egress_entry *y, const struct egress_entry *x
 	return strcmp(y->host, x->host) == 0 || names(y, slice_of(x->host));
 }
 
-/* written: by the port, which lets more than TLS pass. */
+/* written: only an entry that writes the port has it. Such an entry lets more than TLS pass, except on port 443. */
 static bool has_port(const struct egress_rules *r, const struct egress_entry *x, int port,
 		     bool written)
 {
@@ -420,7 +420,7 @@ static bool has_entry(const struct egress_rules *r, const struct egress_entry *x
 	if (!x->nports)
 		return has_port(r, x, 443, false) && has_port(r, x, 80, false);
 	for (unsigned i = 0; i < x->nports; i++)
-		if (!has_port(r, x, x->ports[i], true))
+		if (!has_port(r, x, x->ports[i], x->ports[i] != 443))
 			return false;
 	return true;
 }

@@ -283,6 +283,42 @@ static void test_ask_is_more(void **state _unused_)
 	egress_rules_free(silent);
 }
 
+static void test_within(void **state _unused_)
+{
+	static const struct {
+		const char *session, *ceiling;
+		bool want;
+	} rows[] = {
+		{ "{\"host\":\"a.example\"}", "{\"host\":\"a.example\"}", true },
+		{ "{\"host\":\"a.example\"}", "{\"host\":\"b.example\"}", false },
+		{ "{\"host\":\"x.a.example\"}", "{\"host\":\"*.a.example\"}", true },
+		{ "{\"host\":\"*.a.example\"}", "{\"host\":\"a.example\"}", false },
+		/* Only TLS passes on port 443, whoever names the port. */
+		{ "{\"host\":\"a.example\",\"ports\":[443]}", "{\"host\":\"a.example\"}", true },
+		/* A named port 80 lets more than HTTP pass. */
+		{ "{\"host\":\"a.example\",\"ports\":[80]}", "{\"host\":\"a.example\"}", false },
+		{ "{\"host\":\"a.example\",\"ports\":[443,22]}", "{\"host\":\"a.example\"}",
+		  false },
+		{ "{\"host\":\"a.example\"}", "{\"host\":\"a.example\",\"ports\":[80,443]}", true },
+		{ "{\"host\":\"a.example\"}", "{\"host\":\"a.example\",\"ports\":[443]}", false },
+		{ "{\"host\":\"a.example\",\"ports\":[22]}",
+		  "{\"host\":\"a.example\",\"ports\":[22,443]}", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct egress_rules *session;
+		char text[200];
+
+		snprintf(text, sizeof(text), LIST "%s]}", rows[i].session);
+		assert_int_equal(egress_rules_parse(slice_of(text), "n", &session, &e), 0);
+		snprintf(text, sizeof(text), LIST "%s]}", rows[i].ceiling);
+		parse(text);
+		if (egress_rules_within(session, rules) != rows[i].want)
+			fail_row(i, rows[i].session);
+		egress_rules_free(session);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +331,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_match, teardown),
 		cmocka_unit_test_teardown(test_modes, teardown),
 		cmocka_unit_test_teardown(test_with, teardown),
+		cmocka_unit_test_teardown(test_within, teardown),
 	};
 
 	return RUN(tests, NULL, NULL);
