@@ -139,22 +139,20 @@ static struct nearest_place line_alike(struct pairs *p, const struct text_lines 
 				       false };
 }
 
-/* Keeps the best, the first of equals; places that overlap are one. */
+/* Keeps the best in order, the first of equals; places that overlap are one, the better of them. */
 static void note(struct nearest_place *best, struct nearest_place p, size_t length)
 {
-	for (size_t i = 0; i < NEAREST_MAX; i++) {
-		if (best[i].alike && p.at < best[i].at + length) {
-			if (p.alike > best[i].alike)
-				best[i] = p;
-			return;
-		}
-	}
+	size_t from = NEAREST_MAX - 1, to = 0; /* the last one goes, unless p replaces another */
+
 	for (size_t i = 0; i < NEAREST_MAX; i++)
-		if (p.alike > best[i].alike) {
-			memmove(best + i + 1, best + i, (NEAREST_MAX - i - 1) * sizeof(*best));
-			best[i] = p;
-			return;
-		}
+		if (best[i].alike && p.at < best[i].at + length)
+			from = i;
+	if (p.alike <= best[from].alike)
+		return;
+	while (best[to].alike >= p.alike)
+		to++;
+	memmove(best + to + 1, best + to, (from - to) * sizeof(*best));
+	best[to] = p;
 }
 
 static void put_nearest(struct jw *w, const struct text_lines *text, const struct nearest_place *p,
