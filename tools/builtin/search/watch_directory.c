@@ -1,6 +1,7 @@
 /* watch_directory.c - watchDirectory: what happens in a directory for a while. */
 #include "tools/builtin/search/watched_dirs.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "tools/builtin/files/file_describe.h"
@@ -48,15 +49,14 @@ static bool hidden_by_policy(struct directory_watch *s, const char *name)
 	return tool_path_judge(s->call, real, TOOL_PATH_STAT, NULL) < 0;
 }
 
-static void emit(struct directory_watch *s, const char *type, const char *name, const char *old)
+/* False: it is hidden, or the result is full. */
+static bool emit(struct directory_watch *s, const char *type, const char *name, const char *old)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct timespec now;
 
-	if (*name && hidden_by_policy(s, name))
-		return;
-	if (s->told == s->most)
-		return;
+	if (s->told == s->most || (*name && hidden_by_policy(s, name)))
+		return false;
 	clock_gettime(CLOCK_REALTIME, &now);
 	jw_obj(&s->w, NULL);
 	jw_str(&s->w, "type", type);
@@ -68,6 +68,7 @@ static void emit(struct directory_watch *s, const char *type, const char *name, 
 	s->told++;
 	buf_printf(&text, "%s %s%s%s", type, old ? old : name, old ? " -> " : "", old ? name : "");
 	tool_progress(s->call, (double)s->told, 0, buf_slice(&text));
+	return true;
 }
 
 static void write_flush(struct directory_watch *s, size_t i)
@@ -100,31 +101,27 @@ static void flush_due(struct directory_watch *s, uint64_t now)
 static void on_write(struct directory_watch *s, const char *name)
 {
 	uint64_t due = clock_mono_ms() + s->debounce;
-	struct pending *more;
 
 	for (size_t i = 0; i < s->nwrites; i++)
 		if (strcmp(s->writes[i].name, name) == 0) {
 			s->writes[i].due = due;
 			return;
 		}
-	more = xalloc((s->nwrites + 1) * sizeof(*more));
-	if (s->nwrites)
-		memcpy(more, s->writes, s->nwrites * sizeof(*more));
-	free(s->writes);
-	s->writes = more;
-	s->writes[s->nwrites++] = (struct pending){ xstrdup(name), due };
+	if (s->nwrites == TOOL_WATCH_EVENTS_MAX)
+		write_flush(s, 0);
+	*GROW(s->writes, s->nwrites) = (struct pending){ xstrdup(name), due };
 }
 
 /* --- what the kernel says ------------------------------------------------------------- */
 
-static void on_found(void *ctx, const char *path)
+static bool on_found(void *ctx, const char *path)
 {
-	emit(ctx, "create", path, NULL);
+	return emit(ctx, "create", path, NULL);
 }
 
 static void on_made(struct directory_watch *s, const char *name, bool is_dir)
 {
-	if (watched_dirs_was_found(&s->dirs, name))
+	if (s->told == s->most || watched_dirs_was_found(&s->dirs, name))
 		return;
 	emit(s, "create", name, NULL);
 	if (is_dir)

@@ -3,12 +3,14 @@
  * descriptor.
  *
  * inotify(7) watches one directory and reports numbers. A directory is watched before its names are
- * read, so a name made meanwhile is seen twice and never missed. `found` removes the second report.
- * The watch is added through /proc/self/fd, to the inode that the walk has judged. After a rename
- * the paths below it are rewritten.
+ * read, so a name made meanwhile is seen twice and never missed. `found` removes the second report;
+ * it has only names that were reported, so the events of one result limit it. The watch is added
+ * through /proc/self/fd, to the inode that the walk has judged. After a rename the paths below it
+ * are rewritten.
  */
 #include "tools/builtin/search/watched_dirs.h"
 
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "tools/builtin/core/tool.h"
@@ -86,17 +88,9 @@ static bool on_the_way(const char *path, const char *only)
 static void notify(struct dir_reading *r, const char *path)
 {
 	struct watched_dirs *w = r->w;
-	char **more;
 
-	if (!r->fn || strlen(path) <= strlen(r->only))
-		return;
-	r->fn(r->ctx, path);
-	more = xalloc((w->nfound + 1) * sizeof(*more));
-	if (w->nfound)
-		memcpy(more, w->found, w->nfound * sizeof(*more));
-	free(w->found);
-	w->found = more;
-	w->found[w->nfound++] = xstrdup(path);
+	if (r->fn && strlen(path) > strlen(r->only) && r->fn(r->ctx, path))
+		*GROW(w->found, w->nfound) = xstrdup(path);
 }
 
 static int visit(void *ctx, const struct tree_entry *e)

@@ -26,8 +26,9 @@ struct watched_dirs {
 	size_t nfound;
 };
 
-/* Called for what a reading finds in a directory that is new: path from the start directory. */
-typedef void (*watch_found_fn)(void *ctx, const char *path);
+/* Called for each name in a new directory, by its path from the start directory. False: it was not reported, so the
+ * kernel's own message of it need not be dropped. */
+typedef bool (*watch_found_fn)(void *ctx, const char *path);
 
 /* Adds the start directory, and all below if recursive. */
 int watched_dirs_open(struct watched_dirs *w, struct err *e);
