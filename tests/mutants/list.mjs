@@ -110,9 +110,9 @@ export const MUTANTS = [
     from: 'id[5 + strspn(id + 5, "0123456789abcdef")] == \'\\0\';', to: 'id[5];',
   },
   {
-    id: 'session-fork', file: 'daemon/session/secrets/session_mask.c', test: integration('session/secrets/secrets'),
+    id: 'session-fork', file: 'daemon/session/session_fork.c', test: integration('session/secrets/secrets'),
     why: 'a fork shows the secrets that the original has learnt',
-    from: '\tsecrets_inherit(&s->secrets.known, &from->secrets.known);\n', to: '',
+    from: '\tsession_parts_inherit(s, from);\n', to: '',
   },
   {
     id: 'session-artifacts', file: 'daemon/session/workspace/artifact_store.c', test: integration('session/workspace/artifacts'),
