@@ -14,9 +14,6 @@
 
 #define REF_LEN_MAX 256
 
-#define LABEL_FIELD(id, name, attribute, instead)                                                  \
-	JF_STR(struct session_args, labels[LABEL_##id], name, 0, REF_LEN_MAX),
-
 /* Members that every call that opens a session may have. */
 #define COMMON_FIELDS                                                                              \
 	JF_OBJ(struct session_args, env, "env", 0),                                                \
@@ -37,7 +34,11 @@
 		JF_OBJ(struct session_args, budgets, "budgets", 0),                                \
 		JF_ARR(struct session_args, checks, "checks", 0),                                  \
 		JF_OBJ(struct session_args, approvals, "approvals", 0),                            \
-		SESSION_LABELS(LABEL_FIELD) JF_OBJ(struct session_args, retry, "retry", 0)
+		JF_OBJ(struct session_args, retry, "retry", 0),                                    \
+		JF_STR(struct session_args, labels[LABEL_BILLING_REF], "billingRef", 0,            \
+		       REF_LEN_MAX),                                                               \
+		JF_STR(struct session_args, labels[LABEL_CONFIG_VERSION], "configVersion", 0,      \
+		       REF_LEN_MAX)
 
 /* What is put into workspace and home, for calls that start the harness. */
 #define FURNISH_FIELDS                                                                             \

@@ -2,7 +2,7 @@
  * session_labels.h - the labels of a session: names that a client gives it for its own records, such as the account to bill.
  *
  * The daemon never interprets a label. It stores the labels in the journal, a fork inherits them, and it repeats them in
- * events, webhooks, usage records, spans and exports. A label is one row here.
+ * events, webhooks, usage records, spans and exports. A label is one row here, and one in the fields of acp/meta.c.
  */
 #pragma once
 
