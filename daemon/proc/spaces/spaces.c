@@ -77,11 +77,16 @@ struct space_report {
 	unsigned number;
 };
 
-_noreturn_ static void report_fault(int to, enum space_step step, int error, unsigned number)
+static bool send_report(int to, enum space_step step, int error, unsigned number)
 {
 	struct space_report r = { step, error, number };
 
-	_exit(write(to, &r, sizeof(r)) < 0 ? 126 : 127);
+	return write(to, &r, sizeof(r)) == sizeof(r);
+}
+
+_noreturn_ static void report_fault(int to, enum space_step step, int error, unsigned number)
+{
+	_exit(send_report(to, step, error, number) ? 127 : 126);
 }
 
 /* --- the children -------------------------------------------------------------------------------------------------- */
@@ -261,7 +266,7 @@ static struct spaces *make_one(struct space_plan *p, const char *session, struct
 
 /* --- a mount namespace alone ------------------------------------------------------------------------------------------- */
 
-/* Makes it, and lives until the other end has a descriptor of it. */
+/* Makes it, reports so, and lives until the other end has a descriptor of it. */
 _noreturn_ static void be_mounts(struct fsview *view, int to, int until)
 {
 	struct fsview_fault f = { 0 };
@@ -271,7 +276,8 @@ _noreturn_ static void be_mounts(struct fsview *view, int to, int until)
 		report_fault(to, SPACE_MOUNTS, errno, 0);
 	if (fsview_mount_places(view, &f) < 0)
 		report_fault(to, SPACE_VIEW + f.step, f.error, f.number);
-	close(to);
+	if (!send_report(to, SPACE_MADE, 0, 0))
+		_exit(126);
 	while (read(until, &byte, 1) < 0 && errno == EINTR)
 		;
 	_exit(0);
@@ -287,7 +293,27 @@ static int open_mounts(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The namespace, or -errno with ret. */
+/* Returns the child's namespace, or a negative number with ret. End of file is a failure: a child that was killed before
+ * its report may still be in the daemon's own namespace. */
+static int take_mounts(pid_t pid, int from, struct space_report *ret)
+{
+	ssize_t n;
+	int fd;
+
+	do
+		n = read(from, ret, sizeof(*ret));
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(*ret))
+		*ret = (struct space_report){ SPACE_MOUNTS, ECHILD, 0 };
+	if (ret->step != SPACE_MADE)
+		return -1;
+	fd = open_mounts(pid);
+	if (fd < 0)
+		*ret = (struct space_report){ SPACE_MOUNTS, -fd, 0 };
+	return fd;
+}
+
+/* Returns the namespace, or a negative number with ret. */
 static int start_mounts(struct fsview *view, struct space_report *ret)
 {
 	int status[2] = { -1, -1 }, hold[2] = { -1, -1 }, fd = -1;
@@ -304,10 +330,8 @@ static int start_mounts(struct fsview *view, struct space_report *ret)
 		*ret = (struct space_report){ SPACE_MOUNTS, errno, 0 };
 	closep(&status[1]);
 	closep(&hold[0]);
-	if (pid > 0 && read(status[0], ret, sizeof(*ret)) != sizeof(*ret)) {
-		fd = open_mounts(pid);
-		*ret = (struct space_report){ fd < 0 ? SPACE_MOUNTS : SPACE_MADE, -fd, 0 };
-	}
+	if (pid > 0)
+		fd = take_mounts(pid, status[0], ret);
 	closep(&status[0]);
 	closep(&hold[1]);
 	if (pid > 0)

@@ -4,11 +4,15 @@
 #include "base/os/file.h"
 
 #include <dirent.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* --- how children live in there -------------------------------------------------------------------------------------- */
@@ -210,6 +214,44 @@ static void they_die_with_the_daemon(void **state _unused_)
 	close(ends[0]);
 }
 
+/* From now on unshare kills its caller. */
+static bool die_at_unshare(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { ARRAY_SIZE(code), code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/* A helper that is killed before it has a mount namespace must not pass that of the daemon on. */
+static void a_killed_helper_leaves_no_mounts(void **state _unused_)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		struct fsview *v = fsview_new();
+
+		if (!die_at_unshare())
+			_exit(2);
+		for (int i = 0; i < 50; i++) {
+			struct err e = { 0 };
+
+			if (spaces_new_mounts(v, &e) || !strstr(e.msg, strerror(ECHILD)))
+				_exit(1);
+		}
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static int run_group(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +260,7 @@ static int run_group(void)
 		cmocka_unit_test(the_end_of_init_is_the_end_of_all),
 		cmocka_unit_test(nothing_is_left),
 		cmocka_unit_test(without_descriptors_it_fails),
+		cmocka_unit_test(a_killed_helper_leaves_no_mounts),
 		cmocka_unit_test(they_die_with_the_daemon),
 	};
 
