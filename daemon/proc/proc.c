@@ -109,6 +109,8 @@ static void proc_reaped(struct proc *p, int status, const struct rusage *used)
 	p->wait_status = status;
 	loop_timer_cancel(&p->stop_timer);
 	io_close(p, &p->in);
+	/* In one scan with the sweep of the end it would exclude processes from that and answer for it. */
+	sweep_forget(&p->turn_sweep);
 	sweep(p);
 }
 

@@ -1,14 +1,15 @@
-/* What is in a child's pipe when it is closed after the sweep is read first, however busy the loop was. */
+/* The end of a child: its pipe is read before it is closed, however busy the loop was, and no process of it is left. */
 #include "unit.h"
 
 #include "base/limits.h"
 #include "loop/loop.h"
-#include "proc/proc.h"
+#include "proc/proc_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define LINE "a line of a child that is gone\n"
@@ -20,7 +21,7 @@ static unsigned lines;
 static char rest[64];
 static bool gone;
 static int held = -1; /* the pipe's other end, as something unkillable would have it */
-static pid_t child;
+static pid_t child, grandchild;
 static struct loop_timer timer;
 
 static int on_line(void *ctx _unused_, struct slice line)
@@ -102,9 +103,52 @@ static void test_pipe_that_is_held(void **state _unused_)
 	loop_free(loop);
 }
 
+static int on_number(void *ctx, struct slice line)
+{
+	struct proc **p = ctx;
+	siginfo_t info;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%.*s", (int)line.n, line.p);
+	grandchild = atoi(text);
+	proc_sweep_turn(*p, UINT64_MAX, 0);
+	kill(proc_pid(*p), SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)proc_pid(*p), &info, WEXITED | WNOWAIT), 0);
+	proc_host_reap(procs);
+	return 0;
+}
+
+/* The sweep of a turn excludes all processes here. It still waits when the child ends, and the sweep of the end must not
+ * take its result. */
+static void test_sweep_of_a_turn_is_dropped_at_the_end(void **state _unused_)
+{
+	static const struct proc_events numbers = { on_number, on_closed, on_gone, NULL, NULL };
+	char *argv[] = { (char[]){ "/bin/sh" }, (char[]){ "-c" },
+			 (char[]){ "sleep 1000 & echo $!; exec sleep 1000" }, NULL };
+	char *env[] = { NULL };
+	struct proc_spec spec = { .argv = argv, .env = env, .cwd = "/", .session = "a" };
+	struct err e = { 0 };
+	struct proc *p;
+
+	begin();
+	procs->groups.made = cgroups_open("/nonexistent", tree_owner_mark()); /* none */
+	gone = false;
+	p = proc_spawn(procs, &spec, &numbers, &p, &e);
+	assert_non_null(p);
+	loop_run(loop);
+	assert_true(gone && grandchild > 0);
+	assert_int_equal(tree_start_time(grandchild), 0);
+	proc_free(p);
+	proc_host_free(procs);
+	loop_free(loop);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_pipe_that_is_held) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pipe_that_is_held),
+		cmocka_unit_test(test_sweep_of_a_turn_is_dropped_at_the_end),
+	};
 
 	return RUN(tests, NULL, NULL);
 }
