@@ -1,9 +1,9 @@
 #include "proc/agent_user.h"
 
+#include "base/os/fs_user.h"
 #include "base/util.h"
 
 #include <fcntl.h>
-#include <sys/fsuid.h>
 #include <unistd.h>
 
 struct agent_user agent_user_self(void)
@@ -29,21 +29,16 @@ bool agent_user_same(const struct agent_user *a, const struct agent_user *b)
 	return a->switched == b->switched && a->uid == b->uid && a->gid == b->gid;
 }
 
-/* setfsuid drops the capabilities that would lie. */
 void agent_user_enter(const struct agent_user *u)
 {
-	if (!u->switched)
-		return;
-	setfsgid(u->gid);
-	setfsuid(u->uid);
+	if (u->switched)
+		fs_user_enter(u->uid, u->gid);
 }
 
 void agent_user_leave(const struct agent_user *u)
 {
-	if (!u->switched)
-		return;
-	setfsuid(geteuid());
-	setfsgid(getegid());
+	if (u->switched)
+		fs_user_leave();
 }
 
 bool agent_user_may(const struct agent_user *u, const char *path, int what)

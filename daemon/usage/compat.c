@@ -2,13 +2,14 @@
  * compat.c - writes the usage file of Agenta's runner, with the rights of the session's user.
  *
  * The session names the path, and the agent can write its directory, so every component can be
- * hostile. setfsuid(2) makes the kernel check access as that user, for this thread only;
- * supplementary groups stay. Nothing returns between become() and unbecome(). The last name is
- * never followed: a new file is renamed over it, relative to the opened directory.
+ * hostile. The kernel checks access as that user (base/os/fs_user.h). Nothing returns between
+ * become() and unbecome(). The last name is never followed: a new file is renamed over it, relative
+ * to the opened directory.
  */
 #include "usage/compat.h"
 
 #include "base/os/file.h"
+#include "base/os/fs_user.h"
 #include "base/util.h"
 #include "json/jenc.h"
 #include "usage/cost.h"
@@ -16,7 +17,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 
 /* One name is enough: the daemon writes one file at a time, and replaces what a killed one left. */
@@ -27,20 +27,15 @@ struct compat_target {
 	const char *name; /* in path */
 };
 
-static void become(const struct usage_compat_owner *o)
+static int become(const struct usage_compat_owner *o)
 {
-	if (!o->switch_user)
-		return;
-	setfsgid(o->gid);
-	setfsuid(o->uid);
+	return !o->switch_user || fs_user_enter(o->uid, o->gid) ? 0 : -EPERM;
 }
 
 static void unbecome(const struct usage_compat_owner *o)
 {
-	if (!o->switch_user)
-		return;
-	setfsuid(geteuid());
-	setfsgid(getegid());
+	if (o->switch_user)
+		fs_user_leave();
 }
 
 static mode_t file_mode(const struct usage_compat_owner *o)
@@ -134,8 +129,9 @@ int usage_compat_write(const char *path, const struct usage_compat *u)
 		return usage_compat_remove(path, &u->owner);
 	if (b.failed)
 		return -ENOMEM;
-	become(&u->owner);
-	r = open_place(path, &u->owner, true, &p);
+	r = become(&u->owner);
+	if (r == 0)
+		r = open_place(path, &u->owner, true, &p);
 	if (r == 0)
 		r = replace_in(&p, buf_slice(&b), file_mode(&u->owner));
 	unbecome(&u->owner);
@@ -148,8 +144,9 @@ int usage_compat_remove(const char *path, const struct usage_compat_owner *owner
 	struct compat_target p = { -1, NULL };
 	int r;
 
-	become(owner);
-	r = open_place(path, owner, false, &p);
+	r = become(owner);
+	if (r == 0)
+		r = open_place(path, owner, false, &p);
 	if (r == 0)
 		r = remove_in(&p);
 	unbecome(owner);

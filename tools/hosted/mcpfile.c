@@ -3,14 +3,15 @@
  * failing.
  *
  * An invalid entry must not disable the others, so only an error of the file itself leaves none.
- * open_as changes the file-system user and group (setfsuid(2)), so the kernel checks every
- * directory of the path as the user who wrote the file. O_NONBLOCK and the check for a regular file
- * keep a FIFO from blocking the daemon.
+ * open_as becomes the user who wrote the file (base/os/fs_user.h), so the kernel checks every
+ * directory of the path as that user. O_NONBLOCK and the check for a regular file keep a FIFO from
+ * blocking the daemon.
  */
 #include "tools/hosted/mcpfile.h"
 
 #include "base/array.h"
 #include "base/os/file.h"
+#include "base/os/fs_user.h"
 #include "base/limits.h"
 #include "json/jscan.h"
 #include "json/jstr.h"
@@ -20,7 +21,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 
 /* --- issues --------------------------------------------------------------------------------------------- */
@@ -263,20 +263,16 @@ void mcpfile_parse(struct mcpfile *f, struct slice text, char *const *env)
 /* Opens with the rights of the user that the file belongs to: a link above it leads nowhere that user could not go. */
 static int open_as(const struct mcpfile_source *s)
 {
-	int fd;
+	const struct proc_bounds *b = &s->bounds;
+	int fd = -EPERM;
 
-	if (s->bounds.switch_user) {
-		setfsgid(s->bounds.gid);
-		setfsuid(s->bounds.uid);
+	if (!b->switch_user || fs_user_enter(b->uid, b->gid)) {
+		fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
+					   (s->foreign ? O_NOFOLLOW : 0));
+		fd = fd < 0 ? -errno : fd;
 	}
-	fd = open(s->path,
-		  O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (s->foreign ? O_NOFOLLOW : 0));
-	if (fd < 0)
-		fd = -errno;
-	if (s->bounds.switch_user) {
-		setfsuid(geteuid());
-		setfsgid(getegid());
-	}
+	if (b->switch_user)
+		fs_user_leave();
 	return fd;
 }
 

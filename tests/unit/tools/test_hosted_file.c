@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "tools/hosted/mcpfile.h"
 
+#include <grp.h>
 #include <sys/stat.h>
 
 static char *const allowed[] = { "PATH=/usr/bin", "TOKEN=s3cret", "EMPTY=", "BRACES=${TOKEN}",
@@ -420,6 +421,33 @@ static void test_read_as_user(void **state _unused_)
 	assert_int_equal(f.n, 1);
 }
 
+/* A file that only root's supplementary groups can read is not that user's either. */
+static void test_read_without_groups_of_root(void **state _unused_)
+{
+	static const char text[] = ONE("\"command\":\"x\"");
+	_cleanup_(mcpfile_done) struct mcpfile f = { 0 };
+	struct mcpfile_source source = {
+		.foreign = true, .bounds = { .switch_user = true, .uid = 65534, .gid = 65534 }
+	};
+	gid_t had[64], group = 61777;
+	int n = getgroups(ARRAY_SIZE(had), had);
+
+	if (geteuid() != 0) {
+		print_message("needs root\n");
+		skip();
+	}
+	assert_int_equal(chmod(scratch_dir(), 0755), 0);
+	scratch_write("group", text, sizeof(text) - 1);
+	source.path = scratch_path("group");
+	assert_int_equal(chown(source.path, 0, group), 0);
+	assert_int_equal(chmod(source.path, 0640), 0);
+	assert_int_equal(setgroups(1, &group), 0);
+	mcpfile_read(&f, &source, allowed);
+	assert_int_equal(setgroups((size_t)n, had), 0);
+	assert_int_equal(f.n, 0);
+	assert_string_equal(mcpfile_error(&f, NULL)->reason, "FILE_UNREADABLE");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_expansion_is_bounded),
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_read_as_user),
+		cmocka_unit_test(test_read_without_groups_of_root),
 	};
 
 	return RUN(tests, scratch_setup, scratch_done);

@@ -6,6 +6,7 @@
 #include "usage/cost.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 
@@ -218,14 +219,38 @@ static void test_another_user(void **state _unused_)
 	assert_int_equal(setfsgid((gid_t)-1), 0);
 }
 
+/* What root's supplementary groups can write is out of reach too. */
+static void test_groups_of_root(void **state _unused_)
+{
+	gid_t had[64], group = 61777, now = 0;
+	struct usage_compat u = some;
+	int n = getgroups(ARRAY_SIZE(had), had);
+
+	if (geteuid() != 0)
+		skip();
+	u.owner = (struct usage_compat_owner){ true, OTHER, OTHER, 0 };
+	chmod(scratch_dir(), 0755);
+	mkdir(scratch_path("private"), 0700);
+	scratch_write("private/file", "mine", 4);
+	assert_int_equal(chown(scratch_path("private"), 0, group), 0);
+	assert_int_equal(chmod(scratch_path("private"), 0775), 0);
+	assert_int_equal(setgroups(1, &group), 0);
+	assert_int_equal(usage_compat_write(scratch_path("private/file"), &u), -EACCES);
+	assert_int_equal(usage_compat_remove(scratch_path("private/file"), &u.owner), -EACCES);
+	check_file("private/file", "mine");
+	assert_int_equal(getgroups(1, &now), 1);
+	assert_int_equal(now, group);
+	assert_int_equal(setgroups((size_t)n, had), 0);
+}
+
 #define T(fn) cmocka_unit_test_setup(fn, setup)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_what_is_written), T(test_cost_text), T(test_modes),
-		T(test_remove),		 T(test_bad_paths), T(test_links_are_not_followed),
-		T(test_another_user),
+		T(test_what_is_written), T(test_cost_text),	 T(test_modes),
+		T(test_remove),		 T(test_bad_paths),	 T(test_links_are_not_followed),
+		T(test_another_user),	 T(test_groups_of_root),
 	};
 
 	return RUN(tests, scratch_setup, scratch_done);
