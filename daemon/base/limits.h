@@ -82,7 +82,8 @@
 #define AGENT_UID_MAX 2147483647        /* of a uid that a session may have */
 #define AGENT_UIDS_MAX 4096             /* in --agent-uids */
 #define AGENT_UID_TREES_MAX (1 * MIB)   /* paths of the trees that one of them worked on */
-#define ACCOUNT_BYTES_MAX (256 * KIB)   /* an entry of the user or group database */
+#define ACCOUNT_BYTES (256 * KIB)       /* space for an entry of the user or group database, at first */
+#define ACCOUNT_BYTES_MAX (64 * MIB)    /* the same at most: a group with millions of members */
 #define LEFTOVER_KILLS 50               /* rounds, 2 ms apart, until a user has no process */
 #define AGENT_UID_SHOWN 32              /* sessions that share a uid, in an answer */
 #define HARNESS_MEMORY (512 * MIB)      /* memory that has to be left for another harness to start */

@@ -2,10 +2,10 @@
  * uid_range.c - parses --agent-uids, and checks that no other user or group of the machine has one
  * of these ids.
  *
- * The databases are enumerated once, not searched for each uid. A user in the range must be agent-N
- * with a primary group of the same number, and such a group must have no members; any other user or
- * group in it is an error. Uids without user or group are only counted, since programs such as ssh
- * need the name.
+ * The databases are enumerated once, not searched for each uid. If this fails, a conflict could be
+ * missed, so the range is refused. A user in the range must be agent-N with a primary group of the
+ * same number, and such a group must have no members; any other user or group in it is an error.
+ * Uids without user or group are only counted, since programs such as ssh need the name.
  */
 #include "proc/uid_range.h"
 
@@ -85,15 +85,46 @@ static int look_at(const struct uid_range *r, const char *kind, const char *name
 			 (unsigned)id, kind, name);
 }
 
+struct entry_space {
+	char *p;
+	size_t n;
+};
+
+static void entry_space_done(struct entry_space *s)
+{
+	free(s->p);
+}
+
+static struct entry_space entry_space_new(void)
+{
+	return (struct entry_space){ xalloc(ACCOUNT_BYTES), ACCOUNT_BYTES };
+}
+
+/* Handles an error of the enumeration. Returns 0: there is more space now, and the same entry can be read again. An
+ * entry that cannot be read may be in the range. */
+static int not_read(struct entry_space *s, int error, const char *kind, struct err *e)
+{
+	if (error != ERANGE || s->n >= ACCOUNT_BYTES_MAX)
+		return err_field(e, "agent-uids", "AGENT_UIDS_TAKEN",
+				 "--agent-uids: cannot read the %s database: %s", kind,
+				 error == ERANGE ? "an entry is too long" : strerror(error));
+	s->n *= 2;
+	free(s->p);
+	s->p = xalloc(s->n);
+	return 0;
+}
+
 static int count_users(const struct uid_range *r, unsigned *n, struct err *e)
 {
-	_cleanup_(freep) char *space = xalloc(ACCOUNT_BYTES_MAX);
+	_cleanup_(entry_space_done) struct entry_space s = entry_space_new();
 	struct passwd pw = { 0 }, *got = NULL;
-	int found = 0;
+	int found = 0, error;
 
 	setpwent();
-	while (found >= 0 && getpwent_r(&pw, space, ACCOUNT_BYTES_MAX, &got) == 0) {
-		found = look_at(r, "user", pw.pw_name, pw.pw_uid, pw.pw_uid == pw.pw_gid, e);
+	while (found >= 0 && (error = getpwent_r(&pw, s.p, s.n, &got)) != ENOENT) {
+		found = error ? not_read(&s, error, "user", e) :
+				look_at(r, "user", pw.pw_name, pw.pw_uid, pw.pw_uid == pw.pw_gid,
+					e);
 		*n += found > 0;
 	}
 	endpwent();
@@ -102,13 +133,14 @@ static int count_users(const struct uid_range *r, unsigned *n, struct err *e)
 
 static int count_groups(const struct uid_range *r, unsigned *n, struct err *e)
 {
-	_cleanup_(freep) char *space = xalloc(ACCOUNT_BYTES_MAX);
+	_cleanup_(entry_space_done) struct entry_space s = entry_space_new();
 	struct group gr = { 0 }, *got = NULL;
-	int found = 0;
+	int found = 0, error;
 
 	setgrent();
-	while (found >= 0 && getgrent_r(&gr, space, ACCOUNT_BYTES_MAX, &got) == 0) {
-		found = look_at(r, "group", gr.gr_name, gr.gr_gid, !*gr.gr_mem, e);
+	while (found >= 0 && (error = getgrent_r(&gr, s.p, s.n, &got)) != ENOENT) {
+		found = error ? not_read(&s, error, "group", e) :
+				look_at(r, "group", gr.gr_name, gr.gr_gid, !*gr.gr_mem, e);
 		*n += found > 0;
 	}
 	endgrent();

@@ -25,5 +25,5 @@ unsigned uid_range_size(const struct uid_range *r);
 /* How its user is called. */
 char *uid_range_name(uid_t uid, char name[UID_RANGE_NAME]);
 /* Reads the machine's users and groups once. bare: how many uids lack their user or their group. -EEXIST with
- * AGENT_UIDS_TAKEN: a uid or a gid is somebody else's. */
+ * AGENT_UIDS_TAKEN: a uid or a gid belongs to another user or group, or a database cannot be read. */
 int uid_range_look(const struct uid_range *r, unsigned *bare, struct err *e);

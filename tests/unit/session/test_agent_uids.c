@@ -4,7 +4,10 @@
 #include "base/limits.h"
 #include "session/store/agent_uids.h"
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct uid_range range = { 5000, 5002 };
@@ -170,12 +173,56 @@ static void test_range(void **state _unused_)
 	assert_string_equal(uid_range_name(4294967295, name), "agent-4294967295");
 }
 
+/* Returns 0 if the range is refused for 'stranger', in a mount namespace where scratch file 'accounts' is this file;
+ * 2: no such namespace is possible. */
+static int look_with(const char *file)
+{
+	struct err e = { 0 };
+	unsigned bare;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(scratch_path("accounts"), file, NULL, MS_BIND, NULL) < 0)
+		return 2;
+	return uid_range_look(&range, &bare, &e) == -EEXIST && strstr(e.msg, "'stranger'") ? 0 : 1;
+}
+
+static void check_behind_long_entry(const char *file, const char *big, const char *stranger)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	pid_t pid;
+	int status;
+
+	buf_puts(&b, big);
+	while (b.len < 3 * ACCOUNT_BYTES)
+		buf_puts(&b, "somebody,");
+	buf_puts(&b, stranger);
+	scratch_write("accounts", b.data, b.len);
+	pid = fork();
+	if (pid == 0)
+		_exit(look_with(file));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 2)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_conflict_behind_a_long_entry(void **state _unused_)
+{
+	check_behind_long_entry("/etc/group", "big:x:100:", "\nstranger:x:5001:\n");
+	check_behind_long_entry("/etc/passwd",
+				"big:x:100:100:", ":/:/bin/sh\nstranger:x:5001:100::/:/bin/sh\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_take),	    cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_trees),	    cmocka_unit_test(test_range),
+		cmocka_unit_test(test_take),
+		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_range),
 		cmocka_unit_test(test_not_written),
+		cmocka_unit_test(test_conflict_behind_a_long_entry),
 	};
 
 	return RUN(tests, scratch_setup, scratch_done);
