@@ -292,7 +292,10 @@ uint64_t ledger_append(struct ledger *l, struct slice record)
 	struct slice line;
 	struct sha256 d;
 
-	if (!*l->incarnation || l->stuck || syncer_error(l->syncer) || !record_fits(record))
+	if (!*l->incarnation || l->stuck || syncer_error(l->syncer))
+		return 0;
+	l->error = 0; /* a record that does not fit is the caller's error */
+	if (!record_fits(record))
 		return 0;
 	ledger_rotate_for(l, record.n + HEAD_MAX);
 	l->error = lay_out(l, record);

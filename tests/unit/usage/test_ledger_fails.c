@@ -62,6 +62,8 @@ static void test_file_size_limit(void **state _unused_)
 	assert_true(ledger_append(l, SLICE("{\"a\":1}")) == 0);
 	setrlimit(RLIMIT_FSIZE, &old);
 	assert_true(ledger_error(l) < 0);
+	assert_true(ledger_append(l, SLICE("no record")) == 0);
+	assert_int_equal(ledger_error(l), 0); /* it is no longer that of the append before */
 	check_whole(scratch_path(LEDGER), 5);
 	assert_true(ledger_append(l, SLICE("{\"a\":1}")) == 6);
 	assert_int_equal(ledger_error(l), 0);
