@@ -192,7 +192,7 @@ static void on_data(void *ctx, struct slice bytes)
 
 	fetch_taken(s->fetch, bytes.n);
 	if (buf_len(&s->answer) + bytes.n > OTLP_ANSWER_MAX)
-		failed(s, false, "its answer is too long");
+		failed(s, is_passing(s->status), "its answer is too long");
 	else
 		buf_add_slice(&s->answer, bytes);
 }

@@ -159,6 +159,17 @@ describe('a receiver that', { concurrency: true }, () => {
       await d.stop();
     });
 
+  test('answers 503 with a long page: the same again', async (t) => {
+    const r = await Collector.start(t);
+    r.behave = (_, n) => (n === 0 ? { status: 503, body: Buffer.alloc(100000, 'x') } : 200);
+    const d = await exporting(t, r);
+
+    await turns(d, 1);
+    await r.until('invoke_agent', 1, 30000);
+    assert.deepEqual([await metric(d, 'failed_total'), await metric(d, 'dropped_total')], [1, 0]);
+    await d.stop();
+  });
+
   for (const how of [400, 404, 500, 302, ENDLESS])
     test(`answers ${how}: it is dropped and counted, and the next is sent`, async (t) => {
       const r = await Collector.start(t);

@@ -141,7 +141,7 @@ export class Collector {
     const json = rq.headers['content-type'] === 'application/json';
     const partial = (name) => (answer.rejected ? { partialSuccess: { [name]: answer.rejected, errorMessage: answer.message } } : {});
     const said = json ? JSON.stringify(partial(SIGNALS[signal].rejected)) : Response.encode(Response.fromObject(partial('rejected'))).finish();
-    rs.writeHead(answer.status, { 'Content-Type': rq.headers['content-type'], ...answer.headers }).end(answer.status === 200 ? said : '');
+    rs.writeHead(answer.status, { 'Content-Type': rq.headers['content-type'], ...answer.headers }).end(answer.status === 200 ? said : answer.body ?? '');
   }
 
   #keep(signal, message) {
