@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test';
 import { ACPD, Daemon } from '../../lib/daemon.mjs';
 import { assertNoViolations } from '../../lib/rawws.mjs';
 import { until } from '../../lib/wait.mjs';
-import { Collector, CUT, ENDLESS, HANG, QUICK, exporting } from './receiver.mjs';
+import { Collector, CUT, ENDLESS, HANG, QUICK, STALL, exporting } from './receiver.mjs';
 
 after(assertNoViolations);
 
@@ -167,6 +167,20 @@ describe('a receiver that', { concurrency: true }, () => {
     await turns(d, 1);
     await r.until('invoke_agent', 1, 30000);
     assert.deepEqual([await metric(d, 'failed_total'), await metric(d, 'dropped_total')], [1, 0]);
+    await d.stop();
+  });
+
+  test('answers 200 and then stalls: sent, and not a second time', async (t) => {
+    const r = await Collector.start(t);
+    r.behave = (_, n) => (n === 0 ? STALL : 200);
+    const d = await exporting(t, r, { env: { OTEL_EXPORTER_OTLP_TRACES_TIMEOUT: '300' } });
+    const c = await turns(d, 1);
+
+    await until(async () => await metric(d, 'sent_total') === 1, 'it is counted', 30000);
+    await c.prompt((await c.newSession()).sessionId, 'echo later');
+    await r.until('invoke_agent', 2, 30000);
+    assert.equal(r.find('invoke_agent').length, 2);
+    assert.deepEqual([await metric(d, 'failed_total'), await metric(d, 'dropped_total')], [0, 0]);
     await d.stop();
   });
 

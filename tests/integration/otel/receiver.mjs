@@ -33,7 +33,7 @@ const { root: answers } = protobuf.parse(`syntax = "proto3";
 const Response = answers.lookupType('Response');
 
 // What it does with a request: an HTTP status, {status, headers, body}, or one of these.
-export const HANG = 'hang', CUT = 'cut', ENDLESS = 'endless';
+export const HANG = 'hang', CUT = 'cut', ENDLESS = 'endless', STALL = 'stall';
 
 // JSON has ids in hex; the official decoder wants base64.
 function idsAsBase64(value) {
@@ -136,8 +136,12 @@ export class Collector {
       more();
       return;
     }
-    if (answer.status === 200)
+    if (answer.status === 200 || how === STALL)
       this.#keep(signal, request.message);
+    if (how === STALL) {
+      rs.writeHead(200, { 'Content-Length': 1 }).flushHeaders();
+      return;
+    }
     const json = rq.headers['content-type'] === 'application/json';
     const partial = (name) => (answer.rejected ? { partialSuccess: { [name]: answer.rejected, errorMessage: answer.message } } : {});
     const said = json ? JSON.stringify(partial(SIGNALS[signal].rejected)) : Response.encode(Response.fromObject(partial('rejected'))).finish();
