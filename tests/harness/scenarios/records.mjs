@@ -246,7 +246,7 @@ async function fork(x, t) {
 	const at = s.o.messages.length;
 	assert.equal((await s.o.prompt(id, 'RECALL', 'after a restart')).stopReason, 'end_turn');
 	const said = textOf(s.o.messages.slice(at).flatMap((m) => m.params?.update && m.params.sessionId === id ? [m.params.update] : []));
-	assert.match(said, /Recalled: .*bassoon.*RECALL.*RECALL.*after a restart/);
+	assert.match(said, /Recalled: .*bassoon.*RECALL.*RECALL.*after a restart/s); // s: prompts of other rows have line separators
 	assert.ok(!(await s.turn('RECALL')).text.includes('after a restart'), 'the original has what the fork was told');
 }
 
