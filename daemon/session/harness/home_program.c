@@ -1,6 +1,6 @@
 /*
- * home_program.c - writes a program of acpd into a session's home, against an agent that controls
- * that home.
+ * home_program.c - writes files of acpd into a session's home, against an agent that controls that
+ * home.
  *
  * Every step is relative to a held directory descriptor with O_NOFOLLOW, so a link that the agent
  * plants never leads out of the home. Anything that is not a directory on the way is unlinked. The
@@ -73,10 +73,10 @@ static int replace(int dir, const char *name, const char *text, size_t n)
 	return r;
 }
 
-int home_program_keep(int home, const char *path, const char *text)
+/* Returns a descriptor of the directory that path is in, and its last component. */
+static int open_parent(int home, const char *path, const char **ret_leaf)
 {
 	_cleanup_(closep) int dir = fcntl(home, F_DUPFD_CLOEXEC, 0);
-	size_t n = strlen(text);
 	const char *slash;
 
 	if (dir < 0)
@@ -90,5 +90,26 @@ int home_program_keep(int home, const char *path, const char *text)
 		close(dir);
 		dir = below;
 	}
-	return is_same(dir, path, text, n) ? 0 : replace(dir, path, text, n);
+	*ret_leaf = path;
+	return TAKE_FD(dir);
+}
+
+int home_program_keep(int home, const char *path, const char *text)
+{
+	const char *leaf = NULL;
+	_cleanup_(closep) int dir = open_parent(home, path, &leaf);
+	size_t n = strlen(text);
+
+	if (dir < 0)
+		return dir;
+	return is_same(dir, leaf, text, n) ? 0 : replace(dir, leaf, text, n);
+}
+
+int home_program_dir(int home, const char *path)
+{
+	const char *leaf = NULL;
+	_cleanup_(closep) int dir = open_parent(home, path, &leaf);
+	_cleanup_(closep) int made = dir < 0 ? dir : need_dir(dir, leaf);
+
+	return made < 0 ? made : 0;
 }

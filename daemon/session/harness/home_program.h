@@ -10,3 +10,5 @@
 
 /* path is relative and plain. 0 or -errno. */
 int home_program_keep(int home, const char *path, const char *text);
+/* Creates a directory with those above it, mode 0700, and keeps existing ones. path and result as above. */
+int home_program_dir(int home, const char *path);

@@ -2,10 +2,11 @@
  * session_paths.c - creates a session's home, hands it to the session's user, and checks working
  * directories.
  *
- * The home has two phases. Until paths_fill_home it is the daemon's, and files are created by path.
- * After hand_over_home the agent controls it: the daemon then only renames directories away,
- * creates empty ones and writes programs through home_program.c, as the user. Access to cwd is
- * tested by entering it as that user.
+ * The home has two phases. Until paths_fill_home it is the daemon's: its own entries are created by
+ * root and handed over at once, and everything below them is created as the user, because other
+ * sessions of that uid can reach it. After hand_over_home the agent controls all of it: the daemon
+ * then only renames directories away, and creates empty ones and programs as the user. Access to
+ * cwd is tested by entering it as that user.
  */
 #include "session/workspace/session_paths.h"
 
@@ -100,38 +101,68 @@ int paths_session_home(const struct session_store *st, const char *id, char **re
 	return 0;
 }
 
-/* Gives what is there to the session's user, link by link, following none. */
-static int hand_over(const struct session *s, const char *path)
+static int open_home(const struct session *s)
 {
-	return s->user.switched && lchown(path, s->user.uid, s->user.gid) < 0 ? -errno : 0;
+	int fd = open(s->home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
 }
 
-static int make_dirs_for(const struct session *s, const char *relative)
+/* True if the session's user controls the entries of its home. */
+static bool is_given(const struct session *s, int home)
 {
-	_cleanup_(freep) char *path = file_join(s->home, relative);
-	int r = 0;
+	struct stat sb;
 
-	for (char *p = path + strlen(s->home) + 1; r == 0 && (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			r = -errno;
-		else
-			r = hand_over(s, path);
-		*p = '/';
-	}
+	return !s->user.switched || fstat(home, &sb) < 0 || sb.st_uid == s->user.uid;
+}
+
+/* While the home is the daemon's, no other process can exchange its entries. */
+static int make_top(const struct session *s, int home, const char *name)
+{
+	if (mkdirat(home, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	return fchownat(home, name, s->user.uid, s->user.gid, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+static int make_top_file(const struct session *s, const struct harness_env *f)
+{
+	_cleanup_(freep) char *path = file_join(s->home, f->name);
+	int r = file_replace(path, f->value, strlen(f->value), 0600);
+
+	if (r < 0)
+		return r;
+	return lchown(path, s->user.uid, s->user.gid) < 0 ? -errno : 0;
+}
+
+/* Acts as the session's user, who controls dir and may have planted links. */
+static int make_below(const struct session *s, int dir, const char *name, const char *text)
+{
+	int r;
+
+	agent_user_enter(&s->user);
+	r = text ? home_program_keep(dir, name, text) : home_program_dir(dir, name);
+	agent_user_leave(&s->user);
 	return r;
 }
 
 static int make_file(const struct session *s, const struct harness_env *f)
 {
-	_cleanup_(freep) char *path = file_join(s->home, f->name);
-	int r = make_dirs_for(s, f->name);
+	_cleanup_(closep) int home = open_home(s), top = -1;
+	size_t n = strcspn(f->name, "/");
+	_cleanup_(freep) char *name = xstrndup(f->name, n);
+	int r;
 
-	if (r == 0 && f->value)
-		r = file_replace(path, f->value, strlen(f->value), 0600);
-	else if (r == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
-		r = -errno;
-	return r < 0 ? r : hand_over(s, path);
+	if (home < 0)
+		return home;
+	if (is_given(s, home))
+		return make_below(s, home, f->name, f->value);
+	if (f->value && !f->name[n])
+		return make_top_file(s, f);
+	r = make_top(s, home, name);
+	if (r < 0 || !f->name[n])
+		return r;
+	top = openat(home, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return top < 0 ? -errno : make_below(s, top, f->name + n + 1, f->value);
 }
 
 int paths_make_dir(struct session *s, const char *relative, struct err *e)
@@ -147,14 +178,19 @@ int paths_make_dir(struct session *s, const char *relative, struct err *e)
 
 int paths_fresh_dir(const struct session *s, const char *name)
 {
-	_cleanup_(freep) char *tmp = file_join(s->home, name);
-	int r = removal_tree(s->store->removal, tmp);
+	_cleanup_(freep) char *old = file_join(s->home, name);
+	_cleanup_(closep) int home = open_home(s);
+	int r = home < 0 ? home : removal_tree(s->store->removal, old);
 
 	if (r < 0)
 		return r;
-	if (mkdir(tmp, 0700) < 0)
-		return -errno;
-	return hand_over(s, tmp);
+	if (!is_given(s, home))
+		return make_top(s, home, name);
+	/* A directory made by root would have to be handed over, and the user could exchange it before. */
+	agent_user_enter(&s->user);
+	r = mkdirat(home, name, 0700) < 0 ? -errno : 0;
+	agent_user_leave(&s->user);
+	return r;
 }
 
 /* Names in it are still ours to give, but what has been handed over below it can be reached. */
@@ -166,9 +202,10 @@ void paths_let_into_home(const struct session *s)
 
 static int hand_over_home(const struct session *s)
 {
-	if (s->user.switched && chmod(s->home, 0700) < 0)
+	if (s->user.switched &&
+	    (chmod(s->home, 0700) < 0 || lchown(s->home, s->user.uid, s->user.gid) < 0))
 		return -errno;
-	return hand_over(s, s->home);
+	return 0;
 }
 
 int paths_give_home(struct session *s, struct err *e)
@@ -184,8 +221,8 @@ int paths_give_home(struct session *s, struct err *e)
 /* As the session's user, whose home it is by now. */
 static int keep_programs(const struct session *s, const struct harness_plan *plan)
 {
-	_cleanup_(closep) int home = open(s->home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int r = home < 0 ? -errno : 0;
+	_cleanup_(closep) int home = open_home(s);
+	int r = home < 0 ? home : 0;
 
 	agent_user_enter(&s->user);
 	for (size_t i = 0; r == 0 && i < plan->nprograms; i++)
