@@ -11,7 +11,6 @@
 
 #include "base/array.h"
 #include "base/buf.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/util.h"
@@ -268,7 +267,8 @@ static int read_group(struct parked_uids *p, const char *name)
 	no = strtoull(name, &end, 10);
 	if (end == name || *end || !no)
 		return 0;
-	r = file_read(path, AGENT_UID_TREES_MAX, &b);
+	r = file_read(path, SIZE_MAX,
+		      &b); /* the daemon's own file; parked_write has no limit either */
 	if (r < 0)
 		return r;
 	buf_putc(&b, '\0');
