@@ -167,8 +167,10 @@ static void advance(void *ctx)
 				     &(struct helper_job_spec){ .verb = "discard",
 								.job = buf_slice(&job) },
 				     &job_events, r, &e);
-	if (!r->helper)
-		report_failed(r, SLICE_NONE, &e);
+	if (r->helper)
+		return;
+	report_failed(r, SLICE_NONE, &e);
+	wake(r); /* the rest fails too, or the machine has recovered */
 }
 
 /* --- putting away ----------------------------------------------------------------------------------------- */
