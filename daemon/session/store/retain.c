@@ -168,17 +168,25 @@ static void measure(struct session_store *st, struct session *s)
 		s->stored.bytes = st->retention.measured;
 }
 
-/* True: all of them are known. */
-static bool measure_next(struct session_store *st)
+enum sizes { SIZES_KNOWN, SIZES_PARTLY_KNOWN, SIZES_AWAITED };
+
+/* Without du the size of a session is known at once. Then a run measures RETAIN_BATCH of them. */
+static enum sizes measure_next(struct session_store *st)
 {
+	unsigned n = 0;
+
 	if (st->retention.measuring)
-		return false;
-	list_each(s, &st->sessions, struct session, link)
-		if (s->state == SESSION_CLOSED && !s->stored.remove && s->stored.bytes < 0) {
-			measure(st, s);
-			return false;
-		}
-	return true;
+		return SIZES_AWAITED;
+	list_each(s, &st->sessions, struct session, link) {
+		if (s->state != SESSION_CLOSED || s->stored.remove || s->stored.bytes >= 0)
+			continue;
+		if (n++ == RETAIN_BATCH)
+			return SIZES_PARTLY_KNOWN;
+		measure(st, s);
+		if (st->retention.measuring)
+			return SIZES_AWAITED;
+	}
+	return SIZES_KNOWN;
 }
 
 /* --- --keep-sessions ------------------------------------------------------------------------------------- */
@@ -195,11 +203,15 @@ static bool expire_old(struct session_store *st, struct session *const *list, si
 
 static bool expire_large(struct session_store *st, struct session *const *list, size_t n)
 {
+	enum sizes known;
 	int64_t sum = 0;
 	size_t gone = 0;
 
-	if (!st->retention.keep.bytes || !measure_next(st))
+	if (!st->retention.keep.bytes)
 		return false;
+	known = measure_next(st);
+	if (known != SIZES_KNOWN)
+		return known == SIZES_PARTLY_KNOWN;
 	list_each(s, &st->sessions, struct session, link)
 		sum += s->state == SESSION_CLOSED && !s->stored.remove ? s->stored.bytes : 0;
 	for (; gone < n && sum > st->retention.keep.bytes; gone++) {

@@ -218,6 +218,21 @@ describe('--keep-sessions', () => {
     await again.close();
     await d.stop();
   });
+
+  test('SIZE: without du the journals count, and all sessions are measured at once', async (t) => {
+    const d = await Daemon.startFor(t);
+    const ids = [];
+
+    for (let i = 0; i < 4; i++)
+      ids.push(await closed(d, { say: 'flood 100 200' }));
+    await d.restart({ flags: { keepSessions: ',40k' }, env: { PATH: d.dir } });
+    const c = await d.client({ record: false });
+    await until(async () => (await listed(c)).length < 4, 'the limit applies before the next pause ends');
+    const left = await listed(c);
+    assert.deepEqual(left, ids.slice(-left.length));
+    await c.close();
+    await d.stop();
+  });
 });
 
 test('a full disk: closed sessions go, acknowledged ones first, until there is room; what is open stays and works on', async (t) => {
