@@ -393,10 +393,11 @@ static struct tree_chore *chore_new(struct workspaces *ws, const char *path, uid
 
 unsigned workspaces_recovering(const struct workspaces *ws, const char *path)
 {
+	_cleanup_(freep) char *plain = path ? plain_path(path) : NULL;
 	unsigned n = 0;
 
 	list_each(c, (struct list *)&ws->chores, struct tree_chore, link)
-		n += !c->removal && (!path || strcmp(c->path, path) == 0);
+		n += !c->removal && (!plain || strcmp(c->claim.path, plain) == 0);
 	return n;
 }
 
