@@ -129,11 +129,13 @@ static struct slice find_by_id(struct slice config, const char *id)
 static bool is_choice(struct slice option, const char *name)
 {
 	struct option_search x = { .name = name };
+	bool found;
 
 	each_choice(option, compare, &x);
+	found = x.exact != NULL;
 	free(x.suffix);
 	free(x.exact);
-	return x.exact;
+	return found;
 }
 
 static bool value_fits(struct slice option, struct jval value)
