@@ -43,7 +43,7 @@ static int address(const char *path, struct sockaddr_un *ret, int *dir)
 	return n < sizeof(ret->sun_path) ? 0 : -ENAMETOOLONG;
 }
 
-int unixsock_connect(const char *path)
+static int connect_to(const char *path, int flags)
 {
 	_cleanup_(closep) int fd = -1, dir = -1;
 	struct sockaddr_un a;
@@ -51,25 +51,45 @@ int unixsock_connect(const char *path)
 
 	if (r < 0)
 		return r;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
 		return -errno;
-	fcntl(fd, F_SETFL, O_NONBLOCK);
 	return TAKE_FD(fd);
+}
+
+int unixsock_connect(const char *path)
+{
+	int fd = connect_to(path, 0);
+
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+/* Returns 0 if no process listens at path, and removes a stale socket. Does not wait for a process with a full backlog:
+ * its socket refuses with EAGAIN. */
+static int vacate(const char *path)
+{
+	_cleanup_(closep) int probe = connect_to(path, SOCK_NONBLOCK);
+
+	if (probe == -ECONNREFUSED)
+		unlink(path);
+	if (probe == -ECONNREFUSED || probe == -ENOENT)
+		return 0;
+	return probe >= 0 || probe == -EAGAIN ? -EADDRINUSE : probe;
 }
 
 int unixsock_listen(const char *path)
 {
-	_cleanup_(closep) int fd = -1, dir = -1, probe = unixsock_connect(path);
+	_cleanup_(closep) int fd = -1, dir = -1;
 	struct sockaddr_un a;
 	mode_t mask;
 	int r = address(path, &a, &dir);
 
+	if (r == 0)
+		r = vacate(path);
 	if (r < 0)
 		return r;
-	if (probe >= 0)
-		return -EADDRINUSE;
-	unlink(path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
@@ -86,7 +106,6 @@ static void sweep_dir(const char *dir, bool deeper);
 
 static void sweep_entry(const char *path, bool deeper)
 {
-	_cleanup_(closep) int fd = -1;
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
@@ -95,11 +114,8 @@ static void sweep_entry(const char *path, bool deeper)
 		sweep_dir(path, false);
 		rmdir(path);
 	}
-	if (!S_ISSOCK(st.st_mode))
-		return;
-	fd = unixsock_connect(path);
-	if (fd == -ECONNREFUSED)
-		unlink(path);
+	if (S_ISSOCK(st.st_mode))
+		(void)vacate(path);
 }
 
 static void sweep_dir(const char *dir, bool deeper)

@@ -4,9 +4,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Listens at path, mode 0600, and replaces a stale socket. A descriptor, or -EADDRINUSE if a process answers there. */
+/* Listens at path, mode 0600, and replaces a stale socket. A descriptor, -EADDRINUSE if a process listens there, or the
+ * error of a connection that does not show whether one does. Never waits. */
 int unixsock_listen(const char *path);
-/* A connected non-blocking descriptor, or -errno. */
+/* A connected non-blocking descriptor, or -errno. Waits while the process that listens has a full backlog. */
 int unixsock_connect(const char *path);
 /* Removes the sockets of a directory and of those in it that no process listens at any more, and directories in it that are
  * then empty. */
