@@ -260,12 +260,13 @@ int usage_ahead_restore(const char *path, int (*open_file)(void *ctx, const char
 	_cleanup_(reading_done) struct usage_ahead_reading r = {
 		.fd = fd, .open_file = open_file, .ctx = ctx, .found = ret
 	};
+	int error = fd < 0 ? -errno : 0;
 	struct stat sb;
 
 	*ret = (struct usage_ahead_replay){ 0 };
 	remove_unfinished(path);
-	if (fd < 0)
-		return is_none(-errno) ? 0 : -errno;
+	if (error)
+		return is_none(error) ? 0 : error;
 	if (fstat(fd, &sb) < 0 || !S_ISREG(sb.st_mode))
 		return 0;
 	r.frame = xalloc(USAGE_AHEAD_FRAME_MAX);

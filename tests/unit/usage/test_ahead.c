@@ -292,7 +292,6 @@ static void test_several_files(void **state _unused_)
 	assert_int_equal(access(scratch_path("gone"), F_OK), -1);
 }
 
-/* Where the file cannot be written now, all is kept for another start. */
 /* A daemon that was killed while it made the file has left a part of one. */
 static void test_unfinished(void **state _unused_)
 {
@@ -301,6 +300,27 @@ static void test_unfinished(void **state _unused_)
 	assert_int_equal(access(scratch_path(AHEAD ".tmp"), F_OK), -1);
 }
 
+/* Without a free descriptor the file cannot be opened now. That is not as if it did not exist. */
+static void test_not_opened(void **state _unused_)
+{
+	struct usage_ahead_replay found;
+	struct rlimit old, none = { 0 };
+	int r;
+
+	assert_int_equal(usage_ahead_prepare(&ahead), 0);
+	put_frames("f", FRAMES);
+	scratch_write("f", text, BASE);
+	getrlimit(RLIMIT_NOFILE, &old);
+	none.rlim_max = old.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &none);
+	r = usage_ahead_restore(scratch_path(AHEAD), open_named, NULL, &found);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(r, -EMFILE);
+	restore(1, 0);
+	check_file("f", text, sizeof(text) - 1);
+}
+
+/* Where the file cannot be written now, all is kept for another start. */
 static void test_no_room_to_put_back(void **state _unused_)
 {
 	struct usage_ahead_replay found;
@@ -441,14 +461,14 @@ static void test_write_fails(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_made_and_taken_up),   T(test_not_as_it_should_be),
-		T(test_cannot_be_made),	     T(test_every_end_of_the_file),
-		T(test_every_torn_frame),    T(test_what_is_left_alone),
-		T(test_several_files),	     T(test_unfinished),
-		T(test_no_room_to_put_back), T(test_begun_again),
-		T(test_of_another_life),     T(test_what_fits),
-		T(test_largest_frame),	     T(test_without_the_flag),
-		T(test_write_fails),
+		T(test_made_and_taken_up), T(test_not_as_it_should_be),
+		T(test_cannot_be_made),	   T(test_every_end_of_the_file),
+		T(test_every_torn_frame),  T(test_what_is_left_alone),
+		T(test_several_files),	   T(test_unfinished),
+		T(test_not_opened),	   T(test_no_room_to_put_back),
+		T(test_begun_again),	   T(test_of_another_life),
+		T(test_what_fits),	   T(test_largest_frame),
+		T(test_without_the_flag),  T(test_write_fails),
 	};
 
 	return RUN(tests, scratch_setup_disk, scratch_done);
