@@ -98,12 +98,15 @@ static void remove_left(const struct placing *p)
 
 static int make_place(struct placing *p)
 {
+	int r;
+
 	if (asprintf(&p->place, "%s/.%s.XXXXXX", p->in->prefix, p->in->pin->id) < 0)
 		abort();
 	if (mkdtemp(p->place))
 		return EXIT_DONE;
+	r = -errno;
 	free(TAKE_PTR(p->place));
-	return no_place(p, p->in->prefix, -errno);
+	return no_place(p, p->in->prefix, r);
 }
 
 static int link_program(const struct placing *p)

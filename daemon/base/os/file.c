@@ -188,8 +188,9 @@ static int remove_below(int dirfd)
 	int r = 0;
 
 	if (!d) {
+		r = -errno;
 		close(dirfd);
-		return -errno;
+		return r;
 	}
 	while ((e = readdir(d))) {
 		int fd;

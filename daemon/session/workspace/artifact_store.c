@@ -193,11 +193,13 @@ static int add_line(struct session *s, const struct artifact *a)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
+	if (fd < 0)
+		return -errno;
 	/* should the last line be torn, this one is not to be part of it */
 	buf_putc(&b, '\n');
 	artifact_describe(&w, NULL, a);
 	buf_putc(&b, '\n');
-	return fd < 0 ? -errno : file_write_all(fd, b.data, b.len);
+	return file_write_all(fd, b.data, b.len);
 }
 
 /* --- adding ------------------------------------------------------------------------------------------------ */
@@ -302,15 +304,19 @@ static int digest_file(const char *path, struct artifact *a)
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	static char piece[64 * KIB];
 	struct sha256_stream sum;
-	ssize_t n = fd < 0 ? -1 : 0;
+	ssize_t n;
 
+	if (fd < 0)
+		return -errno;
 	sha256_begin(&sum);
-	while (fd >= 0 && (n = read(fd, piece, sizeof(piece))) > 0) {
+	while ((n = read(fd, piece, sizeof(piece))) > 0) {
 		sha256_add(&sum, piece, (size_t)n);
 		a->size += (uint64_t)n;
 	}
+	if (n < 0)
+		return -errno;
 	sha256_end(&sum, &a->digest);
-	return n < 0 ? -errno : 0;
+	return 0;
 }
 
 int artifact_adopt(struct session *s, const struct artifact_spec *spec, const char *path,

@@ -40,8 +40,9 @@ static int check_tree(struct builtin_call *c, const struct tool_path_entry *at, 
 	*e->reason = '\0';
 	p.fd = openat(at->dir, at->leaf, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 	if (p.fd < 0 || fstat(p.fd, &p.sb) < 0) {
+		r = tool_errno(e, errno, "cannot delete", path);
 		closep(&p.fd);
-		return tool_errno(e, errno, "cannot delete", path);
+		return r;
 	}
 	r = file_walk_below(c, &p, &o, judge, &removal, e);
 	close(p.fd);

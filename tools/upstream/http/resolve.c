@@ -109,8 +109,9 @@ static int start_thread(struct resolve *r, const char *host, const char *port,
 	pthread_t t;
 
 	if (pipe2(fds, O_CLOEXEC) < 0) {
+		e = -errno;
 		free(q);
-		return -errno;
+		return e;
 	}
 	*q = (struct query){ xstrdup(host), xstrdup(port), *as, fds[1] };
 	r->io = (struct loop_io){ .fd = fds[0], .fn = on_found, .ctx = r };
