@@ -4,8 +4,8 @@
  *
  * All functions are called on the loop's thread; so is `event`, after anything that upload_thread_progress reports has
  * changed. The file at `part` belongs to the worker from upload_thread_start until it has ended. A command is carried
- * out after the bytes given before it. upload_thread_restart and upload_thread_end are not: they do not wait for bytes
- * that were not yet written or hashed again.
+ * out after the bytes given before it, so an ended upload has written all of them and can be resumed. Only
+ * upload_thread_restart drops the bytes that are not yet written. Both stop the hashing of an existing part.
  */
 #pragma once
 
