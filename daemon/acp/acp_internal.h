@@ -95,9 +95,9 @@ void conn_notify(struct acp_conn *c, struct view *view, const char *method, stru
 void conn_result(struct acp_conn *c, struct view *view, struct slice id, struct slice result);
 void conn_error(struct acp_conn *c, struct view *view, struct slice id, const struct err *e,
 		struct slice extra);
-/* Takes back our open request with that ctx and tag, if there is one; its reply function is not called. */
 /* params of an _acpd/gap. */
 void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g);
+/* Takes back our open request with that ctx and tag, if there is one; its reply function is not called. */
 void conn_withdraw(struct acp_conn *c, struct view *view, const void *ctx, uint64_t tag);
 /* The last _acpd/resumed, if there was one. */
 void conn_tell_resumed(struct acp_conn *c);

@@ -215,9 +215,9 @@ struct tool_row {
 	bool (*failed)(struct slice item); /* beyond its status; NULL: never */
 };
 const struct tool_row *codex_tool_row(struct jval type);
-/* ACP status of an item as it stands. */
-/* Reports the end of an item. */
+/* Writes what an item reports at its end (output, exit code, result, error) as an object. */
 void codex_output_put(struct jw *w, const char *key, struct slice item);
+/* ACP status of an item as it stands. */
 const char *codex_tool_status(const struct tool_row *row, struct slice item, bool completed);
 /* words.c: the shell's quoting taken off `bash -lc '...'`; the caller frees. */
 char *codex_command_text(const char *command);

@@ -29,11 +29,11 @@ const struct spaces_missing *spaces_missing(void);
 
 /* view: settled, and used up only here. session: whose processes they hold. init runs as uid and gid if switch_user, else
  * as who we are, and they are ignored. One reference; NULL with e, CONFINEMENT_UNSUPPORTED. */
+struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_user, uid_t uid,
+			  gid_t gid, struct err *e);
 /* Only a mount namespace, in which the places of the view stand and all else is as it is outside (fsview_mount_places).
  * Nothing hangs on a process: it is there while somebody is in it or has a reference. Root only. As above. */
 struct spaces *spaces_new_mounts(struct fsview *view, struct err *e);
-struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_user, uid_t uid,
-			  gid_t gid, struct err *e);
 /* Both take NULL. The last one kills what is in there, without waiting for it. */
 struct spaces *spaces_ref(struct spaces *s);
 struct spaces *spaces_unref(struct spaces *s);

@@ -105,9 +105,9 @@ enum setup_change {
 unsigned setup_apply(struct setup *s, const struct setup_params *p);
 /* Another provider; empty: the same. SETUP_PROVIDER only where the harness has to be told of it, and so is started anew. */
 unsigned setup_change_provider(struct setup *s, struct slice provider, bool follows);
-/* The parameters of these bits, by the names that clients know: elements of an array. */
 /* Other rules for where it may go; not SETUP_RESTART where the harness need not be told. Empty: the same. */
 unsigned setup_change_network(struct setup *s, struct slice network);
+/* The parameters of these bits, by the names that clients know: elements of an array. */
 void setup_put_names(unsigned changes, struct jw *w);
 /* A copy, to go back to: setup_restore moves it back and frees it. Both take NULL. */
 struct setup *setup_copy(const struct setup *s);

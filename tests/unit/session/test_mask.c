@@ -273,7 +273,6 @@ static void test_old_values(void **state _unused_)
 	secrets_done(&fork);
 }
 
-/* What is replaced for ever is bounded; what is in force never makes room for it. */
 /* Variables of the operator, and addresses with a password in them. */
 static void test_others(void **state _unused_)
 {
@@ -294,6 +293,7 @@ static void test_others(void **state _unused_)
 	secrets_done(&x);
 }
 
+/* What is replaced for ever is bounded; what is in force never makes room for it. */
 static void test_bounded(void **state _unused_)
 {
 	enum { AT_ONCE = 50 };
