@@ -17,7 +17,11 @@
 #define LAST JS_LAST
 #define OBJECT(list)                                                                               \
 	{                                                                                          \
-		JS_OBJECT, .members = list                                                         \
+		JS_OBJECT, .members = JS_MEMBERS(list)                                             \
+	}
+#define ARM(tag, list)                                                                             \
+	{                                                                                          \
+		tag, JS_MEMBERS(list)                                                              \
 	}
 #define WORDS(list)                                                                                \
 	{                                                                                          \
@@ -60,12 +64,12 @@ static const struct jmember contents_text[] = {
 	REQUIRED("text", jshape_string), REQUIRED("uri", jshape_string), NULLABLE("mimeType", jshape_string), META, LAST };
 static const struct jmember contents_blob[] = {
 	REQUIRED("blob", jshape_string), REQUIRED("uri", jshape_string), NULLABLE("mimeType", jshape_string), META, LAST };
-static const struct jshape contents = { JS_ONE_OF, .members = contents_text, .more = contents_blob };
+static const struct jshape contents = { JS_ONE_OF, .members = JS_MEMBERS(contents_text), .more = JS_MEMBERS(contents_blob) };
 static const struct jmember resource_members[] = {
 	REQUIRED("resource", contents), NULLABLE("annotations", annotations), META, LAST };
 static const struct jarm block_arms[] = {
-	{ "text", text_members }, { "image", image_members }, { "audio", audio_members },
-	{ "resource_link", link_members }, { "resource", resource_members }, { NULL, NULL } };
+	ARM("text", text_members), ARM("image", image_members), ARM("audio", audio_members),
+	ARM("resource_link", link_members), ARM("resource", resource_members), { NULL, NULL } };
 static const struct jshape block = { JS_TAGGED, .tag = "type", .arms = block_arms }, blocks = ARRAY(block);
 
 /* --- tool calls ---------------------------------------------------------------------------------------------- */
@@ -80,7 +84,7 @@ static const struct jmember diff_members[] = {
 	REQUIRED("path", jshape_name), REQUIRED("newText", jshape_string), NULLABLE("oldText", jshape_string), META, LAST };
 static const struct jmember terminal_members[] = { REQUIRED("terminalId", jshape_string), META, LAST };
 static const struct jarm part_arms[] = {
-	{ "content", content_members }, { "diff", diff_members }, { "terminal", terminal_members }, { NULL, NULL } };
+	ARM("content", content_members), ARM("diff", diff_members), ARM("terminal", terminal_members), { NULL, NULL } };
 static const struct jshape part = { JS_TAGGED, .tag = "type", .arms = part_arms }, parts = ARRAY(part);
 static const struct jmember location_members[] = {
 	REQUIRED("path", jshape_name), NULLABLE("line", line), META, LAST };
@@ -114,7 +118,7 @@ static const struct jmember file_members[] = {
 static const struct jmember markdown_members[] = {
 	REQUIRED("planId", jshape_string), REQUIRED("content", jshape_string), META, LAST };
 static const struct jarm plan_arms[] = {
-	{ "items", items_members }, { "file", file_members }, { "markdown", markdown_members }, { NULL, NULL } };
+	ARM("items", items_members), ARM("file", file_members), ARM("markdown", markdown_members), { NULL, NULL } };
 static const struct jshape plan = { JS_TAGGED, .tag = "type", .arms = plan_arms };
 
 static const struct jmember input_members[] = { REQUIRED("hint", jshape_string), META, LAST };
@@ -137,7 +141,7 @@ static const struct jmember select_members[] = {
 	OPTION_MEMBERS, REQUIRED("currentValue", jshape_string), REQUIRED("options", choices_or_groups), LAST };
 static const struct jmember boolean_members[] = { OPTION_MEMBERS, REQUIRED("currentValue", jshape_bool), LAST };
 static const struct jarm option_arms[] = {
-	{ "select", select_members }, { "boolean", boolean_members }, { NULL, NULL } };
+	ARM("select", select_members), ARM("boolean", boolean_members), { NULL, NULL } };
 static const struct jshape option = { JS_TAGGED, .tag = "type", .arms = option_arms }, options = ARRAY(option);
 
 /* --- usage, subagents, and the rest ----------------------------------------------------------------------------- */
@@ -156,8 +160,8 @@ static const struct jmember running_members[] = { META, LAST };
 static const struct jmember idle_members[] = {
 	NULLABLE("usage", usage), NULLABLE("stopReason", jshape_string), NULLABLE("error", fault), META, LAST };
 static const struct jarm state_arms[] = {
-	{ "running", running_members }, { "idle", idle_members }, { "requires_action", running_members },
-	{ "unknown", running_members }, { NULL, NULL } };
+	ARM("running", running_members), ARM("idle", idle_members), ARM("requires_action", running_members),
+	ARM("unknown", running_members), { NULL, NULL } };
 static const struct jshape state = { JS_TAGGED, .tag = "state", .arms = state_arms };
 static const struct jmember empty_members[] = { META, LAST };
 static const struct jshape empty = OBJECT(empty_members);
@@ -167,15 +171,15 @@ static const struct jshape names = ARRAY(jshape_name);
 
 /* --- updates --------------------------------------------------------------------------------------------------- */
 
-#define UPDATE(...) { JS_OBJECT, .tag = "sessionUpdate", .members = (const struct jmember[]){ __VA_ARGS__, META, LAST } }
+#define UPDATE(...) { JS_OBJECT, .tag = "sessionUpdate", .members = JS_MEMBERS((const struct jmember[]){ __VA_ARGS__, META, LAST }) }
 #define CHUNK UPDATE(REQUIRED("content", block), JS_MEMBER("messageId", jshape_name, JS_NULLABLE | JS_ID, NULL))
 
 static const struct jshape updates[UPDATE_MAX] = {
 	[UPDATE_USER_CHUNK] = CHUNK,
 	[UPDATE_AGENT_CHUNK] = CHUNK,
 	[UPDATE_THOUGHT_CHUNK] = CHUNK,
-	[UPDATE_TOOL_CALL] = { JS_OBJECT, .tag = "sessionUpdate", .members = call_members },
-	[UPDATE_TOOL_CALL_UPDATE] = { JS_OBJECT, .tag = "sessionUpdate", .members = call_update_members },
+	[UPDATE_TOOL_CALL] = { JS_OBJECT, .tag = "sessionUpdate", .members = JS_MEMBERS(call_members) },
+	[UPDATE_TOOL_CALL_UPDATE] = { JS_OBJECT, .tag = "sessionUpdate", .members = JS_MEMBERS(call_update_members) },
 	[UPDATE_PLAN] = UPDATE(REQUIRED("entries", entries)),
 	[UPDATE_COMMANDS] = UPDATE(REQUIRED("availableCommands", commands)),
 	[UPDATE_MODE] = UPDATE(REQUIRED("currentModeId", jshape_string)),

@@ -4,7 +4,7 @@
  * The check runs for every update of a harness, so it walks the text once and compares raw names
  * first. The repair is rare, and may scan parts repeatedly. Both must agree: object_mend retains
  * the first of repeated members, so arm_at reads the first tag. Members are tracked in a bit mask,
- * so a table has at most 32 of them.
+ * so a table has at most JSHAPE_MEMBERS_MAX of them.
  */
 #include "json/jshape.h"
 

@@ -5,7 +5,7 @@
  *	static const struct jmember point_members[] = {
  *		JS_MEMBER("x", jshape_number, JS_REQUIRED, NULL), JS_MEMBER("label", jshape_string, JS_NULLABLE, NULL),
  *		JS_LAST };
- *	static const struct jshape point = { JS_OBJECT, .members = point_members };
+ *	static const struct jshape point = { JS_OBJECT, .members = JS_MEMBERS(point_members) };
  *
  * jshape_fits walks once, allocates nothing, and is all that a good value costs. jshape_mend writes the good parts of a
  * bad one. It removes unknown members, members of a wrong type, repeated members, and elements that do not fit. Where a
@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "base/util.h"
 #include "json/jenc.h"
 #include "json/jscan.h"
 #include "json/jwalk.h"
@@ -54,6 +55,15 @@ struct jmember {
 	{                                                                                          \
 		name, sizeof(name) - 1, &shape, flags, fallback                                    \
 	}
+#define JSHAPE_MEMBERS_MAX 32 /* of one table: jshape.c tracks them in an unsigned */
+/* Evaluates to the table, which must be an array, and fails to compile if it has too many members. */
+#define JS_MEMBERS(...)                                                                            \
+	((__VA_ARGS__) + 0 * sizeof(struct {                                                       \
+				 _Static_assert(ARRAY_SIZE((__VA_ARGS__)) <=                       \
+							JSHAPE_MEMBERS_MAX + 1,                    \
+						"a table with too many members");                  \
+				 char c;                                                           \
+			 }))
 #define JS_LAST                                                                                    \
 	{                                                                                          \
 		NULL, 0, NULL, 0, NULL                                                             \

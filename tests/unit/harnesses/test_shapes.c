@@ -15,7 +15,7 @@ static const struct jmember pen_members[] = {
 	JS_MEMBER("at", jshape_time, 0, NULL),
 	JS_LAST,
 };
-static const struct jshape pen = { JS_OBJECT, .members = pen_members };
+static const struct jshape pen = { JS_OBJECT, .members = JS_MEMBERS(pen_members) };
 static const struct jshape pens = { JS_ARRAY, .items = &pen };
 
 /* to NULL: nothing is left; equal to from: it fits. */
