@@ -42,6 +42,7 @@ class Copy {
       c.child.once('exit', () => reject(new Error('the daemon did not start')));
     });
     await sleep(300); // what it does by itself after its start
+    c.groups += groups(); // and those that came about meanwhile
     return c;
   }
 
