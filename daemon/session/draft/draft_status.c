@@ -1,3 +1,8 @@
+/*
+ * draft_status.c - a draft in answers and in the journal's record, and the row of its hooks.
+ *
+ * A record of an earlier daemon can name a way that this daemon does not support: then there is no draft.
+ */
 #include "session/draft/draft_internal.h"
 
 #include "base/os/file.h"
