@@ -56,6 +56,13 @@ turn() {
 command() { turn "run $(echo "$1" | sed 's/;/\\;/g')"; }
 doctor() { acpd doctor --token-file /etc/token --run-dir /srv/$name/run 2>&1; }
 place() { cut -d: -f3 "/proc/$daemon/cgroup"; }
+# The daemon moves a moment after it listens.
+moved() {
+	for i in $(seq 120); do
+		place | grep -q '/daemon$' && return
+		sleep 0.5
+	done
+}
 
 # --- the machine ----------------------------------------------------------------------------------------------------
 
@@ -87,6 +94,7 @@ down
 # --- a group of its own: it moves into a leaf ---------------------------------------------------------------------------
 
 up service $GROUPS_ROOT/service --limit-memory $((128 * MIB)) --limit-pids 50
+moved
 has 'service: it has moved into a leaf' '^/service/acpd-[0-9]+-[0-9]+-[0-9]+/daemon$' "$(place)"
 has 'service: the controllers are handed down' 'cpu memory pids' "$(cat $GROUPS_ROOT/service/cgroup.subtree_control)"
 has 'service: doctor says v2' '^ok +limit memoryBytes +cgroup v2' "$(doctor)"
