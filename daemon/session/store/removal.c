@@ -175,7 +175,7 @@ static void advance(void *ctx)
 
 /* --- putting away ----------------------------------------------------------------------------------------- */
 
-/* What lies elsewhere cannot be renamed to here. */
+/* Removes in place what cannot be renamed. */
 static int put_foreign(struct removal_queue *r, const struct part *p, const char *path)
 {
 	if (p->tree)
@@ -185,6 +185,18 @@ static int put_foreign(struct removal_queue *r, const struct part *p, const char
 	return 0;
 }
 
+/* True if this id was deleted before and that removal has not ended: a bundle has brought it back. */
+static bool is_queued(const struct removal_queue *r, const char *id)
+{
+	const struct list *const queues[] = { &r->waiting, &r->working };
+
+	for (size_t i = 0; i < ARRAY_SIZE(queues); i++)
+		list_each(d, (struct list *)queues[i], struct doomed, link)
+			if (strcmp(d->name, id) == 0)
+				return true;
+	return false;
+}
+
 static int put_part(struct removal_queue *r, const struct part *p, const char *id,
 		    const char *entry)
 {
@@ -192,6 +204,8 @@ static int put_part(struct removal_queue *r, const struct part *p, const char *i
 
 	if (rename(from, to) == 0 || errno == ENOENT)
 		return 0;
+	if (errno == ENOTEMPTY || errno == EEXIST)
+		return is_queued(r, id) ? put_foreign(r, p, from) : -errno;
 	return errno == EXDEV ? put_foreign(r, p, from) : -errno;
 }
 

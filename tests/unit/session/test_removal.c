@@ -20,6 +20,37 @@ static void on_gone(void *ctx _unused_, const char *name _unused_)
 {
 }
 
+static void put_run(void)
+{
+	const char *made[] = { "runs", "runs/sess_1", "runs/sess_1/a" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+		assert_true(mkdir(scratch_path(made[i]), 0700) == 0 || errno == EEXIST);
+}
+
+/* A session that was imported has the id that it had: it can be deleted, imported and deleted before the first removal ends. */
+static void an_id_is_removed_twice(void **state _unused_)
+{
+	struct loop *loop = loop_new();
+	struct removal_spec spec = { .loop = loop,
+				     .state_dir = scratch_dir(),
+				     .idle = on_idle,
+				     .foreign = on_foreign,
+				     .gone = on_gone };
+	struct err e = { 0 };
+	struct removal_queue *r = removal_open(&spec, &e);
+
+	assert_non_null(r);
+	for (int i = 0; i < 2; i++) {
+		put_run();
+		assert_int_equal(removal_session(r, "sess_1", &e), 0);
+		assert_int_equal(access(scratch_path("runs/sess_1"), F_OK), -1);
+		assert_int_equal(access(scratch_path("removed/sess_1/run/a"), F_OK), 0);
+	}
+	removal_close(r);
+	loop_free(loop);
+}
+
 /* Whoever waits for freed space must see that no removal is left to wait for. */
 static void without_the_helper_every_entry_fails(void **state _unused_)
 {
@@ -53,8 +84,10 @@ static void without_the_helper_every_entry_fails(void **state _unused_)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(
-		without_the_helper_every_entry_fails) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_the_helper_every_entry_fails),
+		cmocka_unit_test(an_id_is_removed_twice),
+	};
 
 	return RUN(tests, scratch_setup, scratch_done);
 }
