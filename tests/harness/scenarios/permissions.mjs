@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 import { until } from '../until.mjs';
-import { assertCall, builtinTools, editing, fresh, gone, nap, runs, shown, steps, unasked } from '../play.mjs';
+import { assertCall, builtinTools, editing, fresh, gone, nap, runs, shown, unasked } from '../play.mjs';
 import { commands, sleep } from '../rig.mjs';
 import { relayed } from './relay.mjs';
 
@@ -256,6 +256,7 @@ function assertSpent(turn, scope, limit) {
 // Nothing is asked, so nothing but the budget can keep a call from being made; whatever kind it is, and several at once.
 async function callBudget(x, t) {
 	const s = await x.session(t, { acpd: { policy: { approval: 'never' }, mcp: { builtin: true }, budgets: { turn: { toolCalls: 2 } } } });
+	const isMetered = x.route !== 'environment'; // else the harness goes on with its provider until the daemon has stopped it
 	const ran = (n, what) => {
 		assert.ok(x.h.cutsCalls ? lines(s, 'log') <= n : lines(s, 'log') === n, `${lines(s, 'log')} ${what} ran`);
 		fs.rmSync(s.file('log'), { force: true });
@@ -266,7 +267,8 @@ async function callBudget(x, t) {
 		const turn = await s.turn('RUN:echo a >> log', 'RUN:echo b >> log', wish, 'TEXT:never');
 		assertSpent(turn, 'turn', 2);
 		assert.equal(lines(s, 'log'), 2, wish);
-		assert.equal(turn.text, '');
+		if (isMetered)
+			assert.equal(turn.text, '');
 		fs.rmSync(s.file('log'));
 	}
 	assert.ok(!s.has('beyond.txt'));
@@ -290,11 +292,14 @@ async function callBudget(x, t) {
 	await s.goesOn();
 
 	const from = s.requests.length;
-	const ten = await s.turn(...steps(10), 'TEXT:never');
+	const ten = await s.turn(...Array.from({ length: 10 }, (_, n) => `RUN:echo ${n} >> log`), 'TEXT:never');
 	assertSpent(ten, 'turn', 2);
-	assert.ok(ten.calls.length <= 3, `${ten.calls.length} calls`);
-	if (x.route !== 'environment') // three for the calls, and one that may be under way when the third is told of
+	ran(2, 'calls of ten');
+	if (isMetered) {
+		assert.ok(ten.calls.length <= 3, `${ten.calls.length} calls`);
+		// three for the calls, and one that may be under way when the third is told of
 		assert.ok(s.requests.length - from <= 4, `${s.requests.length - from} requests`);
+	}
 	await s.goesOn();
 }
 
