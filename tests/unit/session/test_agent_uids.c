@@ -180,15 +180,15 @@ static int look_with(const char *file)
 	struct err e = { 0 };
 	unsigned bare;
 
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount(scratch_path("accounts"), file, NULL, MS_BIND, NULL) < 0)
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount(scratch_path("accounts"), file, "none", MS_BIND, NULL) < 0)
 		return 2;
 	return uid_range_look(&range, &bare, &e) == -EEXIST && strstr(e.msg, "'stranger'") ? 0 : 1;
 }
 
 static void check_behind_long_entry(const char *file, const char *big, const char *stranger)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	struct buf b = { 0 };
 	pid_t pid;
 	int status;
 
@@ -197,6 +197,7 @@ static void check_behind_long_entry(const char *file, const char *big, const cha
 		buf_puts(&b, "somebody,");
 	buf_puts(&b, stranger);
 	scratch_write("accounts", b.data, b.len);
+	buf_done(&b);
 	pid = fork();
 	if (pid == 0)
 		_exit(look_with(file));
