@@ -16,8 +16,8 @@
 #endif
 
 static uint32_t table[256];
-static pthread_once_t table_made =
-	PTHREAD_ONCE_INIT; /* journals and uploads have threads of their own */
+/* Journals and uploads have threads of their own. */
+static pthread_once_t table_made = PTHREAD_ONCE_INIT;
 
 static void table_init(void)
 {

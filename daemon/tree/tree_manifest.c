@@ -247,8 +247,8 @@ const char *manifest_name(const struct manifest *m, uint32_t node)
 
 char *manifest_path(const struct manifest *m, uint32_t node, char *buf)
 {
-	char *p = buf +
-		  PATH_BYTES_MAX; /* it fits: manifest_put and manifest_move refuse longer paths */
+	/* Every path fits: manifest_put and manifest_move refuse longer ones. */
+	char *p = buf + PATH_BYTES_MAX;
 
 	*p = '\0';
 	for (; node; node = m->v[node].parent) {

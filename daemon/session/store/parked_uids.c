@@ -267,8 +267,8 @@ static int read_group(struct parked_uids *p, const char *name)
 	no = strtoull(name, &end, 10);
 	if (end == name || *end || !no)
 		return 0;
-	r = file_read(path, SIZE_MAX,
-		      &b); /* the daemon's own file; parked_write has no limit either */
+	/* The daemon's own file: only the buffer limits it, as in parked_write. */
+	r = file_read(path, SIZE_MAX, &b);
 	if (r < 0)
 		return r;
 	buf_putc(&b, '\0');

@@ -267,8 +267,8 @@ void turn_begin(struct session *s, struct session_turn *t)
 	t->started_ms = clock_real_ms();
 	t->started_mono = clock_mono_ms();
 	t->started_ticks = tree_now();
-	proc_measure(s->harness.proc, false,
-		     &t->before); /* before the prompt: its costs are the turn's */
+	/* Before the prompt: its costs are the turn's. */
+	proc_measure(s->harness.proc, false, &t->before);
 	s->turn.oom_events = 0;
 	session_limits_watch(s); /* after the reset: the events of a turn are limited */
 	turn_span_begin(s, t);

@@ -66,7 +66,7 @@ static int move(struct plan *p, uint32_t node, uint32_t dir, const char *name)
 		return move_failed(p, r);
 	r = manifest_move(&p->m, node, dir, slice_of(name));
 	if (r == -ENAMETOOLONG)
-		return refuse(p->v, "PATH_TOO_LONG", to, "a path in it exceeds %d bytes",
+		return refuse(p->v, "PATH_TOO_LONG", to, "a path below this name exceeds %d bytes",
 			      PATH_BYTES_MAX);
 	return r < 0 ? refuse_over(p->v, "TOO_LARGE", to, UNPACK_NAMES_MAX, p->m.names.len,
 				   "bytes of names") :
