@@ -62,6 +62,15 @@ describe('with session/new', () => {
     });
   }
 
+  test('refused: a path that the name of the skill makes too long', async () => {
+    const name = 'n'.repeat(64), long = `${`${'x'.repeat(249)}/`.repeat(16)}${'y'.repeat(60)}`; // 4060 bytes: with the name more than 4096
+    const archive = await upload(d, skill(name, { [long]: 'x' }), 'zip');
+    const e = await c.fails('session/new', { cwd: newCwd(d), mcpServers: [], _meta: { acpd: { skills: [{ archive }] } } });
+
+    assert.equal(e.data.reason, 'PATH_TOO_LONG', JSON.stringify(e));
+    assert.match(e.message, /a path in the skill exceeds 4096 bytes/);
+  });
+
   test('below one directory, several in an archive, builtin, by path: all in one request', async () => {
     const s = await open([
       { archive: await upload(d, below('tools', TOOLS)) },
