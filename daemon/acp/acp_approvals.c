@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "json/jdec.h"
-#include "session/approval/approvals.h"
+#include "session/parts/approval/approvals.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "session/check/check.h"
+#include "session/parts/check/check.h"
 #include "tools/builtin/testrun/testrun_target.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "base/limits.h"
 #include "json/jdec.h"
-#include "session/programs/programs.h"
+#include "session/parts/programs/programs.h"
 
 #include <errno.h>
 

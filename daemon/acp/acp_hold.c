@@ -1,9 +1,9 @@
 /* acp_hold.c - requests that need a uid which nobody has now: a new session while all are taken, and whatever needs the files of
- * a closed session whose uid was given to others. They wait and are read again (session/store/uid_lending.h). */
+ * a closed session whose uid was given to others. They wait and are read again (session/parts/users/uid_lending.h). */
 #include "acp/acp_internal.h"
 
 #include "json/jstr.h"
-#include "session/session_uids.h"
+#include "session/parts/users/session_uids.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "model/model_api.h"
-#include "session/model/tunnel.h"
+#include "session/parts/model/tunnel.h"
 
 #include <errno.h>
 

@@ -16,7 +16,7 @@
 #include "base/slice.h"
 #include "lifecycle/lifecycle.h"
 #include "loop/loop.h"
-#include "session/session.h"
+#include "session/core/session.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "session/harness/config_options.h"
+#include "session/core/harness/config_options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "session/workspace/artifact_store.h"
+#include "session/parts/workspace/artifact_store.h"
 
 #include <errno.h>
 

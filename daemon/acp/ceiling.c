@@ -1,7 +1,7 @@
 /* ceiling.c - what a token that is limited to sessions may give them (access/grant.h): decoding it, and asking. */
 #include "acp/params.h"
 
-#include "session/harness/session_ceiling.h"
+#include "session/parts/confinement/session_ceiling.h"
 
 static int parse(struct slice raw, struct session_ceiling *ret, struct err *e)
 {

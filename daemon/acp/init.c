@@ -8,7 +8,7 @@
 #include "json/jdec.h"
 #include "json/jself.h"
 #include "json/jstr.h"
-#include "session/store/offer.h"
+#include "session/core/store/offer.h"
 
 #include <errno.h>
 

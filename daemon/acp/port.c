@@ -2,7 +2,7 @@
 #include "acp/acp_internal.h"
 
 #include "json/jdec.h"
-#include "session/mcp/upcall.h"
+#include "session/parts/mcp/upcall.h"
 
 struct conn_port {
 	struct list link;

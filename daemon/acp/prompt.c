@@ -3,8 +3,8 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "session/check/check.h"
-#include "session/turn/prompt_content.h"
+#include "session/parts/check/check.h"
+#include "session/core/turn/prompt_content.h"
 
 #include <errno.h>
 #include <stdio.h>

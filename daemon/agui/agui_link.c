@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "rpc/rpc.h"
-#include "session/mcp/mcp_servers.h"
+#include "session/parts/mcp/mcp_servers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * agui_threads.h - the threads of AG-UI clients: which session each is, and what it has been told.
  *
  * A thread is made with its session and lives as long: its file, <state>/agui/<sessionId>.json, goes with what else the
- * session leaves (session/store/removal.h), and an entry here when somebody asks for a thread whose session is gone. The
+ * session leaves (session/core/store/removal.h), and an entry here when somebody asks for a thread whose session is gone. The
  * files are read at the first request. Settings have keys in them: they are kept in memory, and on disk as a digest.
  */
 #pragma once
@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "digest/digest.h"
-#include "session/session.h"
+#include "session/core/session.h"
 
 #define AGUI_DIGEST_HEX 17
 

@@ -2,7 +2,7 @@
 #include "agui/agui_run.h"
 
 #include "json/jstr.h"
-#include "session/mcp/mcp_servers.h"
+#include "session/parts/mcp/mcp_servers.h"
 
 /* The tool of the front end that these words of a harness are about; the caller frees. */
 static char *served_tool(const struct session *s, const char *said)

@@ -2,7 +2,7 @@
 #include "agui/run_resume.h"
 
 #include "json/jstr.h"
-#include "session/harness/session_labels.h"
+#include "session/core/harness/session_labels.h"
 
 /* --- errors --------------------------------------------------------------------------------------------------------- */
 

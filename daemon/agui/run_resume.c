@@ -10,7 +10,7 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "session/approval/approvals.h"
+#include "session/parts/approval/approvals.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/os/file.h"
 #include "cli/run_unpack.h"
 #include "json/jenc.h"
-#include "session/bundle/bundle_events.h"
+#include "session/parts/bundle/bundle_events.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "cli/harness_install.h"
 #include "lifecycle/lease.h"
 #include "net/e2b_metadata.h"
-#include "session/programs/programs.h"
+#include "session/parts/programs/programs.h"
 
 #define STR .type = T_STR
 #define STR_OR(text) .type = T_STR, .def = text

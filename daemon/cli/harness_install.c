@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "session/programs/program_hash.h"
+#include "session/parts/programs/program_hash.h"
 #include "tree/held_tree.h"
 
 #include <dirent.h>

@@ -11,8 +11,8 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "session/harness/baseenv.h"
-#include "session/mcp/mcp_servers.h"
+#include "session/core/harness/baseenv.h"
+#include "session/parts/mcp/mcp_servers.h"
 #include "tools/hosted/mcpfile.h"
 
 #include <errno.h>

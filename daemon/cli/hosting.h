@@ -7,7 +7,7 @@
 #include "cli/cli_options.h"
 #include "http/mcp/mcp_http.h"
 #include "loop/loop.h"
-#include "session/session.h"
+#include "session/core/session.h"
 #include "tools/hosted/hosted.h"
 #include "tools/relay/relay.h"
 

@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jenc.h"
-#include "session/workspace/session_paths.h"
+#include "session/core/session_paths.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "harnesses/harness_pins.h"
-#include "session/workspace/session_paths.h"
+#include "session/core/session_paths.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,9 +11,9 @@
 #pragma once
 
 #include "proc/agent_user.h"
-#include "session/programs/bounded_run.h"
-#include "session/programs/programs.h"
-#include "session/programs/version_run.h"
+#include "session/parts/programs/bounded_run.h"
+#include "session/parts/programs/programs.h"
+#include "session/parts/programs/version_run.h"
 
 struct program_host {
 	struct loop *loop;

@@ -20,7 +20,7 @@
 #include "base/net/upstream_allow.h"
 #include "net/admission.h"
 #include "net/e2b_metadata.h"
-#include "session/store/agent_uids.h"
+#include "session/parts/users/agent_uids.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "access/tokens.h"
 #include "cli/cli_options.h"
-#include "session/session.h"
+#include "session/core/session.h"
 
 struct tokens *serve_tokens_new(const struct config *c, struct loop *loop,
 				struct session_store *store);

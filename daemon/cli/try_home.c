@@ -1,7 +1,7 @@
 #include "cli/try_home.h"
 
 #include "base/os/file.h"
-#include "session/harness/baseenv.h"
+#include "session/core/harness/baseenv.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * try_home.h - a home and an environment for one command, as the programs of a session have: an empty directory of its
- * user's own, with a directory for temporary files in it, and the base environment (session/harness/baseenv.h).
+ * user's own, with a directory for temporary files in it, and the base environment (session/core/harness/baseenv.h).
  */
 #pragma once
 

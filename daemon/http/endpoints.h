@@ -17,7 +17,7 @@
 #include "http/body_sink.h"
 #include "http/body_stream.h"
 #include "lifecycle/lifecycle.h"
-#include "session/session.h"
+#include "session/core/session.h"
 #include "tools/hosted/hosted.h"
 
 #include <stdbool.h>

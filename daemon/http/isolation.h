@@ -14,7 +14,7 @@
 #pragma once
 
 #include "json/jenc.h"
-#include "session/session.h"
+#include "session/core/session.h"
 
 void isolation_put(const struct session_store *st, struct jw *w, const char *key);
 /* A line for how agents run, a warning for each way. */

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "lifecycle/lease.h"
-#include "session/store/activity.h"
+#include "session/core/store/activity.h"
 
 #include <errno.h>
 

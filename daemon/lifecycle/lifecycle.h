@@ -3,7 +3,7 @@
  * let live, and how it ends in good order.
  *
  * State (life_state.h) follows from three facts that others report: it is claimed, it is paused, it drains. Busy is what
- * the sessions say (session/store/activity.h) and what holds it from outside sessions, which each says for itself
+ * the sessions say (session/core/store/activity.h) and what holds it from outside sessions, which each says for itself
  * (lifecycle_hold). The lease follows from both (lease.h).
  *
  * One follower is told when any of it has changed: at once after a rest, and STATUS_PUSH_MS after the time before at the
@@ -22,7 +22,7 @@
 #include "json/jenc.h"
 #include "lifecycle/life_state.h"
 #include "loop/loop.h"
-#include "session/session.h"
+#include "session/core/session.h"
 
 struct lifecycle;
 

@@ -1,6 +1,6 @@
 /*
  * level_means.h - what of a level of confinement this machine gives, whoever it is for: one table for sessions
- * (session/harness/session_level.h) and for `acpd confine try`. Who runs, and within which limits, is not among it.
+ * (session/parts/confinement/session_level.h) and for `acpd confine try`. Who runs, and within which limits, is not among it.
  */
 #pragma once
 

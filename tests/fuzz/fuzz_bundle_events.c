@@ -5,9 +5,9 @@
 #include "base/crc32c.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
-#include "session/bundle/bundle_events.h"
-#include "session/log/event_table.h"
-#include "session/log/journal_record.h"
+#include "session/parts/bundle/bundle_events.h"
+#include "session/core/log/event_table.h"
+#include "session/core/log/journal_record.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/limits.h"
-#include "session/check/check_internal.h"
+#include "session/parts/check/check_internal.h"
 
 static void check(const struct check_spec *c, const struct check_evidence *v)
 {

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/limits.h"
-#include "session/log/incarnations.h"
+#include "session/core/log/incarnations.h"
 #include "usage/ledger/ledger.h"
 
 static void check(const struct incarnations *l, uint64_t next)

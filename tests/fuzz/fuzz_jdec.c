@@ -8,7 +8,7 @@
 #include "harnesses/opencode/opencode.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
-#include "session/turn/prompt_content.h"
+#include "session/core/turn/prompt_content.h"
 
 static void check_refusal(const struct err *e)
 {

@@ -5,9 +5,9 @@
 
 #include "base/crc32c.h"
 #include "base/os/file.h"
-#include "session/log/evlog.h"
-#include "session/log/event_table.h"
-#include "session/log/journal_record.h"
+#include "session/core/log/evlog.h"
+#include "session/core/log/event_table.h"
+#include "session/core/log/journal_record.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "fuzz.h"
 
 #include "base/crc32c.h"
-#include "session/log/event_table.h"
-#include "session/log/journal_record.h"
+#include "session/core/log/event_table.h"
+#include "session/core/log/journal_record.h"
 
 #include <errno.h>
 

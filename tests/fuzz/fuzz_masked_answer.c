@@ -7,8 +7,8 @@
 
 #include "base/limits.h"
 #include "base/http/sse_lines.h"
-#include "session/secrets/answer_strings.h"
-#include "session/secrets/masked_answer.h"
+#include "session/parts/secrets/answer_strings.h"
+#include "session/parts/secrets/masked_answer.h"
 
 #define SAID_MAX 64 /* texts that are looked at */
 

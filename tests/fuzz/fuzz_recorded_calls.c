@@ -1,7 +1,7 @@
 /* model/calls.ndjson of a bundle, a line at a time, and the calls of it that are taken: each once, and only what is like the request. */
 #include "fuzz.h"
 
-#include "session/bundle/recorded_calls.h"
+#include "session/parts/bundle/recorded_calls.h"
 
 #include <errno.h>
 

@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
-#include "session/session_internal.h"
+#include "session/core/session_internal.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

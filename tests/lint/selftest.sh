@@ -23,7 +23,7 @@ clean() {
 	printf '#include "harnesses/harness.h"\n#include "rpc/rpc.h"\n' | put harnesses/x/x.c
 	printf '#include <openssl/sha.h>\n' | put daemon/digest/sha.c
 	printf '#include <cjson/cJSON.h>\n' | put daemon/json/jdec.c
-	printf '#include "session/session.h"\n#include "unit.h"\n' | put tests/unit/test.c
+	printf '#include "session/core/session.h"\n#include "unit.h"\n' | put tests/unit/test.c
 	printf 'static const struct opt rows[] = {\n\tOPT("listen", "x"),\n\tOPT("run-dir", "x"),\n};\n' |
 		put daemon/cli/cli_options.c
 	printf '.Dd January 1, 2026\n.Dt ACPD 1\n.Os\n.Sh NAME\n.Nm acpd\n.Nd test\n.Sh DESCRIPTION\n' | put daemon/acpd.1

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
-#include "session/approval/approvals.h"
+#include "session/parts/approval/approvals.h"
 
 #define JOURNAL_BYTES (1 << 20)
 #define CLIENT_ALL 511

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "session/session_internal.h"
+#include "session/core/session_internal.h"
 #include "session_world.h"
 #include "unit.h"
 

@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "proc/proc.h"
 #include "proc/table/process_tree.h"
-#include "session/check/check_internal.h"
+#include "session/parts/check/check_internal.h"
 #include "usage/ledger/ledger.h"
 
 #include <errno.h>

@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "proc/proc.h"
-#include "session/secrets/secrets.h"
+#include "session/parts/secrets/secrets.h"
 #include "tools/hosted/mcpfile.h"
 #include "tools/mcp/backend.h"
 

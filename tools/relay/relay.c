@@ -152,7 +152,7 @@ static void session_servers_free(struct session_servers *v)
 	free(v);
 }
 
-/* --- session/mcp/mcp_servers.h ---------------------------------------------------------- */
+/* --- session/parts/mcp/mcp_servers.h ---------------------------------------------------------- */
 
 static int on_place(void *ctx, struct session *s, struct mcp_place *ret, struct err *e)
 {

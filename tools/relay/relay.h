@@ -6,14 +6,14 @@
  * sandbox, those of a trusted .mcp.json. The harness gets our shim for each of them. A server that the harness reaches
  * by itself is passed on as the client described it, after a check whether it can be reached at all.
  *
- * It implements session/mcp/mcp_servers.h: open before each start of the harness, close when that has ended, forget
+ * It implements session/parts/mcp/mcp_servers.h: open before each start of the harness, close when that has ended, forget
  * when the session ends. What runs for the session is kept over a restart of the harness if its settings are the same.
  *
  * The same backends answer the HTTP endpoint /mcp: relay_find.
  */
 #pragma once
 
-#include "session/session.h"
+#include "session/core/session.h"
 #include "tools/mcp/backend.h"
 
 struct relay;

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "json/jenc.h"
-#include "session/mcp/mcp_servers.h"
+#include "session/parts/mcp/mcp_servers.h"
 #include "tools/relay/relay_process.h"
 #include "tools/relay/relay_remote.h"
 #include "tools/relay/harness/session_socket.h"

@@ -12,7 +12,7 @@
 #include "digest/base64.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "session/workspace/artifact_store.h"
+#include "session/parts/workspace/artifact_store.h"
 #include "tools/relay/harness/tool_renaming.h"
 #include "tools/relay/relay_internal.h"
 #include "tools/relay/harness/text_results.h"

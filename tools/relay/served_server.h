@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "session/session.h"
+#include "session/core/session.h"
 #include "tools/mcp/backend.h"
 #include "tools/relay/gate/toolgate.h"
 #include "tools/relay/harness/tool_names.h"

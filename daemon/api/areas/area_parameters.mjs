@@ -57,19 +57,19 @@ export default {
       mode: { enum: ['on', 'off', 'allowlist'], description: 'what may be called' }, allow: { items: ref('NetworkEntry'), description: 'with allowlist: what may be called' }, ask: 'ask the driver for other hosts',
     }, { description: 'what a session may call' }),
     NetworkEntry: fields('daemon/egress/wire/egress_rules.c:entry_fields', { host: 'a name, *.name or an address', ports: { items: integer(), description: 'all without it' } }),
-    DraftAfter: fields('daemon/session/draft/draft_terms.c:after_fields', { checks: 'failed verdicts in a row', tools: 'failed tool calls in a row' }, { description: 'when a draft begins by itself' }),
+    DraftAfter: fields('daemon/session/parts/draft/draft_terms.c:after_fields', { checks: 'failed verdicts in a row', tools: 'failed tool calls in a row' }, { description: 'when a draft begins by itself' }),
     Budget: object(amounts, 'limits of a turn, a session or a prompt', closed),
     Budgets: object({ 'turn?': ref('Budget'), 'session?': ref('Budget') }, 'limits for each turn, and for the session', closed),
-    ApprovalTerms: fields('daemon/session/approval/approval_terms.c:terms_fields', { timeoutMs: 'so long a question waits', default: { enum: ['reject', 'allow', 'cancel'] } }),
+    ApprovalTerms: fields('daemon/session/parts/approval/approval_terms.c:terms_fields', { timeoutMs: 'so long a question waits', default: { enum: ['reject', 'allow', 'cancel'] } }),
     Retry: fields('daemon/acp/acp_check.c:retry_fields', { max: 'further attempts after checks that failed' }),
     Check: byKind('kind', { command: 'CommandCheck', tests: 'TestsCheck', paths: 'PathsCheck', diffSize: 'SizeCheck' }, 'what has to hold'),
-    CommandCheck: fields('daemon/session/check/check_list.c:command_fields', { ...CHECK, kind: kind('command'), argv: strings('a program and its arguments'), command: 'text for a shell', expectExit: 'the exit code of success' }),
-    TestsCheck: fields('daemon/session/check/check_list.c:tests_fields', {
+    CommandCheck: fields('daemon/session/parts/check/check_list.c:command_fields', { ...CHECK, kind: kind('command'), argv: strings('a program and its arguments'), command: 'text for a shell', expectExit: 'the exit code of success' }),
+    TestsCheck: fields('daemon/session/parts/check/check_list.c:tests_fields', {
       ...CHECK, kind: kind('tests'), target: 'the runner', only: strings('which tests'), command: anyOf([string(), array(string())], 'a command instead of target'), format: 'what it reports',
       report: 'the file of its report', minPassed: 'so many tests have to pass',
     }),
-    PathsCheck: fields('daemon/session/check/check_list.c:paths_fields', { id: CHECK.id, timeoutMs: CHECK.timeoutMs, kind: kind('paths'), since: SINCE, allow: strings('changes match one of these'), deny: strings('and none of these') }),
-    SizeCheck: fields('daemon/session/check/check_list.c:size_fields', {
+    PathsCheck: fields('daemon/session/parts/check/check_list.c:paths_fields', { id: CHECK.id, timeoutMs: CHECK.timeoutMs, kind: kind('paths'), since: SINCE, allow: strings('changes match one of these'), deny: strings('and none of these') }),
+    SizeCheck: fields('daemon/session/parts/check/check_list.c:size_fields', {
       id: CHECK.id, timeoutMs: CHECK.timeoutMs, kind: kind('diffSize'), since: SINCE, maxFiles: bound('files'), maxInsertions: bound('lines added'), maxDeletions: bound('lines removed'), maxLines: bound('lines together'),
     }),
     SessionPolicy: (() => {

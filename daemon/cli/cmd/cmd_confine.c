@@ -17,7 +17,7 @@
 #include "proc/spawn.h"
 #include "proc/supervise.h"
 #include "proc/table/process_tree.h"
-#include "session/workspace/session_paths.h"
+#include "session/core/session_paths.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -133,7 +133,7 @@ static int find_command(struct attempt *a, struct err *e)
 	return 0;
 }
 
-/* As of a session with this working directory (session/harness/session_spaces.h). */
+/* As of a session with this working directory (session/parts/confinement/session_spaces.h). */
 static int fill_view(struct fsview *v, const struct attempt *a, struct err *e)
 {
 	int r = fsview_add(v, FSVIEW_WRITABLE, a->c->cwd, e);

@@ -16,7 +16,7 @@
 #include "json/jstr.h"
 #include "net/client/http_client.h"
 #include "proc/machine/machine_facts.h"
-#include "session/workspace/session_paths.h"
+#include "session/core/session_paths.h"
 
 #include <ctype.h>
 #include <errno.h>

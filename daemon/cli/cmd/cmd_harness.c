@@ -4,7 +4,7 @@
 #include "cli/program_host.h"
 
 #include "base/limits.h"
-#include "session/programs/program_hash.h"
+#include "session/parts/programs/program_hash.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -33,8 +33,8 @@
 #include "proc/daemon_caps.h"
 #include "proc/netns.h"
 #include "proc/owner.h"
-#include "session/store/state_modes.h"
-#include "session/store/state_version.h"
+#include "session/core/store/state_modes.h"
+#include "session/core/store/state_version.h"
 #include "proc/spawn.h"
 
 #include <errno.h>

@@ -151,7 +151,7 @@ static const char *why_no_uids(const struct doctor *d, enum confine_level level)
 				   NULL;
 }
 
-/* Besides the machine: what a daemon with these settings, started from here, would find (session/harness/session_level.c). */
+/* Besides the machine: what a daemon with these settings, started from here, would find (session/parts/confinement/session_level.c). */
 static void note_settings(const struct doctor *d, enum confine_level level, struct lacks *l)
 {
 	static const enum cgroup_use uses[] = { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU };

@@ -7,8 +7,8 @@
 #include "base/limits.h"
 #include "fetcher/fetcher.h"
 #include "harnesses/harness_pins.h"
-#include "session/session.h"
-#include "session/workspace/session_paths.h"
+#include "session/core/session.h"
+#include "session/core/session_paths.h"
 
 #include <pwd.h>
 #include <stdio.h>

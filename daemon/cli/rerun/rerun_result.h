@@ -1,7 +1,7 @@
 /* rerun_result.h - in what a run that was made again differs from the one of its bundle. */
 #pragma once
 
-#include "session/bundle/recorded_calls.h"
+#include "session/parts/bundle/recorded_calls.h"
 #include "cli/rerun/rerun_plan.h"
 #include "cli/rerun/rerun_taker.h"
 

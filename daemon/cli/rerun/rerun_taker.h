@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "session/bundle/recorded_calls.h"
+#include "session/parts/bundle/recorded_calls.h"
 #include "net/client/daemon_link.h"
 #include "rpc/rpc.h"
 

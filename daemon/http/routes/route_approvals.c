@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
-#include "session/approval/approvals.h"
+#include "session/parts/approval/approvals.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
  * the bytes of one. */
 #include "http/routes/file_body.h"
 
-#include "session/workspace/artifact_store.h"
+#include "session/parts/workspace/artifact_store.h"
 
 #include <fcntl.h>
 

@@ -1,8 +1,8 @@
 /* route_bundle.c - GET /v1/sessions/{id}/bundle: a session with all that belongs to it, as one archive. */
 #include "http/routes/helper_body.h"
 
-#include "session/bundle/bundle_cut.h"
-#include "session/harness/session_limits.h"
+#include "session/parts/bundle/bundle_cut.h"
+#include "session/parts/confinement/session_limits.h"
 
 /* One bundle: its files are written first, then acpd-unpack makes the archive while it is sent. */
 struct bundle_export {

@@ -2,7 +2,7 @@
 #include "http/routes/handlers.h"
 
 #include "json/jenc.h"
-#include "session/bundle/bundle_import.h"
+#include "session/parts/bundle/bundle_import.h"
 
 struct bundle_args {
 	struct slice archive;

@@ -4,8 +4,8 @@
 
 #include "base/digits.h"
 #include "base/limits.h"
-#include "session/log/reader.h"
-#include "session/log/transcript.h"
+#include "session/core/log/reader.h"
+#include "session/core/log/transcript.h"
 
 enum events_format { FORMAT_DEFAULT, FORMAT_SSE, FORMAT_NDJSON };
 

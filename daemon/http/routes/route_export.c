@@ -4,8 +4,8 @@
 
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "session/harness/session_limits.h"
-#include "session/session_uids.h"
+#include "session/parts/confinement/session_limits.h"
+#include "session/parts/users/session_uids.h"
 
 enum export_type { EXPORT_DEFAULT, EXPORT_TAR, EXPORT_TAR_GZ, EXPORT_TAR_ZST, EXPORT_ZIP };
 

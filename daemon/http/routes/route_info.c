@@ -9,7 +9,7 @@
 #include "http/isolation.h"
 #include "json/jenc.h"
 #include "outbox/outbox.h"
-#include "session/store/offer.h"
+#include "session/core/store/offer.h"
 
 static const struct query_field no_query[] = { { 0 } };
 

@@ -2,7 +2,7 @@
 /* Settings of a session towards a harness that leaves out what harness.h calls optional. */
 #include "unit.h"
 
-#include "session/session_internal.h"
+#include "session/core/session_internal.h"
 
 #include <errno.h>
 

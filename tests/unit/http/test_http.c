@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "http/endpoints.h"
-#include "session/session_internal.h"
+#include "session/core/session_internal.h"
 #include "usage/ledger/ledger.h"
 
 static struct loop *loop;

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "session/store/agent_uids.h"
+#include "session/parts/users/agent_uids.h"
 
 #include <sched.h>
 #include <sys/mount.h>

@@ -1,7 +1,7 @@
 /* What a session's client has said about its questions, as a journal keeps it; what is unknown there allows nothing. */
 #include "unit.h"
 
-#include "session/approval/approval_terms.h"
+#include "session/parts/approval/approval_terms.h"
 
 static const struct {
 	const char *record;

@@ -1,7 +1,7 @@
 /* At most so many in any minute, and the true time until the next. */
 #include "unit.h"
 
-#include "session/model/call_rate.h"
+#include "session/parts/model/call_rate.h"
 
 static void test_minute(void **state _unused_)
 {

@@ -1,7 +1,7 @@
 /* The table of event kinds: every kind has its own name and finds its way back; and who may see what. */
 #include "unit.h"
 
-#include "session/log/event_table.h"
+#include "session/core/log/event_table.h"
 
 static void test_names(void **state _unused_)
 {

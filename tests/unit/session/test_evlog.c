@@ -3,8 +3,8 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "session/log/evlog.h"
-#include "session/log/event_table.h"
+#include "session/core/log/evlog.h"
+#include "session/core/log/event_table.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,9 +2,9 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "session/log/event_table.h"
-#include "session/log/evlog.h"
-#include "session/log/journal_record.h"
+#include "session/core/log/event_table.h"
+#include "session/core/log/evlog.h"
+#include "session/core/log/journal_record.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* The incarnations of a journal: whose numbers hold how far, and what is read back of them, whatever is there. */
-#include "session/log/incarnations.h"
+#include "session/core/log/incarnations.h"
 
 #include "base/limits.h"
 #include "unit.h"

@@ -4,9 +4,9 @@
 
 #include "base/os/file.h"
 #include "json/jenc.h"
-#include "session/log/event_table.h"
-#include "session/log/evlog.h"
-#include "session/log/journal_record.h"
+#include "session/core/log/event_table.h"
+#include "session/core/log/evlog.h"
+#include "session/core/log/journal_record.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "session/store/parked_uids.h"
+#include "session/parts/users/parked_uids.h"
 
 #define HOLDERS 20000
 

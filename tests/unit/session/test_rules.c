@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "session/rules/rule_judge.h"
+#include "session/parts/rules/rule_judge.h"
 
 #define SERVERS "[{\"name\":\"loc\",\"command\":\"x\"},{\"name\":\"acpd\",\"command\":\"x\"}]"
 

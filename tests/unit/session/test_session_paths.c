@@ -1,7 +1,7 @@
 /* Directories and files that root creates in a home whose user may already control parts of it. */
 #include "unit.h"
 
-#include "session/workspace/session_paths.h"
+#include "session/core/session_paths.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

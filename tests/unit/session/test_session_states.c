@@ -1,5 +1,5 @@
 /* The table of states: complete, and as daemon/README.md shows it. */
-#include "session/session_states.h"
+#include "session/core/session_states.h"
 
 #include "readme_table.h"
 #include "unit.h"

@@ -1,7 +1,7 @@
 /* What a change of a session's parameters asks of its harness: nothing, or a start. */
 #include "unit.h"
 
-#include "session/harness/setup.h"
+#include "session/core/harness/setup.h"
 
 #define TUNNEL(more) "{\"api\":\"openai-chat\",\"via\":\"tunnel\",\"model\":\"m\"" more "}"
 #define OWN(more)                                                                                  \

@@ -1,5 +1,5 @@
 /* A harness's own sandbox in a setup: given, written down, inherited, and told of the network. */
-#include "session/harness/setup.h"
+#include "session/core/harness/setup.h"
 #include "unit.h"
 
 #define RESTARTS(changed) (((changed)&SETUP_RESTART) != 0)

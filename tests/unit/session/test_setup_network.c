@@ -1,6 +1,6 @@
 
 /* The network of a setup: given, written down, read again, inherited. */
-#include "session/harness/setup.h"
+#include "session/core/harness/setup.h"
 #include "unit.h"
 
 #define ON "{\"mode\":\"on\"}"

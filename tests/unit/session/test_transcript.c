@@ -2,8 +2,8 @@
 #include "unit.h"
 
 #include "json/jscan.h"
-#include "session/log/event_table.h"
-#include "session/log/transcript.h"
+#include "session/core/log/event_table.h"
+#include "session/core/log/transcript.h"
 
 #define HEAD "{\"seq\":7,\"ts\":\"2026-11-21T08:00:00.123Z\",\"sessionId\":\"s1\""
 #define NOON 1795248000123

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "session/turn/turn_proof.h"
+#include "session/parts/check/turn_proof.h"
 
 static char *told(const char *results, const char *checks)
 {

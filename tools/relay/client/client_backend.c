@@ -9,8 +9,8 @@
 #include "tools/relay/client/client_backend.h"
 
 #include "base/buf.h"
-#include "session/mcp/mcp_servers.h"
-#include "session/mcp/upcall.h"
+#include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/mcp/upcall.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/client/repeatable.h"
 

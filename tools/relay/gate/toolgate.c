@@ -154,7 +154,7 @@ static bool take_artifact(struct toolgate *g, struct slice result, struct buf *o
 	return !out->failed;
 }
 
-/* session/mcp/upcall.c reports this if it is unknown whether the call was carried out. A model reads results, not
+/* session/parts/mcp/upcall.c reports this if it is unknown whether the call was carried out. A model reads results, not
  * errors. */
 static bool is_lost(struct slice error)
 {

@@ -1,0 +1,171 @@
+/* harness_configure.c - a harness has been opened: what the session asked for (model, mode, options) is put in force
+ * before anybody may use it. */
+#include "session/core/session_internal.h"
+
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/core/harness/config_options.h"
+#include "session/core/session_states.h"
+#include "session/core/session_paths.h"
+
+#include <errno.h>
+
+void harness_open_failed(struct session *s, const struct err *e)
+{
+	harness_set_state(s, H_STOPPING);
+	harness_opened(s, e);
+	proc_stop(s->harness.proc);
+}
+
+static void on_configured(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	struct session *s = ctx;
+
+	if (s->harness.state != H_CONFIGURING)
+		return;
+	if (e)
+		harness_open_failed(s, e);
+	else
+		harness_configure(s);
+}
+
+static bool in_force(struct slice current, const char *value)
+{
+	return current.n && jstr_is((struct jval){ J_STRING, current }, value);
+}
+
+/* 0: in force; 1: being set; <0: cannot be had, e says why. */
+static int configure_model(struct session *s, struct err *e)
+{
+	const char *want = s->setup.model ? s->setup.model : s->setup.gateway.model;
+	struct slice option = option_of_category(slice_of(s->harness.config), "model");
+	_cleanup_(freep) char *value = NULL;
+	int r;
+
+	if (!want || s->harness.model_tried)
+		return 0;
+	/* a model named with the provider has reached a harness without such an option by its configuration */
+	if (!option.n && !s->setup.model)
+		return 0;
+	if (!option.n && !s->setup.provider)
+		return err_field(e, "_meta.acpd.model", "CONFIG_UNSUPPORTED",
+				 "this harness lets no model be chosen");
+	if (!option.n)
+		return 0;
+	value = option_find_value(option, want);
+	if (!value)
+		return err_field(e,
+				 s->setup.model ? "_meta.acpd.model" : "_meta.acpd.provider.model",
+				 "MODEL_UNKNOWN", "the harness has no such model");
+	if (in_force(option_current(option), value))
+		return 0;
+	s->harness.model_tried = true;
+	r = settings_choose(s, "model", want, on_configured, s, e);
+	return r < 0 ? r : 1;
+}
+
+static int configure_mode(struct session *s, struct err *e)
+{
+	const char *want = s->setup.mode;
+	int r;
+
+	if (!want || s->harness.mode_tried ||
+	    in_force(jobj_get(slice_of(s->harness.modes), "currentModeId").raw, want))
+		return 0;
+	if (!settings_has_mode(s, want))
+		return err_field(e, "_meta.acpd.mode", "MODE_UNKNOWN",
+				 "the harness has no such mode");
+	s->harness.mode_tried = true;
+	r = settings_set_mode(s, want, on_configured, s, e);
+	return r < 0 ? r : 1;
+}
+
+/* The members of one call, from an entry of setup.chosen. */
+static void put_choice(struct buf *b, struct slice key, struct slice value)
+{
+	struct jw w = JW(b);
+
+	buf_puts(b, "\"configId\":\"");
+	buf_add(b, key.p, key.n);
+	buf_putc(b, '"');
+	w.comma = true;
+	jw_raw(&w, "value", value);
+}
+
+static bool still_wanted(const struct session *s, struct slice members, struct slice value)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice option = SLICE_NONE;
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_raw(&w, NULL, members);
+	jw_end_obj(&w);
+	return options_check(slice_of(s->harness.config), buf_slice(&b), &option, NULL) == 0 &&
+	       !slice_eq(jobj_get(option, "currentValue").raw, value);
+}
+
+/* What clients chose before the harness was started anew; what it no longer has is passed over. */
+static int configure_choices(struct session *s, struct err *e)
+{
+	unsigned n = 0;
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!s->setup.chosen)
+		return 0;
+	jiter_init(&it, (struct jval){ J_OBJECT, slice_of(s->setup.chosen) });
+	while (jiter_next(&it, &key, &v)) {
+		_cleanup_(buf_done) struct buf b = { 0 };
+		int r;
+
+		if (n++ < s->harness.choices_tried)
+			continue;
+		s->harness.choices_tried = n;
+		put_choice(&b, key, v.raw);
+		if (!still_wanted(s, buf_slice(&b), v.raw))
+			continue;
+		r = settings_set_config(s, buf_slice(&b), on_configured, s, e);
+		return r < 0 ? r : 1;
+	}
+	return 0;
+}
+
+static void start_over(struct session *s)
+{
+	loop_timer_cancel(&s->harness.start_timer);
+	session_advance(s);
+}
+
+void harness_configure(struct session *s)
+{
+	struct err e = { 0 };
+	int r = configure_model(s, &e);
+
+	if (r == 0)
+		r = configure_mode(s, &e);
+	if (r == 0)
+		r = configure_choices(s, &e);
+	if (r < 0) {
+		setup_forget_choice(&s->setup); /* else no later start could succeed */
+		paths_note_head(s);
+		harness_open_failed(s, &e);
+	} else if (r == 0) {
+		harness_set_state(s, H_READY);
+		setup_keep_choice(&s->setup);
+		if (s->harness.restart ||
+		    s->harness.reconfigure) /* for what came meanwhile: nobody is answered before it is in force */
+			start_over(s);
+		else
+			harness_opened(s, NULL);
+	}
+}
+
+void harness_reconfigure(struct session *s)
+{
+	s->harness.reconfigure = s->harness.mode_tried = false;
+	s->load.pending &= ~(unsigned)SETUP_MODE;
+	harness_set_state(s, H_CONFIGURING);
+	harness_configure(s);
+}

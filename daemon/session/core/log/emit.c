@@ -1,0 +1,299 @@
+/* emit.c - from a typed event to a numbered, encoded entry of the log. */
+#include "session/core/session_internal.h"
+
+#include "base/digits.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/sandbox.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+/* What an event belongs to, unless it says so itself; NULL: nothing. */
+static const struct trace_context *context_now(const struct session *s)
+{
+	return s->turn.current ? &s->turn.current->trace : NULL;
+}
+
+static void put_parent(struct jw *w, const struct trace_context *of)
+{
+	if (of && *of->parent)
+		jw_str(w, "traceparent", of->parent);
+}
+
+/* What the client calls the prompt, or the call. */
+static void put_request_id(struct jw *w, const struct trace_context *of)
+{
+	if (of)
+		jw_str(w, "clientRequestId", of->request_id);
+}
+
+/* What a client and its operator call the session's configuration and account, and the machine. */
+static void put_labels(struct jw *w, const struct session *s)
+{
+	session_labels_put(w, s->setup.labels);
+	jw_str(w, "sandboxId", sandbox_id());
+}
+
+/* The caller ends the object. */
+static void begin_acpd(struct jw *w, const struct session *s, const struct trace_context *of)
+{
+	/* as pieces: each event has them */
+	buf_puts(w->b, w->comma ? ",\"acpd\":{\"seq\":" : "\"acpd\":{\"seq\":");
+	u64_put(w->b, s->log.events.last + 1);
+	w->comma = true;
+	if (session_running(s)) {
+		buf_puts(w->b, ",\"turn\":");
+		u64_put(w->b, session_running(s));
+	}
+	put_request_id(w, of);
+}
+
+static void append(struct session *s, unsigned kind, uint64_t origin)
+{
+	struct buf *b = &s->store->scratch;
+	struct evlog_entry e = { .seq = s->log.events.last + 1,
+				 .origin = origin,
+				 .kind = (uint8_t)kind };
+
+	if (b->failed) {
+		log_error("session", "event too large to encode", "session", s->id);
+		return;
+	}
+	e.frame = (struct slice){ b->data + EVLOG_BEFORE_FRAME, b->len - EVLOG_BEFORE_FRAME };
+	s->store->totals.events++;
+	if (kind != EVENT_LIFECYCLE)
+		s->log.last_content = e.seq;
+	evlog_append_whole(&s->log.events, &e, event_kind_name(kind), b);
+	buf_reset(b);
+	if (!s->harness.long_line) /* which has memory there that another event may need */
+		buf_trim(b, LOG_BLOCK_MAX);
+	session_wake(s);
+}
+
+static struct jw begin(struct session *s, const char *method)
+{
+	static const char before_frame[EVLOG_BEFORE_FRAME];
+	struct buf *b = &s->store->scratch;
+
+	event_name_incarnation(s);
+	buf_reset(b);
+	buf_add(b, before_frame, sizeof(before_frame));
+	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"method\":\"");
+	buf_puts(b, method);
+	buf_puts(b, "\",\"params\":{\"sessionId\":\"");
+	buf_puts(b, s->id); /* our own ids need no escaping */
+	buf_putc(b, '"');
+	return (struct jw){ b, true };
+}
+
+/* An update, where id is given with that in the place of its member key: a long one is not copied for it. */
+static void put_update(struct buf *b, struct slice update, const char *key, struct slice id)
+{
+	struct jw w = JW(b);
+
+	if (!id.n) {
+		buf_add_slice(b, update);
+		return;
+	}
+	jw_obj(&w, NULL);
+	jw_members(&w, update, key);
+	jw_raw(&w, key, id);
+	jw_end_obj(&w);
+}
+
+/* What an update has of its own besides: the id that clients know, and of which attempt it is. */
+struct emit_marks {
+	const char *key;
+	struct slice id;
+	const struct turn_proof *attempt;
+};
+
+static void emit(struct session *s, enum harness_update kind, struct slice update,
+		 struct slice meta, uint64_t origin, const struct emit_marks *marks)
+{
+	_cleanup_(buf_done) struct buf hidden = { .max = s->store->scratch.max }, more = { 0 };
+	struct slice known = session_mask_json(s, update, false, event_fields_of(kind), &hidden);
+	struct jw w = begin(s, "session/update");
+
+	buf_reserve(w.b, known.n + meta.n + EVENT_AROUND);
+	buf_puts(w.b, ",\"update\":");
+	put_update(w.b, known, marks->key, marks->id);
+	buf_puts(w.b, ",\"_meta\":{");
+	w.comma = false;
+	if (meta.n) /* acpd is ours alone */
+		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
+	put_parent(&w, context_now(s));
+	begin_acpd(&w, s, context_now(s));
+	if (marks->attempt)
+		turn_attempt_put(marks->attempt, &w);
+	buf_puts(w.b, "}}}}");
+	append(s, kind, origin);
+}
+
+void event_emit_update(struct session *s, enum harness_update kind, struct slice update,
+		       struct slice meta, uint64_t origin)
+{
+	emit(s, kind, update, meta, origin, &(struct emit_marks){ 0 });
+}
+
+void event_emit_prompt(struct session *s, struct slice update, uint64_t origin, bool again)
+{
+	masked_stream_flush(s);
+	emit(s, UPDATE_USER_CHUNK, update, SLICE_NONE, origin,
+	     &(struct emit_marks){ .attempt = again ? &s->turn.current->proof : NULL });
+}
+
+void event_emit_named(struct session *s, const struct harness_event *ev, const char *key,
+		      struct slice id)
+{
+	masked_stream_flush(s);
+	emit(s, ev->kind, ev->update, ev->meta, 0, &(struct emit_marks){ key, id, NULL });
+}
+
+void event_emit(struct session *s, enum harness_update kind, struct slice update, struct slice meta,
+		uint64_t origin)
+{
+	masked_stream_flush(s);
+	event_emit_update(s, kind, update, meta, origin);
+}
+
+static struct jw begin_note(struct session *s, const char *method)
+{
+	masked_stream_flush(s);
+	return begin(s, method);
+}
+
+/* own: its context, where it is not that of the running turn; NULL: it is. */
+static void note(struct session *s, enum session_event_kind kind, struct slice data,
+		 const struct trace_context *own)
+{
+	const struct trace_context *of = own ? own : context_now(s);
+	_cleanup_(buf_done) struct buf hidden = { 0 };
+	struct slice known = session_mask_json(s, data, true, event_fields_of(kind), &hidden);
+	struct jw w = begin_note(s, "_acpd/event");
+
+	jw_obj(&w, "event");
+	jw_raw(&w, NULL, known);
+	jw_end_obj(&w);
+	jw_obj(&w, "_meta");
+	put_parent(&w, of);
+	begin_acpd(&w, s, of);
+	if (own)
+		put_labels(&w, s);
+	buf_puts(w.b, "}}}}");
+	append(s, kind, 0);
+}
+
+void event_note(struct session *s, enum session_event_kind kind, struct slice data)
+{
+	note(s, kind, data, NULL);
+}
+
+void event_note_of(struct session *s, const struct trace_context *of, struct slice data)
+{
+	note(s, EVENT_LIFECYCLE, data, of);
+}
+
+void turn_error_put(struct jw *w, const char *key, const struct turn_error *te)
+{
+	jw_obj(w, key);
+	jw_str(w, "class", te->cls);
+	jw_str(w, "reason", te->reason);
+	jw_str(w, "provider", te->provider);
+	if (te->http_status)
+		jw_int(w, "httpStatus", te->http_status);
+	if (te->peak_bytes)
+		jw_uint(w, "peakBytes", te->peak_bytes);
+	if (te->limit_bytes)
+		jw_uint(w, "limitBytes", te->limit_bytes);
+	jw_str(w, "message", te->message);
+	jw_bool(w, "retryable", te->retryable);
+	if (te->same_key)
+		jw_bool(w, "sameKey", true);
+	jw_end_obj(w);
+}
+
+/* The closed list of classes, for what is read back. daemon/protocol/errors.md */
+static const char *const error_classes[] = {
+	"harness_exit",
+	"harness_protocol",
+	"harness_start",
+	"harness_error",
+	"auth",
+	"rate_limit",
+	"quota",
+	"provider",
+	"context_overflow",
+	"empty_turn",
+	"resource",
+	"out_of_memory",
+	"shutdown",
+};
+
+/* Reasons of their own that a prompt fails with; what is no such is NULL. */
+const char *turn_error_reason(const char *reason)
+{
+	static const char *const reasons[] = { "TOO_MANY_HARNESSES", "DRAFT_TOO_LARGE",
+					       "CONTENT_UNSUPPORTED" };
+
+	for (size_t i = 0; reason && i < ARRAY_SIZE(reasons); i++)
+		if (strcmp(reasons[i], reason) == 0)
+			return reasons[i];
+	return NULL;
+}
+
+void turn_error_load(struct slice raw, struct turn_error *ret)
+{
+	_cleanup_(freep) char *message = NULL, *reason = NULL;
+	struct jval cls = jobj_get(raw, "class");
+	int64_t status = 0;
+
+	*ret = (struct turn_error){ .cls = "harness_error" };
+	for (size_t i = 0; i < ARRAY_SIZE(error_classes); i++)
+		if (jstr_is(cls, error_classes[i]))
+			ret->cls = error_classes[i];
+	if (jdec_int(jobj_get(raw, "httpStatus"), &status) == 0)
+		ret->http_status = (int)status;
+	jstr_decode(jobj_get(raw, "reason"), 64, &reason);
+	ret->reason = turn_error_reason(reason);
+	ret->peak_bytes = jobj_uint(raw, "peakBytes");
+	ret->limit_bytes = jobj_uint(raw, "limitBytes");
+	ret->retryable = jobj_get(raw, "retryable").type == J_TRUE;
+	ret->same_key = jobj_get(raw, "sameKey").type == J_TRUE;
+	if (jstr_decode(jobj_get(raw, "message"), sizeof(ret->message), &message) == 0)
+		snprintf(ret->message, sizeof(ret->message), "%s", message);
+}
+
+void event_emit_turn_end(struct session *s, const struct session_turn *t,
+			 const struct turn_result *r)
+{
+	struct jw w = begin(s, "_acpd/turn_end");
+
+	jw_uint(&w, "seq", s->log.events.last + 1);
+	jw_uint(&w, "turn", t->no);
+	if (!t->proof.retried) /* else the prompt goes on */
+		jw_str(&w, "key", t->key);
+	if (r->failed) {
+		turn_error_put(&w, "error", r->error);
+	} else {
+		jw_raw(&w, "stopReason", jobj_get(r->result, "stopReason").raw);
+		account_put_acp(&t->account, NULL, &w, "usage");
+	}
+	jw_obj(&w, "_meta");
+	put_parent(&w, &t->trace);
+	jw_obj(&w, "acpd");
+	jw_uint(&w, "seq", s->log.events.last + 1);
+	jw_uint(&w, "turn", t->no);
+	put_request_id(&w, &t->trace);
+	put_labels(&w, s);
+	turn_budget_put_end(t, &w);
+	turn_proof_put(t, PROOF_WHOLE, &w);
+	turn_tries_put(t, &w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	buf_puts(w.b, "}}");
+	append(s, EVENT_TURN_END, 0);
+}

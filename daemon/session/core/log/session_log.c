@@ -1,0 +1,51 @@
+/* session_log.c - what the log says of a session: one line for each event of its life, with the session, the turn and
+ * the trace. */
+#include "session/core/session_internal.h"
+
+#include <stdio.h>
+
+static void write_line(const struct session *s, const struct session_turn *t, enum log_level level,
+		       const char *event, va_list ap)
+{
+	const char *first[] = { "session", s->id, NULL, NULL, NULL, NULL,
+				NULL,	   NULL,  NULL, NULL, NULL };
+	size_t n = 2;
+	char no[24], parent[TRACEPARENT_SIZE];
+
+	if (t && t->no) { /* what waits has none */
+		snprintf(no, sizeof(no), "%llu", (unsigned long long)t->no);
+		first[n++] = "turn";
+		first[n++] = no;
+	}
+	if (t && *turn_trace(t, parent)) {
+		first[n++] = "traceparent";
+		first[n++] = turn_trace(t, parent);
+	}
+	if (t && t->trace.request_id) {
+		first[n++] = "clientRequestId";
+		first[n++] = t->trace.request_id;
+	}
+	if (t && s->setup.labels[LABEL_CONFIG_VERSION]) {
+		first[n++] = session_label_names[LABEL_CONFIG_VERSION];
+		first[n++] = s->setup.labels[LABEL_CONFIG_VERSION];
+	}
+	log_vwrite(level, "session", event, first, ap);
+}
+
+void session_log(const struct session *s, const char *event, ...)
+{
+	va_list ap;
+
+	va_start(ap, event);
+	write_line(s, s->turn.current, LOG_INFO, event, ap);
+	va_end(ap);
+}
+
+void turn_log(const struct session_turn *t, enum log_level level, const char *event, ...)
+{
+	va_list ap;
+
+	va_start(ap, event);
+	write_line(t->session, t, level, event, ap);
+	va_end(ap);
+}

@@ -1,0 +1,84 @@
+/* session_facts.c - what others may ask of a session. */
+#include "session/core/session_internal.h"
+
+#include "session/parts/secrets/session_env.h"
+
+const char *session_id(const struct session *s)
+{
+	return s->id;
+}
+
+const char *session_cwd(const struct session *s)
+{
+	return s->cwd;
+}
+
+void session_put_owner(struct jw *w, const struct session *s)
+{
+	workspaces_put_owner(&s->user, w);
+}
+
+const struct harness_def *session_harness(const struct session *s)
+{
+	return s->def;
+}
+
+const struct harness_caps *session_caps(const struct session *s)
+{
+	return &s->harness.caps;
+}
+
+struct slice session_modes(const struct session *s)
+{
+	return slice_of(s->harness.modes);
+}
+
+struct slice session_config(const struct session *s)
+{
+	return slice_of(s->harness.config);
+}
+
+struct slice session_provisioned(const struct session *s)
+{
+	return slice_of(s->workspace.provisioned);
+}
+
+struct slice session_refusal(const struct session *s)
+{
+	return slice_of(s->workspace.refusal);
+}
+
+bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)
+{
+	return session_env_put_missing(&s->setup, &p->setup, w);
+}
+
+bool session_restored(const struct session *s)
+{
+	return s->harness.restored;
+}
+
+uint64_t session_last_seq(const struct session *s)
+{
+	return s->log.events.last;
+}
+
+bool session_is_open(const struct session *s)
+{
+	return s && s->state == SESSION_OPEN;
+}
+
+bool session_is_driven(const struct session *s)
+{
+	return !list_empty(&s->watchers);
+}
+
+uint64_t session_running(const struct session *s)
+{
+	return s->turn.current ? s->turn.current->no : 0;
+}
+
+bool session_cancelling(const struct session *s)
+{
+	return s->turn.current && s->turn.current->state == TURN_CANCELLING;
+}

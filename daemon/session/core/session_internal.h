@@ -1,0 +1,111 @@
+/*
+ * session_internal.h - the insides of a session, for the files of session/ alone: what it is, and the parts of it that
+ * its folders own.
+ *
+ * Each part is declared in the header of its folder, with the functions that the others may call. A session is made
+ * by session_blank, and freed by the store when nothing of it runs any more. Functions return 0 or a negative errno
+ * with e filled.
+ */
+#pragma once
+
+#include "session/core/session.h"
+
+#include "base/buf.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/check/session_check_internal.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/core/harness/harness_internal.h"
+#include "session/core/log/log_internal.h"
+#include "session/core/log/reader.h"
+#include "session/parts/mcp/session_mcp_internal.h"
+#include "session/parts/model/session_model_internal.h"
+#include "session/parts/network/session_network.h"
+#include "session/parts/rules/session_rules.h"
+#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/store/activity.h"
+#include "session/core/store/store_internal.h"
+#include "session/parts/trace/session_trace.h"
+#include "session/core/turn/turn_internal.h"
+#include "session/parts/workspace/workspace_internal.h"
+
+enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING, SESSION_CLOSED };
+
+/* Somebody who waits for the harness to be ready, or for the session to be closed. */
+struct session_waiter {
+	struct list link;
+	session_done_fn done;
+	void *ctx;
+	uint64_t since; /* monotonic */
+};
+
+struct session {
+	struct list link;
+	struct session_store *store;
+	uint64_t number;
+	char *id, *cwd, *title, *home;
+	const struct harness_def *def;
+	struct agent_user user; /* as whom everything of it runs */
+	enum session_state state;
+	uint64_t updated_ms;
+	struct list close_waiters; /* struct session_waiter */
+	struct loop_task advance_task;
+	struct list working_link; /* activity.h; empty: it rests */
+
+	/* who follows it */
+	struct list watchers, observers; /* struct watcher; only the first of them may change it */
+	enum when_detached when_detached;
+	unsigned client;
+	struct loop_timer detach_timer;
+
+	/* what the harness is started with */
+	struct setup setup;
+	struct {
+		struct setup *before; /* while a load is open: what it was, should the load fail */
+		bool reopening, restarting; /* it found the session closed; or about to restart */
+		unsigned pending; /* enum setup_change: given, and waits for the end of the turn */
+	} load;
+
+	struct session_turns turn;
+	struct session_approvals approval;
+	struct session_harness harness;
+	struct session_network network;
+	struct session_workspace workspace;
+	struct session_draft draft;
+	struct session_events log;
+	struct session_secrets secrets;
+	struct session_mcp mcp;
+	struct session_model model;
+	struct session_checks check;
+	struct session_rules rules;
+	struct session_trace trace;
+	struct session_stored stored;
+};
+
+/* session.c */
+/* With home and journal, not started; NULL with e. from: what it is a fork of, or NULL. */
+struct session *session_prepared(struct session_store *st, const struct session_params *p,
+				 const struct session *from, struct err *e);
+void session_wait_open(struct session *s, session_done_fn done, void *ctx);
+/* The setup has changed so (enum setup_change): a running harness is started anew if it has to be, after its turn. */
+void session_restart_for(struct session *s, unsigned changed);
+/* In the store's list, with nothing in it but its id. */
+struct session *session_blank(struct session_store *st, const char *id);
+/* What session_open has changed holds, or is taken back: a session that was closed is closed again. */
+void session_open_kept(struct session *s);
+void session_open_undone(struct session *s);
+void session_closed(struct session *s);
+void session_touch(struct session *s);
+void session_free(struct session *s);
+
+/* session_next.c: the one place that decides what happens next. Deferred. */
+void session_advance(struct session *s);
+
+/* watcher.c */
+void session_wake(struct session *s);
+struct watcher *session_driver(struct session *s);
+void session_detach_all(struct session *s, const char *reason);
+/* The session is deleted. */
+void session_drop_observers(struct session *s);
+
+/* session_fork.c: the harness is gone; who waits for that copies the home. */
+void session_fork_go_on(struct session *s);

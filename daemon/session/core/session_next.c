@@ -1,0 +1,319 @@
+/*
+ * session_next.c - the scheduler of a session: one table from states and facts to the next action.
+ *
+ * advance() first computes every fact, then runs the first matching row. session_advance only
+ * defers it, so any code can call it at any point, and several calls in one turn of the loop cost
+ * one run. An action must change a state or a fact, or end in something that calls session_advance;
+ * otherwise the session stops. The order of rows is the priority: a draft precedes a restart, a
+ * restart a prompt.
+ */
+#include "session/core/session_next.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "proc/table/process_tree.h"
+#include "session/core/harness/harness_pool.h"
+#include "session/core/session_states.h"
+#include "session/parts/workspace/baseline.h"
+#include "session/parts/workspace/inspection.h"
+#include "session/parts/workspace/provision.h"
+
+#include <errno.h>
+
+/* --- facts --------------------------------------------------------------------------------------------- */
+
+static bool draft_due(struct session *s)
+{
+	return session_draft_due(s);
+}
+
+static bool draft_queue(struct session *s)
+{
+	return session_draft_busy(s);
+}
+
+static bool fork_copies(struct session *s)
+{
+	return s->harness.copying > 0;
+}
+
+static bool provisioning(struct session *s)
+{
+	return provision_busy(s);
+}
+
+static bool pool_queue(struct session *s)
+{
+	return harness_pool_waits(s);
+}
+
+static bool restart_due(struct session *s)
+{
+	return s->harness.restart;
+}
+
+static bool reconfigure_due(struct session *s)
+{
+	return s->harness.reconfigure;
+}
+
+static bool has_waiter(struct session *s)
+{
+	return !list_empty(&s->harness.open_waiters);
+}
+
+static bool has_prompt(struct session *s)
+{
+	return turn_first_queued(s) != NULL;
+}
+
+static bool turn_runs(struct session *s)
+{
+	return s->turn.current != NULL;
+}
+
+static bool turn_ends(struct session *s)
+{
+	return s->turn.ending > 0;
+}
+
+static bool due_baseline(struct session *s)
+{
+	return baseline_due(s);
+}
+
+static bool snapshot_runs(struct session *s)
+{
+	return baseline_busy(s);
+}
+
+/* Start times of processes are known in ticks: those of a cancelled turn must not look like those of the next one. */
+static bool cancelled_tick(struct session *s)
+{
+	return s->turn.cancelled_tick && tree_now() <= s->turn.cancelled_tick;
+}
+
+static bool inspection_runs(struct session *s)
+{
+	return inspections_running(s);
+}
+
+static bool check_runs(struct session *s)
+{
+	return session_checks_running(s);
+}
+
+/* The names follow "no" as well. */
+static const struct {
+	bool (*holds)(struct session *s);
+	const char *name;
+} facts[FACT_MAX] = {
+	[FACT_FORK_COPIES] = { fork_copies, "fork that copies its home" },
+	[FACT_PROVISIONING] = { provisioning, "provisioning" },
+	[FACT_DRAFT] = { draft_due, "draft to switch, apply or mount" },
+	[FACT_DRAFT_QUEUE] = { draft_queue, "request for a draft" },
+	[FACT_POOL_QUEUE] = { pool_queue, "place in the queue for harnesses" },
+	[FACT_RESTART] = { restart_due, "due restart" },
+	[FACT_RECONFIGURE] = { reconfigure_due, "option to set" },
+	[FACT_WAITER] = { has_waiter, "client that waits" },
+	[FACT_PROMPT] = { has_prompt, "queued prompt" },
+	[FACT_RUNNING_TURN] = { turn_runs, "running turn" },
+	[FACT_ENDING_TURN] = { turn_ends, "ending turn" },
+	[FACT_DUE_BASELINE] = { due_baseline, "due baseline" },
+	[FACT_SNAPSHOT] = { snapshot_runs, "running snapshot" },
+	[FACT_CANCELLED_TICK] = { cancelled_tick, "turn cancelled in this tick" },
+	[FACT_INSPECTION] = { inspection_runs, "running inspection" },
+	[FACT_CHECK] = { check_runs, "running checks" },
+};
+
+static unsigned find_facts(struct session *s)
+{
+	unsigned ret = 0;
+
+	for (size_t i = 0; i < FACT_MAX; i++)
+		ret |= facts[i].holds(s) ? 1u << i : 0;
+	return ret;
+}
+
+/* --- actions ------------------------------------------------------------------------------------------- */
+
+static void launch(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (harness_pool_launch(s, &e) < 0)
+		harness_opened(s, &e);
+}
+
+static void begin_turn(struct session *s)
+{
+	struct session_turn *t = turn_first_queued(s);
+	struct err e = { 0 };
+
+	if (t && session_draft_may_begin(s, &e)) {
+		turn_begin(s, t);
+	} else if (t) {
+		s->turn.current = t;
+		turn_fail_because(s, &e);
+	}
+}
+
+static void answer_waiters(struct session *s)
+{
+	harness_opened(s, NULL);
+}
+
+/* harness_opened calls session_advance. */
+static void refuse_waiters(struct session *s)
+{
+	struct err e;
+
+	err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
+		"the session is being closed");
+	harness_opened(s, &e);
+}
+
+static void on_next_tick(void *ctx)
+{
+	session_advance(ctx);
+}
+
+static void await_tick(struct session *s)
+{
+	loop_timer_set(s->store->loop, &s->turn.tick_timer, TICK_MS, on_next_tick, s);
+}
+
+/* --- the table ----------------------------------------------------------------------------------------- */
+
+#define OPENING (1u << SESSION_OPENING)
+#define OPEN (1u << SESSION_OPEN)
+#define CLOSING (1u << SESSION_CLOSING)
+#define CLOSED (1u << SESSION_CLOSED)
+#define NONE (1u << H_NONE)
+#define READY (1u << H_READY)
+#define STOPPING (1u << H_STOPPING)
+#define BEGINNING (1u << H_STARTING | 1u << H_CONFIGURING)
+#define ANY (NONE | BEGINNING | READY | STOPPING)
+#define F(fact) (1u << FACT_##fact)
+
+static const struct next_row rows[] = {
+	{ CLOSED, ANY, 0, 0, NULL, "wait for a load or a delete" },
+
+	{ OPENING, ANY, F(POOL_QUEUE), 0, launch, "start the harness, or stay in the queue" },
+	{ OPENING, NONE, F(DRAFT), 0, session_draft_go_on, "go on with the draft" },
+	{ OPENING, ANY, 0, 0, NULL, "wait for workspace and harness" },
+
+	{ OPEN, ANY, F(FORK_COPIES), 0, NULL, "wait for the fork" },
+	{ OPEN, ANY, F(PROVISIONING), 0, NULL, "wait for the workspace" },
+	{ OPEN, NONE, F(CHECK), 0, NULL, "wait for the checks" },
+	{ OPEN, NONE, F(DRAFT), 0, session_draft_go_on, "go on with the draft" },
+	{ OPEN, NONE, F(WAITER), 0, launch, "start the harness, or join the queue" },
+	{ OPEN, NONE, F(PROMPT), 0, launch, "start the harness, or join the queue" },
+	{ OPEN, NONE, 0, 0, NULL, "wait for a prompt" },
+	{ OPEN, BEGINNING | STOPPING, 0, 0, NULL, "wait for the harness" },
+	{ OPEN, READY, F(DRAFT), F(RUNNING_TURN) | F(CHECK), harness_stop,
+	  "stop the harness for the draft" },
+	{ OPEN, READY, F(RESTART), F(RUNNING_TURN), harness_stop, "stop the harness" },
+	{ OPEN, READY, F(RECONFIGURE), F(RUNNING_TURN), harness_reconfigure, "set the options" },
+	{ OPEN, READY, F(WAITER), F(DUE_BASELINE), answer_waiters, "answer who waits" },
+	{ OPEN, READY, F(RUNNING_TURN), 0, NULL, "wait for the end of the turn" },
+	{ OPEN, READY, F(ENDING_TURN), 0, NULL, "wait for the record of the turn" },
+	{ OPEN, READY, F(PROMPT) | F(SNAPSHOT), 0, NULL, "wait for the snapshot" },
+	{ OPEN, READY, F(PROMPT) | F(CHECK), 0, NULL, "wait for the checks" },
+	{ OPEN, READY, F(PROMPT) | F(CANCELLED_TICK), 0, await_tick, "arm a timer of one tick" },
+	{ OPEN, READY, F(PROMPT), 0, begin_turn, "begin the turn" },
+	{ OPEN, READY, F(WAITER), 0, NULL, "wait for the baseline" },
+	{ OPEN, READY, 0, 0, NULL, "wait for a prompt" },
+
+	{ CLOSING, ANY, F(PROVISIONING), 0, provision_abort, "abort the provisioning" },
+	{ CLOSING, ANY, F(CHECK), 0, session_checks_abort, "end the checks" },
+	{ CLOSING, ANY, F(ENDING_TURN), 0, NULL, "wait for the record of the turn" },
+	{ CLOSING, ANY, F(INSPECTION), 0, inspections_abort, "abort the inspections" },
+	{ CLOSING, ANY, F(DRAFT_QUEUE), 0, session_draft_abort, "refuse what is asked of a draft" },
+	{ CLOSING, ANY, F(RUNNING_TURN), 0, NULL, "wait for the end of the turn" },
+	{ CLOSING, ANY, F(WAITER), 0, refuse_waiters, "refuse who waits" },
+	{ CLOSING, BEGINNING | READY, 0, 0, harness_stop, "stop the harness" },
+	{ CLOSING, STOPPING, 0, 0, NULL, "wait for the end of the harness" },
+	{ CLOSING, NONE, 0, 0, session_closed, "close" },
+};
+
+const struct next_row *next_row_at(size_t i)
+{
+	return i < ARRAY_SIZE(rows) ? &rows[i] : NULL;
+}
+
+const struct next_row *next_row_find(enum session_state session, enum harness_state harness,
+				     unsigned found)
+{
+	for (const struct next_row *r = rows; r < rows + ARRAY_SIZE(rows); r++)
+		if (r->sessions & 1u << session && r->harnesses & 1u << harness &&
+		    (found & r->with) == r->with && !(found & r->without))
+			return r;
+	return NULL;
+}
+
+static void put_states(struct buf *ret, enum state_machine machine, unsigned states)
+{
+	const char *comma = "";
+
+	for (int i = 0; i < state_count(machine); i++) {
+		if (!(states & 1u << i))
+			continue;
+		buf_printf(ret, "%s%s", comma, state_name(machine, i));
+		comma = ", ";
+	}
+}
+
+static const char *put_facts(struct buf *ret, const char *comma, const char *no, unsigned found)
+{
+	for (size_t i = 0; i < FACT_MAX; i++) {
+		if (!(found & 1u << i))
+			continue;
+		buf_printf(ret, "%s%s%s", comma, no, facts[i].name);
+		comma = ", ";
+	}
+	return comma;
+}
+
+static void put_row(struct buf *ret, const struct next_row *r)
+{
+	buf_printf(ret, "| %s | ", r->next);
+	put_states(ret, MACHINE_SESSION, r->sessions);
+	buf_puts(ret, " | ");
+	if (r->harnesses == ANY)
+		buf_puts(ret, "any");
+	else
+		put_states(ret, MACHINE_HARNESS, r->harnesses);
+	buf_puts(ret, " | ");
+	put_facts(ret, put_facts(ret, "", "", r->with), "no ", r->without);
+	buf_puts(ret, r->with | r->without ? " |\n" : "|\n");
+}
+
+void next_rows_put_table(struct buf *ret)
+{
+	buf_puts(ret, "| what is next | session | harness | when |\n|---|---|---|---|\n");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		put_row(ret, &rows[i]);
+}
+
+/* --- reading it ---------------------------------------------------------------------------------------- */
+
+static void advance(void *ctx)
+{
+	struct session *s = ctx;
+	const struct next_row *r;
+
+	if (s->store->stopping) /* session_store.c ends everything */
+		return;
+	harness_pool_update(s);
+	provision_answer(s);
+	r = next_row_find(s->state, s->harness.state, find_facts(s));
+	log_debug("session", "next", "session", s->id, "what", r ? r->next : "?");
+	if (r && r->act)
+		r->act(s);
+}
+
+void session_advance(struct session *s)
+{
+	loop_defer(s->store->loop, &s->advance_task, advance, s);
+}

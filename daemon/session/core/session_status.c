@@ -1,0 +1,100 @@
+/* session_status.c - one session as an object, wherever sessions are listed. */
+#include "session/core/harness/harness_pool.h"
+
+#include "base/clock.h"
+#include "json/jenc.h"
+#include "session/core/session_part.h"
+
+static const char *state_word(const struct session *s)
+{
+	static const char *const states[] = { "opening", "open", "closing", "closed" };
+
+	if (s->turn.current && s->turn.current->state == TURN_CHECKING)
+		return "checking";
+	return s->turn.current || s->turn.ending ? "busy" : states[s->state];
+}
+
+void session_describe(const struct session *s, struct session_info *ret)
+{
+	size_t watchers = 0;
+
+	list_each(w, (struct list *)&s->watchers, struct watcher, link)
+		watchers++;
+	*ret = (struct session_info){ .id = s->id,
+				      .cwd = s->cwd,
+				      .title = s->title,
+				      .harness = s->def->id,
+				      .state = state_word(s),
+				      .updated_ms = s->updated_ms,
+				      .last_seq = s->log.events.last,
+				      .turns = s->turn.count,
+				      .watchers = watchers,
+				      .queued = s->turn.queued,
+				      .pid = s->harness.proc ? proc_pid(s->harness.proc) : 0 };
+}
+
+bool session_has_head(const struct session *s)
+{
+	return !s->stored.headless;
+}
+
+bool session_imported(const struct session *s)
+{
+	return s->stored.imported;
+}
+
+void session_put_damage(struct jw *w, const struct session *s)
+{
+	if (!evlog_damaged(&s->log.events))
+		return;
+	jw_obj(w, "damaged");
+	jw_uint(w, "missing", evlog_missing(&s->log.events));
+	if (s->stored.headless)
+		jw_bool(w, "unusable", true);
+	jw_end_obj(w);
+}
+
+/* What the session has used, and with which model. */
+static void put_use(struct jw *w, const struct session *s)
+{
+	jw_str(w, "model", s->harness.model ? s->harness.model : s->setup.gateway.model);
+	if (s->turn.totals.turns)
+		totals_put(&s->turn.totals, w, "used");
+	turn_budget_put(s, w, "budgets");
+}
+
+void session_put_status(struct jw *w, const char *key, const struct session *s)
+{
+	struct session_info info;
+	char when[CLOCK_ISO_SIZE];
+
+	session_describe(s, &info);
+	jw_obj(w, key);
+	jw_str(w, "sessionId", info.id);
+	jw_str(w, "harness", info.harness);
+	jw_str(w, "state", info.state);
+	jw_str(w, "cwd", info.cwd);
+	jw_str(w, "title", info.title);
+	jw_uint(w, "seq", info.last_seq);
+	if (session_acked(s))
+		jw_uint(w, "acked", session_acked(s));
+	jw_uint(w, "turn", session_running(s));
+	jw_uint(w, "turns", info.turns);
+	jw_uint(w, "queued", info.queued);
+	if (s->approval.nopen)
+		jw_uint(w, "questions", s->approval.nopen);
+	jw_uint(w, "watchers", info.watchers);
+	if (info.pid)
+		jw_int(w, "pid", info.pid);
+	if (harness_opening(s))
+		jw_uint(w, "startingMs", clock_mono_ms() - s->harness.starting_mono);
+	if (harness_pool_waits(s))
+		jw_str(w, "waiting", "harness");
+	if (s->stored.imported)
+		jw_bool(w, "imported", true);
+	put_use(w, s);
+	session_put_damage(w, s);
+	session_parts_put_status(w, s);
+	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
+	jw_end_obj(w);
+}

@@ -1,0 +1,138 @@
+/*
+ * activity.c - tracks which sessions are working, and computes the daemon's next deadline.
+ *
+ * Sessions call activity_note after any change. It adds or removes the session from one list, so
+ * idle sessions cost nothing, and idleness starts when the list becomes empty. The monotonic time
+ * serves --idle-exit, the wall-clock time is for clients. store_work visits only working sessions
+ * and the first entry of pool.lonely, which is sorted by time.
+ */
+#include "session/core/session_internal.h"
+
+#include "base/clock.h"
+#include "session/core/harness/harness_pool.h"
+#include "session/parts/workspace/baseline.h"
+#include "session/parts/workspace/inspection.h"
+#include "session/parts/workspace/provision.h"
+
+void activity_init(struct store_activity *a)
+{
+	list_init(&a->working);
+	a->idle_mono = clock_mono_ms();
+	a->idle_real = clock_real_ms();
+}
+
+static bool works(const struct session *s)
+{
+	return harness_pool_busy(s) || harness_pool_waits(s) || inspections_running(s) ||
+	       baseline_busy(s) || session_checks_running(s) ||
+	       !list_empty((struct list *)&s->model.calls);
+}
+
+static void set_idle(struct store_activity *a)
+{
+	if (!list_empty(&a->working))
+		return;
+	a->idle_mono = clock_mono_ms();
+	a->idle_real = clock_real_ms();
+}
+
+static void tell(const struct store_activity *a)
+{
+	if (a->changed)
+		a->changed(a->ctx);
+}
+
+void activity_note(struct session *s)
+{
+	struct store_activity *a = &s->store->activity;
+	bool was = !list_empty(&s->working_link), is = works(s);
+
+	if (is && !was)
+		list_add_tail(&a->working, &s->working_link);
+	if (was && !is)
+		activity_forget(s);
+	else if (is)
+		tell(a);
+}
+
+void activity_forget(struct session *s)
+{
+	struct store_activity *a = &s->store->activity;
+
+	if (list_empty(&s->working_link))
+		return;
+	list_del(&s->working_link);
+	set_idle(a);
+	tell(a);
+}
+
+void store_on_activity(struct session_store *st, void (*changed)(void *ctx), void *ctx)
+{
+	st->activity.changed = changed;
+	st->activity.ctx = ctx;
+}
+
+bool store_idle(const struct session_store *st, uint64_t *mono, uint64_t *real)
+{
+	*mono = st->activity.idle_mono;
+	*real = st->activity.idle_real;
+	return list_empty((struct list *)&st->activity.working);
+}
+
+/* --- what is under way ---------------------------------------------------------------------------------- */
+
+void deadline_note(struct deadline *ret, const char *what, uint64_t due, const char *session_id)
+{
+	if (due && (!ret->what || due < ret->due))
+		*ret = (struct deadline){ what, due, session_id };
+}
+
+static void note_deadlines(const struct session *s, struct deadline *ret)
+{
+	const struct {
+		const char *what;
+		uint64_t due;
+	} timers[] = {
+		{ "turnSeconds", turn_budget_due(s) },
+		{ "turnCancelled", s->turn.cancel_timer.due },
+		{ "detachedCancel", s->detach_timer.due },
+		{ "harnessStart", s->harness.start_timer.due },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
+		deadline_note(ret, timers[i].what, timers[i].due, s->id);
+	if (harness_pool_waits(s))
+		deadline_note(ret, "harnessWait", harness_pool_wait_due(s), s->id);
+	list_each(q, (struct list *)&s->approval.open, struct session_question, link)
+		deadline_note(ret, "permissionTimeout", q->timer.due, s->id);
+}
+
+static void add_work(const struct session *s, struct store_work *ret)
+{
+	ret->sessions++;
+	ret->turns += (s->turn.current ? 1 : 0) + s->turn.ending;
+	ret->queued += s->turn.queued;
+	ret->questions += s->approval.nopen;
+	ret->tool_calls += s->mcp.nupcalls;
+	ret->waiting += harness_pool_waits(s);
+	ret->jobs += provision_busy(s) || inspections_running(s) || baseline_busy(s) ||
+		     session_checks_running(s) ||
+		     !list_empty((struct list *)&s->harness.open_waiters);
+	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
+		ret->tool_calls += c->open;
+	list_each(c, (struct list *)&s->model.calls, struct provider_call, link)
+		ret->model_calls++;
+	note_deadlines(s, &ret->next);
+}
+
+void store_work(const struct session_store *st, struct store_work *ret)
+{
+	*ret = (struct store_work){ 0 };
+	list_each(s, (struct list *)&st->activity.working, struct session, working_link)
+		add_work(s, ret);
+	list_each(s, (struct list *)&st->pool.lonely, struct session, harness.lonely_link) {
+		deadline_note(&ret->next, "harnessIdle",
+			      s->harness.lonely_since + st->pool.idle * 1000ul, s->id);
+		break; /* they stand in the order of their time */
+	}
+}

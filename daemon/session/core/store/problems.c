@@ -1,0 +1,57 @@
+#include "session/core/store/problems.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/util.h"
+#include "json/jenc.h"
+
+struct problem {
+	struct list link;
+	const char *what;
+	char *name, *text;
+};
+
+void problems_init(struct problems *p)
+{
+	list_init(&p->list);
+	p->n = 0;
+}
+
+void problems_done(struct problems *p)
+{
+	list_each(x, &p->list, struct problem, link) {
+		list_del(&x->link);
+		free(x->name);
+		free(x->text);
+		free(x);
+	}
+}
+
+void problems_add(struct problems *p, const char *what, const char *name, const char *text)
+{
+	struct problem *x;
+
+	log_error("state", "something on disk is not as it was written", "what", what, "name",
+		  name ? name : "", "text", text);
+	if (++p->n > PROBLEMS_MAX)
+		return;
+	x = new0(struct problem);
+	list_init(&x->link);
+	x->what = what;
+	x->name = name ? xstrdup(name) : NULL;
+	x->text = xstrdup(text);
+	list_add_tail(&p->list, &x->link);
+}
+
+void problems_put(const struct problems *p, struct jw *w, const char *key)
+{
+	jw_arr(w, key);
+	list_each(x, (struct list *)&p->list, struct problem, link) {
+		jw_obj(w, NULL);
+		jw_str(w, "what", x->what);
+		jw_str(w, "name", x->name);
+		jw_str(w, "text", x->text);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}

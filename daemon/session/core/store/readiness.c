@@ -1,0 +1,107 @@
+/* readiness.c - what keeps the daemon from serving a session just now, looked at when somebody asks. */
+#include "session/core/session_internal.h"
+
+#include "fetcher/fetcher.h"
+#include "json/jenc.h"
+#include "session/parts/programs/programs.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static const char *state_problem(const struct session_store *st)
+{
+	struct statvfs v;
+
+	if (access(st->state_dir, W_OK | X_OK) < 0 || statvfs(st->state_dir, &v) < 0)
+		return "STATE_NOT_WRITABLE";
+	/* what is kept for root is not full for root */
+	if (v.f_blocks && !(geteuid() ? v.f_bavail : v.f_bfree))
+		return "NO_SPACE";
+	return v.f_files && !v.f_ffree ? "NO_SPACE" : NULL;
+}
+
+char *harness_program(const struct harness_def *def)
+{
+	return program_find(def, HARNESS_PREFIX, getenv("PATH"));
+}
+
+bool harness_installed(const struct harness_def *def)
+{
+	_cleanup_(freep) char *path = harness_program(def);
+
+	return path != NULL;
+}
+
+static bool any_installed(const struct harness_table *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (harness_installed(&t->defs[i]))
+			return true;
+	return false;
+}
+
+static void put_problem(struct jw *w, const char *reason, const char *text)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "reason", reason);
+	jw_str(w, "message", text);
+	jw_end_obj(w);
+}
+
+/* Every call that has a key would fail. Without acpd-fetch there is none, and sessions are told so. */
+static int check_keys(const struct session_store *st, struct err *e)
+{
+	_cleanup_(freep) char *program = fetcher_program();
+
+	return program && st->fetcher ? fetcher_check_keys(st->fetcher, "", e) : 0;
+}
+
+/* What a start goes on with in the background. */
+static int check_recovery(const struct session_store *st, struct err *e)
+{
+	unsigned trees = workspaces_recovering(&st->workspaces, NULL);
+
+	if (trees)
+		return err_set(e, -EBUSY, 0, "RECOVERING",
+			       "jobs that were killed in %u directories are being finished or "
+			       "undone; retry later",
+			       trees);
+	if (!list_empty((struct list *)&st->recovery.dormant))
+		return err_set(e, -EBUSY, 0, "RECOVERING",
+			       "the sessions of an earlier daemon are being read; retry later");
+	return 0;
+}
+
+bool store_put_ready(const struct session_store *st, struct jw *w)
+{
+	const char *state = state_problem(st);
+	bool harness = any_installed(st->harnesses);
+	struct err e = { 0 }, keys = { 0 }, recovery = { 0 };
+	bool ready = store_admit(st, &e) == 0 && !state && harness;
+
+	ready = check_keys(st, &keys) == 0 && ready;
+	ready = check_recovery(st, &recovery) == 0 && ready;
+	jw_bool(w, "ready", ready);
+	jw_arr(w, "notReady");
+	if (*e.reason)
+		put_problem(w, e.reason, e.msg);
+	if (state)
+		put_problem(w, state, "the state directory cannot be written");
+	if (!harness)
+		put_problem(w, "HARNESS_NOT_INSTALLED", "no harness is installed");
+	if (*keys.reason)
+		put_problem(w, keys.reason, keys.msg);
+	if (*recovery.reason)
+		put_problem(w, recovery.reason, recovery.msg);
+	jw_end_arr(w);
+	jw_arr(w, "harnesses");
+	for (size_t i = 0; i < st->harnesses->n; i++) {
+		jw_obj(w, NULL);
+		jw_str(w, "id", st->harnesses->defs[i].id);
+		jw_bool(w, "installed", harness_installed(&st->harnesses->defs[i]));
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+	return ready;
+}

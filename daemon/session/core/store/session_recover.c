@@ -1,0 +1,487 @@
+/*
+ * session_recover.c - rebuilds sessions of an earlier daemon from their journals.
+ *
+ * Records apply in journal order: a later record of the same kind replaces the earlier one. A turn
+ * with events and no end is ended now, exactly once: its end becomes an event, which the next
+ * daemon reads. The journal of an imported bundle is untrusted: only its display data is used, and
+ * nothing is ever started. The ledger retains all records until the last journal has been read,
+ * because they decide how an orphaned turn ended.
+ */
+#include "session/core/session_states.h"
+#include "session/core/store/session_recover.h"
+#include "session/core/store/session_summary.h"
+#include "session/parts/users/session_user.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/core/session_paths.h"
+#include "session/core/log/journal_record.h"
+#include "session/core/log/journal_trim.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define SUFFIX ".jsonl"
+
+/* A journal not yet read. */
+struct dormant_session {
+	struct list link;
+	char *id;
+	struct timespec changed;
+};
+
+/* What reading one journal has shown. */
+struct journal_reading {
+	struct session *s;
+	char *harness;
+	uint64_t uid;  /* as whom it ran; 0: nothing is said */
+	uint64_t next; /* number of the event that should come next */
+	size_t bad;    /* lines that could not be read so far */
+	uint64_t turn; /* newest turn with an event or an end */
+	struct session_turn
+		open; /* has begun and not ended (no 0: none); those that waited may end before it */
+	uint64_t taken_seq; /* an event of the incarnation that took what is open */
+	char *begun;	    /* the last "turn" record, raw */
+	struct turn_proof
+		retried; /* of the turn that another attempt was to follow, which has not ended (first 0: none) */
+};
+
+/* --- records ------------------------------------------------------------------------------------------ */
+
+static void take_string(struct slice object, const char *key, char **slot)
+{
+	char *text = NULL;
+
+	if (jstr_decode(jobj_get(object, key), 64 * KIB, &text) < 0)
+		return;
+	free(*slot);
+	*slot = text;
+}
+
+static void on_head(struct journal_reading *r, const struct journal_record *rec)
+{
+	take_string(rec->value, "cwd", &r->s->cwd);
+	take_string(rec->value, "harness", &r->harness);
+	r->uid = jobj_uint(rec->value, "uid");
+	r->s->stored.imported |= jobj_get(rec->value, "imported").type == J_OBJECT;
+	if (r->s->stored.imported)
+		return; /* nothing is ever started with what else it says */
+	setup_load(&r->s->setup, rec->value);
+	session_draft_load_record(r->s, rec->value);
+	own_rules_load(&r->s->rules.own, jobj_get(rec->value, "rules"));
+}
+
+static void on_native(struct journal_reading *r, const struct journal_record *rec)
+{
+	take_string(rec->value, "nativeId", &r->s->harness.native_id);
+}
+
+static void on_totals(struct journal_reading *r, const struct journal_record *rec)
+{
+	totals_load(&r->s->turn.totals, rec->value);
+	r->s->turn.last_counted = jobj_uint(rec->value, "turn");
+	r->open.counted |= r->open.no && r->s->turn.last_counted == r->open.no;
+}
+
+static void on_begun(struct journal_reading *r, const struct journal_record *rec)
+{
+	free(r->begun);
+	r->begun = xstrndup(rec->value.p, rec->value.n);
+}
+
+static void on_ack(struct journal_reading *r, const struct journal_record *rec)
+{
+	trim_load_ack(r->s, rec->value);
+}
+
+static void on_base(struct journal_reading *r, const struct journal_record *rec)
+{
+	trim_load_base(r->s, rec->value);
+}
+
+static void on_incarnation(struct journal_reading *r, const struct journal_record *rec)
+{
+	incarnations_load_one(&r->s->log.incarnations, rec->value, r->next);
+}
+
+static const struct {
+	const char *kind;
+	void (*fn)(struct journal_reading *r, const struct journal_record *rec);
+} notes[] = {
+	{ "session", on_head },
+	{ "native", on_native },
+	{ "totals", on_totals },
+	{ "turn", on_begun },
+	{ "ack", on_ack },
+	{ "base", on_base },
+	{ "incarnation", on_incarnation },
+};
+
+static void open_turn(struct journal_reading *r, uint64_t no)
+{
+	account_done(&r->open.account);
+	tool_calls_forget(r->s);
+	questions_forget(r->s);
+	r->open = (struct session_turn){ .no = no, .session = r->s };
+}
+
+/* The clock of the journal: the turn lasts from its first event to its last. */
+static void on_turn_event(struct journal_reading *r, const struct journal_record *rec,
+			  struct slice update)
+{
+	struct session_turn *t = &r->open;
+
+	if (!t->started_ms) {
+		t->started_ms = t->started_mono = rec->time_ms;
+		r->taken_seq = rec->seq;
+	}
+	t->ended_ms = t->ended_mono = rec->time_ms;
+	if (!t->first_output_mono && rec->kind != UPDATE_USER_CHUNK &&
+	    (event_kind_row(rec->kind)->flags & EVENT_F_TURN))
+		t->first_output_mono = rec->time_ms;
+	if (rec->kind == UPDATE_TOOL_CALL || rec->kind == UPDATE_TOOL_CALL_UPDATE) {
+		r->s->turn.current = t;
+		tool_call_recall(r->s, update, rec->time_ms);
+		r->s->turn.current = NULL;
+	}
+}
+
+/* Other turns may end between two attempts: prompts that were cancelled while they waited. */
+static void note_attempt(struct journal_reading *r, uint64_t seq, struct slice acpd)
+{
+	struct turn_proof p = { 0 };
+
+	turn_proof_load(&p, acpd);
+	if (p.retried) {
+		r->retried = (struct turn_proof){ .attempt = p.attempt,
+						  .attempts = p.attempts,
+						  .first = p.first,
+						  .retried = true };
+		r->taken_seq = seq;
+	} else if (p.first && p.first == r->retried.first) {
+		r->retried = (struct turn_proof){ 0 };
+	}
+	turn_proof_done(&p);
+}
+
+static void on_turn_end(struct journal_reading *r, uint64_t seq, struct slice params)
+{
+	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
+
+	if (r->open.no == jobj_uint(params, "turn"))
+		open_turn(r, 0);
+	if (jobj_get(params, "key").type == J_STRING)
+		keyed_result_recall(r->s, params, slice_of(r->begun));
+	note_attempt(r, seq, acpd);
+}
+
+/* Which ids clients have seen: none of them comes again. */
+static void note_id(struct session *s, unsigned kind, struct slice update)
+{
+	bool call = kind == UPDATE_TOOL_CALL;
+	struct jval id = { J_NONE, SLICE_NONE };
+
+	if (call)
+		id = jobj_get(update, "toolCallId");
+	else if (kind == UPDATE_AGENT_CHUNK || kind == UPDATE_THOUGHT_CHUNK)
+		id = jobj_get(update, "messageId");
+	if (id.type == J_STRING)
+		client_ids_take(&s->turn.ids, call ? ID_CALL : ID_MESSAGE, id.raw);
+}
+
+static void note_title(struct session *s, const struct journal_record *rec, struct slice update)
+{
+	if (rec->kind != UPDATE_INFO)
+		return;
+	if (jobj_get(update, "title").type == J_NULL)
+		xstrset(&s->title, NULL);
+	else
+		take_string(update, "title", &s->title);
+}
+
+static void on_event(struct journal_reading *r, const struct journal_record *rec)
+{
+	struct slice params = jobj_get(rec->value, "params").raw;
+	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
+	struct slice update = jobj_get(params, "update").raw;
+
+	uint64_t turn = jobj_uint(acpd, "turn");
+
+	r->turn = MAX(r->turn, turn);
+	r->s->updated_ms = rec->time_ms;
+	if (rec->kind != EVENT_LIFECYCLE)
+		r->s->log.last_content = rec->seq;
+	note_title(r->s, rec, update);
+	if (r->s->stored.imported)
+		return; /* no turn follows, and none is to be ended */
+	if (turn && rec->kind != EVENT_TURN_END) {
+		if (r->open.no != turn)
+			open_turn(r, turn);
+		on_turn_event(r, rec, update);
+	}
+	note_id(r->s, rec->kind, update);
+	if (rec->kind == EVENT_ASK || rec->kind == EVENT_ANSWER)
+		question_recall(r->s, jobj_get(params, "event").raw, rec->kind == EVENT_ANSWER);
+	if (rec->kind == EVENT_TURN_END)
+		on_turn_end(r, rec->seq, params);
+}
+
+/* One that is damaged may have named an incarnation. found: number of the event that has been found. */
+static void note_damage(struct journal_reading *r, uint64_t found)
+{
+	if (r->bad == r->s->log.events.bad_lines && found <= r->next)
+		return;
+	incarnations_begin(&r->s->log.incarnations, "", r->next);
+	r->bad = r->s->log.events.bad_lines;
+}
+
+static void on_record(void *ctx, const struct journal_record *rec)
+{
+	struct journal_reading *r = ctx;
+
+	note_damage(r, rec->seq);
+	if (rec->seq) {
+		r->next = rec->seq + 1;
+		on_event(r, rec);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
+		if (slice_is(rec->kind_name, notes[i].kind))
+			notes[i].fn(r, rec);
+}
+
+/* --- one session ---------------------------------------------------------------------------------------- */
+
+/* Stands for the harness of a session whose journal does not say any more which it was. */
+static const struct harness_def unknown = { .id = "unknown" };
+
+void recover_report_damage(struct session *s)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "damaged: %llu events are missing, %zu lines cannot be read%s",
+		 (unsigned long long)evlog_missing(&s->log.events), s->log.events.bad_lines,
+		 s->stored.headless ? ", nor what the session was made with" : "");
+	problems_add(&s->store->problems, "journal", s->id, text);
+	event_broken(s, text, "JOURNAL_DAMAGED", text); /* the same, as long as it is damaged so */
+}
+
+static bool take_summary(struct session *s, struct journal_reading *r)
+{
+	if (!summary_take(s, on_record, r))
+		return false;
+	r->next = s->log.events.last + 1;
+	journal_check_later(s);
+	return true;
+}
+
+static int read_journal(struct session *s, struct journal_reading *r)
+{
+	_cleanup_(freep) char *path = paths_journal_path(s->store, s->id);
+	int e = take_summary(s, r) ? 0 :
+				     evlog_reopen(&s->log.events, s->store->loop, path,
+						  s->store->journal_max, on_record, r);
+
+	if (e < 0)
+		return e;
+	note_damage(r, s->log.events.last + 1);
+	s->stored.headless = !s->cwd || !r->harness;
+	if (s->stored.headless && !evlog_damaged(&s->log.events))
+		return -EBADMSG;
+	if (s->stored.headless)
+		xstrset(&s->cwd, "/"); /* clients want an absolute one */
+	return 0;
+}
+
+/* Its name, which is shown, and nothing that could be started: another harness of that name may be here. */
+static const struct harness_def *imported_def(struct session *s, const char *harness)
+{
+	s->stored.harness = xstrdup(harness);
+	s->stored.def = (struct harness_def){ .id = s->stored.harness };
+	return &s->stored.def;
+}
+
+static bool usable(struct session *s, struct journal_reading *r)
+{
+	int e = read_journal(s, r);
+
+	if (e == 0 && s->stored.imported && !s->stored.headless)
+		s->def = imported_def(s, r->harness);
+	else if (e == 0)
+		s->def = s->stored.headless ? &unknown :
+					      harness_table_find(s->store->harnesses, r->harness);
+	if (e == 0 && s->def && evlog_damaged(&s->log.events))
+		recover_report_damage(s);
+	if (e == 0 && s->def)
+		return true;
+	log_warn("session",
+		 e < 0 ? "journal not readable, session left alone" :
+			 "harness no longer configured, session left alone",
+		 "session", s->id, "text", e < 0 ? strerror(-e) : r->harness);
+	return false;
+}
+
+static struct session *recover(struct session_store *st, const char *id)
+{
+	struct session *s = session_blank(st, id);
+	struct journal_reading r = { .s = s, .next = 1 };
+	_cleanup_(freep) char *begun = NULL;
+	bool ok = usable(s, &r);
+
+	free(r.harness);
+	begun = r.begun;
+	if (!ok) {
+		account_done(&r.open.account);
+		session_free(s);
+		return NULL;
+	}
+	session_user_recall(s, r.uid);
+	journal_watch(s);
+	session_set_state(s, SESSION_CLOSED);
+	s->harness.caps = s->def->caps;
+	s->turn.count = MAX(s->turn.count, r.turn);
+	if (paths_find_home(s) < 0)
+		xstrset(&s->harness.native_id, NULL); /* what the harness remembered is gone */
+	s->harness.home_filled = s->stored.recovered = true;
+	s->harness.began = s->turn.count > 0;
+	r.open.incarnation = xstrdup(incarnations_at(&s->log.incarnations, r.taken_seq));
+	if (!r.open.no && r.retried.retried)
+		orphaned_attempt(s, &r.open, &r.retried);
+	if (r.open.no)
+		orphaned_turn_end(s, &r.open, slice_of(begun));
+	questions_forget(s); /* of a turn whose end is damaged */
+	free(r.open.incarnation);
+	evlog_shrink(&s->log.events);
+	summary_write(s);
+	return s;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------ */
+
+static void dormant_free(struct dormant_session *d)
+{
+	list_del(&d->link);
+	free(d->id);
+	free(d);
+}
+
+static struct session *wake(struct session_store *st, struct dormant_session *d)
+{
+	_cleanup_(freep) char *id = TAKE_PTR(d->id);
+
+	dormant_free(d);
+	return recover(st, id);
+}
+
+struct session *recover_new(struct session_store *st, const char *id)
+{
+	return recover(st, id);
+}
+
+struct session *recover_one(struct session_store *st, const char *id)
+{
+	list_each(d, &st->recovery.dormant, struct dormant_session, link)
+		if (strcmp(d->id, id) == 0)
+			return wake(st, d);
+	return NULL;
+}
+
+void recover_all(struct session_store *st)
+{
+	while (!list_empty(&st->recovery.dormant))
+		wake(st, list_first(&st->recovery.dormant, struct dormant_session, link));
+}
+
+void recover_done(struct session_store *st)
+{
+	loop_timer_cancel(&st->recovery.timer);
+	while (!list_empty(&st->recovery.dormant))
+		dormant_free(list_first(&st->recovery.dormant, struct dormant_session, link));
+}
+
+static void next(void *ctx)
+{
+	uint64_t begun = clock_mono_ms();
+	struct session_store *st = ctx;
+
+	if (list_empty(&st->recovery.dormant))
+		ledger_hold(st->ledger, false);
+	if (list_empty(&st->recovery.dormant) || st->stopping)
+		return;
+	do
+		wake(st, list_first(&st->recovery.dormant, struct dormant_session, link));
+	while (!list_empty(&st->recovery.dormant) && clock_mono_ms() - begun < RECOVER_SLICE_MS);
+	loop_timer_set(st->loop, &st->recovery.timer, RECOVER_PAUSE_MS, next, st);
+}
+
+static int by_change(const void *pa, const void *pb)
+{
+	const struct dormant_session *a = *(struct dormant_session *const *)pa,
+				     *b = *(struct dormant_session *const *)pb;
+
+	if (a->changed.tv_sec != b->changed.tv_sec)
+		return a->changed.tv_sec < b->changed.tv_sec ? -1 : 1;
+	if (a->changed.tv_nsec != b->changed.tv_nsec)
+		return a->changed.tv_nsec < b->changed.tv_nsec ? -1 : 1;
+	return strcmp(a->id, b->id);
+}
+
+/* Journals as they are found. */
+struct found_journals {
+	struct dormant_session **d;
+	size_t n;
+};
+
+static void found_add(struct found_journals *f, struct dormant_session *d)
+{
+	*GROW(f->d, f->n) = d;
+}
+
+static void note(struct found_journals *f, int dir, const char *name)
+{
+	size_t n = strlen(name), suffix = strlen(SUFFIX);
+	struct dormant_session *d;
+	struct stat sb;
+
+	if (n <= suffix || strcmp(name + n - suffix, SUFFIX) != 0 || name[0] == '.' ||
+	    fstatat(dir, name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(sb.st_mode))
+		return;
+	d = new0(struct dormant_session);
+	list_init(&d->link);
+	d->id = xstrndup(name, n - suffix);
+	d->changed = sb.st_mtim;
+	found_add(f, d);
+}
+
+/* Oldest change first: that is the order of session/list. */
+static void found_done(struct found_journals *f, struct session_store *st)
+{
+	if (f->n)
+		qsort(f->d, f->n, sizeof(struct dormant_session *), by_change);
+	for (size_t i = 0; i < f->n; i++)
+		list_add_tail(&st->recovery.dormant, &f->d[i]->link);
+	free(f->d);
+}
+
+void recover_begin(struct session_store *st)
+{
+	_cleanup_(freep) char *path = file_join(st->state_dir, "sessions");
+	DIR *dir = st->journal ? opendir(path) : NULL;
+	struct found_journals found = { 0 };
+	struct dirent *de;
+
+	while (dir && (de = readdir(dir)))
+		note(&found, dirfd(dir), de->d_name);
+	if (dir)
+		closedir(dir);
+	found_done(&found, st);
+	loop_timer_set(st->loop, &st->recovery.timer, RECOVER_PAUSE_MS, next, st);
+}

@@ -1,0 +1,493 @@
+/*
+ * session_store.c - owns all sessions, and everything of the daemon that sessions share.
+ *
+ * store_new opens the parts in dependency order. The uid ledger is first, since removal and
+ * recovery release uids. store_free frees the sessions first, as they use all other parts.
+ * store_stop ends every turn and helper, and reports through store_check_stopped once no child is
+ * left; each part calls that when its own job ends.
+ */
+#include "session/core/session_internal.h"
+
+#include "base/clock.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "session/parts/bundle/bundle_internal.h"
+#include "session/parts/workspace/provision.h"
+#include "session/parts/workspace/inspection.h"
+#include "session/core/harness/harness_pool.h"
+#include "outbox/outbox.h"
+#include "session/parts/programs/programs.h"
+#include "session/core/session_paths.h"
+#include "session/core/store/session_recover.h"
+#include "session/core/store/session_summary.h"
+#include "session/parts/users/session_user.h"
+#include "session/parts/users/uid_lending.h"
+#include "session/core/store/retain.h"
+#include "workspace/derive.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* The directories: state and homes may be passed through by the agent's uid, the journals may not. */
+static int make_dirs(struct session_store *st, struct err *e)
+{
+	static const struct {
+		const char *name;
+		mode_t mode;
+	} dirs[] = { { "sessions", 0700 }, { "homes", 0711 }, { "trees", 0700 } };
+	int r = file_mkdirs(st->state_dir, 0711);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(dirs); i++) {
+		_cleanup_(freep) char *path = file_join(st->state_dir, dirs[i].name);
+
+		r = file_mkdirs(path, dirs[i].mode);
+	}
+	if (r < 0)
+		return err_set(e, r, 0, "STATE_NOT_WRITABLE", "%s: %s", st->state_dir,
+			       strerror(-r));
+	return 0;
+}
+
+static int find_agent_user(struct session_store *st, const char *name, struct err *e)
+{
+	struct passwd *pw;
+
+	if (!name || !*name)
+		return 0;
+	pw = getpwnam(name);
+	if (!pw)
+		return err_set(e, -ENOENT, 0, "AGENT_USER_UNKNOWN", "no user named '%s'", name);
+	if (pw->pw_uid == geteuid())
+		return 0;
+	if (geteuid() != 0)
+		return err_set(e, -EPERM, 0, "AGENT_USER_NEEDS_ROOT",
+			       "running children as '%s' needs root", name);
+	st->user = (struct agent_user){ true, pw->pw_uid, pw->pw_gid, xstrdup(name) };
+	return 0;
+}
+
+static void on_ledger_problem(void *ctx, const char *text)
+{
+	struct session_store *st = ctx;
+
+	problems_add(&st->problems, "ledger", "usage.jsonl", text);
+}
+
+void store_put_problems(const struct session_store *st, struct jw *w, const char *key)
+{
+	problems_put(&st->problems, w, key);
+}
+
+static int open_ledger(struct session_store *st, struct err *e)
+{
+	_cleanup_(freep) char *path = file_join(st->state_dir, "usage.jsonl");
+
+	st->ledger = ledger_open(st->loop, path, st->incarnation, e);
+	if (!st->ledger)
+		return -EIO;
+	ledger_on_problem(st->ledger, on_ledger_problem, st);
+	ledger_hold(st->ledger,
+		    true); /* until session_recover.c needs no records to end turns by */
+	return 0;
+}
+
+static void on_archive_problem(void *ctx, const char *name, const char *text)
+{
+	struct session_store *st = ctx;
+
+	problems_add(&st->problems, "archive", name, text);
+}
+
+static void on_background_idle(void *ctx)
+{
+	struct session_store *st = ctx;
+
+	leftovers_wake(st->leftovers);
+	store_check_stopped(st);
+}
+
+static void on_tree_removed(void *ctx, const char *path)
+{
+	struct session_store *st = ctx;
+
+	parked_tree_removed(st->parked, path);
+}
+
+static void open_workspaces(struct session_store *st, const struct store_config *cfg)
+{
+	struct workspaces *ws = &st->workspaces;
+
+	*ws = (struct workspaces){ .loop = st->loop,
+				   .procs = st->procs,
+				   .archives = cfg->archives,
+				   .state_dir = file_join(st->state_dir, "trees"),
+				   .root = cfg->workspaces ? xstrdup(cfg->workspaces) :
+							     file_join(st->state_dir, "workspaces"),
+				   .builtin_dir = xstrdup(cfg->skills),
+				   .user = st->user,
+				   .idle = on_background_idle,
+				   .removed = on_tree_removed,
+				   .ctx = st };
+	list_init(&ws->claims);
+	list_init(&ws->chores);
+	archive_on_problem(cfg->archives, on_archive_problem, st);
+	workspaces_recover(ws);
+}
+
+static void on_gone(void *ctx, const char *name)
+{
+	struct session_store *st = ctx;
+
+	uid_lending_gone(st->lending, name);
+	leftovers_gone(st->leftovers, name);
+}
+
+static bool works_as(void *ctx, uid_t uid)
+{
+	struct session_store *st = ctx;
+
+	return workspaces_work_as(&st->workspaces, uid);
+}
+
+/* Before anything is removed. */
+static int open_uids(struct session_store *st, const struct store_config *cfg, struct err *e)
+{
+	struct uid_range range;
+
+	if (uid_range_parse(cfg->agent_uids, &range, e) < 0 ||
+	    agent_uids_check(&range, &st->user, e) < 0)
+		return -EINVAL;
+	if (uid_lock_take(&st->uid_lock, &range, e) < 0)
+		return -EBUSY;
+	st->uids = agent_uids_open(st->state_dir, &range, e);
+	if (!st->uids)
+		return -EIO;
+	st->parked = parked_open(st->state_dir, e);
+	if (!st->parked)
+		return -EIO;
+	st->lending = uid_lending_new(st);
+	st->leftovers = leftovers_new(&(struct leftovers_spec){ st->loop, st->procs, st->uids,
+								works_as, on_background_idle, st });
+	return 0;
+}
+
+static void remove_foreign(void *ctx, const char *path)
+{
+	struct session_store *st = ctx;
+	struct agent_user owner = agent_user_self();
+	struct stat sb;
+
+	if (lstat(path, &sb) == 0 && sb.st_uid != owner.uid)
+		owner = (struct agent_user){ geteuid() == 0, sb.st_uid, sb.st_gid, NULL };
+	workspaces_remove(&st->workspaces, &owner, path);
+}
+
+static int open_removal(struct session_store *st, struct err *e)
+{
+	struct removal_spec spec = {
+		st->loop, st->procs, st->state_dir, on_background_idle, remove_foreign, on_gone, st
+	};
+
+	st->removal = removal_open(&spec, e);
+	return st->removal ? 0 : -EIO;
+}
+
+/* The daemon keeps some; of a very small machine, half. */
+static uint64_t memory_for_sessions(uint64_t all)
+{
+	return all - MIN(all / 2, (uint64_t)LIMIT_MEMORY_SPARE);
+}
+
+static void limit_ledger(struct session_store *st, const struct store_config *cfg)
+{
+	ledger_limit(st->ledger,
+		     &(struct ledger_limits){ .file_max = cfg->usage_file_max,
+					      .keep_secs = (uint64_t)cfg->keep_usage.age_secs,
+					      .keep_bytes = (uint64_t)cfg->keep_usage.bytes });
+}
+
+/* What does not have to be known when the store is made. */
+static void set_limits(struct session_store *st, const struct store_config *cfg)
+{
+	uint64_t memory = memory_limit();
+
+	st->journal_max = cfg->journal_max;
+	st->permission_timeout = cfg->permission_timeout;
+	st->mcp.hold = cfg->mcp_hold;
+	st->model.hold = cfg->model_hold;
+	st->model.record_max = cfg->journal ? cfg->record_max : 0;
+	st->pool.idle = cfg->harness_idle;
+	st->pool.max = cfg->harness_max;
+	st->pool.wait = cfg->harness_wait;
+	st->pool.start = cfg->harness_start;
+	st->pool.session_max = cfg->session_max;
+	st->draft_max = cfg->draft_max;
+	st->limits = cfg->limits;
+	if (!st->limits.memory)
+		st->limits.memory = memory_for_sessions(memory);
+	st->retention.keep = cfg->keep;
+	st->level = cfg->level;
+	st->network = egress_rules_free(st->network);
+	store_network_init(st, cfg->network_max);
+}
+
+void store_set_limits(struct session_store *st, const struct store_config *cfg)
+{
+	set_limits(st, cfg);
+	limit_ledger(st, cfg);
+	retain_begin(st);
+}
+
+struct session_store *store_new(struct loop *loop, struct proc_host *procs,
+				const struct harness_table *harnesses,
+				const struct store_config *cfg, struct err *e)
+{
+	struct session_store *st = new0(struct session_store);
+
+	st->loop = loop;
+	st->procs = procs;
+	st->user = agent_user_self();
+	st->uid_lock = (struct uid_lock)UID_LOCK_INIT;
+	st->harnesses = harnesses;
+	st->fetcher = cfg->fetcher;
+	st->outbox = cfg->outbox;
+	st->state_dir = xstrdup(cfg->state);
+	st->incarnation = xstrdup(cfg->incarnation ? cfg->incarnation : "");
+	outbox_begin(st->outbox, st->incarnation);
+	st->pass_env = xstrdup(cfg->pass_env);
+	st->journal = cfg->journal;
+	st->model.listeners.loop = loop;
+	st->egress = cfg->egress;
+	st->wall = cfg->wall;
+	set_limits(st, cfg);
+	harness_pool_init(st);
+	list_init(&st->sessions);
+	list_init(&st->recovery.dormant);
+	list_init(&st->recovery.unchecked);
+	activity_init(&st->activity);
+	problems_init(&st->problems);
+	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
+	    open_uids(st, cfg, e) < 0 || open_ledger(st, e) < 0)
+		return store_free(st);
+	limit_ledger(st, cfg);
+	open_workspaces(st, cfg);
+	/* Before open_removal: a mount that a killed daemon left makes its directory busy. */
+	draft_store_begin(st);
+	if (open_removal(st, e) < 0)
+		return store_free(st);
+	bundle_room_begin(st);
+	session_users_take_up(st);
+	proc_host_on_idle(procs, on_background_idle, st);
+	recover_begin(st);
+	retain_begin(st);
+	/* what they left open is ended with records of its own */
+	if (!*st->incarnation && !list_empty(&st->recovery.dormant) &&
+	    store_mint_incarnation(st, e) < 0)
+		return store_free(st);
+	return st;
+}
+
+struct session_store *store_free(struct session_store *st)
+{
+	if (!st)
+		return NULL;
+	recover_done(st);
+	journal_checks_done(st);
+	retain_done(st);
+	harness_pool_done(st);
+	proc_host_on_idle(st->procs, NULL, NULL);
+	list_each(s, &st->sessions, struct session, link)
+		session_free(s);
+	session_index_done(&st->by_id);
+	model_listeners_done(&st->model.listeners);
+	st->removal = removal_close(st->removal);
+	st->leftovers = leftovers_free(st->leftovers);
+	st->lending = uid_lending_free(st->lending);
+	st->parked = parked_close(st->parked);
+	st->programs = programs_free(st->programs);
+	st->uids = agent_uids_close(st->uids);
+	uid_lock_release(&st->uid_lock);
+	st->ledger = ledger_free(st->ledger);
+	if (st->workspaces.archives)
+		archive_on_problem(st->workspaces.archives, NULL, NULL);
+	egress_rules_free(st->network);
+	free(st->workspaces.state_dir);
+	free(st->workspaces.root);
+	free(st->workspaces.builtin_dir);
+	buf_done(&st->scratch);
+	free(st->state_dir);
+	free(st->incarnation);
+	problems_done(&st->problems);
+	agent_user_done(&st->user);
+	free(st->pass_env);
+	free(st);
+	return NULL;
+}
+
+const struct harness_table *store_harnesses(const struct session_store *st)
+{
+	return st->harnesses;
+}
+
+const char *store_incarnation(const struct session_store *st)
+{
+	return st->incarnation;
+}
+
+unsigned store_count(const struct session_store *st)
+{
+	return st->count;
+}
+
+uint64_t store_last_number(const struct session_store *st)
+{
+	return st->last_number;
+}
+
+struct ledger *store_ledger(const struct session_store *st)
+{
+	return st->ledger;
+}
+
+const char *store_agent_user(const struct session_store *st)
+{
+	return st->user.name;
+}
+
+/* Not before somebody asks: their bounds are those of the store's level, which a claim may set. */
+struct programs *store_programs(struct session_store *st)
+{
+	struct programs_config c = { .harnesses = st->harnesses,
+				     .prefix = HARNESS_PREFIX,
+				     .path = getenv("PATH"),
+				     .timeout_ms = VERSION_SECS * 1000 };
+
+	if (!st->programs) {
+		c.bounds = store_bounds(st);
+		st->programs = programs_new(st->loop, st->procs, &c);
+	}
+	return st->programs;
+}
+
+void store_totals(const struct session_store *st, struct store_totals *ret)
+{
+	*ret = st->totals;
+	list_each(s, (struct list *)&st->sessions, struct session, link)
+		ret->running += s->turn.current || s->turn.ending;
+	for (int i = 0; i < NOISE_FROM_MAX; i++)
+		ret->noise[i] = *proc_host_noise(st->procs, (enum noise_from)i);
+	ret->long_lines = proc_host_prescans(st->procs);
+	removal_count(st->removal, &ret->removal);
+	session_model_totals(&st->model, ret);
+}
+
+void store_life(const struct session_store *st, struct store_life *ret)
+{
+	/* which keeps what it has read of memory, and changes nothing else */
+	unsigned max = harness_pool_max((struct session_store *)st);
+
+	*ret = (struct store_life){ st->pool.nlive,
+				    st->pool.nwaiting,
+				    max,
+				    st->pool.idle,
+				    st->pool.wait,
+				    st->pool.session_max,
+				    st->retention.keep,
+				    0,
+				    0 };
+	list_each(s, (struct list *)&st->pool.live, struct session, harness.live_link)
+		if (harness_opening(s)) {
+			ret->starting++;
+			ret->starting_ms =
+				MAX(ret->starting_ms, clock_mono_ms() - s->harness.starting_mono);
+		}
+}
+
+struct session *store_find(struct session_store *st, const char *id)
+{
+	struct session *s = session_index_find(&st->by_id, id);
+
+	return s ? s : recover_one(st, id);
+}
+
+int store_forget(struct session_store *st, const char *id, struct err *e)
+{
+	return removal_session(st->removal, id, e);
+}
+
+void store_each(struct session_store *st, uint64_t after,
+		bool (*fn)(void *ctx, struct session *s, uint64_t number), void *ctx)
+{
+	recover_all(st);
+	list_each(s, &st->sessions, struct session, link)
+		if (s->number > after && s->state != SESSION_OPENING && !s->stored.remove)
+			if (!fn(ctx, s, s->number))
+				return;
+}
+
+void store_note_problem(struct session_store *st, const char *what, const char *name,
+			const char *text)
+{
+	problems_add(&st->problems, what, name, text);
+}
+
+void store_drain(struct session_store *st)
+{
+	st->draining = true;
+}
+
+int store_admit(const struct session_store *st, struct err *e)
+{
+	if (st->stopping)
+		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "SHUTTING_DOWN",
+			       "the daemon is shutting down");
+	if (st->draining)
+		return err_set(e, -ESHUTDOWN, RPC_INTERNAL_ERROR, "DRAINING",
+			       "the daemon is about to end and begins nothing new");
+	return 0;
+}
+
+void store_check_stopped(struct session_store *st)
+{
+	void (*done)(void *ctx) = st->stopped;
+
+	if (!st->stopping || proc_host_count(st->procs) > 0 || !done)
+		return;
+	list_each(s, &st->sessions, struct session, link)
+		readers_finish(s);
+	st->stopped = NULL;
+	done(st->stopped_ctx);
+}
+
+void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
+{
+	st->stopping = true;
+	st->stopped = done;
+	st->stopped_ctx = ctx;
+	list_each(s, &st->sessions, struct session, link) {
+		turns_end_all(s);
+		provision_abort(s);
+		inspections_abort(s);
+		session_checks_abort(s);
+		mcp_servers_forget(s);
+		harness_stop(s);
+	}
+	derive_stop(&st->workspaces);
+	removal_stop(st->removal);
+	leftovers_stop(st->leftovers);
+	uid_lending_stop(st->lending);
+	if (st->programs)
+		programs_stop(st->programs);
+	retain_stop(st);
+	store_check_stopped(st);
+}
+
+void store_kill(struct session_store *st)
+{
+	list_each(s, &st->sessions, struct session, link)
+		if (s->harness.proc)
+			proc_kill(s->harness.proc);
+}

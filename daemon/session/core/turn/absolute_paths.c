@@ -1,0 +1,101 @@
+/*
+ * absolute_paths.c - makes relative paths in a harness's tool calls absolute. Pure.
+ *
+ * ACP requires absolute paths, but harnesses send relative ones. The arrays are scanned first, and
+ * the call is copied only if a relative path is found. The original text is spliced behind the
+ * working directory, with its escapes unchanged and ".." components unresolved.
+ */
+#include "session/core/turn/absolute_paths.h"
+
+#include "base/util.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+/* The text of a string value that is no absolute path, or empty. An escaped first character counts as relative. */
+static bool is_relative(struct jval path)
+{
+	return path.type == J_STRING && path.raw.n > 2 && path.raw.p[1] != '/' &&
+	       !(path.raw.p[1] == '\\' && path.raw.p[2] == '/');
+}
+
+static bool any_relative(struct jval array)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (array.type != J_ARRAY || !jiter_init(&it, array))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && is_relative(jobj_get(v.raw, "path")))
+			return true;
+	return false;
+}
+
+/* "./a" and "a" are both <cwd>/a. The rest of the raw text is spliced, so its escapes stay as they are. */
+static void put_path(struct jw *w, struct jval path, const char *cwd)
+{
+	struct slice rest = { path.raw.p + 1, path.raw.n - 2 };
+	struct buf *b = w->b;
+
+	if (slice_starts(rest, "./")) {
+		rest.p += 2;
+		rest.n -= 2;
+	}
+	jw_str(w, "path", cwd);
+	b->len--; /* the closing quote */
+	if (rest.n && !slice_is(rest, ".")) {
+		buf_putc(b, '/');
+		buf_add_slice(b, rest);
+	}
+	buf_putc(b, '"');
+}
+
+static void put_array(struct jw *w, const char *key, struct jval array, const char *cwd)
+{
+	struct jiter it;
+	struct jval v;
+
+	jw_arr(w, key);
+	jiter_init(&it, array);
+	while (jiter_next(&it, NULL, &v)) {
+		struct jval path = v.type == J_OBJECT ? jobj_get(v.raw, "path") :
+							(struct jval){ J_NONE, SLICE_NONE };
+
+		if (!is_relative(path)) {
+			jw_raw(w, NULL, v.raw);
+			continue;
+		}
+		jw_obj(w, NULL);
+		jw_members(w, v.raw, "path");
+		put_path(w, path, cwd);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+bool absolute_paths_put(struct slice call, const char *cwd, struct buf *b)
+{
+	static const char *const keys[] = { "locations", "content" };
+	struct jslot found[] = { { JSLOT("locations") }, { JSLOT("content") } };
+	struct jw w = JW(b);
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (jscan_object(call, found, ARRAY_SIZE(found)) != JSCAN_OK ||
+	    (!any_relative(found[0].v) && !any_relative(found[1].v)))
+		return false;
+	if (jscan_value(call, &v) != JSCAN_OK || !jiter_init(&it, v))
+		return false;
+	jw_obj(&w, NULL);
+	while (jiter_next(&it, &key, &v)) {
+		if (jkey_is(key, keys[0]) && any_relative(v))
+			put_array(&w, keys[0], v, cwd);
+		else if (jkey_is(key, keys[1]) && any_relative(v))
+			put_array(&w, keys[1], v, cwd);
+		else
+			jw_member_raw(&w, key, v.raw);
+	}
+	jw_end_obj(&w);
+	return true;
+}

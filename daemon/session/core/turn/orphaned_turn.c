@@ -1,0 +1,158 @@
+/* orphaned_turn.c - a turn that an earlier daemon left open is ended once: as its record in the ledger says, or as
+ * failed, with a record then. */
+#include "session/core/session_internal.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+#define NAME_MAX_BYTES 4096
+
+struct record_search {
+	struct session *s;
+	struct session_turn *t;
+	char *stop_reason;
+	bool recorded;
+	uint64_t since; /* its records in the ledger come after that one */
+};
+
+static bool is_ours(const struct record_search *x, struct slice record)
+{
+	int64_t turn;
+
+	return jstr_is(jobj_get(record, "sessionId"), x->s->id) &&
+	       jdec_int(jobj_get(record, "turn"), &turn) == 0 && (uint64_t)turn == x->t->no;
+}
+
+static void load_error(struct session_turn *t, struct slice error)
+{
+	t->end.failed = true;
+	turn_error_load(error, &t->end.error);
+}
+
+/* One that passed the daemon counts only if it succeeded; what it used counts all the same. */
+static void load_call(struct session_turn *t, struct slice line, const struct harness_usage *u)
+{
+	if (jobj_get(line, "callId").type == J_NONE) {
+		account_usage(&t->account, u);
+		return;
+	}
+	account_call(&t->account, &(struct harness_usage){ 0 }, u);
+	t->account.calls += jobj_get(line, "error").type == J_NONE &&
+			    jobj_get(line, "cancelled").type == J_NONE;
+}
+
+/* A record that ended the turn says how; those of its model calls, what it had used. */
+static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
+{
+	_cleanup_(freep) char *model = NULL, *provider = NULL;
+	struct record_search *x = ctx;
+	struct harness_usage u;
+
+	if (!is_ours(x, line))
+		return true;
+	account_load_call(line, &u);
+	jstr_decode(jobj_get(line, "model"), NAME_MAX_BYTES, &model);
+	jstr_decode(jobj_get(line, "provider"), NAME_MAX_BYTES, &provider);
+	u.model = model;
+	u.provider = provider;
+	if (jstr_is(jobj_get(line, "type"), "model_call")) {
+		load_call(x->t, line, &u);
+		return true;
+	}
+	u.whole_turn = true;
+	account_usage(&x->t->account, &u);
+	x->recorded = true;
+	turn_proof_load(&x->t->proof, line);
+	budget_stop_load(jobj_get(line, "stopDetail").raw, &x->t->trip);
+	if (jstr_decode(jobj_get(line, "stopReason"), 64, &x->stop_reason) < 0)
+		load_error(x->t, jobj_get(line, "error").raw);
+	return false;
+}
+
+/* Key, trace, model and attempt of the turn, and where the ledger was, if that record is its; one that was to be another
+ * attempt and never began has those of the attempt before. */
+static void load_begun(struct session_turn *t, struct slice begun, uint64_t *since)
+{
+	_cleanup_(freep) char *digest = NULL, *version = NULL;
+	uint64_t turn = jobj_uint(begun, "turn");
+	int64_t n;
+
+	if (!turn || (turn != t->no && t->started_ms))
+		return;
+	if (!t->proof.attempt)
+		turn_proof_load(&t->proof, begun);
+	if (jdec_int(jobj_get(begun, "ledger"), &n) == 0 && n > 0)
+		*since = (uint64_t)n;
+	jstr_decode(jobj_get(begun, "key"), SESSION_KEY_LEN, &t->key);
+	if (jstr_decode(jobj_get(begun, "prompt"), SHA256_HEX, &digest) == 0)
+		snprintf(t->digest, sizeof(t->digest), "%s", digest);
+	jstr_decode(jobj_get(begun, "model"), NAME_MAX_BYTES, &t->account.model);
+	if (jstr_decode(jobj_get(begun, "harnessVersion"), NAME_MAX_BYTES, &version) == 0)
+		xstrset(&t->session->harness.version, version);
+	trace_context_read(&t->trace, begun);
+}
+
+static void close_open(struct session *s, struct session_turn *t)
+{
+	s->turn.current = t;
+	questions_close_recalled(s);
+	tool_calls_close(s, t->ended_mono);
+	s->turn.current = NULL;
+}
+
+void orphaned_attempt(struct session *s, struct session_turn *t, const struct turn_proof *before)
+{
+	t->session = s;
+	t->no = ++s->turn.count;
+	t->ended_ms = s->updated_ms;
+	t->proof = (struct turn_proof){ .wanted = true,
+					.attempt = before->attempt + 1,
+					.attempts = before->attempts,
+					.first = before->first };
+	t->counted = s->turn.last_counted >= t->no;
+}
+
+/* t was to be followed by another attempt. */
+static void end_next(struct session *s, const struct session_turn *t, struct slice begun)
+{
+	struct session_turn next = { .incarnation = t->incarnation };
+
+	orphaned_attempt(s, &next, &t->proof);
+	orphaned_turn_end(s, &next, begun);
+}
+
+void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun)
+{
+	struct record_search x = { .s = s, .t = t };
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct turn_result r;
+
+	load_begun(t, begun, &x.since);
+	t->end.error = (struct turn_error){ .cls = "shutdown", .retryable = true };
+	t->end.failed = true;
+	snprintf(t->end.error.message, sizeof(t->end.error.message),
+		 "the daemon ended before the turn did");
+	ledger_read(s->store->ledger, x.since, on_line, &x);
+	if (x.recorded && x.stop_reason) {
+		t->end.failed = false;
+		t->end.stop_reason = x.stop_reason;
+	}
+	close_open(s, t);
+	if (!t->counted)
+		turn_budget_end(s, t);
+	if (x.recorded)
+		usage_record_count(s, t);
+	else if (usage_record_turn(s, t) < 0)
+		log_error("session", "the usage ledger cannot be written", "session", s->id);
+	turn_end_write(s, t, &b, &r);
+	free(x.stop_reason);
+	if (t->proof.retried)
+		end_next(s, t, begun);
+	free(t->key);
+	turn_proof_done(&t->proof);
+	account_done(&t->account);
+}

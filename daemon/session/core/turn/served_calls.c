@@ -1,0 +1,253 @@
+/* served_calls.c - tool calls that pass the daemon, held against the budgets before they run. Most of them the harness
+ * announces, too, before or after they come here, and each counts once. Nothing but its words tells which of its
+ * announcements is about which call: the name of the tool, or, where it says none, that it could be any. */
+#include "session/core/session_internal.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+#define SAID_MAX 4096
+
+struct served_call {
+	struct list link;
+	struct session *session;
+	uint64_t turn; /* 0: between turns, or counted by nobody */
+	char *awaited; /* "server/tool", while its announcement may follow; or NULL */
+	bool over, beyond;
+};
+
+static bool bounded(const struct session *s)
+{
+	return turn_budget_calls_left(s, NULL) >= 0;
+}
+
+/* --- what has passed ---------------------------------------------------------------------------------------- */
+
+static struct served_call *served_new(struct session *s, const struct session_turn *t)
+{
+	struct served_call *c = new0(struct served_call);
+
+	c->session = s;
+	c->turn = t ? t->no : 0;
+	list_init(&c->link);
+	list_add_tail(&s->turn.served, &c->link);
+	s->turn.nserved++;
+	return c;
+}
+
+static void served_free(struct served_call *c)
+{
+	c->session->turn.nserved--;
+	list_del(&c->link);
+	free(c->awaited);
+	free(c);
+}
+
+/* What is over stays as long as its announcement may follow. */
+static void served_let_go(struct served_call *c)
+{
+	if (c->over && !c->awaited)
+		served_free(c);
+}
+
+static void await(struct served_call *c, const char *name)
+{
+	if (c->session->turn.nserved <= SESSION_CALLS_MAX)
+		c->awaited = xstrdup(name);
+}
+
+void served_calls_leave_turn(struct session *s)
+{
+	list_each(c, &s->turn.served, struct served_call, link) {
+		xstrset(&c->awaited, NULL);
+		c->turn = 0;
+		served_let_go(c);
+	}
+}
+
+/* --- which announcement is about which call ----------------------------------------------------------------------- */
+
+/* Kinds that say what the harness's own tools do. */
+static bool is_any_kind(struct slice update)
+{
+	struct jval kind = jobj_get(update, "kind");
+
+	return kind.type != J_STRING || jstr_is(kind, "other");
+}
+
+static void note_words(const struct session *s, struct turn_tool_call *c, struct slice update)
+{
+	struct jval name = jobj_get(update, "name");
+	_cleanup_(freep) char *said = NULL;
+
+	if (jstr_decode(name.type == J_STRING ? name : jobj_get(update, "title"), SAID_MAX,
+			&said) == 0)
+		c->served = mcp_servers_named(s, said);
+	c->unnamed = !c->served && name.type != J_STRING && is_any_kind(update);
+}
+
+/* The call that this announcement is about, if it came here first. */
+static struct served_call *find_passed(const struct session *s, const struct turn_tool_call *of)
+{
+	list_each(c, (struct list *)&s->turn.served, struct served_call, link)
+		if (c->awaited && (of->served ? strcmp(c->awaited, of->served) == 0 : of->unnamed))
+			return c;
+	return NULL;
+}
+
+/* The announcement of a call that comes here. */
+static struct turn_tool_call *find_announced(const struct session *s, const char *name)
+{
+	struct turn_tool_call *any = NULL;
+
+	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link) {
+		if (!c->open || c->met || c->room == CALL_UNBOUND)
+			continue;
+		if (c->served && strcmp(c->served, name) == 0)
+			return c;
+		if (c->unnamed && !any)
+			any = c;
+	}
+	return any;
+}
+
+/* One that no turn has is the session's, at once. Of those beyond a budget, which do not run, one counts: the turn ends
+ * by it. */
+static void count(struct session *s, struct session_turn *t)
+{
+	if (!turn_budget_calls_kept(s))
+		return;
+	if (t) {
+		t->account.tool_calls++;
+	} else {
+		s->turn.totals.spent.used[BUDGET_TOOL_CALLS]++;
+		usage_record_note_totals(s, s->turn.last_counted);
+	}
+}
+
+/* --- announced ------------------------------------------------------------------------------------------------------ */
+
+static bool is_held(const struct session *s, const struct turn_tool_call *c, enum call_word word)
+{
+	return c->served || word == CALL_ASKED ||
+	       (s->def->ops->limit_holds && !s->turn.current->outside);
+}
+
+void served_calls_announced(struct session *s, struct turn_tool_call *c, struct slice update,
+			    enum call_word word)
+{
+	struct session_turn *t = s->turn.current;
+	struct served_call *passed;
+
+	if (!t || word == CALL_OURS)
+		return;
+	if (!bounded(s)) {
+		t->account.tool_calls++;
+		return;
+	}
+	note_words(s, c, update);
+	passed = find_passed(s, c);
+	if (passed) {
+		c->met = true;
+		c->room = passed->beyond ? CALL_BEYOND : CALL_WITHIN;
+		xstrset(&passed->awaited, NULL);
+		served_let_go(passed);
+		return;
+	}
+	count(s, t);
+	c->room = turn_budget_calls_kept(s) ? CALL_WITHIN : CALL_BEYOND;
+	t->unheld |= c->room == CALL_BEYOND && !is_held(s, c, word);
+}
+
+bool served_calls_at_work(const struct session *s)
+{
+	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
+		if (c->open && c->room == CALL_WITHIN)
+			return true;
+	list_each(c, (struct list *)&s->turn.served, struct served_call, link)
+		if (c->turn && !c->over)
+			return true;
+	return false;
+}
+
+/* --- passing ---------------------------------------------------------------------------------------------------------- */
+
+/* A call too many of the harness counts as one that was announced does; its announcement may follow. */
+static void refuse(struct session *s, struct session_turn *t, const char *name)
+{
+	struct served_call *c;
+
+	if (!t)
+		return;
+	c = served_new(s, t);
+	c->over = c->beyond = true;
+	await(c, name);
+	served_let_go(c);
+	count(s, t);
+	turn_budget_refused(s);
+}
+
+static struct served_call *begin_outside(struct session *s, struct session_turn *t)
+{
+	count(s, t);
+	turn_budget_warn(s);
+	if (t)
+		t->outside = true;
+	return served_new(s, NULL);
+}
+
+static struct served_call *begin_own(struct session *s, struct session_turn *t, const char *name)
+{
+	struct served_call *c = served_new(s, t);
+
+	count(s, t);
+	turn_budget_warn(s);
+	if (t)
+		await(c, name);
+	return c;
+}
+
+/* One that has been announced was counted then. NULL: it is one too many. */
+static struct served_call *begin_announced(struct session *s, struct turn_tool_call *c)
+{
+	c->met = true;
+	if (c->room == CALL_BEYOND)
+		turn_budget_refused(s);
+	return c->room == CALL_BEYOND ? NULL : served_new(s, s->turn.current);
+}
+
+struct served_call *served_call_begin(struct session *s, const char *server, const char *tool,
+				      bool outside, uint64_t *limit)
+{
+	struct session_turn *t = s->turn.current;
+	_cleanup_(freep) char *name = NULL;
+	struct turn_tool_call *announced;
+	struct budget_stop least;
+	int64_t left = turn_budget_calls_left(s, &least);
+
+	if (left < 0)
+		return served_new(s, NULL);
+	*limit = least.limit;
+	if (outside)
+		return left > 0 ? begin_outside(s, t) : NULL;
+	if (asprintf(&name, "%s/%s", server, tool) < 0)
+		abort();
+	announced = t ? find_announced(s, name) : NULL;
+	if (announced)
+		return begin_announced(s, announced);
+	if (left > 0)
+		return begin_own(s, t, name);
+	refuse(s, t, name);
+	return NULL;
+}
+
+void served_call_end(struct served_call *c)
+{
+	struct session *s = c->session;
+
+	c->over = true;
+	served_let_go(c);
+	turn_budget_call_ended(s);
+}

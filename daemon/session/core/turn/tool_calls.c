@@ -1,0 +1,318 @@
+/* tool_calls.c - the tool calls of a turn: which are open, how long they took; every one is announced and every one
+ * ends. */
+#include "session/core/session_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/parts/confinement/session_limits.h"
+
+static struct turn_tool_call *call_find(const struct session *s, struct slice id)
+{
+	/* the newest are the likeliest */
+	for (const struct list *at = s->turn.calls.prev; at != &s->turn.calls; at = at->prev) {
+		struct turn_tool_call *c = list_entry(at, struct turn_tool_call, link);
+
+		if (slice_is(id, c->id))
+			return c;
+	}
+	return NULL;
+}
+
+static void call_free(struct session *s, struct turn_tool_call *c)
+{
+	list_del(&c->link);
+	s->turn.ncalls--;
+	free(c->id);
+	free(c->ours);
+	free(c->name);
+	free(c->kind);
+	free(c->locations);
+	free(c->input);
+	free(c->served);
+	free(c);
+}
+
+/* now: monotonic, or of the journal that is read. */
+static struct turn_tool_call *call_add(struct session *s, struct slice id, uint64_t now)
+{
+	struct turn_tool_call *c;
+
+	if (s->turn.ncalls >= SESSION_CALLS_MAX)
+		call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
+	c = new0(struct turn_tool_call);
+	c->id = xstrndup(id.p, id.n);
+	c->open = true;
+	c->since = now;
+	tool_call_span_begin(s, c);
+	list_add_tail(&s->turn.calls, &c->link);
+	s->turn.ncalls++;
+	return c;
+}
+
+static void call_ended(struct session *s, struct turn_tool_call *c, bool ok, uint64_t now)
+{
+	uint64_t ms = now > c->since ? now - c->since : 0;
+
+	c->open = false;
+	tool_call_span_end(s, c, ok, ms);
+	if (s->turn.current)
+		account_tool(&s->turn.current->account, c->name ? c->name : "other", ok, ms);
+}
+
+static void emit_call_failed(struct session *s, const struct turn_tool_call *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "tool_call_update");
+	jw_raw(&w, "toolCallId", slice_of(c->ours ? c->ours : c->id));
+	jw_str(&w, "status", "failed");
+	jw_end_obj(&w);
+	event_emit(s, UPDATE_TOOL_CALL_UPDATE, buf_slice(&b), SLICE_NONE, 0);
+}
+
+static void message_free(struct session *s, struct turn_message *m)
+{
+	list_del(&m->link);
+	s->turn.nmessages--;
+	free(m->id);
+	free(m->ours);
+	free(m);
+}
+
+struct slice turn_message_id(struct session *s, struct slice id)
+{
+	struct turn_message *m;
+
+	/* almost always the newest */
+	for (struct list *at = s->turn.messages.prev; at != &s->turn.messages; at = at->prev) {
+		m = list_entry(at, struct turn_message, link);
+		if (slice_is(id, m->id))
+			return slice_of(m->ours);
+	}
+	if (s->turn.nmessages >= SESSION_CALLS_MAX)
+		message_free(s, list_first(&s->turn.messages, struct turn_message, link));
+	m = new0(struct turn_message);
+	m->id = xstrndup(id.p, id.n);
+	m->ours = client_ids_unique(&s->turn.ids, ID_MESSAGE, id, session_running(s));
+	list_add_tail(&s->turn.messages, &m->link);
+	s->turn.nmessages++;
+	return slice_of(m->ours);
+}
+
+void tool_calls_close(struct session *s, uint64_t now)
+{
+	while (!list_empty(&s->turn.calls)) {
+		struct turn_tool_call *c = list_first(&s->turn.calls, struct turn_tool_call, link);
+
+		if (c->open && s->turn.current) {
+			call_ended(s, c, false, now);
+			emit_call_failed(s, c);
+		}
+		call_free(s, c);
+	}
+	while (!list_empty(&s->turn.messages))
+		message_free(s, list_first(&s->turn.messages, struct turn_message, link));
+	served_calls_leave_turn(s);
+}
+
+void tool_calls_forget(struct session *s)
+{
+	while (!list_empty(&s->turn.calls))
+		call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
+	served_calls_leave_turn(s);
+}
+
+/* What an update of a call has, found in one pass: an update may be as long as a line of the harness. */
+enum { CALL_STATUS, CALL_NAME, CALL_KIND, CALL_TITLE, CALL_LOCATIONS, CALL_INPUT, CALL_MEMBERS };
+
+struct call_update {
+	struct jslot m[CALL_MEMBERS];
+};
+
+static struct call_update read_update(struct slice update)
+{
+	struct call_update u = { .m = { [CALL_STATUS] = { JSLOT("status") },
+					[CALL_NAME] = { JSLOT("name") },
+					[CALL_KIND] = { JSLOT("kind") },
+					[CALL_TITLE] = { JSLOT("title") },
+					[CALL_LOCATIONS] = { JSLOT("locations") },
+					[CALL_INPUT] = { JSLOT("rawInput") } } };
+
+	jscan_object(update, u.m, CALL_MEMBERS);
+	return u;
+}
+
+/* Some agents' first word on a call is an update or a permission request: make the missing announcement. */
+static void emit_announcement(struct session *s, const struct call_update *u, struct slice id)
+{
+	struct jval title = u->m[CALL_TITLE].v, kind = u->m[CALL_KIND].v;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionUpdate", "tool_call");
+	jw_raw(&w, "toolCallId", id);
+	jw_raw(&w, "title", title.type == J_STRING ? title.raw : id);
+	jw_raw(&w, "kind", kind.type == J_STRING ? kind.raw : SLICE_NONE);
+	jw_str(&w, "status", "pending");
+	jw_end_obj(&w);
+	event_emit(s, UPDATE_TOOL_CALL, buf_slice(&b), SLICE_NONE, 0);
+}
+
+struct slice tool_call_id(struct session *s, struct slice id)
+{
+	const struct turn_tool_call *c = call_find(s, id);
+
+	return c ? slice_of(c->ours) : SLICE_NONE;
+}
+
+static struct turn_tool_call *call_begin(struct session *s, struct slice call, struct slice id,
+					 enum call_word word)
+{
+	struct turn_tool_call *c = call_add(s, id, clock_mono_ms());
+
+	c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
+	served_calls_announced(s, c, call, word);
+	return c;
+}
+
+static struct turn_tool_call *call_announced(struct session *s, struct slice call, struct slice id,
+					     const struct call_update *u, enum call_word word)
+{
+	struct turn_tool_call *c = call_find(s, id);
+
+	if (c)
+		return c;
+	c = call_begin(s, call, id, word);
+	emit_announcement(s, u, slice_of(c->ours ? c->ours : c->id));
+	return c;
+}
+
+struct slice tool_call_announce(struct session *s, struct slice call, enum call_word word)
+{
+	struct call_update u = read_update(call);
+
+	return slice_of(call_announced(s, call, jobj_get(call, "toolCallId").raw, &u, word)->ours);
+}
+
+static void keep_raw(char **slot, struct jval v)
+{
+	if (v.type == J_NONE)
+		return;
+	free(*slot);
+	*slot = v.raw.n <= CALL_KEPT_MAX ? xstrndup(v.raw.p, v.raw.n) : NULL;
+}
+
+/* For rules: a request need not say again what it is about. */
+static void note_input(struct turn_tool_call *c, const struct call_update *u)
+{
+	struct jval kind = u->m[CALL_KIND].v, locations = u->m[CALL_LOCATIONS].v;
+
+	if (kind.type == J_STRING) {
+		free(c->kind);
+		c->kind = NULL;
+		jstr_decode(kind, 64, &c->kind);
+	}
+	if (locations.type == J_ARRAY)
+		keep_raw(&c->locations, locations);
+	keep_raw(&c->input, u->m[CALL_INPUT].v);
+}
+
+bool tool_call_is_beyond(const struct session *s, struct slice id)
+{
+	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
+		if (slice_is(id, c->ours ? c->ours : c->id))
+			return c->room == CALL_BEYOND;
+	return false;
+}
+
+/* The tool's name where the harness gives it, else the kind of tool. */
+static void note_name(struct turn_tool_call *c, const struct call_update *u)
+{
+	struct jval name = u->m[CALL_NAME].v, kind = u->m[CALL_KIND].v;
+
+	c->named = c->named || name.type == J_STRING;
+	if (name.type != J_STRING && (c->name || kind.type != J_STRING))
+		return;
+	free(c->name);
+	c->name = NULL;
+	jstr_decode(name.type == J_STRING ? name : kind, 4096, &c->name);
+}
+
+void tool_call_said(const struct session *s, struct slice id, struct rule_call *ret)
+{
+	const struct turn_tool_call *c = call_find(s, id);
+
+	if (c)
+		*ret = (struct rule_call){ c->named ? c->name : NULL, c->kind, c->locations,
+					   c->input };
+}
+
+static void note_status(struct session *s, struct turn_tool_call *c, struct jval status,
+			uint64_t now)
+{
+	bool ok = jstr_is(status, "completed"), ended = ok || jstr_is(status, "failed");
+
+	if (status.type != J_STRING)
+		return;
+	if (ended && c->open) {
+		call_ended(s, c, ok, now);
+		session_limits_watch(s);
+	}
+	c->open = !ended;
+	if (ended) {
+		xstrset(&c->locations, NULL);
+		xstrset(&c->input, NULL);
+	}
+}
+
+static bool is_end(struct jval status)
+{
+	return jstr_is(status, "completed") || jstr_is(status, "failed");
+}
+
+struct slice tool_call_track(struct session *s, const struct harness_event *ev, struct slice id)
+{
+	struct call_update u = read_update(ev->update);
+	struct jval status = u.m[CALL_STATUS].v;
+	struct turn_tool_call *c;
+
+	uint64_t now = clock_mono_ms();
+
+	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
+		call_announced(s, ev->update, id, &u, CALL_SAID);
+	c = call_find(s, id);
+	/* one that is over does not begin again: another call, whose provider counts anew */
+	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status)))
+		c = call_begin(s, ev->update, id, CALL_SAID);
+	note_name(c, &u);
+	if (!is_end(status))
+		note_input(c, &u);
+	if (c->open && is_end(status))
+		session_draft_note_tool(s, jstr_is(status, "completed"));
+	note_status(s, c, status, now);
+	return slice_of(c->ours);
+}
+
+/* Its id there is the client's already. */
+void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms)
+{
+	struct jslot f[] = { { .key = "toolCallId" } };
+	struct call_update u = read_update(update);
+	struct turn_tool_call *c;
+
+	if (jscan_object(update, f, ARRAY_SIZE(f)) != JSCAN_OK || f[0].v.type != J_STRING)
+		return;
+	c = call_find(s, f[0].v.raw);
+	if (!c) {
+		c = call_add(s, f[0].v.raw, time_ms);
+		if (s->turn.current)
+			s->turn.current->account.tool_calls++;
+	}
+	note_name(c, &u);
+	note_status(s, c, u.m[CALL_STATUS].v, time_ms);
+}

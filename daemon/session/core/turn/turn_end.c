@@ -1,0 +1,421 @@
+/* turn_end.c - the one way a turn ends: decided once, recorded, made durable, then announced. */
+#include "session/core/session_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "session/parts/confinement/session_limits.h"
+#include "session/core/session_states.h"
+#include "session/core/store/session_summary.h"
+#include "session/parts/workspace/baseline.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* --- telling everybody -------------------------------------------------------------------------------- */
+
+static void put_try(const struct session_turn *t, struct jw *w)
+{
+	jw_obj(w, NULL);
+	jw_uint(w, "turn", t->no);
+	account_put_acp(&t->account, NULL, w, "usage");
+	jw_end_obj(w);
+}
+
+void turn_tries_put(const struct session_turn *t, struct jw *w)
+{
+	if (!t->tries)
+		return;
+	jw_arr(w, "attempts");
+	jw_raw(w, NULL, slice_of(t->tries));
+	put_try(t, w);
+	jw_end_arr(w);
+	account_put_acp(&t->account, &t->tried, w, "promptUsage");
+}
+
+void turn_tries_pass(const struct session_turn *from, struct session_turn *to)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	to->tried = from->tried;
+	account_add_to(&from->account, &to->tried);
+	if (from->tries)
+		jw_raw(&w, NULL, slice_of(from->tries));
+	put_try(from, &w);
+	free(to->tries);
+	to->tries = xstrndup(b.data, b.len);
+}
+
+void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
+		     enum proof_extent extent)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "stopReason", t->end.stop_reason);
+	account_put_acp(&t->account, &t->tried, &w, "usage");
+	jw_obj(&w, "_meta");
+	jw_obj(&w, "acpd");
+	jw_uint(&w, "seq", seq);
+	jw_uint(&w, "turn", t->no);
+	turn_budget_put_end(t, &w);
+	turn_proof_put(t, extent, &w);
+	turn_tries_put(t, &w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+/* For the answer of one that failed. */
+static void put_proof(struct buf *b, const struct session_turn *t)
+{
+	struct jw w = JW(b);
+
+	if (!t->proof.wanted)
+		return;
+	jw_obj(&w, NULL);
+	turn_proof_put(t, PROOF_BRIEF, &w);
+	jw_end_obj(&w);
+}
+
+static void idle_shrink(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (s->turn.current)
+		return;
+	evlog_shrink(&s->log.events);
+	summary_write(s);
+}
+
+void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
+		    struct turn_result *ret)
+{
+	masked_stream_flush(s);
+	*ret = (struct turn_result){
+		.failed = t->end.failed, .turn = t->no, .error = &t->end.error, .session = s->id
+	};
+	ret->cancelled = !t->end.failed && strcmp(t->end.stop_reason, "cancelled") == 0;
+	ret->seq = s->log.events.last + 1;
+	if (t->end.failed)
+		put_proof(b, t);
+	else
+		turn_put_result(b, t, ret->seq, PROOF_WHOLE);
+	*(t->end.failed ? &ret->proof : &ret->result) = buf_slice(b);
+	/* first: told twice under one id, if the daemon is killed here, and not never */
+	event_webhook_turn_end(s, t, ret);
+	event_emit_turn_end(s, t, ret);
+	if (evlog_flush(&s->log.events) < 0)
+		unwritten_end_add(s, t, ret);
+	if (t->key && !t->proof.retried)
+		keyed_result_add(s, t, ret);
+}
+
+static void log_end(const struct session_turn *t)
+{
+	char ms[24];
+
+	snprintf(ms, sizeof(ms), "%llu",
+		 (unsigned long long)(t->started_mono ? t->ended_mono - t->started_mono : 0));
+	if (t->end.failed)
+		turn_log(t, LOG_WARN, "turn failed", "class", t->end.error.cls, "durationMs", ms,
+			 "text", t->end.error.message, NULL);
+	else
+		turn_log(t, LOG_INFO, "turn ended", "stopReason", t->end.stop_reason, "durationMs",
+			 ms, NULL);
+}
+
+/* The turn's record is durable, or there is no time to wait for that. t is gone after. */
+static void turn_announce(struct session *s, struct session_turn *t)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct turn_result r;
+
+	turn_end_write(s, t, &b, &r);
+	log_end(t);
+	s->turn.ending--;
+	list_each(w, &t->waiters, struct prompt_waiter, link)
+		w->done(w->ctx, &r);
+	turn_free(t);
+	session_touch(s);
+	loop_timer_set(s->store->loop, &s->log.idle_timer, SESSION_IDLE_MS, idle_shrink, s);
+	session_advance(s);
+}
+
+static void fail_with(struct harness_turn_end *end, const char *cls, bool retryable,
+		      const char *text)
+{
+	*end = (struct harness_turn_end){ .failed = true,
+					  .error = { .cls = cls, .retryable = retryable } };
+	snprintf(end->error.message, sizeof(end->error.message), "%s", text);
+}
+
+/* One of the things that the turn waits for has come. */
+static void turn_waited(struct session_turn *t)
+{
+	if (--t->waits == 0)
+		turn_announce(t->session, t);
+}
+
+/* It had ended well. */
+static void fail_late(struct session_turn *t, bool retryable, const char *text)
+{
+	fail_with(&t->end, "resource", retryable, text);
+	if (t->proof.retried)
+		turn_retry_fail(t->session, t);
+}
+
+/* A turn whose record may be lost must not look like one that is on record. */
+static void on_recorded(void *ctx, int error)
+{
+	struct session_turn *t = ctx;
+
+	if (error < 0)
+		log_error("session", "the usage ledger could not be made durable", "session",
+			  t->session->id, "text", strerror(-error));
+	if (error < 0 && error != -ECANCELED && !t->end.failed)
+		fail_late(t, false, "the usage ledger cannot be written");
+	turn_waited(t);
+}
+
+/* --- the end of a turn ------------------------------------------------------------------------------------ */
+
+static const char *tripped_reason(const struct budget_stop *t)
+{
+	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
+}
+
+/* Names given by an adapter are borrowed: what is kept is our own. */
+void turn_keep_end(struct session_turn *t, const struct harness_turn_end *end)
+{
+	t->end = *end;
+	t->end.error.reason = turn_error_reason(end->error.reason);
+	err_flatten(t->end.error.message);
+	session_mask_line(t->session, t->end.error.message, sizeof(t->end.error.message));
+	if (!end->error.provider)
+		return;
+	snprintf(t->failed_provider, sizeof(t->failed_provider), "%s", end->error.provider);
+	t->end.error.provider = t->failed_provider;
+}
+
+/* With the record of its turn: what is answered outlasts a crash of the machine. Only the event of its end is written
+ * later, and the record says all that is in it (orphaned_turn.c). */
+static void sync_journal(struct session *s, struct session_turn *t)
+{
+	struct evlog *log = &s->log.events;
+	int r;
+
+	if (!log->path || !ledger_syncs(s->store->ledger))
+		return;
+	evlog_flush(log); /* the sums of the session are noted, too */
+	r = evlog_journal_get(log, 0);
+	if (r == 0)
+		r = ledger_sync_also(s->store->ledger,
+				     &(struct sync_also){ .fd = log->fd,
+							  .name = log->path,
+							  .size = log->written,
+							  .fresh = !log->synced });
+	evlog_journal_put(log);
+	if (r < 0 && !t->end.failed)
+		fail_late(t, true, "the session's journal cannot be made durable");
+	log->synced |= r == 0;
+}
+
+/* The snapshot of the workspace is taken while the record goes to disk. */
+static void turn_wait_for_records(struct session *s, struct session_turn *t)
+{
+	t->waits = 1;
+	sync_journal(s, t);
+	if (baseline_turn(s, t, turn_waited))
+		t->waits++;
+	ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);
+}
+
+/* Ends t for everybody as t->end says, as soon as its record is durable. */
+static void turn_end(struct session *s, struct session_turn *t)
+{
+	t->ended_ms = clock_real_ms();
+	t->ended_mono = clock_mono_ms();
+	turn_take_number(s, t);
+	turn_set_state(s, t, TURN_ENDING);
+	s->turn.ending++;
+	if (t->started_ms && evlog_flush(&s->log.events) < 0 && !t->end.failed)
+		fail_with(&t->end, "resource", true, "the session's journal cannot be written");
+	t->proof.retried = turn_retry_due(s, t);
+	if (usage_record_turn(s, t) < 0 && !t->end.failed)
+		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
+	t->proof.retried &= !t->end.failed;
+	turn_span_end(s, t);
+	if (t->proof.retried)
+		turn_retry_add(s, t);
+	if (s->store->stopping)
+		turn_announce(s, t);
+	else
+		turn_wait_for_records(s, t);
+}
+
+void turn_end_queued(struct session *s, struct session_turn *t, const struct harness_turn_end *end)
+{
+	s->turn.queued--;
+	turn_keep_end(t, end);
+	turn_end(s, t);
+	session_advance(s);
+}
+
+/* Success without a single event is a failure: the harness swallowed an error. */
+static void refuse_empty(const struct session_turn *t, struct harness_turn_end *end)
+{
+	if (!end->failed && !end->quiet && !t->outputs && strcmp(end->stop_reason, "end_turn") == 0)
+		fail_with(end, "empty_turn", true, "the harness ended the turn without any output");
+}
+
+/* Classes that are not a harness's word for its provider. */
+static bool is_own_failure(const char *cls)
+{
+	static const char *const own[] = { "harness_exit", "harness_protocol", "harness_start",
+					   "resource",	   "out_of_memory",    "shutdown" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (strcmp(own[i], cls) == 0)
+			return true;
+	return false;
+}
+
+/* What the last model call said is truer than what the harness makes of it; some end a turn as if nothing had been. */
+static void tell_of_call(const struct session_turn *t, struct harness_turn_end *end)
+{
+	struct turn_error e = t->call_error;
+
+	if (!t->call_failed)
+		return;
+	if (end->failed) {
+		if (is_own_failure(end->error.cls))
+			return;
+		memcpy(e.message, end->error.message, sizeof(e.message));
+	} else if (t->outputs != t->failed_outputs || strcmp(end->stop_reason, "end_turn") != 0) {
+		return;
+	}
+	*end = (struct harness_turn_end){ .failed = true, .error = e };
+}
+
+/* How it ends, other things than the harness's word for it considered. */
+static struct harness_turn_end decide(const struct session_turn *t,
+				      const struct harness_turn_end *given)
+{
+	struct harness_turn_end end = *given;
+
+	if (t->trip.tripped)
+		return (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };
+	if (t->state == TURN_CANCELLING)
+		return (struct harness_turn_end){ .stop_reason = "cancelled" };
+	if (t->state == TURN_RUNNING) {
+		tell_of_call(t, &end);
+		refuse_empty(t, &end);
+	}
+	return end;
+}
+
+/* The harness has no part in it any more. */
+static void leave_harness(struct session *s, struct session_turn *t)
+{
+	loop_timer_cancel(&s->turn.cancel_timer);
+	masked_stream_end(s);
+	questions_cancel(s);
+	tool_calls_close(s, clock_mono_ms());
+	if (t->state == TURN_CANCELLING)
+		turn_sweep_after(s, t);
+	if (t->state == TURN_QUEUED)
+		s->turn.queued--;
+}
+
+void turn_close(struct session *s, struct session_turn *t)
+{
+	calls_leave_turn(s, t, false); /* those that its harness made while it was checked */
+	turn_budget_end(s, t);
+	session_refusals_tell(s);
+	unknown_updates_tell_more(s);
+	event_text_repaired(s);
+	s->turn.current = NULL;
+	s->store->totals.failed += t->end.failed;
+	session_draft_note_turn(s, t);
+	turn_end(s, t);
+	session_advance(s);
+}
+
+void turn_finish(struct session *s, const struct harness_turn_end *given)
+{
+	struct session_turn *t = s->turn.current;
+	struct harness_turn_end end;
+
+	if (t->proof.run) {
+		end = decide(t, given);
+		turn_proof_stop(s, t, &end);
+		return;
+	}
+	session_limits_watch(s);
+	calls_leave_turn(s, t, given->failed || t->state != TURN_RUNNING);
+	end = decide(t, given);
+	turn_keep_end(t, &end);
+	leave_harness(s, t);
+	if (t->state != TURN_RUNNING || !turn_proof_run(s, t))
+		turn_close(s, t);
+}
+
+void turn_fail(struct session *s, const char *cls, bool retryable, const char *fmt, ...)
+{
+	struct harness_turn_end end = { .failed = true,
+					.error = { .cls = cls, .retryable = retryable } };
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(end.error.message, sizeof(end.error.message), fmt, ap);
+	va_end(ap);
+	turn_finish(s, &end);
+}
+
+void turn_fail_because(struct session *s, const struct err *e)
+{
+	struct harness_turn_end end = {
+		.failed = true,
+		.error = { .cls = "resource", .reason = e->reason, .retryable = true }
+	};
+
+	snprintf(end.error.message, sizeof(end.error.message), "%s", e->msg);
+	turn_finish(s, &end);
+}
+
+/* Its harness was stopped in order: nothing of it goes on, and whoever sent the prompt may send it again. */
+static void fail_stopped(struct session *s, const char *why)
+{
+	struct harness_turn_end end = {
+		.failed = true, .error = { .cls = "shutdown", .retryable = true, .same_key = true }
+	};
+
+	snprintf(end.error.message, sizeof(end.error.message), "%s", why);
+	turn_finish(s, &end);
+}
+
+void turns_end_open(struct session *s, const char *why)
+{
+	list_each(t, &s->turn.queue, struct session_turn, link) {
+		if (t->state == TURN_ENDING)
+			continue;
+		s->turn.current = t;
+		turn_proof_abandon(t);
+		fail_stopped(s, why);
+	}
+}
+
+void turns_end_all(struct session *s)
+{
+	list_each(t, &s->turn.queue, struct session_turn, link) {
+		if (t->state != TURN_ENDING)
+			continue;
+		ledger_wait_cancel(&t->recorded);
+		turn_announce(s, t);
+	}
+	turns_end_open(s, "the daemon is shutting down");
+}

@@ -1,0 +1,309 @@
+/* turn_queue.c - the queue of prompts, and how the first of them begins. How a turn ends: turn_end.c. */
+#include "session/core/session_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "proc/table/process_tree.h"
+#include "session/parts/confinement/session_limits.h"
+#include "session/core/harness/setup_check.h"
+#include "session/core/session_states.h"
+#include "session/core/turn/prompt_content.h"
+#include "session/parts/workspace/baseline.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+void turn_free(struct session_turn *t)
+{
+	list_del(&t->link);
+	baseline_forget_turn(t->session, t);
+	ledger_wait_cancel(&t->recorded);
+	while (!list_empty(&t->waiters)) {
+		struct prompt_waiter *w = list_first(&t->waiters, struct prompt_waiter, link);
+
+		list_del(&w->link);
+		free(w);
+	}
+	account_done(&t->account);
+	account_done(&t->reported);
+	free(t->tries);
+	free(t->of_prompt);
+	free(t->incarnation);
+	free(t->key);
+	free(t->content);
+	free(t->meta);
+	free(t->checks);
+	free(t->retry);
+	trace_context_done(&t->trace);
+	turn_proof_done(&t->proof);
+	free(t);
+}
+
+void turns_free(struct session *s)
+{
+	s->turn.current = NULL;
+	while (!list_empty(&s->turn.queue))
+		turn_free(list_first(&s->turn.queue, struct session_turn, link));
+	keyed_results_free(s);
+}
+
+/* --- accepting a prompt ---------------------------------------------------------------------------- */
+
+static void turn_wait(struct session_turn *t, turn_done_fn done, void *ctx)
+{
+	struct prompt_waiter *w = new0(struct prompt_waiter);
+
+	w->done = done;
+	w->ctx = ctx;
+	list_add_tail(&t->waiters, &w->link);
+}
+
+/* True if the key is known: the caller is attached to its turn or has been answered. */
+static bool key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
+{
+	list_each(t, &s->turn.queue, struct session_turn, link) {
+		if (!t->key || t->proof.retried || strcmp(t->key, key) != 0)
+			continue;
+		turn_wait(t, done, ctx);
+		return true;
+	}
+	return keyed_result_answer(s, key, done, ctx);
+}
+
+static int check_key(const char *have, const char *digest, struct err *e)
+{
+	if (!*have || strcmp(have, digest) == 0)
+		return 0;
+	return err_field(e, "_meta.acpd.key", "KEY_REUSED",
+			 "another prompt of this session has this key");
+}
+
+/* A key stands for one prompt: what came of another is no answer to this one. */
+static int key_admit(const struct session *s, const char *key, const char *digest, struct err *e)
+{
+	const struct keyed_result *k = keyed_result_find(s, key);
+
+	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
+		if (t->key && strcmp(t->key, key) == 0)
+			return check_key(t->digest, digest, e);
+	return k ? check_key(k->digest, digest, e) : 0;
+}
+
+static void digest_prompt(struct slice content, char out[SHA256_HEX])
+{
+	struct sha256 d;
+
+	*out = '\0';
+	if (sha256_of(content, &d) == 0)
+		sha256_hex(&d, out);
+}
+
+static int prompt_admit(const struct session *s, const struct prompt_params *p, struct err *e)
+{
+	if (store_admit(s->store, e) < 0 || session_refuse_imported(s, e) < 0)
+		return -ESHUTDOWN;
+	if (s->state != SESSION_OPEN)
+		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
+			       "the session is closed; session/load opens it");
+	if (p->reject_if_busy && !list_empty(&s->turn.queue))
+		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			       "a turn is running on this session");
+	if (s->turn.queued >= SESSION_QUEUE_MAX)
+		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "QUEUE_FULL",
+			       "%d prompts are waiting already", SESSION_QUEUE_MAX);
+	if (p->budget && p->budget->has & 1u << BUDGET_STEPS &&
+	    !setup_counts_calls(s->def, &s->setup))
+		return setup_refuse_steps(s->def, "_meta.acpd.budgets", e);
+	if (p->key && s->turn.nkeys >= SESSION_KEYS_MAX && !keyed_result_find(s, p->key))
+		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "TOO_MANY_KEYS",
+			       "the session remembers %d prompt keys already", SESSION_KEYS_MAX);
+	return 0;
+}
+
+struct session_turn *turn_new(struct session *s)
+{
+	struct session_turn *t = new0(struct session_turn);
+
+	t->session = s;
+	t->queued_mono = clock_mono_ms();
+	list_init(&t->link);
+	list_init(&t->waiters);
+	s->turn.queued++;
+	return t;
+}
+
+int session_prompt(struct session *s, const struct prompt_params *p, turn_done_fn done, void *ctx,
+		   struct err *e)
+{
+	char digest[SHA256_HEX] = "";
+	struct session_turn *t;
+	int r;
+
+	if (p->key)
+		digest_prompt(p->content, digest);
+	if (p->key && key_admit(s, p->key, digest, e) < 0)
+		return -EINVAL;
+	if (p->key && key_known(s, p->key, done, ctx))
+		return 0;
+	r = prompt_admit(s, p, e);
+	if (r < 0)
+		return r;
+	t = turn_new(s);
+	t->incarnation = xstrdup(s->store->incarnation);
+	t->key = xstrdup(p->key);
+	t->content = xstrndup(p->content.p, p->content.n);
+	memcpy(t->digest, digest, sizeof(t->digest));
+	t->meta = p->meta.n ? xstrndup(p->meta.p, p->meta.n) : NULL;
+	t->checks = p->checks.n ? xstrndup(p->checks.p, p->checks.n) : NULL;
+	t->retry = p->retry.n ? xstrndup(p->retry.p, p->retry.n) : NULL;
+	t->origin = p->origin;
+	if (p->budget && p->budget->has) {
+		t->of_prompt = new0(struct prompt_budget);
+		t->of_prompt->limits = *p->budget;
+	}
+	trace_context_read(&t->trace, p->meta);
+	list_add_tail(&s->turn.queue, &t->link);
+	turn_wait(t, done, ctx);
+	turn_log(t, LOG_INFO, "prompt taken", t->key ? "key" : NULL, t->key, NULL);
+	session_touch(s);
+	session_advance(s);
+	return 0;
+}
+
+/* --- beginning --------------------------------------------------------------------------------------- */
+
+/* What the user says is part of the history: every watcher but its sender sees it. */
+void turn_emit_prompt(struct session *s, struct slice content, uint64_t origin, bool again)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jval v = { J_ARRAY, content };
+	struct jiter it;
+
+	jiter_init(&it, v);
+	while (jiter_next(&it, NULL, &v)) {
+		struct jw w = JW(&b);
+
+		buf_reset(&b);
+		jw_obj(&w, NULL);
+		jw_str(&w, "sessionUpdate", "user_message_chunk");
+		jw_raw(&w, "content", v.raw);
+		jw_end_obj(&w);
+		event_emit_prompt(s, buf_slice(&b), origin, again);
+	}
+}
+
+struct session_turn *turn_first_queued(const struct session *s)
+{
+	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
+		if (t->state == TURN_QUEUED)
+			return t;
+	return NULL;
+}
+
+void turn_take_number(struct session *s, struct session_turn *t)
+{
+	if (t->no)
+		return;
+	t->no = ++s->turn.count;
+	s->store->totals.turns++;
+	turn_proof_begin(s, t);
+}
+
+/* What no event of the turn contains, and a later daemon needs if this one is killed before the end. */
+static void note_begin(struct session *s, const struct session_turn *t)
+{
+	const char *model = s->harness.model ? s->harness.model : s->setup.gateway.model;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_uint(&w, "turn", t->no);
+	jw_uint(&w, "ledger", ledger_last(s->store->ledger));
+	jw_str(&w, "key", t->key);
+	if (t->key)
+		jw_str(&w, "prompt", t->digest);
+	jw_str(&w, "model", model);
+	jw_str(&w, "harnessVersion", s->harness.version);
+	if (*t->trace.parent)
+		jw_str(&w, "traceparent", t->trace.parent);
+	jw_str(&w, "requestId", t->trace.request_id);
+	if (t->proof.wanted)
+		jw_bool(&w, "checks", true);
+	turn_attempt_put(&t->proof, &w);
+	jw_end_obj(&w);
+	evlog_note(&s->log.events, "turn", buf_slice(&b));
+}
+
+/* What the adapter cannot tell its harness it cannot tell it at the next try either; else the harness takes no input. */
+static void fail_prompt(struct session *s, const struct err *e)
+{
+	bool content = e->rpc == RPC_INVALID_PARAMS;
+	struct harness_turn_end end = {
+		.failed = true,
+		.error = { .cls = content ? "harness_error" : "harness_exit",
+			   .reason = content ? e->reason : NULL,
+			   .retryable = !content },
+	};
+
+	snprintf(end.error.message, sizeof(end.error.message), "%s", e->msg);
+	turn_finish(s, &end);
+}
+
+void turn_begin(struct session *s, struct session_turn *t)
+{
+	_cleanup_(buf_done) struct buf meta = { 0 }, content = { 0 };
+	struct err e;
+
+	evlog_try_again(&s->log.events); /* the disk may have room again since the last try */
+	unknown_updates_tell_more(s);
+	s->turn.current = t; /* from here on turn_finish is the only way out */
+	s->turn.queued--;
+	s->harness.began = true;
+	turn_take_number(s, t); /* before its first event, log line and span, which name it */
+	turn_set_state(s, t, TURN_RUNNING);
+	t->started_ms = clock_real_ms();
+	t->started_mono = clock_mono_ms();
+	t->started_ticks = tree_now();
+	/* Before the prompt: its costs are the turn's. */
+	proc_measure(s->harness.proc, false, &t->before);
+	s->turn.oom_events = 0;
+	session_limits_watch(s); /* after the reset: the events of a turn are limited */
+	turn_span_begin(s, t);
+	turn_log(t, LOG_INFO, "turn begun", NULL);
+	usage_record_begin(s); /* removes the file of the previous turn before this one can end */
+	evlog_hold(&s->log.events); /* keeps the journal open for the events that follow */
+	if (!s->log.events.error) {
+		t->first_seq = s->log.events.last + 1;
+		note_begin(s, t);
+		turn_emit_prompt(s, slice_of(t->content), t->origin, t->proof.attempt > 1);
+	}
+	if (!turn_budget_begin(s))
+		return;
+	if (s->def->ops->limit)
+		s->def->ops->limit(s->harness.adapter, turn_budget_calls_left(s, NULL));
+	if (s->log.events.error)
+		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
+			  strerror(-s->log.events.error));
+	else if (s->def->ops->prompt(s->harness.adapter,
+				     prompt_content_for(slice_of(t->content), &s->harness.caps,
+							&content),
+				     session_trace_meta(t, &meta), &e) < 0)
+		fail_prompt(s, &e);
+}
+
+struct session_turn *turn_in_harness(const struct session *s)
+{
+	struct session_turn *t = s->turn.current;
+	bool at_it = t && (t->state == TURN_RUNNING || t->state == TURN_CANCELLING);
+
+	return at_it && !t->proof.run ? t : NULL;
+}
+
+void turn_output(struct session_turn *t)
+{
+	if (!t->outputs++)
+		t->first_output_mono = clock_mono_ms();
+}

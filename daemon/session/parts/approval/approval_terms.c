@@ -1,0 +1,97 @@
+/*
+ * approval_terms.c - decodes _meta.acpd.approvals, and stores it in the journal's "session" record.
+ *
+ * Two readers with different strictness: approval_terms_parse refuses a client's invalid member,
+ * approval_terms_load accepts any record of an earlier daemon. An unknown default in a record
+ * becomes a rejection, never a permission. All zeros are the default terms, and are not written.
+ */
+#include "session/parts/approval/approval_terms.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#define AT "_meta.acpd.approvals."
+#define WORD_MAX 16
+
+static const char *const words[] = {
+	[ANSWER_REJECT] = "reject", [ANSWER_ALLOW] = "allow", [ANSWER_CANCEL] = "cancel"
+};
+
+const char *answer_kind_word(enum answer_kind kind)
+{
+	return words[kind];
+}
+
+struct terms_args {
+	int64_t timeout_ms;
+	char *fallback;
+};
+
+static const struct jfield terms_fields[] = {
+	JF_INT(struct terms_args, timeout_ms, "timeoutMs", 0, 1, APPROVAL_TIMEOUT_MAX_MS),
+	JF_STR(struct terms_args, fallback, "default", 0, WORD_MAX),
+	JF_END,
+};
+
+static bool find_kind(const char *word, enum answer_kind *ret)
+{
+	for (size_t i = 0; word && i < ARRAY_SIZE(words); i++)
+		if (strcmp(words[i], word) == 0) {
+			*ret = (enum answer_kind)i;
+			return true;
+		}
+	return false;
+}
+
+int approval_terms_parse(struct slice raw, struct approval_terms *ret, struct err *e)
+{
+	struct terms_args a = { 0 };
+	int r;
+
+	*ret = (struct approval_terms){ 0 };
+	if (!raw.n)
+		return 0;
+	r = jdec_strict(raw, terms_fields, AT, "approvals have no such member", &a, e);
+	if (r < 0)
+		return r;
+	ret->timeout_ms = (uint64_t)a.timeout_ms;
+	if (a.fallback && !find_kind(a.fallback, &ret->fallback))
+		r = err_field(e, AT "default", "FIELD_INVALID",
+			      AT "default must be reject, allow or cancel");
+	jdec_free(terms_fields, &a);
+	return r;
+}
+
+void approval_terms_put(const struct approval_terms *t, struct jw *w, const char *key)
+{
+	if (!t->timeout_ms && t->fallback == ANSWER_REJECT)
+		return;
+	jw_obj(w, key);
+	if (t->timeout_ms)
+		jw_uint(w, "timeoutMs", t->timeout_ms);
+	jw_str(w, "default", words[t->fallback]);
+	jw_end_obj(w);
+}
+
+void approval_terms_load(struct slice object, struct approval_terms *ret)
+{
+	_cleanup_(freep) char *word = NULL;
+
+	*ret = (struct approval_terms){ 0 };
+	if (!object.n)
+		return;
+	ret->timeout_ms = MIN(jobj_uint(object, "timeoutMs"), (uint64_t)APPROVAL_TIMEOUT_MAX_MS);
+	if (jstr_decode(jobj_get(object, "default"), WORD_MAX, &word) == 0)
+		(void)find_kind(word, &ret->fallback);
+}
+
+bool approval_terms_replace(struct approval_terms *have, const struct approval_terms *want)
+{
+	bool changed = want &&
+		       (have->timeout_ms != want->timeout_ms || have->fallback != want->fallback);
+
+	if (changed)
+		*have = *want;
+	return changed;
+}

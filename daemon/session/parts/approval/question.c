@@ -1,0 +1,379 @@
+/* question.c - the life of a question: asked, announced, settled once. */
+#include "session/core/session_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/core/session_part.h"
+#include "session/core/turn/absolute_paths.h"
+
+#include <stdio.h>
+
+bool question_is_elicitation(const struct session_question *a)
+{
+	return a->elicitation;
+}
+
+struct slice question_params(const struct session_question *a)
+{
+	return slice_of(a->params);
+}
+
+/* --- its events ------------------------------------------------------------------------------------------------ */
+
+static void put_question(struct jw *w, const struct session_question *a)
+{
+	jw_str(w, "kind", "ask_approval");
+	jw_uint(w, "ask", a->no);
+	jw_bool(w, "elicitation", a->elicitation);
+}
+
+static void put_asked(struct jw *w, const struct session_question *a)
+{
+	static const char *const of_elicitation[] = { "message", "mode", "requestedSchema", "url",
+						      "elicitationId" };
+	struct slice params = slice_of(a->params), call = jobj_get(params, "toolCall").raw;
+	char when[CLOCK_ISO_SIZE];
+
+	put_question(w, a);
+	jw_raw(w, "toolCallId", jobj_get(call, "toolCallId").raw);
+	jw_raw(w, "title", jobj_get(call, "title").raw);
+	jw_raw(w, "options", jobj_get(params, "options").raw);
+	for (size_t i = 0; a->elicitation && i < ARRAY_SIZE(of_elicitation); i++)
+		jw_raw(w, of_elicitation[i], jobj_get(params, of_elicitation[i]).raw);
+	if (a->timed) {
+		jw_str(w, "expiresAt", clock_iso(question_expires_ms(a), when));
+		jw_str(w, "default", answer_kind_word(question_default(a)));
+	}
+}
+
+static void note_question(struct session_question *a)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	put_asked(&w, a);
+	event_note(a->session, EVENT_ASK, buf_slice(&b));
+}
+
+void question_put_id(struct jw *w, const struct session_question *a)
+{
+	char id[APPROVAL_ID_SIZE];
+
+	snprintf(id, sizeof(id), "%s:%llu", a->session->id, (unsigned long long)a->no);
+	jw_str(w, "id", id);
+}
+
+static void tell_question(struct session_question *a)
+{
+	struct bucket *told = &a->session->approval.told;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	unsigned left_out;
+
+	if (!bucket_take(told, clock_mono_ms(), WEBHOOK_ASKS_BURST, WEBHOOK_ASKS_EACH_MS))
+		return;
+	left_out = bucket_left_out(told);
+	question_put_id(&w, a);
+	jw_uint(&w, "turn", session_running(a->session));
+	put_asked(&w, a);
+	if (left_out)
+		jw_uint(&w, "leftOut", left_out);
+	event_webhook(a->session, WEBHOOK_QUESTION_OPEN, NULL, buf_slice(&b));
+}
+
+void question_note_answer(const struct session_question *a, struct slice answer,
+			  enum answered_by by, const char *detail)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	put_question(&w, a);
+	jw_raw(&w, "answer", answer);
+	jw_str(&w, "by", answered_by_word(by));
+	if (answered_by_detail(by))
+		jw_str(&w, answered_by_detail(by), detail);
+	event_note(a->session, EVENT_ANSWER, buf_slice(&b));
+}
+
+static void log_answer(struct session_question *a, struct slice answer, enum answered_by by)
+{
+	_cleanup_(freep) char *word = answer_word(a, answer);
+
+	if (by != BY_RULE) /* nobody was waited for */
+		question_span_end(a->session, a, answered_by_word(by), word);
+	session_log(a->session, "question answered", "by", answered_by_word(by), "outcome", word,
+		    NULL);
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------------- */
+
+/* From here on nobody finds it any more. */
+static void question_unlink(struct session_question *a)
+{
+	loop_timer_cancel(&a->timer);
+	question_withdraw(a);
+	list_del(&a->link);
+	a->session->approval.nopen--;
+}
+
+static void question_free(struct session_question *a)
+{
+	free(a->params);
+	free(a->seed.shown);
+	free(a);
+}
+
+void question_forget(struct session_question *a)
+{
+	question_unlink(a);
+	question_free(a);
+}
+
+void question_settle(struct session_question *a, struct slice answer, enum answered_by by,
+		     const char *detail)
+{
+	_cleanup_(buf_done) struct buf told = { 0 };
+	struct session *s = a->session;
+
+	question_unlink(a);
+	question_remember(s, a->no, by, detail);
+	log_answer(a, answer, by);
+	if (s->turn.current)
+		question_note_answer(a, answer, by, detail);
+	if (answered_by_client(by))
+		answer = rules_take_answer(a, answer, &told);
+	if (!a->answered && by != BY_WITHDRAWN && s->harness.adapter)
+		s->def->ops->answer(s->harness.adapter, a->harness_id, answer);
+	activity_note(s);
+	if (a->answered && by != BY_WITHDRAWN)
+		a->answered(a->answered_ctx, answer);
+	question_free(a);
+}
+
+void question_settle_as(struct session_question *a, enum answer_kind kind, enum answered_by by,
+			const char *detail)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	question_settle(a, answer_of_kind(a, kind, &b), by, detail);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------------------------- */
+
+/* The question is about a call that clients know by another id. */
+static void name_call(struct session_question *a, struct slice id)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice params = slice_of(a->params);
+	struct jw w = JW(&b);
+
+	if (!id.n)
+		return;
+	jw_obj(&w, NULL);
+	jw_obj(&w, "toolCall");
+	jw_raw(&w, "toolCallId", id);
+	jw_members(&w, jobj_get(params, "toolCall").raw, "toolCallId");
+	jw_end_obj(&w);
+	jw_members(&w, params, "toolCall");
+	jw_end_obj(&w);
+	free(a->params);
+	a->params = xstrndup(b.data, b.len);
+}
+
+/* Params for the client: without the harness's session id and the session's secrets, with absolute paths in the tool
+ * call. */
+static char *client_params(struct session *s, struct slice params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, call = { 0 }, hidden = { 0 };
+	struct jw w = JW(&b);
+	struct slice key, known;
+	struct jiter it;
+	struct jval v = { J_OBJECT, params };
+
+	jw_obj(&w, NULL);
+	jiter_init(&it, v);
+	while (jiter_next(&it, &key, &v)) {
+		if (jkey_is(key, "sessionId"))
+			continue;
+		if (jkey_is(key, "toolCall") &&
+		    absolute_paths_put(v.raw, session_workdir(s), &call))
+			jw_member_raw(&w, key, buf_slice(&call));
+		else if (jkey_is(key, "toolCallId") && tool_call_id(s, v.raw).n)
+			jw_member_raw(&w, key, tool_call_id(s, v.raw)); /* of an elicitation */
+		else
+			jw_member_raw(&w, key, v.raw);
+	}
+	jw_end_obj(&w);
+	known = session_mask_json(s, buf_slice(&b), false, event_fields_question, &hidden);
+	return xstrndup(known.p, known.n);
+}
+
+struct session_question *question_new(struct session *s, uint64_t no)
+{
+	struct session_question *a = new0(struct session_question);
+
+	a->session = s;
+	a->no = no;
+	list_add_tail(&s->approval.open, &a->link);
+	s->approval.nopen++;
+	return a;
+}
+
+struct session_question *question_find(const struct session *s, uint64_t no)
+{
+	list_each(a, (struct list *)&s->approval.open, struct session_question, link)
+		if (a->no == no)
+			return a;
+	return NULL;
+}
+
+static struct session_question *question_of(struct session *s, struct slice params)
+{
+	struct session_question *a = question_new(s, ++s->approval.last);
+
+	a->asked_ms = clock_real_ms();
+	question_span_begin(s, a);
+	a->fallback = s->setup.approvals.fallback;
+	a->params = client_params(s, params);
+	activity_note(s);
+	return a;
+}
+
+/* It is known of from here on, by its event. False: it cannot be asked, and is gone. */
+static bool question_announce(struct session_question *a)
+{
+	struct session *s = a->session;
+	bool running = s->turn.current && s->turn.current->state == TURN_RUNNING;
+
+	if (!running) {
+		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT, "no_turn");
+		return false;
+	}
+	if (s->approval.nopen > SESSION_ASKS_MAX) {
+		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT, "too_many");
+		return false;
+	}
+	turn_output(s->turn.current);
+	if (!a->elicitation)
+		name_call(a, tool_call_announce(s, jobj_get(slice_of(a->params), "toolCall").raw,
+						a->answered ? CALL_OURS : CALL_ASKED));
+	question_arm(a);
+	note_question(a);
+	return true;
+}
+
+/* False: no budget lets the call run that is asked for, so it is refused. */
+static bool question_affords(struct session_question *a)
+{
+	struct session *s = a->session;
+	struct slice call = jobj_get(slice_of(a->params), "toolCall").raw;
+
+	if (a->elicitation || !tool_call_is_beyond(s, jobj_get(call, "toolCallId").raw))
+		return true;
+	question_settle_as(a, ANSWER_REJECT, BY_DEFAULT, "budget");
+	turn_budget_refused(s);
+	return false;
+}
+
+/* Nothing but a human can answer it now. */
+static void question_wait(struct session_question *a)
+{
+	session_log(a->session, "question asked", "kind",
+		    a->elicitation ? "elicitation" : "permission", "answeredBy",
+		    session_driver(a->session) ? "client" : "nobody is attached", NULL);
+	tell_question(a);
+	question_put(a);
+}
+
+/* A client would refuse the request for one value that does not fit. */
+static bool check_question(struct session_question *a)
+{
+	_cleanup_(buf_done) struct buf mended = { 0 };
+	struct store_totals *t = &a->session->store->totals;
+	enum harness_check r = a->elicitation ? CHECK_FITS :
+						harness_ask_check(slice_of(a->params), &mended);
+	bool options = r == CHECK_REFUSED ? false : true;
+
+	if (r == CHECK_MENDED) {
+		free(a->params);
+		a->params = xstrndup(mended.data, mended.len);
+		options = !slice_is(jobj_get(slice_of(a->params), "options").raw, "[]");
+		t->mended++;
+	}
+	t->refused += !options;
+	return options;
+}
+
+void question_ask(struct session *s, const struct harness_ask *in)
+{
+	struct session_question *a = question_of(s, in->params);
+
+	a->harness_id = in->id;
+	a->elicitation = in->elicitation;
+	if (!check_question(a)) {
+		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT,
+				   "malformed"); /* no client could show it */
+		return;
+	}
+	if (question_announce(a) && question_affords(a) && !rules_take_question(a, in))
+		question_wait(a);
+}
+
+void question_ask_own(struct session *s, struct slice params, session_asked_fn answered, void *ctx)
+{
+	struct session_question *a = question_of(s, params);
+
+	a->answered = answered;
+	a->answered_ctx = ctx;
+	if (question_announce(a))
+		question_wait(a);
+}
+
+static void question_take_back(struct session_question *a)
+{
+	question_settle_as(a, ANSWER_CANCEL, BY_WITHDRAWN, NULL);
+}
+
+void question_unask_own(struct session *s, void *ctx)
+{
+	list_each(a, &s->approval.open, struct session_question, link)
+		if (a->answered && a->answered_ctx == ctx) {
+			question_take_back(a);
+			return;
+		}
+}
+
+void question_unask(struct session *s, uint64_t harness_id)
+{
+	list_each(a, &s->approval.open, struct session_question, link)
+		if (!a->answered && a->harness_id == harness_id) {
+			question_take_back(a);
+			return;
+		}
+}
+
+void questions_cancel(struct session *s)
+{
+	while (!list_empty(&s->approval.open))
+		question_settle_as(list_first(&s->approval.open, struct session_question, link),
+				   ANSWER_CANCEL, BY_CANCELLED, NULL);
+}
+
+static void create_approval(struct session *s)
+{
+	list_init(&s->approval.open);
+}
+
+static void drop_approval(struct session *s)
+{
+	questions_cancel(s);
+	questions_done(s);
+}
+
+const struct session_part approval_part = {
+	.name = "approval",
+	.create = create_approval,
+	.drop = drop_approval,
+};

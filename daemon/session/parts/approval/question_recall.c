@@ -1,0 +1,92 @@
+/* question_recall.c - who answered the last questions of a session, and what its journal says of that to a later daemon. */
+#include "session/core/session_internal.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+/* --- who answered --------------------------------------------------------------------------------------------------- */
+
+void question_remember(struct session *s, uint64_t no, enum answered_by by, const char *detail)
+{
+	struct answered_question *slot;
+
+	if (!s->approval.answered)
+		s->approval.answered = xalloc(APPROVALS_REMEMBERED * sizeof(*s->approval.answered));
+	slot = &s->approval.answered[no % APPROVALS_REMEMBERED];
+	free(slot->detail);
+	*slot = (struct answered_question){ no, by, xstrdup(detail) };
+}
+
+const struct answered_question *question_answered(const struct session *s, uint64_t no)
+{
+	const struct answered_question *slot = s->approval.answered;
+
+	if (slot)
+		slot += no % APPROVALS_REMEMBERED;
+	return slot && slot->no == no ? slot : NULL;
+}
+
+void questions_done(struct session *s)
+{
+	for (size_t i = 0; s->approval.answered && i < APPROVALS_REMEMBERED; i++)
+		free(s->approval.answered[i].detail);
+	free(s->approval.answered);
+	s->approval.answered = NULL;
+}
+
+/* --- the journal ------------------------------------------------------------------------------------------------------ */
+
+static void recall_asked(struct session *s, uint64_t no, struct slice event)
+{
+	struct session_question *a;
+
+	if (s->approval.nopen ==
+	    SESSION_ASKS_MAX) /* of a daemon that did not tell what was taken back */
+		question_forget(list_first(&s->approval.open, struct session_question, link));
+	a = question_new(s, no);
+	a->elicitation = jobj_get(event, "elicitation").type == J_TRUE;
+}
+
+static void recall_answered(struct session *s, uint64_t no, struct slice event)
+{
+	struct session_question *a = question_find(s, no);
+	_cleanup_(freep) char *detail = NULL;
+	enum answered_by by;
+
+	if (a)
+		question_forget(a);
+	if (!answered_by_find(jobj_get(event, "by"), &by))
+		return; /* that daemon did not say */
+	if (answered_by_detail(by))
+		jstr_decode(jobj_get(event, answered_by_detail(by)), APPROVAL_DETAIL_MAX, &detail);
+	question_remember(s, no, by, detail);
+}
+
+void question_recall(struct session *s, struct slice event, bool answer)
+{
+	uint64_t no = jobj_uint(event, "ask");
+
+	if (answer)
+		recall_answered(s, no, event);
+	else
+		recall_asked(s, no, event);
+	s->approval.last = MAX(s->approval.last, no);
+}
+
+void questions_forget(struct session *s)
+{
+	while (!list_empty(&s->approval.open))
+		question_forget(list_first(&s->approval.open, struct session_question, link));
+}
+
+void questions_close_recalled(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	list_each(a, &s->approval.open, struct session_question, link) {
+		question_remember(s, a->no, BY_CANCELLED, NULL);
+		question_note_answer(a, answer_of_kind(a, ANSWER_CANCEL, &b), BY_CANCELLED, NULL);
+		question_forget(a);
+	}
+}

@@ -1,0 +1,493 @@
+/* turn_budget.c - budgets at work: what a turn has used is held against its limits, its prompt's and the session's,
+ * while it runs and before each model call that passes the daemon. */
+#include "session/core/session_internal.h"
+
+#include "base/clock.h"
+#include "json/jstr.h"
+#include "session/core/harness/setup_check.h"
+
+static void turn_usage(const struct session_turn *t, struct spending *ret)
+{
+	uint64_t in, out, now = t->ended_mono ? t->ended_mono : clock_mono_ms();
+	int64_t cost;
+
+	account_count(&t->account, COUNT_INPUT, &in);
+	account_count(&t->account, COUNT_OUTPUT, &out);
+	account_cost(&t->account, &cost);
+	*ret = (struct spending){ .used = { [BUDGET_STEPS] = t->account.calls,
+					    [BUDGET_TOOL_CALLS] = t->account.tool_calls,
+					    [BUDGET_SECONDS] = now - t->started_mono,
+					    [BUDGET_TOKENS] = in + out,
+					    [BUDGET_COST] = (uint64_t)cost } };
+}
+
+/* With what the turns before it have used of the same prompt; the time is all that has passed since the first began. */
+static void prompt_usage(const struct session_turn *t, struct spending *ret)
+{
+	const struct prompt_budget *p = t->of_prompt;
+
+	turn_usage(t, ret);
+	spending_add(ret, &p->before);
+	if (p->since_mono)
+		ret->used[BUDGET_SECONDS] += t->started_mono - p->since_mono;
+}
+
+/* What the turn has used, or its prompt or the session with it. t NULL: between turns. */
+static void used_by(const struct session *s, const struct session_turn *t, enum budget_scope scope,
+		    struct spending *ret)
+{
+	*ret = (struct spending){ 0 };
+	if (scope == SCOPE_PROMPT && t && t->of_prompt)
+		prompt_usage(t, ret);
+	else if (t)
+		turn_usage(t, ret);
+	if (scope == SCOPE_SESSION)
+		spending_add(ret, &s->turn.totals.spent);
+}
+
+/* t NULL: between turns. */
+static const struct budget *budget_of(const struct session *s, const struct session_turn *t,
+				      enum budget_scope scope)
+{
+	static const struct budget none;
+
+	if (scope == SCOPE_PROMPT)
+		return t && t->of_prompt ? &t->of_prompt->limits : &none;
+	return scope == SCOPE_TURN ? &s->setup.budgets.turn : &s->setup.budgets.session;
+}
+
+static struct budget_stop stop_by(const struct budget *b, enum budget_scope scope, int kind,
+				  const struct spending *used)
+{
+	return (struct budget_stop){ true, scope, (enum budget_kind)kind, b->limit[kind],
+				     used->used[kind] };
+}
+
+/* t NULL: between turns, when only the session has budgets. */
+static enum budget_scope first_scope(const struct session_turn *t)
+{
+	return t ? SCOPE_PROMPT : SCOPE_SESSION;
+}
+
+static bool find_reached(const struct session *s, const struct session_turn *t, unsigned kinds,
+			 struct budget_stop *ret)
+{
+	struct spending used;
+
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
+		int kind;
+
+		used_by(s, t, scope, &used);
+		kind = budget_reached(b, kinds, &used);
+		if (kind >= 0) {
+			*ret = stop_by(b, scope, kind, &used);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool turn_budget_limited(const struct session *s)
+{
+	const struct session_turn *t = s->turn.current;
+
+	return (t && t->of_prompt) || s->setup.budgets.turn.has || s->setup.budgets.session.has;
+}
+
+/* --- warnings --------------------------------------------------------------------------------------------- */
+
+static const char *const scopes[SCOPE_MAX] = { "prompt", "turn", "session" };
+
+static void put_stop(const struct budget_stop *t, struct jw *w)
+{
+	jw_str(w, "budget", budget_name(t->kind));
+	jw_str(w, "scope", scopes[t->scope]);
+	budget_put_amount(w, "limit", t->kind, t->limit);
+	budget_put_amount(w, "used", t->kind, t->used);
+}
+
+static void warn(struct session *s, const struct budget_stop *of)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "budget_warning");
+	put_stop(of, &w);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+	buf_reset(&b);
+	w = JW(&b);
+	jw_uint(&w, "turn", session_running(s));
+	put_stop(of, &w);
+	event_webhook(s, WEBHOOK_BUDGET_WARNING, NULL, buf_slice(&b));
+}
+
+static uint64_t *told_of(struct session *s, struct session_turn *t, enum budget_scope scope)
+{
+	if (scope == SCOPE_SESSION)
+		return s->turn.totals.told;
+	return scope == SCOPE_TURN ? t->told : t->of_prompt->told;
+}
+
+void turn_budget_warn(struct session *s)
+{
+	struct session_turn *t = s->turn.current;
+	struct spending used;
+
+	if (!turn_budget_limited(s))
+		return;
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
+		int kind;
+
+		if (!b->has)
+			continue;
+		used_by(s, t, scope, &used);
+		while ((kind = budget_warning(b, &used, told_of(s, t, scope))) >= 0) {
+			struct budget_stop of = stop_by(b, scope, kind, &used);
+
+			warn(s, &of);
+		}
+	}
+}
+
+void turn_budget_put(const struct session *s, struct jw *w, const char *key)
+{
+	const struct session_turn *t = s->turn.current;
+	struct spending used;
+
+	if (!turn_budget_limited(s))
+		return;
+	jw_arr(w, key);
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
+
+		used_by(s, t, scope, &used);
+		for (int kind = 0; kind < BUDGET_MAX; kind++) {
+			struct budget_stop of = stop_by(b, scope, kind, &used);
+
+			if (!(b->has & 1u << kind))
+				continue;
+			jw_obj(w, NULL);
+			put_stop(&of, w);
+			jw_end_obj(w);
+		}
+	}
+	jw_end_arr(w);
+}
+
+/* --- stops ------------------------------------------------------------------------------------------------ */
+
+#define OF_TOOL_CALLS (1u << BUDGET_TOOL_CALLS)
+
+/* The budgets that may stop it now. While it is checked its harness does nothing: only time goes on. */
+static unsigned stopping_kinds(const struct session_turn *t)
+{
+	if (t && t->state == TURN_RUNNING)
+		return BUDGETS_ALL;
+	return t && t->state == TURN_CHECKING ? 1u << BUDGET_SECONDS : 0;
+}
+
+void turn_budget_stop(struct session *s, const struct budget_stop *why)
+{
+	struct session_turn *t = s->turn.current;
+
+	if (!(stopping_kinds(t) & 1u << why->kind))
+		return;
+	if (!t->trip.tripped)
+		t->trip = *why;
+	turn_cancel_running(s);
+}
+
+/* What is beyond the budget was held back, so what is within it may end. */
+static void stop_by_tool_call(struct session *s, const struct budget_stop *why)
+{
+	struct session_turn *t = s->turn.current;
+
+	if (!t->trip.tripped)
+		t->trip = *why;
+	if (t->unheld || !served_calls_at_work(s))
+		turn_budget_stop(s, why);
+}
+
+static void check(struct session *s, unsigned which)
+{
+	struct session_turn *t = s->turn.current;
+	struct budget_stop why;
+
+	if (!turn_budget_limited(s))
+		return;
+	turn_budget_warn(s);
+	which &= stopping_kinds(t);
+	if (which && find_reached(s, t, which & ~OF_TOOL_CALLS, &why))
+		turn_budget_stop(s, &why);
+	else if (which && find_reached(s, t, which & OF_TOOL_CALLS, &why))
+		stop_by_tool_call(s, &why);
+}
+
+/* A model call's tokens are known when it is over: the next thing the harness does is what they no longer allow. A turn
+ * that simply ends there has kept its budget. Where calls pass the daemon the next thing is a call: what the harness
+ * still says and does after the last one is allowed. */
+void turn_budget_check(struct session *s)
+{
+	check(s, session_metered(s) ? BUDGETS_ALL & ~BUDGETS_OF_CALLS : BUDGETS_ALL);
+}
+
+void turn_budget_check_calls(struct session *s)
+{
+	check(s, BUDGETS_OF_CALLS);
+}
+
+enum budget_room turn_budget_room(const struct session *s,
+				  const struct spending reserved[SCOPE_MAX],
+				  struct budget_stop *why)
+{
+	const struct session_turn *t = s->turn.current;
+	struct spending used;
+
+	if (t && t->trip.tripped) {
+		*why = t->trip;
+		return BUDGET_SPENT;
+	}
+	if (!turn_budget_limited(s))
+		return BUDGET_ROOM;
+	if (find_reached(s, t, BUDGETS_ALL, why))
+		return BUDGET_SPENT;
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		used_by(s, t, scope, &used);
+		if (budget_is_reserved(budget_of(s, t, scope), &used, &reserved[scope]))
+			return BUDGET_RESERVED;
+	}
+	return BUDGET_ROOM;
+}
+
+void turn_budget_used(const struct session *s, struct spending *ret)
+{
+	used_by(s, s->turn.current, SCOPE_SESSION, ret);
+}
+
+/* --- the clock -------------------------------------------------------------------------------------------- */
+
+/* Milliseconds until something is to be told or done; 0: never. */
+static uint64_t time_left(struct session *s, struct session_turn *t)
+{
+	uint64_t left = 0;
+	struct spending used;
+
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
+		uint64_t until;
+
+		if (!b->has)
+			continue;
+		used_by(s, t, scope, &used);
+		until = budget_until(b, BUDGET_SECONDS, used.used[BUDGET_SECONDS],
+				     told_of(s, t, scope));
+		left = left && until ? MIN(left, until) : MAX(left, until);
+	}
+	return left;
+}
+
+static void on_time(void *ctx);
+
+static void set_clock(struct session *s)
+{
+	uint64_t left = time_left(s, s->turn.current);
+
+	if (left)
+		loop_timer_set(s->store->loop, &s->turn.budget_timer,
+			       MIN(left + 1, (uint64_t)BUDGET_BEAT_MS), on_time, s);
+}
+
+static void on_time(void *ctx)
+{
+	struct session *s = ctx;
+
+	turn_budget_check(s);
+	if (stopping_kinds(s->turn.current))
+		set_clock(s);
+}
+
+uint64_t turn_budget_due(const struct session *s)
+{
+	const struct session_turn *t = s->turn.current;
+	uint64_t due = 0, at;
+
+	if (!stopping_kinds(t))
+		return 0;
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
+		struct spending used;
+
+		if (!(b->has & (1u << BUDGET_SECONDS)))
+			continue;
+		used_by(s, t, scope, &used);
+		at = clock_mono_ms() + b->limit[BUDGET_SECONDS];
+		at -= MIN(b->limit[BUDGET_SECONDS], used.used[BUDGET_SECONDS]);
+		due = due ? MIN(due, at) : at;
+	}
+	return due;
+}
+
+static void on_call_ended(void *ctx)
+{
+	turn_budget_check(ctx);
+}
+
+void turn_budget_call_ended(struct session *s)
+{
+	if (s->turn.current && s->turn.current->trip.tripped)
+		loop_defer(s->store->loop, &s->turn.budget_task, on_call_ended, s);
+}
+
+void turn_budget_refused(struct session *s)
+{
+	struct session_turn *t = s->turn.current;
+	struct budget_stop why;
+
+	if (t && t->state == TURN_RUNNING && !t->trip.tripped &&
+	    find_reached(s, t, OF_TOOL_CALLS, &why))
+		t->trip = why;
+	turn_budget_call_ended(s);
+}
+
+bool turn_budget_calls_kept(const struct session *s)
+{
+	struct budget_stop why;
+
+	return !find_reached(s, s->turn.current, OF_TOOL_CALLS, &why);
+}
+
+int64_t turn_budget_calls_left(const struct session *s, struct budget_stop *ret)
+{
+	const struct session_turn *t = s->turn.current;
+	uint64_t left = UINT64_MAX;
+
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
+		const struct budget *b = budget_of(s, t, scope);
+		uint64_t limit = b->limit[BUDGET_TOOL_CALLS];
+		struct spending used;
+
+		if (!(b->has & (1u << BUDGET_TOOL_CALLS)))
+			continue;
+		used_by(s, t, scope, &used);
+		limit -= MIN(used.used[BUDGET_TOOL_CALLS], limit);
+		if (limit >= left)
+			continue;
+		left = limit;
+		if (ret)
+			*ret = stop_by(b, scope, BUDGET_TOOL_CALLS, &used);
+	}
+	return left == UINT64_MAX ? -1 : (int64_t)left;
+}
+
+bool turn_budget_begin(struct session *s)
+{
+	struct session_turn *t = s->turn.current;
+
+	if (!turn_budget_limited(s))
+		return true;
+	if (t->of_prompt && !t->of_prompt->since_mono)
+		t->of_prompt->since_mono = t->started_mono;
+	if (find_reached(s, t, BUDGETS_ALL, &t->trip)) {
+		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "end_turn" });
+		return false;
+	}
+	set_clock(s);
+	return true;
+}
+
+void turn_budget_end(struct session *s, struct session_turn *t)
+{
+	struct spending used;
+
+	loop_timer_cancel(&s->turn.budget_timer);
+	if (!t->started_ms)
+		return;
+	if (t == s->turn.current)
+		turn_budget_warn(s);
+	turn_usage(t, &used);
+	spending_add(&s->turn.totals.spent, &used);
+	used.used[BUDGET_SECONDS] = 0;
+	if (t->of_prompt)
+		spending_add(&t->of_prompt->before, &used);
+}
+
+void turn_budget_pass(struct session_turn *from, struct session_turn *to)
+{
+	free(to->of_prompt);
+	to->of_prompt = TAKE_PTR(from->of_prompt);
+}
+
+void budget_stop_put(const struct budget_stop *t, struct jw *w)
+{
+	if (!t->tripped)
+		return;
+	jw_obj(w, "stopDetail");
+	put_stop(t, w);
+	jw_end_obj(w);
+}
+
+/* --- what nothing measured ---------------------------------------------------------------------------------- */
+
+/* What a call used is known if anything told of it; of none there is nothing to tell. */
+static bool is_measured(const struct session_turn *t, int kind)
+{
+	bool counted = setup_counts_calls(t->session->def, &t->session->setup),
+	     idle = counted && !t->account.calls;
+	uint64_t tokens;
+	int64_t cost;
+
+	if (kind == BUDGET_STEPS)
+		return counted;
+	if (kind == BUDGET_TOKENS)
+		return idle || account_count(&t->account, COUNT_INPUT, &tokens) ||
+		       account_count(&t->account, COUNT_OUTPUT, &tokens);
+	return kind != BUDGET_COST || idle || account_cost(&t->account, &cost);
+}
+
+static void put_unmeasured(const struct session_turn *t, struct jw *w)
+{
+	unsigned has = 0;
+
+	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++)
+		has |= budget_of(t->session, t, scope)->has;
+	for (int kind = 0; kind < BUDGET_MAX; kind++)
+		if (has & 1u << kind && !is_measured(t, kind))
+			jw_str(w, NULL, budget_name((enum budget_kind)kind));
+}
+
+void turn_budget_put_end(const struct session_turn *t, struct jw *w)
+{
+	_cleanup_(buf_done) struct buf list = { 0 };
+	struct jw names = JW(&list);
+
+	budget_stop_put(&t->trip, w);
+	if (!t->started_ms || (t->trip.tripped && !t->outputs))
+		return;
+	put_unmeasured(t, &names);
+	if (!list.len)
+		return;
+	jw_arr(w, "unmeasured");
+	jw_raw(w, NULL, buf_slice(&list));
+	jw_end_arr(w);
+}
+
+void budget_stop_load(struct slice raw, struct budget_stop *ret)
+{
+	struct jval name = jobj_get(raw, "budget"), scope = jobj_get(raw, "scope");
+	int kind = -1;
+
+	*ret = (struct budget_stop){ 0 };
+	if (name.type == J_STRING)
+		kind = budget_kind_find((struct slice){ name.raw.p + 1, name.raw.n - 2 });
+	if (kind < 0)
+		return;
+	ret->kind = (enum budget_kind)kind;
+	while (ret->scope < SCOPE_MAX && !jstr_is(scope, scopes[ret->scope]))
+		ret->scope++;
+	ret->tripped = ret->scope < SCOPE_MAX &&
+		       budget_load_amount(ret->kind, jobj_get(raw, "limit"), &ret->limit) &&
+		       budget_load_amount(ret->kind, jobj_get(raw, "used"), &ret->used);
+}

@@ -1,0 +1,451 @@
+/*
+ * bundle_cut.c - writes the files of a session's bundle, as of one moment, without stopping the
+ * session.
+ *
+ * acpd-unpack makes the patch first, because it is slow. take_moment then fixes the end of each
+ * source: the last readable event, the last ledger record, the size of the recorded calls. The copy
+ * up to these ends runs in pieces of BUNDLE_PIECE, one per turn of the loop, while the session can
+ * append more. Artifacts never change, so a hard link is enough.
+ */
+#include "session/parts/bundle/bundle_cut.h"
+
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/parts/bundle/bundle_internal.h"
+#include "session/core/log/journal_record.h"
+#include "session/core/log/transcript.h"
+#include "session/parts/workspace/artifact_store.h"
+#include "session/parts/workspace/baseline.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* What is copied as it stands, from elsewhere in the state directory; closed at its end. */
+struct cut_copy {
+	int from, to;
+	uint64_t at, end;
+};
+
+struct bundle_cut {
+	struct session_store *store;
+	struct log_reader reader; /* its session is NULL once that is deleted */
+	char *id, *dir;
+	struct loop_timer timer;
+	void (*done)(void *ctx, const struct err *e);
+	void *ctx;
+	bool comparing, orphan; /* acpd-unpack makes the patch; nobody waits any more */
+	bool imported;
+	/* the moment */
+	bool cut;
+	uint64_t until, usage_next, usage_until, turn;
+	struct buf report;	    /* of the patch; or why there is none */
+	int events, journal, usage; /* files */
+	struct buf text, records;
+	size_t looked; /* bytes of lines of the ledger, in this turn of the loop */
+	struct cut_copy calls;
+	const char *calls_stopped; /* why they are not all recorded; NULL: they are */
+};
+
+const char *bundle_cut_dir(const struct bundle_cut *c)
+{
+	return c->dir;
+}
+
+static void finish(struct bundle_cut *c, const struct err *e)
+{
+	loop_timer_cancel(&c->timer);
+	c->done(c->ctx, e);
+}
+
+static void failed(struct bundle_cut *c, int r)
+{
+	struct err e = { 0 };
+
+	bundle_room_failed(r, &e);
+	finish(c, &e);
+}
+
+static int create(const struct bundle_cut *c, const char *name)
+{
+	_cleanup_(freep) char *path = file_join(c->dir, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* --- what is there at once ----------------------------------------------------------------------------------- */
+
+static int write_session(struct bundle_cut *c)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *path = file_join(c->dir, "session.json");
+
+	bundle_put_session(c->reader.session, buf_slice(&c->report), &b);
+	return b.failed ? -ENOMEM : file_replace(path, b.data, b.len, 0600);
+}
+
+/* The other name of a file that nobody changes; its bytes where there cannot be two. */
+static int link_file(const char *from, const char *to)
+{
+	_cleanup_(closep) int in = -1, out = -1;
+	ssize_t n = 1;
+
+	if (link(from, to) == 0)
+		return 0;
+	in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (out < 0)
+		return -errno;
+	while (n > 0)
+		n = copy_file_range(in, NULL, out, NULL, BUNDLE_PIECE, 0);
+	return n < 0 ? -errno : 0;
+}
+
+struct artifact_cut {
+	struct bundle_cut *c;
+	struct buf index;
+	int r;
+};
+
+static bool link_artifact(void *ctx, const struct artifact *a)
+{
+	struct artifact_cut *k = ctx;
+	_cleanup_(freep) char *from = artifact_path(k->c->reader.session, a), *to = NULL;
+	struct jw w = JW(&k->index);
+
+	if (asprintf(&to, "%s/artifacts/art_%llu", k->c->dir, (unsigned long long)a->no) < 0)
+		abort();
+	artifact_describe(&w, NULL, a);
+	buf_putc(&k->index, '\n');
+	k->r = link_file(from, to);
+	return k->r == 0;
+}
+
+static int write_artifacts(struct bundle_cut *c)
+{
+	_cleanup_(freep) char *path = file_join(c->dir, "artifacts/index.jsonl");
+	struct artifact_cut k = { .c = c };
+
+	artifact_each(c->reader.session, link_artifact, &k);
+	if (k.r == 0 && buf_len(&k.index))
+		k.r = file_replace(path, k.index.data, k.index.len, 0600);
+	buf_done(&k.index);
+	return k.r;
+}
+
+/* What a session keeps as it came with its bundle. */
+static int link_kept(struct bundle_cut *c)
+{
+	static const char *const names[] = { "session.json", "usage.ndjson", "diff.patch" };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
+		_cleanup_(freep) char *from = run_path(c->store, c->id, names[i]),
+				      *to = file_join(c->dir, names[i]);
+
+		r = link_file(from, to);
+		r = r == -ENOENT ? 0 : r;
+	}
+	return r;
+}
+
+/* Calls that are recorded meanwhile belong to a later moment. */
+static int open_calls(struct bundle_cut *c)
+{
+	_cleanup_(freep) char *from = run_path(c->store, c->id, "model/calls.ndjson");
+	struct stat sb;
+
+	c->calls.from = open(from, O_RDONLY | O_CLOEXEC);
+	if (c->calls.from < 0)
+		return errno == ENOENT ? 0 : -errno;
+	c->calls.to = create(c, "model/calls.ndjson");
+	if (c->calls.to < 0)
+		return c->calls.to;
+	if (fstat(c->calls.from, &sb) < 0)
+		return -errno;
+	c->calls.end = (uint64_t)sb.st_size;
+	c->calls_stopped = c->reader.session->model.recording.stopped;
+	if (!c->calls_stopped)
+		c->calls_stopped = call_record_stopped(c->calls.from);
+	return 0;
+}
+
+static int open_files(struct bundle_cut *c)
+{
+	c->events = create(c, "events.ndjson");
+	if (c->events < 0)
+		return c->events;
+	c->journal = create(c, "journal.ndjson");
+	if (c->journal < 0 || c->imported)
+		return MIN(c->journal, 0);
+	c->usage = create(c, "usage.ndjson");
+	return MIN(c->usage, 0);
+}
+
+static int take_moment(struct bundle_cut *c)
+{
+	struct session *s = c->reader.session;
+	int r = open_files(c);
+
+	c->cut = true;
+	c->until = evlog_readable(&s->log.events);
+	c->usage_until = s->store->ledger ? ledger_last(s->store->ledger) : 0;
+	c->turn = session_running(s);
+	if (r == 0)
+		r = c->imported ? link_kept(c) : write_session(c);
+	if (r == 0)
+		r = write_artifacts(c);
+	return r == 0 ? open_calls(c) : r;
+}
+
+/* --- what is written piece by piece --------------------------------------------------------------------------- */
+
+static bool put_event(void *ctx, const struct evlog_entry *e)
+{
+	struct bundle_cut *c = ctx;
+	struct journal_record rec = { .seq = e->seq, .time_ms = e->time_ms, .value = e->frame };
+
+	if (e->seq > c->until || buf_len(&c->text) >= BUNDLE_PIECE)
+		return false;
+	transcript_put(&c->text, c->id, e);
+	buf_putc(&c->text, '\n');
+	journal_record_put(&c->records, &rec, event_kind_name(e->kind));
+	return true;
+}
+
+static bool put_gap(void *ctx, const struct evlog_gap *g)
+{
+	struct bundle_cut *c = ctx;
+
+	if (buf_len(&c->text) >= BUNDLE_PIECE)
+		return false;
+	transcript_put_gap(&c->text, c->id, g);
+	buf_putc(&c->text, '\n');
+	return true;
+}
+
+static int write_piece(int fd, struct buf *b)
+{
+	int r = b->failed ? -ENOMEM : file_write_all(fd, b->data + b->pos, buf_len(b));
+
+	buf_reset(b);
+	return r;
+}
+
+/* Each of these: 1 there is more, 0 it is whole, or -errno. */
+static int more_events(struct bundle_cut *c)
+{
+	const struct watcher_sink sink = { put_event, put_gap, c };
+	uint64_t next = c->reader.next;
+	int r = next > c->until ? 0 : reader_pump(&c->reader, &sink);
+
+	if (r == 0)
+		r = write_piece(c->events, &c->text);
+	if (r == 0)
+		r = write_piece(c->journal, &c->records);
+	if (r < 0)
+		return r;
+	if (c->reader.next <= c->until && c->reader.next == next)
+		return -EIO;
+	return c->reader.next <= c->until;
+}
+
+/* Of a turn that runs only its calls have been told. */
+static bool belongs(const struct bundle_cut *c, struct slice line)
+{
+	if (!jstr_is(jobj_get(line, "sessionId"), c->id))
+		return false;
+	return !c->turn || !jstr_is(jobj_get(line, "type"), "turn") ||
+	       jobj_uint(line, "turn") < c->turn;
+}
+
+static bool put_usage(void *ctx, uint64_t n, struct slice line)
+{
+	struct bundle_cut *c = ctx;
+
+	if (n > c->usage_until || c->looked >= BUNDLE_PIECE)
+		return false;
+	c->usage_next = n;
+	c->looked += line.n;
+	if (belongs(c, line)) {
+		buf_add_slice(&c->records, line);
+		buf_putc(&c->records, '\n');
+	}
+	return true;
+}
+
+static int more_usage(struct bundle_cut *c)
+{
+	uint64_t was = c->usage_next;
+	int r = 0;
+
+	c->looked = 0;
+	if (c->usage >= 0 && was < c->usage_until)
+		r = ledger_read(c->store->ledger, was, put_usage, c);
+	if (r == 0 && c->usage >= 0)
+		r = write_piece(c->usage, &c->records);
+	if (r < 0)
+		return r;
+	/* lines that damage has taken are no reason to wait */
+	return c->usage >= 0 && c->usage_next < c->usage_until && c->usage_next > was;
+}
+
+static int more_calls(struct bundle_cut *c)
+{
+	off_t at = (off_t)c->calls.at;
+	ssize_t n;
+
+	if (c->calls.from < 0 || c->calls.at == c->calls.end)
+		return 0;
+	n = copy_file_range(c->calls.from, &at, c->calls.to, NULL,
+			    MIN((uint64_t)BUNDLE_PIECE, c->calls.end - c->calls.at), 0);
+	if (n <= 0)
+		return n < 0 ? -errno : -EIO;
+	c->calls.at += (uint64_t)n;
+	return 1;
+}
+
+static int (*const parts[])(struct bundle_cut *c) = { more_events, more_usage, more_calls };
+
+static void go_on(void *ctx)
+{
+	struct bundle_cut *c = ctx;
+	int r = 0;
+
+	if (!c->reader.session) {
+		struct err e = { 0 };
+
+		err_set(&e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND", "the session was deleted");
+		finish(c, &e);
+		return;
+	}
+	if (!c->cut)
+		r = take_moment(c);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(parts); i++)
+		r = parts[i](c);
+	if (r > 0)
+		loop_timer_set(c->store->loop, &c->timer, 0, go_on, c);
+	else if (r < 0)
+		failed(c, r);
+	else
+		finish(c, NULL);
+}
+
+/* --- the patch ----------------------------------------------------------------------------------------------- */
+
+static void note_no_patch(struct bundle_cut *c, const struct err *e)
+{
+	struct jw w = JW(&c->report);
+
+	jw_obj(&w, NULL);
+	jw_obj(&w, "patch");
+	jw_str(&w, "missing", e->reason);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+static void on_compared(void *ctx, struct slice report, const struct err *e)
+{
+	struct bundle_cut *c = ctx;
+
+	c->comparing = false;
+	if (c->orphan) {
+		bundle_cut_free(c);
+		return;
+	}
+	if (e)
+		note_no_patch(c, e);
+	else
+		buf_add_slice(&c->report, report);
+	loop_timer_set(c->store->loop, &c->timer, 0, go_on, c);
+}
+
+static void compare(struct bundle_cut *c)
+{
+	_cleanup_(freep) char *patch = file_join(c->dir, "diff.patch");
+	struct err e = { 0 };
+
+	c->comparing = true;
+	if (!c->imported && session_has_head(c->reader.session) &&
+	    baseline_diff_file(c->reader.session, patch, on_compared, c, &e) == 0)
+		return;
+	on_compared(c, SLICE_NONE, &e);
+}
+
+/* --- its life ---------------------------------------------------------------------------------------------- */
+
+static void on_wake(void *ctx _unused_)
+{
+}
+
+static const struct log_reader_ops reader_ops = { on_wake, on_wake };
+
+struct bundle_cut *bundle_cut_start(struct session *s, void (*done)(void *ctx, const struct err *e),
+				    void *ctx, struct err *e)
+{
+	struct bundle_cut *c;
+	char *dir = NULL;
+
+	if (bundle_room_new(s->store, &dir, e) < 0)
+		return NULL;
+	c = new0(struct bundle_cut);
+	c->store = s->store;
+	c->id = xstrdup(s->id);
+	c->dir = dir;
+	c->done = done;
+	c->ctx = ctx;
+	c->imported = s->stored.imported;
+	c->events = c->journal = c->usage = c->calls.from = c->calls.to = -1;
+	c->text.max = c->records.max = 2 * BUF_MAX_DEFAULT;
+	reader_attach(&c->reader, s, 1, &reader_ops, c);
+	compare(c);
+	return c;
+}
+
+void bundle_cut_put_job(const struct bundle_cut *c, struct buf *b)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "root", c->dir);
+	jw_obj(&w, "about");
+	jw_str(&w, "sessionId", c->id);
+	jw_uint(&w, "seq", c->until);
+	if (c->turn)
+		jw_uint(&w, "running", c->turn);
+	if (c->calls.to >= 0) {
+		jw_obj(&w, "recorded");
+		jw_str(&w, "stopped", c->calls_stopped);
+		jw_end_obj(&w);
+	}
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+struct bundle_cut *bundle_cut_free(struct bundle_cut *c)
+{
+	if (!c)
+		return NULL;
+	reader_detach(&c->reader);
+	loop_timer_cancel(&c->timer);
+	c->orphan = true;
+	if (c->comparing)
+		return NULL; /* until acpd-unpack has ended, which writes there */
+	closep(&c->events);
+	closep(&c->journal);
+	closep(&c->usage);
+	closep(&c->calls.from);
+	closep(&c->calls.to);
+	bundle_room_drop(c->store, c->dir);
+	buf_done(&c->report);
+	buf_done(&c->text);
+	buf_done(&c->records);
+	free(c->dir);
+	free(c->id);
+	free(c);
+	return NULL;
+}

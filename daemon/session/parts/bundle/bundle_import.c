@@ -1,0 +1,413 @@
+/*
+ * bundle_import.c - makes a closed, read-only session from an uploaded bundle.
+ *
+ * acpd-unpack extracts the archive ("extract") and compares it with its manifest ("bundle-check"),
+ * each as a confined process. go_on then copies the journal line by line through bundle_events.c, a
+ * piece per turn of the loop. All work happens in a private directory. The last step publishes:
+ * artifacts, then the run's files, then the journal. A daemon killed in between leaves files
+ * without a journal, which is not a session.
+ */
+#include "session/parts/bundle/bundle_import.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/parts/bundle/bundle_events.h"
+#include "session/parts/bundle/bundle_internal.h"
+#include "session/core/log/journal_record.h"
+#include "session/core/store/session_recover.h"
+#include "session/parts/workspace/artifact_store.h"
+#include "session/core/session_paths.h"
+#include "workspace/helper_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define SESSION_FILE_MAX (16 * MIB)
+
+struct bundle_import {
+	struct session_store *store;
+	struct sha256 archive; /* pinned */
+	char *room;
+	struct helper_job *helper; /* NULL: none runs */
+	bool checked, orphan;
+	struct loop_timer timer;
+	void (*done)(void *ctx, struct session *s, const struct err *e);
+	void *ctx;
+
+	char *id, *harness, *cwd;
+	struct bundle_events events;
+	int from, to; /* journals: of the bundle, and ours */
+	struct buf in, out;
+	bool began; /* ours has its head */
+};
+
+static void fail_import(struct bundle_import *k, const struct err *e)
+{
+	k->done(k->ctx, NULL, e);
+}
+
+static void broken(struct bundle_import *k, int r)
+{
+	struct err e = { 0 };
+
+	bundle_room_failed(r, &e);
+	fail_import(k, &e);
+}
+
+static char *inside(const struct bundle_import *k, const char *name)
+{
+	_cleanup_(freep) char *in = file_join(k->room, "in");
+
+	return file_join(in, name);
+}
+
+/* --- what the session is --------------------------------------------------------------------------------------- */
+
+static int invalid(struct err *e, const char *text)
+{
+	return err_set(e, -EBADMSG, RPC_INVALID_PARAMS, "BUNDLE_INVALID", "%s", text);
+}
+
+/* Ids are names of files, and in every message: those that a daemon gives. */
+static bool id_of_ours(const char *id)
+{
+	return strncmp(id, "sess_", 5) == 0 && strlen(id) == 37 &&
+	       id[5 + strspn(id + 5, "0123456789abcdef")] == '\0';
+}
+
+static bool is_there(const struct bundle_import *k)
+{
+	_cleanup_(freep) char *journal = paths_journal_path(k->store, k->id);
+	struct stat sb;
+
+	return store_find(k->store, k->id) || lstat(journal, &sb) == 0;
+}
+
+static int read_session(struct bundle_import *k, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { .max = SESSION_FILE_MAX };
+	_cleanup_(freep) char *path = inside(k, "session.json");
+	struct jval v;
+
+	if (!id_of_ours(k->id))
+		return invalid(e, "manifest.json: sessionId is no id of a session");
+	if (is_there(k))
+		return err_set(e, -EEXIST, RPC_INVALID_REQUEST, "SESSION_EXISTS",
+			       "there is a session of that id: delete it first");
+	if (file_read(path, SESSION_FILE_MAX, &text) < 0 ||
+	    jscan_value(buf_slice(&text), &v) != JSCAN_OK || v.type != J_OBJECT ||
+	    !jstr_is(jobj_get(v.raw, "sessionId"), k->id))
+		return invalid(e, "session.json: it is not there, or not that of the session");
+	if (jstr_decode(jobj_get(v.raw, "harness"), 64, &k->harness) < 0 || !*k->harness)
+		return invalid(e, "session.json: harness must be a string");
+	if (jstr_decode(jobj_get(v.raw, "cwd"), PATH_BYTES_MAX, &k->cwd) < 0 || k->cwd[0] != '/')
+		return invalid(e, "session.json: cwd must be an absolute path");
+	return 0;
+}
+
+/* --- its journal --------------------------------------------------------------------------------------------- */
+
+static void put_note(struct bundle_import *k, const char *kind, struct slice value)
+{
+	const struct journal_record rec = { .time_ms = clock_real_ms(), .value = value };
+
+	journal_record_put(&k->out, &rec, kind);
+}
+
+/* Before the first event; those before that, if any, were given up where it comes from. */
+static void put_head(struct bundle_import *k, uint64_t first)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char when[CLOCK_ISO_SIZE];
+	struct jw w = JW(&b);
+
+	k->began = true;
+	jw_obj(&w, NULL);
+	jw_str(&w, "cwd", k->cwd);
+	jw_str(&w, "harness", k->harness);
+	jw_obj(&w, "imported");
+	jw_str(&w, "at", clock_iso(clock_real_ms(), when));
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	put_note(k, "session", buf_slice(&b));
+	if (first < 2)
+		return;
+	buf_reset(&b);
+	buf_printf(&b, "{\"to\":%llu}", (unsigned long long)first - 1);
+	put_note(k, "base", buf_slice(&b));
+}
+
+static int take_line(struct bundle_import *k, struct slice line, struct err *e)
+{
+	_cleanup_(buf_done) struct buf record = { .max = k->out.max };
+	int r = bundle_events_take(&k->events, line, &record, e);
+
+	if (r == 0 && !k->began)
+		put_head(k, k->events.first);
+	if (r == 0)
+		buf_add_slice(&k->out, buf_slice(&record));
+	return r;
+}
+
+/* All whole lines of what has been read; what is left is the beginning of the next. */
+static int take_lines(struct bundle_import *k, struct err *e)
+{
+	struct slice rest = buf_slice(&k->in);
+	const char *end;
+	int r = 0;
+
+	while (r == 0 && rest.n && (end = memchr(rest.p, '\n', rest.n))) {
+		size_t n = (size_t)(end - rest.p);
+
+		r = take_line(k, (struct slice){ rest.p, n }, e);
+		rest.p += n + 1;
+		rest.n -= n + 1;
+	}
+	buf_consume(&k->in, buf_len(&k->in) - rest.n);
+	return r;
+}
+
+/* 1: there is more; 0: that was all; -EBADMSG with e, or another errno. */
+static int copy_piece(struct bundle_import *k, struct err *e)
+{
+	ssize_t n;
+	int r;
+
+	if (buf_reserve(&k->in, BUNDLE_PIECE) < 0)
+		return invalid(e, "journal.ndjson: a line is too long");
+	n = read(k->from, k->in.data + k->in.len, BUNDLE_PIECE);
+	if (n < 0)
+		return -errno;
+	k->in.len += (size_t)n;
+	r = take_lines(k, e);
+	if (r == 0 && n == 0 && buf_len(&k->in))
+		r = invalid(e, "journal.ndjson: its last line is not whole");
+	if (r == 0 && n == 0 && !k->began)
+		put_head(k, 0);
+	if (r == 0)
+		r = k->out.failed ? -ENOMEM : file_write_all(k->to, k->out.data, k->out.len);
+	buf_reset(&k->out);
+	return r < 0 ? r : n > 0;
+}
+
+static int open_journals(struct bundle_import *k)
+{
+	_cleanup_(freep) char *from = inside(k, "journal.ndjson"),
+			      *to = file_join(k->room, "journal");
+
+	k->from = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (k->from < 0)
+		return -errno;
+	k->to = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return k->to < 0 ? -errno : 0;
+}
+
+/* --- where it is kept ------------------------------------------------------------------------------------------ */
+
+/* What the journal says, and what the archive was checked by. */
+static void drop_copies(const struct bundle_import *k)
+{
+	static const char *const names[] = { "events.ndjson", "journal.ndjson", "manifest.json" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		_cleanup_(freep) char *path = inside(k, names[i]);
+
+		unlink(path);
+	}
+}
+
+/* The journal is last: without it there is no session, and at the next start nothing of it is used. */
+static int keep(struct bundle_import *k)
+{
+	_cleanup_(freep) char *run = run_path(k->store, k->id, NULL),
+			      *runs = file_join(k->store->state_dir, "runs"),
+			      *in = file_join(k->room, "in"), *artifacts = inside(k, "artifacts"),
+			      *made = file_join(k->room, "journal"),
+			      *journal = paths_journal_path(k->store, k->id);
+	int r = artifacts_take(k->store, k->id, artifacts);
+
+	drop_copies(k);
+	if (r == 0)
+		r = file_mkdirs(runs, 0700);
+	/* A killed import of the same session can have left files at this path. */
+	if (r == 0 && (removal_tree(k->store->removal, run) < 0 || rename(in, run) < 0))
+		r = -errno;
+	if (r == 0 && rename(made, journal) < 0)
+		r = -errno;
+	return r;
+}
+
+static void finish(struct bundle_import *k)
+{
+	struct session *s;
+	struct err e = { 0 };
+	int r = 0;
+
+	if (is_there(k)) { /* another import of the same */
+		err_set(&e, -EEXIST, RPC_INVALID_REQUEST, "SESSION_EXISTS",
+			"there is a session of that id: delete it first");
+		fail_import(k, &e);
+		return;
+	}
+	/* The journal's bytes must be on disk before it gets the name that makes it a session. */
+	r = fsync(k->to) < 0 ? -errno : keep(k);
+	if (r < 0) {
+		broken(k, r);
+		return;
+	}
+	s = recover_new(k->store, k->id);
+	if (s)
+		k->done(k->ctx, s, NULL);
+	else
+		broken(k, -EIO);
+}
+
+static void go_on(void *ctx)
+{
+	struct bundle_import *k = ctx;
+	struct err e = { 0 };
+	int r = copy_piece(k, &e);
+
+	if (r > 0)
+		loop_timer_set(k->store->loop, &k->timer, 0, go_on, k);
+	else if (r == 0)
+		finish(k);
+	else if (*e.reason)
+		fail_import(k, &e);
+	else
+		broken(k, r);
+}
+
+/* --- acpd-unpack ------------------------------------------------------------------------------------------------ */
+
+static void begin(struct bundle_import *k, struct slice report)
+{
+	struct err e = { 0 };
+
+	if (jstr_decode(jobj_get(report, "sessionId"), RPC_ID_MAX, &k->id) < 0)
+		invalid(&e, "the bundle names no session");
+	else if (read_session(k, &e) == 0 && open_journals(k) < 0)
+		invalid(&e, "journal.ndjson: it is not there");
+	k->events.session_id = k->id;
+	if (*e.reason)
+		fail_import(k, &e);
+	else
+		go_on(k);
+}
+
+static void put_extract(const struct bundle_import *k, struct buf *b)
+{
+	_cleanup_(freep) char *in = file_join(k->room, "in"),
+			      *archive = archive_path(k->store->workspaces.archives, &k->archive);
+	char digest[ARCHIVE_DIGEST_SIZE];
+	struct jw w = JW(b);
+
+	bundle_put_extract(&w, in, archive, archive_digest_text(&k->archive, digest));
+}
+
+static void put_check(const struct bundle_import *k, struct buf *b)
+{
+	_cleanup_(freep) char *in = file_join(k->room, "in");
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "root", in);
+	jw_end_obj(&w);
+}
+
+static void on_helper(void *ctx, struct slice report, const struct err *e);
+static const struct helper_job_events events = { NULL, on_helper };
+
+static int run(struct bundle_import *k, struct err *e)
+{
+	_cleanup_(buf_done) struct buf job = { 0 };
+
+	(k->checked ? put_check : put_extract)(k, &job);
+	k->helper = helper_job_start(
+		k->store->loop, k->store->procs,
+		&(struct helper_job_spec){ .verb = k->checked ? "bundle-check" : "extract",
+					   .job = buf_slice(&job) },
+		&events, k, e);
+	return k->helper ? 0 : -EIO;
+}
+
+static void on_helper(void *ctx, struct slice report, const struct err *failed)
+{
+	_cleanup_(freep) char *kept = xstrndup(report.n ? report.p : "", report.n);
+	struct bundle_import *k = ctx;
+	struct err e = { 0 };
+
+	if (failed)
+		e = *failed;
+	k->helper = helper_job_free(k->helper);
+	if (k->orphan) {
+		bundle_import_free(k);
+		return;
+	}
+	if (failed) {
+		fail_import(k, &e);
+	} else if (k->checked) {
+		begin(k, slice_of(kept));
+	} else {
+		k->checked = true;
+		if (run(k, &e) < 0)
+			fail_import(k, &e);
+	}
+}
+
+/* --- its life ---------------------------------------------------------------------------------------------------- */
+
+struct bundle_import *bundle_import_start(struct session_store *st, const struct sha256 *archive,
+					  void (*done)(void *ctx, struct session *s,
+						       const struct err *e),
+					  void *ctx, struct err *e)
+{
+	struct bundle_import *k;
+	char *room = NULL;
+
+	if (store_admit(st, e) < 0 || archive_pin(st->workspaces.archives, archive, e) < 0)
+		return NULL;
+	if (bundle_room_new(st, &room, e) < 0) {
+		archive_unpin(st->workspaces.archives, archive);
+		return NULL;
+	}
+	k = new0(struct bundle_import);
+	k->store = st;
+	k->archive = *archive;
+	k->room = room;
+	k->done = done;
+	k->ctx = ctx;
+	k->from = k->to = -1;
+	if (run(k, e) < 0)
+		return bundle_import_free(k);
+	return k;
+}
+
+struct bundle_import *bundle_import_free(struct bundle_import *k)
+{
+	if (!k)
+		return NULL;
+	loop_timer_cancel(&k->timer);
+	if (k->helper) {
+		k->orphan = true;
+		helper_job_abort(k->helper);
+		return NULL;
+	}
+	closep(&k->from);
+	closep(&k->to);
+	archive_unpin(k->store->workspaces.archives, &k->archive);
+	bundle_room_drop(k->store, k->room);
+	buf_done(&k->in);
+	buf_done(&k->out);
+	free(k->room);
+	free(k->id);
+	free(k->harness);
+	free(k->cwd);
+	free(k);
+	return NULL;
+}

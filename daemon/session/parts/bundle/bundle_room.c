@@ -1,0 +1,76 @@
+/* bundle_room.c - directories for bundles that are being made or taken. */
+#include "session/parts/bundle/bundle_internal.h"
+
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+int bundle_room_failed(int r, struct err *e)
+{
+	return err_set(e, r, RPC_INTERNAL_ERROR,
+		       r == -ENOSPC || r == -EDQUOT ? "NO_SPACE" : "STATE_NOT_WRITABLE",
+		       "the files of the bundle cannot be written: %s", strerror(-r));
+}
+
+static int make_dirs(const char *dir)
+{
+	static const char *const names[] = { "artifacts", "model" };
+	int r = file_mkdirs(dir, 0700);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(names); i++) {
+		_cleanup_(freep) char *path = file_join(dir, names[i]);
+
+		if (mkdir(path, 0700) < 0)
+			r = -errno;
+	}
+	return r;
+}
+
+int bundle_room_new(struct session_store *st, char **ret, struct err *e)
+{
+	_cleanup_(freep) char *all = file_join(st->state_dir, "bundles"), *dir = NULL;
+	char name[32];
+	int r;
+
+	if (st->bundle.rooms >= BUNDLE_ROOMS_MAX)
+		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY",
+			       "%d bundles are being made or taken: come again", BUNDLE_ROOMS_MAX);
+	snprintf(name, sizeof(name), "%llu", (unsigned long long)++st->bundle.next);
+	dir = file_join(all, name);
+	r = make_dirs(dir);
+	if (r < 0) {
+		removal_tree(st->removal, dir);
+		return bundle_room_failed(r, e);
+	}
+	st->bundle.rooms++;
+	*ret = TAKE_PTR(dir);
+	return 0;
+}
+
+void bundle_room_drop(struct session_store *st, const char *dir)
+{
+	if (!dir)
+		return;
+	st->bundle.rooms--;
+	if (removal_tree(st->removal, dir) < 0)
+		log_warn("session", "the files of a bundle cannot be removed", "path", dir);
+}
+
+void bundle_room_begin(struct session_store *st)
+{
+	_cleanup_(freep) char *all = file_join(st->state_dir, "bundles");
+
+	if (removal_tree(st->removal, all) < 0)
+		log_warn("session", "the files of bundles cannot be removed", "path", all);
+}
+
+char *run_path(const struct session_store *st, const char *id, const char *name)
+{
+	_cleanup_(freep) char *all = file_join(st->state_dir, "runs"), *dir = file_join(all, id);
+
+	return name ? file_join(dir, name) : TAKE_PTR(dir);
+}

@@ -1,0 +1,285 @@
+/* check_run.c - one run of a list: check after check, each with its event; and runs that are begun by hand. */
+#include "session/parts/check/check_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "session/core/session_internal.h"
+#include "session/core/session_part.h"
+#include "session/parts/workspace/baseline.h"
+
+#include <errno.h>
+
+static const char *const verdicts[] = { "unchecked", "verified", "failed" };
+
+const char *check_verdict_name(enum check_verdict v)
+{
+	return verdicts[v];
+}
+
+void check_outcome_put(struct jw *w, const char *key, enum check_verdict verdict,
+		       struct slice results)
+{
+	jw_obj(w, key);
+	jw_str(w, "verdict", verdicts[verdict]);
+	jw_raw(w, "results", results.n ? results : SLICE("[]"));
+	jw_end_obj(w);
+}
+
+bool session_checks_running(const struct session *s)
+{
+	return s->check.run != NULL;
+}
+
+struct check_list *turn_checks(const struct session *s, const struct session_turn *t)
+{
+	const char *raw = t && t->checks ? t->checks : s->setup.checks;
+	struct check_list *l = NULL;
+
+	if (raw)
+		check_list_parse(slice_of(raw), "checks", &l, NULL);
+	return check_list_count(l) ? l : check_list_free(l);
+}
+
+/* --- one check --------------------------------------------------------------------------------------------- */
+
+static void step(void *ctx);
+
+static void run_free(struct check_run *r)
+{
+	loop_task_cancel(&r->task);
+	check_process_free(r->process);
+	check_evidence_done(&r->evidence);
+	check_state_done(&r->before);
+	check_list_free(r->list);
+	buf_done(&r->results);
+	free(r->message);
+	free(r);
+}
+
+static void finish(struct check_run *r)
+{
+	struct session *s = r->session;
+	struct check_outcome o = { .failed = r->failed };
+
+	buf_putc(&r->results, ']');
+	o.results = buf_slice(&r->results);
+	if (!r->cancelled && r->list->n)
+		o.verdict = r->failed ? CHECK_FAILED : CHECK_VERIFIED;
+	s->check.run = NULL;
+	if (r->done)
+		r->done(r->ctx, &o);
+	run_free(r);
+}
+
+/* What it printed is not told: the event and the usage record have it. */
+static void tell_elsewhere(const struct check_run *r, const struct check_spec *c)
+{
+	const struct check_evidence *v = &r->evidence;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (r->about.turn)
+		jw_uint(&w, "turn", r->about.turn);
+	jw_obj(&w, "check");
+	jw_str(&w, "id", c->id);
+	jw_str(&w, "kind", check_kind_name(c->kind));
+	if (v->ended && v->by_signal)
+		jw_str(&w, "signal", v->signal);
+	else if (v->ended)
+		jw_int(&w, "exitCode", v->exit_code);
+	if (*v->error.reason)
+		jw_str(&w, "reason", v->error.reason);
+	jw_end_obj(&w);
+	event_webhook(r->session, WEBHOOK_CHECK_FAILED, NULL, buf_slice(&b));
+}
+
+static void tell(struct check_run *r, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "check");
+	jw_raw(&w, "check", result);
+	event_note(r->session, EVENT_CHECK, buf_slice(&b));
+	session_log(r->session, r->evidence.ok ? "check passed" : "check failed", "check",
+		    r->list->v[r->at].id, *r->evidence.error.reason ? "reason" : NULL,
+		    r->evidence.error.reason, NULL);
+}
+
+/* The current one has ended: its result is told, and the next one begins. */
+static void ended(struct check_run *r)
+{
+	const struct check_spec *c = &r->list->v[r->at];
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "id", c->id);
+	jw_str(&w, "kind", check_kind_name(c->kind));
+	check_evidence_put(r->session, c, &r->evidence, &w);
+	jw_end_obj(&w);
+	check_span_end(r->session, &r->span, c, &r->evidence);
+	tell(r, buf_slice(&b));
+	if (!r->evidence.ok)
+		tell_elsewhere(r, c);
+	if (buf_len(&r->results) > 1)
+		buf_putc(&r->results, ',');
+	buf_add_slice(&r->results, buf_slice(&b));
+	r->failed += !r->evidence.ok;
+	check_evidence_done(&r->evidence);
+	r->at++;
+	loop_defer(r->session->store->loop, &r->task, step, r);
+}
+
+/* One that was ended because nobody wants the rest says nothing. */
+static void settled(struct check_run *r)
+{
+	if (r->cancelled)
+		loop_defer(r->session->store->loop, &r->task, step, r);
+	else
+		ended(r);
+}
+
+static void on_process(void *ctx)
+{
+	struct check_run *r = ctx;
+
+	r->process = check_process_free(r->process);
+	if (!r->cancelled && check_changes_known(r))
+		check_changes_look(r, settled);
+	else
+		settled(r);
+}
+
+static void begin_process(struct check_run *r)
+{
+	const struct check_spec *c = &r->list->v[r->at];
+
+	if (r->cancelled) {
+		settled(r);
+		return;
+	}
+	r->process = check_process_start(r->session, c, slice_of(r->message), &r->evidence,
+					 on_process, r, &r->evidence.error);
+	if (!r->process)
+		ended(r);
+}
+
+/* Before the first that may change something the workspace is looked at, and after each. */
+static void begin(struct check_run *r)
+{
+	const struct check_spec *c = &r->list->v[r->at];
+
+	check_span_begin(r->session, &r->span, r->about.turn);
+	if (!c->job)
+		check_changes_judge(r, c, settled);
+	else if (check_changes_known(r) && !r->before.known)
+		check_changes_look(r, begin_process);
+	else
+		begin_process(r);
+}
+
+static void step(void *ctx)
+{
+	struct check_run *r = ctx;
+	struct session *s = r->session;
+
+	if (!r->cancelled && r->at < r->list->n) {
+		begin(r);
+		return;
+	}
+	finish(r);
+	activity_note(s);
+	session_advance(s);
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------- */
+
+struct check_run *session_checks_run(struct session *s, struct check_list *list,
+				     const struct check_turn *about, check_done_fn done, void *ctx)
+{
+	struct check_run *r = new0(struct check_run);
+
+	r->session = s;
+	r->list = list;
+	r->about = *about;
+	r->about.message = SLICE_NONE;
+	if (about->message.n)
+		r->message = xstrndup(about->message.p, about->message.n);
+	r->done = done;
+	r->ctx = ctx;
+	buf_putc(&r->results, '[');
+	s->check.run = r;
+	activity_note(s);
+	loop_defer(s->store->loop, &r->task, step, r);
+	return r;
+}
+
+void check_run_cancel(struct check_run *r)
+{
+	r->cancelled = true;
+	if (r->process)
+		check_process_stop(r->process);
+	if (r->looking)
+		baseline_changes_stop(r->session, r);
+}
+
+void check_run_leave(struct check_run *r)
+{
+	r->done = NULL;
+	check_run_cancel(r);
+}
+
+void session_checks_abort(struct session *s)
+{
+	if (s->check.run)
+		check_run_cancel(s->check.run);
+}
+
+/* No process of the run may be left. */
+static void drop_check(struct session *s)
+{
+	if (!s->check.run)
+		return;
+	s->check.run->cancelled = true;
+	finish(s->check.run);
+}
+
+/* --- by hand ------------------------------------------------------------------------------------------------- */
+
+int session_check(struct session *s, struct slice checks, check_done_fn done, void *ctx,
+		  struct err *e)
+{
+	struct check_list *l = NULL;
+	int r = store_admit(s->store, e);
+
+	if (r == 0 && s->state != SESSION_OPEN)
+		r = err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
+			    "the session is closed; session/load opens it");
+	if (r == 0 && (!list_empty(&s->turn.queue) || s->check.run))
+		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			    "a turn or a check is running on this session");
+	if (r == 0 && checks.n)
+		r = check_list_parse(checks, "checks", &l, e);
+	if (r < 0)
+		return r;
+	if (!checks.n)
+		l = turn_checks(s, NULL);
+	if (!check_list_count(l)) {
+		check_list_free(l);
+		return err_field(e, "checks", "FIELD_MISSING",
+				 "neither the call nor the session has checks");
+	}
+	session_checks_run(s, l, &(struct check_turn){ 0 }, done, ctx);
+	return 0;
+}
+
+bool session_uncheck(struct session *s, const void *ctx)
+{
+	if (!s->check.run || s->check.run->ctx != ctx)
+		return false;
+	check_run_cancel(s->check.run);
+	return true;
+}
+
+const struct session_part check_part = { .name = "check", .drop = drop_check };

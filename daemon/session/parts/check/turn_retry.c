@@ -1,0 +1,299 @@
+/* turn_retry.c - what failed goes back to the harness: the next attempt at a prompt, and what it is told. */
+#include "session/core/session_internal.h"
+
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+/* --- what the harness is told ------------------------------------------------------------------------------- */
+
+/* The end of a longer text, from a whole character on. */
+static struct slice end_of(const char *text, size_t max)
+{
+	size_t n = strlen(text), from = n > max ? n - max : 0;
+
+	while (from && from < n && ((unsigned char)text[from] & 0xc0) == 0x80)
+		from++;
+	return (struct slice){ text + from, n - from };
+}
+
+static void say_text(struct buf *b, const char *what, struct jval v)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	if (jstr_decode_shown(v, RETRY_TEXT_MAX, &text) < 0 || !*text)
+		return;
+	buf_printf(b, "%s ends with:\n```\n", what);
+	buf_add_slice(b, end_of(text, RETRY_TAIL_MAX));
+	buf_puts(b, text[strlen(text) - 1] == '\n' ? "```\n" : "\n```\n");
+}
+
+static void say_word(struct buf *b, const char *before, struct jval v)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	if (jstr_decode_shown(v, RETRY_TAIL_MAX, &text) == 0 && *text)
+		buf_printf(b, "%s%s", before, text);
+}
+
+static void say_stdout(struct buf *b, struct jval v)
+{
+	say_text(b, "Its output", v);
+}
+
+static void say_stderr(struct buf *b, struct jval v)
+{
+	say_text(b, "Its error output", v);
+}
+
+static void say_exit(struct buf *b, struct jval v)
+{
+	buf_printf(b, "It ended with exit code %.*s.\n", (int)v.raw.n, v.raw.p);
+}
+
+static void say_signal(struct buf *b, struct jval v)
+{
+	say_word(b, "It was ended by ", v);
+	buf_puts(b, ".\n");
+}
+
+static void say_error(struct buf *b, struct jval v)
+{
+	say_word(b, "It could not be carried out: ", jobj_get(v.raw, "message"));
+	buf_putc(b, '\n');
+}
+
+static void say_tests(struct buf *b, struct jval v)
+{
+	struct jval failures = jobj_get(v.raw, "failures"), f;
+	struct jiter it;
+
+	buf_printf(b, "Tests: %llu failed, %llu passed.\n",
+		   (unsigned long long)jobj_uint(v.raw, "failed"),
+		   (unsigned long long)jobj_uint(v.raw, "passed"));
+	if (failures.type != J_ARRAY || !jiter_init(&it, failures))
+		return;
+	while (jiter_next(&it, NULL, &f)) {
+		say_word(b, "- ", jobj_get(f.raw, "name"));
+		say_word(b, " in ", jobj_get(f.raw, "suite"));
+		say_word(b, ": ", jobj_get(f.raw, "message"));
+		buf_putc(b, '\n');
+	}
+}
+
+static void say_paths(struct buf *b, struct jval v)
+{
+	struct jiter it;
+	struct jval path;
+
+	buf_puts(b, "Changed against its rules:\n");
+	if (v.type == J_ARRAY && jiter_init(&it, v))
+		while (jiter_next(&it, NULL, &path)) {
+			say_word(b, "- ", path);
+			buf_putc(b, '\n');
+		}
+}
+
+static void say_counts(struct buf *b, struct jval v)
+{
+	buf_printf(b, "Changed: %.*s\n", (int)MIN(v.raw.n, (size_t)RETRY_TAIL_MAX), v.raw.p);
+}
+
+static void say_nothing(struct buf *b _unused_, struct jval v _unused_)
+{
+}
+
+/* What a result may have; the rest is shown as it stands. */
+static const struct {
+	const char *name;
+	void (*say)(struct buf *b, struct jval v);
+} members[] = {
+	{ "id", say_nothing },
+	{ "kind", say_nothing },
+	{ "ok", say_nothing },
+	{ "durationMs", say_nothing },
+	{ "leftBehind", say_nothing },
+	{ "changed", say_nothing },
+	{ "offendingTotal", say_nothing },
+	{ "offending", say_paths },
+	{ "counts", say_counts },
+	{ "outputTruncated", say_nothing },
+	{ "stdoutTruncated", say_nothing },
+	{ "stderrTruncated", say_nothing },
+	{ "exitCode", say_exit },
+	{ "signal", say_signal },
+	{ "error", say_error },
+	{ "tests", say_tests },
+	{ "outputTail", say_stdout },
+	{ "stdoutTail", say_stdout },
+	{ "stderrTail", say_stderr },
+};
+
+static void say_member(struct buf *b, struct slice key, struct jval v)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		if (!jkey_is(key, members[i].name))
+			continue;
+		members[i].say(b, v);
+		return;
+	}
+	buf_printf(b, "%.*s: %.*s\n", (int)MIN(key.n, 64u), key.p,
+		   (int)MIN(v.raw.n, (size_t)RETRY_TAIL_MAX), v.raw.p);
+}
+
+/* The check as its client wrote it; empty: there is none of that id. */
+static struct slice check_of(struct slice checks, struct slice result)
+{
+	struct slice id = jobj_get(result, "id").raw;
+	struct jiter it;
+	struct jval v;
+
+	if (checks.n && jiter_init(&it, (struct jval){ J_ARRAY, checks }))
+		while (jiter_next(&it, NULL, &v))
+			if (slice_eq(jobj_get(v.raw, "id").raw, id))
+				return v.raw;
+	return SLICE_NONE;
+}
+
+/* What nobody can keep to who does not know it. */
+static void say_rules(struct buf *b, struct slice check)
+{
+	static const char *const rules[] = { "allow",	      "deny",	      "maxFiles",
+					     "maxInsertions", "maxDeletions", "maxLines",
+					     "minPassed" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		struct slice v = jobj_get(check, rules[i]).raw;
+
+		if (v.n)
+			buf_printf(b, "Its rule %s: %.*s\n", rules[i],
+				   (int)MIN(v.n, (size_t)RETRY_TAIL_MAX), v.p);
+	}
+}
+
+static void say_result(struct buf *b, struct slice result, struct slice check)
+{
+	struct jiter it;
+	struct slice key;
+	struct jval v;
+
+	say_word(b, "\nCheck ", jobj_get(result, "id"));
+	say_word(b, " (", jobj_get(result, "kind"));
+	buf_puts(b, ") failed.\n");
+	say_rules(b, check);
+	if (jiter_init(&it, (struct jval){ J_OBJECT, result }))
+		while (jiter_next(&it, &key, &v))
+			say_member(b, key, v);
+}
+
+/* Results beyond the bound are left out whole, the first of them apart. */
+static void say_results(struct buf *b, struct slice results, struct slice checks, unsigned *left)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!results.n || !jiter_init(&it, (struct jval){ J_ARRAY, results }))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(buf_done) struct buf one = { 0 };
+
+		if (jobj_get(v.raw, "ok").type == J_TRUE)
+			continue;
+		say_result(&one, v.raw, check_of(checks, v.raw));
+		if (buf_len(b) + buf_len(&one) <= RETRY_TEXT_MAX)
+			buf_add_slice(b, buf_slice(&one));
+		else
+			++*left;
+	}
+}
+
+void turn_retry_put(const struct turn_proof *p, struct slice checks, struct buf *ret)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(ret);
+	unsigned left = 0;
+
+	buf_printf(&b,
+		   "What you did was checked, and it does not hold yet. This is attempt %u of %u. "
+		   "Mend what is found wrong below; it will be checked again when you are done.\n",
+		   p->attempt + 1, p->attempts);
+	say_results(&b, slice_of(p->results), checks, &left);
+	if (left)
+		buf_printf(&b, "\n%u more checks failed.\n", left);
+	jw_arr(&w, NULL);
+	jw_obj(&w, NULL);
+	jw_str(&w, "type", "text");
+	jw_slice(&w, "text", buf_slice(&b));
+	jw_end_obj(&w);
+	jw_end_arr(&w);
+}
+
+/* --- the next attempt --------------------------------------------------------------------------------------- */
+
+/* False: whatever the harness does, a check cannot hold. */
+static bool can_be_mended(const struct turn_proof *p)
+{
+	struct jval v;
+	struct jiter it;
+
+	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(p->results) });
+	while (jiter_next(&it, NULL, &v))
+		if (jstr_is(jobj_get(jobj_get(v.raw, "error").raw, "reason"), "NO_BASELINE"))
+			return false;
+	return true;
+}
+
+bool turn_retry_due(const struct session *s, const struct session_turn *t)
+{
+	const struct turn_proof *p = &t->proof;
+
+	return !t->end.failed && p->verdict == CHECK_FAILED && p->attempt < p->attempts &&
+	       s->state == SESSION_OPEN && !s->store->stopping && can_be_mended(p);
+}
+
+static void pass_waiters(struct session_turn *from, struct session_turn *to)
+{
+	while (!list_empty(&from->waiters)) {
+		struct list *w = from->waiters.next;
+
+		list_del(w);
+		list_add_tail(&to->waiters, w);
+	}
+}
+
+/* Until it begins, what is in the journal of the attempts before stays: a later daemon ends it by that. */
+void turn_retry_add(struct session *s, struct session_turn *t)
+{
+	_cleanup_(buf_done) struct buf content = { 0 };
+	struct session_turn *next = turn_new(s);
+
+	turn_retry_put(&t->proof, slice_of(t->checks), &content);
+	next->content = xstrndup(content.data, content.len);
+	next->key = xstrdup(t->key);
+	memcpy(next->digest, t->digest, sizeof(next->digest));
+	trace_context_copy(&next->trace, &t->trace);
+	next->incarnation = xstrdup(t->incarnation);
+	next->meta = xstrdup(t->meta);
+	next->checks = xstrdup(t->checks);
+	next->first_seq = t->first_seq;
+	next->proof.attempt = t->proof.attempt + 1;
+	next->proof.attempts = t->proof.attempts;
+	next->proof.first = t->proof.first;
+	pass_waiters(t, next);
+	turn_budget_pass(t, next);
+	turn_tries_pass(t, next);
+	list_add_tail(t->link.next, &next->link); /* before all that wait */
+	turn_log(t, LOG_INFO, "another attempt follows", NULL);
+}
+
+void turn_retry_fail(struct session *s, const struct session_turn *t)
+{
+	list_each(next, &s->turn.queue, struct session_turn, link) {
+		if (next->state != TURN_QUEUED || next->proof.first != t->proof.first)
+			continue;
+		turn_end_queued(s, next, &t->end);
+		return;
+	}
+}

@@ -1,0 +1,281 @@
+/*
+ * session_level.c - compares a confinement level with the means of the machine, in one table.
+ *
+ * `needs` lists the requirements that depend on the daemon's configuration; proc/level_means.h has
+ * those of the kernel. The same table answers the check of a request, the reply to the client,
+ * /ready, doctor and the log, so they cannot differ. A requested level never falls below
+ * --level-min, also for sessions recovered from a journal.
+ */
+#include "session/parts/confinement/session_level.h"
+
+#include "base/log.h"
+#include "confine/confine_machine.h"
+#include "confine/confinement.h"
+#include "egress/egress.h"
+#include "proc/level_means.h"
+#include "proc/spaces/spaces.h"
+#include "session/core/session_internal.h"
+#include "session/parts/confinement/session_spaces.h"
+#include "session/core/session_part.h"
+#include "session/parts/users/session_user.h"
+
+#include <errno.h>
+
+/* --- what a level needs -------------------------------------------------------------------------------------- */
+
+/* For whom a row of the table is asked. */
+struct level_facts {
+	const struct session_store *store;
+	enum confine_level level;
+	bool log;
+};
+
+static const char *why_no_uid(const struct level_facts *f)
+{
+	/* namespaces keep sessions of one user apart */
+	if (geteuid() != 0 && f->level == LEVEL_STRICT && !spaces_missing())
+		return NULL;
+	if (geteuid() != 0)
+		return "the daemon is not root: sessions run as its own user";
+	if (!f->store->user.switched)
+		return "there is no --agent-user: sessions run as root";
+	return store_has_uids(f->store) ?
+		       NULL :
+		       "all sessions run as one user: --agent-uids gives each its own";
+}
+
+static const char *why_no_proxy(const struct level_facts *f)
+{
+	return egress_missing(f->store->egress);
+}
+
+static const char *why_no_limit(const struct level_facts *f, enum cgroup_use use)
+{
+	const char *why = cgroups_why(proc_host_cgroups(f->store->procs), use);
+
+	return *why ? why : NULL;
+}
+
+static const char *why_no_memory_limit(const struct level_facts *f)
+{
+	return why_no_limit(f, CGROUP_MEMORY);
+}
+
+/* Of a uid that is not ours an rlimit will do. */
+static const char *why_no_process_limit(const struct level_facts *f)
+{
+	return f->store->user.switched ? NULL : why_no_limit(f, CGROUP_PIDS);
+}
+
+static const char *why_no_cpu_weight(const struct level_facts *f)
+{
+	return why_no_limit(f, CGROUP_CPU);
+}
+
+/* Besides proc/level_means.h. what is a word of the protocol; why says NULL if it can be had. */
+static const struct {
+	const char *what;
+	enum confine_level from;
+	const char *(*why)(const struct level_facts *f);
+} needs[] = {
+	{ "uid", LEVEL_GUARDED, why_no_uid },
+	{ "memoryBytes", LEVEL_GUARDED, why_no_memory_limit },
+	{ "pids", LEVEL_GUARDED, why_no_process_limit },
+	{ "cpuWeight", LEVEL_GUARDED, why_no_cpu_weight },
+	{ "proxy", LEVEL_STRICT, why_no_proxy },
+};
+
+/* Calls fn for each need of the level that is not met, and says how many there are. */
+static size_t each_missing(const struct level_facts *f, enum confine_level level, level_lack_fn fn,
+			   void *ctx)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
+		const char *why = needs[i].from <= level ? needs[i].why(f) : NULL;
+
+		if (why && fn)
+			fn(ctx, needs[i].what, why);
+		n += why != NULL;
+	}
+	return n + level_means_lack(&(struct level_ask){ level, f->log, f->store->user.switched },
+				    fn, ctx);
+}
+
+/* Where calls can be handed to nobody, the level is worth more than the record. */
+const struct confinement *level_confinement(enum confine_level level, unsigned flags)
+{
+	if (confine_machine_missing(MACHINE_LISTENER))
+		flags &= ~(unsigned)CONFINE_LOG;
+	return confine_machine_missing(MACHINE_FILTER) ? NULL : confinement_get(level, flags, NULL);
+}
+
+/* --- which one ------------------------------------------------------------------------------------------------ */
+
+static struct level_wish wish_of(const struct session_store *st, const struct level_wish *said)
+{
+	struct level_wish w = said && said->named ? *said : st->level.wish;
+
+	w.level = MAX(w.level, st->level.min);
+	return w;
+}
+
+enum confine_level session_level(const struct session *s)
+{
+	return wish_of(s->store, &s->setup.level).level;
+}
+
+bool session_level_logs(const struct session *s)
+{
+	return wish_of(s->store, &s->setup.level).log;
+}
+
+enum confine_level level_for(const struct session_store *st, const struct setup *have,
+			     const struct setup_params *p)
+{
+	return wish_of(st, p->level ? p->level : have ? &have->level : NULL).level;
+}
+
+enum confine_level store_level(const struct session_store *st)
+{
+	return wish_of(st, NULL).level;
+}
+
+/* The highest level that has to be met whole. */
+static enum confine_level required(const struct session_store *st, const struct level_wish *w)
+{
+	return w->named && w->at_least ? w->level : st->level.min;
+}
+
+const char *level_less(const struct session_store *st, const struct level_wish *asked,
+		       const struct level_wish *than)
+{
+	struct level_wish a = wish_of(st, asked), t = wish_of(st, than);
+
+	if (a.level < t.level)
+		return "_meta.acpd.level";
+	if (required(st, &a) < required(st, &t))
+		return "_meta.acpd.level.atLeast";
+	return t.log && !a.log ? "_meta.acpd.level.log" : NULL;
+}
+
+static void add_reason(void *ctx, const char *what, const char *why)
+{
+	struct buf *b = ctx;
+
+	buf_printf(b, "%s%s: %s", buf_len(b) ? "; " : "", what, why);
+}
+
+static enum inner_choice inner_of(const struct setup *have, const struct setup_params *p)
+{
+	return p->inner != INNER_UNSAID || !have ? p->inner : have->inner;
+}
+
+/* Of a namespace of users in which root outside is somebody root needs a capability, and a level leaves him none. */
+static int check_inner(const struct session_store *st, enum inner_choice inner,
+		       enum confine_level level, struct err *e)
+{
+	if (inner != INNER_ON || level == LEVEL_OPEN || geteuid() != 0 || st->user.switched)
+		return 0;
+	return err_field(e, "_meta.acpd.innerSandbox", "CONFINEMENT_UNSUPPORTED",
+			 "sessions run as root, and at level %s root can make no user namespace: "
+			 "the daemon needs --agent-user",
+			 level_name(level));
+}
+
+int session_level_check(const struct session_store *st, const struct setup *have,
+			const struct setup_params *p, struct err *e)
+{
+	const struct level_wish *said = p->level ? p->level : have ? &have->level : NULL;
+	struct level_wish w = wish_of(st, said);
+	struct level_facts f = { st, w.level, w.log };
+	_cleanup_(buf_done) struct buf why = { 0 };
+	enum confine_level whole = required(st, &w);
+
+	if (p->level && p->level->level < st->level.min)
+		return err_field(e, "_meta.acpd.level", "LEVEL_NOT_ALLOWED",
+				 "the operator allows no level below %s",
+				 level_name(st->level.min));
+	if (!each_missing(&f, whole, add_reason, &why))
+		return check_inner(st, inner_of(have, p), w.level, e);
+	buf_putc(&why, '\0');
+	return err_field(e, "_meta.acpd.level", "CONFINEMENT_UNSUPPORTED",
+			 "%s cannot be had here: %s", level_name(whole), why.data);
+}
+
+/* --- what is told --------------------------------------------------------------------------------------------- */
+
+static void put_missing(void *ctx, const char *what, const char *why)
+{
+	struct jw *w = ctx;
+
+	jw_obj(w, NULL);
+	jw_str(w, "what", what);
+	jw_str(w, "why", why);
+	jw_end_obj(w);
+}
+
+static void put(struct jw *w, const struct level_facts *f, const struct level_wish *wish)
+{
+	bool whole = !each_missing(f, f->level, NULL, NULL);
+
+	jw_obj(w, "level");
+	jw_str(w, "requested", level_name(f->level));
+	jw_str(w, "achieved", whole ? level_name(f->level) : "partial");
+	jw_arr(w, "missing");
+	each_missing(f, f->level, put_missing, w);
+	jw_end_arr(w);
+	if (wish->log)
+		jw_bool(w, "log", true);
+	jw_end_obj(w);
+}
+
+/* Member "level": how far the session is confined. */
+static void put_level(struct jw *w, const struct session *s)
+{
+	struct level_wish wish = wish_of(s->store, &s->setup.level);
+
+	put(w, &(struct level_facts){ s->store, wish.level, wish.log }, &wish);
+}
+
+void store_put_level(const struct session_store *st, struct jw *w)
+{
+	struct level_wish wish = wish_of(st, NULL);
+
+	put(w, &(struct level_facts){ st, wish.level, wish.log }, &wish);
+}
+
+void store_log_level(const struct session_store *st)
+{
+	struct level_wish wish = wish_of(st, NULL);
+	struct level_facts f = { st, wish.level, wish.log };
+	_cleanup_(buf_done) struct buf missing = { 0 };
+	size_t n = each_missing(&f, f.level, add_reason, &missing);
+
+	buf_putc(&missing, '\0');
+	log_info("serve", "level of confinement", "requested", level_name(f.level), "achieved",
+		 n ? "partial" : level_name(f.level), "missing", n ? missing.data : "");
+}
+
+void store_put_levels(const struct session_store *st, struct jw *w)
+{
+	jw_arr(w, "levels");
+	for (int level = st->level.min; level < LEVEL_MAX; level++) {
+		struct level_facts f = { st, (enum confine_level)level, false };
+
+		jw_obj(w, NULL);
+		jw_str(w, "name", level_name(f.level));
+		jw_bool(w, "whole", !each_missing(&f, f.level, NULL, NULL));
+		jw_arr(w, "missing");
+		each_missing(&f, f.level, put_missing, w);
+		jw_end_arr(w);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+const struct session_part level_part = {
+	.name = "level",
+	.put_status = put_level,
+	.shut = session_spaces_close,
+};

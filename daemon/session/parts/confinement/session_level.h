@@ -1,0 +1,47 @@
+/*
+ * session_level.h - how far what runs for a session is confined: its level (confine/level.h), and what of it this
+ * machine and this daemon cannot give.
+ *
+ * A level that somebody names (_meta.acpd.level, --level, --level-min) is met whole, or the session is refused:
+ * CONFINEMENT_UNSUPPORTED. With atLeast: false, and where nobody named one, as much of it holds as can be had. Either
+ * way the answer says {requested, achieved, missing: [{what, why}]}. A client that asks for less than --level-min is
+ * refused: LEVEL_NOT_ALLOWED.
+ *
+ * What a level needs is one table. The same table answers for a session and, without one, for what a new session would
+ * get (/ready, /v1/info, doctor, the log).
+ */
+#pragma once
+
+#include "session/core/harness/setup.h"
+
+struct confinement;
+struct session;
+struct session_store;
+struct jw;
+struct session_part;
+
+extern const struct session_part level_part;
+
+/* What the operator says: --level, --level-min. */
+struct level_policy {
+	struct level_wish wish; /* of sessions whose client names none */
+	enum confine_level min;
+};
+
+/* The level that is tried for a session with this setup. */
+enum confine_level session_level(const struct session *s);
+/* What it refuses is recorded (session_refusals.h). */
+bool session_level_logs(const struct session *s);
+/* And for what runs for no session. */
+enum confine_level store_level(const struct session_store *st);
+/* The field in which asked is less than than; NULL: in none. A wish that is not named is the operator's. */
+const char *level_less(const struct session_store *st, const struct level_wish *asked,
+		       const struct level_wish *than);
+/* What a child of that level is given, as far as this machine can; NULL: nothing. flags: enum confine_flag. */
+const struct confinement *level_confinement(enum confine_level level, unsigned flags);
+/* That of a session with setup have (NULL: none yet) that is given p. */
+enum confine_level level_for(const struct session_store *st, const struct setup *have,
+			     const struct setup_params *p);
+/* Whether a session with this setup (NULL: none yet) can be given p, before anything changes. */
+int session_level_check(const struct session_store *st, const struct setup *have,
+			const struct setup_params *p, struct err *e);

@@ -1,0 +1,167 @@
+/*
+ * session_limits.c - the cgroup limits of a session, and the detection of out-of-memory kills.
+ *
+ * The limits in force are the smaller of the session's and the daemon's, computed at each use: a
+ * restarted daemon can allow less than before. The kernel's kill counter covers the whole group and
+ * does not identify the process. So a rise while the harness lives is reported as an event, and a
+ * rise around its exit becomes the reason of that exit. oom_mono joins the two when the event was
+ * reported shortly before the harness exited.
+ */
+#include "session/parts/confinement/session_limits.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "proc/cgroup/limits_report.h"
+#include "session/core/session_internal.h"
+#include "session/core/session_part.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static uint64_t bounded(uint64_t asked, uint64_t max)
+{
+	return asked ? MIN(asked, max) : max;
+}
+
+/* A daemon that was started anew may allow less than what the session was given once. */
+struct group_limits session_limits_of(const struct session *s)
+{
+	const struct group_limits *max = &s->store->limits, *asked = &s->setup.limits;
+
+	return (struct group_limits){ .memory = bounded(asked->memory, max->memory),
+				      .pids = bounded(asked->pids, max->pids),
+				      .cpu_weight = asked->cpu_weight };
+}
+
+static int check_max(uint64_t asked, uint64_t max, const char *field, struct err *e)
+{
+	return asked <= max ? 0 :
+			      err_field(e, field, "FIELD_OUT_OF_RANGE",
+					"%s: this daemon allows at most %llu", field,
+					(unsigned long long)max);
+}
+
+int session_limits_check(const struct session_store *st, const struct setup_params *p,
+			 struct err *e)
+{
+	int r = check_max(p->limits.memory, st->limits.memory, "_meta.acpd.limits.memoryBytes", e);
+
+	return r == 0 ? check_max(p->limits.pids, st->limits.pids, "_meta.acpd.limits.pids", e) : r;
+}
+
+struct proc_group *session_limits_group(struct session *s)
+{
+	struct group_limits limits = session_limits_of(s);
+
+	if (!s->harness.group)
+		s->harness.group =
+			proc_group_new(proc_host_cgroups(s->store->procs), s->id, &limits);
+	return s->harness.group;
+}
+
+void session_limits_apply(struct session *s)
+{
+	struct group_limits limits = session_limits_of(s);
+
+	if (s->harness.group)
+		proc_group_limit(s->harness.group, &limits);
+}
+
+static void close_limits(struct session *s)
+{
+	s->harness.group = proc_group_unref(s->harness.group);
+	s->harness.oom_told = 0;
+}
+
+/* Member "limits": what the processes of the session may use together, and what enforces it. */
+static void put_limits(struct jw *w, const struct session *s)
+{
+	struct group_limits limits = session_limits_of(s);
+
+	limits_report_put(w, "limits",
+			  &(struct limits_report){ .limits = &limits,
+						   .groups = proc_host_cgroups(s->store->procs),
+						   .group = s->harness.group,
+						   .switch_user = s->user.switched });
+}
+
+void store_put_limits(struct jw *w, const char *key, const struct session_store *st)
+{
+	struct group_limits limits = st->limits;
+
+	limits.cpu_weight =
+		CPU_WEIGHT_EVEN; /* what can be asked for: whether it can be had is told, too */
+	limits_report_put(w, key,
+			  &(struct limits_report){ .limits = &limits,
+						   .groups = proc_host_cgroups(st->procs),
+						   .switch_user = st->user.switched });
+}
+
+/* --- out of memory ------------------------------------------------------------------------------------------ */
+
+/* How many were killed since the last time. */
+static uint64_t news(struct session *s)
+{
+	uint64_t kills, n;
+
+	if (!s->harness.group)
+		return 0;
+	kills = proc_group_kills(s->harness.group);
+	n = kills - MIN(kills, s->harness.oom_told);
+	s->harness.oom_told = kills;
+	if (n)
+		s->harness.oom_mono = clock_mono_ms();
+	return n;
+}
+
+void session_limits_watch(struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	uint64_t n = news(s), peak;
+
+	if (!n || s->turn.oom_events >= OOM_EVENTS_MAX)
+		return;
+	s->turn.oom_events++;
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "out_of_memory");
+	jw_uint(&w, "killed", n);
+	peak = proc_group_peak(s->harness.group);
+	if (peak)
+		jw_uint(&w, "peakBytes", peak);
+	jw_uint(&w, "limitBytes", proc_group_limits(s->harness.group)->memory);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+/* It was told already, because a tool call ended in between. */
+static bool was_told(const struct session *s, const struct proc_status *st)
+{
+	return !st->exited && st->code == SIGKILL && s->harness.oom_mono &&
+	       clock_mono_ms() - s->harness.oom_mono < OOM_RECENT_MS;
+}
+
+/* Any end counts, not SIGKILL alone: what the kernel chose may be the harness proper beneath a wrapper. */
+bool session_limits_killed(struct session *s, const struct proc_status *st, struct turn_error *ret)
+{
+	bool killed = news(s) || was_told(s, st);
+	uint64_t peak;
+
+	*ret = (struct turn_error){ .cls = "out_of_memory" };
+	if (!killed)
+		return false;
+	ret->limit_bytes = proc_group_limits(s->harness.group)->memory;
+	peak = proc_group_peak(s->harness.group);
+	ret->peak_bytes = peak ? peak : s->turn.current ? s->turn.current->used.peak_rss : 0;
+	snprintf(
+		ret->message, sizeof(ret->message),
+		"the harness was killed because the session was out of memory: peak %llu bytes, limit %llu bytes",
+		(unsigned long long)ret->peak_bytes, (unsigned long long)ret->limit_bytes);
+	s->harness.oom_mono = 0;
+	return true;
+}
+
+const struct session_part limits_part = {
+	.name = "limits",
+	.put_status = put_limits,
+	.shut = close_limits,
+};

@@ -1,0 +1,33 @@
+/*
+ * session_limits.h - what all that runs for a session may use together: memory, processes, a share of the CPU
+ * (proc/cgroup/proc_group.h). The client asks, within what the operator allows; where it says nothing, that is its limit.
+ *
+ * A limit that changes holds at once: nothing is started anew. What the kernel of the machine cannot hold is left out, and
+ * told with the reason.
+ *
+ * Out of memory: the kernel counts whom it killed for that. The count is read when a tool call ends, when a turn begins or
+ * ends, and when the harness is gone. If it has risen and the harness is gone, that was why; else a command was hit, and
+ * the turn goes on with an event.
+ */
+#pragma once
+
+#include "proc/proc.h"
+#include "session/core/harness/setup.h"
+#include "session/core/session.h"
+
+struct session_part;
+extern const struct session_part limits_part;
+
+/* Whether a session of this store can be given p. FIELD_OUT_OF_RANGE. */
+int session_limits_check(const struct session_store *st, const struct setup_params *p,
+			 struct err *e);
+/* What holds for it: what it was given, within what the operator allows. */
+struct group_limits session_limits_of(const struct session *s);
+/* The session's group, made when first asked for. */
+struct proc_group *session_limits_group(struct session *s);
+/* As the setup now has them. */
+void session_limits_apply(struct session *s);
+/* Tells what was killed since the last time, if anything was. */
+void session_limits_watch(struct session *s);
+/* The harness has ended unasked, and memory was why: a class of its own for the turn. Else false. */
+bool session_limits_killed(struct session *s, const struct proc_status *st, struct turn_error *ret);

@@ -1,0 +1,114 @@
+/*
+ * session_refusals.c - reports system calls that a session's confinement refused, as bounded
+ * events.
+ *
+ * The record is filled by supervising threads (proc/supervise.h) and read on the loop, through a
+ * descriptor that becomes readable. The agent controls how often a call is refused. So a refusal is
+ * reported once when it is new, then only with its count at the end of a turn. REFUSALS_TOLD_MAX
+ * bounds a turn, REFUSALS_TOLD_ALL the session.
+ */
+#include "session/parts/confinement/session_refusals.h"
+
+#include "base/limits.h"
+#include "confine/watch/refusals.h"
+#include "session/parts/confinement/session_level.h"
+#include "session/core/session_internal.h"
+#include "session/core/session_part.h"
+
+#include <sys/epoll.h>
+
+static struct jw begin_event(struct buf *b)
+{
+	struct jw w = JW(b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "confinement_refused");
+	return w;
+}
+
+static void note_refusal(struct session *s, const struct refusal *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, rule = { 0 };
+	struct jw w = begin_event(&b);
+
+	refusal_put_rule(r, &rule);
+	jw_str(&w, "call", r->call);
+	jw_str(&w, "detail", r->detail[0] ? r->detail : NULL);
+	jw_str(&w, "errno", refusal_errno(r));
+	jw_uint(&w, "count", r->count);
+	jw_slice(&w, "rule", buf_slice(&rule));
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+static void note_more(struct session *s, uint64_t more)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = begin_event(&b);
+
+	jw_uint(&w, "more", more);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+/* again: also what has happened again. What is too much now is told when the turn ends. */
+static void tell(struct session *s, bool again)
+{
+	struct session_refusals *f = &s->harness.refused;
+	struct refusal one;
+
+	while (f->told_turn < REFUSALS_TOLD_MAX && f->told_all < REFUSALS_TOLD_ALL &&
+	       refusals_take(f->record, again, &one)) {
+		f->told_turn++;
+		f->told_all++;
+		note_refusal(s, &one);
+	}
+}
+
+static void on_news(void *ctx, uint32_t events _unused_)
+{
+	struct session *s = ctx;
+
+	refusals_seen(s->harness.refused.record);
+	tell(s, false);
+}
+
+void session_refusals_tell(struct session *s)
+{
+	struct session_refusals *f = &s->harness.refused;
+	uint64_t more;
+
+	if (!f->record)
+		return;
+	f->told_turn = 0;
+	tell(s, true);
+	more = refusals_take_more(f->record);
+	if (more)
+		note_more(s, more);
+	f->told_turn = 0;
+}
+
+static void close_refusals(struct session *s)
+{
+	struct session_refusals *f = &s->harness.refused;
+
+	if (!f->record)
+		return;
+	loop_io_set(s->store->loop, &f->news, 0);
+	f->record = refusals_unref(f->record);
+}
+
+void session_refusals_open(struct session *s)
+{
+	struct session_refusals *f = &s->harness.refused;
+
+	if (!session_level_logs(s)) {
+		close_refusals(s);
+		return;
+	}
+	if (f->record)
+		return;
+	f->record = refusals_new();
+	f->news = (struct loop_io){ .fd = refusals_fd(f->record), .fn = on_news, .ctx = s };
+	loop_io_set(s->store->loop, &f->news, EPOLLIN);
+}
+
+const struct session_part refusals_part = { .name = "refusals", .shut = close_refusals };

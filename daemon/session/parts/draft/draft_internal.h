@@ -1,0 +1,112 @@
+/*
+ * draft_internal.h - a draft of a session: another tree stands for its workspace, the real tree at cwd, until what it
+ * changes is applied.
+ *
+ * Two ways. An overlay at cwd itself, in the mount namespace of all that runs for the session: nothing has another path.
+ * It is mounted in the daemon's state directory, where acpd-unpack reads it, and bound into that namespace
+ * (harness/session_spaces.h). Only root can have it. Else a copy in the session's home, which is its working directory
+ * then; what asks for the real path reaches the real tree.
+ *
+ *	<state>/drafts/<sessionId>/base		the record of the real tree (unpack/draft/draft_base.h)
+ *	                          /layers/<n>/	upper and work of an overlay of generation n; root's alone
+ *	                          /at/view		where it is mounted; who is in the session's group passes through
+ *	<home>/draft				a copy
+ *
+ * What is asked of a draft waits in a queue (struct draft_op), one after the other; each claims the tree first
+ * (workspaces.h), so that no other job is half-way. Switching and applying wait until no harness runs, and while they are
+ * in the queue no turn begins (session_next.h). An apply of an overlay begins a new generation: what it showed is beneath
+ * it now, so it begins anew, empty. All of it holds over a kill -9: the journal's "session" record says what there is, the
+ * base says which generation.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "json/jdec.h"
+#include "session/core/session.h"
+#include "tree/draft_head.h"
+
+#define DRAFT_COPY_NAME "draft" /* in its home */
+
+enum draft_how { DRAFT_OFF, DRAFT_OVERLAY, DRAFT_COPY };
+
+/* In struct session: draft. */
+struct session_draft {
+	enum draft_how how;
+	char *missing;	     /* why a copy is no overlay; NULL */
+	char *copy;	     /* where one is; NULL */
+	bool wanted;	     /* a new session is to begin with one */
+	bool mounted;	     /* an overlay is */
+	uint64_t generation; /* of that */
+	struct list ops;     /* struct draft_op; the first may be at work */
+	struct session_draft_use {
+		uint64_t bytes; /* when it was last measured */
+		bool over;	/* that is more than --draft-max */
+		bool measuring;
+	} use;
+	struct loop_timer timer;	     /* while a turn runs it is measured */
+	int64_t failed_checks, failed_tools; /* in a row (draft_terms.h) */
+};
+
+struct session_part;
+extern const struct session_part draft_part;
+
+/* --- draft_ops.c: what is asked */
+
+/* The first harness of a new session, or a fork: harness_pool_launch. If it is to begin with a draft, that comes before,
+ * and its waiters get what goes wrong. */
+int session_draft_launch(struct session *s, struct err *e);
+/* A load asks for one: the waiters of the session wait for that, too. */
+void session_draft_load(struct session *s);
+/* The first of the queue goes on, if it can. */
+void session_draft_go_on(struct session *s);
+/* Something waits for the harness to be gone, and no turn may begin. */
+bool session_draft_due(const struct session *s);
+/* Something is in the queue. */
+bool session_draft_busy(const struct session *s);
+/* Those who wait get SESSION_CLOSING. What works is ended by inspections_abort. */
+void session_draft_abort(struct session *s);
+/* Ends what was asked with ctx, with CANCELLED; an apply is undone, unless it is done. False: there is none. */
+bool session_draft_cancel(struct session *s, const void *ctx);
+
+/* --- draft_view.c: where it is */
+
+/* As session_tree_open, of one that is mounted if it has to be. */
+char *session_tree(const struct session *s);
+char *draft_dir(const struct session *s);
+char *draft_base_file(const struct session *s);
+char *draft_view_path(const struct session *s);
+char *draft_copy_path(const struct session *s);
+/* Mounts the overlay, unless it is: of this generation. -errno with e: why it cannot be had. */
+int draft_mount(struct session *s, uint64_t generation, struct err *e);
+void draft_unmount(struct session *s);
+/* That of the base on disk; generation 0: there is none that can be read. */
+struct draft_head draft_head_read(const struct session *s);
+/* All that is on disk of it, put away. */
+void draft_remove(struct session *s);
+/* Where its base and its layers are: made. */
+int draft_make_dir(const struct session *s);
+/* Sets what there is, and what belongs to it. */
+void draft_set(struct session *s, enum draft_how how, const char *missing);
+/* Mounts that an earlier daemon left are taken away. */
+void draft_store_begin(const struct session_store *st);
+
+/* Where an overlay keeps what was changed. */
+char *draft_upper_path(const struct session *s);
+
+/* --- draft_watch.c: what turns have to do with it */
+/* A turn is about to begin. False with e: there is more in it than may be. */
+bool session_draft_may_begin(struct session *s, struct err *e);
+/* A turn has ended, its checks as well. */
+struct session_turn;
+void session_draft_note_turn(struct session *s, const struct session_turn *t);
+/* A tool call has ended. */
+void session_draft_note_tool(struct session *s, bool ok);
+
+/* --- draft_status.c */
+/* Its member of the journal's "session" record, and back from there. */
+void session_draft_put_record(const struct session *s, struct jw *w);
+void session_draft_load_record(struct session *s, struct slice record);
+/* Whether a session can be given a draft, or none, by a call that opens it. */
+int session_draft_check(const struct session *s, const struct session_params *p, struct err *e);
+/* For what cannot be done while there is one. */
+int session_draft_refuse(const struct session *s, const char *what, struct err *e);

@@ -1,0 +1,417 @@
+/* draft_ops.c - what each thing that is asked of a draft does: switch it on or off, show what it changes, apply that. */
+#include "session/parts/draft/draft_ops.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "session/parts/confinement/session_spaces.h"
+#include "session/parts/workspace/artifact_store.h"
+#include "session/parts/workspace/patch_answer.h"
+#include "session/core/session_paths.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* --- jobs -------------------------------------------------------------------------------------------------- */
+
+void draft_op_put_job(struct draft_op *op, struct jw *w, bool view)
+{
+	struct session *s = op->s;
+	_cleanup_(freep) char *base = draft_base_file(s), *tree = session_tree(s);
+
+	jw_obj(w, NULL);
+	jw_str(w, "root", s->cwd);
+	jw_str(w, "base", base);
+	session_put_owner(w, s);
+	if (!view)
+		return;
+	jw_str(w, "view", tree);
+	jw_bool(w, "overlay", s->draft.how == DRAFT_OVERLAY);
+}
+
+static int damaged(const struct err *why, struct err *e)
+{
+	return err_set(e, -EIO, RPC_INTERNAL_ERROR, "DRAFT_UNREADABLE", "%s", why->msg);
+}
+
+/* What it shows can be read. */
+static int mount_view(struct session *s, struct err *e)
+{
+	struct err why;
+
+	if (s->draft.how != DRAFT_OVERLAY ||
+	    draft_mount(s, MAX(draft_head_read(s).generation, (uint64_t)1), &why) == 0)
+		return 0;
+	return damaged(&why, e);
+}
+
+static void note_event(struct session *s, const char *event, struct slice more)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", event);
+	session_put_draft(&w, s);
+	jw_members(&w, more, NULL);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+/* The journal says what there is before anything relies on it. */
+static void note_record(struct session *s)
+{
+	paths_note_head(s);
+	evlog_flush(&s->log.events);
+}
+
+static void put_state(struct draft_op *op)
+{
+	struct jw w = JW(&op->answer);
+
+	if (session_draft_on(op->s)) {
+		session_put_draft(&w, op->s);
+		return;
+	}
+	jw_obj(&w, "draft");
+	jw_bool(&w, "on", false);
+	jw_end_obj(&w);
+}
+
+/* --- on ------------------------------------------------------------------------------------------------------- */
+
+static bool lies_in(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (!path[n] || path[n] == '/' || strcmp(dir, "/") == 0);
+}
+
+/* What the daemon writes there would be in the draft. */
+static int check_place(const struct session *s, struct err *e)
+{
+	_cleanup_(freep) char *cwd = realpath(s->cwd, NULL);
+	_cleanup_(freep) char *state = realpath(s->store->state_dir, NULL);
+
+	if (!cwd || !state || !lies_in(state, cwd))
+		return 0;
+	return err_set(e, -EINVAL, RPC_INVALID_PARAMS, "DRAFT_UNSUPPORTED",
+		       "the daemon's own state lies in cwd, which cannot have a draft");
+}
+
+static int not_writable(int r, struct err *e)
+{
+	return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE", "a draft cannot be kept: %s",
+		       strerror(-r));
+}
+
+/* Before its first harness its home is not yet its own. */
+static int make_copy_dir(struct session *s, struct err *e)
+{
+	if (s->harness.home_filled)
+		return 0;
+	paths_let_into_home(s);
+	return paths_make_dir(s, DRAFT_COPY_NAME, e);
+}
+
+static int begin_on(struct draft_op *op, struct err *e)
+{
+	struct session *s = op->s;
+	_cleanup_(buf_done) struct buf job = { 0 };
+	_cleanup_(freep) char *copy = draft_copy_path(s);
+	struct jw w = JW(&job);
+	struct err why = { 0 };
+	int r;
+
+	if (session_draft_on(s)) {
+		put_state(op);
+		return 0;
+	}
+	draft_remove(s);
+	r = check_place(s, e);
+	if (r == 0 && (r = draft_make_dir(s)) < 0)
+		r = not_writable(r, e);
+	if (r == 0 && draft_mount(s, 1, &why) < 0) {
+		op->missing = xstrdup(why.msg);
+		r = make_copy_dir(s, e);
+	}
+	if (r < 0)
+		return r;
+	draft_op_put_job(op, &w, false);
+	jw_str(&w, "copy", op->missing ? copy : NULL);
+	jw_uint(&w, "maxBytes", s->store->draft_max);
+	jw_end_obj(&w);
+	return draft_op_run(op, "draft-begin", &job, e);
+}
+
+static int ended_on(struct draft_op *op, struct slice report _unused_, const struct err *failed,
+		    struct err *e)
+{
+	struct session *s = op->s;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (failed) {
+		*e = *failed;
+		draft_remove(s);
+		return -EIO;
+	}
+	session_spaces_close(s);
+	s->draft.use = (struct session_draft_use){ .measuring = s->draft.use.measuring };
+	draft_set(s, op->missing ? DRAFT_COPY : DRAFT_OVERLAY, op->missing);
+	note_record(s);
+	jw_obj(&w, NULL);
+	jw_str(&w, "after", op->why);
+	jw_end_obj(&w);
+	note_event(s, "draft_on", buf_slice(&b));
+	put_state(op);
+	return 0;
+}
+
+/* --- off ------------------------------------------------------------------------------------------------------ */
+
+static int run_diff(struct draft_op *op, struct err *e)
+{
+	_cleanup_(buf_done) struct buf job = { 0 };
+	struct jw w = JW(&job);
+	char name[64];
+
+	snprintf(name, sizeof(name), "draft-%llu.part",
+		 (unsigned long long)++op->s->workspace.last_diff);
+	op->patch = artifact_new_path(op->s, name);
+	draft_op_put_job(op, &w, true);
+	jw_str(&w, "patch", op->patch);
+	jw_end_obj(&w);
+	return draft_op_run(op, "draft-diff", &job, e);
+}
+
+static int finish_off(struct draft_op *op)
+{
+	struct session *s = op->s;
+
+	session_spaces_close(s);
+	draft_set(s, DRAFT_OFF, NULL);
+	note_record(s);
+	draft_remove(s);
+	note_event(s, "draft_off", SLICE_NONE);
+	put_state(op);
+	return 0;
+}
+
+static int begin_off(struct draft_op *op, struct err *e)
+{
+	int r;
+
+	if (!session_draft_on(op->s)) {
+		put_state(op);
+		return 0;
+	}
+	if (op->discard)
+		return finish_off(op);
+	r = mount_view(op->s, e);
+	return r == 0 ? run_diff(op, e) : r;
+}
+
+static int ended_off(struct draft_op *op, struct slice report, const struct err *failed,
+		     struct err *e)
+{
+	uint64_t changes = jobj_uint(report, "changesTotal"),
+		 more = jobj_uint(report, "omittedTotal");
+	struct jw w = JW(&op->answer);
+
+	if (failed) {
+		*e = *failed;
+		return -EIO;
+	}
+	if (!changes && !more)
+		return finish_off(op);
+	jw_uint(&w, "changesTotal", changes);
+	jw_uint(&w, "omittedTotal", more);
+	return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "DRAFT_NOT_EMPTY",
+		       "the draft has changes: apply them, or say discard");
+}
+
+/* --- diff ----------------------------------------------------------------------------------------------------- */
+
+int draft_begin_diff(struct draft_op *op, struct err *e)
+{
+	int r;
+
+	if (!session_draft_on(op->s))
+		return err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
+			       "the session has no draft");
+	r = mount_view(op->s, e);
+	return r == 0 ? run_diff(op, e) : r;
+}
+
+static int ended_diff(struct draft_op *op, struct slice report, const struct err *failed,
+		      struct err *e)
+{
+	struct jw w = JW(&op->answer);
+	int r;
+
+	if (failed) {
+		*e = *failed;
+		return -EIO;
+	}
+	r = patch_answer_put(&w, op->s, op->patch, report, e);
+	if (r == 0)
+		jw_members(&w, report, "patch");
+	return r;
+}
+
+/* --- apply ---------------------------------------------------------------------------------------------------- */
+
+static int begin_apply(struct draft_op *op, struct err *e)
+{
+	struct session *s = op->s;
+	_cleanup_(buf_done) struct buf job = { 0 };
+	_cleanup_(freep) char *base = draft_base_file(s);
+	struct jw w = JW(&job);
+	int r;
+
+	if (!session_draft_on(s))
+		return err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
+			       "the session has no draft");
+	r = mount_view(s, e);
+	if (r == 0)
+		r = workspaces_begin(&s->store->workspaces, &s->user, s->cwd, base, e);
+	if (r < 0)
+		return r;
+	session_spaces_close(s);
+	op->generation = draft_head_read(s).generation;
+	draft_op_put_job(op, &w, true);
+	jw_str(&w, "digest", op->digest);
+	jw_raw(&w, "force", slice_of(op->force));
+	jw_end_obj(&w);
+	r = draft_op_run(op, "draft-apply", &job, e);
+	if (r < 0)
+		workspaces_end(&s->store->workspaces, s->cwd);
+	return r;
+}
+
+/* The program was killed, perhaps half-way: that is finished or undone, and the base tells which. */
+static int recover(struct draft_op *op, struct err *e)
+{
+	struct session *s = op->s;
+	_cleanup_(buf_done) struct buf job = { 0 };
+	_cleanup_(freep) char *base = draft_base_file(s);
+
+	workspaces_put_recovery(&s->store->workspaces, &s->user, &job, s->cwd, base);
+	return draft_op_run(op, "recover", &job, e);
+}
+
+static void applied(struct draft_op *op, uint64_t changes)
+{
+	struct session *s = op->s;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b), answer = JW(&op->answer);
+
+	draft_unmount(s); /* the next generation is another one */
+	s->draft.use = (struct session_draft_use){ .measuring = s->draft.use.measuring };
+	jw_obj(&w, NULL);
+	jw_str(&w, "patchDigest", op->digest);
+	jw_uint(&w, "applied", changes);
+	jw_end_obj(&w);
+	note_event(s, "draft_applied", buf_slice(&b));
+	session_put_draft(&answer, s);
+	jw_members(&answer, buf_slice(&b), NULL);
+}
+
+static int ended_apply(struct draft_op *op, struct slice report, const struct err *failed,
+		       struct err *e)
+{
+	struct session *s = op->s;
+	struct jw w = JW(&op->answer);
+	struct draft_head now;
+
+	if (op->torn && !op->recovers) {
+		op->recovers = true;
+		return recover(op, e);
+	}
+	if (failed && op->recovers) { /* the note stays, for the next daemon */
+		*e = *failed;
+		return -EIO;
+	}
+	workspaces_end(&s->store->workspaces, s->cwd);
+	now = draft_head_read(s);
+	if (now.generation > op->generation) {
+		applied(op, now.applied);
+		return 0;
+	}
+	if (failed)
+		*e = *failed;
+	else
+		err_set(e, -EIO, RPC_INTERNAL_ERROR, "HELPER_FAILED",
+			"the apply was interrupted and has been undone");
+	jw_raw(&w, "conflicts", jobj_get(report, "conflicts").raw);
+	jw_raw(&w, "conflictsTotal", jobj_get(report, "conflictsTotal").raw);
+	return -EIO;
+}
+
+/* --- mount ------------------------------------------------------------------------------------------------------ */
+
+static int begin_mount(struct draft_op *op, struct err *e)
+{
+	return mount_view(op->s, e);
+}
+
+const struct draft_op_kind draft_op_on = { "on", true, begin_on, ended_on };
+const struct draft_op_kind draft_op_off = { "off", true, begin_off, ended_off };
+const struct draft_op_kind draft_op_apply = { "apply", true, begin_apply, ended_apply };
+const struct draft_op_kind draft_op_diff = { "diff", false, draft_begin_diff, ended_diff };
+const struct draft_op_kind draft_op_mount = { "mount", true, begin_mount, NULL };
+
+/* --- what is asked ---------------------------------------------------------------------------------------------- */
+
+static int check_idle(const struct session *s, struct err *e)
+{
+	if (s->state != SESSION_OPEN || s->store->stopping)
+		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
+			       "the session is closed; session/load opens it");
+	if (s->turn.current || s->turn.queued || s->turn.ending || s->check.run ||
+	    s->workspace.provisioning || s->harness.copying)
+		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			       "a turn or a check is running on this session, or its workspace is "
+			       "being written");
+	return 0;
+}
+
+int session_switch_draft(struct session *s, bool on, bool discard, session_set_fn done, void *ctx,
+			 struct err *e)
+{
+	int r = check_idle(s, e);
+
+	if (r < 0)
+		return r;
+	draft_op_add(s, on ? &draft_op_on : &draft_op_off, done, ctx)->discard = discard;
+	return 0;
+}
+
+int session_apply_draft(struct session *s, const char *digest, struct slice force,
+			session_set_fn done, void *ctx, struct err *e)
+{
+	struct draft_op *op;
+	int r = check_idle(s, e);
+
+	if (r == 0 && !session_draft_on(s))
+		r = err_set(e, -ENOENT, RPC_INVALID_REQUEST, "NO_DRAFT",
+			    "the session has no draft");
+	if (r < 0)
+		return r;
+	op = draft_op_add(s, &draft_op_apply, done, ctx);
+	op->digest = xstrdup(digest);
+	op->force = force.n ? xstrndup(force.p, force.n) : NULL;
+	return 0;
+}
+
+int session_diff_draft(struct session *s, session_set_fn done, void *ctx, struct err *e)
+{
+	if (s->state == SESSION_CLOSING || s->store->stopping)
+		return err_set(e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
+			       "the session is being closed");
+	draft_op_add(s, &draft_op_diff, done, ctx);
+	session_draft_go_on(s);
+	return 0;
+}

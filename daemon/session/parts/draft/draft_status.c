@@ -1,0 +1,93 @@
+/*
+ * draft_status.c - a draft in answers and in the journal's record, and the row of its hooks.
+ *
+ * A record of an earlier daemon can name a way that this daemon does not support: then there is no draft.
+ */
+#include "session/parts/draft/draft_internal.h"
+
+#include "base/os/file.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/core/session_internal.h"
+#include "session/core/session_part.h"
+
+#include <errno.h>
+
+#define WHY_MAX 1024
+
+static const char *const words[] = { [DRAFT_OVERLAY] = "overlay", [DRAFT_COPY] = "copy" };
+
+void session_put_draft(struct jw *w, const struct session *s)
+{
+	if (!session_draft_on(s))
+		return;
+	jw_obj(w, "draft");
+	jw_bool(w, "on", true);
+	jw_str(w, "how", words[s->draft.how]);
+	jw_str(w, "path", session_workdir(s));
+	jw_str(w, "missing", s->draft.missing);
+	if (s->draft.use.bytes)
+		jw_uint(w, "bytes", s->draft.use.bytes);
+	jw_end_obj(w);
+}
+
+void session_draft_put_record(const struct session *s, struct jw *w)
+{
+	if (!session_draft_on(s))
+		return;
+	jw_obj(w, "draft");
+	jw_str(w, "how", words[s->draft.how]);
+	jw_str(w, "missing", s->draft.missing);
+	jw_end_obj(w);
+}
+
+void session_draft_load_record(struct session *s, struct slice record)
+{
+	struct jval v = jobj_get(record, "draft");
+
+	_cleanup_(freep) char *missing = NULL;
+
+	draft_set(s, DRAFT_OFF, NULL);
+	if (v.type != J_OBJECT)
+		return;
+	jstr_decode(jobj_get(v.raw, "missing"), WHY_MAX, &missing);
+	for (size_t i = DRAFT_OVERLAY; i < ARRAY_SIZE(words); i++)
+		if (jstr_is(jobj_get(v.raw, "how"), words[i]))
+			draft_set(s, (enum draft_how)i, missing);
+}
+
+int session_draft_refuse(const struct session *s, const char *what, struct err *e)
+{
+	if (!session_draft_on(s))
+		return 0;
+	return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "DRAFT_ON",
+		       "%s while the session has a draft: apply it and turn it off before", what);
+}
+
+int session_draft_check(const struct session *s, const struct session_params *p, struct err *e)
+{
+	if (p->draft != DRAFT_WISH_OFF || !session_draft_on(s))
+		return 0;
+	return err_field(e, "_meta.acpd.draft", "DRAFT_ON",
+			 "the session has a draft; _acpd/session/draft turns it off");
+}
+
+static void create_draft(struct session *s)
+{
+	list_init(&s->draft.ops);
+}
+
+static void free_draft(struct session *s)
+{
+	loop_timer_cancel(&s->draft.timer);
+	free(s->draft.missing);
+	free(s->draft.copy);
+}
+
+const struct session_part draft_part = {
+	.name = "draft",
+	.create = create_draft,
+	.put_status = session_put_draft,
+	.shut = draft_unmount,
+	.free = free_draft,
+};

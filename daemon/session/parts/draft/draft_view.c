@@ -1,0 +1,298 @@
+/*
+ * draft_view.c - the paths, layers and mounts of a draft.
+ *
+ * An overlay is mounted below <state>/drafts/<id>/at, where acpd-unpack reads it, and later bound
+ * into the session's mount namespace. `at` is made a private mount first, so that the overlay does
+ * not propagate to other namespaces. Each generation has its own upper and work directory: after an
+ * apply the changes are in the lower tree, and the next layer starts empty. Mounts survive a killed
+ * daemon: draft_store_begin unmounts them at the start.
+ */
+#include "session/parts/draft/draft_internal.h"
+
+#include "base/log.h"
+#include "base/os/file.h"
+#include "proc/spaces/overlay.h"
+#include "session/core/session_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+bool session_draft_on(const struct session *s)
+{
+	return s->draft.how != DRAFT_OFF;
+}
+
+/* --- paths -------------------------------------------------------------------------------------------------- */
+
+static char *drafts_dir(const struct session_store *st)
+{
+	return file_join(st->state_dir, "drafts");
+}
+
+char *draft_dir(const struct session *s)
+{
+	_cleanup_(freep) char *all = drafts_dir(s->store);
+
+	return file_join(all, s->id);
+}
+
+static char *in_dir(const struct session *s, const char *name)
+{
+	_cleanup_(freep) char *dir = draft_dir(s);
+
+	return file_join(dir, name);
+}
+
+char *draft_base_file(const struct session *s)
+{
+	return in_dir(s, "base");
+}
+
+/* A mount of its own, so that nobody who shares our tree of mounts sees what is mounted in it. */
+static char *mounts_dir(const struct session *s)
+{
+	return in_dir(s, "at");
+}
+
+char *draft_view_path(const struct session *s)
+{
+	_cleanup_(freep) char *at = mounts_dir(s);
+
+	return file_join(at, "view");
+}
+
+/* Known before its home is. */
+char *draft_copy_path(const struct session *s)
+{
+	_cleanup_(freep) char *homes = file_join(s->store->state_dir, "homes");
+	_cleanup_(freep) char *home = file_join(homes, s->id);
+
+	return file_join(home, DRAFT_COPY_NAME);
+}
+
+void draft_set(struct session *s, enum draft_how how, const char *missing)
+{
+	_cleanup_(freep) char *copy = how == DRAFT_COPY ? draft_copy_path(s) : NULL;
+
+	s->draft.how = how;
+	xstrset(&s->draft.copy, copy);
+	if (missing != s->draft.missing)
+		xstrset(&s->draft.missing, missing);
+}
+
+const char *session_workdir(const struct session *s)
+{
+	return s->draft.how == DRAFT_COPY ? s->draft.copy : s->cwd;
+}
+
+char *session_tree(const struct session *s)
+{
+	return s->draft.how == DRAFT_OVERLAY ? draft_view_path(s) : xstrdup(session_workdir(s));
+}
+
+/* --- the generation ------------------------------------------------------------------------------------------- */
+
+struct draft_head draft_head_read(const struct session *s)
+{
+	_cleanup_(freep) char *path = draft_base_file(s);
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char head[DRAFT_HEAD_BYTES];
+	ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head));
+	struct slice text = { head, n > 0 ? (size_t)n : 0 };
+	struct draft_head ret;
+
+	return draft_head_take(&text, &ret) ? ret : (struct draft_head){ 0 };
+}
+
+int draft_make_dir(const struct session *s)
+{
+	_cleanup_(freep) char *all = drafts_dir(s->store), *dir = draft_dir(s);
+	int r = file_mkdirs(all, 0711);
+
+	if (r == 0)
+		r = file_mkdirs(dir, 0710);
+	if (r == 0 && s->user.switched && lchown(dir, geteuid(), s->user.gid) < 0)
+		r = -errno;
+	return r;
+}
+
+/* --- the overlay ------------------------------------------------------------------------------------------------ */
+
+/* As its user, who could have led a link there. */
+static int open_lower(const struct session *s)
+{
+	int fd;
+
+	agent_user_enter(&s->user);
+	fd = open(s->cwd, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = fd < 0 ? -errno : fd;
+	agent_user_leave(&s->user);
+	return fd;
+}
+
+/* A new upper layer looks as what it lies over: the root of an overlay has its owner and mode. */
+static int make_upper(const char *upper, int lower)
+{
+	struct stat sb;
+
+	if (fstat(lower, &sb) < 0)
+		return -errno;
+	if (mkdir(upper, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	if (chmod(upper, sb.st_mode & 07777) < 0 || lchown(upper, sb.st_uid, sb.st_gid) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Others than of this generation. */
+static void drop_layers(struct session *s, const char *layers, const char *keep)
+{
+	DIR *d = opendir(layers);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		_cleanup_(freep) char *path = file_join(layers, e->d_name);
+
+		if (e->d_name[0] != '.' && strcmp(e->d_name, keep) != 0)
+			removal_tree(s->store->removal, path);
+	}
+	if (d)
+		closedir(d);
+}
+
+static int make_dirs(struct session *s, const char *layer)
+{
+	_cleanup_(freep) char *layers = in_dir(s, "layers"), *at = mounts_dir(s),
+			      *view = draft_view_path(s);
+	int r = draft_make_dir(s);
+
+	if (r == 0)
+		r = file_mkdirs(layers, 0700);
+	if (r == 0)
+		r = file_mkdirs(layer, 0700);
+	if (r == 0)
+		r = file_mkdirs(at, 0711);
+	return r == 0 ? file_mkdirs(view, 0700) : r;
+}
+
+/* Without it the mount is as shared as what is above it. */
+static void make_private(const struct session *s)
+{
+	_cleanup_(freep) char *at = mounts_dir(s);
+	int r = overlay_make_private(at);
+
+	if (r < 0)
+		log_debug("session", "the mount of a draft is seen by others", "session", s->id,
+			  "text", strerror(-r));
+}
+
+static int mount_over(struct session *s, const char *layer, struct err *e)
+{
+	_cleanup_(freep) char *upper = file_join(layer, "upper"), *work = file_join(layer, "work"),
+			      *view = draft_view_path(s);
+	_cleanup_(closep) int lower = open_lower(s);
+	int r = lower < 0 ? lower : make_dirs(s, layer);
+
+	if (r == 0)
+		r = make_upper(upper, lower);
+	if (r == 0 && mkdir(work, 0700) < 0 && errno != EEXIST)
+		r = -errno;
+	if (r < 0)
+		return err_set(e, r, 0, "", "the directories of an overlay cannot be made: %s",
+			       strerror(-r));
+	make_private(s);
+	return overlay_mount(&(struct overlay_spec){ lower, upper, work, view }, e);
+}
+
+char *draft_upper_path(const struct session *s)
+{
+	_cleanup_(freep) char *layers = in_dir(s, "layers"), *layer = NULL;
+	char name[24];
+
+	snprintf(name, sizeof(name), "%llu", (unsigned long long)s->draft.generation);
+	layer = file_join(layers, name);
+	return file_join(layer, "upper");
+}
+
+int draft_mount(struct session *s, uint64_t generation, struct err *e)
+{
+	_cleanup_(freep) char *layers = in_dir(s, "layers"), *layer = NULL;
+	char name[24];
+	int r;
+
+	if (s->draft.mounted && s->draft.generation == generation)
+		return 0;
+	draft_unmount(s);
+	if (geteuid() != 0)
+		return err_set(e, -EPERM, 0, "", "the daemon is not root");
+	snprintf(name, sizeof(name), "%llu", (unsigned long long)generation);
+	layer = file_join(layers, name);
+	drop_layers(s, layers, name);
+	r = mount_over(s, layer, e);
+	s->draft.mounted = true; /* as far as it came */
+	if (r < 0)
+		draft_unmount(s);
+	s->draft.generation = generation;
+	return r;
+}
+
+void draft_unmount(struct session *s)
+{
+	_cleanup_(freep) char *at = s->draft.mounted ? mounts_dir(s) : NULL;
+
+	if (at)
+		overlay_unmount(at);
+	s->draft.mounted = false;
+}
+
+void draft_remove(struct session *s)
+{
+	_cleanup_(freep) char *dir = draft_dir(s), *copy = draft_copy_path(s);
+
+	draft_unmount(s);
+	removal_tree(s->store->removal, dir);
+	removal_tree(s->store->removal, copy);
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------------- */
+
+/* One that was killed has left its mounts. */
+void draft_store_begin(const struct session_store *st)
+{
+	_cleanup_(freep) char *all = drafts_dir(st);
+	DIR *d = geteuid() == 0 ? opendir(all) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		char path[PATH_MAX];
+
+		if (e->d_name[0] != '.' &&
+		    snprintf(path, sizeof(path), "%s/%s/at", all, e->d_name) < (int)sizeof(path))
+			overlay_unmount(path);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* --- for those who only read --------------------------------------------------------------------------------- */
+
+int session_tree_open(struct session *s, char **ret, struct err *e)
+{
+	struct err why;
+
+	*ret = NULL;
+	if (s->draft.how == DRAFT_OVERLAY && !s->draft.mounted) {
+		if (workspaces_claimed(&s->store->workspaces, s->cwd))
+			return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+				       "another job works on the session's workspace");
+		if (draft_mount(s, draft_head_read(s).generation, &why) < 0)
+			return err_set(e, -EIO, RPC_INTERNAL_ERROR, "DRAFT_UNREADABLE", "%s",
+				       why.msg);
+	}
+	*ret = session_tree(s);
+	return 0;
+}

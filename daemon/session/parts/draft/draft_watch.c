@@ -1,0 +1,178 @@
+/* draft_watch.c - what a draft has to do with turns: failures after which one begins by itself, how much there is in it, and
+ * that there is something to be looked at. */
+#include "session/parts/draft/draft_ops.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jenc.h"
+#include "outbox/outbox.h"
+#include "session/core/session_states.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* --- failures ---------------------------------------------------------------------------------------------- */
+
+/* It waits for the end of the turn, and the next one waits for it. */
+static void begin_after(struct session *s, const char *why)
+{
+	struct draft_op *op;
+
+	s->draft.failed_checks = s->draft.failed_tools = 0;
+	if (session_draft_on(s) || session_draft_busy(s))
+		return;
+	log_info("session", "a draft begins after failures", "session", s->id, "why", why);
+	op = draft_op_add(s, &draft_op_on, NULL, NULL);
+	op->waiter = DRAFT_AFTER;
+	op->why = why;
+}
+
+static void count(struct session *s, bool failed, int64_t *have, int64_t most, const char *why)
+{
+	if (!most || session_draft_on(s))
+		return;
+	*have = failed ? *have + 1 : 0;
+	if (*have >= most)
+		begin_after(s, why);
+}
+
+void session_draft_note_tool(struct session *s, bool ok)
+{
+	count(s, !ok, &s->draft.failed_tools, s->setup.draft_after.tools, "tools");
+}
+
+/* --- how much ------------------------------------------------------------------------------------------------ */
+
+struct draft_measuring {
+	struct inspection run;
+};
+
+static void put_root(const struct session *s, struct jw *w)
+{
+	_cleanup_(freep) char *root = s->draft.how == DRAFT_COPY ? draft_copy_path(s) :
+								   draft_upper_path(s);
+
+	jw_obj(w, NULL);
+	jw_str(w, "root", root);
+	if (s->draft.how == DRAFT_COPY)
+		session_put_owner(w, s);
+	jw_end_obj(w);
+}
+
+static void too_large(const struct session *s, struct err *e)
+{
+	err_set(e, -EDQUOT, RPC_INTERNAL_ERROR, "DRAFT_TOO_LARGE",
+		"the draft takes %llu bytes, and may take %llu (--draft-max)",
+		(unsigned long long)s->draft.use.bytes, (unsigned long long)s->store->draft_max);
+}
+
+/* Its processes would go on writing. */
+static void stop_turn(struct session *s)
+{
+	struct err e;
+
+	too_large(s, &e);
+	turn_fail_because(s, &e);
+	if (!s->harness.proc || s->harness.state != H_READY)
+		return;
+	harness_set_state(s, H_STOPPING);
+	proc_kill(s->harness.proc);
+}
+
+static void on_measured(struct inspection *run, struct slice report, const struct err *failed)
+{
+	struct draft_measuring *m = container_of(run, struct draft_measuring, run);
+	struct session *s = run->session;
+
+	s->draft.use.measuring = false;
+	if (failed)
+		log_warn("session", "a draft could not be measured", "session", s->id, "reason",
+			 failed->reason, "text", failed->msg);
+	if (!failed && session_draft_on(s)) {
+		s->draft.use.bytes = jobj_uint(report, "bytes");
+		s->draft.use.over = s->draft.use.bytes > s->store->draft_max;
+	}
+	inspection_done(run); /* and the report with it */
+	free(m);
+	if (s->draft.use.over && turn_in_harness(s) && !s->store->stopping)
+		stop_turn(s);
+}
+
+static void measure(struct session *s)
+{
+	_cleanup_(buf_done) struct buf job = { 0 };
+	struct jw w = JW(&job);
+	struct draft_measuring *m;
+	struct err e = { 0 };
+
+	if (!session_draft_on(s) || s->draft.use.measuring || s->store->stopping ||
+	    s->state != SESSION_OPEN || (s->draft.how == DRAFT_OVERLAY && !s->draft.mounted))
+		return;
+	put_root(s, &w);
+	m = new0(struct draft_measuring);
+	s->draft.use.measuring = inspection_start(&m->run, s, "draft-measure", buf_slice(&job),
+						  on_measured, &e) == 0;
+	if (!s->draft.use.measuring)
+		free(m);
+}
+
+static void on_tick(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (!turn_in_harness(s))
+		return;
+	measure(s);
+	loop_timer_set(s->store->loop, &s->draft.timer, DRAFT_MEASURE_MS, on_tick, s);
+}
+
+bool session_draft_may_begin(struct session *s, struct err *e)
+{
+	if (!session_draft_on(s))
+		return true;
+	if (s->draft.use.over)
+		too_large(s, e);
+	else
+		loop_timer_set(s->store->loop, &s->draft.timer, DRAFT_MEASURE_MS, on_tick, s);
+	return !s->draft.use.over;
+}
+
+/* --- the end of a turn ----------------------------------------------------------------------------------------- */
+
+static int ended_ready(struct draft_op *op, struct slice report, const struct err *failed,
+		       struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (failed) {
+		*e = *failed;
+		return -EIO;
+	}
+	/* What a later turn is writing meanwhile is not this one's; it is looked at when that one ends. */
+	if (op->turn != op->s->turn.count || !jobj_uint(report, "changesTotal"))
+		return 0;
+	jw_uint(&w, "turn", op->turn);
+	jw_raw(&w, "patchDigest", jobj_get(report, "patchDigest").raw);
+	jw_raw(&w, "changesTotal", jobj_get(report, "changesTotal").raw);
+	jw_raw(&w, "conflictsTotal", jobj_get(report, "conflictsTotal").raw);
+	event_webhook(op->s, WEBHOOK_DRAFT_READY, NULL, buf_slice(&b));
+	return 0;
+}
+
+static const struct draft_op_kind draft_op_ready = { "ready", false, draft_begin_diff,
+						     ended_ready };
+
+void session_draft_note_turn(struct session *s, const struct session_turn *t)
+{
+	if (t->proof.verdict != CHECK_UNCHECKED)
+		count(s, t->proof.verdict == CHECK_FAILED, &s->draft.failed_checks,
+		      s->setup.draft_after.checks, "checks");
+	if (!session_draft_on(s) || s->store->stopping || s->state != SESSION_OPEN)
+		return;
+	measure(s);
+	if (!outbox_wants(s->store->outbox, WEBHOOK_DRAFT_READY))
+		return;
+	draft_op_add(s, &draft_op_ready, NULL, NULL)->turn = t->no;
+	session_draft_go_on(s);
+}

@@ -1,0 +1,181 @@
+/* mcp_servers.c - a session's side of mcp_servers.h. */
+#include "session/core/session_internal.h"
+
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "session/parts/confinement/session_limits.h"
+#include "session/parts/confinement/session_spaces.h"
+#include "session/core/session_part.h"
+#include "session/parts/users/session_user.h"
+
+void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)
+{
+	st->mcp.ops = ops;
+	st->mcp.ctx = ctx;
+}
+
+void *mcp_servers_handle(const struct session *s)
+{
+	return s->mcp.handle;
+}
+
+void mcp_servers_set_handle(struct session *s, void *own)
+{
+	s->mcp.handle = own;
+}
+
+/* And for a human who is asked before it. */
+void mcp_servers_set_call_ms(struct session *s, int64_t ms)
+{
+	s->mcp.call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
+}
+
+struct slice mcp_servers_given(const struct session *s)
+{
+	return slice_of(s->setup.mcp_servers);
+}
+
+struct slice session_mcp(const struct session *s)
+{
+	return slice_of(s->setup.mcp);
+}
+
+struct slice session_policy(const struct session *s)
+{
+	return slice_of(s->setup.policy);
+}
+
+struct slice session_env(const struct session *s)
+{
+	return slice_of(s->setup.env);
+}
+
+const char *session_home(const struct session *s)
+{
+	return s->home;
+}
+
+static struct proc_bounds bounds_of(const struct agent_user *u, enum confine_level level,
+				    bool nests, struct refusals *refusals)
+{
+	unsigned flags = (nests ? CONFINE_NESTS : 0) | (refusals ? CONFINE_LOG : 0);
+
+	return (struct proc_bounds){ .switch_user = u->switched,
+				     .uid = u->uid,
+				     .gid = u->gid,
+				     .may_gain = level == LEVEL_OPEN,
+				     .confinement = level_confinement(level, flags),
+				     .refusals = refusals };
+}
+
+/* They have no session whose view and network they could share. */
+struct proc_bounds store_bounds(const struct session_store *st)
+{
+	return bounds_of(&st->user, MIN(store_level(st), LEVEL_GUARDED), false, NULL);
+}
+
+const struct agent_user *session_user(const struct session *s)
+{
+	return &s->user;
+}
+
+struct proc_bounds session_bounds(const struct session *s)
+{
+	struct proc_bounds b = bounds_of(&s->user, session_level(s),
+					 harness_nests(s->def, &s->setup),
+					 s->harness.refused.record);
+
+	b.own_uid = session_user_is_own(s);
+	b.netns = s->network.netns;
+	b.group = s->harness.group;
+	b.spaces = s->harness.spaces;
+	return b;
+}
+
+int session_bounds_open(struct session *s, struct err *e)
+{
+	int r;
+
+	session_limits_group(s);
+	session_refusals_open(s);
+	r = session_network_open(s, e);
+	return r < 0 ? r : session_spaces_open(s, e);
+}
+
+int mcp_servers_place(struct session *s, struct mcp_place *ret, struct err *e)
+{
+	*ret = (struct mcp_place){ 0 };
+	return s->store->mcp.ops ? s->store->mcp.ops->place(s->store->mcp.ctx, s, ret, e) : 0;
+}
+
+void session_note_lifecycle(struct session *s, struct slice members)
+{
+	event_note(s, EVENT_LIFECYCLE, members);
+}
+
+int mcp_servers_open(struct session *s, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	const struct mcp_servers_ops *ops = s->store->mcp.ops;
+	int r = ops ? ops->open(s->store->mcp.ctx, s, &b, e) : 0;
+
+	if (r < 0)
+		return r;
+	free(s->mcp.given);
+	s->mcp.given = buf_len(&b)	    ? xstrndup(b.data, b.len) :
+		       ops		    ? NULL :
+		       s->setup.mcp_servers ? xstrdup(s->setup.mcp_servers) :
+					      NULL;
+	return 0;
+}
+
+void mcp_servers_close(struct session *s)
+{
+	if (s->store->mcp.ops)
+		s->store->mcp.ops->close(s->store->mcp.ctx, s);
+}
+
+void mcp_servers_forget(struct session *s)
+{
+	if (s->store->mcp.ops)
+		s->store->mcp.ops->forget(s->store->mcp.ctx, s);
+}
+
+unsigned store_mcp_hold(const struct session_store *st)
+{
+	return st->mcp.hold;
+}
+
+char *mcp_servers_named(const struct session *s, const char *said)
+{
+	const struct mcp_servers_ops *ops = s->store->mcp.ops;
+
+	return ops ? ops->named(s->store->mcp.ctx, s, said) : NULL;
+}
+
+/* Member "mcp": the session's MCP servers, and which of them have reached the harness. Omitted if it has none. */
+static void put_mcp(struct jw *w, const struct session *s)
+{
+	if (s->store->mcp.ops)
+		s->store->mcp.ops->put(s->store->mcp.ctx, s, w);
+}
+
+static void create_mcp(struct session *s)
+{
+	list_init(&s->mcp.ports);
+	list_init(&s->mcp.upcalls);
+}
+
+static void free_mcp(struct session *s)
+{
+	free(s->mcp.given);
+}
+
+const struct session_part mcp_part = {
+	.name = "mcp",
+	.create = create_mcp,
+	.put_status = put_mcp,
+	.shut = mcp_servers_forget,
+	.drop = upcall_ports_drop,
+	.free = free_mcp,
+};

@@ -1,0 +1,160 @@
+/* provider_call.c - the life of a call, the same for whoever carries it. */
+#include "session/core/session_internal.h"
+
+#include "base/http/http_fields.h"
+#include "base/os/file.h"
+#include "json/jenc.h"
+#include "session/parts/model/call_limits.h"
+
+static void call_free(struct provider_call *c)
+{
+	struct session *s = c->session;
+
+	c->carrier->forget(c);
+	call_record_forget(c);
+	held_answer_drop(c);
+	list_del(&c->link);
+	activity_note(s);
+	free(c);
+	call_limits_ended(s);
+}
+
+/* --- from the listener ------------------------------------------------------------------------------------------ */
+
+static void on_taken(void *ctx, size_t n)
+{
+	struct provider_call *c = ctx;
+
+	c->carrier->taken(c, n);
+}
+
+static void on_gone(void *ctx)
+{
+	struct provider_call *c = ctx;
+
+	call_use_end(c, CALL_CANCELLED);
+	call_record_end(c, "cancelled", NULL);
+	c->carrier->stop(c);
+	call_free(c);
+}
+
+static const struct model_call_ops call_ops = { on_taken, on_gone };
+
+static void on_call(void *ctx, struct model_call *call)
+{
+	struct provider_call *c = new0(struct provider_call);
+	struct session *s = ctx;
+
+	c->session = s;
+	c->call = call;
+	c->carrier = s->setup.gateway.via == PROVIDER_DIRECT ? &direct_carrier : &tunnel_carrier;
+	c->turn = session_running(s);
+	memcpy(c->id, "model-call:", 11);
+	random_hex(c->id + 11, 16);
+	list_init(&c->link);
+	list_add_tail(&s->model.calls, &c->link);
+	activity_note(s);
+	model_call_follow(call, &call_ops, c);
+	if (call_limits_admit(c))
+		c->carrier->ask(c);
+}
+
+const struct model_listener_ops provider_call_listener_ops = { on_call, call_limits_terms,
+							       call_limits_refused };
+
+void provider_call_refuse(struct provider_call *c, enum model_refusal why, unsigned secs)
+{
+	model_call_refuse_until(c->call, why, secs);
+	call_free(c);
+}
+
+/* --- from the carrier ------------------------------------------------------------------------------------------- */
+
+void provider_call_attempt(struct provider_call *c)
+{
+	c->session->store->model.asked_again += c->attempt > 0;
+	call_use_begin(c);
+	c->attempt++;
+	call_record_begin(c);
+}
+
+bool provider_call_head(struct provider_call *c, int status, struct slice headers)
+{
+	c->answered = true;
+	call_use_head(c, status, headers);
+	call_record_head(c, status, headers);
+	if (held_answer_begin(c, status, headers) || model_call_head(c->call, status, headers))
+		return true;
+	call_use_end(c, CALL_FAILED);
+	call_record_end(c, "failed", model_refusal_word(MODEL_CALL_FAILED));
+	c->carrier->stop(c);
+	call_free(c);
+	return false;
+}
+
+void provider_call_data(struct provider_call *c, struct slice bytes)
+{
+	call_use_data(c, bytes);
+	call_record_data(c, bytes);
+	if (!held_answer_take(c, bytes))
+		model_call_data(c->call, bytes);
+}
+
+void provider_call_end(struct provider_call *c)
+{
+	int status = call_use_error_status(c);
+
+	call_use_end(c, CALL_ENDED);
+	call_record_end(c, "complete", NULL);
+	held_answer_release(c, status ? status : 200);
+	model_call_end(c->call);
+	call_free(c);
+}
+
+void provider_call_fail(struct provider_call *c, enum model_refusal why)
+{
+	call_use_end(c, CALL_FAILED);
+	call_record_end(c, "failed", model_refusal_word(why));
+	model_call_refuse(c->call, why);
+	call_free(c);
+}
+
+void provider_call_break(struct provider_call *c, enum model_refusal why)
+{
+	c->carrier->stop(c);
+	provider_call_fail(c, why);
+}
+
+/* --- headers -------------------------------------------------------------------------------------------------- */
+
+static bool has_header(struct slice headers, struct slice name)
+{
+	struct slice own;
+	struct jiter it;
+	struct jval v;
+
+	if (!headers.n || !jiter_init(&it, (struct jval){ J_OBJECT, headers }))
+		return false;
+	while (jiter_next(&it, &own, &v))
+		if (http_words_same(own, name))
+			return true;
+	return false;
+}
+
+void provider_call_put_headers(const struct provider_call *c, struct jw *w, const char *key,
+			       struct slice given)
+{
+	struct slice passed = model_call_request(c->call)->headers;
+	struct slice name;
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(w, key);
+	if (given.n)
+		jw_members(w, given, NULL);
+	jiter_init(&it, (struct jval){ J_OBJECT, passed });
+	while (jiter_next(&it, &name, &v))
+		if (!has_header(given, name))
+			jw_member_raw(w, name, v.raw);
+	jw_end_obj(w);
+}

@@ -1,0 +1,76 @@
+/*
+ * session_model_internal.h - the model calls of a session: the listener where its harness makes them, and the connections
+ * that take them.
+ *
+ * This folder owns struct session_model (`model` in struct session). The listener lives as long as the harness's process.
+ * Takers are embedded in their connections; calls live until the harness has its answer or is gone.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "harnesses/provider.h"
+#include "model/model_listener.h"
+#include "session/parts/model/call_rate.h"
+#include "session/parts/model/provider_call.h"
+#include "session/parts/model/tunnel.h"
+
+/* The header with the key of one place where calls go. */
+struct upstream_key {
+	struct locked_text *of;
+	struct fetch_key *key;
+};
+
+/* In struct session: model. */
+struct session_model {
+	struct model_listener *listener; /* NULL: the harness calls its provider itself */
+	struct list takers;		 /* struct model_taker */
+	struct list calls;		 /* struct provider_call */
+	struct upstream_key keys[PROVIDER_UPSTREAMS_MAX];
+	struct loop_task review;       /* of calls that wait for what others have reserved */
+	struct call_rate rate, logged; /* calls, and refusals in the log */
+	struct recording recording;
+};
+
+/* In struct session_store: model. */
+struct store_model {
+	struct model_listeners listeners;
+	unsigned hold; /* seconds that a call waits for a taker */
+	uint64_t strays, asked_again;
+	uint64_t record_max; /* bytes of the recording of a session's calls; 0: none */
+};
+
+struct session_part;
+extern const struct session_part model_part;
+
+/* session_model.c */
+/* Before the harness starts. */
+int session_model_open(struct session *s, struct err *e);
+/* It is gone, or could not be started. */
+void session_model_close(struct session *s);
+/* FETCH_UNAVAILABLE, MEMORY_LOCK_REFUSED: the daemon cannot make calls in the way that the provider says. keyed: with a
+ * key. */
+int session_model_check_way(const struct session *s, const struct harness_provider *p, bool keyed,
+			    const char *field, struct err *e);
+/* Its model calls pass the daemon, which reads what they use. */
+bool session_metered(const struct session *s);
+/* What the harness is given instead of the session's provider: ret, or NULL for none. ret borrows. */
+const struct harness_provider *session_model_provider(const struct session *s,
+						      struct harness_provider *ret);
+
+/* Its model calls pass the daemon, which reads what they use. */
+bool session_metered(const struct session *s);
+/* What is counted of all sessions. */
+void session_model_totals(const struct store_model *m, struct store_totals *ret);
+
+/* provider_change.c */
+/* A key of a provider stands in the environment of the harness, whoever put it there. */
+bool provider_key_in_env(const struct session *s);
+
+/* tunnel.c */
+extern const struct call_carrier tunnel_carrier;
+void takers_drop(struct session *s);
+
+/* direct.c */
+extern const struct call_carrier direct_carrier;
+/* They are made again when they are needed. No call is open. */
+void direct_drop_keys(struct session *s);

@@ -1,0 +1,360 @@
+/* tunnel.c - model calls to a client: who has them, once more to the next, what passes in both directions. */
+#include "session/core/session_internal.h"
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "model/gzip_start.h"
+
+/* What the tunnel has of a call. */
+struct tunnel_call {
+	struct provider_call *of;
+	struct model_taker *taker; /* NULL: it waits for one */
+	size_t sent, credit;	   /* of the body: bytes sent, and how many more may be */
+	uint64_t sent_seq;	   /* of its next piece */
+	uint64_t next_seq;	   /* of the answer's next piece */
+	size_t window;		   /* bytes that the client may still send */
+	bool holed;		   /* a piece of the answer is missing */
+	struct gzip_start start;   /* of the answer */
+	struct loop_timer hold;
+};
+
+static const struct model_request *request_of(const struct tunnel_call *c)
+{
+	return model_call_request(c->of->call);
+}
+
+/* NULL: somebody else carries it. */
+static struct tunnel_call *tunnel_of(const struct provider_call *c)
+{
+	return c->carrier == &tunnel_carrier ? c->carried : NULL;
+}
+
+/* Its taker is to stop. */
+static void tunnel_stop(struct provider_call *call)
+{
+	struct tunnel_call *c = tunnel_of(call);
+
+	if (c && c->taker)
+		c->taker->ops->cancel(c->taker->ctx, c);
+}
+
+static void tunnel_forget(struct provider_call *call)
+{
+	struct tunnel_call *c = TAKE_PTR(call->carried);
+
+	if (c)
+		loop_timer_cancel(&c->hold);
+	free(c);
+}
+
+/* --- the request's body ------------------------------------------------------------------------------------- */
+
+/* At most max bytes, and no character in two. */
+static struct slice next_piece(struct slice body, size_t max)
+{
+	size_t n = MIN(body.n, max);
+
+	while (n < body.n && n && ((unsigned char)body.p[n] & 0xc0) == 0x80)
+		n--;
+	return (struct slice){ body.p, n };
+}
+
+static void send_piece(struct tunnel_call *c, struct slice piece, bool last)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "callId", c->of->id);
+	jw_uint(&w, "seq", c->sent_seq++);
+	jw_slice(&w, "text", piece);
+	jw_bool(&w, "last", last);
+	jw_end_obj(&w);
+	c->taker->ops->notify(c->taker->ctx, "_acpd/model/body", buf_slice(&b));
+}
+
+/* As much as the client has room for. */
+static void send_body(struct tunnel_call *c)
+{
+	struct slice body = request_of(c)->body;
+
+	while (c->sent < body.n) {
+		struct slice rest = { body.p + c->sent, body.n - c->sent };
+		struct slice piece = next_piece(rest, MIN(c->credit, (size_t)MODEL_PIECE_MAX));
+
+		if (!piece.n || !c->taker->ops->room(c->taker->ctx))
+			return;
+		c->sent += piece.n;
+		c->credit -= piece.n;
+		send_piece(c, piece, c->sent == body.n);
+	}
+}
+
+/* --- to a taker --------------------------------------------------------------------------------------------- */
+
+static struct model_taker *best_taker(const struct session *s, enum model_api api)
+{
+	struct model_taker *best = NULL;
+
+	list_each(t, (struct list *)&s->model.takers, struct model_taker, link)
+		if ((t->apis & 1u << api) && (!best || t->only >= best->only))
+			best = t;
+	return best;
+}
+
+static void on_held_too_long(void *ctx)
+{
+	struct tunnel_call *c = ctx;
+
+	provider_call_fail(c->of, MODEL_NO_TAKER);
+}
+
+static void call_hold(struct tunnel_call *c)
+{
+	struct session *s = c->of->session;
+
+	c->taker = NULL;
+	if (s->when_detached != DETACHED_HOLD)
+		loop_timer_set(s->store->loop, &c->hold, s->store->model.hold * 1000ul,
+			       on_held_too_long, c);
+}
+
+static void call_ask(struct tunnel_call *c)
+{
+	struct model_taker *t = best_taker(c->of->session, request_of(c)->api);
+
+	if (!t) {
+		call_hold(c);
+		return;
+	}
+	loop_timer_cancel(&c->hold);
+	c->taker = t;
+	provider_call_attempt(c->of);
+	c->sent = 0;
+	c->sent_seq = c->next_seq = 0;
+	c->credit = c->window = MODEL_WINDOW;
+	c->holed = false;
+	c->start = (struct gzip_start){ 0 };
+	if (t->ops->ask(t->ctx, c))
+		send_body(c);
+	else
+		provider_call_fail(c->of, MODEL_TOO_MANY_CALLS);
+}
+
+static void tunnel_ask(struct provider_call *call)
+{
+	struct tunnel_call *c = new0(struct tunnel_call);
+
+	c->of = call;
+	call->carried = c;
+	call_ask(c);
+}
+
+void tunnel_put(const struct tunnel_call *c, struct buf *params)
+{
+	const struct model_request *r = request_of(c);
+	const struct session *s = c->of->session;
+	struct jw w = JW(params);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "callId", c->of->id);
+	jw_str(&w, "sessionId", s->id);
+	if (c->of->turn)
+		jw_uint(&w, "turn", c->of->turn);
+	jw_str(&w, "api", model_api_name(r->api));
+	jw_slice(&w, "method", r->method);
+	jw_slice(&w, "path", r->path);
+	provider_call_put_headers(c->of, &w, "headers", s->setup.gateway.headers);
+	jw_str(&w, "model", r->model);
+	jw_uint(&w, "bodyBytes", r->body.n);
+	jw_uint(&w, "attempt", c->of->attempt);
+	jw_end_obj(&w);
+}
+
+static void tunnel_taken(struct provider_call *call, size_t n)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct tunnel_call *c = call->carried;
+	struct jw w = JW(&b);
+
+	c->window += n;
+	jw_obj(&w, NULL);
+	jw_str(&w, "callId", call->id);
+	jw_uint(&w, "bytes", n);
+	jw_end_obj(&w);
+	c->taker->ops->notify(c->taker->ctx, "_acpd/model/credit", buf_slice(&b));
+}
+
+const struct call_carrier tunnel_carrier = { tunnel_ask, tunnel_taken, tunnel_stop, tunnel_forget };
+
+/* --- from the client ---------------------------------------------------------------------------------------- */
+
+void tunnel_head(struct tunnel_call *c, int status, struct slice headers)
+{
+	if (c->of->answered)
+		tunnel_stray(c->of->session->store);
+	else
+		provider_call_head(c->of, status, headers);
+}
+
+/* Bytes of the answer's start that are not passed on yet: with the next ones they may be a header of gzip. */
+static struct slice held_start(const struct tunnel_call *c)
+{
+	return c->start.state == GZIP_START_OPEN ? c->start.seen : SLICE_NONE;
+}
+
+/* fetch() of a client decodes by itself, and leaves the field that said so: only the bytes tell. */
+static void pass_bytes(struct tunnel_call *c, struct slice bytes)
+{
+	_cleanup_(buf_done) struct buf both = { .max = MODEL_PIECE_MAX + KIB };
+	struct slice held = held_start(c);
+
+	switch (gzip_start_take(&c->start, bytes)) {
+	case GZIP_START_OPEN:
+		break;
+	case GZIP_START_YES:
+		log_warn("model", "model answer compressed", "session", c->of->session->id, "call",
+			 c->of->id);
+		provider_call_break(c->of, MODEL_CALL_FAILED);
+		break;
+	case GZIP_START_NO:
+		if (held.n) {
+			buf_add_slice(&both, held);
+			buf_add_slice(&both, bytes);
+			bytes = buf_slice(&both);
+		}
+		provider_call_data(c->of, bytes);
+	}
+}
+
+void tunnel_chunk(struct tunnel_call *c, uint64_t seq, struct slice bytes)
+{
+	if (!c->of->answered || seq != c->next_seq) {
+		tunnel_stray(c->of->session->store);
+		c->holed = true;
+		return;
+	}
+	c->next_seq++;
+	if (bytes.n > c->window || bytes.n > MODEL_PIECE_MAX) { /* against the rules */
+		provider_call_break(c->of, MODEL_CALL_FAILED);
+		return;
+	}
+	c->window -= bytes.n;
+	if (!c->holed)
+		pass_bytes(c, bytes);
+}
+
+/* A provider that has answered reads no more of it. */
+static void send_rest(struct tunnel_call *c)
+{
+	if (!c->of->answered)
+		send_body(c);
+}
+
+void tunnel_credit(struct tunnel_call *c, uint64_t bytes)
+{
+	c->credit += (size_t)MIN(bytes, MODEL_WINDOW - MIN((uint64_t)c->credit, MODEL_WINDOW));
+	send_rest(c);
+}
+
+static void end_whole(struct provider_call *of, struct slice held)
+{
+	if (held.n)
+		provider_call_data(of, held);
+	provider_call_end(of);
+}
+
+void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice error)
+{
+	struct jval reason = jobj_get(jobj_get(error, "data").raw, "reason");
+
+	call_use_request_id(c->of, jobj_get(result, "requestId"));
+	if (error.n)
+		provider_call_fail(c->of, jstr_is(reason, "MODEL_TIMEOUT") ? MODEL_CALL_TIMEOUT :
+									     MODEL_CALL_FAILED);
+	else if (c->holed || !c->of->answered || jobj_get(result, "complete").type != J_TRUE)
+		provider_call_fail(c->of, MODEL_CALL_FAILED);
+	else
+		end_whole(c->of, held_start(c));
+}
+
+void tunnel_stray(struct session_store *st)
+{
+	st->model.strays++;
+}
+
+/* --- takers --------------------------------------------------------------------------------------------------- */
+
+/* fn for each call of the taker, or, if it is NULL, for each that waits for one. fn may end the call. */
+static void each_call(struct session *s, const struct model_taker *t,
+		      void (*fn)(struct tunnel_call *c))
+{
+	list_each(call, &s->model.calls, struct provider_call, link) {
+		struct tunnel_call *c = tunnel_of(call);
+
+		if (c && c->taker == t)
+			fn(c);
+	}
+}
+
+void taker_attach(struct model_taker *t, struct session *s)
+{
+	if (t->session)
+		list_del(&t->link);
+	t->session = s;
+	list_add_tail(&s->model.takers, &t->link);
+	each_call(s, NULL, call_ask);
+}
+
+static void taker_lost(struct tunnel_call *c)
+{
+	c->taker = NULL;
+	if (c->of->answered)
+		provider_call_fail(c->of, MODEL_CALL_FAILED);
+	else
+		call_ask(c);
+}
+
+void taker_detach(struct model_taker *t)
+{
+	struct session *s = t->session;
+
+	if (!s)
+		return;
+	list_del(&t->link);
+	t->session = NULL;
+	each_call(s, t, taker_lost);
+}
+
+void taker_has_room(struct model_taker *t)
+{
+	if (t->session)
+		each_call(t->session, t, send_rest);
+}
+
+struct tunnel_call *taker_find(struct model_taker *t, const char *call_id)
+{
+	if (!t->session)
+		return NULL;
+	list_each(call, &t->session->model.calls, struct provider_call, link) {
+		struct tunnel_call *c = tunnel_of(call);
+
+		if (c && c->taker == t && strcmp(call->id, call_id) == 0)
+			return c;
+	}
+	return NULL;
+}
+
+void takers_drop(struct session *s)
+{
+	while (!list_empty(&s->model.takers)) {
+		struct model_taker *t = list_first(&s->model.takers, struct model_taker, link);
+
+		list_del(&t->link);
+		t->session = NULL;
+		t->ops->closed(t->ctx);
+	}
+}

@@ -1,0 +1,273 @@
+/*
+ * network_proxy.c - the daemon's end of a session's HTTP proxy: socket, rules, questions about
+ * hosts.
+ *
+ * The daemon binds the socket, in the session's network namespace if there is one: programs get its
+ * address at their start. While the mode is "off" it is bound but not listening, so connections are
+ * refused. open_door listens and passes it to acpd-proxy. A socket cannot stop listening, so from
+ * then on only the rules change. The agent chooses the hosts: their names are masked, and the list
+ * of them is bounded.
+ */
+#include "session/parts/network/network_internal.h"
+
+#include "base/array.h"
+#include "base/limits.h"
+#include "base/os/loopback.h"
+#include "base/os/file.h"
+#include "egress/wire/egress_host.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "session/core/harness/baseenv.h"
+#include "session/core/session_paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#define CALL_ID_BYTES 16
+
+/* --- events ---------------------------------------------------------------------------------------------------- */
+
+/* host comes from the agent's side, and may be anything that it knows. */
+static void on_blocked(void *ctx, const char *host, int port, enum egress_reason why)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(freep) char *shown = xstrdup(host);
+	struct session *s = ctx;
+	struct jw w = JW(&b);
+
+	session_mask_string(s, &shown);
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "network_blocked");
+	jw_str(&w, "host", shown);
+	jw_int(&w, "port", port);
+	jw_str(&w, "reason", egress_reason_name(why));
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+static struct host_traffic *traffic_of(struct session_network *n, const char *host)
+{
+	for (size_t i = 0; i < n->ntraffic; i++)
+		if (strcmp(n->traffic[i].host, host) == 0)
+			return &n->traffic[i];
+	if (n->ntraffic > EGRESS_HOSTS_TOLD)
+		return NULL; /* acpd-proxy tells of no more; who did would only want our memory */
+	*GROW(n->traffic, n->ntraffic) = (struct host_traffic){ .host = xstrdup(host) };
+	return &n->traffic[n->ntraffic - 1];
+}
+
+static void on_used(void *ctx, const char *host, uint64_t up, uint64_t down)
+{
+	struct session *s = ctx;
+	struct host_traffic *t = traffic_of(&s->network, host);
+
+	if (!t)
+		return;
+	t->up += up;
+	t->down += down;
+}
+
+void network_put_traffic(struct jw *w, const struct session *s)
+{
+	if (!s->network.ntraffic)
+		return;
+	jw_arr(w, "traffic");
+	for (size_t i = 0; i < s->network.ntraffic; i++) {
+		jw_obj(w, NULL);
+		jw_str(w, "host", s->network.traffic[i].host);
+		jw_uint(w, "up", s->network.traffic[i].up);
+		jw_uint(w, "down", s->network.traffic[i].down);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+/* --- questions ------------------------------------------------------------------------------------------------- */
+
+/* A host that the driver is asked for. */
+struct network_ask {
+	struct list link;
+	struct session *session;
+	char *host;
+	int port;
+};
+
+static void ask_free(struct network_ask *a)
+{
+	list_del(&a->link);
+	free(a->host);
+	free(a);
+}
+
+/* It is one of the session's rules now, also for a daemon that is started anew. */
+static void keep_host(struct session *s, const char *host, int port)
+{
+	struct egress_rules *more = egress_rules_with(session_rules(s), host, port, NULL);
+
+	if (!more)
+		return;
+	egress_rules_free(s->setup.network);
+	s->setup.network = more;
+	paths_note_head(s);
+}
+
+static void on_answer(void *ctx, struct slice result)
+{
+	struct network_ask *a = ctx;
+	struct session *s = a->session;
+	bool yes = jstr_is(jobj_get(jobj_get(result, "outcome").raw, "optionId"), "allow");
+
+	session_log(s, yes ? "host opened" : "host refused", "host", a->host, NULL);
+	if (yes)
+		keep_host(s, a->host, a->port);
+	if (s->network.door)
+		egress_answer(s->network.door, a->host, yes);
+	ask_free(a);
+}
+
+static void put_option(struct jw *w, const char *id, const char *name, const char *kind)
+{
+	jw_obj(w, NULL);
+	jw_str(w, "optionId", id);
+	jw_str(w, "name", name);
+	jw_str(w, "kind", kind);
+	jw_end_obj(w);
+}
+
+/* Of ACP's session/request_permission. */
+static void put_question(struct jw *w, const struct network_ask *a)
+{
+	char id[sizeof("net_") + 2 * CALL_ID_BYTES] = "net_", title[EGRESS_HOST_SIZE + 32];
+
+	random_hex(id + 4, CALL_ID_BYTES);
+	snprintf(title, sizeof(title), "Connect to %s:%d", a->host, a->port);
+	jw_obj(w, NULL);
+	jw_obj(w, "toolCall");
+	jw_str(w, "toolCallId", id);
+	jw_str(w, "title", title);
+	jw_str(w, "kind", "fetch");
+	jw_str(w, "status", "pending");
+	jw_obj(w, "rawInput");
+	jw_str(w, "host", a->host);
+	jw_int(w, "port", a->port);
+	jw_end_obj(w);
+	jw_end_obj(w);
+	jw_arr(w, "options");
+	put_option(w, "allow", "Allow for this session", "allow_always");
+	put_option(w, "reject", "Reject", "reject_once");
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+/* Where nobody can be asked, the answer is no. */
+static void on_ask(void *ctx, const char *host, int port)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct session *s = ctx;
+	struct jw w = JW(&b);
+	struct network_ask *a;
+
+	if (!session_driver(s)) {
+		egress_answer(s->network.door, host, false);
+		return;
+	}
+	a = new0(struct network_ask);
+	*a = (struct network_ask){ .session = s, .host = xstrdup(host), .port = port };
+	list_init(&a->link);
+	list_add_tail(&s->network.asks, &a->link);
+	put_question(&w, a);
+	question_ask_own(s, buf_slice(&b), on_answer, a);
+}
+
+static void asks_drop(struct session *s)
+{
+	while (!list_empty(&s->network.asks)) {
+		struct network_ask *a = list_first(&s->network.asks, struct network_ask, link);
+
+		question_unask_own(s, a);
+		ask_free(a);
+	}
+}
+
+/* --- the door -------------------------------------------------------------------------------------------------- */
+
+static const struct egress_ops door_ops = { on_blocked, on_ask, on_used };
+
+static int fail(int r, struct err *e)
+{
+	return err_set(e, r, RPC_INTERNAL_ERROR, "NETWORK_PROXY_FAILED",
+		       "no address for the session's proxy: %s", strerror(-r));
+}
+
+/* Bound, so that programs can be told where it is, and shut: who connects is refused. */
+static int make_socket(struct session *s, struct err *e)
+{
+	struct session_network *n = &s->network;
+	int r = n->netns ? netns_socket(n->netns, AF_INET, SOCK_STREAM) : -1;
+
+	if (n->netns && r < 0)
+		return fail(r, e);
+	r = loopback_bind(r, 0, &n->proxy);
+	if (r < 0) {
+		n->proxy.sin_family = 0;
+		return fail(r, e);
+	}
+	n->socket = r;
+	return 0;
+}
+
+static int open_door(struct session *s, struct err *e)
+{
+	struct session_network *n = &s->network;
+	struct egress_door_config c = { .one_user = !n->netns && s->user.switched,
+					.uid = s->user.uid,
+					.rules = session_rules(s) };
+
+	if (listen(n->socket, SOMAXCONN) < 0)
+		return fail(-errno, e);
+	c.fd = n->socket;
+	n->socket = 0;
+	n->door = egress_open(s->store->egress, &c, &door_ops, s, e);
+	return n->door ? 0 : -EIO;
+}
+
+/* A socket cannot stop listening: with the door its address goes, and programs have to be told another. */
+int network_proxy_rules(struct session *s, struct err *e)
+{
+	struct session_network *n = &s->network;
+	bool off = egress_rules_mode(session_rules(s)) == EGRESS_OFF;
+
+	if (n->door) {
+		egress_set_rules(n->door, session_rules(s));
+		asks_drop(s);
+		return 0;
+	}
+	return off || !n->socket ? 0 : open_door(s, e);
+}
+
+int network_proxy_open(struct session *s, struct err *e)
+{
+	int r = s->network.proxy.sin_family ? 0 : make_socket(s, e);
+
+	return r == 0 ? network_proxy_rules(s, e) : r;
+}
+
+void network_proxy_close(struct session *s)
+{
+	struct session_network *n = &s->network;
+
+	asks_drop(s);
+	n->door = egress_close(n->door);
+	if (n->socket > 0)
+		close(n->socket);
+	n->socket = 0;
+	n->proxy.sin_family = 0;
+}
+
+/* --- how programs find it ---------------------------------------------------------------------------------------- */
+
+void session_network_env(const struct session *s, struct harness_plan *plan)
+{
+	if (s->network.proxy.sin_family)
+		baseenv_proxy(plan, &s->network.proxy);
+}

@@ -1,0 +1,323 @@
+/*
+ * session_network.c - chooses the network isolation of a session, and builds or replaces it.
+ *
+ * wall_for is the only decision. Level strict and mode "off" need a namespace. An allowlist uses
+ * nftables if the session's user can be filtered, otherwise a namespace. A request is refused by
+ * the checks before the session changes. Running processes stay in the namespace they started in,
+ * so a change that needs another namespace is applied to the next harness. nftables and proxy rules
+ * change at once.
+ */
+#include "session/parts/network/session_network.h"
+
+#include "session/parts/confinement/session_limits.h"
+#include "base/log.h"
+#include "session/parts/network/network_internal.h"
+#include "session/core/session_part.h"
+#include "session/core/session_paths.h"
+
+#include <errno.h>
+
+/* --- the rules ------------------------------------------------------------------------------------------------ */
+
+/* Of whoever has not said. */
+static const struct egress_rules *rules_of(const struct session_store *st,
+					   const struct egress_rules *said)
+{
+	return said && egress_rules_mode(said) <= egress_rules_mode(st->network) ? said :
+										   st->network;
+}
+
+const struct egress_rules *session_rules(const struct session *s)
+{
+	return rules_of(s->store, s->setup.network);
+}
+
+void store_network_init(struct session_store *st, enum egress_mode max)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "mode", egress_modes[max]);
+	jw_end_obj(&w);
+	egress_rules_parse(buf_slice(&b), "network-max", &st->network, NULL);
+}
+
+/* --- the wall ------------------------------------------------------------------------------------------------- */
+
+static const char *const wall_names[] = {
+	[WALL_NONE] = "none",
+	[WALL_NFT] = "nftables",
+	[WALL_NAMESPACE] = "namespace",
+};
+
+/* By its packets only a user can be walled who is not ours, and who cannot become root. */
+static bool walls_users(const struct session_store *st, enum confine_level level)
+{
+	return st->user.switched && level != LEVEL_OPEN && !nft_wall_missing(st->wall);
+}
+
+static enum network_wall wall_for(const struct session_store *st, enum confine_level level,
+				  enum egress_mode mode)
+{
+	if (level == LEVEL_STRICT || mode == EGRESS_OFF)
+		return WALL_NAMESPACE;
+	if (mode == EGRESS_ON)
+		return WALL_NONE;
+	return walls_users(st, level) ? WALL_NFT : WALL_NAMESPACE;
+}
+
+enum network_wall session_wall(const struct session *s)
+{
+	return wall_for(s->store, session_level(s), egress_rules_mode(session_rules(s)));
+}
+
+bool session_is_walled(const struct session *s)
+{
+	return session_wall(s) != WALL_NONE;
+}
+
+/* --- checks --------------------------------------------------------------------------------------------------- */
+
+/* Its harness connects to the provider itself. */
+static bool calls_by_itself(const struct setup *have, const struct setup_params *p)
+{
+	struct harness_provider given;
+	bool r;
+
+	if (!p->provider.n)
+		return have && have->provider && have->gateway.via == PROVIDER_ENVIRONMENT;
+	if (harness_provider_parse(p->provider, &given, NULL) < 0)
+		return false; /* has been checked before */
+	r = given.via == PROVIDER_ENVIRONMENT;
+	harness_provider_done(&given);
+	return r;
+}
+
+static int unsupported(const struct err *why, struct err *e)
+{
+	return err_field(e, "_meta.acpd.network", "NETWORK_POLICY_UNSUPPORTED", "%s", why->msg);
+}
+
+static int check_max(const struct session_store *st, const struct egress_rules *asked,
+		     struct err *e)
+{
+	enum egress_mode max = egress_rules_mode(st->network);
+
+	if (!asked || egress_rules_mode(asked) <= max)
+		return 0;
+	return err_field(e, "_meta.acpd.network.mode", "LEVEL_NOT_ALLOWED",
+			 "the operator allows no more than mode %s", egress_modes[max]);
+}
+
+static int check_proxy(const struct session_store *st, enum egress_mode mode, struct err *e)
+{
+	const char *why = mode == EGRESS_ALLOWLIST ? egress_missing(st->egress) : NULL;
+
+	return why ? err_field(e, "_meta.acpd.network", "NETWORK_POLICY_UNSUPPORTED", "%s", why) :
+		     0;
+}
+
+static int check_wall(const struct session_store *st, enum egress_mode mode,
+		      const struct setup *have, const struct setup_params *p, struct err *e)
+{
+	enum network_wall wall = wall_for(st, level_for(st, have, p), mode);
+	struct err why;
+
+	if (mode == EGRESS_OFF && calls_by_itself(have, p))
+		return err_field(
+			e, "_meta.acpd.provider.via", "PROVIDER_NEEDS_NETWORK",
+			"with network off the harness cannot reach its provider: via must be direct or tunnel");
+	if (check_proxy(st, mode, e) < 0)
+		return -EINVAL;
+	return wall == WALL_NAMESPACE && netns_try(&why) < 0 ? unsupported(&why, e) : 0;
+}
+
+int session_network_check(const struct session_store *st, const struct setup *have,
+			  const struct setup_params *p, struct err *e)
+{
+	const struct egress_rules *said = have ? have->network : NULL;
+	struct egress_rules *asked = NULL;
+	int r;
+
+	if (p->network.n && egress_rules_parse(p->network, "_meta.acpd.network", &asked, e) < 0)
+		return -EINVAL;
+	if (asked)
+		said = asked;
+	r = check_max(st, asked, e);
+	if (r == 0)
+		r = check_wall(st, egress_rules_mode(rules_of(st, said)), have, p, e);
+	egress_rules_free(asked);
+	return r;
+}
+
+/* --- its life ------------------------------------------------------------------------------------------------- */
+
+static void close_network(struct session *s)
+{
+	network_nft_drop(s);
+	network_proxy_close(s);
+	s->network.netns = netns_unref(s->network.netns);
+	s->network.wall = WALL_NONE;
+}
+
+static int make_namespace(struct session *s, struct err *e)
+{
+	struct err why;
+
+	if (s->network.wall != WALL_NAMESPACE || s->network.netns)
+		return 0;
+	s->network.netns = netns_new(&why);
+	return s->network.netns ? 0 : unsupported(&why, e);
+}
+
+static int stand_behind(struct session *s, enum network_wall wall, struct err *e)
+{
+	int r;
+
+	if (s->network.wall != wall)
+		close_network(s);
+	s->network.wall = wall;
+	r = make_namespace(s, e);
+	if (r == 0 && wall != WALL_NONE && !egress_missing(s->store->egress))
+		r = network_proxy_open(s, e);
+	if (r < 0)
+		close_network(s);
+	return r;
+}
+
+int session_network_open(struct session *s, struct err *e)
+{
+	if (s->harness.state != H_NONE) /* what is new waits for the next harness */
+		return 0;
+	return stand_behind(s, session_wall(s), e);
+}
+
+int session_network_wall(struct session *s, struct err *e)
+{
+	int r = network_nft_hold(s, e);
+
+	s->network.holding = r > 0;
+	return r;
+}
+
+/* A wall by user can be put round what runs; a namespace has to be entered, and a harness told of its proxy. */
+static void change_network(struct session *s)
+{
+	struct err e = { 0 };
+	int r = 0;
+
+	if (s->harness.state == H_NONE || s->network.holding)
+		return;
+	if (s->network.wall == WALL_NONE && session_wall(s) == WALL_NFT)
+		r = stand_behind(s, WALL_NFT, &e);
+	else if (s->network.wall != WALL_NONE && s->network.proxy.sin_family)
+		r = network_proxy_rules(s, &e);
+	if (r == 0)
+		r = network_nft_hold(s, &e);
+	if (r < 0)
+		log_warn("session", "the session's network could not be changed", "session", s->id,
+			 "text", e.msg);
+}
+
+int session_set_network(struct session *s, struct slice network, struct err *e)
+{
+	struct setup_params p = { .network = network, .approval = APPROVAL_UNCHANGED };
+	unsigned changed;
+
+	if (s->load.before) /* should it fail, all is as it was before */
+		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			       "the session is being loaded");
+	if (session_network_check(s->store, &s->setup, &p, e) < 0)
+		return -EINVAL;
+	changed = setup_change_network(&s->setup, network);
+	if (!changed)
+		return 0;
+	session_restart_for(s, changed);
+	change_network(s);
+	paths_note_head(s);
+	session_log(s, "network changed", NULL);
+	session_advance(s);
+	return 0;
+}
+
+/* Root with capabilities enters any namespace that it likes. */
+static bool may_leave(const struct session *s)
+{
+	return geteuid() == 0 && !s->user.switched && session_level(s) == LEVEL_OPEN;
+}
+
+/* --- what is told --------------------------------------------------------------------------------------------- */
+
+void session_put_network(struct jw *w, const struct session *s)
+{
+	const struct egress_rules *r = session_rules(s);
+	/* without a harness as the next one will have it */
+	enum network_wall wall = s->harness.state == H_NONE ? session_wall(s) : s->network.wall;
+
+	if (!s->setup.network && egress_rules_mode(r) == EGRESS_ON && wall == WALL_NONE)
+		return;
+	jw_obj(w, "network");
+	egress_rules_put_members(r, w);
+	jw_str(w, "achieved", wall_names[wall]);
+	jw_bool(w, "previews", wall != WALL_NAMESPACE);
+	if (wall == WALL_NAMESPACE)
+		jw_bool(w, "leavable", may_leave(s));
+	network_put_traffic(w, s);
+	jw_end_obj(w);
+}
+
+/* Why a new session could not have it. */
+static const char *why_not(const struct session_store *st, enum network_wall wall,
+			   enum egress_mode mode)
+{
+	const char *proxy = mode == EGRESS_ALLOWLIST ? egress_missing(st->egress) : NULL;
+
+	return proxy ? proxy : wall == WALL_NAMESPACE ? netns_missing() : NULL;
+}
+
+static void put_mode(struct jw *w, const struct session_store *st, enum egress_mode mode)
+{
+	enum network_wall wall = wall_for(st, store_level(st), mode);
+	const char *missing = why_not(st, wall, mode);
+
+	jw_obj(w, NULL);
+	jw_str(w, "mode", egress_modes[mode]);
+	jw_str(w, "wall", missing ? NULL : wall_names[wall]);
+	jw_str(w, "missing", missing);
+	jw_end_obj(w);
+}
+
+void store_put_network(const struct session_store *st, struct jw *w)
+{
+	enum egress_mode max = egress_rules_mode(st->network);
+
+	jw_obj(w, "network");
+	jw_str(w, "max", egress_modes[max]);
+	jw_arr(w, "modes");
+	for (int mode = max; mode >= 0; mode--)
+		put_mode(w, st, (enum egress_mode)mode);
+	jw_end_arr(w);
+	jw_end_obj(w);
+}
+
+static void create_network(struct session *s)
+{
+	list_init(&s->network.asks);
+}
+
+static void free_network(struct session *s)
+{
+	for (size_t i = 0; i < s->network.ntraffic; i++)
+		free(s->network.traffic[i].host);
+	free(s->network.traffic);
+}
+
+const struct session_part network_part = {
+	.name = "network",
+	.create = create_network,
+	.setup_changed = change_network,
+	.put_status = session_put_network,
+	.shut = close_network,
+	.free = free_network,
+};

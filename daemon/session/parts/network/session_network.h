@@ -1,0 +1,76 @@
+/*
+ * session_network.h - the network of a session: its rules (egress/wire/egress_rules.h), and the wall that holds them.
+ *
+ *	wall		what it is				for
+ *	none		the daemon's network			mode "on" below level strict
+ *	nftables	the daemon's, and packets of the	mode "allowlist" of a user who is not the daemon's,
+ *			session's user are refused		where nftables can be had (egress/nft_wall.h)
+ *	namespace	one of the session's own, with nothing	level strict, mode "off", other "allowlist"
+ *			but a loopback (proc/netns.h)
+ *
+ * Behind a wall the ways out are the daemon's listeners: the one for model calls, and a proxy that knows the rules
+ * (egress/egress.h). Programs find it by the variables that they know, such as HTTPS_PROXY.
+ *
+ * Everything that runs for the session runs behind its wall: its harness, the MCP servers that it or the daemon starts for
+ * it, and the built-in tools. The wall is made with the first harness, kept while harnesses come and go, so that they and
+ * the tools are always in the same one, and released when the session is closed.
+ *
+ * What cannot be had is refused, before anything has changed: NETWORK_POLICY_UNSUPPORTED. A client that asks for more
+ * than --network-max is refused: LEVEL_NOT_ALLOWED.
+ */
+#pragma once
+
+#include "base/list.h"
+#include "proc/netns.h"
+#include "session/core/harness/setup.h"
+
+#include <netinet/in.h>
+
+struct session;
+struct session_store;
+struct egress_door;
+struct nft_hold;
+struct harness_plan;
+struct jw;
+struct session_part;
+
+extern const struct session_part network_part;
+
+enum network_wall { WALL_NONE, WALL_NFT, WALL_NAMESPACE };
+
+/* What went to a host, and came. */
+struct host_traffic {
+	char *host;
+	uint64_t up, down;
+};
+
+/* In struct session: network. */
+struct session_network {
+	enum network_wall wall;	  /* that stands */
+	struct netns *netns;	  /* where everything runs; NULL: with the daemon */
+	int socket;		  /* of the proxy while it is shut; 0: none */
+	struct sockaddr_in proxy; /* where it is; family 0: there is none */
+	struct egress_door *door; /* NULL: nothing passes */
+	struct nft_hold *hold;
+	bool holding;	  /* the wall is being made: a harness waits for it */
+	struct list asks; /* struct network_ask */
+	struct host_traffic *traffic;
+	size_t ntraffic;
+};
+
+/* --network-max: what sessions may have at most, and have if nobody says. */
+void store_network_init(struct session_store *st, enum egress_mode max);
+/* The rules in force; never NULL. */
+const struct egress_rules *session_rules(const struct session *s);
+/* The wall that its level and rules ask for. */
+enum network_wall session_wall(const struct session *s);
+/* Whether a session with this setup (NULL: none yet) can be given p. */
+int session_network_check(const struct session_store *st, const struct setup *have,
+			  const struct setup_params *p, struct err *e);
+/* Before anything is started: what its rules ask for. */
+int session_network_open(struct session *s, struct err *e);
+/* After session_network_open, and once its listeners are known: 0: the wall stands; 1: harness_walled is called when it
+ * does. */
+int session_network_wall(struct session *s, struct err *e);
+/* Variables by which programs find the proxy; nothing without one. */
+void session_network_env(const struct session *s, struct harness_plan *plan);

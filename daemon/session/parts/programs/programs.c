@@ -1,0 +1,244 @@
+/*
+ * programs.c - caches which harnesses are installed, and their versions.
+ *
+ * A cached version is valid while path, inode, size and times of the file are unchanged
+ * (file_mark). A failure is cached for VERSION_RETRY_MS. At most one program runs at a time. Files
+ * are examined only while no program runs: a changed mark would otherwise apply to the output of
+ * the old file. Callers are answered from a deferred task, never from programs_ask. A command set
+ * by a manifest is never run for its version.
+ */
+#include "session/parts/programs/programs.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "session/parts/programs/version_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define VERSION_RETRY_MS 60000
+
+/* What a file is, so far as it shows without being read. */
+struct file_mark {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed, modified;
+};
+
+struct known_program {
+	struct program_fact fact;
+	struct file_mark mark;
+	uint64_t failed_at; /* 0: it did not */
+	bool asked;	    /* what is said of it holds for this file */
+};
+
+struct programs {
+	struct loop *loop;
+	struct proc_host *procs;
+	struct programs_config cfg;
+	struct known_program *all;
+	size_t n;
+	struct known_program *running; /* of the run */
+	struct version_run *run;
+	struct list asks;
+	struct loop_task task;
+	bool stopped;
+};
+
+/* --- what is known ------------------------------------------------------------------------------------------------ */
+
+static void mark_of(const char *path, struct file_mark *ret)
+{
+	struct stat sb;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!path || stat(path, &sb) < 0)
+		return;
+	ret->dev = sb.st_dev;
+	ret->ino = sb.st_ino;
+	ret->size = sb.st_size;
+	ret->changed = sb.st_ctim;
+	ret->modified = sb.st_mtim;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool still_holds(const struct known_program *p, const char *path,
+			const struct file_mark *mark)
+{
+	if (!p->asked || !same_text(p->fact.path, path) ||
+	    memcmp(&p->mark, mark, sizeof(*mark)) != 0)
+		return false;
+	return !p->failed_at || clock_mono_ms() < p->failed_at + VERSION_RETRY_MS;
+}
+
+static void forget(struct known_program *p)
+{
+	xstrset(&p->fact.version, NULL);
+	memset(&p->fact.why, 0, sizeof(p->fact.why));
+	p->failed_at = 0;
+	p->asked = false;
+}
+
+static void look(const struct programs *all, struct known_program *p)
+{
+	_cleanup_(freep) char *path = program_find(p->fact.def, all->cfg.prefix, all->cfg.path);
+	struct file_mark mark;
+
+	mark_of(path, &mark);
+	if (still_holds(p, path, &mark))
+		return;
+	forget(p);
+	xstrset(&p->fact.path, path);
+	p->mark = mark;
+	p->asked = !path || p->fact.def->own_command;
+}
+
+/* --- asking a program ---------------------------------------------------------------------------------------------- */
+
+static void go_on(void *ctx);
+
+static void failed(struct known_program *p, const struct err *why)
+{
+	p->fact.why = *why;
+	p->failed_at = clock_mono_ms();
+}
+
+static void on_version(void *ctx, const char *version, const struct err *why)
+{
+	struct programs *all = ctx;
+	struct known_program *p = all->running;
+
+	if (version)
+		p->fact.version = xstrdup(version);
+	else
+		failed(p, why);
+	p->asked = true;
+	all->running = NULL;
+	all->run = version_run_free(all->run);
+	loop_defer(all->loop, &all->task, go_on, all);
+}
+
+static int start(struct programs *all, struct known_program *p, struct err *e)
+{
+	struct version_spec spec = { .path = p->fact.path,
+				     .search = all->cfg.path,
+				     .bounds = all->cfg.bounds,
+				     .timeout_ms = all->cfg.timeout_ms };
+
+	all->run = version_run_start(all->loop, all->procs, &spec, on_version, all, e);
+	return all->run ? 0 : -EIO;
+}
+
+static struct known_program *next_unasked(struct programs *all)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (!all->all[i].asked)
+			return &all->all[i];
+	return NULL;
+}
+
+static void answer(struct programs *all)
+{
+	while (!list_empty(&all->asks)) {
+		struct programs_ask *ask = list_first(&all->asks, struct programs_ask, link);
+
+		programs_forget(ask);
+		ask->fn(ask->ctx);
+	}
+}
+
+/* The next program, or all is known. */
+static void go_on(void *ctx)
+{
+	struct programs *all = ctx;
+	struct known_program *p;
+	struct err e = { 0 };
+
+	while (!all->stopped && !all->run && (p = next_unasked(all))) {
+		all->running = p;
+		if (start(all, p, &e) == 0)
+			return;
+		snprintf(e.reason, sizeof(e.reason), "VERSION_FAILED");
+		failed(p, &e);
+		p->asked = true;
+	}
+	if (!all->run)
+		answer(all);
+}
+
+void programs_ask(struct programs *p, struct programs_ask *ask, void (*fn)(void *ctx), void *ctx)
+{
+	ask->fn = fn;
+	ask->ctx = ctx;
+	list_add_tail(&p->asks, &ask->link);
+	for (size_t i = 0; !p->run && i < p->n; i++)
+		look(p, &p->all[i]);
+	loop_defer(p->loop, &p->task, go_on, p);
+}
+
+void programs_forget(struct programs_ask *ask)
+{
+	if (ask->link.next)
+		list_del(&ask->link);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------ */
+
+struct programs *programs_new(struct loop *loop, struct proc_host *procs,
+			      const struct programs_config *c)
+{
+	struct programs *p = new0(struct programs);
+
+	p->loop = loop;
+	p->procs = procs;
+	p->cfg = *c;
+	proc_bounds_keep(&p->cfg.bounds);
+	list_init(&p->asks);
+	p->n = c->harnesses->n;
+	p->all = xalloc(p->n * sizeof(*p->all));
+	for (size_t i = 0; i < p->n; i++) {
+		p->all[i].fact.def = &c->harnesses->defs[i];
+		p->all[i].fact.pin = harness_pin_of(&c->harnesses->defs[i]);
+	}
+	return p;
+}
+
+void programs_stop(struct programs *p)
+{
+	p->stopped = true;
+	if (p->run)
+		version_run_kill(p->run);
+}
+
+struct programs *programs_free(struct programs *p)
+{
+	if (!p)
+		return NULL;
+	answer(p);
+	loop_task_cancel(&p->task);
+	version_run_free(p->run);
+	for (size_t i = 0; i < p->n; i++) {
+		free(p->all[i].fact.path);
+		free(p->all[i].fact.version);
+	}
+	proc_bounds_drop(&p->cfg.bounds);
+	free(p->all);
+	free(p);
+	return NULL;
+}
+
+size_t programs_count(const struct programs *p)
+{
+	return p->n;
+}
+
+const struct program_fact *programs_at(const struct programs *p, size_t i)
+{
+	return &p->all[i].fact;
+}

@@ -1,0 +1,318 @@
+/*
+ * session_rules.c - applies a session's rules to a question before any client sees it, and to the
+ * answer after.
+ *
+ * A denial answers the question at once. A permission does so only if the harness offers
+ * "allow_once". An "always" option would store the decision in the harness, where no client can
+ * revoke it. So an "always" answer of a user becomes a rule of the session, and the harness
+ * receives "once". The policy is parsed again for each question, as it can change.
+ */
+#include "session/core/session_internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "json/jstr.h"
+#include "session/core/session_part.h"
+#include "session/core/session_paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void mcp_policy_freep(struct mcp_policy **p)
+{
+	mcp_policy_free(*p);
+}
+
+/* --- what holds ------------------------------------------------------------------------------------------------ */
+
+/* Without approval, which is the harness's. It was checked when it was given. */
+struct policy *session_rules_policy(const struct session *s)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct policy *p = NULL;
+	struct jw w = JW(&b);
+	struct err e = { 0 };
+
+	if (!s->setup.policy)
+		return NULL;
+	jw_obj(&w, NULL);
+	jw_members(&w, slice_of(s->setup.policy), "approval");
+	jw_end_obj(&w);
+	if (policy_parse(buf_slice(&b), NULL, &p, &e) < 0)
+		log_warn("session", "a policy cannot be read", "session", s->id, "text", e.msg);
+	return p;
+}
+
+struct mcp_policy *session_rules_mcp(const struct session *s)
+{
+	struct jval v = s->setup.mcp ? jobj_get(slice_of(s->setup.mcp), "policy") :
+				       (struct jval){ J_NONE, SLICE_NONE };
+	struct mcp_policy *p = NULL;
+
+	if (v.type == J_OBJECT)
+		mcp_policy_parse(v.raw, "policy", &p, NULL);
+	return p;
+}
+
+unsigned session_rules_need(const struct session *s)
+{
+	_cleanup_(policy_freep) struct policy *p = session_rules_policy(s);
+
+	return rules_need(p, &s->rules.own);
+}
+
+/* --- a question ---------------------------------------------------------------------------------------------------- */
+
+/* What the harness was given names our socket: the server is reached through the daemon. */
+static bool is_ours(struct slice server)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, jobj_get(server, "env")))
+		return false;
+	while (jiter_next(&it, NULL, &v))
+		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "name"), "ACPD_MCP_SOCKET"))
+			return true;
+	return false;
+}
+
+/* name NULL: every one of them. */
+static bool passes_daemon(const struct session *s, const char *name)
+{
+	struct slice given = slice_of(s->mcp.given);
+	bool all = true;
+	struct jiter it;
+	struct jval v;
+
+	if (!given.n || !jiter_init(&it, (struct jval){ J_ARRAY, given }))
+		return !name;
+	while (jiter_next(&it, NULL, &v)) {
+		if (v.type != J_OBJECT)
+			continue;
+		if (name && jstr_is(jobj_get(v.raw, "name"), name))
+			return is_ours(v.raw);
+		all = all && is_ours(v.raw);
+	}
+	return !name && all;
+}
+
+bool session_rules_gated(const struct session *s)
+{
+	return passes_daemon(s, NULL);
+}
+
+static struct rule_call call_before(const struct session *s, struct slice params)
+{
+	struct slice id = jobj_get(jobj_get(params, "toolCall").raw, "toolCallId").raw;
+	struct rule_call before = { 0 };
+
+	tool_call_said(s, id, &before);
+	return before;
+}
+
+static void judge(const struct session *s, const struct harness_ask *in, struct rule_verdict *ret)
+{
+	_cleanup_(policy_freep) struct policy *p = session_rules_policy(s);
+	_cleanup_(mcp_policy_freep) struct mcp_policy *mcp = session_rules_mcp(s);
+	struct rule_call before = call_before(s, in->params);
+	_cleanup_(freep) char *tree = session_tree(s);
+	struct rule_sources from = { .policy = p,
+				     .mcp = mcp,
+				     .own = &s->rules.own,
+				     .cwd = session_workdir(s),
+				     .tree = s->draft.how == DRAFT_OVERLAY ? tree : NULL,
+				     .real = s->draft.how == DRAFT_COPY ? s->cwd : NULL,
+				     .wide = in->wide };
+	struct rule_request r;
+
+	rule_request_read(in->params, &before, slice_of(s->mcp.given), &r);
+	from.gated = r.server && passes_daemon(s, r.server);
+	rule_judge(&from, &r, ret);
+	rule_request_done(&r);
+}
+
+/* As clients know it: secrets are hidden in what they were shown. */
+static void seed(struct session_question *a, const struct harness_ask *in,
+		 const struct rule_verdict *v)
+{
+	struct rule_call before = call_before(a->session, in->params);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct rule_request r;
+	struct jw w = JW(&b);
+
+	rule_request_read(slice_of(a->params), &before, slice_of(a->session->mcp.given), &r);
+	jw_obj(&w, NULL);
+	rule_request_put(&r, &w);
+	jw_end_obj(&w);
+	rule_request_done(&r);
+	if (b.failed)
+		return;
+	snprintf(a->seed.digest, sizeof(a->seed.digest), "%s", v->digest);
+	a->seed.shown = xstrndup(b.data, b.len);
+}
+
+static bool is_always(struct jval option)
+{
+	struct jval kind = jobj_get(option.raw, "kind");
+
+	return jstr_is(kind, "allow_always") || jstr_is(kind, "reject_always");
+}
+
+/* Where rules hold, an answer "from now on" that is not ours to keep would go past them: it is not offered, unless nothing
+ * else is. */
+static void offer_once(struct session_question *a)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice params = slice_of(a->params);
+	struct jw w = JW(&b);
+	struct jiter it;
+	struct jval v;
+	size_t left = 0;
+
+	if (!question_has_option(a, "allow_once"))
+		return;
+	jw_obj(&w, NULL);
+	jw_members(&w, params, "options");
+	jw_arr(&w, "options");
+	jiter_init(&it, jobj_get(params, "options"));
+	while (jiter_next(&it, NULL, &v)) {
+		if (v.type == J_OBJECT && is_always(v))
+			continue;
+		jw_raw(&w, NULL, v.raw);
+		left++;
+	}
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	if (!left || b.failed)
+		return;
+	free(a->params);
+	a->params = xstrndup(b.data, b.len);
+}
+
+static bool allow(struct session_question *a, enum answered_by by, const char *detail)
+{
+	if (!question_has_option(a, "allow_once"))
+		return false; /* what allows for good would be out of our hands */
+	question_settle_as(a, ANSWER_ALLOW, by, detail);
+	return true;
+}
+
+bool rules_take_question(struct session_question *a, const struct harness_ask *in)
+{
+	struct rule_verdict v;
+
+	if (a->elicitation)
+		return false;
+	judge(a->session, in, &v);
+	if (v.word == RULE_DENY) {
+		question_settle_as(a, ANSWER_REJECT, BY_RULE, v.rule);
+		return true;
+	}
+	if (v.word == RULE_ALLOW && allow(a, BY_RULE, v.rule))
+		return true;
+	if (v.word == RULE_NONE && in->approved && allow(a, BY_DEFAULT, "approval"))
+		return true;
+	if (v.keeps)
+		seed(a, in, &v);
+	else if (session_rules_need(a->session))
+		offer_once(a);
+	return false;
+}
+
+/* --- an answer ------------------------------------------------------------------------------------------------------ */
+
+static void note_rule(struct session *s, const char *event, const char *id, const char *policy,
+		      const char *reason)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", event);
+	jw_str(&w, "rule", id);
+	jw_str(&w, "policy", policy);
+	jw_str(&w, "reason", reason);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+static void keep(struct session_question *a, enum policy_verdict v)
+{
+	struct session *s = a->session;
+	const char *policy = v == POLICY_DENY ? "deny" : "allow";
+	const struct own_rule *r = own_rules_add(&s->rules.own, v, a->seed.digest,
+						 slice_of(a->seed.shown), clock_real_ms());
+	char id[OWN_RULE_ID_SIZE];
+
+	if (!r) {
+		note_rule(s, "rule_refused", NULL, policy, "TOO_MANY_RULES");
+		return;
+	}
+	paths_note_head(s);
+	note_rule(s, "rule_added", own_rule_id(r, id), policy, NULL);
+}
+
+struct slice rules_take_answer(struct session_question *a, struct slice answer, struct buf *b)
+{
+	_cleanup_(freep) char *word = a->elicitation ? NULL : answer_word(a, answer);
+	bool allowed = word && strcmp(word, "allow_always") == 0;
+	bool refused = word && strcmp(word, "reject_always") == 0;
+
+	if (!a->seed.digest[0] || (!allowed && !refused))
+		return answer;
+	keep(a, allowed ? POLICY_ALLOW : POLICY_DENY);
+	if (!question_has_option(a, allowed ? "allow_once" : "reject_once"))
+		return answer;
+	return answer_of_kind(a, allowed ? ANSWER_ALLOW : ANSWER_REJECT, b);
+}
+
+/* --- for clients ------------------------------------------------------------------------------------------------------ */
+
+void session_rules_put(const struct session *s, struct jw *w)
+{
+	own_rules_put(&s->rules.own, w);
+}
+
+/* 0: it is no name of one. */
+static uint64_t number_of(const char *id)
+{
+	static const char begin[] = "session.rules[";
+	const char *p = id + strlen(begin);
+	unsigned long long no;
+	char *end;
+
+	if (strncmp(id, begin, strlen(begin)) != 0 || *p < '1' || *p > '9')
+		return 0;
+	errno = 0;
+	no = strtoull(p, &end, 10);
+	return errno || strcmp(end, "]") != 0 ? 0 : no;
+}
+
+int session_rules_forget(struct session *s, const char *id, struct err *e)
+{
+	uint64_t no = number_of(id);
+
+	if (!no || own_rules_forget(&s->rules.own, no) < 0)
+		return err_field(e, "id", "RULE_UNKNOWN", "the session has no rule of that id");
+	paths_note_head(s);
+	note_rule(s, "rule_forgotten", id, NULL, NULL);
+	return 0;
+}
+
+static void inherit_rules(struct session *s, const struct session *from)
+{
+	own_rules_copy(&s->rules.own, &from->rules.own);
+}
+
+static void free_rules(struct session *s)
+{
+	own_rules_done(&s->rules.own);
+}
+
+const struct session_part rules_part = {
+	.name = "rules",
+	.inherit = inherit_rules,
+	.put_opened = session_put_rules,
+	.free = free_rules,
+};

@@ -1,0 +1,310 @@
+/*
+ * event_fields.c - tables of the protocol members of each event kind, and the walk that masks all
+ * other strings.
+ *
+ * A member that a table does not name is text, so a new member of a harness is masked by default.
+ * The walk makes one pass over valid JSON without parsing it: it tracks the table of each open
+ * object, and copies unchanged spans between hits. A new event kind needs a row in event_fields_of;
+ * without one all its strings are text.
+ */
+#include "session/parts/secrets/event_fields.h"
+
+#include "base/limits.h"
+#include "json/jstr.h"
+
+#define TEXT NULL
+#define PROTOCOL event_field_protocol
+#define KEEP(member)                                                                               \
+	{                                                                                          \
+		member, PROTOCOL                                                                   \
+	}
+#define OTHERS(of)                                                                                 \
+	{                                                                                          \
+		NULL, of                                                                           \
+	}
+
+const struct event_field event_field_protocol[] = { OTHERS(event_field_protocol) };
+
+/* --- parts ------------------------------------------------------------------------------------------- */
+
+/* Content blocks, and what a tool call may have besides: diffs and terminals. */
+static const struct event_field content[] = {
+	KEEP("type"), KEEP("mimeType"),	      KEEP("annotations"),     KEEP("terminalId"),
+	KEEP("size"), { "content", content }, { "resource", content }, OTHERS(TEXT),
+};
+
+static const struct event_field chunk[] = {
+	KEEP("sessionUpdate"),
+	KEEP("messageId"),
+	KEEP("compactionId"),
+	KEEP("sessionId"),
+	KEEP("senderSessionId"),
+	KEEP("recipientSessionId"),
+	KEEP("senderMessageId"),
+	KEEP("recipientMessageId"),
+	KEEP("status"),
+	{ "content", content },
+	OTHERS(TEXT),
+};
+
+static const struct event_field call[] = {
+	KEEP("sessionUpdate"), KEEP("toolCallId"), KEEP("kind"),	   KEEP("status"),
+	KEEP("name"),	       KEEP("messageId"),  { "content", content }, OTHERS(TEXT),
+};
+
+static const struct event_field plan_entry[] = { KEEP("priority"), KEEP("status"), OTHERS(TEXT) };
+static const struct event_field plan[] = {
+	KEEP("sessionUpdate"),	   KEEP("planId"), KEEP("id"), KEEP("type"), { "plan", plan },
+	{ "entries", plan_entry }, OTHERS(TEXT),
+};
+
+static const struct event_field command[] = { KEEP("name"), OTHERS(TEXT) };
+static const struct event_field commands[] = {
+	KEEP("sessionUpdate"),
+	{ "availableCommands", command },
+	OTHERS(TEXT),
+};
+
+/* The name of a value is a model's. */
+static const struct event_field option[] = {
+	KEEP("id"),	      KEEP("name"),  KEEP("category"),	    KEEP("type"), KEEP("value"),
+	KEEP("currentValue"), KEEP("group"), { "options", option }, OTHERS(TEXT),
+};
+const struct event_field event_fields_options[] = {
+	KEEP("sessionUpdate"),
+	KEEP("currentModeId"),
+	{ "availableModes", option },
+	{ "configOptions", option },
+	{ "options", option },
+	KEEP("id"),
+	KEEP("name"),
+	KEEP("category"),
+	KEEP("type"),
+	KEEP("value"),
+	KEEP("currentValue"),
+	KEEP("group"),
+	OTHERS(TEXT),
+};
+
+static const struct event_field info[] = { KEEP("sessionUpdate"), KEEP("updatedAt"), OTHERS(TEXT) };
+static const struct event_field usage[] = { KEEP("sessionUpdate"), KEEP("cost"), OTHERS(TEXT) };
+static const struct event_field notice[] = {
+	KEEP("sessionUpdate"), KEEP("severity"), KEEP("id"), KEEP("code"), OTHERS(TEXT),
+};
+static const struct event_field subagent[] = {
+	KEEP("sessionUpdate"), KEEP("sessionId"), KEEP("parentSessionId"), KEEP("toolCallId"),
+	KEEP("status"),	       KEEP("type"),	  KEEP("model"),	   OTHERS(TEXT),
+};
+
+/* The options of a question, and the chosen one. */
+static const struct event_field choice[] = { KEEP("optionId"), KEEP("kind"), OTHERS(TEXT) };
+static const struct event_field outcome[] = { KEEP("outcome"), KEEP("optionId"), OTHERS(TEXT) };
+static const struct event_field answer[] = { { "outcome", outcome }, KEEP("action"), OTHERS(TEXT) };
+
+/* A form is JSON Schema: the names of its properties are members. */
+static const struct event_field form[], properties[];
+static const struct event_field form[] = {
+	KEEP("type"),	   KEEP("format"),
+	KEEP("enum"),	   KEEP("const"),
+	KEEP("required"),  KEEP("pattern"),
+	{ "oneOf", form }, { "anyOf", form },
+	{ "items", form }, { "properties", properties },
+	OTHERS(TEXT),
+};
+static const struct event_field properties[] = { OTHERS(form) };
+
+const struct event_field event_fields_question[] = {
+	KEEP("sessionId"),    KEEP("mode"),	     KEEP("elicitationId"),
+	{ "toolCall", call }, { "options", choice }, { "requestedSchema", form },
+	OTHERS(TEXT),
+};
+
+/* --- events of ours --------------------------------------------------------------------------------------- */
+
+static const struct event_field ask_event[] = {
+	KEEP("kind"), KEEP("toolCallId"), { "options", choice }, { "answer", answer }, KEEP("by"),
+	KEEP("via"),  KEEP("rule"),	  KEEP("reason"),	 OTHERS(TEXT),
+};
+static const struct event_field lifecycle[] = {
+	KEEP("kind"), KEEP("event"),	 KEEP("reason"), KEEP("server"), KEEP("tools"),
+	KEEP("tool"), KEEP("requestId"), KEEP("method"), KEEP("budget"), KEEP("scope"),
+	KEEP("call"), KEEP("errno"),	 KEEP("rule"),	 KEEP("policy"), OTHERS(TEXT),
+};
+static const struct event_field artifact[] = {
+	KEEP("id"), KEEP("type"), KEEP("sha256"), KEEP("source"), KEEP("ts"), OTHERS(TEXT),
+};
+static const struct event_field artifact_event[] = {
+	KEEP("kind"),
+	{ "artifact", artifact },
+	OTHERS(TEXT),
+};
+
+static const struct event_field webhook_error[] = {
+	KEEP("class"),
+	KEEP("reason"),
+	KEEP("provider"),
+	OTHERS(TEXT),
+};
+const struct event_field event_fields_webhook[] = {
+	KEEP("key"),
+	KEEP("stopReason"),
+	KEEP("turnIncarnation"),
+	KEEP("traceparent"),
+	KEEP("reason"),
+	KEEP("toolCallId"),
+	KEEP("stopDetail"),
+	KEEP("budget"),
+	KEEP("scope"),
+	KEEP("usage"),
+	KEEP("kind"),
+	{ "error", webhook_error },
+	KEEP("check"),
+	KEEP("checks"),
+	{ "options", choice },
+	{ "artifact", artifact },
+	OTHERS(TEXT),
+};
+
+const struct event_field event_fields_head[] = { { "systemPrompt", TEXT },
+						 { "rules", TEXT },
+						 OTHERS(PROTOCOL) };
+
+const struct event_field *event_fields_of(unsigned kind)
+{
+	static const struct event_field *const rows[EVENT_KIND_MAX] = {
+		[UPDATE_USER_CHUNK] = chunk,
+		[UPDATE_AGENT_CHUNK] = chunk,
+		[UPDATE_THOUGHT_CHUNK] = chunk,
+		[UPDATE_TOOL_CALL] = call,
+		[UPDATE_TOOL_CALL_UPDATE] = call,
+		[UPDATE_PLAN] = plan,
+		[UPDATE_COMMANDS] = commands,
+		[UPDATE_MODE] = event_fields_options,
+		[UPDATE_CONFIG] = event_fields_options,
+		[UPDATE_INFO] = info,
+		[UPDATE_USAGE] = usage,
+		[UPDATE_NOTICE] = notice,
+		[UPDATE_COMPACTION] = chunk,
+		[UPDATE_COMPACTION_CHUNK] = chunk,
+		[UPDATE_PLAN_UPDATE] = plan,
+		[UPDATE_PLAN_REMOVED] = plan,
+		[UPDATE_SUBAGENT] = subagent,
+		[UPDATE_SESSION_MESSAGE] = chunk,
+		[UPDATE_SESSION_MESSAGE_CHUNK] = chunk,
+		[EVENT_TURN_END] = event_field_protocol, /* its error is hidden where it is made */
+		[EVENT_ASK] = ask_event,
+		[EVENT_ANSWER] = ask_event,
+		[EVENT_USAGE] = event_field_protocol,
+		[EVENT_LIFECYCLE] = lifecycle,
+		[EVENT_ARTIFACT] = artifact_event,
+		[EVENT_CHECK] =
+			event_field_protocol, /* hidden where it is made: check_evidence.c */
+	};
+
+	return kind < EVENT_KIND_MAX ? rows[kind] : TEXT;
+}
+
+/* --- the walk ------------------------------------------------------------------------------------------ */
+
+struct field_level {
+	const struct event_field *table;
+	bool object;
+};
+
+struct field_walk {
+	const struct mask *m;
+	const char *p, *end, *copied; /* copied: up to here it is in ret */
+	struct field_level levels[JSON_DEPTH_MAX + 2];
+	unsigned depth;
+	const struct event_field *next; /* table of the value that comes */
+	bool key;			/* a string here is a member's name */
+	struct buf *ret;
+};
+
+static const struct event_field *find(const struct event_field *table, struct slice key)
+{
+	if (!table)
+		return TEXT;
+	while (table->name && !jkey_is(key, table->name))
+		table++;
+	return table->in;
+}
+
+/* At the opening quote: what is between the quotes; p is moved behind the closing one. */
+static struct slice take_string(struct field_walk *x)
+{
+	const char *start = ++x->p;
+
+	while (x->p < x->end && *x->p != '"')
+		x->p += *x->p == '\\' ? 2 : 1;
+	x->p = MIN(x->p, x->end);
+	return (struct slice){ start, (size_t)(x->p++ - start) };
+}
+
+static void put_text(struct field_walk *x, struct slice text)
+{
+	if (!(mask_find(x->m, text) & MASK_HIT))
+		return;
+	buf_add(x->ret, x->copied, (size_t)(text.p - x->copied));
+	mask_put(x->m, text, true, 0, NULL, x->ret);
+	x->copied = text.p + text.n;
+}
+
+static void on_string(struct field_walk *x)
+{
+	struct slice text = take_string(x);
+
+	if (x->key) {
+		x->next = find(x->levels[x->depth].table, text);
+		x->key = false;
+	} else if (x->next != PROTOCOL) {
+		put_text(x, text);
+	}
+}
+
+static void enter(struct field_walk *x, bool object)
+{
+	if (x->depth + 1 < ARRAY_SIZE(x->levels))
+		x->depth++;
+	x->levels[x->depth] = (struct field_level){ x->next, object };
+	x->key = object;
+}
+
+static void walk(struct field_walk *x)
+{
+	while (x->p < x->end) {
+		char c = *x->p;
+
+		if (c == '"') {
+			on_string(x);
+			continue;
+		}
+		if (c == '{' || c == '[')
+			enter(x, c == '{');
+		else if ((c == '}' || c == ']') && x->depth)
+			x->depth--;
+		if (c == ',') {
+			x->key = x->levels[x->depth].object;
+			x->next = x->levels[x->depth].table;
+		}
+		x->p++;
+	}
+}
+
+void event_fields_mask(const struct mask *m, struct slice json, bool members,
+		       const struct event_field *table, struct buf *ret)
+{
+	struct field_walk x = { .m = m,
+				.p = json.p,
+				.end = json.p + json.n,
+				.copied = json.p,
+				.levels = { { table, members } },
+				.next = table,
+				.key = members,
+				.ret = ret };
+
+	if (!json.n)
+		return;
+	walk(&x);
+	buf_add(ret, x.copied, (size_t)(x.end - x.copied));
+}

@@ -1,0 +1,448 @@
+/*
+ * secrets.c - collects the secrets of a session, and reports values that cannot be masked.
+ *
+ * A value must be long and irregular enough: hiding a common string would destroy the events
+ * (refusal()). repeats() rejects periodic values, whose search could cost far more than the length
+ * of the text. Values of an earlier load stay, marked `old`: they can still occur in output. Each
+ * change builds a new mask, because threads can search with the old one.
+ */
+#include "session/parts/secrets/secret_list.h"
+
+#include "base/limits.h"
+#include "base/os/locked_text.h"
+#include "base/util.h"
+#include "digest/digest.h"
+#include "json/jscan.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+#define LINE_MIN 16 /* a line of a longer value is a secret by itself from this length on */
+
+/* What is being loaded. */
+struct loading {
+	struct secrets *x;
+	const struct secrets_given *given;
+	struct jw unmasked;
+};
+
+/* --- what is no secret --------------------------------------------------------------------------------- */
+
+/* Backslashes and line breaks are not compared. */
+static size_t length_compared(struct slice v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < v.n; i++)
+		n += v.p[i] != '\\' && v.p[i] != '\n' && v.p[i] != '\r';
+	return n;
+}
+
+/*
+ * True if much of it is like its own beginning. It is a placeholder then; and a text made for it would cost far more
+ * than its length to be searched. By the Z function: how much of the beginning each of its ends begins with.
+ */
+static bool repeats(struct slice v)
+{
+	size_t *z = xalloc(v.n * sizeof(*z)), left = 0, right = 0, sum = 0;
+
+	for (size_t i = 1; i < v.n; i++) {
+		z[i] = i < right ? MIN(right - i, z[i - left]) : 0;
+		while (i + z[i] < v.n && v.p[z[i]] == v.p[i + z[i]])
+			z[i]++;
+		if (i + z[i] > right) {
+			left = i;
+			right = i + z[i];
+		}
+		sum += z[i];
+	}
+	free(z);
+	return sum > v.n;
+}
+
+static struct slice between_quotes(struct jval v)
+{
+	return v.type == J_STRING ? (struct slice){ v.raw.p + 1, v.raw.n - 2 } : SLICE_NONE;
+}
+
+static bool in_use(const struct secrets_given *g, struct slice v)
+{
+	struct jiter it;
+	struct jval model;
+
+	for (size_t i = 0; i < ARRAY_SIZE(g->in_use); i++)
+		if (g->in_use[i] && slice_is(v, g->in_use[i]))
+			return true;
+	if (g->models.n && jiter_init(&it, (struct jval){ J_ARRAY, g->models }))
+		while (jiter_next(&it, NULL, &model))
+			if (slice_eq(between_quotes(model), v))
+				return true;
+	return word_of_protocol(v);
+}
+
+static const char *refusal(const struct loading *l, struct slice v)
+{
+	if (length_compared(v) < SECRET_MIN)
+		return "short";
+	if (v.n > SECRET_MAX)
+		return "long";
+	if (in_use(l->given, v))
+		return "word";
+	if (repeats(v))
+		return "repetitive";
+	if (l->x->n >= SECRETS_MAX || l->x->bytes + v.n > SECRETS_BYTES_MAX)
+		return "too_many";
+	return NULL;
+}
+
+/* --- together with what is there -------------------------------------------------------------------------- */
+
+static void add_quietly(struct loading *l, struct slice v)
+{
+	secret_list_make_room(l->x, v.n);
+	if (!refusal(l, v))
+		secret_list_keep(l->x, v, false);
+}
+
+static struct slice trimmed(struct slice v)
+{
+	while (v.n && strchr(" \t\r", v.p[0]) && v.p[0]) {
+		v.p++;
+		v.n--;
+	}
+	while (v.n && strchr(" \t\r", v.p[v.n - 1]) && v.p[v.n - 1])
+		v.n--;
+	return v;
+}
+
+/* A key of several lines is shown with numbers before each, or signs of a patch. */
+static void add_lines(struct loading *l, struct slice v)
+{
+	while (v.n) {
+		const char *end = memchr(v.p, '\n', v.n);
+		size_t n = end ? (size_t)(end - v.p) : v.n;
+		struct slice line = trimmed((struct slice){ v.p, n });
+
+		if (line.n < v.n && line.n >= LINE_MIN && !memchr(line.p, ' ', line.n))
+			add_quietly(l, line);
+		n += end != NULL;
+		v.p += n;
+		v.n -= n;
+	}
+}
+
+static void note_unmasked(struct loading *l, struct slice name, const char *reason)
+{
+	jw_obj(&l->unmasked, NULL);
+	jw_slice(&l->unmasked, "name", name);
+	jw_str(&l->unmasked, "reason", reason);
+	jw_end_obj(&l->unmasked);
+}
+
+static void add(struct loading *l, const char *prefix, struct slice name, struct slice v)
+{
+	_cleanup_(buf_done) struct buf path = { 0 };
+	const char *why;
+
+	secret_list_make_room(l->x, v.n);
+	why = refusal(l, v);
+	if (!why) {
+		secret_list_keep(l->x, v, false);
+		add_lines(l, v);
+		return;
+	}
+	if (!v.n)
+		return;
+	buf_puts(&path, prefix);
+	buf_add_slice(&path, name);
+	note_unmasked(l, buf_slice(&path), why);
+}
+
+static void add_json(struct loading *l, const char *prefix, struct slice name, struct jval v)
+{
+	_cleanup_(buf_done) struct buf b = { .max = 4 * MIB };
+
+	if (jstr_decode_bytes(v, &b) == 0)
+		add(l, prefix, name, buf_slice(&b));
+	if (b.data)
+		secret_wipe(b.data, b.cap);
+}
+
+static void add_locked(struct loading *l, struct locked_text *t, const char *name)
+{
+	struct slice v = locked_text_slice(t);
+	const char *why;
+
+	secret_list_make_room(l->x, v.n);
+	why = v.n ? refusal(l, v) : NULL;
+	if (why) {
+		note_unmasked(l, slice_of(name), why);
+	} else if (v.n) {
+		secret_list_keep_locked(l->x, t, false);
+		add_lines(l, v);
+	}
+}
+
+/* --- where they stand ------------------------------------------------------------------------------------ */
+
+static bool part_is(struct slice name, const char *part)
+{
+	size_t n = strlen(part);
+
+	for (size_t at = 0; at + n <= name.n; at++)
+		if (strncasecmp(name.p + at, part, n) == 0 && (!at || name.p[at - 1] == '_') &&
+		    (at + n == name.n || name.p[at + n] == '_'))
+			return true;
+	return false;
+}
+
+static bool has(struct slice name, const char *word)
+{
+	for (size_t at = 0; at + strlen(word) <= name.n; at++)
+		if (strncasecmp(name.p + at, word, strlen(word)) == 0)
+			return true;
+	return false;
+}
+
+bool secrets_name(struct slice name)
+{
+	static const char *const words[] = { "KEY",	   "TOKEN",  "SECRET", "PASSWORD",
+					     "CREDENTIAL", "PASSWD", "COOKIE", "PASSPHRASE" };
+	static const char *const parts[] = { "PAT", "PASS", "AUTH", "DSN" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (has(name, words[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (part_is(name, parts[i]))
+			return true;
+	return false;
+}
+
+/* scheme://user:password@host */
+static void add_password(struct loading *l, struct slice v)
+{
+	const char *at = memmem(v.p, v.n, "://", 3), *end = v.p + v.n, *colon, *host;
+
+	if (!at)
+		return;
+	at += 3;
+	for (const char *p = at; p < end; p++)
+		if (strchr("/?# \n", *p) && *p) {
+			end = p;
+			break;
+		}
+	colon = memchr(at, ':', (size_t)(end - at));
+	host = memrchr(at, '@', (size_t)(end - at));
+	if (colon && host && colon < host)
+		add_quietly(l, (struct slice){ colon + 1, (size_t)(host - colon - 1) });
+}
+
+static void add_variable(struct loading *l, const char *prefix, struct slice name, struct jval v)
+{
+	_cleanup_(buf_done) struct buf b = { .max = 4 * MIB };
+
+	if (secrets_name(name))
+		add_json(l, prefix, name, v);
+	else if (jstr_decode_bytes(v, &b) == 0)
+		add_password(l, buf_slice(&b));
+	if (b.data)
+		secret_wipe(b.data, b.cap);
+}
+
+static void add_operators(struct loading *l)
+{
+	for (size_t i = 0; i < l->given->noperators; i++) {
+		const struct harness_env *e = &l->given->operators[i];
+
+		if (secrets_name(slice_of(e->name)))
+			add_quietly(l, slice_of(e->value));
+		else
+			add_password(l, slice_of(e->value));
+	}
+}
+
+static void add_address(struct loading *l, struct jval url)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	if (jstr_decode_bytes(url, &b) == 0)
+		add_password(l, buf_slice(&b));
+}
+
+/* Of "Bearer abc" what comes after the scheme is one, too. */
+static void add_header(struct loading *l, const char *prefix, struct slice name, struct jval v)
+{
+	_cleanup_(buf_done) struct buf b = { .max = 4 * MIB };
+	const char *space;
+
+	add_json(l, prefix, name, v);
+	if (jstr_decode_bytes(v, &b) == 0 && (space = memchr(b.data, ' ', b.len)))
+		add_quietly(l, (struct slice){ space + 1, b.len - (size_t)(space + 1 - b.data) });
+	if (b.data)
+		secret_wipe(b.data, b.cap);
+}
+
+static void add_members(struct loading *l, const char *prefix, struct slice object, bool headers)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!object.n || jscan_value(object, &v) != JSCAN_OK || v.type != J_OBJECT ||
+	    !jiter_init(&it, v))
+		return;
+	while (jiter_next(&it, &key, &v)) {
+		if (headers)
+			add_header(l, prefix, key, v);
+		else
+			add_json(l, prefix, key, v);
+	}
+}
+
+/* One of the provider's addresses, or of its fallbacks: key, headers, password in the URL. */
+static void add_upstream(struct loading *l, struct slice at, struct locked_text *key,
+			 const char *path)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%skey", path);
+	add_locked(l, key, name);
+	snprintf(name, sizeof(name), "%sheaders.", path);
+	add_members(l, name, jobj_get(at, "headers").raw, true);
+	add_address(l, jobj_get(at, "baseUrl"));
+}
+
+static void add_provider(struct loading *l)
+{
+	struct jval list = jobj_get(l->given->provider, "fallbacks"), v;
+	static const struct provider_keys none;
+	const struct provider_keys *keys = l->given->keys ? l->given->keys : &none;
+	struct jiter it;
+	char path[48];
+
+	add_upstream(l, l->given->provider, keys->of[0], "provider.");
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	for (unsigned i = 0; i < PROVIDER_FALLBACKS_MAX && jiter_next(&it, NULL, &v); i++) {
+		snprintf(path, sizeof(path), "provider.fallbacks[%u].", i);
+		add_upstream(l, v.raw, keys->of[1 + i], path);
+	}
+}
+
+static void add_env(struct loading *l, struct slice env)
+{
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (jscan_value(env, &v) != JSCAN_OK || !jiter_init(&it, v))
+		return;
+	while (jiter_next(&it, &key, &v))
+		add_variable(l, "env.", key, v);
+}
+
+/* Headers or variables of a server: [{name, value}]. */
+static void add_pairs(struct loading *l, const char *prefix, struct jval list, bool headers)
+{
+	struct jiter it;
+	struct jval pair;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &pair)) {
+		struct slice name = between_quotes(jobj_get(pair.raw, "name"));
+		struct jval v = jobj_get(pair.raw, "value");
+
+		if (headers)
+			add_header(l, prefix, name, v);
+		else
+			add_variable(l, prefix, name, v);
+	}
+}
+
+static void add_servers(struct loading *l, struct slice servers)
+{
+	struct jiter it;
+	struct jval list, v;
+
+	if (!servers.n || jscan_value(servers, &list) != JSCAN_OK || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		if (v.type != J_OBJECT)
+			continue;
+		add_address(l, jobj_get(v.raw, "url"));
+		add_pairs(l, "mcpServers.headers.", jobj_get(v.raw, "headers"), true);
+		add_pairs(l, "mcpServers.env.", jobj_get(v.raw, "env"), false);
+	}
+}
+
+/* --- together -------------------------------------------------------------------------------------------- */
+
+void secrets_load(struct secrets *x, const struct secrets_given *g)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct loading l = { x, g, JW(&b) };
+
+	for (size_t i = 0; i < x->n; i++)
+		x->list[i].old = true;
+	jw_arr(&l.unmasked, NULL);
+	add_members(&l, "secrets.", g->marked, false);
+	if (g->provider.n)
+		add_provider(&l);
+	add_servers(&l, g->servers);
+	if (g->env.n)
+		add_env(&l, g->env);
+	add_operators(&l);
+	jw_end_arr(&l.unmasked);
+	free(x->unmasked);
+	x->unmasked = b.failed || slice_is(buf_slice(&b), "[]") ? NULL : xstrndup(b.data, b.len);
+	secret_list_rebuild(x);
+}
+
+void secrets_learn(struct secrets *x, const struct secrets_given *g, struct slice env)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct loading l = { x, g, JW(&b) };
+	size_t all = x->n;
+	struct slice key;
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, (struct jval){ J_OBJECT, env }))
+		return;
+	while (x->learned < SECRETS_LEARNED_MAX && jiter_next(&it, &key, &v)) {
+		size_t before = x->n;
+
+		if (v.type == J_STRING && v.raw.n <= SECRET_LEARNED_BYTES)
+			add_variable(&l, "env.", key, v);
+		x->learned += x->n > before ? x->n - before : 0;
+	}
+	if (x->n != all)
+		secret_list_rebuild(x);
+}
+
+void secrets_inherit(struct secrets *x, const struct secrets *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		if (x->n < SECRETS_MAX && x->bytes + from->list[i].n <= SECRETS_BYTES_MAX)
+			secret_list_keep_again(x, &from->list[i]);
+	secret_list_rebuild(x);
+}
+
+void secrets_done(struct secrets *x)
+{
+	while (x->n)
+		secret_list_forget(x, x->n - 1);
+	free(x->list);
+	free(x->unmasked);
+	mask_free(x->mask);
+	*x = (struct secrets){ 0 };
+}
+
+void secrets_put_unmasked(const struct secrets *x, struct jw *w)
+{
+	if (x->unmasked)
+		jw_raw(w, "unmasked", slice_of(x->unmasked));
+}

@@ -1,0 +1,46 @@
+/*
+ * secrets_internal.h - what a session hides from text that leaves it.
+ *
+ * This folder owns struct session_secrets (`secrets` in struct session). Values are wiped when the session
+ * is freed. Masking allocates only where something is hidden, and never fails.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "session/parts/secrets/event_fields.h"
+#include "session/parts/secrets/secrets.h"
+#include "session/core/session.h"
+
+struct masked_stream;
+struct session_part;
+
+extern const struct session_part secrets_part;
+
+/* In struct session: secrets. */
+struct session_secrets {
+	struct secrets known;
+	struct masked_stream *stream; /* text that may be the beginning of a secret; NULL: none */
+};
+
+/* session_mask.c */
+/* From what the session is set up with; what was a secret before stays one. */
+void session_load_secrets(struct session *s);
+/* json with the secrets in its text hidden, in b; json itself if it has none. members, table: event_fields_mask. */
+struct slice session_mask_json(const struct session *s, struct slice json, bool members,
+			       const struct event_field *table, struct buf *b);
+void session_mask_string(const struct session *s, char **text);
+struct err session_mask_err(const struct session *s, const struct err *e);
+/* The same of the end of a longer text (cut), in place: its first half is left out, where the rest of a secret may be. */
+void session_mask_rest(const struct session *s, struct buf *b, bool cut);
+/* A file of ours, by a copy. */
+int session_mask_file(const struct session *s, const char *path);
+
+/* masked_stream.c */
+/* Whether ev is a piece of text that may end in the beginning of a secret, or follows one: it goes through masked_stream_add. */
+bool masked_stream_wants(const struct session *s, const struct harness_event *ev);
+/* Sends ev on, of which a part may have to wait. */
+void masked_stream_add(struct session *s, const struct harness_event *ev);
+/* Sends what is held back: another event comes. */
+void masked_stream_flush(struct session *s);
+void masked_stream_end(struct session *s);
+void masked_stream_drop(struct session *s);

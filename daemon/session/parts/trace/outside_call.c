@@ -1,0 +1,218 @@
+/*
+ * outside_call.c - tool calls that come over /mcp, told as those of a turn are.
+ *
+ * Their number is up to whoever has a token. Each is counted and measured, and is a span where spans are exported: these
+ * are bounded by their queue. Events stay in the journal and lines in the log, so those have a pace; what was left out
+ * is told with the next.
+ */
+#include "base/bucket.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "outbox/outbox.h"
+#include "session/core/session_internal.h"
+#include "session/parts/trace/session_spans.h"
+
+#include <stdio.h>
+
+struct outside_call {
+	struct session_store *store;
+	struct session *session; /* NULL: of none */
+	struct trace_context caller;
+	struct trace_span span;
+	char *server, *tool;
+	uint64_t since;
+};
+
+/* How it ended. */
+struct call_outcome {
+	enum outside_end end;
+	const char *type; /* error.type, or NULL */
+	char code[MCP_CODE_SIZE];
+	char *reason; /* as far as the answer has one, and masked */
+	uint64_t ms;
+};
+
+static const char *const words[] = { [OUTSIDE_COMPLETED] = "completed",
+				     [OUTSIDE_FAILED] = "failed",
+				     [OUTSIDE_CANCELLED] = "cancelled",
+				     [OUTSIDE_ASKED] = "input_required" };
+
+const char *outside_end_word(enum outside_end end)
+{
+	return words[end];
+}
+
+struct outside_call *outside_call_begin(struct session_store *st, struct session *s,
+					const char *server, struct slice params)
+{
+	struct outside_call *c = new0(struct outside_call);
+
+	c->store = st;
+	c->session = s;
+	c->server = xstrdup(server);
+	c->since = clock_mono_ms();
+	if (jstr_decode(jobj_get(params, "name"), POLICY_NAME_MAX, &c->tool) < 0)
+		c->tool = NULL;
+	trace_context_read(&c->caller, jobj_get(params, "_meta").raw);
+	span_begin_at(st, &c->span,
+		      *c->caller.parent || !s ? c->caller.parent : s->trace.opened.parent);
+	return c;
+}
+
+const char *outside_call_parent(const struct outside_call *c, char out[TRACEPARENT_SIZE])
+{
+	return span_text(&c->span, out);
+}
+
+/* --- its end ------------------------------------------------------------------------------------------------ */
+
+static enum outside_end end_of(struct slice result, struct slice error)
+{
+	if (!result.n && !error.n)
+		return OUTSIDE_CANCELLED;
+	if (error.n || jobj_get(result, "isError").type == J_TRUE)
+		return OUTSIDE_FAILED;
+	return jstr_is(jobj_get(result, "resultType"), "input_required") ? OUTSIDE_ASKED :
+									   OUTSIDE_COMPLETED;
+}
+
+/* The daemon's refusals, and errors of servers that have such a word. */
+static struct jval reason_of(struct slice result, struct slice error)
+{
+	struct slice own = jobj_get(jobj_get(result, "_meta").raw, "acpd").raw;
+
+	return error.n ? jobj_get(jobj_get(error, "data").raw, "reason") :
+			 jobj_get(jobj_get(own, "error").raw, "code");
+}
+
+static void put_event(const struct outside_call *c, const struct call_outcome *o, unsigned more)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "tool_called");
+	jw_str(&w, "via", "mcp");
+	jw_str(&w, "server", c->server);
+	jw_str(&w, "tool", c->tool);
+	jw_str(&w, "outcome", words[o->end]);
+	jw_str(&w, "reason", o->reason);
+	jw_uint(&w, "durationMs", o->ms);
+	if (more)
+		jw_uint(&w, "more", more);
+	event_note_of(c->session, &c->caller, buf_slice(&b));
+}
+
+static void write_line(const char *const *first, ...)
+{
+	va_list ap;
+
+	va_start(ap, first);
+	log_vwrite(LOG_INFO, "mcp", "tool called", first, ap);
+	va_end(ap);
+}
+
+static void put_line(const struct outside_call *c, const struct call_outcome *o, unsigned more)
+{
+	char parent[TRACEPARENT_SIZE], ms[24], left_out[16];
+	const char *trace = c->span.on ? outside_call_parent(c, parent) : c->caller.parent;
+	_cleanup_(freep) char *tool = xstrdup(c->tool ? c->tool : "");
+	const struct {
+		const char *key, *value;
+	} known[] = {
+		{ "session", c->session ? c->session->id : NULL },
+		{ "traceparent", *trace ? trace : NULL },
+		{ "clientRequestId", c->caller.request_id },
+		{ "configVersion",
+		  c->session ? c->session->setup.labels[LABEL_CONFIG_VERSION] : NULL },
+		{ "reason", o->reason },
+		{ "more", more ? left_out : NULL },
+	};
+	const char *first[2 * ARRAY_SIZE(known) + 1];
+	size_t n = 0;
+
+	snprintf(ms, sizeof(ms), "%llu", (unsigned long long)o->ms);
+	snprintf(left_out, sizeof(left_out), "%u", more);
+	if (c->session)
+		session_mask_string(c->session, &tool);
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (!known[i].value)
+			continue;
+		first[n++] = known[i].key;
+		first[n++] = known[i].value;
+	}
+	first[n] = NULL;
+	write_line(first, "server", c->server, "tool", tool, "outcome", words[o->end], "ms", ms,
+		   NULL);
+}
+
+static void put_span(struct outside_call *c, const struct call_outcome *o)
+{
+	struct span_note n = span_note_of(c->store, c->session);
+
+	if (!span_tell_at(&c->span, &n, SPAN_SERVER, "execute_tool", c->tool))
+		return;
+	span_put(&n, "gen_ai.operation.name", "execute_tool");
+	span_put(&n, "gen_ai.tool.name", c->tool);
+	span_put(&n, "gen_ai.tool.type", "function");
+	span_put(&n, "mcp.method.name", "tools/call");
+	span_put(&n, "acpd.mcp.server", c->server);
+	span_put(&n, "acpd.request.id", c->caller.request_id);
+	span_told(&n, o->type, o->reason);
+}
+
+/* Names that no server knew are up to the caller, and each would be a set of labels. */
+static void measure(const struct outside_call *c, const struct call_outcome *o)
+{
+	bool known = c->tool && (o->end == OUTSIDE_COMPLETED || o->end == OUTSIDE_ASKED ||
+				 (o->type && strcmp(o->type, "tool_error") == 0));
+	struct metric_label l[MEASURED_LABELS] = {
+		{ "gen_ai.operation.name", "execute_tool" },
+		{ "gen_ai.tool.name", known ? c->tool : "other" },
+		{ "acpd.mcp.server", c->server },
+		{ "error.type", o->type },
+	};
+
+	c->store->totals.outside[o->end]++;
+	telemetry_measure(outbox_telemetry(c->store->outbox), MEASURED_TOOL, l,
+			  (double)o->ms / 1000);
+}
+
+static void tell(struct outside_call *c, const struct call_outcome *o)
+{
+	struct bucket *pace = c->session ? &c->session->trace.outside : &c->store->outside;
+	unsigned more;
+
+	if (!bucket_take(pace, clock_mono_ms(), OUTSIDE_CALLS_BURST, OUTSIDE_CALLS_EACH_MS))
+		return;
+	more = bucket_left_out(pace);
+	put_line(c, o, more);
+	if (c->session)
+		put_event(c, o, more);
+}
+
+struct outside_call *outside_call_end(struct outside_call *c, struct slice result,
+				      struct slice error)
+{
+	struct call_outcome o = { .end = end_of(result, error) };
+
+	if (!c)
+		return NULL;
+	o.type = mcp_error_type(result, error, o.code);
+	o.ms = clock_mono_ms() - c->since;
+	if (jstr_decode(reason_of(result, error), OUTSIDE_REASON_MAX, &o.reason) < 0)
+		o.reason = NULL;
+	if (c->session)
+		session_mask_string(c->session, &o.reason);
+	measure(c, &o);
+	tell(c, &o);
+	put_span(c, &o);
+	trace_context_done(&c->caller);
+	free(o.reason);
+	free(c->server);
+	free(c->tool);
+	free(c);
+	return NULL;
+}

@@ -1,0 +1,31 @@
+/*
+ * session_trace.h - what a session passes on of trace contexts: those of its prompts, and the one that it was opened with.
+ *
+ * This folder owns struct session_trace (`trace` in struct session). What runs for a turn has the turn's context; what is
+ * started outside of turns, as most harnesses are, that of session/new, session/load or session/resume.
+ */
+#pragma once
+
+#include "base/bucket.h"
+#include "session/parts/trace/trace_context.h"
+
+struct session;
+struct session_turn;
+struct buf;
+struct harness_plan;
+struct session_part;
+
+extern const struct session_part trace_part;
+
+/* In struct session: trace. */
+struct session_trace {
+	struct trace_context opened;
+	struct bucket outside; /* of tool calls over /mcp: outside_call.c */
+};
+
+/* meta: raw params._meta of the call that opens it. */
+void session_trace_opened(struct session *s, struct slice meta);
+/* _meta for the harness: the prompt's, with the turn's span as the parent. Borrowed, from t or b. */
+struct slice session_trace_meta(const struct session_turn *t, struct buf *b);
+/* TRACEPARENT, TRACESTATE and BAGGAGE, for a process that is started now. */
+void session_trace_env(const struct session *s, struct harness_plan *plan);

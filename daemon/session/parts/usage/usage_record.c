@@ -1,0 +1,367 @@
+/* usage_record.c - what stands in the usage ledger: a record for each model call that is reported, and one for every
+ * turn, however it ended. */
+#include "session/core/session_internal.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/os/sandbox.h"
+#include "base/log.h"
+#include "json/jstr.h"
+#include "usage/compat.h"
+
+#include <errno.h>
+
+/* OpenTelemetry's gen_ai.provider.name for the API a session was pointed to. */
+static const struct {
+	const char *api, *name;
+} providers[] = {
+	{ "openai-responses", "openai" },
+	{ "openai-chat", "openai" },
+	{ "anthropic", "anthropic" },
+	{ "google", "gcp.gemini" },
+};
+
+const char *usage_provider_name(const struct session *s, const char *reported)
+{
+	const char *api = s->setup.gateway.api;
+
+	for (size_t i = 0; api && i < ARRAY_SIZE(providers); i++)
+		if (strcmp(providers[i].api, api) == 0)
+			return providers[i].name;
+	return reported;
+}
+
+static void put_time(struct jw *w, const char *key, uint64_t ms)
+{
+	char text[CLOCK_ISO_SIZE];
+
+	jw_str(w, key, clock_iso(ms, text));
+}
+
+/* A turn that another incarnation took is that one's, whoever ends it: by this a reader of two ledgers bills it once. */
+static void put_line(struct jw *w, const struct session *s, const struct session_turn *t)
+{
+	if (t->incarnation && strcmp(t->incarnation, s->store->incarnation) != 0)
+		jw_str(w, "turnIncarnation", t->incarnation);
+}
+
+/* t NULL: between turns. */
+static void put_who(struct jw *w, const struct session *s, const struct session_turn *t,
+		    const char *type)
+{
+	jw_str(w, "type", type);
+	jw_str(w, "sessionId", s->id);
+	if (t) {
+		jw_uint(w, "turn", t->no);
+		jw_str(w, "key", t->key);
+		put_line(w, s, t);
+	}
+	jw_str(w, "harness", s->def->id);
+	jw_str(w, "harnessVersion", s->harness.version);
+	jw_str(w, "sandboxId", sandbox_id());
+}
+
+static void put_model(struct jw *w, const struct session *s, const char *used, const char *provider)
+{
+	jw_str(w, "model",
+	       used		? used :
+	       s->harness.model ? s->harness.model :
+				  s->setup.gateway.model);
+	jw_str(w, "provider", usage_provider_name(s, provider));
+}
+
+static void put_trace(struct jw *w, const struct session_turn *t)
+{
+	jw_str(w, "clientRequestId", t->trace.request_id);
+	if (!*t->trace.parent)
+		return;
+	jw_slice(w, "traceId", trace_id_of(t->trace.parent));
+	jw_slice(w, "parentSpanId", trace_span_of(t->trace.parent));
+}
+
+static int append(struct session *s, struct buf *b)
+{
+	return ledger_append(s->store->ledger, buf_slice(b)) ? 0 : -EIO;
+}
+
+static void note_event(struct session *s, const struct harness_usage *u)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_str(&w, "kind", "usage");
+	account_put_usage(u, &w);
+	event_note(s, EVENT_USAGE, buf_slice(&b));
+}
+
+/* What every record of a call begins with. */
+static void put_call(struct jw *w, const struct session *s, struct session_turn *t,
+		     const struct harness_usage *u)
+{
+	put_who(w, s, t, "model_call");
+	if (t)
+		jw_uint(w, "call", ++t->call_records);
+	put_model(w, s, u->model, u->provider);
+	put_time(w, "ts", clock_real_ms());
+	jw_str(w, "responseId", u->response_id);
+	jw_str(w, "finishReason", u->finish_reason);
+	account_put_usage(u, w);
+}
+
+void usage_record_call(struct session *s, const struct harness_usage *u)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct session_turn *t = s->turn.current;
+
+	note_event(s, u);
+	jw_obj(&w, NULL);
+	put_call(&w, s, t, u);
+	put_trace(&w, t);
+	jw_end_obj(&w);
+	t->unrecorded |= append(s, &b) < 0;
+}
+
+/* --- model calls that pass the daemon ------------------------------------------------------------------------- */
+
+static void put_bytes(struct jw *w, const struct call_report *r)
+{
+	jw_obj(w, "bytes");
+	jw_uint(w, "sent", r->sent);
+	jw_uint(w, "received", r->received);
+	jw_end_obj(w);
+}
+
+static void put_report(struct jw *w, const struct session *s, const struct call_report *r)
+{
+	const struct metered *m = r->use;
+
+	jw_str(w, "callId", r->call_id);
+	jw_uint(w, "attempt", r->attempt);
+	jw_str(w, "via", harness_via_name(s->setup.gateway.via));
+	jw_str(w, "modelAsked", r->model_asked);
+	jw_str(w, "serviceTier", m->service_tier);
+	jw_str(w, "requestId", r->request_id);
+	if (m->status)
+		jw_int(w, "status", m->status);
+	jw_bool(w, "complete", m->complete);
+	if (r->cancelled)
+		jw_bool(w, "cancelled", true);
+	if (m->failed)
+		turn_error_put(w, "error", &m->error);
+	if (r->auxiliary)
+		jw_bool(w, "auxiliary", true);
+	put_bytes(w, r);
+	if (r->answered)
+		jw_uint(w, "ttfbMs", r->ttfb_ms);
+	jw_uint(w, "durationMs", r->duration_ms);
+}
+
+/* No turn has it, so the session's totals take it at once. */
+static void count_between(struct session *s, const struct call_report *r)
+{
+	totals_add_call(&s->turn.totals, &r->use->usage, r->succeeded);
+	usage_record_note_totals(s, s->turn.last_counted);
+}
+
+void usage_record_metered(struct session *s, struct session_turn *t, const struct call_report *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	bool written;
+
+	if (t)
+		note_event(s, &r->use->usage);
+	if (t)
+		t->calls_told |= t->span.on;
+	model_call_span(s, t, r);
+	jw_obj(&w, NULL);
+	put_call(&w, s, t, &r->use->usage);
+	put_report(&w, s, r);
+	if (t)
+		put_trace(&w, t);
+	jw_end_obj(&w);
+	written = append(s, &b) == 0;
+	if (t)
+		t->unrecorded |= !written;
+	else if (written)
+		count_between(s, r);
+}
+
+/* --- turns ------------------------------------------------------------------------------------------------------ */
+
+static void put_outcome(struct jw *w, const struct session_turn *t)
+{
+	if (!t->end.failed) {
+		jw_str(w, "stopReason", t->end.stop_reason);
+		budget_stop_put(&t->trip, w);
+		return;
+	}
+	turn_error_put(w, "error", &t->end.error);
+}
+
+static void put_times(struct jw *w, const struct session_turn *t)
+{
+	put_time(w, "tsStart", t->started_ms ? t->started_ms : t->ended_ms);
+	put_time(w, "tsEnd", t->ended_ms);
+	if (!t->started_ms)
+		return; /* it never began */
+	jw_uint(w, "durationMs", t->ended_mono - t->started_mono);
+	if (t->first_output_mono)
+		jw_uint(w, "ttftMs", t->first_output_mono - t->started_mono);
+}
+
+static void put_process(struct jw *w, const struct session_turn *t)
+{
+	if (!t->used.source || !t->started_ms)
+		return;
+	jw_obj(w, "process");
+	if (t->used.cpu_us >= t->before.cpu_us)
+		jw_uint(w, "cpuMs", (t->used.cpu_us - t->before.cpu_us) / 1000);
+	if (t->used.peak_rss)
+		jw_uint(w, "peakRssBytes", t->used.peak_rss);
+	jw_str(w, "source", t->used.source);
+	jw_end_obj(w);
+}
+
+/* The harness's own word for what the daemon has counted itself. */
+static void put_reported(struct jw *w, const struct account *a)
+{
+	if (!a->calls && !a->turn.has && !a->turn.has_cost)
+		return;
+	jw_obj(w, "reported");
+	account_put_numbers(a, w);
+	jw_end_obj(w);
+}
+
+static void put_turn(struct jw *w, const struct session *s, const struct session_turn *t)
+{
+	jw_obj(w, NULL);
+	put_who(w, s, t, "turn");
+	put_model(w, s, t->account.model, t->account.provider);
+	put_times(w, t);
+	put_outcome(w, t);
+	turn_proof_put(t, PROOF_BRIEF, w);
+	account_put_numbers(&t->account, w);
+	put_reported(w, &t->reported);
+	account_put_tools(&t->account, w);
+	put_process(w, t);
+	put_trace(w, t);
+	session_labels_put(w, s->setup.labels);
+	totals_put(&s->turn.totals, w, "cumulative");
+	jw_end_obj(w);
+}
+
+/* --- the view for Agenta's runner ------------------------------------------------------------------------- */
+
+static char *compat_path(const struct session *s)
+{
+	struct jval v = s->setup.env ? jobj_get(slice_of(s->setup.env), USAGE_COMPAT_ENV) :
+				       (struct jval){ 0 };
+	char *path = NULL;
+
+	if (v.type == J_STRING)
+		jstr_decode(v, 4096, &path);
+	return path;
+}
+
+static struct usage_compat_owner compat_owner(const struct session *s)
+{
+	return (struct usage_compat_owner){ .switch_user = s->user.switched,
+					    .uid = s->user.uid,
+					    .gid = s->user.gid };
+}
+
+/* That file is an extra: a failure to write it is logged and ends no turn. */
+static void compat_failed(const struct session *s, int r)
+{
+	if (r < 0)
+		log_warn("session", USAGE_COMPAT_ENV " cannot be written", "session", s->id, "text",
+			 strerror(-r));
+}
+
+static void compat_write(const struct session *s, const struct account *a)
+{
+	_cleanup_(freep) char *path = compat_path(s);
+	struct usage_compat u = { .owner = compat_owner(s) };
+
+	if (!path)
+		return;
+	u.has_input = account_count(a, COUNT_INPUT, &u.input);
+	u.has_output = account_count(a, COUNT_OUTPUT, &u.output);
+	u.has_total = account_count(a, COUNT_TOTAL, &u.total);
+	u.has_cost = account_cost(a, &u.cost);
+	compat_failed(s, usage_compat_write(path, &u));
+}
+
+void usage_record_begin(struct session *s)
+{
+	_cleanup_(freep) char *path = compat_path(s);
+	struct usage_compat_owner owner = compat_owner(s);
+
+	if (path)
+		compat_failed(s, usage_compat_remove(path, &owner));
+}
+
+void usage_record_put_totals(const struct session *s, uint64_t turn, struct buf *ret)
+{
+	struct jw w = JW(ret);
+
+	totals_put_note(&s->turn.totals, &w, turn);
+}
+
+void usage_record_note_totals(struct session *s, uint64_t turn)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	usage_record_put_totals(s, turn, &b);
+	evlog_note(&s->log.events, "totals", buf_slice(&b));
+}
+
+void usage_record_count(struct session *s, const struct session_turn *t)
+{
+	if (t->counted)
+		return;
+	totals_add(&s->turn.totals, &t->account);
+	s->turn.last_counted = t->no;
+	usage_record_note_totals(s, t->no);
+}
+
+/* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a
+ * row share. */
+static void measure_end(struct session *s, struct session_turn *t)
+{
+	bool peak = !s->turn.peak_rss || clock_mono_ms() - s->turn.peak_at_ms >= PEAK_INTERVAL_MS;
+
+	proc_measure(s->harness.proc, peak, &t->used);
+	if (t->used.peak_rss) {
+		s->turn.peak_rss = t->used.peak_rss;
+		s->turn.peak_at_ms = clock_mono_ms();
+	} else {
+		t->used.peak_rss = s->turn.peak_rss;
+	}
+}
+
+int usage_record_turn(struct session *s, struct session_turn *t)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct totals before = s->turn.totals;
+	struct jw w = JW(&b);
+	int r;
+
+	if (t->started_ms)
+		compat_write(s, &t->account);
+	if (s->harness.proc && t->started_ms)
+		measure_end(s, t);
+	if (!t->counted)
+		totals_add(&s->turn.totals, &t->account);
+	put_turn(&w, s, t);
+	r = append(s, &b);
+	if (r < 0) { /* what is in no record is in no sum, but budgets know of it */
+		before.spent = s->turn.totals.spent;
+		s->turn.totals = before;
+	}
+	s->turn.last_counted = t->no;
+	usage_record_note_totals(s, t->no);
+	return r < 0 || t->unrecorded ? -EIO : 0;
+}

@@ -1,0 +1,309 @@
+/*
+ * session_user.c - chooses the uid of a session, and restores it after a restart.
+ *
+ * With --agent-uids the owner of the working directory decides: on a directory of another session
+ * it runs as that uid. A directory whose path another user can change is refused, because that user
+ * could redirect the session (cwd_owner.h). The uid is recorded in agent_uids before anything of
+ * the session exists. After a restart that ledger wins over the journal, whose record can be older
+ * than a change of the uid.
+ */
+#include "session/parts/users/session_user.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/file.h"
+#include "session/core/session_part.h"
+#include "session/parts/users/uid_lending.h"
+#include "session/core/cwd_owner.h"
+#include "session/core/session_paths.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void become(struct session *s, uid_t uid)
+{
+	char name[UID_RANGE_NAME];
+
+	agent_user_done(&s->user);
+	s->user = (struct agent_user){ true, uid, (gid_t)uid, xstrdup(uid_range_name(uid, name)) };
+}
+
+void session_user_park(struct session *s)
+{
+	agent_user_done(&s->user);
+	s->user = agent_user_copy(&s->store->user);
+	s->stored.parked = true;
+}
+
+void session_user_unpark(struct session *s, uid_t uid)
+{
+	become(s, uid);
+	s->stored.parked = false;
+	s->stored.closed_ms = clock_real_ms(); /* it is needed: others come first */
+}
+
+int session_files_need(struct session *s, struct err *e)
+{
+	const struct uid_need need = { .session = s };
+	int r = uid_lending_need(s->store->lending, &need, NULL, NULL, e);
+
+	return r <= 0 ? r :
+			err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "SESSION_PARKED",
+				"the session's uid was given to others, and its files are being "
+				"given one again: try again");
+}
+
+int session_may_reopen(const struct session *s, struct err *e)
+{
+	int r = store_admit(s->store, e);
+
+	return r < 0 ? r : session_files_need(session_index_find(&s->store->by_id, s->id), e);
+}
+
+int store_uid_need(struct session_store *st, const struct uid_need *need, uid_ready_fn fn,
+		   void *ctx, struct err *e)
+{
+	return uid_lending_need(st->lending, need, fn, ctx, e);
+}
+
+bool session_user_is_own(const struct session *s)
+{
+	return s->user.switched && !agent_user_same(&s->user, &s->store->user);
+}
+
+/* --- a new session ------------------------------------------------------------------------------------------ */
+
+static int take_own(struct session *s, const char *tree, struct err *e)
+{
+	uid_t uid;
+	int r = agent_uids_take(s->store->uids, s->id, tree, &uid, e);
+
+	if (r == 0)
+		become(s, uid);
+	return r;
+}
+
+static int share(struct session *s, uid_t uid, const char *tree, struct err *e)
+{
+	int r;
+
+	if (leftovers_cleaning(s->store->leftovers, uid) ||
+	    uid_lending_takes(s->store->lending, uid)) /* else it would kill ours, too */
+		return err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "AGENT_UIDS_EXHAUSTED",
+			       "the uid that cwd belongs to is being cleaned up; try again");
+	r = agent_uids_hold(s->store->uids, uid, s->id, tree, e);
+	if (r == 0)
+		become(s, uid);
+	return r;
+}
+
+/* Of a directory that is somebody's who works here. */
+static int join(struct session *s, const struct cwd_owner *owner, struct err *e)
+{
+	if (owner->led)
+		return err_field(e, "cwd", "CWD_NOT_ACCESSIBLE",
+				 "cwd belongs to uid %u, but others may change the way to it",
+				 (unsigned)owner->uid);
+	return owner->uid == s->store->user.uid ? 0 : share(s, owner->uid, owner->path, e);
+}
+
+static int choose_by_owner(struct session *s, const char *cwd, bool may_make, struct err *e)
+{
+	const struct session_store *st = s->store;
+	struct cwd_owner owner = { 0 };
+	int r = cwd_owner_find(cwd, &owner);
+
+	if (r == -ENOENT && may_make)
+		return take_own(s, cwd, e);
+	if (r < 0) {
+		r = paths_check_cwd(&st->user, cwd, e);
+		return r < 0 ? r :
+			       err_field(e, "cwd", "CWD_NOT_ACCESSIBLE", "cwd cannot be examined");
+	}
+	if (owner.uid == st->user.uid || uid_range_has(agent_uids_range(st->uids), owner.uid))
+		r = join(s, &owner, e);
+	else
+		r = take_own(s, owner.path ? owner.path : cwd, e);
+	free(owner.path);
+	return r;
+}
+
+int session_user_choose(struct session *s, const struct session_params *p,
+			const struct session *from, struct err *e)
+{
+	const struct request *q = p->request;
+
+	if (!store_has_uids(s->store))
+		return 0;
+	if (from) /* it works on the same tree */
+		return session_user_is_own(from) ? share(s, from->user.uid, from->cwd, e) : 0;
+	if (q && q->ephemeral)
+		return take_own(s, NULL, e);
+	return choose_by_owner(s, p->cwd, q && q->chown, e);
+}
+
+void session_user_unchoose(struct session *s)
+{
+	agent_uids_drop(s->store->uids, s->id);
+}
+
+/* --- over restarts ------------------------------------------------------------------------------------------ */
+
+void session_user_note(const struct session *s, struct jw *w)
+{
+	if (session_user_is_own(s))
+		jw_uint(w, "uid", s->user.uid);
+}
+
+/* The book is right: the uid may be another one since the record was written. */
+void session_user_recall(struct session *s, uint64_t recorded)
+{
+	struct err e = { 0 };
+	uid_t uid = 0;
+
+	if (geteuid() != 0) /* it is not ours to give */
+		return;
+	if (parked_find(s->store->parked, s->id)) {
+		session_user_park(s);
+		return;
+	}
+	if (!agent_uids_of(s->store->uids, s->id, &uid))
+		uid = recorded <= AGENT_UID_MAX ? (uid_t)recorded : 0;
+	if (!uid)
+		return;
+	if (agent_uids_hold(s->store->uids, uid, s->id, s->cwd, &e) < 0)
+		log_warn("session", "its uid is not noted as taken", "session", s->id, "text",
+			 e.msg);
+	become(s, uid);
+}
+
+static bool is_there(const struct session_store *st, const char *where, const char *id)
+{
+	_cleanup_(freep) char *dir = file_join(st->state_dir, where);
+	_cleanup_(freep) char *path = file_join(dir, id);
+
+	return access(path, F_OK) == 0;
+}
+
+static void take_up(void *ctx, uid_t uid _unused_, const char *holder)
+{
+	struct session_store *st = ctx;
+	_cleanup_(freep) char *journal = paths_journal_path(st, holder);
+	struct err e = { 0 };
+
+	if (access(journal, F_OK) == 0 || is_there(st, "removed", holder))
+		return;
+	if (!is_there(st, "homes", holder))
+		leftovers_gone(st->leftovers, holder);
+	else if (removal_session(st->removal, holder, &e) < 0)
+		log_warn("session", "session not removed", "session", holder, "text", e.msg);
+}
+
+/* A daemon was killed while it gave them a uid: they have none yet. */
+static void take_up_parked(void *ctx, const char *holder)
+{
+	struct session_store *st = ctx;
+	_cleanup_(freep) char *journal = paths_journal_path(st, holder);
+
+	agent_uids_drop(st->uids, holder);
+	if (access(journal, F_OK) < 0 && !is_there(st, "removed", holder))
+		parked_drop(st->parked, holder);
+}
+
+void session_users_take_up(struct session_store *st)
+{
+	parked_each(st->parked, take_up_parked, st);
+	agent_uids_each(st->uids, take_up, st);
+}
+
+/* --- the machine -------------------------------------------------------------------------------------------- */
+
+bool store_has_uids(const struct session_store *st)
+{
+	return uid_range_size(agent_uids_range(st->uids)) > 0;
+}
+
+void store_put_uids(const struct session_store *st, struct jw *w, const char *key)
+{
+	const struct uid_range *range = agent_uids_range(st->uids);
+	unsigned bare = 0;
+	struct err e = { 0 };
+	int r;
+
+	if (!store_has_uids(st))
+		return;
+	r = uid_range_look(range, &bare, &e);
+	jw_obj(w, key);
+	jw_uint(w, "first", range->first);
+	jw_uint(w, "last", range->last);
+	jw_uint(w, "free", agent_uids_free(st->uids));
+	jw_uint(w, "unnamed", bare);
+	if (r < 0)
+		jw_str(w, "problem", e.msg);
+	jw_end_obj(w);
+}
+
+void store_log_uids(const struct session_store *st)
+{
+	unsigned bare = 0;
+	char count[16];
+	struct err e;
+
+	if (uid_range_look(agent_uids_range(st->uids), &bare, &e) < 0 || !bare)
+		return;
+	snprintf(count, sizeof(count), "%u", bare);
+	log_warn(
+		"serve",
+		"uids of sessions have no user or group of their name: ssh, git and others will miss it "
+		"(images/agent-users.sh makes them)",
+		"uids", count);
+}
+
+/* --- what is told --------------------------------------------------------------------------------------------- */
+
+struct sharers {
+	const struct session *s;
+	struct jw *w;
+	unsigned n;
+};
+
+static void put_sharer(void *ctx, uid_t uid, const char *holder)
+{
+	struct sharers *h = ctx;
+
+	if (uid == h->s->user.uid && strcmp(holder, h->s->id) != 0 && h->n++ < AGENT_UID_SHOWN)
+		jw_str(h->w, NULL, holder);
+}
+
+/* Member "user": the user of the session, and who shares it. Omitted if it is the daemon's own. */
+static void put_user(struct jw *w, const struct session *s)
+{
+	struct sharers h = { s, w, 0 };
+	bool own = session_user_is_own(s),
+	     alone = own && agent_uids_holders(s->store->uids, s->user.uid) == 1;
+
+	if (!s->user.switched)
+		return;
+	jw_obj(w, "user");
+	jw_str(w, "name", s->user.name);
+	jw_str(w, "uid", s->stored.parked ? "parked" : alone ? "own" : "shared");
+	if (own && !alone) {
+		jw_arr(w, "sharedWith");
+		agent_uids_each(s->store->uids, put_sharer, &h);
+		jw_end_arr(w);
+	}
+	jw_end_obj(w);
+}
+
+static void free_user(struct session *s)
+{
+	agent_user_done(&s->user);
+}
+
+const struct session_part user_part = {
+	.name = "user",
+	.put_status = put_user,
+	.free = free_user,
+};

@@ -1,0 +1,500 @@
+#include "session/parts/workspace/baseline.h"
+
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/parts/workspace/artifact_store.h"
+#include "session/parts/workspace/inspection.h"
+#include "session/parts/workspace/patch_answer.h"
+#include "session/parts/workspace/provision.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* The last two record nothing: they wait for those that do. */
+enum snapshot_run_kind {
+	SNAPSHOT_BASELINE,
+	SNAPSHOT_FOLD, /* of what was delivered into the record */
+	SNAPSHOT_TURN,
+	SNAPSHOT_DIFF,
+	SNAPSHOT_CHANGES
+};
+
+struct snapshot_run {
+	struct inspection run;
+	enum snapshot_run_kind kind;
+	bool ignoring; /* SNAPSHOT_BASELINE: without what .gitignore files leave out */
+	uint64_t turn;
+	char *patch;	     /* where one is written; NULL: nowhere */
+	char *into;	     /* SNAPSHOT_DIFF: where it is wanted as a file; NULL: as an answer */
+	session_set_fn done; /* SNAPSHOT_DIFF, SNAPSHOT_CHANGES */
+	void *ctx;
+	struct change_query query; /* SNAPSHOT_CHANGES; its patterns are the caller's, until done */
+};
+
+char *baseline_dir(const struct session *s)
+{
+	_cleanup_(freep) char *all = file_join(s->store->state_dir, "snapshots");
+
+	return file_join(all, s->id);
+}
+
+static bool records(const struct snapshot_run *k)
+{
+	return k->kind < SNAPSHOT_DIFF;
+}
+
+/* --- running it ------------------------------------------------------------------------------------------ */
+
+static void put_query(struct jw *w, const struct change_query *q)
+{
+	jw_bool(w, "list", q->list);
+	jw_bool(w, "nearest", true);
+	jw_raw(w, "allow", q->allow);
+	jw_raw(w, "deny", q->deny);
+	if (!q->ms)
+		return;
+	jw_obj(w, "limits");
+	jw_uint(w, "seconds", MIN((q->ms + 999) / 1000, (uint64_t)UNPACK_SECS_MAX));
+	jw_end_obj(w);
+}
+
+static void put_job(const struct session *s, struct buf *b, const struct snapshot_run *k)
+{
+	_cleanup_(freep) char *dir = baseline_dir(s), *tree = session_tree(s);
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "root", tree);
+	jw_str(&w, "dir", dir);
+	if (k->kind != SNAPSHOT_FOLD)
+		jw_uint(&w, records(k) ? "turn" : "since", k->turn);
+	jw_str(&w, "patch", k->patch);
+	if (k->kind == SNAPSHOT_CHANGES)
+		put_query(&w, &k->query);
+	if (k->kind == SNAPSHOT_DIFF)
+		jw_bool(&w, "list", true); /* which gives a digest of all that is changed */
+	/* what a workspace begins with is tracked, ignored or not */
+	jw_str(&w, "ignore", k->kind == SNAPSHOT_BASELINE && !k->ignoring ? "none" : "gitignore");
+	session_put_owner(&w, s);
+	jw_end_obj(&w);
+}
+
+static void snapshot_free(struct snapshot_run *k)
+{
+	if (k->patch)
+		unlink(k->patch);
+	free(k->patch);
+	free(k->into);
+	free(k);
+}
+
+static void on_snapshot(struct inspection *run, struct slice report, const struct err *e);
+
+static int start(struct session *s, struct snapshot_run *k, struct err *e)
+{
+	static const char *const verbs[] = { [SNAPSHOT_BASELINE] = "snapshot",
+					     [SNAPSHOT_FOLD] = "fold",
+					     [SNAPSHOT_TURN] = "snapshot",
+					     [SNAPSHOT_DIFF] = "diff",
+					     [SNAPSHOT_CHANGES] = "diff" };
+	_cleanup_(buf_done) struct buf b = { 0 };
+	int r;
+
+	put_job(s, &b, k);
+	r = inspection_start(&k->run, s, verbs[k->kind], buf_slice(&b), on_snapshot, e);
+	s->workspace.snapshots_running += r == 0 && records(k);
+	return r;
+}
+
+static struct snapshot_run *snapshot_new(struct session *s, enum snapshot_run_kind kind,
+					 uint64_t turn, const char *name)
+{
+	struct snapshot_run *k = new0(struct snapshot_run);
+
+	k->kind = kind;
+	k->turn = turn;
+	k->patch = name ? artifact_new_path(s, name) : NULL;
+	return k;
+}
+
+bool baseline_busy(const struct session *s)
+{
+	return s->workspace.snapshots_running > 0;
+}
+
+bool baseline_due(const struct session *s)
+{
+	return s->workspace.baseline_due;
+}
+
+/* --- what becomes of it ------------------------------------------------------------------------------------ */
+
+static void note_failure(struct session *s, const struct snapshot_run *k, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	struct err own = session_mask_err(s, e);
+
+	log_warn("session", "no snapshot of the workspace", "session", s->id, "reason", own.reason,
+		 "text", own.msg);
+	jw_str(&w, "kind", "lifecycle");
+	jw_str(&w, "event", "snapshot_failed");
+	if (k->turn)
+		jw_uint(&w, "turn", k->turn);
+	jw_str(&w, "reason", own.reason);
+	jw_str(&w, "message", own.msg);
+	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
+}
+
+static void answer_turn(struct session *s)
+{
+	struct session_turn *t = TAKE_PTR(s->workspace.snapshot_turn);
+
+	loop_timer_cancel(&s->workspace.snapshot_timer);
+	if (t)
+		s->workspace.snapshot_done(t);
+}
+
+static void turn_compared(struct session *s, const struct snapshot_run *k, struct slice report)
+{
+	struct patch_info info;
+	struct err e = { 0 };
+	char name[64];
+
+	snprintf(name, sizeof(name), "turn-%llu.diff", (unsigned long long)k->turn);
+	if (patch_info_read(report, &info) && info.bytes &&
+	    !patch_adopt(s, k->patch, name, k->turn, &e))
+		note_failure(s, k, &e);
+}
+
+/* As it is a patch must not be seen: its secrets go before anybody has it. */
+static void diff_filed(struct session *s, const struct snapshot_run *k, struct slice report,
+		       const struct err *failed)
+{
+	struct err e = { 0 };
+	int r = failed ? -EIO : session_mask_file(s, k->patch);
+
+	if (r == 0 && rename(k->patch, k->into) < 0)
+		r = -errno;
+	if (r < 0 && !failed)
+		err_set(&e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			"the patch cannot be kept: %s", strerror(-r));
+	k->done(k->ctx, r < 0 ? SLICE_NONE : report, failed ? failed : r < 0 ? &e : NULL);
+}
+
+static void put_items(struct jw *w, struct jval list)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (jiter_init(&it, list))
+		while (jiter_next(&it, NULL, &v))
+			jw_raw(w, NULL, v.raw);
+}
+
+/* What cannot be compared, then what .gitignore files leave out. */
+static void put_omitted(struct jw *w, struct slice report)
+{
+	jw_arr(w, "omitted");
+	put_items(w, jobj_get(report, "omitted"));
+	put_items(w, jobj_get(report, "ignored"));
+	jw_end_arr(w);
+	jw_uint(w, "omittedTotal",
+		jobj_uint(report, "omittedTotal") + jobj_uint(report, "ignoredTotal"));
+}
+
+static void diff_compared(struct session *s, const struct snapshot_run *k, struct slice report,
+			  const struct err *failed)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+	struct err e = { 0 };
+	int r = 0;
+
+	jw_obj(&w, NULL);
+	if (!failed)
+		r = patch_answer_put(&w, s, k->patch, report, &e);
+	if (failed || r < 0) {
+		k->done(k->ctx, SLICE_NONE, failed ? failed : &e);
+		return;
+	}
+	put_omitted(&w, report);
+	jw_raw(&w, "state", jobj_get(report, "state").raw);
+	jw_end_obj(&w);
+	k->done(k->ctx, buf_slice(&b), NULL);
+}
+
+static void diff_begin(struct session *s, struct snapshot_run *k)
+{
+	struct err e = { 0 };
+
+	if (s->state == SESSION_CLOSING || s->store->stopping)
+		err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
+			"the session is being closed");
+	else if (start(s, k, &e) == 0)
+		return;
+	k->done(k->ctx, SLICE_NONE, &e);
+	snapshot_free(k);
+}
+
+/* Whoever waits, waits for a snapshot that is being taken: each comes through here at its end. */
+static void begin_diffs(struct session *s)
+{
+	while (!baseline_busy(s) && !list_empty(&s->workspace.diffs)) {
+		struct snapshot_run *k =
+			list_first(&s->workspace.diffs, struct snapshot_run, run.link);
+
+		list_del(&k->run.link);
+		diff_begin(s, k);
+	}
+}
+
+static void forget_record(struct session *s)
+{
+	_cleanup_(freep) char *dir = baseline_dir(s);
+
+	removal_tree(s->store->removal, dir);
+}
+
+/* Of too many files, or too much, a baseline has what .gitignore files do not leave out. */
+static void baseline_failed(struct session *s, const struct snapshot_run *k, const struct err *e)
+{
+	if (k->ignoring ||
+	    (strcmp(e->reason, "TOO_MANY_ENTRIES") != 0 && strcmp(e->reason, "TIME_LIMIT") != 0)) {
+		note_failure(s, k, e);
+		return;
+	}
+	s->workspace.baseline_ignoring = s->workspace.snapshot_again = true;
+}
+
+/* A record that cannot be read is none: a new one begins, if there is still somebody to begin it. */
+static void fold_failed(struct session *s, const struct err *e)
+{
+	if (s->state == SESSION_CLOSING || s->store->stopping)
+		return;
+	if (strcmp(e->reason, "STATE_DAMAGED") != 0 && strcmp(e->reason, "NO_BASELINE") != 0)
+		return;
+	forget_record(s);
+	s->workspace.snapshot_again = s->workspace.baseline_due = true;
+}
+
+static void on_snapshot(struct inspection *run, struct slice report, const struct err *e)
+{
+	struct snapshot_run *k = container_of(run, struct snapshot_run, run);
+	struct session *s = run->session;
+
+	s->workspace.snapshots_running -= records(k);
+	if (k->kind == SNAPSHOT_CHANGES)
+		k->done(k->ctx, report, e);
+	else if (k->into)
+		diff_filed(s, k, report, e);
+	else if (k->kind == SNAPSHOT_DIFF)
+		diff_compared(s, k, report, e);
+	else if (e && k->kind == SNAPSHOT_BASELINE)
+		baseline_failed(s, k, e);
+	else if (e)
+		note_failure(s, k, e);
+	else if (k->kind == SNAPSHOT_TURN)
+		turn_compared(s, k, report);
+	if (k->kind == SNAPSHOT_TURN)
+		answer_turn(s);
+	if (k->kind == SNAPSHOT_BASELINE || k->kind == SNAPSHOT_FOLD)
+		s->workspace.baseline_due = s->workspace.snapshot_again;
+	if (k->kind == SNAPSHOT_FOLD && e)
+		fold_failed(s, e);
+	inspection_done(run);
+	snapshot_free(k);
+	/* else its end takes the baseline: another one now would lose the list of what is delivered */
+	if (s->workspace.snapshot_again && !provision_writes(s) && !baseline_busy(s) &&
+	    s->state != SESSION_CLOSING && !s->store->stopping)
+		baseline_take(s);
+	begin_diffs(s);
+}
+
+/* --- when ------------------------------------------------------------------------------------------------------ */
+
+static void begin(struct session *s, struct snapshot_run *k)
+{
+	struct err e = { 0 };
+
+	if (start(s, k, &e) == 0)
+		return;
+	note_failure(s, k, &e);
+	snapshot_free(k);
+}
+
+/* A record is there: of a baseline, and of the turns since. */
+static bool recorded(const struct session *s, const char *name)
+{
+	_cleanup_(freep) char *dir = baseline_dir(s), *path = file_join(dir, name);
+
+	return access(path, F_OK) == 0;
+}
+
+/* While the first is made, what is delivered is in it or not, as it happens. */
+char *baseline_record(const struct session *s)
+{
+	if (!s->setup.baseline || s->workspace.seeded)
+		return NULL;
+	return recorded(s, "index") || (baseline_busy(s) && recorded(s, "")) ? baseline_dir(s) :
+									       NULL;
+}
+
+static void begin_baseline(struct session *s, bool seeded)
+{
+	_cleanup_(freep) char *dir = baseline_dir(s);
+
+	struct snapshot_run *k;
+
+	if ((!seeded && removal_tree(s->store->removal, dir) < 0) || file_mkdirs(dir, 0700) < 0)
+		return;
+	k = snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL);
+	k->ignoring = s->workspace.baseline_ignoring;
+	s->workspace.baseline_ignoring = false;
+	begin(s, k);
+}
+
+void baseline_take(struct session *s)
+{
+	bool seeded = s->workspace.seeded;
+
+	s->workspace.seeded = false;
+	s->workspace.snapshot_again = s->setup.baseline && baseline_busy(s);
+	s->workspace.baseline_due = s->workspace.snapshot_again;
+	if (!s->setup.baseline || s->workspace.snapshot_again)
+		return; /* after the one that is being taken */
+	if (seeded || !recorded(s, "index"))
+		begin_baseline(s, seeded);
+	else if (recorded(s, "delivered"))
+		begin(s, snapshot_new(s, SNAPSHOT_FOLD, 0, NULL));
+	s->workspace.baseline_due = baseline_busy(s);
+}
+
+void baseline_resume(struct session *s)
+{
+	if (s->setup.baseline && !s->workspace.provisioning && !baseline_busy(s) &&
+	    s->state != SESSION_CLOSING && !s->store->stopping &&
+	    (s->workspace.snapshot_again || recorded(s, "delivered")) &&
+	    !workspaces_recovering(&s->store->workspaces, s->cwd))
+		baseline_take(s);
+}
+
+static void on_overdue(void *ctx)
+{
+	answer_turn(ctx);
+}
+
+bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struct session_turn *t))
+{
+	char name[64];
+
+	if (!s->setup.baseline || !t->started_ms || s->store->stopping)
+		return false;
+	snprintf(name, sizeof(name), "turn-%llu.part", (unsigned long long)t->no);
+	begin(s, snapshot_new(s, SNAPSHOT_TURN, t->no, name));
+	if (!baseline_busy(s))
+		return false;
+	s->workspace.snapshot_turn = t;
+	s->workspace.snapshot_done = done;
+	loop_timer_set(s->store->loop, &s->workspace.snapshot_timer, SNAPSHOT_WAIT_MS, on_overdue,
+		       s);
+	return true;
+}
+
+void baseline_forget_turn(struct session *s, const struct session_turn *t)
+{
+	if (s->workspace.snapshot_turn == t)
+		s->workspace.snapshot_turn = NULL;
+}
+
+/* Begins at once, or after what is being recorded. */
+static void add_diff(struct session *s, struct snapshot_run *k, session_set_fn done, void *ctx)
+{
+	baseline_resume(s);
+	k->done = done;
+	k->ctx = ctx;
+	k->run.session = s;
+	k->run.asked_by = ctx;
+	k->run.ended = on_snapshot;
+	list_add_tail(&s->workspace.diffs, &k->run.link);
+	begin_diffs(s);
+}
+
+static int need_baseline(const struct session *s, struct err *e)
+{
+	if (!s->setup.baseline)
+		return err_set(
+			e, -ENODATA, RPC_INVALID_PARAMS, "NO_BASELINE",
+			"the session has no baseline: its workspace came from no archive, and "
+			"workspace.baseline did not ask for one");
+	return 0;
+}
+
+int baseline_changes(struct session *s, const struct change_query *q, session_set_fn done,
+		     void *ctx, struct err *e)
+{
+	struct snapshot_run *k;
+	int r = need_baseline(s, e);
+
+	if (r < 0)
+		return r;
+	k = snapshot_new(s, SNAPSHOT_CHANGES, q->since, q->lines ? "changes.part" : NULL);
+	k->query = *q;
+	add_diff(s, k, done, ctx);
+	return 0;
+}
+
+void baseline_changes_stop(struct session *s, const void *ctx)
+{
+	list_each(run, &s->workspace.inspections, struct inspection, link) {
+		struct snapshot_run *k = container_of(run, struct snapshot_run, run);
+
+		if (run->ended == on_snapshot && k->kind == SNAPSHOT_CHANGES && k->ctx == ctx)
+			helper_job_abort(run->helper);
+	}
+}
+
+static struct snapshot_run *diff_new(struct session *s, uint64_t since)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "diff-%llu.part",
+		 (unsigned long long)++s->workspace.last_diff);
+	return snapshot_new(s, SNAPSHOT_DIFF, since, name);
+}
+
+int session_diff(struct session *s, uint64_t since, session_set_fn done, void *ctx, struct err *e)
+{
+	int r = need_baseline(s, e);
+
+	if (r < 0)
+		return r;
+	if (since > s->turn.count)
+		return err_field(e, "since", "FIELD_OUT_OF_RANGE",
+				 "the session has had no such turn");
+	add_diff(s, diff_new(s, since), done, ctx);
+	return 0;
+}
+
+int baseline_diff_file(struct session *s, const char *path, session_set_fn done, void *ctx,
+		       struct err *e)
+{
+	struct snapshot_run *k;
+	int r = need_baseline(s, e);
+
+	if (r < 0)
+		return r;
+	k = diff_new(s, 0);
+	k->into = xstrdup(path);
+	add_diff(s, k, done, ctx);
+	return 0;
+}
+
+void baseline_done(struct session *s)
+{
+	loop_timer_cancel(&s->workspace.snapshot_timer);
+}

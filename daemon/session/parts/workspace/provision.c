@@ -1,0 +1,484 @@
+/*
+ * provision.c - carries out a client's request for workspace, skills and instructions in one
+ * session.
+ *
+ * The sequence is: materialize the trees, write instructions to the home if the workspace has its
+ * own file, record the baseline, answer. The answer waits for the baseline, so that later changes
+ * of the client are not in it. After the home is handed over, only acpd-unpack writes there, as its
+ * user. A request that is committing cannot be cancelled: its changes need the baseline.
+ */
+#include "session/parts/workspace/provision.h"
+
+#include "base/os/file.h"
+#include "base/log.h"
+#include "session/core/session_part.h"
+#include "session/parts/workspace/artifact_store.h"
+#include "session/parts/workspace/baseline.h"
+#include "session/core/harness/harness_pool.h"
+#include "session/parts/confinement/session_limits.h"
+#include "session/parts/workspace/inspection.h"
+#include "session/core/session_paths.h"
+#include "workspace/materialize.h"
+#include "workspace/sources.h"
+
+#include <errno.h>
+
+struct provisioning {
+	struct session *session;
+	struct materialize *work;
+	char *instructions; /* for the private home, should the workspace have its own */
+	char *members;	    /* of the reply, while instructions are written there */
+	bool skills_changed, workspace;
+	bool written; /* only the baseline is waited for */
+	struct trace_span span;
+	session_set_fn done;
+	void *ctx;
+};
+
+static void provisioning_free(struct provisioning *f)
+{
+	if (!f)
+		return;
+	materialize_free(f->work);
+	free(f->instructions);
+	free(f->members);
+	free(f);
+}
+
+bool provision_busy(const struct session *s)
+{
+	return s->workspace.provisioning != NULL;
+}
+
+bool provision_writes(const struct session *s)
+{
+	return s->workspace.provisioning && !s->workspace.provisioning->written;
+}
+
+int provision_cwd(struct session *s, const struct session_params *p, struct err *e)
+{
+	const struct request *q = p->request;
+	int r = q ? sources_check(&s->store->workspaces, q, "_meta.acpd.", e) : 0;
+
+	if (r == 0 && q && q->ephemeral)
+		return workspaces_make_ephemeral(&s->store->workspaces, &s->user, &s->cwd, e);
+	if (r == 0 && q && q->chown)
+		r = workspaces_hand_over(&s->user, p->cwd, e);
+	if (r == 0)
+		r = paths_check_cwd(&s->user, p->cwd, e);
+	if (r == 0)
+		s->cwd = xstrdup(p->cwd);
+	return r;
+}
+
+/* Nothing has been written: an ephemeral directory is as empty as it was made. */
+void provision_unmake(struct session *s)
+{
+	if (s->setup.ephemeral && s->cwd)
+		rmdir(s->cwd);
+}
+
+/* As the client asked for it, so that the same can be asked for again. */
+static void note_source(struct setup *s, const struct request *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char digest[ARCHIVE_DIGEST_SIZE];
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "archive", archive_digest_text(&r->archive, digest));
+	if (r->strip == STRIP_AUTO)
+		jw_str(&w, "strip", "auto");
+	else if (r->strip)
+		jw_int(&w, "strip", r->strip);
+	jw_str(&w, "into", r->into);
+	jw_str(&w, "links", r->links);
+	jw_end_obj(&w);
+	free(s->source);
+	s->source = xstrndup(b.data, b.len);
+}
+
+void provision_setup(struct session *s, const struct request *r)
+{
+	if (!r)
+		return;
+	s->setup.ephemeral = r->ephemeral;
+	s->setup.remove_on_close = r->remove_on_close;
+	s->setup.baseline = r->baseline < 0 ? r->has_archive : r->baseline == 1;
+	if (r->has_archive)
+		note_source(&s->setup, r);
+}
+
+/* --- the result ---------------------------------------------------------------------------------------- */
+
+static void put_instructions(struct jw *w, const struct session *s, bool at_home)
+{
+	jw_obj(w, "instructions");
+	jw_str(w, "path",
+	       at_home ? s->def->places.instructions_home : s->def->places.instructions_file);
+	jw_str(w, "in", at_home ? "home" : "workspace");
+	jw_end_obj(w);
+}
+
+/* nowhere: "skipped" says why. */
+static void keep_result(struct provisioning *f, struct slice members, bool nowhere, bool at_home)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	if (f->instructions && (at_home || !nowhere))
+		put_instructions(&w, f->session, at_home);
+	if (members.n && w.comma)
+		buf_putc(&b, ',');
+	buf_add_slice(&b, members);
+	buf_puts(&b, "}");
+	f->session->workspace.provisioned = xstrndup(b.data, b.len);
+}
+
+static void answer(struct provisioning *f, const struct err *e)
+{
+	struct session *s = f->session;
+
+	/* Before done: the callback can start the next request. */
+	s->workspace.provisioning = NULL;
+	if (e || s->workspace.snapshot_again) /* some of it may have been written */
+		baseline_resume(s);
+	if (f->done)
+		f->done(f->ctx, slice_of(e ? s->workspace.refusal : s->workspace.provisioned), e);
+	provisioning_free(f);
+	store_check_stopped(s->store);
+	session_advance(s);
+}
+
+void provision_answer(struct session *s)
+{
+	if (s->workspace.provisioning && s->workspace.provisioning->written && !baseline_due(s))
+		answer(s->workspace.provisioning, NULL);
+}
+
+/* A new session's harness starts while its baseline is taken: harness_opened waits for both. */
+static void finish(struct provisioning *f, const struct err *e, struct slice refusal)
+{
+	struct session *s = f->session;
+
+	materialize_span_end(s, &f->span, e);
+	xstrset(&s->workspace.refusal, NULL);
+	if (e && refusal.n)
+		s->workspace.refusal = xstrndup(refusal.p, refusal.n);
+	if (e)
+		log_warn("session", "workspace not written", "session", s->id, "reason", e->reason,
+			 "text", e->msg);
+	else
+		session_log(s, "workspace written", NULL);
+	/* harnesses read both when they start; Codex sees new skills sooner, but up to 10 s late */
+	if (!e && (f->skills_changed || f->instructions))
+		s->harness.restart |= s->harness.state != H_NONE;
+	if (!e && f->workspace)
+		baseline_take(s);
+	f->written = !e && baseline_due(s) && s->state == SESSION_OPEN && !s->store->stopping;
+	if (!f->written)
+		answer(f, e);
+}
+
+static void on_home_done(void *ctx, const struct materialized *m, const struct err *e,
+			 struct slice refusal)
+{
+	struct provisioning *f = ctx;
+
+	if (!e)
+		keep_result(f, slice_of(f->members), true, !m->instructions_kept_out);
+	finish(f, e, refusal);
+}
+
+static const struct materialize_events home_events = { on_home_done };
+
+/* The home is the agent's already: what goes into it is written as its user, by acpd-unpack. */
+static int write_at_home(struct provisioning *f, const struct materialized *m, struct err *e)
+{
+	struct session *s = f->session;
+	struct request r = { .instructions = f->instructions,
+			     .instructions_overwrite = true,
+			     .baseline = -1 };
+	struct materialize_spec spec = { .request = &r,
+					 .user = &s->user,
+					 .group = session_limits_group(s),
+					 .cwd = s->home,
+					 .instructions_file = s->def->places.instructions_home,
+					 .prefix = "" };
+
+	f->members = xstrndup(m->members.p, m->members.n);
+	f->work = materialize_free(f->work);
+	f->work = materialize_start(&s->store->workspaces, &spec, &home_events, f, e);
+	return f->work ? 0 : -EINVAL;
+}
+
+static void on_done(void *ctx, const struct materialized *m, const struct err *e,
+		    struct slice refusal)
+{
+	struct provisioning *f = ctx;
+	struct session *s = f->session;
+	/* the harness reads both: that of the repository, and ours from its own configuration */
+	bool home = !e && m->instructions_kept_out && s->def->places.instructions_home;
+	struct err own = { 0 };
+
+	f->skills_changed = !e && m->skills_changed;
+	xstrset(&s->workspace.provisioned, NULL);
+	if (home && s->harness.home_filled) {
+		if (write_at_home(f, m, &own) < 0)
+			finish(f, &own, SLICE_NONE);
+		return;
+	}
+	if (home)
+		xstrset(&s->workspace.home_instructions, f->instructions);
+	if (!e)
+		keep_result(f, m->members, m->instructions_kept_out, home);
+	finish(f, e, refusal);
+}
+
+static const struct materialize_events events = { on_done };
+
+/* --- beginning ------------------------------------------------------------------------------------------------ */
+
+/* Below a home that is still ours; in one that has been handed over it was made then. */
+static int skills_dir(struct session *s, const struct request *r, char **ret, struct err *e)
+{
+	const char *relative = s->def->places.skills_dir;
+
+	*ret = NULL;
+	if (!request_touches_skills(r) || !relative)
+		return 0;
+	*ret = file_join(s->home, relative);
+	if (s->harness.home_filled)
+		return 0;
+	paths_let_into_home(s);
+	return paths_make_dir(s, relative, e);
+}
+
+static int busy(struct err *e)
+{
+	return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
+		       "the session's workspace is being written already");
+}
+
+int provision_begin(struct session *s, const struct request *r, const char *prefix,
+		    session_set_fn done, void *ctx, struct err *e)
+{
+	_cleanup_(freep) char *skills = NULL, *seed = s->workspace.seeded ? baseline_dir(s) : NULL,
+			      *record = baseline_record(s);
+	struct provisioning *f;
+
+	if (s->workspace.provisioning)
+		return busy(e);
+	if (request_touches_workspace(r) &&
+	    session_draft_refuse(s, "the workspace cannot be written", e) < 0)
+		return -EBUSY;
+	if (request_touches_workspace(r) && paths_check_writable(&s->user, s->cwd, e) < 0)
+		return -EACCES;
+	if (skills_dir(s, r, &skills, e) < 0)
+		return -EIO;
+	f = new0(struct provisioning);
+	f->session = s;
+	f->done = done;
+	f->ctx = ctx;
+	f->instructions = xstrdup(r->instructions);
+	session_span_begin(s, &f->span);
+	f->workspace = request_touches_workspace(r);
+	f->work = materialize_start(
+		&s->store->workspaces,
+		&(struct materialize_spec){ .request = r,
+					    .user = &s->user,
+					    .group = session_limits_group(s),
+					    .cwd = s->cwd,
+					    .skills_dir = skills,
+					    .instructions_file = s->def->places.instructions_file,
+					    .baseline = seed,
+					    .delivered = record,
+					    .prefix = prefix },
+		&events, f, e);
+	if (!f->work) {
+		provisioning_free(f);
+		return -EINVAL;
+	}
+	s->workspace.provisioning = f;
+	return 0;
+}
+
+/* The harness comes after its files. */
+static void on_first(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	struct session *s = ctx;
+	struct err own = { 0 };
+
+	if (e)
+		own = *e;
+	else if (s->state != SESSION_OPENING || session_draft_launch(s, &own) == 0)
+		return;
+	harness_opened(s, &own);
+}
+
+int provision_first(struct session *s, const struct session_params *p, struct err *e)
+{
+	if (!p->request || !request_writes(p->request)) {
+		baseline_take(s);
+		return session_draft_launch(s, e);
+	}
+	s->workspace.seeded = s->setup.baseline;
+	return provision_begin(s, p->request, "_meta.acpd.", on_first, s, e);
+}
+
+int provision_admit(const struct session *s, const struct request *r, struct err *e)
+{
+	int ret = request_check_live(r, "_meta.acpd.", e);
+
+	if (ret == 0 && request_writes(r) && s->workspace.provisioning)
+		ret = busy(e);
+	if (ret == 0 && request_touches_workspace(r))
+		ret = session_draft_refuse(s, "the workspace cannot be written", e);
+	if (ret == 0 && request_touches_workspace(r))
+		ret = paths_check_writable(&s->user, s->cwd, e);
+	if (ret == 0)
+		ret = sources_check(&s->store->workspaces, r, "_meta.acpd.", e);
+	return ret;
+}
+
+/* Those who wait for the session go on when the work is done, if it went well. */
+static void on_again(void *ctx, struct slice result _unused_, const struct err *e)
+{
+	if (!e)
+		return;
+	session_open_undone(ctx);
+	harness_answer_waiters(ctx, e);
+}
+
+int provision_again(struct session *s, const struct request *r, struct err *e)
+{
+	if (!r || !request_writes(r)) {
+		baseline_resume(s);
+		/* what an earlier request wrote is no answer to this one */
+		if (r && !s->workspace.provisioning && list_empty(&s->harness.open_waiters))
+			xstrset(&s->workspace.provisioned, NULL);
+		return 0;
+	}
+	return provision_begin(s, r, "_meta.acpd.", on_again, s, e);
+}
+
+void provision_abort(struct session *s)
+{
+	if (s->workspace.provisioning && s->workspace.provisioning->written)
+		answer(s->workspace.provisioning, NULL);
+	else if (s->workspace.provisioning)
+		materialize_abort(s->workspace.provisioning->work);
+}
+
+bool provision_cancel(struct session *s, const void *ctx)
+{
+	struct provisioning *f = s->workspace.provisioning;
+
+	if (!f || f->ctx != ctx)
+		return false;
+	/* else it is written: "cancelled" would be wrong, and nobody would take the baseline */
+	if (!f->written && !f->members && !materialize_committing(f->work))
+		materialize_abort(f->work);
+	return true;
+}
+
+/* --- which skills there are ---------------------------------------------------------------------------------- */
+
+struct home_skills {
+	struct inspection run;
+	session_set_fn done;
+	void *ctx;
+};
+
+static void on_listed(struct inspection *k, struct slice report, const struct err *e)
+{
+	struct home_skills *l = container_of(k, struct home_skills, run);
+
+	l->done(l->ctx, report, e);
+	inspection_done(k);
+	free(l);
+}
+
+int session_skills(struct session *s, session_set_fn done, void *ctx, struct err *e)
+{
+	_cleanup_(freep) char *dir = NULL;
+	_cleanup_(buf_done) struct buf job = { 0 };
+	struct jw w = JW(&job);
+	struct home_skills *l;
+	int r;
+
+	if (!s->def->places.skills_dir || !s->home)
+		return err_set(e, -ENOSYS, RPC_INVALID_PARAMS, "CAPABILITY_MISSING",
+			       "this harness reads no skills");
+	dir = file_join(s->home, s->def->places.skills_dir);
+	jw_obj(&w, NULL);
+	jw_str(&w, "directory", dir);
+	session_put_owner(&w, s);
+	jw_end_obj(&w);
+	l = new0(struct home_skills);
+	l->done = done;
+	l->ctx = ctx;
+	r = inspection_start(&l->run, s, "skills", buf_slice(&job), on_listed, e);
+	if (r < 0)
+		free(l);
+	return r;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+void provision_inherit(struct session *s, const struct session *from)
+{
+	_cleanup_(freep) char *skills = NULL, *theirs = NULL;
+
+	if (!s->def->places.skills_dir)
+		return;
+	skills = file_join(s->home, s->def->places.skills_dir);
+	theirs = file_join(from->home, s->def->places.skills_dir);
+	workspaces_inherit(&s->store->workspaces, skills, theirs);
+}
+
+void provision_closed(struct session *s, bool remove)
+{
+	_cleanup_(freep) char *skills = NULL;
+
+	const struct agent_user self = agent_user_self();
+
+	if (s->setup.ephemeral && (remove || s->setup.remove_on_close))
+		workspaces_remove(&s->store->workspaces, s->stored.parked ? &self : &s->user,
+				  s->cwd);
+	if (!remove || !s->home)
+		return;
+	workspaces_forget(&s->store->workspaces, s->home);
+	if (!s->def->places.skills_dir)
+		return;
+	skills = file_join(s->home, s->def->places.skills_dir);
+	workspaces_forget(&s->store->workspaces, skills);
+}
+
+void provision_done(struct session *s)
+{
+	provisioning_free(s->workspace.provisioning);
+	free(s->workspace.provisioned);
+	free(s->workspace.refusal);
+	free(s->workspace.home_instructions);
+}
+
+static void create_workspace(struct session *s)
+{
+	list_init(&s->workspace.inspections);
+	list_init(&s->workspace.diffs);
+}
+
+static void free_workspace(struct session *s)
+{
+	baseline_done(s);
+	artifacts_done(s);
+	provision_done(s);
+}
+
+const struct session_part workspace_part = {
+	.name = "workspace",
+	.create = create_workspace,
+	.free = free_workspace,
+};
