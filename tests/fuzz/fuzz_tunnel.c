@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "session/core/session_internal.h"
+#include "session/parts/model/session_model_internal.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -119,10 +120,10 @@ static void work(struct ends *x)
 static int harness_connect(void)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET };
-	const char *url = model_listener_url(session->model.listener);
+	const char *url = model_listener_url(model_of(session)->listener);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	FUZZ_CHECK(fd >= 0 && inet_pton(AF_INET, model_listener_host(session->model.listener),
+	FUZZ_CHECK(fd >= 0 && inet_pton(AF_INET, model_listener_host(model_of(session)->listener),
 					&a.sin_addr) == 1);
 	a.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1));
 	FUZZ_CHECK(connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0);
@@ -138,17 +139,17 @@ static void harness_call(struct ends *x)
 		   "POST " MODEL_PREFIX
 		   "/v1/chat/completions HTTP/1.1\r\nauthorization: Bearer %s\r\n"
 		   "content-length: %d\r\n\r\n{\"model\":\"m\",\"x\":\"",
-		   model_listener_key(session->model.listener), BODY_BYTES);
+		   model_listener_key(model_of(session)->listener), BODY_BYTES);
 	for (size_t i = strlen("{\"model\":\"m\",\"x\":\"") + 2; i < BODY_BYTES; i++)
 		buf_putc(&b, 'x');
 	buf_puts(&b, "\"}");
 	FUZZ_CHECK(send(x->fd, b.data, b.len, MSG_NOSIGNAL) == (ssize_t)b.len);
-	for (int i = 0; i < PATIENCE && list_empty(&session->model.calls); i++)
+	for (int i = 0; i < PATIENCE && list_empty(&model_of(session)->calls); i++)
 		loop_dispatch(loop);
-	FUZZ_CHECK(!list_empty(&session->model.calls));
+	FUZZ_CHECK(!list_empty(&model_of(session)->calls));
 	/* the input cannot know what is random */
-	snprintf(list_first(&session->model.calls, struct provider_call, link)->id, CALL_ID_SIZE,
-		 "model-call:%u", ++x->calls);
+	snprintf(list_first(&model_of(session)->calls, struct provider_call, link)->id,
+		 CALL_ID_SIZE, "model-call:%u", ++x->calls);
 }
 
 /* One answer, whole or cut: never the beginning of a second one, never anything else. */
@@ -177,9 +178,9 @@ static void harness_leave(struct ends *x)
 	close(x->fd);
 	check_answer(buf_slice(&x->answer));
 	buf_reset(&x->answer);
-	for (int i = 0; i < PATIENCE && !list_empty(&session->model.calls); i++)
+	for (int i = 0; i < PATIENCE && !list_empty(&model_of(session)->calls); i++)
 		loop_dispatch(loop);
-	FUZZ_CHECK(list_empty(&session->model.calls));
+	FUZZ_CHECK(list_empty(&model_of(session)->calls));
 }
 
 /* --- the client --------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "session/parts/approval/approvals.h"
+#include "session/parts/approval/approval_internal.h"
 
 #define JOURNAL_BYTES (1 << 20)
 #define CLIENT_ALL 511
@@ -237,7 +238,7 @@ static void check_turns(struct rig *r)
 		rig_fault(r, "turns are counted wrong");
 	if (running > 1 || running != (r->s->turn.current != NULL))
 		rig_fault(r, "not one turn runs, or another than the current one");
-	if (!running && r->s->approval.nopen)
+	if (!running && approval_of(r->s)->nopen)
 		rig_fault(r, "a question outlives its turn");
 }
 
@@ -287,7 +288,7 @@ bool rig_is_timer(const void *ctx, const struct loop_timer *t)
 		return true;
 	if (!r->s)
 		return false;
-	list_each(a, &r->s->approval.open, struct session_question, link)
+	list_each(a, &approval_of(r->s)->open, struct session_question, link)
 		if (t == &a->timer)
 			return true;
 	return inside(t, r->s, sizeof(*r->s));

@@ -18,6 +18,10 @@
 #include "session/core/store/retain.h"
 #include "session/core/store/session_summary.h"
 #include "session/parts/users/session_user.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/secrets/secrets_internal.h"
+#include "session/parts/trace/session_trace.h"
+#include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -29,7 +33,7 @@ void session_touch(struct session *s)
 
 struct session *session_blank(struct session_store *st, const char *id)
 {
-	struct session *s = new0(struct session);
+	struct session *s = xalloc(session_parts_size());
 
 	s->store = st;
 	s->user = agent_user_copy(&st->user);
@@ -75,7 +79,7 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
 	provision_setup(s, p->request);
-	s->draft.wanted = p->draft == DRAFT_WISH_ON;
+	draft_of(s)->wanted = p->draft == DRAFT_WISH_ON;
 	session_trace_opened(s, p->meta);
 	session_load_secrets(s);
 	session_touch(s);
@@ -301,8 +305,8 @@ int session_open(struct session *s, const struct session_params *p, session_done
 {
 	if (open_check(s, p, e) < 0)
 		return -EINVAL;
-	if (!s->workspace.provisioning)
-		xstrset(&s->workspace.refusal, NULL);
+	if (!workspace_of(s)->provisioning)
+		xstrset(&workspace_of(s)->refusal, NULL);
 	if (provision_again(s, p->request, e) < 0)
 		return -EINVAL;
 	/* from here on it can only fail later, with session_open_undone */

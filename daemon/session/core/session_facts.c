@@ -2,6 +2,7 @@
 #include "session/core/session_internal.h"
 
 #include "session/parts/secrets/session_env.h"
+#include "session/parts/workspace/workspace_internal.h"
 
 const char *session_id(const struct session *s)
 {
@@ -40,12 +41,12 @@ struct slice session_config(const struct session *s)
 
 struct slice session_provisioned(const struct session *s)
 {
-	return slice_of(s->workspace.provisioned);
+	return slice_of(workspace_of(s)->provisioned);
 }
 
 struct slice session_refusal(const struct session *s)
 {
-	return slice_of(s->workspace.refusal);
+	return slice_of(workspace_of(s)->refusal);
 }
 
 bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)

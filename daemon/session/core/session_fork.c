@@ -18,6 +18,8 @@
 #include "session/core/harness/harness_pool.h"
 #include "session/core/session_paths.h"
 #include "session/core/log/journal_trim.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/draft/draft_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +57,7 @@ static int copy_history(struct session *s, struct session *from, struct err *e)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			       "the session's history cannot be read in full");
 	s->turn.count = from->turn.count;
-	s->approval.last = from->approval.last;
+	approval_of(s)->last = approval_of(from)->last;
 	xstrset(&s->title, from->title);
 	client_ids_copy(&s->turn.ids, &from->turn.ids);
 	if (gone)
@@ -149,7 +151,7 @@ static void copy_home(struct session *s, struct session *from)
 void session_fork_go_on(struct session *from)
 {
 	list_each(s, &from->store->sessions, struct session, link)
-		if (s->harness.forked_from && !s->harness.proc && !s->network.holding &&
+		if (s->harness.forked_from && !s->harness.proc && !network_of(s)->holding &&
 		    s->harness.state == H_STARTING && strcmp(s->harness.forked_from, from->id) == 0)
 			copy_home(s, from);
 }

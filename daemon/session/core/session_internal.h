@@ -1,32 +1,21 @@
 /*
- * session_internal.h - the insides of a session, for the files of session/ alone: what it is, and the parts of it that
- * its folders own.
+ * session_internal.h - the insides of a session, for the files of session/ alone: its core. What else belongs to it is
+ * the state of its parts (session_part.h).
  *
- * Each part is declared in the header of its folder, with the functions that the others may call. A session is made
- * by session_blank, and freed by the store when nothing of it runs any more. Functions return 0 or a negative errno
- * with e filled.
+ * A session is made by session_blank, and freed by the store when nothing of it runs any more. Functions return 0 or a
+ * negative errno with e filled.
  */
 #pragma once
 
 #include "session/core/session.h"
 
 #include "base/buf.h"
-#include "session/parts/approval/approval_internal.h"
-#include "session/parts/check/session_check_internal.h"
-#include "session/parts/draft/draft_internal.h"
 #include "session/core/harness/harness_internal.h"
 #include "session/core/log/log_internal.h"
 #include "session/core/log/reader.h"
-#include "session/parts/mcp/session_mcp_internal.h"
-#include "session/parts/model/session_model_internal.h"
-#include "session/parts/network/session_network.h"
-#include "session/parts/rules/session_rules.h"
-#include "session/parts/secrets/secrets_internal.h"
 #include "session/core/store/activity.h"
 #include "session/core/store/store_internal.h"
-#include "session/parts/trace/session_trace.h"
 #include "session/core/turn/turn_internal.h"
-#include "session/parts/workspace/workspace_internal.h"
 
 enum session_state { SESSION_OPENING, SESSION_OPEN, SESSION_CLOSING, SESSION_CLOSED };
 
@@ -66,19 +55,11 @@ struct session {
 	} load;
 
 	struct session_turns turn;
-	struct session_approvals approval;
 	struct session_harness harness;
-	struct session_network network;
-	struct session_workspace workspace;
-	struct session_draft draft;
 	struct session_events log;
-	struct session_secrets secrets;
-	struct session_mcp mcp;
-	struct session_model model;
-	struct session_checks check;
-	struct session_rules rules;
-	struct session_trace trace;
 	struct session_stored stored;
+
+	void *parts[]; /* the state of each part, by enum session_part_id; read by its accessor alone */
 };
 
 /* session.c */

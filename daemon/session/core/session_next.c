@@ -17,6 +17,8 @@
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/workspace/inspection.h"
 #include "session/parts/workspace/provision.h"
+#include "session/parts/check/session_check_internal.h"
+#include "session/parts/draft/draft_internal.h"
 
 #include <errno.h>
 

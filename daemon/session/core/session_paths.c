@@ -16,6 +16,9 @@
 #include "json/jenc.h"
 #include "session/core/harness/home_program.h"
 #include "session/parts/users/session_user.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/rules/session_rules.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -263,7 +266,7 @@ void paths_put_head(struct session *s, struct buf *ret)
 	session_user_note(s, &w);
 	setup_put(&s->setup, &w);
 	session_draft_put_record(s, &w);
-	own_rules_note(&s->rules.own, &w, "rules");
+	own_rules_note(&rules_of(s)->own, &w, "rules");
 	jw_end_obj(&w);
 	buf_add_slice(ret, session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden));
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "json/jenc.h"
 #include "session/core/session_part.h"
+#include "session/parts/approval/approval_internal.h"
 
 static const char *state_word(const struct session *s)
 {
@@ -81,8 +82,8 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_uint(w, "turn", session_running(s));
 	jw_uint(w, "turns", info.turns);
 	jw_uint(w, "queued", info.queued);
-	if (s->approval.nopen)
-		jw_uint(w, "questions", s->approval.nopen);
+	if (approval_of(s)->nopen)
+		jw_uint(w, "questions", approval_of(s)->nopen);
 	jw_uint(w, "watchers", info.watchers);
 	if (info.pid)
 		jw_int(w, "pid", info.pid);

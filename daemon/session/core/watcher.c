@@ -2,6 +2,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
+#include "session/parts/approval/approval_internal.h"
 
 #include <stdio.h>
 

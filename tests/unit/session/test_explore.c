@@ -2,6 +2,7 @@
  * each reached by playing its events to a fresh session. After each event the rig's rules hold; and from each state the
  * session comes to rest with a harness that does its part, and is closed whatever it does, with everybody answered. */
 #include "session_rig.h"
+#include "session/parts/approval/approval_internal.h"
 
 #define DEPTH_MAX 40
 #define STATES_MAX 20000
@@ -129,12 +130,12 @@ static void go_answer(const char *what)
 
 static bool can_answer_elsewhere(const char *what _unused_)
 {
-	return r.s && r.s->approval.nopen;
+	return r.s && approval_of(r.s)->nopen;
 }
 
 static void go_answer_elsewhere(const char *what)
 {
-	uint64_t no = list_first(&r.s->approval.open, struct session_question, link)->no;
+	uint64_t no = list_first(&approval_of(r.s)->open, struct session_question, link)->no;
 
 	if (*rig_answer_elsewhere(&r, no, what))
 		rig_fault(&r, "an open question cannot be answered");
@@ -229,7 +230,7 @@ static void put_turns(struct buf *b, const struct session *s)
 	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
 		buf_printf(b, " T%d%d%d%d%u%d", (int)t->state, t->outputs > 0, t->key != NULL,
 			   t->checks != NULL, t->proof.attempt, t->proof.run != NULL);
-	list_each(a, (struct list *)&s->approval.open, struct session_question, link)
+	list_each(a, (struct list *)&approval_of(s)->open, struct session_question, link)
 		buf_printf(b, " q%d%d", a->shown_to != NULL, a->timer.due > 0);
 }
 

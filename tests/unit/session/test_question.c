@@ -2,6 +2,7 @@
 #include "session_rig.h"
 
 #include "base/limits.h"
+#include "session/parts/approval/approval_internal.h"
 
 #define YES "{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"yes\"}}"
 #define NO "{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"no\"}}"
@@ -55,7 +56,7 @@ static void taken_back(void **state _unused_)
 	assert_null(r.shown);
 	assert_int_equal(r.withdrawn, 1);
 	assert_string_equal(r.answer, "");
-	assert_int_equal(r.s->approval.nopen, 0);
+	assert_int_equal(approval_of(r.s)->nopen, 0);
 }
 
 static void next_client_is_asked(void **state _unused_)
@@ -104,7 +105,7 @@ static void ends_with_its_turn(void **state _unused_)
 	rig_say(&r, "end");
 	assert_null(r.shown);
 	assert_int_equal(r.withdrawn, 1);
-	assert_int_equal(r.s->approval.nopen, 0);
+	assert_int_equal(approval_of(r.s)->nopen, 0);
 }
 
 static void ends_with_its_harness(void **state _unused_)
@@ -113,7 +114,7 @@ static void ends_with_its_harness(void **state _unused_)
 	rig_say(&r, "ask");
 	world_exit(1);
 	assert_null(r.shown);
-	assert_int_equal(r.s->approval.nopen, 0);
+	assert_int_equal(approval_of(r.s)->nopen, 0);
 	assert_string_equal(r.answer, "");
 }
 
@@ -135,7 +136,7 @@ static void nobody_hold(void **state _unused_)
 	rig_detach(&r);
 	rig_say(&r, "ask");
 	assert_false(rig_fire(&r));
-	assert_int_equal(r.s->approval.nopen, 1);
+	assert_int_equal(approval_of(r.s)->nopen, 1);
 	rig_attach(&r);
 	rig_answer(&r, "yes");
 	assert_string_equal(r.answer, YES);
@@ -198,12 +199,12 @@ static void in_time(void **state _unused_)
 	begin(DETACHED_HOLD);
 	r.s->setup.approvals = (struct approval_terms){ 9000, ANSWER_ALLOW };
 	rig_say(&r, "ask");
-	due = list_first(&r.s->approval.open, struct session_question, link)->timer.due;
+	due = list_first(&approval_of(r.s)->open, struct session_question, link)->timer.due;
 	assert_int_not_equal(due, 0);
 	rig_detach(&r);
 	rig_attach(&r);
-	assert_int_equal(list_first(&r.s->approval.open, struct session_question, link)->timer.due,
-			 due);
+	assert_int_equal(
+		list_first(&approval_of(r.s)->open, struct session_question, link)->timer.due, due);
 	assert_true(rig_fire(&r));
 	assert_string_equal(r.answer, YES);
 	assert_null(r.shown);

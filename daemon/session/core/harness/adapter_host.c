@@ -3,6 +3,9 @@
 #include "session/core/session_states.h"
 
 #include "json/jenc.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/model/session_model_internal.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <errno.h>
 

@@ -2,6 +2,7 @@
 #include "session/core/session_internal.h"
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
+#include "session/parts/mcp/session_mcp_internal.h"
 
 /* A load that was under way has nobody who waits for it. */
 static void forget(struct session *s)

@@ -15,6 +15,12 @@
 #include "session/parts/confinement/session_limits.h"
 #include "session/parts/programs/programs.h"
 #include "session/core/session_paths.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/model/session_model_internal.h"
+#include "session/parts/network/session_network.h"
+#include "session/parts/trace/session_trace.h"
+#include "session/parts/workspace/workspace_internal.h"
+#include "session/parts/mcp/session_mcp_internal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -64,7 +70,8 @@ static void own_env(const struct session *s, struct harness_plan *plan)
 	for (size_t i = 0; i < s->def->nenv; i++)
 		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
 	session_env_vars(s, plan);
-	baseenv_no_proxy(plan, s->model.listener ? model_listener_host(s->model.listener) : NULL);
+	baseenv_no_proxy(plan,
+			 model_of(s)->listener ? model_listener_host(model_of(s)->listener) : NULL);
 	harness_plan_env(plan, TREE_OWNER_ENV, tree_owner_mark());
 	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
 }
@@ -88,8 +95,9 @@ static void own_files(const struct session *s, struct harness_plan *plan)
 
 	if (places->skills_dir)
 		harness_plan_file(plan, places->skills_dir, NULL);
-	if (s->workspace.home_instructions)
-		harness_plan_file(plan, places->instructions_home, s->workspace.home_instructions);
+	if (workspace_of(s)->home_instructions)
+		harness_plan_file(plan, places->instructions_home,
+				  workspace_of(s)->home_instructions);
 }
 
 static void fill_req(const struct session *s, struct harness_req *req,
@@ -101,8 +109,8 @@ static void fill_req(const struct session *s, struct harness_req *req,
 		.native_id = s->harness.native_id,
 		.cwd = session_workdir(s),
 		.home = s->home,
-		.mcp_servers = slice_of(s->mcp.given),
-		.mcp_call_ms = s->mcp.call_ms ? s->mcp.call_ms : MCP_CALL_MS,
+		.mcp_servers = slice_of(mcp_of(s)->given),
+		.mcp_call_ms = mcp_of(s)->call_ms ? mcp_of(s)->call_ms : MCP_CALL_MS,
 		.additional_dirs = slice_of(s->setup.additional_dirs),
 		.provider = session_model_provider(s, provider),
 		.model = s->setup.model ? s->setup.model : s->setup.gateway.model,

@@ -14,6 +14,9 @@
 #include "base/log.h"
 #include "proc/cgroup/cgroup_place.h"
 #include "session/parts/workspace/provision.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/mcp/session_mcp_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -108,8 +111,8 @@ static bool wanted(struct session *s)
 
 bool harness_pool_busy(const struct session *s)
 {
-	return s->turn.current || s->turn.queued || s->turn.ending || s->approval.nopen ||
-	       s->mcp.nupcalls || s->harness.copying || !list_empty(&s->harness.open_waiters) ||
+	return s->turn.current || s->turn.queued || s->turn.ending || approval_of(s)->nopen ||
+	       mcp_of(s)->nupcalls || s->harness.copying || !list_empty(&s->harness.open_waiters) ||
 	       !list_empty(&s->harness.settings) || provision_busy(s) || session_draft_busy(s);
 }
 

@@ -14,6 +14,7 @@
 #include "json/jstr.h"
 #include "session/core/session_paths.h"
 #include "session/core/store/retain.h"
+#include "session/parts/approval/approval_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,7 +57,7 @@ void trim_put_base(struct session *s, struct buf *b, uint64_t to)
 	jw_uint(&w, "told", s->log.last_content);
 	incarnations_put(&s->log.incarnations, &w, "incarnations");
 	jw_uint(&w, "turns", s->turn.count);
-	jw_uint(&w, "questions", s->approval.last);
+	jw_uint(&w, "questions", approval_of(s)->last);
 	jw_str(&w, "title", s->title);
 	keyed_results_put(s, &w, "keys");
 	client_ids_put(&s->turn.ids, &w, "ids");
@@ -72,7 +73,7 @@ void trim_load_base(struct session *s, struct slice value)
 	s->log.last_content = MAX(s->log.last_content, jobj_uint(value, "told"));
 	incarnations_load(&s->log.incarnations, jobj_get(value, "incarnations"));
 	s->turn.count = MAX(s->turn.count, jobj_uint(value, "turns"));
-	s->approval.last = MAX(s->approval.last, jobj_uint(value, "questions"));
+	approval_of(s)->last = MAX(approval_of(s)->last, jobj_uint(value, "questions"));
 	if (jstr_decode(jobj_get(value, "title"), 64 * KIB, &title) == 0)
 		xstrset(&s->title, title);
 	keyed_results_load(s, jobj_get(value, "keys"));

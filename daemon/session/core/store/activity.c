@@ -13,6 +13,9 @@
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/workspace/inspection.h"
 #include "session/parts/workspace/provision.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/model/session_model_internal.h"
+#include "session/parts/mcp/session_mcp_internal.h"
 
 void activity_init(struct store_activity *a)
 {
@@ -25,7 +28,7 @@ static bool works(const struct session *s)
 {
 	return harness_pool_busy(s) || harness_pool_waits(s) || inspections_running(s) ||
 	       baseline_busy(s) || session_checks_running(s) ||
-	       !list_empty((struct list *)&s->model.calls);
+	       !list_empty((struct list *)&model_of(s)->calls);
 }
 
 static void set_idle(struct store_activity *a)
@@ -103,7 +106,7 @@ static void note_deadlines(const struct session *s, struct deadline *ret)
 		deadline_note(ret, timers[i].what, timers[i].due, s->id);
 	if (harness_pool_waits(s))
 		deadline_note(ret, "harnessWait", harness_pool_wait_due(s), s->id);
-	list_each(q, (struct list *)&s->approval.open, struct session_question, link)
+	list_each(q, (struct list *)&approval_of(s)->open, struct session_question, link)
 		deadline_note(ret, "permissionTimeout", q->timer.due, s->id);
 }
 
@@ -112,15 +115,15 @@ static void add_work(const struct session *s, struct store_work *ret)
 	ret->sessions++;
 	ret->turns += (s->turn.current ? 1 : 0) + s->turn.ending;
 	ret->queued += s->turn.queued;
-	ret->questions += s->approval.nopen;
-	ret->tool_calls += s->mcp.nupcalls;
+	ret->questions += approval_of(s)->nopen;
+	ret->tool_calls += mcp_of(s)->nupcalls;
 	ret->waiting += harness_pool_waits(s);
 	ret->jobs += provision_busy(s) || inspections_running(s) || baseline_busy(s) ||
 		     session_checks_running(s) ||
 		     !list_empty((struct list *)&s->harness.open_waiters);
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
 		ret->tool_calls += c->open;
-	list_each(c, (struct list *)&s->model.calls, struct provider_call, link)
+	list_each(c, (struct list *)&model_of(s)->calls, struct provider_call, link)
 		ret->model_calls++;
 	note_deadlines(s, &ret->next);
 }

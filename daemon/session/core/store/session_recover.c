@@ -22,6 +22,8 @@
 #include "session/core/session_paths.h"
 #include "session/core/log/journal_record.h"
 #include "session/core/log/journal_trim.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/draft/draft_internal.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -76,7 +78,7 @@ static void on_head(struct journal_reading *r, const struct journal_record *rec)
 		return; /* nothing is ever started with what else it says */
 	setup_load(&r->s->setup, rec->value);
 	session_draft_load_record(r->s, rec->value);
-	own_rules_load(&r->s->rules.own, jobj_get(rec->value, "rules"));
+	own_rules_load(&rules_of(r->s)->own, jobj_get(rec->value, "rules"));
 }
 
 static void on_native(struct journal_reading *r, const struct journal_record *rec)

@@ -1,8 +1,8 @@
 /*
  * session_store.c - owns all sessions, and everything of the daemon that sessions share.
  *
- * store_new opens the parts in dependency order. The uid ledger is first, since removal and
- * recovery release uids. store_free frees the sessions first, as they use all other parts.
+ * store_new opens everything in dependency order. The parts come first, since removal and recovery
+ * release uids, and a mount that a killed daemon left makes a directory busy that is to be removed. store_free frees the sessions first, as they use all other parts.
  * store_stop ends every turn and helper, and reports through store_check_stopped once no child is
  * left; each part calls that when its own job ends.
  */
@@ -25,6 +25,10 @@
 #include "session/parts/users/uid_lending.h"
 #include "session/core/store/retain.h"
 #include "workspace/derive.h"
+#include "session/parts/check/session_check_internal.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/model/session_model_internal.h"
+#include "session/parts/network/session_network.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -101,19 +105,17 @@ static void on_archive_problem(void *ctx, const char *name, const char *text)
 	problems_add(&st->problems, "archive", name, text);
 }
 
-static void on_background_idle(void *ctx)
+void store_background_idle(void *ctx)
 {
 	struct session_store *st = ctx;
 
-	leftovers_wake(st->leftovers);
+	store_parts_idle(st);
 	store_check_stopped(st);
 }
 
 static void on_tree_removed(void *ctx, const char *path)
 {
-	struct session_store *st = ctx;
-
-	parked_tree_removed(st->parked, path);
+	store_parts_tree_removed(ctx, path);
 }
 
 static void open_workspaces(struct session_store *st, const struct store_config *cfg)
@@ -128,7 +130,7 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 							     file_join(st->state_dir, "workspaces"),
 				   .builtin_dir = xstrdup(cfg->skills),
 				   .user = st->user,
-				   .idle = on_background_idle,
+				   .idle = store_background_idle,
 				   .removed = on_tree_removed,
 				   .ctx = st };
 	list_init(&ws->claims);
@@ -139,39 +141,7 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 
 static void on_gone(void *ctx, const char *name)
 {
-	struct session_store *st = ctx;
-
-	uid_lending_gone(st->lending, name);
-	leftovers_gone(st->leftovers, name);
-}
-
-static bool works_as(void *ctx, uid_t uid)
-{
-	struct session_store *st = ctx;
-
-	return workspaces_work_as(&st->workspaces, uid);
-}
-
-/* Before anything is removed. */
-static int open_uids(struct session_store *st, const struct store_config *cfg, struct err *e)
-{
-	struct uid_range range;
-
-	if (uid_range_parse(cfg->agent_uids, &range, e) < 0 ||
-	    agent_uids_check(&range, &st->user, e) < 0)
-		return -EINVAL;
-	if (uid_lock_take(&st->uid_lock, &range, e) < 0)
-		return -EBUSY;
-	st->uids = agent_uids_open(st->state_dir, &range, e);
-	if (!st->uids)
-		return -EIO;
-	st->parked = parked_open(st->state_dir, e);
-	if (!st->parked)
-		return -EIO;
-	st->lending = uid_lending_new(st);
-	st->leftovers = leftovers_new(&(struct leftovers_spec){ st->loop, st->procs, st->uids,
-								works_as, on_background_idle, st });
-	return 0;
+	store_parts_removed(ctx, name);
 }
 
 static void remove_foreign(void *ctx, const char *path)
@@ -188,17 +158,12 @@ static void remove_foreign(void *ctx, const char *path)
 static int open_removal(struct session_store *st, struct err *e)
 {
 	struct removal_spec spec = {
-		st->loop, st->procs, st->state_dir, on_background_idle, remove_foreign, on_gone, st
+		st->loop, st->procs, st->state_dir, store_background_idle, remove_foreign,
+		on_gone,  st
 	};
 
 	st->removal = removal_open(&spec, e);
 	return st->removal ? 0 : -EIO;
-}
-
-/* The daemon keeps some; of a very small machine, half. */
-static uint64_t memory_for_sessions(uint64_t all)
-{
-	return all - MIN(all / 2, (uint64_t)LIMIT_MEMORY_SPARE);
 }
 
 static void limit_ledger(struct session_store *st, const struct store_config *cfg)
@@ -212,26 +177,14 @@ static void limit_ledger(struct session_store *st, const struct store_config *cf
 /* What does not have to be known when the store is made. */
 static void set_limits(struct session_store *st, const struct store_config *cfg)
 {
-	uint64_t memory = memory_limit();
-
 	st->journal_max = cfg->journal_max;
-	st->permission_timeout = cfg->permission_timeout;
-	st->mcp.hold = cfg->mcp_hold;
-	st->model.hold = cfg->model_hold;
-	st->model.record_max = cfg->journal ? cfg->record_max : 0;
 	st->pool.idle = cfg->harness_idle;
 	st->pool.max = cfg->harness_max;
 	st->pool.wait = cfg->harness_wait;
 	st->pool.start = cfg->harness_start;
 	st->pool.session_max = cfg->session_max;
-	st->draft_max = cfg->draft_max;
-	st->limits = cfg->limits;
-	if (!st->limits.memory)
-		st->limits.memory = memory_for_sessions(memory);
 	st->retention.keep = cfg->keep;
-	st->level = cfg->level;
-	st->network = egress_rules_free(st->network);
-	store_network_init(st, cfg->network_max);
+	store_parts_configure(st, cfg);
 }
 
 void store_set_limits(struct session_store *st, const struct store_config *cfg)
@@ -245,12 +198,12 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 				const struct harness_table *harnesses,
 				const struct store_config *cfg, struct err *e)
 {
-	struct session_store *st = new0(struct session_store);
+	struct session_store *st = xalloc(store_parts_size());
 
+	store_parts_place(st);
 	st->loop = loop;
 	st->procs = procs;
 	st->user = agent_user_self();
-	st->uid_lock = (struct uid_lock)UID_LOCK_INIT;
 	st->harnesses = harnesses;
 	st->fetcher = cfg->fetcher;
 	st->outbox = cfg->outbox;
@@ -259,9 +212,6 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	outbox_begin(st->outbox, st->incarnation);
 	st->pass_env = xstrdup(cfg->pass_env);
 	st->journal = cfg->journal;
-	st->model.listeners.loop = loop;
-	st->egress = cfg->egress;
-	st->wall = cfg->wall;
 	set_limits(st, cfg);
 	harness_pool_init(st);
 	list_init(&st->sessions);
@@ -270,17 +220,14 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	activity_init(&st->activity);
 	problems_init(&st->problems);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
-	    open_uids(st, cfg, e) < 0 || open_ledger(st, e) < 0)
+	    store_parts_open(st, cfg, e) < 0 || open_ledger(st, e) < 0)
 		return store_free(st);
 	limit_ledger(st, cfg);
 	open_workspaces(st, cfg);
-	/* Before open_removal: a mount that a killed daemon left makes its directory busy. */
-	draft_store_begin(st);
 	if (open_removal(st, e) < 0)
 		return store_free(st);
-	bundle_room_begin(st);
-	session_users_take_up(st);
-	proc_host_on_idle(procs, on_background_idle, st);
+	store_parts_begin(st);
+	proc_host_on_idle(procs, store_background_idle, st);
 	recover_begin(st);
 	retain_begin(st);
 	/* what they left open is ended with records of its own */
@@ -302,18 +249,11 @@ struct session_store *store_free(struct session_store *st)
 	list_each(s, &st->sessions, struct session, link)
 		session_free(s);
 	session_index_done(&st->by_id);
-	model_listeners_done(&st->model.listeners);
 	st->removal = removal_close(st->removal);
-	st->leftovers = leftovers_free(st->leftovers);
-	st->lending = uid_lending_free(st->lending);
-	st->parked = parked_close(st->parked);
-	st->programs = programs_free(st->programs);
-	st->uids = agent_uids_close(st->uids);
-	uid_lock_release(&st->uid_lock);
+	store_parts_free(st); /* after the removal, which tells parts of what is gone */
 	st->ledger = ledger_free(st->ledger);
 	if (st->workspaces.archives)
 		archive_on_problem(st->workspaces.archives, NULL, NULL);
-	egress_rules_free(st->network);
 	free(st->workspaces.state_dir);
 	free(st->workspaces.root);
 	free(st->workspaces.builtin_dir);
@@ -357,21 +297,6 @@ const char *store_agent_user(const struct session_store *st)
 	return st->user.name;
 }
 
-/* Not before somebody asks: their bounds are those of the store's level, which a claim may set. */
-struct programs *store_programs(struct session_store *st)
-{
-	struct programs_config c = { .harnesses = st->harnesses,
-				     .prefix = HARNESS_PREFIX,
-				     .path = getenv("PATH"),
-				     .timeout_ms = VERSION_SECS * 1000 };
-
-	if (!st->programs) {
-		c.bounds = store_bounds(st);
-		st->programs = programs_new(st->loop, st->procs, &c);
-	}
-	return st->programs;
-}
-
 void store_totals(const struct session_store *st, struct store_totals *ret)
 {
 	*ret = st->totals;
@@ -381,7 +306,7 @@ void store_totals(const struct session_store *st, struct store_totals *ret)
 		ret->noise[i] = *proc_host_noise(st->procs, (enum noise_from)i);
 	ret->long_lines = proc_host_prescans(st->procs);
 	removal_count(st->removal, &ret->removal);
-	session_model_totals(&st->model, ret);
+	store_parts_totals(st, ret);
 }
 
 void store_life(const struct session_store *st, struct store_life *ret)
@@ -469,18 +394,12 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 	st->stopped_ctx = ctx;
 	list_each(s, &st->sessions, struct session, link) {
 		turns_end_all(s);
-		provision_abort(s);
-		inspections_abort(s);
-		session_checks_abort(s);
-		mcp_servers_forget(s);
+		session_parts_stop(s);
 		harness_stop(s);
 	}
 	derive_stop(&st->workspaces);
 	removal_stop(st->removal);
-	leftovers_stop(st->leftovers);
-	uid_lending_stop(st->lending);
-	if (st->programs)
-		programs_stop(st->programs);
+	store_parts_stop(st);
 	retain_stop(st);
 	store_check_stopped(st);
 }

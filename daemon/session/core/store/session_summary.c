@@ -17,6 +17,7 @@
 #include "session/core/log/journal_record.h"
 #include "session/core/log/journal_trim.h"
 #include "session/core/session_paths.h"
+#include "session/parts/approval/approval_internal.h"
 
 #include <stdio.h>
 
@@ -36,7 +37,7 @@ static bool rests(const struct session *s)
 	const struct session_turns *t = &s->turn;
 
 	return !t->current && !t->ending && list_empty((struct list *)&t->queue) &&
-	       list_empty((struct list *)&t->unwritten) && !s->approval.nopen;
+	       list_empty((struct list *)&t->unwritten) && !approval_of(s)->nopen;
 }
 
 static bool is_due(const struct session *s)
@@ -51,8 +52,8 @@ static bool is_due(const struct session *s)
 static void put_answered(const struct session *s, struct jw *w)
 {
 	jw_arr(w, "answered");
-	for (size_t i = 0; s->approval.answered && i < APPROVALS_REMEMBERED; i++) {
-		const struct answered_question *a = &s->approval.answered[i];
+	for (size_t i = 0; approval_of(s)->answered && i < APPROVALS_REMEMBERED; i++) {
+		const struct answered_question *a = &approval_of(s)->answered[i];
 
 		if (!a->no)
 			continue;

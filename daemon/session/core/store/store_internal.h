@@ -11,14 +11,9 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "proc/agent_user.h"
-#include "proc/uid_lock.h"
 #include "session/core/harness/harness_internal.h"
-#include "session/parts/mcp/session_mcp_internal.h"
 #include "session/core/session.h"
 #include "session/core/store/activity.h"
-#include "session/parts/users/agent_uids.h"
-#include "session/parts/users/leftovers.h"
-#include "session/parts/users/parked_uids.h"
 #include "session/core/store/problems.h"
 #include "session/core/store/removal.h"
 #include "session/core/store/session_index.h"
@@ -44,12 +39,6 @@ struct store_retention {
 	char *measured_id;
 };
 
-/* In struct session_store: bundles that are made or taken (session/bundle/). */
-struct store_bundles {
-	unsigned rooms; /* directories in use */
-	uint64_t next;
-};
-
 struct session_store {
 	struct loop *loop;
 	struct proc_host *procs;
@@ -61,9 +50,6 @@ struct session_store {
 	char *state_dir, *incarnation, *pass_env;
 	bool journal, stopping, draining; /* draining: nothing new is begun (session.h) */
 	uint64_t journal_max;
-	unsigned permission_timeout;
-	uint64_t draft_max;	    /* bytes of a draft */
-	struct group_limits limits; /* of each session, at most */
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
 	struct store_totals totals; /* running is counted when asked */
@@ -71,29 +57,17 @@ struct session_store {
 	struct ledger *ledger;
 	struct workspaces workspaces;
 	struct removal_queue *removal;
-	struct agent_uids *uids;
-	struct uid_lock uid_lock; /* on the range of them */
-	struct leftovers *leftovers;
-	struct parked_uids *parked;
-	struct uid_lending *lending;
-	struct programs *programs;
 	struct fetcher *fetcher;
 	struct outbox *outbox;
 	struct problems problems;
 
 	struct agent_user user; /* --agent-user: of what belongs to no session */
-	struct level_policy level;
-	struct egress *egress; /* acpd-proxy */
-	struct nft_wall *wall;
-	struct egress_rules *network; /* of sessions of which nobody has said; no other has more */
 	struct harness_pool pool;
-	struct store_mcp mcp;
-	struct bucket outside; /* of calls over /mcp that are of no session: outside_call.c */
-	struct store_model model;
 	struct store_recovery recovery;
-	struct store_bundles bundle;
 	struct store_retention retention;
 	struct store_activity activity;
+
+	void *parts[]; /* what each part keeps for all sessions, as in struct session */
 };
 
 /* In struct session: stored. */
@@ -114,7 +88,10 @@ struct session_stored {
 	int64_t bytes;	    /* on disk, once closed; -1: not measured */
 };
 
+/* Ends store_stop if no child is left. A part calls it when its own job ends. */
 void store_check_stopped(struct session_store *st);
+/* ctx: the store. A job in the background has ended. */
+void store_background_idle(void *ctx);
 /* Something new may be begun: SHUTTING_DOWN, DRAINING. */
 int store_admit(const struct session_store *st, struct err *e);
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "session/parts/approval/approval_internal.h"
 
 #include <stdio.h>
 

@@ -7,6 +7,8 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/parts/confinement/session_limits.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/rules/rule_request.h"
 
 static struct turn_tool_call *call_find(const struct session *s, struct slice id)
 {

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "proc/table/process_tree.h"
 #include "session/core/session_states.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/check/session_check_internal.h"
 
 static const struct harness_turn_end cancelled = { .stop_reason = "cancelled" };
 

@@ -9,6 +9,10 @@
 #include "session/core/session_states.h"
 #include "session/core/store/session_summary.h"
 #include "session/parts/workspace/baseline.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/model/call_use.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <errno.h>
 #include <stdarg.h>

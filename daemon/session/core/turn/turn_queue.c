@@ -12,6 +12,7 @@
 #include "session/core/session_states.h"
 #include "session/core/turn/prompt_content.h"
 #include "session/parts/workspace/baseline.h"
+#include "session/parts/trace/session_trace.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * approval_internal.h - the questions of a session: permissions and elicitations that its harness, its tools or its
  * network ask. Each is answered once.
  *
- * This folder owns struct session_approvals (`approval` in struct session). A question is on the heap, in one list of
+ * This folder owns struct session_approvals . A question is on the heap, in one list of
  * it from question_ask to question_settle, which is the only way out: it takes the question from the list first, so
  * nothing that follows can answer it again; then it withdraws it from the driver, writes the event that says what the
  * answer is and who gave it, hands the answer to who asked, and frees it. The events are complete: an
@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "session/parts/session_parts.h"
 #include "base/bucket.h"
 #include "base/list.h"
 #include "json/jscan.h"
@@ -61,7 +62,7 @@ struct answered_question {
 	char *detail;
 };
 
-/* In struct session: approval. */
+/* State of the part. */
 struct session_approvals {
 	struct list open; /* struct session_question, oldest first */
 	unsigned nopen;
@@ -71,8 +72,20 @@ struct session_approvals {
 		*answered; /* APPROVALS_REMEMBERED of them, by number; NULL: none yet */
 };
 
-struct session_part;
-extern const struct session_part approval_part;
+static inline struct session_approvals *approval_of(const struct session *s)
+{
+	return s->parts[PART_APPROVAL];
+}
+
+/* For all sessions. */
+struct store_approval {
+	unsigned timeout; /* seconds that a question that is held waits for a driver */
+};
+
+static inline struct store_approval *store_approval_of(const struct session_store *st)
+{
+	return st->parts[PART_APPROVAL];
+}
 
 /* --- question.c ---------------------------------------------------------------------------------------------- */
 

@@ -13,6 +13,8 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -82,7 +84,7 @@ static bool put_session(struct jw *w, size_t begun, const struct session *s,
 {
 	uint64_t after = s->number == at->session ? at->question : 0;
 
-	list_each(a, (struct list *)&s->approval.open, struct session_question, link) {
+	list_each(a, (struct list *)&approval_of(s)->open, struct session_question, link) {
 		if (a->no <= after)
 			continue;
 		if (buf_len(w->b) - begun > APPROVALS_PAGE_BYTES)
@@ -159,7 +161,8 @@ static int find(struct session_store *st, const char *id, struct session_questio
 	const struct session *s = colon ? store_find(st, session) : NULL;
 	uint64_t no;
 
-	if (!s || colon[1] == '0' || !u64_parse(slice_of(colon + 1), &no) || no > s->approval.last)
+	if (!s || colon[1] == '0' || !u64_parse(slice_of(colon + 1), &no) ||
+	    no > approval_of(s)->last)
 		return approval_unknown(e);
 	*ret = question_find(s, no);
 	return *ret ? 0 : answered(s, no, who, e);

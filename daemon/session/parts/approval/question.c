@@ -5,8 +5,10 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 #include "session/core/turn/absolute_paths.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <stdio.h>
 
@@ -67,7 +69,7 @@ void question_put_id(struct jw *w, const struct session_question *a)
 
 static void tell_question(struct session_question *a)
 {
-	struct bucket *told = &a->session->approval.told;
+	struct bucket *told = &approval_of(a->session)->told;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 	unsigned left_out;
@@ -115,7 +117,7 @@ static void question_unlink(struct session_question *a)
 	loop_timer_cancel(&a->timer);
 	question_withdraw(a);
 	list_del(&a->link);
-	a->session->approval.nopen--;
+	approval_of(a->session)->nopen--;
 }
 
 static void question_free(struct session_question *a)
@@ -216,14 +218,14 @@ struct session_question *question_new(struct session *s, uint64_t no)
 
 	a->session = s;
 	a->no = no;
-	list_add_tail(&s->approval.open, &a->link);
-	s->approval.nopen++;
+	list_add_tail(&approval_of(s)->open, &a->link);
+	approval_of(s)->nopen++;
 	return a;
 }
 
 struct session_question *question_find(const struct session *s, uint64_t no)
 {
-	list_each(a, (struct list *)&s->approval.open, struct session_question, link)
+	list_each(a, (struct list *)&approval_of(s)->open, struct session_question, link)
 		if (a->no == no)
 			return a;
 	return NULL;
@@ -231,7 +233,7 @@ struct session_question *question_find(const struct session *s, uint64_t no)
 
 static struct session_question *question_of(struct session *s, struct slice params)
 {
-	struct session_question *a = question_new(s, ++s->approval.last);
+	struct session_question *a = question_new(s, ++approval_of(s)->last);
 
 	a->asked_ms = clock_real_ms();
 	question_span_begin(s, a);
@@ -251,7 +253,7 @@ static bool question_announce(struct session_question *a)
 		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT, "no_turn");
 		return false;
 	}
-	if (s->approval.nopen > SESSION_ASKS_MAX) {
+	if (approval_of(s)->nopen > SESSION_ASKS_MAX) {
 		question_settle_as(a, ANSWER_CANCEL, BY_DEFAULT, "too_many");
 		return false;
 	}
@@ -338,7 +340,7 @@ static void question_take_back(struct session_question *a)
 
 void question_unask_own(struct session *s, void *ctx)
 {
-	list_each(a, &s->approval.open, struct session_question, link)
+	list_each(a, &approval_of(s)->open, struct session_question, link)
 		if (a->answered && a->answered_ctx == ctx) {
 			question_take_back(a);
 			return;
@@ -347,7 +349,7 @@ void question_unask_own(struct session *s, void *ctx)
 
 void question_unask(struct session *s, uint64_t harness_id)
 {
-	list_each(a, &s->approval.open, struct session_question, link)
+	list_each(a, &approval_of(s)->open, struct session_question, link)
 		if (!a->answered && a->harness_id == harness_id) {
 			question_take_back(a);
 			return;
@@ -356,14 +358,14 @@ void question_unask(struct session *s, uint64_t harness_id)
 
 void questions_cancel(struct session *s)
 {
-	while (!list_empty(&s->approval.open))
-		question_settle_as(list_first(&s->approval.open, struct session_question, link),
+	while (!list_empty(&approval_of(s)->open))
+		question_settle_as(list_first(&approval_of(s)->open, struct session_question, link),
 				   ANSWER_CANCEL, BY_CANCELLED, NULL);
 }
 
 static void create_approval(struct session *s)
 {
-	list_init(&s->approval.open);
+	list_init(&approval_of(s)->open);
 }
 
 static void drop_approval(struct session *s)
@@ -372,8 +374,16 @@ static void drop_approval(struct session *s)
 	questions_done(s);
 }
 
+static void configure_approval(struct session_store *st, const struct store_config *cfg)
+{
+	store_approval_of(st)->timeout = cfg->permission_timeout;
+}
+
 const struct session_part approval_part = {
 	.name = "approval",
+	.size = sizeof(struct session_approvals),
 	.create = create_approval,
 	.drop = drop_approval,
+	.store_size = sizeof(struct store_approval),
+	.store_configure = configure_approval,
 };

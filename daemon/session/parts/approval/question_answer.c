@@ -9,6 +9,7 @@
 
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/parts/approval/approval_internal.h"
 
 #define WORD_MAX 32
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "json/jstr.h"
+#include "session/parts/approval/approval_internal.h"
 
 /* Only in a mode that the client announced. */
 static bool may_elicit(const struct session_question *a, const struct watcher *w)
@@ -72,8 +73,8 @@ static void question_hold(struct session_question *a)
 
 	a->shown_to = NULL;
 	if (!a->timed && s->when_detached != DETACHED_HOLD)
-		loop_timer_set(s->store->loop, &a->timer, s->store->permission_timeout * 1000ul,
-			       on_time_up, a);
+		loop_timer_set(s->store->loop, &a->timer,
+			       store_approval_of(s->store)->timeout * 1000ul, on_time_up, a);
 }
 
 void question_put(struct session_question *a)
@@ -114,21 +115,21 @@ void session_answer(struct session *s _unused_, struct session_question *a, stru
 
 void questions_reissue(struct session *s, struct watcher *w)
 {
-	list_each(a, &s->approval.open, struct session_question, link)
+	list_each(a, &approval_of(s)->open, struct session_question, link)
 		if (!a->shown_to)
 			question_show(a, w);
 }
 
 void questions_hold(struct session *s, struct watcher *gone)
 {
-	list_each(a, &s->approval.open, struct session_question, link)
+	list_each(a, &approval_of(s)->open, struct session_question, link)
 		if (a->shown_to == gone)
 			question_hold(a);
 }
 
 void questions_withdraw(struct watcher *w)
 {
-	list_each(a, &w->session->approval.open, struct session_question, link)
+	list_each(a, &approval_of(w->session)->open, struct session_question, link)
 		if (a->shown_to == w)
 			question_withdraw(a);
 }

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "session/parts/approval/approval_internal.h"
 
 /* --- who answered --------------------------------------------------------------------------------------------------- */
 
@@ -11,16 +12,17 @@ void question_remember(struct session *s, uint64_t no, enum answered_by by, cons
 {
 	struct answered_question *slot;
 
-	if (!s->approval.answered)
-		s->approval.answered = xalloc(APPROVALS_REMEMBERED * sizeof(*s->approval.answered));
-	slot = &s->approval.answered[no % APPROVALS_REMEMBERED];
+	if (!approval_of(s)->answered)
+		approval_of(s)->answered =
+			xalloc(APPROVALS_REMEMBERED * sizeof(*approval_of(s)->answered));
+	slot = &approval_of(s)->answered[no % APPROVALS_REMEMBERED];
 	free(slot->detail);
 	*slot = (struct answered_question){ no, by, xstrdup(detail) };
 }
 
 const struct answered_question *question_answered(const struct session *s, uint64_t no)
 {
-	const struct answered_question *slot = s->approval.answered;
+	const struct answered_question *slot = approval_of(s)->answered;
 
 	if (slot)
 		slot += no % APPROVALS_REMEMBERED;
@@ -29,10 +31,10 @@ const struct answered_question *question_answered(const struct session *s, uint6
 
 void questions_done(struct session *s)
 {
-	for (size_t i = 0; s->approval.answered && i < APPROVALS_REMEMBERED; i++)
-		free(s->approval.answered[i].detail);
-	free(s->approval.answered);
-	s->approval.answered = NULL;
+	for (size_t i = 0; approval_of(s)->answered && i < APPROVALS_REMEMBERED; i++)
+		free(approval_of(s)->answered[i].detail);
+	free(approval_of(s)->answered);
+	approval_of(s)->answered = NULL;
 }
 
 /* --- the journal ------------------------------------------------------------------------------------------------------ */
@@ -41,9 +43,9 @@ static void recall_asked(struct session *s, uint64_t no, struct slice event)
 {
 	struct session_question *a;
 
-	if (s->approval.nopen ==
+	if (approval_of(s)->nopen ==
 	    SESSION_ASKS_MAX) /* of a daemon that did not tell what was taken back */
-		question_forget(list_first(&s->approval.open, struct session_question, link));
+		question_forget(list_first(&approval_of(s)->open, struct session_question, link));
 	a = question_new(s, no);
 	a->elicitation = jobj_get(event, "elicitation").type == J_TRUE;
 }
@@ -71,20 +73,20 @@ void question_recall(struct session *s, struct slice event, bool answer)
 		recall_answered(s, no, event);
 	else
 		recall_asked(s, no, event);
-	s->approval.last = MAX(s->approval.last, no);
+	approval_of(s)->last = MAX(approval_of(s)->last, no);
 }
 
 void questions_forget(struct session *s)
 {
-	while (!list_empty(&s->approval.open))
-		question_forget(list_first(&s->approval.open, struct session_question, link));
+	while (!list_empty(&approval_of(s)->open))
+		question_forget(list_first(&approval_of(s)->open, struct session_question, link));
 }
 
 void questions_close_recalled(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	list_each(a, &s->approval.open, struct session_question, link) {
+	list_each(a, &approval_of(s)->open, struct session_question, link) {
 		question_remember(s, a->no, BY_CANCELLED, NULL);
 		question_note_answer(a, answer_of_kind(a, ANSWER_CANCEL, &b), BY_CANCELLED, NULL);
 		question_forget(a);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "json/jstr.h"
 #include "session/core/harness/setup_check.h"
+#include "session/parts/model/session_model_internal.h"
 
 static void turn_usage(const struct session_turn *t, struct spending *ret)
 {

@@ -18,6 +18,7 @@
 #include "session/core/log/transcript.h"
 #include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/baseline.h"
+#include "session/parts/model/session_model_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -168,7 +169,7 @@ static int open_calls(struct bundle_cut *c)
 	if (fstat(c->calls.from, &sb) < 0)
 		return -errno;
 	c->calls.end = (uint64_t)sb.st_size;
-	c->calls_stopped = c->reader.session->model.recording.stopped;
+	c->calls_stopped = model_of(c->reader.session)->recording.stopped;
 	if (!c->calls_stopped)
 		c->calls_stopped = call_record_stopped(c->calls.from);
 	return 0;

@@ -7,15 +7,25 @@
  */
 #pragma once
 
-#include "session/core/session_internal.h"
+#include "session/core/store/store_internal.h"
+#include "session/parts/session_parts.h"
+
+/* For all sessions: bundles that are made or taken. */
+struct store_bundles {
+	unsigned rooms; /* directories in use */
+	uint64_t next;
+};
+
+static inline struct store_bundles *store_bundle_of(const struct session_store *st)
+{
+	return st->parts[PART_BUNDLE];
+}
 
 /* bundle_room.c */
 /* An empty directory below bundles/, with artifacts/ and model/ in it; the caller frees. */
 int bundle_room_new(struct session_store *st, char **ret, struct err *e);
 /* NULL is nothing. */
 void bundle_room_drop(struct session_store *st, const char *dir);
-/* What an earlier daemon left. */
-void bundle_room_begin(struct session_store *st);
 /* "NO_SPACE" or "STATE_NOT_WRITABLE", with e filled. */
 int bundle_room_failed(int r, struct err *e);
 /* <state>/runs/<id>/<name>; the caller frees. name NULL: the directory. */

@@ -36,17 +36,17 @@ int bundle_room_new(struct session_store *st, char **ret, struct err *e)
 	char name[32];
 	int r;
 
-	if (st->bundle.rooms >= BUNDLE_ROOMS_MAX)
+	if (store_bundle_of(st)->rooms >= BUNDLE_ROOMS_MAX)
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY",
 			       "%d bundles are being made or taken: come again", BUNDLE_ROOMS_MAX);
-	snprintf(name, sizeof(name), "%llu", (unsigned long long)++st->bundle.next);
+	snprintf(name, sizeof(name), "%llu", (unsigned long long)++store_bundle_of(st)->next);
 	dir = file_join(all, name);
 	r = make_dirs(dir);
 	if (r < 0) {
 		removal_tree(st->removal, dir);
 		return bundle_room_failed(r, e);
 	}
-	st->bundle.rooms++;
+	store_bundle_of(st)->rooms++;
 	*ret = TAKE_PTR(dir);
 	return 0;
 }
@@ -55,12 +55,13 @@ void bundle_room_drop(struct session_store *st, const char *dir)
 {
 	if (!dir)
 		return;
-	st->bundle.rooms--;
+	store_bundle_of(st)->rooms--;
 	if (removal_tree(st->removal, dir) < 0)
 		log_warn("session", "the files of a bundle cannot be removed", "path", dir);
 }
 
-void bundle_room_begin(struct session_store *st)
+/* Removes what an earlier daemon left. */
+static void bundle_room_begin(struct session_store *st)
 {
 	_cleanup_(freep) char *all = file_join(st->state_dir, "bundles");
 
@@ -74,3 +75,9 @@ char *run_path(const struct session_store *st, const char *id, const char *name)
 
 	return name ? file_join(dir, name) : TAKE_PTR(dir);
 }
+
+const struct session_part bundle_part = {
+	.name = "bundle",
+	.store_size = sizeof(struct store_bundles),
+	.store_begin = bundle_room_begin,
+};

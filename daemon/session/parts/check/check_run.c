@@ -4,8 +4,9 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "session/core/session_internal.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 #include "session/parts/workspace/baseline.h"
+#include "session/parts/check/session_check_internal.h"
 
 #include <errno.h>
 
@@ -27,7 +28,7 @@ void check_outcome_put(struct jw *w, const char *key, enum check_verdict verdict
 
 bool session_checks_running(const struct session *s)
 {
-	return s->check.run != NULL;
+	return checks_of(s)->run != NULL;
 }
 
 struct check_list *turn_checks(const struct session *s, const struct session_turn *t)
@@ -65,7 +66,7 @@ static void finish(struct check_run *r)
 	o.results = buf_slice(&r->results);
 	if (!r->cancelled && r->list->n)
 		o.verdict = r->failed ? CHECK_FAILED : CHECK_VERIFIED;
-	s->check.run = NULL;
+	checks_of(s)->run = NULL;
 	if (r->done)
 		r->done(r->ctx, &o);
 	run_free(r);
@@ -209,7 +210,7 @@ struct check_run *session_checks_run(struct session *s, struct check_list *list,
 	r->done = done;
 	r->ctx = ctx;
 	buf_putc(&r->results, '[');
-	s->check.run = r;
+	checks_of(s)->run = r;
 	activity_note(s);
 	loop_defer(s->store->loop, &r->task, step, r);
 	return r;
@@ -232,17 +233,17 @@ void check_run_leave(struct check_run *r)
 
 void session_checks_abort(struct session *s)
 {
-	if (s->check.run)
-		check_run_cancel(s->check.run);
+	if (checks_of(s)->run)
+		check_run_cancel(checks_of(s)->run);
 }
 
 /* No process of the run may be left. */
 static void drop_check(struct session *s)
 {
-	if (!s->check.run)
+	if (!checks_of(s)->run)
 		return;
-	s->check.run->cancelled = true;
-	finish(s->check.run);
+	checks_of(s)->run->cancelled = true;
+	finish(checks_of(s)->run);
 }
 
 /* --- by hand ------------------------------------------------------------------------------------------------- */
@@ -256,7 +257,7 @@ int session_check(struct session *s, struct slice checks, check_done_fn done, vo
 	if (r == 0 && s->state != SESSION_OPEN)
 		r = err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
 			    "the session is closed; session/load opens it");
-	if (r == 0 && (!list_empty(&s->turn.queue) || s->check.run))
+	if (r == 0 && (!list_empty(&s->turn.queue) || checks_of(s)->run))
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 			    "a turn or a check is running on this session");
 	if (r == 0 && checks.n)
@@ -276,10 +277,15 @@ int session_check(struct session *s, struct slice checks, check_done_fn done, vo
 
 bool session_uncheck(struct session *s, const void *ctx)
 {
-	if (!s->check.run || s->check.run->ctx != ctx)
+	if (!checks_of(s)->run || checks_of(s)->run->ctx != ctx)
 		return false;
-	check_run_cancel(s->check.run);
+	check_run_cancel(checks_of(s)->run);
 	return true;
 }
 
-const struct session_part check_part = { .name = "check", .drop = drop_check };
+const struct session_part check_part = {
+	.name = "check",
+	.size = sizeof(struct session_checks),
+	.drop = drop_check,
+	.stop = session_checks_abort,
+};

@@ -4,6 +4,7 @@
 #include "session/parts/confinement/session_limits.h"
 #include "session/parts/network/network_internal.h"
 #include "session/core/session_internal.h"
+#include "session/parts/network/session_network.h"
 
 #include <errno.h>
 

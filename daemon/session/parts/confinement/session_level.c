@@ -16,10 +16,21 @@
 #include "proc/spaces/spaces.h"
 #include "session/core/session_internal.h"
 #include "session/parts/confinement/session_spaces.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 #include "session/parts/users/session_user.h"
+#include "session/parts/network/session_network.h"
 
 #include <errno.h>
+
+/* For all sessions. */
+struct store_level {
+	struct level_policy policy;
+};
+
+static inline struct store_level *store_level_of(const struct session_store *st)
+{
+	return st->parts[PART_LEVEL];
+}
 
 /* --- what a level needs -------------------------------------------------------------------------------------- */
 
@@ -46,7 +57,7 @@ static const char *why_no_uid(const struct level_facts *f)
 
 static const char *why_no_proxy(const struct level_facts *f)
 {
-	return egress_missing(f->store->egress);
+	return egress_missing(store_network_of(f->store)->egress);
 }
 
 static const char *why_no_limit(const struct level_facts *f, enum cgroup_use use)
@@ -114,9 +125,9 @@ const struct confinement *level_confinement(enum confine_level level, unsigned f
 
 static struct level_wish wish_of(const struct session_store *st, const struct level_wish *said)
 {
-	struct level_wish w = said && said->named ? *said : st->level.wish;
+	struct level_wish w = said && said->named ? *said : store_level_of(st)->policy.wish;
 
-	w.level = MAX(w.level, st->level.min);
+	w.level = MAX(w.level, store_level_of(st)->policy.min);
 	return w;
 }
 
@@ -144,7 +155,7 @@ enum confine_level store_level(const struct session_store *st)
 /* The highest level that has to be met whole. */
 static enum confine_level required(const struct session_store *st, const struct level_wish *w)
 {
-	return w->named && w->at_least ? w->level : st->level.min;
+	return w->named && w->at_least ? w->level : store_level_of(st)->policy.min;
 }
 
 const char *level_less(const struct session_store *st, const struct level_wish *asked,
@@ -192,10 +203,10 @@ int session_level_check(const struct session_store *st, const struct setup *have
 	_cleanup_(buf_done) struct buf why = { 0 };
 	enum confine_level whole = required(st, &w);
 
-	if (p->level && p->level->level < st->level.min)
+	if (p->level && p->level->level < store_level_of(st)->policy.min)
 		return err_field(e, "_meta.acpd.level", "LEVEL_NOT_ALLOWED",
 				 "the operator allows no level below %s",
-				 level_name(st->level.min));
+				 level_name(store_level_of(st)->policy.min));
 	if (!each_missing(&f, whole, add_reason, &why))
 		return check_inner(st, inner_of(have, p), w.level, e);
 	buf_putc(&why, '\0');
@@ -260,7 +271,7 @@ void store_log_level(const struct session_store *st)
 void store_put_levels(const struct session_store *st, struct jw *w)
 {
 	jw_arr(w, "levels");
-	for (int level = st->level.min; level < LEVEL_MAX; level++) {
+	for (int level = store_level_of(st)->policy.min; level < LEVEL_MAX; level++) {
 		struct level_facts f = { st, (enum confine_level)level, false };
 
 		jw_obj(w, NULL);
@@ -274,8 +285,15 @@ void store_put_levels(const struct session_store *st, struct jw *w)
 	jw_end_arr(w);
 }
 
+static void configure_level(struct session_store *st, const struct store_config *cfg)
+{
+	store_level_of(st)->policy = cfg->level;
+}
+
 const struct session_part level_part = {
 	.name = "level",
 	.put_status = put_level,
 	.shut = session_spaces_close,
+	.store_size = sizeof(struct store_level),
+	.store_configure = configure_level,
 };

@@ -18,9 +18,6 @@ struct confinement;
 struct session;
 struct session_store;
 struct jw;
-struct session_part;
-
-extern const struct session_part level_part;
 
 /* What the operator says: --level, --level-min. */
 struct level_policy {

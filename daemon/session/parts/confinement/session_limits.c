@@ -13,10 +13,20 @@
 #include "base/limits.h"
 #include "proc/cgroup/limits_report.h"
 #include "session/core/session_internal.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 
 #include <signal.h>
 #include <stdio.h>
+
+/* For all sessions: what each may use at most. */
+struct store_limits {
+	struct group_limits max;
+};
+
+static inline struct store_limits *store_limits_of(const struct session_store *st)
+{
+	return st->parts[PART_LIMITS];
+}
 
 static uint64_t bounded(uint64_t asked, uint64_t max)
 {
@@ -26,7 +36,7 @@ static uint64_t bounded(uint64_t asked, uint64_t max)
 /* A daemon that was started anew may allow less than what the session was given once. */
 struct group_limits session_limits_of(const struct session *s)
 {
-	const struct group_limits *max = &s->store->limits, *asked = &s->setup.limits;
+	const struct group_limits *max = &store_limits_of(s->store)->max, *asked = &s->setup.limits;
 
 	return (struct group_limits){ .memory = bounded(asked->memory, max->memory),
 				      .pids = bounded(asked->pids, max->pids),
@@ -44,9 +54,12 @@ static int check_max(uint64_t asked, uint64_t max, const char *field, struct err
 int session_limits_check(const struct session_store *st, const struct setup_params *p,
 			 struct err *e)
 {
-	int r = check_max(p->limits.memory, st->limits.memory, "_meta.acpd.limits.memoryBytes", e);
+	int r = check_max(p->limits.memory, store_limits_of(st)->max.memory,
+			  "_meta.acpd.limits.memoryBytes", e);
 
-	return r == 0 ? check_max(p->limits.pids, st->limits.pids, "_meta.acpd.limits.pids", e) : r;
+	return r == 0 ? check_max(p->limits.pids, store_limits_of(st)->max.pids,
+				  "_meta.acpd.limits.pids", e) :
+			r;
 }
 
 struct proc_group *session_limits_group(struct session *s)
@@ -87,7 +100,7 @@ static void put_limits(struct jw *w, const struct session *s)
 
 void store_put_limits(struct jw *w, const char *key, const struct session_store *st)
 {
-	struct group_limits limits = st->limits;
+	struct group_limits limits = store_limits_of(st)->max;
 
 	limits.cpu_weight =
 		CPU_WEIGHT_EVEN; /* what can be asked for: whether it can be had is told, too */
@@ -160,8 +173,25 @@ bool session_limits_killed(struct session *s, const struct proc_status *st, stru
 	return true;
 }
 
+/* The daemon keeps some of the memory; of a very small machine, half. */
+static uint64_t memory_for_sessions(uint64_t all)
+{
+	return all - MIN(all / 2, (uint64_t)LIMIT_MEMORY_SPARE);
+}
+
+static void configure_limits(struct session_store *st, const struct store_config *cfg)
+{
+	struct group_limits *max = &store_limits_of(st)->max;
+
+	*max = cfg->limits;
+	if (!max->memory)
+		max->memory = memory_for_sessions(memory_limit());
+}
+
 const struct session_part limits_part = {
 	.name = "limits",
 	.put_status = put_limits,
 	.shut = close_limits,
+	.store_size = sizeof(struct store_limits),
+	.store_configure = configure_limits,
 };

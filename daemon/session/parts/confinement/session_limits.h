@@ -15,9 +15,6 @@
 #include "session/core/harness/setup.h"
 #include "session/core/session.h"
 
-struct session_part;
-extern const struct session_part limits_part;
-
 /* Whether a session of this store can be given p. FIELD_OUT_OF_RANGE. */
 int session_limits_check(const struct session_store *st, const struct setup_params *p,
 			 struct err *e);

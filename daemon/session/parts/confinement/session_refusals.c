@@ -13,7 +13,7 @@
 #include "confine/watch/refusals.h"
 #include "session/parts/confinement/session_level.h"
 #include "session/core/session_internal.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 
 #include <sys/epoll.h>
 

@@ -18,9 +18,6 @@
 
 struct session;
 struct refusals;
-struct session_part;
-
-extern const struct session_part refusals_part;
 
 /* In struct session_harness: refused. */
 struct session_refusals {

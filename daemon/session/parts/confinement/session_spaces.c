@@ -18,6 +18,8 @@
 #include "session/parts/confinement/session_level.h"
 #include "session/core/session_internal.h"
 #include "session/core/session_paths.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/mcp/session_mcp_internal.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -46,7 +48,7 @@ static int add_cwd(struct fsview *v, const struct session *s, struct err *e)
 {
 	_cleanup_(freep) char *tree = NULL;
 
-	switch (s->draft.how) {
+	switch (draft_of(s)->how) {
 	case DRAFT_OFF:
 		return fsview_add(v, FSVIEW_WRITABLE, s->cwd, e);
 	case DRAFT_COPY: /* is in its home */
@@ -131,12 +133,12 @@ static enum spaces_kind kind_of(const struct session *s)
 {
 	if (session_level(s) == LEVEL_STRICT && !spaces_missing())
 		return SPACES_ALL;
-	return s->draft.how == DRAFT_OVERLAY || shuts_devices(s) ? SPACES_MOUNTS : SPACES_NONE;
+	return draft_of(s)->how == DRAFT_OVERLAY || shuts_devices(s) ? SPACES_MOUNTS : SPACES_NONE;
 }
 
 static struct spaces *make_mounts(struct session *s, struct fsview *v, struct err *e)
 {
-	if (s->draft.how == DRAFT_OVERLAY && add_cwd(v, s, e) < 0)
+	if (draft_of(s)->how == DRAFT_OVERLAY && add_cwd(v, s, e) < 0)
 		return NULL;
 	if (shuts_devices(s))
 		shut_devices_add(v);
@@ -166,8 +168,8 @@ static char *made_for(const struct session *s, enum spaces_kind kind)
 {
 	char *text;
 
-	if (asprintf(&text, "%d %d %d %llu %s %s", kind, shuts_devices(s), s->draft.how,
-		     (unsigned long long)s->draft.generation, s->cwd,
+	if (asprintf(&text, "%d %d %d %llu %s %s", kind, shuts_devices(s), draft_of(s)->how,
+		     (unsigned long long)draft_of(s)->generation, s->cwd,
 		     s->setup.additional_dirs ? s->setup.additional_dirs : "") < 0)
 		abort();
 	return text;

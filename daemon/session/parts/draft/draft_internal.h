@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "session/parts/session_parts.h"
 #include "base/list.h"
 #include "json/jdec.h"
 #include "session/core/session.h"
@@ -29,7 +30,7 @@
 
 enum draft_how { DRAFT_OFF, DRAFT_OVERLAY, DRAFT_COPY };
 
-/* In struct session: draft. */
+/* State of the part. */
 struct session_draft {
 	enum draft_how how;
 	char *missing;	     /* why a copy is no overlay; NULL */
@@ -47,8 +48,20 @@ struct session_draft {
 	int64_t failed_checks, failed_tools; /* in a row (draft_terms.h) */
 };
 
-struct session_part;
-extern const struct session_part draft_part;
+static inline struct session_draft *draft_of(const struct session *s)
+{
+	return s->parts[PART_DRAFT];
+}
+
+/* For all sessions. */
+struct store_draft {
+	uint64_t max; /* bytes of a draft */
+};
+
+static inline struct store_draft *store_draft_of(const struct session_store *st)
+{
+	return st->parts[PART_DRAFT];
+}
 
 /* --- draft_ops.c: what is asked */
 
@@ -87,8 +100,8 @@ void draft_remove(struct session *s);
 int draft_make_dir(const struct session *s);
 /* Sets what there is, and what belongs to it. */
 void draft_set(struct session *s, enum draft_how how, const char *missing);
-/* Mounts that an earlier daemon left are taken away. */
-void draft_store_begin(const struct session_store *st);
+/* Mounts that an earlier daemon left are taken away: they make directories busy that are to be removed. */
+int draft_store_open(struct session_store *st, const struct store_config *cfg, struct err *e);
 
 /* Where an overlay keeps what was changed. */
 char *draft_upper_path(const struct session *s);

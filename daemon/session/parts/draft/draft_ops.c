@@ -8,6 +8,8 @@
 #include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/patch_answer.h"
 #include "session/core/session_paths.h"
+#include "session/parts/check/session_check_internal.h"
+#include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +30,7 @@ void draft_op_put_job(struct draft_op *op, struct jw *w, bool view)
 	if (!view)
 		return;
 	jw_str(w, "view", tree);
-	jw_bool(w, "overlay", s->draft.how == DRAFT_OVERLAY);
+	jw_bool(w, "overlay", draft_of(s)->how == DRAFT_OVERLAY);
 }
 
 static int damaged(const struct err *why, struct err *e)
@@ -41,7 +43,7 @@ static int mount_view(struct session *s, struct err *e)
 {
 	struct err why;
 
-	if (s->draft.how != DRAFT_OVERLAY ||
+	if (draft_of(s)->how != DRAFT_OVERLAY ||
 	    draft_mount(s, MAX(draft_head_read(s).generation, (uint64_t)1), &why) == 0)
 		return 0;
 	return damaged(&why, e);
@@ -140,7 +142,7 @@ static int begin_on(struct draft_op *op, struct err *e)
 		return r;
 	draft_op_put_job(op, &w, false);
 	jw_str(&w, "copy", op->missing ? copy : NULL);
-	jw_uint(&w, "maxBytes", s->store->draft_max);
+	jw_uint(&w, "maxBytes", store_draft_of(s->store)->max);
 	jw_end_obj(&w);
 	return draft_op_run(op, "draft-begin", &job, e);
 }
@@ -158,7 +160,7 @@ static int ended_on(struct draft_op *op, struct slice report _unused_, const str
 		return -EIO;
 	}
 	session_spaces_close(s);
-	s->draft.use = (struct session_draft_use){ .measuring = s->draft.use.measuring };
+	draft_of(s)->use = (struct session_draft_use){ .measuring = draft_of(s)->use.measuring };
 	draft_set(s, op->missing ? DRAFT_COPY : DRAFT_OVERLAY, op->missing);
 	note_record(s);
 	jw_obj(&w, NULL);
@@ -178,7 +180,7 @@ static int run_diff(struct draft_op *op, struct err *e)
 	char name[64];
 
 	snprintf(name, sizeof(name), "draft-%llu.part",
-		 (unsigned long long)++op->s->workspace.last_diff);
+		 (unsigned long long)++workspace_of(op->s)->last_diff);
 	op->patch = artifact_new_path(op->s, name);
 	draft_op_put_job(op, &w, true);
 	jw_str(&w, "patch", op->patch);
@@ -309,7 +311,7 @@ static void applied(struct draft_op *op, uint64_t changes)
 	struct jw w = JW(&b), answer = JW(&op->answer);
 
 	draft_unmount(s); /* the next generation is another one */
-	s->draft.use = (struct session_draft_use){ .measuring = s->draft.use.measuring };
+	draft_of(s)->use = (struct session_draft_use){ .measuring = draft_of(s)->use.measuring };
 	jw_obj(&w, NULL);
 	jw_str(&w, "patchDigest", op->digest);
 	jw_uint(&w, "applied", changes);
@@ -370,8 +372,8 @@ static int check_idle(const struct session *s, struct err *e)
 	if (s->state != SESSION_OPEN || s->store->stopping)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
 			       "the session is closed; session/load opens it");
-	if (s->turn.current || s->turn.queued || s->turn.ending || s->check.run ||
-	    s->workspace.provisioning || s->harness.copying)
+	if (s->turn.current || s->turn.queued || s->turn.ending || checks_of(s)->run ||
+	    workspace_of(s)->provisioning || s->harness.copying)
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 			       "a turn or a check is running on this session, or its workspace is "
 			       "being written");

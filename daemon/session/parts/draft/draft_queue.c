@@ -5,12 +5,14 @@
 #include "json/jenc.h"
 #include "session/core/harness/harness_pool.h"
 #include "session/parts/workspace/baseline.h"
+#include "session/parts/check/session_check_internal.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <errno.h>
 
 static struct draft_op *first_op(const struct session *s)
 {
-	struct list *ops = (struct list *)&s->draft.ops;
+	struct list *ops = (struct list *)&draft_of(s)->ops;
 
 	return list_empty(ops) ? NULL : list_first(ops, struct draft_op, link);
 }
@@ -23,13 +25,14 @@ bool session_draft_busy(const struct session *s)
 /* Somebody is about to be given a harness. */
 static bool needs_mount(const struct session *s)
 {
-	return s->draft.how == DRAFT_OVERLAY && !s->draft.mounted && s->state == SESSION_OPEN &&
+	return draft_of(s)->how == DRAFT_OVERLAY && !draft_of(s)->mounted &&
+	       s->state == SESSION_OPEN &&
 	       (!list_empty(&s->harness.open_waiters) || turn_first_queued((struct session *)s));
 }
 
 bool session_draft_due(const struct session *s)
 {
-	list_each(op, (struct list *)&s->draft.ops, struct draft_op, link)
+	list_each(op, (struct list *)&draft_of(s)->ops, struct draft_op, link)
 		if (op->kind->exclusive)
 			return true;
 	return needs_mount(s);
@@ -45,7 +48,7 @@ struct draft_op *draft_op_add(struct session *s, const struct draft_op_kind *kin
 	op->done = done;
 	op->ctx = ctx;
 	list_init(&op->link);
-	list_add_tail(&s->draft.ops, &op->link);
+	list_add_tail(&draft_of(s)->ops, &op->link);
 	activity_note(s);
 	session_advance(s);
 	return op;
@@ -191,7 +194,7 @@ void session_draft_go_on(struct session *s)
 	}
 	if (!op || op->works ||
 	    (op->kind->exclusive &&
-	     (s->harness.state != H_NONE || baseline_busy(s) || s->check.run)))
+	     (s->harness.state != H_NONE || baseline_busy(s) || checks_of(s)->run)))
 		return;
 	op->works = true;
 	workspaces_claim(&s->store->workspaces, &op->claim, s->cwd, on_claimed, op);
@@ -203,7 +206,7 @@ void session_draft_abort(struct session *s)
 
 	err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 		"the session is being closed");
-	list_each(op, &s->draft.ops, struct draft_op, link) {
+	list_each(op, &draft_of(s)->ops, struct draft_op, link) {
 		if (op->runs)
 			continue;
 		op->waiter = DRAFT_NOBODY;
@@ -226,7 +229,7 @@ bool session_draft_cancel(struct session *s, const void *ctx)
 {
 	struct err e;
 
-	list_each(op, &s->draft.ops, struct draft_op, link) {
+	list_each(op, &draft_of(s)->ops, struct draft_op, link) {
 		if (!op->done || op->ctx != ctx)
 			continue;
 		if (op->runs)
@@ -242,9 +245,9 @@ bool session_draft_cancel(struct session *s, const void *ctx)
 
 int session_draft_launch(struct session *s, struct err *e)
 {
-	if (!s->draft.wanted)
+	if (!draft_of(s)->wanted)
 		return harness_pool_launch(s, e);
-	s->draft.wanted = false;
+	draft_of(s)->wanted = false;
 	draft_op_add(s, &draft_op_on, NULL, NULL)->waiter = DRAFT_FIRST;
 	session_draft_go_on(s);
 	return 0;

@@ -9,7 +9,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 
 #include <errno.h>
 
@@ -23,11 +23,11 @@ void session_put_draft(struct jw *w, const struct session *s)
 		return;
 	jw_obj(w, "draft");
 	jw_bool(w, "on", true);
-	jw_str(w, "how", words[s->draft.how]);
+	jw_str(w, "how", words[draft_of(s)->how]);
 	jw_str(w, "path", session_workdir(s));
-	jw_str(w, "missing", s->draft.missing);
-	if (s->draft.use.bytes)
-		jw_uint(w, "bytes", s->draft.use.bytes);
+	jw_str(w, "missing", draft_of(s)->missing);
+	if (draft_of(s)->use.bytes)
+		jw_uint(w, "bytes", draft_of(s)->use.bytes);
 	jw_end_obj(w);
 }
 
@@ -36,8 +36,8 @@ void session_draft_put_record(const struct session *s, struct jw *w)
 	if (!session_draft_on(s))
 		return;
 	jw_obj(w, "draft");
-	jw_str(w, "how", words[s->draft.how]);
-	jw_str(w, "missing", s->draft.missing);
+	jw_str(w, "how", words[draft_of(s)->how]);
+	jw_str(w, "missing", draft_of(s)->missing);
 	jw_end_obj(w);
 }
 
@@ -74,20 +74,29 @@ int session_draft_check(const struct session *s, const struct session_params *p,
 
 static void create_draft(struct session *s)
 {
-	list_init(&s->draft.ops);
+	list_init(&draft_of(s)->ops);
 }
 
 static void free_draft(struct session *s)
 {
-	loop_timer_cancel(&s->draft.timer);
-	free(s->draft.missing);
-	free(s->draft.copy);
+	loop_timer_cancel(&draft_of(s)->timer);
+	free(draft_of(s)->missing);
+	free(draft_of(s)->copy);
+}
+
+static void configure_drafts(struct session_store *st, const struct store_config *cfg)
+{
+	store_draft_of(st)->max = cfg->draft_max;
 }
 
 const struct session_part draft_part = {
 	.name = "draft",
+	.size = sizeof(struct session_draft),
 	.create = create_draft,
 	.put_status = session_put_draft,
 	.shut = draft_unmount,
 	.free = free_draft,
+	.store_size = sizeof(struct store_draft),
+	.store_configure = configure_drafts,
+	.store_open = draft_store_open,
 };

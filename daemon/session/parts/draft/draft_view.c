@@ -5,7 +5,7 @@
  * into the session's mount namespace. `at` is made a private mount first, so that the overlay does
  * not propagate to other namespaces. Each generation has its own upper and work directory: after an
  * apply the changes are in the lower tree, and the next layer starts empty. Mounts survive a killed
- * daemon: draft_store_begin unmounts them at the start.
+ * daemon: draft_store_open unmounts them at the start.
  */
 #include "session/parts/draft/draft_internal.h"
 
@@ -23,7 +23,7 @@
 
 bool session_draft_on(const struct session *s)
 {
-	return s->draft.how != DRAFT_OFF;
+	return draft_of(s)->how != DRAFT_OFF;
 }
 
 /* --- paths -------------------------------------------------------------------------------------------------- */
@@ -78,20 +78,20 @@ void draft_set(struct session *s, enum draft_how how, const char *missing)
 {
 	_cleanup_(freep) char *copy = how == DRAFT_COPY ? draft_copy_path(s) : NULL;
 
-	s->draft.how = how;
-	xstrset(&s->draft.copy, copy);
-	if (missing != s->draft.missing)
-		xstrset(&s->draft.missing, missing);
+	draft_of(s)->how = how;
+	xstrset(&draft_of(s)->copy, copy);
+	if (missing != draft_of(s)->missing)
+		xstrset(&draft_of(s)->missing, missing);
 }
 
 const char *session_workdir(const struct session *s)
 {
-	return s->draft.how == DRAFT_COPY ? s->draft.copy : s->cwd;
+	return draft_of(s)->how == DRAFT_COPY ? draft_of(s)->copy : s->cwd;
 }
 
 char *session_tree(const struct session *s)
 {
-	return s->draft.how == DRAFT_OVERLAY ? draft_view_path(s) : xstrdup(session_workdir(s));
+	return draft_of(s)->how == DRAFT_OVERLAY ? draft_view_path(s) : xstrdup(session_workdir(s));
 }
 
 /* --- the generation ------------------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ char *draft_upper_path(const struct session *s)
 	_cleanup_(freep) char *layers = in_dir(s, "layers"), *layer = NULL;
 	char name[24];
 
-	snprintf(name, sizeof(name), "%llu", (unsigned long long)s->draft.generation);
+	snprintf(name, sizeof(name), "%llu", (unsigned long long)draft_of(s)->generation);
 	layer = file_join(layers, name);
 	return file_join(layer, "upper");
 }
@@ -224,7 +224,7 @@ int draft_mount(struct session *s, uint64_t generation, struct err *e)
 	char name[24];
 	int r;
 
-	if (s->draft.mounted && s->draft.generation == generation)
+	if (draft_of(s)->mounted && draft_of(s)->generation == generation)
 		return 0;
 	draft_unmount(s);
 	if (geteuid() != 0)
@@ -233,20 +233,20 @@ int draft_mount(struct session *s, uint64_t generation, struct err *e)
 	layer = file_join(layers, name);
 	drop_layers(s, layers, name);
 	r = mount_over(s, layer, e);
-	s->draft.mounted = true; /* as far as it came */
+	draft_of(s)->mounted = true; /* as far as it came */
 	if (r < 0)
 		draft_unmount(s);
-	s->draft.generation = generation;
+	draft_of(s)->generation = generation;
 	return r;
 }
 
 void draft_unmount(struct session *s)
 {
-	_cleanup_(freep) char *at = s->draft.mounted ? mounts_dir(s) : NULL;
+	_cleanup_(freep) char *at = draft_of(s)->mounted ? mounts_dir(s) : NULL;
 
 	if (at)
 		overlay_unmount(at);
-	s->draft.mounted = false;
+	draft_of(s)->mounted = false;
 }
 
 void draft_remove(struct session *s)
@@ -261,21 +261,23 @@ void draft_remove(struct session *s)
 /* --- all of them ------------------------------------------------------------------------------------------------- */
 
 /* One that was killed has left its mounts. */
-void draft_store_begin(const struct session_store *st)
+int draft_store_open(struct session_store *st, const struct store_config *cfg _unused_,
+		     struct err *e _unused_)
 {
 	_cleanup_(freep) char *all = drafts_dir(st);
 	DIR *d = geteuid() == 0 ? opendir(all) : NULL;
-	struct dirent *e;
+	struct dirent *found;
 
-	while (d && (e = readdir(d))) {
+	while (d && (found = readdir(d))) {
 		char path[PATH_MAX];
 
-		if (e->d_name[0] != '.' &&
-		    snprintf(path, sizeof(path), "%s/%s/at", all, e->d_name) < (int)sizeof(path))
+		if (found->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s/at", all,
+							found->d_name) < (int)sizeof(path))
 			overlay_unmount(path);
 	}
 	if (d)
 		closedir(d);
+	return 0;
 }
 
 /* --- for those who only read --------------------------------------------------------------------------------- */
@@ -285,7 +287,7 @@ int session_tree_open(struct session *s, char **ret, struct err *e)
 	struct err why;
 
 	*ret = NULL;
-	if (s->draft.how == DRAFT_OVERLAY && !s->draft.mounted) {
+	if (draft_of(s)->how == DRAFT_OVERLAY && !draft_of(s)->mounted) {
 		if (workspaces_claimed(&s->store->workspaces, s->cwd))
 			return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
 				       "another job works on the session's workspace");

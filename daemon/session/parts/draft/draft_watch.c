@@ -18,7 +18,7 @@ static void begin_after(struct session *s, const char *why)
 {
 	struct draft_op *op;
 
-	s->draft.failed_checks = s->draft.failed_tools = 0;
+	draft_of(s)->failed_checks = draft_of(s)->failed_tools = 0;
 	if (session_draft_on(s) || session_draft_busy(s))
 		return;
 	log_info("session", "a draft begins after failures", "session", s->id, "why", why);
@@ -38,7 +38,7 @@ static void count(struct session *s, bool failed, int64_t *have, int64_t most, c
 
 void session_draft_note_tool(struct session *s, bool ok)
 {
-	count(s, !ok, &s->draft.failed_tools, s->setup.draft_after.tools, "tools");
+	count(s, !ok, &draft_of(s)->failed_tools, s->setup.draft_after.tools, "tools");
 }
 
 /* --- how much ------------------------------------------------------------------------------------------------ */
@@ -49,12 +49,12 @@ struct draft_measuring {
 
 static void put_root(const struct session *s, struct jw *w)
 {
-	_cleanup_(freep) char *root = s->draft.how == DRAFT_COPY ? draft_copy_path(s) :
-								   draft_upper_path(s);
+	_cleanup_(freep) char *root = draft_of(s)->how == DRAFT_COPY ? draft_copy_path(s) :
+								       draft_upper_path(s);
 
 	jw_obj(w, NULL);
 	jw_str(w, "root", root);
-	if (s->draft.how == DRAFT_COPY)
+	if (draft_of(s)->how == DRAFT_COPY)
 		session_put_owner(w, s);
 	jw_end_obj(w);
 }
@@ -63,7 +63,8 @@ static void too_large(const struct session *s, struct err *e)
 {
 	err_set(e, -EDQUOT, RPC_INTERNAL_ERROR, "DRAFT_TOO_LARGE",
 		"the draft takes %llu bytes, and may take %llu (--draft-max)",
-		(unsigned long long)s->draft.use.bytes, (unsigned long long)s->store->draft_max);
+		(unsigned long long)draft_of(s)->use.bytes,
+		(unsigned long long)store_draft_of(s->store)->max);
 }
 
 /* Its processes would go on writing. */
@@ -84,17 +85,17 @@ static void on_measured(struct inspection *run, struct slice report, const struc
 	struct draft_measuring *m = container_of(run, struct draft_measuring, run);
 	struct session *s = run->session;
 
-	s->draft.use.measuring = false;
+	draft_of(s)->use.measuring = false;
 	if (failed)
 		log_warn("session", "a draft could not be measured", "session", s->id, "reason",
 			 failed->reason, "text", failed->msg);
 	if (!failed && session_draft_on(s)) {
-		s->draft.use.bytes = jobj_uint(report, "bytes");
-		s->draft.use.over = s->draft.use.bytes > s->store->draft_max;
+		draft_of(s)->use.bytes = jobj_uint(report, "bytes");
+		draft_of(s)->use.over = draft_of(s)->use.bytes > store_draft_of(s->store)->max;
 	}
 	inspection_done(run); /* and the report with it */
 	free(m);
-	if (s->draft.use.over && turn_in_harness(s) && !s->store->stopping)
+	if (draft_of(s)->use.over && turn_in_harness(s) && !s->store->stopping)
 		stop_turn(s);
 }
 
@@ -105,14 +106,15 @@ static void measure(struct session *s)
 	struct draft_measuring *m;
 	struct err e = { 0 };
 
-	if (!session_draft_on(s) || s->draft.use.measuring || s->store->stopping ||
-	    s->state != SESSION_OPEN || (s->draft.how == DRAFT_OVERLAY && !s->draft.mounted))
+	if (!session_draft_on(s) || draft_of(s)->use.measuring || s->store->stopping ||
+	    s->state != SESSION_OPEN ||
+	    (draft_of(s)->how == DRAFT_OVERLAY && !draft_of(s)->mounted))
 		return;
 	put_root(s, &w);
 	m = new0(struct draft_measuring);
-	s->draft.use.measuring = inspection_start(&m->run, s, "draft-measure", buf_slice(&job),
-						  on_measured, &e) == 0;
-	if (!s->draft.use.measuring)
+	draft_of(s)->use.measuring = inspection_start(&m->run, s, "draft-measure", buf_slice(&job),
+						      on_measured, &e) == 0;
+	if (!draft_of(s)->use.measuring)
 		free(m);
 }
 
@@ -123,18 +125,18 @@ static void on_tick(void *ctx)
 	if (!turn_in_harness(s))
 		return;
 	measure(s);
-	loop_timer_set(s->store->loop, &s->draft.timer, DRAFT_MEASURE_MS, on_tick, s);
+	loop_timer_set(s->store->loop, &draft_of(s)->timer, DRAFT_MEASURE_MS, on_tick, s);
 }
 
 bool session_draft_may_begin(struct session *s, struct err *e)
 {
 	if (!session_draft_on(s))
 		return true;
-	if (s->draft.use.over)
+	if (draft_of(s)->use.over)
 		too_large(s, e);
 	else
-		loop_timer_set(s->store->loop, &s->draft.timer, DRAFT_MEASURE_MS, on_tick, s);
-	return !s->draft.use.over;
+		loop_timer_set(s->store->loop, &draft_of(s)->timer, DRAFT_MEASURE_MS, on_tick, s);
+	return !draft_of(s)->use.over;
 }
 
 /* --- the end of a turn ----------------------------------------------------------------------------------------- */
@@ -166,7 +168,7 @@ static const struct draft_op_kind draft_op_ready = { "ready", false, draft_begin
 void session_draft_note_turn(struct session *s, const struct session_turn *t)
 {
 	if (t->proof.verdict != CHECK_UNCHECKED)
-		count(s, t->proof.verdict == CHECK_FAILED, &s->draft.failed_checks,
+		count(s, t->proof.verdict == CHECK_FAILED, &draft_of(s)->failed_checks,
 		      s->setup.draft_after.checks, "checks");
 	if (!session_draft_on(s) || s->store->stopping || s->state != SESSION_OPEN)
 		return;

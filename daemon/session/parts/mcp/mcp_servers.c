@@ -5,29 +5,31 @@
 #include "json/jenc.h"
 #include "session/parts/confinement/session_limits.h"
 #include "session/parts/confinement/session_spaces.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 #include "session/parts/users/session_user.h"
+#include "session/parts/network/session_network.h"
+#include "session/parts/mcp/session_mcp_internal.h"
 
 void store_set_mcp_servers(struct session_store *st, const struct mcp_servers_ops *ops, void *ctx)
 {
-	st->mcp.ops = ops;
-	st->mcp.ctx = ctx;
+	store_mcp_of(st)->ops = ops;
+	store_mcp_of(st)->ctx = ctx;
 }
 
 void *mcp_servers_handle(const struct session *s)
 {
-	return s->mcp.handle;
+	return mcp_of(s)->handle;
 }
 
 void mcp_servers_set_handle(struct session *s, void *own)
 {
-	s->mcp.handle = own;
+	mcp_of(s)->handle = own;
 }
 
 /* And for a human who is asked before it. */
 void mcp_servers_set_call_ms(struct session *s, int64_t ms)
 {
-	s->mcp.call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
+	mcp_of(s)->call_ms = MAX(ms, (int64_t)MCP_CALL_MS) + MCP_ASK_MS;
 }
 
 struct slice mcp_servers_given(const struct session *s)
@@ -86,7 +88,7 @@ struct proc_bounds session_bounds(const struct session *s)
 					 s->harness.refused.record);
 
 	b.own_uid = session_user_is_own(s);
-	b.netns = s->network.netns;
+	b.netns = network_of(s)->netns;
 	b.group = s->harness.group;
 	b.spaces = s->harness.spaces;
 	return b;
@@ -105,7 +107,9 @@ int session_bounds_open(struct session *s, struct err *e)
 int mcp_servers_place(struct session *s, struct mcp_place *ret, struct err *e)
 {
 	*ret = (struct mcp_place){ 0 };
-	return s->store->mcp.ops ? s->store->mcp.ops->place(s->store->mcp.ctx, s, ret, e) : 0;
+	return store_mcp_of(s->store)->ops ?
+		       store_mcp_of(s->store)->ops->place(store_mcp_of(s->store)->ctx, s, ret, e) :
+		       0;
 }
 
 void session_note_lifecycle(struct session *s, struct slice members)
@@ -116,66 +120,75 @@ void session_note_lifecycle(struct session *s, struct slice members)
 int mcp_servers_open(struct session *s, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	const struct mcp_servers_ops *ops = s->store->mcp.ops;
-	int r = ops ? ops->open(s->store->mcp.ctx, s, &b, e) : 0;
+	const struct mcp_servers_ops *ops = store_mcp_of(s->store)->ops;
+	int r = ops ? ops->open(store_mcp_of(s->store)->ctx, s, &b, e) : 0;
 
 	if (r < 0)
 		return r;
-	free(s->mcp.given);
-	s->mcp.given = buf_len(&b)	    ? xstrndup(b.data, b.len) :
-		       ops		    ? NULL :
-		       s->setup.mcp_servers ? xstrdup(s->setup.mcp_servers) :
-					      NULL;
+	free(mcp_of(s)->given);
+	mcp_of(s)->given = buf_len(&b)		? xstrndup(b.data, b.len) :
+			   ops			? NULL :
+			   s->setup.mcp_servers ? xstrdup(s->setup.mcp_servers) :
+						  NULL;
 	return 0;
 }
 
 void mcp_servers_close(struct session *s)
 {
-	if (s->store->mcp.ops)
-		s->store->mcp.ops->close(s->store->mcp.ctx, s);
+	if (store_mcp_of(s->store)->ops)
+		store_mcp_of(s->store)->ops->close(store_mcp_of(s->store)->ctx, s);
 }
 
 void mcp_servers_forget(struct session *s)
 {
-	if (s->store->mcp.ops)
-		s->store->mcp.ops->forget(s->store->mcp.ctx, s);
+	if (store_mcp_of(s->store)->ops)
+		store_mcp_of(s->store)->ops->forget(store_mcp_of(s->store)->ctx, s);
 }
 
 unsigned store_mcp_hold(const struct session_store *st)
 {
-	return st->mcp.hold;
+	return store_mcp_of(st)->hold;
 }
 
 char *mcp_servers_named(const struct session *s, const char *said)
 {
-	const struct mcp_servers_ops *ops = s->store->mcp.ops;
+	const struct mcp_servers_ops *ops = store_mcp_of(s->store)->ops;
 
-	return ops ? ops->named(s->store->mcp.ctx, s, said) : NULL;
+	return ops ? ops->named(store_mcp_of(s->store)->ctx, s, said) : NULL;
 }
 
 /* Member "mcp": the session's MCP servers, and which of them have reached the harness. Omitted if it has none. */
 static void put_mcp(struct jw *w, const struct session *s)
 {
-	if (s->store->mcp.ops)
-		s->store->mcp.ops->put(s->store->mcp.ctx, s, w);
+	if (store_mcp_of(s->store)->ops)
+		store_mcp_of(s->store)->ops->put(store_mcp_of(s->store)->ctx, s, w);
 }
 
 static void create_mcp(struct session *s)
 {
-	list_init(&s->mcp.ports);
-	list_init(&s->mcp.upcalls);
+	list_init(&mcp_of(s)->ports);
+	list_init(&mcp_of(s)->upcalls);
 }
 
 static void free_mcp(struct session *s)
 {
-	free(s->mcp.given);
+	free(mcp_of(s)->given);
+}
+
+static void configure_mcp(struct session_store *st, const struct store_config *cfg)
+{
+	store_mcp_of(st)->hold = cfg->mcp_hold;
 }
 
 const struct session_part mcp_part = {
 	.name = "mcp",
+	.size = sizeof(struct session_mcp),
 	.create = create_mcp,
 	.put_status = put_mcp,
 	.shut = mcp_servers_forget,
 	.drop = upcall_ports_drop,
 	.free = free_mcp,
+	.stop = mcp_servers_forget,
+	.store_size = sizeof(struct store_mcp),
+	.store_configure = configure_mcp,
 };

@@ -8,6 +8,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
+#include "session/parts/mcp/session_mcp_internal.h"
 
 #include <stdio.h>
 
@@ -37,7 +38,7 @@ static void upcall_free(struct upcall *c)
 	loop_timer_cancel(&c->hold);
 	loop_task_cancel(&c->end_task);
 	list_del(&c->link);
-	c->session->mcp.nupcalls--;
+	mcp_of(c->session)->nupcalls--;
 	activity_note(c->session);
 	free(c->server);
 	free(c->method);
@@ -146,15 +147,16 @@ static void on_held_too_long(void *ctx)
 
 static struct port *newest_port(struct session *s)
 {
-	return list_empty(&s->mcp.ports) ? NULL : list_entry(s->mcp.ports.prev, struct port, link);
+	return list_empty(&mcp_of(s)->ports) ? NULL :
+					       list_entry(mcp_of(s)->ports.prev, struct port, link);
 }
 
 static void upcall_hold(struct upcall *c)
 {
 	c->state = UP_QUEUED;
 	c->port = NULL;
-	loop_timer_set(c->session->store->loop, &c->hold, c->session->store->mcp.hold * 1000ul,
-		       on_held_too_long, c);
+	loop_timer_set(c->session->store->loop, &c->hold,
+		       store_mcp_of(c->session->store)->hold * 1000ul, on_held_too_long, c);
 }
 
 static void upcall_hand(struct upcall *c, struct port *p)
@@ -207,8 +209,8 @@ struct upcall *upcall_new(struct session *s, const struct upcall_spec *spec,
 	memcpy(c->request_id, "mcp-request:", 12);
 	random_hex(c->request_id + 12, 16);
 	list_init(&c->link);
-	list_add_tail(&s->mcp.upcalls, &c->link);
-	if (++s->mcp.nupcalls > UPCALLS_MAX)
+	list_add_tail(&mcp_of(s)->upcalls, &c->link);
+	if (++mcp_of(s)->nupcalls > UPCALLS_MAX)
 		end_later(c, "TOO_MANY_CALLS");
 	else
 		upcall_send(c);
@@ -235,7 +237,7 @@ static void close_if_idle(struct port *p)
 {
 	if (p == newest_port(p->session))
 		return;
-	list_each(c, &p->session->mcp.upcalls, struct upcall, link)
+	list_each(c, &mcp_of(p->session)->upcalls, struct upcall, link)
 		if (c->port == p)
 			return;
 	list_del(&p->link);
@@ -292,10 +294,10 @@ void port_attach(struct port *p, struct session *s)
 	if (p->session)
 		list_del(&p->link);
 	p->session = s;
-	list_add_tail(&s->mcp.ports, &p->link);
+	list_add_tail(&mcp_of(s)->ports, &p->link);
 	if (old && old != p)
 		close_if_idle(old);
-	list_each(c, &s->mcp.upcalls, struct upcall, link)
+	list_each(c, &mcp_of(s)->upcalls, struct upcall, link)
 		if (c->state == UP_QUEUED)
 			upcall_send(c);
 }
@@ -308,7 +310,7 @@ void port_detach(struct port *p)
 		return;
 	list_del(&p->link);
 	p->session = NULL;
-	list_each(c, &s->mcp.upcalls, struct upcall, link)
+	list_each(c, &mcp_of(s)->upcalls, struct upcall, link)
 		if (c->port == p)
 			upcall_send(c);
 }
@@ -317,7 +319,7 @@ struct upcall *port_find(struct port *p, const char *request_id)
 {
 	if (!p->session)
 		return NULL;
-	list_each(c, &p->session->mcp.upcalls, struct upcall, link)
+	list_each(c, &mcp_of(p->session)->upcalls, struct upcall, link)
 		if (c->port == p && strcmp(c->request_id, request_id) == 0)
 			return c;
 	return NULL;
@@ -325,8 +327,8 @@ struct upcall *port_find(struct port *p, const char *request_id)
 
 void upcall_ports_drop(struct session *s)
 {
-	while (!list_empty(&s->mcp.ports)) {
-		struct port *p = list_first(&s->mcp.ports, struct port, link);
+	while (!list_empty(&mcp_of(s)->ports)) {
+		struct port *p = list_first(&mcp_of(s)->ports, struct port, link);
 
 		list_del(&p->link);
 		p->session = NULL;

@@ -3,7 +3,7 @@
  *
  * The checks run in this order: allowed model, budgets, calls per minute. The last one counts the
  * call, so only a call that passes the others reaches it. A call that fits only after running ones
- * release their reservation waits in s->model.calls. call_limits_ended reviews waiting calls in a
+ * release their reservation waits in model_of(s)->calls. call_limits_ended reviews waiting calls in a
  * deferred task, oldest first, and each review runs all checks again.
  */
 #include "session/core/session_internal.h"
@@ -14,6 +14,7 @@
 #include "json/jstr.h"
 #include "session/parts/model/call_limits.h"
 #include "usage/estimate.h"
+#include "session/parts/model/session_model_internal.h"
 
 struct model_terms call_limits_terms(void *ctx)
 {
@@ -27,7 +28,7 @@ void call_limits_refused(void *ctx, enum model_refusal why)
 {
 	struct session *s = ctx;
 
-	if (call_rate_take(&s->model.logged, MODEL_REFUSALS_LOGGED, clock_mono_ms()) == 0)
+	if (call_rate_take(&model_of(s)->logged, MODEL_REFUSALS_LOGGED, clock_mono_ms()) == 0)
 		session_log(s, "model call refused", "code", model_refusal_word(why), NULL);
 }
 
@@ -101,7 +102,7 @@ static void add_reserved(const struct session *s, struct spending ret[SCOPE_MAX]
 {
 	uint64_t turn = session_running(s);
 
-	list_each(c, (struct list *)&s->model.calls, struct provider_call, link) {
+	list_each(c, (struct list *)&model_of(s)->calls, struct provider_call, link) {
 		spending_add(&ret[SCOPE_SESSION], &c->reserved);
 		if (c->turn != turn)
 			continue;
@@ -163,7 +164,7 @@ static void on_review(void *ctx)
 {
 	struct session *s = ctx;
 
-	list_each(c, &s->model.calls, struct provider_call, link)
+	list_each(c, &model_of(s)->calls, struct provider_call, link)
 		if (c->waits && call_limits_admit(c))
 			c->carrier->ask(c);
 }
@@ -172,9 +173,9 @@ void call_limits_ended(struct session *s)
 {
 	if (session_is_open(s))
 		turn_budget_warn(s);
-	list_each(c, &s->model.calls, struct provider_call, link)
+	list_each(c, &model_of(s)->calls, struct provider_call, link)
 		if (c->waits) {
-			loop_defer(s->store->loop, &s->model.review, on_review, s);
+			loop_defer(s->store->loop, &model_of(s)->review, on_review, s);
 			return;
 		}
 }
@@ -185,7 +186,7 @@ void call_limits_ended(struct session *s)
 static unsigned minute_is_full(struct session *s)
 {
 	unsigned max = (unsigned)s->setup.gateway.limits.calls_per_minute;
-	uint64_t ms = max ? call_rate_take(&s->model.rate, max, clock_mono_ms()) : 0;
+	uint64_t ms = max ? call_rate_take(&model_of(s)->rate, max, clock_mono_ms()) : 0;
 
 	return (unsigned)((ms + 999) / 1000);
 }

@@ -18,6 +18,8 @@
 #include "digest/base64.h"
 #include "json/jstr.h"
 #include "session/parts/bundle/bundle_internal.h"
+#include "session/parts/model/session_model_internal.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +82,7 @@ static void tell(struct session *s, const char *reason)
 static void stop(struct session *s, const char *reason)
 {
 	_cleanup_(buf_done) struct buf mark = { 0 };
-	struct recording *r = &s->model.recording;
+	struct recording *r = &model_of(s)->recording;
 
 	r->stopped = reason;
 	put_mark(&mark, reason);
@@ -146,10 +148,10 @@ static int open_file(struct session *s, struct recording *r)
 /* True: lines can be written. */
 static bool ready(struct session *s)
 {
-	struct recording *r = &s->model.recording;
+	struct recording *r = &model_of(s)->recording;
 	int e;
 
-	if (!s->store->model.record_max || r->stopped)
+	if (!store_model_of(s->store)->record_max || r->stopped)
 		return false;
 	if (r->open)
 		return true;
@@ -166,7 +168,7 @@ static bool ready(struct session *s)
 
 void call_record_close(struct session *s)
 {
-	struct recording *r = &s->model.recording;
+	struct recording *r = &model_of(s)->recording;
 
 	if (r->open)
 		close(r->fd);
@@ -179,7 +181,7 @@ void call_record_close(struct session *s)
 static bool has_room(struct session *s, size_t n)
 {
 	if (n <= RECORD_LINE_MAX &&
-	    s->model.recording.bytes + n + MARK_ROOM <= s->store->model.record_max)
+	    model_of(s)->recording.bytes + n + MARK_ROOM <= store_model_of(s->store)->record_max)
 		return true;
 	stop(s, "RECORD_MAX");
 	return false;
@@ -200,7 +202,7 @@ static struct jw line_begin(const struct provider_call *c, struct buf *b, const 
 static void line_end(struct provider_call *c, struct jw *w)
 {
 	struct session *s = c->session;
-	struct recording *r = &s->model.recording;
+	struct recording *r = &model_of(s)->recording;
 	int e;
 
 	jw_end_obj(w);
@@ -264,7 +266,7 @@ void call_record_begin(struct provider_call *c)
 
 static bool follows(const struct provider_call *c)
 {
-	return c->trace.recorded && c->session->model.recording.open;
+	return c->trace.recorded && model_of(c->session)->recording.open;
 }
 
 static void put_end(struct provider_call *c, const char *how, const char *reason)
@@ -330,7 +332,7 @@ void call_record_head(struct provider_call *c, int status, struct slice headers)
 	jw_int(&w, "status", status);
 	put_headers(&w, session_mask_json(c->session, headers, false, NULL, &hidden));
 	line_end(c, &w);
-	if (c->session->secrets.known.mask && is_encoded(headers) && follows(c))
+	if (secrets_of(c->session)->known.mask && is_encoded(headers) && follows(c))
 		give_up(c);
 }
 
@@ -364,7 +366,7 @@ void call_record_data(struct provider_call *c, struct slice bytes)
 
 	if (!follows(c))
 		return;
-	masked_answer_add(c->trace.answer, c->session->secrets.known.mask, bytes, &hidden);
+	masked_answer_add(c->trace.answer, secrets_of(c->session)->known.mask, bytes, &hidden);
 	put_data(c, buf_slice(&hidden));
 	if (follows(c) && c->trace.answer->stopped)
 		give_up(c);
@@ -375,7 +377,7 @@ void call_record_end(struct provider_call *c, const char *how, const char *reaso
 	_cleanup_(buf_done) struct buf hidden = { .max = RECORD_LINE_MAX };
 
 	if (follows(c)) {
-		masked_answer_end(c->trace.answer, c->session->secrets.known.mask, &hidden);
+		masked_answer_end(c->trace.answer, secrets_of(c->session)->known.mask, &hidden);
 		put_data(c, buf_slice(&hidden));
 	}
 	if (follows(c) && c->trace.answer->stopped)

@@ -13,6 +13,7 @@
 #include "harnesses/prices.h"
 #include "json/jstr.h"
 #include "session/parts/model/call_use.h"
+#include "session/parts/model/session_model_internal.h"
 
 #include <stdio.h>
 
@@ -239,7 +240,7 @@ static void leave(struct provider_call *c, struct session_turn *t)
 
 void calls_leave_turn(struct session *s, struct session_turn *t, bool stopped)
 {
-	list_each(c, &s->model.calls, struct provider_call, link) {
+	list_each(c, &model_of(s)->calls, struct provider_call, link) {
 		if (c->turn != t->no || !c->use.meter)
 			continue;
 		if (c->use.settled || stopped)

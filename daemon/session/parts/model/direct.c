@@ -7,6 +7,7 @@
 #include "fetcher/fetcher.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
+#include "session/parts/model/session_model_internal.h"
 
 #include <stdio.h>
 
@@ -40,8 +41,8 @@ static void key_drop(struct upstream_key *k)
 
 void direct_drop_keys(struct session *s)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(s->model.keys); i++)
-		key_drop(&s->model.keys[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(model_of(s)->keys); i++)
+		key_drop(&model_of(s)->keys[i]);
 }
 
 /* The header with the key of an upstream, made once for each key. False with e: it cannot be had. */
@@ -49,7 +50,7 @@ static bool key_ready(struct session *s, unsigned i, const struct provider_upstr
 		      const struct fetch_key **ret, struct err *e)
 {
 	struct locked_text *text = s->setup.keys.of[i];
-	struct upstream_key *k = &s->model.keys[i];
+	struct upstream_key *k = &model_of(s)->keys[i];
 	int api = model_api_find(s->setup.gateway.api);
 
 	*ret = NULL;

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "json/jstr.h"
 #include "session/parts/model/held_answer.h"
+#include "session/parts/model/provider_call.h"
 
 static bool is_event_stream(struct slice headers)
 {

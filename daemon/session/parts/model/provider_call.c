@@ -5,6 +5,7 @@
 #include "base/os/file.h"
 #include "json/jenc.h"
 #include "session/parts/model/call_limits.h"
+#include "session/parts/model/session_model_internal.h"
 
 static void call_free(struct provider_call *c)
 {
@@ -52,7 +53,7 @@ static void on_call(void *ctx, struct model_call *call)
 	memcpy(c->id, "model-call:", 11);
 	random_hex(c->id + 11, 16);
 	list_init(&c->link);
-	list_add_tail(&s->model.calls, &c->link);
+	list_add_tail(&model_of(s)->calls, &c->link);
 	activity_note(s);
 	model_call_follow(call, &call_ops, c);
 	if (call_limits_admit(c))
@@ -72,7 +73,7 @@ void provider_call_refuse(struct provider_call *c, enum model_refusal why, unsig
 
 void provider_call_attempt(struct provider_call *c)
 {
-	c->session->store->model.asked_again += c->attempt > 0;
+	store_model_of(c->session->store)->asked_again += c->attempt > 0;
 	call_use_begin(c);
 	c->attempt++;
 	call_record_begin(c);

@@ -2,7 +2,9 @@
 #include "session/core/session_internal.h"
 
 #include "fetcher/fetcher.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
+#include "session/parts/model/session_model_internal.h"
+#include "session/parts/network/session_network.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -27,9 +29,9 @@ static int find_reach(const struct session *s, struct model_reach *ret, struct e
 	*ret = (struct model_reach){ .socket = -1,
 				     .one_user = s->user.switched,
 				     .uid = s->user.uid };
-	if (!s->network.netns)
+	if (!network_of(s)->netns)
 		return 0;
-	ret->socket = netns_socket(s->network.netns, AF_INET, SOCK_STREAM);
+	ret->socket = netns_socket(network_of(s)->netns, AF_INET, SOCK_STREAM);
 	return ret->socket >= 0 ?
 		       0 :
 		       err_set(e, ret->socket, RPC_INTERNAL_ERROR, "MODEL_LISTENER_FAILED",
@@ -51,33 +53,33 @@ int session_model_open(struct session *s, struct err *e)
 	struct model_reach reach;
 	int r;
 
-	if (!s->setup.provider || p->via == PROVIDER_ENVIRONMENT || s->model.listener)
+	if (!s->setup.provider || p->via == PROVIDER_ENVIRONMENT || model_of(s)->listener)
 		return 0;
 	r = session_model_check_way(s, p, has_key(s), "_meta.acpd.provider.via", e);
 	if (r == 0)
 		r = find_reach(s, &reach, e);
 	if (r < 0)
 		return r;
-	s->model.listener = model_listener_new(&s->store->model.listeners, &reach,
-					       (enum model_api)model_api_find(p->api),
-					       &provider_call_listener_ops, s, e);
-	if (!s->model.listener)
+	model_of(s)->listener = model_listener_new(&store_model_of(s->store)->listeners, &reach,
+						   (enum model_api)model_api_find(p->api),
+						   &provider_call_listener_ops, s, e);
+	if (!model_of(s)->listener)
 		return -EADDRNOTAVAIL;
-	model_listener_allow(s->model.listener, p->paths);
+	model_listener_allow(model_of(s)->listener, p->paths);
 	return 0;
 }
 
 static void allow_paths(struct session *s)
 {
-	if (s->model.listener)
-		model_listener_allow(s->model.listener, s->setup.gateway.paths);
+	if (model_of(s)->listener)
+		model_listener_allow(model_of(s)->listener, s->setup.gateway.paths);
 }
 
 void session_model_close(struct session *s)
 {
-	s->model.listener = model_listener_free(s->model.listener);
+	model_of(s)->listener = model_listener_free(model_of(s)->listener);
 	call_record_close(s);
-	loop_task_cancel(&s->model.review);
+	loop_task_cancel(&model_of(s)->review);
 	direct_drop_keys(s);
 }
 
@@ -92,9 +94,9 @@ const struct harness_provider *session_model_provider(const struct session *s,
 	if (!s->setup.provider)
 		return NULL;
 	*ret = s->setup.gateway;
-	if (s->model.listener) {
-		ret->base_url = (char *)model_listener_url(s->model.listener);
-		ret->key = (char *)model_listener_key(s->model.listener);
+	if (model_of(s)->listener) {
+		ret->base_url = (char *)model_listener_url(model_of(s)->listener);
+		ret->key = (char *)model_listener_key(model_of(s)->listener);
 		ret->headers = SLICE_NONE; /* for the provider */
 	}
 	return ret;
@@ -110,13 +112,33 @@ void session_put_provider(struct jw *w, const struct session *s)
 	jw_obj(w, "provider");
 	jw_str(w, "via", harness_via_name(via));
 	jw_bool(w, "keyExposed", via == PROVIDER_ENVIRONMENT || exposed);
-	if (s->model.listener)
-		jw_bool(w, "callerChecked", model_listener_checks_caller(s->model.listener));
+	if (model_of(s)->listener)
+		jw_bool(w, "callerChecked", model_listener_checks_caller(model_of(s)->listener));
 	jw_end_obj(w);
 }
 
-void session_model_totals(const struct store_model *m, struct store_totals *ret)
+static void configure_models(struct session_store *st, const struct store_config *cfg)
 {
+	store_model_of(st)->hold = cfg->model_hold;
+	store_model_of(st)->record_max = cfg->journal ? cfg->record_max : 0;
+}
+
+static int open_models(struct session_store *st, const struct store_config *cfg _unused_,
+		       struct err *e _unused_)
+{
+	store_model_of(st)->listeners.loop = st->loop;
+	return 0;
+}
+
+static void free_models(struct session_store *st)
+{
+	model_listeners_done(&store_model_of(st)->listeners);
+}
+
+static void put_model_totals(const struct session_store *st, struct store_totals *ret)
+{
+	const struct store_model *m = store_model_of(st);
+
 	ret->model.calls = m->listeners.calls;
 	for (int i = 0; i < MODEL_REFUSAL_MAX; i++)
 		ret->model.refused[i] = m->listeners.refused[i];
@@ -126,8 +148,8 @@ void session_model_totals(const struct store_model *m, struct store_totals *ret)
 
 static void create_model(struct session *s)
 {
-	list_init(&s->model.takers);
-	list_init(&s->model.calls);
+	list_init(&model_of(s)->takers);
+	list_init(&model_of(s)->calls);
 }
 
 static void drop_model(struct session *s)
@@ -138,16 +160,22 @@ static void drop_model(struct session *s)
 
 static void free_model(struct session *s)
 {
-	call_rate_done(&s->model.rate);
-	call_rate_done(&s->model.logged);
+	call_rate_done(&model_of(s)->rate);
+	call_rate_done(&model_of(s)->logged);
 }
 
 const struct session_part model_part = {
 	.name = "model",
+	.size = sizeof(struct session_model),
 	.create = create_model,
 	.setup_changed = allow_paths,
 	.forget_keys = direct_drop_keys,
 	.put_status = session_put_provider,
 	.drop = drop_model,
 	.free = free_model,
+	.store_size = sizeof(struct store_model),
+	.store_configure = configure_models,
+	.store_open = open_models,
+	.store_free = free_models,
+	.store_totals = put_model_totals,
 };

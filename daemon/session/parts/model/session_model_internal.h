@@ -2,11 +2,12 @@
  * session_model_internal.h - the model calls of a session: the listener where its harness makes them, and the connections
  * that take them.
  *
- * This folder owns struct session_model (`model` in struct session). The listener lives as long as the harness's process.
+ * This folder owns struct session_model . The listener lives as long as the harness's process.
  * Takers are embedded in their connections; calls live until the harness has its answer or is gone.
  */
 #pragma once
 
+#include "session/parts/session_parts.h"
 #include "base/list.h"
 #include "harnesses/provider.h"
 #include "model/model_listener.h"
@@ -20,7 +21,7 @@ struct upstream_key {
 	struct fetch_key *key;
 };
 
-/* In struct session: model. */
+/* State of the part. */
 struct session_model {
 	struct model_listener *listener; /* NULL: the harness calls its provider itself */
 	struct list takers;		 /* struct model_taker */
@@ -31,7 +32,12 @@ struct session_model {
 	struct recording recording;
 };
 
-/* In struct session_store: model. */
+static inline struct session_model *model_of(const struct session *s)
+{
+	return s->parts[PART_MODEL];
+}
+
+/* For all sessions. */
 struct store_model {
 	struct model_listeners listeners;
 	unsigned hold; /* seconds that a call waits for a taker */
@@ -39,8 +45,10 @@ struct store_model {
 	uint64_t record_max; /* bytes of the recording of a session's calls; 0: none */
 };
 
-struct session_part;
-extern const struct session_part model_part;
+static inline struct store_model *store_model_of(const struct session_store *st)
+{
+	return st->parts[PART_MODEL];
+}
 
 /* session_model.c */
 /* Before the harness starts. */
@@ -59,8 +67,6 @@ const struct harness_provider *session_model_provider(const struct session *s,
 
 /* Its model calls pass the daemon, which reads what they use. */
 bool session_metered(const struct session *s);
-/* What is counted of all sessions. */
-void session_model_totals(const struct store_model *m, struct store_totals *ret);
 
 /* provider_change.c */
 /* A key of a provider stands in the environment of the harness, whoever put it there. */

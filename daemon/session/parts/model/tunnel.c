@@ -7,6 +7,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "model/gzip_start.h"
+#include "session/parts/model/session_model_internal.h"
 
 /* What the tunnel has of a call. */
 struct tunnel_call {
@@ -99,7 +100,7 @@ static struct model_taker *best_taker(const struct session *s, enum model_api ap
 {
 	struct model_taker *best = NULL;
 
-	list_each(t, (struct list *)&s->model.takers, struct model_taker, link)
+	list_each(t, (struct list *)&model_of(s)->takers, struct model_taker, link)
 		if ((t->apis & 1u << api) && (!best || t->only >= best->only))
 			best = t;
 	return best;
@@ -118,7 +119,7 @@ static void call_hold(struct tunnel_call *c)
 
 	c->taker = NULL;
 	if (s->when_detached != DETACHED_HOLD)
-		loop_timer_set(s->store->loop, &c->hold, s->store->model.hold * 1000ul,
+		loop_timer_set(s->store->loop, &c->hold, store_model_of(s->store)->hold * 1000ul,
 			       on_held_too_long, c);
 }
 
@@ -283,7 +284,7 @@ void tunnel_answered(struct tunnel_call *c, struct slice result, struct slice er
 
 void tunnel_stray(struct session_store *st)
 {
-	st->model.strays++;
+	store_model_of(st)->strays++;
 }
 
 /* --- takers --------------------------------------------------------------------------------------------------- */
@@ -292,7 +293,7 @@ void tunnel_stray(struct session_store *st)
 static void each_call(struct session *s, const struct model_taker *t,
 		      void (*fn)(struct tunnel_call *c))
 {
-	list_each(call, &s->model.calls, struct provider_call, link) {
+	list_each(call, &model_of(s)->calls, struct provider_call, link) {
 		struct tunnel_call *c = tunnel_of(call);
 
 		if (c && c->taker == t)
@@ -305,7 +306,7 @@ void taker_attach(struct model_taker *t, struct session *s)
 	if (t->session)
 		list_del(&t->link);
 	t->session = s;
-	list_add_tail(&s->model.takers, &t->link);
+	list_add_tail(&model_of(s)->takers, &t->link);
 	each_call(s, NULL, call_ask);
 }
 
@@ -339,7 +340,7 @@ struct tunnel_call *taker_find(struct model_taker *t, const char *call_id)
 {
 	if (!t->session)
 		return NULL;
-	list_each(call, &t->session->model.calls, struct provider_call, link) {
+	list_each(call, &model_of(t->session)->calls, struct provider_call, link) {
 		struct tunnel_call *c = tunnel_of(call);
 
 		if (c && c->taker == t && strcmp(call->id, call_id) == 0)
@@ -350,8 +351,8 @@ struct tunnel_call *taker_find(struct model_taker *t, const char *call_id)
 
 void takers_drop(struct session *s)
 {
-	while (!list_empty(&s->model.takers)) {
-		struct model_taker *t = list_first(&s->model.takers, struct model_taker, link);
+	while (!list_empty(&model_of(s)->takers)) {
+		struct model_taker *t = list_first(&model_of(s)->takers, struct model_taker, link);
 
 		list_del(&t->link);
 		t->session = NULL;

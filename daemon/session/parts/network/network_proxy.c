@@ -19,6 +19,8 @@
 #include "json/jstr.h"
 #include "session/core/harness/baseenv.h"
 #include "session/core/session_paths.h"
+#include "session/parts/network/session_network.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -59,7 +61,7 @@ static struct host_traffic *traffic_of(struct session_network *n, const char *ho
 static void on_used(void *ctx, const char *host, uint64_t up, uint64_t down)
 {
 	struct session *s = ctx;
-	struct host_traffic *t = traffic_of(&s->network, host);
+	struct host_traffic *t = traffic_of(network_of(s), host);
 
 	if (!t)
 		return;
@@ -69,14 +71,14 @@ static void on_used(void *ctx, const char *host, uint64_t up, uint64_t down)
 
 void network_put_traffic(struct jw *w, const struct session *s)
 {
-	if (!s->network.ntraffic)
+	if (!network_of(s)->ntraffic)
 		return;
 	jw_arr(w, "traffic");
-	for (size_t i = 0; i < s->network.ntraffic; i++) {
+	for (size_t i = 0; i < network_of(s)->ntraffic; i++) {
 		jw_obj(w, NULL);
-		jw_str(w, "host", s->network.traffic[i].host);
-		jw_uint(w, "up", s->network.traffic[i].up);
-		jw_uint(w, "down", s->network.traffic[i].down);
+		jw_str(w, "host", network_of(s)->traffic[i].host);
+		jw_uint(w, "up", network_of(s)->traffic[i].up);
+		jw_uint(w, "down", network_of(s)->traffic[i].down);
 		jw_end_obj(w);
 	}
 	jw_end_arr(w);
@@ -120,8 +122,8 @@ static void on_answer(void *ctx, struct slice result)
 	session_log(s, yes ? "host opened" : "host refused", "host", a->host, NULL);
 	if (yes)
 		keep_host(s, a->host, a->port);
-	if (s->network.door)
-		egress_answer(s->network.door, a->host, yes);
+	if (network_of(s)->door)
+		egress_answer(network_of(s)->door, a->host, yes);
 	ask_free(a);
 }
 
@@ -168,21 +170,21 @@ static void on_ask(void *ctx, const char *host, int port)
 	struct network_ask *a;
 
 	if (!session_driver(s)) {
-		egress_answer(s->network.door, host, false);
+		egress_answer(network_of(s)->door, host, false);
 		return;
 	}
 	a = new0(struct network_ask);
 	*a = (struct network_ask){ .session = s, .host = xstrdup(host), .port = port };
 	list_init(&a->link);
-	list_add_tail(&s->network.asks, &a->link);
+	list_add_tail(&network_of(s)->asks, &a->link);
 	put_question(&w, a);
 	question_ask_own(s, buf_slice(&b), on_answer, a);
 }
 
 static void asks_drop(struct session *s)
 {
-	while (!list_empty(&s->network.asks)) {
-		struct network_ask *a = list_first(&s->network.asks, struct network_ask, link);
+	while (!list_empty(&network_of(s)->asks)) {
+		struct network_ask *a = list_first(&network_of(s)->asks, struct network_ask, link);
 
 		question_unask_own(s, a);
 		ask_free(a);
@@ -202,7 +204,7 @@ static int fail(int r, struct err *e)
 /* Bound, so that programs can be told where it is, and shut: who connects is refused. */
 static int make_socket(struct session *s, struct err *e)
 {
-	struct session_network *n = &s->network;
+	struct session_network *n = network_of(s);
 	int r = n->netns ? netns_socket(n->netns, AF_INET, SOCK_STREAM) : -1;
 
 	if (n->netns && r < 0)
@@ -218,7 +220,7 @@ static int make_socket(struct session *s, struct err *e)
 
 static int open_door(struct session *s, struct err *e)
 {
-	struct session_network *n = &s->network;
+	struct session_network *n = network_of(s);
 	struct egress_door_config c = { .one_user = !n->netns && s->user.switched,
 					.uid = s->user.uid,
 					.rules = session_rules(s) };
@@ -227,14 +229,14 @@ static int open_door(struct session *s, struct err *e)
 		return fail(-errno, e);
 	c.fd = n->socket;
 	n->socket = 0;
-	n->door = egress_open(s->store->egress, &c, &door_ops, s, e);
+	n->door = egress_open(store_network_of(s->store)->egress, &c, &door_ops, s, e);
 	return n->door ? 0 : -EIO;
 }
 
 /* A socket cannot stop listening: with the door its address goes, and programs have to be told another. */
 int network_proxy_rules(struct session *s, struct err *e)
 {
-	struct session_network *n = &s->network;
+	struct session_network *n = network_of(s);
 	bool off = egress_rules_mode(session_rules(s)) == EGRESS_OFF;
 
 	if (n->door) {
@@ -247,14 +249,14 @@ int network_proxy_rules(struct session *s, struct err *e)
 
 int network_proxy_open(struct session *s, struct err *e)
 {
-	int r = s->network.proxy.sin_family ? 0 : make_socket(s, e);
+	int r = network_of(s)->proxy.sin_family ? 0 : make_socket(s, e);
 
 	return r == 0 ? network_proxy_rules(s, e) : r;
 }
 
 void network_proxy_close(struct session *s)
 {
-	struct session_network *n = &s->network;
+	struct session_network *n = network_of(s);
 
 	asks_drop(s);
 	n->door = egress_close(n->door);
@@ -268,6 +270,6 @@ void network_proxy_close(struct session *s)
 
 void session_network_env(const struct session *s, struct harness_plan *plan)
 {
-	if (s->network.proxy.sin_family)
-		baseenv_proxy(plan, &s->network.proxy);
+	if (network_of(s)->proxy.sin_family)
+		baseenv_proxy(plan, &network_of(s)->proxy);
 }

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "egress/egress.h"
 #include "proc/machine/sock_destroy.h"
+#include "session/parts/network/session_network.h"
+#include "session/parts/users/session_user.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@ static bool is_in_group(const struct owners *o, uint64_t cgroup)
 static bool is_of_session(void *ctx, const struct sock_maker *m)
 {
 	const struct owners *o = ctx;
-	const struct agent_uids *uids = o->st->uids;
+	const struct agent_uids *uids = store_users_of(o->st)->uids;
 
 	return m->uid == o->st->user.uid || (o->proxy && m->uid == o->proxy_uid) ||
 	       (uids && uid_range_has(agent_uids_range(uids), m->uid)) || is_in_group(o, m->cgroup);
@@ -46,7 +48,7 @@ void store_destroy_sockets(const struct session_store *st)
 			"they are the daemon's user's, as others may be: --agent-user tells them apart");
 		return;
 	}
-	o.proxy = egress_user(st->egress, &o.proxy_uid);
+	o.proxy = egress_user(store_network_of(st)->egress, &o.proxy_uid);
 	list_each(s, (struct list *)&st->sessions, struct session, link)
 		if (s->harness.group)
 			proc_group_add_ids(s->harness.group, &o.groups);

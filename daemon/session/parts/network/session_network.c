@@ -12,35 +12,38 @@
 #include "session/parts/confinement/session_limits.h"
 #include "base/log.h"
 #include "session/parts/network/network_internal.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 #include "session/core/session_paths.h"
+#include "session/parts/rules/session_rules.h"
 
 #include <errno.h>
 
 /* --- the rules ------------------------------------------------------------------------------------------------ */
 
 /* Of whoever has not said. */
-static const struct egress_rules *rules_of(const struct session_store *st,
-					   const struct egress_rules *said)
+static const struct egress_rules *rules_in_force(const struct session_store *st,
+						 const struct egress_rules *said)
 {
-	return said && egress_rules_mode(said) <= egress_rules_mode(st->network) ? said :
-										   st->network;
+	return said && egress_rules_mode(said) <= egress_rules_mode(store_network_of(st)->rules) ?
+		       said :
+		       store_network_of(st)->rules;
 }
 
 const struct egress_rules *session_rules(const struct session *s)
 {
-	return rules_of(s->store, s->setup.network);
+	return rules_in_force(s->store, s->setup.network);
 }
 
-void store_network_init(struct session_store *st, enum egress_mode max)
+static void configure_network(struct session_store *st, const struct store_config *cfg)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
-	jw_str(&w, "mode", egress_modes[max]);
+	jw_str(&w, "mode", egress_modes[cfg->network_max]);
 	jw_end_obj(&w);
-	egress_rules_parse(buf_slice(&b), "network-max", &st->network, NULL);
+	egress_rules_free(store_network_of(st)->rules);
+	egress_rules_parse(buf_slice(&b), "network-max", &store_network_of(st)->rules, NULL);
 }
 
 /* --- the wall ------------------------------------------------------------------------------------------------- */
@@ -54,7 +57,8 @@ static const char *const wall_names[] = {
 /* By its packets only a user can be walled who is not ours, and who cannot become root. */
 static bool walls_users(const struct session_store *st, enum confine_level level)
 {
-	return st->user.switched && level != LEVEL_OPEN && !nft_wall_missing(st->wall);
+	return st->user.switched && level != LEVEL_OPEN &&
+	       !nft_wall_missing(store_network_of(st)->wall);
 }
 
 static enum network_wall wall_for(const struct session_store *st, enum confine_level level,
@@ -102,7 +106,7 @@ static int unsupported(const struct err *why, struct err *e)
 static int check_max(const struct session_store *st, const struct egress_rules *asked,
 		     struct err *e)
 {
-	enum egress_mode max = egress_rules_mode(st->network);
+	enum egress_mode max = egress_rules_mode(store_network_of(st)->rules);
 
 	if (!asked || egress_rules_mode(asked) <= max)
 		return 0;
@@ -112,7 +116,8 @@ static int check_max(const struct session_store *st, const struct egress_rules *
 
 static int check_proxy(const struct session_store *st, enum egress_mode mode, struct err *e)
 {
-	const char *why = mode == EGRESS_ALLOWLIST ? egress_missing(st->egress) : NULL;
+	const char *why = mode == EGRESS_ALLOWLIST ? egress_missing(store_network_of(st)->egress) :
+						     NULL;
 
 	return why ? err_field(e, "_meta.acpd.network", "NETWORK_POLICY_UNSUPPORTED", "%s", why) :
 		     0;
@@ -146,7 +151,7 @@ int session_network_check(const struct session_store *st, const struct setup *ha
 		said = asked;
 	r = check_max(st, asked, e);
 	if (r == 0)
-		r = check_wall(st, egress_rules_mode(rules_of(st, said)), have, p, e);
+		r = check_wall(st, egress_rules_mode(rules_in_force(st, said)), have, p, e);
 	egress_rules_free(asked);
 	return r;
 }
@@ -157,29 +162,29 @@ static void close_network(struct session *s)
 {
 	network_nft_drop(s);
 	network_proxy_close(s);
-	s->network.netns = netns_unref(s->network.netns);
-	s->network.wall = WALL_NONE;
+	network_of(s)->netns = netns_unref(network_of(s)->netns);
+	network_of(s)->wall = WALL_NONE;
 }
 
 static int make_namespace(struct session *s, struct err *e)
 {
 	struct err why;
 
-	if (s->network.wall != WALL_NAMESPACE || s->network.netns)
+	if (network_of(s)->wall != WALL_NAMESPACE || network_of(s)->netns)
 		return 0;
-	s->network.netns = netns_new(&why);
-	return s->network.netns ? 0 : unsupported(&why, e);
+	network_of(s)->netns = netns_new(&why);
+	return network_of(s)->netns ? 0 : unsupported(&why, e);
 }
 
 static int stand_behind(struct session *s, enum network_wall wall, struct err *e)
 {
 	int r;
 
-	if (s->network.wall != wall)
+	if (network_of(s)->wall != wall)
 		close_network(s);
-	s->network.wall = wall;
+	network_of(s)->wall = wall;
 	r = make_namespace(s, e);
-	if (r == 0 && wall != WALL_NONE && !egress_missing(s->store->egress))
+	if (r == 0 && wall != WALL_NONE && !egress_missing(store_network_of(s->store)->egress))
 		r = network_proxy_open(s, e);
 	if (r < 0)
 		close_network(s);
@@ -197,7 +202,7 @@ int session_network_wall(struct session *s, struct err *e)
 {
 	int r = network_nft_hold(s, e);
 
-	s->network.holding = r > 0;
+	network_of(s)->holding = r > 0;
 	return r;
 }
 
@@ -207,11 +212,11 @@ static void change_network(struct session *s)
 	struct err e = { 0 };
 	int r = 0;
 
-	if (s->harness.state == H_NONE || s->network.holding)
+	if (s->harness.state == H_NONE || network_of(s)->holding)
 		return;
-	if (s->network.wall == WALL_NONE && session_wall(s) == WALL_NFT)
+	if (network_of(s)->wall == WALL_NONE && session_wall(s) == WALL_NFT)
 		r = stand_behind(s, WALL_NFT, &e);
-	else if (s->network.wall != WALL_NONE && s->network.proxy.sin_family)
+	else if (network_of(s)->wall != WALL_NONE && network_of(s)->proxy.sin_family)
 		r = network_proxy_rules(s, &e);
 	if (r == 0)
 		r = network_nft_hold(s, &e);
@@ -253,7 +258,7 @@ void session_put_network(struct jw *w, const struct session *s)
 {
 	const struct egress_rules *r = session_rules(s);
 	/* without a harness as the next one will have it */
-	enum network_wall wall = s->harness.state == H_NONE ? session_wall(s) : s->network.wall;
+	enum network_wall wall = s->harness.state == H_NONE ? session_wall(s) : network_of(s)->wall;
 
 	if (!s->setup.network && egress_rules_mode(r) == EGRESS_ON && wall == WALL_NONE)
 		return;
@@ -271,7 +276,8 @@ void session_put_network(struct jw *w, const struct session *s)
 static const char *why_not(const struct session_store *st, enum network_wall wall,
 			   enum egress_mode mode)
 {
-	const char *proxy = mode == EGRESS_ALLOWLIST ? egress_missing(st->egress) : NULL;
+	const char *proxy =
+		mode == EGRESS_ALLOWLIST ? egress_missing(store_network_of(st)->egress) : NULL;
 
 	return proxy ? proxy : wall == WALL_NAMESPACE ? netns_missing() : NULL;
 }
@@ -290,7 +296,7 @@ static void put_mode(struct jw *w, const struct session_store *st, enum egress_m
 
 void store_put_network(const struct session_store *st, struct jw *w)
 {
-	enum egress_mode max = egress_rules_mode(st->network);
+	enum egress_mode max = egress_rules_mode(store_network_of(st)->rules);
 
 	jw_obj(w, "network");
 	jw_str(w, "max", egress_modes[max]);
@@ -303,21 +309,39 @@ void store_put_network(const struct session_store *st, struct jw *w)
 
 static void create_network(struct session *s)
 {
-	list_init(&s->network.asks);
+	list_init(&network_of(s)->asks);
 }
 
 static void free_network(struct session *s)
 {
-	for (size_t i = 0; i < s->network.ntraffic; i++)
-		free(s->network.traffic[i].host);
-	free(s->network.traffic);
+	for (size_t i = 0; i < network_of(s)->ntraffic; i++)
+		free(network_of(s)->traffic[i].host);
+	free(network_of(s)->traffic);
+}
+
+static int open_networks(struct session_store *st, const struct store_config *cfg,
+			 struct err *e _unused_)
+{
+	store_network_of(st)->egress = cfg->egress;
+	store_network_of(st)->wall = cfg->wall;
+	return 0;
+}
+
+static void free_networks(struct session_store *st)
+{
+	egress_rules_free(store_network_of(st)->rules);
 }
 
 const struct session_part network_part = {
 	.name = "network",
+	.size = sizeof(struct session_network),
 	.create = create_network,
 	.setup_changed = change_network,
 	.put_status = session_put_network,
 	.shut = close_network,
 	.free = free_network,
+	.store_size = sizeof(struct store_network),
+	.store_configure = configure_network,
+	.store_open = open_networks,
+	.store_free = free_networks,
 };

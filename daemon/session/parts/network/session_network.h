@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "session/parts/session_parts.h"
 #include "base/list.h"
 #include "proc/netns.h"
 #include "session/core/harness/setup.h"
@@ -32,9 +33,6 @@ struct egress_door;
 struct nft_hold;
 struct harness_plan;
 struct jw;
-struct session_part;
-
-extern const struct session_part network_part;
 
 enum network_wall { WALL_NONE, WALL_NFT, WALL_NAMESPACE };
 
@@ -44,7 +42,7 @@ struct host_traffic {
 	uint64_t up, down;
 };
 
-/* In struct session: network. */
+/* State of the part. */
 struct session_network {
 	enum network_wall wall;	  /* that stands */
 	struct netns *netns;	  /* where everything runs; NULL: with the daemon */
@@ -58,8 +56,22 @@ struct session_network {
 	size_t ntraffic;
 };
 
-/* --network-max: what sessions may have at most, and have if nobody says. */
-void store_network_init(struct session_store *st, enum egress_mode max);
+static inline struct session_network *network_of(const struct session *s)
+{
+	return s->parts[PART_NETWORK];
+}
+
+/* For all sessions. */
+struct store_network {
+	struct egress *egress; /* acpd-proxy */
+	struct nft_wall *wall;
+	struct egress_rules *rules; /* --network-max: of sessions that name none; no other has more */
+};
+
+static inline struct store_network *store_network_of(const struct session_store *st)
+{
+	return st->parts[PART_NETWORK];
+}
 /* The rules in force; never NULL. */
 const struct egress_rules *session_rules(const struct session *s);
 /* The wall that its level and rules ask for. */

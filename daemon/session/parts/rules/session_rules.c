@@ -12,8 +12,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "json/jstr.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 #include "session/core/session_paths.h"
+#include "session/parts/approval/approval_internal.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/mcp/session_mcp_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -59,7 +62,7 @@ unsigned session_rules_need(const struct session *s)
 {
 	_cleanup_(policy_freep) struct policy *p = session_rules_policy(s);
 
-	return rules_need(p, &s->rules.own);
+	return rules_need(p, &rules_of(s)->own);
 }
 
 /* --- a question ---------------------------------------------------------------------------------------------------- */
@@ -81,7 +84,7 @@ static bool is_ours(struct slice server)
 /* name NULL: every one of them. */
 static bool passes_daemon(const struct session *s, const char *name)
 {
-	struct slice given = slice_of(s->mcp.given);
+	struct slice given = slice_of(mcp_of(s)->given);
 	bool all = true;
 	struct jiter it;
 	struct jval v;
@@ -120,14 +123,14 @@ static void judge(const struct session *s, const struct harness_ask *in, struct 
 	_cleanup_(freep) char *tree = session_tree(s);
 	struct rule_sources from = { .policy = p,
 				     .mcp = mcp,
-				     .own = &s->rules.own,
+				     .own = &rules_of(s)->own,
 				     .cwd = session_workdir(s),
-				     .tree = s->draft.how == DRAFT_OVERLAY ? tree : NULL,
-				     .real = s->draft.how == DRAFT_COPY ? s->cwd : NULL,
+				     .tree = draft_of(s)->how == DRAFT_OVERLAY ? tree : NULL,
+				     .real = draft_of(s)->how == DRAFT_COPY ? s->cwd : NULL,
 				     .wide = in->wide };
 	struct rule_request r;
 
-	rule_request_read(in->params, &before, slice_of(s->mcp.given), &r);
+	rule_request_read(in->params, &before, slice_of(mcp_of(s)->given), &r);
 	from.gated = r.server && passes_daemon(s, r.server);
 	rule_judge(&from, &r, ret);
 	rule_request_done(&r);
@@ -142,7 +145,7 @@ static void seed(struct session_question *a, const struct harness_ask *in,
 	struct rule_request r;
 	struct jw w = JW(&b);
 
-	rule_request_read(slice_of(a->params), &before, slice_of(a->session->mcp.given), &r);
+	rule_request_read(slice_of(a->params), &before, slice_of(mcp_of(a->session)->given), &r);
 	jw_obj(&w, NULL);
 	rule_request_put(&r, &w);
 	jw_end_obj(&w);
@@ -241,7 +244,7 @@ static void keep(struct session_question *a, enum policy_verdict v)
 {
 	struct session *s = a->session;
 	const char *policy = v == POLICY_DENY ? "deny" : "allow";
-	const struct own_rule *r = own_rules_add(&s->rules.own, v, a->seed.digest,
+	const struct own_rule *r = own_rules_add(&rules_of(s)->own, v, a->seed.digest,
 						 slice_of(a->seed.shown), clock_real_ms());
 	char id[OWN_RULE_ID_SIZE];
 
@@ -271,7 +274,7 @@ struct slice rules_take_answer(struct session_question *a, struct slice answer, 
 
 void session_rules_put(const struct session *s, struct jw *w)
 {
-	own_rules_put(&s->rules.own, w);
+	own_rules_put(&rules_of(s)->own, w);
 }
 
 /* 0: it is no name of one. */
@@ -293,7 +296,7 @@ int session_rules_forget(struct session *s, const char *id, struct err *e)
 {
 	uint64_t no = number_of(id);
 
-	if (!no || own_rules_forget(&s->rules.own, no) < 0)
+	if (!no || own_rules_forget(&rules_of(s)->own, no) < 0)
 		return err_field(e, "id", "RULE_UNKNOWN", "the session has no rule of that id");
 	paths_note_head(s);
 	note_rule(s, "rule_forgotten", id, NULL, NULL);
@@ -302,16 +305,17 @@ int session_rules_forget(struct session *s, const char *id, struct err *e)
 
 static void inherit_rules(struct session *s, const struct session *from)
 {
-	own_rules_copy(&s->rules.own, &from->rules.own);
+	own_rules_copy(&rules_of(s)->own, &rules_of(from)->own);
 }
 
 static void free_rules(struct session *s)
 {
-	own_rules_done(&s->rules.own);
+	own_rules_done(&rules_of(s)->own);
 }
 
 const struct session_part rules_part = {
 	.name = "rules",
+	.size = sizeof(struct session_rules),
 	.inherit = inherit_rules,
 	.put_opened = session_put_rules,
 	.free = free_rules,

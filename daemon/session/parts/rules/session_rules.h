@@ -1,7 +1,7 @@
 /*
  * session_rules.h - the rules of a session, held against what its harness asks, and where each of them is enforced.
  *
- * Owns struct session_rules (`rules` in struct session): what its people have said "from now on" (own_rules.h). Policy
+ * Owns struct session_rules : what its people have said "from now on" (own_rules.h). Policy
  * and rules of servers are the session's parameters, and are read anew for each question. A question of the harness
  * comes here once, before anybody is asked (rules_take_question); what a human answers passes here on its way to the
  * harness (rules_take_answer). What can be kept here the harness is not told to keep, "once" is all that it hears: it
@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "session/parts/session_parts.h"
 #include "session/parts/rules/own_rules.h"
 #include "session/parts/rules/rule_judge.h"
 
@@ -16,14 +17,16 @@ struct harness_ask;
 struct jw;
 struct session;
 struct session_question;
-struct session_part;
 
-extern const struct session_part rules_part;
-
-/* In struct session: rules. */
+/* State of the part. */
 struct session_rules {
 	struct own_rules own;
 };
+
+static inline struct session_rules *rules_of(const struct session *s)
+{
+	return s->parts[PART_RULES];
+}
 
 /* What a question needs to become a rule: by which the request is known again, and what is shown of it. */
 struct rule_seed {

@@ -10,6 +10,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 struct masked_stream {
 	enum harness_update kind;
@@ -94,14 +95,14 @@ static void emit_text(struct session *s, const struct stream_piece *p, struct sl
 void masked_stream_flush(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct masked_stream *st = s->secrets.stream;
+	struct masked_stream *st = secrets_of(s)->stream;
 	size_t from = st ? st->shown : 0;
 	struct stream_piece p;
 
 	if (!st || from == buf_len(&st->text))
 		return;
 	st->shown = buf_len(&st->text);
-	mask_put(s->secrets.known.mask, buf_slice(&st->text), true, from, NULL, &b);
+	mask_put(secrets_of(s)->known.mask, buf_slice(&st->text), true, from, NULL, &b);
 	p = (struct stream_piece){ .kind = st->kind,
 				   .head = slice_of(st->head),
 				   .rest = slice_of(st->rest),
@@ -112,20 +113,20 @@ void masked_stream_flush(struct session *s)
 void masked_stream_end(struct session *s)
 {
 	masked_stream_flush(s);
-	s->secrets.stream = stream_free(s->secrets.stream);
+	secrets_of(s)->stream = stream_free(secrets_of(s)->stream);
 }
 
 void masked_stream_drop(struct session *s)
 {
-	s->secrets.stream = stream_free(s->secrets.stream);
+	secrets_of(s)->stream = stream_free(secrets_of(s)->stream);
 }
 
 static struct masked_stream *stream_for(struct session *s, const struct stream_piece *p)
 {
-	struct masked_stream *st = s->secrets.stream;
+	struct masked_stream *st = secrets_of(s)->stream;
 
 	if (!st) {
-		st = s->secrets.stream = new0(struct masked_stream);
+		st = secrets_of(s)->stream = new0(struct masked_stream);
 		st->text.max = LINE_MAX_BYTES + 1 * MIB;
 	}
 	st->kind = p->kind;
@@ -143,7 +144,7 @@ static void add_piece(struct session *s, const struct stream_piece *p)
 	size_t tail;
 
 	buf_add_slice(&st->text, p->text);
-	mask_put(s->secrets.known.mask, buf_slice(&st->text), true, st->shown, &tail, &b);
+	mask_put(secrets_of(s)->known.mask, buf_slice(&st->text), true, st->shown, &tail, &b);
 	st->shown -= MIN(st->shown, tail);
 	buf_consume(&st->text, tail);
 	if (!buf_len(&st->text))
@@ -153,13 +154,13 @@ static void add_piece(struct session *s, const struct stream_piece *p)
 
 bool masked_stream_wants(const struct session *s, const struct harness_event *ev)
 {
-	const struct mask *m = s->secrets.known.mask;
+	const struct mask *m = secrets_of(s)->known.mask;
 	struct stream_piece p;
 
-	if (!m || (!s->secrets.stream && !mask_find(m, ev->update)))
+	if (!m || (!secrets_of(s)->stream && !mask_find(m, ev->update)))
 		return false;
 	/* what was found may be no part of the text: then nothing of it has to wait */
-	return take_piece(ev, &p) && (s->secrets.stream || mask_find(m, p.text));
+	return take_piece(ev, &p) && (secrets_of(s)->stream || mask_find(m, p.text));
 }
 
 void masked_stream_add(struct session *s, const struct harness_event *ev)
@@ -168,7 +169,7 @@ void masked_stream_add(struct session *s, const struct harness_event *ev)
 
 	if (!take_piece(ev, &p))
 		return;
-	if (s->secrets.stream && !goes_on(s->secrets.stream, &p))
+	if (secrets_of(s)->stream && !goes_on(secrets_of(s)->stream, &p))
 		masked_stream_end(s);
 	add_piece(s, &p);
 }

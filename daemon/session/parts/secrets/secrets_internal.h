@@ -1,26 +1,29 @@
 /*
  * secrets_internal.h - what a session hides from text that leaves it.
  *
- * This folder owns struct session_secrets (`secrets` in struct session). Values are wiped when the session
+ * This folder owns struct session_secrets . Values are wiped when the session
  * is freed. Masking allocates only where something is hidden, and never fails.
  */
 #pragma once
 
+#include "session/parts/session_parts.h"
 #include "base/buf.h"
 #include "session/parts/secrets/event_fields.h"
 #include "session/parts/secrets/secrets.h"
 #include "session/core/session.h"
 
 struct masked_stream;
-struct session_part;
 
-extern const struct session_part secrets_part;
-
-/* In struct session: secrets. */
+/* State of the part. */
 struct session_secrets {
 	struct secrets known;
 	struct masked_stream *stream; /* text that may be the beginning of a secret; NULL: none */
 };
+
+static inline struct session_secrets *secrets_of(const struct session *s)
+{
+	return s->parts[PART_SECRETS];
+}
 
 /* session_mask.c */
 /* From what the session is set up with; what was a secret before stays one. */

@@ -5,7 +5,8 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "session/core/harness/baseenv.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,37 +36,37 @@ void session_load_secrets(struct session *s)
 		harness_plan_env(&plan, s->def->env[i].name, s->def->env[i].value);
 	given.operators = plan.env;
 	given.noperators = plan.nenv;
-	secrets_load(&s->secrets.known, &given);
+	secrets_load(&secrets_of(s)->known, &given);
 }
 
 void session_learn_env(struct session *s, struct slice env)
 {
 	struct secrets_given given = given_of(s);
 
-	secrets_learn(&s->secrets.known, &given, env);
+	secrets_learn(&secrets_of(s)->known, &given, env);
 }
 
 struct slice session_mask_json(const struct session *s, struct slice json, bool members,
 			       const struct event_field *table, struct buf *b)
 {
-	if (!mask_hits(s->secrets.known.mask, json))
+	if (!mask_hits(secrets_of(s)->known.mask, json))
 		return json;
-	event_fields_mask(s->secrets.known.mask, json, members, table, b);
+	event_fields_mask(secrets_of(s)->known.mask, json, members, table, b);
 	return buf_slice(b);
 }
 
 void session_mask_line(const struct session *s, char *text, size_t size)
 {
-	mask_line(s->secrets.known.mask, text, size);
+	mask_line(secrets_of(s)->known.mask, text, size);
 }
 
 void session_mask_string(const struct session *s, char **text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (!*text || !mask_find(s->secrets.known.mask, slice_of(*text)))
+	if (!*text || !mask_find(secrets_of(s)->known.mask, slice_of(*text)))
 		return;
-	mask_put(s->secrets.known.mask, slice_of(*text), false, 0, NULL, &b);
+	mask_put(secrets_of(s)->known.mask, slice_of(*text), false, 0, NULL, &b);
 	free(*text);
 	*text = xstrndup(buf_slice(&b).p, buf_len(&b));
 }
@@ -82,9 +83,9 @@ void session_mask_bytes(const struct session *s, struct buf *b)
 {
 	struct buf hidden = { .max = SIZE_MAX / 2 };
 
-	if (!mask_find(s->secrets.known.mask, buf_slice(b)))
+	if (!mask_find(secrets_of(s)->known.mask, buf_slice(b)))
 		return;
-	mask_put(s->secrets.known.mask, buf_slice(b), false, 0, NULL, &hidden);
+	mask_put(secrets_of(s)->known.mask, buf_slice(b), false, 0, NULL, &hidden);
 	hidden.max = b->max;
 	buf_done(b);
 	*b = hidden;
@@ -97,12 +98,13 @@ void session_mask_rest(const struct session *s, struct buf *b, bool cut)
 	struct slice whole = buf_slice(b);
 	size_t half = whole.n / 2, tail = 0;
 
-	if (!cut || !s->secrets.known.mask) {
+	if (!cut || !secrets_of(s)->known.mask) {
 		session_mask_bytes(s, b);
 		return;
 	}
-	mask_put(s->secrets.known.mask, (struct slice){ whole.p, half }, false, 0, &tail, &first);
-	mask_put(s->secrets.known.mask, slice_after(whole, tail), false, 0, NULL, &last);
+	mask_put(secrets_of(s)->known.mask, (struct slice){ whole.p, half }, false, 0, &tail,
+		 &first);
+	mask_put(secrets_of(s)->known.mask, slice_after(whole, tail), false, 0, NULL, &last);
 	buf_done(&first);
 	last.max = b->max;
 	buf_done(b);
@@ -139,7 +141,7 @@ int session_mask_file(const struct session *s, const char *path)
 	_cleanup_(closep) int from = -1, to = -1;
 	int r;
 
-	if (!s->secrets.known.mask)
+	if (!secrets_of(s)->known.mask)
 		return 0;
 	if (asprintf(&copy, "%s.hidden", path) < 0)
 		abort();
@@ -147,7 +149,7 @@ int session_mask_file(const struct session *s, const char *path)
 	to = open(copy, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (from < 0 || to < 0)
 		return -errno;
-	r = copy_masked(s->secrets.known.mask, from, to);
+	r = copy_masked(secrets_of(s)->known.mask, from, to);
 	if (r == 0 && rename(copy, path) < 0)
 		r = -errno;
 	if (r < 0)
@@ -158,23 +160,24 @@ int session_mask_file(const struct session *s, const char *path)
 /* Member "unmasked": the secrets that are not redacted, and why. */
 static void put_unmasked(struct jw *w, const struct session *s)
 {
-	secrets_put_unmasked(&s->secrets.known, w);
+	secrets_put_unmasked(&secrets_of(s)->known, w);
 }
 
 static void free_secrets(struct session *s)
 {
 	masked_stream_drop(s);
-	secrets_done(&s->secrets.known);
+	secrets_done(&secrets_of(s)->known);
 }
 
 static void inherit_secrets(struct session *s, const struct session *from)
 {
 	session_load_secrets(s);
-	secrets_inherit(&s->secrets.known, &from->secrets.known);
+	secrets_inherit(&secrets_of(s)->known, &secrets_of(from)->known);
 }
 
 const struct session_part secrets_part = {
 	.name = "secrets",
+	.size = sizeof(struct session_secrets),
 	.inherit = inherit_secrets,
 	.setup_changed = session_load_secrets,
 	.forget_keys = free_secrets,

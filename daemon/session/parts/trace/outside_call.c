@@ -13,6 +13,8 @@
 #include "outbox/outbox.h"
 #include "session/core/session_internal.h"
 #include "session/parts/trace/session_spans.h"
+#include "session/parts/secrets/secrets_internal.h"
+#include "session/parts/trace/session_trace.h"
 
 #include <stdio.h>
 
@@ -57,7 +59,7 @@ struct outside_call *outside_call_begin(struct session_store *st, struct session
 		c->tool = NULL;
 	trace_context_read(&c->caller, jobj_get(params, "_meta").raw);
 	span_begin_at(st, &c->span,
-		      *c->caller.parent || !s ? c->caller.parent : s->trace.opened.parent);
+		      *c->caller.parent || !s ? c->caller.parent : trace_of(s)->opened.parent);
 	return c;
 }
 
@@ -182,7 +184,8 @@ static void measure(const struct outside_call *c, const struct call_outcome *o)
 
 static void tell(struct outside_call *c, const struct call_outcome *o)
 {
-	struct bucket *pace = c->session ? &c->session->trace.outside : &c->store->outside;
+	struct bucket *pace = c->session ? &trace_of(c->session)->outside :
+					   &store_trace_of(c->store)->outside;
 	unsigned more;
 
 	if (!bucket_take(pace, clock_mono_ms(), OUTSIDE_CALLS_BURST, OUTSIDE_CALLS_EACH_MS))

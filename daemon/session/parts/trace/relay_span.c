@@ -3,6 +3,7 @@
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
 #include "session/parts/trace/session_spans.h"
+#include "session/parts/trace/session_trace.h"
 
 #include <stdio.h>
 
@@ -23,7 +24,7 @@ static void begin(struct session *s, struct trace_span *x, struct slice params)
 	trace_context_read(&caller, jobj_get(params, "_meta").raw);
 	if (*caller.parent)
 		span_begin(s, x, caller.parent);
-	else if (s->turn.current || *s->trace.opened.parent)
+	else if (s->turn.current || *trace_of(s)->opened.parent)
 		session_span_begin(s, x);
 	trace_context_done(&caller);
 }

@@ -13,6 +13,9 @@
 #include "outbox/outbox.h"
 #include "session/parts/check/check_internal.h"
 #include "session/core/session_internal.h"
+#include "session/parts/trace/session_trace.h"
+#include "session/parts/approval/approval_internal.h"
+#include "model/call_meter.h"
 
 #include <stdio.h>
 
@@ -162,7 +165,7 @@ void model_call_span(struct session *s, const struct session_turn *t, const stru
 	if (t)
 		span_begin_in(&x, &t->span);
 	else
-		span_begin(s, &x, s->trace.opened.parent);
+		span_begin(s, &x, trace_of(s)->opened.parent);
 	x.began_ns -= MIN(x.began_ns, r->duration_ms * 1000000);
 	if (!span_tell(s, &x, &n, SPAN_CLIENT, "chat", model))
 		return;
@@ -248,7 +251,7 @@ void session_span_begin(const struct session *s, struct trace_span *x)
 	if (s->turn.current)
 		span_begin_in(x, &s->turn.current->span);
 	else
-		span_begin(s, x, s->trace.opened.parent);
+		span_begin(s, x, trace_of(s)->opened.parent);
 }
 
 void check_span_begin(const struct session *s, struct trace_span *x, uint64_t turn)
@@ -258,7 +261,7 @@ void check_span_begin(const struct session *s, struct trace_span *x, uint64_t tu
 	if (turn && t && t->no == turn)
 		span_begin_in(x, &t->span);
 	else
-		span_begin(s, x, s->trace.opened.parent);
+		span_begin(s, x, trace_of(s)->opened.parent);
 }
 
 void check_span_end(const struct session *s, struct trace_span *x, const struct check_spec *c,

@@ -10,11 +10,11 @@
 #include "harnesses/spawn_plan.h"
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 
 void session_trace_opened(struct session *s, struct slice meta)
 {
-	trace_context_read(&s->trace.opened, meta);
+	trace_context_read(&trace_of(s)->opened, meta);
 }
 
 /* Of the turn that runs, or that a harness is started for. */
@@ -24,7 +24,7 @@ static const struct trace_context *context_now(const struct session *s)
 
 	if (!t)
 		t = turn_first_queued((struct session *)(uintptr_t)s);
-	return t && !trace_context_empty(&t->trace) ? &t->trace : &s->trace.opened;
+	return t && !trace_context_empty(&t->trace) ? &t->trace : &trace_of(s)->opened;
 }
 
 /* Of the turn's own span, if there is one. */
@@ -92,7 +92,12 @@ struct slice session_trace_meta(const struct session_turn *t, struct buf *b)
 
 static void trace_drop(struct session *s)
 {
-	trace_context_done(&s->trace.opened);
+	trace_context_done(&trace_of(s)->opened);
 }
 
-const struct session_part trace_part = { .name = "trace", .drop = trace_drop };
+const struct session_part trace_part = {
+	.name = "trace",
+	.size = sizeof(struct session_trace),
+	.drop = trace_drop,
+	.store_size = sizeof(struct store_trace),
+};

@@ -1,11 +1,12 @@
 /*
  * session_trace.h - what a session passes on of trace contexts: those of its prompts, and the one that it was opened with.
  *
- * This folder owns struct session_trace (`trace` in struct session). What runs for a turn has the turn's context; what is
+ * This folder owns struct session_trace . What runs for a turn has the turn's context; what is
  * started outside of turns, as most harnesses are, that of session/new, session/load or session/resume.
  */
 #pragma once
 
+#include "session/parts/session_parts.h"
 #include "base/bucket.h"
 #include "session/parts/trace/trace_context.h"
 
@@ -13,15 +14,27 @@ struct session;
 struct session_turn;
 struct buf;
 struct harness_plan;
-struct session_part;
 
-extern const struct session_part trace_part;
-
-/* In struct session: trace. */
+/* State of the part. */
 struct session_trace {
 	struct trace_context opened;
 	struct bucket outside; /* of tool calls over /mcp: outside_call.c */
 };
+
+static inline struct session_trace *trace_of(const struct session *s)
+{
+	return s->parts[PART_TRACE];
+}
+
+/* For all sessions. */
+struct store_trace {
+	struct bucket outside; /* of calls over /mcp that are of no session */
+};
+
+static inline struct store_trace *store_trace_of(const struct session_store *st)
+{
+	return st->parts[PART_TRACE];
+}
 
 /* meta: raw params._meta of the call that opens it. */
 void session_trace_opened(struct session *s, struct slice meta);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "json/jstr.h"
 #include "usage/compat.h"
+#include "model/call_meter.h"
 
 #include <errno.h>
 

@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 #include "session/parts/users/uid_lending.h"
 #include "session/core/cwd_owner.h"
 #include "session/core/session_paths.h"
@@ -47,7 +47,7 @@ void session_user_unpark(struct session *s, uid_t uid)
 int session_files_need(struct session *s, struct err *e)
 {
 	const struct uid_need need = { .session = s };
-	int r = uid_lending_need(s->store->lending, &need, NULL, NULL, e);
+	int r = uid_lending_need(store_users_of(s->store)->lending, &need, NULL, NULL, e);
 
 	return r <= 0 ? r :
 			err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "SESSION_PARKED",
@@ -65,7 +65,7 @@ int session_may_reopen(const struct session *s, struct err *e)
 int store_uid_need(struct session_store *st, const struct uid_need *need, uid_ready_fn fn,
 		   void *ctx, struct err *e)
 {
-	return uid_lending_need(st->lending, need, fn, ctx, e);
+	return uid_lending_need(store_users_of(st)->lending, need, fn, ctx, e);
 }
 
 bool session_user_is_own(const struct session *s)
@@ -78,7 +78,7 @@ bool session_user_is_own(const struct session *s)
 static int take_own(struct session *s, const char *tree, struct err *e)
 {
 	uid_t uid;
-	int r = agent_uids_take(s->store->uids, s->id, tree, &uid, e);
+	int r = agent_uids_take(store_users_of(s->store)->uids, s->id, tree, &uid, e);
 
 	if (r == 0)
 		become(s, uid);
@@ -89,11 +89,12 @@ static int share(struct session *s, uid_t uid, const char *tree, struct err *e)
 {
 	int r;
 
-	if (leftovers_cleaning(s->store->leftovers, uid) ||
-	    uid_lending_takes(s->store->lending, uid)) /* else it would kill ours, too */
+	if (leftovers_cleaning(store_users_of(s->store)->leftovers, uid) ||
+	    uid_lending_takes(store_users_of(s->store)->lending,
+			      uid)) /* else it would kill ours, too */
 		return err_set(e, -EAGAIN, RPC_INTERNAL_ERROR, "AGENT_UIDS_EXHAUSTED",
 			       "the uid that cwd belongs to is being cleaned up; try again");
-	r = agent_uids_hold(s->store->uids, uid, s->id, tree, e);
+	r = agent_uids_hold(store_users_of(s->store)->uids, uid, s->id, tree, e);
 	if (r == 0)
 		become(s, uid);
 	return r;
@@ -122,7 +123,8 @@ static int choose_by_owner(struct session *s, const char *cwd, bool may_make, st
 		return r < 0 ? r :
 			       err_field(e, "cwd", "CWD_NOT_ACCESSIBLE", "cwd cannot be examined");
 	}
-	if (owner.uid == st->user.uid || uid_range_has(agent_uids_range(st->uids), owner.uid))
+	if (owner.uid == st->user.uid ||
+	    uid_range_has(agent_uids_range(store_users_of(st)->uids), owner.uid))
 		r = join(s, &owner, e);
 	else
 		r = take_own(s, owner.path ? owner.path : cwd, e);
@@ -146,7 +148,7 @@ int session_user_choose(struct session *s, const struct session_params *p,
 
 void session_user_unchoose(struct session *s)
 {
-	agent_uids_drop(s->store->uids, s->id);
+	agent_uids_drop(store_users_of(s->store)->uids, s->id);
 }
 
 /* --- over restarts ------------------------------------------------------------------------------------------ */
@@ -165,15 +167,15 @@ void session_user_recall(struct session *s, uint64_t recorded)
 
 	if (geteuid() != 0) /* it is not ours to give */
 		return;
-	if (parked_find(s->store->parked, s->id)) {
+	if (parked_find(store_users_of(s->store)->parked, s->id)) {
 		session_user_park(s);
 		return;
 	}
-	if (!agent_uids_of(s->store->uids, s->id, &uid))
+	if (!agent_uids_of(store_users_of(s->store)->uids, s->id, &uid))
 		uid = recorded <= AGENT_UID_MAX ? (uid_t)recorded : 0;
 	if (!uid)
 		return;
-	if (agent_uids_hold(s->store->uids, uid, s->id, s->cwd, &e) < 0)
+	if (agent_uids_hold(store_users_of(s->store)->uids, uid, s->id, s->cwd, &e) < 0)
 		log_warn("session", "its uid is not noted as taken", "session", s->id, "text",
 			 e.msg);
 	become(s, uid);
@@ -196,7 +198,7 @@ static void take_up(void *ctx, uid_t uid _unused_, const char *holder)
 	if (access(journal, F_OK) == 0 || is_there(st, "removed", holder))
 		return;
 	if (!is_there(st, "homes", holder))
-		leftovers_gone(st->leftovers, holder);
+		leftovers_gone(store_users_of(st)->leftovers, holder);
 	else if (removal_session(st->removal, holder, &e) < 0)
 		log_warn("session", "session not removed", "session", holder, "text", e.msg);
 }
@@ -207,27 +209,28 @@ static void take_up_parked(void *ctx, const char *holder)
 	struct session_store *st = ctx;
 	_cleanup_(freep) char *journal = paths_journal_path(st, holder);
 
-	agent_uids_drop(st->uids, holder);
+	agent_uids_drop(store_users_of(st)->uids, holder);
 	if (access(journal, F_OK) < 0 && !is_there(st, "removed", holder))
-		parked_drop(st->parked, holder);
+		parked_drop(store_users_of(st)->parked, holder);
 }
 
-void session_users_take_up(struct session_store *st)
+/* Sessions whose last daemon was killed before all of them was gone are finished. */
+static void session_users_take_up(struct session_store *st)
 {
-	parked_each(st->parked, take_up_parked, st);
-	agent_uids_each(st->uids, take_up, st);
+	parked_each(store_users_of(st)->parked, take_up_parked, st);
+	agent_uids_each(store_users_of(st)->uids, take_up, st);
 }
 
 /* --- the machine -------------------------------------------------------------------------------------------- */
 
 bool store_has_uids(const struct session_store *st)
 {
-	return uid_range_size(agent_uids_range(st->uids)) > 0;
+	return uid_range_size(agent_uids_range(store_users_of(st)->uids)) > 0;
 }
 
 void store_put_uids(const struct session_store *st, struct jw *w, const char *key)
 {
-	const struct uid_range *range = agent_uids_range(st->uids);
+	const struct uid_range *range = agent_uids_range(store_users_of(st)->uids);
 	unsigned bare = 0;
 	struct err e = { 0 };
 	int r;
@@ -238,7 +241,7 @@ void store_put_uids(const struct session_store *st, struct jw *w, const char *ke
 	jw_obj(w, key);
 	jw_uint(w, "first", range->first);
 	jw_uint(w, "last", range->last);
-	jw_uint(w, "free", agent_uids_free(st->uids));
+	jw_uint(w, "free", agent_uids_free(store_users_of(st)->uids));
 	jw_uint(w, "unnamed", bare);
 	if (r < 0)
 		jw_str(w, "problem", e.msg);
@@ -251,7 +254,7 @@ void store_log_uids(const struct session_store *st)
 	char count[16];
 	struct err e;
 
-	if (uid_range_look(agent_uids_range(st->uids), &bare, &e) < 0 || !bare)
+	if (uid_range_look(agent_uids_range(store_users_of(st)->uids), &bare, &e) < 0 || !bare)
 		return;
 	snprintf(count, sizeof(count), "%u", bare);
 	log_warn(
@@ -282,7 +285,7 @@ static void put_user(struct jw *w, const struct session *s)
 {
 	struct sharers h = { s, w, 0 };
 	bool own = session_user_is_own(s),
-	     alone = own && agent_uids_holders(s->store->uids, s->user.uid) == 1;
+	     alone = own && agent_uids_holders(store_users_of(s->store)->uids, s->user.uid) == 1;
 
 	if (!s->user.switched)
 		return;
@@ -291,7 +294,7 @@ static void put_user(struct jw *w, const struct session *s)
 	jw_str(w, "uid", s->stored.parked ? "parked" : alone ? "own" : "shared");
 	if (own && !alone) {
 		jw_arr(w, "sharedWith");
-		agent_uids_each(s->store->uids, put_sharer, &h);
+		agent_uids_each(store_users_of(s->store)->uids, put_sharer, &h);
 		jw_end_arr(w);
 	}
 	jw_end_obj(w);
@@ -302,8 +305,79 @@ static void free_user(struct session *s)
 	agent_user_done(&s->user);
 }
 
+static bool works_as(void *ctx, uid_t uid)
+{
+	struct session_store *st = ctx;
+
+	return workspaces_work_as(&st->workspaces, uid);
+}
+
+static int open_users(struct session_store *st, const struct store_config *cfg, struct err *e)
+{
+	struct store_users *u = store_users_of(st);
+	struct uid_range range;
+
+	u->lock = (struct uid_lock)UID_LOCK_INIT;
+	if (uid_range_parse(cfg->agent_uids, &range, e) < 0 ||
+	    agent_uids_check(&range, &st->user, e) < 0)
+		return -EINVAL;
+	if (uid_lock_take(&u->lock, &range, e) < 0)
+		return -EBUSY;
+	u->uids = agent_uids_open(st->state_dir, &range, e);
+	if (!u->uids)
+		return -EIO;
+	u->parked = parked_open(st->state_dir, e);
+	if (!u->parked)
+		return -EIO;
+	u->lending = uid_lending_new(st);
+	u->leftovers = leftovers_new(&(struct leftovers_spec){
+		st->loop, st->procs, u->uids, works_as, store_background_idle, st });
+	return 0;
+}
+
+static void stop_users(struct session_store *st)
+{
+	leftovers_stop(store_users_of(st)->leftovers);
+	uid_lending_stop(store_users_of(st)->lending);
+}
+
+static void free_users(struct session_store *st)
+{
+	struct store_users *u = store_users_of(st);
+
+	u->leftovers = leftovers_free(u->leftovers);
+	u->lending = uid_lending_free(u->lending);
+	u->parked = parked_close(u->parked);
+	u->uids = agent_uids_close(u->uids);
+	uid_lock_release(&u->lock);
+}
+
+static void user_files_removed(struct session_store *st, const char *id)
+{
+	uid_lending_gone(store_users_of(st)->lending, id);
+	leftovers_gone(store_users_of(st)->leftovers, id);
+}
+
+static void user_tree_removed(struct session_store *st, const char *path)
+{
+	parked_tree_removed(store_users_of(st)->parked, path);
+}
+
+static void wake_leftovers(struct session_store *st)
+{
+	leftovers_wake(store_users_of(st)->leftovers);
+}
+
 const struct session_part user_part = {
 	.name = "user",
 	.put_status = put_user,
 	.free = free_user,
+	.store_size = sizeof(struct store_users),
+	.store_open = open_users,
+	.store_begin = session_users_take_up,
+	.store_stop = stop_users,
+	.store_free = free_users,
+	.store_removed = user_files_removed,
+	.store_tree_removed = user_tree_removed,
+	.store_idle = wake_leftovers,
 };

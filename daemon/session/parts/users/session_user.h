@@ -9,9 +9,26 @@
  */
 #pragma once
 
+#include "proc/uid_lock.h"
 #include "session/core/session_internal.h"
+#include "session/parts/session_parts.h"
+#include "session/parts/users/agent_uids.h"
+#include "session/parts/users/leftovers.h"
+#include "session/parts/users/parked_uids.h"
 
-extern const struct session_part user_part;
+/* For all sessions. */
+struct store_users {
+	struct agent_uids *uids;
+	struct uid_lock lock; /* on the range of them */
+	struct leftovers *leftovers;
+	struct parked_uids *parked;
+	struct uid_lending *lending;
+};
+
+static inline struct store_users *store_users_of(const struct session_store *st)
+{
+	return st->parts[PART_USER];
+}
 
 /* Of a new session, from its parameters; from: what it is a fork of, on the same tree, or NULL. Nothing of it has been made. */
 int session_user_choose(struct session *s, const struct session_params *p,
@@ -27,5 +44,3 @@ void session_user_park(struct session *s);
 void session_user_unpark(struct session *s, uid_t uid);
 /* Into the record of the session. */
 void session_user_note(const struct session *s, struct jw *w);
-/* Sessions whose last daemon was killed before all of them was gone are finished. */
-void session_users_take_up(struct session_store *st);

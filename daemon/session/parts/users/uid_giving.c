@@ -25,17 +25,17 @@ static int reserve(struct uid_lending *l, const struct parked_group *g, uid_t *r
 	reservation(l, name);
 	for (size_t i = g->nuids; i-- > 0;) {
 		*ret = g->uids[i];
-		if (!agent_uids_holders(l->st->uids, *ret))
-			return agent_uids_hold(l->st->uids, *ret, name, NULL, e);
+		if (!agent_uids_holders(store_users_of(l->st)->uids, *ret))
+			return agent_uids_hold(store_users_of(l->st)->uids, *ret, name, NULL, e);
 	}
-	return agent_uids_take(l->st->uids, name, NULL, ret, e);
+	return agent_uids_take(store_users_of(l->st)->uids, name, NULL, ret, e);
 }
 
 static void unreserve(struct uid_lending *l)
 {
 	char name[32];
 
-	agent_uids_drop(l->st->uids, reservation(l, name));
+	agent_uids_drop(store_users_of(l->st)->uids, reservation(l, name));
 }
 
 /* What was to have one waits no longer. */
@@ -70,16 +70,17 @@ static int hold_all(struct uid_lending *l, struct parked_group *g, struct err *e
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < g->nholders; i++)
-		r = agent_uids_hold(l->st->uids, l->uid, g->holders[i], NULL, e);
+		r = agent_uids_hold(store_users_of(l->st)->uids, l->uid, g->holders[i], NULL, e);
 	for (size_t i = 0; r == 0 && g->nholders && i < g->ntrees; i++)
 		if (g->trees[i].kind != PARKED_OURS)
-			agent_uids_keep(l->st->uids, g->holders[0], g->trees[i].path);
+			agent_uids_keep(store_users_of(l->st)->uids, g->holders[0],
+					g->trees[i].path);
 	return r;
 }
 
 static int open_doors(struct uid_lending *l, struct parked_group *g, struct err *e)
 {
-	int r = parked_write(l->st->parked, g, true, e);
+	int r = parked_write(store_users_of(l->st)->parked, g, true, e);
 
 	if (r < 0)
 		return r;
@@ -98,7 +99,7 @@ static int finish(struct uid_lending *l, struct parked_group *g, struct err *e)
 	if (r < 0) {
 		(void)parked_shut(g);
 		for (size_t i = 0; i < g->nholders; i++)
-			agent_uids_drop(l->st->uids, g->holders[i]);
+			agent_uids_drop(store_users_of(l->st)->uids, g->holders[i]);
 		return r;
 	}
 	for (size_t i = 0; i < g->nholders; i++) {
@@ -108,7 +109,7 @@ static int finish(struct uid_lending *l, struct parked_group *g, struct err *e)
 			session_user_unpark(s, l->uid);
 	}
 	unreserve(l);
-	parked_forget(l->st->parked, g);
+	parked_forget(store_users_of(l->st)->parked, g);
 	lending_log(LOG_INFO, "files of a closed session have a uid again", l->uid, NULL);
 	l->step = LENDING_IDLE;
 	return 0;
@@ -130,7 +131,7 @@ int lending_give(struct uid_lending *l, struct parked_group *g, struct err *e)
 		r = finish(l, g, e);
 	} else {
 		parked_add_uid(g, l->uid);
-		r = parked_write(l->st->parked, g, false, e);
+		r = parked_write(store_users_of(l->st)->parked, g, false, e);
 		if (r == 0)
 			r = put_give_job(l, g, e);
 	}

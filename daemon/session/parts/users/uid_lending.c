@@ -37,7 +37,7 @@ struct uid_waiter {
 
 struct parked_group *lending_group(const struct uid_lending *l)
 {
-	return parked_numbered(l->st->parked, l->no);
+	return parked_numbered(store_users_of(l->st)->parked, l->no);
 }
 
 void lending_log(enum log_level level, const char *what, uid_t uid, const char *why)
@@ -165,7 +165,7 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	helper_job_free(done);
 	if (l->step == LENDING_IDLE)
 		lending_wake(l, 0, NULL);
-	leftovers_wake(st->leftovers);
+	leftovers_wake(store_users_of(st)->leftovers);
 	store_check_stopped(st);
 }
 
@@ -188,10 +188,11 @@ static bool lacks_uid(const struct uid_lending *l, const struct uid_need *n,
 {
 	const struct session_store *st = l->st;
 
-	if (!n->fresh || !store_has_uids(st) || agent_uids_free(st->uids))
+	if (!n->fresh || !store_has_uids(st) || agent_uids_free(store_users_of(st)->uids))
 		return false;
-	return !cwd->known || (cwd->owner.uid != st->user.uid &&
-			       !uid_range_has(agent_uids_range(st->uids), cwd->owner.uid));
+	return !cwd->known ||
+	       (cwd->owner.uid != st->user.uid &&
+		!uid_range_has(agent_uids_range(store_users_of(st)->uids), cwd->owner.uid));
 }
 
 static int begin(struct uid_lending *l, struct parked_group *g, struct err *e)
@@ -232,9 +233,9 @@ int uid_lending_need(struct uid_lending *l, const struct uid_need *n, uid_ready_
 		return 0;
 	cwd.known = n->cwd && cwd_owner_find(n->cwd, &cwd.owner) == 0;
 	if (n->session && n->session->stored.parked)
-		g = parked_find(l->st->parked, n->session->id);
+		g = parked_find(store_users_of(l->st)->parked, n->session->id);
 	else if (!n->session && cwd.known && cwd.owner.path)
-		g = parked_at(l->st->parked, cwd.owner.path);
+		g = parked_at(store_users_of(l->st)->parked, cwd.owner.path);
 	taken_now = (n->session && uid_lending_takes(l, n->session->user.uid)) ||
 		    (cwd.known && uid_lending_takes(l, cwd.owner.uid));
 	lacking = lacks_uid(l, n, &cwd);
@@ -246,7 +247,7 @@ int uid_lending_need(struct uid_lending *l, const struct uid_need *n, uid_ready_
 
 void uid_lending_gone(struct uid_lending *l, const char *id)
 {
-	parked_drop(l->st->parked, id);
+	parked_drop(store_users_of(l->st)->parked, id);
 }
 
 struct uid_lending *uid_lending_new(struct session_store *st)

@@ -10,6 +10,8 @@
 #include "session/core/cwd_owner.h"
 #include "session/parts/workspace/inspection.h"
 #include "session/parts/workspace/provision.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +26,8 @@ static bool at_rest(const struct session *s)
 	return s->state == SESSION_CLOSED && !s->stored.remove && !s->stored.kept_uid &&
 	       !s->harness.copying && !s->harness.proc && list_empty(&s->harness.open_waiters) &&
 	       list_empty(&s->close_waiters) && list_empty(&s->turn.queue) && !provision_busy(s) &&
-	       !inspections_running(s) && list_empty(&s->workspace.diffs) &&
-	       list_empty(&s->draft.ops) && !workspaces_claimed(&s->store->workspaces, s->cwd);
+	       !inspections_running(s) && list_empty(&workspace_of(s)->diffs) &&
+	       list_empty(&draft_of(s)->ops) && !workspaces_claimed(&s->store->workspaces, s->cwd);
 }
 
 struct uid_choice {
@@ -40,7 +42,7 @@ static void see_holder(void *ctx, uid_t uid, const char *holder)
 {
 	struct uid_choice *c = ctx;
 	struct session_store *st = c->l->st;
-	const struct uid_range *range = agent_uids_range(st->uids);
+	const struct uid_range *range = agent_uids_range(store_users_of(st)->uids);
 	const struct session *s = uid_range_has(range, uid) ? store_find(st, holder) : NULL;
 	struct uid_seen *seen = &c->seen[uid_range_has(range, uid) ? uid - range->first : 0];
 
@@ -56,17 +58,17 @@ static void see_holder(void *ctx, uid_t uid, const char *holder)
 /* 0: there is none. */
 static uid_t choose(const struct uid_lending *l)
 {
-	const struct uid_range *range = agent_uids_range(l->st->uids);
+	const struct uid_range *range = agent_uids_range(store_users_of(l->st)->uids);
 	struct uid_choice c = { l, xalloc((uid_range_size(range) + 1) * sizeof(*c.seen)) };
 	const struct uid_seen *best = NULL;
 	uid_t ret = 0;
 
-	agent_uids_each(l->st->uids, see_holder, &c);
+	agent_uids_each(store_users_of(l->st)->uids, see_holder, &c);
 	for (unsigned i = 0; i < uid_range_size(range); i++) {
 		const struct uid_seen *one = &c.seen[i];
 
 		if (!one->held || one->in_use || (best && one->closed >= best->closed) ||
-		    leftovers_cleaning(l->st->leftovers, range->first + i) ||
+		    leftovers_cleaning(store_users_of(l->st)->leftovers, range->first + i) ||
 		    workspaces_work_as(&l->st->workspaces, range->first + i))
 			continue;
 		best = one;
@@ -111,7 +113,7 @@ static int add_trees_of_uid(const struct uid_lending *l, struct parked_group *g)
 	char *rest, *line;
 	int r = 0;
 
-	agent_uids_trees(l->st->uids, g->uids[0], &trees);
+	agent_uids_trees(store_users_of(l->st)->uids, g->uids[0], &trees);
 	buf_putc(&trees, '\0');
 	rest = trees.data;
 	while (r == 0 && (line = strsep(&rest, "\n")))
@@ -162,7 +164,7 @@ void lending_leave_alone(struct uid_lending *l, const char *why)
 			s->stored.kept_uid = true;
 	}
 	if (g)
-		parked_forget(l->st->parked, g);
+		parked_forget(store_users_of(l->st)->parked, g);
 	l->step = LENDING_IDLE;
 }
 
@@ -170,7 +172,7 @@ static int clean(struct uid_lending *l, struct err *e)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
 
-	leftovers_put_job(l->st->uids, l->uid, &job);
+	leftovers_put_job(store_users_of(l->st)->uids, l->uid, &job);
 	return lending_start(l, "leftovers", &job, e);
 }
 
@@ -184,10 +186,10 @@ int lending_take(struct uid_lending *l)
 		l->uid = choose(l);
 		if (!l->uid)
 			return -ENOENT;
-		f.g = parked_new(l->st->parked);
+		f.g = parked_new(store_users_of(l->st)->parked);
 		l->no = f.g->no;
 		parked_add_uid(f.g, l->uid);
-		agent_uids_each(l->st->uids, fill_holder, &f);
+		agent_uids_each(store_users_of(l->st)->uids, fill_holder, &f);
 		if (f.r == 0)
 			f.r = add_trees_of_uid(l, f.g);
 		if (f.r == 0 && clean(l, &e) == 0)
@@ -214,7 +216,7 @@ int lending_look(struct uid_lending *l, struct err *e)
 
 static bool still_at_rest(const struct uid_lending *l, const struct parked_group *g)
 {
-	if (agent_uids_holders(l->st->uids, l->uid) != g->nholders)
+	if (agent_uids_holders(store_users_of(l->st)->uids, l->uid) != g->nholders)
 		return false;
 	for (size_t i = 0; i < g->nholders; i++) {
 		const struct session *s = store_find(l->st, g->holders[i]);
@@ -232,7 +234,7 @@ static int park(struct uid_lending *l, struct parked_group *g, struct err *e)
 
 	for (size_t i = 0; i < g->nholders; i++)
 		draft_unmount(store_find(l->st, g->holders[i]));
-	r = parked_write(l->st->parked, g, true, e);
+	r = parked_write(store_users_of(l->st)->parked, g, true, e);
 	if (r < 0)
 		return r;
 	r = parked_shut(g);
@@ -240,10 +242,11 @@ static int park(struct uid_lending *l, struct parked_group *g, struct err *e)
 		(void)parked_unshut(g, l->uid);
 		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE", "%s", strerror(-r));
 	}
-	(void)parked_write(l->st->parked, g, false, e); /* else it is shut again at the start */
+	(void)parked_write(store_users_of(l->st)->parked, g, false,
+			   e); /* else it is shut again at the start */
 	for (size_t i = 0; i < g->nholders; i++) {
 		session_user_park(store_find(l->st, g->holders[i]));
-		agent_uids_drop(l->st->uids, g->holders[i]);
+		agent_uids_drop(store_users_of(l->st)->uids, g->holders[i]);
 	}
 	lending_log(LOG_INFO, "uid of a closed session given back", l->uid, NULL);
 	l->step = LENDING_IDLE;
@@ -256,7 +259,8 @@ void lending_taken(struct uid_lending *l, struct slice report)
 	struct err e = { 0 };
 
 	if (!still_at_rest(l, g)) {
-		parked_forget(l->st->parked, g); /* somebody wants it: it may be taken later */
+		parked_forget(store_users_of(l->st)->parked,
+			      g); /* somebody wants it: it may be taken later */
 		l->step = LENDING_IDLE;
 	} else if (jobj_uint(report, "found")) {
 		lending_leave_alone(l, "it has files in a directory of another user");

@@ -16,6 +16,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
+#include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,10 +129,10 @@ static void artifact_free(struct artifact *a)
 
 static void keep(struct session *s, struct artifact *a)
 {
-	list_add_tail(&s->workspace.artifacts.list, &a->link);
-	s->workspace.artifacts.n++;
-	s->workspace.artifacts.bytes += a->size;
-	s->workspace.artifacts.last = MAX(s->workspace.artifacts.last, a->no);
+	list_add_tail(&workspace_of(s)->artifacts.list, &a->link);
+	workspace_of(s)->artifacts.n++;
+	workspace_of(s)->artifacts.bytes += a->size;
+	workspace_of(s)->artifacts.last = MAX(workspace_of(s)->artifacts.last, a->no);
 }
 
 /* A line of a bundle may say anything. One that was torn by a crash is left out; its file is overwritten by the next of that number. */
@@ -168,10 +169,10 @@ static void read_index(struct session *s)
 	_cleanup_(buf_done) struct buf b = { .max = INDEX_MAX + 4096 };
 	struct slice rest;
 
-	if (s->workspace.artifacts.read)
+	if (workspace_of(s)->artifacts.read)
 		return;
-	s->workspace.artifacts.read = true;
-	list_init(&s->workspace.artifacts.list);
+	workspace_of(s)->artifacts.read = true;
+	list_init(&workspace_of(s)->artifacts.list);
 	if (file_read(path, INDEX_MAX, &b) < 0)
 		return;
 	rest = buf_slice(&b);
@@ -222,8 +223,8 @@ static int admit(struct session *s, const struct artifact_spec *spec, uint64_t s
 		return err_field(e, "text", "ARTIFACT_TOO_LARGE",
 				 "an artifact has at most %lu bytes", ARTIFACT_MAX);
 	read_index(s);
-	if (s->workspace.artifacts.n >= ARTIFACTS_MAX ||
-	    s->workspace.artifacts.bytes + size > ARTIFACTS_BYTES_MAX)
+	if (workspace_of(s)->artifacts.n >= ARTIFACTS_MAX ||
+	    workspace_of(s)->artifacts.bytes + size > ARTIFACTS_BYTES_MAX)
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "TOO_MANY",
 			       "a session keeps at most %d artifacts and %lu bytes", ARTIFACTS_MAX,
 			       ARTIFACTS_BYTES_MAX);
@@ -241,7 +242,7 @@ static struct artifact *make(struct session *s, const struct artifact_spec *spec
 {
 	struct artifact *a = new0(struct artifact);
 
-	a->no = s->workspace.artifacts.last + 1;
+	a->no = workspace_of(s)->artifacts.last + 1;
 	a->name = xstrdup(spec->name);
 	a->type = xstrdup(spec->type ? spec->type : DEFAULT_TYPE);
 	a->source = xstrdup(spec->source);
@@ -342,7 +343,7 @@ int artifact_adopt(struct session *s, const struct artifact_spec *spec, const ch
 void artifact_each(struct session *s, bool (*fn)(void *ctx, const struct artifact *a), void *ctx)
 {
 	read_index(s);
-	list_each(a, &s->workspace.artifacts.list, struct artifact, link)
+	list_each(a, &workspace_of(s)->artifacts.list, struct artifact, link)
 		if (!fn(ctx, a))
 			return;
 }
@@ -350,7 +351,7 @@ void artifact_each(struct session *s, bool (*fn)(void *ctx, const struct artifac
 const struct artifact *artifact_find(struct session *s, const char *id)
 {
 	read_index(s);
-	list_each(a, &s->workspace.artifacts.list, struct artifact, link) {
+	list_each(a, &workspace_of(s)->artifacts.list, struct artifact, link) {
 		char own[ID_SIZE];
 
 		put_id(own, a);
@@ -375,14 +376,14 @@ int artifacts_take(struct session_store *st, const char *id, const char *from)
 
 void artifacts_done(struct session *s)
 {
-	if (!s->workspace.artifacts.read)
+	if (!workspace_of(s)->artifacts.read)
 		return;
-	while (!list_empty(&s->workspace.artifacts.list)) {
+	while (!list_empty(&workspace_of(s)->artifacts.list)) {
 		struct artifact *a =
-			list_first(&s->workspace.artifacts.list, struct artifact, link);
+			list_first(&workspace_of(s)->artifacts.list, struct artifact, link);
 
 		list_del(&a->link);
 		artifact_free(a);
 	}
-	s->workspace.artifacts.read = false;
+	workspace_of(s)->artifacts.read = false;
 }

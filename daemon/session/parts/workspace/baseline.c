@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "session/parts/workspace/artifact_store.h"
-#include "session/parts/workspace/inspection.h"
 #include "session/parts/workspace/patch_answer.h"
 #include "session/parts/workspace/provision.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/secrets/secrets_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -105,7 +105,7 @@ static int start(struct session *s, struct snapshot_run *k, struct err *e)
 
 	put_job(s, &b, k);
 	r = inspection_start(&k->run, s, verbs[k->kind], buf_slice(&b), on_snapshot, e);
-	s->workspace.snapshots_running += r == 0 && records(k);
+	workspace_of(s)->snapshots_running += r == 0 && records(k);
 	return r;
 }
 
@@ -122,12 +122,12 @@ static struct snapshot_run *snapshot_new(struct session *s, enum snapshot_run_ki
 
 bool baseline_busy(const struct session *s)
 {
-	return s->workspace.snapshots_running > 0;
+	return workspace_of(s)->snapshots_running > 0;
 }
 
 bool baseline_due(const struct session *s)
 {
-	return s->workspace.baseline_due;
+	return workspace_of(s)->baseline_due;
 }
 
 /* --- what becomes of it ------------------------------------------------------------------------------------ */
@@ -152,11 +152,11 @@ static void note_failure(struct session *s, const struct snapshot_run *k, const 
 
 static void answer_turn(struct session *s)
 {
-	struct session_turn *t = TAKE_PTR(s->workspace.snapshot_turn);
+	struct session_turn *t = TAKE_PTR(workspace_of(s)->snapshot_turn);
 
-	loop_timer_cancel(&s->workspace.snapshot_timer);
+	loop_timer_cancel(&workspace_of(s)->snapshot_timer);
 	if (t)
-		s->workspace.snapshot_done(t);
+		workspace_of(s)->snapshot_done(t);
 }
 
 static void turn_compared(struct session *s, const struct snapshot_run *k, struct slice report)
@@ -244,9 +244,9 @@ static void diff_begin(struct session *s, struct snapshot_run *k)
 /* Whoever waits, waits for a snapshot that is being taken: each comes through here at its end. */
 static void begin_diffs(struct session *s)
 {
-	while (!baseline_busy(s) && !list_empty(&s->workspace.diffs)) {
+	while (!baseline_busy(s) && !list_empty(&workspace_of(s)->diffs)) {
 		struct snapshot_run *k =
-			list_first(&s->workspace.diffs, struct snapshot_run, run.link);
+			list_first(&workspace_of(s)->diffs, struct snapshot_run, run.link);
 
 		list_del(&k->run.link);
 		diff_begin(s, k);
@@ -268,7 +268,7 @@ static void baseline_failed(struct session *s, const struct snapshot_run *k, con
 		note_failure(s, k, e);
 		return;
 	}
-	s->workspace.baseline_ignoring = s->workspace.snapshot_again = true;
+	workspace_of(s)->baseline_ignoring = workspace_of(s)->snapshot_again = true;
 }
 
 /* A record that cannot be read is none: a new one begins, if there is still somebody to begin it. */
@@ -279,7 +279,7 @@ static void fold_failed(struct session *s, const struct err *e)
 	if (strcmp(e->reason, "STATE_DAMAGED") != 0 && strcmp(e->reason, "NO_BASELINE") != 0)
 		return;
 	forget_record(s);
-	s->workspace.snapshot_again = s->workspace.baseline_due = true;
+	workspace_of(s)->snapshot_again = workspace_of(s)->baseline_due = true;
 }
 
 static void on_snapshot(struct inspection *run, struct slice report, const struct err *e)
@@ -287,7 +287,7 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 	struct snapshot_run *k = container_of(run, struct snapshot_run, run);
 	struct session *s = run->session;
 
-	s->workspace.snapshots_running -= records(k);
+	workspace_of(s)->snapshots_running -= records(k);
 	if (k->kind == SNAPSHOT_CHANGES)
 		k->done(k->ctx, report, e);
 	else if (k->into)
@@ -303,13 +303,13 @@ static void on_snapshot(struct inspection *run, struct slice report, const struc
 	if (k->kind == SNAPSHOT_TURN)
 		answer_turn(s);
 	if (k->kind == SNAPSHOT_BASELINE || k->kind == SNAPSHOT_FOLD)
-		s->workspace.baseline_due = s->workspace.snapshot_again;
+		workspace_of(s)->baseline_due = workspace_of(s)->snapshot_again;
 	if (k->kind == SNAPSHOT_FOLD && e)
 		fold_failed(s, e);
 	inspection_done(run);
 	snapshot_free(k);
 	/* else its end takes the baseline: another one now would lose the list of what is delivered */
-	if (s->workspace.snapshot_again && !provision_writes(s) && !baseline_busy(s) &&
+	if (workspace_of(s)->snapshot_again && !provision_writes(s) && !baseline_busy(s) &&
 	    s->state != SESSION_CLOSING && !s->store->stopping)
 		baseline_take(s);
 	begin_diffs(s);
@@ -338,7 +338,7 @@ static bool recorded(const struct session *s, const char *name)
 /* While the first is made, what is delivered is in it or not, as it happens. */
 char *baseline_record(const struct session *s)
 {
-	if (!s->setup.baseline || s->workspace.seeded)
+	if (!s->setup.baseline || workspace_of(s)->seeded)
 		return NULL;
 	return recorded(s, "index") || (baseline_busy(s) && recorded(s, "")) ? baseline_dir(s) :
 									       NULL;
@@ -353,32 +353,32 @@ static void begin_baseline(struct session *s, bool seeded)
 	if ((!seeded && removal_tree(s->store->removal, dir) < 0) || file_mkdirs(dir, 0700) < 0)
 		return;
 	k = snapshot_new(s, SNAPSHOT_BASELINE, 0, NULL);
-	k->ignoring = s->workspace.baseline_ignoring;
-	s->workspace.baseline_ignoring = false;
+	k->ignoring = workspace_of(s)->baseline_ignoring;
+	workspace_of(s)->baseline_ignoring = false;
 	begin(s, k);
 }
 
 void baseline_take(struct session *s)
 {
-	bool seeded = s->workspace.seeded;
+	bool seeded = workspace_of(s)->seeded;
 
-	s->workspace.seeded = false;
-	s->workspace.snapshot_again = s->setup.baseline && baseline_busy(s);
-	s->workspace.baseline_due = s->workspace.snapshot_again;
-	if (!s->setup.baseline || s->workspace.snapshot_again)
+	workspace_of(s)->seeded = false;
+	workspace_of(s)->snapshot_again = s->setup.baseline && baseline_busy(s);
+	workspace_of(s)->baseline_due = workspace_of(s)->snapshot_again;
+	if (!s->setup.baseline || workspace_of(s)->snapshot_again)
 		return; /* after the one that is being taken */
 	if (seeded || !recorded(s, "index"))
 		begin_baseline(s, seeded);
 	else if (recorded(s, "delivered"))
 		begin(s, snapshot_new(s, SNAPSHOT_FOLD, 0, NULL));
-	s->workspace.baseline_due = baseline_busy(s);
+	workspace_of(s)->baseline_due = baseline_busy(s);
 }
 
 void baseline_resume(struct session *s)
 {
-	if (s->setup.baseline && !s->workspace.provisioning && !baseline_busy(s) &&
+	if (s->setup.baseline && !workspace_of(s)->provisioning && !baseline_busy(s) &&
 	    s->state != SESSION_CLOSING && !s->store->stopping &&
-	    (s->workspace.snapshot_again || recorded(s, "delivered")) &&
+	    (workspace_of(s)->snapshot_again || recorded(s, "delivered")) &&
 	    !workspaces_recovering(&s->store->workspaces, s->cwd))
 		baseline_take(s);
 }
@@ -398,17 +398,17 @@ bool baseline_turn(struct session *s, struct session_turn *t, void (*done)(struc
 	begin(s, snapshot_new(s, SNAPSHOT_TURN, t->no, name));
 	if (!baseline_busy(s))
 		return false;
-	s->workspace.snapshot_turn = t;
-	s->workspace.snapshot_done = done;
-	loop_timer_set(s->store->loop, &s->workspace.snapshot_timer, SNAPSHOT_WAIT_MS, on_overdue,
-		       s);
+	workspace_of(s)->snapshot_turn = t;
+	workspace_of(s)->snapshot_done = done;
+	loop_timer_set(s->store->loop, &workspace_of(s)->snapshot_timer, SNAPSHOT_WAIT_MS,
+		       on_overdue, s);
 	return true;
 }
 
 void baseline_forget_turn(struct session *s, const struct session_turn *t)
 {
-	if (s->workspace.snapshot_turn == t)
-		s->workspace.snapshot_turn = NULL;
+	if (workspace_of(s)->snapshot_turn == t)
+		workspace_of(s)->snapshot_turn = NULL;
 }
 
 /* Begins at once, or after what is being recorded. */
@@ -420,7 +420,7 @@ static void add_diff(struct session *s, struct snapshot_run *k, session_set_fn d
 	k->run.session = s;
 	k->run.asked_by = ctx;
 	k->run.ended = on_snapshot;
-	list_add_tail(&s->workspace.diffs, &k->run.link);
+	list_add_tail(&workspace_of(s)->diffs, &k->run.link);
 	begin_diffs(s);
 }
 
@@ -450,7 +450,7 @@ int baseline_changes(struct session *s, const struct change_query *q, session_se
 
 void baseline_changes_stop(struct session *s, const void *ctx)
 {
-	list_each(run, &s->workspace.inspections, struct inspection, link) {
+	list_each(run, &workspace_of(s)->inspections, struct inspection, link) {
 		struct snapshot_run *k = container_of(run, struct snapshot_run, run);
 
 		if (run->ended == on_snapshot && k->kind == SNAPSHOT_CHANGES && k->ctx == ctx)
@@ -463,7 +463,7 @@ static struct snapshot_run *diff_new(struct session *s, uint64_t since)
 	char name[64];
 
 	snprintf(name, sizeof(name), "diff-%llu.part",
-		 (unsigned long long)++s->workspace.last_diff);
+		 (unsigned long long)++workspace_of(s)->last_diff);
 	return snapshot_new(s, SNAPSHOT_DIFF, since, name);
 }
 
@@ -496,5 +496,5 @@ int baseline_diff_file(struct session *s, const char *path, session_set_fn done,
 
 void baseline_done(struct session *s)
 {
-	loop_timer_cancel(&s->workspace.snapshot_timer);
+	loop_timer_cancel(&workspace_of(s)->snapshot_timer);
 }

@@ -14,6 +14,8 @@
 
 #include "json/jdec.h"
 #include "json/jenc.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>
 
@@ -49,7 +51,7 @@ int inspection_start(struct inspection *k, struct session *s, const char *verb, 
 		&events, k, e);
 	if (!k->helper)
 		return -EIO;
-	list_add_tail(&s->workspace.inspections, &k->link);
+	list_add_tail(&workspace_of(s)->inspections, &k->link);
 	activity_note(s);
 	return 0;
 }
@@ -62,7 +64,7 @@ void inspection_done(struct inspection *k)
 
 bool inspections_running(const struct session *s)
 {
-	return !list_empty(&s->workspace.inspections);
+	return !list_empty(&workspace_of(s)->inspections);
 }
 
 const struct err *inspection_cancelled(struct err *e)
@@ -90,8 +92,8 @@ static bool cancel_among(struct list *runs, const void *ctx)
 
 bool session_cancel_work(struct session *s, const void *ctx)
 {
-	return cancel_among(&s->workspace.inspections, ctx) ||
-	       cancel_among(&s->workspace.diffs, ctx) || session_draft_cancel(s, ctx) ||
+	return cancel_among(&workspace_of(s)->inspections, ctx) ||
+	       cancel_among(&workspace_of(s)->diffs, ctx) || session_draft_cancel(s, ctx) ||
 	       provision_cancel(s, ctx);
 }
 
@@ -102,9 +104,9 @@ void session_note_export(struct session *s, struct slice report)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	if (total == s->workspace.export_lacks)
+	if (total == workspace_of(s)->export_lacks)
 		return;
-	s->workspace.export_lacks = total;
+	workspace_of(s)->export_lacks = total;
 	if (!total)
 		return;
 	jw_str(&w, "kind", "lifecycle");
@@ -116,6 +118,6 @@ void session_note_export(struct session *s, struct slice report)
 
 void inspections_abort(struct session *s)
 {
-	list_each(k, &s->workspace.inspections, struct inspection, link)
+	list_each(k, &workspace_of(s)->inspections, struct inspection, link)
 		helper_job_abort(k->helper);
 }

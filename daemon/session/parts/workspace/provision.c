@@ -11,7 +11,7 @@
 
 #include "base/os/file.h"
 #include "base/log.h"
-#include "session/core/session_part.h"
+#include "session/parts/session_parts.h"
 #include "session/parts/workspace/artifact_store.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/core/harness/harness_pool.h"
@@ -20,6 +20,8 @@
 #include "session/core/session_paths.h"
 #include "workspace/materialize.h"
 #include "workspace/sources.h"
+#include "session/parts/draft/draft_internal.h"
+#include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>
 
@@ -47,12 +49,12 @@ static void provisioning_free(struct provisioning *f)
 
 bool provision_busy(const struct session *s)
 {
-	return s->workspace.provisioning != NULL;
+	return workspace_of(s)->provisioning != NULL;
 }
 
 bool provision_writes(const struct session *s)
 {
-	return s->workspace.provisioning && !s->workspace.provisioning->written;
+	return workspace_of(s)->provisioning && !workspace_of(s)->provisioning->written;
 }
 
 int provision_cwd(struct session *s, const struct session_params *p, struct err *e)
@@ -133,7 +135,7 @@ static void keep_result(struct provisioning *f, struct slice members, bool nowhe
 		buf_putc(&b, ',');
 	buf_add_slice(&b, members);
 	buf_puts(&b, "}");
-	f->session->workspace.provisioned = xstrndup(b.data, b.len);
+	workspace_of(f->session)->provisioned = xstrndup(b.data, b.len);
 }
 
 static void answer(struct provisioning *f, const struct err *e)
@@ -141,11 +143,12 @@ static void answer(struct provisioning *f, const struct err *e)
 	struct session *s = f->session;
 
 	/* Before done: the callback can start the next request. */
-	s->workspace.provisioning = NULL;
-	if (e || s->workspace.snapshot_again) /* some of it may have been written */
+	workspace_of(s)->provisioning = NULL;
+	if (e || workspace_of(s)->snapshot_again) /* some of it may have been written */
 		baseline_resume(s);
 	if (f->done)
-		f->done(f->ctx, slice_of(e ? s->workspace.refusal : s->workspace.provisioned), e);
+		f->done(f->ctx,
+			slice_of(e ? workspace_of(s)->refusal : workspace_of(s)->provisioned), e);
 	provisioning_free(f);
 	store_check_stopped(s->store);
 	session_advance(s);
@@ -153,8 +156,9 @@ static void answer(struct provisioning *f, const struct err *e)
 
 void provision_answer(struct session *s)
 {
-	if (s->workspace.provisioning && s->workspace.provisioning->written && !baseline_due(s))
-		answer(s->workspace.provisioning, NULL);
+	if (workspace_of(s)->provisioning && workspace_of(s)->provisioning->written &&
+	    !baseline_due(s))
+		answer(workspace_of(s)->provisioning, NULL);
 }
 
 /* A new session's harness starts while its baseline is taken: harness_opened waits for both. */
@@ -163,9 +167,9 @@ static void finish(struct provisioning *f, const struct err *e, struct slice ref
 	struct session *s = f->session;
 
 	materialize_span_end(s, &f->span, e);
-	xstrset(&s->workspace.refusal, NULL);
+	xstrset(&workspace_of(s)->refusal, NULL);
 	if (e && refusal.n)
-		s->workspace.refusal = xstrndup(refusal.p, refusal.n);
+		workspace_of(s)->refusal = xstrndup(refusal.p, refusal.n);
 	if (e)
 		log_warn("session", "workspace not written", "session", s->id, "reason", e->reason,
 			 "text", e->msg);
@@ -223,14 +227,14 @@ static void on_done(void *ctx, const struct materialized *m, const struct err *e
 	struct err own = { 0 };
 
 	f->skills_changed = !e && m->skills_changed;
-	xstrset(&s->workspace.provisioned, NULL);
+	xstrset(&workspace_of(s)->provisioned, NULL);
 	if (home && s->harness.home_filled) {
 		if (write_at_home(f, m, &own) < 0)
 			finish(f, &own, SLICE_NONE);
 		return;
 	}
 	if (home)
-		xstrset(&s->workspace.home_instructions, f->instructions);
+		xstrset(&workspace_of(s)->home_instructions, f->instructions);
 	if (!e)
 		keep_result(f, m->members, m->instructions_kept_out, home);
 	finish(f, e, refusal);
@@ -264,11 +268,12 @@ static int busy(struct err *e)
 int provision_begin(struct session *s, const struct request *r, const char *prefix,
 		    session_set_fn done, void *ctx, struct err *e)
 {
-	_cleanup_(freep) char *skills = NULL, *seed = s->workspace.seeded ? baseline_dir(s) : NULL,
+	_cleanup_(freep) char *skills = NULL,
+			      *seed = workspace_of(s)->seeded ? baseline_dir(s) : NULL,
 			      *record = baseline_record(s);
 	struct provisioning *f;
 
-	if (s->workspace.provisioning)
+	if (workspace_of(s)->provisioning)
 		return busy(e);
 	if (request_touches_workspace(r) &&
 	    session_draft_refuse(s, "the workspace cannot be written", e) < 0)
@@ -300,7 +305,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 		provisioning_free(f);
 		return -EINVAL;
 	}
-	s->workspace.provisioning = f;
+	workspace_of(s)->provisioning = f;
 	return 0;
 }
 
@@ -323,7 +328,7 @@ int provision_first(struct session *s, const struct session_params *p, struct er
 		baseline_take(s);
 		return session_draft_launch(s, e);
 	}
-	s->workspace.seeded = s->setup.baseline;
+	workspace_of(s)->seeded = s->setup.baseline;
 	return provision_begin(s, p->request, "_meta.acpd.", on_first, s, e);
 }
 
@@ -331,7 +336,7 @@ int provision_admit(const struct session *s, const struct request *r, struct err
 {
 	int ret = request_check_live(r, "_meta.acpd.", e);
 
-	if (ret == 0 && request_writes(r) && s->workspace.provisioning)
+	if (ret == 0 && request_writes(r) && workspace_of(s)->provisioning)
 		ret = busy(e);
 	if (ret == 0 && request_touches_workspace(r))
 		ret = session_draft_refuse(s, "the workspace cannot be written", e);
@@ -356,8 +361,8 @@ int provision_again(struct session *s, const struct request *r, struct err *e)
 	if (!r || !request_writes(r)) {
 		baseline_resume(s);
 		/* what an earlier request wrote is no answer to this one */
-		if (r && !s->workspace.provisioning && list_empty(&s->harness.open_waiters))
-			xstrset(&s->workspace.provisioned, NULL);
+		if (r && !workspace_of(s)->provisioning && list_empty(&s->harness.open_waiters))
+			xstrset(&workspace_of(s)->provisioned, NULL);
 		return 0;
 	}
 	return provision_begin(s, r, "_meta.acpd.", on_again, s, e);
@@ -365,15 +370,15 @@ int provision_again(struct session *s, const struct request *r, struct err *e)
 
 void provision_abort(struct session *s)
 {
-	if (s->workspace.provisioning && s->workspace.provisioning->written)
-		answer(s->workspace.provisioning, NULL);
-	else if (s->workspace.provisioning)
-		materialize_abort(s->workspace.provisioning->work);
+	if (workspace_of(s)->provisioning && workspace_of(s)->provisioning->written)
+		answer(workspace_of(s)->provisioning, NULL);
+	else if (workspace_of(s)->provisioning)
+		materialize_abort(workspace_of(s)->provisioning->work);
 }
 
 bool provision_cancel(struct session *s, const void *ctx)
 {
-	struct provisioning *f = s->workspace.provisioning;
+	struct provisioning *f = workspace_of(s)->provisioning;
 
 	if (!f || f->ctx != ctx)
 		return false;
@@ -458,16 +463,16 @@ void provision_closed(struct session *s, bool remove)
 
 void provision_done(struct session *s)
 {
-	provisioning_free(s->workspace.provisioning);
-	free(s->workspace.provisioned);
-	free(s->workspace.refusal);
-	free(s->workspace.home_instructions);
+	provisioning_free(workspace_of(s)->provisioning);
+	free(workspace_of(s)->provisioned);
+	free(workspace_of(s)->refusal);
+	free(workspace_of(s)->home_instructions);
 }
 
 static void create_workspace(struct session *s)
 {
-	list_init(&s->workspace.inspections);
-	list_init(&s->workspace.diffs);
+	list_init(&workspace_of(s)->inspections);
+	list_init(&workspace_of(s)->diffs);
 }
 
 static void free_workspace(struct session *s)
@@ -477,8 +482,16 @@ static void free_workspace(struct session *s)
 	provision_done(s);
 }
 
+static void stop_workspace(struct session *s)
+{
+	provision_abort(s);
+	inspections_abort(s);
+}
+
 const struct session_part workspace_part = {
 	.name = "workspace",
+	.size = sizeof(struct session_workspace),
 	.create = create_workspace,
 	.free = free_workspace,
+	.stop = stop_workspace,
 };

@@ -2,21 +2,21 @@
  * workspace_internal.h - what of a session lies in its workspace and home, beside its history: what is put there,
  * snapshots of it, artifacts.
  *
- * This folder owns struct session_workspace (`workspace` in struct session). What runs for it outside
+ * This folder owns struct session_workspace . What runs for it outside
  * (inspections, provisioning) keeps the session from being freed until it has ended. Errors go to the caller; a
  * snapshot that fails is noted in the log and keeps no turn from ending.
  */
 #pragma once
 
+#include "session/parts/session_parts.h"
 #include "base/list.h"
 #include "loop/loop.h"
 #include "session/core/session.h"
 
 struct provisioning;
-struct session_part;
 struct session_turn;
 
-/* In struct session: workspace. */
+/* State of the part. */
 struct session_workspace {
 	struct {
 		struct list list; /* struct artifact; valid once read */
@@ -44,4 +44,7 @@ struct session_workspace {
 	char *home_instructions;     /* for the harness's own configuration */
 };
 
-extern const struct session_part workspace_part;
+static inline struct session_workspace *workspace_of(const struct session *s)
+{
+	return s->parts[PART_WORKSPACE];
+}
