@@ -62,6 +62,22 @@ struct tool_field {
 	const struct tool_field *sub;
 };
 
+/* Rows of a table of fields: name, flags, description, then what else the row has (.min, .max, .fallback, .words,
+ * .sub). The table ends by { 0 }. */
+/* clang-format off */
+#define TF_STRING(...) TF_ROW(TOOL_STRING, __VA_ARGS__)
+#define TF_INT(...) TF_ROW(TOOL_INT, __VA_ARGS__)
+#define TF_NUMBER(...) TF_ROW(TOOL_NUMBER, __VA_ARGS__)
+#define TF_BOOL(...) TF_ROW(TOOL_BOOL, __VA_ARGS__)
+#define TF_STRINGS(...) TF_ROW(TOOL_STRINGS, __VA_ARGS__)
+#define TF_MAP(...) TF_ROW(TOOL_MAP, __VA_ARGS__)
+#define TF_OBJECT(...) TF_ROW(TOOL_OBJECT, __VA_ARGS__)
+#define TF_OBJECTS(...) TF_ROW(TOOL_OBJECTS, __VA_ARGS__)
+#define TF_ANY(...) TF_ROW(TOOL_ANY, __VA_ARGS__)
+#define TF_ROW(type_, name_, flags_, text_, ...) \
+	{ .name = name_, .type = type_, .flags = flags_, .text = text_, __VA_ARGS__ }
+/* clang-format on */
+
 enum tool_hint {
 	HINT_READ_ONLY = 1,
 	HINT_DESTRUCTIVE = 2,

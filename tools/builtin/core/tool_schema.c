@@ -15,7 +15,7 @@ static const char *const type_names[] = {
 };
 
 const struct tool_field tool_common[] = {
-	{ .name = "sandboxId", .type = TOOL_STRING, .text = "id of this sandbox; may be left out" },
+	TF_STRING("sandboxId", 0, "id of this sandbox; may be left out"),
 	{ 0 },
 };
 

@@ -171,48 +171,36 @@ static void create_directory(struct builtin_call *c)
 	tool_done(c, buf_slice(&out));
 }
 
-#define DRY_RUN                                                                                    \
-	{                                                                                          \
-		.name = "dryRun", .type = TOOL_BOOL, .text = "true: nothing was changed"           \
-	}
+#define DRY_RUN TF_BOOL("dryRun", 0, "true: nothing was changed")
 
 static const struct tool_field delete_in[] = {
-	{ .name = "path",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED,
-	  .text = PATH_TEXT "; of a link, the link itself" },
-	{ .name = "recursive",
-	  .type = TOOL_BOOL,
-	  .fallback = "true",
-	  .text = "Whether a directory goes with all that is in it; with false it must be empty." },
+	TF_STRING("path", TOOL_REQUIRED, PATH_TEXT "; of a link, the link itself"),
+	TF_BOOL("recursive", 0,
+		"Whether a directory goes with all that is in it; with false it must be empty.",
+		.fallback = "true"),
 	{ 0 },
 };
 
 static const struct tool_field delete_out[] = {
-	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "true" },
-	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
+	TF_BOOL("success", TOOL_REQUIRED, "true"),
+	TF_STRING("path", TOOL_REQUIRED, "as it was given"),
 	DRY_RUN,
 	{ 0 },
 };
 
 static const struct tool_field create_in[] = {
-	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
-	{ .name = "recursive",
-	  .type = TOOL_BOOL,
-	  .fallback = "true",
-	  .text = "make those above, too, and do not mind if it is there; false: EEXIST, ENOENT" },
-	{ .name = "mode",
-	  .type = TOOL_INT,
-	  .min = 1,
-	  .max = 0777,
-	  .text = "permission bits as a number (493 is 0755)" },
+	TF_STRING("path", TOOL_REQUIRED, PATH_TEXT),
+	TF_BOOL("recursive", 0,
+		"make those above, too, and do not mind if it is there; false: EEXIST, ENOENT",
+		.fallback = "true"),
+	TF_INT("mode", 0, "permission bits as a number (493 is 0755)", .min = 1, .max = 0777),
 	{ 0 },
 };
 
 static const struct tool_field create_out[] = {
-	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "true" },
-	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
-	{ .name = "created", .type = TOOL_BOOL, .text = "false: it was there" },
+	TF_BOOL("success", TOOL_REQUIRED, "true"),
+	TF_STRING("path", TOOL_REQUIRED, "as it was given"),
+	TF_BOOL("created", 0, "false: it was there"),
 	DRY_RUN,
 	{ 0 },
 };

@@ -229,53 +229,36 @@ static void work(struct builtin_call *c)
 }
 
 static const struct tool_field edit_in[] = {
-	{ .name = "oldText",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED | TOOL_BYTES,
-	  .text = "as outside" },
-	{ .name = "newText",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED | TOOL_BYTES,
-	  .text = "as outside" },
-	{ .name = "replaceAll", .type = TOOL_BOOL, .fallback = "false", .text = "as outside" },
+	TF_STRING("oldText", TOOL_REQUIRED | TOOL_BYTES, "as outside"),
+	TF_STRING("newText", TOOL_REQUIRED | TOOL_BYTES, "as outside"),
+	TF_BOOL("replaceAll", 0, "as outside", .fallback = "false"),
 	{ 0 },
 };
 
 static const struct tool_field in[] = {
-	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
-	{ .name = "oldText",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_BYTES,
-	  .text = "what is there, to the byte; in a file whose lines end in CR LF a plain line end stands for that" },
-	{ .name = "newText",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_BYTES,
-	  .text = "what takes its place" },
-	{ .name = "replaceAll",
-	  .type = TOOL_BOOL,
-	  .fallback = "false",
-	  .text = "false: oldText must be there exactly once" },
-	{ .name = "edits",
-	  .type = TOOL_OBJECTS,
-	  .max = TOOL_EDITS_MAX,
-	  .sub = edit_in,
-	  .text = "instead: several, one after the other, all or none; each finds what those before it have left" },
-	{ .name = "dryRun",
-	  .type = TOOL_BOOL,
-	  .fallback = "false",
-	  .text = "change nothing, only say what would be done" },
+	TF_STRING("path", TOOL_REQUIRED, PATH_TEXT),
+	TF_STRING(
+		"oldText", TOOL_BYTES,
+		"what is there, to the byte; in a file whose lines end in CR LF a plain line end stands for that"),
+	TF_STRING("newText", TOOL_BYTES, "what takes its place"),
+	TF_BOOL("replaceAll", 0, "false: oldText must be there exactly once", .fallback = "false"),
+	TF_OBJECTS(
+		"edits", 0,
+		"instead: several, one after the other, all or none; each finds what those before it have left",
+		.max = TOOL_EDITS_MAX, .sub = edit_in),
+	TF_BOOL("dryRun", 0, "change nothing, only say what would be done", .fallback = "false"),
 	VERSION_IN,
 	{ 0 },
 };
 
 static const struct tool_field out_fields[] = {
-	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "true" },
-	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
-	{ .name = "replacements", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "how many" },
-	{ .name = "line", .type = TOOL_INT, .text = "of the first, from 1" },
-	{ .name = "size", .type = TOOL_INT, .text = "bytes of the file now" },
+	TF_BOOL("success", TOOL_REQUIRED, "true"),
+	TF_STRING("path", TOOL_REQUIRED, "as it was given"),
+	TF_INT("replacements", TOOL_REQUIRED, "how many"),
+	TF_INT("line", 0, "of the first, from 1"),
+	TF_INT("size", 0, "bytes of the file now"),
 	VERSION_OUT,
-	{ .name = "dryRun", .type = TOOL_BOOL, .text = "true: nothing was changed" },
+	TF_BOOL("dryRun", 0, "true: nothing was changed"),
 	{ 0 },
 };
 

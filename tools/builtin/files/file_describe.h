@@ -34,17 +34,11 @@ int version_check(const struct builtin_call *c, const struct stat *sb, const cha
 
 /* Rows of tables. */
 #define VERSION_IN                                                                                 \
-	{ .name = "expectedMtime",                                                                 \
-	  .type = TOOL_INT,                                                                        \
-	  .flags = TOOL_TIME,                                                                      \
-	  .max = SAFE_INT_MAX,                                                                     \
-	  .text = "Time of the last change, in ms or as ISO 8601 in UTC; ESTALE if it differs." }, \
-	{                                                                                          \
-		.name = "expectedEtag", .type = TOOL_STRING, .max = ETAG_BYTES,                    \
-		.text = "etag that the file must still have, else ESTALE"                          \
-	}
+	TF_INT("expectedMtime", TOOL_TIME,                                                         \
+	       "Time of the last change, in ms or as ISO 8601 in UTC; ESTALE if it differs.",      \
+	       .max = SAFE_INT_MAX),                                                               \
+		TF_STRING("expectedEtag", 0, "etag that the file must still have, else ESTALE",    \
+			  .max = ETAG_BYTES)
 #define VERSION_OUT                                                                                \
-	{ .name = "mtime", .type = TOOL_INT, .text = "last change in ms since 1970" },             \
-	{                                                                                          \
-		.name = "etag", .type = TOOL_STRING, .text = "changes when the content does"       \
-	}
+	TF_INT("mtime", 0, "last change in ms since 1970"),                                        \
+		TF_STRING("etag", 0, "changes when the content does")

@@ -213,24 +213,10 @@ static void get_size(struct builtin_call *c)
 
 /* --- tables -------------------------------------------------------------------------- */
 
-#define PATH_IN                                                                                    \
-	{                                                                                          \
-		.name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT     \
-	}
-#define PATH_OUT                                                                                   \
-	{                                                                                          \
-		.name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED,                       \
-		.text = "as it was given"                                                          \
-	}
-#define DIRECTORY_OUT                                                                              \
-	{                                                                                          \
-		.name = "isDirectory", .type = TOOL_BOOL, .flags = TOOL_REQUIRED,                  \
-		.text = "of itself: false for a link"                                              \
-	}
-#define TYPE_OUT                                                                                   \
-	{                                                                                          \
-		.name = "type", .type = TOOL_STRING, .words = type_words, .text = "of itself"      \
-	}
+#define PATH_IN TF_STRING("path", TOOL_REQUIRED, PATH_TEXT)
+#define PATH_OUT TF_STRING("path", TOOL_REQUIRED, "as it was given")
+#define DIRECTORY_OUT TF_BOOL("isDirectory", TOOL_REQUIRED, "of itself: false for a link")
+#define TYPE_OUT TF_STRING("type", 0, "of itself", .words = type_words)
 
 static const struct tool_field path_in[] = {
 	PATH_IN,
@@ -238,53 +224,30 @@ static const struct tool_field path_in[] = {
 };
 
 static const struct tool_field info_out[] = {
-	{ .name = "name",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED,
-	  .text = "last part of its real path" },
-	{ .name = "nameBase64", .type = TOOL_STRING, .text = "its bytes, if they are no UTF-8" },
+	TF_STRING("name", TOOL_REQUIRED, "last part of its real path"),
+	TF_STRING("nameBase64", 0, "its bytes, if they are no UTF-8"),
 	PATH_OUT,
 	TYPE_OUT,
-	{ .name = "isDir",
-	  .type = TOOL_BOOL,
-	  .flags = TOOL_REQUIRED,
-	  .text = "the same as isDirectory" },
+	TF_BOOL("isDir", TOOL_REQUIRED, "the same as isDirectory"),
 	DIRECTORY_OUT,
-	{ .name = "size", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "bytes" },
-	{ .name = "mode",
-	  .type = TOOL_INT,
-	  .flags = TOOL_REQUIRED,
-	  .text = "permission bits as a number" },
-	{ .name = "permissions",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED,
-	  .text = "the same as rwxr-xr-x" },
-	{ .name = "owner",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED,
-	  .text = "name, or number if it has none" },
-	{ .name = "group", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "the same" },
-	{ .name = "uid", .type = TOOL_INT, .text = "number of the owner" },
-	{ .name = "gid", .type = TOOL_INT, .text = "number of the group" },
-	{ .name = "modTime",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED,
-	  .text = "last change, ISO 8601" },
-	{ .name = "modifiedTime", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "the same" },
+	TF_INT("size", TOOL_REQUIRED, "bytes"),
+	TF_INT("mode", TOOL_REQUIRED, "permission bits as a number"),
+	TF_STRING("permissions", TOOL_REQUIRED, "the same as rwxr-xr-x"),
+	TF_STRING("owner", TOOL_REQUIRED, "name, or number if it has none"),
+	TF_STRING("group", TOOL_REQUIRED, "the same"),
+	TF_INT("uid", 0, "number of the owner"),
+	TF_INT("gid", 0, "number of the group"),
+	TF_STRING("modTime", TOOL_REQUIRED, "last change, ISO 8601"),
+	TF_STRING("modifiedTime", TOOL_REQUIRED, "the same"),
 	VERSION_OUT,
-	{ .name = "links", .type = TOOL_INT, .text = "hard links" },
-	{ .name = "symlinkTarget", .type = TOOL_STRING, .text = "of a link, as it says" },
-	{ .name = "symlinkTargetBase64",
-	  .type = TOOL_STRING,
-	  .text = "its bytes, if they are no UTF-8" },
+	TF_INT("links", 0, "hard links"),
+	TF_STRING("symlinkTarget", 0, "of a link, as it says"),
+	TF_STRING("symlinkTargetBase64", 0, "its bytes, if they are no UTF-8"),
 	{ 0 },
 };
 
 static const struct tool_field exists_out[] = {
-	{ .name = "exists",
-	  .type = TOOL_BOOL,
-	  .flags = TOOL_REQUIRED,
-	  .text = "a link does, wherever it leads" },
+	TF_BOOL("exists", TOOL_REQUIRED, "a link does, wherever it leads"),
 	PATH_OUT,
 	DIRECTORY_OUT,
 	TYPE_OUT,
@@ -293,29 +256,20 @@ static const struct tool_field exists_out[] = {
 
 static const struct tool_field size_in[] = {
 	PATH_IN,
-	{ .name = "humanReadable",
-	  .type = TOOL_BOOL,
-	  .fallback = "false",
-	  .text = "give humanReadableSize, too" },
-	{ .name = "recursive",
-	  .type = TOOL_BOOL,
-	  .fallback = "false",
-	  .text = "of a directory: all files in it; else its own entry" },
+	TF_BOOL("humanReadable", 0, "give humanReadableSize, too", .fallback = "false"),
+	TF_BOOL("recursive", 0, "of a directory: all files in it; else its own entry",
+		.fallback = "false"),
 	{ 0 },
 };
 
 static const struct tool_field size_out[] = {
-	{ .name = "size", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "bytes" },
-	{ .name = "humanReadableSize",
-	  .type = TOOL_STRING,
-	  .text = "like 1.5 KB; a KB is 1024 bytes" },
+	TF_INT("size", TOOL_REQUIRED, "bytes"),
+	TF_STRING("humanReadableSize", 0, "like 1.5 KB; a KB is 1024 bytes"),
 	PATH_OUT,
 	DIRECTORY_OUT,
 	TYPE_OUT,
-	{ .name = "files", .type = TOOL_INT, .text = "recursive: how many" },
-	{ .name = "partial",
-	  .type = TOOL_BOOL,
-	  .text = "recursive: the time was over before all were counted" },
+	TF_INT("files", 0, "recursive: how many"),
+	TF_BOOL("partial", 0, "recursive: the time was over before all were counted"),
 	{ 0 },
 };
 

@@ -261,67 +261,43 @@ static void write_many(struct builtin_call *c)
 
 /* --- tables -------------------------------------------------------------------------- */
 
-#define CONTENT(flags_)                                                                            \
-	{                                                                                          \
-		.name = "content", .type = TOOL_STRING, .flags = TOOL_BYTES | (flags_),            \
-		.text = "the whole new content"                                                    \
-	}
+#define CONTENT(flags_) TF_STRING("content", TOOL_BYTES | (flags_), "the whole new content")
 #define ENCODING                                                                                   \
-	{                                                                                          \
-		.name = "encoding", .type = TOOL_STRING, .words = encoding_words,                  \
-		.fallback = "\"utf-8\"", .text = "of content: base64 for bytes that are no text"   \
-	}
-#define MODE                                                                                                     \
-	{                                                                                                        \
-		.name = "mode", .type = TOOL_INT, .min = 1, .max = 0777,                                         \
-		.text = "permission bits as a number (420 is 0644); default: those it has, or 0666 by the umask" \
-	}
-#define PARENTS                                                                                    \
-	{                                                                                          \
-		.name = "createParents", .type = TOOL_BOOL, .fallback = "true",                    \
-		.text = "make missing directories above"                                           \
-	}
-#define FSYNC                                                                                      \
-	{                                                                                          \
-		.name = "fsync", .type = TOOL_BOOL, .fallback = "false",                           \
-		.text = "on the disk before the answer"                                            \
-	}
-#define DRY_RUN                                                                                    \
-	{                                                                                          \
-		.name = "dryRun", .type = TOOL_BOOL, .text = "true: nothing was changed"           \
-	}
+	TF_STRING("encoding", 0, "of content: base64 for bytes that are no text",                  \
+		  .fallback = "\"utf-8\"", .words = encoding_words)
+#define MODE                                                                                             \
+	TF_INT("mode", 0,                                                                                \
+	       "permission bits as a number (420 is 0644); default: those it has, or 0666 by the umask", \
+	       .min = 1, .max = 0777)
+#define PARENTS TF_BOOL("createParents", 0, "make missing directories above", .fallback = "true")
+#define FSYNC TF_BOOL("fsync", 0, "on the disk before the answer", .fallback = "false")
+#define DRY_RUN TF_BOOL("dryRun", 0, "true: nothing was changed")
 
 static const struct tool_field write_in[] = {
-	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
+	TF_STRING("path", TOOL_REQUIRED, PATH_TEXT),
 	CONTENT(TOOL_REQUIRED),
 	ENCODING,
 	MODE,
 	PARENTS,
-	{ .name = "overwrite",
-	  .type = TOOL_BOOL,
-	  .fallback = "true",
-	  .text = "false: EEXIST if there is one" },
+	TF_BOOL("overwrite", 0, "false: EEXIST if there is one", .fallback = "true"),
 	FSYNC,
 	VERSION_IN,
 	{ 0 },
 };
 
 static const struct tool_field write_out[] = {
-	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "true" },
-	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
-	{ .name = "bytesWritten", .type = TOOL_INT, .text = "size of the file" },
-	{ .name = "created", .type = TOOL_BOOL, .text = "there was none before" },
+	TF_BOOL("success", TOOL_REQUIRED, "true"),
+	TF_STRING("path", TOOL_REQUIRED, "as it was given"),
+	TF_INT("bytesWritten", 0, "size of the file"),
+	TF_BOOL("created", 0, "there was none before"),
 	VERSION_OUT,
 	DRY_RUN,
 	{ 0 },
 };
 
 static const struct tool_field file_in[] = {
-	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = PATH_TEXT },
-	{ .name = "data",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_BYTES,
-	  .text = "the whole new content" },
+	TF_STRING("path", TOOL_REQUIRED, PATH_TEXT),
+	TF_STRING("data", TOOL_BYTES, "the whole new content"),
 	CONTENT(0),
 	ENCODING,
 	MODE,
@@ -329,37 +305,28 @@ static const struct tool_field file_in[] = {
 };
 
 static const struct tool_field many_in[] = {
-	{ .name = "files",
-	  .type = TOOL_OBJECTS,
-	  .flags = TOOL_REQUIRED,
-	  .max = TOOL_FILES_MAX,
-	  .sub = file_in,
-	  .text = "each with data or content, which mean the same" },
+	TF_OBJECTS("files", TOOL_REQUIRED, "each with data or content, which mean the same",
+		   .max = TOOL_FILES_MAX, .sub = file_in),
 	PARENTS,
 	FSYNC,
 	{ 0 },
 };
 
 static const struct tool_field result_out[] = {
-	{ .name = "path", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "as it was given" },
-	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "it was written" },
-	{ .name = "code", .type = TOOL_STRING, .text = "why not" },
-	{ .name = "message", .type = TOOL_STRING, .text = "the same in words" },
-	{ .name = "bytesWritten", .type = TOOL_INT, .text = "size of the file" },
+	TF_STRING("path", TOOL_REQUIRED, "as it was given"),
+	TF_BOOL("success", TOOL_REQUIRED, "it was written"),
+	TF_STRING("code", 0, "why not"),
+	TF_STRING("message", 0, "the same in words"),
+	TF_INT("bytesWritten", 0, "size of the file"),
 	VERSION_OUT,
 	{ 0 },
 };
 
 static const struct tool_field many_out[] = {
-	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "all were written" },
-	{ .name = "filesWritten", .type = TOOL_STRINGS, .flags = TOOL_REQUIRED, .text = "paths" },
-	{ .name = "results",
-	  .type = TOOL_OBJECTS,
-	  .sub = result_out,
-	  .text = "of each, in the order given" },
-	{ .name = "note",
-	  .type = TOOL_STRING,
-	  .text = "after a failure: what became of the others" },
+	TF_BOOL("success", TOOL_REQUIRED, "all were written"),
+	TF_STRINGS("filesWritten", TOOL_REQUIRED, "paths"),
+	TF_OBJECTS("results", 0, "of each, in the order given", .sub = result_out),
+	TF_STRING("note", 0, "after a failure: what became of the others"),
 	DRY_RUN,
 	{ 0 },
 };

@@ -353,41 +353,27 @@ static void list_start(struct builtin_call *c)
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
-#define PID_IN                                                                                     \
-	{                                                                                          \
-		.name = "pid", .type = TOOL_ANY, .flags = TOOL_REQUIRED,                           \
-		.text = "what runCommand gave: a string, or the number in it"                      \
-	}
-#define TAIL_IN                                                                                      \
-	{                                                                                            \
-		.name = "tail", .type = TOOL_INT, .max = INT32_MAX,                                  \
-		.text = "only so many lines at the end of stdout and of stderr; 0: all that is kept" \
-	}
+#define PID_IN TF_ANY("pid", TOOL_REQUIRED, "what runCommand gave: a string, or the number in it")
+#define TAIL_IN                                                                                    \
+	TF_INT("tail", 0,                                                                          \
+	       "only so many lines at the end of stdout and of stderr; 0: all that is kept",       \
+	       .max = INT32_MAX)
 
 static const char *const stream_words[] = { "stdout", "stderr", NULL };
 
 static const struct tool_field get_in[] = {
 	PID_IN,
 	TAIL_IN,
-	{ .name = "offset",
-	  .type = TOOL_INT,
-	  .max = SAFE_INT_MAX,
-	  .text = "instead: what it wrote to stream from this byte on, or from the first after it that is kept" },
-	{ .name = "length",
-	  .type = TOOL_INT,
-	  .min = 1,
-	  .max = RUN_KEEP_MAX,
-	  .text = "with offset: most bytes; default: as many as are shown at a time" },
-	{ .name = "stream",
-	  .type = TOOL_STRING,
-	  .words = stream_words,
-	  .fallback = "\"stdout\"",
-	  .text = "with offset: which" },
-	{ .name = "wait", .type = TOOL_BOOL, .text = "answer when it has ended" },
-	{ .name = "timeoutMs",
-	  .type = TOOL_INT,
-	  .max = RUN_TIME_MAX,
-	  .text = "wait no longer; it goes on running (default 30000)" },
+	TF_INT("offset", 0,
+	       "instead: what it wrote to stream from this byte on, or from the first after it that is kept",
+	       .max = SAFE_INT_MAX),
+	TF_INT("length", 0, "with offset: most bytes; default: as many as are shown at a time",
+	       .min = 1, .max = RUN_KEEP_MAX),
+	TF_STRING("stream", 0, "with offset: which", .fallback = "\"stdout\"",
+		  .words = stream_words),
+	TF_BOOL("wait", 0, "answer when it has ended"),
+	TF_INT("timeoutMs", 0, "wait no longer; it goes on running (default 30000)",
+	       .max = RUN_TIME_MAX),
 	{ 0 },
 };
 
@@ -397,45 +383,35 @@ static const char *const signal_words[] = { "SIGKILL", "SIGTERM", "SIGINT", "SIG
 static const struct tool_field kill_in[] = {
 	PID_IN,
 	TAIL_IN,
-	{ .name = "signal",
-	  .type = TOOL_STRING,
-	  .words = signal_words,
-	  .fallback = "\"SIGKILL\"",
-	  .text = "SIGKILL: all of its processes at once. SIGTERM: its process group, after 2 s SIGKILL to all. "
-		  "Others: its process group, and nothing is waited for" },
+	TF_STRING(
+		"signal", 0,
+		"SIGKILL: all of its processes at once. SIGTERM: its process group, after 2 s SIGKILL to all. "
+		"Others: its process group, and nothing is waited for",
+		.fallback = "\"SIGKILL\"", .words = signal_words),
 	{ 0 },
 };
 
 static const struct tool_field write_in[] = {
 	PID_IN,
 	TAIL_IN,
-	{ .name = "data",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_BYTES,
-	  .text = "text for its stdin; a newline is not added" },
-	{ .name = "close", .type = TOOL_BOOL, .text = "its stdin ends after that" },
+	TF_STRING("data", TOOL_BYTES, "text for its stdin; a newline is not added"),
+	TF_BOOL("close", 0, "its stdin ends after that"),
 	{ 0 },
 };
 
 static const struct tool_field list_in[] = { { 0 } };
 
 static const struct tool_field listed[] = {
-	{ .name = "pid", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "names it" },
-	{ .name = "command", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "what was run" },
-	{ .name = "executionTime",
-	  .type = TOOL_INT,
-	  .flags = TOOL_REQUIRED,
-	  .text = "milliseconds" },
+	TF_STRING("pid", TOOL_REQUIRED, "names it"),
+	TF_STRING("command", TOOL_REQUIRED, "what was run"),
+	TF_INT("executionTime", TOOL_REQUIRED, "milliseconds"),
 	COMMAND_OUT_END,
 	{ 0 },
 };
 
 static const struct tool_field list_out[] = {
-	{ .name = "processes",
-	  .type = TOOL_OBJECTS,
-	  .flags = TOOL_REQUIRED,
-	  .sub = listed,
-	  .text = "oldest first; those that have ended are kept for a while" },
+	TF_OBJECTS("processes", TOOL_REQUIRED,
+		   "oldest first; those that have ended are kept for a while", .sub = listed),
 	{ 0 },
 };
 

@@ -65,62 +65,22 @@ extern const struct tool_field command_out[]; /* COMMAND_OUT_COMMON */
 
 /* Rows for tables of input fields. */
 #define COMMAND_IN_COMMON                                                                          \
-	{ .name = "workingDirectory",                                                              \
-	  .type = TOOL_STRING,                                                                     \
-	  .text = "directory it runs in; default: the working directory of the tools" },           \
-		{ .name = "cwd", .type = TOOL_STRING, .text = "the same as workingDirectory" },    \
-		{ .name = "envs",                                                                  \
-		  .type = TOOL_MAP,                                                                \
-		  .max = RUN_ENVS_MAX,                                                             \
-		  .flags = TOOL_VARIABLES,                                                         \
-		  .text = "environment variables, on top of those there are" },                    \
-		{ .name = "env",                                                                   \
-		  .type = TOOL_MAP,                                                                \
-		  .max = RUN_ENVS_MAX,                                                             \
-		  .flags = TOOL_VARIABLES,                                                         \
-		  .text = "the same as envs" },                                                    \
-		{ .name = "timeoutMs",                                                             \
-		  .type = TOOL_INT,                                                                \
-		  .max = RUN_TIME_MAX,                                                             \
-		  .text = "time limit in milliseconds, 0: none; then SIGTERM, 2 s later SIGKILL "  \
-			  "to all of its processes" },                                             \
-		{ .name = "timeoutSeconds",                                                        \
-		  .type = TOOL_INT,                                                                \
-		  .max = RUN_TIME_MAX / 1000,                                                      \
-		  .text = "the same in seconds" },                                                 \
-	{                                                                                          \
-		.name = "maxOutputBytes", .type = TOOL_INT, .max = RUN_KEEP_MAX,                   \
-		.text = "newest bytes kept of stdout and of stderr each"                           \
-	}
+	TF_STRING("workingDirectory", 0,                                                           \
+		  "directory it runs in; default: the working directory of the tools"),            \
+		TF_STRING("cwd", 0, "the same as workingDirectory"),                               \
+		TF_MAP("envs", TOOL_VARIABLES, "environment variables, on top of those there are", \
+		       .max = RUN_ENVS_MAX),                                                       \
+		TF_MAP("env", TOOL_VARIABLES, "the same as envs", .max = RUN_ENVS_MAX),            \
+		TF_INT("timeoutMs", 0,                                                             \
+		       "time limit in milliseconds, 0: none; then SIGTERM, 2 s later SIGKILL "     \
+		       "to all of its processes",                                                  \
+		       .max = RUN_TIME_MAX),                                                       \
+		TF_INT("timeoutSeconds", 0, "the same in seconds", .max = RUN_TIME_MAX / 1000),    \
+		TF_INT("maxOutputBytes", 0, "newest bytes kept of stdout and of stderr each",      \
+		       .max = RUN_KEEP_MAX)
 
 /* And of tables of what comes back: success and command_put_end; command_put and command_put_unrun. */
 /* clang-format off */
-#define COMMAND_OUT_END \
-	{ .name = "success", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, \
-	  .text = "it has not failed: it runs, or it has ended with exit code 0" }, \
-	{ .name = "exitCode", .type = TOOL_INT, .flags = TOOL_REQUIRED | TOOL_NULLABLE, \
-	  .text = "128 and the signal's number if a signal ended it; 127: no such command; null: it runs" }, \
-	{ .name = "signal", .type = TOOL_STRING, .flags = TOOL_REQUIRED | TOOL_NULLABLE, \
-	  .text = "the signal that ended it, such as SIGSEGV" }, \
-	{ .name = "running", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "it has not ended" }, \
-	{ .name = "timedOut", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "its time was over" }, \
-	{ .name = "killed", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "it was ended from here" }
-#define COMMAND_OUT_COMMON \
-	COMMAND_OUT_END, \
-	{ .name = "stdout", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "what it wrote" }, \
-	{ .name = "stderr", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "what it wrote" }, \
-	{ .name = "command", .type = TOOL_STRING, .flags = TOOL_REQUIRED, .text = "what was run" }, \
-	{ .name = "executionTime", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "milliseconds" }, \
-	{ .name = "stdoutTruncated", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "older output is not kept" }, \
-	{ .name = "stderrTruncated", .type = TOOL_BOOL, .flags = TOOL_REQUIRED, .text = "older output is not kept" }, \
-	{ .name = "stdoutDroppedBytes", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "bytes that are not kept" }, \
-	{ .name = "stderrDroppedBytes", .type = TOOL_INT, .flags = TOOL_REQUIRED, .text = "bytes that are not kept" }, \
-	{ .name = "leftBehind", .type = TOOL_INT, \
-	  .text = "processes that it had left running, which were ended with it" }, \
-	{ .name = "pid", .type = TOOL_STRING, \
-	  .text = "names it for getProcessOutput and killProcess; of one that has ended: for what was left out" }, \
-	{ .name = "piece", .type = TOOL_STRING, .text = "getProcessOutput with offset: of the stream asked for" }, \
-	{ .name = "offset", .type = TOOL_INT, .text = "where piece begins" }, \
-	{ .name = "nextOffset", .type = TOOL_INT, .text = "where to read on, if there is more" }, \
-	{ .name = "dryRun", .type = TOOL_BOOL, .text = "nothing was run" }
+#define COMMAND_OUT_END TF_BOOL("success", TOOL_REQUIRED, "it has not failed: it runs, or it has ended with exit code 0"), TF_INT("exitCode", TOOL_REQUIRED | TOOL_NULLABLE, "128 and the signal's number if a signal ended it; 127: no such command; null: it runs"), TF_STRING("signal", TOOL_REQUIRED | TOOL_NULLABLE, "the signal that ended it, such as SIGSEGV"), TF_BOOL("running", TOOL_REQUIRED, "it has not ended"), TF_BOOL("timedOut", TOOL_REQUIRED, "its time was over"), TF_BOOL("killed", TOOL_REQUIRED, "it was ended from here")
+#define COMMAND_OUT_COMMON COMMAND_OUT_END, TF_STRING("stdout", TOOL_REQUIRED, "what it wrote"), TF_STRING("stderr", TOOL_REQUIRED, "what it wrote"), TF_STRING("command", TOOL_REQUIRED, "what was run"), TF_INT("executionTime", TOOL_REQUIRED, "milliseconds"), TF_BOOL("stdoutTruncated", TOOL_REQUIRED, "older output is not kept"), TF_BOOL("stderrTruncated", TOOL_REQUIRED, "older output is not kept"), TF_INT("stdoutDroppedBytes", TOOL_REQUIRED, "bytes that are not kept"), TF_INT("stderrDroppedBytes", TOOL_REQUIRED, "bytes that are not kept"), TF_INT("leftBehind", 0, "processes that it had left running, which were ended with it"), TF_STRING("pid", 0, "names it for getProcessOutput and killProcess; of one that has ended: for what was left out"), TF_STRING("piece", 0, "getProcessOutput with offset: of the stream asked for"), TF_INT("offset", 0, "where piece begins"), TF_INT("nextOffset", 0, "where to read on, if there is more"), TF_BOOL("dryRun", 0, "nothing was run")
 /* clang-format on */

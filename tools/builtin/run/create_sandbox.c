@@ -84,32 +84,20 @@ static void create_sandbox(struct builtin_call *c)
 }
 
 static const struct tool_field create_in[] = {
-	{ .name = "name", .type = TOOL_STRING, .max = 256, .text = "no effect" },
-	{ .name = "labels", .type = TOOL_MAP, .max = 256, .text = "no effect" },
-	{ .name = "language",
-	  .type = TOOL_STRING,
-	  .max = 64,
-	  .text = "no effect: runCode takes it with every call" },
-	{ .name = "envVars",
-	  .type = TOOL_MAP,
-	  .max = RUN_ENVS_MAX,
-	  .flags = TOOL_VARIABLES,
-	  .text = "the same as envs" },
-	{ .name = "metadata", .type = TOOL_MAP, .max = 256, .text = "no effect" },
-	{ .name = "envs",
-	  .type = TOOL_MAP,
-	  .max = RUN_ENVS_MAX,
-	  .flags = TOOL_VARIABLES,
-	  .text = "environment variables of all later commands, beside those of earlier calls" },
-	{ .name = "timeoutMS", .type = TOOL_INT, .max = INT32_MAX, .text = "no effect" },
+	TF_STRING("name", 0, "no effect", .max = 256),
+	TF_MAP("labels", 0, "no effect", .max = 256),
+	TF_STRING("language", 0, "no effect: runCode takes it with every call", .max = 64),
+	TF_MAP("envVars", TOOL_VARIABLES, "the same as envs", .max = RUN_ENVS_MAX),
+	TF_MAP("metadata", 0, "no effect", .max = 256),
+	TF_MAP("envs", TOOL_VARIABLES,
+	       "environment variables of all later commands, beside those of earlier calls",
+	       .max = RUN_ENVS_MAX),
+	TF_INT("timeoutMS", 0, "no effect", .max = INT32_MAX),
 	{ 0 },
 };
 
 static const struct tool_field create_out[] = {
-	{ .name = "sandboxId",
-	  .type = TOOL_STRING,
-	  .flags = TOOL_REQUIRED,
-	  .text = "id of this sandbox" },
+	TF_STRING("sandboxId", TOOL_REQUIRED, "id of this sandbox"),
 	{ 0 },
 };
 
