@@ -83,3 +83,43 @@ struct jiter {
 bool jiter_init(struct jiter *it, struct jval v);
 /* key (raw text between the quotes, still escaped) is only set for objects; may be NULL. */
 bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret);
+
+static inline struct jiter jiter_array(struct jval v)
+{
+	struct jiter it;
+
+	jiter_init(&it, (struct jval){ v.type == J_ARRAY ? J_ARRAY : J_NONE, v.raw });
+	return it;
+}
+
+static inline struct jiter jiter_object(struct slice object)
+{
+	struct jiter it;
+
+	jiter_init(&it, (struct jval){ J_OBJECT, object });
+	return it;
+}
+
+/* Loops over the elements of an array; of any other value there are none. el is declared here. The outer loops run
+ * once, so break and continue are those of the innermost. */
+#define jarr_each(el, ...)                                                                         \
+	for (struct jiter _it_##el = jiter_array(__VA_ARGS__), *_at_##el = &_it_##el; _at_##el;    \
+	     _at_##el = NULL)                                                                      \
+		for (struct jval el; jiter_next(_at_##el, NULL, &el);)
+
+static inline size_t jarr_length(struct jval array)
+{
+	size_t n = 0;
+
+	jarr_each(el, array)
+		n++;
+	return n;
+}
+
+/* Loops over the members of a valid object, which is a slice; of any other text there are none. name (raw, still
+ * escaped) and el are declared here. */
+#define jobj_each(name, el, object)                                                                \
+	for (struct jiter _it_##el = jiter_object(object), *_at_##el = &_it_##el; _at_##el;        \
+	     _at_##el = NULL)                                                                      \
+		for (struct slice name, *_name_##el = &name; _name_##el; _name_##el = NULL)        \
+			for (struct jval el; jiter_next(_at_##el, &name, &el);)

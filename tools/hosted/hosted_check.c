@@ -48,19 +48,6 @@ static void on_notify(void *ctx _unused_, const char *method _unused_, struct sl
 {
 }
 
-static int count_tools(struct slice result)
-{
-	struct jval tools = jobj_get(result, "tools"), v;
-	struct jiter it;
-	int n = 0;
-
-	if (tools.type != J_ARRAY)
-		return -EINVAL;
-	for (jiter_init(&it, tools); jiter_next(&it, NULL, &v); n++)
-		;
-	return n;
-}
-
 static int error_of(struct slice error, struct err *e)
 {
 	_cleanup_(freep) char *message = NULL;
@@ -78,9 +65,8 @@ static void ask(void *ctx);
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
 	struct hosted_check *l = ctx;
-	struct jval next = jobj_get(result, "nextCursor");
+	struct jval next = jobj_get(result, "nextCursor"), tools = jobj_get(result, "tools");
 	struct err e = { 0 };
-	int n;
 
 	l->call = NULL;
 	if (!l->pages++)
@@ -89,14 +75,13 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 		check_end(l, error_of(error, &e) == -ENOSYS ? NULL : &e);
 		return;
 	}
-	n = count_tools(result);
-	if (n < 0) {
-		err_set(&e, n, 0, "SERVER_PROTOCOL",
+	if (tools.type != J_ARRAY) {
+		err_set(&e, -EINVAL, 0, "SERVER_PROTOCOL",
 			"tools/list: the result has no array of tools");
 		check_end(l, &e);
 		return;
 	}
-	l->tools = MAX(l->tools, 0) + n;
+	l->tools = MAX(l->tools, 0) + (int)jarr_length(tools);
 	if (next.type != J_STRING || l->pages == HOSTED_PAGES_MAX) {
 		check_end(l, NULL);
 		return;

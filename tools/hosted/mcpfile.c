@@ -160,12 +160,8 @@ static void warn_beside(struct mcpfile *f, struct slice text)
 					     "name",	   "description", "$schema",
 					     "version",	   "metadata",	  NULL };
 	static const char *const builders[] = { "startup", "ports", NULL };
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 
-	jiter_init(&it, (struct jval){ J_OBJECT, text });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, text) {
 		_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, 64u));
 		struct err e = { 0 };
 

@@ -53,12 +53,7 @@ static bool is_known(struct slice key)
 
 static void warn_unknown(struct mcpfile *f, const char *entry, struct slice object)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, (struct jval){ J_OBJECT, object });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, object) {
 		_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, 64u));
 		struct err e = { 0 };
 
@@ -189,35 +184,22 @@ static int decode_pair(struct mcpfile_pairs *p, size_t from, struct slice key, s
 	return 0;
 }
 
-static size_t count_items(struct jval v)
-{
-	struct jiter it;
-	size_t n = 0;
-
-	for (jiter_init(&it, v); jiter_next(&it, NULL, &v); n++)
-		;
-	return n;
-}
-
 int mcpfile_pairs_decode(struct mcpfile_pairs *p, struct slice object, const char *field,
 			 bool (*check)(const char *name), char *const *env, struct err *e)
 {
-	struct jval v = { J_OBJECT, object };
-	size_t from = p->n, n;
-	struct slice key;
-	struct jiter it;
+	size_t from = p->n, n = 0;
 
 	if (!object.n)
 		return 0;
-	n = count_items(v);
+	jobj_each(key, v, object)
+		n++;
 	if (n > HOSTED_ITEMS_MAX)
 		return err_field(e, field, "TOO_MANY", "%s has more than %d members", field,
 				 HOSTED_ITEMS_MAX);
 	p->at = reallocarray(p->at, p->n + n + 1, sizeof(*p->at));
 	if (!p->at)
 		abort();
-	jiter_init(&it, v);
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, object)
 		if (decode_pair(p, from, key, v, field, check, env, e) < 0)
 			return -EINVAL;
 	return 0;
@@ -257,16 +239,13 @@ static int check_line(const char *text, const char *field, struct err *e)
 
 static int decode_args(struct mcpfile_entry *out, struct jval args, char *const *env, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
+	size_t i = 0;
 
-	if (!jiter_init(&it, args))
-		return 0;
-	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+	jarr_each(v, args) {
 		char path[32];
 
-		snprintf(path, sizeof(path), "args[%zu]", i);
-		if (decode_text(v, path, env, &out->argv[1 + i], e) < 0)
+		snprintf(path, sizeof(path), "args[%zu]", i++);
+		if (decode_text(v, path, env, &out->argv[i], e) < 0)
 			return -EINVAL;
 	}
 	return 0;
@@ -276,7 +255,7 @@ static int decode_stdio(struct mcpfile_entry *out, const struct raw_entry *raw, 
 			struct err *e)
 {
 	struct jval args = { raw->args.n ? J_ARRAY : J_NONE, raw->args };
-	size_t n = args.type == J_ARRAY ? count_items(args) : 0;
+	size_t n = jarr_length(args);
 
 	if (n > HOSTED_ITEMS_MAX)
 		return err_field(e, "args", "TOO_MANY", "args has more than %d items",

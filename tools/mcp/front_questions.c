@@ -228,13 +228,8 @@ static int check_question(const struct front_request *x, struct slice key, struc
 static int check_questions(const struct front_request *x, struct jval questions, struct err *e)
 {
 	unsigned n = 0;
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 
-	if (!jiter_init(&it, questions))
-		return 0;
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, questions.raw) {
 		int r = check_question(x, key, v.raw, e);
 
 		if (r < 0)
@@ -275,13 +270,9 @@ static bool put_question(struct front_request *x, struct slice key, struct slice
 
 static void put_questions(struct front_request *x, struct jval questions)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	struct err e;
 
-	jiter_init(&it, questions);
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, questions.raw) {
 		if (put_question(x, key, v.raw))
 			continue;
 		err_set(&e, -EBUSY, 0, "INPUT_INVALID", "%s asked too much of the client",

@@ -106,16 +106,14 @@ static void refuse_all(struct mcp_front *f, unsigned upto, struct slice error)
 /* A server acknowledges what it has accepted; without a list, it has accepted all. */
 static bool is_taken(struct slice acknowledged, struct jval uri)
 {
-	struct jval taken = jobj_get(acknowledged, "notifications"), v;
+	struct jval taken = jobj_get(acknowledged, "notifications");
 	_cleanup_(freep) char *plain = NULL;
-	struct jiter it;
 
 	if (taken.type != J_OBJECT)
 		return true;
-	if (jstr_decode(uri, MCP_URI_MAX, &plain) < 0 ||
-	    !jiter_init(&it, jobj_get(taken.raw, "resourceSubscriptions")))
+	if (jstr_decode(uri, MCP_URI_MAX, &plain) < 0)
 		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, jobj_get(taken.raw, "resourceSubscriptions"))
 		if (jstr_is(v, plain))
 			return true;
 	return false;

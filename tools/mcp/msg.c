@@ -122,23 +122,6 @@ static struct slice quoted(struct slice key)
 	return (struct slice){ key.p - 1, key.n + 2 };
 }
 
-static bool is_space(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* Walks an object's members; any other value has none. The text has been scanned already and may be large, so it is not
- * scanned again. */
-static bool walk(struct slice object, struct jiter *it)
-{
-	while (object.n && is_space(object.p[0]))
-		object = slice_after(object, 1);
-	while (object.n && is_space(object.p[object.n - 1]))
-		object.n--;
-	return object.n >= 2 && object.p[0] == '{' &&
-	       jiter_init(it, (struct jval){ J_OBJECT, object });
-}
-
 struct jval mcp_meta_get(struct slice object, const char *key)
 {
 	struct jslot member = { .key = key };
@@ -151,13 +134,7 @@ struct jval mcp_meta_get(struct slice object, const char *key)
 
 static bool has_member(struct slice braced, struct slice key)
 {
-	struct jiter it;
-	struct slice other;
-	struct jval v;
-
-	if (!walk(braced, &it))
-		return false;
-	while (jiter_next(&it, &other, &v))
+	jobj_each(other, v, braced)
 		if (same_string(quoted(key), quoted(other)))
 			return true;
 	return false;
@@ -167,9 +144,6 @@ void mcp_object_merge(struct buf *out, struct slice object, struct slice members
 {
 	_cleanup_(buf_done) struct buf braced = { 0 };
 	struct jw w = JW(out);
-	struct jiter it;
-	struct slice key;
-	struct jval v;
 
 	buf_putc(&braced, '{');
 	buf_add_slice(&braced, members);
@@ -177,10 +151,9 @@ void mcp_object_merge(struct buf *out, struct slice object, struct slice members
 	out->failed |= braced.failed;
 	buf_reserve(out, object.n + members.n + KIB);
 	jw_obj(&w, NULL);
-	if (walk(object, &it))
-		while (jiter_next(&it, &key, &v))
-			if (!has_member(buf_slice(&braced), key))
-				jw_member_raw(&w, key, v.raw);
+	jobj_each(key, v, object)
+		if (!has_member(buf_slice(&braced), key))
+			jw_member_raw(&w, key, v.raw);
 	jw_raw(&w, NULL, members);
 	jw_end_obj(&w);
 }
@@ -203,16 +176,12 @@ static bool is_one_of(struct slice key, const char *const *keys)
 void mcp_object_strip(struct buf *out, struct slice object, const char *const *keys)
 {
 	struct jw w = JW(out);
-	struct jiter it;
-	struct slice key;
-	struct jval v;
 
 	buf_reserve(out, object.n + KIB);
 	jw_obj(&w, NULL);
-	if (walk(object, &it))
-		while (jiter_next(&it, &key, &v))
-			if (!is_one_of(key, keys))
-				jw_member_raw(&w, key, v.raw);
+	jobj_each(key, v, object)
+		if (!is_one_of(key, keys))
+			jw_member_raw(&w, key, v.raw);
 	jw_end_obj(&w);
 }
 
@@ -220,21 +189,16 @@ void mcp_meta_merge(struct buf *out, struct slice object, struct slice members)
 {
 	struct jw w = JW(out);
 	bool merged = false;
-	struct jiter it;
-	struct slice key;
-	struct jval v;
 
 	buf_reserve(out, object.n + members.n + KIB);
 	jw_obj(&w, NULL);
-	if (walk(object, &it)) {
-		while (jiter_next(&it, &key, &v)) {
-			if (!jkey_is(key, "_meta")) {
-				jw_member_raw(&w, key, v.raw);
-			} else if (!merged) { /* with a second one, readers could see different messages */
-				jw_member_raw(&w, key, SLICE(""));
-				mcp_object_merge(out, v.raw, members);
-				merged = true;
-			}
+	jobj_each(key, v, object) {
+		if (!jkey_is(key, "_meta")) {
+			jw_member_raw(&w, key, v.raw);
+		} else if (!merged) { /* with a second one, readers could see different messages */
+			jw_member_raw(&w, key, SLICE(""));
+			mcp_object_merge(out, v.raw, members);
+			merged = true;
 		}
 	}
 	if (!merged) {
@@ -249,24 +213,19 @@ void mcp_meta_strip(struct buf *out, struct slice object, const char *const *key
 {
 	_cleanup_(buf_done) struct buf meta = { 0 };
 	struct jw w = JW(out);
-	struct jiter it;
-	struct slice key;
-	struct jval v;
 
 	buf_reserve(out, object.n + KIB);
 	jw_obj(&w, NULL);
-	if (walk(object, &it)) {
-		while (jiter_next(&it, &key, &v)) {
-			if (v.type != J_OBJECT || !jkey_is(key, "_meta")) {
-				jw_member_raw(&w, key, v.raw);
-				continue;
-			}
-			buf_reset(&meta);
-			mcp_object_strip(&meta, v.raw, keys);
-			out->failed |= meta.failed;
-			if (!slice_is(buf_slice(&meta), "{}"))
-				jw_member_raw(&w, key, buf_slice(&meta));
+	jobj_each(key, v, object) {
+		if (v.type != J_OBJECT || !jkey_is(key, "_meta")) {
+			jw_member_raw(&w, key, v.raw);
+			continue;
 		}
+		buf_reset(&meta);
+		mcp_object_strip(&meta, v.raw, keys);
+		out->failed |= meta.failed;
+		if (!slice_is(buf_slice(&meta), "{}"))
+			jw_member_raw(&w, key, buf_slice(&meta));
 	}
 	jw_end_obj(&w);
 }

@@ -270,20 +270,17 @@ static int add_named(struct assembly *a, struct slice raw, const char *field, st
 
 static int add_all_named(struct assembly *a, struct err *e)
 {
-	struct slice list = mcp_servers_given(a->v->session);
 	char field[32];
-	struct jiter it;
-	struct jval v;
-	int r = 0;
+	size_t i = 0;
+	int r;
 
-	if (!list.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, list });
-	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
-		snprintf(field, sizeof(field), "mcpServers[%zu]", i);
+	jarr_each(v, (struct jval){ J_ARRAY, mcp_servers_given(a->v->session) }) {
+		snprintf(field, sizeof(field), "mcpServers[%zu]", i++);
 		r = add_named(a, v.raw, field, e);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* --- servers of the sandbox ------------------------------------------------------------------------------------- */
@@ -323,22 +320,20 @@ static int add_hosted_one(struct assembly *a, const char *name, const char *fiel
 static int add_hosted(struct assembly *a, struct err *e)
 {
 	char field[48];
-	struct jiter it;
-	struct jval v;
-	int r = 0;
+	size_t i = 0;
+	int r;
 
-	if (!a->request.hosted.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, a->request.hosted });
-	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
+	jarr_each(v, (struct jval){ J_ARRAY, a->request.hosted }) {
 		_cleanup_(freep) char *name = NULL;
 
-		snprintf(field, sizeof(field), "_meta.acpd.mcp.hosted[%zu]", i);
+		snprintf(field, sizeof(field), "_meta.acpd.mcp.hosted[%zu]", i++);
 		if (jstr_decode(v, 256, &name) < 0)
 			return err_field(e, field, "FIELD_INVALID", "%s is no name", field);
 		r = add_hosted_one(a, name, field, e);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int add_builtin(struct assembly *a, struct err *e)

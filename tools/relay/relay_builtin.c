@@ -137,15 +137,11 @@ static void add_string(char ***list, size_t *n, char *s)
 
 static char **argv_of(const char *program, struct slice args)
 {
-	struct jiter it;
-	struct jval v;
 	char **argv = NULL;
 	size_t n = 0;
 
 	add_string(&argv, &n, xstrdup(program));
-	if (!args.n || !jiter_init(&it, (struct jval){ J_ARRAY, args }))
-		return argv;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, (struct jval){ J_ARRAY, args }) {
 		char *arg = NULL;
 
 		if (jstr_decode(v, MIB, &arg) == 0)
@@ -159,8 +155,6 @@ static char **env_of(struct session_servers *v, const char *marker, struct slice
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 	char **base = session_environ(v->session, marker);
-	struct jiter it;
-	struct jval pair;
 
 	for (char **e = base; *e; e++) {
 		_cleanup_(freep) char *name = xstrndup(*e, strcspn(*e, "="));
@@ -168,15 +162,14 @@ static char **env_of(struct session_servers *v, const char *marker, struct slice
 		harness_plan_env(&plan, name, *e + strlen(name) + 1);
 	}
 	harness_plan_free_environ(base);
-	if (env.n && jiter_init(&it, (struct jval){ J_ARRAY, env }))
-		while (jiter_next(&it, NULL, &pair)) {
-			_cleanup_(freep) char *name = NULL, *value = NULL;
+	jarr_each(pair, (struct jval){ J_ARRAY, env }) {
+		_cleanup_(freep) char *name = NULL, *value = NULL;
 
-			if (jstr_decode(jobj_get(pair.raw, "name"), 256, &name) == 0 &&
-			    jstr_decode(jobj_get(pair.raw, "value"), MIB, &value) == 0 &&
-			    strncmp(name, "ACPD_", 5) != 0)
-				harness_plan_env(&plan, name, value);
-		}
+		if (jstr_decode(jobj_get(pair.raw, "name"), 256, &name) == 0 &&
+		    jstr_decode(jobj_get(pair.raw, "value"), MIB, &value) == 0 &&
+		    strncmp(name, "ACPD_", 5) != 0)
+			harness_plan_env(&plan, name, value);
+	}
 	return harness_plan_environ(&plan);
 }
 

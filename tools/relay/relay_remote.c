@@ -96,20 +96,17 @@ static char *header_line(struct slice pair)
 static int header_lines(struct slice pairs, char ***ret, struct err *e)
 {
 	size_t n = 0;
-	struct jiter it;
-	struct jval v;
 	int r = 0;
 
-	if (pairs.n)
-		jiter_init(&it, (struct jval){ J_ARRAY, pairs });
-	while (pairs.n && r == 0 && jiter_next(&it, NULL, &v)) {
+	jarr_each(v, (struct jval){ J_ARRAY, pairs }) {
 		char *line = header_line(v.raw);
 
-		if (line)
-			*GROW(*ret, n) = line;
-		else
+		if (!line)
 			r = err_field(e, "headers", "HEADER_INVALID",
 				      "headers: one is too long, or has a byte zero");
+		if (r < 0)
+			break;
+		*GROW(*ret, n) = line;
 	}
 	(void)GROW(*ret, n);
 	return r;

@@ -63,17 +63,13 @@ static void put_below(struct err *e, const char *prefix)
 
 static int check_names(struct slice array, const char *field, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char path[64];
+	size_t i = 0;
 
-	if (!array.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+	jarr_each(v, (struct jval){ J_ARRAY, array }) {
 		_cleanup_(freep) char *name = NULL;
 
-		snprintf(path, sizeof(path), "%s[%zu]", field, i);
+		snprintf(path, sizeof(path), "%s[%zu]", field, i++);
 		if (jstr_decode(v, WISH_NAME_MAX, &name) < 0)
 			return err_field(e, path, "FIELD_INVALID", "%s must be a name", path);
 	}

@@ -120,12 +120,9 @@ static void both_failed(struct upstream *u, struct slice error)
 
 static bool speaks_modern(struct slice result)
 {
-	struct jval list = jobj_get(result, "supportedVersions"), v;
-	struct jiter it;
+	struct jval list = jobj_get(result, "supportedVersions");
 
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, list)
 		if (jstr_is(v, MCP_MODERN))
 			return true;
 	return false;

@@ -286,15 +286,14 @@ int upstream_rpc_feed(struct upstream_rpc *l, uint32_t origin, struct slice text
 	struct slice s = flat(text, &b);
 	bool any = false;
 	struct jval v;
-	struct jiter it;
 
 	while (s.n && (*s.p == ' ' || *s.p == '\t'))
 		s = slice_after(s, 1);
 	if (!s.n || s.p[0] != '[')
 		return got_one(l, origin, s);
-	if (jscan_value(s, &v) != JSCAN_OK || !jiter_init(&it, v))
+	if (jscan_value(s, &v) != JSCAN_OK)
 		return -EBADMSG;
-	while (jiter_next(&it, NULL, &v))
-		any |= got_one(l, origin, v.raw) == 0;
+	jarr_each(one, v)
+		any |= got_one(l, origin, one.raw) == 0;
 	return any ? 0 : -EBADMSG;
 }

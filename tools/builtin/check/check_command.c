@@ -44,26 +44,13 @@ static void on_exit_(void *ctx, const struct command_run_status *st)
 
 static const struct command_run_events events = { NULL, on_exit_ };
 
-static size_t count(struct jval v)
-{
-	struct jiter it;
-	size_t n = 0;
-
-	if (jiter_init(&it, v))
-		while (jiter_next(&it, NULL, &v))
-			n++;
-	return n;
-}
-
 static void take_words(struct check_job *j, struct command *c)
 {
-	struct jval list = { J_ARRAY, j->argv }, v;
-	struct jiter it;
+	struct jval list = { J_ARRAY, j->argv };
 	size_t n = 0;
 
-	c->argv = xalloc((count(list) + 1) * sizeof(char *));
-	jiter_init(&it, list);
-	while (jiter_next(&it, NULL, &v))
+	c->argv = xalloc((jarr_length(list) + 1) * sizeof(char *));
+	jarr_each(v, list)
 		if (jstr_decode(v, ARG_BYTES_MAX, &c->argv[n]) == 0)
 			n++;
 }
@@ -71,13 +58,7 @@ static void take_words(struct check_job *j, struct command *c)
 /* Ours, and that of the check on top. */
 static void take_env(struct check_job *j)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	if (!j->env.n || !jiter_init(&it, (struct jval){ J_OBJECT, j->env }))
-		return;
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, j->env) {
 		_cleanup_(freep) char *name = xstrndup(key.p, key.n), *value = NULL;
 
 		if (jstr_decode(v, ARG_BYTES_MAX, &value) == 0)

@@ -8,34 +8,25 @@
 
 static int check_words(struct jval list, const char *path, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char at[96];
 	size_t n = 0;
 
-	if (list.type == J_ARRAY && jiter_init(&it, list))
-		for (; jiter_next(&it, NULL, &v); n++) {
-			_cleanup_(freep) char *word = NULL;
+	jarr_each(v, list) {
+		_cleanup_(freep) char *word = NULL;
 
-			snprintf(at, sizeof(at), "%s[%zu]", path, n);
-			if (jstr_decode(v, PATH_BYTES_MAX, &word) < 0 || !*word)
-				return err_field(e, at, "FIELD_INVALID", "%s must be a word", at);
-		}
+		snprintf(at, sizeof(at), "%s[%zu]", path, n++);
+		if (jstr_decode(v, PATH_BYTES_MAX, &word) < 0 || !*word)
+			return err_field(e, at, "FIELD_INVALID", "%s must be a word", at);
+	}
 	return n ? 0 : err_field(e, path, "FIELD_INVALID", "%s must be words", path);
 }
 
 int code_interpreters_check(struct slice interpreters, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	char path[80];
-	int r = 0;
+	int r;
 
-	if (!interpreters.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_OBJECT, interpreters });
-	while (r == 0 && jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, interpreters) {
 		const char *name;
 		size_t i = 0;
 
@@ -46,6 +37,8 @@ int code_interpreters_check(struct slice interpreters, struct err *e)
 			return err_field(e, path, "PARAM_UNSUPPORTED",
 					 "there is no such language; known are python, js, ts");
 		r = check_words(v, path, e);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }

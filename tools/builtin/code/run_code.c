@@ -109,12 +109,8 @@ static bool configured(const struct toolbox *b, const struct language *l, char *
 	const char *text = toolbox_config(b)->interpreters;
 	struct jval list = text ? jobj_get(slice_of(text), l->names[0]) :
 				  (struct jval){ J_NONE, SLICE_NONE };
-	struct jiter it;
-	struct jval el;
 
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return false;
-	while (jiter_next(&it, NULL, &el)) {
+	jarr_each(el, list) {
 		char *word = NULL;
 
 		if (jstr_decode(el, PATH_BYTES_MAX, &word) == 0)

@@ -106,14 +106,9 @@ static void put_value(struct buf *out, struct jval v, bool in_line);
 
 static void put_members(struct buf *out, struct slice object, const char *between)
 {
-	struct jiter it;
-	struct slice key;
-	struct jval v;
 	bool any = false;
 
-	if (!jiter_init(&it, (struct jval){ J_OBJECT, object }))
-		return;
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, object) {
 		if (v.type == J_NULL)
 			continue;
 		if (any)
@@ -127,12 +122,9 @@ static void put_members(struct buf *out, struct slice object, const char *betwee
 
 static void put_list(struct buf *out, struct jval list, bool in_line)
 {
-	struct jiter it;
-	struct jval v;
 	bool any = false;
 
-	jiter_init(&it, list);
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, list) {
 		if (in_line)
 			buf_puts(out, any ? "; " : "");
 		else
@@ -182,13 +174,7 @@ static bool has_lines(struct jval v)
 /* Without the members named. */
 static void put_object(struct buf *out, struct slice object, const char *const *skip)
 {
-	struct jiter it;
-	struct slice key;
-	struct jval v;
-
-	if (!jiter_init(&it, (struct jval){ J_OBJECT, object }))
-		return;
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, object) {
 		const char *const *s = skip;
 
 		while (*s && !slice_is(key, *s))
@@ -212,12 +198,7 @@ void model_text_plain(struct buf *out, struct slice object)
 
 void model_text_nearest(struct buf *out, struct jval list)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, list) {
 		_cleanup_(buf_done) struct buf text = { 0 };
 		struct model_text_lines l = { .first = model_text_number(v.raw, "line"),
 					      .most = TOOL_SHOW_LINES,

@@ -37,30 +37,16 @@ static const struct jfield fields[] = {
 	JF_END,
 };
 
-static char **room_for(struct slice list)
-{
-	size_t n = 1;
-	struct jiter it;
-	struct jval v;
-
-	if (jiter_init(&it, (struct jval){ list.p[0] == '[' ? J_ARRAY : J_OBJECT, list }))
-		while (jiter_next(&it, NULL, &v))
-			n++;
-	return xalloc(n * sizeof(char *));
-}
-
 static int strings(struct slice list, const char *name, char ***ret, struct err *e)
 {
+	struct jval array = { J_ARRAY, list };
 	size_t n = 0;
-	struct jiter it;
-	struct jval v;
 	char at[64];
 
 	if (!list.n)
 		return 0;
-	*ret = room_for(list);
-	jiter_init(&it, (struct jval){ J_ARRAY, list });
-	while (jiter_next(&it, NULL, &v)) {
+	*ret = xalloc((jarr_length(array) + 1) * sizeof(char *));
+	jarr_each(v, array) {
 		snprintf(at, sizeof(at), "%s[%zu]", name, n);
 		if (jstr_decode(v, PATH_BYTES_MAX, &(*ret)[n]) < 0)
 			return err_field(e, at, "CONFIG_INVALID", "%s must be a string", at);
@@ -87,15 +73,14 @@ static int tools_check(char *const *names, struct err *e)
 static int variables(struct slice object, char ***ret, struct err *e)
 {
 	size_t n = 0;
-	struct jiter it;
-	struct slice key;
-	struct jval v;
 
 	if (!object.n)
 		return 0;
-	*ret = room_for(object);
-	jiter_init(&it, (struct jval){ J_OBJECT, object });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, object)
+		n++;
+	*ret = xalloc((n + 1) * sizeof(char *));
+	n = 0;
+	jobj_each(key, v, object) {
 		_cleanup_(freep) char *value = NULL;
 		bool plain = key.n && !memchr(key.p, '\\', key.n) && !memchr(key.p, '=', key.n);
 

@@ -113,8 +113,7 @@ static void next_edit(struct edit *ed)
 
 static int apply(struct builtin_call *c, struct edit *ed, const char *path, struct err *e)
 {
-	struct jval edits = tool_arg(c, "edits"), v;
-	struct jiter it;
+	struct jval edits = tool_arg(c, "edits");
 	char field[96];
 	int r = 0;
 
@@ -126,13 +125,14 @@ static int apply(struct builtin_call *c, struct edit *ed, const char *path, stru
 	    tool_arg(c, "replaceAll").type == J_TRUE)
 		return err_field(e, "edits", "INVALID_ARGUMENT",
 				 "give edits, or oldText and newText, not both");
-	jiter_init(&it, edits);
-	while (r == 0 && jiter_next(&it, NULL, &v)) {
+	jarr_each(v, edits) {
 		if (ed->edits++)
 			next_edit(ed);
 		r = take_edit(v.raw, ed, e);
 		if (r == 0)
 			r = apply_one(ed, path, e);
+		if (r < 0)
+			break;
 	}
 	if (r < 0) {
 		snprintf(field, sizeof(field), "edits[%zu].%.60s", ed->edits - 1,

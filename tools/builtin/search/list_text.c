@@ -6,13 +6,6 @@
 #include <inttypes.h>
 
 /* Walks the elements of a member; false at the end. */
-static bool list_of(struct slice object, const char *key, struct jiter *it)
-{
-	struct jval v = jobj_get(object, key);
-
-	return v.type == J_ARRAY && jiter_init(it, v);
-}
-
 static bool is_true(struct slice object, const char *key)
 {
 	return jobj_get(object, key).type == J_TRUE;
@@ -54,12 +47,8 @@ static void put_entry(struct buf *out, struct slice e)
 void list_text_files(struct buf *out, struct slice object, size_t room)
 {
 	int64_t shown = 0, all = 0;
-	struct jiter it;
-	struct jval v;
 
-	if (!list_of(object, "files", &it))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(object, "files")) {
 		size_t before = buf_len(out);
 
 		if (++all > shown + 1 || shown >= TOOL_SHOW_LINES)
@@ -111,12 +100,10 @@ static void put_content(struct buf *out, struct slice f, size_t room)
 void list_text_contents(struct buf *out, struct slice object, size_t room)
 {
 	int64_t shown = 0;
-	struct jiter it;
-	struct jval v;
 
-	if (!list_of(object, "files", &it))
-		return;
-	while (buf_len(out) < room && jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(object, "files")) {
+		if (buf_len(out) >= room)
+			break;
 		put_content(out, v.raw, room);
 		shown++;
 	}
@@ -148,29 +135,12 @@ static void put_hit(struct buf *out, struct slice m, const char *key, int64_t nu
 
 static void put_around(struct buf *out, struct slice m, const char *key, int64_t number)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!list_of(m, key, &it))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(m, key)) {
 		_cleanup_(buf_done) struct buf text = { 0 };
 
 		jstr_decode_bytes(v, &text);
 		put_hit(out, buf_slice(&text), NULL, number++, '-');
 	}
-}
-
-static int64_t list_length(struct slice object, const char *key)
-{
-	int64_t n = 0;
-	struct jiter it;
-	struct jval v;
-
-	if (list_of(object, key, &it))
-		while (jiter_next(&it, NULL, &v))
-			n++;
-	return n;
 }
 
 static void put_match(struct buf *out, struct slice m, struct slice *path)
@@ -187,21 +157,17 @@ static void put_match(struct buf *out, struct slice m, struct slice *path)
 		buf_puts(out, "--\n");
 	}
 	*path = now;
-	put_around(out, m, "before", line - list_length(m, "before"));
+	put_around(out, m, "before", line - (int64_t)jarr_length(jobj_get(m, "before")));
 	put_hit(out, m, "text", line, ':');
 	put_around(out, m, "after", line + 1);
 }
 
 void list_text_matches(struct buf *out, struct slice object, size_t room)
 {
-	int64_t shown = 0, all = list_length(object, "matches");
+	int64_t shown = 0, all = (int64_t)jarr_length(jobj_get(object, "matches"));
 	struct slice path = SLICE_NONE;
-	struct jiter it;
-	struct jval v;
 
-	if (!list_of(object, "matches", &it))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(object, "matches")) {
 		size_t before = buf_len(out);
 
 		put_match(out, v.raw, &path);
@@ -229,13 +195,8 @@ void list_text_matches(struct buf *out, struct slice object, size_t room)
 
 void list_text_patch(struct buf *out, struct slice object, size_t room _unused_)
 {
-	struct jiter it;
-	struct jval v;
-
 	buf_puts(out, is_true(object, "dryRun") ? "[dry run: nothing was changed]\n" : "");
-	if (!list_of(object, "files", &it))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(object, "files")) {
 		model_text_member(v.raw, "status", out);
 		buf_putc(out, ' ');
 		put_name(out, v.raw, "path");
@@ -247,12 +208,9 @@ void list_text_patch(struct buf *out, struct slice object, size_t room _unused_)
 
 static void put_fitting(struct buf *out, struct jval files)
 {
-	struct jiter it;
-	struct jval v;
 	int64_t fit = 0, n = 0;
 
-	jiter_init(&it, files);
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, files) {
 		n += !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
 		fit += is_true(v.raw, "fits") &&
 		       !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
@@ -264,8 +222,7 @@ static void put_fitting(struct buf *out, struct jval files)
 /* first: its message is that of the error. */
 static void put_misfit(struct buf *out, struct slice file, bool first)
 {
-	struct jiter it;
-	struct jval v;
+	int64_t n = 0;
 
 	if (!first) {
 		model_text_member(file, "code", out);
@@ -273,9 +230,8 @@ static void put_misfit(struct buf *out, struct slice file, bool first)
 		model_text_member(file, "message", out);
 		buf_putc(out, '\n');
 	}
-	if (!list_of(file, "hunks", &it))
-		return;
-	for (int64_t n = 1; jiter_next(&it, NULL, &v); n++) {
+	jarr_each(v, jobj_get(file, "hunks")) {
+		n++;
 		if (is_true(v.raw, "fits"))
 			buf_printf(out, "hunk %" PRId64 " fits at line %" PRId64 "\n", n,
 				   model_text_number(v.raw, "line"));
@@ -287,14 +243,12 @@ static void put_misfit(struct buf *out, struct slice file, bool first)
 
 void model_text_misfits(struct buf *out, struct jval files)
 {
-	struct jiter it;
-	struct jval v;
 	bool first = true;
 
-	if (files.type != J_ARRAY || !jiter_init(&it, files))
+	if (files.type != J_ARRAY)
 		return;
 	put_fitting(out, files);
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, files)
 		if (jobj_get(v.raw, "fits").type == J_FALSE) {
 			put_misfit(out, v.raw, first);
 			first = false;

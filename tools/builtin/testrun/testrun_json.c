@@ -29,12 +29,9 @@ static void put_file(struct buf *b, struct jval name, const char *dir)
 /* Joins the strings of an array. */
 static void put_all(struct buf *b, struct jval list, const char *between, size_t max)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	while (buf_len(b) < max && jiter_next(&it, NULL, &v)) {
+	jarr_each(v, list) {
+		if (buf_len(b) >= max)
+			break;
 		if (buf_len(b))
 			buf_puts(b, between);
 		put(b, v);
@@ -77,15 +74,15 @@ static void add_test(struct test_report *r, struct slice file, struct slice test
 static void add_file(struct test_report *r, struct slice of, const char *dir)
 {
 	_cleanup_(buf_done) struct buf file = { 0 }, message = { 0 }, clean = { 0 };
-	struct jval tests = jobj_get(of, "assertionResults"), v;
-	struct jiter it;
+	struct jval tests = jobj_get(of, "assertionResults");
 	bool any = false;
 
 	put_file(&file, jobj_get(of, "name"), dir);
-	if (tests.type == J_ARRAY && jiter_init(&it, tests))
-		for (; jiter_next(&it, NULL, &v); any = true)
-			if (v.type == J_OBJECT)
-				add_test(r, buf_slice(&file), v.raw);
+	jarr_each(v, tests) {
+		if (v.type == J_OBJECT)
+			add_test(r, buf_slice(&file), v.raw);
+		any = true;
+	}
 	if (any || !jstr_is(jobj_get(of, "status"), "failed"))
 		return;
 	put(&message, jobj_get(of, "message"));
@@ -99,15 +96,14 @@ static void add_file(struct test_report *r, struct slice of, const char *dir)
 
 bool test_json_read(struct slice json, const char *dir, struct test_report *r)
 {
-	struct jval whole, files, v;
-	struct jiter it;
+	struct jval whole, files;
 
 	if (jscan_value(json, &whole) != JSCAN_OK || whole.type != J_OBJECT)
 		return false;
 	files = jobj_get(whole.raw, "testResults");
-	if (files.type != J_ARRAY || !jiter_init(&it, files))
+	if (files.type != J_ARRAY)
 		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, files)
 		if (v.type == J_OBJECT)
 			add_file(r, v.raw, dir);
 	return true;

@@ -147,21 +147,15 @@ static const struct jfield fields[] = {
 
 static int words(struct jval list, struct test_target *ret)
 {
-	struct jiter it;
-	struct jval v;
 	size_t n = 0;
 
 	if (list.type == J_STRING)
 		return jstr_decode(list, MESSAGE_MAX, &ret->shell) == 0 && *ret->shell ? 0 :
 											 -EINVAL;
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
+	if (list.type != J_ARRAY)
 		return -EINVAL;
-	while (jiter_next(&it, NULL, &v))
-		n++;
-	ret->argv = xalloc((n + 1) * sizeof(char *));
-	n = 0;
-	jiter_init(&it, list);
-	while (jiter_next(&it, NULL, &v))
+	ret->argv = xalloc((jarr_length(list) + 1) * sizeof(char *));
+	jarr_each(v, list)
 		if (jstr_decode(v, MESSAGE_MAX, &ret->argv[n++]) < 0)
 			return -EINVAL;
 	return n && *ret->argv[0] ? 0 : -EINVAL;
@@ -202,15 +196,9 @@ static int use_row(struct jval raw, const char *name, struct test_target *ret, s
 
 int test_rows_check(struct slice rows, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-	int r = 0;
+	int r;
 
-	if (!rows.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_OBJECT, rows });
-	while (r == 0 && jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, rows) {
 		_cleanup_(test_target_done) struct test_target target = { .timeout_ms = -1 };
 		_cleanup_(freep) char *name = xstrndup(key.p, key.n);
 
@@ -218,8 +206,10 @@ int test_rows_check(struct slice rows, struct err *e)
 			r = refuse("tests.", name, "must be an object", e);
 		else
 			r = use_row(v, name, &target, e);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int test_target_find(const struct builtin_call *c, const char *name, const char *cwd,

@@ -47,14 +47,10 @@ static void put_results(struct buf *out, struct slice o, const char *status, con
 			size_t room)
 {
 	_cleanup_(buf_done) struct buf word = { 0 };
-	struct jiter it;
-	struct jval v, list = jobj_get(o, "results");
 	size_t begin = buf_len(out);
 	unsigned left = 0;
 
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(o, "results")) {
 		buf_reset(&word);
 		model_text_member(v.raw, "status", &word);
 		if (!slice_is(buf_slice(&word), status))

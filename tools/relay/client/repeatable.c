@@ -66,14 +66,9 @@ static void take(struct repeatable_tools *r, struct slice tool)
 
 void repeatable_note(struct repeatable_tools *r, struct slice result, bool first)
 {
-	struct jiter it;
-	struct jval tool;
-
 	if (first)
 		repeatable_done(r);
-	if (!jiter_init(&it, jobj_get(result, "tools")))
-		return;
-	while (jiter_next(&it, NULL, &tool))
+	jarr_each(tool, jobj_get(result, "tools"))
 		if (tool.type == J_OBJECT)
 			take(r, tool.raw);
 }

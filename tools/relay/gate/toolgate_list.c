@@ -60,12 +60,9 @@ static bool tool_take(struct toolgate *g, struct slice tool)
 /* Copies the tools that stay, and the text around the array. */
 static size_t array_filter(struct toolgate *g, struct jval tools, struct buf *kept)
 {
-	struct jiter it;
-	struct jval tool;
 	size_t dropped = 0;
 
-	jiter_init(&it, tools);
-	while (jiter_next(&it, NULL, &tool)) {
+	jarr_each(tool, tools) {
 		if (!tool_take(g, tool.raw)) {
 			dropped++;
 			continue;

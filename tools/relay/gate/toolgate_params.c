@@ -120,13 +120,9 @@ void toolgate_params_allow(struct slice params, struct slice key, struct slice s
 			   struct buf *out)
 {
 	struct jw w = JW(out);
-	struct slice name;
-	struct jiter it;
-	struct jval v;
 
 	jw_obj(&w, NULL);
-	jiter_init(&it, (struct jval){ J_OBJECT, params });
-	while (jiter_next(&it, &name, &v))
+	jobj_each(name, v, params)
 		if (!jkey_is(name, "inputResponses") && !jkey_is(name, "requestState"))
 			jw_member_raw(&w, name, v.raw);
 	jw_obj(&w, "inputResponses");

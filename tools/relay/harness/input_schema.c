@@ -14,7 +14,6 @@ static const char *const branches[] = { "allOf", "anyOf", "oneOf" };
 static bool means_object(struct slice schema)
 {
 	struct jval type = jobj_get(schema, "type"), values = jobj_get(schema, "enum"), v;
-	struct jiter it;
 
 	if (fitting_is_type(type) ||
 	    (type.type == J_ARRAY && fitting_element(type, "0").type != J_NONE))
@@ -24,9 +23,8 @@ static bool means_object(struct slice schema)
 		return v.type == J_OBJECT;
 	if (values.type != J_ARRAY)
 		return true;
-	jiter_init(&it, values);
-	while (jiter_next(&it, NULL, &v))
-		if (v.type == J_OBJECT)
+	jarr_each(value, values)
+		if (value.type == J_OBJECT)
 			return true;
 	return false;
 }
@@ -147,15 +145,13 @@ static bool put_branches(struct fitting *f, struct top *t, struct slice schema, 
 	bool fits = true;
 
 	for (size_t i = 0; i < ARRAY_SIZE(branches); i++) {
-		struct jval list = jobj_get(schema, branches[i]), v;
+		struct jval list = jobj_get(schema, branches[i]);
 		bool all = i == 0, ok, any = all;
-		struct jiter it;
 
 		if (fitting_element(list, "0").type == J_NONE)
 			continue;
 		f->changed = true;
-		jiter_init(&it, list);
-		while (jiter_next(&it, NULL, &v)) {
+		jarr_each(v, list) {
 			ok = v.type == J_TRUE ||
 			     (v.type == J_OBJECT &&
 			      put_properties(f, t, v.raw, sure && all, deep + 1));
@@ -182,13 +178,8 @@ static bool put_target_properties(struct fitting *f, struct top *t, struct jval 
 
 static void add_required(struct fitting *f, struct top *t, struct jval list, bool first)
 {
-	struct jiter it;
-	struct jval v;
-
 	f->changed |= list.type != J_NONE && list.type != J_ARRAY;
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, list) {
 		struct slice name = { v.raw.p + 1, v.raw.n - 2 };
 
 		if (v.type != J_STRING || !names_add(f, &t->required, name, first))
@@ -214,17 +205,14 @@ static void put_property(struct fitting *f, struct top *t, struct slice name, st
 static bool put_properties(struct fitting *f, struct top *t, struct slice schema, bool sure,
 			   unsigned deep)
 {
-	struct jval properties = jobj_get(schema, "properties"), ref = jobj_get(schema, "$ref"), v;
-	struct slice key;
-	struct jiter it;
+	struct jval properties = jobj_get(schema, "properties"), ref = jobj_get(schema, "$ref");
 
 	if (deep > BRANCHES_DEEP || f->w.b->failed)
 		return true;
 	if (ref.type == J_STRING)
 		return put_target_properties(f, t, ref, sure, deep);
-	if (properties.type == J_OBJECT && jiter_init(&it, properties))
-		while (jiter_next(&it, &key, &v))
-			put_property(f, t, key, v, sure, !deep);
+	jobj_each(key, v, properties.raw)
+		put_property(f, t, key, v, sure, !deep);
 	if (sure)
 		add_required(f, t, jobj_get(schema, "required"), !deep);
 	return put_branches(f, t, schema, sure, deep) && means_object(schema);
@@ -248,12 +236,8 @@ static bool is_apart(struct slice key)
 static void put_top_members(struct fitting *f, struct slice schema)
 {
 	bool refers = jobj_get(schema, "$ref").type == J_STRING;
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 
-	jiter_init(&it, (struct jval){ J_OBJECT, schema });
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, schema)
 		if (refers ? jkey_is(key, "description") : !is_apart(key))
 			fitting_put_member(f, key, v);
 }
@@ -274,14 +258,9 @@ static void note_top(struct fitting *f, struct slice schema)
 
 static void put_all_required(struct fitting *f, const struct top *t)
 {
-	struct jval required = { J_OBJECT, buf_slice(&t->required.text) };
-	struct slice name;
 	bool any = false;
-	struct jiter it;
-	struct jval v;
 
-	jiter_init(&it, required);
-	while (jiter_next(&it, &name, &v)) {
+	jobj_each(name, v, buf_slice(&t->required.text)) {
 		if (!fitting_has(f, buf_slice(&t->properties.text), name)) {
 			f->changed = true;
 			continue;

@@ -24,13 +24,9 @@ bool fitting_is_type(struct jval v)
 
 bool fitting_type_has(struct jval type, const char *name)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (type.type != J_ARRAY)
 		return jstr_is(type, name);
-	jiter_init(&it, type);
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, type)
 		if (jstr_is(v, name))
 			return true;
 	return false;
@@ -39,13 +35,10 @@ bool fitting_type_has(struct jval type, const char *name)
 static void put_type(struct fitting *f, struct slice key, struct jval v)
 {
 	bool any = v.type == J_STRING && fitting_is_type(v), odd = !any;
-	struct jiter it;
-	struct jval one;
 
 	if (v.type == J_ARRAY) {
 		odd = false;
-		jiter_init(&it, v);
-		while (jiter_next(&it, NULL, &one)) {
+		jarr_each(one, v) {
 			any |= fitting_is_type(one);
 			odd |= !fitting_is_type(one);
 		}
@@ -65,18 +58,13 @@ static void put_enum(struct fitting *f, struct slice key, struct jval v)
 
 static void put_map(struct fitting *f, struct slice key, struct jval v)
 {
-	struct slice name;
-	struct jiter it;
-	struct jval one;
-
 	if (v.type != J_OBJECT) {
 		f->changed = true;
 		return;
 	}
 	jw_member_raw(&f->w, key, SLICE("{"));
 	f->w.comma = false;
-	jiter_init(&it, v);
-	while (jiter_next(&it, &name, &one)) {
+	jobj_each(name, one, v.raw) {
 		if (one.type == J_FALSE) /* it must not be there */
 			f->changed = true;
 		else
@@ -87,17 +75,13 @@ static void put_map(struct fitting *f, struct slice key, struct jval v)
 
 static void put_list(struct fitting *f, struct slice key, struct jval v)
 {
-	struct jiter it;
-	struct jval one;
-
 	if (v.type != J_ARRAY || fitting_element(v, "0").type == J_NONE) {
 		f->changed = true;
 		return;
 	}
 	jw_member_raw(&f->w, key, SLICE("["));
 	f->w.comma = false;
-	jiter_init(&it, v);
-	while (jiter_next(&it, NULL, &one))
+	jarr_each(one, v)
 		fitting_put(f, SLICE_NONE, one);
 	jw_end_arr(&f->w);
 }
@@ -280,14 +264,10 @@ bool fitting_has(struct fitting *f, struct slice object, struct slice name)
 /* Of the names only those that are properties: some providers refuse others. */
 static void put_required(struct fitting *f, struct jval v, struct jval properties)
 {
-	struct jiter it;
-	struct jval name;
 	bool any = false;
 
 	f->changed |= v.type != J_NONE && v.type != J_ARRAY;
-	if (v.type != J_ARRAY || !jiter_init(&it, v))
-		return;
-	while (jiter_next(&it, NULL, &name)) {
+	jarr_each(name, v) {
 		struct slice inner = { name.raw.p + 1, name.raw.n - 2 };
 
 		if (name.type != J_STRING || !fitting_has(f, properties.raw, inner)) {
@@ -364,12 +344,8 @@ void fitting_put_unevaluated(struct fitting *f, struct slice schema)
 static void put_members(struct fitting *f, struct slice schema, bool described)
 {
 	struct mark m = mark_start(f);
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 
-	jiter_init(&it, (struct jval){ J_OBJECT, schema });
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, schema)
 		if (!described || !jkey_is(key, "description"))
 			fitting_put_member(f, key, v);
 	put_required(f, jobj_get(schema, "required"), jobj_get(schema, "properties"));

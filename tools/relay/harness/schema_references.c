@@ -42,12 +42,10 @@ struct jval fitting_element(struct jval array, const char *index)
 {
 	char *end;
 	unsigned long n = strtoul(index, &end, 10);
-	struct jiter it;
-	struct jval v;
 
-	if (*end || end == index || !jiter_init(&it, array))
+	if (*end || end == index)
 		return (struct jval){ J_NONE, SLICE_NONE };
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, array)
 		if (!n--)
 			return v;
 	return (struct jval){ J_NONE, SLICE_NONE };

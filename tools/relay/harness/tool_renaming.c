@@ -109,12 +109,7 @@ static bool is_odd_member(struct slice key, struct jval v)
 
 static bool has_odd_member(struct slice tool)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, (struct jval){ J_OBJECT, tool });
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, tool)
 		if (is_odd_member(key, v))
 			return true;
 	return false;
@@ -124,13 +119,9 @@ static bool has_odd_member(struct slice tool)
 static void put_changed(struct buf *out, struct slice tool, const char *name, struct slice schema)
 {
 	struct jw w = JW(out);
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 
 	jw_obj(&w, NULL);
-	jiter_init(&it, (struct jval){ J_OBJECT, tool });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, tool) {
 		if (jkey_is(key, "name"))
 			jw_str(&w, "name", name);
 		else if (!is_odd_member(key, v) && !(schema.n && jkey_is(key, "inputSchema")))
@@ -195,15 +186,12 @@ static void list_put(struct tool_renaming *g, struct slice result, struct buf *o
 	struct jval list = jobj_get(result, "tools");
 	size_t effort = TOOL_SCHEMA_EFFORT_MAX;
 	bool changed = false;
-	struct jiter it;
-	struct jval v;
 
 	if (list.type != J_ARRAY)
 		return;
 	g->page++;
 	buf_putc(&tools, '[');
-	jiter_init(&it, list);
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, list)
 		changed |= tool_put(g, v, &effort, &tools);
 	buf_putc(&tools, ']');
 	if (!changed)

@@ -87,17 +87,14 @@ static char *decode_key(struct slice raw)
 
 static void walk_schema(struct schema_walk *w, struct slice schema)
 {
-	struct jval properties = jobj_get(schema, "properties"), v;
+	struct jval properties = jobj_get(schema, "properties");
 	_cleanup_(freep) char *header = NULL;
-	struct slice key;
-	struct jiter it;
 
 	if (w->depth && jstr_decode(jobj_get(schema, "x-mcp-header"), MCP_TEXT_MAX, &header) == 0)
 		take_field(w, schema, header);
-	if (properties.type != J_OBJECT || w->depth >= MCP_MIRRORED_DEPTH ||
-	    !jiter_init(&it, properties))
+	if (w->depth >= MCP_MIRRORED_DEPTH)
 		return;
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, properties.raw) {
 		if (v.type != J_OBJECT || !memmem(v.raw.p, v.raw.n, "x-mcp-header", 12))
 			continue;
 		w->path[w->depth] = decode_key(key);
@@ -111,12 +108,9 @@ static void walk_schema(struct schema_walk *w, struct slice schema)
 
 void param_headers_learn(struct param_headers *m, struct slice result)
 {
-	struct jval tools = jobj_get(result, "tools"), v;
-	struct jiter it;
+	struct jval tools = jobj_get(result, "tools");
 
-	if (tools.type != J_ARRAY || !jiter_init(&it, tools))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, tools) {
 		_cleanup_(freep) char *tool = NULL;
 		struct schema_walk w = { .m = m };
 

@@ -167,15 +167,12 @@ static bool wants(struct slice filter, const char *key)
 /* -EINVAL: not strings, or too many. */
 static int watch_all(struct legacy_subscription *li, struct jval uris)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (uris.type == J_NONE || uris.type == J_NULL)
 		return 0;
-	if (uris.type != J_ARRAY || !jiter_init(&it, uris))
+	if (uris.type != J_ARRAY)
 		return -EINVAL;
 	li->watched = xalloc(MCP_WATCH_MAX * sizeof(*li->watched));
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, uris) {
 		_cleanup_(freep) char *uri = NULL;
 
 		if (li->n == MCP_WATCH_MAX || jstr_decode(v, PATH_BYTES_MAX * 2, &uri) < 0)
