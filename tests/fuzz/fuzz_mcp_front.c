@@ -124,7 +124,7 @@ static struct mcp_call *backend_call(struct mcp_backend *b, const char *method, 
 	FUZZ_CHECK(rig.ncalls < CALLS_MAX);
 	if (rig.said.n)
 		check_same(rig.said, params);
-	*c = (struct call){ .base = { b }, .ops = ops, .ctx = ctx };
+	*c = (struct call){ .base = { .backend = b }, .ops = ops, .ctx = ctx };
 	rig.calls[rig.ncalls++] = c;
 	return &c->base;
 }

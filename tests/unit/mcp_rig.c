@@ -39,7 +39,7 @@ static struct mcp_call *backend_call(struct mcp_backend *b, const char *method, 
 	if (r->discard)
 		return &r->discarded;
 	assert_true(++r->ncalls <= MCP_RIG_CALLS);
-	*c = (struct mcp_rig_call){ .base = { b }, .rig = r, .ops = ops, .ctx = ctx };
+	*c = (struct mcp_rig_call){ .base = { .backend = b }, .rig = r, .ops = ops, .ctx = ctx };
 	c->method = xstrdup(method);
 	c->params = xstrndup(params.p, params.n);
 	buf_printf(&r->log, "> %s ", method);

@@ -30,7 +30,7 @@ static struct mcp_call *fake_new(struct mcp_backend *b, const char *method, stru
 
 	assert_true(nfakes < ARRAY_SIZE(fakes));
 	*f = (struct fake_call){
-		{ b }, ops, ctx, true, xstrdup(method), xstrndup(params.p, params.n)
+		{ .backend = b }, ops, ctx, true, xstrdup(method), xstrndup(params.p, params.n)
 	};
 	return &f->call;
 }

@@ -44,10 +44,6 @@ void hosted_check_cancel(struct hosted_check *l)
 	l->done = NULL;
 }
 
-static void on_notify(void *ctx _unused_, const char *method _unused_, struct slice params _unused_)
-{
-}
-
 static int error_of(struct slice error, struct err *e)
 {
 	_cleanup_(freep) char *message = NULL;
@@ -91,7 +87,7 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 	loop_defer(l->loop, &l->next, ask, l);
 }
 
-static const struct mcp_reply_ops reply_ops = { on_notify, on_done };
+static const struct mcp_reply_ops reply_ops = { mcp_call_hear_nothing, on_done };
 
 /* What every request of 2026-07-28 says of its client; this one needs no capability. */
 static void put_meta(struct jw *w)

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/slice.h"
+#include "base/util.h"
 
 struct mcp_backend;
 struct mcp_call;
@@ -45,7 +46,31 @@ struct mcp_backend {
 
 struct mcp_call {
 	struct mcp_backend *backend;
+	const struct mcp_reply_ops *ops; /* of its caller, who gets ctx */
+	void *ctx;
 };
+
+static inline void mcp_call_notify(const struct mcp_call *c, const char *method,
+				   struct slice params)
+{
+	c->ops->notify(c->ctx, method, params);
+}
+
+static inline void mcp_call_done(const struct mcp_call *c, struct slice result, struct slice error)
+{
+	c->ops->done(c->ctx, result, error);
+}
+
+/* For the notify of a call behind another one, which it begins with: passes it on. */
+static inline void mcp_call_pass(void *call, const char *method, struct slice params)
+{
+	mcp_call_notify(call, method, params);
+}
+
+static inline void mcp_call_hear_nothing(void *ctx _unused_, const char *method _unused_,
+					 struct slice params _unused_)
+{
+}
 
 /* params: raw object with _meta as above. The call is the caller's until done is called or it is cancelled. */
 static inline struct mcp_call *mcp_backend_call(struct mcp_backend *b, const char *method,

@@ -72,12 +72,7 @@ static void on_discovered(void *ctx, struct slice result, struct slice error)
 	front_request_result(x, buf_slice(&b));
 }
 
-static void on_no_notice(void *ctx _unused_, const char *method _unused_,
-			 struct slice params _unused_)
-{
-}
-
-static const struct mcp_reply_ops discover_replies = { .notify = on_no_notice,
+static const struct mcp_reply_ops discover_replies = { .notify = mcp_call_hear_nothing,
 						       .done = on_discovered };
 
 static void keep_raw(char **slot, struct slice raw, const char *absent)

@@ -42,10 +42,6 @@ static bool on_wanted(void *ctx)
 	return true;
 }
 
-static void on_up(void *ctx _unused_, const struct mcp_server_info *info _unused_)
-{
-}
-
 /* Its last output may hold secrets of the session: callers get it, the log does not. */
 static void on_down(void *ctx _unused_, const struct err *why)
 {
@@ -63,7 +59,7 @@ static void hide(void *ctx, char *text, size_t size)
 		*text = '\0';
 }
 
-static const struct mcp_server_events events = { on_up, on_down, on_wanted, hide };
+static const struct mcp_server_events events = { NULL, on_down, on_wanted, hide };
 
 struct relay_process *relay_process_new(struct loop *loop, struct proc_host *procs,
 					const struct relay_process_config *config)

@@ -22,8 +22,6 @@ struct proxy_call {
 	struct loop *loop;
 	struct mcp_call *inner; /* NULL: its end is reported from the loop */
 	struct loop_task gone_task;
-	const struct mcp_reply_ops *ops;
-	void *ctx;
 	struct outside_call *traced; /* NULL: it is no tool call, or its end was told */
 };
 
@@ -35,25 +33,17 @@ static void call_free(struct proxy_call *c)
 	free(c);
 }
 
-static void on_notify(void *ctx, const char *method, struct slice params)
-{
-	struct proxy_call *c = ctx;
-
-	c->ops->notify(c->ctx, method, params);
-}
-
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
 	struct proxy_call *c = ctx;
-	const struct mcp_reply_ops *ops = c->ops;
-	void *up = c->ctx;
+	struct mcp_call call = c->call;
 
 	c->traced = outside_call_end(c->traced, result, error);
 	call_free(c);
-	ops->done(up, result, error);
+	mcp_call_done(&call, result, error);
 }
 
-static const struct mcp_reply_ops reply_ops = { on_notify, on_done };
+static const struct mcp_reply_ops reply_ops = { mcp_call_pass, on_done };
 
 static void notify_gone(void *ctx)
 {
@@ -104,10 +94,8 @@ static struct mcp_call *proxy_call(struct mcp_backend *b, const char *method, st
 	struct relay_holds holds;
 	struct err e;
 
-	c->call.backend = b;
+	c->call = (struct mcp_call){ b, ops, ctx };
 	c->loop = p->relay->loop;
-	c->ops = ops;
-	c->ctx = ctx;
 	list_init(&c->link);
 	target = relay_target(p->relay, p->name, p->session, &holds, &e);
 	if (strcmp(method, "tools/call") == 0)

@@ -51,10 +51,6 @@ static void remote_free(void *ctx)
 
 /* --- events of the server -------------------------------------------------------------------------------- */
 
-static void on_up(void *ctx _unused_, const struct mcp_server_info *info _unused_)
-{
-}
-
 static void on_down(void *ctx, const struct err *why)
 {
 	struct relay_remote *c = ctx;
@@ -73,7 +69,7 @@ static bool on_wanted(void *ctx)
 	return true;
 }
 
-static const struct mcp_server_events events = { on_up, on_down, on_wanted, NULL };
+static const struct mcp_server_events events = { NULL, on_down, on_wanted, NULL };
 
 /* --- life -------------------------------------------------------------------------------------------------- */
 

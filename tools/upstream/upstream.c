@@ -34,11 +34,10 @@ static void call_free(struct upstream_call *c)
 
 void upstream_call_done(struct upstream_call *c, struct slice result, struct slice error)
 {
-	const struct mcp_reply_ops *ops = c->ops;
-	void *ctx = c->ctx;
+	struct mcp_call call = c->base;
 
 	call_free(c);
-	ops->done(ctx, result, error);
+	mcp_call_done(&call, result, error);
 }
 
 static void answer_now(void *ctx)
@@ -72,13 +71,6 @@ static void modern_reply(void *ctx, struct slice result, struct slice error)
 	upstream_call_done(c, result, error);
 }
 
-static void modern_notify(void *ctx, const char *method, struct slice params)
-{
-	struct upstream_call *c = ctx;
-
-	c->ops->notify(c->ctx, method, params);
-}
-
 static void call_send(struct upstream_call *c, struct slice params)
 {
 	struct upstream *u = c->up;
@@ -89,7 +81,7 @@ static void call_send(struct upstream_call *c, struct slice params)
 		return;
 	}
 	c->rq = (struct upstream_rpc_request){ .reply = modern_reply,
-					       .notify = modern_notify,
+					       .notify = mcp_call_pass,
 					       .ctx = c };
 	upstream_rpc_call(&u->rpc, &c->rq, c->method, params);
 }
@@ -164,7 +156,7 @@ static struct mcp_call *on_call(struct mcp_backend *b, const char *method, struc
 	struct upstream_call *c = new0(struct upstream_call);
 	struct err e;
 
-	*c = (struct upstream_call){ .base.backend = b, .up = u, .ops = ops, .ctx = ctx };
+	*c = (struct upstream_call){ .base = { b, ops, ctx }, .up = u };
 	c->method = xstrdup(method);
 	list_add_tail(&u->calls, &c->link);
 	call_read_meta(c, params);
@@ -247,7 +239,7 @@ static void on_notified(void *ctx, uint32_t origin, const char *method, struct s
 	}
 	c = modern_owner(u, origin, method, params);
 	if (c)
-		c->ops->notify(c->ctx, method, params);
+		mcp_call_notify(&c->base, method, params);
 }
 
 static const struct err no_requests = { .rpc = RPC_METHOD_NOT_FOUND,

@@ -36,8 +36,6 @@ struct upstream_call {
 	struct mcp_call base;
 	struct list link; /* in the order of arrival */
 	struct upstream *up;
-	const struct mcp_reply_ops *ops;
-	void *ctx;
 	char *method, *who;	 /* who: _meta.acpd.session, or NULL */
 	enum log_severity level; /* the least severe messages that it wants */
 	struct buf params;	 /* while it waits */

@@ -32,7 +32,7 @@ struct mcp_server_info {
 };
 
 struct mcp_server_events {
-	/* The handshake is over. info is valid during the call. */
+	/* Optional: the handshake is over. info is valid during the call. */
 	void (*up)(void *ctx, const struct mcp_server_info *info);
 	/* It is over, after stop too, and may be started again, even from inside. why has reason, and a sentence for
 	 * humans with the end of what the program wrote to stderr. */

@@ -11,10 +11,6 @@ struct tests {
 	struct mcp_call *call;
 };
 
-static void on_notify(void *ctx _unused_, const char *method _unused_, struct slice params _unused_)
-{
-}
-
 static void refuse(struct check_job *j, struct slice error)
 {
 	_cleanup_(freep) char *why = NULL;
@@ -39,7 +35,7 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 		check_job_answer(j, told);
 }
 
-static const struct mcp_reply_ops replies = { on_notify, on_done };
+static const struct mcp_reply_ops replies = { mcp_call_hear_nothing, on_done };
 
 static struct toolbox *make_box(struct check_job *j, struct err *e)
 {

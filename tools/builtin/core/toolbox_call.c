@@ -129,10 +129,8 @@ struct mcp_call *toolbox_call_new(struct toolbox *b, struct slice params,
 	struct toolbox_call *c = new0(struct toolbox_call);
 	struct jval meta;
 
-	c->base.backend = &b->base;
+	c->base = (struct mcp_call){ &b->base, ops, ctx };
 	c->tool.box = b;
-	c->ops = ops;
-	c->ctx = ctx;
 	c->result_max = -1;
 	c->params.max = params.n + 1;
 	buf_add_slice(&c->params, params);
@@ -196,15 +194,15 @@ static void call_free(struct toolbox_call *c)
 static void on_grace_over(void *ctx)
 {
 	struct toolbox_call *c = ctx;
-	const struct mcp_reply_ops *ops = c->ops;
+	struct mcp_call call = c->base;
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct err e;
 
 	err_set(&e, -ETIMEDOUT, 0, "TIMEOUT", "the tool did not end in time");
 	toolbox_error_put(c, &e, SLICE_NONE, &out);
-	c->ops = NULL;
-	if (ops)
-		ops->done(c->ctx, buf_slice(&out), SLICE_NONE);
+	c->base.ops = NULL;
+	if (call.ops)
+		mcp_call_done(&call, buf_slice(&out), SLICE_NONE);
 }
 
 static void on_time_over(void *ctx)
@@ -264,7 +262,7 @@ static void start_waiting(struct toolbox *b)
 /* Its client is gone. A call whose end is on the way to the loop is freed there. */
 static void abandon(struct toolbox_call *c)
 {
-	c->ops = NULL;
+	c->base.ops = NULL;
 	if (c->state == CALL_WAITING || c->state == CALL_LISTENING) {
 		call_free(c);
 		return;
@@ -291,21 +289,20 @@ static void deliver(struct event *ev)
 {
 	struct toolbox_call *c = ev->call;
 	struct toolbox *b = c->tool.box;
-	const struct mcp_reply_ops *ops = c->ops;
-	void *ctx = c->ctx;
+	struct mcp_call call = c->base;
 	struct slice text = buf_slice(&ev->text);
 
 	if (ev->kind < EVENT_RESULT) {
-		if (ops)
-			ops->notify(ctx, notifications[ev->kind], text);
+		if (call.ops)
+			mcp_call_notify(&call, notifications[ev->kind], text);
 		return;
 	}
 	call_free(c);
 	start_waiting(b);
-	if (ops && ev->kind == EVENT_RESULT)
-		ops->done(ctx, text, SLICE_NONE);
-	else if (ops)
-		ops->done(ctx, SLICE_NONE, text);
+	if (call.ops && ev->kind == EVENT_RESULT)
+		mcp_call_done(&call, text, SLICE_NONE);
+	else if (call.ops)
+		mcp_call_done(&call, SLICE_NONE, text);
 }
 
 static struct event *next_event(struct toolbox *b)

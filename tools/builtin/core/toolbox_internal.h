@@ -19,11 +19,9 @@ enum call_state {
 };
 
 struct toolbox_call {
-	struct mcp_call base;
+	struct mcp_call base; /* ops NULL: its client is gone */
 	struct builtin_call tool;
-	struct list link;		 /* in box->calls */
-	const struct mcp_reply_ops *ops; /* NULL: its client is gone */
-	void *ctx;
+	struct list link;  /* in box->calls */
 	struct buf params; /* raw object; tool.args and token point into it */
 	struct slice token;
 	enum call_state state; /* on the loop */

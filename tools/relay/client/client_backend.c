@@ -26,16 +26,7 @@ struct client_backend_call {
 	bool lists, first_page; /* of tools/list */
 	struct relay_span *span;
 	struct upcall *up;
-	const struct mcp_reply_ops *ops;
-	void *ctx;
 };
-
-static void on_notify(void *ctx, const char *method, struct slice params)
-{
-	struct client_backend_call *c = ctx;
-
-	c->ops->notify(c->ctx, method, params);
-}
 
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
@@ -46,10 +37,10 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 	relay_span_end(c.span, result, error);
 	if (c.lists && result.n)
 		repeatable_note(&b->repeat, result, c.first_page);
-	c.ops->done(c.ctx, result, error);
+	mcp_call_done(&c.call, result, error);
 }
 
-static const struct upcall_ops upcall_ops = { on_notify, on_done };
+static const struct upcall_ops upcall_ops = { mcp_call_pass, on_done };
 
 /* The caller's trace context goes before the turn's. */
 static bool add_trace(const struct client_backend *b, const struct relay_span *span,
@@ -75,9 +66,7 @@ static struct mcp_call *client_backend_call(struct mcp_backend *backend, const c
 	c->span = relay_span_begin(b->session, b->name, method, params);
 	if (add_trace(b, c->span, params, &traced))
 		params = buf_slice(&traced);
-	c->call.backend = backend;
-	c->ops = ops;
-	c->ctx = ctx;
+	c->call = (struct mcp_call){ backend, ops, ctx };
 	c->lists = strcmp(method, "tools/list") == 0;
 	c->first_page = jobj_get(params, "cursor").type == J_NONE;
 	c->up = upcall_new(b->session,

@@ -22,8 +22,6 @@ struct toolgate_call {
 	struct mcp_call call; /* first */
 	struct toolgate *g;
 	enum toolgate_state state;
-	const struct mcp_reply_ops *ops;
-	void *ctx;
 	struct mcp_call *inner;
 	struct buf params;
 	char *tool;
@@ -46,10 +44,8 @@ static struct toolgate_call *call_new(struct toolgate *g, const struct mcp_reply
 {
 	struct toolgate_call *c = new0(struct toolgate_call);
 
-	c->call.backend = &g->backend;
+	c->call = (struct mcp_call){ &g->backend, ops, ctx };
 	c->g = g;
-	c->ops = ops;
-	c->ctx = ctx;
 	return c;
 }
 
@@ -69,7 +65,7 @@ static void call_free(struct toolgate_call *c)
 /* c is gone after. */
 static void call_end(struct toolgate_call *c, struct slice result, struct slice error)
 {
-	c->ops->done(c->ctx, result, error);
+	mcp_call_done(&c->call, result, error);
 	call_free(c);
 }
 
@@ -112,13 +108,6 @@ static void refuse_limit(struct toolgate_call *c, uint64_t *count, const char *c
 }
 
 /* --- the server's answers ---------------------------------------------------------------------------- */
-
-static void on_notify(void *ctx, const char *method, struct slice params)
-{
-	struct toolgate_call *c = ctx;
-
-	c->ops->notify(c->ctx, method, params);
-}
 
 static void round_note(struct toolgate_call *c, struct slice result)
 {
@@ -192,7 +181,7 @@ static void on_tool_done(void *ctx, struct slice result, struct slice error)
 	}
 }
 
-static const struct mcp_reply_ops tool_ops = { .notify = on_notify, .done = on_tool_done };
+static const struct mcp_reply_ops tool_ops = { .notify = mcp_call_pass, .done = on_tool_done };
 
 static void on_timeout(void *ctx)
 {
@@ -391,7 +380,7 @@ static void on_list_done(void *ctx, struct slice result, struct slice error)
 		call_end(c, buf_slice(&out), SLICE_NONE);
 }
 
-static const struct mcp_reply_ops list_ops = { .notify = on_notify, .done = on_list_done };
+static const struct mcp_reply_ops list_ops = { .notify = mcp_call_pass, .done = on_list_done };
 
 static struct mcp_call *call_list(struct toolgate *g, struct slice params,
 				  const struct mcp_reply_ops *ops, void *ctx)

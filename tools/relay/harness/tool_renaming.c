@@ -36,8 +36,6 @@ struct tool_renaming {
 struct tool_renaming_call {
 	struct mcp_call call; /* first */
 	struct tool_renaming *g;
-	const struct mcp_reply_ops *ops;
-	void *ctx;
 	struct mcp_call *inner;
 	bool first_page;
 };
@@ -220,13 +218,6 @@ static void report(const struct tool_renaming *g)
 		g->ops->listed(g->ctx, buf_slice(&tools), buf_slice(&renamed), buf_slice(&omitted));
 }
 
-static void on_notify(void *ctx, const char *method, struct slice params)
-{
-	struct tool_renaming_call *c = ctx;
-
-	c->ops->notify(c->ctx, method, params);
-}
-
 static void on_done(void *ctx, struct slice result, struct slice error)
 {
 	_cleanup_(buf_done) struct buf out = { .max = MCP_LINE_MAX };
@@ -245,23 +236,21 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 		report(g);
 	}
 	if (out.failed)
-		c->ops->done(c->ctx, SLICE_NONE,
-			     SLICE("{\"code\":-32603,\"message\":\"out of memory\"}"));
+		mcp_call_done(&c->call, SLICE_NONE,
+			      SLICE("{\"code\":-32603,\"message\":\"out of memory\"}"));
 	else
-		c->ops->done(c->ctx, buf_len(&out) ? buf_slice(&out) : result, error);
+		mcp_call_done(&c->call, buf_len(&out) ? buf_slice(&out) : result, error);
 }
 
-static const struct mcp_reply_ops list_ops = { .notify = on_notify, .done = on_done };
+static const struct mcp_reply_ops list_ops = { .notify = mcp_call_pass, .done = on_done };
 
 static struct mcp_call *call_list(struct tool_renaming *g, struct slice params,
 				  const struct mcp_reply_ops *ops, void *ctx)
 {
 	struct tool_renaming_call *c = new0(struct tool_renaming_call);
 
-	c->call.backend = &g->base;
+	c->call = (struct mcp_call){ &g->base, ops, ctx };
 	c->g = g;
-	c->ops = ops;
-	c->ctx = ctx;
 	c->first_page = jobj_get(params, "cursor").type == J_NONE;
 	c->inner = mcp_backend_call(g->inner, "tools/list", params, &list_ops, c);
 	return &c->call;

@@ -70,7 +70,7 @@ static void acknowledge(void *ctx)
 		jw_end_arr(&w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	li->c->ops->notify(li->c->ctx, "notifications/subscriptions/acknowledged", buf_slice(&b));
+	mcp_call_notify(&li->c->base, "notifications/subscriptions/acknowledged", buf_slice(&b));
 }
 
 static void acknowledge_if_answered(struct legacy_subscription *li)
@@ -257,5 +257,5 @@ void legacy_subscription_notified(struct legacy *l, const char *method, struct s
 	jstr_decode(jobj_get(params, "uri"), PATH_BYTES_MAX * 2, &uri);
 	list_each(li, &l->listens, struct legacy_subscription, link)
 		if (li->acknowledged && concerns(li, method, uri))
-			li->c->ops->notify(li->c->ctx, method, params);
+			mcp_call_notify(&li->c->base, method, params);
 }

@@ -234,8 +234,8 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 {
 	struct legacy_call *lc = ctx;
 
-	if (lc->outer)
-		lc->outer->ops->notify(lc->outer->ctx, method, params);
+	if (lc && lc->outer)
+		mcp_call_notify(&lc->outer->base, method, params);
 }
 
 void legacy_call_free(struct legacy_call *lc)
@@ -407,18 +407,12 @@ static bool wants_log(const struct legacy_call *lc)
 	return lc->outer && lc->outer->level != SEVERITY_NONE;
 }
 
-static void notify(struct legacy_call *lc, const char *method, struct slice params)
-{
-	if (lc && lc->outer)
-		lc->outer->ops->notify(lc->outer->ctx, method, params);
-}
-
 static void got_log(struct legacy *l, uint32_t origin, const char *method, struct slice params)
 {
 	struct legacy_call *lc = call_of(l, origin, wants_log);
 
 	if (lc && severity_of(jobj_get(params, "level")) >= lc->outer->level)
-		notify(lc, method, params);
+		on_notify(lc, method, params);
 }
 
 static void got_cancel(struct legacy *l, uint32_t origin _unused_, const char *method _unused_,
@@ -457,7 +451,7 @@ void legacy_notified(struct legacy *l, uint32_t origin, const char *method, stru
 			return;
 		}
 	}
-	notify(call_of(l, origin, is_attached), method, params);
+	on_notify(call_of(l, origin, is_attached), method, params);
 }
 
 void legacy_asked(struct legacy *l, uint32_t origin, struct slice id, const char *method,
