@@ -55,3 +55,38 @@ static inline bool slice_skip(struct slice *s, const char *prefix)
 	s->n -= n;
 	return true;
 }
+
+/* Takes the bytes before the first `at` off the front of s, and that byte, too. False: s has no such byte, and stays. */
+static inline bool slice_cut(struct slice *s, char at, struct slice *ret)
+{
+	const char *end = s->n ? memchr(s->p, at, s->n) : NULL;
+
+	if (!end)
+		return false;
+	*ret = (struct slice){ s->p, (size_t)(end - s->p) };
+	*s = slice_after(*s, ret->n + 1);
+	return true;
+}
+
+/* Takes the next item off a list. After the last one the list is SLICE_NONE; an item behind it is empty: "a," has two. False:
+ * list is SLICE_NONE. */
+static inline bool slice_item(struct slice *list, char separator, struct slice *ret)
+{
+	if (!list->p)
+		return false;
+	if (!slice_cut(list, separator, ret)) {
+		*ret = *list;
+		*list = SLICE_NONE;
+	}
+	return true;
+}
+
+/* Returns s without those of these bytes that are around it. */
+static inline struct slice slice_trim(struct slice s, const char *bytes)
+{
+	while (s.n && memchr(bytes, *s.p, strlen(bytes)))
+		s = slice_after(s, 1);
+	while (s.n && memchr(bytes, s.p[s.n - 1], strlen(bytes)))
+		s.n--;
+	return s;
+}

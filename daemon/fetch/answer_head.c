@@ -23,19 +23,7 @@ struct answer_field {
 	struct buf value;
 };
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static struct slice trimmed(struct slice s)
-{
-	while (s.n && is_blank(s.p[0]))
-		s = slice_after(s, 1);
-	while (s.n && is_blank(s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
+#define BLANKS " \t\r\n"
 
 static void forget(struct answer_head *h)
 {
@@ -98,7 +86,6 @@ static int add_field(struct answer_head *h, struct slice name, struct slice valu
 
 int answer_head_line(struct answer_head *h, struct slice line, bool interim)
 {
-	const char *colon = line.n ? memchr(line.p, ':', line.n) : NULL;
 	struct slice name;
 
 	if (h->over)
@@ -107,14 +94,14 @@ int answer_head_line(struct answer_head *h, struct slice line, bool interim)
 		forget(h);
 		return 0;
 	}
-	if (!trimmed(line).n) {
+	if (!slice_trim(line, BLANKS).n) {
 		h->over = !interim;
 		return h->over;
 	}
-	name = (struct slice){ line.p, colon ? (size_t)(colon - line.p) : 0 };
-	if (!header_name_ok(name)) /* libcurl took it for harmless; it is not handed on */
+	/* libcurl took it for harmless; it is not handed on */
+	if (!slice_cut(&line, ':', &name) || !header_name_ok(name))
 		return 0;
-	return add_field(h, name, trimmed((struct slice){ colon + 1, line.n - name.n - 1 }));
+	return add_field(h, name, slice_trim(line, BLANKS));
 }
 
 static bool is_encoded(const struct answer_head *h)

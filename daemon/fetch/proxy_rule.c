@@ -28,8 +28,8 @@ static size_t address_bytes(const struct sockaddr_storage *a, const unsigned cha
 /* host is an address within "network/bits", or equal to a network without bits. */
 static bool in_network_text(struct slice text, struct slice host)
 {
-	const char *slash = memchr(text.p, '/', text.n);
-	struct slice network = { text.p, slash ? (size_t)(slash - text.p) : text.n };
+	struct slice network = text;
+	bool has_bits = slice_cut(&text, '/', &network);
 	struct sockaddr_storage a, b;
 	const unsigned char *x, *y;
 	uint64_t bits;
@@ -40,8 +40,7 @@ static bool in_network_text(struct slice text, struct slice host)
 	n = address_bytes(&a, &x);
 	address_bytes(&b, &y);
 	bits = 8 * n;
-	if (slash && (!u64_parse((struct slice){ slash + 1, text.n - network.n - 1 }, &bits) ||
-		      bits > 8 * n))
+	if (has_bits && (!u64_parse(text, &bits) || bits > 8 * n))
 		return false;
 	for (size_t i = 0; i < bits; i++)
 		if ((x[i / 8] ^ y[i / 8]) & (0x80 >> (i % 8)))
@@ -51,10 +50,8 @@ static bool in_network_text(struct slice text, struct slice host)
 
 static bool domain_has(struct slice domain, struct slice host)
 {
-	while (domain.n && domain.p[0] == '.') {
-		domain.p++;
-		domain.n--;
-	}
+	while (domain.n && domain.p[0] == '.')
+		domain = slice_after(domain, 1);
 	if (host.n && host.p[host.n - 1] == '.')
 		host.n--;
 	if (!domain.n || host.n < domain.n)

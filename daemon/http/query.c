@@ -92,8 +92,8 @@ int query_decode(const struct slice *items, size_t n, const struct query_field *
 	uint64_t seen = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *eq = items[i].n ? memchr(items[i].p, '=', items[i].n) : NULL;
-		struct slice name = { items[i].p, eq ? (size_t)(eq - items[i].p) : items[i].n };
+		struct slice value = items[i], name = items[i];
+		bool has_value = slice_cut(&value, '=', &name);
 		int at = find_field(fields, name);
 
 		if (at < 0)
@@ -101,8 +101,7 @@ int query_decode(const struct slice *items, size_t n, const struct query_field *
 		if (seen >> at & 1)
 			return refuse(e, "QUERY_DUPLICATE", name, "is given twice");
 		seen |= 1ull << at;
-		if (!eq || !take_value(&fields[at],
-				       (struct slice){ eq + 1, items[i].n - name.n - 1 }, ret))
+		if (!has_value || !take_value(&fields[at], value, ret))
 			return refuse(e, "QUERY_INVALID", name, "has no valid value");
 	}
 	return 0;

@@ -6,31 +6,19 @@
 
 #include <errno.h>
 
-/* Takes the part of *rest before the byte, and the byte too; false if there is no such byte. */
-static bool cut(struct slice *rest, char at, struct slice *ret)
-{
-	const char *p = rest->n ? memchr(rest->p, at, rest->n) : NULL;
-
-	if (!p)
-		return false;
-	*ret = (struct slice){ rest->p, (size_t)(p - rest->p) };
-	*rest = (struct slice){ p + 1, rest->n - ret->n - 1 };
-	return true;
-}
-
 int content_range_parse(struct slice text, struct content_range *ret)
 {
 	struct slice range, first;
 	uint64_t last;
 
-	if (!slice_skip(&text, "bytes ") || !cut(&text, '/', &range) ||
+	if (!slice_skip(&text, "bytes ") || !slice_cut(&text, '/', &range) ||
 	    !u64_parse(text, &ret->total))
 		return -EINVAL;
 	ret->first = ret->total;
 	ret->count = 0;
 	if (slice_is(range, "*"))
 		return 0;
-	if (!cut(&range, '-', &first) || !u64_parse(first, &ret->first) ||
+	if (!slice_cut(&range, '-', &first) || !u64_parse(first, &ret->first) ||
 	    !u64_parse(range, &last) || last < ret->first || last >= ret->total)
 		return -EINVAL;
 	ret->count = last - ret->first + 1;
@@ -44,8 +32,8 @@ int range_parse(struct slice text, uint64_t size, uint64_t *first, uint64_t *cou
 
 	*first = 0;
 	*count = size;
-	if (!slice_skip(&text, "bytes=") || !cut(&text, '-', &from) || !u64_parse(from, first) ||
-	    (text.n && (!u64_parse(text, &last) || last < *first))) {
+	if (!slice_skip(&text, "bytes=") || !slice_cut(&text, '-', &from) ||
+	    !u64_parse(from, first) || (text.n && (!u64_parse(text, &last) || last < *first))) {
 		*first = 0;
 		return 0;
 	}

@@ -115,13 +115,7 @@ bool admission_query_token(const struct admission *g)
 
 static struct slice trim(struct slice s)
 {
-	while (s.n && isspace((unsigned char)s.p[s.n - 1]))
-		s.n--;
-	while (s.n && isspace((unsigned char)s.p[0])) {
-		s.p++;
-		s.n--;
-	}
-	return s;
+	return slice_trim(s, " \t\n\v\f\r");
 }
 
 static int digest_of(struct slice token, struct sha256 *ret, struct err *e)
@@ -312,15 +306,11 @@ int admission_replace(struct admission *g, struct slice digest, bool keep, struc
 
 static bool in_list(const char *list, struct slice item)
 {
-	while (list && *list) {
-		size_t n = strcspn(list, ",");
+	struct slice rest = slice_of(list), own;
 
-		struct slice own = trim((struct slice){ list, n });
-
-		if (http_words_same(own, item))
+	while (slice_item(&rest, ',', &own))
+		if (http_words_same(trim(own), item))
 			return true;
-		list += n + (list[n] == ',');
-	}
 	return false;
 }
 
@@ -418,34 +408,18 @@ static const struct grant *grant_of(const struct admission *g, struct slice toke
 	return sha256_equal(&d, &g->token) ? g->own : minted;
 }
 
-static bool next_item(struct slice *list, struct slice *item)
-{
-	const char *comma;
-
-	if (!list->n)
-		return false;
-	comma = memchr(list->p, ',', list->n);
-	item->p = list->p;
-	item->n = comma ? (size_t)(comma - list->p) : list->n;
-	list->p += item->n + (comma != NULL);
-	list->n -= item->n + (comma != NULL);
-	*item = trim(*item);
-	return true;
-}
-
 static const struct grant *grant_of_protocols(const struct admission *g, struct slice protocols)
 {
 	struct slice item;
 
-	while (next_item(&protocols, &item)) {
+	while (slice_item(&protocols, ',', &item)) {
 		unsigned char token[2 * TOKEN_MAX];
 		const struct grant *ret;
 		int n;
 
-		if (!slice_starts(item, BEARER_ITEM))
+		item = trim(item);
+		if (!slice_skip(&item, BEARER_ITEM))
 			continue;
-		item.p += strlen(BEARER_ITEM);
-		item.n -= strlen(BEARER_ITEM);
 		if (item.n > sizeof(token))
 			return NULL;
 		n = base64url_decode(item, token);
@@ -479,8 +453,8 @@ const char *admission_subprotocol(struct slice protocols)
 
 	if (!trim(protocols).n)
 		return "";
-	while (next_item(&protocols, &item))
-		if (slice_is(item, SUBPROTOCOL))
+	while (slice_item(&protocols, ',', &item))
+		if (slice_is(trim(item), SUBPROTOCOL))
 			return SUBPROTOCOL;
 	return NULL;
 }

@@ -61,14 +61,7 @@ static bool take_uint(struct slice *s, const char *lead, uint64_t *ret)
 
 static bool take_word(struct slice *s, const char *lead, struct slice *ret)
 {
-	const char *at = slice_skip(s, lead) && s->n ? memchr(s->p, '"', s->n) : NULL;
-
-	if (!at)
-		return false;
-	*ret = (struct slice){ s->p, (size_t)(at - s->p) };
-	s->n -= ret->n + 1;
-	s->p = at + 1;
-	return true;
+	return slice_skip(s, lead) && slice_cut(s, '"', ret);
 }
 
 static bool take_head(struct slice s, struct spool_record *ret)

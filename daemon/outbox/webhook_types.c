@@ -35,15 +35,10 @@ void webhook_types_put(unsigned set, struct buf *b)
 
 unsigned webhook_types_parse(struct slice names)
 {
-	const char *p = names.p, *end = names.p + names.n;
+	struct slice name;
 	unsigned set = 0;
 
-	while (p < end) {
-		const char *comma = memchr(p, ',', (size_t)(end - p));
-		size_t n = (size_t)((comma ? comma : end) - p);
-
-		set |= 1u << webhook_type_find((struct slice){ p, n });
-		p += n + 1;
-	}
+	while (slice_item(&names, ',', &name))
+		set |= 1u << webhook_type_find(name);
 	return set & WEBHOOK_ALL;
 }

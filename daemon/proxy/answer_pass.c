@@ -29,9 +29,9 @@ static int status_of(struct slice line)
 /* A name before a colon; a line that begins with a blank belongs to the one before. */
 static bool is_ours(struct slice fields, struct slice line)
 {
-	const char *colon = line.n ? memchr(line.p, ':', line.n) : NULL;
-	struct slice name = { line.p, colon ? (size_t)(colon - line.p) : 0 };
+	struct slice name = { line.p, 0 };
 
+	slice_cut(&line, ':', &name);
 	while (name.n && (name.p[name.n - 1] == ' ' || name.p[name.n - 1] == '\t'))
 		name.n--;
 	return proxy_field_is_ours(fields, name);

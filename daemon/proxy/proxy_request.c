@@ -21,18 +21,11 @@
 /* word stands in the list, separated by commas. */
 static bool list_has(struct slice list, struct slice word)
 {
-	while (list.n) {
-		const char *comma = memchr(list.p, ',', list.n);
-		struct slice item = { list.p, comma ? (size_t)(comma - list.p) : list.n };
+	struct slice item;
 
-		list = comma ? (struct slice){ comma + 1, list.n - item.n - 1 } : SLICE_NONE;
-		while (item.n && (*item.p == ' ' || *item.p == '\t'))
-			item = slice_after(item, 1);
-		while (item.n && (item.p[item.n - 1] == ' ' || item.p[item.n - 1] == '\t'))
-			item.n--;
-		if (http_words_same(item, word))
+	while (list.n && slice_item(&list, ',', &item))
+		if (http_words_same(slice_trim(item, " \t"), word))
 			return true;
-	}
 	return false;
 }
 
@@ -65,17 +58,6 @@ bool proxy_field_is_ours(struct slice fields, struct slice name)
 
 /* --- the request line ----------------------------------------------------------------------------------------- */
 
-static bool take_word(struct slice *line, struct slice *word)
-{
-	const char *blank = line->n ? memchr(line->p, ' ', line->n) : NULL;
-
-	if (!blank)
-		return false;
-	*word = (struct slice){ line->p, (size_t)(blank - line->p) };
-	*line = (struct slice){ blank + 1, line->n - word->n - 1 };
-	return word->n > 0;
-}
-
 static bool is_visible(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -86,7 +68,7 @@ static bool is_visible(struct slice s)
 
 static bool read_line(struct slice line, struct proxy_request *r, struct slice *target)
 {
-	if (!take_word(&line, &r->method) || !take_word(&line, target))
+	if (!slice_cut(&line, ' ', &r->method) || !slice_cut(&line, ' ', target) || !target->n)
 		return false;
 	r->old = slice_is(line, "HTTP/1.0");
 	r->tunnel = slice_is(r->method, "CONNECT");

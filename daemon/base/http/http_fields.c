@@ -38,20 +38,6 @@ bool http_coding_is_chunked(struct slice value)
 
 /* --- lines ------------------------------------------------------------------------------------------------ */
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static struct slice without_blanks(struct slice s)
-{
-	while (s.n && is_blank(*s.p))
-		s = slice_after(s, 1);
-	while (s.n && is_blank(s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 bool http_text_ok(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -83,12 +69,9 @@ bool http_line_next(struct slice *lines, struct slice *line)
 
 bool http_field_split(struct slice line, struct slice *name, struct slice *value)
 {
-	const char *colon = line.n ? memchr(line.p, ':', line.n) : NULL;
-
-	if (!colon)
+	if (!slice_cut(&line, ':', name))
 		return false;
-	*name = (struct slice){ line.p, (size_t)(colon - line.p) };
-	*value = without_blanks((struct slice){ colon + 1, line.n - name->n - 1 });
+	*value = slice_trim(line, " \t");
 	return header_name_ok(*name) && http_text_ok(*value);
 }
 

@@ -4,18 +4,6 @@
 
 #include <errno.h>
 
-/* Takes up to the first blank; false: there is none. */
-static bool take_word(struct slice *line, struct slice *word)
-{
-	const char *blank = line->n ? memchr(line->p, ' ', line->n) : NULL;
-
-	if (!blank)
-		return false;
-	*word = (struct slice){ line->p, (size_t)(blank - line->p) };
-	*line = (struct slice){ blank + 1, line->n - word->n - 1 };
-	return true;
-}
-
 static bool visible(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
@@ -27,7 +15,7 @@ static bool visible(struct slice s)
 /* "POST /v1/messages HTTP/1.1" */
 static bool read_request_line(struct slice line, struct http_request_head *r)
 {
-	if (!take_word(&line, &r->method) || !take_word(&line, &r->target))
+	if (!slice_cut(&line, ' ', &r->method) || !slice_cut(&line, ' ', &r->target))
 		return false;
 	return header_name_ok(r->method) && visible(r->target) && slice_is(line, "HTTP/1.1");
 }

@@ -8,19 +8,9 @@
 /* Takes the next entry off the front; false: there is none. */
 static bool next_entry(struct slice *rest, struct slice *entry)
 {
-	const char *comma;
-
-	if (!rest->p)
+	if (!slice_item(rest, ',', entry))
 		return false;
-	comma = rest->n ? memchr(rest->p, ',', rest->n) : NULL;
-	*entry = (struct slice){ rest->p, comma ? (size_t)(comma - rest->p) : rest->n };
-	*rest = comma ? (struct slice){ comma + 1, rest->n - entry->n - 1 } : SLICE_NONE;
-	while (entry->n && entry->p[0] == ' ') {
-		entry->p++;
-		entry->n--;
-	}
-	while (entry->n && entry->p[entry->n - 1] == ' ')
-		entry->n--;
+	*entry = slice_trim(*entry, " ");
 	return true;
 }
 

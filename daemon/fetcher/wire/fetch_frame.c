@@ -107,21 +107,9 @@ void fetch_order_done(struct fetch_order *o)
 	jdec_free(order_fields, o);
 }
 
-/* Takes what stands before the next NUL. */
-static bool take_text(struct slice *in, struct slice *ret)
-{
-	const char *nul = in->n ? memchr(in->p, 0, in->n) : NULL;
-
-	if (!nul)
-		return false;
-	*ret = (struct slice){ in->p, (size_t)(nul - in->p) };
-	*in = (struct slice){ nul + 1, in->n - ret->n - 1 };
-	return true;
-}
-
 int fetch_key_parse(struct slice in, struct slice *name, struct slice *prefix, struct slice *value)
 {
-	if (!take_text(&in, name) || !take_text(&in, prefix) || !header_name_ok(*name))
+	if (!slice_cut(&in, '\0', name) || !slice_cut(&in, '\0', prefix) || !header_name_ok(*name))
 		return -EPROTO;
 	if (!in.n || in.n > FETCH_HEAD_MAX || memchr(in.p, 0, in.n))
 		return -EPROTO;

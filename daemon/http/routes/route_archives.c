@@ -267,13 +267,12 @@ static void on_writer(void *ctx)
 /* "application/gzip; charset=binary" -> "application/gzip" */
 static struct slice media_type(struct slice s)
 {
-	const char *end = s.n ? memchr(s.p, ';', s.n) : NULL;
+	struct slice type = s;
 
-	if (end)
-		s.n = (size_t)(end - s.p);
-	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
+	slice_cut(&s, ';', &type);
+	while (type.n && (type.p[type.n - 1] == ' ' || type.p[type.n - 1] == '\t'))
+		type.n--;
+	return type;
 }
 
 static bool take_format(const struct http_call *c, enum archive_format *f, struct http_reply *ret)

@@ -66,20 +66,13 @@ static void on_reported(struct helper_body *b, struct slice report)
 /* acpd-unpack refuses an empty path, also if it is the last. */
 static void put_paths(struct jw *w, struct slice paths)
 {
-	const char *comma = paths.p;
+	struct slice path;
 
 	if (!paths.n)
 		return;
 	jw_arr(w, "paths");
-	while (comma) {
-		size_t n;
-
-		comma = paths.n ? memchr(paths.p, ',', paths.n) : NULL;
-		n = comma ? (size_t)(comma - paths.p) : paths.n;
-		jw_slice(w, NULL, (struct slice){ paths.p, n });
-		if (comma)
-			paths = (struct slice){ comma + 1, paths.n - n - 1 };
-	}
+	while (slice_item(&paths, ',', &path))
+		jw_slice(w, NULL, path);
 	jw_end_arr(w);
 }
 

@@ -103,15 +103,6 @@ static void take_timeout(const struct reading *r, enum otlp_signal s)
 
 /* --- lists: key=value,key=value, values with %XX -------------------------------------------------------------- */
 
-static struct slice trim(struct slice s)
-{
-	while (s.n && (*s.p == ' ' || *s.p == '\t'))
-		s = slice_after(s, 1);
-	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
-		s.n--;
-	return s;
-}
-
 static bool decode(struct slice s, struct buf *b)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -134,11 +125,10 @@ static bool decode(struct slice s, struct buf *b)
 static bool put_pair(struct jw *w, struct slice item)
 {
 	_cleanup_(buf_done) struct buf key = { 0 }, value = { 0 };
-	const char *at = item.n ? memchr(item.p, '=', item.n) : NULL;
-	size_t n = at ? (size_t)(at - item.p) : 0;
+	struct slice name;
 
-	if (!at || !decode(trim((struct slice){ item.p, n }), &key) || !buf_len(&key) ||
-	    !decode(trim((struct slice){ at + 1, item.n - n - 1 }), &value))
+	if (!slice_cut(&item, '=', &name) || !decode(slice_trim(name, " \t"), &key) ||
+	    !buf_len(&key) || !decode(slice_trim(item, " \t"), &value))
 		return false;
 	buf_putc(&key, '\0');
 	jw_lead_key(w, key.data);
@@ -150,16 +140,14 @@ static bool put_pair(struct jw *w, struct slice item)
 /* A raw object; false: it is no such list. */
 static bool put_list(const char *text, struct buf *b)
 {
+	struct slice rest = slice_of(text), item;
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
-	while (*text) {
-		const char *end = strchrnul(text, ',');
-		struct slice item = trim((struct slice){ text, (size_t)(end - text) });
-
+	while (slice_item(&rest, ',', &item)) {
+		item = slice_trim(item, " \t");
 		if (item.n && !put_pair(&w, item))
 			return false;
-		text = *end ? end + 1 : end;
 	}
 	jw_end_obj(&w);
 	return b->len <= OTLP_HEADERS_MAX;
