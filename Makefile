@@ -58,7 +58,7 @@ HELPER_LDLIBS := $(shell pkg-config --libs $(HELPER_LIBS) $(if $(HAVE_ISAL),libi
 HAVE_CURL := $(shell pkg-config --exists libcurl 2>/dev/null && echo 1)
 FETCH_ALL := $(call sources,daemon/fetch)
 FETCH_SRC := $(if $(HAVE_CURL),$(FETCH_ALL))
-FETCH_SHARED := $(call sources,daemon/base daemon/confine daemon/fetcher/wire) daemon/loop/loop.c daemon/loop/frame_channel.c \
+FETCH_SHARED := $(call sources,daemon/base daemon/confine daemon/service daemon/fetcher/wire) daemon/loop/loop.c daemon/loop/frame_channel.c \
 	$(addprefix daemon/json/,jscan.c jknown.c jdec.c jstr.c jenc.c)
 FETCH_MAIN := daemon/fetch/fetch_main.c
 FETCH_OBJ := $(FETCH_SRC:%.c=$(BUILD)/obj/%.o)
@@ -68,7 +68,7 @@ FETCH_LDLIBS := $(if $(HAVE_CURL),$(shell pkg-config --libs libcurl libseccomp) 
 HAVE_CARES := $(shell pkg-config --exists libcares 2>/dev/null && echo 1)
 PROXY_ALL := $(call sources,daemon/proxy)
 PROXY_SRC := $(if $(HAVE_CARES),$(PROXY_ALL))
-PROXY_SHARED := $(call sources,daemon/base daemon/confine daemon/egress/wire) \
+PROXY_SHARED := $(call sources,daemon/base daemon/confine daemon/service daemon/egress/wire) \
 	$(addprefix daemon/loop/,loop.c acceptor.c frame_channel.c) $(addprefix daemon/json/,jscan.c jknown.c jdec.c jstr.c jenc.c)
 PROXY_MAIN := daemon/proxy/proxy_main.c
 PROXY_OBJ := $(PROXY_SRC:%.c=$(BUILD)/obj/%.o)

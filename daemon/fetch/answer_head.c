@@ -7,7 +7,7 @@
  * control characters here, in the confined program, because the daemon uses them in JSON and in
  * lines.
  */
-#include "fetch/answer_head.h"
+#include "fetch/fetch.h"
 
 #include "base/array.h"
 #include "base/http/header.h"

@@ -6,7 +6,7 @@
  * transfers are read after each action. A source is freed at the end of the turn, because a later
  * event of the turn may be for it.
  */
-#include "fetch/curl_loop.h"
+#include "fetch/fetch.h"
 
 #include "base/util.h"
 

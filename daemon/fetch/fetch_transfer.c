@@ -6,15 +6,11 @@
  * unconfirmed bytes; then the write callback pauses. `ended` makes END unique. The owner frees the
  * transfer later, because finish() may run inside a callback of libcurl.
  */
-#include "fetch/fetch_transfer.h"
+#include "fetch/fetch.h"
 
 #include "base/clock.h"
 #include "base/util.h"
 #include "base/net/address_rules.h"
-#include "fetch/answer_head.h"
-#include "fetch/call_url.h"
-#include "fetch/call_headers.h"
-#include "fetch/proxy_rule.h"
 
 #include <errno.h>
 #include <netinet/in.h>

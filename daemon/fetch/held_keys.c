@@ -7,7 +7,7 @@
  * locked, the key is refused unless the settings allow unlocked memory. Each block is wiped before
  * it is freed.
  */
-#include "fetch/held_keys.h"
+#include "fetch/fetch.h"
 
 #include "base/os/locked.h"
 #include "base/util.h"

@@ -5,7 +5,7 @@
  * always agree. An entry matches as a network, bit by bit, or as a domain, by whole labels. A port
  * in it limits the entry to that port. Loopback hosts never use a proxy.
  */
-#include "fetch/proxy_rule.h"
+#include "fetch/fetch.h"
 
 #include "base/digits.h"
 #include "base/http/authority.h"

@@ -6,12 +6,11 @@
  * request, so the answer gets "Connection: close". A body whose framing is broken passes until the
  * server closes.
  */
-#include "proxy/answer_pass.h"
+#include "proxy/proxy.h"
 
 #include "base/digits.h"
 #include "base/http/http_fields.h"
 #include "base/limits.h"
-#include "proxy/proxy_request.h"
 
 #include <errno.h>
 

@@ -5,13 +5,12 @@
  * here. The result always arrives from a deferred task, so `done` never runs inside dial_start.
  * After that task the socket belongs to the owner, and dial_stop is harmless.
  */
-#include "proxy/dial.h"
+#include "proxy/proxy.h"
 
 #include "base/clock.h"
 #include "base/util.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 
 static void try_next(struct dial *d);

@@ -6,13 +6,12 @@
  * be destroyed inside a callback of c-ares. ARES_FLAG_NOSEARCH keeps the name that the rules have
  * allowed.
  */
-#include "proxy/name_lookup.h"
+#include "proxy/proxy.h"
 
 #include "base/clock.h"
 #include "base/util.h"
 
 #include <ares.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 
 #define TRY_MS 2000

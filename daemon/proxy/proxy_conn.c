@@ -6,12 +6,11 @@
  * cannot lead to a private address unless --upstream-allow permits it. New rules judge every
  * connection again. The memory is freed from a deferred task, because its own callbacks end it.
  */
-#include "proxy/proxy_conn.h"
+#include "proxy/proxy.h"
 
 #include "base/util.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 

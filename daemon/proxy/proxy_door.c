@@ -7,11 +7,10 @@
  * later. A port of the loopback is open to every user: sock_owner finds the user of each
  * connection.
  */
-#include "proxy/proxy_door.h"
+#include "proxy/proxy.h"
 
 #include "base/os/sock_owner.h"
 #include "base/util.h"
-#include "proxy/proxy_conn.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +30,7 @@ static void tell(struct proxy_door *d, enum egress_frame_type type, const struct
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	egress_notice_put(&b, n);
-	frame_channel_send(&d->world->channel, type, d->number, buf_slice(&b), -1);
+	frame_channel_send(d->world->channel, type, d->number, buf_slice(&b), -1);
 }
 
 void proxy_door_blocked(struct proxy_door *d, const char *host, int port, enum egress_reason why)
@@ -58,7 +57,7 @@ static void tell_use(struct proxy_door *d, struct host_use *u)
 /* The daemon does not take what it is told. */
 static bool is_behind(const struct proxy_door *d)
 {
-	return frame_channel_waiting(&d->world->channel) > WAITING_MAX;
+	return frame_channel_waiting(d->world->channel) > WAITING_MAX;
 }
 
 static void on_time(void *ctx);

@@ -1,87 +1,107 @@
 /*
- * acpd-proxy serve UID GID: the proxy through which sessions reach what their network allows. Descriptor 3 is its socket
- * to the daemon. UID and GID are who to become; of a daemon that is not root they are its own. "probe" instead of
- * "serve" says what it then can do no more.
+ * proxy_main.c - acpd-proxy, the proxy through which sessions reach what their network allows: what it gives up, and what it
+ * opens before.
+ *
+ * The process accepts on sockets that it was given, and connects. Therefore the list has no bind, listen, thread or process.
+ * All else is EPERM: no exec, no file opened for writing, no ptrace, no signals to others. service.h has the arguments.
  */
-#include "base/digits.h"
+#include "proxy/proxy.h"
+
 #include "base/os/sock_owner.h"
 #include "base/util.h"
-#include "base/version.h"
-#include "confine/confine_probe.h"
-#include "proxy/confine_proxy.h"
-#include "proxy/proxy_server.h"
 
 #include <ares.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
-#define SOCKET 3
+/* --- confinement ---------------------------------------------------------------------------------------------- */
 
-static int fail(const char *what)
+/* What c-ares reads at each look-up. Files there are replaced by others of their name while we live (resolv.conf), so
+ * not the files are named, but for the last: it may be a link to anywhere. Random numbers are read by older ones. */
+static const char *const readable[] = { "/etc",		"/run/resolvconf",  "/run/systemd/resolve",
+					"/dev/urandom", "/etc/resolv.conf", NULL };
+static const struct landlock_grant grants[] = {
+	{ .rights = LL_FS_READ_FILE, .paths = readable },
+};
+static const struct landlock_spec reach = {
+	.fs = LL_FS_ALL,
+	.net = LL_NET_BIND_TCP,
+	.scoped = LL_SCOPED_ALL,
+	.grants = grants,
+	.n_grants = ARRAY_SIZE(grants),
+};
+
+/* clang-format off */
+static const struct confine_row rows[] = {
+	{ "socket", { CONFINE_INT(0, AF_INET) } },
+	{ "socket", { CONFINE_INT(0, AF_INET6) } },
+	{ "ioctl", { CONFINE_INT(1, FIONREAD) } },
+	{ "ioctl", { CONFINE_INT(1, FIONBIO) } },
+	{ "openat", { CONFINE_BITS(2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY) } },
+	/* what it may use, not what others may */
+	{ "prlimit64", { CONFINE_INT(0, 0), CONFINE_WHOLE(2, 0) } },
+};
+static const struct confine_list allowed = {
+	.calls =
+		/* sockets that others made, and ours to connect; netlink was opened before */
+		"accept4 connect getsockname getpeername getsockopt setsockopt sendto sendmsg recvfrom recvmsg "
+		"shutdown read readv pread64 write writev lseek close fcntl "
+		"epoll_create1 epoll_ctl epoll_wait epoll_pwait timerfd_create timerfd_settime "
+		/* what is there may be looked at */
+		"fstat stat newfstatat statx access faccessat readlink uname brk mmap munmap mremap mprotect "
+		"madvise futex rseq sched_yield rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack "
+		"clock_gettime clock_getres gettimeofday time getrandom getrlimit "
+		"getpid gettid getppid getuid geteuid getgid getegid exit exit_group restart_syscall",
+	.rows = rows,
+	.n_rows = ARRAY_SIZE(rows),
+};
+/* clang-format on */
+
+/* --- what it opens before ------------------------------------------------------------------------------------- */
+
+/* The netlink socket that finds the user of a connection: confined, none can be opened. */
+static int owners = -1;
+
+static const char *proxy_prepare(const char *argument _unused_)
 {
-	fprintf(stderr, "acpd-proxy: %s: %s\n", what, strerror(errno));
-	return 1;
-}
-
-static int serve(const struct confine_proxy *who)
-{
-	struct loop *loop;
-	struct proxy_server *server;
-	const char *bad;
-	int owners;
-
-	confine_proxy_harden();
-	if (fcntl(SOCKET, F_GETFD) < 0)
-		return fail("its socket");
 	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
-		return fail("c-ares");
+		return "c-ares";
 	owners = sock_owner_open();
-	bad = confine_proxy(who);
-	if (bad)
-		return fail(bad);
-	loop = loop_new();
-	if (!loop)
-		return fail("its loop");
-	server = proxy_server_new(loop, SOCKET, owners);
-	loop_run(loop);
-	proxy_server_free(server);
-	loop_free(loop);
-	return 0;
+	return NULL;
 }
 
-static int probe(const struct confine_proxy *who)
+static const char *proxy_library(void)
 {
-	const char *bad;
+	static char text[32];
 
-	confine_proxy_harden();
-	bad = confine_proxy(who);
-	return bad ? fail(bad) : confine_probe();
+	snprintf(text, sizeof(text), "c-ares %s", ares_version(NULL));
+	return text;
 }
 
-static bool number(const char *text, uint32_t *ret)
+static void *proxy_open_server(struct service_run *run)
 {
-	uint64_t n;
-
-	if (!u64_parse(slice_of(text), &n) || n > UINT32_MAX)
-		return false;
-	*ret = (uint32_t)n;
-	return true;
+	return proxy_server_new(run, owners);
 }
+
+static const struct service proxy_service = {
+	.name = "acpd-proxy",
+	.arguments = "UID GID",
+	.arguments_max = 2,
+	.library = proxy_library,
+	.prepare = proxy_prepare,
+	.reach = &reach,
+	.calls = &allowed,
+	.types = EGRESS_FRAME_MAX,
+	.config = EGRESS_CONFIG,
+	.ready = EGRESS_READY,
+	.takes = proxy_server_takes,
+	.open = proxy_open_server,
+	.close = proxy_server_free,
+};
 
 int main(int argc, char **argv)
 {
-	struct confine_proxy who = { .become = geteuid() == 0 };
-
-	if (argc == 2 && strcmp(argv[1], "--version") == 0)
-		return printf("acpd-proxy %s (c-ares %s)\n", acpd_version, ares_version(NULL)) < 0;
-	if (argc != 4 || !number(argv[2], &who.uid) || !number(argv[3], &who.gid))
-		argc = 0;
-	/* nor can leaks be looked for: tracing is not allowed */
-	if (argc && strcmp(argv[1], "probe") == 0)
-		_exit(probe(&who));
-	if (argc && strcmp(argv[1], "serve") == 0)
-		_exit(serve(&who));
-	fprintf(stderr, "usage: acpd-proxy serve|probe UID GID\n");
-	return 2;
+	service_main(&proxy_service, argc, argv);
 }

@@ -1,9 +1,8 @@
 /* proxy_pass.c - what passes between a client and its server: tunnels, requests and answers. */
 #include "base/util.h"
-#include "proxy/proxy_conn.h"
+#include "proxy/proxy.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 

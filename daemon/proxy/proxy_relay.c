@@ -5,7 +5,7 @@
  * read, which slows its sender and limits memory to one piece. The piece buffer is static and empty
  * between two calls. An end of input is forwarded by shutdown(2) after the stored bytes.
  */
-#include "proxy/proxy_relay.h"
+#include "proxy/proxy.h"
 
 #include "base/limits.h"
 #include "base/util.h"

@@ -4,7 +4,7 @@
 
 #include "base/http/http_request.h"
 #include "base/limits.h"
-#include "proxy/answer_pass.h"
+#include "proxy/proxy.h"
 #include "proxy/proxy_request.h"
 
 static void check_put(const struct proxy_request *r)

@@ -11,6 +11,7 @@ layers='
 1  loop
 1  confine
 2  json
+2  service    loop confine base
 2  diff       digest base
 3  tree       digest base
 3  access     json digest loop base
@@ -35,8 +36,8 @@ layers='
 11 net
 12 cli
 12 unpack     tree diff skill json digest confine base
-12 fetch      fetcher json loop confine base
-12 proxy      egress json loop confine base
+12 fetch      service fetcher json loop confine base
+12 proxy      service egress json loop confine base
 12 init       -
 13 tests
 '

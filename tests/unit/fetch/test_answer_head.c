@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "fetch/answer_head.h"
+#include "fetch/fetch.h"
 #include "fetcher/wire/fetch_frame.h"
 
 static int feed(struct answer_head *h, const char *text, bool interim)

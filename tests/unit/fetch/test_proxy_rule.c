@@ -1,7 +1,7 @@
 /* HTTP_PROXY, HTTPS_PROXY and NO_PROXY. */
 #include "unit.h"
 
-#include "fetch/proxy_rule.h"
+#include "fetch/fetch.h"
 
 static const struct {
 	const char *list, *host;

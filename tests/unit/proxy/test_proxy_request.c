@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "proxy/answer_pass.h"
+#include "proxy/proxy.h"
 #include "proxy/proxy_request.h"
 
 static struct proxy_request request;
