@@ -19,27 +19,19 @@ static const struct jfield approvals_fields[] = {
 	JF_END,
 };
 
-int on_approvals_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int approvals_list(struct acp_request *q, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct approvals_args a = { 0 };
-	struct jw w = JW(&b);
-	int r = own_params(m->params, approvals_fields, &a, e);
+	const struct approvals_args *a = q->args;
+	const struct approval_query query = { a->session_id, q->conn->transport.grant, a->cursor };
+	int r = approvals_put(q->conn->srv->store, &query, request_answer(q), e);
 
-	if (r < 0)
-		return r;
-	jw_obj(&w, NULL);
-	r = approvals_put(c->srv->store,
-			  &(struct approval_query){ a.session_id, c->transport.grant, a.cursor },
-			  &w, e);
-	jw_end_obj(&w);
 	if (r == -ENOENT)
-		not_found(e, a.session_id);
-	if (r == 0)
-		conn_result(c, NULL, m->id, buf_slice(&b));
-	jdec_free(approvals_fields, &a);
-	return r;
+		not_found(e, a->session_id);
+	return r < 0 ? r : REQUEST_ANSWER;
 }
+
+const struct acp_handler on_approvals_list =
+	ACP_HANDLER(approvals_list, struct approvals_args, approvals_fields);
 
 struct answer_args {
 	char *session_id, *id, *option_id, *action, *by;
@@ -59,15 +51,11 @@ static const struct jfield answer_fields[] = {
 };
 
 /* The session that is named beside is the one that the id names. */
-static int check_session(struct acp_conn *c, const struct answer_args *a, struct err *e)
+static int check_session(const struct answer_args *a, struct err *e)
 {
 	size_t n = a->session_id ? strlen(a->session_id) : 0;
 
-	if (!a->session_id)
-		return 0;
-	if (!store_find(c->srv->store, a->session_id))
-		return not_found(e, a->session_id);
-	if (strncmp(a->id, a->session_id, n) == 0 && a->id[n] == ':')
+	if (!a->session_id || (strncmp(a->id, a->session_id, n) == 0 && a->id[n] == ':'))
 		return 0;
 	return err_field(e, "sessionId", "FIELD_INVALID",
 			 "sessionId: the id is of another session");
@@ -84,39 +72,31 @@ static int check_driver_of(struct acp_conn *c, const char *id, struct err *e)
 	return v && v->w.observes ? grant_missing(NEED_DRIVE, e) : 0;
 }
 
-static void answered(struct acp_conn *c, const struct rpc_msg *m, const char *id,
-		     struct slice answer)
+static int approvals_answer(struct acp_request *q, struct err *e)
 {
+	const struct answer_args *a = q->args;
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	struct jw *w;
+	int r = check_session(a, e);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "id", id);
-	jw_raw(&w, "answer", answer);
-	jw_end_obj(&w);
-	conn_result(c, NULL, m->id, buf_slice(&b));
-}
-
-int on_approvals_answer(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct answer_args a = { 0 };
-	int r = own_params(m->params, answer_fields, &a, e);
-
+	if (r == 0)
+		r = check_driver_of(q->conn, a->id, e);
+	if (r == 0)
+		r = approval_answer(q->conn->srv->store, a->id,
+				    &(struct approval_reply){ a->option_id, a->outcome, a->action,
+							      a->content, a->by },
+				    "acp", &b, e);
+	if (r == -EALREADY) { /* b: what it was answered with */
+		conn_error(q->conn, NULL, q->msg->id, e, buf_slice(&b));
+		return 0;
+	}
 	if (r < 0)
 		return r;
-	r = check_session(c, &a, e);
-	if (r == 0)
-		r = check_driver_of(c, a.id, e);
-	if (r == 0)
-		r = approval_answer(c->srv->store, a.id,
-				    &(struct approval_reply){ a.option_id, a.outcome, a.action,
-							      a.content, a.by },
-				    "acp", &b, e);
-	if (r == 0)
-		answered(c, m, a.id, buf_slice(&b));
-	else if (r == -EALREADY)
-		conn_error(c, NULL, m->id, e, buf_slice(&b));
-	jdec_free(answer_fields, &a);
-	return r == -EALREADY ? 0 : r;
+	w = request_answer(q);
+	jw_str(w, "id", a->id);
+	jw_raw(w, "answer", buf_slice(&b));
+	return REQUEST_ANSWER;
 }
+
+const struct acp_handler on_approvals_answer =
+	ACP_HANDLER(approvals_answer, struct answer_args, answer_fields, .finds_session = true);

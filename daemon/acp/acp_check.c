@@ -91,30 +91,15 @@ static void on_checked(void *ctx, const struct check_outcome *o)
 	call_result(ctx, buf_slice(&b));
 }
 
-static int check(struct acp_conn *c, const struct rpc_msg *m, const struct check_method_args *a,
-		 struct err *e)
+static int check_now(struct acp_request *q, struct err *e)
 {
-	struct view *v = view_need(c, a->session_id, e);
+	const struct check_method_args *a = q->args;
 	struct method_call *k;
-	int r;
 
-	if (!v || checks_check(a->checks, "checks", e) < 0)
+	if (checks_check(a->checks, "checks", e) < 0)
 		return -EINVAL;
-	k = call_new(c, m->id);
-	k->view = v;
-	r = session_check(v->w.session, a->checks, on_checked, k, e);
-	if (r < 0)
-		call_free(k);
-	return r;
+	k = request_call(q);
+	return call_started(k, session_check(q->session, a->checks, on_checked, k, e));
 }
 
-int on_check(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	struct check_method_args a = { 0 };
-	int r = own_params(m->params, check_fields, &a, e);
-
-	if (r == 0)
-		r = check(c, m, &a, e);
-	jdec_free(check_fields, &a);
-	return r;
-}
+const struct acp_handler on_check = ACP_HANDLER(check_now, struct check_method_args, check_fields);

@@ -30,7 +30,7 @@ static const struct jfield apply_fields[] = {
 	JF_END,
 };
 
-static void on_result(void *ctx, struct slice result, const struct err *e)
+static void on_drafted(void *ctx, struct slice result, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -41,21 +41,6 @@ static void on_result(void *ctx, struct slice result, const struct err *e)
 	}
 	jw_members(&w, result, NULL);
 	call_error(ctx, e, buf_slice(&b));
-}
-
-static int start(struct acp_conn *c, const struct rpc_msg *m, const struct draft_args *a,
-		 struct err *e)
-{
-	struct session *s = view_find(c, a->session_id)->w.session; /* its driver calls */
-	struct method_call *k = call_new(c, m->id);
-	int r;
-
-	k->session_id = xstrdup(a->session_id);
-	r = a->digest ? session_apply_draft(s, a->digest, a->force, on_result, k, e) :
-			session_switch_draft(s, a->on, a->discard, on_result, k, e);
-	if (r < 0)
-		call_free(k);
-	return r;
 }
 
 static int check_force(struct slice force, struct err *e)
@@ -81,34 +66,34 @@ static int check_force(struct slice force, struct err *e)
 	return 0;
 }
 
-static int decode_and_start(struct acp_conn *c, const struct rpc_msg *m,
-			    const struct jfield *fields, struct err *e)
+static int check_draft(const struct draft_args *a, struct err *e)
 {
-	struct draft_args a = { 0 };
 	struct sha256 digest;
-	int r = own_params(m->params, fields, &a, e);
+
+	if (a->discard && a->on)
+		return err_field(e, "discard", "FIELD_INVALID", "discard is for on: false");
+	if (a->digest && archive_digest_parse(slice_of(a->digest), &digest) < 0)
+		return err_field(e, "patchDigest", "DIGEST_INVALID",
+				 "patchDigest must be sha256: and 64 hex digits");
+	return check_force(a->force, e);
+}
+
+static int start_draft(struct acp_request *q, struct err *e)
+{
+	const struct draft_args *a = q->args;
+	struct session *s = q->session;
+	struct method_call *k;
+	int r = check_draft(a, e);
 
 	if (r < 0)
 		return r;
-	if (a.discard && a.on)
-		r = err_field(e, "discard", "FIELD_INVALID", "discard is for on: false");
-	if (r == 0 && a.digest && archive_digest_parse(slice_of(a.digest), &digest) < 0)
-		r = err_field(e, "patchDigest", "DIGEST_INVALID",
-			      "patchDigest must be sha256: and 64 hex digits");
-	if (r == 0)
-		r = check_force(a.force, e);
-	if (r == 0)
-		r = start(c, m, &a, e);
-	jdec_free(fields, &a);
-	return r;
+	k = request_work(q);
+	r = a->digest ? session_apply_draft(s, a->digest, a->force, on_drafted, k, e) :
+			session_switch_draft(s, a->on, a->discard, on_drafted, k, e);
+	return call_started(k, r);
 }
 
-int on_session_draft(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	return decode_and_start(c, m, draft_fields, e);
-}
-
-int on_workspace_apply(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	return decode_and_start(c, m, apply_fields, e);
-}
+const struct acp_handler on_session_draft =
+	ACP_HANDLER(start_draft, struct draft_args, draft_fields);
+const struct acp_handler on_workspace_apply =
+	ACP_HANDLER(start_draft, struct draft_args, apply_fields);

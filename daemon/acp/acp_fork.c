@@ -3,12 +3,11 @@
 
 #include <errno.h>
 
-static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a,
-		     struct err *e)
+static int fork_from(struct acp_request *q, struct session_args *a, struct err *e)
 {
-	struct session *from = store_find(c->srv->store, a->session_id);
+	struct session *from = q->session, *s;
+	struct acp_conn *c = q->conn;
 	struct session_params p = opener_params(c);
-	struct session *s;
 	struct method_call *k;
 	int r;
 
@@ -21,25 +20,27 @@ static int fork_from(struct acp_conn *c, const struct rpc_msg *m, struct session
 		r = session_args_check(a, session_caps(from), &p, e);
 	if (r < 0)
 		return r;
-	k = call_new(c, m->id);
+	k = call_new(c, q->msg->id);
 	s = session_fork(from, &p, on_session_created, k, e);
 	if (!s) {
 		call_free(k);
-		session_refused(c, m, from, &p, e);
+		session_refused(q, from, &p, e);
 		return 0;
 	}
 	conn_serve(c, s);
 	return 0;
 }
 
-int on_session_fork(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int fork_session(struct acp_request *q, struct err *e)
 {
 	struct session_args a;
-	int r = session_args_decode(m->params, CALL_FORK, &a, e);
+	int r = session_args_decode(q->msg->params, CALL_FORK, &a, e);
 
 	if (r < 0)
 		return r;
-	r = fork_from(c, m, &a, e);
+	r = fork_from(q, &a, e);
 	session_args_free(&a);
 	return r;
 }
+
+const struct acp_handler on_session_fork = { .run = fork_session };

@@ -10,15 +10,16 @@
 
 #define KNOWN_SHOWN 150 /* bytes of the names in the message */
 
-void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field)
+void harness_unknown(const struct acp_request *q, const char *field)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, names = { 0 };
+	const struct harness_table *t = q->conn->srv->harnesses;
 	struct jw w = JW(&b);
 	struct err e;
 
 	jw_arr(&w, "known");
-	for (size_t i = 0; i < c->srv->harnesses->n; i++) {
-		const struct harness_def *def = &c->srv->harnesses->defs[i];
+	for (size_t i = 0; i < t->n; i++) {
+		const struct harness_def *def = &t->defs[i];
 
 		if (!harness_installed(def))
 			continue;
@@ -31,7 +32,7 @@ void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *fi
 	err_field(&e, field, "HARNESS_UNKNOWN",
 		  "%s: no such harness; installed: %.*s; acpd harness list shows all", field,
 		  (int)MIN(buf_len(&names), (size_t)KNOWN_SHOWN), names.data);
-	conn_error(c, NULL, m->id, &e, buf_slice(&b));
+	conn_error(q->conn, NULL, q->msg->id, &e, buf_slice(&b));
 }
 
 struct harness_list_params {
@@ -74,25 +75,19 @@ static void on_facts(void *ctx)
 	free(l);
 }
 
-int on_harness_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int harness_list(struct acp_request *q, struct err *e _unused_)
 {
-	struct harness_list_params a = { 0 };
-	const struct session *s = NULL;
-	struct harness_list *l;
-	int r = own_params(m->params, harness_list_fields, &a, e);
+	struct harness_list *l = new0(struct harness_list);
 
-	if (r == 0 && a.session_id && !(s = store_find(c->srv->store, a.session_id)))
-		r = not_found(e, a.session_id);
-	jdec_free(harness_list_fields, &a);
-	if (r < 0)
-		return r;
-	l = new0(struct harness_list);
-	l->programs = store_programs(c->srv->store);
-	l->call = call_new(c, m->id);
-	l->only = s ? xstrdup(session_harness(s)->id) : NULL;
+	l->programs = store_programs(q->conn->srv->store);
+	l->call = call_new(q->conn, q->msg->id);
+	l->only = q->session ? xstrdup(session_harness(q->session)->id) : NULL;
 	programs_ask(l->programs, &l->ask, on_facts, l);
 	return 0;
 }
+
+const struct acp_handler on_harness_list = ACP_HANDLER(harness_list, struct harness_list_params,
+						       harness_list_fields, .finds_session = true);
 
 struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e)
 {

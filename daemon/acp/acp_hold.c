@@ -54,63 +54,44 @@ static bool observes(const struct acp_conn *c, struct slice acpd)
 	       !need_met(NEED_DRIVE, grant_scope(c->transport.grant));
 }
 
-static const struct held_method {
-	const char *name;
-	bool fresh, opens;
-} held_methods[] = {
-	{ "session/new", true, false },		  { "session/load", false, true },
-	{ "session/resume", false, true },	  { "session/fork", false, false },
-	{ "_acpd/workspace/diff", false, false }, { "_acpd/skills/list", false, false },
-	{ "_acpd/artifact/put", false, false },
-};
-
-static const struct held_method *find(const struct rpc_msg *m)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(held_methods); i++)
-		if (strcmp(held_methods[i].name, m->method) == 0)
-			return &held_methods[i];
-	return NULL;
-}
-
 /* False: it needs nothing, or its handler says what is wrong with it. */
-static bool find_need(struct acp_conn *c, const struct rpc_msg *m, const struct held_method *row,
-		      struct uid_need *ret, char **cwd)
+static bool find_need(const struct acp_request *q, enum uid_hold hold, struct uid_need *ret,
+		      char **cwd)
 {
-	struct slice acpd = jobj_get(jobj_get(m->params, "_meta").raw, "acpd").raw;
-	_cleanup_(freep) char *id = NULL;
+	struct slice params = q->msg->params;
+	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
 
-	*ret = (struct uid_need){ .fresh = row->fresh };
-	if (row->opens && observes(c, acpd))
+	*ret = (struct uid_need){ .fresh = hold == HOLD_NEW };
+	if (hold == HOLD_REOPEN && observes(q->conn, acpd))
 		return false;
-	if (!row->fresh) {
-		if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) == 0)
-			ret->session = store_find(c->srv->store, id);
+	if (hold != HOLD_NEW) {
+		ret->session = q->session;
 		return ret->session != NULL;
 	}
 	if (jobj_get(jobj_get(acpd, "workspace").raw, "ephemeral").type == J_TRUE)
 		return true;
-	if (jstr_decode(jobj_get(m->params, "cwd"), PATH_BYTES_MAX, cwd) < 0 || **cwd != '/')
+	if (jstr_decode(jobj_get(params, "cwd"), PATH_BYTES_MAX, cwd) < 0 || **cwd != '/')
 		return false;
 	ret->cwd = *cwd;
 	return true;
 }
 
-int conn_hold(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+int conn_hold(const struct acp_request *q, enum uid_hold hold, struct err *e)
 {
-	const struct held_method *row = find(m);
 	_cleanup_(freep) char *cwd = NULL;
+	const struct rpc_msg *m = q->msg;
 	struct held_request *h;
 	struct uid_need need;
 	int r;
 
-	if (!row || !find_need(c, m, row, &need, &cwd))
+	if (hold == HOLD_NONE || !find_need(q, hold, &need, &cwd))
 		return 0;
 	h = new0(struct held_request);
 	h->method = xstrdup(m->method);
 	h->params = xstrndup(m->params.p, m->params.n);
-	r = store_uid_need(c->srv->store, &need, on_ready, h, e);
+	r = store_uid_need(q->conn->srv->store, &need, on_ready, h, e);
 	if (r > 0)
-		h->call = call_new(c, m->id);
+		h->call = call_new(q->conn, m->id);
 	else
 		held_free(h);
 	return r;

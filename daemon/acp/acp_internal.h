@@ -88,6 +88,19 @@ struct method_call {
 	bool foreign;  /* the client's numbers may mean other events here */
 };
 
+/* One request or notification while its handler runs. */
+struct acp_request {
+	struct acp_conn *conn;
+	const struct rpc_msg *msg;
+	char *id;		 /* the session that it names; NULL: it names none */
+	struct session *session; /* of that id; NULL: there is none */
+	struct view *
+		view; /* of that session on this connection; always there if its driver has to call */
+	void *args;   /* the struct of the handler's fields */
+	struct buf out; /* the members of the result, written by w */
+	struct jw w;
+};
+
 /* conn.c */
 void conn_dirty(struct acp_conn *c);
 void conn_queue(struct acp_conn *c, struct view *view, struct slice text);
@@ -107,6 +120,12 @@ void call_free(struct method_call *k);
 /* Answers and frees; nothing is sent if the connection is gone or the call was answered before. */
 void call_result(struct method_call *k, struct slice result);
 void call_error(struct method_call *k, const struct err *e, struct slice extra);
+/* What starting the work of a call returned: k is freed on an error. Returns r. */
+int call_started(struct method_call *k, int r);
+/* call_error without extra members, or call_result; for work that has either, as its callback with the call as ctx. */
+void call_done(void *call, struct slice result, const struct err *e);
+/* The same for work that has no result: {}. */
+void call_done_empty(void *call, struct slice result, const struct err *e);
 /* Answers every open call on that view with e; their completions find nobody. */
 void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
 
@@ -150,66 +169,59 @@ int not_found(struct err *e, const char *session_id);
 void daemon_status_follow(struct acp_server *srv);
 
 /* acp_hold.c */
-/* 1: the request waits until the uid that it needs is there, and is read again then. 0: it can be handled. <0: e. */
-int conn_hold(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+/* Which requests need a uid, and so may have to wait for one. */
+enum uid_hold {
+	HOLD_NONE,
+	HOLD_NEW,    /* makes a session */
+	HOLD_FILES,  /* needs the files of the session that it names */
+	HOLD_REOPEN, /* the same, but an observer does not */
+};
+/* Returns 1 if the request waits until the uid that it needs is there (it is read again then), 0 if it can be handled, <0
+ * with e. */
+int conn_hold(const struct acp_request *q, enum uid_hold hold, struct err *e);
 
 /* methods.c */
 void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m);
 
-/* Handlers: 0: answered or will be; <0: e is the answer. */
-typedef int (*acp_handler)(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_session_new(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_session_load(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_session_resume(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_ack(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_session_fork(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_session_close(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_session_delete(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_prompt(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_steer(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_cancel(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_mcp_message(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_model_attach(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_model_head(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_model_chunk(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_model_credit(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_providers_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_providers_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_providers_disable(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_network_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_provider_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_approvals_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_approvals_answer(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_approvals_rules(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_approvals_forget(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-/* Decodes parameters of a method of our own: unknown ones are refused, but _meta, which the table has to hold. */
+/* What run returns for the dispatcher to send the members written to request_answer() as the result. */
+#define REQUEST_ANSWER 1
+
 struct jfield;
-int own_params(struct slice params, const struct jfield *fields, void *ret, struct err *e);
-int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_check(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_workspace_apply(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_session_draft(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_artifact_put(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_artifact_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_artifact_get(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_skills_remove(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_skills_validate(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_harness_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_tokens_mint(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_tokens_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_tokens_revoke(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
-int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e);
+
+/* A method. run: 0: answered, or it will be; REQUEST_ANSWER; <0: e is the answer. */
+struct acp_handler {
+	int (*run)(struct acp_request *q, struct err *e);
+	const struct jfield *fields; /* of the parameters; NULL: run decodes them */
+	size_t args_size;
+	bool finds_session; /* a session that is named and does not exist is an error */
+	bool secret;	    /* the answer is wiped once it is queued */
+};
+
+#define ACP_HANDLER(fn, st, table, ...)                                                            \
+	{                                                                                          \
+		.run = (fn), .fields = (table), .args_size = sizeof(st), __VA_ARGS__               \
+	}
+
+extern const struct acp_handler on_initialize, on_authenticate, on_session_new, on_session_load,
+	on_session_resume, on_session_fork, on_session_list, on_session_close, on_session_delete,
+	on_ack, on_prompt, on_steer, on_cancel, on_cancel_request, on_set_mode, on_set_model,
+	on_set_config, on_mcp_message, on_model_attach, on_model_head, on_model_chunk,
+	on_model_credit, on_providers_list, on_providers_set, on_providers_disable, on_network_set,
+	on_provider_set, on_approvals_list, on_approvals_answer, on_approvals_rules,
+	on_approvals_forget, on_usage, on_materialize, on_check, on_diff, on_workspace_apply,
+	on_session_draft, on_artifact_put, on_artifact_list, on_artifact_get, on_skills_remove,
+	on_skills_validate, on_skills_list, on_skills_install, on_harness_list, on_tokens_mint,
+	on_tokens_list, on_tokens_revoke, on_status;
+
+/* Opens the object of the answer; the dispatcher closes it. */
+struct jw *request_answer(struct acp_request *q);
+/* Opens a call that is answered later, behind the events of its session up to then. */
+struct method_call *request_call(const struct acp_request *q);
+/* The same for work on the files of its session, which a cancellation stops; the answer waits for no events. */
+struct method_call *request_work(const struct acp_request *q);
+/* Opens the answer down to _meta.acpd; what was written there is closed by end_acpd, which returns REQUEST_ANSWER. */
+struct jw *answer_acpd(struct acp_request *q);
+int end_acpd(struct jw *w);
 
 /* init.c: the capability objects that depend on a harness. */
 void caps_put(struct jw *w, const struct harness_caps *caps);
@@ -220,30 +232,28 @@ void on_session_created(void *ctx, struct session *s, const struct err *e);
 void session_put_opened(struct buf *b, struct acp_conn *c, struct session *s, bool with_id);
 /* sessions.c: there is such a session, and fromSeq is one of its numbers. */
 struct session_args;
-int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
-		 struct err *e);
+int check_reopen(const struct acp_request *q, const struct session_args *a, struct err *e);
 /* sessions.c: where a load or a resume begins. k->foreign: and that what the client has is of another line was told. */
 uint64_t reopen_from(struct method_call *k, struct session *s);
 /* sessions.c: the call of a load or resume that check_reopen let pass: which it is, and from where. */
-struct method_call *call_reopen(struct acp_conn *c, const struct rpc_msg *m,
-				const struct session *s, const struct session_args *a, bool load);
+struct method_call *call_reopen(const struct acp_request *q, const struct session *s,
+				const struct session_args *a, bool load);
 /* acp_observe.c: the load or resume is one that only looks. */
 bool is_observing(const struct acp_conn *c, const struct session_args *a);
-int observe(struct acp_conn *c, const struct rpc_msg *m, const struct session_args *a, bool load,
-	    struct err *e);
+int observe(const struct acp_request *q, const struct session_args *a, bool load, struct err *e);
 /* acp_observe.c: members of what the connection's token may, if it is not all. */
 void conn_put_token(struct jw *w, const struct acp_conn *c);
 /* acp_harness.c: e, or what to set if its harness wants a login that the client knows no method for. */
 struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e);
 /* sessions.c: SESSION_DAMAGED, CWD_MISMATCH. */
 int check_cwd(const struct session *s, const char *cwd, struct err *e);
-/* sessions.c: answers m with e, and with the variables that are missing if it is for those. */
-void session_refused(struct acp_conn *c, const struct rpc_msg *m, const struct session *s,
+/* sessions.c: answers with e, and with the variables that are missing if it is for those. */
+void session_refused(const struct acp_request *q, const struct session *s,
 		     const struct session_params *p, const struct err *e);
-/* sessions.c: answers m with the known ids; field: where the unknown one stood. */
-/* Writes "known", the values that could have been chosen, and appends as many of them as fit to the message. */
+/* acp_settings.c: writes "known", the values that could have been chosen, and appends as many of them as fit to the message. */
 void put_known(struct jw *w, const struct session *s, const char *category, struct err *e);
-void harness_unknown(struct acp_conn *c, const struct rpc_msg *m, const char *field);
+/* acp_harness.c: answers with the ids of the installed harnesses; field: where the unknown one stood. */
+void harness_unknown(const struct acp_request *q, const char *field);
 
 /* acp_config.c: boolean options are only for clients that announced them. */
 void config_put(struct jw *w, struct slice options, unsigned client);

@@ -192,22 +192,22 @@ static int each_session(struct acp_conn *c, struct slice ids,
 	return 0;
 }
 
-int on_model_attach(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int attach_models(struct acp_request *q, struct err *e)
 {
-	struct attach_args a = { 0 };
-	int r = own_params(m->params, attach_fields, &a, e);
+	const struct attach_args *a = q->args;
+	int r = each_session(q->conn, a->sessions, NULL, e);
 
-	if (r == 0)
-		r = each_session(c, a.sessions, NULL, e);
-	if (r == 0 && !c->model_only)
+	if (r == 0 && !q->conn->model_only)
 		r = err_set(e, -EPERM, RPC_INVALID_REQUEST, "MODEL_NOT_ANNOUNCED",
 			    "only a connection that announced model {only: true} attaches");
 	if (r < 0)
 		return r;
-	each_session(c, a.sessions, take, e);
-	conn_result(c, NULL, m->id, SLICE("{}"));
-	return 0;
+	each_session(q->conn, a->sessions, take, e);
+	return REQUEST_ANSWER;
 }
+
+const struct acp_handler on_model_attach =
+	ACP_HANDLER(attach_models, struct attach_args, attach_fields);
 
 /* --- what the client says about a call -------------------------------------------------------------------------- */
 
@@ -281,33 +281,37 @@ static void take_credit(struct tunnel_call *call, const struct piece_args *a)
 }
 
 /* A notification cannot be refused: what fits no call of this connection is dropped, and counted. */
-static int take_piece(struct acp_conn *c, const struct rpc_msg *m, const struct jfield *fields,
+static int take_piece(struct acp_request *q, const struct jfield *fields,
 		      void (*fn)(struct tunnel_call *call, const struct piece_args *a))
 {
 	struct piece_args a = { 0 };
 	struct tunnel_call *call = NULL;
 
-	if (jdec_object(m->params, fields, NULL, &a, NULL) == 0)
-		call = call_of(c, a.call_id);
+	if (jdec_object(q->msg->params, fields, NULL, &a, NULL) == 0)
+		call = call_of(q->conn, a.call_id);
 	if (call)
 		fn(call, &a);
 	else
-		tunnel_stray(c->srv->store);
+		tunnel_stray(q->conn->srv->store);
 	jdec_free(fields, &a);
 	return 0;
 }
 
-int on_model_head(struct acp_conn *c, const struct rpc_msg *m, struct err *e _unused_)
+static int model_head(struct acp_request *q, struct err *e _unused_)
 {
-	return take_piece(c, m, head_fields, take_head);
+	return take_piece(q, head_fields, take_head);
 }
 
-int on_model_chunk(struct acp_conn *c, const struct rpc_msg *m, struct err *e _unused_)
+static int model_chunk(struct acp_request *q, struct err *e _unused_)
 {
-	return take_piece(c, m, chunk_fields, take_chunk);
+	return take_piece(q, chunk_fields, take_chunk);
 }
 
-int on_model_credit(struct acp_conn *c, const struct rpc_msg *m, struct err *e _unused_)
+static int model_credit(struct acp_request *q, struct err *e _unused_)
 {
-	return take_piece(c, m, credit_fields, take_credit);
+	return take_piece(q, credit_fields, take_credit);
 }
+
+const struct acp_handler on_model_head = { .run = model_head };
+const struct acp_handler on_model_chunk = { .run = model_chunk };
+const struct acp_handler on_model_credit = { .run = model_credit };

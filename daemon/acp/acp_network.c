@@ -15,24 +15,9 @@ static const struct jfield network_fields[] = {
 	JF_END,
 };
 
-static void answer(struct acp_conn *c, const struct rpc_msg *m, const struct session *s)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_obj(&w, "_meta");
-	jw_obj(&w, "acpd");
-	session_put_network(&w, s);
-	session_put_pending(s, &w);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	conn_result(c, NULL, m->id, buf_slice(&b));
-}
-
 /* Here it is a parameter itself. */
-static int set(const struct acp_conn *c, struct session *s, struct slice network, struct err *e)
+static int change_network(const struct acp_conn *c, struct session *s, struct slice network,
+			  struct err *e)
 {
 	int r = check_ceiling(c, s, &(struct setup_params){ .network = network }, e);
 
@@ -43,18 +28,19 @@ static int set(const struct acp_conn *c, struct session *s, struct slice network
 	return r;
 }
 
-int on_network_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int network_set(struct acp_request *q, struct err *e)
 {
-	struct network_args a = { 0 };
-	struct session *s;
-	int r = own_params(m->params, network_fields, &a, e);
+	const struct network_args *a = q->args;
+	int r = change_network(q->conn, q->session, a->network, e);
+	struct jw *w;
 
 	if (r < 0)
 		return r;
-	s = view_find(c, a.session_id)->w.session; /* its driver calls */
-	r = set(c, s, a.network, e);
-	if (r == 0)
-		answer(c, m, s);
-	jdec_free(network_fields, &a);
-	return r;
+	w = answer_acpd(q);
+	session_put_network(w, q->session);
+	session_put_pending(q->session, w);
+	return end_acpd(w);
 }
+
+const struct acp_handler on_network_set =
+	ACP_HANDLER(network_set, struct network_args, network_fields);

@@ -61,22 +61,21 @@ static int check_looks(const struct session_args *a, struct err *e)
 	return 0;
 }
 
-int observe(struct acp_conn *c, const struct rpc_msg *m, const struct session_args *a, bool load,
-	    struct err *e)
+int observe(const struct acp_request *q, const struct session_args *a, bool load, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct session *s = NULL;
+	struct session *s = q->session;
 	struct method_call *k;
 	struct view *v;
 	int r = check_looks(a, e);
 
 	if (r == 0)
-		r = check_reopen(c, a, &s, e);
+		r = check_reopen(q, a, e);
 	if (r < 0)
 		return r;
-	k = call_reopen(c, m, s, a, load);
-	v = view_observe(c, s, reopen_from(k, s));
-	session_put_opened(&b, c, s, false);
+	k = call_reopen(q, s, a, load);
+	v = view_observe(q->conn, s, reopen_from(k, s));
+	session_put_opened(&b, q->conn, s, false);
 	if (load)
 		k->view = v; /* the response waits behind the replay */
 	call_result(k, buf_slice(&b));

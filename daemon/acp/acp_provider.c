@@ -25,35 +25,20 @@ static int check_given(struct acp_conn *c, struct slice provider, struct err *e)
 	return r;
 }
 
-static void answer(struct acp_conn *c, const struct rpc_msg *m, const struct session *s)
+static int provider_set(struct acp_request *q, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	const struct provider_args *a = q->args;
+	int r = check_given(q->conn, a->provider, e);
+	struct jw *w;
 
-	jw_obj(&w, NULL);
-	jw_obj(&w, "_meta");
-	jw_obj(&w, "acpd");
-	session_put_provider(&w, s);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	conn_result(c, NULL, m->id, buf_slice(&b));
-}
-
-int on_provider_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	struct provider_args a = { 0 };
-	struct session *s;
-	int r = own_params(m->params, set_fields, &a, e);
-
+	if (r == 0)
+		r = session_set_provider(q->session, a->provider, false, e);
 	if (r < 0)
 		return r;
-	s = view_find(c, a.session_id)->w.session; /* its driver calls */
-	r = check_given(c, a.provider, e);
-	if (r == 0)
-		r = session_set_provider(s, a.provider, false, e);
-	if (r == 0)
-		answer(c, m, s);
-	jdec_free(set_fields, &a);
-	return r;
+	w = answer_acpd(q);
+	session_put_provider(w, q->session);
+	return end_acpd(w);
 }
+
+const struct acp_handler on_provider_set =
+	ACP_HANDLER(provider_set, struct provider_args, set_fields);

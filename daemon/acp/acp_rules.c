@@ -25,54 +25,31 @@ static const struct jfield forget_fields[] = {
 	JF_END,
 };
 
-/* NULL with e, or decoded; then jdec_free. */
-static struct session *session_named(struct acp_conn *c, const struct rpc_msg *m,
-				     const struct jfield *fields, struct own_rules_args *a,
-				     struct err *e)
-{
-	struct session *s = NULL;
-
-	if (own_params(m->params, fields, a, e) < 0)
-		return NULL;
-	s = store_find(c->srv->store, a->session_id);
-	if (!s)
-		not_found(e, a->session_id);
-	return s;
-}
-
 /* The rules as they are after. */
-static void answer_rules(struct acp_conn *c, const struct rpc_msg *m, const struct session *s)
+static int answer_rules(struct acp_request *q)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	struct jw *w = request_answer(q);
 
-	jw_obj(&w, NULL);
-	jw_arr(&w, "rules");
-	session_rules_put(s, &w);
-	jw_end_arr(&w);
-	jw_end_obj(&w);
-	conn_result(c, NULL, m->id, buf_slice(&b));
+	jw_arr(w, "rules");
+	session_rules_put(q->session, w);
+	jw_end_arr(w);
+	return REQUEST_ANSWER;
 }
 
-int on_approvals_rules(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int approvals_rules(struct acp_request *q, struct err *e _unused_)
 {
-	struct own_rules_args a = { 0 };
-	struct session *s = session_named(c, m, rules_fields, &a, e);
-
-	if (s)
-		answer_rules(c, m, s);
-	jdec_free(rules_fields, &a);
-	return s ? 0 : -ENOENT;
+	return answer_rules(q);
 }
 
-int on_approvals_forget(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int approvals_forget(struct acp_request *q, struct err *e)
 {
-	struct own_rules_args a = { 0 };
-	struct session *s = session_named(c, m, forget_fields, &a, e);
-	int r = s ? session_rules_forget(s, a.id, e) : -ENOENT;
+	const struct own_rules_args *a = q->args;
+	int r = session_rules_forget(q->session, a->id, e);
 
-	if (r == 0)
-		answer_rules(c, m, s);
-	jdec_free(forget_fields, &a);
-	return r;
+	return r < 0 ? r : answer_rules(q);
 }
+
+const struct acp_handler on_approvals_rules =
+	ACP_HANDLER(approvals_rules, struct own_rules_args, rules_fields, .finds_session = true);
+const struct acp_handler on_approvals_forget =
+	ACP_HANDLER(approvals_forget, struct own_rules_args, forget_fields, .finds_session = true);

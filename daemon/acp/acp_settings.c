@@ -25,25 +25,13 @@ static const struct jfield model_fields[] = {
 };
 
 struct choice_row {
-	const struct jfield *fields;
 	const char *category, *unknown; /* the reason that comes with the known values */
 	int (*set)(struct session *s, const char *value, session_set_fn done, void *ctx,
 		   struct err *e);
 };
 
-static const struct choice_row mode_row = { mode_fields, "mode", "MODE_UNKNOWN", session_set_mode };
-static const struct choice_row model_row = { model_fields, "model", "MODEL_UNKNOWN",
-					     session_set_model };
-
-static void on_choice_set(void *ctx, struct slice result _unused_, const struct err *e)
-{
-	struct method_call *k = ctx;
-
-	if (e)
-		call_error(k, e, SLICE_NONE);
-	else
-		call_result(k, SLICE("{}"));
-}
+static const struct choice_row mode_row = { "mode", "MODE_UNKNOWN", session_set_mode };
+static const struct choice_row model_row = { "model", "MODEL_UNKNOWN", session_set_model };
 
 #define KNOWN_VALUE_MAX 256 /* bytes of one in a message */
 
@@ -71,50 +59,39 @@ void put_known(struct jw *w, const struct session *s, const char *category, stru
 }
 
 /* 0: answered here, with what could have been chosen. */
-static int answer_unknown(struct acp_conn *c, const struct rpc_msg *m, struct session *s,
-			  const char *category, const struct err *e)
+static int answer_unknown(const struct acp_request *q, const char *category, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct err said = *e;
 	struct jw w = JW(&b);
 
-	put_known(&w, s, category, &said);
-	conn_error(c, NULL, m->id, &said, buf_slice(&b));
+	put_known(&w, q->session, category, &said);
+	conn_error(q->conn, NULL, q->msg->id, &said, buf_slice(&b));
 	return 0;
 }
 
-static int set_choice(struct acp_conn *c, const struct rpc_msg *m, const struct choice_row *row,
-		      struct err *e)
+static int set_choice(const struct acp_request *q, const struct choice_row *row, struct err *e)
 {
-	struct choice_args a = { 0 };
-	struct view *v = NULL;
-	struct method_call *k;
-	int r = jdec_object(m->params, row->fields, NULL, &a, e);
+	const struct choice_args *a = q->args;
+	struct method_call *k = request_call(q);
+	int r = call_started(k, row->set(q->session, a->value, call_done_empty, k, e));
 
-	if (r == 0 && !(v = view_need(c, a.session_id, e)))
-		r = -ENOENT;
-	if (r == 0) {
-		k = call_new(c, m->id);
-		k->view = v;
-		r = row->set(v->w.session, a.value, on_choice_set, k, e);
-		if (r < 0)
-			call_free(k);
-		if (r < 0 && strcmp(e->reason, row->unknown) == 0)
-			r = answer_unknown(c, m, v->w.session, row->category, e);
-	}
-	jdec_free(row->fields, &a);
-	return r;
+	return r < 0 && strcmp(e->reason, row->unknown) == 0 ? answer_unknown(q, row->category, e) :
+							       r;
 }
 
-int on_set_mode(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int set_mode(struct acp_request *q, struct err *e)
 {
-	return set_choice(c, m, &mode_row, e);
+	return set_choice(q, &mode_row, e);
 }
 
-int on_set_model(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int set_model(struct acp_request *q, struct err *e)
 {
-	return set_choice(c, m, &model_row, e);
+	return set_choice(q, &model_row, e);
 }
+
+const struct acp_handler on_set_mode = ACP_HANDLER(set_mode, struct choice_args, mode_fields);
+const struct acp_handler on_set_model = ACP_HANDLER(set_model, struct choice_args, model_fields);
 
 static void on_config_set(void *ctx, struct slice result, const struct err *given)
 {
@@ -144,22 +121,27 @@ static void on_config_set(void *ctx, struct slice result, const struct err *give
 	call_result(k, buf_slice(&b));
 }
 
-int on_set_config(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int set_config(struct acp_request *q, struct err *e)
 {
-	_cleanup_(freep) char *id = NULL;
-	struct view *v;
-	struct method_call *k;
-	int r;
+	struct method_call *k = request_call(q);
 
-	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
-		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
-	v = view_need(c, id, e);
-	if (!v)
-		return -ENOENT;
-	k = call_new(c, m->id);
-	k->view = v;
-	r = session_set_config(v->w.session, m->params, on_config_set, k, e);
-	if (r < 0)
-		call_free(k);
-	return r;
+	return call_started(k, session_set_config(q->session, q->msg->params, on_config_set, k, e));
+}
+
+const struct acp_handler on_set_config = { .run = set_config };
+
+struct jw *answer_acpd(struct acp_request *q)
+{
+	struct jw *w = request_answer(q);
+
+	jw_obj(w, "_meta");
+	jw_obj(w, "acpd");
+	return w;
+}
+
+int end_acpd(struct jw *w)
+{
+	jw_end_obj(w);
+	jw_end_obj(w);
+	return REQUEST_ANSWER;
 }

@@ -7,68 +7,46 @@
 
 #define BY_ACP "acp"
 
-int on_tokens_mint(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int mint_token(struct acp_request *q, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-	int r;
+	int r = tokens_mint(q->conn->srv->tokens, q->msg->params, BY_ACP, request_answer(q), e);
 
-	jw_obj(&w, NULL);
-	r = tokens_mint(c->srv->tokens, m->params, BY_ACP, &w, e);
-	jw_end_obj(&w);
-	if (r == 0)
-		conn_result(c, NULL, m->id, buf_slice(&b));
-	if (b.data)
-		secret_wipe(b.data, b.cap);
-	return r;
+	return r < 0 ? r : REQUEST_ANSWER;
 }
 
-struct list_params {
-	struct slice meta;
-};
+const struct acp_handler on_tokens_mint = { .run = mint_token, .secret = true };
 
-static const struct jfield list_fields[] = {
-	JF_OBJ(struct list_params, meta, "_meta", 0),
-	JF_END,
-};
-
-int on_tokens_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct list_params a = { 0 };
-	struct jw w = JW(&b);
-	int r = own_params(m->params, list_fields, &a, e);
-
-	if (r < 0)
-		return r;
-	jw_obj(&w, NULL);
-	tokens_put(c->srv->tokens, &w);
-	jw_end_obj(&w);
-	conn_result(c, NULL, m->id, buf_slice(&b));
-	jdec_free(list_fields, &a);
-	return 0;
-}
-
-struct revoke_params {
+struct token_args {
 	char *id;
 	struct slice meta;
 };
 
-static const struct jfield revoke_fields[] = {
-	JF_STR(struct revoke_params, id, "id", JF_REQUIRED, TOKEN_ID_SIZE),
-	JF_OBJ(struct revoke_params, meta, "_meta", 0),
+static const struct jfield token_list_fields[] = {
+	JF_OBJ(struct token_args, meta, "_meta", 0),
 	JF_END,
 };
 
-int on_tokens_revoke(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	struct revoke_params a = { 0 };
-	int r = own_params(m->params, revoke_fields, &a, e);
+static const struct jfield revoke_fields[] = {
+	JF_STR(struct token_args, id, "id", JF_REQUIRED, TOKEN_ID_SIZE),
+	JF_OBJ(struct token_args, meta, "_meta", 0),
+	JF_END,
+};
 
-	if (r == 0)
-		r = tokens_revoke(c->srv->tokens, a.id, BY_ACP, e);
-	if (r == 0)
-		conn_result(c, NULL, m->id, SLICE("{}"));
-	jdec_free(revoke_fields, &a);
-	return r;
+static int list_tokens(struct acp_request *q, struct err *e _unused_)
+{
+	tokens_put(q->conn->srv->tokens, request_answer(q));
+	return REQUEST_ANSWER;
 }
+
+static int revoke_token(struct acp_request *q, struct err *e)
+{
+	const struct token_args *a = q->args;
+	int r = tokens_revoke(q->conn->srv->tokens, a->id, BY_ACP, e);
+
+	return r < 0 ? r : REQUEST_ANSWER;
+}
+
+const struct acp_handler on_tokens_list =
+	ACP_HANDLER(list_tokens, struct token_args, token_list_fields);
+const struct acp_handler on_tokens_revoke =
+	ACP_HANDLER(revoke_token, struct token_args, revoke_fields);

@@ -21,7 +21,7 @@ static const struct jfield usage_fields[] = {
 };
 
 struct page {
-	struct jw w;
+	struct jw *w;
 	const char *session_id;
 	const struct grant *grant;
 	uint64_t last;
@@ -52,7 +52,7 @@ static bool put_record(void *ctx, uint64_t n, struct slice line)
 	p->last = n;
 	p->seen += line.n;
 	if (is_wanted(p, line))
-		jw_raw(&p->w, NULL, line);
+		jw_raw(p->w, NULL, line);
 	return true;
 }
 
@@ -65,34 +65,27 @@ static void note_read(struct ledger *l, const struct usage_params *a, const stru
 	ledger_handed(l, (uint64_t)a->since, p->last);
 }
 
-int on_usage(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int read_usage(struct acp_request *q, struct err *e)
 {
-	struct ledger *ledger = store_ledger(c->srv->store);
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct usage_params a = { 0 };
-	struct page p = { .w = JW(&b) };
-	int r = own_params(m->params, usage_fields, &a, e);
+	struct ledger *ledger = store_ledger(q->conn->srv->store);
+	const struct usage_params *a = q->args;
+	struct page p = { .w = request_answer(q),
+			  .session_id = a->session_id,
+			  .grant = q->conn->transport.grant,
+			  .last = (uint64_t)a->since };
+	int r;
 
+	jw_arr(p.w, "records");
+	r = ledger_read(ledger, p.last, put_record, &p);
 	if (r < 0)
-		return r;
-	p.session_id = a.session_id;
-	p.grant = c->transport.grant;
-	p.last = (uint64_t)a.since;
-	jw_obj(&p.w, NULL);
-	jw_arr(&p.w, "records");
-	r = ledger_read(ledger, (uint64_t)a.since, put_record, &p);
-	jw_end_arr(&p.w);
-	jw_uint(&p.w, "last", p.last);
-	jw_bool(&p.w, "more", p.more);
+		return err_set(e, r, RPC_INTERNAL_ERROR, "LEDGER_UNREADABLE", "%s", strerror(-r));
+	jw_end_arr(p.w);
+	jw_uint(p.w, "last", p.last);
+	jw_bool(p.w, "more", p.more);
 	if (ledger_first(ledger) > 1)
-		jw_uint(&p.w, "first", ledger_first(ledger));
-	jw_end_obj(&p.w);
-	if (r < 0)
-		err_set(e, r, RPC_INTERNAL_ERROR, "LEDGER_UNREADABLE", "%s", strerror(-r));
-	else
-		conn_result(c, NULL, m->id, buf_slice(&b));
-	if (r == 0)
-		note_read(ledger, &a, &p);
-	jdec_free(usage_fields, &a);
-	return r;
+		jw_uint(p.w, "first", ledger_first(ledger));
+	note_read(ledger, a, &p);
+	return REQUEST_ANSWER;
 }
+
+const struct acp_handler on_usage = ACP_HANDLER(read_usage, struct usage_params, usage_fields);

@@ -40,31 +40,6 @@ static const struct jfield get_fields[] = {
 	JF_END,
 };
 
-typedef int (*artifact_fn)(struct session *s, const struct artifact_args *a, struct jw *w,
-			   struct err *e);
-
-/* Decodes, finds the session, and answers with what fn writes. */
-static int handle(struct acp_conn *c, const struct rpc_msg *m, const struct jfield *fields,
-		  artifact_fn fn, struct err *e)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct artifact_args a = { 0 };
-	struct jw w = JW(&b);
-	struct session *s;
-	int r = own_params(m->params, fields, &a, e);
-
-	if (r < 0)
-		return r;
-	s = store_find(c->srv->store, a.session_id);
-	jw_obj(&w, NULL);
-	r = s ? fn(s, &a, &w, e) : not_found(e, a.session_id);
-	jw_end_obj(&w);
-	if (r == 0)
-		conn_result(c, NULL, m->id, buf_slice(&b));
-	jdec_free(fields, &a);
-	return r;
-}
-
 /* --- put --------------------------------------------------------------------------------------------------- */
 
 static int content_of(const struct artifact_args *a, struct buf *ret, struct err *e)
@@ -86,24 +61,24 @@ static int content_of(const struct artifact_args *a, struct buf *ret, struct err
 	return 0;
 }
 
-static int put(struct session *s, const struct artifact_args *a, struct jw *w, struct err *e)
+static int put_artifact(struct acp_request *q, struct err *e)
 {
-	_cleanup_(buf_done) struct buf bytes = { 0 };
+	const struct artifact_args *a = q->args;
 	const struct artifact_spec spec = { a->name, a->type, "client", 0 };
+	_cleanup_(buf_done) struct buf bytes = { 0 };
 	const struct artifact *made;
 	int r = content_of(a, &bytes, e);
 
 	if (r == 0)
-		r = artifact_put(s, &spec, buf_slice(&bytes), &made, e);
-	if (r == 0)
-		artifact_describe(w, "artifact", made);
-	return r;
+		r = artifact_put(q->session, &spec, buf_slice(&bytes), &made, e);
+	if (r < 0)
+		return r;
+	artifact_describe(request_answer(q), "artifact", made);
+	return REQUEST_ANSWER;
 }
 
-int on_artifact_put(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	return handle(c, m, put_fields, put, e);
-}
+const struct acp_handler on_artifact_put =
+	ACP_HANDLER(put_artifact, struct artifact_args, put_fields, .finds_session = true);
 
 /* --- list and get ------------------------------------------------------------------------------------------- */
 
@@ -113,19 +88,18 @@ static bool list_one(void *ctx, const struct artifact *a)
 	return true;
 }
 
-static int list(struct session *s, const struct artifact_args *a _unused_, struct jw *w,
-		struct err *e _unused_)
+static int list_artifacts(struct acp_request *q, struct err *e _unused_)
 {
+	struct jw *w = request_answer(q);
+
 	jw_arr(w, "artifacts");
-	artifact_each(s, list_one, w);
+	artifact_each(q->session, list_one, w);
 	jw_end_arr(w);
-	return 0;
+	return REQUEST_ANSWER;
 }
 
-int on_artifact_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	return handle(c, m, list_fields, list, e);
-}
+const struct acp_handler on_artifact_list =
+	ACP_HANDLER(list_artifacts, struct artifact_args, list_fields, .finds_session = true);
 
 static int put_content(struct session *s, const struct artifact *a, struct jw *w, struct err *e)
 {
@@ -147,9 +121,12 @@ static int put_content(struct session *s, const struct artifact *a, struct jw *w
 	return 0;
 }
 
-static int get(struct session *s, const struct artifact_args *a, struct jw *w, struct err *e)
+static int get_artifact(struct acp_request *q, struct err *e)
 {
-	const struct artifact *found = artifact_find(s, a->id);
+	const struct artifact_args *a = q->args;
+	const struct artifact *found = artifact_find(q->session, a->id);
+	struct jw *w;
+	int r;
 
 	if (!found)
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "ARTIFACT_NOT_FOUND",
@@ -158,11 +135,11 @@ static int get(struct session *s, const struct artifact_args *a, struct jw *w, s
 		return err_field(e, "id", "ARTIFACT_TOO_LARGE",
 				 "more than %lu bytes: GET /v1/sessions/{id}/artifacts/%.40s",
 				 ARTIFACT_INLINE_MAX, a->id);
+	w = request_answer(q);
 	artifact_describe(w, "artifact", found);
-	return put_content(s, found, w, e);
+	r = put_content(q->session, found, w, e);
+	return r < 0 ? r : REQUEST_ANSWER;
 }
 
-int on_artifact_get(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	return handle(c, m, get_fields, get, e);
-}
+const struct acp_handler on_artifact_get =
+	ACP_HANDLER(get_artifact, struct artifact_args, get_fields, .finds_session = true);

@@ -1,69 +1,18 @@
+/*
+ * conn.c - a client's connection: what goes out and in which order, the calls that wait for an answer, and its life.
+ *
+ * Nothing is written from here: the transport pumps. Replies and requests wait in a queue, each behind the events of its
+ * session up to the number that was last when it was queued (struct outgoing). So a client sees updates before the answer
+ * of its prompt, a replay before the answer of its load, and a permission request after its tool call.
+ */
 #include "acp/acp_internal.h"
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jstr.h"
 
 #include <errno.h>
 #include <stdio.h>
-
-#define WATCH_MS 1000
-
-/* --- slow readers --------------------------------------------------------------------------------- */
-
-static uint64_t conn_backlog(const struct acp_conn *c)
-{
-	uint64_t n = c->out_bytes;
-
-	list_each(v, (struct list *)&c->ready, struct view, ready_link)
-		n += watcher_backlog(&v->w);
-	return n;
-}
-
-/* True if the reader is to be given up. */
-static bool conn_too_slow(struct acp_conn *c, uint64_t backlog)
-{
-	uint64_t now = clock_mono_ms(), still;
-
-	/* a reader that takes something is not too slow, however much it asked for */
-	if (!c->stalled_since || c->sent_bytes != c->sent_seen || backlog < CONN_BACKLOG_SOFT) {
-		c->sent_seen = c->sent_bytes;
-		c->stalled_since = now;
-	}
-	still = now - c->stalled_since;
-	return (backlog > c->srv->backlog_max && still > CONN_LAG_MS) ||
-	       c->out_bytes > CONN_QUEUE_MAX || still > CONN_STALL_MS;
-}
-
-static void watch_readers(void *ctx)
-{
-	struct acp_server *srv = ctx;
-	bool again = false;
-
-	list_each(c, &srv->conns, struct acp_conn, link) {
-		uint64_t backlog = c->phase == CONN_CLOSING ? 0 : conn_backlog(c);
-
-		if (!backlog) {
-			c->stalled_since = 0;
-			continue;
-		}
-		again = true;
-		if (conn_too_slow(c, backlog))
-			conn_close(c, 1008, "Reader too slow");
-	}
-	if (again)
-		loop_timer_set(srv->loop, &srv->watch_timer, WATCH_MS, watch_readers, srv);
-}
-
-void conn_dirty(struct acp_conn *c)
-{
-	if (c->phase == CONN_CLOSING)
-		return;
-	if (!c->srv->watch_timer.due)
-		loop_timer_set(c->srv->loop, &c->srv->watch_timer, WATCH_MS, watch_readers, c->srv);
-	c->transport.dirty(c->transport.ctx);
-}
 
 /* --- out -------------------------------------------------------------------------------------------- */
 
@@ -340,6 +289,26 @@ void call_error(struct method_call *k, const struct err *e, struct slice extra)
 	if (k->conn)
 		conn_error(k->conn, k->view, slice_of(k->id), e, extra);
 	call_free(k);
+}
+
+int call_started(struct method_call *k, int r)
+{
+	if (r < 0)
+		call_free(k);
+	return r;
+}
+
+void call_done(void *call, struct slice result, const struct err *e)
+{
+	if (e)
+		call_error(call, e, SLICE_NONE);
+	else
+		call_result(call, result);
+}
+
+void call_done_empty(void *call, struct slice result _unused_, const struct err *e)
+{
+	call_done(call, SLICE("{}"), e);
 }
 
 void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e)

@@ -134,43 +134,43 @@ void conn_tell_resumed(struct acp_conn *c)
 	conn_notify(c, NULL, "_acpd/resumed", buf_slice(&b));
 }
 
-int on_initialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int initialize(struct acp_request *q, struct err *e _unused_)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct init_args a = { 0 };
-	struct jw w = JW(&b);
-	int r = jdec_object(m->params, init_fields, NULL, &a, e);
+	const struct init_args *a = q->args;
+	struct acp_conn *c = q->conn;
+	struct jw *w;
 
-	if (r < 0)
-		return r;
 	if (!c->harness) {
-		harness_unknown(c, m, "harness");
+		harness_unknown(q, "harness");
 		return 0;
 	}
-	c->client = a.capabilities.n ? acp_client_caps(a.capabilities) : 0;
-	conn_model_caps(c, jobj_get(jobj_get(a.capabilities, "_meta").raw, "acpd").raw);
-	jw_obj(&w, NULL);
-	jw_int(&w, "protocolVersion", 1); /* the only one we speak, whatever was asked for */
-	jw_obj(&w, "agentCapabilities");
-	jw_bool(&w, "loadSession", true);
-	caps_put(&w, &c->harness->caps);
-	conn_put_providers(&w);
-	put_acpd(&w, c);
-	jw_end_obj(&w);
-	jw_raw(&w, "authMethods",
+	c->client = a->capabilities.n ? acp_client_caps(a->capabilities) : 0;
+	conn_model_caps(c, jobj_get(jobj_get(a->capabilities, "_meta").raw, "acpd").raw);
+	w = request_answer(q);
+	jw_int(w, "protocolVersion", 1); /* the only one we speak, whatever was asked for */
+	jw_obj(w, "agentCapabilities");
+	jw_bool(w, "loadSession", true);
+	caps_put(w, &c->harness->caps);
+	conn_put_providers(w);
+	put_acpd(w, c);
+	jw_end_obj(w);
+	jw_raw(w, "authMethods",
 	       c->harness->auth_methods ? slice_of(c->harness->auth_methods) : SLICE("[]"));
-	jw_self(&w, "agentInfo", "acpd", "acpd");
+	jw_self(w, "agentInfo", "acpd", "acpd");
 	if (c->harness->caps.steer) /* where its inventors put it */
-		jw_raw(&w, "_meta", SLICE("{\"steering\":{\"supported\":true}}"));
-	jw_end_obj(&w);
+		jw_raw(w, "_meta", SLICE("{\"steering\":{\"supported\":true}}"));
+	jw_end_obj(w);
 	c->phase = c->model_only ? CONN_MODELS : CONN_READY;
-	conn_result(c, NULL, m->id, buf_slice(&b));
+	conn_result(c, NULL, q->msg->id, buf_slice(&q->out));
 	conn_tell_resumed(c);
 	return 0;
 }
 
-int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+const struct acp_handler on_initialize = ACP_HANDLER(initialize, struct init_args, init_fields);
+
+static int authenticate(struct acp_request *q, struct err *e)
 {
+	struct acp_conn *c = q->conn;
 	_cleanup_(freep) char *id = NULL;
 	struct jiter it;
 	struct jval v;
@@ -182,18 +182,19 @@ int on_authenticate(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",
 			       "acpd knows no login of the harness '%s': %s", c->harness->id, hint);
 	}
-	if (jstr_decode(jobj_get(m->params, "methodId"), RPC_ID_MAX, &id) < 0)
+	if (jstr_decode(jobj_get(q->msg->params, "methodId"), RPC_ID_MAX, &id) < 0)
 		return err_field(e, "methodId", "FIELD_INVALID", "methodId must be a string");
 	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(c->harness->auth_methods) });
 	while (jiter_next(&it, NULL, &v)) {
 		if (v.type != J_OBJECT || !jstr_is(jobj_get(v.raw, "id"), id))
 			continue;
 		xstrset(&c->auth_method, id);
-		conn_result(c, NULL, m->id, SLICE("{}"));
-		return 0;
+		return REQUEST_ANSWER;
 	}
 	return err_field(e, "methodId", "AUTH_METHOD_UNKNOWN", "no such authentication method");
 }
+
+const struct acp_handler on_authenticate = { .run = authenticate };
 
 static void put_life(struct jw *w, const struct session_store *st)
 {
@@ -242,7 +243,7 @@ static void put_usage(struct jw *w, const struct session_store *st)
 }
 
 struct status_listing {
-	struct jw w;
+	struct jw *w;
 	const struct grant *grant;
 };
 
@@ -251,21 +252,21 @@ static bool put_status(void *ctx, struct session *s, uint64_t number _unused_)
 	struct status_listing *l = ctx;
 
 	if (grant_sees(l->grant, session_id(s)))
-		session_put_status(&l->w, NULL, s);
+		session_put_status(l->w, NULL, s);
 	return true;
 }
 
 /* Of a token that is limited to some sessions nothing that is of others. */
-static void put_daemon(struct status_listing *l, const struct acp_server *srv)
+static void put_daemon(const struct status_listing *l, const struct acp_server *srv)
 {
-	jw_str(&l->w, "incarnation", store_incarnation(srv->store));
+	jw_str(l->w, "incarnation", store_incarnation(srv->store));
 	if (grant_limited(l->grant)) {
-		lifecycle_put_brief(srv->life, &l->w);
+		lifecycle_put_brief(srv->life, l->w);
 		return;
 	}
-	lifecycle_put(srv->life, &l->w);
-	put_life(&l->w, srv->store);
-	put_usage(&l->w, srv->store);
+	lifecycle_put(srv->life, l->w);
+	put_life(l->w, srv->store);
+	put_usage(l->w, srv->store);
 }
 
 struct status_args {
@@ -279,28 +280,19 @@ static const struct jfield status_fields[] = {
 	JF_END,
 };
 
-int on_status(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int read_status(struct acp_request *q, struct err *e _unused_)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct status_args a = { 0 };
-	struct session *s = NULL;
-	struct status_listing l = { .w = JW(&b), .grant = c->transport.grant };
-	int r = own_params(m->params, status_fields, &a, e);
+	struct status_listing l = { request_answer(q), q->conn->transport.grant };
 
-	if (r == 0 && a.session_id && !(s = store_find(c->srv->store, a.session_id)))
-		r = not_found(e, a.session_id);
-	jdec_free(status_fields, &a);
-	if (r < 0)
-		return r;
-	jw_obj(&l.w, NULL);
-	put_daemon(&l, c->srv);
-	jw_arr(&l.w, "sessions");
-	if (s)
-		session_put_status(&l.w, NULL, s);
+	put_daemon(&l, q->conn->srv);
+	jw_arr(l.w, "sessions");
+	if (q->session)
+		session_put_status(l.w, NULL, q->session);
 	else
-		store_each(c->srv->store, 0, put_status, &l);
-	jw_end_arr(&l.w);
-	jw_end_obj(&l.w);
-	conn_result(c, NULL, m->id, buf_slice(&b));
-	return 0;
+		store_each(q->conn->srv->store, 0, put_status, &l);
+	jw_end_arr(l.w);
+	return REQUEST_ANSWER;
 }
+
+const struct acp_handler on_status =
+	ACP_HANDLER(read_status, struct status_args, status_fields, .finds_session = true);

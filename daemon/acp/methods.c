@@ -1,7 +1,12 @@
-/* methods.c - the table of methods: what exists, in which phase it is allowed, and who handles it. */
-#include "acp/acp_internal.h"
+/*
+ * methods.c - the table of methods: what exists, in which phase it is allowed, who may call it, and who handles it.
+ *
+ * Everything that can be decided from the row alone is decided here, in one order: phase, number of open calls, scope and
+ * sessions of the token, driver, _meta. A handler starts with its parameters decoded and its session found, and is never
+ * called for a connection that may not do what it does.
+ */
+#include "acp/params.h"
 
-#include "json/jdec.h"
 #include "json/jstr.h"
 
 #include <errno.h>
@@ -24,115 +29,94 @@ enum method_meta {
 
 struct acp_method {
 	const char *name;
-	unsigned phases;
-	enum rpc_kind kind;
-	enum method_access access;
+	const struct acp_handler *handler;
 	enum grant_need need;
 	enum need_sessions sessions;
-	acp_handler fn;
+	enum method_access access;
+	unsigned phases; /* enum conn_phase; 0: CONN_READY */
+	enum rpc_kind kind;
 	enum method_meta meta;
+	enum uid_hold hold;
 };
 
+/* clang-format off */
+#define ROW(name_, handler_, need_, sessions_, access_, ...) \
+	{ .name = (name_), .handler = &handler_, .need = NEED_##need_, \
+	  .sessions = SESSIONS_##sessions_, .access = ACCESS_##access_, __VA_ARGS__ }
+
 static const struct acp_method methods[] = {
-	{ "initialize", CONN_NEW, RPC_REQUEST, ACCESS_ANY, NEED_ANY, SESSIONS_NONE, on_initialize,
-	  META_NONE },
-	{ "authenticate", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_DRIVE, SESSIONS_NONE,
-	  on_authenticate, META_NONE },
-	{ "session/new", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_DRIVE, SESSIONS_ALL,
-	  on_session_new, META_KEYS },
-	{ "session/load", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_NAMED,
-	  on_session_load, META_KEYS },
-	{ "session/resume", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_NAMED,
-	  on_session_resume, META_KEYS },
-	{ "session/fork", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_DRIVE, SESSIONS_ALL,
-	  on_session_fork, META_KEYS },
-	{ "session/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_OWN,
-	  on_session_list, META_NONE },
-	{ "session/close", CONN_READY, RPC_REQUEST, ACCESS_FREE, NEED_DRIVE, SESSIONS_NAMED,
-	  on_session_close, META_NONE },
-	{ "session/delete", CONN_READY, RPC_REQUEST, ACCESS_FREE, NEED_DRIVE, SESSIONS_NAMED,
-	  on_session_delete, META_NONE },
-	{ "session/prompt", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_prompt, META_ACPD },
-	{ "_session/steering", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_steer, META_NONE },
-	{ "session/cancel", CONN_READY, RPC_NOTIFICATION, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_cancel, META_NONE },
-	{ "session/set_mode", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_set_mode, META_NONE },
-	{ "session/set_model", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_set_model, META_NONE },
-	{ "session/set_config_option", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE,
-	  SESSIONS_NAMED, on_set_config, META_NONE },
-	{ "$/cancel_request", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, NEED_ANY, SESSIONS_NONE,
-	  on_cancel_request, META_NONE },
-	{ "mcp/message", CONN_READY, RPC_NOTIFICATION, ACCESS_ANY, NEED_DRIVE, SESSIONS_NONE,
-	  on_mcp_message, META_NONE },
-	{ "_acpd/model/attach", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, NEED_MODEL, SESSIONS_OWN,
-	  on_model_attach, META_NONE },
-	{ "_acpd/model/head", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, NEED_MODEL, SESSIONS_NONE,
-	  on_model_head, META_NONE },
-	{ "_acpd/model/chunk", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, NEED_MODEL, SESSIONS_NONE,
-	  on_model_chunk, META_NONE },
-	{ "_acpd/model/credit", CONN_EITHER, RPC_NOTIFICATION, ACCESS_ANY, NEED_MODEL,
-	  SESSIONS_NONE, on_model_credit, META_NONE },
-	{ "_acpd/network/set", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_network_set, META_NONE },
-	{ "_acpd/provider/set", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_provider_set, META_BARE },
-	{ "providers/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_DRIVE, SESSIONS_NONE,
-	  on_providers_list, META_NONE },
-	{ "providers/set", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_DRIVE, SESSIONS_NONE,
-	  on_providers_set, META_BARE },
-	{ "providers/disable", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_DRIVE, SESSIONS_NONE,
-	  on_providers_disable, META_NONE },
-	{ "_acpd/approvals/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_OWN,
-	  on_approvals_list, META_NONE },
-	{ "_acpd/approvals/answer", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_DRIVE, SESSIONS_OWN,
-	  on_approvals_answer, META_NONE },
-	{ "_acpd/approvals/rules", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE,
-	  SESSIONS_NAMED, on_approvals_rules, META_NONE },
-	{ "_acpd/approvals/forget", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_DRIVE, SESSIONS_NAMED,
-	  on_approvals_forget, META_NONE },
-	{ "_acpd/usage", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, NEED_USAGE, SESSIONS_OWN, on_usage,
-	  META_NONE },
-	{ "_acpd/workspace/materialize", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE,
-	  SESSIONS_NAMED, on_materialize, META_NONE },
-	{ "_acpd/workspace/apply", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE,
-	  SESSIONS_NAMED, on_workspace_apply, META_NONE },
-	{ "_acpd/session/draft", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_session_draft, META_NONE },
-	{ "_acpd/workspace/diff", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_NAMED,
-	  on_diff, META_NONE },
-	{ "_acpd/check", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_check, META_NONE },
-	{ "_acpd/artifact/put", CONN_READY, RPC_REQUEST, ACCESS_FREE, NEED_DRIVE, SESSIONS_NAMED,
-	  on_artifact_put, META_NONE },
-	{ "_acpd/artifact/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_NAMED,
-	  on_artifact_list, META_NONE },
-	{ "_acpd/artifact/get", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_NAMED,
-	  on_artifact_get, META_NONE },
-	{ "_acpd/skills/install", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE,
-	  SESSIONS_NAMED, on_skills_install, META_NONE },
-	{ "_acpd/skills/remove", CONN_READY, RPC_REQUEST, ACCESS_DRIVER, NEED_DRIVE, SESSIONS_NAMED,
-	  on_skills_remove, META_NONE },
-	{ "_acpd/skills/validate", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_DRIVE, SESSIONS_NAMED,
-	  on_skills_validate, META_NONE },
-	{ "_acpd/skills/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_NAMED,
-	  on_skills_list, META_NONE },
-	{ "_acpd/ack", CONN_READY, RPC_REQUEST, ACCESS_FREE, NEED_DRIVE, SESSIONS_NAMED, on_ack,
-	  META_NONE },
-	{ "_acpd/harness/list", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_NAMED,
-	  on_harness_list, META_NONE },
-	{ "_acpd/tokens/mint", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_ADMIN, SESSIONS_ALL,
-	  on_tokens_mint, META_NONE },
-	{ "_acpd/tokens/list", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_ADMIN, SESSIONS_ALL,
-	  on_tokens_list, META_NONE },
-	{ "_acpd/tokens/revoke", CONN_READY, RPC_REQUEST, ACCESS_ANY, NEED_ADMIN, SESSIONS_ALL,
-	  on_tokens_revoke, META_NONE },
-	{ "_acpd/status", CONN_EITHER, RPC_REQUEST, ACCESS_ANY, NEED_OBSERVE, SESSIONS_OWN,
-	  on_status, META_NONE },
+	ROW("initialize",                   on_initialize,        ANY,     NONE,  ANY,
+	    .phases = CONN_NEW),
+	ROW("authenticate",                 on_authenticate,      DRIVE,   NONE,  ANY),
+	ROW("session/new",                  on_session_new,       DRIVE,   ALL,   ANY,
+	    .meta = META_KEYS, .hold = HOLD_NEW),
+	ROW("session/load",                 on_session_load,      OBSERVE, NAMED, ANY,
+	    .meta = META_KEYS, .hold = HOLD_REOPEN),
+	ROW("session/resume",               on_session_resume,    OBSERVE, NAMED, ANY,
+	    .meta = META_KEYS, .hold = HOLD_REOPEN),
+	ROW("session/fork",                 on_session_fork,      DRIVE,   ALL,   ANY,
+	    .meta = META_KEYS, .hold = HOLD_FILES),
+	ROW("session/list",                 on_session_list,      OBSERVE, OWN,   ANY),
+	ROW("session/close",                on_session_close,     DRIVE,   NAMED, FREE),
+	ROW("session/delete",               on_session_delete,    DRIVE,   NAMED, FREE),
+	ROW("session/prompt",               on_prompt,            DRIVE,   NAMED, DRIVER,
+	    .meta = META_ACPD),
+	ROW("_session/steering",            on_steer,             DRIVE,   NAMED, DRIVER),
+	ROW("session/cancel",               on_cancel,            DRIVE,   NAMED, DRIVER,
+	    .kind = RPC_NOTIFICATION),
+	ROW("session/set_mode",             on_set_mode,          DRIVE,   NAMED, DRIVER),
+	ROW("session/set_model",            on_set_model,         DRIVE,   NAMED, DRIVER),
+	ROW("session/set_config_option",    on_set_config,        DRIVE,   NAMED, DRIVER),
+	ROW("$/cancel_request",             on_cancel_request,    ANY,     NONE,  ANY,
+	    .phases = CONN_EITHER, .kind = RPC_NOTIFICATION),
+	ROW("mcp/message",                  on_mcp_message,       DRIVE,   NONE,  ANY,
+	    .kind = RPC_NOTIFICATION),
+	ROW("_acpd/model/attach",           on_model_attach,      MODEL,   OWN,   ANY,
+	    .phases = CONN_EITHER),
+	ROW("_acpd/model/head",             on_model_head,        MODEL,   NONE,  ANY,
+	    .phases = CONN_EITHER, .kind = RPC_NOTIFICATION),
+	ROW("_acpd/model/chunk",            on_model_chunk,       MODEL,   NONE,  ANY,
+	    .phases = CONN_EITHER, .kind = RPC_NOTIFICATION),
+	ROW("_acpd/model/credit",           on_model_credit,      MODEL,   NONE,  ANY,
+	    .phases = CONN_EITHER, .kind = RPC_NOTIFICATION),
+	ROW("_acpd/network/set",            on_network_set,       DRIVE,   NAMED, DRIVER),
+	ROW("_acpd/provider/set",           on_provider_set,      DRIVE,   NAMED, DRIVER,
+	    .meta = META_BARE),
+	ROW("providers/list",               on_providers_list,    DRIVE,   NONE,  ANY),
+	ROW("providers/set",                on_providers_set,     DRIVE,   NONE,  ANY,
+	    .meta = META_BARE),
+	ROW("providers/disable",            on_providers_disable, DRIVE,   NONE,  ANY),
+	ROW("_acpd/approvals/list",         on_approvals_list,    OBSERVE, OWN,   ANY),
+	ROW("_acpd/approvals/answer",       on_approvals_answer,  DRIVE,   OWN,   ANY),
+	ROW("_acpd/approvals/rules",        on_approvals_rules,   OBSERVE, NAMED, ANY),
+	ROW("_acpd/approvals/forget",       on_approvals_forget,  DRIVE,   NAMED, ANY),
+	ROW("_acpd/usage",                  on_usage,             USAGE,   OWN,   ANY,
+	    .phases = CONN_EITHER),
+	ROW("_acpd/workspace/materialize",  on_materialize,       DRIVE,   NAMED, DRIVER),
+	ROW("_acpd/workspace/apply",        on_workspace_apply,   DRIVE,   NAMED, DRIVER),
+	ROW("_acpd/session/draft",          on_session_draft,     DRIVE,   NAMED, DRIVER),
+	ROW("_acpd/workspace/diff",         on_diff,              OBSERVE, NAMED, ANY,
+	    .hold = HOLD_FILES),
+	ROW("_acpd/check",                  on_check,             DRIVE,   NAMED, DRIVER),
+	ROW("_acpd/artifact/put",           on_artifact_put,      DRIVE,   NAMED, FREE,
+	    .hold = HOLD_FILES),
+	ROW("_acpd/artifact/list",          on_artifact_list,     OBSERVE, NAMED, ANY),
+	ROW("_acpd/artifact/get",           on_artifact_get,      OBSERVE, NAMED, ANY),
+	ROW("_acpd/skills/install",         on_skills_install,    DRIVE,   NAMED, DRIVER),
+	ROW("_acpd/skills/remove",          on_skills_remove,     DRIVE,   NAMED, DRIVER),
+	ROW("_acpd/skills/validate",        on_skills_validate,   DRIVE,   NAMED, ANY),
+	ROW("_acpd/skills/list",            on_skills_list,       OBSERVE, NAMED, ANY,
+	    .hold = HOLD_FILES),
+	ROW("_acpd/ack",                    on_ack,               DRIVE,   NAMED, FREE),
+	ROW("_acpd/harness/list",           on_harness_list,      OBSERVE, NAMED, ANY,
+	    .phases = CONN_EITHER),
+	ROW("_acpd/tokens/mint",            on_tokens_mint,       ADMIN,   ALL,   ANY),
+	ROW("_acpd/tokens/list",            on_tokens_list,       ADMIN,   ALL,   ANY),
+	ROW("_acpd/tokens/revoke",          on_tokens_revoke,     ADMIN,   ALL,   ANY),
+	ROW("_acpd/status",                 on_status,            OBSERVE, OWN,   ANY,
+	    .phases = CONN_EITHER),
 };
+/* clang-format on */
 
 static const struct acp_method *find_method(const struct rpc_msg *m)
 {
@@ -167,7 +151,7 @@ static bool first_is_wrong(const struct acp_conn *c, const struct rpc_msg *m)
 
 static int check_phase(const struct acp_conn *c, const struct acp_method *row, struct err *e)
 {
-	if (row->phases & c->phase)
+	if ((row->phases ? row->phases : CONN_READY) & c->phase)
 		return 0;
 	if (c->phase == CONN_MODELS && row->phases != CONN_NEW)
 		return err_set(e, -EPERM, RPC_INVALID_REQUEST, "MODEL_CONNECTION",
@@ -176,16 +160,13 @@ static int check_phase(const struct acp_conn *c, const struct acp_method *row, s
 		       "Initialize not allowed on existing connection");
 }
 
-static int check_driver(struct acp_conn *c, const char *id, bool free, struct err *e)
+static int check_driver(const struct acp_request *q, bool free, struct err *e)
 {
-	struct session *s = store_find(c->srv->store, id);
+	bool driven = q->session && session_is_open(q->session) && session_is_driven(q->session);
 
-	if (!free)
-		return view_need(c, id, e) ? 0 : -ENOENT;
-	if (!s || !session_is_open(s) || !session_is_driven(s) || view_find(c, id))
+	if (free && (!driven || q->view))
 		return 0;
-	view_need(c, id, e);
-	return -ENOENT;
+	return view_need(q->conn, q->id, e) ? 0 : -ENOENT;
 }
 
 struct named_session {
@@ -198,19 +179,17 @@ static const struct jfield named_fields[] = {
 };
 
 /* The one place where somebody who does not drive a session is kept from changing it. */
-static int check_access(struct acp_conn *c, const struct acp_method *row, const struct rpc_msg *m,
-			struct err *e)
+static int check_access(const struct acp_request *q, const struct acp_method *row, struct err *e)
 {
 	struct named_session a = { 0 };
-	int r;
+	int r = 0;
 
 	if (row->access == ACCESS_ANY)
 		return 0;
-	r = jdec_object(m->params, named_fields, NULL, &a, e);
-	if (r == 0)
-		r = check_driver(c, a.session_id, row->access == ACCESS_FREE, e);
+	if (!q->id) /* its error says what is wrong with the parameter */
+		r = jdec_object(q->msg->params, named_fields, NULL, &a, e);
 	jdec_free(named_fields, &a);
-	return r;
+	return r == 0 ? check_driver(q, row->access == ACCESS_FREE, e) : r;
 }
 
 /* Members of ours where there are none would be ignored silently. A notification cannot be answered, so it is
@@ -230,53 +209,123 @@ static int check_meta(const struct acp_method *row, const struct rpc_msg *m, str
 }
 
 /* A session that it does not see is none for it. One that it observes on this connection it cannot change on it. */
-static int check_named(struct acp_conn *c, const struct acp_method *row, const char *id,
-		       struct err *e)
+static int check_named(const struct acp_request *q, const struct acp_method *row, struct err *e)
 {
-	const struct view *v = view_find(c, id);
-
-	if (!grant_sees(c->transport.grant, id))
-		return not_found(e, id);
-	return v && v->w.observes && row->need == NEED_DRIVE ? grant_missing(NEED_DRIVE, e) : 0;
+	if (!grant_sees(q->conn->transport.grant, q->id))
+		return not_found(e, q->id);
+	return q->view && q->view->w.observes && row->need == NEED_DRIVE ?
+		       grant_missing(NEED_DRIVE, e) :
+		       0;
 }
 
-static int check_grant(struct acp_conn *c, const struct acp_method *row, const struct rpc_msg *m,
-		       struct err *e)
+/* Nothing of the session is read before it is clear that the token sees it. */
+static int check_grant(struct acp_request *q, const struct acp_method *row, struct err *e)
 {
-	_cleanup_(freep) char *id = NULL;
+	struct acp_conn *c = q->conn;
 	int r = grant_check(c->transport.grant, row->need, row->sessions, e);
 
 	if (r < 0 || row->sessions == SESSIONS_NONE ||
-	    jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
+	    jstr_decode(jobj_get(q->msg->params, "sessionId"), RPC_ID_MAX, &q->id) < 0)
 		return r;
-	return check_named(c, row, id, e);
+	q->session = store_find(c->srv->store, q->id);
+	q->view = view_find(c, q->id);
+	return check_named(q, row, e);
 }
 
-static int call_handler(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int check_request(struct acp_request *q, const struct acp_method *row, struct err *e)
 {
-	const struct acp_method *row = find_method(m);
-	int r;
+	int r = check_phase(q->conn, row, e);
 
-	if (!row)
-		return rpc_no_method(m, e);
-	c->wipe = row->meta == META_KEYS || row->meta == META_BARE;
-	r = check_phase(c, row, e);
-	if (r == 0 && c->ncalls >= CONN_CALLS_MAX)
+	if (r == 0 && q->conn->ncalls >= CONN_CALLS_MAX)
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_REQUESTS",
 			    "too many unanswered requests");
 	if (r == 0)
-		r = check_grant(c, row, m, e);
+		r = check_grant(q, row, e);
 	if (r == 0)
-		r = check_access(c, row, m, e);
+		r = check_access(q, row, e);
+	return r == 0 ? check_meta(row, q->msg, e) : r;
+}
+
+/* --- handling ---------------------------------------------------------------------------------------- */
+
+/* A parameter of a method of the daemon's own that it does not have is refused. Those of ACP's methods are ignored, as its
+ * schema has it. */
+static int decode_args(struct acp_request *q, const struct acp_handler *h, struct err *e)
+{
+	struct slice params = q->msg->params;
+	bool own = strncmp(q->msg->method, "_acpd/", strlen("_acpd/")) == 0;
+	int r;
+
+	q->args = xalloc(h->args_size);
+	r = own ? jdec_strict(params, h->fields, NULL, "this method has no such parameter", q->args,
+			      e) :
+		  jdec_object(params, h->fields, NULL, q->args, e);
+	return r == 0 && h->finds_session && q->id && !q->session ? not_found(e, q->id) : r;
+}
+
+struct jw *request_answer(struct acp_request *q)
+{
+	jw_obj(&q->w, NULL);
+	return &q->w;
+}
+
+struct method_call *request_call(const struct acp_request *q)
+{
+	struct method_call *k = call_new(q->conn, q->msg->id);
+
+	k->view = q->view;
+	return k;
+}
+
+struct method_call *request_work(const struct acp_request *q)
+{
+	struct method_call *k = call_new(q->conn, q->msg->id);
+
+	k->session_id = xstrdup(q->id);
+	return k;
+}
+
+static void send_answer(struct acp_request *q)
+{
+	if (buf_len(&q->out))
+		jw_end_obj(&q->w);
+	conn_result(q->conn, NULL, q->msg->id, buf_len(&q->out) ? buf_slice(&q->out) : SLICE("{}"));
+}
+
+static int run_handler(struct acp_request *q, const struct acp_handler *h, struct err *e)
+{
+	int r = h->fields ? decode_args(q, h, e) : 0;
+
+	q->w = JW(&q->out);
 	if (r == 0)
-		r = check_meta(row, m, e);
+		r = h->run(q, e);
+	if (r == REQUEST_ANSWER)
+		send_answer(q);
+	if (h->secret)
+		secret_text_done(&q->out);
+	if (q->args)
+		jdec_free(h->fields, q->args);
+	free(q->args);
+	return r;
+}
+
+static int handle_request(struct acp_request *q, struct err *e)
+{
+	const struct acp_method *row = find_method(q->msg);
+	int r;
+
+	if (!row)
+		return rpc_no_method(q->msg, e);
+	q->conn->wipe = row->meta == META_KEYS || row->meta == META_BARE;
+	r = check_request(q, row, e);
 	if (r == 0)
-		r = conn_hold(c, m, e);
-	return r < 0 ? r : r > 0 ? 0 : row->fn(c, m, e);
+		r = conn_hold(q, row->hold, e);
+	return r == 0 ? run_handler(q, row->handler, e) : r;
 }
 
 void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m)
 {
+	struct acp_request q = { .conn = c, .msg = m };
 	struct err e = { 0 };
 
 	if (m->kind == RPC_RESPONSE) {
@@ -288,6 +337,8 @@ void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m)
 		refuse_first(c, m);
 		return;
 	}
-	if (call_handler(c, m, &e) < 0 && m->kind == RPC_REQUEST)
+	if (handle_request(&q, &e) < 0 && m->kind == RPC_REQUEST)
 		conn_error(c, NULL, m->id, &e, SLICE_NONE);
+	buf_done(&q.out);
+	free(q.id);
 }

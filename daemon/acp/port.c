@@ -109,19 +109,18 @@ static const struct jfield message_fields[] = {
 	JF_END,
 };
 
-int on_mcp_message(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int mcp_message(struct acp_request *q, struct err *e _unused_)
 {
-	struct message_args a = { 0 };
+	const struct message_args *a = q->args;
 	struct upcall *call = NULL;
-	int r = jdec_object(m->params, message_fields, NULL, &a, e);
 
-	if (r < 0)
-		return r;
-	list_each(p, &c->ports, struct conn_port, link)
+	list_each(p, &q->conn->ports, struct conn_port, link)
 		if (!call)
-			call = port_find(&p->port, a.request_id);
+			call = port_find(&p->port, a->request_id);
 	if (call)
-		upcall_notified(call, a.method, a.params.n ? a.params : SLICE("{}"));
-	jdec_free(message_fields, &a);
+		upcall_notified(call, a->method, a->params.n ? a->params : SLICE("{}"));
 	return 0;
 }
+
+const struct acp_handler on_mcp_message =
+	ACP_HANDLER(mcp_message, struct message_args, message_fields);

@@ -64,14 +64,11 @@ static void meta_for_harness(struct buf *b, struct slice meta)
 		buf_reset(b);
 }
 
-static int decode_prompt(const struct rpc_msg *m, struct prompt_args *a, struct err *e)
+static int decode_acpd(struct prompt_args *a, struct err *e)
 {
-	int r = jdec_object(m->params, prompt_fields, NULL, a, e);
-	struct jval acpd;
+	struct jval acpd = jobj_get(a->meta, "acpd");
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	acpd = jobj_get(a->meta, "acpd");
 	if (acpd.type == J_OBJECT)
 		r = jdec_strict(acpd.raw, acpd_fields, "_meta.acpd.",
 				"a prompt has no such parameter", a, e);
@@ -88,106 +85,70 @@ static int decode_prompt(const struct rpc_msg *m, struct prompt_args *a, struct 
 	return r == 0 ? retry_check(a->retry, "_meta.acpd.retry", e) : r;
 }
 
-/* The active session that takes such content; NULL with e. */
-static struct view *view_for(struct acp_conn *c, const struct prompt_args *a, struct err *e)
-{
-	struct view *v = view_need(c, a->session_id, e);
-
-	return v && prompt_content_check(a->prompt, session_caps(v->w.session), e) == 0 ? v : NULL;
-}
-
-static int start_prompt(struct acp_conn *c, const struct rpc_msg *m, const struct prompt_args *a,
-			struct err *e)
+static int start_prompt(const struct acp_request *q, const struct prompt_args *a, struct err *e)
 {
 	_cleanup_(buf_done) struct buf meta = { 0 };
-	struct view *v = view_for(c, a, e);
 	struct prompt_params p = {
-		.content = a->prompt, .key = a->key, .budget = &a->budget, .origin = c->no
+		.content = a->prompt,
+		.key = a->key,
+		.budget = &a->budget,
+		.origin = q->conn->no,
+		.checks = a->checks,
+		.retry = a->retry,
+		.reject_if_busy = a->when_busy && strcmp(a->when_busy, "reject") == 0,
 	};
 	struct method_call *k;
-	int r;
 
-	if (!v)
+	if (prompt_content_check(a->prompt, session_caps(q->session), e) < 0)
 		return -EINVAL;
 	meta_for_harness(&meta, a->meta);
 	p.meta = buf_slice(&meta);
-	p.checks = a->checks;
-	p.retry = a->retry;
-	p.reject_if_busy = a->when_busy && strcmp(a->when_busy, "reject") == 0;
-	k = call_new(c, m->id);
-	k->view = v;
-	r = session_prompt(v->w.session, &p, on_turn_done, k, e);
-	if (r < 0)
-		call_free(k);
-	return r;
+	k = request_call(q);
+	return call_started(k, session_prompt(q->session, &p, on_turn_done, k, e));
 }
 
-int on_prompt(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int prompt(struct acp_request *q, struct err *e)
 {
-	struct prompt_args a = { 0 };
-	int r = decode_prompt(m, &a, e);
+	struct prompt_args *a = q->args;
+	int r = decode_acpd(a, e);
 
 	if (r == 0)
-		r = start_prompt(c, m, &a, e);
-	jdec_free(prompt_fields, &a);
-	jdec_free(acpd_fields, &a);
+		r = start_prompt(q, a, e);
+	jdec_free(acpd_fields, a);
 	return r;
 }
+
+const struct acp_handler on_prompt = ACP_HANDLER(prompt, struct prompt_args, prompt_fields);
 
 /* --- steering ------------------------------------------------------------------------------------------ */
 
 static void on_steered(void *ctx, struct slice result, const struct err *e)
 {
-	struct method_call *k = ctx;
-
-	if (e)
-		call_error(k, e, SLICE_NONE);
-	else
-		call_result(k, result.n ? result : SLICE("{\"outcome\":\"injected\"}"));
+	call_done(ctx, result.n ? result : SLICE("{\"outcome\":\"injected\"}"), e);
 }
 
-static int steer(struct acp_conn *c, const struct rpc_msg *m, const struct prompt_args *a,
-		 struct err *e)
+static int steer(struct acp_request *q, struct err *e)
 {
-	struct view *v = view_for(c, a, e);
+	const struct prompt_args *a = q->args;
 	struct method_call *k;
-	int r;
 
-	if (!v)
+	if (prompt_content_check(a->prompt, session_caps(q->session), e) < 0)
 		return -EINVAL;
-	k = call_new(c, m->id);
-	k->view = v;
-	r = session_steer(v->w.session, a->prompt, c->no, on_steered, k, e);
-	if (r < 0)
-		call_free(k);
-	return r;
+	k = request_call(q);
+	return call_started(k, session_steer(q->session, a->prompt, q->conn->no, on_steered, k, e));
 }
 
-int on_steer(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	struct prompt_args a = { 0 };
-	int r = jdec_object(m->params, prompt_fields, NULL, &a, e);
-
-	if (r == 0)
-		r = steer(c, m, &a, e);
-	jdec_free(prompt_fields, &a);
-	return r;
-}
+const struct acp_handler on_steer = ACP_HANDLER(steer, struct prompt_args, prompt_fields);
 
 /* --- cancelling ---------------------------------------------------------------------------------------- */
 
-int on_cancel(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int cancel(struct acp_request *q, struct err *e _unused_)
 {
-	_cleanup_(freep) char *id = NULL;
-	struct view *v;
-
-	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
-		return -EINVAL;
-	v = view_need(c, id, e);
-	if (v)
-		session_cancel(v->w.session);
+	session_cancel(q->session);
 	return 0;
 }
+
+const struct acp_handler on_cancel = { .run = cancel };
 
 static void cancel_call(struct acp_conn *c, struct method_call *k)
 {
@@ -199,14 +160,16 @@ static void cancel_call(struct acp_conn *c, struct method_call *k)
 		session_cancel_work(s, k);
 }
 
-int on_cancel_request(struct acp_conn *c, const struct rpc_msg *m, struct err *e _unused_)
+static int cancel_request(struct acp_request *q, struct err *e _unused_)
 {
-	struct slice id = jobj_get(m->params, "requestId").raw;
+	struct slice id = jobj_get(q->msg->params, "requestId").raw;
 
-	list_each(k, &c->calls, struct method_call, link)
+	list_each(k, &q->conn->calls, struct method_call, link)
 		if (slice_is(id, k->id)) {
-			cancel_call(c, k);
+			cancel_call(q->conn, k);
 			return 0;
 		}
 	return 0;
 }
+
+const struct acp_handler on_cancel_request = { .run = cancel_request };

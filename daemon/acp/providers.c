@@ -183,15 +183,14 @@ static void put_kept(struct jw *w, struct acp_conn *c)
 	jw_end_obj(w);
 }
 
-int on_providers_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int providers_set(struct acp_request *q, struct err *e)
 {
 	struct conn_provider *p = new0(struct conn_provider);
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	struct acp_conn *c = q->conn;
 	int r = check_installed(e);
 
 	if (r == 0)
-		r = jdec_object(m->params, set_fields, NULL, p, e);
+		r = jdec_object(q->msg->params, set_fields, NULL, p, e);
 	if (r == 0 && p->headers_given.n)
 		p->headers = xstrndup(p->headers_given.p, p->headers_given.n);
 	if (r == 0)
@@ -202,28 +201,24 @@ int on_providers_set(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
 	}
 	conn_drop_provider(c);
 	c->provider = p;
-	jw_obj(&w, NULL);
-	put_kept(&w, c);
-	jw_end_obj(&w);
-	conn_result(c, NULL, m->id, buf_slice(&b));
-	return 0;
+	put_kept(request_answer(q), c);
+	return REQUEST_ANSWER;
 }
 
-int on_providers_disable(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int providers_disable(struct acp_request *q, struct err *e)
 {
 	struct conn_provider p = { 0 };
 	int r = check_installed(e);
 
 	if (r == 0)
-		r = jdec_object(m->params, id_fields, NULL, &p, e);
+		r = jdec_object(q->msg->params, id_fields, NULL, &p, e);
 	if (r == 0)
 		r = check_id(&p, e);
 	jdec_free(id_fields, &p);
 	if (r < 0)
 		return r;
-	conn_drop_provider(c);
-	conn_result(c, NULL, m->id, SLICE("{}"));
-	return 0;
+	conn_drop_provider(q->conn);
+	return REQUEST_ANSWER;
 }
 
 static void put_current(struct jw *w, const struct conn_provider *p)
@@ -238,30 +233,28 @@ static void put_current(struct jw *w, const struct conn_provider *p)
 	jw_end_obj(w);
 }
 
-int on_providers_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int providers_list(struct acp_request *q, struct err *e)
 {
-	static const struct jfield none[] = { JF_END };
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	struct jw *w;
 	int r = check_installed(e);
 
-	if (r == 0)
-		r = jdec_object(m->params, none, NULL, NULL, e);
 	if (r < 0)
 		return r;
-	jw_obj(&w, NULL);
-	jw_arr(&w, "providers");
-	jw_obj(&w, NULL);
-	jw_str(&w, "providerId", PROVIDER_ID);
-	jw_arr(&w, "supported");
+	w = request_answer(q);
+	jw_arr(w, "providers");
+	jw_obj(w, NULL);
+	jw_str(w, "providerId", PROVIDER_ID);
+	jw_arr(w, "supported");
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		jw_str(&w, NULL, types[i].type);
-	jw_end_arr(&w);
-	jw_bool(&w, "required", false);
-	put_current(&w, c->provider);
-	jw_end_obj(&w);
-	jw_end_arr(&w);
-	jw_end_obj(&w);
-	conn_result(c, NULL, m->id, buf_slice(&b));
-	return 0;
+		jw_str(w, NULL, types[i].type);
+	jw_end_arr(w);
+	jw_bool(w, "required", false);
+	put_current(w, q->conn->provider);
+	jw_end_obj(w);
+	jw_end_arr(w);
+	return REQUEST_ANSWER;
 }
+
+const struct acp_handler on_providers_set = { .run = providers_set };
+const struct acp_handler on_providers_disable = { .run = providers_disable };
+const struct acp_handler on_providers_list = { .run = providers_list };

@@ -96,10 +96,11 @@ void on_session_created(void *ctx, struct session *s, const struct err *e)
 		&view_open(c, s, 1)->w); /* after the response: nothing of a session precedes it */
 }
 
-static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a,
+static int create(const struct acp_request *q, struct session_args *a,
 		  const struct harness_def *def, struct err *e)
 {
 	_cleanup_(secret_text_done) struct buf provider = { 0 };
+	struct acp_conn *c = q->conn;
 	struct session_params p = opener_params(c);
 	struct session *s;
 	struct method_call *k;
@@ -111,32 +112,32 @@ static int create(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 	p.setup.auth_method = c->auth_method;
 	if (r < 0)
 		return r;
-	k = call_new(c, m->id);
+	k = call_new(c, q->msg->id);
 	s = session_new(c->srv->store, &p, on_session_created, k, e);
-	if (!s) {
-		call_free(k);
-		return -EIO;
-	}
+	if (!s)
+		return call_started(k, -EIO);
 	conn_serve(c, s);
 	return 0;
 }
 
-int on_session_new(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int new_session(struct acp_request *q, struct err *e)
 {
 	const struct harness_def *def;
 	struct session_args a;
-	int r = session_args_decode(m->params, CALL_NEW, &a, e);
+	int r = session_args_decode(q->msg->params, CALL_NEW, &a, e);
 
 	if (r < 0)
 		return r;
-	def = a.harness ? acp_server_harness(c->srv, a.harness) : c->harness;
+	def = a.harness ? acp_server_harness(q->conn->srv, a.harness) : q->conn->harness;
 	if (def)
-		r = create(c, m, &a, def, e);
+		r = create(q, &a, def, e);
 	else
-		harness_unknown(c, m, "_meta.acpd.harness");
+		harness_unknown(q, "_meta.acpd.harness");
 	session_args_free(&a);
 	return r;
 }
+
+const struct acp_handler on_session_new = { .run = new_session };
 
 /* --- load and resume --------------------------------------------------------------------------------------- */
 
@@ -179,7 +180,7 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 	watcher_ready(&v->w);
 }
 
-void session_refused(struct acp_conn *c, const struct rpc_msg *m, const struct session *s,
+void session_refused(const struct acp_request *q, const struct session *s,
 		     const struct session_params *p, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -187,7 +188,7 @@ void session_refused(struct acp_conn *c, const struct rpc_msg *m, const struct s
 
 	if (strcmp(e->reason, "ENV_REQUIRED") == 0)
 		session_put_missing_env(&w, s, p);
-	conn_error(c, NULL, m->id, e, buf_slice(&b));
+	conn_error(q->conn, NULL, q->msg->id, e, buf_slice(&b));
 }
 
 int check_cwd(const struct session *s, const char *cwd, struct err *e)
@@ -207,10 +208,9 @@ static bool is_foreign(const struct session *s, const struct session_args *a)
 	return session_foreign(s, a->incarnation, (uint64_t)MAX(a->from_seq, 1) - 1);
 }
 
-int check_reopen(struct acp_conn *c, const struct session_args *a, struct session **ret,
-		 struct err *e)
+int check_reopen(const struct acp_request *q, const struct session_args *a, struct err *e)
 {
-	struct session *s = store_find(c->srv->store, a->session_id);
+	struct session *s = q->session;
 
 	if (!s)
 		return not_found(e, a->session_id);
@@ -219,14 +219,13 @@ int check_reopen(struct acp_conn *c, const struct session_args *a, struct sessio
 	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !is_foreign(s, a))
 		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
 				 "the session has no such event yet");
-	*ret = s;
 	return 0;
 }
 
-struct method_call *call_reopen(struct acp_conn *c, const struct rpc_msg *m,
-				const struct session *s, const struct session_args *a, bool load)
+struct method_call *call_reopen(const struct acp_request *q, const struct session *s,
+				const struct session_args *a, bool load)
 {
-	struct method_call *k = call_new(c, m->id);
+	struct method_call *k = call_new(q->conn, q->msg->id);
 
 	k->load = load;
 	k->foreign = is_foreign(s, a);
@@ -234,32 +233,31 @@ struct method_call *call_reopen(struct acp_conn *c, const struct rpc_msg *m,
 	return k;
 }
 
-static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_args *a, bool load,
-		  struct err *e)
+static int reopen(const struct acp_request *q, struct session_args *a, bool load, struct err *e)
 {
 	_cleanup_(secret_text_done) struct buf provider = { 0 };
-	struct session_params p = opener_params(c);
-	struct session *s = NULL;
+	struct session_params p = opener_params(q->conn);
+	struct session *s = q->session;
 	struct method_call *k;
-	int r = check_reopen(c, a, &s, e);
+	int r = check_reopen(q, a, e);
 
 	/* nothing is started for it, and what it was set up with stays as it is: it is only read */
 	if (r == 0 && session_imported(s)) {
-		on_reopened(call_reopen(c, m, s, a, load), s, NULL);
+		on_reopened(call_reopen(q, s, a, load), s, NULL);
 		return 0;
 	}
 	if (r == 0 && session_follows_provider(s))
-		conn_give_provider(c, session_harness(s), a, &provider);
+		conn_give_provider(q->conn, session_harness(s), a, &provider);
 	if (r == 0)
 		r = session_args_check(a, session_caps(s), &p, e);
 	if (r == 0)
-		r = check_ceiling(c, s, &p.setup, e);
+		r = check_ceiling(q->conn, s, &p.setup, e);
 	if (r < 0)
 		return r;
-	k = call_reopen(c, m, s, a, load);
+	k = call_reopen(q, s, a, load);
 	r = session_open(s, &p, on_reopened, k, e);
 	if (r == 0) {
-		conn_serve(c, s);
+		conn_serve(q->conn, s);
 		return 0;
 	}
 	if (strcmp(e->reason, "ENV_REQUIRED") != 0) {
@@ -267,31 +265,34 @@ static int reopen(struct acp_conn *c, const struct rpc_msg *m, struct session_ar
 		return 0;
 	}
 	call_free(k);
-	session_refused(c, m, s, &p, e);
+	session_refused(q, s, &p, e);
 	return 0;
 }
 
-static int load_or_resume(struct acp_conn *c, const struct rpc_msg *m, bool load, struct err *e)
+static int load_or_resume(const struct acp_request *q, bool load, struct err *e)
 {
 	struct session_args a;
-	int r = session_args_decode(m->params, load ? CALL_LOAD : CALL_RESUME, &a, e);
+	int r = session_args_decode(q->msg->params, load ? CALL_LOAD : CALL_RESUME, &a, e);
 
 	if (r < 0)
 		return r;
-	r = is_observing(c, &a) ? observe(c, m, &a, load, e) : reopen(c, m, &a, load, e);
+	r = is_observing(q->conn, &a) ? observe(q, &a, load, e) : reopen(q, &a, load, e);
 	session_args_free(&a);
 	return r;
 }
 
-int on_session_load(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int load_session(struct acp_request *q, struct err *e)
 {
-	return load_or_resume(c, m, true, e);
+	return load_or_resume(q, true, e);
 }
 
-int on_session_resume(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int resume_session(struct acp_request *q, struct err *e)
 {
-	return load_or_resume(c, m, false, e);
+	return load_or_resume(q, false, e);
 }
+
+const struct acp_handler on_session_load = { .run = load_session };
+const struct acp_handler on_session_resume = { .run = resume_session };
 
 /* --- list -------------------------------------------------------------------------------------------------- */
 
@@ -306,7 +307,7 @@ static const struct jfield list_fields[] = {
 };
 
 struct session_listing {
-	struct jw w;
+	struct jw *w;
 	const struct grant *grant;
 	const char *cwd;
 	unsigned n;
@@ -327,20 +328,20 @@ static bool list_one(void *ctx, struct session *s, uint64_t number)
 		return false;
 	}
 	session_describe(s, &info);
-	jw_obj(&l->w, NULL);
-	jw_str(&l->w, "sessionId", info.id);
-	jw_str(&l->w, "cwd", info.cwd);
-	jw_str(&l->w, "title", info.title);
-	jw_str(&l->w, "updatedAt", clock_iso(info.updated_ms, when));
-	jw_obj(&l->w, "_meta");
-	jw_obj(&l->w, "acpd");
-	jw_str(&l->w, "harness", info.harness);
-	jw_str(&l->w, "state", info.state);
-	jw_uint(&l->w, "seq", info.last_seq);
-	session_put_damage(&l->w, s);
-	jw_end_obj(&l->w);
-	jw_end_obj(&l->w);
-	jw_end_obj(&l->w);
+	jw_obj(l->w, NULL);
+	jw_str(l->w, "sessionId", info.id);
+	jw_str(l->w, "cwd", info.cwd);
+	jw_str(l->w, "title", info.title);
+	jw_str(l->w, "updatedAt", clock_iso(info.updated_ms, when));
+	jw_obj(l->w, "_meta");
+	jw_obj(l->w, "acpd");
+	jw_str(l->w, "harness", info.harness);
+	jw_str(l->w, "state", info.state);
+	jw_uint(l->w, "seq", info.last_seq);
+	session_put_damage(l->w, s);
+	jw_end_obj(l->w);
+	jw_end_obj(l->w);
+	jw_end_obj(l->w);
 	l->n++;
 	l->last = number;
 	return true;
@@ -362,74 +363,62 @@ static int parse_cursor(const struct session_store *st, const char *cursor, uint
 			 "cursor is not one that session/list returned");
 }
 
-int on_session_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int list_sessions(struct acp_request *q, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct session_listing l = { .w = JW(&b), .grant = c->transport.grant };
-	struct list_args a = { 0 };
+	const struct list_args *a = q->args;
+	struct session_listing l = { .grant = q->conn->transport.grant, .cwd = a->cwd };
 	char cursor[32];
 	uint64_t after;
-	int r = jdec_object(m->params, list_fields, NULL, &a, e);
+	int r = parse_cursor(q->conn->srv->store, a->cursor, &after, e);
 
-	if (r == 0)
-		r = parse_cursor(c->srv->store, a.cursor, &after, e);
-	if (r == 0) {
-		l.cwd = a.cwd;
-		jw_obj(&l.w, NULL);
-		jw_arr(&l.w, "sessions");
-		store_each(c->srv->store, after, list_one, &l);
-		jw_end_arr(&l.w);
-		if (l.more) {
-			snprintf(cursor, sizeof(cursor), "after-%lu", l.last);
-			jw_str(&l.w, "nextCursor", cursor);
-		}
-		jw_end_obj(&l.w);
-		conn_result(c, NULL, m->id, buf_slice(&b));
+	if (r < 0)
+		return r;
+	l.w = request_answer(q);
+	jw_arr(l.w, "sessions");
+	store_each(q->conn->srv->store, after, list_one, &l);
+	jw_end_arr(l.w);
+	if (l.more) {
+		snprintf(cursor, sizeof(cursor), "after-%lu", l.last);
+		jw_str(l.w, "nextCursor", cursor);
 	}
-	jdec_free(list_fields, &a);
-	return r;
+	return REQUEST_ANSWER;
 }
+
+const struct acp_handler on_session_list =
+	ACP_HANDLER(list_sessions, struct list_args, list_fields);
 
 /* --- close and delete ------------------------------------------------------------------------------------------ */
 
 static void on_closed(void *ctx, struct session *s _unused_, const struct err *e)
 {
-	struct method_call *k = ctx;
-
-	if (e)
-		call_error(k, e, SLICE_NONE);
-	else
-		call_result(k, SLICE("{}"));
+	call_done_empty(ctx, SLICE_NONE, e);
 }
 
-static int close_or_delete(struct acp_conn *c, const struct rpc_msg *m, bool remove, struct err *e)
+/* One that is gone already is what was asked for. */
+static int close_or_delete(const struct acp_request *q, bool remove, struct err *e)
 {
-	_cleanup_(freep) char *id = NULL;
-	struct session *s;
-	int r = 0;
+	int r;
 
-	if (jstr_decode(jobj_get(m->params, "sessionId"), RPC_ID_MAX, &id) < 0)
-		return err_field(e, "sessionId", "FIELD_INVALID", "sessionId must be a string");
-	s = store_find(c->srv->store, id);
-	if (s)
-		session_close(s, remove, on_closed, call_new(c, m->id));
-	else if (remove)
-		r = store_forget(c->srv->store, id, e);
-	if (!s && r == 0)
-		conn_result(c, NULL, m->id,
-			    SLICE("{}")); /* gone already: that is what was asked for */
-	return r;
+	if (!q->session) {
+		r = remove ? store_forget(q->conn->srv->store, q->id, e) : 0;
+		return r < 0 ? r : REQUEST_ANSWER;
+	}
+	session_close(q->session, remove, on_closed, call_new(q->conn, q->msg->id));
+	return 0;
 }
 
-int on_session_close(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int close_session(struct acp_request *q, struct err *e)
 {
-	return close_or_delete(c, m, false, e);
+	return close_or_delete(q, false, e);
 }
 
-int on_session_delete(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int delete_session(struct acp_request *q, struct err *e)
 {
-	return close_or_delete(c, m, true, e);
+	return close_or_delete(q, true, e);
 }
+
+const struct acp_handler on_session_close = { .run = close_session };
+const struct acp_handler on_session_delete = { .run = delete_session };
 
 /* --- acknowledging ----------------------------------------------------------------------------------------------- */
 
@@ -447,18 +436,13 @@ static const struct jfield ack_fields[] = {
 	JF_END,
 };
 
-int on_ack(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int ack(struct acp_request *q, struct err *e)
 {
-	struct ack_args a = { 0 };
-	struct session *s = NULL;
-	int r = own_params(m->params, ack_fields, &a, e);
+	const struct ack_args *a = q->args;
+	int r = session_ack(q->session, a->incarnation, (uint64_t)a->seq, e);
 
-	if (r == 0 && !(s = store_find(c->srv->store, a.session_id)))
-		r = not_found(e, a.session_id);
-	if (r == 0)
-		r = session_ack(s, a.incarnation, (uint64_t)a.seq, e);
-	if (r == 0)
-		conn_result(c, NULL, m->id, SLICE("{}"));
-	jdec_free(ack_fields, &a);
-	return r;
+	return r < 0 ? r : REQUEST_ANSWER;
 }
+
+const struct acp_handler on_ack =
+	ACP_HANDLER(ack, struct ack_args, ack_fields, .finds_session = true);

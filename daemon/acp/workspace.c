@@ -37,11 +37,6 @@ static const struct jfield remove_fields[] = {
 	JF_END,
 };
 
-int own_params(struct slice params, const struct jfield *fields, void *ret, struct err *e)
-{
-	return jdec_strict(params, fields, NULL, "this method has no such parameter", ret, e);
-}
-
 static void on_provisioned(void *ctx, struct slice result, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -64,78 +59,50 @@ static int check_live(const struct request *r, struct err *e)
 	return ret;
 }
 
-static int provision(struct acp_conn *c, const struct rpc_msg *m, const struct provision_args *a,
-		     bool dry_run, struct err *e)
+static int provision(const struct acp_request *q, bool dry_run, struct err *e)
 {
-	struct session *s = store_find(c->srv->store, a->session_id);
+	const struct provision_args *a = q->args;
 	struct request request;
 	struct method_call *k;
-	int r;
+	int r = request_parse(&a->request, "", &request, e);
 
-	if (!s)
-		return not_found(e, a->session_id);
-	r = request_parse(&a->request, "", &request, e);
 	if (r < 0)
 		return r;
 	request.dry_run = dry_run;
 	r = check_live(&request, e);
 	if (r == 0) {
-		k = call_new(c, m->id);
-		k->session_id = xstrdup(a->session_id);
-		r = session_provision(s, &request, "", on_provisioned, k, e);
-		if (r < 0)
-			call_free(k);
+		k = request_work(q);
+		r = call_started(k,
+				 session_provision(q->session, &request, "", on_provisioned, k, e));
 	}
 	request_done(&request);
 	return r;
 }
 
-static int decode_and_provision(struct acp_conn *c, const struct rpc_msg *m,
-				const struct jfield *fields, bool dry_run, struct err *e)
+static int materialize(struct acp_request *q, struct err *e)
 {
-	struct provision_args a = { 0 };
-	int r = own_params(m->params, fields, &a, e);
-
-	if (r < 0)
-		return r;
-	r = provision(c, m, &a, dry_run, e);
-	jdec_free(fields, &a);
-	return r;
-}
-
-int on_materialize(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	return decode_and_provision(c, m, materialize_fields, false, e);
-}
-
-int on_skills_install(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	return decode_and_provision(c, m, install_fields, false, e);
-}
-
-int on_skills_remove(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	return decode_and_provision(c, m, remove_fields, false, e);
+	return provision(q, false, e);
 }
 
 /* An installation that stops before it does anything. */
-int on_skills_validate(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
+static int validate_skills(struct acp_request *q, struct err *e)
 {
-	return decode_and_provision(c, m, install_fields, true, e);
+	return provision(q, true, e);
 }
 
-static void on_result(void *ctx, struct slice result, const struct err *e)
-{
-	if (e)
-		call_error(ctx, e, SLICE_NONE);
-	else
-		call_result(ctx, result);
-}
+const struct acp_handler on_materialize =
+	ACP_HANDLER(materialize, struct provision_args, materialize_fields, .finds_session = true);
+const struct acp_handler on_skills_install =
+	ACP_HANDLER(materialize, struct provision_args, install_fields, .finds_session = true);
+const struct acp_handler on_skills_remove =
+	ACP_HANDLER(materialize, struct provision_args, remove_fields, .finds_session = true);
+const struct acp_handler on_skills_validate =
+	ACP_HANDLER(validate_skills, struct provision_args, install_fields, .finds_session = true);
 
 /* What comes with an error is of no use to who only looks. */
 static void on_diffed(void *ctx, struct slice result, const struct err *e)
 {
-	on_result(ctx, e ? SLICE_NONE : result, e);
+	call_done(ctx, e ? SLICE_NONE : result, e);
 }
 
 static const struct jfield skills_fields[] = {
@@ -144,32 +111,15 @@ static const struct jfield skills_fields[] = {
 	JF_END,
 };
 
-static int skills_list(struct acp_conn *c, const struct rpc_msg *m, const char *id, struct err *e)
+static int list_skills(struct acp_request *q, struct err *e)
 {
-	struct session *s = store_find(c->srv->store, id);
-	struct method_call *k;
-	int r;
+	struct method_call *k = call_new(q->conn, q->msg->id);
 
-	if (!s)
-		return not_found(e, id);
-	k = call_new(c, m->id);
-	r = session_skills(s, on_result, k, e);
-	if (r < 0)
-		call_free(k);
-	return r;
+	return call_started(k, session_skills(q->session, call_done, k, e));
 }
 
-int on_skills_list(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	struct provision_args a = { 0 };
-	int r = own_params(m->params, skills_fields, &a, e);
-
-	if (r < 0)
-		return r;
-	r = skills_list(c, m, a.session_id, e);
-	jdec_free(skills_fields, &a);
-	return r;
-}
+const struct acp_handler on_skills_list =
+	ACP_HANDLER(list_skills, struct provision_args, skills_fields, .finds_session = true);
 
 /* --- diff ------------------------------------------------------------------------------------------------ */
 
@@ -207,10 +157,10 @@ static bool is_of_draft(const struct session *s, struct jval since)
 	return session_draft_on(s) && (since.type == J_NONE || since.type == J_NULL);
 }
 
-static int diff(struct acp_conn *c, const struct rpc_msg *m, const struct diff_args *a,
-		struct err *e)
+static int diff(struct acp_request *q, struct err *e)
 {
-	struct session *s = store_find(c->srv->store, a->session_id);
+	const struct diff_args *a = q->args;
+	struct session *s = q->session;
 	struct method_call *k;
 	uint64_t since;
 	int r = take_since(a->since, &since, e);
@@ -219,23 +169,10 @@ static int diff(struct acp_conn *c, const struct rpc_msg *m, const struct diff_a
 		return r;
 	if (!s)
 		return not_found(e, a->session_id);
-	k = call_new(c, m->id);
-	k->session_id = xstrdup(a->session_id);
+	k = request_work(q);
 	r = is_of_draft(s, a->since) ? session_diff_draft(s, on_diffed, k, e) :
 				       session_diff(s, since, on_diffed, k, e);
-	if (r < 0)
-		call_free(k);
-	return r;
+	return call_started(k, r);
 }
 
-int on_diff(struct acp_conn *c, const struct rpc_msg *m, struct err *e)
-{
-	struct diff_args a = { 0 };
-	int r = own_params(m->params, diff_fields, &a, e);
-
-	if (r < 0)
-		return r;
-	r = diff(c, m, &a, e);
-	jdec_free(diff_fields, &a);
-	return r;
-}
+const struct acp_handler on_diff = ACP_HANDLER(diff, struct diff_args, diff_fields);

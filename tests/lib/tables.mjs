@@ -13,10 +13,12 @@ const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 // [{name, kind: 'REQUEST' | 'NOTIFICATION', access: 'ANY' | 'DRIVER' | 'FREE', need, sessions, meta: 'NONE' | 'ACPD' | 'KEYS' | 'BARE'}] of daemon/acp/methods.c.
 export function methodTable() {
   const body = /struct acp_method methods\[\] = \{(.*?)\n\};/s.exec(read('daemon/acp/methods.c'))[1];
-  const rows = [...body.matchAll(/\{\s*"([^"]+)",\s*CONN_\w+,\s*RPC_(\w+),\s*ACCESS_(\w+),\s*NEED_(\w+),\s*SESSIONS_(\w+),\s*\w+,\s*META_(\w+)\s*\}/g)];
+  const rows = [...body.matchAll(/\bROW\("([^"]+)",\s*\w+,\s*(\w+),\s*(\w+),\s*(\w+)(?:,\s*([^()]*))?\)/g)];
+  const word = (rest, prefix, absent) => new RegExp(`\\b${prefix}_(\\w+)`).exec(rest)?.[1] ?? absent;
 
-  assert.equal(rows.length, body.match(/\{\s*"/g).length, 'each row of the table is understood');
-  return rows.map(([, name, kind, access, need, sessions, meta]) => ({ name, kind, access, need, sessions, meta }));
+  assert.equal(rows.length, body.match(/\bROW\(/g).length, 'each row of the table is understood');
+  return rows.map(([, name, need, sessions, access, rest]) =>
+    ({ name, kind: word(rest, 'RPC', 'REQUEST'), access, need, sessions, meta: word(rest, 'META', 'NONE') }));
 }
 
 // --- tables of fields ----------------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ const ROWS = {
       ['2026-02-31T00:00:00Z', 'FIELD_INVALID'], ['9999-01-01T00:00:00Z', 'FIELD_OUT_OF_RANGE'], ['2030-01-01', 'FIELD_INVALID']] }, label: { bad: [['a\nb', 'FIELD_INVALID']] },
     sessions: { bad: [[[], 'FIELD_INVALID'], [[7], 'FIELD_INVALID', '[0]'], [['none'], 'SESSION_UNKNOWN', '[0]'],
       [['x'], 'FIELD_INVALID', '', { scope: 'admin' }]] }, level: { takes: ['string', 'object'], bad: [['open', 'FIELD_INVALID']] }, network: { bad: [[{}, 'FIELD_INVALID']] }, limits: { bad: [[{}, 'FIELD_INVALID']] } } }],
-  'daemon/acp/acp_tokens.c:list_fields': [{ send: own('_acpd/tokens/list') }],
+  'daemon/acp/acp_tokens.c:token_list_fields': [{ send: own('_acpd/tokens/list') }],
   'daemon/acp/acp_tokens.c:revoke_fields': [{ send: own('_acpd/tokens/revoke'), base: { id: 'none' }, good: 'TOKEN_UNKNOWN', more: { id: { empty: 'TOKEN_UNKNOWN' } } }],
   'daemon/acp/sessions.c:ack_fields': [{ send: own('_acpd/ack'), base: () => ({ ...here(), seq: 0 }), more: { incarnation: { empty: 'FIELD_OUT_OF_RANGE' } } }],
   'daemon/acp/acp_model.c:attach_fields': [{ send: own('_acpd/model/attach'), base: () => ({ sessionIds: [sessionId] }), good: 'MODEL_NOT_ANNOUNCED',
