@@ -8,7 +8,7 @@
  */
 #include "harnesses/harness_config.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"

@@ -1,6 +1,6 @@
 #include "harnesses/harness_pins.h"
 
-#include "base/array.h"
+#include "base/util.h"
 
 /* clang-format off */
 static const struct harness_pin pins[] = {

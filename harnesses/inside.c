@@ -10,7 +10,6 @@
 #include "harnesses/inside.h"
 
 #include "base/os/file.h"
-#include "base/path_below.h"
 #include "base/util.h"
 #include "json/jscan.h"
 #include "json/jstr.h"

@@ -4,7 +4,7 @@
  *
  * A provider comes as the raw object _meta.acpd.provider. harness_provider_parse admits it. The core then keeps it in
  * two parts: a text without keys, which may be copied and compared, and the keys, each in locked memory
- * (base/os/locked_text.h). Where via was chosen for the client, the text names it, because the keys no longer tell.
+ * (base/os/locked.h). Where via was chosen for the client, the text names it, because the keys no longer tell.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 #include "harnesses/provider.h"
 
 #include "base/limits.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 

@@ -8,7 +8,7 @@
  */
 #include "harnesses/registry.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "harnesses/acp/acp.h"

@@ -8,7 +8,6 @@
  */
 #include "harnesses/spawn_plan.h"
 
-#include "base/array.h"
 #include "base/util.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* usage_counts.c - numbers of the harnesses' usage reports, read without losing a digit. */
 #include "harnesses/harness.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 
 #define COUNT_VALUE_MAX (1ull << 53) /* above, readers of JSON disagree about it */
 

@@ -8,7 +8,7 @@
  */
 #include "access/token_file.h"
 
-#include "base/crc_line.h"
+#include "base/format/crc_line.h"
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jdec.h"

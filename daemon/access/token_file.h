@@ -1,6 +1,6 @@
 /*
  * token_file.h - <state>/tokens: what is kept of minted tokens over a restart. Mode 0600, written as a whole and renamed.
- * Each line ends in a checksum (base/crc_line.h); the first is the head:
+ * Each line ends in a checksum (base/format/crc_line.h); the first is the head:
  *
  *	{"v":1,"claim":"<hex>","tokens":2}
  *	{"id":"tok_...","digest":"<hex>","scope":"observe","sessions":["..."],"expiresMs":1,"createdMs":1,"label":"..."}

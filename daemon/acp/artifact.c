@@ -4,7 +4,7 @@
 #include "digest/base64.h"
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/parts/workspace/artifact_store.h"

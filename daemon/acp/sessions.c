@@ -2,7 +2,7 @@
 #include "acp/params.h"
 
 #include "base/clock.h"
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "json/jstr.h"
 

@@ -7,8 +7,11 @@
  */
 #include "base/clock.h"
 
+#include "base/util.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/random.h>
 
 static _Atomic uint64_t skipped;
 
@@ -131,4 +134,13 @@ bool clock_iso_read(struct slice text, uint64_t *ret)
 		return false;
 	*ret = (uint64_t)sec * 1000 + ms;
 	return true;
+}
+
+uint64_t jitter_next(uint64_t last, uint64_t base, uint64_t max)
+{
+	uint64_t top = MAX(3 * last, 2 * base), random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = clock_mono_ms();
+	return MIN(base + random % (top - base), max);
 }

@@ -34,3 +34,8 @@ static inline uint64_t time_ns(const struct timespec *t)
 char *clock_iso(uint64_t real_ms, char out[CLOCK_ISO_SIZE]);
 /* Reads that, with or without a fraction of a second; false: it is no such time, or before 1970. */
 bool clock_iso_read(struct slice text, uint64_t *ret);
+
+/* Returns how long to wait before a retry, in milliseconds: a random time from base to three times the last wait, at most
+ * max ("decorrelated jitter"), so that clients that failed together do not retry together. last: 0, or the previous
+ * result. base is less than max. */
+uint64_t jitter_next(uint64_t last, uint64_t base, uint64_t max);

@@ -412,12 +412,7 @@
 /* Loop */
 #define LOOP_EVENTS_PER_TURN 32
 
-#include "base/limits_access.h"
-#include "base/limits_agui.h"
-#include "base/limits_check.h"
+#include "base/limits_parts.h"
 #include "base/limits_tools.h"
-#include "base/limits_bundles.h"
-#include "base/limits_webhooks.h"
-#include "base/limits_telemetry.h"
 
 /* clang-format on */

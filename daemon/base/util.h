@@ -1,5 +1,5 @@
 /*
- * util.h - the few macros that everything else uses.
+ * util.h - the few macros that everything else uses, and arrays.
  *
  * Ownership is visible in the text: a local that owns something is marked _cleanup_(...), and code that passes it on
  * writes TAKE_PTR / TAKE_FD. Small fixed allocations abort when memory is gone (x*alloc); sizes that a
@@ -81,3 +81,20 @@ static inline void xstrset(char **slot, const char *s)
 }
 
 #define new0(type) ((type *)xalloc(sizeof(type)))
+
+/* --- arrays ---------------------------------------------------------------------------------------------- */
+
+/*
+ * Returns the array with space for item n, which is all zeros. No capacity is stored next to its number: the array is
+ * full when the number is a power of two. The owner frees it, and may lower its number at any time. Only this function
+ * may allocate it. It is for contents that have a limit of the daemon's: without memory it aborts. Contents that a peer
+ * can make as long as it likes go through base/buf.h.
+ */
+void *array_grow(void *array, size_t n, size_t size);
+
+/* The place of one more item of v, zeroed; counts n up. */
+#define GROW(v, n)                                                                                 \
+	({                                                                                         \
+		(v) = array_grow((v), (n), sizeof(*(v)));                                          \
+		&(v)[(n)++];                                                                       \
+	})

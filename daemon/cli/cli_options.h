@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/retention.h"
+#include "base/format/retention.h"
 
 #include <stdbool.h>
 #include <stdint.h>

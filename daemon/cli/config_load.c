@@ -2,7 +2,7 @@
 #include "cli/option_row.h"
 
 #include "base/limits.h"
-#include "base/near_name.h"
+#include "base/format/near_name.h"
 #include "base/os/file.h"
 
 #include <ctype.h>

@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "base/near_name.h"
+#include "base/format/near_name.h"
 #include "cli/option_row.h"
 
 #include <stdio.h>

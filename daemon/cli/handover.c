@@ -9,7 +9,7 @@
  */
 #include "cli/handover.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/os/file.h"
 #include "base/util.h"
 #include "json/jdec.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 /* T_LIST joins values by commas. T_EACH joins them by newlines, because a value may hold commas.
- * T_KEEP is read by base/retention.h. */
+ * T_KEEP is read by base/format/retention.h. */
 enum option_type { T_STR, T_INT, T_BOOL, T_WORD, T_LIST, T_EACH, T_KEEP };
 
 /* Whether a claim may bring it (config_claim.h). A word may be fixed by an image: then only a stricter one is taken. */

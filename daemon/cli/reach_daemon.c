@@ -16,7 +16,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "net/admission.h"
-#include "base/os/unixsock.h"
+#include "base/os/local_sock.h"
 #include "rpc/rpc.h"
 
 #include <errno.h>

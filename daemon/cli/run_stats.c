@@ -9,7 +9,6 @@
  */
 #include "cli/run_stats.h"
 
-#include "base/array.h"
 #include "base/util.h"
 #include "harnesses/harness.h"
 #include "json/jdec.h"

@@ -1,7 +1,7 @@
 #include "cli/stop_deadline.h"
 
 #include "base/limits.h"
-#include "base/limits_stop.h"
+#include "base/limits_parts.h"
 #include "base/log.h"
 #include "base/os/threads.h"
 #include "base/util.h"

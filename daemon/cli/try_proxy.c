@@ -8,7 +8,7 @@
  */
 #include "cli/try_proxy.h"
 
-#include "base/os/loopback.h"
+#include "base/os/local_sock.h"
 #include "egress/egress.h"
 #include "loop/loop.h"
 #include "proc/proc.h"

@@ -9,7 +9,7 @@
 #include "diff/git_patch.h"
 
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "base/util.h"
 #include "diff/binary.h"
 #include "diff/hunks.h"

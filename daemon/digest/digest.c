@@ -3,7 +3,7 @@
 
 #include "digest/digest.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>

@@ -9,7 +9,6 @@
  */
 #include "egress/nft_rules.h"
 
-#include "base/array.h"
 #include "base/util.h"
 #include "digest/digest.h"
 

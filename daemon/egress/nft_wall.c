@@ -9,7 +9,7 @@
  */
 #include "egress/nft_wall.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "egress/nft_program.h"

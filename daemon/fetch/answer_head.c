@@ -9,11 +9,10 @@
  */
 #include "fetch/fetch.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/http/header.h"
 #include "base/limits.h"
-#include "base/utf8.h"
-#include "base/util.h"
+#include "base/format/utf8.h"
 #include "json/jenc.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  */
 #include "fetch/fetch.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/http/authority.h"
 #include "base/http/http_fields.h"
 #include "base/net/address_rules.h"

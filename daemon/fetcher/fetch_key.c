@@ -9,7 +9,7 @@
 #include "fetcher/fetcher_internal.h"
 
 #include "base/http/header.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 
 #include <errno.h>
 

@@ -8,8 +8,8 @@
  */
 #include "http/query.h"
 
-#include "base/digits.h"
-#include "base/utf8.h"
+#include "base/format/digits.h"
+#include "base/format/utf8.h"
 
 #include <errno.h>
 

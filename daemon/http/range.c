@@ -1,6 +1,6 @@
 #include "http/range.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/util.h"
 #include "http/query.h"
 

@@ -9,7 +9,7 @@
  */
 #include "json/jenc.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "json/jstr.h"
 
 #include <inttypes.h>

@@ -9,9 +9,8 @@
  */
 #include "json/jknown.h"
 
-#include "base/array.h"
-#include "base/limits.h"
 #include "base/util.h"
+#include "base/limits.h"
 #include "json/jwalk.h"
 
 #include <stdlib.h>

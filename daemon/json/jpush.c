@@ -9,7 +9,7 @@
  */
 #include "json/jpush.h"
 
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "base/util.h"
 #include "json/jstr.h"
 

@@ -11,7 +11,7 @@
 #include "json/jscan.h"
 
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "base/util.h"
 #include "json/jplain.h"
 #include "json/jstr.h"

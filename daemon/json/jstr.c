@@ -8,7 +8,7 @@
  */
 #include "json/jstr.h"
 
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "base/util.h"
 #include "json/jplain.h"
 

@@ -10,8 +10,32 @@
  */
 #pragma once
 
-#include "base/frame.h"
+#include "base/limits.h"
+#include "base/slice.h"
 #include "loop/loop.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * A frame is a head of FRAME_HEAD_SIZE bytes (length of the payload, number, type; in the byte order of the machine) and
+ * the payload. Types begin with 1; the two programs define them, and what the number counts. Each treats the bytes of the
+ * other as untrusted.
+ */
+#define FRAME_HEAD_SIZE 12
+#define FRAME_PAYLOAD_MAX (256 * KIB)
+
+struct frame {
+	unsigned type;
+	uint32_t number;
+	struct slice payload; /* a part of the text */
+};
+
+void frame_head_put(unsigned char out[FRAME_HEAD_SIZE], unsigned type, uint32_t number,
+		    size_t payload);
+/* types: the first that does not exist. Length of the frame at the front of in; 0: more has to come; -EPROTO: it is
+ * none. */
+ssize_t frame_parse(struct slice in, unsigned types, struct frame *ret);
 
 struct frame_channel_ops {
 	unsigned types; /* of the frames that may come: the first that does not exist */

@@ -8,7 +8,7 @@
  */
 #include "model/call_meter.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/http/http_fields.h"
 #include "base/http/sse_lines.h"
 #include "harnesses/provider_error.h"

@@ -8,7 +8,7 @@
  */
 #include "net/admission.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/http/http_fields.h"
 #include "base/os/file.h"
 #include "digest/digest.h"

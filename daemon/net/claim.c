@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 #include "base/os/sandbox.h"
 #include "json/jdec.h"
 

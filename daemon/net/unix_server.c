@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/control.h"
-#include "base/os/unixsock.h"
+#include "base/os/local_sock.h"
 #include "loop/acceptor.h"
 #include "proc/table/ancestry.h"
 #include "proc/lines.h"

@@ -4,7 +4,7 @@
 #include "base/http/http_fields.h"
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "base/near_name.h"
+#include "base/format/near_name.h"
 #include "net/visitor.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
  */
 #include "outbox/receiver_internal.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 
 void lanes_init(struct lanes *l)
 {

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/retention.h"
+#include "base/format/retention.h"
 #include "outbox/receiver.h"
 #include "outbox/webhook_list.h"
 #include "outbox/webhook_types.h"

@@ -10,7 +10,6 @@
 #include "outbox/receiver_internal.h"
 
 #include "base/clock.h"
-#include "base/jitter.h"
 #include "base/log.h"
 #include "base/os/file.h"
 #include "json/jenc.h"

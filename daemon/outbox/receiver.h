@@ -5,7 +5,7 @@
  * up. Lanes know nothing of each other; up to WEBHOOK_PARALLEL of them send at a time. The gap is a lane, too, and the first
  * in the queue.
  *
- * A failure makes its lane wait, longer each time (base/jitter.h). Failures in a row, of whichever lanes, make all of them
+ * A failure makes its lane wait, longer each time (base/clock.h). Failures in a row, of whichever lanes, make all of them
  * wait, and one alone tries: a receiver that is down is not asked by each session. The first success after such a time lets
  * all lanes try. 410 Gone disables the receiver until it is named anew.
  *

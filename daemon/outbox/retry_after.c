@@ -1,6 +1,6 @@
 #include "outbox/retry_after.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/util.h"
 #include "json/jstr.h"
 

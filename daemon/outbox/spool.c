@@ -8,7 +8,7 @@
  */
 #include "outbox/spool_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"

@@ -1,8 +1,8 @@
 /* spool_load.c - reads a spool as an earlier daemon left it, wherever that was killed. */
 #include "outbox/spool_internal.h"
 
-#include "base/array.h"
-#include "base/digits.h"
+#include "base/util.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"

@@ -8,8 +8,8 @@
  */
 #include "outbox/spool_record.h"
 
-#include "base/crc_line.h"
-#include "base/digits.h"
+#include "base/format/crc_line.h"
+#include "base/format/digits.h"
 #include "base/util.h"
 
 #include <errno.h>

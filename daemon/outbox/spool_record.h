@@ -1,5 +1,5 @@
 /*
- * spool_record.h - one line of a spool (base/crc_line.h):
+ * spool_record.h - one line of a spool (base/format/crc_line.h):
  *
  *	{"v":1,"spool":"1f3c...","next":12,"from":3,"to":7,"sandbox":"","events":"turn.ended"}	the head of each file
  *	{"n":12,"t":1795248000123,"k":"turn.ended","s":"SESSION","i":"evt_...","m":{...}}	an event

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 #include "base/slice.h"
 #include "outbox/webhook_types.h"
 

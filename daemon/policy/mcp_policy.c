@@ -8,7 +8,7 @@
  */
 #include "policy/mcp_policy.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "json/jscan.h"
 

@@ -1,7 +1,7 @@
 /* policy.c - the policy object: read, checked, asked about tools, and listed. */
 #include "policy/policy_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "tree/glob.h"

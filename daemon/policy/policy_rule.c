@@ -1,7 +1,7 @@
 /* policy_rule.c - the members that a rule of one tool may have, and maps of names to rules. */
 #include "policy/policy_rule.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

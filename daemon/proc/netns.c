@@ -8,7 +8,7 @@
  */
 #include "proc/netns.h"
 
-#include "base/os/handed_fd.h"
+#include "base/os/local_sock.h"
 #include "base/util.h"
 
 #include <errno.h>

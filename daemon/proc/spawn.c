@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "base/os/handed_fd.h"
+#include "base/os/local_sock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
  */
 #include "proxy/proxy.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/http/http_fields.h"
 #include "base/limits.h"
 

@@ -9,7 +9,7 @@
  */
 #include "rpc/rpc.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

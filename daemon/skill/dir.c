@@ -6,7 +6,7 @@
  */
 #include "skill/skill_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/os/file.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
  * counts. */
 #include "skill/skill_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 
 #include <stdarg.h>
 #include <stdio.h>

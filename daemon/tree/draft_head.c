@@ -1,6 +1,6 @@
 #include "tree/draft_head.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 
 #define HEAD "acpd-draft 1 "
 

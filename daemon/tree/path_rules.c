@@ -8,7 +8,7 @@
  */
 #include "tree/path_rules.h"
 
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 
 const char *path_bytes_fault(struct slice raw)
 {

@@ -8,7 +8,6 @@
  */
 #include "usage/account.h"
 
-#include "base/array.h"
 #include "base/util.h"
 #include "json/jstr.h"
 #include "usage/budget.h"

@@ -1,6 +1,6 @@
 #include "workspace/pins.h"
 
-#include "base/array.h"
+#include "base/util.h"
 
 #include "json/jstr.h"
 #include "workspace/derive.h"

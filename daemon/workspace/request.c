@@ -9,7 +9,7 @@
 #include "workspace/request.h"
 
 #include "archive/archive_store.h"
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jdec.h"

@@ -4,7 +4,7 @@
  */
 #include "harnesses/choices.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "harnesses/codex/internal.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * reads the same. A line of the input may lack its checksum, which no fuzzer guesses. */
 #include "fuzz.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
 #include "session/parts/bundle/bundle_events.h"

@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "diff/diff_lines.h"
 #include "diff/git_patch.h"
 

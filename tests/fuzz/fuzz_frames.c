@@ -1,7 +1,7 @@
 /* Messages in lines with other bytes: what is taken is a message of valid JSON, and a message alone in its line is found. */
 #include "fuzz.h"
 
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "proc/output/frames.h"
 
 struct found {

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 #include "base/os/file.h"
 #include "unpack/snapshot/history.h"
 

@@ -2,7 +2,7 @@
  * is read never leads out of the tree. */
 #include "fuzz.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 #include "base/os/file.h"
 #include "unpack/commit/intent_log.h"
 

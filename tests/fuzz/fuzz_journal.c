@@ -3,7 +3,7 @@
  * rest of the input is the journal; lines that end in "#" get the checksum that a fuzzer cannot guess. */
 #include "fuzz.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 #include "base/os/file.h"
 #include "session/core/log/evlog.h"
 #include "session/core/log/event_table.h"

@@ -1,9 +1,9 @@
 /* Journal lines: any text is read without harm, what was written reads back the same, and one wrong bit is seen. */
 #include "fuzz.h"
 
-#include "base/crc32c.h"
 #include "session/core/log/event_table.h"
 #include "session/core/log/journal_record.h"
+#include "base/format/crc32c.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "json/jstr.h"
 
 /* Of text that is JSON: nothing but halves can be wrong, and no span moves. */

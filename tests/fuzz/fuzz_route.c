@@ -2,7 +2,7 @@
  * says what it said, and a refusal is fit to be shown. */
 #include "fuzz.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 
 #include "http/query.h"
 #include "http/route.h"

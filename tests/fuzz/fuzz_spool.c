@@ -2,7 +2,7 @@
  * that was opened on foreign bytes goes on: what is added has the next number, and is there when it is opened again. */
 #include "fuzz.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 #include "base/log.h"
 #include "base/os/file.h"
 #include "loop/loop.h"

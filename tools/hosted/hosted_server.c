@@ -9,7 +9,6 @@
 #include "tools/hosted/hosted_server.h"
 
 #include "base/clock.h"
-#include "base/jitter.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "harnesses/spawn_plan.h"

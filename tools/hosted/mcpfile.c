@@ -9,7 +9,7 @@
  */
 #include "tools/hosted/mcpfile.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/os/file.h"
 #include "base/os/fs_user.h"
 #include "base/limits.h"

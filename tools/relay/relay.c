@@ -12,7 +12,7 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "base/os/unixsock.h"
+#include "base/os/local_sock.h"
 #include "digest/digest.h"
 #include "harnesses/spawn_plan.h"
 #include "proc/table/process_tree.h"

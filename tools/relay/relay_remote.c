@@ -8,7 +8,7 @@
  */
 #include "tools/relay/relay_remote.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"

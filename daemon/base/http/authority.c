@@ -1,6 +1,6 @@
 #include "base/http/authority.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 
 #define PORT_MAX 65535
 

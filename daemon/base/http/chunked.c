@@ -9,7 +9,7 @@
  */
 #include "base/http/chunked.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "base/util.h"
 

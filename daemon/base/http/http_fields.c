@@ -9,7 +9,7 @@
  */
 #include "base/http/http_fields.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/http/header.h"
 #include "base/util.h"
 

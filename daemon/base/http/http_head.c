@@ -1,6 +1,6 @@
 #include "base/http/http_head.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 
 #include <errno.h>

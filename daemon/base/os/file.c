@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -263,4 +264,13 @@ char *file_program(const char *variable, const char *name)
 	*strrchr(self, '/') = '\0';
 	path = file_join(self, name);
 	return access(path, X_OK) == 0 ? TAKE_PTR(path) : NULL;
+}
+
+const char *path_below(const char *path, const char *dir)
+{
+	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
+
+	if (strncmp(path, dir, n) != 0 || (n && path[n] && path[n] != '/'))
+		return NULL;
+	return path + n + (path[n] == '/');
 }

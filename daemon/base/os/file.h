@@ -38,3 +38,7 @@ char *file_own_program(void);
 char *file_program(const char *variable, const char *name);
 /* 2*bytes lower-case hex digits from getrandom(2), NUL-terminated. */
 void random_hex(char *out, size_t bytes);
+
+/* Whether one path lies in the tree of another, by their text alone. What comes of path after dir, without a slash at its beginning: "" if both are the same. NULL: path is elsewhere. Everything is
+ * below "" and "/". Neither ends in a slash but "/". */
+const char *path_below(const char *path, const char *dir);

@@ -10,9 +10,11 @@
 
 #include "base/limits.h"
 #include "base/list.h"
+#include "base/util.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -195,4 +197,59 @@ int locked_probe(char why[LOCKED_WHY_SIZE])
 	if (r < 0)
 		explain(&before, why);
 	return r;
+}
+
+/* --- texts ----------------------------------------------------------------------------------------------- */
+
+struct locked_text {
+	unsigned owners;
+	size_t n;
+	bool locked;
+	char *bytes;
+};
+
+struct locked_text *locked_text_new(struct slice bytes)
+{
+	struct locked_text *t = new0(struct locked_text);
+
+	t->owners = 1;
+	t->n = bytes.n;
+	t->bytes = locked_alloc(bytes.n + 1);
+	t->locked = t->bytes;
+	if (!t->locked)
+		t->bytes = xalloc(bytes.n + 1);
+	if (bytes.n)
+		memcpy(t->bytes, bytes.p, bytes.n);
+	return t;
+}
+
+struct locked_text *locked_text_ref(struct locked_text *t)
+{
+	if (t)
+		t->owners++;
+	return t;
+}
+
+struct locked_text *locked_text_unref(struct locked_text *t)
+{
+	if (!t || --t->owners)
+		return NULL;
+	if (t->locked) {
+		locked_free(t->bytes, t->n + 1);
+	} else {
+		explicit_bzero(t->bytes, t->n);
+		free(t->bytes);
+	}
+	free(t);
+	return NULL;
+}
+
+struct slice locked_text_slice(const struct locked_text *t)
+{
+	return t ? (struct slice){ t->bytes, t->n } : SLICE_NONE;
+}
+
+const char *locked_text_str(const struct locked_text *t)
+{
+	return t ? t->bytes : NULL;
 }

@@ -2,7 +2,7 @@
  * none is disturbed. */
 #include "cli/cmd/cmd.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/os/file.h"
 #include "harnesses/harness.h"
 #include "json/jdec.h"

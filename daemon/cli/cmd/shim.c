@@ -5,7 +5,7 @@
 #include "cli/cmd/cmd.h"
 
 #include "base/limits.h"
-#include "base/os/unixsock.h"
+#include "base/os/local_sock.h"
 #include "json/jenc.h"
 
 #include <errno.h>

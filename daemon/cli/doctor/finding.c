@@ -8,7 +8,7 @@
  */
 #include "cli/doctor/finding.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/err.h"
 #include "json/jenc.h"
 #include "json/jpretty.h"

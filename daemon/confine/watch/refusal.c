@@ -8,7 +8,7 @@
  */
 #include "confine/watch/refusal.h"
 
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 
 #include <errno.h>
 

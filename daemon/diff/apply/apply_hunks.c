@@ -11,7 +11,7 @@
  */
 #include "diff/apply/apply_internal.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 
 #include <ctype.h>

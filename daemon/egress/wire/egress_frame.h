@@ -1,5 +1,5 @@
 /*
- * egress_frame.h - what the daemon and acpd-proxy say to each other over their socket: frames (base/frame.h) whose
+ * egress_frame.h - what the daemon and acpd-proxy say to each other over their socket: frames (loop/frame_channel.h) whose
  * number is that of a door, the listener of one session. Pure; both sides use it.
  *
  *	to acpd-proxy	payload
@@ -18,7 +18,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/frame.h"
+#include "loop/frame_channel.h"
 #include "egress/wire/egress_reason.h"
 #include "egress/wire/egress_rules.h"
 

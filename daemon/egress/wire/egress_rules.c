@@ -8,7 +8,7 @@
  */
 #include "egress/wire/egress_rules.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/net/address_rules.h"
 #include "egress/wire/egress_host.h"
 #include "json/jdec.h"

@@ -1,8 +1,7 @@
 #include "egress/wire/host_set.h"
 
-#include "base/array.h"
-#include "base/limits.h"
 #include "base/util.h"
+#include "base/limits.h"
 
 bool host_set_has(const struct host_set *s, const char *host)
 {

@@ -1,5 +1,5 @@
 /*
- * fetch_frame.h - what the daemon and acpd-fetch say to each other over their socket: frames (base/frame.h) whose number
+ * fetch_frame.h - what the daemon and acpd-fetch say to each other over their socket: frames (loop/frame_channel.h) whose number
  * is that of a request or of a key. Pure; both sides use it.
  *
  *	to acpd-fetch		payload
@@ -20,7 +20,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/frame.h"
+#include "loop/frame_channel.h"
 #include "base/limits.h"
 
 #include <sys/types.h>

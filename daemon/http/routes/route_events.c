@@ -2,7 +2,7 @@
  * without end. */
 #include "http/routes/handlers.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "session/core/log/reader.h"
 #include "session/core/log/transcript.h"

@@ -10,7 +10,7 @@
 
 #include "net/client/ws_client.h"
 #include "base/limits.h"
-#include "base/os/unixsock.h"
+#include "base/os/local_sock.h"
 #include "proc/lines.h"
 
 #include <errno.h>

@@ -8,12 +8,12 @@
  */
 #include "net/client/http_client.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/http/authority.h"
 #include "base/http/http_body.h"
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "base/os/unixsock.h"
+#include "base/os/local_sock.h"
 #include "digest/digest.h"
 #include "http/query.h"
 

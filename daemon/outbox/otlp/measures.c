@@ -8,7 +8,6 @@
  */
 #include "outbox/otlp/measures.h"
 
-#include "base/array.h"
 #include "base/util.h"
 
 #define BOUNDS_MAX 14

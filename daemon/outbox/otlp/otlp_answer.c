@@ -8,7 +8,7 @@
  */
 #include "outbox/otlp/otlp_answer.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "json/jdec.h"
 
 /* The number of the member in the answers, and of what it has: partial_success 1 {rejected 1, error_message 2}. */

@@ -9,7 +9,7 @@
 #include "outbox/otlp/otlp_config.h"
 
 #include "base/buf.h"
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/http/authority.h"
 #include "json/jenc.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 
 enum otlp_signal { OTLP_TRACES, OTLP_METRICS, OTLP_LOGS, OTLP_SIGNALS };
 extern const char *const otlp_signal_words[OTLP_SIGNALS]; /* "traces", … */

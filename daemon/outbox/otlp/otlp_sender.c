@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/jitter.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "json/jenc.h"

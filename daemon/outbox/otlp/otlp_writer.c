@@ -8,7 +8,7 @@
  */
 #include "outbox/otlp/otlp_writer.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/util.h"
 #include "json/jstr.h"
 

@@ -10,7 +10,7 @@
 #include "outbox/otlp/telemetry.h"
 
 #include "base/clock.h"
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/log.h"
 #include "base/os/sandbox.h"
 #include "base/version.h"

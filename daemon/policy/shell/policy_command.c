@@ -4,7 +4,7 @@
  */
 #include "policy/policy_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "tree/glob.h"
 
 #include <errno.h>

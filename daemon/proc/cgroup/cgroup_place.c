@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/os/file.h"
-#include "base/path_below.h"
 #include "base/util.h"
 #include "proc/machine/machine_facts.h"
 

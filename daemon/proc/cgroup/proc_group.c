@@ -9,10 +9,9 @@
  */
 #include "proc/cgroup/proc_group.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/log.h"
 #include "base/os/file.h"
-#include "base/util.h"
 #include "proc/cgroup/cgroup_dir.h"
 
 #include <dirent.h>

@@ -8,9 +8,8 @@
  */
 #include "proc/machine/sock_destroy.h"
 
-#include "base/array.h"
-#include "base/limits.h"
 #include "base/util.h"
+#include "base/limits.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "proc/output/frames.h"
 
 #include "base/buf.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "base/util.h"
 #include "json/jscan.h"
 #include "json/jstr.h"

@@ -8,7 +8,6 @@
  */
 #include "proc/spaces/fsview_internal.h"
 
-#include "base/array.h"
 #include "base/util.h"
 
 #include <errno.h>

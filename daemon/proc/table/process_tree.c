@@ -9,10 +9,9 @@
  */
 #include "proc/table/process_tree.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "base/slice.h"
-#include "base/util.h"
 
 #include <ctype.h>
 #include <dirent.h>

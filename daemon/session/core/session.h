@@ -17,7 +17,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/retention.h"
+#include "base/format/retention.h"
 #include "base/slice.h"
 #include "harnesses/registry.h"
 #include "loop/loop.h"

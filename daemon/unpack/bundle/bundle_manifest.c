@@ -8,7 +8,6 @@
  */
 #include "unpack/bundle/bundle_manifest.h"
 
-#include "base/array.h"
 #include "base/util.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

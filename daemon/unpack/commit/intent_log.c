@@ -11,7 +11,7 @@
 #include "unpack/commit/intent_log.h"
 
 #include "base/clock.h"
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 #include "base/os/file.h"
 #include "base/util.h"
 

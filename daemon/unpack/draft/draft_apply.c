@@ -10,7 +10,7 @@
  */
 #include "unpack/draft/draft_apply.h"
 
-#include "base/path_below.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "unpack/commit/compare.h"
 #include "unpack/commit/merge.h"

@@ -8,10 +8,9 @@
  */
 #include "unpack/draft/draft_base.h"
 
-#include "base/array.h"
-#include "base/crc32c.h"
-#include "base/os/file.h"
 #include "base/util.h"
+#include "base/format/crc32c.h"
+#include "base/os/file.h"
 
 #include <errno.h>
 #include <stdio.h>

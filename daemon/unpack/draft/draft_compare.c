@@ -9,11 +9,10 @@
  */
 #include "unpack/draft/draft_compare.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "base/os/sparse_file.h"
-#include "base/path_below.h"
-#include "base/util.h"
+#include "base/os/file.h"
 #include "json/jstr.h"
 #include "tree/path_rules.h"
 #include "unpack/commit/compare.h"

@@ -8,9 +8,8 @@
  */
 #include "unpack/draft/draft_tree.h"
 
-#include "base/array.h"
-#include "base/clock.h"
 #include "base/util.h"
+#include "base/clock.h"
 #include "tree/path_rules.h"
 #include "tree/tree_manifest.h"
 #include "tree/tree_walker.h"

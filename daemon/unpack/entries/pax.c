@@ -8,7 +8,7 @@
  */
 #include "unpack/entries/pax.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,9 +7,8 @@
  */
 #include "unpack/export/export_jobs.h"
 
-#include "base/array.h"
-#include "base/clock.h"
 #include "base/util.h"
+#include "base/clock.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

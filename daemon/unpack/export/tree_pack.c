@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/os/sparse_file.h"
-#include "base/path_below.h"
 #include "base/util.h"
 #include "tree/held_tree.h"
 #include "unpack/snapshot/take.h"

@@ -10,7 +10,7 @@
  */
 #include "unpack/extract/extract_target.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 #include "base/os/file.h"
 #include "tree/held_tree.h"
 #include "tree/path_rules.h"

@@ -9,7 +9,7 @@
  */
 #include "unpack/extract/skill_install.h"
 
-#include "base/array.h"
+#include "base/util.h"
 
 #include "skill/skill.h"
 #include "tree/held_tree.h"

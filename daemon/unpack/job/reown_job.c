@@ -8,11 +8,10 @@
  */
 #include "unpack/job/reown_job.h"
 
-#include "base/array.h"
-#include "base/limits.h"
-#include "base/limits_uids.h"
-#include "base/os/file.h"
 #include "base/util.h"
+#include "base/limits.h"
+#include "base/limits_parts.h"
+#include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "tree/held_tree.h"

@@ -9,7 +9,7 @@
  */
 #include "unpack/snapshot/index.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 #include "base/os/file.h"
 #include "base/util.h"
 

@@ -1,6 +1,6 @@
 #include "unpack/snapshot/offending.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

@@ -12,7 +12,7 @@
 #include "unpack/snapshot/snap_run.h"
 
 #include "base/os/sparse_file.h"
-#include "base/path_below.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "unpack/snapshot/take.h"
 

@@ -8,8 +8,8 @@
  */
 #include "unpack/stage/stage_plan.h"
 
-#include "base/array.h"
-#include "base/path_below.h"
+#include "base/util.h"
+#include "base/os/file.h"
 #include "unpack/commit/merge.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
  */
 #include "unpack/stage/stage_plan.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "unpack/commit/merge.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "usage/ledger/ledger_internal.h"
 
 #include "base/clock.h"
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jscan.h"

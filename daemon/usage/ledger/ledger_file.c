@@ -9,7 +9,7 @@
  */
 #include "usage/ledger/ledger_file.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "digest/digest.h"
 #include "json/jdec.h"

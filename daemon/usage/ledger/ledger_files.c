@@ -9,7 +9,7 @@
  */
 #include "usage/ledger/ledger_files.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/os/file.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * be called when it is closed, since it may have been closed before the machine stopped. */
 #include "usage/ledger/ledger_internal.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/log.h"
 #include "base/os/file.h"
 #include "usage/ledger/usage_ahead.h"

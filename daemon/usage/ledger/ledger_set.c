@@ -8,8 +8,8 @@
  */
 #include "usage/ledger/ledger_set.h"
 
-#include "base/array.h"
-#include "base/digits.h"
+#include "base/util.h"
+#include "base/format/digits.h"
 #include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jenc.h"

@@ -8,7 +8,6 @@
  */
 #include "usage/ledger/sync_job.h"
 
-#include "base/array.h"
 #include "base/util.h"
 
 #include <errno.h>

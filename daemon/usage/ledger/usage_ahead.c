@@ -8,7 +8,7 @@
  */
 #include "usage/ledger/usage_ahead.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "base/util.h"

@@ -1,10 +1,9 @@
 /* usage_ahead_restore.c - what a stop of the machine has taken from the ends of files, put back from usage.ahead. */
 #include "usage/ledger/usage_ahead.h"
 
-#include "base/array.h"
-#include "base/crc32c.h"
-#include "base/limits.h"
 #include "base/util.h"
+#include "base/format/crc32c.h"
+#include "base/limits.h"
 #include "usage/ledger/usage_ahead_format.h"
 
 #include <errno.h>

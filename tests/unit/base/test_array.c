@@ -1,5 +1,5 @@
 /* Arrays that grow one by one: new items are zeros, old ones stay, and one that was cut short grows again. */
-#include "base/array.h"
+#include "base/util.h"
 #include "unit.h"
 
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
 /* the file itself, under another name: its table path is static */
 #define crc32c crc32c_here
-#include "base/crc32c.c"
+#include "base/format/crc32c.c"
 #undef crc32c
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t n);

@@ -1,6 +1,6 @@
 /* Decimal numbers and hexadecimal digits: what is one, where it ends, and its bounds. */
 #include "base/buf.h"
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/util.h"
 #include "unit.h"
 

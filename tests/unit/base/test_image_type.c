@@ -1,7 +1,7 @@
 /* Which bytes count as an image: whole ones, whatever stands behind them, and nothing else. */
 #include "unit.h"
 
-#include "base/image_type.h"
+#include "base/format/image_type.h"
 
 #define BYTES(text) text, sizeof(text) - 1
 

@@ -1,5 +1,5 @@
 /* Whether a path lies in a tree, by text alone. */
-#include "base/path_below.h"
+#include "base/os/file.h"
 #include "base/util.h"
 #include "unit.h"
 

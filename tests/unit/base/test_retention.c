@@ -1,4 +1,4 @@
-#include "base/retention.h"
+#include "base/format/retention.h"
 #include "base/util.h"
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* UNIX sockets of other processes: in use, busy, stale, or of another kind. */
 #include "unit.h"
 
-#include "base/os/unixsock.h"
+#include "base/os/local_sock.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 
 #include <sys/stat.h>
 

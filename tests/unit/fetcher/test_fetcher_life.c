@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 

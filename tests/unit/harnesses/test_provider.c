@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 #include "harnesses/provider.h"
 
 #define DIRECT ",\"via\":\"direct\""

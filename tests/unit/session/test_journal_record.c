@@ -1,9 +1,9 @@
 /* Journal lines: written and read back, and no damage of one bit or one byte goes unseen. */
 #include "unit.h"
 
-#include "base/crc32c.h"
 #include "session/core/log/event_table.h"
 #include "session/core/log/journal_record.h"
+#include "base/format/crc32c.h"
 
 static void put(struct buf *b, const char *kind, const char *value)
 {

@@ -1,6 +1,6 @@
 /* tool_result.c - how a call ends: its result for programs and for models, or its error. */
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "digest/base64.h"
 #include "tools/builtin/core/toolbox_internal.h"
 #include "tools/builtin/core/model_text.h"

@@ -10,7 +10,7 @@
 #include "tools/builtin/files/file_describe.h"
 
 #include "base/clock.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "digest/base64.h"
 #include "json/jstr.h"
 

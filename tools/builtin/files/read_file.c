@@ -1,7 +1,7 @@
 /* read_file.c - readFile: a file, or a range of it by bytes or by lines. */
-#include "base/image_type.h"
+#include "base/format/image_type.h"
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/core/tool_path.h"

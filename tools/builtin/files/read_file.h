@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/image_type.h"
+#include "base/format/image_type.h"
 
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
 /* write_file.c - writeFile and writeFiles. */
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jstr.h"

@@ -12,7 +12,7 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "digest/base64.h"
 #include "tools/builtin/core/tool_path.h"
 #include "policy/policy.h"

@@ -9,7 +9,7 @@
  */
 #include "base/os/file.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "tools/builtin/patch/patch_internal.h"
 #include "policy/policy_rule.h"
 #include "tools/builtin/files/atomic_write.h"

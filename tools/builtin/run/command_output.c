@@ -8,7 +8,7 @@
 #include "tools/builtin/run/command_output.h"
 
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "base/util.h"
 
 void command_output_init(struct command_output *o, size_t keep)

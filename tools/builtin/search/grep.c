@@ -1,7 +1,7 @@
 /* grep.c - grep: lines that a regular expression matches, in a file or in all below a directory. */
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/search/globs.h"

@@ -1,7 +1,7 @@
 /* read_files.c - readFiles: all files that a pattern matches, within bounds of bytes. */
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/tool_tables.h"
 #include "tools/builtin/search/globs.h"

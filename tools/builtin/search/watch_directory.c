@@ -1,7 +1,7 @@
 /* watch_directory.c - watchDirectory: what happens in a directory for a while. */
 #include "tools/builtin/search/watched_dirs.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "tools/builtin/files/file_describe.h"

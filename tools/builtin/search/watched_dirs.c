@@ -10,9 +10,8 @@
  */
 #include "tools/builtin/search/watched_dirs.h"
 
-#include "base/array.h"
-#include "base/limits.h"
 #include "base/util.h"
+#include "base/limits.h"
 #include "tools/builtin/core/tool.h"
 
 #include <errno.h>

@@ -7,9 +7,8 @@
  */
 #include "tools/relay/client/repeatable.h"
 
-#include "base/array.h"
-#include "base/limits.h"
 #include "base/util.h"
+#include "base/limits.h"
 #include "json/jstr.h"
 
 static const char *const reads[] = {

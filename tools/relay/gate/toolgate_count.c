@@ -1,7 +1,7 @@
 /* toolgate_count.c - how many calls there may be: by the policy, and by the budgets of the session. */
 #include "tools/relay/gate/toolgate_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 
 static uint64_t *tally_of(struct toolgate *g, const struct policy_rule *rule)
 {

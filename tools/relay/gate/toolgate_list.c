@@ -8,7 +8,7 @@
  */
 #include "tools/relay/gate/toolgate_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/os/unixsock.h"
+#include "base/os/local_sock.h"
 #include "digest/digest.h"
 #include "json/jscan.h"
 #include "json/jstr.h"

@@ -4,7 +4,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/session_states.h"

@@ -10,7 +10,7 @@
 #include "session/core/harness/setup.h"
 
 #include "base/limits.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 #include "harnesses/choices.h"
 #include "json/jstr.h"
 #include "session/parts/secrets/session_env.h"

@@ -1,7 +1,7 @@
 /* emit.c - from a typed event to a numbered, encoded entry of the log. */
 #include "session/core/session_internal.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/sandbox.h"

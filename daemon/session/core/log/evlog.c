@@ -3,7 +3,7 @@
  * tail exceeds TAIL_MAX_UNJOURNALED. */
 #include "session/core/log/evlog_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/limits.h"

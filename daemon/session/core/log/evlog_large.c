@@ -7,8 +7,8 @@
 #include "session/core/log/evlog_internal.h"
 
 #include "base/clock.h"
-#include "base/crc32c.h"
-#include "base/crc_line.h"
+#include "base/format/crc32c.h"
+#include "base/format/crc_line.h"
 #include "base/os/file.h"
 #include "loop/job.h"
 #include "session/core/log/journal_record.h"

@@ -1,7 +1,7 @@
 /* evlog_outline.c - what reading a whole journal would show of it, kept beside it, so that a later life need not. */
 #include "session/core/log/evlog_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

@@ -1,7 +1,7 @@
 /* evlog_scan.c - taking up the journal of an earlier life, whatever has become of it. */
 #include "session/core/log/evlog_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 
 #include "session/core/log/journal_record.h"
 

@@ -8,9 +8,8 @@
  */
 #include "session/core/log/incarnations.h"
 
-#include "base/array.h"
-#include "base/limits.h"
 #include "base/util.h"
+#include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "usage/ledger/ledger.h"

@@ -8,8 +8,8 @@
  */
 #include "session/core/log/journal_record.h"
 
-#include "base/crc_line.h"
-#include "base/digits.h"
+#include "base/format/crc_line.h"
+#include "base/format/digits.h"
 #include "base/util.h"
 #include "session/core/log/event_table.h"
 

@@ -12,7 +12,7 @@
 #include "session/core/store/session_summary.h"
 #include "session/parts/users/session_user.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/limits.h"

@@ -9,7 +9,7 @@
  */
 #include "session/core/turn/prompt_content.h"
 
-#include "base/image_type.h"
+#include "base/format/image_type.h"
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jenc.h"

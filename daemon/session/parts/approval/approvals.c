@@ -9,7 +9,7 @@
 #include "session/parts/approval/approvals.h"
 
 #include "base/clock.h"
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "json/jstr.h"
 #include "session/core/session_internal.h"

@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
-#include "base/utf8.h"
+#include "base/format/utf8.h"
 #include "digest/base64.h"
 #include "json/jstr.h"
 #include "session/parts/bundle/bundle_internal.h"

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 #include "fetcher/fetcher.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

@@ -10,9 +10,9 @@
  */
 #include "session/parts/network/network_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
-#include "base/os/loopback.h"
+#include "base/os/local_sock.h"
 #include "base/os/file.h"
 #include "egress/wire/egress_host.h"
 #include "json/jenc.h"

@@ -8,7 +8,7 @@
  */
 #include "session/parts/programs/program_hash.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "digest/digest.h"
 #include "tree/held_tree.h"

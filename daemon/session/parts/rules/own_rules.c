@@ -8,7 +8,7 @@
  */
 #include "session/parts/rules/own_rules.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "json/jdec.h"

@@ -10,7 +10,7 @@
 #include "session/parts/rules/rule_judge.h"
 
 #include "base/limits.h"
-#include "base/path_below.h"
+#include "base/os/file.h"
 #include "harnesses/harness.h"
 #include "harnesses/inside.h"
 

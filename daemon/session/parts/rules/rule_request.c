@@ -9,7 +9,7 @@
  */
 #include "session/parts/rules/rule_request.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "json/jstr.h"
 

@@ -9,7 +9,6 @@
  */
 #include "session/parts/secrets/answer_strings.h"
 
-#include "base/array.h"
 #include "base/util.h"
 
 /* --- names ------------------------------------------------------------------------------------------------------ */

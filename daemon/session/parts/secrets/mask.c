@@ -9,7 +9,6 @@
  */
 #include "session/parts/secrets/mask.h"
 
-#include "base/array.h"
 #include "base/util.h"
 #include "digest/base64.h"
 #include "digest/digest.h"

@@ -9,7 +9,7 @@
  */
 #include "session/parts/secrets/mask_match.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/util.h"
 
 #define RUN_MAX 64	/* backslashes before a character: six levels of escapes */

@@ -9,9 +9,8 @@
  */
 #include "session/parts/secrets/masked_answer.h"
 
-#include "base/array.h"
-#include "base/limits.h"
 #include "base/util.h"
+#include "base/limits.h"
 #include "json/jscan.h"
 #include "session/parts/secrets/answer_strings.h"
 

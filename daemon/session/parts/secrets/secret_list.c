@@ -1,9 +1,8 @@
 #include "session/parts/secrets/secret_list.h"
 
-#include "base/array.h"
-#include "base/limits.h"
-#include "base/os/locked_text.h"
 #include "base/util.h"
+#include "base/limits.h"
+#include "base/os/locked.h"
 #include "digest/digest.h"
 
 void secret_list_forget(struct secrets *x, size_t i)

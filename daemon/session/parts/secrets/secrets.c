@@ -9,7 +9,7 @@
 #include "session/parts/secrets/secret_list.h"
 
 #include "base/limits.h"
-#include "base/os/locked_text.h"
+#include "base/os/locked.h"
 #include "base/util.h"
 #include "digest/digest.h"
 #include "json/jscan.h"

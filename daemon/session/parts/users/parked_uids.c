@@ -9,11 +9,10 @@
  */
 #include "session/parts/users/parked_uids.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/os/file.h"
-#include "base/util.h"
 
 #include <dirent.h>
 #include <errno.h>

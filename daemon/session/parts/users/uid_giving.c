@@ -2,7 +2,7 @@
 #include "session/parts/users/uid_lending_internal.h"
 
 #include "base/limits.h"
-#include "base/limits_uids.h"
+#include "base/limits_parts.h"
 #include "json/jenc.h"
 #include "session/parts/users/session_user.h"
 

@@ -9,10 +9,10 @@
  */
 #include "session/parts/users/uid_lending_internal.h"
 
-#include "base/array.h"
+#include "base/util.h"
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/limits_uids.h"
+#include "base/limits_parts.h"
 #include "base/log.h"
 #include "base/os/file.h"
 #include "json/jdec.h"

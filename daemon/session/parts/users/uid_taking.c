@@ -2,7 +2,7 @@
 #include "session/parts/users/uid_lending_internal.h"
 
 #include "base/limits.h"
-#include "base/limits_uids.h"
+#include "base/limits_parts.h"
 #include "base/os/file.h"
 #include "json/jenc.h"
 #include "session/core/store/retain.h"

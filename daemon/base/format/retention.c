@@ -6,9 +6,9 @@
  * everything. The printed form parses back to the same value; the tables are sorted for that,
  * smallest unit first.
  */
-#include "base/retention.h"
+#include "base/format/retention.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/util.h"
 
 #include <errno.h>

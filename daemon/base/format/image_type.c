@@ -7,7 +7,7 @@
  * only if its container is complete, because providers reject the whole request for one broken
  * image.
  */
-#include "base/image_type.h"
+#include "base/format/image_type.h"
 
 #include "base/limits.h"
 #include "base/util.h"

@@ -1,6 +1,6 @@
-#include "base/crc_line.h"
+#include "base/format/crc_line.h"
 
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 
 #define CRC_TAIL (CRC_LINE_TAIL - 1)
 

@@ -1,12 +1,12 @@
 /*
- * unixsock.c - UNIX stream sockets of the daemon and its tools, and checks of the peer's uid
+ * local_sock.c - UNIX stream sockets of the daemon and its tools, and checks of the peer's uid
  * (SO_PEERCRED, unix(7)).
  *
  * Access is controlled twice: by mode 0600 of the socket, and by the peer's uid after accept. A
  * socket file survives the process that bound it; only ECONNREFUSED on connect proves that no
  * process listens there. So both listen and sweep connect before they remove a file.
  */
-#include "base/os/unixsock.h"
+#include "base/os/local_sock.h"
 
 #include "base/os/file.h"
 #include "base/util.h"
@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -166,4 +167,77 @@ bool unixsock_peer_is(int fd, uid_t uid)
 bool unixsock_peer_trusted(int fd)
 {
 	return unixsock_peer_is(fd, 0);
+}
+
+/* --- descriptors ----------------------------------------------------------------------------------------- */
+
+union control {
+	struct cmsghdr h;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+bool handed_fd_send(int sock, int r)
+{
+	union control c = { 0 };
+	struct iovec data = { &r, sizeof(r) };
+	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1 };
+
+	if (r >= 0) {
+		m.msg_control = &c;
+		m.msg_controllen = sizeof(c);
+		c.h = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+					.cmsg_level = SOL_SOCKET,
+					.cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&c.h), &r, sizeof(r));
+	}
+	return sendmsg(sock, &m, MSG_NOSIGNAL) >= 0;
+}
+
+int handed_fd_take(int sock)
+{
+	union control c = { 0 };
+	int r = -EIO, fd;
+	struct iovec data = { &r, sizeof(r) };
+	struct msghdr m = {
+		.msg_iov = &data, .msg_iovlen = 1, .msg_control = &c, .msg_controllen = sizeof(c)
+	};
+	ssize_t n;
+
+	do
+		n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(r) || r < 0)
+		return n == sizeof(r) ? r : -EIO; /* -EIO: it was killed */
+	if (m.msg_controllen < CMSG_LEN(sizeof(int)) || c.h.cmsg_type != SCM_RIGHTS)
+		return -EMFILE;
+	memcpy(&fd, CMSG_DATA(&c.h), sizeof(fd));
+	return fd;
+}
+
+/* --- the loopback ---------------------------------------------------------------------------------------- */
+
+/* Not 127.0.0.0/16, where programs and /etc/hosts have addresses of their own; nothing that ends with 0 or 255. */
+static void pick_address(struct sockaddr_in *a)
+{
+	unsigned char r[3] = { 0 };
+
+	while (getrandom(r, sizeof(r), 0) != sizeof(r))
+		;
+	*a = (struct sockaddr_in){ .sin_family = AF_INET };
+	a->sin_addr.s_addr = htonl(127u << 24 | (16u + r[0] % 224u) << 16 | (unsigned)r[1] << 8 |
+				   (1u + r[2] % 254u));
+}
+
+int loopback_bind(int given, int backlog, struct sockaddr_in *at)
+{
+	_cleanup_(closep) int fd =
+		given >= 0 ? given : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	socklen_t n = sizeof(*at);
+
+	pick_address(at);
+	if (fd < 0 || bind(fd, (struct sockaddr *)at, sizeof(*at)) < 0 ||
+	    (backlog > 0 && listen(fd, backlog) < 0) ||
+	    getsockname(fd, (struct sockaddr *)at, &n) < 0)
+		return -errno;
+	return TAKE_FD(fd);
 }

@@ -1,4 +1,4 @@
-#include "base/array.h"
+#include "base/util.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "base/near_name.h"
+#include "base/format/near_name.h"
 
 #include "base/util.h"
 

@@ -6,7 +6,7 @@
  * binary must also run on CPUs without it. The table is filled on first use, once for all
  * threads.
  */
-#include "base/crc32c.h"
+#include "base/format/crc32c.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "base/digits.h"
+#include "base/format/digits.h"
 
 #include "base/buf.h"
 
