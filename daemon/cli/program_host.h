@@ -10,10 +10,10 @@
  */
 #pragma once
 
-#include "proc/agent_user.h"
 #include "session/parts/programs/bounded_run.h"
 #include "session/parts/programs/programs.h"
 #include "session/parts/programs/version_run.h"
+#include "proc/users/agent_user.h"
 
 struct program_host {
 	struct loop *loop;

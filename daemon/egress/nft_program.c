@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "proc/spawn.h"
-#include "proc/text_tail.h"
+#include "proc/output/lines.h"
 
 #include <errno.h>
 #include <linux/netfilter.h>

@@ -6,7 +6,7 @@
  */
 #include "fetch/fetch.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "fetcher/wire/fetch_headers.h"

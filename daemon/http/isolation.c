@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "proc/netns.h"
-#include "proc/root/root_access.h"
+#include "proc/users/root_access.h"
 
 #include <pwd.h>
 

@@ -7,7 +7,7 @@
  * level: what a session gets whose client names none; levels: which it could have whole (session_level.h). daemonUser: agents run as the daemon's own user
  * (no --agent-user, or that one): they can read the token, the usage records and the journals. The UNIX sockets refuse them (proc/table/ancestry.h), files cannot. sharedUser: all
  * sessions run as one user, so that one can read the environment of another's harness, and stop it (no --agent-uids).
- * waysToRoot is searched at each call (proc/root/root_access.h has the kinds);
+ * waysToRoot is searched at each call (proc/users/root_access.h has the kinds);
  * unread: some files could not be read. networkNamespaces: a session can be without
  * network (proc/netns.h); networkMissing: why it cannot.
  */

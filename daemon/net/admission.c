@@ -12,7 +12,7 @@
 #include "base/http/http_fields.h"
 #include "base/os/file.h"
 #include "digest/digest.h"
-#include "proc/uid_range.h"
+#include "proc/users/uid_range.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

@@ -18,7 +18,7 @@
 #include "base/os/local_sock.h"
 #include "loop/acceptor.h"
 #include "proc/table/ancestry.h"
-#include "proc/lines.h"
+#include "proc/output/lines.h"
 
 #include <errno.h>
 #include <stdio.h>

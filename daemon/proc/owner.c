@@ -8,8 +8,8 @@
  */
 #include "proc/owner.h"
 
-#include "base/os/file.h"
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "proc/cgroup/cgroup_dir.h"
 #include "proc/table/process_tree.h"
 

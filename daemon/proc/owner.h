@@ -24,7 +24,7 @@ struct owner_lock {
 
 /* -EBUSY: another daemon runs on this state. Sweeps what a dead one left. */
 int owner_acquire(struct owner_lock *l, const char *state, struct err *e);
-/* groups: NULL before there are any (own_groups.h). */
+/* groups: NULL before there are any. */
 void owner_write(struct owner_lock *l, const struct cgroups *groups);
 /* After a clean stop there is nothing to sweep: the owner file goes. */
 void owner_release(struct owner_lock *l);

@@ -6,10 +6,9 @@
  * order. The thread calls only prescan->run; begin, on_line and free run on the loop.
  * prescan_forget waits for the thread if it works on that child's line.
  */
-#include "proc/prescan.h"
+#include "proc/proc_internal.h"
 
 #include "base/limits.h"
-#include "proc/proc_internal.h"
 
 static void start_next(struct proc_host *h);
 

@@ -114,10 +114,8 @@ static void proc_reaped(struct proc *p, int status, const struct rusage *used)
 	sweep(p);
 }
 
-static void on_reaped(void *ctx, pid_t pid, int status, const struct rusage *used)
+static void on_reaped(struct proc_host *h, pid_t pid, int status, const struct rusage *used)
 {
-	struct proc_host *h = ctx;
-
 	list_each(p, &h->procs, struct proc, link) {
 		if (p->pid == pid && !p->reaped) {
 			proc_reaped(p, status, used);
@@ -126,9 +124,27 @@ static void on_reaped(void *ctx, pid_t pid, int status, const struct rusage *use
 	}
 }
 
+/* Children and orphans of agents, of which the kernel makes a subreaper the parent. A few at a time: an agent can leave
+ * many, and the loop has other work. */
+static void reap_children(void *ctx)
+{
+	struct proc_host *h = ctx;
+	struct rusage used;
+	int status;
+
+	for (size_t i = 0; i < REAP_MAX; i++) {
+		pid_t pid = wait4(-1, &status, WNOHANG, &used);
+
+		if (pid <= 0)
+			return;
+		on_reaped(h, pid, status, &used);
+	}
+	loop_timer_set(h->loop, &h->reap_timer, 1, reap_children, h);
+}
+
 void proc_host_reap(struct proc_host *h)
 {
-	reaper_run(&h->reaper, h->loop, on_reaped, h);
+	reap_children(h);
 }
 
 static void proc_fault(struct proc *p, const char *why)
@@ -304,7 +320,7 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 			const struct proc_events *ev, void *ctx, struct err *e)
 {
 	_cleanup_(cgroup_join_close) struct cgroup_join join = { .n = 0 };
-	const struct cgroups *groups = own_groups_get(&h->groups);
+	const struct cgroups *groups = proc_host_cgroups(h);
 	struct cgroup_seat seat;
 	struct spawned s;
 	struct proc *p;

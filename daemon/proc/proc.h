@@ -16,14 +16,14 @@
 #include "loop/loop.h"
 #include "proc/bounds.h"
 #include "proc/output/noise.h"
-#include "proc/own_groups.h"
 #include "proc/table/measure.h"
 
 #include <sys/types.h>
 
+struct owner_lock;
 struct proc;
 struct tree_own;
-struct proc_host; /* what all children share: loop, reaper, cgroups */
+struct proc_host; /* what all children share: loop, cgroups */
 
 struct proc_spec {
 	char *const *argv; /* argv[0] is an absolute path */
@@ -47,7 +47,7 @@ struct proc_status {
 	bool signalled;		 /* the daemon has sent it a signal */
 };
 
-/* What the owner of a child does with a line of PRESCAN_MIN bytes or more (prescan.h). */
+/* What the owner of a child does with a line of PRESCAN_MIN bytes or more (prescan.c). */
 #define PRESCAN_KEPT 1
 struct proc_prescan {
 	/* Returns what run gets, which has all that it needs of the owner; NULL: on_line of struct proc_events takes the

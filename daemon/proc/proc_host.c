@@ -29,7 +29,7 @@ struct proc_host *proc_host_new(struct loop *loop, struct owner_lock *owner)
 	list_init(&h->procs);
 	list_init(&h->prescans.waiting);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	h->groups.owner = owner;
+	h->owner = owner;
 	h->sweeper = sweeper_new(loop, proc_host_list, h);
 	return h;
 }
@@ -42,8 +42,8 @@ struct proc_host *proc_host_free(struct proc_host *h)
 	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
 		usleep(SWEEP_ROUND_MS * 1000);
 	loop_task_cancel(&h->idle_task);
-	reaper_done(&h->reaper);
-	own_groups_done(&h->groups);
+	loop_timer_cancel(&h->reap_timer);
+	h->groups = cgroups_close(h->groups);
 	h->sweeper = sweeper_free(h->sweeper);
 	free(h);
 	return NULL;
@@ -60,9 +60,16 @@ unsigned proc_host_count(const struct proc_host *h)
 	return h->count;
 }
 
+/* Before any child is started, and not earlier: to make them takes about as long as the rest of a start, and a daemon
+ * that has started no child can answer without them. */
 struct cgroups *proc_host_cgroups(struct proc_host *h)
 {
-	return own_groups_get(&h->groups);
+	if (h->groups)
+		return h->groups;
+	h->groups = cgroups_open("", tree_owner_mark());
+	if (h->owner)
+		owner_write(h->owner, h->groups);
+	return h->groups;
 }
 
 struct prescan_counts proc_host_prescans(const struct proc_host *h)

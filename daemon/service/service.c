@@ -7,7 +7,7 @@
  */
 #include "service/service.h"
 
-#include "base/digits.h"
+#include "base/format/digits.h"
 #include "base/util.h"
 #include "base/version.h"
 #include "confine/confine_probe.h"

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "loop/loop.h"
-#include "proc/agent_user.h"
+#include "proc/users/agent_user.h"
 #include "proc/proc.h"
 
 #include <stdbool.h>

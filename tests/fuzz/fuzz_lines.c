@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/limits.h"
-#include "proc/lines.h"
+#include "proc/output/lines.h"
 
 #include <errno.h>
 

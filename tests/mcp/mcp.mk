@@ -2,7 +2,7 @@
 MCP_FIXTURE := $(BUILD)/mcp-fixture
 MCP_FIXTURE_OBJ := $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(wildcard tests/mcp/fixture/*.c))
 # What it is made of besides: the middle of the MCP side and what that stands on.
-MCP_FIXTURE_PARTS := $(filter $(foreach part,tools/mcp/% $(addsuffix /%,$(addprefix daemon/,base json loop digest rpc)) daemon/proc/lines.o,\
+MCP_FIXTURE_PARTS := $(filter $(foreach part,tools/mcp/% $(addsuffix /%,$(addprefix daemon/,base json loop digest rpc)) daemon/proc/output/lines.o,\
 	$(BUILD)/obj/$(part)),$(OBJS))
 
 $(MCP_FIXTURE): $(MCP_FIXTURE_OBJ) $(MCP_FIXTURE_PARTS)

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
-#include "proc/lines.h"
+#include "proc/output/lines.h"
 #include "tools/mcp/mcp_front.h"
 
 #include <errno.h>

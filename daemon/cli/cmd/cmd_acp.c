@@ -7,7 +7,7 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "proc/lines.h"
+#include "proc/output/lines.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
 

@@ -11,7 +11,7 @@
 #include "confine/confine_machine.h"
 #include "egress/wire/egress_rules.h"
 #include "proc/level_means.h"
-#include "proc/spaces/seen_programs.h"
+#include "proc/spaces/fsview.h"
 #include "proc/spaces/shut_devices.h"
 #include "proc/spaces/spaces.h"
 #include "proc/spawn.h"

@@ -13,7 +13,7 @@
 #include "json/jenc.h"
 #include "json/jself.h"
 #include "json/jstr.h"
-#include "proc/lines.h"
+#include "proc/output/lines.h"
 #include "rpc/rpc.h"
 #include "session/parts/bundle/bundle_events.h"
 #include "session/core/log/event_table.h"

@@ -30,7 +30,7 @@
 #include "net/net_server.h"
 #include "net/unix_server.h"
 #include "outbox/outbox.h"
-#include "proc/daemon_caps.h"
+#include "proc/users/daemon_caps.h"
 #include "proc/netns.h"
 #include "proc/owner.h"
 #include "session/core/store/state_modes.h"

@@ -3,8 +3,8 @@
 #include "cli/serve_check.h"
 
 #include "base/limits.h"
-#include "proc/root/root_access.h"
-#include "proc/uid_range.h"
+#include "proc/users/root_access.h"
+#include "proc/users/uid_range.h"
 
 #include <pwd.h>
 #include <sys/stat.h>

@@ -5,7 +5,6 @@
 #include "base/util.h"
 #include "http/endpoints.h"
 #include "proc/machine/machine_facts.h"
-#include "proc/machine/process_facts.h"
 #include "proc/table/process_tree.h"
 
 #include <stdio.h>

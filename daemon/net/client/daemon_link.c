@@ -11,7 +11,7 @@
 #include "net/client/ws_client.h"
 #include "base/limits.h"
 #include "base/os/local_sock.h"
-#include "proc/lines.h"
+#include "proc/output/lines.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

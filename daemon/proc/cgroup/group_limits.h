@@ -30,3 +30,18 @@ void group_limits_put(const struct group_limits *l, struct jw *w, const char *ke
 void group_limits_put_members(const struct group_limits *l, struct jw *w);
 /* From such an object; what is malformed counts as absent. */
 void group_limits_load(struct slice object, struct group_limits *ret);
+
+struct cgroups;
+struct proc_group;
+
+/* Limits as clients see them: the numbers, what enforces each of them, and what cannot be enforced and why. */
+struct limits_report {
+	const struct group_limits *limits; /* what is 0 is left out */
+	const struct cgroups *groups;
+	const struct proc_group *group; /* that has these limits; NULL: none has yet */
+	bool switch_user;		/* its processes run as another user than we do */
+};
+
+/* An object: memoryBytes, pids, cpuWeight; by {of each: "cgroup v2", "cgroup v1", "rlimit" or "none"};
+ * missing [{what, why}]. */
+void limits_report_put(struct jw *w, const char *key, const struct limits_report *r);

@@ -2,19 +2,40 @@
  * machine_facts.c - processors, memory, load and network devices of the machine, from /proc.
  *
  * The formats are those of proc(5): /proc/stat counts clock ticks, /proc/meminfo KiB, /proc/net/dev
- * bytes. Each file is read once into a fixed buffer (proc_text.h); METRIC_DEVICES_MAX bounds the
- * devices. A value that cannot be read is 0. Limits of cgroups are not considered here
+ * bytes. Each file is read once into a fixed buffer; METRIC_DEVICES_MAX bounds the devices. A value that cannot be read is 0. Limits of cgroups are not considered here
  * (cgroup_place.c).
  */
 #include "proc/machine/machine_facts.h"
 
 #include "base/util.h"
-#include "proc/machine/proc_text.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <time.h>
 
 const char *const cpu_modes[CPU_MODES] = { "user",   "nice", "system",	"idle",
 					   "iowait", "irq",  "softirq", "steal" };
+
+/* The beginning of a file, NUL-terminated. */
+struct proc_text {
+	char text[METRIC_FILE_BYTES + 1];
+};
+
+/* In as many pieces as the kernel gives: of a long file, one read returns a page. */
+static bool proc_text_read(const char *path, struct proc_text *ret)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t at = 0;
+	ssize_t n = fd < 0 ? -1 : 1;
+
+	while (n > 0 && at < METRIC_FILE_BYTES) {
+		n = read(fd, ret->text + at, METRIC_FILE_BYTES - at);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	ret->text[at] = '\0';
+	return n >= 0;
+}
 
 static void read_cpu(struct machine_facts *m, struct proc_text *t)
 {
@@ -91,4 +112,56 @@ uint64_t machine_memory_available(void)
 
 	read_memory(&m, &t);
 	return m.available;
+}
+
+/* --- one process ----------------------------------------------------------------------------------------- */
+
+/* Start times are counted from the boot. */
+static double boot_time(void)
+{
+	struct timespec real, boot;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	return (double)(real.tv_sec - boot.tv_sec) + (double)(real.tv_nsec - boot.tv_nsec) / 1e9;
+}
+
+bool process_facts_read(pid_t pid, struct process_facts *ret)
+{
+	unsigned long long user, system, child_user, child_system, threads, start, space, pages;
+	double ticks = (double)sysconf(_SC_CLK_TCK);
+	struct proc_text t;
+	const char *after;
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	after = proc_text_read(path, &t) ? strrchr(t.text, ')') : NULL;
+	if (!after ||
+	    sscanf(after + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d"
+		   " %llu %*d %llu %llu %llu",
+		   &user, &system, &child_user, &child_system, &threads, &start, &space,
+		   &pages) != 8)
+		return false;
+	*ret = (struct process_facts){ .cpu_secs = (double)(user + system) / ticks,
+				       .waited_secs = (double)(child_user + child_system) / ticks,
+				       .resident = pages * (uint64_t)sysconf(_SC_PAGESIZE),
+				       .space = space,
+				       .threads = (unsigned)threads,
+				       .started = boot_time() + (double)start / ticks };
+	return true;
+}
+
+/* But for the one that it is counted with. */
+size_t process_open_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *entry;
+	size_t n = 0;
+
+	while (d && (entry = readdir(d)))
+		n += entry->d_name[0] != '.';
+	if (d)
+		closedir(d);
+	return n ? n - 1 : 0;
 }

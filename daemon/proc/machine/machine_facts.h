@@ -1,10 +1,12 @@
-/* machine_facts.h - the machine that the daemon runs on: processors, memory, load, network devices, by /proc. */
+/* machine_facts.h - the machine that the daemon runs on, and what a process of it has used, by /proc. */
 #pragma once
 
 #include "base/limits.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum cpu_mode {
 	CPU_USER,
@@ -37,3 +39,17 @@ struct machine_facts {
 void machine_facts_read(struct machine_facts *ret);
 /* Bytes of memory that the kernel calls available; 0: it does not say. */
 uint64_t machine_memory_available(void);
+
+/* What one process has used, and uses, by /proc. */
+struct process_facts {
+	double cpu_secs;	  /* its own */
+	double waited_secs;	  /* and that of children it has waited for */
+	uint64_t resident, space; /* bytes */
+	unsigned threads;
+	double started; /* unix seconds */
+};
+
+/* False: it is gone, or /proc is hidden from us. */
+bool process_facts_read(pid_t pid, struct process_facts *ret);
+/* Descriptors that this process has open; 0: not known. */
+size_t process_open_files(void);

@@ -68,3 +68,12 @@ int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *re
 int fsview_mount_places(struct fsview *v, struct fsview_fault *ret);
 /* The path of a place, for a message. */
 const char *fsview_path(const struct fsview *v, unsigned number);
+
+/* Which programs there are in a view, and what is hidden around them: places that every confined command is given. */
+
+/* The directory of a program as it is called, and of what that really is. Relative: nothing. */
+void seen_program(struct fsview *v, const char *file);
+/* The directories of a PATH. */
+void seen_path(struct fsview *v, const char *path);
+/* /run, and the homes of users with our own. */
+void seen_homes_hidden(struct fsview *v);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon may do, and what it cannot: its capabilities against the table of proc/daemon_caps.c and that of its README, what it
+// What the daemon may do, and what it cannot: its capabilities against the table of proc/users/daemon_caps.c and that of its README, what it
 // leaves to those that it starts, and who reaches its state. Two of the capabilities have their proof here.
 
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ const skip = !isRoot && 'not root';
 // Of linux/capability.h.
 const NUMBERS = new Map([...fs.readFileSync('/usr/include/linux/capability.h', 'utf8').matchAll(/^#define (CAP_\w+)\s+(\d+)$/gm)]
   .map(([, name, n]) => [name, BigInt(n)]));
-const rows = [...fs.readFileSync(path.join(ROOT, 'daemon/proc/daemon_caps.c'), 'utf8').matchAll(/\{ (CAP_\w+),\s+DAEMON_(\w+) \}/g)]
+const rows = [...fs.readFileSync(path.join(ROOT, 'daemon/proc/users/daemon_caps.c'), 'utf8').matchAll(/\{ (CAP_\w+),\s+DAEMON_(\w+) \}/g)]
   .map(([, name, until]) => ({ name, until }));
 const setOf = (names) => names.reduce((set, name) => set | 1n << NUMBERS.get(name), 0n);
 const served = setOf(rows.filter((row) => row.until === 'SERVES').map((row) => row.name));

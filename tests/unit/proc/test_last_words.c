@@ -131,7 +131,7 @@ static void test_sweep_of_a_turn_is_dropped_at_the_end(void **state _unused_)
 	struct proc *p;
 
 	begin();
-	procs->groups.made = cgroups_open("/nonexistent", tree_owner_mark()); /* none */
+	procs->groups = cgroups_open("/nonexistent", tree_owner_mark()); /* none */
 	gone = false;
 	p = proc_spawn(procs, &spec, &numbers, &p, &e);
 	assert_non_null(p);

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "proc/lines.h"
+#include "proc/output/lines.h"
 
 static void feed(struct lines *l, const char *p, size_t n)
 {

@@ -1,7 +1,7 @@
 /* test_root_access.c - the ways to root that the files of an image tell, each found, and none where there is none. */
 #include "unit.h"
 
-#include "proc/root/root_access.h"
+#include "proc/users/root_access.h"
 
 #include <sys/stat.h>
 

@@ -10,13 +10,14 @@
 
 #include "base/buf.h"
 #include "base/list.h"
-#include "proc/agent_user.h"
 #include "session/core/harness/harness_internal.h"
 #include "session/core/session.h"
 #include "session/core/store/activity.h"
 #include "session/core/store/problems.h"
 #include "session/core/store/removal.h"
 #include "session/core/store/session_index.h"
+#include "proc/users/agent_user.h"
+#include "proc/users/uid_range.h"
 #include "usage/ledger/ledger.h"
 
 /* In struct session_store: recovery. */

@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "proc/cgroup/limits_report.h"
 #include "session/core/session_internal.h"
 #include "session/parts/session_parts.h"
+#include "proc/cgroup/group_limits.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jstr.h"
-#include "proc/spaces/seen_programs.h"
+#include "proc/spaces/fsview.h"
 #include "proc/spaces/shut_devices.h"
 #include "proc/spaces/spaces.h"
 #include "session/parts/confinement/session_level.h"

@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "proc/agent_user.h"
-#include "proc/uid_range.h"
+#include "proc/users/agent_user.h"
+#include "proc/users/uid_range.h"
 
 struct agent_uids;
 

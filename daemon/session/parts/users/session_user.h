@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "proc/uid_lock.h"
+#include "proc/users/uid_range.h"
 #include "session/core/session_internal.h"
 #include "session/parts/session_parts.h"
 #include "session/parts/users/agent_uids.h"

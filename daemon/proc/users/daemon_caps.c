@@ -1,4 +1,4 @@
-#include "proc/daemon_caps.h"
+#include "proc/users/daemon_caps.h"
 
 #include "base/util.h"
 

@@ -1,9 +1,11 @@
-#include "proc/lines.h"
+
+#include "proc/output/lines.h"
 
 #include "base/limits.h"
 #include "base/util.h"
 
 #include <errno.h>
+#include <string.h>
 
 void lines_init(struct lines *l, size_t max)
 {
@@ -58,4 +60,32 @@ void lines_trim(struct lines *l)
 struct slice lines_rest(const struct lines *l)
 {
 	return buf_slice(&l->in);
+}
+
+/* --- standard error -------------------------------------------------------------------------------------- */
+
+void text_tail_add(struct text_tail *t, const char *s, size_t n)
+{
+	if (n >= CHILD_STDERR_TAIL) {
+		s += n - CHILD_STDERR_TAIL;
+		n = CHILD_STDERR_TAIL;
+		t->n = 0;
+	}
+	if (t->n + n > CHILD_STDERR_TAIL) {
+		size_t drop = t->n + n - CHILD_STDERR_TAIL;
+
+		memmove(t->text, t->text + drop, t->n - drop);
+		t->n -= drop;
+	}
+	memcpy(t->text + t->n, s, n);
+	t->n += n;
+}
+
+const char *text_tail_show(struct text_tail *t)
+{
+	t->text[t->n] = '\0';
+	for (char *s = t->text; *s; s++)
+		if ((unsigned char)*s < 0x20)
+			*s = ' ';
+	return t->text;
 }

@@ -8,6 +8,9 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/limits.h"
+
+#include <stddef.h>
 
 struct lines {
 	struct buf in;
@@ -26,3 +29,13 @@ int lines_next(struct lines *l, struct slice *ret);
 void lines_trim(struct lines *l);
 /* What is left without a newline, at end of stream; empty if nothing. */
 struct slice lines_rest(const struct lines *l);
+
+/* The end of what a child says on its standard error, for the message when it ends. All zeros is empty. */
+struct text_tail {
+	char text[CHILD_STDERR_TAIL + 1];
+	size_t n;
+};
+
+void text_tail_add(struct text_tail *t, const char *s, size_t n);
+/* NUL-terminated, control bytes as spaces. */
+const char *text_tail_show(struct text_tail *t);

@@ -1,25 +1,35 @@
 /*
- * root_access.c - searches accounts and sshd_config for privilege escalation paths of the agent's
- * user.
+ * root_access.c - searches accounts, sshd_config and sudoers for privilege escalation paths of the
+ * agent's user.
  *
  * A false report is better than a missed one, so the parsers accept more than the real programs.
  * Files are bounded in size and includes in number, which also ends an include loop. A file that
  * exists and cannot be read sets `unread`. Outside of Match, sshd uses the first value of an option
  * (sshd_config(5)); within Match any "yes" is reported.
  */
-#include "proc/root/root_access.h"
+#include "proc/users/root_access.h"
 
-#include "base/os/file.h"
+#include "base/buf.h"
 #include "base/limits.h"
-#include "proc/root/root_access_internal.h"
+#include "base/os/file.h"
+#include "base/util.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
 
-void root_access_add(struct root_access *w, const char *kind, const char *fmt, ...)
+struct root_access_user {
+	const char *etc, *name;
+	char uid[16], gid[16];
+	struct buf groups; /* names, each with its NUL */
+};
+
+_printf_(3, 4) static void root_access_add(struct root_access *w, const char *kind, const char *fmt,
+					   ...)
 {
 	va_list ap;
 
@@ -41,7 +51,8 @@ static bool text_of(struct root_access *w, const char *path, struct buf *ret)
 	return r >= 0 && buf_putc(ret, '\0') == 0;
 }
 
-char *root_access_path(const struct root_access_user *u, const char *base, const char *path)
+/* path as written in a file below /etc, for the directory that stands for it. The caller frees. */
+static char *root_access_path(const struct root_access_user *u, const char *base, const char *path)
 {
 	_cleanup_(freep) char *dir = file_join(u->etc, base);
 
@@ -68,8 +79,9 @@ static char *next_line(char **rest)
 	return line;
 }
 
-void root_access_lines(struct root_access *w, const char *path,
-		       void (*fn)(void *ctx, char *line, const char *path), void *ctx)
+/* Calls fn with each line of the file; fn may change it. */
+static void root_access_lines(struct root_access *w, const char *path,
+			      void (*fn)(void *ctx, char *line, const char *path), void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	char *rest = text_of(w, path, &b) ? b.data : NULL, *line;
@@ -104,7 +116,7 @@ static bool lists(const char *list, const char *name)
 	return false;
 }
 
-bool root_access_in_group(const struct root_access_user *u, const char *name, size_t n)
+static bool root_access_in_group(const struct root_access_user *u, const char *name, size_t n)
 {
 	for (size_t at = 0; at < u->groups.len; at += strlen(u->groups.data + at) + 1)
 		if (strlen(u->groups.data + at) == n && memcmp(u->groups.data + at, name, n) == 0)
@@ -224,6 +236,182 @@ static void read_sshd(struct root_access *w, const struct root_access_user *u)
 			w, "SSHD_EMPTY_PASSWORDS",
 			"sshd takes empty passwords; PermitEmptyPasswords no in sshd_config");
 }
+
+/* --- sudo ------------------------------------------------------------------------------------------------ */
+
+/* what sudoers lets the agent's user do without a password. */
+struct sudo {
+	struct root_access *w;
+	const struct root_access_user *u;
+	unsigned files;
+	bool aliases;	  /* the first reading: which aliases of users mean ours */
+	struct buf names; /* those, each with its NUL */
+	bool unasked;	  /* Defaults that ask nobody for a password */
+	bool may;	  /* some rule is for our user */
+	char where[100];  /* the file of the first one that needs no password */
+};
+
+static void sudo_file(struct sudo *s, const char *path);
+
+static bool is_ours(const struct sudo *s, const char *word, size_t n)
+{
+	const struct root_access_user *u = s->u;
+
+	if ((n == 3 && memcmp(word, "ALL", 3) == 0) ||
+	    (n == strlen(u->name) && memcmp(word, u->name, n) == 0))
+		return true;
+	if (n > 1 && word[0] == '#')
+		return n - 1 == strlen(u->uid) && memcmp(word + 1, u->uid, n - 1) == 0;
+	if (n > 2 && word[0] == '%' && word[1] == '#')
+		return n - 2 == strlen(u->gid) && memcmp(word + 2, u->gid, n - 2) == 0;
+	if (n > 1 && word[0] == '%')
+		return root_access_in_group(u, word + 1, n - 1);
+	for (size_t at = 0; at < s->names.len; at += strlen(s->names.data + at) + 1)
+		if (strlen(s->names.data + at) == n && memcmp(s->names.data + at, word, n) == 0)
+			return true;
+	return false;
+}
+
+static const char *skip_blanks(const char *p)
+{
+	return p + strspn(p, " \t");
+}
+
+/* A list of users, "a, %b, ALL"; ret: what stands behind it. */
+static bool names_us(const struct sudo *s, const char *p, const char **ret)
+{
+	bool ours = false;
+
+	for (;;) {
+		size_t n;
+
+		p = skip_blanks(p);
+		n = strcspn(p, " \t,=:");
+		ours |= is_ours(s, p, n);
+		p = skip_blanks(p + n);
+		if (*p != ',')
+			break;
+		p++;
+	}
+	*ret = p;
+	return ours;
+}
+
+/* "NAME = users : NAME = users" */
+static void read_aliases(struct sudo *s, const char *p)
+{
+	while (*(p = skip_blanks(p))) {
+		size_t n = strcspn(p, " \t=");
+		const char *users = skip_blanks(p + n), *rest;
+
+		if (*users != '=')
+			return;
+		if (names_us(s, users + 1, &rest)) {
+			buf_add(&s->names, p, n);
+			buf_putc(&s->names, '\0');
+		}
+		if (*rest != ':')
+			return;
+		p = rest + 1;
+	}
+}
+
+static void read_rule(struct sudo *s, const char *line, const char *path)
+{
+	const char *rest;
+
+	if (!names_us(s, line, &rest) || !strchr(rest, '='))
+		return;
+	s->may = true;
+	if (strstr(rest, "NOPASSWD:") && !*s->where)
+		snprintf(s->where, sizeof(s->where), "%s", path);
+}
+
+static void sudo_dir(struct sudo *s, const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		_cleanup_(freep) char *file = NULL;
+		size_t n = strlen(e->d_name);
+
+		if (strchr(e->d_name, '.') || e->d_name[n - 1] == '~') /* as sudo does */
+			continue;
+		file = file_join(path, e->d_name);
+		sudo_file(s, file);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* "@includedir path", or with the old '#'. */
+static bool included(struct sudo *s, const char *line)
+{
+	_cleanup_(freep) char *name = NULL, *path = NULL;
+	bool dir = strncmp(line + 1, "includedir", 10) == 0;
+	const char *p = line + (dir ? 11 : 8);
+
+	if ((*line != '@' && *line != '#') || strncmp(line + 1, "include", 7) != 0)
+		return false;
+	p = skip_blanks(p);
+	name = xstrndup(p, strcspn(p, " \t"));
+	path = root_access_path(s->u, "", name);
+	if (dir)
+		sudo_dir(s, path);
+	else
+		sudo_file(s, path);
+	return true;
+}
+
+/* A '#' begins a comment unless a number follows, which is a uid. */
+static void drop_comment(char *line)
+{
+	for (char *p = line; (p = strchr(p, '#')); p++)
+		if (!isdigit((unsigned char)p[1]) && (p == line || p[-1] != '%')) {
+			*p = '\0';
+			return;
+		}
+}
+
+static void sudo_line(void *ctx, char *line, const char *path)
+{
+	struct sudo *s = ctx;
+
+	line = (char *)skip_blanks(line);
+	if (included(s, line))
+		return;
+	drop_comment(line);
+	if (strncmp(line, "User_Alias", 10) == 0 && s->aliases)
+		read_aliases(s, line + 10);
+	else if (strncmp(line, "Defaults", 8) == 0)
+		s->unasked |= strstr(line, "!authenticate") != NULL;
+	else if (!s->aliases && !strstr(line, "_Alias"))
+		read_rule(s, line, path);
+}
+
+static void sudo_file(struct sudo *s, const char *path)
+{
+	if (s->files++ < ROOT_ACCESS_FILES_MAX)
+		root_access_lines(s->w, path, sudo_line, s);
+}
+
+static void root_access_sudo(struct root_access *w, const struct root_access_user *u)
+{
+	_cleanup_(freep) char *path = file_join(u->etc, "sudoers");
+	struct sudo s = { .w = w, .u = u, .aliases = true };
+
+	sudo_file(&s, path);
+	s.aliases = false;
+	s.files = 0;
+	sudo_file(&s, path);
+	if (*s.where || (s.unasked && s.may))
+		root_access_add(w, "SUDO_NOPASSWD", "sudo lets %s become another user unasked: %s",
+				u->name, *s.where ? s.where : path);
+	buf_done(&s.names);
+}
+
+/* --- all of them --------------------------------------------------------------------------------------------- */
 
 void root_access_find(struct root_access *ret, const char *etc, const char *user)
 {

@@ -1,4 +1,4 @@
-#include "proc/agent_user.h"
+#include "proc/users/agent_user.h"
 
 #include "base/os/fs_user.h"
 #include "base/util.h"
