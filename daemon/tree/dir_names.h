@@ -18,7 +18,7 @@ struct dir_names {
 	size_t n, cap;
 };
 
-/* want: 1: this name; 0: not this one; negative: stop. Returns 0, that number, or a negative errno; in each case the
+/* want: 1: this name; 0: not this one; negative: stop. NULL: every name. Returns 0, that number, or a negative errno; in each case the
  * names read so far are there, sorted. */
 int dir_names_read(int dir, int (*want)(void *ctx, const char *name), void *ctx,
 		   struct dir_names *ret);

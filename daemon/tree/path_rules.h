@@ -29,7 +29,7 @@
 #define STAGE_PREFIX ".acpd-stage"
 
 struct path_limits {
-	size_t path_bytes, depth; /* at most PATH_BYTES_MAX, PATH_DEPTH_MAX */
+	uint64_t path_bytes, depth; /* at most PATH_BYTES_MAX, PATH_DEPTH_MAX */
 };
 
 struct checked_path {

@@ -41,15 +41,9 @@ static int trouble(struct tree_walker *w, const struct tree_entry *e, enum walk_
 
 /* --- one directory ---------------------------------------------------------------------------------------- */
 
-static int want_all(void *ctx _unused_, const char *name _unused_)
-{
-	return 1;
-}
-
 static int level_read(struct tree_walker *w, const struct tree_entry *e, struct walk_level *l)
 {
-	int r = dir_names_read(l->fd, w->calls->want ? w->calls->want : want_all, w->ctx,
-			       &l->names);
+	int r = dir_names_read(l->fd, w->calls->want, w->ctx, &l->names);
 
 	if (r < 0)
 		r = trouble(w, e, WALK_CANNOT_READ, r);

@@ -11,16 +11,11 @@
 
 #include "base/clock.h"
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
-#include "unpack/bytes/intact.h"
 #include "unpack/draft/draft_apply.h"
 #include "unpack/draft/draft_copy.h"
 #include "unpack/draft/draft_report.h"
 #include "unpack/extract/extract_recover.h"
-#include "unpack/job/discard.h"
-#include "unpack/job/unpack_job.h"
-#include "unpack/job/worker_process.h"
+#include "unpack/job/small_job.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -171,11 +166,8 @@ static int open_apply(struct draft_job *j)
 {
 	int r = recover_target(j->job.root, &j->user, j->job.base, &j->v);
 
-	if (r == 0 && !intact_parse(j->job.digest, &j->digest)) {
-		refuse(&j->v, "PARAM_INVALID", "digest", "not sha256: and 64 hex digits");
-		j->v.kind = VERDICT_BAD_JOB;
-		r = -EINVAL;
-	}
+	if (r == 0 && !intact_parse(j->job.digest, &j->digest))
+		r = bad_job(&j->v, "PARAM_INVALID", "digest", "not sha256: and 64 hex digits");
 	if (r == 0)
 		r = target_open(&j->where, j->job.root, &j->user, &j->v);
 	if (r == 0 && j->where.target < 0)
@@ -332,23 +324,6 @@ static void work(void *ctx, int answer)
 
 /* --- the keeper -------------------------------------------------------------------------------------------------- */
 
-static int await_worker(struct draft_job *j)
-{
-	struct worker_process *w = &j->worker;
-	int r;
-
-	w->heard.max = ANSWER_MAX + KIB;
-	while ((r = worker_process_hear(w, j->until, DRAFT_SECS_MAX, &j->v)) > 0)
-		;
-	if (r == 0)
-		r = worker_process_wait(w);
-	if (r < 0)
-		return r;
-	if (r == WORKER_KILLED || !buf_len(&w->heard) || w->heard.data[w->heard.len - 1] != '\n')
-		return fail_as(&j->v, "WORKER_DIED", NULL, "the worker ended without an answer");
-	return r;
-}
-
 static int keep_base(struct draft_job *j)
 {
 	if (rename(j->new_path, j->job.base) < 0)
@@ -391,7 +366,7 @@ static void clean_stage(struct draft_job *j)
 
 static int run(struct draft_job *j, struct slice line)
 {
-	int code, r = job_decode(line, j->verb->fields, &j->job, &j->job.root, &j->v);
+	int code, r = job_decode(line, j->verb->fields, true, &j->job, &j->v);
 
 	if (r == 0)
 		r = user_of(&j->user, j->job.uid, j->job.gid < 0 ? j->job.uid : j->job.gid, &j->v);
@@ -399,7 +374,9 @@ static int run(struct draft_job *j, struct slice line)
 		r = j->verb->open(j);
 	if (r == 0)
 		r = worker_process_start(&j->worker, work, j, &j->v);
-	code = r < 0 ? r : await_worker(j);
+	code = r < 0 ? r :
+		       worker_process_answer(&j->worker, ANSWER_MAX + KIB, j->until, DRAFT_SECS_MAX,
+					     &j->v);
 	if (code == UNPACK_DONE && j->verb->commit && (r = j->verb->commit(j)) < 0)
 		return r;
 	return code;

@@ -10,30 +10,13 @@
 #include "base/util.h"
 #include "base/clock.h"
 #include "json/jdec.h"
-#include "json/jenc.h"
 #include "json/jstr.h"
 #include "tree/held_tree.h"
-#include "unpack/bundle/bundle_tree.h"
-#include "unpack/export/tree_pack.h"
 #include "unpack/snapshot/delivered.h"
-#include "unpack/snapshot/snapshot_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
-
-/* --- the job, as it comes ------------------------------------------------------------------------------- */
-
-struct export_params {
-	char *root, *below, *dir, *patch, *format, *ignore;
-	struct slice paths, limits, allow, deny, about;
-	int64_t turn, since, uid, gid;
-	bool list, nearest;
-};
-
-struct export_limits {
-	int64_t file_bytes, bytes, entries, seconds, patch_bytes;
-};
 
 #define JOB_ROOT JF_STR(struct export_params, root, "root", JF_REQUIRED, PATH_BYTES_MAX)
 #define JOB_COMMON                                                                                 \
@@ -100,47 +83,19 @@ static const struct jfield limit_fields[] = {
 	JF_END,
 };
 
-/* --- the job, at work ----------------------------------------------------------------------------------- */
-
-struct export_job {
-	const struct export_verb *verb;
-	struct export_params job;
-	struct export_limits limits;
-	bool gitignore;
-	int root;
-	struct snapshot_dir state;
-	struct snapshot_report snapshot;
-	struct offending offending;
-	struct tree_pack_job export;
-	struct tree_pack_report exported;
-	struct bundle_manifest manifest;
-};
-
-struct export_verb {
-	const char *word;
-	const struct jfield *fields;
-	int64_t bytes, seconds; /* limits if the job has none */
-	int (*open)(struct export_job *, struct verdict *);
-	int (*enter)(struct export_job *, struct verdict *); /* or NULL */
-	int (*run)(struct export_job *, int out, struct verdict *);
-	void (*report)(struct export_job *, struct jw *);
-};
-
-static int bad_job(struct verdict *v, const char *field, const char *text)
+static int bad_export(struct verdict *v, const char *field, const char *text)
 {
-	refuse(v, "JOB_INVALID", field, "%s", text);
-	v->kind = VERDICT_BAD_JOB;
-	return -EINVAL;
+	return bad_job(v, "JOB_INVALID", field, text);
 }
 
-static uint64_t deadline(const struct export_job *o)
+static uint64_t export_deadline(const struct export_job *o)
 {
 	return o->limits.seconds ? clock_mono_ms() + (uint64_t)o->limits.seconds * 1000 : 0;
 }
 
 /* --- pack ----------------------------------------------------------------------------------------------- */
 
-static int take_paths(struct export_job *o, struct slice paths, struct verdict *v)
+static int export_take_paths(struct export_job *o, struct slice paths, struct verdict *v)
 {
 	struct jiter it;
 	struct jval item;
@@ -150,9 +105,9 @@ static int take_paths(struct export_job *o, struct slice paths, struct verdict *
 		char *path = NULL;
 
 		if (o->export.npaths == EXPORT_PATHS_MAX)
-			return bad_job(v, "paths", "too many of them");
+			return bad_export(v, "paths", "too many of them");
 		if (jstr_decode(item, PATH_BYTES_MAX, &path) < 0)
-			return bad_job(v, "paths", "each must be a string");
+			return bad_export(v, "paths", "each must be a string");
 		*GROW(o->export.paths, o->export.npaths) = path;
 		if (tree_pack_clean_path(path) < 0)
 			return refuse(v, "PATH_INVALID", path,
@@ -164,15 +119,15 @@ static int take_paths(struct export_job *o, struct slice paths, struct verdict *
 static int open_export(struct export_job *o, struct verdict *v)
 {
 	if (pack_format_parse(o->job.format, &o->export.format) < 0)
-		return bad_job(v, "format", "not one of tar, tar.gz, tar.zst, zip");
+		return bad_export(v, "format", "not one of tar, tar.gz, tar.zst, zip");
 	/* without it libarchive cannot decode names; it reads a file, so it precedes confinement */
 	setlocale(LC_CTYPE, "C.UTF-8");
 	if (o->job.below && tree_pack_clean_path(o->job.below) < 0)
 		return refuse(v, "PATH_INVALID", o->job.below, "a path below root, without \"..\"");
-	return o->job.paths.n ? take_paths(o, o->job.paths, v) : 0;
+	return o->job.paths.n ? export_take_paths(o, o->job.paths, v) : 0;
 }
 
-static int not_entered(struct verdict *v, int error, const char *path)
+static int export_not_entered(struct verdict *v, int error, const char *path)
 {
 	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
 		return refuse(v, "PATH_NOT_FOUND", path,
@@ -195,7 +150,7 @@ static int enter_below(struct export_job *o, struct verdict *v)
 	else
 		errno = -fd;
 	if (fd < 0)
-		return not_entered(v, -errno, o->job.below);
+		return export_not_entered(v, -errno, o->job.below);
 	close(o->root);
 	o->root = fd;
 	return 0;
@@ -216,7 +171,7 @@ static int enter_export(struct export_job *o, struct verdict *v)
 
 static int run_export(struct export_job *o, int out, struct verdict *v)
 {
-	o->export.deadline_ms = deadline(o);
+	o->export.deadline_ms = export_deadline(o);
 	return tree_pack_write(&o->export, out, &o->exported, v);
 }
 
@@ -235,7 +190,7 @@ static void report_export(struct export_job *o, struct jw *w)
 
 /* --- bundles -------------------------------------------------------------------------------------------- */
 
-static int open_bundle(struct export_job *o _unused_, struct verdict *v _unused_)
+static int export_open_nothing(struct export_job *o _unused_, struct verdict *v _unused_)
 {
 	return 0;
 }
@@ -268,7 +223,7 @@ static int open_snapshot(struct export_job *o, struct verdict *v)
 static int open_diff(struct export_job *o, struct verdict *v)
 {
 	if (offending_init(&o->offending, o->job.allow, o->job.deny) < 0)
-		return bad_job(v, "allow", "it and deny are arrays of patterns");
+		return bad_export(v, "allow", "it and deny are arrays of patterns");
 	return snapshot_dir_open_diff(&o->state, o->job.dir, (uint32_t)o->job.since, o->job.nearest,
 				      o->job.patch, v);
 }
@@ -287,7 +242,7 @@ static struct snapshot_job snapshot_job_of(struct export_job *o)
 			.bytes = (uint64_t)o->limits.bytes,
 			.entries = (uint64_t)o->limits.entries,
 			.patch_bytes = (uint64_t)o->limits.patch_bytes,
-			.deadline_ms = deadline(o),
+			.deadline_ms = export_deadline(o),
 		},
 	};
 }
@@ -318,7 +273,7 @@ static void report_fold(struct export_job *o, struct jw *w)
 	jw_uint(w, "folded", o->snapshot.changed);
 }
 
-static void put_changes(struct jw *w, struct changes *c)
+static void export_put_changes(struct jw *w, struct changes *c)
 {
 	char state[SHA256_HEX];
 
@@ -342,7 +297,7 @@ static void report_snapshot(struct export_job *o, struct jw *w)
 	if (r->ignored.total)
 		omitted_put(&r->ignored, w, "ignored", "ignoredTotal");
 	if (o->job.list)
-		put_changes(w, &o->snapshot.changes);
+		export_put_changes(w, &o->snapshot.changes);
 	if (o->offending.wanted) {
 		jw_arr(w, "offending");
 		buf_add_slice(w->b, buf_slice(&o->offending.json));
@@ -362,41 +317,41 @@ static void report_snapshot(struct export_job *o, struct jw *w)
 /* --- all of them ---------------------------------------------------------------------------------------- */
 
 /* clang-format off */
-static const struct export_verb verbs[] = {
+static const struct export_verb export_verbs[] = {
 	/* an archive takes as long as its reader does */
 	{ "pack", pack_fields, INT64_MAX, 0, open_export, enter_export, run_export, report_export },
-	{ "bundle", bundle_fields, INT64_MAX, 0, open_bundle, NULL, run_bundle, report_export },
-	{ "bundle-check", bundle_check_fields, INT64_MAX, UNPACK_SECS_MAX, open_bundle, NULL, run_bundle_check, report_bundle_check },
+	{ "bundle", bundle_fields, INT64_MAX, 0, export_open_nothing, NULL, run_bundle, report_export },
+	{ "bundle-check", bundle_check_fields, INT64_MAX, UNPACK_SECS_MAX, export_open_nothing, NULL, run_bundle_check, report_bundle_check },
 	{ "snapshot", snapshot_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_snapshot, NULL, run_snapshot, report_snapshot },
 	{ "fold", fold_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_fold, NULL, run_fold, report_fold },
 	{ "diff", diff_fields, SNAPSHOT_BYTES_MAX, UNPACK_SECS_MAX, open_diff, NULL, run_snapshot, report_snapshot },
 };
 /* clang-format on */
 
-static int take_fields(struct slice text, const struct jfield *fields, const char *prefix,
-		       void *ret, struct verdict *v)
+static int export_take_fields(struct slice text, const struct jfield *fields, const char *prefix,
+			      void *ret, struct verdict *v)
 {
 	struct err e = { 0 };
 	int r = jdec_object(text, fields, prefix, ret, &e);
 
 	if (r == 0)
 		r = jdec_refuse_unknown(text, fields, prefix, "no such member of this job", &e);
-	return r < 0 ? bad_job(v, e.field, e.msg) : 0;
+	return r < 0 ? bad_export(v, e.field, e.msg) : 0;
 }
 
-static int parse(struct export_job *o, struct slice text, struct verdict *v)
+static int export_parse(struct export_job *o, struct slice text, struct verdict *v)
 {
 	const char *ignore;
-	int r = take_fields(text, o->verb->fields, "", &o->job, v);
+	int r = export_take_fields(text, o->verb->fields, "", &o->job, v);
 
 	if (r == 0 && o->job.limits.n)
-		r = take_fields(o->job.limits, limit_fields, "limits.", &o->limits, v);
+		r = export_take_fields(o->job.limits, limit_fields, "limits.", &o->limits, v);
 	if (r < 0)
 		return r;
 	ignore = o->job.ignore ? o->job.ignore : "none";
 	o->gitignore = strcmp(ignore, "gitignore") == 0;
 	if (!o->gitignore && strcmp(ignore, "none") != 0)
-		return bad_job(v, "ignore", "neither gitignore nor none");
+		return bad_export(v, "ignore", "neither gitignore nor none");
 	return 0;
 }
 
@@ -407,17 +362,17 @@ struct export_job *export_job_open(const char *verb, struct slice job, struct ve
 
 	*o = (struct export_job){ .root = -1 };
 	snapshot_dir_init(&o->state);
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (strcmp(verb, verbs[i].word) == 0)
-			o->verb = &verbs[i];
+	for (size_t i = 0; i < ARRAY_SIZE(export_verbs); i++)
+		if (strcmp(verb, export_verbs[i].word) == 0)
+			o->verb = &export_verbs[i];
 	if (!o->verb) {
-		bad_job(v, NULL, "no such verb");
+		bad_export(v, NULL, "no such verb");
 		return export_job_free(o);
 	}
 	o->job.uid = o->job.gid = -1;
 	o->limits = (struct export_limits){ SNAPSHOT_FILE_MAX, o->verb->bytes, UNPACK_ENTRIES_MAX,
 					    o->verb->seconds, SNAPSHOT_PATCH_MAX };
-	r = parse(o, job, v);
+	r = export_parse(o, job, v);
 	if (r == 0)
 		r = o->verb->open(o, v);
 	return r < 0 ? export_job_free(o) : o;
@@ -440,26 +395,6 @@ struct export_job *export_job_free(struct export_job *o)
 	return NULL;
 }
 
-int64_t export_job_uid(const struct export_job *o)
-{
-	return o->job.uid;
-}
-
-int64_t export_job_gid(const struct export_job *o)
-{
-	return o->job.gid;
-}
-
-uint64_t export_job_seconds(const struct export_job *o)
-{
-	return (uint64_t)o->limits.seconds;
-}
-
-int export_job_root(const struct export_job *o)
-{
-	return o->root;
-}
-
 /* Pack, index and turns; an archive may go into a file and be of any size. */
 uint64_t export_job_file_max(const struct export_job *o)
 {
@@ -470,29 +405,7 @@ int export_job_enter(struct export_job *o, struct verdict *v)
 {
 	o->root = open(o->job.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (o->root < 0)
-		return o->verb->enter ? not_entered(v, -errno, o->job.root) :
+		return o->verb->enter ? export_not_entered(v, -errno, o->job.root) :
 					fail_with(v, -errno, o->job.root, "opening the tree");
 	return o->verb->enter ? o->verb->enter(o, v) : 0;
-}
-
-int export_job_run(struct export_job *o, int out, struct verdict *v)
-{
-	return o->verb->run(o, out, v);
-}
-
-int export_job_commit(struct export_job *o, struct verdict *v)
-{
-	return snapshot_dir_commit(&o->state, v);
-}
-
-void export_job_done_line(struct export_job *o, struct buf *line)
-{
-	struct jw w = JW(line);
-
-	jw_obj(&w, NULL);
-	jw_obj(&w, "done");
-	o->verb->report(o, &w);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	buf_putc(line, '\n');
 }

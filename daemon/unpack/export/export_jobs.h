@@ -1,43 +1,71 @@
 /*
- * export_jobs.h - the jobs that read a tree: pack (an archive of it), snapshot and diff.
+ * export_jobs.h - the jobs that read a tree: pack (an archive of it), bundle, bundle-check, snapshot, fold and diff.
  *
  * A job is done in steps, because no process should have both the rights of the daemon and access to the session's
  * tree:
  *
- *	export_job_open	with the rights of the daemon: reads the job, opens the files of the snapshot directory
+ *	export_job_open		with the rights of the daemon: reads the job, opens the files of the snapshot directory
  *	export_job_enter	with those of the session: opens the tree
- *	export_job_run	needs nothing but descriptors; writes the answer to a pack job to out
- *	export_job_commit	with the rights of the daemon, after export_job_run was good: renames
+ *	verb->run		needs nothing but descriptors; writes the answer to a pack job to out
+ *	snapshot_dir_commit	with the rights of the daemon, after run was good: renames
  *
- * All four may be called in one process. Or one process calls export_job_open and export_job_commit, and forks another
- * for the two between: they share no memory that changes. export_job_free in the process that opened undoes what a dead
- * worker left.
+ * The keeper (export_keeper.c) calls the first and the last, and forks a worker for the two between: they share no memory
+ * that changes. export_job_free in the process that opened undoes what a dead worker left.
  *
  * Functions return 0 or a negative errno with v filled in (a malformed job: VERDICT_BAD_JOB).
  */
 #pragma once
 
-#include "base/buf.h"
-#include "unpack/job/verdict.h"
+#include "json/jenc.h"
+#include "unpack/bundle/bundle_tree.h"
+#include "unpack/export/tree_pack.h"
+#include "unpack/job/unpack_report.h"
+#include "unpack/snapshot/snapshot_dir.h"
 
-struct export_job;
+/* The job, as it comes. */
+struct export_params {
+	char *root, *below, *dir, *patch, *format, *ignore;
+	struct slice paths, limits, allow, deny, about;
+	int64_t turn, since, uid, gid;
+	bool list, nearest;
+};
 
-/* verb: "pack", "snapshot" or "diff". NULL on error. */
+struct export_limits {
+	int64_t file_bytes, bytes, entries, seconds, patch_bytes;
+};
+
+/* The job, at work. */
+struct export_job {
+	const struct export_verb *verb;
+	struct export_params job; /* uid and gid -1: our own */
+	struct export_limits
+		limits; /* seconds 0: none. run keeps to it unless the file system blocks it */
+	bool gitignore;
+	int root; /* the tree; -1 before export_job_enter */
+	struct snapshot_dir state;
+	struct snapshot_report snapshot;
+	struct offending offending;
+	struct tree_pack_job export;
+	struct tree_pack_report exported;
+	struct bundle_manifest manifest;
+};
+
+struct export_verb {
+	const char *word;
+	const struct jfield *fields;
+	int64_t bytes, seconds; /* limits if the job has none */
+	int (*open)(struct export_job *, struct verdict *);
+	int (*enter)(struct export_job *, struct verdict *); /* or NULL */
+	int (*run)(struct export_job *, int out, struct verdict *);
+	void (*report)(struct export_job *, struct jw *);
+};
+
+/* NULL on error. */
 struct export_job *export_job_open(const char *verb, struct slice job, struct verdict *v);
 struct export_job *export_job_free(struct export_job *o);
-/* The user of the job; -1: our own. */
-int64_t export_job_uid(const struct export_job *o);
-int64_t export_job_gid(const struct export_job *o);
-/* How long the job may take in all; 0: no limit. export_job_run keeps to it by itself unless the file system blocks
- * it. */
-uint64_t export_job_seconds(const struct export_job *o);
 int export_job_enter(struct export_job *o, struct verdict *v);
-/* The tree, for the confinement of the worker; -1 before export_job_enter. */
-int export_job_root(const struct export_job *o);
-/* The largest file that export_job_run may have to write. */
+/* The largest file that run may have to write. */
 uint64_t export_job_file_max(const struct export_job *o);
-/* out: the archive of a pack job; others ignore it. */
-int export_job_run(struct export_job *o, int out, struct verdict *v);
-int export_job_commit(struct export_job *o, struct verdict *v);
-/* Appends {"done":{...}} and a newline, after export_job_run. */
-void export_job_done_line(struct export_job *o, struct buf *line);
+
+/* Runs a job as keeper and worker. Answers on standard output. The archive of a pack job goes to descriptor 3. */
+enum unpack_exit export_keeper_run(const char *verb, struct slice line);

@@ -1,31 +1,31 @@
 /*
- * inflate_job.c - decompresses an archive into a file, so that later jobs read the plain tar.
+ * inflate_job.c - decompresses an archive into a file, so that later jobs read the plain tar:
  *
- * Input and output are opened before confinement, after which the process can open nothing. The
- * output is synced before the answer, because the caller renames it into the store. alarm(2)
- * enforces the time limit: its default action ends the process, also during a blocking read or
- * write.
+ *	inflate	{archive, digest?, output, bytes, uid?, gid?}: {"done":{"bytes":N, "digest":"sha256:..."}} (of the output)
+ *
+ * The archive has been unpacked before. This job does not read the tar inside: the job that unpacks the output checks
+ * it again. Checksums of the compression are checked here. A stream longer than bytes, which is required, is refused.
+ *
+ * Input and output are opened before confinement, after which the process can open nothing. output must not exist; it is
+ * created with mode 0400, and synced before the answer, because the caller renames it into the store. If the job fails,
+ * the file stays and the caller removes it. alarm(2) enforces the time limit UNPACK_SECS_MAX: its default action ends the
+ * process, also during a blocking read or write.
  */
-#include "unpack/job/inflate_job.h"
+#include "unpack/job/small_job.h"
 
 #include "base/os/file.h"
-#include "json/jdec.h"
-#include "unpack/job/unpack_job.h"
-#include "json/jenc.h"
-#include "unpack/job/confine.h"
 #include "unpack/bytes/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
 
-#define ID_MAX 4294967294LL
-
 struct inflate_job {
 	char *archive, *digest, *output;
 	int64_t bytes, uid, gid;
+	struct verdict v;
 };
 
-static const struct jfield fields[] = {
+static const struct jfield inflate_fields[] = {
 	JF_STR(struct inflate_job, archive, "archive", JF_REQUIRED, PATH_BYTES_MAX),
 	JF_STR(struct inflate_job, digest, "digest", 0, 80),
 	JF_STR(struct inflate_job, output, "output", JF_REQUIRED, PATH_BYTES_MAX),
@@ -36,12 +36,12 @@ static const struct jfield fields[] = {
 };
 
 /* What was written. */
-struct made {
+struct inflated_file {
 	uint64_t bytes;
 	struct sha256 digest;
 };
 
-static int copy(struct source *s, int out, struct made *made, struct verdict *v)
+static int inflate_copy(struct source *s, int out, struct inflated_file *made, struct verdict *v)
 {
 	struct sha256_stream sum;
 	const uint8_t *p;
@@ -64,7 +64,7 @@ static int copy(struct source *s, int out, struct made *made, struct verdict *v)
 }
 
 static int inflate_into(int in, int out, const struct inflate_job *j, struct intact *intact,
-			struct made *made, struct verdict *v)
+			struct inflated_file *made, struct verdict *v)
 {
 	_cleanup_(source_closep) struct source *s = NULL;
 	struct feed_limits limits = { (uint64_t)j->bytes, UNPACK_RATIO_MAX };
@@ -75,10 +75,10 @@ static int inflate_into(int in, int out, const struct inflate_job *j, struct int
 		r = refuse(v, "FORMAT_NOT_ALLOWED", NULL, "only a tar.gz or tar.zst is inflated");
 	if (r == 0)
 		r = source_open(in, format, limits, intact, &s, v);
-	return r < 0 ? r : copy(s, out, made, v);
+	return r < 0 ? r : inflate_copy(s, out, made, v);
 }
 
-static int inflate_intact(int in, int out, const struct inflate_job *j, struct made *made,
+static int inflate_intact(int in, int out, const struct inflate_job *j, struct inflated_file *made,
 			  struct verdict *v)
 {
 	struct intact intact;
@@ -86,16 +86,14 @@ static int inflate_intact(int in, int out, const struct inflate_job *j, struct m
 
 	if (!j->digest)
 		return inflate_into(in, out, j, NULL, made, v);
-	if (!intact_parse(j->digest, &want)) {
-		refuse(v, "PARAM_INVALID", "digest", "not sha256: and 64 hex digits");
-		v->kind = VERDICT_BAD_JOB;
-		return -EINVAL;
-	}
+	if (!intact_parse(j->digest, &want))
+		return bad_job(v, "PARAM_INVALID", "digest", "not sha256: and 64 hex digits");
 	intact_begin(&intact, &want);
 	return intact_end(&intact, in, inflate_into(in, out, j, &intact, made, v), v);
 }
 
-static int work(const struct inflate_job *j, struct made *made, struct verdict *v)
+static int inflate_output(const struct inflate_job *j, struct inflated_file *made,
+			  struct verdict *v)
 {
 	_cleanup_(closep) int in = open(j->archive, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	_cleanup_(closep) int out = -1;
@@ -114,31 +112,23 @@ static int work(const struct inflate_job *j, struct made *made, struct verdict *
 	return r < 0 ? r : inflate_intact(in, out, j, made, v);
 }
 
-_Noreturn void inflate_job(struct slice line)
+static int inflate_work(void *job, struct jw *w)
+{
+	struct inflate_job *j = job;
+	char digest[sizeof("sha256:") + SHA256_HEX] = "sha256:";
+	struct inflated_file made = { 0 };
+	int r = inflate_output(j, &made, &j->v);
+
+	jw_uint(w, "bytes", made.bytes);
+	sha256_hex(&made.digest, digest + strlen(digest));
+	jw_str(w, "digest", digest);
+	return r;
+}
+
+enum unpack_exit inflate_job(struct slice line)
 {
 	struct inflate_job j = { .uid = -1, .gid = -1 };
-	_cleanup_(buf_done) struct buf answer = { 0 };
-	struct verdict v = { .kind = VERDICT_NONE };
-	struct jw w = JW(&answer);
-	char digest[sizeof("sha256:") + SHA256_HEX] = "sha256:";
-	struct made made = { 0 };
-	int r = job_decode(line, fields, &j, NULL, &v);
 
-	if (r == 0)
-		r = work(&j, &made, &v);
-	if (r == 0) {
-		jw_obj(&w, NULL);
-		jw_obj(&w, "done");
-		jw_uint(&w, "bytes", made.bytes);
-		sha256_hex(&made.digest, digest + strlen(digest));
-		jw_str(&w, "digest", digest);
-		jw_end_obj(&w);
-		jw_end_obj(&w);
-		buf_putc(&answer, '\n');
-	} else {
-		report_verdict(&answer, &v);
-	}
-	file_write_all(STDOUT_FILENO, answer.data, answer.len);
-	jdec_free(fields, &j);
-	_exit(r == 0 ? UNPACK_DONE : report_exit(&v));
+	/* As a worker ends: the process is confined by now. */
+	_exit(small_job_run(line, inflate_fields, false, &j, &j.v, inflate_work));
 }

@@ -1,22 +1,23 @@
 /*
- * leftovers_job.c - removes processes, files, IPC objects and cron jobs of a session's user.
+ * leftovers_job.c - removes what a user has left on the machine, when nothing may be his any more:
  *
- * Processes die first: a live one could create the rest again. Files and IPC objects are removed by
- * processes that run as that user, so the kernel limits what a wrong argument could destroy. Only
- * the spools of cron and at need root; there only single regular files of that uid are unlinked. An
- * entry of keep that cannot be decoded protects every name.
+ *	leftovers	{uid, gid, directories: [...], keep?: [...]}	{"done":{"failed":N}}
+ *
+ * First all of its processes are killed: a live one could create the rest again. Then what it owns directly in one of
+ * the directories goes, with everything below that; an entry that is one of the paths in keep, or leads to one, stays as
+ * it is. Then its System V shared memory, semaphores and message queues, and what cron and at have of it. A directory
+ * that is missing is nothing. failed counts the parts that left something. The caller sees to it that nobody else runs as
+ * that user.
+ *
+ * Each part is a process of that user, so the kernel limits what a wrong argument could destroy; those that enter
+ * directories are confined to them. Only the spools of cron and at need root; there only single regular files of that uid
+ * are unlinked. An entry of keep that cannot be decoded protects every name.
  */
-#include "unpack/job/leftovers_job.h"
+#include "unpack/job/small_job.h"
 
-#include "base/os/file.h"
-#include "json/jdec.h"
-#include "json/jenc.h"
 #include "json/jstr.h"
 #include "tree/dir_names.h"
 #include "tree/held_tree.h"
-#include "unpack/job/confine.h"
-#include "unpack/job/unpack_job.h"
-#include "unpack/job/worker_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,16 +38,16 @@ struct leftovers_job {
 	uint64_t failed; /* parts */
 };
 
-static const struct jfield fields[] = {
-	JF_INT(struct leftovers_job, uid, "uid", JF_REQUIRED, 1, 4294967294LL),
-	JF_INT(struct leftovers_job, gid, "gid", JF_REQUIRED, 1, 4294967294LL),
+static const struct jfield leftovers_fields[] = {
+	JF_INT(struct leftovers_job, uid, "uid", JF_REQUIRED, 1, ID_MAX),
+	JF_INT(struct leftovers_job, gid, "gid", JF_REQUIRED, 1, ID_MAX),
 	JF_ARR(struct leftovers_job, directories, "directories", JF_REQUIRED),
 	JF_ARR(struct leftovers_job, keep, "keep", 0),
 	JF_END,
 };
 
 /* For good, and without anything of root's. */
-static bool become(const struct user *user)
+static bool leftovers_become(const struct user *user)
 {
 	return setgroups(0, NULL) == 0 && setresgid(user->gid, user->gid, user->gid) == 0 &&
 	       setresuid(user->uid, user->uid, user->uid) == 0;
@@ -55,12 +56,12 @@ static bool become(const struct user *user)
 /* --- processes ---------------------------------------------------------------------------------------------- */
 
 /* kill(-1) takes all at once: none of them gets away by a fork. A dead one is found until its parent has seen it. */
-static int kill_all(void *ctx)
+static int leftovers_kill(void *ctx)
 {
 	const struct leftovers_job *j = ctx;
 	struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
 
-	if (!become(&j->user))
+	if (!leftovers_become(&j->user))
 		return 1;
 	for (int i = 0; i < LEFTOVER_KILLS; i++) {
 		/* Linux does not signal the caller itself (kill(2)). An error means that no process
@@ -94,13 +95,13 @@ static const struct ipc_table {
 	const char *path;
 	int uid;
 	int (*remove)(int id);
-} tables[] = {
+} ipc_tables[] = {
 	{ "/proc/sysvipc/shm", 7, remove_shm },
 	{ "/proc/sysvipc/sem", 4, remove_sem },
 	{ "/proc/sysvipc/msg", 7, remove_msg },
 };
 
-static bool column(const char *line, int n, long long *ret)
+static bool ipc_column(const char *line, int n, long long *ret)
 {
 	char *end = NULL;
 
@@ -112,21 +113,21 @@ static bool column(const char *line, int n, long long *ret)
 	return true;
 }
 
-static int remove_ipc(void *ctx)
+static int leftovers_remove_ipc(void *ctx)
 {
 	const struct leftovers_job *j = ctx;
 	int failed = 0;
 
-	if (!become(&j->user))
+	if (!leftovers_become(&j->user))
 		return 1;
-	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
-		FILE *f = fopen(tables[i].path, "re");
+	for (size_t i = 0; i < ARRAY_SIZE(ipc_tables); i++) {
+		FILE *f = fopen(ipc_tables[i].path, "re");
 		char line[512];
 		long long id = 0, uid = 0;
 
 		while (f && fgets(line, sizeof(line), f))
-			if (column(line, 1, &id) && column(line, tables[i].uid, &uid) &&
-			    uid == j->uid && tables[i].remove((int)id) < 0 && errno != EINVAL)
+			if (ipc_column(line, 1, &id) && ipc_column(line, ipc_tables[i].uid, &uid) &&
+			    uid == j->uid && ipc_tables[i].remove((int)id) < 0 && errno != EINVAL)
 				failed = 1;
 		if (f)
 			fclose(f);
@@ -146,7 +147,7 @@ static bool leads_to(const char *dir, const char *name, const char *path)
 	       (path[nd + 1 + nn] == '/' || path[nd + 1 + nn] == '\0');
 }
 
-static bool is_kept(const struct leftovers_job *j, const char *dir, const char *name)
+static bool leftover_is_kept(const struct leftovers_job *j, const char *dir, const char *name)
 {
 	struct jiter it;
 	struct jval v;
@@ -170,12 +171,12 @@ struct left_dir {
 	bool spool; /* root's, with single files of users in it */
 };
 
-static int clear_one(const struct left_dir *c, const char *name)
+static int leftovers_clear_one(const struct left_dir *c, const char *name)
 {
 	struct stat sb;
 
 	if (fstatat(c->dir, name, &sb, AT_SYMLINK_NOFOLLOW) < 0 || sb.st_uid != c->j->user.uid ||
-	    is_kept(c->j, c->path, name))
+	    leftover_is_kept(c->j, c->path, name))
 		return 0;
 	if (c->spool)
 		return S_ISREG(sb.st_mode) && unlinkat(c->dir, name, 0) < 0 && errno != ENOENT ?
@@ -184,22 +185,17 @@ static int clear_one(const struct left_dir *c, const char *name)
 	return held_remove_at(c->dir, name);
 }
 
-static int want_all(void *ctx _unused_, const char *name _unused_)
-{
-	return 1;
-}
-
-static int clear(const struct left_dir *c)
+static int leftovers_clear(const struct left_dir *c)
 {
 	_cleanup_(dir_names_done) struct dir_names names = { .text.max = UINT32_MAX };
-	int failed = dir_names_read(c->dir, want_all, NULL, &names) < 0;
+	int failed = dir_names_read(c->dir, NULL, NULL, &names) < 0;
 
 	for (size_t i = 0; i < names.n; i++)
-		failed |= clear_one(c, dir_names_at(&names, i)) < 0;
+		failed |= leftovers_clear_one(c, dir_names_at(&names, i)) < 0;
 	return failed;
 }
 
-static int clear_confined(void *ctx)
+static int leftovers_clear_confined(void *ctx)
 {
 	const struct left_dir *c = ctx;
 	int dirs[] = { c->dir, -1 };
@@ -207,10 +203,10 @@ static int clear_confined(void *ctx)
 
 	if (confine_worker(&c->j->user, &(struct reach){ dirs, NULL }, 0, &v) < 0)
 		return 1;
-	return clear(c);
+	return leftovers_clear(c);
 }
 
-static bool clear_directory(struct leftovers_job *j, const char *path, bool spool)
+static bool leftovers_clear_directory(struct leftovers_job *j, const char *path, bool spool)
 {
 	struct left_dir c = { j, path, -1, spool };
 	int failed;
@@ -218,22 +214,18 @@ static bool clear_directory(struct leftovers_job *j, const char *path, bool spoo
 	c.dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (c.dir < 0)
 		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
-	failed = spool ? clear(&c) : worker_process_run(clear_confined, &c);
+	failed = spool ? leftovers_clear(&c) : worker_process_run(leftovers_clear_confined, &c);
 	close(c.dir);
 	return failed == 0;
 }
 
 /* --- the job --------------------------------------------------------------------------------------------------- */
 
-static void note(struct leftovers_job *j, bool ok)
-{
-	j->failed += !ok;
-}
-
-static int work(struct leftovers_job *j)
+static int leftovers_work(void *job, struct jw *w)
 {
 	static const char *const spools[] = { "/var/spool/cron/crontabs",
 					      "/var/spool/cron/atjobs" };
+	struct leftovers_job *j = job;
 	struct jiter it;
 	struct jval v;
 
@@ -241,40 +233,24 @@ static int work(struct leftovers_job *j)
 		return -EPERM;
 	if (!j->user.other) /* it would be all of our own */
 		return fail_as(&j->v, "ACCESS_DENIED", NULL, "only root can clean up after others");
-	note(j, worker_process_run(kill_all, j) == 0);
+	j->failed += worker_process_run(leftovers_kill, j) != 0;
 	jiter_init(&it, (struct jval){ J_ARRAY, j->directories });
 	while (jiter_next(&it, NULL, &v)) {
 		_cleanup_(freep) char *path = NULL;
 
-		note(j,
-		     jstr_decode(v, PATH_BYTES_MAX, &path) == 0 && clear_directory(j, path, false));
+		j->failed += jstr_decode(v, PATH_BYTES_MAX, &path) < 0 ||
+			     !leftovers_clear_directory(j, path, false);
 	}
-	note(j, worker_process_run(remove_ipc, j) == 0);
+	j->failed += worker_process_run(leftovers_remove_ipc, j) != 0;
 	for (size_t i = 0; i < ARRAY_SIZE(spools); i++)
-		note(j, clear_directory(j, spools[i], true));
+		j->failed += !leftovers_clear_directory(j, spools[i], true);
+	jw_uint(w, "failed", j->failed);
 	return 0;
 }
 
 enum unpack_exit leftovers_run(struct slice line)
 {
 	struct leftovers_job j = { .v = { .kind = VERDICT_NONE } };
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
-	int r = job_decode(line, fields, &j, NULL, &j.v);
 
-	if (r == 0)
-		r = work(&j);
-	if (r == 0) {
-		jw_obj(&w, NULL);
-		jw_obj(&w, "done");
-		jw_uint(&w, "failed", j.failed);
-		jw_end_obj(&w);
-		jw_end_obj(&w);
-		buf_putc(&out, '\n');
-	} else {
-		report_verdict(&out, &j.v);
-	}
-	file_write_all(STDOUT_FILENO, out.data, out.len);
-	jdec_free(fields, &j);
-	return r == 0 ? UNPACK_DONE : report_exit(&j.v);
+	return small_job_run(line, leftovers_fields, false, &j, &j.v, leftovers_work);
 }

@@ -1,12 +1,17 @@
 /*
- * reown_job.c - counts or changes the owner of everything below trees, as root.
+ * reown_job.c - the verb "reown": counts what below some trees belongs to given uids, or gives it to another, as root.
+ *
+ * Without "to" it only looks: how many entries there are ("entries", at most "max": TOO_MANY_ENTRIES), and whether
+ * anything of these uids is in a tree that is named as foreign ("found"). With "to" every file, directory and link of
+ * these uids, and of the groups of their numbers, is given to "to". The top itself stays as it is. Links are not
+ * followed, what is mounted below is not entered, and the kernel clears setuid bits.
  *
  * chown as root is dangerous in a tree that its user can change. So trees are changed only if their
- * top belongs to root with mode 0700 and, where the caller gives it, has the expected inode: then
- * no other user reaches an entry during the walk. fchownat uses the open directory and never
+ * top belongs to root with mode 0700 and, where the caller gives it, has the expected inode (session/parts/users/parked_uids.h):
+ * then no other user reaches an entry during the walk. fchownat uses the open directory and never
  * follows links. Foreign trees are only scanned.
  */
-#include "unpack/job/reown_job.h"
+#include "unpack/job/small_job.h"
 
 #include "base/util.h"
 #include "base/limits.h"
@@ -15,12 +20,10 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "tree/held_tree.h"
-#include "unpack/job/unpack_job.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 struct reown_tree {
 	char *path;
@@ -43,7 +46,7 @@ struct reown_job {
 	struct verdict v;
 };
 
-static const struct jfield fields[] = {
+static const struct jfield reown_fields[] = {
 	JF_ARR(struct reown_job, trees, "trees", JF_REQUIRED),
 	JF_ARR(struct reown_job, from, "from", JF_REQUIRED),
 	JF_INT(struct reown_job, to, "to", 0, 1, UINT32_MAX - 1),
@@ -51,14 +54,14 @@ static const struct jfield fields[] = {
 	JF_END,
 };
 
-static const struct jfield tree_fields[] = {
+static const struct jfield reown_tree_fields[] = {
 	JF_STR(struct reown_tree, path, "path", JF_REQUIRED, PATH_BYTES_MAX),
 	JF_INT(struct reown_tree, ino, "ino", 0, 0, INT64_MAX),
 	JF_BOOL(struct reown_tree, foreign, "foreign", 0),
 	JF_END,
 };
 
-static bool is_of(const struct reown_job *j, uid_t id)
+static bool reown_is_of(const struct reown_job *j, uid_t id)
 {
 	for (size_t i = 0; i < j->n; i++)
 		if (j->uids[i] == id)
@@ -66,7 +69,7 @@ static bool is_of(const struct reown_job *j, uid_t id)
 	return false;
 }
 
-static bool is_top(const struct reown_job *j, const struct stat *sb)
+static bool reown_is_top(const struct reown_job *j, const struct stat *sb)
 {
 	for (size_t i = 0; i < j->ntops; i++)
 		if (j->tops[i].dev == sb->st_dev && j->tops[i].ino == sb->st_ino)
@@ -75,8 +78,8 @@ static bool is_top(const struct reown_job *j, const struct stat *sb)
 }
 
 /* A tree that is named itself may lie in a foreign one. */
-static int look_at(void *ctx, const char *path _unused_, int dir _unused_,
-		   const char *leaf _unused_, const struct stat *sb)
+static int reown_look(void *ctx, const char *path _unused_, int dir _unused_,
+		      const char *leaf _unused_, const struct stat *sb)
 {
 	struct reown_job *j = ctx;
 
@@ -84,18 +87,18 @@ static int look_at(void *ctx, const char *path _unused_, int dir _unused_,
 		return -E2BIG;
 	if (!j->tree->foreign)
 		return 0;
-	if (S_ISDIR(sb->st_mode) && is_top(j, sb))
+	if (S_ISDIR(sb->st_mode) && reown_is_top(j, sb))
 		return 1;
-	j->found += is_of(j, sb->st_uid);
+	j->found += reown_is_of(j, sb->st_uid);
 	return 0;
 }
 
-static int give(void *ctx, const char *path _unused_, int dir, const char *leaf,
-		const struct stat *sb)
+static int reown_give(void *ctx, const char *path _unused_, int dir, const char *leaf,
+		      const struct stat *sb)
 {
 	struct reown_job *j = ctx;
-	uid_t uid = is_of(j, sb->st_uid) ? (uid_t)j->to : (uid_t)-1;
-	gid_t gid = is_of(j, sb->st_gid) ? (gid_t)j->to : (gid_t)-1;
+	uid_t uid = reown_is_of(j, sb->st_uid) ? (uid_t)j->to : (uid_t)-1;
+	gid_t gid = reown_is_of(j, sb->st_gid) ? (gid_t)j->to : (gid_t)-1;
 
 	j->entries++;
 	if (uid == (uid_t)-1 && gid == (gid_t)-1)
@@ -112,7 +115,7 @@ static bool is_shut(const struct stat *sb, const struct reown_tree *t)
 	       (!t->ino || sb->st_ino == (ino_t)t->ino);
 }
 
-static int walk(struct reown_job *j, const struct reown_tree *t)
+static int reown_walk(struct reown_job *j, const struct reown_tree *t)
 {
 	_cleanup_(closep) int dir =
 		open(t->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -126,14 +129,14 @@ static int walk(struct reown_job *j, const struct reown_tree *t)
 		return fail_with(&j->v, -errno, t->path, "opening the tree");
 	if (j->to && !is_shut(&sb, t))
 		return 0; /* another one is in its place */
-	r = held_walk(dir, j->to ? give : look_at, j);
+	r = held_walk(dir, j->to ? reown_give : reown_look, j);
 	if (r == -E2BIG)
 		return fail_as(&j->v, "TOO_MANY_ENTRIES", t->path,
 			       "the tree has too many files to be looked through");
 	return r < 0 ? fail_with(&j->v, r, t->path, "walking the tree") : 0;
 }
 
-static int take_from(struct reown_job *j)
+static int reown_take_from(struct reown_job *j)
 {
 	struct jiter it;
 	struct jval v;
@@ -148,7 +151,7 @@ static int take_from(struct reown_job *j)
 	return 0;
 }
 
-static int note_top(struct reown_job *j, const struct reown_tree *t)
+static int reown_note_top(struct reown_job *j, const struct reown_tree *t)
 {
 	struct stat sb;
 
@@ -157,23 +160,23 @@ static int note_top(struct reown_job *j, const struct reown_tree *t)
 	return 0;
 }
 
-static int with_tree(struct reown_job *j, struct jval v,
-		     int (*fn)(struct reown_job *j, const struct reown_tree *t))
+static int reown_tree(struct reown_job *j, struct jval v,
+		      int (*fn)(struct reown_job *j, const struct reown_tree *t))
 {
 	struct reown_tree t = { 0 };
 	struct err e = { 0 };
 	int r;
 
-	if (v.type != J_OBJECT || jdec_object(v.raw, tree_fields, "trees[].", &t, &e) < 0)
+	if (v.type != J_OBJECT || jdec_object(v.raw, reown_tree_fields, "trees[].", &t, &e) < 0)
 		return fail_as(&j->v, "PARAM_INVALID", "trees", "%s",
 			       *e.msg ? e.msg : "trees: each must be an object");
 	r = fn(j, &t);
-	jdec_free(tree_fields, &t);
+	jdec_free(reown_tree_fields, &t);
 	return r;
 }
 
-static int with_trees(struct reown_job *j,
-		      int (*fn)(struct reown_job *j, const struct reown_tree *t))
+static int reown_each_tree(struct reown_job *j,
+			   int (*fn)(struct reown_job *j, const struct reown_tree *t))
 {
 	struct jiter it;
 	struct jval v;
@@ -181,43 +184,31 @@ static int with_trees(struct reown_job *j,
 
 	jiter_init(&it, (struct jval){ J_ARRAY, j->trees });
 	while (r == 0 && jiter_next(&it, NULL, &v))
-		r = with_tree(j, v, fn);
+		r = reown_tree(j, v, fn);
 	return r;
 }
 
-static int work(struct reown_job *j)
+static int reown_work(void *job, struct jw *w)
 {
-	int r = take_from(j);
+	struct reown_job *j = job;
+	int r = reown_take_from(j);
 
 	if (r == 0 && geteuid() != 0)
 		r = fail_as(&j->v, "ACCESS_DENIED", NULL, "only root can give files away");
 	if (r == 0)
-		r = with_trees(j, note_top);
-	return r == 0 ? with_trees(j, walk) : r;
+		r = reown_each_tree(j, reown_note_top);
+	if (r == 0)
+		r = reown_each_tree(j, reown_walk);
+	jw_uint(w, "entries", j->entries);
+	jw_uint(w, "found", j->found);
+	return r;
 }
 
 enum unpack_exit reown_run(struct slice line)
 {
 	struct reown_job j = { .max = INT64_MAX, .v = { .kind = VERDICT_NONE } };
-	_cleanup_(buf_done) struct buf out = { 0 };
-	struct jw w = JW(&out);
-	int r = job_decode(line, fields, &j, NULL, &j.v);
+	enum unpack_exit code = small_job_run(line, reown_fields, false, &j, &j.v, reown_work);
 
-	if (r == 0)
-		r = work(&j);
-	if (r == 0) {
-		jw_obj(&w, NULL);
-		jw_obj(&w, "done");
-		jw_uint(&w, "entries", j.entries);
-		jw_uint(&w, "found", j.found);
-		jw_end_obj(&w);
-		jw_end_obj(&w);
-		buf_putc(&out, '\n');
-	} else {
-		report_verdict(&out, &j.v);
-	}
-	file_write_all(STDOUT_FILENO, out.data, out.len);
 	free(j.tops);
-	jdec_free(fields, &j);
-	return r == 0 ? UNPACK_DONE : report_exit(&j.v);
+	return code;
 }

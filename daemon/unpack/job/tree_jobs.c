@@ -1,27 +1,27 @@
 /*
- * tree_jobs.c - the jobs recover, remove and skills: one directory, one answer.
+ * tree_jobs.c - the frame of all small jobs, and those on one directory, each in a confined process of the tree's user:
  *
- * All three share one frame that decodes the job, runs it and prints a verdict or "done". Reading
- * and deleting happens in a confined process of the tree's user; the parent process only opens the
- * directory as that user, and unlinks the empty one from its parent. A skills worker answers with a
- * whole line through a pipe, so that a crash never yields half an answer.
+ *	recover	{target, manifest?, uid?, gid?}
+ *		finishes or undoes what a killed extract job left there: {"done":{}}
+ *	remove	{target, uid?, gid?}
+ *		removes the directory with everything in it; missing is success: {"done":{}}
+ *	skills	{directory, single?, uid?, gid?}
+ *		checks the skills in a directory, or the one that it is (single):
+ *		{"done":{"skills":[{"directory", "valid", "usable", "findings", ...}]}}
+ *
+ * The parent process only opens the directory as that user, and unlinks the empty one from its parent. A skills worker
+ * answers with a whole line through a pipe, so that a crash never yields half an answer.
  */
-#include "unpack/job/tree_jobs.h"
+#include "unpack/job/small_job.h"
 
 #include "base/os/file.h"
-#include "json/jdec.h"
 #include "skill/skill.h"
 #include "tree/dir_names.h"
 #include "tree/held_tree.h"
 #include "unpack/extract/extract_recover.h"
-#include "unpack/job/discard.h"
-#include "unpack/job/worker_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-
-#define ID_MAX 4294967294LL
 
 struct tree_job {
 	char *target, *manifest;
@@ -29,9 +29,7 @@ struct tree_job {
 	bool single;
 	struct user user;
 	struct verdict v;
-	int dir;	   /* the target, open; -1: absent */
-	struct buf answer; /* members of "done", or with whole the line */
-	bool whole;
+	int dir; /* the target, open */
 };
 
 static const struct jfield tree_fields[] = {
@@ -52,70 +50,80 @@ static const struct jfield skill_fields[] = {
 
 /* --- the frame -------------------------------------------------------------------------------------------- */
 
-static int decode(struct tree_job *c, struct slice line, const struct jfield *fields)
+enum unpack_exit small_job_run(struct slice line, const struct jfield *fields, bool absolute,
+			       void *job, struct verdict *v, int (*work)(void *job, struct jw *w))
 {
-	int r = job_decode(line, fields, c, &c->target, &c->v);
-
-	if (r < 0)
-		return r;
-	return user_of(&c->user, c->uid, c->gid < 0 ? c->uid : c->gid, &c->v);
-}
-
-static enum unpack_exit run(struct slice line, const struct jfield *fields,
-			    int (*work)(struct tree_job *c))
-{
-	struct tree_job c = { .uid = -1, .gid = -1, .dir = -1 };
 	_cleanup_(buf_done) struct buf out = { 0 };
-	int r = decode(&c, line, fields);
+	struct jw w = JW(&out);
+	int r;
 
+	jw_obj(&w, NULL);
+	jw_obj(&w, "done");
+	r = job_decode(line, fields, absolute, job, v);
 	if (r == 0)
-		r = work(&c);
-	if (c.whole) {
-		buf_add_slice(&out, buf_slice(&c.answer));
-	} else if (r == 0) {
-		buf_puts(&out, "{\"done\":{");
-		buf_add_slice(&out, buf_slice(&c.answer));
-		buf_puts(&out, "}}\n");
-	} else {
-		report_verdict(&out, &c.v);
+		r = work(job, &w);
+	if (r == 0) {
+		jw_end_obj(&w);
+		jw_end_obj(&w);
+		buf_putc(&out, '\n');
+	} else if (r < 0) {
+		buf_reset(&out);
+		report_verdict(&out, v);
 	}
 	file_write_all(STDOUT_FILENO, out.data, out.len);
-	closep(&c.dir);
-	buf_done(&c.answer);
-	jdec_free(fields, &c);
-	return r == 0 ? UNPACK_DONE : c.whole ? UNPACK_FAILED : report_exit(&c.v);
+	jdec_free(fields, job);
+	return r > 0 ? UNPACK_FAILED : report_exit(v);
+}
+
+static enum unpack_exit tree_job_run(struct slice line, const struct jfield *fields,
+				     int (*work)(void *job, struct jw *w))
+{
+	struct tree_job c = { .uid = -1, .gid = -1, .dir = -1 };
+
+	return small_job_run(line, fields, true, &c, &c.v, work);
+}
+
+/* The first step of each: whose the tree is. */
+static int tree_job_user(struct tree_job *c)
+{
+	return user_of(&c->user, c->uid, c->gid < 0 ? c->uid : c->gid, &c->v);
 }
 
 /* --- recover and remove --------------------------------------------------------------------------------------- */
 
-static int recover(struct tree_job *c)
+static int tree_recover(void *job, struct jw *w _unused_)
 {
-	return recover_target(c->target, &c->user, c->manifest, &c->v);
+	struct tree_job *c = job;
+	int r = tree_job_user(c);
+
+	return r < 0 ? r : recover_target(c->target, &c->user, c->manifest, &c->v);
 }
 
 enum unpack_exit tree_job_recover(struct slice line)
 {
-	return run(line, tree_fields, recover);
+	return tree_job_run(line, tree_fields, tree_recover);
 }
 
 /* What the tree's user may not remove stays. */
-static int empty(struct tree_job *c)
+static int tree_empty(struct tree_job *c, int dir)
 {
-	int r = discard_as(&c->user, c->dir, NULL);
+	int r = discard_as(&c->user, dir, NULL);
 
 	if (r < 0)
 		return fail_with(&c->v, r, NULL, "a worker process");
 	return r ? fail_as(&c->v, "ACCESS_DENIED", NULL, "not all of it could be removed") : 0;
 }
 
-static int remove_tree(struct tree_job *c)
+static int tree_remove(void *job, struct jw *w _unused_)
 {
+	struct tree_job *c = job;
 	struct extract_target p = { .parent = -1, .target = -1, .stage = -1 };
-	int r = target_open(&p, c->target, &c->user, &c->v);
+	int r = tree_job_user(c);
 
-	c->dir = p.target;
+	if (r == 0)
+		r = target_open(&p, c->target, &c->user, &c->v);
 	if (r == 0 && p.target >= 0)
-		r = empty(c);
+		r = tree_empty(c, p.target);
 	if (r == 0 && p.target >= 0) {
 		target_enter(&p);
 		if (unlinkat(p.parent, p.name, AT_REMOVEDIR) < 0 && errno != ENOENT)
@@ -124,19 +132,18 @@ static int remove_tree(struct tree_job *c)
 		if (r < 0)
 			fail_with(&c->v, r, NULL, "removing the directory");
 	}
-	c->dir = -1;
 	target_close(&p);
 	return r;
 }
 
 enum unpack_exit tree_job_remove(struct slice line)
 {
-	return run(line, tree_fields, remove_tree);
+	return tree_job_run(line, tree_fields, tree_remove);
 }
 
 /* --- skills ------------------------------------------------------------------------------------------------------ */
 
-static int check_one(int dir, const char *name, struct jw *w, struct verdict *v)
+static int skills_check_one(int dir, const char *name, struct jw *w, struct verdict *v)
 {
 	_cleanup_(skill_report_done) struct skill_report r;
 	struct err e;
@@ -151,15 +158,15 @@ static int check_one(int dir, const char *name, struct jw *w, struct verdict *v)
 	return 0;
 }
 
-static int want_visible(void *ctx _unused_, const char *name)
+static int skills_want_visible(void *ctx _unused_, const char *name)
 {
 	return name[0] != '.';
 }
 
-static int check_all(int dir, struct jw *w, struct verdict *v)
+static int skills_check_all(int dir, struct jw *w, struct verdict *v)
 {
 	_cleanup_(dir_names_done) struct dir_names names = { .text.max = TREE_NAMES_MAX };
-	int r = dir_names_read(dir, want_visible, NULL, &names);
+	int r = dir_names_read(dir, skills_want_visible, NULL, &names);
 
 	if (r < 0)
 		return fail_with(v, r, NULL, "reading the skills");
@@ -168,7 +175,7 @@ static int check_all(int dir, struct jw *w, struct verdict *v)
 		_cleanup_(closep) int fd = held_open_dir_at(dir, name);
 
 		if (fd >= 0)
-			r = check_one(fd, name, w, v);
+			r = skills_check_one(fd, name, w, v);
 	}
 	return r;
 }
@@ -185,8 +192,8 @@ static void skills_worker(void *ctx, int answer)
 
 	jw_arr(&w, "skills");
 	if (r == 0)
-		r = c->single ? check_one(c->dir, *name ? name : NULL, &w, &c->v) :
-				check_all(c->dir, &w, &c->v);
+		r = c->single ? skills_check_one(c->dir, *name ? name : NULL, &w, &c->v) :
+				skills_check_all(c->dir, &w, &c->v);
 	jw_end_arr(&w);
 	if (r < 0) {
 		buf_reset(&b);
@@ -196,30 +203,45 @@ static void skills_worker(void *ctx, int answer)
 	_exit(r < 0 ? 1 : 0);
 }
 
-static int check_skills(struct tree_job *c)
+/* Adds the worker's answer to w: the member that it found, or the whole line of a verdict. */
+static int skills_check(struct tree_job *c, struct jw *w)
 {
-	struct worker_process w = WORKER_PROCESS_NONE;
+	struct worker_process p = WORKER_PROCESS_NONE;
 	struct verdict v = { .kind = VERDICT_NONE };
-	int code, r;
+	_cleanup_(buf_done) struct buf answer = { 0 };
+	int code, r = worker_process_start(&p, skills_worker, c, &v);
 
+	if (p.from < 0)
+		return fail_with(&c->v, r, NULL, "opening the directory");
+	if (r == 0)
+		r = file_read_fd(p.from, 16 * MIB, &answer);
+	code = worker_process_wait(&p);
+	if (r < 0 || code == WORKER_KILLED || !buf_len(&answer))
+		return fail_as(&c->v, "WORKER_DIED", NULL, "the check ended without an answer");
+	if (code != 0)
+		buf_reset(w->b);
+	buf_add_slice(w->b, buf_slice(&answer));
+	return code != 0;
+}
+
+static int skills_work(void *job, struct jw *w)
+{
+	struct tree_job *c = job;
+	int r = tree_job_user(c);
+
+	if (r < 0)
+		return r;
 	user_enter(&c->user);
 	c->dir = open(c->target, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	user_leave(&c->user);
 	if (c->dir < 0)
 		return fail_with(&c->v, -errno, NULL, "opening the directory");
-	r = worker_process_start(&w, skills_worker, c, &v);
-	if (w.from < 0)
-		return fail_with(&c->v, r, NULL, "opening the directory");
-	if (r == 0)
-		r = file_read_fd(w.from, 16 * MIB, &c->answer);
-	code = worker_process_wait(&w);
-	if (r < 0 || code == WORKER_KILLED || !buf_len(&c->answer))
-		return fail_as(&c->v, "WORKER_DIED", NULL, "the check ended without an answer");
-	c->whole = code != 0;
-	return c->whole ? -EIO : 0;
+	r = skills_check(c, w);
+	close(c->dir);
+	return r;
 }
 
 enum unpack_exit tree_job_skills(struct slice line)
 {
-	return run(line, skill_fields, check_skills);
+	return tree_job_run(line, skill_fields, skills_work);
 }

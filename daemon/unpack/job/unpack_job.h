@@ -42,13 +42,12 @@ struct unpack_job {
 	size_t nremove;
 };
 
-/* -EINVAL with e naming the member. */
-int job_parse(struct slice line, struct unpack_job *ret, struct err *e);
+/* -EINVAL with v naming the member: then ret holds nothing. */
+int job_parse(struct slice line, struct unpack_job *ret, struct verdict *v);
 void job_done(struct unpack_job *j);
-/* The small jobs: line is one object with these fields and no others, into ret; directory (may be NULL) is what the
- * first field was decoded into, and must be an absolute path. A negative errno: v says what is wrong, as
- * VERDICT_BAD_JOB. */
-int job_decode(struct slice line, const struct jfield *fields, void *ret, char *const *directory,
+/* line is one object with these fields and no others, into ret. absolute: the first field is a text, and must be an
+ * absolute path. A negative errno: v says what is wrong, as VERDICT_BAD_JOB. */
+int job_decode(struct slice line, const struct jfield *fields, bool absolute, void *ret,
 	       struct verdict *v);
 
 /* Lines of standard input, read in pieces. */

@@ -2,47 +2,24 @@
  * acpd-unpack VERB: one job per process. The job is the first line of standard input, the answer the last line of
  * standard output.
  */
-#include "base/os/file.h"
 #include "unpack/draft/draft_job.h"
-#include "unpack/export/export_keeper.h"
-#include "unpack/job/tree_jobs.h"
-#include "unpack/job/discard.h"
+#include "unpack/export/export_jobs.h"
 #include "unpack/extract/extract_keeper.h"
-#include "unpack/job/inflate_job.h"
-#include "unpack/job/leftovers_job.h"
-#include "unpack/job/reown_job.h"
+#include "unpack/job/small_job.h"
 
-#include <errno.h>
 #include <stdio.h>
-
-static enum unpack_exit bad_job(const struct err *e)
-{
-	_cleanup_(buf_done) struct buf line = { 0 };
-	struct verdict v = { .kind = VERDICT_NONE };
-
-	fail_err(&v, -EINVAL, e);
-	v.kind = VERDICT_BAD_JOB;
-	report_verdict(&line, &v);
-	file_write_all(STDOUT_FILENO, line.data, line.len);
-	return report_exit(&v);
-}
 
 static enum unpack_exit run_extract(struct job_input *in, struct slice line)
 {
+	struct verdict v = { .kind = VERDICT_NONE };
 	enum unpack_exit code;
 	struct unpack_job job;
-	struct err e;
 
-	if (job_parse(line, &job, &e) < 0)
-		return bad_job(&e);
+	if (job_parse(line, &job, &v) < 0)
+		return report_print(&v);
 	code = extract_run(&job, in);
 	job_done(&job);
 	return code;
-}
-
-static enum unpack_exit run_inflate(struct slice line)
-{
-	inflate_job(line);
 }
 
 /* Exactly one of the three: what a job needs besides its line. */
@@ -62,7 +39,7 @@ static const struct unpack_verb {
 	{ "recover", .run = tree_job_recover },
 	{ "remove", .run = tree_job_remove },
 	{ "skills", .run = tree_job_skills },
-	{ "inflate", .run = run_inflate },
+	{ "inflate", .run = inflate_job },
 	{ "discard", .run = discard_run },
 	{ "leftovers", .run = leftovers_run },
 	{ "reown", .run = reown_run },
@@ -84,8 +61,8 @@ int main(int argc, char **argv)
 {
 	struct job_input in = { .b = { .max = UNPACK_JOB_MAX } };
 	int code = UNPACK_BAD_JOB;
+	struct verdict v = { .kind = VERDICT_NONE };
 	struct slice line;
-	struct err e;
 
 	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(verbs); i++) {
 		if (strcmp(argv[1], verbs[i].name) != 0)
@@ -93,8 +70,8 @@ int main(int argc, char **argv)
 		if (job_line(&in, &line) == 1) {
 			code = run_verb(&verbs[i], &in, line);
 		} else {
-			err_field(&e, "", "PARAM_INVALID", "no job on standard input");
-			code = bad_job(&e);
+			bad_job(&v, "PARAM_INVALID", "", "no job on standard input");
+			code = report_print(&v);
 		}
 		buf_done(&in.b);
 		return code;

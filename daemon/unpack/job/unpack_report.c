@@ -1,5 +1,12 @@
+/*
+ * unpack_report.c - the lines of JSON that acpd-unpack answers with.
+ *
+ * The daemon believes the last line and the exit code together, so report_verdict and report_exit are derived from the
+ * same verdict.
+ */
 #include "unpack/job/unpack_report.h"
 
+#include "base/os/file.h"
 #include "json/jenc.h"
 
 #include <stdio.h>
@@ -37,7 +44,16 @@ enum unpack_exit report_exit(const struct verdict *v)
 	return codes[v->kind];
 }
 
-static void put_outcome(struct jw *w, const struct outcome *out)
+enum unpack_exit report_print(const struct verdict *v)
+{
+	_cleanup_(buf_done) struct buf line = { 0 };
+
+	report_verdict(&line, v);
+	file_write_all(STDOUT_FILENO, line.data, line.len);
+	return report_exit(v);
+}
+
+static void report_outcome(struct jw *w, const struct outcome *out)
 {
 	jw_uint(w, "written", out->written);
 	jw_uint(w, "removed", out->removed);
@@ -61,7 +77,7 @@ void report_summary(struct buf *b, const char *word, const struct summary *s)
 	sha256_hex(&s->manifest, digest + strlen(digest));
 	jw_obj(&w, NULL);
 	jw_obj(&w, word);
-	put_outcome(&w, &s->outcome);
+	report_outcome(&w, &s->outcome);
 	jw_str(&w, "manifestDigest", digest);
 	jw_uint(&w, "entries", s->entries);
 	jw_uint(&w, "bytes", s->bytes);

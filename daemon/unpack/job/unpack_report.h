@@ -28,5 +28,7 @@ struct summary {
 /* Appends {"refused":...} or {"failed":...}. */
 void report_verdict(struct buf *b, const struct verdict *v);
 enum unpack_exit report_exit(const struct verdict *v);
+/* Prints the same on standard output; returns the exit code. */
+enum unpack_exit report_print(const struct verdict *v);
 /* Appends {"<word>":{...}}. */
 void report_summary(struct buf *b, const char *word, const struct summary *s);

@@ -1,11 +1,15 @@
+/*
+ * verdict.c - fills verdicts. A verdict that is filled stays: what fails while a job is cleaned up must not hide why it
+ * failed.
+ */
 #include "unpack/job/verdict.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-static void set(struct verdict *v, enum verdict_kind kind, const char *reason, const char *path,
-		const char *fmt, va_list ap)
+static void verdict_set(struct verdict *v, enum verdict_kind kind, const char *reason,
+			const char *path, const char *fmt, va_list ap)
 {
 	if (v->kind != VERDICT_NONE)
 		return;
@@ -21,7 +25,7 @@ int refuse(struct verdict *v, const char *reason, const char *path, const char *
 	va_list ap;
 
 	va_start(ap, fmt);
-	set(v, VERDICT_REFUSED, reason, path, fmt, ap);
+	verdict_set(v, VERDICT_REFUSED, reason, path, fmt, ap);
 	va_end(ap);
 	return -EBADMSG;
 }
@@ -43,7 +47,7 @@ int fail_as(struct verdict *v, const char *reason, const char *path, const char 
 	va_list ap;
 
 	va_start(ap, fmt);
-	set(v, VERDICT_FAILED, reason, path, fmt, ap);
+	verdict_set(v, VERDICT_FAILED, reason, path, fmt, ap);
 	va_end(ap);
 	return -EIO;
 }
@@ -51,7 +55,7 @@ int fail_as(struct verdict *v, const char *reason, const char *path, const char 
 static const struct {
 	int error;
 	const char *reason;
-} reasons[] = {
+} errno_reasons[] = {
 	{ ENOSPC, "NO_SPACE" },	    { EDQUOT, "NO_SPACE" },    { EACCES, "ACCESS_DENIED" },
 	{ EPERM, "ACCESS_DENIED" }, { EROFS, "READ_ONLY" },    { ENOMEM, "NO_MEMORY" },
 	{ ELOOP, "INTERFERED" },    { ENOTDIR, "INTERFERED" }, { EXDEV, "INTERFERED" },
@@ -61,11 +65,18 @@ int fail_with(struct verdict *v, int error, const char *path, const char *what)
 {
 	const char *reason = "IO_ERROR";
 
-	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-		if (reasons[i].error == -error)
-			reason = reasons[i].reason;
+	for (size_t i = 0; i < ARRAY_SIZE(errno_reasons); i++)
+		if (errno_reasons[i].error == -error)
+			reason = errno_reasons[i].reason;
 	fail_as(v, reason, path, "%s: %s", what, strerror(-error));
 	return error;
+}
+
+int bad_job(struct verdict *v, const char *reason, const char *field, const char *text)
+{
+	fail_as(v, reason, field, "%s", text);
+	v->kind = VERDICT_BAD_JOB;
+	return -EINVAL;
 }
 
 int fail_err(struct verdict *v, int error, const struct err *e)

@@ -40,3 +40,5 @@ int fail_as(struct verdict *v, const char *reason, const char *path, const char 
 	_printf_(4, 5);
 /* The text of an error made elsewhere; its field is the path. */
 int fail_err(struct verdict *v, int error, const struct err *e);
+/* The job itself is malformed: exit 2. field may be NULL. Always -EINVAL. */
+int bad_job(struct verdict *v, const char *reason, const char *field, const char *text);

@@ -96,25 +96,38 @@ int worker_process_hear(struct worker_process *w, uint64_t until, uint64_t secon
 	return n != 0;
 }
 
-static void hear_no_more(struct worker_process *w)
-{
-	closep(&w->from);
-}
-
 int worker_process_wait(struct worker_process *w)
 {
 	int code = WORKER_KILLED;
 
-	hear_no_more(w);
+	closep(&w->from);
 	if (w->pid > 0)
 		code = reap(w->pid);
 	w->pid = 0;
 	return code;
 }
 
+int worker_process_answer(struct worker_process *w, size_t max, uint64_t until, uint64_t seconds,
+			  struct verdict *v)
+{
+	int r;
+
+	w->heard.max = max;
+	while ((r = worker_process_hear(w, until, seconds, v)) > 0)
+		;
+	if (r == 0)
+		r = worker_process_wait(w);
+	if (r < 0)
+		return r;
+	/* half an answer is none */
+	if (r == WORKER_KILLED || !buf_len(&w->heard) || w->heard.data[w->heard.len - 1] != '\n')
+		return fail_as(v, "WORKER_DIED", NULL, "the worker ended without an answer");
+	return r;
+}
+
 void worker_process_end(struct worker_process *w)
 {
-	hear_no_more(w);
+	closep(&w->from);
 	if (w->pid > 0) {
 		kill(w->pid, SIGKILL);
 		reap(w->pid);

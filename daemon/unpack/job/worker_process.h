@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "unpack/job/verdict.h"
+#include "unpack/job/confine.h"
 
 #include <sys/types.h>
 
@@ -46,4 +46,7 @@ int worker_process_hear(struct worker_process *w, uint64_t until, uint64_t secon
 			struct verdict *v);
 /* Reads no more and waits for its end: the exit code, or WORKER_KILLED. */
 int worker_process_wait(struct worker_process *w);
+/* Both, to the end: heard then has a whole answer of at most max bytes. The exit code; negative: v says why there is none. */
+int worker_process_answer(struct worker_process *w, size_t max, uint64_t until, uint64_t seconds,
+			  struct verdict *v);
 void worker_process_end(struct worker_process *w);
