@@ -1,4 +1,8 @@
-/* acp_approvals.c - _acpd/approvals/list and its kin: questions of any session, for who does not drive it. */
+/*
+ * acp_approvals.c - _acpd/approvals/list and answer: questions of any session, for a client that does not drive it; and
+ * _acpd/approvals/rules and forget: what the users of a session have decided from now on. A client that may answer a question
+ * may also take an answer back.
+ */
 #include "acp/acp_internal.h"
 
 #include "base/limits.h"
@@ -51,7 +55,7 @@ static const struct jfield answer_fields[] = {
 };
 
 /* The session that is named beside is the one that the id names. */
-static int check_session(const struct answer_args *a, struct err *e)
+static int check_session_of_id(const struct answer_args *a, struct err *e)
 {
 	size_t n = a->session_id ? strlen(a->session_id) : 0;
 
@@ -77,7 +81,7 @@ static int approvals_answer(struct acp_request *q, struct err *e)
 	const struct answer_args *a = q->args;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw *w;
-	int r = check_session(a, e);
+	int r = check_session_of_id(a, e);
 
 	if (r == 0)
 		r = check_driver_of(q->conn, a->id, e);
@@ -100,3 +104,52 @@ static int approvals_answer(struct acp_request *q, struct err *e)
 
 const struct acp_handler on_approvals_answer =
 	ACP_HANDLER(approvals_answer, struct answer_args, answer_fields, .finds_session = true);
+
+/* --- rules that answers have made ------------------------------------------------------------------------ */
+
+struct own_rules_args {
+	char *session_id, *id;
+	struct slice meta;
+};
+
+static const struct jfield rules_fields[] = {
+	JF_STR(struct own_rules_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_OBJ(struct own_rules_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static const struct jfield forget_fields[] = {
+	JF_STR(struct own_rules_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct own_rules_args, id, "id", JF_REQUIRED, RULE_ID_MAX),
+	JF_OBJ(struct own_rules_args, meta, "_meta", 0),
+	JF_END,
+};
+
+/* The rules as they are after. */
+static int answer_rules(struct acp_request *q)
+{
+	struct jw *w = request_answer(q);
+
+	jw_arr(w, "rules");
+	session_rules_put(q->session, w);
+	jw_end_arr(w);
+	return REQUEST_ANSWER;
+}
+
+static int approvals_rules(struct acp_request *q, struct err *e _unused_)
+{
+	return answer_rules(q);
+}
+
+static int approvals_forget(struct acp_request *q, struct err *e)
+{
+	const struct own_rules_args *a = q->args;
+	int r = session_rules_forget(q->session, a->id, e);
+
+	return r < 0 ? r : answer_rules(q);
+}
+
+const struct acp_handler on_approvals_rules =
+	ACP_HANDLER(approvals_rules, struct own_rules_args, rules_fields, .finds_session = true);
+const struct acp_handler on_approvals_forget =
+	ACP_HANDLER(approvals_forget, struct own_rules_args, forget_fields, .finds_session = true);

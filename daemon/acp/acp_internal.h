@@ -129,14 +129,13 @@ void call_done_empty(void *call, struct slice result, const struct err *e);
 /* Answers every open call on that view with e; their completions find nobody. */
 void calls_drop_view(struct acp_conn *c, struct view *v, const struct err *e);
 
-/* port.c */
+/* client_calls.c */
 /* The client takes MCP requests of that session from now on, and makes its model calls if it makes any. */
 void conn_serve(struct acp_conn *c, struct session *s);
 void conn_drop_ports(struct acp_conn *c);
 /* The client takes none of that session any more. */
 void conn_leave_tools(struct acp_conn *c, const struct session *s);
 
-/* acp_model.c */
 /* What the client has announced: clientCapabilities._meta.acpd. */
 void conn_model_caps(struct acp_conn *c, struct slice own);
 /* The client makes the model calls of that session from now on, if it makes any. */
@@ -164,21 +163,9 @@ void view_ready(struct view *v);
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e);
 int not_found(struct err *e, const char *session_id);
 
-/* daemon_status.c */
+/* acp_daemon.c */
 /* Begins to tell clients of the daemon's life. */
 void daemon_status_follow(struct acp_server *srv);
-
-/* acp_hold.c */
-/* Which requests need a uid, and so may have to wait for one. */
-enum uid_hold {
-	HOLD_NONE,
-	HOLD_NEW,    /* makes a session */
-	HOLD_FILES,  /* needs the files of the session that it names */
-	HOLD_REOPEN, /* the same, but an observer does not */
-};
-/* Returns 1 if the request waits until the uid that it needs is there (it is read again then), 0 if it can be handled, <0
- * with e. */
-int conn_hold(const struct acp_request *q, enum uid_hold hold, struct err *e);
 
 /* methods.c */
 void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m);
@@ -219,9 +206,6 @@ struct jw *request_answer(struct acp_request *q);
 struct method_call *request_call(const struct acp_request *q);
 /* The same for work on the files of its session, which a cancellation stops; the answer waits for no events. */
 struct method_call *request_work(const struct acp_request *q);
-/* Opens the answer down to _meta.acpd; what was written there is closed by end_acpd, which returns REQUEST_ANSWER. */
-struct jw *answer_acpd(struct acp_request *q);
-int end_acpd(struct jw *w);
 
 /* init.c: the capability objects that depend on a harness. */
 void caps_put(struct jw *w, const struct harness_caps *caps);
@@ -243,7 +227,7 @@ bool is_observing(const struct acp_conn *c, const struct session_args *a);
 int observe(const struct acp_request *q, const struct session_args *a, bool load, struct err *e);
 /* acp_observe.c: members of what the connection's token may, if it is not all. */
 void conn_put_token(struct jw *w, const struct acp_conn *c);
-/* acp_harness.c: e, or what to set if its harness wants a login that the client knows no method for. */
+/* acp_daemon.c: e, or what to set if its harness wants a login that the client knows no method for. */
 struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e);
 /* sessions.c: SESSION_DAMAGED, CWD_MISMATCH. */
 int check_cwd(const struct session *s, const char *cwd, struct err *e);
@@ -252,10 +236,10 @@ void session_refused(const struct acp_request *q, const struct session *s,
 		     const struct session_params *p, const struct err *e);
 /* acp_settings.c: writes "known", the values that could have been chosen, and appends as many of them as fit to the message. */
 void put_known(struct jw *w, const struct session *s, const char *category, struct err *e);
-/* acp_harness.c: answers with the ids of the installed harnesses; field: where the unknown one stood. */
+/* acp_daemon.c: answers with the ids of the installed harnesses; field: where the unknown one stood. */
 void harness_unknown(const struct acp_request *q, const char *field);
 
-/* acp_config.c: boolean options are only for clients that announced them. */
+/* acp_settings.c: boolean options are only for clients that announced them. */
 void config_put(struct jw *w, struct slice options, unsigned client);
 /* Rewrites a whole config_option_update frame. */
 void config_filter_frame(struct buf *b, struct slice frame);

@@ -15,7 +15,7 @@ bool is_observing(const struct acp_conn *c, const struct session_args *a)
 	return a->observe.type == J_TRUE || !may_drive(c);
 }
 
-static int refuse(struct err *e, const char *prefix, struct slice name)
+static int refuse_observer(struct err *e, const char *prefix, struct slice name)
 {
 	grant_missing(NEED_DRIVE, e);
 	snprintf(e->field, sizeof(e->field), "%s%.*s", prefix, (int)MIN(name.n, 64u), name.p);
@@ -23,7 +23,7 @@ static int refuse(struct err *e, const char *prefix, struct slice name)
 	return -EACCES;
 }
 
-static bool is_given(struct jval v)
+static bool param_is_given(struct jval v)
 {
 	return v.type != J_NONE && v.type != J_NULL && !slice_is(v.raw, "[]");
 }
@@ -43,10 +43,10 @@ static int check_looks(const struct session_args *a, struct err *e)
 	struct jiter it;
 
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
-		if (is_given(given[i].v))
-			return refuse(e, "", slice_of(given[i].name));
+		if (param_is_given(given[i].v))
+			return refuse_observer(e, "", slice_of(given[i].name));
 	if (a->observe.type == J_FALSE)
-		return refuse(e, "_meta.acpd.", SLICE("observe"));
+		return refuse_observer(e, "_meta.acpd.", SLICE("observe"));
 	if (acpd.type != J_OBJECT)
 		return 0;
 	jiter_init(&it, acpd);
@@ -56,7 +56,7 @@ static int check_looks(const struct session_args *a, struct err *e)
 		for (size_t i = 0; i < ARRAY_SIZE(looks); i++)
 			known |= slice_is(key, looks[i]);
 		if (!known)
-			return refuse(e, "_meta.acpd.", key);
+			return refuse_observer(e, "_meta.acpd.", key);
 	}
 	return 0;
 }

@@ -1,6 +1,10 @@
-/* acp_settings.c - session/set_mode, session/set_model and session/set_config_option. */
+/*
+ * acp_settings.c - what the driver of a session changes while it is open: mode, model and config options (ACP's methods), its
+ * network (_acpd/network/set) and its provider (_acpd/provider/set); and config options as a given client may see them.
+ */
 #include "acp/params.h"
 
+#include "acp/acp_internal.h"
 #include "base/limits.h"
 #include "json/jstr.h"
 #include "session/core/harness/config_options.h"
@@ -80,18 +84,18 @@ static int set_choice(const struct acp_request *q, const struct choice_row *row,
 							       r;
 }
 
-static int set_mode(struct acp_request *q, struct err *e)
+static int choose_mode(struct acp_request *q, struct err *e)
 {
 	return set_choice(q, &mode_row, e);
 }
 
-static int set_model(struct acp_request *q, struct err *e)
+static int choose_model(struct acp_request *q, struct err *e)
 {
 	return set_choice(q, &model_row, e);
 }
 
-const struct acp_handler on_set_mode = ACP_HANDLER(set_mode, struct choice_args, mode_fields);
-const struct acp_handler on_set_model = ACP_HANDLER(set_model, struct choice_args, model_fields);
+const struct acp_handler on_set_mode = ACP_HANDLER(choose_mode, struct choice_args, mode_fields);
+const struct acp_handler on_set_model = ACP_HANDLER(choose_model, struct choice_args, model_fields);
 
 static void on_config_set(void *ctx, struct slice result, const struct err *given)
 {
@@ -130,7 +134,10 @@ static int set_config(struct acp_request *q, struct err *e)
 
 const struct acp_handler on_set_config = { .run = set_config };
 
-struct jw *answer_acpd(struct acp_request *q)
+/* --- network --------------------------------------------------------------------------------------------- */
+
+/* Opens the answer down to _meta.acpd; end_acpd closes what was written there. */
+static struct jw *answer_acpd(struct acp_request *q)
 {
 	struct jw *w = request_answer(q);
 
@@ -139,9 +146,131 @@ struct jw *answer_acpd(struct acp_request *q)
 	return w;
 }
 
-int end_acpd(struct jw *w)
+static int end_acpd(struct jw *w)
 {
 	jw_end_obj(w);
 	jw_end_obj(w);
 	return REQUEST_ANSWER;
+}
+
+struct network_args {
+	char *session_id;
+	struct slice network, meta;
+};
+
+static const struct jfield network_fields[] = {
+	JF_STR(struct network_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_OBJ(struct network_args, network, "network", JF_REQUIRED),
+	JF_OBJ(struct network_args, meta, "_meta", 0),
+	JF_END,
+};
+
+/* Rules for where a session may go. Here they are a parameter itself, not below _meta.acpd. */
+static int check_and_set_network(const struct acp_conn *c, struct session *s, struct slice network,
+				 struct err *e)
+{
+	int r = check_ceiling(c, s, &(struct setup_params){ .network = network }, e);
+
+	if (r == 0)
+		r = session_set_network(s, network, e);
+	if (r < 0)
+		err_unprefix(e, "_meta.acpd.");
+	return r;
+}
+
+static int network_set(struct acp_request *q, struct err *e)
+{
+	const struct network_args *a = q->args;
+	int r = check_and_set_network(q->conn, q->session, a->network, e);
+	struct jw *w;
+
+	if (r < 0)
+		return r;
+	w = answer_acpd(q);
+	session_put_network(w, q->session);
+	session_put_pending(q->session, w);
+	return end_acpd(w);
+}
+
+const struct acp_handler on_network_set =
+	ACP_HANDLER(network_set, struct network_args, network_fields);
+
+/* --- provider -------------------------------------------------------------------------------------------- */
+
+struct provider_args {
+	char *session_id;
+	struct slice provider, meta;
+};
+
+static const struct jfield provider_fields[] = {
+	JF_STR(struct provider_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_OBJ(struct provider_args, provider, "provider", JF_REQUIRED),
+	JF_OBJ(struct provider_args, meta, "_meta", 0),
+	JF_END,
+};
+
+/* The harness goes on: its next call uses the provider. */
+static int check_provider_given(struct acp_conn *c, struct slice provider, struct err *e)
+{
+	int r = provider_check(provider, c->model_apis, e);
+
+	if (r < 0)
+		err_unprefix(e, "_meta.acpd.");
+	return r;
+}
+
+static int provider_set(struct acp_request *q, struct err *e)
+{
+	const struct provider_args *a = q->args;
+	int r = check_provider_given(q->conn, a->provider, e);
+	struct jw *w;
+
+	if (r == 0)
+		r = session_set_provider(q->session, a->provider, false, e);
+	if (r < 0)
+		return r;
+	w = answer_acpd(q);
+	session_put_provider(w, q->session);
+	return end_acpd(w);
+}
+
+const struct acp_handler on_provider_set =
+	ACP_HANDLER(provider_set, struct provider_args, provider_fields);
+
+/* --- config options as a client sees them ---------------------------------------------------------------- */
+
+static bool option_is_boolean(struct jval option)
+{
+	return option.type == J_OBJECT && jstr_is(jobj_get(option.raw, "type"), "boolean");
+}
+
+void config_put(struct jw *w, struct slice options, unsigned client)
+{
+	struct jval v = { J_ARRAY, options };
+	struct jiter it;
+
+	jw_arr(w, "configOptions");
+	jiter_init(&it, v);
+	while (jiter_next(&it, NULL, &v))
+		if ((client & CLIENT_BOOLEAN) || !option_is_boolean(v))
+			jw_raw(w, NULL, v.raw);
+	jw_end_arr(w);
+}
+
+void config_filter_frame(struct buf *b, struct slice frame)
+{
+	struct slice params = jobj_get(frame, "params").raw;
+	struct slice update = jobj_get(params, "update").raw;
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_members(&w, frame, "params");
+	jw_obj(&w, "params");
+	jw_members(&w, params, "update");
+	jw_obj(&w, "update");
+	jw_members(&w, update, "configOptions");
+	config_put(&w, jobj_get(update, "configOptions").raw, 0);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
 }

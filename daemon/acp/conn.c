@@ -117,7 +117,7 @@ static bool pump_frame(struct pump *p, struct slice text)
 	return true;
 }
 
-static bool pump_event(void *ctx, const struct evlog_entry *e)
+static bool pump_entry(void *ctx, const struct evlog_entry *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct pump *p = ctx;
@@ -145,7 +145,7 @@ static bool pump_gap(void *ctx, const struct evlog_gap *g)
 /* Events of one session up to limit. False: the transport is full. */
 static bool pump_view(struct pump *p, struct view *v, uint64_t limit)
 {
-	struct watcher_sink sink = { pump_event, pump_gap, p };
+	struct watcher_sink sink = { pump_entry, pump_gap, p };
 
 	p->view = v;
 	p->limit = limit;
@@ -170,7 +170,7 @@ static bool pump_status(struct pump *p)
 	return true;
 }
 
-static bool is_behind(const struct outgoing *o)
+static bool waits_for_events(const struct outgoing *o)
 {
 	return o->view && o->view->w.session && o->view->w.next <= o->barrier;
 }
@@ -181,11 +181,11 @@ static bool pump_queue(struct pump *p)
 	while (!list_empty(&p->conn->out)) {
 		struct outgoing *o = list_first(&p->conn->out, struct outgoing, link);
 
-		if (is_behind(o) && p->conn->phase == CONN_CLOSING)
+		if (waits_for_events(o) && p->conn->phase == CONN_CLOSING)
 			watcher_settle(&o->view->w);
-		if (is_behind(o) && !pump_view(p, o->view, o->barrier))
+		if (waits_for_events(o) && !pump_view(p, o->view, o->barrier))
 			return false;
-		p->waits = is_behind(o) && watcher_waits(&o->view->w);
+		p->waits = waits_for_events(o) && watcher_waits(&o->view->w);
 		if (p->waits)
 			return false;
 		if (!pump_frame(p, (struct slice){ o->text, o->n }))
@@ -391,7 +391,7 @@ void acp_conn_cut(struct acp_conn *c, const char *reason)
 }
 
 /* Spans of the message stay what they are. An answer to a request of ours is told of where it is taken. */
-static void repair(struct acp_conn *c, char *text, size_t n, const struct rpc_msg *m)
+static void repair_message(struct acp_conn *c, char *text, size_t n, const struct rpc_msg *m)
 {
 	_cleanup_(freep) char *id = NULL;
 	struct view *v = NULL;
@@ -403,7 +403,7 @@ static void repair(struct acp_conn *c, char *text, size_t n, const struct rpc_ms
 		session_text_repaired(v->w.session, TEXT_OF_CLIENT, c->repaired);
 }
 
-static void feed(struct acp_conn *c, char *text, size_t n)
+static void feed_message(struct acp_conn *c, char *text, size_t n)
 {
 	struct rpc_msg m;
 	struct err e = { 0 };
@@ -411,7 +411,7 @@ static void feed(struct acp_conn *c, char *text, size_t n)
 
 	c->repaired = 0;
 	if (m.repair && parsed == RPC_PARSED)
-		repair(c, text, n, &m);
+		repair_message(c, text, n, &m);
 	switch (parsed) {
 	case RPC_PARSED:
 		conn_dispatch(c, &m);
@@ -448,7 +448,7 @@ void acp_server_shutdown(struct acp_server *srv)
 
 /* Line breaks can only be white space between tokens, or the JSON is not valid; but raw spans go on to a harness that
  * reads lines. */
-static void flatten(char *text, size_t n)
+static void flatten_lines(char *text, size_t n)
 {
 	if (!memchr(text, '\n', n) && !memchr(text, '\r', n))
 		return;
@@ -461,9 +461,9 @@ void acp_conn_feed(struct acp_conn *c, char *text, size_t n)
 {
 	if (c->phase == CONN_CLOSING)
 		return;
-	flatten(text, n);
+	flatten_lines(text, n);
 	c->wipe = false;
-	feed(c, text, n);
+	feed_message(c, text, n);
 	if (c->wipe)
 		explicit_bzero(text, n);
 }

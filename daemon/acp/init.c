@@ -1,4 +1,4 @@
-/* init.c - initialize, authenticate, and our own status call. */
+/* init.c - conn_initialize, conn_authenticate, and our own status call. */
 #include "acp/acp_internal.h"
 
 #include "base/clock.h"
@@ -87,8 +87,8 @@ void caps_put(struct jw *w, const struct harness_caps *caps)
 	jw_end_obj(w);
 }
 
-static void put_harnesses(struct jw *w, const char *key, const struct harness_table *t,
-			  bool installed)
+static void put_harness_ids(struct jw *w, const char *key, const struct harness_table *t,
+			    bool installed)
 {
 	jw_arr(w, key);
 	for (size_t i = 0; i < t->n; i++)
@@ -97,7 +97,7 @@ static void put_harnesses(struct jw *w, const char *key, const struct harness_ta
 	jw_end_arr(w);
 }
 
-static void put_acpd(struct jw *w, const struct acp_conn *c)
+static void put_agent_acpd(struct jw *w, const struct acp_conn *c)
 {
 	const struct harness_table *t = c->srv->harnesses;
 
@@ -108,8 +108,8 @@ static void put_acpd(struct jw *w, const struct acp_conn *c)
 	jw_str(w, "sandboxId", sandbox_id());
 	jw_str(w, "harness", c->harness->id);
 	jw_str(w, "workspaces", c->srv->workspaces);
-	put_harnesses(w, "harnesses", t, true);
-	put_harnesses(w, "harnessesNotInstalled", t, false);
+	put_harness_ids(w, "harnesses", t, true);
+	put_harness_ids(w, "harnessesNotInstalled", t, false);
 	conn_put_token(w, c);
 	offer_put_features(w);
 	offer_put_limits(w, c->srv->store, c->srv->backlog_max);
@@ -134,7 +134,7 @@ void conn_tell_resumed(struct acp_conn *c)
 	conn_notify(c, NULL, "_acpd/resumed", buf_slice(&b));
 }
 
-static int initialize(struct acp_request *q, struct err *e _unused_)
+static int conn_initialize(struct acp_request *q, struct err *e _unused_)
 {
 	const struct init_args *a = q->args;
 	struct acp_conn *c = q->conn;
@@ -152,7 +152,7 @@ static int initialize(struct acp_request *q, struct err *e _unused_)
 	jw_bool(w, "loadSession", true);
 	caps_put(w, &c->harness->caps);
 	conn_put_providers(w);
-	put_acpd(w, c);
+	put_agent_acpd(w, c);
 	jw_end_obj(w);
 	jw_raw(w, "authMethods",
 	       c->harness->auth_methods ? slice_of(c->harness->auth_methods) : SLICE("[]"));
@@ -166,9 +166,10 @@ static int initialize(struct acp_request *q, struct err *e _unused_)
 	return 0;
 }
 
-const struct acp_handler on_initialize = ACP_HANDLER(initialize, struct init_args, init_fields);
+const struct acp_handler on_initialize =
+	ACP_HANDLER(conn_initialize, struct init_args, init_fields);
 
-static int authenticate(struct acp_request *q, struct err *e)
+static int conn_authenticate(struct acp_request *q, struct err *e)
 {
 	struct acp_conn *c = q->conn;
 	_cleanup_(freep) char *id = NULL;
@@ -194,105 +195,4 @@ static int authenticate(struct acp_request *q, struct err *e)
 	return err_field(e, "methodId", "AUTH_METHOD_UNKNOWN", "no such authentication method");
 }
 
-const struct acp_handler on_authenticate = { .run = authenticate };
-
-static void put_life(struct jw *w, const struct session_store *st)
-{
-	struct store_totals t;
-	struct store_life l;
-	char keep[RETENTION_TEXT_MAX];
-
-	store_life(st, &l);
-	store_totals(st, &t);
-	jw_obj(w, "harnesses");
-	jw_uint(w, "live", l.live);
-	jw_uint(w, "max", l.harness_max);
-	jw_uint(w, "waiting", l.waiting);
-	jw_uint(w, "starting", l.starting);
-	if (l.starting)
-		jw_uint(w, "startingMs", l.starting_ms);
-	jw_uint(w, "idleSeconds", l.harness_idle);
-	jw_uint(w, "stoppedIdle", t.rested_idle);
-	jw_uint(w, "stoppedForRoom", t.rested_room);
-	jw_uint(w, "refused", t.crowded_out);
-	jw_end_obj(w);
-	jw_uint(w, "sessionMax", l.session_max);
-	jw_obj(w, "retention");
-	jw_str(w, "keepSessions", retention_text(&l.keep, keep));
-	jw_uint(w, "removedAge", t.removed_age);
-	jw_uint(w, "removedSize", t.removed_size);
-	jw_uint(w, "removedRoom", t.removed_room);
-	jw_uint(w, "trimmed", t.trimmed);
-	jw_end_obj(w);
-}
-
-static void put_usage(struct jw *w, const struct session_store *st)
-{
-	struct ledger_counts n;
-
-	ledger_count(store_ledger(st), &n);
-	jw_obj(w, "usage");
-	jw_uint(w, "first", n.first);
-	jw_uint(w, "last", n.last);
-	jw_uint(w, "read", n.read);
-	jw_uint(w, "files", n.files);
-	jw_uint(w, "bytes", n.bytes);
-	jw_uint(w, "removedFiles", n.removed_files);
-	jw_uint(w, "removedRecords", n.removed_records);
-	jw_end_obj(w);
-}
-
-struct status_listing {
-	struct jw *w;
-	const struct grant *grant;
-};
-
-static bool put_status(void *ctx, struct session *s, uint64_t number _unused_)
-{
-	struct status_listing *l = ctx;
-
-	if (grant_sees(l->grant, session_id(s)))
-		session_put_status(l->w, NULL, s);
-	return true;
-}
-
-/* Of a token that is limited to some sessions nothing that is of others. */
-static void put_daemon(const struct status_listing *l, const struct acp_server *srv)
-{
-	jw_str(l->w, "incarnation", store_incarnation(srv->store));
-	if (grant_limited(l->grant)) {
-		lifecycle_put_brief(srv->life, l->w);
-		return;
-	}
-	lifecycle_put(srv->life, l->w);
-	put_life(l->w, srv->store);
-	put_usage(l->w, srv->store);
-}
-
-struct status_args {
-	char *session_id;
-	struct slice meta;
-};
-
-static const struct jfield status_fields[] = {
-	JF_STR(struct status_args, session_id, "sessionId", 0, RPC_ID_MAX),
-	JF_OBJ(struct status_args, meta, "_meta", 0),
-	JF_END,
-};
-
-static int read_status(struct acp_request *q, struct err *e _unused_)
-{
-	struct status_listing l = { request_answer(q), q->conn->transport.grant };
-
-	put_daemon(&l, q->conn->srv);
-	jw_arr(l.w, "sessions");
-	if (q->session)
-		session_put_status(l.w, NULL, q->session);
-	else
-		store_each(q->conn->srv->store, 0, put_status, &l);
-	jw_end_arr(l.w);
-	return REQUEST_ANSWER;
-}
-
-const struct acp_handler on_status =
-	ACP_HANDLER(read_status, struct status_args, status_fields, .finds_session = true);
+const struct acp_handler on_authenticate = { .run = conn_authenticate };

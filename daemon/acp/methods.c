@@ -8,6 +8,7 @@
 #include "acp/params.h"
 
 #include "json/jstr.h"
+#include "session/parts/users/session_uids.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +26,14 @@ enum method_meta {
 	META_ACPD, /* its handler sees to it */
 	META_KEYS, /* the same; there may be keys, so the text of the message is wiped afterwards */
 	META_BARE, /* nothing; but there may be keys beside it */
+};
+
+/* Which requests need a uid, and so may have to wait for one. */
+enum uid_hold {
+	HOLD_NONE,
+	HOLD_NEW,    /* makes a session */
+	HOLD_FILES,  /* needs the files of the session that it names */
+	HOLD_REOPEN, /* the same, but an observer does not */
 };
 
 struct acp_method {
@@ -127,7 +136,7 @@ static const struct acp_method *find_method(const struct rpc_msg *m)
 }
 
 /* Nothing but initialize is understood before initialize: refuse and close, as the SDK does. */
-static void refuse_first(struct acp_conn *c, const struct rpc_msg *m)
+static void refuse_first_message(struct acp_conn *c, const struct rpc_msg *m)
 {
 	bool initialize = strcmp(m->method, "initialize") == 0;
 	struct err e;
@@ -194,7 +203,7 @@ static int check_access(const struct acp_request *q, const struct acp_method *ro
 
 /* Members of ours where there are none would be ignored silently. A notification cannot be answered, so it is
  * taken as it is. */
-static int check_meta(const struct acp_method *row, const struct rpc_msg *m, struct err *e)
+static int check_method_meta(const struct acp_method *row, const struct rpc_msg *m, struct err *e)
 {
 	static const struct jfield none[] = { JF_END };
 	struct jval v = jobj_get(jobj_get(m->params, "_meta").raw, "acpd");
@@ -219,7 +228,7 @@ static int check_named(const struct acp_request *q, const struct acp_method *row
 }
 
 /* Nothing of the session is read before it is clear that the token sees it. */
-static int check_grant(struct acp_request *q, const struct acp_method *row, struct err *e)
+static int check_method_grant(struct acp_request *q, const struct acp_method *row, struct err *e)
 {
 	struct acp_conn *c = q->conn;
 	int r = grant_check(c->transport.grant, row->need, row->sessions, e);
@@ -232,7 +241,7 @@ static int check_grant(struct acp_request *q, const struct acp_method *row, stru
 	return check_named(q, row, e);
 }
 
-static int check_request(struct acp_request *q, const struct acp_method *row, struct err *e)
+static int check_method_request(struct acp_request *q, const struct acp_method *row, struct err *e)
 {
 	int r = check_phase(q->conn, row, e);
 
@@ -240,17 +249,112 @@ static int check_request(struct acp_request *q, const struct acp_method *row, st
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_REQUESTS",
 			    "too many unanswered requests");
 	if (r == 0)
-		r = check_grant(q, row, e);
+		r = check_method_grant(q, row, e);
 	if (r == 0)
 		r = check_access(q, row, e);
-	return r == 0 ? check_meta(row, q->msg, e) : r;
+	return r == 0 ? check_method_meta(row, q->msg, e) : r;
+}
+
+/* --- requests that wait for a uid -------------------------------------------------------------------- */
+
+/* A new session while all uids are taken, and whatever needs the files of a closed session whose uid was given to others.
+ * Such requests wait and are read again (session/parts/users/uid_lending.h). */
+struct held_request {
+	struct method_call *call;
+	char *method, *params;
+};
+
+static void held_free(struct held_request *h)
+{
+	explicit_bzero(h->params, strlen(h->params)); /* there may be keys */
+	free(h->params);
+	free(h->method);
+	free(h);
+}
+
+static void held_read_again(struct held_request *h)
+{
+	struct acp_conn *c = h->call->conn;
+	_cleanup_(freep) char *id = xstrdup(h->call->id);
+	struct rpc_msg m = { .kind = RPC_REQUEST,
+			     .id = slice_of(id),
+			     .params = slice_of(h->params) };
+
+	snprintf(m.method, sizeof(m.method), "%s", h->method);
+	call_free(h->call);
+	if (!c || c->phase == CONN_CLOSING)
+		return;
+	c->repaired = 0;
+	conn_dispatch(c, &m);
+}
+
+static void on_uid_ready(void *ctx, const struct err *e)
+{
+	struct held_request *h = ctx;
+
+	if (e)
+		call_error(h->call, e, SLICE_NONE);
+	else
+		held_read_again(h);
+	held_free(h);
+}
+
+/* An observer changes nothing, and reads what is the daemon's. */
+static bool request_observes(const struct acp_conn *c, struct slice acpd)
+{
+	return jobj_get(acpd, "observe").type == J_TRUE ||
+	       !need_met(NEED_DRIVE, grant_scope(c->transport.grant));
+}
+
+/* False: it needs nothing, or its handler says what is wrong with it. */
+static bool find_uid_need(const struct acp_request *q, enum uid_hold hold, struct uid_need *ret,
+			  char **cwd)
+{
+	struct slice params = q->msg->params;
+	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
+
+	*ret = (struct uid_need){ .fresh = hold == HOLD_NEW };
+	if (hold == HOLD_REOPEN && request_observes(q->conn, acpd))
+		return false;
+	if (hold != HOLD_NEW) {
+		ret->session = q->session;
+		return ret->session != NULL;
+	}
+	if (jobj_get(jobj_get(acpd, "workspace").raw, "ephemeral").type == J_TRUE)
+		return true;
+	if (jstr_decode(jobj_get(params, "cwd"), PATH_BYTES_MAX, cwd) < 0 || **cwd != '/')
+		return false;
+	ret->cwd = *cwd;
+	return true;
+}
+
+/* Returns 1 if the request waits, 0 if it can be handled now, <0 with e. */
+static int hold_for_uid(const struct acp_request *q, enum uid_hold hold, struct err *e)
+{
+	_cleanup_(freep) char *cwd = NULL;
+	const struct rpc_msg *m = q->msg;
+	struct held_request *h;
+	struct uid_need need;
+	int r;
+
+	if (hold == HOLD_NONE || !find_uid_need(q, hold, &need, &cwd))
+		return 0;
+	h = new0(struct held_request);
+	h->method = xstrdup(m->method);
+	h->params = xstrndup(m->params.p, m->params.n);
+	r = store_uid_need(q->conn->srv->store, &need, on_uid_ready, h, e);
+	if (r > 0)
+		h->call = call_new(q->conn, m->id);
+	else
+		held_free(h);
+	return r;
 }
 
 /* --- handling ---------------------------------------------------------------------------------------- */
 
 /* A parameter of a method of the daemon's own that it does not have is refused. Those of ACP's methods are ignored, as its
  * schema has it. */
-static int decode_args(struct acp_request *q, const struct acp_handler *h, struct err *e)
+static int decode_request_args(struct acp_request *q, const struct acp_handler *h, struct err *e)
 {
 	struct slice params = q->msg->params;
 	bool own = strncmp(q->msg->method, "_acpd/", strlen("_acpd/")) == 0;
@@ -285,7 +389,7 @@ struct method_call *request_work(const struct acp_request *q)
 	return k;
 }
 
-static void send_answer(struct acp_request *q)
+static void send_request_answer(struct acp_request *q)
 {
 	if (buf_len(&q->out))
 		jw_end_obj(&q->w);
@@ -294,13 +398,13 @@ static void send_answer(struct acp_request *q)
 
 static int run_handler(struct acp_request *q, const struct acp_handler *h, struct err *e)
 {
-	int r = h->fields ? decode_args(q, h, e) : 0;
+	int r = h->fields ? decode_request_args(q, h, e) : 0;
 
 	q->w = JW(&q->out);
 	if (r == 0)
 		r = h->run(q, e);
 	if (r == REQUEST_ANSWER)
-		send_answer(q);
+		send_request_answer(q);
 	if (h->secret)
 		secret_text_done(&q->out);
 	if (q->args)
@@ -317,9 +421,9 @@ static int handle_request(struct acp_request *q, struct err *e)
 	if (!row)
 		return rpc_no_method(q->msg, e);
 	q->conn->wipe = row->meta == META_KEYS || row->meta == META_BARE;
-	r = check_request(q, row, e);
+	r = check_method_request(q, row, e);
 	if (r == 0)
-		r = conn_hold(q, row->hold, e);
+		r = hold_for_uid(q, row->hold, e);
 	return r == 0 ? run_handler(q, row->handler, e) : r;
 }
 
@@ -334,7 +438,7 @@ void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m)
 		return;
 	}
 	if (first_is_wrong(c, m)) {
-		refuse_first(c, m);
+		refuse_first_message(c, m);
 		return;
 	}
 	if (handle_request(&q, &e) < 0 && m->kind == RPC_REQUEST)

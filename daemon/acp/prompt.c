@@ -1,4 +1,8 @@
-/* prompt.c - session/prompt and its two cancellations. */
+/*
+ * prompt_session.c - session/prompt_session, steering and its two cancellations, and _acpd/check, which runs checks by hand.
+ *
+ * _meta.acpd of a prompt_session is between the client and the daemon: the harness gets the rest of _meta only.
+ */
 #include "acp/params.h"
 
 #include "base/limits.h"
@@ -64,7 +68,7 @@ static void meta_for_harness(struct buf *b, struct slice meta)
 		buf_reset(b);
 }
 
-static int decode_acpd(struct prompt_args *a, struct err *e)
+static int decode_prompt_acpd(struct prompt_args *a, struct err *e)
 {
 	struct jval acpd = jobj_get(a->meta, "acpd");
 	int r = 0;
@@ -107,10 +111,10 @@ static int start_prompt(const struct acp_request *q, const struct prompt_args *a
 	return call_started(k, session_prompt(q->session, &p, on_turn_done, k, e));
 }
 
-static int prompt(struct acp_request *q, struct err *e)
+static int prompt_session(struct acp_request *q, struct err *e)
 {
 	struct prompt_args *a = q->args;
-	int r = decode_acpd(a, e);
+	int r = decode_prompt_acpd(a, e);
 
 	if (r == 0)
 		r = start_prompt(q, a, e);
@@ -118,16 +122,16 @@ static int prompt(struct acp_request *q, struct err *e)
 	return r;
 }
 
-const struct acp_handler on_prompt = ACP_HANDLER(prompt, struct prompt_args, prompt_fields);
+const struct acp_handler on_prompt = ACP_HANDLER(prompt_session, struct prompt_args, prompt_fields);
 
 /* --- steering ------------------------------------------------------------------------------------------ */
 
-static void on_steered(void *ctx, struct slice result, const struct err *e)
+static void on_prompt_steered(void *ctx, struct slice result, const struct err *e)
 {
 	call_done(ctx, result.n ? result : SLICE("{\"outcome\":\"injected\"}"), e);
 }
 
-static int steer(struct acp_request *q, struct err *e)
+static int steer_session(struct acp_request *q, struct err *e)
 {
 	const struct prompt_args *a = q->args;
 	struct method_call *k;
@@ -135,22 +139,23 @@ static int steer(struct acp_request *q, struct err *e)
 	if (prompt_content_check(a->prompt, session_caps(q->session), e) < 0)
 		return -EINVAL;
 	k = request_call(q);
-	return call_started(k, session_steer(q->session, a->prompt, q->conn->no, on_steered, k, e));
+	return call_started(k, session_steer(q->session, a->prompt, q->conn->no, on_prompt_steered,
+					     k, e));
 }
 
-const struct acp_handler on_steer = ACP_HANDLER(steer, struct prompt_args, prompt_fields);
+const struct acp_handler on_steer = ACP_HANDLER(steer_session, struct prompt_args, prompt_fields);
 
 /* --- cancelling ---------------------------------------------------------------------------------------- */
 
-static int cancel(struct acp_request *q, struct err *e _unused_)
+static int cancel_session(struct acp_request *q, struct err *e _unused_)
 {
 	session_cancel(q->session);
 	return 0;
 }
 
-const struct acp_handler on_cancel = { .run = cancel };
+const struct acp_handler on_cancel = { .run = cancel_session };
 
-static void cancel_call(struct acp_conn *c, struct method_call *k)
+static void cancel_call_work(struct acp_conn *c, struct method_call *k)
 {
 	struct session *s = k->view	  ? k->view->w.session :
 			    k->session_id ? store_find(c->srv->store, k->session_id) :
@@ -166,10 +171,46 @@ static int cancel_request(struct acp_request *q, struct err *e _unused_)
 
 	list_each(k, &q->conn->calls, struct method_call, link)
 		if (slice_is(id, k->id)) {
-			cancel_call(q->conn, k);
+			cancel_call_work(q->conn, k);
 			return 0;
 		}
 	return 0;
 }
 
 const struct acp_handler on_cancel_request = { .run = cancel_request };
+
+/* --- checks by hand ------------------------------------------------------------------------------------ */
+
+struct check_method_args {
+	char *session_id;
+	struct slice checks, meta;
+};
+
+static const struct jfield check_fields[] = {
+	JF_STR(struct check_method_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_ARR(struct check_method_args, checks, "checks", 0),
+	JF_OBJ(struct check_method_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static void on_check_done(void *ctx, const struct check_outcome *o)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	check_outcome_put(&w, NULL, o->verdict, o->results);
+	call_result(ctx, buf_slice(&b));
+}
+
+static int check_now(struct acp_request *q, struct err *e)
+{
+	const struct check_method_args *a = q->args;
+	struct method_call *k;
+
+	if (checks_check(a->checks, "checks", e) < 0)
+		return -EINVAL;
+	k = request_call(q);
+	return call_started(k, session_check(q->session, a->checks, on_check_done, k, e));
+}
+
+const struct acp_handler on_check = ACP_HANDLER(check_now, struct check_method_args, check_fields);

@@ -91,8 +91,8 @@ static const char *api_of(const char *type, const struct harness_def *def)
 	return NULL;
 }
 
-static void put_provider(const struct conn_provider *p, const struct harness_def *def,
-			 struct buf *text)
+static void put_conn_provider(const struct conn_provider *p, const struct harness_def *def,
+			      struct buf *text)
 {
 	struct jw w = JW(text);
 
@@ -109,7 +109,7 @@ void conn_give_provider(const struct acp_conn *c, const struct harness_def *def,
 {
 	if (!c->provider || a->provider.n)
 		return;
-	put_provider(c->provider, def, text);
+	put_conn_provider(c->provider, def, text);
 	a->provider = buf_slice(text);
 	a->provider_follows = true;
 }
@@ -124,7 +124,7 @@ static void tell_sessions(struct acp_conn *c, struct jw *kept)
 
 		if (!session_is_open(s) || !session_follows_provider(s))
 			continue;
-		put_provider(c->provider, session_harness(s), &text);
+		put_conn_provider(c->provider, session_harness(s), &text);
 		if (session_set_provider(s, buf_slice(&text), true, &e) < 0)
 			jw_str(kept, NULL, v->session_id);
 	}
@@ -159,7 +159,7 @@ static int check_set(const struct acp_conn *c, const struct conn_provider *p, st
 		return err_field(e, "apiType", "PROVIDER_API_UNSUPPORTED",
 				 "apiType must be anthropic, openai, _openai-chat, "
 				 "_openai-responses or _google");
-	put_provider(p, c->harness, &text);
+	put_conn_provider(p, c->harness, &text);
 	r = provider_check(buf_slice(&text), 0, e);
 	if (r < 0)
 		err_unprefix(e, "_meta.acpd.provider.");

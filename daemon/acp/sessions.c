@@ -1,4 +1,9 @@
-/* sessions.c - session/new, load, resume, list, close and delete. */
+/*
+ * sessions.c - session/new, load, resume, list, close, delete and fork, and _acpd/ack_events.
+ *
+ * A session that is made answers once its harness is there. The answer to a load waits behind the replay of its events, so
+ * that a client has the whole past before it may prompt.
+ */
 #include "acp/params.h"
 
 #include "base/clock.h"
@@ -11,7 +16,7 @@
 
 /* --- answers ------------------------------------------------------------------------------------------- */
 
-static void put_acpd(struct jw *w, struct acp_conn *c, struct session *s)
+static void put_opened_acpd(struct jw *w, struct acp_conn *c, struct session *s)
 {
 	const struct view *v = view_find(c, session_id(s));
 
@@ -48,13 +53,14 @@ void session_put_opened(struct buf *b, struct acp_conn *c, struct session *s, bo
 	jw_raw(&w, "modes", session_modes(s));
 	if (session_config(s).n)
 		config_put(&w, session_config(s), c->client);
-	put_acpd(&w, c, s);
+	put_opened_acpd(&w, c, s);
 	jw_end_obj(&w);
 }
 
 /* --- new ------------------------------------------------------------------------------------------------- */
 
-static void on_removed(void *ctx _unused_, struct session *s _unused_, const struct err *e _unused_)
+static void on_unwanted_removed(void *ctx _unused_, struct session *s _unused_,
+				const struct err *e _unused_)
 {
 }
 
@@ -86,7 +92,7 @@ void on_session_created(void *ctx, struct session *s, const struct err *e)
 		return;
 	}
 	if (!c) { /* nobody will ever learn its id */
-		session_close(s, true, on_removed, NULL);
+		session_close(s, true, on_unwanted_removed, NULL);
 		call_free(k);
 		return;
 	}
@@ -96,8 +102,8 @@ void on_session_created(void *ctx, struct session *s, const struct err *e)
 		&view_open(c, s, 1)->w); /* after the response: nothing of a session precedes it */
 }
 
-static int create(const struct acp_request *q, struct session_args *a,
-		  const struct harness_def *def, struct err *e)
+static int create_session(const struct acp_request *q, struct session_args *a,
+			  const struct harness_def *def, struct err *e)
 {
 	_cleanup_(secret_text_done) struct buf provider = { 0 };
 	struct acp_conn *c = q->conn;
@@ -130,7 +136,7 @@ static int new_session(struct acp_request *q, struct err *e)
 		return r;
 	def = a.harness ? acp_server_harness(q->conn->srv, a.harness) : q->conn->harness;
 	if (def)
-		r = create(q, &a, def, e);
+		r = create_session(q, &a, def, e);
 	else
 		harness_unknown(q, "_meta.acpd.harness");
 	session_args_free(&a);
@@ -141,7 +147,7 @@ const struct acp_handler on_session_new = { .run = new_session };
 
 /* --- load and resume --------------------------------------------------------------------------------------- */
 
-static void tell_foreign(struct acp_conn *c, struct session *s)
+static void notify_foreign_cursor(struct acp_conn *c, struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -154,7 +160,7 @@ static void tell_foreign(struct acp_conn *c, struct session *s)
 uint64_t reopen_from(struct method_call *k, struct session *s)
 {
 	if (k->foreign)
-		tell_foreign(k->conn, s);
+		notify_foreign_cursor(k->conn, s);
 	return k->from ? k->from : k->load ? 1 : session_last_seq(s) + 1;
 }
 
@@ -203,7 +209,7 @@ int check_cwd(const struct session *s, const char *cwd, struct err *e)
 			 "cwd is not the one the session was created with");
 }
 
-static bool is_foreign(const struct session *s, const struct session_args *a)
+static bool cursor_is_foreign(const struct session *s, const struct session_args *a)
 {
 	return session_foreign(s, a->incarnation, (uint64_t)MAX(a->from_seq, 1) - 1);
 }
@@ -216,7 +222,7 @@ int check_reopen(const struct acp_request *q, const struct session_args *a, stru
 		return not_found(e, a->session_id);
 	if (check_cwd(s, a->cwd, e) < 0)
 		return -EINVAL;
-	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !is_foreign(s, a))
+	if (a->from_seq > (int64_t)session_last_seq(s) + 1 && !cursor_is_foreign(s, a))
 		return err_field(e, "_meta.acpd.fromSeq", "FIELD_OUT_OF_RANGE",
 				 "the session has no such event yet");
 	return 0;
@@ -228,12 +234,13 @@ struct method_call *call_reopen(const struct acp_request *q, const struct sessio
 	struct method_call *k = call_new(q->conn, q->msg->id);
 
 	k->load = load;
-	k->foreign = is_foreign(s, a);
+	k->foreign = cursor_is_foreign(s, a);
 	k->from = k->foreign ? 0 : (uint64_t)a->from_seq;
 	return k;
 }
 
-static int reopen(const struct acp_request *q, struct session_args *a, bool load, struct err *e)
+static int reopen_session(const struct acp_request *q, struct session_args *a, bool load,
+			  struct err *e)
 {
 	_cleanup_(secret_text_done) struct buf provider = { 0 };
 	struct session_params p = opener_params(q->conn);
@@ -276,7 +283,7 @@ static int load_or_resume(const struct acp_request *q, bool load, struct err *e)
 
 	if (r < 0)
 		return r;
-	r = is_observing(q->conn, &a) ? observe(q, &a, load, e) : reopen(q, &a, load, e);
+	r = is_observing(q->conn, &a) ? observe(q, &a, load, e) : reopen_session(q, &a, load, e);
 	session_args_free(&a);
 	return r;
 }
@@ -315,7 +322,7 @@ struct session_listing {
 	bool more;
 };
 
-static bool list_one(void *ctx, struct session *s, uint64_t number)
+static bool list_session(void *ctx, struct session *s, uint64_t number)
 {
 	struct session_listing *l = ctx;
 	struct session_info info;
@@ -348,8 +355,8 @@ static bool list_one(void *ctx, struct session *s, uint64_t number)
 }
 
 /* Cursors are the creation number of the last session shown, behind a mark: "after-17". */
-static int parse_cursor(const struct session_store *st, const char *cursor, uint64_t *ret,
-			struct err *e)
+static int parse_list_cursor(const struct session_store *st, const char *cursor, uint64_t *ret,
+			     struct err *e)
 {
 	struct slice text = slice_of(cursor);
 
@@ -369,13 +376,13 @@ static int list_sessions(struct acp_request *q, struct err *e)
 	struct session_listing l = { .grant = q->conn->transport.grant, .cwd = a->cwd };
 	char cursor[32];
 	uint64_t after;
-	int r = parse_cursor(q->conn->srv->store, a->cursor, &after, e);
+	int r = parse_list_cursor(q->conn->srv->store, a->cursor, &after, e);
 
 	if (r < 0)
 		return r;
 	l.w = request_answer(q);
 	jw_arr(l.w, "sessions");
-	store_each(q->conn->srv->store, after, list_one, &l);
+	store_each(q->conn->srv->store, after, list_session, &l);
 	jw_end_arr(l.w);
 	if (l.more) {
 		snprintf(cursor, sizeof(cursor), "after-%lu", l.last);
@@ -389,7 +396,7 @@ const struct acp_handler on_session_list =
 
 /* --- close and delete ------------------------------------------------------------------------------------------ */
 
-static void on_closed(void *ctx, struct session *s _unused_, const struct err *e)
+static void on_session_closed(void *ctx, struct session *s _unused_, const struct err *e)
 {
 	call_done_empty(ctx, SLICE_NONE, e);
 }
@@ -403,22 +410,22 @@ static int close_or_delete(const struct acp_request *q, bool remove, struct err 
 		r = remove ? store_forget(q->conn->srv->store, q->id, e) : 0;
 		return r < 0 ? r : REQUEST_ANSWER;
 	}
-	session_close(q->session, remove, on_closed, call_new(q->conn, q->msg->id));
+	session_close(q->session, remove, on_session_closed, call_new(q->conn, q->msg->id));
 	return 0;
 }
 
-static int close_session(struct acp_request *q, struct err *e)
+static int session_close_method(struct acp_request *q, struct err *e)
 {
 	return close_or_delete(q, false, e);
 }
 
-static int delete_session(struct acp_request *q, struct err *e)
+static int session_delete_method(struct acp_request *q, struct err *e)
 {
 	return close_or_delete(q, true, e);
 }
 
-const struct acp_handler on_session_close = { .run = close_session };
-const struct acp_handler on_session_delete = { .run = delete_session };
+const struct acp_handler on_session_close = { .run = session_close_method };
+const struct acp_handler on_session_delete = { .run = session_delete_method };
 
 /* --- acknowledging ----------------------------------------------------------------------------------------------- */
 
@@ -436,7 +443,7 @@ static const struct jfield ack_fields[] = {
 	JF_END,
 };
 
-static int ack(struct acp_request *q, struct err *e)
+static int ack_events(struct acp_request *q, struct err *e)
 {
 	const struct ack_args *a = q->args;
 	int r = session_ack(q->session, a->incarnation, (uint64_t)a->seq, e);
@@ -445,4 +452,48 @@ static int ack(struct acp_request *q, struct err *e)
 }
 
 const struct acp_handler on_ack =
-	ACP_HANDLER(ack, struct ack_args, ack_fields, .finds_session = true);
+	ACP_HANDLER(ack_events, struct ack_args, ack_fields, .finds_session = true);
+
+/* --- fork (unstable ACP): a new session with the context of another -------------------------------------- */
+
+static int fork_from(struct acp_request *q, struct session_args *a, struct err *e)
+{
+	struct session *from = q->session, *s;
+	struct acp_conn *c = q->conn;
+	struct session_params p = opener_params(c);
+	struct method_call *k;
+	int r;
+
+	p.setup.auth_method = c->auth_method;
+	if (!from)
+		return not_found(e, a->session_id);
+	p.harness = session_harness(from);
+	r = check_cwd(from, a->cwd, e);
+	if (r == 0)
+		r = session_args_check(a, session_caps(from), &p, e);
+	if (r < 0)
+		return r;
+	k = call_new(c, q->msg->id);
+	s = session_fork(from, &p, on_session_created, k, e);
+	if (!s) {
+		call_free(k);
+		session_refused(q, from, &p, e);
+		return 0;
+	}
+	conn_serve(c, s);
+	return 0;
+}
+
+static int fork_session(struct acp_request *q, struct err *e)
+{
+	struct session_args a;
+	int r = session_args_decode(q->msg->params, CALL_FORK, &a, e);
+
+	if (r < 0)
+		return r;
+	r = fork_from(q, &a, e);
+	session_args_free(&a);
+	return r;
+}
+
+const struct acp_handler on_session_fork = { .run = fork_session };

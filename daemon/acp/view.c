@@ -53,7 +53,7 @@ void view_ready(struct view *v)
 	list_add_tail(at, &v->ready_link);
 }
 
-static void on_wake(void *ctx)
+static void on_view_wake(void *ctx)
 {
 	struct view *v = ctx;
 
@@ -74,7 +74,7 @@ static void on_ask_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
 	session_answer(v->w.session, a, m->error.n ? SLICE_NONE : m->result);
 }
 
-static void on_ask(void *ctx, struct session_question *a)
+static void on_view_ask(void *ctx, struct session_question *a)
 {
 	_cleanup_(buf_done) struct buf p = { 0 }, b = { 0 };
 	struct view *v = ctx;
@@ -96,7 +96,7 @@ static void on_ask(void *ctx, struct session_question *a)
 	conn_queue(v->conn, v, buf_slice(&b));
 }
 
-static void on_unask(void *ctx, struct session_question *a)
+static void on_view_unask(void *ctx, struct session_question *a)
 {
 	struct view *v = ctx;
 
@@ -119,7 +119,7 @@ static void notify_detached(struct view *v, struct view *behind, const char *rea
 	conn_notify(v->conn, behind, "_acpd/detached", buf_slice(&b));
 }
 
-static void on_detached(void *ctx, const char *reason)
+static void on_view_detached(void *ctx, const char *reason)
 {
 	struct view *v = ctx;
 	struct err e;
@@ -134,14 +134,15 @@ static void on_detached(void *ctx, const char *reason)
 }
 
 /* The view stays, so that what the session said last still goes out in order. */
-static void on_closed(void *ctx)
+static void on_view_closed(void *ctx)
 {
 	struct view *v = ctx;
 
 	notify_detached(v, v, "closed");
 }
 
-static const struct watcher_ops watcher_ops = { on_wake, on_ask, on_unask, on_detached, on_closed };
+static const struct watcher_ops watcher_ops = { on_view_wake, on_view_ask, on_view_unask,
+						on_view_detached, on_view_closed };
 
 /* There is one for each session. */
 static struct view *view_make(struct acp_conn *c, struct session *s)

@@ -1,12 +1,20 @@
-/* workspace.c - _acpd/workspace/materialize and diff, _acpd/skills/install, remove, validate and list: more for
- * the workspace and the private home of an open session, and what has changed in it. */
+/*
+ * workspace.c - the files of an open session: _acpd/workspace/materialize and _acpd/skills/... put more into its workspace and
+ * home, _acpd/workspace/diff reports what has changed, _acpd/session/draft and _acpd/workspace/apply work on a draft of it, and
+ * _acpd/artifact/... on files that belong to the session besides its history.
+ */
 #include "acp/acp_internal.h"
 
 #include "base/limits.h"
+#include "base/os/file.h"
+#include "base/format/utf8.h"
+#include "digest/base64.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "session/parts/workspace/artifact_store.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 struct provision_args {
 	char *session_id;
@@ -121,7 +129,7 @@ static int list_skills(struct acp_request *q, struct err *e)
 const struct acp_handler on_skills_list =
 	ACP_HANDLER(list_skills, struct provision_args, skills_fields, .finds_session = true);
 
-/* --- diff ------------------------------------------------------------------------------------------------ */
+/* --- diff_workspace ------------------------------------------------------------------------------------------------ */
 
 struct diff_args {
 	char *session_id;
@@ -137,7 +145,7 @@ static const struct jfield diff_fields[] = {
 };
 
 /* "baseline", or the number of a turn. */
-static int take_since(struct jval v, uint64_t *ret, struct err *e)
+static int parse_since(struct jval v, uint64_t *ret, struct err *e)
 {
 	int64_t n = 0;
 
@@ -157,13 +165,13 @@ static bool is_of_draft(const struct session *s, struct jval since)
 	return session_draft_on(s) && (since.type == J_NONE || since.type == J_NULL);
 }
 
-static int diff(struct acp_request *q, struct err *e)
+static int diff_workspace(struct acp_request *q, struct err *e)
 {
 	const struct diff_args *a = q->args;
 	struct session *s = q->session;
 	struct method_call *k;
 	uint64_t since;
-	int r = take_since(a->since, &since, e);
+	int r = parse_since(a->since, &since, e);
 
 	if (r < 0)
 		return r;
@@ -175,4 +183,232 @@ static int diff(struct acp_request *q, struct err *e)
 	return call_started(k, r);
 }
 
-const struct acp_handler on_diff = ACP_HANDLER(diff, struct diff_args, diff_fields);
+const struct acp_handler on_diff = ACP_HANDLER(diff_workspace, struct diff_args, diff_fields);
+
+/* --- drafts ---------------------------------------------------------------------------------------------- */
+
+struct draft_args {
+	char *session_id, *digest;
+	bool on, discard;
+	struct slice meta, force;
+};
+
+static const struct jfield draft_fields[] = {
+	JF_STR(struct draft_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_BOOL(struct draft_args, on, "on", JF_REQUIRED),
+	JF_BOOL(struct draft_args, discard, "discard", 0),
+	JF_OBJ(struct draft_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static const struct jfield apply_fields[] = {
+	JF_STR(struct draft_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct draft_args, digest, "patchDigest", JF_REQUIRED, 80),
+	JF_ARR(struct draft_args, force, "force", 0),
+	JF_OBJ(struct draft_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static void on_drafted(void *ctx, struct slice result, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!e) {
+		call_result(ctx, result);
+		return;
+	}
+	jw_members(&w, result, NULL);
+	call_error(ctx, e, buf_slice(&b));
+}
+
+static int check_force(struct slice force, struct err *e)
+{
+	struct jiter it;
+	struct jval v;
+	char field[32];
+
+	if (!force.n)
+		return 0;
+	jiter_init(&it, (struct jval){ J_ARRAY, force });
+	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+		_cleanup_(freep) char *path = NULL;
+
+		if (i == DRAFT_FORCE_MAX)
+			return err_field(e, "force", "TOO_MANY", "force has more than %d paths",
+					 DRAFT_FORCE_MAX);
+		snprintf(field, sizeof(field), "force[%zu]", i);
+		if (jstr_decode(v, PATH_BYTES_MAX, &path) < 0 || !*path)
+			return err_field(e, field, "FIELD_INVALID",
+					 "%s must be a path of conflicts", field);
+	}
+	return 0;
+}
+
+static int check_draft_args(const struct draft_args *a, struct err *e)
+{
+	struct sha256 digest;
+
+	if (a->discard && a->on)
+		return err_field(e, "discard", "FIELD_INVALID", "discard is for on: false");
+	if (a->digest && archive_digest_parse(slice_of(a->digest), &digest) < 0)
+		return err_field(e, "patchDigest", "DIGEST_INVALID",
+				 "patchDigest must be sha256: and 64 hex digits");
+	return check_force(a->force, e);
+}
+
+static int start_draft(struct acp_request *q, struct err *e)
+{
+	const struct draft_args *a = q->args;
+	struct session *s = q->session;
+	struct method_call *k;
+	int r = check_draft_args(a, e);
+
+	if (r < 0)
+		return r;
+	k = request_work(q);
+	r = a->digest ? session_apply_draft(s, a->digest, a->force, on_drafted, k, e) :
+			session_switch_draft(s, a->on, a->discard, on_drafted, k, e);
+	return call_started(k, r);
+}
+
+const struct acp_handler on_session_draft =
+	ACP_HANDLER(start_draft, struct draft_args, draft_fields);
+const struct acp_handler on_workspace_apply =
+	ACP_HANDLER(start_draft, struct draft_args, apply_fields);
+
+/* --- artifacts ------------------------------------------------------------------------------------------- */
+
+struct artifact_args {
+	char *session_id, *id, *name, *type;
+	struct jval text, base64;
+	struct slice meta;
+};
+
+static const struct jfield put_fields[] = {
+	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct artifact_args, name, "name", JF_REQUIRED, ARTIFACT_NAME_MAX),
+	JF_STR(struct artifact_args, type, "type", 0, ARTIFACT_NAME_MAX),
+	JF_TEXT(struct artifact_args, text, "text", 0),
+	JF_TEXT(struct artifact_args, base64, "base64", 0),
+	JF_OBJ(struct artifact_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static const struct jfield list_fields[] = {
+	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_OBJ(struct artifact_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static const struct jfield get_fields[] = {
+	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct artifact_args, id, "id", JF_REQUIRED, 64),
+	JF_OBJ(struct artifact_args, meta, "_meta", 0),
+	JF_END,
+};
+
+/* --- put --------------------------------------------------------------------------------------------------- */
+
+static int artifact_content(const struct artifact_args *a, struct buf *ret, struct err *e)
+{
+	bool text = a->text.type == J_STRING, coded = a->base64.type == J_STRING;
+	_cleanup_(freep) char *s = NULL;
+	int r;
+
+	if (text == coded)
+		return err_field(e, "text", "FIELD_INVALID",
+				 "an artifact has either text or base64, a string");
+	r = jstr_decode(text ? a->text : a->base64, MESSAGE_MAX, &s);
+	if (r == 0)
+		r = text ? buf_puts(ret, s) : base64_decode(slice_of(s), ret);
+	if (r < 0)
+		return err_field(e, text ? "text" : "base64", "FIELD_INVALID",
+				 text ? "text must hold no NUL and no lone surrogate: use base64" :
+					"base64 is not valid");
+	return 0;
+}
+
+static int artifact_add(struct acp_request *q, struct err *e)
+{
+	const struct artifact_args *a = q->args;
+	const struct artifact_spec spec = { a->name, a->type, "client", 0 };
+	_cleanup_(buf_done) struct buf bytes = { 0 };
+	const struct artifact *made;
+	int r = artifact_content(a, &bytes, e);
+
+	if (r == 0)
+		r = artifact_put(q->session, &spec, buf_slice(&bytes), &made, e);
+	if (r < 0)
+		return r;
+	artifact_describe(request_answer(q), "artifact", made);
+	return REQUEST_ANSWER;
+}
+
+const struct acp_handler on_artifact_put =
+	ACP_HANDLER(artifact_add, struct artifact_args, put_fields, .finds_session = true);
+
+/* --- list and get ------------------------------------------------------------------------------------------- */
+
+static bool list_artifact(void *ctx, const struct artifact *a)
+{
+	artifact_describe(ctx, NULL, a);
+	return true;
+}
+
+static int list_artifacts(struct acp_request *q, struct err *e _unused_)
+{
+	struct jw *w = request_answer(q);
+
+	jw_arr(w, "artifacts");
+	artifact_each(q->session, list_artifact, w);
+	jw_end_arr(w);
+	return REQUEST_ANSWER;
+}
+
+const struct acp_handler on_artifact_list =
+	ACP_HANDLER(list_artifacts, struct artifact_args, list_fields, .finds_session = true);
+
+static int put_artifact_content(struct session *s, const struct artifact *a, struct jw *w,
+				struct err *e)
+{
+	_cleanup_(buf_done) struct buf bytes = { .max = ARTIFACT_INLINE_MAX + 8192 }, text = { 0 };
+	_cleanup_(freep) char *path = artifact_path(s, a);
+	struct slice have;
+	int r = file_read(path, ARTIFACT_INLINE_MAX, &bytes);
+
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "STATE_NOT_WRITABLE",
+			       "the artifact cannot be read: %s", strerror(-r));
+	have = buf_slice(&bytes);
+	if (utf8_valid(have) && !(have.n && memchr(have.p, 0, have.n))) {
+		jw_slice(w, "text", have.n ? have : SLICE(""));
+		return 0;
+	}
+	base64_encode(have, &text);
+	jw_slice(w, "base64", buf_slice(&text));
+	return 0;
+}
+
+static int get_artifact(struct acp_request *q, struct err *e)
+{
+	const struct artifact_args *a = q->args;
+	const struct artifact *found = artifact_find(q->session, a->id);
+	struct jw *w;
+	int r;
+
+	if (!found)
+		return err_set(e, -ENOENT, RPC_NOT_FOUND, "ARTIFACT_NOT_FOUND",
+			       "the session has no such artifact");
+	if (found->size > ARTIFACT_INLINE_MAX)
+		return err_field(e, "id", "ARTIFACT_TOO_LARGE",
+				 "more than %lu bytes: GET /v1/sessions/{id}/artifacts/%.40s",
+				 ARTIFACT_INLINE_MAX, a->id);
+	w = request_answer(q);
+	artifact_describe(w, "artifact", found);
+	r = put_artifact_content(q->session, found, w, e);
+	return r < 0 ? r : REQUEST_ANSWER;
+}
+
+const struct acp_handler on_artifact_get =
+	ACP_HANDLER(get_artifact, struct artifact_args, get_fields, .finds_session = true);

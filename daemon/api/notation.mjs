@@ -2,7 +2,7 @@
 // How the API is written down: short words that make JSON Schema (2020-12, as OpenAPI 3.1 has it). README.md explains.
 //
 //   object({ name: string('what it is'), 'size?': integer() }, 'an example')     a member with ? may be absent
-//   fields('daemon/acp/acp_usage.c:usage_fields', { since: 'from this record on' })
+//   fields('daemon/acp/acp_daemon.c:usage_fields', { since: 'from this record on' })
 //
 // fields and query take names, types, bounds and what is required from the daemon's own tables; here stands only what a table cannot say.
 

@@ -61,7 +61,7 @@ export default {
     Budget: object(amounts, 'limits of a turn, a session or a prompt', closed),
     Budgets: object({ 'turn?': ref('Budget'), 'session?': ref('Budget') }, 'limits for each turn, and for the session', closed),
     ApprovalTerms: fields('daemon/session/parts/approval/approval_terms.c:terms_fields', { timeoutMs: 'so long a question waits', default: { enum: ['reject', 'allow', 'cancel'] } }),
-    Retry: fields('daemon/acp/acp_check.c:retry_fields', { max: 'further attempts after checks that failed' }),
+    Retry: fields('daemon/acp/meta_bounds.c:retry_fields', { max: 'further attempts after checks that failed' }),
     Check: byKind('kind', { command: 'CommandCheck', tests: 'TestsCheck', paths: 'PathsCheck', diffSize: 'SizeCheck' }, 'what has to hold'),
     CommandCheck: fields('daemon/session/parts/check/check_list.c:command_fields', { ...CHECK, kind: kind('command'), argv: strings('a program and its arguments'), command: 'text for a shell', expectExit: 'the exit code of success' }),
     TestsCheck: fields('daemon/session/parts/check/check_list.c:tests_fields', {

@@ -29,7 +29,7 @@ export default {
   },
   methods: {
     '_acpd/tokens/mint': { says: 'Mints a token', params: ref('TokenOrder'), result: ref('TokenMinted') },
-    '_acpd/tokens/list': { says: 'Tokens that hold', params: fields('daemon/acp/acp_tokens.c:token_list_fields', {}), result: ref('Tokens') },
-    '_acpd/tokens/revoke': { says: 'Revokes a token and closes its connections', params: fields('daemon/acp/acp_tokens.c:revoke_fields', { id: 'the id of the token' }), result: object({}) },
+    '_acpd/tokens/list': { says: 'Tokens that hold', params: fields('daemon/acp/acp_daemon.c:token_list_fields', {}), result: ref('Tokens') },
+    '_acpd/tokens/revoke': { says: 'Revokes a token and closes its connections', params: fields('daemon/acp/acp_daemon.c:revoke_fields', { id: 'the id of the token' }), result: object({}) },
   },
 };

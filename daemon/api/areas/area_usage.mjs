@@ -36,6 +36,6 @@ export default {
       answers: { 200: { description: 'the records', headers: last, content: { ...content('application/x-ndjson', ref('UsageRecord')), ...content('application/json', ref('UsageRecords')) } } } },
   },
   methods: {
-    '_acpd/usage': { says: 'Records of the usage ledger', params: fields('daemon/acp/acp_usage.c:usage_fields', { sessionId: 'only of this session', since: 'records with a greater number; those up to it have arrived' }), result: ref('UsagePage') },
+    '_acpd/usage': { says: 'Records of the usage ledger', params: fields('daemon/acp/acp_daemon.c:usage_fields', { sessionId: 'only of this session', since: 'records with a greater number; those up to it have arrived' }), result: ref('UsagePage') },
   },
 };

@@ -1,4 +1,10 @@
-/* acp_model.c - model calls of sessions that the client of this connection makes: "_acpd/model/...". */
+/*
+ * client_calls.c - what sessions ask of the client of this connection besides questions: MCP requests to servers that it
+ * serves (mcp/message), and model calls that it makes (_acpd/model/...).
+ *
+ * Each session that the connection drives has a port for its tools, and a taker if the client announced model calls. Their
+ * open requests die with them, and the session passes what is unanswered to its next connection.
+ */
 #include "acp/acp_internal.h"
 
 #include "base/limits.h"
@@ -7,8 +13,132 @@
 #include "json/jstr.h"
 #include "model/model_api.h"
 #include "session/parts/model/tunnel.h"
+#include "session/parts/mcp/upcall.h"
 
 #include <errno.h>
+
+struct conn_port {
+	struct list link;
+	struct acp_conn *conn;
+	struct port port;
+};
+
+static void port_free(struct conn_port *p)
+{
+	port_detach(&p->port);
+	rpc_calls_drop_ctx(&p->conn->requests, p);
+	list_del(&p->link);
+	free(p);
+}
+
+static void on_tool_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
+{
+	struct upcall *c = (struct upcall *)(uintptr_t)tag;
+	struct conn_port *p = ctx;
+
+	if (!m) /* it goes to the next connection, when the port is detached */
+		return;
+	session_text_repaired(p->port.session, TEXT_OF_CLIENT, p->conn->repaired);
+	upcall_answered(c, m->result, m->error);
+}
+
+static bool on_tool_call(void *ctx, struct upcall *c)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
+	struct conn_port *p = ctx;
+	uint32_t id = rpc_calls_add(&p->conn->requests, on_tool_reply, p, (uintptr_t)c);
+
+	if (!id)
+		return false;
+	upcall_put(c, &params);
+	rpc_put_request(&b, id, "mcp/message", buf_slice(&params));
+	conn_queue(p->conn, view_find(p->conn, session_id(p->port.session)), buf_slice(&b));
+	return true;
+}
+
+static void on_tool_cancel(void *ctx, struct upcall *c)
+{
+	struct conn_port *p = ctx;
+
+	conn_withdraw(p->conn, NULL, p, (uintptr_t)c);
+}
+
+static void on_port_closed(void *ctx)
+{
+	port_free(ctx);
+}
+
+static const struct port_ops port_ops = { on_tool_call, on_tool_cancel, on_port_closed };
+
+static void serve_tools(struct acp_conn *c, struct session *s)
+{
+	struct conn_port *p;
+
+	list_each(have, &c->ports, struct conn_port, link)
+		if (have->port.session == s) {
+			port_attach(&have->port, s);
+			return;
+		}
+	p = new0(struct conn_port);
+	p->conn = c;
+	p->port = (struct port){ .ops = &port_ops,
+				 .ctx = p,
+				 .keeps_answers = c->client & CLIENT_DEDUPS };
+	list_init(&p->port.link);
+	list_add_tail(&c->ports, &p->link);
+	port_attach(&p->port, s);
+}
+
+void conn_serve(struct acp_conn *c, struct session *s)
+{
+	serve_tools(c, s);
+	conn_take_models(c, s);
+}
+
+void conn_leave_tools(struct acp_conn *c, const struct session *s)
+{
+	list_each(p, &c->ports, struct conn_port, link)
+		if (p->port.session == s)
+			port_free(p);
+}
+
+void conn_drop_ports(struct acp_conn *c)
+{
+	while (!list_empty(&c->ports))
+		port_free(list_first(&c->ports, struct conn_port, link));
+}
+
+/* --- notifications of the client ------------------------------------------------------------------------- */
+
+struct message_args {
+	char *request_id, *method;
+	struct slice params;
+};
+
+static const struct jfield message_fields[] = {
+	JF_STR(struct message_args, request_id, "requestId", JF_REQUIRED, RPC_ID_MAX),
+	JF_STR(struct message_args, method, "method", JF_REQUIRED, METHOD_NAME_MAX),
+	JF_OBJ(struct message_args, params, "params", 0),
+	JF_END,
+};
+
+static int mcp_message(struct acp_request *q, struct err *e _unused_)
+{
+	const struct message_args *a = q->args;
+	struct upcall *call = NULL;
+
+	list_each(p, &q->conn->ports, struct conn_port, link)
+		if (!call)
+			call = port_find(&p->port, a->request_id);
+	if (call)
+		upcall_notified(call, a->method, a->params.n ? a->params : SLICE("{}"));
+	return 0;
+}
+
+const struct acp_handler on_mcp_message =
+	ACP_HANDLER(mcp_message, struct message_args, message_fields);
+
+/* --- model calls ----------------------------------------------------------------------------------------- */
 
 struct conn_taker {
 	struct list link;
@@ -26,17 +156,17 @@ static void conn_taker_free(struct conn_taker *t)
 
 /* --- to the client ------------------------------------------------------------------------------------------ */
 
-static void on_reply(void *ctx _unused_, uint64_t tag, const struct rpc_msg *m)
+static void on_model_reply(void *ctx _unused_, uint64_t tag, const struct rpc_msg *m)
 {
 	if (m) /* without an answer it goes to the next connection, when the taker is detached */
 		tunnel_answered((struct tunnel_call *)(uintptr_t)tag, m->result, m->error);
 }
 
-static bool on_ask(void *ctx, struct tunnel_call *call)
+static bool on_model_ask(void *ctx, struct tunnel_call *call)
 {
 	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
 	struct conn_taker *t = ctx;
-	uint32_t id = rpc_calls_add(&t->conn->requests, on_reply, t, (uintptr_t)call);
+	uint32_t id = rpc_calls_add(&t->conn->requests, on_model_reply, t, (uintptr_t)call);
 
 	if (!id)
 		return false;
@@ -47,7 +177,7 @@ static bool on_ask(void *ctx, struct tunnel_call *call)
 }
 
 /* Bodies of many sessions must not fill the queue of a slow reader, which would cost it its connection. */
-static bool on_room(void *ctx)
+static bool taker_may_send(void *ctx)
 {
 	struct acp_conn *c = ((struct conn_taker *)ctx)->conn;
 
@@ -64,14 +194,14 @@ void conn_send_bodies(struct acp_conn *c)
 		taker_has_room(&t->taker);
 }
 
-static void on_notify(void *ctx, const char *method, struct slice params)
+static void on_model_notify(void *ctx, const char *method, struct slice params)
 {
 	struct conn_taker *t = ctx;
 
 	conn_notify(t->conn, NULL, method, params);
 }
 
-static void on_cancel_call(void *ctx, struct tunnel_call *call)
+static void on_model_cancel(void *ctx, struct tunnel_call *call)
 {
 	struct conn_taker *t = ctx;
 
@@ -83,8 +213,8 @@ static void on_taker_closed(void *ctx)
 	conn_taker_free(ctx);
 }
 
-static const struct model_taker_ops taker_ops = { on_ask, on_room, on_notify, on_cancel_call,
-						  on_taker_closed };
+static const struct model_taker_ops taker_ops = { on_model_ask, taker_may_send, on_model_notify,
+						  on_model_cancel, on_taker_closed };
 
 /* --- which sessions ------------------------------------------------------------------------------------------- */
 
@@ -96,7 +226,7 @@ static struct conn_taker *taker_of(struct acp_conn *c, const struct session *s)
 	return NULL;
 }
 
-static void take(struct acp_conn *c, struct session *s)
+static void take_models(struct acp_conn *c, struct session *s)
 {
 	struct conn_taker *t = taker_of(c, s);
 
@@ -116,7 +246,7 @@ static void take(struct acp_conn *c, struct session *s)
 void conn_take_models(struct acp_conn *c, struct session *s)
 {
 	if (c->model_apis && !c->model_only)
-		take(c, s);
+		take_models(c, s);
 }
 
 void conn_leave_models(struct acp_conn *c, const char *id)
@@ -202,7 +332,7 @@ static int attach_models(struct acp_request *q, struct err *e)
 			    "only a connection that announced model {only: true} attaches");
 	if (r < 0)
 		return r;
-	each_session(q->conn, a->sessions, take, e);
+	each_session(q->conn, a->sessions, take_models, e);
 	return REQUEST_ANSWER;
 }
 
@@ -239,7 +369,7 @@ static const struct jfield credit_fields[] = {
 	JF_END,
 };
 
-static struct tunnel_call *call_of(struct acp_conn *c, const char *id)
+static struct tunnel_call *model_call_named(struct acp_conn *c, const char *id)
 {
 	struct tunnel_call *call = NULL;
 
@@ -249,7 +379,7 @@ static struct tunnel_call *call_of(struct acp_conn *c, const char *id)
 	return call;
 }
 
-static int read_bytes(const struct piece_args *a, struct buf *b)
+static int chunk_bytes(const struct piece_args *a, struct buf *b)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
@@ -260,35 +390,35 @@ static int read_bytes(const struct piece_args *a, struct buf *b)
 	return base64_decode(buf_slice(&text), b);
 }
 
-static void take_head(struct tunnel_call *call, const struct piece_args *a)
+static void take_model_head(struct tunnel_call *call, const struct piece_args *a)
 {
 	tunnel_head(call, (int)a->status, a->headers);
 }
 
-static void take_chunk(struct tunnel_call *call, const struct piece_args *a)
+static void take_model_chunk(struct tunnel_call *call, const struct piece_args *a)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (read_bytes(a, &b) < 0)
+	if (chunk_bytes(a, &b) < 0)
 		tunnel_chunk(call, UINT64_MAX, SLICE_NONE); /* out of any order */
 	else
 		tunnel_chunk(call, (uint64_t)a->seq, buf_slice(&b));
 }
 
-static void take_credit(struct tunnel_call *call, const struct piece_args *a)
+static void take_model_credit(struct tunnel_call *call, const struct piece_args *a)
 {
 	tunnel_credit(call, (uint64_t)a->bytes);
 }
 
 /* A notification cannot be refused: what fits no call of this connection is dropped, and counted. */
-static int take_piece(struct acp_request *q, const struct jfield *fields,
-		      void (*fn)(struct tunnel_call *call, const struct piece_args *a))
+static int take_model_piece(struct acp_request *q, const struct jfield *fields,
+			    void (*fn)(struct tunnel_call *call, const struct piece_args *a))
 {
 	struct piece_args a = { 0 };
 	struct tunnel_call *call = NULL;
 
 	if (jdec_object(q->msg->params, fields, NULL, &a, NULL) == 0)
-		call = call_of(q->conn, a.call_id);
+		call = model_call_named(q->conn, a.call_id);
 	if (call)
 		fn(call, &a);
 	else
@@ -299,17 +429,17 @@ static int take_piece(struct acp_request *q, const struct jfield *fields,
 
 static int model_head(struct acp_request *q, struct err *e _unused_)
 {
-	return take_piece(q, head_fields, take_head);
+	return take_model_piece(q, head_fields, take_model_head);
 }
 
 static int model_chunk(struct acp_request *q, struct err *e _unused_)
 {
-	return take_piece(q, chunk_fields, take_chunk);
+	return take_model_piece(q, chunk_fields, take_model_chunk);
 }
 
 static int model_credit(struct acp_request *q, struct err *e _unused_)
 {
-	return take_piece(q, credit_fields, take_credit);
+	return take_model_piece(q, credit_fields, take_model_credit);
 }
 
 const struct acp_handler on_model_head = { .run = model_head };

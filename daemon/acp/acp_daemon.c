@@ -1,0 +1,379 @@
+/*
+ * acp_daemon.c - what the daemon reports about itself and administers: its status, asked for and pushed; records of the usage
+ * ledger; minted tokens; and which harnesses are installed, with what a client is told of one that wants a login.
+ */
+#include "acp/acp_internal.h"
+
+#include "access/tokens.h"
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "session/parts/programs/programs.h"
+
+#include <errno.h>
+
+static void put_daemon_life(struct jw *w, const struct session_store *st)
+{
+	struct store_totals t;
+	struct store_life l;
+	char keep[RETENTION_TEXT_MAX];
+
+	store_life(st, &l);
+	store_totals(st, &t);
+	jw_obj(w, "harnesses");
+	jw_uint(w, "live", l.live);
+	jw_uint(w, "max", l.harness_max);
+	jw_uint(w, "waiting", l.waiting);
+	jw_uint(w, "starting", l.starting);
+	if (l.starting)
+		jw_uint(w, "startingMs", l.starting_ms);
+	jw_uint(w, "idleSeconds", l.harness_idle);
+	jw_uint(w, "stoppedIdle", t.rested_idle);
+	jw_uint(w, "stoppedForRoom", t.rested_room);
+	jw_uint(w, "refused", t.crowded_out);
+	jw_end_obj(w);
+	jw_uint(w, "sessionMax", l.session_max);
+	jw_obj(w, "retention");
+	jw_str(w, "keepSessions", retention_text(&l.keep, keep));
+	jw_uint(w, "removedAge", t.removed_age);
+	jw_uint(w, "removedSize", t.removed_size);
+	jw_uint(w, "removedRoom", t.removed_room);
+	jw_uint(w, "trimmed", t.trimmed);
+	jw_end_obj(w);
+}
+
+static void put_ledger_counts(struct jw *w, const struct session_store *st)
+{
+	struct ledger_counts n;
+
+	ledger_count(store_ledger(st), &n);
+	jw_obj(w, "usage");
+	jw_uint(w, "first", n.first);
+	jw_uint(w, "last", n.last);
+	jw_uint(w, "read", n.read);
+	jw_uint(w, "files", n.files);
+	jw_uint(w, "bytes", n.bytes);
+	jw_uint(w, "removedFiles", n.removed_files);
+	jw_uint(w, "removedRecords", n.removed_records);
+	jw_end_obj(w);
+}
+
+struct status_listing {
+	struct jw *w;
+	const struct grant *grant;
+};
+
+static bool put_session_status(void *ctx, struct session *s, uint64_t number _unused_)
+{
+	struct status_listing *l = ctx;
+
+	if (grant_sees(l->grant, session_id(s)))
+		session_put_status(l->w, NULL, s);
+	return true;
+}
+
+/* Of a token that is limited to some sessions nothing that is of others. */
+static void put_daemon(const struct status_listing *l, const struct acp_server *srv)
+{
+	jw_str(l->w, "incarnation", store_incarnation(srv->store));
+	if (grant_limited(l->grant)) {
+		lifecycle_put_brief(srv->life, l->w);
+		return;
+	}
+	lifecycle_put(srv->life, l->w);
+	put_daemon_life(l->w, srv->store);
+	put_ledger_counts(l->w, srv->store);
+}
+
+struct status_args {
+	char *session_id;
+	struct slice meta;
+};
+
+static const struct jfield status_fields[] = {
+	JF_STR(struct status_args, session_id, "sessionId", 0, RPC_ID_MAX),
+	JF_OBJ(struct status_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static int read_status(struct acp_request *q, struct err *e _unused_)
+{
+	struct status_listing l = { request_answer(q), q->conn->transport.grant };
+
+	put_daemon(&l, q->conn->srv);
+	jw_arr(l.w, "sessions");
+	if (q->session)
+		session_put_status(l.w, NULL, q->session);
+	else
+		store_each(q->conn->srv->store, 0, put_session_status, &l);
+	jw_end_arr(l.w);
+	return REQUEST_ANSWER;
+}
+
+const struct acp_handler on_status =
+	ACP_HANDLER(read_status, struct status_args, status_fields, .finds_session = true);
+
+/* --- status, pushed: one frame for all clients, and of each connection one bit --------------------------- */
+
+static void put_status_frame(struct acp_server *srv, struct buf *frame,
+			     void (*put)(const struct lifecycle *l, struct jw *w))
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "incarnation", store_incarnation(srv->store));
+	put(srv->life, &w);
+	jw_end_obj(&w);
+	buf_reset(frame);
+	rpc_put_notification(frame, "_acpd/status", buf_slice(&b));
+}
+
+static void on_life_changed(void *ctx)
+{
+	struct acp_server *srv = ctx;
+
+	put_status_frame(srv, &srv->status, lifecycle_put);
+	put_status_frame(srv, &srv->status_brief, lifecycle_put_brief);
+	list_each(c, &srv->conns, struct acp_conn, link) {
+		if (c->phase != CONN_READY || !(c->client & CLIENT_ACPD))
+			continue;
+		c->status_due = true;
+		conn_dirty(c);
+	}
+}
+
+void daemon_status_follow(struct acp_server *srv)
+{
+	lifecycle_follow(srv->life, on_life_changed, srv);
+}
+
+/* --- usage ----------------------------------------------------------------------------------------------- */
+
+struct usage_params {
+	char *session_id;
+	int64_t since;
+	struct slice meta;
+};
+
+static const struct jfield usage_fields[] = {
+	JF_STR(struct usage_params, session_id, "sessionId", 0, RPC_ID_MAX),
+	JF_INT(struct usage_params, since, "since", 0, 0, INT64_MAX),
+	JF_OBJ(struct usage_params, meta, "_meta", 0),
+	JF_END,
+};
+
+struct page {
+	struct jw *w;
+	const char *session_id;
+	const struct grant *grant;
+	uint64_t last;
+	size_t seen; /* bytes of records read: a narrow filter must not hold up the loop */
+	bool more;
+};
+
+/* Of the sessions of a token that is limited to some, none of another. */
+static bool is_record_wanted(const struct page *p, struct slice line)
+{
+	_cleanup_(freep) char *id = NULL;
+
+	if (p->session_id)
+		return jstr_is(jobj_get(line, "sessionId"), p->session_id);
+	return !grant_limited(p->grant) ||
+	       (jstr_decode(jobj_get(line, "sessionId"), RPC_ID_MAX, &id) == 0 &&
+		grant_sees(p->grant, id));
+}
+
+static bool put_usage_record(void *ctx, uint64_t n, struct slice line)
+{
+	struct page *p = ctx;
+
+	if (p->seen > USAGE_PAGE_BYTES) {
+		p->more = true;
+		return false;
+	}
+	p->last = n;
+	p->seen += line.n;
+	if (is_record_wanted(p, line))
+		jw_raw(p->w, NULL, line);
+	return true;
+}
+
+/* All that was read goes to the client; of one session it would not be all. Who only observes confirms nothing. */
+static void note_records_read(struct ledger *l, const struct usage_params *a, const struct page *p)
+{
+	if (a->session_id || grant_limited(p->grant) || grant_scope(p->grant) == GRANT_OBSERVE)
+		return;
+	ledger_asked(l, (uint64_t)a->since);
+	ledger_handed(l, (uint64_t)a->since, p->last);
+}
+
+static int read_usage(struct acp_request *q, struct err *e)
+{
+	struct ledger *ledger = store_ledger(q->conn->srv->store);
+	const struct usage_params *a = q->args;
+	struct page p = { .w = request_answer(q),
+			  .session_id = a->session_id,
+			  .grant = q->conn->transport.grant,
+			  .last = (uint64_t)a->since };
+	int r;
+
+	jw_arr(p.w, "records");
+	r = ledger_read(ledger, p.last, put_usage_record, &p);
+	if (r < 0)
+		return err_set(e, r, RPC_INTERNAL_ERROR, "LEDGER_UNREADABLE", "%s", strerror(-r));
+	jw_end_arr(p.w);
+	jw_uint(p.w, "last", p.last);
+	jw_bool(p.w, "more", p.more);
+	if (ledger_first(ledger) > 1)
+		jw_uint(p.w, "first", ledger_first(ledger));
+	note_records_read(ledger, a, &p);
+	return REQUEST_ANSWER;
+}
+
+const struct acp_handler on_usage = ACP_HANDLER(read_usage, struct usage_params, usage_fields);
+
+/* --- tokens ---------------------------------------------------------------------------------------------- */
+
+#define BY_ACP "acp"
+
+static int mint_token(struct acp_request *q, struct err *e)
+{
+	int r = tokens_mint(q->conn->srv->tokens, q->msg->params, BY_ACP, request_answer(q), e);
+
+	return r < 0 ? r : REQUEST_ANSWER;
+}
+
+const struct acp_handler on_tokens_mint = { .run = mint_token, .secret = true };
+
+struct token_args {
+	char *id;
+	struct slice meta;
+};
+
+static const struct jfield token_list_fields[] = {
+	JF_OBJ(struct token_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static const struct jfield revoke_fields[] = {
+	JF_STR(struct token_args, id, "id", JF_REQUIRED, TOKEN_ID_SIZE),
+	JF_OBJ(struct token_args, meta, "_meta", 0),
+	JF_END,
+};
+
+static int list_tokens(struct acp_request *q, struct err *e _unused_)
+{
+	tokens_put(q->conn->srv->tokens, request_answer(q));
+	return REQUEST_ANSWER;
+}
+
+static int revoke_token(struct acp_request *q, struct err *e)
+{
+	const struct token_args *a = q->args;
+	int r = tokens_revoke(q->conn->srv->tokens, a->id, BY_ACP, e);
+
+	return r < 0 ? r : REQUEST_ANSWER;
+}
+
+const struct acp_handler on_tokens_list =
+	ACP_HANDLER(list_tokens, struct token_args, token_list_fields);
+const struct acp_handler on_tokens_revoke =
+	ACP_HANDLER(revoke_token, struct token_args, revoke_fields);
+
+/* --- harnesses ------------------------------------------------------------------------------------------- */
+
+#define KNOWN_SHOWN 150 /* bytes of the names in the message */
+
+void harness_unknown(const struct acp_request *q, const char *field)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, names = { 0 };
+	const struct harness_table *t = q->conn->srv->harnesses;
+	struct jw w = JW(&b);
+	struct err e;
+
+	jw_arr(&w, "known");
+	for (size_t i = 0; i < t->n; i++) {
+		const struct harness_def *def = &t->defs[i];
+
+		if (!harness_installed(def))
+			continue;
+		jw_str(&w, NULL, def->id);
+		buf_printf(&names, "%s%s", buf_len(&names) ? ", " : "", def->id);
+	}
+	jw_end_arr(&w);
+	if (!buf_len(&names))
+		buf_puts(&names, "none");
+	err_field(&e, field, "HARNESS_UNKNOWN",
+		  "%s: no such harness; installed: %.*s; acpd harness list shows all", field,
+		  (int)MIN(buf_len(&names), (size_t)KNOWN_SHOWN), names.data);
+	conn_error(q->conn, NULL, q->msg->id, &e, buf_slice(&b));
+}
+
+struct harness_list_params {
+	char *session_id;
+	struct slice meta;
+};
+
+static const struct jfield harness_list_fields[] = {
+	JF_STR(struct harness_list_params, session_id, "sessionId", 0, RPC_ID_MAX),
+	JF_OBJ(struct harness_list_params, meta, "_meta", 0),
+	JF_END,
+};
+
+/* A request that waits until the programs have said their versions. */
+struct list_harnesses {
+	struct programs_ask ask;
+	struct programs *programs;
+	struct method_call *call;
+	char *only; /* the harness of a session; NULL: all */
+};
+
+static void on_programs_known(void *ctx)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct list_harnesses *l = ctx;
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_arr(&w, "harnesses");
+	for (size_t i = 0; i < programs_count(l->programs); i++) {
+		const struct program_fact *f = programs_at(l->programs, i);
+
+		if (!l->only || strcmp(l->only, f->def->id) == 0)
+			program_put(&w, f);
+	}
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	call_result(l->call, buf_slice(&b));
+	free(l->only);
+	free(l);
+}
+
+static int list_harnesses(struct acp_request *q, struct err *e _unused_)
+{
+	struct list_harnesses *l = new0(struct list_harnesses);
+
+	l->programs = store_programs(q->conn->srv->store);
+	l->call = call_new(q->conn, q->msg->id);
+	l->only = q->session ? xstrdup(session_harness(q->session)->id) : NULL;
+	programs_ask(l->programs, &l->ask, on_programs_known, l);
+	return 0;
+}
+
+const struct acp_handler on_harness_list = ACP_HANDLER(list_harnesses, struct harness_list_params,
+						       harness_list_fields, .finds_session = true);
+
+struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e)
+{
+	const struct harness_def *def = s ? session_harness(s) : NULL;
+	char hint[160];
+	struct err own;
+
+	if (e->rpc != RPC_AUTH_REQUIRED || !c || !def || (def == c->harness && def->auth_methods))
+		return *e;
+	harness_login_hint(def, hint, sizeof(hint));
+	err_set(&own, -EACCES, RPC_INTERNAL_ERROR, "HARNESS_AUTH_REQUIRED", "%.*s; %s",
+		(int)(sizeof(own.msg) - sizeof(hint)), e->msg, hint);
+	return own;
+}
