@@ -1,6 +1,6 @@
 /*
  * limits.h - every bound of the daemon, in one place. Bytes, milliseconds and counts; those an operator may
- * change are only the defaults of rows in cli/cli_options.c.
+ * change are only the defaults of rows in cli/options/cli_options.c.
  */
 #pragma once
 

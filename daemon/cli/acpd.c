@@ -7,7 +7,7 @@
  * `acpd GROUP` alone prints the commands that begin with GROUP.
  */
 #include "base/version.h"
-#include "cli/cmd/cmd.h"
+#include "cli/cmd.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -130,7 +130,7 @@ export const webhookTypes = () => [...wordsOf('daemon/outbox/webhook_types.c', /
 
 // The commands of daemon/cli/acpd.c that take --json.
 export function jsonCommands() {
-  const json = wordsOf('daemon/cli/cli_options.c', /^OPT\("json", BOOL, ([A-Z_ |]+),/gm).flatMap((scopes) => scopes.split(' | '));
+  const json = wordsOf('daemon/cli/options/cli_options.c', /^OPT\("json", BOOL, ([A-Z_ |]+),/gm).flatMap((scopes) => scopes.split(' | '));
   const rows = [...read('daemon/cli/acpd.c').matchAll(/^\t\{ "([a-z ]+)", (?:NULL|"[^"]*"), ([A-Z_ |]+),/gm)];
 
   return rows.filter(([, , scopes]) => scopes.split(' | ').some((s) => json.includes(s))).map(([, name]) => name);

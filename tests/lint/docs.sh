@@ -1,6 +1,6 @@
 #!/bin/sh
 # docs.sh [TREE] - no line of a *.md file is longer than 120 characters. The man page is well formed and names every flag
-# of the config table (daemon/cli/cli_options.c, where each row begins a line with OPT("name",).
+# of the config table (daemon/cli/options/cli_options.c, where each row begins a line with OPT("name",).
 . "$(dirname "$0")/files.sh"
 lint_need mandoc
 
@@ -20,7 +20,7 @@ if [ -n "$wide" ]; then
 fi
 
 page=daemon/acpd.1
-table=daemon/cli/cli_options.c
+table=daemon/cli/options/cli_options.c
 if [ ! -f $page ]; then
 	echo "$page:0: the man page is missing"
 	exit 1

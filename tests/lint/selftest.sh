@@ -25,7 +25,7 @@ clean() {
 	printf '#include <cjson/cJSON.h>\n' | put daemon/json/jdec.c
 	printf '#include "session/core/session.h"\n#include "unit.h"\n' | put tests/unit/test.c
 	printf 'static const struct opt rows[] = {\n\tOPT("listen", "x"),\n\tOPT("run-dir", "x"),\n};\n' |
-		put daemon/cli/cli_options.c
+		put daemon/cli/options/cli_options.c
 	printf '.Dd January 1, 2026\n.Dt ACPD 1\n.Os\n.Sh NAME\n.Nm acpd\n.Nd test\n.Sh DESCRIPTION\n' | put daemon/acpd.1
 	printf '.Fl Fl listen\n.Fl Fl run-dir ,\n' >>"$tree/daemon/acpd.1"
 	printf 'harnesses/registry.c\nsee ws/work/a\n' | put README.md
@@ -98,8 +98,8 @@ clean; printf 'see /%s/main\n' work | put daemon/a.c; expect words.sh daemon/a.c
 clean; printf 'a \n' | put daemon/a.c; expect words.sh daemon/a.c:1
 clean; printf 'a \n' | put tests/fixtures/a.json; expect words.sh PASS
 
-clean; printf '\tOPT("state", "x"),\n' >>"$tree/daemon/cli/cli_options.c"; expect docs.sh daemon/cli/cli_options.c:5
-clean; printf 'none\n' | put daemon/cli/cli_options.c; expect docs.sh daemon/cli/cli_options.c:0
+clean; printf '\tOPT("state", "x"),\n' >>"$tree/daemon/cli/cli_options.c"; expect docs.sh daemon/cli/options/cli_options.c:5
+clean; printf 'none\n' | put daemon/cli/options/cli_options.c; expect docs.sh daemon/cli/options/cli_options.c:0
 clean; printf '%0120d\n' 0 | put a.md; expect docs.sh PASS
 clean; printf 'one\n%0121d\n' 0 | put tools/a.md; expect docs.sh tools/a.md:2
 clean; printf '| %0119d |\n' 0 | put a.md; expect docs.sh a.md:1

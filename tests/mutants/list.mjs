@@ -60,7 +60,7 @@ export const MUTANTS = [
     from: 'if (!c->sent || (c->sent == 1 && c->repeatable))', to: 'if (!c->sent || c->sent == 1)',
   },
   {
-    id: 'session-restored', file: 'daemon/cli/restored.c', test: integration('robust/restore-copy'),
+    id: 'session-restored', file: 'daemon/cli/serve/restored.c', test: integration('robust/restore-copy'),
     why: 'a copied sandbox keeps its provider keys',
     from: '\tstore_forget_keys(p->store);\n', to: '',
   },
@@ -286,7 +286,7 @@ export const MUTANTS = [
     from: '\tl->drain_due = MIN(l->drain_due, due);', to: '\tl->drain_due = due;',
   },
   {
-    id: 'cli-claim', file: 'daemon/cli/config_claim.c', test: integration('net/claim-life'),
+    id: 'cli-claim', file: 'daemon/cli/serve/config_claim.c', test: integration('net/claim-life'),
     why: 'a claim makes the daemon less strict than it was started',
     from: 'if (option_set(c, r, value, e) == 0 && is_weaker(r, old, value))', to: 'if (option_set(c, r, value, e) == 0 && is_weaker(r, old, old))',
   },

@@ -1,8 +1,8 @@
 /* check_tools.c - doctor: the programs that agents need. */
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/safe_path.h"
-#include "cli/program_host.h"
-#include "cli/serve_check.h"
+#include "cli/harness/program_host.h"
+#include "cli/serve/serve_check.h"
 
 #include "base/limits.h"
 #include "fetcher/fetcher.h"

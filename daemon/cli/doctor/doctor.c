@@ -2,9 +2,9 @@
 #include "cli/doctor/doctor.h"
 
 #include "base/limits.h"
-#include "cli/cmd/cmd.h"
-#include "cli/own_node.h"
-#include "cli/reach_daemon.h"
+#include "cli/cmd.h"
+#include "cli/harness/own_node.h"
+#include "cli/control/reach_daemon.h"
 #include "proc/netns.h"
 
 #include <errno.h>

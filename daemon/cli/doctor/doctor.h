@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/limits.h"
-#include "cli/cli_options.h"
+#include "cli/options/cli_options.h"
 #include "cli/doctor/finding.h"
 #include "harnesses/registry.h"
 

@@ -3,7 +3,7 @@
  *
  * Each check is of a kind, and each kind has an exit code of its own. Kinds stand in the order of their rank: where
  * several are in trouble, the code is that of the first. Codes begin at 10, beyond those of all subcommands
- * (cli/cmd/cmd.h). They are written down in daemon/acpd.1 and images/README.md: a code keeps its meaning.
+ * (cli/cmd.h). They are written down in daemon/acpd.1 and images/README.md: a code keeps its meaning.
  *
  * Texts are made of what others wrote: they are cut to one line. The list has a bound; beyond it only trouble of a
  * kind that had none is kept.

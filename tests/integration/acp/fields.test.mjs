@@ -222,7 +222,7 @@ const OTHERS = {
     'acp/client_calls.c:head_fields', 'acp/client_calls.c:chunk_fields', 'acp/client_calls.c:credit_fields'].map((t) => `daemon/${t}`),
   'of MCP': ['tools/mcp/front_legacy.c:initialize_fields'],
   'read again, after those above': ['tools/relay/relay_assemble.c:named_fields'],
-  'what the daemon has written': ['daemon/cli/handover.c:left_fields', 'daemon/agui/agui_threads.c:thread_fields', 'daemon/access/token_file.c:token_fields', 'daemon/access/token_file.c:head_fields', 'daemon/session/parts/workspace/artifact_store.c:index_fields'],
+  'what the daemon has written': ['daemon/cli/serve/handover.c:left_fields', 'daemon/agui/agui_threads.c:thread_fields', 'daemon/access/token_file.c:token_fields', 'daemon/access/token_file.c:head_fields', 'daemon/session/parts/workspace/artifact_store.c:index_fields'],
   'between the daemon and its own programs': ['daemon/fetcher/wire/fetch_frame.c:settings_fields', 'daemon/fetcher/wire/fetch_frame.c:order_fields',
     ...['notice', 'order', 'settings'].map((t) => `daemon/egress/wire/egress_frame.c:${t}_fields`),
     'daemon/session/parts/workspace/patch_answer.c:patch_fields', ...['begin', 'diff', 'apply', 'measure'].map((t) => `daemon/unpack/draft/draft_job.c:${t}_fields`), 'daemon/unpack/job/tree_jobs.c:tree_fields', 'daemon/unpack/job/tree_jobs.c:skill_fields',

@@ -1,0 +1,375 @@
+/* cmd_archive.c - `acpd archive put|have|get|list|rm`: a client of /v1/archives. put hashes first, asks, and sends only
+ * what is missing. */
+#include "cli/archive/cmd_archive.h"
+#include "cli/cmd.h"
+#include "cli/control/ask_daemon.h"
+
+#include "archive/archive_store.h"
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define TRIES 10
+
+struct archive_client {
+	struct daemon_asker ask;
+	char digest[ARCHIVE_DIGEST_SIZE];
+};
+
+static void client_name(struct archive_client *cl, const struct sha256 *d)
+{
+	archive_digest_text(d, cl->digest);
+	snprintf(cl->ask.path, sizeof(cl->ask.path), "/v1/archives/%s", cl->digest);
+}
+
+static int hash_fd(int fd, struct sha256 *ret, uint64_t *size)
+{
+	_cleanup_(freep) char *buf = xalloc(BODY_READ_BYTES);
+	struct sha256_stream h;
+	ssize_t n;
+
+	*size = 0;
+	sha256_begin(&h);
+	while ((n = pread(fd, buf, BODY_READ_BYTES, (off_t)*size)) > 0) {
+		sha256_add(&h, buf, (size_t)n);
+		*size += (uint64_t)n;
+	}
+	if (n < 0)
+		return -errno;
+	sha256_end(&h, ret);
+	return 0;
+}
+
+static int print_done(const struct archive_client *cl, uint64_t size, const char *what,
+		      uint64_t bytes)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (!cl->ask.cfg->json) {
+		printf("%s\n", cl->digest);
+	} else {
+		jw_obj(&w, NULL);
+		jw_str(&w, "digest", cl->digest);
+		jw_uint(&w, "size", size);
+		jw_uint(&w, what, bytes);
+		jw_end_obj(&w);
+		printf("%.*s\n", (int)buf_len(&b), b.data);
+	}
+	return fflush(stdout) == 0 ? EXIT_DONE :
+				     fail(EXIT_FAILED, "standard output: %s", strerror(errno));
+}
+
+/* --- put ---------------------------------------------------------------------------------------------------- */
+
+/* Reads standard input to its end: its name is its hash. */
+static int spool_stdin(struct err *e)
+{
+	_cleanup_(freep) char *buf = xalloc(BODY_READ_BYTES);
+	const char *dir = getenv("TMPDIR");
+	_cleanup_(closep) int fd =
+		open(dir && *dir ? dir : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	ssize_t n;
+	int r = fd < 0 ? -errno : 0;
+
+	while (r == 0 && (n = read(STDIN_FILENO, buf, BODY_READ_BYTES)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		r = n < 0 ? -errno : file_write_all(fd, buf, (size_t)n);
+	}
+	return r < 0 ? err_set(e, r, 0, "FILE_UNREADABLE", "standard input: %s", strerror(-r)) :
+		       TAKE_FD(fd);
+}
+
+static int open_source(const char *name, struct err *e)
+{
+	struct stat st;
+	int fd;
+
+	if (strcmp(name, "-") == 0)
+		return spool_stdin(e);
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return err_set(e, -errno, 0, "FILE_UNREADABLE", "%s: %s", name, strerror(errno));
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return err_set(e, -EINVAL, 0, "FILE_UNREADABLE", "%s: is no regular file", name);
+}
+
+/* Sends the rest, from where the daemon is, or asks it to check what it has. */
+static int send_rest(struct archive_client *cl, int fd, uint64_t size, uint64_t offset,
+		     struct err *e)
+{
+	char range[128];
+	struct http_ask rq = { .method = "PUT",
+			       .path = cl->ask.path,
+			       .headers = range,
+			       .body_fd = fd,
+			       .at = offset,
+			       .count = size - offset,
+			       .has_body = true };
+
+	if (!offset)
+		range[0] = '\0';
+	else if (offset == size)
+		snprintf(range, sizeof(range), "Content-Range: bytes */%llu\r\n",
+			 (unsigned long long)size);
+	else
+		snprintf(range, sizeof(range), "Content-Range: bytes %llu-%llu/%llu\r\n",
+			 (unsigned long long)offset, (unsigned long long)size - 1,
+			 (unsigned long long)size);
+	return http_client_ask(cl->ask.http, &rq, &cl->ask.answer, e);
+}
+
+/* >0: try again; else an exit code, negated, -EXIT_DONE if it is there. */
+static int put_once(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent, struct err *e)
+{
+	int r = asker_ask(&cl->ask, "HEAD", e);
+
+	if (r == 0 && cl->ask.answer.status == 200)
+		return -EXIT_DONE;
+	if (r == 0 && cl->ask.answer.status == 404) {
+		r = send_rest(cl, fd, size,
+			      cl->ask.answer.has_offset && cl->ask.answer.offset <= size ?
+				      cl->ask.answer.offset :
+				      0,
+			      e);
+		*sent += cl->ask.answer.sent;
+	}
+	if (r == -ECONNRESET)
+		return 1;
+	if (r < 0)
+		return -fail(asker_code(r), "%s", e->msg);
+	if (cl->ask.answer.status == 409)
+		return 1; /* another client sends it, or sent while we asked */
+	return cl->ask.answer.status < 300 ? -EXIT_DONE : -asker_refused(&cl->ask);
+}
+
+static int put_all(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent)
+{
+	struct err e = { 0 };
+	int r = 1;
+
+	for (int i = 0; r > 0 && i < TRIES; i++) {
+		if (i)
+			sleep(1);
+		r = put_once(cl, fd, size, sent, &e);
+	}
+	if (r <= 0)
+		return -r;
+	return *e.msg ? fail(EXIT_UNREACHABLE, "%s", e.msg) : asker_refused(&cl->ask);
+}
+
+static int put_file(struct archive_client *cl, const char *file, uint64_t *size, uint64_t *sent)
+{
+	struct sha256 d;
+	struct err e;
+	_cleanup_(closep) int fd = open_source(file, &e);
+
+	if (fd < 0)
+		return fail(EXIT_FAILED, "%s", e.msg);
+	if (hash_fd(fd, &d, size) < 0)
+		return fail(EXIT_FAILED, "%s: cannot be read", file);
+	client_name(cl, &d);
+	return put_all(cl, fd, *size, sent);
+}
+
+int cmd_archive_put(const struct config *c)
+{
+	struct archive_client cl = { 0 };
+	uint64_t size, sent = 0;
+	int r = asker_open(&cl.ask, c);
+
+	if (r == EXIT_DONE)
+		r = put_file(&cl, c->args[0], &size, &sent);
+	if (r == EXIT_DONE)
+		r = print_done(&cl, size, "sent", sent);
+	asker_done(&cl.ask);
+	return r;
+}
+
+int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE_DIGEST_SIZE])
+{
+	struct archive_client cl = { 0 };
+	uint64_t size, sent = 0;
+	int r = asker_open(&cl.ask, c);
+
+	if (r == EXIT_DONE)
+		r = put_file(&cl, file, &size, &sent);
+	memcpy(digest, cl.digest, ARCHIVE_DIGEST_SIZE);
+	asker_done(&cl.ask);
+	return r;
+}
+
+/* --- have and get ------------------------------------------------------------------------------------------- */
+
+static int open_named(struct archive_client *cl, const struct config *c, struct sha256 *d)
+{
+	if (archive_digest_parse(slice_of(c->args[0]), d) < 0)
+		return fail(EXIT_USAGE, "'%s' is not sha256: and 64 hex digits", c->args[0]);
+	client_name(cl, d);
+	return asker_open(&cl->ask, c);
+}
+
+int cmd_archive_have(const struct config *c)
+{
+	struct archive_client cl = { 0 };
+	struct sha256 d;
+	struct err e;
+	int r = open_named(&cl, c, &d), asked;
+
+	if (r == EXIT_DONE) {
+		asked = asker_ask(&cl.ask, "HEAD", &e);
+		if (asked < 0)
+			r = fail(asker_code(asked), "%s", e.msg);
+		else if (cl.ask.answer.status == 200)
+			r = print_done(&cl, cl.ask.answer.length, "have", cl.ask.answer.length);
+		else if (cl.ask.answer.status == 404)
+			r = EXIT_FAILED;
+		else
+			r = asker_unexplained(&cl.ask);
+	}
+	asker_done(&cl.ask);
+	return r;
+}
+
+static int receive(struct archive_client *cl, const struct output_file *t,
+		   const struct sha256 *want, struct err *e)
+{
+	_cleanup_(freep) char *buf = xalloc(BODY_READ_BYTES);
+	struct sha256_stream h;
+	struct sha256 got;
+	ssize_t n = 0;
+	int r = 0;
+
+	sha256_begin(&h);
+	while (r == 0 && (n = http_client_read(cl->ask.http, buf, BODY_READ_BYTES)) > 0) {
+		sha256_add(&h, buf, (size_t)n);
+		r = file_write_all(t->fd, buf, (size_t)n);
+	}
+	sha256_end(&h, &got);
+	if (r < 0)
+		return err_set(e, r, 0, "FILE_NOT_WRITTEN", "%s: %s",
+			       t->path ? t->path : "standard output", strerror(-r));
+	if (n < 0)
+		return err_set(e, (int)n, 0, "CONNECTION_LOST", "the connection was cut off");
+	if (!sha256_equal(&got, want))
+		return err_set(e, -EBADMSG, 0, "DIGEST_MISMATCH", "what came has another SHA-256");
+	return 0;
+}
+
+static int get_to(struct archive_client *cl, const struct sha256 *d)
+{
+	struct output_file t = { .fd = -1 };
+	struct err e;
+	int done, r = asker_ask(&cl->ask, "GET", &e);
+
+	if (r < 0)
+		return fail(asker_code(r), "%s", e.msg);
+	if (cl->ask.answer.status != 200)
+		return cl->ask.answer.status == 404 ?
+			       fail(EXIT_FAILED, "there is no such archive") :
+			       asker_refused(&cl->ask);
+	r = output_file_open(&t, cl->ask.cfg->output);
+	if (r < 0)
+		return fail(EXIT_FAILED, "%s: %s", t.path, strerror(-r));
+	r = receive(cl, &t, d, &e);
+	done = output_file_done(&t, r == 0);
+	if (r < 0)
+		return fail(asker_code(r), "%s", e.msg);
+	return done < 0 ? fail(EXIT_FAILED, "%s: %s", t.path, strerror(-done)) : EXIT_DONE;
+}
+
+int cmd_archive_get(const struct config *c)
+{
+	struct archive_client cl = { 0 };
+	struct sha256 d;
+	int r = open_named(&cl, c, &d);
+
+	if (r == EXIT_DONE)
+		r = get_to(&cl, &d);
+	asker_done(&cl.ask);
+	return r;
+}
+
+/* --- list and rm -------------------------------------------------------------------------------------------- */
+
+static void print_archive(struct slice a)
+{
+	_cleanup_(freep) char *digest = NULL, *used = NULL;
+	struct slice size = jobj_get(a, "size").raw, part = jobj_get(a, "partial").raw;
+	bool pinned = jobj_get(a, "pinned").type == J_TRUE,
+	     baked = jobj_get(a, "baked").type == J_TRUE;
+
+	jstr_decode(jobj_get(a, "digest"), sizeof(((struct archive_client *)0)->digest), &digest);
+	jstr_decode(jobj_get(a, "lastUsed"), 64, &used);
+	printf("%s %12.*s  %-24s%s%s%s\n", digest ? digest : "", (int)(size.n ? size.n : part.n),
+	       size.n ? size.p : part.p, used ? used : "", baked ? "  of the image" : "",
+	       pinned ? "  in use" : "", size.n ? "" : "  not whole");
+}
+
+static int print_list(const struct archive_client *cl, struct slice list)
+{
+	struct slice used = jobj_get(list, "used").raw, limit = jobj_get(list, "limit").raw;
+	struct jiter it;
+	struct jval v;
+
+	if (!jiter_init(&it, jobj_get(list, "archives")))
+		return fail(EXIT_FAILED, "the daemon gave no list of archives");
+	if (cl->ask.cfg->json) {
+		printf("%.*s\n", (int)list.n, list.p);
+		return EXIT_DONE;
+	}
+	while (jiter_next(&it, NULL, &v))
+		print_archive(v.raw);
+	printf("%.*s of %.*s bytes used\n", (int)used.n, used.p, (int)limit.n, limit.p);
+	return EXIT_DONE;
+}
+
+int cmd_archive_list(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct archive_client cl = { .ask.path = "/v1/archives" };
+	struct err e;
+	int r = asker_open(&cl.ask, c), asked = r == EXIT_DONE ? asker_ask(&cl.ask, "GET", &e) : 0;
+
+	if (asked < 0)
+		r = fail(asker_code(asked), "%s", e.msg);
+	else if (r == EXIT_DONE && cl.ask.answer.status != 200)
+		r = asker_refused(&cl.ask);
+	if (r == EXIT_DONE) {
+		asker_read(&cl.ask, &text);
+		r = print_list(&cl, buf_slice(&text));
+	}
+	asker_done(&cl.ask);
+	return r;
+}
+
+int cmd_archive_rm(const struct config *c)
+{
+	struct archive_client cl = { 0 };
+	struct sha256 d;
+	struct err e;
+	int r = open_named(&cl, c, &d),
+	    asked = r == EXIT_DONE ? asker_ask(&cl.ask, "DELETE", &e) : 0;
+
+	if (asked < 0)
+		r = fail(asker_code(asked), "%s", e.msg);
+	else if (r == EXIT_DONE && cl.ask.answer.status == 404)
+		r = fail(EXIT_FAILED,
+			 "there is no archive %s; acpd archive list says which there are",
+			 cl.digest);
+	else if (r == EXIT_DONE && cl.ask.answer.status >= 300)
+		r = asker_refused(&cl.ask);
+	else if (r == EXIT_DONE && c->json)
+		printf("{\"digest\":\"%s\",\"removed\":true}\n", cl.digest);
+	asker_done(&cl.ask);
+	return r;
+}

@@ -1,0 +1,147 @@
+/*
+ * run_unpack.c - runs one job of acpd-unpack for a subcommand and prints its result.
+ *
+ * acpd-unpack does all work on untrusted archives; only its exit code and its answer line are used.
+ * The program may exit before it reads the job, so SIGPIPE is ignored: the exit code has the
+ * reason. Exit code 127 means that execl failed. PDEATHSIG is SIGTERM, on which acpd-unpack rolls
+ * back. Names from an archive are flattened to one line before they are printed.
+ */
+#include "cli/archive/run_unpack.h"
+
+#include "base/os/file.h"
+#include "base/limits.h"
+#include "json/jdec.h"
+#include "json/jstr.h"
+#include "workspace/helper_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define ANSWER_MAX (16 * MIB)
+#define SHOWN_MAX 10 /* names of what was left out */
+
+char *cli_absolute(const char *path)
+{
+	_cleanup_(freep) char *here = NULL;
+
+	if (path[0] == '/')
+		return xstrdup(path);
+	here = getcwd(NULL, 0);
+	return file_join(here ? here : "", path);
+}
+
+/* Its exit code, or a negative errno. */
+static int run(const char *path, const char *verb, struct slice job, struct buf *answer)
+{
+	_cleanup_(closep) int from = -1;
+	int in[2], out[2], status;
+	pid_t pid;
+
+	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM); /* it then undoes what it has begun */
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		execl(path, path, verb, (char *)NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	from = out[0];
+	signal(SIGPIPE, SIG_IGN); /* its exit code says why it does not read */
+	if (pid > 0)
+		file_write_all(in[1], job.p, job.n);
+	close(in[1]);
+	if (pid < 0)
+		return -EAGAIN;
+	file_read_fd(from, ANSWER_MAX, answer);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		return -ENOENT;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
+}
+
+char *cli_text_of(struct slice object, const char *key)
+{
+	char *s = NULL;
+
+	if (jstr_decode(jobj_get(object, key), PATH_BYTES_MAX, &s) == 0)
+		err_flatten(s); /* names come from the archive: they must not steer the terminal */
+	return s;
+}
+
+long long cli_number_of(struct slice object, const char *key)
+{
+	int64_t n = 0;
+
+	jdec_int(jobj_get(object, key), &n);
+	return n;
+}
+
+void cli_print_skipped(struct slice report)
+{
+	long long total = cli_number_of(report, "skippedTotal"), shown = 0;
+	struct jiter it;
+	struct jval v;
+
+	if (!total || !jiter_init(&it, jobj_get(report, "skipped")))
+		return;
+	fprintf(stderr, "left out %lld:\n", total);
+	while (shown < SHOWN_MAX && jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *path = cli_text_of(v.raw, "path"),
+				      *reason = cli_text_of(v.raw, "reason");
+
+		fprintf(stderr, "  %s: %s\n", reason ? reason : "", path ? path : "");
+		shown++;
+	}
+	if (shown < total)
+		fprintf(stderr, "  and %lld more\n", total - shown);
+}
+
+static int print_bad(struct slice bad, int code)
+{
+	_cleanup_(freep) char *reason = cli_text_of(bad, "reason"),
+			      *path = cli_text_of(bad, "path"),
+			      *message = cli_text_of(bad, "message");
+
+	fprintf(stderr, "%s: %s%s%s\n", reason ? reason : "UNKNOWN", path ? path : "",
+		path ? ": " : "", message ? message : "");
+	return code;
+}
+
+static int take_answer(const struct config *c, struct slice line, int code,
+		       int (*done)(const struct config *c, struct slice result))
+{
+	struct jslot slots[] = { { .key = "done" }, { .key = "refused" }, { .key = "failed" } };
+
+	if (jscan_object(line, slots, ARRAY_SIZE(slots)) != JSCAN_OK)
+		return fail(EXIT_FAILED, "the helper program ended without an answer");
+	if (slots[0].v.type == J_OBJECT)
+		return done(c, slots[0].v.raw);
+	return c->json ? code :
+			 print_bad(slots[1].v.type == J_OBJECT ? slots[1].v.raw : slots[2].v.raw,
+				   code);
+}
+
+int cli_helper(const struct config *c, const char *verb, struct slice job,
+	       int (*done)(const struct config *c, struct slice result))
+{
+	_cleanup_(buf_done) struct buf answer = { .max = ANSWER_MAX };
+	_cleanup_(freep) char *path = helper_job_program();
+	struct slice line;
+	int code = path ? run(path, verb, job, &answer) : -ENOENT;
+
+	if (code < 0)
+		return fail(EXIT_FAILED, "acpd-unpack: %s", strerror(-code));
+	line = buf_slice(&answer);
+	if (c->json && (fwrite(line.p, 1, line.n, stdout) != line.n || fflush(stdout) != 0))
+		return EXIT_FAILED;
+	return take_answer(c, line, code, done);
+}

@@ -1,0 +1,307 @@
+/*
+ * cmd_replay.c - `acpd bundle replay`: an ACP agent on standard input and output that has one session, that of a bundle. A
+ * client that loads it (or asks for a new one) is sent what was sent when it ran, in the same order, --speed times as fast;
+ * then the request is answered. No daemon, no harness.
+ *
+ * The bundle is taken apart and checked by acpd-unpack, and each event held against what a daemon writes.
+ */
+#include "acp/acp_server.h"
+#include "cli/bundle/bundle_files.h"
+
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "json/jenc.h"
+#include "json/jself.h"
+#include "json/jstr.h"
+#include "proc/output/lines.h"
+#include "rpc/rpc.h"
+#include "session/parts/bundle/bundle_events.h"
+#include "session/core/log/event_table.h"
+#include "session/core/log/journal_record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+
+struct replay {
+	const struct config *cfg;
+	struct loop *loop;
+	struct loop_io in;
+	struct lines lines;
+	char *dir, *id, *cwd, *title;
+	unsigned client; /* client_cap bits */
+	FILE *journal;
+	char *line; /* of the journal, the next to be sent; NULL: none */
+	size_t room;
+	struct buf record;
+	struct bundle_events events;
+	uint64_t sent_ms; /* when the last that was sent came, by the clock of the run */
+	struct loop_timer timer;
+	char *asked; /* raw id of the request that is answered at the end; NULL: nothing is replayed */
+	int code;
+};
+
+static void finish(struct replay *r, int code)
+{
+	r->code = code;
+	loop_quit(r->loop);
+}
+
+static void put_line(struct replay *r, struct slice text)
+{
+	if (file_write_all(STDOUT_FILENO, text.p, text.n) < 0 ||
+	    file_write_all(STDOUT_FILENO, "\n", 1) < 0)
+		finish(r, EXIT_FAILED); /* our client is gone */
+}
+
+static void answer(struct replay *r, struct slice id, struct slice result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_result(&b, id, result);
+	put_line(r, buf_slice(&b));
+}
+
+static void refuse(struct replay *r, struct slice id, int rpc, const char *reason, const char *text)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct err e = { 0 };
+
+	e.rpc = rpc;
+	snprintf(e.reason, sizeof(e.reason), "%s", reason);
+	snprintf(e.msg, sizeof(e.msg), "%s", text);
+	rpc_put_error(&b, id, &e, SLICE_NONE);
+	put_line(r, buf_slice(&b));
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------- */
+
+static void end_replay(struct replay *r)
+{
+	_cleanup_(freep) char *id = TAKE_PTR(r->asked);
+
+	loop_timer_cancel(&r->timer);
+	if (id)
+		answer(r, slice_of(id), SLICE("{}"));
+}
+
+/* The next event that this client is shown, in record; false: there is none. */
+static bool next_event(struct replay *r, struct journal_record *ret)
+{
+	ssize_t n;
+	struct err e;
+
+	while ((n = getline(&r->line, &r->room, r->journal)) > 0) {
+		const struct event_kind_row *row;
+
+		buf_reset(&r->record);
+		if (r->line[n - 1] != '\n' ||
+		    bundle_events_take(&r->events, (struct slice){ r->line, (size_t)n - 1 },
+				       &r->record, &e) < 0 ||
+		    journal_record_parse((struct slice){ r->record.data, r->record.len - 1 }, ret) <
+			    0) {
+			finish(r, fail(EXIT_FAILED, "BUNDLE_INVALID: journal.ndjson"));
+			return false;
+		}
+		row = event_kind_row(ret->kind);
+		if (!(row->flags & EVENT_F_LIVE) && (row->needs & r->client) == row->needs)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t wait_for(const struct replay *r, uint64_t time_ms)
+{
+	if (!r->cfg->speed || !r->sent_ms || time_ms <= r->sent_ms)
+		return 0;
+	return (time_ms - r->sent_ms) / (uint64_t)r->cfg->speed;
+}
+
+static void send_event(void *ctx)
+{
+	struct journal_record rec;
+	struct replay *r = ctx;
+	uint64_t ms = 0;
+
+	if (journal_record_parse((struct slice){ r->record.data, r->record.len - 1 }, &rec) == 0)
+		put_line(r, rec.value);
+	r->sent_ms = rec.time_ms;
+	while (!ms && next_event(r, &rec)) {
+		ms = wait_for(r, rec.time_ms);
+		if (ms)
+			break;
+		put_line(r, rec.value);
+		r->sent_ms = rec.time_ms;
+	}
+	if (ms)
+		loop_timer_set(r->loop, &r->timer, ms, send_event, r);
+	else
+		end_replay(r);
+}
+
+static void begin_replay(struct replay *r, struct slice id)
+{
+	struct journal_record rec;
+
+	rewind(r->journal);
+	r->events = (struct bundle_events){ .session_id = r->id };
+	r->sent_ms = 0;
+	r->asked = xstrndup(id.p, id.n);
+	if (next_event(r, &rec))
+		send_event(r);
+	else
+		end_replay(r);
+}
+
+/* --- requests -------------------------------------------------------------------------------------------------- */
+
+static void on_initialize(struct replay *r, const struct rpc_msg *m)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	r->client = acp_client_caps(jobj_get(m->params, "clientCapabilities").raw);
+	jw_obj(&w, NULL);
+	jw_int(&w, "protocolVersion", 1);
+	jw_raw(&w, "agentCapabilities",
+	       SLICE("{\"loadSession\":true,\"sessionCapabilities\":{\"list\":{}}}"));
+	jw_raw(&w, "authMethods", SLICE("[]"));
+	jw_self(&w, "agentInfo", "acpd-replay", NULL);
+	jw_end_obj(&w);
+	answer(r, m->id, buf_slice(&b));
+}
+
+static void on_list(struct replay *r, const struct rpc_msg *m)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_arr(&w, "sessions");
+	jw_obj(&w, NULL);
+	jw_str(&w, "sessionId", r->id);
+	jw_str(&w, "cwd", r->cwd);
+	jw_str(&w, "title", r->title);
+	jw_end_obj(&w);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+	answer(r, m->id, buf_slice(&b));
+}
+
+static void on_load(struct replay *r, const struct rpc_msg *m)
+{
+	if (r->asked)
+		refuse(r, m->id, RPC_INVALID_REQUEST, "SESSION_BUSY", "the run is being replayed");
+	else if (!jstr_is(jobj_get(m->params, "sessionId"), r->id))
+		refuse(r, m->id, RPC_NOT_FOUND, "SESSION_NOT_FOUND",
+		       "the bundle is of another session");
+	else
+		begin_replay(r, m->id);
+}
+
+static void on_prompt(struct replay *r, const struct rpc_msg *m)
+{
+	refuse(r, m->id, RPC_INVALID_REQUEST, "SESSION_IMPORTED",
+	       "the session is that of a bundle: it can be read, and nothing else");
+}
+
+static const struct {
+	const char *method;
+	void (*fn)(struct replay *r, const struct rpc_msg *m);
+} methods[] = {
+	{ "initialize", on_initialize }, { "session/list", on_list },  { "session/load", on_load },
+	{ "session/prompt", on_prompt }, { "session/new", on_prompt },
+};
+
+static void take_line(struct replay *r, struct slice line)
+{
+	struct rpc_msg m;
+	struct err e;
+
+	if (!line.n || rpc_parse(line, &m, &e) != RPC_PARSED)
+		return;
+	if (m.kind == RPC_NOTIFICATION && strcmp(m.method, "session/cancel") == 0)
+		end_replay(r);
+	if (m.kind != RPC_REQUEST)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		if (strcmp(m.method, methods[i].method) != 0)
+			continue;
+		methods[i].fn(r, &m);
+		return;
+	}
+	refuse(r, m.id, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
+}
+
+static void on_stdin(void *ctx, uint32_t events _unused_)
+{
+	struct replay *r = ctx;
+	char *space = lines_space(&r->lines, CHILD_READ_BYTES);
+	ssize_t n = space ? read(r->in.fd, space, CHILD_READ_BYTES) : 0;
+	struct slice line;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		finish(r, EXIT_DONE);
+		return;
+	}
+	lines_filled(&r->lines, (size_t)n);
+	while (lines_next(&r->lines, &line) > 0)
+		take_line(r, line);
+}
+
+/* --- the bundle -------------------------------------------------------------------------------------------------- */
+
+static int read_facts(struct replay *r)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(freep) char *journal = bundle_file(r->dir, "journal.ndjson");
+	struct slice v;
+
+	if (!bundle_session_read(r->dir, &text, &v) ||
+	    jstr_decode(jobj_get(v, "sessionId"), RPC_ID_MAX, &r->id) < 0 ||
+	    jstr_decode(jobj_get(v, "cwd"), PATH_BYTES_MAX, &r->cwd) < 0)
+		return fail(EXIT_FAILED, "BUNDLE_INVALID: session.json");
+	jstr_decode(jobj_get(v, "title"), 64 * KIB, &r->title);
+	r->journal = fopen(journal, "re");
+	return r->journal ? EXIT_DONE : fail(EXIT_FAILED, "BUNDLE_INVALID: journal.ndjson");
+}
+
+static int serve(struct replay *r)
+{
+	r->loop = loop_new();
+	r->in = (struct loop_io){ .fd = STDIN_FILENO, .fn = on_stdin, .ctx = r };
+	lines_init(&r->lines, LINE_MAX_BYTES);
+	r->record.max = BUF_MAX_DEFAULT;
+	if (loop_io_set(r->loop, &r->in, EPOLLIN) < 0)
+		return fail(EXIT_USAGE, "standard input must be a pipe, a socket or a terminal");
+	loop_run(r->loop);
+	loop_io_set(r->loop, &r->in, 0);
+	loop_timer_cancel(&r->timer);
+	return r->code;
+}
+
+int cmd_bundle_replay(const struct config *c)
+{
+	struct replay r = { .cfg = c };
+	int code = bundle_files_open(c, c->args[0], &r.dir);
+
+	if (code == EXIT_DONE)
+		code = read_facts(&r);
+	if (code == EXIT_DONE)
+		code = serve(&r);
+	bundle_files_remove(r.dir);
+	if (r.journal)
+		fclose(r.journal);
+	if (r.loop)
+		loop_free(r.loop);
+	lines_done(&r.lines);
+	buf_done(&r.record);
+	free(r.line);
+	free(r.asked);
+	free(r.id);
+	free(r.cwd);
+	free(r.title);
+	return code;
+}

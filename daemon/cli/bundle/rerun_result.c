@@ -1,0 +1,225 @@
+/*
+ * rerun_result.c - compares a rerun with its recording: ends of turns, texts, model calls, and the
+ * workspace.
+ *
+ * The runs are the same if turns have the same ends and texts, model calls are the recorded ones,
+ * and the workspaces are equal. A workspace without a recorded state is not compared; a state that
+ * the bundle has and the rerun has not is a difference.
+ */
+#include "cli/bundle/rerun_result.h"
+
+#include "digest/digest.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool same_word(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* What of it differs is said with how it was. */
+static void put_turn(struct rerun_result *r, const struct rerun_turn *was,
+		     const struct rerun_ended *is, bool ended, bool said)
+{
+	struct jw w = { &r->turn_list, r->turns > 0 };
+
+	jw_obj(&w, NULL);
+	jw_uint(&w, "turn", was->no);
+	jw_str(&w, "stopReason", is->stop_reason);
+	jw_str(&w, "error", is->error);
+	jw_bool(&w, "same", ended && said);
+	if (!ended) {
+		jw_str(&w, "stopReasonWas", was->stop_reason);
+		jw_str(&w, "errorWas", was->error);
+	}
+	if (!said) {
+		jw_slice(&w, "text", buf_slice(&is->said));
+		jw_slice(&w, "textWas", buf_slice(&was->said));
+	}
+	jw_end_obj(&w);
+}
+
+static void put_how(struct buf *b, const char *stop_reason, const char *error)
+{
+	if (stop_reason)
+		buf_puts(b, stop_reason);
+	else if (error)
+		buf_printf(b, "an error (%s)", error);
+	else
+		buf_puts(b, "no end");
+}
+
+static void explain(struct buf *b, const struct rerun_turn *was, const struct rerun_ended *is,
+		    bool ended, bool said)
+{
+	if (!ended) {
+		buf_printf(b, "turn %llu ended with ", (unsigned long long)was->no);
+		put_how(b, was->stop_reason, was->error);
+		buf_puts(b, ", now with ");
+		put_how(b, is->stop_reason, is->error);
+		buf_putc(b, '\n');
+	}
+	if (!said)
+		buf_printf(b, "turn %llu: the agent said something else\n",
+			   (unsigned long long)was->no);
+}
+
+void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
+		       const struct rerun_ended *is)
+{
+	bool ended = same_word(was->stop_reason, is->stop_reason) &&
+		     same_word(was->error, is->error);
+	bool said = slice_eq(buf_slice(&was->said), buf_slice(&is->said));
+
+	put_turn(r, was, is, ended, said);
+	explain(&r->differences, was, is, ended, said);
+	r->turns++;
+	r->turns_same += ended && said;
+}
+
+void rerun_result_workspace(struct rerun_result *r, struct slice diff, struct slice error)
+{
+	struct slice data = jobj_get(error, "data").raw;
+
+	if (jstr_decode(jobj_get(diff, "state"), SHA256_HEX, &r->state) < 0 &&
+	    jstr_decode(jobj_get(data, "reason"), 64, &r->no_state) < 0)
+		r->no_state = xstrdup("NO_STATE");
+}
+
+/* What cannot be compared is no difference; what could not be had now is one. */
+static bool same_workspace(const struct rerun_result *r, const struct rerun_plan *p)
+{
+	return !p->state || same_word(r->state, p->state);
+}
+
+static void explain_workspace(struct rerun_result *r, const struct rerun_plan *p)
+{
+	if (!p->state)
+		buf_printf(&r->differences, "the workspaces were not compared: %s\n", p->no_state);
+	else if (!r->state)
+		buf_printf(&r->differences, "the workspace cannot be compared: %s\n", r->no_state);
+	else if (!same_workspace(r, p))
+		buf_puts(&r->differences, "the workspace differs\n");
+}
+
+static void put_workspace(struct jw *w, const struct rerun_result *r, const struct rerun_plan *p)
+{
+	jw_obj(w, "workspace");
+	jw_bool(w, "compared", p->state && r->state);
+	if (p->state)
+		jw_bool(w, "same", same_workspace(r, p));
+	jw_str(w, "reason", p->state ? r->no_state : p->no_state);
+	jw_str(w, "state", r->state);
+	jw_str(w, "stateWas", p->state);
+	jw_end_obj(w);
+}
+
+/* What they answered then is not in the bundle. */
+static void explain_servers(struct rerun_result *r, const struct rerun_plan *p)
+{
+	_cleanup_(buf_done) struct buf names = { 0 };
+
+	rerun_plan_servers(p, &names);
+	if (buf_len(&names))
+		buf_printf(&r->differences, "MCP servers that are not taken over: %.*s\n",
+			   (int)buf_len(&names), names.data);
+}
+
+static void put_servers(struct jw *w, const struct rerun_plan *p)
+{
+	_cleanup_(buf_done) struct buf names = { 0 };
+
+	rerun_plan_servers(p, &names);
+	if (!buf_len(&names))
+		return;
+	jw_arr(w, "serversLeftOut");
+	jw_raw(w, NULL, buf_slice(&names));
+	jw_end_arr(w);
+}
+
+static unsigned unasked(const struct recorded_calls *rec)
+{
+	unsigned n = 0;
+
+	list_each(c, (struct list *)&rec->calls, struct recorded_call, link)
+		n += !c->asked;
+	return n;
+}
+
+static unsigned planned(const struct rerun_plan *p)
+{
+	unsigned n = 0;
+
+	for (const struct list *at = p->turns.next; at != &p->turns; at = at->next)
+		n++;
+	return n;
+}
+
+bool rerun_result_end(struct rerun_result *r, const struct rerun_plan *plan,
+		      const struct rerun_taker *taker)
+{
+	unsigned left = unasked(taker->from), turns = planned(plan);
+
+	if (taker->refused)
+		buf_printf(&r->differences, "CALL_NOT_RECORDED: %u model calls\n", taker->refused);
+	if (left)
+		buf_printf(&r->differences, "%u recorded model calls were not made\n", left);
+	if (turns > r->turns)
+		buf_printf(&r->differences, "%u of %u turns were not made\n", turns - r->turns,
+			   turns);
+	explain_workspace(r, plan);
+	explain_servers(r, plan);
+	return r->turns_same == turns && !taker->refused && !left && same_workspace(r, plan);
+}
+
+static void print_json(const struct rerun_result *r, const struct rerun_plan *p,
+		       const struct rerun_taker *t, bool same)
+{
+	_cleanup_(buf_done) struct buf b = { .max = BUF_MAX_DEFAULT };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_bool(&w, "same", same);
+	jw_arr(&w, "turns");
+	if (buf_len(&r->turn_list))
+		jw_raw(&w, NULL, buf_slice(&r->turn_list));
+	jw_end_arr(&w);
+	jw_obj(&w, "modelCalls");
+	jw_uint(&w, "recorded", t->from->n);
+	jw_uint(&w, "answered", t->answered);
+	jw_uint(&w, "alike", t->alike);
+	jw_uint(&w, "notRecorded", t->refused);
+	jw_uint(&w, "notMade", unasked(t->from));
+	jw_str(&w, "stopped", t->from->stopped);
+	jw_end_obj(&w);
+	put_workspace(&w, r, p);
+	put_servers(&w, p);
+	jw_end_obj(&w);
+	printf("%.*s\n", (int)buf_len(&b), b.data);
+}
+
+void rerun_result_print(const struct rerun_result *r, const struct rerun_plan *plan,
+			const struct rerun_taker *t, bool same, bool json)
+{
+	if (json) {
+		print_json(r, plan, t, same);
+		return;
+	}
+	printf("%.*s", (int)buf_len(&r->differences),
+	       r->differences.data ? r->differences.data : "");
+	printf("%s: %u of %u turns, %u of %u model calls from the recording\n",
+	       same ? "the run is the same" : "the run differs", r->turns_same, r->turns,
+	       t->answered, t->from->n);
+}
+
+void rerun_result_done(struct rerun_result *r)
+{
+	buf_done(&r->turn_list);
+	buf_done(&r->differences);
+	free(r->state);
+	free(r->no_state);
+}

@@ -1,0 +1,326 @@
+/*
+ * rerun_taker.c - answers model calls of a rerun from the recording, as a model-call client of the
+ * tunnel.
+ *
+ * A call is matched when its body is complete, by method, path and body; a recorded call is used
+ * once. Answers are sent in chunks of RERUN_PIECE within the credit that the daemon grants
+ * (protocol/models.md). A call ends as it did in the recording: complete, cut, failed, or abandoned
+ * by the harness. A call without a match gets status 400, after which no harness retries.
+ */
+#include "cli/bundle/rerun_taker.h"
+
+#include "base/limits.h"
+#include "digest/base64.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jstr.h"
+#include "model/model_listener.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct taken_call {
+	struct list link;
+	char *id, *request; /* callId; raw id of the daemon's request */
+	char *method, *path;
+	uint64_t left; /* bytes of the body that are to come */
+	struct buf body;
+	const struct recorded_call *as; /* NULL: the body is not whole */
+	uint64_t sent, seq, credit;
+};
+
+void rerun_taker_init(struct rerun_taker *t, struct recorded_calls *from,
+		      bool (*given_up)(void *ctx), void *ctx)
+{
+	t->from = from;
+	t->given_up = given_up;
+	t->ctx = ctx;
+	t->cwd = "";
+	list_init(&t->calls);
+}
+
+static void drop(struct taken_call *c)
+{
+	list_del(&c->link);
+	buf_done(&c->body);
+	free(c->id);
+	free(c->request);
+	free(c->method);
+	free(c->path);
+	free(c);
+}
+
+void rerun_taker_done(struct rerun_taker *t)
+{
+	while (!list_empty(&t->calls))
+		drop(list_first(&t->calls, struct taken_call, link));
+}
+
+static struct taken_call *find(struct rerun_taker *t, const char *id)
+{
+	list_each(c, &t->calls, struct taken_call, link)
+		if (strcmp(c->id, id) == 0)
+			return c;
+	return NULL;
+}
+
+static struct taken_call *named(struct rerun_taker *t, const struct rpc_msg *m)
+{
+	_cleanup_(freep) char *id = NULL;
+
+	return jstr_decode(jobj_get(m->params, "callId"), RPC_ID_MAX, &id) < 0 ? NULL : find(t, id);
+}
+
+/* --- what is sent -------------------------------------------------------------------------------------------- */
+
+static void notify(struct rerun_taker *t, const char *method, const struct buf *params)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_notification(&b, method, buf_slice(params));
+	daemon_link_send(t->link, buf_slice(&b));
+}
+
+static void send_head(struct rerun_taker *t, const struct taken_call *c, unsigned status,
+		      const char *headers)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "callId", c->id);
+	jw_uint(&w, "status", status);
+	jw_raw(&w, "headers", slice_of(headers));
+	jw_end_obj(&w);
+	notify(t, "_acpd/model/head", &b);
+}
+
+static void send_piece(struct rerun_taker *t, struct taken_call *c, struct slice piece)
+{
+	_cleanup_(buf_done) struct buf b = { 0 }, b64 = { 0 };
+	struct jw w = JW(&b);
+
+	base64_encode(piece, &b64);
+	jw_obj(&w, NULL);
+	jw_str(&w, "callId", c->id);
+	jw_uint(&w, "seq", c->seq++);
+	jw_slice(&w, "b64", buf_slice(&b64));
+	jw_end_obj(&w);
+	notify(t, "_acpd/model/chunk", &b);
+}
+
+static void send_credit(struct rerun_taker *t, const struct taken_call *c, uint64_t bytes)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "callId", c->id);
+	jw_uint(&w, "bytes", bytes);
+	jw_end_obj(&w);
+	notify(t, "_acpd/model/credit", &b);
+}
+
+static void fail_call(struct rerun_taker *t, struct taken_call *c, const char *reason,
+		      const char *text)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct err e;
+
+	err_set(&e, -ENOENT, RPC_INTERNAL_ERROR, reason, "%s", text);
+	rpc_put_error(&b, slice_of(c->request), &e, SLICE_NONE);
+	daemon_link_send(t->link, buf_slice(&b));
+	drop(c);
+}
+
+static void end_call(struct rerun_taker *t, struct taken_call *c, const char *result)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	rpc_put_result(&b, slice_of(c->request), slice_of(result));
+	daemon_link_send(t->link, buf_slice(&b));
+	drop(c);
+}
+
+/* With a status after which no harness asks again. */
+static void refuse_call(struct rerun_taker *t, struct taken_call *c)
+{
+	t->refused++;
+	send_head(t, c, 400, "{\"content-type\":\"application/json\"}");
+	send_piece(
+		t, c,
+		SLICE("{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\","
+		      "\"code\":\"CALL_NOT_RECORDED\",\"message\":\"CALL_NOT_RECORDED: the recording has "
+		      "no such call, or no more of them\"}}"));
+	end_call(t, c, "{\"complete\":true}");
+}
+
+/* --- as it ended then ---------------------------------------------------------------------------------------- */
+
+static void end_complete(struct rerun_taker *t, struct taken_call *c)
+{
+	end_call(t, c, "{\"complete\":true}");
+}
+
+static void end_cut(struct rerun_taker *t, struct taken_call *c)
+{
+	if (c->as->status)
+		end_call(t, c, "{\"complete\":false}");
+	else
+		fail_call(t, c, "RECORDED_CUT", "its end is not in the recording");
+}
+
+/* Of the failures that the daemon can be told it knows two; the others it is given as answers, in its own words. */
+static void end_failed(struct rerun_taker *t, struct taken_call *c)
+{
+	_cleanup_(buf_done) struct buf body = { 0 };
+	const char *why = c->as->reason ? c->as->reason : "MODEL_CALL_FAILED";
+	int status = c->as->status ? 0 : model_refusal_again(why, &body);
+
+	if (c->as->status) {
+		end_cut(t, c);
+	} else if (!status || strcmp(why, "MODEL_CALL_FAILED") == 0) {
+		fail_call(t, c, "MODEL_CALL_FAILED", "it failed when it was recorded");
+	} else if (strcmp(why, "MODEL_CALL_TIMEOUT") == 0) {
+		fail_call(t, c, "MODEL_TIMEOUT", "it was not answered when it was recorded");
+	} else {
+		send_head(t, c, (unsigned)status, "{\"content-type\":\"application/json\"}");
+		send_piece(t, c, buf_slice(&body));
+		end_complete(t, c);
+	}
+}
+
+/* The harness did not wait for the end: it gives up again, by itself or because its turn is cancelled. */
+static void end_given_up(struct rerun_taker *t, struct taken_call *c _unused_)
+{
+	t->given_up(t->ctx);
+}
+
+static void end_answer(struct rerun_taker *t, struct taken_call *c)
+{
+	static void (*const ends[])(struct rerun_taker * t, struct taken_call * c) = {
+		[RECORDED_OPEN] = end_cut,
+		[RECORDED_COMPLETE] = end_complete,
+		[RECORDED_FAILED] = end_failed,
+		[RECORDED_CANCELLED] = end_given_up,
+	};
+
+	ends[c->as->end](t, c);
+}
+
+static void go_on(struct rerun_taker *t, struct taken_call *c)
+{
+	struct slice all = buf_slice(&c->as->answer);
+
+	while (c->sent < all.n) {
+		size_t n = all.n - c->sent < RERUN_PIECE ? all.n - c->sent : RERUN_PIECE;
+
+		if (c->credit < n)
+			return;
+		send_piece(t, c, (struct slice){ all.p + c->sent, n });
+		c->sent += n;
+		c->credit -= n;
+	}
+	end_answer(t, c);
+}
+
+static void answer(struct rerun_taker *t, struct taken_call *c)
+{
+	struct recorded_match m =
+		recorded_calls_take(t->from, c->method, c->path, buf_slice(&c->body), t->cwd);
+
+	if (!m.call) {
+		if (!t->given_up(t->ctx))
+			refuse_call(t, c);
+		return;
+	}
+	t->answered++;
+	t->alike += !m.exact;
+	c->as = m.call;
+	if (c->as->status)
+		send_head(t, c, c->as->status, c->as->headers);
+	go_on(t, c);
+}
+
+/* --- what comes ---------------------------------------------------------------------------------------------- */
+
+static void on_request(struct rerun_taker *t, const struct rpc_msg *m)
+{
+	struct taken_call *c = new0(struct taken_call);
+
+	list_add_tail(&t->calls, &c->link);
+	c->request = xstrndup(m->id.p, m->id.n);
+	c->credit = MODEL_WINDOW;
+	c->body.max = MODEL_BODY_MAX;
+	c->left = jobj_uint(m->params, "bodyBytes");
+	if (jstr_decode(jobj_get(m->params, "callId"), RPC_ID_MAX, &c->id) < 0 ||
+	    jstr_decode(jobj_get(m->params, "method"), 16, &c->method) < 0 ||
+	    jstr_decode(jobj_get(m->params, "path"), MODEL_HEAD_MAX, &c->path) < 0)
+		fail_call(t, c, "PARAM_INVALID", "no call");
+	else if (!c->left)
+		answer(t, c);
+}
+
+static void on_body(struct rerun_taker *t, const struct rpc_msg *m)
+{
+	struct taken_call *c = named(t, m);
+	size_t before;
+
+	if (!c || c->as)
+		return;
+	before = buf_len(&c->body);
+	if (jstr_decode_bytes(jobj_get(m->params, "text"), &c->body) < 0) {
+		fail_call(t, c, "PARAM_INVALID", "the text of a body is no string");
+		return;
+	}
+	before = buf_len(&c->body) - before;
+	c->left -= before < c->left ? before : c->left;
+	if (!c->left)
+		answer(t, c);
+	else
+		send_credit(t, c, before);
+}
+
+static void on_credit(struct rerun_taker *t, const struct rpc_msg *m)
+{
+	struct taken_call *c = named(t, m);
+
+	if (!c || !c->as)
+		return;
+	c->credit += jobj_uint(m->params, "bytes");
+	go_on(t, c);
+}
+
+static void on_cancel(struct rerun_taker *t, const struct rpc_msg *m)
+{
+	struct slice id = jobj_get(m->params, "requestId").raw;
+
+	list_each(c, &t->calls, struct taken_call, link)
+		if (slice_is(id, c->request)) {
+			drop(c);
+			return;
+		}
+}
+
+static const struct {
+	const char *method;
+	enum rpc_kind kind;
+	void (*fn)(struct rerun_taker *t, const struct rpc_msg *m);
+} methods[] = {
+	{ "_acpd/model/request", RPC_REQUEST, on_request },
+	{ "_acpd/model/body", RPC_NOTIFICATION, on_body },
+	{ "_acpd/model/credit", RPC_NOTIFICATION, on_credit },
+	{ "$/cancel_request", RPC_NOTIFICATION, on_cancel },
+};
+
+bool rerun_taker_message(struct rerun_taker *t, const struct rpc_msg *m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		if (m->kind != methods[i].kind || strcmp(m->method, methods[i].method) != 0)
+			continue;
+		methods[i].fn(t, m);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,127 @@
+/*
+ * ask_daemon.c - one HTTP request of a subcommand to the daemon, and the exit code for its outcome.
+ *
+ * 401, 403 and 503 map to EXIT_UNREACHABLE: the daemon does not serve this caller. Other 4xx except
+ * 409 are refusals. The text of a refusal is flattened to one line, because it is printed on a
+ * terminal. An output file gets its name by rename when it is complete, so a download that breaks
+ * off replaces nothing.
+ */
+#include "cli/control/ask_daemon.h"
+
+#include "base/limits.h"
+#include "cli/control/reach_daemon.h"
+#include "digest/digest.h"
+#include "json/jstr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#define ANSWER_MAX (64 * MIB)
+
+int asker_open(struct daemon_asker *a, const struct config *c)
+{
+	_cleanup_(buf_done) struct buf token = { 0 };
+	struct err e;
+	int r = EXIT_DONE;
+
+	a->cfg = c;
+	if (!c->url) {
+		a->http = http_client_new_socket(c->socket);
+		return EXIT_DONE;
+	}
+	if (c->token_file && read_token(c->token_file, &token, &e) < 0)
+		return fail(EXIT_USAGE, "%s", e.msg);
+	a->http = http_client_new(c->url, buf_slice(&token), &e);
+	if (!a->http)
+		r = fail(EXIT_USAGE, "%s", e.msg);
+	if (token.data)
+		secret_wipe(token.data, token.cap);
+	return r;
+}
+
+int asker_code(int r)
+{
+	return r == -ECONNREFUSED || r == -ECONNRESET ? EXIT_UNREACHABLE : EXIT_FAILED;
+}
+
+static int code_of_status(int status)
+{
+	if (status == 401 || status == 403 || status == 503)
+		return EXIT_UNREACHABLE;
+	return status >= 400 && status < 500 && status != 409 ? EXIT_REFUSED : EXIT_FAILED;
+}
+
+void asker_read(struct daemon_asker *a, struct buf *text)
+{
+	ssize_t n = 1;
+
+	while (n > 0 && buf_len(text) < ANSWER_MAX && buf_reserve(text, 4096) == 0) {
+		n = http_client_read(a->http, text->data + text->len, 4096);
+		text->len += n > 0 ? (size_t)n : 0;
+	}
+}
+
+int asker_unexplained(const struct daemon_asker *a)
+{
+	return fail(code_of_status(a->answer.status), "%s answered %d: %s",
+		    a->cfg->url ? a->cfg->url : a->cfg->socket, a->answer.status,
+		    daemon_link_status_text((unsigned)a->answer.status));
+}
+
+int asker_refused(struct daemon_asker *a)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(freep) char *reason = NULL, *message = NULL;
+	struct jval v, error = { 0 };
+
+	asker_read(a, &text);
+	if (jscan_value(buf_slice(&text), &v) == JSCAN_OK && v.type == J_OBJECT)
+		error = jobj_get(v.raw, "error");
+	jstr_decode(jobj_get(error.raw, "reason"), 64, &reason);
+	jstr_decode(jobj_get(error.raw, "message"), 4096, &message);
+	if (message)
+		err_flatten(message);
+	if (reason && message)
+		return fail(code_of_status(a->answer.status), "%s: %s", reason, message);
+	return asker_unexplained(a);
+}
+
+int asker_ask(struct daemon_asker *a, const char *method, struct err *e)
+{
+	struct http_ask rq = { .method = method, .path = a->path };
+
+	return http_client_ask(a->http, &rq, &a->answer, e);
+}
+
+int output_file_open(struct output_file *t, const char *path)
+{
+	t->path = path;
+	t->fd = STDOUT_FILENO;
+	if (!path)
+		return 0;
+	if (asprintf(&t->temp, "%s.XXXXXX", path) < 0)
+		abort();
+	t->fd = mkostemp(t->temp, O_CLOEXEC);
+	return t->fd < 0 ? -errno : 0;
+}
+
+int output_file_done(struct output_file *t, bool good)
+{
+	int r = 0;
+
+	if (t->path && t->fd >= 0) {
+		if (good && rename(t->temp, t->path) < 0)
+			r = -errno;
+		if (!good || r < 0)
+			unlink(t->temp);
+		close(t->fd);
+	}
+	free(t->temp);
+	return r;
+}
+
+void asker_done(struct daemon_asker *a)
+{
+	http_client_free(a->http);
+}

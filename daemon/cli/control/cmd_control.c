@@ -1,0 +1,179 @@
+/* cmd_control.c - commands that speak to the control socket: claim, sessions. */
+#include "cli/cmd.h"
+#include "cli/control/reach_daemon.h"
+
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "digest/digest.h"
+#include "json/jdec.h"
+#include "json/jenc.h"
+#include "json/jpretty.h"
+#include "json/jstr.h"
+#include "net/admission.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int control_failed(int r, const struct err *e)
+{
+	return fail(r == -ECONNREFUSED ? EXIT_UNREACHABLE : EXIT_REFUSED, "%s", e->msg);
+}
+
+/* --- claim ---------------------------------------------------------------------------------------------- */
+
+static int put_digest(struct jw *w, struct slice token, struct err *e)
+{
+	char text[7 + SHA256_HEX] = "sha256:";
+	struct sha256 d;
+
+	if (slice_starts(token, "sha256:")) {
+		if (sha256_from_hex((struct slice){ token.p + 7, token.n - 7 }, &d) < 0)
+			return err_set(e, -EINVAL, 0, "TOKEN_INVALID",
+				       "sha256: needs 64 hex digits");
+	} else if (token.n < TOKEN_MIN || token.n > TOKEN_MAX) {
+		return err_set(e, -EINVAL, 0, "TOKEN_INVALID", "a token has %d to %d characters",
+			       TOKEN_MIN, TOKEN_MAX);
+	} else if (sha256_of(token, &d) < 0) {
+		return err_set(e, -EIO, 0, "TOKEN_INVALID", "the token could not be hashed");
+	}
+	sha256_hex(&d, text + 7);
+	jw_str(w, "digest", text);
+	return 0;
+}
+
+/* set: a NAME=VALUE on each line. The daemon knows which there are. */
+static int put_settings(struct jw *w, const char *set, struct err *e)
+{
+	if (!set)
+		return 0;
+	jw_obj(w, "settings");
+	for (const char *line = set; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		size_t n = strcspn(line, "=\n");
+		_cleanup_(freep) char *name = xstrndup(line, n), *value = NULL;
+
+		if (line[n] != '=' || !n)
+			return err_field(e, "set", "OPTION_INVALID",
+					 "--set: '%s' is not NAME=VALUE", name);
+		value = xstrndup(line + n + 1, strcspn(line + n + 1, "\n"));
+		jw_str(w, name, value);
+	}
+	jw_end_obj(w);
+	return 0;
+}
+
+/* A file that is wrong is refused by the daemon, which names the member. */
+static int put_webhooks(struct jw *w, const char *path, struct err *e)
+{
+	_cleanup_(buf_done) struct buf text = { 0 };
+	struct jval v;
+	int r;
+
+	if (!path)
+		return 0;
+	r = file_read(path, WEBHOOK_FILE_MAX, &text);
+	if (r < 0)
+		return err_field(e, "webhook", "OPTION_INVALID", "--webhook: %s: %s", path,
+				 strerror(-r));
+	if (jscan_value(buf_slice(&text), &v) != JSCAN_OK || v.type != J_ARRAY)
+		r = err_field(e, "webhook", "OPTION_INVALID", "--webhook: %s: no JSON array", path);
+	else
+		jw_raw(w, "webhooks", v.raw);
+	secret_wipe(text.data, text.cap);
+	return r;
+}
+
+static int put_claim(const struct config *c, struct slice token, struct buf *params, struct err *e)
+{
+	struct jw w = JW(params);
+	int r;
+
+	jw_obj(&w, NULL);
+	r = put_digest(&w, token, e);
+	if (r == 0)
+		r = put_settings(&w, c->set, e);
+	if (r == 0)
+		r = put_webhooks(&w, c->webhook, e);
+	if (c->sandbox_id)
+		jw_str(&w, "sandboxId", c->sandbox_id);
+	if (c->replace)
+		jw_bool(&w, "replace", true);
+	if (c->keep_tokens)
+		jw_bool(&w, "keepTokens", true);
+	jw_end_obj(&w);
+	jscan_join_lines(params);
+	return r;
+}
+
+/* Returns the file with the token, or NULL for standard input. In an image the environment names the daemon's own token
+ * file, which does not exist in a sandbox that is claimed. */
+static const char *claim_file(const struct config *c)
+{
+	const char *own = getenv("ACPD_TOKEN_FILE");
+
+	if (own && c->token_file && strcmp(own, c->token_file) == 0 && access(own, F_OK) < 0 &&
+	    errno == ENOENT)
+		return NULL;
+	return c->token_file;
+}
+
+/* Only the digest leaves this process, and the token was never in argv. */
+int cmd_claim(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf token = { 0 }, params = { 0 }, result = { 0 };
+	struct err e;
+	int r = read_token(claim_file(c), &token, &e);
+
+	if (r == 0)
+		r = put_claim(c, buf_slice(&token), &params, &e);
+	if (token.data)
+		secret_wipe(token.data, token.cap);
+	if (r < 0)
+		return fail(EXIT_USAGE, "%s", e.msg);
+	r = control_call(c, "claim", buf_slice(&params), &result, &e);
+	return r < 0 ? control_failed(r, &e) : EXIT_DONE;
+}
+
+/* --- sessions ------------------------------------------------------------------------------------------- */
+
+static char *text_of(struct slice object, const char *key)
+{
+	char *s = NULL;
+
+	return jstr_decode(jobj_get(object, key), 4096, &s) == 0 ? s : xstrdup("");
+}
+
+static void print_session(struct slice s)
+{
+	_cleanup_(freep) char *id = text_of(s, "sessionId"), *state = text_of(s, "state"),
+			      *harness = text_of(s, "harness"), *cwd = text_of(s, "cwd"),
+			      *title = text_of(s, "title");
+	struct slice seq = jobj_get(s, "seq").raw;
+
+	printf("%-38s %-8s %-10s %8.*s  %s%s%s\n", id, state, harness, (int)seq.n, seq.p, cwd,
+	       *title ? "  " : "", title);
+}
+
+int cmd_sessions(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf result = { 0 };
+	_cleanup_(freep) char *pretty = NULL;
+	struct jiter it;
+	struct jval v;
+	struct err e;
+	int r = control_call(c, "sessions", SLICE("{}"), &result, &e);
+
+	if (r < 0)
+		return control_failed(r, &e);
+	if (c->json) {
+		pretty = jpretty(buf_slice(&result));
+		printf("%s\n", pretty ? pretty : "{}");
+		return EXIT_DONE;
+	}
+	if (jiter_init(&it, jobj_get(buf_slice(&result), "sessions")))
+		while (jiter_next(&it, NULL, &v))
+			print_session(v.raw);
+	return EXIT_DONE;
+}

@@ -1,0 +1,153 @@
+/* cmd_tokens.c - "acpd tokens mint", "list" and "revoke": over the control socket, so that no other token is needed. */
+#include "cli/cmd.h"
+#include "cli/control/reach_daemon.h"
+
+#include "base/clock.h"
+#include "digest/digest.h"
+#include "json/jenc.h"
+#include "json/jpretty.h"
+#include "json/jstr.h"
+
+#include <stdio.h>
+
+/* --- mint ------------------------------------------------------------------------------------------------ */
+
+/* "90m", "12h", "7d" from now on; anything else is the daemon's to judge. */
+static const char *expiry(const char *text, char out[CLOCK_ISO_SIZE])
+{
+	static const struct {
+		char unit;
+		uint64_t ms;
+	} units[] = { { 'm', 60000 }, { 'h', 3600000 }, { 'd', 86400000 } };
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
+		if (*end == units[i].unit && !end[1] && end > text && end - text < 7 &&
+		    *text >= '0' && *text <= '9')
+			return clock_iso(clock_real_ms() + n * units[i].ms, out);
+	return text;
+}
+
+static void put_sessions(struct jw *w, const char *ids)
+{
+	if (!ids)
+		return;
+	jw_arr(w, "sessions");
+	for (const char *id = ids; *id; id += strcspn(id, "\n"), id += *id == '\n')
+		jw_slice(w, NULL, (struct slice){ id, strcspn(id, "\n") });
+	jw_end_arr(w);
+}
+
+static void put_order(const struct config *c, struct buf *params)
+{
+	struct jw w = JW(params);
+	char when[CLOCK_ISO_SIZE];
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "scope", c->token_scope);
+	put_sessions(&w, c->token_sessions);
+	jw_str(&w, "expiresAt", expiry(c->expires, when));
+	jw_str(&w, "label", c->label);
+	jw_end_obj(&w);
+}
+
+static void print_json(struct slice text)
+{
+	_cleanup_(freep) char *pretty = jpretty(text);
+
+	printf("%s\n", pretty ? pretty : "{}");
+	if (pretty)
+		secret_wipe(pretty, strlen(pretty));
+}
+
+static char *text_of(struct slice object, const char *key)
+{
+	char *s = NULL;
+
+	return jstr_decode(jobj_get(object, key), 4096, &s) == 0 ? s : xstrdup("");
+}
+
+/* The token alone, so that it can be put into a file. */
+int cmd_tokens_mint(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, result = { 0 };
+	_cleanup_(freep) char *token = NULL;
+	struct err e;
+	int r;
+
+	if (!c->token_scope || !c->label)
+		return fail(EXIT_USAGE, "--%s is needed", c->token_scope ? "label" : "scope");
+	put_order(c, &params);
+	r = control_call(c, "tokens/mint", buf_slice(&params), &result, &e);
+	if (r < 0)
+		return control_failed(r, &e);
+	token = text_of(buf_slice(&result), "token");
+	if (c->json)
+		print_json(buf_slice(&result));
+	else
+		printf("%s\n", token);
+	secret_wipe(token, strlen(token));
+	secret_wipe(result.data, result.cap);
+	return EXIT_DONE;
+}
+
+/* --- list and revoke --------------------------------------------------------------------------------------- */
+
+static void print_sessions(struct slice token)
+{
+	struct jval list = jobj_get(token, "sessions"), v;
+	const char *between = "  ";
+	struct jiter it;
+
+	if (list.type != J_ARRAY)
+		return;
+	jiter_init(&it, list);
+	for (; jiter_next(&it, NULL, &v); between = ",")
+		printf("%s%.*s", between, (int)v.raw.n - 2, v.raw.p + 1);
+}
+
+static void print_token(struct slice t)
+{
+	_cleanup_(freep) char *id = text_of(t, "id"), *scope = text_of(t, "scope"),
+			      *expires = text_of(t, "expiresAt"), *label = text_of(t, "label");
+	struct slice open = jobj_get(t, "connections").raw;
+
+	printf("%-20s %-8s %s %4.*s  %s", id, scope, expires, (int)open.n, open.p, label);
+	print_sessions(t);
+	putchar('\n');
+}
+
+int cmd_tokens_list(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf result = { 0 };
+	struct jiter it;
+	struct jval v;
+	struct err e;
+	int r = control_call(c, "tokens/list", SLICE("{}"), &result, &e);
+
+	if (r < 0)
+		return control_failed(r, &e);
+	if (c->json) {
+		print_json(buf_slice(&result));
+		return EXIT_DONE;
+	}
+	if (jiter_init(&it, jobj_get(buf_slice(&result), "tokens")))
+		while (jiter_next(&it, NULL, &v))
+			print_token(v.raw);
+	return EXIT_DONE;
+}
+
+int cmd_tokens_revoke(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, result = { 0 };
+	struct jw w = JW(&params);
+	struct err e;
+	int r;
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "id", c->args[0]);
+	jw_end_obj(&w);
+	r = control_call(c, "tokens/revoke", buf_slice(&params), &result, &e);
+	return r < 0 ? control_failed(r, &e) : EXIT_DONE;
+}

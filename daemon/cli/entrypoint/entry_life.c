@@ -1,0 +1,207 @@
+/*
+ * entry_life.c - acpd entrypoint while its command runs: forwards signals, reaps orphans, ends
+ * command and daemon.
+ *
+ * Signals are blocked before the first fork and read synchronously, so none is lost and no handler
+ * runs. The command gets the foreground process group; terminal signals do not reach the daemon's
+ * group. The first of both that ends determines the exit code; the other gets SIGTERM, and SIGKILL
+ * after stop_ms. Only that deadline gives the wait a timeout.
+ */
+#include "cli/entrypoint/entry_life.h"
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "proc/table/process_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define SIGNALLED 128 /* exit codes of a shell for a command that a signal has ended */
+#define NOT_FOUND 127
+#define NOT_EXECUTABLE 126
+
+struct entry_life {
+	const struct entry_plan *plan;
+	pid_t command, daemon; /* 0: it has ended, or there is none */
+	int code;	       /* what we shall end with; -1: neither has ended */
+	uint64_t told_at;      /* when the daemon was first told to end; 0: it was not */
+	uint64_t kill_at;      /* 0: nobody has been told to end by us */
+};
+
+/* Stops and faults are our own; SIGCHLD is news, not a message. */
+static void fill_passed_on(sigset_t *set)
+{
+	static const int kept[] = { SIGKILL, SIGSTOP, SIGCHLD, SIGSEGV, SIGBUS,	 SIGFPE,
+				    SIGILL,  SIGTRAP, SIGABRT, SIGSYS,	SIGTTIN, SIGTTOU };
+
+	sigfillset(set);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		sigdelset(set, kept[i]);
+}
+
+/* With SIGTTOU held, a group in the background may take the terminal. */
+void entry_hold_signals(struct entry_plan *p)
+{
+	sigset_t held;
+
+	fill_passed_on(&held);
+	sigaddset(&held, SIGCHLD);
+	sigaddset(&held, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &held, &p->mask);
+}
+
+/* --- starting both -------------------------------------------------------------------------------------------- */
+
+/* In the child. */
+static _noreturn_ void become(const struct entry_plan *p, const char *program, char **argv)
+{
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigprocmask(SIG_SETMASK, &p->mask, NULL);
+	execv(program, argv);
+	_exit(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
+}
+
+static int start_command(struct entry_life *n)
+{
+	n->command = fork();
+	if (n->command == 0) {
+		setpgid(0, 0);
+		tcsetpgrp(STDIN_FILENO, getpid()); /* fails without a terminal of ours */
+		become(n->plan, n->plan->program, n->plan->argv);
+	}
+	if (n->command > 0)
+		setpgid(n->command, n->command); /* whoever is first */
+	return n->command < 0 ? -errno : 0;
+}
+
+/* Standard output is the command's alone: the line with the daemon's address goes where its log goes. */
+static int start_daemon(struct entry_life *n)
+{
+	if (!n->plan->daemon)
+		return 0;
+	n->daemon = fork();
+	if (n->daemon == 0) {
+		int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+		setpgid(0, 0);
+		dup2(null, STDIN_FILENO);
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		become(n->plan, n->plan->daemon[0], n->plan->daemon);
+	}
+	return n->daemon < 0 ? -errno : 0;
+}
+
+/* --- ending both ---------------------------------------------------------------------------------------------- */
+
+static int code_of(int status)
+{
+	return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALLED + WTERMSIG(status);
+}
+
+static void signal_command(const struct entry_life *n, int signo)
+{
+	if (n->command > 0)
+		kill(-n->command, signo);
+}
+
+static void signal_daemon(struct entry_life *n, int signo)
+{
+	if (n->daemon > 0)
+		kill(n->daemon, signo);
+	if (!n->told_at)
+		n->told_at = clock_mono_ms();
+}
+
+static void command_ended(struct entry_life *n, int status)
+{
+	n->command = 0;
+	if (n->code < 0)
+		n->code = code_of(status);
+	if (n->daemon <= 0)
+		return;
+	if (!n->told_at) /* once more would hurry it */
+		signal_daemon(n, SIGTERM);
+	n->kill_at = n->told_at + n->plan->stop_ms;
+}
+
+static void daemon_ended(struct entry_life *n, int status)
+{
+	n->daemon = 0;
+	if (n->told_at || n->command <= 0)
+		return;
+	n->code = code_of(status);
+	signal_command(n, SIGTERM);
+	signal_command(n, SIGCONT); /* a stopped one would not hear of it */
+	n->kill_at = clock_mono_ms() + n->plan->stop_ms;
+}
+
+static void reap(struct entry_life *n)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		if (pid == n->command)
+			command_ended(n, status);
+		else if (pid == n->daemon)
+			daemon_ended(n, status);
+}
+
+static void pass_on(struct entry_life *n, int signo)
+{
+	signal_command(n, signo);
+	if (signo == SIGTERM)
+		signal_daemon(n, signo);
+}
+
+static void kill_late(struct entry_life *n)
+{
+	if (!n->kill_at || clock_mono_ms() < n->kill_at)
+		return;
+	signal_command(n, SIGKILL);
+	signal_daemon(n, SIGKILL);
+}
+
+static void serve_signals(struct entry_life *n)
+{
+	static const struct timespec second = { .tv_sec = 1 };
+	sigset_t set;
+
+	fill_passed_on(&set);
+	sigaddset(&set, SIGCHLD);
+	while (n->command > 0 || n->daemon > 0) {
+		int signo = n->kill_at ? sigtimedwait(&set, NULL, &second) :
+					 sigwaitinfo(&set, NULL);
+
+		if (signo == SIGCHLD)
+			reap(n);
+		else if (signo > 0)
+			pass_on(n, signo);
+		kill_late(n);
+	}
+}
+
+/* As the kernel does when the first process of a namespace ends. */
+static void kill_rest(void)
+{
+	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
+		usleep(SWEEP_ROUND_MS * 1000);
+}
+
+int entry_run(const struct entry_plan *p, struct err *e)
+{
+	struct entry_life n = { .plan = p, .code = -1 };
+	int r;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	r = start_daemon(&n);
+	if (r == 0)
+		r = start_command(&n);
+	if (r == 0)
+		serve_signals(&n);
+	kill_rest();
+	return r == 0 ? n.code : err_set(e, r, 0, "START_FAILED", "no process: %s", strerror(-r));
+}

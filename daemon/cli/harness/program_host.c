@@ -1,0 +1,165 @@
+/*
+ * program_host.c - runs programs within bounds for a subcommand, with a loop and children of its
+ * own.
+ *
+ * A program that is asked for its version is third-party: it gets the system call filter of level
+ * guarded if the machine supports filters. If the caller is root, it also runs as an unprivileged
+ * user. loop_run returns when a callback calls loop_quit. Every run has a timeout, so that always
+ * happens. SIGCHLD is read by the loop, which reaps the children as in the daemon.
+ */
+#include "cli/harness/program_host.h"
+
+#include "base/limits.h"
+#include "cli/harness/own_node.h"
+#include "confine/confine_machine.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+
+static void on_child(void *ctx, int signo _unused_)
+{
+	struct program_host *h = ctx;
+
+	proc_host_reap(h->procs);
+}
+
+static int make_loop(struct program_host *h)
+{
+	sigset_t child;
+
+	own_node_add();
+	h->loop = loop_new();
+	h->procs = proc_host_new(h->loop, NULL);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	return loop_signals(h->loop, &child, on_child, h);
+}
+
+int program_host_open(struct program_host *h, const char *manifest, struct err *e)
+{
+	*h = (struct program_host){ 0 };
+	return harness_table_load(&h->harnesses, manifest, e) < 0 ? -EINVAL : make_loop(h);
+}
+
+void program_host_close(struct program_host *h)
+{
+	h->programs = programs_free(h->programs);
+	h->procs = proc_host_free(h->procs);
+	harness_table_done(&h->harnesses);
+	h->loop = loop_free(h->loop);
+}
+
+/* --- facts -------------------------------------------------------------------------------------------------------- */
+
+static struct proc_bounds bounds_as(bool switches, uid_t uid, gid_t gid)
+{
+	struct proc_bounds b = { .switch_user = switches, .uid = uid, .gid = gid };
+
+	if (!confine_machine_missing(MACHINE_FILTER))
+		b.confinement = confinement_get(LEVEL_GUARDED, 0, NULL);
+	return b;
+}
+
+static struct proc_bounds bounds_to_ask_in(void)
+{
+	struct passwd *pw = NULL;
+
+	if (geteuid() == 0)
+		pw = getpwnam("agent");
+	if (geteuid() == 0 && !pw)
+		pw = getpwnam("nobody");
+	return pw ? bounds_as(true, pw->pw_uid, pw->pw_gid) : bounds_as(false, 0, 0);
+}
+
+static void on_facts(void *ctx)
+{
+	struct program_host *h = ctx;
+
+	loop_quit(h->loop);
+}
+
+void program_host_facts(struct program_host *h, const char *prefix, unsigned seconds)
+{
+	struct programs_config c = { .harnesses = &h->harnesses,
+				     .prefix = prefix,
+				     .path = getenv("PATH"),
+				     .bounds = bounds_to_ask_in(),
+				     .timeout_ms = seconds * 1000ull };
+
+	h->programs = programs_new(h->loop, h->procs, &c);
+	programs_ask(h->programs, &h->ask, on_facts, h);
+	loop_run(h->loop);
+}
+
+/* --- one version --------------------------------------------------------------------------------------------------- */
+
+struct one_version {
+	struct loop *loop;
+	char *text; /* where it goes */
+	struct err *why;
+};
+
+static void on_one_version(void *ctx, const char *version, const struct err *why)
+{
+	struct one_version *one = ctx;
+
+	snprintf(one->text, VERSION_TEXT_MAX + 1, "%s", version ? version : "");
+	*one->why = *why;
+	loop_quit(one->loop);
+}
+
+int program_host_version(char *path, const struct agent_user *as, char ret[VERSION_TEXT_MAX + 1],
+			 struct err *why)
+{
+	_cleanup_(program_host_close) struct program_host h = { 0 };
+	struct version_spec spec = { .path = path,
+				     .search = getenv("PATH"),
+				     .bounds = as ? bounds_as(as->switched, as->uid, as->gid) :
+						    bounds_to_ask_in(),
+				     .timeout_ms = PROGRAM_VERSION_MS };
+	struct one_version one = { .text = ret, .why = why };
+	struct version_run *v;
+
+	*ret = '\0';
+	*why = (struct err){ 0 };
+	if (make_loop(&h) < 0)
+		return err_set(why, -EIO, 0, "VERSION_FAILED", "there is no loop to wait in");
+	one.loop = h.loop;
+	v = version_run_start(h.loop, h.procs, &spec, on_one_version, &one, why);
+	if (!v)
+		return -EIO;
+	loop_run(h.loop);
+	version_run_free(v);
+	return *ret ? 0 : -EIO;
+}
+
+/* --- one program --------------------------------------------------------------------------------------------------- */
+
+struct one_run {
+	struct loop *loop;
+	void (*took)(void *ctx, const struct run_result *r);
+	void *ctx;
+};
+
+static void on_run_over(void *ctx, const struct run_result *r)
+{
+	struct one_run *run = ctx;
+
+	run->took(run->ctx, r);
+	loop_quit(run->loop);
+}
+
+int program_host_run(struct program_host *h, const struct run_spec *spec,
+		     void (*took)(void *ctx, const struct run_result *r), void *ctx, struct err *e)
+{
+	struct one_run run = { h->loop, took, ctx };
+	struct bounded_run *r = bounded_run_start(h->loop, h->procs, spec, on_run_over, &run, e);
+
+	if (!r)
+		return -EIO;
+	loop_run(h->loop);
+	bounded_run_free(r);
+	return 0;
+}

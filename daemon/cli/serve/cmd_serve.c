@@ -1,0 +1,499 @@
+/* cmd_serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
+#include "cli/cmd.h"
+#include "cli/options/env_names.h"
+#include "cli/serve/handover.h"
+#include "cli/serve/hosting.h"
+#include "cli/harness/own_node.h"
+#include "cli/serve/restored.h"
+#include "cli/serve/serve_check.h"
+#include "cli/serve/serve_claim.h"
+#include "cli/serve/serve_ground.h"
+#include "cli/serve/serve_settings.h"
+#include "cli/serve/serve_telemetry.h"
+#include "cli/serve/serve_tokens.h"
+#include "cli/serve/stop_deadline.h"
+
+#include "agui/agui.h"
+#include "base/clock.h"
+#include "base/net/address_rules.h"
+#include "base/os/file.h"
+#include "base/os/own_code.h"
+#include "base/os/sandbox.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "egress/egress.h"
+#include "egress/nft_wall.h"
+#include "fetcher/fetcher.h"
+#include "http/isolation.h"
+#include "http/viewer.h"
+#include "lifecycle/lifecycle.h"
+#include "net/net_server.h"
+#include "net/unix_server.h"
+#include "outbox/outbox.h"
+#include "proc/users/daemon_caps.h"
+#include "proc/netns.h"
+#include "proc/owner.h"
+#include "session/core/store/state_modes.h"
+#include "session/core/store/state_version.h"
+#include "proc/spawn.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define LINGER_MS 300
+#define ARCHIVES_BAKED "/opt/acpd/archives"
+
+struct daemon {
+	const struct config *cfg;
+	struct owner_lock lock;
+	struct loop *loop;
+	struct proc_host *procs;
+	struct harness_table harnesses;
+	struct session_store *store;
+	struct lifecycle *life;
+	struct archive_store *archives;
+	struct fetcher *fetcher;
+	struct outbox *outbox;
+	struct egress *egress;
+	struct nft_wall *wall;
+	struct hosting mcp;
+	struct acp_server *acp;
+	struct agui *agui;
+	struct tokens *tokens;
+	struct admission *admission;
+	struct serve_claim claim;
+	struct http_context http;
+	struct unix_server *sockets;
+	struct net_server *net;
+	struct restored_parts restored;
+	struct handover before; /* what the program in this one's place has left */
+	char *ui_dir;
+	struct loop_timer grace, linger, settled;
+	unsigned lingered;
+	bool stopping, sessions_down, hosted_down;
+};
+
+/* --- stopping ------------------------------------------------------------------------------------------ */
+
+/* What webhooks can be sent has a little longer. */
+static void on_linger_over(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	if (outbox_busy(d->outbox) && ++d->lingered <= WEBHOOK_LINGER_MS / LINGER_MS)
+		loop_timer_set(d->loop, &d->linger, LINGER_MS, on_linger_over, d);
+	else
+		loop_quit(d->loop);
+}
+
+/* Once all children are gone, clients get a moment to read the last messages. */
+static void check_stopped(struct daemon *d)
+{
+	if (!d->sessions_down || !d->hosted_down)
+		return;
+	outbox_drain(d->outbox);
+	loop_timer_set(d->loop, &d->linger,
+		       acp_server_count(d->acp) || net_server_busy(d->net) ? LINGER_MS : 1,
+		       on_linger_over, d);
+}
+
+static void on_sessions_down(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	d->sessions_down = true;
+	check_stopped(d);
+}
+
+static void on_hosted_down(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	d->hosted_down = true;
+	check_stopped(d);
+}
+
+static void kill_children(struct daemon *d)
+{
+	store_kill(d->store);
+	hosted_kill(d->mcp.hosted);
+}
+
+static void on_grace_over(void *ctx)
+{
+	log_warn("serve", "harnesses did not stop in time, killing them");
+	kill_children(ctx);
+}
+
+/* Draining is over. */
+static void stop(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	d->stopping = d->claim.over = true;
+	log_info("serve", "stopping");
+	stop_deadline_start();
+	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_grace_over, d);
+	store_stop(d->store, on_sessions_down, d);
+	relay_stop(d->mcp.relay);
+	hosted_stop(d->mcp.hosted, on_hosted_down, d);
+	acp_server_shutdown(d->acp);
+}
+
+/* Asked again, it waits no longer; and at last stops at once. */
+static void end(struct daemon *d)
+{
+	if (d->stopping) {
+		lifecycle_drain(d->life, "signal", 0); /* takes a restart back */
+		kill_children(d);
+	} else {
+		lifecycle_drain_now(d->life, "signal",
+				    lifecycle_draining(d->life) ? 0 : DRAIN_AS_SET);
+	}
+}
+
+static void on_signal(void *ctx, int signo)
+{
+	struct daemon *d = ctx;
+
+	switch (signo) {
+	case SIGCHLD:
+		proc_host_reap(d->procs);
+		break;
+	case SIGHUP:
+		serve_claim_reload(&d->claim);
+		break;
+	case SIGUSR2:
+		log_set_level(log_get_level() == LOG_DEBUG ? LOG_ERROR : log_get_level() + 1);
+		break;
+	default:
+		end(d);
+	}
+}
+
+static int watch_signals(struct daemon *d, struct err *e)
+{
+	static const int caught[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a journal at the file size limit is only an error */
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
+		sigaddset(&set, caught[i]);
+	if (loop_signals(d->loop, &set, on_signal, d) < 0)
+		return err_set(e, -errno, 0, "SIGNALS", "cannot watch signals");
+	return 0;
+}
+
+/* --- starting ------------------------------------------------------------------------------------------ */
+
+static int build_archives(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	_cleanup_(freep) char *dir = file_join(c->state, "archives");
+	struct archive_config ac = { .dir = dir,
+				     .baked = serve_baked(c->archives_baked, ARCHIVES_BAKED),
+				     .store_max = (uint64_t)c->archive_store_max,
+				     .upload_max = (uint64_t)c->archive_max };
+
+	d->archives = archive_store_open(d->loop, &ac, e);
+	return d->archives ? 0 : -EIO;
+}
+
+/* As most programs read them: the name in lower case first. */
+static const char *proxy_variable(const char *lower, const char *upper)
+{
+	const char *value = getenv(lower);
+
+	return value && *value ? value : getenv(upper);
+}
+
+static void build_fetcher(struct daemon *d)
+{
+	const struct config *c = d->cfg;
+	struct fetcher_config fc = { .loop = d->loop,
+				     .procs = d->procs,
+				     .user = c->fetch_user,
+				     .agent_user = c->agent_user,
+				     .ca_file = c->ca_file,
+				     .http_proxy = proxy_variable("http_proxy", "HTTP_PROXY"),
+				     .https_proxy = proxy_variable("https_proxy", "HTTPS_PROXY"),
+				     .no_proxy = proxy_variable("no_proxy", "NO_PROXY"),
+				     .allow = c->upstream_allow,
+				     .unlocked_keys = c->unlocked_keys };
+
+	d->fetcher = fetcher_new(&fc);
+}
+
+/* What sessions call by themselves: acpd-proxy, and walls round what does not go there. */
+static void build_egress(struct daemon *d)
+{
+	const struct config *c = d->cfg;
+	struct egress_config ec = { .loop = d->loop,
+				    .procs = d->procs,
+				    .user = c->fetch_user,
+				    .agent_user = c->agent_user,
+				    .allow = c->upstream_allow };
+
+	d->egress = egress_new(&ec);
+	d->wall = nft_wall_new(d->loop, d->procs, c->state);
+}
+
+static void build_life(struct daemon *d)
+{
+	struct lifecycle_config lc = { .loop = d->loop,
+				       .store = d->store,
+				       .times = serve_life_times(d->cfg),
+				       .over = stop,
+				       .ctx = d };
+
+	d->life = lifecycle_new(&lc);
+}
+
+static int build_sessions(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	struct store_config sc = serve_store_config(c);
+
+	d->loop = loop_new();
+	if (!d->loop)
+		return err_set(e, -errno, 0, "LOOP", "cannot make the event loop");
+	if (state_version_check(c->state, e) < 0)
+		return -EPROTONOSUPPORT;
+	if (owner_acquire(&d->lock, c->state, e) < 0)
+		return -EBUSY;
+	state_modes_mend(c->state);
+	state_version_write(c->state);
+	owner_write(&d->lock, NULL);
+	d->procs = proc_host_new(d->loop, &d->lock);
+	if (build_archives(d, e) < 0)
+		return -EIO;
+	sc.archives = d->archives;
+	build_fetcher(d);
+	sc.fetcher = d->fetcher;
+	d->outbox = serve_outbox_new(c, d->loop, d->fetcher);
+	sc.outbox = d->outbox;
+	build_egress(d);
+	sc.egress = d->egress;
+	sc.wall = d->wall;
+	d->store = store_new(d->loop, d->procs, &d->harnesses, &sc, e);
+	if (!d->store)
+		return -EINVAL;
+	build_life(d);
+	if (hosting_open(&d->mcp, c, d->loop, d->procs, d->fetcher, d->store, e) < 0)
+		return -EIO;
+	return watch_signals(d, e);
+}
+
+/* Everything but /health is refused until then, so that the starter of the daemon does not have to find out why. */
+static void say_unclaimed(const struct config *c)
+{
+	if (c->token_file)
+		log_warn(
+			"serve",
+			"not claimed: there is no token file; it is waited for, and for acpd claim",
+			"path", c->token_file);
+	else
+		log_info("serve", "not claimed: waiting for acpd claim");
+}
+
+/* What is only said, and takes long to find out; and the code of the start is not needed again. */
+static void on_settled(void *store)
+{
+	isolation_log(store);
+	own_code_drop();
+}
+
+static int build_net(struct daemon *d, struct err *e)
+{
+	const struct config *c = d->cfg;
+	struct admission_config gc = serve_admission_config(c);
+	struct acp_config ac = serve_acp_config(c, &d->harnesses);
+	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
+				 .ping_timeout = (unsigned)c->ping_timeout,
+				 .max_connections = (unsigned)c->max_connections,
+				 .listener = d->before.listener };
+	_cleanup_(freep) char *host = NULL;
+
+	d->admission = admission_new(&gc);
+	serve_claim_open(&d->claim, c, d->loop, d->admission);
+	serve_webhooks_open(&d->claim.webhooks, c, d->loop, d->outbox);
+	if (d->before.has_file)
+		(void)admission_file_changed(d->admission, &d->before.file);
+	if (!d->before.text && c->token_file && admission_load(d->admission, c->token_file, e) < 0)
+		return -EINVAL;
+	d->tokens = serve_tokens_new(c, d->loop, d->store);
+	admission_use(d->admission, d->tokens);
+	if (!admission_claimed(d->admission) && !d->before.claim.n)
+		say_unclaimed(c);
+	ac.life = d->life;
+	ac.tokens = d->tokens;
+	d->acp = acp_server_new(d->loop, d->store, &ac);
+	d->agui =
+		agui_new(&(struct agui_config){ d->loop, d->store, d->acp, c->state, c->profile });
+	d->ui_dir = viewer_dir(c->ui_dir);
+	d->http = (struct http_context){ .loop = d->loop,
+					 .store = d->store,
+					 .procs = d->procs,
+					 .archives = d->archives,
+					 .fetcher = d->fetcher,
+					 .outbox = d->outbox,
+					 .hosted = d->mcp.hosted,
+					 .mcp = d->mcp.http,
+					 .life = d->life,
+					 .tokens = d->tokens,
+					 .claim = d->claim.e2b ? e2b_claim_ask : NULL,
+					 .claim_ctx = d->claim.e2b,
+					 .state = c->state,
+					 .workspaces = c->workspaces,
+					 .agui = agui_ask,
+					 .agui_ctx = d->agui,
+					 .ui_dir = d->ui_dir,
+					 .backlog_max = (uint64_t)c->backlog_max,
+					 .started_ms = clock_mono_ms() };
+	serve_telemetry_collect(d->outbox, &d->http);
+	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->claim.desk, &d->http, e);
+	if (!d->sockets || serve_listen(c->listen, &host, &nc.port, e) < 0)
+		return -EINVAL;
+	nc.host = host;
+	d->http.remote = !host_is_loopback(slice_of(host));
+	d->http.restarts = d->before.restarts;
+	d->net = net_server_new(d->loop, d->acp, d->admission, &d->http, &nc, e);
+	if (!d->net)
+		return -EADDRINUSE;
+	if (daemon_caps_keep(DAEMON_SERVES, e) < 0)
+		return -EPERM;
+	nft_wall_close_port(d->wall, (uint16_t)net_server_port(d->net));
+	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
+	d->claim.parts = (struct serve_parts){ &d->harnesses, d->store, d->archives,  d->fetcher,
+					       d->egress,     d->acp,	d->admission, &d->http,
+					       &d->mcp,	      d->life,	d->outbox };
+	if (admission_claimed(d->admission) && serve_claim_begin(&d->claim, NULL, e) < 0)
+		return -EIO;
+	if (d->before.text && serve_claim_resume(&d->claim, d->before.claim, e) < 0)
+		return -EIO;
+	d->restored = (struct restored_parts){
+		d->loop,       d->net,	   d->sockets, d->acp,	d->admission,
+		d->store,      d->fetcher, &d->http,   d->life, &d->claim.webhooks,
+		d->claim.desk, NULL,	   false
+	};
+	restored_begin(&d->restored, c->destroy_sockets);
+	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_settled, d->store);
+	if (!d->before.text)
+		printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
+		       strchr(host, ':') ? "]" : "", net_server_port(d->net));
+	fflush(stdout);
+	return 0;
+}
+
+/* Sets *ret to what is left for the program that takes this one's place, if somebody asked for it. If it cannot be left, that is a
+ * failure: what supervises the daemon has to start it again. */
+static int leave(const struct daemon *d, int *ret)
+{
+	if (!lifecycle_restarts(d->life))
+		return EXIT_DONE;
+	*ret = handover_leave(d->claim.desk, d->admission, net_server_listener(d->net),
+			      d->before.restarts);
+	return *ret < 0 ? fail(EXIT_FAILED, "cannot restart in place: %s", strerror(-*ret)) :
+			  EXIT_DONE;
+}
+
+/* Sockets first (they hold connections), then the server, the sessions, the processes. */
+static void teardown(struct daemon *d)
+{
+	restored_end(&d->restored);
+	d->net = net_server_free(d->net);
+	d->sockets = unix_server_free(d->sockets);
+	hosting_close_http(&d->mcp);
+	d->agui = agui_free(d->agui);
+	loop_timer_cancel(&d->grace);
+	loop_timer_cancel(&d->linger);
+	loop_timer_cancel(&d->settled);
+	d->life = lifecycle_free(d->life);
+	d->store = store_free(d->store);
+	hosting_close(&d->mcp);
+	d->wall = nft_wall_free(d->wall);
+	d->egress = egress_free(d->egress);
+	d->outbox = outbox_free(d->outbox);
+	d->fetcher = fetcher_free(d->fetcher);
+	d->archives = archive_store_close(d->archives);
+	d->acp = acp_server_free(d->acp);
+	serve_claim_close(&d->claim);
+	d->admission = admission_free(d->admission);
+	d->tokens = tokens_free(d->tokens);
+	d->procs = proc_host_free(d->procs);
+	owner_release(&d->lock);
+	harness_table_done(&d->harnesses);
+	xstrset(&d->ui_dir, NULL);
+	d->loop = loop_free(d->loop);
+}
+
+/* What takes rights that it needs no more comes first. */
+static int shed_rights(struct err *e)
+{
+	if (!spawn_spare_daemon())
+		log_info("serve",
+			 "without CAP_SYS_RESOURCE the daemon is not spared where memory runs out");
+	return daemon_caps_keep(DAEMON_STARTS, e);
+}
+
+static void warn_of_name(void *ctx _unused_, const char *name, const char *nearest)
+{
+	log_warn("serve", "nothing reads this variable", "name", name, "nearest", nearest);
+}
+
+static int start(struct daemon *d, struct err *e)
+{
+	int r = serve_check(d->cfg, e);
+
+	if (r == 0)
+		r = serve_harnesses(d->cfg, &d->harnesses, e);
+	if (r == 0 && d->cfg->check)
+		r = serve_check_strictly(d->cfg, hosting_warn_user, NULL, e);
+	if (r < 0 || d->cfg->check)
+		return r;
+	env_names_unknown(warn_of_name, NULL);
+	r = shed_rights(e);
+	if (r == 0)
+		r = serve_make_workspaces(d->cfg, e);
+	if (r == 0)
+		r = build_sessions(d, e);
+	if (r == 0)
+		r = build_net(d, e);
+	return r;
+}
+
+int cmd_serve(const struct config *c)
+{
+	struct daemon d = { .cfg = c, .lock = OWNER_LOCK_INIT };
+	struct err e = { 0 };
+	int r = EXIT_DONE, left = -1;
+
+	if (c->print_config) {
+		config_print(c, SCOPE_SERVE);
+		return EXIT_DONE;
+	}
+	handover_note_program();
+	own_node_add();
+	netns_prepare();
+	serve_harden();
+	log_set_level((enum log_level)log_level_parse(c->log));
+	sandbox_id_from(c->sandbox_id_file);
+	(void)sandbox_id_refresh();
+	if ((!c->check && handover_take(&d.before, &e) < 0) || start(&d, &e) < 0)
+		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
+			 "%s", e.msg);
+	handover_done(&d.before);
+	if (r == EXIT_DONE && !c->check) {
+		net_server_run(d.net);
+		r = leave(&d, &left);
+	}
+	teardown(&d);
+	if (left >= 0)
+		r = fail(EXIT_FAILED, "cannot execute the program again: %s",
+			 strerror(-handover_execute(left)));
+	return r;
+}

@@ -1,0 +1,203 @@
+/*
+ * hosting.c - builds the MCP side of the daemon: hosted servers, the relay of sessions, MCP
+ * sessions over HTTP.
+ *
+ * hosting_open runs before the claim and starts no server, because copies of a template would share
+ * it. hosting_begin reads --mcp-config and starts the servers, once in the life of the process.
+ * Servers get a built environment with the home of the agent's user, not the environment of the
+ * daemon. --check and doctor read the file of servers with the same code (hosting_check).
+ */
+#include "cli/serve/hosting.h"
+
+#include "base/limits.h"
+#include "base/os/file.h"
+#include "session/core/harness/baseenv.h"
+#include "session/parts/mcp/mcp_servers.h"
+#include "tools/hosted/mcpfile.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READY_MS 200 /* after a start: what takes long and nobody waits for */
+
+/* The base environment with the user's home, where npx and uvx keep the programs that they download. */
+static char **build_env(const struct config *c, const struct passwd *pw)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+
+	baseenv_put(&plan, c->pass_env);
+	if (pw) {
+		harness_plan_env(&plan, "HOME", pw->pw_dir);
+		harness_plan_env(&plan, "USER", pw->pw_name);
+		harness_plan_env(&plan, "LOGNAME", pw->pw_name);
+	}
+	baseenv_no_proxy(&plan, NULL);
+	return harness_plan_environ(&plan);
+}
+
+static const struct passwd *find_user(const struct config *c)
+{
+	return c->agent_user ? getpwnam(c->agent_user) : getpwuid(geteuid());
+}
+
+static const char *home_of(const struct passwd *pw)
+{
+	return pw && access(pw->pw_dir, F_OK) == 0 ? pw->pw_dir : "/";
+}
+
+/* A client of /mcp may still use it. */
+static void on_gone(void *ctx, struct mcp_backend *b)
+{
+	struct hosting *h = ctx;
+
+	if (h->http)
+		mcp_http_forget(h->http, b);
+}
+
+/* Absolute, or NULL: none was given. */
+static int tools_root(const struct config *c, char **ret, struct err *e)
+{
+	struct stat sb;
+
+	*ret = c->tools_root ? realpath(c->tools_root, NULL) : NULL;
+	if (!c->tools_root || (*ret && stat(*ret, &sb) == 0 && S_ISDIR(sb.st_mode)))
+		return 0;
+	return err_field(e, "tools-root", "OPTION_INVALID", "--tools-root: %s: %s", c->tools_root,
+			 *ret ? "not a directory" : strerror(errno));
+}
+
+static int open_relay(struct hosting *h, const struct config *c, struct loop *loop,
+		      struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
+		      char *const *env, struct err *e)
+{
+	_cleanup_(freep) char *root = NULL;
+	int r = tools_root(c, &root, e);
+	struct relay_config rc = { .run_dir = c->run_dir,
+				   .root = root ? root : home_of(find_user(c)),
+				   .state = c->state,
+				   .env = env,
+				   .hosted = h->hosted,
+				   .fetcher = fetcher,
+				   .gone = on_gone,
+				   .ctx = h };
+	_cleanup_(freep) char *self = file_own_program();
+
+	if (r < 0)
+		return r;
+	if (!self)
+		return err_set(e, -ENOENT, 0, "SELF_UNKNOWN", "/proc/self/exe cannot be read");
+	rc.self = self;
+	h->relay = relay_new(loop, procs, store, &rc, e);
+	return h->relay ? 0 : -EIO;
+}
+
+static struct mcp_backend *on_find(void *ctx, struct slice name, struct slice session,
+				   struct err *e)
+{
+	_cleanup_(freep) char *n = name.n ? xstrndup(name.p, name.n) : NULL;
+	_cleanup_(freep) char *s = session.n ? xstrndup(session.p, session.n) : NULL;
+	struct hosting *h = ctx;
+
+	return relay_find(h->relay, n, s, e);
+}
+
+int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
+		 struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
+		 struct err *e)
+{
+	struct mcp_endpoint endpoint = { on_find, h };
+	char **env = build_env(c, find_user(c));
+	int r;
+
+	h->loop = loop;
+	h->hosted = hosted_new(loop, procs, &(struct hosted_config){ .fetcher = fetcher });
+	r = open_relay(h, c, loop, procs, fetcher, store, env, e);
+	harness_plan_free_environ(env);
+	if (r == 0)
+		h->http = mcp_http_new(loop, &endpoint);
+	return r;
+}
+
+/* The filter of these bounds takes longer to make than all else of a start, so it is not made before anybody needs it, or
+ * the first answers are out. It is made ahead all the same: later there may be no memory for it. */
+static void on_ready(void *ctx)
+{
+	struct hosting *h = ctx;
+
+	(void)store_bounds(h->store);
+}
+
+void hosting_begin(struct hosting *h, const struct config *c, const struct session_store *store)
+{
+	const struct passwd *pw = find_user(c);
+	char **env;
+
+	if (h->begun)
+		return;
+	h->begun = true;
+	h->store = store;
+	loop_timer_set(h->loop, &h->ready, READY_MS, on_ready, h);
+	if (!c->mcp_config)
+		return;
+	env = build_env(c, pw);
+	hosted_load(h->hosted, &(struct hosted_config){ .file = c->mcp_config,
+							.env = env,
+							.home = home_of(pw),
+							.bounds = store_bounds(store) });
+	harness_plan_free_environ(env);
+	hosted_start(h->hosted);
+}
+
+void hosting_close_http(struct hosting *h)
+{
+	loop_timer_cancel(&h->ready);
+	h->http = mcp_http_free(h->http);
+}
+
+void hosting_close(struct hosting *h)
+{
+	h->relay = relay_free(h->relay);
+	h->hosted = hosted_free(h->hosted);
+}
+
+/* The message of an unknown key does not have its name. */
+static int refuse_issue(const struct config *c, const struct mcpfile_issue *is, struct err *e)
+{
+	const char *entry = is->entry ? is->entry : "", *key = is->warning ? is->why.field : "";
+
+	return err_field(e, "mcp-config", "OPTION_INVALID", "--mcp-config %s: %s%s%s%s%s",
+			 c->mcp_config, entry, *entry ? *key ? "." : ": " : "", key,
+			 *key ? ": " : "", is->why.msg);
+}
+
+void hosting_warn_user(void *ctx _unused_, const char *text)
+{
+	fprintf(stderr, "acpd: warning: %s\n", text);
+}
+
+int hosting_check(const struct config *c, hosting_warn_fn warn, void *ctx, struct err *e)
+{
+	_cleanup_(mcpfile_done) struct mcpfile f = { 0 };
+	struct mcpfile_source source = { .path = c->mcp_config };
+	_cleanup_(freep) char *root = NULL;
+	struct err told;
+	char **env;
+
+	if (tools_root(c, &root, e) < 0)
+		return -EINVAL;
+	env = build_env(c, find_user(c));
+	if (c->mcp_config)
+		mcpfile_read(&f, &source, env);
+	harness_plan_free_environ(env);
+	for (size_t i = 0; i < f.nissues; i++) {
+		if (!f.issues[i].warning)
+			return refuse_issue(c, &f.issues[i], e);
+		refuse_issue(c, &f.issues[i], &told);
+		if (strcmp(f.issues[i].why.reason, "KEY_UNKNOWN") == 0)
+			warn(ctx, told.msg);
+	}
+	return (int)f.n;
+}
