@@ -11,7 +11,7 @@
 #include "agui/agui_input.h"
 #include "agui/agui_link.h"
 #include "agui/agui_talk.h"
-#include "session/parts/trace/trace_context.h"
+#include "session/core/turn/trace_context.h"
 
 enum agui_stage { STAGE_OPENING, STAGE_LIVE, STAGE_OVER };
 

@@ -7,8 +7,8 @@
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jstr.h"
-#include "session/parts/secrets/event_fields.h"
-#include "session/parts/secrets/secrets.h"
+#include "session/core/redact/event_fields.h"
+#include "session/core/redact/secrets.h"
 
 static bool holds(struct slice text, struct slice part)
 {

@@ -7,8 +7,8 @@
 
 #include "base/limits.h"
 #include "base/http/sse_lines.h"
-#include "session/parts/secrets/answer_strings.h"
-#include "session/parts/secrets/masked_answer.h"
+#include "session/core/redact/answer_strings.h"
+#include "session/core/redact/masked_answer.h"
 
 #define SAID_MAX 64 /* texts that are looked at */
 

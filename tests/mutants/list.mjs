@@ -80,7 +80,7 @@ export const MUTANTS = [
     from: 'if (!k || (!k->result && k->error.same_key))', to: 'if (!k)',
   },
   {
-    id: 'session-served-calls', file: 'daemon/session/core/turn/served_calls.c', test: integration('usage/tool-call-budgets'),
+    id: 'session-served-calls', file: 'daemon/session/parts/budget/served_calls.c', test: integration('usage/tool-call-budgets'),
     why: 'tool calls from outside go beyond the budget',
     from: 'return left > 0 ? begin_outside(s, t) : NULL;', to: 'return begin_outside(s, t);',
   },
@@ -90,7 +90,7 @@ export const MUTANTS = [
     from: '\t\t    grant_sees(q->grant, s->id))', to: '\t\t    s->id)',
   },
   {
-    id: 'session-mask-file', file: 'daemon/session/parts/secrets/session_mask.c', test: integration('session/secrets/secrets'),
+    id: 'session-mask-file', file: 'daemon/session/core/redact/session_mask.c', test: integration('session/secrets/secrets'),
     why: 'a secret that two pieces of a patch share is shown, or bytes there are lost',
     from: 'buf_consume(&in, n ? tail : buf_len(&in));', to: 'buf_consume(&in, buf_len(&in));',
   },

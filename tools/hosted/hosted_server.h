@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "proc/proc.h"
-#include "session/parts/secrets/secrets.h"
+#include "session/core/redact/secrets.h"
 #include "tools/hosted/mcpfile.h"
 #include "tools/mcp/backend.h"
 

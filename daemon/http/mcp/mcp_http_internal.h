@@ -12,7 +12,7 @@
 
 #include "http/mcp/mcp_check.h"
 #include "http/mcp/mcp_events.h"
-#include "session/parts/trace/trace_context.h"
+#include "session/core/turn/trace_context.h"
 #include "tools/mcp/mcp_front.h"
 
 struct mcp_http {

@@ -19,7 +19,7 @@
 #include "session/core/store/session_summary.h"
 #include "session/parts/users/session_user.h"
 #include "session/parts/draft/draft_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 #include "session/parts/trace/session_trace.h"
 #include "session/parts/workspace/workspace_internal.h"
 
@@ -78,10 +78,7 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	s->when_detached = p->when_detached;
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
-	provision_setup(s, p->request);
-	draft_of(s)->wanted = p->draft == DRAFT_WISH_ON;
-	session_trace_opened(s, p->meta);
-	session_load_secrets(s);
+	session_parts_begin(s, p);
 	session_touch(s);
 	return s;
 }
@@ -105,13 +102,9 @@ void session_wait_open(struct session *s, session_done_fn done, void *ctx)
 static int session_place(struct session *s, const struct session_params *p,
 			 const struct session *from, struct err *e)
 {
-	int r = session_user_choose(s, p, from, e);
+	int r = session_parts_place(s, p, from, e);
 
-	if (r == 0)
-		r = provision_cwd(s, p, e);
 	s->stored.gone = r < 0; /* there is nothing to be put away */
-	if (r < 0)
-		session_user_unchoose(s);
 	return r;
 }
 
@@ -130,7 +123,7 @@ static int session_prepare(struct session *s, struct err *e)
 static void session_unmake(struct session *s)
 {
 	s->stored.remove = true;
-	provision_unmake(s);
+	session_parts_unmake(s);
 	session_free(s);
 }
 
@@ -152,16 +145,27 @@ struct session *session_prepared(struct session_store *st, const struct session_
 	return NULL;
 }
 
+int session_launch_first(struct session *s, struct err *e)
+{
+	int r = session_parts_launch_first(s, e);
+
+	return r ? MIN(r, 0) : harness_pool_launch(s, e);
+}
+
 struct session *session_new(struct session_store *st, const struct session_params *p,
 			    session_done_fn done, void *ctx, struct err *e)
 {
 	struct session *s = NULL;
+	int r;
 
 	if (setup_check(st, p->harness, NULL, &p->setup, e) == 0)
 		s = session_prepared(st, p, NULL, e);
 	if (!s)
 		return NULL;
-	if (provision_first(s, p, e) < 0) {
+	r = session_parts_precede(s, p, e);
+	if (r == 0)
+		r = session_launch_first(s, e);
+	if (r < 0) {
 		session_unmake(s);
 		return NULL;
 	}
@@ -175,17 +179,6 @@ int session_refuse_imported(const struct session *s, struct err *e)
 		return 0;
 	return err_set(e, -EPERM, RPC_INVALID_REQUEST, "SESSION_IMPORTED",
 		       "the session was made of a bundle: it can be read, and nothing else");
-}
-
-int session_provision(struct session *s, const struct request *r, const char *prefix,
-		      session_set_fn done, void *ctx, struct err *e)
-{
-	if (session_refuse_imported(s, e) < 0)
-		return -EPERM;
-	if (s->state != SESSION_OPEN || s->store->stopping)
-		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
-			       "the session is closed; session/load opens it");
-	return provision_begin(s, r, prefix, done, ctx, e);
 }
 
 /* A mode that the running harness does not have; another one is checked once it has started. */
@@ -204,7 +197,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 	if (s->state == SESSION_CLOSING || s->store->stopping)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being closed");
-	if (s->state == SESSION_CLOSED && session_may_reopen(s, e) < 0)
+	if (s->state == SESSION_CLOSED && session_parts_check_reopen(s, e) < 0)
 		return -ESHUTDOWN;
 	if (s->setup.needs_provider && !p->setup.provider.n)
 		return err_field(
@@ -215,9 +208,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||
 					   paths_check_cwd(&s->user, s->cwd, e) < 0))
 		return -EACCES;
-	if (session_draft_check(s, p, e) < 0)
-		return -EINVAL;
-	if (p->request && provision_admit(s, p->request, e) < 0)
+	if (session_parts_check_open(s, p, e) < 0)
 		return -EINVAL;
 	return check_mode(s, p->setup.mode, e);
 }
@@ -250,8 +241,6 @@ static void open_apply(struct session *s, const struct session_params *p)
 		s->load.restarting = s->harness.restart;
 	}
 	changed = setup_apply(&s->setup, &p->setup);
-	session_trace_opened(s, p->meta);
-	session_limits_apply(s);
 	session_restart_for(s, changed);
 	if (alive && p->setup.mode) { /* it may have left that mode by itself */
 		s->harness.reconfigure = true;
@@ -279,7 +268,6 @@ void session_open_undone(struct session *s)
 	if (!s->load.before)
 		return;
 	setup_restore(&s->setup, TAKE_PTR(s->load.before));
-	session_limits_apply(s);
 	s->load.pending = 0;
 	s->harness.reconfigure = false;
 	s->harness.restart = s->load.restarting;
@@ -305,15 +293,12 @@ int session_open(struct session *s, const struct session_params *p, session_done
 {
 	if (open_check(s, p, e) < 0)
 		return -EINVAL;
-	if (!workspace_of(s)->provisioning)
-		xstrset(&workspace_of(s)->refusal, NULL);
-	if (provision_again(s, p->request, e) < 0)
+	if (session_parts_open_again(s, p, e) < 0)
 		return -EINVAL;
 	/* from here on it can only fail later, with session_open_undone */
 	open_apply(s, p);
 	wait_for(&s->harness.open_waiters, done, ctx);
-	if (p->draft == DRAFT_WISH_ON)
-		session_draft_load(s);
+	session_parts_opened(s, p);
 	session_advance(s);
 	return 0;
 }
@@ -374,7 +359,7 @@ void session_closed(struct session *s)
 		c->done(c->ctx, s, r < 0 ? &e : NULL);
 		free(c);
 	}
-	provision_closed(s, s->stored.remove);
+	session_parts_closed(s, s->stored.remove);
 	log_info("session", "session closed", "session", s->id, "removed",
 		 s->stored.remove ? "true" : "false");
 	if (s->stored.remove)

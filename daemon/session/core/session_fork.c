@@ -57,7 +57,6 @@ static int copy_history(struct session *s, struct session *from, struct err *e)
 		return err_set(e, r, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			       "the session's history cannot be read in full");
 	s->turn.count = from->turn.count;
-	approval_of(s)->last = approval_of(from)->last;
 	xstrset(&s->title, from->title);
 	client_ids_copy(&s->turn.ids, &from->turn.ids);
 	if (gone)
@@ -113,7 +112,7 @@ static void on_copied(void *ctx, const struct proc_status *st)
 		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "FORK_FAILED",
 			"the session's home could not be copied");
 		fail(s, &e);
-	} else if (session_draft_launch(s, &e) < 0) {
+	} else if (session_launch_first(s, &e) < 0) {
 		fail(s, &e);
 	}
 }
@@ -151,7 +150,7 @@ static void copy_home(struct session *s, struct session *from)
 void session_fork_go_on(struct session *from)
 {
 	list_each(s, &from->store->sessions, struct session, link)
-		if (s->harness.forked_from && !s->harness.proc && !network_of(s)->holding &&
+		if (s->harness.forked_from && !s->harness.proc && !s->harness.connecting &&
 		    s->harness.state == H_STARTING && strcmp(s->harness.forked_from, from->id) == 0)
 			copy_home(s, from);
 }
@@ -171,7 +170,7 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 	if (!from->harness.caps.restore)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "FORK_UNSUPPORTED",
 			       "the harness of this session cannot take up a context");
-	if (session_draft_refuse(from, "a session cannot be forked", e) < 0)
+	if (session_parts_check_touch(from, "a session cannot be forked", e) < 0)
 		return -EBUSY;
 	if (from->turn.current || from->turn.queued || from->turn.ending)
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
@@ -179,7 +178,7 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 	if (from->state == SESSION_OPENING || from->state == SESSION_CLOSING)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being opened or closed");
-	if (from->state == SESSION_CLOSED && session_files_need((struct session *)from, e) < 0)
+	if (from->state == SESSION_CLOSED && session_parts_check_files(from, e) < 0)
 		return -EAGAIN;
 	if (!from->harness.native_id || !from->home)
 		return err_set(e, -ENODATA, RPC_INTERNAL_ERROR, "FORK_FAILED",
@@ -207,7 +206,6 @@ struct session *session_fork(struct session *from, const struct session_params *
 		session_free(s);
 		return NULL;
 	}
-	provision_inherit(s, from);
 	harness_set_state(s, H_STARTING);
 	harness_arm_start(s);
 	session_wait_open(s, done, ctx);

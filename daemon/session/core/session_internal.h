@@ -13,6 +13,7 @@
 #include "session/core/harness/harness_internal.h"
 #include "session/core/log/log_internal.h"
 #include "session/core/log/reader.h"
+#include "session/core/redact/redact_internal.h"
 #include "session/core/store/activity.h"
 #include "session/core/store/store_internal.h"
 #include "session/core/turn/turn_internal.h"
@@ -57,6 +58,7 @@ struct session {
 	struct session_turns turn;
 	struct session_harness harness;
 	struct session_events log;
+	struct session_redact redact;
 	struct session_stored stored;
 
 	void *parts[]; /* the state of each part, by enum session_part_id; read by its accessor alone */
@@ -66,6 +68,8 @@ struct session {
 /* With home and journal, not started; NULL with e. from: what it is a fork of, or NULL. */
 struct session *session_prepared(struct session_store *st, const struct session_params *p,
 				 const struct session *from, struct err *e);
+/* Starts the first harness, unless a part starts it later. */
+int session_launch_first(struct session *s, struct err *e);
 void session_wait_open(struct session *s, session_done_fn done, void *ctx);
 /* The setup has changed so (enum setup_change): a running harness is started anew if it has to be, after its turn. */
 void session_restart_for(struct session *s, unsigned changed);

@@ -50,6 +50,90 @@ void session_parts_create(struct session *s)
 	CALL_PARTS(create, s);
 }
 
+/* The first answer of a hook that is not 0. */
+#define FIRST_ANSWER(hook, ...)                                                                    \
+	do {                                                                                       \
+		for (size_t i = 0; i < session_parts_count; i++) {                                 \
+			int answer =                                                               \
+				session_parts[i]->hook ? session_parts[i]->hook(__VA_ARGS__) : 0;  \
+                                                                                                   \
+			if (answer)                                                                \
+				return answer;                                                     \
+		}                                                                                  \
+		return 0;                                                                          \
+	} while (0)
+
+void session_parts_begin(struct session *s, const struct session_params *p)
+{
+	CALL_PARTS(begin, s, p);
+}
+
+static int place(struct session *s, const struct session_params *p, const struct session *from,
+		 struct err *e)
+{
+	FIRST_ANSWER(place, s, p, from, e);
+}
+
+int session_parts_place(struct session *s, const struct session_params *p,
+			const struct session *from, struct err *e)
+{
+	int r = place(s, p, from, e);
+
+	if (r < 0)
+		CALL_PARTS(unplace, s);
+	return r;
+}
+
+void session_parts_unmake(struct session *s)
+{
+	CALL_PARTS(unmake, s);
+}
+
+int session_parts_precede(struct session *s, const struct session_params *p, struct err *e)
+{
+	FIRST_ANSWER(precede, s, p, e);
+}
+
+int session_parts_launch_first(struct session *s, struct err *e)
+{
+	FIRST_ANSWER(launch_first, s, e);
+}
+
+int session_parts_check_setup(const struct setup_request *r, struct err *e)
+{
+	FIRST_ANSWER(check_setup, r, e);
+}
+
+int session_parts_check_reopen(const struct session *s, struct err *e)
+{
+	FIRST_ANSWER(check_reopen, s, e);
+}
+
+int session_parts_check_open(const struct session *s, const struct session_params *p, struct err *e)
+{
+	FIRST_ANSWER(check_open, s, p, e);
+}
+
+int session_parts_check_files(const struct session *s, struct err *e)
+{
+	FIRST_ANSWER(check_files, s, e);
+}
+
+int session_parts_check_touch(const struct session *s, const char *what, struct err *e)
+{
+	FIRST_ANSWER(check_touch, s, what, e);
+}
+
+int session_parts_open_again(struct session *s, const struct session_params *p, struct err *e)
+{
+	FIRST_ANSWER(open_again, s, p, e);
+}
+
+void session_parts_opened(struct session *s, const struct session_params *p)
+{
+	CALL_PARTS(opened, s, p);
+}
+
 void session_parts_inherit(struct session *s, const struct session *from)
 {
 	CALL_PARTS(inherit, s, from);
@@ -79,6 +163,105 @@ void session_parts_put_opened(struct jw *w, const struct session *s)
 		if (session_parts[i]->put_status)
 			session_parts[i]->put_status(w, s);
 	}
+}
+
+void session_parts_put_record(struct jw *w, const struct session *s, enum record_place at)
+{
+	CALL_PARTS(put_record, w, s, at);
+}
+
+void session_parts_load_record(struct session *s, struct slice record)
+{
+	CALL_PARTS(load_record, s, record);
+}
+
+void session_parts_put_base(struct jw *w, const struct session *s)
+{
+	CALL_PARTS(put_base, w, s);
+}
+
+void session_parts_load_base(struct session *s, struct slice base)
+{
+	CALL_PARTS(load_base, s, base);
+}
+
+void session_parts_put_summary(struct jw *w, const struct session *s)
+{
+	CALL_PARTS(put_summary, w, s);
+}
+
+void session_parts_load_summary(struct session *s, struct slice summary)
+{
+	CALL_PARTS(load_summary, s, summary);
+}
+
+void session_parts_recall_event(struct session *s, unsigned kind, struct slice event)
+{
+	CALL_PARTS(recall_event, s, kind, event);
+}
+
+void session_parts_recall_turn_end(struct session *s, bool close)
+{
+	CALL_PARTS(recall_turn_end, s, close);
+}
+
+void session_parts_recovered(struct session *s)
+{
+	CALL_PARTS(recovered, s);
+}
+
+void session_parts_driver_ready(struct session *s, struct watcher *w)
+{
+	CALL_PARTS(driver_ready, s, w);
+}
+
+void session_parts_driver_gone(struct session *s, struct watcher *w)
+{
+	CALL_PARTS(driver_gone, s, w);
+}
+
+void session_parts_driver_mute(struct session *s, struct watcher *w)
+{
+	CALL_PARTS(driver_mute, s, w);
+}
+
+/* Whether a hook says so of any part. */
+#define ANY_PART(hook, ...)                                                                        \
+	do {                                                                                       \
+		for (size_t i = 0; i < session_parts_count; i++)                                   \
+			if (session_parts[i]->hook && session_parts[i]->hook(__VA_ARGS__))         \
+				return true;                                                       \
+		return false;                                                                      \
+	} while (0)
+
+bool session_parts_preparing(const struct session *s)
+{
+	ANY_PART(is_preparing, s);
+}
+
+bool session_parts_hold_harness(const struct session *s)
+{
+	ANY_PART(holds_harness, s);
+}
+
+bool session_parts_have_job(const struct session *s)
+{
+	ANY_PART(has_job, s);
+}
+
+bool session_parts_working(const struct session *s)
+{
+	ANY_PART(is_working, s);
+}
+
+void session_parts_put_work(const struct session *s, struct store_work *ret)
+{
+	CALL_PARTS(put_work, s, ret);
+}
+
+void session_parts_closed(struct session *s, bool removed)
+{
+	CALL_PARTS(closed, s, removed);
 }
 
 void session_parts_shut(struct session *s)

@@ -10,12 +10,31 @@
  */
 #pragma once
 
+#include "json/jenc.h"
+
 #include <stddef.h>
+
+enum record_place { RECORD_HEAD, RECORD_STATE, RECORD_END };
+
+/* What a session is asked to have. */
+struct setup_request {
+	const struct session_store *store;
+	const struct harness_def *harness;
+	const struct setup *have; /* an empty one: there is no session yet */
+	bool is_new;
+	const struct setup_params *params;
+};
 
 struct err;
 struct jw;
 struct session;
 struct session_store;
+struct setup;
+struct setup_params;
+struct harness_def;
+struct session_params;
+struct store_work;
+struct watcher;
 struct store_config;
 struct store_totals;
 
@@ -25,6 +44,34 @@ struct session_part {
 
 	/* Initializes the part of a new session, whose memory is zeroed: its empty lists. */
 	void (*create)(struct session *s);
+	/* A new session has been given p, which is borrowed, and nothing has been made of it. */
+	void (*begin)(struct session *s, const struct session_params *p);
+	/* Chooses the user or the directory of a new session. from: what it is a fork of, or NULL. */
+	int (*place)(struct session *s, const struct session_params *p, const struct session *from,
+		     struct err *e);
+	/* A place was refused, by this part or another one: what the part chose is taken back. */
+	void (*unplace)(struct session *s);
+	/* The session was made and cannot be kept: nothing has been written for it. */
+	void (*unmake)(struct session *s);
+	/* Begins what precedes the first harness of a new session. 1: the harness waits for it, and session_launch_first
+	 * follows; 0: there is nothing. */
+	int (*precede)(struct session *s, const struct session_params *p, struct err *e);
+	/* The first harness of a session may start. 1: the part starts it later (harness_pool_launch), or answers those who
+	 * wait for it with an error. */
+	int (*launch_first)(struct session *s, struct err *e);
+	/* Whether a session can have these parameters: before anything changes. */
+	int (*check_setup)(const struct setup_request *r, struct err *e);
+	/* Whether a closed session can be opened, and any session be given p by a call that opens it. */
+	int (*check_reopen)(const struct session *s, struct err *e);
+	int (*check_open)(const struct session *s, const struct session_params *p, struct err *e);
+	/* Whether the files of a closed session can be read. */
+	int (*check_files)(const struct session *s, struct err *e);
+	/* Whether something of the session, named by what, can be copied or written by others than its turns. */
+	int (*check_touch)(const struct session *s, const char *what, struct err *e);
+	/* Begins what p asks for of a session that is opened again; its waiters fail with it. */
+	int (*open_again)(struct session *s, const struct session_params *p, struct err *e);
+	/* The session has been given p, by a call that waits for its harness. */
+	void (*opened)(struct session *s, const struct session_params *p);
 	/* Copies to s, a fork, the state that it shares with its original. Both have their setup. */
 	void (*inherit)(struct session *s, const struct session *from);
 	/* Applies a setup that changed while the session is open. */
@@ -38,6 +85,39 @@ struct session_part {
 	/* Writes members of the answer that opens the session only, before those of put_status. */
 	void (*put_opened)(struct jw *w, const struct session *s);
 
+	/* Writes members of the journal's record of the session, and takes them up from there. The order of members in the
+	 * record stays as it is, so that an unchanged session writes the same bytes. */
+	void (*put_record)(struct jw *w, const struct session *s, enum record_place at);
+	void (*load_record)(struct session *s, struct slice record);
+	/* The same of what stands for events that were given up; and of the summary of a closed session. */
+	void (*put_base)(struct jw *w, const struct session *s);
+	void (*load_base)(struct session *s, struct slice base);
+	void (*put_summary)(struct jw *w, const struct session *s);
+	void (*load_summary)(struct session *s, struct slice summary);
+	/* An event of an earlier daemon. event: raw. */
+	void (*recall_event)(struct session *s, unsigned kind, struct slice event);
+	/* The turn of the events recalled so far is over: by an event that was read, or that is written now (close). */
+	void (*recall_turn_end)(struct session *s, bool close);
+	/* The journal has been read. */
+	void (*recovered)(struct session *s);
+
+	/* A client begins to drive the session; is to be told what is open; lets go; can no longer answer. */
+	void (*driver_ready)(struct session *s, struct watcher *w);
+	void (*driver_gone)(struct session *s, struct watcher *w);
+	void (*driver_mute)(struct session *s, struct watcher *w);
+
+	/* The workspace or the home is being written: no harness may start, and the files stay. */
+	bool (*is_preparing)(const struct session *s);
+	/* Something waits for the harness, or for what it asked: it is not idle. */
+	bool (*holds_harness)(const struct session *s);
+	/* A job is under way, or other work: the session is not idle, its harness may be. */
+	bool (*has_job)(const struct session *s);
+	bool (*is_working)(const struct session *s);
+	/* Adds what is under way, and when it will end by itself. */
+	void (*put_work)(const struct session *s, struct store_work *ret);
+
+	/* The session is closed, and is deleted if removed. */
+	void (*closed)(struct session *s, bool removed);
 	/* Releases resources outside the daemon's memory: mounts, namespaces, cgroups, servers. All processes of the session
 	 * have exited. The session may be opened again. Idempotent: runs again before drop. */
 	void (*shut)(struct session *s);
@@ -77,6 +157,40 @@ extern const size_t session_parts_count;
 /* Bytes of a session with the state of its parts. */
 size_t session_parts_size(void);
 void session_parts_create(struct session *s);
+void session_parts_begin(struct session *s, const struct session_params *p);
+/* On failure what was chosen is taken back. */
+int session_parts_place(struct session *s, const struct session_params *p,
+			const struct session *from, struct err *e);
+void session_parts_unmake(struct session *s);
+/* 0, 1 or a negative errno, as the hooks; the first that is not 0 ends the round. */
+int session_parts_precede(struct session *s, const struct session_params *p, struct err *e);
+int session_parts_launch_first(struct session *s, struct err *e);
+int session_parts_check_setup(const struct setup_request *r, struct err *e);
+int session_parts_check_reopen(const struct session *s, struct err *e);
+int session_parts_check_open(const struct session *s, const struct session_params *p,
+			     struct err *e);
+int session_parts_check_files(const struct session *s, struct err *e);
+int session_parts_check_touch(const struct session *s, const char *what, struct err *e);
+int session_parts_open_again(struct session *s, const struct session_params *p, struct err *e);
+void session_parts_opened(struct session *s, const struct session_params *p);
+void session_parts_put_record(struct jw *w, const struct session *s, enum record_place at);
+void session_parts_load_record(struct session *s, struct slice record);
+void session_parts_put_base(struct jw *w, const struct session *s);
+void session_parts_load_base(struct session *s, struct slice base);
+void session_parts_put_summary(struct jw *w, const struct session *s);
+void session_parts_load_summary(struct session *s, struct slice summary);
+void session_parts_recall_event(struct session *s, unsigned kind, struct slice event);
+void session_parts_recall_turn_end(struct session *s, bool close);
+void session_parts_recovered(struct session *s);
+void session_parts_driver_ready(struct session *s, struct watcher *w);
+void session_parts_driver_gone(struct session *s, struct watcher *w);
+void session_parts_driver_mute(struct session *s, struct watcher *w);
+bool session_parts_preparing(const struct session *s);
+bool session_parts_hold_harness(const struct session *s);
+bool session_parts_have_job(const struct session *s);
+bool session_parts_working(const struct session *s);
+void session_parts_put_work(const struct session *s, struct store_work *ret);
+void session_parts_closed(struct session *s, bool removed);
 void session_parts_inherit(struct session *s, const struct session *from);
 void session_parts_setup_changed(struct session *s);
 void session_parts_forget_keys(struct session *s);

@@ -18,7 +18,7 @@
 #include "session/parts/users/session_user.h"
 #include "session/parts/draft/draft_internal.h"
 #include "session/parts/rules/session_rules.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -263,10 +263,10 @@ void paths_put_head(struct session *s, struct buf *ret)
 	jw_str(&w, "harness", s->def->id);
 	jw_str(&w, "cwd", s->cwd);
 	jw_str(&w, "created", clock_iso(s->updated_ms, now));
-	session_user_note(s, &w);
+	session_parts_put_record(&w, s, RECORD_HEAD);
 	setup_put(&s->setup, &w);
-	session_draft_put_record(s, &w);
-	own_rules_note(&rules_of(s)->own, &w, "rules");
+	session_parts_put_record(&w, s, RECORD_STATE);
+	session_parts_put_record(&w, s, RECORD_END);
 	jw_end_obj(&w);
 	buf_add_slice(ret, session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden));
 }

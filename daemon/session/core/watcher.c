@@ -26,13 +26,13 @@ static void unlink_watcher(struct watcher *w)
 
 	list_del(&w->link);
 	w->session = NULL;
-	questions_hold(s, w);
+	session_parts_driver_gone(s, w);
 }
 
 static void fence(struct watcher *w, const char *reason)
 {
 	session_log(w->session, "client detached", "reason", reason, NULL);
-	questions_withdraw(w);
+	session_parts_driver_mute(w->session, w);
 	unlink_watcher(w);
 	w->ops->detached(w->ctx, reason);
 }
@@ -57,7 +57,7 @@ void session_drop_observers(struct session *s)
 static void leave_before(struct watcher *w)
 {
 	if (w->session)
-		questions_withdraw(w);
+		session_parts_driver_mute(w->session, w);
 	watcher_detach(w);
 }
 
@@ -94,7 +94,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 void watcher_ready(struct watcher *w)
 {
 	if (w->session)
-		questions_reissue(w->session, w);
+		session_parts_driver_ready(w->session, w);
 }
 
 static void on_detached_too_long(void *ctx)

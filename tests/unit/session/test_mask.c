@@ -5,8 +5,8 @@
 #include "json/jscan.h"
 #include "json/jstr.h"
 #include "base/limits.h"
-#include "session/parts/secrets/event_fields.h"
-#include "session/parts/secrets/secrets.h"
+#include "session/core/redact/event_fields.h"
+#include "session/core/redact/secrets.h"
 
 #define KEY "sk-ab/cd+ef=9Q\"x"
 

@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "json/jscan.h"
-#include "session/parts/secrets/masked_answer.h"
+#include "session/core/redact/masked_answer.h"
 
 #define KEY "sk-\"q/\303\251+9Zab"
 

@@ -1,6 +1,6 @@
 /* What a session does next: the table has a row for every case, the right one where it matters, and daemon/README.md
  * shows it. */
-#include "session/core/session_next.h"
+#include "session/parts/session_next.h"
 
 #include "readme_table.h"
 #include "unit.h"

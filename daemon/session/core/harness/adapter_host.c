@@ -5,7 +5,7 @@
 #include "json/jenc.h"
 #include "session/parts/approval/approval_internal.h"
 #include "session/parts/model/session_model_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 

@@ -9,7 +9,7 @@
 #include "json/jstr.h"
 #include "session/core/session_states.h"
 #include "session/core/turn/absolute_paths.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <string.h>
 

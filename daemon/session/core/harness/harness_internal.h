@@ -55,7 +55,8 @@ struct session_harness {
 	bool began;		  /* a turn has, so there is a context to take up */
 	bool home_filled;	  /* the home has been handed to the agent's user */
 	bool restart; /* it is to be started anew before the next turn: its parameters have changed */
-	bool forget; /* when it is gone, so are the keys of the session */
+	bool forget;	 /* when it is gone, so are the keys of the session */
+	bool connecting; /* a part holds the start, until harness_walled */
 	bool restored, closed_output, own_modes, model_tried, mode_tried, reconfigure;
 	unsigned choices_tried;
 	struct noise noise;	     /* what it wrote to its stdout besides messages */

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "json/jstr.h"
 #include "proc/output/frames.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -111,9 +111,9 @@ static bool wanted(struct session *s)
 
 bool harness_pool_busy(const struct session *s)
 {
-	return s->turn.current || s->turn.queued || s->turn.ending || approval_of(s)->nopen ||
-	       mcp_of(s)->nupcalls || s->harness.copying || !list_empty(&s->harness.open_waiters) ||
-	       !list_empty(&s->harness.settings) || provision_busy(s) || session_draft_busy(s);
+	return s->turn.current || s->turn.queued || s->turn.ending || s->harness.copying ||
+	       !list_empty(&s->harness.open_waiters) || !list_empty(&s->harness.settings) ||
+	       session_parts_hold_harness(s);
 }
 
 /* Nothing is under way in the harness, and stopping it loses nothing. */
@@ -429,7 +429,8 @@ static void update_used(struct session *s)
 
 void harness_pool_update(struct session *s)
 {
-	if (harness_pool_waits(s) && (!wanted(s) || s->harness.copying || provision_busy(s)))
+	if (harness_pool_waits(s) &&
+	    (!wanted(s) || s->harness.copying || session_parts_preparing(s)))
 		leave_queue(s);
 	update_used(s);
 	update_lonely(s);

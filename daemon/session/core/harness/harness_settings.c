@@ -9,7 +9,7 @@
 #include "session/core/harness/config_options.h"
 #include "session/core/turn/prompt_content.h"
 #include "session/core/session_paths.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 

@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "json/jknown.h"
 #include "json/jstr.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 struct long_line {
 	struct slice line, text; /* text: the line, or its repaired copy */
@@ -25,7 +25,7 @@ static void *begin(void *ctx, struct slice line)
 	struct long_line *l = new0(struct long_line);
 
 	l->line = l->text = line;
-	l->mask = mask_ref(secrets_of(s)->known.mask);
+	l->mask = mask_ref(s->redact.known.mask);
 	return l;
 }
 

@@ -8,7 +8,7 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <stdio.h>
 

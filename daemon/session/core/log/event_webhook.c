@@ -3,7 +3,7 @@
 
 #include "json/jenc.h"
 #include "outbox/outbox.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 void event_webhook(struct session *s, enum webhook_type type, const char *key, struct slice members)
 {

@@ -57,7 +57,7 @@ void trim_put_base(struct session *s, struct buf *b, uint64_t to)
 	jw_uint(&w, "told", s->log.last_content);
 	incarnations_put(&s->log.incarnations, &w, "incarnations");
 	jw_uint(&w, "turns", s->turn.count);
-	jw_uint(&w, "questions", approval_of(s)->last);
+	session_parts_put_base(&w, s);
 	jw_str(&w, "title", s->title);
 	keyed_results_put(s, &w, "keys");
 	client_ids_put(&s->turn.ids, &w, "ids");
@@ -73,7 +73,7 @@ void trim_load_base(struct session *s, struct slice value)
 	s->log.last_content = MAX(s->log.last_content, jobj_uint(value, "told"));
 	incarnations_load(&s->log.incarnations, jobj_get(value, "incarnations"));
 	s->turn.count = MAX(s->turn.count, jobj_uint(value, "turns"));
-	approval_of(s)->last = MAX(approval_of(s)->last, jobj_uint(value, "questions"));
+	session_parts_load_base(s, value);
 	if (jstr_decode(jobj_get(value, "title"), 64 * KIB, &title) == 0)
 		xstrset(&s->title, title);
 	keyed_results_load(s, jobj_get(value, "keys"));

@@ -26,9 +26,8 @@ void activity_init(struct store_activity *a)
 
 static bool works(const struct session *s)
 {
-	return harness_pool_busy(s) || harness_pool_waits(s) || inspections_running(s) ||
-	       baseline_busy(s) || session_checks_running(s) ||
-	       !list_empty((struct list *)&model_of(s)->calls);
+	return harness_pool_busy(s) || harness_pool_waits(s) || session_parts_have_job(s) ||
+	       session_parts_working(s);
 }
 
 static void set_idle(struct store_activity *a)
@@ -106,8 +105,6 @@ static void note_deadlines(const struct session *s, struct deadline *ret)
 		deadline_note(ret, timers[i].what, timers[i].due, s->id);
 	if (harness_pool_waits(s))
 		deadline_note(ret, "harnessWait", harness_pool_wait_due(s), s->id);
-	list_each(q, (struct list *)&approval_of(s)->open, struct session_question, link)
-		deadline_note(ret, "permissionTimeout", q->timer.due, s->id);
 }
 
 static void add_work(const struct session *s, struct store_work *ret)
@@ -115,17 +112,13 @@ static void add_work(const struct session *s, struct store_work *ret)
 	ret->sessions++;
 	ret->turns += (s->turn.current ? 1 : 0) + s->turn.ending;
 	ret->queued += s->turn.queued;
-	ret->questions += approval_of(s)->nopen;
-	ret->tool_calls += mcp_of(s)->nupcalls;
 	ret->waiting += harness_pool_waits(s);
-	ret->jobs += provision_busy(s) || inspections_running(s) || baseline_busy(s) ||
-		     session_checks_running(s) ||
+	ret->jobs += session_parts_have_job(s) ||
 		     !list_empty((struct list *)&s->harness.open_waiters);
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
 		ret->tool_calls += c->open;
-	list_each(c, (struct list *)&model_of(s)->calls, struct provider_call, link)
-		ret->model_calls++;
 	note_deadlines(s, &ret->next);
+	session_parts_put_work(s, ret);
 }
 
 void store_work(const struct session_store *st, struct store_work *ret)

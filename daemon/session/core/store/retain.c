@@ -15,6 +15,7 @@
 #include "session/parts/workspace/provision.h"
 #include "session/core/session_paths.h"
 #include "session/core/log/journal_trim.h"
+#include "session/core/session_part.h"
 
 #include <stdio.h>
 #include <sys/statvfs.h>
@@ -26,7 +27,8 @@ static bool removable(const struct session *s)
 	return s->state == SESSION_CLOSED && !s->stored.remove && !s->stored.unremovable &&
 	       !s->harness.copying && !s->harness.proc && list_empty(&s->watchers) &&
 	       list_empty(&s->log.readers) && list_empty(&s->harness.open_waiters) &&
-	       list_empty(&s->close_waiters) && list_empty(&s->turn.queue) && !provision_busy(s);
+	       list_empty(&s->close_waiters) && list_empty(&s->turn.queue) &&
+	       !session_parts_preparing(s);
 }
 
 uint64_t retain_closed_at(const struct session *s)

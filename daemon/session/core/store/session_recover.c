@@ -44,7 +44,6 @@ struct dormant_session {
 struct journal_reading {
 	struct session *s;
 	char *harness;
-	uint64_t uid;  /* as whom it ran; 0: nothing is said */
 	uint64_t next; /* number of the event that should come next */
 	size_t bad;    /* lines that could not be read so far */
 	uint64_t turn; /* newest turn with an event or an end */
@@ -72,13 +71,12 @@ static void on_head(struct journal_reading *r, const struct journal_record *rec)
 {
 	take_string(rec->value, "cwd", &r->s->cwd);
 	take_string(rec->value, "harness", &r->harness);
-	r->uid = jobj_uint(rec->value, "uid");
+	r->s->stored.uid = jobj_uint(rec->value, "uid");
 	r->s->stored.imported |= jobj_get(rec->value, "imported").type == J_OBJECT;
 	if (r->s->stored.imported)
 		return; /* nothing is ever started with what else it says */
 	setup_load(&r->s->setup, rec->value);
-	session_draft_load_record(r->s, rec->value);
-	own_rules_load(&rules_of(r->s)->own, jobj_get(rec->value, "rules"));
+	session_parts_load_record(r->s, rec->value);
 }
 
 static void on_native(struct journal_reading *r, const struct journal_record *rec)
@@ -131,7 +129,7 @@ static void open_turn(struct journal_reading *r, uint64_t no)
 {
 	account_done(&r->open.account);
 	tool_calls_forget(r->s);
-	questions_forget(r->s);
+	session_parts_recall_turn_end(r->s, false);
 	r->open = (struct session_turn){ .no = no, .session = r->s };
 }
 
@@ -230,8 +228,7 @@ static void on_event(struct journal_reading *r, const struct journal_record *rec
 		on_turn_event(r, rec, update);
 	}
 	note_id(r->s, rec->kind, update);
-	if (rec->kind == EVENT_ASK || rec->kind == EVENT_ANSWER)
-		question_recall(r->s, jobj_get(params, "event").raw, rec->kind == EVENT_ANSWER);
+	session_parts_recall_event(r->s, rec->kind, jobj_get(params, "event").raw);
 	if (rec->kind == EVENT_TURN_END)
 		on_turn_end(r, rec->seq, params);
 }
@@ -345,7 +342,7 @@ static struct session *recover(struct session_store *st, const char *id)
 		session_free(s);
 		return NULL;
 	}
-	session_user_recall(s, r.uid);
+	session_parts_recovered(s);
 	journal_watch(s);
 	session_set_state(s, SESSION_CLOSED);
 	s->harness.caps = s->def->caps;
@@ -359,7 +356,7 @@ static struct session *recover(struct session_store *st, const char *id)
 		orphaned_attempt(s, &r.open, &r.retried);
 	if (r.open.no)
 		orphaned_turn_end(s, &r.open, slice_of(begun));
-	questions_forget(s); /* of a turn whose end is damaged */
+	session_parts_recall_turn_end(s, false); /* of a turn whose end is damaged */
 	free(r.open.incarnation);
 	evlog_shrink(&s->log.events);
 	summary_write(s);

@@ -49,24 +49,6 @@ static bool is_due(const struct session *s)
 	       !s->stored.imported && !s->stored.remove && !s->stored.gone;
 }
 
-static void put_answered(const struct session *s, struct jw *w)
-{
-	jw_arr(w, "answered");
-	for (size_t i = 0; approval_of(s)->answered && i < APPROVALS_REMEMBERED; i++) {
-		const struct answered_question *a = &approval_of(s)->answered[i];
-
-		if (!a->no)
-			continue;
-		jw_obj(w, NULL);
-		jw_uint(w, "ask", a->no);
-		jw_str(w, "by", answered_by_word(a->by));
-		if (a->detail && answered_by_detail(a->by))
-			jw_str(w, answered_by_detail(a->by), a->detail);
-		jw_end_obj(w);
-	}
-	jw_end_arr(w);
-}
-
 static bool put_summary(struct session *s, struct buf *b)
 {
 	struct jw w = JW(b);
@@ -75,7 +57,7 @@ static bool put_summary(struct session *s, struct buf *b)
 	jw_obj(&w, NULL);
 	done = evlog_outline_put(&s->log.events, &w);
 	jw_uint(&w, "updated", s->updated_ms);
-	put_answered(s, &w);
+	session_parts_put_summary(&w, s);
 	jw_end_obj(&w);
 	return done;
 }
@@ -152,17 +134,6 @@ static bool parse(struct slice text, struct summary_lines *ret)
 	return text.n == 0;
 }
 
-static void load_answered(struct session *s, struct jval list)
-{
-	struct jiter it;
-	struct jval v;
-
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
-		return;
-	while (jiter_next(&it, NULL, &v))
-		question_recall(s, v.raw, true);
-}
-
 static bool take_up(struct session *s, struct slice summary)
 {
 	_cleanup_(freep) char *journal = paths_journal_path(s->store, s->id);
@@ -172,7 +143,7 @@ static bool take_up(struct session *s, struct slice summary)
 		return false;
 	s->log.summarized = l->written;
 	s->updated_ms = jobj_uint(summary, "updated");
-	load_answered(s, jobj_get(summary, "answered"));
+	session_parts_load_summary(s, summary);
 	return true;
 }
 

@@ -83,6 +83,7 @@ struct session_stored {
 	bool remove;	    /* once it is closed */
 	bool gone;	    /* put away, to be removed */
 	bool unremovable;   /* it was to be deleted, and could not */
+	uint64_t uid;	    /* as whom it ran, by its journal; 0: nothing is said */
 	bool parked;	    /* its uid was given to others: parked_uids.h */
 	bool kept_uid;	    /* which cannot be done, in this life */
 	uint64_t closed_ms; /* unix; 0: in an earlier life */

@@ -100,7 +100,7 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 static void close_open(struct session *s, struct session_turn *t)
 {
 	s->turn.current = t;
-	questions_close_recalled(s);
+	session_parts_recall_turn_end(s, true);
 	tool_calls_close(s, t->ended_mono);
 	s->turn.current = NULL;
 }

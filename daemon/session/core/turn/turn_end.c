@@ -12,7 +12,7 @@
 #include "session/parts/approval/approval_internal.h"
 #include "session/parts/draft/draft_internal.h"
 #include "session/parts/model/call_use.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@
 #include "session/parts/mcp/mcp_servers.h"
 #include "session/core/session.h"
 #include "session/parts/trace/session_spans.h"
-#include "session/parts/trace/trace_context.h"
+#include "session/core/turn/trace_context.h"
 #include "session/core/turn/client_ids.h"
 #include "session/parts/check/turn_proof.h"
 #include "usage/account.h"

@@ -149,7 +149,7 @@ void question_withdraw(struct session_question *a);
 void questions_reissue(struct session *s, struct watcher *w);
 void questions_hold(struct session *s, struct watcher *gone);
 /* The client can no longer answer on its connection: it gets withdrawals, and the questions stay open. */
-void questions_withdraw(struct watcher *w);
+void questions_withdraw(struct session *s, struct watcher *w);
 
 /* --- question_recall.c -------------------------------------------------------------------------------------------- */
 
@@ -157,6 +157,9 @@ void question_remember(struct session *s, uint64_t no, enum answered_by by, cons
 /* NULL: it is too long ago. */
 const struct answered_question *question_answered(const struct session *s, uint64_t no);
 void questions_done(struct session *s);
+/* Member "answered" of the summary of a closed session, and back from there. */
+void questions_put_answered(struct jw *w, const struct session *s);
+void questions_load_answered(struct session *s, struct slice summary);
 /* An event of a question, as it stands in the journal of an earlier daemon. */
 void question_recall(struct session *s, struct slice event, bool answer);
 /* The turn of those that were recalled has ended. */

@@ -14,7 +14,7 @@
 #include "json/jstr.h"
 #include "session/core/session_internal.h"
 #include "session/parts/approval/approval_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

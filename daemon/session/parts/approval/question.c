@@ -8,7 +8,8 @@
 #include "session/parts/session_parts.h"
 #include "session/core/turn/absolute_paths.h"
 #include "session/parts/approval/approval_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
+#include "json/jdec.h"
 
 #include <stdio.h>
 
@@ -374,6 +375,47 @@ static void drop_approval(struct session *s)
 	questions_done(s);
 }
 
+static bool has_questions(const struct session *s)
+{
+	return approval_of(s)->nopen;
+}
+
+static void put_questions_work(const struct session *s, struct store_work *ret)
+{
+	ret->questions += approval_of(s)->nopen;
+	list_each(q, (struct list *)&approval_of(s)->open, struct session_question, link)
+		deadline_note(&ret->next, "permissionTimeout", q->timer.due, s->id);
+}
+
+static void put_last_question(struct jw *w, const struct session *s)
+{
+	jw_uint(w, "questions", approval_of(s)->last);
+}
+
+static void load_last_question(struct session *s, struct slice base)
+{
+	approval_of(s)->last = MAX(approval_of(s)->last, jobj_uint(base, "questions"));
+}
+
+static void inherit_last_question(struct session *s, const struct session *from)
+{
+	approval_of(s)->last = approval_of(from)->last;
+}
+
+static void recall_question(struct session *s, unsigned kind, struct slice event)
+{
+	if (kind == EVENT_ASK || kind == EVENT_ANSWER)
+		question_recall(s, event, kind == EVENT_ANSWER);
+}
+
+static void recall_turn_end(struct session *s, bool close)
+{
+	if (close)
+		questions_close_recalled(s);
+	else
+		questions_forget(s);
+}
+
 static void configure_approval(struct session_store *st, const struct store_config *cfg)
 {
 	store_approval_of(st)->timeout = cfg->permission_timeout;
@@ -386,4 +428,16 @@ const struct session_part approval_part = {
 	.drop = drop_approval,
 	.store_size = sizeof(struct store_approval),
 	.store_configure = configure_approval,
+	.inherit = inherit_last_question,
+	.put_base = put_last_question,
+	.load_base = load_last_question,
+	.put_summary = questions_put_answered,
+	.load_summary = questions_load_answered,
+	.recall_event = recall_question,
+	.recall_turn_end = recall_turn_end,
+	.driver_ready = questions_reissue,
+	.driver_gone = questions_hold,
+	.driver_mute = questions_withdraw,
+	.holds_harness = has_questions,
+	.put_work = put_questions_work,
 };

@@ -127,9 +127,9 @@ void questions_hold(struct session *s, struct watcher *gone)
 			question_hold(a);
 }
 
-void questions_withdraw(struct watcher *w)
+void questions_withdraw(struct session *s, struct watcher *w)
 {
-	list_each(a, &approval_of(w->session)->open, struct session_question, link)
+	list_each(a, &approval_of(s)->open, struct session_question, link)
 		if (a->shown_to == w)
 			question_withdraw(a);
 }

@@ -92,3 +92,33 @@ void questions_close_recalled(struct session *s)
 		question_forget(a);
 	}
 }
+
+void questions_put_answered(struct jw *w, const struct session *s)
+{
+	jw_arr(w, "answered");
+	for (size_t i = 0; approval_of(s)->answered && i < APPROVALS_REMEMBERED; i++) {
+		const struct answered_question *a = &approval_of(s)->answered[i];
+
+		if (!a->no)
+			continue;
+		jw_obj(w, NULL);
+		jw_uint(w, "ask", a->no);
+		jw_str(w, "by", answered_by_word(a->by));
+		if (a->detail && answered_by_detail(a->by))
+			jw_str(w, answered_by_detail(a->by), a->detail);
+		jw_end_obj(w);
+	}
+	jw_end_arr(w);
+}
+
+void questions_load_answered(struct session *s, struct slice summary)
+{
+	struct jval list = jobj_get(summary, "answered");
+	struct jiter it;
+	struct jval v;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	while (jiter_next(&it, NULL, &v))
+		question_recall(s, v.raw, true);
+}

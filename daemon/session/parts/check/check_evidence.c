@@ -12,7 +12,7 @@
 
 #include "base/limits.h"
 #include "session/core/session_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 void check_evidence_done(struct check_evidence *v)
 {

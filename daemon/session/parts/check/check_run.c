@@ -288,4 +288,5 @@ const struct session_part check_part = {
 	.size = sizeof(struct session_checks),
 	.drop = drop_check,
 	.stop = session_checks_abort,
+	.has_job = session_checks_running,
 };

@@ -5,7 +5,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/core/session_states.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 void turn_proof_done(struct turn_proof *p)
 {

@@ -194,4 +194,5 @@ const struct session_part limits_part = {
 	.shut = close_limits,
 	.store_size = sizeof(struct store_limits),
 	.store_configure = configure_limits,
+	.setup_changed = session_limits_apply,
 };

@@ -65,11 +65,11 @@ static inline struct store_draft *store_draft_of(const struct session_store *st)
 
 /* --- draft_ops.c: what is asked */
 
-/* The first harness of a new session, or a fork: harness_pool_launch. If it is to begin with a draft, that comes before,
- * and its waiters get what goes wrong. */
-int session_draft_launch(struct session *s, struct err *e);
+/* If a new session or a fork is to begin with a draft, that comes before its first harness, and its waiters get what goes
+ * wrong. */
+int draft_launch_first(struct session *s, struct err *e);
 /* A load asks for one: the waiters of the session wait for that, too. */
-void session_draft_load(struct session *s);
+void draft_opened(struct session *s, const struct session_params *p);
 /* The first of the queue goes on, if it can. */
 void session_draft_go_on(struct session *s);
 /* Something waits for the harness to be gone, and no turn may begin. */
@@ -114,12 +114,3 @@ struct session_turn;
 void session_draft_note_turn(struct session *s, const struct session_turn *t);
 /* A tool call has ended. */
 void session_draft_note_tool(struct session *s, bool ok);
-
-/* --- draft_status.c */
-/* Its member of the journal's "session" record, and back from there. */
-void session_draft_put_record(const struct session *s, struct jw *w);
-void session_draft_load_record(struct session *s, struct slice record);
-/* Whether a session can be given a draft, or none, by a call that opens it. */
-int session_draft_check(const struct session *s, const struct session_params *p, struct err *e);
-/* For what cannot be done while there is one. */
-int session_draft_refuse(const struct session *s, const char *what, struct err *e);

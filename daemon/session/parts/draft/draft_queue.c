@@ -6,7 +6,7 @@
 #include "session/core/harness/harness_pool.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/check/session_check_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 
@@ -243,18 +243,18 @@ bool session_draft_cancel(struct session *s, const void *ctx)
 
 /* --- by whom a session is opened ---------------------------------------------------------------------------- */
 
-int session_draft_launch(struct session *s, struct err *e)
+int draft_launch_first(struct session *s, struct err *e _unused_)
 {
 	if (!draft_of(s)->wanted)
-		return harness_pool_launch(s, e);
+		return 0;
 	draft_of(s)->wanted = false;
 	draft_op_add(s, &draft_op_on, NULL, NULL)->waiter = DRAFT_FIRST;
 	session_draft_go_on(s);
-	return 0;
+	return 1;
 }
 
-void session_draft_load(struct session *s)
+void draft_opened(struct session *s, const struct session_params *p)
 {
-	if (!session_draft_on(s))
+	if (p->draft == DRAFT_WISH_ON && !session_draft_on(s))
 		draft_op_add(s, &draft_op_on, NULL, NULL)->waiter = DRAFT_LOAD;
 }

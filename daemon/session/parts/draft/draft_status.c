@@ -31,8 +31,10 @@ void session_put_draft(struct jw *w, const struct session *s)
 	jw_end_obj(w);
 }
 
-void session_draft_put_record(const struct session *s, struct jw *w)
+static void put_draft_record(struct jw *w, const struct session *s, enum record_place at)
 {
+	if (at != RECORD_STATE)
+		return;
 	if (!session_draft_on(s))
 		return;
 	jw_obj(w, "draft");
@@ -41,7 +43,7 @@ void session_draft_put_record(const struct session *s, struct jw *w)
 	jw_end_obj(w);
 }
 
-void session_draft_load_record(struct session *s, struct slice record)
+static void load_draft_record(struct session *s, struct slice record)
 {
 	struct jval v = jobj_get(record, "draft");
 
@@ -56,7 +58,7 @@ void session_draft_load_record(struct session *s, struct slice record)
 			draft_set(s, (enum draft_how)i, missing);
 }
 
-int session_draft_refuse(const struct session *s, const char *what, struct err *e)
+static int refuse_draft(const struct session *s, const char *what, struct err *e)
 {
 	if (!session_draft_on(s))
 		return 0;
@@ -64,7 +66,7 @@ int session_draft_refuse(const struct session *s, const char *what, struct err *
 		       "%s while the session has a draft: apply it and turn it off before", what);
 }
 
-int session_draft_check(const struct session *s, const struct session_params *p, struct err *e)
+static int check_draft_off(const struct session *s, const struct session_params *p, struct err *e)
 {
 	if (p->draft != DRAFT_WISH_OFF || !session_draft_on(s))
 		return 0;
@@ -84,6 +86,11 @@ static void free_draft(struct session *s)
 	free(draft_of(s)->copy);
 }
 
+static void begin_draft(struct session *s, const struct session_params *p)
+{
+	draft_of(s)->wanted = p->draft == DRAFT_WISH_ON;
+}
+
 static void configure_drafts(struct session_store *st, const struct store_config *cfg)
 {
 	store_draft_of(st)->max = cfg->draft_max;
@@ -99,4 +106,12 @@ const struct session_part draft_part = {
 	.store_size = sizeof(struct store_draft),
 	.store_configure = configure_drafts,
 	.store_open = draft_store_open,
+	.begin = begin_draft,
+	.launch_first = draft_launch_first,
+	.check_open = check_draft_off,
+	.check_touch = refuse_draft,
+	.opened = draft_opened,
+	.put_record = put_draft_record,
+	.load_record = load_draft_record,
+	.holds_harness = session_draft_busy,
 };

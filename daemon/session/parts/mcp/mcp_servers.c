@@ -175,6 +175,16 @@ static void free_mcp(struct session *s)
 	free(mcp_of(s)->given);
 }
 
+static bool has_upcalls(const struct session *s)
+{
+	return mcp_of(s)->nupcalls;
+}
+
+static void put_upcalls_work(const struct session *s, struct store_work *ret)
+{
+	ret->tool_calls += mcp_of(s)->nupcalls;
+}
+
 static void configure_mcp(struct session_store *st, const struct store_config *cfg)
 {
 	store_mcp_of(st)->hold = cfg->mcp_hold;
@@ -191,4 +201,6 @@ const struct session_part mcp_part = {
 	.stop = mcp_servers_forget,
 	.store_size = sizeof(struct store_mcp),
 	.store_configure = configure_mcp,
+	.holds_harness = has_upcalls,
+	.put_work = put_upcalls_work,
 };

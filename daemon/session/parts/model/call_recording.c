@@ -19,7 +19,7 @@
 #include "json/jstr.h"
 #include "session/parts/bundle/bundle_internal.h"
 #include "session/parts/model/session_model_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -332,7 +332,7 @@ void call_record_head(struct provider_call *c, int status, struct slice headers)
 	jw_int(&w, "status", status);
 	put_headers(&w, session_mask_json(c->session, headers, false, NULL, &hidden));
 	line_end(c, &w);
-	if (secrets_of(c->session)->known.mask && is_encoded(headers) && follows(c))
+	if (c->session->redact.known.mask && is_encoded(headers) && follows(c))
 		give_up(c);
 }
 
@@ -366,7 +366,7 @@ void call_record_data(struct provider_call *c, struct slice bytes)
 
 	if (!follows(c))
 		return;
-	masked_answer_add(c->trace.answer, secrets_of(c->session)->known.mask, bytes, &hidden);
+	masked_answer_add(c->trace.answer, c->session->redact.known.mask, bytes, &hidden);
 	put_data(c, buf_slice(&hidden));
 	if (follows(c) && c->trace.answer->stopped)
 		give_up(c);
@@ -377,7 +377,7 @@ void call_record_end(struct provider_call *c, const char *how, const char *reaso
 	_cleanup_(buf_done) struct buf hidden = { .max = RECORD_LINE_MAX };
 
 	if (follows(c)) {
-		masked_answer_end(c->trace.answer, secrets_of(c->session)->known.mask, &hidden);
+		masked_answer_end(c->trace.answer, c->session->redact.known.mask, &hidden);
 		put_data(c, buf_slice(&hidden));
 	}
 	if (follows(c) && c->trace.answer->stopped)

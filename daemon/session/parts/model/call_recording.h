@@ -3,7 +3,7 @@
  *
  * They are lines of runs/<session>/model/calls.ndjson, in the order in which things happened: a request, its answer's head, its
  * pieces, its end; calls that run at the same time lie between each other, and are told by their id. A line is
- * written at once, but for what of an answer may hold a part of a secret (session/parts/secrets/masked_answer.h).
+ * written at once, but for what of an answer may hold a part of a secret (session/core/redact/masked_answer.h).
  *
  * The session's secrets are hidden as in events. An answer in which they cannot be found, because it is compressed or
  * beyond the bounds of masked_answer.h, ends there: "failed", ANSWER_NOT_RECORDED. Requests have no headers here, and answers those that a harness gets. A
@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "json/jenc.h"
-#include "session/parts/secrets/masked_answer.h"
+#include "session/core/redact/masked_answer.h"
 
 struct provider_call;
 struct session;

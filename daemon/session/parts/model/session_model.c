@@ -117,6 +117,17 @@ void session_put_provider(struct jw *w, const struct session *s)
 	jw_end_obj(w);
 }
 
+static bool has_calls(const struct session *s)
+{
+	return !list_empty((struct list *)&model_of(s)->calls);
+}
+
+static void put_calls_work(const struct session *s, struct store_work *ret)
+{
+	list_each(c, (struct list *)&model_of(s)->calls, struct provider_call, link)
+		ret->model_calls++;
+}
+
 static void configure_models(struct session_store *st, const struct store_config *cfg)
 {
 	store_model_of(st)->hold = cfg->model_hold;
@@ -178,4 +189,6 @@ const struct session_part model_part = {
 	.store_open = open_models,
 	.store_free = free_models,
 	.store_totals = put_model_totals,
+	.is_working = has_calls,
+	.put_work = put_calls_work,
 };

@@ -20,7 +20,7 @@
 #include "session/core/harness/baseenv.h"
 #include "session/core/session_paths.h"
 #include "session/parts/network/session_network.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -313,10 +313,23 @@ static void free_rules(struct session *s)
 	own_rules_done(&rules_of(s)->own);
 }
 
+static void put_rules_record(struct jw *w, const struct session *s, enum record_place at)
+{
+	if (at == RECORD_END)
+		own_rules_note(&rules_of(s)->own, w, "rules");
+}
+
+static void load_rules_record(struct session *s, struct slice record)
+{
+	own_rules_load(&rules_of(s)->own, jobj_get(record, "rules"));
+}
+
 const struct session_part rules_part = {
 	.name = "rules",
 	.size = sizeof(struct session_rules),
 	.inherit = inherit_rules,
 	.put_opened = session_put_rules,
 	.free = free_rules,
+	.put_record = put_rules_record,
+	.load_record = load_rules_record,
 };

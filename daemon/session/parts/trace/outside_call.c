@@ -13,7 +13,7 @@
 #include "outbox/outbox.h"
 #include "session/core/session_internal.h"
 #include "session/parts/trace/session_spans.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 #include "session/parts/trace/session_trace.h"
 
 #include <stdio.h>

@@ -12,9 +12,10 @@
 #include "session/core/session_internal.h"
 #include "session/parts/session_parts.h"
 
-void session_trace_opened(struct session *s, struct slice meta)
+/* The context of the call that opens the session. */
+static void trace_opened(struct session *s, const struct session_params *p)
 {
-	trace_context_read(&trace_of(s)->opened, meta);
+	trace_context_read(&trace_of(s)->opened, p->meta);
 }
 
 /* Of the turn that runs, or that a harness is started for. */
@@ -100,4 +101,6 @@ const struct session_part trace_part = {
 	.size = sizeof(struct session_trace),
 	.drop = trace_drop,
 	.store_size = sizeof(struct store_trace),
+	.begin = trace_opened,
+	.opened = trace_opened,
 };

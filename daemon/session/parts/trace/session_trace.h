@@ -8,7 +8,7 @@
 
 #include "session/parts/session_parts.h"
 #include "base/bucket.h"
-#include "session/parts/trace/trace_context.h"
+#include "session/core/turn/trace_context.h"
 
 struct session;
 struct session_turn;
@@ -36,8 +36,6 @@ static inline struct store_trace *store_trace_of(const struct session_store *st)
 	return st->parts[PART_TRACE];
 }
 
-/* meta: raw params._meta of the call that opens it. */
-void session_trace_opened(struct session *s, struct slice meta);
 /* _meta for the harness: the prompt's, with the turn's span as the parent. Borrowed, from t or b. */
 struct slice session_trace_meta(const struct session_turn *t, struct buf *b);
 /* TRACEPARENT, TRACESTATE and BAGGAGE, for a process that is started now. */

@@ -12,7 +12,7 @@
 #include "base/os/file.h"
 #include "outbox/outbox.h"
 #include "session/core/session_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <stdio.h>
 

@@ -20,5 +20,3 @@ int store_uid_need(struct session_store *st, const struct uid_need *need, uid_re
 		   void *ctx, struct err *e);
 /* 0: the files of a closed session have a uid; else they are given one: SESSION_PARKED, try again. */
 int session_files_need(struct session *s, struct err *e);
-/* The same of one that is to be opened, and something new may be begun: SHUTTING_DOWN, DRAINING. */
-int session_may_reopen(const struct session *s, struct err *e);

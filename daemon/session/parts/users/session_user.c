@@ -55,7 +55,7 @@ int session_files_need(struct session *s, struct err *e)
 				"given one again: try again");
 }
 
-int session_may_reopen(const struct session *s, struct err *e)
+static int session_may_reopen(const struct session *s, struct err *e)
 {
 	int r = store_admit(s->store, e);
 
@@ -132,8 +132,8 @@ static int choose_by_owner(struct session *s, const char *cwd, bool may_make, st
 	return r;
 }
 
-int session_user_choose(struct session *s, const struct session_params *p,
-			const struct session *from, struct err *e)
+static int session_user_choose(struct session *s, const struct session_params *p,
+			       const struct session *from, struct err *e)
 {
 	const struct request *q = p->request;
 
@@ -146,22 +146,26 @@ int session_user_choose(struct session *s, const struct session_params *p,
 	return choose_by_owner(s, p->cwd, q && q->chown, e);
 }
 
-void session_user_unchoose(struct session *s)
+static void session_user_unchoose(struct session *s)
 {
 	agent_uids_drop(store_users_of(s->store)->uids, s->id);
 }
 
 /* --- over restarts ------------------------------------------------------------------------------------------ */
 
-void session_user_note(const struct session *s, struct jw *w)
+static void put_user_record(struct jw *w, const struct session *s, enum record_place at)
 {
+	if (at != RECORD_HEAD)
+		return;
 	if (session_user_is_own(s))
 		jw_uint(w, "uid", s->user.uid);
 }
 
 /* The book is right: the uid may be another one since the record was written. */
-void session_user_recall(struct session *s, uint64_t recorded)
+/* Of a session of an earlier daemon. */
+static void session_user_recall(struct session *s)
 {
+	uint64_t recorded = s->stored.uid;
 	struct err e = { 0 };
 	uid_t uid = 0;
 
@@ -368,6 +372,12 @@ static void wake_leftovers(struct session_store *st)
 	leftovers_wake(store_users_of(st)->leftovers);
 }
 
+static int check_files(const struct session *s, struct err *e)
+{
+	/* which changes who waits for a uid, and nothing of the session */
+	return session_files_need((struct session *)(uintptr_t)s, e);
+}
+
 const struct session_part user_part = {
 	.name = "user",
 	.put_status = put_user,
@@ -380,4 +390,10 @@ const struct session_part user_part = {
 	.store_removed = user_files_removed,
 	.store_tree_removed = user_tree_removed,
 	.store_idle = wake_leftovers,
+	.place = session_user_choose,
+	.unplace = session_user_unchoose,
+	.check_files = check_files,
+	.check_reopen = session_may_reopen,
+	.put_record = put_user_record,
+	.recovered = session_user_recall,
 };

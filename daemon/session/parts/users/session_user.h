@@ -30,17 +30,8 @@ static inline struct store_users *store_users_of(const struct session_store *st)
 	return st->parts[PART_USER];
 }
 
-/* Of a new session, from its parameters; from: what it is a fork of, on the same tree, or NULL. Nothing of it has been made. */
-int session_user_choose(struct session *s, const struct session_params *p,
-			const struct session *from, struct err *e);
 /* Not --agent-user, and not the daemon: only sessions have it. */
 bool session_user_is_own(const struct session *s);
-/* It has come to nothing, and nothing ever ran for it. */
-void session_user_unchoose(struct session *s);
-/* Of a session of an earlier daemon: recorded is the uid in its journal, 0: none. */
-void session_user_recall(struct session *s, uint64_t recorded);
 /* Its uid was given to others; its files have that one. Until then it is nobody's but the daemon's. */
 void session_user_park(struct session *s);
 void session_user_unpark(struct session *s, uid_t uid);
-/* Into the record of the session. */
-void session_user_note(const struct session *s, struct jw *w);

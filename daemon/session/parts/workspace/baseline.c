@@ -8,7 +8,7 @@
 #include "session/parts/workspace/patch_answer.h"
 #include "session/parts/workspace/provision.h"
 #include "session/parts/draft/draft_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

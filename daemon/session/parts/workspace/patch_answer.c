@@ -5,7 +5,7 @@
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 #include <errno.h>
 

@@ -57,60 +57,6 @@ bool provision_writes(const struct session *s)
 	return workspace_of(s)->provisioning && !workspace_of(s)->provisioning->written;
 }
 
-int provision_cwd(struct session *s, const struct session_params *p, struct err *e)
-{
-	const struct request *q = p->request;
-	int r = q ? sources_check(&s->store->workspaces, q, "_meta.acpd.", e) : 0;
-
-	if (r == 0 && q && q->ephemeral)
-		return workspaces_make_ephemeral(&s->store->workspaces, &s->user, &s->cwd, e);
-	if (r == 0 && q && q->chown)
-		r = workspaces_hand_over(&s->user, p->cwd, e);
-	if (r == 0)
-		r = paths_check_cwd(&s->user, p->cwd, e);
-	if (r == 0)
-		s->cwd = xstrdup(p->cwd);
-	return r;
-}
-
-/* Nothing has been written: an ephemeral directory is as empty as it was made. */
-void provision_unmake(struct session *s)
-{
-	if (s->setup.ephemeral && s->cwd)
-		rmdir(s->cwd);
-}
-
-/* As the client asked for it, so that the same can be asked for again. */
-static void note_source(struct setup *s, const struct request *r)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	char digest[ARCHIVE_DIGEST_SIZE];
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "archive", archive_digest_text(&r->archive, digest));
-	if (r->strip == STRIP_AUTO)
-		jw_str(&w, "strip", "auto");
-	else if (r->strip)
-		jw_int(&w, "strip", r->strip);
-	jw_str(&w, "into", r->into);
-	jw_str(&w, "links", r->links);
-	jw_end_obj(&w);
-	free(s->source);
-	s->source = xstrndup(b.data, b.len);
-}
-
-void provision_setup(struct session *s, const struct request *r)
-{
-	if (!r)
-		return;
-	s->setup.ephemeral = r->ephemeral;
-	s->setup.remove_on_close = r->remove_on_close;
-	s->setup.baseline = r->baseline < 0 ? r->has_archive : r->baseline == 1;
-	if (r->has_archive)
-		note_source(&s->setup, r);
-}
-
 /* --- the result ---------------------------------------------------------------------------------------- */
 
 static void put_instructions(struct jw *w, const struct session *s, bool at_home)
@@ -276,7 +222,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 	if (workspace_of(s)->provisioning)
 		return busy(e);
 	if (request_touches_workspace(r) &&
-	    session_draft_refuse(s, "the workspace cannot be written", e) < 0)
+	    session_parts_check_touch(s, "the workspace cannot be written", e) < 0)
 		return -EBUSY;
 	if (request_touches_workspace(r) && paths_check_writable(&s->user, s->cwd, e) < 0)
 		return -EACCES;
@@ -317,29 +263,35 @@ static void on_first(void *ctx, struct slice result _unused_, const struct err *
 
 	if (e)
 		own = *e;
-	else if (s->state != SESSION_OPENING || session_draft_launch(s, &own) == 0)
+	else if (s->state != SESSION_OPENING || session_launch_first(s, &own) == 0)
 		return;
 	harness_opened(s, &own);
 }
 
 int provision_first(struct session *s, const struct session_params *p, struct err *e)
 {
+	int r;
+
 	if (!p->request || !request_writes(p->request)) {
 		baseline_take(s);
-		return session_draft_launch(s, e);
+		return 0;
 	}
 	workspace_of(s)->seeded = s->setup.baseline;
-	return provision_begin(s, p->request, "_meta.acpd.", on_first, s, e);
+	r = provision_begin(s, p->request, "_meta.acpd.", on_first, s, e);
+	return r < 0 ? r : 1;
 }
 
-int provision_admit(const struct session *s, const struct request *r, struct err *e)
+int provision_admit(const struct session *s, const struct session_params *p, struct err *e)
 {
-	int ret = request_check_live(r, "_meta.acpd.", e);
+	const struct request *r = p->request;
+	int ret = r ? request_check_live(r, "_meta.acpd.", e) : 0;
 
+	if (!r)
+		return 0;
 	if (ret == 0 && request_writes(r) && workspace_of(s)->provisioning)
 		ret = busy(e);
 	if (ret == 0 && request_touches_workspace(r))
-		ret = session_draft_refuse(s, "the workspace cannot be written", e);
+		ret = session_parts_check_touch(s, "the workspace cannot be written", e);
 	if (ret == 0 && request_touches_workspace(r))
 		ret = paths_check_writable(&s->user, s->cwd, e);
 	if (ret == 0)
@@ -356,8 +308,12 @@ static void on_again(void *ctx, struct slice result _unused_, const struct err *
 	harness_answer_waiters(ctx, e);
 }
 
-int provision_again(struct session *s, const struct request *r, struct err *e)
+int provision_again(struct session *s, const struct session_params *p, struct err *e)
 {
+	const struct request *r = p->request;
+
+	if (!workspace_of(s)->provisioning)
+		xstrset(&workspace_of(s)->refusal, NULL);
 	if (!r || !request_writes(r)) {
 		baseline_resume(s);
 		/* what an earlier request wrote is no answer to this one */
@@ -432,33 +388,15 @@ int session_skills(struct session *s, session_set_fn done, void *ctx, struct err
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-void provision_inherit(struct session *s, const struct session *from)
+int session_provision(struct session *s, const struct request *r, const char *prefix,
+		      session_set_fn done, void *ctx, struct err *e)
 {
-	_cleanup_(freep) char *skills = NULL, *theirs = NULL;
-
-	if (!s->def->places.skills_dir)
-		return;
-	skills = file_join(s->home, s->def->places.skills_dir);
-	theirs = file_join(from->home, s->def->places.skills_dir);
-	workspaces_inherit(&s->store->workspaces, skills, theirs);
-}
-
-void provision_closed(struct session *s, bool remove)
-{
-	_cleanup_(freep) char *skills = NULL;
-
-	const struct agent_user self = agent_user_self();
-
-	if (s->setup.ephemeral && (remove || s->setup.remove_on_close))
-		workspaces_remove(&s->store->workspaces, s->stored.parked ? &self : &s->user,
-				  s->cwd);
-	if (!remove || !s->home)
-		return;
-	workspaces_forget(&s->store->workspaces, s->home);
-	if (!s->def->places.skills_dir)
-		return;
-	skills = file_join(s->home, s->def->places.skills_dir);
-	workspaces_forget(&s->store->workspaces, skills);
+	if (session_refuse_imported(s, e) < 0)
+		return -EPERM;
+	if (s->state != SESSION_OPEN || s->store->stopping)
+		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_ACTIVE",
+			       "the session is closed; session/load opens it");
+	return provision_begin(s, r, prefix, done, ctx, e);
 }
 
 void provision_done(struct session *s)
@@ -468,30 +406,3 @@ void provision_done(struct session *s)
 	free(workspace_of(s)->refusal);
 	free(workspace_of(s)->home_instructions);
 }
-
-static void create_workspace(struct session *s)
-{
-	list_init(&workspace_of(s)->inspections);
-	list_init(&workspace_of(s)->diffs);
-}
-
-static void free_workspace(struct session *s)
-{
-	baseline_done(s);
-	artifacts_done(s);
-	provision_done(s);
-}
-
-static void stop_workspace(struct session *s)
-{
-	provision_abort(s);
-	inspections_abort(s);
-}
-
-const struct session_part workspace_part = {
-	.name = "workspace",
-	.size = sizeof(struct session_workspace),
-	.create = create_workspace,
-	.free = free_workspace,
-	.stop = stop_workspace,
-};

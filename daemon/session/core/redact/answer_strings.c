@@ -7,7 +7,7 @@
  * the next event. An index can follow the string, so leave() mixes it in when the object ends.
  * Invalid JSON is accepted: an answer can be cut anywhere.
  */
-#include "session/parts/secrets/answer_strings.h"
+#include "session/core/redact/answer_strings.h"
 
 #include "base/util.h"
 

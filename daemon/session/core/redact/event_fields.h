@@ -12,7 +12,7 @@
 #pragma once
 
 #include "session/core/log/event_table.h"
-#include "session/parts/secrets/mask.h"
+#include "session/core/redact/mask.h"
 
 struct event_field {
 	const char *

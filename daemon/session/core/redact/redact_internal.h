@@ -1,33 +1,25 @@
 /*
- * secrets_internal.h - what a session hides from text that leaves it.
+ * redact_internal.h - what a session hides from text that leaves it.
  *
- * This folder owns struct session_secrets . Values are wiped when the session
+ * This folder owns struct session_redact (`redact` in struct session). Values are wiped when the session
  * is freed. Masking allocates only where something is hidden, and never fails.
  */
 #pragma once
 
-#include "session/parts/session_parts.h"
 #include "base/buf.h"
-#include "session/parts/secrets/event_fields.h"
-#include "session/parts/secrets/secrets.h"
+#include "session/core/redact/event_fields.h"
+#include "session/core/redact/secrets.h"
 #include "session/core/session.h"
 
 struct masked_stream;
 
-/* State of the part. */
-struct session_secrets {
+/* In struct session: redact. What is secret: the part secrets keeps it. */
+struct session_redact {
 	struct secrets known;
 	struct masked_stream *stream; /* text that may be the beginning of a secret; NULL: none */
 };
 
-static inline struct session_secrets *secrets_of(const struct session *s)
-{
-	return s->parts[PART_SECRETS];
-}
-
 /* session_mask.c */
-/* From what the session is set up with; what was a secret before stays one. */
-void session_load_secrets(struct session *s);
 /* json with the secrets in its text hidden, in b; json itself if it has none. members, table: event_fields_mask. */
 struct slice session_mask_json(const struct session *s, struct slice json, bool members,
 			       const struct event_field *table, struct buf *b);

@@ -7,7 +7,7 @@
  * otherwise the session stops. The order of rows is the priority: a draft precedes a restart, a
  * restart a prompt.
  */
-#include "session/core/session_next.h"
+#include "session/parts/session_next.h"
 
 #include "base/limits.h"
 #include "base/log.h"

@@ -7,12 +7,12 @@
  * bytes. Above ANSWER_HELD_MAX the oldest event is released with "***" in place of a possible
  * secret, rather than late or unmasked.
  */
-#include "session/parts/secrets/masked_answer.h"
+#include "session/core/redact/masked_answer.h"
 
 #include "base/util.h"
 #include "base/limits.h"
 #include "json/jscan.h"
-#include "session/parts/secrets/answer_strings.h"
+#include "session/core/redact/answer_strings.h"
 
 #define NO_STREAM 0   /* of a piece that is whole by itself */
 #define TEXT_STREAM 2 /* data of events that are no JSON; those of strings are odd */

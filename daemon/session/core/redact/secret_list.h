@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "session/parts/secrets/secrets.h"
+#include "session/core/redact/secrets.h"
 
 void secret_list_forget(struct secrets *x, size_t i);
 void secret_list_keep(struct secrets *x, struct slice v, bool old);

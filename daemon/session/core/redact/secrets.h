@@ -21,7 +21,7 @@
 #include "base/buf.h"
 #include "harnesses/provider.h"
 #include "json/jenc.h"
-#include "session/parts/secrets/mask.h"
+#include "session/core/redact/mask.h"
 
 struct secret {
 	char *value;

@@ -1,6 +1,6 @@
 /* protocol_words.c - words of the protocol of 8 letters and more: member names, kinds, states and methods of ACP (its
  * schema), and ours. */
-#include "session/parts/secrets/secrets.h"
+#include "session/core/redact/secrets.h"
 
 #include "base/util.h"
 

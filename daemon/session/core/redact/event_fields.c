@@ -7,7 +7,7 @@
  * object, and copies unchanged spans between hits. A new event kind needs a row in event_fields_of;
  * without one all its strings are text.
  */
-#include "session/parts/secrets/event_fields.h"
+#include "session/core/redact/event_fields.h"
 
 #include "base/limits.h"
 #include "json/jstr.h"

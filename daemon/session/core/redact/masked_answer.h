@@ -16,8 +16,8 @@
 #pragma once
 
 #include "base/list.h"
-#include "session/parts/secrets/answer_frames.h"
-#include "session/parts/secrets/mask.h"
+#include "session/core/redact/answer_frames.h"
+#include "session/core/redact/mask.h"
 
 struct masked_answer {
 	struct answer_frames frames;

@@ -10,7 +10,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
-#include "session/parts/secrets/secrets_internal.h"
+#include "session/core/redact/redact_internal.h"
 
 struct masked_stream {
 	enum harness_update kind;
@@ -95,14 +95,14 @@ static void emit_text(struct session *s, const struct stream_piece *p, struct sl
 void masked_stream_flush(struct session *s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct masked_stream *st = secrets_of(s)->stream;
+	struct masked_stream *st = s->redact.stream;
 	size_t from = st ? st->shown : 0;
 	struct stream_piece p;
 
 	if (!st || from == buf_len(&st->text))
 		return;
 	st->shown = buf_len(&st->text);
-	mask_put(secrets_of(s)->known.mask, buf_slice(&st->text), true, from, NULL, &b);
+	mask_put(s->redact.known.mask, buf_slice(&st->text), true, from, NULL, &b);
 	p = (struct stream_piece){ .kind = st->kind,
 				   .head = slice_of(st->head),
 				   .rest = slice_of(st->rest),
@@ -113,20 +113,20 @@ void masked_stream_flush(struct session *s)
 void masked_stream_end(struct session *s)
 {
 	masked_stream_flush(s);
-	secrets_of(s)->stream = stream_free(secrets_of(s)->stream);
+	s->redact.stream = stream_free(s->redact.stream);
 }
 
 void masked_stream_drop(struct session *s)
 {
-	secrets_of(s)->stream = stream_free(secrets_of(s)->stream);
+	s->redact.stream = stream_free(s->redact.stream);
 }
 
 static struct masked_stream *stream_for(struct session *s, const struct stream_piece *p)
 {
-	struct masked_stream *st = secrets_of(s)->stream;
+	struct masked_stream *st = s->redact.stream;
 
 	if (!st) {
-		st = secrets_of(s)->stream = new0(struct masked_stream);
+		st = s->redact.stream = new0(struct masked_stream);
 		st->text.max = LINE_MAX_BYTES + 1 * MIB;
 	}
 	st->kind = p->kind;
@@ -144,7 +144,7 @@ static void add_piece(struct session *s, const struct stream_piece *p)
 	size_t tail;
 
 	buf_add_slice(&st->text, p->text);
-	mask_put(secrets_of(s)->known.mask, buf_slice(&st->text), true, st->shown, &tail, &b);
+	mask_put(s->redact.known.mask, buf_slice(&st->text), true, st->shown, &tail, &b);
 	st->shown -= MIN(st->shown, tail);
 	buf_consume(&st->text, tail);
 	if (!buf_len(&st->text))
@@ -154,13 +154,13 @@ static void add_piece(struct session *s, const struct stream_piece *p)
 
 bool masked_stream_wants(const struct session *s, const struct harness_event *ev)
 {
-	const struct mask *m = secrets_of(s)->known.mask;
+	const struct mask *m = s->redact.known.mask;
 	struct stream_piece p;
 
-	if (!m || (!secrets_of(s)->stream && !mask_find(m, ev->update)))
+	if (!m || (!s->redact.stream && !mask_find(m, ev->update)))
 		return false;
 	/* what was found may be no part of the text: then nothing of it has to wait */
-	return take_piece(ev, &p) && (secrets_of(s)->stream || mask_find(m, p.text));
+	return take_piece(ev, &p) && (s->redact.stream || mask_find(m, p.text));
 }
 
 void masked_stream_add(struct session *s, const struct harness_event *ev)
@@ -169,7 +169,7 @@ void masked_stream_add(struct session *s, const struct harness_event *ev)
 
 	if (!take_piece(ev, &p))
 		return;
-	if (secrets_of(s)->stream && !goes_on(secrets_of(s)->stream, &p))
+	if (s->redact.stream && !goes_on(s->redact.stream, &p))
 		masked_stream_end(s);
 	add_piece(s, &p);
 }

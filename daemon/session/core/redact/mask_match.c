@@ -7,7 +7,7 @@
  * text is untrusted, so READINGS_MAX, RUN_MAX and BREAK_MAX bound the work of one comparison. After
  * ENDED more text could still complete the secret.
  */
-#include "session/parts/secrets/mask_match.h"
+#include "session/core/redact/mask_match.h"
 
 #include "base/format/digits.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "session/parts/secrets/secret_list.h"
+#include "session/core/redact/secret_list.h"
 
 #include "base/util.h"
 #include "base/limits.h"

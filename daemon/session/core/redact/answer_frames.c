@@ -7,7 +7,7 @@
  * different chunks. An array ends an event at the bracket that closes an element; brackets inside
  * strings do not count. State survives any cut of the input.
  */
-#include "session/parts/secrets/answer_frames.h"
+#include "session/core/redact/answer_frames.h"
 
 #include "base/util.h"
 

@@ -7,12 +7,12 @@
  * that first byte compared. A match that the end of the text cuts off is recorded as a tail: the
  * caller waits for more text, or hides it. Patterns are wiped when the mask is freed.
  */
-#include "session/parts/secrets/mask.h"
+#include "session/core/redact/mask.h"
 
 #include "base/util.h"
 #include "digest/base64.h"
 #include "digest/digest.h"
-#include "session/parts/secrets/mask_match.h"
+#include "session/core/redact/mask_match.h"
 
 #define PAIR_BITS 4096
 #define NONE UINT16_MAX

@@ -6,7 +6,7 @@
  * of the text. Values of an earlier load stay, marked `old`: they can still occur in output. Each
  * change builds a new mask, because threads can search with the old one.
  */
-#include "session/parts/secrets/secret_list.h"
+#include "session/core/redact/secret_list.h"
 
 #include "base/limits.h"
 #include "base/os/locked.h"

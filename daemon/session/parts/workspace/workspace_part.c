@@ -1,0 +1,143 @@
+/*
+ * workspace_part.c - the part workspace in the life of a session: where a session works, what is noted of that, and what
+ * goes with it. provision.c puts files there, baseline.c records what changes.
+ */
+#include "session/parts/workspace/provision.h"
+
+#include "base/os/file.h"
+#include "session/core/session_paths.h"
+#include "session/parts/session_parts.h"
+#include "session/parts/workspace/artifact_store.h"
+#include "session/parts/workspace/baseline.h"
+#include "workspace/sources.h"
+
+#include <unistd.h>
+
+static int provision_cwd(struct session *s, const struct session_params *p,
+			 const struct session *from _unused_, struct err *e)
+{
+	const struct request *q = p->request;
+	int r = q ? sources_check(&s->store->workspaces, q, "_meta.acpd.", e) : 0;
+
+	if (r == 0 && q && q->ephemeral)
+		return workspaces_make_ephemeral(&s->store->workspaces, &s->user, &s->cwd, e);
+	if (r == 0 && q && q->chown)
+		r = workspaces_hand_over(&s->user, p->cwd, e);
+	if (r == 0)
+		r = paths_check_cwd(&s->user, p->cwd, e);
+	if (r == 0)
+		s->cwd = xstrdup(p->cwd);
+	return r;
+}
+
+/* Nothing has been written: an ephemeral directory is as empty as it was made. */
+static void provision_unmake(struct session *s)
+{
+	if (s->setup.ephemeral && s->cwd)
+		rmdir(s->cwd);
+}
+
+/* As the client asked for it, so that the same can be asked for again. */
+static void note_source(struct setup *s, const struct request *r)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char digest[ARCHIVE_DIGEST_SIZE];
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "archive", archive_digest_text(&r->archive, digest));
+	if (r->strip == STRIP_AUTO)
+		jw_str(&w, "strip", "auto");
+	else if (r->strip)
+		jw_int(&w, "strip", r->strip);
+	jw_str(&w, "into", r->into);
+	jw_str(&w, "links", r->links);
+	jw_end_obj(&w);
+	free(s->source);
+	s->source = xstrndup(b.data, b.len);
+}
+
+static void provision_setup(struct session *s, const struct session_params *p)
+{
+	const struct request *r = p->request;
+
+	if (!r)
+		return;
+	s->setup.ephemeral = r->ephemeral;
+	s->setup.remove_on_close = r->remove_on_close;
+	s->setup.baseline = r->baseline < 0 ? r->has_archive : r->baseline == 1;
+	if (r->has_archive)
+		note_source(&s->setup, r);
+}
+
+static void provision_inherit(struct session *s, const struct session *from)
+{
+	_cleanup_(freep) char *skills = NULL, *theirs = NULL;
+
+	if (!s->def->places.skills_dir)
+		return;
+	skills = file_join(s->home, s->def->places.skills_dir);
+	theirs = file_join(from->home, s->def->places.skills_dir);
+	workspaces_inherit(&s->store->workspaces, skills, theirs);
+}
+
+static void provision_closed(struct session *s, bool remove)
+{
+	_cleanup_(freep) char *skills = NULL;
+
+	const struct agent_user self = agent_user_self();
+
+	if (s->setup.ephemeral && (remove || s->setup.remove_on_close))
+		workspaces_remove(&s->store->workspaces, s->stored.parked ? &self : &s->user,
+				  s->cwd);
+	if (!remove || !s->home)
+		return;
+	workspaces_forget(&s->store->workspaces, s->home);
+	if (!s->def->places.skills_dir)
+		return;
+	skills = file_join(s->home, s->def->places.skills_dir);
+	workspaces_forget(&s->store->workspaces, skills);
+}
+
+static void create_workspace(struct session *s)
+{
+	list_init(&workspace_of(s)->inspections);
+	list_init(&workspace_of(s)->diffs);
+}
+
+static void free_workspace(struct session *s)
+{
+	baseline_done(s);
+	artifacts_done(s);
+	provision_done(s);
+}
+
+static bool workspace_has_job(const struct session *s)
+{
+	return provision_busy(s) || inspections_running(s) || baseline_busy(s);
+}
+
+static void stop_workspace(struct session *s)
+{
+	provision_abort(s);
+	inspections_abort(s);
+}
+
+const struct session_part workspace_part = {
+	.name = "workspace",
+	.size = sizeof(struct session_workspace),
+	.create = create_workspace,
+	.free = free_workspace,
+	.stop = stop_workspace,
+	.begin = provision_setup,
+	.place = provision_cwd,
+	.unmake = provision_unmake,
+	.precede = provision_first,
+	.check_open = provision_admit,
+	.open_again = provision_again,
+	.inherit = provision_inherit,
+	.closed = provision_closed,
+	.is_preparing = provision_busy,
+	.holds_harness = provision_busy,
+	.has_job = workspace_has_job,
+};
