@@ -19,6 +19,11 @@ void session_put_owner(struct jw *w, const struct session *s)
 	workspaces_put_owner(&s->user, w);
 }
 
+const char *session_workdir(const struct session *s)
+{
+	return s->workdir ? s->workdir : s->cwd;
+}
+
 const struct harness_def *session_harness(const struct session *s)
 {
 	return s->def;

@@ -33,6 +33,7 @@ struct session {
 	struct session_store *store;
 	uint64_t number;
 	char *id, *cwd, *title, *home;
+	const char *workdir; /* where its programs work, borrowed from a part; NULL: in cwd */
 	const struct harness_def *def;
 	struct agent_user user; /* as whom everything of it runs */
 	enum session_state state;

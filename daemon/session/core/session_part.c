@@ -7,6 +7,7 @@
 #include "session/core/session_part.h"
 
 #include "session/core/session_internal.h"
+#include "session/parts/rules/rule_judge.h"
 
 /* Calls a hook of all parts that have it, with these arguments. */
 #define CALL_PARTS(hook, ...)                                                                      \
@@ -225,6 +226,66 @@ void session_parts_driver_mute(struct session *s, struct watcher *w)
 	CALL_PARTS(driver_mute, s, w);
 }
 
+int session_parts_open_bounds(struct session *s, struct err *e)
+{
+	FIRST_ANSWER(open_bounds, s, e);
+}
+
+void session_parts_put_bounds(const struct session *s, struct proc_bounds *b)
+{
+	CALL_PARTS(put_bounds, s, b);
+}
+
+int session_parts_connect(struct session *s, struct err *e)
+{
+	FIRST_ANSWER(connect, s, e);
+}
+
+void session_parts_disconnect(struct session *s)
+{
+	CALL_PARTS(disconnect, s);
+}
+
+void session_parts_put_request(const struct session *s, struct harness_request *r)
+{
+	CALL_PARTS(put_request, s, r);
+}
+
+void session_parts_put_env(const struct session *s, struct harness_plan *plan)
+{
+	CALL_PARTS(put_env, s, plan);
+}
+
+void session_parts_put_files(const struct session *s, struct harness_plan *plan)
+{
+	CALL_PARTS(put_files, s, plan);
+}
+
+void session_parts_cancel_questions(struct session *s)
+{
+	CALL_PARTS(cancel_questions, s);
+}
+
+void session_parts_ask(struct session *s, const struct harness_ask *a)
+{
+	CALL_PARTS(ask, s, a);
+}
+
+void session_parts_unask(struct session *s, uint64_t id)
+{
+	CALL_PARTS(unask, s, id);
+}
+
+unsigned session_parts_rules_need(const struct session *s)
+{
+	unsigned need = 0;
+
+	for (size_t i = 0; i < session_parts_count; i++)
+		if (session_parts[i]->rules_need)
+			need |= session_parts[i]->rules_need(s);
+	return need;
+}
+
 /* Whether a hook says so of any part. */
 #define ANY_PART(hook, ...)                                                                        \
 	do {                                                                                       \
@@ -233,6 +294,22 @@ void session_parts_driver_mute(struct session *s, struct watcher *w)
 				return true;                                                       \
 		return false;                                                                      \
 	} while (0)
+
+bool session_parts_explain_exit(struct session *s, const struct proc_status *st,
+				struct turn_error *ret)
+{
+	ANY_PART(explain_exit, s, st, ret);
+}
+
+bool session_parts_meter_calls(const struct session *s)
+{
+	ANY_PART(meters_calls, s);
+}
+
+bool session_parts_delay_answer(const struct session *s)
+{
+	ANY_PART(delays_answer, s);
+}
 
 bool session_parts_preparing(const struct session *s)
 {

@@ -35,6 +35,12 @@ struct harness_def;
 struct session_params;
 struct store_work;
 struct watcher;
+struct harness_ask;
+struct harness_plan;
+struct harness_request;
+struct proc_bounds;
+struct proc_status;
+struct turn_error;
 struct store_config;
 struct store_totals;
 
@@ -105,6 +111,35 @@ struct session_part {
 	void (*driver_ready)(struct session *s, struct watcher *w);
 	void (*driver_gone)(struct session *s, struct watcher *w);
 	void (*driver_mute)(struct session *s, struct watcher *w);
+
+	/* --- its harness --- */
+	/* Makes where the processes of the session run, before the first of them; again before each harness. */
+	int (*open_bounds)(struct session *s, struct err *e);
+	/* Adds to the bounds of a process of the session. */
+	void (*put_bounds)(const struct session *s, struct proc_bounds *b);
+	/* Opens what a harness is connected to. 1: it may start later, when harness_walled is called. */
+	int (*connect)(struct session *s, struct err *e);
+	/* The harness is gone, or could not be started: what connect opened is closed. */
+	void (*disconnect)(struct session *s);
+	/* Fills what the harness is asked for; what r points to lives until the next call, or with the session. */
+	void (*put_request)(const struct session *s, struct harness_request *r);
+	/* Adds variables to the environment of every process of the session, and files to the home of its harness. */
+	void (*put_env)(const struct session *s, struct harness_plan *plan);
+	void (*put_files)(const struct session *s, struct harness_plan *plan);
+	/* Why the harness has ended unasked, if the part knows: fills ret. */
+	bool (*explain_exit)(struct session *s, const struct proc_status *st,
+			     struct turn_error *ret);
+	/* The harness has ended, and nothing it asked can be answered. Also when it is at the end of its part in a turn. */
+	void (*cancel_questions)(struct session *s);
+	/* The harness asks, or takes its question back. */
+	void (*ask)(struct session *s, const struct harness_ask *a);
+	void (*unask)(struct session *s, uint64_t id);
+	/* Whether the daemon counts the model calls of the session itself. */
+	bool (*meters_calls)(const struct session *s);
+	/* enum harness_rules: what rules of the session the harness has to enforce. */
+	unsigned (*rules_need)(const struct session *s);
+	/* Those who wait for the harness are answered only later, after session_advance. */
+	bool (*delays_answer)(const struct session *s);
 
 	/* The workspace or the home is being written: no harness may start, and the files stay. */
 	bool (*is_preparing)(const struct session *s);
@@ -185,6 +220,21 @@ void session_parts_recovered(struct session *s);
 void session_parts_driver_ready(struct session *s, struct watcher *w);
 void session_parts_driver_gone(struct session *s, struct watcher *w);
 void session_parts_driver_mute(struct session *s, struct watcher *w);
+int session_parts_open_bounds(struct session *s, struct err *e);
+void session_parts_put_bounds(const struct session *s, struct proc_bounds *b);
+int session_parts_connect(struct session *s, struct err *e);
+void session_parts_disconnect(struct session *s);
+void session_parts_put_request(const struct session *s, struct harness_request *r);
+void session_parts_put_env(const struct session *s, struct harness_plan *plan);
+void session_parts_put_files(const struct session *s, struct harness_plan *plan);
+bool session_parts_explain_exit(struct session *s, const struct proc_status *st,
+				struct turn_error *ret);
+void session_parts_cancel_questions(struct session *s);
+void session_parts_ask(struct session *s, const struct harness_ask *a);
+void session_parts_unask(struct session *s, uint64_t id);
+bool session_parts_meter_calls(const struct session *s);
+unsigned session_parts_rules_need(const struct session *s);
+bool session_parts_delay_answer(const struct session *s);
 bool session_parts_preparing(const struct session *s);
 bool session_parts_hold_harness(const struct session *s);
 bool session_parts_have_job(const struct session *s);

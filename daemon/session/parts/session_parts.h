@@ -26,6 +26,7 @@
 	X(RULES, rules)                                                                            \
 	X(LIMITS, limits)                                                                          \
 	X(REFUSALS, refusals)                                                                      \
+	X(SPACES, spaces)                                                                          \
 	X(CHECK, check)                                                                            \
 	X(APPROVAL, approval)                                                                      \
 	X(WORKSPACE, workspace)                                                                    \

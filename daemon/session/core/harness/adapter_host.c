@@ -81,12 +81,12 @@ static void host_unknown(void *ctx, struct slice update)
 
 static void host_ask(void *ctx, const struct harness_ask *a)
 {
-	question_ask(ctx, a);
+	session_parts_ask(ctx, a);
 }
 
 static void host_unask(void *ctx, uint64_t id)
 {
-	question_unask(ctx, id);
+	session_parts_unask(ctx, id);
 }
 
 static void host_usage(void *ctx, const struct harness_usage *u)
@@ -96,7 +96,7 @@ static void host_usage(void *ctx, const struct harness_usage *u)
 
 	if (!t)
 		return;
-	if (session_metered(s)) {
+	if (session_parts_meter_calls(s)) {
 		account_usage(&t->reported, u);
 		return;
 	}
@@ -115,7 +115,7 @@ static void host_turn_end(void *ctx, const struct harness_turn_end *end)
 
 static unsigned host_rules(void *ctx)
 {
-	return session_rules_need(ctx);
+	return session_parts_rules_need(ctx);
 }
 
 static void on_adapter_timer(void *ctx)

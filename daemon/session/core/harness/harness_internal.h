@@ -84,6 +84,14 @@ void harness_forget_keys(struct session *s);
 /* It is gone. */
 void harness_keys_gone(struct session *s);
 
+/* What a harness is asked for when it starts, and what parts keep for that. */
+struct harness_request {
+	struct harness_req of;
+	struct harness_provider provider; /* what of.provider points to */
+	const char *
+		model_host; /* where its model calls go, which no proxy may come between; or NULL */
+};
+
 /* harness_launch.c */
 /* Starts the harness; the state must be H_NONE. On success STARTING, the rest comes through the waiters. */
 int harness_launch(struct session *s, struct err *e);

@@ -31,8 +31,7 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 	char tmp[4096];
 
 	baseenv_put(plan, s->store->pass_env);
-	session_network_env(s, plan);
-	session_trace_env(s, plan);
+	session_parts_put_env(s, plan);
 	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
 	harness_plan_env(plan, "TMPDIR", tmp);
@@ -65,15 +64,30 @@ static void session_env_vars(const struct session *s, struct harness_plan *plan)
 }
 
 /* Manifest, then session, then what nobody may change. */
-static void own_env(const struct session *s, struct harness_plan *plan)
+static void own_env(const struct session *s, const struct harness_request *req,
+		    struct harness_plan *plan)
 {
 	for (size_t i = 0; i < s->def->nenv; i++)
 		harness_plan_env(plan, s->def->env[i].name, s->def->env[i].value);
 	session_env_vars(s, plan);
-	baseenv_no_proxy(plan,
-			 model_of(s)->listener ? model_listener_host(model_of(s)->listener) : NULL);
+	baseenv_no_proxy(plan, req->model_host);
 	harness_plan_env(plan, TREE_OWNER_ENV, tree_owner_mark());
 	harness_plan_env(plan, TREE_SESSION_ENV, s->id);
+}
+
+struct proc_bounds session_bounds(const struct session *s)
+{
+	struct proc_bounds b = { .switch_user = s->user.switched,
+				 .uid = s->user.uid,
+				 .gid = s->user.gid };
+
+	session_parts_put_bounds(s, &b);
+	return b;
+}
+
+int session_bounds_open(struct session *s, struct err *e)
+{
+	return session_parts_open_bounds(s, e);
 }
 
 char **session_environ(const struct session *s, const char *marker)
@@ -95,35 +109,29 @@ static void own_files(const struct session *s, struct harness_plan *plan)
 
 	if (places->skills_dir)
 		harness_plan_file(plan, places->skills_dir, NULL);
-	if (workspace_of(s)->home_instructions)
-		harness_plan_file(plan, places->instructions_home,
-				  workspace_of(s)->home_instructions);
+	session_parts_put_files(s, plan);
 }
 
-static void fill_req(const struct session *s, struct harness_req *req,
-		     struct harness_provider *provider)
+static void fill_request(const struct session *s, struct harness_request *r)
 {
-	*req = (struct harness_req){
+	r->of = (struct harness_req){
 		.mode = s->harness.native_id ? HARNESS_RESTORE : HARNESS_NEW,
 		.session_id = s->id,
 		.native_id = s->harness.native_id,
 		.cwd = session_workdir(s),
 		.home = s->home,
-		.mcp_servers = slice_of(mcp_of(s)->given),
-		.mcp_call_ms = mcp_of(s)->call_ms ? mcp_of(s)->call_ms : MCP_CALL_MS,
 		.additional_dirs = slice_of(s->setup.additional_dirs),
-		.provider = session_model_provider(s, provider),
 		.model = s->setup.model ? s->setup.model : s->setup.gateway.model,
 		.system_prompt = s->setup.system_prompt,
 		.system_override = s->setup.system_override,
 		.approval = s->setup.approval,
-		.rules = session_rules_need(s),
 		.inner_sandbox = harness_nests(s->def, &s->setup),
-		.inner_network = egress_rules_mode(session_rules(s)) != EGRESS_OFF,
 		.boolean_config = s->client & CLIENT_BOOLEAN,
 		.elicitation = s->client & CLIENT_ELICITATION,
 		.auth_method = s->setup.auth_method,
 	};
+	r->of.rules = session_parts_rules_need(s);
+	session_parts_put_request(s, r);
 }
 
 bool harness_opening(const struct session *s)
@@ -211,7 +219,7 @@ static void note_exit(struct session *s, const struct proc_status *st, const cha
 /* For its turn, and for who waits for it. */
 static void find_why(struct session *s, const struct proc_status *st, struct turn_error *ret)
 {
-	if (s->harness.state != H_STOPPING && session_limits_killed(s, st, ret))
+	if (s->harness.state != H_STOPPING && session_parts_explain_exit(s, st, ret))
 		return;
 	*ret = (struct turn_error){ .cls = "harness_exit", .retryable = true };
 	if (s->harness.closed_output && st->signalled && !st->exited) {
@@ -243,13 +251,12 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	harness_pool_ended(s);
 	loop_timer_cancel(&s->harness.start_timer);
 	loop_timer_cancel(&s->harness.adapter_timer);
-	mcp_servers_close(s);
-	session_model_close(s);
+	session_parts_disconnect(s);
 	if (harness_opening(s))
 		harness_opened(s, &e);
 	harness_set_state(s, H_NONE);
 	s->harness.restart = false;
-	questions_cancel(s);
+	session_parts_cancel_questions(s);
 	settings_fail(s, &e);
 	if (s->turn.current && s->turn.current->state == TURN_CANCELLING)
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
@@ -313,18 +320,17 @@ static int launch(struct session *s, struct err *e)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 	struct harness_host host = { &adapter_host_ops, s };
-	struct harness_provider provider;
-	struct harness_req req;
+	struct harness_request req = { 0 };
 	int r;
 
 	if (!s->harness.began) /* many harnesses do not keep a session without a turn */
 		xstrset(&s->harness.native_id, NULL);
-	fill_req(s, &req, &provider);
+	fill_request(s, &req);
 	base_env(s, &plan);
-	r = s->def->ops->plan(s->def, &req, &plan, e);
+	r = s->def->ops->plan(s->def, &req.of, &plan, e);
 	if (r < 0)
 		return r;
-	own_env(s, &plan);
+	own_env(s, &req, &plan);
 	own_files(s, &plan);
 	r = paths_fill_home(s, &plan, e);
 	if (r < 0)
@@ -342,7 +348,7 @@ static int launch(struct session *s, struct err *e)
 	s->harness.noise = (struct noise){ 0 };
 	s->harness.closed_output = false;
 	harness_arm_start(s);
-	s->harness.adapter = s->def->ops->open(s->def, &req, &host);
+	s->harness.adapter = s->def->ops->open(s->def, &req.of, &host);
 	if (s->def->ops->start(s->harness.adapter, e) < 0)
 		log_warn("session", "harness takes no input", "session",
 			 s->id); /* its exit brings the error */
@@ -350,24 +356,14 @@ static int launch(struct session *s, struct err *e)
 	return 0;
 }
 
-/* What was opened for a harness that does not come. */
-static void close_around(struct session *s)
-{
-	mcp_servers_close(s);
-	session_model_close(s);
-}
-
 int harness_launch(struct session *s, struct err *e)
 {
-	int r = session_bounds_open(s, e);
+	int r = session_parts_open_bounds(s, e);
 
 	if (r == 0)
-		r = mcp_servers_open(s, e);
-	if (r == 0)
-		r = session_model_open(s, e);
-	if (r == 0)
-		r = session_network_wall(s, e);
+		r = session_parts_connect(s, e);
 	if (r > 0) {
+		s->harness.connecting = true;
 		harness_set_state(s, H_STARTING);
 		harness_arm_start(s);
 		return 0;
@@ -375,7 +371,7 @@ int harness_launch(struct session *s, struct err *e)
 	if (r == 0)
 		r = launch(s, e);
 	if (r < 0)
-		close_around(s);
+		session_parts_disconnect(s);
 	return r;
 }
 
@@ -384,11 +380,12 @@ void harness_walled(struct session *s, const struct err *error)
 	bool wanted = s->harness.state == H_STARTING && s->state != SESSION_CLOSING;
 	struct err e = { 0 };
 
+	s->harness.connecting = false;
 	loop_timer_cancel(&s->harness.start_timer);
 	harness_set_state(s, H_NONE);
 	if (wanted && !error && launch(s, &e) == 0)
 		return;
-	close_around(s);
+	session_parts_disconnect(s);
 	if (wanted)
 		harness_opened(s, error ? error : &e);
 	else
@@ -482,7 +479,7 @@ void harness_opened(struct session *s, const struct err *e)
 		fail_waiting_turn(s, e);
 		session_open_undone(s);
 	}
-	if (e || !baseline_due(s))
+	if (e || !session_parts_delay_answer(s))
 		harness_answer_waiters(s, e);
 	if (e && opening) {
 		s->stored.remove = true;

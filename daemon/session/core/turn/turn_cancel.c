@@ -64,7 +64,7 @@ void turn_cancel_running(struct session *s)
 		       s);
 	if (s->harness.adapter)
 		s->def->ops->cancel(s->harness.adapter);
-	questions_cancel(s);
+	session_parts_cancel_questions(s);
 }
 
 void turns_cancel_all(struct session *s)

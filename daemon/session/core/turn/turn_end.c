@@ -327,7 +327,7 @@ static void leave_harness(struct session *s, struct session_turn *t)
 {
 	loop_timer_cancel(&s->turn.cancel_timer);
 	masked_stream_end(s);
-	questions_cancel(s);
+	session_parts_cancel_questions(s);
 	tool_calls_close(s, clock_mono_ms());
 	if (t->state == TURN_CANCELLING)
 		turn_sweep_after(s, t);

@@ -440,4 +440,7 @@ const struct session_part approval_part = {
 	.driver_mute = questions_withdraw,
 	.holds_harness = has_questions,
 	.put_work = put_questions_work,
+	.cancel_questions = questions_cancel,
+	.ask = question_ask,
+	.unask = question_unask,
 };

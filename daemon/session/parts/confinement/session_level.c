@@ -290,10 +290,35 @@ static void configure_level(struct session_store *st, const struct store_config 
 	store_level_of(st)->policy = cfg->level;
 }
 
+/* They have no session whose view and network they could share. */
+struct proc_bounds store_bounds(const struct session_store *st)
+{
+	enum confine_level level = MIN(store_level(st), LEVEL_GUARDED);
+
+	return (struct proc_bounds){ .switch_user = st->user.switched,
+				     .uid = st->user.uid,
+				     .gid = st->user.gid,
+				     .may_gain = level == LEVEL_OPEN,
+				     .confinement = level_confinement(level, 0) };
+}
+
+static void put_level_bounds(const struct session *s, struct proc_bounds *b)
+{
+	enum confine_level level = session_level(s);
+	unsigned flags = (harness_nests(s->def, &s->setup) ? CONFINE_NESTS : 0) |
+			 (s->harness.refused.record ? CONFINE_LOG : 0);
+
+	b->may_gain = level == LEVEL_OPEN;
+	b->confinement = level_confinement(level, flags);
+	b->refusals = s->harness.refused.record;
+	b->spaces = s->harness.spaces;
+}
+
 const struct session_part level_part = {
 	.name = "level",
 	.put_status = put_level,
 	.shut = session_spaces_close,
 	.store_size = sizeof(struct store_level),
 	.store_configure = configure_level,
+	.put_bounds = put_level_bounds,
 };

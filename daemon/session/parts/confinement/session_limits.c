@@ -188,6 +188,17 @@ static void configure_limits(struct session_store *st, const struct store_config
 		max->memory = memory_for_sessions(memory_limit());
 }
 
+static int open_limits(struct session *s, struct err *e _unused_)
+{
+	session_limits_group(s);
+	return 0;
+}
+
+static void put_limits_bounds(const struct session *s, struct proc_bounds *b)
+{
+	b->group = s->harness.group;
+}
+
 const struct session_part limits_part = {
 	.name = "limits",
 	.put_status = put_limits,
@@ -195,4 +206,7 @@ const struct session_part limits_part = {
 	.store_size = sizeof(struct store_limits),
 	.store_configure = configure_limits,
 	.setup_changed = session_limits_apply,
+	.open_bounds = open_limits,
+	.put_bounds = put_limits_bounds,
+	.explain_exit = session_limits_killed,
 };

@@ -111,4 +111,14 @@ void session_refusals_open(struct session *s)
 	loop_io_set(s->store->loop, &f->news, EPOLLIN);
 }
 
-const struct session_part refusals_part = { .name = "refusals", .shut = close_refusals };
+static int open_refusals(struct session *s, struct err *e _unused_)
+{
+	session_refusals_open(s);
+	return 0;
+}
+
+const struct session_part refusals_part = {
+	.name = "refusals",
+	.open_bounds = open_refusals,
+	.shut = close_refusals,
+};

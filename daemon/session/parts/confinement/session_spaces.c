@@ -206,3 +206,10 @@ void session_spaces_close(struct session *s)
 	s->harness.spaces = spaces_unref(s->harness.spaces);
 	xstrset(&s->harness.spaces_for, NULL);
 }
+
+/* A row of its own: the namespaces are made after the network that they stand in. They are released by the row level,
+ * before the network and a draft whose mount is bound into them. */
+const struct session_part spaces_part = {
+	.name = "spaces",
+	.open_bounds = session_spaces_open,
+};

@@ -80,13 +80,9 @@ void draft_set(struct session *s, enum draft_how how, const char *missing)
 
 	draft_of(s)->how = how;
 	xstrset(&draft_of(s)->copy, copy);
+	s->workdir = draft_of(s)->copy;
 	if (missing != draft_of(s)->missing)
 		xstrset(&draft_of(s)->missing, missing);
-}
-
-const char *session_workdir(const struct session *s)
-{
-	return draft_of(s)->how == DRAFT_COPY ? draft_of(s)->copy : s->cwd;
 }
 
 char *session_tree(const struct session *s)

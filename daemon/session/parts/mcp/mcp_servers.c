@@ -57,51 +57,9 @@ const char *session_home(const struct session *s)
 	return s->home;
 }
 
-static struct proc_bounds bounds_of(const struct agent_user *u, enum confine_level level,
-				    bool nests, struct refusals *refusals)
-{
-	unsigned flags = (nests ? CONFINE_NESTS : 0) | (refusals ? CONFINE_LOG : 0);
-
-	return (struct proc_bounds){ .switch_user = u->switched,
-				     .uid = u->uid,
-				     .gid = u->gid,
-				     .may_gain = level == LEVEL_OPEN,
-				     .confinement = level_confinement(level, flags),
-				     .refusals = refusals };
-}
-
-/* They have no session whose view and network they could share. */
-struct proc_bounds store_bounds(const struct session_store *st)
-{
-	return bounds_of(&st->user, MIN(store_level(st), LEVEL_GUARDED), false, NULL);
-}
-
 const struct agent_user *session_user(const struct session *s)
 {
 	return &s->user;
-}
-
-struct proc_bounds session_bounds(const struct session *s)
-{
-	struct proc_bounds b = bounds_of(&s->user, session_level(s),
-					 harness_nests(s->def, &s->setup),
-					 s->harness.refused.record);
-
-	b.own_uid = session_user_is_own(s);
-	b.netns = network_of(s)->netns;
-	b.group = s->harness.group;
-	b.spaces = s->harness.spaces;
-	return b;
-}
-
-int session_bounds_open(struct session *s, struct err *e)
-{
-	int r;
-
-	session_limits_group(s);
-	session_refusals_open(s);
-	r = session_network_open(s, e);
-	return r < 0 ? r : session_spaces_open(s, e);
 }
 
 int mcp_servers_place(struct session *s, struct mcp_place *ret, struct err *e)
@@ -190,6 +148,12 @@ static void configure_mcp(struct session_store *st, const struct store_config *c
 	store_mcp_of(st)->hold = cfg->mcp_hold;
 }
 
+static void put_servers(const struct session *s, struct harness_request *r)
+{
+	r->of.mcp_servers = slice_of(mcp_of(s)->given);
+	r->of.mcp_call_ms = mcp_of(s)->call_ms ? mcp_of(s)->call_ms : MCP_CALL_MS;
+}
+
 const struct session_part mcp_part = {
 	.name = "mcp",
 	.size = sizeof(struct session_mcp),
@@ -203,4 +167,7 @@ const struct session_part mcp_part = {
 	.store_configure = configure_mcp,
 	.holds_harness = has_upcalls,
 	.put_work = put_upcalls_work,
+	.connect = mcp_servers_open,
+	.disconnect = mcp_servers_close,
+	.put_request = put_servers,
 };

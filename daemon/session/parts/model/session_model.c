@@ -175,6 +175,13 @@ static void free_model(struct session *s)
 	call_rate_done(&model_of(s)->logged);
 }
 
+static void put_model_request(const struct session *s, struct harness_request *r)
+{
+	r->of.provider = session_model_provider(s, &r->provider);
+	if (model_of(s)->listener)
+		r->model_host = model_listener_host(model_of(s)->listener);
+}
+
 const struct session_part model_part = {
 	.name = "model",
 	.size = sizeof(struct session_model),
@@ -191,4 +198,8 @@ const struct session_part model_part = {
 	.store_totals = put_model_totals,
 	.is_working = has_calls,
 	.put_work = put_calls_work,
+	.connect = session_model_open,
+	.disconnect = session_model_close,
+	.put_request = put_model_request,
+	.meters_calls = session_metered,
 };

@@ -332,6 +332,16 @@ static void free_networks(struct session_store *st)
 	egress_rules_free(store_network_of(st)->rules);
 }
 
+static void put_network_bounds(const struct session *s, struct proc_bounds *b)
+{
+	b->netns = network_of(s)->netns;
+}
+
+static void put_network_request(const struct session *s, struct harness_request *r)
+{
+	r->of.inner_network = egress_rules_mode(session_rules(s)) != EGRESS_OFF;
+}
+
 const struct session_part network_part = {
 	.name = "network",
 	.size = sizeof(struct session_network),
@@ -344,4 +354,9 @@ const struct session_part network_part = {
 	.store_configure = configure_network,
 	.store_open = open_networks,
 	.store_free = free_networks,
+	.open_bounds = session_network_open,
+	.put_bounds = put_network_bounds,
+	.connect = session_network_wall,
+	.put_request = put_network_request,
+	.put_env = session_network_env,
 };

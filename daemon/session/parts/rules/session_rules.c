@@ -332,4 +332,5 @@ const struct session_part rules_part = {
 	.free = free_rules,
 	.put_record = put_rules_record,
 	.load_record = load_rules_record,
+	.rules_need = session_rules_need,
 };

@@ -103,4 +103,5 @@ const struct session_part trace_part = {
 	.store_size = sizeof(struct store_trace),
 	.begin = trace_opened,
 	.opened = trace_opened,
+	.put_env = session_trace_env,
 };

@@ -378,6 +378,11 @@ static int check_files(const struct session *s, struct err *e)
 	return session_files_need((struct session *)(uintptr_t)s, e);
 }
 
+static void put_user_bounds(const struct session *s, struct proc_bounds *b)
+{
+	b->own_uid = session_user_is_own(s);
+}
+
 const struct session_part user_part = {
 	.name = "user",
 	.put_status = put_user,
@@ -396,4 +401,5 @@ const struct session_part user_part = {
 	.check_reopen = session_may_reopen,
 	.put_record = put_user_record,
 	.recovered = session_user_recall,
+	.put_bounds = put_user_bounds,
 };

@@ -123,6 +123,14 @@ static void stop_workspace(struct session *s)
 	inspections_abort(s);
 }
 
+/* Instructions that the workspace has no room for. */
+static void put_instructions_file(const struct session *s, struct harness_plan *plan)
+{
+	if (workspace_of(s)->home_instructions)
+		harness_plan_file(plan, s->def->places.instructions_home,
+				  workspace_of(s)->home_instructions);
+}
+
 const struct session_part workspace_part = {
 	.name = "workspace",
 	.size = sizeof(struct session_workspace),
@@ -140,4 +148,6 @@ const struct session_part workspace_part = {
 	.is_preparing = provision_busy,
 	.holds_harness = provision_busy,
 	.has_job = workspace_has_job,
+	.put_files = put_instructions_file,
+	.delays_answer = baseline_due,
 };
