@@ -6,7 +6,7 @@
 #include "harnesses/choices.h"
 #include "json/jstr.h"
 #include "model/model_api.h"
-#include "session/parts/secrets/session_env.h"
+#include "session/core/harness/session_env.h"
 #include "tools/relay/server_request.h"
 
 #include <errno.h>

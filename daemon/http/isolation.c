@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "proc/netns.h"
 #include "proc/users/root_access.h"
+#include "session/parts/confinement/session_level.h"
 
 #include <pwd.h>
 

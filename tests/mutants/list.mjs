@@ -67,12 +67,12 @@ export const MUTANTS = [
   {
     id: 'session-turn-end', file: 'daemon/session/core/turn/turn_end.c', test: 'test_turn_end',
     why: 'a turn succeeds although its usage record could not be written',
-    from: '\tif (usage_record_turn(s, t) < 0 && !t->end.failed)', to: '\tif (usage_record_turn(s, t) < 0 && t->end.failed)',
+    from: '\tif (PARTS_FIRST(turn_record, s, t) < 0 && !t->end.failed)', to: '\tif (PARTS_FIRST(turn_record, s, t) < 0 && t->end.failed)',
   },
   {
     id: 'session-turn-budget', file: 'daemon/session/parts/budget/turn_budget.c', test: integration('usage/tool-call-budgets'),
     why: 'a prompt\'s budget begins anew with each attempt',
-    from: '\t\tspending_add(&t->of_prompt->before, &used);', to: '\t\t(void)used;',
+    from: '\t\tspending_add(&turn_budget_of(t)->of_prompt->before, &used);', to: '\t\t(void)used;',
   },
   {
     id: 'session-keyed-result', file: 'daemon/session/core/turn/keyed_result.c', test: integration('lifecycle/drain'),
@@ -112,7 +112,7 @@ export const MUTANTS = [
   {
     id: 'session-fork', file: 'daemon/session/core/session_fork.c', test: integration('session/secrets/secrets'),
     why: 'a fork shows the secrets that the original has learnt',
-    from: '\tsession_parts_inherit(s, from);\n', to: '',
+    from: '\tPARTS_CALL(inherit, s, from);\n', to: '',
   },
   {
     id: 'session-artifacts', file: 'daemon/session/parts/workspace/artifact_store.c', test: integration('session/workspace/artifacts'),

@@ -9,22 +9,20 @@
 #include "json/jstr.h"
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
-#include "session/parts/users/session_uids.h"
-#include "session/parts/confinement/session_limits.h"
 #include "session/core/harness/setup_check.h"
-#include "session/parts/workspace/provision.h"
 #include "session/core/harness/harness_pool.h"
 #include "session/core/session_paths.h"
 #include "session/core/store/retain.h"
 #include "session/core/store/session_summary.h"
-#include "session/parts/users/session_user.h"
-#include "session/parts/draft/draft_internal.h"
 #include "session/core/redact/redact_internal.h"
-#include "session/parts/trace/session_trace.h"
-#include "session/parts/workspace/workspace_internal.h"
 
 #include <errno.h>
 #include <unistd.h>
+
+void session_advance(struct session *s)
+{
+	loop_defer(s->store->loop, &s->advance_task, session_next, s);
+}
 
 void session_touch(struct session *s)
 {
@@ -48,7 +46,6 @@ struct session *session_blank(struct session_store *st, const char *id)
 	list_init(&s->turn.queue);
 	list_init(&s->turn.keys);
 	list_init(&s->turn.calls);
-	list_init(&s->turn.served);
 	list_init(&s->turn.messages);
 	list_init(&s->watchers);
 	list_init(&s->observers);
@@ -78,7 +75,7 @@ static struct session *session_make(struct session_store *st, const struct sessi
 	s->when_detached = p->when_detached;
 	s->client = p->client;
 	setup_apply(&s->setup, &p->setup);
-	session_parts_begin(s, p);
+	PARTS_CALL(begin, s, p);
 	session_touch(s);
 	return s;
 }
@@ -123,7 +120,7 @@ static int session_prepare(struct session *s, struct err *e)
 static void session_unmake(struct session *s)
 {
 	s->stored.remove = true;
-	session_parts_unmake(s);
+	PARTS_CALL(unmake, s);
 	session_free(s);
 }
 
@@ -147,7 +144,7 @@ struct session *session_prepared(struct session_store *st, const struct session_
 
 int session_launch_first(struct session *s, struct err *e)
 {
-	int r = session_parts_launch_first(s, e);
+	int r = PARTS_FIRST(launch_first, s, e);
 
 	return r ? MIN(r, 0) : harness_pool_launch(s, e);
 }
@@ -162,7 +159,7 @@ struct session *session_new(struct session_store *st, const struct session_param
 		s = session_prepared(st, p, NULL, e);
 	if (!s)
 		return NULL;
-	r = session_parts_precede(s, p, e);
+	r = PARTS_FIRST(precede, s, p, e);
 	if (r == 0)
 		r = session_launch_first(s, e);
 	if (r < 0) {
@@ -197,7 +194,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 	if (s->state == SESSION_CLOSING || s->store->stopping)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being closed");
-	if (s->state == SESSION_CLOSED && session_parts_check_reopen(s, e) < 0)
+	if (s->state == SESSION_CLOSED && PARTS_FIRST(check_reopen, s, e) < 0)
 		return -ESHUTDOWN;
 	if (s->setup.needs_provider && !p->setup.provider.n)
 		return err_field(
@@ -208,7 +205,7 @@ static int open_check(const struct session *s, const struct session_params *p, s
 	if (s->state == SESSION_CLOSED && (harness_pool_admit(s->store, false, e) < 0 ||
 					   paths_check_cwd(&s->user, s->cwd, e) < 0))
 		return -EACCES;
-	if (session_parts_check_open(s, p, e) < 0)
+	if (PARTS_FIRST(check_open, s, p, e) < 0)
 		return -EINVAL;
 	return check_mode(s, p->setup.mode, e);
 }
@@ -248,7 +245,7 @@ static void open_apply(struct session *s, const struct session_params *p)
 	}
 	if (alive && s->turn.current)
 		s->load.pending |= changed & SETUP_MODE;
-	session_parts_setup_changed(s);
+	PARTS_CALL(setup_changed, s);
 	if (changed & SETUP_CHANGED)
 		paths_note_head(s);
 	s->client = p->client;
@@ -271,7 +268,7 @@ void session_open_undone(struct session *s)
 	s->load.pending = 0;
 	s->harness.reconfigure = false;
 	s->harness.restart = s->load.restarting;
-	session_parts_setup_changed(s);
+	PARTS_CALL(setup_changed, s);
 	paths_note_head(s);
 	if (!s->load.reopening || s->state != SESSION_OPEN)
 		return;
@@ -293,12 +290,12 @@ int session_open(struct session *s, const struct session_params *p, session_done
 {
 	if (open_check(s, p, e) < 0)
 		return -EINVAL;
-	if (session_parts_open_again(s, p, e) < 0)
+	if (PARTS_FIRST(open_again, s, p, e) < 0)
 		return -EINVAL;
 	/* from here on it can only fail later, with session_open_undone */
 	open_apply(s, p);
 	wait_for(&s->harness.open_waiters, done, ctx);
-	session_parts_opened(s, p);
+	PARTS_CALL(opened, s, p);
 	session_advance(s);
 	return 0;
 }
@@ -340,7 +337,7 @@ void session_closed(struct session *s)
 	int r;
 
 	session_set_state(s, SESSION_CLOSED);
-	session_parts_shut(s);
+	PARTS_CALL(shut, s);
 	if (!s->load.reopening) /* else no event ever said that it had been open */
 		event_note(s, EVENT_LIFECYCLE,
 			   SLICE("\"kind\":\"lifecycle\",\"event\":\"closed\""));
@@ -359,7 +356,7 @@ void session_closed(struct session *s)
 		c->done(c->ctx, s, r < 0 ? &e : NULL);
 		free(c);
 	}
-	session_parts_closed(s, s->stored.remove);
+	PARTS_CALL(closed, s, s->stored.remove);
 	log_info("session", "session closed", "session", s->id, "removed",
 		 s->stored.remove ? "true" : "false");
 	if (s->stored.remove)
@@ -388,13 +385,11 @@ static void session_cancel_timers(struct session *s)
 	struct loop_timer *timers[] = { &s->harness.start_timer,   &s->harness.setting_timer,
 					&s->harness.adapter_timer, &s->turn.cancel_timer,
 					&s->detach_timer,	   &s->log.idle_timer,
-					&s->turn.budget_timer,	   &s->turn.sweep_timer,
-					&s->turn.tick_timer };
+					&s->turn.sweep_timer,	   &s->turn.tick_timer };
 
 	for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
 		loop_timer_cancel(timers[i]);
 	loop_task_cancel(&s->advance_task);
-	loop_task_cancel(&s->turn.budget_task);
 }
 
 /* Frees the session. Its processes have exited. References from other objects go first, then all waiters are answered,
@@ -409,10 +404,10 @@ void session_free(struct session *s)
 	session_detach_all(s, "deleted");
 	session_drop_observers(s);
 	readers_drop(s);
-	session_parts_shut(s);
+	PARTS_CALL(shut, s);
 	if (s->harness.adapter) /* before the questions are dropped, which would answer the harness */
 		s->harness.adapter = s->def->ops->free(s->harness.adapter);
-	session_parts_drop(s);
+	PARTS_CALL(drop, s);
 	settings_fail(s, NULL);
 	turns_free(s);
 	tool_calls_forget(s);
@@ -427,7 +422,7 @@ void session_free(struct session *s)
 	list_del(&s->link);
 	session_index_remove(&s->store->by_id, s);
 	s->store->count--;
-	session_parts_free(s);
+	PARTS_CALL(free, s);
 	free(s->id);
 	free(s->cwd);
 	free(s->title);

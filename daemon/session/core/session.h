@@ -27,7 +27,6 @@
 #include "session/core/log/event_table.h"
 #include "session/core/store/removal.h"
 #include "usage/ledger/ledger.h"
-#include "session/parts/confinement/session_level.h"
 #include "session/core/harness/setup.h"
 #include "workspace/request.h"
 #include "workspace/workspaces.h"

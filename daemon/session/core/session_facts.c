@@ -1,8 +1,7 @@
 /* session_facts.c - what others may ask of a session. */
 #include "session/core/session_internal.h"
 
-#include "session/parts/secrets/session_env.h"
-#include "session/parts/workspace/workspace_internal.h"
+#include "session/core/harness/session_env.h"
 
 const char *session_id(const struct session *s)
 {
@@ -42,16 +41,6 @@ struct slice session_modes(const struct session *s)
 struct slice session_config(const struct session *s)
 {
 	return slice_of(s->harness.config);
-}
-
-struct slice session_provisioned(const struct session *s)
-{
-	return slice_of(workspace_of(s)->provisioned);
-}
-
-struct slice session_refusal(const struct session *s)
-{
-	return slice_of(workspace_of(s)->refusal);
 }
 
 bool session_put_missing_env(struct jw *w, const struct session *s, const struct session_params *p)

@@ -8,18 +8,12 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "session/parts/confinement/session_limits.h"
 #include "session/core/harness/setup_check.h"
-#include "session/parts/network/session_network.h"
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
-#include "session/parts/users/session_uids.h"
-#include "session/parts/workspace/provision.h"
 #include "session/core/harness/harness_pool.h"
 #include "session/core/session_paths.h"
 #include "session/core/log/journal_trim.h"
-#include "session/parts/approval/approval_internal.h"
-#include "session/parts/draft/draft_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -170,7 +164,7 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 	if (!from->harness.caps.restore)
 		return err_set(e, -ENOSYS, RPC_METHOD_NOT_FOUND, "FORK_UNSUPPORTED",
 			       "the harness of this session cannot take up a context");
-	if (session_parts_check_touch(from, "a session cannot be forked", e) < 0)
+	if (PARTS_FIRST(check_touch, from, "a session cannot be forked", e) < 0)
 		return -EBUSY;
 	if (from->turn.current || from->turn.queued || from->turn.ending)
 		return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY",
@@ -178,7 +172,7 @@ static int may_fork(const struct session *from, const struct session_params *p, 
 	if (from->state == SESSION_OPENING || from->state == SESSION_CLOSING)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "SESSION_CLOSING",
 			       "the session is being opened or closed");
-	if (from->state == SESSION_CLOSED && session_parts_check_files(from, e) < 0)
+	if (from->state == SESSION_CLOSED && PARTS_FIRST(check_files, from, e) < 0)
 		return -EAGAIN;
 	if (!from->harness.native_id || !from->home)
 		return err_set(e, -ENODATA, RPC_INTERNAL_ERROR, "FORK_FAILED",
@@ -197,7 +191,7 @@ struct session *session_fork(struct session *from, const struct session_params *
 	if (!s)
 		return NULL;
 	setup_inherit(&s->setup, &from->setup);
-	session_parts_inherit(s, from);
+	PARTS_CALL(inherit, s, from);
 	s->harness.forked_from = xstrdup(from->id);
 	s->harness.native_id = xstrdup(from->harness.native_id);
 	s->harness.home_filled = s->harness.began = true;

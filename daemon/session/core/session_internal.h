@@ -8,6 +8,7 @@
 #pragma once
 
 #include "session/core/session.h"
+#include "session/core/session_host.h"
 
 #include "base/buf.h"
 #include "session/core/harness/harness_internal.h"
@@ -83,8 +84,10 @@ void session_closed(struct session *s);
 void session_touch(struct session *s);
 void session_free(struct session *s);
 
-/* session_next.c: the one place that decides what happens next. Deferred. */
+/* Decides what happens next, from the loop (session_next). */
 void session_advance(struct session *s);
+/* session/parts/session_next.c: the one place that decides it. ctx: the session. */
+void session_next(void *ctx);
 
 /* watcher.c */
 void session_wake(struct session *s);

@@ -10,7 +10,9 @@
  */
 #pragma once
 
+#include "harnesses/harness.h"
 #include "json/jenc.h"
+#include "session/core/turn/turn_internal.h"
 
 #include <stddef.h>
 
@@ -20,8 +22,7 @@ enum record_place { RECORD_HEAD, RECORD_STATE, RECORD_END };
 struct setup_request {
 	const struct session_store *store;
 	const struct harness_def *harness;
-	const struct setup *have; /* an empty one: there is no session yet */
-	bool is_new;
+	const struct setup *have; /* NULL: there is no session yet */
 	const struct setup_params *params;
 };
 
@@ -82,6 +83,8 @@ struct session_part {
 	void (*inherit)(struct session *s, const struct session *from);
 	/* Applies a setup that changed while the session is open. */
 	void (*setup_changed)(struct session *s);
+	/* What has keys of the session, besides its harness, is stopped: they are to be forgotten. */
+	void (*stop_helpers)(struct session *s);
 	/* Forgets the keys and secrets that clients gave the session: the sandbox is a copy of another one. The harness has
 	 * exited. */
 	void (*forget_keys)(struct session *s);
@@ -141,6 +144,75 @@ struct session_part {
 	/* Those who wait for the harness are answered only later, after session_advance. */
 	bool (*delays_answer)(const struct session *s);
 
+	/* --- its turns --- */
+	size_t turn_size; /* bytes of its state of each turn; 0: it has none */
+	/* Whether the session can be given this prompt; it was put into the queue. */
+	int (*check_prompt)(const struct session *s, const struct prompt_params *p, struct err *e);
+	void (*turn_queued)(struct session_turn *t, const struct prompt_params *p);
+	/* Something that uses the machine begins, or is over: what happened to it meanwhile is told. */
+	void (*watch)(struct session *s);
+	/* The turn has its number; it begins: before its prompt is written down; and before its harness is told. 1: the part has
+	 * ended the turn. */
+	void (*turn_numbered)(const struct session *s, struct session_turn *t);
+	void (*turn_begin)(struct session *s, struct session_turn *t);
+	int (*turn_start)(struct session *s, struct session_turn *t);
+	/* Members of the journal's note of a turn that has begun; and of a turn's end, wherever it is told. */
+	void (*put_begun)(const struct session_turn *t, struct jw *w);
+	void (*put_end)(const struct session_turn *t, struct jw *w, enum turn_end_place at);
+	/* _meta of the prompt, for the harness; empty: as the client gave it. It may borrow from b. */
+	struct slice (*prompt_meta)(const struct session_turn *t, struct buf *b);
+	/* The harness has said or done something in the turn: before it is told, and after. */
+	void (*output)(struct session_turn *t, enum harness_update kind, struct slice update);
+	void (*output_told)(struct session *s);
+	/* A model call that the harness reports. */
+	void (*model_call)(struct session *s, const struct harness_usage *u);
+	/* A tool call begins, is announced by an update or a question, or is over; and the harness itself says so. */
+	void (*tool_call_begin)(struct session *s, struct turn_tool_call *c);
+	void (*tool_call_announced)(struct session *s, struct turn_tool_call *c,
+				    struct slice update, enum call_word word);
+	void (*tool_call_end)(struct session *s, struct turn_tool_call *c, bool ok, uint64_t ms);
+	void (*tool_call_reported)(struct session *s, bool ok);
+	/* Nothing more will be said of the tool calls of the turn. */
+	void (*tool_calls_left)(struct session *s);
+	/* The stop reason that the part insists on; NULL: none. */
+	const char *(*stop_reason)(const struct session_turn *t);
+	/* The harness's part in the turn is over. stopped: whatever it still does is no longer the turn's. */
+	void (*turn_left)(struct session *s, struct session_turn *t, bool stopped);
+	/* The harness has ended the turn well. 1: the part has it now (held), and calls turn_close. */
+	int (*turn_hold)(struct session *s, struct session_turn *t);
+	/* A turn that the part holds ends so; the part calls turn_close. Or nobody waits for the part any more. */
+	void (*turn_stop)(struct session *s, struct session_turn *t,
+			  const struct harness_turn_end *end);
+	void (*turn_abandon)(struct session_turn *t);
+	/* The turn is being closed, and is still the current one; it no longer is. */
+	void (*turn_closing)(struct session *s, struct session_turn *t);
+	void (*turn_closed)(struct session *s, struct session_turn *t);
+	/* Another turn should go on with the prompt. Then next follows t. */
+	bool (*wants_next)(const struct session *s, const struct session_turn *t);
+	/* Writes the record of the turn: -EIO. Counts one that has a record already. */
+	int (*turn_record)(struct session *s, struct session_turn *t);
+	void (*turn_count)(struct session *s, struct session_turn *t);
+	/* The turn has ended, and is on record unless it failed for that; it failed after all. */
+	void (*turn_ended)(struct session *s, struct session_turn *t);
+	void (*turn_failed_late)(struct session *s, struct session_turn *t);
+	/* True: the answer waits until done is called. */
+	bool (*turn_wait)(struct session *s, struct session_turn *t,
+			  void (*done)(struct session_turn *t));
+	/* What is told of the end of t later, or of an earlier daemon's turn by its note or record; what next, which was to
+	 * follow t and never began, has of it. */
+	void (*turn_copy)(struct session_turn *to, const struct session_turn *from);
+	void (*turn_load)(struct session_turn *t, struct slice record, bool ended);
+	void (*turn_follow)(const struct session_turn *t, struct session_turn *next);
+	void (*turn_free)(struct session_turn *t);
+	/* The end of a turn of an earlier daemon, acpd: of its event. True: its prompt goes on. And after all: next is the turn
+	 * that was to go on with it. */
+	bool (*recall_ended)(struct session *s, struct slice acpd);
+	bool (*recall_next)(struct session *s, struct session_turn *next);
+	/* Members of acpd as the result of a prompt with a key keeps them; of one that failed. False: nothing was written. */
+	bool (*put_kept)(struct jw *w, struct slice acpd, bool failed);
+	/* Members on what the session has used, of its status. */
+	void (*put_use)(struct jw *w, const struct session *s);
+
 	/* The workspace or the home is being written: no harness may start, and the files stay. */
 	bool (*is_preparing)(const struct session *s);
 	/* Something waits for the harness, or for what it asked: it is not idle. */
@@ -163,6 +235,8 @@ struct session_part {
 	void (*free)(struct session *s);
 	/* The daemon ends: what the part has at work for the session is cancelled. */
 	void (*stop)(struct session *s);
+	/* A client cancels what the session does: besides its turns. */
+	void (*cancelled)(struct session *s);
 
 	/* What the part keeps for all sessions: in struct session_store, as the state of a session is in struct session. */
 	size_t store_size;
@@ -189,76 +263,37 @@ struct session_part {
 extern const struct session_part *const session_parts[];
 extern const size_t session_parts_count;
 
+/* Calls a hook of all parts that have it, with these arguments. */
+#define PARTS_CALL(hook, ...)                                                                      \
+	do {                                                                                       \
+		for (size_t i_ = 0; i_ < session_parts_count; i_++)                                \
+			if (session_parts[i_]->hook)                                               \
+				session_parts[i_]->hook(__VA_ARGS__);                              \
+	} while (0)
+/* The first answer that is not 0, false or NULL; the parts after it are not called. */
+#define PARTS_FIRST(hook, ...)                                                                     \
+	({                                                                                         \
+		__typeof__(session_parts[0]->hook(__VA_ARGS__)) answer_ = 0;                       \
+                                                                                                   \
+		for (size_t i_ = 0; !answer_ && i_ < session_parts_count; i_++)                    \
+			if (session_parts[i_]->hook)                                               \
+				answer_ = session_parts[i_]->hook(__VA_ARGS__);                    \
+		answer_;                                                                           \
+	})
+
 /* Bytes of a session with the state of its parts. */
 size_t session_parts_size(void);
+/* Places the states, and calls create. */
 void session_parts_create(struct session *s);
-void session_parts_begin(struct session *s, const struct session_params *p);
 /* On failure what was chosen is taken back. */
 int session_parts_place(struct session *s, const struct session_params *p,
 			const struct session *from, struct err *e);
-void session_parts_unmake(struct session *s);
-/* 0, 1 or a negative errno, as the hooks; the first that is not 0 ends the round. */
-int session_parts_precede(struct session *s, const struct session_params *p, struct err *e);
-int session_parts_launch_first(struct session *s, struct err *e);
-int session_parts_check_setup(const struct setup_request *r, struct err *e);
-int session_parts_check_reopen(const struct session *s, struct err *e);
-int session_parts_check_open(const struct session *s, const struct session_params *p,
-			     struct err *e);
-int session_parts_check_files(const struct session *s, struct err *e);
-int session_parts_check_touch(const struct session *s, const char *what, struct err *e);
-int session_parts_open_again(struct session *s, const struct session_params *p, struct err *e);
-void session_parts_opened(struct session *s, const struct session_params *p);
-void session_parts_put_record(struct jw *w, const struct session *s, enum record_place at);
-void session_parts_load_record(struct session *s, struct slice record);
-void session_parts_put_base(struct jw *w, const struct session *s);
-void session_parts_load_base(struct session *s, struct slice base);
-void session_parts_put_summary(struct jw *w, const struct session *s);
-void session_parts_load_summary(struct session *s, struct slice summary);
-void session_parts_recall_event(struct session *s, unsigned kind, struct slice event);
-void session_parts_recall_turn_end(struct session *s, bool close);
-void session_parts_recovered(struct session *s);
-void session_parts_driver_ready(struct session *s, struct watcher *w);
-void session_parts_driver_gone(struct session *s, struct watcher *w);
-void session_parts_driver_mute(struct session *s, struct watcher *w);
-int session_parts_open_bounds(struct session *s, struct err *e);
-void session_parts_put_bounds(const struct session *s, struct proc_bounds *b);
-int session_parts_connect(struct session *s, struct err *e);
-void session_parts_disconnect(struct session *s);
-void session_parts_put_request(const struct session *s, struct harness_request *r);
-void session_parts_put_env(const struct session *s, struct harness_plan *plan);
-void session_parts_put_files(const struct session *s, struct harness_plan *plan);
-bool session_parts_explain_exit(struct session *s, const struct proc_status *st,
-				struct turn_error *ret);
-void session_parts_cancel_questions(struct session *s);
-void session_parts_ask(struct session *s, const struct harness_ask *a);
-void session_parts_unask(struct session *s, uint64_t id);
-bool session_parts_meter_calls(const struct session *s);
+/* Members of the parts, for the answer that opens the session. */
+void session_parts_put_opened(struct jw *w, const struct session *s);
 unsigned session_parts_rules_need(const struct session *s);
-bool session_parts_delay_answer(const struct session *s);
-bool session_parts_preparing(const struct session *s);
-bool session_parts_hold_harness(const struct session *s);
-bool session_parts_have_job(const struct session *s);
-bool session_parts_working(const struct session *s);
-void session_parts_put_work(const struct session *s, struct store_work *ret);
-void session_parts_closed(struct session *s, bool removed);
-void session_parts_inherit(struct session *s, const struct session *from);
-void session_parts_setup_changed(struct session *s);
-void session_parts_forget_keys(struct session *s);
-void session_parts_put_status(struct jw *w, const struct session *s);
-void session_parts_shut(struct session *s);
-void session_parts_drop(struct session *s);
-void session_parts_free(struct session *s);
-void session_parts_stop(struct session *s);
+
+size_t session_parts_turn_size(void);
+void session_parts_place_turn(struct session_turn *t);
 
 size_t store_parts_size(void);
 void store_parts_place(struct session_store *st);
-void store_parts_configure(struct session_store *st, const struct store_config *cfg);
-/* Those of the parts before one that fails stay open. */
-int store_parts_open(struct session_store *st, const struct store_config *cfg, struct err *e);
-void store_parts_begin(struct session_store *st);
-void store_parts_stop(struct session_store *st);
-void store_parts_free(struct session_store *st);
-void store_parts_totals(const struct session_store *st, struct store_totals *ret);
-void store_parts_removed(struct session_store *st, const char *id);
-void store_parts_tree_removed(struct session_store *st, const char *path);
-void store_parts_idle(struct session_store *st);

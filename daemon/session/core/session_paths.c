@@ -15,10 +15,8 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "session/core/harness/home_program.h"
-#include "session/parts/users/session_user.h"
-#include "session/parts/draft/draft_internal.h"
-#include "session/parts/rules/session_rules.h"
 #include "session/core/redact/redact_internal.h"
+#include "session/core/session_part.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -263,10 +261,10 @@ void paths_put_head(struct session *s, struct buf *ret)
 	jw_str(&w, "harness", s->def->id);
 	jw_str(&w, "cwd", s->cwd);
 	jw_str(&w, "created", clock_iso(s->updated_ms, now));
-	session_parts_put_record(&w, s, RECORD_HEAD);
+	PARTS_CALL(put_record, &w, s, RECORD_HEAD);
 	setup_put(&s->setup, &w);
-	session_parts_put_record(&w, s, RECORD_STATE);
-	session_parts_put_record(&w, s, RECORD_END);
+	PARTS_CALL(put_record, &w, s, RECORD_STATE);
+	PARTS_CALL(put_record, &w, s, RECORD_END);
 	jw_end_obj(&w);
 	buf_add_slice(ret, session_mask_json(s, buf_slice(&b), false, event_fields_head, &hidden));
 }

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "json/jenc.h"
 #include "session/core/session_part.h"
-#include "session/parts/approval/approval_internal.h"
 
 static const char *state_word(const struct session *s)
 {
@@ -61,12 +60,13 @@ static void put_use(struct jw *w, const struct session *s)
 	jw_str(w, "model", s->harness.model ? s->harness.model : s->setup.gateway.model);
 	if (s->turn.totals.turns)
 		totals_put(&s->turn.totals, w, "used");
-	turn_budget_put(s, w, "budgets");
+	PARTS_CALL(put_use, w, s);
 }
 
 void session_put_status(struct jw *w, const char *key, const struct session *s)
 {
 	struct session_info info;
+	struct store_work work = { 0 };
 	char when[CLOCK_ISO_SIZE];
 
 	session_describe(s, &info);
@@ -82,8 +82,9 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 	jw_uint(w, "turn", session_running(s));
 	jw_uint(w, "turns", info.turns);
 	jw_uint(w, "queued", info.queued);
-	if (approval_of(s)->nopen)
-		jw_uint(w, "questions", approval_of(s)->nopen);
+	PARTS_CALL(put_work, s, &work);
+	if (work.questions)
+		jw_uint(w, "questions", work.questions);
 	jw_uint(w, "watchers", info.watchers);
 	if (info.pid)
 		jw_int(w, "pid", info.pid);
@@ -95,7 +96,7 @@ void session_put_status(struct jw *w, const char *key, const struct session *s)
 		jw_bool(w, "imported", true);
 	put_use(w, s);
 	session_put_damage(w, s);
-	session_parts_put_status(w, s);
+	PARTS_CALL(put_status, w, s);
 	jw_str(w, "updatedAt", clock_iso(info.updated_ms, when));
 	jw_end_obj(w);
 }

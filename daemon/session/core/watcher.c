@@ -2,7 +2,7 @@
 #include "session/core/session_internal.h"
 
 #include "base/limits.h"
-#include "session/parts/approval/approval_internal.h"
+#include "session/core/session_part.h"
 
 #include <stdio.h>
 
@@ -26,13 +26,13 @@ static void unlink_watcher(struct watcher *w)
 
 	list_del(&w->link);
 	w->session = NULL;
-	session_parts_driver_gone(s, w);
+	PARTS_CALL(driver_gone, s, w);
 }
 
 static void fence(struct watcher *w, const char *reason)
 {
 	session_log(w->session, "client detached", "reason", reason, NULL);
-	session_parts_driver_mute(w->session, w);
+	PARTS_CALL(driver_mute, w->session, w);
 	unlink_watcher(w);
 	w->ops->detached(w->ctx, reason);
 }
@@ -57,7 +57,7 @@ void session_drop_observers(struct session *s)
 static void leave_before(struct watcher *w)
 {
 	if (w->session)
-		session_parts_driver_mute(w->session, w);
+		PARTS_CALL(driver_mute, w->session, w);
 	watcher_detach(w);
 }
 
@@ -94,7 +94,7 @@ void watcher_attach(struct watcher *w, struct session *s, uint64_t from)
 void watcher_ready(struct watcher *w)
 {
 	if (w->session)
-		session_parts_driver_ready(w->session, w);
+		PARTS_CALL(driver_ready, w->session, w);
 }
 
 static void on_detached_too_long(void *ctx)

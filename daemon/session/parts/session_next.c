@@ -300,7 +300,7 @@ void next_rows_put_table(struct buf *ret)
 
 /* --- reading it ---------------------------------------------------------------------------------------- */
 
-static void advance(void *ctx)
+void session_next(void *ctx)
 {
 	struct session *s = ctx;
 	const struct next_row *r;
@@ -313,9 +313,4 @@ static void advance(void *ctx)
 	log_debug("session", "next", "session", s->id, "what", r ? r->next : "?");
 	if (r && r->act)
 		r->act(s);
-}
-
-void session_advance(struct session *s)
-{
-	loop_defer(s->store->loop, &s->advance_task, advance, s);
 }

@@ -25,6 +25,7 @@
 	X(NETWORK, network)                                                                        \
 	X(RULES, rules)                                                                            \
 	X(LIMITS, limits)                                                                          \
+	X(BUDGET, budget)                                                                          \
 	X(REFUSALS, refusals)                                                                      \
 	X(SPACES, spaces)                                                                          \
 	X(CHECK, check)                                                                            \
@@ -32,7 +33,8 @@
 	X(WORKSPACE, workspace)                                                                    \
 	X(DRAFT, draft)                                                                            \
 	X(BUNDLE, bundle)                                                                          \
-	X(PROGRAMS, programs)
+	X(PROGRAMS, programs)                                                                      \
+	X(USAGE, usage)
 
 #define SESSION_PART_ID(id, name) PART_##id,
 enum session_part_id { SESSION_PARTS(SESSION_PART_ID) PART_MAX };

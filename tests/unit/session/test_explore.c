@@ -3,6 +3,7 @@
  * session comes to rest with a harness that does its part, and is closed whatever it does, with everybody answered. */
 #include "session_rig.h"
 #include "session/parts/approval/approval_internal.h"
+#include "session/parts/check/turn_proof.h"
 
 #define DEPTH_MAX 40
 #define STATES_MAX 20000
@@ -229,7 +230,8 @@ static void put_turns(struct buf *b, const struct session *s)
 {
 	list_each(t, (struct list *)&s->turn.queue, struct session_turn, link)
 		buf_printf(b, " T%d%d%d%d%u%d", (int)t->state, t->outputs > 0, t->key != NULL,
-			   t->checks != NULL, t->proof.attempt, t->proof.run != NULL);
+			   proof_of(t)->checks != NULL, proof_of(t)->attempt,
+			   proof_of(t)->run != NULL);
 	list_each(a, (struct list *)&approval_of(s)->open, struct session_question, link)
 		buf_printf(b, " q%d%d", a->shown_to != NULL, a->timer.due > 0);
 }

@@ -3,9 +3,8 @@
 #include "session/core/session_states.h"
 
 #include "json/jenc.h"
-#include "session/parts/approval/approval_internal.h"
-#include "session/parts/model/session_model_internal.h"
 #include "session/core/redact/redact_internal.h"
+#include "session/core/session_part.h"
 
 #include <errno.h>
 
@@ -81,12 +80,12 @@ static void host_unknown(void *ctx, struct slice update)
 
 static void host_ask(void *ctx, const struct harness_ask *a)
 {
-	session_parts_ask(ctx, a);
+	PARTS_CALL(ask, ctx, a);
 }
 
 static void host_unask(void *ctx, uint64_t id)
 {
-	session_parts_unask(ctx, id);
+	PARTS_CALL(unask, ctx, id);
 }
 
 static void host_usage(void *ctx, const struct harness_usage *u)
@@ -96,13 +95,13 @@ static void host_usage(void *ctx, const struct harness_usage *u)
 
 	if (!t)
 		return;
-	if (session_parts_meter_calls(s)) {
+	if (PARTS_FIRST(meters_calls, s)) {
 		account_usage(&t->reported, u);
 		return;
 	}
 	account_usage(&t->account, u);
 	if (!u->whole_turn)
-		usage_record_call(s, u);
+		PARTS_CALL(model_call, s, u);
 }
 
 static void host_turn_end(void *ctx, const struct harness_turn_end *end)

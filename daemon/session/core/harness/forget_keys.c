@@ -2,7 +2,6 @@
 #include "session/core/session_internal.h"
 #include "session/core/session_part.h"
 #include "session/core/session_states.h"
-#include "session/parts/mcp/session_mcp_internal.h"
 
 /* A load that was under way has nobody who waits for it. */
 static void forget(struct session *s)
@@ -10,8 +9,8 @@ static void forget(struct session *s)
 	s->harness.forget = false;
 	session_open_kept(s);
 	setup_forget_keys(&s->setup);
-	session_parts_forget_keys(s);
-	session_parts_setup_changed(s);
+	PARTS_CALL(forget_keys, s);
+	PARTS_CALL(setup_changed, s);
 }
 
 void harness_keys_gone(struct session *s)
@@ -22,7 +21,7 @@ void harness_keys_gone(struct session *s)
 
 void harness_forget_keys(struct session *s)
 {
-	mcp_servers_forget(s);
+	PARTS_CALL(stop_helpers, s);
 	if (!s->harness.proc) {
 		forget(s);
 		return;

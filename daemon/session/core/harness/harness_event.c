@@ -10,6 +10,7 @@
 #include "session/core/session_states.h"
 #include "session/core/turn/absolute_paths.h"
 #include "session/core/redact/redact_internal.h"
+#include "session/core/session_part.h"
 
 #include <string.h>
 
@@ -167,12 +168,12 @@ void harness_event_take(struct session *s, const struct harness_event *given)
 		return;
 	if (t && (row->flags & EVENT_F_TURN)) {
 		turn_output(t);
-		turn_proof_note(t, ev->kind, ev->update);
+		PARTS_CALL(output, t, ev->kind, ev->update);
 	}
 	note_state(s, ev);
 	emit_update(s, ev, id);
 	if (t && (row->flags & EVENT_F_TURN))
-		turn_budget_check(s);
+		PARTS_CALL(output_told, s);
 	check_journal(s);
 }
 

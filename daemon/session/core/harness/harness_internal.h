@@ -11,7 +11,6 @@
 #include "base/list.h"
 #include "loop/loop.h"
 #include "proc/output/noise.h"
-#include "session/parts/confinement/session_refusals.h"
 #include "session/core/harness/unknown_updates.h"
 #include "session/core/session.h"
 
@@ -46,7 +45,6 @@ struct session_harness {
 	struct spaces *
 		spaces; /* where all that runs for it is (session_spaces.h); NULL: with the daemon */
 	char *spaces_for; /* the directories that they were made for */
-	struct session_refusals refused;
 	struct unknown_updates unknown;
 	struct proc_group *group; /* whose limits all share that runs for it (session_limits.h) */
 	uint64_t oom_told;	  /* processes killed for memory that were told of */

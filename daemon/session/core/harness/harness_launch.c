@@ -10,17 +10,10 @@
 #include "proc/table/process_tree.h"
 #include "session/core/harness/baseenv.h"
 #include "session/core/session_states.h"
-#include "session/parts/workspace/baseline.h"
 #include "session/core/harness/harness_pool.h"
-#include "session/parts/confinement/session_limits.h"
-#include "session/parts/programs/programs.h"
 #include "session/core/session_paths.h"
-#include "session/parts/approval/approval_internal.h"
-#include "session/parts/model/session_model_internal.h"
-#include "session/parts/network/session_network.h"
-#include "session/parts/trace/session_trace.h"
-#include "session/parts/workspace/workspace_internal.h"
-#include "session/parts/mcp/session_mcp_internal.h"
+#include "session/core/session_part.h"
+#include "session/core/harness/program_find.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -31,7 +24,7 @@ static void base_env(const struct session *s, struct harness_plan *plan)
 	char tmp[4096];
 
 	baseenv_put(plan, s->store->pass_env);
-	session_parts_put_env(s, plan);
+	PARTS_CALL(put_env, s, plan);
 	snprintf(tmp, sizeof(tmp), "%s/tmp", s->home);
 	harness_plan_env(plan, "HOME", s->home);
 	harness_plan_env(plan, "TMPDIR", tmp);
@@ -81,13 +74,13 @@ struct proc_bounds session_bounds(const struct session *s)
 				 .uid = s->user.uid,
 				 .gid = s->user.gid };
 
-	session_parts_put_bounds(s, &b);
+	PARTS_CALL(put_bounds, s, &b);
 	return b;
 }
 
 int session_bounds_open(struct session *s, struct err *e)
 {
-	return session_parts_open_bounds(s, e);
+	return PARTS_FIRST(open_bounds, s, e);
 }
 
 char **session_environ(const struct session *s, const char *marker)
@@ -109,7 +102,7 @@ static void own_files(const struct session *s, struct harness_plan *plan)
 
 	if (places->skills_dir)
 		harness_plan_file(plan, places->skills_dir, NULL);
-	session_parts_put_files(s, plan);
+	PARTS_CALL(put_files, s, plan);
 }
 
 static void fill_request(const struct session *s, struct harness_request *r)
@@ -131,7 +124,7 @@ static void fill_request(const struct session *s, struct harness_request *r)
 		.auth_method = s->setup.auth_method,
 	};
 	r->of.rules = session_parts_rules_need(s);
-	session_parts_put_request(s, r);
+	PARTS_CALL(put_request, s, r);
 }
 
 bool harness_opening(const struct session *s)
@@ -219,7 +212,7 @@ static void note_exit(struct session *s, const struct proc_status *st, const cha
 /* For its turn, and for who waits for it. */
 static void find_why(struct session *s, const struct proc_status *st, struct turn_error *ret)
 {
-	if (s->harness.state != H_STOPPING && session_parts_explain_exit(s, st, ret))
+	if (s->harness.state != H_STOPPING && PARTS_FIRST(explain_exit, s, st, ret))
 		return;
 	*ret = (struct turn_error){ .cls = "harness_exit", .retryable = true };
 	if (s->harness.closed_output && st->signalled && !st->exited) {
@@ -251,12 +244,12 @@ static void on_gone(void *ctx, const struct proc_status *st)
 	harness_pool_ended(s);
 	loop_timer_cancel(&s->harness.start_timer);
 	loop_timer_cancel(&s->harness.adapter_timer);
-	session_parts_disconnect(s);
+	PARTS_CALL(disconnect, s);
 	if (harness_opening(s))
 		harness_opened(s, &e);
 	harness_set_state(s, H_NONE);
 	s->harness.restart = false;
-	session_parts_cancel_questions(s);
+	PARTS_CALL(cancel_questions, s);
 	settings_fail(s, &e);
 	if (s->turn.current && s->turn.current->state == TURN_CANCELLING)
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "cancelled" });
@@ -358,10 +351,10 @@ static int launch(struct session *s, struct err *e)
 
 int harness_launch(struct session *s, struct err *e)
 {
-	int r = session_parts_open_bounds(s, e);
+	int r = PARTS_FIRST(open_bounds, s, e);
 
 	if (r == 0)
-		r = session_parts_connect(s, e);
+		r = PARTS_FIRST(connect, s, e);
 	if (r > 0) {
 		s->harness.connecting = true;
 		harness_set_state(s, H_STARTING);
@@ -371,7 +364,7 @@ int harness_launch(struct session *s, struct err *e)
 	if (r == 0)
 		r = launch(s, e);
 	if (r < 0)
-		session_parts_disconnect(s);
+		PARTS_CALL(disconnect, s);
 	return r;
 }
 
@@ -385,7 +378,7 @@ void harness_walled(struct session *s, const struct err *error)
 	harness_set_state(s, H_NONE);
 	if (wanted && !error && launch(s, &e) == 0)
 		return;
-	session_parts_disconnect(s);
+	PARTS_CALL(disconnect, s);
 	if (wanted)
 		harness_opened(s, error ? error : &e);
 	else
@@ -479,7 +472,7 @@ void harness_opened(struct session *s, const struct err *e)
 		fail_waiting_turn(s, e);
 		session_open_undone(s);
 	}
-	if (e || !session_parts_delay_answer(s))
+	if (e || !PARTS_FIRST(delays_answer, s))
 		harness_answer_waiters(s, e);
 	if (e && opening) {
 		s->stored.remove = true;

@@ -13,10 +13,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "proc/cgroup/cgroup_place.h"
-#include "session/parts/workspace/provision.h"
-#include "session/parts/approval/approval_internal.h"
-#include "session/parts/draft/draft_internal.h"
-#include "session/parts/mcp/session_mcp_internal.h"
+#include "session/core/session_part.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -113,7 +110,7 @@ bool harness_pool_busy(const struct session *s)
 {
 	return s->turn.current || s->turn.queued || s->turn.ending || s->harness.copying ||
 	       !list_empty(&s->harness.open_waiters) || !list_empty(&s->harness.settings) ||
-	       session_parts_hold_harness(s);
+	       PARTS_FIRST(holds_harness, s);
 }
 
 /* Nothing is under way in the harness, and stopping it loses nothing. */
@@ -430,7 +427,7 @@ static void update_used(struct session *s)
 void harness_pool_update(struct session *s)
 {
 	if (harness_pool_waits(s) &&
-	    (!wanted(s) || s->harness.copying || session_parts_preparing(s)))
+	    (!wanted(s) || s->harness.copying || PARTS_FIRST(is_preparing, s)))
 		leave_queue(s);
 	update_used(s);
 	update_lonely(s);

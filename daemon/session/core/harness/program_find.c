@@ -1,4 +1,4 @@
-#include "session/parts/programs/programs.h"
+#include "session/core/harness/program_find.h"
 
 #include "session/core/session_paths.h"
 

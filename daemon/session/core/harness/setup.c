@@ -13,7 +13,7 @@
 #include "base/os/locked.h"
 #include "harnesses/choices.h"
 #include "json/jstr.h"
-#include "session/parts/secrets/session_env.h"
+#include "session/core/harness/session_env.h"
 
 #define CHOICE_MAX 4096	       /* bytes of an option's id or value */
 #define CHOICES_MAX (64 * KIB) /* of all that a client chose */

@@ -23,6 +23,12 @@ struct level_wish {
 	bool log;      /* what is refused becomes an event */
 };
 
+/* What the operator says: --level, --level-min. */
+struct level_policy {
+	struct level_wish wish; /* of sessions whose client names none */
+	enum confine_level min;
+};
+
 /* A harness's own sandbox, besides the level. */
 enum inner_choice { INNER_UNSAID, INNER_OFF, INNER_ON };
 

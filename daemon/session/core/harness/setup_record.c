@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "harnesses/choices.h"
 #include "json/jstr.h"
-#include "session/parts/secrets/session_env.h"
+#include "session/core/harness/session_env.h"
 
 /* A provider without a secret is written down. */
 static bool keeps_provider(const struct setup *s)

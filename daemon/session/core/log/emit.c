@@ -9,6 +9,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/redact/redact_internal.h"
+#include "session/core/session_part.h"
 
 #include <stdio.h>
 
@@ -105,11 +106,11 @@ static void put_update(struct buf *b, struct slice update, const char *key, stru
 	jw_end_obj(&w);
 }
 
-/* What an update has of its own besides: the id that clients know, and of which attempt it is. */
+/* What an update has of its own besides: the id that clients know, and which turn it tries again. */
 struct emit_marks {
 	const char *key;
 	struct slice id;
-	const struct turn_proof *attempt;
+	const struct session_turn *again; /* the turn whose prompt are words of the daemon; or NULL */
 };
 
 static void emit(struct session *s, enum harness_update kind, struct slice update,
@@ -128,8 +129,8 @@ static void emit(struct session *s, enum harness_update kind, struct slice updat
 		jw_members(&w, session_mask_json(s, meta, false, NULL, &more), "acpd");
 	put_parent(&w, context_now(s));
 	begin_acpd(&w, s, context_now(s));
-	if (marks->attempt)
-		turn_attempt_put(marks->attempt, &w);
+	if (marks->again)
+		PARTS_CALL(put_end, marks->again, &w, END_PROMPT);
 	buf_puts(w.b, "}}}}");
 	append(s, kind, origin);
 }
@@ -144,7 +145,7 @@ void event_emit_prompt(struct session *s, struct slice update, uint64_t origin, 
 {
 	masked_stream_flush(s);
 	emit(s, UPDATE_USER_CHUNK, update, SLICE_NONE, origin,
-	     &(struct emit_marks){ .attempt = again ? &s->turn.current->proof : NULL });
+	     &(struct emit_marks){ .again = again ? s->turn.current : NULL });
 }
 
 void event_emit_named(struct session *s, const struct harness_event *ev, const char *key,
@@ -275,7 +276,7 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 
 	jw_uint(&w, "seq", s->log.events.last + 1);
 	jw_uint(&w, "turn", t->no);
-	if (!t->proof.retried) /* else the prompt goes on */
+	if (!t->goes_on) /* else the prompt goes on */
 		jw_str(&w, "key", t->key);
 	if (r->failed) {
 		turn_error_put(&w, "error", r->error);
@@ -290,9 +291,7 @@ void event_emit_turn_end(struct session *s, const struct session_turn *t,
 	jw_uint(&w, "turn", t->no);
 	put_request_id(&w, &t->trace);
 	put_labels(&w, s);
-	turn_budget_put_end(t, &w);
-	turn_proof_put(t, PROOF_WHOLE, &w);
-	turn_tries_put(t, &w);
+	PARTS_CALL(put_end, t, &w, END_EVENT);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	buf_puts(w.b, "}}");

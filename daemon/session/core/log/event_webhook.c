@@ -4,6 +4,7 @@
 #include "json/jenc.h"
 #include "outbox/outbox.h"
 #include "session/core/redact/redact_internal.h"
+#include "session/core/session_part.h"
 
 void event_webhook(struct session *s, enum webhook_type type, const char *key, struct slice members)
 {
@@ -40,16 +41,15 @@ static void put_turn(struct jw *w, const struct session *s, const struct session
 	if (t->no)
 		jw_uint(w, "turn", t->no);
 	put_incarnation(w, s, t);
-	if (!t->proof.retried) /* else the prompt goes on */
+	if (!t->goes_on) /* else the prompt goes on */
 		jw_str(w, "key", t->key);
 	if (r->failed) {
 		turn_error_put(w, "error", r->error);
 	} else {
 		jw_raw(w, "stopReason", jobj_get(r->result, "stopReason").raw);
 		account_put_acp(&t->account, NULL, w, "usage");
-		budget_stop_put(&t->trip, w);
 	}
-	turn_proof_put(t, PROOF_BRIEF, w);
+	PARTS_CALL(put_end, t, w, END_WEBHOOK);
 	session_labels_put(w, s->setup.labels);
 	if (*t->trace.parent)
 		jw_str(w, "traceparent", t->trace.parent);

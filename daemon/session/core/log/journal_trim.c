@@ -14,7 +14,7 @@
 #include "json/jstr.h"
 #include "session/core/session_paths.h"
 #include "session/core/store/retain.h"
-#include "session/parts/approval/approval_internal.h"
+#include "session/core/session_part.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ void trim_put_base(struct session *s, struct buf *b, uint64_t to)
 	jw_uint(&w, "told", s->log.last_content);
 	incarnations_put(&s->log.incarnations, &w, "incarnations");
 	jw_uint(&w, "turns", s->turn.count);
-	session_parts_put_base(&w, s);
+	PARTS_CALL(put_base, &w, s);
 	jw_str(&w, "title", s->title);
 	keyed_results_put(s, &w, "keys");
 	client_ids_put(&s->turn.ids, &w, "ids");
@@ -73,7 +73,7 @@ void trim_load_base(struct session *s, struct slice value)
 	s->log.last_content = MAX(s->log.last_content, jobj_uint(value, "told"));
 	incarnations_load(&s->log.incarnations, jobj_get(value, "incarnations"));
 	s->turn.count = MAX(s->turn.count, jobj_uint(value, "turns"));
-	session_parts_load_base(s, value);
+	PARTS_CALL(load_base, s, value);
 	if (jstr_decode(jobj_get(value, "title"), 64 * KIB, &title) == 0)
 		xstrset(&s->title, title);
 	keyed_results_load(s, jobj_get(value, "keys"));
@@ -108,7 +108,7 @@ static bool note_base(struct session *s, struct slice base)
 	s->log.events.trimming = true;
 	paths_note_head(s);
 	harness_note_native(s);
-	usage_record_note_totals(s, s->turn.last_counted);
+	turn_totals_note(s, s->turn.last_counted);
 	evlog_note(&s->log.events, "base", base);
 	done = evlog_flush(&s->log.events) == 0 && s->log.events.last == last;
 	s->log.events.trimming = trimming;

@@ -4,6 +4,11 @@
 
 #include <stdio.h>
 
+const char *turn_trace(const struct session_turn *t, char out[TRACEPARENT_SIZE])
+{
+	return t->span.on ? span_text(&t->span, out) : t->trace.parent;
+}
+
 static void write_line(const struct session *s, const struct session_turn *t, enum log_level level,
 		       const char *event, va_list ap)
 {

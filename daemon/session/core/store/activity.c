@@ -10,12 +10,7 @@
 
 #include "base/clock.h"
 #include "session/core/harness/harness_pool.h"
-#include "session/parts/workspace/baseline.h"
-#include "session/parts/workspace/inspection.h"
-#include "session/parts/workspace/provision.h"
-#include "session/parts/approval/approval_internal.h"
-#include "session/parts/model/session_model_internal.h"
-#include "session/parts/mcp/session_mcp_internal.h"
+#include "session/core/session_part.h"
 
 void activity_init(struct store_activity *a)
 {
@@ -26,8 +21,8 @@ void activity_init(struct store_activity *a)
 
 static bool works(const struct session *s)
 {
-	return harness_pool_busy(s) || harness_pool_waits(s) || session_parts_have_job(s) ||
-	       session_parts_working(s);
+	return harness_pool_busy(s) || harness_pool_waits(s) || PARTS_FIRST(has_job, s) ||
+	       PARTS_FIRST(is_working, s);
 }
 
 static void set_idle(struct store_activity *a)
@@ -95,7 +90,6 @@ static void note_deadlines(const struct session *s, struct deadline *ret)
 		const char *what;
 		uint64_t due;
 	} timers[] = {
-		{ "turnSeconds", turn_budget_due(s) },
 		{ "turnCancelled", s->turn.cancel_timer.due },
 		{ "detachedCancel", s->detach_timer.due },
 		{ "harnessStart", s->harness.start_timer.due },
@@ -113,12 +107,12 @@ static void add_work(const struct session *s, struct store_work *ret)
 	ret->turns += (s->turn.current ? 1 : 0) + s->turn.ending;
 	ret->queued += s->turn.queued;
 	ret->waiting += harness_pool_waits(s);
-	ret->jobs += session_parts_have_job(s) ||
+	ret->jobs += PARTS_FIRST(has_job, s) ||
 		     !list_empty((struct list *)&s->harness.open_waiters);
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
 		ret->tool_calls += c->open;
 	note_deadlines(s, &ret->next);
-	session_parts_put_work(s, ret);
+	PARTS_CALL(put_work, s, ret);
 }
 
 void store_work(const struct session_store *st, struct store_work *ret)

@@ -3,7 +3,7 @@
 
 #include "fetcher/fetcher.h"
 #include "json/jenc.h"
-#include "session/parts/programs/programs.h"
+#include "session/core/harness/program_find.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "session/parts/workspace/provision.h"
 #include "session/core/session_paths.h"
 #include "session/core/log/journal_trim.h"
 #include "session/core/session_part.h"
@@ -28,7 +27,7 @@ static bool removable(const struct session *s)
 	       !s->harness.copying && !s->harness.proc && list_empty(&s->watchers) &&
 	       list_empty(&s->log.readers) && list_empty(&s->harness.open_waiters) &&
 	       list_empty(&s->close_waiters) && list_empty(&s->turn.queue) &&
-	       !session_parts_preparing(s);
+	       !PARTS_FIRST(is_preparing, s);
 }
 
 uint64_t retain_closed_at(const struct session *s)

@@ -10,7 +10,6 @@
 #include "session/core/session_states.h"
 #include "session/core/store/session_recover.h"
 #include "session/core/store/session_summary.h"
-#include "session/parts/users/session_user.h"
 
 #include "base/util.h"
 #include "base/clock.h"
@@ -22,8 +21,7 @@
 #include "session/core/session_paths.h"
 #include "session/core/log/journal_record.h"
 #include "session/core/log/journal_trim.h"
-#include "session/parts/approval/approval_internal.h"
-#include "session/parts/draft/draft_internal.h"
+#include "session/core/session_part.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -47,12 +45,10 @@ struct journal_reading {
 	uint64_t next; /* number of the event that should come next */
 	size_t bad;    /* lines that could not be read so far */
 	uint64_t turn; /* newest turn with an event or an end */
-	struct session_turn
+	struct session_turn *
 		open; /* has begun and not ended (no 0: none); those that waited may end before it */
 	uint64_t taken_seq; /* an event of the incarnation that took what is open */
 	char *begun;	    /* the last "turn" record, raw */
-	struct turn_proof
-		retried; /* of the turn that another attempt was to follow, which has not ended (first 0: none) */
 };
 
 /* --- records ------------------------------------------------------------------------------------------ */
@@ -76,7 +72,7 @@ static void on_head(struct journal_reading *r, const struct journal_record *rec)
 	if (r->s->stored.imported)
 		return; /* nothing is ever started with what else it says */
 	setup_load(&r->s->setup, rec->value);
-	session_parts_load_record(r->s, rec->value);
+	PARTS_CALL(load_record, r->s, rec->value);
 }
 
 static void on_native(struct journal_reading *r, const struct journal_record *rec)
@@ -88,7 +84,7 @@ static void on_totals(struct journal_reading *r, const struct journal_record *re
 {
 	totals_load(&r->s->turn.totals, rec->value);
 	r->s->turn.last_counted = jobj_uint(rec->value, "turn");
-	r->open.counted |= r->open.no && r->s->turn.last_counted == r->open.no;
+	r->open->counted |= r->open->no && r->s->turn.last_counted == r->open->no;
 }
 
 static void on_begun(struct journal_reading *r, const struct journal_record *rec)
@@ -127,17 +123,18 @@ static const struct {
 
 static void open_turn(struct journal_reading *r, uint64_t no)
 {
-	account_done(&r->open.account);
+	turn_free(r->open);
 	tool_calls_forget(r->s);
-	session_parts_recall_turn_end(r->s, false);
-	r->open = (struct session_turn){ .no = no, .session = r->s };
+	PARTS_CALL(recall_turn_end, r->s, false);
+	r->open = turn_blank(r->s);
+	r->open->no = no;
 }
 
 /* The clock of the journal: the turn lasts from its first event to its last. */
 static void on_turn_event(struct journal_reading *r, const struct journal_record *rec,
 			  struct slice update)
 {
-	struct session_turn *t = &r->open;
+	struct session_turn *t = r->open;
 
 	if (!t->started_ms) {
 		t->started_ms = t->started_mono = rec->time_ms;
@@ -154,33 +151,16 @@ static void on_turn_event(struct journal_reading *r, const struct journal_record
 	}
 }
 
-/* Other turns may end between two attempts: prompts that were cancelled while they waited. */
-static void note_attempt(struct journal_reading *r, uint64_t seq, struct slice acpd)
-{
-	struct turn_proof p = { 0 };
-
-	turn_proof_load(&p, acpd);
-	if (p.retried) {
-		r->retried = (struct turn_proof){ .attempt = p.attempt,
-						  .attempts = p.attempts,
-						  .first = p.first,
-						  .retried = true };
-		r->taken_seq = seq;
-	} else if (p.first && p.first == r->retried.first) {
-		r->retried = (struct turn_proof){ 0 };
-	}
-	turn_proof_done(&p);
-}
-
 static void on_turn_end(struct journal_reading *r, uint64_t seq, struct slice params)
 {
 	struct slice acpd = jobj_get(jobj_get(params, "_meta").raw, "acpd").raw;
 
-	if (r->open.no == jobj_uint(params, "turn"))
+	if (r->open->no == jobj_uint(params, "turn"))
 		open_turn(r, 0);
 	if (jobj_get(params, "key").type == J_STRING)
 		keyed_result_recall(r->s, params, slice_of(r->begun));
-	note_attempt(r, seq, acpd);
+	if (PARTS_FIRST(recall_ended, r->s, acpd))
+		r->taken_seq = seq;
 }
 
 /* Which ids clients have seen: none of them comes again. */
@@ -223,12 +203,12 @@ static void on_event(struct journal_reading *r, const struct journal_record *rec
 	if (r->s->stored.imported)
 		return; /* no turn follows, and none is to be ended */
 	if (turn && rec->kind != EVENT_TURN_END) {
-		if (r->open.no != turn)
+		if (r->open->no != turn)
 			open_turn(r, turn);
 		on_turn_event(r, rec, update);
 	}
 	note_id(r->s, rec->kind, update);
-	session_parts_recall_event(r->s, rec->kind, jobj_get(params, "event").raw);
+	PARTS_CALL(recall_event, r->s, rec->kind, jobj_get(params, "event").raw);
 	if (rec->kind == EVENT_TURN_END)
 		on_turn_end(r, rec->seq, params);
 }
@@ -255,6 +235,20 @@ static void on_record(void *ctx, const struct journal_record *rec)
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
 		if (slice_is(rec->kind_name, notes[i].kind))
 			notes[i].fn(r, rec);
+}
+
+/* A turn that was to go on with a prompt of the journal, and never began. */
+static void take_next(struct journal_reading *r)
+{
+	struct session_turn *next = orphaned_next(r->s);
+
+	if (!PARTS_FIRST(recall_next, r->s, next)) {
+		turn_free(next);
+		return;
+	}
+	r->s->turn.count = next->no;
+	turn_free(r->open);
+	r->open = next;
 }
 
 /* --- one session ---------------------------------------------------------------------------------------- */
@@ -331,18 +325,18 @@ static bool usable(struct session *s, struct journal_reading *r)
 static struct session *recover(struct session_store *st, const char *id)
 {
 	struct session *s = session_blank(st, id);
-	struct journal_reading r = { .s = s, .next = 1 };
+	struct journal_reading r = { .s = s, .next = 1, .open = turn_blank(s) };
 	_cleanup_(freep) char *begun = NULL;
 	bool ok = usable(s, &r);
 
 	free(r.harness);
 	begun = r.begun;
 	if (!ok) {
-		account_done(&r.open.account);
+		turn_free(r.open);
 		session_free(s);
 		return NULL;
 	}
-	session_parts_recovered(s);
+	PARTS_CALL(recovered, s);
 	journal_watch(s);
 	session_set_state(s, SESSION_CLOSED);
 	s->harness.caps = s->def->caps;
@@ -351,13 +345,14 @@ static struct session *recover(struct session_store *st, const char *id)
 		xstrset(&s->harness.native_id, NULL); /* what the harness remembered is gone */
 	s->harness.home_filled = s->stored.recovered = true;
 	s->harness.began = s->turn.count > 0;
-	r.open.incarnation = xstrdup(incarnations_at(&s->log.incarnations, r.taken_seq));
-	if (!r.open.no && r.retried.retried)
-		orphaned_attempt(s, &r.open, &r.retried);
-	if (r.open.no)
-		orphaned_turn_end(s, &r.open, slice_of(begun));
-	session_parts_recall_turn_end(s, false); /* of a turn whose end is damaged */
-	free(r.open.incarnation);
+	if (!r.open->no)
+		take_next(&r);
+	if (r.open->no) {
+		xstrset(&r.open->incarnation, incarnations_at(&s->log.incarnations, r.taken_seq));
+		orphaned_turn_end(s, r.open, slice_of(begun));
+	}
+	turn_free(r.open);
+	PARTS_CALL(recall_turn_end, s, false); /* of a turn whose end is damaged */
 	evlog_shrink(&s->log.events);
 	summary_write(s);
 	return s;

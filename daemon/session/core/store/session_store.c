@@ -12,23 +12,14 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "session/parts/bundle/bundle_internal.h"
-#include "session/parts/workspace/provision.h"
-#include "session/parts/workspace/inspection.h"
 #include "session/core/harness/harness_pool.h"
 #include "outbox/outbox.h"
-#include "session/parts/programs/programs.h"
 #include "session/core/session_paths.h"
 #include "session/core/store/session_recover.h"
 #include "session/core/store/session_summary.h"
-#include "session/parts/users/session_user.h"
-#include "session/parts/users/uid_lending.h"
 #include "session/core/store/retain.h"
 #include "workspace/derive.h"
-#include "session/parts/check/session_check_internal.h"
-#include "session/parts/draft/draft_internal.h"
-#include "session/parts/model/session_model_internal.h"
-#include "session/parts/network/session_network.h"
+#include "session/core/session_part.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -109,13 +100,13 @@ void store_background_idle(void *ctx)
 {
 	struct session_store *st = ctx;
 
-	store_parts_idle(st);
+	PARTS_CALL(store_idle, st);
 	store_check_stopped(st);
 }
 
 static void on_tree_removed(void *ctx, const char *path)
 {
-	store_parts_tree_removed(ctx, path);
+	PARTS_CALL(store_tree_removed, ctx, path);
 }
 
 static void open_workspaces(struct session_store *st, const struct store_config *cfg)
@@ -141,7 +132,7 @@ static void open_workspaces(struct session_store *st, const struct store_config 
 
 static void on_gone(void *ctx, const char *name)
 {
-	store_parts_removed(ctx, name);
+	PARTS_CALL(store_removed, ctx, name);
 }
 
 static void remove_foreign(void *ctx, const char *path)
@@ -184,7 +175,7 @@ static void set_limits(struct session_store *st, const struct store_config *cfg)
 	st->pool.start = cfg->harness_start;
 	st->pool.session_max = cfg->session_max;
 	st->retention.keep = cfg->keep;
-	store_parts_configure(st, cfg);
+	PARTS_CALL(store_configure, st, cfg);
 }
 
 void store_set_limits(struct session_store *st, const struct store_config *cfg)
@@ -220,13 +211,13 @@ struct session_store *store_new(struct loop *loop, struct proc_host *procs,
 	activity_init(&st->activity);
 	problems_init(&st->problems);
 	if (make_dirs(st, e) < 0 || find_agent_user(st, cfg->agent_user, e) < 0 ||
-	    store_parts_open(st, cfg, e) < 0 || open_ledger(st, e) < 0)
+	    PARTS_FIRST(store_open, st, cfg, e) < 0 || open_ledger(st, e) < 0)
 		return store_free(st);
 	limit_ledger(st, cfg);
 	open_workspaces(st, cfg);
 	if (open_removal(st, e) < 0)
 		return store_free(st);
-	store_parts_begin(st);
+	PARTS_CALL(store_begin, st);
 	proc_host_on_idle(procs, store_background_idle, st);
 	recover_begin(st);
 	retain_begin(st);
@@ -250,7 +241,7 @@ struct session_store *store_free(struct session_store *st)
 		session_free(s);
 	session_index_done(&st->by_id);
 	st->removal = removal_close(st->removal);
-	store_parts_free(st); /* after the removal, which tells parts of what is gone */
+	PARTS_CALL(store_free, st); /* after the removal, which tells parts of what is gone */
 	st->ledger = ledger_free(st->ledger);
 	if (st->workspaces.archives)
 		archive_on_problem(st->workspaces.archives, NULL, NULL);
@@ -306,7 +297,7 @@ void store_totals(const struct session_store *st, struct store_totals *ret)
 		ret->noise[i] = *proc_host_noise(st->procs, (enum noise_from)i);
 	ret->long_lines = proc_host_prescans(st->procs);
 	removal_count(st->removal, &ret->removal);
-	store_parts_totals(st, ret);
+	PARTS_CALL(store_totals, st, ret);
 }
 
 void store_life(const struct session_store *st, struct store_life *ret)
@@ -394,12 +385,12 @@ void store_stop(struct session_store *st, void (*done)(void *ctx), void *ctx)
 	st->stopped_ctx = ctx;
 	list_each(s, &st->sessions, struct session, link) {
 		turns_end_all(s);
-		session_parts_stop(s);
+		PARTS_CALL(stop, s);
 		harness_stop(s);
 	}
 	derive_stop(&st->workspaces);
 	removal_stop(st->removal);
-	store_parts_stop(st);
+	PARTS_CALL(store_stop, st);
 	retain_stop(st);
 	store_check_stopped(st);
 }

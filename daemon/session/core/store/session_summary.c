@@ -17,7 +17,7 @@
 #include "session/core/log/journal_record.h"
 #include "session/core/log/journal_trim.h"
 #include "session/core/session_paths.h"
-#include "session/parts/approval/approval_internal.h"
+#include "session/core/session_part.h"
 
 #include <stdio.h>
 
@@ -35,9 +35,11 @@ static char *summary_path(const struct session *s)
 static bool rests(const struct session *s)
 {
 	const struct session_turns *t = &s->turn;
+	struct store_work work = { 0 };
 
+	PARTS_CALL(put_work, s, &work);
 	return !t->current && !t->ending && list_empty((struct list *)&t->queue) &&
-	       list_empty((struct list *)&t->unwritten) && !approval_of(s)->nopen;
+	       list_empty((struct list *)&t->unwritten) && !work.questions;
 }
 
 static bool is_due(const struct session *s)
@@ -57,7 +59,7 @@ static bool put_summary(struct session *s, struct buf *b)
 	jw_obj(&w, NULL);
 	done = evlog_outline_put(&s->log.events, &w);
 	jw_uint(&w, "updated", s->updated_ms);
-	session_parts_put_summary(&w, s);
+	PARTS_CALL(put_summary, &w, s);
 	jw_end_obj(&w);
 	return done;
 }
@@ -79,7 +81,7 @@ static bool put_lines(struct session *s, struct buf *file)
 	put_line(file, "session", &b);
 	harness_put_native(s, &b);
 	put_line(file, "native", &b);
-	usage_record_put_totals(s, s->turn.last_counted, &b);
+	turn_totals_put(s, s->turn.last_counted, &b);
 	put_line(file, "totals", &b);
 	trim_put_base(s, &b, s->log.events.trimmed);
 	put_line(file, "base", &b);
@@ -143,7 +145,7 @@ static bool take_up(struct session *s, struct slice summary)
 		return false;
 	s->log.summarized = l->written;
 	s->updated_ms = jobj_uint(summary, "updated");
-	session_parts_load_summary(s, summary);
+	PARTS_CALL(load_summary, s, summary);
 	return true;
 }
 

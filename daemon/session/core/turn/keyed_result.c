@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "session/core/session_part.h"
 
 #include <stdio.h>
 
@@ -52,7 +53,7 @@ void keyed_result_add(struct session *s, const struct session_turn *t, const str
 		k->proof = r->proof.n ? xstrndup(r->proof.p, r->proof.n) : NULL;
 		return;
 	}
-	turn_put_result(&brief, t, r->seq, PROOF_BRIEF);
+	turn_put_result(&brief, t, r->seq, END_KEPT);
 	k->result = xstrndup(brief.data, brief.len);
 }
 
@@ -83,12 +84,6 @@ bool keyed_result_answer(const struct session *s, const char *key, turn_done_fn 
 
 /* --- by the event of the turn's end --------------------------------------------------------------------------- */
 
-static void put_acpd(struct jw *w, struct slice acpd)
-{
-	jw_members(w, acpd, "checks");
-	turn_proof_put_checks(acpd, PROOF_BRIEF, w);
-}
-
 static char *result_of(struct slice params, struct slice acpd)
 {
 	struct slice meta = jobj_get(params, "_meta").raw;
@@ -102,7 +97,8 @@ static char *result_of(struct slice params, struct slice acpd)
 	jw_obj(&w, "_meta");
 	jw_members(&w, meta, "acpd");
 	jw_obj(&w, "acpd");
-	put_acpd(&w, acpd);
+	if (!PARTS_FIRST(put_kept, &w, acpd, false))
+		jw_members(&w, acpd, NULL);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
@@ -110,17 +106,13 @@ static char *result_of(struct slice params, struct slice acpd)
 	return b.data;
 }
 
-static char *proof_of(struct slice acpd)
+static char *failure_of(struct slice acpd)
 {
 	struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	if (jobj_get(acpd, "checks").type != J_OBJECT)
+	if (!PARTS_FIRST(put_kept, &w, acpd, true))
 		return NULL;
-	jw_obj(&w, NULL);
-	turn_proof_put_checks(acpd, PROOF_BRIEF, &w);
-	jw_raw(&w, "attempt", jobj_get(acpd, "attempt").raw);
-	jw_end_obj(&w);
 	buf_putc(&b, '\0');
 	return b.data;
 }
@@ -145,7 +137,7 @@ void keyed_result_recall(struct session *s, struct slice params, struct slice be
 		return;
 	}
 	turn_error_load(jobj_get(params, "error").raw, &k->error);
-	k->proof = proof_of(acpd);
+	k->proof = failure_of(acpd);
 }
 
 /* --- all of them, in what stands for events that are given up --------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "session/parts/approval/approval_internal.h"
+#include "session/core/session_part.h"
 
 #include <stdio.h>
 
@@ -67,8 +67,7 @@ static bool on_line(void *ctx, uint64_t n _unused_, struct slice line)
 	u.whole_turn = true;
 	account_usage(&x->t->account, &u);
 	x->recorded = true;
-	turn_proof_load(&x->t->proof, line);
-	budget_stop_load(jobj_get(line, "stopDetail").raw, &x->t->trip);
+	PARTS_CALL(turn_load, x->t, line, true);
 	if (jstr_decode(jobj_get(line, "stopReason"), 64, &x->stop_reason) < 0)
 		load_error(x->t, jobj_get(line, "error").raw);
 	return false;
@@ -84,8 +83,7 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 
 	if (!turn || (turn != t->no && t->started_ms))
 		return;
-	if (!t->proof.attempt)
-		turn_proof_load(&t->proof, begun);
+	PARTS_CALL(turn_load, t, begun, false);
 	if (jdec_int(jobj_get(begun, "ledger"), &n) == 0 && n > 0)
 		*since = (uint64_t)n;
 	jstr_decode(jobj_get(begun, "key"), SESSION_KEY_LEN, &t->key);
@@ -100,30 +98,31 @@ static void load_begun(struct session_turn *t, struct slice begun, uint64_t *sin
 static void close_open(struct session *s, struct session_turn *t)
 {
 	s->turn.current = t;
-	session_parts_recall_turn_end(s, true);
+	PARTS_CALL(recall_turn_end, s, true);
 	tool_calls_close(s, t->ended_mono);
 	s->turn.current = NULL;
 }
 
-void orphaned_attempt(struct session *s, struct session_turn *t, const struct turn_proof *before)
+struct session_turn *orphaned_next(struct session *s)
 {
-	t->session = s;
-	t->no = ++s->turn.count;
-	t->ended_ms = s->updated_ms;
-	t->proof = (struct turn_proof){ .wanted = true,
-					.attempt = before->attempt + 1,
-					.attempts = before->attempts,
-					.first = before->first };
-	t->counted = s->turn.last_counted >= t->no;
+	struct session_turn *next = turn_blank(s);
+
+	next->no = s->turn.count + 1;
+	next->ended_ms = s->updated_ms;
+	next->counted = s->turn.last_counted >= next->no;
+	return next;
 }
 
-/* t was to be followed by another attempt. */
+/* t was to be followed by another turn with its prompt. */
 static void end_next(struct session *s, const struct session_turn *t, struct slice begun)
 {
-	struct session_turn next = { .incarnation = t->incarnation };
+	struct session_turn *next = orphaned_next(s);
 
-	orphaned_attempt(s, &next, &t->proof);
-	orphaned_turn_end(s, &next, begun);
+	PARTS_CALL(turn_follow, t, next);
+	s->turn.count = next->no;
+	next->incarnation = xstrdup(t->incarnation);
+	orphaned_turn_end(s, next, begun);
+	turn_free(next);
 }
 
 void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun)
@@ -144,16 +143,13 @@ void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice b
 	}
 	close_open(s, t);
 	if (!t->counted)
-		turn_budget_end(s, t);
+		PARTS_CALL(turn_closing, s, t);
 	if (x.recorded)
-		usage_record_count(s, t);
-	else if (usage_record_turn(s, t) < 0)
+		PARTS_CALL(turn_count, s, t);
+	else if (PARTS_FIRST(turn_record, s, t) < 0)
 		log_error("session", "the usage ledger cannot be written", "session", s->id);
 	turn_end_write(s, t, &b, &r);
 	free(x.stop_reason);
-	if (t->proof.retried)
+	if (t->goes_on)
 		end_next(s, t, begun);
-	free(t->key);
-	turn_proof_done(&t->proof);
-	account_done(&t->account);
 }

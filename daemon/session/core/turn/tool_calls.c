@@ -6,11 +6,9 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "session/parts/confinement/session_limits.h"
-#include "session/parts/draft/draft_internal.h"
-#include "session/parts/rules/rule_request.h"
+#include "session/core/session_part.h"
 
-static struct turn_tool_call *call_find(const struct session *s, struct slice id)
+struct turn_tool_call *tool_call_find(const struct session *s, struct slice id)
 {
 	/* the newest are the likeliest */
 	for (const struct list *at = s->turn.calls.prev; at != &s->turn.calls; at = at->prev) {
@@ -47,7 +45,7 @@ static struct turn_tool_call *call_add(struct session *s, struct slice id, uint6
 	c->id = xstrndup(id.p, id.n);
 	c->open = true;
 	c->since = now;
-	tool_call_span_begin(s, c);
+	PARTS_CALL(tool_call_begin, s, c);
 	list_add_tail(&s->turn.calls, &c->link);
 	s->turn.ncalls++;
 	return c;
@@ -58,7 +56,7 @@ static void call_ended(struct session *s, struct turn_tool_call *c, bool ok, uin
 	uint64_t ms = now > c->since ? now - c->since : 0;
 
 	c->open = false;
-	tool_call_span_end(s, c, ok, ms);
+	PARTS_CALL(tool_call_end, s, c, ok, ms);
 	if (s->turn.current)
 		account_tool(&s->turn.current->account, c->name ? c->name : "other", ok, ms);
 }
@@ -118,14 +116,14 @@ void tool_calls_close(struct session *s, uint64_t now)
 	}
 	while (!list_empty(&s->turn.messages))
 		message_free(s, list_first(&s->turn.messages, struct turn_message, link));
-	served_calls_leave_turn(s);
+	PARTS_CALL(tool_calls_left, s);
 }
 
 void tool_calls_forget(struct session *s)
 {
 	while (!list_empty(&s->turn.calls))
 		call_free(s, list_first(&s->turn.calls, struct turn_tool_call, link));
-	served_calls_leave_turn(s);
+	PARTS_CALL(tool_calls_left, s);
 }
 
 /* What an update of a call has, found in one pass: an update may be as long as a line of the harness. */
@@ -167,7 +165,7 @@ static void emit_announcement(struct session *s, const struct call_update *u, st
 
 struct slice tool_call_id(struct session *s, struct slice id)
 {
-	const struct turn_tool_call *c = call_find(s, id);
+	const struct turn_tool_call *c = tool_call_find(s, id);
 
 	return c ? slice_of(c->ours) : SLICE_NONE;
 }
@@ -178,14 +176,14 @@ static struct turn_tool_call *call_begin(struct session *s, struct slice call, s
 	struct turn_tool_call *c = call_add(s, id, clock_mono_ms());
 
 	c->ours = client_ids_unique(&s->turn.ids, ID_CALL, id, session_running(s));
-	served_calls_announced(s, c, call, word);
+	PARTS_CALL(tool_call_announced, s, c, call, word);
 	return c;
 }
 
 static struct turn_tool_call *call_announced(struct session *s, struct slice call, struct slice id,
 					     const struct call_update *u, enum call_word word)
 {
-	struct turn_tool_call *c = call_find(s, id);
+	struct turn_tool_call *c = tool_call_find(s, id);
 
 	if (c)
 		return c;
@@ -245,15 +243,6 @@ static void note_name(struct turn_tool_call *c, const struct call_update *u)
 	jstr_decode(name.type == J_STRING ? name : kind, 4096, &c->name);
 }
 
-void tool_call_said(const struct session *s, struct slice id, struct rule_call *ret)
-{
-	const struct turn_tool_call *c = call_find(s, id);
-
-	if (c)
-		*ret = (struct rule_call){ c->named ? c->name : NULL, c->kind, c->locations,
-					   c->input };
-}
-
 static void note_status(struct session *s, struct turn_tool_call *c, struct jval status,
 			uint64_t now)
 {
@@ -263,7 +252,7 @@ static void note_status(struct session *s, struct turn_tool_call *c, struct jval
 		return;
 	if (ended && c->open) {
 		call_ended(s, c, ok, now);
-		session_limits_watch(s);
+		PARTS_CALL(watch, s);
 	}
 	c->open = !ended;
 	if (ended) {
@@ -287,7 +276,7 @@ struct slice tool_call_track(struct session *s, const struct harness_event *ev, 
 
 	if (ev->kind == UPDATE_TOOL_CALL_UPDATE)
 		call_announced(s, ev->update, id, &u, CALL_SAID);
-	c = call_find(s, id);
+	c = tool_call_find(s, id);
 	/* one that is over does not begin again: another call, whose provider counts anew */
 	if (!c || (ev->kind == UPDATE_TOOL_CALL && !c->open && !is_end(status)))
 		c = call_begin(s, ev->update, id, CALL_SAID);
@@ -295,7 +284,7 @@ struct slice tool_call_track(struct session *s, const struct harness_event *ev, 
 	if (!is_end(status))
 		note_input(c, &u);
 	if (c->open && is_end(status))
-		session_draft_note_tool(s, jstr_is(status, "completed"));
+		PARTS_CALL(tool_call_reported, s, jstr_is(status, "completed"));
 	note_status(s, c, status, now);
 	return slice_of(c->ours);
 }
@@ -309,7 +298,7 @@ void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms)
 
 	if (jscan_object(update, f, ARRAY_SIZE(f)) != JSCAN_OK || f[0].v.type != J_STRING)
 		return;
-	c = call_find(s, f[0].v.raw);
+	c = tool_call_find(s, f[0].v.raw);
 	if (!c) {
 		c = call_add(s, f[0].v.raw, time_ms);
 		if (s->turn.current)

@@ -5,8 +5,7 @@
 #include "base/log.h"
 #include "proc/table/process_tree.h"
 #include "session/core/session_states.h"
-#include "session/parts/approval/approval_internal.h"
-#include "session/parts/check/session_check_internal.h"
+#include "session/core/session_part.h"
 
 static const struct harness_turn_end cancelled = { .stop_reason = "cancelled" };
 
@@ -64,7 +63,7 @@ void turn_cancel_running(struct session *s)
 		       s);
 	if (s->harness.adapter)
 		s->def->ops->cancel(s->harness.adapter);
-	session_parts_cancel_questions(s);
+	PARTS_CALL(cancel_questions, s);
 }
 
 void turns_cancel_all(struct session *s)
@@ -78,7 +77,7 @@ void turns_cancel_all(struct session *s)
 void session_cancel(struct session *s)
 {
 	turns_cancel_all(s);
-	session_checks_abort(s); /* those by hand */
+	PARTS_CALL(cancelled, s);
 }
 
 static bool turn_has(const struct session_turn *t, const void *ctx)

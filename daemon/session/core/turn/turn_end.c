@@ -5,14 +5,10 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jenc.h"
-#include "session/parts/confinement/session_limits.h"
 #include "session/core/session_states.h"
 #include "session/core/store/session_summary.h"
-#include "session/parts/workspace/baseline.h"
-#include "session/parts/approval/approval_internal.h"
-#include "session/parts/draft/draft_internal.h"
-#include "session/parts/model/call_use.h"
 #include "session/core/redact/redact_internal.h"
+#include "session/core/session_part.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -20,41 +16,8 @@
 
 /* --- telling everybody -------------------------------------------------------------------------------- */
 
-static void put_try(const struct session_turn *t, struct jw *w)
-{
-	jw_obj(w, NULL);
-	jw_uint(w, "turn", t->no);
-	account_put_acp(&t->account, NULL, w, "usage");
-	jw_end_obj(w);
-}
-
-void turn_tries_put(const struct session_turn *t, struct jw *w)
-{
-	if (!t->tries)
-		return;
-	jw_arr(w, "attempts");
-	jw_raw(w, NULL, slice_of(t->tries));
-	put_try(t, w);
-	jw_end_arr(w);
-	account_put_acp(&t->account, &t->tried, w, "promptUsage");
-}
-
-void turn_tries_pass(const struct session_turn *from, struct session_turn *to)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	to->tried = from->tried;
-	account_add_to(&from->account, &to->tried);
-	if (from->tries)
-		jw_raw(&w, NULL, slice_of(from->tries));
-	put_try(from, &w);
-	free(to->tries);
-	to->tries = xstrndup(b.data, b.len);
-}
-
 void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
-		     enum proof_extent extent)
+		     enum turn_end_place at)
 {
 	struct jw w = JW(b);
 
@@ -65,24 +28,22 @@ void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
 	jw_obj(&w, "acpd");
 	jw_uint(&w, "seq", seq);
 	jw_uint(&w, "turn", t->no);
-	turn_budget_put_end(t, &w);
-	turn_proof_put(t, extent, &w);
-	turn_tries_put(t, &w);
+	PARTS_CALL(put_end, t, &w, at);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 }
 
-/* For the answer of one that failed. */
-static void put_proof(struct buf *b, const struct session_turn *t)
+/* What the answer of one that failed has besides; empty if there is nothing. */
+static void put_failure(struct buf *b, const struct session_turn *t)
 {
 	struct jw w = JW(b);
 
-	if (!t->proof.wanted)
-		return;
 	jw_obj(&w, NULL);
-	turn_proof_put(t, PROOF_BRIEF, &w);
+	PARTS_CALL(put_end, t, &w, END_FAILURE);
 	jw_end_obj(&w);
+	if (slice_is(buf_slice(b), "{}"))
+		buf_reset(b);
 }
 
 static void idle_shrink(void *ctx)
@@ -105,16 +66,16 @@ void turn_end_write(struct session *s, const struct session_turn *t, struct buf 
 	ret->cancelled = !t->end.failed && strcmp(t->end.stop_reason, "cancelled") == 0;
 	ret->seq = s->log.events.last + 1;
 	if (t->end.failed)
-		put_proof(b, t);
+		put_failure(b, t);
 	else
-		turn_put_result(b, t, ret->seq, PROOF_WHOLE);
+		turn_put_result(b, t, ret->seq, END_ANSWER);
 	*(t->end.failed ? &ret->proof : &ret->result) = buf_slice(b);
 	/* first: told twice under one id, if the daemon is killed here, and not never */
 	event_webhook_turn_end(s, t, ret);
 	event_emit_turn_end(s, t, ret);
 	if (evlog_flush(&s->log.events) < 0)
 		unwritten_end_add(s, t, ret);
-	if (t->key && !t->proof.retried)
+	if (t->key && !t->goes_on)
 		keyed_result_add(s, t, ret);
 }
 
@@ -168,8 +129,7 @@ static void turn_waited(struct session_turn *t)
 static void fail_late(struct session_turn *t, bool retryable, const char *text)
 {
 	fail_with(&t->end, "resource", retryable, text);
-	if (t->proof.retried)
-		turn_retry_fail(t->session, t);
+	PARTS_CALL(turn_failed_late, t->session, t);
 }
 
 /* A turn whose record may be lost must not look like one that is on record. */
@@ -186,11 +146,6 @@ static void on_recorded(void *ctx, int error)
 }
 
 /* --- the end of a turn ------------------------------------------------------------------------------------ */
-
-static const char *tripped_reason(const struct budget_stop *t)
-{
-	return t->kind == BUDGET_TOKENS ? "max_tokens" : "max_turn_requests";
-}
 
 /* Names given by an adapter are borrowed: what is kept is our own. */
 void turn_keep_end(struct session_turn *t, const struct harness_turn_end *end)
@@ -233,7 +188,7 @@ static void turn_wait_for_records(struct session *s, struct session_turn *t)
 {
 	t->waits = 1;
 	sync_journal(s, t);
-	if (baseline_turn(s, t, turn_waited))
+	if (PARTS_FIRST(turn_wait, s, t, turn_waited))
 		t->waits++;
 	ledger_sync(s->store->ledger, &t->recorded, on_recorded, t);
 }
@@ -248,13 +203,11 @@ static void turn_end(struct session *s, struct session_turn *t)
 	s->turn.ending++;
 	if (t->started_ms && evlog_flush(&s->log.events) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", true, "the session's journal cannot be written");
-	t->proof.retried = turn_retry_due(s, t);
-	if (usage_record_turn(s, t) < 0 && !t->end.failed)
+	t->goes_on = PARTS_FIRST(wants_next, s, t);
+	if (PARTS_FIRST(turn_record, s, t) < 0 && !t->end.failed)
 		fail_with(&t->end, "resource", false, "the usage ledger cannot be written");
-	t->proof.retried &= !t->end.failed;
-	turn_span_end(s, t);
-	if (t->proof.retried)
-		turn_retry_add(s, t);
+	t->goes_on &= !t->end.failed;
+	PARTS_CALL(turn_ended, s, t);
 	if (s->store->stopping)
 		turn_announce(s, t);
 	else
@@ -309,10 +262,11 @@ static void tell_of_call(const struct session_turn *t, struct harness_turn_end *
 static struct harness_turn_end decide(const struct session_turn *t,
 				      const struct harness_turn_end *given)
 {
+	const char *insisted = PARTS_FIRST(stop_reason, t);
 	struct harness_turn_end end = *given;
 
-	if (t->trip.tripped)
-		return (struct harness_turn_end){ .stop_reason = tripped_reason(&t->trip) };
+	if (insisted)
+		return (struct harness_turn_end){ .stop_reason = insisted };
 	if (t->state == TURN_CANCELLING)
 		return (struct harness_turn_end){ .stop_reason = "cancelled" };
 	if (t->state == TURN_RUNNING) {
@@ -327,7 +281,7 @@ static void leave_harness(struct session *s, struct session_turn *t)
 {
 	loop_timer_cancel(&s->turn.cancel_timer);
 	masked_stream_end(s);
-	session_parts_cancel_questions(s);
+	PARTS_CALL(cancel_questions, s);
 	tool_calls_close(s, clock_mono_ms());
 	if (t->state == TURN_CANCELLING)
 		turn_sweep_after(s, t);
@@ -337,14 +291,13 @@ static void leave_harness(struct session *s, struct session_turn *t)
 
 void turn_close(struct session *s, struct session_turn *t)
 {
-	calls_leave_turn(s, t, false); /* those that its harness made while it was checked */
-	turn_budget_end(s, t);
-	session_refusals_tell(s);
+	PARTS_CALL(turn_left, s, t, false); /* calls that its harness made while a part held it */
+	PARTS_CALL(turn_closing, s, t);
 	unknown_updates_tell_more(s);
 	event_text_repaired(s);
 	s->turn.current = NULL;
 	s->store->totals.failed += t->end.failed;
-	session_draft_note_turn(s, t);
+	PARTS_CALL(turn_closed, s, t);
 	turn_end(s, t);
 	session_advance(s);
 }
@@ -354,17 +307,17 @@ void turn_finish(struct session *s, const struct harness_turn_end *given)
 	struct session_turn *t = s->turn.current;
 	struct harness_turn_end end;
 
-	if (t->proof.run) {
+	if (t->held) {
 		end = decide(t, given);
-		turn_proof_stop(s, t, &end);
+		PARTS_CALL(turn_stop, s, t, &end);
 		return;
 	}
-	session_limits_watch(s);
-	calls_leave_turn(s, t, given->failed || t->state != TURN_RUNNING);
+	PARTS_CALL(watch, s);
+	PARTS_CALL(turn_left, s, t, given->failed || t->state != TURN_RUNNING);
 	end = decide(t, given);
 	turn_keep_end(t, &end);
 	leave_harness(s, t);
-	if (t->state != TURN_RUNNING || !turn_proof_run(s, t))
+	if (t->state != TURN_RUNNING || !PARTS_FIRST(turn_hold, s, t))
 		turn_close(s, t);
 }
 
@@ -408,7 +361,7 @@ void turns_end_open(struct session *s, const char *why)
 		if (t->state == TURN_ENDING)
 			continue;
 		s->turn.current = t;
-		turn_proof_abandon(t);
+		PARTS_CALL(turn_abandon, t);
 		fail_stopped(s, why);
 	}
 }
@@ -422,4 +375,21 @@ void turns_end_all(struct session *s)
 		turn_announce(s, t);
 	}
 	turns_end_open(s, "the daemon is shutting down");
+}
+
+/* --- the sums of the session --------------------------------------------------------------------------- */
+
+void turn_totals_put(const struct session *s, uint64_t turn, struct buf *ret)
+{
+	struct jw w = JW(ret);
+
+	totals_put_note(&s->turn.totals, &w, turn);
+}
+
+void turn_totals_note(struct session *s, uint64_t turn)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	turn_totals_put(s, turn, &b);
+	evlog_note(&s->log.events, "totals", buf_slice(&b));
 }

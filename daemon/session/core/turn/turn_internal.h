@@ -11,12 +11,10 @@
 #include "base/list.h"
 #include "digest/digest.h"
 #include "loop/loop.h"
-#include "session/parts/mcp/mcp_servers.h"
 #include "session/core/session.h"
-#include "session/parts/trace/session_spans.h"
+#include "session/core/turn/span.h"
 #include "session/core/turn/trace_context.h"
 #include "session/core/turn/client_ids.h"
-#include "session/parts/check/turn_proof.h"
 #include "usage/account.h"
 #include "usage/totals.h"
 
@@ -24,26 +22,6 @@ struct prompt_waiter {
 	struct list link;
 	turn_done_fn done;
 	void *ctx;
-};
-
-/* The narrowest first: where several are reached at once, that one is named. */
-enum budget_scope { SCOPE_PROMPT, SCOPE_TURN, SCOPE_SESSION, SCOPE_MAX };
-
-/* The budgets of one prompt, and what the turns that were made of it have used. It is the running turn's; a turn that
- * goes on with the same prompt takes it over (turn_budget_pass). */
-struct prompt_budget {
-	struct budget limits;
-	struct spending before;	   /* by the turns before, but for their time */
-	uint64_t since_mono;	   /* its first turn began; 0: not yet */
-	uint64_t told[BUDGET_MAX]; /* as in struct session_turn */
-};
-
-/* The budget that stopped a turn, or that somebody is warned of. */
-struct budget_stop {
-	bool tripped;
-	enum budget_scope scope;
-	enum budget_kind kind;
-	uint64_t limit, used;
 };
 
 /* TURN_CHECKING: its harness has ended it well, and its checks run (turn_proof.h). TURN_ENDING: how it ended is decided and written down; its answer waits until that is durable. */
@@ -54,7 +32,6 @@ struct session_turn {
 	enum turn_state state;
 	uint64_t no; /* turn_take_number; 0 while queued */
 	char *key, *content, *meta;
-	char *checks;		  /* raw array; NULL: the session's */
 	char *incarnation;	  /* it was taken in; NULL: not known */
 	uint64_t first_seq;	  /* of its first event */
 	char digest[SHA256_HEX];  /* of the content, if there is a key; "": unknown */
@@ -84,13 +61,12 @@ struct session_turn {
 	unsigned waits;	 /* for the record, and for what has changed in the workspace */
 	bool unrecorded; /* a record of one of its model calls is missing */
 	bool counted;	 /* in the session's totals */
-	struct budget_stop trip;
-	bool unheld;  /* a tool call beyond a budget may be running: nothing held it back */
 	bool outside; /* others than the harness made tool calls, of which it has not been told */
-	uint64_t told[BUDGET_MAX];	 /* its budgets that were warned of, by their limits */
-	struct prompt_budget *of_prompt; /* NULL: the prompt has none */
-	char *retry;			 /* raw {max}; NULL: the session's */
-	struct turn_proof proof;
+	bool held;    /* a part has it: its harness is not at it */
+	bool again;   /* its prompt are words of the daemon, for another try */
+	bool goes_on; /* another turn goes on with its prompt, its key and who waits for it */
+
+	void *parts[]; /* as in struct session */
 };
 
 /* The stored result of a turn that had a key. */
@@ -155,8 +131,6 @@ struct session_turns {
 	unsigned nkeys;
 	struct list calls; /* struct turn_tool_call */
 	unsigned ncalls;
-	struct list served; /* struct served_call, oldest first */
-	unsigned nserved;
 	struct list messages; /* of the running turn, the newest last */
 	unsigned nmessages;
 	unsigned oom_events; /* of the running turn */
@@ -166,8 +140,19 @@ struct session_turns {
 	uint64_t sweep_from; /* ticks: the earliest of the cancelled turns that are being swept after */
 	unsigned sweep_round;
 	uint64_t cancelled_tick; /* in which the last of them ended */
-	struct loop_timer sweep_timer, tick_timer, cancel_timer, budget_timer;
-	struct loop_task budget_task;
+	struct loop_timer sweep_timer, tick_timer, cancel_timer;
+};
+
+/* Where the end of a turn is told: the answer to its prompt; that of one that failed; what is kept of an answer for its
+ * key; the event; a webhook; the record in the ledger. And before the end, the event of its prompt. */
+enum turn_end_place {
+	END_ANSWER,
+	END_FAILURE,
+	END_KEPT,
+	END_EVENT,
+	END_WEBHOOK,
+	END_RECORD,
+	END_PROMPT
 };
 
 /* turn_queue.c */
@@ -182,6 +167,8 @@ struct session_turn *turn_in_harness(const struct session *s);
 void turn_begin(struct session *s, struct session_turn *t);
 /* One that waits; the caller puts it into the queue. */
 struct session_turn *turn_new(struct session *s);
+/* One that is in no queue, with nothing in it. */
+struct session_turn *turn_blank(struct session *s);
 void turn_free(struct session_turn *t);
 void turns_free(struct session *s);
 /* The harness has shown something of the turn. */
@@ -203,11 +190,7 @@ void keyed_results_free(struct session *s);
 /* turn_end.c */
 /* A PromptResponse; seq: of the event of the turn's end. */
 void turn_put_result(struct buf *b, const struct session_turn *t, uint64_t seq,
-		     enum proof_extent extent);
-/* What an attempt used, for the next one. */
-void turn_tries_pass(const struct session_turn *from, struct session_turn *to);
-/* Members "attempts" and "promptUsage" of one that was not the first attempt. */
-void turn_tries_put(const struct session_turn *t, struct jw *w);
+		     enum turn_end_place at);
 /* Puts the end of t into log and journal and remembers it for its key; ret borrows from b and t. */
 void turn_end_write(struct session *s, const struct session_turn *t, struct buf *b,
 		    struct turn_result *ret);
@@ -228,6 +211,12 @@ void turns_end_open(struct session *s, const char *why);
 /* At the end of the daemon: every turn is answered now. */
 void turns_end_all(struct session *s);
 
+/* The session's sums, as they are noted in its journal. turn: the last one in them. */
+void turn_totals_put(const struct session *s, uint64_t turn, struct buf *ret);
+void turn_totals_note(struct session *s, uint64_t turn);
+/* The context of the turn as it is passed on: its span's, else the prompt's. */
+const char *turn_trace(const struct session_turn *t, char out[TRACEPARENT_SIZE]);
+
 /* unwritten_end.c */
 /* The journal could not take the end of t. */
 void unwritten_end_add(struct session *s, const struct session_turn *t,
@@ -242,101 +231,22 @@ void turns_cancel_all(struct session *s);
 /* t was cancelled: what its commands left running is ended. */
 void turn_sweep_after(struct session *s, const struct session_turn *t);
 
-/* turn_budget.c: budgets */
-/* Arms the clock; false: the session's budget is used up and the turn has been ended. */
-bool turn_budget_begin(struct session *s);
-/* Every budget that holds now, and how much of it is used. Nothing if there is none. */
-void turn_budget_put(const struct session *s, struct jw *w, const char *key);
-/* After each output: cancels the turn if a budget has been reached. */
-void turn_budget_check(struct session *s);
-/* The same for what model calls use, where they pass the daemon: the model has said that it wants to go on. */
-void turn_budget_check_calls(struct session *s);
-/* Tells of each budget of which 80 % are used, once. */
-void turn_budget_warn(struct session *s);
-/* What is left for a model call that passes the daemon. BUDGET_RESERVED: all of it, by those that run; it may be asked for
- * again when one of them has ended. why: of BUDGET_SPENT. */
-enum budget_room { BUDGET_ROOM, BUDGET_RESERVED, BUDGET_SPENT };
-enum budget_room turn_budget_room(const struct session *s,
-				  const struct spending reserved[SCOPE_MAX],
-				  struct budget_stop *why);
-/* Something bounds what is used now. */
-bool turn_budget_limited(const struct session *s);
-/* By the session, its running turn included. */
-void turn_budget_used(const struct session *s, struct spending *ret);
-/* When the running turn reaches a budget of seconds, monotonic; 0: there is none. */
-uint64_t turn_budget_due(const struct session *s);
-/* The running turn ends by this budget. */
-void turn_budget_stop(struct session *s, const struct budget_stop *why);
-/* Tool calls that the budgets leave to the running turn, or between turns; -1: any number. ret, if not NULL: the budget
- * that leaves the fewest. */
-int64_t turn_budget_calls_left(const struct session *s, struct budget_stop *ret);
-/* No more tool calls have begun than there may. */
-bool turn_budget_calls_kept(const struct session *s);
-/* A tool call beyond the budget was not let run. The turn ends by it, from the loop, when those within it are over. */
-void turn_budget_refused(struct session *s);
-/* A tool call is over that passed the daemon. */
-void turn_budget_call_ended(struct session *s);
-void turn_budget_end(struct session *s, struct session_turn *t);
-/* The next turn of the same prompt goes on with its budgets; turn_budget_end has been called for the one before. */
-void turn_budget_pass(struct session_turn *from, struct session_turn *to);
-/* Members stopDetail and unmeasured of the end of a turn: the budget that ended it; those that nothing measured. */
-void turn_budget_put_end(const struct session_turn *t, struct jw *w);
-void budget_stop_put(const struct budget_stop *t, struct jw *w);
-/* raw: what budget_stop_put has written, as it stands in a record; else nothing is tripped. */
-void budget_stop_load(struct slice raw, struct budget_stop *ret);
-
-/* served_calls.c */
-/* A call is new, by an update or a question: counted, unless it has passed the daemon already. */
-void served_calls_announced(struct session *s, struct turn_tool_call *c, struct slice update,
-			    enum call_word word);
-/* Some that the running turn has counted have not ended. */
-bool served_calls_at_work(const struct session *s);
-/* The turn ends: nothing more will be announced of what has passed. */
-void served_calls_leave_turn(struct session *s);
-
-/* One attempt of a model call that passed the daemon. */
-struct call_report {
-	const struct metered *use;
-	const char *model_asked, *call_id, *request_id; /* each may be NULL */
-	unsigned attempt;
-	size_t sent, received; /* bytes of bodies */
-	bool answered, auxiliary, cancelled, succeeded;
-	uint64_t ttfb_ms, duration_ms;
-};
-
-/* usage_record.c: records of the ledger */
-void usage_record_call(struct session *s, const struct harness_usage *u);
-/* t: its turn, or NULL: it counts in the session's totals alone. */
-void usage_record_metered(struct session *s, struct session_turn *t, const struct call_report *r);
-/* As records name the session's provider; reported where its API says nothing. */
-const char *usage_provider_name(const struct session *s, const char *reported);
-/* A turn begins: no file may keep the numbers of an earlier one. */
-void usage_record_begin(struct session *s);
-/* <0: the record could not be written. */
-int usage_record_turn(struct session *s, struct session_turn *t);
-/* turn: the last one in them. */
-void usage_record_note_totals(struct session *s, uint64_t turn);
-void usage_record_put_totals(const struct session *s, uint64_t turn, struct buf *ret);
-/* A turn that an earlier daemon left, but has a record: it counts in the session's totals, once. */
-void usage_record_count(struct session *s, const struct session_turn *t);
-
 /* orphaned_turn.c */
 /* Ends a turn that an earlier daemon left open, as its ledger says or as failed. t: what the journal says of it:
  * number, times, account, whether the session's totals have it, and in s->turn.calls its tool calls. begun: the last
  * "turn" record of the journal, raw, or empty. */
 void orphaned_turn_end(struct session *s, struct session_turn *t, struct slice begun);
-/* Makes t, which is empty, the turn that was to follow as another attempt and never began; before: what is known of the
- * one it was to follow. */
-void orphaned_attempt(struct session *s, struct session_turn *t, const struct turn_proof *before);
+/* A turn that was to go on with the prompt of an earlier one and never began; the caller says what of it is known, counts and
+ * frees it. */
+struct session_turn *orphaned_next(struct session *s);
 
 /* tool_calls.c */
 /* Ends every open tool call of the current turn as failed and forgets all. now: on the clock that they were followed
  * with. */
 void tool_calls_close(struct session *s, uint64_t now);
 void tool_calls_forget(struct session *s);
-struct rule_call;
-/* What the harness has said of the call of that id. */
-void tool_call_said(const struct session *s, struct slice id, struct rule_call *ret);
+/* The call of that id, as the harness has named it, in the running turn; NULL: it has not been announced. */
+struct turn_tool_call *tool_call_find(const struct session *s, struct slice id);
 /* An update of a tool call that stands in the journal: followed, not sent. */
 void tool_call_recall(struct session *s, struct slice update, uint64_t time_ms);
 /* These give the id for clients, raw; empty: it is the harness's. */

@@ -7,12 +7,10 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "proc/table/process_tree.h"
-#include "session/parts/confinement/session_limits.h"
 #include "session/core/harness/setup_check.h"
 #include "session/core/session_states.h"
 #include "session/core/turn/prompt_content.h"
-#include "session/parts/workspace/baseline.h"
-#include "session/parts/trace/session_trace.h"
+#include "session/core/session_part.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +18,7 @@
 void turn_free(struct session_turn *t)
 {
 	list_del(&t->link);
-	baseline_forget_turn(t->session, t);
+	PARTS_CALL(turn_free, t);
 	ledger_wait_cancel(&t->recorded);
 	while (!list_empty(&t->waiters)) {
 		struct prompt_waiter *w = list_first(&t->waiters, struct prompt_waiter, link);
@@ -31,15 +29,11 @@ void turn_free(struct session_turn *t)
 	account_done(&t->account);
 	account_done(&t->reported);
 	free(t->tries);
-	free(t->of_prompt);
 	free(t->incarnation);
 	free(t->key);
 	free(t->content);
 	free(t->meta);
-	free(t->checks);
-	free(t->retry);
 	trace_context_done(&t->trace);
-	turn_proof_done(&t->proof);
 	free(t);
 }
 
@@ -66,7 +60,7 @@ static void turn_wait(struct session_turn *t, turn_done_fn done, void *ctx)
 static bool key_known(struct session *s, const char *key, turn_done_fn done, void *ctx)
 {
 	list_each(t, &s->turn.queue, struct session_turn, link) {
-		if (!t->key || t->proof.retried || strcmp(t->key, key) != 0)
+		if (!t->key || t->goes_on || strcmp(t->key, key) != 0)
 			continue;
 		turn_wait(t, done, ctx);
 		return true;
@@ -115,23 +109,30 @@ static int prompt_admit(const struct session *s, const struct prompt_params *p, 
 	if (s->turn.queued >= SESSION_QUEUE_MAX)
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "QUEUE_FULL",
 			       "%d prompts are waiting already", SESSION_QUEUE_MAX);
-	if (p->budget && p->budget->has & 1u << BUDGET_STEPS &&
-	    !setup_counts_calls(s->def, &s->setup))
-		return setup_refuse_steps(s->def, "_meta.acpd.budgets", e);
+	if (PARTS_FIRST(check_prompt, s, p, e) < 0)
+		return -EINVAL;
 	if (p->key && s->turn.nkeys >= SESSION_KEYS_MAX && !keyed_result_find(s, p->key))
 		return err_set(e, -ENOSPC, RPC_INVALID_REQUEST, "TOO_MANY_KEYS",
 			       "the session remembers %d prompt keys already", SESSION_KEYS_MAX);
 	return 0;
 }
 
-struct session_turn *turn_new(struct session *s)
+struct session_turn *turn_blank(struct session *s)
 {
-	struct session_turn *t = new0(struct session_turn);
+	struct session_turn *t = xalloc(session_parts_turn_size());
 
+	session_parts_place_turn(t);
 	t->session = s;
-	t->queued_mono = clock_mono_ms();
 	list_init(&t->link);
 	list_init(&t->waiters);
+	return t;
+}
+
+struct session_turn *turn_new(struct session *s)
+{
+	struct session_turn *t = turn_blank(s);
+
+	t->queued_mono = clock_mono_ms();
 	s->turn.queued++;
 	return t;
 }
@@ -158,13 +159,8 @@ int session_prompt(struct session *s, const struct prompt_params *p, turn_done_f
 	t->content = xstrndup(p->content.p, p->content.n);
 	memcpy(t->digest, digest, sizeof(t->digest));
 	t->meta = p->meta.n ? xstrndup(p->meta.p, p->meta.n) : NULL;
-	t->checks = p->checks.n ? xstrndup(p->checks.p, p->checks.n) : NULL;
-	t->retry = p->retry.n ? xstrndup(p->retry.p, p->retry.n) : NULL;
 	t->origin = p->origin;
-	if (p->budget && p->budget->has) {
-		t->of_prompt = new0(struct prompt_budget);
-		t->of_prompt->limits = *p->budget;
-	}
+	PARTS_CALL(turn_queued, t, p);
 	trace_context_read(&t->trace, p->meta);
 	list_add_tail(&s->turn.queue, &t->link);
 	turn_wait(t, done, ctx);
@@ -210,7 +206,7 @@ void turn_take_number(struct session *s, struct session_turn *t)
 		return;
 	t->no = ++s->turn.count;
 	s->store->totals.turns++;
-	turn_proof_begin(s, t);
+	PARTS_CALL(turn_numbered, s, t);
 }
 
 /* What no event of the turn contains, and a later daemon needs if this one is killed before the end. */
@@ -231,9 +227,7 @@ static void note_begin(struct session *s, const struct session_turn *t)
 	if (*t->trace.parent)
 		jw_str(&w, "traceparent", t->trace.parent);
 	jw_str(&w, "requestId", t->trace.request_id);
-	if (t->proof.wanted)
-		jw_bool(&w, "checks", true);
-	turn_attempt_put(&t->proof, &w);
+	PARTS_CALL(put_begun, t, &w);
 	jw_end_obj(&w);
 	evlog_note(&s->log.events, "turn", buf_slice(&b));
 }
@@ -251,6 +245,20 @@ static void fail_prompt(struct session *s, const struct err *e)
 
 	snprintf(end.error.message, sizeof(end.error.message), "%s", e->msg);
 	turn_finish(s, &end);
+}
+
+/* As the client gave it, unless a part adds to it. */
+static struct slice prompt_meta(const struct session_turn *t, struct buf *b)
+{
+	for (size_t i = 0; i < session_parts_count; i++) {
+		struct slice meta = session_parts[i]->prompt_meta ?
+					    session_parts[i]->prompt_meta(t, b) :
+					    SLICE_NONE;
+
+		if (meta.n)
+			return meta;
+	}
+	return slice_of(t->meta);
 }
 
 void turn_begin(struct session *s, struct session_turn *t)
@@ -271,27 +279,25 @@ void turn_begin(struct session *s, struct session_turn *t)
 	/* Before the prompt: its costs are the turn's. */
 	proc_measure(s->harness.proc, false, &t->before);
 	s->turn.oom_events = 0;
-	session_limits_watch(s); /* after the reset: the events of a turn are limited */
-	turn_span_begin(s, t);
+	PARTS_CALL(watch, s); /* after the reset: the events of a turn are limited */
+	/* Before the log, which names the span of the turn. */
+	PARTS_CALL(turn_begin, s, t);
 	turn_log(t, LOG_INFO, "turn begun", NULL);
-	usage_record_begin(s); /* removes the file of the previous turn before this one can end */
 	evlog_hold(&s->log.events); /* keeps the journal open for the events that follow */
 	if (!s->log.events.error) {
 		t->first_seq = s->log.events.last + 1;
 		note_begin(s, t);
-		turn_emit_prompt(s, slice_of(t->content), t->origin, t->proof.attempt > 1);
+		turn_emit_prompt(s, slice_of(t->content), t->origin, t->again);
 	}
-	if (!turn_budget_begin(s))
-		return;
-	if (s->def->ops->limit)
-		s->def->ops->limit(s->harness.adapter, turn_budget_calls_left(s, NULL));
+	if (PARTS_FIRST(turn_start, s, t))
+		return; /* it has been ended */
 	if (s->log.events.error)
 		turn_fail(s, "resource", true, "the session's journal cannot be written: %s",
 			  strerror(-s->log.events.error));
 	else if (s->def->ops->prompt(s->harness.adapter,
 				     prompt_content_for(slice_of(t->content), &s->harness.caps,
 							&content),
-				     session_trace_meta(t, &meta), &e) < 0)
+				     prompt_meta(t, &meta), &e) < 0)
 		fail_prompt(s, &e);
 }
 
@@ -300,7 +306,7 @@ struct session_turn *turn_in_harness(const struct session *s)
 	struct session_turn *t = s->turn.current;
 	bool at_it = t && (t->state == TURN_RUNNING || t->state == TURN_CANCELLING);
 
-	return at_it && !t->proof.run ? t : NULL;
+	return at_it && !t->held ? t : NULL;
 }
 
 void turn_output(struct session_turn *t)

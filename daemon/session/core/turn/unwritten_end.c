@@ -2,13 +2,14 @@
 #include "session/core/session_internal.h"
 
 #include "base/log.h"
+#include "session/core/session_part.h"
 
 #include <stdio.h>
 
 /* The end of a turn whose beginning is in the journal; it follows when there is room. */
 struct unwritten_end {
 	struct list link;
-	struct session_turn turn; /* what its event contains: no, key, trace, trip */
+	struct session_turn *turn; /* what its event contains: no, key, trace, the state of parts */
 	struct turn_error error;
 	char provider[64], *result; /* raw; NULL: it failed */
 };
@@ -16,9 +17,7 @@ struct unwritten_end {
 static void unwritten_free(struct unwritten_end *o)
 {
 	list_del(&o->link);
-	free(o->turn.key);
-	trace_context_done(&o->turn.trace);
-	turn_proof_done(&o->turn.proof);
+	turn_free(o->turn);
 	free(o->result);
 	free(o);
 }
@@ -29,12 +28,13 @@ static struct unwritten_end *unwritten_new(struct session *s, const struct sessi
 	struct unwritten_end *o = new0(struct unwritten_end);
 
 	list_init(&o->link);
-	o->turn.no = t->no;
-	o->turn.key = t->key ? xstrdup(t->key) : NULL;
-	o->turn.trip = t->trip;
-	o->turn.proof = turn_proof_copy(&t->proof);
-	o->turn.end.failed = r->failed;
-	trace_context_copy(&o->turn.trace, &t->trace);
+	o->turn = turn_blank(s);
+	o->turn->no = t->no;
+	o->turn->key = t->key ? xstrdup(t->key) : NULL;
+	o->turn->goes_on = t->goes_on;
+	o->turn->end.failed = r->failed;
+	PARTS_CALL(turn_copy, o->turn, t);
+	trace_context_copy(&o->turn->trace, &t->trace);
 	if (r->failed)
 		o->error = *r->error;
 	else
@@ -50,12 +50,12 @@ static struct unwritten_end *unwritten_new(struct session *s, const struct sessi
 static bool unwritten_try(struct session *s, struct unwritten_end *o)
 {
 	struct turn_result r = { .failed = !o->result,
-				 .turn = o->turn.no,
+				 .turn = o->turn->no,
 				 .result = slice_of(o->result),
 				 .error = &o->error,
 				 .session = s->id };
 
-	event_emit_turn_end(s, &o->turn, &r);
+	event_emit_turn_end(s, o->turn, &r);
 	if (evlog_flush(&s->log.events) == 0) {
 		unwritten_free(o);
 		return true;

@@ -23,7 +23,7 @@
 #include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/rules/session_rules.h"
 #include "session/core/session.h"
-#include "session/parts/trace/span.h"
+#include "session/core/turn/span.h"
 
 /* Who answered. The words are those of the event, in `by`. */
 enum answered_by {

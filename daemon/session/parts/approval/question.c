@@ -10,6 +10,8 @@
 #include "session/parts/approval/approval_internal.h"
 #include "session/core/redact/redact_internal.h"
 #include "json/jdec.h"
+#include "session/parts/budget/turn_budget.h"
+#include "session/parts/trace/session_spans.h"
 
 #include <stdio.h>
 

@@ -5,6 +5,8 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
+#include "session/parts/budget/turn_budget.h"
+#include "session/parts/mcp/mcp_servers.h"
 
 #include <stdio.h>
 
@@ -32,14 +34,14 @@ static struct served_call *served_new(struct session *s, const struct session_tu
 	c->session = s;
 	c->turn = t ? t->no : 0;
 	list_init(&c->link);
-	list_add_tail(&s->turn.served, &c->link);
-	s->turn.nserved++;
+	list_add_tail(&budget_of(s)->served, &c->link);
+	budget_of(s)->nserved++;
 	return c;
 }
 
 static void served_free(struct served_call *c)
 {
-	c->session->turn.nserved--;
+	budget_of(c->session)->nserved--;
 	list_del(&c->link);
 	free(c->awaited);
 	free(c);
@@ -54,13 +56,13 @@ static void served_let_go(struct served_call *c)
 
 static void await(struct served_call *c, const char *name)
 {
-	if (c->session->turn.nserved <= SESSION_CALLS_MAX)
+	if (budget_of(c->session)->nserved <= SESSION_CALLS_MAX)
 		c->awaited = xstrdup(name);
 }
 
 void served_calls_leave_turn(struct session *s)
 {
-	list_each(c, &s->turn.served, struct served_call, link) {
+	list_each(c, &budget_of(s)->served, struct served_call, link) {
 		xstrset(&c->awaited, NULL);
 		c->turn = 0;
 		served_let_go(c);
@@ -91,7 +93,7 @@ static void note_words(const struct session *s, struct turn_tool_call *c, struct
 /* The call that this announcement is about, if it came here first. */
 static struct served_call *find_passed(const struct session *s, const struct turn_tool_call *of)
 {
-	list_each(c, (struct list *)&s->turn.served, struct served_call, link)
+	list_each(c, (struct list *)&budget_of(s)->served, struct served_call, link)
 		if (c->awaited && (of->served ? strcmp(c->awaited, of->served) == 0 : of->unnamed))
 			return c;
 	return NULL;
@@ -123,7 +125,7 @@ static void count(struct session *s, struct session_turn *t)
 		t->account.tool_calls++;
 	} else {
 		s->turn.totals.spent.used[BUDGET_TOOL_CALLS]++;
-		usage_record_note_totals(s, s->turn.last_counted);
+		turn_totals_note(s, s->turn.last_counted);
 	}
 }
 
@@ -158,7 +160,7 @@ void served_calls_announced(struct session *s, struct turn_tool_call *c, struct 
 	}
 	count(s, t);
 	c->room = turn_budget_calls_kept(s) ? CALL_WITHIN : CALL_BEYOND;
-	t->unheld |= c->room == CALL_BEYOND && !is_held(s, c, word);
+	turn_budget_of(t)->unheld |= c->room == CALL_BEYOND && !is_held(s, c, word);
 }
 
 bool served_calls_at_work(const struct session *s)
@@ -166,7 +168,7 @@ bool served_calls_at_work(const struct session *s)
 	list_each(c, (struct list *)&s->turn.calls, struct turn_tool_call, link)
 		if (c->open && c->room == CALL_WITHIN)
 			return true;
-	list_each(c, (struct list *)&s->turn.served, struct served_call, link)
+	list_each(c, (struct list *)&budget_of(s)->served, struct served_call, link)
 		if (c->turn && !c->over)
 			return true;
 	return false;

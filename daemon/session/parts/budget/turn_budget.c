@@ -6,6 +6,7 @@
 #include "json/jstr.h"
 #include "session/core/harness/setup_check.h"
 #include "session/parts/model/session_model_internal.h"
+#include "session/parts/budget/turn_budget.h"
 
 static void turn_usage(const struct session_turn *t, struct spending *ret)
 {
@@ -25,7 +26,7 @@ static void turn_usage(const struct session_turn *t, struct spending *ret)
 /* With what the turns before it have used of the same prompt; the time is all that has passed since the first began. */
 static void prompt_usage(const struct session_turn *t, struct spending *ret)
 {
-	const struct prompt_budget *p = t->of_prompt;
+	const struct prompt_budget *p = turn_budget_of(t)->of_prompt;
 
 	turn_usage(t, ret);
 	spending_add(ret, &p->before);
@@ -38,7 +39,7 @@ static void used_by(const struct session *s, const struct session_turn *t, enum 
 		    struct spending *ret)
 {
 	*ret = (struct spending){ 0 };
-	if (scope == SCOPE_PROMPT && t && t->of_prompt)
+	if (scope == SCOPE_PROMPT && t && turn_budget_of(t)->of_prompt)
 		prompt_usage(t, ret);
 	else if (t)
 		turn_usage(t, ret);
@@ -47,13 +48,14 @@ static void used_by(const struct session *s, const struct session_turn *t, enum 
 }
 
 /* t NULL: between turns. */
-static const struct budget *budget_of(const struct session *s, const struct session_turn *t,
-				      enum budget_scope scope)
+static const struct budget *scope_limits(const struct session *s, const struct session_turn *t,
+					 enum budget_scope scope)
 {
 	static const struct budget none;
 
 	if (scope == SCOPE_PROMPT)
-		return t && t->of_prompt ? &t->of_prompt->limits : &none;
+		return t && turn_budget_of(t)->of_prompt ? &turn_budget_of(t)->of_prompt->limits :
+							   &none;
 	return scope == SCOPE_TURN ? &s->setup.budgets.turn : &s->setup.budgets.session;
 }
 
@@ -76,7 +78,7 @@ static bool find_reached(const struct session *s, const struct session_turn *t, 
 	struct spending used;
 
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = budget_of(s, t, scope);
+		const struct budget *b = scope_limits(s, t, scope);
 		int kind;
 
 		used_by(s, t, scope, &used);
@@ -93,7 +95,8 @@ bool turn_budget_limited(const struct session *s)
 {
 	const struct session_turn *t = s->turn.current;
 
-	return (t && t->of_prompt) || s->setup.budgets.turn.has || s->setup.budgets.session.has;
+	return (t && turn_budget_of(t)->of_prompt) || s->setup.budgets.turn.has ||
+	       s->setup.budgets.session.has;
 }
 
 /* --- warnings --------------------------------------------------------------------------------------------- */
@@ -128,7 +131,7 @@ static uint64_t *told_of(struct session *s, struct session_turn *t, enum budget_
 {
 	if (scope == SCOPE_SESSION)
 		return s->turn.totals.told;
-	return scope == SCOPE_TURN ? t->told : t->of_prompt->told;
+	return scope == SCOPE_TURN ? turn_budget_of(t)->told : turn_budget_of(t)->of_prompt->told;
 }
 
 void turn_budget_warn(struct session *s)
@@ -139,7 +142,7 @@ void turn_budget_warn(struct session *s)
 	if (!turn_budget_limited(s))
 		return;
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = budget_of(s, t, scope);
+		const struct budget *b = scope_limits(s, t, scope);
 		int kind;
 
 		if (!b->has)
@@ -162,7 +165,7 @@ void turn_budget_put(const struct session *s, struct jw *w, const char *key)
 		return;
 	jw_arr(w, key);
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = budget_of(s, t, scope);
+		const struct budget *b = scope_limits(s, t, scope);
 
 		used_by(s, t, scope, &used);
 		for (int kind = 0; kind < BUDGET_MAX; kind++) {
@@ -196,8 +199,8 @@ void turn_budget_stop(struct session *s, const struct budget_stop *why)
 
 	if (!(stopping_kinds(t) & 1u << why->kind))
 		return;
-	if (!t->trip.tripped)
-		t->trip = *why;
+	if (!turn_budget_of(t)->trip.tripped)
+		turn_budget_of(t)->trip = *why;
 	turn_cancel_running(s);
 }
 
@@ -206,9 +209,9 @@ static void stop_by_tool_call(struct session *s, const struct budget_stop *why)
 {
 	struct session_turn *t = s->turn.current;
 
-	if (!t->trip.tripped)
-		t->trip = *why;
-	if (t->unheld || !served_calls_at_work(s))
+	if (!turn_budget_of(t)->trip.tripped)
+		turn_budget_of(t)->trip = *why;
+	if (turn_budget_of(t)->unheld || !served_calls_at_work(s))
 		turn_budget_stop(s, why);
 }
 
@@ -247,8 +250,8 @@ enum budget_room turn_budget_room(const struct session *s,
 	const struct session_turn *t = s->turn.current;
 	struct spending used;
 
-	if (t && t->trip.tripped) {
-		*why = t->trip;
+	if (t && turn_budget_of(t)->trip.tripped) {
+		*why = turn_budget_of(t)->trip;
 		return BUDGET_SPENT;
 	}
 	if (!turn_budget_limited(s))
@@ -257,7 +260,7 @@ enum budget_room turn_budget_room(const struct session *s,
 		return BUDGET_SPENT;
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
 		used_by(s, t, scope, &used);
-		if (budget_is_reserved(budget_of(s, t, scope), &used, &reserved[scope]))
+		if (budget_is_reserved(scope_limits(s, t, scope), &used, &reserved[scope]))
 			return BUDGET_RESERVED;
 	}
 	return BUDGET_ROOM;
@@ -277,7 +280,7 @@ static uint64_t time_left(struct session *s, struct session_turn *t)
 	struct spending used;
 
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = budget_of(s, t, scope);
+		const struct budget *b = scope_limits(s, t, scope);
 		uint64_t until;
 
 		if (!b->has)
@@ -297,7 +300,7 @@ static void set_clock(struct session *s)
 	uint64_t left = time_left(s, s->turn.current);
 
 	if (left)
-		loop_timer_set(s->store->loop, &s->turn.budget_timer,
+		loop_timer_set(s->store->loop, &budget_of(s)->timer,
 			       MIN(left + 1, (uint64_t)BUDGET_BEAT_MS), on_time, s);
 }
 
@@ -318,7 +321,7 @@ uint64_t turn_budget_due(const struct session *s)
 	if (!stopping_kinds(t))
 		return 0;
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = budget_of(s, t, scope);
+		const struct budget *b = scope_limits(s, t, scope);
 		struct spending used;
 
 		if (!(b->has & (1u << BUDGET_SECONDS)))
@@ -338,8 +341,8 @@ static void on_call_ended(void *ctx)
 
 void turn_budget_call_ended(struct session *s)
 {
-	if (s->turn.current && s->turn.current->trip.tripped)
-		loop_defer(s->store->loop, &s->turn.budget_task, on_call_ended, s);
+	if (s->turn.current && turn_budget_of(s->turn.current)->trip.tripped)
+		loop_defer(s->store->loop, &budget_of(s)->review, on_call_ended, s);
 }
 
 void turn_budget_refused(struct session *s)
@@ -347,9 +350,9 @@ void turn_budget_refused(struct session *s)
 	struct session_turn *t = s->turn.current;
 	struct budget_stop why;
 
-	if (t && t->state == TURN_RUNNING && !t->trip.tripped &&
+	if (t && t->state == TURN_RUNNING && !turn_budget_of(t)->trip.tripped &&
 	    find_reached(s, t, OF_TOOL_CALLS, &why))
-		t->trip = why;
+		turn_budget_of(t)->trip = why;
 	turn_budget_call_ended(s);
 }
 
@@ -366,7 +369,7 @@ int64_t turn_budget_calls_left(const struct session *s, struct budget_stop *ret)
 	uint64_t left = UINT64_MAX;
 
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++) {
-		const struct budget *b = budget_of(s, t, scope);
+		const struct budget *b = scope_limits(s, t, scope);
 		uint64_t limit = b->limit[BUDGET_TOOL_CALLS];
 		struct spending used;
 
@@ -389,9 +392,9 @@ bool turn_budget_begin(struct session *s)
 
 	if (!turn_budget_limited(s))
 		return true;
-	if (t->of_prompt && !t->of_prompt->since_mono)
-		t->of_prompt->since_mono = t->started_mono;
-	if (find_reached(s, t, BUDGETS_ALL, &t->trip)) {
+	if (turn_budget_of(t)->of_prompt && !turn_budget_of(t)->of_prompt->since_mono)
+		turn_budget_of(t)->of_prompt->since_mono = t->started_mono;
+	if (find_reached(s, t, BUDGETS_ALL, &turn_budget_of(t)->trip)) {
 		turn_finish(s, &(struct harness_turn_end){ .stop_reason = "end_turn" });
 		return false;
 	}
@@ -403,7 +406,7 @@ void turn_budget_end(struct session *s, struct session_turn *t)
 {
 	struct spending used;
 
-	loop_timer_cancel(&s->turn.budget_timer);
+	loop_timer_cancel(&budget_of(s)->timer);
 	if (!t->started_ms)
 		return;
 	if (t == s->turn.current)
@@ -411,14 +414,14 @@ void turn_budget_end(struct session *s, struct session_turn *t)
 	turn_usage(t, &used);
 	spending_add(&s->turn.totals.spent, &used);
 	used.used[BUDGET_SECONDS] = 0;
-	if (t->of_prompt)
-		spending_add(&t->of_prompt->before, &used);
+	if (turn_budget_of(t)->of_prompt)
+		spending_add(&turn_budget_of(t)->of_prompt->before, &used);
 }
 
 void turn_budget_pass(struct session_turn *from, struct session_turn *to)
 {
-	free(to->of_prompt);
-	to->of_prompt = TAKE_PTR(from->of_prompt);
+	free(turn_budget_of(to)->of_prompt);
+	turn_budget_of(to)->of_prompt = TAKE_PTR(turn_budget_of(from)->of_prompt);
 }
 
 void budget_stop_put(const struct budget_stop *t, struct jw *w)
@@ -453,7 +456,7 @@ static void put_unmeasured(const struct session_turn *t, struct jw *w)
 	unsigned has = 0;
 
 	for (enum budget_scope scope = first_scope(t); scope < SCOPE_MAX; scope++)
-		has |= budget_of(t->session, t, scope)->has;
+		has |= scope_limits(t->session, t, scope)->has;
 	for (int kind = 0; kind < BUDGET_MAX; kind++)
 		if (has & 1u << kind && !is_measured(t, kind))
 			jw_str(w, NULL, budget_name((enum budget_kind)kind));
@@ -464,8 +467,8 @@ void turn_budget_put_end(const struct session_turn *t, struct jw *w)
 	_cleanup_(buf_done) struct buf list = { 0 };
 	struct jw names = JW(&list);
 
-	budget_stop_put(&t->trip, w);
-	if (!t->started_ms || (t->trip.tripped && !t->outputs))
+	budget_stop_put(&turn_budget_of(t)->trip, w);
+	if (!t->started_ms || (turn_budget_of(t)->trip.tripped && !t->outputs))
 		return;
 	put_unmeasured(t, &names);
 	if (!list.len)

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "digest/digest.h"
 #include "loop/loop.h"
-#include "session/parts/trace/span.h"
+#include "session/core/turn/span.h"
 #include "session/parts/check/check.h"
 #include "session/parts/check/check_evidence.h"
 

@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "session/parts/secrets/session_env.h"
+#include "session/core/harness/session_env.h"
 
 #include <errno.h>
 #include <stdio.h>

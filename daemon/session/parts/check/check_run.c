@@ -7,6 +7,7 @@
 #include "session/parts/session_parts.h"
 #include "session/parts/workspace/baseline.h"
 #include "session/parts/check/session_check_internal.h"
+#include "session/parts/trace/session_spans.h"
 
 #include <errno.h>
 
@@ -33,7 +34,7 @@ bool session_checks_running(const struct session *s)
 
 struct check_list *turn_checks(const struct session *s, const struct session_turn *t)
 {
-	const char *raw = t && t->checks ? t->checks : s->setup.checks;
+	const char *raw = t && proof_of(t)->checks ? proof_of(t)->checks : s->setup.checks;
 	struct check_list *l = NULL;
 
 	if (raw)
@@ -289,4 +290,24 @@ const struct session_part check_part = {
 	.drop = drop_check,
 	.stop = session_checks_abort,
 	.has_job = session_checks_running,
+	.cancelled = session_checks_abort, /* those by hand */
+	.turn_size = sizeof(struct turn_proof),
+	.turn_queued = turn_proof_queued,
+	.turn_numbered = turn_proof_begin,
+	.put_begun = turn_proof_put_begun,
+	.put_end = turn_proof_put_end,
+	.output = turn_proof_note,
+	.turn_hold = turn_proof_run,
+	.turn_stop = turn_proof_stop,
+	.turn_abandon = turn_proof_abandon,
+	.wants_next = turn_retry_due,
+	.turn_ended = turn_retry_add,
+	.turn_failed_late = turn_retry_fail,
+	.turn_copy = turn_proof_copy,
+	.turn_load = turn_proof_load_turn,
+	.turn_follow = turn_proof_follow,
+	.turn_free = turn_proof_free,
+	.recall_ended = turn_proof_recall_ended,
+	.recall_next = turn_proof_recall_next,
+	.put_kept = turn_proof_put_kept,
 };

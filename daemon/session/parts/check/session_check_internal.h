@@ -8,10 +8,13 @@
 
 #include "session/parts/session_parts.h"
 #include "session/parts/check/check.h"
+#include "session/parts/check/turn_proof.h"
 
 /* State of the part. */
 struct session_checks {
 	struct check_run *run;
+	struct turn_proof
+		recalled; /* of the turn that another attempt was to follow, as the journal is read (first 0: none) */
 };
 
 static inline struct session_checks *checks_of(const struct session *s)

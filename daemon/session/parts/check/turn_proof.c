@@ -6,27 +6,43 @@
 #include "json/jstr.h"
 #include "session/core/session_states.h"
 #include "session/core/redact/redact_internal.h"
+#include "session/parts/check/session_check_internal.h"
 
 void turn_proof_done(struct turn_proof *p)
 {
+	free(p->checks);
+	free(p->retry);
 	free(p->results);
 	buf_done(&p->said);
 	*p = (struct turn_proof){ 0 };
 }
 
-struct turn_proof turn_proof_copy(const struct turn_proof *p)
+void turn_proof_free(struct session_turn *t)
 {
-	struct turn_proof ret = *p;
+	turn_proof_done(proof_of(t));
+}
 
-	ret.run = NULL;
-	ret.said = (struct buf){ 0 };
-	ret.results = xstrdup(p->results);
-	return ret;
+/* What is told of its end. */
+void turn_proof_copy(struct session_turn *to, const struct session_turn *from)
+{
+	struct turn_proof *p = proof_of(to);
+
+	*p = *proof_of(from);
+	p->run = NULL;
+	p->said = (struct buf){ 0 };
+	p->checks = p->retry = NULL;
+	p->results = xstrdup(p->results);
+}
+
+void turn_proof_queued(struct session_turn *t, const struct prompt_params *p)
+{
+	proof_of(t)->checks = p->checks.n ? xstrndup(p->checks.p, p->checks.n) : NULL;
+	proof_of(t)->retry = p->retry.n ? xstrndup(p->retry.p, p->retry.n) : NULL;
 }
 
 static unsigned retries(const struct session *s, const struct session_turn *t)
 {
-	const char *raw = t->retry ? t->retry : s->setup.retry;
+	const char *raw = proof_of(t)->retry ? proof_of(t)->retry : s->setup.retry;
 
 	return raw ? (unsigned)jobj_uint(slice_of(raw), "max") : 0;
 }
@@ -34,12 +50,12 @@ static unsigned retries(const struct session *s, const struct session_turn *t)
 /* The next attempt at a prompt is told by the one before which it is. */
 void turn_proof_begin(const struct session *s, struct session_turn *t)
 {
-	struct turn_proof *p = &t->proof;
+	struct turn_proof *p = proof_of(t);
 	struct check_list *list;
 	unsigned again;
 
-	if (!t->checks)
-		t->checks = xstrdup(s->setup.checks);
+	if (!p->checks)
+		p->checks = xstrdup(s->setup.checks);
 	list = turn_checks(s, t);
 	p->wanted = check_list_count(list) > 0;
 	check_list_free(list);
@@ -72,7 +88,7 @@ static struct slice newest(struct slice text)
 void turn_proof_note(struct session_turn *t, enum harness_update kind, struct slice update)
 {
 	_cleanup_(freep) char *text = NULL;
-	struct turn_proof *p = &t->proof;
+	struct turn_proof *p = proof_of(t);
 	struct slice content;
 
 	if (!p->wanted)
@@ -102,33 +118,35 @@ static void on_checked(void *ctx, const struct check_outcome *o)
 	struct session_turn *t = s->turn.current;
 
 	session_advance(s);
-	if (!t || !t->proof.run)
+	if (!t || !proof_of(t)->run)
 		return; /* who waited for it has been told something else */
-	t->proof.run = NULL;
+	proof_of(t)->run = NULL;
+	t->held = false;
 	if (t->state == TURN_CHECKING) {
-		t->proof.verdict = o->verdict;
-		t->proof.results = xstrndup(o->results.p, o->results.n);
+		proof_of(t)->verdict = o->verdict;
+		proof_of(t)->results = xstrndup(o->results.p, o->results.n);
 	}
-	turn_log(t, LOG_INFO, "turn checked", "verdict", check_verdict_name(t->proof.verdict),
+	turn_log(t, LOG_INFO, "turn checked", "verdict", check_verdict_name(proof_of(t)->verdict),
 		 NULL);
 	turn_close(s, t);
 }
 
-bool turn_proof_run(struct session *s, struct session_turn *t)
+int turn_proof_run(struct session *s, struct session_turn *t)
 {
 	struct check_turn about = { .turn = t->no };
 
-	if (!t->proof.wanted || t->end.failed || strcmp(t->end.stop_reason, "end_turn") != 0 ||
+	if (!proof_of(t)->wanted || t->end.failed || strcmp(t->end.stop_reason, "end_turn") != 0 ||
 	    s->state != SESSION_OPEN || s->store->stopping)
-		return false;
+		return 0;
 	turn_set_state(s, t, TURN_CHECKING);
-	session_mask_rest(s, &t->proof.said, t->proof.said_cut);
-	about.first = t->proof.attempt > 1 ? t->proof.first : 0;
-	about.message = buf_slice(&t->proof.said);
+	session_mask_rest(s, &proof_of(t)->said, proof_of(t)->said_cut);
+	about.first = proof_of(t)->attempt > 1 ? proof_of(t)->first : 0;
+	about.message = buf_slice(&proof_of(t)->said);
 	turn_log(t, LOG_INFO, "turn being checked", NULL);
-	t->proof.run = session_checks_run(s, turn_checks(s, t), &about, on_checked, s);
-	buf_done(&t->proof.said);
-	return true;
+	proof_of(t)->run = session_checks_run(s, turn_checks(s, t), &about, on_checked, s);
+	t->held = true;
+	buf_done(&proof_of(t)->said);
+	return 1;
 }
 
 void turn_proof_stop(struct session *s, struct session_turn *t, const struct harness_turn_end *end)
@@ -138,14 +156,15 @@ void turn_proof_stop(struct session *s, struct session_turn *t, const struct har
 		turn_keep_end(t, end);
 		turn_log(t, LOG_INFO, "turn being cancelled", NULL);
 	}
-	check_run_cancel(t->proof.run);
+	check_run_cancel(proof_of(t)->run);
 }
 
 void turn_proof_abandon(struct session_turn *t)
 {
-	if (t->proof.run)
-		check_run_cancel(t->proof.run);
-	t->proof.run = NULL;
+	if (proof_of(t)->run)
+		check_run_cancel(proof_of(t)->run);
+	proof_of(t)->run = NULL;
+	t->held = false;
 }
 
 /* --- what is said of it ------------------------------------------------------------------------------------ */
@@ -169,39 +188,53 @@ static void put_brief(struct slice results, struct buf *ret)
 }
 
 static void put_checks(struct jw *w, enum check_verdict verdict, struct slice results,
-		       enum proof_extent extent)
+		       bool brief_only)
 {
 	_cleanup_(buf_done) struct buf brief = { 0 };
 
-	if (extent == PROOF_BRIEF) {
+	if (brief_only) {
 		put_brief(results, &brief);
 		results = buf_slice(&brief);
 	}
 	check_outcome_put(w, "checks", verdict, results);
 }
 
-void turn_attempt_put(const struct turn_proof *p, struct jw *w)
+static void put_attempt(const struct session_turn *t, struct jw *w)
 {
+	const struct turn_proof *p = proof_of(t);
+
 	if (!p->attempt)
 		return;
 	jw_obj(w, "attempt");
 	jw_uint(w, "n", p->attempt);
 	jw_uint(w, "of", p->attempts);
 	jw_uint(w, "first", p->first);
-	if (p->retried)
+	if (t->goes_on)
 		jw_bool(w, "retried", true);
 	jw_end_obj(w);
 }
 
-void turn_proof_put(const struct session_turn *t, enum proof_extent extent, struct jw *w)
+void turn_proof_put_begun(const struct session_turn *t, struct jw *w)
 {
-	const struct turn_proof *p = &t->proof;
+	if (proof_of(t)->wanted)
+		jw_bool(w, "checks", true);
+	put_attempt(t, w);
+}
+
+void turn_proof_put_end(const struct session_turn *t, struct jw *w, enum turn_end_place at)
+{
+	const struct turn_proof *p = proof_of(t);
 	bool failed = t->end.failed; /* after its checks, then */
 
-	if (p->wanted)
+	if (at == END_FAILURE && !p->wanted)
+		return;
+	if (p->wanted && at != END_PROMPT)
 		put_checks(w, failed ? CHECK_UNCHECKED : p->verdict,
-			   failed ? SLICE_NONE : slice_of(p->results), extent);
-	turn_attempt_put(p, w);
+			   failed ? SLICE_NONE : slice_of(p->results),
+			   at != END_ANSWER && at != END_EVENT);
+	put_attempt(t, w);
+	if (at == END_ANSWER || at == END_KEPT || at == END_EVENT)
+		turn_tries_put(t, w);
 }
 
 static enum check_verdict verdict_of(struct jval v)
@@ -212,7 +245,7 @@ static enum check_verdict verdict_of(struct jval v)
 	return CHECK_UNCHECKED;
 }
 
-void turn_proof_load(struct turn_proof *ret, struct slice object)
+static void proof_load(struct turn_proof *ret, struct slice object)
 {
 	struct slice attempt = jobj_get(object, "attempt").raw;
 	struct jval checks = jobj_get(object, "checks");
@@ -232,12 +265,75 @@ void turn_proof_load(struct turn_proof *ret, struct slice object)
 	ret->retried = jobj_get(attempt, "retried").type == J_TRUE;
 }
 
-void turn_proof_put_checks(struct slice object, enum proof_extent extent, struct jw *w)
+/* A result with a key keeps of its checks only whether they hold, and of a failed one only what it was to prove. */
+bool turn_proof_put_kept(struct jw *w, struct slice acpd, bool failed)
 {
 	struct turn_proof p = { 0 };
 
-	turn_proof_load(&p, object);
+	if (failed && jobj_get(acpd, "checks").type != J_OBJECT)
+		return false;
+	proof_load(&p, acpd);
+	if (failed)
+		jw_obj(w, NULL);
+	else
+		jw_members(w, acpd, "checks");
 	if (p.wanted)
-		put_checks(w, p.verdict, slice_of(p.results), extent);
+		put_checks(w, p.verdict, slice_of(p.results), true);
+	if (failed) {
+		jw_raw(w, "attempt", jobj_get(acpd, "attempt").raw);
+		jw_end_obj(w);
+	}
 	turn_proof_done(&p);
+	return true;
+}
+
+/* One that was to be another attempt and never began has the note of the attempt before: that is known already. */
+void turn_proof_load_turn(struct session_turn *t, struct slice record, bool ended)
+{
+	if (!ended && proof_of(t)->attempt)
+		return;
+	proof_load(proof_of(t), record);
+	t->goes_on = proof_of(t)->retried;
+}
+
+static void follow(const struct turn_proof *before, struct session_turn *next)
+{
+	struct turn_proof *p = proof_of(next);
+
+	p->wanted = true;
+	p->attempt = before->attempt + 1;
+	p->attempts = before->attempts;
+	p->first = before->first;
+}
+
+void turn_proof_follow(const struct session_turn *t, struct session_turn *next)
+{
+	follow(proof_of(t), next);
+}
+
+/* Other turns may end between two attempts: prompts that were cancelled while they waited. */
+bool turn_proof_recall_ended(struct session *s, struct slice acpd)
+{
+	struct turn_proof p = { 0 }, *before = &checks_of(s)->recalled;
+	bool goes_on;
+
+	proof_load(&p, acpd);
+	goes_on = p.retried;
+	if (goes_on)
+		*before = (struct turn_proof){ .attempt = p.attempt,
+					       .attempts = p.attempts,
+					       .first = p.first,
+					       .retried = true };
+	else if (p.first && p.first == before->first)
+		*before = (struct turn_proof){ 0 };
+	turn_proof_done(&p);
+	return goes_on;
+}
+
+bool turn_proof_recall_next(struct session *s, struct session_turn *next)
+{
+	if (!checks_of(s)->recalled.retried)
+		return false;
+	follow(&checks_of(s)->recalled, next);
+	return true;
 }

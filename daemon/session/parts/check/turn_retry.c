@@ -4,6 +4,8 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
+#include "session/parts/budget/turn_budget.h"
+#include "session/parts/check/turn_proof.h"
 
 #include <stdio.h>
 
@@ -230,6 +232,41 @@ void turn_retry_put(const struct turn_proof *p, struct slice checks, struct buf 
 	jw_end_arr(&w);
 }
 
+/* --- what the attempts used ------------------------------------------------------------------------------- */
+
+static void put_try(const struct session_turn *t, struct jw *w)
+{
+	jw_obj(w, NULL);
+	jw_uint(w, "turn", t->no);
+	account_put_acp(&t->account, NULL, w, "usage");
+	jw_end_obj(w);
+}
+
+void turn_tries_put(const struct session_turn *t, struct jw *w)
+{
+	if (!t->tries)
+		return;
+	jw_arr(w, "attempts");
+	jw_raw(w, NULL, slice_of(t->tries));
+	put_try(t, w);
+	jw_end_arr(w);
+	account_put_acp(&t->account, &t->tried, w, "promptUsage");
+}
+
+static void turn_tries_pass(const struct session_turn *from, struct session_turn *to)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	to->tried = from->tried;
+	account_add_to(&from->account, &to->tried);
+	if (from->tries)
+		jw_raw(&w, NULL, slice_of(from->tries));
+	put_try(from, &w);
+	free(to->tries);
+	to->tries = xstrndup(b.data, b.len);
+}
+
 /* --- the next attempt --------------------------------------------------------------------------------------- */
 
 /* False: whatever the harness does, a check cannot hold. */
@@ -247,7 +284,7 @@ static bool can_be_mended(const struct turn_proof *p)
 
 bool turn_retry_due(const struct session *s, const struct session_turn *t)
 {
-	const struct turn_proof *p = &t->proof;
+	const struct turn_proof *p = proof_of(t);
 
 	return !t->end.failed && p->verdict == CHECK_FAILED && p->attempt < p->attempts &&
 	       s->state == SESSION_OPEN && !s->store->stopping && can_be_mended(p);
@@ -267,20 +304,25 @@ static void pass_waiters(struct session_turn *from, struct session_turn *to)
 void turn_retry_add(struct session *s, struct session_turn *t)
 {
 	_cleanup_(buf_done) struct buf content = { 0 };
-	struct session_turn *next = turn_new(s);
+	struct session_turn *next;
 
-	turn_retry_put(&t->proof, slice_of(t->checks), &content);
+	if (!t->goes_on)
+		return;
+	next = turn_new(s);
+	next->again = true;
+
+	turn_retry_put(proof_of(t), slice_of(proof_of(t)->checks), &content);
 	next->content = xstrndup(content.data, content.len);
 	next->key = xstrdup(t->key);
 	memcpy(next->digest, t->digest, sizeof(next->digest));
 	trace_context_copy(&next->trace, &t->trace);
 	next->incarnation = xstrdup(t->incarnation);
 	next->meta = xstrdup(t->meta);
-	next->checks = xstrdup(t->checks);
+	proof_of(next)->checks = xstrdup(proof_of(t)->checks);
 	next->first_seq = t->first_seq;
-	next->proof.attempt = t->proof.attempt + 1;
-	next->proof.attempts = t->proof.attempts;
-	next->proof.first = t->proof.first;
+	proof_of(next)->attempt = proof_of(t)->attempt + 1;
+	proof_of(next)->attempts = proof_of(t)->attempts;
+	proof_of(next)->first = proof_of(t)->first;
 	pass_waiters(t, next);
 	turn_budget_pass(t, next);
 	turn_tries_pass(t, next);
@@ -288,10 +330,12 @@ void turn_retry_add(struct session *s, struct session_turn *t)
 	turn_log(t, LOG_INFO, "another attempt follows", NULL);
 }
 
-void turn_retry_fail(struct session *s, const struct session_turn *t)
+void turn_retry_fail(struct session *s, struct session_turn *t)
 {
+	if (!t->goes_on)
+		return;
 	list_each(next, &s->turn.queue, struct session_turn, link) {
-		if (next->state != TURN_QUEUED || next->proof.first != t->proof.first)
+		if (next->state != TURN_QUEUED || proof_of(next)->first != proof_of(t)->first)
 			continue;
 		turn_end_queued(s, next, &t->end);
 		return;

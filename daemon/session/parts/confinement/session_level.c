@@ -19,6 +19,8 @@
 #include "session/parts/session_parts.h"
 #include "session/parts/users/session_user.h"
 #include "session/parts/network/session_network.h"
+#include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/confinement/session_refusals.h"
 
 #include <errno.h>
 
@@ -306,12 +308,17 @@ static void put_level_bounds(const struct session *s, struct proc_bounds *b)
 {
 	enum confine_level level = session_level(s);
 	unsigned flags = (harness_nests(s->def, &s->setup) ? CONFINE_NESTS : 0) |
-			 (s->harness.refused.record ? CONFINE_LOG : 0);
+			 (refusals_of(s)->record ? CONFINE_LOG : 0);
 
 	b->may_gain = level == LEVEL_OPEN;
 	b->confinement = level_confinement(level, flags);
-	b->refusals = s->harness.refused.record;
+	b->refusals = refusals_of(s)->record;
 	b->spaces = s->harness.spaces;
+}
+
+static int check_level(const struct setup_request *r, struct err *e)
+{
+	return session_level_check(r->store, r->have, r->params, e);
 }
 
 const struct session_part level_part = {
@@ -321,4 +328,5 @@ const struct session_part level_part = {
 	.store_size = sizeof(struct store_level),
 	.store_configure = configure_level,
 	.put_bounds = put_level_bounds,
+	.check_setup = check_level,
 };

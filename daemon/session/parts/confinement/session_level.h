@@ -19,12 +19,6 @@ struct session;
 struct session_store;
 struct jw;
 
-/* What the operator says: --level, --level-min. */
-struct level_policy {
-	struct level_wish wish; /* of sessions whose client names none */
-	enum confine_level min;
-};
-
 /* The level that is tried for a session with this setup. */
 enum confine_level session_level(const struct session *s);
 /* What it refuses is recorded (session_refusals.h). */

@@ -199,6 +199,11 @@ static void put_limits_bounds(const struct session *s, struct proc_bounds *b)
 	b->group = s->harness.group;
 }
 
+static int check_limits(const struct setup_request *r, struct err *e)
+{
+	return session_limits_check(r->store, r->params, e);
+}
+
 const struct session_part limits_part = {
 	.name = "limits",
 	.put_status = put_limits,
@@ -209,4 +214,6 @@ const struct session_part limits_part = {
 	.open_bounds = open_limits,
 	.put_bounds = put_limits_bounds,
 	.explain_exit = session_limits_killed,
+	.check_setup = check_limits,
+	.watch = session_limits_watch,
 };

@@ -52,7 +52,7 @@ static void note_more(struct session *s, uint64_t more)
 /* again: also what has happened again. What is too much now is told when the turn ends. */
 static void tell(struct session *s, bool again)
 {
-	struct session_refusals *f = &s->harness.refused;
+	struct session_refusals *f = refusals_of(s);
 	struct refusal one;
 
 	while (f->told_turn < REFUSALS_TOLD_MAX && f->told_all < REFUSALS_TOLD_ALL &&
@@ -67,13 +67,13 @@ static void on_news(void *ctx, uint32_t events _unused_)
 {
 	struct session *s = ctx;
 
-	refusals_seen(s->harness.refused.record);
+	refusals_seen(refusals_of(s)->record);
 	tell(s, false);
 }
 
 void session_refusals_tell(struct session *s)
 {
-	struct session_refusals *f = &s->harness.refused;
+	struct session_refusals *f = refusals_of(s);
 	uint64_t more;
 
 	if (!f->record)
@@ -88,7 +88,7 @@ void session_refusals_tell(struct session *s)
 
 static void close_refusals(struct session *s)
 {
-	struct session_refusals *f = &s->harness.refused;
+	struct session_refusals *f = refusals_of(s);
 
 	if (!f->record)
 		return;
@@ -98,7 +98,7 @@ static void close_refusals(struct session *s)
 
 void session_refusals_open(struct session *s)
 {
-	struct session_refusals *f = &s->harness.refused;
+	struct session_refusals *f = refusals_of(s);
 
 	if (!session_level_logs(s)) {
 		close_refusals(s);
@@ -117,8 +117,15 @@ static int open_refusals(struct session *s, struct err *e _unused_)
 	return 0;
 }
 
+static void tell_refusals(struct session *s, struct session_turn *t _unused_)
+{
+	session_refusals_tell(s);
+}
+
 const struct session_part refusals_part = {
 	.name = "refusals",
+	.size = sizeof(struct session_refusals),
 	.open_bounds = open_refusals,
 	.shut = close_refusals,
+	.turn_closing = tell_refusals,
 };

@@ -13,18 +13,24 @@
 #pragma once
 
 #include "loop/loop.h"
+#include "session/parts/session_parts.h"
 
 #include <stdbool.h>
 
 struct session;
 struct refusals;
 
-/* In struct session_harness: refused. */
+/* State of the part. */
 struct session_refusals {
 	struct refusals *record; /* NULL: nobody asked */
 	struct loop_io news;
 	unsigned told_turn, told_all;
 };
+
+static inline struct session_refusals *refusals_of(const struct session *s)
+{
+	return s->parts[PART_REFUSALS];
+}
 
 /* Before anything is started for the session: makes the record, or lets it go. */
 void session_refusals_open(struct session *s);

@@ -111,6 +111,6 @@ char *draft_upper_path(const struct session *s);
 bool session_draft_may_begin(struct session *s, struct err *e);
 /* A turn has ended, its checks as well. */
 struct session_turn;
-void session_draft_note_turn(struct session *s, const struct session_turn *t);
+void session_draft_note_turn(struct session *s, struct session_turn *t);
 /* A tool call has ended. */
 void session_draft_note_tool(struct session *s, bool ok);

@@ -114,4 +114,6 @@ const struct session_part draft_part = {
 	.put_record = put_draft_record,
 	.load_record = load_draft_record,
 	.holds_harness = session_draft_busy,
+	.tool_call_reported = session_draft_note_tool,
+	.turn_closed = session_draft_note_turn,
 };

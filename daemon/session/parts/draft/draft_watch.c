@@ -7,6 +7,7 @@
 #include "json/jenc.h"
 #include "outbox/outbox.h"
 #include "session/core/session_states.h"
+#include "session/parts/check/turn_proof.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -165,10 +166,10 @@ static int ended_ready(struct draft_op *op, struct slice report, const struct er
 static const struct draft_op_kind draft_op_ready = { "ready", false, draft_begin_diff,
 						     ended_ready };
 
-void session_draft_note_turn(struct session *s, const struct session_turn *t)
+void session_draft_note_turn(struct session *s, struct session_turn *t)
 {
-	if (t->proof.verdict != CHECK_UNCHECKED)
-		count(s, t->proof.verdict == CHECK_FAILED, &draft_of(s)->failed_checks,
+	if (proof_of(t)->verdict != CHECK_UNCHECKED)
+		count(s, proof_of(t)->verdict == CHECK_FAILED, &draft_of(s)->failed_checks,
 		      s->setup.draft_after.checks, "checks");
 	if (!session_draft_on(s) || s->store->stopping || s->state != SESSION_OPEN)
 		return;

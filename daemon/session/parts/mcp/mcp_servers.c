@@ -170,4 +170,5 @@ const struct session_part mcp_part = {
 	.connect = mcp_servers_open,
 	.disconnect = mcp_servers_close,
 	.put_request = put_servers,
+	.stop_helpers = mcp_servers_forget,
 };

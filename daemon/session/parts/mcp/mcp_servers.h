@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "json/jenc.h"
+#include "session/core/session_host.h"
 
 #include <sys/types.h>
 
@@ -58,21 +59,10 @@ struct slice mcp_servers_given(const struct session *s);
 struct slice session_mcp(const struct session *s);
 struct slice session_policy(const struct session *s);
 struct slice session_env(const struct session *s);
-/* Its own private home. */
-const char *session_home(const struct session *s);
 /* As whom, and within what, the tools of the daemon's own /mcp run. uid and gid are true without switch_user, too. */
 struct proc_bounds store_bounds(const struct session_store *st);
-/* As whom all of this session runs. */
-const struct agent_user *session_user(const struct session *s);
-/* As whom, and within what, it runs. Borrowed, and true once session_bounds_open has been called: before
- * anything is started for it. */
-struct proc_bounds session_bounds(const struct session *s);
-int session_bounds_open(struct session *s, struct err *e);
 /* Its network is not open: what runs for it does not reach all that the daemon does. */
 bool session_is_walled(const struct session *s);
-/* Environment of a process of this session: the base environment, the session's own, and the markers of
- * proc/table/process_tree.h with this name. Freed with harness_plan_free_environ. */
-char **session_environ(const struct session *s, const char *marker);
 /* A request to an MCP server of the client's, from when it goes on to its answer: NULL where no traces are exported.
  * params raw; context: what its server gets as traceparent, where the caller has none. */
 struct relay_span;
@@ -97,12 +87,6 @@ void session_trace_put(const struct session *s, const struct relay_span *span, s
 		       struct buf *members);
 /* Variables that the agent has given its sandbox, a raw object: those that hold secrets are hidden from here on. */
 void session_learn_env(struct session *s, struct slice env);
-/* Hides secrets in a line from a program, in place; it may have been cut to size. */
-void session_mask_line(const struct session *s, char *text, size_t size);
-/* What is left of a tool's making. */
-void session_mask_bytes(const struct session *s, struct buf *b);
-/* Members of an event: what a turn's transcript should hold about tools. kind lifecycle. */
-void session_note_lifecycle(struct session *s, struct slice members);
 
 /*
  * A tool call that passes the daemon on its way to the server. It is held against the budgets of tool calls before it

@@ -15,6 +15,7 @@
 #include "session/parts/model/call_limits.h"
 #include "usage/estimate.h"
 #include "session/parts/model/session_model_internal.h"
+#include "session/parts/budget/turn_budget.h"
 
 struct model_terms call_limits_terms(void *ctx)
 {

@@ -202,4 +202,5 @@ const struct session_part model_part = {
 	.disconnect = session_model_close,
 	.put_request = put_model_request,
 	.meters_calls = session_metered,
+	.turn_left = calls_leave_turn,
 };

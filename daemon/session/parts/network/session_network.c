@@ -15,6 +15,8 @@
 #include "session/parts/session_parts.h"
 #include "session/core/session_paths.h"
 #include "session/parts/rules/session_rules.h"
+#include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/confinement/session_level.h"
 
 #include <errno.h>
 
@@ -342,6 +344,11 @@ static void put_network_request(const struct session *s, struct harness_request 
 	r->of.inner_network = egress_rules_mode(session_rules(s)) != EGRESS_OFF;
 }
 
+static int check_network(const struct setup_request *r, struct err *e)
+{
+	return session_network_check(r->store, r->have, r->params, e);
+}
+
 const struct session_part network_part = {
 	.name = "network",
 	.size = sizeof(struct session_network),
@@ -359,4 +366,5 @@ const struct session_part network_part = {
 	.connect = session_network_wall,
 	.put_request = put_network_request,
 	.put_env = session_network_env,
+	.check_setup = check_network,
 };

@@ -19,6 +19,7 @@
 #include "harnesses/registry.h"
 #include "json/jenc.h"
 #include "proc/proc.h"
+#include "session/core/harness/program_find.h"
 
 #define VERSION_SECS 15 /* in which a program has to have said its version */
 
@@ -64,5 +65,3 @@ const struct program_fact *programs_at(const struct programs *p, size_t i);
 bool program_fits(const struct program_fact *f);
 /* One object: what `acpd harness list --json` and _acpd/harness/list have of each harness. */
 void program_put(struct jw *w, const struct program_fact *f);
-/* Where the program of a harness is; NULL: it is not installed. The caller frees. */
-char *program_find(const struct harness_def *def, const char *prefix, const char *path);

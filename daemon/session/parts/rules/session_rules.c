@@ -106,12 +106,22 @@ bool session_rules_gated(const struct session *s)
 	return passes_daemon(s, NULL);
 }
 
+/* What the harness has said of the call of that id. */
+static void call_said(const struct session *s, struct slice id, struct rule_call *ret)
+{
+	const struct turn_tool_call *c = tool_call_find(s, id);
+
+	if (c)
+		*ret = (struct rule_call){ c->named ? c->name : NULL, c->kind, c->locations,
+					   c->input };
+}
+
 static struct rule_call call_before(const struct session *s, struct slice params)
 {
 	struct slice id = jobj_get(jobj_get(params, "toolCall").raw, "toolCallId").raw;
 	struct rule_call before = { 0 };
 
-	tool_call_said(s, id, &before);
+	call_said(s, id, &before);
 	return before;
 }
 

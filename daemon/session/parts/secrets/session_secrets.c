@@ -7,6 +7,8 @@
 #include "session/core/session_internal.h"
 #include "session/parts/secrets/session_secrets.h"
 #include "session/parts/session_parts.h"
+#include "session/parts/mcp/mcp_servers.h"
+#include "session/core/harness/session_env.h"
 
 static struct secrets_given given_of(const struct session *s)
 {
@@ -65,6 +67,13 @@ static void inherit_secrets(struct session *s, const struct session *from)
 	secrets_inherit(&s->redact.known, &from->redact.known);
 }
 
+static int check_env(const struct setup_request *r, struct err *e)
+{
+	static const struct setup none;
+
+	return session_env_check(r->have ? r->have : &none, r->params, e);
+}
+
 const struct session_part secrets_part = {
 	.name = "secrets",
 	.inherit = inherit_secrets,
@@ -73,4 +82,5 @@ const struct session_part secrets_part = {
 	.put_opened = put_unmasked,
 	.free = free_secrets,
 	.begin = begin_secrets,
+	.check_setup = check_env,
 };

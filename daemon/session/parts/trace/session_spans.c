@@ -16,6 +16,8 @@
 #include "session/parts/trace/session_trace.h"
 #include "session/parts/approval/approval_internal.h"
 #include "model/call_meter.h"
+#include "session/parts/check/turn_proof.h"
+#include "session/parts/usage/usage_record.h"
 
 #include <stdio.h>
 
@@ -55,11 +57,6 @@ void turn_span_begin(struct session *s, struct session_turn *t)
 	span_begin(s, &t->span, t->trace.parent);
 }
 
-const char *turn_trace(const struct session_turn *t, char out[TRACEPARENT_SIZE])
-{
-	return t->span.on ? span_text(&t->span, out) : t->trace.parent;
-}
-
 static void put_model(struct span_note *n, const struct session *s, const char *used,
 		      const char *provider)
 {
@@ -84,12 +81,12 @@ static void put_turn(struct span_note *n, const struct session *s, const struct 
 	span_put(n, "acpd.request.id", t->trace.request_id);
 	for (size_t i = 0; i < LABEL_MAX; i++)
 		span_put(n, session_label_attributes[i], s->setup.labels[i]);
-	if (t->proof.attempt)
-		span_put_int(n, "acpd.turn.attempt", t->proof.attempt);
+	if (proof_of(t)->attempt)
+		span_put_int(n, "acpd.turn.attempt", proof_of(t)->attempt);
 	if (!t->end.failed)
 		span_put_only(n, "gen_ai.response.finish_reasons", t->end.stop_reason);
-	if (t->proof.wanted)
-		span_put(n, "acpd.checks.verdict", check_verdict_name(t->proof.verdict));
+	if (proof_of(t)->wanted)
+		span_put(n, "acpd.checks.verdict", check_verdict_name(proof_of(t)->verdict));
 }
 
 void turn_span_end(struct session *s, struct session_turn *t)

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "session/parts/trace/span.h"
+#include "session/core/turn/span.h"
 
 struct call_report;
 struct check_evidence;
@@ -18,8 +18,6 @@ struct turn_tool_call;
 /* It begins, or has ended as its members say. */
 void turn_span_begin(struct session *s, struct session_turn *t);
 void turn_span_end(struct session *s, struct session_turn *t);
-/* The context of the turn as it is passed on: its span's, else the prompt's. */
-const char *turn_trace(const struct session_turn *t, char out[TRACEPARENT_SIZE]);
 /* A call that passed has ended just now. t: its turn, or NULL. */
 void model_call_span(struct session *s, const struct session_turn *t, const struct call_report *r);
 void tool_call_span_begin(const struct session *s, struct turn_tool_call *c);

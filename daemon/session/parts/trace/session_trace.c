@@ -11,6 +11,8 @@
 #include "json/jenc.h"
 #include "session/core/session_internal.h"
 #include "session/parts/session_parts.h"
+#include "session/parts/mcp/mcp_servers.h"
+#include "session/parts/trace/session_spans.h"
 
 /* The context of the call that opens the session. */
 static void trace_opened(struct session *s, const struct session_params *p)
@@ -82,7 +84,7 @@ struct slice session_trace_meta(const struct session_turn *t, struct buf *b)
 	struct jw w = JW(b);
 
 	if (!t->span.on)
-		return slice_of(t->meta);
+		return SLICE_NONE;
 	jw_obj(&w, NULL);
 	if (t->meta)
 		jw_members(&w, slice_of(t->meta), "traceparent");
@@ -96,6 +98,11 @@ static void trace_drop(struct session *s)
 	trace_context_done(&trace_of(s)->opened);
 }
 
+static void begin_call_span(struct session *s, struct turn_tool_call *c)
+{
+	tool_call_span_begin(s, c);
+}
+
 const struct session_part trace_part = {
 	.name = "trace",
 	.size = sizeof(struct session_trace),
@@ -104,4 +111,9 @@ const struct session_part trace_part = {
 	.begin = trace_opened,
 	.opened = trace_opened,
 	.put_env = session_trace_env,
+	.turn_begin = turn_span_begin,
+	.prompt_meta = session_trace_meta,
+	.tool_call_begin = begin_call_span,
+	.tool_call_end = tool_call_span_end,
+	.turn_ended = turn_span_end,
 };

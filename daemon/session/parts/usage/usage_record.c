@@ -9,6 +9,9 @@
 #include "json/jstr.h"
 #include "usage/compat.h"
 #include "model/call_meter.h"
+#include "session/core/session_part.h"
+#include "session/parts/trace/session_spans.h"
+#include "session/parts/usage/usage_record.h"
 
 #include <errno.h>
 
@@ -109,7 +112,7 @@ static void put_call(struct jw *w, const struct session *s, struct session_turn 
 	account_put_usage(u, w);
 }
 
-void usage_record_call(struct session *s, const struct harness_usage *u)
+static void usage_record_call(struct session *s, const struct harness_usage *u)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -162,7 +165,7 @@ static void put_report(struct jw *w, const struct session *s, const struct call_
 static void count_between(struct session *s, const struct call_report *r)
 {
 	totals_add_call(&s->turn.totals, &r->use->usage, r->succeeded);
-	usage_record_note_totals(s, s->turn.last_counted);
+	turn_totals_note(s, s->turn.last_counted);
 }
 
 void usage_record_metered(struct session *s, struct session_turn *t, const struct call_report *r)
@@ -195,7 +198,6 @@ static void put_outcome(struct jw *w, const struct session_turn *t)
 {
 	if (!t->end.failed) {
 		jw_str(w, "stopReason", t->end.stop_reason);
-		budget_stop_put(&t->trip, w);
 		return;
 	}
 	turn_error_put(w, "error", &t->end.error);
@@ -242,7 +244,7 @@ static void put_turn(struct jw *w, const struct session *s, const struct session
 	put_model(w, s, t->account.model, t->account.provider);
 	put_times(w, t);
 	put_outcome(w, t);
-	turn_proof_put(t, PROOF_BRIEF, w);
+	PARTS_CALL(put_end, t, w, END_RECORD);
 	account_put_numbers(&t->account, w);
 	put_reported(w, &t->reported);
 	account_put_tools(&t->account, w);
@@ -295,7 +297,7 @@ static void compat_write(const struct session *s, const struct account *a)
 	compat_failed(s, usage_compat_write(path, &u));
 }
 
-void usage_record_begin(struct session *s)
+static void usage_record_begin(struct session *s, struct session_turn *t _unused_)
 {
 	_cleanup_(freep) char *path = compat_path(s);
 	struct usage_compat_owner owner = compat_owner(s);
@@ -304,28 +306,13 @@ void usage_record_begin(struct session *s)
 		compat_failed(s, usage_compat_remove(path, &owner));
 }
 
-void usage_record_put_totals(const struct session *s, uint64_t turn, struct buf *ret)
-{
-	struct jw w = JW(ret);
-
-	totals_put_note(&s->turn.totals, &w, turn);
-}
-
-void usage_record_note_totals(struct session *s, uint64_t turn)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	usage_record_put_totals(s, turn, &b);
-	evlog_note(&s->log.events, "totals", buf_slice(&b));
-}
-
-void usage_record_count(struct session *s, const struct session_turn *t)
+static void usage_record_count(struct session *s, struct session_turn *t)
 {
 	if (t->counted)
 		return;
 	totals_add(&s->turn.totals, &t->account);
 	s->turn.last_counted = t->no;
-	usage_record_note_totals(s, t->no);
+	turn_totals_note(s, t->no);
 }
 
 /* Where the cgroup does not keep the memory's peak it costs a walk through the process table, which short turns in a
@@ -343,7 +330,7 @@ static void measure_end(struct session *s, struct session_turn *t)
 	}
 }
 
-int usage_record_turn(struct session *s, struct session_turn *t)
+static int usage_record_turn(struct session *s, struct session_turn *t)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct totals before = s->turn.totals;
@@ -363,6 +350,15 @@ int usage_record_turn(struct session *s, struct session_turn *t)
 		s->turn.totals = before;
 	}
 	s->turn.last_counted = t->no;
-	usage_record_note_totals(s, t->no);
+	turn_totals_note(s, t->no);
 	return r < 0 || t->unrecorded ? -EIO : 0;
 }
+
+const struct session_part usage_part = {
+	.name = "usage",
+	.turn_begin =
+		usage_record_begin, /* removes the file of the turn before, while this one cannot end */
+	.model_call = usage_record_call,
+	.turn_record = usage_record_turn,
+	.turn_count = usage_record_count,
+};

@@ -22,6 +22,7 @@
 #include "workspace/sources.h"
 #include "session/parts/draft/draft_internal.h"
 #include "session/parts/workspace/workspace_internal.h"
+#include "session/parts/trace/session_spans.h"
 
 #include <errno.h>
 
@@ -222,7 +223,7 @@ int provision_begin(struct session *s, const struct request *r, const char *pref
 	if (workspace_of(s)->provisioning)
 		return busy(e);
 	if (request_touches_workspace(r) &&
-	    session_parts_check_touch(s, "the workspace cannot be written", e) < 0)
+	    PARTS_FIRST(check_touch, s, "the workspace cannot be written", e) < 0)
 		return -EBUSY;
 	if (request_touches_workspace(r) && paths_check_writable(&s->user, s->cwd, e) < 0)
 		return -EACCES;
@@ -291,7 +292,7 @@ int provision_admit(const struct session *s, const struct session_params *p, str
 	if (ret == 0 && request_writes(r) && workspace_of(s)->provisioning)
 		ret = busy(e);
 	if (ret == 0 && request_touches_workspace(r))
-		ret = session_parts_check_touch(s, "the workspace cannot be written", e);
+		ret = PARTS_FIRST(check_touch, s, "the workspace cannot be written", e);
 	if (ret == 0 && request_touches_workspace(r))
 		ret = paths_check_writable(&s->user, s->cwd, e);
 	if (ret == 0)

@@ -131,6 +131,21 @@ static void put_instructions_file(const struct session *s, struct harness_plan *
 				  workspace_of(s)->home_instructions);
 }
 
+static void forget_turn(struct session_turn *t)
+{
+	baseline_forget_turn(t->session, t);
+}
+
+struct slice session_provisioned(const struct session *s)
+{
+	return slice_of(workspace_of(s)->provisioned);
+}
+
+struct slice session_refusal(const struct session *s)
+{
+	return slice_of(workspace_of(s)->refusal);
+}
+
 const struct session_part workspace_part = {
 	.name = "workspace",
 	.size = sizeof(struct session_workspace),
@@ -150,4 +165,6 @@ const struct session_part workspace_part = {
 	.has_job = workspace_has_job,
 	.put_files = put_instructions_file,
 	.delays_answer = baseline_due,
+	.turn_wait = baseline_turn,
+	.turn_free = forget_turn,
 };

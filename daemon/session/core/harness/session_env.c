@@ -6,7 +6,7 @@
  * contain no escapes, as session_env_name checked them: raw JSON keys are compared without
  * decoding.
  */
-#include "session/parts/secrets/session_env.h"
+#include "session/core/harness/session_env.h"
 
 #include "json/jstr.h"
 

@@ -6,7 +6,7 @@
  * span still has ids, since children and remote services continue its trace. Every text is masked
  * here, so no caller can forget it.
  */
-#include "session/parts/trace/span.h"
+#include "session/core/turn/span.h"
 
 #include "base/clock.h"
 #include "base/os/file.h"
