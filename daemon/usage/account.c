@@ -1,5 +1,6 @@
 /*
- * account.c - adds up what one turn used: tokens, cost, model calls and tool calls.
+ * account.c - adds up what one turn used, and what a session used in all its turns: tokens, cost, model
+ * calls and tool calls.
  *
  * `sum` adds reports of model calls, `turn` has the last report for the whole turn, which is
  * preferred. A bit in `has` marks a reported count, so an unknown count is absent and never 0. A
@@ -9,6 +10,7 @@
 #include "usage/account.h"
 
 #include "base/util.h"
+#include "json/jdec.h"
 #include "json/jstr.h"
 #include "usage/budget.h"
 #include "usage/cost.h"
@@ -58,13 +60,16 @@ static const char *source_of_cost(const struct harness_usage *u)
 	return u->cost_source ? u->cost_source : "harness";
 }
 
+/* Different ones are a "sum". */
+static const char *join_sources(const char *have, const char *source)
+{
+	return !have || strcmp(have, source) == 0 ? source : "sum";
+}
+
 static void note_cost_source(struct account *a, const struct harness_usage *u)
 {
-	const char *source = source_of_cost(u);
-
 	if (u->has_cost)
-		a->cost_source = !a->cost_source || strcmp(a->cost_source, source) == 0 ? source :
-											  "sum";
+		a->cost_source = join_sources(a->cost_source, source_of_cost(u));
 }
 
 void account_usage(struct account *a, const struct harness_usage *u)
@@ -297,4 +302,139 @@ void account_load_call(struct slice record, struct harness_usage *ret)
 	for (int i = 0; usage.n && i < COUNT_MAX; i++)
 		harness_usage_set(ret, (enum harness_count)i, jobj_get(usage, names[i].record));
 	ret->has_cost = amount.type == J_NUMBER && harness_cost_parse(amount.raw, &ret->cost);
+}
+
+/* --- totals of a session --------------------------------------------------------------------------------- */
+
+/*
+ * What a session used in all its turns, and the note of it in the journal.
+ *
+ * `spent` is compared with budgets; `usage` is what was reported. The note has integers in the
+ * order of the enums, so a new kind must be the last of its enum. Only this file reads the note.
+ * Costs of different currencies have no sum: the currency becomes "mixed" and the cost absent from
+ * then on.
+ */
+static const char *const cost_sources[] = { "harness", "provider", "prices" };
+
+static void add_source(struct totals *t, const char *source)
+{
+	const char *known = "sum";
+
+	for (size_t i = 0; i < ARRAY_SIZE(cost_sources); i++)
+		if (strcmp(cost_sources[i], source) == 0)
+			known = cost_sources[i];
+	t->cost_source = join_sources(t->cost_source, known);
+}
+
+static void add_cost(struct totals *t, int64_t cost, const char *currency, const char *source)
+{
+	bool first = !*t->currency, same = first || strcmp(t->currency, currency) == 0;
+
+	snprintf(t->currency, sizeof(t->currency), "%s", same ? currency : "mixed");
+	t->usage.cost = cost_sum(t->usage.cost, cost);
+	t->usage.has_cost = same;
+	add_source(t, source);
+}
+
+static void add_account(struct totals *t, const struct account *a)
+{
+	struct harness_usage u = { 0 };
+
+	account_add_to(a, &u);
+	if (u.has_cost)
+		add_cost(t, u.cost, a->currency, a->cost_source);
+	u.has_cost = false; /* it has been added, by its currency */
+	usage_add(&t->usage, &u);
+}
+
+void totals_add(struct totals *t, const struct account *a)
+{
+	t->turns++;
+	add_account(t, a);
+}
+
+void totals_add_call(struct totals *t, const struct harness_usage *u, bool succeeded)
+{
+	struct account a = { 0 };
+	uint64_t in, out;
+	int64_t cost;
+
+	account_call(&a, &(struct harness_usage){ 0 }, u);
+	add_account(t, &a);
+	account_count(&a, COUNT_INPUT, &in);
+	account_count(&a, COUNT_OUTPUT, &out);
+	account_cost(&a, &cost);
+	t->spent.used[BUDGET_STEPS] += succeeded;
+	t->spent.used[BUDGET_TOKENS] += in + out;
+	t->spent.used[BUDGET_COST] += (uint64_t)cost;
+	account_done(&a);
+}
+
+void totals_put(const struct totals *t, struct jw *w, const char *key)
+{
+	struct harness_usage u = t->usage;
+
+	u.currency = t->currency;
+	u.cost_source = t->cost_source;
+	jw_obj(w, key);
+	jw_uint(w, "turns", t->turns);
+	jw_uint(w, "modelCalls", t->spent.used[BUDGET_STEPS]);
+	account_put_usage(&u, w);
+	jw_end_obj(w);
+}
+
+static void put_numbers(struct jw *w, const char *key, const uint64_t *numbers, size_t n)
+{
+	jw_arr(w, key);
+	for (size_t i = 0; i < n; i++)
+		jw_uint(w, NULL, numbers[i]);
+	jw_end_arr(w);
+}
+
+/* Bare integers in the order of the enums: only we read this record. */
+void totals_put_note(const struct totals *t, struct jw *w, uint64_t turn)
+{
+	jw_obj(w, NULL);
+	jw_uint(w, "turn", turn);
+	jw_uint(w, "turns", t->turns);
+	put_numbers(w, "spent", t->spent.used, BUDGET_MAX);
+	put_numbers(w, "told", t->told, BUDGET_MAX);
+	put_numbers(w, "count", t->usage.count, COUNT_MAX);
+	jw_uint(w, "has", t->usage.has);
+	if (*t->currency) {
+		jw_int(w, "cost", t->usage.cost);
+		jw_str(w, "currency", t->currency);
+		jw_str(w, "costSource", t->cost_source);
+	}
+	jw_end_obj(w);
+}
+
+static void load_numbers(struct jval array, uint64_t *numbers, size_t n)
+{
+	struct jiter it;
+	struct jval v;
+	int64_t have;
+
+	if (!jiter_init(&it, array))
+		return;
+	for (size_t i = 0; i < n && jiter_next(&it, NULL, &v); i++)
+		numbers[i] = jdec_int(v, &have) == 0 && have > 0 ? (uint64_t)have : 0;
+}
+
+void totals_load(struct totals *t, struct slice record)
+{
+	_cleanup_(freep) char *currency = NULL, *source = NULL;
+
+	memset(t, 0, sizeof(*t));
+	t->turns = jobj_uint(record, "turns");
+	load_numbers(jobj_get(record, "spent"), t->spent.used, BUDGET_MAX);
+	load_numbers(jobj_get(record, "told"), t->told, BUDGET_MAX);
+	load_numbers(jobj_get(record, "count"), t->usage.count, COUNT_MAX);
+	t->usage.has = (unsigned)jobj_uint(record, "has") & ((1u << COUNT_MAX) - 1);
+	t->usage.cost = (int64_t)jobj_uint(record, "cost");
+	if (jstr_decode(jobj_get(record, "currency"), sizeof(t->currency), &currency) == 0)
+		snprintf(t->currency, sizeof(t->currency), "%s", currency);
+	if (jstr_decode(jobj_get(record, "costSource"), 32, &source) == 0)
+		add_source(t, source);
+	t->usage.has_cost = *t->currency && strcmp(t->currency, "mixed") != 0;
 }

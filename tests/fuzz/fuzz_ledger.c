@@ -6,7 +6,7 @@
 
 #include "base/os/file.h"
 #include "base/log.h"
-#include "usage/ledger/ledger_set.h"
+#include "usage/ledger/ledger_file.h"
 
 #include <errno.h>
 #include <sys/mman.h>

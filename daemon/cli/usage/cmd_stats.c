@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jpretty.h"
-#include "usage/ledger/ledger_files.h"
+#include "usage/ledger/ledger_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "usage/cost.h"
-#include "usage/ledger/ledger_files.h"
+#include "usage/ledger/ledger_file.h"
 
 #include <errno.h>
 #include <stdio.h>

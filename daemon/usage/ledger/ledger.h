@@ -1,7 +1,7 @@
 /*
  * ledger.h - the usage ledger, <state>/usage.jsonl: append-only JSON lines, one record per turn and one per model
  * call that the harness reported. Format and fields: daemon/protocol/usage.md. A file that is full gets another name
- * (usage/ledger/ledger_set.h) and the next is begun; numbers and chain run over all of them. Closed files whose
+ * (usage/ledger/ledger_file.h) and the next is begun; numbers and chain run over all of them. Closed files whose
  * records were read may be removed.
  *
  * Each line begins {"v":1,"n":N,"incarnation":"...","prevDigest":...,: n goes on over restarts of the daemon.

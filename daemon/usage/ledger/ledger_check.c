@@ -7,7 +7,7 @@
  * be written is missing. A ledger without its oldest files must begin at an anchor: the reader's,
  * or the removal mark of usage.state.
  */
-#include "usage/ledger/ledger_check.h"
+#include "usage/ledger/ledger_file.h"
 
 #include "base/limits.h"
 #include "base/list.h"
@@ -133,13 +133,6 @@ static struct session_tally *tally_of(struct ledger_check *c, const char *sessio
 
 /* --- sums ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t number(struct slice object, const char *key)
-{
-	int64_t n = 0;
-
-	return jdec_int(jobj_get(object, key), &n) == 0 && n > 0 ? (uint64_t)n : 0;
-}
-
 static bool same_cost(const struct harness_usage *before, const struct harness_usage *turn,
 		      const struct harness_usage *sum)
 {
@@ -162,7 +155,7 @@ static bool check_sums(struct ledger_check *c, struct session_tally *t, struct s
 {
 	struct slice cumulative = jobj_get(line, "cumulative").raw;
 	struct harness_usage turn, sum;
-	uint64_t turns = number(cumulative, "turns");
+	uint64_t turns = jobj_uint(cumulative, "turns");
 	const char *what = NULL;
 
 	if (!cumulative.n)
@@ -193,7 +186,7 @@ static bool succeeded(struct slice line)
 /* A call without a turn counts in the sum of the next one. */
 static bool check_call(struct ledger_check *c, struct session_tally *t, struct slice line)
 {
-	uint64_t turn = number(line, "turn"), call = number(line, "call");
+	uint64_t turn = jobj_uint(line, "turn"), call = jobj_uint(line, "call");
 	struct harness_usage used;
 
 	if (!turn) {
@@ -215,7 +208,7 @@ static bool check_call(struct ledger_check *c, struct session_tally *t, struct s
 
 static bool check_turn(struct ledger_check *c, struct session_tally *t, struct slice line)
 {
-	uint64_t turn = number(line, "turn"), calls = number(line, "modelCalls");
+	uint64_t turn = jobj_uint(line, "turn"), calls = jobj_uint(line, "modelCalls");
 
 	if (!see(c, hash_of(slice_of(t->session), turn)))
 		return bad(c, "turn %llu of session %.40s is recorded twice",

@@ -7,7 +7,7 @@
  * before its mark can still be there, but none after it is missing. Only the last file can end in a
  * line that is being written, so only there the check waits for its end.
  */
-#include "usage/ledger/ledger_files.h"
+#include "usage/ledger/ledger_file.h"
 
 #include "base/util.h"
 #include "base/os/file.h"

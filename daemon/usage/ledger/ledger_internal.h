@@ -5,8 +5,7 @@
 
 #include "digest/digest.h"
 #include "loop/job.h"
-#include "usage/ledger/ledger_check.h"
-#include "usage/ledger/ledger_set.h"
+#include "usage/ledger/ledger_file.h"
 
 /* The check of what earlier lives wrote, a piece at a time (ledger_audit.c). */
 struct ledger_audit {
@@ -75,10 +74,9 @@ void ledger_tell(struct ledger *l, const char *text);
 /* The name below the ledger's directory; NULL: it is elsewhere. */
 const char *ledger_below(const struct ledger *l, const char *path);
 
-/* ledger_restore.c: puts back what a stop of the machine has taken from files that were made durable. 0 or -errno. */
+/* ledger_damage.c: puts back what a stop of the machine has taken from files that were made durable. 0 or -errno. */
 int ledger_restore(struct ledger *l, struct err *e);
-
-/* ledger_damage.c: checks the end of a file when it is opened. All: 0 or -errno. */
+/* Checks the end of a file when it is opened. All: 0 or -errno. */
 /* Takes up last, digest, size from fd, a file of the ledger, and cuts off or sets aside what follows its last
  * record. 1: there is a record. */
 int ledger_take_end(struct ledger *l, int fd, const char *path, off_t *ret_size, const char **what);

@@ -6,7 +6,7 @@
  * LEDGER_STATE_SIZE bytes, padded with spaces: a full disk has no space for a new file. Another
  * size is damage; an empty file is a state of zeros.
  */
-#include "usage/ledger/ledger_set.h"
+#include "usage/ledger/ledger_file.h"
 
 #include "base/util.h"
 #include "base/format/digits.h"

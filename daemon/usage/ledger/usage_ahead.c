@@ -12,7 +12,6 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "base/util.h"
-#include "usage/ledger/usage_ahead_format.h"
 
 #include <errno.h>
 #include <fcntl.h>

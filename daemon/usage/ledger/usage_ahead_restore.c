@@ -4,7 +4,6 @@
 #include "base/util.h"
 #include "base/format/crc32c.h"
 #include "base/limits.h"
-#include "usage/ledger/usage_ahead_format.h"
 
 #include <errno.h>
 #include <fcntl.h>

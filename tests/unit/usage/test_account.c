@@ -4,7 +4,6 @@
 #include "usage/account.h"
 #include "usage/budget.h"
 #include "session/core/harness/config_options.h"
-#include "usage/totals.h"
 
 static struct harness_usage calls(uint64_t in, uint64_t out)
 {

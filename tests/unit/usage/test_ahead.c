@@ -7,7 +7,6 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "usage/ledger/usage_ahead.h"
-#include "usage/ledger/usage_ahead_format.h"
 
 #include <errno.h>
 #include <fcntl.h>

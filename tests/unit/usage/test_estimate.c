@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "harnesses/harness.h"
-#include "usage/estimate.h"
+#include "usage/budget.h"
 
 static void test_estimates(void **state _unused_)
 {

@@ -3,7 +3,7 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "usage/ledger/ledger_check.h"
+#include "usage/ledger/ledger_file.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 
 #include "base/os/file.h"
 #include "base/log.h"
-#include "usage/ledger/ledger_set.h"
+#include "usage/ledger/ledger_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "base/os/file.h"
 #include "base/log.h"
 #include "json/jscan.h"
-#include "usage/ledger/ledger_set.h"
+#include "usage/ledger/ledger_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,7 +16,6 @@
 #include "session/core/turn/trace_context.h"
 #include "session/core/turn/client_ids.h"
 #include "usage/account.h"
-#include "usage/totals.h"
 
 struct prompt_waiter {
 	struct list link;

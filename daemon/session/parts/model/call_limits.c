@@ -13,9 +13,9 @@
 #include "harnesses/prices.h"
 #include "json/jstr.h"
 #include "session/parts/model/call_limits.h"
-#include "usage/estimate.h"
 #include "session/parts/model/session_model_internal.h"
 #include "session/parts/budget/turn_budget.h"
+#include "usage/budget.h"
 
 struct model_terms call_limits_terms(void *ctx)
 {

@@ -3,7 +3,7 @@
  * session, and calls in a minute.
  *
  * A call for which a budget has nothing left is refused, and the running turn ends by that budget. What a call may use
- * (usage/estimate.h) is reserved until it ends. One for which nothing is left only because of that waits: when another has
+ * (usage/budget.h) is reserved until it ends. One for which nothing is left only because of that waits: when another has
  * ended its real usage is known, and there is room again, or there is not. So calls at the same time go no further
  * beyond a budget than calls one after the other, which is by one.
  *
