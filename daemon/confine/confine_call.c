@@ -77,18 +77,20 @@ static int add_from(void *filter, struct rule rule, const struct confine_conditi
 	return add_from(filter, rule, when + 1, left - 1);
 }
 
-int confine_call_rule(void *filter, uint32_t action, int number,
-		      const struct confine_condition *when)
-{
-	return add_from(filter, (struct rule){ .action = action, .number = number }, when,
-			CONFINE_CONDITIONS_MAX);
-}
-
 int confine_call_number(const char *name)
 {
 	int number = seccomp_syscall_resolve_name(name);
 
 	return number == __NR_SCMP_ERROR ? -EINVAL : number;
+}
+
+int confine_call_rule(void *filter, uint32_t action, const char *call,
+		      const struct confine_condition *when)
+{
+	struct rule rule = { .action = action, .number = confine_call_number(call) };
+
+	return rule.number == -EINVAL ? -EINVAL :
+					add_from(filter, rule, when, CONFINE_CONDITIONS_MAX);
 }
 
 bool confine_call_fits(const struct confine_condition *when, const uint64_t args[CONFINE_CALL_ARGS])

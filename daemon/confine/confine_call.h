@@ -38,6 +38,6 @@ bool confine_call_fits(const struct confine_condition *when,
 		       const uint64_t args[CONFINE_CALL_ARGS]);
 /* Its number here; -EINVAL: no call has this name. */
 int confine_call_number(const char *name);
-/* filter: of libseccomp. That action for these calls. 0 or -errno. */
-int confine_call_rule(void *filter, uint32_t action, int number,
+/* Adds to a filter of libseccomp that action for these calls. 0 or -errno; -EINVAL: no call has this name. */
+int confine_call_rule(void *filter, uint32_t action, const char *call,
 		      const struct confine_condition *when);

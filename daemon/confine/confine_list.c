@@ -10,9 +10,7 @@
 
 static int add_row(scmp_filter_ctx ctx, uint32_t action, const struct confine_row *row)
 {
-	int number = confine_call_number(row->call);
-
-	return number == -EINVAL ? number : confine_call_rule(ctx, action, number, row->when);
+	return confine_call_rule(ctx, action, row->call, row->when);
 }
 
 static int add_calls(scmp_filter_ctx ctx, const char *names)

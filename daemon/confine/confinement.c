@@ -9,11 +9,14 @@
  */
 #include "confine/confinement.h"
 
-#include "confine/confine_filter.h"
+#include "confine/ask_child.h"
+#include "confine/watch/watched.h"
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -21,12 +24,83 @@
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
 
+#define BINARY_TREE 2
 #define FLAGS_MAX (CONFINE_NESTS | CONFINE_LOG)
 
 struct confinement {
 	bool flat, log;
 	struct sock_fprog program; /* empty: it could not be made */
 };
+
+/* --- the filter ------------------------------------------------------------------------------------------ */
+
+enum filter_part {
+	FILTER_FLAT = 1 << 0, /* with the rows for where no namespaces may be made */
+	/* calls are not refused but passed to the listener, and those of watch/watched.h too */
+	FILTER_NOTIFY = 1 << 1,
+	FILTER_WRITES = 1 << 2, /* of these also the ones that write */
+};
+
+static int add_denials(scmp_filter_ctx ctx, unsigned parts)
+{
+	size_t n;
+	const struct denial *d = confine_denials(&n);
+	int r = 0;
+
+	for (; r == 0 && n > 0; n--, d++)
+		if (parts & FILTER_FLAT || !d->flat)
+			r = confine_call_rule(ctx,
+					      parts & FILTER_NOTIFY ? SCMP_ACT_NOTIFY :
+								      SCMP_ACT_ERRNO(d->error),
+					      d->call, d->when);
+	return r;
+}
+
+static int add_watched(scmp_filter_ctx ctx, unsigned parts)
+{
+	size_t n;
+	const struct watched *w = watched_calls(&n);
+	int r = 0;
+
+	for (; r == 0 && n > 0; n--, w++)
+		if (parts & FILTER_WRITES || w->target == TARGET_ADDRESS)
+			r = confine_call_rule(ctx, SCMP_ACT_NOTIFY, w->call, w->when);
+	return r;
+}
+
+static int write_program(const void *ctx, int to)
+{
+	const unsigned *parts = ctx;
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int r = filter ? 0 : -ENOMEM;
+
+	if (r == 0)
+		r = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	if (r == 0)
+		r = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, BINARY_TREE);
+	if (r == 0)
+		r = add_denials(filter, *parts);
+	if (r == 0 && *parts & FILTER_NOTIFY)
+		r = add_watched(filter, *parts);
+	return r < 0 ? r : seccomp_export_bpf(filter, to);
+}
+
+/* Makes the rows of confine_denials.h a program for the kernel. 0 or a negative errno with e. */
+static int filter_make(unsigned parts, struct sock_fprog *ret, struct err *e)
+{
+	/* libseccomp takes a hundred times the memory of what it makes */
+	struct sock_filter program[BPF_MAXINSNS];
+	int n = ask_child(write_program, &parts, program, sizeof(program));
+
+	if (n <= 0)
+		return err_set(e, n < 0 ? n : -EIO, RPC_INTERNAL_ERROR, "CONFINEMENT_UNSUPPORTED",
+			       "no filter of system calls can be made: %s",
+			       strerror(n < 0 ? -n : EIO));
+	ret->len = (unsigned short)((size_t)n / sizeof(program[0]));
+	ret->filter = xalloc((size_t)n);
+	memcpy(ret->filter, program, (size_t)n);
+	return 0;
+}
 
 /* --- in the parent ------------------------------------------------------------------------------------------- */
 
@@ -42,9 +116,9 @@ const struct confinement *confinement_get(enum confine_level level, unsigned fla
 		return c;
 	c->flat = level == LEVEL_STRICT && !(flags & CONFINE_NESTS);
 	c->log = flags & CONFINE_LOG;
-	r = confine_filter_make((c->flat ? FILTER_FLAT : 0) | (c->log ? FILTER_NOTIFY : 0) |
-					(level == LEVEL_STRICT ? FILTER_WRITES : 0),
-				&c->program, e);
+	r = filter_make((c->flat ? FILTER_FLAT : 0) | (c->log ? FILTER_NOTIFY : 0) |
+				(level == LEVEL_STRICT ? FILTER_WRITES : 0),
+			&c->program, e);
 	return r < 0 && e ? NULL : c;
 }
 

@@ -33,3 +33,5 @@ void proc_bounds_keep(struct proc_bounds *b);
 void proc_bounds_drop(struct proc_bounds *b);
 /* A process within one may stay for the other. */
 bool proc_bounds_same(const struct proc_bounds *a, const struct proc_bounds *b);
+/* Answers the refused calls of a child within them whose confinement logs (confine/watch/confine_watch.h). */
+void proc_bounds_watch(const struct proc_bounds *b, int listener);

@@ -4,7 +4,6 @@
 #include "base/limits.h"
 #include "proc/cgroup/cgroup_dir.h"
 #include "proc/spawn.h"
-#include "proc/supervise.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -336,7 +335,7 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 		return NULL;
 	}
 	if (confinement_logs(spec->bounds.confinement))
-		supervise_start(s.listener, &spec->bounds);
+		proc_bounds_watch(&spec->bounds, s.listener);
 	p = new0(struct proc);
 	p->host = h;
 	p->ev = ev;

@@ -12,7 +12,7 @@ struct spawned {
 	pid_t pid;
 	int pidfd;
 	int in, out, errout; /* our ends: non-blocking, close-on-exec; -1: it has our own */
-	int listener;	     /* of a confinement that logs (proc/supervise.h), else -1 */
+	int listener; /* of a confinement that logs (confine/watch/confine_watch.h), else -1 */
 };
 
 /* Takes as many descriptors for the daemon as the hard limit allows: sessions and connections need some each.

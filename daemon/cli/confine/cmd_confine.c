@@ -15,7 +15,6 @@
 #include "proc/spaces/shut_devices.h"
 #include "proc/spaces/spaces.h"
 #include "proc/spawn.h"
-#include "proc/supervise.h"
 #include "proc/table/process_tree.h"
 #include "session/core/session_paths.h"
 
@@ -268,7 +267,7 @@ static int run_within(struct attempt *a, const struct proc_spec *spec, struct er
 	if (spawn_child(spec, NULL, &s, e) < 0)
 		return -EIO;
 	if (confinement_logs(spec->bounds.confinement))
-		supervise_start(s.listener, &spec->bounds);
+		proc_bounds_watch(&spec->bounds, s.listener);
 	status = await_end(s.pid, &signals);
 	closep(&s.pidfd);
 	try_proxy_stop(&a->proxy, a->bounds.refusals);

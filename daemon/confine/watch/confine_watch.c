@@ -2,13 +2,16 @@
  * confine_watch.c - receives one seccomp notification, finds out what the call is, records it and
  * answers it.
  *
- * supervise.c calls it from one thread for each listener. A refused call gets the errno of its row.
+ * One thread runs for each listener. A refused call gets the errno of its row.
  * A watched call continues whatever was read about it: the process can change its memory meanwhile,
  * so nothing read here may decide (seccomp_unotify(2)). A call that is in neither table fails with
  * EPERM.
  */
 #include "confine/watch/confine_watch.h"
 
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/os/threads.h"
 #include "base/util.h"
 #include "confine/watch/caller.h"
 #include "confine/watch/watched.h"
@@ -19,6 +22,7 @@
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -190,7 +194,9 @@ static bool sizes_fit(void)
 	       sizes.seccomp_notif <= NOTICE_MAX && sizes.seccomp_notif_resp <= NOTICE_MAX;
 }
 
-int confine_watch_next(int listener, const struct watch_scope *scope)
+/* Waits for the next call, records it if it is refused, and then answers it. 0, also if its process is gone; -errno: no call
+ * will come any more. */
+static int watch_next(int listener, const struct watch_scope *scope)
 {
 	struct notice n;
 	struct refusal one;
@@ -211,4 +217,57 @@ int confine_watch_next(int listener, const struct watch_scope *scope)
 		refusals_add(scope->to, &one);
 	answer(listener, &n, v, one.error);
 	return 0;
+}
+
+/* --- the thread ----------------------------------------------------------------------------------------------- */
+
+struct confine_watcher {
+	int listener;
+	struct watch_scope scope;
+};
+
+static void watcher_free(struct confine_watcher *w)
+{
+	closep(&w->listener);
+	refusals_unref(w->scope.to);
+	free(w);
+}
+
+static bool wait_for_call(int listener)
+{
+	struct pollfd p = { .fd = listener, .events = POLLIN };
+	int r;
+
+	do
+		r = poll(&p, 1, -1);
+	while (r < 0 && errno == EINTR);
+	return r > 0 && p.revents & POLLIN;
+}
+
+static void *watcher_run(void *arg)
+{
+	struct confine_watcher *w = arg;
+
+	while (wait_for_call(w->listener) && watch_next(w->listener, &w->scope) == 0)
+		;
+	watcher_free(w);
+	return NULL;
+}
+
+void confine_watch_start(int listener, const struct watch_scope *scope)
+{
+	struct confine_watcher *w = new0(struct confine_watcher);
+	pthread_t thread;
+	int r = listener;
+
+	*w = (struct confine_watcher){ listener, *scope };
+	refusals_ref(scope->to);
+	if (r >= 0)
+		r = thread_start_sized(&thread, JOB_STACK, watcher_run, w);
+	if (r >= 0) {
+		pthread_detach(thread);
+		return;
+	}
+	watcher_free(w);
+	log_error("proc", "refused system calls cannot be recorded", "error", strerror(-r));
 }

@@ -4,7 +4,8 @@
  * A call that a row of confine_denials.h refuses fails with that row's errno, as it would without a listener: nothing is
  * allowed because somebody watches. All others (watched.h) go on, and are named where they will fail.
  *
- * Reading about a call may take long (caller.h): for a thread. The caller waits meanwhile, and nobody else.
+ * It does so in a thread for each child, because reading about a call may take as long as its process likes (caller.h).
+ * Then that process waits, not the loop and no other child.
  */
 #pragma once
 
@@ -17,6 +18,6 @@ struct watch_scope {
 	struct refusals *to;
 };
 
-/* Waits for the next call, records it if it is refused, and then answers it: who has seen it fail finds it in the record.
- * 0, also if its process is gone; -errno: no call will come any more. */
-int confine_watch_next(int listener, const struct watch_scope *scope);
+/* Takes the listener. What the thread needs of scope it references. The thread ends with the last process under that filter;
+ * no caller waits for it. If there can be none, the child fails by its first refused call (ENOSYS), and the log says why. */
+void confine_watch_start(int listener, const struct watch_scope *scope);

@@ -9,8 +9,17 @@
 #include "confine/watch/refusal.h"
 
 #include "base/format/utf8.h"
+#include "base/util.h"
+#include "confine/watch/caller.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sched.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #define FIRST_PRINTABLE 0x20
 #define DELETE 0x7f
@@ -112,4 +121,179 @@ void refusal_put_rule(const struct refusal *r, struct buf *b)
 	};
 
 	put[r->kind](r, b);
+}
+
+/* --- details: numbers -------------------------------------------------------------------------------------------------- */
+
+struct number_name {
+	uint64_t number;
+	const char *name;
+};
+
+#define NAME(n)                                                                                    \
+	{                                                                                          \
+		n, #n                                                                              \
+	}
+
+/* clang-format off */
+static const struct number_name socket_families[] = {
+	NAME(AF_UNIX), NAME(AF_INET), NAME(AF_INET6), NAME(AF_NETLINK), NAME(AF_PACKET), NAME(AF_VSOCK), NAME(AF_ALG),
+	NAME(AF_BLUETOOTH), NAME(AF_CAN), NAME(AF_TIPC), NAME(AF_RDS), NAME(AF_XDP), NAME(AF_KEY), NAME(AF_KCM),
+	NAME(AF_IB), NAME(AF_NFC), NAME(AF_QIPCRTR), NAME(AF_SMC), NAME(AF_PPPOX), NAME(AF_X25), NAME(AF_AX25),
+};
+static const struct number_name socket_types[] = {
+	NAME(SOCK_STREAM), NAME(SOCK_DGRAM), NAME(SOCK_RAW), NAME(SOCK_RDM), NAME(SOCK_SEQPACKET), NAME(SOCK_DCCP),
+	NAME(SOCK_PACKET),
+};
+static const struct number_name netlink_protocols[] = {
+	NAME(NETLINK_AUDIT), NAME(NETLINK_NETFILTER), NAME(NETLINK_XFRM), NAME(NETLINK_CRYPTO), NAME(NETLINK_CONNECTOR),
+	NAME(NETLINK_SELINUX), NAME(NETLINK_ISCSI), NAME(NETLINK_FIB_LOOKUP), NAME(NETLINK_RDMA),
+};
+static const struct number_name inet_protocols[] = {
+	NAME(IPPROTO_ICMP), NAME(IPPROTO_TCP), NAME(IPPROTO_UDP), NAME(IPPROTO_SCTP), NAME(IPPROTO_ICMPV6),
+	NAME(IPPROTO_RAW), { 115, "IPPROTO_L2TP" },
+};
+static const struct number_name requests[] = {
+	NAME(TIOCSTI), NAME(TIOCLINUX), NAME(TIOCCONS), NAME(TIOCSETD),
+};
+static const struct number_name namespaces[] = {
+	NAME(CLONE_NEWUSER), NAME(CLONE_NEWNS), NAME(CLONE_NEWPID), NAME(CLONE_NEWNET), NAME(CLONE_NEWIPC),
+	NAME(CLONE_NEWUTS), NAME(CLONE_NEWCGROUP),
+};
+/* clang-format on */
+
+static const char *find_name(const struct number_name *names, size_t n, uint64_t number)
+{
+	for (size_t i = 0; i < n; i++)
+		if (names[i].number == number)
+			return names[i].name;
+	return NULL;
+}
+#define FIND(names, number) find_name(names, ARRAY_SIZE(names), number)
+
+struct words {
+	char text[REFUSAL_DETAIL_MAX];
+	size_t n;
+};
+
+static void put_word(struct words *w, const char *between, const char *word)
+{
+	int n = snprintf(w->text + w->n, sizeof(w->text) - w->n, "%s%s", w->n ? between : "", word);
+
+	w->n = MIN(w->n + (size_t)MAX(n, 0), sizeof(w->text) - 1);
+}
+
+static void put_number(struct words *w, const char *name, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)number);
+	put_word(w, " ", name ? name : text);
+}
+
+/* --- kinds of calls ------------------------------------------------------------------------------------------- */
+
+static void describe_socket(struct words *w, pid_t pid _unused_, const uint64_t *args,
+			    unsigned arg _unused_)
+{
+	uint32_t family = (uint32_t)args[0], type = (uint32_t)args[1] & 0xf,
+		 protocol = (uint32_t)args[2];
+
+	put_number(w, FIND(socket_families, family), family);
+	put_number(w, FIND(socket_types, type), type);
+	if (protocol)
+		put_number(w,
+			   family == AF_NETLINK ? FIND(netlink_protocols, protocol) :
+						  FIND(inet_protocols, protocol),
+			   protocol);
+}
+
+static void describe_request(struct words *w, pid_t pid _unused_, const uint64_t *args,
+			     unsigned arg)
+{
+	put_number(w, FIND(requests, (uint32_t)args[arg]), (uint32_t)args[arg]);
+}
+
+static void put_namespaces(struct words *w, uint64_t flags, bool clocks)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)
+		if (flags & namespaces[i].number)
+			put_word(w, "|", namespaces[i].name);
+	if (clocks && flags & CLONE_NEWTIME)
+		put_word(w, "|", "CLONE_NEWTIME");
+}
+
+static void describe_clone(struct words *w, pid_t pid _unused_, const uint64_t *args, unsigned arg)
+{
+	put_namespaces(w, args[arg], false);
+}
+
+static void describe_unshare(struct words *w, pid_t pid _unused_, const uint64_t *args,
+			     unsigned arg)
+{
+	put_namespaces(w, args[arg], true);
+}
+
+static void describe_clone3(struct words *w, pid_t pid, const uint64_t *args, unsigned arg)
+{
+	uint64_t flags;
+
+	if (caller_bytes(pid, args[arg], &flags, sizeof(flags)) == 0)
+		put_namespaces(w, flags, true);
+}
+
+static void describe_number(struct words *w, pid_t pid _unused_, const uint64_t *args, unsigned arg)
+{
+	put_number(w, NULL, (uint32_t)args[arg]);
+}
+
+static void describe_path(struct words *w, pid_t pid, const uint64_t *args, unsigned arg)
+{
+	char path[CALLER_PATH_MAX];
+
+	if (args[arg] && caller_path(pid, AT_FDCWD, args[arg], path) == 0)
+		put_word(w, " ", path);
+}
+
+static void describe_text(struct words *w, pid_t pid, const uint64_t *args, unsigned arg)
+{
+	char text[REFUSAL_DETAIL_MAX];
+
+	if (args[arg] && caller_text(pid, args[arg], text, sizeof(text)) == 0)
+		put_word(w, " ", text);
+}
+
+/* The type and where. */
+static void describe_mount(struct words *w, pid_t pid, const uint64_t *args, unsigned arg)
+{
+	describe_text(w, pid, args, 2);
+	describe_path(w, pid, args, arg);
+}
+
+static const struct {
+	const char *call;
+	void (*describe)(struct words *w, pid_t pid, const uint64_t *args, unsigned arg);
+	unsigned arg;
+} calls[] = {
+	{ "socket", describe_socket, 0 },      { "socketpair", describe_socket, 0 },
+	{ "ioctl", describe_request, 1 },      { "unshare", describe_unshare, 0 },
+	{ "clone", describe_clone, 0 },	       { "clone3", describe_clone3, 0 },
+	{ "personality", describe_number, 0 }, { "bpf", describe_number, 0 },
+	{ "keyctl", describe_number, 0 },      { "add_key", describe_text, 0 },
+	{ "request_key", describe_text, 0 },   { "mount", describe_mount, 1 },
+	{ "umount2", describe_path, 0 },       { "pivot_root", describe_path, 0 },
+	{ "chroot", describe_path, 0 },	       { "acct", describe_path, 0 },
+	{ "swapon", describe_path, 0 },	       { "swapoff", describe_path, 0 },
+	{ "fsopen", describe_text, 0 },	       { "delete_module", describe_text, 0 },
+};
+
+void refusal_describe(struct refusal *r, pid_t caller, const uint64_t args[CONFINE_CALL_ARGS])
+{
+	struct words w = { .n = 0 };
+
+	w.text[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (strcmp(calls[i].call, r->call) == 0)
+			calls[i].describe(&w, caller, args, calls[i].arg);
+	refusal_set_detail(r, w.text);
 }

@@ -4,9 +4,8 @@
  */
 #include "confined_child.h"
 
-#include "confine/confine_filter.h"
-#include "confine/confine_machine.h"
 #include "confine/confinement.h"
+#include "confine/confine_machine.h"
 
 #include <linux/capability.h>
 #include <linux/if_tun.h>

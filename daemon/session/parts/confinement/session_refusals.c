@@ -2,7 +2,7 @@
  * session_refusals.c - reports system calls that a session's confinement refused, as bounded
  * events.
  *
- * The record is filled by supervising threads (proc/supervise.h) and read on the loop, through a
+ * The record is filled by supervising threads (confine/watch/confine_watch.h) and read on the loop, through a
  * descriptor that becomes readable. The agent controls how often a call is refused. So a refusal is
  * reported once when it is new, then only with its count at the end of a turn. REFUSALS_TOLD_MAX
  * bounds a turn, REFUSALS_TOLD_ALL the session.
