@@ -1,7 +1,19 @@
 #include "base/util.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+char *xprintf(const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+
+	va_start(ap, fmt);
+	if (vasprintf(&p, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	return p;
+}
 
 void *array_grow(void *array, size_t n, size_t size)
 {

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,6 +35,16 @@
 		int _taken = (fd);                                                                 \
 		(fd) = -1;                                                                         \
 		_taken;                                                                            \
+	})
+
+/* A system call, again until no signal interrupts it. TEMP_FAILURE_RETRY of the C library makes a long of every result. */
+#define RETRY(call)                                                                                \
+	({                                                                                         \
+		__typeof__(call) _result;                                                          \
+		do                                                                                 \
+			_result = (call);                                                          \
+		while (_result < 0 && errno == EINTR);                                             \
+		_result;                                                                           \
 	})
 
 static inline void freep(void *p)
@@ -70,6 +81,9 @@ static inline char *xstrdup(const char *s)
 {
 	return s ? xstrndup(s, strlen(s)) : NULL;
 }
+
+/* The formatted text, which the caller frees. */
+char *xprintf(const char *fmt, ...) _printf_(1, 2);
 
 /* Replaces an owned string by a copy of s (which may be NULL). */
 static inline void xstrset(char **slot, const char *s)

@@ -12,10 +12,8 @@ static ssize_t read_all(int fd, char *to, size_t size)
 	size_t have = 0;
 
 	while (have < size) {
-		ssize_t n = read(fd, to + have, size - have);
+		ssize_t n = RETRY(read(fd, to + have, size - have));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
 			return -errno;
 		if (n == 0)
@@ -29,9 +27,8 @@ static int exit_error(pid_t pid)
 {
 	int status;
 
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
+	if (RETRY(waitpid(pid, &status, 0)) < 0)
+		return -errno;
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 

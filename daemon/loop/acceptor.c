@@ -68,8 +68,6 @@ void acceptor_close(struct acceptor *a)
 	if (!a->loop)
 		return;
 	loop_timer_cancel(&a->again);
-	if (a->io.events)
-		loop_io_set(a->loop, &a->io, 0);
-	closep(&a->io.fd);
+	loop_io_close(a->loop, &a->io);
 	a->loop = NULL;
 }

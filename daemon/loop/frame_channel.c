@@ -88,9 +88,7 @@ static ssize_t send_some(const struct frame_channel *c, struct iovec *iov, size_
 		m.msg_control = &control;
 		m.msg_controllen = sizeof(control);
 	}
-	do
-		r = sendmsg(c->io.fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-	while (r < 0 && errno == EINTR);
+	r = RETRY(sendmsg(c->io.fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT));
 	return r < 0 ? -errno : r;
 }
 
@@ -305,8 +303,7 @@ void frame_channel_close(struct frame_channel *c)
 {
 	if (!c->loop || c->io.fd < 0)
 		return;
-	loop_io_set(c->loop, &c->io, 0);
-	closep(&c->io.fd);
+	loop_io_close(c->loop, &c->io);
 	give_up(c);
 	while (c->nfds)
 		close(c->fds[--c->nfds]);

@@ -21,10 +21,7 @@ static void let_go(struct loop_job *j)
 	if (j->threaded)
 		pthread_join(j->thread, NULL);
 	loop_task_cancel(&j->task);
-	if (j->io.events)
-		loop_io_set(j->loop, &j->io, 0);
-	closep(&j->io.fd);
-	j->io.fd = -1;
+	loop_io_close(j->loop, &j->io);
 	j->busy = j->threaded = false;
 }
 

@@ -91,6 +91,12 @@ int loop_io_set(struct loop *l, struct loop_io *io, uint32_t events)
 	return 0;
 }
 
+void loop_io_close(struct loop *l, struct loop_io *io)
+{
+	loop_io_set(l, io, 0);
+	closep(&io->fd);
+}
+
 static void timer_arm(struct loop *l)
 {
 	uint64_t due =
@@ -128,7 +134,6 @@ void loop_timer_set(struct loop *l, struct loop_timer *t, uint64_t ms, void (*fn
 	for (at = l->timers.prev; at != &l->timers; at = at->prev)
 		if (list_entry(at, struct loop_timer, link)->due <= t->due)
 			break;
-	list_init(&t->link);
 	list_add_tail(at->next, &t->link);
 	timer_arm(l);
 }
@@ -160,7 +165,6 @@ void loop_defer(struct loop *l, struct loop_task *t, void (*fn)(void *ctx), void
 		return;
 	t->fn = fn;
 	t->ctx = ctx;
-	list_init(&t->link);
 	list_add_tail(&l->tasks, &t->link);
 }
 

@@ -48,6 +48,9 @@ struct loop_io {
 /* Sets the interest (0 removes the descriptor from the set). io->fd, fn, ctx are set by the owner before. */
 int loop_io_set(struct loop *l, struct loop_io *io, uint32_t events);
 
+/* Removes the descriptor from the set and closes it. Idempotent. */
+void loop_io_close(struct loop *l, struct loop_io *io);
+
 /* A one-shot timer; embedded. All zeros is a valid idle timer. */
 struct loop_timer {
 	struct list link;

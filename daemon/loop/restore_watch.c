@@ -189,9 +189,7 @@ struct restore_watch *restore_watch_free(struct restore_watch *w)
 	loop_on_wake(w->loop, NULL, NULL);
 	loop_timer_cancel(&w->place);
 	w->file = file_watch_free(w->file);
-	if (w->clock.events)
-		loop_io_set(w->loop, &w->clock, 0);
-	closep(&w->clock.fd);
+	loop_io_close(w->loop, &w->clock);
 	free(w);
 	return NULL;
 }

@@ -55,8 +55,7 @@ static int from_child(const struct errand *x)
 		_exit(handed_fd_send(theirs, x->make(x)) ? 0 : 1);
 	closep(&theirs);
 	r = handed_fd_take(ours);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	RETRY(waitpid(pid, NULL, 0));
 	return r;
 }
 

@@ -77,7 +77,6 @@ bool prescan_take(struct proc *p, struct slice line)
 	s->proc = p;
 	s->line = line;
 	loop_io_set(p->host->loop, &p->out, 0);
-	list_init(&s->link);
 	list_add_tail(&p->host->prescans.waiting, &s->link);
 	p->host->prescans.counts.lines++;
 	p->host->prescans.counts.in_work++;

@@ -79,7 +79,7 @@ _noreturn_ static void child_fail(int fd, enum spawn_step step)
 	_exit(127);
 }
 
-static void child_signals(void)
+void spawn_default_signals(void)
 {
 	sigset_t none;
 
@@ -245,8 +245,8 @@ static void child_spaces(const struct proc_bounds *b, int status)
 		child_inside(status);
 }
 
-/* The daemon has died before we asked to die with it. In a pid namespace it has no number that we could ask for. */
-static bool child_is_orphan(int status)
+/* In a pid namespace the daemon has no number that the child could ask for. */
+bool spawn_is_orphan(int status)
 {
 	struct pollfd p = { .fd = status };
 
@@ -259,7 +259,7 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 	int status = p->status[1];
 
 	close(p->status[0]);
-	child_signals();
+	spawn_default_signals();
 	if (!child_groups(groups))
 		child_fail(status, STEP_CGROUP);
 	child_limits(spec);
@@ -271,7 +271,7 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 		child_fail(status, STEP_USER);
 	/* after the uid change, which clears it */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (child_is_orphan(status))
+	if (spawn_is_orphan(status))
 		_exit(127);
 	/* As the new user: a directory that it cannot enter is an error. */
 	if (chdir(spec->cwd) < 0)

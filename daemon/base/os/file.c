@@ -32,9 +32,7 @@ int file_read_fd(int fd, size_t max, struct buf *ret)
 
 		if (r < 0)
 			return r;
-		n = read(fd, ret->data + ret->len, 4096);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = RETRY(read(fd, ret->data + ret->len, 4096));
 		if (n < 0)
 			return -errno;
 		if (n == 0)
@@ -52,15 +50,28 @@ int file_read(const char *path, size_t max, struct buf *ret)
 	return fd < 0 ? -errno : file_read_fd(fd, max, ret);
 }
 
+ssize_t file_of_process(pid_t pid, const char *name, char *ret, size_t size)
+{
+	_cleanup_(closep) int fd = -1;
+	char path[NAME_MAX + 64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, ret, size - 1);
+	if (n < 0)
+		return -errno;
+	ret[n] = '\0';
+	return n;
+}
+
 int file_write_all(int fd, const void *p, size_t n)
 {
 	const char *at = p;
 
 	while (n) {
-		ssize_t w = write(fd, at, n);
+		ssize_t w = RETRY(write(fd, at, n));
 
-		if (w < 0 && errno == EINTR)
-			continue;
 		if (w < 0)
 			return -errno;
 		at += w;
@@ -87,10 +98,8 @@ int file_send_all(int fd, const void *p, size_t n)
 	const char *at = p;
 
 	while (n) {
-		ssize_t sent = send(fd, at, n, MSG_NOSIGNAL);
+		ssize_t sent = RETRY(send(fd, at, n, MSG_NOSIGNAL));
 
-		if (sent < 0 && errno == EINTR)
-			continue;
 		if (sent < 0)
 			return -errno;
 		at += sent;
@@ -102,10 +111,9 @@ int file_send_all(int fd, const void *p, size_t n)
 int file_write_at(int fd, const void *p, size_t n, uint64_t offset)
 {
 	for (size_t done = 0; done < n;) {
-		ssize_t put = pwrite(fd, (const char *)p + done, n - done, (off_t)(offset + done));
+		ssize_t put =
+			RETRY(pwrite(fd, (const char *)p + done, n - done, (off_t)(offset + done)));
 
-		if (put < 0 && errno == EINTR)
-			continue;
 		if (put < 0)
 			return -errno;
 		done += (size_t)put;
@@ -116,10 +124,8 @@ int file_write_at(int fd, const void *p, size_t n, uint64_t offset)
 int file_read_at(int fd, void *p, size_t n, uint64_t offset)
 {
 	for (size_t have = 0; have < n;) {
-		ssize_t got = pread(fd, (char *)p + have, n - have, (off_t)(offset + have));
+		ssize_t got = RETRY(pread(fd, (char *)p + have, n - have, (off_t)(offset + have)));
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got <= 0)
 			return got < 0 ? -errno : -EBADMSG;
 		have += (size_t)got;
@@ -129,11 +135,10 @@ int file_read_at(int fd, void *p, size_t n, uint64_t offset)
 
 int file_replace(const char *path, const void *p, size_t n, mode_t mode)
 {
-	_cleanup_(freep) char *tmp = xalloc(strlen(path) + 8);
+	_cleanup_(freep) char *tmp = xprintf("%s.tmp", path);
 	_cleanup_(closep) int fd = -1;
 	int r;
 
-	sprintf(tmp, "%s.tmp", path);
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return -errno;
@@ -222,11 +227,7 @@ int file_remove_tree(const char *path)
 
 char *file_join(const char *dir, const char *name)
 {
-	size_t n = strlen(dir) + strlen(name) + 2;
-	char *p = xalloc(n);
-
-	snprintf(p, n, "%s/%s", dir, name);
-	return p;
+	return xprintf("%s/%s", dir, name);
 }
 
 void random_hex(char *out, size_t bytes)

@@ -3,13 +3,22 @@
 
 #include "base/buf.h"
 
+#include <dirent.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+static inline void closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
 
 /* Appends the whole file to ret; -E2BIG beyond max bytes. */
 int file_read(const char *path, size_t max, struct buf *ret);
 /* The same from a descriptor, to its end. */
 int file_read_fd(int fd, size_t max, struct buf *ret);
+/* Reads the beginning of /proc/PID/NAME, NUL-terminated. Its length, or -errno. */
+ssize_t file_of_process(pid_t pid, const char *name, char *ret, size_t size);
 /* write(2) until all is out; handles EINTR and short writes. */
 int file_write_all(int fd, const void *p, size_t n);
 /* The same to a socket, by send(2): -EPIPE instead of SIGPIPE. */

@@ -121,7 +121,7 @@ static void sweep_entry(const char *path, bool deeper)
 
 static void sweep_dir(const char *dir, bool deeper)
 {
-	DIR *d = opendir(dir);
+	_cleanup_(closedirp) DIR *d = opendir(dir);
 	struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
@@ -130,8 +130,6 @@ static void sweep_dir(const char *dir, bool deeper)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			sweep_entry(path, deeper);
 	}
-	if (d)
-		closedir(d);
 }
 
 void unixsock_sweep(const char *dir)
@@ -203,9 +201,7 @@ int handed_fd_take(int sock)
 	};
 	ssize_t n;
 
-	do
-		n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = RETRY(recvmsg(sock, &m, MSG_CMSG_CLOEXEC));
 	if (n != sizeof(r) || r < 0)
 		return n == sizeof(r) ? r : -EIO; /* -EIO: it was killed */
 	if (m.msg_controllen < CMSG_LEN(sizeof(int)) || c.h.cmsg_type != SCM_RIGHTS)

@@ -85,7 +85,6 @@ static struct locked_chunk *chunk_new(size_t size)
 	c = new0(struct locked_chunk);
 	c->memory = memory;
 	c->size = size;
-	list_init(&c->link);
 	list_add_tail(&chunks, &c->link);
 	return c;
 }

@@ -44,9 +44,7 @@ ssize_t sparse_read(struct sparse_reader *r, void *bytes, size_t max)
 		memset(bytes, 0, max);
 		n = (ssize_t)max;
 	} else {
-		do
-			n = pread(r->fd, bytes, max, (off_t)r->at);
-		while (n < 0 && errno == EINTR);
+		n = RETRY(pread(r->fd, bytes, max, (off_t)r->at));
 	}
 	if (n < 0)
 		return -errno;

@@ -8,6 +8,7 @@
  */
 #include "confine/watch/caller.h"
 
+#include "base/os/file.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -141,17 +142,12 @@ static int open_parent(pid_t pid, const char *path)
 /* The user and group that files are asked for. */
 static int caller_ids(pid_t pid, unsigned *uid, unsigned *gid)
 {
-	char name[PROC_NAME_MAX], text[STATUS_MAX];
-	_cleanup_(closep) int fd = -1;
+	char text[STATUS_MAX];
 	const char *at;
-	ssize_t n;
+	ssize_t n = file_of_process(pid, "status", text, sizeof(text));
 
-	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (n < 0)
-		return -errno;
-	text[n] = '\0';
+		return (int)n;
 	at = strstr(text, "\nUid:");
 	if (!at || sscanf(at, "\nUid: %*u %*u %*u %u", uid) != 1)
 		return -EIO;

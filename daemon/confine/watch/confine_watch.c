@@ -238,9 +238,7 @@ static bool wait_for_call(int listener)
 	struct pollfd p = { .fd = listener, .events = POLLIN };
 	int r;
 
-	do
-		r = poll(&p, 1, -1);
-	while (r < 0 && errno == EINTR);
+	r = RETRY(poll(&p, 1, -1));
 	return r > 0 && p.revents & POLLIN;
 }
 

@@ -82,7 +82,7 @@ uint64_t cgroup_dir_number(const char *path, const char *name, const char *key)
 
 static void each_below(const char *path, void (*fn)(const char *sub))
 {
-	DIR *d = opendir(path);
+	_cleanup_(closedirp) DIR *d = opendir(path);
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
@@ -93,8 +93,6 @@ static void each_below(const char *path, void (*fn)(const char *sub))
 		sub = file_join(path, e->d_name);
 		fn(sub);
 	}
-	if (d)
-		closedir(d);
 }
 
 void cgroup_dir_remove(const char *path)

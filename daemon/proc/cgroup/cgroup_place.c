@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/os/file.h"
 #include "base/util.h"
+#include "proc/cgroup/cgroup_dir.h"
 #include "proc/machine/machine_facts.h"
 
 #include <stdio.h>
@@ -27,10 +28,8 @@ const char *cgroup_kind_name(enum cgroup_kind kind)
 static char *read_whole(const char *root, const char *path)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	_cleanup_(freep) char *file = NULL;
+	_cleanup_(freep) char *file = xprintf("%s%s", root, path);
 
-	if (asprintf(&file, "%s%s", root, path) < 0)
-		abort();
 	if (file_read(file, 1024 * 1024, &b) < 0)
 		return NULL;
 	return xstrndup(b.data, b.len);
@@ -127,22 +126,10 @@ char *cgroup_place_find(const struct cgroup_view *v, enum cgroup_kind kind, cons
 	rest = path_below(own, h.top);
 	if (!rest)
 		return NULL;
-	if (asprintf(&dir, "%s%s%s%s", v->root, h.point, *rest ? "/" : "", rest) < 0)
-		abort();
+	dir = xprintf("%s%s%s%s", v->root, h.point, *rest ? "/" : "", rest);
 	if (ret_point)
 		*ret_point = strlen(v->root) + strlen(h.point);
 	return dir;
-}
-
-/* The number in a file of a group; 0: there is none, or "max". */
-static uint64_t number_in(const char *dir, const char *file)
-{
-	_cleanup_(freep) char *path = file_join(dir, file);
-	_cleanup_(buf_done) struct buf b = { 0 };
-
-	return file_read(path, 64, &b) == 0 && buf_putc(&b, '\0') == 0 ?
-		       strtoull(b.data, NULL, 10) :
-		       0;
 }
 
 /* Files of the memory controller. */
@@ -171,18 +158,18 @@ static uint64_t cache_of(const char *dir, const char *line)
 
 static uint64_t limit_of(const char *dir, const struct memory_files *f)
 {
-	uint64_t limit = number_in(dir, f->limit);
+	uint64_t limit = cgroup_dir_number(dir, f->limit, NULL);
 
 	return limit ? limit : UINT64_MAX;
 }
 
 static uint64_t left_of(const char *dir, const struct memory_files *f)
 {
-	uint64_t limit = number_in(dir, f->limit), used;
+	uint64_t limit = cgroup_dir_number(dir, f->limit, NULL), used;
 
 	if (!limit)
 		return UINT64_MAX;
-	used = number_in(dir, f->used);
+	used = cgroup_dir_number(dir, f->used, NULL);
 	used -= MIN(used, cache_of(dir, f->cache));
 	return limit - MIN(limit, used);
 }

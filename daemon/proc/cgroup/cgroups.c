@@ -60,8 +60,7 @@ static int tree_add(struct cgroups *c, enum cgroup_kind kind, const char *parent
 	for (unsigned i = 0; i < c->ntrees; i++)
 		if (strcmp(c->trees[i].parent, parent) == 0)
 			return (int)i;
-	if (asprintf(&dir, "%s/acpd-%s", parent, mark) < 0)
-		abort();
+	dir = xprintf("%s/acpd-%s", parent, mark);
 	*t = (struct cgroup_tree){ .kind = kind, .lock = cgroup_dir_make(dir) };
 	if (t->lock < 0)
 		return t->lock;

@@ -236,15 +236,13 @@ static void add_id(int dir, const char *name, struct cgroup_ids *ids)
 void proc_group_add_ids(const struct proc_group *g, struct cgroup_ids *ids)
 {
 	const char *path = dir_of(g, CGROUP_KILLING);
-	DIR *d = path && cgroups_kind(g->groups, CGROUP_KILLING) == CGROUP_V2 ? opendir(path) :
-										NULL;
+	_cleanup_(closedirp) DIR *d =
+		path && cgroups_kind(g->groups, CGROUP_KILLING) == CGROUP_V2 ? opendir(path) : NULL;
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
 		if (e->d_type == DT_DIR && strcmp(e->d_name, "..") != 0)
 			add_id(dirfd(d), e->d_name, ids);
-	if (d)
-		closedir(d);
 }
 
 /* Its name must not be that of a child: a process is looked for by the end of its cgroup's path. */
@@ -257,8 +255,7 @@ struct proc_group *proc_group_new(struct cgroups *c, const char *session,
 	g->oom_fd = -1;
 	g->groups = c;
 	g->limits = *limits;
-	if (asprintf(&g->name, "%s.all", session) < 0)
-		abort();
+	g->name = xprintf("%s.all", session);
 	return g;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "proc/machine/machine_facts.h"
 
+#include "base/os/file.h"
 #include "base/util.h"
 
 #include <dirent.h>
@@ -130,12 +131,10 @@ bool process_facts_read(pid_t pid, struct process_facts *ret)
 {
 	unsigned long long user, system, child_user, child_system, threads, start, space, pages;
 	double ticks = (double)sysconf(_SC_CLK_TCK);
-	struct proc_text t;
-	const char *after;
-	char path[40];
+	char text[1024];
+	const char *after =
+		file_of_process(pid, "stat", text, sizeof(text)) < 0 ? NULL : strrchr(text, ')');
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	after = proc_text_read(path, &t) ? strrchr(t.text, ')') : NULL;
 	if (!after ||
 	    sscanf(after + 1,
 		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d"
@@ -155,13 +154,11 @@ bool process_facts_read(pid_t pid, struct process_facts *ret)
 /* But for the one that it is counted with. */
 size_t process_open_files(void)
 {
-	DIR *d = opendir("/proc/self/fd");
+	_cleanup_(closedirp) DIR *d = opendir("/proc/self/fd");
 	struct dirent *entry;
 	size_t n = 0;
 
 	while (d && (entry = readdir(d)))
 		n += entry->d_name[0] != '.';
-	if (d)
-		closedir(d);
 	return n ? n - 1 : 0;
 }

@@ -5,7 +5,7 @@
  * unshare(CLONE_NEWPID) affects children only: a first child unshares, and clones acpd-init as a
  * child of the daemon (CLONE_PARENT). Both report over a pipe that closes at exec: EOF after a pid
  * means that init runs. If the daemon dies before PDEATHSIG is set, the pipe has no reader, which
- * is_orphan detects. SIGKILL to init ends all processes of the pid namespace (pid_namespaces(7)).
+ * spawn_is_orphan detects. SIGKILL to init ends all processes of the pid namespace (pid_namespaces(7)).
  */
 #include "proc/spaces/spaces.h"
 
@@ -13,6 +13,7 @@
 #include "base/os/file.h"
 #include "base/util.h"
 #include "proc/netns.h"
+#include "proc/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,29 +101,11 @@ struct space_plan {
 	int status[2]; /* both ends close at exec */
 };
 
-static void default_signals(void)
-{
-	sigset_t none;
-
-	for (int s = 1; s < NSIG; s++)
-		signal(s, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 static bool become_user(const struct space_plan *p)
 {
 	return !p->switch_user ||
 	       (setgroups(0, NULL) == 0 && setresgid(p->gid, p->gid, p->gid) == 0 &&
 		setresuid(p->uid, p->uid, p->uid) == 0);
-}
-
-/* Nobody reads what we say: the daemon has died before we asked to die with it. */
-static bool is_orphan(int status)
-{
-	struct pollfd p = { .fd = status };
-
-	return poll(&p, 1, 0) > 0 && (p.revents & POLLERR);
 }
 
 /* The first process in there. */
@@ -143,9 +126,9 @@ _noreturn_ static void be_init(const struct space_plan *p)
 	if (!become_user(p))
 		report_fault(to, SPACE_INIT, errno, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* to become another user clears it */
-	if (is_orphan(to))
+	if (spawn_is_orphan(to))
 		_exit(127);
-	default_signals();
+	spawn_default_signals();
 	syscall(SYS_execveat, p->program, "", argv, env, AT_EMPTY_PATH);
 	report_fault(to, SPACE_INIT, errno, 0);
 }
@@ -179,12 +162,6 @@ _noreturn_ static void make_spaces(const struct space_plan *p)
 
 /* --- the daemon's end ------------------------------------------------------------------------------------------------ */
 
-static void wait_for(pid_t pid)
-{
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
 /* Until both children have said what they have to, or one has become acpd-init. The number of that, or 0 with ret. */
 static pid_t take_reports(int from, struct space_report *ret)
 {
@@ -208,7 +185,7 @@ static pid_t take_reports(int from, struct space_report *ret)
 	if (ret->step == SPACE_MADE) /* it was killed */
 		*ret = (struct space_report){ SPACE_PIDS, ECHILD, 0 };
 	if (init)
-		wait_for(init);
+		RETRY(waitpid(init, NULL, 0));
 	return 0;
 }
 
@@ -230,7 +207,7 @@ static pid_t start_init(struct space_plan *p, struct space_report *ret)
 	close(p->status[1]);
 	init = pid < 0 ? 0 : take_reports(from, ret);
 	if (pid > 0)
-		wait_for(pid);
+		RETRY(waitpid(pid, NULL, 0));
 	return init;
 }
 
@@ -255,7 +232,6 @@ static struct spaces *make_one(struct space_plan *p, const char *session, struct
 			      .pidfd = (int)syscall(SYS_pidfd_open, init, 0),
 			      .mounts = -1,
 			      .session = xstrdup(session) };
-	list_init(&s->link);
 	list_add_tail(&living, &s->link);
 	if (s->pidfd >= 0)
 		return s;
@@ -300,9 +276,7 @@ static int take_mounts(pid_t pid, int from, struct space_report *ret)
 	ssize_t n;
 	int fd;
 
-	do
-		n = read(from, ret, sizeof(*ret));
-	while (n < 0 && errno == EINTR);
+	n = RETRY(read(from, ret, sizeof(*ret)));
 	if (n != sizeof(*ret))
 		*ret = (struct space_report){ SPACE_MOUNTS, ECHILD, 0 };
 	if (ret->step != SPACE_MADE)
@@ -335,7 +309,7 @@ static int start_mounts(struct fsview *view, struct space_report *ret)
 	closep(&status[0]);
 	closep(&hold[1]);
 	if (pid > 0)
-		wait_for(pid);
+		RETRY(waitpid(pid, NULL, 0));
 	return fd;
 }
 
@@ -361,7 +335,6 @@ struct spaces *spaces_new_mounts(struct fsview *view, struct err *e)
 		return not_made(view, &r, e);
 	s = new0(struct spaces);
 	*s = (struct spaces){ .refs = 1, .pidfd = -1, .mounts = fd };
-	list_init(&s->link);
 	list_add_tail(&living, &s->link);
 	return s;
 }
@@ -400,7 +373,7 @@ const struct spaces_missing *spaces_missing(void)
 		pid_t init = s->init;
 
 		spaces_unref(s);
-		wait_for(init);
+		RETRY(waitpid(init, NULL, 0));
 	} else {
 		err_set(&why, -r.error, 0, "", "%s: %s", steps[r.step].why, strerror(r.error));
 		missing = (struct spaces_missing){ steps[r.step].what, why.msg };

@@ -11,6 +11,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
+#include "proc/cgroup/cgroup_dir.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,33 +27,19 @@ struct measure_walk {
 	uint64_t ticks, peak_kib;
 };
 
-/* The beginning of a file in /proc, NUL-terminated; NULL if it is gone, or enough has been read. */
-static char *read_text(struct measure_walk *w, const char *path)
+/* The beginning of a file of a process, NUL-terminated; NULL if it is gone, or enough has been read. */
+static char *measure_read(struct measure_walk *w, pid_t pid, const char *name)
 {
-	_cleanup_(closep) int fd = -1;
-	ssize_t n;
-
-	if (++w->files > MEASURE_FILES_MAX)
+	if (++w->files > MEASURE_FILES_MAX ||
+	    file_of_process(pid, name, w->text, sizeof(w->text)) < 0)
 		return NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, w->text, MEASURE_READ_BYTES);
-	if (n < 0)
-		return NULL;
-	w->text[n] = '\0';
 	return w->text;
-}
-
-static int open_in(const char *dir, const char *name)
-{
-	_cleanup_(freep) char *path = dir ? file_join(dir, name) : NULL;
-
-	return path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
 void measure_open(struct measure *m, const char *cgroup)
 {
-	m->cpu = open_in(cgroup, "cpu.stat");
-	m->memory = m->cpu < 0 ? -1 : open_in(cgroup, "memory.peak");
+	m->cpu = cgroup ? cgroup_dir_open(cgroup, "cpu.stat") : -1;
+	m->memory = m->cpu < 0 ? -1 : cgroup_dir_open(cgroup, "memory.peak");
 }
 
 void measure_close(struct measure *m)
@@ -61,25 +48,12 @@ void measure_close(struct measure *m)
 	closep(&m->memory);
 }
 
-/* The number that stands behind name at the file's beginning. */
-static bool read_number(int fd, const char *name, uint64_t *ret)
-{
-	char text[64], *end;
-	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
-	size_t skip = strlen(name);
-
-	if (n < (ssize_t)skip || memcmp(text, name, skip) != 0)
-		return false;
-	text[n] = '\0';
-	*ret = strtoull(text + skip, &end, 10);
-	return end > text + skip;
-}
-
 static bool from_cgroup(const struct measure *m, struct proc_usage *ret)
 {
-	if (!read_number(m->cpu, "usage_usec ", &ret->cpu_us))
+	ret->cpu_us = cgroup_file_number(m->cpu, "usage_usec");
+	if (!ret->cpu_us) /* no such file, or the cgroup is gone: a process that was started has used some */
 		return false;
-	read_number(m->memory, "", &ret->peak_rss);
+	ret->peak_rss = cgroup_file_number(m->memory, NULL);
 	ret->source = "cgroup";
 	return true;
 }
@@ -88,27 +62,23 @@ static bool from_cgroup(const struct measure *m, struct proc_usage *ret)
 static void add_process(struct measure_walk *w, pid_t pid)
 {
 	unsigned long u, s, cu, cs;
-	const char *text, *at;
-	char path[48];
+	const char *text = measure_read(w, pid, "stat"), *at;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	text = read_text(w, path);
 	at = text ? strrchr(text, ')') : NULL;
 	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu",
 			  &u, &s, &cu, &cs) != 4)
 		return;
 	w->ticks += u + s + cu + cs;
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	text = read_text(w, path);
+	text = measure_read(w, pid, "status");
 	at = text ? strstr(text, "VmHWM:") : NULL;
 	if (at)
 		w->peak_kib += strtoull(at + 6, NULL, 10);
 }
 
 /* Appends the pids in a "children" file, each followed by a space; a cut one is left out. */
-static void add_list(struct measure_walk *w, const char *path)
+static void add_list(struct measure_walk *w, pid_t pid, const char *name)
 {
-	const char *text = read_text(w, path);
+	const char *text = measure_read(w, pid, name);
 	char *end;
 
 	while (text && *text && w->n < MEASURE_FILES_MAX) {
@@ -126,18 +96,16 @@ static void add_children(struct measure_walk *w, pid_t pid)
 {
 	char path[320];
 	struct dirent *de;
-	DIR *d;
+	_cleanup_(closedirp) DIR *d = NULL;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	d = opendir(path);
 	while (d && w->files < MEASURE_FILES_MAX && (de = readdir(d))) {
 		if (de->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, de->d_name);
-		add_list(w, path);
+		snprintf(path, sizeof(path), "task/%s/children", de->d_name);
+		add_list(w, pid, path);
 	}
-	if (d)
-		closedir(d);
 }
 
 static void from_proc(pid_t leader, struct proc_usage *ret)

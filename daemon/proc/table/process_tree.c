@@ -9,6 +9,7 @@
  */
 #include "proc/table/process_tree.h"
 
+#include "base/os/file.h"
 #include "base/util.h"
 #include "base/limits.h"
 #include "base/slice.h"
@@ -45,18 +46,12 @@ static void table_done(struct table *t)
 /* Fields 4 (ppid), 6 (session) and 22 (start time) of /proc/pid/stat; false for zombies and the vanished. */
 static bool read_stat(pid_t pid, struct tree_process *ret)
 {
-	_cleanup_(closep) int fd = -1;
-	char path[40], text[1024], state, *after;
+	char text[1024], state, *after;
 	unsigned long long start;
 	int ppid, sid;
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
+	if (file_of_process(pid, "stat", text, sizeof(text)) <= 0)
 		return false;
-	text[n] = '\0';
 	after = strrchr(text, ')');
 	if (!after || sscanf(after + 1,
 			     " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
@@ -103,7 +98,7 @@ static int by_pid(const void *a, const void *b)
 
 static void table_read(struct table *t)
 {
-	DIR *d = opendir("/proc");
+	_cleanup_(closedirp) DIR *d = opendir("/proc");
 	struct dirent *de;
 
 	while (d && (de = readdir(d))) {
@@ -114,8 +109,6 @@ static void table_read(struct table *t)
 			continue;
 		*GROW(t->e, t->n) = e;
 	}
-	if (d)
-		closedir(d);
 	if (t->n)
 		qsort(t->e, t->n, sizeof(*t->e), by_pid);
 }
@@ -220,18 +213,10 @@ static void on_session(void *ctx, const char *value)
 /* Its cgroup is named after the session: an environment may have been cleared. */
 static bool in_group(pid_t pid, const char *session)
 {
-	_cleanup_(closep) int fd = -1;
-	char path[40], text[4096], want[TREE_MARKER_MAX];
-	ssize_t n;
+	char text[4096], want[TREE_MARKER_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
 	snprintf(want, sizeof(want), "/%s\n", session);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return strstr(text, want);
+	return file_of_process(pid, "cgroup", text, sizeof(text)) > 0 && strstr(text, want);
 }
 
 static bool in_time(const struct tree_process *e, const struct tree_target *w)
@@ -251,16 +236,10 @@ static const char *session_inside(pid_t pid, const struct orphan *o)
 /* The one that it was started with; 0: it has gone, or is root's. */
 static uid_t real_uid(pid_t pid)
 {
-	_cleanup_(closep) int fd = -1;
-	char path[40], text[2048], *line;
-	ssize_t n;
+	char text[2048], *line;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
+	if (file_of_process(pid, "status", text, sizeof(text)) <= 0)
 		return 0;
-	text[n] = '\0';
 	line = strstr(text, "\nUid:");
 	return line ? (uid_t)strtoul(line + 5, NULL, 10) : 0;
 }

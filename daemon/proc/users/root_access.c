@@ -329,7 +329,7 @@ static void read_rule(struct sudo *s, const char *line, const char *path)
 
 static void sudo_dir(struct sudo *s, const char *path)
 {
-	DIR *d = opendir(path);
+	_cleanup_(closedirp) DIR *d = opendir(path);
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
@@ -341,8 +341,6 @@ static void sudo_dir(struct sudo *s, const char *path)
 		file = file_join(path, e->d_name);
 		sudo_file(s, file);
 	}
-	if (d)
-		closedir(d);
 }
 
 /* "@includedir path", or with the old '#'. */

@@ -274,9 +274,7 @@ static int put_line(struct ledger *l, struct slice line)
 	ssize_t n;
 	int r;
 
-	do
-		n = write(l->fd, line.p, line.n);
-	while (n < 0 && errno == EINTR);
+	n = RETRY(write(l->fd, line.p, line.n));
 	if (n == (ssize_t)line.n)
 		return 0;
 	r = n < 0 ? -errno : -ENOSPC;

@@ -76,8 +76,7 @@ static int set_tail_aside(struct ledger *l, const struct damaged_file *f, struct
 	_cleanup_(closep) int fd = -1;
 	int r;
 
-	if (asprintf(&aside, "%s.aside", f->path) < 0)
-		abort();
+	aside = xprintf("%s.aside", f->path);
 	fd = open(aside, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	r = fd < 0 ? -errno : 0;
 	buf_reset(tail);
@@ -140,8 +139,7 @@ int ledger_set_file_aside(struct ledger *l)
 	struct err e = { 0 };
 	int fd;
 
-	if (asprintf(&aside, "%s.aside-%llu", l->path, (unsigned long long)clock_real_ms()) < 0)
-		abort();
+	aside = xprintf("%s.aside-%llu", l->path, (unsigned long long)clock_real_ms());
 	if (rename(l->path, aside) < 0)
 		return -errno;
 	fd = ledger_open_file(l->path, O_CREAT, &e);

@@ -11,6 +11,7 @@
 
 #include "base/format/digits.h"
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "digest/digest.h"
 #include "json/jdec.h"
 #include "json/jscan.h"
@@ -133,9 +134,7 @@ static ssize_t fill(struct ledger_lines *l)
 
 	if (r < 0)
 		return r;
-	do
-		n = pread(l->fd, l->b.data + l->b.len, l->chunk, l->at + (off_t)buf_len(&l->b));
-	while (n < 0 && errno == EINTR);
+	n = RETRY(pread(l->fd, l->b.data + l->b.len, l->chunk, l->at + (off_t)buf_len(&l->b)));
 	if (n < 0)
 		return -errno;
 	l->b.len += (size_t)n;
@@ -278,20 +277,10 @@ static int read_range(int fd, off_t at, size_t n, struct buf *ret)
 {
 	int r = buf_reserve(ret, n);
 
-	while (r == 0 && n) {
-		ssize_t got = pread(fd, ret->data + ret->len, n, at);
-
-		if (got < 0 && errno != EINTR)
-			r = -errno;
-		else if (got == 0)
-			r = -EIO;
-		if (got <= 0)
-			continue;
-		ret->len += (size_t)got;
-		at += got;
-		n -= (size_t)got;
-	}
-	return r;
+	if (r == 0)
+		r = file_read_at(fd, ret->data + ret->len, n, (uint64_t)at);
+	ret->len += r == 0 ? n : 0;
+	return r == -EBADMSG ? -EIO : r; /* it became shorter meanwhile */
 }
 
 /* True for a line written by a later version of the daemon, which we cannot check. */

@@ -48,11 +48,7 @@ void ledger_set_done(struct ledger_set *s)
 
 char *ledger_set_beside(const struct ledger_set *s, const char *suffix)
 {
-	char *path = NULL;
-
-	if (asprintf(&path, "%s/%s%s", s->dir, s->stem, suffix) < 0)
-		abort();
-	return path;
+	return xprintf("%s/%s%s", s->dir, s->stem, suffix);
 }
 
 char *ledger_set_path(const struct ledger_set *s, uint64_t first)

@@ -293,7 +293,6 @@ void syncer_wait(struct syncer *s, struct syncer_wait *w, void (*done)(void *ctx
 		 void *ctx)
 {
 	*w = (struct syncer_wait){ .done = done, .ctx = ctx };
-	list_init(&w->link);
 	list_add_tail(&s->waiting, &w->link);
 	loop_defer(s->loop, &s->task, advance, s);
 }

@@ -210,9 +210,7 @@ static int add_piece(struct usage_ahead *a, const struct usage_ahead_piece *p)
 
 	add(a, &e, sizeof(e));
 	add(a, p->name, e.name);
-	do
-		got = pread(p->fd, a->frame + a->used, n, p->from - e.context);
-	while (got < 0 && errno == EINTR);
+	got = RETRY(pread(p->fd, a->frame + a->used, n, p->from - e.context));
 	a->used += n;
 	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EIO;
 }

@@ -1,6 +1,7 @@
 /* usage_ahead_restore.c - what a stop of the machine has taken from the ends of files, put back from usage.ahead. */
 #include "usage/ledger/usage_ahead.h"
 
+#include "base/os/file.h"
 #include "base/util.h"
 #include "base/format/crc32c.h"
 #include "base/limits.h"
@@ -38,16 +39,6 @@ struct usage_ahead_part {
 
 /* --- frames ----------------------------------------------------------------------------------------------- */
 
-static bool read_all(int fd, void *p, size_t n, off_t at)
-{
-	ssize_t got;
-
-	do
-		got = pread(fd, p, n, at);
-	while (got < 0 && errno == EINTR);
-	return got == (ssize_t)n;
-}
-
 static bool follows(const struct usage_ahead_reading *r, const struct usage_ahead_head *h)
 {
 	return memcmp(h->magic, USAGE_AHEAD_MAGIC, sizeof(h->magic)) == 0 &&
@@ -60,8 +51,8 @@ static bool next_frame(struct usage_ahead_reading *r, size_t *ret)
 {
 	struct usage_ahead_head h, zero;
 
-	if (!read_all(r->fd, &h, sizeof(h), r->at) || !follows(r, &h) ||
-	    !read_all(r->fd, r->frame, h.bytes, r->at))
+	if (file_read_at(r->fd, &h, sizeof(h), r->at) < 0 || !follows(r, &h) ||
+	    file_read_at(r->fd, r->frame, h.bytes, r->at) < 0)
 		return false;
 	zero = h;
 	zero.crc = 0;
@@ -122,7 +113,7 @@ static off_t end_of(int fd, off_t not_below)
 	for (end = sb.st_size; end > not_below;) {
 		size_t n = (size_t)MIN(end - not_below, (off_t)sizeof(block));
 
-		if (!read_all(fd, block, n, end - (off_t)n))
+		if (file_read_at(fd, block, n, end - (off_t)n) < 0)
 			return -EIO;
 		while (n && !block[n - 1]) {
 			n--;
@@ -141,7 +132,7 @@ static bool stands(int fd, off_t at, const char *bytes, size_t n)
 	while (n) {
 		size_t piece = MIN(n, sizeof(have));
 
-		if (!read_all(fd, have, piece, at) || memcmp(have, bytes, piece) != 0)
+		if (file_read_at(fd, have, piece, at) < 0 || memcmp(have, bytes, piece) != 0)
 			return false;
 		at += (off_t)piece;
 		bytes += piece;
@@ -244,10 +235,8 @@ static int restore_all(struct usage_ahead_reading *r)
 /* One that was killed while it was made. */
 static void remove_unfinished(const char *path)
 {
-	_cleanup_(freep) char *tmp = NULL;
+	_cleanup_(freep) char *tmp = xprintf("%s.tmp", path);
 
-	if (asprintf(&tmp, "%s.tmp", path) < 0)
-		abort();
 	unlink(tmp);
 }
 

@@ -212,6 +212,16 @@ static void test_sealed(void **state _unused_)
 	close(fd);
 }
 
+static void the_beginning_of_a_file_of_a_process_is_read(void **state _unused_)
+{
+	char text[8], want[16];
+
+	assert_int_equal(file_of_process(getpid(), "stat", text, sizeof(text)), sizeof(text) - 1);
+	snprintf(want, sizeof(want), "%d", getpid());
+	assert_memory_equal(text, want, MIN(strlen(want), strlen(text)));
+	assert_int_equal(file_of_process(getpid(), "no such file", text, sizeof(text)), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +239,7 @@ int main(void)
 		cmocka_unit_test(test_random_hex),
 		cmocka_unit_test(test_closep),
 		cmocka_unit_test(test_sealed),
+		cmocka_unit_test(the_beginning_of_a_file_of_a_process_is_read),
 	};
 
 	return RUN(tests, scratch_setup, scratch_done);
