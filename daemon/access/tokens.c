@@ -146,10 +146,9 @@ static void report(struct tokens *t, const char *text)
 
 static void set_aside(struct tokens *t)
 {
-	_cleanup_(freep) char *path = NULL;
+	_cleanup_(freep) char *path =
+		xprintf("%s.damaged-%llu", t->path, (unsigned long long)clock_real_ms());
 
-	if (asprintf(&path, "%s.damaged-%llu", t->path, (unsigned long long)clock_real_ms()) < 0)
-		abort();
 	if (rename(t->path, path) < 0)
 		(void)unlink(t->path);
 	report(t,

@@ -237,7 +237,6 @@ static void take_models(struct acp_conn *c, struct session *s)
 			.ops = &taker_ops, .ctx = t, .apis = c->model_apis, .only = c->model_only
 		};
 		list_init(&t->taker.link);
-		list_init(&t->link);
 		list_add_tail(&c->takers, &t->link);
 	}
 	taker_attach(&t->taker, s);

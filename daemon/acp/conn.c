@@ -32,7 +32,6 @@ void conn_queue(struct acp_conn *c, struct view *view, struct slice text)
 	*o = (struct outgoing){ .view = view, .n = text.n };
 	o->barrier = view && view->w.session ? session_last_seq(view->w.session) : 0;
 	memcpy(o->text, text.p, text.n);
-	list_init(&o->link);
 	list_add_tail(&c->out, &o->link);
 	c->out_bytes += text.n;
 	conn_dirty(c);
@@ -252,7 +251,6 @@ struct method_call *call_new(struct acp_conn *c, struct slice id)
 
 	k->conn = c;
 	k->id = xstrndup(id.p, id.n);
-	list_init(&k->link);
 	list_add_tail(&c->calls, &k->link);
 	c->ncalls++;
 	return k;

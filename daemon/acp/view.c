@@ -156,7 +156,6 @@ static struct view *view_make(struct acp_conn *c, struct session *s)
 		v->w = (struct watcher){ .ops = &watcher_ops, .ctx = v, .origin = c->no };
 		v->served = ++c->served;
 		list_init(&v->ready_link);
-		list_init(&v->link);
 		list_add_tail(&c->views, &v->link);
 	}
 	v->w.client = c->client;

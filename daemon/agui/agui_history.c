@@ -124,8 +124,7 @@ static int walk_system(struct walk *w, const struct agui_message *m)
 	_cleanup_(freep) char *id = NULL;
 	const struct agui_told *told;
 
-	if (asprintf(&id, "s%s", m->id) < 0)
-		abort();
+	id = xprintf("s%s", m->id);
 	told = find_told(w->t, id);
 	w->news->is_new[w->at] = !told || !is_same(told, m);
 	return 0;
@@ -189,9 +188,8 @@ void agui_history_note(struct agui_thread *t, const struct agui_input *in,
 
 		if (!n->is_new[i])
 			continue;
-		if (asprintf(&id, "%c%s", in->messages[i].role == ROLE_USER ? 'u' : 's',
-			     in->messages[i].id) < 0)
-			abort();
+		id = xprintf("%c%s", in->messages[i].role == ROLE_USER ? 'u' : 's',
+			     in->messages[i].id);
 		digest_of(&in->messages[i], digest);
 		agui_thread_tell(t, id, digest);
 	}

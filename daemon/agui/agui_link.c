@@ -203,7 +203,6 @@ void agui_link_announce(struct agui_link *l, const char *harness_id, const char 
 	o = new0(struct agui_front_call);
 	o->harness_id = xstrdup(harness_id);
 	o->tool = xstrdup(tool);
-	list_init(&o->link);
 	list_add_tail(&l->announced, &o->link);
 	l->nannounced++;
 }
@@ -355,7 +354,6 @@ struct agui_link *agui_link_open(struct agui *a, struct agui_thread *t, const st
 	list_init(&l->calls);
 	list_init(&l->announced);
 	agui_calls_init(&l->told);
-	list_init(&l->link);
 	list_add_tail(&a->links, &l->link);
 	grant_keep(&l->hold, g, on_cut, l);
 	l->conn = acp_conn_new(a->acp, &transport, t->harness);

@@ -35,7 +35,6 @@ static struct agui_thread *thread_new(struct agui_threads *ts)
 {
 	struct agui_thread *t = new0(struct agui_thread);
 
-	list_init(&t->link);
 	list_add_tail(&ts->all, &t->link);
 	t->given.max = AGUI_BODY_MAX;
 	return t;
@@ -134,11 +133,7 @@ void agui_thread_turn_over(struct agui_thread *t)
 
 static char *thread_path(const struct agui_threads *ts, const char *session_id)
 {
-	char *path = NULL;
-
-	if (asprintf(&path, "%s/%s" SUFFIX, ts->dir, session_id) < 0)
-		abort();
-	return path;
+	return xprintf("%s/%s" SUFFIX, ts->dir, session_id);
 }
 
 static void put_told(struct jw *w, const struct agui_thread *t)
@@ -292,7 +287,7 @@ static void read_thread(struct agui_threads *ts, const char *session_id)
 
 static void read_all(struct agui_threads *ts)
 {
-	DIR *d = opendir(ts->dir);
+	_cleanup_(closedirp) DIR *d = opendir(ts->dir);
 	struct dirent *entry;
 
 	ts->read = true;
@@ -305,8 +300,6 @@ static void read_all(struct agui_threads *ts)
 		id[n - m] = '\0';
 		read_thread(ts, id);
 	}
-	if (d)
-		closedir(d);
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */

@@ -201,7 +201,6 @@ static struct agui_call *call_new(struct agui_talk *t, const char *harness_id)
 		call_free(&t->calls, first);
 	}
 	c->harness_id = xstrdup(harness_id);
-	list_init(&c->link);
 	list_add_tail(&t->calls.list, &c->link);
 	t->calls.n++;
 	return c;

@@ -53,7 +53,6 @@ static void plan_keep(struct agui_talk *t, const char *id, struct slice content)
 	p = new0(struct agui_plan);
 	p->id = xstrdup(id);
 	p->content = xstrndup(content.p, content.n);
-	list_init(&p->link);
 	list_add_tail(&t->plans, &p->link);
 	t->nplans++;
 }
@@ -185,7 +184,6 @@ static struct agui_subagent *subagent_add(struct agui_talk *t, uint64_t seq, con
 	s = new0(struct agui_subagent);
 	s->session_id = xstrdup(session_id);
 	s->seq = seq;
-	list_init(&s->link);
 	list_add_tail(&t->subagents, &s->link);
 	t->nsubagents++;
 	return s;

@@ -81,11 +81,7 @@ void stored_recount(struct archive_store *s, struct stored *e)
 char *stored_file(const struct archive_store *s, const struct stored *e, const char *suffix)
 {
 	const char *dir = e->baked && !*suffix ? s->baked : s->dir;
-	char *path = NULL;
-
-	if (asprintf(&path, "%s/%s%s", dir, e->hex, suffix) < 0)
-		abort();
-	return path;
+	return xprintf("%s/%s%s", dir, e->hex, suffix);
 }
 
 const char *stored_derived(const struct stored *e, char suffix[DERIVED_SUFFIX_SIZE])

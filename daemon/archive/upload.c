@@ -300,7 +300,6 @@ static struct upload *upload_new(struct archive_store *s, struct stored *entry, 
 	}
 	u->entry = entry;
 	entry->upload = u;
-	list_init(&u->link);
 	list_add_tail(&s->uploads, &u->link);
 	return u;
 }

@@ -385,8 +385,7 @@ struct upload_thread *upload_thread_free(struct upload_thread *w)
 	}
 	drop_pieces(w);
 	if (w->io.fd >= 0) {
-		loop_io_set(w->loop, &w->io, 0);
-		closep(&w->io.fd);
+		loop_io_close(w->loop, &w->io);
 	}
 	closep(&w->fd);
 	pthread_cond_destroy(&w->cond);

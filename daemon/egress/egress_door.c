@@ -85,7 +85,6 @@ static struct egress_question *add_question(struct egress_door *d, const char *h
 
 	snprintf(q->host, sizeof(q->host), "%s", host);
 	q->port = port;
-	list_init(&q->link);
 	list_add_tail(&d->questions, &q->link);
 	d->nquestions++;
 	d->nopen++;

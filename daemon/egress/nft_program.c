@@ -168,8 +168,7 @@ int nft_run_now(const char *program, bool check, struct slice text, struct err *
 	if (file_write_all(s.in, text.p, text.n) == 0)
 		closep(&s.in);
 	hear(&s, &tail);
-	while (waitpid(s.pid, &status, 0) < 0 && errno == EINTR)
-		;
+	RETRY(waitpid(s.pid, &status, 0));
 	closep(&s.in);
 	closep(&s.out);
 	closep(&s.errout);
@@ -199,9 +198,7 @@ static int read_answer(int fd)
 	struct nlmsgerr error;
 	ssize_t n;
 
-	do
-		n = recv(fd, &answer, sizeof(answer), 0);
-	while (n < 0 && errno == EINTR);
+	n = RETRY(recv(fd, &answer, sizeof(answer), 0));
 	if (n < 0)
 		return -errno;
 	if (n < (ssize_t)sizeof(answer.h))

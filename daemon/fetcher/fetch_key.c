@@ -51,7 +51,6 @@ struct fetch_key *fetch_key_new(struct fetcher *f, const char *name, const char 
 	k->fetcher = f;
 	k->number = ++f->last_key;
 	f->nkeys++;
-	list_init(&k->link);
 	list_add_tail(&f->keys, &k->link);
 	return k;
 }

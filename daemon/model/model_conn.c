@@ -52,9 +52,7 @@ void model_conn_free(struct model_call *c)
 	give_up(c);
 	set_state(c, CALL_DEAD);
 	forget_request(c);
-	if (c->io.events)
-		loop_io_set(c->listener->all->loop, &c->io, 0);
-	closep(&c->io.fd);
+	loop_io_close(c->listener->all->loop, &c->io);
 	loop_timer_cancel(&c->timer);
 	loop_task_cancel(&c->task);
 	if (c->in.data) /* each request names the key */
@@ -390,7 +388,6 @@ void model_conn_accept(struct model_listener *g, int fd, bool stranger)
 	c->stranger = stranger;
 	c->io = (struct loop_io){ .fd = fd, .fn = on_io, .ctx = c };
 	c->body.max = MODEL_BODY_MAX;
-	list_init(&c->link);
 	list_add_tail(&g->conns, &c->link);
 	g->nconns++;
 	model_conn_watch(c);

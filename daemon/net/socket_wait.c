@@ -50,9 +50,7 @@ void socket_wait_close(struct net_server *n)
 	loop_timer_cancel(&w->again);
 	if (!w->io.fn)
 		return;
-	if (w->io.events)
-		loop_io_set(n->loop, &w->io, 0);
-	closep(&w->io.fd);
+	loop_io_close(n->loop, &w->io);
 }
 
 static void on_again(void *ctx)

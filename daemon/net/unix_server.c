@@ -110,8 +110,7 @@ static void client_free(void *ctx)
 	loop_timer_cancel(&c->close_timer);
 	acp_conn_free(c->conn);
 	if (c->io.fd >= 0) {
-		loop_io_set(c->server->loop, &c->io, 0);
-		closep(&c->io.fd);
+		loop_io_close(c->server->loop, &c->io);
 	}
 	lines_done(&c->in);
 	buf_done(&c->out);

@@ -70,7 +70,6 @@ void visitor_adopt(struct net_server *n, int fd, bool local)
 			       .opaque = v };
 	bool gone = false;
 
-	list_init(&v->link);
 	list_add_tail(&n->other_list, &v->link);
 	v->place = VISITOR_LEAVING;
 	v->local = local;

@@ -27,7 +27,6 @@ static void ask_writeable(struct peer *p)
 	if (p->asked)
 		return;
 	p->asked = true;
-	list_init(&p->dirty);
 	list_add_tail(&p->net->dirty, &p->dirty);
 }
 

@@ -159,7 +159,6 @@ void delivery_begin(struct receiver *r, struct lane *lane)
 	d->receiver = r;
 	d->lane = lane;
 	d->event = x;
-	list_init(&d->link);
 	list_add_tail(&r->deliveries, &d->link);
 	r->ndeliveries++;
 	loop_timer_set(r->cfg.loop, &d->timer, WEBHOOK_ATTEMPT_MS, on_time, d);

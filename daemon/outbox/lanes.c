@@ -54,7 +54,6 @@ static struct lane *find(struct lanes *l, struct slice session)
 	lane->session = xstrndup(session.p, session.n);
 	list_init(&lane->events);
 	list_init(&lane->link);
-	list_init(&lane->same);
 	list_add_tail(bucket, &lane->same);
 	list_add_tail(&l->ready, &lane->link);
 	return lane;

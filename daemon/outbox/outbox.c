@@ -254,14 +254,12 @@ static bool is_key(const char *name)
 
 static void open_all(struct outbox *o)
 {
-	DIR *d = opendir(o->dir);
+	_cleanup_(closedirp) DIR *d = opendir(o->dir);
 	struct dirent *entry;
 
 	while (d && o->n < WEBHOOKS_MAX && (entry = readdir(d)))
 		if (is_key(entry->d_name))
 			open_receiver(o, entry->d_name);
-	if (d)
-		closedir(d);
 }
 
 struct outbox *outbox_new(const struct outbox_config *cfg)

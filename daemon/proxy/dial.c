@@ -18,9 +18,7 @@ static void try_next(struct dial *d);
 static void drop_socket(struct dial *d)
 {
 	loop_timer_cancel(&d->timer);
-	if (d->io.events)
-		loop_io_set(d->loop, &d->io, 0);
-	closep(&d->io.fd);
+	loop_io_close(d->loop, &d->io);
 }
 
 static void on_over(void *ctx)

@@ -349,7 +349,6 @@ void proxy_conn_new(struct proxy_door *d, int fd, bool stranger)
 	c->door = d;
 	c->stranger = stranger;
 	c->io = (struct loop_io){ .fd = fd, .fn = on_readable, .ctx = c };
-	list_init(&c->link);
 	list_add_tail(&d->conns, &c->link);
 	d->nconns++;
 	d->world->nconns++;

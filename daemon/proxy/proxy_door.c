@@ -140,7 +140,6 @@ enum egress_reason proxy_door_ask(struct proxy_door *d, const char *host, int po
 	make_room(d);
 	q = new0(struct door_question);
 	snprintf(q->host, sizeof(q->host), "%s", host);
-	list_init(&q->link);
 	list_add_tail(&d->questions, &q->link);
 	d->nquestions++;
 	d->nopen++;

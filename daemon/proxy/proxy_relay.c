@@ -33,9 +33,7 @@ static ssize_t send_now(struct relay_way *w, struct slice s)
 	int more = w->eof ? MSG_MORE : 0;
 	ssize_t n;
 
-	do
-		n = send(w->to->fd, s.p, s.n, MSG_NOSIGNAL | MSG_DONTWAIT | more);
-	while (n < 0 && errno == EINTR);
+	n = RETRY(send(w->to->fd, s.p, s.n, MSG_NOSIGNAL | MSG_DONTWAIT | more));
 	if (n < 0)
 		return errno == EAGAIN ? 0 : -errno;
 	w->sent += (uint64_t)n;

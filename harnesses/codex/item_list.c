@@ -80,8 +80,7 @@ struct codex_item *codex_item_again(struct harness *h, const struct codex_item *
 
 	it->nth = before->nth + 1;
 	free(it->shown);
-	if (asprintf(&it->shown, "%s.%u", it->id, it->nth + 1) < 0)
-		abort();
+	it->shown = xprintf("%s.%u", it->id, it->nth + 1);
 	return it;
 }
 

@@ -44,8 +44,7 @@ static char *model_value(const struct harness *h, const char *provider, const ch
 
 	if (h->own_provider && strcmp(provider, PI_PROVIDER) == 0)
 		return xstrdup(id);
-	if (asprintf(&value, "%s/%s", provider, id) < 0)
-		abort();
+	value = xprintf("%s/%s", provider, id);
 	return value;
 }
 

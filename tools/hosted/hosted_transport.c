@@ -53,8 +53,7 @@ static int make_http(struct hosted_transport *w, const struct hosted_server_conf
 			       "the session has no network");
 	headers = xalloc((p->n + 1) * sizeof(*headers));
 	for (size_t i = 0; i < p->n; i++)
-		if (asprintf(&headers[i], "%s: %s", p->at[i].name, p->at[i].value) < 0)
-			abort();
+		headers[i] = xprintf("%s: %s", p->at[i].name, p->at[i].value);
 	w->http = mcp_remote_new(c->loop,
 				 &(struct mcp_remote_config){ .name = c->entry->name,
 							      .url = c->entry->url,

@@ -215,8 +215,7 @@ static char *on_named(void *ctx _unused_, const struct session *s, const char *s
 		t = tool_names_said(v->names, o->name, said);
 		if (!t)
 			continue;
-		if (asprintf(&name, "%s/%s", o->name, t->tool) < 0)
-			abort();
+		name = xprintf("%s/%s", o->name, t->tool);
 		return name;
 	}
 	return NULL;

@@ -168,7 +168,6 @@ static int add_client(struct assembly *a, const struct named_server *s, const ch
 	struct client_process *own = new0(struct client_process);
 
 	own->child = client_process_new(v, s->name, program, s->args, s->env);
-	list_init(&own->link);
 	list_add_tail(&v->children, &own->link);
 	return add_served(a,
 			  &(struct served_server_spec){ .name = s->name,

@@ -146,7 +146,6 @@ struct mcp_backend *relay_find(struct relay *r, const char *name, const char *se
 	p->relay = r;
 	p->name = xstrdup(name);
 	p->session = xstrdup(session);
-	list_init(&p->link);
 	list_add_tail(holds.proxies, &p->link);
 	return &p->backend;
 }

@@ -249,7 +249,6 @@ static void on_ask(void *ctx, struct toolgate_ask *a, const struct toolgate_ques
 
 	q->server = o;
 	q->ask = a;
-	list_init(&q->link);
 	list_add_tail(&o->questions, &q->link);
 	put_params(&w, o, asked);
 	question_ask_own(o->session, buf_slice(&b), on_answer, q);

@@ -24,10 +24,8 @@
 /* A directory's, or NULL. */
 static char *executable_in(struct slice dir, const char *name)
 {
-	char *path = NULL;
+	char *path = xprintf("%.*s/%s", (int)dir.n, dir.p, name);
 
-	if (asprintf(&path, "%.*s/%s", (int)dir.n, dir.p, name) < 0)
-		abort();
 	if (access(path, X_OK) == 0)
 		return path;
 	free(path);

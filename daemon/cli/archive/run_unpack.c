@@ -61,8 +61,7 @@ static int run(const char *path, const char *verb, struct slice job, struct buf 
 	if (pid < 0)
 		return -EAGAIN;
 	file_read_fd(from, ANSWER_MAX, answer);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	RETRY(waitpid(pid, &status, 0));
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return -ENOENT;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;

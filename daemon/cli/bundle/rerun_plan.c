@@ -105,8 +105,7 @@ char *rerun_error_text(struct slice error)
 	if (jstr_decode(jobj_get(error, "class"), 64, &cls) < 0)
 		return NULL;
 	jstr_decode(jobj_get(error, "reason"), 64, &reason);
-	if (asprintf(&text, "%s%s%s", cls, reason ? " " : "", reason ? reason : "") < 0)
-		abort();
+	text = xprintf("%s%s%s", cls, reason ? " " : "", reason ? reason : "");
 	return text;
 }
 

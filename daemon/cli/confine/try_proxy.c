@@ -197,7 +197,6 @@ void try_proxy_stop(struct try_proxy *p, struct refusals *r)
 	}
 	if (told)
 		fclose(told);
-	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	RETRY(waitpid(p->pid, NULL, 0));
 	p->pid = 0;
 }

@@ -100,8 +100,7 @@ int output_file_open(struct output_file *t, const char *path)
 	t->fd = STDOUT_FILENO;
 	if (!path)
 		return 0;
-	if (asprintf(&t->temp, "%s.XXXXXX", path) < 0)
-		abort();
+	t->temp = xprintf("%s.XXXXXX", path);
 	t->fd = mkostemp(t->temp, O_CLOEXEC);
 	return t->fd < 0 ? -errno : 0;
 }

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "base/util.h"
 
 #include <arpa/inet.h>
@@ -106,7 +107,7 @@ static void look_at_process(struct socket_list *l, const char *name, unsigned *l
 {
 	char path[300], target[64];
 	const struct dirent *e;
-	DIR *dir;
+	_cleanup_(closedirp) DIR *dir = NULL;
 
 	snprintf(path, sizeof(path), "/proc/%s/fd", name);
 	dir = opendir(path);
@@ -117,21 +118,17 @@ static void look_at_process(struct socket_list *l, const char *name, unsigned *l
 		target[MAX(n, 0)] = '\0';
 		take_link(l, (pid_t)atoi(name), target);
 	}
-	if (dir)
-		closedir(dir);
 }
 
 static void name_all(struct socket_list *l)
 {
 	unsigned left = DOCTOR_OPEN_FILES_MAX;
-	DIR *dir = opendir("/proc");
+	_cleanup_(closedirp) DIR *dir = opendir("/proc");
 	const struct dirent *e;
 
 	while (dir && left && (e = readdir(dir)))
 		if (isdigit((unsigned char)*e->d_name))
 			look_at_process(l, e->d_name, &left);
-	if (dir)
-		closedir(dir);
 }
 
 static int by_port(const void *a, const void *b)

@@ -77,12 +77,11 @@ static int take_lock(struct placing *p)
 static void remove_left(const struct placing *p)
 {
 	_cleanup_(freep) char *left = NULL;
-	DIR *d = opendir(p->in->prefix);
+	_cleanup_(closedirp) DIR *d = opendir(p->in->prefix);
 	struct dirent *de;
 	size_t n;
 
-	if (asprintf(&left, ".%s.", p->in->pin->id) < 0)
-		abort();
+	left = xprintf(".%s.", p->in->pin->id);
 	n = strlen(left);
 	while (d && (de = readdir(d))) {
 		_cleanup_(freep) char *path = file_join(p->in->prefix, de->d_name);
@@ -90,8 +89,6 @@ static void remove_left(const struct placing *p)
 		if (strncmp(de->d_name, left, n) == 0 && strlen(de->d_name) == n + 6)
 			file_remove_tree(path);
 	}
-	if (d)
-		closedir(d);
 }
 
 /* --- put together ----------------------------------------------------------------------------------------------------- */
@@ -100,8 +97,7 @@ static int make_place(struct placing *p)
 {
 	int r;
 
-	if (asprintf(&p->place, "%s/.%s.XXXXXX", p->in->prefix, p->in->pin->id) < 0)
-		abort();
+	p->place = xprintf("%s/.%s.XXXXXX", p->in->prefix, p->in->pin->id);
 	if (mkdtemp(p->place))
 		return EXIT_DONE;
 	r = -errno;
@@ -115,8 +111,7 @@ static int link_program(const struct placing *p)
 	_cleanup_(freep) char *dir = file_join(p->place, "bin"),
 			      *path = file_join(dir, p->in->def->command), *to = NULL;
 
-	if (asprintf(&to, "../node_modules/%s/%s", pin->package, pin->file) < 0)
-		abort();
+	to = xprintf("../node_modules/%s/%s", pin->package, pin->file);
 	if (mkdir(dir, OTHERS_ENTER) < 0 || symlink(to, path) < 0)
 		return no_place(p, path, -errno);
 	return EXIT_DONE;
@@ -146,11 +141,9 @@ static int set_modes(const struct placing *p)
 /* The program of a package needs no bit in the archive. */
 static int make_executable(const struct placing *p)
 {
-	_cleanup_(freep) char *path = NULL;
+	_cleanup_(freep) char *path =
+		xprintf("%s/node_modules/%s/%s", p->place, p->in->pin->package, p->in->pin->file);
 
-	if (asprintf(&path, "%s/node_modules/%s/%s", p->place, p->in->pin->package,
-		     p->in->pin->file) < 0)
-		abort();
 	return chmod(path, OTHERS_ENTER) < 0 ? no_place(p, path, -errno) : EXIT_DONE;
 }
 
@@ -159,8 +152,7 @@ static int check(const struct placing *p, const char *where)
 	_cleanup_(freep) char *path = NULL;
 	int r;
 
-	if (asprintf(&path, "%s/bin/%s", where, p->in->def->command) < 0)
-		abort();
+	path = xprintf("%s/bin/%s", where, p->in->def->command);
 	r = program_verify(path, p->in->pin, p->e);
 	if (r == 0)
 		return EXIT_DONE;

@@ -26,11 +26,7 @@ extern char **environ;
 
 static char *package_in(const char *place, const struct harness_pin *pin)
 {
-	char *s;
-
-	if (asprintf(&s, "%s/node_modules/%s", place, pin->package) < 0)
-		abort();
-	return s;
+	return xprintf("%s/node_modules/%s", place, pin->package);
 }
 
 /* --- a file ---------------------------------------------------------------------------------------------------------- */
@@ -230,8 +226,7 @@ int install_from_npm(const struct harness_install *in, const char *place, uint64
 	uint64_t now = clock_mono_ms();
 	struct npm_run n = { .in = in, .e = e, .code = EXIT_FAILED };
 
-	if (asprintf(&spec, "%s@%s", in->pin->package, in->pin->release) < 0)
-		abort();
+	spec = xprintf("%s@%s", in->pin->package, in->pin->release);
 	if (!npm) {
 		err_set(e, -ENOENT, 0, "NPM_MISSING",
 			"%s: there is no npm in PATH for npm install --ignore-scripts %s; --from FILE needs none",

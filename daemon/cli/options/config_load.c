@@ -255,8 +255,7 @@ static int add_value(struct config *c, const struct option_row *row, bool again,
 
 	if ((row->type != T_LIST && row->type != T_EACH) || !again)
 		return option_set(c, row, row->type == T_BOOL ? "true" : value, e);
-	if (asprintf(&joined, "%s%c%s", *have, row->type == T_LIST ? ',' : '\n', value) < 0)
-		abort();
+	joined = xprintf("%s%c%s", *have, row->type == T_LIST ? ',' : '\n', value);
 	return option_set(c, row, joined, e);
 }
 

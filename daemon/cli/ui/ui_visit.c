@@ -26,8 +26,7 @@ void ui_visit_end(struct ui_visit *v)
 		return;
 	v->ended = true;
 	loop_timer_cancel(&v->timer);
-	loop_io_set(v->server->loop, &v->io, 0);
-	closep(&v->io.fd);
+	loop_io_close(v->server->loop, &v->io);
 	raw_stream_drop(TAKE_PTR(v->up));
 	loop_defer(v->server->loop, &v->dead, visit_free, v);
 }
@@ -171,7 +170,6 @@ void ui_visit_begin(struct ui_server *s, int fd, bool crowded)
 	v->server = s;
 	v->crowded = crowded;
 	v->io = (struct loop_io){ .fd = fd, .fn = on_browser, .ctx = v };
-	list_init(&v->link);
 	list_add_tail(&s->visits, &v->link);
 	s->nvisits++;
 	loop_timer_set(s->loop, &v->timer, UI_HEAD_MS, on_time, v);

@@ -183,9 +183,8 @@ static struct total *model_of(struct print *p, const struct usage_turn *t)
 	_cleanup_(freep) char *name = NULL;
 	size_t i = 0;
 
-	if (asprintf(&name, "%s%s%s", provider ? provider : "", provider ? "/" : "",
-		     model ? model : "-") < 0)
-		abort();
+	name = xprintf("%s%s%s", provider ? provider : "", provider ? "/" : "",
+		       model ? model : "-");
 	while (i < p->nmodels && strcmp(p->models[i].name, name) != 0)
 		i++;
 	if (i == p->nmodels)

@@ -316,7 +316,6 @@ struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
 	x->backend = b;
 	x->grant = rq->grant;
 	x->in.max = MESSAGE_MAX;
-	list_init(&x->link);
 	list_add_tail(&m->exchanges, &x->link);
 	mcp_events_init(&x->events, m->loop, on_stream_gone);
 	x->version = copy(rq->mcp_version);

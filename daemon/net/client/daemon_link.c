@@ -35,8 +35,7 @@ static void closed(struct daemon_link *l, const char *why)
 		return;
 	l->closed = true;
 	if (l->io.fd >= 0) {
-		loop_io_set(l->loop, &l->io, 0);
-		closep(&l->io.fd);
+		loop_io_close(l->loop, &l->io);
 	}
 	l->ev->on_closed(l->ctx, true, why);
 }
@@ -197,8 +196,7 @@ struct daemon_link *daemon_link_free(struct daemon_link *l)
 	ws_client_free(l->ws);
 	loop_task_cancel(&l->open_task);
 	if (l->io.fd >= 0) {
-		loop_io_set(l->loop, &l->io, 0);
-		closep(&l->io.fd);
+		loop_io_close(l->loop, &l->io);
 	}
 	lines_done(&l->in);
 	buf_done(&l->out);

@@ -226,7 +226,6 @@ void ws_client_send(struct ws_client *w, struct slice text)
 		abort();
 	m->n = text.n;
 	memcpy(m->data + LWS_PRE, text.p, text.n);
-	list_init(&m->link);
 	list_add_tail(&w->out, &m->link);
 	lws_callback_on_writable(w->wsi);
 }

@@ -37,9 +37,7 @@ ssize_t feed_fill(struct feed *f)
 
 	if (f->at < f->have || !n)
 		return (ssize_t)(f->have - f->at);
-	do
-		got = pread(f->fd, f->in, n, (off_t)f->pos);
-	while (got < 0 && errno == EINTR);
+	got = RETRY(pread(f->fd, f->in, n, (off_t)f->pos));
 	if (got < 0)
 		return fail_with(&f->v, -errno, NULL, "reading the archive");
 	if (f->intact)

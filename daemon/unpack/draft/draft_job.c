@@ -108,8 +108,7 @@ static int open_base(struct draft_job *j)
 
 static int open_new_base(struct draft_job *j)
 {
-	if (asprintf(&j->new_path, "%s.new", j->job.base) < 0)
-		abort();
+	j->new_path = xprintf("%s.new", j->job.base);
 	j->base_new =
 		open(j->new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return j->base_new < 0 ? fail_with(&j->v, -errno, NULL, "the new record of the draft") : 0;

@@ -79,8 +79,7 @@ static int open_manifests(struct extract_keeper *k)
 	k->x.old_manifest = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (k->x.old_manifest < 0 && errno != ENOENT)
 		return fail_with(&k->v, -errno, NULL, "the manifest");
-	if (asprintf(&k->new_path, "%s.new", path) < 0)
-		abort();
+	k->new_path = xprintf("%s.new", path);
 	k->x.new_manifest =
 		open(k->new_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return k->x.new_manifest < 0 ? fail_with(&k->v, -errno, NULL, "the new manifest") : 0;

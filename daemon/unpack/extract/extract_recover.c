@@ -166,8 +166,7 @@ static void finish_manifest(const char *manifest, bool committed)
 
 	if (!manifest)
 		return;
-	if (asprintf(&path, "%s.new", manifest) < 0)
-		abort();
+	path = xprintf("%s.new", manifest);
 	if (committed)
 		rename(path, manifest);
 	else

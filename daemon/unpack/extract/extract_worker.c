@@ -197,9 +197,7 @@ static int await_go(struct extract *x)
 	char c;
 	ssize_t n;
 
-	do
-		n = read(x->go, &c, 1);
-	while (n < 0 && errno == EINTR);
+	n = RETRY(read(x->go, &c, 1));
 	return n == 1 ? 0 : -EPIPE;
 }
 

@@ -42,8 +42,7 @@ static int reap(pid_t pid)
 {
 	int status = 0;
 
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	RETRY(waitpid(pid, &status, 0));
 	return WIFEXITED(status) ? WEXITSTATUS(status) : WORKER_KILLED;
 }
 

@@ -58,8 +58,7 @@ static int move(struct plan *p, uint32_t node, uint32_t dir, const char *name)
 	_cleanup_(freep) char *to = NULL;
 	int r = 0;
 
-	if (asprintf(&to, "%s%s%s", into, *into ? "/" : "", name) < 0)
-		abort();
+	to = xprintf("%s%s%s", into, *into ? "/" : "", name);
 	if (p->writer.ops)
 		r = p->writer.ops->move(p->writer.ctx, manifest_path(&p->m, node, path), to);
 	if (r < 0 && is_staged(p, node, r))

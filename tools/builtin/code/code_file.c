@@ -118,9 +118,8 @@ int code_file_write(const struct toolbox *b, const char *dir, const char *suffix
 	_cleanup_(freep) char *path = NULL;
 	int r;
 
-	if (asprintf(&path, "%s/%sXXXXXX%s", dir ? dir : toolbox_state_dir(b),
-		     dir ? CODE_HIDDEN : CODE_HIDDEN + 1, suffix) < 0)
-		abort();
+	path = xprintf("%s/%sXXXXXX%s", dir ? dir : toolbox_state_dir(b),
+		       dir ? CODE_HIDDEN : CODE_HIDDEN + 1, suffix);
 	fd = mkostemps(path, (int)strlen(suffix), O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

@@ -138,8 +138,7 @@ static char *find_whole(const struct language *l, char *const *env, const char *
 	for (char *slash = at; slash; *slash = '\0') {
 		_cleanup_(freep) char *path = NULL;
 
-		if (asprintf(&path, "%s/node_modules/.bin/%s", at, l->whole) < 0)
-			abort();
+		path = xprintf("%s/node_modules/.bin/%s", at, l->whole);
 		if (access(path, X_OK) == 0)
 			return TAKE_PTR(path);
 		slash = strrchr(at, '/');
@@ -284,9 +283,7 @@ static char *search_path(const struct builtin_call *c, const struct language *l,
 	for (char **v = env; *v; v++)
 		if (strncmp(*v, l->search, n) == 0 && (*v)[n] == '=')
 			before = *v + n + 1;
-	if (asprintf(&ret, "%s=%s%s%s%s", l->search, cmd->cwd, l->modules, *before ? ":" : "",
-		     before) < 0)
-		abort();
+	ret = xprintf("%s=%s%s%s%s", l->search, cmd->cwd, l->modules, *before ? ":" : "", before);
 	return ret;
 }
 
@@ -389,8 +386,8 @@ static int prepare(struct command_job *j, struct code *code, struct slice text, 
 	if (r == 0) {
 		if (code->file)
 			file = xstrdup(code->file);
-		else if (asprintf(&file, "code%s", code->language->suffix) < 0)
-			abort();
+		else
+			file = xprintf("code%s", code->language->suffix);
 		push(&j->cmd.argv, &n, file);
 	}
 	for (char **word = argv; word && *word; word++)

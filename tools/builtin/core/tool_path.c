@@ -95,8 +95,7 @@ static char *absolute(const struct toolbox *b, const char *path)
 
 	if (path[0] == '/')
 		return xstrdup(path);
-	if (asprintf(&ret, "%s/%s", strcmp(b->config.cwd, "/") == 0 ? "" : b->config.cwd, path) < 0)
-		abort();
+	ret = xprintf("%s/%s", strcmp(b->config.cwd, "/") == 0 ? "" : b->config.cwd, path);
 	return ret;
 }
 
@@ -297,11 +296,7 @@ static int name_of_dir(const struct builtin_call *c, const char *path, struct to
 
 static char *join(const char *dir, const char *leaf)
 {
-	char *ret;
-
-	if (asprintf(&ret, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, leaf) < 0)
-		abort();
-	return ret;
+	return xprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, leaf);
 }
 
 static int name_plain(const struct builtin_call *c, const char *path, struct tool_path_entry *ret,

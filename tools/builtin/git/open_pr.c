@@ -219,10 +219,10 @@ static void pr_start(struct builtin_call *c)
 	p->patch.max = PR_PATCH_MAX;
 	branch_name(p);
 	random_hex(hex, 8);
-	if (asprintf(&p->index, "%s/acpd-index-%s",
-		     toolbox_config(c->box)->state_dir ? toolbox_config(c->box)->state_dir : "/tmp",
-		     hex) < 0)
-		abort();
+	p->index = xprintf("%s/acpd-index-%s",
+			   toolbox_config(c->box)->state_dir ? toolbox_config(c->box)->state_dir :
+							       "/tmp",
+			   hex);
 	p->git = command_run_which("git", environ, p->dir, &p->e);
 	if (p->git)
 		pr_next(p);

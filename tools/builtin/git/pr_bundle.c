@@ -100,7 +100,6 @@ int bundle_done(struct pr *p, struct slice out, int code)
 	buf_add_slice(&p->bundle, out);
 	if (p->bundle.failed)
 		return -ENOMEM;
-	if (asprintf(&p->bundle_name, "%s.bundle", name ? name + 1 : p->branch) < 0)
-		abort();
+	p->bundle_name = xprintf("%s.bundle", name ? name + 1 : p->branch);
 	return toolbox_config(p->call->box)->session ? 0 : leave(p);
 }

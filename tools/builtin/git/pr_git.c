@@ -76,8 +76,7 @@ static int objects_take(struct pr *p)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (asprintf(&p->objects, "%s.objects", p->index) < 0)
-		abort();
+	p->objects = xprintf("%s.objects", p->index);
 	if (mkdir(p->objects, 0700) < 0)
 		return tool_errno(&p->e, -errno, "cannot make", p->objects);
 	buf_puts(&b, "GIT_ALTERNATE_OBJECT_DIRECTORIES=\"");

@@ -226,9 +226,7 @@ static int first_word(int sock, struct command_keeper_word *word, int fds[KEEPER
 			      .msg_controllen = sizeof(control.space) };
 	ssize_t n;
 
-	do
-		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = RETRY(recvmsg(sock, &msg, MSG_CMSG_CLOEXEC));
 	if (n != (ssize_t)sizeof(*word))
 		return -EIO;
 	if (word->kind != KEEPER_STARTED)

@@ -114,8 +114,7 @@ static void keeper_gone(struct command_run *r)
 		kill(-r->pid, SIGKILL);
 		ended(r, SIGKILL);
 	}
-	while (waitpid(r->keeper, NULL, 0) < 0 && errno == EINTR)
-		;
+	RETRY(waitpid(r->keeper, NULL, 0));
 	loop_timer_set(r->host->loop, &r->kill_timer, STOP_DRAIN_MS, drain_over, r);
 	check_done(r);
 }

@@ -42,10 +42,8 @@ struct directory_watch {
 
 static bool hidden_by_policy(struct directory_watch *s, const char *name)
 {
-	_cleanup_(freep) char *real = NULL;
+	_cleanup_(freep) char *real = xprintf("%s/%s", s->dirs.start.real, name);
 
-	if (asprintf(&real, "%s/%s", s->dirs.start.real, name) < 0)
-		abort();
 	return tool_path_judge(s->call, real, TOOL_PATH_STAT, NULL) < 0;
 }
 
@@ -218,8 +216,7 @@ static void on_event(struct directory_watch *s, const struct inotify_event *ev)
 		on_self(s, ev, dir);
 		return;
 	}
-	if (asprintf(&name, "%s%s%s", dir, *dir ? "/" : "", ev->name) < 0)
-		abort();
+	name = xprintf("%s%s%s", dir, *dir ? "/" : "", ev->name);
 	on_name(s, ev, name);
 }
 

@@ -175,8 +175,7 @@ void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to)
 			drop_at(w, i);
 			continue;
 		}
-		if (asprintf(&moved, "%s%s", to, w->v[i].path + strlen(from)) < 0)
-			abort();
+		moved = xprintf("%s%s", to, w->v[i].path + strlen(from));
 		free(w->v[i].path);
 		w->v[i].path = moved;
 	}

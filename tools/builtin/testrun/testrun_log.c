@@ -64,8 +64,7 @@ void test_log_done(struct test_log *l)
 
 void test_log_open(struct test_log *l, struct toolbox *b)
 {
-	if (asprintf(&l->path, "%s/acpd-tests-XXXXXX.log", toolbox_state_dir(b)) < 0)
-		abort();
+	l->path = xprintf("%s/acpd-tests-XXXXXX.log", toolbox_state_dir(b));
 	l->fd = mkostemps(l->path, 4, O_CLOEXEC);
 	l->room = TEST_LOG_BYTES;
 	if (l->fd < 0) {

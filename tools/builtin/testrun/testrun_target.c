@@ -101,8 +101,7 @@ static char *report_path(const struct toolbox *b, const char *suffix)
 	char name[17], *ret;
 
 	random_hex(name, 8);
-	if (asprintf(&ret, "%s/acpd-report-%s-{shard}.%s", toolbox_state_dir(b), name, suffix) < 0)
-		abort();
+	ret = xprintf("%s/acpd-report-%s-{shard}.%s", toolbox_state_dir(b), name, suffix);
 	return ret;
 }
 
@@ -175,8 +174,7 @@ static int use_row(struct jval raw, const char *name, struct test_target *ret, s
 	struct row row = { .timeout_ms = -1 };
 	int r;
 
-	if (asprintf(&prefix, "tests.%.60s.", name) < 0)
-		abort();
+	prefix = xprintf("tests.%.60s.", name);
 	r = jdec_strict(raw.raw, fields, prefix, "is not known to runTests", &row, e);
 	if (r < 0)
 		return r;

@@ -53,8 +53,7 @@ static void client_free(struct socket_client *c)
 	/* Before the descriptor is closed, because it restores the flags of it. */
 	c->serving = mcp_serving_free(c->serving);
 	loop_timer_cancel(&c->timer);
-	loop_io_set(c->socket->loop, &c->io, 0);
-	closep(&c->io.fd);
+	loop_io_close(c->socket->loop, &c->io);
 	buf_done(&c->hello);
 	list_del(&c->link);
 	if (!c->left)
@@ -183,7 +182,6 @@ static void on_accept(void *ctx, uint32_t events _unused_)
 	c = new0(struct socket_client);
 	c->socket = d;
 	c->io = (struct loop_io){ .fd = fd, .fn = on_readable, .ctx = c };
-	list_init(&c->link);
 	list_add_tail(&d->clients, &c->link);
 	d->n++;
 	loop_timer_set(d->loop, &c->timer, SESSION_SOCKET_HELLO_MS, on_silent, c);
@@ -232,8 +230,7 @@ struct session_socket *session_socket_free(struct session_socket *d)
 	session_socket_clear(d);
 	loop_timer_cancel(&d->again);
 	if (d->io.fd >= 0) {
-		loop_io_set(d->loop, &d->io, 0);
-		closep(&d->io.fd);
+		loop_io_close(d->loop, &d->io);
 		unlink(d->path);
 	}
 	free(d->path);

@@ -121,8 +121,7 @@ static char *with_mark(const char *tool, uint64_t mark, size_t max)
 	mcp_name_fold(&b, tool);
 	n = buf_len(&b) >= LONG_NAME ? buf_len(&b) - MARK_CHARS : buf_len(&b);
 	n = MIN(n, max - MARK_CHARS);
-	if (asprintf(&s, "%.*s_%08x", (int)n, n ? b.data : "", (unsigned)(mark & UINT32_MAX)) < 0)
-		abort();
+	s = xprintf("%.*s_%08x", (int)n, n ? b.data : "", (unsigned)(mark & UINT32_MAX));
 	return s;
 }
 

@@ -37,8 +37,7 @@ static int take_authority(struct http_target *t, struct slice text, struct err *
 		return bad_url(e, "it names no host, or a port that is none");
 	t->authority = xstrndup(text.p, text.n);
 	t->host = xstrndup(a.host.p, a.host.n);
-	if (asprintf(&t->port, "%d", a.port < 0 ? (t->secure ? 443 : 80) : a.port) < 0)
-		abort();
+	t->port = xprintf("%d", a.port < 0 ? (t->secure ? 443 : 80) : a.port);
 	return 0;
 }
 
