@@ -9,6 +9,7 @@
  */
 #include "confine/confinement.h"
 
+#include "base/util.h"
 #include "confine/ask_child.h"
 #include "confine/watch/watched.h"
 
@@ -215,4 +216,28 @@ int confinement_enter(const struct confinement *c, int *listener)
 	if (c->log)
 		*listener = (int)fd;
 	return 0;
+}
+
+/* --- levels ---------------------------------------------------------------------------------------------- */
+
+static const char *const level_names[LEVEL_MAX] = {
+	[LEVEL_OPEN] = "open",
+	[LEVEL_GUARDED] = "guarded",
+	[LEVEL_STRICT] = "strict",
+};
+
+const char *level_name(enum confine_level level)
+{
+	return level_names[level];
+}
+
+int level_parse(const char *name, enum confine_level *ret)
+{
+	for (unsigned i = 0; i < LEVEL_MAX; i++) {
+		if (strcmp(name, level_names[i]) == 0) {
+			*ret = (enum confine_level)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
 }

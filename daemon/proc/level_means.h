@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "confine/level.h"
+#include "confine/confinement.h"
 
 #include <stdbool.h>
 #include <stddef.h>

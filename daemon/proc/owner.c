@@ -10,7 +10,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "proc/cgroup/cgroup_dir.h"
+#include "proc/cgroup/cgroup_place.h"
 #include "proc/table/process_tree.h"
 
 #include <errno.h>

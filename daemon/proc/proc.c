@@ -2,7 +2,7 @@
 #include "proc/proc_internal.h"
 
 #include "base/limits.h"
-#include "proc/cgroup/cgroup_dir.h"
+#include "proc/cgroup/cgroup_place.h"
 #include "proc/spawn.h"
 
 #include <errno.h>

@@ -13,17 +13,49 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "confine/confinement.h"
+#include "confine/watch/refusal.h"
 #include "loop/loop.h"
-#include "proc/bounds.h"
+#include "proc/cgroup/proc_group.h"
+#include "proc/netns.h"
 #include "proc/output/noise.h"
+#include "proc/spaces/spaces.h"
 #include "proc/table/measure.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct owner_lock;
 struct proc;
 struct tree_own;
 struct proc_host; /* what all children share: loop, cgroups */
+
+/*
+ * As whom a child runs, and within what: one value for all that runs for a session. All zeros: as the daemon
+ * itself, within nothing.
+ *
+ * What it points to is borrowed. Who keeps one longer than a call takes references with proc_bounds_keep and returns
+ * them with proc_bounds_drop.
+ */
+struct proc_bounds {
+	bool switch_user; /* to uid and gid */
+	bool may_gain;	  /* setuid programs such as sudo work: no no_new_privs for who switches */
+	bool own_uid;	  /* nobody but children of ours with this flag runs as it */
+	uid_t uid;
+	gid_t gid;
+	struct netns *netns;		       /* where its sockets are; NULL: ours */
+	const struct confinement *confinement; /* NULL: none */
+	struct proc_group *group;	       /* whose limits it shares; NULL: it has none */
+	struct spaces *spaces;		       /* its processes and mounts; NULL: ours */
+	struct refusals *refusals; /* for a confinement that logs: where to. Of nothing else */
+};
+
+void proc_bounds_keep(struct proc_bounds *b);
+void proc_bounds_drop(struct proc_bounds *b);
+/* A process within one may stay for the other. */
+bool proc_bounds_same(const struct proc_bounds *a, const struct proc_bounds *b);
+/* Answers the refused calls of a child within them whose confinement logs (confine/watch/confine_watch.h). */
+void proc_bounds_watch(const struct proc_bounds *b, int listener);
 
 struct proc_spec {
 	char *const *argv; /* argv[0] is an absolute path */

@@ -1,7 +1,6 @@
 /* proc_internal.h - a child and what all children share, for proc.c, proc_host.c and prescan.c. */
 #pragma once
 
-#include "loop/job.h"
 #include "loop/loop.h"
 #include "proc/output/lines.h"
 #include "proc/owner.h"

@@ -2,14 +2,14 @@
  * compat.c - writes the usage file of Agenta's runner, with the rights of the session's user.
  *
  * The session names the path, and the agent can write its directory, so every component can be
- * hostile. The kernel checks access as that user (base/os/fs_user.h). Nothing returns between
+ * hostile. The kernel checks access as that user (proc/users/agent_user.h). Nothing returns between
  * become() and unbecome(). The last name is never followed: a new file is renamed over it, relative
  * to the opened directory.
  */
 #include "usage/compat.h"
 
 #include "base/os/file.h"
-#include "base/os/fs_user.h"
+#include "proc/users/agent_user.h"
 #include "base/util.h"
 #include "json/jenc.h"
 #include "usage/cost.h"

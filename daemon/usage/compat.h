@@ -7,7 +7,7 @@
  * file, as the reader ignores such a file. Missing parent directories are made.
  *
  * The directory belongs to the session's user, who may put anything there at any time. So everything is done with that
- * user's rights (base/os/fs_user.h): a symbolic link leads only where the user could write himself. Also, the last name
+ * user's rights (proc/users/agent_user.h): a symbolic link leads only where the user could write himself. Also, the last name
  * is never followed: a new temporary file beside it (O_EXCL), relative to the opened directory, is renamed over whatever
  * is there. It costs the loop a few system calls and no wait for the disk: this file is not durable, the ledger is.
  */

@@ -3,7 +3,7 @@
  * failing.
  *
  * An invalid entry must not disable the others, so only an error of the file itself leaves none.
- * open_as becomes the user who wrote the file (base/os/fs_user.h), so the kernel checks every
+ * open_as becomes the user who wrote the file (proc/users/agent_user.h), so the kernel checks every
  * directory of the path as that user. O_NONBLOCK and the check for a regular file keep a FIFO from
  * blocking the daemon.
  */
@@ -11,7 +11,7 @@
 
 #include "base/util.h"
 #include "base/os/file.h"
-#include "base/os/fs_user.h"
+#include "proc/users/agent_user.h"
 #include "base/limits.h"
 #include "json/jscan.h"
 #include "json/jstr.h"

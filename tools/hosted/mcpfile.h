@@ -17,7 +17,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "proc/bounds.h"
+#include "proc/proc.h"
 #include "base/slice.h"
 
 #include <stdbool.h>

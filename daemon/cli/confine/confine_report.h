@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "confine/level.h"
-#include "confine/watch/refusals.h"
+#include "confine/confinement.h"
+#include "confine/watch/refusal.h"
 
 #define TRY_MISSING_MAX 16
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "confine/watch/refusals.h"
+#include "confine/watch/refusal.h"
 #include "egress/wire/egress_rules.h"
 #include "proc/netns.h"
 

@@ -7,7 +7,7 @@
 #include "base/os/file.h"
 #include "base/os/locked.h"
 #include "confine/confine_machine.h"
-#include "confine/level.h"
+#include "confine/confinement.h"
 #include "egress/nft_program.h"
 #include "egress/nft_rules.h"
 #include "net/tcp_listen.h"

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "confine/confinement.h"
-#include "confine/watch/refusals.h"
+#include "confine/watch/refusal.h"
 
 struct watch_scope {
 	const struct confinement *confinement;

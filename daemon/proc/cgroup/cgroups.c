@@ -11,7 +11,7 @@
 
 #include "base/os/file.h"
 #include "base/util.h"
-#include "proc/cgroup/cgroup_dir.h"
+#include "proc/cgroup/cgroup_place.h"
 #include "proc/cgroup/group_limits.h"
 
 #include <errno.h>

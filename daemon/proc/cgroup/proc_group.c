@@ -12,7 +12,7 @@
 #include "base/util.h"
 #include "base/log.h"
 #include "base/os/file.h"
-#include "proc/cgroup/cgroup_dir.h"
+#include "proc/cgroup/cgroup_place.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "confine/level.h"
+#include "confine/confinement.h"
 #include "proc/spaces/fsview.h"
 
 #include <stdbool.h>

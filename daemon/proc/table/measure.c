@@ -11,7 +11,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/util.h"
-#include "proc/cgroup/cgroup_dir.h"
+#include "proc/cgroup/cgroup_place.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -29,3 +29,15 @@ void agent_user_enter(const struct agent_user *u);
 void agent_user_leave(const struct agent_user *u);
 /* That user may do so, with a file at this path: bits of access(2). */
 bool agent_user_may(const struct agent_user *u, const char *path, int what);
+
+/*
+ * Access to files and sockets with the rights of another user, for the calling thread alone.
+ *
+ * Between fs_user_enter and fs_user_leave the kernel checks paths as that user: file-system uid and gid (setfsuid(2)),
+ * no supplementary groups, and none of root's capabilities over files. Calls cannot be nested. Start no thread and no
+ * process between them.
+ */
+/* Returns false if the kernel refused a part of it: then open nothing. fs_user_leave follows in any case. */
+bool fs_user_enter(uid_t uid, gid_t gid);
+/* Restores the ids and groups of the daemon. */
+void fs_user_leave(void);

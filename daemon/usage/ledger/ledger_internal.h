@@ -4,7 +4,7 @@
 #include "usage/ledger/ledger.h"
 
 #include "digest/digest.h"
-#include "loop/job.h"
+#include "loop/loop.h"
 #include "usage/ledger/ledger_file.h"
 
 /* The check of what earlier lives wrote, a piece at a time (ledger_audit.c). */

@@ -1,7 +1,7 @@
 /* Cgroups: where they are, what serves for what, limits as the kernel's files have them, what was counted. The files of v1 and v2 are
  * ordinary ones; then the same in the hierarchies of the machine, where they are v1 and ours to write. */
 #include "base/os/file.h"
-#include "proc/cgroup/cgroup_dir.h"
+#include "proc/cgroup/cgroup_place.h"
 #include "proc/cgroup/proc_group.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 #include "tools/upstream/http/socket_user.h"
 
-#include "base/os/fs_user.h"
+#include "proc/users/agent_user.h"
 
 #include <errno.h>
 #include <sys/socket.h>

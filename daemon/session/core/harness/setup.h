@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "confine/level.h"
+#include "confine/confinement.h"
 #include "egress/wire/egress_rules.h"
 #include "harnesses/provider.h"
 #include "json/jenc.h"

@@ -10,8 +10,8 @@
 #include "base/format/crc32c.h"
 #include "base/format/crc_line.h"
 #include "base/os/file.h"
-#include "loop/job.h"
 #include "session/core/log/journal_record.h"
+#include "loop/loop.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /*
- * session_level.h - how far what runs for a session is confined: its level (confine/level.h), and what of it this
+ * session_level.h - how far what runs for a session is confined: its level (confine/confinement.h), and what of it this
  * machine and this daemon cannot give.
  *
  * A level that somebody names (_meta.acpd.level, --level, --level-min) is met whole, or the session is refused:

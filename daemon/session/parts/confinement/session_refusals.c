@@ -10,10 +10,10 @@
 #include "session/parts/confinement/session_refusals.h"
 
 #include "base/limits.h"
-#include "confine/watch/refusals.h"
 #include "session/parts/confinement/session_level.h"
 #include "session/core/session_internal.h"
 #include "session/parts/session_parts.h"
+#include "confine/watch/refusal.h"
 
 #include <sys/epoll.h>
 

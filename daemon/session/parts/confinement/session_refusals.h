@@ -5,7 +5,7 @@
  *	{kind: "lifecycle", event: "confinement_refused", call, detail?, errno, count, rule}
  *
  * The first time at once, and at the end of each turn what has happened again since, with its count. What the record
- * (confine/watch/refusals.h) had no room for is only counted: {…, more}. At most REFUSALS_TOLD_MAX events for a turn
+ * (confine/watch/refusal.h) had no room for is only counted: {…, more}. At most REFUSALS_TOLD_MAX events for a turn
  * and REFUSALS_TOLD_ALL for a session.
  *
  * The record is the session's: harnesses come and go above it.

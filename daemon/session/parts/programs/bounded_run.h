@@ -1,6 +1,6 @@
 /*
  * bounded_run.h - one program that is run for what it says, and believed in nothing: it has a time, a share of output
- * that is kept, and within bounds (proc/bounds.h) no more than those. Its standard input is at its end at once.
+ * that is kept, and within bounds (proc/proc.h) no more than those. Its standard input is at its end at once.
  *
  * done is called exactly once, from the loop; the owner then calls bounded_run_free, not before. When it is called,
  * nothing of the program is left.
