@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* Bytes of the last character if it is incomplete, else 0. */
-static size_t cut_off(const char *s, size_t n)
+static size_t incomplete_tail(const char *s, size_t n)
 {
 	size_t have = 1;
 
@@ -44,7 +44,7 @@ void err_flatten(char *s)
 	for (char *p = s; (p = strstr(p, "\xe2\x80")); p += 2)
 		if (p[2] == '\xa8' || p[2] == '\xa9')
 			memset(p, ' ', 3);
-	s[n - cut_off(s, n)] = '\0';
+	s[n - incomplete_tail(s, n)] = '\0';
 }
 
 static void err_vset(struct err *e, int rpc, const char *reason, const char *fmt, va_list ap)

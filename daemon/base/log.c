@@ -59,7 +59,7 @@ static void log_string(struct buf *b, const char *s)
 	buf_putc(b, '"');
 }
 
-static void put_pair(struct buf *b, const char *key, const char *value)
+static void log_put_pair(struct buf *b, const char *key, const char *value)
 {
 	buf_putc(b, ',');
 	log_string(b, key);
@@ -131,9 +131,9 @@ void log_vwrite(enum log_level level, const char *mod, const char *msg, const ch
 		   clock_iso(clock_real_ms(), now), names[level], mod);
 	log_string(&b, msg);
 	for (; *first; first += 2)
-		put_pair(&b, first[0], first[1]);
+		log_put_pair(&b, first[0], first[1]);
 	while ((key = va_arg(ap, const char *)))
-		put_pair(&b, key, va_arg(ap, const char *));
+		log_put_pair(&b, key, va_arg(ap, const char *));
 	buf_puts(&b, "}\n");
 	if (write(STDERR_FILENO, b.data, b.len) < 0)
 		return; /* the log itself cannot be written */

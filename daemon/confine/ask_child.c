@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
-static ssize_t read_all(int fd, char *to, size_t size)
+static ssize_t child_read(int fd, char *to, size_t size)
 {
 	size_t have = 0;
 
@@ -33,7 +33,8 @@ static int exit_error(pid_t pid)
 }
 
 /* A child that shares our memory does not return from here: we go on only when it has ended. */
-static pid_t begin(bool shares, int (*answer)(const void *ctx, int to), const void *ctx, int to)
+static pid_t child_begin(bool shares, int (*answer)(const void *ctx, int to), const void *ctx,
+			 int to)
 {
 	pid_t pid = shares ? vfork() : fork();
 
@@ -42,8 +43,8 @@ static pid_t begin(bool shares, int (*answer)(const void *ctx, int to), const vo
 	return pid;
 }
 
-static int ask(bool shares, int (*answer)(const void *ctx, int to), const void *ctx, void *ret,
-	       size_t size)
+static int child_ask(bool shares, int (*answer)(const void *ctx, int to), const void *ctx,
+		     void *ret, size_t size)
 {
 	_cleanup_(closep) int from = -1, to = -1;
 	int ends[2], r;
@@ -54,11 +55,11 @@ static int ask(bool shares, int (*answer)(const void *ctx, int to), const void *
 		return -errno;
 	from = ends[0];
 	to = ends[1];
-	pid = begin(shares, answer, ctx, to);
+	pid = child_begin(shares, answer, ctx, to);
 	if (pid < 0)
 		return -errno;
 	closep(&to);
-	n = read_all(from, ret, size);
+	n = child_read(from, ret, size);
 	closep(&from); /* it does not wait for us if it has more */
 	r = exit_error(pid);
 	return r < 0 ? r : (int)n;
@@ -66,11 +67,11 @@ static int ask(bool shares, int (*answer)(const void *ctx, int to), const void *
 
 int ask_child(int (*answer)(const void *ctx, int to), const void *ctx, void *ret, size_t size)
 {
-	return ask(false, answer, ctx, ret, size);
+	return child_ask(false, answer, ctx, ret, size);
 }
 
 int ask_child_briefly(int (*answer)(const void *ctx, int to), const void *ctx, void *ret,
 		      size_t size)
 {
-	return ask(true, answer, ctx, ret, size);
+	return child_ask(true, answer, ctx, ret, size);
 }

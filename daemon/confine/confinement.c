@@ -159,7 +159,7 @@ static int drop_inheritable(void)
 	return syscall(SYS_capset, &caps.head, caps.sets) < 0 ? -errno : 0;
 }
 
-static int drop_all(void)
+static int drop_capabilities(void)
 {
 	struct capabilities none = { .head = { .version = _LINUX_CAPABILITY_VERSION_3 } };
 
@@ -208,7 +208,7 @@ int confinement_enter(const struct confinement *c, int *listener)
 	/* seccomp(2): a filter needs CAP_SYS_ADMIN, which drop_all removes, or no_new_privs. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	if (drop_all() < 0)
+	if (drop_capabilities() < 0)
 		return -errno;
 	fd = c->log ? set_listening(c) : set_filter(c, 0);
 	if (fd < 0)

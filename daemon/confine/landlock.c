@@ -68,7 +68,7 @@ static int keep_below(int ruleset, int dir, uint64_t rights)
 		       0;
 }
 
-static int keep(int ruleset, const struct landlock_grant *g, uint64_t given_up)
+static int keep_grant(int ruleset, const struct landlock_grant *g, uint64_t given_up)
 {
 	uint64_t rights = g->rights & given_up;
 	int r = 0;
@@ -98,7 +98,7 @@ int landlock_enter(const struct landlock_spec *spec)
 	if (fd < 0)
 		return fd;
 	for (size_t i = 0; r == 0 && i < spec->n_grants; i++)
-		r = keep(fd, &spec->grants[i], given_up.fs);
+		r = keep_grant(fd, &spec->grants[i], given_up.fs);
 	if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0)
 		r = -errno;
 	return r < 0 ? r : abi;

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-static void on_again(void *ctx)
+static void acceptor_again(void *ctx)
 {
 	struct acceptor *a = ctx;
 
@@ -18,13 +18,13 @@ void acceptor_hold(struct acceptor *a, bool hold)
 {
 	a->held = hold;
 	loop_timer_cancel(&a->again);
-	on_again(a);
+	acceptor_again(a);
 }
 
 static void look_away(struct acceptor *a)
 {
 	loop_io_set(a->loop, &a->io, 0);
-	loop_timer_set(a->loop, &a->again, ACCEPT_AGAIN_MS, on_again, a);
+	loop_timer_set(a->loop, &a->again, ACCEPT_AGAIN_MS, acceptor_again, a);
 }
 
 /* A connection that ended while it waited is no reason to stop. */
@@ -33,7 +33,7 @@ static bool is_lasting(int error)
 	return error != EAGAIN && error != EINTR && error != ECONNABORTED && error != EPROTO;
 }
 
-static void on_readable(void *ctx, uint32_t events _unused_)
+static void on_listener(void *ctx, uint32_t events _unused_)
 {
 	struct acceptor *a = ctx;
 
@@ -56,7 +56,7 @@ int acceptor_open(struct acceptor *a, struct loop *loop, int fd, void (*fn)(void
 	int r;
 
 	*a = (struct acceptor){ .loop = loop, .fn = fn, .ctx = ctx };
-	a->io = (struct loop_io){ .fd = fd, .fn = on_readable, .ctx = a };
+	a->io = (struct loop_io){ .fd = fd, .fn = on_listener, .ctx = a };
 	r = loop_io_set(loop, &a->io, EPOLLIN);
 	if (r < 0)
 		acceptor_close(a);

@@ -4,7 +4,7 @@
  *
  * The directory is watched and not the file, because a writer that renames a new file into place
  * replaces the inode. While only an ancestor is watched, any event there moves the watch down.
- * inotify reports no events from before a watch exists. So arm() repeats until the watch stays
+ * inotify reports no events from before a watch exists. So file_watch_arm() repeats until the watch stays
  * where it is, and a move to the file's own directory counts as a possible change.
  */
 #include "loop/file_watch.h"
@@ -32,7 +32,7 @@ struct file_watch {
 };
 
 /* The nearest directory that is there; false: not even the root. */
-static bool add(struct file_watch *w)
+static bool watch_nearest(struct file_watch *w)
 {
 	_cleanup_(freep) char *at = xstrdup(w->dir);
 	int wd;
@@ -52,17 +52,17 @@ static bool add(struct file_watch *w)
 }
 
 /* Once more if that was not the file's own: the next one may have been made just before. */
-static void arm(struct file_watch *w)
+static void file_watch_arm(struct file_watch *w)
 {
 	int before;
 
 	do
 		before = w->wd;
-	while (add(w) && !w->near && w->wd != before);
+	while (watch_nearest(w) && !w->near && w->wd != before);
 }
 
 /* True if the event is of the file, or may be. */
-static bool take(struct file_watch *w, const struct inotify_event *ev)
+static bool event_is_of_file(struct file_watch *w, const struct inotify_event *ev)
 {
 	/* Events were dropped, perhaps of this file. */
 	if (ev->mask & IN_Q_OVERFLOW)
@@ -71,14 +71,14 @@ static bool take(struct file_watch *w, const struct inotify_event *ev)
 		return false;
 	if (!w->near || (ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED))) {
 		w->wd = ev->mask & IN_IGNORED ? -1 : w->wd;
-		arm(w);
+		file_watch_arm(w);
 		return w->near;
 	}
 	return (ev->mask & OF_FILE) && ev->len && strcmp(ev->name, w->name) == 0;
 }
 
 /* True: it has been written since the last look. */
-static bool look(struct file_watch *w)
+static bool file_watch_read(struct file_watch *w)
 {
 	char buf[sizeof(struct inotify_event) + NAME_MAX + 1]
 		__attribute__((aligned(__alignof__(struct inotify_event))));
@@ -89,7 +89,7 @@ static bool look(struct file_watch *w)
 		for (const char *p = buf; p < buf + n;) {
 			const struct inotify_event *ev = (const void *)p;
 
-			changed = take(w, ev) || changed;
+			changed = event_is_of_file(w, ev) || changed;
 			p += sizeof(*ev) + ev->len;
 		}
 	return changed;
@@ -99,7 +99,7 @@ static void on_events(void *ctx, uint32_t events _unused_)
 {
 	struct file_watch *w = ctx;
 
-	if (look(w))
+	if (file_watch_read(w))
 		w->fn(w->ctx);
 }
 
@@ -108,7 +108,7 @@ bool file_watch_wait(struct file_watch *w, unsigned ms)
 	struct pollfd p = { .fd = w->io.fd, .events = POLLIN };
 	uint64_t end = clock_mono_ms() + ms, now;
 
-	while (!look(w)) {
+	while (!file_watch_read(w)) {
 		now = clock_mono_ms();
 		if (now >= end)
 			return false;
@@ -136,7 +136,7 @@ struct file_watch *file_watch_later(struct loop *l, const char *path, void (*fn)
 
 void file_watch_begin(struct file_watch *w)
 {
-	arm(w);
+	file_watch_arm(w);
 }
 
 struct file_watch *file_watch_new(struct loop *l, const char *path, void (*fn)(void *ctx),
@@ -145,7 +145,7 @@ struct file_watch *file_watch_new(struct loop *l, const char *path, void (*fn)(v
 	struct file_watch *w = file_watch_later(l, path, fn, ctx);
 
 	if (w)
-		arm(w);
+		file_watch_arm(w);
 	return w;
 }
 

@@ -6,7 +6,7 @@
  * frame and is closed here as soon as a byte was sent. The receiver queues descriptors in order of
  * arrival, and the frame that needs one consumes the oldest.
  *
- * The input buffer has the size of one maximal frame. After deliver() it never contains a complete
+ * The input buffer has the size of one maximal frame. After frames_deliver() it never contains a complete
  * one, so there is always space to read into. Buffers with keys are wiped after use.
  */
 #include "loop/frame_channel.h"
@@ -93,7 +93,7 @@ static ssize_t send_some(const struct frame_channel *c, struct iovec *iov, size_
 }
 
 /* The other side is gone; reading will tell. */
-static void give_up(struct frame_channel *c)
+static void channel_give_up(struct frame_channel *c)
 {
 	c->broken = true;
 	while (!list_empty(&c->out))
@@ -101,7 +101,7 @@ static void give_up(struct frame_channel *c)
 	c->waiting = 0;
 }
 
-static void flush(struct frame_channel *c)
+static void channel_flush(struct frame_channel *c)
 {
 	while (!list_empty(&c->out)) {
 		struct piece *p = list_first(&c->out, struct piece, link);
@@ -111,7 +111,7 @@ static void flush(struct frame_channel *c)
 		if (n == -EAGAIN)
 			break;
 		if (n < 0) {
-			give_up(c);
+			channel_give_up(c);
 			break;
 		}
 		closep(&p->fd);
@@ -123,7 +123,7 @@ static void flush(struct frame_channel *c)
 	loop_io_set(c->loop, &c->io, EPOLLIN | (list_empty(&c->out) ? 0 : EPOLLOUT));
 }
 
-static void keep(struct frame_channel *c, const struct iovec iov[2], size_t sent, int fd)
+static void frame_queue(struct frame_channel *c, const struct iovec iov[2], size_t sent, int fd)
 {
 	size_t n = iov[0].iov_len + iov[1].iov_len;
 	struct piece *p = xalloc(sizeof(*p) + n);
@@ -158,9 +158,9 @@ void frame_channel_send(struct frame_channel *c, unsigned type, uint32_t number,
 		closep(&fd);
 	if (n < 0 && n != -EAGAIN) {
 		closep(&fd);
-		give_up(c);
+		channel_give_up(c);
 	} else if (n < (ssize_t)(sizeof(head) + payload.n)) {
-		keep(c, iov, n > 0 ? (size_t)n : 0, fd);
+		frame_queue(c, iov, n > 0 ? (size_t)n : 0, fd);
 	}
 }
 
@@ -190,7 +190,7 @@ static void take_fds(struct frame_channel *c, struct msghdr *m)
 }
 
 /* What came; 0: nothing now; -EPIPE: nothing will come any more; or another errno. */
-static ssize_t receive(struct frame_channel *c)
+static ssize_t channel_receive(struct frame_channel *c)
 {
 	union {
 		struct cmsghdr head;
@@ -212,7 +212,7 @@ static ssize_t receive(struct frame_channel *c)
 	return n == 0 ? -EPIPE : n;
 }
 
-static void end(struct frame_channel *c, const char *why)
+static void channel_end(struct frame_channel *c, const char *why)
 {
 	if (c->over)
 		return;
@@ -221,7 +221,7 @@ static void end(struct frame_channel *c, const char *why)
 	c->ops->closed(c->ctx, why);
 }
 
-static int hand_over(struct frame_channel *c, const struct frame *f)
+static int frame_hand_over(struct frame_channel *c, const struct frame *f)
 {
 	int fd = c->nfds ? c->fds[0] : -1;
 	bool had = fd >= 0;
@@ -243,7 +243,7 @@ static void compact(struct frame_channel *c, size_t used)
 		explicit_bzero(c->in + c->len, used);
 }
 
-static void deliver(struct frame_channel *c)
+static void frames_deliver(struct frame_channel *c)
 {
 	size_t used = 0;
 	struct frame f;
@@ -251,7 +251,7 @@ static void deliver(struct frame_channel *c)
 
 	while ((n = frame_parse((struct slice){ c->in + used, c->len - used }, c->ops->types, &f)) >
 	       0) {
-		int r = hand_over(c, &f);
+		int r = frame_hand_over(c, &f);
 
 		if (c->io.fd < 0)
 			return; /* closed meanwhile */
@@ -263,25 +263,25 @@ static void deliver(struct frame_channel *c)
 	}
 	compact(c, used);
 	if (n < 0)
-		end(c, "what it says is against the rules of their socket");
+		channel_end(c, "what it says is against the rules of their socket");
 }
 
-static void on_socket(void *ctx, uint32_t events)
+static void on_channel(void *ctx, uint32_t events)
 {
 	struct frame_channel *c = ctx;
 	ssize_t n;
 
 	if (events & EPOLLOUT)
-		flush(c);
+		channel_flush(c);
 	/* HUP and errors are read, too: recvmsg then reports the end after the last bytes. */
 	if (!(events & ~(uint32_t)EPOLLOUT))
 		return;
-	n = receive(c);
+	n = channel_receive(c);
 	if (n < 0) {
-		end(c, NULL);
+		channel_end(c, NULL);
 	} else if (n > 0) {
 		c->len += (size_t)n;
-		deliver(c);
+		frames_deliver(c);
 	}
 }
 
@@ -291,7 +291,7 @@ void frame_channel_open(struct frame_channel *c, struct loop *loop, int fd, bool
 			const struct frame_channel_ops *ops, void *ctx)
 {
 	*c = (struct frame_channel){ .loop = loop, .ops = ops, .ctx = ctx, .takes_fds = takes_fds };
-	c->io = (struct loop_io){ .fd = fd, .fn = on_socket, .ctx = c };
+	c->io = (struct loop_io){ .fd = fd, .fn = on_channel, .ctx = c };
 	c->in = malloc(IN_MAX); /* its pages come as they are used */
 	if (!c->in)
 		abort();
@@ -304,7 +304,7 @@ void frame_channel_close(struct frame_channel *c)
 	if (!c->loop || c->io.fd < 0)
 		return;
 	loop_io_close(c->loop, &c->io);
-	give_up(c);
+	channel_give_up(c);
 	while (c->nfds)
 		close(c->fds[--c->nfds]);
 	if (c->takes_fds)

@@ -249,7 +249,7 @@ void loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx)
 	l->wake_ctx = ctx;
 }
 
-static void dispatch(struct loop *l, int timeout)
+static void loop_turn(struct loop *l, int timeout)
 {
 	struct epoll_event ev[LOOP_EVENTS_PER_TURN];
 	int n = epoll_wait(l->epfd, ev, LOOP_EVENTS_PER_TURN, timeout);
@@ -267,24 +267,24 @@ static void dispatch(struct loop *l, int timeout)
 
 void loop_dispatch(struct loop *l)
 {
-	dispatch(l, 0);
+	loop_turn(l, 0);
 }
 
 void loop_wait(struct loop *l)
 {
-	dispatch(l, -1);
+	loop_turn(l, -1);
 }
 
 void loop_run(struct loop *l)
 {
 	loop_run_deferred(l);
 	while (!l->quit)
-		dispatch(l, -1);
+		loop_turn(l, -1);
 }
 
 /* --- work beside the loop -------------------------------------------------------------------------------- */
 
-static void *work(void *ctx)
+static void *job_work(void *ctx)
 {
 	struct loop_job *j = ctx;
 
@@ -293,7 +293,7 @@ static void *work(void *ctx)
 	return NULL;
 }
 
-static void let_go(struct loop_job *j)
+static void job_let_go(struct loop_job *j)
 {
 	if (j->threaded)
 		pthread_join(j->thread, NULL);
@@ -302,17 +302,17 @@ static void let_go(struct loop_job *j)
 	j->busy = j->threaded = false;
 }
 
-static void ended(void *ctx)
+static void job_ended(void *ctx)
 {
 	struct loop_job *j = ctx;
 
-	let_go(j);
+	job_let_go(j);
 	j->done(j->ctx);
 }
 
-static void on_event(void *ctx, uint32_t events _unused_)
+static void on_job_event(void *ctx, uint32_t events _unused_)
 {
-	ended(ctx);
+	job_ended(ctx);
 }
 
 void loop_job_start(struct loop *loop, struct loop_job *j, void (*run)(void *ctx),
@@ -320,18 +320,18 @@ void loop_job_start(struct loop *loop, struct loop_job *j, void (*run)(void *ctx
 {
 	*j = (struct loop_job){ .loop = loop, .run = run, .done = done, .ctx = ctx, .busy = true };
 	j->io = (struct loop_io){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-				  .fn = on_event,
+				  .fn = on_job_event,
 				  .ctx = j };
 	if (j->io.fd >= 0 && loop_io_set(loop, &j->io, EPOLLIN) == 0)
-		j->threaded = thread_start_sized(&j->thread, JOB_STACK, work, j) == 0;
+		j->threaded = thread_start_sized(&j->thread, JOB_STACK, job_work, j) == 0;
 	if (j->threaded)
 		return;
 	run(ctx);
-	loop_defer(loop, &j->task, ended, j);
+	loop_defer(loop, &j->task, job_ended, j);
 }
 
 void loop_job_end(struct loop_job *j)
 {
 	if (j->busy)
-		let_go(j);
+		job_let_go(j);
 }

@@ -100,7 +100,7 @@ static void check_clock(struct restore_watch *w)
 		w->gap = 0;
 }
 
-static void arm(struct restore_watch *w)
+static void clock_arm(struct restore_watch *w)
 {
 	struct itimerspec spec = { .it_value = { .tv_sec = FAR_FUTURE } };
 
@@ -115,11 +115,11 @@ static void on_clock(void *ctx, uint32_t events _unused_)
 	if (read(w->clock.fd, &fired, sizeof(fired)) < 0 && errno != ECANCELED)
 		return;
 	/* Before the check: a second jump during it must wake the loop again. */
-	arm(w);
+	clock_arm(w);
 	check_clock(w);
 }
 
-static void on_wake(void *ctx)
+static void on_loop_wake(void *ctx)
 {
 	check_clock(ctx);
 }
@@ -132,21 +132,21 @@ static void watch_clock(struct restore_watch *w)
 				  .fn = on_clock,
 				  .ctx = w };
 	if (w->clock.fd >= 0 && loop_io_set(w->loop, &w->clock, EPOLLIN) == 0) {
-		arm(w);
+		clock_arm(w);
 		return;
 	}
 	log_info("restore", "the clock is compared at each wake-up", "text", strerror(errno));
-	loop_on_wake(w->loop, on_wake, w);
+	loop_on_wake(w->loop, on_loop_wake, w);
 }
 
 /* --- the file -------------------------------------------------------------------------------------------- */
 
-static void on_file(void *ctx)
+static void on_id_file(void *ctx)
 {
 	jumped(ctx, true);
 }
 
-static void on_place(void *ctx)
+static void on_id_place(void *ctx)
 {
 	struct restore_watch *w = ctx;
 
@@ -160,13 +160,13 @@ static void begin_file(struct restore_watch *w)
 	const char *file = sandbox_id_file(), *slash = strrchr(file, '/');
 	_cleanup_(freep) char *dir = slash ? xstrndup(file, (size_t)MAX(slash - file, 1)) : NULL;
 
-	w->file = file_watch_later(w->loop, file, on_file, w);
+	w->file = file_watch_later(w->loop, file, on_id_file, w);
 	if (!w->file)
 		log_warn("restore", "the sandbox's id is not watched", "text", strerror(errno));
 	else if (!dir || access(dir, F_OK) == 0)
 		file_watch_begin(w->file);
 	else
-		loop_timer_set(w->loop, &w->place, START_SETTLED_MS, on_place, w);
+		loop_timer_set(w->loop, &w->place, START_SETTLED_MS, on_id_place, w);
 }
 
 struct restore_watch *restore_watch_new(struct loop *l, const struct restore_ops *ops, void *ctx)

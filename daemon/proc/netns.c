@@ -120,7 +120,7 @@ static int make_net(const struct errand *x _unused_)
 	return r < 0 ? r : open_own("/proc/self/ns/net");
 }
 
-static int make_socket(const struct errand *x)
+static int netns_make_socket(const struct errand *x)
 {
 	int r = netns_enter(x->n), fd;
 
@@ -143,7 +143,7 @@ void netns_prepare(void)
 	users_error = r < 0 ? r : 0;
 }
 
-static int make_one(void)
+static int netns_make(void)
 {
 	return from_child(&(struct errand){ .make = make_net });
 }
@@ -160,7 +160,7 @@ static int impossible(int error, struct err *e)
 int netns_try(struct err *e)
 {
 	static bool worked;
-	_cleanup_(closep) int fd = worked ? -1 : make_one();
+	_cleanup_(closep) int fd = worked ? -1 : netns_make();
 
 	worked = worked || fd >= 0;
 	return worked ? 0 : impossible(fd, e);
@@ -179,7 +179,7 @@ const char *netns_missing(void)
 
 struct netns *netns_new(struct err *e)
 {
-	int fd = make_one();
+	int fd = netns_make();
 	struct netns *n;
 
 	if (fd < 0) {
@@ -209,8 +209,8 @@ struct netns *netns_unref(struct netns *n)
 
 int netns_socket(const struct netns *n, int family, int type)
 {
-	return from_child(
-		&(struct errand){ .make = make_socket, .n = n, .family = family, .type = type });
+	return from_child(&(struct errand){
+		.make = netns_make_socket, .n = n, .family = family, .type = type });
 }
 
 int netns_enter_users(void)

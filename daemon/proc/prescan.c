@@ -12,7 +12,7 @@
 
 static void start_next(struct proc_host *h);
 
-static void run(void *ctx)
+static void prescan_run(void *ctx)
 {
 	struct prescan *s = ctx;
 
@@ -26,7 +26,7 @@ static void prescan_free(struct prescan *s)
 	s->proc->host->prescans.counts.in_work--;
 }
 
-static void ended(void *ctx)
+static void prescan_ended(void *ctx)
 {
 	struct prescan *s = ctx;
 	struct proc *p = s->proc;
@@ -62,7 +62,7 @@ static void start_next(struct proc_host *h)
 		return;
 	q->now = list_first(&q->waiting, struct prescan, link);
 	list_del(&q->now->link);
-	loop_job_start(h->loop, &q->job, run, ended, q->now);
+	loop_job_start(h->loop, &q->job, prescan_run, prescan_ended, q->now);
 }
 
 bool prescan_take(struct proc *p, struct slice line)

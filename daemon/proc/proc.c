@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static void io_close(struct proc *p, struct loop_io *io)
+static void proc_io_close(struct proc *p, struct loop_io *io)
 {
 	if (io->fd < 0)
 		return;
@@ -41,7 +41,7 @@ static void proc_check_done(struct proc *p)
 	loop_defer(p->host->loop, &p->exit_task, proc_report, p);
 }
 
-static void drain_over(void *ctx);
+static void proc_drained(void *ctx);
 
 /* If no other session has a living leader, a process below us without a mark belongs to this one; and what runs as its
  * uid, if nothing else of ours does. */
@@ -57,7 +57,7 @@ static void claim_strays(struct proc *self)
 	}
 }
 
-static void sweep(void *ctx);
+static void proc_sweep(void *ctx);
 
 /* A round of killing is over; gone: it found nothing. */
 static void swept_once(void *ctx, bool gone)
@@ -65,16 +65,16 @@ static void swept_once(void *ctx, bool gone)
 	struct proc *p = ctx;
 
 	if (!gone && ++p->rounds < SWEEP_ROUNDS) {
-		loop_timer_set(p->host->loop, &p->sweep_timer, SWEEP_ROUND_MS, sweep, p);
+		loop_timer_set(p->host->loop, &p->sweep_timer, SWEEP_ROUND_MS, proc_sweep, p);
 		return;
 	}
 	p->swept = true;
-	loop_timer_set(p->host->loop, &p->sweep_timer, STOP_DRAIN_MS, drain_over, p);
+	loop_timer_set(p->host->loop, &p->sweep_timer, STOP_DRAIN_MS, proc_drained, p);
 	proc_check_done(p);
 }
 
 /* Kills the session's processes, round by round, until none is found. In a cgroup the kernel knows them all. */
-static void sweep(void *ctx)
+static void proc_sweep(void *ctx)
 {
 	struct proc *p = ctx;
 
@@ -107,10 +107,10 @@ static void proc_reaped(struct proc *p, int status, const struct rusage *used)
 	p->used = *used;
 	p->wait_status = status;
 	loop_timer_cancel(&p->stop_timer);
-	io_close(p, &p->in);
+	proc_io_close(p, &p->in);
 	/* In one scan with the sweep of the end it would exclude processes from that and answer for it. */
 	sweep_forget(&p->turn_sweep);
-	sweep(p);
+	proc_sweep(p);
 }
 
 static void on_reaped(struct proc_host *h, pid_t pid, int status, const struct rusage *used)
@@ -151,7 +151,7 @@ static void proc_fault(struct proc *p, const char *why)
 	if (p->faulted)
 		return;
 	p->faulted = true;
-	io_close(p, &p->out);
+	proc_io_close(p, &p->out);
 	if (!p->reaped)
 		p->ev->on_closed(p->ctx, why);
 	proc_check_done(p);
@@ -170,7 +170,7 @@ static void deliver_lines(struct proc *p)
 	}
 	lines_trim(&p->lines);
 	if (p->faulted) {
-		io_close(p, &p->out);
+		proc_io_close(p, &p->out);
 		proc_check_done(p);
 	} else if (r < 0) {
 		proc_fault(p, "a line is longer than the limit");
@@ -184,7 +184,7 @@ static void stdout_eof(struct proc *p)
 	rest.n -= rest.n && rest.p[rest.n - 1] == '\r';
 	if (rest.n && !p->faulted && p->ev->on_rest)
 		p->ev->on_rest(p->ctx, rest);
-	io_close(p, &p->out);
+	proc_io_close(p, &p->out);
 	if (!p->faulted && !p->reaped)
 		p->ev->on_closed(p->ctx, NULL);
 	proc_check_done(p);
@@ -212,7 +212,7 @@ static bool read_stdout(struct proc *p)
 	return p->out.fd >= 0 && !p->prescan.work;
 }
 
-static void on_stdout(void *ctx, uint32_t events _unused_)
+static void on_child_stdout(void *ctx, uint32_t events _unused_)
 {
 	read_stdout(ctx);
 }
@@ -228,12 +228,12 @@ static bool read_stderr(struct proc *p)
 		text_tail_add(&p->tail, chunk, (size_t)n);
 		return true;
 	}
-	io_close(p, &p->errout);
+	proc_io_close(p, &p->errout);
 	proc_check_done(p);
 	return false;
 }
 
-static void on_stderr(void *ctx, uint32_t events _unused_)
+static void on_child_stderr(void *ctx, uint32_t events _unused_)
 {
 	read_stderr(ctx);
 }
@@ -246,12 +246,12 @@ void proc_go_on(struct proc *p)
 	if (p->out.fd >= 0)
 		loop_io_set(p->host->loop, &p->out, EPOLLIN);
 	if (p->prescan.drain_due)
-		drain_over(p);
+		proc_drained(p);
 }
 
 /* Something that cannot be killed still holds a pipe. What the pipe has now is the last that is read: a loop that was
  * busy until this timer has not seen it yet. */
-static void drain_over(void *ctx)
+static void proc_drained(void *ctx)
 {
 	struct proc *p = ctx;
 
@@ -267,7 +267,7 @@ static void drain_over(void *ctx)
 	p->prescan.drain_due = p->prescan.work;
 	if (p->prescan.drain_due)
 		return;
-	io_close(p, &p->errout);
+	proc_io_close(p, &p->errout);
 	proc_check_done(p);
 }
 
@@ -281,19 +281,19 @@ static void flush_stdin(struct proc *p)
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n < 0) { /* the reader is gone; its exit tells the story */
-			io_close(p, &p->in);
+			proc_io_close(p, &p->in);
 			return;
 		}
 		buf_consume(&p->in_buf, (size_t)n);
 	}
 	buf_trim(&p->in_buf, IO_KEEP_BYTES);
 	if (!buf_len(&p->in_buf) && p->state != PROC_RUNNING)
-		io_close(p, &p->in);
+		proc_io_close(p, &p->in);
 	else
 		loop_io_set(p->host->loop, &p->in, buf_len(&p->in_buf) ? EPOLLOUT : 0);
 }
 
-static void on_stdin(void *ctx, uint32_t events _unused_)
+static void on_child_stdin(void *ctx, uint32_t events _unused_)
 {
 	flush_stdin(ctx);
 }
@@ -351,9 +351,9 @@ struct proc *proc_spawn(struct proc_host *h, const struct proc_spec *spec,
 	p->pidfd = s.pidfd;
 	p->in_buf.max = CHILD_IN_MAX;
 	lines_init(&p->lines, spec->line_max ? spec->line_max : LINE_MAX_BYTES);
-	p->in = (struct loop_io){ .fd = s.in, .fn = on_stdin, .ctx = p };
-	p->out = (struct loop_io){ .fd = s.out, .fn = on_stdout, .ctx = p };
-	p->errout = (struct loop_io){ .fd = s.errout, .fn = on_stderr, .ctx = p };
+	p->in = (struct loop_io){ .fd = s.in, .fn = on_child_stdin, .ctx = p };
+	p->out = (struct loop_io){ .fd = s.out, .fn = on_child_stdout, .ctx = p };
+	p->errout = (struct loop_io){ .fd = s.errout, .fn = on_child_stderr, .ctx = p };
 	loop_io_set(h->loop, &p->out, EPOLLIN);
 	loop_io_set(h->loop, &p->errout, EPOLLIN);
 	list_add_tail(&h->procs, &p->link);
@@ -374,9 +374,9 @@ struct proc *proc_free(struct proc *p)
 	sweep_forget(&p->sweep);
 	sweep_forget(&p->turn_sweep);
 	loop_task_cancel(&p->exit_task);
-	io_close(p, &p->in);
-	io_close(p, &p->out);
-	io_close(p, &p->errout);
+	proc_io_close(p, &p->in);
+	proc_io_close(p, &p->out);
+	proc_io_close(p, &p->errout);
 	closep(&p->pidfd);
 	measure_close(&p->measure);
 	buf_done(&p->in_buf);

@@ -183,7 +183,7 @@ static bool child_streams(const struct proc_spec *spec, const struct pipes *p)
 	       (dup2(p->in[0], 0) >= 0 && dup2(p->out[1], 1) >= 0 && dup2(p->err[1], 2) >= 0);
 }
 
-static int move_up(int fd)
+static int fd_move_up(int fd)
 {
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CHILD_ENDS);
 }
@@ -191,8 +191,8 @@ static int move_up(int fd)
 /* Whatever is still needed is first moved out of the way. */
 static bool child_descriptors(const struct proc_spec *spec, const struct pipes *p, int *status)
 {
-	int data = spec->data ? move_up(spec->data) : -1;
-	int report = move_up(*status), listener = move_up(p->listener[1]);
+	int data = spec->data ? fd_move_up(spec->data) : -1;
+	int report = fd_move_up(*status), listener = fd_move_up(p->listener[1]);
 
 	if (report < 0 || (spec->data && data < 0) || (p->listener[1] >= 0 && listener < 0) ||
 	    !child_streams(spec, p) || dup3(report, CHILD_STATUS, O_CLOEXEC) < 0)

@@ -58,7 +58,7 @@ static void lose(struct standing_run *run)
 	s->ops->ended(s->ctx, run, why);
 }
 
-static void run_free(struct standing_run *run)
+static void standing_run_free(struct standing_run *run)
 {
 	list_del(&run->link);
 	frame_channel_close(&run->channel);
@@ -82,10 +82,10 @@ static void on_exited(void *ctx, const struct proc_status *st)
 		s->ops->ended(s->ctx, run, why);
 	}
 	run->proc = proc_free(run->proc);
-	run_free(run);
+	standing_run_free(run);
 }
 
-static int on_line(void *ctx _unused_, struct slice line _unused_)
+static int on_stdout_line(void *ctx _unused_, struct slice line _unused_)
 {
 	return 0;
 }
@@ -94,7 +94,8 @@ static void on_stdout_closed(void *ctx _unused_, const char *fault _unused_)
 {
 }
 
-static const struct proc_events proc_ops = { on_line, on_stdout_closed, on_exited, NULL, NULL };
+static const struct proc_events proc_ops = { on_stdout_line, on_stdout_closed, on_exited, NULL,
+					     NULL };
 
 /* --- what it says --------------------------------------------------------------------------------------------- */
 
@@ -123,7 +124,8 @@ void standing_lost(void *ctx, const char *why)
 
 /* --- its beginning -------------------------------------------------------------------------------------------- */
 
-static struct proc *spawn(struct standing *s, struct standing_run *run, int socket, struct err *e)
+static struct proc *standing_spawn(struct standing *s, struct standing_run *run, int socket,
+				   struct err *e)
 {
 	char lang[] = "LANG=C.UTF-8", serve[] = "serve", name[32], user[16], group[16];
 	char *argv[] = { s->program, serve, user, group, s->argument, NULL },
@@ -164,7 +166,7 @@ static struct standing_run *run_start(struct standing *s, struct err *e)
 	run->of = s;
 	run->serial = ++s->serial;
 	run->started_ms = clock_mono_ms();
-	run->proc = spawn(s, run, theirs, e);
+	run->proc = standing_spawn(s, run, theirs, e);
 	if (!run->proc) {
 		free(run);
 		return NULL;
@@ -227,7 +229,7 @@ void standing_done(struct standing *s)
 		struct standing_run *run = list_first(&s->runs, struct standing_run, link);
 
 		run->proc = proc_end(run->proc);
-		run_free(run);
+		standing_run_free(run);
 	}
 	s->run = NULL;
 	free(TAKE_PTR(s->program));
@@ -279,7 +281,7 @@ int standing_user(const struct standing *s, uid_t *uid, gid_t *gid, struct err *
 	return 0;
 }
 
-static void put_user(const struct standing *s, struct jw *w)
+static void standing_put_user(const struct standing *s, struct jw *w)
 {
 	struct passwd *pw;
 	struct err e = { 0 };
@@ -300,7 +302,7 @@ void standing_put_status(const struct standing *s, struct jw *w)
 
 	jw_str(w, "program", s->program);
 	if (s->program) {
-		put_user(s, w);
+		standing_put_user(s, w);
 		return;
 	}
 	snprintf(why, sizeof(why), "%s is not installed", s->name);

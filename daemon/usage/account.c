@@ -31,7 +31,7 @@ static const struct {
 	[COUNT_CACHE_WRITE_1H] = { "cacheWrite1hTokens", NULL },
 };
 
-static bool has(const struct harness_usage *u, int what)
+static bool usage_has(const struct harness_usage *u, int what)
 {
 	return u->has & (1u << what);
 }
@@ -39,7 +39,7 @@ static bool has(const struct harness_usage *u, int what)
 void usage_add(struct harness_usage *to, const struct harness_usage *u)
 {
 	for (int i = 0; i < COUNT_MAX; i++)
-		to->count[i] += has(u, i) ? u->count[i] : 0;
+		to->count[i] += usage_has(u, i) ? u->count[i] : 0;
 	to->has |= u->has;
 	to->has_cost |= u->has_cost;
 	to->cost = cost_sum(to->cost, u->has_cost ? u->cost : 0);
@@ -89,7 +89,7 @@ void account_usage(struct account *a, const struct harness_usage *u)
 static void take_off(struct harness_usage *from, const struct harness_usage *u)
 {
 	for (int i = 0; i < COUNT_MAX; i++)
-		from->count[i] -= has(u, i) ? MIN(u->count[i], from->count[i]) : 0;
+		from->count[i] -= usage_has(u, i) ? MIN(u->count[i], from->count[i]) : 0;
 	from->cost -= u->has_cost ? MIN(u->cost, from->cost) : 0;
 }
 
@@ -144,10 +144,10 @@ void account_done(struct account *a)
 
 static bool reported(const struct account *a, int what, uint64_t *ret)
 {
-	const struct harness_usage *u = has(&a->turn, what) ? &a->turn : &a->sum;
+	const struct harness_usage *u = usage_has(&a->turn, what) ? &a->turn : &a->sum;
 
 	*ret = u->count[what];
-	return has(u, what);
+	return usage_has(u, what);
 }
 
 bool account_count(const struct account *a, enum harness_count what, uint64_t *ret)
@@ -188,11 +188,11 @@ void account_put_acp(const struct account *a, const struct harness_usage *more, 
 
 	account_add_to(a, &u);
 	/* the schema wants these three together */
-	if (!has(&u, COUNT_INPUT) || !has(&u, COUNT_OUTPUT))
+	if (!usage_has(&u, COUNT_INPUT) || !usage_has(&u, COUNT_OUTPUT))
 		return;
 	jw_obj(w, key);
 	for (int i = 0; i < COUNT_MAX; i++)
-		if (names[i].acp && has(&u, i))
+		if (names[i].acp && usage_has(&u, i))
 			jw_uint(w, names[i].acp, u.count[i]);
 	jw_end_obj(w);
 }
@@ -211,7 +211,8 @@ static void put_sources(const struct account *a, struct jw *w)
 	jw_obj(w, "sources");
 	for (int i = 0; i < COUNT_MAX; i++)
 		if (account_count(a, (enum harness_count)i, &n))
-			jw_str(w, names[i].record, source_of(a, has(&a->turn, i), has(&a->sum, i)));
+			jw_str(w, names[i].record,
+			       source_of(a, usage_has(&a->turn, i), usage_has(&a->sum, i)));
 	if (a->turn.has_cost || a->sum.has_cost)
 		jw_str(w, "cost", source_of(a, a->turn.has_cost, true));
 	jw_end_obj(w);
@@ -269,7 +270,7 @@ void account_put_usage(const struct harness_usage *u, struct jw *w)
 	if (u->has) {
 		jw_obj(w, "usage");
 		for (int i = 0; i < COUNT_MAX; i++)
-			if (has(u, i))
+			if (usage_has(u, i))
 				jw_uint(w, names[i].record, u->count[i]);
 			else if (i == COUNT_TOTAL && (u->has & both) == both)
 				jw_uint(w, names[i].record,
@@ -326,7 +327,8 @@ static void add_source(struct totals *t, const char *source)
 	t->cost_source = join_sources(t->cost_source, known);
 }
 
-static void add_cost(struct totals *t, int64_t cost, const char *currency, const char *source)
+static void totals_add_cost(struct totals *t, int64_t cost, const char *currency,
+			    const char *source)
 {
 	bool first = !*t->currency, same = first || strcmp(t->currency, currency) == 0;
 
@@ -342,7 +344,7 @@ static void add_account(struct totals *t, const struct account *a)
 
 	account_add_to(a, &u);
 	if (u.has_cost)
-		add_cost(t, u.cost, a->currency, a->cost_source);
+		totals_add_cost(t, u.cost, a->currency, a->cost_source);
 	u.has_cost = false; /* it has been added, by its currency */
 	usage_add(&t->usage, &u);
 }

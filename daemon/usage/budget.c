@@ -130,7 +130,7 @@ bool budget_load_amount(enum budget_kind kind, struct jval v, uint64_t *ret)
 	return true;
 }
 
-static void put_one(const struct budget *b, struct jw *w, const char *key)
+static void budget_put(const struct budget *b, struct jw *w, const char *key)
 {
 	jw_obj(w, key);
 	for (int i = 0; i < BUDGET_MAX; i++)
@@ -144,8 +144,8 @@ void budgets_put(const struct budgets *b, struct jw *w, const char *key)
 	if (!b->turn.has && !b->session.has)
 		return;
 	jw_obj(w, key);
-	put_one(&b->turn, w, "turn");
-	put_one(&b->session, w, "session");
+	budget_put(&b->turn, w, "turn");
+	budget_put(&b->session, w, "session");
 	jw_end_obj(w);
 }
 

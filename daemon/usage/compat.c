@@ -3,7 +3,7 @@
  *
  * The session names the path, and the agent can write its directory, so every component can be
  * hostile. The kernel checks access as that user (proc/users/agent_user.h). Nothing returns between
- * become() and unbecome(). The last name is never followed: a new file is renamed over it, relative
+ * owner_enter() and owner_leave(). The last name is never followed: a new file is renamed over it, relative
  * to the opened directory.
  */
 #include "usage/compat.h"
@@ -27,12 +27,12 @@ struct compat_target {
 	const char *name; /* in path */
 };
 
-static int become(const struct usage_compat_owner *o)
+static int owner_enter(const struct usage_compat_owner *o)
 {
 	return !o->switch_user || fs_user_enter(o->uid, o->gid) ? 0 : -EPERM;
 }
 
-static void unbecome(const struct usage_compat_owner *o)
+static void owner_leave(const struct usage_compat_owner *o)
 {
 	if (o->switch_user)
 		fs_user_leave();
@@ -43,8 +43,8 @@ static mode_t file_mode(const struct usage_compat_owner *o)
 	return o->mode ? o->mode & 0666 : 0600;
 }
 
-static int open_place(const char *path, const struct usage_compat_owner *o, bool make,
-		      struct compat_target *ret)
+static int compat_open_target(const char *path, const struct usage_compat_owner *o, bool make,
+			      struct compat_target *ret)
 {
 	const char *slash = strrchr(path, '/');
 	_cleanup_(freep) char *dir = NULL;
@@ -101,7 +101,7 @@ static bool put_total(const struct usage_compat *u, struct jw *w)
 	return total > 0;
 }
 
-static bool lay_out(const struct usage_compat *u, struct buf *b)
+static bool compat_lay_out(const struct usage_compat *u, struct buf *b)
 {
 	struct jw w = JW(b);
 	char cost[COST_TEXT_SIZE];
@@ -125,16 +125,16 @@ int usage_compat_write(const char *path, const struct usage_compat *u)
 	struct compat_target p = { -1, NULL };
 	int r;
 
-	if (!lay_out(u, &b))
+	if (!compat_lay_out(u, &b))
 		return usage_compat_remove(path, &u->owner);
 	if (b.failed)
 		return -ENOMEM;
-	r = become(&u->owner);
+	r = owner_enter(&u->owner);
 	if (r == 0)
-		r = open_place(path, &u->owner, true, &p);
+		r = compat_open_target(path, &u->owner, true, &p);
 	if (r == 0)
 		r = replace_in(&p, buf_slice(&b), file_mode(&u->owner));
-	unbecome(&u->owner);
+	owner_leave(&u->owner);
 	closep(&p.dirfd);
 	return r;
 }
@@ -144,12 +144,12 @@ int usage_compat_remove(const char *path, const struct usage_compat_owner *owner
 	struct compat_target p = { -1, NULL };
 	int r;
 
-	r = become(owner);
+	r = owner_enter(owner);
 	if (r == 0)
-		r = open_place(path, owner, false, &p);
+		r = compat_open_target(path, owner, false, &p);
 	if (r == 0)
 		r = remove_in(&p);
-	unbecome(owner);
+	owner_leave(owner);
 	closep(&p.dirfd);
 	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }

@@ -220,7 +220,7 @@ export const MUTANTS = [
   {
     id: 'confine-self', file: 'daemon/confine/confinement.c', test: 'test_confinement',
     why: 'a confined process keeps its capabilities',
-    from: 'if (drop_all() < 0)', to: 'if (0 && drop_all() < 0)',
+    from: 'if (drop_capabilities() < 0)', to: 'if (0 && drop_capabilities() < 0)',
   },
   {
     id: 'proc-spawn', file: 'daemon/proc/spawn.c', test: 'tests/mcp/agent-user.test.mjs',

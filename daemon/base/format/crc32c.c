@@ -49,7 +49,7 @@ static uint32_t crc_soft(uint32_t crc, const unsigned char *p, size_t n)
 
 typedef long long crc_words __attribute__((vector_size(16)));
 
-static inline uint64_t word_at(const unsigned char *p)
+static inline uint64_t load_word(const unsigned char *p)
 {
 	uint64_t v;
 
@@ -70,9 +70,9 @@ CRC_TARGET static uint64_t crc_parts(uint64_t a, const unsigned char *p)
 	uint64_t b = 0, c = 0;
 
 	for (size_t i = 0; i < PART; i += 8) {
-		a = __builtin_ia32_crc32di(a, word_at(p + i));
-		b = __builtin_ia32_crc32di(b, word_at(p + PART + i));
-		c = __builtin_ia32_crc32di(c, word_at(p + 2 * (size_t)PART + i));
+		a = __builtin_ia32_crc32di(a, load_word(p + i));
+		b = __builtin_ia32_crc32di(b, load_word(p + PART + i));
+		c = __builtin_ia32_crc32di(c, load_word(p + 2 * (size_t)PART + i));
 	}
 	return crc_over(a, OVER_2_PARTS) ^ crc_over(b, OVER_1_PART) ^ c;
 }
@@ -84,7 +84,7 @@ CRC_TARGET static uint32_t crc_hard(uint32_t crc, const unsigned char *p, size_t
 	for (; n >= 3 * (size_t)PART; n -= 3 * (size_t)PART, p += 3 * (size_t)PART)
 		c = crc_parts(c, p);
 	for (; n >= 8; n -= 8, p += 8)
-		c = __builtin_ia32_crc32di(c, word_at(p));
+		c = __builtin_ia32_crc32di(c, load_word(p));
 	for (; n; n--)
 		c = __builtin_ia32_crc32qi((uint32_t)c, *p++);
 	return (uint32_t)c;

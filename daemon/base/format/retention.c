@@ -66,7 +66,7 @@ int retention_parse(const char *text, struct retention *ret)
 	return 0;
 }
 
-static void put_part(char *out, size_t size, int64_t n, const struct unit *u)
+static void retention_put_part(char *out, size_t size, int64_t n, const struct unit *u)
 {
 	struct unit best = { 0, 1 };
 
@@ -85,11 +85,11 @@ const char *retention_text(const struct retention *k, char out[RETENTION_TEXT_MA
 
 	out[0] = 0;
 	if (k->age_secs)
-		put_part(out, RETENTION_TEXT_MAX / 2, k->age_secs, ages);
+		retention_put_part(out, RETENTION_TEXT_MAX / 2, k->age_secs, ages);
 	n = strlen(out);
 	if (k->bytes) {
 		out[n] = ',';
-		put_part(out + n + 1, RETENTION_TEXT_MAX / 2 - 1, k->bytes, sizes);
+		retention_put_part(out + n + 1, RETENTION_TEXT_MAX / 2 - 1, k->bytes, sizes);
 	}
 	return out;
 }

@@ -161,7 +161,7 @@ int file_sync_name(const char *path)
 }
 
 /* 0 if it is there now. */
-static int make_dir(const char *path, mode_t mode)
+static int dir_make(const char *path, mode_t mode)
 {
 	return mkdir(path, mode) < 0 && errno != EEXIST ? -errno : 0;
 }
@@ -170,7 +170,7 @@ static int make_dir(const char *path, mode_t mode)
 int file_mkdirs(const char *path, mode_t mode)
 {
 	_cleanup_(freep) char *p = NULL;
-	int r = make_dir(path, mode);
+	int r = dir_make(path, mode);
 
 	if (r != -ENOENT || !*path)
 		return r;
@@ -179,12 +179,12 @@ int file_mkdirs(const char *path, mode_t mode)
 		if (*s != '/')
 			continue;
 		*s = '\0';
-		r = make_dir(p, mode);
+		r = dir_make(p, mode);
 		if (r < 0)
 			return r;
 		*s = '/';
 	}
-	return make_dir(p, mode);
+	return dir_make(p, mode);
 }
 
 static int remove_below(int dirfd)

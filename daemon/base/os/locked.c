@@ -38,7 +38,7 @@ static size_t units_of(size_t n)
 }
 
 /* As much as we may ask for. */
-static void raise_limit(void)
+static void raise_memlock(void)
 {
 	struct rlimit r;
 
@@ -74,7 +74,7 @@ static struct locked_chunk *chunk_new(size_t size)
 	if (memory == MAP_FAILED)
 		return NULL;
 	if (mlock(memory, size) < 0) {
-		raise_limit();
+		raise_memlock();
 		if (mlock(memory, size) < 0) {
 			munmap(memory, size);
 			return NULL;
@@ -90,7 +90,7 @@ static struct locked_chunk *chunk_new(size_t size)
 }
 
 /* The first of n free units in a row; UNITS: there are none. */
-static size_t find_row(const struct locked_chunk *c, size_t n)
+static size_t find_free_units(const struct locked_chunk *c, size_t n)
 {
 	size_t free = 0;
 
@@ -102,7 +102,7 @@ static size_t find_row(const struct locked_chunk *c, size_t n)
 	return UNITS;
 }
 
-static void *take(struct locked_chunk *c, size_t from, size_t n)
+static void *units_take(struct locked_chunk *c, size_t from, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		c->used[from + i] = true;
@@ -118,15 +118,15 @@ void *locked_alloc(size_t n)
 	if (n > LOCKED_MAX)
 		return NULL;
 	list_each(known, &chunks, struct locked_chunk, link) {
-		size_t at = want <= UNITS ? find_row(known, want) : UNITS;
+		size_t at = want <= UNITS ? find_free_units(known, want) : UNITS;
 
 		if (at < UNITS)
-			return take(known, at, want);
+			return units_take(known, at, want);
 	}
 	c = chunk_new(want <= UNITS ? CHUNK : want * UNIT);
 	if (!c)
 		return NULL;
-	return want <= UNITS ? take(c, 0, want) : c->memory;
+	return want <= UNITS ? units_take(c, 0, want) : c->memory;
 }
 
 static void chunk_free(struct locked_chunk *c)
@@ -169,7 +169,7 @@ static int try_lock(void)
 }
 
 /* The kernel answers EPERM for a limit of 0 too. */
-static void explain(const struct rlimit *limit, char why[LOCKED_WHY_SIZE])
+static void explain_memlock(const struct rlimit *limit, char why[LOCKED_WHY_SIZE])
 {
 	if (limit->rlim_max < CHUNK)
 		snprintf(why, LOCKED_WHY_SIZE,
@@ -194,7 +194,7 @@ int locked_probe(char why[LOCKED_WHY_SIZE])
 	r = lift_limit(&before) ? try_lock() : -ENOMEM;
 	setrlimit(RLIMIT_MEMLOCK, &before);
 	if (r < 0)
-		explain(&before, why);
+		explain_memlock(&before, why);
 	return r;
 }
 

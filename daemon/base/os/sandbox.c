@@ -33,7 +33,7 @@ static const char *id_file = SANDBOX_ID_FILE;
 static char in_file[SANDBOX_ID_MAX + 1], claimed[SANDBOX_ID_MAX + 1],
 	in_variable[SANDBOX_ID_MAX + 1], last_in_file[SANDBOX_ID_MAX + 1];
 
-static bool is_set(const char *variable)
+static bool variable_is_set(const char *variable)
 {
 	const char *value = getenv(variable);
 
@@ -44,7 +44,7 @@ const char *sandbox_provider(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
 		if ((signs[i].file && access(signs[i].file, F_OK) == 0) ||
-		    (signs[i].variable && is_set(signs[i].variable)))
+		    (signs[i].variable && variable_is_set(signs[i].variable)))
 			return signs[i].provider;
 	return NULL;
 }
@@ -56,7 +56,7 @@ static bool is_of_id(char c)
 }
 
 /* The first word, if it is an id. */
-static bool take_id(struct slice text, char *ret)
+static bool sandbox_id_take(struct slice text, char *ret)
 {
 	size_t len = 0;
 
@@ -83,7 +83,7 @@ bool sandbox_id_valid(const char *id)
 {
 	char text[SANDBOX_ID_MAX + 1];
 
-	return take_id(slice_of(id), text) && strcmp(id, text) == 0;
+	return sandbox_id_take(slice_of(id), text) && strcmp(id, text) == 0;
 }
 
 void sandbox_id_set(const char *id)
@@ -91,13 +91,13 @@ void sandbox_id_set(const char *id)
 	snprintf(claimed, sizeof(claimed), "%s", id ? id : "");
 }
 
-static void read_file(char *ret)
+static void id_file_read(char *ret)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	_cleanup_(closep) int fd = open(id_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0 || file_read_fd(fd, ID_FILE_MAX, &text) < 0 || !buf_len(&text) ||
-	    !take_id(buf_slice(&text), ret))
+	    !sandbox_id_take(buf_slice(&text), ret))
 		ret[0] = '\0';
 }
 
@@ -105,8 +105,8 @@ bool sandbox_id_refresh(void)
 {
 	bool other;
 
-	read_file(in_file);
-	if (!take_id(slice_of(getenv(E2B_ID_VARIABLE)), in_variable))
+	id_file_read(in_file);
+	if (!sandbox_id_take(slice_of(getenv(E2B_ID_VARIABLE)), in_variable))
 		in_variable[0] = '\0';
 	if (!in_file[0])
 		return false;

@@ -54,7 +54,7 @@ void sock_owner_put(char out[SOCK_OWNER_QUESTION], const struct sock_pair *pair,
 	memcpy(out, &q, sizeof(q));
 }
 
-static int read_error(const char *body, size_t n)
+static int diag_error(const char *body, size_t n)
 {
 	struct nlmsgerr e;
 
@@ -103,7 +103,7 @@ int sock_owner_read(const char *msg, size_t n, const struct sock_pair *pair, uin
 	if (h.nlmsg_seq != seq)
 		return -EAGAIN;
 	if (h.nlmsg_type == NLMSG_ERROR)
-		return read_error(msg + sizeof(h), h.nlmsg_len - sizeof(h));
+		return diag_error(msg + sizeof(h), h.nlmsg_len - sizeof(h));
 	if (h.nlmsg_type != SOCK_DIAG_BY_FAMILY)
 		return -EBADMSG;
 	return read_socket(msg + sizeof(h), h.nlmsg_len - sizeof(h), pair, ret);

@@ -27,7 +27,7 @@
 
 /* --- memory --------------------------------------------------------------------------------------------------- */
 
-static ssize_t read_memory(pid_t pid, uint64_t at, void *ret, size_t n)
+static ssize_t caller_read(pid_t pid, uint64_t at, void *ret, size_t n)
 {
 	struct iovec to = { ret, n }, from = { (void *)(uintptr_t)at, n };
 	ssize_t got = process_vm_readv(pid, &to, 1, &from, 1, 0);
@@ -37,7 +37,7 @@ static ssize_t read_memory(pid_t pid, uint64_t at, void *ret, size_t n)
 
 int caller_bytes(pid_t pid, uint64_t at, void *ret, size_t n)
 {
-	ssize_t got = read_memory(pid, at, ret, n);
+	ssize_t got = caller_read(pid, at, ret, n);
 
 	return got < 0 ? (int)got : (size_t)got == n ? 0 : -EFAULT;
 }
@@ -49,7 +49,7 @@ int caller_text(pid_t pid, uint64_t at, char *ret, size_t size)
 
 	while (have < size) {
 		size_t room = PAGE - (at + have) % PAGE;
-		ssize_t n = read_memory(pid, at + have, ret + have, MIN(room, size - have));
+		ssize_t n = caller_read(pid, at + have, ret + have, MIN(room, size - have));
 
 		if (n <= 0)
 			return n < 0 ? (int)n : -EFAULT;
@@ -122,7 +122,7 @@ static int open_seen(pid_t pid, const char *path, bool no_follow)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int open_parent(pid_t pid, const char *path)
+static int open_seen_parent(pid_t pid, const char *path)
 {
 	char parent[CALLER_PATH_MAX];
 	size_t n = strlen(path);
@@ -180,7 +180,7 @@ int caller_write_error(pid_t pid, const char *path, const struct caller_write *w
 	struct stat st;
 
 	if (fd < 0) {
-		parent = w->old || fd != -ENOENT ? -1 : open_parent(pid, path);
+		parent = w->old || fd != -ENOENT ? -1 : open_seen_parent(pid, path);
 		return parent < 0 ? 0 : mount_error(parent);
 	}
 	if (w->fresh || fstat(fd, &st) < 0)

@@ -48,7 +48,7 @@ static bool open_writes(uint64_t flags)
 	return (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
 }
 
-static struct caller_write open_target(uint64_t flags)
+static struct caller_write target_of_open(uint64_t flags)
 {
 	return (struct caller_write){
 		.old = !(flags & O_CREAT),
@@ -58,8 +58,8 @@ static struct caller_write open_target(uint64_t flags)
 	};
 }
 
-static bool target_of(const struct watched *w, const struct seccomp_notif *n,
-		      struct caller_write *ret)
+static bool write_target(const struct watched *w, const struct seccomp_notif *n,
+			 struct caller_write *ret)
 {
 	struct open_how how = { .flags = n->data.args[w->flags] };
 
@@ -72,7 +72,7 @@ static bool target_of(const struct watched *w, const struct seccomp_notif *n,
 	    caller_bytes((pid_t)n->pid, n->data.args[w->flags], &how, sizeof(how)) < 0)
 		return false;
 	if (w->target == TARGET_HOW || w->target == TARGET_FLAGS) {
-		*ret = open_target(how.flags);
+		*ret = target_of_open(how.flags);
 		return open_writes(how.flags);
 	}
 	return true;
@@ -84,7 +84,7 @@ static bool see_write(const struct watched *w, const struct seccomp_notif *n, st
 	char path[CALLER_PATH_MAX];
 	struct caller_write target;
 
-	if (!target_of(w, n, &target) ||
+	if (!write_target(w, n, &target) ||
 	    caller_path((pid_t)n->pid, dir, n->data.args[w->path], path) < 0)
 		return false;
 	ret->kind = REFUSED_WRITE;
@@ -101,7 +101,7 @@ union peer_address {
 	struct sockaddr_in6 v6;
 };
 
-static bool is_loopback(const union peer_address *a)
+static bool peer_is_loopback(const union peer_address *a)
 {
 	const struct in6_addr *v6 = &a->v6.sin6_addr;
 
@@ -134,7 +134,7 @@ static bool see_connect(const struct watched *w, const struct seccomp_notif *n, 
 	if ((a.any.sa_family != AF_INET || size < sizeof(a.v4)) &&
 	    (a.any.sa_family != AF_INET6 || size < sizeof(a.v6)))
 		return false;
-	if (is_loopback(&a))
+	if (peer_is_loopback(&a))
 		return false;
 	ret->kind = REFUSED_HOST;
 	ret->error = ENETUNREACH;
@@ -158,8 +158,8 @@ static bool see_watched(const struct watched *w, const struct seccomp_notif *n,
 	return see_write(w, n, ret);
 }
 
-static struct watch_verdict see(const struct seccomp_notif *n, const struct watch_scope *scope,
-				struct refusal *ret)
+static struct watch_verdict judge_call(const struct seccomp_notif *n,
+				       const struct watch_scope *scope, struct refusal *ret)
 {
 	const uint64_t *args = (const uint64_t *)n->data.args;
 	const struct watched *w;
@@ -177,7 +177,7 @@ static struct watch_verdict see(const struct seccomp_notif *n, const struct watc
 	return (struct watch_verdict){ .refused = true };
 }
 
-static void answer(int listener, struct notice *n, struct watch_verdict v, int error)
+static void notice_answer(int listener, struct notice *n, struct watch_verdict v, int error)
 {
 	memset(&n->answer_room, 0, sizeof(n->answer_room));
 	n->answer.id = n->call.id;
@@ -208,14 +208,14 @@ static int watch_next(int listener, const struct watch_scope *scope)
 	memset(&n, 0, sizeof(n));
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n.call) < 0)
 		return errno == ENOENT || errno == EINTR ? 0 : -errno;
-	v = see(&n.call, scope, &one);
+	v = judge_call(&n.call, scope, &one);
 	/* what was read is of another process if this one has gone meanwhile */
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &n.call.id) < 0)
 		return 0;
 	/* Before the answer: the process may report the failure as soon as it continues. */
 	if (v.refused)
 		refusals_add(scope->to, &one);
-	answer(listener, &n, v, one.error);
+	notice_answer(listener, &n, v, one.error);
 	return 0;
 }
 

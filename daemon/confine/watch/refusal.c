@@ -178,19 +178,19 @@ struct words {
 	size_t n;
 };
 
-static void put_word(struct words *w, const char *between, const char *word)
+static void detail_put_word(struct words *w, const char *between, const char *word)
 {
 	int n = snprintf(w->text + w->n, sizeof(w->text) - w->n, "%s%s", w->n ? between : "", word);
 
 	w->n = MIN(w->n + (size_t)MAX(n, 0), sizeof(w->text) - 1);
 }
 
-static void put_number(struct words *w, const char *name, uint64_t number)
+static void detail_put_number(struct words *w, const char *name, uint64_t number)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)number);
-	put_word(w, " ", name ? name : text);
+	detail_put_word(w, " ", name ? name : text);
 }
 
 /* --- kinds of calls ------------------------------------------------------------------------------------------- */
@@ -201,28 +201,28 @@ static void describe_socket(struct words *w, pid_t pid _unused_, const uint64_t 
 	uint32_t family = (uint32_t)args[0], type = (uint32_t)args[1] & 0xf,
 		 protocol = (uint32_t)args[2];
 
-	put_number(w, FIND(socket_families, family), family);
-	put_number(w, FIND(socket_types, type), type);
+	detail_put_number(w, FIND(socket_families, family), family);
+	detail_put_number(w, FIND(socket_types, type), type);
 	if (protocol)
-		put_number(w,
-			   family == AF_NETLINK ? FIND(netlink_protocols, protocol) :
-						  FIND(inet_protocols, protocol),
-			   protocol);
+		detail_put_number(w,
+				  family == AF_NETLINK ? FIND(netlink_protocols, protocol) :
+							 FIND(inet_protocols, protocol),
+				  protocol);
 }
 
 static void describe_request(struct words *w, pid_t pid _unused_, const uint64_t *args,
 			     unsigned arg)
 {
-	put_number(w, FIND(requests, (uint32_t)args[arg]), (uint32_t)args[arg]);
+	detail_put_number(w, FIND(requests, (uint32_t)args[arg]), (uint32_t)args[arg]);
 }
 
 static void put_namespaces(struct words *w, uint64_t flags, bool clocks)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)
 		if (flags & namespaces[i].number)
-			put_word(w, "|", namespaces[i].name);
+			detail_put_word(w, "|", namespaces[i].name);
 	if (clocks && flags & CLONE_NEWTIME)
-		put_word(w, "|", "CLONE_NEWTIME");
+		detail_put_word(w, "|", "CLONE_NEWTIME");
 }
 
 static void describe_clone(struct words *w, pid_t pid _unused_, const uint64_t *args, unsigned arg)
@@ -246,7 +246,7 @@ static void describe_clone3(struct words *w, pid_t pid, const uint64_t *args, un
 
 static void describe_number(struct words *w, pid_t pid _unused_, const uint64_t *args, unsigned arg)
 {
-	put_number(w, NULL, (uint32_t)args[arg]);
+	detail_put_number(w, NULL, (uint32_t)args[arg]);
 }
 
 static void describe_path(struct words *w, pid_t pid, const uint64_t *args, unsigned arg)
@@ -254,7 +254,7 @@ static void describe_path(struct words *w, pid_t pid, const uint64_t *args, unsi
 	char path[CALLER_PATH_MAX];
 
 	if (args[arg] && caller_path(pid, AT_FDCWD, args[arg], path) == 0)
-		put_word(w, " ", path);
+		detail_put_word(w, " ", path);
 }
 
 static void describe_text(struct words *w, pid_t pid, const uint64_t *args, unsigned arg)
@@ -262,7 +262,7 @@ static void describe_text(struct words *w, pid_t pid, const uint64_t *args, unsi
 	char text[REFUSAL_DETAIL_MAX];
 
 	if (args[arg] && caller_text(pid, args[arg], text, sizeof(text)) == 0)
-		put_word(w, " ", text);
+		detail_put_word(w, " ", text);
 }
 
 /* The type and where. */
@@ -364,18 +364,18 @@ void refusals_seen(struct refusals *r)
 	eventfd_read(r->news, &n);
 }
 
-static bool same(const struct refusal *a, const struct refusal *b)
+static bool refusal_same(const struct refusal *a, const struct refusal *b)
 {
 	return a->kind == b->kind && a->error == b->error && strcmp(a->call, b->call) == 0 &&
 	       strcmp(a->detail, b->detail) == 0;
 }
 
-static void add(struct refusals *r, const struct refusal *one)
+static void refusals_note(struct refusals *r, const struct refusal *one)
 {
 	struct entry *e = r->entries;
 
 	for (size_t i = 0; i < r->n; i++, e++) {
-		if (same(&e->refusal, one)) {
+		if (refusal_same(&e->refusal, one)) {
 			e->refusal.count++;
 			return;
 		}
@@ -393,11 +393,11 @@ static void add(struct refusals *r, const struct refusal *one)
 void refusals_add(struct refusals *r, const struct refusal *one)
 {
 	pthread_mutex_lock(&r->lock);
-	add(r, one);
+	refusals_note(r, one);
 	pthread_mutex_unlock(&r->lock);
 }
 
-static bool take(struct refusals *r, bool again, struct refusal *ret)
+static bool refusals_next(struct refusals *r, bool again, struct refusal *ret)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct entry *e = &r->entries[i];
@@ -416,7 +416,7 @@ bool refusals_take(struct refusals *r, bool again, struct refusal *ret)
 	bool found;
 
 	pthread_mutex_lock(&r->lock);
-	found = take(r, again, ret);
+	found = refusals_next(r, again, ret);
 	pthread_mutex_unlock(&r->lock);
 	return found;
 }

@@ -42,7 +42,7 @@ static char *read_whole(const char *root, const char *path)
 }
 
 /* A word of a list with commas. */
-static bool list_has(const char *list, const char *word)
+static bool list_has_word(const char *list, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -79,7 +79,7 @@ static char *own_path(const struct cgroup_view *v, enum cgroup_kind kind, const 
 		if (!path)
 			continue;
 		*list++ = *path++ = '\0';
-		if (kind == CGROUP_V2 ? !*list : list_has(list, controller))
+		if (kind == CGROUP_V2 ? !*list : list_has_word(list, controller))
 			return xstrdup(path);
 	}
 	return NULL;
@@ -102,8 +102,9 @@ static bool parse_mount(const char *line, enum cgroup_kind kind, const char *con
 	if (sscanf(sep, " - %63s %*s %1023s", type, options) != 2 ||
 	    sscanf(line, "%*s %*s %*s %1023s %1023s", ret->top, ret->point) != 2)
 		return false;
-	return kind == CGROUP_V2 ? strcmp(type, "cgroup2") == 0 :
-				   strcmp(type, "cgroup") == 0 && list_has(options, controller);
+	return kind == CGROUP_V2 ?
+		       strcmp(type, "cgroup2") == 0 :
+		       strcmp(type, "cgroup") == 0 && list_has_word(options, controller);
 }
 
 static bool find_mount(const struct cgroup_view *v, enum cgroup_kind kind, const char *controller,

@@ -44,7 +44,7 @@ static const char *const controllers[CGROUP_LIMITS] = {
 
 /* --- a hierarchy ------------------------------------------------------------------------------------------ */
 
-static void tree_done(struct cgroup_tree *t)
+static void cgroup_tree_done(struct cgroup_tree *t)
 {
 	free(t->parent);
 	free(t->path);
@@ -89,7 +89,7 @@ static int switch_controller(const char *dir, const char *sign, enum cgroup_use 
 }
 
 /* The uses whose controllers the file names, as bits. */
-static unsigned listed(const char *dir, const char *file)
+static unsigned controllers_listed(const char *dir, const char *file)
 {
 	char text[512], *word, *save = NULL;
 	unsigned found = 0;
@@ -134,7 +134,7 @@ static int delegate(struct cgroup_tree *t, enum cgroup_use use)
 {
 	int r;
 
-	if (listed(t->parent, "cgroup.subtree_control") & 1u << use)
+	if (controllers_listed(t->parent, "cgroup.subtree_control") & 1u << use)
 		return 0;
 	r = switch_controller(t->parent, "+", use);
 	if (r == -EBUSY && enter_leaf(t))
@@ -165,7 +165,7 @@ static bool control(struct cgroups *c, struct cgroup_tree *t, unsigned has, enum
 	return false;
 }
 
-static void take_back(struct cgroup_tree *t)
+static void tree_undelegate(struct cgroup_tree *t)
 {
 	for (unsigned use = 0; use < CGROUP_LIMITS; use++) {
 		if (!t->moved || !(t->delegated & (1u << use)))
@@ -188,7 +188,7 @@ static void open_v2(struct cgroups *c, const struct cgroup_view *v, const char *
 	if (!t)
 		return;
 	c->of[CGROUP_KILLING] = i;
-	has = listed(t->parent, "cgroup.controllers");
+	has = controllers_listed(t->parent, "cgroup.controllers");
 	for (unsigned use = 0; use < CGROUP_LIMITS; use++)
 		if (control(c, t, has, use))
 			c->of[use] = i;
@@ -252,9 +252,9 @@ struct cgroups *cgroups_close(struct cgroups *c)
 	if (!c)
 		return NULL;
 	for (unsigned i = 0; i < c->ntrees; i++) {
-		take_back(&c->trees[i]);
+		tree_undelegate(&c->trees[i]);
 		cgroup_dir_remove(c->trees[i].path);
-		tree_done(&c->trees[i]);
+		cgroup_tree_done(&c->trees[i]);
 	}
 	free(c);
 	return NULL;

@@ -6,16 +6,16 @@
 #include "json/jenc.h"
 #include "proc/cgroup/proc_group.h"
 
-static uint64_t either(uint64_t first, uint64_t second)
+static uint64_t first_or_second(uint64_t first, uint64_t second)
 {
 	return first ? first : second;
 }
 
 void group_limits_inherit(struct group_limits *to, const struct group_limits *from)
 {
-	to->memory = either(to->memory, from->memory);
-	to->pids = either(to->pids, from->pids);
-	to->cpu_weight = (unsigned)either(to->cpu_weight, from->cpu_weight);
+	to->memory = first_or_second(to->memory, from->memory);
+	to->pids = first_or_second(to->pids, from->pids);
+	to->cpu_weight = (unsigned)first_or_second(to->cpu_weight, from->cpu_weight);
 }
 
 bool group_limits_replace(struct group_limits *have, const struct group_limits *want)
@@ -68,7 +68,7 @@ static const char *const names[CGROUP_LIMITS] = {
 	[CGROUP_CPU] = "cpuWeight",
 };
 
-static uint64_t number_of(const struct group_limits *l, enum cgroup_use use)
+static uint64_t limit_number(const struct group_limits *l, enum cgroup_use use)
 {
 	return use == CGROUP_MEMORY ? l->memory : use == CGROUP_PIDS ? l->pids : l->cpu_weight;
 }
@@ -84,7 +84,7 @@ static const char *held_by(const struct limits_report *r, enum cgroup_use use)
 	return use == CGROUP_PIDS && r->switch_user ? "rlimit" : "none";
 }
 
-static const char *why_not(const struct limits_report *r, enum cgroup_use use)
+static const char *limit_why_not(const struct limits_report *r, enum cgroup_use use)
 {
 	if (strcmp(held_by(r, use), "rlimit") == 0)
 		return "";
@@ -95,24 +95,24 @@ static void put_by(struct jw *w, const struct limits_report *r)
 {
 	jw_obj(w, "by");
 	for (unsigned use = 0; use < CGROUP_LIMITS; use++)
-		if (number_of(r->limits, use))
+		if (limit_number(r->limits, use))
 			jw_str(w, names[use], held_by(r, use));
 	jw_end_obj(w);
 }
 
-static void put_missing(struct jw *w, const struct limits_report *r)
+static void limits_put_missing(struct jw *w, const struct limits_report *r)
 {
 	bool any = false;
 
 	for (unsigned use = 0; use < CGROUP_LIMITS; use++) {
-		if (!number_of(r->limits, use) || !*why_not(r, use))
+		if (!limit_number(r->limits, use) || !*limit_why_not(r, use))
 			continue;
 		if (!any)
 			jw_arr(w, "missing");
 		any = true;
 		jw_obj(w, NULL);
 		jw_str(w, "what", names[use]);
-		jw_str(w, "why", why_not(r, use));
+		jw_str(w, "why", limit_why_not(r, use));
 		jw_end_obj(w);
 	}
 	if (any)
@@ -124,6 +124,6 @@ void limits_report_put(struct jw *w, const char *key, const struct limits_report
 	jw_obj(w, key);
 	group_limits_put_members(r->limits, w);
 	put_by(w, r);
-	put_missing(w, r);
+	limits_put_missing(w, r);
 	jw_end_obj(w);
 }

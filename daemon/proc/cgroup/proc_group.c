@@ -63,7 +63,7 @@ static unsigned weight_of(const struct group_limits *l)
 }
 
 /* Of all of the daemon's. */
-static void weigh(struct proc_group *g, unsigned weight)
+static void group_weigh(struct proc_group *g, unsigned weight)
 {
 	cgroups_weigh(g->groups, (int)weight - (int)g->weighs);
 	g->weighs = weight;
@@ -114,7 +114,7 @@ static int set_limit(const struct proc_group *g, enum cgroup_use use)
 	return failed;
 }
 
-static int set_all(struct proc_group *g)
+static int group_set_limits(struct proc_group *g)
 {
 	int failed = 0;
 
@@ -129,8 +129,8 @@ void proc_group_limit(struct proc_group *g, const struct group_limits *limits)
 {
 	g->limits = *limits;
 	if (g->seats)
-		weigh(g, weight_of(limits));
-	if (set_all(g) < 0)
+		group_weigh(g, weight_of(limits));
+	if (group_set_limits(g) < 0)
 		log_warn("proc", "a limit cannot be set", "group", g->name);
 }
 
@@ -187,14 +187,14 @@ static void remove_dirs(struct proc_group *g)
 	g->past_kills = proc_group_kills(g);
 	g->past_peak = proc_group_peak(g);
 	closep(&g->oom_fd);
-	weigh(g, 0);
+	group_weigh(g, 0);
 	for (unsigned i = 0; i < CGROUP_TREES_MAX; i++) {
 		cgroup_dir_remove(g->dirs[i]);
 		free(TAKE_PTR(g->dirs[i]));
 	}
 }
 
-static int make_dirs(struct proc_group *g)
+static int group_make_dirs(struct proc_group *g)
 {
 	const char *tree;
 
@@ -204,13 +204,13 @@ static int make_dirs(struct proc_group *g)
 			return -errno;
 	}
 	g->kills_before = count_kills(g);
-	weigh(g, weight_of(&g->limits));
-	return set_all(g);
+	group_weigh(g, weight_of(&g->limits));
+	return group_set_limits(g);
 }
 
 static int sit_down(struct proc_group *g)
 {
-	int r = g->seats ? 0 : make_dirs(g);
+	int r = g->seats ? 0 : group_make_dirs(g);
 
 	if (r < 0)
 		remove_dirs(g);
@@ -294,7 +294,7 @@ void cgroup_join_close(struct cgroup_join *j)
 		closep(&j->fds[--j->n]);
 }
 
-static int open_all(const struct cgroup_seat *s, struct cgroup_join *j)
+static int cgroup_join_open(const struct cgroup_seat *s, struct cgroup_join *j)
 {
 	int killing = cgroups_tree_of(s->groups, CGROUP_KILLING), r = 0;
 
@@ -308,7 +308,7 @@ static int open_all(const struct cgroup_seat *s, struct cgroup_join *j)
 }
 
 /* Below the session's, so that limits there hold for it. */
-static int own_dir(struct cgroup_seat *s, const char *name)
+static int seat_make_dir(struct cgroup_seat *s, const char *name)
 {
 	int killing = cgroups_tree_of(s->groups, CGROUP_KILLING);
 	const char *parent = killing < 0 ? NULL :
@@ -331,9 +331,9 @@ int cgroup_seat_take(const struct cgroups *c, struct proc_group *group, const ch
 	if (r < 0)
 		return r;
 	ret->group = proc_group_ref(group);
-	r = own_dir(ret, name);
+	r = seat_make_dir(ret, name);
 	if (r == 0)
-		r = open_all(ret, ret_join);
+		r = cgroup_join_open(ret, ret_join);
 	if (r < 0) {
 		cgroup_join_close(ret_join);
 		cgroup_seat_leave(ret);

@@ -58,7 +58,7 @@ static uint64_t kib_of(const char *text, const char *name)
 						      0;
 }
 
-static void read_memory(struct machine_facts *m, struct proc_text *t)
+static void facts_read_memory(struct machine_facts *m, struct proc_text *t)
 {
 	if (!proc_text_read("/proc/meminfo", t))
 		return;
@@ -100,7 +100,7 @@ void machine_facts_read(struct machine_facts *ret)
 
 	*ret = (struct machine_facts){ 0 };
 	read_cpu(ret, &t);
-	read_memory(ret, &t);
+	facts_read_memory(ret, &t);
 	if (proc_text_read("/proc/loadavg", &t))
 		(void)sscanf(t.text, "%lf %lf %lf", &ret->load[0], &ret->load[1], &ret->load[2]);
 	read_devices(ret, &t);
@@ -111,7 +111,7 @@ uint64_t machine_memory_available(void)
 	struct machine_facts m = { 0 };
 	struct proc_text t = { "" };
 
-	read_memory(&m, &t);
+	facts_read_memory(&m, &t);
 	return m.available;
 }
 

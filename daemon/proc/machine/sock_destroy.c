@@ -38,7 +38,7 @@ struct search {
 };
 
 /* 127.0.0.0/8, ::1, and ::ffff:127.0.0.0/104. */
-static bool is_loopback(uint8_t family, const uint32_t *a)
+static bool is_loopback_address(uint8_t family, const uint32_t *a)
 {
 	if (family == AF_INET)
 		return ntohl(a[0]) >> 24 == 127;
@@ -49,12 +49,12 @@ static bool is_loopback(uint8_t family, const uint32_t *a)
 
 /* What is in the sandbox at both ends was away with it. A connection to another address of the machine comes from the
  * same address. */
-static bool is_within(const struct inet_diag_msg *m)
+static bool is_within_machine(const struct inet_diag_msg *m)
 {
 	size_t n = m->idiag_family == AF_INET ? sizeof(m->id.idiag_dst[0]) :
 						sizeof(m->id.idiag_dst);
 
-	return is_loopback(m->idiag_family, m->id.idiag_dst) ||
+	return is_loopback_address(m->idiag_family, m->id.idiag_dst) ||
 	       memcmp(m->id.idiag_src, m->id.idiag_dst, n) == 0;
 }
 
@@ -77,16 +77,16 @@ static uint64_t cgroup_in(const char *at, size_t n)
 	return 0;
 }
 
-static void note(struct search *s, const struct inet_diag_msg *m, uint64_t cgroup)
+static void search_note(struct search *s, const struct inet_diag_msg *m, uint64_t cgroup)
 {
 	const struct sock_maker maker = { m->idiag_uid, cgroup };
 
-	if (s->n < SOCKETS_DESTROYED_MAX && !is_within(m) && s->of(s->ctx, &maker))
+	if (s->n < SOCKETS_DESTROYED_MAX && !is_within_machine(m) && s->of(s->ctx, &maker))
 		*GROW(s->found, s->n) = (struct found){ m->idiag_family, m->id };
 }
 
-static int ask(int fd, uint16_t type, uint16_t flags, uint8_t family,
-	       const struct inet_diag_sockid *id)
+static int diag_ask(int fd, uint16_t type, uint16_t flags, uint8_t family,
+		    const struct inet_diag_sockid *id)
 {
 	struct {
 		struct nlmsghdr h;
@@ -123,7 +123,7 @@ static int read_message(struct search *s, const struct nlmsghdr *h, const char *
 	if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY || n < sizeof(m) || !s)
 		return -EBADMSG;
 	memcpy(&m, body, sizeof(m));
-	note(s, &m, cgroup_in(body + sizeof(m), n - sizeof(m)));
+	search_note(s, &m, cgroup_in(body + sizeof(m), n - sizeof(m)));
 	return 1;
 }
 
@@ -148,7 +148,7 @@ static int read_messages(struct search *s, const char *at, size_t n)
 }
 
 /* The kernel answers within the call that asks. */
-static int take_answer(int fd, struct search *s)
+static int diag_take_answer(int fd, struct search *s)
 {
 	_cleanup_(freep) char *answer = xalloc(ANSWER_SIZE);
 	int r = 1;
@@ -169,9 +169,9 @@ static int take_answer(int fd, struct search *s)
 
 static int destroy(int fd, const struct found *f)
 {
-	int r = ask(fd, SOCK_DESTROY, NLM_F_ACK, f->family, &f->id);
+	int r = diag_ask(fd, SOCK_DESTROY, NLM_F_ACK, f->family, &f->id);
 
-	return r < 0 ? r : take_answer(fd, NULL);
+	return r < 0 ? r : diag_take_answer(fd, NULL);
 }
 
 static int destroy_found(int fd, const struct search *s)
@@ -195,9 +195,9 @@ int sock_destroy_all(bool (*of)(void *ctx, const struct sock_maker *m), void *ct
 	int r = fd < 0 ? -errno : 0;
 
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(families); i++) {
-		r = ask(fd, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, families[i], NULL);
+		r = diag_ask(fd, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, families[i], NULL);
 		if (r == 0)
-			r = take_answer(fd, &s);
+			r = diag_take_answer(fd, &s);
 	}
 	if (r >= 0)
 		r = destroy_found(fd, &s);

@@ -110,7 +110,7 @@ static bool is_message_name(const unsigned char *p, const unsigned char *end)
 }
 
 /* An object whose first member is a message's: v; if it is not valid, J_NONE. */
-static enum frames_result take_message(struct frame_walk *w, struct jval v)
+static enum frames_result frame_take_message(struct frame_walk *w, struct jval v)
 {
 	int r;
 
@@ -141,7 +141,7 @@ static void step_over_object(struct frame_walk *w)
 	if (!whole)
 		v.type = J_NONE;
 	if (is_message_name(w->p + 1, w->end))
-		r = take_message(w, v);
+		r = frame_take_message(w, v);
 	if (r != FRAMES_NONE)
 		w->result = r;
 	if (r != FRAMES_TAKEN) {

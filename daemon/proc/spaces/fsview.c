@@ -47,7 +47,7 @@ void fsview_shut(struct fsview *v, const char *const *files)
 	v->shut = files;
 }
 
-static bool is_empty(enum fsview_kind kind)
+static bool kind_is_void(enum fsview_kind kind)
 {
 	return kind == FSVIEW_HIDDEN || kind == FSVIEW_SECRET;
 }
@@ -60,10 +60,11 @@ static bool is_worked_in(enum fsview_kind kind)
 /* May be left out where there is nothing. */
 static bool is_optional(enum fsview_kind kind)
 {
-	return kind == FSVIEW_TOOLS || is_empty(kind);
+	return kind == FSVIEW_TOOLS || kind_is_void(kind);
 }
 
-static void add(struct fsview *v, enum fsview_kind kind, const char *path, const char *source)
+static void fsview_append(struct fsview *v, enum fsview_kind kind, const char *path,
+			  const char *source)
 {
 	struct fsview_place *p = GROW(v->place, v->n);
 
@@ -87,7 +88,7 @@ static int resolve_dir(const char *path, char **ret)
 }
 
 /* A path with "." or ".." or doubled slashes has no second name that could be mounted. */
-static bool is_plain(const char *path)
+static bool path_is_plain(const char *path)
 {
 	return *path == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../");
 }
@@ -102,10 +103,10 @@ int fsview_add(struct fsview *v, enum fsview_kind kind, const char *path, struct
 	if (r < 0)
 		return err_set(e, r, 0, REASON, "%s cannot be shown to the session: %s", path,
 			       strerror(-r));
-	add(v, kind, real, is_empty(kind) ? NULL : real);
-	if (is_empty(kind) || strcmp(path, real) == 0 || !is_plain(path))
+	fsview_append(v, kind, real, kind_is_void(kind) ? NULL : real);
+	if (kind_is_void(kind) || strcmp(path, real) == 0 || !path_is_plain(path))
 		return 0;
-	add(v, kind, path, real);
+	fsview_append(v, kind, path, real);
 	v->place[v->n - 1].alias = true;
 	return 0;
 }
@@ -121,7 +122,7 @@ int fsview_put(struct fsview *v, const char *path, const char *source, struct er
 	if (r < 0)
 		return err_set(e, r, 0, REASON, "%s cannot stand at %s: %s", source, path,
 			       strerror(-r));
-	add(v, FSVIEW_TMP, at, real);
+	fsview_append(v, FSVIEW_TMP, at, real);
 	return 0;
 }
 
@@ -135,10 +136,10 @@ int fsview_over(struct fsview *v, const char *path, const char *source, struct e
 	if (r < 0)
 		return err_set(e, r, 0, REASON, "%s cannot stand for %s: %s", source, path,
 			       strerror(-r));
-	add(v, FSVIEW_DRAFT, at, real);
-	if (strcmp(path, at) == 0 || !is_plain(path))
+	fsview_append(v, FSVIEW_DRAFT, at, real);
+	if (strcmp(path, at) == 0 || !path_is_plain(path))
 		return 0;
-	add(v, FSVIEW_DRAFT, path, real);
+	fsview_append(v, FSVIEW_DRAFT, path, real);
 	v->place[v->n - 1].alias = true;
 	return 0;
 }
@@ -146,7 +147,7 @@ int fsview_over(struct fsview *v, const char *path, const char *source, struct e
 /* --- settled ----------------------------------------------------------------------------------------------- */
 
 /* By path, so that what lies in a directory stands right behind it; at the same path, what counts comes last. */
-static int by_path(const void *a, const void *b)
+static int by_place_path(const void *a, const void *b)
 {
 	const struct fsview_place *x = a, *y = b;
 	const unsigned char *s = (const unsigned char *)x->path,
@@ -165,7 +166,7 @@ static int by_path(const void *a, const void *b)
 	return *s < *t ? -1 : 1;
 }
 
-static bool lies_in(const char *path, const char *dir)
+static bool path_lies_in(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
 
@@ -176,7 +177,7 @@ static bool lies_in(const char *path, const char *dir)
 static bool is_in_secret(const struct fsview *v, const char *path)
 {
 	for (size_t i = 0; i < v->n; i++)
-		if (v->place[i].kind == FSVIEW_SECRET && lies_in(path, v->place[i].path))
+		if (v->place[i].kind == FSVIEW_SECRET && path_lies_in(path, v->place[i].path))
 			return true;
 	return false;
 }
@@ -185,7 +186,7 @@ static bool is_in_secret(const struct fsview *v, const char *path)
 static bool is_needed(const struct fsview *v, const struct fsview_place *p)
 {
 	const struct fsview_place *over = p->over == FSVIEW_ROOT ? NULL : &v->place[p->over];
-	bool in_void = over && (is_empty(over->kind) || over->kind == FSVIEW_TMP);
+	bool in_void = over && (kind_is_void(over->kind) || over->kind == FSVIEW_TMP);
 
 	if (p->out || p->alias)
 		return in_void && !p->out;
@@ -213,7 +214,7 @@ static bool is_last(const struct fsview *v, size_t i)
 	return i + 1 == v->n || strcmp(v->place[i].path, v->place[i + 1].path) != 0;
 }
 
-static int check_place(struct fsview *v, size_t i, struct err *e)
+static int fsview_check_place(struct fsview *v, size_t i, struct err *e)
 {
 	static const char *const ours[] = { "/proc", "/sys", "/dev" };
 	const char *path = v->place[i].path;
@@ -226,7 +227,7 @@ static int check_place(struct fsview *v, size_t i, struct err *e)
 			e, -EINVAL, 0, REASON,
 			"the session works on all of the file system: nothing would be read-only");
 	for (size_t k = 0; k < ARRAY_SIZE(ours); k++)
-		if (lies_in(path, ours[k]))
+		if (path_lies_in(path, ours[k]))
 			return err_set(e, -EINVAL, 0, REASON,
 				       "%s cannot be worked in: %s is the session's own", path,
 				       ours[k]);
@@ -244,13 +245,13 @@ int fsview_settle(struct fsview *v, struct err *e)
 	int r = 0, last = FSVIEW_ROOT;
 
 	if (v->n)
-		qsort(v->place, v->n, sizeof(*v->place), by_path);
+		qsort(v->place, v->n, sizeof(*v->place), by_place_path);
 	for (size_t i = 0; r == 0 && i < v->n; i++)
-		r = check_place(v, i, e);
+		r = fsview_check_place(v, i, e);
 	for (size_t i = 0; r == 0 && i < v->n; i++) {
 		struct fsview_place p = v->place[i];
 
-		while (last != FSVIEW_ROOT && !lies_in(p.path, v->place[last].path))
+		while (last != FSVIEW_ROOT && !path_lies_in(p.path, v->place[last].path))
 			last = v->place[last].over;
 		p.over = last;
 		if (!is_last(v, i) || !is_needed(v, &p)) {

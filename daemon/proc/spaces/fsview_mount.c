@@ -18,7 +18,7 @@
 /* --- single calls: a descriptor or 0, or -errno --------------------------------------------------------------- */
 
 /* path is followed through no link. */
-static int open_place(int at, const char *path, uint64_t resolve)
+static int open_no_links(int at, const char *path, uint64_t resolve)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_NO_SYMLINKS | resolve };
@@ -37,7 +37,7 @@ static int set_attributes(int fd, unsigned flags, uint64_t set, uint64_t propaga
 /* A copy of what is mounted at the path and below, not attached anywhere yet. */
 static int copy_mounts(const char *path, uint64_t set)
 {
-	_cleanup_(closep) int fd = open_place(AT_FDCWD, path, 0);
+	_cleanup_(closep) int fd = open_no_links(AT_FDCWD, path, 0);
 	int tree, r;
 
 	if (fd < 0)
@@ -77,7 +77,7 @@ static int make_void(const char *mode)
 	return make_filesystem("tmpfs", options, HELD);
 }
 
-static int attach(int mount, int target)
+static int mount_attach(int mount, int target)
 {
 	return move_mount(mount, "", target, "",
 			  MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0 ?
@@ -87,9 +87,9 @@ static int attach(int mount, int target)
 
 static int attach_at(int mount, int at, const char *path)
 {
-	_cleanup_(closep) int target = open_place(at, path, 0);
+	_cleanup_(closep) int target = open_no_links(at, path, 0);
 
-	return target < 0 ? target : attach(mount, target);
+	return target < 0 ? target : mount_attach(mount, target);
 }
 
 /* --- /proc ----------------------------------------------------------------------------------------------------- */
@@ -130,13 +130,13 @@ static int cover_mount(const struct cover *m)
 
 static int put_cover(const struct cover *c)
 {
-	_cleanup_(closep) int target = open_place(AT_FDCWD, c->path, 0);
+	_cleanup_(closep) int target = open_no_links(AT_FDCWD, c->path, 0);
 	_cleanup_(closep) int mount = target < 0 ? -1 : cover_mount(c);
 	int r;
 
 	if (target == -ENOENT)
 		return 0;
-	r = target < 0 ? target : mount < 0 ? mount : attach(mount, target);
+	r = target < 0 ? target : mount < 0 ? mount : mount_attach(mount, target);
 	if (r == 0 && c->how == NO_DIR)
 		r = set_attributes(mount, 0, MOUNT_ATTR_RDONLY, 0);
 	return r;
@@ -197,7 +197,7 @@ static int put_node(const struct devices *d, size_t i)
 	if (d->node[i] < 0)
 		return 0;
 	file = openat(d->dir, devices[i], O_CREAT | O_EXCL | O_CLOEXEC | O_RDONLY, 0666);
-	return file < 0 ? -errno : attach(d->node[i], file);
+	return file < 0 ? -errno : mount_attach(d->node[i], file);
 }
 
 static int put_devices(const struct devices *d)
@@ -229,7 +229,7 @@ static bool is_writable(enum fsview_kind kind)
 	return kind == FSVIEW_WRITABLE || kind == FSVIEW_TMP || kind == FSVIEW_DRAFT;
 }
 
-static int open_source(const struct fsview_place *p)
+static int place_open_source(const struct fsview_place *p)
 {
 	if (!p->source)
 		return make_void(p->kind == FSVIEW_SECRET ? "0711" : "0755");
@@ -242,7 +242,7 @@ struct stand {
 	bool given; /* to them */
 };
 
-static int step_into(int at, const char *name, const struct stand *s)
+static int stand_step_into(int at, const char *name, const struct stand *s)
 {
 	bool made = mkdirat(at, name, 0755) == 0;
 	int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
@@ -268,7 +268,7 @@ static int make_stand(int at, const char *path, const struct stand *s)
 			return -ENAMETOOLONG;
 		memcpy(name, path, n);
 		name[n] = '\0';
-		next = step_into(fd, name, s);
+		next = stand_step_into(fd, name, s);
 		if (next < 0)
 			return next;
 		close(fd);
@@ -278,7 +278,7 @@ static int make_stand(int at, const char *path, const struct stand *s)
 	return fd < 0 ? -errno : TAKE_FD(fd);
 }
 
-static int put_place(const struct fsview *v, const struct fsview_place *p, struct stand s)
+static int place_attach(const struct fsview *v, const struct fsview_place *p, struct stand s)
 {
 	const struct fsview_place *over = p->over == FSVIEW_ROOT ? NULL : &v->place[p->over];
 	const char *rest = over ? p->path + strlen(over->path) + 1 : NULL;
@@ -286,12 +286,12 @@ static int put_place(const struct fsview *v, const struct fsview_place *p, struc
 
 	s.given = over && over->kind == FSVIEW_TMP;
 	if (!over)
-		target = open_place(AT_FDCWD, p->path, 0);
+		target = open_no_links(AT_FDCWD, p->path, 0);
 	else if (over->source && over->kind != FSVIEW_TMP)
-		target = open_place(over->fd, rest, RESOLVE_BENEATH);
+		target = open_no_links(over->fd, rest, RESOLVE_BENEATH);
 	else
 		target = make_stand(over->fd, rest, &s);
-	return target < 0 ? target : attach(p->fd, target);
+	return target < 0 ? target : mount_attach(p->fd, target);
 }
 
 static int put_places(const struct fsview *v, struct stand s, unsigned *number)
@@ -300,7 +300,7 @@ static int put_places(const struct fsview *v, struct stand s, unsigned *number)
 
 	for (size_t i = 0; r == 0 && i < v->n; i++) {
 		*number = (unsigned)i;
-		r = put_place(v, &v->place[i], s);
+		r = place_attach(v, &v->place[i], s);
 	}
 	for (size_t i = 0; r == 0 && i < v->n; i++)
 		if (!v->place[i].source)
@@ -319,16 +319,16 @@ static int fault(struct fsview_fault *f, enum fsview_step step, int r)
 
 static int everywhere(uint64_t set, uint64_t propagation)
 {
-	_cleanup_(closep) int root = open_place(AT_FDCWD, "/", 0);
+	_cleanup_(closep) int root = open_no_links(AT_FDCWD, "/", 0);
 
 	return root < 0 ? root : set_attributes(root, AT_RECURSIVE, set, propagation);
 }
 
-static int open_sources(struct fsview *v, struct fsview_fault *ret)
+static int places_open_sources(struct fsview *v, struct fsview_fault *ret)
 {
 	for (size_t i = 0; i < v->n; i++) {
 		ret->number = (unsigned)i;
-		v->place[i].fd = open_source(&v->place[i]);
+		v->place[i].fd = place_open_source(&v->place[i]);
 		if (v->place[i].fd < 0)
 			return fault(ret, FSVIEW_PLACE, v->place[i].fd);
 	}
@@ -342,7 +342,7 @@ int fsview_mount_places(struct fsview *v, struct fsview_fault *ret)
 	*ret = (struct fsview_fault){ 0 };
 	if (r < 0)
 		return fault(ret, r == -ENOSYS ? FSVIEW_CALLS : FSVIEW_MOUNTS, r);
-	r = open_sources(v, ret);
+	r = places_open_sources(v, ret);
 	if (r < 0)
 		return r;
 	r = put_places(v, (struct stand){ 0 }, &ret->number);
@@ -362,7 +362,7 @@ int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *re
 	umask(0);
 	if (r < 0)
 		return fault(ret, r == -ENOSYS ? FSVIEW_CALLS : FSVIEW_MOUNTS, r);
-	r = open_sources(v, ret);
+	r = places_open_sources(v, ret);
 	if (r < 0)
 		return r;
 	proc = make_filesystem("proc", NULL, HELD | MOUNT_ATTR_NOEXEC);

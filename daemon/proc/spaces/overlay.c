@@ -8,7 +8,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-static int set(int fs, const char *key, const char *value)
+static int overlay_set(int fs, const char *key, const char *value)
 {
 	return fsconfig(fs, FSCONFIG_SET_STRING, key, value, 0) < 0 ? -errno : 0;
 }
@@ -18,10 +18,10 @@ static int set_dir(int fs, const char *key, int dir)
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
-	return dir < 0 ? dir : set(fs, key, path);
+	return dir < 0 ? dir : overlay_set(fs, key, path);
 }
 
-static int open_dir(const char *path)
+static int overlay_open_dir(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -30,7 +30,8 @@ static int open_dir(const char *path)
 
 static int configure(int fs, const struct overlay_spec *spec)
 {
-	_cleanup_(closep) int upper = open_dir(spec->upper), work = open_dir(spec->work);
+	_cleanup_(closep) int upper = overlay_open_dir(spec->upper),
+			      work = overlay_open_dir(spec->work);
 	int r = set_dir(fs, "lowerdir", spec->lower);
 
 	if (r == 0)
@@ -38,11 +39,11 @@ static int configure(int fs, const struct overlay_spec *spec)
 	if (r == 0)
 		r = set_dir(fs, "workdir", work);
 	if (r == 0)
-		r = set(fs, "redirect_dir", "on");
+		r = overlay_set(fs, "redirect_dir", "on");
 	if (r == 0)
-		r = set(fs, "metacopy", "off");
+		r = overlay_set(fs, "metacopy", "off");
 	if (r == 0)
-		r = set(fs, "index", "off");
+		r = overlay_set(fs, "index", "off");
 	return r == 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -errno : r;
 }
 

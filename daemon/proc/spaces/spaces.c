@@ -212,7 +212,8 @@ static pid_t start_init(struct space_plan *p, struct space_report *ret)
 }
 
 /* As start_init, and everything that it needs. */
-static struct spaces *make_one(struct space_plan *p, const char *session, struct space_report *ret)
+static struct spaces *spaces_make(struct space_plan *p, const char *session,
+				  struct space_report *ret)
 {
 	_cleanup_(freep) char *path = file_program("ACPD_INIT", "acpd-init");
 	_cleanup_(closep) int program = path ? open(path, O_PATH | O_CLOEXEC) : -1;
@@ -350,7 +351,7 @@ struct spaces *spaces_new(struct fsview *view, const char *session, bool switch_
 				.uid = switch_user ? uid : geteuid(),
 				.gid = switch_user ? gid : getegid() };
 	struct space_report r;
-	struct spaces *s = make_one(&p, session, &r);
+	struct spaces *s = spaces_make(&p, session, &r);
 
 	return s ? s : not_made(view, &r, e);
 }
@@ -368,7 +369,7 @@ const struct spaces_missing *spaces_missing(void)
 		return missing.what ? &missing : NULL;
 	tried = true;
 	p.view = fsview_new();
-	s = make_one(&p, "", &r);
+	s = spaces_make(&p, "", &r);
 	if (s) {
 		pid_t init = s->init;
 

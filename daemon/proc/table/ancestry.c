@@ -52,7 +52,7 @@ static int read_proc(pid_t pid, const char *name, struct buf *ret)
 }
 
 /* -errno if the process is gone, or is hidden from us. */
-static int parent_of(pid_t pid, pid_t *ret)
+static int process_parent(pid_t pid, pid_t *ret)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	int r = read_proc(pid, "stat", &b), ppid;
@@ -75,10 +75,10 @@ static bool descends(pid_t pid)
 			return true;
 		if (pid <= 1)
 			return false;
-		if (parent_of(pid, &parent) == 0) {
+		if (process_parent(pid, &parent) == 0) {
 			child = pid;
 			pid = parent;
-		} else if (child && parent_of(child, &parent) == 0 && parent != pid) {
+		} else if (child && process_parent(child, &parent) == 0 && parent != pid) {
 			pid = parent;
 		} else {
 			return !child && kill(pid, 0) < 0 && errno == ESRCH;

@@ -76,7 +76,7 @@ static void add_process(struct measure_walk *w, pid_t pid)
 }
 
 /* Appends the pids in a "children" file, each followed by a space; a cut one is left out. */
-static void add_list(struct measure_walk *w, pid_t pid, const char *name)
+static void walk_add_list(struct measure_walk *w, pid_t pid, const char *name)
 {
 	const char *text = measure_read(w, pid, name);
 	char *end;
@@ -104,7 +104,7 @@ static void add_children(struct measure_walk *w, pid_t pid)
 		if (de->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "task/%s/children", de->d_name);
-		add_list(w, pid, path);
+		walk_add_list(w, pid, path);
 	}
 }
 
@@ -132,14 +132,15 @@ void measure_tree(const struct measure *m, pid_t leader, bool peak, struct proc_
 		from_proc(leader, ret);
 }
 
-static uint64_t micros(struct timeval tv)
+static uint64_t timeval_us(struct timeval tv)
 {
 	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
 }
 
 void measure_dead(const struct rusage *used, struct proc_usage *ret)
 {
-	*ret = (struct proc_usage){ .cpu_us = micros(used->ru_utime) + micros(used->ru_stime),
+	*ret = (struct proc_usage){ .cpu_us =
+					    timeval_us(used->ru_utime) + timeval_us(used->ru_stime),
 				    .peak_rss = (uint64_t)used->ru_maxrss * 1024,
 				    .source = "rusage" };
 }

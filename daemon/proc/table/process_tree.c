@@ -113,7 +113,7 @@ static void table_read(struct table *t)
 		qsort(t->e, t->n, sizeof(*t->e), by_pid);
 }
 
-static struct tree_process *parent_of(struct table *t, const struct tree_process *e)
+static struct tree_process *table_parent(struct table *t, const struct tree_process *e)
 {
 	struct tree_process key = { .pid = e->ppid };
 
@@ -130,9 +130,9 @@ static void spread(struct table *t)
 		int verdict;
 
 		while (e && e->verdict == UNDECIDED && steps++ < t->n)
-			e = parent_of(t, e);
+			e = table_parent(t, e);
 		verdict = e && e->verdict != UNDECIDED ? e->verdict : SPARED;
-		for (e = &t->e[i]; e && e->verdict == UNDECIDED; e = parent_of(t, e))
+		for (e = &t->e[i]; e && e->verdict == UNDECIDED; e = table_parent(t, e))
 			e->verdict = verdict;
 	}
 }
@@ -157,8 +157,8 @@ struct variable {
 };
 
 /* The next piece of an environment; fn is called with each value of the variable called name. */
-static void feed(struct variable *v, struct slice piece, const char *name,
-		 void (*fn)(void *ctx, const char *value), void *ctx)
+static void environ_feed(struct variable *v, struct slice piece, const char *name,
+			 void (*fn)(void *ctx, const char *value), void *ctx)
 {
 	size_t len = strlen(name);
 
@@ -186,7 +186,7 @@ static void each_value(pid_t pid, const char *name, void (*fn)(void *ctx, const 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && (n = read(fd, piece, sizeof(piece))) > 0)
-		feed(&v, (struct slice){ piece, (size_t)n }, name, fn, ctx);
+		environ_feed(&v, (struct slice){ piece, (size_t)n }, name, fn, ctx);
 }
 
 /* --- whose is it -------------------------------------------------------------------------------------------- */
@@ -199,7 +199,7 @@ struct orphan {
 	bool others; /* it names a session that lives */
 };
 
-static void on_session(void *ctx, const char *value)
+static void on_session_value(void *ctx, const char *value)
 {
 	struct orphan *o = ctx;
 
@@ -249,7 +249,7 @@ static bool runs_as(const struct tree_process *e, uid_t uid)
 	return uid && real_uid(e->pid) == uid;
 }
 
-static int target_of(const struct tree_process *e, struct orphan o)
+static int orphan_target(const struct tree_process *e, struct orphan o)
 {
 	const char *inside = session_inside(e->ppid, &o);
 
@@ -262,7 +262,7 @@ static int target_of(const struct tree_process *e, struct orphan o)
 		    (o.targets[i].from && in_group(e->pid, o.targets[i].session)))
 			return (int)i;
 	o.target = SPARED;
-	each_value(e->pid, TREE_SESSION_ENV, on_session, &o);
+	each_value(e->pid, TREE_SESSION_ENV, on_session_value, &o);
 	for (size_t i = 0; i < o.ntargets && o.target == SPARED; i++)
 		if (inside ? strcmp(inside, o.targets[i].session) == 0 :
 			     o.targets[i].strays && !o.others)
@@ -274,7 +274,7 @@ static int target_of(const struct tree_process *e, struct orphan o)
  * our children may be one of them that is not in it: it is left for the next round. */
 static int judge_child(const struct tree_process *e, struct orphan o, uint64_t since)
 {
-	int target = target_of(e, o);
+	int target = orphan_target(e, o);
 
 	if (target >= 0 && o.targets[target].from && !in_time(e, &o.targets[target]))
 		return SPARED;
@@ -310,7 +310,7 @@ static bool is_helper(pid_t pid, pid_t leader)
 
 static bool descends_from(struct table *t, const struct tree_process *e, pid_t leader)
 {
-	for (size_t steps = 0; e && steps < t->n; steps++, e = parent_of(t, e))
+	for (size_t steps = 0; e && steps < t->n; steps++, e = table_parent(t, e))
 		if (e->ppid == leader)
 			return true;
 	return false;
@@ -363,7 +363,7 @@ void tree_kill_sessions(pid_t root, struct tree_target *targets, size_t ntargets
 			targets[t.e[i].verdict].found += kill_one(&t.e[i]);
 }
 
-static int kill_all(struct table *t)
+static int table_kill(struct table *t)
 {
 	int found = 0;
 
@@ -393,7 +393,7 @@ int tree_kill_descendants(void)
 			t.e[i].verdict = 0;
 		else if (t.e[i].pid == getpid())
 			t.e[i].verdict = SPARED;
-	return kill_all(&t);
+	return table_kill(&t);
 }
 
 struct owned {
@@ -423,5 +423,5 @@ int tree_kill_owner(const char *mark)
 		if (o.yes)
 			t.e[i].verdict = 0;
 	}
-	return kill_all(&t);
+	return table_kill(&t);
 }

@@ -55,7 +55,7 @@ static void scan_drop(struct sweep_scan *c)
 	free(c);
 }
 
-static void *run(void *arg)
+static void *scan_run(void *arg)
 {
 	struct sweep_scan *c = arg;
 
@@ -65,7 +65,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void begin(void *ctx);
+static void scan_begin(void *ctx);
 
 /* The thread has ended, or is given up: the sessions it worked for are notified. */
 static void scan_over(struct sweeper *s, bool ended)
@@ -86,15 +86,15 @@ static void scan_over(struct sweeper *s, bool ended)
 		w->done(w->ctx, !ended || i == c->ntargets || c->targets[i].found == 0);
 	}
 	scan_drop(c);
-	loop_defer(s->loop, &s->task, begin, s);
+	loop_defer(s->loop, &s->task, scan_begin, s);
 }
 
-static void on_event(void *ctx, uint32_t events _unused_)
+static void on_scan_ended(void *ctx, uint32_t events _unused_)
 {
 	scan_over(ctx, true);
 }
 
-static void on_timeout(void *ctx)
+static void on_scan_timeout(void *ctx)
 {
 	scan_over(ctx, false);
 }
@@ -141,7 +141,7 @@ static struct sweep_scan *scan_new(struct sweeper *s)
 	return c;
 }
 
-static void begin(void *ctx)
+static void scan_begin(void *ctx)
 {
 	struct sweeper *s = ctx;
 	pthread_t thread;
@@ -155,16 +155,16 @@ static void begin(void *ctx)
 		list_del(&w->link);
 		list_add_tail(&s->scanned, &w->link);
 	}
-	s->io = (struct loop_io){ .fd = s->scan->event, .fn = on_event, .ctx = s };
+	s->io = (struct loop_io){ .fd = s->scan->event, .fn = on_scan_ended, .ctx = s };
 	/* without a descriptor or a thread it is done here: late is better than never */
 	if (s->scan->event < 0 || loop_io_set(s->loop, &s->io, EPOLLIN) < 0 ||
-	    thread_start_sized(&thread, SWEEP_STACK, run, s->scan) < 0) {
-		run(s->scan);
+	    thread_start_sized(&thread, SWEEP_STACK, scan_run, s->scan) < 0) {
+		scan_run(s->scan);
 		scan_over(s, true);
 		return;
 	}
 	pthread_detach(thread);
-	loop_timer_set(s->loop, &s->timer, SWEEP_SCAN_MS, on_timeout, s);
+	loop_timer_set(s->loop, &s->timer, SWEEP_SCAN_MS, on_scan_timeout, s);
 }
 
 struct sweeper *sweeper_new(struct loop *loop,
@@ -209,7 +209,7 @@ void sweep_ask(struct sweeper *s, struct sweep *w)
 		return;
 	w->asked = true;
 	list_add_tail(&s->waiting, &w->link);
-	loop_defer(s->loop, &s->task, begin, s);
+	loop_defer(s->loop, &s->task, scan_begin, s);
 }
 
 void sweep_forget(struct sweep *w)

@@ -38,7 +38,7 @@ static void reduce(struct __user_cap_data_struct *sets, const uint32_t *mask)
 	}
 }
 
-static int set_all(const uint32_t *mask)
+static int caps_set(const uint32_t *mask)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -62,7 +62,7 @@ int daemon_caps_keep(enum daemon_phase phase, struct err *e)
 		if (kept[i].until >= phase)
 			mask[kept[i].capability / WORD_BITS] |= 1u
 								<< kept[i].capability % WORD_BITS;
-	r = set_all(mask);
+	r = caps_set(mask);
 	return r < 0 ? err_set(e, r, 0, "CAPABILITIES", "cannot give up capabilities: %s",
 			       strerror(-r)) :
 		       0;

@@ -43,7 +43,7 @@ _printf_(3, 4) static void root_access_add(struct root_access *w, const char *ki
 }
 
 /* The file as NUL-terminated text; false: it is not there. One that may not be read is noted as unread. */
-static bool text_of(struct root_access *w, const char *path, struct buf *ret)
+static bool root_access_text(struct root_access *w, const char *path, struct buf *ret)
 {
 	int r = file_read(path, ROOT_ACCESS_FILE_MAX, ret);
 
@@ -62,7 +62,7 @@ static char *root_access_path(const struct root_access_user *u, const char *base
 }
 
 /* The next line with those that continue it joined; NULL at the end. Changes the text. */
-static char *next_line(char **rest)
+static char *take_joined_line(char **rest)
 {
 	char *line = *rest, *p = line, *out = line;
 
@@ -84,9 +84,9 @@ static void root_access_lines(struct root_access *w, const char *path,
 			      void (*fn)(void *ctx, char *line, const char *path), void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	char *rest = text_of(w, path, &b) ? b.data : NULL, *line;
+	char *rest = root_access_text(w, path, &b) ? b.data : NULL, *line;
 
-	while ((line = next_line(&rest)))
+	while ((line = take_joined_line(&rest)))
 		fn(ctx, line, path);
 }
 
@@ -130,8 +130,8 @@ static void read_groups(struct root_access *w, struct root_access_user *u)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	char *rest, *line, *f[4];
 
-	rest = text_of(w, path, &b) ? b.data : NULL;
-	while ((line = next_line(&rest)))
+	rest = root_access_text(w, path, &b) ? b.data : NULL;
+	while ((line = take_joined_line(&rest)))
 		if (fields_of(line, f, 4) == 4 &&
 		    (strcmp(f[2], u->gid) == 0 || lists(f[3], u->name)))
 			buf_add(&u->groups, f[0], strlen(f[0]) + 1);
@@ -160,11 +160,11 @@ static void read_accounts(struct root_access *w, struct root_access_user *u)
 	_cleanup_(freep) char *passwd = file_join(u->etc, "passwd"),
 			      *shadow = file_join(u->etc, "shadow");
 	_cleanup_(buf_done) struct buf b = { 0 }, hidden = { 0 };
-	const char *hashes = text_of(w, shadow, &hidden) ? hidden.data : NULL;
+	const char *hashes = root_access_text(w, shadow, &hidden) ? hidden.data : NULL;
 	char *rest, *line, *f[7];
 
-	rest = text_of(w, passwd, &b) ? b.data : NULL;
-	while ((line = next_line(&rest))) {
+	rest = root_access_text(w, passwd, &b) ? b.data : NULL;
+	while ((line = take_joined_line(&rest))) {
 		if (fields_of(line, f, 7) < 7)
 			continue;
 		if (strcmp(f[0], u->name) == 0) {
@@ -253,7 +253,7 @@ struct sudo {
 
 static void sudo_file(struct sudo *s, const char *path);
 
-static bool is_ours(const struct sudo *s, const char *word, size_t n)
+static bool names_agent(const struct sudo *s, const char *word, size_t n)
 {
 	const struct root_access_user *u = s->u;
 
@@ -287,7 +287,7 @@ static bool names_us(const struct sudo *s, const char *p, const char **ret)
 
 		p = skip_blanks(p);
 		n = strcspn(p, " \t,=:");
-		ours |= is_ours(s, p, n);
+		ours |= names_agent(s, p, n);
 		p = skip_blanks(p + n);
 		if (*p != ',')
 			break;

@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int invalid(struct err *e, const char *text, const char *why)
+static int uid_range_invalid(struct err *e, const char *text, const char *why)
 {
 	return err_field(e, "agent-uids", "OPTION_INVALID", "--agent-uids: '%s': %s", text, why);
 }
@@ -48,11 +48,11 @@ int uid_range_parse(const char *text, struct uid_range *ret, struct err *e)
 	if (!text || !*text)
 		return 0;
 	if (!take_uid(&at, &ret->first) || *at++ != '-' || !take_uid(&at, &ret->last) || *at)
-		return invalid(e, text, "it is FIRST-LAST, two numbers below 2147483648");
+		return uid_range_invalid(e, text, "it is FIRST-LAST, two numbers below 2147483648");
 	if (ret->first == 0 || ret->last < ret->first)
-		return invalid(e, text, "FIRST is at least 1 and not above LAST");
+		return uid_range_invalid(e, text, "FIRST is at least 1 and not above LAST");
 	if (ret->last - ret->first >= AGENT_UIDS_MAX)
-		return invalid(e, text, "it has too many uids");
+		return uid_range_invalid(e, text, "it has too many uids");
 	return 0;
 }
 
@@ -73,8 +73,8 @@ char *uid_range_name(uid_t uid, char name[UID_RANGE_NAME])
 }
 
 /* 1: this one is ours; 0: it is none of the range. */
-static int look_at(const struct uid_range *r, const char *kind, const char *name, uid_t id,
-		   bool whole, struct err *e)
+static int uid_range_check_id(const struct uid_range *r, const char *kind, const char *name,
+			      uid_t id, bool whole, struct err *e)
 {
 	char own[UID_RANGE_NAME];
 
@@ -125,8 +125,8 @@ static int count_users(const struct uid_range *r, unsigned *n, struct err *e)
 	setpwent();
 	while (found >= 0 && (error = getpwent_r(&pw, s.p, s.n, &got)) != ENOENT) {
 		found = error ? not_read(&s, error, "user", e) :
-				look_at(r, "user", pw.pw_name, pw.pw_uid, pw.pw_uid == pw.pw_gid,
-					e);
+				uid_range_check_id(r, "user", pw.pw_name, pw.pw_uid,
+						   pw.pw_uid == pw.pw_gid, e);
 		*n += found > 0;
 	}
 	endpwent();
@@ -142,7 +142,8 @@ static int count_groups(const struct uid_range *r, unsigned *n, struct err *e)
 	setgrent();
 	while (found >= 0 && (error = getgrent_r(&gr, s.p, s.n, &got)) != ENOENT) {
 		found = error ? not_read(&s, error, "group", e) :
-				look_at(r, "group", gr.gr_name, gr.gr_gid, !*gr.gr_mem, e);
+				uid_range_check_id(r, "group", gr.gr_name, gr.gr_gid, !*gr.gr_mem,
+						   e);
 		*n += found > 0;
 	}
 	endgrent();
@@ -164,8 +165,8 @@ int uid_range_look(const struct uid_range *r, unsigned *bare, struct err *e)
 
 /* --- the lock -------------------------------------------------------------------------------------------- */
 
-static int in_use(const struct uid_lock *l, const struct uid_range *range, struct flock want,
-		  struct err *e)
+static int uid_range_in_use(const struct uid_lock *l, const struct uid_range *range,
+			    struct flock want, struct err *e)
 {
 	char by[32] = "";
 
@@ -200,7 +201,7 @@ int uid_lock_take(struct uid_lock *l, const struct uid_range *range, struct err 
 	if (l->fd >= 0 && fcntl(l->fd, F_SETLK, &want) == 0)
 		return 0;
 	if (l->fd >= 0 && (errno == EAGAIN || errno == EACCES))
-		return in_use(l, range, want, e);
+		return uid_range_in_use(l, range, want, e);
 	without(range, strerror(errno));
 	return 0;
 }

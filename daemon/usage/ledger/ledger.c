@@ -88,7 +88,7 @@ static uint64_t begun_ms(int fd)
 }
 
 /* Continues where the last daemon ended. */
-static int take_up(struct ledger *l, struct err *e)
+static int ledger_take_up(struct ledger *l, struct err *e)
 {
 	const char *what = NULL;
 	int r = ledger_take_end(l, l->fd, l->path, &l->size, &what), have = r;
@@ -136,7 +136,7 @@ static struct ledger *ledger_new(struct loop *loop, const char *path, const char
 	return l;
 }
 
-static int open_all(struct ledger *l, struct err *e)
+static int ledger_open_files(struct ledger *l, struct err *e)
 {
 	/* First: it appends to the files, so their ends are final only after it. */
 	int r = ledger_restore(l, e);
@@ -150,7 +150,7 @@ static int open_all(struct ledger *l, struct err *e)
 	if (l->fd < 0)
 		return l->fd;
 	ledger_retention_open(l);
-	return take_up(l, e);
+	return ledger_take_up(l, e);
 }
 
 static int check_incarnation(const char *incarnation, struct err *e)
@@ -177,7 +177,7 @@ struct ledger *ledger_open(struct loop *loop, const char *path, const char *inca
 	if (*incarnation && check_incarnation(incarnation, e) < 0)
 		return NULL;
 	l = ledger_new(loop, path, incarnation);
-	if (open_all(l, e) < 0)
+	if (ledger_open_files(l, e) < 0)
 		return ledger_free(l);
 	ledger_rotate_clean(l);
 	begin_syncing(l);
@@ -238,7 +238,7 @@ static bool record_fits(struct slice record)
 	return true;
 }
 
-static bool is_empty(struct slice object)
+static bool object_is_empty(struct slice object)
 {
 	struct jiter it;
 	struct jval v;
@@ -246,9 +246,9 @@ static bool is_empty(struct slice object)
 	return !jiter_init(&it, (struct jval){ J_OBJECT, object }) || !jiter_next(&it, NULL, &v);
 }
 
-static int lay_out(struct ledger *l, struct slice record)
+static int record_lay_out(struct ledger *l, struct slice record)
 {
-	bool empty = is_empty(record);
+	bool empty = object_is_empty(record);
 	struct buf *b = &l->line;
 
 	buf_reset(b);
@@ -269,7 +269,7 @@ static int lay_out(struct ledger *l, struct slice record)
 
 /* One write. If only a part went out it is undone: the next daemon would cut it off, but readers of this one would
  * not. */
-static int put_line(struct ledger *l, struct slice line)
+static int ledger_write_line(struct ledger *l, struct slice line)
 {
 	ssize_t n;
 	int r;
@@ -296,12 +296,12 @@ uint64_t ledger_append(struct ledger *l, struct slice record)
 	if (!record_fits(record))
 		return 0;
 	ledger_rotate_for(l, record.n + HEAD_MAX);
-	l->error = lay_out(l, record);
+	l->error = record_lay_out(l, record);
 	line = buf_slice(&l->line);
 	if (!l->error)
 		l->error = sha256_of((struct slice){ line.p, line.n - 1 }, &d);
 	if (!l->error)
-		l->error = put_line(l, line);
+		l->error = ledger_write_line(l, line);
 	if (l->error) {
 		log_error("ledger", "cannot be written", "text", strerror(-l->error));
 		ledger_pressed(l);
@@ -366,7 +366,7 @@ struct ledger_pass {
 	bool stopped;
 };
 
-static bool pass_on(void *ctx, uint64_t n, struct slice line)
+static bool pass_line(void *ctx, uint64_t n, struct slice line)
 {
 	struct ledger_pass *p = ctx;
 
@@ -384,7 +384,7 @@ static int read_closed(const struct ledger *l, uint64_t first, uint64_t since,
 
 	if (fd < 0) /* the file is being removed */
 		return errno == ENOENT ? 0 : -errno;
-	return ledgerfile_read(fd, 0, since, pass_on, p, NULL);
+	return ledgerfile_read(fd, 0, since, pass_line, p, NULL);
 }
 
 int ledger_read(struct ledger *l, uint64_t since,
@@ -403,7 +403,7 @@ int ledger_read(struct ledger *l, uint64_t since,
 		if ((i + 1 < n ? l->set.closed[i + 1].first : first) > since + 1)
 			r = read_closed(l, l->set.closed[i].first, since, &p);
 	if (r == 0 && !p.stopped && size)
-		r = ledgerfile_read(fd, size, since, pass_on, &p, NULL);
+		r = ledgerfile_read(fd, size, since, pass_line, &p, NULL);
 	return r;
 }
 

@@ -44,7 +44,7 @@ static void new_check(struct ledger *l)
 	ledger_check_removed(l->audit.check, &l->retention.state.removed);
 }
 
-static int open_current(struct ledger *l)
+static int audit_open_file(struct ledger *l)
 {
 	struct ledger_audit *k = &l->audit;
 	_cleanup_(freep) char *path = k->first ? ledger_set_path(&l->set, k->first) : NULL;
@@ -105,7 +105,7 @@ static void audit(void *ctx)
 {
 	struct ledger *l = ctx;
 	struct ledger_audit *k = &l->audit;
-	int r = k->fd < 0 ? open_current(l) : 0;
+	int r = k->fd < 0 ? audit_open_file(l) : 0;
 
 	if (r == -ENOENT && l->retention.removal.busy) { /* ledger_audit_removed follows */
 		look_again(l);

@@ -61,7 +61,7 @@ _printf_(2, 3) static bool bad(struct ledger_check *c, const char *fmt, ...)
 
 /* --- turns, once each --------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(struct slice text, uint64_t more)
+static uint64_t id_hash(struct slice text, uint64_t more)
 {
 	struct sha256 d = { 0 };
 	uint64_t h;
@@ -85,7 +85,7 @@ static bool set_add(uint64_t *set, size_t cap, uint64_t h)
 }
 
 /* Adds h to the set. False: it was in the set. */
-static bool see(struct ledger_check *c, uint64_t h)
+static bool turn_see(struct ledger_check *c, uint64_t h)
 {
 	if (2 * c->nseen >= c->cseen) {
 		size_t cap = c->cseen ? 2 * c->cseen : 256;
@@ -116,9 +116,9 @@ static void forget_sessions(struct ledger_check *c)
 	c->nseen = c->cseen = 0;
 }
 
-static struct session_tally *tally_of(struct ledger_check *c, const char *session)
+static struct session_tally *session_tally_get(struct ledger_check *c, const char *session)
 {
-	struct list *bucket = &c->buckets[hash_of(slice_of(session), 0) % BUCKETS];
+	struct list *bucket = &c->buckets[id_hash(slice_of(session), 0) % BUCKETS];
 	struct session_tally *t;
 
 	list_each(have, bucket, struct session_tally, link)
@@ -206,11 +206,11 @@ static bool check_call(struct ledger_check *c, struct session_tally *t, struct s
 	return true;
 }
 
-static bool check_turn(struct ledger_check *c, struct session_tally *t, struct slice line)
+static bool check_turn_record(struct ledger_check *c, struct session_tally *t, struct slice line)
 {
 	uint64_t turn = jobj_uint(line, "turn"), calls = jobj_uint(line, "modelCalls");
 
-	if (!see(c, hash_of(slice_of(t->session), turn)))
+	if (!turn_see(c, id_hash(slice_of(t->session), turn)))
 		return bad(c, "turn %llu of session %.40s is recorded twice",
 			   (unsigned long long)turn, t->session);
 	if (calls && t->call_turn == turn && t->calls > calls)
@@ -219,7 +219,7 @@ static bool check_turn(struct ledger_check *c, struct session_tally *t, struct s
 	return check_sums(c, t, line);
 }
 
-static bool check_content(struct ledger_check *c, struct slice line)
+static bool check_record(struct ledger_check *c, struct slice line)
 {
 	_cleanup_(freep) char *session = NULL;
 	struct jval type = jobj_get(line, "type");
@@ -227,8 +227,9 @@ static bool check_content(struct ledger_check *c, struct slice line)
 	if (jstr_decode(jobj_get(line, "sessionId"), RPC_ID_MAX, &session) < 0)
 		return true; /* of an unknown kind */
 	if (jstr_is(type, "turn"))
-		return check_turn(c, tally_of(c, session), line);
-	return jstr_is(type, "model_call") ? check_call(c, tally_of(c, session), line) : true;
+		return check_turn_record(c, session_tally_get(c, session), line);
+	return jstr_is(type, "model_call") ? check_call(c, session_tally_get(c, session), line) :
+					     true;
 }
 
 /* --- the chain ------------------------------------------------------------------------------------------------ */
@@ -240,7 +241,7 @@ static bool reaches(const struct ledger_anchor *a, uint64_t n)
 }
 
 /* Where a ledger without its older files begins. */
-static bool check_first(struct ledger_check *c, const struct ledger_head *h)
+static bool check_chain_begin(struct ledger_check *c, const struct ledger_head *h)
 {
 	const struct ledger_anchor *before = c->anchor.n == h->n - 1 ? &c->anchor : &c->removed;
 
@@ -266,7 +267,7 @@ static bool check_chain(struct ledger_check *c, const struct ledger_head *h)
 
 	if (first) {
 		c->report->first = h->n;
-		if (!check_first(c, h))
+		if (!check_chain_begin(c, h))
 			return false;
 	} else if (h->n != c->n + 1) {
 		return bad(c, "n is %llu where %llu was due", (unsigned long long)h->n,
@@ -315,7 +316,7 @@ bool ledger_check_line(struct ledger_check *c, struct slice line, int kind)
 	c->report->records++;
 	c->report->last = h.n;
 	memcpy(c->report->digest, c->digest, sizeof(c->digest));
-	return check_anchor(c) && (c->chain_only || check_content(c, line));
+	return check_anchor(c) && (c->chain_only || check_record(c, line));
 }
 
 void ledger_check_torn(struct ledger_check *c)

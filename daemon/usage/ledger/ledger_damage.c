@@ -165,7 +165,7 @@ static int open_for_ends(const char *path)
 }
 
 /* The file that is written to, if its name will be that. */
-static int open_current(const struct ledger *l, const char *path)
+static int open_written_to(const struct ledger *l, const char *path)
 {
 	_cleanup_(closep) int fd = open_for_ends(l->path);
 	uint64_t first = fd < 0 ? 0 : ledgerfile_first(fd);
@@ -174,13 +174,13 @@ static int open_current(const struct ledger *l, const char *path)
 	return closed && strcmp(closed, path) == 0 ? TAKE_FD(fd) : -ENOENT;
 }
 
-static int open_named(void *ctx, const char *name)
+static int open_by_name(void *ctx, const char *name)
 {
 	const struct ledger *l = ctx;
 	_cleanup_(freep) char *path = file_join(l->set.dir, name);
 	int fd = *name == '/' || strstr(name, "..") ? -ENOENT : open_for_ends(path);
 
-	return fd == -ENOENT ? open_current(l, path) : fd;
+	return fd == -ENOENT ? open_written_to(l, path) : fd;
 }
 
 int ledger_restore(struct ledger *l, struct err *e)
@@ -188,7 +188,7 @@ int ledger_restore(struct ledger *l, struct err *e)
 	_cleanup_(freep) char *ahead = ledger_set_beside(&l->set, ".ahead");
 	struct usage_ahead_replay found;
 	char files[32];
-	int r = usage_ahead_restore(ahead, open_named, l, &found);
+	int r = usage_ahead_restore(ahead, open_by_name, l, &found);
 
 	if (r < 0)
 		return err_set(e, r, 0, "LEDGER", "what %s holds cannot be put back: %s", ahead,

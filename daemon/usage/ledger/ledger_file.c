@@ -27,7 +27,7 @@
 /* --- a line ----------------------------------------------------------------------------------------------- */
 
 /* Canonical: no leading zero, so that a number is written in one way only. */
-static bool take_number(struct slice *s, uint64_t *ret)
+static bool head_take_number(struct slice *s, uint64_t *ret)
 {
 	bool zero = slice_starts(*s, "0");
 
@@ -54,7 +54,7 @@ static bool take_quoted(struct slice *s, struct slice *ret)
 	return true;
 }
 
-static bool take_digest(struct slice *s, struct slice *ret)
+static bool head_take_digest(struct slice *s, struct slice *ret)
 {
 	*ret = SLICE_NONE;
 	if (slice_skip(s, "null"))
@@ -71,10 +71,10 @@ bool ledger_head_parse(struct slice line, struct ledger_head *ret)
 {
 	struct slice s = line;
 
-	if (!slice_skip(&s, "{\"v\":1,\"n\":") || !take_number(&s, &ret->n) ||
+	if (!slice_skip(&s, "{\"v\":1,\"n\":") || !head_take_number(&s, &ret->n) ||
 	    !slice_skip(&s, ",\"incarnation\":") || !take_quoted(&s, &ret->incarnation) ||
 	    !ledger_incarnation_valid(ret->incarnation) || !slice_skip(&s, ",\"prevDigest\":") ||
-	    !take_digest(&s, &ret->prev_digest))
+	    !head_take_digest(&s, &ret->prev_digest))
 		return false;
 	ret->size = line.n - s.n;
 	return s.n && (s.p[0] == ',' || s.p[0] == '}');
@@ -127,7 +127,7 @@ void ledger_lines_done(struct ledger_lines *l)
 }
 
 /* Bytes read, 0 at the end of the file. */
-static ssize_t fill(struct ledger_lines *l)
+static ssize_t ledger_lines_fill(struct ledger_lines *l)
 {
 	ssize_t n;
 	int r = buf_reserve(&l->b, l->chunk);
@@ -167,7 +167,7 @@ int ledger_lines_next(struct ledger_lines *l, struct slice *line)
 			buf_reset(&l->b);
 			seen = 0;
 		}
-		n = fill(l);
+		n = ledger_lines_fill(l);
 		if (n <= 0)
 			return (int)n;
 	}

@@ -64,7 +64,7 @@ static void on_mark(void *ctx)
 	loop_job_start(l->loop, &l->retention.mark, run_mark, on_marked, l);
 }
 
-static void mark(struct ledger *l)
+static void retention_mark(struct ledger *l)
 {
 	if (l->retention.fd < 0 || store_state(l) < 0)
 		return;
@@ -79,7 +79,7 @@ void ledger_asked(struct ledger *l, uint64_t since)
 	if (since <= s->read || since > s->handed)
 		return;
 	s->read = since;
-	mark(l);
+	retention_mark(l);
 }
 
 void ledger_handed(struct ledger *l, uint64_t since, uint64_t to)
@@ -89,12 +89,12 @@ void ledger_handed(struct ledger *l, uint64_t since, uint64_t to)
 	if (since > s->handed || to <= s->handed)
 		return;
 	s->handed = to;
-	mark(l);
+	retention_mark(l);
 }
 
 /* --- what is to go ------------------------------------------------------------------------------------------ */
 
-static bool has_room(const struct ledger *l)
+static bool ledger_has_space(const struct ledger *l)
 {
 	struct statvfs v;
 
@@ -270,7 +270,7 @@ void ledger_retention_check(struct ledger *l)
 
 	if (k->fd < 0 || k->held || k->removal.busy)
 		return;
-	k->pressed = k->pressed && !has_room(l);
+	k->pressed = k->pressed && !ledger_has_space(l);
 	if (wants_next(l))
 		ledger_rotate(l);
 	why = why_remove(l);
@@ -284,7 +284,7 @@ static void on_timer(void *ctx)
 {
 	struct ledger *l = ctx;
 
-	l->retention.pressed = !has_room(l);
+	l->retention.pressed = !ledger_has_space(l);
 	ledger_retention_check(l);
 }
 
@@ -374,20 +374,20 @@ void ledger_count(const struct ledger *l, struct ledger_counts *ret)
  *	usage.jsonl.tmp -> usage.jsonl
  *	fdatasync of the old one, the new one, and their names: in the thread; a wait for a record waits for all of it
  */
-static char *next_path(const struct ledger *l)
+static char *next_file_path(const struct ledger *l)
 {
 	return ledger_set_beside(&l->set, ".jsonl.tmp");
 }
 
 void ledger_rotate_clean(struct ledger *l)
 {
-	_cleanup_(freep) char *next = next_path(l);
+	_cleanup_(freep) char *next = next_file_path(l);
 
 	unlink(next);
 }
 
 /* Never replaces another file; not every file system has a flag for that. */
-static int move(const char *from, const char *to)
+static int rename_new(const char *from, const char *to)
 {
 	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
 		return 0;
@@ -398,20 +398,20 @@ static int move(const char *from, const char *to)
 	return rename(from, to) < 0 ? -errno : 0;
 }
 
-static int put_in_place(struct ledger *l, const char *next)
+static int next_file_put(struct ledger *l, const char *next)
 {
 	_cleanup_(freep) char *closed = ledger_set_path(&l->set, l->first);
-	int r = move(l->path, closed);
+	int r = rename_new(l->path, closed);
 
 	if (r < 0)
 		return r;
-	r = move(next, l->path);
-	if (r < 0 && move(closed, l->path) < 0)
+	r = rename_new(next, l->path);
+	if (r < 0 && rename_new(closed, l->path) < 0)
 		l->misnamed = true; /* writing goes on in it, and the next start finds it */
 	return r;
 }
 
-static void on_closed(void *ctx, int error)
+static void on_closed_durable(void *ctx, int error)
 {
 	struct ledger *l = ctx;
 
@@ -434,12 +434,12 @@ static void take_next(struct ledger *l, int fd)
 	l->first = l->last + 1;
 	l->begun_ms = c.ended_ms;
 	ledger_wait_cancel(&l->closed);
-	ledger_sync(l, &l->closed, on_closed, l);
+	ledger_sync(l, &l->closed, on_closed_durable, l);
 }
 
 int ledger_rotate(struct ledger *l)
 {
-	_cleanup_(freep) char *next = next_path(l);
+	_cleanup_(freep) char *next = next_file_path(l);
 	struct err e = { 0 };
 	int r, fd;
 
@@ -449,7 +449,7 @@ int ledger_rotate(struct ledger *l)
 	fd = ledger_open_file(next, O_CREAT | O_EXCL, &e);
 	if (fd < 0)
 		return fd;
-	r = put_in_place(l, next);
+	r = next_file_put(l, next);
 	if (r < 0) {
 		close(fd);
 		unlink(next);

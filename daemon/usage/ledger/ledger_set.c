@@ -62,7 +62,7 @@ char *ledger_set_path(const struct ledger_set *s, uint64_t first)
 }
 
 /* The number in a closed file's name; 0: it is none. */
-static uint64_t number_of(const struct ledger_set *s, const char *name)
+static uint64_t closed_number(const struct ledger_set *s, const char *name)
 {
 	struct slice rest = slice_of(name);
 	uint64_t n = 0;
@@ -105,7 +105,7 @@ int ledger_set_list(struct ledger_set *s)
 	s->n = 0;
 	free(TAKE_PTR(s->closed));
 	while ((e = readdir(d))) {
-		struct ledger_closed c = { .first = number_of(s, e->d_name) };
+		struct ledger_closed c = { .first = closed_number(s, e->d_name) };
 
 		if (!c.first || fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
 		    !S_ISREG(sb.st_mode))
@@ -123,7 +123,7 @@ int ledger_set_list(struct ledger_set *s)
 
 /* --- the state -------------------------------------------------------------------------------------------- */
 
-static bool take_number(struct slice line, const char *key, uint64_t *ret)
+static bool state_take_number(struct slice line, const char *key, uint64_t *ret)
 {
 	int64_t n;
 
@@ -133,14 +133,15 @@ static bool take_number(struct slice line, const char *key, uint64_t *ret)
 	return true;
 }
 
-static bool take_state(struct slice line, struct ledger_state *ret)
+static bool ledger_state_take(struct slice line, struct ledger_state *ret)
 {
 	_cleanup_(freep) char *removed = NULL;
 	struct jval v = jobj_get(line, "removed");
 	uint64_t version;
 
-	if (!take_number(line, "v", &version) || version != 1 ||
-	    !take_number(line, "read", &ret->read) || !take_number(line, "handed", &ret->handed))
+	if (!state_take_number(line, "v", &version) || version != 1 ||
+	    !state_take_number(line, "read", &ret->read) ||
+	    !state_take_number(line, "handed", &ret->handed))
 		return false;
 	if (v.type == J_NONE)
 		return true;
@@ -157,7 +158,7 @@ int ledger_state_load(int fd, struct ledger_state *ret)
 		return n < 0 ? -errno : 0;
 	if (n == LEDGER_STATE_SIZE && text[n - 1] == '\n' &&
 	    jscan_object((struct slice){ text, (size_t)n - 1 }, NULL, 0) == JSCAN_OK &&
-	    take_state((struct slice){ text, (size_t)n - 1 }, ret))
+	    ledger_state_take((struct slice){ text, (size_t)n - 1 }, ret))
 		return 0;
 	*ret = (struct ledger_state){ 0 };
 	return -EBADMSG;
@@ -204,7 +205,7 @@ int ledger_state_store(int fd, const struct ledger_state *s)
 /* A daemon would have to close a file within each of them. */
 #define LIST_TRIES 20
 
-static int add(struct ledger_files *f, const char *path)
+static int ledger_files_add(struct ledger_files *f, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
@@ -230,7 +231,7 @@ void ledger_files_done(struct ledger_files *f)
 	*f = (struct ledger_files){ 0 };
 }
 
-static uint64_t newest(const struct ledger_set *s)
+static uint64_t newest_closed(const struct ledger_set *s)
 {
 	return s->n ? s->closed[s->n - 1].first : 0;
 }
@@ -240,23 +241,23 @@ static int try_set(struct ledger_files *f, struct ledger_set *s)
 {
 	_cleanup_(freep) char *current = ledger_set_path(s, 0);
 	int r = ledger_set_list(s);
-	uint64_t before = newest(s);
+	uint64_t before = newest_closed(s);
 
 	for (size_t i = 0; r == 0 && i < s->n; i++) {
 		_cleanup_(freep) char *path = ledger_set_path(s, s->closed[i].first);
 
-		r = add(f, path);
+		r = ledger_files_add(f, path);
 		r = r == -ENOENT ? -EAGAIN : r;
 	}
 	if (r < 0)
 		return r;
-	r = add(f, current);
+	r = ledger_files_add(f, current);
 	if (r == -ENOENT && !s->n)
 		return -EISDIR;
 	if (r < 0 && r != -ENOENT) /* killed while it closed one: the next start makes a new one */
 		return r;
 	r = ledger_set_list(s);
-	return r == 0 && newest(s) != before ? -EAGAIN : r;
+	return r == 0 && newest_closed(s) != before ? -EAGAIN : r;
 }
 
 /* Read after the files: a file before the mark may still be there, and none after it is missing. */
@@ -288,7 +289,7 @@ static int add_set(struct ledger_files *f, const char *dir)
 	return r;
 }
 
-static bool is_dir(const char *path)
+static bool path_is_dir(const char *path)
 {
 	struct stat sb;
 
@@ -304,7 +305,7 @@ int ledger_files_open(struct ledger_files *ret, const char *paths, struct err *e
 		size_t n = strcspn(paths, "\n");
 		_cleanup_(freep) char *path = xstrndup(paths, n);
 
-		r = is_dir(path) ? add_set(ret, path) : add(ret, path);
+		r = path_is_dir(path) ? add_set(ret, path) : ledger_files_add(ret, path);
 		if (r < 0)
 			err_set(e, r, 0, "LEDGER", "%s: %s", path,
 				r == -EISDIR ? "there is no usage ledger in it" : strerror(-r));

@@ -60,7 +60,7 @@ static bool idle(const struct synced_file *f)
 }
 
 /* One that is not followed yet takes a free place, or that of an idle one. NULL: there is none. */
-static struct synced_file *follow(struct synced *s, const char *name)
+static struct synced_file *synced_follow(struct synced *s, const char *name)
 {
 	struct synced_file *f = NULL;
 
@@ -80,7 +80,7 @@ static struct synced_file *follow(struct synced *s, const char *name)
 }
 
 /* Another file has taken its name. */
-static void forget(struct synced_file *f)
+static void synced_file_reset(struct synced_file *f)
 {
 	closep(&f->fd);
 	f->based = f->ahead = false;
@@ -106,12 +106,12 @@ static int add_other(struct synced *s, int fd)
 
 int synced_also(struct synced *s, const struct sync_also *also)
 {
-	struct synced_file *f = also->name ? follow(s, also->name) : NULL;
+	struct synced_file *f = also->name ? synced_follow(s, also->name) : NULL;
 
 	if (!f || (also->fresh && f->running))
 		return add_other(s, also->fd);
 	if (also->fresh)
-		forget(f);
+		synced_file_reset(f);
 	if (f->fd < 0)
 		f->fd = own(also->fd);
 	if (f->fd < 0)
@@ -175,7 +175,7 @@ static bool can_be_ahead(const struct synced *s, const struct usage_ahead *a)
 	return usage_ahead_fits(a, need);
 }
 
-static void take(struct sync_job *j, struct synced_file *f, bool also)
+static void job_take_file(struct sync_job *j, struct synced_file *f, bool also)
 {
 	bool due = j->ahead ? f->wanted && f->to > f->until : f->wanted || f->ahead || also;
 
@@ -193,9 +193,9 @@ void sync_job_take(struct synced *s, const struct usage_ahead *a, struct sync_jo
 	ret->ahead = can_be_ahead(s, a);
 	ret->n = 0;
 	for (size_t i = 0; i < s->n; i++)
-		take(ret, &s->file[i], false);
+		job_take_file(ret, &s->file[i], false);
 	/* Last, because sync_files syncs the pieces in this order. */
-	take(ret, &s->main, true);
+	job_take_file(ret, &s->main, true);
 	ret->others = TAKE_PTR(s->others);
 	ret->nothers = s->nothers;
 	ret->old = s->old;
@@ -257,7 +257,7 @@ int sync_job_run(const struct sync_job *j, struct usage_ahead *a)
 }
 
 /* The job has made it durable: it is not needed any more, unless another has taken its place meanwhile. */
-static void drop(int *fd, int synced)
+static void drop_synced(int *fd, int synced)
 {
 	if (*fd < 0 || *fd != synced)
 		return;
@@ -280,8 +280,8 @@ void sync_job_end(struct synced *s, struct sync_job *j, int result)
 	close_others(&j->others, &j->nothers);
 	if (result < 0)
 		return;
-	drop(&s->old, j->old);
-	drop(&s->dirfd, j->dirfd);
+	drop_synced(&s->old, j->old);
+	drop_synced(&s->dirfd, j->dirfd);
 	end_file(&s->main, j->ahead);
 	for (size_t i = 0; i < s->n; i++) {
 		end_file(&s->file[i], j->ahead);

@@ -50,9 +50,9 @@ struct syncer {
 	int result;
 };
 
-static void advance(void *ctx);
+static void syncer_advance(void *ctx);
 static void on_worker_done(void *ctx, uint32_t events);
-static void start(struct syncer *s);
+static void sync_start(struct syncer *s);
 
 static bool fs_in_memory(int fd)
 {
@@ -78,7 +78,7 @@ struct syncer *syncer_new(struct loop *loop, const struct syncer_spec *spec)
 
 /* --- the thread ------------------------------------------------------------------------------------------- */
 
-static void *work(void *ctx)
+static void *syncer_work(void *ctx)
 {
 	struct syncer *s = ctx;
 	uint64_t one = 1;
@@ -118,7 +118,8 @@ static bool thread_ready(struct syncer *s)
 		return false;
 	pthread_mutex_init(&s->mutex, NULL);
 	pthread_cond_init(&s->cond, NULL);
-	if (loop_io_set(s->loop, &s->io, EPOLLIN) == 0 && thread_start(&s->thread, work, s) == 0) {
+	if (loop_io_set(s->loop, &s->io, EPOLLIN) == 0 &&
+	    thread_start(&s->thread, syncer_work, s) == 0) {
 		s->threaded = true;
 		return true;
 	}
@@ -151,7 +152,7 @@ static void move_all(struct list *from, struct list *to)
 }
 
 /* A waiter may be freed in its callback, and others with it: one at a time, from the head. */
-static void answer_all(struct list *waiters, int error)
+static void waiters_answer(struct list *waiters, int error)
 {
 	while (!list_empty(waiters)) {
 		struct syncer_wait *w = list_first(waiters, struct syncer_wait, link);
@@ -162,17 +163,17 @@ static void answer_all(struct list *waiters, int error)
 }
 
 /* Files that have pieces in usage.ahead are held open, and a file that is removed keeps its blocks so long. */
-static void settle(void *ctx)
+static void syncer_settle(void *ctx)
 {
 	struct syncer *s = ctx;
 
 	s->files.settle = s->dirty = true;
 	if (s->state == SYNC_IDLE)
-		start(s);
+		sync_start(s);
 }
 
 /* In the thread, once nobody waits. */
-static void prepare(struct syncer *s)
+static void syncer_prepare(struct syncer *s)
 {
 	if (!s->threaded || s->error || usage_ahead_ready(&s->ahead) ||
 	    s->syncs < USAGE_AHEAD_AFTER || clock_mono_ms() < s->prepare_at)
@@ -196,7 +197,7 @@ static void prepared(struct syncer *s, int result)
 		 "text", strerror(-result));
 }
 
-static void finish(struct syncer *s, int result)
+static void sync_finished(struct syncer *s, int result)
 {
 	s->state = SYNC_IDLE;
 	s->syncs++;
@@ -204,16 +205,16 @@ static void finish(struct syncer *s, int result)
 	if (result < 0 && !s->error)
 		s->error = result;
 	if (synced_ahead(&s->files) && !s->settle_timer.due)
-		loop_timer_set(s->loop, &s->settle_timer, USAGE_AHEAD_SETTLE_MS, settle, s);
-	answer_all(&s->running, s->error);
+		loop_timer_set(s->loop, &s->settle_timer, USAGE_AHEAD_SETTLE_MS, syncer_settle, s);
+	waiters_answer(&s->running, s->error);
 }
 
-static void go_on(struct syncer *s)
+static void syncer_continue(struct syncer *s)
 {
 	if (!list_empty(&s->waiting))
-		loop_defer(s->loop, &s->task, advance, s);
+		loop_defer(s->loop, &s->task, syncer_advance, s);
 	else if (s->state == SYNC_IDLE)
-		prepare(s);
+		syncer_prepare(s);
 }
 
 static void on_worker_done(void *ctx, uint32_t events _unused_)
@@ -227,35 +228,35 @@ static void on_worker_done(void *ctx, uint32_t events _unused_)
 	pthread_mutex_lock(&s->mutex);
 	result = s->result;
 	pthread_mutex_unlock(&s->mutex);
-	(s->state == SYNC_PREPARING ? prepared : finish)(s, result);
-	go_on(s);
+	(s->state == SYNC_PREPARING ? prepared : sync_finished)(s, result);
+	syncer_continue(s);
 }
 
 /* One sync for all that wait now. */
-static void start(struct syncer *s)
+static void sync_start(struct syncer *s)
 {
 	move_all(&s->waiting, &s->running);
 	if (s->error || !s->dirty) {
-		answer_all(&s->running, s->error);
+		waiters_answer(&s->running, s->error);
 		return;
 	}
 	s->dirty = false;
 	s->state = SYNC_RUNNING;
 	sync_job_take(&s->files, &s->ahead, &s->job);
 	if (s->in_memory)
-		finish(s, 0);
+		sync_finished(s, 0);
 	else if (thread_ready(s))
 		give_order(s, ORDER_SYNC);
 	else
-		finish(s, sync_job_run(&s->job, &s->ahead));
+		sync_finished(s, sync_job_run(&s->job, &s->ahead));
 }
 
-static void advance(void *ctx)
+static void syncer_advance(void *ctx)
 {
 	struct syncer *s = ctx;
 
 	if (s->state == SYNC_IDLE && !list_empty(&s->waiting))
-		start(s);
+		sync_start(s);
 }
 
 bool syncer_may_switch(const struct syncer *s)
@@ -294,7 +295,7 @@ void syncer_wait(struct syncer *s, struct syncer_wait *w, void (*done)(void *ctx
 {
 	*w = (struct syncer_wait){ .done = done, .ctx = ctx };
 	list_add_tail(&s->waiting, &w->link);
-	loop_defer(s->loop, &s->task, advance, s);
+	loop_defer(s->loop, &s->task, syncer_advance, s);
 }
 
 /* Also allowed if w never waited (all zeros) or was answered. */
@@ -348,7 +349,7 @@ struct syncer *syncer_free(struct syncer *s)
 	/* The thread is joined: `job` and `ahead` belong to this thread from here on. */
 	usage_ahead_done(&s->ahead, settle_last(s) == 0);
 	move_all(&s->waiting, &s->running);
-	answer_all(&s->running, -ECANCELED);
+	waiters_answer(&s->running, -ECANCELED);
 	sync_job_end(&s->files, &s->job, -ECANCELED);
 	synced_done(&s->files);
 	free(s);

@@ -95,7 +95,7 @@ static int write_durably(struct usage_ahead *a, size_t n)
 }
 
 /* What a daemon before this one has made, whose blocks are all there. */
-static int take_file(struct usage_ahead *a)
+static int ahead_take_file(struct usage_ahead *a)
 {
 	struct stat sb;
 	int fd = open_direct(a->path, 0);
@@ -110,7 +110,7 @@ static int take_file(struct usage_ahead *a)
 }
 
 /* In pieces, so that not all of the frame's memory is touched for it. */
-static int fill(struct usage_ahead *a)
+static int ahead_fill(struct usage_ahead *a)
 {
 	memset(a->frame, 0, FILL_BYTES);
 	for (off_t at = 0; at < (off_t)USAGE_AHEAD_BYTES; at += (off_t)FILL_BYTES) {
@@ -130,7 +130,7 @@ static bool room_for_it(int fd)
 }
 
 /* It gets its name when its blocks are there. */
-static int make_file(struct usage_ahead *a)
+static int ahead_make_file(struct usage_ahead *a)
 {
 	char path[PATH_MAX];
 	int r;
@@ -141,7 +141,7 @@ static int make_file(struct usage_ahead *a)
 	a->fd = open_direct(path, O_CREAT | O_EXCL);
 	if (a->fd < 0)
 		return a->fd;
-	r = room_for_it(a->fd) ? fill(a) : -ENOSPC;
+	r = room_for_it(a->fd) ? ahead_fill(a) : -ENOSPC;
 	if (r == 0 && rename(path, a->path) < 0)
 		r = -errno;
 	if (r == 0)
@@ -157,9 +157,9 @@ int usage_ahead_prepare(struct usage_ahead *a)
 	a->at = 0;
 	if (getrandom(&a->salt, sizeof(a->salt), 0) != sizeof(a->salt))
 		return -EIO;
-	a->fd = take_file(a);
+	a->fd = ahead_take_file(a);
 	if (a->fd < 0)
-		r = make_file(a);
+		r = ahead_make_file(a);
 	if (r < 0)
 		closep(&a->fd);
 	return r;
@@ -194,22 +194,22 @@ bool usage_ahead_fits(const struct usage_ahead *a, size_t need)
 	return n <= USAGE_AHEAD_FRAME_MAX && a->at + (off_t)n <= (off_t)USAGE_AHEAD_BYTES;
 }
 
-static void add(struct usage_ahead *a, const void *p, size_t n)
+static void frame_append(struct usage_ahead *a, const void *p, size_t n)
 {
 	memcpy(a->frame + a->used, p, n);
 	a->used += n;
 }
 
 /* Context and bytes come from the file itself: what was appended is in the page cache. */
-static int add_piece(struct usage_ahead *a, const struct usage_ahead_piece *p)
+static int frame_add_piece(struct usage_ahead *a, const struct usage_ahead_piece *p)
 {
 	size_t n = context_of(p) + (size_t)(p->to - p->from);
 	struct usage_ahead_entry e = { (uint64_t)p->from, (uint32_t)(p->to - p->from),
 				       (uint16_t)strlen(p->name), (uint16_t)context_of(p) };
 	ssize_t got;
 
-	add(a, &e, sizeof(e));
-	add(a, p->name, e.name);
+	frame_append(a, &e, sizeof(e));
+	frame_append(a, p->name, e.name);
 	got = RETRY(pread(p->fd, a->frame + a->used, n, p->from - e.context));
 	a->used += n;
 	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EIO;
@@ -231,7 +231,7 @@ int usage_ahead_put(struct usage_ahead *a, const struct usage_ahead_piece *piece
 
 	a->used = sizeof(struct usage_ahead_head);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = add_piece(a, &pieces[i]);
+		r = frame_add_piece(a, &pieces[i]);
 	if (r == 0) {
 		end_frame(a);
 		r = write_durably(a, whole_blocks(a->used));

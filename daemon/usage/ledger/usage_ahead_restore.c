@@ -39,7 +39,7 @@ struct usage_ahead_part {
 
 /* --- frames ----------------------------------------------------------------------------------------------- */
 
-static bool follows(const struct usage_ahead_reading *r, const struct usage_ahead_head *h)
+static bool frame_follows(const struct usage_ahead_reading *r, const struct usage_ahead_head *h)
 {
 	return memcmp(h->magic, USAGE_AHEAD_MAGIC, sizeof(h->magic)) == 0 &&
 	       h->bytes >= sizeof(*h) && h->bytes <= USAGE_AHEAD_FRAME_MAX && h->seq &&
@@ -51,7 +51,7 @@ static bool next_frame(struct usage_ahead_reading *r, size_t *ret)
 {
 	struct usage_ahead_head h, zero;
 
-	if (file_read_at(r->fd, &h, sizeof(h), r->at) < 0 || !follows(r, &h) ||
+	if (file_read_at(r->fd, &h, sizeof(h), r->at) < 0 || !frame_follows(r, &h) ||
 	    file_read_at(r->fd, r->frame, h.bytes, r->at) < 0)
 		return false;
 	zero = h;
@@ -88,7 +88,7 @@ static bool take_part(struct slice *s, struct usage_ahead_part *ret)
 
 /* --- files ------------------------------------------------------------------------------------------------ */
 
-static struct usage_ahead_target *target_of(struct usage_ahead_reading *r, struct slice name)
+static struct usage_ahead_target *restore_target(struct usage_ahead_reading *r, struct slice name)
 {
 	struct usage_ahead_target *t;
 
@@ -102,7 +102,7 @@ static struct usage_ahead_target *target_of(struct usage_ahead_reading *r, struc
 }
 
 /* The end of what was written to it: a stopped machine may leave blocks that never got their bytes. -errno. */
-static off_t end_of(int fd, off_t not_below)
+static off_t written_end(int fd, off_t not_below)
 {
 	char block[USAGE_AHEAD_BLOCK];
 	struct stat sb;
@@ -163,13 +163,13 @@ static bool is_none(int error)
 
 static int restore_part(struct usage_ahead_reading *r, const struct usage_ahead_part *p)
 {
-	struct usage_ahead_target *t = target_of(r, (struct slice){ p->name, p->e.name });
+	struct usage_ahead_target *t = restore_target(r, (struct slice){ p->name, p->e.name });
 	off_t at = (off_t)p->e.offset, end;
 	int e;
 
 	if (t->fd < 0)
 		return is_none(t->fd) ? 0 : t->fd;
-	end = end_of(t->fd, at);
+	end = written_end(t->fd, at);
 	if (end < 0)
 		return (int)end;
 	if (end >= at + (off_t)p->e.bytes)
