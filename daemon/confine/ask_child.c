@@ -43,8 +43,8 @@ static pid_t child_begin(bool shares, int (*answer)(const void *ctx, int to), co
 	return pid;
 }
 
-static int child_ask(bool shares, int (*answer)(const void *ctx, int to), const void *ctx,
-		     void *ret, size_t size)
+int ask_child(bool shares, int (*answer)(const void *ctx, int to), const void *ctx, void *ret,
+	      size_t size)
 {
 	_cleanup_(closep) int from = -1, to = -1;
 	int ends[2], r;
@@ -63,15 +63,4 @@ static int child_ask(bool shares, int (*answer)(const void *ctx, int to), const 
 	closep(&from); /* it does not wait for us if it has more */
 	r = exit_error(pid);
 	return r < 0 ? r : (int)n;
-}
-
-int ask_child(int (*answer)(const void *ctx, int to), const void *ctx, void *ret, size_t size)
-{
-	return child_ask(false, answer, ctx, ret, size);
-}
-
-int ask_child_briefly(int (*answer)(const void *ctx, int to), const void *ctx, void *ret,
-		      size_t size)
-{
-	return child_ask(true, answer, ctx, ret, size);
 }

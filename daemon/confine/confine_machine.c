@@ -2,7 +2,7 @@
  * confine_machine.c - probes once which confinement features the kernel and the rights of the
  * daemon provide.
  *
- * The vforked child shares the memory of the daemon until it exits (ask_child_briefly). Each
+ * The vforked child shares the memory of the daemon until it exits (ask_child). Each
  * attempt is therefore a plain system call, and the results return through a pipe.
  * SECCOMP_GET_ACTION_AVAIL asks for a listener without installing one. If the child itself fails,
  * every feature counts as missing, with that errno.
@@ -89,7 +89,7 @@ const char *confine_machine_missing(enum machine_part part)
 	int errors[MACHINE_PARTS], r;
 
 	if (!asked) {
-		r = ask_child_briefly(try_all, NULL, errors, sizeof(errors));
+		r = ask_child(true, try_all, NULL, errors, sizeof(errors));
 		for (size_t i = 0; i < MACHINE_PARTS; i++)
 			if (r < 0 || errors[i])
 				snprintf(why[i], sizeof(why[i]), "%s: %s", parts[i].missing,

@@ -91,7 +91,7 @@ static int filter_make(unsigned parts, struct sock_fprog *ret, struct err *e)
 {
 	/* libseccomp takes a hundred times the memory of what it makes */
 	struct sock_filter program[BPF_MAXINSNS];
-	int n = ask_child(write_program, &parts, program, sizeof(program));
+	int n = ask_child(false, write_program, &parts, program, sizeof(program));
 
 	if (n <= 0)
 		return err_set(e, n < 0 ? n : -EIO, RPC_INTERNAL_ERROR, "CONFINEMENT_UNSUPPORTED",

@@ -2,6 +2,7 @@
  * Usage ledgers: any file is read, checked and taken up without harm. What is handed out is a record; what verify calls whole is read whole, from
  * any number; a file of a later version is refused and left as it is; one that is taken up is whole again, if all before its end was.
  */
+#include "ledger_verify.h"
 #include "fuzz.h"
 
 #include "base/os/file.h"

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "usage/ledger/ledger.h"
+#include "ledger_verify.h"
 
 #include <dirent.h>
 #include <poll.h>

@@ -93,6 +93,16 @@ static bool path_is_plain(const char *path)
 	return *path == '/' && !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../");
 }
 
+/* A place whose path has links in it is one under that name, too. */
+static void fsview_append_alias(struct fsview *v, enum fsview_kind kind, const char *path,
+				const char *real, const char *source)
+{
+	if (strcmp(path, real) == 0 || !path_is_plain(path))
+		return;
+	fsview_append(v, kind, path, source);
+	v->place[v->n - 1].alias = true;
+}
+
 int fsview_add(struct fsview *v, enum fsview_kind kind, const char *path, struct err *e)
 {
 	_cleanup_(freep) char *real = NULL;
@@ -104,10 +114,8 @@ int fsview_add(struct fsview *v, enum fsview_kind kind, const char *path, struct
 		return err_set(e, r, 0, REASON, "%s cannot be shown to the session: %s", path,
 			       strerror(-r));
 	fsview_append(v, kind, real, kind_is_void(kind) ? NULL : real);
-	if (kind_is_void(kind) || strcmp(path, real) == 0 || !path_is_plain(path))
-		return 0;
-	fsview_append(v, kind, path, real);
-	v->place[v->n - 1].alias = true;
+	if (!kind_is_void(kind))
+		fsview_append_alias(v, kind, path, real, real);
 	return 0;
 }
 
@@ -137,10 +145,7 @@ int fsview_over(struct fsview *v, const char *path, const char *source, struct e
 		return err_set(e, r, 0, REASON, "%s cannot stand for %s: %s", source, path,
 			       strerror(-r));
 	fsview_append(v, FSVIEW_DRAFT, at, real);
-	if (strcmp(path, at) == 0 || !path_is_plain(path))
-		return 0;
-	fsview_append(v, FSVIEW_DRAFT, path, real);
-	v->place[v->n - 1].alias = true;
+	fsview_append_alias(v, FSVIEW_DRAFT, path, at, real);
 	return 0;
 }
 

@@ -105,10 +105,7 @@ struct ledger_counts {
 };
 void ledger_count(const struct ledger *l, struct ledger_counts *ret);
 
-/* --- as they lie on disk -------------------------------------------------------------------------------------- */
-
-/* Checks a ledger, also while a daemon appends; for "acpd usage verify". path: one file, or a directory with all
- * of them. 0: see the report; -errno with e: it could not be read. anchor: may be NULL. */
+/* What a check of a ledger on disk found (ledger_file.h). */
 struct ledger_report {
 	uint64_t records, incarnations, first_bad; /* first_bad: line number from 1, 0: all good */
 	size_t file;				   /* which one that is in, from 1 */
@@ -117,6 +114,3 @@ struct ledger_report {
 	char digest[65]; /* of the last good one */
 	char reason[96];
 };
-struct ledger_anchor;
-int ledger_verify(const char *path, const struct ledger_anchor *anchor, struct ledger_report *ret,
-		  struct err *e);

@@ -319,12 +319,6 @@ bool ledger_check_line(struct ledger_check *c, struct slice line, int kind)
 	return check_anchor(c) && (c->chain_only || check_record(c, line));
 }
 
-void ledger_check_torn(struct ledger_check *c)
-{
-	c->line++;
-	bad(c, "the last line is not complete");
-}
-
 bool ledger_check_end(struct ledger_check *c)
 {
 	uint64_t last = c->report->records ? c->n : c->removed.n;
@@ -420,19 +414,9 @@ int ledger_check_fd(struct ledger_check *c, int fd, unsigned patience_ms)
 	while ((r = next_patiently(&l, patience_ms, &line)) > 0)
 		if (!ledger_check_line(c, line, r))
 			break;
-	if (r == 0 && buf_len(&l.b))
-		ledger_check_torn(c);
+	if (r == 0 && buf_len(&l.b)) {
+		c->line++;
+		bad(c, "the last line is not complete");
+	}
 	return MIN(r, 0);
-}
-
-int ledgerfile_verify(int fd, const struct ledger_anchor *anchor, unsigned patience_ms,
-		      struct ledger_report *ret)
-{
-	struct ledger_check *c = ledger_check_new(anchor, false, ret);
-	int r = ledger_check_fd(c, fd, patience_ms);
-
-	if (r == 0)
-		ledger_check_end(c);
-	ledger_check_free(c);
-	return r;
 }

@@ -98,16 +98,11 @@ struct ledger_check *ledger_check_free(struct ledger_check *c);
 void ledger_check_next_file(struct ledger_check *c);
 /* False: it is bad, rep says why, and no more lines may come. kind: as ledger_lines_next has it. */
 bool ledger_check_line(struct ledger_check *c, struct slice line, int kind);
-/* The file ends in the middle of a line. */
-void ledger_check_torn(struct ledger_check *c);
 /* All lines have come. */
 bool ledger_check_end(struct ledger_check *c);
 /* Checks all lines of a file on disk. A daemon may be in the middle of a write: the end of an incomplete last line is
  * awaited for so many milliseconds. 0: see the report; -errno. */
 int ledger_check_fd(struct ledger_check *c, int fd, unsigned patience_ms);
-/* Checks that file alone, from beginning to end. */
-int ledgerfile_verify(int fd, const struct ledger_anchor *anchor, unsigned patience_ms,
-		      struct ledger_report *ret);
 
 /* --- the files of a ledger ------------------------------------------------------------------------------- */
 
@@ -174,6 +169,6 @@ void ledger_files_done(struct ledger_files *f);
 int ledger_files_read(const struct ledger_files *f, uint64_t since,
 		      bool (*fn)(void *ctx, uint64_t n, struct slice line), void *ctx,
 		      uint64_t *skipped, struct err *e);
-/* As ledger_verify; ret->file is the number of the part. */
+/* Checks all of them: 0: see the report; -errno with e: one could not be read. anchor: may be NULL. */
 int ledger_files_verify(const struct ledger_files *f, const struct ledger_anchor *anchor,
 			struct ledger_report *ret, struct err *e);

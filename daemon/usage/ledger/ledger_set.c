@@ -351,16 +351,3 @@ int ledger_files_verify(const struct ledger_files *f, const struct ledger_anchor
 	ledger_check_free(c);
 	return r;
 }
-
-int ledger_verify(const char *path, const struct ledger_anchor *anchor, struct ledger_report *ret,
-		  struct err *e)
-{
-	struct ledger_files f;
-	int r = ledger_files_open(&f, path, e);
-
-	if (r == 0) {
-		r = ledger_files_verify(&f, anchor, ret, e);
-		ledger_files_done(&f);
-	}
-	return r;
-}

@@ -3,6 +3,7 @@
 
 #include "harnesses/talk.h"
 #include "usage/ledger/ledger_internal.h"
+#include "ledger_verify.h"
 
 #include <errno.h>
 

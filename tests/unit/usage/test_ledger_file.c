@@ -1,4 +1,5 @@
 /* A ledger as it lies on disk: which lines are records, how lines are cut from any chunks, what verify blames, and all of it while a daemon writes. */
+#include "ledger_verify.h"
 #include "unit.h"
 
 #include "base/os/file.h"
