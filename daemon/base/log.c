@@ -124,6 +124,7 @@ void log_vwrite(enum log_level level, const char *mod, const char *msg, const ch
 
 	if (level > current)
 		return;
+	/* Both readers walk over the pairs, and a va_list can be walked over once. */
 	va_copy(again, ap);
 	tell_tap(&(struct log_line){ level, mod, msg, NULL, 0 }, first, again);
 	va_end(again);

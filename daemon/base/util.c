@@ -22,6 +22,7 @@ void *array_grow(void *array, size_t n, size_t size)
 		if (!array)
 			abort();
 	}
+	/* Also where the array was cut short before: the item may have an old value. */
 	memset((char *)array + n * size, 0, size);
 	return array;
 }

@@ -65,6 +65,7 @@ int acceptor_open(struct acceptor *a, struct loop *loop, int fd, void (*fn)(void
 
 void acceptor_close(struct acceptor *a)
 {
+	/* All zeros, or closed before. */
 	if (!a->loop)
 		return;
 	loop_timer_cancel(&a->again);

@@ -44,6 +44,7 @@ static int from_child(const struct errand *x)
 	int ends[2], r;
 	pid_t pid;
 
+	/* Of this type a number and its descriptor are one message: both arrive, or neither does. */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	ours = ends[0];
@@ -101,6 +102,7 @@ static int make_users(const struct errand *x _unused_)
 	return r < 0 ? r : open_own("/proc/self/ns/user");
 }
 
+/* The loopback of a new namespace is down, and by it the session reaches the daemon. */
 static int raise_loopback(void)
 {
 	_cleanup_(closep) int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -78,6 +78,7 @@ int owner_acquire(struct owner_lock *l, const char *state, struct err *e)
 				       state) :
 			       err_set(e, r, 0, "STATE_NOT_WRITABLE", "%s: %s", lock, strerror(-r));
 	l->path = file_join(state, "owner");
+	/* Under the lock, so no other daemon starts children for this state meanwhile. */
 	sweep_leftovers(l->path);
 	return 0;
 }

@@ -1,4 +1,11 @@
-/* proc.c - the life of a child: start, its three streams, the stop ladder, the sweep after its end. */
+/*
+ * proc.c - the life of a child: start, its three streams, the stop ladder, the sweep after its end.
+ *
+ * A child is done when its leader is reaped, its descendants are swept, and both output pipes are at
+ * their end, in whatever order (proc_check_done). Its owner frees it in on_exit, so that runs from a
+ * deferred task. A process that cannot be killed may hold a pipe open for ever: after the sweep a
+ * pipe has STOP_DRAIN_MS, and then only what it contains is read.
+ */
 #include "proc/proc_internal.h"
 
 #include "base/limits.h"

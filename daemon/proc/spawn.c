@@ -79,6 +79,7 @@ _noreturn_ static void child_fail(int fd, enum spawn_step step)
 	_exit(127);
 }
 
+/* A program inherits ignored signals and the mask through exec, but no handlers (execve(2)). */
 void spawn_default_signals(void)
 {
 	sigset_t none;
@@ -204,6 +205,7 @@ static bool child_descriptors(const struct proc_spec *spec, const struct pipes *
 		return false;
 	if (!spec->data)
 		close(3);
+	/* What the daemon, or a library, has opened without close-on-exec must not reach the program. */
 	syscall(SYS_close_range, listener < 0 ? CHILD_LISTENER : CHILD_ENDS, ~0u, 0);
 	return true;
 }
@@ -264,6 +266,7 @@ _noreturn_ static void child_main(const struct proc_spec *spec, const struct pip
 		child_fail(status, STEP_CGROUP);
 	child_limits(spec);
 	child_spaces(&spec->bounds, status);
+	/* A kernel session of its own: no terminal, and its orphans are found by its number (table/process_tree.h). */
 	setsid();
 	if (!child_descriptors(spec, p, &status))
 		child_fail(status, STEP_PIPES);
@@ -365,6 +368,7 @@ static void own_ends(struct pipes *p, bool inherits, struct spawned *ret)
 	ret->in = TAKE_FD(p->in[1]);
 	ret->out = TAKE_FD(p->out[0]);
 	ret->errout = TAKE_FD(p->err[0]);
+	/* The loop must not wait for a child that does not read or write. */
 	fcntl(ret->in, F_SETFL, O_NONBLOCK);
 	fcntl(ret->out, F_SETFL, O_NONBLOCK);
 	fcntl(ret->errout, F_SETFL, O_NONBLOCK);
@@ -388,12 +392,14 @@ int spawn_child(const struct proc_spec *spec, const struct cgroup_join *groups, 
 			       strerror(errno));
 	if (pid == 0)
 		child_main(spec, &p, groups);
+	/* The daemon's own copy would keep the pipe from ending when the child calls exec. */
 	closep(&p.status[1]);
 	closep(&p.listener[1]);
 	r = await_exec(p.status[0], &pid, e, spec);
 	if (r < 0)
 		return r; /* the reaper collects the dead child */
 	ret->pid = pid;
+	/* Without pidfds it is -1, and signals go to the number, which is the child's until it is reaped. */
 	ret->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	ret->listener = p.listener[0] < 0 ? -1 : handed_fd_take(p.listener[0]);
 	own_ends(&p, spec->inherits, ret);

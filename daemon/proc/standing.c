@@ -47,6 +47,7 @@ static void lose(struct standing_run *run)
 		return;
 	run->lost = true;
 	frame_channel_close(&run->channel);
+	/* Before `ended` is called: its owner may ask for the next run in it. */
 	if (s->run == run)
 		s->run = NULL;
 	note_death(run);
@@ -155,6 +156,7 @@ static struct standing_run *run_start(struct standing *s, struct err *e)
 	struct standing_run *run;
 	int ends[2];
 
+	/* Neither end blocks: no program may hold up the other. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
 		err_set(e, -errno, 0, "OUT_OF_DESCRIPTORS", "no socket: %s", strerror(errno));
 		return NULL;

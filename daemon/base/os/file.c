@@ -139,6 +139,7 @@ int file_replace(const char *path, const void *p, size_t n, mode_t mode)
 	_cleanup_(closep) int fd = -1;
 	int r;
 
+	/* A link that was left at that name must not lead the bytes elsewhere. */
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return -errno;
@@ -235,6 +236,7 @@ void random_hex(char *out, size_t bytes)
 	static const char digits[] = "0123456789abcdef";
 	unsigned char raw[64];
 
+	/* These are tokens and ids: without random bytes none may be made. */
 	if (bytes > sizeof(raw) || getrandom(raw, bytes, 0) != (ssize_t)bytes)
 		abort();
 	for (size_t i = 0; i < bytes; i++) {
@@ -257,6 +259,7 @@ char *file_program(const char *variable, const char *name)
 	const char *given = getenv(variable);
 	_cleanup_(freep) char *path = NULL, *self = NULL;
 
+	/* A variable that names no program is a mistake, and no reason to look elsewhere. */
 	if (given && *given)
 		return access(given, X_OK) == 0 ? xstrdup(given) : NULL;
 	self = file_own_program();

@@ -204,6 +204,7 @@ int handed_fd_take(int sock)
 	n = RETRY(recvmsg(sock, &m, MSG_CMSG_CLOEXEC));
 	if (n != sizeof(r) || r < 0)
 		return n == sizeof(r) ? r : -EIO; /* -EIO: it was killed */
+	/* The table of this process was full, so the kernel dropped the descriptor. */
 	if (m.msg_controllen < CMSG_LEN(sizeof(int)) || c.h.cmsg_type != SCM_RIGHTS)
 		return -EMFILE;
 	memcpy(&fd, CMSG_DATA(&c.h), sizeof(fd));

@@ -346,6 +346,7 @@ int cgroup_dir_make(const char *dir)
 		if (mkdir(dir, 0755) < 0 && errno != EEXIST)
 			return -errno;
 		fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		/* The lock is of the inode. A directory that was removed and made again has another one. */
 		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &held) == 0 &&
 		    stat(dir, &there) == 0 && held.st_ino == there.st_ino)
 			return TAKE_FD(fd);

@@ -192,6 +192,7 @@ static void open_v2(struct cgroups *c, const struct cgroup_view *v, const char *
 	for (unsigned use = 0; use < CGROUP_LIMITS; use++)
 		if (control(c, t, has, use))
 			c->of[use] = i;
+	/* The move into the leaf did not help. */
 	if (!t->delegated)
 		leave_leaf(t);
 }

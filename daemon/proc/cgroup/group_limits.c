@@ -1,4 +1,10 @@
-
+/*
+ * group_limits.c - limits as values, as JSON, and as the report that clients see.
+ *
+ * A limit of 0 was not requested, so it is inherited and left out of every object. The report names
+ * for each limit what enforces it: a machine without cgroups enforces processes by an rlimit, and
+ * only for a user other than the daemon's.
+ */
 #include "proc/cgroup/group_limits.h"
 
 #include "base/util.h"

@@ -184,6 +184,7 @@ uint64_t proc_group_peak(const struct proc_group *g)
 
 static void remove_dirs(struct proc_group *g)
 {
+	/* First: the kernel forgets the counters with the directories. */
 	g->past_kills = proc_group_kills(g);
 	g->past_peak = proc_group_peak(g);
 	closep(&g->oom_fd);

@@ -1,4 +1,9 @@
-
+/*
+ * lines.c - a buffer that is read into and handed out line by line, and the end of standard error.
+ *
+ * `scanned` remembers how far no newline was found, so that a long line that arrives in pieces is
+ * searched once. The end of standard error is a fixed array: a child can write without end.
+ */
 #include "proc/output/lines.h"
 
 #include "base/limits.h"

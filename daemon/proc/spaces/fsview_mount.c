@@ -359,18 +359,22 @@ int fsview_mount(struct fsview *v, uid_t uid, gid_t gid, struct fsview_fault *re
 	int r = everywhere(0, MS_PRIVATE), proc;
 
 	*ret = (struct fsview_fault){ 0 };
+	/* Directories that mounts stand on get the modes that are named here. */
 	umask(0);
 	if (r < 0)
 		return fault(ret, r == -ENOSYS ? FSVIEW_CALLS : FSVIEW_MOUNTS, r);
 	r = places_open_sources(v, ret);
 	if (r < 0)
 		return r;
+	/* While the machine's own /proc is whole and writable: in a user namespace the kernel lets nobody mount one that
+	 * shows more. */
 	proc = make_filesystem("proc", NULL, HELD | MOUNT_ATTR_NOEXEC);
 	if (proc < 0)
 		return fault(ret, FSVIEW_PROC, proc);
 	r = devices_open(&dev);
 	if (r < 0)
 		return fault(ret, FSVIEW_DEV, r);
+	/* After the sources were opened: the copy of a read-only mount is read-only. */
 	r = everywhere(HELD | MOUNT_ATTR_RDONLY, 0);
 	if (r < 0)
 		return fault(ret, FSVIEW_MOUNTS, r);

@@ -116,9 +116,11 @@ _noreturn_ static void be_init(const struct space_plan *p)
 	int to = p->status[1];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* With a reader of its own it would never see that the daemon has died (spawn_is_orphan). */
 	close(p->status[0]);
 	if (fsview_mount(p->view, p->uid, p->gid, &f) < 0)
 		report_fault(to, SPACE_VIEW + f.step, f.error, f.number);
+	/* It lives as long as the session, and must not hold the daemon's standard streams open. */
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
 	/* root would gain capabilities by exec, and who gains some is asked for his parent's death no more */

@@ -1,4 +1,9 @@
-
+/*
+ * agent_user.c - the user that something runs as, and the rights of that user for the calling thread.
+ *
+ * Between enter and leave the kernel checks paths by the file-system ids (setfsuid(2)). faccessat
+ * with AT_EACCESS then asks for that user, where access(2) would ask for the real one.
+ */
 #include "proc/users/agent_user.h"
 
 #include "base/util.h"

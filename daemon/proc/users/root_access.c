@@ -399,6 +399,7 @@ static void root_access_sudo(struct root_access *w, const struct root_access_use
 	_cleanup_(freep) char *path = file_join(u->etc, "sudoers");
 	struct sudo s = { .w = w, .u = u, .aliases = true };
 
+	/* Twice: an alias may be defined after the rule that uses it. */
 	sudo_file(&s, path);
 	s.aliases = false;
 	s.files = 0;

@@ -204,6 +204,7 @@ struct ledger *ledger_free(struct ledger *l)
 {
 	if (!l)
 		return NULL;
+	/* Both wait for their threads, which use the files of the ledger. */
 	ledger_audit_end(l);
 	ledger_retention_close(l);
 	ledger_wait_cancel(&l->closed);

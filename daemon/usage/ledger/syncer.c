@@ -98,9 +98,11 @@ static void *syncer_work(void *ctx)
 					  usage_ahead_prepare(&s->ahead);
 		pthread_mutex_lock(&s->mutex);
 		s->result = r;
+		/* ORDER_QUIT may have come meanwhile, and must not be lost. */
 		if (s->order == order)
 			s->order = ORDER_NONE;
 		pthread_mutex_unlock(&s->mutex);
+		/* Without the mutex: the loop takes it as soon as it wakes. */
 		while (write(s->io.fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
 		pthread_mutex_lock(&s->mutex);

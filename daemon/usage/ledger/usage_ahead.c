@@ -155,6 +155,7 @@ int usage_ahead_prepare(struct usage_ahead *a)
 	int r = 0;
 
 	a->at = 0;
+	/* Frames of an earlier life that are still in the file have another salt, so none of them continues these. */
 	if (getrandom(&a->salt, sizeof(a->salt), 0) != sizeof(a->salt))
 		return -EIO;
 	a->fd = ahead_take_file(a);

@@ -227,6 +227,7 @@ static int restore_all(struct usage_ahead_reading *r)
 		e = restore_frame(r, bytes);
 	if (e == 0)
 		e = sync_targets(r);
+	/* Last: until then these frames are the only durable copy of the bytes. */
 	if (e == 0 && r->seq)
 		(void)!pwrite(r->fd, none, sizeof(none), 0);
 	return e;
