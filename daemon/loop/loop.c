@@ -297,6 +297,7 @@ static void job_let_go(struct loop_job *j)
 {
 	if (j->threaded)
 		pthread_join(j->thread, NULL);
+	/* It is queued only where no thread could be started. */
 	loop_task_cancel(&j->task);
 	loop_io_close(j->loop, &j->io);
 	j->busy = j->threaded = false;

@@ -113,6 +113,7 @@ static void proc_reaped(struct proc *p, int status, const struct rusage *used)
 	p->reaped = true;
 	p->used = *used;
 	p->wait_status = status;
+	/* The ladder ends here: its signals would go to another process of that number. */
 	loop_timer_cancel(&p->stop_timer);
 	proc_io_close(p, &p->in);
 	/* In one scan with the sweep of the end it would exclude processes from that and answer for it. */
@@ -188,6 +189,7 @@ static void stdout_eof(struct proc *p)
 {
 	struct slice rest = lines_rest(&p->lines);
 
+	/* Its LF did not come: a CR at the end is no part of the line, as in lines_next. */
 	rest.n -= rest.n && rest.p[rest.n - 1] == '\r';
 	if (rest.n && !p->faulted && p->ev->on_rest)
 		p->ev->on_rest(p->ctx, rest);
@@ -285,6 +287,7 @@ static void flush_stdin(struct proc *p)
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		/* The rest is sent on EPOLLOUT. */
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n < 0) { /* the reader is gone; its exit tells the story */

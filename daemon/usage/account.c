@@ -76,6 +76,7 @@ void account_usage(struct account *a, const struct harness_usage *u)
 {
 	struct harness_usage *to = u->whole_turn ? &a->turn : &a->sum;
 
+	/* A report of the whole turn replaces the one before; one of a call is added. */
 	if (u->whole_turn)
 		*to = (struct harness_usage){ 0 };
 	else
@@ -114,6 +115,7 @@ static struct tool_count *tool_find(struct account *a, const char *name)
 	for (size_t i = 0; i < a->ntools; i++)
 		if (strcmp(a->tools[i].name, name) == 0)
 			return &a->tools[i];
+	/* A harness names its tools, so the number of names is limited; the last one is for all further ones. */
 	if (a->ntools == ACCOUNT_TOOLS_MAX)
 		return &a->tools[a->ntools - 1];
 	if (a->ntools == ACCOUNT_TOOLS_MAX - 1 && strcmp(name, "other") != 0)

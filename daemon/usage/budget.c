@@ -48,6 +48,7 @@ static bool read_limit(int kind, struct jval v, uint64_t *ret)
 	int64_t cost, n;
 
 	if (kind == BUDGET_COST) {
+		/* A cost may have a fraction; all others are integers. */
 		if (v.type != J_NUMBER || !harness_cost_parse(v.raw, &cost) || cost <= 0)
 			return false;
 		*ret = (uint64_t)cost;
@@ -206,6 +207,7 @@ int budget_warning(const struct budget *b, const struct spending *used, uint64_t
 uint64_t budget_until(const struct budget *b, enum budget_kind kind, uint64_t used,
 		      const uint64_t told[BUDGET_MAX])
 {
+	/* First the warning, unless it was given; then the limit. */
 	uint64_t limit = b->limit[kind], next = warned_at(limit);
 
 	if (!bounds(b, (int)kind))

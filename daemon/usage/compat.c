@@ -48,9 +48,11 @@ static int compat_open_target(const char *path, const struct usage_compat_owner 
 {
 	const char *slash = strrchr(path, '/');
 	_cleanup_(freep) char *dir = NULL;
+	/* The owner must be able to write a new directory; who can read the file can enter it. */
 	mode_t mode = file_mode(o) | 0300;
 	int r = 0;
 
+	/* "." and ".." are no names to rename over, and the temporary name is the daemon's own. */
 	if (path[0] != '/' || !slash[1] || strcmp(slash + 1, ".") == 0 ||
 	    strcmp(slash + 1, "..") == 0 || strcmp(slash + 1, TEMP_NAME) == 0)
 		return -EINVAL;

@@ -221,6 +221,7 @@ static void pick_address(struct sockaddr_in *a)
 	while (getrandom(r, sizeof(r), 0) != sizeof(r))
 		;
 	*a = (struct sockaddr_in){ .sin_family = AF_INET };
+	/* 127.16.0.1 to 127.239.255.254. */
 	a->sin_addr.s_addr = htonl(127u << 24 | (16u + r[0] % 224u) << 16 | (unsigned)r[1] << 8 |
 				   (1u + r[2] % 254u));
 }

@@ -80,6 +80,7 @@ static struct locked_chunk *chunk_new(size_t size)
 			return NULL;
 		}
 	}
+	/* Not in a core file, and zeros in a forked child. */
 	madvise(memory, size, MADV_DONTDUMP);
 	madvise(memory, size, MADV_WIPEONFORK);
 	c = new0(struct locked_chunk);

@@ -110,6 +110,7 @@ bool sandbox_id_refresh(void)
 		in_variable[0] = '\0';
 	if (!in_file[0])
 		return false;
+	/* A file that appears for the first time proves nothing: a machine that boots gets it late. */
 	other = last_in_file[0] && strcmp(last_in_file, in_file) != 0;
 	memcpy(last_in_file, in_file, sizeof(in_file));
 	return other;

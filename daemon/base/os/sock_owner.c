@@ -100,6 +100,7 @@ int sock_owner_read(const char *msg, size_t n, const struct sock_pair *pair, uin
 	memcpy(&h, msg, sizeof(h));
 	if (h.nlmsg_len < sizeof(h) || h.nlmsg_len > n)
 		return -EBADMSG;
+	/* Before its type: an error may belong to an earlier question, too. */
 	if (h.nlmsg_seq != seq)
 		return -EAGAIN;
 	if (h.nlmsg_type == NLMSG_ERROR)

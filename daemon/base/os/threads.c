@@ -22,6 +22,7 @@ int thread_start_sized(pthread_t *ret, size_t stack, void *(*run)(void *arg), vo
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, stack);
+	/* Blocked before the thread exists, so that it inherits the mask and no signal reaches it first. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(ret, &attr, run, arg);

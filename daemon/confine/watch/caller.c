@@ -113,6 +113,7 @@ static int open_seen(pid_t pid, const char *path, bool no_follow)
 	long fd = -1;
 
 	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
+	/* The root of that process, which may be in another mount namespace. */
 	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;

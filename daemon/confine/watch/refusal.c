@@ -380,6 +380,7 @@ static void refusals_note(struct refusals *r, const struct refusal *one)
 			return;
 		}
 	}
+	/* The confined process decides how many differ. */
 	if (r->n == REFUSALS_MAX) {
 		r->more++;
 		return;

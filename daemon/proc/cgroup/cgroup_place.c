@@ -69,11 +69,10 @@ void cgroup_view_done(struct cgroup_view *v)
 /* Our own path in the hierarchy: a line "number:controllers:path"; that of v2 names none. */
 static char *own_path(const struct cgroup_view *v, enum cgroup_kind kind, const char *controller)
 {
-	_cleanup_(freep) char *text = v->own ? xstrdup(v->own) : NULL;
-	char *line, *save = NULL;
+	_cleanup_(freep) char *text = xstrdup(v->own);
+	char *rest = text, *line;
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save)) {
+	while ((line = strsep(&rest, "\n"))) {
 		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
 
 		if (!path)
@@ -110,11 +109,10 @@ static bool parse_mount(const char *line, enum cgroup_kind kind, const char *con
 static bool find_mount(const struct cgroup_view *v, enum cgroup_kind kind, const char *controller,
 		       struct hierarchy *ret)
 {
-	_cleanup_(freep) char *text = v->mounts ? xstrdup(v->mounts) : NULL;
-	char *line, *save = NULL;
+	_cleanup_(freep) char *text = xstrdup(v->mounts);
+	char *rest = text, *line;
 
-	for (line = text ? strtok_r(text, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save))
+	while ((line = strsep(&rest, "\n")))
 		if (parse_mount(line, kind, controller, ret))
 			return true;
 	return false;

@@ -91,12 +91,12 @@ static int switch_controller(const char *dir, const char *sign, enum cgroup_use 
 /* The uses whose controllers the file names, as bits. */
 static unsigned controllers_listed(const char *dir, const char *file)
 {
-	char text[512], *word, *save = NULL;
+	char text[512], *rest = text, *word;
 	unsigned found = 0;
 
 	if (cgroup_dir_read(dir, file, text, sizeof(text)) <= 0)
 		return 0;
-	for (word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save))
+	while ((word = strsep(&rest, " \n")))
 		for (unsigned use = 0; use < CGROUP_LIMITS; use++)
 			if (strcmp(word, controllers[use]) == 0)
 				found |= 1u << use;

@@ -331,6 +331,7 @@ int cgroup_seat_take(const struct cgroups *c, struct proc_group *group, const ch
 	*ret_join = (struct cgroup_join){ .n = 0 };
 	if (r < 0)
 		return r;
+	/* The session may drop its group before this child has ended. */
 	ret->group = proc_group_ref(group);
 	r = seat_make_dir(ret, name);
 	if (r == 0)

@@ -53,6 +53,7 @@ static const unsigned char *skip_escape(struct frame_walk *w)
 {
 	const unsigned char *p = w->p + 1, *end = w->end;
 
+	/* OSC, DCS, PM, APC and SOS begin a string; "[" begins a control sequence: parameters, intermediates, a final byte. */
 	if (p < end && strchr("]P^_X", *p) && *p)
 		return skip_string(w, p + 1);
 	if (p < end && *p == '[')
@@ -118,6 +119,7 @@ static enum frames_result frame_take_message(struct frame_walk *w, struct jval v
 		return w->bare ? FRAMES_BROKEN : FRAMES_NONE;
 	if (is_label(w))
 		return FRAMES_NONE;
+	/* What a label shows was sent elsewhere, or is only logged; what stands alone, or behind plain text, is a message. */
 	r = w->take(w->ctx, v.raw);
 	if (r < 0) {
 		w->p = w->end;
@@ -144,6 +146,7 @@ static void step_over_object(struct frame_walk *w)
 		r = frame_take_message(w, v);
 	if (r != FRAMES_NONE)
 		w->result = r;
+	/* An object that is no message is text like any other, and what follows it may be shown by it. */
 	if (r != FRAMES_TAKEN) {
 		w->bare = w->gap = false;
 		w->before = '}';

@@ -108,6 +108,7 @@ int fsview_add(struct fsview *v, enum fsview_kind kind, const char *path, struct
 	_cleanup_(freep) char *real = NULL;
 	int r = resolve_dir(path, &real);
 
+	/* Programs and hidden places that do not exist need not be mounted. */
 	if (r < 0 && is_optional(kind))
 		return 0;
 	if (r < 0)

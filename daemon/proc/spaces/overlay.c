@@ -39,8 +39,10 @@ static int configure(int fs, const struct overlay_spec *spec)
 	if (r == 0)
 		r = set_dir(fs, "workdir", work);
 	if (r == 0)
+		/* A renamed directory is then a rename in the upper one; without it the kernel answers EXDEV, and programs copy. */
 		r = overlay_set(fs, "redirect_dir", "on");
 	if (r == 0)
+		/* The upper directory is read as the list of changes: a file in it must have its bytes. */
 		r = overlay_set(fs, "metacopy", "off");
 	if (r == 0)
 		r = overlay_set(fs, "index", "off");

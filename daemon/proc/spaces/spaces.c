@@ -131,6 +131,7 @@ _noreturn_ static void be_init(const struct space_plan *p)
 	if (spawn_is_orphan(to))
 		_exit(127);
 	spawn_default_signals();
+	/* By descriptor: the view need not show where acpd-init is. */
 	syscall(SYS_execveat, p->program, "", argv, env, AT_EMPTY_PATH);
 	report_fault(to, SPACE_INIT, errno, 0);
 }
@@ -236,6 +237,7 @@ static struct spaces *spaces_make(struct space_plan *p, const char *session,
 			      .mounts = -1,
 			      .session = xstrdup(session) };
 	list_add_tail(&living, &s->link);
+	/* Without a pidfd no process could enter, and a signal could reach another process of that number. */
 	if (s->pidfd >= 0)
 		return s;
 	*ret = (struct space_report){ SPACE_PIDS, errno, 0 };

@@ -45,6 +45,7 @@ static int caps_set(const uint32_t *mask)
 
 	if (syscall(SYS_capget, &head, sets) < 0)
 		return -errno;
+	/* What the daemon has and the mask lacks goes. Nothing is added, so a user without capabilities is unaffected. */
 	reduce(sets, mask);
 	if (syscall(SYS_capset, &head, sets) < 0)
 		return -errno;

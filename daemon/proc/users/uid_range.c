@@ -195,6 +195,7 @@ int uid_lock_take(struct uid_lock *l, const struct uid_range *range, struct err 
 			      .l_start = range->first,
 			      .l_len = (off_t)uid_range_size(range) };
 
+	/* A length of 0 would lock the file to its end: the uids of every range. */
 	if (!want.l_len)
 		return 0;
 	l->fd = open(UID_LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -40,6 +40,7 @@ static int open_private(const char *path, int flags, struct err *e)
 			       strerror(errno));
 	if (!S_ISREG(sb.st_mode))
 		return err_set(e, -EINVAL, 0, "LEDGER", "%s is no regular file", path);
+	/* An earlier daemon, or a copy, may have left it readable for others. */
 	if ((sb.st_mode & 0777) != 0600 && fchmod(fd, 0600) < 0)
 		return err_set(e, -errno, 0, "LEDGER", "cannot make %s private: %s", path,
 			       strerror(errno));
@@ -398,6 +399,7 @@ int ledger_read(struct ledger *l, uint64_t since,
 	off_t size = l->size;
 	int r = 0, fd = l->fd;
 
+	/* Nothing is newer, so no file is opened. */
 	if (since >= l->last)
 		return 0;
 	for (size_t i = 0; r == 0 && !p.stopped && i < n; i++)

@@ -87,6 +87,7 @@ static bool set_add(uint64_t *set, size_t cap, uint64_t h)
 /* Adds h to the set. False: it was in the set. */
 static bool turn_see(struct ledger_check *c, uint64_t h)
 {
+	/* At most half full, so that a search in it is short. */
 	if (2 * c->nseen >= c->cseen) {
 		size_t cap = c->cseen ? 2 * c->cseen : 256;
 		uint64_t *larger = xalloc(cap * sizeof(*larger));

@@ -179,6 +179,7 @@ static void run_unlink(void *ctx)
 	k->error = fdatasync(k->fd) < 0 ? -errno : 0;
 	if (k->error)
 		return;
+	/* Held open over unlink: its blocks are then freed by the close, here in the thread. */
 	fd = open(k->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (unlink(k->path) < 0 && errno != ENOENT)
 		k->error = -errno;
@@ -235,6 +236,7 @@ static void on_end_read(void *ctx)
 		not_removed(l);
 		return;
 	}
+	/* Stored before the file goes: a start in between finds a ledger that begins earlier than it must, which is allowed. */
 	k->state.removed = k->end;
 	if (store_state(l) < 0) {
 		k->state.removed = before;

@@ -252,10 +252,12 @@ static int try_set(struct ledger_files *f, struct ledger_set *s)
 	if (r < 0)
 		return r;
 	r = ledger_files_add(f, current);
+	/* Neither a file that is written to nor a closed one: it is not the directory of a ledger. */
 	if (r == -ENOENT && !s->n)
 		return -EISDIR;
 	if (r < 0 && r != -ENOENT) /* killed while it closed one: the next start makes a new one */
 		return r;
+	/* The list again: a file that was closed in between is missing from those that were opened. */
 	r = ledger_set_list(s);
 	return r == 0 && newest_closed(s) != before ? -EAGAIN : r;
 }

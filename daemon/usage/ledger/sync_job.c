@@ -189,6 +189,7 @@ static void job_take_file(struct sync_job *j, struct synced_file *f, bool also)
 
 void sync_job_take(struct synced *s, const struct usage_ahead *a, struct sync_job *ret)
 {
+	/* Every sync is of the main file; the others only if they were named since the last one. */
 	s->main.wanted = true;
 	ret->ahead = can_be_ahead(s, a);
 	ret->n = 0;
