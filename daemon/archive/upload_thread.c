@@ -95,10 +95,8 @@ static int hash_prefix(struct upload_thread *w)
 
 	posix_fadvise(w->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	while (!interrupted(w)) {
-		ssize_t n = pread(w->fd, buf, ARCHIVE_PIECE_BYTES, (off_t)at);
+		ssize_t n = RETRY(pread(w->fd, buf, ARCHIVE_PIECE_BYTES, (off_t)at));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
 			return -errno;
 		if (n == 0)

@@ -156,9 +156,7 @@ static void client_flush(void *ctx)
 		more = c->conn && acp_conn_pump(c->conn, add_line, c);
 		if (!buf_len(&c->out))
 			break;
-		n = send(c->io.fd, c->out.data + c->out.pos, buf_len(&c->out), MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = RETRY(send(c->io.fd, c->out.data + c->out.pos, buf_len(&c->out), MSG_NOSIGNAL));
 		if (n < 0 && errno != EAGAIN) {
 			client_drop(c);
 			return;

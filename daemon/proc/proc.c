@@ -283,10 +283,9 @@ static void proc_drained(void *ctx)
 static void flush_stdin(struct proc *p)
 {
 	while (buf_len(&p->in_buf)) {
-		ssize_t n = write(p->in.fd, p->in_buf.data + p->in_buf.pos, buf_len(&p->in_buf));
+		ssize_t n =
+			RETRY(write(p->in.fd, p->in_buf.data + p->in_buf.pos, buf_len(&p->in_buf)));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		/* The rest is sent on EPOLLOUT. */
 		if (n < 0 && errno == EAGAIN)
 			break;
@@ -454,8 +453,8 @@ struct proc *proc_end(struct proc *p)
 	if (!p)
 		return NULL;
 	proc_kill(p);
-	while (!p->reaped && waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (!p->reaped)
+		RETRY(waitpid(p->pid, NULL, 0));
 	if (!p->done)
 		cgroup_seat_leave(&p->seat);
 	return proc_free(p);

@@ -337,9 +337,7 @@ static int await_exec(int fd, pid_t *pid, struct err *e, const struct proc_spec 
 	pid_t outer = *pid;
 	ssize_t n;
 
-	while ((n = read(fd, &r, sizeof(r))) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
+	while ((n = RETRY(read(fd, &r, sizeof(r)))) != 0) {
 		if (n != (ssize_t)sizeof(r) || r.step < 0 || r.step >= STEP_MAX)
 			return err_set(e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_SPAWN_FAILED",
 				       "%s died before it was started", spec->argv[0]);
@@ -348,8 +346,8 @@ static int await_exec(int fd, pid_t *pid, struct err *e, const struct proc_spec 
 		else
 			failed = r;
 	}
-	while (*pid != outer && waitpid(outer, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (*pid != outer)
+		RETRY(waitpid(outer, NULL, 0));
 	if (failed.step == STEP_NUMBER)
 		return 0;
 	if (failed.step == STEP_EXEC && failed.err == E2BIG)

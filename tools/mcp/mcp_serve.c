@@ -199,10 +199,8 @@ static void flush(struct mcp_serving *s)
 {
 	while (buf_len(&s->waiting)) {
 		struct slice rest = buf_slice(&s->waiting);
-		ssize_t n = write(s->out.fd, rest.p, rest.n);
+		ssize_t n = RETRY(write(s->out.fd, rest.p, rest.n));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0 && errno != EAGAIN)
 			finish(s, errno == EPIPE || errno == ECONNRESET ? NULL : "cannot write");
 		if (n < 0)

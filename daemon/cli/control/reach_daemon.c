@@ -86,9 +86,7 @@ static int exchange(int fd, struct buf *line)
 			r = buf_reserve(line, 4096);
 		if (r < 0)
 			return r;
-		n = read(fd, line->data + line->len, 4096);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = RETRY(read(fd, line->data + line->len, 4096));
 		if (n <= 0)
 			return -ECONNRESET;
 		line->len += (size_t)n;

@@ -207,9 +207,7 @@ static int send_body(struct http_client *c, const struct http_ask *rq, uint64_t 
 		if (n <= 0)
 			return err_set(e, -EIO, 0, "FILE_UNREADABLE", "the file: %s",
 				       n < 0 ? strerror(errno) : "became shorter");
-		n = send(c->fd, buf, (size_t)n, MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = RETRY(send(c->fd, buf, (size_t)n, MSG_NOSIGNAL));
 		if (n < 0)
 			return answered(c) ? 0 : lost(e);
 		*sent += (uint64_t)n;

@@ -173,9 +173,7 @@ static pid_t take_reports(int from, struct space_report *ret)
 	ssize_t n;
 
 	*ret = (struct space_report){ .step = SPACE_MADE };
-	while ((n = read(from, &r, sizeof(r))) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
+	while ((n = RETRY(read(from, &r, sizeof(r)))) != 0) {
 		if (n != sizeof(r))
 			break;
 		if (r.step == SPACE_MADE)
@@ -259,8 +257,7 @@ _noreturn_ static void be_mounts(struct fsview *view, int to, int until)
 		report_fault(to, SPACE_VIEW + f.step, f.error, f.number);
 	if (!send_report(to, SPACE_MADE, 0, 0))
 		_exit(126);
-	while (read(until, &byte, 1) < 0 && errno == EINTR)
-		;
+	RETRY(read(until, &byte, 1));
 	_exit(0);
 }
 

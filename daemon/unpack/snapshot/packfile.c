@@ -140,10 +140,8 @@ static int inflate_entry(struct packfile *p, const struct index_entry *e, char *
 	ZSTD_DCtx_reset(p->inflate, ZSTD_reset_session_only);
 	for (uint64_t done = 0; done < e->packed;) {
 		size_t want = (size_t)MIN(e->packed - done, (uint64_t)PIECE);
-		ssize_t got = pread(p->fd, p->piece.data, want, (off_t)(e->at + done));
+		ssize_t got = RETRY(pread(p->fd, p->piece.data, want, (off_t)(e->at + done)));
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got <= 0)
 			return got < 0 ? -errno : -EBADMSG;
 		if (inflate_piece(p, (size_t)got, &out, &left) < 0)

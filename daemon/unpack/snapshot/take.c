@@ -100,9 +100,7 @@ static int read_all(int fd, uint64_t size, uint64_t max, struct buf *ret)
 		if (ret->cap == ret->len && buf_reserve(ret, READ_PIECE) < 0)
 			return -ENOMEM;
 		room = ret->cap - ret->len;
-		got = read(fd, ret->data + ret->len, room);
-		if (got < 0 && errno == EINTR)
-			continue;
+		got = RETRY(read(fd, ret->data + ret->len, room));
 		if (got < 0)
 			return -errno;
 		ret->len += (size_t)got;

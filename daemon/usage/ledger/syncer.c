@@ -103,8 +103,7 @@ static void *syncer_work(void *ctx)
 			s->order = ORDER_NONE;
 		pthread_mutex_unlock(&s->mutex);
 		/* Without the mutex: the loop takes it as soon as it wakes. */
-		while (write(s->io.fd, &one, sizeof(one)) < 0 && errno == EINTR)
-			;
+		RETRY(write(s->io.fd, &one, sizeof(one)));
 		pthread_mutex_lock(&s->mutex);
 	}
 	pthread_mutex_unlock(&s->mutex);

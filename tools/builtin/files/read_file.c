@@ -24,9 +24,7 @@ static int read_at(int fd, int64_t offset, size_t n, struct buf *ret)
 
 		if (buf_reserve(ret, piece) < 0)
 			return -ENOMEM;
-		got = pread(fd, ret->data + ret->len, piece, offset);
-		if (got < 0 && errno == EINTR)
-			continue;
+		got = RETRY(pread(fd, ret->data + ret->len, piece, offset));
 		if (got < 0)
 			return -errno;
 		if (!got)

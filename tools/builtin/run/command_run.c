@@ -209,10 +209,9 @@ static void on_stderr(void *ctx, uint32_t events _unused_)
 static void flush_input(struct command_run *r)
 {
 	while (buf_len(&r->in_buf)) {
-		ssize_t n = write(r->in.fd, r->in_buf.data + r->in_buf.pos, buf_len(&r->in_buf));
+		ssize_t n =
+			RETRY(write(r->in.fd, r->in_buf.data + r->in_buf.pos, buf_len(&r->in_buf)));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n < 0) { /* it reads no more; its end will show why */

@@ -29,9 +29,7 @@ static bool read_some(int fd, size_t n, struct buf *ret)
 
 		if (buf_reserve(ret, piece) < 0)
 			return true;
-		got = read(fd, ret->data + ret->len, piece);
-		if (got < 0 && errno == EINTR)
-			continue;
+		got = RETRY(read(fd, ret->data + ret->len, piece));
 		if (got <= 0)
 			return false;
 		ret->len += (size_t)got;
