@@ -1,6 +1,7 @@
 #include "tools/hosted/hosted_command.h"
 
 #include "base/os/file.h"
+#include "base/strv.h"
 #include "proc/table/process_tree.h"
 #include "session/core/session_paths.h"
 
@@ -47,7 +48,6 @@ int hosted_command_build(const struct hosted_server_config *config, struct hoste
 	_cleanup_(freep) char *cwd = entry->cwd ? below(config->cwd, entry->cwd) :
 						  xstrdup(config->cwd);
 	_cleanup_(freep) char *program = NULL;
-	size_t n = 1;
 
 	build_env(config, &plan);
 	program = find_program(entry->argv[0], cwd, harness_plan_getenv(&plan, "PATH"));
@@ -56,12 +56,9 @@ int hosted_command_build(const struct hosted_server_config *config, struct hoste
 			  entry->argv[0]);
 		return -ENOENT;
 	}
-	while (entry->argv[n])
-		n++;
-	ret->argv = xalloc((n + 1) * sizeof(*ret->argv));
+	ret->argv = strv_copy(entry->argv);
+	free(ret->argv[0]);
 	ret->argv[0] = TAKE_PTR(program);
-	for (size_t i = 1; i < n; i++)
-		ret->argv[i] = xstrdup(entry->argv[i]);
 	ret->env = harness_plan_environ(&plan);
 	ret->cwd = TAKE_PTR(cwd);
 	return 0;
@@ -69,9 +66,7 @@ int hosted_command_build(const struct hosted_server_config *config, struct hoste
 
 void hosted_command_done(struct hosted_command *c)
 {
-	for (char **a = c->argv; a && *a; a++)
-		free(*a);
-	free(c->argv);
+	strv_free(c->argv);
 	harness_plan_free_environ(c->env);
 	free(c->cwd);
 	*c = (struct hosted_command){ 0 };

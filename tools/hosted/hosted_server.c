@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/strv.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jenc.h"
 #include "tools/hosted/hosted_check.h"
@@ -243,26 +244,13 @@ static int make(struct hosted_server *s, struct err *e)
 	return 0;
 }
 
-static void copy_env(struct hosted_server *s, char *const *env)
-{
-	size_t n = 0;
-	char **copy;
-
-	while (env && env[n])
-		n++;
-	copy = xalloc((n + 1) * sizeof(*copy));
-	for (size_t i = 0; i < n; i++)
-		copy[i] = xstrdup(env[i]);
-	s->config.env = copy;
-}
-
 struct hosted_server *hosted_server_new(const struct hosted_server_config *config)
 {
 	struct hosted_server *s = new0(struct hosted_server);
 	struct err e = { 0 };
 
 	s->config = *config;
-	copy_env(s, config->env);
+	s->config.env = strv_copy(config->env);
 	s->config.cwd = xstrdup(config->cwd);
 	s->config.mark = xstrdup(config->mark);
 	s->config.session = xstrdup(config->session);

@@ -13,6 +13,7 @@
 #include "base/os/file.h"
 #include "proc/users/agent_user.h"
 #include "base/limits.h"
+#include "base/strv.h"
 #include "json/jscan.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
@@ -189,12 +190,9 @@ static void pairs_done(struct mcpfile_pairs *p)
 static char **with_common(char *const *allowed, const struct mcpfile_pairs *common,
 			  struct buf *texts)
 {
-	size_t n = 0, at = 0;
-	char **all;
+	size_t n = strv_len(allowed), at = 0;
+	char **all = xalloc((common->n + n + 1) * sizeof(*all));
 
-	while (allowed && allowed[n])
-		n++;
-	all = xalloc((common->n + n + 1) * sizeof(*all));
 	for (size_t i = 0; i < common->n; i++) {
 		buf_printf(texts, "%s=%s", common->at[i].name, common->at[i].value);
 		buf_putc(texts, '\0');
@@ -298,9 +296,7 @@ void mcpfile_read(struct mcpfile *f, const struct mcpfile_source *source, char *
 static void entry_done(struct mcpfile_entry *e)
 {
 	free(e->name);
-	for (char **a = e->argv; a && *a; a++)
-		free(*a);
-	free(e->argv);
+	strv_free(e->argv);
 	free(e->cwd);
 	free(e->url);
 	pairs_done(&e->env);

@@ -1,6 +1,7 @@
 /* relay_assemble.c - what a session's harness gets: for each server our shim and a served server behind the session
  * socket, or the server itself. */
 #include "base/limits.h"
+#include "base/strv.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
@@ -101,16 +102,6 @@ static const struct jfield named_fields[] = {
 	JF_END,
 };
 
-static const char *env_value(char *const *env, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; *env; env++)
-		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
-			return *env + n + 1;
-	return NULL;
-}
-
 /* Reports a server without further data. why: its error, or NULL. */
 static void report(struct assembly *a, const char *name, const char *via, const struct err *why)
 {
@@ -187,7 +178,7 @@ static int add_stdio(struct assembly *a, struct slice raw, const struct named_se
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s.command", field);
-	program = server_reach_command(s->command, env_value(a->env, "PATH"), path, e);
+	program = server_reach_command(s->command, strv_env(a->env, "PATH"), path, e);
 	if (!program)
 		return -ENOENT;
 	if (!agent_user_may(session_user(a->v->session), program, X_OK))

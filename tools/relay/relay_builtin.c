@@ -4,6 +4,7 @@
 #include "base/os/sandbox.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/strv.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
@@ -126,26 +127,16 @@ struct mcp_backend *relay_builtin(struct relay *r)
 
 /* --- programs that the client named -------------------------------------------------------------------------- */
 
-static void add_string(char ***list, size_t *n, char *s)
-{
-	*list = reallocarray(*list, *n + 2, sizeof(**list));
-	if (!*list)
-		abort();
-	(*list)[(*n)++] = s;
-	(*list)[*n] = NULL;
-}
-
 static char **argv_of(const char *program, struct slice args)
 {
 	char **argv = NULL;
-	size_t n = 0;
 
-	add_string(&argv, &n, xstrdup(program));
+	strv_add(&argv, xstrdup(program));
 	jarr_each(v, (struct jval){ J_ARRAY, args }) {
 		char *arg = NULL;
 
 		if (jstr_decode(v, MIB, &arg) == 0)
-			add_string(&argv, &n, arg);
+			strv_add(&argv, arg);
 	}
 	return argv;
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/strv.h"
 #include "proc/output/frames.h"
 #include "tools/upstream/upstream.h"
 
@@ -33,32 +34,12 @@ struct mcp_stdio {
 
 /* --- configuration ---------------------------------------------------------------------------------------- */
 
-static char **copy_list(char *const *list)
-{
-	char **copy;
-	size_t n = 0;
-
-	while (list[n])
-		n++;
-	copy = xalloc((n + 1) * sizeof(*copy));
-	for (size_t i = 0; i < n; i++)
-		copy[i] = xstrdup(list[i]);
-	return copy;
-}
-
-static void free_list(char *const *list)
-{
-	for (char *const *s = list; *s; s++)
-		free(*s);
-	free((void *)(uintptr_t)list);
-}
-
 static void config_copy(struct mcp_stdio_config *to, const struct mcp_stdio_config *from)
 {
 	*to = *from;
 	to->name = xstrdup(from->name);
-	to->argv = copy_list(from->argv);
-	to->env = copy_list(from->env);
+	to->argv = strv_copy(from->argv);
+	to->env = strv_copy(from->env);
 	to->cwd = xstrdup(from->cwd);
 	to->session = xstrdup(from->session);
 	proc_bounds_keep(&to->bounds);
@@ -71,8 +52,8 @@ static void config_copy(struct mcp_stdio_config *to, const struct mcp_stdio_conf
 static void config_free(struct mcp_stdio_config *c)
 {
 	free((void *)(uintptr_t)c->name);
-	free_list(c->argv);
-	free_list(c->env);
+	strv_free((char **)(uintptr_t)c->argv);
+	strv_free((char **)(uintptr_t)c->env);
 	free((void *)(uintptr_t)c->cwd);
 	free((void *)(uintptr_t)c->session);
 	proc_bounds_drop(&c->bounds);

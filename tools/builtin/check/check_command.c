@@ -112,7 +112,7 @@ static void end(struct check_job *j)
 	struct command *c = j->own;
 
 	command_run_host_free(c->host);
-	tool_strv_free(c->argv);
+	strv_free(c->argv);
 	free(c->program);
 	free(c->cwd);
 	free(c);

@@ -92,19 +92,8 @@ static const struct language *find(const char *name)
 
 /* --- the interpreter ------------------------------------------------------------------------------------ */
 
-static void push(char ***v, size_t *n, char *word)
-{
-	char **more = realloc(*v, (*n + 2) * sizeof(*more));
-
-	if (!more)
-		abort();
-	more[(*n)++] = word;
-	more[*n] = NULL;
-	*v = more;
-}
-
 /* From the configuration: {"python": ["/opt/python/bin/python3", "-I"]}. False if it does not name the language. */
-static bool configured(const struct toolbox *b, const struct language *l, char ***v, size_t *n)
+static bool configured(const struct toolbox *b, const struct language *l, char ***v)
 {
 	const char *text = toolbox_config(b)->interpreters;
 	struct jval list = text ? jobj_get(slice_of(text), l->names[0]) :
@@ -114,9 +103,9 @@ static bool configured(const struct toolbox *b, const struct language *l, char *
 		char *word = NULL;
 
 		if (jstr_decode(el, PATH_BYTES_MAX, &word) == 0)
-			push(v, n, word);
+			strv_add(v, word);
 	}
-	return *n > 0;
+	return *v != NULL;
 }
 
 const char *code_language_at(size_t i)
@@ -150,13 +139,13 @@ static char *find_whole(const struct language *l, char *const *env, const char *
 
 /* The words before the file. */
 static int interpreter(const struct builtin_call *c, struct code *code,
-		       const struct command_spec *cmd, char ***v, size_t *n, struct err *e)
+		       const struct command_spec *cmd, char ***v, struct err *e)
 {
 	_cleanup_(freep) char **env = command_environment(c->box, cmd);
 	const struct language *l = code->language;
 	char *found = NULL;
 
-	code->given = configured(c->box, l, v, n);
+	code->given = configured(c->box, l, v);
 	if (code->given) {
 		found = command_run_which((*v)[0], env, cmd->cwd, NULL);
 		free(found);
@@ -168,9 +157,9 @@ static int interpreter(const struct builtin_call *c, struct code *code,
 		found = command_run_which(l->programs[i], env, cmd->cwd, NULL);
 	if (!found)
 		return no_interpreter(l, e);
-	push(v, n, found);
+	strv_add(v, found);
 	for (size_t i = 0; !code->whole && l->options[i]; i++)
-		push(v, n, xstrdup(l->options[i]));
+		strv_add(v, xstrdup(l->options[i]));
 	return 0;
 }
 
@@ -276,15 +265,9 @@ static char *search_path(const struct builtin_call *c, const struct language *l,
 			 const struct command_spec *cmd)
 {
 	_cleanup_(freep) char **env = command_environment(c->box, cmd);
-	size_t n = strlen(l->search);
-	const char *before = "";
-	char *ret;
-
-	for (char **v = env; *v; v++)
-		if (strncmp(*v, l->search, n) == 0 && (*v)[n] == '=')
-			before = *v + n + 1;
-	ret = xprintf("%s=%s%s%s%s", l->search, cmd->cwd, l->modules, *before ? ":" : "", before);
-	return ret;
+	const char *before = strv_env(env, l->search);
+	return xprintf("%s=%s%s%s%s", l->search, cmd->cwd, l->modules,
+		     before && *before ? ":" : "", before ? before : "");
 }
 
 /* E2B's template nests some arguments. If both places have a value and they differ, the call is refused. */
@@ -356,16 +339,13 @@ static const struct language *language_of(const struct builtin_call *c, struct e
 }
 
 /* Asks the policy about the code, as if it were an argument of its interpreter. */
-static void judged_words(struct command_job *j, const struct code *code, size_t n,
-			 struct slice text)
+static void judged_words(struct command_job *j, const struct code *code, struct slice text)
 {
-	size_t judged = 0;
-
-	for (size_t i = 0; i < n; i++)
-		push(&j->cmd.judged, &judged,
-		     xstrdup(code->whole ? code->language->programs[0] : j->cmd.argv[i]));
-	push(&j->cmd.judged, &judged, xstrdup(code->language->inline_option));
-	push(&j->cmd.judged, &judged, xstrndup(text.p, strnlen(text.p, text.n)));
+	for (char **word = j->cmd.argv; *word; word++)
+		strv_add(&j->cmd.judged,
+			 xstrdup(code->whole ? code->language->programs[0] : *word));
+	strv_add(&j->cmd.judged, xstrdup(code->language->inline_option));
+	strv_add(&j->cmd.judged, xstrndup(text.p, strnlen(text.p, text.n)));
 }
 
 /* 1: a human is asked first. */
@@ -373,11 +353,10 @@ static int prepare(struct command_job *j, struct code *code, struct slice text, 
 {
 	struct builtin_call *c = j->call;
 	char **argv = tool_arg_strv(c, "argv"), *file = NULL;
-	size_t n = 0;
-	int r = interpreter(c, code, &j->cmd, &j->cmd.argv, &n, e);
+	int r = interpreter(c, code, &j->cmd, &j->cmd.argv, e);
 
 	if (r == 0) {
-		judged_words(j, code, n, text);
+		judged_words(j, code, text);
 		r = command_judge(c, &j->cmd, e);
 	}
 	if (r == 0 && !c->dry_run)
@@ -386,14 +365,13 @@ static int prepare(struct command_job *j, struct code *code, struct slice text, 
 	if (r == 0) {
 		if (code->file)
 			file = xstrdup(code->file);
-		else
-			file = xprintf("code%s", code->language->suffix);
-		push(&j->cmd.argv, &n, file);
+		else file = xprintf("code%s", code->language->suffix);
+		strv_add(&j->cmd.argv, file);
 	}
 	for (char **word = argv; word && *word; word++)
 		if (r == 0)
-			push(&j->cmd.argv, &n, xstrdup(*word));
-	tool_strv_free(argv);
+			strv_add(&j->cmd.argv, xstrdup(*word));
+	strv_free(argv);
 	if (r == 0)
 		j->cmd.shown = command_quote(j->cmd.argv);
 	j->cmd.own_env = search_path(c, code->language, &j->cmd);

@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/strv.h"
 #include "json/jenc.h"
 #include "json/jscan.h"
 #include "policy/policy.h"
@@ -128,9 +129,8 @@ int64_t tool_arg_int(const struct builtin_call *c, const char *name, int64_t abs
 /* True if it is this word. */
 bool tool_arg_is(const struct builtin_call *c, const char *name, const char *word);
 bool tool_arg_bool(const struct builtin_call *c, const char *name, bool absent);
-/* TOOL_STRINGS or TOOL_MAP (as NAME=value) as a NULL-terminated array; NULL if absent. tool_strv_free frees both. */
+/* TOOL_STRINGS or TOOL_MAP (as NAME=value) as a NULL-terminated array; NULL if absent. The caller frees it by strv_free. */
 char **tool_arg_strv(const struct builtin_call *c, const char *name);
-char **tool_strv_free(char **v);
 
 /* members: raw members of the result object ("a":1,"b":2), copied. From any thread. */
 void tool_done(struct builtin_call *c, struct slice members);

@@ -326,31 +326,19 @@ char **tool_arg_strv(const struct builtin_call *c, const char *name)
 	struct slice key = SLICE_NONE;
 	struct jiter it;
 	struct jval v;
-	size_t n = 0, room = 8;
+	size_t n = 0;
 	char **ret;
 
 	if (!jiter_init(&it, tool_arg(c, name)))
 		return NULL;
-	ret = xalloc(room * sizeof(*ret));
+	while (jiter_next(&it, NULL, &v))
+		n++;
+	ret = xalloc((n + 1) * sizeof(*ret));
+	n = 0;
+	jiter_init(&it, tool_arg(c, name));
 	while (jiter_next(&it, it.object ? &key : NULL, &v)) {
-		if (n + 1 == room) {
-			char **more = xalloc(2 * room * sizeof(*ret));
-
-			memcpy(more, ret, n * sizeof(*ret));
-			free(ret);
-			ret = more;
-			room *= 2;
-		}
 		ret[n] = element(key, v);
 		n += ret[n] != NULL;
 	}
 	return ret;
-}
-
-char **tool_strv_free(char **v)
-{
-	for (char **s = v; s && *s; s++)
-		free(*s);
-	free(v);
-	return NULL;
 }

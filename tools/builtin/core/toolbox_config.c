@@ -140,9 +140,9 @@ int toolbox_config_parse(struct slice text, struct toolbox_config *ret, struct e
 
 void toolbox_config_done(struct toolbox_config *c)
 {
-	c->roots = tool_strv_free(c->roots);
-	c->env = tool_strv_free(c->env);
-	c->tools = tool_strv_free(c->tools);
+	c->roots = strv_free(c->roots);
+	c->env = strv_free(c->env);
+	c->tools = strv_free(c->tools);
 	free(c->cwd);
 	free(c->state_dir);
 	free(c->sandbox_id);

@@ -74,11 +74,9 @@ static int cwd_set(struct toolbox *b, struct err *e)
 
 int toolbox_roots_open(struct toolbox *b, struct err *e)
 {
-	size_t n = 0;
+	size_t n = strv_len(b->config.roots);
 	int r = 0;
 
-	while (b->config.roots && b->config.roots[n])
-		n++;
 	if (!n)
 		return err_field(e, "roots", "CONFIG_INVALID", "roots is empty");
 	b->roots = xalloc(n * sizeof(*b->roots));

@@ -307,12 +307,9 @@ static char **env_make(const struct pr *p)
 	static const char *const fixed[] = { "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=none",
 					     "GIT_NO_LAZY_FETCH=1",   "GIT_OPTIONAL_LOCKS=0",
 					     "GIT_PAGER=cat",	      "LC_ALL=C" };
-	size_t n = 0, k = 0;
-	char **env;
+	size_t n = strv_len(environ), k = 0;
+	char **env = xalloc((n + ARRAY_SIZE(fixed) + 4) * sizeof(*env));
 
-	while (environ[n])
-		n++;
-	env = xalloc((n + ARRAY_SIZE(fixed) + 4) * sizeof(*env));
 	for (size_t i = 0; i < n; i++)
 		if (!is_gits(environ[i]))
 			env[k++] = xstrdup(environ[i]);
@@ -343,7 +340,7 @@ static int step_start(struct pr *p)
 	spec.argv = (char *const *)argv;
 	spec.env = env_make(p);
 	p->run = command_run_start(host_of(p->call->box), &spec, &events, p, &p->e);
-	tool_strv_free((char **)spec.env);
+	strv_free((char **)spec.env);
 	if (p->run && spec.input) {
 		command_run_write(p->run, bundle_input(p, &input));
 		command_run_close_input(p->run);

@@ -257,7 +257,7 @@ static void apply_diff(struct builtin_call *c)
 	else
 		plan_run(c, &plan, only);
 	patch_plan_done(&plan);
-	tool_strv_free(only);
+	strv_free(only);
 }
 
 /* --- tables ---------------------------------------------------------------------------------------------- */

@@ -170,15 +170,14 @@ static int take_command(const struct builtin_call *c, struct command_spec *ret, 
 
 	if (!!text == !!argv || (argv && args) || (argv && !argv[0]) || (text && !*text)) {
 		free(text);
-		tool_strv_free(args);
-		tool_strv_free(argv);
+		strv_free(args);
+		strv_free(argv);
 		return err_field(e, "command", "INVALID_ARGUMENT",
 				 "give command (with args, or as shell text), or argv");
 	}
 	ret->argv = argv;
 	if (args) {
-		while (args[n])
-			n++;
+		n = strv_len(args);
 		ret->argv = xalloc((n + 2) * sizeof(*ret->argv));
 		ret->argv[0] = text;
 		memcpy(ret->argv + 1, args, n * sizeof(*args));

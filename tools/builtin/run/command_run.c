@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/strv.h"
 #include "tools/builtin/run/command_keeper.h"
 
 #include <errno.h>
@@ -253,16 +254,6 @@ void command_run_close_input(struct command_run *r)
 
 /* --- how it begins ----------------------------------------------------------------------------------- */
 
-static const char *env_value(char *const *env, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; *env; env++)
-		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
-			return *env + n + 1;
-	return NULL;
-}
-
 /* dir/program if it can be executed; dir is taken from cwd if it is relative. */
 static char *executable(const char *cwd, struct slice dir, const char *program)
 {
@@ -280,7 +271,7 @@ static char *executable(const char *cwd, struct slice dir, const char *program)
 
 char *command_run_which(const char *program, char *const *env, const char *cwd, struct err *e)
 {
-	const char *path = env_value(env, "PATH");
+	const char *path = strv_env(env, "PATH");
 	char *found = NULL;
 
 	if (!path)

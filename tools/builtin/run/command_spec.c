@@ -103,9 +103,9 @@ int command_common(const struct builtin_call *c, uint64_t timeout_ms, size_t kee
 
 void command_done(struct command_spec *cmd)
 {
-	cmd->argv = tool_strv_free(cmd->argv);
-	cmd->judged = tool_strv_free(cmd->judged);
-	cmd->envs = tool_strv_free(cmd->envs);
+	cmd->argv = strv_free(cmd->argv);
+	cmd->judged = strv_free(cmd->judged);
+	cmd->envs = strv_free(cmd->envs);
 	free(cmd->shell);
 	free(cmd->shown);
 	free(cmd->cwd);
@@ -200,15 +200,6 @@ int command_judge(struct builtin_call *c, const struct command_spec *cmd, struct
 		return -EACCES;
 	command_json(cmd, &json);
 	return tool_allowed(c, e->msg, SLICE_NONE, buf_slice(&json)) ? 0 : 1;
-}
-
-static size_t strv_len(char *const *v)
-{
-	size_t n = 0;
-
-	while (v && v[n])
-		n++;
-	return n;
 }
 
 /* Adds the variables of v; those of the same name go. */

@@ -62,7 +62,7 @@ static int take_variables(struct builtin_call *c, const char *field, struct err 
 
 	for (char **v = given; r == 0 && v && *v; v++)
 		r = variable_set(variables_of(c->box), xstrdup(*v), field, e);
-	tool_strv_free(given);
+	strv_free(given);
 	return r;
 }
 

@@ -221,7 +221,7 @@ static int globs_arg(struct grep *g, const char *name, struct globs *ret, struct
 	ret->deep = true;
 	for (char **p = list; p && *p && r == 0; p++)
 		r = globs_add(ret, *p, name, e);
-	tool_strv_free(list);
+	strv_free(list);
 	return r;
 }
 

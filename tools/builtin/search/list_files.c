@@ -205,7 +205,7 @@ static void work(struct builtin_call *c)
 	}
 	globs_done(&l.globs);
 	buf_done(&l.last);
-	tool_strv_free(l.extensions);
+	strv_free(l.extensions);
 	free(l.path);
 	free(l.type);
 }

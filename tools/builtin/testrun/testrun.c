@@ -331,7 +331,7 @@ static int prepare(struct testrun *t, struct err *e)
 	for (unsigned i = 0; r == 0 && i < t->count; i++)
 		r = command_judge(c, &t->shards[i].cmd, e);
 	command_done(&where);
-	tool_strv_free(only);
+	strv_free(only);
 	return r;
 }
 

@@ -239,7 +239,7 @@ void test_target_done(struct test_target *t)
 	free(t->shell);
 	free(t->report);
 	free(t->dir);
-	t->argv = tool_strv_free(t->argv);
+	t->argv = strv_free(t->argv);
 	*t = (struct test_target){ 0 };
 }
 
