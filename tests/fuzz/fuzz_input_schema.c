@@ -5,7 +5,7 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "tools/relay/harness/input_schema.h"
+#include "tools/relay/harness/schema_fitting.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

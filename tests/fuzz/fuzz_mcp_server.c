@@ -11,7 +11,7 @@
 #include "json/jstr.h"
 #include "loop/loop.h"
 #include "tools/upstream/upstream.h"
-#include "tools/upstream/http/sse.h"
+#include "tools/upstream/http/http_post.h"
 
 #define CALLS 8
 

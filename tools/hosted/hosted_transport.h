@@ -4,7 +4,7 @@
 
 #include "tools/hosted/hosted_server.h"
 #include "tools/upstream/http/upstream_http.h"
-#include "tools/upstream/upstream_stdio.h"
+#include "tools/upstream/upstream_server.h"
 
 struct hosted_transport { /* at most one of both; none: not made */
 	struct mcp_stdio *stdio;

@@ -2,7 +2,7 @@
  * relay.h - the MCP servers of sessions: it connects each harness with its servers.
  *
  * For each session that uses any it keeps a session socket (session_socket.h) for the harness and a served server
- * (served_server.h) for each server: those that the client serves over ACP, the built-in tools, those hosted in the
+ * (served_server.c) for each server: those that the client serves over ACP, the built-in tools, those hosted in the
  * sandbox, those of a trusted .mcp.json. The harness gets our shim for each of them. A server that the harness reaches
  * by itself is passed on as the client described it, after a check whether it can be reached at all.
  *

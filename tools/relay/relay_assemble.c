@@ -9,7 +9,6 @@
 #include "tools/relay/client/client_backend.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/relay_internal.h"
-#include "tools/relay/server_reach.h"
 #include "tools/relay/server_request.h"
 #include "tools/upstream/caller_tag.h"
 

@@ -2,13 +2,113 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/slice.h"
 #include "json/jenc.h"
 #include "session/parts/mcp/mcp_servers.h"
-#include "tools/relay/relay_process.h"
-#include "tools/relay/relay_remote.h"
+#include "loop/loop.h"
+#include "proc/proc.h"
+#include "tools/mcp/backend.h"
+#include "tools/relay/gate/toolgate.h"
 #include "tools/relay/harness/session_socket.h"
-#include "tools/relay/served_server.h"
+#include "tools/relay/harness/tool_renaming.h"
 #include "tools/relay/relay.h"
+
+/*
+ * An MCP server that runs for one session (or for the daemon's own /mcp), as the user of the harness
+ * and in its environment, and only while it is needed: the built-in tools (`acpd mcp --builtin`, not in the daemon
+ * itself, which may be root and must never wait for a disk), and servers that the client named by their programs.
+ *
+ * It is started when the first call comes, and again at the first call after it has died.
+ */
+
+struct relay_process;
+
+struct relay_process_config {
+	const char *name;   /* of the server, for the log */
+	const char *marker; /* names its processes: no other child of the daemon has the same */
+	char *const *argv;  /* argv[0] is an absolute path */
+	char *const *env;
+	const char *cwd;
+	struct slice setup; /* what it reads from descriptor 3; empty: nothing */
+	struct proc_bounds bounds;
+	const struct session
+		*session; /* whose secrets the log hides; NULL: of none, and the log has no text */
+};
+
+/* Copies config; starts nothing. */
+struct relay_process *relay_process_new(struct loop *loop, struct proc_host *procs,
+					const struct relay_process_config *config);
+/* Open calls must have been cancelled; the process is stopped, and gone some time after. */
+struct relay_process *relay_process_free(struct relay_process *c);
+struct mcp_backend *relay_process_backend(struct relay_process *c);
+/* True if it was made with this setup, within these bounds. */
+bool relay_process_same(const struct relay_process *c, struct slice setup,
+			const struct proc_bounds *bounds);
+
+/*
+ * An MCP server over HTTP that the client named for a session without open network. Its harness cannot
+ * reach it, so the daemon calls it, by acpd-fetch (fetcher/fetcher.h), which decides about its address: one that the
+ * client wrote may be private.
+ *
+ * It is called first when the harness makes its first call. A server that cannot be reached ends the calls that wait for
+ * it, and is tried again at the next one.
+ */
+
+struct fetcher;
+struct relay_remote;
+
+struct relay_remote_config {
+	const char *name, *url;
+	struct slice headers; /* raw array of {name, value}, checked; or empty */
+	struct fetcher *fetcher;
+};
+
+/* In the list `at`. NULL with e, whose field is url or headers. */
+struct relay_remote *relay_remote_new(struct loop *loop, const struct relay_remote_config *config,
+				      struct list *at, struct err *e);
+struct mcp_backend *relay_remote_backend(struct relay_remote *c);
+/* Open calls must have been cancelled. Each takes leave of a server that keeps a session for it, in the list `at`, and is
+ * gone after. */
+void relay_remotes_leave(struct list *from, struct list *at);
+/* All of the list, at once. */
+void relay_remotes_free(struct list *at);
+
+/*
+ * One MCP server as a session's harness sees it: its name, the backend behind it, the policy in
+ * front, and what the harness has really listed of it.
+ */
+
+struct served_server;
+
+/* How the server comes to the session. */
+enum served_via {
+	SERVED_ACP,	/* the client serves it */
+	SERVED_BUILTIN, /* the built-in tools */
+	SERVED_HOSTED,	/* of the daemon's configuration */
+	SERVED_PROJECT, /* of <cwd>/.mcp.json */
+	SERVED_CLIENT,	/* the client named it, and we run it, or call it behind a wall */
+};
+
+struct served_server_spec {
+	const char *name;
+	enum served_via via;
+	struct mcp_backend *inner; /* must outlive this; owned by it if own */
+	bool own;
+	bool for_harness; /* to the harness, not only to clients of /mcp */
+	const struct mcp_policy *rules;
+	enum policy_verdict fallback; /* for tools without a rule */
+	struct tool_names *names;     /* of the session's tools; must outlive this */
+};
+
+struct served_server *served_server_new(struct loop *loop, struct session *s,
+					const struct served_server_spec *spec);
+/* No client may be connected. */
+struct served_server *served_server_free(struct served_server *o);
+/* {"name","via","toolsDelivered"?: [names],"toolsRenamed"?: [{tool,as}],"toolsOmitted"?: [{tool,reason,message}]}: the
+ * last three only if the harness has listed them. */
+void served_server_put(const struct served_server *o, struct jw *w);
 
 #define RELAY_TOOLS_MARKER "mcp.tools" /* names the processes of the built-in tools of /mcp */
 
@@ -22,7 +122,7 @@ struct relay {
 	char **env;
 	struct relay_process *builtin; /* of /mcp without a session */
 	struct list proxies, calls;    /* of /mcp without a session (relay_proxy.c) */
-	struct list leaving;	       /* servers that take leave of theirs (relay_remote.h) */
+	struct list leaving;	       /* servers that take leave of theirs (struct relay_remote) */
 	bool stopping;		       /* nothing is started any more */
 	void (*gone)(void *ctx, struct mcp_backend *b);
 	void *gone_ctx;
@@ -107,3 +207,32 @@ struct mcp_backend *relay_target(struct relay *r, const char *name, const char *
 /* Ends the calls of the list: their backend ends. */
 void proxy_calls_end(struct list *calls);
 void proxies_free(struct relay *r, struct list *proxies);
+
+/*
+ * When a server that is wanted may start: at once, but one that dies at once is not started anew for every
+ * call. All zeros but loop, start and ctx is right. Embedded in its owner, who cancels it before he goes.
+ */
+struct start_pace {
+	struct loop *loop;
+	void (*start)(void *ctx);
+	void *ctx;
+	struct loop_timer timer;
+	uint64_t may_start; /* clock_mono_ms */
+};
+
+/* start is called once, from the loop. */
+void start_pace_want(struct start_pace *p);
+void start_pace_cancel(struct start_pace *p);
+
+/*
+ * Checks before the harness starts whether a server that the harness reaches by itself can be reached:
+ * a tool that is silently missing looks like a model that does not use it.
+ */
+
+/* command of a stdio server: where it is, absolute or in path; the caller frees. NULL with MCP_COMMAND_NOT_FOUND.
+ * field: its place, for errors. */
+char *server_reach_command(const char *command, const char *path, const char *field, struct err *e);
+/* url of an http or sse server: MCP_URL_INVALID unless http or https with a host; MCP_SERVER_UNREACHABLE if it names
+ * this machine (in the sandbox: never the client's) and no server listens at its port. Other hosts are not tried: they
+ * may be reachable only for the harness. */
+int server_reach_url(const char *url, const char *field, struct err *e);

@@ -3,18 +3,41 @@
  *
  * The setup is a sealed memfd, because it holds the policy and the process runs as the agent's user.
  * upstream_stdio.c duplicates and rewinds it at each start, so a restarted process gets the same.
- * start_pace.h delays the restarts of a process that dies at once. `bounds` borrows its references
+ * struct start_pace delays the restarts of a process that dies at once. `bounds` borrows its references
  * from the server. Output of the process may hold secrets, so the log has it only masked, or not at
  * all.
  */
-#include "tools/relay/relay_process.h"
+#include "tools/relay/relay_internal.h"
 
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/util.h"
-#include "session/parts/mcp/mcp_servers.h"
-#include "tools/relay/start_pace.h"
-#include "tools/upstream/upstream_stdio.h"
+#include "session/mcp/mcp_servers.h"
+#include "tools/upstream/upstream_server.h"
+#include "base/clock.h"
+
+#define RESTART_MIN_MS 1000 /* between two starts */
+
+static void start_pace_over(void *ctx)
+{
+	struct start_pace *p = ctx;
+
+	p->may_start = clock_mono_ms() + RESTART_MIN_MS;
+	p->start(p->ctx);
+}
+
+void start_pace_want(struct start_pace *p)
+{
+	uint64_t now = clock_mono_ms();
+
+	loop_timer_set(p->loop, &p->timer, p->may_start > now ? p->may_start - now : 0,
+		       start_pace_over, p);
+}
+
+void start_pace_cancel(struct start_pace *p)
+{
+	loop_timer_cancel(&p->timer);
+}
 
 struct relay_process {
 	struct mcp_stdio *server;

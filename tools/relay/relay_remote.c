@@ -6,14 +6,13 @@
  * inside the server, so the free is deferred. Header values are secrets: every copy made here is
  * wiped.
  */
-#include "tools/relay/relay_remote.h"
+#include "tools/relay/relay_internal.h"
 
 #include "base/util.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "tools/relay/start_pace.h"
 #include "tools/upstream/http/upstream_http.h"
 
 #include <stdio.h>

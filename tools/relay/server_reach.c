@@ -5,7 +5,7 @@
  * most REACH_MS for each. localhost is reachable if 127.0.0.1 or ::1 is. If no socket can be made,
  * the server counts as reachable: the harness will find out.
  */
-#include "tools/relay/server_reach.h"
+#include "tools/relay/relay_internal.h"
 
 #include "base/http/authority.h"
 #include "base/util.h"

@@ -13,7 +13,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "policy/policy.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tools/mcp/msg.h"
 #include "tools/relay/gate/toolgate.h"

@@ -6,7 +6,7 @@
  * the handshake is started once more for the other era. A freed object remains until its child has
  * exited. Lines that are not messages are skipped up to a limit.
  */
-#include "tools/upstream/upstream_stdio.h"
+#include "tools/upstream/upstream_server.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "policy/policy.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 
 static struct policy *policy_of(const char *text)
 {

@@ -2,8 +2,7 @@
 #include "unit.h"
 
 #include "tools/builtin/testrun/testrun_parse.h"
-#include "tools/builtin/testrun/testrun_runner.h"
-#include "tools/builtin/testrun/testrun_target.h"
+#include "tools/builtin/testrun/testrun.h"
 
 struct row {
 	const char *format, *text, *want;

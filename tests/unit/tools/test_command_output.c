@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "tools/builtin/run/command_output.h"
+#include "tools/builtin/run/command_run.h"
 
 static void test_kept(void **state _unused_)
 {

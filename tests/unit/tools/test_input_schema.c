@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "tools/relay/harness/input_schema.h"
+#include "tools/relay/harness/schema_fitting.h"
 
 #define S "{\"type\":\"string\"}"
 #define IN(schema) "{\"type\":\"object\",\"properties\":{\"in\":" schema "}}"

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "json/jenc.h"
-#include "tools/builtin/files/nearest_text.h"
+#include "tools/builtin/files/file_describe.h"
 
 /* The lines of the places, as text, best first. */
 static void places(const char *text, const char *wanted, struct buf *ret)

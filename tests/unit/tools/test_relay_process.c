@@ -1,7 +1,7 @@
 /* An MCP server of one session as a child process: what it may do to the setup that it reads. */
 #include "upstream_rig.h"
 
-#include "tools/relay/relay_process.h"
+#include "tools/relay/relay_internal.h"
 
 #include <signal.h>
 

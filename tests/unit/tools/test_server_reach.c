@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/util.h"
-#include "tools/relay/server_reach.h"
+#include "tools/relay/relay_internal.h"
 
 static const struct {
 	const char *url;

@@ -2,9 +2,7 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "tools/upstream/http/param_headers.h"
-#include "tools/upstream/http/sse.h"
-#include "tools/upstream/http/http_target.h"
+#include "tools/upstream/http/http_post.h"
 
 /* --- URLs ------------------------------------------------------------------------------------------------- */
 

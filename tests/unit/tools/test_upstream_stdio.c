@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "tools/upstream/upstream_stdio.h"
+#include "tools/upstream/upstream_server.h"
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -7,7 +7,7 @@
  * belongs to the agent, so exclude must be a regular file, opened without following a link. A
  * failure to hide the file is ignored, because it is removed anyway.
  */
-#include "tools/builtin/code/code_file.h"
+#include "tools/builtin/code/run_code.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"

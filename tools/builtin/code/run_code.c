@@ -3,7 +3,6 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "tools/builtin/code/code_file.h"
 #include "tools/builtin/run/command_job.h"
 
 #include <errno.h>

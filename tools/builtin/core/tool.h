@@ -103,10 +103,10 @@ struct builtin_tool {
 	void (*cancel)(struct builtin_call *c, bool timed_out);
 };
 
-/* Tables of the families, each ended by a row without name; tool_tables.c lists them in one order (those of files:
- * tool_tables.h). */
-extern const struct builtin_tool patch_tools[], pr_tools[], command_tools[], process_tools[],
-	other_tools[];
+/* Tables of the families, each ended by a row without name; toolbox.c lists them in one order. */
+extern const struct builtin_tool read_tools[], glob_tools[], write_tools[], edit_tools[],
+	patch_tools[], list_tools[], grep_tools[], remove_tools[], info_tools[], watch_tools[],
+	command_tools[], process_tools[], pr_tools[], other_tools[];
 
 struct toolbox; /* roots, policy, environment, limits: toolbox.h */
 
@@ -173,3 +173,18 @@ bool tool_timed_out(const struct builtin_call *c);
 /* errno as the error of a tool: its POSIX name where file tools have it, else EIO and the like. what: "cannot read
  * src/a.c". */
 int tool_errno(struct err *e, int code, const char *what, const char *path);
+
+/* The i-th tool of all, in the order of tools/list; NULL: there is none. */
+const struct builtin_tool *tool_at(size_t i);
+/* Some tool has that name, or one that the glob matches. */
+bool tool_known(const char *glob);
+/* NULL: there is none of that name. */
+const struct builtin_tool *tool_find(struct slice name);
+
+/* A plain number of limits.h as JSON, for defaults. */
+#define NUMBER_(n) #n
+#define NUMBER(n) NUMBER_(n)
+
+#define PATH_TEXT "relative to the working directory, or absolute inside the roots"
+extern const char *const encoding_words[]; /* utf-8, base64 */
+extern const char *const type_words[];	   /* of files */

@@ -11,7 +11,7 @@
 #include "json/jstr.h"
 #include "tools/builtin/code/run_code.h"
 #include "tools/builtin/core/toolbox_internal.h"
-#include "tools/builtin/testrun/testrun_target.h"
+#include "tools/builtin/testrun/testrun.h"
 
 #include <errno.h>
 #include <stdio.h>

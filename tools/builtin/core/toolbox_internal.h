@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "tools/builtin/core/tool_path.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 #include "tools/builtin/core/toolbox.h"
 
 #include <pthread.h>

@@ -7,7 +7,7 @@
  * link(2) fails if the name exists and rename(2) replaces it. Programs without the lock may write,
  * too, so the old file is compared once more, directly before.
  */
-#include "tools/builtin/files/atomic_write.h"
+#include "tools/builtin/files/write_lock.h"
 
 #include "base/clock.h"
 #include "base/os/file.h"

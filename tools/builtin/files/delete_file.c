@@ -1,7 +1,7 @@
 /* delete_file.c - deleteFile and createDirectory. */
 #include "base/limits.h"
 #include "tools/builtin/files/file_describe.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 #include "tools/builtin/files/write_lock.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tools/builtin/search/file_walk.h"

@@ -4,10 +4,8 @@
 #include "diff/ends.h"
 #include "json/jstr.h"
 #include "tools/builtin/files/file_describe.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 #include "tools/builtin/files/write_lock.h"
-#include "tools/builtin/files/nearest_text.h"
-#include "tools/builtin/files/atomic_write.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "base/buf.h"
+#include "base/image_type.h"
 #include "json/jenc.h"
 #include "tools/builtin/core/tool.h"
 
@@ -42,3 +44,33 @@ int version_check(const struct builtin_call *c, const struct stat *sb, const cha
 #define VERSION_OUT                                                                                \
 	TF_INT("mtime", 0, "last change in ms since 1970"),                                        \
 		TF_STRING("etag", 0, "changes when the content does")
+
+/* What readFile has read, for the file that writes the text for models. */
+
+struct file_reading {
+	struct buf bytes;
+	struct stat sb;
+	int64_t offset;	      /* of bytes in the file */
+	int64_t first, lines; /* by lines: the first there is, and how many */
+	bool truncated;	      /* the range did not fit, and the file goes on after it */
+	bool ends;	      /* it is the end of the file */
+	bool base64;	      /* returned as base64 */
+	struct image image;   /* type NULL: none */
+};
+
+/* read_file_text.c. line: the first that was asked for; 0: not by lines. */
+void file_reading_text(const struct file_reading *r, int64_t line, size_t room, struct buf *out);
+
+/*
+ * Finds the places that are most like a text that is not in a file.
+ *
+ * A model that edits from memory has the right lines with a wrong indent, a wrong quote, or one line that has changed
+ * since. If the error names the place with most of its lines, and the text there, the model need not read the file
+ * again. Lines are compared without the blanks at their ends and in between. A place is reported only if at least half
+ * of the lines are there, in their order. A text of one line is compared by pairs of characters, also with parts of
+ * lines. The error says so if only blanks differ.
+ */
+
+/* Writes the member "nearest": [{line, lines, alike, differs "blanks" | percent, text}] of an error, best first;
+ * nothing if there is none. */
+void nearest_text_put(struct jw *w, struct slice text, struct slice wanted);

@@ -1,7 +1,7 @@
 /* file_info.c - getFileInfo, checkFileExists, getFileSize: of the name itself; a link is not followed. */
 #include "base/limits.h"
 #include "tools/builtin/files/file_describe.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 #include "tools/builtin/search/file_walk.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  * ascending order, which note() needs to merge overlapping ones. The limits NEAREST_* keep a failed
  * edit fast.
  */
-#include "tools/builtin/files/nearest_text.h"
+#include "tools/builtin/files/file_describe.h"
 
 #include "base/limits.h"
 #include "base/util.h"

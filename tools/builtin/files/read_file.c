@@ -3,9 +3,8 @@
 #include "base/limits.h"
 #include "base/format/utf8.h"
 #include "tools/builtin/files/file_describe.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 #include "tools/builtin/core/tool_path.h"
-#include "tools/builtin/files/read_file.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* read_file_text.c - readFile's text for models: numbered lines, or a range of bytes as it is. */
 #include "base/limits.h"
 #include "digest/base64.h"
-#include "tools/builtin/files/read_file.h"
+#include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/core/model_text.h"
 
 #include <inttypes.h>

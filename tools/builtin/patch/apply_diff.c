@@ -1,5 +1,5 @@
 /* apply_diff.c - applyDiff. */
-#include "tools/builtin/files/nearest_text.h"
+#include "tools/builtin/files/file_describe.h"
 #include "tools/builtin/patch/patch_internal.h"
 #include "tools/builtin/core/model_text.h"
 

@@ -6,7 +6,7 @@
  * kernel reuses pids, so find() searches from the newest entry. Only an ended process is evicted,
  * never a running one. A kept command (`kept`) is listed nowhere and serves getProcessOutput only.
  */
-#include "tools/builtin/run/background_procs.h"
+#include "tools/builtin/run/command_spec.h"
 
 #include "base/limits.h"
 #include "json/jdec.h"

@@ -3,9 +3,8 @@
 
 #include "base/limits.h"
 #include "tools/builtin/code/run_code.h"
-#include "tools/builtin/run/background_procs.h"
+#include "tools/builtin/run/command_spec.h"
 #include "tools/builtin/core/model_text.h"
-#include "tools/builtin/run/command_text.h"
 #include "tools/builtin/testrun/testrun.h"
 
 #include <errno.h>

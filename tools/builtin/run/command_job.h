@@ -2,13 +2,38 @@
  * command_job.h - a call that runs one command and waits for its end: runCommand itself, runCode around it.
  *
  * The job belongs to the call (own) from command_job_new until command_job_run, command_job_fail or command_job_done:
- * the first ends it later, the others now. Output is reported while it comes (command_progress.h). If the caller is
+ * the first ends it later, the others now. Output is reported while it comes (struct command_progress). If the caller is
  * gone, or its time is over, the command is ended with everything that it started.
  */
 #pragma once
 
+#include "loop/loop.h"
+#include "tools/builtin/core/tool.h"
+#include "tools/builtin/run/command_run.h"
 #include "tools/builtin/run/command_spec.h"
-#include "tools/builtin/run/command_progress.h"
+
+/*
+ * Reports the output of a command to the caller while it runs: notifications/progress with the
+ * text as message.
+ *
+ * The first piece is sent at once, later ones every RUN_PROGRESS_MS, each with the new output of both streams; of
+ * a flood the newest RUN_PROGRESS_BYTES, with a line that says how much was left out. A message never ends within a
+ * character. progress counts bytes.
+ */
+struct command_progress {
+	struct builtin_call *call;
+	struct loop *loop;
+	struct command_output waiting[RUN_STREAMS];
+	double told; /* bytes */
+	uint64_t last;
+	struct loop_timer timer;
+};
+
+void command_progress_init(struct command_progress *p, struct loop *loop, struct builtin_call *c);
+void command_progress_add(struct command_progress *p, enum command_run_stream s,
+			  struct slice bytes);
+/* Reports what is left, and frees p. */
+void command_progress_end(struct command_progress *p);
 
 struct command_job {
 	struct builtin_call *call;

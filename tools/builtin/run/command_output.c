@@ -5,7 +5,7 @@
  * ring doubles up to `keep` and wraps only when it no longer grows, so growing is one realloc. If
  * memory is missing, it wraps earlier. Readers skip the rest of a character that was cut.
  */
-#include "tools/builtin/run/command_output.h"
+#include "tools/builtin/run/command_run.h"
 
 #include "base/limits.h"
 #include "base/format/utf8.h"

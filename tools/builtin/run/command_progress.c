@@ -1,4 +1,4 @@
-#include "tools/builtin/run/command_progress.h"
+#include "tools/builtin/run/command_job.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

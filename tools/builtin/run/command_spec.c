@@ -13,9 +13,6 @@
 #include "json/jstr.h"
 #include "tools/builtin/core/tool_path.h"
 #include "policy/policy.h"
-#include "tools/builtin/run/background_procs.h"
-#include "tools/builtin/run/create_sandbox.h"
-#include "tools/builtin/run/command_text.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -8,8 +8,9 @@
  */
 #pragma once
 
-#include "tools/builtin/run/command_run.h"
+#include "base/buf.h"
 #include "tools/builtin/core/toolbox.h"
+#include "tools/builtin/run/command_run.h"
 
 struct command_spec {
 	char *shell;   /* text for a shell, or NULL */
@@ -84,3 +85,46 @@ extern const struct tool_field command_out[]; /* COMMAND_OUT_COMMON */
 #define COMMAND_OUT_END TF_BOOL("success", TOOL_REQUIRED, "it has not failed: it runs, or it has ended with exit code 0"), TF_INT("exitCode", TOOL_REQUIRED | TOOL_NULLABLE, "128 and the signal's number if a signal ended it; 127: no such command; null: it runs"), TF_STRING("signal", TOOL_REQUIRED | TOOL_NULLABLE, "the signal that ended it, such as SIGSEGV"), TF_BOOL("running", TOOL_REQUIRED, "it has not ended"), TF_BOOL("timedOut", TOOL_REQUIRED, "its time was over"), TF_BOOL("killed", TOOL_REQUIRED, "it was ended from here")
 #define COMMAND_OUT_COMMON COMMAND_OUT_END, TF_STRING("stdout", TOOL_REQUIRED, "what it wrote"), TF_STRING("stderr", TOOL_REQUIRED, "what it wrote"), TF_STRING("command", TOOL_REQUIRED, "what was run"), TF_INT("executionTime", TOOL_REQUIRED, "milliseconds"), TF_BOOL("stdoutTruncated", TOOL_REQUIRED, "older output is not kept"), TF_BOOL("stderrTruncated", TOOL_REQUIRED, "older output is not kept"), TF_INT("stdoutDroppedBytes", TOOL_REQUIRED, "bytes that are not kept"), TF_INT("stderrDroppedBytes", TOOL_REQUIRED, "bytes that are not kept"), TF_INT("leftBehind", 0, "processes that it had left running, which were ended with it"), TF_STRING("pid", 0, "names it for getProcessOutput and killProcess; of one that has ended: for what was left out"), TF_STRING("piece", 0, "getProcessOutput with offset: of the stream asked for"), TF_INT("offset", 0, "where piece begins"), TF_INT("nextOffset", 0, "where to read on, if there is more"), TF_BOOL("dryRun", 0, "nothing was run")
 /* clang-format on */
+
+/*
+ * The processes of a toolbox: the host of all that run, and those in the background, which
+ * outlive the call that started them, are named by their pid (a string, as in Mastra's handles), and end with the
+ * toolbox.
+ *
+ * The newest RUN_BACKGROUND_MAX are remembered with the end of their output, also after they have ended; so are the
+ * newest RUN_ENDED_MAX commands whose output was more than could be shown, for getProcessOutput to read on.
+ */
+
+struct command_run_host *background_procs_host(struct toolbox *b);
+/* Takes a run that has ended, to be read on by pid. False: there is no room. */
+bool background_procs_keep(struct toolbox *b, struct command_run *r, const char *shown,
+			   const struct command_run_status *st, char pid[PID_TEXT]);
+/* Starts it in the background and ends the call. Owns what cmd holds. input: written to its stdin, which is then
+ * closed unless cmd->input. */
+void background_procs_start(struct builtin_call *c, struct command_spec *cmd, struct slice input);
+
+/*
+ * What a model is shown of a command: the head and the tail of what it wrote, and how it ended.
+ */
+struct command_text {
+	const char *pid;   /* by which getProcessOutput reads what is left out; NULL: it cannot */
+	size_t lines;	   /* only the last so many of each stream; 0: head and tail */
+	bool capture;	   /* false: nothing of what it wrote */
+	size_t room;	   /* bytes, in all */
+	const char *unrun; /* why it was not run; st and r are not used then */
+};
+
+/* True if the output is longer than what is shown. */
+bool command_text_cut(const struct command_run *r, size_t room);
+/* st NULL: it still runs. */
+void command_text(struct buf *out, const struct command_run *r, const struct command_run_status *st,
+		  const struct command_text *how);
+/* A piece of one stream, as it is asked for by offset; at: where it really begins, end: where it ends. */
+void command_text_piece(struct buf *out, const struct command_output *o, struct slice piece,
+			uint64_t at, bool running);
+
+/* The variables of createSandbox, which all later commands of this sandbox get. */
+
+/* NAME=value, ended by NULL; NULL: none. On top of the configuration's, below those of a call; the policy judges them
+ * with each command. */
+char *const *sandbox_variables(const struct toolbox *b);

@@ -6,7 +6,7 @@
  * its beginning and its end; a marker between them names the offset for getProcessOutput. Cuts fall
  * on line ends where possible, else between two characters.
  */
-#include "tools/builtin/run/command_text.h"
+#include "tools/builtin/run/command_spec.h"
 
 #include "base/limits.h"
 #include "tools/builtin/core/model_text.h"

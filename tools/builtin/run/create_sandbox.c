@@ -1,6 +1,6 @@
 /* create_sandbox.c - createSandbox. The caller is in a sandbox already: it gets the id of this one, and commands get
  * the variables. */
-#include "tools/builtin/run/create_sandbox.h"
+#include "tools/builtin/run/command_spec.h"
 
 #include "base/limits.h"
 

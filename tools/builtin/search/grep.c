@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "base/format/utf8.h"
 #include "tools/builtin/files/file_describe.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 #include "tools/builtin/search/globs.h"
 #include "tools/builtin/search/regex.h"
 #include "tools/builtin/search/file_walk.h"

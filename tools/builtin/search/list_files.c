@@ -2,7 +2,7 @@
 #include "base/limits.h"
 #include "digest/base64.h"
 #include "tools/builtin/files/file_describe.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 #include "tools/builtin/search/globs.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tools/builtin/search/file_walk.h"

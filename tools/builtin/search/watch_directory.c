@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "tools/builtin/files/file_describe.h"
-#include "tools/builtin/core/tool_tables.h"
+#include "tools/builtin/core/tool.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -12,9 +12,7 @@
 #include "base/clock.h"
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "tools/builtin/run/command_progress.h"
-#include "tools/builtin/testrun/testrun_log.h"
-#include "tools/builtin/testrun/testrun_target.h"
+#include "tools/builtin/run/command_job.h"
 
 #include <errno.h>
 #include <fcntl.h>

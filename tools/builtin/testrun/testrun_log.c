@@ -5,7 +5,7 @@
  * file is deleted when a later run takes its place, or with the toolbox. A write error or the limit
  * of bytes closes the file; the tail still grows, and the tests continue.
  */
-#include "tools/builtin/testrun/testrun_log.h"
+#include "tools/builtin/testrun/testrun.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"

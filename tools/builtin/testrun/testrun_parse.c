@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "base/util.h"
-#include "tools/builtin/run/command_output.h"
+#include "tools/builtin/run/command_run.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * shell syntax that could change its meaning is not parsed, and a script that sets a reporter keeps
  * it. No match is safe: the output is parsed in any case (testrun_parse.c).
  */
-#include "tools/builtin/testrun/testrun_runner.h"
+#include "tools/builtin/testrun/testrun.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"

@@ -6,7 +6,7 @@
  * in `only` are quoted for a shell and escaped for patterns of go and JavaScript. A command without
  * {shard} refuses shards, and a command without {only} refuses `only`: it would run all tests.
  */
-#include "tools/builtin/testrun/testrun_target.h"
+#include "tools/builtin/testrun/testrun.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"

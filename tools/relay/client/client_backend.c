@@ -12,7 +12,111 @@
 #include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/mcp/upcall.h"
 #include "tools/mcp/msg.h"
-#include "tools/relay/client/repeatable.h"
+#include "base/array.h"
+#include "base/limits.h"
+#include "base/util.h"
+#include "json/jstr.h"
+
+/* --- what may be repeated --------------------------------------------------------------------------------- */
+
+/*
+ * Which requests may safely be carried out twice. When a connection breaks while it has a request, it is unknown
+ * whether the request was carried out. So it is sent once more only if that makes no difference. That holds for the
+ * methods of MCP that only read, and for the tools that the server, in its last tools/list, declared read-only or
+ * idempotent and not destructive. An undeclared tool counts as unsafe, as MCP requires, and so does one above
+ * TOOLGATE_TOOLS_MAX, which is not stored. Annotations are claims of the server: they permit a repetition and nothing
+ * else. Only the server's answers decide, never the harness's messages.
+ */
+struct repeatable_tools {
+	char **tools; /* names of those that may be repeated */
+	size_t n;
+};
+
+static const char *const reads[] = {
+	"server/discover",	"tools/list",	"resources/list", "resources/templates/list",
+	"resources/read",	"prompts/list", "prompts/get",	  "completion/complete",
+	"subscriptions/listen", "tasks/get",	"tasks/list",	  "tasks/result",
+};
+
+static void repeatable_done(struct repeatable_tools *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free(r->tools[i]);
+	free(r->tools);
+	*r = (struct repeatable_tools){ 0 };
+}
+
+static size_t repeatable_find(const struct repeatable_tools *r, const char *name)
+{
+	size_t i = 0;
+
+	while (i < r->n && strcmp(r->tools[i], name) != 0)
+		i++;
+	return i;
+}
+
+static void repeatable_drop(struct repeatable_tools *r, const char *name)
+{
+	size_t i = repeatable_find(r, name);
+
+	if (i == r->n)
+		return;
+	free(r->tools[i]);
+	r->tools[i] = r->tools[--r->n];
+}
+
+static bool is_true(struct slice annotations, const char *key)
+{
+	return jobj_get(annotations, key).type == J_TRUE;
+}
+
+static bool is_harmless(struct slice tool)
+{
+	struct slice a = jobj_get(tool, "annotations").raw;
+
+	return (is_true(a, "readOnlyHint") || is_true(a, "idempotentHint")) &&
+	       !is_true(a, "destructiveHint");
+}
+
+static void repeatable_take(struct repeatable_tools *r, struct slice tool)
+{
+	char *name = NULL;
+
+	if (jstr_decode(jobj_get(tool, "name"), POLICY_NAME_MAX, &name) < 0)
+		return;
+	repeatable_drop(r, name);
+	if (!is_harmless(tool) || r->n >= TOOLGATE_TOOLS_MAX) {
+		free(name);
+		return;
+	}
+	*GROW(r->tools, r->n) = name;
+}
+
+/* A result of tools/list; first: of the first page, which replaces what was known. A later entry of the same name
+ * replaces the earlier one, so a tool that becomes destructive is removed. */
+static void repeatable_note(struct repeatable_tools *r, struct slice result, bool first)
+{
+	if (first)
+		repeatable_done(r);
+	jarr_each(tool, jobj_get(result, "tools"))
+		if (tool.type == J_OBJECT)
+			repeatable_take(r, tool.raw);
+}
+
+static bool repeatable_allowed(const struct repeatable_tools *r, const char *method,
+			       struct slice params)
+{
+	_cleanup_(freep) char *name = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(reads); i++)
+		if (strcmp(reads[i], method) == 0)
+			return true;
+	return strcmp(method, "tools/call") == 0 &&
+	       jstr_decode(jobj_get(params, "name"), POLICY_NAME_MAX, &name) == 0 &&
+	       repeatable_find(r, name) < r->n;
+}
+
+/* --- the backend ------------------------------------------------------------------------------------------- */
 
 struct client_backend {
 	struct mcp_backend backend;

@@ -1,10 +1,9 @@
 /* input_schema.c - the top of a schema: an object, whatever its branches are. */
-#include "tools/relay/harness/input_schema.h"
+#include "tools/relay/harness/schema_fitting.h"
 
 #include "base/limits.h"
 #include "base/util.h"
 #include "json/jstr.h"
-#include "tools/relay/harness/schema_fitting.h"
 
 #define BRANCHES_DEEP 8
 

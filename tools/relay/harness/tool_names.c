@@ -6,7 +6,7 @@
  * appends eight hex digits and counts up until no other tool has the derived name. An entry is
  * never removed, so a name means the same tool until the servers are set up again.
  */
-#include "tools/relay/harness/tool_names.h"
+#include "tools/relay/harness/tool_renaming.h"
 
 #include "base/buf.h"
 #include "base/limits.h"

@@ -15,7 +15,7 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
-#include "tools/relay/harness/input_schema.h"
+#include "tools/relay/harness/schema_fitting.h"
 
 #include <stdio.h>
 

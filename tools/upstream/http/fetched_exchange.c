@@ -6,7 +6,7 @@
  * failure to open is reported from the loop, and close defers the free, because the owner may close
  * inside any callback.
  */
-#include "tools/upstream/http/fetched_exchange.h"
+#include "tools/upstream/http/http_exchange.h"
 
 #include "base/limits.h"
 #include "base/util.h"

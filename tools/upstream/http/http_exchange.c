@@ -1,7 +1,7 @@
 /*
  * http_exchange.c - one HTTP/1.1 request on a TCP connection of its own: connect, send, head, body.
  *
- * Sockets belong to the given user (socket_user.h). Each address has MCP_CONNECT_MS. The answer is
+ * Sockets belong to the given user (struct socket_user). Each address has MCP_CONNECT_MS. The answer is
  * read while the request is sent, because a server may refuse early. An owner may close in any
  * callback: the state is checked after each one, and the memory is freed at the end of the turn. A
  * body without framing ends with the connection.
@@ -11,12 +11,37 @@
 #include "base/http/http_body.h"
 #include "base/limits.h"
 #include "base/util.h"
-#include "tools/upstream/http/fetched_exchange.h"
+#include "base/os/fs_user.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+
+bool socket_user_enter(const struct socket_user *as)
+{
+	return !as->switch_user || fs_user_enter(as->uid, as->gid);
+}
+
+void socket_user_leave(const struct socket_user *as)
+{
+	if (as->switch_user)
+		fs_user_leave();
+}
+
+int socket_user_open(const struct socket_user *as, int family, int type)
+{
+	int fd = -1, error = EPERM;
+
+	if (socket_user_enter(as)) {
+		fd = socket(family, type, 0);
+		error = errno;
+	}
+	socket_user_leave(as);
+	errno = error;
+	return fd;
+}
 
 enum exchange_state { X_CONNECTING, X_SENDING, X_HEAD, X_BODY, X_OVER };
 

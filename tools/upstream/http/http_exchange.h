@@ -10,10 +10,33 @@
 #include "base/buf.h"
 #include "base/http/http_head.h"
 #include "loop/loop.h"
-#include "tools/upstream/http/socket_user.h"
 
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <sys/types.h>
+
+/*
+ * The user of a connection: the daemon's own, or the user who wrote the configuration that names the
+ * server.
+ *
+ * A socket belongs to its maker: rules of the firewall by user (nft meta skuid), /proc/net/tcp and what a server asks
+ * the kernel about its peer all use the file system uid of the thread at that moment, for as long as the socket lives.
+ * So the uid is changed around socket(2) and around looking up a name, and nowhere else. What that user cannot reach is
+ * then not reached for him. It is fsuid, not the real or effective uid: those of a thread decide who may signal the
+ * whole process. No further process and no copy of bytes is needed.
+ */
+struct socket_user {
+	bool switch_user; /* else as ourselves */
+	uid_t uid;
+	gid_t gid;
+};
+
+/* For the calling thread alone. False: it was refused, and no socket may be made. socket_user_leave follows in any
+ * case. */
+bool socket_user_enter(const struct socket_user *as);
+void socket_user_leave(const struct socket_user *as);
+/* socket(2) as that user; -1 and errno. */
+int socket_user_open(const struct socket_user *as, int family, int type);
 
 struct http_exchange;
 
@@ -55,3 +78,33 @@ struct http_exchange *http_exchange_open(struct loop *loop, const struct http_ro
 					 void *ctx);
 /* Always NULL. The memory is freed at the end of this turn of the loop. */
 struct http_exchange *http_exchange_close(struct http_exchange *x);
+
+/*
+ * The same as http_exchange.h through acpd-fetch: its answer looks like one of http_exchange.c. A part of http_exchange.c, which owns it.
+ */
+
+struct fetched_exchange;
+
+/* request: head and body, as for http_exchange_open; wiped, its headers hold secrets. */
+struct fetched_exchange *fetched_exchange_open(struct loop *loop, const struct http_route *route,
+					       struct buf *request,
+					       const struct http_exchange_ops *ops, void *ctx);
+/* Nothing is called after it. Always NULL. */
+struct fetched_exchange *fetched_exchange_close(struct fetched_exchange *x);
+
+/*
+ * Finds the addresses of a host, beside the loop: it may take seconds. "localhost" and address literals
+ * need no resolver. A resolver is asked as the given user (struct socket_user).
+ */
+
+struct resolve;
+
+/* error: NULL, or why there are none. From the loop, once; the resolve is gone after. */
+typedef void (*resolve_fn)(void *ctx, const struct address *addresses, size_t n, const char *error);
+
+struct resolve *resolve_begin(struct loop *loop, const char *host, const char *port,
+			      const struct socket_user *as, resolve_fn fn, void *ctx);
+/* fn is not called any more; the thread, if there is one, ends by itself. Always NULL. */
+struct resolve *resolve_cancel(struct resolve *r);
+/* Loopback addresses only. */
+bool addresses_are_local(const struct address *addresses, size_t n);

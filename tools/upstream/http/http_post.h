@@ -6,14 +6,77 @@
  */
 #pragma once
 
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/http/sse_lines.h"
 #include "base/limits.h"
-#include "tools/upstream/upstream.h"
+#include "base/list.h"
 #include "tools/upstream/http/http_exchange.h"
 #include "tools/upstream/http/upstream_http.h"
-#include "tools/upstream/http/param_headers.h"
-#include "tools/upstream/http/resolve.h"
-#include "tools/upstream/http/sse.h"
-#include "tools/upstream/http/http_target.h"
+#include "tools/upstream/upstream.h"
+
+#include <stdbool.h>
+
+/* The address of an HTTP server, and requests to it as text. Pure. */
+
+struct http_target {
+	char *host, *port;
+	char *authority; /* as it stands in Host */
+	bool secure;	 /* https */
+	char *path;	 /* with the query */
+	char *headers;	 /* of the configuration, each with CRLF; a secret */
+};
+
+/* -EINVAL with field "url" or "headers". */
+int http_target_parse(struct http_target *t, const char *url, char *const *headers, struct err *e);
+void http_target_done(struct http_target *t);
+
+/* A request up to its own headers: "POST", then add lines by http_target_put_header, then http_target_put_body. */
+void http_target_put_head(struct buf *b, const struct http_target *t, const char *method);
+void http_target_put_header(struct buf *b, const char *name, const char *value);
+/* Adds a header; MCP 2026-07-28 encodes a value that is no plain header text. */
+void http_target_put_encoded(struct buf *b, const char *name, const char *value);
+/* json empty: no body. */
+void http_target_put_body(struct buf *b, struct slice json);
+
+/*
+ * Arguments of tool calls that go into HTTP headers as well ("x-mcp-header" in a tool's inputSchema,
+ * MCP 2026-07-28), so that proxies may route by them. A server refuses calls that lack them. Pure.
+ *
+ * Learned from every tools/list result that passes. A declaration that breaks the rules (an invalid header name, a type
+ * other than string, integer or boolean) is ignored. Bounded: declarations beyond MCP_MIRRORED_MAX are ignored.
+ */
+struct param_headers {
+	struct list fields;
+	unsigned n;
+};
+
+void param_headers_init(struct param_headers *m);
+void param_headers_done(struct param_headers *m);
+/* result: of tools/list. */
+void param_headers_learn(struct param_headers *m, struct slice result);
+/* The headers of a call with these params. */
+void param_headers_put(struct buf *b, const struct param_headers *m, struct slice params);
+
+/*
+ * The event stream of an HTTP answer (text/event-stream), one whole event at a time. Pure.
+ *
+ * base/http/sse_lines.h takes it apart; here the data of an event is put together. The id of the last event and the wait
+ * that the server asked for are kept, for the next connection. Bounded: a value or the data of an event above max bytes
+ * ends the parsing.
+ */
+struct sse {
+	size_t max;
+	struct sse_lines lines;
+	struct buf value, data;
+	struct buf id; /* of the last event; empty: none. Goes into a header: no control bytes. */
+	uint64_t retry_ms; /* 0: not said */
+};
+
+/* event: data of one event; the rest is parsed only while it returns true. -EMSGSIZE: too large. */
+int sse_feed(struct sse *s, struct slice bytes, bool (*event)(void *ctx, struct slice data),
+	     void *ctx);
+void sse_reader_done(struct sse *s);
 
 enum http_post_kind { POST_MESSAGE, POST_STREAM /* the GET stream */ };
 enum http_post_mode { MODE_IGNORED, MODE_JSON, MODE_EVENTS };

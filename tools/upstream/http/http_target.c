@@ -7,7 +7,7 @@
  * value that already has this form is encoded, too, so decoding is unambiguous. The configured
  * headers are secrets and are wiped.
  */
-#include "tools/upstream/http/http_target.h"
+#include "tools/upstream/http/http_post.h"
 
 #include "base/http/authority.h"
 #include "base/http/header.h"

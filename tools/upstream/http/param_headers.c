@@ -7,13 +7,12 @@
  * MCP_MIRRORED_DEPTH levels. An integer is written as JavaScript writes it, because the server
  * compares the header with the argument that it parsed.
  */
-#include "tools/upstream/http/param_headers.h"
+#include "tools/upstream/http/http_post.h"
 
 #include "base/http/header.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "tools/upstream/http/http_target.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
  * the thread frees its own query later. The thread takes the file-system user of the caller for
  * itself alone. Its single write is below PIPE_BUF, so the loop reads all of it at once (pipe(7)).
  */
-#include "tools/upstream/http/resolve.h"
+#include "tools/upstream/http/http_exchange.h"
 
 #include "base/limits.h"
 #include "base/os/threads.h"

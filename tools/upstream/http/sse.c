@@ -6,7 +6,7 @@
  * RETRY_MAX_MS. An id with control characters is ignored, because it is sent back in the header
  * Last-Event-ID. Large buffers are released after each event.
  */
-#include "tools/upstream/http/sse.h"
+#include "tools/upstream/http/http_post.h"
 
 #include "base/util.h"
 

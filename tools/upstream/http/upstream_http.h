@@ -7,13 +7,13 @@
  * and the refused requests are sent again) and a GET stream if the server has one. A stream that ends before its answer
  * is resumed if the server numbers its events.
  *
- * A server that cannot be reached is down. https, and http if asked, goes through acpd-fetch (fetched_exchange.h). Redirects are not
+ * A server that cannot be reached is down. https, and http if asked, goes through acpd-fetch (fetched_exchange.c). Redirects are not
  * followed. The older transport with a GET stream and a POST address of its own (2024-11-05) is not supported.
  */
 #pragma once
 
 #include "loop/loop.h"
-#include "tools/upstream/http/socket_user.h"
+#include "tools/upstream/http/http_exchange.h"
 #include "tools/upstream/upstream_server.h"
 
 struct mcp_remote;
