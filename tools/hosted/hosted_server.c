@@ -18,7 +18,6 @@
 #include "tools/hosted/hosted_transport.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 struct hosted_server {
 	struct hosted_server_config config;

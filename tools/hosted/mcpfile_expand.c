@@ -5,7 +5,6 @@
 #include "base/limits.h"
 
 #include <ctype.h>
-#include <errno.h>
 
 static bool is_variable(struct slice name)
 {

@@ -11,7 +11,6 @@
 #include "base/util.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "json/jdec.h"
 #include "json/jstr.h"
 #include "tools/upstream/http/upstream_http.h"
 

@@ -13,7 +13,6 @@
 #include "tools/builtin/core/toolbox_internal.h"
 #include "tools/builtin/testrun/testrun.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 struct raw_config {

@@ -4,7 +4,6 @@
 #include "policy/policy.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 bool toolbox_has_tool(const struct toolbox *b, const struct builtin_tool *t)
 {

@@ -7,9 +7,7 @@
  */
 #include "tools/builtin/core/toolbox_internal.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 
 const char *root_below(const char *root, const char *path)
 {

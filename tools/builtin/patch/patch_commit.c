@@ -11,7 +11,6 @@
 
 #include "base/util.h"
 #include "tools/builtin/patch/patch_internal.h"
-#include "policy/policy_rule.h"
 #include "tools/builtin/files/write_lock.h"
 #include "tools/builtin/core/toolbox.h"
 #include "diff/git_patch.h"

@@ -1,5 +1,4 @@
 /* read_files.c - readFiles: all files that a pattern matches, within bounds of bytes. */
-#include "base/os/file.h"
 #include "base/limits.h"
 #include "base/format/utf8.h"
 #include "tools/builtin/files/file_describe.h"

@@ -6,7 +6,6 @@
 #include "tools/builtin/run/command_run.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 struct test_format {
 	const char *name;

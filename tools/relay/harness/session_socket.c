@@ -19,7 +19,6 @@
 #include "tools/mcp/mcp_serve.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -17,8 +17,6 @@
 #include "tools/mcp/msg.h"
 #include "tools/relay/harness/schema_fitting.h"
 
-#include <stdio.h>
-
 struct tool_renaming {
 	struct mcp_backend base; /* first */
 	struct mcp_backend *inner;

@@ -14,8 +14,6 @@
 #include "fetcher/wire/fetch_headers.h"
 #include "json/jenc.h"
 
-#include <stdio.h>
-
 struct fetched_exchange {
 	struct loop *loop;
 	const struct http_exchange_ops *ops;

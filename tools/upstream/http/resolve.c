@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 
 #define RESOLVE_STACK (1 * MIB) /* libraries that look up names have frames of their own size */

@@ -8,7 +8,6 @@
  */
 #include "base/clock.h"
 #include "base/limits.h"
-#include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"

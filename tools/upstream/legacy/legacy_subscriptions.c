@@ -9,7 +9,6 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
-#include "tools/mcp/msg.h"
 #include "tools/upstream/legacy/upstream_legacy_internal.h"
 
 #include <errno.h>

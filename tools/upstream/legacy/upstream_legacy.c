@@ -11,13 +11,11 @@
 
 #include "base/limits.h"
 #include "json/jdec.h"
-#include "json/jenc.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 #include "tools/upstream/legacy/upstream_legacy_internal.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/random.h>
 
 struct background_request {
