@@ -123,17 +123,6 @@ static void on_ping(struct front_request *x, const struct rpc_msg *m _unused_)
 	front_request_result(x, SLICE("{}"));
 }
 
-static const char *find_level(struct jval v)
-{
-	static const char *const levels[] = { "debug", "info",	   "notice", "warning",
-					      "error", "critical", "alert",  "emergency" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(levels); i++)
-		if (jstr_is(v, levels[i]))
-			return levels[i];
-	return NULL;
-}
-
 static void refuse_method(struct front_request *x, const char *method)
 {
 	struct err e;
@@ -146,21 +135,21 @@ static void refuse_method(struct front_request *x, const char *method)
 /* From now on every request carries the level. */
 static void on_set_level(struct front_request *x, const struct rpc_msg *m)
 {
-	const char *level = find_level(jobj_get(m->params, "level"));
+	enum mcp_severity level = mcp_severity_of(jobj_get(m->params, "level"));
 	struct err e;
 
 	if (!front_legacy_server_can(x->front, "logging", NULL)) {
 		refuse_method(x, m->method);
 		return;
 	}
-	if (!level) {
+	if (level == SEVERITY_NONE) {
 		err_field(&e, "params.level", "LEVEL_INVALID",
 			  "params.level must be one of debug, info, notice, warning, error, "
 			  "critical, alert, emergency");
 		front_request_refuse(x, &e, SLICE_NONE);
 		return;
 	}
-	x->front->log_level = level;
+	x->front->log_level = mcp_severity_names[level];
 	front_request_result(x, SLICE("{}"));
 }
 

@@ -44,6 +44,18 @@ const struct mcp_method *mcp_method_find(const char *name)
 	return NULL;
 }
 
+const char *const mcp_severity_names[SEVERITY_MAX + 1] = {
+	"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
+};
+
+enum mcp_severity mcp_severity_of(struct jval v)
+{
+	for (int i = 0; i <= SEVERITY_MAX; i++)
+		if (jstr_is(v, mcp_severity_names[i]))
+			return (enum mcp_severity)i;
+	return SEVERITY_NONE;
+}
+
 /* Per UTF-16 unit: harnesses do it with regular expressions, which work on these. */
 static void fold_char(struct buf *out, unsigned char c)
 {

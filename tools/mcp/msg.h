@@ -55,6 +55,11 @@ struct mcp_method {
 /* NULL: none of ours; extensions are passed in both eras. */
 const struct mcp_method *mcp_method_find(const char *name);
 
+/* How severe a log message is. */
+enum mcp_severity { SEVERITY_NONE = -1, SEVERITY_DEBUG, SEVERITY_MAX = 7 };
+extern const char *const mcp_severity_names[];
+/* SEVERITY_NONE: it is no such name. */
+enum mcp_severity mcp_severity_of(struct jval name);
 /* A name as harnesses write it for providers: with "_" instead of all but letters, digits, "_" and "-". Appended. */
 void mcp_name_fold(struct buf *out, const char *name);
 /* True if harnesses make the same name of both. */

@@ -26,11 +26,6 @@
 
 /* --- one session ------------------------------------------------------------------------------------------- */
 
-static struct session_servers *session_servers_of(const struct session *s)
-{
-	return mcp_servers_handle(s);
-}
-
 struct served_server *session_servers_find(const struct session_servers *v, const char *name)
 {
 	list_each(o, (struct list *)&v->servers, struct served_server, link)
@@ -93,7 +88,7 @@ int session_servers_listen(struct session_servers *v, struct err *e)
 
 struct session_servers *session_servers_get(struct relay *r, struct session *s)
 {
-	struct session_servers *v = session_servers_of(s);
+	struct session_servers *v = mcp_servers_handle(s);
 
 	if (v)
 		return v;
@@ -177,7 +172,7 @@ static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 
 static void on_close(void *ctx _unused_, struct session *s)
 {
-	struct session_servers *v = session_servers_of(s);
+	struct session_servers *v = mcp_servers_handle(s);
 
 	if (v && v->session_socket)
 		session_socket_clear(v->session_socket);
@@ -185,13 +180,13 @@ static void on_close(void *ctx _unused_, struct session *s)
 
 static void on_forget(void *ctx _unused_, struct session *s)
 {
-	if (session_servers_of(s))
-		session_servers_free(session_servers_of(s));
+	if (mcp_servers_handle(s))
+		session_servers_free(mcp_servers_handle(s));
 }
 
 static void on_put(void *ctx _unused_, const struct session *s, struct jw *w)
 {
-	const struct session_servers *v = session_servers_of(s);
+	const struct session_servers *v = mcp_servers_handle(s);
 
 	if (!v)
 		return;

@@ -73,12 +73,6 @@ void era_probe_over(struct upstream *u)
 	upstream_rpc_forget(&u->initialize);
 }
 
-static void speaks(struct upstream *u, bool legacy, const char *revision)
-{
-	u->is_legacy = legacy;
-	xstrset(&u->revision, revision);
-}
-
 static void went_up(struct upstream *u, bool legacy, struct jval server)
 {
 	_cleanup_(freep) char *name = NULL, *version = NULL;
@@ -135,7 +129,8 @@ static void on_discover(void *ctx, struct slice result, struct slice error)
 
 	if (result.n && speaks_modern(result)) {
 		server = jobj_get(jobj_get(result, "_meta").raw, MCP_META_SERVER);
-		speaks(u, false, MCP_MODERN);
+		u->is_legacy = false;
+		xstrset(&u->revision, MCP_MODERN);
 		went_up(u, false, server);
 		return;
 	}
@@ -154,7 +149,8 @@ static void on_initialize(void *ctx, struct slice result, struct slice error)
 
 	if (legacy) {
 		u->legacy = legacy;
-		speaks(u, true, revision);
+		u->is_legacy = true;
+		xstrset(&u->revision, revision);
 		upstream_rpc_cancel(&u->rpc,
 				    &u->discover); /* still open if it was not answered in time */
 		/* Before went_up(), which sends the waiting calls: the server expects it first. */

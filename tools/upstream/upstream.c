@@ -86,17 +86,6 @@ static void call_send(struct upstream_call *c, struct slice params)
 	upstream_rpc_call(&u->rpc, &c->rq, c->method, params);
 }
 
-enum log_severity severity_of(struct jval v)
-{
-	static const char *const words[] = { "debug", "info",	  "notice", "warning",
-					     "error", "critical", "alert",  "emergency" };
-
-	for (int i = 0; i < (int)ARRAY_SIZE(words); i++)
-		if (jstr_is(v, words[i]))
-			return (enum log_severity)i;
-	return SEVERITY_NONE;
-}
-
 /* Reads what is kept of a request's _meta. */
 static void call_read_meta(struct upstream_call *c, struct slice params)
 {
@@ -108,7 +97,7 @@ static void call_read_meta(struct upstream_call *c, struct slice params)
 	c->level = SEVERITY_NONE;
 	if (jscan_object(params, &top, 1) != JSCAN_OK)
 		return;
-	c->level = severity_of(meta[0].v);
+	c->level = mcp_severity_of(meta[0].v);
 	if (session.v.type == J_STRING)
 		jstr_decode(session.v, RPC_ID_MAX, &c->who);
 }

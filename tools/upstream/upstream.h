@@ -9,6 +9,7 @@
 
 #include "json/jscan.h"
 #include "loop/loop.h"
+#include "tools/mcp/msg.h"
 #include "tools/upstream/upstream_rpc.h"
 #include "tools/upstream/upstream_server.h"
 
@@ -17,8 +18,6 @@ struct legacy_call;
 struct legacy_subscription;
 
 enum upstream_state { UPSTREAM_DOWN, UPSTREAM_PROBING, UPSTREAM_UP };
-
-enum log_severity { SEVERITY_NONE = -1, SEVERITY_DEBUG, SEVERITY_MAX = 7 };
 
 struct upstream;
 
@@ -37,7 +36,7 @@ struct upstream_call {
 	struct list link; /* in the order of arrival */
 	struct upstream *up;
 	char *method, *who;	 /* who: _meta.acpd.session, or NULL */
-	enum log_severity level; /* the least severe messages that it wants */
+	enum mcp_severity level; /* the least severe messages that it wants */
 	struct buf params;	 /* while it waits */
 	bool waits;
 	struct upstream_rpc_request rq; /* modern */
@@ -94,8 +93,6 @@ void upstream_flush(struct upstream *u);
 
 /* --- for the eras ----------------------------------------------------------------------------------------- */
 
-/* The severity of a word; SEVERITY_NONE: there is none. */
-enum log_severity severity_of(struct jval word);
 /* Ends the call: it is freed, then its caller is notified. */
 void upstream_call_done(struct upstream_call *c, struct slice result, struct slice error);
 /* The same from the loop, with what is in c->result or c->error. */

@@ -29,38 +29,16 @@ struct language {
 		inline_option; /* how the same code would be given in an argument: what the policy judges */
 };
 
+/* clang-format off */
 static const struct language languages[] = {
-	{ { "python", NULL, NULL },
-	  { "python3", "python", NULL },
-	  { NULL },
-	  NULL,
-	  ".py",
-	  NULL,
-	  NULL,
-	  "PYTHONPATH",
-	  "",
-	  "-c" },
-	{ { "js", "javascript", NULL },
-	  { "node", "nodejs", NULL },
-	  { NULL },
-	  NULL,
-	  ".js",
-	  ".mjs",
-	  ".cjs",
-	  "NODE_PATH",
-	  "/node_modules",
-	  "-e" },
-	{ { "ts", "typescript", NULL },
-	  { "node", "nodejs", NULL },
-	  { "--experimental-transform-types", QUIET, NULL },
-	  "tsx",
-	  ".ts",
-	  ".mts",
-	  ".cts",
-	  "NODE_PATH",
-	  "/node_modules",
-	  "-e" },
+	{ { "python" }, { "python3", "python" }, { NULL },
+	  NULL, ".py", NULL, NULL, "PYTHONPATH", "", "-c" },
+	{ { "js", "javascript" }, { "node", "nodejs" }, { NULL },
+	  NULL, ".js", ".mjs", ".cjs", "NODE_PATH", "/node_modules", "-e" },
+	{ { "ts", "typescript" }, { "node", "nodejs" }, { "--experimental-transform-types", QUIET },
+	  "tsx", ".ts", ".mts", ".cts", "NODE_PATH", "/node_modules", "-e" },
 };
+/* clang-format on */
 
 struct code {
 	const struct language *language;

@@ -53,6 +53,15 @@ size_t model_text_cut(struct slice text, size_t n)
 	return n;
 }
 
+int64_t model_text_count(struct slice s)
+{
+	int64_t n = s.n && s.p[s.n - 1] != '\n';
+
+	for (size_t i = 0; i < s.n; i++)
+		n += s.p[i] == '\n';
+	return n;
+}
+
 /* --- lines ------------------------------------------------------------------------------------------------------ */
 
 static void put_number(struct buf *out, int64_t n)

@@ -54,5 +54,7 @@ void model_text_name(struct buf *out, struct slice name);
 /* Without colours and other controls of a terminal, which are useless to a model; a carriage return begins a
  * line anew. */
 void model_text_clean(struct buf *out, struct slice text);
+/* How many lines it is; the last need not have an end. */
+int64_t model_text_count(struct slice text);
 /* At most n bytes, whole characters. */
 size_t model_text_cut(struct slice text, size_t n);

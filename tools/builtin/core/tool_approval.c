@@ -182,7 +182,7 @@ static int ask(struct toolbox_call *c, const char *title, struct slice paths, st
 	question_put(&w, c->tool.tool, title, paths, command);
 	jw_str(&w, "requestState", text);
 	jw_end_obj(&w);
-	toolbox_call_end(c, EVENT_RESULT, &out);
+	toolbox_call_post(c, EVENT_RESULT, &out);
 	return 0;
 }
 

@@ -120,7 +120,7 @@ void tool_answer(struct builtin_call *t, const struct tool_result *r)
 	result_put(c, &out,
 		   &(struct answer){ buf_slice(&object), buf_slice(&text), r->image,
 				     buf_slice(&meta), false });
-	toolbox_call_end(call_of(t), EVENT_RESULT, &out);
+	toolbox_call_post(call_of(t), EVENT_RESULT, &out);
 }
 
 void tool_done(struct builtin_call *t, struct slice members)
@@ -163,5 +163,5 @@ void tool_fail(struct builtin_call *t, const struct err *e, struct slice extra)
 	struct buf out = { 0 };
 
 	toolbox_error_put(call_of(t), e, extra, &out);
-	toolbox_call_end(call_of(t), EVENT_RESULT, &out);
+	toolbox_call_post(call_of(t), EVENT_RESULT, &out);
 }

@@ -75,7 +75,7 @@ struct toolbox_method {
 
 static void answer(struct toolbox_call *c, struct buf *text)
 {
-	toolbox_call_end(c, EVENT_RESULT, text);
+	toolbox_call_post(c, EVENT_RESULT, text);
 }
 
 static void on_discover(struct toolbox_call *c)

@@ -22,7 +22,7 @@
 
 /* --- from any thread to the loop -------------------------------------------------------------------------- */
 
-static void post(struct toolbox_call *c, enum event_kind kind, struct buf *text)
+void toolbox_call_post(struct toolbox_call *c, enum event_kind kind, struct buf *text)
 {
 	struct toolbox *b = c->tool.box;
 	struct event *ev = new0(struct event);
@@ -43,17 +43,12 @@ static void post(struct toolbox_call *c, enum event_kind kind, struct buf *text)
 		eventfd_write(b->wake.fd, 1);
 }
 
-void toolbox_call_end(struct toolbox_call *c, enum event_kind kind, struct buf *text)
-{
-	post(c, kind, text);
-}
-
 void toolbox_call_listening(struct toolbox_call *c)
 {
 	struct buf text = { 0 };
 
 	buf_puts(&text, "{\"notifications\":{}}");
-	post(c, EVENT_LISTENING, &text);
+	toolbox_call_post(c, EVENT_LISTENING, &text);
 }
 
 void toolbox_call_error(struct toolbox_call *c, int code, const char *reason, const char *message)
@@ -68,7 +63,7 @@ void toolbox_call_error(struct toolbox_call *c, int code, const char *reason, co
 	jw_str(&w, "reason", reason);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	post(c, EVENT_ERROR, &text);
+	toolbox_call_post(c, EVENT_ERROR, &text);
 }
 
 static void number_put(struct jw *w, const char *key, double v)
@@ -96,7 +91,7 @@ void tool_progress(struct builtin_call *t, double progress, double total, struct
 	if (message.n)
 		jw_slice(&w, "message", message);
 	jw_end_obj(&w);
-	post(c, EVENT_PROGRESS, &out);
+	toolbox_call_post(c, EVENT_PROGRESS, &out);
 }
 
 bool tool_cancelled(const struct builtin_call *t)

@@ -87,8 +87,8 @@ struct mcp_call *toolbox_call_new(struct toolbox *b, struct slice params,
 				  const struct mcp_reply_ops *ops, void *ctx);
 void toolbox_call_start(struct toolbox_call *c);
 void toolbox_call_cancel(struct mcp_call *c);
-/* Ends it with a raw result or error, from any thread. Takes the bytes. */
-void toolbox_call_end(struct toolbox_call *c, enum event_kind kind, struct buf *text);
+/* Sends an event to the loop, from any thread: progress, or its end with a raw result or error. Takes the bytes. */
+void toolbox_call_post(struct toolbox_call *c, enum event_kind kind, struct buf *text);
 /* Acknowledges a subscription to nothing. */
 void toolbox_call_listening(struct toolbox_call *c);
 void toolbox_call_error(struct toolbox_call *c, int code, const char *reason, const char *message);

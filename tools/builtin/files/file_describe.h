@@ -58,6 +58,8 @@ struct file_reading {
 	struct image image;   /* type NULL: none */
 };
 
+/* read_file.c. Appends at most n bytes at offset. 0 or -errno, with what came before. */
+int file_read_part(int fd, int64_t offset, size_t n, struct buf *ret);
 /* read_file_text.c. line: the first that was asked for; 0: not by lines. */
 void file_reading_text(const struct file_reading *r, int64_t line, size_t room, struct buf *out);
 

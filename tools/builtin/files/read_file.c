@@ -14,8 +14,7 @@ struct span {
 	bool base64, any;	/* any: no encoding was named */
 };
 
-/* At most n bytes at offset. */
-static int read_at(int fd, int64_t offset, size_t n, struct buf *ret)
+int file_read_part(int fd, int64_t offset, size_t n, struct buf *ret)
 {
 	while (n) {
 		size_t piece = MIN(n, 256 * KIB);
@@ -43,7 +42,7 @@ static int read_span(int fd, const struct span *s, struct file_reading *r)
 	int code;
 
 	r->offset = s->offset;
-	code = read_at(fd, s->offset, (size_t)most, &r->bytes);
+	code = file_read_part(fd, s->offset, (size_t)most, &r->bytes);
 	r->ends = s->offset + (int64_t)buf_len(&r->bytes) >= r->sb.st_size;
 	r->truncated = !r->ends && (s->length < 0 || s->length > most);
 	return code;
@@ -92,7 +91,7 @@ static int read_lines(struct builtin_call *c, int fd, const struct span *s, stru
 		buf_reset(&piece);
 		if (tool_cancelled(c))
 			return -ECANCELED;
-		code = read_at(fd, at.offset, 64 * KIB, &piece);
+		code = file_read_part(fd, at.offset, 64 * KIB, &piece);
 		if (!buf_len(&piece))
 			break;
 		more = take_lines(r, s, &at, buf_slice(&piece));

@@ -38,18 +38,9 @@ static void show_range(const struct file_reading *r, size_t room, struct buf *ou
 		buf_puts(out, "]\n");
 }
 
-static int64_t count_lines(struct slice s)
-{
-	int64_t n = s.n && s.p[s.n - 1] != '\n';
-
-	for (size_t i = 0; i < s.n; i++)
-		n += s.p[i] == '\n';
-	return n;
-}
-
 static void show_rest(const struct file_reading *r, int64_t first, int64_t shown, struct buf *out)
 {
-	int64_t all = count_lines(buf_slice(&r->bytes));
+	int64_t all = model_text_count(buf_slice(&r->bytes));
 
 	if (shown == all && r->ends)
 		return;

@@ -12,6 +12,7 @@
 #include "diff/git_patch.h"
 #include "tools/builtin/patch/patch_internal.h"
 #include "policy/policy.h"
+#include "tools/builtin/core/model_text.h"
 #include "tools/builtin/core/toolbox.h"
 #include "tree/glob.h"
 
@@ -174,15 +175,6 @@ static int item_nodes(struct patch_plan *p, const struct patch_file *f, struct p
 	return r;
 }
 
-static uint64_t lines_of(struct slice s)
-{
-	uint64_t n = s.n && s.p[s.n - 1] != '\n';
-
-	for (size_t i = 0; i < s.n; i++)
-		n += s.p[i] == '\n';
-	return n;
-}
-
 static int item_plan(struct patch_plan *p, struct patch_item *it, struct err *e)
 {
 	_cleanup_(buf_done) struct buf next = { .max = PATCH_SIDE_MAX };
@@ -199,7 +191,7 @@ static int item_plan(struct patch_plan *p, struct patch_item *it, struct err *e)
 	if (r == 0 && to)
 		r = new_path_check(f, to, e);
 	if (r == 0 && f->whole)
-		it->file->deletions = lines_of(old);
+		it->file->deletions = (uint64_t)model_text_count(old);
 	if (r == 0 && (f->nhunks || f->binary || !to))
 		r = patch_apply(f, old, &next, it->places, e);
 	else if (r == 0)

@@ -15,6 +15,7 @@
 #include "base/util.h"
 #include "tools/builtin/core/tool.h"
 #include "tools/builtin/core/toolbox.h"
+#include "tools/builtin/files/file_describe.h"
 #include "tree/ignore.h"
 
 #include <errno.h>
@@ -48,6 +49,18 @@ int file_walk_open(int dir, const char *name, struct stat *sb)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", held);
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	return fd < 0 ? -errno : fd;
+}
+
+void file_walk_put_path(struct jw *w, const char *start, const char *path)
+{
+	_cleanup_(buf_done) struct buf full = { 0 };
+
+	if (path && strcmp(start, ".") != 0)
+		buf_printf(&full, "%s%s", start, start[strlen(start) - 1] == '/' ? "" : "/");
+	buf_puts(&full, path ? path : start);
+	buf_putc(&full, '\0');
+	if (!full.failed)
+		name_put(w, "path", full.data);
 }
 
 /* --- what is left out ------------------------------------------------------------------------------------------- */

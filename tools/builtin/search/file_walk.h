@@ -15,6 +15,7 @@
 #include "tree/tree_walker.h"
 
 struct builtin_call;
+struct jw;
 
 struct file_walk_options {
 	bool no_hidden, gitignore;
@@ -31,5 +32,8 @@ typedef int (*file_walk_fn)(void *ctx, const struct tree_entry *e);
  * filled). What below cannot be read is left out. */
 int file_walk_below(struct builtin_call *c, const struct tool_path *start,
 		    const struct file_walk_options *o, file_walk_fn fn, void *ctx, struct err *e);
+/* The member "path" of a result: a path of a walk, or its start (NULL), as the caller named the start. "." is not put
+ * before it. */
+void file_walk_put_path(struct jw *w, const char *start, const char *path);
 /* A regular file of a walk, or -EINVAL if it is none any more; never opens anything else. sb may be NULL. */
 int file_walk_open(int dir, const char *name, struct stat *sb);

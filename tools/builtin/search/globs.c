@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/util.h"
+#include "base/array.h"
 #include "tree/glob.h"
 
 #include <errno.h>
@@ -62,17 +63,11 @@ static const char *alternative(const char *p, const char *end)
 static int expand(struct globs *g, const char *pattern, unsigned braces)
 {
 	const char *open = opening(pattern), *close = open ? closing(open) : NULL;
-	char **more;
 
 	if (!open) {
 		if (g->n == TOOL_GLOBS_MAX)
 			return -E2BIG;
-		more = xalloc((g->n + 1) * sizeof(*more));
-		if (g->n)
-			memcpy(more, g->v, g->n * sizeof(*more));
-		free(g->v);
-		g->v = more;
-		g->v[g->n++] = xstrdup(pattern);
+		*GROW(g->v, g->n) = xstrdup(pattern);
 		return 0;
 	}
 	if (!close)

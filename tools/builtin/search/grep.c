@@ -103,18 +103,6 @@ static void after_put(struct grep *g, struct slice text, size_t at)
 	jw_end_arr(&g->w);
 }
 
-static void path_put(struct grep *g, const char *path)
-{
-	_cleanup_(buf_done) struct buf full = { 0 };
-
-	if (path && strcmp(g->path, ".") != 0)
-		buf_printf(&full, "%s%s", g->path, g->path[strlen(g->path) - 1] == '/' ? "" : "/");
-	buf_puts(&full, path ? path : g->path);
-	buf_putc(&full, '\0');
-	if (!full.failed)
-		name_put(&g->w, "path", full.data);
-}
-
 struct hit {
 	size_t at, start; /* of the line in the text; of the match in the line */
 	int64_t number;
@@ -125,7 +113,7 @@ static void hit_put(struct grep *g, const char *path, struct slice text, const s
 	struct slice line = line_at(text, h->at);
 
 	jw_obj(&g->w, NULL);
-	path_put(g, path);
+	file_walk_put_path(&g->w, g->path, path);
 	jw_int(&g->w, "line", h->number);
 	jw_int(&g->w, "column", utf16_units((struct slice){ line.p, h->start }));
 	jw_slice(&g->w, "text", shown(line));

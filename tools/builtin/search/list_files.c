@@ -45,25 +45,13 @@ static bool wanted(const struct list_page *l, const struct tree_entry *e)
 	return !l->type || strcmp(l->type, stat_type(&e->sb)) == 0;
 }
 
-static void path_put(struct list_page *l, const char *path)
-{
-	_cleanup_(buf_done) struct buf full = { 0 };
-
-	if (strcmp(l->path, ".") != 0)
-		buf_printf(&full, "%s%s", l->path, l->path[strlen(l->path) - 1] == '/' ? "" : "/");
-	buf_puts(&full, path);
-	buf_putc(&full, '\0');
-	if (!full.failed)
-		name_put(&l->w, "path", full.data);
-}
-
 static void entry_put(struct list_page *l, const struct tree_entry *e)
 {
 	_cleanup_(freep) char *target = NULL;
 
 	jw_obj(&l->w, NULL);
 	name_put(&l->w, "name", e->leaf);
-	path_put(l, e->path);
+	file_walk_put_path(&l->w, l->path, e->path);
 	jw_bool(&l->w, "isDirectory", S_ISDIR(e->sb.st_mode));
 	jw_str(&l->w, "type", stat_type(&e->sb));
 	jw_int(&l->w, "size", e->sb.st_size);

@@ -19,23 +19,6 @@ struct gather {
 	struct jw w;
 };
 
-/* Up to n bytes; whether there are more. */
-static bool read_some(int fd, size_t n, struct buf *ret)
-{
-	while (buf_len(ret) < n) {
-		size_t piece = MIN(n - buf_len(ret), 64 * KIB);
-		ssize_t got;
-
-		if (buf_reserve(ret, piece) < 0)
-			return true;
-		got = RETRY(read(fd, ret->data + ret->len, piece));
-		if (got <= 0)
-			return false;
-		ret->len += (size_t)got;
-	}
-	return true;
-}
-
 /* Text that was cut within a character is text still. */
 static void cut_text(struct buf *b)
 {
@@ -54,18 +37,6 @@ static void cut_text(struct buf *b)
 	}
 }
 
-static void path_put(struct gather *g, const char *path)
-{
-	_cleanup_(buf_done) struct buf full = { 0 };
-
-	if (strcmp(g->path, ".") != 0)
-		buf_printf(&full, "%s%s", g->path, g->path[strlen(g->path) - 1] == '/' ? "" : "/");
-	buf_puts(&full, path);
-	buf_putc(&full, '\0');
-	if (!full.failed)
-		name_put(&g->w, "path", full.data);
-}
-
 static void put(struct gather *g, const struct tree_entry *e, struct buf *bytes,
 		const struct stat *sb)
 {
@@ -74,7 +45,7 @@ static void put(struct gather *g, const struct tree_entry *e, struct buf *bytes,
 	if (cut)
 		cut_text(bytes);
 	jw_obj(&g->w, NULL);
-	path_put(g, e->path);
+	file_walk_put_path(&g->w, g->path, e->path);
 	content_put(&g->w, "content", buf_slice(bytes), false);
 	jw_int(&g->w, "size", sb->st_size);
 	jw_bool(&g->w, "truncated", cut);
@@ -102,7 +73,7 @@ static int visit(void *ctx, const struct tree_entry *e)
 	fd = file_walk_open(e->dir, e->leaf, &sb);
 	if (fd < 0)
 		return 0;
-	read_some(fd, MIN(g->file_max, g->left), &bytes);
+	file_read_part(fd, 0, MIN(g->file_max, g->left), &bytes);
 	put(g, e, &bytes, &sb);
 	return 0;
 }

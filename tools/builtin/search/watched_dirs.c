@@ -47,17 +47,7 @@ static void remember(struct watched_dirs *w, int wd, const char *path)
 		xstrset(&w->v[at].path, path);
 		return;
 	}
-	if (w->n == w->room) {
-		size_t room = w->room ? 2 * w->room : 64;
-		struct watch_dir *more = xalloc(room * sizeof(*more));
-
-		if (w->n)
-			memcpy(more, w->v, w->n * sizeof(*more));
-		free(w->v);
-		w->v = more;
-		w->room = room;
-	}
-	w->v[w->n++] = (struct watch_dir){ wd, xstrdup(path) };
+	*GROW(w->v, w->n) = (struct watch_dir){ wd, xstrdup(path) };
 }
 
 static int watch_fd(struct watched_dirs *w, int dir, const char *path)

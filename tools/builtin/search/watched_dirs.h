@@ -21,7 +21,7 @@ struct watched_dirs {
 	int fd; /* inotify */
 	bool recursive, gitignore;
 	struct watch_dir *v;
-	size_t n, room;
+	size_t n;
 	char **found; /* reported as made by a reading */
 	size_t nfound;
 };

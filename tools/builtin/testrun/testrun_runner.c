@@ -12,36 +12,18 @@
 #include "base/util.h"
 #include "json/jstr.h"
 
+/* clang-format off */
 static const struct test_runner runners[] = {
-	{ "vitest",
-	  { "--reporter=default", "--reporter=json", "--outputFile.json=" TEST_REPORT },
-	  "json",
-	  "auto",
-	  false,
-	  "--testNamePattern=",
-	  "--reporter" },
-	{ "jest",
-	  { "--json", "--outputFile=" TEST_REPORT },
-	  "json",
-	  "auto",
-	  false,
-	  "--testNamePattern=",
-	  "--json" },
-	{ "node",
-	  { "--test-reporter=tap" },
-	  NULL,
-	  "tap",
-	  true,
-	  "--test-name-pattern=",
-	  "--test-reporter" },
-	{ "pytest",
-	  { "--junitxml=" TEST_REPORT, "-o", "junit_family=xunit1" },
-	  "xml",
-	  "pytest",
-	  false,
-	  NULL,
-	  "--junit" },
+	{ "vitest", { "--reporter=default", "--reporter=json", "--outputFile.json=" TEST_REPORT },
+	  "json", "auto", false, "--testNamePattern=", "--reporter" },
+	{ "jest", { "--json", "--outputFile=" TEST_REPORT },
+	  "json", "auto", false, "--testNamePattern=", "--json" },
+	{ "node", { "--test-reporter=tap" },
+	  NULL, "tap", true, "--test-name-pattern=", "--test-reporter" },
+	{ "pytest", { "--junitxml=" TEST_REPORT, "-o", "junit_family=xunit1" },
+	  "xml", "pytest", false, NULL, "--junit" },
 };
+/* clang-format on */
 
 const struct test_runner *test_runner_find(const char *name)
 {

@@ -30,47 +30,19 @@ struct known {
 	const char *runner; /* that is asked for a report; "npm": what the script runs */
 };
 
+/* clang-format off */
 static const struct known known[] = {
 	{ "cargo", "Cargo.toml", NULL, { "cargo", "test", "--", ONLY }, NULL, "cargo", NULL },
 	{ "go", "go.mod", NULL, { "go", "test", "-v", "./...", ONLY }, "-run", "go", NULL },
-	{ "npm",
-	  "package.json",
-	  "\"test\"",
-	  { "npm", "test", "--", REPORTER, ONLY },
-	  NULL,
-	  "auto",
-	  "npm" },
-	{ "pytest",
-	  "pytest.ini",
-	  NULL,
-	  { "pytest", "-v", REPORTER, ONLY },
-	  NULL,
-	  "pytest",
-	  "pytest" },
-	{ "pytest",
-	  "conftest.py",
-	  NULL,
-	  { "pytest", "-v", REPORTER, ONLY },
-	  NULL,
-	  "pytest",
-	  "pytest" },
-	{ "pytest",
-	  "pyproject.toml",
-	  "pytest",
-	  { "pytest", "-v", REPORTER, ONLY },
-	  NULL,
-	  "pytest",
-	  "pytest" },
-	{ "pytest",
-	  "setup.cfg",
-	  "pytest",
-	  { "pytest", "-v", REPORTER, ONLY },
-	  NULL,
-	  "pytest",
-	  "pytest" },
+	{ "npm", "package.json", "\"test\"", { "npm", "test", "--", REPORTER, ONLY }, NULL, "auto", "npm" },
+	{ "pytest", "pytest.ini", NULL, { "pytest", "-v", REPORTER, ONLY }, NULL, "pytest", "pytest" },
+	{ "pytest", "conftest.py", NULL, { "pytest", "-v", REPORTER, ONLY }, NULL, "pytest", "pytest" },
+	{ "pytest", "pyproject.toml", "pytest", { "pytest", "-v", REPORTER, ONLY }, NULL, "pytest", "pytest" },
+	{ "pytest", "setup.cfg", "pytest", { "pytest", "-v", REPORTER, ONLY }, NULL, "pytest", "pytest" },
 	{ "pytest", "tests", NULL, { "pytest", "-v", REPORTER, ONLY }, NULL, "pytest", "pytest" },
 	{ "make", "Makefile", "\ntest:", { "make", "test" }, NULL, "auto", NULL },
 };
+/* clang-format on */
 
 static bool is_there(const struct known *k, const char *dir)
 {

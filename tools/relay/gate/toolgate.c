@@ -90,14 +90,6 @@ static void call_refuse(struct toolgate_call *c, const struct toolgate_refusal *
 	loop_defer(c->g->loop, &c->task, on_settled, c);
 }
 
-static void refuse(struct toolgate_call *c, uint64_t *count, const char *code)
-{
-	const struct toolgate_refusal why = { code, NULL, 0 };
-
-	++*count;
-	call_refuse(c, &why);
-}
-
 static void refuse_limit(struct toolgate_call *c, uint64_t *count, const char *code,
 			 const char *limit, int64_t value)
 {
@@ -105,6 +97,11 @@ static void refuse_limit(struct toolgate_call *c, uint64_t *count, const char *c
 
 	++*count;
 	call_refuse(c, &why);
+}
+
+static void refuse(struct toolgate_call *c, uint64_t *count, const char *code)
+{
+	refuse_limit(c, count, code, NULL, 0);
 }
 
 /* --- the server's answers ---------------------------------------------------------------------------- */

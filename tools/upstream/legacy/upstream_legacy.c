@@ -16,6 +16,7 @@
 #include "tools/upstream/legacy/upstream_legacy_internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/random.h>
 
 struct background_request {
@@ -246,20 +247,17 @@ void legacy_call_free(struct legacy_call *lc)
 
 /* --- calls ------------------------------------------------------------------------------------------------ */
 
-static void set_level(struct legacy *l, enum log_severity level)
+static void set_level(struct legacy *l, enum mcp_severity level)
 {
-	static const char *const params[] = {
-		"{\"level\":\"debug\"}",   "{\"level\":\"info\"}",     "{\"level\":\"notice\"}",
-		"{\"level\":\"warning\"}", "{\"level\":\"error\"}",    "{\"level\":\"critical\"}",
-		"{\"level\":\"alert\"}",   "{\"level\":\"emergency\"}"
-	};
+	char params[40];
 
 	/* one level for all: the lowest that was requested; the rest is filtered for each caller */
 	if (!l->logging || level == SEVERITY_NONE ||
 	    (l->level != SEVERITY_NONE && l->level <= level))
 		return;
 	l->level = level;
-	legacy_request_background(l, "logging/setLevel", slice_of(params[level]));
+	snprintf(params, sizeof(params), "{\"level\":\"%s\"}", mcp_severity_names[level]);
+	legacy_request_background(l, "logging/setLevel", slice_of(params));
 }
 
 static void call_server(struct legacy *l, struct upstream_call *c, struct slice params)
@@ -409,7 +407,7 @@ static void got_log(struct legacy *l, uint32_t origin, const char *method, struc
 {
 	struct legacy_call *lc = call_of(l, origin, wants_log);
 
-	if (lc && severity_of(jobj_get(params, "level")) >= lc->outer->level)
+	if (lc && mcp_severity_of(jobj_get(params, "level")) >= lc->outer->level)
 		on_notify(lc, method, params);
 }
 

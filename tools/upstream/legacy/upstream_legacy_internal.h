@@ -9,7 +9,7 @@ struct legacy {
 	struct upstream *u;
 	struct buf hello, discover; /* results of initialize, and of server/discover */
 	bool logging, subscribe, tools_changed, prompts_changed, resources_changed;
-	enum log_severity level; /* what was sent to it last */
+	enum mcp_severity level; /* what was sent to it last */
 	struct list calls;	 /* struct legacy_call, oldest first */
 	struct list background;	 /* requests whose answer is ignored */
 	struct list listens, watched;
