@@ -103,6 +103,13 @@ struct builtin_tool {
 	void (*cancel)(struct builtin_call *c, bool timed_out);
 };
 
+/* A row: what names it, and its tables; then what else it has (.show, .work, .waits, .start, .cancel). */
+/* clang-format off */
+#define BUILTIN_TOOL(name_, title_, text_, category_, hints_, in_, out_, ...) \
+	{ .name = name_, .title = title_, .text = text_, .category = category_, \
+	  .hints = hints_, .in = in_, .out = out_, __VA_ARGS__ }
+/* clang-format on */
+
 /* Tables of the families, each ended by a row without name; toolbox.c lists them in one order. */
 extern const struct builtin_tool read_tools[], glob_tools[], write_tools[], edit_tools[],
 	patch_tools[], list_tools[], grep_tools[], remove_tools[], info_tools[], watch_tools[],

@@ -206,25 +206,12 @@ static const struct tool_field create_out[] = {
 };
 
 const struct builtin_tool remove_tools[] = {
-	{
-		.name = "deleteFile",
-		.title = "Delete a file",
-		.text = "Deletes a file, a link, or a directory. Roots are never deleted, nor links that lead out of them.",
-		.category = CATEGORY_EDIT,
-		.hints = HINT_DESTRUCTIVE,
-		.in = delete_in,
-		.out = delete_out,
-		.work = delete_file,
-	},
-	{
-		.name = "createDirectory",
-		.title = "Make a directory",
-		.text = "Makes a directory and those above it.",
-		.category = CATEGORY_EDIT,
-		.hints = HINT_IDEMPOTENT,
-		.in = create_in,
-		.out = create_out,
-		.work = create_directory,
-	},
+	BUILTIN_TOOL(
+		"deleteFile", "Delete a file",
+		"Deletes a file, a link, or a directory. Roots are never deleted, nor links that lead out of them.",
+		CATEGORY_EDIT, HINT_DESTRUCTIVE, delete_in, delete_out, .work = delete_file),
+	BUILTIN_TOOL("createDirectory", "Make a directory", "Makes a directory and those above it.",
+		     CATEGORY_EDIT, HINT_IDEMPOTENT, create_in, create_out,
+		     .work = create_directory),
 	{ 0 },
 };

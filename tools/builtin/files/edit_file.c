@@ -261,16 +261,10 @@ static const struct tool_field out_fields[] = {
 };
 
 const struct builtin_tool edit_tools[] = {
-	{
-		.name = "editFile",
-		.title = "Edit a file",
-		.text = "Replaces a text in a file by another: where it is exactly once, or everywhere; or several (edits), all or none. "
-			"Atomic; line ends stay as they are. NO_MATCH shows the places that are most like it.",
-		.category = CATEGORY_EDIT,
-		.hints = HINT_DESTRUCTIVE,
-		.in = in,
-		.out = out_fields,
-		.work = work,
-	},
+	BUILTIN_TOOL(
+		"editFile", "Edit a file",
+		"Replaces a text in a file by another: where it is exactly once, or everywhere; or several (edits), all or none. "
+		"Atomic; line ends stay as they are. NO_MATCH shows the places that are most like it.",
+		CATEGORY_EDIT, HINT_DESTRUCTIVE, in, out_fields, .work = work),
 	{ 0 },
 };

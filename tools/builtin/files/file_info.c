@@ -273,20 +273,16 @@ static const struct tool_field size_out[] = {
 	{ 0 },
 };
 
-#define INFO_TOOL(name_, title_, text_, in_, out_, work_)                                          \
-	{                                                                                          \
-		.name = name_, .title = title_, .text = text_, .category = CATEGORY_READ,          \
-		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT, .in = in_, .out = out_, .work = work_   \
-	}
-
 const struct builtin_tool info_tools[] = {
-	INFO_TOOL("getFileInfo", "Look at a file",
-		  "Type, size, rights, owners and times of a file; a link is not followed.",
-		  path_in, info_out, get_info),
-	INFO_TOOL("checkFileExists", "Does a file exist",
-		  "Whether there is a file, directory or link of this name.", path_in, exists_out,
-		  check_exists),
-	INFO_TOOL("getFileSize", "Size of a file",
-		  "Size of a file, or of all files in a directory.", size_in, size_out, get_size),
+	BUILTIN_TOOL("getFileInfo", "Look at a file",
+		     "Type, size, rights, owners and times of a file; a link is not followed.",
+		     CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, path_in, info_out,
+		     .work = get_info),
+	BUILTIN_TOOL("checkFileExists", "Does a file exist",
+		     "Whether there is a file, directory or link of this name.", CATEGORY_READ,
+		     HINT_READ_ONLY | HINT_IDEMPOTENT, path_in, exists_out, .work = check_exists),
+	BUILTIN_TOOL("getFileSize", "Size of a file",
+		     "Size of a file, or of all files in a directory.", CATEGORY_READ,
+		     HINT_READ_ONLY | HINT_IDEMPOTENT, size_in, size_out, .work = get_size),
 	{ 0 },
 };

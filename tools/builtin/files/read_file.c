@@ -253,16 +253,10 @@ static const struct tool_field out[] = {
 };
 
 const struct builtin_tool read_tools[] = {
-	{
-		.name = "readFile",
-		.title = "Read a file",
-		.text = "Reads a file, or a range of it by bytes or by lines. Text is shown with line numbers, "
-			"up to 2000 lines or 50 KB at a time; PNG, JPEG, GIF and WebP are shown as images.",
-		.category = CATEGORY_READ,
-		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
-		.in = in,
-		.out = out,
-		.work = work,
-	},
+	BUILTIN_TOOL(
+		"readFile", "Read a file",
+		"Reads a file, or a range of it by bytes or by lines. Text is shown with line numbers, "
+		"up to 2000 lines or 50 KB at a time; PNG, JPEG, GIF and WebP are shown as images.",
+		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out, .work = work),
 	{ 0 },
 };

@@ -331,25 +331,15 @@ static const struct tool_field many_out[] = {
 };
 
 const struct builtin_tool write_tools[] = {
-	{
-		.name = "writeFile",
-		.title = "Write a file",
-		.text = "Makes or replaces a file, atomically: there is the old or the new content, never a part.",
-		.category = CATEGORY_EDIT,
-		.hints = HINT_DESTRUCTIVE | HINT_IDEMPOTENT,
-		.in = write_in,
-		.out = write_out,
-		.work = write_one,
-	},
-	{
-		.name = "writeFiles",
-		.title = "Write several files",
-		.text = "Every path is checked before any file is written; each file is written atomically. If writing one fails, the others stay: nothing is rolled back.",
-		.category = CATEGORY_EDIT,
-		.hints = HINT_DESTRUCTIVE | HINT_IDEMPOTENT,
-		.in = many_in,
-		.out = many_out,
-		.work = write_many,
-	},
+	BUILTIN_TOOL(
+		"writeFile", "Write a file",
+		"Makes or replaces a file, atomically: there is the old or the new content, never a part.",
+		CATEGORY_EDIT, HINT_DESTRUCTIVE | HINT_IDEMPOTENT, write_in, write_out,
+		.work = write_one),
+	BUILTIN_TOOL(
+		"writeFiles", "Write several files",
+		"Every path is checked before any file is written; each file is written atomically. If writing one fails, the others stay: nothing is rolled back.",
+		CATEGORY_EDIT, HINT_DESTRUCTIVE | HINT_IDEMPOTENT, many_in, many_out,
+		.work = write_many),
 	{ 0 },
 };

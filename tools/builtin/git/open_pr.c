@@ -280,15 +280,9 @@ static const struct tool_field pr_out[] = {
 };
 
 const struct builtin_tool pr_tools[] = {
-	{
-		.name = "openPR",
-		.title = "Prepare a pull request",
-		.text = "Makes the patch of a pull request from the work tree, with all files that git does not ignore, and, with draft false, a local branch with a commit, once a human has allowed it, which is also left as a git bundle. Nothing is pushed; HEAD, index and work tree stay as they are.",
-		.category = CATEGORY_OTHER,
-		.in = pr_in,
-		.out = pr_out,
-		.start = pr_start,
-		.cancel = pr_cancel,
-	},
+	BUILTIN_TOOL(
+		"openPR", "Prepare a pull request",
+		"Makes the patch of a pull request from the work tree, with all files that git does not ignore, and, with draft false, a local branch with a commit, once a human has allowed it, which is also left as a git bundle. Nothing is pushed; HEAD, index and work tree stay as they are.",
+		CATEGORY_OTHER, 0, pr_in, pr_out, .start = pr_start, .cancel = pr_cancel),
 	{ 0 },
 };

@@ -319,17 +319,11 @@ static const struct tool_field diff_out[] = {
 };
 
 const struct builtin_tool patch_tools[] = {
-	{
-		.name = "applyDiff",
-		.title = "Apply a patch",
-		.text = "Applies a patch (git's, a unified diff, or *** Begin Patch) without fuzz, all files or none. Counts and line numbers of hunks need not be right: "
-			"the lines are searched for, and what would fit in several places is refused. The error says where each hunk fits, or what is most like it.",
-		.category = CATEGORY_EDIT,
-		.hints = HINT_DESTRUCTIVE,
-		.in = diff_in,
-		.out = diff_out,
-		.show = list_text_patch,
-		.work = apply_diff,
-	},
+	BUILTIN_TOOL(
+		"applyDiff", "Apply a patch",
+		"Applies a patch (git's, a unified diff, or *** Begin Patch) without fuzz, all files or none. Counts and line numbers of hunks need not be right: "
+		"the lines are searched for, and what would fit in several places is refused. The error says where each hunk fits, or what is most like it.",
+		CATEGORY_EDIT, HINT_DESTRUCTIVE, diff_in, diff_out, .show = list_text_patch,
+		.work = apply_diff),
 	{ 0 },
 };

@@ -416,48 +416,23 @@ static const struct tool_field list_out[] = {
 };
 
 const struct builtin_tool process_tools[] = {
-	{
-		.name = "getProcessOutput",
-		.title = "Get output of a process",
-		.text = "What a process in the background has written so far, and whether and how it has ended. "
-			"With offset it reads on in what runCommand has left out.",
-		.category = CATEGORY_READ,
-		.hints = HINT_READ_ONLY,
-		.in = get_in,
-		.out = command_out,
-		.start = get_start,
-		.cancel = wait_cancel,
-	},
-	{
-		.name = "killProcess",
-		.title = "End a process",
-		.text = "Ends a process in the background with everything it started, and returns the end of its output.",
-		.category = CATEGORY_EXECUTE,
-		.hints = HINT_DESTRUCTIVE | HINT_IDEMPOTENT,
-		.in = kill_in,
-		.out = command_out,
-		.start = kill_start,
-		.cancel = wait_cancel,
-	},
-	{
-		.name = "writeProcessInput",
-		.title = "Write to a process",
-		.text = "Writes to the stdin of a process that runCommand started in the background with stdin \"pipe\".",
-		.category = CATEGORY_EXECUTE,
-		.hints = 0,
-		.in = write_in,
-		.out = command_out,
-		.start = write_start,
-	},
-	{
-		.name = "listProcesses",
-		.title = "List processes",
-		.text = "The processes that were started in the background.",
-		.category = CATEGORY_READ,
-		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
-		.in = list_in,
-		.out = list_out,
-		.start = list_start,
-	},
+	BUILTIN_TOOL(
+		"getProcessOutput", "Get output of a process",
+		"What a process in the background has written so far, and whether and how it has ended. "
+		"With offset it reads on in what runCommand has left out.",
+		CATEGORY_READ, HINT_READ_ONLY, get_in, command_out, .start = get_start,
+		.cancel = wait_cancel),
+	BUILTIN_TOOL(
+		"killProcess", "End a process",
+		"Ends a process in the background with everything it started, and returns the end of its output.",
+		CATEGORY_EXECUTE, HINT_DESTRUCTIVE | HINT_IDEMPOTENT, kill_in, command_out,
+		.start = kill_start, .cancel = wait_cancel),
+	BUILTIN_TOOL(
+		"writeProcessInput", "Write to a process",
+		"Writes to the stdin of a process that runCommand started in the background with stdin \"pipe\".",
+		CATEGORY_EXECUTE, 0, write_in, command_out, .start = write_start),
+	BUILTIN_TOOL("listProcesses", "List processes",
+		     "The processes that were started in the background.", CATEGORY_READ,
+		     HINT_READ_ONLY | HINT_IDEMPOTENT, list_in, list_out, .start = list_start),
 	{ 0 },
 };

@@ -245,40 +245,21 @@ static const struct tool_field in[] = {
 };
 
 const struct builtin_tool command_tools[] = {
-	{
-		.name = "runCommand",
-		.title = "Run a command",
-		.text = "Runs a command and returns its output and how it ended. What it leaves running is ended "
-			"with it; servers and other long runs belong in the background, which lasts as long as the session.",
-		.category = CATEGORY_EXECUTE,
-		.hints = HINT_DESTRUCTIVE | HINT_OPEN_WORLD,
-		.in = in,
-		.out = command_out,
-		.start = start,
-		.cancel = command_job_cancel,
-	},
-	{
-		.name = "runCode",
-		.title = "Run code",
-		.text = "Runs a program in Python, JavaScript or TypeScript and returns its output and how it ended.",
-		.category = CATEGORY_EXECUTE,
-		.hints = HINT_DESTRUCTIVE | HINT_OPEN_WORLD,
-		.in = code_in,
-		.out = code_out,
-		.start = code_start,
-		.cancel = command_job_cancel,
-	},
-	{
-		.name = "runTests",
-		.title = "Run tests",
-		.text = "Runs the tests of a target and returns the result of each; those that ended before a timeout as well.",
-		.category = CATEGORY_EXECUTE,
-		.hints = HINT_DESTRUCTIVE | HINT_OPEN_WORLD,
-		.in = testrun_in,
-		.out = testrun_out,
-		.show = testrun_text,
-		.start = testrun_start,
-		.cancel = testrun_cancel,
-	},
+	BUILTIN_TOOL(
+		"runCommand", "Run a command",
+		"Runs a command and returns its output and how it ended. What it leaves running is ended "
+		"with it; servers and other long runs belong in the background, which lasts as long as the session.",
+		CATEGORY_EXECUTE, HINT_DESTRUCTIVE | HINT_OPEN_WORLD, in, command_out,
+		.start = start, .cancel = command_job_cancel),
+	BUILTIN_TOOL(
+		"runCode", "Run code",
+		"Runs a program in Python, JavaScript or TypeScript and returns its output and how it ended.",
+		CATEGORY_EXECUTE, HINT_DESTRUCTIVE | HINT_OPEN_WORLD, code_in, code_out,
+		.start = code_start, .cancel = command_job_cancel),
+	BUILTIN_TOOL(
+		"runTests", "Run tests",
+		"Runs the tests of a target and returns the result of each; those that ended before a timeout as well.",
+		CATEGORY_EXECUTE, HINT_DESTRUCTIVE | HINT_OPEN_WORLD, testrun_in, testrun_out,
+		.show = testrun_text, .start = testrun_start, .cancel = testrun_cancel),
 	{ 0 },
 };

@@ -102,15 +102,9 @@ static const struct tool_field create_out[] = {
 };
 
 const struct builtin_tool other_tools[] = {
-	{
-		.name = "createSandbox",
-		.title = "Get the sandbox",
-		.text = "The tools work in one sandbox, which exists: its id is returned, nothing is created. Variables hold for later commands.",
-		.category = CATEGORY_OTHER,
-		.hints = HINT_IDEMPOTENT,
-		.in = create_in,
-		.out = create_out,
-		.start = create_sandbox,
-	},
+	BUILTIN_TOOL(
+		"createSandbox", "Get the sandbox",
+		"The tools work in one sandbox, which exists: its id is returned, nothing is created. Variables hold for later commands.",
+		CATEGORY_OTHER, HINT_IDEMPOTENT, create_in, create_out, .start = create_sandbox),
 	{ 0 },
 };

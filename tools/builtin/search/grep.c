@@ -323,16 +323,10 @@ static const struct tool_field out_fields[] = {
 };
 
 const struct builtin_tool grep_tools[] = {
-	{
-		.name = "grep",
-		.title = "Search in files",
-		.text = "Finds lines that match a regular expression; a pattern that cannot be understood is EUNSUPPORTED_PATTERN.",
-		.category = CATEGORY_READ,
-		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
-		.in = in,
-		.out = out_fields,
-		.show = list_text_matches,
-		.work = work,
-	},
+	BUILTIN_TOOL(
+		"grep", "Search in files",
+		"Finds lines that match a regular expression; a pattern that cannot be understood is EUNSUPPORTED_PATTERN.",
+		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out_fields,
+		.show = list_text_matches, .work = work),
 	{ 0 },
 };

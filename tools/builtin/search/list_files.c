@@ -247,16 +247,10 @@ static const struct tool_field out_fields[] = {
 };
 
 const struct builtin_tool list_tools[] = {
-	{
-		.name = "listFiles",
-		.title = "List files",
-		.text = "Lists a directory, or all below it, page by page: what is there all the time is given exactly once.",
-		.category = CATEGORY_READ,
-		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
-		.in = in,
-		.out = out_fields,
-		.show = list_text_files,
-		.work = work,
-	},
+	BUILTIN_TOOL(
+		"listFiles", "List files",
+		"Lists a directory, or all below it, page by page: what is there all the time is given exactly once.",
+		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out_fields,
+		.show = list_text_files, .work = work),
 	{ 0 },
 };

@@ -162,16 +162,10 @@ static const struct tool_field out_fields[] = {
 };
 
 const struct builtin_tool glob_tools[] = {
-	{
-		.name = "readFiles",
-		.title = "Read files by pattern",
-		.text = "Reads all files whose paths match a pattern, in a stable order, within bounds of bytes.",
-		.category = CATEGORY_READ,
-		.hints = HINT_READ_ONLY | HINT_IDEMPOTENT,
-		.in = in,
-		.out = out_fields,
-		.show = list_text_contents,
-		.work = work,
-	},
+	BUILTIN_TOOL(
+		"readFiles", "Read files by pattern",
+		"Reads all files whose paths match a pattern, in a stable order, within bounds of bytes.",
+		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out_fields,
+		.show = list_text_contents, .work = work),
 	{ 0 },
 };

@@ -380,16 +380,9 @@ static const struct tool_field out_fields[] = {
 };
 
 const struct builtin_tool watch_tools[] = {
-	{
-		.name = "watchDirectory",
-		.title = "Watch a directory",
-		.text = "Waits and tells what is made, written, renamed and removed in a directory; each event is also a progress notification.",
-		.category = CATEGORY_READ,
-		.hints = HINT_READ_ONLY,
-		.in = in,
-		.out = out_fields,
-		.work = work,
-		.waits = true,
-	},
+	BUILTIN_TOOL(
+		"watchDirectory", "Watch a directory",
+		"Waits and tells what is made, written, renamed and removed in a directory; each event is also a progress notification.",
+		CATEGORY_READ, HINT_READ_ONLY, in, out_fields, .work = work, .waits = true),
 	{ 0 },
 };
