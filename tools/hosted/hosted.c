@@ -186,20 +186,19 @@ void hosted_totals(const struct hosted *h, struct hosted_totals *ret)
 
 /* --- reports --------------------------------------------------------------------------------------- */
 
-static void status_put(struct jw *w, const char *key, const struct hosted_set *first,
-		       const struct list *others)
+void hosted_put_status(const struct hosted *h, struct jw *w, const char *key)
 {
-	size_t more = first->file.more_issues;
+	size_t more = h->own->file.more_issues;
 
 	jw_obj(w, key);
 	jw_arr(w, "servers");
-	hosted_set_put_servers(first, w);
-	list_each(set, (struct list *)others, struct hosted_set, link)
+	hosted_set_put_servers(h->own, w);
+	list_each(set, &h->sets, struct hosted_set, link)
 		hosted_set_put_servers(set, w);
 	jw_end_arr(w);
 	jw_arr(w, "problems");
-	hosted_set_put_problems(first, w);
-	list_each(set, (struct list *)others, struct hosted_set, link) {
+	hosted_set_put_problems(h->own, w);
+	list_each(set, &h->sets, struct hosted_set, link) {
 		hosted_set_put_problems(set, w);
 		more += set->file.more_issues;
 	}
@@ -207,18 +206,6 @@ static void status_put(struct jw *w, const char *key, const struct hosted_set *f
 	if (more)
 		jw_uint(w, "moreProblems", more);
 	jw_end_obj(w);
-}
-
-void hosted_put_status(const struct hosted *h, struct jw *w, const char *key)
-{
-	status_put(w, key, h->own, &h->sets);
-}
-
-void hosted_set_put_status(const struct hosted_set *set, struct jw *w, const char *key)
-{
-	struct list none = LIST_INIT(none);
-
-	status_put(w, key, set, &none);
 }
 
 /* --- of sessions ---------------------------------------------------------------------------------------- */

@@ -77,5 +77,3 @@ void hosted_set_each(struct hosted_set *set,
 		     void *ctx);
 /* What is wrong with the file as a whole; NULL: nothing. */
 const struct err *hosted_set_error(const struct hosted_set *set);
-/* As hosted_put_status, for this set alone. */
-void hosted_set_put_status(const struct hosted_set *set, struct jw *w, const char *key);

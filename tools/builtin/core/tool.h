@@ -31,7 +31,6 @@
 enum tool_type {
 	TOOL_STRING,
 	TOOL_INT,
-	TOOL_NUMBER, /* output only */
 	TOOL_BOOL,
 	TOOL_STRINGS, /* array of strings */
 	TOOL_MAP,     /* object of strings */
@@ -68,7 +67,6 @@ struct tool_field {
 /* clang-format off */
 #define TF_STRING(...) TF_ROW(TOOL_STRING, __VA_ARGS__)
 #define TF_INT(...) TF_ROW(TOOL_INT, __VA_ARGS__)
-#define TF_NUMBER(...) TF_ROW(TOOL_NUMBER, __VA_ARGS__)
 #define TF_BOOL(...) TF_ROW(TOOL_BOOL, __VA_ARGS__)
 #define TF_STRINGS(...) TF_ROW(TOOL_STRINGS, __VA_ARGS__)
 #define TF_MAP(...) TF_ROW(TOOL_MAP, __VA_ARGS__)
@@ -176,7 +174,6 @@ void tool_progress(struct builtin_call *c, double progress, double total, struct
 /* True once the caller is gone or the time is over: long work checks it and ends, with what there is. From any
  * thread. */
 bool tool_cancelled(const struct builtin_call *c);
-bool tool_timed_out(const struct builtin_call *c);
 /* errno as the error of a tool: its POSIX name where file tools have it, else EIO and the like. what: "cannot read
  * src/a.c". */
 int tool_errno(struct err *e, int code, const char *what, const char *path);

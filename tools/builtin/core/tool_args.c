@@ -168,7 +168,6 @@ static int value_check(const struct tool_field *f, struct jval v, const char *pa
 		return object_check(f->sub, NULL, v, path, e);
 	case TOOL_OBJECTS:
 		return each_check(f, NULL, v, path, e);
-	case TOOL_NUMBER:
 	case TOOL_ANY:
 		break;
 	}

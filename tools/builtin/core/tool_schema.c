@@ -9,9 +9,9 @@
 #include "tools/builtin/core/toolbox_internal.h"
 
 static const char *const type_names[] = {
-	[TOOL_STRING] = "string", [TOOL_INT] = "integer",   [TOOL_NUMBER] = "number",
-	[TOOL_BOOL] = "boolean",  [TOOL_STRINGS] = "array", [TOOL_MAP] = "object",
-	[TOOL_OBJECT] = "object", [TOOL_OBJECTS] = "array", [TOOL_ANY] = NULL,
+	[TOOL_STRING] = "string", [TOOL_INT] = "integer", [TOOL_BOOL] = "boolean",
+	[TOOL_STRINGS] = "array", [TOOL_MAP] = "object",  [TOOL_OBJECT] = "object",
+	[TOOL_OBJECTS] = "array", [TOOL_ANY] = NULL,
 };
 
 const struct tool_field tool_common[] = {
@@ -93,7 +93,6 @@ static void details_put(struct jw *w, const struct tool_field *f)
 		object_put(w, f->sub, NULL);
 		jw_end_obj(w);
 		break;
-	case TOOL_NUMBER:
 	case TOOL_BOOL:
 	case TOOL_ANY:
 		break;
@@ -169,7 +168,8 @@ static void error_put(struct jw *w, const struct tool_field *fields)
 	jw_end_arr(w);
 }
 
-void tool_schema_put(struct jw *w, const char *key, const struct builtin_tool *t, bool output)
+static void tool_schema_put(struct jw *w, const char *key, const struct builtin_tool *t,
+			    bool output)
 {
 	jw_obj(w, key);
 	jw_str(w, "type", "object");

@@ -53,6 +53,6 @@ const char *toolbox_sandbox_id(const struct toolbox *b);
 
 /* State of a family of tools that outlives a call (processes in the background): made when first needed, released
  * with the box. */
-enum toolbox_part { PART_PROCESSES, PART_TEST_LOGS, PART_SANDBOX, PART_OTHER, PARTS };
+enum toolbox_part { PART_PROCESSES, PART_TEST_LOGS, PART_SANDBOX, PARTS };
 void *toolbox_kept(const struct toolbox *b, enum toolbox_part part);
 void toolbox_keep(struct toolbox *b, enum toolbox_part part, void *p, void (*release)(void *p));

@@ -99,11 +99,6 @@ bool tool_cancelled(const struct builtin_call *t)
 	return atomic_load(&container_of(t, const struct toolbox_call, tool)->stop) != STOP_NO;
 }
 
-bool tool_timed_out(const struct builtin_call *t)
-{
-	return atomic_load(&container_of(t, const struct toolbox_call, tool)->stop) == STOP_TIME;
-}
-
 /* --- their life, on the loop --------------------------------------------------------------------------------- */
 
 /* Reads what the client needs for its model. */

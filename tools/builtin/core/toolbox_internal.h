@@ -101,7 +101,6 @@ bool toolbox_calls_close(struct toolbox *b);
 
 /* tool_schema.c */
 extern const struct tool_field tool_common[]; /* arguments of every tool */
-void tool_schema_put(struct jw *w, const char *key, const struct builtin_tool *t, bool output);
 /* A row of tools/list; an output schema obliges to structured results. */
 void tool_put(struct jw *w, const struct builtin_tool *t, bool output);
 

@@ -45,7 +45,7 @@ const char *stat_type(const struct stat *sb)
 	}
 }
 
-void stat_etag(const struct stat *sb, char out[ETAG_BYTES])
+static void stat_etag(const struct stat *sb, char out[ETAG_BYTES])
 {
 	snprintf(out, ETAG_BYTES, "%" PRIx64 "-%" PRIx64 "-%" PRIx64, (uint64_t)sb->st_ino,
 		 (uint64_t)sb->st_size, time_ns(&sb->st_mtim));

@@ -18,7 +18,6 @@
 
 int64_t stat_mtime_ms(const struct stat *sb);
 const char *stat_type(const struct stat *sb);
-void stat_etag(const struct stat *sb, char out[ETAG_BYTES]);
 /* "mtime", "etag" */
 void stat_put_version(struct jw *w, const struct stat *sb);
 /* 2026-01-31T12:00:00.000Z */

@@ -84,12 +84,10 @@ void bundle_drop(struct pr *p)
 		unlink(p->bundle_path);
 }
 
-int bundle_done(struct pr *p, struct slice out, int code)
+int bundle_done(struct pr *p, struct slice out, int code _unused_)
 {
 	const char *name = strrchr(p->branch, '/');
 
-	if (code)
-		return pr_failed(p, "GIT_FAILED", "git cannot pack the commit");
 	if (command_output_dropped(command_run_output(p->run, RUN_STDOUT)) || out.n > PR_BUNDLE_MAX)
 		return err_field(&p->e, "base", "BUNDLE_TOO_LARGE",
 				 "the bundle of the branch has more than %lu bytes%s",

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "tools/builtin/core/tool_path.h"
 #include "tools/builtin/git/pr_internal.h"
+#include "tools/builtin/run/command_spec.h"
 #include "tools/builtin/core/toolbox.h"
 
 #include <errno.h>
@@ -13,7 +14,9 @@
 /* One run of git: its arguments, and what is made of its output. */
 struct pr_step {
 	void (*args)(struct pr *p, const char **argv);
-	int (*done)(struct pr *p, struct slice out, int code);
+	int (*done)(struct pr *p, struct slice out, int code); /* NULL: id alone */
+	const char *reason, *failure; /* of the call if git fails; NULL: done looks at the code */
+	size_t id;		      /* what its output is: a member of struct pr; 0: nothing */
 };
 
 /* --- steps ----------------------------------------------------------------------------------------------- */
@@ -126,21 +129,9 @@ static void head_args(struct pr *p _unused_, const char **argv)
 	ARGS("rev-parse", "--verify", "HEAD^{commit}");
 }
 
-static int head_done(struct pr *p, struct slice out, int code)
-{
-	return code ? pr_failed(p, "NO_COMMIT", "the repository has no commit yet") :
-		      id_take(p, out, p->head);
-}
-
 static void base_args(struct pr *p, const char **argv)
 {
 	ARGS("merge-base", "--", p->base ? p->base : p->head, p->head);
-}
-
-static int base_done(struct pr *p, struct slice out, int code)
-{
-	return code ? pr_failed(p, "BASE_UNKNOWN", "base is no commit that this work comes from") :
-		      id_take(p, out, p->onto);
 }
 
 static void read_args(struct pr *p, const char **argv)
@@ -153,20 +144,9 @@ static void add_args(struct pr *p _unused_, const char **argv)
 	ARGS("-C", p->top, "add", "-A");
 }
 
-static int plain_done(struct pr *p, struct slice out _unused_, int code)
-{
-	return code ? pr_failed(p, "GIT_FAILED", "git cannot take in the work tree") : 0;
-}
-
 static void tree_args(struct pr *p _unused_, const char **argv)
 {
 	ARGS("write-tree");
-}
-
-static int tree_done(struct pr *p, struct slice out, int code)
-{
-	return code ? pr_failed(p, "GIT_FAILED", "git cannot write the tree") :
-		      id_take(p, out, p->tree);
 }
 
 static void commit_args(struct pr *p, const char **argv)
@@ -174,12 +154,6 @@ static void commit_args(struct pr *p, const char **argv)
 	ARGS("commit-tree", p->tree, "-p", p->head, "-m", p->title);
 	if (p->body && *p->body)
 		ARGS("-m", p->body);
-}
-
-static int commit_done(struct pr *p, struct slice out, int code)
-{
-	return code ? pr_failed(p, "GIT_FAILED", "git cannot make the commit") :
-		      id_take(p, out, p->commit);
 }
 
 static void names_args(struct pr *p, const char **argv)
@@ -198,9 +172,9 @@ static int name_take(struct pr *p, const char *name)
 	return tool_path_judge(p->call, real, TOOL_PATH_READ, &p->e);
 }
 
-static int names_done(struct pr *p, struct slice out, int code)
+static int names_done(struct pr *p, struct slice out, int code _unused_)
 {
-	int r = code ? pr_failed(p, "GIT_FAILED", "git cannot compare") : 0;
+	int r = 0;
 
 	while (r == 0 && out.n) {
 		size_t n = strnlen(out.p, out.n);
@@ -222,10 +196,8 @@ static void diff_args(struct pr *p, const char **argv)
 	     "--src-prefix=a/", "--dst-prefix=b/", p->onto, p->commit);
 }
 
-static int diff_done(struct pr *p, struct slice out, int code)
+static int diff_done(struct pr *p, struct slice out, int code _unused_)
 {
-	if (code)
-		return pr_failed(p, "GIT_FAILED", "git cannot compare");
 	if (command_output_dropped(command_run_output(p->run, RUN_STDOUT)))
 		return err_set(&p->e, -EFBIG, 0, "PATCH_TOO_LARGE",
 			       "the patch has more than %lu bytes", PR_PATCH_MAX);
@@ -243,21 +215,37 @@ static void branch_args(struct pr *p, const char **argv)
 		     "0000000000000000000000000000000000000000");
 }
 
-static int branch_done(struct pr *p, struct slice out _unused_, int code)
-{
-	return code ? pr_failed(p, "GIT_FAILED", "git cannot make the branch") : 0;
-}
-
+/* clang-format off */
 static const struct pr_step steps[] = {
-	{ top_args, top_done },	  { ident_args, ident_done },	{ head_args, head_done },
-	{ base_args, base_done }, { read_args, plain_done },	{ add_args, plain_done },
-	{ tree_args, tree_done }, { commit_args, commit_done }, { names_args, names_done },
-	{ diff_args, diff_done }, { bundle_args, bundle_done }, { branch_args, branch_done },
+	{ top_args, top_done, NULL, NULL, 0 },
+	{ ident_args, ident_done, NULL, NULL, 0 },
+	{ head_args, NULL, "NO_COMMIT", "the repository has no commit yet", offsetof(struct pr, head) },
+	{ base_args, NULL, "BASE_UNKNOWN", "base is no commit that this work comes from", offsetof(struct pr, onto) },
+	{ read_args, NULL, "GIT_FAILED", "git cannot take in the work tree", 0 },
+	{ add_args, NULL, "GIT_FAILED", "git cannot take in the work tree", 0 },
+	{ tree_args, NULL, "GIT_FAILED", "git cannot write the tree", offsetof(struct pr, tree) },
+	{ commit_args, NULL, "GIT_FAILED", "git cannot make the commit", offsetof(struct pr, commit) },
+	{ names_args, names_done, "GIT_FAILED", "git cannot compare", 0 },
+	{ diff_args, diff_done, "GIT_FAILED", "git cannot compare", 0 },
+	{ bundle_args, bundle_done, "GIT_FAILED", "git cannot pack the commit", 0 },
+	{ branch_args, NULL, "GIT_FAILED", "git cannot make the branch", 0 },
 };
+/* clang-format on */
 
 #define STEP_BUNDLE (ARRAY_SIZE(steps) - 2) /* this and the next are not of a draft */
 
 /* --- running --------------------------------------------------------------------------------------------- */
+
+static int step_done(struct pr *p, struct slice out, int code)
+{
+	const struct pr_step *s = &steps[p->step];
+
+	if (code && s->failure)
+		return pr_failed(p, s->reason, s->failure);
+	if (s->done)
+		return s->done(p, out, code);
+	return s->id ? id_take(p, out, (char *)p + s->id) : 0;
+}
 
 static void on_exit_of(void *ctx, const struct command_run_status *st)
 {
@@ -269,7 +257,7 @@ static void on_exit_of(void *ctx, const struct command_run_status *st)
 	if (p->cancelled || st->timed_out)
 		r = err_set(&p->e, -ETIMEDOUT, 0, "TIMEOUT", "git was not done in time");
 	else
-		r = steps[p->step].done(p, buf_slice(&out), code);
+		r = step_done(p, buf_slice(&out), code);
 	p->run = command_run_free(p->run);
 	if (r < 0 && !p->e.reason[0])
 		tool_errno(&p->e, r, "cannot prepare", "the patch");
@@ -282,18 +270,6 @@ static void on_exit_of(void *ctx, const struct command_run_status *st)
 }
 
 static const struct command_run_events events = { NULL, on_exit_of };
-
-static struct command_run_host *host_of(struct toolbox *b)
-{
-	struct command_run_host *h = toolbox_kept(b, PART_OTHER);
-
-	if (!h) {
-		h = command_run_host_new(toolbox_loop(b));
-		toolbox_keep(b, PART_OTHER, h,
-			     (void (*)(void *))(void (*)(void))command_run_host_free);
-	}
-	return h;
-}
 
 static bool is_gits(const char *variable)
 {
@@ -339,7 +315,7 @@ static int step_start(struct pr *p)
 	steps[p->step].args(p, argv);
 	spec.argv = (char *const *)argv;
 	spec.env = env_make(p);
-	p->run = command_run_start(host_of(p->call->box), &spec, &events, p, &p->e);
+	p->run = command_run_start(background_procs_host(p->call->box), &spec, &events, p, &p->e);
 	strv_free((char **)spec.env);
 	if (p->run && spec.input) {
 		command_run_write(p->run, bundle_input(p, &input));

@@ -14,6 +14,11 @@ struct test_format {
 	bool guessed; /* "auto" tries it */
 };
 
+static bool test_format_is(const struct test_format *f, const char *name)
+{
+	return strcmp(f->name, name) == 0;
+}
+
 /* --- results ----------------------------------------------------------------------------------------- */
 
 static struct slice cut(struct slice s, size_t max)
@@ -443,11 +448,6 @@ const struct test_format *test_format_find(const char *name)
 bool test_format_tells(const struct test_format *f)
 {
 	return f->line != NULL;
-}
-
-bool test_format_is(const struct test_format *f, const char *name)
-{
-	return strcmp(f->name, name) == 0;
 }
 
 /* Removes CSI sequences, such as colours. */

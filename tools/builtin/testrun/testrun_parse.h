@@ -66,7 +66,6 @@ void test_cargo_end(struct test_report *r);
 const struct test_format *test_format_find(const char *name);
 /* Has lines for single tests: where there are none, none ran. */
 bool test_format_tells(const struct test_format *f);
-bool test_format_is(const struct test_format *f, const char *name);
 
 /* Text without what colours it; room holds it where there was some. */
 struct slice test_plain(struct slice text, struct buf *room);

@@ -30,7 +30,8 @@ void socket_user_leave(const struct socket_user *as)
 		fs_user_leave();
 }
 
-int socket_user_open(const struct socket_user *as, int family, int type)
+/* socket(2) as that user; -1 and errno. */
+static int socket_user_open(const struct socket_user *as, int family, int type)
 {
 	int fd = -1, error = EPERM;
 

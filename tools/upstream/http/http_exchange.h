@@ -35,8 +35,6 @@ struct socket_user {
  * case. */
 bool socket_user_enter(const struct socket_user *as);
 void socket_user_leave(const struct socket_user *as);
-/* socket(2) as that user; -1 and errno. */
-int socket_user_open(const struct socket_user *as, int family, int type);
 
 struct http_exchange;
 
