@@ -150,18 +150,13 @@ static struct front_stream *front_stream_free(struct front_stream *s)
 	return NULL;
 }
 
-static void on_retry(void *ctx)
-{
-	open_stream(ctx);
-}
-
 static void retry_later(struct mcp_front *f)
 {
 	struct front_subscriptions *l = &f->listen;
 	uint64_t ms = (uint64_t)MCP_LISTEN_RETRY_MS << MIN(l->tries, 16u);
 
 	l->tries++;
-	loop_timer_set(f->loop, &l->retry, MIN(ms, MCP_LISTEN_RETRY_MAX_MS), on_retry, f);
+	loop_timer_set(f->loop, &l->retry, MIN(ms, MCP_LISTEN_RETRY_MAX_MS), open_stream, f);
 }
 
 /* After a stream has ended, or is acknowledged: requests the changes wanted since. */

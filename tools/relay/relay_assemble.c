@@ -52,35 +52,30 @@ static void add_shim(struct assembly *a, const char *name)
 	jw_end_obj(w);
 }
 
-static int add_served(struct assembly *a, const struct served_server_spec *spec, struct err *e)
-{
-	struct session_servers *v = a->v;
-	struct served_server *o;
-
-	if (session_servers_listen(v, e) < 0) {
-		if (spec->own)
-			mcp_backend_free(spec->inner);
-		return -EIO;
-	}
-	o = served_server_new(v->relay->loop, v->session, spec);
-	list_add_tail(&v->servers, &o->link);
-	add_shim(a, spec->name);
-	return 0;
-}
-
+/* own: b is freed with it, also after an error. */
 static int add_backend(struct assembly *a, const char *name, enum served_via via,
 		       struct mcp_backend *b, bool own, struct err *e)
 {
-	return add_served(a,
-			  &(struct served_server_spec){ .name = name,
-							.via = via,
-							.inner = b,
-							.own = own,
-							.for_harness = true,
-							.rules = a->v->rules,
-							.fallback = a->v->fallback,
-							.names = a->v->names },
-			  e);
+	struct session_servers *v = a->v;
+	const struct served_server_spec spec = { .name = name,
+						 .via = via,
+						 .inner = b,
+						 .own = own,
+						 .for_harness = true,
+						 .rules = v->rules,
+						 .fallback = v->fallback,
+						 .names = v->names };
+	struct served_server *o;
+
+	if (session_servers_listen(v, e) < 0) {
+		if (own)
+			mcp_backend_free(b);
+		return -EIO;
+	}
+	o = served_server_new(v->relay->loop, v->session, &spec);
+	list_add_tail(&v->servers, &o->link);
+	add_shim(a, name);
+	return 0;
 }
 
 /* --- servers that the client named --------------------------------------------------------------------------- */
@@ -125,21 +120,6 @@ static void add_direct(struct assembly *a, struct slice raw, const struct named_
 	report(a, s->name, "harness", NULL);
 }
 
-static int add_acp(struct assembly *a, const struct named_server *s, struct err *e)
-{
-	return add_served(
-		a,
-		&(struct served_server_spec){ .name = s->name,
-					      .via = SERVED_ACP,
-					      .inner = client_backend_new(a->v->session, s->name),
-					      .own = true,
-					      .for_harness = true,
-					      .rules = a->v->rules,
-					      .fallback = a->v->fallback,
-					      .names = a->v->names },
-		e);
-}
-
 /* True if a policy has a rule for it, by name, or for all. */
 static bool ruled(const struct assembly *a, const char *name)
 {
@@ -159,15 +139,7 @@ static int add_client(struct assembly *a, const struct named_server *s, const ch
 
 	own->child = client_process_new(v, s->name, program, s->args, s->env);
 	list_add_tail(&v->children, &own->link);
-	return add_served(a,
-			  &(struct served_server_spec){ .name = s->name,
-							.via = SERVED_CLIENT,
-							.inner = relay_process_backend(own->child),
-							.for_harness = true,
-							.rules = v->rules,
-							.fallback = v->fallback,
-							.names = v->names },
-			  e);
+	return add_backend(a, s->name, SERVED_CLIENT, relay_process_backend(own->child), false, e);
 }
 
 static int add_stdio(struct assembly *a, struct slice raw, const struct named_server *s,
@@ -248,7 +220,8 @@ static int add_named(struct assembly *a, struct slice raw, const char *field, st
 	if (r == 0 && !mcp_policy_serve(a->v->rules, s.name, a->v->fallback))
 		report(a, s.name, "denied", NULL);
 	else if (r == 0 && s.type && strcmp(s.type, "acp") == 0)
-		r = add_acp(a, &s, e);
+		r = add_backend(a, s.name, SERVED_ACP, client_backend_new(a->v->session, s.name),
+				true, e);
 	else if (r == 0 && s.url)
 		r = add_url(a, raw, &s, field, e);
 	else if (r == 0)

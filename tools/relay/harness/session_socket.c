@@ -47,8 +47,10 @@ struct socket_client {
 	bool left; /* counts no more */
 };
 
-static void client_free(struct socket_client *c)
+static void client_free(void *ctx)
 {
+	struct socket_client *c = ctx;
+
 	/* Before the descriptor is closed, because it restores the flags of it. */
 	c->serving = mcp_serving_free(c->serving);
 	loop_timer_cancel(&c->timer);
@@ -126,11 +128,6 @@ static void on_readable(void *ctx, uint32_t events _unused_)
 		client_free(c);
 }
 
-static void on_silent(void *ctx)
-{
-	client_free(ctx);
-}
-
 static void on_again(void *ctx)
 {
 	struct session_socket *d = ctx;
@@ -154,7 +151,7 @@ static void drop_silent(struct session_socket *d)
 		if (c->serving || !c->io.events)
 			continue;
 		loop_io_set(d->loop, &c->io, 0);
-		loop_timer_set(d->loop, &c->timer, 0, on_silent, c);
+		loop_timer_set(d->loop, &c->timer, 0, client_free, c);
 		d->n--;
 		c->left = true;
 		return;
@@ -183,7 +180,7 @@ static void on_accept(void *ctx, uint32_t events _unused_)
 	c->io = (struct loop_io){ .fd = fd, .fn = on_readable, .ctx = c };
 	list_add_tail(&d->clients, &c->link);
 	d->n++;
-	loop_timer_set(d->loop, &c->timer, SESSION_SOCKET_HELLO_MS, on_silent, c);
+	loop_timer_set(d->loop, &c->timer, SESSION_SOCKET_HELLO_MS, client_free, c);
 	loop_io_set(d->loop, &c->io, EPOLLIN);
 }
 
