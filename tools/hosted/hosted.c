@@ -3,7 +3,7 @@
  * project file.
  *
  * A session releases its set while processes still run. The set then waits in `leaving`, and
- * settle() frees it when it is down. settle() is a deferred task, because a callback of a server
+ * hosted_settle() frees it when it is down. hosted_settle() is a deferred task, because a callback of a server
  * must not free that server. hosted_stop is complete when every set is down and none is leaving.
  * Restarts of freed sets stay in the total.
  */
@@ -40,7 +40,7 @@ static void set_forget(struct hosted *h, struct hosted_set *set)
 }
 
 /* A server is down: frees what waited for it, and calls stopped once all are down. */
-static void settle(void *ctx)
+static void hosted_settle(void *ctx)
 {
 	struct hosted *h = ctx;
 	void (*stopped)(void *ctx) = h->stopped;
@@ -57,11 +57,11 @@ static void settle(void *ctx)
 	stopped(h->ctx);
 }
 
-static void on_down(void *ctx)
+static void hosted_on_down(void *ctx)
 {
 	struct hosted *h = ctx;
 
-	loop_defer(h->loop, &h->settle_task, settle, h);
+	loop_defer(h->loop, &h->settle_task, hosted_settle, h);
 }
 
 /* --- the daemon's own ----------------------------------------------------------------------------------- */
@@ -120,10 +120,10 @@ void hosted_stop(struct hosted *h, void (*done)(void *ctx), void *ctx)
 	h->stopping = true;
 	h->stopped = done;
 	h->ctx = ctx;
-	hosted_set_stop(h->own, on_down, h);
+	hosted_set_stop(h->own, hosted_on_down, h);
 	list_each(set, &h->sets, struct hosted_set, link)
-		hosted_set_stop(set, on_down, h);
-	on_down(h);
+		hosted_set_stop(set, hosted_on_down, h);
+	hosted_on_down(h);
 }
 
 void hosted_kill(struct hosted *h)
@@ -228,7 +228,7 @@ struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project
 	set->hosted = h;
 	list_add_tail(&h->sets, &set->link);
 	if (h->stopping)
-		hosted_set_stop(set, on_down, h);
+		hosted_set_stop(set, hosted_on_down, h);
 	return set;
 }
 
@@ -238,8 +238,8 @@ struct hosted_set *hosted_set_free(struct hosted_set *set)
 		return NULL;
 	list_del(&set->link);
 	list_add_tail(&set->hosted->leaving, &set->link);
-	hosted_set_stop(set, on_down, set->hosted);
-	on_down(set->hosted);
+	hosted_set_stop(set, hosted_on_down, set->hosted);
+	hosted_on_down(set->hosted);
 	return NULL;
 }
 

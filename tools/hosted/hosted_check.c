@@ -44,7 +44,7 @@ void hosted_check_cancel(struct hosted_check *l)
 	l->done = NULL;
 }
 
-static int error_of(struct slice error, struct err *e)
+static int hosted_check_error(struct slice error, struct err *e)
 {
 	_cleanup_(freep) char *message = NULL;
 	int64_t code = 0;
@@ -56,9 +56,9 @@ static int error_of(struct slice error, struct err *e)
 	return code == RPC_METHOD_NOT_FOUND ? -ENOSYS : -EIO;
 }
 
-static void ask(void *ctx);
+static void hosted_check_ask(void *ctx);
 
-static void on_done(void *ctx, struct slice result, struct slice error)
+static void hosted_check_on_done(void *ctx, struct slice result, struct slice error)
 {
 	struct hosted_check *l = ctx;
 	struct jval next = jobj_get(result, "nextCursor"), tools = jobj_get(result, "tools");
@@ -68,7 +68,7 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 	if (!l->pages++)
 		l->latency_ms = (unsigned)(clock_mono_ms() - l->began_ms);
 	if (error.n) {
-		check_end(l, error_of(error, &e) == -ENOSYS ? NULL : &e);
+		check_end(l, hosted_check_error(error, &e) == -ENOSYS ? NULL : &e);
 		return;
 	}
 	if (tools.type != J_ARRAY) {
@@ -84,13 +84,13 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 	}
 	buf_reset(&l->cursor);
 	buf_add_slice(&l->cursor, next.raw);
-	loop_defer(l->loop, &l->next, ask, l);
+	loop_defer(l->loop, &l->next, hosted_check_ask, l);
 }
 
-static const struct mcp_reply_ops reply_ops = { mcp_call_hear_nothing, on_done };
+static const struct mcp_reply_ops reply_ops = { mcp_call_hear_nothing, hosted_check_on_done };
 
 /* What every request of 2026-07-28 says of its client; this one needs no capability. */
-static void put_meta(struct jw *w)
+static void hosted_check_put_meta(struct jw *w)
 {
 	jw_obj(w, "_meta");
 	jw_str(w, MCP_META_VERSION, MCP_MODERN);
@@ -99,7 +99,7 @@ static void put_meta(struct jw *w)
 	jw_end_obj(w);
 }
 
-static void ask(void *ctx)
+static void hosted_check_ask(void *ctx)
 {
 	_cleanup_(buf_done) struct buf params = { 0 };
 	struct jw w = JW(&params);
@@ -107,12 +107,12 @@ static void ask(void *ctx)
 
 	jw_obj(&w, NULL);
 	jw_raw(&w, "cursor", buf_slice(&l->cursor));
-	put_meta(&w);
+	hosted_check_put_meta(&w);
 	jw_end_obj(&w);
 	l->call = mcp_backend_call(l->backend, "tools/list", buf_slice(&params), &reply_ops, l);
 }
 
-static void on_deadline(void *ctx)
+static void hosted_check_on_deadline(void *ctx)
 {
 	struct err e;
 
@@ -131,6 +131,6 @@ void hosted_check_begin(struct hosted_check *l,
 	l->pages = 0;
 	l->tools = -1;
 	l->latency_ms = 0;
-	loop_timer_set(l->loop, &l->deadline, HOSTED_CHECK_MS, on_deadline, l);
-	ask(l);
+	loop_timer_set(l->loop, &l->deadline, HOSTED_CHECK_MS, hosted_check_on_deadline, l);
+	hosted_check_ask(l);
 }

@@ -3,7 +3,7 @@
  *
  * fallen() handles every end: it stops, waits for the next start, or gives up. An error is masked
  * with the known secrets before it is stored, because status and log show it. The backend is made
- * once and stays over restarts; if something is missing, make() is tried again for the next user of
+ * once and stays over restarts; if something is missing, hosted_server_make() is tried again for the next user of
  * the server.
  */
 #include "tools/hosted/hosted_server.h"
@@ -49,7 +49,7 @@ static const char *const state_names[] = {
 	[HOSTED_FAILED] = "failed",   [HOSTED_DISABLED] = "disabled",
 };
 
-static void set_state(struct hosted_server *s, enum hosted_state state)
+static void hosted_server_set_state(struct hosted_server *s, enum hosted_state state)
 {
 	const char *from = state_names[s->state], *name = s->config.entry->name,
 		   *session = s->config.session ? s->config.session : "";
@@ -76,9 +76,9 @@ static void set_error(struct hosted_server *s, const struct err *why)
 
 /* --- looking -------------------------------------------------------------------------------------------- */
 
-static void check(void *ctx);
+static void hosted_server_check(void *ctx);
 
-static void on_checked(void *ctx, const struct hosted_check_result *result)
+static void hosted_server_on_checked(void *ctx, const struct hosted_check_result *result)
 {
 	struct hosted_server *s = ctx;
 
@@ -95,19 +95,19 @@ static void on_checked(void *ctx, const struct hosted_check_result *result)
 		loop_timer_set(s->config.loop, &s->timer,
 			       s->config.entry->transport == MCPFILE_HTTP ? HOSTED_CHECK_HTTP_MS :
 									    HOSTED_CHECK_EVERY_MS,
-			       check, s);
+			       hosted_server_check, s);
 }
 
-static void check(void *ctx)
+static void hosted_server_check(void *ctx)
 {
 	struct hosted_server *s = ctx;
 
-	hosted_check_begin(&s->check, on_checked, s);
+	hosted_check_begin(&s->check, hosted_server_on_checked, s);
 }
 
 /* --- up and down ---------------------------------------------------------------------------------------- */
 
-static void start(void *ctx);
+static void hosted_server_begin(void *ctx);
 
 static uint64_t next_delay(struct hosted_server *s)
 {
@@ -126,14 +126,14 @@ static void on_backoff_over(void *ctx)
 	struct hosted_server *s = ctx;
 
 	s->restarts++;
-	start(s);
+	hosted_server_begin(s);
 }
 
 /* A server over HTTP costs little to check, and others may start it late. So it is checked again. */
-static void give_up(struct hosted_server *s)
+static void hosted_server_give_up(struct hosted_server *s)
 {
 	/* FAILED first: on_wanted then refuses callers that retry from their error. */
-	set_state(s, HOSTED_FAILED);
+	hosted_server_set_state(s, HOSTED_FAILED);
 	hosted_transport_stop(&s->transport); /* calls that waited for the next start */
 	if (s->config.entry->transport == MCPFILE_HTTP)
 		loop_timer_set(s->config.loop, &s->timer, HOSTED_BACKOFF_MAX_MS, on_backoff_over,
@@ -149,7 +149,7 @@ static void fallen(struct hosted_server *s, const struct err *why)
 	hosted_check_cancel(&s->check);
 	loop_timer_cancel(&s->timer);
 	if (s->stopping) {
-		set_state(s, HOSTED_STOPPED);
+		hosted_server_set_state(s, HOSTED_STOPPED);
 		if (s->down)
 			s->down(s->down_ctx);
 		return;
@@ -158,19 +158,19 @@ static void fallen(struct hosted_server *s, const struct err *why)
 	if (stable)
 		forget_past(s);
 	if (s->tries++ >= HOSTED_RESTARTS_MAX) {
-		give_up(s);
+		hosted_server_give_up(s);
 		return;
 	}
-	set_state(s, HOSTED_BACKOFF);
+	hosted_server_set_state(s, HOSTED_BACKOFF);
 	loop_timer_set(s->config.loop, &s->timer, next_delay(s), on_backoff_over, s);
 }
 
-static void start(void *ctx)
+static void hosted_server_begin(void *ctx)
 {
 	struct hosted_server *s = ctx;
 	struct err e = { 0 };
 
-	set_state(s, HOSTED_STARTING);
+	hosted_server_set_state(s, HOSTED_STARTING);
 	if (hosted_transport_start(&s->transport, &e) < 0)
 		fallen(s, &e);
 }
@@ -186,11 +186,11 @@ static void on_up(void *ctx, const struct mcp_server_info *info)
 	xstrset(&s->version, info->version);
 	s->legacy = info->legacy;
 	s->start_ms = info->latency_ms;
-	set_state(s, HOSTED_READY);
-	check(s);
+	hosted_server_set_state(s, HOSTED_READY);
+	hosted_server_check(s);
 }
 
-static void on_down(void *ctx, const struct err *why)
+static void hosted_server_on_down(void *ctx, const struct err *why)
 {
 	fallen(ctx, why);
 }
@@ -203,7 +203,7 @@ static bool is_given_up(const struct hosted_server *s)
 }
 
 /* A call came while it is down. */
-static bool on_wanted(void *ctx)
+static bool hosted_server_on_wanted(void *ctx)
 {
 	struct hosted_server *s = ctx;
 
@@ -212,26 +212,27 @@ static bool on_wanted(void *ctx)
 	if (s->state == HOSTED_FAILED) {
 		forget_past(s);
 		s->restarts++;
-		start(s);
+		hosted_server_begin(s);
 	} else if (s->state == HOSTED_STOPPED) {
-		start(s);
+		hosted_server_begin(s);
 	}
 	return true;
 }
 
-static void hide(void *ctx, char *text, size_t size)
+static void hosted_server_hide(void *ctx, char *text, size_t size)
 {
 	struct hosted_server *s = ctx;
 
 	mask_line(s->config.secrets->mask, text, size);
 }
 
-static const struct mcp_server_events events = { on_up, on_down, on_wanted, hide };
+static const struct mcp_server_events events = { on_up, hosted_server_on_down,
+						 hosted_server_on_wanted, hosted_server_hide };
 
 /* --- making --------------------------------------------------------------------------------------------- */
 
 /* What is missing now may be there the next time. */
-static int make(struct hosted_server *s, struct err *e)
+static int hosted_server_make(struct hosted_server *s, struct err *e)
 {
 	int r = hosted_transport_make(&s->transport, &s->config, &events, s, e);
 
@@ -239,7 +240,7 @@ static int make(struct hosted_server *s, struct err *e)
 		return r;
 	s->check.backend = hosted_transport_backend(&s->transport);
 	if (s->state == HOSTED_FAILED && !s->tries)
-		set_state(s, HOSTED_STOPPED);
+		hosted_server_set_state(s, HOSTED_STOPPED);
 	return 0;
 }
 
@@ -261,10 +262,10 @@ struct hosted_server *hosted_server_new(const struct hosted_server_config *confi
 		s->state = HOSTED_DISABLED;
 	} else if (config->entry->refused) {
 		set_error(s, config->refusal);
-		set_state(s, HOSTED_FAILED);
-	} else if (make(s, &e) < 0) { /* at the next try it may work */
+		hosted_server_set_state(s, HOSTED_FAILED);
+	} else if (hosted_server_make(s, &e) < 0) { /* at the next try it may work */
 		set_error(s, &e);
-		set_state(s, HOSTED_FAILED);
+		hosted_server_set_state(s, HOSTED_FAILED);
 	}
 	return s;
 }
@@ -308,7 +309,7 @@ unsigned hosted_server_restarts(const struct hosted_server *s)
 void hosted_server_start(struct hosted_server *s)
 {
 	if (s->state == HOSTED_STOPPED && !s->stopping)
-		start(s);
+		hosted_server_begin(s);
 }
 
 bool hosted_server_down(const struct hosted_server *s)
@@ -326,7 +327,7 @@ void hosted_server_stop(struct hosted_server *s, void (*down)(void *ctx), void *
 	hosted_check_cancel(&s->check);
 	loop_timer_cancel(&s->timer);
 	if (s->state == HOSTED_BACKOFF)
-		set_state(s, HOSTED_STOPPED);
+		hosted_server_set_state(s, HOSTED_STOPPED);
 	hosted_transport_stop(&s->transport);
 }
 
@@ -336,8 +337,8 @@ void hosted_server_kill(struct hosted_server *s)
 		hosted_transport_kill(&s->transport);
 }
 
-static struct mcp_backend *refuse(const struct hosted_server *s, const struct err *why,
-				  struct err *e)
+static struct mcp_backend *hosted_server_refuse(const struct hosted_server *s,
+						const struct err *why, struct err *e)
 {
 	*e = *why;
 	e->rpc = RPC_INVALID_PARAMS;
@@ -351,14 +352,14 @@ struct mcp_backend *hosted_server_backend(struct hosted_server *s, struct err *e
 
 	if (s->state == HOSTED_DISABLED) {
 		err_set(&why, -EPERM, 0, "MCP_SERVER_DISABLED", "is disabled");
-		return refuse(s, &why, e);
+		return hosted_server_refuse(s, &why, e);
 	}
 	if (s->config.entry->refused || is_given_up(s))
-		return refuse(s, &s->error, e);
-	if (make(s, &why) == 0)
+		return hosted_server_refuse(s, &s->error, e);
+	if (hosted_server_make(s, &why) == 0)
 		return s->check.backend;
 	set_error(s, &why);
-	return refuse(s, &why, e);
+	return hosted_server_refuse(s, &why, e);
 }
 
 struct mcp_backend *hosted_server_backend_for_session(struct hosted_server *s, struct err *e)
@@ -369,11 +370,11 @@ struct mcp_backend *hosted_server_backend_for_session(struct hosted_server *s, s
 	if (!b || s->state != HOSTED_FAILED)
 		return b;
 	why = s->error;
-	on_wanted(s);
-	return refuse(s, &why, e);
+	hosted_server_on_wanted(s);
+	return hosted_server_refuse(s, &why, e);
 }
 
-static void put_error(const struct hosted_server *s, struct jw *w)
+static void hosted_server_put_error(const struct hosted_server *s, struct jw *w)
 {
 	char at[CLOCK_ISO_SIZE];
 
@@ -419,7 +420,7 @@ void hosted_server_put(const struct hosted_server *s, struct jw *w)
 	jw_str(w, "state", state_names[s->state]);
 	jw_str(w, "since", clock_iso(s->since_ms, at));
 	put_handshake(s, w);
-	put_error(s, w);
+	hosted_server_put_error(s, w);
 	jw_uint(w, "restarts", s->restarts);
 	if (pid > 0)
 		jw_int(w, "pid", pid);

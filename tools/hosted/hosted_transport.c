@@ -25,7 +25,8 @@ struct hosted_command {
 };
 
 /* The caller's, the entry's, and what must not be changed. */
-static void build_env(const struct hosted_server_config *c, struct harness_plan *plan)
+static void hosted_command_build_env(const struct hosted_server_config *c,
+				     struct harness_plan *plan)
 {
 	for (char *const *v = c->env; v && *v; v++) {
 		_cleanup_(freep) char *name = xstrndup(*v, strcspn(*v, "="));
@@ -38,14 +39,15 @@ static void build_env(const struct hosted_server_config *c, struct harness_plan 
 	harness_plan_env(plan, TREE_SESSION_ENV, c->mark);
 }
 
-static char *below(const char *dir, const char *path)
+static char *hosted_command_path(const char *dir, const char *path)
 {
 	return path[0] == '/' ? xstrdup(path) : file_join(dir, path);
 }
 
 static char *find_program(const char *command, const char *cwd, const char *path)
 {
-	_cleanup_(freep) char *here = strchr(command, '/') ? below(cwd, command) : NULL;
+	_cleanup_(freep) char *here = strchr(command, '/') ? hosted_command_path(cwd, command) :
+							     NULL;
 
 	_cleanup_(freep) char *found = paths_find_command(here ? here : command, path);
 	struct stat sb;
@@ -62,11 +64,11 @@ static int hosted_command_build(const struct hosted_server_config *config,
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 	const struct mcpfile_entry *entry = config->entry;
-	_cleanup_(freep) char *cwd = entry->cwd ? below(config->cwd, entry->cwd) :
+	_cleanup_(freep) char *cwd = entry->cwd ? hosted_command_path(config->cwd, entry->cwd) :
 						  xstrdup(config->cwd);
 	_cleanup_(freep) char *program = NULL;
 
-	build_env(config, &plan);
+	hosted_command_build_env(config, &plan);
 	program = find_program(entry->argv[0], cwd, harness_plan_getenv(&plan, "PATH"));
 	if (!program) {
 		err_field(e, "command", "COMMAND_NOT_FOUND", "no executable '%s' in the sandbox",

@@ -57,7 +57,7 @@ static void file_error(struct mcpfile *f, const char *field, const char *reason,
 
 /* --- entries -------------------------------------------------------------------------------------------- */
 
-static int check_name(const struct mcpfile *f, const char *name, struct err *e)
+static int mcpfile_check_name(const struct mcpfile *f, const char *name, struct err *e)
 {
 	size_t n = strlen(name);
 
@@ -88,12 +88,12 @@ static void copy_pairs(struct mcpfile_pairs *to, const struct mcpfile_pairs *fro
 }
 
 /* An entry with an unusable name is only an issue: it has no name in reports. */
-static void add_entry(struct mcpfile *f, const char *name, struct jval v,
-		      const struct mcpfile_pairs *common, char *const *env)
+static void mcpfile_add_entry(struct mcpfile *f, const char *name, struct jval v,
+			      const struct mcpfile_pairs *common, char *const *env)
 {
 	struct mcpfile_entry *out;
 	struct err e = { 0 };
-	int r = check_name(f, name, &e);
+	int r = mcpfile_check_name(f, name, &e);
 
 	if (r < 0) {
 		mcpfile_issue_add(f, false, name, &e);
@@ -111,7 +111,7 @@ static void add_entry(struct mcpfile *f, const char *name, struct jval v,
 		mcpfile_issue_add(f, false, name, &e);
 }
 
-static char *name_of(struct slice key, struct jval v)
+static char *mcpfile_name_of(struct slice key, struct jval v)
 {
 	/* in an object the name is its key, with the quotes around it; in an array a member */
 	struct jval text = key.p ? (struct jval){ J_STRING, { key.p - 1, key.n + 2 } } :
@@ -134,19 +134,19 @@ static void add_entries(struct mcpfile *f, struct jval servers, const struct mcp
 
 	jiter_init(&it, servers);
 	while (jiter_next(&it, servers.type == J_OBJECT ? &key : NULL, &v)) {
-		_cleanup_(freep) char *name = name_of(key, v);
+		_cleanup_(freep) char *name = mcpfile_name_of(key, v);
 
 		if (f->n == HOSTED_SERVERS_MAX) {
 			file_error(f, "", "TOO_MANY", "too many servers: the rest is left out");
 			break;
 		}
-		add_entry(f, name, v, common, env);
+		mcpfile_add_entry(f, name, v, common, env);
 	}
 }
 
 /* --- the file ------------------------------------------------------------------------------------------- */
 
-static bool is_one_of(struct slice key, const char *const *names)
+static bool mcpfile_is_one_of(struct slice key, const char *const *names)
 {
 	while (*names && !jkey_is(key, *names))
 		names++;
@@ -165,10 +165,10 @@ static void warn_beside(struct mcpfile *f, struct slice text)
 		_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, 64u));
 		struct err e = { 0 };
 
-		if (is_one_of(key, known))
+		if (mcpfile_is_one_of(key, known))
 			continue;
 		err_flatten(name);
-		if (is_one_of(key, builders))
+		if (mcpfile_is_one_of(key, builders))
 			err_field(&e, name, "FIELD_UNUSED", "this is for the builder of the image");
 		else
 			err_field(&e, name, "KEY_UNKNOWN", "this key says nothing here");

@@ -40,7 +40,7 @@ static void raw_done(struct raw_entry *raw)
 
 /* --- members that are not ours -------------------------------------------------------------------------- */
 
-static bool is_known(struct slice key)
+static bool mcpfile_entry_is_known(struct slice key)
 {
 	for (const struct jfield *f = fields; f->name; f++)
 		if (jkey_is(key, f->name))
@@ -57,7 +57,7 @@ static void warn_unknown(struct mcpfile *f, const char *entry, struct slice obje
 		_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, 64u));
 		struct err e = { 0 };
 
-		if (is_known(key))
+		if (mcpfile_entry_is_known(key))
 			continue;
 		err_flatten(name);
 		err_field(&e, name, "KEY_UNKNOWN", "this key says nothing here");
@@ -154,7 +154,7 @@ static int decode_text(struct jval v, const char *field, char *const *env, char 
 	return mcpfile_expand(text, env, field, ret, e);
 }
 
-static bool has_name(const struct mcpfile_pairs *p, size_t from, const char *name)
+static bool mcpfile_entry_has_name(const struct mcpfile_pairs *p, size_t from, const char *name)
 {
 	for (size_t i = from; i < p->n; i++)
 		if (strcmp(p->at[i].name, name) == 0)
@@ -176,7 +176,7 @@ static int decode_pair(struct mcpfile_pairs *p, size_t from, struct slice key, s
 	if (jstr_decode(quoted, 256, &name) < 0 || !check(name))
 		return err_field(e, path, "NAME_INVALID", "%s: not a name that may stand here",
 				 path);
-	if (has_name(p, from, name))
+	if (mcpfile_entry_has_name(p, from, name))
 		return err_field(e, path, "FIELD_DUPLICATE", "%s stands twice", path);
 	if (decode_text(v, path, env, &value, e) < 0)
 		return -EINVAL;
@@ -215,7 +215,7 @@ bool mcpfile_env_name_ok(const char *name)
 }
 
 /* The transport sets those that frame a request. */
-static bool header_ok(const char *name)
+static bool mcpfile_entry_header_ok(const char *name)
 {
 	static const char *const ours[] = { "host",	      "connection", "content-length",
 					    "content-type",   "accept",	    "transfer-encoding",
@@ -283,7 +283,8 @@ static int decode_http(struct mcpfile_entry *out, const struct raw_entry *raw, c
 	if (strncasecmp(out->url, "http://", 7) != 0 && strncasecmp(out->url, "https://", 8) != 0)
 		return err_field(e, "url", "FIELD_INVALID",
 				 "url must begin with http:// or https://");
-	if (mcpfile_pairs_decode(&out->headers, raw->headers, "headers", header_ok, env, e) < 0)
+	if (mcpfile_pairs_decode(&out->headers, raw->headers, "headers", mcpfile_entry_header_ok,
+				 env, e) < 0)
 		return -EINVAL;
 	for (size_t i = 0; i < out->headers.n; i++) {
 		snprintf(path, sizeof(path), "headers.%s", out->headers.at[i].name);

@@ -6,7 +6,7 @@
 
 #include <ctype.h>
 
-static bool is_variable(struct slice name)
+static bool mcpfile_expand_is_variable(struct slice name)
 {
 	for (size_t i = 0; i < name.n; i++)
 		if (name.p[i] != '_' && !isalpha((unsigned char)name.p[i]) &&
@@ -24,13 +24,13 @@ static const char *lookup(char *const *env, struct slice name)
 }
 
 /* inside: what stands between the braces. */
-static int put_value(struct buf *out, struct slice inside, char *const *env, const char *field,
-		     struct err *e)
+static int mcpfile_expand_put_value(struct buf *out, struct slice inside, char *const *env,
+				    const char *field, struct err *e)
 {
 	const char *sep = memmem(inside.p, inside.n, ":-", 2), *value;
 	struct slice name = { inside.p, sep ? (size_t)(sep - inside.p) : inside.n };
 
-	if (!is_variable(name))
+	if (!mcpfile_expand_is_variable(name))
 		return err_field(e, field, "EXPANSION_INVALID",
 				 "%s: ${} takes the name of a variable, and :-default behind it",
 				 field);
@@ -57,8 +57,8 @@ int mcpfile_expand(const char *text, char *const *env, const char *field, char *
 		if (!end)
 			return err_field(e, field, "EXPANSION_INVALID", "%s: ${ without }", field);
 		buf_add(&out, text, (size_t)(from - text));
-		r = put_value(&out, (struct slice){ from + 2, (size_t)(end - from - 2) }, env,
-			      field, e);
+		r = mcpfile_expand_put_value(
+			&out, (struct slice){ from + 2, (size_t)(end - from - 2) }, env, field, e);
 		if (r < 0)
 			return r;
 		text = end + 1;

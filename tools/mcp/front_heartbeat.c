@@ -22,7 +22,7 @@ struct front_heartbeat {
 	struct loop_timer timer;
 };
 
-static double number_of(struct slice raw)
+static double heartbeat_number(struct slice raw)
 {
 	char text[NUMBER_MAX];
 
@@ -30,7 +30,7 @@ static double number_of(struct slice raw)
 	return strtod(text, NULL);
 }
 
-static void keep(char **slot, struct jval v, enum jtype type)
+static void heartbeat_keep_raw(char **slot, struct jval v, enum jtype type)
 {
 	free(*slot);
 	*slot = v.type == type && v.raw.n <= MCP_HEARTBEAT_TEXT_MAX ? xstrndup(v.raw.p, v.raw.n) :
@@ -39,7 +39,7 @@ static void keep(char **slot, struct jval v, enum jtype type)
 
 static void beat(void *ctx);
 
-static void arm(struct front_request *x)
+static void heartbeat_arm(struct front_request *x)
 {
 	if (clock_mono_ms() < x->heartbeat->until)
 		loop_timer_set(x->front->loop, &x->heartbeat->timer, x->front->heartbeat_ms, beat,
@@ -59,11 +59,11 @@ static void beat(void *ctx)
 	jw_obj(&w, NULL);
 	jw_raw(&w, "progressToken", p->token.raw);
 	jw_raw(&w, "progress", slice_of(number));
-	if (p->total && number_of(slice_of(p->total)) > p->at)
+	if (p->total && heartbeat_number(slice_of(p->total)) > p->at)
 		jw_raw(&w, "total", slice_of(p->total));
 	jw_raw(&w, "message", p->message ? slice_of(p->message) : SLICE("\"still running\""));
 	jw_end_obj(&w);
-	arm(x);
+	heartbeat_arm(x);
 	front_notify(x->front, "notifications/progress", buf_slice(&b), slice_of(x->id));
 }
 
@@ -78,18 +78,18 @@ void front_heartbeat_begin(struct front_request *x, struct slice params)
 	x->heartbeat->token =
 		(struct jval){ token.type, { xstrndup(token.raw.p, token.raw.n), token.raw.n } };
 	x->heartbeat->until = clock_mono_ms() + MCP_HEARTBEAT_MAX_MS;
-	arm(x);
+	heartbeat_arm(x);
 }
 
 /* Compared decoded: a server may encode the token in another way than its client. */
-static bool is_token(struct jval ours, struct jval said)
+static bool heartbeat_is_token(struct jval ours, struct jval said)
 {
 	_cleanup_(buf_done) struct buf a = { 0 }, b = { 0 };
 
 	if (ours.type != said.type)
 		return false;
 	if (ours.type == J_NUMBER)
-		return number_of(ours.raw) == number_of(said.raw);
+		return heartbeat_number(ours.raw) == heartbeat_number(said.raw);
 	return slice_eq(ours.raw, said.raw) ||
 	       (jstr_decode_bytes(ours, &a) == 0 && jstr_decode_bytes(said, &b) == 0 &&
 		slice_eq(buf_slice(&a), buf_slice(&b)));
@@ -102,14 +102,14 @@ bool front_heartbeat_heard(struct front_request *x, const char *method, struct s
 
 	if (strcmp(method, "notifications/progress") != 0)
 		return true;
-	if (!p || !is_token(p->token, jobj_get(params, "progressToken")))
+	if (!p || !heartbeat_is_token(p->token, jobj_get(params, "progressToken")))
 		return false;
-	if (at.type == J_NUMBER && isfinite(number_of(at.raw)))
-		p->at = number_of(at.raw);
-	keep(&p->message, jobj_get(params, "message"), J_STRING);
-	keep(&p->total, jobj_get(params, "total"), J_NUMBER);
+	if (at.type == J_NUMBER && isfinite(heartbeat_number(at.raw)))
+		p->at = heartbeat_number(at.raw);
+	heartbeat_keep_raw(&p->message, jobj_get(params, "message"), J_STRING);
+	heartbeat_keep_raw(&p->total, jobj_get(params, "total"), J_NUMBER);
 	p->until = clock_mono_ms() + MCP_HEARTBEAT_MAX_MS;
-	arm(x);
+	heartbeat_arm(x);
 	return true;
 }
 

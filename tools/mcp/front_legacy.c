@@ -75,13 +75,13 @@ static void on_discovered(void *ctx, struct slice result, struct slice error)
 static const struct mcp_reply_ops discover_replies = { .notify = mcp_call_hear_nothing,
 						       .done = on_discovered };
 
-static void keep_raw(char **slot, struct slice raw, const char *absent)
+static void front_legacy_keep_raw(char **slot, struct slice raw, const char *absent)
 {
 	free(*slot);
 	*slot = raw.n ? xstrndup(raw.p, raw.n) : xstrdup(absent);
 }
 
-static void on_initialize(struct front_request *x, const struct rpc_msg *m)
+static void front_legacy_on_initialize(struct front_request *x, const struct rpc_msg *m)
 {
 	struct mcp_front *f = x->front;
 	struct initialize in = { 0 };
@@ -99,8 +99,8 @@ static void on_initialize(struct front_request *x, const struct rpc_msg *m)
 	}
 	f->era = ERA_LEGACY; /* from now on there are capabilities */
 	f->revision = strcmp(in.revision, MCP_LEGACY_OLD) == 0 ? MCP_LEGACY_OLD : MCP_LEGACY;
-	keep_raw(&f->client_capabilities, in.capabilities, "{}");
-	keep_raw(&f->client_info, in.info, NULL);
+	front_legacy_keep_raw(&f->client_capabilities, in.capabilities, "{}");
+	front_legacy_keep_raw(&f->client_info, in.info, NULL);
 	jdec_free(initialize_fields, &in);
 	f->starting = x;
 	front_legacy_call(x, "server/discover", SLICE("{}"), &discover_replies);
@@ -157,7 +157,7 @@ static const struct own {
 	const char *method;
 	void (*fn)(struct front_request *x, const struct rpc_msg *m);
 } own[] = {
-	{ "initialize", on_initialize },
+	{ "initialize", front_legacy_on_initialize },
 	{ "ping", on_ping },
 	{ "logging/setLevel", on_set_level },
 	{ "resources/subscribe", front_subscriptions_subscribe },
@@ -196,7 +196,7 @@ void front_legacy_result(struct front_request *x, struct slice result)
 	front_request_end(x, &b);
 }
 
-static void on_notify(void *ctx, const char *method, struct slice params)
+static void front_legacy_on_notify(void *ctx, const char *method, struct slice params)
 {
 	struct front_request *x = ctx;
 
@@ -205,7 +205,7 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 	front_notify(x->front, method, params, slice_of(x->id));
 }
 
-static void on_done(void *ctx, struct slice result, struct slice error)
+static void front_legacy_on_done(void *ctx, struct slice result, struct slice error)
 {
 	struct front_request *x = ctx;
 
@@ -218,9 +218,10 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 		front_legacy_result(x, result);
 }
 
-const struct mcp_reply_ops front_legacy_replies = { .notify = on_notify, .done = on_done };
+const struct mcp_reply_ops front_legacy_replies = { .notify = front_legacy_on_notify,
+						    .done = front_legacy_on_done };
 
-static void pass(struct front_request *x, const struct rpc_msg *m)
+static void front_legacy_pass(struct front_request *x, const struct rpc_msg *m)
 {
 	bool again = x->method && (x->method->flags & MCP_MAY_ASK);
 	struct err e;
@@ -242,7 +243,7 @@ void front_legacy_request(struct front_request *x, const struct rpc_msg *m)
 	if (x->method && !(x->method->flags & MCP_IN_LEGACY))
 		refuse_method(x, m->method);
 	else
-		pass(x, m);
+		front_legacy_pass(x, m);
 }
 
 /* The others (progress, roots/list_changed) are not passed to a modern server. */

@@ -21,7 +21,7 @@ static void put_tagged(struct buf *out, const struct front_request *x, struct sl
 	mcp_meta_merge(out, object, buf_slice(&member));
 }
 
-static void on_notify(void *ctx, const char *method, struct slice params)
+static void front_modern_on_notify(void *ctx, const char *method, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct front_request *x = ctx;
@@ -32,7 +32,7 @@ static void on_notify(void *ctx, const char *method, struct slice params)
 	front_notify(x->front, method, buf_slice(&b), slice_of(x->id));
 }
 
-static void on_done(void *ctx, struct slice result, struct slice error)
+static void front_modern_on_done(void *ctx, struct slice result, struct slice error)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct front_request *x = ctx;
@@ -47,7 +47,8 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 	front_request_end(x, &b);
 }
 
-static const struct mcp_reply_ops replies = { .notify = on_notify, .done = on_done };
+static const struct mcp_reply_ops replies = { .notify = front_modern_on_notify,
+					      .done = front_modern_on_done };
 
 static void refuse_revision(struct front_request *x, struct jval requested)
 {
@@ -71,7 +72,7 @@ static void refuse_meta(struct front_request *x, const char *field, const char *
 }
 
 /* False: it is answered. */
-static bool check_meta(struct front_request *x, const struct rpc_msg *m)
+static bool front_modern_check_meta(struct front_request *x, const struct rpc_msg *m)
 {
 	struct jval version = mcp_meta_get(m->params, MCP_META_VERSION);
 	struct jval capabilities = mcp_meta_get(m->params, MCP_META_CAPABILITIES);
@@ -95,7 +96,7 @@ void front_modern_request(struct front_request *x, const struct rpc_msg *m)
 	struct mcp_front *f = x->front;
 	struct err e;
 
-	if (!check_meta(x, m))
+	if (!front_modern_check_meta(x, m))
 		return;
 	if (x->method && !(x->method->flags & MCP_IN_MODERN)) {
 		err_set(&e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND",

@@ -18,7 +18,7 @@ struct front_question {
 
 /* --- what a client can be asked --- */
 
-static bool has(struct slice object, const char *key)
+static bool front_question_has(struct slice object, const char *key)
 {
 	return jobj_get(object, key).type != J_NONE;
 }
@@ -30,7 +30,9 @@ static const char *need_elicitation(struct slice params)
 
 static const char *need_sampling(struct slice params)
 {
-	return has(params, "tools") || has(params, "toolChoice") ? "sampling.tools" : "sampling";
+	return front_question_has(params, "tools") || front_question_has(params, "toolChoice") ?
+		       "sampling.tools" :
+		       "sampling";
 }
 
 static const char *need_roots(struct slice params _unused_)
@@ -48,7 +50,7 @@ static const struct kind {
 	{ "roots/list", need_roots, false },
 };
 
-static const struct kind *find_kind(struct slice request)
+static const struct kind *front_question_kind(struct slice request)
 {
 	struct jval method = jobj_get(request, "method");
 
@@ -67,15 +69,15 @@ static bool client_can(const struct mcp_front *f, const char *path)
 
 	if (v.type != J_OBJECT)
 		return false;
-	if (!*dot || has(v.raw, dot + 1))
+	if (!*dot || front_question_has(v.raw, dot + 1))
 		return true;
-	return strcmp(path, "elicitation.form") == 0 && !has(v.raw, "url");
+	return strcmp(path, "elicitation.form") == 0 && !front_question_has(v.raw, "url");
 }
 
 /* --- the end of it without the server --- */
 
 /* A model reads the results of tools, the client all others. */
-static void give_up(struct front_request *x, const struct err *e)
+static void front_questions_give_up(struct front_request *x, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf result = { 0 };
 
@@ -96,7 +98,7 @@ static void front_question_free(struct front_question *a)
 	free(a);
 }
 
-static void take_back(const struct front_question *a)
+static void front_question_withdraw(const struct front_question *a)
 {
 	_cleanup_(buf_done) struct buf params = { 0 };
 	struct front_request *x = a->x;
@@ -109,13 +111,13 @@ void front_questions_drop(struct front_request *x, bool tell)
 {
 	list_each(a, &x->asks, struct front_question, link) {
 		if (tell)
-			take_back(a);
+			front_question_withdraw(a);
 		front_question_free(a);
 	}
 	loop_timer_cancel(&x->timer);
 }
 
-static void on_timeout(void *ctx)
+static void front_questions_on_timeout(void *ctx)
 {
 	struct front_request *x = ctx;
 	struct err e;
@@ -123,7 +125,7 @@ static void on_timeout(void *ctx)
 	err_set(&e, -ETIMEDOUT, 0, "INPUT_TIMEOUT",
 		"%s needs an answer from the client, which has not come within %d seconds",
 		x->method->name, MCP_ASK_MS / 1000);
-	give_up(x, &e);
+	front_questions_give_up(x, &e);
 }
 
 /* --- answers --- */
@@ -134,10 +136,10 @@ static void give_up_too_large(struct front_request *x)
 
 	err_set(&e, -E2BIG, 0, "INPUT_TOO_LARGE", "%s and the answers to it are too large together",
 		x->method->name);
-	give_up(x, &e);
+	front_questions_give_up(x, &e);
 }
 
-static void try_again(void *ctx)
+static void front_questions_retry(void *ctx)
 {
 	_cleanup_(buf_done) struct buf members = { 0 }, params = { 0 };
 	struct front_request *x = ctx;
@@ -168,10 +170,10 @@ static void give_up_refused(struct front_request *x, struct slice error)
 		err_flatten(text);
 	err_set(&e, -ECANCELED, 0, "INPUT_REFUSED", "%s needs an answer from the client: %s",
 		x->method->name, text ? text : "it answered with an error");
-	give_up(x, &e);
+	front_questions_give_up(x, &e);
 }
 
-static void on_answer(void *ctx, uint64_t tag _unused_, const struct rpc_msg *reply)
+static void front_question_on_answer(void *ctx, uint64_t tag _unused_, const struct rpc_msg *reply)
 {
 	struct front_question *a = ctx;
 	struct front_request *x = a->x;
@@ -185,17 +187,18 @@ static void on_answer(void *ctx, uint64_t tag _unused_, const struct rpc_msg *re
 	if (!reply->result.n)
 		give_up_refused(x, reply->error);
 	else if (list_empty(&x->asks))
-		try_again(x);
+		front_questions_retry(x);
 }
 
 /* --- questions --- */
 
 /* 2025-11-25 requires an id of a page to visit; 2026-07-28 has none. */
-static void put_params(struct buf *out, struct slice params)
+static void front_question_put_params(struct buf *out, struct slice params)
 {
 	char id[33], member[64];
 
-	if (!jstr_is(jobj_get(params, "mode"), "url") || has(params, "elicitationId")) {
+	if (!jstr_is(jobj_get(params, "mode"), "url") ||
+	    front_question_has(params, "elicitationId")) {
 		buf_add_slice(out, params);
 		return;
 	}
@@ -204,10 +207,10 @@ static void put_params(struct buf *out, struct slice params)
 	mcp_object_merge(out, params, slice_of(member));
 }
 
-static int check_question(const struct front_request *x, struct slice key, struct slice request,
-			  struct err *e)
+static int front_question_check(const struct front_request *x, struct slice key,
+				struct slice request, struct err *e)
 {
-	const struct kind *kind = find_kind(request);
+	const struct kind *kind = front_question_kind(request);
 	struct jval params = jobj_get(request, "params");
 	bool absent = params.type == J_NONE || params.type == J_NULL;
 	const char *need;
@@ -230,7 +233,7 @@ static int check_questions(const struct front_request *x, struct jval questions,
 	unsigned n = 0;
 
 	jobj_each(key, v, questions.raw) {
-		int r = check_question(x, key, v.raw, e);
+		int r = front_question_check(x, key, v.raw, e);
 
 		if (r < 0)
 			return r;
@@ -243,24 +246,24 @@ static int check_questions(const struct front_request *x, struct jval questions,
 }
 
 /* False: too many are open. */
-static bool put_question(struct front_request *x, struct slice key, struct slice request)
+static bool front_question_put(struct front_request *x, struct slice key, struct slice request)
 {
 	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
 	struct mcp_front *f = x->front;
-	const struct kind *kind = find_kind(request);
+	const struct kind *kind = front_question_kind(request);
 	struct jval asked = jobj_get(request, "params");
 	struct front_question *a = new0(struct front_question);
 	char id[16];
 
 	a->x = x;
 	a->key = xstrndup(key.p, key.n);
-	a->id = rpc_calls_add(&f->asks, on_answer, a, 0);
+	a->id = rpc_calls_add(&f->asks, front_question_on_answer, a, 0);
 	list_add_tail(&x->asks, &a->link);
 	if (!a->id || !kind)
 		return false;
 	snprintf(id, sizeof(id), "%u", a->id);
 	if (asked.type == J_OBJECT)
-		put_params(&params, asked.raw);
+		front_question_put_params(&params, asked.raw);
 	mcp_put_request(&b, slice_of(id), kind->method, buf_slice(&params));
 	if (params.failed || b.failed)
 		return false;
@@ -273,14 +276,14 @@ static void put_questions(struct front_request *x, struct jval questions)
 	struct err e;
 
 	jobj_each(key, v, questions.raw) {
-		if (put_question(x, key, v.raw))
+		if (front_question_put(x, key, v.raw))
 			continue;
 		err_set(&e, -EBUSY, 0, "INPUT_INVALID", "%s asked too much of the client",
 			x->method->name);
-		give_up(x, &e);
+		front_questions_give_up(x, &e);
 		return;
 	}
-	loop_timer_set(x->front->loop, &x->timer, MCP_ASK_MS, on_timeout, x);
+	loop_timer_set(x->front->loop, &x->timer, MCP_ASK_MS, front_questions_on_timeout, x);
 }
 
 static bool front_questions_anything(struct jval questions)
@@ -326,7 +329,7 @@ void front_questions_begin(struct front_request *x, struct slice result)
 		return;
 	}
 	if (check_round(x, questions, state, &e) < 0) {
-		give_up(x, &e);
+		front_questions_give_up(x, &e);
 		return;
 	}
 	free(x->state);
@@ -334,5 +337,5 @@ void front_questions_begin(struct front_request *x, struct slice result)
 	if (front_questions_anything(questions))
 		put_questions(x, questions);
 	else
-		loop_timer_set(x->front->loop, &x->timer, MCP_PACE_MS, try_again, x);
+		loop_timer_set(x->front->loop, &x->timer, MCP_PACE_MS, front_questions_retry, x);
 }

@@ -25,7 +25,7 @@ static const struct list_kind {
 	{ "resources", "resourcesListChanged", "notifications/resources/list_changed" },
 };
 
-static void open_stream(void *ctx);
+static void front_stream_open(void *ctx);
 
 static bool wants_list(const struct mcp_front *f, const struct list_kind *k)
 {
@@ -62,10 +62,10 @@ static void add_watch(struct front_subscriptions *l, struct slice raw, char *uri
 }
 
 /* Several changes in one turn of the loop count as one. */
-static void change(struct mcp_front *f)
+static void front_subscriptions_change(struct mcp_front *f)
 {
 	f->listen.wanted++;
-	loop_defer(f->loop, &f->listen.change, open_stream, f);
+	loop_defer(f->loop, &f->listen.change, front_stream_open, f);
 }
 
 static struct jval uri_of(const char *raw)
@@ -73,19 +73,19 @@ static struct jval uri_of(const char *raw)
 	return (struct jval){ J_STRING, slice_of(raw) };
 }
 
-static void forget(struct mcp_front *f, struct jval uri)
+static void front_watch_forget(struct mcp_front *f, struct jval uri)
 {
 	struct watched_resource *w = find_watch(&f->listen, uri);
 
 	if (!w)
 		return;
 	drop_watch(&f->listen, w);
-	change(f);
+	front_subscriptions_change(f);
 }
 
 void front_subscriptions_forget(struct mcp_front *f, const char *uri)
 {
-	forget(f, uri_of(uri));
+	front_watch_forget(f, uri_of(uri));
 }
 
 /* --- requests that wait for a subscription --- */
@@ -104,7 +104,7 @@ static void refuse_all(struct mcp_front *f, unsigned upto, struct slice error)
 }
 
 /* A server acknowledges what it has accepted; without a list, it has accepted all. */
-static bool is_taken(struct slice acknowledged, struct jval uri)
+static bool front_subscriptions_accepted(struct slice acknowledged, struct jval uri)
 {
 	struct jval taken = jobj_get(acknowledged, "notifications");
 	_cleanup_(freep) char *plain = NULL;
@@ -119,7 +119,8 @@ static bool is_taken(struct slice acknowledged, struct jval uri)
 	return false;
 }
 
-static void answer_all(struct mcp_front *f, unsigned upto, struct slice acknowledged)
+static void front_subscriptions_answer(struct mcp_front *f, unsigned upto,
+				       struct slice acknowledged)
 {
 	_cleanup_(buf_done) struct buf refusal = { 0 };
 	struct err e;
@@ -130,7 +131,7 @@ static void answer_all(struct mcp_front *f, unsigned upto, struct slice acknowle
 	list_each(x, &f->open, struct front_request, link) {
 		if (!x->change || x->change > upto)
 			continue;
-		if (is_taken(acknowledged, uri_of(x->params)))
+		if (front_subscriptions_accepted(acknowledged, uri_of(x->params)))
 			front_request_result(x, SLICE("{}"));
 		else
 			refuse_waiting(x, buf_slice(&refusal));
@@ -156,7 +157,7 @@ static void retry_later(struct mcp_front *f)
 	uint64_t ms = (uint64_t)MCP_LISTEN_RETRY_MS << MIN(l->tries, 16u);
 
 	l->tries++;
-	loop_timer_set(f->loop, &l->retry, MIN(ms, MCP_LISTEN_RETRY_MAX_MS), open_stream, f);
+	loop_timer_set(f->loop, &l->retry, MIN(ms, MCP_LISTEN_RETRY_MAX_MS), front_stream_open, f);
 }
 
 /* After a stream has ended, or is acknowledged: requests the changes wanted since. */
@@ -165,7 +166,7 @@ static void list_changed(struct mcp_front *f, unsigned covered)
 	struct front_subscriptions *l = &f->listen;
 
 	if (l->wanted != covered)
-		loop_defer(f->loop, &l->change, open_stream, f);
+		loop_defer(f->loop, &l->change, front_stream_open, f);
 	else if (l->lost)
 		retry_later(f);
 }
@@ -197,14 +198,14 @@ static void acknowledged(struct front_stream *s, struct slice params)
 	l->live = TAKE_PTR(l->next);
 	l->lost = false;
 	l->tries = 0;
-	answer_all(f, s->covers, params);
+	front_subscriptions_answer(f, s->covers, params);
 	if (was_lost)
 		announce_lists(f);
 	list_changed(f, s->covers);
 }
 
 /* A list_changed or resources/updated, without the members for the upstream side. */
-static void on_notify(void *ctx, const char *method, struct slice params)
+static void front_stream_on_notify(void *ctx, const char *method, struct slice params)
 {
 	static const char *const tag[] = { MCP_META_SUBSCRIPTION, NULL };
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -234,7 +235,7 @@ static void front_stream_failed(struct front_stream *s, struct slice error)
 	list_changed(f, f->listen.lost ? f->listen.wanted : covers);
 }
 
-static void on_done(void *ctx, struct slice result _unused_, struct slice error)
+static void front_stream_on_done(void *ctx, struct slice result _unused_, struct slice error)
 {
 	struct front_stream *s = ctx;
 	struct mcp_front *f = s->front;
@@ -261,7 +262,8 @@ static void on_impatient(void *ctx)
 		      "time\",\"data\":{\"reason\":\"LISTEN_TIMEOUT\"}}"));
 }
 
-static const struct mcp_reply_ops replies = { .notify = on_notify, .done = on_done };
+static const struct mcp_reply_ops replies = { .notify = front_stream_on_notify,
+					      .done = front_stream_on_done };
 
 static bool put_filter(const struct mcp_front *f, struct buf *out)
 {
@@ -303,7 +305,7 @@ static struct front_stream *front_stream_new(struct mcp_front *f, struct slice f
 	return s;
 }
 
-static void open_stream(void *ctx)
+static void front_stream_open(void *ctx)
 {
 	_cleanup_(buf_done) struct buf filter = { 0 };
 	struct mcp_front *f = ctx;
@@ -327,7 +329,7 @@ void front_subscriptions_lists(struct mcp_front *f)
 	if (f->listen.lists || !f->server_capabilities)
 		return;
 	f->listen.lists = true;
-	change(f);
+	front_subscriptions_change(f);
 }
 
 /* The uri of params, decoded; NULL: it is answered. */
@@ -377,7 +379,7 @@ void front_subscriptions_subscribe(struct front_request *x, const struct rpc_msg
 	}
 	if (!find_watch(l, raw))
 		add_watch(l, raw.raw, TAKE_PTR(uri));
-	change(x->front);
+	front_subscriptions_change(x->front);
 	x->change = l->wanted;
 }
 
@@ -389,7 +391,7 @@ void front_subscriptions_unsubscribe(struct front_request *x, const struct rpc_m
 	uri = take_uri(x, m, &raw);
 	if (!uri)
 		return;
-	forget(x->front, raw);
+	front_watch_forget(x->front, raw);
 	front_request_result(x, SLICE("{}"));
 }
 

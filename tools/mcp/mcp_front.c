@@ -32,7 +32,7 @@ void front_notify(struct mcp_front *f, const char *method, struct slice params,
 		front_send(f, &b, request, false);
 }
 
-static void put_head(struct buf *b, const char *id, const char *member)
+static void front_put_head(struct buf *b, const char *id, const char *member)
 {
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
 	buf_puts(b, id);
@@ -41,9 +41,10 @@ static void put_head(struct buf *b, const char *id, const char *member)
 	buf_puts(b, "\":");
 }
 
-static void put_refusal(struct buf *b, const char *id, const struct err *e, struct slice extra)
+static void front_put_refusal(struct buf *b, const char *id, const struct err *e,
+			      struct slice extra)
 {
-	put_head(b, id, "error");
+	front_put_head(b, id, "error");
 	mcp_put_error(b, e, extra);
 	buf_putc(b, '}');
 }
@@ -54,7 +55,7 @@ static void refuse_message(struct mcp_front *f, const struct err *e, struct slic
 	_cleanup_(freep) char *copy = xstrndup(id.p, id.n);
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	put_refusal(&b, copy, e, SLICE_NONE);
+	front_put_refusal(&b, copy, e, SLICE_NONE);
 	front_send(f, &b, SLICE_NONE, true);
 }
 
@@ -159,7 +160,7 @@ void front_request_begin(const struct front_request *x, struct buf *b, const cha
 			 size_t room)
 {
 	buf_reserve(b, room + RPC_ID_MAX + KIB);
-	put_head(b, x->id, member);
+	front_put_head(b, x->id, member);
 }
 
 void front_request_end(struct front_request *x, struct buf *b)
@@ -170,7 +171,7 @@ void front_request_end(struct front_request *x, struct buf *b)
 	if (b->failed) {
 		buf_reset(b);
 		err_set(&e, -E2BIG, 0, "RESULT_TOO_LARGE", "the answer is too large");
-		put_refusal(b, x->id, &e, SLICE_NONE);
+		front_put_refusal(b, x->id, &e, SLICE_NONE);
 	}
 	x->change = 0;
 	front_send(x->front, b, slice_of(x->id), true);
@@ -259,7 +260,7 @@ static bool method_is_usable(const char *name)
 	return name[0] && strcmp(name, "?") != 0; /* "?": rpc_parse found it too long */
 }
 
-static int check_request(const struct mcp_front *f, const struct rpc_msg *m, struct err *e)
+static int front_check_request(const struct mcp_front *f, const struct rpc_msg *m, struct err *e)
 {
 	if (!id_is_usable(m->id))
 		return err_set(e, -EINVAL, RPC_INVALID_REQUEST, "ID_INVALID",
@@ -276,21 +277,22 @@ static int check_request(const struct mcp_front *f, const struct rpc_msg *m, str
 	return 0;
 }
 
-static bool is_plain(const struct rpc_msg *m, const char *method)
+static bool front_message_is_plain(const struct rpc_msg *m, const char *method)
 {
 	return strcmp(m->method, method) == 0 &&
 	       mcp_meta_get(m->params, MCP_META_VERSION).type == J_NONE;
 }
 
-static void on_request(struct mcp_front *f, const struct rpc_msg *m)
+static void front_on_request(struct mcp_front *f, const struct rpc_msg *m)
 {
 	struct err e;
 
-	if (check_request(f, m, &e) < 0)
+	if (front_check_request(f, m, &e) < 0)
 		refuse_message(f, &e, m->id);
-	else if (f->era == ERA_LEGACY || (f->era == ERA_OPEN && is_plain(m, "initialize")))
+	else if (f->era == ERA_LEGACY ||
+		 (f->era == ERA_OPEN && front_message_is_plain(m, "initialize")))
 		front_legacy_request(front_request_new(f, m), m);
-	else if (f->era == ERA_OPEN && is_plain(m, "ping"))
+	else if (f->era == ERA_OPEN && front_message_is_plain(m, "ping"))
 		front_request_result(front_request_new(f, m),
 				     SLICE("{}")); /* allowed before initialize */
 	else
@@ -298,7 +300,7 @@ static void on_request(struct mcp_front *f, const struct rpc_msg *m)
 }
 
 /* No answer follows, even if the server sends one. */
-static void on_cancelled(struct mcp_front *f, const struct rpc_msg *m)
+static void front_on_cancelled(struct mcp_front *f, const struct rpc_msg *m)
 {
 	struct slice id = jobj_get(m->params, "requestId").raw;
 	struct front_request *x = id.n ? find_open(f, id) : NULL;
@@ -331,11 +333,11 @@ void mcp_front_feed(struct mcp_front *f, struct slice message)
 		break;
 	}
 	if (m.kind == RPC_REQUEST)
-		on_request(f, &m);
+		front_on_request(f, &m);
 	else if (m.kind == RPC_RESPONSE)
 		rpc_calls_reply(&f->asks, &m);
 	else if (strcmp(m.method, "notifications/cancelled") == 0)
-		on_cancelled(f, &m);
+		front_on_cancelled(f, &m);
 	else if (f->era == ERA_LEGACY)
 		front_legacy_notification(f, &m);
 }

@@ -2,7 +2,7 @@
  * mcp_serve.c - moves lines between two descriptors and a front, with back-pressure and a shared
  * budget.
  *
- * turn() does all work, once at the end of a turn of the loop: output first, because a full output
+ * mcp_serving_turn() does all work, once at the end of a turn of the loop: output first, because a full output
  * stops input. Callbacks only record and defer it, so `done` never runs inside the front and may
  * free the object. epoll refuses regular files (EPERM), which a timer reads. A socket for both
  * directions is duplicated, because epoll has one entry for each descriptor.
@@ -44,14 +44,14 @@ struct mcp_serving {
 	struct loop_timer half; /* for the rest of a message that has begun */
 };
 
-static void turn(void *ctx);
+static void mcp_serving_turn(void *ctx);
 
 static void turn_soon(struct mcp_serving *s)
 {
-	loop_defer(s->loop, &s->task, turn, s);
+	loop_defer(s->loop, &s->task, mcp_serving_turn, s);
 }
 
-static void finish(struct mcp_serving *s, const char *fault)
+static void mcp_serving_finish(struct mcp_serving *s, const char *fault)
 {
 	if (s->over)
 		return;
@@ -60,48 +60,48 @@ static void finish(struct mcp_serving *s, const char *fault)
 	turn_soon(s);
 }
 
-static void on_send(void *ctx, struct slice message, struct slice request _unused_,
-		    bool last _unused_)
+static void mcp_serving_on_send(void *ctx, struct slice message, struct slice request _unused_,
+				bool last _unused_)
 {
 	struct mcp_serving *s = ctx;
 
 	buf_add_slice(&s->waiting, message);
 	buf_putc(&s->waiting, '\n');
 	if (s->waiting.failed)
-		finish(s, "the client does not read");
+		mcp_serving_finish(s, "the client does not read");
 	else
 		turn_soon(s);
 }
 
-static const struct mcp_front_ops front_ops = { .send = on_send };
+static const struct mcp_front_ops front_ops = { .send = mcp_serving_on_send };
 
 static bool is_full(const struct mcp_serving *s)
 {
 	return buf_len(&s->waiting) >= MCP_OUT_SOFT;
 }
 
-static void feed(struct mcp_serving *s, struct slice line)
+static void mcp_serving_feed(struct mcp_serving *s, struct slice line)
 {
 	if (line.n)
 		mcp_front_feed(s->front, line);
 }
 
 /* Takes the lines that were read, as long as the client reads the answers. */
-static void take_lines(struct mcp_serving *s)
+static void mcp_serving_take_lines(struct mcp_serving *s)
 {
 	struct slice line;
 	int r = 0;
 
 	while (!s->over && !is_full(s) && (r = lines_next(&s->lines, &line)) > 0) {
 		loop_timer_cancel(&s->half);
-		feed(s, line);
+		mcp_serving_feed(s, line);
 	}
 	if (r < 0)
-		finish(s, "a message is too long");
+		mcp_serving_finish(s, "a message is too long");
 	if (s->over || r || is_full(s))
 		return;
 	if (s->eof) { /* the last line may lack its end */
-		feed(s, lines_rest(&s->lines));
+		mcp_serving_feed(s, lines_rest(&s->lines));
 		lines_done(&s->lines);
 	}
 	lines_trim(&s->lines);
@@ -115,10 +115,10 @@ static void on_half(void *ctx)
 	if (is_full(s))
 		loop_timer_set(s->loop, &s->half, s->budget->line_ms, on_half, s);
 	else
-		finish(s, "the rest of a message did not come");
+		mcp_serving_finish(s, "the rest of a message did not come");
 }
 
-static void count(size_t now, size_t *counted, size_t *sum)
+static void mcp_budget_count(size_t now, size_t *counted, size_t *sum)
 {
 	*sum += now - *counted;
 	*counted = now;
@@ -130,12 +130,12 @@ static void account(struct mcp_serving *s, size_t in, size_t out)
 
 	if (!b)
 		return;
-	count(in, &s->in_counted, &b->in);
-	count(out, &s->out_counted, &b->out);
+	mcp_budget_count(in, &s->in_counted, &b->in);
+	mcp_budget_count(out, &s->out_counted, &b->out);
 	if (in && b->in > b->in_max)
-		finish(s, "the clients of this socket have begun too much");
+		mcp_serving_finish(s, "the clients of this socket have begun too much");
 	if (out && b->out > b->out_max)
-		finish(s, "the clients of this socket do not read");
+		mcp_serving_finish(s, "the clients of this socket do not read");
 	if (!in)
 		loop_timer_cancel(&s->half);
 	else if (!s->half.due)
@@ -164,17 +164,17 @@ static void on_grace(void *ctx)
 	if (s->moved && buf_len(&s->waiting))
 		end_of_input(s);
 	else
-		finish(s, NULL);
+		mcp_serving_finish(s, NULL);
 }
 
-static void on_readable(void *ctx, uint32_t events _unused_)
+static void mcp_serving_on_readable(void *ctx, uint32_t events _unused_)
 {
 	struct mcp_serving *s = ctx;
 	char *space = lines_space(&s->lines, CHILD_READ_BYTES);
 	ssize_t n;
 
 	if (!space) {
-		finish(s, "out of memory");
+		mcp_serving_finish(s, "out of memory");
 		return;
 	}
 	n = read(s->in.fd, space, CHILD_READ_BYTES);
@@ -185,24 +185,25 @@ static void on_readable(void *ctx, uint32_t events _unused_)
 	turn_soon(s);
 }
 
-static void on_writable(void *ctx, uint32_t events _unused_)
+static void mcp_serving_on_writable(void *ctx, uint32_t events _unused_)
 {
 	turn_soon(ctx);
 }
 
-static void on_again(void *ctx)
+static void mcp_serving_on_again(void *ctx)
 {
-	on_readable(ctx, EPOLLIN);
+	mcp_serving_on_readable(ctx, EPOLLIN);
 }
 
-static void flush(struct mcp_serving *s)
+static void mcp_serving_flush(struct mcp_serving *s)
 {
 	while (buf_len(&s->waiting)) {
 		struct slice rest = buf_slice(&s->waiting);
 		ssize_t n = RETRY(write(s->out.fd, rest.p, rest.n));
 
 		if (n < 0 && errno != EAGAIN)
-			finish(s, errno == EPIPE || errno == ECONNRESET ? NULL : "cannot write");
+			mcp_serving_finish(
+				s, errno == EPIPE || errno == ECONNRESET ? NULL : "cannot write");
 		if (n < 0)
 			return;
 		s->moved = true;
@@ -212,7 +213,7 @@ static void flush(struct mcp_serving *s)
 }
 
 /* Reads while the client reads, writes while there is something. */
-static void watch(struct mcp_serving *s)
+static void mcp_serving_watch(struct mcp_serving *s)
 {
 	bool take = !s->over && !s->eof && !is_full(s);
 	bool give = !s->over && buf_len(&s->waiting);
@@ -220,25 +221,25 @@ static void watch(struct mcp_serving *s)
 	if (!s->file_in && loop_io_set(s->loop, &s->in, take ? EPOLLIN : 0) == -EPERM)
 		s->file_in = true;
 	if (s->file_in && take && !s->again.due)
-		loop_timer_set(s->loop, &s->again, 0, on_again, s);
+		loop_timer_set(s->loop, &s->again, 0, mcp_serving_on_again, s);
 	if (!s->file_out && loop_io_set(s->loop, &s->out, give ? EPOLLOUT : 0) == -EPERM)
 		s->file_out = true; /* it accepts everything: there was no EAGAIN */
 }
 
 /* Reads and writes: the only place, once at the end of each turn of the loop with an event for it. */
-static void turn(void *ctx)
+static void mcp_serving_turn(void *ctx)
 {
 	struct mcp_serving *s = ctx;
 
 	if (!s->over)
-		flush(s);
+		mcp_serving_flush(s);
 	if (!s->over)
-		take_lines(s);
+		mcp_serving_take_lines(s);
 	if (s->eof && !mcp_front_waiting(s->front) && !buf_len(&s->waiting) &&
 	    !lines_rest(&s->lines).n)
-		finish(s, NULL);
+		mcp_serving_finish(s, NULL);
 	account(s, lines_rest(&s->lines).n, buf_len(&s->waiting));
-	watch(s);
+	mcp_serving_watch(s);
 	if (!s->over)
 		return;
 	loop_task_cancel(&s->task);
@@ -268,8 +269,10 @@ struct mcp_serving *mcp_serve(struct loop *loop, struct mcp_backend *backend, in
 	s->flags_in = make_nonblocking(in);
 	s->flags_out = in == out ? s->flags_in : make_nonblocking(out);
 	s->own = in == out ? fcntl(out, F_DUPFD_CLOEXEC, 3) : -1;
-	s->in = (struct loop_io){ .fd = in, .fn = on_readable, .ctx = s };
-	s->out = (struct loop_io){ .fd = s->own >= 0 ? s->own : out, .fn = on_writable, .ctx = s };
+	s->in = (struct loop_io){ .fd = in, .fn = mcp_serving_on_readable, .ctx = s };
+	s->out = (struct loop_io){ .fd = s->own >= 0 ? s->own : out,
+				   .fn = mcp_serving_on_writable,
+				   .ctx = s };
 	s->waiting.max = MCP_OUT_MAX;
 	lines_init(&s->lines, MCP_LINE_MAX);
 	space = early.n ? lines_space(&s->lines, early.n) : NULL;

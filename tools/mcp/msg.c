@@ -144,7 +144,7 @@ struct jval mcp_meta_get(struct slice object, const char *key)
 	return member.v;
 }
 
-static bool has_member(struct slice braced, struct slice key)
+static bool mcp_object_has(struct slice braced, struct slice key)
 {
 	jobj_each(other, v, braced)
 		if (same_string(quoted(key), quoted(other)))
@@ -164,7 +164,7 @@ void mcp_object_merge(struct buf *out, struct slice object, struct slice members
 	buf_reserve(out, object.n + members.n + KIB);
 	jw_obj(&w, NULL);
 	jobj_each(key, v, object)
-		if (!has_member(buf_slice(&braced), key))
+		if (!mcp_object_has(buf_slice(&braced), key))
 			jw_member_raw(&w, key, v.raw);
 	jw_raw(&w, NULL, members);
 	jw_end_obj(&w);
@@ -177,7 +177,7 @@ void mcp_text_splice(struct buf *out, struct slice text, struct slice part, stru
 	buf_add(out, part.p + part.n, (size_t)(text.p + text.n - (part.p + part.n)));
 }
 
-static bool is_one_of(struct slice key, const char *const *keys)
+static bool mcp_key_is_one_of(struct slice key, const char *const *keys)
 {
 	for (; *keys; keys++)
 		if (jkey_is(key, *keys))
@@ -192,7 +192,7 @@ void mcp_object_strip(struct buf *out, struct slice object, const char *const *k
 	buf_reserve(out, object.n + KIB);
 	jw_obj(&w, NULL);
 	jobj_each(key, v, object)
-		if (!is_one_of(key, keys))
+		if (!mcp_key_is_one_of(key, keys))
 			jw_member_raw(&w, key, v.raw);
 	jw_end_obj(&w);
 }
@@ -249,7 +249,7 @@ bool mcp_result_is(struct slice result, const char *type)
 	return v.type == J_NONE ? strcmp(type, "complete") == 0 : jstr_is(v, type);
 }
 
-static void put_call(struct buf *out, const char *method, struct slice params)
+static void mcp_put_call(struct buf *out, const char *method, struct slice params)
 {
 	struct jw w = { out, true };
 
@@ -262,13 +262,13 @@ void mcp_put_request(struct buf *out, struct slice id, const char *method, struc
 {
 	buf_puts(out, "{\"jsonrpc\":\"2.0\",\"id\":");
 	buf_add_slice(out, id);
-	put_call(out, method, params);
+	mcp_put_call(out, method, params);
 }
 
 void mcp_put_notification(struct buf *out, const char *method, struct slice params)
 {
 	buf_puts(out, "{\"jsonrpc\":\"2.0\"");
-	put_call(out, method, params);
+	mcp_put_call(out, method, params);
 }
 
 void mcp_put_error(struct buf *out, const struct err *e, struct slice extra)

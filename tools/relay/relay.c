@@ -34,14 +34,14 @@ struct served_server *session_servers_find(const struct session_servers *v, cons
 	return NULL;
 }
 
-static struct mcp_backend *on_find(void *ctx, const char *server)
+static struct mcp_backend *relay_on_find(void *ctx, const char *server)
 {
 	struct served_server *o = session_servers_find(ctx, server);
 
 	return o && o->for_harness ? o->front : NULL;
 }
 
-static const struct session_socket_ops socket_ops = { on_find };
+static const struct session_socket_ops socket_ops = { relay_on_find };
 
 /* A harness that cannot start the shim, or reach the socket, would silently have no tools. */
 static int check_reachable(const struct session_servers *v, struct err *e)
@@ -58,7 +58,7 @@ static int check_reachable(const struct session_servers *v, struct err *e)
 }
 
 /* Its socket has a directory of its own: one that is there before it can be shown to the session, and nothing else is. */
-static int make_place(struct session_servers *v, struct err *e)
+static int session_servers_make_place(struct session_servers *v, struct err *e)
 {
 	_cleanup_(freep) char *sockets = file_join(v->relay->run_dir, "mcp");
 
@@ -76,7 +76,7 @@ int session_servers_listen(struct session_servers *v, struct err *e)
 
 	if (v->session_socket)
 		return check_reachable(v, e);
-	if (make_place(v, e) < 0)
+	if (session_servers_make_place(v, e) < 0)
 		return -EIO;
 	free(v->socket);
 	v->socket = file_join(v->place, "sock");
@@ -149,16 +149,16 @@ static void session_servers_free(struct session_servers *v)
 
 /* --- session/parts/mcp/mcp_servers.h ---------------------------------------------------------- */
 
-static int on_place(void *ctx, struct session *s, struct mcp_place *ret, struct err *e)
+static int relay_on_place(void *ctx, struct session *s, struct mcp_place *ret, struct err *e)
 {
 	struct session_servers *v = session_servers_get(ctx, s);
-	int r = make_place(v, e);
+	int r = session_servers_make_place(v, e);
 
 	*ret = (struct mcp_place){ v->relay->run_dir, v->place, v->relay->self };
 	return r;
 }
 
-static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
+static int relay_on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 {
 	struct session_servers *v = session_servers_get(ctx, s);
 
@@ -170,7 +170,7 @@ static int on_open(void *ctx, struct session *s, struct buf *ret, struct err *e)
 	return r;
 }
 
-static void on_close(void *ctx _unused_, struct session *s)
+static void relay_on_close(void *ctx _unused_, struct session *s)
 {
 	struct session_servers *v = mcp_servers_handle(s);
 
@@ -216,8 +216,9 @@ static char *on_named(void *ctx _unused_, const struct session *s, const char *s
 	return NULL;
 }
 
-static const struct mcp_servers_ops mcp_servers_ops = { on_place,  on_open,  on_close,
-							on_forget, on_named, on_put };
+static const struct mcp_servers_ops mcp_servers_ops = { relay_on_place, relay_on_open,
+							relay_on_close, on_forget,
+							on_named,	on_put };
 
 /* --- what a call goes to ---------------------------------------------------------------------------------------- */
 

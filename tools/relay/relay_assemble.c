@@ -97,7 +97,8 @@ static const struct jfield named_fields[] = {
 };
 
 /* Reports a server without further data. why: its error, or NULL. */
-static void report(struct assembly *a, const char *name, const char *via, const struct err *why)
+static void assembly_report(struct assembly *a, const char *name, const char *via,
+			    const struct err *why)
 {
 	struct jw w = { &a->v->reports, buf_len(&a->v->reports) > 0 };
 
@@ -117,7 +118,7 @@ static void report(struct assembly *a, const char *name, const char *via, const 
 static void add_direct(struct assembly *a, struct slice raw, const struct named_server *s)
 {
 	jw_raw(&a->list, NULL, raw);
-	report(a, s->name, "harness", NULL);
+	assembly_report(a, s->name, "harness", NULL);
 }
 
 /* True if a policy has a rule for it, by name, or for all. */
@@ -218,7 +219,7 @@ static int add_named(struct assembly *a, struct slice raw, const char *field, st
 	int r = jdec_object(raw, named_fields, NULL, &s, e);
 
 	if (r == 0 && !mcp_policy_serve(a->v->rules, s.name, a->v->fallback))
-		report(a, s.name, "denied", NULL);
+		assembly_report(a, s.name, "denied", NULL);
 	else if (r == 0 && s.type && strcmp(s.type, "acp") == 0)
 		r = add_backend(a, s.name, SERVED_ACP, client_backend_new(a->v->session, s.name),
 				true, e);
@@ -248,7 +249,7 @@ static int add_all_named(struct assembly *a, struct err *e)
 /* --- servers of the sandbox ------------------------------------------------------------------------------------- */
 
 /* Neither the harness nor a policy could distinguish two of one name. */
-static bool taken(const struct assembly *a, const char *name)
+static bool assembly_has_name(const struct assembly *a, const char *name)
 {
 	list_each(o, &a->v->servers, struct served_server, link)
 		if (mcp_name_alike(o->name, name))
@@ -265,13 +266,13 @@ static int add_hosted_one(struct assembly *a, const char *name, const char *fiel
 		snprintf(e->field, sizeof(e->field), "%s", field);
 		return -ENOENT;
 	}
-	if (taken(a, name))
+	if (assembly_has_name(a, name))
 		return err_field(
 			e, field, "MCP_NAME_TAKEN",
 			"%s: another server of the session is named '%s', or harnesses take both for one",
 			field, name);
 	if (!mcp_policy_serve(a->v->rules, name, a->v->fallback)) {
-		report(a, name, "denied", NULL);
+		assembly_report(a, name, "denied", NULL);
 		return 0;
 	}
 	/* other sessions use it, too */
@@ -303,7 +304,7 @@ static int add_builtin(struct assembly *a, struct err *e)
 	if (!a->request.builtin)
 		return 0;
 	if (!mcp_policy_serve(a->v->rules, MCP_OWN_NAME, POLICY_ALLOW)) {
-		report(a, MCP_OWN_NAME, "denied", NULL);
+		assembly_report(a, MCP_OWN_NAME, "denied", NULL);
 		return 0;
 	}
 	if (session_servers_listen(a->v, e) < 0)
@@ -320,17 +321,17 @@ static void add_one_of_project(void *ctx, const char *name, struct mcp_backend *
 	struct assembly *a = ctx;
 	struct err e = { 0 };
 
-	if (b && taken(a, name)) {
+	if (b && assembly_has_name(a, name)) {
 		err_set(&e, -EEXIST, 0, "MCP_NAME_TAKEN",
 			"another server of the session has this name, or one that harnesses take for it");
 		why = &e;
 	} else if (b && !mcp_policy_serve(a->v->rules, name, a->v->fallback)) {
-		report(a, name, "denied", NULL);
+		assembly_report(a, name, "denied", NULL);
 		return;
 	} else if (b && add_backend(a, name, SERVED_PROJECT, b, false, &e) == 0) {
 		return;
 	}
-	report(a, name, "project", why ? why : &e);
+	assembly_report(a, name, "project", why ? why : &e);
 }
 
 static int add_project(struct assembly *a, struct err *e _unused_)
@@ -346,7 +347,7 @@ static int add_project(struct assembly *a, struct err *e _unused_)
 	a->v->project = hosted_set_load(a->v->relay->hosted, &p);
 	wrong = hosted_set_error(a->v->project);
 	if (wrong)
-		report(a, ".mcp.json", "project", wrong);
+		assembly_report(a, ".mcp.json", "project", wrong);
 	hosted_set_each(a->v->project, add_one_of_project, a);
 	return 0;
 }

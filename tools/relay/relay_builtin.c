@@ -97,7 +97,7 @@ struct served_server *session_servers_builtin(struct session_servers *v, bool fo
 }
 
 /* Makes a directory that their user cannot make itself; without it they use the one for temporary files. */
-static void own_dir(const struct relay *r, const char *dir)
+static void relay_own_dir(const struct relay *r, const char *dir)
 {
 	struct proc_bounds b = store_bounds(r->store);
 
@@ -116,7 +116,7 @@ struct mcp_backend *relay_builtin(struct relay *r)
 	struct jw w = JW(&setup);
 
 	if (!r->builtin) {
-		own_dir(r, state);
+		relay_own_dir(r, state);
 		put_setup(&w, r->root, state, NULL);
 		jw_end_obj(&w);
 		c.setup = buf_slice(&setup);

@@ -47,7 +47,7 @@ struct relay_process {
 	const struct session *session;
 };
 
-static void start(void *ctx)
+static void relay_process_start(void *ctx)
 {
 	struct relay_process *c = ctx;
 	struct err e = { 0 };
@@ -57,7 +57,7 @@ static void start(void *ctx)
 }
 
 /* A call came while it is down. */
-static bool on_wanted(void *ctx)
+static bool relay_process_on_wanted(void *ctx)
 {
 	struct relay_process *c = ctx;
 
@@ -66,13 +66,13 @@ static bool on_wanted(void *ctx)
 }
 
 /* Its last output may hold secrets of the session: callers get it, the log does not. */
-static void on_down(void *ctx _unused_, const struct err *why)
+static void relay_process_on_down(void *ctx _unused_, const struct err *why)
 {
 	log_info("mcp", "a session's MCP server has ended", "reason", why->reason);
 }
 
 /* Of a server of no session nobody knows which secrets it may print. */
-static void hide(void *ctx, char *text, size_t size)
+static void relay_process_hide(void *ctx, char *text, size_t size)
 {
 	struct relay_process *c = ctx;
 
@@ -82,7 +82,8 @@ static void hide(void *ctx, char *text, size_t size)
 		*text = '\0';
 }
 
-static const struct mcp_server_events events = { NULL, on_down, on_wanted, hide };
+static const struct mcp_server_events events = { NULL, relay_process_on_down,
+						 relay_process_on_wanted, relay_process_hide };
 
 struct relay_process *relay_process_new(struct loop *loop, struct proc_host *procs,
 					const struct relay_process_config *config)
@@ -97,7 +98,7 @@ struct relay_process *relay_process_new(struct loop *loop, struct proc_host *pro
 				       .data = fd > 0 ? fd : 0 };
 	struct relay_process *c = new0(struct relay_process);
 
-	c->pace = (struct start_pace){ .loop = loop, .start = start, .ctx = c };
+	c->pace = (struct start_pace){ .loop = loop, .start = relay_process_start, .ctx = c };
 	c->bounds = config->bounds;
 	c->session = config->session;
 	c->setup = xstrndup(config->setup.p, config->setup.n);

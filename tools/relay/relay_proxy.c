@@ -25,7 +25,7 @@ struct proxy_call {
 	struct outside_call *traced; /* NULL: it is no tool call, or its end was told */
 };
 
-static void call_free(struct proxy_call *c)
+static void proxy_call_free(struct proxy_call *c)
 {
 	loop_task_cancel(&c->gone_task);
 	list_del(&c->link);
@@ -33,21 +33,21 @@ static void call_free(struct proxy_call *c)
 	free(c);
 }
 
-static void on_done(void *ctx, struct slice result, struct slice error)
+static void proxy_call_on_done(void *ctx, struct slice result, struct slice error)
 {
 	struct proxy_call *c = ctx;
 	struct mcp_call call = c->call;
 
 	c->traced = outside_call_end(c->traced, result, error);
-	call_free(c);
+	proxy_call_free(c);
 	mcp_call_done(&call, result, error);
 }
 
-static const struct mcp_reply_ops reply_ops = { mcp_call_pass, on_done };
+static const struct mcp_reply_ops reply_ops = { mcp_call_pass, proxy_call_on_done };
 
 static void notify_gone(void *ctx)
 {
-	on_done(ctx, SLICE_NONE, GONE);
+	proxy_call_on_done(ctx, SLICE_NONE, GONE);
 }
 
 /* Its session may be gone when its end is reported. */
@@ -60,7 +60,7 @@ static void set_gone(struct proxy_call *c)
 /* --- what is traced ----------------------------------------------------------------------------------------- */
 
 /* Only an open session has events. */
-static struct session *session_of(const struct proxy *p)
+static struct session *proxy_session(const struct proxy *p)
 {
 	struct session *s = p->session ? store_find(p->relay->store, p->session) : NULL;
 
@@ -75,7 +75,7 @@ static struct slice trace(struct proxy_call *c, const struct proxy *p, struct sl
 	struct jw w = JW(&member);
 	char parent[56];
 
-	c->traced = outside_call_begin(p->relay->store, session_of(p),
+	c->traced = outside_call_begin(p->relay->store, proxy_session(p),
 				       p->name ? p->name : MCP_OWN_NAME, params);
 	if (!*outside_call_parent(c->traced, parent))
 		return params;
@@ -115,7 +115,7 @@ static void proxy_cancel(struct mcp_call *call)
 
 	if (c->inner)
 		mcp_call_cancel(c->inner);
-	call_free(c);
+	proxy_call_free(c);
 }
 
 /* It is ours: proxies_free. */
@@ -125,7 +125,7 @@ static void proxy_free(struct mcp_backend *b _unused_)
 
 static const struct mcp_backend_ops proxy_ops = { proxy_call, proxy_cancel, proxy_free };
 
-static bool same(const char *a, const char *b)
+static bool proxy_name_same(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -139,7 +139,7 @@ struct mcp_backend *relay_find(struct relay *r, const char *name, const char *se
 	if (!relay_target(r, name, session, &holds, e))
 		return NULL;
 	list_each(have, holds.proxies, struct proxy, link)
-		if (same(have->name, name))
+		if (proxy_name_same(have->name, name))
 			return &have->backend;
 	p = new0(struct proxy);
 	p->backend.ops = &proxy_ops;

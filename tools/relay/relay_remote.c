@@ -25,7 +25,7 @@ struct relay_remote {
 	bool started, leaving;
 };
 
-static void start(void *ctx)
+static void relay_remote_start(void *ctx)
 {
 	struct relay_remote *c = ctx;
 	struct err e = { 0 };
@@ -49,7 +49,7 @@ static void remote_free(void *ctx)
 
 /* --- events of the server -------------------------------------------------------------------------------- */
 
-static void on_down(void *ctx, const struct err *why)
+static void relay_remote_on_down(void *ctx, const struct err *why)
 {
 	struct relay_remote *c = ctx;
 
@@ -59,7 +59,7 @@ static void on_down(void *ctx, const struct err *why)
 		loop_defer(c->loop, &c->free_task, remote_free, c);
 }
 
-static bool on_wanted(void *ctx)
+static bool relay_remote_on_wanted(void *ctx)
 {
 	struct relay_remote *c = ctx;
 
@@ -67,12 +67,13 @@ static bool on_wanted(void *ctx)
 	return true;
 }
 
-static const struct mcp_server_events events = { NULL, on_down, on_wanted, NULL };
+static const struct mcp_server_events events = { NULL, relay_remote_on_down, relay_remote_on_wanted,
+						 NULL };
 
 /* --- life -------------------------------------------------------------------------------------------------- */
 
 /* "Name: value"; NULL: it is none. */
-static char *header_line(struct slice pair)
+static char *relay_remote_header_line(struct slice pair)
 {
 	_cleanup_(freep) char *name = NULL, *value = NULL;
 	char *line = NULL;
@@ -87,13 +88,13 @@ static char *header_line(struct slice pair)
 }
 
 /* Of all of them, with NULL at the end; freed with header_lines_free. */
-static int header_lines(struct slice pairs, char ***ret, struct err *e)
+static int relay_remote_header_lines(struct slice pairs, char ***ret, struct err *e)
 {
 	size_t n = 0;
 	int r = 0;
 
 	jarr_each(v, (struct jval){ J_ARRAY, pairs }) {
-		char *line = header_line(v.raw);
+		char *line = relay_remote_header_line(v.raw);
 
 		if (!line)
 			r = err_field(e, "headers", "HEADER_INVALID",
@@ -124,7 +125,7 @@ static struct mcp_remote *remote_new(struct relay_remote *c,
 					.fetcher = config->fetcher,
 					.fetched = true };
 
-	if (header_lines(config->headers, &headers, e) < 0)
+	if (relay_remote_header_lines(config->headers, &headers, e) < 0)
 		return NULL;
 	rc.headers = headers;
 	return mcp_remote_new(c->loop, &rc, &events, c, e);
@@ -136,7 +137,7 @@ struct relay_remote *relay_remote_new(struct loop *loop, const struct relay_remo
 	struct relay_remote *c = new0(struct relay_remote);
 
 	c->loop = loop;
-	c->pace = (struct start_pace){ .loop = loop, .start = start, .ctx = c };
+	c->pace = (struct start_pace){ .loop = loop, .start = relay_remote_start, .ctx = c };
 	c->server = remote_new(c, config, e);
 	if (!c->server) {
 		free(c);
@@ -151,7 +152,7 @@ struct mcp_backend *relay_remote_backend(struct relay_remote *c)
 	return mcp_remote_backend(c->server);
 }
 
-static void leave(struct relay_remote *c, struct list *at)
+static void relay_remote_leave(struct relay_remote *c, struct list *at)
 {
 	start_pace_cancel(&c->pace);
 	if (!c->started) {
@@ -167,7 +168,7 @@ static void leave(struct relay_remote *c, struct list *at)
 void relay_remotes_leave(struct list *from, struct list *at)
 {
 	list_each(c, from, struct relay_remote, link)
-		leave(c, at);
+		relay_remote_leave(c, at);
 }
 
 void relay_remotes_free(struct list *at)

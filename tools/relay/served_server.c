@@ -36,7 +36,7 @@ static const char *const vias[] = { [SERVED_ACP] = "acp",
 /* --- what the harness listed ------------------------------------------------------------------------------- */
 
 /* True: it has changed. */
-static bool keep_raw(char **slot, struct slice raw)
+static bool served_server_keep_raw(char **slot, struct slice raw)
 {
 	if (*slot ? slice_is(raw, *slot) : !raw.n)
 		return false;
@@ -53,15 +53,16 @@ static void put_delivered(const struct served_server *o, struct jw *w, const cha
 	jw_raw(w, omitted, slice_of(o->omitted));
 }
 
-static void on_listed(void *ctx, struct slice tools, struct slice renamed, struct slice omitted)
+static void served_server_on_listed(void *ctx, struct slice tools, struct slice renamed,
+				    struct slice omitted)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct served_server *o = ctx;
 	struct jw w = JW(&b);
-	bool changed = keep_raw(&o->delivered, tools);
+	bool changed = served_server_keep_raw(&o->delivered, tools);
 
-	changed |= keep_raw(&o->renamed, renamed);
-	changed |= keep_raw(&o->omitted, omitted);
+	changed |= served_server_keep_raw(&o->renamed, renamed);
+	changed |= served_server_keep_raw(&o->omitted, omitted);
 	if (!changed)
 		return;
 	jw_str(&w, "kind", "lifecycle");
@@ -71,9 +72,9 @@ static void on_listed(void *ctx, struct slice tools, struct slice renamed, struc
 	session_note_lifecycle(o->session, buf_slice(&b));
 }
 
-static const struct tool_renaming_ops given_ops = { on_listed };
+static const struct tool_renaming_ops given_ops = { served_server_on_listed };
 
-static void on_recorded(void *ctx, const char *tool, struct slice args)
+static void served_server_on_recorded(void *ctx, const char *tool, struct slice args)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct served_server *o = ctx;
@@ -167,20 +168,21 @@ static void *on_begin(void *ctx, const char *tool, bool outside, uint64_t *limit
 	return served_call_begin(o->session, o->name, tool, outside, limit);
 }
 
-static void on_end(void *ctx _unused_, void *begun)
+static void served_server_on_end(void *ctx _unused_, void *begun)
 {
 	served_call_end(begun);
 }
 
 /* --- permissions ----------------------------------------------------------------------------------------------- */
 
-static void question_free(struct served_question *q)
+static void served_question_free(struct served_question *q)
 {
 	list_del(&q->link);
 	free(q);
 }
 
-static void put_option(struct jw *w, const char *id, const char *name, const char *kind)
+static void served_question_put_option(struct jw *w, const char *id, const char *name,
+				       const char *kind)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "optionId", id);
@@ -189,7 +191,7 @@ static void put_option(struct jw *w, const char *id, const char *name, const cha
 	jw_end_obj(w);
 }
 
-static const char *kind_of(struct slice permission)
+static const char *served_question_kind(struct slice permission)
 {
 	static const char *const kinds[][2] = { { "read", "read" },
 						{ "edit", "edit" },
@@ -202,8 +204,8 @@ static const char *kind_of(struct slice permission)
 }
 
 /* The params of ACP's session/request_permission; the call is ours, so it is announced with its own id. */
-static void put_params(struct jw *w, const struct served_server *o,
-		       const struct toolgate_question *asked)
+static void served_question_put(struct jw *w, const struct served_server *o,
+				const struct toolgate_question *asked)
 {
 	char id[sizeof("mcp_") + 2 * CALL_ID_BYTES] = "mcp_";
 
@@ -212,7 +214,7 @@ static void put_params(struct jw *w, const struct served_server *o,
 	jw_obj(w, "toolCall");
 	jw_str(w, "toolCallId", id);
 	jw_slice(w, "title", asked->title);
-	jw_str(w, "kind", kind_of(asked->permission));
+	jw_str(w, "kind", served_question_kind(asked->permission));
 	jw_str(w, "status", "pending");
 	jw_raw(w, "rawInput", asked->args);
 	jw_obj(w, "_meta");
@@ -224,23 +226,24 @@ static void put_params(struct jw *w, const struct served_server *o,
 	jw_end_obj(w);
 	jw_end_obj(w);
 	jw_arr(w, "options");
-	put_option(w, "allow", "Allow", "allow_once");
-	put_option(w, "reject", "Reject", "reject_once");
+	served_question_put_option(w, "allow", "Allow", "allow_once");
+	served_question_put_option(w, "reject", "Reject", "reject_once");
 	jw_end_arr(w);
 	jw_end_obj(w);
 }
 
-static void on_answer(void *ctx, struct slice result)
+static void served_question_on_answer(void *ctx, struct slice result)
 {
 	struct served_question *q = ctx;
 	struct toolgate_ask *ask = q->ask;
 	bool allow = jstr_is(jobj_get(jobj_get(result, "outcome").raw, "optionId"), "allow");
 
-	question_free(q);
+	served_question_free(q);
 	toolgate_answer(ask, allow ? TOOLGATE_ALLOW : TOOLGATE_REJECT);
 }
 
-static void on_ask(void *ctx, struct toolgate_ask *a, const struct toolgate_question *asked)
+static void served_server_on_ask(void *ctx, struct toolgate_ask *a,
+				 const struct toolgate_question *asked)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct served_server *o = ctx;
@@ -250,11 +253,11 @@ static void on_ask(void *ctx, struct toolgate_ask *a, const struct toolgate_ques
 	q->server = o;
 	q->ask = a;
 	list_add_tail(&o->questions, &q->link);
-	put_params(&w, o, asked);
-	question_ask_own(o->session, buf_slice(&b), on_answer, q);
+	served_question_put(&w, o, asked);
+	question_ask_own(o->session, buf_slice(&b), served_question_on_answer, q);
 }
 
-static void on_unask(void *ctx, struct toolgate_ask *a)
+static void served_server_on_unask(void *ctx, struct toolgate_ask *a)
 {
 	struct served_server *o = ctx;
 
@@ -262,18 +265,18 @@ static void on_unask(void *ctx, struct toolgate_ask *a)
 		if (q->ask != a)
 			continue;
 		question_unask_own(o->session, q);
-		question_free(q);
+		served_question_free(q);
 		return;
 	}
 }
 
-static const struct toolgate_ops gate_ops = { .ask = on_ask,
-					      .unask = on_unask,
+static const struct toolgate_ops gate_ops = { .ask = served_server_on_ask,
+					      .unask = served_server_on_unask,
 					      .artifact = on_artifact,
 					      .variables = on_variables,
 					      .begin = on_begin,
-					      .end = on_end,
-					      .recorded = on_recorded };
+					      .end = served_server_on_end,
+					      .recorded = served_server_on_recorded };
 
 /* --- life ---------------------------------------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@ static char *executable_in(struct slice dir, const char *name)
 	return NULL;
 }
 
-static char *find(const char *command, const char *path)
+static char *server_reach_find(const char *command, const char *path)
 {
 	char *found = NULL;
 
@@ -50,7 +50,7 @@ static char *find(const char *command, const char *path)
 
 char *server_reach_command(const char *command, const char *path, const char *field, struct err *e)
 {
-	char *found = find(command, path);
+	char *found = server_reach_find(command, path);
 
 	if (!found)
 		err_field(e, field, "MCP_COMMAND_NOT_FOUND",

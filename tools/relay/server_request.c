@@ -61,7 +61,7 @@ static void put_below(struct err *e, const char *prefix)
 	snprintf(e->field, sizeof(e->field), "%s%.*s", prefix, (int)room, field);
 }
 
-static int check_names(struct slice array, const char *field, struct err *e)
+static int server_request_check_names(struct slice array, const char *field, struct err *e)
 {
 	char path[64];
 	size_t i = 0;
@@ -110,7 +110,7 @@ static int parse_builtin(struct jval v, struct server_request *ret, struct err *
 				 "builtin must be true, false or {tools: [names]}");
 	r = jdec_strict(v.raw, builtin_fields, FIELD ".builtin.", NO_MEMBER, &a, e);
 	if (r == 0)
-		r = check_names(a.tools, FIELD ".builtin.tools", e);
+		r = server_request_check_names(a.tools, FIELD ".builtin.tools", e);
 	ret->setup = v.raw;
 	return r == 0 ? check_setup(v.raw, e) : r;
 }
@@ -136,7 +136,7 @@ int server_request_parse(struct slice raw, struct server_request *ret, struct er
 	if (r == 0)
 		r = parse_builtin(a.builtin, ret, e);
 	if (r == 0)
-		r = check_names(a.hosted, FIELD ".hosted", e);
+		r = server_request_check_names(a.hosted, FIELD ".hosted", e);
 	if (r == 0)
 		r = parse_stdio(a.stdio, ret, e);
 	jdec_free(request_fields, &a);

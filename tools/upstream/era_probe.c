@@ -92,7 +92,7 @@ static void went_up(struct upstream *u, bool legacy, struct jval server)
 	upstream_flush(u);
 }
 
-static void refused(struct upstream *u, const char *reason, const char *text)
+static void era_probe_refuse(struct upstream *u, const char *reason, const char *text)
 {
 	struct err e;
 
@@ -109,7 +109,7 @@ static void both_failed(struct upstream *u, struct slice error)
 	jstr_decode_shown(jobj_get(error, "message"), MCP_TEXT_MAX, &said);
 	snprintf(text, sizeof(text), "neither server/discover nor initialize succeeded: %s",
 		 said ? said : "it answered what no known revision has");
-	refused(u, "HANDSHAKE_FAILED", text);
+	era_probe_refuse(u, "HANDSHAKE_FAILED", text);
 }
 
 static bool speaks_modern(struct slice result)
@@ -122,7 +122,7 @@ static bool speaks_modern(struct slice result)
 	return false;
 }
 
-static void on_discover(void *ctx, struct slice result, struct slice error)
+static void era_probe_on_discover(void *ctx, struct slice result, struct slice error)
 {
 	struct upstream *u = ctx;
 	struct jval server;
@@ -141,7 +141,7 @@ static void on_discover(void *ctx, struct slice result, struct slice error)
 		send_initialize(u);
 }
 
-static void on_initialize(void *ctx, struct slice result, struct slice error)
+static void era_probe_on_initialize(void *ctx, struct slice result, struct slice error)
 {
 	_cleanup_(freep) char *revision = NULL;
 	struct upstream *u = ctx;
@@ -165,13 +165,13 @@ static void on_initialize(void *ctx, struct slice result, struct slice error)
 		send_discover(u);
 }
 
-static void start_over(void *ctx)
+static void era_probe_on_start_over(void *ctx)
 {
 	struct upstream *u = ctx;
 	char text[100];
 
 	snprintf(text, sizeof(text), "no answer to the handshake within %u ms", u->start_ms);
-	refused(u, "START_TIMEOUT", text);
+	era_probe_refuse(u, "START_TIMEOUT", text);
 }
 
 void upstream_begin(struct upstream *u)
@@ -180,7 +180,7 @@ void upstream_begin(struct upstream *u)
 	u->state = UPSTREAM_PROBING;
 	u->discover_failed = u->initialize_failed = false;
 	u->started = clock_mono_ms();
-	loop_timer_set(u->loop, &u->start_timer, u->start_ms, start_over, u);
+	loop_timer_set(u->loop, &u->start_timer, u->start_ms, era_probe_on_start_over, u);
 	if (u->legacy_first) {
 		send_initialize(u);
 		return;
@@ -199,6 +199,6 @@ bool upstream_may_retry(struct upstream *u)
 
 void era_probe_init(struct upstream *u)
 {
-	u->discover = (struct upstream_rpc_request){ .reply = on_discover, .ctx = u };
-	u->initialize = (struct upstream_rpc_request){ .reply = on_initialize, .ctx = u };
+	u->discover = (struct upstream_rpc_request){ .reply = era_probe_on_discover, .ctx = u };
+	u->initialize = (struct upstream_rpc_request){ .reply = era_probe_on_initialize, .ctx = u };
 }

@@ -19,7 +19,7 @@
 
 /* --- calls ------------------------------------------------------------------------------------------------ */
 
-static void call_free(struct upstream_call *c)
+static void upstream_call_free(struct upstream_call *c)
 {
 	list_del(&c->link);
 	upstream_rpc_forget(&c->rq);
@@ -36,7 +36,7 @@ void upstream_call_done(struct upstream_call *c, struct slice result, struct sli
 {
 	struct mcp_call call = c->base;
 
-	call_free(c);
+	upstream_call_free(c);
 	mcp_call_done(&call, result, error);
 }
 
@@ -116,7 +116,7 @@ void upstream_flush(struct upstream *u)
 	}
 }
 
-static struct err gone(const struct upstream *u)
+static struct err upstream_gone(const struct upstream *u)
 {
 	struct err e;
 
@@ -138,8 +138,9 @@ static bool call_wait(struct upstream_call *c, struct slice params)
 	return false;
 }
 
-static struct mcp_call *on_call(struct mcp_backend *b, const char *method, struct slice params,
-				const struct mcp_reply_ops *ops, void *ctx)
+static struct mcp_call *upstream_on_call(struct mcp_backend *b, const char *method,
+					 struct slice params, const struct mcp_reply_ops *ops,
+					 void *ctx)
 {
 	struct upstream *u = container_of(b, struct upstream, backend);
 	struct upstream_call *c = new0(struct upstream_call);
@@ -155,23 +156,23 @@ static struct mcp_call *on_call(struct mcp_backend *b, const char *method, struc
 	}
 	if (call_wait(c, params) && u->state == UPSTREAM_DOWN &&
 	    (!u->events->wanted || !u->events->wanted(u->ctx))) {
-		e = gone(u);
+		e = upstream_gone(u);
 		upstream_call_refuse(c, &e);
 	}
 	return &c->base;
 }
 
-static void on_cancel(struct mcp_call *call)
+static void upstream_on_cancel(struct mcp_call *call)
 {
 	struct upstream_call *c = container_of(call, struct upstream_call, base);
 
 	upstream_rpc_cancel(&c->up->rpc, &c->rq);
 	if (c->inner || c->listen)
 		legacy_cancel(c);
-	call_free(c);
+	upstream_call_free(c);
 }
 
-static void on_free(struct mcp_backend *b)
+static void upstream_on_free(struct mcp_backend *b)
 {
 	struct upstream *u = container_of(b, struct upstream, backend);
 
@@ -179,9 +180,9 @@ static void on_free(struct mcp_backend *b)
 }
 
 static const struct mcp_backend_ops backend_ops = {
-	.call = on_call,
-	.cancel = on_cancel,
-	.free = on_free,
+	.call = upstream_on_call,
+	.cancel = upstream_on_cancel,
+	.free = upstream_on_free,
 };
 
 /* --- messages that are no answers ------------------------------------------------------------------- */

@@ -45,7 +45,8 @@ void upstream_rpc_done(struct upstream_rpc *l)
 
 /* --- out -------------------------------------------------------------------------------------------------- */
 
-static void end_request(struct upstream_rpc_request *rq, struct slice result, struct slice error)
+static void upstream_rpc_end(struct upstream_rpc_request *rq, struct slice result,
+			     struct slice error)
 {
 	/* First: reply may use the same request again or free it. */
 	upstream_rpc_forget(rq);
@@ -67,7 +68,7 @@ static void end_refused(void *ctx)
 				"the MCP server is not connected" :
 				"the MCP server does not read what it is sent");
 		mcp_put_error(&b, &e, SLICE_NONE);
-		end_request(rq, SLICE_NONE, buf_slice(&b));
+		upstream_rpc_end(rq, SLICE_NONE, buf_slice(&b));
 	}
 }
 
@@ -180,7 +181,7 @@ void upstream_rpc_error(struct upstream_rpc *l, uint32_t id, struct slice error)
 	struct upstream_rpc_request *rq = upstream_rpc_find(l, id);
 
 	if (rq)
-		end_request(rq, SLICE_NONE, error);
+		upstream_rpc_end(rq, SLICE_NONE, error);
 }
 
 /* Our ids come back as numbers; strings of them are accepted too. */
@@ -230,10 +231,10 @@ static void got_answer(struct upstream_rpc *l, const struct rpc_msg *m)
 		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "SERVER_PROTOCOL",
 			"the MCP server's result is not an object");
 		mcp_put_error(&b, &e, SLICE_NONE);
-		end_request(rq, SLICE_NONE, buf_slice(&b));
+		upstream_rpc_end(rq, SLICE_NONE, buf_slice(&b));
 		return;
 	}
-	end_request(rq, m->result, m->error);
+	upstream_rpc_end(rq, m->result, m->error);
 }
 
 /* A message that is odd in itself ends nothing: it is refused if it has an id, else passed over. */

@@ -71,7 +71,7 @@ static void because(struct mcp_stdio *s, const struct err *why)
 }
 
 /* The calls end now, the child as soon as it can. */
-static void wind_up(struct mcp_stdio *s, const struct err *why)
+static void mcp_stdio_wind_up(struct mcp_stdio *s, const struct err *why)
 {
 	because(s, why);
 	s->stopping = true;
@@ -80,7 +80,8 @@ static void wind_up(struct mcp_stdio *s, const struct err *why)
 	upstream_end(&s->up, &s->why);
 }
 
-static void gone(struct err *e, const struct mcp_stdio *s, const char *reason, const char *how)
+static void mcp_stdio_gone(struct err *e, const struct mcp_stdio *s, const char *reason,
+			   const char *how)
 {
 	err_set(e, -EPIPE, RPC_INTERNAL_ERROR, reason, "the MCP server \"%s\" %s", s->config.name,
 		how);
@@ -99,10 +100,10 @@ static void end_text(const struct mcp_stdio *s, const struct proc_status *st, st
 		snprintf(how, sizeof(how), "%s %d%s%s",
 			 st->exited ? "exited with" : "was killed by signal", st->code,
 			 *tail ? ": " : "", tail);
-	gone(e, s, "SERVER_GONE", how);
+	mcp_stdio_gone(e, s, "SERVER_GONE", how);
 }
 
-static int spawn(struct mcp_stdio *s, struct err *e);
+static int mcp_stdio_spawn(struct mcp_stdio *s, struct err *e);
 
 static void object_free(struct mcp_stdio *s)
 {
@@ -111,7 +112,7 @@ static void object_free(struct mcp_stdio *s)
 	free(s);
 }
 
-static void on_exit_of(void *ctx, const struct proc_status *st)
+static void mcp_stdio_on_exit(void *ctx, const struct proc_status *st)
 {
 	struct mcp_stdio *s = ctx;
 	struct err e;
@@ -123,7 +124,7 @@ static void on_exit_of(void *ctx, const struct proc_status *st)
 		return;
 	}
 	/* some legacy servers exit at any first message but initialize */
-	if (!s->stopping && upstream_may_retry(&s->up) && spawn(s, &e) == 0)
+	if (!s->stopping && upstream_may_retry(&s->up) && mcp_stdio_spawn(s, &e) == 0)
 		return;
 	because(s, &e);
 	e = s->why;
@@ -132,7 +133,7 @@ static void on_exit_of(void *ctx, const struct proc_status *st)
 		s->up.events->down(s->up.ctx, &e);
 }
 
-static void on_closed(void *ctx, const char *fault)
+static void mcp_stdio_on_closed(void *ctx, const char *fault)
 {
 	struct mcp_stdio *s = ctx;
 	struct err e;
@@ -142,22 +143,22 @@ static void on_closed(void *ctx, const char *fault)
 		proc_stop(s->proc);
 		return;
 	}
-	gone(&e, s, "SERVER_PROTOCOL", fault);
-	wind_up(s, &e);
+	mcp_stdio_gone(&e, s, "SERVER_PROTOCOL", fault);
+	mcp_stdio_wind_up(s, &e);
 }
 
-static void on_refused(void *owner, const struct err *why)
+static void mcp_stdio_on_refused(void *owner, const struct err *why)
 {
 	struct mcp_stdio *s = owner;
 	struct err e = *why;
 
 	err_wrap(&e, "the MCP server \"%s\"", s->config.name);
-	wind_up(s, &e);
+	mcp_stdio_wind_up(s, &e);
 }
 
 /* --- messages --------------------------------------------------------------------------------------------- */
 
-static int on_send(void *wire, const struct upstream_rpc_out *out)
+static int mcp_stdio_on_send(void *wire, const struct upstream_rpc_out *out)
 {
 	struct mcp_stdio *s = wire;
 
@@ -182,7 +183,7 @@ static void log_odd(struct mcp_stdio *s, const char *what, struct slice line)
 		 "cleaned", cleaned);
 }
 
-static int take_frame(void *ctx, struct slice frame)
+static int mcp_stdio_take_frame(void *ctx, struct slice frame)
 {
 	struct mcp_stdio *s = ctx;
 
@@ -191,77 +192,78 @@ static int take_frame(void *ctx, struct slice frame)
 	return upstream_rpc_feed(&s->up.rpc, 0, frame) < 0;
 }
 
-static int broken(struct mcp_stdio *s, const char *how)
+static int mcp_stdio_break(struct mcp_stdio *s, const char *how)
 {
 	struct err e;
 
-	gone(&e, s, "SERVER_PROTOCOL", how);
-	wind_up(s, &e);
+	mcp_stdio_gone(&e, s, "SERVER_PROTOCOL", how);
+	mcp_stdio_wind_up(s, &e);
 	return -EPROTO;
 }
 
-static int skip_line(struct mcp_stdio *s, struct slice line)
+static int mcp_stdio_skip_line(struct mcp_stdio *s, struct slice line)
 {
 	bool few = noise_skipped(&s->noise, line.n, clock_mono_ms());
 
 	proc_host_noise(s->procs, NOISE_MCP)->skipped++;
 	log_odd(s, "server output skipped", line);
-	return few ? 0 : broken(s, "writes too many lines that are not messages");
+	return few ? 0 : mcp_stdio_break(s, "writes too many lines that are not messages");
 }
 
-static void count_cleaned(struct mcp_stdio *s, struct slice line)
+static void mcp_stdio_count_cleaned(struct mcp_stdio *s, struct slice line)
 {
 	s->noise.lines.cleaned++;
 	proc_host_noise(s->procs, NOISE_MCP)->cleaned++;
 	log_odd(s, "server output cleaned", line);
 }
 
-static int on_line(void *ctx, struct slice line)
+static int mcp_stdio_on_line(void *ctx, struct slice line)
 {
 	struct mcp_stdio *s = ctx;
 
 	if (!line.n || s->freed || s->stopping || upstream_rpc_feed(&s->up.rpc, 0, line) == 0)
 		return 0;
-	switch (frames_take(line, take_frame, s)) {
+	switch (frames_take(line, mcp_stdio_take_frame, s)) {
 	case FRAMES_TAKEN:
-		count_cleaned(s, line);
+		mcp_stdio_count_cleaned(s, line);
 		return 0;
 	case FRAMES_BROKEN:
 		log_odd(s, "server message broken", line);
-		return broken(s, "wrote a message that cannot be parsed");
+		return mcp_stdio_break(s, "wrote a message that cannot be parsed");
 	default:
-		return skip_line(s, line);
+		return mcp_stdio_skip_line(s, line);
 	}
 }
 
 /* A last message needs no newline. One that was cut off says less than the end does. */
-static void on_rest(void *ctx, struct slice rest)
+static void mcp_stdio_on_rest(void *ctx, struct slice rest)
 {
 	struct mcp_stdio *s = ctx;
 
 	if (s->freed || s->stopping || upstream_rpc_feed(&s->up.rpc, 0, rest) == 0)
 		return;
-	if (frames_take(rest, take_frame, s) == FRAMES_TAKEN)
-		count_cleaned(s, rest);
+	if (frames_take(rest, mcp_stdio_take_frame, s) == FRAMES_TAKEN)
+		mcp_stdio_count_cleaned(s, rest);
 	else
-		skip_line(s, rest);
+		mcp_stdio_skip_line(s, rest);
 }
 
 static const struct proc_events proc_events = {
-	.on_line = on_line,
-	.on_closed = on_closed,
-	.on_exit = on_exit_of,
-	.on_rest = on_rest,
+	.on_line = mcp_stdio_on_line,
+	.on_closed = mcp_stdio_on_closed,
+	.on_exit = mcp_stdio_on_exit,
+	.on_rest = mcp_stdio_on_rest,
 };
 
 /* --- interface -------------------------------------------------------------------------------------------- */
 
-static void on_free(struct upstream *u)
+static void mcp_stdio_on_free(struct upstream *u)
 {
 	mcp_stdio_free(container_of(u, struct mcp_stdio, up));
 }
 
-static const struct upstream_owner owner_ops = { .refused = on_refused, .free = on_free };
+static const struct upstream_owner owner_ops = { .refused = mcp_stdio_on_refused,
+						 .free = mcp_stdio_on_free };
 
 struct mcp_stdio *mcp_stdio_new(struct loop *loop, struct proc_host *procs,
 				const struct mcp_stdio_config *config,
@@ -279,7 +281,7 @@ struct mcp_stdio *mcp_stdio_new(struct loop *loop, struct proc_host *procs,
 		.owner_ops = &owner_ops,
 		.owner = s,
 		.start_ms = s->config.start_ms,
-		.rpc = { .send = on_send, .wire = s },
+		.rpc = { .send = mcp_stdio_on_send, .wire = s },
 	};
 	upstream_init(&s->up);
 	return s;
@@ -304,7 +306,7 @@ struct mcp_backend *mcp_stdio_backend(struct mcp_stdio *s)
 	return &s->up.backend;
 }
 
-static int spawn(struct mcp_stdio *s, struct err *e)
+static int mcp_stdio_spawn(struct mcp_stdio *s, struct err *e)
 {
 	const struct mcp_stdio_config *c = &s->config;
 	const struct proc_spec spec = { .argv = c->argv,
@@ -335,15 +337,15 @@ int mcp_stdio_start(struct mcp_stdio *s, struct err *e)
 	if (s->proc)
 		return err_set(e, -EALREADY, RPC_INTERNAL_ERROR, "SERVER_RUNNING",
 			       "the MCP server \"%s\" is running", s->config.name);
-	return spawn(s, e);
+	return mcp_stdio_spawn(s, e);
 }
 
 void mcp_stdio_stop(struct mcp_stdio *s)
 {
 	struct err e;
 
-	gone(&e, s, "SERVER_GONE", "was stopped");
-	wind_up(s, &e);
+	mcp_stdio_gone(&e, s, "SERVER_GONE", "was stopped");
+	mcp_stdio_wind_up(s, &e);
 }
 
 void mcp_stdio_kill(struct mcp_stdio *s)

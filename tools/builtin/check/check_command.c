@@ -15,8 +15,8 @@ struct command {
 	char **argv, *program, *cwd;
 };
 
-static void put_stream(struct jw *w, const struct command *c, enum command_run_stream s,
-		       const char *text, const char *total)
+static void check_command_put_stream(struct jw *w, const struct command *c,
+				     enum command_run_stream s, const char *text, const char *total)
 {
 	const struct command_output *o = command_run_output(c->run, s);
 	uint64_t from = o->total > CHECK_KEEP_BYTES ? o->total - CHECK_KEEP_BYTES : 0;
@@ -27,7 +27,7 @@ static void put_stream(struct jw *w, const struct command *c, enum command_run_s
 	jw_uint(w, total, o->total);
 }
 
-static void on_exit_(void *ctx, const struct command_run_status *st)
+static void check_command_on_exit(void *ctx, const struct command_run_status *st)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct check_job *j = ctx;
@@ -36,13 +36,13 @@ static void on_exit_(void *ctx, const struct command_run_status *st)
 	jw_obj(&w, NULL);
 	command_put_end(&w, st);
 	jw_uint(&w, "leftBehind", st->left);
-	put_stream(&w, j->own, RUN_STDOUT, "stdout", "stdoutTotal");
-	put_stream(&w, j->own, RUN_STDERR, "stderr", "stderrTotal");
+	check_command_put_stream(&w, j->own, RUN_STDOUT, "stdout", "stdoutTotal");
+	check_command_put_stream(&w, j->own, RUN_STDERR, "stderr", "stderrTotal");
 	jw_end_obj(&w);
 	check_job_answer(j, buf_slice(&b));
 }
 
-static const struct command_run_events events = { NULL, on_exit_ };
+static const struct command_run_events events = { NULL, check_command_on_exit };
 
 static void take_words(struct check_job *j, struct command *c)
 {
@@ -66,7 +66,7 @@ static void take_env(struct check_job *j)
 	}
 }
 
-static int prepare(struct check_job *j, struct command *c, struct err *e)
+static int check_command_prepare(struct check_job *j, struct command *c, struct err *e)
 {
 	c->cwd = !j->cwd	  ? xstrdup(j->root) :
 		 j->cwd[0] == '/' ? xstrdup(j->cwd) :
@@ -88,7 +88,7 @@ static int prepare(struct check_job *j, struct command *c, struct err *e)
 	return 0;
 }
 
-static void start(struct check_job *j)
+static void check_command_start(struct check_job *j)
 {
 	struct command *c = new0(struct command);
 	struct command_run_spec spec = { .timeout_ms = (uint64_t)j->timeout_ms,
@@ -97,7 +97,7 @@ static void start(struct check_job *j)
 
 	j->own = c;
 	c->host = command_run_host_new(j->loop);
-	if (prepare(j, c, &e) == 0) {
+	if (check_command_prepare(j, c, &e) == 0) {
 		spec.argv = c->argv;
 		spec.env = environ;
 		spec.cwd = c->cwd;
@@ -107,7 +107,7 @@ static void start(struct check_job *j)
 		check_job_refuse(j, e.msg);
 }
 
-static void end(struct check_job *j)
+static void check_command_end(struct check_job *j)
 {
 	struct command *c = j->own;
 
@@ -118,4 +118,4 @@ static void end(struct check_job *j)
 	free(c);
 }
 
-const struct check_job_kind check_job_command = { start, end };
+const struct check_job_kind check_job_command = { check_command_start, check_command_end };

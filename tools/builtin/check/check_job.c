@@ -88,7 +88,7 @@ void check_job_refuse(struct check_job *j, const char *why)
 }
 
 /* The daemon wants nothing any more, or is gone. */
-static void on_input(void *ctx, uint32_t events _unused_)
+static void check_job_on_input(void *ctx, uint32_t events _unused_)
 {
 	struct check_job *j = ctx;
 	char some[64];
@@ -100,7 +100,7 @@ static void on_input(void *ctx, uint32_t events _unused_)
 	loop_quit(j->loop);
 }
 
-static void on_signal(void *ctx, int signo)
+static void check_job_on_signal(void *ctx, int signo)
 {
 	struct check_job *j = ctx;
 
@@ -119,13 +119,13 @@ static int open_loop(struct check_job *j)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	loop_signals(j->loop, &set, on_signal, j);
-	j->input = (struct loop_io){ .fd = STDIN_FILENO, .fn = on_input, .ctx = j };
+	loop_signals(j->loop, &set, check_job_on_signal, j);
+	j->input = (struct loop_io){ .fd = STDIN_FILENO, .fn = check_job_on_input, .ctx = j };
 	fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
 	return loop_io_set(j->loop, &j->input, EPOLLIN);
 }
 
-static int run(struct check_job *j, int fd)
+static int check_job_carry_out(struct check_job *j, int fd)
 {
 	_cleanup_(buf_done) struct buf text = { .max = CHECK_JOB_MAX };
 	const struct check_job_kind *kind;
@@ -152,7 +152,7 @@ int check_job_run(int fd)
 	int r = open_loop(&j);
 
 	if (r == 0)
-		r = run(&j, fd);
+		r = check_job_carry_out(&j, fd);
 	jdec_free(fields, &j);
 	buf_done(&j.line);
 	loop_free(j.loop);

@@ -11,7 +11,7 @@ struct tests {
 	struct mcp_call *call;
 };
 
-static void refuse(struct check_job *j, struct slice error)
+static void check_tests_refuse(struct check_job *j, struct slice error)
 {
 	_cleanup_(freep) char *why = NULL;
 
@@ -20,7 +20,7 @@ static void refuse(struct check_job *j, struct slice error)
 	check_job_refuse(j, why);
 }
 
-static void on_done(void *ctx, struct slice result, struct slice error)
+static void check_tests_on_done(void *ctx, struct slice result, struct slice error)
 {
 	struct check_job *j = ctx;
 	struct tests *t = j->own;
@@ -28,16 +28,16 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 
 	t->call = NULL;
 	if (error.n)
-		refuse(j, error);
+		check_tests_refuse(j, error);
 	else if (jobj_get(result, "isError").type == J_TRUE)
-		refuse(j, jobj_get(told, "error").raw);
+		check_tests_refuse(j, jobj_get(told, "error").raw);
 	else
 		check_job_answer(j, told);
 }
 
-static const struct mcp_reply_ops replies = { mcp_call_hear_nothing, on_done };
+static const struct mcp_reply_ops replies = { mcp_call_hear_nothing, check_tests_on_done };
 
-static struct toolbox *make_box(struct check_job *j, struct err *e)
+static struct toolbox *check_tests_box(struct check_job *j, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct toolbox_config config = { 0 };
@@ -58,7 +58,7 @@ static struct toolbox *make_box(struct check_job *j, struct err *e)
 	return box;
 }
 
-static void put_call(const struct check_job *j, struct buf *b)
+static void check_tests_put_call(const struct check_job *j, struct buf *b)
 {
 	struct jw w = JW(b);
 
@@ -74,24 +74,24 @@ static void put_call(const struct check_job *j, struct buf *b)
 	jw_end_obj(&w);
 }
 
-static void start(struct check_job *j)
+static void check_tests_start(struct check_job *j)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct tests *t = new0(struct tests);
 	struct err e = { 0 };
 
 	j->own = t;
-	t->box = make_box(j, &e);
+	t->box = check_tests_box(j, &e);
 	if (!t->box) {
 		check_job_refuse(j, e.msg);
 		return;
 	}
-	put_call(j, &b);
+	check_tests_put_call(j, &b);
 	t->call =
 		mcp_backend_call(toolbox_backend(t->box), "tools/call", buf_slice(&b), &replies, j);
 }
 
-static void end(struct check_job *j)
+static void check_tests_end(struct check_job *j)
 {
 	struct tests *t = j->own;
 
@@ -101,4 +101,4 @@ static void end(struct check_job *j)
 	free(t);
 }
 
-const struct check_job_kind check_job_tests = { start, end };
+const struct check_job_kind check_job_tests = { check_tests_start, check_tests_end };

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-static int check_words(struct jval list, const char *path, struct err *e)
+static int interpreter_check_words(struct jval list, const char *path, struct err *e)
 {
 	char at[96];
 	size_t n = 0;
@@ -36,7 +36,7 @@ int code_interpreters_check(struct slice interpreters, struct err *e)
 		if (!name)
 			return err_field(e, path, "PARAM_UNSUPPORTED",
 					 "there is no such language; known are python, js, ts");
-		r = check_words(v, path, e);
+		r = interpreter_check_words(v, path, e);
 		if (r < 0)
 			return r;
 	}

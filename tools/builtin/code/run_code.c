@@ -58,7 +58,7 @@ static void code_free(void *own)
 	free(code);
 }
 
-static const struct language *find(const char *name)
+static const struct language *language_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(languages); i++)
 		for (size_t k = 0; languages[i].names[k]; k++)
@@ -97,7 +97,7 @@ static int no_interpreter(const struct language *l, struct err *e)
 }
 
 /* In node_modules of the working directory or above, else by PATH. */
-static char *find_whole(const struct language *l, char *const *env, const char *cwd)
+static char *language_find_whole(const struct language *l, char *const *env, const char *cwd)
 {
 	_cleanup_(freep) char *at = xstrdup(cwd);
 
@@ -128,7 +128,7 @@ static int interpreter(const struct builtin_call *c, struct code *code,
 		free(found);
 		return found ? 0 : no_interpreter(l, e);
 	}
-	found = l->whole ? find_whole(l, env, cmd->cwd) : NULL;
+	found = l->whole ? language_find_whole(l, env, cmd->cwd) : NULL;
 	code->whole = found;
 	for (size_t i = 0; l->programs[i] && !found; i++)
 		found = command_run_which(l->programs[i], env, cmd->cwd, NULL);
@@ -198,7 +198,7 @@ static int write_code(const struct toolbox *b, struct code *code, const char *cw
 
 /* --- its result ----------------------------------------------------------------------------------------- */
 
-static void text_put(struct jw *w, const char *key, const struct command_output *o)
+static void code_put_stream(struct jw *w, const char *key, const struct command_output *o)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
@@ -220,8 +220,8 @@ static void more(struct command_job *j, const struct command_run_status *st, str
 	jw_obj(&in, NULL);
 	jw_raw(&in, "results", SLICE("[]"));
 	jw_obj(&in, "logs");
-	text_put(&in, "stdout", st ? command_run_output(j->run, RUN_STDOUT) : NULL);
-	text_put(&in, "stderr", st ? command_run_output(j->run, RUN_STDERR) : NULL);
+	code_put_stream(&in, "stdout", st ? command_run_output(j->run, RUN_STDOUT) : NULL);
+	code_put_stream(&in, "stderr", st ? command_run_output(j->run, RUN_STDERR) : NULL);
 	jw_end_obj(&in);
 	if (st && (!st->exited || st->code)) {
 		snprintf(value, sizeof(value), "%s %d", st->exited ? "exit code" : "signal",
@@ -238,8 +238,8 @@ static void more(struct command_job *j, const struct command_run_status *st, str
 }
 
 /* If the file lies elsewhere, it can still import modules of the working directory. */
-static char *search_path(const struct builtin_call *c, const struct language *l,
-			 const struct command_spec *cmd)
+static char *code_search_path(const struct builtin_call *c, const struct language *l,
+			      const struct command_spec *cmd)
 {
 	_cleanup_(freep) char **env = command_environment(c->box, cmd);
 	const char *before = strv_env(env, l->search);
@@ -284,7 +284,7 @@ static int nested_check(const struct builtin_call *c, size_t row, struct slice n
 	return 1;
 }
 
-static int flatten(const struct builtin_call *c, struct buf *out, struct err *e)
+static int code_args_flatten(const struct builtin_call *c, struct buf *out, struct err *e)
 {
 	struct jval nested = jobj_get(c->args, "runCodeOpts");
 	struct jw w = JW(out);
@@ -308,7 +308,7 @@ static int flatten(const struct builtin_call *c, struct buf *out, struct err *e)
 static const struct language *language_of(const struct builtin_call *c, struct err *e)
 {
 	_cleanup_(freep) char *name = tool_arg_str(c, "language");
-	const struct language *l = find(name ? name : "python");
+	const struct language *l = language_find(name ? name : "python");
 
 	if (!l)
 		err_field(e, "language", "INVALID_ARGUMENT", "language must be python, js or ts");
@@ -326,7 +326,7 @@ static void judged_words(struct command_job *j, const struct code *code, struct 
 }
 
 /* 1: a human is asked first. */
-static int prepare(struct command_job *j, struct code *code, struct slice text, struct err *e)
+static int code_prepare(struct command_job *j, struct code *code, struct slice text, struct err *e)
 {
 	struct builtin_call *c = j->call;
 	char **argv = tool_arg_strv(c, "argv"), *file = NULL;
@@ -351,7 +351,7 @@ static int prepare(struct command_job *j, struct code *code, struct slice text, 
 	strv_free(argv);
 	if (r == 0)
 		j->cmd.shown = command_quote(j->cmd.argv);
-	j->cmd.own_env = search_path(c, code->language, &j->cmd);
+	j->cmd.own_env = code_search_path(c, code->language, &j->cmd);
 	return r;
 }
 
@@ -369,7 +369,7 @@ void code_start(struct builtin_call *c)
 	j->more = more;
 	j->again = with_less;
 	j->refuse = too_old;
-	r = flatten(c, &args, &e);
+	r = code_args_flatten(c, &args, &e);
 	c->args = buf_slice(&args);
 	code->language = r == 0 ? language_of(c, &e) : NULL;
 	r = code->language ? 0 : -EINVAL;
@@ -379,7 +379,7 @@ void code_start(struct builtin_call *c)
 		r = command_common(c, CODE_TIME_MS, CODE_KEEP_BYTES, &j->cmd, &e);
 	c->args = given; /* an approval is for the call as it came */
 	if (r == 0)
-		r = prepare(j, code, text.data ? buf_slice(&text) : SLICE(""), &e);
+		r = code_prepare(j, code, text.data ? buf_slice(&text) : SLICE(""), &e);
 	if (r < 0)
 		command_job_fail(j, &e);
 	else if (r > 0)

@@ -64,17 +64,17 @@ int64_t model_text_count(struct slice s)
 
 /* --- lines ------------------------------------------------------------------------------------------------------ */
 
-static void put_number(struct buf *out, int64_t n)
+static void model_put_number(struct buf *out, int64_t n)
 {
 	if (n > 0)
 		buf_printf(out, "%6" PRId64 "\t", n);
 }
 
-static void put_line(struct buf *out, struct slice line, int64_t number, int64_t offset)
+static void model_put_line(struct buf *out, struct slice line, int64_t number, int64_t offset)
 {
 	size_t n = model_text_cut(line, TOOL_SHOW_LINE);
 
-	put_number(out, number);
+	model_put_number(out, number);
 	buf_add(out, line.p, n);
 	if (n < line.n)
 		buf_printf(out,
@@ -102,8 +102,8 @@ void model_text_lines(struct buf *out, struct slice text, struct model_text_line
 		line.n = nl ? whole - 1 : whole;
 		if (nl && line.n && line.p[line.n - 1] == '\r')
 			line.n--;
-		put_line(out, line, l->first ? l->first + l->shown : 0,
-			 l->offset + (int64_t)l->used);
+		model_put_line(out, line, l->first ? l->first + l->shown : 0,
+			       l->offset + (int64_t)l->used);
 		l->used += whole;
 		l->shown++;
 	}
@@ -111,9 +111,9 @@ void model_text_lines(struct buf *out, struct slice text, struct model_text_line
 
 /* --- any object ----------------------------------------------------------------------------------------------- */
 
-static void put_value(struct buf *out, struct jval v, bool in_line);
+static void model_put_value(struct buf *out, struct jval v, bool in_line);
 
-static void put_members(struct buf *out, struct slice object, const char *between)
+static void model_put_members(struct buf *out, struct slice object, const char *between)
 {
 	bool any = false;
 
@@ -125,11 +125,11 @@ static void put_members(struct buf *out, struct slice object, const char *betwee
 		any = true;
 		buf_add_slice(out, key);
 		buf_puts(out, ": ");
-		put_value(out, v, true);
+		model_put_value(out, v, true);
 	}
 }
 
-static void put_list(struct buf *out, struct jval list, bool in_line)
+static void model_put_list(struct buf *out, struct jval list, bool in_line)
 {
 	bool any = false;
 
@@ -139,7 +139,7 @@ static void put_list(struct buf *out, struct jval list, bool in_line)
 		else
 			buf_puts(out, "\n- ");
 		any = true;
-		put_value(out, v, true);
+		model_put_value(out, v, true);
 	}
 	if (!any)
 		buf_puts(out, "none");
@@ -158,14 +158,14 @@ static void put_string(struct buf *out, struct jval v, bool in_line)
 		buf_add_slice(out, s);
 }
 
-static void put_value(struct buf *out, struct jval v, bool in_line)
+static void model_put_value(struct buf *out, struct jval v, bool in_line)
 {
 	if (v.type == J_STRING)
 		put_string(out, v, in_line);
 	else if (v.type == J_ARRAY)
-		put_list(out, v, in_line);
+		model_put_list(out, v, in_line);
 	else if (v.type == J_OBJECT)
-		put_members(out, v.raw, ", ");
+		model_put_members(out, v.raw, ", ");
 	else
 		buf_add_slice(out, v.raw);
 }
@@ -181,7 +181,7 @@ static bool has_lines(struct jval v)
 }
 
 /* Without the members named. */
-static void put_object(struct buf *out, struct slice object, const char *const *skip)
+static void model_put_object(struct buf *out, struct slice object, const char *const *skip)
 {
 	jobj_each(key, v, object) {
 		const char *const *s = skip;
@@ -192,7 +192,7 @@ static void put_object(struct buf *out, struct slice object, const char *const *
 			continue;
 		buf_add_slice(out, key);
 		buf_puts(out, has_lines(v) ? ":\n" : ": ");
-		put_value(out, v, false);
+		model_put_value(out, v, false);
 		if (out->len && out->data[out->len - 1] != '\n')
 			buf_putc(out, '\n');
 	}
@@ -202,7 +202,7 @@ void model_text_plain(struct buf *out, struct slice object)
 {
 	static const char *const none[] = { NULL };
 
-	put_object(out, object, none);
+	model_put_object(out, object, none);
 }
 
 void model_text_nearest(struct buf *out, struct jval list)
@@ -239,7 +239,7 @@ void model_text_error(struct buf *out, struct slice error)
 		model_text_member(error, "field", out);
 		buf_putc(out, '\n');
 	}
-	put_object(out, error, said);
+	model_put_object(out, error, said);
 	model_text_misfits(out, jobj_get(error, "files"));
 	model_text_nearest(out, jobj_get(error, "nearest"));
 }

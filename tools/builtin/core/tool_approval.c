@@ -122,7 +122,7 @@ static enum approval_answer get_answer(const struct toolbox_call *c)
 
 /* --- the question ------------------------------------------------------------------------------------------------ */
 
-static bool can_ask(const struct toolbox_call *c)
+static bool approval_can_ask(const struct toolbox_call *c)
 {
 	struct jval caps = mcp_meta_get(buf_slice(&c->params), MCP_META_CAPABILITIES);
 	struct jval elicit = jobj_get(caps.raw, "elicitation");
@@ -166,7 +166,8 @@ static void question_put(struct jw *w, const struct builtin_tool *t, const char 
 	jw_end_obj(w);
 }
 
-static int ask(struct toolbox_call *c, const char *title, struct slice paths, struct slice command)
+static int approval_ask(struct toolbox_call *c, const char *title, struct slice paths,
+			struct slice command)
 {
 	struct approval_state s = { .until = clock_mono_ms() + TOOL_ASK_MS };
 	char hex[SHA256_HEX], text[160];
@@ -189,7 +190,7 @@ static int ask(struct toolbox_call *c, const char *title, struct slice paths, st
 bool tool_allowed(struct builtin_call *t, const char *title, struct slice paths,
 		  struct slice command)
 {
-	struct toolbox_call *c = call_of(t);
+	struct toolbox_call *c = toolbox_call_of(t);
 	struct err e;
 
 	if (t->approved)
@@ -203,7 +204,7 @@ bool tool_allowed(struct builtin_call *t, const char *title, struct slice paths,
 			title);
 		break;
 	case ANSWER_NONE:
-		if (can_ask(c) && ask(c, title, paths, command) == 0)
+		if (approval_can_ask(c) && approval_ask(c, title, paths, command) == 0)
 			return false;
 		err_set(&e, -EACCES, 0, "APPROVAL_REQUIRED", "a human has to allow it: %.180s",
 			title);

@@ -74,7 +74,7 @@ static int string_check(const struct tool_field *f, struct jval v, const char *p
 	return 0;
 }
 
-static int time_of(struct jval v, int64_t *ms)
+static int arg_time(struct jval v, int64_t *ms)
 {
 	_cleanup_(freep) char *text = NULL;
 	uint64_t at;
@@ -90,7 +90,7 @@ static int int_check(const struct tool_field *f, struct jval v, const char *path
 	int64_t n;
 
 	if ((f->flags & TOOL_TIME) && v.type == J_STRING)
-		return time_of(v, &n) < 0 ?
+		return arg_time(v, &n) < 0 ?
 			       err_field(
 				       e, path, CODE,
 				       "%s must be a time as 2026-01-31T12:00:00.000Z, or ms since 1970",
@@ -105,7 +105,7 @@ static int int_check(const struct tool_field *f, struct jval v, const char *path
 }
 
 /* The kernel would read the text after the first "=" as the value. Escaped or not, a NUL ends a name. */
-static bool is_variable(struct slice key)
+static bool arg_is_variable(struct slice key)
 {
 	_cleanup_(buf_done) struct buf quoted = { 0 };
 	_cleanup_(freep) char *name = NULL;
@@ -136,7 +136,7 @@ static int each_check(const struct tool_field *f, const struct tool_field *item,
 		else
 			snprintf(at, sizeof(at), "%s[%zu]", path, n);
 		n++;
-		if ((f->flags & TOOL_VARIABLES) && !is_variable(key))
+		if ((f->flags & TOOL_VARIABLES) && !arg_is_variable(key))
 			return err_field(
 				e, at, CODE,
 				"%s: the name of a variable is not empty and has no =", at);
@@ -287,7 +287,7 @@ int64_t tool_arg_int(const struct builtin_call *c, const char *name, int64_t abs
 	int64_t n;
 
 	if (v.type == J_STRING)
-		return time_of(v, &n) == 0 ? n : absent;
+		return arg_time(v, &n) == 0 ? n : absent;
 	return v.type == J_NUMBER && whole(v, &n) == 0 ? n : absent;
 }
 
@@ -304,7 +304,7 @@ bool tool_arg_bool(const struct builtin_call *c, const char *name, bool absent)
 }
 
 /* NAME=value, or the value alone. */
-static char *element(struct slice key, struct jval v)
+static char *arg_strv_element(struct slice key, struct jval v)
 {
 	char *s = NULL, *name = NULL, *both = NULL;
 	_cleanup_(buf_done) struct buf quoted = { 0 };
@@ -336,7 +336,7 @@ char **tool_arg_strv(const struct builtin_call *c, const char *name)
 	n = 0;
 	jiter_init(&it, tool_arg(c, name));
 	while (jiter_next(&it, it.object ? &key : NULL, &v)) {
-		ret[n] = element(key, v);
+		ret[n] = arg_strv_element(key, v);
 		n += ret[n] != NULL;
 	}
 	return ret;

@@ -2,7 +2,7 @@
  * tool_path.c - resolves the paths of tools and keeps them inside the roots, without a race between
  * check and use.
  *
- * resolve() opens an O_PATH descriptor, asks the kernel for its real path, and requires a root
+ * tool_path_resolve() opens an O_PATH descriptor, asks the kernel for its real path, and requires a root
  * around it; the policy then judges this path. Later steps use the descriptor, never the text
  * again. Without openat2 (Linux 5.6) a plain O_PATH open gets the same check of the real path.
  * Missing parents are resolved twice: to judge, then to create them.
@@ -20,7 +20,7 @@
 
 #define BENEATH_TRIES 16
 
-static int outside(const char *path, struct err *e)
+static int tool_path_refuse_outside(const char *path, struct err *e)
 {
 	return err_field(e, "path", "OUTSIDE_ROOTS",
 			 "%.120s is outside of the roots of this sandbox", path);
@@ -28,7 +28,7 @@ static int outside(const char *path, struct err *e)
 
 /* --- resolving -------------------------------------------------------------------------------------------------- */
 
-static int open_beneath(int root, const char *rel, int flags)
+static int tool_path_open_beneath(int root, const char *rel, int flags)
 {
 	struct open_how how = {
 		.flags = (unsigned)(flags | O_PATH | O_CLOEXEC),
@@ -105,20 +105,21 @@ static int open_path(const struct toolbox *b, const char *path, int flags, struc
 	_cleanup_(freep) char *full = absolute(b, path);
 	const char *rest;
 	const struct root *root = root_of(b, full, &rest);
-	int fd = root ? open_beneath(root->fd, rest, flags) : -EXDEV;
+	int fd = root ? tool_path_open_beneath(root->fd, rest, flags) : -EXDEV;
 
 	if (fd == -EXDEV || fd == -ENOSYS || fd == -EPERM) {
 		bool named = root && fd != -EXDEV;
 
 		fd = open_anywhere(full, flags);
 		if (fd < 0 && !named) /* no details about files outside */
-			return outside(path, e);
+			return tool_path_refuse_outside(path, e);
 	}
 	return fd < 0 ? tool_errno(e, fd, "cannot reach", path) : fd;
 }
 
 /* A descriptor of what path names, and its real path, which is in a root. */
-static int resolve(const struct toolbox *b, const char *path, int flags, char **real, struct err *e)
+static int tool_path_resolve(const struct toolbox *b, const char *path, int flags, char **real,
+			     struct err *e)
 {
 	_cleanup_(closep) int fd = -1;
 	const char *rest;
@@ -141,7 +142,7 @@ static int resolve(const struct toolbox *b, const char *path, int flags, char **
 		return tool_errno(e, r, "cannot reach", path);
 	if (!root_of(b, *real, &rest)) {
 		free(TAKE_PTR(*real));
-		return outside(path, e);
+		return tool_path_refuse_outside(path, e);
 	}
 	return TAKE_FD(fd);
 }
@@ -161,7 +162,7 @@ int tool_path_judge(const struct builtin_call *c, const char *real, enum tool_pa
 	bool good;
 
 	if (!root_of(c->box, real, &rest)) {
-		outside(real, e);
+		tool_path_refuse_outside(real, e);
 		return -EACCES;
 	}
 	if (use == TOOL_PATH_STAT)
@@ -197,7 +198,7 @@ int tool_path_find(const struct builtin_call *c, const char *path, enum tool_pat
 	int r;
 
 	*ret = TOOL_PATH_NONE;
-	ret->fd = resolve(c->box, path, 0, &ret->real, e);
+	ret->fd = tool_path_resolve(c->box, path, 0, &ret->real, e);
 	if (ret->fd < 0)
 		return ret->fd;
 	r = tool_path_judge(c, ret->real, use, e);
@@ -215,7 +216,7 @@ void tool_path_done(struct tool_path *p)
 	*p = TOOL_PATH_NONE;
 }
 
-static int reopen(const struct tool_path *p, int flags, const char *path, struct err *e)
+static int tool_path_reopen(const struct tool_path *p, int flags, const char *path, struct err *e)
 {
 	char link[40];
 	int fd;
@@ -232,14 +233,14 @@ int tool_path_open_file(const struct tool_path *p, const char *path, struct err 
 		return tool_errno(e, EISDIR, "cannot read", path);
 	if (!S_ISREG(p->sb.st_mode))
 		return err_field(e, "path", "NOT_A_FILE", "%.120s is no regular file", path);
-	return reopen(p, 0, path, e);
+	return tool_path_reopen(p, 0, path, e);
 }
 
 int tool_path_open_dir(const struct tool_path *p, const char *path, struct err *e)
 {
 	if (!S_ISDIR(p->sb.st_mode))
 		return tool_errno(e, ENOTDIR, "cannot list", path);
-	return reopen(p, O_DIRECTORY, path, e);
+	return tool_path_reopen(p, O_DIRECTORY, path, e);
 }
 
 /* --- names ---------------------------------------------------------------------------- */
@@ -253,7 +254,7 @@ void tool_path_entry_done(struct tool_path_entry *p)
 }
 
 /* Splits a path without slashes at its end into its last component and the part before it. */
-static void split(const char *path, char **parent, char **leaf)
+static void tool_path_split(const char *path, char **parent, char **leaf)
 {
 	size_t n = strlen(path), at;
 
@@ -275,7 +276,7 @@ static int name_of_dir(const struct builtin_call *c, const char *path, struct to
 		       struct err *e)
 {
 	_cleanup_(freep) char *real = NULL, *parent = NULL;
-	_cleanup_(closep) int fd = resolve(c->box, path, O_DIRECTORY, &real, e);
+	_cleanup_(closep) int fd = tool_path_resolve(c->box, path, O_DIRECTORY, &real, e);
 
 	if (fd < 0)
 		return fd;
@@ -286,15 +287,15 @@ static int name_of_dir(const struct builtin_call *c, const char *path, struct to
 		ret->real = TAKE_PTR(real);
 		return 0;
 	}
-	split(real, &parent, &ret->leaf);
+	tool_path_split(real, &parent, &ret->leaf);
 	ret->real = TAKE_PTR(real);
 	free(real);
 	real = NULL;
-	ret->dir = resolve(c->box, parent, O_DIRECTORY, &real, e);
+	ret->dir = tool_path_resolve(c->box, parent, O_DIRECTORY, &real, e);
 	return ret->dir < 0 ? ret->dir : 0;
 }
 
-static char *join(const char *dir, const char *leaf)
+static char *tool_path_join(const char *dir, const char *leaf)
 {
 	return xprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, leaf);
 }
@@ -307,17 +308,17 @@ static int name_plain(const struct builtin_call *c, const char *path, struct too
 
 	if (r < 0)
 		return r;
-	split(path, &parent, &ret->leaf);
+	tool_path_split(path, &parent, &ret->leaf);
 	if (is_dots(ret->leaf)) {
 		free(TAKE_PTR(ret->leaf));
 		return name_of_dir(c, path, ret, e);
 	}
 	if (strlen(ret->leaf) > NAME_MAX)
 		return tool_errno(e, ENAMETOOLONG, "cannot reach", path);
-	ret->dir = resolve(c->box, parent, O_DIRECTORY, &real, e);
+	ret->dir = tool_path_resolve(c->box, parent, O_DIRECTORY, &real, e);
 	if (ret->dir < 0)
 		return ret->dir;
-	ret->real = join(real, ret->leaf);
+	ret->real = tool_path_join(real, ret->leaf);
 	ret->root = root_is(c->box, ret->real);
 	return 0;
 }
@@ -333,7 +334,7 @@ static int name_followed(const struct builtin_call *c, const char *path,
 	if (ret->root || fstatat(ret->dir, ret->leaf, &sb, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    !S_ISLNK(sb.st_mode))
 		return 0;
-	fd = resolve(c->box, path, 0, &real, e);
+	fd = tool_path_resolve(c->box, path, 0, &real, e);
 	if (fd < 0)
 		return fd;
 	tool_path_entry_done(ret);
@@ -344,7 +345,7 @@ static int name_followed(const struct builtin_call *c, const char *path,
 static int name_whole(const char *path, int r, struct err *e)
 {
 	if (r < 0 && strcmp(e->reason, "OUTSIDE_ROOTS") == 0)
-		outside(path, e);
+		tool_path_refuse_outside(path, e);
 	return r;
 }
 
@@ -366,7 +367,7 @@ int tool_path_entry(const struct builtin_call *c, const char *path, enum tool_pa
 }
 
 /* dir is path, or one above it. */
-static bool leads_to(const char *dir, const char *path)
+static bool tool_path_leads_to(const char *dir, const char *path)
 {
 	size_t n = strlen(dir);
 
@@ -380,26 +381,26 @@ static int make_parents(const struct builtin_call *c, const char *parent, unsign
 {
 	_cleanup_(freep) char *above = NULL, *leaf = NULL, *above_real = NULL, *made = NULL;
 	_cleanup_(closep) int dir = -1;
-	int fd = resolve(c->box, parent, O_DIRECTORY, real, e);
+	int fd = tool_path_resolve(c->box, parent, O_DIRECTORY, real, e);
 
 	if (fd != -ENOENT)
 		return fd;
-	split(parent, &above, &leaf);
+	tool_path_split(parent, &above, &leaf);
 	if (is_dots(leaf) || depth > PATH_DEPTH_MAX)
 		return fd;
 	dir = make_parents(c, above, depth + 1, judged, &above_real, e);
 	if (dir < 0 && dir != -ENODATA)
 		return dir;
-	made = join(above_real, leaf);
+	made = tool_path_join(above_real, leaf);
 	if (!judged) { /* it would be there */
 		*real = TAKE_PTR(made);
 		return -ENODATA;
 	}
-	if (!leads_to(made, judged))
+	if (!tool_path_leads_to(made, judged))
 		return tool_errno(e, ESTALE, "a directory was exchanged above", parent);
 	if (mkdirat(dir, leaf, 0777) < 0 && errno != EEXIST)
 		return tool_errno(e, errno, "cannot make", parent);
-	return resolve(c->box, parent, O_DIRECTORY, real, e);
+	return tool_path_resolve(c->box, parent, O_DIRECTORY, real, e);
 }
 
 int tool_path_entry_parents(const struct builtin_call *c, const char *path, enum tool_path_use use,
@@ -410,7 +411,7 @@ int tool_path_entry_parents(const struct builtin_call *c, const char *path, enum
 
 	if (r != -ENOENT)
 		return r;
-	split(path, &parent, &leaf);
+	tool_path_split(path, &parent, &leaf);
 	if (is_dots(leaf))
 		return r;
 	/* judged before anything is made */
@@ -422,7 +423,7 @@ int tool_path_entry_parents(const struct builtin_call *c, const char *path, enum
 	if (dir != -ENODATA)
 		return name_whole(path, dir, e);
 	ret->leaf = TAKE_PTR(leaf);
-	ret->real = join(real, ret->leaf);
+	ret->real = tool_path_join(real, ret->leaf);
 	r = tool_path_judge(c, ret->real, use, e);
 	if (r < 0 || dry)
 		return r;

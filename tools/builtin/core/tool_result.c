@@ -14,7 +14,7 @@ struct answer {
 	bool error;
 };
 
-static void text_put(struct jw *w, struct slice text)
+static void tool_result_put_text(struct jw *w, struct slice text)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "type", "text");
@@ -35,14 +35,14 @@ static void image_put(struct jw *w, const struct tool_image *image)
 }
 
 /* {"content":[text, image?],"structuredContent":S} */
-static void result_put(const struct toolbox_call *c, struct buf *out, const struct answer *a)
+static void tool_result_put(const struct toolbox_call *c, struct buf *out, const struct answer *a)
 {
 	struct jw w = JW(out);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "resultType", "complete");
 	jw_arr(&w, "content");
-	text_put(&w, a->text);
+	tool_result_put_text(&w, a->text);
 	if (a->image)
 		image_put(&w, a->image);
 	jw_end_arr(&w);
@@ -98,7 +98,7 @@ void tool_answer(struct builtin_call *t, const struct tool_result *r)
 {
 	_cleanup_(buf_done) struct buf object = { 0 }, text = { 0 }, meta = { 0 };
 	const struct tool_artifact *a = r->artifact;
-	const struct toolbox_call *c = call_of(t);
+	const struct toolbox_call *c = toolbox_call_of(t);
 	struct buf out = { 0 };
 	struct err e;
 	size_t size;
@@ -117,10 +117,10 @@ void tool_answer(struct builtin_call *t, const struct tool_result *r)
 	}
 	if (a && a->bytes.n && a->bytes.n <= ARTIFACT_INLINE_MAX && t->box->config.session)
 		artifact_put(&meta, a);
-	result_put(c, &out,
-		   &(struct answer){ buf_slice(&object), buf_slice(&text), r->image,
-				     buf_slice(&meta), false });
-	toolbox_call_post(call_of(t), EVENT_RESULT, &out);
+	tool_result_put(c, &out,
+			&(struct answer){ buf_slice(&object), buf_slice(&text), r->image,
+					  buf_slice(&meta), false });
+	toolbox_call_post(toolbox_call_of(t), EVENT_RESULT, &out);
 }
 
 void tool_done(struct builtin_call *t, struct slice members)
@@ -152,16 +152,16 @@ void toolbox_error_put(const struct toolbox_call *c, const struct err *e, struct
 	jw_end_obj(&w);
 	model_text_error(&text, jobj_get(buf_slice(&object), "error").raw);
 	model_text_limit(&text, c->text_max);
-	result_put(c, out,
-		   &(struct answer){ .structured = buf_slice(&object),
-				     .text = buf_slice(&text),
-				     .error = true });
+	tool_result_put(c, out,
+			&(struct answer){ .structured = buf_slice(&object),
+					  .text = buf_slice(&text),
+					  .error = true });
 }
 
 void tool_fail(struct builtin_call *t, const struct err *e, struct slice extra)
 {
 	struct buf out = { 0 };
 
-	toolbox_error_put(call_of(t), e, extra, &out);
-	toolbox_call_post(call_of(t), EVENT_RESULT, &out);
+	toolbox_error_put(toolbox_call_of(t), e, extra, &out);
+	toolbox_call_post(toolbox_call_of(t), EVENT_RESULT, &out);
 }

@@ -73,12 +73,12 @@ struct toolbox_method {
 
 /* --- methods -------------------------------------------------------------------------------------------------- */
 
-static void answer(struct toolbox_call *c, struct buf *text)
+static void toolbox_answer(struct toolbox_call *c, struct buf *text)
 {
 	toolbox_call_post(c, EVENT_RESULT, text);
 }
 
-static void on_discover(struct toolbox_call *c)
+static void toolbox_on_discover(struct toolbox_call *c)
 {
 	struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -95,10 +95,10 @@ static void on_discover(struct toolbox_call *c)
 	jw_self(&w, "io.modelcontextprotocol/serverInfo", "acpd", "acpd built-in tools");
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	answer(c, &out);
+	toolbox_answer(c, &out);
 }
 
-static void on_list(struct toolbox_call *c)
+static void toolbox_on_list(struct toolbox_call *c)
 {
 	struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -114,7 +114,7 @@ static void on_list(struct toolbox_call *c)
 	jw_int(&w, "ttlMs", 0);
 	jw_str(&w, "cacheScope", "private");
 	jw_end_obj(&w);
-	answer(c, &out);
+	toolbox_answer(c, &out);
 }
 
 /* Nothing ever changes, so the list of notifications is empty. */
@@ -134,7 +134,7 @@ static int check_sandbox(const struct toolbox_call *c, struct err *e)
 			 toolbox_sandbox_id(c->tool.box));
 }
 
-static void on_call(struct toolbox_call *c)
+static void toolbox_on_call(struct toolbox_call *c)
 {
 	struct slice params = buf_slice(&c->params);
 	_cleanup_(freep) char *name = NULL;
@@ -157,15 +157,15 @@ static void on_call(struct toolbox_call *c)
 }
 
 static const struct toolbox_method methods[] = {
-	{ "server/discover", on_discover },
-	{ "tools/list", on_list },
-	{ "tools/call", on_call },
+	{ "server/discover", toolbox_on_discover },
+	{ "tools/list", toolbox_on_list },
+	{ "tools/call", toolbox_on_call },
 	{ "subscriptions/listen", on_listen },
 };
 
-static struct mcp_call *backend_call(struct mcp_backend *base, const char *method,
-				     struct slice params, const struct mcp_reply_ops *ops,
-				     void *ctx)
+static struct mcp_call *toolbox_backend_call(struct mcp_backend *base, const char *method,
+					     struct slice params, const struct mcp_reply_ops *ops,
+					     void *ctx)
 {
 	struct toolbox *b = container_of(base, struct toolbox, base);
 	struct mcp_call *base_call = toolbox_call_new(b, params, ops, ctx);
@@ -181,13 +181,13 @@ static struct mcp_call *backend_call(struct mcp_backend *base, const char *metho
 	return base_call;
 }
 
-static void backend_free(struct mcp_backend *base)
+static void toolbox_backend_free(struct mcp_backend *base)
 {
 	toolbox_free(container_of(base, struct toolbox, base));
 }
 
-static const struct mcp_backend_ops backend_ops = { backend_call, toolbox_call_cancel,
-						    backend_free };
+static const struct mcp_backend_ops backend_ops = { toolbox_backend_call, toolbox_call_cancel,
+						    toolbox_backend_free };
 
 /* --- the box ---------------------------------------------------------------------------------------------------- */
 
@@ -225,7 +225,7 @@ static void choose_id(struct toolbox *b)
 		id_of_machine(b->sandbox_id);
 }
 
-static void make_key(struct toolbox *b)
+static void toolbox_make_key(struct toolbox *b)
 {
 	if (getrandom(b->key, sizeof(b->key), 0) != (ssize_t)sizeof(b->key))
 		abort();
@@ -251,7 +251,7 @@ struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct 
 	b->umask = umask(022);
 	umask(b->umask);
 	choose_id(b);
-	make_key(b);
+	toolbox_make_key(b);
 	if (toolbox_calls_open(b) < 0) {
 		err_set(e, -ENOMEM, 0, "INTERNAL", "cannot make an event descriptor");
 		return toolbox_free(b);

@@ -77,7 +77,7 @@ static void number_put(struct jw *w, const char *key, double v)
 
 void tool_progress(struct builtin_call *t, double progress, double total, struct slice message)
 {
-	struct toolbox_call *c = call_of(t);
+	struct toolbox_call *c = toolbox_call_of(t);
 	struct buf out = { 0 };
 	struct jw w = JW(&out);
 
@@ -131,7 +131,7 @@ struct mcp_call *toolbox_call_new(struct toolbox *b, struct slice params,
 	return &c->base;
 }
 
-static void *run(void *arg)
+static void *toolbox_call_work(void *arg)
 {
 	struct toolbox_call *c = arg;
 
@@ -144,7 +144,7 @@ static unsigned *counter(struct toolbox_call *c)
 	return c->tool.tool->waits ? &c->tool.box->waiting : &c->tool.box->working;
 }
 
-static void count(struct toolbox_call *c, int by)
+static void toolbox_call_count(struct toolbox_call *c, int by)
 {
 	if (c->tool.tool && c->tool.tool->work)
 		*counter(c) += (unsigned)by;
@@ -165,14 +165,14 @@ static void forget_events(struct toolbox_call *c)
 	pthread_mutex_unlock(&b->lock);
 }
 
-static void call_free(struct toolbox_call *c)
+static void toolbox_call_free(struct toolbox_call *c)
 {
 	if (c->state == CALL_LISTENING)
 		forget_events(c);
 	if (c->state == CALL_RUNNING)
-		count(c, -1);
+		toolbox_call_count(c, -1);
 	if (c->threaded)
-		/* run() holds the call until its thread has ended. */
+		/* toolbox_call_work() holds the call until its thread has ended. */
 		pthread_join(c->thread, NULL);
 	loop_timer_cancel(&c->timer);
 	list_del(&c->link);
@@ -181,7 +181,7 @@ static void call_free(struct toolbox_call *c)
 }
 
 /* Its client is answered although it has not ended: its later result is dropped. */
-static void on_grace_over(void *ctx)
+static void toolbox_call_on_grace_over(void *ctx)
 {
 	struct toolbox_call *c = ctx;
 	struct mcp_call call = c->base;
@@ -202,7 +202,8 @@ static void on_time_over(void *ctx)
 	if (atomic_load(&c->ended))
 		return;
 	atomic_store(&c->stop, STOP_TIME);
-	loop_timer_set(c->tool.box->loop, &c->timer, TOOL_STOP_GRACE_MS, on_grace_over, c);
+	loop_timer_set(c->tool.box->loop, &c->timer, TOOL_STOP_GRACE_MS, toolbox_call_on_grace_over,
+		       c);
 	if (c->tool.tool->cancel)
 		c->tool.tool->cancel(&c->tool, true);
 }
@@ -214,14 +215,14 @@ static void call_run(struct toolbox_call *c)
 	struct err e;
 
 	c->state = CALL_RUNNING;
-	count(c, 1);
+	toolbox_call_count(c, 1);
 	if (ms)
 		loop_timer_set(c->tool.box->loop, &c->timer, (uint64_t)ms, on_time_over, c);
 	if (!t->work) {
 		t->start(&c->tool);
 		return;
 	}
-	c->threaded = thread_start_sized(&c->thread, TOOL_STACK_BYTES, run, c) == 0;
+	c->threaded = thread_start_sized(&c->thread, TOOL_STACK_BYTES, toolbox_call_work, c) == 0;
 	if (!c->threaded) {
 		err_set(&e, -EAGAIN, 0, "BUSY", "no thread can be had for this call");
 		tool_fail(&c->tool, &e, SLICE_NONE);
@@ -254,7 +255,7 @@ static void abandon(struct toolbox_call *c)
 {
 	c->base.ops = NULL;
 	if (c->state == CALL_WAITING || c->state == CALL_LISTENING) {
-		call_free(c);
+		toolbox_call_free(c);
 		return;
 	}
 	if (c->state != CALL_RUNNING || atomic_load(&c->ended))
@@ -275,7 +276,7 @@ static const char *const notifications[] = {
 	[EVENT_LISTENING] = "notifications/subscriptions/acknowledged",
 };
 
-static void deliver(struct event *ev)
+static void toolbox_event_deliver(struct event *ev)
 {
 	struct toolbox_call *c = ev->call;
 	struct toolbox *b = c->tool.box;
@@ -287,7 +288,7 @@ static void deliver(struct event *ev)
 			mcp_call_notify(&call, notifications[ev->kind], text);
 		return;
 	}
-	call_free(c);
+	toolbox_call_free(c);
 	start_waiting(b);
 	if (call.ops && ev->kind == EVENT_RESULT)
 		mcp_call_done(&call, text, SLICE_NONE);
@@ -295,7 +296,7 @@ static void deliver(struct event *ev)
 		mcp_call_done(&call, SLICE_NONE, text);
 }
 
-static struct event *next_event(struct toolbox *b)
+static struct event *toolbox_event_next(struct toolbox *b)
 {
 	struct event *ev = NULL;
 
@@ -308,7 +309,7 @@ static struct event *next_event(struct toolbox *b)
 	return ev;
 }
 
-static void on_wake(void *ctx, uint32_t events _unused_)
+static void toolbox_on_wake(void *ctx, uint32_t events _unused_)
 {
 	struct toolbox *b = ctx;
 	eventfd_t n;
@@ -316,8 +317,8 @@ static void on_wake(void *ctx, uint32_t events _unused_)
 
 	/* Before the events are removed: a later event then wakes the loop again. */
 	eventfd_read(b->wake.fd, &n);
-	while ((ev = next_event(b))) {
-		deliver(ev);
+	while ((ev = toolbox_event_next(b))) {
+		toolbox_event_deliver(ev);
 		buf_done(&ev->text);
 		free(ev);
 	}
@@ -329,7 +330,7 @@ int toolbox_calls_open(struct toolbox *b)
 	list_init(&b->events);
 	pthread_mutex_init(&b->lock, NULL);
 	b->wake = (struct loop_io){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-				    .fn = on_wake,
+				    .fn = toolbox_on_wake,
 				    .ctx = b };
 	return b->wake.fd < 0 ? -errno : loop_io_set(b->loop, &b->wake, EPOLLIN);
 }

@@ -93,7 +93,7 @@ static int variables(struct slice object, char ***ret, struct err *e)
 	return 0;
 }
 
-static void take(struct toolbox_config *c, struct raw_config *raw)
+static void toolbox_config_take(struct toolbox_config *c, struct raw_config *raw)
 {
 	c->cwd = TAKE_PTR(raw->cwd);
 	c->state_dir = TAKE_PTR(raw->state_dir);
@@ -121,7 +121,7 @@ int toolbox_config_parse(struct slice text, struct toolbox_config *ret, struct e
 	r = jdec_strict(v.raw, fields, NULL, "is not known to the built-in tools", &raw, e);
 	if (r < 0)
 		return r;
-	take(ret, &raw);
+	toolbox_config_take(ret, &raw);
 	r = strings(raw.roots, "roots", &ret->roots, e);
 	if (r == 0)
 		r = strings(raw.tools, "tools", &ret->tools, e);

@@ -77,7 +77,7 @@ struct toolbox {
 	struct toolbox *earlier; /* the box that had to stay allocated before this one */
 };
 
-static inline struct toolbox_call *call_of(const struct builtin_call *c)
+static inline struct toolbox_call *toolbox_call_of(const struct builtin_call *c)
 {
 	return container_of(c, struct toolbox_call, tool);
 }

@@ -112,7 +112,8 @@ static int write_new(int dir, struct slice bytes, mode_t mode, const struct stat
 }
 
 /* Puts it in its place. */
-static int put(int fd, int dir, char *tmp, const char *temporary, const char *leaf, bool exclusive)
+static int atomic_write_put(int fd, int dir, char *tmp, const char *temporary, const char *leaf,
+			    bool exclusive)
 {
 	int r = 0;
 
@@ -140,8 +141,9 @@ static int sync_dir(int dir)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
-static int store(const struct tool_path_entry *at, struct slice bytes, mode_t mode,
-		 const struct atomic_write_options *s, const struct stat *old, struct stat *ret)
+static int atomic_write_store(const struct tool_path_entry *at, struct slice bytes, mode_t mode,
+			      const struct atomic_write_options *s, const struct stat *old,
+			      struct stat *ret)
 {
 	char temporary[sizeof(STORE_PREFIX) + 16] = STORE_PREFIX, tmp[sizeof(temporary)];
 	_cleanup_(closep) int fd = -1;
@@ -151,7 +153,8 @@ static int store(const struct tool_path_entry *at, struct slice bytes, mode_t mo
 	strcpy(tmp, temporary);
 	fd = write_new(at->dir, bytes, mode, old, s->sync, tmp);
 	r = fd < 0 ? fd :
-		     put(fd, at->dir, tmp, temporary, at->leaf, s->exclusive || !old->st_nlink);
+		     atomic_write_put(fd, at->dir, tmp, temporary, at->leaf,
+				      s->exclusive || !old->st_nlink);
 	if (*tmp && (fd >= 0 || r != -EEXIST))
 		unlinkat(at->dir, tmp, 0);
 	if (r == 0 && s->sync)
@@ -185,7 +188,7 @@ int atomic_write(const struct builtin_call *c, const struct tool_path_entry *at,
 		err_field(e, "path", "ESTALE", "%.120s changed while it was written", path);
 		return -ESTALE;
 	}
-	r = store(at, bytes, mode, s, old, ret);
+	r = atomic_write_store(at, bytes, mode, s, old, ret);
 	if (r == -EEXIST && !s->exclusive) {
 		err_field(e, "path", "ESTALE", "%.120s was made while it was written", path);
 		return -ESTALE;

@@ -18,7 +18,7 @@ struct tree_removal {
 	int64_t entries;
 };
 
-static int judge(void *ctx, const struct tree_entry *entry)
+static int removal_judge(void *ctx, const struct tree_entry *entry)
 {
 	struct tree_removal *r = ctx;
 
@@ -27,8 +27,8 @@ static int judge(void *ctx, const struct tree_entry *entry)
 }
 
 /* All or nothing as to policy: everything in it is judged before anything is removed. */
-static int check_tree(struct builtin_call *c, const struct tool_path_entry *at, const char *path,
-		      bool recursive, struct err *e)
+static int removal_check_tree(struct builtin_call *c, const struct tool_path_entry *at,
+			      const char *path, bool recursive, struct err *e)
 {
 	struct tool_path p = { .real = at->real };
 	struct file_walk_options o = { .depth = recursive ? 0 : 1, .denied = true };
@@ -44,7 +44,7 @@ static int check_tree(struct builtin_call *c, const struct tool_path_entry *at, 
 		closep(&p.fd);
 		return r;
 	}
-	r = file_walk_below(c, &p, &o, judge, &removal, e);
+	r = file_walk_below(c, &p, &o, removal_judge, &removal, e);
 	close(p.fd);
 	if (r == -ECANCELED)
 		return err_set(e, r, 0, "TIMEOUT",
@@ -72,7 +72,7 @@ static int delete_at(struct builtin_call *c, const struct tool_path_entry *at, c
 		return tool_errno(e, errno, "cannot delete", path);
 	/* of a link, the link itself, wherever it leads */
 	if (S_ISDIR(sb.st_mode))
-		r = check_tree(c, at, path, recursive, e);
+		r = removal_check_tree(c, at, path, recursive, e);
 	if (r < 0 || c->dry_run)
 		return r;
 	if (S_ISDIR(sb.st_mode) && recursive)
@@ -119,7 +119,7 @@ static void delete_file(struct builtin_call *c)
 /* --- createDirectory ----------------------------------------------------------------- */
 
 /* 0: made; 1: it was there. */
-static int make_dir(struct builtin_call *c, const char *path, struct err *e)
+static int directory_make(struct builtin_call *c, const char *path, struct err *e)
 {
 	_cleanup_(tool_path_entry_done) struct tool_path_entry at = TOOL_PATH_ENTRY_NONE;
 	mode_t mode = (mode_t)tool_arg_int(c, "mode", 0);
@@ -157,7 +157,7 @@ static void create_directory(struct builtin_call *c)
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
 	struct err e;
-	int r = make_dir(c, path, &e);
+	int r = directory_make(c, path, &e);
 
 	if (r < 0) {
 		tool_fail(c, &e, SLICE_NONE);

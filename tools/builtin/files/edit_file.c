@@ -17,7 +17,7 @@ struct edit {
 	int64_t line; /* of the first */
 };
 
-static const char *find(const struct edit *ed, const char *from)
+static const char *edit_find(const struct edit *ed, const char *from)
 {
 	const char *end = ed->text.data + ed->text.len;
 
@@ -29,12 +29,12 @@ static size_t occurrences(const struct edit *ed)
 {
 	size_t n = 0;
 
-	for (const char *p = find(ed, ed->text.data); p; p = find(ed, p + 1))
+	for (const char *p = edit_find(ed, ed->text.data); p; p = edit_find(ed, p + 1))
 		n++;
 	return n;
 }
 
-static int64_t line_of(const struct edit *ed, const char *at)
+static int64_t edit_line_of(const struct edit *ed, const char *at)
 {
 	int64_t n = 1;
 
@@ -43,15 +43,15 @@ static int64_t line_of(const struct edit *ed, const char *at)
 	return n;
 }
 
-static void replace(struct edit *ed)
+static void edit_replace(struct edit *ed)
 {
 	const char *from = ed->text.data, *at;
 	size_t n = 0;
 
-	while ((at = find(ed, from))) {
+	while ((at = edit_find(ed, from))) {
 		ed->count++;
 		if (!n++ && ed->edits <= 1)
-			ed->line = line_of(ed, at);
+			ed->line = edit_line_of(ed, at);
 		buf_add(&ed->result, from, (size_t)(at - from));
 		buf_add_slice(&ed->result, buf_slice(&ed->new));
 		from = at + buf_len(&ed->old);
@@ -81,7 +81,7 @@ static int apply_one(struct edit *ed, const char *path, struct err *e)
 			e, "oldText", "NOT_UNIQUE",
 			"oldText is in %.100s %zu times: give more of what is around it, or replaceAll",
 			path, n);
-	replace(ed);
+	edit_replace(ed);
 	return ed->result.failed ? tool_errno(e, E2BIG, "cannot edit", path) : 0;
 }
 
@@ -109,7 +109,7 @@ static void next_edit(struct edit *ed)
 	ed->result = (struct buf){ .max = TOOL_EDIT_MAX + 8192 };
 }
 
-static int apply(struct builtin_call *c, struct edit *ed, const char *path, struct err *e)
+static int edit_apply(struct builtin_call *c, struct edit *ed, const char *path, struct err *e)
 {
 	struct jval edits = tool_arg(c, "edits");
 	char field[96];
@@ -142,8 +142,8 @@ static int apply(struct builtin_call *c, struct edit *ed, const char *path, stru
 	return r;
 }
 
-static int load(struct builtin_call *c, const char *path, const struct stat *old, struct edit *ed,
-		struct err *e)
+static int edit_load(struct builtin_call *c, const char *path, const struct stat *old,
+		     struct edit *ed, struct err *e)
 {
 	struct tool_path p;
 	int r = tool_path_find(c, path, TOOL_PATH_READ, &p, e), fd;
@@ -184,16 +184,16 @@ static int edit(struct builtin_call *c, const char *path, struct edit *ed, bool 
 	if (r == 0 && !old.st_nlink)
 		r = tool_errno(e, ENOENT, "cannot edit", path);
 	if (r == 0)
-		r = load(c, path, &old, ed, e);
+		r = edit_load(c, path, &old, ed, e);
 	if (r == 0)
-		r = apply(c, ed, path, e);
+		r = edit_apply(c, ed, path, e);
 	if (r == 0)
 		r = atomic_write(c, &at, path, buf_slice(&ed->result), &how, &old, now, e);
 	tool_path_entry_done(&at);
 	return r;
 }
 
-static void work(struct builtin_call *c)
+static void edit_file_work(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	_cleanup_(buf_done) struct buf out = { 0 };
@@ -265,6 +265,6 @@ const struct builtin_tool edit_tools[] = {
 		"editFile", "Edit a file",
 		"Replaces a text in a file by another: where it is exactly once, or everywhere; or several (edits), all or none. "
 		"Atomic; line ends stay as they are. NO_MATCH shows the places that are most like it.",
-		CATEGORY_EDIT, HINT_DESTRUCTIVE, in, out_fields, .work = work),
+		CATEGORY_EDIT, HINT_DESTRUCTIVE, in, out_fields, .work = edit_file_work),
 	{ 0 },
 };

@@ -138,7 +138,7 @@ struct size_sum {
 	int64_t bytes, files;
 };
 
-static int add(void *ctx, const struct tree_entry *e)
+static int size_sum_add(void *ctx, const struct tree_entry *e)
 {
 	struct size_sum *s = ctx;
 
@@ -164,8 +164,8 @@ static void human_put(struct jw *w, int64_t size)
 	jw_str(w, "humanReadableSize", text);
 }
 
-static int add_up(struct builtin_call *c, const struct file_stat *l, const char *path,
-		  struct size_sum *sum, struct err *e)
+static int size_sum_of(struct builtin_call *c, const struct file_stat *l, const char *path,
+		       struct size_sum *sum, struct err *e)
 {
 	static const struct file_walk_options all = { 0 };
 	struct tool_path p = { .real = l->at.real, .sb = l->sb };
@@ -174,7 +174,7 @@ static int add_up(struct builtin_call *c, const struct file_stat *l, const char 
 	p.fd = openat(l->at.dir, l->at.root ? "." : l->at.leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (p.fd < 0)
 		return tool_errno(e, errno, "cannot look at", path);
-	r = file_walk_below(c, &p, &all, add, sum, e);
+	r = file_walk_below(c, &p, &all, size_sum_add, sum, e);
 	close(p.fd);
 	return r;
 }
@@ -192,7 +192,7 @@ static void get_size(struct builtin_call *c)
 
 	recursive &= r == 0 && S_ISDIR(l.sb.st_mode);
 	if (recursive)
-		r = add_up(c, &l, path, &sum, &e);
+		r = size_sum_of(c, &l, path, &sum, &e);
 	if (r < 0 && r != -ECANCELED) {
 		tool_fail(c, &e, SLICE_NONE);
 	} else {

@@ -4,7 +4,7 @@
  *
  * Several lines: counts equal lines, by hashes without blanks. A single line: the Dice coefficient
  * of pairs of characters, with counters that each line resets on first use. Places arrive in
- * ascending order, which note() needs to merge overlapping ones. The limits NEAREST_* keep a failed
+ * ascending order, which nearest_note() needs to merge overlapping ones. The limits NEAREST_* keep a failed
  * edit fast.
  */
 #include "tools/builtin/files/file_describe.h"
@@ -31,7 +31,7 @@ struct nearest_place {
 	bool blanks;	  /* nothing but blanks differs */
 };
 
-static uint64_t hash_of(struct slice s)
+static uint64_t line_hash(struct slice s)
 {
 	uint64_t h = 14695981039346656037u;
 	bool any = false;
@@ -45,7 +45,7 @@ static uint64_t hash_of(struct slice s)
 	return any ? h | 1 : 0;
 }
 
-static struct text_lines split(struct slice s)
+static struct text_lines nearest_split(struct slice s)
 {
 	struct text_lines ret = { 0 };
 	size_t room = 1;
@@ -58,7 +58,7 @@ static struct text_lines split(struct slice s)
 		size_t n = nl ? (size_t)(nl - s.p) : s.n;
 		struct slice line = { s.p, n };
 
-		ret.v[ret.n++] = (struct line){ line, hash_of(line) };
+		ret.v[ret.n++] = (struct line){ line, line_hash(line) };
 		n += nl != NULL;
 		s = slice_after(s, n);
 	}
@@ -140,7 +140,7 @@ static struct nearest_place line_alike(struct pairs *p, const struct text_lines 
 }
 
 /* Keeps the best in order, the first of equals; places that overlap are one, the better of them. */
-static void note(struct nearest_place *best, struct nearest_place p, size_t length)
+static void nearest_note(struct nearest_place *best, struct nearest_place p, size_t length)
 {
 	size_t from = NEAREST_MAX - 1, to = 0; /* the last one goes, unless p replaces another */
 
@@ -155,7 +155,7 @@ static void note(struct nearest_place *best, struct nearest_place p, size_t leng
 	best[to] = p;
 }
 
-static void put_nearest(struct jw *w, const struct text_lines *text, const struct nearest_place *p,
+static void nearest_put(struct jw *w, const struct text_lines *text, const struct nearest_place *p,
 			size_t length)
 {
 	size_t last = MIN(p->at + length, text->n) - 1;
@@ -185,7 +185,7 @@ static void find_lines(const struct text_lines *have, const struct text_lines *w
 		struct nearest_place p = alike_at(have, want, at);
 
 		if (p.alike >= needed)
-			note(best, p, want->n);
+			nearest_note(best, p, want->n);
 	}
 }
 
@@ -204,7 +204,7 @@ static void find_line(const struct text_lines *have, struct slice wanted,
 		struct nearest_place found = line_alike(p, have, at);
 
 		if (found.alike >= NEAREST_PERCENT)
-			note(best, found, 1);
+			nearest_note(best, found, 1);
 	}
 }
 
@@ -215,8 +215,8 @@ void nearest_text_put(struct jw *w, struct slice text, struct slice wanted)
 
 	if (!text.n || text.n > NEAREST_FILE_MAX || !wanted.n)
 		return;
-	have = split(text);
-	want = split(wanted);
+	have = nearest_split(text);
+	want = nearest_split(wanted);
 	if (want.n == 1)
 		find_line(&have, want.v[0].s, best);
 	else
@@ -224,7 +224,7 @@ void nearest_text_put(struct jw *w, struct slice text, struct slice wanted)
 	if (best[0].alike) {
 		jw_arr(w, "nearest");
 		for (size_t i = 0; i < NEAREST_MAX && best[i].alike; i++)
-			put_nearest(w, &have, &best[i], want.n);
+			nearest_put(w, &have, &best[i], want.n);
 		jw_end_arr(w);
 	}
 	free(have.v);

@@ -54,8 +54,8 @@ struct line_state {
 };
 
 /* Takes of the piece what belongs to the lines; false: enough. */
-static bool take_lines(struct file_reading *r, const struct span *s, struct line_state *at,
-		       struct slice piece)
+static bool read_file_take_lines(struct file_reading *r, const struct span *s,
+				 struct line_state *at, struct slice piece)
 {
 	while (piece.n) {
 		const char *nl = memchr(piece.p, '\n', piece.n);
@@ -80,7 +80,8 @@ static bool take_lines(struct file_reading *r, const struct span *s, struct line
 	return true;
 }
 
-static int read_lines(struct builtin_call *c, int fd, const struct span *s, struct file_reading *r)
+static int read_file_lines(struct builtin_call *c, int fd, const struct span *s,
+			   struct file_reading *r)
 {
 	_cleanup_(buf_done) struct buf piece = { 0 };
 	struct line_state at = { .line = 1 };
@@ -94,7 +95,7 @@ static int read_lines(struct builtin_call *c, int fd, const struct span *s, stru
 		code = file_read_part(fd, at.offset, 64 * KIB, &piece);
 		if (!buf_len(&piece))
 			break;
-		more = take_lines(r, s, &at, buf_slice(&piece));
+		more = read_file_take_lines(r, s, &at, buf_slice(&piece));
 	}
 	r->ends = more;
 	r->first = s->first;
@@ -141,8 +142,8 @@ static int check_text(const struct span *s, struct file_reading *r, const char *
 			 "%.120s is no UTF-8 text here: read it with encoding base64", path);
 }
 
-static void answer(struct builtin_call *c, const struct span *s, const char *path,
-		   struct file_reading *r)
+static void read_file_answer(struct builtin_call *c, const struct span *s, const char *path,
+			     struct file_reading *r)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, text = { 0 };
 	struct tool_image image = { buf_slice(&r->bytes), r->image.type };
@@ -189,8 +190,8 @@ static int get_span(const struct builtin_call *c, struct span *s, struct err *e)
 	return 0;
 }
 
-static int read_file(struct builtin_call *c, const char *path, const struct span *s,
-		     struct file_reading *r, struct err *e)
+static int read_file_span(struct builtin_call *c, const char *path, const struct span *s,
+			  struct file_reading *r, struct err *e)
 {
 	struct tool_path p;
 	int code = tool_path_find(c, path, TOOL_PATH_READ, &p, e), fd;
@@ -202,24 +203,24 @@ static int read_file(struct builtin_call *c, const char *path, const struct span
 	tool_path_done(&p);
 	if (fd < 0)
 		return fd;
-	code = s->first ? read_lines(c, fd, s, r) : read_span(fd, s, r);
+	code = s->first ? read_file_lines(c, fd, s, r) : read_span(fd, s, r);
 	close(fd);
 	if (code < 0)
 		return tool_errno(e, code, "cannot read", path);
 	return check_text(s, r, path, e);
 }
 
-static void work(struct builtin_call *c)
+static void read_file_work(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	struct file_reading r = { 0 };
 	struct span s;
 	struct err e;
 
-	if (get_span(c, &s, &e) < 0 || read_file(c, path, &s, &r, &e) < 0)
+	if (get_span(c, &s, &e) < 0 || read_file_span(c, path, &s, &r, &e) < 0)
 		tool_fail(c, &e, SLICE_NONE);
 	else
-		answer(c, &s, path, &r);
+		read_file_answer(c, &s, path, &r);
 	buf_done(&r.bytes);
 }
 
@@ -257,6 +258,6 @@ const struct builtin_tool read_tools[] = {
 		"readFile", "Read a file",
 		"Reads a file, or a range of it by bytes or by lines. Text is shown with line numbers, "
 		"up to 2000 lines or 50 KB at a time; PNG, JPEG, GIF and WebP are shown as images.",
-		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out, .work = work),
+		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out, .work = read_file_work),
 	{ 0 },
 };

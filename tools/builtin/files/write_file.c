@@ -29,7 +29,7 @@ static void item_done(struct write_item *it)
 
 /* --- one file -------------------------------------------------------------------------------------------------- */
 
-static int decode(struct jval content, bool base64, struct buf *ret, struct err *e)
+static int write_item_decode(struct jval content, bool base64, struct buf *ret, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
@@ -49,12 +49,12 @@ static int get_content(struct slice object, struct buf *ret, struct err *e)
 		return err_field(e, "content", "INVALID_ARGUMENT", "%s",
 				 content.type == J_STRING ? "content and data are both given" :
 							    "content is missing");
-	return decode(content.type == J_STRING ? content : data,
-		      jstr_is(jobj_get(object, "encoding"), "base64"), ret, e);
+	return write_item_decode(content.type == J_STRING ? content : data,
+				 jstr_is(jobj_get(object, "encoding"), "base64"), ret, e);
 }
 
 /* Finds the place, and checks that it may be written. Nothing is changed. */
-static int check_item(struct builtin_call *c, struct write_item *it, struct err *e)
+static int write_item_check(struct builtin_call *c, struct write_item *it, struct err *e)
 {
 	size_t n = strlen(it->path);
 	int r;
@@ -94,7 +94,7 @@ static int write_item(struct builtin_call *c, struct write_item *it, struct err 
 }
 
 /* 3.0 is an integer, too. The table has checked its range. */
-static mode_t mode_of(struct jval v)
+static mode_t write_item_mode(struct jval v)
 {
 	uint64_t mode = 0;
 
@@ -120,7 +120,7 @@ static void write_one(struct builtin_call *c)
 	int r = get_content(c->args, &it.bytes, &e);
 
 	if (r == 0)
-		r = check_item(c, &it, &e);
+		r = write_item_check(c, &it, &e);
 	if (r == 0)
 		r = write_item(c, &it, &e);
 	if (r == 0) {
@@ -146,7 +146,7 @@ static int item_get(struct builtin_call *c, struct slice object, struct write_it
 {
 	it->at = TOOL_PATH_ENTRY_NONE;
 	it->parents = tool_arg_bool(c, "createParents", true);
-	it->how = (struct atomic_write_options){ .mode = mode_of(jobj_get(object, "mode")),
+	it->how = (struct atomic_write_options){ .mode = write_item_mode(jobj_get(object, "mode")),
 						 .sync = tool_arg_bool(c, "fsync", false),
 						 .dry = c->dry_run };
 	jstr_decode(jobj_get(object, "path"), MESSAGE_MAX, &it->path);
@@ -163,7 +163,8 @@ static int check_twice(const struct write_item *items, size_t n, struct err *e)
 }
 
 /* Checks everything first: with one bad path of ten, nothing is written. */
-static int check_all(struct builtin_call *c, struct write_item *items, size_t *n, struct err *e)
+static int write_files_check(struct builtin_call *c, struct write_item *items, size_t *n,
+			     struct err *e)
 {
 	struct jiter it;
 	struct jval v;
@@ -176,7 +177,7 @@ static int check_all(struct builtin_call *c, struct write_item *items, size_t *n
 
 		r = item_get(c, v.raw, item, e);
 		if (r == 0)
-			r = check_item(c, item, e);
+			r = write_item_check(c, item, e);
 		if (r == 0)
 			r = check_twice(items, *n - 1, e);
 		if (r < 0) {
@@ -188,7 +189,7 @@ static int check_all(struct builtin_call *c, struct write_item *items, size_t *n
 	return r;
 }
 
-static void result_put(struct jw *w, const struct write_item *it)
+static void write_item_put(struct jw *w, const struct write_item *it)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "path", it->path);
@@ -204,8 +205,8 @@ static void result_put(struct jw *w, const struct write_item *it)
 	jw_end_obj(w);
 }
 
-static void answer_all(struct builtin_call *c, const struct write_item *items, size_t n,
-		       size_t failed)
+static void write_files_answer(struct builtin_call *c, const struct write_item *items, size_t n,
+			       size_t failed)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -218,7 +219,7 @@ static void answer_all(struct builtin_call *c, const struct write_item *items, s
 	jw_end_arr(&w);
 	jw_arr(&w, "results");
 	for (size_t i = 0; i < n; i++)
-		result_put(&w, &items[i]);
+		write_item_put(&w, &items[i]);
 	jw_end_arr(&w);
 	if (failed)
 		jw_str(&w, "note",
@@ -244,14 +245,14 @@ static void write_many(struct builtin_call *c)
 	size_t n = 0, failed = 0;
 	struct err e = { 0 };
 
-	if (check_all(c, items, &n, &e) < 0) {
+	if (write_files_check(c, items, &n, &e) < 0) {
 		tool_fail(c, &e, SLICE_NONE);
 	} else {
 		for (size_t i = 0; i < n; i++) {
 			write_next(c, &items[i]);
 			failed += *items[i].e.reason != '\0';
 		}
-		answer_all(c, items, n, failed);
+		write_files_answer(c, items, n, failed);
 	}
 	for (size_t i = 0; i < n; i++)
 		item_done(&items[i]);

@@ -43,7 +43,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 static struct list all = { &all, &all };
 
-static int compare(const void *a, const void *b)
+static int write_lock_compare(const void *a, const void *b)
 {
 	const struct dir *x = a, *y = b;
 
@@ -63,24 +63,24 @@ static struct write_lock *guard_of(const int *fds, size_t n)
 		if (fds[i] >= 0 && fstat(fds[i], &sb) == 0)
 			g->dirs[g->n++] = (struct dir){ sb.st_dev, sb.st_ino, fds[i], -1 };
 	/* Every call locks in this order, so no two calls wait for each other. */
-	qsort(g->dirs, g->n, sizeof(g->dirs[0]), compare);
+	qsort(g->dirs, g->n, sizeof(g->dirs[0]), write_lock_compare);
 	for (size_t i = 0; i < g->n; i++)
-		if (!kept || compare(&g->dirs[kept - 1], &g->dirs[i]) != 0)
+		if (!kept || write_lock_compare(&g->dirs[kept - 1], &g->dirs[i]) != 0)
 			g->dirs[kept++] = g->dirs[i];
 	g->n = kept;
 	return g;
 }
 
-static bool is_taken(const struct dir *d)
+static bool write_lock_is_taken(const struct dir *d)
 {
 	list_each(g, &all, struct write_lock, link)
 		for (size_t i = 0; i < g->held; i++)
-			if (compare(&g->dirs[i], d) == 0)
+			if (write_lock_compare(&g->dirs[i], d) == 0)
 				return true;
 	return false;
 }
 
-static int wait_over(const struct builtin_call *c, uint64_t until, struct err *e)
+static int write_lock_wait_over(const struct builtin_call *c, uint64_t until, struct err *e)
 {
 	if (tool_cancelled(c))
 		return err_set(e, -ECANCELED, 0, "CANCELLED",
@@ -103,7 +103,7 @@ static int keep_out_threads(const struct builtin_call *c, struct write_lock *g, 
 	while (g->held < g->n && r == 0) {
 		struct timespec at;
 
-		if (!is_taken(&g->dirs[g->held])) {
+		if (!write_lock_is_taken(&g->dirs[g->held])) {
 			g->held++;
 			continue;
 		}
@@ -112,7 +112,7 @@ static int keep_out_threads(const struct builtin_call *c, struct write_lock *g, 
 		at.tv_sec += at.tv_nsec / 1000000000L;
 		at.tv_nsec %= 1000000000L;
 		pthread_cond_clockwait(&left, &lock, CLOCK_MONOTONIC, &at);
-		r = wait_over(c, until, e);
+		r = write_lock_wait_over(c, until, e);
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
@@ -131,7 +131,7 @@ static int keep_out_processes(const struct builtin_call *c, struct dir *d, uint6
 			break;
 		nanosleep(&(struct timespec){ .tv_nsec = pause_ms * 1000000L }, NULL);
 		pause_ms = MIN(2 * pause_ms, POLL_MS);
-		r = wait_over(c, until, e);
+		r = write_lock_wait_over(c, until, e);
 	}
 	return r;
 }

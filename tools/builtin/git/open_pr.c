@@ -59,7 +59,7 @@ void pr_fail(struct pr *p)
 	tool_fail(c, &e, SLICE_NONE);
 }
 
-static void put_patch(struct jw *w, const struct pr *p)
+static void pr_put_patch(struct jw *w, const struct pr *p)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	bool plain = utf8_valid(buf_slice(&p->patch)) && !memchr(p->patch.data, 0, p->patch.len);
@@ -83,7 +83,8 @@ static void put_branch(struct jw *w, const struct pr *p)
 }
 
 /* The artifact for the session: the branch, or the patch of a draft. */
-static struct tool_artifact leave(const struct pr *p, const char *name, const struct buf *bytes)
+static struct tool_artifact pr_artifact(const struct pr *p, const char *name,
+					const struct buf *bytes)
 {
 	if (p->draft)
 		return (struct tool_artifact){ "pull-request.patch", "text/x-diff",
@@ -111,11 +112,11 @@ void pr_done(struct pr *p)
 	jw_arr(&w, "files");
 	jw_raw(&w, NULL, buf_slice(&p->files));
 	jw_end_arr(&w);
-	put_patch(&w, p);
+	pr_put_patch(&w, p);
 	bytes = p->draft ? p->patch : p->bundle;
 	*(p->draft ? &p->patch : &p->bundle) = (struct buf){ 0 };
 	name = TAKE_PTR(p->bundle_name);
-	left = leave(p, name, &bytes);
+	left = pr_artifact(p, name, &bytes);
 	pr_free(p);
 	tool_done_with(c, buf_slice(&out), &left);
 }

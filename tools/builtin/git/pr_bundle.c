@@ -62,7 +62,7 @@ static int dir_open(const struct pr *p, char **ret)
 	return fd < 0 ? -errno : fd;
 }
 
-static int leave(struct pr *p)
+static int bundle_leave(struct pr *p)
 {
 	_cleanup_(freep) char *dir = NULL;
 	_cleanup_(closep) int at = dir_open(p, &dir), fd = -1;
@@ -99,5 +99,5 @@ int bundle_done(struct pr *p, struct slice out, int code _unused_)
 	if (p->bundle.failed)
 		return -ENOMEM;
 	p->bundle_name = xprintf("%s.bundle", name ? name + 1 : p->branch);
-	return toolbox_config(p->call->box)->session ? 0 : leave(p);
+	return toolbox_config(p->call->box)->session ? 0 : bundle_leave(p);
 }

@@ -31,7 +31,7 @@ void pr_push(const char **argv, const char *const *words)
 
 #define ARGS(...) pr_push(argv, (const char *const[]){ __VA_ARGS__, NULL })
 
-static struct slice line_of(struct slice out)
+static struct slice git_line(struct slice out)
 {
 	while (out.n && out.p[out.n - 1] == '\n')
 		out.n--;
@@ -40,7 +40,7 @@ static struct slice line_of(struct slice out)
 
 static int id_take(struct pr *p, struct slice out, char id[PR_ID_MAX])
 {
-	out = line_of(out);
+	out = git_line(out);
 	if (out.n < 40 || out.n >= PR_ID_MAX)
 		return err_set(&p->e, -EIO, 0, "GIT_FAILED", "git said what nobody understands");
 	memcpy(id, out.p, out.n);
@@ -55,7 +55,7 @@ int pr_failed(struct pr *p, const char *reason, const char *what)
 	const char *at;
 
 	command_output_text(command_run_output(p->run, RUN_STDERR), 0, &said);
-	text = line_of(buf_slice(&said));
+	text = git_line(buf_slice(&said));
 	at = text.n ? memchr(text.p, '\n', text.n) : NULL;
 	return err_set(&p->e, -EINVAL, 0, reason, "%s: %.*s", what,
 		       (int)MIN(at ? (size_t)(at - text.p) : text.n, 160u), text.n ? text.p : "");
@@ -105,7 +105,7 @@ static int top_done(struct pr *p, struct slice out, int code)
 	r = p->draft ? objects_take(p) : 0;
 	if (r < 0)
 		return r;
-	out = line_of((struct slice){ end + 1, out.n - (size_t)(end + 1 - out.p) });
+	out = git_line((struct slice){ end + 1, out.n - (size_t)(end + 1 - out.p) });
 	p->top = xstrndup(out.p, out.n);
 	r = tool_path_find(p->call, p->top, TOOL_PATH_STAT, &at, &p->e);
 	if (r == 0)
@@ -162,7 +162,7 @@ static void names_args(struct pr *p, const char **argv)
 }
 
 /* A patch shows contents of files, so the policy's rules for reading apply to it too. */
-static int name_take(struct pr *p, const char *name)
+static int pr_name_take(struct pr *p, const char *name)
 {
 	_cleanup_(freep) char *real = file_join(p->top, name);
 	struct jw w = { &p->files, p->nfiles > 0 };
@@ -180,7 +180,7 @@ static int names_done(struct pr *p, struct slice out, int code _unused_)
 		size_t n = strnlen(out.p, out.n);
 		_cleanup_(freep) char *name = xstrndup(out.p, n);
 
-		r = name_take(p, name);
+		r = pr_name_take(p, name);
 		n = MIN(n + 1, out.n);
 		out = slice_after(out, n);
 	}
@@ -236,7 +236,7 @@ static const struct pr_step steps[] = {
 
 /* --- running --------------------------------------------------------------------------------------------- */
 
-static int step_done(struct pr *p, struct slice out, int code)
+static int pr_step_done(struct pr *p, struct slice out, int code)
 {
 	const struct pr_step *s = &steps[p->step];
 
@@ -247,7 +247,7 @@ static int step_done(struct pr *p, struct slice out, int code)
 	return s->id ? id_take(p, out, (char *)p + s->id) : 0;
 }
 
-static void on_exit_of(void *ctx, const struct command_run_status *st)
+static void pr_on_exit(void *ctx, const struct command_run_status *st)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct pr *p = ctx;
@@ -257,7 +257,7 @@ static void on_exit_of(void *ctx, const struct command_run_status *st)
 	if (p->cancelled || st->timed_out)
 		r = err_set(&p->e, -ETIMEDOUT, 0, "TIMEOUT", "git was not done in time");
 	else
-		r = step_done(p, buf_slice(&out), code);
+		r = pr_step_done(p, buf_slice(&out), code);
 	p->run = command_run_free(p->run);
 	if (r < 0 && !p->e.reason[0])
 		tool_errno(&p->e, r, "cannot prepare", "the patch");
@@ -269,7 +269,7 @@ static void on_exit_of(void *ctx, const struct command_run_status *st)
 	pr_next(p);
 }
 
-static const struct command_run_events events = { NULL, on_exit_of };
+static const struct command_run_events events = { NULL, pr_on_exit };
 
 static bool is_gits(const char *variable)
 {

@@ -9,7 +9,7 @@
 
 /* --- answers --------------------------------------------------------------------------------------------- */
 
-static const char *status_of(const struct patch_item *it)
+static const char *patch_item_status(const struct patch_item *it)
 {
 	const struct patch_file *f = it->file;
 
@@ -25,8 +25,8 @@ static const char *status_of(const struct patch_item *it)
 }
 
 /* The places that a hunk without a place is most like. */
-static void put_nearest(struct jw *w, const struct patch_item *it, const struct patch_hunk *h,
-			const struct patch_plan *p)
+static void patch_put_nearest(struct jw *w, const struct patch_item *it, const struct patch_hunk *h,
+			      const struct patch_plan *p)
 {
 	_cleanup_(buf_done) struct buf wanted = { 0 };
 	const struct patch_node *n = it->file->from ? patch_plan_node(p, it->file->from) : NULL;
@@ -49,11 +49,11 @@ static void put_miss(struct jw *w, const struct patch_item *it, size_t i,
 		jw_end_arr(w);
 	}
 	if (at->miss == MISS_NOWHERE)
-		put_nearest(w, it, &it->file->hunks[i], p);
+		patch_put_nearest(w, it, &it->file->hunks[i], p);
 }
 
-static void put_hunk(struct jw *w, const struct patch_item *it, size_t i,
-		     const struct patch_plan *p)
+static void patch_put_hunk(struct jw *w, const struct patch_item *it, size_t i,
+			   const struct patch_plan *p)
 {
 	const struct patch_hunk *h = &it->file->hunks[i];
 	const struct patch_place *at = &it->places[i];
@@ -74,7 +74,7 @@ static void put_hunk(struct jw *w, const struct patch_item *it, size_t i,
 	jw_end_obj(w);
 }
 
-static void put_file(struct jw *w, const struct patch_item *it, const struct patch_plan *p)
+static void patch_put_file(struct jw *w, const struct patch_item *it, const struct patch_plan *p)
 {
 	const struct patch_file *f = it->file;
 
@@ -82,7 +82,7 @@ static void put_file(struct jw *w, const struct patch_item *it, const struct pat
 	jw_str(w, "path", f->to ? f->to : f->from);
 	if (f->from && f->to && strcmp(f->from, f->to) != 0)
 		jw_str(w, "oldPath", f->from);
-	jw_str(w, "status", status_of(it));
+	jw_str(w, "status", patch_item_status(it));
 	jw_bool(w, "fits", !it->e.reason[0]);
 	if (it->e.reason[0]) {
 		jw_str(w, "code", it->e.reason);
@@ -94,17 +94,17 @@ static void put_file(struct jw *w, const struct patch_item *it, const struct pat
 	if (!it->left_out && !f->binary) {
 		jw_arr(w, "hunks");
 		for (size_t i = 0; i < f->nhunks; i++)
-			put_hunk(w, it, i, p);
+			patch_put_hunk(w, it, i, p);
 		jw_end_arr(w);
 	}
 	jw_end_obj(w);
 }
 
-static void put_files(struct jw *w, const struct patch_plan *p)
+static void patch_put_files(struct jw *w, const struct patch_plan *p)
 {
 	jw_arr(w, "files");
 	for (size_t i = 0; i < p->set.n; i++)
-		put_file(w, &p->items[i], p);
+		patch_put_file(w, &p->items[i], p);
 	jw_end_arr(w);
 }
 
@@ -151,7 +151,7 @@ static void answer_done(struct builtin_call *c, const struct patch_plan *p, bool
 	jw_bool(&w, "applied", !dry && changes_any(p));
 	if (dry)
 		jw_bool(&w, "dryRun", true);
-	put_files(&w, p);
+	patch_put_files(&w, p);
 	put_sums(&w, p);
 	if (c->dry_run)
 		tool_arg_bytes(c, "patch", &patch);
@@ -170,7 +170,7 @@ static void answer_misfit(struct builtin_call *c, const struct patch_plan *p)
 	for (size_t i = 0; i < p->set.n && !first; i++)
 		if (p->items[i].e.reason[0])
 			first = &p->items[i].e;
-	put_files(&w, p);
+	patch_put_files(&w, p);
 	tool_fail(c, first, buf_slice(&out));
 }
 

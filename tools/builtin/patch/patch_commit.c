@@ -24,7 +24,7 @@
 
 /* --- directories ---------------------------------------------------------------------------------------- */
 
-static bool is_there(const struct patch_plan *p, const char *dir)
+static bool patch_dir_exists(const struct patch_plan *p, const char *dir)
 {
 	struct tool_path at;
 	struct err e;
@@ -44,7 +44,7 @@ static void dirs_note(struct patch_plan *p, const char *real)
 	while ((slash = strchr(slash + 1, '/'))) {
 		char *dir = xstrndup(real, (size_t)(slash - real));
 
-		if (is_there(p, dir))
+		if (patch_dir_exists(p, dir))
 			free(dir);
 		else
 			*GROW(p->made_dirs, p->nmade_dirs) = dir;
@@ -167,7 +167,7 @@ static int node_unchanged(const struct patch_node *n, struct err *e)
 }
 
 /* If the file system cannot exchange two names, the file is missing for a moment. */
-static int swap(struct patch_node *n)
+static int patch_node_swap(struct patch_node *n)
 {
 	char aside[sizeof(n->staged) + 2];
 
@@ -200,7 +200,7 @@ static int node_exchange(struct patch_node *n, struct err *e)
 	if (r < 0)
 		return r;
 	if (n->there && n->planned) {
-		r = swap(n);
+		r = patch_node_swap(n);
 		n->swapped = r == 0;
 	} else if (n->planned) {
 		r = renameat2(n->at.dir, n->staged, n->at.dir, n->at.leaf, RENAME_NOREPLACE) < 0 ?

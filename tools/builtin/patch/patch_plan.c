@@ -23,7 +23,7 @@
 
 /* --- what is there ------------------------------------------------------------------------------------- */
 
-static int read_link(struct patch_node *n, struct err *e)
+static int patch_node_read_link(struct patch_node *n, struct err *e)
 {
 	char target[PATH_MAX];
 	ssize_t len = readlinkat(n->at.dir, n->at.leaf, target, sizeof(target));
@@ -55,7 +55,7 @@ static int node_read(struct patch_node *n, struct err *e)
 	if (S_ISDIR(n->sb.st_mode))
 		return tool_errno(e, EISDIR, "cannot patch", n->path);
 	if (S_ISLNK(n->sb.st_mode))
-		return read_link(n, e);
+		return patch_node_read_link(n, e);
 	if (!S_ISREG(n->sb.st_mode))
 		return err_field(e, "patch", "NOT_A_FILE", "%.120s is no regular file", n->path);
 	return read_regular(n, e);
@@ -216,7 +216,8 @@ static bool is_made(const struct patch_plan *p, const struct patch_file *before,
 }
 
 /* It is there, or an earlier part of the patch makes it. */
-static bool is_known(const struct patch_plan *p, const struct patch_file *f, const char *path)
+static bool patch_path_is_known(const struct patch_plan *p, const struct patch_file *f,
+				const char *path)
 {
 	struct tool_path_entry at = TOOL_PATH_ENTRY_NONE;
 	struct stat sb;
@@ -239,8 +240,8 @@ static int names_resolve(struct patch_plan *p, struct patch_file *f, struct err 
 
 	if (!f->from || !f->other_from || strcmp(f->from, f->other_from) == 0)
 		return 0;
-	whole = is_known(p, f, f->from);
-	cut = is_known(p, f, f->other_from);
+	whole = patch_path_is_known(p, f, f->from);
+	cut = patch_path_is_known(p, f, f->other_from);
 	if (whole && cut)
 		return err_field(
 			e, "patch", "PATCH_AMBIGUOUS",

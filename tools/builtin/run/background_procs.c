@@ -3,7 +3,7 @@
  * and their tools.
  *
  * Everything runs on the loop: a call is answered at once or waits in the list of its process. The
- * kernel reuses pids, so find() searches from the newest entry. Only an ended process is evicted,
+ * kernel reuses pids, so background_entry_find() searches from the newest entry. Only an ended process is evicted,
  * never a running one. A kept command (`kept`) is listed nowhere and serves getProcessOutput only.
  */
 #include "tools/builtin/run/command_spec.h"
@@ -42,7 +42,7 @@ struct output_waiter {
 	struct loop_timer timer;
 };
 
-static void entry_free(struct background_procs *ps, struct proc_entry *p)
+static void background_entry_free(struct background_procs *ps, struct proc_entry *p)
 {
 	list_del(&p->link);
 	ps->count--;
@@ -58,7 +58,7 @@ static void background_procs_free(void *p)
 	struct background_procs *ps = p;
 
 	list_each(e, &ps->all, struct proc_entry, link)
-		entry_free(ps, e);
+		background_entry_free(ps, e);
 	command_run_host_free(ps->host);
 	free(ps);
 }
@@ -84,7 +84,7 @@ struct command_run_host *background_procs_host(struct toolbox *b)
 
 /* --- reports --------------------------------------------------------------------------------------- */
 
-static void answer(struct builtin_call *c, const struct proc_entry *p)
+static void background_answer(struct builtin_call *c, const struct proc_entry *p)
 {
 	command_answer(c, p->shown, p->run, p->ended ? &p->status : NULL);
 }
@@ -102,15 +102,15 @@ static struct builtin_call *waiter_free(struct output_waiter *wt)
 	return c;
 }
 
-static void wait_over(void *ctx)
+static void background_wait_over(void *ctx)
 {
 	struct output_waiter *wt = ctx;
 	struct proc_entry *p = wt->entry;
 
-	answer(waiter_free(wt), p);
+	background_answer(waiter_free(wt), p);
 }
 
-static void wait_for(struct builtin_call *c, struct proc_entry *p, uint64_t ms)
+static void background_wait_for(struct builtin_call *c, struct proc_entry *p, uint64_t ms)
 {
 	struct output_waiter *wt = new0(struct output_waiter);
 
@@ -118,36 +118,36 @@ static void wait_for(struct builtin_call *c, struct proc_entry *p, uint64_t ms)
 	wt->entry = p;
 	c->own = wt;
 	list_add_tail(&p->waiting, &wt->link);
-	loop_timer_set(toolbox_loop(c->box), &wt->timer, ms, wait_over, wt);
+	loop_timer_set(toolbox_loop(c->box), &wt->timer, ms, background_wait_over, wt);
 }
 
 /* The process goes on; the waiting call is answered with its state. */
 static void wait_cancel(struct builtin_call *c, bool timed_out _unused_)
 {
 	if (c->own)
-		wait_over(c->own);
+		background_wait_over(c->own);
 }
 
-static void on_end(void *ctx, const struct command_run_status *st)
+static void background_on_end(void *ctx, const struct command_run_status *st)
 {
 	struct proc_entry *p = ctx;
 
 	p->ended = true;
 	p->status = *st;
 	list_each(wt, &p->waiting, struct output_waiter, link)
-		answer(waiter_free(wt), p);
+		background_answer(waiter_free(wt), p);
 }
 
 /* --- starting ------------------------------------------------------------------------------------------- */
 
 /* Forgets the oldest that has ended, if there are too many. */
-static int make_room(struct background_procs *ps, struct err *e)
+static int background_make_room(struct background_procs *ps, struct err *e)
 {
 	if (ps->count < RUN_BACKGROUND_MAX)
 		return 0;
 	list_each(p, &ps->all, struct proc_entry, link)
 		if (p->ended) {
-			entry_free(ps, p);
+			background_entry_free(ps, p);
 			return 0;
 		}
 	return err_set(e, -EAGAIN, 0, "TOO_MANY_PROCESSES",
@@ -163,7 +163,7 @@ static void kept_forget(struct background_procs *ps)
 		n += p->kept;
 	list_each(p, &ps->all, struct proc_entry, link)
 		if (p->kept && n >= RUN_ENDED_MAX) {
-			entry_free(ps, p);
+			background_entry_free(ps, p);
 			n--;
 		}
 }
@@ -175,7 +175,7 @@ bool background_procs_keep(struct toolbox *b, struct command_run *r, const char 
 	struct proc_entry *p;
 
 	kept_forget(ps);
-	if (make_room(ps, NULL) < 0)
+	if (background_make_room(ps, NULL) < 0)
 		return false;
 	p = new0(struct proc_entry);
 	list_init(&p->waiting);
@@ -189,7 +189,7 @@ bool background_procs_keep(struct toolbox *b, struct command_run *r, const char 
 	return true;
 }
 
-static const struct command_run_events events = { NULL, on_end };
+static const struct command_run_events events = { NULL, background_on_end };
 
 void background_procs_start(struct builtin_call *c, struct command_spec *cmd, struct slice input)
 {
@@ -197,7 +197,7 @@ void background_procs_start(struct builtin_call *c, struct command_spec *cmd, st
 	struct proc_entry *p;
 	bool stay = cmd->input;
 	struct err e = { 0 };
-	int r = make_room(ps, &e);
+	int r = background_make_room(ps, &e);
 
 	p = new0(struct proc_entry);
 	list_init(&p->link);
@@ -218,13 +218,13 @@ void background_procs_start(struct builtin_call *c, struct command_spec *cmd, st
 		command_run_write(p->run, input);
 	if (!stay)
 		command_run_close_input(p->run);
-	answer(c, p);
+	background_answer(c, p);
 }
 
 /* --- the tools ------------------------------------------------------------------------------------------ */
 
 /* The newest one of that number: a string as we gave it, or a plain number. */
-static struct proc_entry *find(struct builtin_call *c, struct err *e)
+static struct proc_entry *background_entry_find(struct builtin_call *c, struct err *e)
 {
 	struct jval v = tool_arg(c, "pid");
 	_cleanup_(freep) char *text = NULL;
@@ -251,14 +251,14 @@ static struct proc_entry *find(struct builtin_call *c, struct err *e)
 static void get_start(struct builtin_call *c)
 {
 	struct err e = { 0 };
-	struct proc_entry *p = find(c, &e);
+	struct proc_entry *p = background_entry_find(c, &e);
 
 	if (!p)
 		tool_fail(c, &e, SLICE_NONE);
 	else if (tool_arg_bool(c, "wait", false) && !p->ended)
-		wait_for(c, p, (uint64_t)tool_arg_int(c, "timeoutMs", RUN_WAIT_MS) + 1);
+		background_wait_for(c, p, (uint64_t)tool_arg_int(c, "timeoutMs", RUN_WAIT_MS) + 1);
 	else
-		answer(c, p);
+		background_answer(c, p);
 }
 
 static const struct {
@@ -282,7 +282,7 @@ static int signal_number(const struct builtin_call *c)
 static void kill_start(struct builtin_call *c)
 {
 	struct err e = { 0 };
-	struct proc_entry *p = find(c, &e);
+	struct proc_entry *p = background_entry_find(c, &e);
 	int signo = signal_number(c);
 
 	if (!p) {
@@ -290,7 +290,7 @@ static void kill_start(struct builtin_call *c)
 		return;
 	}
 	if (p->ended || c->dry_run) {
-		answer(c, p);
+		background_answer(c, p);
 		return;
 	}
 	if (signo == SIGKILL)
@@ -300,16 +300,16 @@ static void kill_start(struct builtin_call *c)
 	else
 		command_run_signal(p->run, signo);
 	if (signo == SIGKILL || signo == SIGTERM)
-		wait_for(c, p, RUN_WAIT_MS);
+		background_wait_for(c, p, RUN_WAIT_MS);
 	else
-		answer(c, p);
+		background_answer(c, p);
 }
 
 static void write_start(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf data = { 0 };
 	struct err e = { 0 };
-	struct proc_entry *p = find(c, &e);
+	struct proc_entry *p = background_entry_find(c, &e);
 	int r = p ? 0 : -ESRCH;
 
 	tool_arg_bytes(c, "data", &data);
@@ -324,7 +324,7 @@ static void write_start(struct builtin_call *c)
 	if (r < 0)
 		tool_fail(c, &e, SLICE_NONE);
 	else
-		answer(c, p);
+		background_answer(c, p);
 }
 
 static void list_start(struct builtin_call *c)

@@ -48,7 +48,7 @@ static void job_done(struct command_job *j, struct slice members, struct slice t
 	tool_answer(c, &(struct tool_result){ .members = members, .text = text });
 }
 
-static void on_output(void *ctx, enum command_run_stream s, struct slice bytes)
+static void command_job_on_output(void *ctx, enum command_run_stream s, struct slice bytes)
 {
 	struct command_job *j = ctx;
 
@@ -56,7 +56,7 @@ static void on_output(void *ctx, enum command_run_stream s, struct slice bytes)
 		command_progress_add(&j->progress, s, bytes);
 }
 
-static void finish(struct command_job *j, const struct command_run_status *st)
+static void command_job_finish(struct command_job *j, const struct command_run_status *st)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, text = { .max = RUN_KEEP_MAX };
 	struct command_text how = { .capture = j->capture, .room = tool_room(j->call) };
@@ -77,7 +77,7 @@ static void finish(struct command_job *j, const struct command_run_status *st)
 	job_done(j, buf_slice(&out), buf_slice(&text));
 }
 
-static void on_end(void *ctx, const struct command_run_status *st)
+static void command_job_on_end(void *ctx, const struct command_run_status *st)
 {
 	struct command_job *j = ctx;
 	struct command_run_status told = *st;
@@ -95,11 +95,11 @@ static void on_end(void *ctx, const struct command_run_status *st)
 	} else if (j->refuse && j->refuse(j, st, &e)) {
 		command_job_fail(j, &e);
 	} else {
-		finish(j, &told);
+		command_job_finish(j, &told);
 	}
 }
 
-static const struct command_run_events events = { on_output, on_end };
+static const struct command_run_events events = { command_job_on_output, command_job_on_end };
 
 static void unrun(struct command_job *j, int code, const char *why)
 {
@@ -161,7 +161,8 @@ void command_job_cancel(struct builtin_call *c, bool timed_out)
 /* --- runCommand ----------------------------------------------------------------------------------------- */
 
 /* command is shell text, with args a program; argv is both. */
-static int take_command(const struct builtin_call *c, struct command_spec *ret, struct err *e)
+static int command_job_take_command(const struct builtin_call *c, struct command_spec *ret,
+				    struct err *e)
 {
 	char *text = tool_arg_str(c, "command");
 	char **args = tool_arg_strv(c, "args"), **argv = tool_arg_strv(c, "argv");
@@ -188,14 +189,14 @@ static int take_command(const struct builtin_call *c, struct command_spec *ret, 
 	return 0;
 }
 
-static void start(struct builtin_call *c)
+static void command_job_start(struct builtin_call *c)
 {
 	_cleanup_(freep) char *mode = tool_arg_str(c, "stdin");
 	bool background = tool_arg_bool(c, "background", false);
 	bool pipe = mode && strcmp(mode, "pipe") == 0;
 	struct command_job *j = command_job_new(c);
 	struct err e = { 0 };
-	int r = take_command(c, &j->cmd, &e);
+	int r = command_job_take_command(c, &j->cmd, &e);
 
 	if (r == 0)
 		r = command_common(c, background ? 0 : RUN_TIME_MS, RUN_KEEP_BYTES, &j->cmd, &e);
@@ -250,7 +251,7 @@ const struct builtin_tool command_tools[] = {
 		"Runs a command and returns its output and how it ended. What it leaves running is ended "
 		"with it; servers and other long runs belong in the background, which lasts as long as the session.",
 		CATEGORY_EXECUTE, HINT_DESTRUCTIVE | HINT_OPEN_WORLD, in, command_out,
-		.start = start, .cancel = command_job_cancel),
+		.start = command_job_start, .cancel = command_job_cancel),
 	BUILTIN_TOOL(
 		"runCode", "Run code",
 		"Runs a program in Python, JavaScript or TypeScript and returns its output and how it ended.",

@@ -36,7 +36,7 @@ struct keeping {
 	struct command_keeper_word exit;
 };
 
-static void say(const struct command_keeper_word *word, const int *fds)
+static void keeper_send(const struct command_keeper_word *word, const int *fds)
 {
 	union {
 		char space[CMSG_SPACE(KEEPER_FDS * sizeof(int))];
@@ -59,7 +59,7 @@ static void say(const struct command_keeper_word *word, const int *fds)
 }
 
 /* Nothing of ours may stay open in the keeper: a pipe that we hold would keep its reader waiting after we have died. */
-static void tidy(int sock)
+static void keeper_tidy(int sock)
 {
 	int null;
 
@@ -83,7 +83,7 @@ static int block_signals(void)
 	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static pid_t start(const struct proc_spec *spec)
+static pid_t keeper_start(const struct proc_spec *spec)
 {
 	struct command_keeper_word word = { .kind = KEEPER_STARTED };
 	struct spawned s;
@@ -95,27 +95,27 @@ static pid_t start(const struct proc_spec *spec)
 		word.code = r;
 		memcpy(word.reason, e.reason, sizeof(word.reason));
 		memcpy(word.msg, e.msg, sizeof(word.msg));
-		say(&word, NULL);
+		keeper_send(&word, NULL);
 		return 0;
 	}
 	fds[0] = s.in;
 	fds[1] = s.out;
 	fds[2] = s.errout;
 	word.pid = s.pid;
-	say(&word, fds);
+	keeper_send(&word, fds);
 	for (int i = 0; i < KEEPER_FDS; i++)
 		close(fds[i]);
 	closep(&s.pidfd);
 	return s.pid;
 }
 
-static uint64_t micros(struct timeval tv)
+static uint64_t keeper_micros(struct timeval tv)
 {
 	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
 }
 
 /* False when no child is left. */
-static bool reap(struct keeping *k)
+static bool keeper_reap(struct keeping *k)
 {
 	struct rusage used;
 	int status;
@@ -127,8 +127,8 @@ static bool reap(struct keeping *k)
 		k->exit = (struct command_keeper_word){ .kind = KEEPER_EXITED,
 							.code = status,
 							.pid = pid,
-							.cpu_us = micros(used.ru_utime) +
-								  micros(used.ru_stime) };
+							.cpu_us = keeper_micros(used.ru_utime) +
+								  keeper_micros(used.ru_stime) };
 		k->leader = 0;
 		k->ending = true;
 	}
@@ -143,7 +143,7 @@ static void kill_round(struct keeping *k)
 	k->rounds++;
 	if (k->exit.kind == KEEPER_EXITED && !k->leader) {
 		k->exit.left = found > 0 ? (unsigned)found : 0;
-		say(&k->exit, NULL);
+		keeper_send(&k->exit, NULL);
 		k->exit.kind = KEEPER_STARTED;
 	}
 }
@@ -167,15 +167,15 @@ _noreturn_ static void keeper_main(const struct proc_spec *spec, const char *rem
 	struct signalfd_siginfo si;
 	int left;
 
-	tidy(sock);
+	keeper_tidy(sock);
 	setsid();
 	prctl(PR_SET_NAME, "acpd-keeper");
-	/* Both before start(): every orphan must come here, and no SIGCHLD may be lost. */
+	/* Both before keeper_start(): every orphan must come here, and no SIGCHLD may be lost. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	k.signals = block_signals();
-	k.leader = start(spec);
+	k.leader = keeper_start(spec);
 	k.ending = !k.leader;
-	while (reap(&k) && k.rounds < SWEEP_ROUNDS) {
+	while (keeper_reap(&k) && k.rounds < SWEEP_ROUNDS) {
 		struct pollfd p[] = { { k.signals, POLLIN, 0 }, { KEEPER_SOCK, POLLIN, 0 } };
 
 		if (k.ending)
@@ -191,7 +191,7 @@ _noreturn_ static void keeper_main(const struct proc_spec *spec, const char *rem
 	if (remove && recv(KEEPER_SOCK, &left, sizeof(left), MSG_DONTWAIT) == 0)
 		unlink(remove); /* no other process is left to do it */
 	if (k.exit.kind == KEEPER_EXITED)
-		say(&k.exit, NULL);
+		keeper_send(&k.exit, NULL);
 	_exit(0);
 }
 

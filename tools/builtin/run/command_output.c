@@ -24,7 +24,7 @@ void command_output_done(struct command_output *o)
 }
 
 /* The ring as one run of bytes in a larger place; while it grows it has never wrapped. */
-static void grow(struct command_output *o, size_t want)
+static void command_output_grow(struct command_output *o, size_t want)
 {
 	size_t cap = MAX(o->cap * 2, CHILD_READ_BYTES);
 	char *data;
@@ -41,7 +41,7 @@ static void grow(struct command_output *o, size_t want)
 	o->cap = cap;
 }
 
-static void put(struct command_output *o, struct slice s)
+static void command_output_put(struct command_output *o, struct slice s)
 {
 	size_t to = (o->at + o->len) % o->cap, first = MIN(s.n, o->cap - to);
 
@@ -75,14 +75,14 @@ void command_output_add(struct command_output *o, struct slice bytes)
 		add_head(o, bytes);
 	o->total += bytes.n;
 	if (o->len + bytes.n > o->cap && o->cap < o->keep && o->at == 0)
-		grow(o, o->len + bytes.n);
+		command_output_grow(o, o->len + bytes.n);
 	if (!o->cap)
 		return;
 	if (bytes.n > o->cap) {
 		bytes.p += bytes.n - o->cap;
 		bytes.n = o->cap;
 	}
-	put(o, bytes);
+	command_output_put(o, bytes);
 }
 
 uint64_t command_output_dropped(const struct command_output *o)
@@ -115,7 +115,7 @@ static size_t cut_rest(const struct command_output *o, struct slice text)
 }
 
 /* The ring from its oldest byte on. */
-static int flatten(const struct command_output *o, struct buf *ret)
+static int command_output_flatten(const struct command_output *o, struct buf *ret)
 {
 	size_t first = MIN(o->len, o->cap - o->at);
 
@@ -132,7 +132,7 @@ void command_output_text(const struct command_output *o, size_t lines, struct bu
 	struct slice text;
 	size_t from;
 
-	if (!o->len || flatten(o, &flat) < 0)
+	if (!o->len || command_output_flatten(o, &flat) < 0)
 		return;
 	text = buf_slice(&flat);
 	from = cut_rest(o, text);
@@ -152,7 +152,7 @@ uint64_t command_output_piece(const struct command_output *o, uint64_t from, siz
 		s = (struct slice){ o->head + from, MIN(n, o->head_len - (size_t)from) };
 	} else {
 		from = MIN(MAX(from, kept), o->total);
-		if (!o->len || flatten(o, &flat) < 0)
+		if (!o->len || command_output_flatten(o, &flat) < 0)
 			return from;
 		s = (struct slice){ flat.data + (from - kept), MIN(n, (size_t)(o->total - from)) };
 	}

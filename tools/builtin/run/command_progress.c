@@ -12,7 +12,7 @@ void command_progress_init(struct command_progress *p, struct loop *loop, struct
 		command_output_init(&p->waiting[s], RUN_PROGRESS_BYTES);
 }
 
-static void notify(struct command_progress *p, struct command_output *o, bool all)
+static void command_progress_notify(struct command_progress *p, struct command_output *o, bool all)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct slice rest;
@@ -38,7 +38,7 @@ static void notify_both(void *ctx)
 
 	p->last = clock_mono_ms();
 	for (int s = 0; s < RUN_STREAMS; s++)
-		notify(p, &p->waiting[s], false);
+		command_progress_notify(p, &p->waiting[s], false);
 }
 
 void command_progress_add(struct command_progress *p, enum command_run_stream s, struct slice bytes)
@@ -58,7 +58,7 @@ void command_progress_end(struct command_progress *p)
 {
 	loop_timer_cancel(&p->timer);
 	for (int s = 0; s < RUN_STREAMS; s++) {
-		notify(p, &p->waiting[s], true);
+		command_progress_notify(p, &p->waiting[s], true);
 		command_output_done(&p->waiting[s]);
 	}
 }

@@ -56,7 +56,7 @@ struct command_run_host *command_run_host_new(struct loop *loop)
 	return h;
 }
 
-static void io_close(struct command_run *r, struct loop_io *io)
+static void command_run_close_io(struct command_run *r, struct loop_io *io)
 {
 	if (io->fd < 0)
 		return;
@@ -67,7 +67,7 @@ static void io_close(struct command_run *r, struct loop_io *io)
 
 /* --- how it ends ------------------------------------------------------------------------------------- */
 
-static void report(void *ctx)
+static void command_run_report(void *ctx)
 {
 	struct command_run *r = ctx;
 
@@ -81,20 +81,20 @@ static void check_done(struct command_run *r)
 		return;
 	r->done = true;
 	loop_timer_cancel(&r->kill_timer);
-	loop_defer(r->host->loop, &r->exit_task, report, r);
+	loop_defer(r->host->loop, &r->exit_task, command_run_report, r);
 }
 
 /* Something that could not be killed still holds a pipe: the output ends with what has been read. */
-static void drain_over(void *ctx)
+static void command_run_drain_over(void *ctx)
 {
 	struct command_run *r = ctx;
 
 	for (int s = 0; s < RUN_STREAMS; s++)
-		io_close(r, &r->stream[s]);
+		command_run_close_io(r, &r->stream[s]);
 	check_done(r);
 }
 
-static void ended(struct command_run *r, int status)
+static void command_run_ended(struct command_run *r, int status)
 {
 	r->told = true;
 	r->state = RUN_ENDED;
@@ -103,20 +103,20 @@ static void ended(struct command_run *r, int status)
 	r->status.ms = clock_mono_ms() - r->started;
 	loop_timer_cancel(&r->timer);
 	loop_timer_cancel(&r->kill_timer);
-	io_close(r, &r->in);
+	command_run_close_io(r, &r->in);
 }
 
 /* Nothing is left below the keeper. If it never reported how the command ended it was killed itself, and the command
  * died with it (PDEATHSIG): others of its process group may live on. */
 static void keeper_gone(struct command_run *r)
 {
-	io_close(r, &r->words);
+	command_run_close_io(r, &r->words);
 	if (!r->told) {
 		kill(-r->pid, SIGKILL);
-		ended(r, SIGKILL);
+		command_run_ended(r, SIGKILL);
 	}
 	RETRY(waitpid(r->keeper, NULL, 0));
-	loop_timer_set(r->host->loop, &r->kill_timer, STOP_DRAIN_MS, drain_over, r);
+	loop_timer_set(r->host->loop, &r->kill_timer, STOP_DRAIN_MS, command_run_drain_over, r);
 	check_done(r);
 }
 
@@ -134,7 +134,7 @@ static void on_word(void *ctx, uint32_t events _unused_)
 	}
 	r->status.left = word.left;
 	r->status.cpu_us = word.cpu_us;
-	ended(r, word.code);
+	command_run_ended(r, word.code);
 }
 
 void command_run_kill(struct command_run *r)
@@ -179,7 +179,7 @@ static void time_over(void *ctx)
 
 /* --- its streams ------------------------------------------------------------------------------------- */
 
-static void take(struct command_run *r, enum command_run_stream s)
+static void command_run_read(struct command_run *r, enum command_run_stream s)
 {
 	static char chunk[CHILD_READ_BYTES];
 	ssize_t n = read(r->stream[s].fd, chunk, sizeof(chunk));
@@ -188,7 +188,7 @@ static void take(struct command_run *r, enum command_run_stream s)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		io_close(r, &r->stream[s]);
+		command_run_close_io(r, &r->stream[s]);
 		check_done(r);
 		return;
 	}
@@ -197,14 +197,14 @@ static void take(struct command_run *r, enum command_run_stream s)
 		r->ev->on_output(r->ctx, s, bytes);
 }
 
-static void on_stdout(void *ctx, uint32_t events _unused_)
+static void command_run_on_stdout(void *ctx, uint32_t events _unused_)
 {
-	take(ctx, RUN_STDOUT);
+	command_run_read(ctx, RUN_STDOUT);
 }
 
-static void on_stderr(void *ctx, uint32_t events _unused_)
+static void command_run_on_stderr(void *ctx, uint32_t events _unused_)
 {
-	take(ctx, RUN_STDERR);
+	command_run_read(ctx, RUN_STDERR);
 }
 
 static void flush_input(struct command_run *r)
@@ -216,19 +216,19 @@ static void flush_input(struct command_run *r)
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n < 0) { /* it reads no more; its end will show why */
-			io_close(r, &r->in);
+			command_run_close_io(r, &r->in);
 			return;
 		}
 		buf_consume(&r->in_buf, (size_t)n);
 	}
 	buf_trim(&r->in_buf, CHILD_READ_BYTES);
 	if (!buf_len(&r->in_buf) && r->input_over)
-		io_close(r, &r->in);
+		command_run_close_io(r, &r->in);
 	else
 		loop_io_set(r->host->loop, &r->in, buf_len(&r->in_buf) ? EPOLLOUT : 0);
 }
 
-static void on_input(void *ctx, uint32_t events _unused_)
+static void command_run_on_input(void *ctx, uint32_t events _unused_)
 {
 	flush_input(ctx);
 }
@@ -294,10 +294,11 @@ char *command_run_which(const char *program, char *const *env, const char *cwd, 
 	return found;
 }
 
-static void watch(struct command_run *r, struct loop_io *io, int fd, void (*fn)(void *, uint32_t))
+static void command_run_watch(struct command_run *r, struct loop_io *io, int fd,
+			      void (*fn)(void *, uint32_t))
 {
 	*io = (struct loop_io){ .fd = fd, .fn = fn, .ctx = r };
-	if (fn != on_input)
+	if (fn != command_run_on_input)
 		loop_io_set(r->host->loop, io, EPOLLIN);
 }
 
@@ -319,10 +320,10 @@ struct command_run *command_run_start(struct command_run_host *h,
 	};
 	r->started = started;
 	r->in_buf.max = CHILD_IN_MAX;
-	watch(r, &r->words, k.sock, on_word);
-	watch(r, &r->in, k.command.in, on_input);
-	watch(r, &r->stream[RUN_STDOUT], k.command.out, on_stdout);
-	watch(r, &r->stream[RUN_STDERR], k.command.errout, on_stderr);
+	command_run_watch(r, &r->words, k.sock, on_word);
+	command_run_watch(r, &r->in, k.command.in, command_run_on_input);
+	command_run_watch(r, &r->stream[RUN_STDOUT], k.command.out, command_run_on_stdout);
+	command_run_watch(r, &r->stream[RUN_STDERR], k.command.errout, command_run_on_stderr);
 	for (int s = 0; s < RUN_STREAMS; s++)
 		command_output_init(&r->output[s], spec->keep);
 	if (!spec->input)
@@ -341,10 +342,10 @@ struct command_run *command_run_free(struct command_run *r)
 	loop_timer_cancel(&r->timer);
 	loop_timer_cancel(&r->kill_timer);
 	loop_task_cancel(&r->exit_task);
-	io_close(r, &r->in);
-	io_close(r, &r->words);
+	command_run_close_io(r, &r->in);
+	command_run_close_io(r, &r->words);
 	for (int s = 0; s < RUN_STREAMS; s++) {
-		io_close(r, &r->stream[s]);
+		command_run_close_io(r, &r->stream[s]);
 		command_output_done(&r->output[s]);
 	}
 	buf_done(&r->in_buf);

@@ -23,8 +23,8 @@
 /* --- what is to be run --------------------------------------------------------------------------------- */
 
 /* Either of two spellings; both at once is an error. */
-static int either(const struct builtin_call *c, const char *a, const char *b, const char **ret,
-		  struct err *e)
+static int command_either_arg(const struct builtin_call *c, const char *a, const char *b,
+			      const char **ret, struct err *e)
 {
 	bool has_a = jobj_get(c->args, a).type > J_NULL, has_b = jobj_get(c->args, b).type > J_NULL;
 
@@ -39,7 +39,7 @@ static int take_cwd(const struct builtin_call *c, struct command_spec *ret, stru
 	_cleanup_(tool_path_done) struct tool_path p = TOOL_PATH_NONE;
 	_cleanup_(freep) char *path = NULL;
 	const char *name;
-	int r = either(c, "workingDirectory", "cwd", &name, e);
+	int r = command_either_arg(c, "workingDirectory", "cwd", &name, e);
 
 	if (r < 0)
 		return r;
@@ -56,7 +56,7 @@ static int take_cwd(const struct builtin_call *c, struct command_spec *ret, stru
 static int take_envs(const struct builtin_call *c, struct command_spec *ret, struct err *e)
 {
 	const char *name;
-	int r = either(c, "envs", "env", &name, e);
+	int r = command_either_arg(c, "envs", "env", &name, e);
 
 	if (r < 0)
 		return r;
@@ -65,12 +65,12 @@ static int take_envs(const struct builtin_call *c, struct command_spec *ret, str
 }
 
 /* 0 means no limit, and so does none at all where default_ms is 0; what the policy says is the most there is. */
-static int take_timeout(const struct builtin_call *c, uint64_t default_ms, struct command_spec *ret,
-			struct err *e)
+static int command_take_timeout(const struct builtin_call *c, uint64_t default_ms,
+				struct command_spec *ret, struct err *e)
 {
 	int64_t most = policy_tool_limits(toolbox_policy(c->box), c->tool->name).timeout_ms, ms;
 	const char *name;
-	int r = either(c, "timeoutMs", "timeoutSeconds", &name, e);
+	int r = command_either_arg(c, "timeoutMs", "timeoutSeconds", &name, e);
 
 	if (r < 0)
 		return r;
@@ -93,7 +93,7 @@ int command_common(const struct builtin_call *c, uint64_t timeout_ms, size_t kee
 	if (r == 0)
 		r = take_envs(c, ret, e);
 	if (r == 0)
-		r = take_timeout(c, timeout_ms, ret, e);
+		r = command_take_timeout(c, timeout_ms, ret, e);
 	ret->keep = (size_t)tool_arg_int(c, "maxOutputBytes", (int64_t)keep);
 	return r;
 }
@@ -231,7 +231,7 @@ char **command_environment(const struct toolbox *b, const struct command_spec *c
 }
 
 /* The kernel refuses longer ones, and reports only that the list is too long. */
-static int check_words(char *const *words, const char *field, struct err *e)
+static int command_check_words(char *const *words, const char *field, struct err *e)
 {
 	for (; *words; words++)
 		if (strlen(*words) > ARG_BYTES_MAX)
@@ -278,9 +278,9 @@ int command_start(struct builtin_call *c, const struct command_spec *cmd,
 		argv[0] = program;
 	}
 	spec.argv = argv;
-	r = check_words(argv, cmd->shell ? "command" : "argv", e);
+	r = command_check_words(argv, cmd->shell ? "command" : "argv", e);
 	if (r == 0)
-		r = check_words(env, "envs", e);
+		r = command_check_words(env, "envs", e);
 	if (r < 0)
 		return r;
 	*ret = command_run_start(background_procs_host(c->box), &spec, ev, ctx, e);
@@ -289,7 +289,8 @@ int command_start(struct builtin_call *c, const struct command_spec *cmd,
 
 /* --- how it is reported -------------------------------------------------------------------------------------- */
 
-static void put_text(struct jw *w, const char *key, const struct command_output *o, size_t lines)
+static void command_put_text(struct jw *w, const char *key, const struct command_output *o,
+			     size_t lines)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
@@ -341,7 +342,7 @@ void command_put(struct jw *w, const char *shown, const struct command_run *r,
 		const struct command_output *o = command_run_output(r, s);
 
 		if (capture)
-			put_text(w, names[s][0], o, lines);
+			command_put_text(w, names[s][0], o, lines);
 		else
 			jw_str(w, names[s][0], "");
 		jw_bool(w, names[s][1], command_output_dropped(o) > 0);

@@ -59,7 +59,7 @@ void model_text_clean(struct buf *out, struct slice text)
 	}
 }
 
-static void end_line(struct buf *out)
+static void command_text_end_line(struct buf *out)
 {
 	if (out->len && out->data[out->len - 1] != '\n')
 		buf_putc(out, '\n');
@@ -106,7 +106,7 @@ static size_t tail_of(struct slice s, size_t bytes, size_t lines)
 	return best;
 }
 
-static size_t count_lines(struct slice s, size_t most)
+static size_t command_text_count_lines(struct slice s, size_t most)
 {
 	size_t n = 0;
 
@@ -115,20 +115,20 @@ static size_t count_lines(struct slice s, size_t most)
 	return n;
 }
 
-static bool fits(const struct command_output *o, size_t bytes, size_t lines)
+static bool command_text_fits(const struct command_output *o, size_t bytes, size_t lines)
 {
 	_cleanup_(buf_done) struct buf text = { .max = RUN_KEEP_MAX + 8 };
 
 	if (o->total > bytes)
 		return false;
 	command_output_text(o, 0, &text);
-	return count_lines(buf_slice(&text), lines) <= lines;
+	return command_text_count_lines(buf_slice(&text), lines) <= lines;
 }
 
 static void put_marker(struct buf *out, const struct command_output *o, uint64_t from, uint64_t to,
 		       const char *name, const char *pid)
 {
-	end_line(out);
+	command_text_end_line(out);
 	buf_printf(out, "[%" PRIu64 " bytes of %s left out", to - from, name);
 	if (o && pid)
 		buf_printf(out,
@@ -157,16 +157,17 @@ static void put_ends(struct buf *out, const struct command_output *o, const char
 	if (tail_at > head.n)
 		put_marker(out, o, head.n, tail_at, name, pid);
 	model_text_clean(out, tail);
-	end_line(out);
+	command_text_end_line(out);
 }
 
-static void put_stream(struct buf *out, const struct command_output *o, const char *name,
-		       const struct command_text *how, size_t bytes, size_t lines)
+static void command_text_put_stream(struct buf *out, const struct command_output *o,
+				    const char *name, const struct command_text *how, size_t bytes,
+				    size_t lines)
 {
 	_cleanup_(buf_done) struct buf text = { .max = RUN_KEEP_MAX + 8 };
 	struct slice s;
 
-	if (!how->lines && !fits(o, bytes, lines)) {
+	if (!how->lines && !command_text_fits(o, bytes, lines)) {
 		put_ends(out, o, name, how->pid, bytes, lines);
 		return;
 	}
@@ -179,15 +180,16 @@ static void put_stream(struct buf *out, const struct command_output *o, const ch
 		s = slice_after(s, at);
 	}
 	model_text_clean(out, s);
-	end_line(out);
+	command_text_end_line(out);
 }
 
 /* --- the whole of it -------------------------------------------------------------------------------------------- */
 
 bool command_text_cut(const struct command_run *r, size_t room)
 {
-	return !fits(command_run_output(r, RUN_STDOUT), room / 2, TOOL_SHOW_LINES / 2) ||
-	       !fits(command_run_output(r, RUN_STDERR), room / 2, TOOL_SHOW_LINES / 2);
+	return !command_text_fits(command_run_output(r, RUN_STDOUT), room / 2,
+				  TOOL_SHOW_LINES / 2) ||
+	       !command_text_fits(command_run_output(r, RUN_STDERR), room / 2, TOOL_SHOW_LINES / 2);
 }
 
 /* What the other does not need is this one's. */
@@ -208,12 +210,12 @@ static void put_streams(struct buf *out, const struct command_run *r,
 		}
 		if (s == RUN_STDERR)
 			buf_puts(out, "[stderr]\n");
-		put_stream(out, o, names[s], how, bytes, lines);
+		command_text_put_stream(out, o, names[s], how, bytes, lines);
 	}
 }
 
-static void put_end(struct buf *out, const struct command_run *r,
-		    const struct command_run_status *st, const char *pid)
+static void command_text_put_end(struct buf *out, const struct command_run *r,
+				 const struct command_run_status *st, const char *pid)
 {
 	if (!st) {
 		buf_printf(out, "running, pid: \"%s\"; getProcessOutput reads on", pid ? pid : "");
@@ -239,7 +241,7 @@ void command_text(struct buf *out, const struct command_run *r, const struct com
 	if (how->capture)
 		put_streams(out, r, how);
 	buf_puts(out, out->len ? "[" : how->capture ? "[no output; " : "[");
-	put_end(out, r, st, how->pid);
+	command_text_put_end(out, r, st, how->pid);
 	buf_puts(out, "]\n");
 }
 
@@ -249,7 +251,7 @@ void command_text_piece(struct buf *out, const struct command_output *o, struct 
 	uint64_t end = at + piece.n;
 
 	model_text_clean(out, piece);
-	end_line(out);
+	command_text_end_line(out);
 	buf_printf(out, "[bytes %" PRIu64 "-%" PRIu64 " of %" PRIu64, at, end, o->total);
 	if (end < o->total)
 		buf_printf(out, "; read on with offset: %" PRIu64, end);

@@ -122,7 +122,7 @@ static const char *path_from_root(const struct file_walk *w, const char *whole)
 	return strlen(whole) > w->top ? whole + w->top : "";
 }
 
-static bool left_out(const struct file_walk *w, const struct tree_entry *e)
+static bool file_walk_leaves_out(const struct file_walk *w, const struct tree_entry *e)
 {
 	bool is_dir = S_ISDIR(e->sb.st_mode);
 
@@ -147,7 +147,7 @@ static const char *cursor_behind(const char *cursor, const char *path)
 	return cursor[n] == '/' ? cursor + n + 1 : NULL;
 }
 
-static int want_name(void *ctx, const char *name)
+static int file_walk_wants_name(void *ctx, const char *name)
 {
 	const struct file_walk *w = ctx;
 
@@ -163,21 +163,21 @@ static int check_depth(const struct file_walk *w, const struct tree_entry *e)
 	return w->o->denied ? -ELOOP : 1;
 }
 
-static int visit(void *ctx, const struct tree_entry *e)
+static int file_walk_visit(void *ctx, const struct tree_entry *e)
 {
 	const struct file_walk *w = ctx;
 	int r = 0;
 
 	if (tool_cancelled(w->call))
 		return -ECANCELED;
-	if (left_out(w, e))
+	if (file_walk_leaves_out(w, e))
 		return 1;
 	if (!cursor_behind(w->o->after, e->path))
 		r = w->fn(w->ctx, e);
 	return r == 0 ? check_depth(w, e) : r;
 }
 
-static int enter(void *ctx, const struct tree_entry *e, int fd)
+static int file_walk_enter(void *ctx, const struct tree_entry *e, int fd)
 {
 	struct file_walk *w = ctx;
 	const char *rest = cursor_behind(w->o->after, e->path);
@@ -191,7 +191,7 @@ static int enter(void *ctx, const struct tree_entry *e, int fd)
 	return 0;
 }
 
-static void leave(void *ctx)
+static void file_walk_leave(void *ctx)
 {
 	struct file_walk *w = ctx;
 
@@ -200,8 +200,8 @@ static void leave(void *ctx)
 }
 
 /* What cannot be read is not there. */
-static int trouble(void *ctx, const struct tree_entry *e _unused_, enum walk_trouble what,
-		   int error)
+static int file_walk_on_trouble(void *ctx, const struct tree_entry *e _unused_,
+				enum walk_trouble what, int error)
 {
 	const struct file_walk *w = ctx;
 
@@ -219,7 +219,9 @@ static void ignore_freep(struct ignore **ig)
 int file_walk_below(struct builtin_call *c, const struct tool_path *start,
 		    const struct file_walk_options *o, file_walk_fn fn, void *ctx, struct err *e)
 {
-	static const struct walk_calls calls = { want_name, visit, enter, leave, trouble };
+	static const struct walk_calls calls = { file_walk_wants_name, file_walk_visit,
+						 file_walk_enter, file_walk_leave,
+						 file_walk_on_trouble };
 	_cleanup_(ignore_freep) struct ignore *ig = o->gitignore ? ignore_new() : NULL;
 	_cleanup_(closep) int dir = tool_path_open_dir(start, tool_path_shown(c, start->real), e);
 	struct file_walk w = { .call = c, .o = o, .fn = fn, .ctx = ctx, .ignore = ig };

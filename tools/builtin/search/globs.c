@@ -1,7 +1,7 @@
 /*
  * globs.c - expands braces into plain patterns once, and matches paths against these.
  *
- * tree/glob.h has no braces. expand() replaces the first brace by each of its alternatives and
+ * tree/glob.h has no braces. globs_expand() replaces the first brace by each of its alternatives and
  * recurses, so a nested brace is the first one of a later pass. TOOL_GLOBS_MAX limits the patterns,
  * TOOL_GLOB_BRACES_MAX the recursion on the small stack of a tool's thread, and TOOL_GLOB_BYTES_MAX
  * the text that each step copies. A backslash protects a brace or a comma.
@@ -60,7 +60,7 @@ static const char *alternative(const char *p, const char *end)
 }
 
 /* braces: how many were replaced on the way to this pattern. */
-static int expand(struct globs *g, const char *pattern, unsigned braces)
+static int globs_expand(struct globs *g, const char *pattern, unsigned braces)
 {
 	const char *open = opening(pattern), *close = open ? closing(open) : NULL;
 
@@ -83,7 +83,7 @@ static int expand(struct globs *g, const char *pattern, unsigned braces)
 		buf_add(&one, p, (size_t)(end - p));
 		buf_puts(&one, close + 1);
 		buf_putc(&one, '\0');
-		r = one.failed ? -ENOMEM : expand(g, one.data, braces + 1);
+		r = one.failed ? -ENOMEM : globs_expand(g, one.data, braces + 1);
 		if (r < 0)
 			return r;
 		p = end + 1;
@@ -96,7 +96,7 @@ int globs_add(struct globs *g, const char *pattern, const char *field, struct er
 	while (strncmp(pattern, "./", 2) == 0)
 		pattern += 2;
 	if (!*pattern || *pattern == '/' || strlen(pattern) > TOOL_GLOB_BYTES_MAX ||
-	    expand(g, pattern, 0) < 0)
+	    globs_expand(g, pattern, 0) < 0)
 		return err_field(e, field, "PATTERN_INVALID",
 				 "%s: '%.100s' is no pattern of paths below the beginning", field,
 				 pattern);

@@ -38,7 +38,7 @@ static struct slice line_at(struct slice text, size_t at)
 }
 
 /* Where the line after the one at at begins; text.n: there is none. */
-static size_t next_line(struct slice text, size_t at)
+static size_t grep_next_line(struct slice text, size_t at)
 {
 	const char *nl = memchr(text.p + at, '\n', text.n - at);
 
@@ -95,7 +95,7 @@ static void after_put(struct grep *g, struct slice text, size_t at)
 {
 	jw_arr(&g->w, "after");
 	for (int64_t i = 0; i < g->context; i++) {
-		at = next_line(text, at);
+		at = grep_next_line(text, at);
 		if (at == text.n)
 			break;
 		jw_slice(&g->w, NULL, shown(line_at(text, at)));
@@ -134,7 +134,7 @@ static int search_text(struct grep *g, const char *path, struct slice text)
 	int64_t left = g->per_file;
 	size_t end;
 
-	for (; h.at < text.n && left; h.at = next_line(text, h.at), h.number++) {
+	for (; h.at < text.n && left; h.at = grep_next_line(text, h.at), h.number++) {
 		enum regex_found found = regex_find(g->regex, line_at(text, h.at), &h.start, &end);
 
 		if (h.number % 4096 == 0 && tool_cancelled(g->call))
@@ -169,7 +169,7 @@ static int search_fd(struct grep *g, const char *path, int fd, const struct stat
 	return buf_len(&bytes) ? search_text(g, path, buf_slice(&bytes)) : 0;
 }
 
-static int visit(void *ctx, const struct tree_entry *e)
+static int grep_visit(void *ctx, const struct tree_entry *e)
 {
 	struct grep *g = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -183,7 +183,7 @@ static int visit(void *ctx, const struct tree_entry *e)
 	return fd < 0 ? 0 : search_fd(g, e->path, fd, &sb);
 }
 
-static int search_path(struct grep *g, struct tool_path *p, struct err *e)
+static int grep_search_path(struct grep *g, struct tool_path *p, struct err *e)
 {
 	struct builtin_call *c = g->call;
 	struct file_walk_options o = { .gitignore = tool_arg_bool(c, "gitignore", true),
@@ -191,7 +191,7 @@ static int search_path(struct grep *g, struct tool_path *p, struct err *e)
 	int fd, r;
 
 	if (S_ISDIR(p->sb.st_mode))
-		return file_walk_below(c, p, &o, visit, g, e);
+		return file_walk_below(c, p, &o, grep_visit, g, e);
 	r = tool_path_judge(c, p->real, TOOL_PATH_READ, e);
 	fd = r < 0 ? r : tool_path_open_file(p, g->path, e);
 	if (fd < 0)
@@ -213,7 +213,7 @@ static int globs_arg(struct grep *g, const char *name, struct globs *ret, struct
 	return r;
 }
 
-static int search(struct grep *g, struct err *e)
+static int grep_search(struct grep *g, struct err *e)
 {
 	struct builtin_call *c = g->call;
 	_cleanup_(buf_done) struct buf pattern = { 0 };
@@ -234,13 +234,13 @@ static int search(struct grep *g, struct err *e)
 		r = tool_path_find(c, g->path, TOOL_PATH_STAT, &p, e);
 	if (r < 0)
 		return r;
-	r = search_path(g, &p, e);
+	r = grep_search_path(g, &p, e);
 	tool_path_done(&p);
 	g->truncated = r == FULL || r == -ECANCELED;
 	return g->truncated ? 0 : r;
 }
 
-static void answer(struct grep *g, struct buf *out)
+static void grep_answer(struct grep *g, struct buf *out)
 {
 	jw_end_arr(&g->w);
 	jw_bool(&g->w, "truncated", g->truncated);
@@ -254,7 +254,7 @@ static void answer(struct grep *g, struct buf *out)
 	tool_done(g->call, buf_slice(out));
 }
 
-static void work(struct builtin_call *c)
+static void grep_work(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct grep g = { .call = c,
@@ -266,8 +266,8 @@ static void work(struct builtin_call *c)
 	struct err e;
 
 	jw_arr(&g.w, "matches");
-	if (search(&g, &e) == 0)
-		answer(&g, &out);
+	if (grep_search(&g, &e) == 0)
+		grep_answer(&g, &out);
 	else
 		tool_fail(c, &e, SLICE_NONE);
 	if (g.regex)
@@ -327,6 +327,6 @@ const struct builtin_tool grep_tools[] = {
 		"grep", "Search in files",
 		"Finds lines that match a regular expression; a pattern that cannot be understood is EUNSUPPORTED_PATTERN.",
 		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out_fields,
-		.show = list_text_matches, .work = work),
+		.show = list_text_matches, .work = grep_work),
 	{ 0 },
 };

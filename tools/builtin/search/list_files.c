@@ -36,7 +36,7 @@ static bool has_extension(char *const *list, const char *name)
 	return false;
 }
 
-static bool wanted(const struct list_page *l, const struct tree_entry *e)
+static bool list_files_wants(const struct list_page *l, const struct tree_entry *e)
 {
 	if (l->globs.n && !globs_match(&l->globs, e->path))
 		return false;
@@ -63,11 +63,11 @@ static void entry_put(struct list_page *l, const struct tree_entry *e)
 	jw_end_obj(&l->w);
 }
 
-static int visit(void *ctx, const struct tree_entry *e)
+static int list_files_visit(void *ctx, const struct tree_entry *e)
 {
 	struct list_page *l = ctx;
 
-	if (!wanted(l, e))
+	if (!list_files_wants(l, e))
 		return 0;
 	if (!l->left)
 		return PAGE_FULL;
@@ -125,7 +125,7 @@ static void list_roots(struct list_page *l)
 	}
 }
 
-static int list(struct list_page *l, struct err *e)
+static int list_files_walk(struct list_page *l, struct err *e)
 {
 	struct builtin_call *c = l->call;
 	bool recursive = tool_arg_bool(c, "recursive", false);
@@ -146,7 +146,7 @@ static int list(struct list_page *l, struct err *e)
 		r = tool_path_find(c, l->path, TOOL_PATH_STAT, &start, e);
 	if (r < 0)
 		return r;
-	r = file_walk_below(c, &start, &o, visit, l, e);
+	r = file_walk_below(c, &start, &o, list_files_visit, l, e);
 	tool_path_done(&start);
 	if (r == -ECANCELED)
 		err_set(e, r, 0, "TIMEOUT", "there was no time to list it all");
@@ -161,7 +161,7 @@ static void cursor_put(struct list_page *l)
 	jw_slice(&l->w, "nextCursor", buf_slice(&text));
 }
 
-static void work(struct builtin_call *c)
+static void list_files_work(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct list_page l = { .call = c,
@@ -179,7 +179,7 @@ static void work(struct builtin_call *c)
 		list_roots(&l);
 		r = 0;
 	} else {
-		r = list(&l, &e);
+		r = list_files_walk(&l, &e);
 	}
 	if (r == 0 || r == PAGE_FULL) {
 		jw_end_arr(&l.w);
@@ -251,6 +251,6 @@ const struct builtin_tool list_tools[] = {
 		"listFiles", "List files",
 		"Lists a directory, or all below it, page by page: what is there all the time is given exactly once.",
 		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out_fields,
-		.show = list_text_files, .work = work),
+		.show = list_text_files, .work = list_files_work),
 	{ 0 },
 };

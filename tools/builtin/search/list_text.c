@@ -6,12 +6,12 @@
 #include <inttypes.h>
 
 /* Walks the elements of a member; false at the end. */
-static bool is_true(struct slice object, const char *key)
+static bool list_text_is_true(struct slice object, const char *key)
 {
 	return jobj_get(object, key).type == J_TRUE;
 }
 
-static void put_name(struct buf *out, struct slice object, const char *key)
+static void list_text_put_name(struct buf *out, struct slice object, const char *key)
 {
 	_cleanup_(buf_done) struct buf name = { 0 };
 
@@ -30,15 +30,15 @@ static bool still_fits(struct buf *out, size_t before, int64_t shown, size_t roo
 
 /* --- listFiles -------------------------------------------------------------------------------------------------- */
 
-static void put_entry(struct buf *out, struct slice e)
+static void list_text_put_entry(struct buf *out, struct slice e)
 {
-	put_name(out, e, "path");
-	if (is_true(e, "isDirectory"))
+	list_text_put_name(out, e, "path");
+	if (list_text_is_true(e, "isDirectory"))
 		buf_putc(out, '/');
 	if (jobj_get(e, "symlinkTarget").type == J_STRING) {
 		buf_puts(out, " -> ");
-		put_name(out, e, "symlinkTarget");
-	} else if (!is_true(e, "isDirectory")) {
+		list_text_put_name(out, e, "symlinkTarget");
+	} else if (!list_text_is_true(e, "isDirectory")) {
 		buf_printf(out, "  %" PRId64, model_text_number(e, "size"));
 	}
 	buf_putc(out, '\n');
@@ -53,7 +53,7 @@ void list_text_files(struct buf *out, struct slice object, size_t room)
 
 		if (++all > shown + 1 || shown >= TOOL_SHOW_LINES)
 			continue;
-		put_entry(out, v.raw);
+		list_text_put_entry(out, v.raw);
 		shown += still_fits(out, before, shown, room);
 	}
 	if (!all)
@@ -63,7 +63,7 @@ void list_text_files(struct buf *out, struct slice object, size_t room)
 			   "[%" PRId64 " more of this page are not shown: ask with limit: %" PRId64
 			   ", then with the cursor that it gives]\n",
 			   all - shown, shown);
-	} else if (is_true(object, "truncated")) {
+	} else if (list_text_is_true(object, "truncated")) {
 		buf_puts(out, "[there is more: ask with cursor: ");
 		model_text_member(object, "nextCursor", out);
 		buf_puts(out, "]\n");
@@ -74,18 +74,18 @@ void list_text_files(struct buf *out, struct slice object, size_t room)
 
 static void put_rest(struct buf *out, struct slice f, const struct model_text_lines *l, size_t n)
 {
-	if (l->used < n || is_true(f, "truncated"))
+	if (l->used < n || list_text_is_true(f, "truncated"))
 		buf_printf(out, "[not all of it: read on with readFile, startLine: %" PRId64 "]\n",
 			   l->shown + 1);
 }
 
-static void put_content(struct buf *out, struct slice f, size_t room)
+static void list_text_put_content(struct buf *out, struct slice f, size_t room)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct model_text_lines l = { .first = 1, .most = TOOL_SHOW_LINES };
 
 	buf_puts(out, "==> ");
-	put_name(out, f, "path");
+	list_text_put_name(out, f, "path");
 	buf_printf(out, "  %" PRId64 "\n", model_text_number(f, "size"));
 	model_text_member(f, "content", &text);
 	if (slice_is(jobj_get(f, "encoding").raw, "\"base64\"")) {
@@ -104,7 +104,7 @@ void list_text_contents(struct buf *out, struct slice object, size_t room)
 	jarr_each(v, jobj_get(object, "files")) {
 		if (buf_len(out) >= room)
 			break;
-		put_content(out, v.raw, room);
+		list_text_put_content(out, v.raw, room);
 		shown++;
 	}
 	if (!model_text_number(object, "matched"))
@@ -130,7 +130,8 @@ static void put_hit(struct buf *out, struct slice m, const char *key, int64_t nu
 	n = model_text_cut(s, TOOL_SHOW_MATCH);
 	buf_printf(out, "%" PRId64 "%c", number, mark);
 	buf_add(out, s.p, n);
-	buf_puts(out, n < s.n || (key && is_true(m, "lineTruncated")) ? " [cut]\n" : "\n");
+	buf_puts(out,
+		 n < s.n || (key && list_text_is_true(m, "lineTruncated")) ? " [cut]\n" : "\n");
 }
 
 static void put_around(struct buf *out, struct slice m, const char *key, int64_t number)
@@ -151,7 +152,7 @@ static void put_match(struct buf *out, struct slice m, struct slice *path)
 
 	if (!slice_eq(now, *path)) {
 		buf_puts(out, path->n ? "\n" : "");
-		put_name(out, m, "path");
+		list_text_put_name(out, m, "path");
 		buf_putc(out, '\n');
 	} else if (around) {
 		buf_puts(out, "--\n");
@@ -178,7 +179,7 @@ void list_text_matches(struct buf *out, struct slice object, size_t room)
 	if (!all)
 		buf_printf(out, "[no line matches in %" PRId64 " files]\n",
 			   model_text_number(object, "filesSearched"));
-	else if (shown < all || is_true(object, "truncated"))
+	else if (shown < all || list_text_is_true(object, "truncated"))
 		buf_printf(
 			out,
 			"[%" PRId64
@@ -195,11 +196,12 @@ void list_text_matches(struct buf *out, struct slice object, size_t room)
 
 void list_text_patch(struct buf *out, struct slice object, size_t room _unused_)
 {
-	buf_puts(out, is_true(object, "dryRun") ? "[dry run: nothing was changed]\n" : "");
+	buf_puts(out,
+		 list_text_is_true(object, "dryRun") ? "[dry run: nothing was changed]\n" : "");
 	jarr_each(v, jobj_get(object, "files")) {
 		model_text_member(v.raw, "status", out);
 		buf_putc(out, ' ');
-		put_name(out, v.raw, "path");
+		list_text_put_name(out, v.raw, "path");
 		buf_printf(out, "  +%" PRId64 " -%" PRId64 "\n",
 			   model_text_number(v.raw, "insertions"),
 			   model_text_number(v.raw, "deletions"));
@@ -212,7 +214,7 @@ static void put_fitting(struct buf *out, struct jval files)
 
 	jarr_each(v, files) {
 		n += !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
-		fit += is_true(v.raw, "fits") &&
+		fit += list_text_is_true(v.raw, "fits") &&
 		       !slice_is(jobj_get(v.raw, "status").raw, "\"leftOut\"");
 	}
 	buf_printf(out, "[nothing was changed; %" PRId64 " of %" PRId64 " files would fit]\n", fit,
@@ -232,7 +234,7 @@ static void put_misfit(struct buf *out, struct slice file, bool first)
 	}
 	jarr_each(v, jobj_get(file, "hunks")) {
 		n++;
-		if (is_true(v.raw, "fits"))
+		if (list_text_is_true(v.raw, "fits"))
 			buf_printf(out, "hunk %" PRId64 " fits at line %" PRId64 "\n", n,
 				   model_text_number(v.raw, "line"));
 		if (jobj_get(v.raw, "nearest").type == J_ARRAY)

@@ -37,8 +37,8 @@ static void cut_text(struct buf *b)
 	}
 }
 
-static void put(struct gather *g, const struct tree_entry *e, struct buf *bytes,
-		const struct stat *sb)
+static void read_files_put(struct gather *g, const struct tree_entry *e, struct buf *bytes,
+			   const struct stat *sb)
 {
 	bool cut = (int64_t)buf_len(bytes) < sb->st_size;
 
@@ -56,7 +56,7 @@ static void put(struct gather *g, const struct tree_entry *e, struct buf *bytes,
 	g->truncated |= cut;
 }
 
-static int visit(void *ctx, const struct tree_entry *e)
+static int read_files_visit(void *ctx, const struct tree_entry *e)
 {
 	struct gather *g = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -74,7 +74,7 @@ static int visit(void *ctx, const struct tree_entry *e)
 	if (fd < 0)
 		return 0;
 	file_read_part(fd, 0, MIN(g->file_max, g->left), &bytes);
-	put(g, e, &bytes, &sb);
+	read_files_put(g, e, &bytes, &sb);
 	return 0;
 }
 
@@ -91,14 +91,14 @@ static int gather(struct gather *g, struct err *e)
 		r = tool_path_find(c, g->path, TOOL_PATH_STAT, &start, e);
 	if (r < 0)
 		return r;
-	r = file_walk_below(c, &start, &o, visit, g, e);
+	r = file_walk_below(c, &start, &o, read_files_visit, g, e);
 	tool_path_done(&start);
 	if (r == -ECANCELED)
 		g->truncated = true;
 	return r == -ECANCELED ? 0 : r;
 }
 
-static void work(struct builtin_call *c)
+static void read_files_work(struct builtin_call *c)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct gather g = { .call = c,
@@ -166,6 +166,6 @@ const struct builtin_tool glob_tools[] = {
 		"readFiles", "Read files by pattern",
 		"Reads all files whose paths match a pattern, in a stable order, within bounds of bytes.",
 		CATEGORY_READ, HINT_READ_ONLY | HINT_IDEMPOTENT, in, out_fields,
-		.show = list_text_contents, .work = work),
+		.show = list_text_contents, .work = read_files_work),
 	{ 0 },
 };

@@ -48,7 +48,8 @@ static bool hidden_by_policy(struct directory_watch *s, const char *name)
 }
 
 /* False: it is hidden, or the result is full. */
-static bool emit(struct directory_watch *s, const char *type, const char *name, const char *old)
+static bool watch_emit(struct directory_watch *s, const char *type, const char *name,
+		       const char *old)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct timespec now;
@@ -71,7 +72,7 @@ static bool emit(struct directory_watch *s, const char *type, const char *name, 
 
 static void write_flush(struct directory_watch *s, size_t i)
 {
-	emit(s, "write", s->writes[i].name, NULL);
+	watch_emit(s, "write", s->writes[i].name, NULL);
 	free(s->writes[i].name);
 	memmove(s->writes + i, s->writes + i + 1, (s->nwrites - i - 1) * sizeof(*s->writes));
 	s->nwrites--;
@@ -96,7 +97,7 @@ static void flush_due(struct directory_watch *s, uint64_t now)
 			i++;
 }
 
-static void on_write(struct directory_watch *s, const char *name)
+static void watch_on_write(struct directory_watch *s, const char *name)
 {
 	uint64_t due = clock_mono_ms() + s->debounce;
 
@@ -112,18 +113,18 @@ static void on_write(struct directory_watch *s, const char *name)
 
 /* --- what the kernel says ------------------------------------------------------------- */
 
-static bool on_found(void *ctx, const char *path)
+static bool watch_on_found(void *ctx, const char *path)
 {
-	return emit(ctx, "create", path, NULL);
+	return watch_emit(ctx, "create", path, NULL);
 }
 
-static void on_made(struct directory_watch *s, const char *name, bool is_dir)
+static void watch_on_made(struct directory_watch *s, const char *name, bool is_dir)
 {
 	if (s->told == s->most || watched_dirs_was_found(&s->dirs, name))
 		return;
-	emit(s, "create", name, NULL);
+	watch_emit(s, "create", name, NULL);
 	if (is_dir)
-		watched_dirs_add(&s->dirs, name, on_found, s);
+		watched_dirs_add(&s->dirs, name, watch_on_found, s);
 }
 
 /* A first half whose second did not come: it left. */
@@ -133,7 +134,7 @@ static void moved_out(struct directory_watch *s)
 
 	if (!name)
 		return;
-	emit(s, "remove", name, NULL);
+	watch_emit(s, "remove", name, NULL);
 	if (s->moved_dir)
 		watched_dirs_move(&s->dirs, name, NULL);
 }
@@ -154,11 +155,11 @@ static void on_moved_to(struct directory_watch *s, const struct inotify_event *e
 
 	if (!s->moved || s->cookie != ev->cookie) {
 		moved_out(s);
-		on_made(s, name, ev->mask & IN_ISDIR);
+		watch_on_made(s, name, ev->mask & IN_ISDIR);
 		return;
 	}
 	old = TAKE_PTR(s->moved);
-	emit(s, "rename", name, old);
+	watch_emit(s, "rename", name, old);
 	if (s->moved_dir)
 		watched_dirs_move(&s->dirs, old, name);
 }
@@ -166,7 +167,7 @@ static void on_moved_to(struct directory_watch *s, const struct inotify_event *e
 static void on_overflow(struct directory_watch *s)
 {
 	s->overflow = true;
-	emit(s, "overflow", "", NULL);
+	watch_emit(s, "overflow", "", NULL);
 	watched_dirs_add(&s->dirs, "", NULL, NULL); /* directories that came meanwhile */
 }
 
@@ -175,13 +176,13 @@ static void on_name(struct directory_watch *s, const struct inotify_event *ev, c
 	if (!(ev->mask & (IN_MODIFY | IN_CLOSE_WRITE)))
 		flush_name(s, name);
 	if (ev->mask & IN_CREATE)
-		on_made(s, name, ev->mask & IN_ISDIR);
+		watch_on_made(s, name, ev->mask & IN_ISDIR);
 	else if (ev->mask & (IN_MODIFY | IN_CLOSE_WRITE))
-		on_write(s, name);
+		watch_on_write(s, name);
 	else if (ev->mask & IN_DELETE)
-		emit(s, "remove", name, NULL);
+		watch_emit(s, "remove", name, NULL);
 	else if (ev->mask & IN_ATTRIB)
-		emit(s, "chmod", name, NULL);
+		watch_emit(s, "chmod", name, NULL);
 	else if (ev->mask & IN_MOVED_FROM)
 		on_moved_from(s, ev, name);
 	else if (ev->mask & IN_MOVED_TO)
@@ -192,14 +193,14 @@ static void on_name(struct directory_watch *s, const struct inotify_event *ev, c
 static void on_self(struct directory_watch *s, const struct inotify_event *ev, const char *dir)
 {
 	if (!*dir && (ev->mask & (IN_DELETE_SELF | IN_MOVE_SELF))) {
-		emit(s, "remove", "", NULL);
+		watch_emit(s, "remove", "", NULL);
 		s->gone = true;
 	}
 	if (ev->mask & IN_IGNORED)
 		watched_dirs_drop(&s->dirs, ev->wd);
 }
 
-static void on_event(struct directory_watch *s, const struct inotify_event *ev)
+static void watch_on_event(struct directory_watch *s, const struct inotify_event *ev)
 {
 	const char *dir = watched_dirs_path(&s->dirs, ev->wd);
 	_cleanup_(freep) char *name = NULL;
@@ -221,7 +222,7 @@ static void on_event(struct directory_watch *s, const struct inotify_event *ev)
 }
 
 /* False: there is nothing to read. */
-static bool read_events(struct directory_watch *s)
+static bool watch_read_events(struct directory_watch *s)
 {
 	char room[16 * KIB] __attribute__((aligned(__alignof__(struct inotify_event))));
 	ssize_t n = read(s->dirs.fd, room, sizeof(room));
@@ -229,7 +230,7 @@ static bool read_events(struct directory_watch *s)
 	for (ssize_t at = 0; at < n;) {
 		const struct inotify_event *ev = (const struct inotify_event *)(room + at);
 
-		on_event(s, ev);
+		watch_on_event(s, ev);
 		at += (ssize_t)(sizeof(*ev) + ev->len);
 	}
 	return n > 0;
@@ -244,11 +245,11 @@ static void look_at_root(struct directory_watch *s)
 
 	if (s->gone || fstat(s->dirs.start.fd, &sb) < 0 || sb.st_nlink)
 		return;
-	while (read_events(s)) /* what was in it went before */
+	while (watch_read_events(s)) /* what was in it went before */
 		;
 	moved_out(s);
 	flush_due(s, UINT64_MAX);
-	emit(s, "remove", "", NULL);
+	watch_emit(s, "remove", "", NULL);
 	s->gone = true;
 }
 
@@ -256,7 +257,7 @@ static void look_at_root(struct directory_watch *s)
 static void read_rest(struct directory_watch *s)
 {
 	for (int i = 0; i < DRAIN_READS && !s->gone && s->told < s->most; i++)
-		if (!read_events(s))
+		if (!watch_read_events(s))
 			break;
 	moved_out(s);
 	flush_due(s, UINT64_MAX);
@@ -273,7 +274,7 @@ static int wait_ms(const struct directory_watch *s, uint64_t now, uint64_t until
 	return next > now ? (int)(next - now) : 0;
 }
 
-static void watch(struct directory_watch *s, uint64_t until)
+static void watch_until(struct directory_watch *s, uint64_t until)
 {
 	uint64_t now;
 
@@ -282,7 +283,7 @@ static void watch(struct directory_watch *s, uint64_t until)
 		struct pollfd p = { .fd = s->dirs.fd, .events = POLLIN };
 
 		if (poll(&p, 1, wait_ms(s, now, until)) > 0)
-			read_events(s);
+			watch_read_events(s);
 		look_at_root(s);
 		now = clock_mono_ms();
 		flush_due(s, now);
@@ -293,7 +294,7 @@ static void watch(struct directory_watch *s, uint64_t until)
 	look_at_root(s);
 }
 
-static void answer(struct directory_watch *s, const char *path, uint64_t until)
+static void watch_answer(struct directory_watch *s, const char *path, uint64_t until)
 {
 	_cleanup_(buf_done) struct buf out = { 0 };
 	struct jw w = JW(&out);
@@ -309,7 +310,7 @@ static void answer(struct directory_watch *s, const char *path, uint64_t until)
 	tool_done(s->call, buf_slice(&out));
 }
 
-static void work(struct builtin_call *c)
+static void watch_directory_work(struct builtin_call *c)
 {
 	_cleanup_(freep) char *path = tool_arg_str(c, "path");
 	struct directory_watch s = { .call = c,
@@ -330,8 +331,8 @@ static void work(struct builtin_call *c)
 		r = watched_dirs_open(&s.dirs, &e);
 	if (r == 0) {
 		tool_progress(c, 0, 0, SLICE("watching"));
-		watch(&s, until);
-		answer(&s, path, until);
+		watch_until(&s, until);
+		watch_answer(&s, path, until);
 	} else {
 		tool_fail(c, &e, SLICE_NONE);
 	}
@@ -383,6 +384,7 @@ const struct builtin_tool watch_tools[] = {
 	BUILTIN_TOOL(
 		"watchDirectory", "Watch a directory",
 		"Waits and tells what is made, written, renamed and removed in a directory; each event is also a progress notification.",
-		CATEGORY_READ, HINT_READ_ONLY, in, out_fields, .work = work, .waits = true),
+		CATEGORY_READ, HINT_READ_ONLY, in, out_fields, .work = watch_directory_work,
+		.waits = true),
 	{ 0 },
 };

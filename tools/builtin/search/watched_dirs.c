@@ -31,7 +31,7 @@ struct dir_reading {
 	int error;
 };
 
-static int find(const struct watched_dirs *w, int wd)
+static int watched_dirs_find(const struct watched_dirs *w, int wd)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (w->v[i].wd == wd)
@@ -39,9 +39,9 @@ static int find(const struct watched_dirs *w, int wd)
 	return -1;
 }
 
-static void remember(struct watched_dirs *w, int wd, const char *path)
+static void watched_dirs_remember(struct watched_dirs *w, int wd, const char *path)
 {
-	int at = find(w, wd);
+	int at = watched_dirs_find(w, wd);
 
 	if (at >= 0) { /* the same directory again, perhaps under another name */
 		xstrset(&w->v[at].path, path);
@@ -61,7 +61,7 @@ static int watch_fd(struct watched_dirs *w, int dir, const char *path)
 	wd = inotify_add_watch(w->fd, link, MASK);
 	if (wd < 0)
 		return -errno;
-	remember(w, wd, path);
+	watched_dirs_remember(w, wd, path);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static bool on_the_way(const char *path, const char *only)
 			strncmp(path, only, m) == 0 && path[m] == '/';
 }
 
-static void notify(struct dir_reading *r, const char *path)
+static void watched_dirs_notify(struct dir_reading *r, const char *path)
 {
 	struct watched_dirs *w = r->w;
 
@@ -82,7 +82,7 @@ static void notify(struct dir_reading *r, const char *path)
 		*GROW(w->found, w->nfound) = xstrdup(path);
 }
 
-static int visit(void *ctx, const struct tree_entry *e)
+static int watched_dirs_visit(void *ctx, const struct tree_entry *e)
 {
 	struct dir_reading *r = ctx;
 	_cleanup_(closep) int fd = -1;
@@ -91,7 +91,7 @@ static int visit(void *ctx, const struct tree_entry *e)
 	if (r->only && !on_the_way(e->path, r->only))
 		return 1;
 	if (r->only)
-		notify(r, e->path);
+		watched_dirs_notify(r, e->path);
 	if (!S_ISDIR(e->sb.st_mode))
 		return 0;
 	if (r->only && strlen(e->path) < strlen(r->only))
@@ -105,11 +105,11 @@ static int visit(void *ctx, const struct tree_entry *e)
 	return 0;
 }
 
-static int read_tree(struct watched_dirs *w, struct dir_reading *r, struct err *e)
+static int watched_dirs_read_tree(struct watched_dirs *w, struct dir_reading *r, struct err *e)
 {
 	struct file_walk_options o = { .gitignore = w->gitignore };
 
-	return file_walk_below(w->call, &w->start, &o, visit, r, e);
+	return file_walk_below(w->call, &w->start, &o, watched_dirs_visit, r, e);
 }
 
 int watched_dirs_open(struct watched_dirs *w, struct err *e)
@@ -122,7 +122,7 @@ int watched_dirs_open(struct watched_dirs *w, struct err *e)
 		return tool_errno(e, errno, "cannot watch", "");
 	code = watch_fd(w, w->start.fd, "");
 	if (code == 0 && w->recursive)
-		code = read_tree(w, &r, e);
+		code = watched_dirs_read_tree(w, &r, e);
 	if (code == -ENOSPC)
 		return err_set(e, code, 0, "WATCH_LIMIT",
 			       "there are more directories than can be watched (after %zu)", w->n);
@@ -137,7 +137,7 @@ void watched_dirs_add(struct watched_dirs *w, const char *path, watch_found_fn f
 	struct err e;
 
 	if (w->recursive)
-		read_tree(w, &r, &e);
+		watched_dirs_read_tree(w, &r, &e);
 }
 
 static void drop_at(struct watched_dirs *w, size_t i)
@@ -146,7 +146,7 @@ static void drop_at(struct watched_dirs *w, size_t i)
 	w->v[i] = w->v[--w->n];
 }
 
-static bool is_below(const char *path, const char *dir)
+static bool watched_dirs_is_below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
 
@@ -158,7 +158,7 @@ void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to)
 	for (size_t i = w->n; i-- > 0;) {
 		char *moved;
 
-		if (!is_below(w->v[i].path, from))
+		if (!watched_dirs_is_below(w->v[i].path, from))
 			continue;
 		if (!to) {
 			inotify_rm_watch(w->fd, w->v[i].wd);
@@ -173,14 +173,14 @@ void watched_dirs_move(struct watched_dirs *w, const char *from, const char *to)
 
 const char *watched_dirs_path(const struct watched_dirs *w, int wd)
 {
-	int at = find(w, wd);
+	int at = watched_dirs_find(w, wd);
 
 	return at < 0 ? NULL : w->v[at].path;
 }
 
 void watched_dirs_drop(struct watched_dirs *w, int wd)
 {
-	int at = find(w, wd);
+	int at = watched_dirs_find(w, wd);
 
 	if (at >= 0)
 		drop_at(w, (size_t)at);

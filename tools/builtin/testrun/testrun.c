@@ -83,7 +83,7 @@ static struct builtin_call *testrun_free(struct testrun *t)
 /* --- what they print ------------------------------------------------------------------------------------ */
 
 /* A line that is too long is read up to there. */
-static void add_lines(struct shard *s, struct buf *line, struct slice bytes)
+static void shard_add_lines(struct shard *s, struct buf *line, struct slice bytes)
 {
 	while (bytes.n) {
 		const char *end = memchr(bytes.p, '\n', bytes.n);
@@ -99,7 +99,7 @@ static void add_lines(struct shard *s, struct buf *line, struct slice bytes)
 	}
 }
 
-static void on_output(void *ctx, enum command_run_stream stream, struct slice bytes)
+static void shard_on_output(void *ctx, enum command_run_stream stream, struct slice bytes)
 {
 	struct shard *s = ctx;
 	struct testrun *t = s->all;
@@ -107,13 +107,13 @@ static void on_output(void *ctx, enum command_run_stream stream, struct slice by
 	command_output_add(&t->tail, bytes);
 	test_log_add(&t->log, bytes);
 	command_progress_add(&t->progress, stream, bytes);
-	add_lines(s, &s->line[stream], bytes);
+	shard_add_lines(s, &s->line[stream], bytes);
 }
 
 /* --- its result ----------------------------------------------------------------------------------------- */
 
 /* A report that is whole and of this run is better than what was printed. */
-static void read_report(struct shard *s)
+static void shard_read_report(struct shard *s)
 {
 	struct testrun *t = s->all;
 	_cleanup_(freep) char *path = test_target_report(&t->target, s->no, t->count, s->cmd.cwd);
@@ -172,7 +172,7 @@ struct testrun_sum {
 	bool partial, good, timed_out, killed;
 };
 
-static void add_up(struct testrun *t, struct testrun_sum *ret)
+static void testrun_sum_up(struct testrun *t, struct testrun_sum *ret)
 {
 	*ret = (struct testrun_sum){ .good = true };
 	for (unsigned i = 0; i < t->count; i++) {
@@ -215,14 +215,14 @@ static void results_put(struct jw *w, const struct testrun *t)
 	jw_end_arr(w);
 }
 
-static void result_put(struct jw *w, struct testrun *t)
+static void testrun_put_result(struct jw *w, struct testrun *t)
 {
 	_cleanup_(buf_done) struct buf tail = { 0 };
 	const struct shard *bad = worst(t);
 	struct command_run_status st = bad->status;
 	struct testrun_sum sum;
 
-	add_up(t, &sum);
+	testrun_sum_up(t, &sum);
 	command_output_text(&t->tail, 0, &tail);
 	st.timed_out = sum.timed_out;
 	st.killed = sum.killed;
@@ -247,7 +247,7 @@ static void result_put(struct jw *w, struct testrun *t)
 	jw_str(w, "log", t->log.path);
 }
 
-static void finish(struct testrun *t)
+static void testrun_finish(struct testrun *t)
 {
 	_cleanup_(buf_done) struct buf out = { 0 }, log = { 0 };
 	struct jw w = JW(&out);
@@ -260,14 +260,14 @@ static void finish(struct testrun *t)
 		tool_fail(testrun_free(t), &e, SLICE_NONE);
 		return;
 	}
-	result_put(&w, t);
+	testrun_put_result(&w, t);
 	test_log_text(&t->log, &log);
 	tool_done_with(testrun_free(t), buf_slice(&out),
 		       &(struct tool_artifact){ "tests.log", "text/plain; charset=utf-8",
 						buf_slice(&log) });
 }
 
-static void on_end(void *ctx, const struct command_run_status *st)
+static void shard_on_end(void *ctx, const struct command_run_status *st)
 {
 	struct shard *s = ctx;
 
@@ -277,13 +277,13 @@ static void on_end(void *ctx, const struct command_run_status *st)
 		if (buf_len(&s->line[k]))
 			test_report_line(&s->report, buf_slice(&s->line[k]));
 	test_report_end(&s->report);
-	read_report(s);
+	shard_read_report(s);
 	whole_as_one(s);
 	if (--s->all->left == 0)
-		finish(s->all);
+		testrun_finish(s->all);
 }
 
-static const struct command_run_events events = { on_output, on_end };
+static const struct command_run_events events = { shard_on_output, shard_on_end };
 
 /* --- the call ------------------------------------------------------------------------------------------- */
 
@@ -311,7 +311,7 @@ static int prepare_shard(struct testrun *t, unsigned i, char *const *only, struc
 	return test_target_command(&t->target, s->no, t->count, only, &s->cmd, e);
 }
 
-static int prepare(struct testrun *t, struct err *e)
+static int testrun_prepare(struct testrun *t, struct err *e)
 {
 	struct builtin_call *c = t->call;
 	_cleanup_(freep) char *name = tool_arg_str(c, "target");
@@ -339,7 +339,7 @@ static void dry(struct testrun *t)
 
 	for (unsigned i = 0; i < t->count; i++)
 		t->shards[i].status.exited = true;
-	result_put(&w, t);
+	testrun_put_result(&w, t);
 	jw_bool(&w, "dryRun", true);
 	tool_done(testrun_free(t), buf_slice(&out));
 }
@@ -379,7 +379,7 @@ void testrun_start(struct builtin_call *c)
 	command_output_init(&t->tail, TEST_OUTPUT_BYTES);
 	test_log_init(&t->log);
 	command_progress_init(&t->progress, toolbox_loop(c->box), c);
-	r = prepare(t, &e);
+	r = testrun_prepare(t, &e);
 	if (r < 0) {
 		tool_fail(testrun_free(t), &e, SLICE_NONE);
 	} else if (r > 0) {

@@ -30,7 +30,7 @@ void test_cargo_failed(struct test_report *r, struct slice name)
 
 /* The first of those that have failed and were not reported yet is taken out. False: there is none, or none of that
  * name. */
-static bool take(struct test_report *r, struct slice name, struct slice *ret)
+static bool cargo_take(struct test_report *r, struct slice name, struct slice *ret)
 {
 	char *at = r->failed.data, *end, *line;
 
@@ -45,7 +45,7 @@ static bool take(struct test_report *r, struct slice name, struct slice *ret)
 	return false;
 }
 
-static void give(struct test_report *r, struct slice name, struct slice message)
+static void cargo_give(struct test_report *r, struct slice name, struct slice message)
 {
 	struct test_case c = { .name = name, .message = message, .status = TEST_FAILED, .ms = -1 };
 	size_t n = name.n + 1, at = (size_t)(name.p - r->failed.data);
@@ -59,8 +59,8 @@ static void section_end(struct test_report *r)
 {
 	struct slice name;
 
-	if (buf_len(&r->current) && take(r, buf_slice(&r->current), &name))
-		give(r, name, buf_slice(&r->said));
+	if (buf_len(&r->current) && cargo_take(r, buf_slice(&r->current), &name))
+		cargo_give(r, name, buf_slice(&r->said));
 	buf_reset(&r->current);
 	buf_reset(&r->said);
 }
@@ -70,8 +70,8 @@ void test_cargo_end(struct test_report *r)
 	struct slice name;
 
 	section_end(r);
-	while (buf_len(&r->failed) && take(r, SLICE_NONE, &name))
-		give(r, name, SLICE_NONE);
+	while (buf_len(&r->failed) && cargo_take(r, SLICE_NONE, &name))
+		cargo_give(r, name, SLICE_NONE);
 }
 
 void test_cargo_line(struct test_report *r, struct slice line)

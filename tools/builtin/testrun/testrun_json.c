@@ -7,19 +7,19 @@
 
 #include <stdlib.h>
 
-static void put(struct buf *b, struct jval v)
+static void test_json_put(struct buf *b, struct jval v)
 {
 	if (v.type == J_STRING)
 		jstr_decode_bytes(v, b);
 }
 
 /* The path of a file, as people write it: below dir. */
-static void put_file(struct buf *b, struct jval name, const char *dir)
+static void test_json_put_file(struct buf *b, struct jval name, const char *dir)
 {
 	_cleanup_(buf_done) struct buf path = { 0 };
 	struct slice s;
 
-	put(&path, name);
+	test_json_put(&path, name);
 	s = buf_slice(&path);
 	if (s.n && slice_skip(&s, dir) && !slice_skip(&s, "/"))
 		s = buf_slice(&path);
@@ -27,14 +27,14 @@ static void put_file(struct buf *b, struct jval name, const char *dir)
 }
 
 /* Joins the strings of an array. */
-static void put_all(struct buf *b, struct jval list, const char *between, size_t max)
+static void test_json_put_all(struct buf *b, struct jval list, const char *between, size_t max)
 {
 	jarr_each(v, list) {
 		if (buf_len(b) >= max)
 			break;
 		if (buf_len(b))
 			buf_puts(b, between);
-		put(b, v);
+		test_json_put(b, v);
 	}
 }
 
@@ -57,13 +57,14 @@ static void add_test(struct test_report *r, struct slice file, struct slice test
 	struct test_case c = { .ms = milliseconds(jobj_get(test, "duration")) };
 
 	buf_add_slice(&suite, file);
-	put_all(&suite, jobj_get(test, "ancestorTitles"), " > ", TEST_NAME_MAX);
-	put(&name, jobj_get(test, "title"));
+	test_json_put_all(&suite, jobj_get(test, "ancestorTitles"), " > ", TEST_NAME_MAX);
+	test_json_put(&name, jobj_get(test, "title"));
 	c.status = jstr_is(status, "passed") ? TEST_PASSED :
 		   jstr_is(status, "failed") ? TEST_FAILED :
 					       TEST_SKIPPED;
 	if (c.status == TEST_FAILED)
-		put_all(&message, jobj_get(test, "failureMessages"), "\n", TEST_MESSAGE_MAX);
+		test_json_put_all(&message, jobj_get(test, "failureMessages"), "\n",
+				  TEST_MESSAGE_MAX);
 	c.suite = buf_slice(&suite);
 	c.name = buf_slice(&name);
 	c.message = test_plain(buf_slice(&message), &clean);
@@ -77,7 +78,7 @@ static void add_file(struct test_report *r, struct slice of, const char *dir)
 	struct jval tests = jobj_get(of, "assertionResults");
 	bool any = false;
 
-	put_file(&file, jobj_get(of, "name"), dir);
+	test_json_put_file(&file, jobj_get(of, "name"), dir);
 	jarr_each(v, tests) {
 		if (v.type == J_OBJECT)
 			add_test(r, buf_slice(&file), v.raw);
@@ -85,7 +86,7 @@ static void add_file(struct test_report *r, struct slice of, const char *dir)
 	}
 	if (any || !jstr_is(jobj_get(of, "status"), "failed"))
 		return;
-	put(&message, jobj_get(of, "message"));
+	test_json_put(&message, jobj_get(of, "message"));
 	test_report_add(r, &(struct test_case){
 				   .name = buf_slice(&file),
 				   .message = test_plain(buf_slice(&message), &clean),

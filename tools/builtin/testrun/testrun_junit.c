@@ -69,7 +69,7 @@ static bool tag_inside(struct xml *x, struct slice *ret)
 	return false;
 }
 
-static bool element(struct xml *x, struct xml_piece *ret)
+static bool xml_element(struct xml *x, struct xml_piece *ret)
 {
 	struct slice in;
 	size_t n = 0;
@@ -88,7 +88,7 @@ static bool element(struct xml *x, struct xml_piece *ret)
 	return n > 0;
 }
 
-static bool next(struct xml *x, struct xml_piece *ret)
+static bool xml_next(struct xml *x, struct xml_piece *ret)
 {
 	struct slice skipped;
 
@@ -116,13 +116,13 @@ static bool next(struct xml *x, struct xml_piece *ret)
 				return false;
 		} else {
 			slice_skip(&x->rest, "<");
-			return element(x, ret);
+			return xml_element(x, ret);
 		}
 	}
 	return false;
 }
 
-static void put_utf8(struct buf *b, unsigned long u)
+static void xml_put_utf8(struct buf *b, unsigned long u)
 {
 	if (u < 0x80) {
 		buf_putc(b, (char)u);
@@ -157,12 +157,12 @@ static bool reference(struct buf *b, struct slice s)
 	u = strtoul(digits, &end, hex ? 16 : 10);
 	if (*end || !u || u > 0x10ffff)
 		return false;
-	put_utf8(b, u);
+	xml_put_utf8(b, u);
 	return true;
 }
 
 /* Appends text with its entities put in place; the writer of JSON mends what is no UTF-8. */
-static void decode(struct buf *b, struct slice s, size_t max)
+static void xml_decode(struct buf *b, struct slice s, size_t max)
 {
 	static const struct {
 		const char *name;
@@ -257,7 +257,7 @@ static void file_suite(struct junit *j, struct slice attrs)
 	struct slice rest;
 	size_t n;
 
-	decode(&file, attr(attrs, "file"), TEST_NAME_MAX);
+	xml_decode(&file, attr(attrs, "file"), TEST_NAME_MAX);
 	n = buf_len(&file);
 	if (n < 4 || memcmp(file.data + n - 3, ".py", 3) != 0 || buf_len(&j->suite) < n - 3)
 		return;
@@ -282,8 +282,8 @@ static void case_open(struct junit *j, struct slice attrs)
 	buf_reset(&j->message);
 	j->open = true;
 	j->c = (struct test_case){ .status = TEST_PASSED, .ms = seconds(attr(attrs, "time")) };
-	decode(&j->suite, attr(attrs, "classname"), TEST_NAME_MAX);
-	decode(&j->name, attr(attrs, "name"), TEST_NAME_MAX);
+	xml_decode(&j->suite, attr(attrs, "classname"), TEST_NAME_MAX);
+	xml_decode(&j->name, attr(attrs, "name"), TEST_NAME_MAX);
 	file_suite(j, attrs);
 }
 
@@ -304,7 +304,7 @@ static void case_part(struct junit *j, const struct xml_piece *p)
 		j->c.status = parts[i].status;
 		if (buf_len(&j->message))
 			buf_putc(&j->message, '\n');
-		decode(&j->message, attr(p->attrs, "message"), TEST_MESSAGE_MAX);
+		xml_decode(&j->message, attr(p->attrs, "message"), TEST_MESSAGE_MAX);
 		j->telling = p->kind == XML_OPEN;
 	}
 }
@@ -331,7 +331,7 @@ static void junit_text(struct junit *j, const struct xml_piece *p)
 	if (buf_len(&j->message) && buf_len(&j->message) < TEST_MESSAGE_MAX)
 		buf_putc(&j->message, '\n');
 	if (p->kind == XML_TEXT)
-		decode(&j->message, p->text, TEST_MESSAGE_MAX);
+		xml_decode(&j->message, p->text, TEST_MESSAGE_MAX);
 	else
 		buf_add(&j->message, p->text.p, MIN(p->text.n, (size_t)TEST_MESSAGE_MAX));
 }
@@ -343,7 +343,7 @@ bool test_junit_read(struct slice text, struct test_report *r)
 	struct xml_piece p;
 	bool root = false;
 
-	while (next(&x, &p)) {
+	while (xml_next(&x, &p)) {
 		if (p.kind == XML_TEXT || p.kind == XML_CDATA) {
 			junit_text(&j, &p);
 			continue;

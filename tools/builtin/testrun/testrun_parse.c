@@ -14,14 +14,9 @@ struct test_format {
 	bool guessed; /* "auto" tries it */
 };
 
-static bool test_format_is(const struct test_format *f, const char *name)
-{
-	return strcmp(f->name, name) == 0;
-}
-
 /* --- results ----------------------------------------------------------------------------------------- */
 
-static struct slice cut(struct slice s, size_t max)
+static struct slice test_text_cut(struct slice s, size_t max)
 {
 	if (s.n > max)
 		s.n = command_output_whole((struct slice){ s.p, max });
@@ -38,19 +33,19 @@ void test_report_add(struct test_report *r, const struct test_case *c)
 		return;
 	}
 	jw_obj(&r->out, NULL);
-	jw_slice(&r->out, "name", cut(c->name, TEST_NAME_MAX));
+	jw_slice(&r->out, "name", test_text_cut(c->name, TEST_NAME_MAX));
 	if (c->suite.n)
-		jw_slice(&r->out, "suite", cut(c->suite, TEST_NAME_MAX));
+		jw_slice(&r->out, "suite", test_text_cut(c->suite, TEST_NAME_MAX));
 	jw_str(&r->out, "status", words[c->status]);
 	if (c->ms >= 0 && c->ms < 1e15)
 		jw_int(&r->out, "durationMs", (int64_t)(c->ms + 0.5));
 	if (c->message.n)
-		jw_slice(&r->out, "message", cut(c->message, TEST_MESSAGE_MAX));
+		jw_slice(&r->out, "message", test_text_cut(c->message, TEST_MESSAGE_MAX));
 	jw_end_obj(&r->out);
 }
 
 /* Passes on the held result. */
-static void release(struct test_report *r)
+static void test_report_release(struct test_report *r)
 {
 	struct test_case c = { .suite = buf_slice(&r->suite),
 			       .name = buf_slice(&r->name),
@@ -66,13 +61,14 @@ static void release(struct test_report *r)
 	buf_reset(&r->message);
 }
 
-static void hold(struct test_report *r, enum test_status status, struct slice name, double ms)
+static void test_report_hold(struct test_report *r, enum test_status status, struct slice name,
+			     double ms)
 {
-	release(r);
+	test_report_release(r);
 	r->held = true;
 	r->status = status;
 	r->ms = ms;
-	buf_add_slice(&r->name, cut(name, TEST_NAME_MAX));
+	buf_add_slice(&r->name, test_text_cut(name, TEST_NAME_MAX));
 }
 
 void test_report_init(struct test_report *r, const struct test_format *format)
@@ -96,13 +92,13 @@ void test_report_done(struct test_report *r)
 
 void test_report_end(struct test_report *r)
 {
-	release(r);
+	test_report_release(r);
 	test_cargo_end(r);
 }
 
 /* --- pieces of lines --------------------------------------------------------------------------------- */
 
-static struct slice trim(struct slice s)
+static struct slice test_line_trim(struct slice s)
 {
 	while (s.n && isspace((unsigned char)s.p[0])) {
 		s.p++;
@@ -114,7 +110,7 @@ static struct slice trim(struct slice s)
 }
 
 /* Takes the text before the first needle; *s is the text after it. False: it does not occur. */
-static bool split(struct slice *s, const char *needle, struct slice *before)
+static bool test_line_split(struct slice *s, const char *needle, struct slice *before)
 {
 	size_t n = strlen(needle);
 	const char *at = s->n ? memmem(s->p, s->n, needle, n) : NULL;
@@ -127,7 +123,7 @@ static bool split(struct slice *s, const char *needle, struct slice *before)
 }
 
 /* A decimal number at the beginning. */
-static bool number(struct slice *s, double *ret)
+static bool test_line_number(struct slice *s, double *ret)
 {
 	size_t i = 0;
 	double v = 0, scale = 1;
@@ -147,23 +143,24 @@ static bool number(struct slice *s, double *ret)
 /* "12ms" or "1.5s", a word of its own at the end, is taken off. */
 static double take_bare_time(struct slice *s)
 {
-	struct slice t = trim(*s), rest;
+	struct slice t = test_line_trim(*s), rest;
 	size_t from = t.n;
 	double v;
 
 	while (from > 0 && t.p[from - 1] != ' ')
 		from--;
 	rest = slice_after(t, from);
-	if (from == 0 || !number(&rest, &v) || (!slice_is(rest, "ms") && !slice_is(rest, "s")))
+	if (from == 0 || !test_line_number(&rest, &v) ||
+	    (!slice_is(rest, "ms") && !slice_is(rest, "s")))
 		return -1;
-	*s = trim((struct slice){ t.p, from });
+	*s = test_line_trim((struct slice){ t.p, from });
 	return slice_is(rest, "ms") ? v : v * 1000;
 }
 
 /* "(1.5 ms)" or "(0.01s)" at the end is taken off. */
-static double take_time(struct slice *s)
+static double test_line_take_time(struct slice *s)
 {
-	struct slice t = trim(*s), rest;
+	struct slice t = test_line_trim(*s), rest;
 	size_t open = t.n;
 	double v;
 
@@ -174,12 +171,12 @@ static double take_time(struct slice *s)
 	if (open == 0)
 		return -1;
 	rest = (struct slice){ t.p + open, t.n - open - 1 };
-	if (!number(&rest, &v))
+	if (!test_line_number(&rest, &v))
 		return -1;
-	rest = trim(rest);
+	rest = test_line_trim(rest);
 	if (!slice_is(rest, "ms") && !slice_is(rest, "s"))
 		return -1;
-	*s = trim((struct slice){ t.p, open - 1 });
+	*s = test_line_trim((struct slice){ t.p, open - 1 });
 	return slice_is(rest, "ms") ? v : v * 1000;
 }
 
@@ -206,7 +203,7 @@ static bool tap_directive(struct slice *name, const char *word)
 		if (name->p[i] != '#' || (i && name->p[i - 1] == '\\') ||
 		    strncasecmp(name->p + i + 2, word, n) != 0)
 			continue;
-		*name = trim((struct slice){ name->p, i });
+		*name = test_line_trim((struct slice){ name->p, i });
 		return true;
 	}
 	return false;
@@ -230,20 +227,20 @@ static bool tap_result(struct test_report *r, struct slice s, size_t level)
 
 	if ((ok && !slice_skip(&s, "ok")) || !slice_skip(&s, " "))
 		return false;
-	s = trim(s);
-	if (!number(&s, &no) && !slice_starts(s, "- "))
+	s = test_line_trim(s);
+	if (!test_line_number(&s, &no) && !slice_starts(s, "- "))
 		return false;
-	s = trim(s);
+	s = test_line_trim(s);
 	if (slice_skip(&s, "- "))
-		s = trim(s);
+		s = test_line_trim(s);
 	skipped = tap_directive(&s, "skip") || tap_directive(&s, "todo");
 	r->nested[level] = false;
 	if (level)
 		r->nested[level - 1] = true;
 	if (suite) { /* the sum of results that have been given already */
-		release(r);
+		test_report_release(r);
 	} else {
-		hold(r, skipped ? TEST_SKIPPED : ok ? TEST_PASSED : TEST_FAILED, s, -1);
+		test_report_hold(r, skipped ? TEST_SKIPPED : ok ? TEST_PASSED : TEST_FAILED, s, -1);
 		tap_suite(r, level);
 	}
 	buf_reset(&r->level[level]);
@@ -253,7 +250,7 @@ static bool tap_result(struct test_report *r, struct slice s, size_t level)
 /* The YAML block after a result: its duration, and of a failure all of it. */
 static void tap_yaml(struct test_report *r, struct slice s)
 {
-	struct slice t = trim(s);
+	struct slice t = test_line_trim(s);
 	double ms;
 
 	if (slice_is(t, "...")) {
@@ -262,8 +259,8 @@ static void tap_yaml(struct test_report *r, struct slice s)
 	}
 	if (slice_starts(t, "duration_ms:")) {
 		slice_skip(&t, "duration_ms:");
-		t = trim(t);
-		if (number(&t, &ms))
+		t = test_line_trim(t);
+		if (test_line_number(&t, &ms))
 			r->ms = ms;
 	} else if (r->held && r->status == TEST_FAILED &&
 		   buf_len(&r->message) + s.n < TEST_MESSAGE_MAX) {
@@ -286,20 +283,21 @@ static bool tap_line(struct test_report *r, struct slice line)
 	while (indent < line.n && line.p[indent] == ' ')
 		indent++;
 	level = MIN(indent / 4, TEST_LEVELS - 1u);
-	s = trim(line);
+	s = test_line_trim(line);
 	if (slice_is(s, "---")) {
-		r->yaml = test_format_is(r->format, "tap"); /* elsewhere it is a line of dashes */
+		r->yaml = strcmp(r->format->name, "tap") ==
+			  0; /* elsewhere it is a line of dashes */
 		return r->yaml;
 	}
 	if (slice_skip(&s, "# Subtest: ")) {
 		buf_reset(&r->level[level]);
-		buf_add_slice(&r->level[level], cut(s, TEST_NAME_MAX));
+		buf_add_slice(&r->level[level], test_text_cut(s, TEST_NAME_MAX));
 		return true;
 	}
 	if (slice_starts(s, "TAP version "))
 		return true;
-	if (slice_skip(&s, "1..") && number(&s, &n)) {
-		if (level == 0 && n < TEST_PLAN_MAX && (!s.n || split(&s, "#", &before)))
+	if (slice_skip(&s, "1..") && test_line_number(&s, &n)) {
+		if (level == 0 && n < TEST_PLAN_MAX && (!s.n || test_line_split(&s, "#", &before)))
 			r->planned = (long)n;
 		return true;
 	}
@@ -314,14 +312,14 @@ static bool go_current(struct test_report *r, struct slice name)
 		return true;
 	buf_reset(&r->current);
 	buf_reset(&r->said);
-	buf_add_slice(&r->current, cut(name, TEST_NAME_MAX));
+	buf_add_slice(&r->current, test_text_cut(name, TEST_NAME_MAX));
 	return true;
 }
 
 static void go_said(struct test_report *r, struct slice line)
 {
 	if (buf_len(&r->current) && slice_starts(line, "    "))
-		test_report_said(r, trim(line));
+		test_report_said(r, test_line_trim(line));
 }
 
 static bool go_line(struct test_report *r, struct slice line)
@@ -330,20 +328,20 @@ static bool go_line(struct test_report *r, struct slice line)
 						    { "FAIL", TEST_FAILED },
 						    { "SKIP", TEST_SKIPPED } };
 	const struct word_status *w;
-	struct slice s = trim(line), word;
+	struct slice s = test_line_trim(line), word;
 	double ms;
 
 	if (slice_skip(&s, "=== ")) /* RUN, CONT, NAME and a test: its output is next */
-		return split(&s, " ", &word) && go_current(r, trim(s));
-	if (!slice_skip(&s, "--- ") || !split(&s, ": ", &word)) {
+		return test_line_split(&s, " ", &word) && go_current(r, test_line_trim(s));
+	if (!slice_skip(&s, "--- ") || !test_line_split(&s, ": ", &word)) {
 		go_said(r, line);
 		return false;
 	}
 	w = word_find(words, ARRAY_SIZE(words), word);
-	ms = take_time(&s);
+	ms = test_line_take_time(&s);
 	if (!w || ms < 0)
 		return false;
-	hold(r, w->status, s, ms);
+	test_report_hold(r, w->status, s, ms);
 	if (w->status == TEST_FAILED && slice_eq(s, buf_slice(&r->current)))
 		buf_add_slice(&r->message, buf_slice(&r->said));
 	return true;
@@ -357,21 +355,21 @@ static bool cargo_line(struct test_report *r, struct slice line)
 	const struct word_status *w;
 	struct slice s = line, name, plain;
 
-	if (!slice_skip(&s, "test ") || !split(&s, " ... ", &name)) {
-		release(r);
-		if (test_format_is(r->format, "cargo"))
+	if (!slice_skip(&s, "test ") || !test_line_split(&s, " ... ", &name)) {
+		test_report_release(r);
+		if (strcmp(r->format->name, "cargo") == 0)
 			test_cargo_line(r, line);
 		return false;
 	}
-	w = word_find(words, ARRAY_SIZE(words), trim(s));
+	w = word_find(words, ARRAY_SIZE(words), test_line_trim(s));
 	if (!w && !slice_starts(s, "ignored,"))
 		return false;
-	if (split(&name, " - should panic", &plain))
+	if (test_line_split(&name, " - should panic", &plain))
 		name = plain;
 	if (w && w->status == TEST_FAILED)
 		test_cargo_failed(r, name);
 	else
-		hold(r, w ? w->status : TEST_SKIPPED, name, -1);
+		test_report_hold(r, w ? w->status : TEST_SKIPPED, name, -1);
 	return true;
 }
 
@@ -386,16 +384,18 @@ static bool pytest_line(struct test_report *r, struct slice line)
 	if (!line.n || !memmem(line.p, line.n, "::", 2))
 		return false;
 	/* names of parametrized tests may hold spaces: the word that counts is the first known one */
-	for (struct slice rest = s; split(&rest, " ", &name);) {
+	for (struct slice rest = s; test_line_split(&rest, " ", &name);) {
 		struct slice after = rest, word;
 		const struct word_status *w;
 
-		if (!split(&after, " ", &word))
+		if (!test_line_split(&after, " ", &word))
 			word = rest;
-		w = word_find(words, ARRAY_SIZE(words), trim(word));
+		w = word_find(words, ARRAY_SIZE(words), test_line_trim(word));
 		if (!w)
 			continue;
-		hold(r, w->status, trim((struct slice){ line.p, (size_t)(rest.p - line.p) }), -1);
+		test_report_hold(
+			r, w->status,
+			test_line_trim((struct slice){ line.p, (size_t)(rest.p - line.p) }), -1);
 		return true;
 	}
 	return false;
@@ -410,7 +410,7 @@ static bool marks_line(struct test_report *r, struct slice line)
 		{ "\xc3\x97 ", TEST_FAILED },	   { "\xef\xb9\xa3 ", TEST_SKIPPED },
 		{ "\xe2\x97\x8b ", TEST_SKIPPED }, { "\xe2\x86\x93 ", TEST_SKIPPED },
 	};
-	struct slice s = trim(line);
+	struct slice s = test_line_trim(line);
 
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
 		double ms;
@@ -421,10 +421,10 @@ static bool marks_line(struct test_report *r, struct slice line)
 			r->over = true;
 			return true;
 		}
-		ms = take_time(&s);
+		ms = test_line_take_time(&s);
 		if (ms < 0)
 			ms = take_bare_time(&s);
-		hold(r, marks[i].status, trim(s), ms);
+		test_report_hold(r, marks[i].status, test_line_trim(s), ms);
 		return true;
 	}
 	return false;
@@ -488,7 +488,7 @@ void test_report_line(struct test_report *r, struct slice line)
 		r->format->line(r, s);
 		return;
 	}
-	if (!test_format_is(r->format, "auto"))
+	if (strcmp(r->format->name, "auto") != 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		if (!formats[i].guessed || !formats[i].line(r, s))

@@ -44,7 +44,7 @@ static const struct known known[] = {
 };
 /* clang-format on */
 
-static bool is_there(const struct known *k, const char *dir)
+static bool test_target_is_there(const struct known *k, const char *dir)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	_cleanup_(freep) char *path = file_join(dir, k->file);
@@ -62,7 +62,7 @@ static const struct known *find_known(const char *name, const char *dir)
 	bool any = strcmp(name, "auto") == 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (any ? is_there(&known[i], dir) : strcmp(known[i].name, name) == 0)
+		if (any ? test_target_is_there(&known[i], dir) : strcmp(known[i].name, name) == 0)
 			return &known[i];
 	return NULL;
 }
@@ -132,7 +132,7 @@ static int words(struct jval list, struct test_target *ret)
 	return n && *ret->argv[0] ? 0 : -EINVAL;
 }
 
-static int refuse(const char *prefix, const char *name, const char *what, struct err *e)
+static int test_target_refuse(const char *prefix, const char *name, const char *what, struct err *e)
 {
 	char path[96];
 
@@ -157,9 +157,9 @@ static int use_row(struct jval raw, const char *name, struct test_target *ret, s
 	ret->timeout_ms = row.timeout_ms;
 	ret->format = test_format_find(row.format ? row.format : ret->report ? "junit" : "auto");
 	if (words(row.command, ret) < 0)
-		r = refuse(prefix, "command", "must be text or words", e);
+		r = test_target_refuse(prefix, "command", "must be text or words", e);
 	else if (!ret->format)
-		r = refuse(prefix, "format", "is not known", e);
+		r = test_target_refuse(prefix, "format", "is not known", e);
 	jdec_free(fields, &row);
 	return r;
 }
@@ -173,7 +173,7 @@ int test_rows_check(struct slice rows, struct err *e)
 		_cleanup_(freep) char *name = xstrndup(key.p, key.n);
 
 		if (v.type != J_OBJECT)
-			r = refuse("tests.", name, "must be an object", e);
+			r = test_target_refuse("tests.", name, "must be an object", e);
 		else
 			r = use_row(v, name, &target, e);
 		if (r < 0)
@@ -218,7 +218,7 @@ void test_target_done(struct test_target *t)
 /* --- one command of it ---------------------------------------------------------------------------------------- */
 
 /* Puts the numbers in place, and in text for a shell the names. */
-static char *expand(const char *text, unsigned shard, unsigned shards, const char *only)
+static char *test_target_expand(const char *text, unsigned shard, unsigned shards, const char *only)
 {
 	struct buf b = { 0 };
 	struct slice rest = slice_of(text);
@@ -250,7 +250,7 @@ static bool mentions(const struct test_target *t, const char *what)
 }
 
 /* Appends a character of a name to a regular expression of go or JavaScript. */
-static void put_literal(struct buf *b, char c)
+static void test_names_put_literal(struct buf *b, char c)
 {
 	if (strchr("\\^$.*+?()[]{}|/", c))
 		buf_putc(b, '\\');
@@ -258,7 +258,7 @@ static void put_literal(struct buf *b, char c)
 }
 
 /* go: ^a$|^b$/^sub$, a pattern for each level of names; it knows "|" between such patterns. */
-static char *joined(char *const *only)
+static char *test_names_joined(char *const *only)
 {
 	struct buf b = { 0 };
 
@@ -268,7 +268,7 @@ static char *joined(char *const *only)
 			if (*c == '/')
 				buf_puts(&b, "$/^");
 			else
-				put_literal(&b, *c);
+				test_names_put_literal(&b, *c);
 		buf_putc(&b, '$');
 	}
 	buf_putc(&b, '\0');
@@ -284,7 +284,7 @@ static char *any_of(char *const *only)
 		if (name != only)
 			buf_putc(&b, '|');
 		for (const char *c = *name; *c; c++)
-			put_literal(&b, *c);
+			test_names_put_literal(&b, *c);
 	}
 	buf_putc(&b, '\0');
 	return b.failed ? xstrdup("") : b.data;
@@ -303,7 +303,7 @@ static void put_only(const struct test_target *t, char *const *only, char **argv
 	}
 	if (t->joined_only) {
 		argv[(*n)++] = xstrdup(t->joined_only);
-		argv[(*n)++] = joined(only);
+		argv[(*n)++] = test_names_joined(only);
 		return;
 	}
 	for (; *only; only++)
@@ -344,7 +344,7 @@ static char **put_words(const struct test_target *t, unsigned shard, unsigned sh
 		if (strcmp(*word, ONLY) == 0)
 			put_only(t, only, argv, &n);
 		else if (strcmp(*word, REPORTER) != 0)
-			argv[n++] = expand(*word, shard, shards, NULL);
+			argv[n++] = test_target_expand(*word, shard, shards, NULL);
 		else if (report)
 			put_reporter(t, shard, argv, &n);
 	return argv;
@@ -362,7 +362,7 @@ int test_target_command(const struct test_target *t, unsigned shard, unsigned sh
 		return err_field(e, "only", "ONLY_UNSUPPORTED",
 				 "the command of %.60s has no {only}", t->name);
 	if (t->shell) {
-		cmd->shell = expand(t->shell, shard, shards, quoted);
+		cmd->shell = test_target_expand(t->shell, shard, shards, quoted);
 		cmd->shown = xstrdup(cmd->shell);
 		return 0;
 	}
@@ -376,7 +376,8 @@ int test_target_command(const struct test_target *t, unsigned shard, unsigned sh
 char *test_target_report(const struct test_target *t, unsigned shard, unsigned shards,
 			 const char *cwd)
 {
-	_cleanup_(freep) char *path = t->report ? expand(t->report, shard, shards, NULL) : NULL;
+	_cleanup_(freep) char *path =
+		t->report ? test_target_expand(t->report, shard, shards, NULL) : NULL;
 
 	return !path ? NULL : path[0] == '/' ? TAKE_PTR(path) : file_join(cwd, path);
 }

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-static void put_counts(struct buf *out, struct slice o)
+static void testrun_text_put_counts(struct buf *out, struct slice o)
 {
 	buf_printf(out, "%" PRId64 " passed, %" PRId64 " failed, %" PRId64 " skipped",
 		   model_text_number(o, "passed"), model_text_number(o, "failed"),
@@ -23,7 +23,7 @@ static void put_counts(struct buf *out, struct slice o)
 	buf_putc(out, '\n');
 }
 
-static void put_result(struct buf *out, struct slice r, const char *mark)
+static void testrun_text_put_result(struct buf *out, struct slice r, const char *mark)
 {
 	_cleanup_(buf_done) struct buf suite = { 0 }, name = { 0 }, message = { 0 };
 
@@ -58,7 +58,7 @@ static void put_results(struct buf *out, struct slice o, const char *status, con
 		if (buf_len(out) - begin > room)
 			left++;
 		else
-			put_result(out, v.raw, mark);
+			testrun_text_put_result(out, v.raw, mark);
 	}
 	if (left)
 		buf_printf(out, "[%u more %s]\n", left, status);
@@ -95,7 +95,7 @@ static void put_output(struct buf *out, struct slice o, size_t all)
 
 void testrun_text(struct buf *out, struct slice object, size_t room)
 {
-	put_counts(out, object);
+	testrun_text_put_counts(out, object);
 	put_results(out, object, "failed", "FAILED ", room / 2);
 	put_results(out, object, "skipped", "skipped ", room / 16);
 	put_results(out, object, "passed", "passed ", room / 16);

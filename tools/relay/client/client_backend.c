@@ -65,17 +65,17 @@ static void repeatable_drop(struct repeatable_tools *r, const char *name)
 	r->tools[i] = r->tools[--r->n];
 }
 
-static bool is_true(struct slice annotations, const char *key)
+static bool repeatable_hint(struct slice annotations, const char *key)
 {
 	return jobj_get(annotations, key).type == J_TRUE;
 }
 
-static bool is_harmless(struct slice tool)
+static bool repeatable_is_harmless(struct slice tool)
 {
 	struct slice a = jobj_get(tool, "annotations").raw;
 
-	return (is_true(a, "readOnlyHint") || is_true(a, "idempotentHint")) &&
-	       !is_true(a, "destructiveHint");
+	return (repeatable_hint(a, "readOnlyHint") || repeatable_hint(a, "idempotentHint")) &&
+	       !repeatable_hint(a, "destructiveHint");
 }
 
 static void repeatable_take(struct repeatable_tools *r, struct slice tool)
@@ -85,7 +85,7 @@ static void repeatable_take(struct repeatable_tools *r, struct slice tool)
 	if (jstr_decode(jobj_get(tool, "name"), POLICY_NAME_MAX, &name) < 0)
 		return;
 	repeatable_drop(r, name);
-	if (!is_harmless(tool) || r->n >= TOOLGATE_TOOLS_MAX) {
+	if (!repeatable_is_harmless(tool) || r->n >= TOOLGATE_TOOLS_MAX) {
 		free(name);
 		return;
 	}
@@ -132,7 +132,7 @@ struct client_backend_call {
 	struct upcall *up;
 };
 
-static void on_done(void *ctx, struct slice result, struct slice error)
+static void client_backend_on_done(void *ctx, struct slice result, struct slice error)
 {
 	struct client_backend_call c = *(struct client_backend_call *)ctx;
 	struct client_backend *b = (struct client_backend *)c.call.backend;
@@ -144,7 +144,7 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 	mcp_call_done(&c.call, result, error);
 }
 
-static const struct upcall_ops upcall_ops = { mcp_call_pass, on_done };
+static const struct upcall_ops upcall_ops = { mcp_call_pass, client_backend_on_done };
 
 /* The caller's trace context goes before the turn's. */
 static bool add_trace(const struct client_backend *b, const struct relay_span *span,

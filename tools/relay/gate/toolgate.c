@@ -39,8 +39,8 @@ static struct toolgate *toolgate_of(struct mcp_backend *b)
 	return container_of(b, struct toolgate, backend);
 }
 
-static struct toolgate_call *call_new(struct toolgate *g, const struct mcp_reply_ops *ops,
-				      void *ctx)
+static struct toolgate_call *toolgate_call_new(struct toolgate *g, const struct mcp_reply_ops *ops,
+					       void *ctx)
 {
 	struct toolgate_call *c = new0(struct toolgate_call);
 
@@ -49,7 +49,7 @@ static struct toolgate_call *call_new(struct toolgate *g, const struct mcp_reply
 	return c;
 }
 
-static void call_free(struct toolgate_call *c)
+static void toolgate_call_free(struct toolgate_call *c)
 {
 	if (c->begun)
 		c->g->ops->end(c->g->ctx, c->begun);
@@ -63,22 +63,23 @@ static void call_free(struct toolgate_call *c)
 }
 
 /* c is gone after. */
-static void call_end(struct toolgate_call *c, struct slice result, struct slice error)
+static void toolgate_call_end(struct toolgate_call *c, struct slice result, struct slice error)
 {
 	mcp_call_done(&c->call, result, error);
-	call_free(c);
+	toolgate_call_free(c);
 }
 
 /* --- answers of our own ------------------------------------------------------------------------------ */
 
-static void on_settled(void *ctx)
+static void toolgate_on_settled(void *ctx)
 {
 	struct toolgate_call *c = ctx;
 
 	if (c->answer.failed)
-		call_end(c, SLICE_NONE, SLICE("{\"code\":-32603,\"message\":\"out of memory\"}"));
+		toolgate_call_end(c, SLICE_NONE,
+				  SLICE("{\"code\":-32603,\"message\":\"out of memory\"}"));
 	else
-		call_end(c, buf_slice(&c->answer), SLICE_NONE);
+		toolgate_call_end(c, buf_slice(&c->answer), SLICE_NONE);
 }
 
 static void call_refuse(struct toolgate_call *c, const struct toolgate_refusal *why)
@@ -87,7 +88,7 @@ static void call_refuse(struct toolgate_call *c, const struct toolgate_refusal *
 	loop_timer_cancel(&c->timer);
 	buf_reset(&c->answer);
 	toolgate_says(c->g, c->tool, why, &c->answer);
-	loop_defer(c->g->loop, &c->task, on_settled, c);
+	loop_defer(c->g->loop, &c->task, toolgate_on_settled, c);
 }
 
 static void refuse_limit(struct toolgate_call *c, uint64_t *count, const char *code,
@@ -99,7 +100,7 @@ static void refuse_limit(struct toolgate_call *c, uint64_t *count, const char *c
 	call_refuse(c, &why);
 }
 
-static void refuse(struct toolgate_call *c, uint64_t *count, const char *code)
+static void toolgate_call_refuse_for(struct toolgate_call *c, uint64_t *count, const char *code)
 {
 	refuse_limit(c, count, code, NULL, 0);
 }
@@ -156,7 +157,7 @@ static void on_tool_done(void *ctx, struct slice result, struct slice error)
 	c->inner = NULL;
 	loop_timer_cancel(&c->timer);
 	if (c->g->config.upward && is_lost(error)) {
-		refuse(c, &c->g->counts.lost, "TOOL_CALL_LOST");
+		toolgate_call_refuse_for(c, &c->g->counts.lost, "TOOL_CALL_LOST");
 		return;
 	}
 	if (take_artifact(c->g, result, &without))
@@ -168,19 +169,19 @@ static void on_tool_done(void *ctx, struct slice result, struct slice error)
 			     c->word.rule.max_result_bytes);
 	} else if (is_too_large(c, error.n)) {
 		c->g->counts.too_large++;
-		call_end(
+		toolgate_call_end(
 			c, SLICE_NONE,
 			SLICE("{\"code\":-32603,\"message\":\"the server's error is larger than the session's "
 			      "policy allows (maxResultBytes)\",\"data\":{\"reason\":\"RESULT_TOO_LARGE\"}}"));
 	} else {
 		round_note(c, result);
-		call_end(c, result, error);
+		toolgate_call_end(c, result, error);
 	}
 }
 
 static const struct mcp_reply_ops tool_ops = { .notify = mcp_call_pass, .done = on_tool_done };
 
-static void on_timeout(void *ctx)
+static void toolgate_on_timeout(void *ctx)
 {
 	struct toolgate_call *c = ctx;
 
@@ -188,7 +189,7 @@ static void on_timeout(void *ctx)
 	refuse_limit(c, &c->g->counts.timed_out, "TIMEOUT", "timeoutMs", c->word.rule.timeout_ms);
 }
 
-static void call_start(struct toolgate_call *c, struct slice params)
+static void toolgate_call_start(struct toolgate_call *c, struct slice params)
 {
 	_cleanup_(buf_done) struct buf able = { 0 };
 	struct toolgate *g = c->g;
@@ -199,8 +200,8 @@ static void call_start(struct toolgate_call *c, struct slice params)
 	}
 	c->state = TOOLGATE_RUNNING;
 	if (c->word.rule.timeout_ms > 0)
-		loop_timer_set(g->loop, &c->timer, (uint64_t)c->word.rule.timeout_ms, on_timeout,
-			       c);
+		loop_timer_set(g->loop, &c->timer, (uint64_t)c->word.rule.timeout_ms,
+			       toolgate_on_timeout, c);
 	c->inner = mcp_backend_call(g->inner, "tools/call",
 				    g->config.builtin && !able.failed ? buf_slice(&able) : params,
 				    &tool_ops, c);
@@ -217,7 +218,7 @@ static void ask_put(struct toolgate_call *c, const struct toolgate_question *q)
 	if (g->ops->ask)
 		g->ops->ask(g->ctx, &c->ask, q);
 	else
-		refuse(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
+		toolgate_call_refuse_for(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
 }
 
 /* A question of the server: keeps what the answer needs, and passes the rest to the client. */
@@ -230,7 +231,7 @@ static void ask_ours(struct toolgate_call *c, struct slice result,
 
 	buf_reset(&a->asked);
 	if (buf_add_slice(&a->asked, result) < 0) {
-		refuse(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
+		toolgate_call_refuse_for(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
 		return;
 	}
 	copy = buf_slice(&a->asked);
@@ -259,11 +260,11 @@ static void answer_allow(struct toolgate_call *c)
 	_cleanup_(buf_done) struct buf again = { 0 };
 
 	if (!c->ask.key.p) {
-		call_start(c, buf_slice(&c->params));
+		toolgate_call_start(c, buf_slice(&c->params));
 		return;
 	}
 	toolgate_params_allow(buf_slice(&c->params), c->ask.key, c->ask.state, &again);
-	call_start(c, buf_slice(&again));
+	toolgate_call_start(c, buf_slice(&again));
 }
 
 void toolgate_answer(struct toolgate_ask *a, enum toolgate_answer answer)
@@ -275,7 +276,7 @@ void toolgate_answer(struct toolgate_ask *a, enum toolgate_answer answer)
 	if (answer == TOOLGATE_ALLOW)
 		answer_allow(c);
 	else
-		refuse(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
+		toolgate_call_refuse_for(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
 }
 
 /* --- a call of a tool -------------------------------------------------------------------------------- */
@@ -317,7 +318,7 @@ static void call_judge(struct toolgate_call *c, struct slice params)
 	g->counts.calls++;
 	mcp_policy_word(g->config.rules, g->server, c->tool, g->config.fallback, &c->word, NULL);
 	if (c->word.rule.verdict == POLICY_DENY) {
-		refuse(c, &g->counts.denied, "POLICY_DENIED");
+		toolgate_call_refuse_for(c, &g->counts.denied, "POLICY_DENIED");
 		return;
 	}
 	continues = call_continues(c, params);
@@ -326,26 +327,26 @@ static void call_judge(struct toolgate_call *c, struct slice params)
 	if (c->word.rule.dry_run > 0) {
 		if (g->ops->recorded)
 			g->ops->recorded(g->ctx, c->tool, jobj_get(params, "arguments").raw);
-		refuse(c, &g->counts.recorded, "DRY_RUN");
+		toolgate_call_refuse_for(c, &g->counts.recorded, "DRY_RUN");
 	} else if (c->word.rule.verdict == POLICY_ASK && !continues) {
 		ask_rule(c);
 	} else {
-		call_start(c, params);
+		toolgate_call_start(c, params);
 	}
 }
 
 static void on_nameless(void *ctx)
 {
-	call_end(
+	toolgate_call_end(
 		ctx, SLICE_NONE,
 		SLICE("{\"code\":-32602,\"message\":\"tools/call needs the name of a tool\",\"data\":{"
 		      "\"reason\":\"FIELD_INVALID\",\"field\":\"name\"}}"));
 }
 
-static struct mcp_call *call_tool(struct toolgate *g, bool outside, struct slice params,
-				  const struct mcp_reply_ops *ops, void *ctx)
+static struct mcp_call *toolgate_call_tool(struct toolgate *g, bool outside, struct slice params,
+					   const struct mcp_reply_ops *ops, void *ctx)
 {
-	struct toolgate_call *c = call_new(g, ops, ctx);
+	struct toolgate_call *c = toolgate_call_new(g, ops, ctx);
 
 	c->outside = outside;
 	if (jstr_decode(jobj_get(params, "name"), POLICY_NAME_MAX, &c->tool) < 0) {
@@ -354,7 +355,7 @@ static struct mcp_call *call_tool(struct toolgate *g, bool outside, struct slice
 	} else if (buf_add_slice(&c->params, params) < 0) {
 		c->state = TOOLGATE_SETTLED;
 		c->answer.failed = true;
-		loop_defer(g->loop, &c->task, on_settled, c);
+		loop_defer(g->loop, &c->task, toolgate_on_settled, c);
 	} else {
 		call_judge(c, params);
 	}
@@ -370,19 +371,20 @@ static void on_list_done(void *ctx, struct slice result, struct slice error)
 
 	c->inner = NULL;
 	if (!result.n || !toolgate_list_filter(c->g, result, c->first_page, &out))
-		call_end(c, result, error);
+		toolgate_call_end(c, result, error);
 	else if (out.failed)
-		call_end(c, SLICE_NONE, SLICE("{\"code\":-32603,\"message\":\"out of memory\"}"));
+		toolgate_call_end(c, SLICE_NONE,
+				  SLICE("{\"code\":-32603,\"message\":\"out of memory\"}"));
 	else
-		call_end(c, buf_slice(&out), SLICE_NONE);
+		toolgate_call_end(c, buf_slice(&out), SLICE_NONE);
 }
 
 static const struct mcp_reply_ops list_ops = { .notify = mcp_call_pass, .done = on_list_done };
 
-static struct mcp_call *call_list(struct toolgate *g, struct slice params,
-				  const struct mcp_reply_ops *ops, void *ctx)
+static struct mcp_call *toolgate_call_list(struct toolgate *g, struct slice params,
+					   const struct mcp_reply_ops *ops, void *ctx)
 {
-	struct toolgate_call *c = call_new(g, ops, ctx);
+	struct toolgate_call *c = toolgate_call_new(g, ops, ctx);
 
 	c->state = TOOLGATE_RUNNING;
 	c->first_page = jobj_get(params, "cursor").type == J_NONE;
@@ -394,15 +396,16 @@ static struct mcp_call *any_call(struct toolgate *g, bool outside, const char *m
 				 struct slice params, const struct mcp_reply_ops *ops, void *ctx)
 {
 	if (strcmp(method, "tools/call") == 0)
-		return call_tool(g, outside, params, ops, ctx);
+		return toolgate_call_tool(g, outside, params, ops, ctx);
 	if (strcmp(method, "tools/list") == 0)
-		return call_list(g, params, ops, ctx);
+		return toolgate_call_list(g, params, ops, ctx);
 	/* Nothing to add: the caller gets the server's own call. */
 	return mcp_backend_call(g->inner, method, params, ops, ctx);
 }
 
-static struct mcp_call *backend_call(struct mcp_backend *b, const char *method, struct slice params,
-				     const struct mcp_reply_ops *ops, void *ctx)
+static struct mcp_call *toolgate_backend_call(struct mcp_backend *b, const char *method,
+					      struct slice params, const struct mcp_reply_ops *ops,
+					      void *ctx)
 {
 	return any_call(toolgate_of(b), false, method, params, ops, ctx);
 }
@@ -421,10 +424,10 @@ static void backend_cancel(struct mcp_call *call)
 		mcp_call_cancel(c->inner);
 	else if (c->state == TOOLGATE_HELD && c->g->ops->unask)
 		c->g->ops->unask(c->g->ctx, &c->ask);
-	call_free(c);
+	toolgate_call_free(c);
 }
 
-static void backend_free(struct mcp_backend *b)
+static void toolgate_backend_free(struct mcp_backend *b)
 {
 	struct toolgate *g = toolgate_of(b);
 
@@ -435,9 +438,9 @@ static void backend_free(struct mcp_backend *b)
 }
 
 static const struct mcp_backend_ops backend_ops = {
-	.call = backend_call,
+	.call = toolgate_backend_call,
 	.cancel = backend_cancel,
-	.free = backend_free,
+	.free = toolgate_backend_free,
 };
 
 static const struct mcp_backend_ops outside_ops = {
@@ -466,7 +469,7 @@ struct toolgate *toolgate_new(struct loop *loop, struct mcp_backend *inner,
 struct toolgate *toolgate_free(struct toolgate *g)
 {
 	if (g)
-		backend_free(&g->backend);
+		toolgate_backend_free(&g->backend);
 	return NULL;
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/util.h"
 
-static uint64_t *tally_of(struct toolgate *g, const struct policy_rule *rule)
+static uint64_t *toolgate_tally_of(struct toolgate *g, const struct policy_rule *rule)
 {
 	struct toolgate_tally *t;
 
@@ -15,7 +15,7 @@ static uint64_t *tally_of(struct toolgate *g, const struct policy_rule *rule)
 	return &t->calls;
 }
 
-static bool is_over(uint64_t calls, int64_t most, struct toolgate_refusal *why)
+static bool toolgate_is_over(uint64_t calls, int64_t most, struct toolgate_refusal *why)
 {
 	if (most < 0 || calls < (uint64_t)most)
 		return false;
@@ -24,8 +24,8 @@ static bool is_over(uint64_t calls, int64_t most, struct toolgate_refusal *why)
 }
 
 /* False: no budget lets it be made. */
-static bool begin(struct toolgate *g, const struct toolgate_caller *c, void **begun,
-		  struct toolgate_refusal *why)
+static bool toolgate_begin(struct toolgate *g, const struct toolgate_caller *c, void **begun,
+			   struct toolgate_refusal *why)
 {
 	uint64_t limit = 0;
 
@@ -40,14 +40,14 @@ static bool begin(struct toolgate *g, const struct toolgate_caller *c, void **be
 bool toolgate_count(struct toolgate *g, const struct mcp_policy_word *word,
 		    const struct toolgate_caller *c, void **begun, struct toolgate_refusal *why)
 {
-	uint64_t *own = word->own ? tally_of(g, word->own) : NULL;
+	uint64_t *own = word->own ? toolgate_tally_of(g, word->own) : NULL;
 
-	if ((own && is_over(*own, word->own->max_calls, why)) ||
-	    is_over(g->used, word->server_calls, why)) {
+	if ((own && toolgate_is_over(*own, word->own->max_calls, why)) ||
+	    toolgate_is_over(g->used, word->server_calls, why)) {
 		g->counts.over_calls++;
 		return false;
 	}
-	if (!begin(g, c, begun, why)) {
+	if (!toolgate_begin(g, c, begun, why)) {
 		g->counts.over_budget++;
 		return false;
 	}

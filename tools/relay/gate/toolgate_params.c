@@ -60,7 +60,7 @@ static void put_capabilities(struct jw *w, const char *key, struct slice old)
 	put_with(w, key, old, "elicitation", put_elicitation);
 }
 
-static void put_meta(struct jw *w, const char *key, struct slice old)
+static void toolgate_params_put_meta(struct jw *w, const char *key, struct slice old)
 {
 	put_with(w, key, old, CAPABILITIES, put_capabilities);
 }
@@ -69,7 +69,7 @@ void toolgate_params_able(struct slice params, struct buf *out)
 {
 	struct jw w = JW(out);
 
-	put_with(&w, NULL, params, "_meta", put_meta);
+	put_with(&w, NULL, params, "_meta", toolgate_params_put_meta);
 }
 
 void toolgate_params_variables(const struct toolgate *g, const char *tool, struct slice params)
@@ -87,7 +87,7 @@ void toolgate_params_variables(const struct toolgate *g, const char *tool, struc
 	}
 }
 
-static struct jval at(struct slice object, const char *const *path)
+static struct jval toolgate_params_at(struct slice object, const char *const *path)
 {
 	struct jval v = { J_OBJECT, object };
 
@@ -108,7 +108,7 @@ bool toolgate_params_asked(struct slice result, struct toolgate_asked *ret)
 	if (requests.type != J_OBJECT || !jiter_init(&it, requests) ||
 	    !jiter_next(&it, &ret->key, &request) || request.type != J_OBJECT)
 		return false;
-	v = at(request.raw, where);
+	v = toolgate_params_at(request.raw, where);
 	if (v.type != J_OBJECT)
 		return false;
 	ret->permission = v.raw;
@@ -136,7 +136,7 @@ struct jval toolgate_result_artifact(struct slice result)
 {
 	static const char *const where[] = { "_meta", "acpd", "artifact", NULL };
 
-	return at(result, where);
+	return toolgate_params_at(result, where);
 }
 
 void toolgate_result_describe(struct slice result, struct slice described, struct buf *out)

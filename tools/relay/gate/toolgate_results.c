@@ -32,7 +32,8 @@ static const char *sentence(const char *code)
 	return code;
 }
 
-static void put_text(const char *tool, const struct toolgate_refusal *why, struct jw *w)
+static void toolgate_result_put_text(const char *tool, const struct toolgate_refusal *why,
+				     struct jw *w)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 
@@ -47,7 +48,8 @@ static void put_text(const char *tool, const struct toolgate_refusal *why, struc
 	jw_end_arr(w);
 }
 
-static void put_error(const char *tool, const struct toolgate_refusal *why, struct jw *w)
+static void toolgate_result_put_error(const char *tool, const struct toolgate_refusal *why,
+				      struct jw *w)
 {
 	jw_obj(w, "error");
 	jw_str(w, "code", why->code);
@@ -69,19 +71,19 @@ void toolgate_says(const struct toolgate *g, const char *tool, const struct tool
 	struct jw w = JW(out);
 
 	jw_obj(&w, NULL);
-	put_text(tool, why, &w);
+	toolgate_result_put_text(tool, why, &w);
 	if (structured) {
 		jw_obj(&w, "structuredContent");
 		if (dry && !g->config.builtin)
 			jw_bool(&w, "dryRun", true);
 		else
-			put_error(tool, why, &w);
+			toolgate_result_put_error(tool, why, &w);
 		jw_end_obj(&w);
 	}
 	jw_bool(&w, "isError", !dry || !structured || g->config.builtin);
 	jw_obj(&w, "_meta");
 	jw_obj(&w, "acpd");
-	put_error(tool, why, &w);
+	toolgate_result_put_error(tool, why, &w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	jw_str(&w, "resultType", "complete");

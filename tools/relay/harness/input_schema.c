@@ -243,7 +243,7 @@ static void put_top_members(struct fitting *f, struct slice schema)
 
 static const char *const not_at_top[] = { "$ref", "enum", "const", "not", "if", "then", "else" };
 
-static void note_top(struct fitting *f, struct slice schema)
+static void input_schema_note_top(struct fitting *f, struct slice schema)
 {
 	if (!jstr_is(jobj_get(schema, "type"), "object") ||
 	    jobj_get(schema, "properties").type != J_OBJECT)
@@ -274,11 +274,11 @@ static void put_all_required(struct fitting *f, const struct top *t)
 }
 
 /* Writes the schema of an object; false: the schema is that of something else. */
-static bool put_object(struct fitting *f, struct top *t, struct slice schema)
+static bool input_schema_put_object(struct fitting *f, struct top *t, struct slice schema)
 {
 	bool fits;
 
-	note_top(f, schema);
+	input_schema_note_top(f, schema);
 	jw_obj(&f->w, NULL);
 	jw_str(&f->w, "type", "object");
 	put_top_members(f, schema);
@@ -304,7 +304,7 @@ static bool put_top(struct fitting *f, struct slice schema)
 	t.required.w = JW(&t.required.text);
 	buf_putc(&t.properties.text, '{');
 	buf_putc(&t.required.text, '{');
-	fits = put_object(f, &t, schema);
+	fits = input_schema_put_object(f, &t, schema);
 	buf_done(&t.properties.text);
 	buf_done(&t.required.text);
 	buf_done(&t.variants);

@@ -48,7 +48,7 @@ static void put_type(struct fitting *f, struct slice key, struct jval v)
 		jw_member_raw(&f->w, key, v.raw);
 }
 
-static void put_enum(struct fitting *f, struct slice key, struct jval v)
+static void fitting_put_enum(struct fitting *f, struct slice key, struct jval v)
 {
 	if (v.type == J_ARRAY && fitting_element(v, "0").type != J_NONE)
 		jw_member_raw(&f->w, key, v.raw);
@@ -73,7 +73,7 @@ static void put_map(struct fitting *f, struct slice key, struct jval v)
 	jw_end_obj(&f->w);
 }
 
-static void put_list(struct fitting *f, struct slice key, struct jval v)
+static void fitting_put_list(struct fitting *f, struct slice key, struct jval v)
 {
 	if (v.type != J_ARRAY || fitting_element(v, "0").type == J_NONE) {
 		f->changed = true;
@@ -150,7 +150,7 @@ static void put_bool_or_schema(struct fitting *f, struct slice key, struct jval 
 		put_schema_member(f, key, v);
 }
 
-static void put_text(struct fitting *f, struct slice key, struct jval v)
+static void fitting_put_text(struct fitting *f, struct slice key, struct jval v)
 {
 	if (v.type == J_STRING)
 		jw_member_raw(&f->w, key, v.raw);
@@ -158,7 +158,7 @@ static void put_text(struct fitting *f, struct slice key, struct jval v)
 		f->changed = true;
 }
 
-static void put_number(struct fitting *f, struct slice key, struct jval v)
+static void fitting_put_number(struct fitting *f, struct slice key, struct jval v)
 {
 	if (v.type == J_NUMBER)
 		jw_member_raw(&f->w, key, v.raw);
@@ -167,11 +167,12 @@ static void put_number(struct fitting *f, struct slice key, struct jval v)
 }
 
 /* Nothing of a model's: it need not be left out if the rest stays as it is. */
-static void skip(struct fitting *f _unused_, struct slice key _unused_, struct jval v _unused_)
+static void fitting_skip(struct fitting *f _unused_, struct slice key _unused_,
+			 struct jval v _unused_)
 {
 }
 
-static void leave_out(struct fitting *f, struct slice key _unused_, struct jval v _unused_)
+static void fitting_leave_out(struct fitting *f, struct slice key _unused_, struct jval v _unused_)
 {
 	f->changed = true;
 }
@@ -183,50 +184,50 @@ static const struct keyword {
 } keywords[] = {
 	{ "type", put_type },
 	{ "properties", put_map },
-	{ "required", skip },
-	{ "items", skip },
-	{ "description", put_text },
-	{ "title", put_text },
-	{ "enum", put_enum },
+	{ "required", fitting_skip },
+	{ "items", fitting_skip },
+	{ "description", fitting_put_text },
+	{ "title", fitting_put_text },
+	{ "enum", fitting_put_enum },
 	{ "additionalProperties", put_bool_or_schema },
 	{ "patternProperties", put_map },
 	{ "dependentSchemas", put_map },
-	{ "anyOf", put_list },
-	{ "oneOf", skip },
-	{ "allOf", put_list },
+	{ "anyOf", fitting_put_list },
+	{ "oneOf", fitting_skip },
+	{ "allOf", fitting_put_list },
 	{ "not", put_exact },
-	{ "if", skip },
-	{ "then", skip },
-	{ "else", skip },
+	{ "if", fitting_skip },
+	{ "then", fitting_skip },
+	{ "else", fitting_skip },
 	{ "contains", put_exact }, /* maxContains */
 	{ "propertyNames", put_schema_member },
-	{ "unevaluatedProperties", skip },
-	{ "unevaluatedItems", skip },
-	{ "format", put_text },
-	{ "pattern", put_text },
-	{ "minimum", put_number },
-	{ "maximum", put_number },
-	{ "exclusiveMinimum", put_number },
-	{ "exclusiveMaximum", put_number },
-	{ "multipleOf", put_number },
-	{ "minLength", put_number },
-	{ "maxLength", put_number },
-	{ "minItems", put_number },
-	{ "maxItems", put_number },
-	{ "minProperties", put_number },
-	{ "maxProperties", put_number },
-	{ "prefixItems", leave_out },
-	{ "additionalItems", leave_out },
-	{ "dependencies", leave_out },
-	{ "$ref", leave_out },
-	{ "$dynamicRef", leave_out },
-	{ "$recursiveRef", leave_out },
-	{ "$schema", skip },
-	{ "$id", skip },
-	{ "id", skip },
-	{ "$defs", skip },
-	{ "definitions", skip },
-	{ "$comment", skip },
+	{ "unevaluatedProperties", fitting_skip },
+	{ "unevaluatedItems", fitting_skip },
+	{ "format", fitting_put_text },
+	{ "pattern", fitting_put_text },
+	{ "minimum", fitting_put_number },
+	{ "maximum", fitting_put_number },
+	{ "exclusiveMinimum", fitting_put_number },
+	{ "exclusiveMaximum", fitting_put_number },
+	{ "multipleOf", fitting_put_number },
+	{ "minLength", fitting_put_number },
+	{ "maxLength", fitting_put_number },
+	{ "minItems", fitting_put_number },
+	{ "maxItems", fitting_put_number },
+	{ "minProperties", fitting_put_number },
+	{ "maxProperties", fitting_put_number },
+	{ "prefixItems", fitting_leave_out },
+	{ "additionalItems", fitting_leave_out },
+	{ "dependencies", fitting_leave_out },
+	{ "$ref", fitting_leave_out },
+	{ "$dynamicRef", fitting_leave_out },
+	{ "$recursiveRef", fitting_leave_out },
+	{ "$schema", fitting_skip },
+	{ "$id", fitting_skip },
+	{ "id", fitting_skip },
+	{ "$defs", fitting_skip },
+	{ "definitions", fitting_skip },
+	{ "$comment", fitting_skip },
 };
 
 static const struct keyword *find_keyword(struct slice key)
@@ -284,7 +285,7 @@ static void put_required(struct fitting *f, struct jval v, struct jval propertie
 }
 
 /* Providers want the items of each array, as one schema. Beside prefixItems they are only the rest of them. */
-static void put_items(struct fitting *f, struct slice schema)
+static void fitting_put_items(struct fitting *f, struct slice schema)
 {
 	struct jval items = jobj_get(schema, "items");
 
@@ -304,7 +305,7 @@ static void put_one_of(struct fitting *f, struct slice schema)
 	struct buf *b = f->w.b;
 
 	if (list.type != J_NONE)
-		put_list(f, SLICE("oneOf"), list);
+		fitting_put_list(f, SLICE("oneOf"), list);
 	if (!mark_differs(f, &m) || b->failed || b->len == m.len)
 		return;
 	if (jobj_get(schema, "anyOf").type == J_NONE)
@@ -341,7 +342,7 @@ void fitting_put_unevaluated(struct fitting *f, struct slice schema)
 }
 
 /* Without description if it has been written already. */
-static void put_members(struct fitting *f, struct slice schema, bool described)
+static void fitting_put_members(struct fitting *f, struct slice schema, bool described)
 {
 	struct mark m = mark_start(f);
 
@@ -349,7 +350,7 @@ static void put_members(struct fitting *f, struct slice schema, bool described)
 		if (!described || !jkey_is(key, "description"))
 			fitting_put_member(f, key, v);
 	put_required(f, jobj_get(schema, "required"), jobj_get(schema, "properties"));
-	put_items(f, schema);
+	fitting_put_items(f, schema);
 	put_one_of(f, schema);
 	put_condition(f, schema);
 	fitting_put_unevaluated(f, schema);
@@ -370,7 +371,7 @@ static void put_referred(struct fitting *f, struct slice schema)
 	if (target.type == J_OBJECT && jobj_get(target.raw, "$ref").type == J_STRING)
 		put_referred(f, target.raw);
 	else if (target.type == J_OBJECT)
-		put_members(f, target.raw, about.type == J_STRING);
+		fitting_put_members(f, target.raw, about.type == J_STRING);
 	fitting_close(f);
 }
 
@@ -392,7 +393,7 @@ void fitting_put(struct fitting *f, struct slice key, struct jval v)
 	else if (jobj_get(v.raw, "$ref").type == J_STRING)
 		put_referred(f, v.raw);
 	else
-		put_members(f, v.raw, false);
+		fitting_put_members(f, v.raw, false);
 	f->depth -= 2;
 	jw_end_obj(&f->w);
 }

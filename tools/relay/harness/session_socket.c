@@ -47,7 +47,7 @@ struct socket_client {
 	bool left; /* counts no more */
 };
 
-static void client_free(void *ctx)
+static void socket_client_free(void *ctx)
 {
 	struct socket_client *c = ctx;
 
@@ -66,7 +66,7 @@ static void on_served(void *ctx, const char *fault)
 {
 	if (fault)
 		log_warn("mcp", "a harness's MCP connection was ended", "text", fault);
-	client_free(ctx);
+	socket_client_free(ctx);
 }
 
 static const struct mcp_serve_ops serve_ops = { on_served };
@@ -90,7 +90,7 @@ static struct mcp_backend *let_in(struct socket_client *c, struct slice line)
 	return c->socket->ops->find(c->socket->ctx, server);
 }
 
-static void begin(struct socket_client *c, size_t line)
+static void socket_client_begin(struct socket_client *c, size_t line)
 {
 	struct slice said = buf_slice(&c->hello);
 	struct mcp_backend *b = let_in(c, (struct slice){ said.p, line });
@@ -99,7 +99,7 @@ static void begin(struct socket_client *c, size_t line)
 	loop_io_set(c->socket->loop, &c->io, 0);
 	if (!b) {
 		log_warn("mcp", "a connection to a session's MCP socket was refused");
-		client_free(c);
+		socket_client_free(c);
 		return;
 	}
 	c->serving = mcp_serve(c->socket->loop, b, c->io.fd, c->io.fd,
@@ -110,7 +110,7 @@ static void begin(struct socket_client *c, size_t line)
 	c->hello = (struct buf){ 0 };
 }
 
-static void on_readable(void *ctx, uint32_t events _unused_)
+static void socket_client_on_readable(void *ctx, uint32_t events _unused_)
 {
 	struct socket_client *c = ctx;
 	char piece[512];
@@ -123,12 +123,12 @@ static void on_readable(void *ctx, uint32_t events _unused_)
 		buf_add(&c->hello, piece, (size_t)n);
 	end = buf_len(&c->hello) ? memchr(c->hello.data, '\n', buf_len(&c->hello)) : NULL;
 	if (end)
-		begin(c, (size_t)(end - c->hello.data));
+		socket_client_begin(c, (size_t)(end - c->hello.data));
 	else if (n <= 0 || buf_len(&c->hello) > SESSION_SOCKET_HELLO_MAX)
-		client_free(c);
+		socket_client_free(c);
 }
 
-static void on_again(void *ctx)
+static void session_socket_on_again(void *ctx)
 {
 	struct session_socket *d = ctx;
 
@@ -141,24 +141,24 @@ static void on_no_room(struct session_socket *d, int error)
 	if (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS)
 		return;
 	loop_io_set(d->loop, &d->io, 0);
-	loop_timer_set(d->loop, &d->again, SESSION_SOCKET_AGAIN_MS, on_again, d);
+	loop_timer_set(d->loop, &d->again, SESSION_SOCKET_AGAIN_MS, session_socket_on_again, d);
 }
 
 /* Drops the oldest without a first line. Not freed at once: this turn may hold an event for it. */
-static void drop_silent(struct session_socket *d)
+static void session_socket_drop_silent(struct session_socket *d)
 {
 	list_each(c, &d->clients, struct socket_client, link) {
 		if (c->serving || !c->io.events)
 			continue;
 		loop_io_set(d->loop, &c->io, 0);
-		loop_timer_set(d->loop, &c->timer, 0, client_free, c);
+		loop_timer_set(d->loop, &c->timer, 0, socket_client_free, c);
 		d->n--;
 		c->left = true;
 		return;
 	}
 }
 
-static void on_accept(void *ctx, uint32_t events _unused_)
+static void session_socket_on_accept(void *ctx, uint32_t events _unused_)
 {
 	struct session_socket *d = ctx;
 	int fd = accept4(d->io.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -169,7 +169,7 @@ static void on_accept(void *ctx, uint32_t events _unused_)
 		return;
 	}
 	if (d->n >= SESSION_SOCKET_CLIENTS_MAX)
-		drop_silent(d);
+		session_socket_drop_silent(d);
 	if (!unixsock_peer_is(fd, d->uid) || d->n >= SESSION_SOCKET_CLIENTS_MAX) {
 		log_warn("mcp", "a connection to a session's MCP socket was refused");
 		close(fd);
@@ -177,10 +177,10 @@ static void on_accept(void *ctx, uint32_t events _unused_)
 	}
 	c = new0(struct socket_client);
 	c->socket = d;
-	c->io = (struct loop_io){ .fd = fd, .fn = on_readable, .ctx = c };
+	c->io = (struct loop_io){ .fd = fd, .fn = socket_client_on_readable, .ctx = c };
 	list_add_tail(&d->clients, &c->link);
 	d->n++;
-	loop_timer_set(d->loop, &c->timer, SESSION_SOCKET_HELLO_MS, client_free, c);
+	loop_timer_set(d->loop, &c->timer, SESSION_SOCKET_HELLO_MS, socket_client_free, c);
 	loop_io_set(d->loop, &c->io, EPOLLIN);
 }
 
@@ -200,7 +200,9 @@ struct session_socket *session_socket_new(struct loop *loop, const char *path, u
 	d->budget = (struct mcp_budget){ .in_max = SESSION_SOCKET_IN_MAX,
 					 .out_max = SESSION_SOCKET_OUT_MAX,
 					 .line_ms = SESSION_SOCKET_LINE_MS };
-	d->io = (struct loop_io){ .fd = unixsock_listen(path), .fn = on_accept, .ctx = d };
+	d->io = (struct loop_io){ .fd = unixsock_listen(path),
+				  .fn = session_socket_on_accept,
+				  .ctx = d };
 	r = d->io.fd < 0 ? d->io.fd : sha256_of(slice_of(key), &d->key);
 	if (r == 0 && uid != geteuid() && chown(path, uid, gid) < 0)
 		r = -errno;
@@ -216,7 +218,7 @@ struct session_socket *session_socket_new(struct loop *loop, const char *path, u
 void session_socket_clear(struct session_socket *d)
 {
 	while (!list_empty(&d->clients))
-		client_free(list_first(&d->clients, struct socket_client, link));
+		socket_client_free(list_first(&d->clients, struct socket_client, link));
 }
 
 struct session_socket *session_socket_free(struct session_socket *d)

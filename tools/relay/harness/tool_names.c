@@ -45,7 +45,7 @@ struct tool_names *tool_names_new(void)
 	return new0(struct tool_names);
 }
 
-static void entry_free(void *p)
+static void tool_name_free(void *p)
 {
 	struct tool_name *t = p;
 
@@ -65,13 +65,13 @@ struct tool_names *tool_names_free(struct tool_names *n)
 		return NULL;
 	/* by_id owns the entries and is destroyed last. */
 	tdestroy(n->by_key, not_ours);
-	tdestroy(n->by_id, entry_free);
+	tdestroy(n->by_id, tool_name_free);
 	free(n);
 	return NULL;
 }
 
 /* If two have one hash, one only gets an alias without need. */
-static uint64_t hash(const char *a, const char *b)
+static uint64_t tool_name_hash(const char *a, const char *b)
 {
 	struct sha256_stream s;
 	struct sha256 sum;
@@ -85,7 +85,7 @@ static uint64_t hash(const char *a, const char *b)
 	return h;
 }
 
-static uint64_t key_of(const char *server, const char *tool)
+static uint64_t tool_name_key(const char *server, const char *tool)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -93,7 +93,7 @@ static uint64_t key_of(const char *server, const char *tool)
 	buf_putc(&b, '_');
 	mcp_name_fold(&b, tool);
 	buf_putc(&b, '\0');
-	return b.failed ? 0 : hash("", b.data);
+	return b.failed ? 0 : tool_name_hash("", b.data);
 }
 
 static size_t folded_length(const char *name)
@@ -132,19 +132,19 @@ static void choose_alias(const struct tool_names *n, const char *server, struct 
 	bool fits = folded_length(t->tool) <= max;
 
 	t->alias = t->tool;
-	t->key = key_of(server, t->tool);
+	t->key = tool_name_key(server, t->tool);
 	for (uint64_t mark = t->id; !fits || tfind(t, &n->by_key, compare_keys); mark++) {
 		if (t->alias != t->tool)
 			free(t->alias);
 		t->alias = with_mark(t->tool, mark, max);
-		t->key = key_of(server, t->alias);
+		t->key = tool_name_key(server, t->alias);
 		fits = true;
 	}
 }
 
 struct tool_name *tool_names_take(struct tool_names *n, const char *server, const char *tool)
 {
-	struct tool_name seek = { .id = hash(server, tool) };
+	struct tool_name seek = { .id = tool_name_hash(server, tool) };
 	void *found = tfind(&seek, &n->by_id, compare_ids);
 	struct tool_name *t;
 
@@ -166,7 +166,7 @@ struct tool_name *tool_names_take(struct tool_names *n, const char *server, cons
 static const struct tool_name *find_alike(const struct tool_names *n, const char *server,
 					  const char *alias)
 {
-	struct tool_name seek = { .key = key_of(server, alias) };
+	struct tool_name seek = { .key = tool_name_key(server, alias) };
 	void *found = tfind(&seek, &n->by_key, compare_keys);
 
 	return found ? *(struct tool_name **)found : NULL;

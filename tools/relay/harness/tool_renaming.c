@@ -40,7 +40,7 @@ struct tool_renaming_call {
 
 /* --- lists --------------------------------------------------------------------------------------------- */
 
-static void note(struct tool_renaming *g, struct tool_name *t)
+static void tool_renaming_note(struct tool_renaming *g, struct tool_name *t)
 {
 	struct jw tools = { &g->tools, buf_len(&g->tools) > 0 },
 		  renamed = { &g->renamed, buf_len(&g->renamed) > 0 };
@@ -57,7 +57,8 @@ static void note(struct tool_renaming *g, struct tool_name *t)
 	jw_end_obj(&renamed);
 }
 
-static void omit(struct tool_renaming *g, struct jval name, const char *reason, const char *message)
+static void tool_renaming_omit(struct tool_renaming *g, struct jval name, const char *reason,
+			       const char *message)
 {
 	struct jw w = { &g->omitted, buf_len(&g->omitted) > 0 };
 
@@ -112,7 +113,8 @@ static bool has_odd_member(struct slice tool)
 }
 
 /* Writes the tool with this name and this schema (empty: its own), without odd members. */
-static void put_changed(struct buf *out, struct slice tool, const char *name, struct slice schema)
+static void tool_renaming_put_changed(struct buf *out, struct slice tool, const char *name,
+				      struct slice schema)
 {
 	struct jw w = JW(out);
 
@@ -128,21 +130,23 @@ static void put_changed(struct buf *out, struct slice tool, const char *name, st
 }
 
 /* The entry of a tool that the harness may have; NULL: it is left out. */
-static struct tool_name *take_name(struct tool_renaming *g, struct jval tool)
+static struct tool_name *tool_renaming_take_name(struct tool_renaming *g, struct jval tool)
 {
 	struct jval name = jobj_get(tool.raw, "name");
 	_cleanup_(freep) char *text = NULL;
 	struct tool_name *t = NULL;
 
 	if (tool.type != J_OBJECT || jstr_decode(name, POLICY_NAME_MAX, &text) < 0 || !*text) {
-		omit(g, name, "TOOL_NAME_INVALID", "name: must be text of 1 to 1024 bytes");
+		tool_renaming_omit(g, name, "TOOL_NAME_INVALID",
+				   "name: must be text of 1 to 1024 bytes");
 		return NULL;
 	}
 	t = tool_names_take(g->names, g->server, text);
 	if (!t)
-		omit(g, name, "TOO_MANY_TOOLS", "the session has 16384 tools");
+		tool_renaming_omit(g, name, "TOO_MANY_TOOLS", "the session has 16384 tools");
 	else if (t->page == g->page)
-		omit(g, name, "TOOL_NAME_TAKEN", "name: the list has this tool twice");
+		tool_renaming_omit(g, name, "TOOL_NAME_TAKEN",
+				   "name: the list has this tool twice");
 	else
 		return t;
 	return NULL;
@@ -152,7 +156,7 @@ static struct tool_name *take_name(struct tool_renaming *g, struct jval tool)
 static bool tool_put(struct tool_renaming *g, struct jval tool, size_t *effort, struct buf *out)
 {
 	_cleanup_(buf_done) struct buf schema = { 0 };
-	struct tool_name *t = take_name(g, tool);
+	struct tool_name *t = tool_renaming_take_name(g, tool);
 	enum schema_fit fit;
 	const char *why;
 
@@ -160,18 +164,18 @@ static bool tool_put(struct tool_renaming *g, struct jval tool, size_t *effort, 
 		return true;
 	fit = input_schema_fit(jobj_get(tool.raw, "inputSchema"), effort, &schema, &why);
 	if (fit == SCHEMA_UNFIT) {
-		omit(g, jobj_get(tool.raw, "name"), "TOOL_SCHEMA_UNSUPPORTED", why);
+		tool_renaming_omit(g, jobj_get(tool.raw, "name"), "TOOL_SCHEMA_UNSUPPORTED", why);
 		return true;
 	}
 	t->page = g->page;
-	note(g, t);
+	tool_renaming_note(g, t);
 	if (buf_len(out) > 1)
 		buf_putc(out, ',');
 	if (fit == SCHEMA_FITS && t->alias == t->tool && !has_odd_member(tool.raw)) {
 		buf_add_slice(out, tool.raw);
 		return false;
 	}
-	put_changed(out, tool.raw, t->alias, buf_slice(&schema));
+	tool_renaming_put_changed(out, tool.raw, t->alias, buf_slice(&schema));
 	return true;
 }
 
@@ -196,27 +200,27 @@ static void list_put(struct tool_renaming *g, struct slice result, struct buf *o
 	out->failed |= tools.failed;
 }
 
-static void put_array(struct buf *out, const struct buf *elements)
+static void tool_renaming_put_array(struct buf *out, const struct buf *elements)
 {
 	buf_putc(out, '[');
 	buf_add_slice(out, buf_slice(elements));
 	buf_putc(out, ']');
 }
 
-static void report(const struct tool_renaming *g)
+static void tool_renaming_report(const struct tool_renaming *g)
 {
 	_cleanup_(buf_done) struct buf tools = { 0 }, renamed = { 0 }, omitted = { 0 };
 
-	put_array(&tools, &g->tools);
+	tool_renaming_put_array(&tools, &g->tools);
 	if (buf_len(&g->renamed))
-		put_array(&renamed, &g->renamed);
+		tool_renaming_put_array(&renamed, &g->renamed);
 	if (buf_len(&g->omitted))
-		put_array(&omitted, &g->omitted);
+		tool_renaming_put_array(&omitted, &g->omitted);
 	if (!g->tools.failed && !g->renamed.failed && !g->omitted.failed)
 		g->ops->listed(g->ctx, buf_slice(&tools), buf_slice(&renamed), buf_slice(&omitted));
 }
 
-static void on_done(void *ctx, struct slice result, struct slice error)
+static void tool_renaming_on_done(void *ctx, struct slice result, struct slice error)
 {
 	_cleanup_(buf_done) struct buf out = { .max = MCP_LINE_MAX };
 	_cleanup_(freep) struct tool_renaming_call *c = ctx;
@@ -231,7 +235,7 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 			g->nomitted = 0;
 		}
 		list_put(g, result, &out);
-		report(g);
+		tool_renaming_report(g);
 	}
 	if (out.failed)
 		mcp_call_done(&c->call, SLICE_NONE,
@@ -240,10 +244,11 @@ static void on_done(void *ctx, struct slice result, struct slice error)
 		mcp_call_done(&c->call, buf_len(&out) ? buf_slice(&out) : result, error);
 }
 
-static const struct mcp_reply_ops list_ops = { .notify = mcp_call_pass, .done = on_done };
+static const struct mcp_reply_ops list_ops = { .notify = mcp_call_pass,
+					       .done = tool_renaming_on_done };
 
-static struct mcp_call *call_list(struct tool_renaming *g, struct slice params,
-				  const struct mcp_reply_ops *ops, void *ctx)
+static struct mcp_call *tool_renaming_call_list(struct tool_renaming *g, struct slice params,
+						const struct mcp_reply_ops *ops, void *ctx)
 {
 	struct tool_renaming_call *c = new0(struct tool_renaming_call);
 
@@ -256,8 +261,8 @@ static struct mcp_call *call_list(struct tool_renaming *g, struct slice params,
 
 /* --- calls ------------------------------------------------------------------------------------------------ */
 
-static struct mcp_call *call_tool(struct tool_renaming *g, struct slice params,
-				  const struct mcp_reply_ops *ops, void *ctx)
+static struct mcp_call *tool_renaming_call_tool(struct tool_renaming *g, struct slice params,
+						const struct mcp_reply_ops *ops, void *ctx)
 {
 	_cleanup_(buf_done) struct buf back = { .max = MCP_LINE_MAX };
 	_cleanup_(freep) char *name = NULL;
@@ -279,9 +284,9 @@ static struct mcp_call *tool_renaming_call(struct mcp_backend *b, const char *me
 	struct tool_renaming *g = container_of(b, struct tool_renaming, base);
 
 	if (strcmp(method, "tools/call") == 0)
-		return call_tool(g, params, ops, ctx);
+		return tool_renaming_call_tool(g, params, ops, ctx);
 	if (strcmp(method, "tools/list") == 0)
-		return call_list(g, params, ops, ctx);
+		return tool_renaming_call_list(g, params, ops, ctx);
 	return mcp_backend_call(g->inner, method, params, ops, ctx);
 }
 

@@ -27,13 +27,13 @@ struct fetched_exchange {
 /* --- the request ---------------------------------------------------------------------------------------------- */
 
 /* What frames a message is libcurl's. */
-static bool is_framing(struct slice name)
+static bool fetched_exchange_is_framing(struct slice name)
 {
 	return http_word_is(name, "host") || http_word_is(name, "connection") ||
 	       http_word_is(name, "content-length");
 }
 
-static void put_headers(struct buf *json, struct slice lines)
+static void fetched_exchange_put_headers(struct buf *json, struct slice lines)
 {
 	struct slice line, name, value;
 	struct jw w = JW(json);
@@ -42,7 +42,7 @@ static void put_headers(struct buf *json, struct slice lines)
 	while (http_line_next(&lines, &line)) {
 		_cleanup_(freep) char *key = NULL;
 
-		if (!http_field_split(line, &name, &value) || is_framing(name))
+		if (!http_field_split(line, &name, &value) || fetched_exchange_is_framing(name))
 			continue;
 		key = xstrndup(name.p, name.n);
 		jw_lead_key(&w, key);
@@ -51,8 +51,8 @@ static void put_headers(struct buf *json, struct slice lines)
 	jw_end_obj(&w);
 }
 
-static void open_fetch(struct fetched_exchange *x, const struct http_route *route,
-		       struct slice request, const struct fetch_ops *ops)
+static void fetched_exchange_fetch(struct fetched_exchange *x, const struct http_route *route,
+				   struct slice request, const struct fetch_ops *ops)
 {
 	_cleanup_(buf_done) struct buf headers = { 0 }, url = { 0 };
 	ssize_t end = http_lines_end(request, request.n);
@@ -63,7 +63,7 @@ static void open_fetch(struct fetched_exchange *x, const struct http_route *rout
 	http_line_next(&lines, &first); /* "POST /path HTTP/1.1" */
 	n = first.n ? strcspn(first.p, " ") : 0;
 	method = xstrndup(first.p, n);
-	put_headers(&headers, lines);
+	fetched_exchange_put_headers(&headers, lines);
 	buf_printf(&url, "%s://%s%s", route->secure ? "https" : "http", route->authority,
 		   route->path);
 	buf_putc(&url, '\0');
@@ -81,7 +81,7 @@ static void open_fetch(struct fetched_exchange *x, const struct http_route *rout
 
 /* --- the answer ----------------------------------------------------------------------------------------------- */
 
-static void on_head(void *ctx, int status, struct slice headers)
+static void fetched_exchange_on_head(void *ctx, int status, struct slice headers)
 {
 	_cleanup_(buf_done) struct buf lines = { 0 };
 	struct fetched_exchange *x = ctx;
@@ -96,7 +96,7 @@ static void on_head(void *ctx, int status, struct slice headers)
 	x->ops->head(x->ctx, &head);
 }
 
-static void on_data(void *ctx, struct slice bytes)
+static void fetched_exchange_on_data(void *ctx, struct slice bytes)
 {
 	struct fetched_exchange *x = ctx;
 
@@ -105,7 +105,7 @@ static void on_data(void *ctx, struct slice bytes)
 		fetch_taken(x->fetch, bytes.n);
 }
 
-static void on_end(void *ctx, enum fetch_end how, const char *why)
+static void fetched_exchange_on_end(void *ctx, enum fetch_end how, const char *why)
 {
 	static const enum http_exchange_end ends[FETCH_END_MAX] = {
 		[FETCH_COMPLETE] = HTTP_EXCHANGE_COMPLETE,
@@ -122,7 +122,8 @@ static void on_end(void *ctx, enum fetch_end how, const char *why)
 	x->ops->end(x->ctx, ends[how], how == FETCH_COMPLETE ? NULL : why);
 }
 
-static const struct fetch_ops fetch_ops = { on_head, on_data, on_end };
+static const struct fetch_ops fetch_ops = { fetched_exchange_on_head, fetched_exchange_on_data,
+					    fetched_exchange_on_end };
 
 static void not_opened(void *ctx)
 {
@@ -142,7 +143,7 @@ struct fetched_exchange *fetched_exchange_open(struct loop *loop, const struct h
 	x->loop = loop;
 	x->ops = ops;
 	x->ctx = ctx;
-	open_fetch(x, route, buf_slice(request), &fetch_ops);
+	fetched_exchange_fetch(x, route, buf_slice(request), &fetch_ops);
 	explicit_bzero(request->data, request->len);
 	buf_done(request);
 	if (!x->fetch)

@@ -98,7 +98,8 @@ struct http_exchange *http_exchange_close(struct http_exchange *x)
 	return NULL;
 }
 
-static void finish(struct http_exchange *x, enum http_exchange_end how, const char *why)
+static void http_exchange_finish(struct http_exchange *x, enum http_exchange_end how,
+				 const char *why)
 {
 	if (x->state == X_OVER)
 		return;
@@ -120,13 +121,13 @@ static void got_body(struct http_exchange *x, struct slice bytes)
 	if (x->state != X_BODY)
 		return;
 	if (r < 0)
-		finish(x, HTTP_EXCHANGE_CUT, "its chunked coding is broken");
+		http_exchange_finish(x, HTTP_EXCHANGE_CUT, "its chunked coding is broken");
 	else if (http_body_has_ended(&x->body))
-		finish(x, HTTP_EXCHANGE_COMPLETE, NULL);
+		http_exchange_finish(x, HTTP_EXCHANGE_COMPLETE, NULL);
 }
 
 /* n: bytes of x->in that are the head. */
-static void begin_body(struct http_exchange *x, const struct http_head *h, size_t n)
+static void http_exchange_begin_body(struct http_exchange *x, const struct http_head *h, size_t n)
 {
 	_cleanup_(buf_done) struct buf in = x->in;
 
@@ -150,15 +151,15 @@ static bool got_head(struct http_exchange *x)
 		return true;
 	}
 	if (n == -EMSGSIZE)
-		finish(x, HTTP_EXCHANGE_CUT, "the head of its answer is too long");
+		http_exchange_finish(x, HTTP_EXCHANGE_CUT, "the head of its answer is too long");
 	else if (n < 0 || (n > 0 && h.status < 200))
-		finish(x, HTTP_EXCHANGE_CUT, "its answer is not HTTP");
+		http_exchange_finish(x, HTTP_EXCHANGE_CUT, "its answer is not HTTP");
 	else if (n > 0)
-		begin_body(x, &h, (size_t)n);
+		http_exchange_begin_body(x, &h, (size_t)n);
 	return false;
 }
 
-static void on_readable(struct http_exchange *x)
+static void http_exchange_on_readable(struct http_exchange *x)
 {
 	static char chunk[CHILD_READ_BYTES];
 	ssize_t n = recv(x->io.fd, chunk, sizeof(chunk), 0);
@@ -167,9 +168,9 @@ static void on_readable(struct http_exchange *x)
 		return;
 	if (n <= 0) {
 		if (n == 0 && x->state == X_BODY && http_body_is_whole(&x->body))
-			finish(x, HTTP_EXCHANGE_COMPLETE, NULL);
+			http_exchange_finish(x, HTTP_EXCHANGE_COMPLETE, NULL);
 		else
-			finish(x, HTTP_EXCHANGE_CUT, "it closed the connection");
+			http_exchange_finish(x, HTTP_EXCHANGE_CUT, "it closed the connection");
 		return;
 	}
 	if (x->state == X_BODY) {
@@ -183,7 +184,7 @@ static void on_readable(struct http_exchange *x)
 
 /* --- the request ------------------------------------------------------------------------------------------ */
 
-static void on_writable(struct http_exchange *x)
+static void http_exchange_on_writable(struct http_exchange *x)
 {
 	while (buf_len(&x->out)) {
 		ssize_t n =
@@ -203,9 +204,9 @@ static void on_writable(struct http_exchange *x)
 	loop_io_set(x->loop, &x->io, EPOLLIN);
 }
 
-static void try_next(struct http_exchange *x);
+static void http_exchange_try_next(struct http_exchange *x);
 
-static void on_connected(struct http_exchange *x)
+static void http_exchange_on_connected(struct http_exchange *x)
 {
 	int error = 0;
 	socklen_t n = sizeof(error);
@@ -214,27 +215,27 @@ static void on_connected(struct http_exchange *x)
 	if (error) {
 		x->error = error;
 		disconnect(x);
-		try_next(x);
+		http_exchange_try_next(x);
 		return;
 	}
 	loop_timer_cancel(&x->timer);
 	x->state = X_SENDING;
 	loop_io_set(x->loop, &x->io, EPOLLIN | EPOLLOUT);
-	on_writable(x);
+	http_exchange_on_writable(x);
 }
 
-static void on_event(void *ctx, uint32_t events)
+static void http_exchange_on_event(void *ctx, uint32_t events)
 {
 	struct http_exchange *x = ctx;
 
 	if (x->state == X_CONNECTING) {
-		on_connected(x);
+		http_exchange_on_connected(x);
 		return;
 	}
 	if (events & EPOLLOUT)
-		on_writable(x);
+		http_exchange_on_writable(x);
 	if (x->state != X_OVER && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		on_readable(x);
+		http_exchange_on_readable(x);
 }
 
 static void connect_over(void *ctx)
@@ -243,17 +244,17 @@ static void connect_over(void *ctx)
 
 	x->error = ETIMEDOUT;
 	disconnect(x);
-	try_next(x);
+	http_exchange_try_next(x);
 }
 
 static void no_address(void *ctx)
 {
 	struct http_exchange *x = ctx;
 
-	finish(x, HTTP_EXCHANGE_UNREACHABLE, strerror(x->error));
+	http_exchange_finish(x, HTTP_EXCHANGE_UNREACHABLE, strerror(x->error));
 }
 
-static void try_next(struct http_exchange *x)
+static void http_exchange_try_next(struct http_exchange *x)
 {
 	const struct address *a;
 	int on = 1;
@@ -288,7 +289,7 @@ struct http_exchange *http_exchange_open(struct loop *loop, const struct http_ro
 	struct http_exchange *x = new0(struct http_exchange);
 
 	x->loop = loop;
-	x->io = (struct loop_io){ .fd = -1, .fn = on_event, .ctx = x };
+	x->io = (struct loop_io){ .fd = -1, .fn = http_exchange_on_event, .ctx = x };
 	if (route->fetcher) {
 		x->fetched = fetched_exchange_open(loop, route, request, ops, ctx);
 		return x;
@@ -301,6 +302,6 @@ struct http_exchange *http_exchange_open(struct loop *loop, const struct http_ro
 	x->out = *request;
 	*request = (struct buf){ 0 };
 	x->error = EADDRNOTAVAIL;
-	try_next(x);
+	http_exchange_try_next(x);
 	return x;
 }

@@ -95,7 +95,7 @@ static void http_post_over(struct http_post *p)
 }
 
 /* The request of this post ends with an error of ours. */
-static void fail(struct http_post *p, const char *reason, const char *how)
+static void http_post_fail(struct http_post *p, const char *reason, const char *how)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	uint32_t id = p->id;
@@ -107,7 +107,7 @@ static void fail(struct http_post *p, const char *reason, const char *how)
 	upstream_rpc_error(&p->h->up.rpc, id, buf_slice(&b));
 }
 
-static bool is_open(const struct http_post *p)
+static bool http_post_is_open(const struct http_post *p)
 {
 	return upstream_rpc_find(&p->h->up.rpc, p->id);
 }
@@ -123,7 +123,7 @@ static bool is_type(const struct http_head *head, const char *type)
 	       strncasecmp(v.p, type, n) == 0 && (v.n == n || strchr("; \t", v.p[n]));
 }
 
-static void take_session(struct http_post *p, const struct http_head *head)
+static void http_post_take_session(struct http_post *p, const struct http_head *head)
 {
 	struct slice v;
 
@@ -137,7 +137,7 @@ static void take_session(struct http_post *p, const struct http_head *head)
 	p->h->session = xstrndup(v.p, v.n);
 }
 
-static void on_head(void *ctx, const struct http_head *head)
+static void http_post_on_head(void *ctx, const struct http_head *head)
 {
 	struct http_post *p = ctx;
 	bool good = head->status >= 200 && head->status < 300;
@@ -153,14 +153,14 @@ static void on_head(void *ctx, const struct http_head *head)
 	if (good || !p->is_call)
 		buf_done(&p->message);
 	if (good)
-		take_session(p, head);
+		http_post_take_session(p, head);
 	if (good && is_type(head, "text/event-stream"))
 		p->mode = MODE_EVENTS;
 	else
 		p->mode = p->id ? MODE_JSON : MODE_IGNORED;
 }
 
-static bool on_event(void *ctx, struct slice data)
+static bool http_post_on_event(void *ctx, struct slice data)
 {
 	struct http_post *p = ctx;
 
@@ -169,19 +169,19 @@ static bool on_event(void *ctx, struct slice data)
 	/* an empty one only has an id for resuming */
 	if (data.n && upstream_rpc_feed(&p->h->up.rpc, p->id, data) < 0)
 		log_warn("mcp", "an event that is no message is skipped", "server", p->h->name);
-	if (!p->dead && p->id && !is_open(p))
+	if (!p->dead && p->id && !http_post_is_open(p))
 		http_post_over(p); /* that was its answer */
 	return !p->dead;
 }
 
-static void on_data(void *ctx, struct slice bytes)
+static void http_post_on_data(void *ctx, struct slice bytes)
 {
 	struct http_post *p = ctx;
 
 	if (p->mode == MODE_JSON && buf_add_slice(&p->body, bytes) < 0)
-		fail(p, "MESSAGE_TOO_LARGE", "its answer is too large");
-	else if (p->mode == MODE_EVENTS && sse_feed(&p->sse, bytes, on_event, p) < 0)
-		fail(p, "MESSAGE_TOO_LARGE", "an event is too large");
+		http_post_fail(p, "MESSAGE_TOO_LARGE", "its answer is too large");
+	else if (p->mode == MODE_EVENTS && sse_feed(&p->sse, bytes, http_post_on_event, p) < 0)
+		http_post_fail(p, "MESSAGE_TOO_LARGE", "an event is too large");
 }
 
 static bool is_mismatch(struct slice body)
@@ -193,7 +193,7 @@ static bool is_mismatch(struct slice body)
 }
 
 /* An answer of HTTP that is no success; there may be an error of MCP in it. */
-static void refused(struct http_post *p)
+static void http_post_refused(struct http_post *p)
 {
 	struct slice body = buf_slice(&p->body);
 	uint32_t id = p->id;
@@ -215,7 +215,8 @@ static void refused(struct http_post *p)
 		return;
 	}
 	snprintf(how, sizeof(how), "it answered with HTTP status %d", p->status);
-	fail(p, p->status == 401 || p->status == 403 ? "HTTP_UNAUTHORIZED" : "HTTP_STATUS", how);
+	http_post_fail(
+		p, p->status == 401 || p->status == 403 ? "HTTP_UNAUTHORIZED" : "HTTP_STATUS", how);
 }
 
 static void json_over(struct http_post *p)
@@ -225,17 +226,17 @@ static void json_over(struct http_post *p)
 	if (p->status >= 300) {
 		p->body = body;
 		body = (struct buf){ 0 };
-		refused(p);
+		http_post_refused(p);
 		return;
 	}
 	p->body = (struct buf){ 0 };
-	if (upstream_rpc_feed(&p->h->up.rpc, p->id, buf_slice(&body)) < 0 || is_open(p))
-		fail(p, "SERVER_PROTOCOL", "what it sent is no answer to the request");
+	if (upstream_rpc_feed(&p->h->up.rpc, p->id, buf_slice(&body)) < 0 || http_post_is_open(p))
+		http_post_fail(p, "SERVER_PROTOCOL", "what it sent is no answer to the request");
 	else
 		http_post_over(p);
 }
 
-static void resume(void *ctx)
+static void http_post_resume(void *ctx)
 {
 	struct http_post *p = ctx;
 
@@ -247,29 +248,30 @@ static void resume(void *ctx)
 /* A stream without an answer: the server may have the rest for a client that comes back, if it numbers its events. */
 static void stream_ended(struct http_post *p)
 {
-	if (!p->id || !is_open(p)) {
+	if (!p->id || !http_post_is_open(p)) {
 		http_post_over(p);
 		return;
 	}
 	if (!p->h->up.is_legacy || !buf_len(&p->sse.id) || ++p->tries > MCP_STREAM_TRIES_MAX) {
-		fail(p, "SERVER_GONE", "it ended the answer's stream before the answer");
+		http_post_fail(p, "SERVER_GONE", "it ended the answer's stream before the answer");
 		return;
 	}
 	loop_timer_set(p->h->up.loop, &p->timer,
-		       p->sse.retry_ms ? p->sse.retry_ms : MCP_STREAM_RETRY_MS, resume, p);
+		       p->sse.retry_ms ? p->sse.retry_ms : MCP_STREAM_RETRY_MS, http_post_resume,
+		       p);
 }
 
-static void cut_off(struct http_post *p, const char *why)
+static void http_post_cut_off(struct http_post *p, const char *why)
 {
 	if (p->mode == MODE_EVENTS && p->status)
 		stream_ended(p);
 	else if (p->id)
-		fail(p, "SERVER_GONE", why);
+		http_post_fail(p, "SERVER_GONE", why);
 	else
 		http_post_over(p);
 }
 
-static void on_end(void *ctx, enum http_exchange_end how, const char *why)
+static void http_post_on_end(void *ctx, enum http_exchange_end how, const char *why)
 {
 	struct http_post *p = ctx;
 	struct mcp_remote *h = p->h;
@@ -279,7 +281,7 @@ static void on_end(void *ctx, enum http_exchange_end how, const char *why)
 		http_post_over(p);
 		upstream_http_unreachable(h, why);
 	} else if (how == HTTP_EXCHANGE_CUT) {
-		cut_off(p, why);
+		http_post_cut_off(p, why);
 	} else if (p->mode == MODE_JSON) {
 		json_over(p);
 	} else if (p->mode == MODE_EVENTS) {
@@ -290,14 +292,14 @@ static void on_end(void *ctx, enum http_exchange_end how, const char *why)
 }
 
 static const struct http_exchange_ops http_exchange_ops = {
-	.head = on_head,
-	.data = on_data,
-	.end = on_end,
+	.head = http_post_on_head,
+	.data = http_post_on_data,
+	.end = http_post_on_end,
 };
 
 /* --- the request ------------------------------------------------------------------------------------------ */
 
-static bool is_method(const struct http_post *p, const char *method)
+static bool http_post_is_method(const struct http_post *p, const char *method)
 {
 	return p->method && strcmp(p->method, method) == 0;
 }
@@ -307,9 +309,9 @@ static void put_era(struct buf *b, const struct http_post *p)
 {
 	const struct mcp_remote *h = p->h;
 
-	if (is_method(p, "initialize"))
+	if (http_post_is_method(p, "initialize"))
 		return;
-	if (h->up.is_legacy && !is_method(p, "server/discover")) {
+	if (h->up.is_legacy && !http_post_is_method(p, "server/discover")) {
 		http_target_put_header(b, "MCP-Protocol-Version", h->up.revision);
 		if (h->session)
 			http_target_put_header(b, "Mcp-Session-Id", h->session);
@@ -325,7 +327,7 @@ static void put_era(struct buf *b, const struct http_post *p)
 				  jobj_get(buf_slice(&p->message), "params").raw);
 }
 
-static void put_request(struct buf *b, struct http_post *p)
+static void http_post_put(struct buf *b, struct http_post *p)
 {
 	bool get = p->kind == POST_STREAM || p->resumed;
 
@@ -362,7 +364,7 @@ void http_post_send(struct http_post *p)
 
 	p->waits = false;
 	p->mode = MODE_IGNORED;
-	put_request(&b, p);
+	http_post_put(&b, p);
 	p->x = open_exchange(p->h, &b, &http_exchange_ops, p);
 }
 

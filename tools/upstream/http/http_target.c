@@ -27,7 +27,7 @@ static int bad_url(struct err *e, const char *why)
 	return err_field(e, "url", "URL_INVALID", "url: %s", why);
 }
 
-static int take_authority(struct http_target *t, struct slice text, struct err *e)
+static int http_target_take_authority(struct http_target *t, struct slice text, struct err *e)
 {
 	struct authority a;
 
@@ -41,7 +41,7 @@ static int take_authority(struct http_target *t, struct slice text, struct err *
 	return 0;
 }
 
-static int take_url(struct http_target *t, const char *url, struct err *e)
+static int http_target_take_url(struct http_target *t, const char *url, struct err *e)
 {
 	struct slice rest = slice_of(url), authority;
 
@@ -59,7 +59,7 @@ static int take_url(struct http_target *t, const char *url, struct err *e)
 	t->path = xalloc(rest.n + 2);
 	snprintf(t->path, rest.n + 2, "%s%.*s", rest.n && rest.p[0] == '/' ? "" : "/", (int)rest.n,
 		 rest.p);
-	return take_authority(t, authority, e);
+	return http_target_take_authority(t, authority, e);
 }
 
 static bool is_reserved(struct slice name)
@@ -85,7 +85,7 @@ static bool is_reserved(struct slice name)
 	return false;
 }
 
-static int check_header(const char *line, struct err *e)
+static int http_target_check_header(const char *line, struct err *e)
 {
 	const char *colon = strchr(line, ':');
 	struct slice name = { line, colon ? (size_t)(colon - line) : 0 };
@@ -103,12 +103,12 @@ static int check_header(const char *line, struct err *e)
 	return 0;
 }
 
-static int take_headers(struct http_target *t, char *const *headers, struct err *e)
+static int http_target_take_headers(struct http_target *t, char *const *headers, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	for (; headers && *headers; headers++) {
-		if (check_header(*headers, e) < 0)
+		if (http_target_check_header(*headers, e) < 0)
 			return -EINVAL;
 		buf_puts(&b, *headers);
 		buf_puts(&b, "\r\n");
@@ -124,9 +124,9 @@ int http_target_parse(struct http_target *t, const char *url, char *const *heade
 	int r;
 
 	*t = (struct http_target){ 0 };
-	r = take_url(t, url, e);
+	r = http_target_take_url(t, url, e);
 	if (r == 0)
-		r = take_headers(t, headers, e);
+		r = http_target_take_headers(t, headers, e);
 	if (r < 0)
 		http_target_done(t);
 	return r;
@@ -156,7 +156,7 @@ void http_target_put_header(struct buf *b, const char *name, const char *value)
 	buf_printf(b, "%s: %s\r\n", name, value);
 }
 
-static bool is_plain(const char *v)
+static bool http_target_is_plain(const char *v)
 {
 	size_t n = strlen(v);
 
@@ -174,7 +174,7 @@ void http_target_put_encoded(struct buf *b, const char *name, const char *value)
 {
 	_cleanup_(buf_done) struct buf coded = { 0 };
 
-	if (is_plain(value)) {
+	if (http_target_is_plain(value)) {
 		http_target_put_header(b, name, value);
 		return;
 	}

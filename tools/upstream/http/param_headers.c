@@ -58,7 +58,7 @@ struct schema_walk {
 	unsigned depth;
 };
 
-static void take_field(struct schema_walk *w, struct slice schema, const char *header)
+static void param_headers_add(struct schema_walk *w, struct slice schema, const char *header)
 {
 	struct jval type = jobj_get(schema, "type");
 	struct param_header *f;
@@ -90,7 +90,7 @@ static void walk_schema(struct schema_walk *w, struct slice schema)
 	_cleanup_(freep) char *header = NULL;
 
 	if (w->depth && jstr_decode(jobj_get(schema, "x-mcp-header"), MCP_TEXT_MAX, &header) == 0)
-		take_field(w, schema, header);
+		param_headers_add(w, schema, header);
 	if (w->depth >= MCP_MIRRORED_DEPTH)
 		return;
 	jobj_each(key, v, properties.raw) {

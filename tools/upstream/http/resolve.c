@@ -42,7 +42,8 @@ struct resolve {
 	struct resolve_result found;
 };
 
-static void look_up(const char *host, const char *port, int flags, struct resolve_result *ret)
+static void resolve_look_up(const char *host, const char *port, int flags,
+			    struct resolve_result *ret)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags };
 	struct addrinfo *list = NULL;
@@ -57,7 +58,7 @@ static void look_up(const char *host, const char *port, int flags, struct resolv
 		freeaddrinfo(list);
 }
 
-static void *run(void *arg)
+static void *resolve_thread(void *arg)
 {
 	struct query *q = arg;
 	struct resolve_result found;
@@ -66,7 +67,7 @@ static void *run(void *arg)
 	memset(&found, 0, sizeof(found));
 	/* the writer of the name decides which resolver is asked */
 	if (socket_user_enter(&q->as))
-		look_up(q->host, q->port, AI_ADDRCONFIG, &found);
+		resolve_look_up(q->host, q->port, AI_ADDRCONFIG, &found);
 	else
 		found.error = EAI_FAIL;
 	socket_user_leave(&q->as);
@@ -79,7 +80,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void notify(void *ctx)
+static void resolve_report(void *ctx)
 {
 	struct resolve *r = ctx;
 	struct resolve_result found = r->found;
@@ -91,13 +92,13 @@ static void notify(void *ctx)
 	   found.n ? NULL : gai_strerror(found.error ? found.error : EAI_NONAME));
 }
 
-static void on_found(void *ctx, uint32_t events _unused_)
+static void resolve_on_found(void *ctx, uint32_t events _unused_)
 {
 	struct resolve *r = ctx;
 
 	if (read(r->io.fd, &r->found, sizeof(r->found)) != (ssize_t)sizeof(r->found))
 		r->found = (struct resolve_result){ .error = EAI_AGAIN };
-	notify(r);
+	resolve_report(r);
 }
 
 static int start_thread(struct resolve *r, const char *host, const char *port,
@@ -113,9 +114,9 @@ static int start_thread(struct resolve *r, const char *host, const char *port,
 		return e;
 	}
 	*q = (struct query){ xstrdup(host), xstrdup(port), *as, fds[1] };
-	r->io = (struct loop_io){ .fd = fds[0], .fn = on_found, .ctx = r };
+	r->io = (struct loop_io){ .fd = fds[0], .fn = resolve_on_found, .ctx = r };
 	loop_io_set(r->loop, &r->io, EPOLLIN);
-	e = thread_start_sized(&t, RESOLVE_STACK, run, q);
+	e = thread_start_sized(&t, RESOLVE_STACK, resolve_thread, q);
 	if (e < 0) {
 		close(fds[1]);
 		free(q->host);
@@ -136,15 +137,15 @@ struct resolve *resolve_begin(struct loop *loop, const char *host, const char *p
 	if (strcmp(host, "localhost") == 0) {
 		struct resolve_result v6;
 
-		look_up("127.0.0.1", port, AI_NUMERICHOST, &r->found);
-		look_up("::1", port, AI_NUMERICHOST, &v6);
+		resolve_look_up("127.0.0.1", port, AI_NUMERICHOST, &r->found);
+		resolve_look_up("::1", port, AI_NUMERICHOST, &v6);
 		if (r->found.n && v6.n)
 			r->found.addresses[r->found.n++] = v6.addresses[0];
 	} else {
-		look_up(host, port, AI_NUMERICHOST, &r->found);
+		resolve_look_up(host, port, AI_NUMERICHOST, &r->found);
 	}
 	if (r->found.n || start_thread(r, host, port, as) < 0)
-		loop_defer(loop, &r->task, notify, r);
+		loop_defer(loop, &r->task, resolve_report, r);
 	return r;
 }
 

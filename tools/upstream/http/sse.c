@@ -21,7 +21,7 @@ struct sse_read {
 	void *ctx;
 };
 
-static void take_id(struct sse *s, struct slice v)
+static void sse_take_id(struct sse *s, struct slice v)
 {
 	for (size_t i = 0; i < v.n; i++)
 		if ((unsigned char)v.p[i] < 0x20 || v.p[i] == 0x7f)
@@ -43,19 +43,19 @@ static void take_retry(struct sse *s, struct slice v)
 		s->retry_ms = MAX(ms, (uint64_t)1);
 }
 
-static bool too_large(const struct sse *s)
+static bool sse_too_large(const struct sse *s)
 {
 	return s->value.failed || s->data.failed;
 }
 
-static void on_value(void *ctx, enum sse_field field, struct slice piece)
+static void sse_on_value(void *ctx, enum sse_field field, struct slice piece)
 {
 	struct sse_read *r = ctx;
 
 	buf_add_slice(field == SSE_DATA ? &r->s->data : &r->s->value, piece);
 }
 
-static void on_line(void *ctx, enum sse_field field)
+static void sse_on_line(void *ctx, enum sse_field field)
 {
 	struct sse_read *r = ctx;
 
@@ -63,20 +63,20 @@ static void on_line(void *ctx, enum sse_field field)
 		buf_putc(&r->s->data, '\n');
 		return;
 	}
-	if (too_large(r->s))
+	if (sse_too_large(r->s))
 		return;
-	(field == SSE_ID ? take_id : take_retry)(r->s, buf_slice(&r->s->value));
+	(field == SSE_ID ? sse_take_id : take_retry)(r->s, buf_slice(&r->s->value));
 	buf_reset(&r->s->value);
 	buf_trim(&r->s->value, KEEP_BYTES);
 }
 
-static bool on_event(void *ctx)
+static bool sse_on_event(void *ctx)
 {
 	struct sse_read *r = ctx;
 	struct slice data = buf_slice(&r->s->data);
 	bool more;
 
-	if (too_large(r->s))
+	if (sse_too_large(r->s))
 		return false;
 	data.n--; /* the line break after the last line */
 	more = r->event(r->ctx, data);
@@ -88,12 +88,12 @@ static bool on_event(void *ctx)
 int sse_feed(struct sse *s, struct slice bytes, bool (*event)(void *ctx, struct slice data),
 	     void *ctx)
 {
-	static const struct sse_lines_ops ops = { on_value, on_line, on_event };
+	static const struct sse_lines_ops ops = { sse_on_value, sse_on_line, sse_on_event };
 	struct sse_read r = { s, event, ctx };
 
 	s->value.max = s->data.max = s->max;
 	sse_lines_feed(&s->lines, bytes, &ops, &r);
-	return too_large(s) ? -EMSGSIZE : 0;
+	return sse_too_large(s) ? -EMSGSIZE : 0;
 }
 
 void sse_reader_done(struct sse *s)

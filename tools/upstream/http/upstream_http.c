@@ -17,7 +17,8 @@
 
 #include <errno.h>
 
-static void gone(struct err *e, const struct mcp_remote *h, const char *reason, const char *how)
+static void mcp_remote_gone(struct err *e, const struct mcp_remote *h, const char *reason,
+			    const char *how)
 {
 	err_set(e, -EPIPE, RPC_INTERNAL_ERROR, reason, "the MCP server \"%s\" %s", h->name, how);
 }
@@ -47,7 +48,7 @@ static void close_posts(struct mcp_remote *h)
 		http_post_close(p);
 }
 
-static void wind_up(struct mcp_remote *h, const struct err *why)
+static void mcp_remote_wind_up(struct mcp_remote *h, const struct err *why)
 {
 	bool was_down = h->up.state == UPSTREAM_DOWN;
 
@@ -70,13 +71,13 @@ static void wind_up(struct mcp_remote *h, const struct err *why)
 	upstream_end(&h->up, why);
 }
 
-static void on_refused(void *owner, const struct err *why)
+static void mcp_remote_on_refused(void *owner, const struct err *why)
 {
 	struct mcp_remote *h = owner;
 	struct err e = *why;
 
 	err_wrap(&e, "the MCP server \"%s\"", h->name);
-	wind_up(h, &e);
+	mcp_remote_wind_up(h, &e);
 }
 
 void upstream_http_unreachable(struct mcp_remote *h, const char *why)
@@ -88,28 +89,28 @@ void upstream_http_unreachable(struct mcp_remote *h, const char *why)
 	err_set(&e, -ECONNREFUSED, RPC_INTERNAL_ERROR, "UNREACHABLE",
 		"the MCP server \"%s\" cannot be reached at %s: %s", h->name, h->target.authority,
 		why);
-	wind_up(h, &e);
+	mcp_remote_wind_up(h, &e);
 }
 
 /* --- sending ---------------------------------------------------------------------------------------------- */
 
-static bool is_method(const char *method, const char *want)
+static bool method_is(const char *method, const char *want)
 {
 	return method && strcmp(method, want) == 0;
 }
 
 /* True for what is sent even while all else waits. */
-static bool may_go(const struct mcp_remote *h, const struct http_post *p)
+static bool mcp_remote_may_send(const struct mcp_remote *h, const struct http_post *p)
 {
-	if (is_method(p->method, "initialize") || p == h->barrier)
+	if (method_is(p->method, "initialize") || p == h->barrier)
 		return true;
 	return !h->barrier && !h->renewing;
 }
 
-static void flush(struct mcp_remote *h)
+static void mcp_remote_flush(struct mcp_remote *h)
 {
 	list_each(p, &h->posts, struct http_post, link)
-		if (p->waits && may_go(h, p))
+		if (p->waits && mcp_remote_may_send(h, p))
 			http_post_send(p);
 }
 
@@ -132,7 +133,7 @@ static int cancel(struct mcp_remote *h, uint32_t id)
 	return sent && h->up.legacy;
 }
 
-static int on_send(void *wire, const struct upstream_rpc_out *out)
+static int mcp_remote_on_send(void *wire, const struct upstream_rpc_out *out)
 {
 	struct mcp_remote *h = wire;
 	struct http_post *p;
@@ -149,23 +150,23 @@ static int on_send(void *wire, const struct upstream_rpc_out *out)
 		return -E2BIG;
 	}
 	/* each goes on a connection of its own: the server must have this one before it gets any other */
-	if (is_method(out->method, "notifications/initialized"))
+	if (method_is(out->method, "notifications/initialized"))
 		h->barrier = p;
-	if (may_go(h, p))
+	if (mcp_remote_may_send(h, p))
 		http_post_send(p);
 	return 0;
 }
 
 /* --- the GET stream, sessions ------------------------------------------------------------------------------ */
 
-static void open_stream(void *ctx)
+static void mcp_remote_open_stream(void *ctx)
 {
 	struct http_post *p = ctx;
 
 	http_post_send(p);
 }
 
-static void begin_stream(struct mcp_remote *h)
+static void mcp_remote_begin_stream(struct mcp_remote *h)
 {
 	if (!h->up.legacy || h->stream || h->no_stream)
 		return;
@@ -194,7 +195,7 @@ static void stream_over(struct mcp_remote *h, struct http_post *old)
 	old->sse.id = (struct buf){ 0 };
 	p->tries = old->got_event ? 0 : MIN(old->tries + 1, 6u);
 	ms = MIN(ms << p->tries, (uint64_t)MCP_STREAM_RETRY_MAX_MS);
-	loop_timer_set(h->up.loop, &p->timer, MAX(ms, p->sse.retry_ms), open_stream, p);
+	loop_timer_set(h->up.loop, &p->timer, MAX(ms, p->sse.retry_ms), mcp_remote_open_stream, p);
 }
 
 void upstream_http_post_over(struct http_post *p)
@@ -205,8 +206,8 @@ void upstream_http_post_over(struct http_post *p)
 		stream_over(h, p);
 	} else if (p == h->barrier) {
 		h->barrier = NULL;
-		begin_stream(h);
-		flush(h);
+		mcp_remote_begin_stream(h);
+		mcp_remote_flush(h);
 	}
 }
 
@@ -217,8 +218,9 @@ static void renewed(void *ctx, struct slice result, struct slice error)
 
 	loop_timer_cancel(&h->renew_timer);
 	if (!result.n || error.n) {
-		gone(&e, h, "SESSION_LOST", "forgot its session and does not begin a new one");
-		wind_up(h, &e);
+		mcp_remote_gone(&e, h, "SESSION_LOST",
+				"forgot its session and does not begin a new one");
+		mcp_remote_wind_up(h, &e);
 		return;
 	}
 	/* Before renewing ends: the notification becomes the barrier of the waiting posts. */
@@ -233,8 +235,9 @@ static void renew_over(void *ctx)
 	struct mcp_remote *h = ctx;
 	struct err e;
 
-	gone(&e, h, "SESSION_LOST", "forgot its session and does not begin a new one in time");
-	wind_up(h, &e);
+	mcp_remote_gone(&e, h, "SESSION_LOST",
+			"forgot its session and does not begin a new one in time");
+	mcp_remote_wind_up(h, &e);
 }
 
 void upstream_http_session_lost(struct mcp_remote *h, struct http_post *p)
@@ -256,7 +259,7 @@ void upstream_http_session_lost(struct mcp_remote *h, struct http_post *p)
 
 /* --- headers that tools require ------------------------------------------------------------------------------ */
 
-static void on_listed(void *owner, struct slice result)
+static void mcp_remote_on_listed(void *owner, struct slice result)
 {
 	struct mcp_remote *h = owner;
 
@@ -285,7 +288,7 @@ static void got_list(void *ctx, struct slice result, struct slice error _unused_
 	if (more.type == J_STRING && ++h->pages < MCP_LIST_PAGES_MAX)
 		list_tools(h, more);
 	else
-		flush(h);
+		mcp_remote_flush(h);
 }
 
 void upstream_http_headers_lacked(struct mcp_remote *h, struct http_post *p)
@@ -299,15 +302,15 @@ void upstream_http_headers_lacked(struct mcp_remote *h, struct http_post *p)
 
 /* --- interface -------------------------------------------------------------------------------------------- */
 
-static void on_free(struct upstream *u)
+static void mcp_remote_on_free(struct upstream *u)
 {
 	mcp_remote_free(container_of(u, struct mcp_remote, up));
 }
 
 static const struct upstream_owner owner_ops = {
-	.refused = on_refused,
-	.listed = on_listed,
-	.free = on_free,
+	.refused = mcp_remote_on_refused,
+	.listed = mcp_remote_on_listed,
+	.free = mcp_remote_on_free,
 };
 
 struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_config *config,
@@ -343,7 +346,7 @@ struct mcp_remote *mcp_remote_new(struct loop *loop, const struct mcp_remote_con
 		.owner_ops = &owner_ops,
 		.owner = h,
 		.start_ms = config->start_ms ? config->start_ms : MCP_START_MS,
-		.rpc = { .send = on_send, .wire = h },
+		.rpc = { .send = mcp_remote_on_send, .wire = h },
 	};
 	upstream_init(&h->up);
 	return h;
@@ -386,9 +389,9 @@ static void resolved(void *ctx, const struct address *addresses, size_t n, const
 		return;
 	}
 	if (h->local_only && !addresses_are_local(addresses, n)) {
-		gone(&e, h, "HOST_NOT_ALLOWED",
-		     "is not on this machine, which its configuration may not ask for");
-		wind_up(h, &e);
+		mcp_remote_gone(&e, h, "HOST_NOT_ALLOWED",
+				"is not on this machine, which its configuration may not ask for");
+		mcp_remote_wind_up(h, &e);
 		return;
 	}
 	h->naddresses = n;
@@ -396,7 +399,7 @@ static void resolved(void *ctx, const struct address *addresses, size_t n, const
 	upstream_begin(&h->up);
 }
 
-static void begin(void *ctx)
+static void mcp_remote_begin(void *ctx)
 {
 	struct mcp_remote *h = ctx;
 
@@ -412,7 +415,7 @@ int mcp_remote_start(struct mcp_remote *h, struct err *e)
 	h->no_stream = false;
 	h->up.state = UPSTREAM_PROBING; /* calls wait from now on */
 	if (h->fetcher)			/* acpd-fetch looks up the name */
-		loop_defer(h->up.loop, &h->begin_task, begin, h);
+		loop_defer(h->up.loop, &h->begin_task, mcp_remote_begin, h);
 	else
 		h->resolve = resolve_begin(h->up.loop, h->target.host, h->target.port, &h->as,
 					   resolved, h);
@@ -423,6 +426,6 @@ void mcp_remote_stop(struct mcp_remote *h)
 {
 	struct err e;
 
-	gone(&e, h, "SERVER_GONE", "was stopped");
-	wind_up(h, &e);
+	mcp_remote_gone(&e, h, "SERVER_GONE", "was stopped");
+	mcp_remote_wind_up(h, &e);
 }

@@ -21,7 +21,7 @@
 #define STATE_SIGNED (sizeof(STATE_HEAD) - 1 + 16 + 1 + 16 + 1)
 #define STATE_CHARS (STATE_SIGNED + 2 * SHA256_BYTES)
 
-static void ask_free(struct legacy_question *a)
+static void legacy_question_free(struct legacy_question *a)
 {
 	list_del(&a->link);
 	buf_done(&a->id);
@@ -42,7 +42,7 @@ void legacy_questions_free(struct legacy_call *lc)
 {
 	away_over(lc);
 	list_each(a, &lc->asks, struct legacy_question, link)
-		ask_free(a);
+		legacy_question_free(a);
 	loop_task_cancel(&lc->task);
 	buf_done(&lc->caps);
 	buf_done(&lc->result);
@@ -87,7 +87,8 @@ void legacy_questions_begin(struct legacy_call *lc, const struct upstream_call *
 /* --- requestState ----------------------------------------------------------------------------------------- */
 
 /* The part that is signed, and the HMAC over it, the request and the caller. */
-static void state_of(const struct legacy_call *lc, char out[STATE_SIGNED + 1], struct sha256 *mac)
+static void legacy_call_state(const struct legacy_call *lc, char out[STATE_SIGNED + 1],
+			      struct sha256 *mac)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -105,7 +106,7 @@ static bool state_is(const struct legacy_call *lc, const char *text)
 	char want[STATE_SIGNED + 1];
 	struct sha256 mac, given;
 
-	state_of(lc, want, &mac);
+	legacy_call_state(lc, want, &mac);
 	return memcmp(text, want, STATE_SIGNED) == 0 &&
 	       sha256_from_hex(slice_of(text + STATE_SIGNED), &given) == 0 &&
 	       sha256_equal(&mac, &given);
@@ -160,7 +161,7 @@ void legacy_questions_drop_asks(struct legacy_call *lc)
 	err_set(&e, -ECANCELED, RPC_INTERNAL_ERROR, "CANCELLED", "the call is over");
 	list_each(a, &lc->asks, struct legacy_question, link) {
 		upstream_rpc_refuse(&lc->l->u->rpc, buf_slice(&a->id), &e);
-		ask_free(a);
+		legacy_question_free(a);
 	}
 	lc->nasks = 0;
 }
@@ -191,7 +192,7 @@ static void put_asks(struct buf *b, const struct legacy_call *lc)
 		jw_end_obj(&w);
 	}
 	jw_end_obj(&w);
-	state_of(lc, state, &mac);
+	legacy_call_state(lc, state, &mac);
 	sha256_hex(&mac, state + STATE_SIGNED);
 	jw_str(&w, "requestState", state);
 	jw_end_obj(&w);
@@ -221,7 +222,7 @@ static void ask_caller(void *ctx)
 	upstream_call_done(c, buf_slice(&b), SLICE_NONE);
 }
 
-static bool has(struct slice object, const char *key)
+static bool legacy_capability_has(struct slice object, const char *key)
 {
 	return jobj_get(object, key).type == J_OBJECT;
 }
@@ -230,13 +231,13 @@ static bool can_elicit(struct slice cap, struct slice params)
 {
 	/* without a mode it is a form, which an empty capability means, too */
 	if (jstr_is(jobj_get(params, "mode"), "url"))
-		return has(cap, "url");
-	return has(cap, "form") || !has(cap, "url");
+		return legacy_capability_has(cap, "url");
+	return legacy_capability_has(cap, "form") || !legacy_capability_has(cap, "url");
 }
 
 static bool can_sample(struct slice cap, struct slice params)
 {
-	return jobj_get(params, "tools").type == J_NONE || has(cap, "tools");
+	return jobj_get(params, "tools").type == J_NONE || legacy_capability_has(cap, "tools");
 }
 
 static const struct question {
@@ -248,7 +249,7 @@ static const struct question {
 	{ "roots/list", "roots", NULL },
 };
 
-static const struct question *find_question(const char *method)
+static const struct question *legacy_question_find(const char *method)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
 		if (strcmp(questions[i].method, method) == 0)
@@ -279,7 +280,7 @@ static int check_ask(const struct legacy *l, const struct legacy_call *lc, const
 void legacy_questions_asked(struct legacy *l, struct legacy_call *lc, struct slice id,
 			    const char *method, struct slice params)
 {
-	const struct question *q = find_question(method);
+	const struct question *q = legacy_question_find(method);
 	struct legacy_question *a;
 	struct err e;
 
@@ -307,7 +308,7 @@ void legacy_questions_unasked(struct legacy *l, struct slice id)
 		list_each(a, &lc->asks, struct legacy_question, link) {
 			if (!mcp_id_equal(buf_slice(&a->id), id))
 				continue;
-			ask_free(a);
+			legacy_question_free(a);
 			lc->nasks--;
 			return;
 		}
@@ -328,7 +329,7 @@ static void give_answers(struct legacy_call *lc, struct slice responses)
 		if (v.type != J_OBJECT)
 			continue;
 		upstream_rpc_answer(&lc->l->u->rpc, buf_slice(&a->id), v.raw);
-		ask_free(a);
+		legacy_question_free(a);
 		lc->nasks--;
 	}
 }

@@ -221,7 +221,7 @@ void legacy_subscription_end(struct upstream_call *c, bool told)
 /* --- what changed ----------------------------------------------------------------------------------------- */
 
 /* A server may name what is below the resource that was subscribed to. */
-static bool is_within(struct slice uri, const char *watched)
+static bool legacy_watch_is_within(struct slice uri, const char *watched)
 {
 	size_t n = strlen(watched);
 
@@ -233,7 +233,7 @@ static bool is_within(struct slice uri, const char *watched)
 static bool watches(const struct legacy_subscription *li, struct slice uri)
 {
 	for (size_t i = 0; i < li->n; i++)
-		if (is_within(uri, li->watched[i]->uri))
+		if (legacy_watch_is_within(uri, li->watched[i]->uri))
 			return true;
 	return false;
 }

@@ -59,7 +59,7 @@ static void read_capabilities(struct legacy *l, struct slice caps)
 }
 
 /* Writes the result of initialize as that of server/discover. */
-static void put_discovered(struct legacy *l, struct jval caps, struct jval server)
+static void legacy_put_discovered(struct legacy *l, struct jval caps, struct jval server)
 {
 	static const char *const not_here[] = { "protocolVersion", "serverInfo", NULL };
 	static const char *const no_caps[] = { "tasks",
@@ -103,7 +103,7 @@ struct legacy *legacy_new(struct upstream *u, struct slice hello, char **revisio
 		abort();
 	buf_add_slice(&l->hello, hello);
 	read_capabilities(l, s[1].v.raw);
-	put_discovered(l, s[1].v, s[2].v);
+	legacy_put_discovered(l, s[1].v, s[2].v);
 	*revision = TAKE_PTR(chosen);
 	return l;
 }
@@ -155,7 +155,7 @@ void legacy_renewed(struct legacy *l)
 
 /* --- results ---------------------------------------------------------------------------------------------- */
 
-static void put_result(struct buf *b, const struct legacy_call *lc, struct slice result)
+static void legacy_call_put_result(struct buf *b, const struct legacy_call *lc, struct slice result)
 {
 	struct jslot marks[] = { { .key = "resultType" },
 				 { .key = "ttlMs" },
@@ -182,7 +182,7 @@ static void put_result(struct buf *b, const struct legacy_call *lc, struct slice
 	buf_add(b, result.p + 1, result.n - 1);
 }
 
-static void put_error(struct buf *b, const struct legacy_call *lc, struct slice error)
+static void legacy_call_put_error(struct buf *b, const struct legacy_call *lc, struct slice error)
 {
 	int64_t code = 0;
 
@@ -205,7 +205,7 @@ static void put_too_large(struct buf *result, struct buf *error)
 	mcp_put_error(error, &e, SLICE_NONE);
 }
 
-static void on_reply(void *ctx, struct slice result, struct slice error)
+static void legacy_call_on_reply(void *ctx, struct slice result, struct slice error)
 {
 	_cleanup_(buf_done) struct buf r = { 0 }, e = { 0 };
 	struct legacy_call *lc = ctx;
@@ -213,9 +213,9 @@ static void on_reply(void *ctx, struct slice result, struct slice error)
 
 	legacy_questions_drop_asks(lc);
 	if (error.n)
-		put_error(&e, lc, error);
+		legacy_call_put_error(&e, lc, error);
 	else
-		put_result(&r, lc, result);
+		legacy_call_put_result(&r, lc, result);
 	if (r.failed || e.failed)
 		put_too_large(&r, &e);
 	if (!c) { /* the caller will come for it */
@@ -229,7 +229,7 @@ static void on_reply(void *ctx, struct slice result, struct slice error)
 	upstream_call_done(c, buf_slice(&r), buf_slice(&e));
 }
 
-static void on_notify(void *ctx, const char *method, struct slice params)
+static void legacy_call_notify(void *ctx, const char *method, struct slice params)
 {
 	struct legacy_call *lc = ctx;
 
@@ -247,7 +247,7 @@ void legacy_call_free(struct legacy_call *lc)
 
 /* --- calls ------------------------------------------------------------------------------------------------ */
 
-static void set_level(struct legacy *l, enum mcp_severity level)
+static void legacy_set_level(struct legacy *l, enum mcp_severity level)
 {
 	char params[40];
 
@@ -288,12 +288,14 @@ static void call_server(struct legacy *l, struct upstream_call *c, struct slice 
 	lc->may_ask = flags & MCP_MAY_ASK;
 	lc->cacheable = flags & MCP_CACHEABLE;
 	lc->is_read = strcmp(c->method, "resources/read") == 0;
-	lc->rq = (struct upstream_rpc_request){ .reply = on_reply, .notify = on_notify, .ctx = lc };
+	lc->rq = (struct upstream_rpc_request){ .reply = legacy_call_on_reply,
+						.notify = legacy_call_notify,
+						.ctx = lc };
 	list_add_tail(&l->calls, &lc->link);
 	list_init(&lc->asks);
 	c->inner = lc;
 	legacy_questions_begin(lc, c, params, buf_slice(&plain));
-	set_level(l, c->level);
+	legacy_set_level(l, c->level);
 	upstream_rpc_call(&l->u->rpc, &lc->rq, c->method, buf_slice(&sent));
 }
 
@@ -372,8 +374,8 @@ static bool same_who(const char *a, const char *b)
 
 /* The call that a message belongs to: that of the stream it came on; else one of the possible ones, if all are the same
  * caller's. */
-static struct legacy_call *call_of(struct legacy *l, uint32_t origin,
-				   bool (*could)(const struct legacy_call *lc))
+static struct legacy_call *legacy_call_find(struct legacy *l, uint32_t origin,
+					    bool (*could)(const struct legacy_call *lc))
 {
 	struct legacy_call *found = NULL;
 
@@ -405,10 +407,10 @@ static bool wants_log(const struct legacy_call *lc)
 
 static void got_log(struct legacy *l, uint32_t origin, const char *method, struct slice params)
 {
-	struct legacy_call *lc = call_of(l, origin, wants_log);
+	struct legacy_call *lc = legacy_call_find(l, origin, wants_log);
 
 	if (lc && mcp_severity_of(jobj_get(params, "level")) >= lc->outer->level)
-		on_notify(lc, method, params);
+		legacy_call_notify(lc, method, params);
 }
 
 static void got_cancel(struct legacy *l, uint32_t origin _unused_, const char *method _unused_,
@@ -447,7 +449,7 @@ void legacy_notified(struct legacy *l, uint32_t origin, const char *method, stru
 			return;
 		}
 	}
-	on_notify(call_of(l, origin, is_attached), method, params);
+	legacy_call_notify(legacy_call_find(l, origin, is_attached), method, params);
 }
 
 void legacy_asked(struct legacy *l, uint32_t origin, struct slice id, const char *method,
@@ -456,5 +458,5 @@ void legacy_asked(struct legacy *l, uint32_t origin, struct slice id, const char
 	if (strcmp(method, "ping") == 0)
 		upstream_rpc_answer(&l->u->rpc, id, SLICE("{}"));
 	else
-		legacy_questions_asked(l, call_of(l, origin, may_ask), id, method, params);
+		legacy_questions_asked(l, legacy_call_find(l, origin, may_ask), id, method, params);
 }
