@@ -10,7 +10,7 @@
 #include "tools/mcp/msg.h"
 #include "tools/relay/relay_internal.h"
 #include "tools/relay/server_request.h"
-#include "tools/upstream/caller_tag.h"
+#include "tools/mcp/tag_backend.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
 #include "session/parts/workspace/artifact_store.h"
 #include "tools/relay/harness/tool_renaming.h"
 #include "tools/relay/relay_internal.h"
-#include "tools/relay/harness/text_results.h"
+#include "tools/mcp/tag_backend.h"
 
 /* Makes its ids differ from all others of the session's transcript. */
 #define CALL_ID_BYTES 8

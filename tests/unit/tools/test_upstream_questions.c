@@ -3,7 +3,7 @@
 
 #include "json/jscan.h"
 #include "json/jstr.h"
-#include "tools/upstream/caller_tag.h"
+#include "tools/mcp/tag_backend.h"
 
 #define ALL "{\"elicitation\":{},\"sampling\":{},\"roots\":{}}"
 #define WHO(s) ",\"acpd\":{\"session\":\"" s "\"}"

@@ -1,6 +1,6 @@
 /*
- * check_job.c - the life of an `acpd check` process: reads its job, runs it on a loop, prints one
- * line.
+ * check_job.c - the life of an `acpd check` process: reads its job, a command or a run of tests, carries it out on a
+ * loop, prints one line.
  *
  * Descriptor 3 holds the job. The end of stdin, SIGTERM and SIGINT end the loop without a line: the
  * daemon needs no answer any more. Both kinds of check answer through check_job_answer, which
@@ -9,18 +9,43 @@
  */
 #include "tools/builtin/check/check_job.h"
 
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
+#include "json/jscan.h"
 #include "json/jstr.h"
 #include "loop/loop.h"
-#include "tools/builtin/check/check_job_internal.h"
+#include "tools/builtin/core/toolbox.h"
+#include "tools/builtin/run/command_run.h"
+#include "tools/builtin/run/command_spec.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
+
+struct check_job {
+	struct loop *loop;
+	struct loop_io input;
+	struct buf line; /* the answer */
+	char *message_file;
+	void *own; /* of its kind */
+	/* what it was told */
+	char *kind, *root, *state_dir, *cwd, *command, *target;
+	struct jval message;
+	struct slice env, argv, only, tests;
+	int64_t timeout_ms;
+};
+
+/* Of a kind of check. */
+struct check_job_kind {
+	/* Answers or refuses, from the loop or at once. */
+	void (*start)(struct check_job *j);
+	/* Nothing of it is left after. */
+	void (*end)(struct check_job *j);
+};
 
 static const struct jfield fields[] = {
 	JF_STR(struct check_job, kind, "kind", JF_REQUIRED, 16),
@@ -64,9 +89,10 @@ static void remove_message(struct check_job *j)
 	free(j->message_file);
 }
 
-/* --- its life ------------------------------------------------------------------------------------------------ */
+/* --- the answer ----------------------------------------------------------------------------------------------- */
 
-void check_job_answer(struct check_job *j, struct slice line)
+/* Once; then the loop ends. line: without its end. */
+static void check_job_answer(struct check_job *j, struct slice line)
 {
 	buf_reset(&j->line);
 	buf_add_slice(&j->line, line);
@@ -74,7 +100,7 @@ void check_job_answer(struct check_job *j, struct slice line)
 	loop_quit(j->loop);
 }
 
-void check_job_refuse(struct check_job *j, const char *why)
+static void check_job_refuse(struct check_job *j, const char *why)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -86,6 +112,220 @@ void check_job_refuse(struct check_job *j, const char *why)
 	jw_end_obj(&w);
 	check_job_answer(j, buf_slice(&b));
 }
+
+/* --- a command: words or shell text, run as the tools run theirs ---------------------------------------------- */
+
+struct command {
+	struct command_run_host *host;
+	struct command_run *run;
+	char **argv, *program, *cwd;
+};
+
+static void check_command_put_stream(struct jw *w, const struct command *c,
+				     enum command_run_stream s, const char *text, const char *total)
+{
+	const struct command_output *o = command_run_output(c->run, s);
+	uint64_t from = o->total > CHECK_KEEP_BYTES ? o->total - CHECK_KEEP_BYTES : 0;
+	_cleanup_(buf_done) struct buf piece = { 0 };
+
+	command_output_piece(o, from, CHECK_KEEP_BYTES, &piece);
+	jw_slice(w, text, (struct slice){ piece.data ? piece.data : "", piece.len });
+	jw_uint(w, total, o->total);
+}
+
+static void check_command_on_exit(void *ctx, const struct command_run_status *st)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct check_job *j = ctx;
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	command_put_end(&w, st);
+	jw_uint(&w, "leftBehind", st->left);
+	check_command_put_stream(&w, j->own, RUN_STDOUT, "stdout", "stdoutTotal");
+	check_command_put_stream(&w, j->own, RUN_STDERR, "stderr", "stderrTotal");
+	jw_end_obj(&w);
+	check_job_answer(j, buf_slice(&b));
+}
+
+static const struct command_run_events check_command_events = { NULL, check_command_on_exit };
+
+static void take_words(struct check_job *j, struct command *c)
+{
+	struct jval list = { J_ARRAY, j->argv };
+	size_t n = 0;
+
+	c->argv = xalloc((jarr_length(list) + 1) * sizeof(char *));
+	jarr_each(v, list)
+		if (jstr_decode(v, ARG_BYTES_MAX, &c->argv[n]) == 0)
+			n++;
+}
+
+/* Ours, and that of the check on top. */
+static void take_env(struct check_job *j)
+{
+	jobj_each(key, v, j->env) {
+		_cleanup_(freep) char *name = xstrndup(key.p, key.n), *value = NULL;
+
+		if (jstr_decode(v, ARG_BYTES_MAX, &value) == 0)
+			setenv(name, value, 1);
+	}
+}
+
+static int check_command_prepare(struct check_job *j, struct command *c, struct err *e)
+{
+	c->cwd = !j->cwd	  ? xstrdup(j->root) :
+		 j->cwd[0] == '/' ? xstrdup(j->cwd) :
+				    file_join(j->root, j->cwd);
+	take_env(j);
+	if (j->argv.n) {
+		take_words(j, c);
+		c->program = command_run_which(c->argv[0], environ, c->cwd, e);
+		if (!c->program)
+			return -ENOENT;
+		free(c->argv[0]);
+		c->argv[0] = xstrdup(c->program);
+		return 0;
+	}
+	c->argv = xalloc(4 * sizeof(char *));
+	c->argv[0] = xstrdup(command_shell());
+	c->argv[1] = xstrdup("-c");
+	c->argv[2] = xstrdup(j->command);
+	return 0;
+}
+
+static void check_command_start(struct check_job *j)
+{
+	struct command *c = new0(struct command);
+	struct command_run_spec spec = { .timeout_ms = (uint64_t)j->timeout_ms,
+					 .keep = CHECK_KEEP_BYTES };
+	struct err e = { 0 };
+
+	j->own = c;
+	c->host = command_run_host_new(j->loop);
+	if (check_command_prepare(j, c, &e) == 0) {
+		spec.argv = c->argv;
+		spec.env = environ;
+		spec.cwd = c->cwd;
+		c->run = command_run_start(c->host, &spec, &check_command_events, j, &e);
+	}
+	if (!c->run)
+		check_job_refuse(j, e.msg);
+}
+
+static void check_command_end(struct check_job *j)
+{
+	struct command *c = j->own;
+
+	command_run_host_free(c->host);
+	strv_free(c->argv);
+	free(c->program);
+	free(c->cwd);
+	free(c);
+}
+
+static const struct check_job_kind check_job_command = { check_command_start, check_command_end };
+
+/* --- tests: one call of runTests, in tools of its own without a policy ---------------------------------------- */
+
+struct tests {
+	struct toolbox *box;
+	struct mcp_call *call;
+};
+
+static void check_tests_refuse(struct check_job *j, struct slice error)
+{
+	_cleanup_(freep) char *why = NULL;
+
+	if (jstr_decode_shown(jobj_get(error, "message"), MESSAGE_MAX, &why) < 0)
+		why = xstrdup("the tests could not be started");
+	check_job_refuse(j, why);
+}
+
+static void check_tests_on_done(void *ctx, struct slice result, struct slice error)
+{
+	struct check_job *j = ctx;
+	struct tests *t = j->own;
+	struct slice told = jobj_get(result, "structuredContent").raw;
+
+	t->call = NULL;
+	if (error.n)
+		check_tests_refuse(j, error);
+	else if (jobj_get(result, "isError").type == J_TRUE)
+		check_tests_refuse(j, jobj_get(told, "error").raw);
+	else
+		check_job_answer(j, told);
+}
+
+static const struct mcp_reply_ops replies = { mcp_call_hear_nothing, check_tests_on_done };
+
+static struct toolbox *check_tests_box(struct check_job *j, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct toolbox_config config = { 0 };
+	struct toolbox *box = NULL;
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_arr(&w, "roots");
+	jw_str(&w, NULL, j->root);
+	jw_end_arr(&w);
+	jw_str(&w, "cwd", j->root);
+	jw_str(&w, "stateDir", j->state_dir);
+	jw_raw(&w, "tests", j->tests);
+	jw_end_obj(&w);
+	if (toolbox_config_parse(buf_slice(&b), &config, e) == 0)
+		box = toolbox_new(j->loop, &config, e);
+	toolbox_config_done(&config);
+	return box;
+}
+
+static void check_tests_put_call(const struct check_job *j, struct buf *b)
+{
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "name", "runTests");
+	jw_obj(&w, "arguments");
+	jw_str(&w, "target", j->target);
+	jw_raw(&w, "only", j->only);
+	jw_str(&w, "cwd", j->cwd);
+	jw_raw(&w, "env", j->env);
+	jw_int(&w, "timeoutMs", j->timeout_ms);
+	jw_end_obj(&w);
+	jw_end_obj(&w);
+}
+
+static void check_tests_start(struct check_job *j)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct tests *t = new0(struct tests);
+	struct err e = { 0 };
+
+	j->own = t;
+	t->box = check_tests_box(j, &e);
+	if (!t->box) {
+		check_job_refuse(j, e.msg);
+		return;
+	}
+	check_tests_put_call(j, &b);
+	t->call =
+		mcp_backend_call(toolbox_backend(t->box), "tools/call", buf_slice(&b), &replies, j);
+}
+
+static void check_tests_end(struct check_job *j)
+{
+	struct tests *t = j->own;
+
+	if (t->call)
+		mcp_call_cancel(t->call);
+	toolbox_free(t->box);
+	free(t);
+}
+
+static const struct check_job_kind check_job_tests = { check_tests_start, check_tests_end };
+
+/* --- its life ------------------------------------------------------------------------------------------------ */
 
 /* The daemon wants nothing any more, or is gone. */
 static void check_job_on_input(void *ctx, uint32_t events _unused_)

@@ -85,9 +85,40 @@ static bool configured(const struct toolbox *b, const struct language *l, char *
 	return *v != NULL;
 }
 
-const char *code_language_at(size_t i)
+static int interpreter_check_words(struct jval list, const char *path, struct err *e)
 {
-	return i < ARRAY_SIZE(languages) ? languages[i].names[0] : NULL;
+	char at[96];
+	size_t n = 0;
+
+	jarr_each(v, list) {
+		_cleanup_(freep) char *word = NULL;
+
+		snprintf(at, sizeof(at), "%s[%zu]", path, n++);
+		if (jstr_decode(v, PATH_BYTES_MAX, &word) < 0 || !*word)
+			return err_field(e, at, "FIELD_INVALID", "%s must be a word", at);
+	}
+	return n ? 0 : err_field(e, path, "FIELD_INVALID", "%s must be words", path);
+}
+
+int code_interpreters_check(struct slice interpreters, struct err *e)
+{
+	char path[80];
+	int r;
+
+	jobj_each(key, v, interpreters) {
+		size_t i = 0;
+
+		snprintf(path, sizeof(path), "interpreters.%.*s", (int)MIN(key.n, 40u), key.p);
+		while (i < ARRAY_SIZE(languages) && !jkey_is(key, languages[i].names[0]))
+			i++;
+		if (i == ARRAY_SIZE(languages))
+			return err_field(e, path, "PARAM_UNSUPPORTED",
+					 "there is no such language; known are python, js, ts");
+		r = interpreter_check_words(v, path, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int no_interpreter(const struct language *l, struct err *e)

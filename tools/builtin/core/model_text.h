@@ -5,7 +5,7 @@
  * text content, plain and bounded: at most TOOL_SHOW_LINES lines or TOOL_SHOW_BYTES, whole lines, no JSON and no
  * escapes, line numbers where an edit or a further read needs them. Where a part is left out, a line in brackets says
  * which, and how to read on. Harnesses that show their model structuredContent get the text only
- * (relay/harness/text_results.h).
+ * (mcp/tag_backend.h).
  *
  * A tool that has the bytes in memory writes its text itself (tool_answer). A tool whose result is a list has a
  * function in its row that writes it from the members. model_text_plain writes all others, and errors, with a line for

@@ -256,10 +256,7 @@ struct toolbox *toolbox_new(struct loop *loop, struct toolbox_config *c, struct 
 		err_set(e, -ENOMEM, 0, "INTERNAL", "cannot make an event descriptor");
 		return toolbox_free(b);
 	}
-	return state_open(b, e) < 0 || toolbox_policy_open(b, e) < 0 ||
-			       toolbox_roots_open(b, e) < 0 ?
-		       toolbox_free(b) :
-		       b;
+	return state_open(b, e) < 0 || toolbox_config_open(b, e) < 0 ? toolbox_free(b) : b;
 }
 
 /* Boxes that a thread still uses: a leak check finds them here. */
@@ -278,8 +275,7 @@ struct toolbox *toolbox_free(struct toolbox *b)
 	for (size_t i = 0; i < PARTS; i++)
 		if (b->kept[i].p)
 			b->kept[i].release(b->kept[i].p);
-	toolbox_roots_close(b);
-	toolbox_policy_close(b);
+	toolbox_config_close(b);
 	toolbox_config_done(&b->config);
 	free(b);
 	return NULL;

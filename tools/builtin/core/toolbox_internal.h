@@ -107,18 +107,14 @@ void tool_put(struct jw *w, const struct builtin_tool *t, bool output);
 /* tool_args.c: 0 or -EINVAL with the field. */
 int tool_args_check(const struct builtin_tool *t, struct slice args, struct err *e);
 
-/* toolbox_roots.c */
-int toolbox_roots_open(struct toolbox *b, struct err *e);
-void toolbox_roots_close(struct toolbox *b);
+/* toolbox_config.c: the roots and the policy of box->config. */
+int toolbox_config_open(struct toolbox *b, struct err *e);
+void toolbox_config_close(struct toolbox *b);
 /* What follows root in path, without a slash; NULL: it is not in it. */
 const char *root_below(const char *root, const char *path);
 /* The longest root that path is in, and the rest of the path; NULL: none. */
 const struct root *root_of(const struct toolbox *b, const char *path, const char **rest);
 bool root_is(const struct toolbox *b, const char *real);
-
-/* toolbox_policy.c */
-int toolbox_policy_open(struct toolbox *b, struct err *e);
-void toolbox_policy_close(struct toolbox *b);
 bool toolbox_has_tool(const struct toolbox *b, const struct builtin_tool *t);
 /* False: policy denies it, or asks, and the call is ended. */
 bool toolbox_policy_pass(struct toolbox_call *c);

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/image_type.h"
 #include "json/jenc.h"
 #include "tools/builtin/core/tool.h"
 
@@ -44,23 +43,8 @@ int version_check(const struct builtin_call *c, const struct stat *sb, const cha
 	TF_INT("mtime", 0, "last change in ms since 1970"),                                        \
 		TF_STRING("etag", 0, "changes when the content does")
 
-/* What readFile has read, for the file that writes the text for models. */
-
-struct file_reading {
-	struct buf bytes;
-	struct stat sb;
-	int64_t offset;	      /* of bytes in the file */
-	int64_t first, lines; /* by lines: the first there is, and how many */
-	bool truncated;	      /* the range did not fit, and the file goes on after it */
-	bool ends;	      /* it is the end of the file */
-	bool base64;	      /* returned as base64 */
-	struct image image;   /* type NULL: none */
-};
-
 /* read_file.c. Appends at most n bytes at offset. 0 or -errno, with what came before. */
 int file_read_part(int fd, int64_t offset, size_t n, struct buf *ret);
-/* read_file_text.c. line: the first that was asked for; 0: not by lines. */
-void file_reading_text(const struct file_reading *r, int64_t line, size_t room, struct buf *out);
 
 /*
  * Finds the places that are most like a text that is not in a file.

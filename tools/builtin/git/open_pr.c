@@ -4,7 +4,7 @@
  * A draft changes nothing: the work tree is written as a commit object through an index and an object directory of its
  * own, beside the repository's. Both are removed afterwards, and the answer is the patch from base to that commit. With
  * "draft" false a human is asked first, and the commit gets a branch. HEAD, index and work tree never change. Nothing
- * is pushed: the holder of the credentials does that, and gets the branch as a bundle (pr_bundle.c).
+ * is pushed: the holder of the credentials does that, and gets the branch as a bundle (pr_git.c).
  *
  * git runs step by step, each a row of the table. Hooks, file monitors, diff programs and every transport are off.
  */

@@ -32,17 +32,8 @@ struct pr {
 /* pr_git.c: does the next step, and all after it; then pr_done or pr_fail. */
 void pr_next(struct pr *p);
 
-/* pr_bundle.c: the branch as a file for git fetch, made before the branch is: what comes after base, or everything if
- * none was given. */
-void bundle_args(struct pr *p, const char **argv);
-/* What pack-objects reads; empty for any other step. */
-struct slice bundle_input(struct pr *p, struct buf *b);
-int bundle_done(struct pr *p, struct slice out, int code);
+/* Removes the bundle that lies beside the repository's objects, if it is there. */
 void bundle_drop(struct pr *p);
-
-/* pr_git.c */
-int pr_failed(struct pr *p, const char *reason, const char *what);
-void pr_push(const char **argv, const char *const *words);
 
 /* open_pr.c: both end the call and free p. */
 void pr_done(struct pr *p);
