@@ -194,6 +194,7 @@ static void hosted_set_count(const struct hosted_set *set, struct hosted_totals 
 
 /* --- all of them ------------------------------------------------------------------------------------------- */
 
+/* The restarts of a set that is freed stay in the total, which must never fall. */
 static void set_forget(struct hosted *h, struct hosted_set *set)
 {
 	struct hosted_totals t = { 0 };
@@ -230,6 +231,7 @@ static void hosted_on_down(void *ctx)
 
 /* --- the daemon's own ----------------------------------------------------------------------------------- */
 
+/* Replaces the set of the daemon. Must not be called while a server of the old one runs. */
 void hosted_load(struct hosted *h, const struct hosted_config *config)
 {
 	struct mcpfile_source source = { .path = config->file };
@@ -261,6 +263,7 @@ struct hosted *hosted_new(struct loop *loop, struct proc_host *procs,
 	return h;
 }
 
+/* Sets of sessions are not freed here: each session frees its own, before. */
 struct hosted *hosted_free(struct hosted *h)
 {
 	if (!h)
@@ -290,6 +293,7 @@ void hosted_stop(struct hosted *h, void (*done)(void *ctx), void *ctx)
 	hosted_on_down(h);
 }
 
+/* For the end of the patience of hosted_stop; stopped is still called, after the exits. */
 void hosted_kill(struct hosted *h)
 {
 	hosted_set_kill(h->own);
@@ -391,11 +395,13 @@ struct hosted_set *hosted_set_load(struct hosted *h, const struct hosted_project
 
 	set->hosted = h;
 	list_add_tail(&h->sets, &set->link);
+	/* Its servers never start. */
 	if (h->stopping)
 		hosted_set_stop(set, hosted_on_down, h);
 	return set;
 }
 
+/* The set is not freed before its servers are down; the session is not notified of that. */
 struct hosted_set *hosted_set_free(struct hosted_set *set)
 {
 	if (!set)
@@ -417,6 +423,7 @@ void hosted_set_each(struct hosted_set *set,
 		struct mcp_backend *backend;
 		struct err e = { 0 };
 
+		/* An entry that its file disables is no error to report. */
 		if (hosted_server_state(s) == HOSTED_DISABLED)
 			continue;
 		backend = hosted_server_backend(s, &e);

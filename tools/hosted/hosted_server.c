@@ -78,6 +78,7 @@ static void set_error(struct hosted_server *s, const struct err *why)
 
 static void hosted_server_check(void *ctx);
 
+/* A check that fails changes no state: the server answers calls, or falls by its own end. */
 static void hosted_server_on_checked(void *ctx, const struct hosted_check_result *result)
 {
 	struct hosted_server *s = ctx;
@@ -109,12 +110,16 @@ static void hosted_server_check(void *ctx)
 
 static void hosted_server_begin(void *ctx);
 
+/* Grows with each restart in a row, with jitter: the servers of one file may have ended
+ * together. */
 static uint64_t next_delay(struct hosted_server *s)
 {
 	s->delay_ms = jitter_next(s->delay_ms, HOSTED_BACKOFF_MS, HOSTED_BACKOFF_MAX_MS);
 	return s->delay_ms;
 }
 
+/* After a stable time, or for a call to a server that has failed, restarts count from the
+ * beginning. */
 static void forget_past(struct hosted_server *s)
 {
 	s->tries = 0;
@@ -207,6 +212,7 @@ static bool hosted_server_on_wanted(void *ctx)
 {
 	struct hosted_server *s = ctx;
 
+	/* The call is refused with SERVER_GONE. */
 	if (s->stopping || is_given_up(s))
 		return false;
 	if (s->state == HOSTED_FAILED) {
@@ -239,6 +245,7 @@ static int hosted_server_make(struct hosted_server *s, struct err *e)
 	if (r < 0)
 		return r;
 	s->check.backend = hosted_transport_backend(&s->transport);
+	/* It failed when it was made, not in running, so now it may start. */
 	if (s->state == HOSTED_FAILED && !s->tries)
 		hosted_server_set_state(s, HOSTED_STOPPED);
 	return 0;
@@ -256,6 +263,7 @@ struct hosted_server *hosted_server_new(const struct hosted_server_config *confi
 	s->config.session = xstrdup(config->session);
 	proc_bounds_keep(&s->config.bounds);
 	s->check.loop = config->loop;
+	/* -1: no check has counted them. */
 	s->tools = -1;
 	s->since_ms = clock_real_ms();
 	if (config->entry->disabled) {
@@ -312,6 +320,7 @@ void hosted_server_start(struct hosted_server *s)
 		hosted_server_begin(s);
 }
 
+/* True if no process and no connection is left. BACKOFF counts as down: only a timer is left. */
 bool hosted_server_down(const struct hosted_server *s)
 {
 	return s->state != HOSTED_STARTING && s->state != HOSTED_READY;
@@ -323,6 +332,7 @@ void hosted_server_stop(struct hosted_server *s, void (*down)(void *ctx), void *
 	s->down_ctx = ctx;
 	if (s->stopping)
 		return;
+	/* From here on every end is final, and no call starts the server again. */
 	s->stopping = true;
 	hosted_check_cancel(&s->check);
 	loop_timer_cancel(&s->timer);
@@ -370,6 +380,8 @@ struct mcp_backend *hosted_server_backend_for_session(struct hosted_server *s, s
 	if (!b || s->state != HOSTED_FAILED)
 		return b;
 	why = s->error;
+	/* Tried again for the next session; this one must not wait for a server that fails
+	 * again. */
 	hosted_server_on_wanted(s);
 	return hosted_server_refuse(s, &why, e);
 }

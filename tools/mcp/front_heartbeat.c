@@ -22,6 +22,8 @@ struct front_heartbeat {
 	struct loop_timer timer;
 };
 
+/* Copies the number, because a slice of raw JSON has no NUL. A number of NUMBER_MAX digits or
+ * more is cut off there. */
 static double heartbeat_number(struct slice raw)
 {
 	char text[NUMBER_MAX];
@@ -30,6 +32,8 @@ static double heartbeat_number(struct slice raw)
 	return strtod(text, NULL);
 }
 
+/* Stores the member, which the next heartbeat repeats. A member of another type or above the
+ * limit is left out. */
 static void heartbeat_keep_raw(char **slot, struct jval v, enum jtype type)
 {
 	free(*slot);
@@ -54,11 +58,14 @@ static void beat(void *ctx)
 	struct jw w = JW(&b);
 	char number[NUMBER_MAX];
 
+	/* Clients require that progress rises. The step is so small that the next real value
+	 * of the server is still above it. */
 	p->at += STEP * MAX(fabs(p->at), 1.0);
 	snprintf(number, sizeof(number), "%.15g", p->at);
 	jw_obj(&w, NULL);
 	jw_raw(&w, "progressToken", p->token.raw);
 	jw_raw(&w, "progress", slice_of(number));
+	/* A progress above the total would contradict it. */
 	if (p->total && heartbeat_number(slice_of(p->total)) > p->at)
 		jw_raw(&w, "total", slice_of(p->total));
 	jw_raw(&w, "message", p->message ? slice_of(p->message) : SLICE("\"still running\""));
@@ -104,6 +111,7 @@ bool front_heartbeat_heard(struct front_request *x, const char *method, struct s
 		return true;
 	if (!p || !heartbeat_is_token(p->token, jobj_get(params, "progressToken")))
 		return false;
+	/* The last value of the server counts, even if it is below a heartbeat. */
 	if (at.type == J_NUMBER && isfinite(heartbeat_number(at.raw)))
 		p->at = heartbeat_number(at.raw);
 	heartbeat_keep_raw(&p->message, jobj_get(params, "message"), J_STRING);

@@ -87,6 +87,8 @@ static void front_legacy_on_initialize(struct front_request *x, const struct rpc
 	struct initialize in = { 0 };
 	struct err e;
 
+	/* The capabilities are known from the answer of the server on; f->starting covers the
+	 * time until then. */
 	if (f->server_capabilities || f->starting) {
 		err_set(&e, -EALREADY, RPC_INVALID_REQUEST, "ALREADY_INITIALIZED",
 			"initialize was called before");
@@ -98,6 +100,8 @@ static void front_legacy_on_initialize(struct front_request *x, const struct rpc
 		return;
 	}
 	f->era = ERA_LEGACY; /* from now on there are capabilities */
+	/* A client that asks for an unknown revision gets the newest of its era, and decides
+	 * itself whether it continues. */
 	f->revision = strcmp(in.revision, MCP_LEGACY_OLD) == 0 ? MCP_LEGACY_OLD : MCP_LEGACY;
 	front_legacy_keep_raw(&f->client_capabilities, in.capabilities, "{}");
 	front_legacy_keep_raw(&f->client_info, in.info, NULL);
@@ -106,6 +110,7 @@ static void front_legacy_on_initialize(struct front_request *x, const struct rpc
 	front_legacy_call(x, "server/discover", SLICE("{}"), &discover_replies);
 }
 
+/* Without a flag: whether the server has the group at all. */
 bool front_legacy_server_can(const struct mcp_front *f, const char *group, const char *flag)
 {
 	struct slice all = slice_of(f->server_capabilities);
@@ -153,6 +158,7 @@ static void on_set_level(struct front_request *x, const struct rpc_msg *m)
 	front_request_result(x, SLICE("{}"));
 }
 
+/* Methods of 2025 that the modern era does not have. */
 static const struct own {
 	const char *method;
 	void (*fn)(struct front_request *x, const struct rpc_msg *m);
@@ -179,6 +185,8 @@ void front_legacy_members(const struct mcp_front *f, struct buf *out)
 void front_legacy_call(struct front_request *x, const char *method, struct slice params,
 		       const struct mcp_reply_ops *ops)
 {
+	/* A member of the client's own _meta with the same key is replaced, so a client cannot
+	 * claim other capabilities than those of initialize. */
 	_cleanup_(buf_done) struct buf members = { 0 }, full = { 0 };
 
 	front_legacy_members(x->front, &members);
@@ -189,6 +197,8 @@ void front_legacy_call(struct front_request *x, const char *method, struct slice
 void front_legacy_result(struct front_request *x, struct slice result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	/* Only the results of these methods have ttlMs and cacheScope as members of the
+	 * protocol. In other results they are the server's own. */
 	bool cacheable = x->method && (x->method->flags & MCP_CACHEABLE);
 
 	front_request_begin(x, &b, "result", result.n);
@@ -223,6 +233,7 @@ const struct mcp_reply_ops front_legacy_replies = { .notify = front_legacy_on_no
 
 static void front_legacy_pass(struct front_request *x, const struct rpc_msg *m)
 {
+	/* Only a method that may ask is sent again, so only its params are stored. */
 	bool again = x->method && (x->method->flags & MCP_MAY_ASK);
 	struct err e;
 

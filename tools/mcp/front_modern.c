@@ -50,6 +50,8 @@ static void front_modern_on_done(void *ctx, struct slice result, struct slice er
 static const struct mcp_reply_ops replies = { .notify = front_modern_on_notify,
 					      .done = front_modern_on_done };
 
+/* Answers as MCP 2026-07-28 requires it: the client reads `supported`, and retries with one of
+ * them. */
 static void refuse_revision(struct front_request *x, struct jval requested)
 {
 	_cleanup_(buf_done) struct buf extra = { 0 };

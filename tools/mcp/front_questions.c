@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+/* One request to the client. Its id, unless it is 0, is in f->asks as long as it exists. */
 struct front_question {
 	struct list link; /* exchange.asks */
 	struct front_request *x;
@@ -90,6 +91,7 @@ static void front_questions_give_up(struct front_request *x, const struct err *e
 	front_legacy_result(x, buf_slice(&result));
 }
 
+/* Unlinks the question and removes its id, so a late answer finds no receiver. */
 static void front_question_free(struct front_question *a)
 {
 	list_del(&a->link);
@@ -152,6 +154,7 @@ static void front_questions_retry(void *ctx)
 		jw_end_obj(&w);
 	}
 	jw_raw(&w, "requestState", slice_of(x->state));
+	/* x->params are those of the client, so nothing of an earlier round is in them. */
 	mcp_object_merge(&params, slice_of(x->params), buf_slice(&members));
 	params.failed |= x->answers.failed || members.failed;
 	buf_done(&x->answers);
@@ -179,8 +182,10 @@ static void front_question_on_answer(void *ctx, uint64_t tag _unused_, const str
 	struct front_request *x = a->x;
 	struct jw w = { &x->answers, buf_len(&x->answers) > 0 };
 
+	/* The table is dropped, after all requests. */
 	if (!reply)
 		return;
+	/* Must come before the question is freed, because the key is the question's. */
 	if (reply->result.n)
 		jw_member_raw(&w, (struct slice){ a->key, strlen(a->key) }, reply->result);
 	front_question_free(a);
@@ -233,6 +238,8 @@ static int check_questions(const struct front_request *x, struct jval questions,
 	unsigned n = 0;
 
 	jobj_each(key, v, questions.raw) {
+		/* All questions are checked before the first is sent: a client must not see
+		 * half of a round that fails. */
 		int r = front_question_check(x, key, v.raw, e);
 
 		if (r < 0)
@@ -259,6 +266,7 @@ static bool front_question_put(struct front_request *x, struct slice key, struct
 	a->key = xstrndup(key.p, key.n);
 	a->id = rpc_calls_add(&f->asks, front_question_on_answer, a, 0);
 	list_add_tail(&x->asks, &a->link);
+	/* The question is linked already, so the caller's giving up frees it. */
 	if (!a->id || !kind)
 		return false;
 	snprintf(id, sizeof(id), "%u", a->id);
@@ -299,6 +307,8 @@ static bool front_questions_anything(struct jval questions)
 static int check_round(struct front_request *x, struct jval questions, struct jval state,
 		       struct err *e)
 {
+	/* A server that asks again and again must not keep the request of its client open
+	 * forever. */
 	if (++x->rounds > MCP_ROUNDS_MAX)
 		return err_set(e, -ELOOP, 0, "INPUT_ROUNDS",
 			       "%s still needs input after %d rounds of questions", x->method->name,
@@ -334,6 +344,8 @@ void front_questions_begin(struct front_request *x, struct slice result)
 	}
 	free(x->state);
 	x->state = state.type == J_STRING ? xstrndup(state.raw.p, state.raw.n) : NULL;
+	/* With a state alone the server wants to be called again. Not at once, or the two
+	 * would spin. */
 	if (front_questions_anything(questions))
 		put_questions(x, questions);
 	else

@@ -3,14 +3,15 @@
  *
  * When the set of wanted changes changes, a new stream is requested. The old one goes on until the new one is
  * acknowledged, so that nothing is missed in between; resources/subscribe is answered then, too. A stream that ends by
- * itself is requested again, at growing intervals. Once it is back, the client is notified to read the lists again.
- * again. */
+ * itself is requested again, at growing intervals. Once it is back, the client is notified to read the lists again. */
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "tools/mcp/mcp_front_internal.h"
 
 #include <errno.h>
 
+/* A resource that the client has subscribed to. Raw text goes upstream; decoded text is
+ * compared, since a client may encode it in another way later. */
 struct watched_resource {
 	struct list link;
 	char *raw; /* as the client wrote it */
@@ -96,6 +97,8 @@ static void refuse_waiting(struct front_request *x, struct slice error)
 	front_request_error(x, error);
 }
 
+/* Refuses the requests that wait for changes up to `upto`. Later ones wait for the next
+ * stream. */
 static void refuse_all(struct mcp_front *f, unsigned upto, struct slice error)
 {
 	list_each(x, &f->open, struct front_request, link)
@@ -140,6 +143,7 @@ static void front_subscriptions_answer(struct mcp_front *f, unsigned upto,
 
 /* --- streams --- */
 
+/* Cancels the call if it is open. Sends nothing to the client. */
 static struct front_stream *front_stream_free(struct front_stream *s)
 {
 	if (!s)
@@ -151,6 +155,7 @@ static struct front_stream *front_stream_free(struct front_stream *s)
 	return NULL;
 }
 
+/* Doubles the interval with each try, from MCP_LISTEN_RETRY_MS to MCP_LISTEN_RETRY_MAX_MS. */
 static void retry_later(struct mcp_front *f)
 {
 	struct front_subscriptions *l = &f->listen;
@@ -171,6 +176,8 @@ static void list_changed(struct mcp_front *f, unsigned covered)
 		retry_later(f);
 }
 
+/* Changes while no stream was live are unknown, so the client must read every list that it
+ * follows. */
 static void announce_lists(struct mcp_front *f)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(list_kinds); i++)
@@ -178,6 +185,8 @@ static void announce_lists(struct mcp_front *f)
 			front_notify(f, list_kinds[i].notification, SLICE_NONE, SLICE_NONE);
 }
 
+/* True if the server acknowledged an empty set. It may end such a stream, and a retry would
+ * only repeat that. */
 static bool takes_nothing(struct slice acknowledgement)
 {
 	struct jval taken = jobj_get(acknowledgement, "notifications"), v;
@@ -225,6 +234,8 @@ static void front_stream_on_notify(void *ctx, const char *method, struct slice p
 	front_notify(s->front, method, buf_slice(&b), SLICE_NONE);
 }
 
+/* Ends a stream that was never acknowledged. The live one, if any, stays: it still delivers
+ * what was accepted before. */
 static void front_stream_failed(struct front_stream *s, struct slice error)
 {
 	struct mcp_front *f = s->front;
@@ -296,6 +307,8 @@ static struct front_stream *front_stream_new(struct mcp_front *f, struct slice f
 	struct front_stream *s = new0(struct front_stream);
 
 	s->front = f;
+	/* The filter is of this moment. Later changes are above this number, and need another
+	 * stream. */
 	s->covers = f->listen.wanted;
 	front_legacy_members(f, &members);
 	mcp_meta_merge(&params, filter, buf_slice(&members));
@@ -363,6 +376,7 @@ void front_subscriptions_subscribe(struct front_request *x, const struct rpc_msg
 	uri = take_uri(x, m, &raw);
 	if (!uri)
 		return;
+	/* The server has acknowledged this resource already, and no change is under way. */
 	if (find_watch(l, raw) && l->live && l->live->covers == l->wanted) {
 		front_request_result(x, SLICE("{}"));
 		return;

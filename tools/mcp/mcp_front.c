@@ -22,6 +22,8 @@ void front_send(struct mcp_front *f, const struct buf *message, struct slice req
 	f->ops->send(f->ctx, buf_slice(message), request, last);
 }
 
+/* A notification that does not fit in memory is dropped: it has no id, so no client waits for
+ * it. */
 void front_notify(struct mcp_front *f, const char *method, struct slice params,
 		  struct slice request)
 {
@@ -32,6 +34,7 @@ void front_notify(struct mcp_front *f, const char *method, struct slice params,
 		front_send(f, &b, request, false);
 }
 
+/* id: raw JSON, as the client sent it, so that the answer repeats it byte for byte. */
 static void front_put_head(struct buf *b, const char *id, const char *member)
 {
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
@@ -168,11 +171,14 @@ void front_request_end(struct front_request *x, struct buf *b)
 	struct err e;
 
 	buf_putc(b, '}');
+	/* The client waits for an answer, so it gets an error in place of one that is too
+	 * large. */
 	if (b->failed) {
 		buf_reset(b);
 		err_set(&e, -E2BIG, 0, "RESULT_TOO_LARGE", "the answer is too large");
 		front_put_refusal(b, x->id, &e, SLICE_NONE);
 	}
+	/* It is answered: freeing it must not take back the subscription. */
 	x->change = 0;
 	front_send(x->front, b, slice_of(x->id), true);
 	front_request_free(x);
@@ -277,6 +283,7 @@ static int front_check_request(const struct mcp_front *f, const struct rpc_msg *
 	return 0;
 }
 
+/* True for a message without a version in _meta, which every request of the modern era has. */
 static bool front_message_is_plain(const struct rpc_msg *m, const char *method)
 {
 	return strcmp(m->method, method) == 0 &&
@@ -372,6 +379,7 @@ struct mcp_front *mcp_front_free(struct mcp_front *f)
 {
 	if (!f)
 		return NULL;
+	/* Before the table of questions, where the open requests remove theirs. */
 	while (!list_empty(&f->open))
 		front_request_free(list_first(&f->open, struct front_request, link));
 	rpc_calls_done(&f->asks);
@@ -383,6 +391,7 @@ struct mcp_front *mcp_front_free(struct mcp_front *f)
 	return NULL;
 }
 
+/* Counts the requests that end by themselves: a subscription is open until its client leaves. */
 unsigned mcp_front_waiting(const struct mcp_front *f)
 {
 	unsigned n = 0;

@@ -51,6 +51,8 @@ static void turn_soon(struct mcp_serving *s)
 	loop_defer(s->loop, &s->task, mcp_serving_turn, s);
 }
 
+/* The first reason is kept. fault: NULL if the client left in order; borrowed, and a literal
+ * at all calls. */
 static void mcp_serving_finish(struct mcp_serving *s, const char *fault)
 {
 	if (s->over)
@@ -67,6 +69,8 @@ static void mcp_serving_on_send(void *ctx, struct slice message, struct slice re
 
 	buf_add_slice(&s->waiting, message);
 	buf_putc(&s->waiting, '\n');
+	/* Above MCP_OUT_MAX. is_full() stops input long before, so only answers that were
+	 * already on the way come here. */
 	if (s->waiting.failed)
 		mcp_serving_finish(s, "the client does not read");
 	else
@@ -124,6 +128,8 @@ static void mcp_budget_count(size_t now, size_t *counted, size_t *sum)
 	*counted = now;
 }
 
+/* Updates the shared sums by the difference to the last time. Only a client with a part in a
+ * sum above its limit is ended, on its own turn. */
 static void account(struct mcp_serving *s, size_t in, size_t out)
 {
 	struct mcp_budget *b = s->budget;
@@ -246,9 +252,12 @@ static void mcp_serving_turn(void *ctx)
 	loop_timer_cancel(&s->half);
 	loop_timer_cancel(&s->grace);
 	loop_timer_cancel(&s->again);
+	/* Last, because the receiver may free s. */
 	s->ops->done(s->ctx, s->fault);
 }
 
+/* Returns the flags from before: a descriptor may be shared with other programs, which get it
+ * back as it was. */
 static int make_nonblocking(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);

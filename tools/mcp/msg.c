@@ -18,6 +18,8 @@ const char *const mcp_result_type[] = { "resultType", NULL };
 
 #define BOTH (MCP_IN_MODERN | MCP_IN_LEGACY)
 
+/* Both schemas of MCP. A method that is in no row belongs to an extension, and passes in both
+ * eras. */
 static const struct mcp_method methods[] = {
 	{ "tools/call", BOTH | MCP_MAY_ASK },
 	{ "tools/list", BOTH | MCP_CACHEABLE },
@@ -83,6 +85,8 @@ bool mcp_name_alike(const char *a, const char *b)
 	return slice_eq(buf_slice(&x), buf_slice(&y));
 }
 
+/* servers: an array of objects with a name. Only its first n elements count: those before the
+ * one that is checked. */
 bool mcp_server_named(struct jval servers, size_t n, const char *name)
 {
 	struct jiter it;
@@ -242,6 +246,8 @@ void mcp_meta_strip(struct buf *out, struct slice object, const char *const *key
 	jw_end_obj(&w);
 }
 
+/* A result without resultType is complete: servers of before 2026-07-28 do not send the
+ * member. */
 bool mcp_result_is(struct slice result, const char *type)
 {
 	struct jval v = jobj_get(result, "resultType");
@@ -249,6 +255,7 @@ bool mcp_result_is(struct slice result, const char *type)
 	return v.type == J_NONE ? strcmp(type, "complete") == 0 : jstr_is(v, type);
 }
 
+/* Continues an object that has members already, and ends it. */
 static void mcp_put_call(struct buf *out, const char *method, struct slice params)
 {
 	struct jw w = { out, true };
@@ -286,6 +293,8 @@ void mcp_put_error(struct buf *out, const struct err *e, struct slice extra)
 	jw_end_obj(&w);
 }
 
+/* The error of a tool is a result with isError: so a model reads it. An error of JSON-RPC is
+ * for its client. */
 void mcp_put_tool_error(struct buf *out, const struct err *e, struct slice extra)
 {
 	struct jw w = JW(out);

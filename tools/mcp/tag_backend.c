@@ -15,6 +15,7 @@ static struct mcp_call *tag_call(struct mcp_backend *b, const char *method, stru
 				 const struct mcp_reply_ops *ops, void *ctx)
 {
 	struct tag_backend *t = container_of(b, struct tag_backend, backend);
+	/* In front of a gate, nothing that a harness itself wrote under the key stays. */
 	struct jval said = t->session ? mcp_meta_get(params, "acpd") : (struct jval){ 0 };
 	_cleanup_(buf_done) struct buf own = { 0 }, with = { 0 };
 
@@ -23,6 +24,8 @@ static struct mcp_call *tag_call(struct mcp_backend *b, const char *method, stru
 		mcp_object_merge(&own, said.type == J_OBJECT ? said.raw : SLICE("{}"),
 				 buf_slice(&t->members));
 		mcp_meta_merge(&with, params, buf_slice(&own));
+		/* Out of memory: the call passes unmarked, and fails further on if memory
+		 * stays short. */
 		if (!own.failed && !with.failed)
 			params = buf_slice(&with);
 	}

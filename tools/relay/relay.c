@@ -34,6 +34,8 @@ struct served_server *session_servers_find(const struct session_servers *v, cons
 	return NULL;
 }
 
+/* Finds the server that a shim names on the session socket. A server that only serves clients
+ * of /mcp is not found. */
 static struct mcp_backend *relay_on_find(void *ctx, const char *server)
 {
 	struct served_server *o = session_servers_find(ctx, server);
@@ -80,6 +82,7 @@ int session_servers_listen(struct session_servers *v, struct err *e)
 		return -EIO;
 	free(v->socket);
 	v->socket = file_join(v->place, "sock");
+	/* The shim sends it: the path of the socket alone gives no access. */
 	random_hex(v->key, 16);
 	v->session_socket = session_socket_new(v->relay->loop, v->socket, bounds.uid, bounds.gid,
 					       v->key, &socket_ops, v, e);
@@ -198,6 +201,8 @@ static void on_put(void *ctx _unused_, const struct session *s, struct jw *w)
 	jw_end_arr(w);
 }
 
+/* Translates the name by which the harness reports a tool into SERVER/TOOL. The caller frees
+ * it; NULL if no server has the tool. */
 static char *on_named(void *ctx _unused_, const struct session *s, const char *said)
 {
 	const struct session_servers *v = mcp_servers_handle(s);
@@ -234,6 +239,7 @@ static struct served_server *builtin_of(struct session_servers *v, struct err *e
 	r = server_request_parse(session_mcp(v->session), &request, e);
 	if (r == 0)
 		r = session_bounds_open(v->session, e);
+	/* The rules may exist from the start of a harness, and its servers borrow them. */
 	if (r == 0 && !v->rules)
 		r = mcp_policy_parse(request.policy, "_meta.acpd.mcp.policy", &v->rules, e);
 	return r == 0 ? session_servers_builtin(v, false, request.setup) : NULL;
@@ -271,6 +277,7 @@ struct mcp_backend *relay_target(struct relay *r, const char *name, const char *
 	}
 	if (session)
 		return target_of_session(r, name, session, ret, e);
+	/* Without a session, the proxy and its calls belong to the relay itself. */
 	*ret = (struct relay_holds){ &r->proxies, &r->calls };
 	return name ? hosted_find(r->hosted, name, e) : relay_builtin(r);
 }
@@ -303,6 +310,7 @@ struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct sessi
 		err_set(e, error, 0, "RUN_DIR_UNUSABLE", "%s: %s", sockets, strerror(-error));
 		return NULL;
 	}
+	/* Removes the sockets of sessions of an earlier daemon, which nobody serves any more. */
 	unixsock_sweep(sockets);
 	r = new0(struct relay);
 	r->loop = loop;
@@ -324,6 +332,7 @@ struct relay *relay_new(struct loop *loop, struct proc_host *procs, struct sessi
 	return r;
 }
 
+/* Ends the calls before the processes, so every client of /mcp gets an answer. */
 void relay_stop(struct relay *r)
 {
 	r->stopping = true;

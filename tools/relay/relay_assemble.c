@@ -150,6 +150,8 @@ static int add_stdio(struct assembly *a, struct slice raw, const struct named_se
 	char path[64];
 
 	snprintf(path, sizeof(path), "%s.command", field);
+	/* Both checks come before the start, because a program that fails later has no client
+	 * to report to. */
 	program = server_reach_command(s->command, strv_env(a->env, "PATH"), path, e);
 	if (!program)
 		return -ENOENT;
@@ -181,6 +183,7 @@ static int add_remote(struct assembly *a, const struct named_server *s, const ch
 
 	if (c)
 		return add_backend(a, s->name, SERVED_CLIENT, relay_remote_backend(c), false, e);
+	/* The error names a member of the server; it gets the path of the server in front. */
 	snprintf(member, sizeof(member), "%s", e->field);
 	snprintf(e->field, sizeof(e->field), "%s.%.32s", field, member);
 	err_wrap(e, "%s", field);
@@ -195,6 +198,8 @@ static int add_url(struct assembly *a, struct slice raw, const struct named_serv
 	int r;
 
 	snprintf(path, sizeof(path), "%s.url", field);
+	/* acpd-fetch speaks streamable HTTP alone, so a server of type sse has no way out of
+	 * the session. */
 	if (walled && strcmp(s->type, "http") != 0)
 		return err_field(
 			e, path, "MCP_SERVER_UNREACHABLE",
@@ -203,6 +208,7 @@ static int add_url(struct assembly *a, struct slice raw, const struct named_serv
 	r = server_reach_url(s->url, path, e);
 	if (r == 0 && walled)
 		return add_remote(a, s, field, e);
+	/* A policy that no gate enforces would be a false promise. */
 	if (r == 0 && ruled(a, s->name))
 		r = err_field(
 			e, field, "MCP_POLICY_UNSUPPORTED",
@@ -213,6 +219,8 @@ static int add_url(struct assembly *a, struct slice raw, const struct named_serv
 	return r;
 }
 
+/* Adds a server of the client's mcpServers. In ACP a server without a type and without a URL
+ * is a program. */
 static int add_named(struct assembly *a, struct slice raw, const char *field, struct err *e)
 {
 	struct named_server s = { 0 };
@@ -231,6 +239,8 @@ static int add_named(struct assembly *a, struct slice raw, const char *field, st
 	return r;
 }
 
+/* An error of one server fails all: the client named it, and must learn that it cannot be
+ * used. */
 static int add_all_named(struct assembly *a, struct err *e)
 {
 	char field[32];
@@ -354,6 +364,8 @@ static int add_project(struct assembly *a, struct err *e _unused_)
 
 /* --- all of it --------------------------------------------------------------------------------------------------- */
 
+/* The order of the steps decides who keeps a name: a server of the client before one of the
+ * sandbox, and one of the project last. */
 static int assemble(struct assembly *a, struct err *e)
 {
 	static int (*const steps[])(struct assembly *, struct err *) = {

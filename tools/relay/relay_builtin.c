@@ -63,9 +63,12 @@ static void need_child(struct session_servers *v, struct slice setup)
 					  .bounds = session_bounds(v->session),
 					  .session = v->session };
 
+	/* The harness was started again with the same settings: processes of the agent go on. */
 	if (v->builtin && relay_process_same(v->builtin, setup, &c.bounds))
 		return;
 	relay_process_free(v->builtin);
+	/* A new number for each process: the sweep after the end of one kills by its marker,
+	 * and must not find those of the next. */
 	snprintf(marker, sizeof(marker), "%s.tools.%llu", session_id(v->session),
 		 (unsigned long long)++v->relay->last_marker);
 	c.env = env = session_environ(v->session, marker);
@@ -127,6 +130,7 @@ struct mcp_backend *relay_builtin(struct relay *r)
 
 /* --- programs that the client named -------------------------------------------------------------------------- */
 
+/* The caller frees the words. An argument that does not decode is left out. */
 static char **argv_of(const char *program, struct slice args)
 {
 	char **argv = NULL;
@@ -158,6 +162,8 @@ static char **env_of(struct session_servers *v, const char *marker, struct slice
 
 		if (jstr_decode(jobj_get(pair.raw, "name"), 256, &name) == 0 &&
 		    jstr_decode(jobj_get(pair.raw, "value"), MIB, &value) == 0 &&
+		    /* Names with this prefix are the daemon's: with them an entry could claim the
+		 * marker of another process. */
 		    strncmp(name, "ACPD_", 5) != 0)
 			harness_plan_env(&plan, name, value);
 	}

@@ -39,6 +39,8 @@ void start_pace_cancel(struct start_pace *p)
 	loop_timer_cancel(&p->timer);
 }
 
+/* One child of a session, or of the daemon's own /mcp. The setup is kept for comparison alone:
+ * see relay_process_same. */
 struct relay_process {
 	struct mcp_stdio *server;
 	char *setup;
@@ -47,6 +49,8 @@ struct relay_process {
 	const struct session *session;
 };
 
+/* A failure is only logged: the next call starts the server again, and then the waiting calls
+ * are sent, too. */
 static void relay_process_start(void *ctx)
 {
 	struct relay_process *c = ctx;

@@ -36,6 +36,7 @@ static void proxy_call_free(struct proxy_call *c)
 static void proxy_call_on_done(void *ctx, struct slice result, struct slice error)
 {
 	struct proxy_call *c = ctx;
+	/* A copy, because the receiver must find the call freed: it may free this backend. */
 	struct mcp_call call = c->call;
 
 	c->traced = outside_call_end(c->traced, result, error);
@@ -97,6 +98,7 @@ static struct mcp_call *proxy_call(struct mcp_backend *b, const char *method, st
 	c->call = (struct mcp_call){ b, ops, ctx };
 	c->loop = p->relay->loop;
 	list_init(&c->link);
+	/* At each call, since a restart of the harness replaces the backend. */
 	target = relay_target(p->relay, p->name, p->session, &holds, &e);
 	if (strcmp(method, "tools/call") == 0)
 		params = trace(c, p, params, &traced);
@@ -109,6 +111,8 @@ static struct mcp_call *proxy_call(struct mcp_backend *b, const char *method, st
 	return &c->call;
 }
 
+/* Also between the end of the server and its report: then there is no inner call, but a task
+ * to cancel. */
 static void proxy_cancel(struct mcp_call *call)
 {
 	struct proxy_call *c = (struct proxy_call *)call;
@@ -155,6 +159,8 @@ void proxies_free(struct relay *r, struct list *proxies)
 	while (!list_empty(proxies)) {
 		struct proxy *p = list_first(proxies, struct proxy, link);
 
+		/* First, while the backend exists: its clients cancel their calls, and forget
+		 * it. */
 		if (r->gone)
 			r->gone(r->gone_ctx, &p->backend);
 		list_del(&p->link);
@@ -164,6 +170,8 @@ void proxies_free(struct relay *r, struct list *proxies)
 	}
 }
 
+/* The calls leave the list at once, because their session may be freed before the loop reports
+ * their end. */
 void proxy_calls_end(struct list *calls)
 {
 	while (!list_empty(calls)) {

@@ -16,6 +16,8 @@
 
 #include <stdio.h>
 
+/* `started` holds from the first call until the server reports down: in this time the server
+ * may have a session to delete. */
 struct relay_remote {
 	struct list link;
 	struct loop *loop;
@@ -103,6 +105,7 @@ static int relay_remote_header_lines(struct slice pairs, char ***ret, struct err
 			break;
 		*GROW(*ret, n) = line;
 	}
+	/* Ends the list with NULL, also after an error, for header_lines_free. */
 	(void)GROW(*ret, n);
 	return r;
 }
@@ -152,6 +155,7 @@ struct mcp_backend *relay_remote_backend(struct relay_remote *c)
 	return mcp_remote_backend(c->server);
 }
 
+/* Frees the server, now or after it is down. It is in no list of its session from here on. */
 static void relay_remote_leave(struct relay_remote *c, struct list *at)
 {
 	start_pace_cancel(&c->pace);

@@ -53,6 +53,7 @@ static void put_delivered(const struct served_server *o, struct jw *w, const cha
 	jw_raw(w, omitted, slice_of(o->omitted));
 }
 
+/* An event only if the lists differ from the last time: harnesses list their tools often. */
 static void served_server_on_listed(void *ctx, struct slice tools, struct slice renamed,
 				    struct slice omitted)
 {
@@ -122,6 +123,7 @@ static int left_keep(struct served_server *o, const struct returned_artifact *l,
 	const struct artifact *a;
 	int r = left_bytes(l, &bytes, e);
 
+	/* Masking replaces bytes by others, which would break a binary file. */
 	if (r == 0 && strncmp(l->type, "text/", 5) == 0)
 		session_mask_bytes(o->session, &bytes);
 	if (r == 0)
@@ -191,6 +193,8 @@ static void served_question_put_option(struct jw *w, const char *id, const char 
 	jw_end_obj(w);
 }
 
+/* Returns the kind of a tool call in ACP. The categories of a policy without such a kind are
+ * "other". */
 static const char *served_question_kind(struct slice permission)
 {
 	static const char *const kinds[][2] = { { "read", "read" },
@@ -257,6 +261,7 @@ static void served_server_on_ask(void *ctx, struct toolgate_ask *a,
 	question_ask_own(o->session, buf_slice(&b), served_question_on_answer, q);
 }
 
+/* Withdraws the question from the session's client; no answer comes after. */
 static void served_server_on_unask(void *ctx, struct toolgate_ask *a)
 {
 	struct served_server *o = ctx;

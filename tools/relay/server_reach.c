@@ -32,6 +32,8 @@ static char *executable_in(struct slice dir, const char *name)
 	return NULL;
 }
 
+/* Searches as execvp does, but skips empty entries of PATH: they mean the current directory,
+ * which is another one for the harness. */
 static char *server_reach_find(const char *command, const char *path)
 {
 	char *found = NULL;
@@ -120,6 +122,7 @@ static bool listening(const struct sockaddr_storage *a, socklen_t len)
 		return true; /* not known */
 	if (connect(fd, (const struct sockaddr *)a, len) == 0)
 		return true;
+	/* Loopback refuses at once if no socket listens there. */
 	if (errno != EINPROGRESS)
 		return false;
 	return poll(&p, 1, REACH_MS) == 1 &&

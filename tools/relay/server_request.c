@@ -111,6 +111,7 @@ static int parse_builtin(struct jval v, struct server_request *ret, struct err *
 	r = jdec_strict(v.raw, builtin_fields, FIELD ".builtin.", NO_MEMBER, &a, e);
 	if (r == 0)
 		r = server_request_check_names(a.tools, FIELD ".builtin.tools", e);
+	/* Also after an error; the caller does not use the result then. */
 	ret->setup = v.raw;
 	return r == 0 ? check_setup(v.raw, e) : r;
 }
@@ -163,6 +164,7 @@ int server_request_check_policy(struct slice mcp_policy, struct slice policy, st
 	return r;
 }
 
+/* The policy for the tools is the session's, less the member that only a harness reads. */
 void server_request_tool_policy(struct buf *out, struct slice policy)
 {
 	static const char *const of_harness[] = { "approval", NULL };
@@ -170,6 +172,7 @@ void server_request_tool_policy(struct buf *out, struct slice policy)
 	mcp_object_strip(out, policy, of_harness);
 }
 
+/* The category "mcp" of the session's policy judges every server without a rule of its own. */
 enum policy_verdict server_request_fallback(struct slice policy)
 {
 	struct jval v = jobj_get(jobj_get(policy, "categories").raw, "mcp");

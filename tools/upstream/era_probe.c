@@ -53,6 +53,7 @@ static void send_discover(struct upstream *u)
 	upstream_rpc_call(&u->rpc, &u->discover, "server/discover", buf_slice(&b));
 }
 
+/* Called by the probe timer, too. Sends it at most once in a handshake. */
 static void send_initialize(void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -65,6 +66,7 @@ static void send_initialize(void *ctx)
 	upstream_rpc_call(&u->rpc, &u->initialize, "initialize", buf_slice(&b));
 }
 
+/* Ends the handshake, in whatever state; an answer that is still to come finds no request. */
 void era_probe_over(struct upstream *u)
 {
 	loop_timer_cancel(&u->start_timer);
@@ -81,6 +83,7 @@ static void went_up(struct upstream *u, bool legacy, struct jval server)
 	era_probe_over(u);
 	jstr_decode(jobj_get(server.raw, "name"), MCP_TEXT_MAX, &name);
 	jstr_decode(jobj_get(server.raw, "version"), MCP_TEXT_MAX, &version);
+	/* Before the event, whose receiver may call, and before the flush. */
 	u->state = UPSTREAM_UP;
 	u->legacy_first = legacy;
 	info.revision = u->revision;
@@ -112,6 +115,7 @@ static void both_failed(struct upstream *u, struct slice error)
 	era_probe_refuse(u, "HANDSHAKE_FAILED", text);
 }
 
+/* A server that answers server/discover may know only revisions after this one. */
 static bool speaks_modern(struct slice result)
 {
 	struct jval list = jobj_get(result, "supportedVersions");
@@ -122,6 +126,8 @@ static bool speaks_modern(struct slice result)
 	return false;
 }
 
+/* A modern server wins, even if initialize is on its way: then its answer is forgotten by
+ * went_up(). */
 static void era_probe_on_discover(void *ctx, struct slice result, struct slice error)
 {
 	struct upstream *u = ctx;
@@ -161,6 +167,7 @@ static void era_probe_on_initialize(void *ctx, struct slice result, struct slice
 	u->initialize_failed = true;
 	if (u->discover_failed)
 		both_failed(u, error);
+	/* A server that was legacy may have been replaced by a modern one. */
 	else if (!u->discover.id)
 		send_discover(u);
 }
@@ -189,6 +196,8 @@ void upstream_begin(struct upstream *u)
 	loop_timer_set(u->loop, &u->probe_timer, MCP_PROBE_MS, send_initialize, u);
 }
 
+/* At most once for each start, because legacy_first is set then, and only if initialize was
+ * not refused before. */
 bool upstream_may_retry(struct upstream *u)
 {
 	if (u->state != UPSTREAM_PROBING || u->legacy_first || u->initialize_failed)

@@ -34,12 +34,14 @@ static void upstream_call_free(struct upstream_call *c)
 
 void upstream_call_done(struct upstream_call *c, struct slice result, struct slice error)
 {
+	/* A copy: the receiver is called after the call is freed, and may free the backend. */
 	struct mcp_call call = c->base;
 
 	upstream_call_free(c);
 	mcp_call_done(&call, result, error);
 }
 
+/* Takes both buffers out of the call, because it is freed before its receiver has read them. */
 static void answer_now(void *ctx)
 {
 	struct upstream_call *c = ctx;
@@ -49,6 +51,7 @@ static void answer_now(void *ctx)
 	upstream_call_done(c, buf_slice(&result), buf_slice(&error));
 }
 
+/* Reports from the loop: no answer may come inside mcp_backend_call. */
 void upstream_call_later(struct upstream_call *c)
 {
 	c->waits = false;
@@ -66,6 +69,7 @@ static void modern_reply(void *ctx, struct slice result, struct slice error)
 	struct upstream_call *c = ctx;
 	struct upstream *u = c->up;
 
+	/* Before the caller gets it, which may call one of the tools at once. */
 	if (result.n && u->owner_ops->listed && strcmp(c->method, "tools/list") == 0)
 		u->owner_ops->listed(u->owner, result);
 	upstream_call_done(c, result, error);
@@ -166,6 +170,7 @@ static void upstream_on_cancel(struct mcp_call *call)
 {
 	struct upstream_call *c = container_of(call, struct upstream_call, base);
 
+	/* Notifies the server if it has the call; a call that still waits is only freed. */
 	upstream_rpc_cancel(&c->up->rpc, &c->rq);
 	if (c->inner || c->listen)
 		legacy_cancel(c);
@@ -257,6 +262,7 @@ static const struct upstream_rpc_events upstream_rpc_events = { .notified = on_n
 void upstream_end(struct upstream *u, const struct err *why)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
+	/* From here on nothing may reach the legacy side, which is freed below. */
 	struct legacy *legacy = TAKE_PTR(u->legacy);
 	struct list gone_calls;
 
@@ -274,6 +280,7 @@ void upstream_end(struct upstream *u, const struct err *why)
 		if (c->inner || c->listen)
 			legacy_detach(c);
 	}
+	/* After all calls are detached from it, and before a callback can run. */
 	legacy_free(legacy);
 	/* the callback may call again at once: that is a new call, which waits or is refused */
 	while (!list_empty(&gone_calls)) {
@@ -294,6 +301,7 @@ void upstream_init(struct upstream *u)
 	era_probe_init(u);
 }
 
+/* No call may be open. */
 void upstream_done(struct upstream *u)
 {
 	era_probe_over(u);

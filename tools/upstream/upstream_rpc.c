@@ -25,6 +25,8 @@ void upstream_rpc_init(struct upstream_rpc *l)
 	l->task = (struct loop_task){ 0 };
 }
 
+/* Unlinks the request; its answer finds no receiver any more. Does nothing for a request that
+ * is not open. */
 void upstream_rpc_forget(struct upstream_rpc_request *rq)
 {
 	if (!rq->id)
@@ -34,6 +36,7 @@ void upstream_rpc_forget(struct upstream_rpc_request *rq)
 	buf_done(&rq->token);
 }
 
+/* Forgets all requests without an answer: their owners end them by themselves. */
 void upstream_rpc_done(struct upstream_rpc *l)
 {
 	list_each(rq, &l->open, struct upstream_rpc_request, link)
@@ -53,6 +56,7 @@ static void upstream_rpc_end(struct upstream_rpc_request *rq, struct slice resul
 	rq->reply(rq->ctx, result, error);
 }
 
+/* Takes one at a time: a reply may add to the list, or cancel others in it. */
 static void end_refused(void *ctx)
 {
 	struct upstream_rpc *l = ctx;
@@ -100,6 +104,7 @@ void upstream_rpc_call(struct upstream_rpc *l, struct upstream_rpc_request *rq, 
 	struct slice id = { id_text, 0 };
 	int r;
 
+	/* Before own_token(), which uses it. */
 	rq->id = out.id = ++l->last_id;
 	list_init(&rq->link);
 	out.params = own_token(rq, params, &own);
@@ -114,6 +119,7 @@ void upstream_rpc_call(struct upstream_rpc *l, struct upstream_rpc_request *rq, 
 	loop_defer(l->loop, &l->task, end_refused, l);
 }
 
+/* The request is forgotten, so an answer that is on its way already is dropped. */
 void upstream_rpc_cancel(struct upstream_rpc *l, struct upstream_rpc_request *rq)
 {
 	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
@@ -209,6 +215,7 @@ static void got_progress(struct upstream_rpc *l, struct slice params)
 		return;
 	at = token.v.raw;
 	rq = find_raw(l, at);
+	/* Progress of a call that asked for none is dropped. */
 	if (!rq || !rq->notify || !buf_len(&rq->token))
 		return;
 	buf_add(&b, params.p, (size_t)(at.p - params.p));
@@ -250,6 +257,8 @@ static int got_malformed(struct upstream_rpc *l, enum rpc_parse_result r, struct
 	return 0;
 }
 
+/* 0, or -EBADMSG if the text is not a message. origin: the request on whose stream it came, or
+ * 0. */
 static int got_one(struct upstream_rpc *l, uint32_t origin, struct slice text)
 {
 	_cleanup_(buf_done) struct buf repaired = { 0 };
@@ -294,6 +303,7 @@ int upstream_rpc_feed(struct upstream_rpc *l, uint32_t origin, struct slice text
 		return got_one(l, origin, s);
 	if (jscan_value(s, &v) != JSCAN_OK)
 		return -EBADMSG;
+	/* A batch, which 2025-03-26 allows. It counts as read if one of its messages is. */
 	jarr_each(one, v)
 		any |= got_one(l, origin, one.raw) == 0;
 	return any ? 0 : -EBADMSG;

@@ -34,6 +34,8 @@ struct mcp_stdio {
 
 /* --- configuration ---------------------------------------------------------------------------------------- */
 
+/* Copies all that is borrowed, because a restart needs it long after the caller has freed its
+ * own. The descriptor is duplicated. */
 static void config_copy(struct mcp_stdio_config *to, const struct mcp_stdio_config *from)
 {
 	*to = *from;
@@ -87,6 +89,7 @@ static void mcp_stdio_gone(struct err *e, const struct mcp_stdio *s, const char 
 		how);
 }
 
+/* Describes the end of the child with the tail of its stderr, where servers say why. */
 static void end_text(const struct mcp_stdio *s, const struct proc_status *st, struct err *e)
 {
 	size_t n = strlen(st->stderr_tail);
@@ -105,6 +108,7 @@ static void end_text(const struct mcp_stdio *s, const struct proc_status *st, st
 
 static int mcp_stdio_spawn(struct mcp_stdio *s, struct err *e);
 
+/* No child of it may run. */
 static void object_free(struct mcp_stdio *s)
 {
 	upstream_done(&s->up);
@@ -165,6 +169,7 @@ static int mcp_stdio_on_send(void *wire, const struct upstream_rpc_out *out)
 	return s->proc ? proc_send(s->proc, out->text) : -EPIPE;
 }
 
+/* Does not log every line: noise_shown() limits how often. The counts are totals. */
 static void log_odd(struct mcp_stdio *s, const char *what, struct slice line)
 {
 	struct noise_text first = { "" };
@@ -183,6 +188,7 @@ static void log_odd(struct mcp_stdio *s, const char *what, struct slice line)
 		 "cleaned", cleaned);
 }
 
+/* For frames_take: a result below 0 ends it, above 0 means that the frame is not a message. */
 static int mcp_stdio_take_frame(void *ctx, struct slice frame)
 {
 	struct mcp_stdio *s = ctx;
@@ -316,14 +322,17 @@ static int mcp_stdio_spawn(struct mcp_stdio *s, struct err *e)
 					.bounds = c->bounds,
 					.data = c->data };
 
+	/* Nothing of the child before holds for this one. */
 	s->stopping = s->closed_output = false;
 	s->noise = (struct noise){ 0 };
 	s->why.reason[0] = '\0';
+	/* The child before has read it to the end, and the duplicates share one offset. */
 	if (c->data > 0 && lseek(c->data, 0, SEEK_SET) < 0)
 		return err_set(e, -errno, RPC_INTERNAL_ERROR, "SERVER_SPAWN_FAILED",
 			       "the data of the MCP server \"%s\": %s", c->name, strerror(errno));
 	s->proc = proc_spawn(s->procs, &spec, &proc_events, s, e);
 	if (!s->proc) {
+		/* The reason that proc_spawn gives is that of a harness. */
 		if (e && strcmp(e->reason, "HARNESS_SPAWN_FAILED") == 0)
 			snprintf(e->reason, sizeof(e->reason), "SERVER_SPAWN_FAILED");
 		return -EIO;
@@ -348,6 +357,8 @@ void mcp_stdio_stop(struct mcp_stdio *s)
 	mcp_stdio_wind_up(s, &e);
 }
 
+/* Ends the child without the patience of mcp_stdio_stop; down is still reported after its
+ * exit. */
 void mcp_stdio_kill(struct mcp_stdio *s)
 {
 	mcp_stdio_stop(s);

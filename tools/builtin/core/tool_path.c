@@ -28,6 +28,7 @@ static int tool_path_refuse_outside(const char *path, struct err *e)
 
 /* --- resolving -------------------------------------------------------------------------------------------------- */
 
+/* -EXDEV if the path leaves the root by a link or by "..", -ENOSYS without openat2. */
 static int tool_path_open_beneath(int root, const char *rel, int flags)
 {
 	struct open_how how = {
@@ -60,6 +61,8 @@ static int real_of(int fd, char **ret)
 	if ((size_t)n >= sizeof(real))
 		return -ENAMETOOLONG;
 	real[n] = '\0';
+	/* A file can have this end of a name itself, so the name is compared with what it
+	 * leads to. */
 	if ((size_t)n >= sizeof(gone) && strcmp(real + n - (sizeof(gone) - 1), gone) == 0 &&
 	    (fstat(fd, &a) < 0 || lstat(real, &b) < 0 || a.st_ino != b.st_ino ||
 	     a.st_dev != b.st_dev))
@@ -108,6 +111,7 @@ static int open_path(const struct toolbox *b, const char *path, int flags, struc
 	int fd = root ? tool_path_open_beneath(root->fd, rest, flags) : -EXDEV;
 
 	if (fd == -EXDEV || fd == -ENOSYS || fd == -EPERM) {
+		/* Whether the path was inside by its text: only then its errors may be told. */
 		bool named = root && fd != -EXDEV;
 
 		fd = open_anywhere(full, flags);
@@ -170,11 +174,13 @@ int tool_path_judge(const struct builtin_call *c, const char *real, enum tool_pa
 	else
 		good = policy_path(p, rest, use == TOOL_PATH_READ ? POLICY_READ : POLICY_WRITE,
 				   NULL, e) == POLICY_ALLOW;
+	/* A verdict of the policy names no argument of the tool. */
 	if (!good && e && !*e->field)
 		snprintf(e->field, sizeof(e->field), "path");
 	return good ? 0 : -EACCES;
 }
 
+/* 0 for the root "/", so that the rest always begins with a slash. */
 size_t tool_path_root_len(const struct builtin_call *c, const char *real)
 {
 	const char *rest;
@@ -391,6 +397,7 @@ static int make_parents(const struct builtin_call *c, const char *parent, unsign
 	dir = make_parents(c, above, depth + 1, judged, &above_real, e);
 	if (dir < 0 && dir != -ENODATA)
 		return dir;
+	/* By the real path of the directory above, so links in the path are resolved. */
 	made = tool_path_join(above_real, leaf);
 	if (!judged) { /* it would be there */
 		*real = TAKE_PTR(made);
@@ -398,6 +405,7 @@ static int make_parents(const struct builtin_call *c, const char *parent, unsign
 	}
 	if (!tool_path_leads_to(made, judged))
 		return tool_errno(e, ESTALE, "a directory was exchanged above", parent);
+	/* Another call may make the same directory at this moment. */
 	if (mkdirat(dir, leaf, 0777) < 0 && errno != EEXIST)
 		return tool_errno(e, errno, "cannot make", parent);
 	return tool_path_resolve(c->box, parent, O_DIRECTORY, real, e);

@@ -37,6 +37,7 @@ static const struct builtin_tool *const families[] = {
 	command_tools, process_tools, pr_tools,	    other_tools,
 };
 
+/* Counts over all families, in the order of tools/list. NULL: there are no more. */
 const struct builtin_tool *tool_at(size_t i)
 {
 	for (size_t f = 0; f < ARRAY_SIZE(families); f++)
@@ -124,6 +125,7 @@ static void on_listen(struct toolbox_call *c)
 	toolbox_call_listening(c);
 }
 
+/* A client with several sandboxes notices a call to the wrong one. */
 static int check_sandbox(const struct toolbox_call *c, struct err *e)
 {
 	struct jval id = jobj_get(c->tool.args, "sandboxId");
@@ -144,6 +146,8 @@ static void toolbox_on_call(struct toolbox_call *c)
 
 	if (jstr_decode(jobj_get(params, "name"), METHOD_NAME_MAX, &name) == 0)
 		t = tool_find(slice_of(name));
+	/* A denied tool is answered as one that does not exist: tools/list does not name it
+	 * either. */
 	if (!t || !toolbox_has_tool(c->tool.box, t)) {
 		toolbox_call_error(c, RPC_INVALID_PARAMS, "UNKNOWN_TOOL", "there is no such tool");
 		return;
@@ -199,6 +203,7 @@ static void id_of_machine(char *ret)
 	char host[256] = "";
 	struct sha256 sum;
 
+	/* Without these the id is random: then it is at least not that of another machine. */
 	if (fd < 0 || file_read_fd(fd, 4096, &text) < 0 ||
 	    gethostname(host, sizeof(host) - 1) < 0) {
 		random_hex(ret, 10);

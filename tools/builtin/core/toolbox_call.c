@@ -39,6 +39,7 @@ void toolbox_call_post(struct toolbox_call *c, enum event_kind kind, struct buf 
 	first = list_empty(&b->events);
 	list_add_tail(&b->events, &ev->link);
 	pthread_mutex_unlock(&b->lock);
+	/* Others are in the list already, so the loop was woken and reads all of them. */
 	if (first)
 		eventfd_write(b->wake.fd, 1);
 }
@@ -122,6 +123,7 @@ struct mcp_call *toolbox_call_new(struct toolbox *b, struct slice params,
 	c->base = (struct mcp_call){ &b->base, ops, ctx };
 	c->tool.box = b;
 	c->result_max = -1;
+	/* A copy: token and arguments point into it, and the call outlives its caller's params. */
 	c->params.max = params.n + 1;
 	buf_add_slice(&c->params, params);
 	meta = jobj_get(buf_slice(&c->params), "_meta");
@@ -139,6 +141,7 @@ static void *toolbox_call_work(void *arg)
 	return NULL;
 }
 
+/* Calls that mostly wait have a limit of their own. */
 static unsigned *counter(struct toolbox_call *c)
 {
 	return c->tool.tool->waits ? &c->tool.box->waiting : &c->tool.box->working;
@@ -211,6 +214,7 @@ static void on_time_over(void *ctx)
 static void call_run(struct toolbox_call *c)
 {
 	const struct builtin_tool *t = c->tool.tool;
+	/* Tools on the loop, and those that wait, have limits of their own. */
 	int64_t ms = c->time_ms ? c->time_ms : t->work && !t->waits ? TOOL_TIME_MS : 0;
 	struct err e;
 
@@ -243,6 +247,7 @@ void toolbox_call_start(struct toolbox_call *c)
 		call_run(c);
 }
 
+/* In the order of their arrival, as far as the limits allow. */
 static void start_waiting(struct toolbox *b)
 {
 	list_each(c, &b->calls, struct toolbox_call, link)
@@ -296,6 +301,7 @@ static void toolbox_event_deliver(struct event *ev)
 		mcp_call_done(&call, SLICE_NONE, text);
 }
 
+/* One at a time, because a receiver may post, or free calls with their events. */
 static struct event *toolbox_event_next(struct toolbox *b)
 {
 	struct event *ev = NULL;

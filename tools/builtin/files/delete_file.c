@@ -37,6 +37,7 @@ static int removal_check_tree(struct builtin_call *c, const struct tool_path_ent
 
 	if (recursive && !toolbox_policy(c->box)) /* nothing to judge */
 		return 0;
+	/* It tells an error of the walk from a verdict below. */
 	*e->reason = '\0';
 	p.fd = openat(at->dir, at->leaf, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
 	if (p.fd < 0 || fstat(p.fd, &p.sb) < 0) {
@@ -76,6 +77,7 @@ static int delete_at(struct builtin_call *c, const struct tool_path_entry *at, c
 	if (r < 0 || c->dry_run)
 		return r;
 	if (S_ISDIR(sb.st_mode) && recursive)
+		/* By descriptors, so a directory that becomes a link meanwhile leads nowhere. */
 		r = held_remove_at(at->dir, at->leaf);
 	else if (unlinkat(at->dir, at->leaf, S_ISDIR(sb.st_mode) ? AT_REMOVEDIR : 0) < 0)
 		r = -errno;

@@ -59,6 +59,7 @@ static int write_item_check(struct builtin_call *c, struct write_item *it, struc
 	size_t n = strlen(it->path);
 	int r;
 
+	/* A slash at the end says that it is a directory. */
 	if (n && it->path[n - 1] == '/')
 		return tool_errno(e, EISDIR, "cannot write", it->path);
 	if (it->parents)
@@ -78,6 +79,7 @@ static int write_item(struct builtin_call *c, struct write_item *it, struct err 
 	_cleanup_(write_lock_releasep) struct write_lock *g = NULL;
 	int r = 0;
 
+	/* Parents are missing: the check only found where they would be. */
 	if (it->at.dir < 0 && !it->how.dry) {
 		tool_path_entry_done(&it->at);
 		r = tool_path_entry_parents(c, it->path, TOOL_PATH_WRITE, false, &it->at, e);
@@ -153,6 +155,8 @@ static int item_get(struct builtin_call *c, struct slice object, struct write_it
 	return get_content(object, &it->bytes, e);
 }
 
+/* By their real paths: two paths may lead to one file. Files that share an inode by hard links
+ * differ here. */
 static int check_twice(const struct write_item *items, size_t n, struct err *e)
 {
 	for (size_t i = 0; i < n; i++)
@@ -205,6 +209,7 @@ static void write_item_put(struct jw *w, const struct write_item *it)
 	jw_end_obj(w);
 }
 
+/* Also after failures an ordinary result, because some files are written. */
 static void write_files_answer(struct builtin_call *c, const struct write_item *items, size_t n,
 			       size_t failed)
 {

@@ -42,6 +42,7 @@ struct output_waiter {
 	struct loop_timer timer;
 };
 
+/* The run of a process that has not ended belongs to the host, which ends and frees it. */
 static void background_entry_free(struct background_procs *ps, struct proc_entry *p)
 {
 	list_del(&p->link);
@@ -63,6 +64,7 @@ static void background_procs_free(void *p)
 	free(ps);
 }
 
+/* Made by the first use, and kept by the toolbox until it ends. */
 static struct background_procs *background_procs_of(struct toolbox *b)
 {
 	struct background_procs *ps = toolbox_kept(b, PART_PROCESSES);
@@ -91,6 +93,7 @@ static void background_answer(struct builtin_call *c, const struct proc_entry *p
 
 /* --- waiting -------------------------------------------------------------------------------------------- */
 
+/* Returns the call, which still needs its answer. */
 static struct builtin_call *waiter_free(struct output_waiter *wt)
 {
 	struct builtin_call *c = wt->call;
@@ -110,6 +113,7 @@ static void background_wait_over(void *ctx)
 	background_answer(waiter_free(wt), p);
 }
 
+/* Answers after ms at the latest, or when the process ends. */
 static void background_wait_for(struct builtin_call *c, struct proc_entry *p, uint64_t ms)
 {
 	struct output_waiter *wt = new0(struct output_waiter);
@@ -197,11 +201,13 @@ void background_procs_start(struct builtin_call *c, struct command_spec *cmd, st
 	struct proc_entry *p;
 	bool stay = cmd->input;
 	struct err e = { 0 };
+	/* Room is made before the policy is asked: a human must not allow what then fails. */
 	int r = background_make_room(ps, &e);
 
 	p = new0(struct proc_entry);
 	list_init(&p->link);
 	list_init(&p->waiting);
+	/* A pipe is needed for the first input, even if none comes later. */
 	cmd->input = cmd->input || input.n;
 	if (r == 0)
 		r = command_start(c, cmd, &events, p, &p->run, &e);
@@ -231,6 +237,7 @@ static struct proc_entry *background_entry_find(struct builtin_call *c, struct e
 	struct background_procs *ps = background_procs_of(c->box);
 	int64_t pid = 0;
 
+	/* 20 bytes: any longer text is not a number of 64 bits. */
 	if (v.type == J_STRING && jstr_decode(v, 20, &text) == 0)
 		v = (struct jval){ J_NUMBER, slice_of(text) };
 	if (v.type != J_NUMBER || jdec_int(v, &pid) < 0) {

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+/* Frees the job, not its call. */
 void command_job_drop(struct command_job *j)
 {
 	j->call->own = NULL;
@@ -73,6 +74,7 @@ static void command_job_finish(struct command_job *j, const struct command_run_s
 		j->more(j, st, &w);
 	command_text(&text, j->run, st, &how);
 	if (how.pid)
+		/* It is kept with the processes of the background now. */
 		j->run = NULL;
 	job_done(j, buf_slice(&out), buf_slice(&text));
 }
@@ -80,6 +82,7 @@ static void command_job_finish(struct command_job *j, const struct command_run_s
 static void command_job_on_end(void *ctx, const struct command_run_status *st)
 {
 	struct command_job *j = ctx;
+	/* A stop by the time limit of the call is a timeout, too. */
 	struct command_run_status told = *st;
 	struct err e = { 0 };
 
@@ -152,6 +155,7 @@ void command_job_cancel(struct builtin_call *c, bool timed_out)
 		return;
 	j->timed_out |= timed_out;
 	j->gone |= !timed_out;
+	/* A timeout leaves time for a last output; a caller that has gone reads none. */
 	if (timed_out)
 		command_run_stop(j->run, TOOL_KILL_MS);
 	else

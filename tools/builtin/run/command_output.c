@@ -35,6 +35,7 @@ static void command_output_grow(struct command_output *o, size_t want)
 	if (cap <= o->cap)
 		return;
 	data = realloc(o->data, cap);
+	/* The ring wraps earlier then, and drops more. */
 	if (!data)
 		return;
 	o->data = data;
@@ -54,6 +55,8 @@ static void command_output_put(struct command_output *o, struct slice s)
 	}
 }
 
+/* Keeps the first OUTPUT_HEAD_BYTES apart. Without memory the head ends, and stays without a
+ * gap. */
 static void add_head(struct command_output *o, struct slice s)
 {
 	char *head;
@@ -79,6 +82,7 @@ void command_output_add(struct command_output *o, struct slice bytes)
 	if (!o->cap)
 		return;
 	if (bytes.n > o->cap) {
+		/* Only the last bytes fit. */
 		bytes.p += bytes.n - o->cap;
 		bytes.n = o->cap;
 	}
@@ -148,6 +152,7 @@ uint64_t command_output_piece(const struct command_output *o, uint64_t from, siz
 	_cleanup_(buf_done) struct buf flat = { 0 };
 	struct slice s;
 
+	/* From the head, which the ring has dropped. A gap may follow it. */
 	if (from < kept && from < o->head_len) {
 		s = (struct slice){ o->head + from, MIN(n, o->head_len - (size_t)from) };
 	} else {

@@ -27,6 +27,7 @@ struct command_run_host {
 	struct list runs;
 };
 
+/* In this order: a state is never left for an earlier one. */
 enum command_run_state { RUN_GOING, RUN_STOPPING, RUN_KILLED, RUN_ENDED };
 
 struct command_run {
@@ -74,6 +75,7 @@ static void command_run_report(void *ctx)
 	r->ev->on_exit(r->ctx, &r->status);
 }
 
+/* Three ends make the whole: the keeper's socket and both pipes. Called after each of them. */
 static void check_done(struct command_run *r)
 {
 	if (r->done || r->words.fd >= 0 || r->stream[RUN_STDOUT].fd >= 0 ||
@@ -94,6 +96,7 @@ static void command_run_drain_over(void *ctx)
 	check_done(r);
 }
 
+/* The command itself has ended; processes that it started may still run, and write. */
 static void command_run_ended(struct command_run *r, int status)
 {
 	r->told = true;
@@ -151,6 +154,7 @@ static void term_over(void *ctx)
 	command_run_kill(ctx);
 }
 
+/* Asks first, then kills. A second call can shorten the grace, and never lengthens it. */
 void command_run_stop(struct command_run *r, uint64_t grace_ms)
 {
 	if (r->state > RUN_STOPPING)
@@ -181,6 +185,7 @@ static void time_over(void *ctx)
 
 static void command_run_read(struct command_run *r, enum command_run_stream s)
 {
+	/* Static, because it is large for a stack, and commands run on the loop alone. */
 	static char chunk[CHILD_READ_BYTES];
 	ssize_t n = read(r->stream[s].fd, chunk, sizeof(chunk));
 	struct slice bytes = { chunk, n > 0 ? (size_t)n : 0 };
@@ -284,6 +289,7 @@ char *command_run_which(const char *program, char *const *env, const char *cwd, 
 		for (const char *p = path; p && *program && !found; p = *p ? p + 1 : NULL) {
 			struct slice dir = { p, strcspn(p, ":") };
 
+			/* An empty entry of PATH is the working directory, as in execvp. */
 			found = executable(cwd, dir, program);
 			p += dir.n;
 		}
@@ -298,6 +304,7 @@ static void command_run_watch(struct command_run *r, struct loop_io *io, int fd,
 			      void (*fn)(void *, uint32_t))
 {
 	*io = (struct loop_io){ .fd = fd, .fn = fn, .ctx = r };
+	/* Input is watched only while there is something to write. */
 	if (fn != command_run_on_input)
 		loop_io_set(r->host->loop, io, EPOLLIN);
 }
@@ -310,6 +317,7 @@ struct command_run *command_run_start(struct command_run_host *h,
 	struct command_keeper k;
 	struct command_run *r;
 
+	/* Before the start, so the time of a fork under load counts, too. */
 	uint64_t started = clock_mono_ms();
 
 	if (command_keeper_start(&child, spec->remove, &k, e) < 0)
@@ -361,6 +369,7 @@ static void await_keeper(struct command_run *r)
 	while (r->words.fd >= 0) {
 		struct pollfd p = { r->words.fd, POLLIN, 0 };
 
+		/* The keeper kills for this long at most; then it is given up. */
 		if (poll(&p, 1, SWEEP_ROUNDS * SWEEP_ROUND_MS) == 0)
 			break;
 		if (command_keeper_read(r->words.fd, &word) > 0) {

@@ -28,12 +28,14 @@ static int command_either_arg(const struct builtin_call *c, const char *a, const
 {
 	bool has_a = jobj_get(c->args, a).type > J_NULL, has_b = jobj_get(c->args, b).type > J_NULL;
 
+	/* Without either, the first name: the argument is then absent under both. */
 	*ret = has_b ? b : a;
 	if (has_a && has_b)
 		return err_field(e, b, "INVALID_ARGUMENT", "give %s or %s, not both", a, b);
 	return 0;
 }
 
+/* The real path is used, so a link that is exchanged later leads nowhere else. */
 static int take_cwd(const struct builtin_call *c, struct command_spec *ret, struct err *e)
 {
 	_cleanup_(tool_path_done) struct tool_path p = TOOL_PATH_NONE;
@@ -110,6 +112,8 @@ void command_done(struct command_spec *cmd)
 	*cmd = (struct command_spec){ 0 };
 }
 
+/* Quotes for a shell, with single quotes. Characters outside of `plain` may mean something to
+ * one. */
 static void quote(struct buf *b, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -168,6 +172,7 @@ static enum policy_verdict verdict(const struct builtin_call *c, const struct co
 		cmd->shell ? policy_shell(p, cmd->shell, NULL, e) :
 			     policy_argv(p, cmd->judged ? cmd->judged : cmd->argv, NULL, e);
 
+	/* Also those that a client set for the whole sandbox: they hold for this command. */
 	v = with_variables(p, cmd->envs, v, e);
 	return with_variables(p, sandbox_variables(c->box), v, e);
 }
@@ -203,6 +208,7 @@ int command_judge(struct builtin_call *c, const struct command_spec *cmd, struct
 static size_t overlay(char **env, size_t n, char *const *v)
 {
 	for (; v && *v; v++) {
+		/* With the "=", so that A does not match AB. */
 		size_t name = strcspn(*v, "=") + 1, i = 0;
 
 		while (i < n && strncmp(env[i], *v, name) != 0)
@@ -213,6 +219,7 @@ static size_t overlay(char **env, size_t n, char *const *v)
 	return n;
 }
 
+/* Returns an array of borrowed strings: the caller frees the array alone. */
 char **command_environment(const struct toolbox *b, const struct command_spec *cmd)
 {
 	char *const *more = toolbox_config(b)->env, *const *given = sandbox_variables(b);
@@ -316,6 +323,7 @@ void command_put_end(struct jw *w, const struct command_run_status *st)
 		jw_null(w, "signal");
 		return;
 	}
+	/* Of a signal as shells report it. */
 	jw_int(w, "exitCode", st->exited ? st->code : 128 + st->code);
 	abbrev = st->exited ? NULL : sigabbrev_np(st->code);
 	if (abbrev)
@@ -354,6 +362,7 @@ void command_put(struct jw *w, const char *shown, const struct command_run *r,
 		jw_uint(w, "leftBehind", st->left);
 }
 
+/* The same members as command_put, for a command that was not started. */
 void command_put_unrun(struct jw *w, const char *shown, int code, const char *why)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
@@ -391,6 +400,7 @@ static void answer_piece(struct builtin_call *c, const struct command_run *r, bo
 	enum command_run_stream s = tool_arg_is(c, "stream", "stderr") ? RUN_STDERR : RUN_STDOUT;
 	size_t most = (size_t)tool_arg_int(c, "length", (int64_t)tool_room(c));
 	const struct command_output *o = command_run_output(r, s);
+	/* The piece may begin later than requested: older bytes are dropped. */
 	uint64_t at = command_output_piece(o, (uint64_t)tool_arg_int(c, "offset", 0), most, &piece);
 
 	jw_slice(w, "piece", buf_slice(&piece));

@@ -46,6 +46,8 @@ static int socket_user_open(const struct socket_user *as, int family, int type)
 
 enum exchange_state { X_CONNECTING, X_SENDING, X_HEAD, X_BODY, X_OVER };
 
+/* Owned by its opener until http_exchange_close. With `fetched`, acpd-fetch does the work, and
+ * only that member, loop and io are set. */
 struct http_exchange {
 	struct loop *loop;
 	struct fetched_exchange *fetched; /* it is all that there is */
@@ -98,6 +100,7 @@ struct http_exchange *http_exchange_close(struct http_exchange *x)
 	return NULL;
 }
 
+/* Calls end once; later reasons are dropped. */
 static void http_exchange_finish(struct http_exchange *x, enum http_exchange_end how,
 				 const char *why)
 {
@@ -106,6 +109,7 @@ static void http_exchange_finish(struct http_exchange *x, enum http_exchange_end
 	x->state = X_OVER;
 	disconnect(x);
 	loop_timer_cancel(&x->timer);
+	/* Last: the owner may close the exchange in it. */
 	x->ops->end(x->ctx, how, why);
 }
 
@@ -131,9 +135,11 @@ static void http_exchange_begin_body(struct http_exchange *x, const struct http_
 {
 	_cleanup_(buf_done) struct buf in = x->in;
 
+	/* The head's bytes are in a local buffer: the callbacks below may close the exchange. */
 	x->in = (struct buf){ 0 };
 	x->state = X_BODY;
 	http_body_begin(&x->body, h, false);
+	/* Before in is consumed: the fields of the head point into it. */
 	x->ops->head(x->ctx, h);
 	buf_consume(&in, n);
 	if (x->state == X_BODY)
@@ -161,6 +167,7 @@ static bool got_head(struct http_exchange *x)
 
 static void http_exchange_on_readable(struct http_exchange *x)
 {
+	/* Static, because it is large for a stack, and the loop has one thread. */
 	static char chunk[CHILD_READ_BYTES];
 	ssize_t n = recv(x->io.fd, chunk, sizeof(chunk), 0);
 
@@ -268,6 +275,8 @@ static void http_exchange_try_next(struct http_exchange *x)
 			continue;
 		}
 		setsockopt(x->io.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		/* A stream may be silent for hours; a peer that vanished is noticed by this
+		 * alone. */
 		setsockopt(x->io.fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 		if (connect(x->io.fd, (const struct sockaddr *)&a->at, a->n) == 0 ||
 		    errno == EINPROGRESS) {
@@ -279,6 +288,7 @@ static void http_exchange_try_next(struct http_exchange *x)
 		close(TAKE_FD(x->io.fd));
 	}
 	loop_timer_cancel(&x->timer);
+	/* Deferred, because the first try runs inside http_exchange_open. */
 	loop_defer(x->loop, &x->task, no_address, x);
 }
 

@@ -53,6 +53,8 @@ struct http_post *http_post_new(struct mcp_remote *h, const struct upstream_rpc_
 		p->id = out->kind == UPSTREAM_RPC_REQUEST ? out->id : 0;
 		p->method = xstrdup(out->method);
 		p->subject = subject_of(out);
+		/* Only 2026-07-28 has headers for arguments. Such a post keeps its message, to
+		 * be sent again after a mismatch. */
 		p->is_call = p->id && !h->up.is_legacy && strcmp(out->method, "tools/call") == 0;
 		buf_add_slice(&p->message, out->text);
 	}
@@ -74,6 +76,7 @@ static void http_post_free(void *ctx)
 	free(p);
 }
 
+/* Frees the post at the end of the turn, because callers up the stack still use it. */
 void http_post_close(struct http_post *p)
 {
 	if (p->dead)
@@ -86,6 +89,8 @@ void http_post_close(struct http_post *p)
 	loop_defer(p->h->up.loop, &p->task, http_post_free, p);
 }
 
+/* Closes the post and reports it to the connection, which may begin another stream, or send
+ * waiting posts. */
 static void http_post_over(struct http_post *p)
 {
 	if (p->dead)
@@ -107,6 +112,7 @@ static void http_post_fail(struct http_post *p, const char *reason, const char *
 	upstream_rpc_error(&p->h->up.rpc, id, buf_slice(&b));
 }
 
+/* True if the request of this post still waits for its answer. */
 static bool http_post_is_open(const struct http_post *p)
 {
 	return upstream_rpc_find(&p->h->up.rpc, p->id);
@@ -123,6 +129,8 @@ static bool is_type(const struct http_head *head, const char *type)
 	       strncasecmp(v.p, type, n) == 0 && (v.n == n || strchr("; \t", v.p[n]));
 }
 
+/* The session comes with the answer to initialize alone. Other characters than visible ASCII
+ * are not allowed, and could break the header. */
 static void http_post_take_session(struct http_post *p, const struct http_head *head)
 {
 	struct slice v;
@@ -150,6 +158,7 @@ static void http_post_on_head(void *ctx, const struct http_head *head)
 		upstream_http_session_lost(p->h, p);
 		return;
 	}
+	/* Large params need not stay in memory while the server works. */
 	if (good || !p->is_call)
 		buf_done(&p->message);
 	if (good)
@@ -165,6 +174,7 @@ static bool http_post_on_event(void *ctx, struct slice data)
 	struct http_post *p = ctx;
 
 	p->got_event = true;
+	/* The stream works, so the limit of tries counts from here again. */
 	p->tries = 0;
 	/* an empty one only has an id for resuming */
 	if (data.n && upstream_rpc_feed(&p->h->up.rpc, p->id, data) < 0)
@@ -219,6 +229,7 @@ static void http_post_refused(struct http_post *p)
 		p, p->status == 401 || p->status == 403 ? "HTTP_UNAUTHORIZED" : "HTTP_STATUS", how);
 }
 
+/* One body, one answer. Requests of the server in a batch with it are fed, too. */
 static void json_over(struct http_post *p)
 {
 	_cleanup_(buf_done) struct buf body = p->body;
@@ -241,6 +252,7 @@ static void http_post_resume(void *ctx)
 	struct http_post *p = ctx;
 
 	p->resumed = true;
+	/* Until the new head arrives a cut is one of the connection, not of the stream. */
 	p->status = 0;
 	http_post_send(p);
 }
@@ -261,6 +273,8 @@ static void stream_ended(struct http_post *p)
 		       p);
 }
 
+/* A stream of events may be resumed. A cut JSON body may not: the server would run the request
+ * twice. */
 static void http_post_cut_off(struct http_post *p, const char *why)
 {
 	if (p->mode == MODE_EVENTS && p->status)
@@ -329,6 +343,7 @@ static void put_era(struct buf *b, const struct http_post *p)
 
 static void http_post_put(struct buf *b, struct http_post *p)
 {
+	/* A resumed answer is read by GET, as MCP 2025-11-25 describes it. */
 	bool get = p->kind == POST_STREAM || p->resumed;
 
 	http_target_put_head(b, &p->h->target, get ? "GET" : "POST");

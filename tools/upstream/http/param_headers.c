@@ -63,6 +63,7 @@ static void param_headers_add(struct schema_walk *w, struct slice schema, const 
 	struct jval type = jobj_get(schema, "type");
 	struct param_header *f;
 
+	/* The name is the server's: one with other characters could add a header of its own. */
 	if (!header_name_ok(slice_of(header)) || w->m->n >= MCP_MIRRORED_MAX ||
 	    (!jstr_is(type, "string") && !jstr_is(type, "integer") && !jstr_is(type, "boolean")))
 		return;
@@ -76,6 +77,7 @@ static void param_headers_add(struct schema_walk *w, struct slice schema, const 
 	w->m->n++;
 }
 
+/* raw lies between its quotes. */
 static char *decode_key(struct slice raw)
 {
 	char *key = NULL;
@@ -179,6 +181,7 @@ void param_headers_put(struct buf *b, const struct param_headers *m, struct slic
 			continue;
 		for (unsigned i = 0; i < f->depth; i++)
 			v = jobj_get(v.raw, f->path[i]);
+		/* An argument that the call does not have gets no header. */
 		text = value_text(v);
 		if (text && asprintf(&name, "Mcp-Param-%s", f->header) > 0)
 			http_target_put_encoded(b, name, text);

@@ -64,6 +64,7 @@ static void *resolve_thread(void *arg)
 	struct resolve_result found;
 	ssize_t n;
 
+	/* All bytes go through the pipe, also the padding. */
 	memset(&found, 0, sizeof(found));
 	/* the writer of the name decides which resolver is asked */
 	if (socket_user_enter(&q->as))
@@ -80,6 +81,7 @@ static void *resolve_thread(void *arg)
 	return NULL;
 }
 
+/* Frees the resolve before it reports, so the receiver may begin another one. */
 static void resolve_report(void *ctx)
 {
 	struct resolve *r = ctx;
@@ -134,6 +136,8 @@ struct resolve *resolve_begin(struct loop *loop, const char *host, const char *p
 	struct resolve *r = new0(struct resolve);
 
 	*r = (struct resolve){ .loop = loop, .fn = fn, .ctx = ctx, .io.fd = -1 };
+	/* Both addresses, without a resolver: a file or a name server could send localhost
+	 * elsewhere. */
 	if (strcmp(host, "localhost") == 0) {
 		struct resolve_result v6;
 

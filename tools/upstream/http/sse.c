@@ -30,6 +30,8 @@ static void sse_take_id(struct sse *s, struct slice v)
 	buf_add_slice(&s->id, v);
 }
 
+/* A value with anything but digits is ignored, as the standard says. At least 1 ms: 0 means
+ * that none was sent. */
 static void take_retry(struct sse *s, struct slice v)
 {
 	uint64_t ms = 0;
@@ -60,6 +62,7 @@ static void sse_on_line(void *ctx, enum sse_field field)
 	struct sse_read *r = ctx;
 
 	if (field == SSE_DATA) {
+		/* The standard joins the data lines of an event with line breaks. */
 		buf_putc(&r->s->data, '\n');
 		return;
 	}

@@ -25,6 +25,7 @@ static void mcp_remote_gone(struct err *e, const struct mcp_remote *h, const cha
 
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
+/* From a timer only: the owner may free the server in this event. */
 static void notify_down(void *ctx)
 {
 	struct mcp_remote *h = ctx;
@@ -50,6 +51,7 @@ static void close_posts(struct mcp_remote *h)
 
 static void mcp_remote_wind_up(struct mcp_remote *h, const struct err *why)
 {
+	/* Before upstream_end, which sets the state. */
 	bool was_down = h->up.state == UPSTREAM_DOWN;
 
 	h->resolve = resolve_cancel(h->resolve);
@@ -145,6 +147,7 @@ static int mcp_remote_on_send(void *wire, const struct upstream_rpc_out *out)
 	if (h->nposts >= MCP_POSTS_MAX)
 		return -E2BIG;
 	p = http_post_new(h, out);
+	/* The caller reports it as SERVER_STALLED. */
 	if (p->message.failed) {
 		http_post_close(p);
 		return -E2BIG;
@@ -192,7 +195,9 @@ static void stream_over(struct mcp_remote *h, struct http_post *old)
 	p->waits = false;
 	p->sse.id = old->sse.id;
 	p->sse.retry_ms = old->sse.retry_ms;
+	/* The id moved to the new post. */
 	old->sse.id = (struct buf){ 0 };
+	/* A stream that delivered something is resumed soon, an idle one at growing intervals. */
 	p->tries = old->got_event ? 0 : MIN(old->tries + 1, 6u);
 	ms = MIN(ms << p->tries, (uint64_t)MCP_STREAM_RETRY_MAX_MS);
 	loop_timer_set(h->up.loop, &p->timer, MAX(ms, p->sse.retry_ms), mcp_remote_open_stream, p);
@@ -240,6 +245,7 @@ static void renew_over(void *ctx)
 	mcp_remote_wind_up(h, &e);
 }
 
+/* The posts that get 404 wait together for one new session, and are sent again with it. */
 void upstream_http_session_lost(struct mcp_remote *h, struct http_post *p)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -279,6 +285,7 @@ static void list_tools(struct mcp_remote *h, struct jval cursor)
 	upstream_rpc_call(&h->up.rpc, &h->listing, "tools/list", buf_slice(&b));
 }
 
+/* Also after an error: a call that lacks a header again reports the mismatch to its caller. */
 static void got_list(void *ctx, struct slice result, struct slice error _unused_)
 {
 	struct mcp_remote *h = ctx;
@@ -291,6 +298,8 @@ static void got_list(void *ctx, struct slice result, struct slice error _unused_
 		mcp_remote_flush(h);
 }
 
+/* The tool list that is known is older than the server's. It is read again, all pages, and
+ * then the call is sent once more. */
 void upstream_http_headers_lacked(struct mcp_remote *h, struct http_post *p)
 {
 	p->waits = true;
@@ -388,6 +397,7 @@ static void resolved(void *ctx, const struct address *addresses, size_t n, const
 		upstream_http_unreachable(h, error);
 		return;
 	}
+	/* All of them: one address elsewhere would be enough to leave this machine. */
 	if (h->local_only && !addresses_are_local(addresses, n)) {
 		mcp_remote_gone(&e, h, "HOST_NOT_ALLOWED",
 				"is not on this machine, which its configuration may not ask for");
@@ -412,6 +422,7 @@ int mcp_remote_start(struct mcp_remote *h, struct err *e)
 		return err_set(e, -EALREADY, RPC_INTERNAL_ERROR, "SERVER_RUNNING",
 			       "the MCP server \"%s\" is running", h->name);
 	h->goodbye = http_exchange_close(h->goodbye);
+	/* A server that did not offer the stream may have been updated. */
 	h->no_stream = false;
 	h->up.state = UPSTREAM_PROBING; /* calls wait from now on */
 	if (h->fetcher)			/* acpd-fetch looks up the name */

@@ -29,6 +29,8 @@ static void legacy_question_free(struct legacy_question *a)
 	free(a);
 }
 
+/* Ends the time in which the caller fetches answers. The key is what makes a requestState
+ * valid, so it goes first. */
 static void away_over(struct legacy_call *lc)
 {
 	if (!lc->key)
@@ -101,6 +103,7 @@ static void legacy_call_state(const struct legacy_call *lc, char out[STATE_SIGNE
 		    buf_slice(&b), mac);
 }
 
+/* Compares the signed text, then the HMAC in constant time. text has STATE_CHARS characters. */
 static bool state_is(const struct legacy_call *lc, const char *text)
 {
 	char want[STATE_SIGNED + 1];
@@ -146,6 +149,8 @@ static struct legacy_call *find_state(struct legacy *l, const struct upstream_ca
 			continue;
 		return state_is(lc, text) ? lc : NULL;
 	}
+	/* Only for a better error: the time in the text is not yet verified here, and nothing
+	 * depends on it. */
 	if (expires < clock_mono_ms())
 		err_field(e, "requestState", "REQUEST_STATE_EXPIRED",
 			  "the answers came too late: the call was cancelled");
@@ -154,6 +159,8 @@ static struct legacy_call *find_state(struct legacy *l, const struct upstream_ca
 
 /* --- asking ----------------------------------------------------------------------------------------------- */
 
+/* Refuses the questions that are still open, so the server does not wait for answers that
+ * never come. */
 void legacy_questions_drop_asks(struct legacy_call *lc)
 {
 	struct err e;
@@ -166,6 +173,7 @@ void legacy_questions_drop_asks(struct legacy_call *lc)
 	lc->nasks = 0;
 }
 
+/* The caller has not come back within MCP_HELD_MS: the server's request is cancelled. */
 static void too_late(void *ctx)
 {
 	struct legacy_call *lc = ctx;
@@ -175,6 +183,8 @@ static void too_late(void *ctx)
 	legacy_call_free(lc);
 }
 
+/* The keys of the questions stay the same over rounds, so an answer that comes later still
+ * fits. */
 static void put_asks(struct buf *b, const struct legacy_call *lc)
 {
 	char state[STATE_CHARS + 1], key[24];
@@ -205,6 +215,7 @@ static void ask_caller(void *ctx)
 	struct legacy_call *lc = ctx;
 	struct upstream_call *c = lc->outer;
 
+	/* The caller, or the last question, may have gone since this was deferred. */
 	if (!c || list_empty(&lc->asks))
 		return;
 	lc->key = ++lc->l->last_key;
@@ -216,6 +227,7 @@ static void ask_caller(void *ctx)
 		legacy_questions_drop_asks(lc);
 		return;
 	}
+	/* Detached before the answer: the caller may come back from inside it. */
 	lc->outer = NULL;
 	c->inner = NULL;
 	loop_timer_set(lc->l->u->loop, &lc->ttl, MCP_HELD_MS, too_late, lc);
@@ -235,6 +247,7 @@ static bool can_elicit(struct slice cap, struct slice params)
 	return legacy_capability_has(cap, "form") || !legacy_capability_has(cap, "url");
 }
 
+/* Tools in a question need a capability of their own. */
 static bool can_sample(struct slice cap, struct slice params)
 {
 	return jobj_get(params, "tools").type == J_NONE || legacy_capability_has(cap, "tools");
@@ -302,6 +315,7 @@ void legacy_questions_asked(struct legacy *l, struct legacy_call *lc, struct sli
 	loop_defer(l->u->loop, &lc->task, ask_caller, lc);
 }
 
+/* The server takes back a question. A caller that was sent it already answers in vain. */
 void legacy_questions_unasked(struct legacy *l, struct slice id)
 {
 	list_each(lc, &l->calls, struct legacy_call, link) {
@@ -317,6 +331,7 @@ void legacy_questions_unasked(struct legacy *l, struct slice id)
 
 /* --- answers ---------------------------------------------------------------------------------------------- */
 
+/* Answers that are missing leave their questions open; the next round asks them again. */
 static void give_answers(struct legacy_call *lc, struct slice responses)
 {
 	char key[24];

@@ -45,6 +45,7 @@ static bool all_answered(const struct legacy_subscription *li)
 	return true;
 }
 
+/* Sends what is granted, first of all notifications of this listen. */
 static void acknowledge(void *ctx)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -72,6 +73,7 @@ static void acknowledge(void *ctx)
 	mcp_call_notify(&li->c->base, "notifications/subscriptions/acknowledged", buf_slice(&b));
 }
 
+/* From the loop, since the listen may still be in the call that begins it. */
 static void acknowledge_if_answered(struct legacy_subscription *li)
 {
 	if (!li->acknowledged && all_answered(li))
@@ -98,6 +100,7 @@ static void watch_answered(void *ctx, struct slice result _unused_, struct slice
 		acknowledge_if_answered(li);
 }
 
+/* Returns the watch with one more user. A watch that was refused stays so for new users, too. */
 static struct legacy_watch *watch_get(struct legacy *l, const char *uri)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -126,6 +129,8 @@ static void watch_free(struct legacy_watch *wa)
 	free(wa);
 }
 
+/* Drops one user. told: the server is connected, and gets resources/unsubscribe after the last
+ * one. */
 static void watch_put(struct legacy_watch *wa, bool told)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -143,6 +148,7 @@ void legacy_subscription_again(struct legacy *l)
 	list_each(wa, &l->watched, struct legacy_watch, link) {
 		_cleanup_(buf_done) struct buf b = { 0 };
 
+		/* One in WATCH_ASKED has a request of its own, which is still open. */
 		if (wa->state != WATCH_ON)
 			continue;
 		put_uri(&b, wa->uri);
@@ -176,6 +182,8 @@ static int watch_all(struct legacy_subscription *li, struct jval uris)
 
 		if (li->n == MCP_WATCH_MAX || jstr_decode(v, PATH_BYTES_MAX * 2, &uri) < 0)
 			return -EINVAL;
+		/* A server without the capability would refuse each one; the acknowledgement
+		 * just leaves them out. */
 		if (li->l->subscribe)
 			li->watched[li->n++] = watch_get(li->l, uri);
 	}

@@ -19,6 +19,8 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+/* A request whose answer nobody waits for: a log level, a subscription that is made or ended
+ * again. */
 struct background_request {
 	struct list link;
 	struct upstream_rpc_request rq;
@@ -26,6 +28,7 @@ struct background_request {
 
 /* --- beginning and end ------------------------------------------------------------------------------------ */
 
+/* Every revision before 2026-07-28. A server with another one is not spoken to. */
 static bool revision_known(const char *revision)
 {
 	static const char *const known[] = { "2025-11-25", "2025-06-18", "2025-03-26",
@@ -42,6 +45,7 @@ static bool flag(struct jval object, const char *key)
 	return jobj_get(object.raw, key).type == J_TRUE;
 }
 
+/* A capability that is not announced is absent. */
 static void read_capabilities(struct legacy *l, struct slice caps)
 {
 	struct jslot s[] = { { .key = "logging" },
@@ -99,6 +103,8 @@ struct legacy *legacy_new(struct upstream *u, struct slice hello, char **revisio
 	list_init(&l->background);
 	list_init(&l->listens);
 	list_init(&l->watched);
+	/* The key of requestState lives as long as the connection: no state is valid for the
+	 * next one. */
 	if (getrandom(l->secret, sizeof(l->secret), 0) != sizeof(l->secret))
 		abort();
 	buf_add_slice(&l->hello, hello);
@@ -147,6 +153,8 @@ void legacy_request_background(struct legacy *l, const char *method, struct slic
 	upstream_rpc_call(&l->u->rpc, &e->rq, method, params);
 }
 
+/* A new HTTP session of the server knows neither the log level nor the subscriptions of the
+ * old one. */
 void legacy_renewed(struct legacy *l)
 {
 	l->level = SEVERITY_NONE;
@@ -182,6 +190,7 @@ static void legacy_call_put_result(struct buf *b, const struct legacy_call *lc, 
 	buf_add(b, result.p + 1, result.n - 1);
 }
 
+/* A resource that does not exist has another code in 2026-07-28. */
 static void legacy_call_put_error(struct buf *b, const struct legacy_call *lc, struct slice error)
 {
 	int64_t code = 0;
@@ -271,6 +280,7 @@ static void call_server(struct legacy *l, struct upstream_call *c, struct slice 
 	_cleanup_(buf_done) struct buf sent = { 0 }, plain = { 0 };
 	struct legacy_call *lc;
 
+	/* Answers and state of a round are between the caller and us. */
 	mcp_object_strip(&plain, params, rounds);
 	if ((flags & MCP_MAY_ASK) && jobj_get(params, "requestState").type == J_STRING) {
 		legacy_questions_resume(l, c, params, buf_slice(&plain));
@@ -295,6 +305,7 @@ static void call_server(struct legacy *l, struct upstream_call *c, struct slice 
 	list_init(&lc->asks);
 	c->inner = lc;
 	legacy_questions_begin(lc, c, params, buf_slice(&plain));
+	/* Before the call, whose first log messages come before its answer. */
 	legacy_set_level(l, c->level);
 	upstream_rpc_call(&l->u->rpc, &lc->rq, c->method, buf_slice(&sent));
 }
@@ -355,6 +366,7 @@ void legacy_cancel(struct upstream_call *c)
 	legacy_call_free(lc);
 }
 
+/* As legacy_cancel, but without a word to the server: the connection has ended. */
 void legacy_detach(struct upstream_call *c)
 {
 	struct legacy_call *lc = TAKE_PTR(c->inner);
@@ -449,6 +461,7 @@ void legacy_notified(struct legacy *l, uint32_t origin, const char *method, stru
 			return;
 		}
 	}
+	/* Any other notification, such as one of an extension. */
 	legacy_call_notify(legacy_call_find(l, origin, is_attached), method, params);
 }
 
