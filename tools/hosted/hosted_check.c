@@ -65,6 +65,7 @@ static void hosted_check_on_done(void *ctx, struct slice result, struct slice er
 	struct err e = { 0 };
 
 	l->call = NULL;
+	/* The first page alone: later ones are as fast as we ask for them. */
 	if (!l->pages++)
 		l->latency_ms = (unsigned)(clock_mono_ms() - l->began_ms);
 	if (error.n) {

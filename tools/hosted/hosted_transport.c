@@ -35,6 +35,8 @@ static void hosted_command_build_env(const struct hosted_server_config *c,
 	}
 	for (size_t i = 0; i < c->entry->env.n; i++)
 		harness_plan_env(plan, c->entry->env.at[i].name, c->entry->env.at[i].value);
+	/* Last, so no entry can replace them: the sweep after the end finds processes by these
+	 * marks. */
 	harness_plan_env(plan, TREE_OWNER_ENV, tree_owner_mark());
 	harness_plan_env(plan, TREE_SESSION_ENV, c->mark);
 }
@@ -75,6 +77,7 @@ static int hosted_command_build(const struct hosted_server_config *config,
 			  entry->argv[0]);
 		return -ENOENT;
 	}
+	/* argv[0] becomes absolute, so the program does not depend on the working directory. */
 	ret->argv = strv_copy(entry->argv);
 	free(ret->argv[0]);
 	ret->argv[0] = TAKE_PTR(program);

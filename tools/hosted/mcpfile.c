@@ -27,6 +27,7 @@
 
 void mcpfile_issue_add(struct mcpfile *f, bool warning, const char *entry, const struct err *why)
 {
+	/* A file of another user must not fill the memory of the daemon. */
 	if (f->nissues == HOSTED_ISSUES_MAX) {
 		f->more_issues++;
 		return;
@@ -47,6 +48,7 @@ const struct err *mcpfile_error(const struct mcpfile *f, const char *entry)
 	return NULL;
 }
 
+/* An error of the file itself, with no name of an entry. */
 static void file_error(struct mcpfile *f, const char *field, const char *reason, const char *text)
 {
 	struct err e = { 0 };

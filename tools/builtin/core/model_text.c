@@ -97,6 +97,8 @@ void model_text_lines(struct buf *out, struct slice text, struct model_text_line
 		size_t whole = nl ? (size_t)(nl - line.p) + 1 : line.n;
 		size_t room = MIN(whole, (size_t)TOOL_SHOW_LINE) + NUMBERED;
 
+		/* The first line is always shown: a text without any line would not tell where
+		 * to read on. */
 		if (l->shown && buf_len(out) - begin + room > l->bytes)
 			return;
 		line.n = nl ? whole - 1 : whole;
@@ -118,6 +120,7 @@ static void model_put_members(struct buf *out, struct slice object, const char *
 	bool any = false;
 
 	jobj_each(key, v, object) {
+		/* Models need not read that something is not there. */
 		if (v.type == J_NULL)
 			continue;
 		if (any)

@@ -36,6 +36,7 @@ static int whole(struct jval v, int64_t *ret)
 	return jdec_int(v, ret);
 }
 
+/* Bytes that do not continue a character. The text is valid UTF-8 here. */
 static size_t characters(struct slice s)
 {
 	size_t n = 0;
@@ -254,6 +255,7 @@ int tool_args_check(const struct builtin_tool *t, struct slice args, struct err 
 	return object_check(t->in, tool_common, v, "", e);
 }
 
+/* null counts as absent, and an absent argument has the default of its row. */
 struct jval tool_arg(const struct builtin_call *c, const char *name)
 {
 	struct jval v = jobj_get(c->args, name);
@@ -332,6 +334,7 @@ char **tool_arg_strv(const struct builtin_call *c, const char *name)
 		return NULL;
 	while (jiter_next(&it, NULL, &v))
 		n++;
+	/* xalloc returns zeroed memory, so the list ends with NULL. */
 	ret = xalloc((n + 1) * sizeof(*ret));
 	n = 0;
 	jiter_init(&it, tool_arg(c, name));

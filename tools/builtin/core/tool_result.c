@@ -104,10 +104,13 @@ void tool_answer(struct builtin_call *t, const struct tool_result *r)
 	size_t size;
 
 	buf_putc(&object, '{');
+	/* A result above the limit is refused below; until then it is an empty object for
+	 * `show`. */
 	if (r->members.n <= TOOL_RESULT_MAX)
 		buf_add_slice(&object, r->members);
 	buf_putc(&object, '}');
 	shown_put(c, r, buf_slice(&object), &text);
+	/* The size of what the client gets. */
 	size = c->text_only ? buf_len(&text) : r->members.n;
 	if (r->members.n > TOOL_RESULT_MAX ||
 	    (c->result_max >= 0 && size > (size_t)c->result_max)) {
@@ -115,6 +118,7 @@ void tool_answer(struct builtin_call *t, const struct tool_result *r)
 		tool_fail(t, &e, SLICE_NONE);
 		return;
 	}
+	/* Without a session there is no gate that would take the file out of the result. */
 	if (a && a->bytes.n && a->bytes.n <= ARTIFACT_INLINE_MAX && t->box->config.session)
 		artifact_put(&meta, a);
 	tool_result_put(c, &out,

@@ -22,6 +22,7 @@ const struct tool_field tool_common[] = {
 static void object_put(struct jw *w, const struct tool_field *fields,
 		       const struct tool_field *more);
 
+/* 0 in a row means that there is no limit. */
 static void bounds_put(struct jw *w, const struct tool_field *f, const char *most)
 {
 	if (f->max)

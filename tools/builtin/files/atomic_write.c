@@ -37,6 +37,7 @@ int atomic_write_check(const struct tool_path_entry *at, const char *path, struc
 		return tool_errno(e, ELOOP, "cannot write", path);
 	if (!S_ISREG(ret->st_mode))
 		return err_field(e, "path", "NOT_A_FILE", "%.120s is no regular file", path);
+	/* A rename needs no right to the file itself, so that is asked for here. */
 	if (faccessat(at->dir, at->leaf, W_OK, AT_EACCESS) < 0)
 		return tool_errno(e, errno, "cannot write", path);
 	return 0;
@@ -49,6 +50,8 @@ bool atomic_write_same(const struct stat *a, const struct stat *b)
 	       time_ns(&a->st_ctim) == time_ns(&b->st_ctim);
 }
 
+/* A file system stores times by ticks of a clock. A new version within one tick would have the
+ * time of the old one, so its time is set one nanosecond later. */
 void atomic_write_date(int fd, const struct stat *old)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, old->st_mtim };
@@ -68,6 +71,7 @@ void atomic_write_date(int fd, const struct stat *old)
 		 times); /* where that is refused the versions differ by inode or size, as a rule */
 }
 
+/* An O_TMPFILE inode disappears by itself if this process is killed. */
 static int unnamed(int dir)
 {
 	int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -75,6 +79,7 @@ static int unnamed(int dir)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Linked by /proc, because AT_EMPTY_PATH needs CAP_DAC_READ_SEARCH (link(2)). */
 static int give_name(int fd, int dir, const char *name)
 {
 	char link[40];
@@ -155,8 +160,10 @@ static int atomic_write_store(const struct tool_path_entry *at, struct slice byt
 	r = fd < 0 ? fd :
 		     atomic_write_put(fd, at->dir, tmp, temporary, at->leaf,
 				      s->exclusive || !old->st_nlink);
+	/* Not if the name was taken before: then it is the file of another writer. */
 	if (*tmp && (fd >= 0 || r != -EEXIST))
 		unlinkat(at->dir, tmp, 0);
+	/* A name is durable only when its directory is (fsync(2)). */
 	if (r == 0 && s->sync)
 		r = sync_dir(at->dir);
 	if (r == 0 && fstat(fd, ret) < 0)

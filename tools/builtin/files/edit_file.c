@@ -50,6 +50,7 @@ static void edit_replace(struct edit *ed)
 
 	while ((at = edit_find(ed, from))) {
 		ed->count++;
+		/* Only the first place of the first edit is reported. */
 		if (!n++ && ed->edits <= 1)
 			ed->line = edit_line_of(ed, at);
 		buf_add(&ed->result, from, (size_t)(at - from));
@@ -67,6 +68,7 @@ static int apply_one(struct edit *ed, const char *path, struct err *e)
 
 	if (!buf_len(&ed->old))
 		return err_field(e, "oldText", "INVALID_ARGUMENT", "oldText is empty");
+	/* Models write plain line ends, whatever the file has. */
 	if (ends_are_crlf(buf_slice(&ed->text))) {
 		ends_to_crlf(&ed->old);
 		ends_to_crlf(&ed->new);
@@ -152,11 +154,15 @@ static int edit_load(struct builtin_call *c, const char *path, const struct stat
 		return r;
 	fd = tool_path_open_file(&p, path, e);
 	r = fd < 0 ? fd : version_check(c, &p.sb, path, e);
+	/* The file is found twice, by its name for writing and by its path for reading: both
+	 * must be the same inode. */
 	if (r == 0 && (p.sb.st_ino != old->st_ino || p.sb.st_dev != old->st_dev)) {
 		err_field(e, "path", "ESTALE", "%.120s was replaced meanwhile", path);
 		r = -ESTALE;
 	}
 	tool_path_done(&p);
+	/* A little more than a file may have, so that file_read_fd itself reports one that is
+	 * too large. */
 	ed->text.max = TOOL_EDIT_MAX + 8192;
 	if (r == 0) {
 		r = file_read_fd(fd, TOOL_EDIT_MAX, &ed->text);

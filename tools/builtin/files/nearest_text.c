@@ -31,6 +31,7 @@ struct nearest_place {
 	bool blanks;	  /* nothing but blanks differs */
 };
 
+/* FNV-1a of 64 bits. The lowest bit is set, so that 0 can stand for an empty line. */
 static uint64_t line_hash(struct slice s)
 {
 	uint64_t h = 14695981039346656037u;
@@ -75,6 +76,7 @@ static struct nearest_place alike_at(const struct text_lines *text, const struct
 	for (size_t i = 0; i < wanted->n && at + i < text->n; i++) {
 		bool same = wanted->v[i].hash == text->v[at + i].hash;
 
+		/* Empty lines agree anywhere, so they do not count. */
 		ret.alike += same && wanted->v[i].hash;
 		ret.blanks &= same;
 	}
@@ -195,6 +197,7 @@ static void find_line(const struct text_lines *have, struct slice wanted,
 	_cleanup_(freep) struct pairs *p = new0(struct pairs);
 	char line[NEAREST_LINE_MAX];
 
+	/* In a buffer of its own, since p->line is used again for each line of the file. */
 	p->wanted = dense(wanted, line);
 	if (p->wanted.n < NEAREST_LINE_MIN || p->wanted.n == NEAREST_LINE_MAX)
 		return;

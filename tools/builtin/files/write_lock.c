@@ -71,6 +71,8 @@ static struct write_lock *guard_of(const int *fds, size_t n)
 	return g;
 }
 
+/* The caller holds the mutex. Own directories do not match, because the list has each one
+ * once. */
 static bool write_lock_is_taken(const struct dir *d)
 {
 	list_each(g, &all, struct write_lock, link)
@@ -99,6 +101,7 @@ static int keep_out_threads(const struct builtin_call *c, struct write_lock *g, 
 	int r = 0;
 
 	pthread_mutex_lock(&lock);
+	/* In the list while it waits: its first `held` directories are its own already. */
 	list_add_tail(&all, &g->link);
 	while (g->held < g->n && r == 0) {
 		struct timespec at;
@@ -107,6 +110,7 @@ static int keep_out_threads(const struct builtin_call *c, struct write_lock *g, 
 			g->held++;
 			continue;
 		}
+		/* Woken by a release, or after LOOK_MS, to see whether the call was ended. */
 		clock_gettime(CLOCK_MONOTONIC, &at);
 		at.tv_nsec += LOOK_MS * 1000000L;
 		at.tv_sec += at.tv_nsec / 1000000000L;
@@ -143,8 +147,11 @@ int write_lock_take(const struct builtin_call *c, const int *dirs, size_t n,
 	uint64_t until = clock_mono_ms() + GUARD_WAIT_MS;
 	int r = keep_out_threads(c, g, until, e);
 
+	/* A patch of more directories would need too many descriptors; the check before each
+	 * rename remains. */
 	for (size_t i = 0; i < g->n && g->n <= GUARD_FLOCKS_MAX && r == 0; i++)
 		r = keep_out_processes(c, &g->dirs[i], until, e);
+	/* Releases what it got until then, and returns NULL. */
 	*ret = r < 0 ? write_lock_release(g) : g;
 	return r;
 }

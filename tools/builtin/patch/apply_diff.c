@@ -29,6 +29,7 @@ static void patch_put_nearest(struct jw *w, const struct patch_item *it, const s
 			      const struct patch_plan *p)
 {
 	_cleanup_(buf_done) struct buf wanted = { 0 };
+	/* A new file has no lines that a hunk could be near to. */
 	const struct patch_node *n = it->file->from ? patch_plan_node(p, it->file->from) : NULL;
 
 	if (!n)
@@ -182,6 +183,8 @@ static bool plan_allowed(struct builtin_call *c, struct patch_plan *p)
 	_cleanup_(buf_done) struct buf outside = { 0 };
 	struct err e = { 0 };
 
+	/* One question for all paths: the human sees the whole patch, and no part is made
+	 * before. */
 	if (patch_plan_judge(p, &outside, &e) < 0) {
 		tool_fail(c, &e, SLICE_NONE);
 		return false;
@@ -202,6 +205,7 @@ static bool plan_make(struct builtin_call *c, struct patch_plan *p, char *const 
 		answer_misfit(c, p);
 		return false;
 	}
+	/* The plan may be incomplete then. */
 	if (tool_cancelled(c)) {
 		tool_errno(&e, ECANCELED, "nothing was changed in", "the tree");
 		tool_fail(c, &e, SLICE_NONE);
@@ -223,6 +227,7 @@ static void plan_run(struct builtin_call *c, struct patch_plan *p, char *const *
 		return;
 	if (!dry)
 		r = patch_plan_guard(p, &g, &stale, &e);
+	/* Now under the lock, so it is the last time. */
 	if (r == 0 && stale) {
 		patch_plan_drop(p);
 		if (!plan_make(c, p, only, dry))

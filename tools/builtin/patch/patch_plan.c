@@ -61,6 +61,8 @@ static int node_read(struct patch_node *n, struct err *e)
 	return read_regular(n, e);
 }
 
+/* Returns the node of a path, which is read at its first use. An error of it is kept, and is
+ * that of each part that names it. */
 static int node_find(struct patch_plan *p, const char *path, struct patch_node **ret, struct err *e)
 {
 	struct patch_node *n;
@@ -86,6 +88,7 @@ static int node_find(struct patch_plan *p, const char *path, struct patch_node *
 		r = tool_errno(&n->e, EISDIR, "cannot patch", path);
 	else if (n->at.dir >= 0)
 		r = node_read(n, &n->e);
+	/* Until a part changes it, the plan is what is there. */
 	n->planned = n->there;
 	n->planned_mode = n->mode;
 	if (r < 0)
@@ -123,6 +126,7 @@ static int mode_next(const struct patch_file *f, unsigned have, unsigned *ret, s
 	return 0;
 }
 
+/* A new file must not replace one, unless the patch moves or deletes that one, too. */
 static int new_path_check(const struct patch_file *f, const struct patch_node *to, struct err *e)
 {
 	bool taken = to->made ? to->planned : to->there && !to->leaving;
@@ -190,6 +194,7 @@ static int item_plan(struct patch_plan *p, struct patch_item *it, struct err *e)
 		r = from ? mode_next(f, mode, &next_mode, e) : mode_next(f, 0, &next_mode, e);
 	if (r == 0 && to)
 		r = new_path_check(f, to, e);
+	/* A part that replaces the whole content does not list what it removes. */
 	if (r == 0 && f->whole)
 		it->file->deletions = (uint64_t)model_text_count(old);
 	if (r == 0 && (f->nhunks || f->binary || !to))
@@ -198,6 +203,7 @@ static int item_plan(struct patch_plan *p, struct patch_item *it, struct err *e)
 		r = buf_add_slice(&next, old);
 	if (r < 0)
 		return r;
+	/* The old name goes, unless another part has made a new file of it. */
 	if (from && (!to || (moves(f) && !f->copy)) && !(moves(f) && from->made))
 		node_set(from, false, 0, &(struct buf){ 0 });
 	if (to)
@@ -266,6 +272,7 @@ static bool is_meant(const char *path, char *const *only)
 
 		if (glob_match(glob, slice_of(path), true))
 			return true;
+		/* A directory may be written with a slash at its end. */
 		while (n && glob.p[n - 1] == '/')
 			n--;
 		if (n && strncmp(path, glob.p, n) == 0 && (path[n] == '/' || !path[n]))
@@ -329,6 +336,7 @@ const struct patch_node *patch_plan_node(const struct patch_plan *p, const char 
 	return NULL;
 }
 
+/* A patch may also undo itself: then there is nothing to write, and nothing to judge. */
 bool node_changes(const struct patch_node *n)
 {
 	if (!n->made)
@@ -351,6 +359,7 @@ int patch_plan_judge(struct patch_plan *p, struct buf *outside, struct err *e)
 		if (!node_changes(node) || policy_path(policy, real + (*real == '/'), POLICY_WRITE,
 						       NULL, e) == POLICY_ALLOW)
 			continue;
+		/* No human is asked for a path that a rule denies by name. */
 		if (strcmp(e->reason, "PATH_DENIED") == 0)
 			return -EACCES;
 		if (!n++)

@@ -72,6 +72,8 @@ static void keeper_tidy(int sock)
 	fcntl(KEEPER_SOCK, F_SETFD, FD_CLOEXEC);
 }
 
+/* All signals, so that nothing but the loop below ends the keeper, SIGKILL excepted. SIGCHLD
+ * is read from the descriptor. */
 static int block_signals(void)
 {
 	sigset_t all, child;
@@ -83,6 +85,7 @@ static int block_signals(void)
 	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Returns the pid of the command, or 0. In both cases the first word was sent. */
 static pid_t keeper_start(const struct proc_spec *spec)
 {
 	struct command_keeper_word word = { .kind = KEEPER_STARTED };
@@ -132,6 +135,7 @@ static bool keeper_reap(struct keeping *k)
 		k->leader = 0;
 		k->ending = true;
 	}
+	/* 0: children run. -1 with ECHILD: none is left. */
 	return pid == 0;
 }
 
@@ -155,6 +159,7 @@ static void listen_once(struct keeping *k)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	/* The end of the socket, too: the tools have died, and nothing may outlive them. */
 	if (n != (ssize_t)sizeof(signo) || signo == SIGKILL)
 		k->ending = true;
 	else if (k->leader)
@@ -238,6 +243,7 @@ static int first_word(int sock, struct command_keeper_word *word, int fds[KEEPER
 	return 0;
 }
 
+/* Waits for the fork and the exec of the command: only then its failure to start is known. */
 static int await_start(struct command_keeper *k, struct err *e)
 {
 	struct command_keeper_word word = { 0 };

@@ -51,6 +51,7 @@ int file_walk_open(int dir, const char *name, struct stat *sb)
 	return fd < 0 ? -errno : fd;
 }
 
+/* path NULL: the start itself. The result can be given to another tool as it is. */
 void file_walk_put_path(struct jw *w, const char *start, const char *path)
 {
 	_cleanup_(buf_done) struct buf full = { 0 };
@@ -70,6 +71,7 @@ static int ignore_enter(struct ignore *ig, int dir, const char *path)
 	_cleanup_(buf_done) struct buf text = { .max = IGNORE_FILE_MAX + 4096 };
 	_cleanup_(closep) int fd = file_walk_open(dir, ".gitignore", NULL);
 
+	/* A file without rules, or none, has a level, too. */
 	if (fd >= 0 && file_read_fd(fd, IGNORE_FILE_MAX, &text) < 0)
 		buf_reset(&text);
 	return ignore_push(ig, path, buf_slice(&text));
@@ -102,6 +104,8 @@ static int ignore_above(struct file_walk *w, const char *real)
 	}
 }
 
+/* Files of the kernel: reading them may block, have effects, or never end. On an error the
+ * directory is not entered. */
 static bool pseudo(int fd)
 {
 	static const long magics[] = { PROC_SUPER_MAGIC,    SYSFS_MAGIC,     CGROUP_SUPER_MAGIC,
@@ -147,6 +151,7 @@ static const char *cursor_behind(const char *cursor, const char *path)
 	return cursor[n] == '/' ? cursor + n + 1 : NULL;
 }
 
+/* Called before anything is opened, so that a page deep in a large directory costs only names. */
 static int file_walk_wants_name(void *ctx, const char *name)
 {
 	const struct file_walk *w = ctx;
@@ -154,6 +159,7 @@ static int file_walk_wants_name(void *ctx, const char *name)
 	return (name[0] != '.' || !w->o->no_hidden) && strncmp(name, w->least.p, w->least.n) >= 0;
 }
 
+/* 1: not entered. A removal must not miss anything, so there too deep a tree is an error. */
 static int check_depth(const struct file_walk *w, const struct tree_entry *e)
 {
 	if (w->o->depth && e->depth >= w->o->depth)
@@ -172,6 +178,7 @@ static int file_walk_visit(void *ctx, const struct tree_entry *e)
 		return -ECANCELED;
 	if (file_walk_leaves_out(w, e))
 		return 1;
+	/* A directory on the way to the cursor was returned by an earlier page. */
 	if (!cursor_behind(w->o->after, e->path))
 		r = w->fn(w->ctx, e);
 	return r == 0 ? check_depth(w, e) : r;
@@ -182,6 +189,7 @@ static int file_walk_enter(void *ctx, const struct tree_entry *e, int fd)
 	struct file_walk *w = ctx;
 	const char *rest = cursor_behind(w->o->after, e->path);
 
+	/* The start itself is entered: the caller named it. */
 	if (e->depth && pseudo(fd))
 		return 1;
 	/* too many rules to keep: shows nothing of it rather than too much */

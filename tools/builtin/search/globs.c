@@ -32,6 +32,7 @@ static const char *closing(const char *p)
 	return NULL;
 }
 
+/* The first brace that no backslash protects. */
 static const char *opening(const char *p)
 {
 	for (; *p; p++) {
@@ -93,6 +94,7 @@ static int globs_expand(struct globs *g, const char *pattern, unsigned braces)
 
 int globs_add(struct globs *g, const char *pattern, const char *field, struct err *e)
 {
+	/* Paths are compared from the beginning of the walk, and have no such prefix. */
 	while (strncmp(pattern, "./", 2) == 0)
 		pattern += 2;
 	if (!*pattern || *pattern == '/' || strlen(pattern) > TOOL_GLOB_BYTES_MAX ||

@@ -45,6 +45,7 @@ static size_t grep_next_line(struct slice text, size_t at)
 	return nl ? (size_t)(nl - text.p) + 1 : text.n;
 }
 
+/* at must be the start of a line. 0 for the first one. */
 static size_t line_before(struct slice text, size_t at)
 {
 	const char *nl = at > 1 ? memrchr(text.p, '\n', at - 1) : NULL;
@@ -137,6 +138,7 @@ static int search_text(struct grep *g, const char *path, struct slice text)
 	for (; h.at < text.n && left; h.at = grep_next_line(text, h.at), h.number++) {
 		enum regex_found found = regex_find(g->regex, line_at(text, h.at), &h.start, &end);
 
+		/* Looked at now and then only: most files are shorter. */
 		if (h.number % 4096 == 0 && tool_cancelled(g->call))
 			return -ECANCELED;
 		g->costly |= found == REGEX_COSTLY;
@@ -156,6 +158,7 @@ static int search_fd(struct grep *g, const char *path, int fd, const struct stat
 {
 	_cleanup_(buf_done) struct buf bytes = { 0 };
 
+	/* A file may also grow between the two checks, so the read has the limit, too. */
 	if (sb->st_size > (off_t)TOOL_GREP_FILE_MAX ||
 	    file_read_fd(fd, TOOL_GREP_FILE_MAX, &bytes) < 0) {
 		g->skipped++;
@@ -175,6 +178,7 @@ static int grep_visit(void *ctx, const struct tree_entry *e)
 	_cleanup_(closep) int fd = -1;
 	struct stat sb;
 
+	/* 1: the walk does not enter an excluded directory. */
 	if (globs_match(&g->exclude, e->path))
 		return 1;
 	if (!S_ISREG(e->sb.st_mode) || (g->include.n && !globs_match(&g->include, e->path)))
@@ -236,6 +240,7 @@ static int grep_search(struct grep *g, struct err *e)
 		return r;
 	r = grep_search_path(g, &p, e);
 	tool_path_done(&p);
+	/* Out of time: what was found until then is the result. */
 	g->truncated = r == FULL || r == -ECANCELED;
 	return g->truncated ? 0 : r;
 }

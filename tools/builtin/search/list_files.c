@@ -69,11 +69,14 @@ static int list_files_visit(void *ctx, const struct tree_entry *e)
 
 	if (!list_files_wants(l, e))
 		return 0;
+	/* Only when there is one more: so truncated is never true for the last page. */
 	if (!l->left)
 		return PAGE_FULL;
 	l->left--;
 	entry_put(l, e);
 	buf_reset(&l->last);
+	/* The cursor is a path, so files that are made or removed between two pages move
+	 * nothing. */
 	buf_puts(&l->last, e->path);
 	buf_putc(&l->last, '\0');
 	return 0;
@@ -111,6 +114,7 @@ static void list_roots(struct list_page *l)
 		struct tool_path p;
 		struct err e;
 
+		/* A root that the policy denies, or that is gone. */
 		if (tool_path_find(l->call, *root, TOOL_PATH_STAT, &p, &e) < 0)
 			continue;
 		jw_obj(&l->w, NULL);

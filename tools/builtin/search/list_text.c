@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 
-/* Walks the elements of a member; false at the end. */
 static bool list_text_is_true(struct slice object, const char *key)
 {
 	return jobj_get(object, key).type == J_TRUE;
@@ -51,6 +50,8 @@ void list_text_files(struct buf *out, struct slice object, size_t room)
 	jarr_each(v, jobj_get(object, "files")) {
 		size_t before = buf_len(out);
 
+		/* Counts all, and stops to show with the first that does not fit, so no later
+		 * one stands in its place. */
 		if (++all > shown + 1 || shown >= TOOL_SHOW_LINES)
 			continue;
 		list_text_put_entry(out, v.raw);
@@ -92,6 +93,7 @@ static void list_text_put_content(struct buf *out, struct slice f, size_t room)
 		buf_puts(out, "[no text]\n");
 		return;
 	}
+	/* What the files before have left. */
 	l.bytes = room - MIN(buf_len(out), room);
 	model_text_lines(out, buf_slice(&text), &l);
 	put_rest(out, f, &l, buf_len(&text));
@@ -144,6 +146,7 @@ static void put_around(struct buf *out, struct slice m, const char *key, int64_t
 	}
 }
 
+/* The path stands once above its matches, as in the output of ripgrep on a terminal. */
 static void put_match(struct buf *out, struct slice m, struct slice *path)
 {
 	struct slice now = jobj_get(m, "path").raw;

@@ -66,6 +66,7 @@ static int read_files_visit(void *ctx, const struct tree_entry *e)
 	if (!S_ISREG(e->sb.st_mode) || !globs_match(&g->globs, e->path))
 		return 0;
 	g->matched++;
+	/* Goes on to count what matches. An empty file needs none of the bytes. */
 	if (g->files == g->files_max || (!g->left && e->sb.st_size)) {
 		g->truncated = true;
 		return 0;
@@ -73,6 +74,7 @@ static int read_files_visit(void *ctx, const struct tree_entry *e)
 	fd = file_walk_open(e->dir, e->leaf, &sb);
 	if (fd < 0)
 		return 0;
+	/* After an error the file is given with what was read, and truncated. */
 	file_read_part(fd, 0, MIN(g->file_max, g->left), &bytes);
 	read_files_put(g, e, &bytes, &sb);
 	return 0;

@@ -32,6 +32,7 @@ static pcre2_code *compile(struct slice pattern, uint32_t options, struct err *e
 	/* \uXXXX and \u{X} as in JavaScript */
 	if (!(options & PCRE2_LITERAL))
 		pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
+	/* The compiler recurses for each level, and the stack of a tool's thread is small. */
 	pcre2_set_parens_nest_limit(context, 200);
 	code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n, options, &error, &at, context);
 	pcre2_compile_context_free(context);
@@ -88,6 +89,7 @@ enum regex_found regex_find(struct regex *r, struct slice text, size_t *start, s
 		return REGEX_NO;
 	if (n < 0)
 		return REGEX_COSTLY;
+	/* \K in a lookahead can set the start behind the end. */
 	*start = MIN(at[0], text.n);
 	*end = MIN(MAX(at[1], *start), text.n);
 	return REGEX_YES;

@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* One run of the target's command. Its report and its lines are its own, the log and the tail
+ * are of all. */
 struct shard {
 	struct testrun *all;
 	unsigned no;
@@ -52,6 +54,8 @@ static void remove_report(const struct shard *s, unsigned no)
 
 	if (!s->all || !s->all->target.runner)
 		return;
+	/* The report of a runner that we asked for has a random name in the tools' own
+	 * directory. */
 	path = test_target_report(&s->all->target, no, s->all->count, s->cmd.cwd);
 	if (path)
 		unlink(path);
@@ -132,6 +136,7 @@ static void shard_read_report(struct shard *s)
 	if (s->reported) {
 		test_report_done(&s->report);
 		s->report = report;
+		/* The writer points into the report, which has moved. */
 		s->report.out.b = &s->report.items;
 	} else {
 		test_report_done(&report);
@@ -158,6 +163,8 @@ static void whole_as_one(struct shard *s)
 	test_report_add(&s->report, &one);
 }
 
+/* True if results may be missing: the run did not end by itself, or fewer tests ended than
+ * were planned. */
 static bool is_partial(const struct shard *s)
 {
 	const struct test_report *r = &s->report;
@@ -218,6 +225,7 @@ static void results_put(struct jw *w, const struct testrun *t)
 static void testrun_put_result(struct jw *w, struct testrun *t)
 {
 	_cleanup_(buf_done) struct buf tail = { 0 };
+	/* The answer has one end of a command, so it is that which explains a failure. */
 	const struct shard *bad = worst(t);
 	struct command_run_status st = bad->status;
 	struct testrun_sum sum;
@@ -254,6 +262,7 @@ static void testrun_finish(struct testrun *t)
 	struct err e = { 0 };
 
 	command_progress_end(&t->progress);
+	/* No client receives this; the call needs an end nevertheless. */
 	if (t->gone) {
 		err_set(&e, -ECANCELED, 0, "ABORTED",
 			"the tests were ended, their caller has gone");
@@ -274,6 +283,7 @@ static void shard_on_end(void *ctx, const struct command_run_status *st)
 	s->status = *st;
 	s->ended = true;
 	for (int k = 0; k < RUN_STREAMS; k++)
+		/* A last line without its end. */
 		if (buf_len(&s->line[k]))
 			test_report_line(&s->report, buf_slice(&s->line[k]));
 	test_report_end(&s->report);
@@ -294,6 +304,7 @@ static int prepare_shard(struct testrun *t, unsigned i, char *const *only, struc
 
 	s->all = t;
 	s->no = i + 1;
+	/* The streams are kept in the tail of all shards, not by the run. */
 	s->cmd.keep = 0;
 	if (r < 0)
 		return r;
@@ -359,6 +370,8 @@ static void start_all(struct testrun *t)
 	if (r < 0 && t->left == 0) {
 		tool_fail(testrun_free(t), &e, SLICE_NONE);
 	} else if (r != 0) {
+		/* The shards that run are the first ones, since the start ends with the first
+		 * failure. */
 		t->count = t->left;
 		for (unsigned i = 0; i < t->count; i++)
 			command_run_kill(t->shards[i].run);

@@ -155,6 +155,7 @@ static bool reference(struct buf *b, struct slice s)
 		return false;
 	memcpy(digits, s.p, s.n);
 	u = strtoul(digits, &end, hex ? 16 : 10);
+	/* Surrogates pass: the writer of JSON replaces them. */
 	if (*end || !u || u > 0x10ffff)
 		return false;
 	xml_put_utf8(b, u);
@@ -313,6 +314,8 @@ static void junit_element(struct junit *j, const struct xml_piece *p, struct tes
 {
 	bool is_case = slice_is(p->name, "testcase");
 
+	/* Counts what is open, by number and not by name: it only shows whether the report is
+	 * whole. */
 	j->depth += p->kind == XML_OPEN;
 	if (p->kind == XML_CLOSE && j->depth)
 		j->depth--;
@@ -320,6 +323,7 @@ static void junit_element(struct junit *j, const struct xml_piece *p, struct tes
 		case_open(j, p->attrs);
 	if (j->open && !is_case)
 		case_part(j, p);
+	/* Closed, or empty from the start: a passed test has no content. */
 	if (j->open && is_case && p->kind != XML_OPEN)
 		case_close(j, r);
 }

@@ -71,12 +71,14 @@ void test_log_open(struct test_log *l, struct toolbox *b)
 		free(l->path);
 		l->path = NULL;
 	} else {
+		/* The oldest log is deleted now, so no more than TEST_LOGS_MAX exist. */
 		logs_add(b, l->path);
 	}
 }
 
 void test_log_add(struct test_log *l, struct slice bytes)
 {
+	/* The tail gets everything, the file only what fits. */
 	size_t n = MIN(bytes.n, l->room);
 
 	command_output_add(&l->end, bytes);

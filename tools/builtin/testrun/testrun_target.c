@@ -44,6 +44,8 @@ static const struct known known[] = {
 };
 /* clang-format on */
 
+/* A file is enough, or it must hold a text: "\n" in front lets a text at the start of a line
+ * match the first one, too. */
 static bool test_target_is_there(const struct known *k, const char *dir)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
@@ -77,6 +79,7 @@ static char *report_path(const struct toolbox *b, const char *suffix)
 	return ret;
 }
 
+/* npm starts any runner: which one is found in package.json. */
 static void use_known(const struct toolbox *b, const struct known *k, const char *dir,
 		      struct test_target *ret)
 {
@@ -150,6 +153,7 @@ static int use_row(struct jval raw, const char *name, struct test_target *ret, s
 	r = jdec_strict(raw.raw, fields, prefix, "is not known to runTests", &row, e);
 	if (r < 0)
 		return r;
+	/* 0 is a value of its own: no limit. */
 	if (jobj_get(raw.raw, "timeoutMs").type == J_NONE)
 		row.timeout_ms = -1;
 	ret->report = TAKE_PTR(row.report);
@@ -164,6 +168,7 @@ static int use_row(struct jval raw, const char *name, struct test_target *ret, s
 	return r;
 }
 
+/* Checks rows with the code that reads them later, and drops what it read. */
 int test_rows_check(struct slice rows, struct err *e)
 {
 	int r;
@@ -230,6 +235,7 @@ static char *test_target_expand(const char *text, unsigned shard, unsigned shard
 			buf_printf(&b, "%u", shards);
 		else if (only && slice_skip(&rest, ONLY))
 			buf_puts(&b, only);
+		/* Without memory the result is empty. */
 		else if (buf_putc(&b, *rest.p) == 0)
 			rest = slice_after(rest, 1);
 		else
@@ -332,6 +338,8 @@ static void put_reporter(const struct test_target *t, unsigned shard, char **arg
 static char **put_words(const struct test_target *t, unsigned shard, unsigned shards,
 			char *const *only, bool report)
 {
+	/* The most words that a row can become: its own, the names, and the options of a
+	 * reporter. */
 	size_t n = 0, room = 1 + ARRAY_SIZE(((struct test_runner *)0)->options);
 	char **argv;
 
@@ -373,6 +381,7 @@ int test_target_command(const struct test_target *t, unsigned shard, unsigned sh
 	return 0;
 }
 
+/* Returns the path of the report of one shard, or NULL if the target writes none. */
 char *test_target_report(const struct test_target *t, unsigned shard, unsigned shards,
 			 const char *cwd)
 {

@@ -134,6 +134,7 @@ struct client_backend_call {
 
 static void client_backend_on_done(void *ctx, struct slice result, struct slice error)
 {
+	/* A copy, because the receiver is called after the call is freed. */
 	struct client_backend_call c = *(struct client_backend_call *)ctx;
 	struct client_backend *b = (struct client_backend *)c.call.backend;
 
@@ -168,6 +169,7 @@ static struct mcp_call *client_backend_call(struct mcp_backend *backend, const c
 	struct client_backend_call *c = new0(struct client_backend_call);
 
 	c->span = relay_span_begin(b->session, b->name, method, params);
+	/* upcall_new copies the params, so they may end with this function. */
 	if (add_trace(b, c->span, params, &traced))
 		params = buf_slice(&traced);
 	c->call = (struct mcp_call){ backend, ops, ctx };

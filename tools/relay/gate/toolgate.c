@@ -82,6 +82,7 @@ static void toolgate_on_settled(void *ctx)
 		toolgate_call_end(c, buf_slice(&c->answer), SLICE_NONE);
 }
 
+/* Answers with a refusal, at the end of this turn of the loop. The inner call must be gone. */
 static void call_refuse(struct toolgate_call *c, const struct toolgate_refusal *why)
 {
 	c->state = TOOLGATE_SETTLED;
@@ -107,6 +108,8 @@ static void toolgate_call_refuse_for(struct toolgate_call *c, uint64_t *count, c
 
 /* --- the server's answers ---------------------------------------------------------------------------- */
 
+/* Remembers that this call may come back with answers. The ring drops the oldest: that one is
+ * counted and judged again. */
 static void round_note(struct toolgate_call *c, struct slice result)
 {
 	struct toolgate *g = c->g;
@@ -160,6 +163,7 @@ static void on_tool_done(void *ctx, struct slice result, struct slice error)
 		toolgate_call_refuse_for(c, &c->g->counts.lost, "TOOL_CALL_LOST");
 		return;
 	}
+	/* Before the size is checked, because a file is not shown to the model. */
 	if (take_artifact(c->g, result, &without))
 		result = buf_slice(&without);
 	if (result.n && c->g->config.builtin && toolgate_params_asked(result, &asked)) {
@@ -181,6 +185,7 @@ static void on_tool_done(void *ctx, struct slice result, struct slice error)
 
 static const struct mcp_reply_ops tool_ops = { .notify = mcp_call_pass, .done = on_tool_done };
 
+/* The timer runs only while the server works, not while a human is asked. */
 static void toolgate_on_timeout(void *ctx)
 {
 	struct toolgate_call *c = ctx;
@@ -234,6 +239,7 @@ static void ask_ours(struct toolgate_call *c, struct slice result,
 		toolgate_call_refuse_for(c, &c->g->counts.rejected, "PERMISSION_REJECTED");
 		return;
 	}
+	/* Key and state must point into the copy: the result is gone when the answer comes. */
 	copy = buf_slice(&a->asked);
 	a->key = (struct slice){ copy.p + (asked->key.p - result.p), asked->key.n };
 	a->state = asked->state.n ?
@@ -259,6 +265,7 @@ static void answer_allow(struct toolgate_call *c)
 {
 	_cleanup_(buf_done) struct buf again = { 0 };
 
+	/* A question of a rule: the server has not had the call yet. */
 	if (!c->ask.key.p) {
 		toolgate_call_start(c, buf_slice(&c->params));
 		return;
@@ -310,6 +317,8 @@ static bool call_continues(struct toolgate_call *c, struct slice params)
 	return false;
 }
 
+/* The order is that of the costs: what is denied is not counted, and what no count allows asks
+ * no human. */
 static void call_judge(struct toolgate_call *c, struct slice params)
 {
 	struct toolgate *g = c->g;
@@ -324,6 +333,7 @@ static void call_judge(struct toolgate_call *c, struct slice params)
 	continues = call_continues(c, params);
 	if (!continues && !call_count(c))
 		return;
+	/* A dry run counts like a call. */
 	if (c->word.rule.dry_run > 0) {
 		if (g->ops->recorded)
 			g->ops->recorded(g->ctx, c->tool, jobj_get(params, "arguments").raw);

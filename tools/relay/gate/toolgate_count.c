@@ -3,6 +3,7 @@
 
 #include "base/util.h"
 
+/* Calls are counted by rule: tools that one rule names share its limit. */
 static uint64_t *toolgate_tally_of(struct toolgate *g, const struct policy_rule *rule)
 {
 	struct toolgate_tally *t;
@@ -47,6 +48,7 @@ bool toolgate_count(struct toolgate *g, const struct mcp_policy_word *word,
 		g->counts.over_calls++;
 		return false;
 	}
+	/* The budget comes last, because it is the only one that must be given back. */
 	if (!toolgate_begin(g, c, begun, why)) {
 		g->counts.over_budget++;
 		return false;

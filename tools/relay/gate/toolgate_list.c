@@ -46,6 +46,7 @@ static bool tool_take(struct toolgate *g, struct slice tool)
 	if (jstr_decode(jobj_get(tool, "name"), POLICY_NAME_MAX, &name) < 0)
 		return false;
 	mcp_policy_word(g->config.rules, g->server, name, g->config.fallback, &word, NULL);
+	/* A tool that is listed twice stays: its first row is the one that counts here. */
 	if (word.rule.verdict == POLICY_DENY || tool_listed(g, name) ||
 	    g->ntools >= TOOLGATE_TOOLS_MAX) {
 		free(name);
@@ -85,6 +86,7 @@ bool toolgate_list_filter(struct toolgate *g, struct slice result, bool first, s
 	if (first)
 		toolgate_list_forget(g);
 	dropped = array_filter(g, tools, &kept);
+	/* The server's own bytes pass unchanged. */
 	if (!dropped)
 		return false;
 	mcp_text_splice(out, result, tools.raw, buf_slice(&kept));

@@ -65,6 +65,8 @@ static void toolgate_params_put_meta(struct jw *w, const char *key, struct slice
 	put_with(w, key, old, CAPABILITIES, put_capabilities);
 }
 
+/* Says that the client can elicit, whatever it said itself: the gate answers these questions
+ * in its place. */
 void toolgate_params_able(struct slice params, struct buf *out)
 {
 	struct jw w = JW(out);
@@ -72,6 +74,7 @@ void toolgate_params_able(struct slice params, struct buf *out)
 	put_with(&w, NULL, params, "_meta", toolgate_params_put_meta);
 }
 
+/* The values may be secrets, so the session learns them before they can occur in output. */
 void toolgate_params_variables(const struct toolgate *g, const char *tool, struct slice params)
 {
 	static const char *const members[] = { "envs", "envVars" };
@@ -116,6 +119,7 @@ bool toolgate_params_asked(struct slice result, struct toolgate_asked *ret)
 	return !jiter_next(&it, NULL, &request); /* with a second question it is not ours */
 }
 
+/* Answers of an earlier round are left out: the server has had them. */
 void toolgate_params_allow(struct slice params, struct slice key, struct slice state,
 			   struct buf *out)
 {
@@ -145,6 +149,7 @@ void toolgate_result_describe(struct slice result, struct slice described, struc
 	_cleanup_(buf_done) struct buf members = { 0 };
 	struct jw w = JW(&members);
 
+	/* No place to keep it: the member goes, with the bytes. */
 	if (!described.n) {
 		mcp_meta_strip(out, result, ours);
 		return;

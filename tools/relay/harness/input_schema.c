@@ -89,6 +89,7 @@ static void variants_add(struct fitting *f, struct top *t, struct slice name, st
 		if (slice_eq(o.name, name) && slice_eq(o.schema.raw, schema.raw))
 			return;
 	}
+	/* The limit of the buffer is TOOL_SCHEMA_VARIANTS_MAX; above it `failed` is set. */
 	buf_add(&t->variants, &v, sizeof(v));
 }
 
@@ -145,6 +146,7 @@ static bool put_branches(struct fitting *f, struct top *t, struct slice schema, 
 
 	for (size_t i = 0; i < ARRAY_SIZE(branches); i++) {
 		struct jval list = jobj_get(schema, branches[i]);
+		/* allOf needs each of its schemas, the others one of them. */
 		bool all = i == 0, ok, any = all;
 
 		if (fitting_element(list, "0").type == J_NONE)
@@ -283,6 +285,7 @@ static bool input_schema_put_object(struct fitting *f, struct top *t, struct sli
 	jw_str(&f->w, "type", "object");
 	put_top_members(f, schema);
 	jw_obj(&f->w, "properties");
+	/* Of the object and its properties, which are open here. */
 	f->depth = 2;
 	fits = put_properties(f, t, schema, true, 0);
 	put_variants(f, t);
@@ -311,6 +314,7 @@ static bool put_top(struct fitting *f, struct slice schema)
 	return fits;
 }
 
+/* The tool is left out of the list; why is reported to the session. */
 static enum schema_fit unfit(const char **ret_why, const char *why)
 {
 	*ret_why = why;

@@ -100,6 +100,7 @@ struct mark {
 	bool comma, changed;
 };
 
+/* Clears `changed`, so that mark_differs tells the changes of this member alone. */
 static struct mark mark_start(struct fitting *f)
 {
 	struct mark m = { f->w.b->len, f->w.comma, f->changed };
@@ -238,6 +239,7 @@ static const struct keyword *find_keyword(struct slice key)
 	return NULL;
 }
 
+/* A keyword that is not in the table passes unchanged. */
 void fitting_put_member(struct fitting *f, struct slice key, struct jval v)
 {
 	const struct keyword *k = find_keyword(key);
@@ -309,6 +311,7 @@ static void put_one_of(struct fitting *f, struct slice schema)
 	if (!mark_differs(f, &m) || b->failed || b->len == m.len)
 		return;
 	if (jobj_get(schema, "anyOf").type == J_NONE)
+		/* Both names have five letters, and stand behind the comma and the quote. */
 		memcpy(b->data + m.len + (m.comma ? 2 : 1), "anyOf", 5);
 	else
 		mark_take_back(f, &m);
@@ -333,6 +336,8 @@ void fitting_put_unevaluated(struct fitting *f, struct slice schema)
 {
 	static const char *const names[] = { "unevaluatedProperties", "unevaluatedItems" };
 
+	/* What counts as evaluated depends on the rest, so with any change they could refuse
+	 * what was allowed. */
 	for (size_t i = 0; i < ARRAY_SIZE(names) && !f->changed; i++) {
 		struct jval v = jobj_get(schema, names[i]);
 

@@ -8,6 +8,8 @@
 
 #define EFFORT_MIN 1024 /* of one reference or name that is looked for */
 
+/* Charges at least EFFORT_MIN, so that many small look-ups end, too. The effort is shared by
+ * all tools of a list. */
 bool fitting_may_look(struct fitting *f, size_t bytes)
 {
 	size_t cost = MAX(bytes, (size_t)EFFORT_MIN);
@@ -73,6 +75,7 @@ static struct jval find_target(struct fitting *f, struct jval ref)
 	return (struct jval){ J_NONE, SLICE_NONE };
 }
 
+/* Must be paired with fitting_close if it found a target. */
 struct jval fitting_open(struct fitting *f, struct jval ref)
 {
 	struct jval v = find_target(f, ref);
@@ -80,6 +83,7 @@ struct jval fitting_open(struct fitting *f, struct jval ref)
 	if (f->nopen == REFS_OPEN_MAX || v.type == J_NONE)
 		return (struct jval){ J_NONE, SLICE_NONE };
 	for (size_t i = 0; i < f->nopen; i++)
+		/* A schema that refers to itself ends here, with anything allowed. */
 		if (f->open[i] == v.raw.p)
 			return (struct jval){ J_NONE, SLICE_NONE };
 	f->open[f->nopen++] = v.raw.p;

@@ -62,6 +62,7 @@ static void socket_client_free(void *ctx)
 	free(c);
 }
 
+/* The connection has ended; its calls were cancelled with the front. */
 static void on_served(void *ctx, const char *fault)
 {
 	if (fault)

@@ -150,6 +150,7 @@ struct tool_name *tool_names_take(struct tool_names *n, const char *server, cons
 
 	if (found)
 		return *(struct tool_name **)found;
+	/* Entries are never removed, so a server with ever new names would fill the memory. */
 	if (n->n >= TOOL_NAMES_MAX)
 		return NULL;
 	t = new0(struct tool_name);
@@ -172,6 +173,7 @@ static const struct tool_name *find_alike(const struct tool_names *n, const char
 	return found ? *(struct tool_name **)found : NULL;
 }
 
+/* Exact: a name that only folds to the same is another tool's, or none's. */
 const struct tool_name *tool_names_find(const struct tool_names *n, const char *server,
 					const char *alias)
 {
@@ -220,6 +222,7 @@ const struct tool_name *tool_names_said(const struct tool_names *n, const char *
 	for (const char *at = words.data; !t && (at = strstr(at, name.data)); at++) {
 		const char *after = at + name.len - 1;
 
+		/* The server's name must be a word of its own: "git" is not in "github". */
 		if ((at > words.data && !parts(at[-1])) || !parts(*after))
 			continue;
 		t = find_folded(n, server, after, strlen(after));
