@@ -122,7 +122,7 @@ static void add_direct(struct assembly *a, struct slice raw, const struct named_
 }
 
 /* True if a policy has a rule for it, by name, or for all. */
-static bool ruled(const struct assembly *a, const char *name)
+static bool has_rule_for(const struct assembly *a, const char *name)
 {
 	struct slice policy = a->request.policy;
 
@@ -161,7 +161,7 @@ static int add_stdio(struct assembly *a, struct slice raw, const struct named_se
 				 program);
 	if (!a->request.stdio_by_harness)
 		return add_client(a, s, program, e);
-	if (ruled(a, s->name))
+	if (has_rule_for(a, s->name))
 		return err_field(
 			e, field, "MCP_POLICY_UNSUPPORTED",
 			"no policy can hold for '%s': with stdio \"harness\" the harness runs it",
@@ -209,7 +209,7 @@ static int add_url(struct assembly *a, struct slice raw, const struct named_serv
 	if (r == 0 && walled)
 		return add_remote(a, s, field, e);
 	/* A policy that no gate enforces would be a false promise. */
-	if (r == 0 && ruled(a, s->name))
+	if (r == 0 && has_rule_for(a, s->name))
 		r = err_field(
 			e, field, "MCP_POLICY_UNSUPPORTED",
 			"no policy can hold for '%s': the harness reaches it by itself over HTTP",

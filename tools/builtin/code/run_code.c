@@ -70,7 +70,7 @@ static const struct language *language_find(const char *name)
 /* --- the interpreter ------------------------------------------------------------------------------------ */
 
 /* From the configuration: {"python": ["/opt/python/bin/python3", "-I"]}. False if it does not name the language. */
-static bool configured(const struct toolbox *b, const struct language *l, char ***v)
+static bool language_is_configured(const struct toolbox *b, const struct language *l, char ***v)
 {
 	const char *text = toolbox_config(b)->interpreters;
 	struct jval list = text ? jobj_get(slice_of(text), l->names[0]) :
@@ -153,7 +153,7 @@ static int interpreter(const struct builtin_call *c, struct code *code,
 	const struct language *l = code->language;
 	char *found = NULL;
 
-	code->given = configured(c->box, l, v);
+	code->given = language_is_configured(c->box, l, v);
 	if (code->given) {
 		found = command_run_which((*v)[0], env, cmd->cwd, NULL);
 		free(found);
@@ -196,7 +196,8 @@ static bool with_less(struct command_job *j, const struct command_run_status *st
 	return true;
 }
 
-static bool too_old(struct command_job *j, const struct command_run_status *st, struct err *e)
+static bool runtime_is_too_old(struct command_job *j, const struct command_run_status *st,
+			       struct err *e)
 {
 	const struct code *code = j->own;
 
@@ -399,7 +400,7 @@ void code_start(struct builtin_call *c)
 	j->release = code_free;
 	j->more = more;
 	j->again = with_less;
-	j->refuse = too_old;
+	j->refuse = runtime_is_too_old;
 	r = code_args_flatten(c, &args, &e);
 	c->args = buf_slice(&args);
 	code->language = r == 0 ? language_of(c, &e) : NULL;

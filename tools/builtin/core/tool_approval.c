@@ -70,7 +70,7 @@ static bool parse_state(const char *text, struct approval_state *ret, struct sha
 }
 
 /* True if it is ours, for this call, and in time. */
-static bool state_good(const struct toolbox_call *c, struct approval_state *ret)
+static bool approval_state_is_valid(const struct toolbox_call *c, struct approval_state *ret)
 {
 	_cleanup_(freep) char *text = NULL;
 	char hex[SHA256_HEX];
@@ -111,7 +111,7 @@ static enum approval_answer get_answer(const struct toolbox_call *c)
 	struct jval given = jobj_get(responses.raw, "approval");
 	struct approval_state s;
 
-	if (given.type != J_OBJECT || !state_good(c, &s) || !use_once(c->tool.box, &s))
+	if (given.type != J_OBJECT || !approval_state_is_valid(c, &s) || !use_once(c->tool.box, &s))
 		return ANSWER_NONE;
 	return jstr_is(jobj_get(given.raw, "action"), "accept") &&
 			       jobj_get(jobj_get(given.raw, "content").raw, "approve").type ==

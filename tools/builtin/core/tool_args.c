@@ -46,7 +46,7 @@ static size_t characters(struct slice s)
 	return n;
 }
 
-static bool among(const char *const *words, struct slice s)
+static bool arg_is_among(const char *const *words, struct slice s)
 {
 	for (; words && *words; words++)
 		if (slice_is(s, *words))
@@ -70,7 +70,7 @@ static int string_check(const struct tool_field *f, struct jval v, const char *p
 	if (f->max && characters(buf_slice(&text)) > (size_t)f->max)
 		return err_field(e, path, CODE, "%s is longer than %lld characters", path,
 				 (long long)f->max);
-	if (!among(f->words, buf_slice(&text)))
+	if (!arg_is_among(f->words, buf_slice(&text)))
 		return err_field(e, path, CODE, "%s is not one of the values it may have", path);
 	return 0;
 }

@@ -120,7 +120,7 @@ static void required_put(struct jw *w, const struct tool_field *fields)
 	jw_end_arr(w);
 }
 
-static bool any_required(const struct tool_field *f)
+static bool has_required_field(const struct tool_field *f)
 {
 	for (; f->name; f++)
 		if (f->flags & TOOL_REQUIRED)
@@ -142,7 +142,7 @@ static void properties_put(struct jw *w, const struct tool_field *fields,
 static void object_put(struct jw *w, const struct tool_field *fields, const struct tool_field *more)
 {
 	properties_put(w, fields, more);
-	if (any_required(fields))
+	if (has_required_field(fields))
 		required_put(w, fields);
 	jw_bool(w, "additionalProperties", false);
 }

@@ -106,7 +106,7 @@ static int ignore_above(struct file_walk *w, const char *real)
 
 /* Files of the kernel: reading them may block, have effects, or never end. On an error the
  * directory is not entered. */
-static bool pseudo(int fd)
+static bool fs_is_pseudo(int fd)
 {
 	static const long magics[] = { PROC_SUPER_MAGIC,    SYSFS_MAGIC,     CGROUP_SUPER_MAGIC,
 				       CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,   TRACEFS_MAGIC,
@@ -190,7 +190,7 @@ static int file_walk_enter(void *ctx, const struct tree_entry *e, int fd)
 	const char *rest = cursor_behind(w->o->after, e->path);
 
 	/* The start itself is entered: the caller named it. */
-	if (e->depth && pseudo(fd))
+	if (e->depth && fs_is_pseudo(fd))
 		return 1;
 	/* too many rules to keep: shows nothing of it rather than too much */
 	if (w->ignore && ignore_enter(w->ignore, fd, path_from_root(w, e->whole)) < 0)

@@ -66,7 +66,7 @@ static int watch_fd(struct watched_dirs *w, int dir, const char *path)
 }
 
 /* Is path a directory on the way to only, or in it? */
-static bool on_the_way(const char *path, const char *only)
+static bool is_on_the_way(const char *path, const char *only)
 {
 	size_t n = strlen(path), m = strlen(only);
 
@@ -88,7 +88,7 @@ static int watched_dirs_visit(void *ctx, const struct tree_entry *e)
 	_cleanup_(closep) int fd = -1;
 	int code;
 
-	if (r->only && !on_the_way(e->path, r->only))
+	if (r->only && !is_on_the_way(e->path, r->only))
 		return 1;
 	if (r->only)
 		watched_dirs_notify(r, e->path);

@@ -33,7 +33,7 @@ struct xml_piece {
 };
 
 /* Takes the text before the needle, and the needle. */
-static bool until(struct xml *x, const char *needle, struct slice *ret)
+static bool xml_take_until(struct xml *x, const char *needle, struct slice *ret)
 {
 	size_t n = strlen(needle);
 	const char *at = x->rest.n ? memmem(x->rest.p, x->rest.n, needle, n) : NULL;
@@ -103,13 +103,13 @@ static bool xml_next(struct xml *x, struct xml_piece *ret)
 			return true;
 		}
 		if (slice_skip(&x->rest, "<!--")) {
-			if (!until(x, "-->", &skipped))
+			if (!xml_take_until(x, "-->", &skipped))
 				return false;
 		} else if (slice_skip(&x->rest, "<![CDATA[")) {
 			ret->kind = XML_CDATA;
-			return until(x, "]]>", &ret->text);
+			return xml_take_until(x, "]]>", &ret->text);
 		} else if (slice_skip(&x->rest, "<?")) {
-			if (!until(x, "?>", &skipped))
+			if (!xml_take_until(x, "?>", &skipped))
 				return false;
 		} else if (slice_skip(&x->rest, "<!")) {
 			if (!tag_inside(x, &skipped))
@@ -143,7 +143,7 @@ static void xml_put_utf8(struct buf *b, unsigned long u)
 }
 
 /* "#10" or "#x1F600" */
-static bool reference(struct buf *b, struct slice s)
+static bool xml_put_reference(struct buf *b, struct slice s)
 {
 	char digits[9] = "";
 	bool hex = slice_skip(&s, "#x");
@@ -181,7 +181,7 @@ static void xml_decode(struct buf *b, struct slice s, size_t max)
 			k++;
 		if (semi && k < ARRAY_SIZE(entities))
 			buf_putc(b, entities[k].c);
-		else if (!semi || !reference(b, name))
+		else if (!semi || !xml_put_reference(b, name))
 			semi = NULL;
 		if (semi)
 			i = (size_t)(semi - s.p);

@@ -184,7 +184,7 @@ const struct tool_name *tool_names_find(const struct tool_names *n, const char *
 
 /* --- what agents say ---------------------------------------------------------------------------------------------- */
 
-static bool parts(char c)
+static bool is_word_end(char c)
 {
 	return c == '\0' || strchr("_-.", c);
 }
@@ -197,9 +197,9 @@ static const struct tool_name *find_folded(const struct tool_names *n, const cha
 	_cleanup_(buf_done) struct buf alias = { 0 };
 	const struct tool_name *t;
 
-	while (len && parts(*words))
+	while (len && is_word_end(*words))
 		words++, len--;
-	while (len && parts(words[len - 1]))
+	while (len && is_word_end(words[len - 1]))
 		len--;
 	alone = xstrndup(words, len);
 	t = len ? find_alike(n, server, alone) : NULL;
@@ -223,7 +223,7 @@ const struct tool_name *tool_names_said(const struct tool_names *n, const char *
 		const char *after = at + name.len - 1;
 
 		/* The server's name must be a word of its own: "git" is not in "github". */
-		if ((at > words.data && !parts(at[-1])) || !parts(*after))
+		if ((at > words.data && !is_word_end(at[-1])) || !is_word_end(*after))
 			continue;
 		t = find_folded(n, server, after, strlen(after));
 		if (!t)

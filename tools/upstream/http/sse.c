@@ -45,7 +45,7 @@ static void take_retry(struct sse *s, struct slice v)
 		s->retry_ms = MAX(ms, (uint64_t)1);
 }
 
-static bool sse_too_large(const struct sse *s)
+static bool sse_is_too_large(const struct sse *s)
 {
 	return s->value.failed || s->data.failed;
 }
@@ -66,7 +66,7 @@ static void sse_on_line(void *ctx, enum sse_field field)
 		buf_putc(&r->s->data, '\n');
 		return;
 	}
-	if (sse_too_large(r->s))
+	if (sse_is_too_large(r->s))
 		return;
 	(field == SSE_ID ? sse_take_id : take_retry)(r->s, buf_slice(&r->s->value));
 	buf_reset(&r->s->value);
@@ -79,7 +79,7 @@ static bool sse_on_event(void *ctx)
 	struct slice data = buf_slice(&r->s->data);
 	bool more;
 
-	if (sse_too_large(r->s))
+	if (sse_is_too_large(r->s))
 		return false;
 	data.n--; /* the line break after the last line */
 	more = r->event(r->ctx, data);
@@ -96,7 +96,7 @@ int sse_feed(struct sse *s, struct slice bytes, bool (*event)(void *ctx, struct 
 
 	s->value.max = s->data.max = s->max;
 	sse_lines_feed(&s->lines, bytes, &ops, &r);
-	return sse_too_large(s) ? -EMSGSIZE : 0;
+	return sse_is_too_large(s) ? -EMSGSIZE : 0;
 }
 
 void sse_reader_done(struct sse *s)

@@ -115,7 +115,7 @@ static bool state_is(const struct legacy_call *lc, const char *text)
 	       sha256_equal(&mac, &given);
 }
 
-static bool hex16(const char *p, uint64_t *ret)
+static bool state_read_hex(const char *p, uint64_t *ret)
 {
 	*ret = 0;
 	for (int i = 0; i < 16; i++) {
@@ -139,8 +139,8 @@ static struct legacy_call *find_state(struct legacy *l, const struct upstream_ca
 
 	err_field(e, "requestState", "REQUEST_STATE_INVALID",
 		  "requestState is not what this server gave for this request");
-	if (strlen(text) != STATE_CHARS || !hex16(text + at, &key) ||
-	    !hex16(text + at + 17, &expires))
+	if (strlen(text) != STATE_CHARS || !state_read_hex(text + at, &key) ||
+	    !state_read_hex(text + at + 17, &expires))
 		return NULL;
 	digest_request(c->method, sent, &digest);
 	list_each(lc, &l->calls, struct legacy_call, link) {

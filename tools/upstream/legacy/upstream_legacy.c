@@ -40,7 +40,7 @@ static bool revision_known(const char *revision)
 	return false;
 }
 
-static bool flag(struct jval object, const char *key)
+static bool legacy_has_flag(struct jval object, const char *key)
 {
 	return jobj_get(object.raw, key).type == J_TRUE;
 }
@@ -56,10 +56,10 @@ static void read_capabilities(struct legacy *l, struct slice caps)
 	if (!caps.n || jscan_object(caps, s, ARRAY_SIZE(s)) != JSCAN_OK)
 		return;
 	l->logging = s[0].v.type == J_OBJECT;
-	l->tools_changed = flag(s[1].v, "listChanged");
-	l->prompts_changed = flag(s[2].v, "listChanged");
-	l->resources_changed = flag(s[3].v, "listChanged");
-	l->subscribe = flag(s[3].v, "subscribe");
+	l->tools_changed = legacy_has_flag(s[1].v, "listChanged");
+	l->prompts_changed = legacy_has_flag(s[2].v, "listChanged");
+	l->resources_changed = legacy_has_flag(s[3].v, "listChanged");
+	l->subscribe = legacy_has_flag(s[3].v, "subscribe");
 }
 
 /* Writes the result of initialize as that of server/discover. */
