@@ -3,13 +3,13 @@
  * project file.
  *
  * A session releases its set while processes still run. The set then waits in `leaving`, and
- * hosted_settle() frees it when it is down. hosted_settle() is a deferred task, because a callback of a server
- * must not free that server. hosted_stop is complete when every set is down and none is leaving.
- * Restarts of freed sets stay in the total.
+ * hosted_settle() frees it when it is down. hosted_settle() is a deferred task, because a callback
+ * of a server must not free that server. hosted_stop is complete when every set is down and none is
+ * leaving. Restarts of freed sets stay in the total.
  *
- * A server borrows its entry, its refusal and the secrets from its set. The mark of a server consists of serial and
- * name and must be unique in the daemon: the sweep after its end kills by mark. Header values and variables are
- * registered as secrets before a server can log anything.
+ * A server borrows its entry, its refusal and the secrets from its set. The mark of a server
+ * consists of serial and name and must be unique in the daemon: the sweep after its end kills by
+ * mark. Header values and variables are registered as secrets before a server can log anything.
  */
 #include "tools/hosted/hosted.h"
 

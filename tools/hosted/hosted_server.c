@@ -137,7 +137,7 @@ static void on_backoff_over(void *ctx)
 /* A server over HTTP costs little to check, and others may start it late. So it is checked again. */
 static void hosted_server_give_up(struct hosted_server *s)
 {
-	/* FAILED first: on_wanted then refuses callers that retry from their error. */
+	/* FAILED first: hosted_server_on_wanted then refuses callers that retry from their error. */
 	hosted_server_set_state(s, HOSTED_FAILED);
 	hosted_transport_stop(&s->transport); /* calls that waited for the next start */
 	if (s->config.entry->transport == MCPFILE_HTTP)

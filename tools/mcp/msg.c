@@ -3,7 +3,7 @@
  * values.
  *
  * A value keeps every byte, so numbers and order survive. json/jscan.h has validated the text
- * before, and walk() relies on it. Keys are compared decoded, because an escape could hide a
+ * before, and jobj_each relies on it. Keys are compared decoded, because an escape could hide a
  * member. Slices of keys lie inside the text, with the quotes directly around them (quoted()). The
  * method table decides which eras know a method.
  */

@@ -1,14 +1,15 @@
 /*
- * toolbox_config.c - reads the configuration of the toolbox strictly, and checks every part that a call would need
- * later. Opens its roots, and applies its policy to a call before it runs: whether the tool is listed, and its limits
- * of time, number and size.
+ * toolbox_config.c - reads the configuration of the toolbox strictly, and checks every part that a
+ * call would need later. Opens its roots, and applies its policy to a call before it runs: whether
+ * the tool is listed, and its limits of time, number and size.
  *
  * An unknown member or tool is an error, because ignoring it could drop a restriction unnoticed.
  * server_request.c checks the settings of a client with this parser before a session starts. Names
  * of variables are compared raw, so one with an escape is refused.
  *
- * A root is its canonical path and an O_PATH descriptor, which tool_path.c gives to openat2. The working directory must
- * be in a root, and the first root is its default. Comparisons are textual: both sides must be real paths.
+ * A root is its canonical path and an O_PATH descriptor, which tool_path.c gives to openat2. The
+ * working directory must be in a root, and the first root is its default. Comparisons are textual:
+ * both sides must be real paths.
  */
 #include "base/limits.h"
 #include "json/jdec.h"

@@ -2,10 +2,10 @@
  * write_lock.c - the two locks of a writer: a table for threads of this process, then flock(2) for
  * other processes.
  *
- * `held` counts the first directories of a sorted list that a call owns; is_taken searches these of
- * all calls. flock is tried in short intervals, because a blocking flock could not notice the end
- * of the call. A directory that cannot be locked is no error: the writer still compares the file
- * before the rename.
+ * `held` counts the first directories of a sorted list that a call owns; write_lock_is_taken
+ * searches these of all calls. flock is tried in short intervals, because a blocking flock could
+ * not notice the end of the call. A directory that cannot be locked is no error: the writer still
+ * compares the file before the rename.
  */
 #include "tools/builtin/files/write_lock.h"
 

@@ -1,7 +1,7 @@
 /*
  * command_job.h - a call that runs one command and waits for its end: runCommand itself, runCode around it.
  *
- * The job belongs to the call (own) from command_job_new until command_job_run, command_job_fail or command_job_done:
+ * The job belongs to the call (own) from command_job_new until command_job_run, command_job_fail or command_job_drop:
  * the first ends it later, the others now. Output is reported while it comes (struct command_progress). If the caller is
  * gone, or its time is over, the command is ended with everything that it started.
  */

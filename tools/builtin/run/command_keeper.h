@@ -10,7 +10,7 @@
  * socket shows that.
  *
  * It receives one int, a signal number: SIGKILL is for everything, others for the command's process group. From it
- * come keeper_words.
+ * comes struct command_keeper_word.
  */
 #pragma once
 

@@ -3,8 +3,8 @@
  * and a span.
  *
  * Every tools/list result updates which tools are safe to repeat, and each call passes that to
- * upcall.h, which decides after a lost connection. on_done frees the call before it calls the
- * caller: backend.h defines the call as ended by then.
+ * upcall.h, which decides after a lost connection. client_backend_on_done frees the call before it
+ * calls the caller: backend.h defines the call as ended by then.
  */
 #include "tools/relay/client/client_backend.h"
 

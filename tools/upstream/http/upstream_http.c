@@ -4,8 +4,8 @@
  *
  * Each post has a connection of its own, so the order is made here. While notifications/initialized
  * (`barrier`) or a new session is under way, other posts wait in the list. Every end passes
- * wind_up, which closes the posts and sends DELETE for a session. A timer reports down, after
- * MCP_GOODBYE_MS at the latest.
+ * mcp_remote_wind_up, which closes the posts and sends DELETE for a session. A timer reports down,
+ * after MCP_GOODBYE_MS at the latest.
  */
 #include "tools/upstream/http/upstream_http.h"
 

@@ -2,10 +2,10 @@
  * upstream_legacy.c - calls, results and notifications between callers of 2026-07-28 and a legacy
  * server.
  *
- * put_result writes new members before the raw result without parsing it, unless the result has
- * members of these names. A message that names no call reaches a call only if all candidates have
- * the same caller: no caller sees the log of another. A result that arrives while the caller is
- * away is stored until its retry.
+ * legacy_call_put_result writes new members before the raw result without parsing it, unless the
+ * result has members of these names. A message that names no call reaches a call only if all
+ * candidates have the same caller: no caller sees the log of another. A result that arrives while
+ * the caller is away is stored until its retry.
  */
 #include "tools/upstream/legacy/upstream_legacy.h"
 
