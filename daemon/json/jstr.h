@@ -39,6 +39,12 @@ size_t jstr_repair(struct slice text, struct buf *ret);
 /* Compares a raw (still escaped) member name with a plain ASCII key; jkey_same is its dear part. */
 bool jkey_same(struct slice raw_key, const char *key);
 
+/* The string that a key of a scanned text is: with its quotes, which are just outside of the slice. */
+static inline struct jval jkey_string(struct slice raw_key)
+{
+	return (struct jval){ J_STRING, { raw_key.p - 1, raw_key.n + 2 } };
+}
+
 /* Inline: nearly all names differ in their first byte, and one that begins as it is written cannot be another one. */
 static inline bool jkey_is(struct slice raw_key, const char *key)
 {

@@ -115,8 +115,8 @@ static void mcpfile_add_entry(struct mcpfile *f, const char *name, struct jval v
 
 static char *mcpfile_name_of(struct slice key, struct jval v)
 {
-	/* in an object the name is its key, with the quotes around it; in an array a member */
-	struct jval text = key.p ? (struct jval){ J_STRING, { key.p - 1, key.n + 2 } } :
+	/* in an object the name is its key; in an array a member */
+	struct jval text = key.p	      ? jkey_string(key) :
 			   v.type == J_OBJECT ? jobj_get(v.raw, "name") :
 						(struct jval){ 0 };
 	char *name = NULL;

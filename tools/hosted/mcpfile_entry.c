@@ -234,14 +234,12 @@ static int decode_pair(struct mcpfile_pairs *p, size_t from, struct slice key, s
 		       const char *field, bool (*check)(const char *name), char *const *env,
 		       struct err *e)
 {
-	/* the quotes are around the key */
-	struct jval quoted = { J_STRING, { key.p - 1, key.n + 2 } };
 	_cleanup_(freep) char *name = NULL, *value = NULL;
 	char path[96];
 
 	snprintf(path, sizeof(path), "%s.%.*s", field, (int)MIN(key.n, 64u), key.p);
 	err_flatten(path);
-	if (jstr_decode(quoted, 256, &name) < 0 || !check(name))
+	if (jstr_decode(jkey_string(key), 256, &name) < 0 || !check(name))
 		return err_field(e, path, "NAME_INVALID", "%s: not a name that may stand here",
 				 path);
 	if (mcpfile_entry_has_name(p, from, name))

@@ -4,7 +4,7 @@
  *
  * A value keeps every byte, so numbers and order survive. json/jscan.h has validated the text
  * before, and jobj_each relies on it. Keys are compared decoded, because an escape could hide a
- * member. Slices of keys lie inside the text, with the quotes directly around them (quoted()). The
+ * member. Slices of keys lie inside the text, with the quotes directly around them (jkey_string). The
  * method table decides which eras know a method.
  */
 #include "tools/mcp/msg.h"
@@ -132,12 +132,6 @@ bool mcp_id_equal(struct slice a, struct slice b)
 	return same_string(a, b);
 }
 
-/* A key that was walked to, with its quotes, which are just outside. */
-static struct slice quoted(struct slice key)
-{
-	return (struct slice){ key.p - 1, key.n + 2 };
-}
-
 struct jval mcp_meta_get(struct slice object, const char *key)
 {
 	struct jslot member = { .key = key };
@@ -151,7 +145,7 @@ struct jval mcp_meta_get(struct slice object, const char *key)
 static bool mcp_object_has(struct slice braced, struct slice key)
 {
 	jobj_each(other, v, braced)
-		if (same_string(quoted(key), quoted(other)))
+		if (same_string(jkey_string(key).raw, jkey_string(other).raw))
 			return true;
 	return false;
 }

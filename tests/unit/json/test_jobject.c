@@ -307,6 +307,12 @@ static void test_names_like_it(void **state _unused_)
 	assert_false(jkey_is(SLICE("a\\n"), "a\\n"));
 }
 
+static void test_key_as_string(void **state _unused_)
+{
+	jobj_each(key, v, SLICE("{\"\":1,\"n\\u0061me\":2}"))
+		assert_true(jstr_is(jkey_string(key), jkey_is(key, "") ? "" : "name"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_walk_of_what_is_not_valid),
 		cmocka_unit_test(test_walk_is_as_deep_as_the_scan),
 		cmocka_unit_test(test_names_like_it),
+		cmocka_unit_test(test_key_as_string),
 	};
 
 	return RUN(tests, NULL, NULL);

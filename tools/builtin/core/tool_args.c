@@ -108,13 +108,10 @@ static int int_check(const struct tool_field *f, struct jval v, const char *path
 /* The kernel would read the text after the first "=" as the value. Escaped or not, a NUL ends a name. */
 static bool arg_is_variable(struct slice key)
 {
-	_cleanup_(buf_done) struct buf quoted = { 0 };
 	_cleanup_(freep) char *name = NULL;
 
-	buf_printf(&quoted, "\"%.*s\"", (int)key.n, key.p);
-	return jstr_decode((struct jval){ J_STRING, buf_slice(&quoted) }, MESSAGE_MAX, &name) ==
-		       0 &&
-	       *name && !strchr(name, '=');
+	return jstr_decode(jkey_string(key), MESSAGE_MAX, &name) == 0 && *name &&
+	       !strchr(name, '=');
 }
 
 /* Arrays and maps: each element by the row item. */
@@ -309,12 +306,10 @@ bool tool_arg_bool(const struct builtin_call *c, const char *name, bool absent)
 static char *arg_strv_element(struct slice key, struct jval v)
 {
 	char *s = NULL, *name = NULL, *both = NULL;
-	_cleanup_(buf_done) struct buf quoted = { 0 };
 
 	if (jstr_decode(v, MESSAGE_MAX, &s) < 0 || !key.p)
 		return s;
-	buf_printf(&quoted, "\"%.*s\"", (int)key.n, key.p);
-	if (jstr_decode((struct jval){ J_STRING, buf_slice(&quoted) }, MESSAGE_MAX, &name) < 0 ||
+	if (jstr_decode(jkey_string(key), MESSAGE_MAX, &name) < 0 ||
 	    asprintf(&both, "%s=%s", name, s) < 0)
 		both = NULL;
 	free(name);

@@ -269,7 +269,7 @@ static void put_all_required(struct fitting *f, const struct top *t)
 		if (!any)
 			jw_arr(&f->w, "required");
 		any = true;
-		jw_raw(&f->w, NULL, (struct slice){ name.p - 1, name.n + 2 });
+		jw_raw(&f->w, NULL, jkey_string(name).raw);
 	}
 	if (any)
 		jw_end_arr(&f->w);

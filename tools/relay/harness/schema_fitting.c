@@ -253,12 +253,11 @@ void fitting_put_member(struct fitting *f, struct slice key, struct jval v)
 bool fitting_has(struct fitting *f, struct slice object, struct slice name)
 {
 	_cleanup_(freep) char *text = NULL;
-	struct jval quoted = { J_STRING, { name.p - 1, name.n + 2 } };
 	enum jtype type;
 
 	if (!fitting_may_look(f, object.n))
 		return true;
-	if (jstr_decode(quoted, quoted.raw.n, &text) < 0)
+	if (jstr_decode(jkey_string(name), name.n + 2, &text) < 0)
 		return false;
 	type = jobj_get(object, text).type;
 	return type != J_NONE && type != J_FALSE;

@@ -77,15 +77,6 @@ static void param_headers_add(struct schema_walk *w, struct slice schema, const 
 	w->m->n++;
 }
 
-/* raw lies between its quotes. */
-static char *decode_key(struct slice raw)
-{
-	char *key = NULL;
-
-	jstr_decode((struct jval){ J_STRING, { raw.p - 1, raw.n + 2 } }, MCP_TEXT_MAX, &key);
-	return key;
-}
-
 static void walk_schema(struct schema_walk *w, struct slice schema)
 {
 	struct jval properties = jobj_get(schema, "properties");
@@ -98,8 +89,7 @@ static void walk_schema(struct schema_walk *w, struct slice schema)
 	jobj_each(key, v, properties.raw) {
 		if (v.type != J_OBJECT || !memmem(v.raw.p, v.raw.n, "x-mcp-header", 12))
 			continue;
-		w->path[w->depth] = decode_key(key);
-		if (!w->path[w->depth])
+		if (jstr_decode(jkey_string(key), MCP_TEXT_MAX, &w->path[w->depth]) < 0)
 			continue;
 		w->depth++;
 		walk_schema(w, v.raw);
