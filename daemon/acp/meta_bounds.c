@@ -9,7 +9,7 @@
 #include "json/jstr.h"
 #include "session/parts/check/check.h"
 #include "session/parts/confinement/session_ceiling.h"
-#include "tools/builtin/testrun/testrun_target.h"
+#include "tools/builtin/testrun/testrun.h"
 
 #include <errno.h>
 #include <stdio.h>

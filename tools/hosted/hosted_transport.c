@@ -11,7 +11,7 @@
 #include "base/os/file.h"
 #include "base/strv.h"
 #include "proc/table/process_tree.h"
-#include "session/workspace/session_paths.h"
+#include "session/core/session_paths.h"
 
 #include <errno.h>
 #include <stdio.h>

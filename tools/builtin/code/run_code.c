@@ -275,8 +275,8 @@ static char *code_search_path(const struct builtin_call *c, const struct languag
 {
 	_cleanup_(freep) char **env = command_environment(c->box, cmd);
 	const char *before = strv_env(env, l->search);
-	return xprintf("%s=%s%s%s%s", l->search, cmd->cwd, l->modules,
-		     before && *before ? ":" : "", before ? before : "");
+	return xprintf("%s=%s%s%s%s", l->search, cmd->cwd, l->modules, before && *before ? ":" : "",
+		       before ? before : "");
 }
 
 /* E2B's template nests some arguments. If both places have a value and they differ, the call is refused. */
@@ -374,7 +374,8 @@ static int code_prepare(struct command_job *j, struct code *code, struct slice t
 	if (r == 0) {
 		if (code->file)
 			file = xstrdup(code->file);
-		else file = xprintf("code%s", code->language->suffix);
+		else
+			file = xprintf("code%s", code->language->suffix);
 		strv_add(&j->cmd.argv, file);
 	}
 	for (char **word = argv; word && *word; word++)

@@ -1,5 +1,5 @@
 /* read_file.c - readFile: a file, or a range of it by bytes or by lines; and its text for models. */
-#include "base/image_type.h"
+#include "base/format/image_type.h"
 #include "base/limits.h"
 #include "base/format/utf8.h"
 #include "tools/builtin/files/file_describe.h"

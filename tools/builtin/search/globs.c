@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/util.h"
-#include "base/array.h"
+#include "base/util.h"
 #include "tree/glob.h"
 
 #include <errno.h>

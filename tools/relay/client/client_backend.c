@@ -12,7 +12,7 @@
 #include "session/parts/mcp/mcp_servers.h"
 #include "session/parts/mcp/upcall.h"
 #include "tools/mcp/msg.h"
-#include "base/array.h"
+#include "base/util.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "json/jstr.h"

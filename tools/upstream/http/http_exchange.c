@@ -11,7 +11,7 @@
 #include "base/http/http_body.h"
 #include "base/limits.h"
 #include "base/util.h"
-#include "base/os/fs_user.h"
+#include "proc/users/agent_user.h"
 
 #include <errno.h>
 #include <netinet/in.h>
