@@ -9,8 +9,17 @@
 #include "base/version.h"
 #include "cli/cmd.h"
 
-#include <stdarg.h>
+#include "http/openapi.h"
+
 #include <stdio.h>
+
+/* The description of the API, as GET /openapi.json serves it. */
+static int cmd_openapi(const struct config *c _unused_)
+{
+	if (fputs(openapi_text, stdout) < 0 || fflush(stdout) != 0)
+		return fail(EXIT_FAILED, "the description could not be written");
+	return EXIT_DONE;
+}
 
 struct subcommand {
 	const char *name; /* one word or two; "a b" stands before "a" */
@@ -85,18 +94,6 @@ static const struct subcommand commands[] = {
 	{ "doctor", NULL, SCOPE_LOCAL | SCOPE_SERVE, cmd_doctor,
 	  "say what of this machine and of the settings of serve is wrong, with or without a daemon" },
 };
-
-int fail(int code, const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("acpd: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return code;
-}
 
 static int usage(void)
 {

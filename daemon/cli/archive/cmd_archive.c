@@ -54,16 +54,15 @@ static int print_done(const struct archive_client *cl, uint64_t size, const char
 
 	if (!cl->ask.cfg->json) {
 		printf("%s\n", cl->digest);
-	} else {
-		jw_obj(&w, NULL);
-		jw_str(&w, "digest", cl->digest);
-		jw_uint(&w, "size", size);
-		jw_uint(&w, what, bytes);
-		jw_end_obj(&w);
-		printf("%.*s\n", (int)buf_len(&b), b.data);
+		return flushed(EXIT_DONE);
 	}
-	return fflush(stdout) == 0 ? EXIT_DONE :
-				     fail(EXIT_FAILED, "standard output: %s", strerror(errno));
+	jw_obj(&w, NULL);
+	jw_str(&w, "digest", cl->digest);
+	jw_uint(&w, "size", size);
+	jw_uint(&w, what, bytes);
+	jw_end_obj(&w);
+	print_json(buf_slice(&b));
+	return flushed(EXIT_DONE);
 }
 
 /* --- put ---------------------------------------------------------------------------------------------------- */
@@ -181,120 +180,74 @@ static int put_file(struct archive_client *cl, const char *file, uint64_t *size,
 	return put_all(cl, fd, *size, sent);
 }
 
+static int upload_file(struct archive_client *cl, const struct config *c, const char *file,
+		       uint64_t *size, uint64_t *sent)
+{
+	int r = asker_open(&cl->ask, c);
+
+	if (r == EXIT_DONE)
+		r = put_file(cl, file, size, sent);
+	asker_done(&cl->ask);
+	return r;
+}
+
 int cmd_archive_put(const struct config *c)
 {
 	struct archive_client cl = { 0 };
 	uint64_t size, sent = 0;
-	int r = asker_open(&cl.ask, c);
+	int r = upload_file(&cl, c, c->args[0], &size, &sent);
 
-	if (r == EXIT_DONE)
-		r = put_file(&cl, c->args[0], &size, &sent);
-	if (r == EXIT_DONE)
-		r = print_done(&cl, size, "sent", sent);
-	asker_done(&cl.ask);
-	return r;
+	return r == EXIT_DONE ? print_done(&cl, size, "sent", sent) : r;
 }
 
 int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE_DIGEST_SIZE])
 {
 	struct archive_client cl = { 0 };
 	uint64_t size, sent = 0;
-	int r = asker_open(&cl.ask, c);
+	int r = upload_file(&cl, c, file, &size, &sent);
 
-	if (r == EXIT_DONE)
-		r = put_file(&cl, file, &size, &sent);
 	memcpy(digest, cl.digest, ARCHIVE_DIGEST_SIZE);
-	asker_done(&cl.ask);
 	return r;
 }
 
 /* --- have and get ------------------------------------------------------------------------------------------- */
 
-static int open_named(struct archive_client *cl, const struct config *c, struct sha256 *d)
+static int ask_named(struct archive_client *cl, const struct config *c, const char *method,
+		     struct sha256 *d)
 {
 	if (archive_digest_parse(slice_of(c->args[0]), d) < 0)
 		return fail(EXIT_USAGE, "'%s' is not sha256: and 64 hex digits", c->args[0]);
 	client_name(cl, d);
-	return asker_open(&cl->ask, c);
+	return asker_request(&cl->ask, c, method);
 }
 
 int cmd_archive_have(const struct config *c)
 {
 	struct archive_client cl = { 0 };
 	struct sha256 d;
-	struct err e;
-	int r = open_named(&cl, c, &d), asked;
+	int r = ask_named(&cl, c, "HEAD", &d);
 
-	if (r == EXIT_DONE) {
-		asked = asker_ask(&cl.ask, "HEAD", &e);
-		if (asked < 0)
-			r = fail(asker_code(asked), "%s", e.msg);
-		else if (cl.ask.answer.status == 200)
-			r = print_done(&cl, cl.ask.answer.length, "have", cl.ask.answer.length);
-		else if (cl.ask.answer.status == 404)
-			r = EXIT_FAILED;
-		else
-			r = asker_unexplained(&cl.ask);
-	}
+	if (r == EXIT_DONE && cl.ask.answer.status == 200)
+		r = print_done(&cl, cl.ask.answer.length, "have", cl.ask.answer.length);
+	else if (r == EXIT_DONE)
+		r = cl.ask.answer.status == 404 ? EXIT_FAILED : asker_unexplained(&cl.ask);
 	asker_done(&cl.ask);
 	return r;
-}
-
-static int receive(struct archive_client *cl, const struct output_file *t,
-		   const struct sha256 *want, struct err *e)
-{
-	_cleanup_(freep) char *buf = xalloc(BODY_READ_BYTES);
-	struct sha256_stream h;
-	struct sha256 got;
-	ssize_t n = 0;
-	int r = 0;
-
-	sha256_begin(&h);
-	while (r == 0 && (n = http_client_read(cl->ask.http, buf, BODY_READ_BYTES)) > 0) {
-		sha256_add(&h, buf, (size_t)n);
-		r = file_write_all(t->fd, buf, (size_t)n);
-	}
-	sha256_end(&h, &got);
-	if (r < 0)
-		return err_set(e, r, 0, "FILE_NOT_WRITTEN", "%s: %s",
-			       t->path ? t->path : "standard output", strerror(-r));
-	if (n < 0)
-		return err_set(e, (int)n, 0, "CONNECTION_LOST", "the connection was cut off");
-	if (!sha256_equal(&got, want))
-		return err_set(e, -EBADMSG, 0, "DIGEST_MISMATCH", "what came has another SHA-256");
-	return 0;
-}
-
-static int get_to(struct archive_client *cl, const struct sha256 *d)
-{
-	struct output_file t = { .fd = -1 };
-	struct err e;
-	int done, r = asker_ask(&cl->ask, "GET", &e);
-
-	if (r < 0)
-		return fail(asker_code(r), "%s", e.msg);
-	if (cl->ask.answer.status != 200)
-		return cl->ask.answer.status == 404 ?
-			       fail(EXIT_FAILED, "there is no such archive") :
-			       asker_refused(&cl->ask);
-	r = output_file_open(&t, cl->ask.cfg->output);
-	if (r < 0)
-		return fail(EXIT_FAILED, "%s: %s", t.path, strerror(-r));
-	r = receive(cl, &t, d, &e);
-	done = output_file_done(&t, r == 0);
-	if (r < 0)
-		return fail(asker_code(r), "%s", e.msg);
-	return done < 0 ? fail(EXIT_FAILED, "%s: %s", t.path, strerror(-done)) : EXIT_DONE;
 }
 
 int cmd_archive_get(const struct config *c)
 {
 	struct archive_client cl = { 0 };
+	uint64_t bytes = 0;
 	struct sha256 d;
-	int r = open_named(&cl, c, &d);
+	int r = ask_named(&cl, c, "GET", &d);
 
-	if (r == EXIT_DONE)
-		r = get_to(&cl, &d);
+	if (r == EXIT_DONE && cl.ask.answer.status == 404)
+		r = fail(EXIT_FAILED, "there is no such archive");
+	else if (r == EXIT_DONE && cl.ask.answer.status != 200)
+		r = asker_refused(&cl.ask);
+	else if (r == EXIT_DONE)
+		r = asker_save(&cl.ask, &d, "the connection was cut off", &bytes);
 	asker_done(&cl.ask);
 	return r;
 }
@@ -324,7 +277,7 @@ static int print_list(const struct archive_client *cl, struct slice list)
 	if (!jiter_init(&it, jobj_get(list, "archives")))
 		return fail(EXIT_FAILED, "the daemon gave no list of archives");
 	if (cl->ask.cfg->json) {
-		printf("%.*s\n", (int)list.n, list.p);
+		print_json(list);
 		return EXIT_DONE;
 	}
 	while (jiter_next(&it, NULL, &v))
@@ -337,12 +290,9 @@ int cmd_archive_list(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct archive_client cl = { .ask.path = "/v1/archives" };
-	struct err e;
-	int r = asker_open(&cl.ask, c), asked = r == EXIT_DONE ? asker_ask(&cl.ask, "GET", &e) : 0;
+	int r = asker_request(&cl.ask, c, "GET");
 
-	if (asked < 0)
-		r = fail(asker_code(asked), "%s", e.msg);
-	else if (r == EXIT_DONE && cl.ask.answer.status != 200)
+	if (r == EXIT_DONE && cl.ask.answer.status != 200)
 		r = asker_refused(&cl.ask);
 	if (r == EXIT_DONE) {
 		asker_read(&cl.ask, &text);
@@ -356,13 +306,9 @@ int cmd_archive_rm(const struct config *c)
 {
 	struct archive_client cl = { 0 };
 	struct sha256 d;
-	struct err e;
-	int r = open_named(&cl, c, &d),
-	    asked = r == EXIT_DONE ? asker_ask(&cl.ask, "DELETE", &e) : 0;
+	int r = ask_named(&cl, c, "DELETE", &d);
 
-	if (asked < 0)
-		r = fail(asker_code(asked), "%s", e.msg);
-	else if (r == EXIT_DONE && cl.ask.answer.status == 404)
+	if (r == EXIT_DONE && cl.ask.answer.status == 404)
 		r = fail(EXIT_FAILED,
 			 "there is no archive %s; acpd archive list says which there are",
 			 cl.digest);

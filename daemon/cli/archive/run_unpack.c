@@ -10,8 +10,6 @@
 
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "json/jdec.h"
-#include "json/jstr.h"
 #include "workspace/helper_job.h"
 
 #include <errno.h>
@@ -24,18 +22,8 @@
 #define ANSWER_MAX (16 * MIB)
 #define SHOWN_MAX 10 /* names of what was left out */
 
-char *cli_absolute(const char *path)
-{
-	_cleanup_(freep) char *here = NULL;
-
-	if (path[0] == '/')
-		return xstrdup(path);
-	here = getcwd(NULL, 0);
-	return file_join(here ? here : "", path);
-}
-
 /* Its exit code, or a negative errno. */
-static int run(const char *path, const char *verb, struct slice job, struct buf *answer)
+static int unpack_run(const char *path, const char *verb, struct slice job, struct buf *answer)
 {
 	_cleanup_(closep) int from = -1;
 	int in[2], out[2], status;
@@ -55,8 +43,8 @@ static int run(const char *path, const char *verb, struct slice job, struct buf 
 	close(out[1]);
 	from = out[0];
 	signal(SIGPIPE, SIG_IGN); /* its exit code says why it does not read */
-	if (pid > 0)
-		file_write_all(in[1], job.p, job.n);
+	if (pid > 0 && file_write_all(in[1], job.p, job.n) == 0)
+		file_write_all(in[1], "\n", 1);
 	close(in[1]);
 	if (pid < 0)
 		return -EAGAIN;
@@ -65,23 +53,6 @@ static int run(const char *path, const char *verb, struct slice job, struct buf 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		return -ENOENT;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
-}
-
-char *cli_text_of(struct slice object, const char *key)
-{
-	char *s = NULL;
-
-	if (jstr_decode(jobj_get(object, key), PATH_BYTES_MAX, &s) == 0)
-		err_flatten(s); /* names come from the archive: they must not steer the terminal */
-	return s;
-}
-
-long long cli_number_of(struct slice object, const char *key)
-{
-	int64_t n = 0;
-
-	jdec_int(jobj_get(object, key), &n);
-	return n;
 }
 
 void cli_print_skipped(struct slice report)
@@ -123,19 +94,19 @@ static int take_answer(const struct config *c, struct slice line, int code,
 	if (jscan_object(line, slots, ARRAY_SIZE(slots)) != JSCAN_OK)
 		return fail(EXIT_FAILED, "the helper program ended without an answer");
 	if (slots[0].v.type == J_OBJECT)
-		return done(c, slots[0].v.raw);
+		return done ? done(c, slots[0].v.raw) : EXIT_DONE;
 	return c->json ? code :
 			 print_bad(slots[1].v.type == J_OBJECT ? slots[1].v.raw : slots[2].v.raw,
 				   code);
 }
 
-int cli_helper(const struct config *c, const char *verb, struct slice job,
+int run_unpack(const struct config *c, const char *verb, struct slice job,
 	       int (*done)(const struct config *c, struct slice result))
 {
 	_cleanup_(buf_done) struct buf answer = { .max = ANSWER_MAX };
 	_cleanup_(freep) char *path = helper_job_program();
 	struct slice line;
-	int code = path ? run(path, verb, job, &answer) : -ENOENT;
+	int code = path ? unpack_run(path, verb, job, &answer) : -ENOENT;
 
 	if (code < 0)
 		return fail(EXIT_FAILED, "acpd-unpack: %s", strerror(-code));

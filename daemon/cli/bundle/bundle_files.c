@@ -11,12 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int quiet(const struct config *c _unused_, struct slice result _unused_)
-{
-	return EXIT_DONE;
-}
-
-static int unpack(const struct config *c, const char *file, const char *dir)
+static int bundle_unpack(const struct config *c, const char *file, const char *dir)
 {
 	_cleanup_(freep) char *archive = cli_absolute(file), *in = file_join(dir, "in");
 	_cleanup_(buf_done) struct buf job = { 0 };
@@ -24,8 +19,7 @@ static int unpack(const struct config *c, const char *file, const char *dir)
 	int r;
 
 	bundle_put_extract(&w, in, archive, NULL);
-	buf_putc(&job, '\n');
-	r = cli_helper(c, "extract", buf_slice(&job), quiet);
+	r = run_unpack(c, "extract", buf_slice(&job), NULL);
 	if (r != EXIT_DONE)
 		return r;
 	buf_reset(&job);
@@ -33,8 +27,7 @@ static int unpack(const struct config *c, const char *file, const char *dir)
 	jw_obj(&w, NULL);
 	jw_str(&w, "root", in);
 	jw_end_obj(&w);
-	buf_putc(&job, '\n');
-	return cli_helper(c, "bundle-check", buf_slice(&job), quiet);
+	return run_unpack(c, "bundle-check", buf_slice(&job), NULL);
 }
 
 int bundle_files_open(const struct config *c, const char *file, char **dir)
@@ -46,7 +39,7 @@ int bundle_files_open(const struct config *c, const char *file, char **dir)
 	*dir = file_join(tmp && *tmp ? tmp : "/tmp", "acpd-bundle.XXXXXX");
 	if (!mkdtemp(*dir))
 		return fail(EXIT_FAILED, "%s: %s", *dir, strerror(errno));
-	return unpack(&quietly, file, *dir);
+	return bundle_unpack(&quietly, file, *dir);
 }
 
 void bundle_files_remove(char *dir)

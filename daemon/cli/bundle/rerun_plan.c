@@ -7,7 +7,7 @@
  * NUL-terminated, "" for cancelled. Answers by policy are left out, because no client was asked.
  * Settings that name programs, addresses or secrets are not reused.
  */
-#include "cli/bundle/rerun_plan.h"
+#include "cli/bundle/rerun.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

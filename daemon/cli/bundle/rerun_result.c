@@ -6,7 +6,7 @@
  * and the workspaces are equal. A workspace without a recorded state is not compared; a state that
  * the bundle has and the rerun has not is a difference.
  */
-#include "cli/bundle/rerun_result.h"
+#include "cli/bundle/rerun.h"
 
 #include "digest/digest.h"
 #include "json/jenc.h"
@@ -176,8 +176,8 @@ bool rerun_result_end(struct rerun_result *r, const struct rerun_plan *plan,
 	return r->turns_same == turns && !taker->refused && !left && same_workspace(r, plan);
 }
 
-static void print_json(const struct rerun_result *r, const struct rerun_plan *p,
-		       const struct rerun_taker *t, bool same)
+static void print_rerun_json(const struct rerun_result *r, const struct rerun_plan *p,
+			     const struct rerun_taker *t, bool same)
 {
 	_cleanup_(buf_done) struct buf b = { .max = BUF_MAX_DEFAULT };
 	struct jw w = JW(&b);
@@ -199,14 +199,14 @@ static void print_json(const struct rerun_result *r, const struct rerun_plan *p,
 	put_workspace(&w, r, p);
 	put_servers(&w, p);
 	jw_end_obj(&w);
-	printf("%.*s\n", (int)buf_len(&b), b.data);
+	print_json(buf_slice(&b));
 }
 
 void rerun_result_print(const struct rerun_result *r, const struct rerun_plan *plan,
 			const struct rerun_taker *t, bool same, bool json)
 {
 	if (json) {
-		print_json(r, plan, t, same);
+		print_rerun_json(r, plan, t, same);
 		return;
 	}
 	printf("%.*s", (int)buf_len(&r->differences),

@@ -7,7 +7,7 @@
  * (protocol/models.md). A call ends as it did in the recording: complete, cut, failed, or abandoned
  * by the harness. A call without a match gets status 400, after which no harness retries.
  */
-#include "cli/bundle/rerun_taker.h"
+#include "cli/bundle/rerun.h"
 
 #include "base/limits.h"
 #include "digest/base64.h"
@@ -30,9 +30,10 @@ struct taken_call {
 	uint64_t sent, seq, credit;
 };
 
-void rerun_taker_init(struct rerun_taker *t, struct recorded_calls *from,
+void rerun_taker_init(struct rerun_taker *t, struct acp_client *client, struct recorded_calls *from,
 		      bool (*given_up)(void *ctx), void *ctx)
 {
+	t->client = client;
 	t->from = from;
 	t->given_up = given_up;
 	t->ctx = ctx;
@@ -40,7 +41,7 @@ void rerun_taker_init(struct rerun_taker *t, struct recorded_calls *from,
 	list_init(&t->calls);
 }
 
-static void drop(struct taken_call *c)
+static void taken_call_free(struct taken_call *c)
 {
 	list_del(&c->link);
 	buf_done(&c->body);
@@ -53,73 +54,61 @@ static void drop(struct taken_call *c)
 
 void rerun_taker_done(struct rerun_taker *t)
 {
-	while (!list_empty(&t->calls))
-		drop(list_first(&t->calls, struct taken_call, link));
+	while (t->from && !list_empty(&t->calls))
+		taken_call_free(list_first(&t->calls, struct taken_call, link));
 }
 
-static struct taken_call *find(struct rerun_taker *t, const char *id)
+static struct taken_call *find_taken(struct rerun_taker *t, const struct rpc_msg *m)
 {
+	struct jval id = jobj_get(m->params, "callId");
+
 	list_each(c, &t->calls, struct taken_call, link)
-		if (strcmp(c->id, id) == 0)
+		if (jstr_is(id, c->id))
 			return c;
 	return NULL;
 }
 
-static struct taken_call *named(struct rerun_taker *t, const struct rpc_msg *m)
-{
-	_cleanup_(freep) char *id = NULL;
-
-	return jstr_decode(jobj_get(m->params, "callId"), RPC_ID_MAX, &id) < 0 ? NULL : find(t, id);
-}
-
 /* --- what is sent -------------------------------------------------------------------------------------------- */
 
-static void notify(struct rerun_taker *t, const char *method, const struct buf *params)
+/* Begins the parameters of a notification about c; send_params ends and sends them. */
+static struct jw begin_params(struct buf *b, const struct taken_call *c)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(b);
 
-	rpc_put_notification(&b, method, buf_slice(params));
-	daemon_link_send(t->link, buf_slice(&b));
+	jw_obj(&w, NULL);
+	jw_str(&w, "callId", c->id);
+	return w;
+}
+
+static void send_params(struct rerun_taker *t, const char *method, struct jw *w)
+{
+	_cleanup_(buf_done) struct buf line = { 0 };
+
+	jw_end_obj(w);
+	rpc_put_notification(&line, method, buf_slice(w->b));
+	daemon_link_send(t->client->link, buf_slice(&line));
 }
 
 static void send_head(struct rerun_taker *t, const struct taken_call *c, unsigned status,
 		      const char *headers)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	struct jw w = begin_params(&b, c);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "callId", c->id);
 	jw_uint(&w, "status", status);
 	jw_raw(&w, "headers", slice_of(headers));
-	jw_end_obj(&w);
-	notify(t, "_acpd/model/head", &b);
+	send_params(t, "_acpd/model/head", &w);
 }
 
 static void send_piece(struct rerun_taker *t, struct taken_call *c, struct slice piece)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, b64 = { 0 };
-	struct jw w = JW(&b);
+	struct jw w = begin_params(&b, c);
 
 	base64_encode(piece, &b64);
-	jw_obj(&w, NULL);
-	jw_str(&w, "callId", c->id);
 	jw_uint(&w, "seq", c->seq++);
 	jw_slice(&w, "b64", buf_slice(&b64));
-	jw_end_obj(&w);
-	notify(t, "_acpd/model/chunk", &b);
-}
-
-static void send_credit(struct rerun_taker *t, const struct taken_call *c, uint64_t bytes)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "callId", c->id);
-	jw_uint(&w, "bytes", bytes);
-	jw_end_obj(&w);
-	notify(t, "_acpd/model/credit", &b);
+	send_params(t, "_acpd/model/chunk", &w);
 }
 
 static void fail_call(struct rerun_taker *t, struct taken_call *c, const char *reason,
@@ -130,43 +119,46 @@ static void fail_call(struct rerun_taker *t, struct taken_call *c, const char *r
 
 	err_set(&e, -ENOENT, RPC_INTERNAL_ERROR, reason, "%s", text);
 	rpc_put_error(&b, slice_of(c->request), &e, SLICE_NONE);
-	daemon_link_send(t->link, buf_slice(&b));
-	drop(c);
+	daemon_link_send(t->client->link, buf_slice(&b));
+	taken_call_free(c);
 }
 
-static void end_call(struct rerun_taker *t, struct taken_call *c, const char *result)
+static void end_call(struct rerun_taker *t, struct taken_call *c, bool complete)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	rpc_put_result(&b, slice_of(c->request), slice_of(result));
-	daemon_link_send(t->link, buf_slice(&b));
-	drop(c);
+	rpc_put_result(&b, slice_of(c->request),
+		       complete ? SLICE("{\"complete\":true}") : SLICE("{\"complete\":false}"));
+	daemon_link_send(t->client->link, buf_slice(&b));
+	taken_call_free(c);
+}
+
+/* An answer of the daemon's, not of the recording. */
+static void answer_json(struct rerun_taker *t, struct taken_call *c, unsigned status,
+			struct slice body)
+{
+	send_head(t, c, status, "{\"content-type\":\"application/json\"}");
+	send_piece(t, c, body);
+	end_call(t, c, true);
 }
 
 /* With a status after which no harness asks again. */
 static void refuse_call(struct rerun_taker *t, struct taken_call *c)
 {
 	t->refused++;
-	send_head(t, c, 400, "{\"content-type\":\"application/json\"}");
-	send_piece(
-		t, c,
+	answer_json(
+		t, c, 400,
 		SLICE("{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\","
 		      "\"code\":\"CALL_NOT_RECORDED\",\"message\":\"CALL_NOT_RECORDED: the recording has "
 		      "no such call, or no more of them\"}}"));
-	end_call(t, c, "{\"complete\":true}");
 }
 
 /* --- as it ended then ---------------------------------------------------------------------------------------- */
 
-static void end_complete(struct rerun_taker *t, struct taken_call *c)
-{
-	end_call(t, c, "{\"complete\":true}");
-}
-
 static void end_cut(struct rerun_taker *t, struct taken_call *c)
 {
 	if (c->as->status)
-		end_call(t, c, "{\"complete\":false}");
+		end_call(t, c, false);
 	else
 		fail_call(t, c, "RECORDED_CUT", "its end is not in the recording");
 }
@@ -178,43 +170,41 @@ static void end_failed(struct rerun_taker *t, struct taken_call *c)
 	const char *why = c->as->reason ? c->as->reason : "MODEL_CALL_FAILED";
 	int status = c->as->status ? 0 : model_refusal_again(why, &body);
 
-	if (c->as->status) {
+	if (c->as->status)
 		end_cut(t, c);
-	} else if (!status || strcmp(why, "MODEL_CALL_FAILED") == 0) {
+	else if (!status || strcmp(why, "MODEL_CALL_FAILED") == 0)
 		fail_call(t, c, "MODEL_CALL_FAILED", "it failed when it was recorded");
-	} else if (strcmp(why, "MODEL_CALL_TIMEOUT") == 0) {
+	else if (strcmp(why, "MODEL_CALL_TIMEOUT") == 0)
 		fail_call(t, c, "MODEL_TIMEOUT", "it was not answered when it was recorded");
-	} else {
-		send_head(t, c, (unsigned)status, "{\"content-type\":\"application/json\"}");
-		send_piece(t, c, buf_slice(&body));
-		end_complete(t, c);
-	}
-}
-
-/* The harness did not wait for the end: it gives up again, by itself or because its turn is cancelled. */
-static void end_given_up(struct rerun_taker *t, struct taken_call *c _unused_)
-{
-	t->given_up(t->ctx);
+	else
+		answer_json(t, c, (unsigned)status, buf_slice(&body));
 }
 
 static void end_answer(struct rerun_taker *t, struct taken_call *c)
 {
-	static void (*const ends[])(struct rerun_taker * t, struct taken_call * c) = {
-		[RECORDED_OPEN] = end_cut,
-		[RECORDED_COMPLETE] = end_complete,
-		[RECORDED_FAILED] = end_failed,
-		[RECORDED_CANCELLED] = end_given_up,
-	};
-
-	ends[c->as->end](t, c);
+	switch (c->as->end) {
+	case RECORDED_OPEN:
+		end_cut(t, c);
+		break;
+	case RECORDED_COMPLETE:
+		end_call(t, c, true);
+		break;
+	case RECORDED_FAILED:
+		end_failed(t, c);
+		break;
+	case RECORDED_CANCELLED:
+		/* The harness did not wait for the end: it gives up again, by itself or because its turn is cancelled. */
+		t->given_up(t->ctx);
+		break;
+	}
 }
 
-static void go_on(struct rerun_taker *t, struct taken_call *c)
+static void send_more(struct rerun_taker *t, struct taken_call *c)
 {
 	struct slice all = buf_slice(&c->as->answer);
 
 	while (c->sent < all.n) {
-		size_t n = all.n - c->sent < RERUN_PIECE ? all.n - c->sent : RERUN_PIECE;
+		size_t n = MIN(all.n - c->sent, RERUN_PIECE);
 
 		if (c->credit < n)
 			return;
@@ -225,7 +215,7 @@ static void go_on(struct rerun_taker *t, struct taken_call *c)
 	end_answer(t, c);
 }
 
-static void answer(struct rerun_taker *t, struct taken_call *c)
+static void answer_call(struct rerun_taker *t, struct taken_call *c)
 {
 	struct recorded_match m =
 		recorded_calls_take(t->from, c->method, c->path, buf_slice(&c->body), t->cwd);
@@ -240,12 +230,12 @@ static void answer(struct rerun_taker *t, struct taken_call *c)
 	c->as = m.call;
 	if (c->as->status)
 		send_head(t, c, c->as->status, c->as->headers);
-	go_on(t, c);
+	send_more(t, c);
 }
 
 /* --- what comes ---------------------------------------------------------------------------------------------- */
 
-static void on_request(struct rerun_taker *t, const struct rpc_msg *m)
+static void on_model_request(struct rerun_taker *t, const struct rpc_msg *m)
 {
 	struct taken_call *c = new0(struct taken_call);
 
@@ -259,13 +249,15 @@ static void on_request(struct rerun_taker *t, const struct rpc_msg *m)
 	    jstr_decode(jobj_get(m->params, "path"), MODEL_HEAD_MAX, &c->path) < 0)
 		fail_call(t, c, "PARAM_INVALID", "no call");
 	else if (!c->left)
-		answer(t, c);
+		answer_call(t, c);
 }
 
-static void on_body(struct rerun_taker *t, const struct rpc_msg *m)
+static void on_model_body(struct rerun_taker *t, const struct rpc_msg *m)
 {
-	struct taken_call *c = named(t, m);
-	size_t before;
+	struct taken_call *c = find_taken(t, m);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	size_t before, n;
+	struct jw w;
 
 	if (!c || c->as)
 		return;
@@ -274,31 +266,34 @@ static void on_body(struct rerun_taker *t, const struct rpc_msg *m)
 		fail_call(t, c, "PARAM_INVALID", "the text of a body is no string");
 		return;
 	}
-	before = buf_len(&c->body) - before;
-	c->left -= before < c->left ? before : c->left;
-	if (!c->left)
-		answer(t, c);
-	else
-		send_credit(t, c, before);
+	n = buf_len(&c->body) - before;
+	c->left -= MIN(n, c->left);
+	if (!c->left) {
+		answer_call(t, c);
+		return;
+	}
+	w = begin_params(&b, c);
+	jw_uint(&w, "bytes", n);
+	send_params(t, "_acpd/model/credit", &w);
 }
 
-static void on_credit(struct rerun_taker *t, const struct rpc_msg *m)
+static void on_model_credit(struct rerun_taker *t, const struct rpc_msg *m)
 {
-	struct taken_call *c = named(t, m);
+	struct taken_call *c = find_taken(t, m);
 
 	if (!c || !c->as)
 		return;
 	c->credit += jobj_uint(m->params, "bytes");
-	go_on(t, c);
+	send_more(t, c);
 }
 
-static void on_cancel(struct rerun_taker *t, const struct rpc_msg *m)
+static void on_model_cancel(struct rerun_taker *t, const struct rpc_msg *m)
 {
 	struct slice id = jobj_get(m->params, "requestId").raw;
 
 	list_each(c, &t->calls, struct taken_call, link)
 		if (slice_is(id, c->request)) {
-			drop(c);
+			taken_call_free(c);
 			return;
 		}
 }
@@ -308,10 +303,10 @@ static const struct {
 	enum rpc_kind kind;
 	void (*fn)(struct rerun_taker *t, const struct rpc_msg *m);
 } methods[] = {
-	{ "_acpd/model/request", RPC_REQUEST, on_request },
-	{ "_acpd/model/body", RPC_NOTIFICATION, on_body },
-	{ "_acpd/model/credit", RPC_NOTIFICATION, on_credit },
-	{ "$/cancel_request", RPC_NOTIFICATION, on_cancel },
+	{ "_acpd/model/request", RPC_REQUEST, on_model_request },
+	{ "_acpd/model/body", RPC_NOTIFICATION, on_model_body },
+	{ "_acpd/model/credit", RPC_NOTIFICATION, on_model_credit },
+	{ "$/cancel_request", RPC_NOTIFICATION, on_model_cancel },
 };
 
 bool rerun_taker_message(struct rerun_taker *t, const struct rpc_msg *m)

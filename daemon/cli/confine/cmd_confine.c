@@ -4,9 +4,8 @@
 
 #include "base/limits.h"
 #include "base/net/upstream_allow.h"
+#include "base/os/file.h"
 #include "cli/confine/confine_report.h"
-#include "cli/archive/run_unpack.h"
-#include "cli/confine/try_home.h"
 #include "cli/confine/try_proxy.h"
 #include "confine/confine_machine.h"
 #include "egress/wire/egress_rules.h"
@@ -16,6 +15,7 @@
 #include "proc/spaces/spaces.h"
 #include "proc/spawn.h"
 #include "proc/table/process_tree.h"
+#include "session/core/harness/baseenv.h"
 #include "session/core/session_paths.h"
 
 #include <errno.h>
@@ -23,10 +23,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define TRY_NAME "try"
 #define SIGNALLED 128 /* exit codes of a shell for a command that a signal has ended */
+
+struct try_home {
+	char *dir, *tmp;
+	char **env;
+};
 
 struct attempt {
 	const struct config *c;
@@ -38,6 +44,69 @@ struct attempt {
 	struct try_home home;
 	struct try_proxy proxy;
 };
+
+/* --- its home -------------------------------------------------------------------------------------------------- */
+
+static int make_home_dir(const char *path, const struct passwd *user)
+{
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	return user && chown(path, user->pw_uid, user->pw_gid) < 0 ? -errno : 0;
+}
+
+static char **build_home_env(const char *home, const char *tmp, const struct passwd *user,
+			     const struct sockaddr_in *proxy)
+{
+	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
+
+	baseenv_put(&plan, NULL);
+	if (proxy)
+		baseenv_proxy(&plan, proxy);
+	harness_plan_env(&plan, "HOME", home);
+	harness_plan_env(&plan, "TMPDIR", tmp);
+	if (user) {
+		harness_plan_env(&plan, "USER", user->pw_name);
+		harness_plan_env(&plan, "LOGNAME", user->pw_name);
+	}
+	baseenv_no_proxy(&plan, NULL);
+	return harness_plan_environ(&plan);
+}
+
+/* An empty directory of its user's own, with one for temporary files in it, and the base environment (session/core/harness/baseenv.h), as
+ * the programs of a session have. user NULL: who calls. proxy: that its programs are told of, or NULL. 0 or -errno with e. */
+static int try_home_make(struct try_home *h, const struct passwd *user,
+			 const struct sockaddr_in *proxy, struct err *e)
+{
+	const char *parent = getenv("TMPDIR");
+	char name[] = "acpd-try-XXXXXX";
+	int r;
+
+	h->dir = file_join(parent && *parent == '/' ? parent : "/tmp", name);
+	if (!mkdtemp(h->dir)) {
+		r = -errno;
+		free(TAKE_PTR(h->dir));
+		return err_set(e, r, 0, "NO_HOME", "no directory for a home can be made: %s",
+			       strerror(-r));
+	}
+	h->tmp = file_join(h->dir, "tmp");
+	r = make_home_dir(h->tmp, user);
+	if (r == 0)
+		r = make_home_dir(h->dir, user);
+	if (r < 0)
+		return err_set(e, r, 0, "NO_HOME", "no home in %s: %s", h->dir, strerror(-r));
+	h->env = build_home_env(h->dir, h->tmp, user, proxy);
+	return 0;
+}
+
+/* Nothing of the command runs any more. */
+static void try_home_remove(struct try_home *h)
+{
+	if (h->dir)
+		file_remove_tree(h->dir);
+	free(h->dir);
+	free(h->tmp);
+	harness_plan_free_environ(h->env);
+}
 
 static void attempt_done(struct attempt *a)
 {
@@ -247,12 +316,6 @@ static int await_end(pid_t pid, const sigset_t *signals)
 	}
 }
 
-static void kill_rest(void)
-{
-	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
-		usleep(SWEEP_ROUND_MS * 1000);
-}
-
 static int run_within(struct attempt *a, const struct proc_spec *spec, struct err *e)
 {
 	struct spawned s = { .listener = -1 };
@@ -271,7 +334,7 @@ static int run_within(struct attempt *a, const struct proc_spec *spec, struct er
 	status = await_end(s.pid, &signals);
 	closep(&s.pidfd);
 	try_proxy_stop(&a->proxy, a->bounds.refusals);
-	kill_rest();
+	kill_descendants();
 	a->result.exited = WIFEXITED(status);
 	a->result.code = a->result.exited ? WEXITSTATUS(status) : WTERMSIG(status);
 	return 0;

@@ -7,6 +7,7 @@
  * its backlog until the proxy accepts them.
  */
 #include "cli/confine/try_proxy.h"
+#include "cli/cmd.h"
 
 #include "base/os/local_sock.h"
 #include "egress/egress.h"
@@ -85,15 +86,6 @@ static void on_signal(void *ctx, int signo _unused_)
 	proc_host_reap(k->procs);
 }
 
-static void watch_children(struct keeper *k)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	loop_signals(k->loop, &set, on_signal, k);
-}
-
 _noreturn_ static void keep(const struct try_proxy_config *c, int listener, int stop, int told)
 {
 	struct keeper k = { .loop = loop_new(), .told = told };
@@ -107,7 +99,7 @@ _noreturn_ static void keep(const struct try_proxy_config *c, int listener, int 
 
 	setsid(); /* signals for the command are not for us */
 	k.procs = ec.procs = proc_host_new(k.loop, NULL);
-	watch_children(&k);
+	cli_signals(k.loop, (const int[]){ SIGCHLD, 0 }, on_signal, &k);
 	x = egress_new(&ec);
 	door = egress_open(x, &dc, &ops, &k, &e);
 	if (!door) {

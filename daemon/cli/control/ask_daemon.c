@@ -9,8 +9,8 @@
 #include "cli/control/ask_daemon.h"
 
 #include "base/limits.h"
+#include "base/os/file.h"
 #include "cli/control/reach_daemon.h"
-#include "digest/digest.h"
 #include "json/jstr.h"
 
 #include <errno.h>
@@ -21,9 +21,8 @@
 
 int asker_open(struct daemon_asker *a, const struct config *c)
 {
-	_cleanup_(buf_done) struct buf token = { 0 };
+	_cleanup_(secret_buf_done) struct buf token = { 0 };
 	struct err e;
-	int r = EXIT_DONE;
 
 	a->cfg = c;
 	if (!c->url) {
@@ -33,11 +32,7 @@ int asker_open(struct daemon_asker *a, const struct config *c)
 	if (c->token_file && read_token(c->token_file, &token, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
 	a->http = http_client_new(c->url, buf_slice(&token), &e);
-	if (!a->http)
-		r = fail(EXIT_USAGE, "%s", e.msg);
-	if (token.data)
-		secret_wipe(token.data, token.cap);
-	return r;
+	return a->http ? EXIT_DONE : fail(EXIT_USAGE, "%s", e.msg);
 }
 
 int asker_code(int r)
@@ -94,7 +89,27 @@ int asker_ask(struct daemon_asker *a, const char *method, struct err *e)
 	return http_client_ask(a->http, &rq, &a->answer, e);
 }
 
-int output_file_open(struct output_file *t, const char *path)
+int asker_request(struct daemon_asker *a, const struct config *c, const char *method)
+{
+	struct err e;
+	int code = asker_open(a, c), r;
+
+	if (code != EXIT_DONE)
+		return code;
+	r = asker_ask(a, method, &e);
+	return r < 0 ? fail(asker_code(r), "%s", e.msg) : EXIT_DONE;
+}
+
+/* --- the body into a file ------------------------------------------------------------------------------------------- */
+
+/* Written beside its final name, and renamed once it is whole. */
+struct output_file {
+	const char *path; /* NULL: standard output */
+	char *temp;
+	int fd;
+};
+
+static int output_file_open(struct output_file *t, const char *path)
 {
 	t->path = path;
 	t->fd = STDOUT_FILENO;
@@ -105,7 +120,7 @@ int output_file_open(struct output_file *t, const char *path)
 	return t->fd < 0 ? -errno : 0;
 }
 
-int output_file_done(struct output_file *t, bool good)
+static int output_file_done(struct output_file *t, bool good)
 {
 	int r = 0;
 
@@ -118,6 +133,61 @@ int output_file_done(struct output_file *t, bool good)
 	}
 	free(t->temp);
 	return r;
+}
+
+int asker_copy(struct daemon_asker *a, int fd, struct sha256_stream *hash, uint64_t *bytes,
+	       bool *cut)
+{
+	_cleanup_(freep) char *piece = xalloc(BODY_READ_BYTES);
+	ssize_t n = 0;
+	int r = 0;
+
+	while (r == 0 && (n = http_client_read(a->http, piece, BODY_READ_BYTES)) > 0) {
+		if (hash)
+			sha256_add(hash, piece, (size_t)n);
+		*bytes += (uint64_t)n;
+		r = file_write_all(fd, piece, (size_t)n);
+	}
+	*cut = r == 0 && n < 0;
+	return *cut ? (int)n : r;
+}
+
+static int receive_body(struct daemon_asker *a, const struct output_file *t,
+			const struct sha256 *digest, const char *cut_text, uint64_t *bytes,
+			struct err *e)
+{
+	struct sha256_stream hash;
+	struct sha256 got;
+	bool cut;
+	int r;
+
+	sha256_begin(&hash);
+	r = asker_copy(a, t->fd, digest ? &hash : NULL, bytes, &cut);
+	sha256_end(&hash, &got);
+	if (cut)
+		return err_set(e, r, 0, "CONNECTION_LOST", "%s", cut_text);
+	if (r < 0)
+		return err_set(e, r, 0, "FILE_NOT_WRITTEN", "%s: %s",
+			       t->path ? t->path : "standard output", strerror(-r));
+	if (digest && !sha256_equal(&got, digest))
+		return err_set(e, -EBADMSG, 0, "DIGEST_MISMATCH", "what came has another SHA-256");
+	return 0;
+}
+
+int asker_save(struct daemon_asker *a, const struct sha256 *digest, const char *cut,
+	       uint64_t *bytes)
+{
+	struct output_file t = { .fd = -1 };
+	struct err e;
+	int done, r = output_file_open(&t, a->cfg->output);
+
+	if (r < 0)
+		return fail(EXIT_FAILED, "%s: %s", t.path, strerror(-r));
+	r = receive_body(a, &t, digest, cut, bytes, &e);
+	done = output_file_done(&t, r == 0);
+	if (r < 0)
+		return fail(asker_code(r), "%s", e.msg);
+	return done < 0 ? fail(EXIT_FAILED, "%s: %s", t.path, strerror(-done)) : EXIT_DONE;
 }
 
 void asker_done(struct daemon_asker *a)

@@ -6,6 +6,7 @@
 
 #include "cli/cmd.h"
 #include "base/limits.h"
+#include "digest/digest.h"
 #include "net/client/http_client.h"
 
 struct daemon_asker {
@@ -19,21 +20,20 @@ struct daemon_asker {
 int asker_open(struct daemon_asker *a, const struct config *c);
 void asker_done(struct daemon_asker *a);
 int asker_ask(struct daemon_asker *a, const char *method, struct err *e);
+/* Opens it and asks for a->path: EXIT_DONE with an answer of any status, or the exit code. */
+int asker_request(struct daemon_asker *a, const struct config *c, const char *method);
 /* The exit code for a negative errno of a request. */
 int asker_code(int r);
 /* Appends the body of the answer, up to a bound. */
 void asker_read(struct daemon_asker *a, struct buf *text);
+/* Writes the body to fd. bytes: how many. -errno; *cut: of the connection, not of the file. */
+int asker_copy(struct daemon_asker *a, int fd, struct sha256_stream *hash, uint64_t *bytes,
+	       bool *cut);
+/* Writes the body to --output, all of it or nothing, or to standard output. digest: that it must have, or NULL. cut: what is
+ * said of a body that ends early. EXIT_DONE, or the exit code. */
+int asker_save(struct daemon_asker *a, const struct sha256 *digest, const char *cut,
+	       uint64_t *bytes);
 /* Prints {"error":{"reason","message"}} as one line; the exit code. */
 int asker_refused(struct daemon_asker *a);
 /* For an answer without a body of ours, such as every one to HEAD. */
 int asker_unexplained(const struct daemon_asker *a);
-
-/* Written beside its final name, and renamed once it is whole. */
-struct output_file {
-	const char *path; /* NULL: standard output */
-	char *temp;
-	int fd;
-};
-
-int output_file_open(struct output_file *t, const char *path);
-int output_file_done(struct output_file *t, bool good);

@@ -1,14 +1,15 @@
-/* cmd_control.c - commands that speak to the control socket: claim, sessions. */
+/*
+ * cmd_control.c - commands that speak to the control socket: claim, restart, sessions. Only the daemon's user and root reach
+ * it, so no token is needed. A restart is another program in the daemon's place; its command waits until that serves.
+ */
 #include "cli/cmd.h"
 #include "cli/control/reach_daemon.h"
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "digest/digest.h"
-#include "json/jdec.h"
 #include "json/jenc.h"
-#include "json/jpretty.h"
-#include "json/jstr.h"
 #include "net/admission.h"
 
 #include <errno.h>
@@ -17,10 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-int control_failed(int r, const struct err *e)
-{
-	return fail(r == -ECONNREFUSED ? EXIT_UNREACHABLE : EXIT_REFUSED, "%s", e->msg);
-}
+#define COMES_BACK_SECS 60 /* beyond the time of draining */
+#define ASK_EACH_US 50000
 
 /* --- claim ---------------------------------------------------------------------------------------------- */
 
@@ -67,7 +66,7 @@ static int put_settings(struct jw *w, const char *set, struct err *e)
 /* A file that is wrong is refused by the daemon, which names the member. */
 static int put_webhooks(struct jw *w, const char *path, struct err *e)
 {
-	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(secret_buf_done) struct buf text = { 0 };
 	struct jval v;
 	int r;
 
@@ -78,11 +77,10 @@ static int put_webhooks(struct jw *w, const char *path, struct err *e)
 		return err_field(e, "webhook", "OPTION_INVALID", "--webhook: %s: %s", path,
 				 strerror(-r));
 	if (jscan_value(buf_slice(&text), &v) != JSCAN_OK || v.type != J_ARRAY)
-		r = err_field(e, "webhook", "OPTION_INVALID", "--webhook: %s: no JSON array", path);
-	else
-		jw_raw(w, "webhooks", v.raw);
-	secret_wipe(text.data, text.cap);
-	return r;
+		return err_field(e, "webhook", "OPTION_INVALID", "--webhook: %s: no JSON array",
+				 path);
+	jw_raw(w, "webhooks", v.raw);
+	return 0;
 }
 
 static int put_claim(const struct config *c, struct slice token, struct buf *params, struct err *e)
@@ -122,34 +120,68 @@ static const char *claim_file(const struct config *c)
 /* Only the digest leaves this process, and the token was never in argv. */
 int cmd_claim(const struct config *c)
 {
-	_cleanup_(buf_done) struct buf token = { 0 }, params = { 0 }, result = { 0 };
+	_cleanup_(secret_buf_done) struct buf token = { 0 };
+	_cleanup_(buf_done) struct buf params = { 0 }, result = { 0 };
 	struct err e;
 	int r = read_token(claim_file(c), &token, &e);
 
 	if (r == 0)
 		r = put_claim(c, buf_slice(&token), &params, &e);
-	if (token.data)
-		secret_wipe(token.data, token.cap);
 	if (r < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
-	r = control_call(c, "claim", buf_slice(&params), &result, &e);
-	return r < 0 ? control_failed(r, &e) : EXIT_DONE;
+	return control_ask(c, "claim", buf_slice(&params), &result);
+}
+
+/* --- restart -------------------------------------------------------------------------------------------- */
+
+/* Who does not answer is on the way from one program to the other. */
+static bool is_back(const struct config *c, uint64_t before)
+{
+	_cleanup_(buf_done) struct buf result = { 0 };
+	struct err e;
+
+	return control_call(c, "doctor", SLICE("{}"), &result, &e) == 0 &&
+	       (uint64_t)cli_number_of(buf_slice(&result), "restarts") > before;
+}
+
+static int wait_for_restart(const struct config *c, uint64_t before, uint64_t secs)
+{
+	uint64_t until = clock_mono_ms() + (secs + COMES_BACK_SECS) * 1000;
+
+	while (!is_back(c, before)) {
+		if (clock_mono_ms() > until)
+			return fail(EXIT_FAILED,
+				    "the daemon does not answer after its restart: see its log");
+		usleep(ASK_EACH_US);
+	}
+	return EXIT_DONE;
+}
+
+int cmd_restart(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf params = { 0 }, result = { 0 };
+	struct jw w = JW(&params);
+	int r;
+
+	jw_obj(&w, NULL);
+	if (c->restart_drain >= 0)
+		jw_int(&w, "drainSeconds", c->restart_drain);
+	jw_end_obj(&w);
+	r = control_ask(c, "restart", buf_slice(&params), &result);
+	if (r != EXIT_DONE)
+		return r;
+	return wait_for_restart(c, (uint64_t)cli_number_of(buf_slice(&result), "restarts"),
+				(uint64_t)cli_number_of(buf_slice(&result), "drainSeconds"));
 }
 
 /* --- sessions ------------------------------------------------------------------------------------------- */
 
-static char *text_of(struct slice object, const char *key)
-{
-	char *s = NULL;
-
-	return jstr_decode(jobj_get(object, key), 4096, &s) == 0 ? s : xstrdup("");
-}
-
 static void print_session(struct slice s)
 {
-	_cleanup_(freep) char *id = text_of(s, "sessionId"), *state = text_of(s, "state"),
-			      *harness = text_of(s, "harness"), *cwd = text_of(s, "cwd"),
-			      *title = text_of(s, "title");
+	_cleanup_(freep) char *id = cli_string_of(s, "sessionId"),
+			      *state = cli_string_of(s, "state"),
+			      *harness = cli_string_of(s, "harness"),
+			      *cwd = cli_string_of(s, "cwd"), *title = cli_string_of(s, "title");
 	struct slice seq = jobj_get(s, "seq").raw;
 
 	printf("%-38s %-8s %-10s %8.*s  %s%s%s\n", id, state, harness, (int)seq.n, seq.p, cwd,
@@ -159,21 +191,9 @@ static void print_session(struct slice s)
 int cmd_sessions(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf result = { 0 };
-	_cleanup_(freep) char *pretty = NULL;
-	struct jiter it;
-	struct jval v;
-	struct err e;
-	int r = control_call(c, "sessions", SLICE("{}"), &result, &e);
+	int r = control_ask(c, "sessions", SLICE("{}"), &result);
 
-	if (r < 0)
-		return control_failed(r, &e);
-	if (c->json) {
-		pretty = jpretty(buf_slice(&result));
-		printf("%s\n", pretty ? pretty : "{}");
-		return EXIT_DONE;
-	}
-	if (jiter_init(&it, jobj_get(buf_slice(&result), "sessions")))
-		while (jiter_next(&it, NULL, &v))
-			print_session(v.raw);
-	return EXIT_DONE;
+	if (r == EXIT_DONE)
+		control_print_list(c, buf_slice(&result), "sessions", print_session);
+	return r;
 }

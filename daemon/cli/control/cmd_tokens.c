@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "digest/digest.h"
 #include "json/jenc.h"
-#include "json/jpretty.h"
-#include "json/jstr.h"
 
 #include <stdio.h>
 
@@ -52,43 +50,25 @@ static void put_order(const struct config *c, struct buf *params)
 	jw_end_obj(&w);
 }
 
-static void print_json(struct slice text)
-{
-	_cleanup_(freep) char *pretty = jpretty(text);
-
-	printf("%s\n", pretty ? pretty : "{}");
-	if (pretty)
-		secret_wipe(pretty, strlen(pretty));
-}
-
-static char *text_of(struct slice object, const char *key)
-{
-	char *s = NULL;
-
-	return jstr_decode(jobj_get(object, key), 4096, &s) == 0 ? s : xstrdup("");
-}
-
 /* The token alone, so that it can be put into a file. */
 int cmd_tokens_mint(const struct config *c)
 {
-	_cleanup_(buf_done) struct buf params = { 0 }, result = { 0 };
+	_cleanup_(secret_buf_done) struct buf params = { 0 }, result = { 0 };
 	_cleanup_(freep) char *token = NULL;
-	struct err e;
 	int r;
 
 	if (!c->token_scope || !c->label)
 		return fail(EXIT_USAGE, "--%s is needed", c->token_scope ? "label" : "scope");
 	put_order(c, &params);
-	r = control_call(c, "tokens/mint", buf_slice(&params), &result, &e);
-	if (r < 0)
-		return control_failed(r, &e);
-	token = text_of(buf_slice(&result), "token");
+	r = control_ask(c, "tokens/mint", buf_slice(&params), &result);
+	if (r != EXIT_DONE)
+		return r;
+	token = cli_string_of(buf_slice(&result), "token");
 	if (c->json)
-		print_json(buf_slice(&result));
+		print_pretty(buf_slice(&result));
 	else
 		printf("%s\n", token);
 	secret_wipe(token, strlen(token));
-	secret_wipe(result.data, result.cap);
 	return EXIT_DONE;
 }
 
@@ -109,8 +89,9 @@ static void print_sessions(struct slice token)
 
 static void print_token(struct slice t)
 {
-	_cleanup_(freep) char *id = text_of(t, "id"), *scope = text_of(t, "scope"),
-			      *expires = text_of(t, "expiresAt"), *label = text_of(t, "label");
+	_cleanup_(freep) char *id = cli_string_of(t, "id"), *scope = cli_string_of(t, "scope"),
+			      *expires = cli_string_of(t, "expiresAt"),
+			      *label = cli_string_of(t, "label");
 	struct slice open = jobj_get(t, "connections").raw;
 
 	printf("%-20s %-8s %s %4.*s  %s", id, scope, expires, (int)open.n, open.p, label);
@@ -121,33 +102,20 @@ static void print_token(struct slice t)
 int cmd_tokens_list(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf result = { 0 };
-	struct jiter it;
-	struct jval v;
-	struct err e;
-	int r = control_call(c, "tokens/list", SLICE("{}"), &result, &e);
+	int r = control_ask(c, "tokens/list", SLICE("{}"), &result);
 
-	if (r < 0)
-		return control_failed(r, &e);
-	if (c->json) {
-		print_json(buf_slice(&result));
-		return EXIT_DONE;
-	}
-	if (jiter_init(&it, jobj_get(buf_slice(&result), "tokens")))
-		while (jiter_next(&it, NULL, &v))
-			print_token(v.raw);
-	return EXIT_DONE;
+	if (r == EXIT_DONE)
+		control_print_list(c, buf_slice(&result), "tokens", print_token);
+	return r;
 }
 
 int cmd_tokens_revoke(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf params = { 0 }, result = { 0 };
 	struct jw w = JW(&params);
-	struct err e;
-	int r;
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "id", c->args[0]);
 	jw_end_obj(&w);
-	r = control_call(c, "tokens/revoke", buf_slice(&params), &result, &e);
-	return r < 0 ? control_failed(r, &e) : EXIT_DONE;
+	return control_ask(c, "tokens/revoke", buf_slice(&params), &result);
 }

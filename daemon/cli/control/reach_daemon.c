@@ -8,11 +8,11 @@
  * wiped after use.
  */
 #include "cli/control/reach_daemon.h"
+#include "cli/cmd.h"
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "digest/digest.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "net/admission.h"
@@ -42,8 +42,7 @@ int read_token(const char *path, struct buf *ret, struct err *e)
 struct daemon_link *reach_daemon(struct loop *loop, const struct config *c,
 				 const struct daemon_link_events *ev, void *ctx, struct err *e)
 {
-	_cleanup_(buf_done) struct buf token = { 0 };
-	struct daemon_link *l;
+	_cleanup_(secret_buf_done) struct buf token = { 0 };
 
 	if (!c->url) {
 		if (c->socket)
@@ -53,10 +52,7 @@ struct daemon_link *reach_daemon(struct loop *loop, const struct config *c,
 	}
 	if (c->token_file && read_token(c->token_file, &token, e) < 0)
 		return NULL;
-	l = daemon_link_open_url(loop, c->url, buf_slice(&token), ev, ctx, e);
-	if (token.data)
-		secret_wipe(token.data, token.cap);
-	return l;
+	return daemon_link_open_url(loop, c->url, buf_slice(&token), ev, ctx, e);
 }
 
 /* Blocks until there is something to read. */
@@ -128,4 +124,27 @@ int control_call(const struct config *c, const char *method, struct slice params
 	if (m.error.n)
 		return reply_error(&m, e);
 	return buf_add_slice(result, m.result);
+}
+
+int control_ask(const struct config *c, const char *method, struct slice params, struct buf *result)
+{
+	struct err e;
+	int r = control_call(c, method, params, result, &e);
+
+	if (r < 0)
+		return fail(r == -ECONNREFUSED ? EXIT_UNREACHABLE : EXIT_REFUSED, "%s", e.msg);
+	return EXIT_DONE;
+}
+
+void control_print_list(const struct config *c, struct slice result, const char *key,
+			void (*print)(struct slice element))
+{
+	struct jiter it;
+	struct jval v;
+
+	if (c->json)
+		print_pretty(result);
+	else if (jiter_init(&it, jobj_get(result, key)))
+		while (jiter_next(&it, NULL, &v))
+			print(v.raw);
 }

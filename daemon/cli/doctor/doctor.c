@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "cli/cmd.h"
-#include "cli/harness/own_node.h"
+#include "cli/harness/program_host.h"
 #include "cli/control/reach_daemon.h"
 #include "proc/netns.h"
 

@@ -8,10 +8,10 @@
  * after stop_ms. Only that deadline gives the wait a timeout.
  */
 #include "cli/entrypoint/entry_life.h"
+#include "cli/cmd.h"
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "proc/table/process_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -184,13 +184,6 @@ static void serve_signals(struct entry_life *n)
 	}
 }
 
-/* As the kernel does when the first process of a namespace ends. */
-static void kill_rest(void)
-{
-	for (int i = 0; i < SWEEP_ROUNDS && tree_kill_descendants() > 0; i++)
-		usleep(SWEEP_ROUND_MS * 1000);
-}
-
 int entry_run(const struct entry_plan *p, struct err *e)
 {
 	struct entry_life n = { .plan = p, .code = -1 };
@@ -202,6 +195,7 @@ int entry_run(const struct entry_plan *p, struct err *e)
 		r = start_command(&n);
 	if (r == 0)
 		serve_signals(&n);
-	kill_rest();
+	/* As the kernel does when the first process of a namespace ends. */
+	kill_descendants();
 	return r == 0 ? n.code : err_set(e, r, 0, "START_FAILED", "no process: %s", strerror(-r));
 }

@@ -1,18 +1,22 @@
-/* cmd_harness.c - `acpd harness list` and `verify`: which harnesses are here, and whether they are what they should be.
- * No daemon is needed. */
+/* cmd_harness.c - `acpd harness list`, `verify` and `install`: which harnesses are here, and whether they are what they
+ * should be. No daemon is needed. */
 #include "cli/cmd.h"
+#include "cli/harness/harness_install.h"
 #include "cli/harness/program_host.h"
 
 #include "base/limits.h"
+#include "json/jenc.h"
 #include "session/parts/programs/program_hash.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-static int print_json(struct buf *b)
+static void put_problem(struct jw *w, const struct err *e)
 {
-	printf("%.*s\n", (int)buf_len(b), b->data);
-	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
+	jw_obj(w, "problem");
+	jw_str(w, "reason", e->reason);
+	jw_str(w, "message", e->msg);
+	jw_end_obj(w);
 }
 
 /* --- list ----------------------------------------------------------------------------------------------------------- */
@@ -61,7 +65,8 @@ int cmd_harness_list(const struct config *c)
 	program_host_facts(&h, c->prefix, (unsigned)c->timeout);
 	if (c->json) {
 		list_json(h.programs, c->prefix, &b);
-		return print_json(&b);
+		print_json(buf_slice(&b));
+		return fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 	}
 	for (size_t i = 0; i < programs_count(h.programs); i++)
 		list_line(programs_at(h.programs, i));
@@ -83,12 +88,8 @@ static int verify_one(const struct config *c, const struct harness_def *def, con
 	jw_str(w, "path", path);
 	jw_bool(w, "verified", r == 0);
 	jw_str(w, "sha256", pin->sha256);
-	if (r < 0) {
-		jw_obj(w, "problem");
-		jw_str(w, "reason", e.reason);
-		jw_str(w, "message", e.msg);
-		jw_end_obj(w);
-	}
+	if (r < 0)
+		put_problem(w, &e);
 	jw_end_obj(w);
 	if (!c->json)
 		printf("%-10s %s %s\n", def->id, r == 0 ? "verified" : e.msg, path);
@@ -146,6 +147,56 @@ int cmd_harness_verify(const struct config *c)
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	if (c->json && code != EXIT_USAGE)
-		print_json(&b);
+		print_json(buf_slice(&b));
 	return code;
+}
+
+/* --- install -------------------------------------------------------------------------------------------------------- */
+
+static void print_install(const struct harness_install *in, int code, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "harness", in->pin->id);
+	jw_str(&w, "package", in->pin->package);
+	jw_str(&w, "release", in->pin->release);
+	jw_bool(&w, "installed", code == EXIT_DONE);
+	if (code == EXIT_DONE) {
+		jw_bool(&w, "already", in->already);
+		jw_str(&w, "sha256", in->pin->sha256);
+	} else {
+		put_problem(&w, e);
+	}
+	jw_end_obj(&w);
+	print_json(buf_slice(&b));
+}
+
+int cmd_harness_install(const struct config *c)
+{
+	_cleanup_(harness_table_done) struct harness_table t = { 0 };
+	struct harness_install in = { .prefix = c->prefix,
+				      .from = c->from,
+				      .timeout_ms = (uint64_t)c->timeout * 1000 };
+	struct err e = { 0 };
+	int code;
+
+	if (harness_table_load(&t, NULL, &e) < 0)
+		return fail(EXIT_FAILED, "%s", e.msg);
+	in.def = harness_table_find(&t, c->args[0]);
+	if (!in.def)
+		return fail(EXIT_USAGE, "there is no harness '%s'", c->args[0]);
+	in.pin = harness_pin_of(in.def);
+	if (!in.pin)
+		return fail(EXIT_USAGE, "harness '%s' has no pin for this machine", in.def->id);
+	code = harness_install(&in, &e);
+	if (c->json)
+		print_install(&in, code, &e);
+	if (code != EXIT_DONE)
+		return fail(code, "%s: %s", e.reason, e.msg);
+	if (!c->json)
+		printf("%s %s %s below %s\n", in.pin->id, in.pin->version,
+		       in.already ? "is installed already" : "installed", c->prefix);
+	return EXIT_DONE;
 }

@@ -7,7 +7,6 @@
  * and is removed.
  */
 #include "cli/harness/harness_install.h"
-#include "cli/harness/install_source.h"
 
 #include "base/clock.h"
 #include "base/os/file.h"

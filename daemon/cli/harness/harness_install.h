@@ -29,3 +29,9 @@ struct harness_install {
 
 /* EXIT_DONE, or the exit code with e. */
 int harness_install(struct harness_install *in, struct err *e);
+
+/* --- install_source.c --- */
+/* Fills PLACE/node_modules/PACKAGE by the clock `until` (clock_mono_ms). EXIT_DONE, or the exit code with e. */
+int install_from_file(const struct harness_install *in, const char *place, struct err *e);
+int install_from_npm(const struct harness_install *in, const char *place, uint64_t until,
+		     struct err *e);

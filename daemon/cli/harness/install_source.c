@@ -7,7 +7,7 @@
  * package, and leaves nothing elsewhere. The caller compares the program with its pin afterwards.
  * The error output of npm is searched for network errors, which have an exit code of their own.
  */
-#include "cli/harness/install_source.h"
+#include "cli/harness/harness_install.h"
 #include "cli/harness/program_host.h"
 #include "cli/archive/run_unpack.h"
 
@@ -44,13 +44,8 @@ static enum file_kind kind_of(int fd)
 	return memcmp(b, "\177ELF", 4) == 0 ? FILE_PROGRAM : FILE_OTHER;
 }
 
-static int nothing_to_print(const struct config *c _unused_, struct slice done _unused_)
-{
-	return EXIT_DONE;
-}
-
 /* npm packs everything below one directory, whatever its name. */
-static int unpack(const struct harness_install *in, const char *place, struct err *e)
+static int unpack_package(const struct harness_install *in, const char *place, struct err *e)
 {
 	_cleanup_(freep) char *target = package_in(place, in->pin);
 	_cleanup_(buf_done) struct buf job = { 0 };
@@ -71,8 +66,7 @@ static int unpack(const struct harness_install *in, const char *place, struct er
 	jw_end_obj(&w);
 	jw_end_arr(&w);
 	jw_end_obj(&w);
-	buf_putc(&job, '\n');
-	code = cli_helper(&plain, "extract", buf_slice(&job), nothing_to_print);
+	code = run_unpack(&plain, "extract", buf_slice(&job), NULL);
 	if (code != EXIT_DONE)
 		err_set(e, -EBADMSG, 0, "PACKAGE_REFUSED", "%s: %s cannot be unpacked", in->pin->id,
 			in->from);
@@ -122,7 +116,7 @@ int install_from_file(const struct harness_install *in, const char *place, struc
 	}
 	switch (kind_of(fd)) {
 	case FILE_PACKAGE:
-		return unpack(in, place, e);
+		return unpack_package(in, place, e);
 	case FILE_PROGRAM:
 		if (in->pin->kind == PIN_FILE)
 			return copy_program(in, place, fd, e);

@@ -10,13 +10,31 @@
 #include "cli/harness/program_host.h"
 
 #include "base/limits.h"
-#include "cli/harness/own_node.h"
+#include "cli/cmd.h"
 #include "confine/confine_machine.h"
+#include "harnesses/harness_pins.h"
+#include "session/core/session_paths.h"
 
 #include <errno.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
+
+/* --- Node ------------------------------------------------------------------------------------------------------------ */
+
+void own_node_add(void)
+{
+	const char *path = getenv("PATH");
+	_cleanup_(freep) char *found = paths_find_command("node", path), *longer = NULL;
+
+	if (found || access(NODE_DIR "/node", X_OK) < 0)
+		return;
+	if (asprintf(&longer, "%s%s" NODE_DIR, path ? path : "", path && *path ? ":" : "") < 0)
+		abort();
+	setenv("PATH", longer, 1);
+}
+
+/* --- the host --------------------------------------------------------------------------------------------------------- */
 
 static void on_child(void *ctx, int signo _unused_)
 {
@@ -27,14 +45,10 @@ static void on_child(void *ctx, int signo _unused_)
 
 static int make_loop(struct program_host *h)
 {
-	sigset_t child;
-
 	own_node_add();
 	h->loop = loop_new();
 	h->procs = proc_host_new(h->loop, NULL);
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	return loop_signals(h->loop, &child, on_child, h);
+	return cli_signals(h->loop, (const int[]){ SIGCHLD, 0 }, on_child, h);
 }
 
 int program_host_open(struct program_host *h, const char *manifest, struct err *e)

@@ -34,12 +34,11 @@ static void on_done(void *ctx, const char *fault)
 
 static const struct mcp_serve_ops serve_ops = { on_done };
 
-static void on_signal(void *ctx, int signo)
+static void on_mcp_signal(void *ctx, int signo _unused_)
 {
 	struct server *s = ctx;
 
-	if (signo == SIGTERM || signo == SIGINT)
-		loop_quit(s->loop);
+	loop_quit(s->loop);
 }
 
 /* Each directory of the list, or the working directory. */
@@ -114,7 +113,6 @@ static struct toolbox *make_box(struct loop *loop, const struct config *c, struc
 static int serve_builtin(const struct config *c)
 {
 	struct server s = { .loop = loop_new() };
-	sigset_t set;
 	struct err e;
 
 	if (!s.loop)
@@ -125,10 +123,7 @@ static int serve_builtin(const struct config *c)
 		loop_free(s.loop);
 		return fail(EXIT_USAGE, "%s", e.msg);
 	}
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	loop_signals(s.loop, &set, on_signal, &s);
+	cli_signals(s.loop, (const int[]){ SIGTERM, SIGINT, 0 }, on_mcp_signal, &s);
 	s.serving = mcp_serve(s.loop, toolbox_backend(s.box), STDIN_FILENO, STDOUT_FILENO,
 			      SLICE_NONE, &serve_ops, &s);
 	loop_run(s.loop);

@@ -3,7 +3,7 @@
 #include "cli/options/env_names.h"
 #include "cli/serve/handover.h"
 #include "cli/serve/hosting.h"
-#include "cli/harness/own_node.h"
+#include "cli/harness/program_host.h"
 #include "cli/serve/restored.h"
 #include "cli/serve/serve_check.h"
 #include "cli/serve/serve_claim.h"

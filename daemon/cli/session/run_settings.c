@@ -22,7 +22,7 @@
 /* Reads it from a file, so that a key is in no argument list. */
 static int put_provider(struct jw *w, const char *path)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	char why[JSCAN_TEXT_SIZE];
 	enum jscan_error scan;
 	struct jval v;
@@ -30,17 +30,13 @@ static int put_provider(struct jw *w, const char *path)
 
 	if (r < 0)
 		return fail(EXIT_USAGE, "--provider %s: %s", path, strerror(-r));
-	r = EXIT_DONE;
 	scan = jscan_object(buf_slice(&b), NULL, 0);
-	if (scan == JSCAN_OK && jscan_value(buf_slice(&b), &v) == JSCAN_OK) {
-		jscan_join_lines(&b); /* messages on a UNIX socket are lines */
-		jw_raw(w, "provider", v.raw);
-	} else
-		r = fail(EXIT_USAGE, "--provider %s: %s", path,
-			 jscan_explain(buf_slice(&b), scan, why));
-	if (b.data)
-		secret_wipe(b.data, b.cap);
-	return r;
+	if (scan != JSCAN_OK || jscan_value(buf_slice(&b), &v) != JSCAN_OK)
+		return fail(EXIT_USAGE, "--provider %s: %s", path,
+			    jscan_explain(buf_slice(&b), scan, why));
+	jscan_join_lines(&b); /* messages on a UNIX socket are lines */
+	jw_raw(w, "provider", v.raw);
+	return EXIT_DONE;
 }
 
 /* Takes the next part up to the separator; false: there is none. */

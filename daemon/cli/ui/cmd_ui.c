@@ -2,38 +2,23 @@
  * cmd_ui.c - `acpd ui`: the run viewer on this machine, for a daemon that is somewhere else (cli/ui/). It prints the address
  * to open, and serves until a signal ends it.
  */
-#include "base/buf.h"
 #include "cli/cmd.h"
 #include "cli/control/reach_daemon.h"
 #include "cli/ui/ui_server.h"
-#include "digest/digest.h"
 #include "http/viewer.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 
-static void on_signal(void *ctx, int signo _unused_)
+static void on_ui_signal(void *ctx, int signo _unused_)
 {
 	loop_quit(ctx);
 }
 
-static void watch_signals(struct loop *loop)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	loop_signals(loop, &set, on_signal, loop);
-}
-
 static int read_target(const struct config *c, struct ui_target *ret, struct err *e)
 {
-	_cleanup_(buf_done) struct buf token = { 0 };
-	int r;
+	_cleanup_(secret_buf_done) struct buf token = { 0 };
 
 	if (!c->url)
 		return err_field(
@@ -41,10 +26,7 @@ static int read_target(const struct config *c, struct ui_target *ret, struct err
 			"--url is needed: a daemon on this machine serves its viewer at /ui");
 	if (c->token_file && read_token(c->token_file, &token, e) < 0)
 		return -EINVAL;
-	r = ui_target_read(ret, c->url, buf_slice(&token), c->header, e);
-	if (token.data)
-		secret_wipe(token.data, token.cap);
-	return r;
+	return ui_target_read(ret, c->url, buf_slice(&token), c->header, e);
 }
 
 static bool has_viewer(const char *dir)
@@ -65,7 +47,8 @@ static int serve_viewer(const struct ui_server_config *uc)
 
 	if (!loop)
 		return fail(EXIT_FAILED, "cannot make the event loop");
-	watch_signals(loop);
+	signal(SIGPIPE, SIG_IGN);
+	cli_signals(loop, (const int[]){ SIGINT, SIGTERM, SIGHUP, 0 }, on_ui_signal, loop);
 	s = ui_server_new(loop, uc, &e);
 	if (s) {
 		printf("%s\n", ui_server_address(s));

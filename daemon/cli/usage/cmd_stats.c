@@ -3,7 +3,6 @@
 #include "cli/cmd.h"
 #include "cli/usage/run_stats.h"
 
-#include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jpretty.h"
 #include "usage/ledger/ledger_file.h"
@@ -33,14 +32,12 @@ static int read_ledger(struct run_stats *s, const char *path)
 	return EXIT_DONE;
 }
 
-static int receive(struct daemon_asker *a, int fd)
+static int receive_ledger(struct daemon_asker *a, int fd)
 {
-	_cleanup_(freep) char *piece = xalloc(BODY_READ_BYTES);
-	ssize_t n;
-	int r = 0;
+	uint64_t bytes = 0;
+	bool cut;
+	int r = asker_copy(a, fd, NULL, &bytes, &cut);
 
-	while (r == 0 && (n = http_client_read(a->http, piece, BODY_READ_BYTES)) != 0)
-		r = n < 0 ? (int)n : file_write_all(fd, piece, (size_t)n);
 	return r < 0 ? fail(EXIT_FAILED, "the ledger could not be read: %s", strerror(-r)) :
 		       EXIT_DONE;
 }
@@ -52,19 +49,13 @@ static int read_daemon(struct run_stats *s, const struct config *c)
 	_cleanup_(freep) char *path = file_join(tmp && *tmp ? tmp : "/tmp", "acpd-usage.XXXXXX");
 	_cleanup_(closep) int fd = mkostemp(path, O_CLOEXEC);
 	struct daemon_asker a = { .path = "/v1/usage" };
-	struct err e;
-	int asked, r;
+	int r;
 
 	if (fd < 0)
 		return fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
-	r = asker_open(&a, c);
-	if (r == EXIT_DONE) {
-		asked = asker_ask(&a, "GET", &e);
-		if (asked < 0)
-			r = fail(asker_code(asked), "%s", e.msg);
-		else
-			r = a.answer.status == 200 ? receive(&a, fd) : asker_refused(&a);
-	}
+	r = asker_request(&a, c, "GET");
+	if (r == EXIT_DONE)
+		r = a.answer.status == 200 ? receive_ledger(&a, fd) : asker_refused(&a);
 	asker_done(&a);
 	if (r == EXIT_DONE)
 		r = read_ledger(s, path);
@@ -88,10 +79,9 @@ static int read_all(struct run_stats *s, const struct config *c)
 	return read_ledger(s, c->state);
 }
 
-static void print(struct run_stats *s, bool json)
+static void print_stats(struct run_stats *s, bool json)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	_cleanup_(freep) char *pretty = NULL;
 	struct jw w = JW(&b);
 
 	if (!json) {
@@ -99,8 +89,7 @@ static void print(struct run_stats *s, bool json)
 		return;
 	}
 	run_stats_put(s, &w);
-	pretty = jpretty(buf_slice(&b));
-	printf("%s\n", pretty ? pretty : "{}");
+	print_pretty(buf_slice(&b));
 }
 
 int cmd_stats(const struct config *c)
@@ -110,9 +99,7 @@ int cmd_stats(const struct config *c)
 	int r = s ? read_all(s, c) : fail(EXIT_USAGE, "%s", e.msg);
 
 	if (r == EXIT_DONE)
-		print(s, c->json);
+		print_stats(s, c->json);
 	run_stats_free(s);
-	if (r == EXIT_DONE && (fflush(stdout) != 0 || ferror(stdout)))
-		r = fail(EXIT_FAILED, "standard output: %s", strerror(errno));
-	return r;
+	return r == EXIT_DONE ? flushed(r) : r;
 }

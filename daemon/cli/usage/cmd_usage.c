@@ -46,15 +46,6 @@ struct usage_turn {
 	bool has[COUNTS];
 };
 
-static char *decode(struct jval v)
-{
-	char *s = NULL;
-
-	if (jstr_decode(v, TEXT_MAX, &s) == 0)
-		err_flatten(s); /* names come from elsewhere: they must not steer the terminal */
-	return s;
-}
-
 static void turn_read(struct slice line, struct usage_turn *t)
 {
 	struct jslot counts[COUNTS], cost[] = { { .key = "amount" }, { .key = "currency" } };
@@ -74,12 +65,12 @@ static void turn_read(struct slice line, struct usage_turn *t)
 	if (jscan_object(line, top, ARRAY_SIZE(top)) != JSCAN_OK)
 		return;
 	jdec_int(top[0].v, &t->turn);
-	t->error = decode(error[0].v);
+	t->error = cli_shown(error[0].v, TEXT_MAX);
 	for (size_t i = 0; i < COUNTS; i++)
 		t->has[i] = jdec_int(counts[i].v, &t->count[i]) == 0 && t->count[i] >= 0;
 	for (size_t i = 0; i < TEXTS; i++)
-		t->text[i] = decode(top[4 + i].v);
-	t->currency = decode(cost[1].v);
+		t->text[i] = cli_shown(top[4 + i].v, TEXT_MAX);
+	t->currency = cli_shown(cost[1].v, TEXT_MAX);
 	t->has_cost = t->currency && cost[0].v.type == J_NUMBER &&
 		      harness_cost_parse(cost[0].v.raw, &t->cost);
 }
@@ -107,14 +98,7 @@ struct total {
 	size_t ncosts;
 };
 
-/* Stops at the largest number instead of wrapping. */
-static void add(int64_t *to, int64_t n)
-{
-	if (__builtin_add_overflow(*to, n, to))
-		*to = INT64_MAX;
-}
-
-static void add_cost(struct total *to, const char *currency, int64_t amount)
+static void total_add_cost(struct total *to, const char *currency, int64_t amount)
 {
 	size_t i = 0;
 
@@ -122,7 +106,7 @@ static void add_cost(struct total *to, const char *currency, int64_t amount)
 		i++;
 	if (i == to->ncosts)
 		GROW(to->costs, to->ncosts)->currency = xstrdup(currency);
-	add(&to->costs[i].amount, amount);
+	to->costs[i].amount = cost_sum(to->costs[i].amount, amount);
 	to->with_cost++;
 }
 
@@ -130,11 +114,11 @@ static void total_add(struct total *to, const struct usage_turn *t)
 {
 	to->turns++;
 	for (size_t i = 0; i < COUNTS; i++) {
-		add(&to->count[i], t->has[i] ? t->count[i] : 0);
+		to->count[i] = cost_sum(to->count[i], t->has[i] ? t->count[i] : 0);
 		to->with[i] += t->has[i];
 	}
 	if (t->has_cost)
-		add_cost(to, t->currency, t->cost);
+		total_add_cost(to, t->currency, t->cost);
 }
 
 static void total_done(struct total *t)
@@ -290,13 +274,6 @@ static int open_ledger(const struct config *c, struct ledger_files *ret)
 	return EXIT_DONE;
 }
 
-static int flushed(int code)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return code;
-	return fail(EXIT_FAILED, "standard output: %s", strerror(errno));
-}
-
 int cmd_usage(const struct config *c)
 {
 	_cleanup_(ledger_files_done) struct ledger_files files = { 0 };
@@ -323,7 +300,7 @@ int cmd_usage(const struct config *c)
 	return r;
 }
 
-static void print_json(const struct ledger_report *rep, const char *path, bool asked)
+static void print_report_json(const struct ledger_report *rep, const char *path, bool asked)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -345,7 +322,7 @@ static void print_json(const struct ledger_report *rep, const char *path, bool a
 		jw_str(&w, "reason", rep->reason);
 	}
 	jw_end_obj(&w);
-	printf("%.*s\n", (int)buf_len(&b), b.data);
+	print_json(buf_slice(&b));
 }
 
 static void print_text(const struct ledger_report *rep, const char *path)
@@ -381,7 +358,7 @@ int cmd_usage_verify(const struct config *c)
 		return fail(EXIT_FAILED, "%s", e.msg);
 	path = rep.file ? files.part[rep.file - 1].path : "";
 	if (c->json)
-		print_json(&rep, path, c->from != NULL);
+		print_report_json(&rep, path, c->from != NULL);
 	else
 		print_text(&rep, path);
 	return flushed(rep.first_bad ? EXIT_FAILED : EXIT_DONE);

@@ -8,6 +8,7 @@
  * and flattened to one line, because they are printed on a terminal.
  */
 #include "cli/usage/run_stats.h"
+#include "cli/cmd.h"
 
 #include "base/util.h"
 #include "harnesses/harness.h"
@@ -86,13 +87,10 @@ static void tally(struct tallies *t, const char *word)
 	t->v[i].n++;
 }
 
+/* Names come from elsewhere. */
 static char *word_at(struct slice object, const char *key)
 {
-	char *s = NULL;
-
-	if (jstr_decode(jobj_get(object, key), WORD_MAX, &s) == 0)
-		err_flatten(s); /* names come from elsewhere: they must not steer the terminal */
-	return s;
+	return cli_shown(jobj_get(object, key), WORD_MAX);
 }
 
 static void take_cost(struct group *g, struct slice record)

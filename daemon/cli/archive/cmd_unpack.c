@@ -1,9 +1,56 @@
-/* cmd_skills.c - `acpd skills validate DIR`: checks a skill before it is packed, with acpd-unpack. */
+/* cmd_unpack.c - `acpd archive extract` and `acpd skills validate`: what the daemon lets acpd-unpack do, from the command
+ * line. No daemon is needed. */
 #include "cli/archive/run_unpack.h"
 
 #include "json/jenc.h"
 
+#include <pwd.h>
 #include <stdio.h>
+
+static void put_extract_job(struct buf *b, const struct config *c)
+{
+	_cleanup_(freep) char *archive = cli_absolute(c->args[0]),
+			      *target = cli_absolute(c->args[1]);
+	struct passwd *pw = c->uid < 0 ? NULL : getpwuid((uid_t)c->uid);
+	struct jw w = JW(b);
+
+	jw_obj(&w, NULL);
+	jw_str(&w, "target", target);
+	if (c->uid >= 0)
+		jw_int(&w, "uid", c->uid);
+	if (pw)
+		jw_int(&w, "gid", pw->pw_gid);
+	jw_str(&w, "links", c->links);
+	jw_arr(&w, "sources");
+	jw_obj(&w, NULL);
+	jw_str(&w, "archive", archive);
+	jw_int(&w, "strip", c->strip);
+	jw_end_obj(&w);
+	jw_end_arr(&w);
+	jw_end_obj(&w);
+}
+
+static int print_extracted(const struct config *c, struct slice done)
+{
+	if (c->json)
+		return EXIT_DONE;
+	printf("written %lld files, %lld bytes\n", cli_number_of(done, "written"),
+	       cli_number_of(done, "bytes"));
+	cli_print_skipped(done);
+	return EXIT_DONE;
+}
+
+int cmd_archive_extract(const struct config *c)
+{
+	_cleanup_(buf_done) struct buf job = { 0 };
+
+	if (!*c->args[0] || !*c->args[1])
+		return fail(EXIT_USAGE, "an empty path");
+	put_extract_job(&job, c);
+	return run_unpack(c, "extract", buf_slice(&job), print_extracted);
+}
+
+/* --- skills ------------------------------------------------------------------------------------------------- */
 
 static void print_finding(struct slice f)
 {
@@ -48,6 +95,5 @@ int cmd_skills_validate(const struct config *c)
 	jw_str(&w, "directory", dir);
 	jw_bool(&w, "single", true);
 	jw_end_obj(&w);
-	buf_putc(&job, '\n');
-	return cli_helper(c, "skills", buf_slice(&job), print_report);
+	return run_unpack(c, "skills", buf_slice(&job), print_report);
 }
