@@ -62,7 +62,7 @@ export const MUTANTS = [
   {
     id: 'session-restored', file: 'daemon/cli/serve/restored.c', test: integration('robust/restore-copy'),
     why: 'a copied sandbox keeps its provider keys',
-    from: '\tstore_forget_keys(p->store);\n', to: '',
+    from: '\tstore_forget_keys(d->store);\n', to: '',
   },
   {
     id: 'session-turn-end', file: 'daemon/session/core/turn/turn_end.c', test: 'test_turn_end',
@@ -286,7 +286,7 @@ export const MUTANTS = [
     from: '\tl->drain_due = MIN(l->drain_due, due);', to: '\tl->drain_due = due;',
   },
   {
-    id: 'cli-claim', file: 'daemon/cli/serve/config_claim.c', test: integration('net/claim-life'),
+    id: 'cli-claim', file: 'daemon/cli/serve/serve_claim.c', test: integration('net/claim-life'),
     why: 'a claim makes the daemon less strict than it was started',
     from: 'if (option_set(c, r, value, e) == 0 && is_weaker(r, old, value))', to: 'if (option_set(c, r, value, e) == 0 && is_weaker(r, old, old))',
   },

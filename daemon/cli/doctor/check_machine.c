@@ -1,7 +1,7 @@
 /* check_machine.c - doctor: what kernel and network of this machine give. */
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/listening.h"
-#include "cli/serve/serve_check.h"
+#include "cli/serve/serve.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"

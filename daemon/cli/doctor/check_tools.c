@@ -2,7 +2,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/doctor/safe_path.h"
 #include "cli/harness/program_host.h"
-#include "cli/serve/serve_check.h"
+#include "cli/serve/serve.h"
 
 #include "base/limits.h"
 #include "fetcher/fetcher.h"

@@ -1,6 +1,6 @@
 /* check_users.c - doctor: the settings, who agents run as, and how those could become root. */
 #include "cli/doctor/doctor.h"
-#include "cli/serve/serve_check.h"
+#include "cli/serve/serve.h"
 
 #include "base/limits.h"
 #include "proc/users/root_access.h"

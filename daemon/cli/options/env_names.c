@@ -42,7 +42,7 @@ static const char *const others[] = {
 	"ACPD_FETCH",
 	"ACPD_PROXY",
 	"ACPD_INIT",
-	/* from one program to the next (cli/serve/handover.h) */
+	/* from one program to the next (cli/serve/serve.h) */
 	"ACPD_HANDOVER",
 	/* what inflates archives (unpack/README.md) */
 	"ACPD_INFLATE",

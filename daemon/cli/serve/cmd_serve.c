@@ -1,17 +1,8 @@
 /* cmd_serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
 #include "cli/cmd.h"
 #include "cli/options/env_names.h"
-#include "cli/serve/handover.h"
-#include "cli/serve/hosting.h"
+#include "cli/serve/serve.h"
 #include "cli/harness/program_host.h"
-#include "cli/serve/restored.h"
-#include "cli/serve/serve_check.h"
-#include "cli/serve/serve_claim.h"
-#include "cli/serve/serve_ground.h"
-#include "cli/serve/serve_settings.h"
-#include "cli/serve/serve_telemetry.h"
-#include "cli/serve/serve_tokens.h"
-#include "cli/serve/stop_deadline.h"
 
 #include "agui/agui.h"
 #include "base/clock.h"
@@ -21,18 +12,10 @@
 #include "base/os/sandbox.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "egress/egress.h"
-#include "egress/nft_wall.h"
-#include "fetcher/fetcher.h"
 #include "http/isolation.h"
 #include "http/viewer.h"
-#include "lifecycle/lifecycle.h"
-#include "net/net_server.h"
-#include "net/unix_server.h"
-#include "outbox/outbox.h"
 #include "proc/users/daemon_caps.h"
 #include "proc/netns.h"
-#include "proc/owner.h"
 #include "session/core/store/state_modes.h"
 #include "session/core/store/state_version.h"
 #include "proc/spawn.h"
@@ -44,36 +27,6 @@
 
 #define LINGER_MS 300
 #define ARCHIVES_BAKED "/opt/acpd/archives"
-
-struct daemon {
-	const struct config *cfg;
-	struct owner_lock lock;
-	struct loop *loop;
-	struct proc_host *procs;
-	struct harness_table harnesses;
-	struct session_store *store;
-	struct lifecycle *life;
-	struct archive_store *archives;
-	struct fetcher *fetcher;
-	struct outbox *outbox;
-	struct egress *egress;
-	struct nft_wall *wall;
-	struct hosting mcp;
-	struct acp_server *acp;
-	struct agui *agui;
-	struct tokens *tokens;
-	struct admission *admission;
-	struct serve_claim claim;
-	struct http_context http;
-	struct unix_server *sockets;
-	struct net_server *net;
-	struct restored_parts restored;
-	struct handover before; /* what the program in this one's place has left */
-	char *ui_dir;
-	struct loop_timer grace, linger, settled;
-	unsigned lingered;
-	bool stopping, sessions_down, hosted_down;
-};
 
 /* --- stopping ------------------------------------------------------------------------------------------ */
 
@@ -132,7 +85,7 @@ static void stop(void *ctx)
 {
 	struct daemon *d = ctx;
 
-	d->stopping = d->claim.over = true;
+	d->stopping = true;
 	log_info("serve", "stopping");
 	stop_deadline_start();
 	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_grace_over, d);
@@ -163,7 +116,7 @@ static void on_signal(void *ctx, int signo)
 		proc_host_reap(d->procs);
 		break;
 	case SIGHUP:
-		serve_claim_reload(&d->claim);
+		serve_claim_reload(d);
 		break;
 	case SIGUSR2:
 		log_set_level(log_get_level() == LOG_DEBUG ? LOG_ERROR : log_get_level() + 1);
@@ -175,15 +128,11 @@ static void on_signal(void *ctx, int signo)
 
 static int watch_signals(struct daemon *d, struct err *e)
 {
-	static const int caught[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
-	sigset_t set;
+	static const int caught[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD, 0 };
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a journal at the file size limit is only an error */
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(caught); i++)
-		sigaddset(&set, caught[i]);
-	if (loop_signals(d->loop, &set, on_signal, d) < 0)
+	if (cli_signals(d->loop, caught, on_signal, d) < 0)
 		return err_set(e, -errno, 0, "SIGNALS", "cannot watch signals");
 	return 0;
 }
@@ -283,7 +232,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 	if (!d->store)
 		return -EINVAL;
 	build_life(d);
-	if (hosting_open(&d->mcp, c, d->loop, d->procs, d->fetcher, d->store, e) < 0)
+	if (hosting_open(d, e) < 0)
 		return -EIO;
 	return watch_signals(d, e);
 }
@@ -319,13 +268,13 @@ static int build_net(struct daemon *d, struct err *e)
 	_cleanup_(freep) char *host = NULL;
 
 	d->admission = admission_new(&gc);
-	serve_claim_open(&d->claim, c, d->loop, d->admission);
-	serve_webhooks_open(&d->claim.webhooks, c, d->loop, d->outbox);
+	serve_claim_open(d);
+	serve_webhooks_open(&d->webhooks, c, d->loop, d->outbox);
 	if (d->before.has_file)
 		(void)admission_file_changed(d->admission, &d->before.file);
 	if (!d->before.text && c->token_file && admission_load(d->admission, c->token_file, e) < 0)
 		return -EINVAL;
-	d->tokens = serve_tokens_new(c, d->loop, d->store);
+	d->tokens = serve_tokens_new(d);
 	admission_use(d->admission, d->tokens);
 	if (!admission_claimed(d->admission) && !d->before.claim.n)
 		say_unclaimed(c);
@@ -345,8 +294,8 @@ static int build_net(struct daemon *d, struct err *e)
 					 .mcp = d->mcp.http,
 					 .life = d->life,
 					 .tokens = d->tokens,
-					 .claim = d->claim.e2b ? e2b_claim_ask : NULL,
-					 .claim_ctx = d->claim.e2b,
+					 .claim = d->e2b ? e2b_claim_ask : NULL,
+					 .claim_ctx = d->e2b,
 					 .state = c->state,
 					 .workspaces = c->workspaces,
 					 .agui = agui_ask,
@@ -355,7 +304,7 @@ static int build_net(struct daemon *d, struct err *e)
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms() };
 	serve_telemetry_collect(d->outbox, &d->http);
-	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->claim.desk, &d->http, e);
+	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->desk, &d->http, e);
 	if (!d->sockets || serve_listen(c->listen, &host, &nc.port, e) < 0)
 		return -EINVAL;
 	nc.host = host;
@@ -368,19 +317,11 @@ static int build_net(struct daemon *d, struct err *e)
 		return -EPERM;
 	nft_wall_close_port(d->wall, (uint16_t)net_server_port(d->net));
 	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
-	d->claim.parts = (struct serve_parts){ &d->harnesses, d->store, d->archives,  d->fetcher,
-					       d->egress,     d->acp,	d->admission, &d->http,
-					       &d->mcp,	      d->life,	d->outbox };
-	if (admission_claimed(d->admission) && serve_claim_begin(&d->claim, NULL, e) < 0)
+	if (admission_claimed(d->admission) && serve_claim_begin(d, NULL, e) < 0)
 		return -EIO;
-	if (d->before.text && serve_claim_resume(&d->claim, d->before.claim, e) < 0)
+	if (d->before.text && serve_claim_resume(d, d->before.claim, e) < 0)
 		return -EIO;
-	d->restored = (struct restored_parts){
-		d->loop,       d->net,	   d->sockets, d->acp,	d->admission,
-		d->store,      d->fetcher, &d->http,   d->life, &d->claim.webhooks,
-		d->claim.desk, NULL,	   false
-	};
-	restored_begin(&d->restored, c->destroy_sockets);
+	restored_begin(d);
 	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_settled, d->store);
 	if (!d->before.text)
 		printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
@@ -395,7 +336,7 @@ static int leave(const struct daemon *d, int *ret)
 {
 	if (!lifecycle_restarts(d->life))
 		return EXIT_DONE;
-	*ret = handover_leave(d->claim.desk, d->admission, net_server_listener(d->net),
+	*ret = handover_leave(d->desk, d->admission, net_server_listener(d->net),
 			      d->before.restarts);
 	return *ret < 0 ? fail(EXIT_FAILED, "cannot restart in place: %s", strerror(-*ret)) :
 			  EXIT_DONE;
@@ -404,24 +345,24 @@ static int leave(const struct daemon *d, int *ret)
 /* Sockets first (they hold connections), then the server, the sessions, the processes. */
 static void teardown(struct daemon *d)
 {
-	restored_end(&d->restored);
+	d->restore = restore_watch_free(d->restore);
 	d->net = net_server_free(d->net);
 	d->sockets = unix_server_free(d->sockets);
-	hosting_close_http(&d->mcp);
+	hosting_close_http(d);
 	d->agui = agui_free(d->agui);
 	loop_timer_cancel(&d->grace);
 	loop_timer_cancel(&d->linger);
 	loop_timer_cancel(&d->settled);
 	d->life = lifecycle_free(d->life);
 	d->store = store_free(d->store);
-	hosting_close(&d->mcp);
+	hosting_close(d);
 	d->wall = nft_wall_free(d->wall);
 	d->egress = egress_free(d->egress);
 	d->outbox = outbox_free(d->outbox);
 	d->fetcher = fetcher_free(d->fetcher);
 	d->archives = archive_store_close(d->archives);
 	d->acp = acp_server_free(d->acp);
-	serve_claim_close(&d->claim);
+	serve_claim_close(d);
 	d->admission = admission_free(d->admission);
 	d->tokens = tokens_free(d->tokens);
 	d->procs = proc_host_free(d->procs);

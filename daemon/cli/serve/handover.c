@@ -7,7 +7,7 @@
  * is duplicated without FD_CLOEXEC: the port stays bound, and clients wait in its backlog. The path
  * of the executable is read at the start, because /proc/self/exe changes when the file is replaced.
  */
-#include "cli/serve/handover.h"
+#include "cli/serve/serve.h"
 
 #include "base/format/digits.h"
 #include "base/os/file.h"

@@ -7,7 +7,7 @@
  * Servers get a built environment with the home of the agent's user, not the environment of the
  * daemon. --check and doctor read the file of servers with the same code (hosting_check).
  */
-#include "cli/serve/hosting.h"
+#include "cli/serve/serve.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
@@ -49,12 +49,12 @@ static const char *home_of(const struct passwd *pw)
 }
 
 /* A client of /mcp may still use it. */
-static void on_gone(void *ctx, struct mcp_backend *b)
+static void on_backend_gone(void *ctx, struct mcp_backend *b)
 {
-	struct hosting *h = ctx;
+	struct daemon *d = ctx;
 
-	if (h->http)
-		mcp_http_forget(h->http, b);
+	if (d->mcp.http)
+		mcp_http_forget(d->mcp.http, b);
 }
 
 /* Absolute, or NULL: none was given. */
@@ -69,20 +69,19 @@ static int tools_root(const struct config *c, char **ret, struct err *e)
 			 *ret ? "not a directory" : strerror(errno));
 }
 
-static int open_relay(struct hosting *h, const struct config *c, struct loop *loop,
-		      struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
-		      char *const *env, struct err *e)
+static int open_relay(struct daemon *d, char *const *env, struct err *e)
 {
+	const struct config *c = d->cfg;
 	_cleanup_(freep) char *root = NULL;
 	int r = tools_root(c, &root, e);
 	struct relay_config rc = { .run_dir = c->run_dir,
 				   .root = root ? root : home_of(find_user(c)),
 				   .state = c->state,
 				   .env = env,
-				   .hosted = h->hosted,
-				   .fetcher = fetcher,
-				   .gone = on_gone,
-				   .ctx = h };
+				   .hosted = d->mcp.hosted,
+				   .fetcher = d->fetcher,
+				   .gone = on_backend_gone,
+				   .ctx = d };
 	_cleanup_(freep) char *self = file_own_program();
 
 	if (r < 0)
@@ -90,8 +89,8 @@ static int open_relay(struct hosting *h, const struct config *c, struct loop *lo
 	if (!self)
 		return err_set(e, -ENOENT, 0, "SELF_UNKNOWN", "/proc/self/exe cannot be read");
 	rc.self = self;
-	h->relay = relay_new(loop, procs, store, &rc, e);
-	return h->relay ? 0 : -EIO;
+	d->mcp.relay = relay_new(d->loop, d->procs, d->store, &rc, e);
+	return d->mcp.relay ? 0 : -EIO;
 }
 
 static struct mcp_backend *on_find(void *ctx, struct slice name, struct slice session,
@@ -99,25 +98,23 @@ static struct mcp_backend *on_find(void *ctx, struct slice name, struct slice se
 {
 	_cleanup_(freep) char *n = name.n ? xstrndup(name.p, name.n) : NULL;
 	_cleanup_(freep) char *s = session.n ? xstrndup(session.p, session.n) : NULL;
-	struct hosting *h = ctx;
+	struct daemon *d = ctx;
 
-	return relay_find(h->relay, n, s, e);
+	return relay_find(d->mcp.relay, n, s, e);
 }
 
-int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
-		 struct proc_host *procs, struct fetcher *fetcher, struct session_store *store,
-		 struct err *e)
+int hosting_open(struct daemon *d, struct err *e)
 {
-	struct mcp_endpoint endpoint = { on_find, h };
-	char **env = build_env(c, find_user(c));
+	struct mcp_endpoint endpoint = { on_find, d };
+	char **env = build_env(d->cfg, find_user(d->cfg));
 	int r;
 
-	h->loop = loop;
-	h->hosted = hosted_new(loop, procs, &(struct hosted_config){ .fetcher = fetcher });
-	r = open_relay(h, c, loop, procs, fetcher, store, env, e);
+	d->mcp.hosted =
+		hosted_new(d->loop, d->procs, &(struct hosted_config){ .fetcher = d->fetcher });
+	r = open_relay(d, env, e);
 	harness_plan_free_environ(env);
 	if (r == 0)
-		h->http = mcp_http_new(loop, &endpoint);
+		d->mcp.http = mcp_http_new(d->loop, &endpoint);
 	return r;
 }
 
@@ -125,42 +122,42 @@ int hosting_open(struct hosting *h, const struct config *c, struct loop *loop,
  * the first answers are out. It is made ahead all the same: later there may be no memory for it. */
 static void on_ready(void *ctx)
 {
-	struct hosting *h = ctx;
+	const struct daemon *d = ctx;
 
-	(void)store_bounds(h->store);
+	(void)store_bounds(d->store);
 }
 
-void hosting_begin(struct hosting *h, const struct config *c, const struct session_store *store)
+void hosting_begin(struct daemon *d)
 {
+	const struct config *c = d->cfg;
 	const struct passwd *pw = find_user(c);
 	char **env;
 
-	if (h->begun)
+	if (d->mcp.begun)
 		return;
-	h->begun = true;
-	h->store = store;
-	loop_timer_set(h->loop, &h->ready, READY_MS, on_ready, h);
+	d->mcp.begun = true;
+	loop_timer_set(d->loop, &d->mcp.ready, READY_MS, on_ready, d);
 	if (!c->mcp_config)
 		return;
 	env = build_env(c, pw);
-	hosted_load(h->hosted, &(struct hosted_config){ .file = c->mcp_config,
-							.env = env,
-							.home = home_of(pw),
-							.bounds = store_bounds(store) });
+	hosted_load(d->mcp.hosted, &(struct hosted_config){ .file = c->mcp_config,
+							    .env = env,
+							    .home = home_of(pw),
+							    .bounds = store_bounds(d->store) });
 	harness_plan_free_environ(env);
-	hosted_start(h->hosted);
+	hosted_start(d->mcp.hosted);
 }
 
-void hosting_close_http(struct hosting *h)
+void hosting_close_http(struct daemon *d)
 {
-	loop_timer_cancel(&h->ready);
-	h->http = mcp_http_free(h->http);
+	loop_timer_cancel(&d->mcp.ready);
+	d->mcp.http = mcp_http_free(d->mcp.http);
 }
 
-void hosting_close(struct hosting *h)
+void hosting_close(struct daemon *d)
 {
-	h->relay = relay_free(h->relay);
-	h->hosted = hosted_free(h->hosted);
+	d->mcp.relay = relay_free(d->mcp.relay);
+	d->mcp.hosted = hosted_free(d->mcp.hosted);
 }
 
 /* The message of an unknown key does not have its name. */

@@ -6,66 +6,65 @@
  * tokens are revoked, so that connections that end belong to the new one. Clocks are corrected
  * before clients are notified.
  */
-#include "cli/serve/restored.h"
+#include "cli/serve/serve.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/os/sandbox.h"
-#include "net/claim.h"
 
 #include <stdio.h>
 
 static void hold(void *ctx)
 {
-	struct restored_parts *p = ctx;
+	struct daemon *d = ctx;
 
-	lifecycle_paused(p->life, true);
-	outbox_hold(p->webhooks->outbox, true);
-	net_server_hold(p->net, true);
-	unix_server_hold(p->sockets, true);
+	lifecycle_paused(d->life, true);
+	outbox_hold(d->outbox, true);
+	net_server_hold(d->net, true);
+	unix_server_hold(d->sockets, true);
 }
 
 /* Nobody who was here before is the owner of this one. */
-static void become_another(struct restored_parts *p)
+static void become_another(struct daemon *d)
 {
 	struct err e;
 
-	lifecycle_claimed(p->life, false);
+	lifecycle_claimed(d->life, false);
 	sandbox_id_set(NULL);
-	unix_server_drop(p->sockets);
-	net_server_drop_local(p->net);
-	if (store_mint_incarnation(p->store, &e) < 0)
+	unix_server_drop(d->sockets);
+	net_server_drop_local(d->net);
+	if (store_mint_incarnation(d->store, &e) < 0)
 		log_error("restore", "no new incarnation", "text", e.msg);
-	admission_forget(p->admission); /* what ends now is of the new incarnation */
-	claim_desk_forget(p->desk);
-	store_forget_keys(p->store);
-	serve_webhooks_forget(p->webhooks);
+	admission_forget(d->admission); /* what ends now is of the new incarnation */
+	claim_desk_forget(d->desk);
+	store_forget_keys(d->store);
+	serve_webhooks_forget(&d->webhooks);
 }
 
 static void resumed(void *ctx, const struct restored *r)
 {
-	struct restored_parts *p = ctx;
+	struct daemon *d = ctx;
 	uint64_t now = clock_real_ms();
 	char ms[24];
 
 	snprintf(ms, sizeof(ms), "%llu", (unsigned long long)r->gap_ms);
 	log_info("restore", r->other ? "resumed as a copy: not claimed" : "resumed", "gapMs", ms,
 		 "sandboxId", sandbox_id() ? sandbox_id() : "");
-	fetcher_break_off(p->fetcher);
+	fetcher_break_off(d->fetcher);
 	if (r->other)
-		become_another(p);
-	if (p->destroy_sockets)
-		store_destroy_sockets(p->store);
-	store_clock_jumped(p->store);
-	tokens_clock_jumped(p->http->tokens);
-	p->http->resumed_at = now;
-	p->http->resumed_gap = r->gap_ms;
-	acp_server_resumed(p->acp, now, r->gap_ms);
-	outbox_hold(p->webhooks->outbox, false);
-	lifecycle_paused(p->life, false);
+		become_another(d);
+	if (d->cfg->destroy_sockets)
+		store_destroy_sockets(d->store);
+	store_clock_jumped(d->store);
+	tokens_clock_jumped(d->tokens);
+	d->http.resumed_at = now;
+	d->http.resumed_gap = r->gap_ms;
+	acp_server_resumed(d->acp, now, r->gap_ms);
+	outbox_hold(d->outbox, false);
+	lifecycle_paused(d->life, false);
 	/* Last: a client must not reach parts that still have the state of before. */
-	unix_server_hold(p->sockets, false);
-	net_server_hold(p->net, false);
+	unix_server_hold(d->sockets, false);
+	net_server_hold(d->net, false);
 }
 
 /* What runs beside the daemon, and commands, say nothing of it. */
@@ -77,16 +76,10 @@ static void was_away(uint64_t gap)
 	log_info("loop", "was not running", "ms", ms);
 }
 
-void restored_begin(struct restored_parts *p, bool destroy_sockets)
+void restored_begin(struct daemon *d)
 {
 	static const struct restore_ops ops = { hold, resumed };
 
-	p->destroy_sockets = destroy_sockets;
-	loop_on_absence(p->loop, was_away);
-	p->watch = restore_watch_new(p->loop, &ops, p);
-}
-
-void restored_end(struct restored_parts *p)
-{
-	p->watch = restore_watch_free(p->watch);
+	loop_on_absence(d->loop, was_away);
+	d->restore = restore_watch_new(d->loop, &ops, d);
 }

@@ -7,11 +7,8 @@
  * system. The token file is read by the code that loads it later, into an admission that is freed
  * again.
  */
-#include "cli/serve/serve_check.h"
+#include "cli/serve/serve.h"
 #include "cli/options/env_names.h"
-#include "cli/serve/hosting.h"
-#include "cli/serve/serve_telemetry.h"
-#include "cli/serve/serve_webhooks.h"
 
 #include "agui/agui.h"
 #include "base/http/authority.h"

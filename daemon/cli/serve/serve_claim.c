@@ -2,147 +2,274 @@
  * serve_claim.c - what a claim changes in an unclaimed daemon: settings, incarnation, hosted
  * servers, webhooks.
  *
- * Settings are applied to a copy of the configuration, and checked before serve_set, which cannot
- * fail. The incarnation is created before the parts that start with the claim. A watched token file
+ * Settings are applied to a copy of the configuration, through the table of options, and checked before serve_set, which
+ * cannot fail. The caller drops the copy after an error, so a claim takes effect completely or not at all. config_done frees
+ * both configurations, so every text is duplicated before the first change. A setting that confines sessions can only become
+ * stricter: the order of the words in the option's row defines which is stricter (CLAIM_LATER_WORD, CLAIM_EARLIER_WORD).
+ * The incarnation is created before the parts that start with the claim. A watched token file
  * is read only while the daemon is unclaimed; SIGHUP reads it at any time. After acpd restart the
  * claim is repeated first, then the token file, which may have changed since.
  */
-#include "cli/serve/serve_claim.h"
+#include "cli/serve/serve.h"
 
 #include "base/log.h"
-#include "cli/serve/config_claim.h"
+#include "cli/options/option_row.h"
 #include "http/isolation.h"
+#include "json/jscan.h"
+#include "json/jstr.h"
 
 #include <errno.h>
+#include <stdio.h>
 
-int serve_claim_begin(struct serve_claim *s, struct webhook_list *webhooks, struct err *e)
+/* --- settings -------------------------------------------------------------------------------------------------- */
+
+/* config_done frees it. */
+static void config_copy(struct config *to, const struct config *from)
 {
-	if (store_mint_incarnation(s->parts.store, e) < 0)
+	*to = *from;
+	for (size_t i = 0; i < option_rows_n; i++) {
+		char **copy = option_slot(to, &option_rows[i]);
+		char *const *text = option_slot(from, &option_rows[i]);
+
+		/* two rows may share a member */
+		if (option_is_text(&option_rows[i]) && *copy == *text)
+			*copy = xstrdup(*text);
+	}
+}
+
+static const struct option_row *claim_row(const char *name)
+{
+	for (size_t i = 0; i < option_rows_n; i++)
+		if ((option_rows[i].scope & SCOPE_SERVE) && strcmp(option_rows[i].name, name) == 0)
+			return &option_rows[i];
+	return NULL;
+}
+
+/* Where the word stands among the words of the option. */
+static int word_place(const struct option_row *r, const char *word)
+{
+	size_t n = strlen(word);
+	int place = 0;
+
+	for (const char *p = r->words; *p; p += strcspn(p, " "), p += strspn(p, " "), place++)
+		if (strcspn(p, " ") == n && strncmp(p, word, n) == 0)
+			break;
+	return place;
+}
+
+static bool is_weaker(const struct option_row *r, const char *old, const char *word)
+{
+	int by = word_place(r, word) - word_place(r, old);
+
+	return (r->claim == CLAIM_LATER_WORD && by < 0) ||
+	       (r->claim == CLAIM_EARLIER_WORD && by > 0);
+}
+
+static int claim_option(struct config *c, const char *name, const char *value, bool *seen,
+			struct err *e)
+{
+	const struct option_row *r = claim_row(name);
+	char field[64];
+
+	snprintf(field, sizeof(field), "settings.%s", name);
+	if (!r)
+		return err_field(e, field, "SETTING_UNKNOWN", "%s: there is no such setting", name);
+	if (r->claim == CLAIM_NEVER)
+		return err_field(e, field, "SETTING_NOT_CLAIMABLE",
+				 "%s can only be set where the daemon is started", name);
+	if (seen[r - option_rows])
+		return err_field(e, field, "OPTION_INVALID", "%s is given twice", name);
+	seen[r - option_rows] = true;
+	if (r->claim != CLAIM_ANY) {
+		_cleanup_(freep) char *old = xstrdup(*(char **)option_slot(c, r));
+
+		if (option_set(c, r, value, e) == 0 && is_weaker(r, old, value))
+			return err_field(
+				e, field, "SETTING_WEAKER",
+				"%s: the daemon was started with %s, and a claim can only be stricter",
+				name, old);
+	} else {
+		(void)option_set(c, r, value, e);
+	}
+	if (!e->reason[0])
+		return 0;
+	snprintf(e->field, sizeof(e->field), "%s", field);
+	return -EINVAL;
+}
+
+/* As argv would have it. */
+static int setting_text(struct jval v, char **ret)
+{
+	if (v.type == J_STRING)
+		return jstr_decode(v, SETTING_VALUE_MAX, ret);
+	if (v.type != J_NUMBER && v.type != J_TRUE && v.type != J_FALSE)
+		return -EINVAL;
+	*ret = xstrndup(v.raw.p, v.raw.n);
+	return 0;
+}
+
+static int claim_member(struct config *c, struct slice key, struct jval v, bool *seen,
+			struct err *e)
+{
+	_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, SETTING_NAME_MAX)), *value = NULL;
+	char field[64];
+
+	if (setting_text(v, &value) == 0)
+		return claim_option(c, name, value, seen, e);
+	snprintf(field, sizeof(field), "settings.%s", name);
+	return err_field(e, field, "OPTION_INVALID",
+			 "%s must be a string of at most %d bytes, a number or a boolean", name,
+			 SETTING_VALUE_MAX);
+}
+
+/* settings: a raw JSON object {NAME: string, number or boolean}, or empty. 0, or -EINVAL with e naming
+ * "settings.NAME": SETTING_UNKNOWN, SETTING_NOT_CLAIMABLE, SETTING_WEAKER, OPTION_INVALID. c may be half changed then. */
+static int config_claim(struct config *c, struct slice settings, struct err *e)
+{
+	bool seen[OPTION_ROWS_MAX] = { false };
+	struct jiter it;
+	struct slice key;
+	struct jval v;
+	int r = 0;
+
+	*e = (struct err){ 0 };
+	if (!jiter_init(&it, (struct jval){ J_OBJECT, settings }))
+		return 0;
+	while (r == 0 && jiter_next(&it, &key, &v))
+		r = claim_member(c, key, v, seen, e);
+	return r;
+}
+
+/* --- the claim ------------------------------------------------------------------------------------------------- */
+
+int serve_claim_begin(struct daemon *d, struct webhook_list *webhooks, struct err *e)
+{
+	if (store_mint_incarnation(d->store, e) < 0)
 		return -EIO;
-	hosting_begin(s->parts.mcp, s->cfg, s->parts.store);
-	serve_webhooks_begin(&s->webhooks, s->cfg, webhooks);
-	lifecycle_claimed(s->parts.life, true);
+	hosting_begin(d);
+	serve_webhooks_begin(&d->webhooks, d->cfg, webhooks);
+	lifecycle_claimed(d->life, true);
 	return 0;
 }
 
 /* All of them or none. */
-static int take_settings(struct serve_claim *s, const struct claim_request *c,
+static int take_settings(struct daemon *d, const struct claim_request *c,
 			 struct webhook_list *webhooks, struct err *e)
 {
 	struct config next;
 	int r;
 
-	config_copy(&next, s->cfg);
+	config_copy(&next, d->cfg);
 	r = config_claim(&next, c->settings, e);
 	if (r == 0)
-		r = serve_check_claim(&next, s->parts.harnesses, e);
+		r = serve_check_claim(&next, &d->harnesses, e);
 	if (r == 0)
 		r = serve_webhooks_parse(&next, c->webhooks, webhooks, e);
 	if (r < 0) {
 		config_done(&next);
 		return r;
 	}
-	config_done(&s->claimed);
-	s->claimed = next;
-	s->cfg = &s->claimed;
-	serve_set(s->cfg, &s->parts);
+	config_done(&d->claimed);
+	d->claimed = next;
+	d->cfg = &d->claimed;
+	serve_set(d);
 	return 0;
 }
 
 static int on_claim(void *ctx, const struct claim_request *c, struct err *e)
 {
 	struct webhook_list webhooks = { .n = 0 };
-	struct serve_claim *s = ctx;
+	struct daemon *d = ctx;
 	int r = 0;
 
-	if (s->over)
+	if (d->stopping)
 		return err_set(e, -ESHUTDOWN, RPC_INVALID_REQUEST, "SHUTTING_DOWN",
 			       "the daemon is shutting down");
 	if (c->settings.n || c->webhooks.n)
-		r = take_settings(s, c, &webhooks, e);
+		r = take_settings(d, c, &webhooks, e);
 	if (r == 0)
-		r = serve_claim_begin(s, c->webhooks.n ? &webhooks : NULL, e);
+		r = serve_claim_begin(d, c->webhooks.n ? &webhooks : NULL, e);
 	webhook_list_done(&webhooks);
 	if (r < 0)
 		return r;
-	isolation_log(s->parts.store); /* an image may have changed since the start */
+	isolation_log(d->store); /* an image may have changed since the start */
 	return 0;
 }
 
 static void on_token_file(void *ctx)
 {
-	struct serve_claim *s = ctx;
+	struct daemon *d = ctx;
 	struct err e = { 0 };
 	int r;
 
-	if (!claim_desk_open(s->desk) || s->over)
+	if (!claim_desk_open(d->desk) || d->stopping)
 		return;
-	r = claim_desk_load(s->desk, s->cfg->token_file, true, &e);
+	r = claim_desk_load(d->desk, d->cfg->token_file, true, &e);
 	if (r < 0 && r != -ENOENT)
 		log_warn("serve", "the token file claims nothing", "reason", e.reason, "text",
 			 e.msg);
 }
 
-void serve_claim_open(struct serve_claim *s, const struct config *c, struct loop *loop,
-		      struct admission *admission)
+void serve_claim_open(struct daemon *d)
 {
-	s->cfg = c;
-	s->desk = claim_desk_new(admission, on_claim, s);
+	const struct config *c = d->cfg;
+
+	d->desk = claim_desk_new(d->admission, on_claim, d);
 	if (c->claim_e2b)
-		s->e2b = e2b_claim_new(loop, c->metadata_url, s->desk);
+		d->e2b = e2b_claim_new(d->loop, c->metadata_url, d->desk);
 	if (!c->token_file)
 		return;
-	s->watch = file_watch_new(loop, c->token_file, on_token_file, s);
-	if (!s->watch)
+	d->token_watch = file_watch_new(d->loop, c->token_file, on_token_file, d);
+	if (!d->token_watch)
 		log_warn("serve", "the token file is not watched: SIGHUP makes it read", "text",
 			 strerror(errno));
 }
 
-void serve_claim_close(struct serve_claim *s)
+void serve_claim_close(struct daemon *d)
 {
-	s->watch = file_watch_free(s->watch);
-	s->e2b = e2b_claim_free(s->e2b);
-	serve_webhooks_close(&s->webhooks);
-	s->desk = claim_desk_free(s->desk);
-	config_done(&s->claimed);
+	d->token_watch = file_watch_free(d->token_watch);
+	d->e2b = e2b_claim_free(d->e2b);
+	serve_webhooks_close(&d->webhooks);
+	d->desk = claim_desk_free(d->desk);
+	config_done(&d->claimed);
 }
 
-static int resume(struct serve_claim *s, struct slice claim, struct err *e)
+static int resume_claim(struct daemon *d, struct slice claim, struct err *e)
 {
 	struct claim_request c;
 	int r = claim_request_parse(claim, &c, e);
 
 	if (r < 0)
 		return r;
-	r = claim_desk_take(s->desk, &c, "restart", e);
+	r = claim_desk_take(d->desk, &c, "restart", e);
 	claim_request_done(&c);
 	return r;
 }
 
-static void reload_token(struct serve_claim *s)
+static void reload_token(struct daemon *d)
 {
 	struct err e = { 0 };
-	int r = s->cfg->token_file ? claim_desk_load(s->desk, s->cfg->token_file, false, &e) :
+	int r = d->cfg->token_file ? claim_desk_load(d->desk, d->cfg->token_file, false, &e) :
 				     -ENOENT;
 
 	if (r < 0 && r != -ENOENT)
 		log_error("serve", "token file not read", "text", e.msg);
 	else
 		log_info("serve", "token file read", "claimed",
-			 claim_desk_open(s->desk) ? "false" : "true");
+			 claim_desk_open(d->desk) ? "false" : "true");
 }
 
-int serve_claim_resume(struct serve_claim *s, struct slice claim, struct err *e)
+int serve_claim_resume(struct daemon *d, struct slice claim, struct err *e)
 {
-	if (claim.n && resume(s, claim, e) < 0)
+	if (claim.n && resume_claim(d, claim, e) < 0)
 		return -EINVAL;
-	if (s->cfg->token_file)
-		reload_token(s);
+	if (d->cfg->token_file)
+		reload_token(d);
 	return 0;
 }
 
-void serve_claim_reload(struct serve_claim *s)
+void serve_claim_reload(struct daemon *d)
 {
-	serve_webhooks_reload(&s->webhooks);
-	reload_token(s);
+	serve_webhooks_reload(&d->webhooks);
+	reload_token(d);
 }

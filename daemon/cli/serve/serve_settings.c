@@ -6,14 +6,12 @@
  * when it runs. A claim precedes the first connection and the first session, so no client has used
  * the previous values.
  */
-#include "cli/serve/serve_settings.h"
+#include "cli/serve/serve.h"
 
 #include "base/log.h"
 #include "base/net/upstream_allow.h"
-#include "cli/serve/serve_check.h"
-#include "egress/egress.h"
-#include "fetcher/fetcher.h"
-#include "outbox/outbox.h"
+#include "http/metrics/daemon_metrics.h"
+#include "outbox/otlp/telemetry.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -113,21 +111,99 @@ struct life_times serve_life_times(const struct config *c)
 				    .max_life = (unsigned)c->max_life };
 }
 
-void serve_set(const struct config *c, const struct serve_parts *p)
+void serve_set(struct daemon *d)
 {
+	const struct config *c = d->cfg;
 	struct store_config sc = serve_store_config(c);
 	struct admission_config gc = serve_admission_config(c);
-	struct acp_config ac = serve_acp_config(c, p->harnesses);
+	struct acp_config ac = serve_acp_config(c, &d->harnesses);
 	struct life_times times = serve_life_times(c);
 
-	store_set_limits(p->store, &sc);
-	archive_store_limit(p->archives, (uint64_t)c->archive_store_max, (uint64_t)c->archive_max);
-	fetcher_allow(p->fetcher, c->upstream_allow);
-	egress_allow(p->egress, c->upstream_allow);
-	acp_server_set(p->acp, &ac);
-	admission_set(p->admission, &gc);
-	lifecycle_set(p->life, &times);
-	outbox_limit(p->outbox, &c->webhook_keep);
-	p->http->backlog_max = (uint64_t)c->backlog_max;
+	store_set_limits(d->store, &sc);
+	archive_store_limit(d->archives, (uint64_t)c->archive_store_max, (uint64_t)c->archive_max);
+	fetcher_allow(d->fetcher, c->upstream_allow);
+	egress_allow(d->egress, c->upstream_allow);
+	acp_server_set(d->acp, &ac);
+	admission_set(d->admission, &gc);
+	lifecycle_set(d->life, &times);
+	outbox_limit(d->outbox, &c->webhook_keep);
+	d->http.backlog_max = (uint64_t)c->backlog_max;
 	log_set_level((enum log_level)log_level_parse(c->log));
+}
+
+/* --- telemetry ------------------------------------------------------------------------------------------------ */
+
+static const char *telemetry_variable(const char *name)
+{
+	return getenv(name);
+}
+
+static void telemetry_warn(const char *name, const char *why)
+{
+	log_warn("serve", "a variable of telemetry is not followed", "name", name, "text", why);
+}
+
+int serve_telemetry_check(struct err *e)
+{
+	_cleanup_(freep) char *program = NULL;
+	struct otlp_config c = { .service = NULL };
+	bool any;
+	int r = otlp_config_read(&c, telemetry_variable, NULL, e);
+
+	if (r < 0)
+		return r;
+	any = otlp_config_any(&c);
+	otlp_config_done(&c);
+	program = any ? fetcher_program() : NULL;
+	return !any || program ? 0 :
+				 err_set(e, -ENOENT, 0, "FETCH_UNAVAILABLE",
+					 "telemetry: acpd-fetch, which sends it, is not installed");
+}
+
+struct outbox *serve_outbox_new(const struct config *c, struct loop *loop, struct fetcher *fetcher)
+{
+	struct otlp_config telemetry = { .service = NULL };
+	struct outbox_config oc = { .loop = loop,
+				    .fetcher = fetcher,
+				    .state = c->state,
+				    .keep = c->webhook_keep,
+				    .telemetry = &telemetry };
+	struct err e = { 0 };
+
+	(void)otlp_config_read(&telemetry, telemetry_variable, telemetry_warn, &e);
+	return outbox_new(&oc);
+}
+
+static void collect_metrics(void *ctx, struct metric_sink *m)
+{
+	daemon_metrics_put(ctx, m);
+}
+
+void serve_telemetry_collect(struct outbox *o, struct http_context *numbers)
+{
+	telemetry_collect(outbox_telemetry(o), collect_metrics, numbers);
+}
+
+/* --- tokens --------------------------------------------------------------------------------------------------- */
+
+static bool is_session(void *ctx, const char *id)
+{
+	return store_find(ctx, id) != NULL;
+}
+
+static void on_token_problem(void *ctx, const char *name, const char *text)
+{
+	store_note_problem(ctx, "tokens", name, text);
+}
+
+struct tokens *serve_tokens_new(const struct daemon *d)
+{
+	struct tokens_config tc = { .loop = d->loop,
+				    .state = d->cfg->state,
+				    .known = is_session,
+				    .ceiling = acp_ceiling_check,
+				    .problem = on_token_problem,
+				    .ctx = d->store };
+
+	return tokens_new(&tc);
 }

@@ -7,7 +7,7 @@
  * receivers stay. In a copy of a sandbox the file is `stale` until it is written again, because it
  * belongs to the original.
  */
-#include "cli/serve/serve_webhooks.h"
+#include "cli/serve/serve.h"
 
 #include "base/log.h"
 
