@@ -1,5 +1,5 @@
 /* ui_answer.c - what `acpd ui` answers itself: who may ask, the viewer's files, and refusals. */
-#include "cli/ui/ui_internal.h"
+#include "cli/ui/ui.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"

@@ -1,8 +1,7 @@
 /* ui_daemon.c - the daemon's side of a request: it is dialled, asked, and what it answers is passed on as it comes. */
-#include "cli/ui/ui_internal.h"
+#include "cli/ui/ui.h"
 
 #include "base/limits.h"
-#include "cli/ui/ui_pass.h"
 
 #include <errno.h>
 

@@ -6,64 +6,42 @@
  * name. Connection is written here, because each connection serves one request; bodies pass
  * unchanged. INERT keeps a browser that navigates to an answer from running anything in it.
  */
-#include "cli/ui/ui_pass.h"
+#include "cli/ui/ui.h"
 
-static const char *const of_request[] = {
-	"Accept",	  "Accept-Encoding",   "Accept-Language",
-	"Authorization",  "Cache-Control",     "Content-Range",
-	"Content-Type",	  "If-Match",	       "If-None-Match",
-	"If-Range",	  "Last-Event-ID",     "Mcp-Session-Id",
-	"Range",	  "User-Agent",	       "Content-Encoding",
-	"Content-Length", "Transfer-Encoding", NULL,
-};
-static const char *const of_upgrade[] = {
-	"Authorization",
-	"User-Agent",
-	"Sec-WebSocket-Key",
-	"Sec-WebSocket-Version",
-	"Sec-WebSocket-Protocol",
-	"Sec-WebSocket-Extensions",
-	NULL,
-};
-static const char *const of_answer[] = {
-	"Accept-Ranges",
-	"Acpd-First",
-	"Acpd-Incarnation",
-	"Acpd-Last",
-	"Allow",
-	"Cache-Control",
-	"Content-Disposition",
-	"Content-Encoding",
-	"Content-Length",
-	"Content-Range",
-	"Content-Type",
-	"Date",
-	"ETag",
-	"Last-Modified",
-	"Mcp-Session-Id",
-	"Retry-After",
-	"Transfer-Encoding",
-	"Upload-Offset",
-	"Vary",
-	NULL,
-};
-static const char *const of_tunnel[] = {
-	"Sec-WebSocket-Accept",
-	"Sec-WebSocket-Protocol",
-	"Sec-WebSocket-Extensions",
-	"Acp-Connection-Id",
-	NULL,
-};
+#include <stdio.h>
+
+static const char of_request[] =
+	"Accept Accept-Encoding Accept-Language Authorization Cache-Control Content-Range Content-Type "
+	"If-Match If-None-Match If-Range Last-Event-ID Mcp-Session-Id Range User-Agent Content-Encoding "
+	"Content-Length Transfer-Encoding";
+static const char of_upgrade[] =
+	"Authorization User-Agent Sec-WebSocket-Key Sec-WebSocket-Version Sec-WebSocket-Protocol "
+	"Sec-WebSocket-Extensions";
+static const char of_answer[] =
+	"Accept-Ranges Acpd-First Acpd-Incarnation Acpd-Last Allow Cache-Control Content-Disposition "
+	"Content-Encoding Content-Length Content-Range Content-Type Date ETag Last-Modified "
+	"Mcp-Session-Id Retry-After Transfer-Encoding Upload-Offset Vary";
+static const char of_tunnel[] =
+	"Sec-WebSocket-Accept Sec-WebSocket-Protocol Sec-WebSocket-Extensions Acp-Connection-Id";
+
+bool ui_next_name(const char **names, char ret[UI_NAME_SIZE])
+{
+	size_t n = strcspn(*names, " ");
+
+	snprintf(ret, UI_NAME_SIZE, "%.*s", (int)n, *names);
+	*names += n + strspn(*names + n, " ");
+	return n > 0;
+}
 
 /* What our own lines say is not said again. */
-static void put_fields(struct slice lines, const char *const *names, struct slice ours,
-		       struct buf *ret)
+static void put_fields(struct slice lines, const char *names, struct slice ours, struct buf *ret)
 {
 	struct slice value, own;
+	char name[UI_NAME_SIZE];
 
-	for (; *names; names++)
-		if (http_field_find(lines, *names, &value) && !http_field_find(ours, *names, &own))
-			buf_printf(ret, "%s: %.*s\r\n", *names, (int)value.n, value.p);
+	while (ui_next_name(&names, name))
+		if (http_field_find(lines, name, &value) && !http_field_find(ours, name, &own))
+			buf_printf(ret, "%s: %.*s\r\n", name, (int)value.n, value.p);
 }
 
 bool ui_pass_is_upgrade(const struct http_request_head *h)

@@ -1,17 +1,22 @@
 /*
- * ui_server.c - the loopback listener of acpd ui: its secret address, and the bound on its
- * connections.
+ * ui_server.c - `acpd ui`: the run viewer on this machine, for a daemon that is somewhere else. Its loopback listener has a
+ * secret address, which it prints, and a bound on its connections. It serves until a signal ends it.
  *
  * Other local users and other pages reach the port too; the secret in the path and the checks of
  * Host and Origin (ui_visit.c) exclude them. Above UI_VISITS_MAX the oldest connection without a
  * request is closed, and the new one gets an error; above twice that number it is closed at once.
  */
-#include "cli/ui/ui_internal.h"
+#include "cli/cmd.h"
+#include "cli/control/reach_daemon.h"
+#include "cli/ui/ui.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
+#include "http/viewer.h"
 #include "net/tcp_listen.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 
 #define LOOPBACK "127.0.0.1"
@@ -55,32 +60,7 @@ static int open_listener(struct ui_server *s, int port, struct err *e)
 	return acceptor_open(&s->acceptor, s->loop, fd, on_accept, s);
 }
 
-struct ui_server *ui_server_new(struct loop *loop, const struct ui_server_config *c, struct err *e)
-{
-	struct ui_server *s = new0(struct ui_server);
-
-	s->loop = loop;
-	s->target = c->target;
-	s->dir = c->dir;
-	list_init(&s->visits);
-	s->daemon = raw_client_new(loop, c->target->host, c->target->port, c->target->tls,
-				   c->ca_file, e);
-	if (s->daemon && open_listener(s, c->port, e) >= 0)
-		return s;
-	return ui_server_free(s);
-}
-
-const char *ui_server_address(const struct ui_server *s)
-{
-	return s->address;
-}
-
-void ui_server_run(struct ui_server *s)
-{
-	loop_run(s->loop);
-}
-
-struct ui_server *ui_server_free(struct ui_server *s)
+static struct ui_server *ui_server_free(struct ui_server *s)
 {
 	acceptor_close(&s->acceptor);
 	list_each(v, &s->visits, struct ui_visit, link)
@@ -90,4 +70,90 @@ struct ui_server *ui_server_free(struct ui_server *s)
 	raw_client_free(s->daemon);
 	free(s);
 	return NULL;
+}
+
+static struct ui_server *ui_server_new(struct loop *loop, const struct config *c,
+				       const struct ui_target *target, const char *dir,
+				       struct err *e)
+{
+	struct ui_server *s = new0(struct ui_server);
+
+	s->loop = loop;
+	s->target = target;
+	s->dir = dir;
+	list_init(&s->visits);
+	s->daemon = raw_client_new(loop, target->host, target->port, target->tls, c->ca_file, e);
+	if (s->daemon && open_listener(s, (int)c->port, e) >= 0)
+		return s;
+	return ui_server_free(s);
+}
+
+/* --- the command ------------------------------------------------------------------------------------------------ */
+
+static void on_ui_signal(void *ctx, int signo _unused_)
+{
+	loop_quit(ctx);
+}
+
+static int read_target(const struct config *c, struct ui_target *ret, struct err *e)
+{
+	_cleanup_(secret_buf_done) struct buf token = { 0 };
+
+	if (!c->url)
+		return err_field(
+			e, "url", "OPTION_INVALID",
+			"--url is needed: a daemon on this machine serves its viewer at /ui");
+	if (c->token_file && read_token(c->token_file, &token, e) < 0)
+		return -EINVAL;
+	return ui_target_read(ret, c->url, buf_slice(&token), c->header, e);
+}
+
+static bool has_viewer(const char *dir)
+{
+	struct viewer_open o;
+
+	if (!viewer_open(dir, viewer_find("/ui/"), false, &o))
+		return false;
+	close(o.fd);
+	return true;
+}
+
+static int serve_viewer(const struct config *c, const struct ui_target *target, const char *dir)
+{
+	struct loop *loop = loop_new();
+	struct ui_server *s;
+	struct err e;
+
+	if (!loop)
+		return fail(EXIT_FAILED, "cannot make the event loop");
+	signal(SIGPIPE, SIG_IGN);
+	cli_signals(loop, (const int[]){ SIGINT, SIGTERM, SIGHUP, 0 }, on_ui_signal, loop);
+	s = ui_server_new(loop, c, target, dir, &e);
+	if (s) {
+		printf("%s\n", s->address);
+		fflush(stdout);
+		loop_run(loop);
+		ui_server_free(s);
+	}
+	loop_free(loop);
+	return s ? EXIT_DONE : fail(EXIT_FAILED, "%s", e.msg);
+}
+
+int cmd_ui(const struct config *c)
+{
+	_cleanup_(freep) char *dir = viewer_dir(c->ui_dir);
+	struct ui_target target;
+	struct err e;
+	int code;
+
+	if (!has_viewer(dir))
+		return fail(EXIT_FAILED,
+			    "there is no run viewer at %s: make ui before make install "
+			    "puts it there, and --ui-dir names another folder",
+			    dir ? dir : "../share/acpd/ui");
+	if (read_target(c, &target, &e) < 0)
+		return fail(EXIT_USAGE, "%s", e.msg);
+	code = serve_viewer(c, &target, dir);
+	ui_target_done(&target);
+	return code;
 }

@@ -7,12 +7,12 @@
  * framing. Values can be secrets: no message contains them, and the buffer is wiped. UI_HEADERS_MAX
  * and UI_HEADER_BYTES bound them.
  */
-#include "cli/ui/ui_target.h"
+#include "cli/cmd.h"
+#include "cli/ui/ui.h"
 
 #include "base/http/authority.h"
 #include "base/http/http_fields.h"
 #include "base/limits.h"
-#include "digest/digest.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -100,27 +100,14 @@ static int read_url(struct ui_target *t, const char *url, struct err *e)
 /* Each connection makes these itself. */
 static bool is_of_connection(struct slice name)
 {
-	static const char *const names[] = {
-		"host",
-		"connection",
-		"upgrade",
-		"content-length",
-		"transfer-encoding",
-		"origin",
-		"te",
-		"trailer",
-		"expect",
-		"sec-websocket-key",
-		"keep-alive",
-		"sec-websocket-version",
-		"sec-websocket-protocol",
-		"sec-websocket-extensions",
-		"proxy-connection",
-		"content-type",
-	};
+	const char *names =
+		"host connection upgrade content-length transfer-encoding origin te trailer expect "
+		"keep-alive sec-websocket-key sec-websocket-version sec-websocket-protocol "
+		"sec-websocket-extensions proxy-connection content-type";
+	char own[UI_NAME_SIZE];
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (http_word_is(name, names[i]))
+	while (ui_next_name(&names, own))
+		if (http_word_is(name, own))
 			return true;
 	return false;
 }
@@ -201,9 +188,7 @@ int ui_target_read(struct ui_target *t, const char *url, struct slice token, con
 
 void ui_target_done(struct ui_target *t)
 {
-	if (t->fields.data)
-		secret_wipe(t->fields.data, t->fields.cap);
-	buf_done(&t->fields);
+	secret_buf_done(&t->fields);
 	free(t->host);
 	free(t->authority);
 	free(t->base);

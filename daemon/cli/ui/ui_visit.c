@@ -1,5 +1,5 @@
 /* ui_visit.c - one connection of a browser: its request, what goes back, and its end. */
-#include "cli/ui/ui_internal.h"
+#include "cli/ui/ui.h"
 
 #include "base/limits.h"
 

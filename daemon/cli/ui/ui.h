@@ -1,13 +1,42 @@
-/* ui_internal.h - what the files of `acpd ui` share. */
+/*
+ * ui.h - `acpd ui`: the run viewer on the loopback for one user's browser: its files, and the way from them to a daemon that may be
+ * anywhere, with the headers that a browser cannot send.
+ *
+ * Other users of the machine, and pages of other origins, reach the listener too. So each path begins with a secret that
+ * is new each time and stands in the address alone that is printed; Host has to be the loopback with our port, and Origin,
+ * where there is one, the same. A page cannot know that path, and a name that leads here by DNS is no Host of ours.
+ */
 #pragma once
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/http/http_body.h"
+#include "base/http/http_head.h"
 #include "base/http/http_request.h"
-#include "cli/ui/ui_server.h"
 #include "loop/acceptor.h"
+#include "loop/loop.h"
 #include "net/client/raw_client.h"
 
 #define UI_SECRET_BYTES 16
+
+/* --- ui_target.c: where requests are passed to, and what is added to them: --url, --token-file and --header, read once ------ */
+
+struct ui_target {
+	char *host; /* without brackets */
+	int port;
+	bool tls;
+	char *authority;   /* for the field Host */
+	char *base;	   /* path before all others, without a slash at its end; "" or "/…" */
+	struct buf fields; /* lines that go with each request, each with CRLF; a secret */
+};
+
+/* ws://, wss://, http:// or https://; the path may end in /acp or /ui. token may be empty; headers: "Name: value", a line
+ * each, or NULL. -EINVAL with e naming the option. */
+int ui_target_read(struct ui_target *t, const char *url, struct slice token, const char *headers,
+		   struct err *e);
+void ui_target_done(struct ui_target *t);
+
+/* --- ui_server.c: the command and its listener ---------------------------------------------------------------------------- */
 
 struct ui_server {
 	struct loop *loop;
@@ -77,3 +106,22 @@ void ui_refuse(struct ui_visit *v, const struct ui_refusal *why, const char *det
 
 extern const struct ui_refusal ui_bad_request, ui_crowded, ui_daemon_away, ui_daemon_lost,
 	ui_daemon_silent, ui_daemon_strange;
+
+/*
+ * --- ui_pass.c: the heads of what is passed on: a browser's request as the daemon gets it, and the daemon's answer as the browser
+ * gets it. Pure.
+ *
+ * Of both only fields with known names pass. So no cookie, no Origin and no address of the page goes to the daemon, and
+ * an answer neither sets anything in the browser nor lets another page read it. Each request has a connection of its own,
+ * which ends with the answer.
+ */
+/* It asks for a WebSocket. */
+bool ui_pass_is_upgrade(const struct http_request_head *h);
+/* path: what is asked for, behind the target's own. Appends the head with its empty line. */
+void ui_pass_request(const struct http_request_head *h, struct slice path,
+		     const struct ui_target *t, struct buf *ret);
+/* tunnel: it is 101. The same. */
+void ui_pass_answer(const struct http_head *h, bool tunnel, struct buf *ret);
+#define UI_NAME_SIZE 32
+/* Copies the next of the names, which have spaces between them; false: there are no more. */
+bool ui_next_name(const char **names, char ret[UI_NAME_SIZE]);
