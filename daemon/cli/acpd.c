@@ -2,7 +2,7 @@
  * acpd.c - the main function: finds the subcommand, reads its options, and returns its exit code.
  *
  * commands[] is searched from the top, so "a b" must precede "a" (usage verify before usage).
- * `scope` selects the options of a subcommand (option_row.h). `args` are placeholders for the usage
+ * `scope` selects the options of a subcommand (cli_options.h). `args` are placeholders for the usage
  * line, and the number of arguments is checked against them: "[X]" is optional, "X..." allows more.
  * `acpd GROUP` alone prints the commands that begin with GROUP.
  */

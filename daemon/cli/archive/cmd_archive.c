@@ -1,8 +1,8 @@
 /* cmd_archive.c - `acpd archive put|have|get|list|rm`: a client of /v1/archives. put hashes first, asks, and sends only
  * what is missing. */
-#include "cli/archive/cmd_archive.h"
+#include "cli/archive/archive.h"
 #include "cli/cmd.h"
-#include "cli/control/ask_daemon.h"
+#include "cli/control/reach_daemon.h"
 
 #include "archive/archive_store.h"
 #include "base/os/file.h"

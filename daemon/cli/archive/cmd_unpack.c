@@ -1,6 +1,6 @@
 /* cmd_unpack.c - `acpd archive extract` and `acpd skills validate`: what the daemon lets acpd-unpack do, from the command
  * line. No daemon is needed. */
-#include "cli/archive/run_unpack.h"
+#include "cli/archive/archive.h"
 
 #include "json/jenc.h"
 

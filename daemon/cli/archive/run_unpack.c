@@ -6,7 +6,7 @@
  * reason. Exit code 127 means that execl failed. PDEATHSIG is SIGTERM, on which acpd-unpack rolls
  * back. Names from an archive are flattened to one line before they are printed.
  */
-#include "cli/archive/run_unpack.h"
+#include "cli/archive/archive.h"
 
 #include "base/os/file.h"
 #include "base/limits.h"

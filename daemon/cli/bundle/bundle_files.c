@@ -2,7 +2,7 @@
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "cli/archive/run_unpack.h"
+#include "cli/archive/archive.h"
 #include "json/jenc.h"
 #include "session/parts/bundle/bundle_events.h"
 

@@ -1,7 +1,7 @@
 /* cmd_bundle.c - `acpd bundle export` and `import`: a session of a daemon as a file, and a session made of one. */
-#include "cli/control/ask_daemon.h"
+#include "cli/control/reach_daemon.h"
 #include "cli/cmd.h"
-#include "cli/archive/cmd_archive.h"
+#include "cli/archive/archive.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"

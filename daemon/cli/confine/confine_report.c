@@ -5,7 +5,7 @@
  * refusals are listed but do not change the verdict. Refusals that found no space in the list do,
  * because nothing is known of them.
  */
-#include "cli/confine/confine_report.h"
+#include "cli/confine/confine_try.h"
 
 #include "base/util.h"
 #include "json/jenc.h"

@@ -6,7 +6,7 @@
  * the child, also when the parent dies. The listener is created before fork, so connections wait in
  * its backlog until the proxy accepts them.
  */
-#include "cli/confine/try_proxy.h"
+#include "cli/confine/confine_try.h"
 #include "cli/cmd.h"
 
 #include "base/os/local_sock.h"

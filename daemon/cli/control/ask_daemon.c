@@ -6,11 +6,10 @@
  * terminal. An output file gets its name by rename when it is complete, so a download that breaks
  * off replaces nothing.
  */
-#include "cli/control/ask_daemon.h"
+#include "cli/control/reach_daemon.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
-#include "cli/control/reach_daemon.h"
 #include "json/jstr.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* check_dirs.c - doctor: the directories that the daemon keeps things in, their disk, and the clock. */
 #include "cli/doctor/doctor.h"
-#include "cli/doctor/safe_path.h"
 #include "cli/serve/serve.h"
 
 #include "base/limits.h"

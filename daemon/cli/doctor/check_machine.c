@@ -1,6 +1,5 @@
 /* check_machine.c - doctor: what kernel and network of this machine give. */
 #include "cli/doctor/doctor.h"
-#include "cli/doctor/listening.h"
 #include "cli/serve/serve.h"
 
 #include "base/limits.h"

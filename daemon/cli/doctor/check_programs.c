@@ -1,7 +1,6 @@
 /* check_programs.c - doctor: acpd itself, its helpers, and where programs are looked for. */
 #include "base/version.h"
 #include "cli/doctor/doctor.h"
-#include "cli/doctor/safe_path.h"
 
 #include "base/os/file.h"
 

@@ -1,6 +1,5 @@
 /* check_tools.c - doctor: the programs that agents need. */
 #include "cli/doctor/doctor.h"
-#include "cli/doctor/safe_path.h"
 #include "cli/harness/program_host.h"
 #include "cli/serve/serve.h"
 

@@ -9,9 +9,127 @@
 #pragma once
 
 #include "base/limits.h"
+#include "base/slice.h"
+#include "base/util.h"
 #include "cli/options/cli_options.h"
-#include "cli/doctor/finding.h"
 #include "harnesses/registry.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * --- finding.c: a list of {check, level, message, hint}, its exit code, and its two outputs ---
+ *
+ * Each check is of a kind, and each kind has an exit code of its own. Kinds stand in the order of their rank: where
+ * several are in trouble, the code is that of the first. Codes begin at 10, beyond those of all subcommands
+ * (cli/cmd.h). They are written down in daemon/acpd.1 and images/README.md: a code keeps its meaning.
+ *
+ * Texts are made of what others wrote: they are cut to one line. The list has a bound; beyond it only trouble of a
+ * kind that had none is kept.
+ */
+
+#define DOCTOR_FINDINGS_MAX 400 /* told; beyond them only the first trouble of a kind */
+
+enum doctor_kind {
+	KIND_SETTINGS,
+	KIND_PROGRAMS,
+	KIND_DIRECTORIES,
+	KIND_DISK,
+	KIND_PORT,
+	KIND_CLOCK,
+	KIND_USERS,
+	KIND_ROOT,
+	KIND_KERNEL,
+	KIND_HARNESS,
+	KIND_NODE,
+	KIND_PYTHON,
+	KIND_GIT,
+	KIND_RIPGREP,
+	KIND_CERTIFICATES,
+	KIND_MCP,
+	KIND_STATE,
+	KIND_DAEMON,
+	KIND_CLAIM,
+	KIND_LOOPBACK,
+	KINDS,
+};
+
+/* What is wrong comes first in the list. */
+enum found_level { FOUND_OK, FOUND_WARNING, FOUND_TROUBLE };
+
+struct finding {
+	const char *id; /* of the check */
+	enum doctor_kind kind;
+	enum found_level level;
+	char subject[64]; /* what of several it is about; "": there is one */
+	char message[320], hint[200];
+};
+
+struct findings {
+	struct finding *at;
+	size_t n, more; /* more: those that were not kept */
+	bool trouble[KINDS];
+	struct finding lost; /* the newest of those */
+};
+
+/* Never NULL; good until the next one. */
+struct finding *findings_add(struct findings *f, enum found_level level, enum doctor_kind kind,
+			     const char *id, const char *subject);
+void findings_done(struct findings *f);
+/* What can be done about it. */
+#define HOW_TO_INSTALL                                                                             \
+	"acpd harness install NAME, put one into a directory of PATH, or name it in --harness-config"
+void finding_hint(struct finding *f, const char *fmt, ...) _printf_(2, 3);
+
+/* 0: nothing is in trouble. */
+int findings_code(const struct findings *f);
+/* A line each on standard output, what is wrong first. */
+void findings_print(const struct findings *f);
+/* {findings, more?, daemon?, exitCode} on standard output; daemon: what it says, may be empty. */
+void findings_print_json(const struct findings *f, struct slice daemon);
+
+/*
+ * --- listening.c: which TCP sockets of this network namespace can be reached by loopback, and which process has each ---
+ *
+ * From /proc/net/tcp, tcp6 and the descriptors of all processes that we may look at. Bounded: with more sockets or
+ * descriptors than anybody needs some stay unnamed.
+ */
+
+#define DOCTOR_SOCKETS_MAX (1 * MIB) /* of a list of sockets */
+#define DOCTOR_LISTENERS_MAX 64	     /* told */
+#define DOCTOR_OPEN_FILES_MAX 500000 /* of all processes, searched for who listens */
+
+struct listening {
+	char address[INET6_ADDRSTRLEN];
+	uint16_t port;
+	uid_t uid; /* who made it */
+	uint64_t inode;
+	pid_t pid;	  /* 0: we may not see whose it is */
+	char command[32]; /* what that process calls itself, one line */
+};
+
+/* The first max of them, by port; how many. */
+size_t listening_find(struct listening *ret, size_t max);
+/* "COMMAND (pid N)", or what else is known of it. Returns out. */
+const char *listening_owner(const struct listening *l, char *out, size_t size);
+
+/*
+ * --- safe_path.c: whether anybody but root and ourselves could change what is at a path, or replace it ---
+ *
+ * By the owners and modes of it and of all directories above. A directory with the sticky bit (/tmp) is no danger to what
+ * is root's or ours in it.
+ */
+
+/* path: absolute, and without symbolic links where it shall be believed (realpath). true: nobody could. Else why says who,
+ * in words. What cannot be looked at counts as safe: nobody goes there either. */
+bool safe_path(const char *path, char *why, size_t size);
+/* Of that file or directory alone. */
+bool safe_path_itself(const char *path, char *why, size_t size);
+
+/* --- the checks --- */
 
 #define DOCTOR_REPORT_MAX (16 * MIB)   /* what a daemon says */
 #define DOCTOR_ACCOUNTS_MAX (16 * MIB) /* of a file of users or groups that are looked up */

@@ -6,7 +6,7 @@
  * full list still accepts the first problem of each kind, so the bound never changes the exit code.
  * Any other finding then overwrites `lost`, so findings_add never returns NULL.
  */
-#include "cli/doctor/finding.h"
+#include "cli/doctor/doctor.h"
 
 #include "base/util.h"
 #include "base/err.h"

@@ -6,7 +6,7 @@
  * unreadable; then only the uid is known. The name of a process is untrusted and flattened to one
  * line.
  */
-#include "cli/doctor/listening.h"
+#include "cli/doctor/doctor.h"
 
 #include "base/err.h"
 #include "base/limits.h"

@@ -1,4 +1,4 @@
-#include "cli/doctor/safe_path.h"
+#include "cli/doctor/doctor.h"
 
 #include "base/util.h"
 

@@ -9,7 +9,7 @@
 #include "cli/entrypoint/entry_life.h"
 #include "cli/serve/serve.h"
 #include "cli/harness/program_host.h"
-#include "cli/archive/run_unpack.h"
+#include "cli/archive/archive.h"
 #include "harnesses/harness_pins.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

@@ -9,7 +9,7 @@
  */
 #include "cli/harness/harness_install.h"
 #include "cli/harness/program_host.h"
-#include "cli/archive/run_unpack.h"
+#include "cli/archive/archive.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

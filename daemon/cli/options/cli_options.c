@@ -1,5 +1,5 @@
 /* cli_options.c - the table of options. config_load.c reads it. */
-#include "cli/options/option_row.h"
+#include "cli/options/cli_options.h"
 
 #include "base/limits.h"
 #include "base/os/sandbox.h"

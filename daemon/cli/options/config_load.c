@@ -1,5 +1,5 @@
 /* config_load.c - options from defaults, environment and argv, and what is printed of them. */
-#include "cli/options/option_row.h"
+#include "cli/options/cli_options.h"
 
 #include "base/limits.h"
 #include "base/format/near_name.h"
@@ -226,21 +226,28 @@ static int no_such_option(unsigned scope, const char *arg, size_t n, struct err 
 			 near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
+const struct option_row *option_find(unsigned scope, const char *name, size_t n)
+{
+	for (size_t i = 0; i < option_rows_n; i++)
+		if ((option_rows[i].scope & scope) && strlen(option_rows[i].name) == n &&
+		    strncmp(option_rows[i].name, name, n) == 0)
+			return &option_rows[i];
+	return NULL;
+}
+
 /* getopt_long accepts any unambiguous prefix, but "--token SECRET" must not become --token-file. */
 static int check_names(unsigned scope, int argc, char **argv, struct err *e)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		size_t n = strcspn(argv[i], "="), k = 0;
+		const struct option_row *row;
+		size_t n = strcspn(argv[i], "=");
 
 		if (strncmp(argv[i], "--", 2) != 0)
 			continue;
-		while (k < option_rows_n &&
-		       !((option_rows[k].scope & scope) && strlen(option_rows[k].name) == n - 2 &&
-			 strncmp(option_rows[k].name, argv[i] + 2, n - 2) == 0))
-			k++;
-		if (k == option_rows_n)
+		row = option_find(scope, argv[i] + 2, n - 2);
+		if (!row)
 			return no_such_option(scope, argv[i], n, e);
-		if (!argv[i][n] && option_rows[k].type != T_BOOL)
+		if (!argv[i][n] && row->type != T_BOOL)
 			i++; /* its value */
 	}
 	return 0;

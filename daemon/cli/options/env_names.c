@@ -7,12 +7,11 @@
  * that ends in '*' is a prefix and is never suggested. Unknown names are cut and flattened to one
  * line.
  */
-#include "cli/options/env_names.h"
+#include "cli/options/cli_options.h"
 
 #include "base/err.h"
 #include "base/limits.h"
 #include "base/format/near_name.h"
-#include "cli/options/option_row.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* cmd_serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
 #include "cli/cmd.h"
-#include "cli/options/env_names.h"
+#include "cli/options/cli_options.h"
 #include "cli/serve/serve.h"
 #include "cli/harness/program_host.h"
 

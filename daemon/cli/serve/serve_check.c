@@ -8,7 +8,7 @@
  * again.
  */
 #include "cli/serve/serve.h"
-#include "cli/options/env_names.h"
+#include "cli/options/cli_options.h"
 
 #include "agui/agui.h"
 #include "base/http/authority.h"

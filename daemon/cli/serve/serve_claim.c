@@ -13,7 +13,7 @@
 #include "cli/serve/serve.h"
 
 #include "base/log.h"
-#include "cli/options/option_row.h"
+#include "cli/options/cli_options.h"
 #include "http/isolation.h"
 #include "json/jscan.h"
 #include "json/jstr.h"
@@ -35,14 +35,6 @@ static void config_copy(struct config *to, const struct config *from)
 		if (option_is_text(&option_rows[i]) && *copy == *text)
 			*copy = xstrdup(*text);
 	}
-}
-
-static const struct option_row *claim_row(const char *name)
-{
-	for (size_t i = 0; i < option_rows_n; i++)
-		if ((option_rows[i].scope & SCOPE_SERVE) && strcmp(option_rows[i].name, name) == 0)
-			return &option_rows[i];
-	return NULL;
 }
 
 /* Where the word stands among the words of the option. */
@@ -68,7 +60,7 @@ static bool is_weaker(const struct option_row *r, const char *old, const char *w
 static int claim_option(struct config *c, const char *name, const char *value, bool *seen,
 			struct err *e)
 {
-	const struct option_row *r = claim_row(name);
+	const struct option_row *r = option_find(SCOPE_SERVE, name, strlen(name));
 	char field[64];
 
 	snprintf(field, sizeof(field), "settings.%s", name);

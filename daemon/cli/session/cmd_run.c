@@ -4,7 +4,7 @@
  * The text of the agent goes to standard output as it comes, titles of its tool calls to standard error. With --json all of it
  * is one object at the end.
  */
-#include "cli/archive/run_unpack.h"
+#include "cli/archive/archive.h"
 #include "cli/session/client.h"
 #include "cli/session/run_settings.h"
 

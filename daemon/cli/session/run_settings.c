@@ -12,7 +12,7 @@
 #include "archive/archive_store.h"
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "cli/archive/cmd_archive.h"
+#include "cli/archive/archive.h"
 #include "cli/cmd.h"
 #include "json/jenc.h"
 #include "json/jscan.h"

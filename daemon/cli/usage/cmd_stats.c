@@ -1,5 +1,5 @@
 /* cmd_stats.c - `acpd stats`: means over usage ledgers, of files or of a daemon. */
-#include "cli/control/ask_daemon.h"
+#include "cli/control/reach_daemon.h"
 #include "cli/cmd.h"
 #include "cli/usage/run_stats.h"
 

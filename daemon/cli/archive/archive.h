@@ -1,8 +1,13 @@
-/* run_unpack.h - one run of acpd-unpack from the command line: the same program and the same jobs as the daemon's. */
+/*
+ * archive.h - what other commands need of `acpd archive`: one run of acpd-unpack, the same program and the same jobs as the
+ * daemon's, and a file put into the daemon's store.
+ */
 #pragma once
 
+#include "archive/archive_store.h"
 #include "base/buf.h"
 #include "cli/cmd.h"
+#include "cli/options/cli_options.h"
 
 /* Prints what a report of an extraction lists as left out, on standard error, the first few by name. Prints nothing if
  * nothing was left out. */
@@ -14,3 +19,9 @@ void cli_print_skipped(struct slice report);
  */
 int run_unpack(const struct config *c, const char *verb, struct slice job,
 	       int (*done)(const struct config *c, struct slice result));
+
+/* --- cmd_archive.c --- */
+
+/* Uploads file (-: standard input) to the daemon that c names, unless the daemon has it; digest is its digest.
+ * EXIT_DONE, or the exit code; the reason has been printed then. */
+int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE_DIGEST_SIZE]);
