@@ -1,4 +1,5 @@
 /* check_daemon.c - doctor: what a daemon says of itself, in the answer to "doctor" on its control socket (net/control.h). */
+#include "cli/cmd.h"
 #include "cli/doctor/doctor.h"
 
 #include "base/limits.h"
@@ -11,13 +12,6 @@
 static struct slice member(const struct doctor *d, const char *key)
 {
 	return jobj_get(buf_slice(&d->report), key).raw;
-}
-
-static char *text_in(struct slice object, const char *key)
-{
-	char *s = NULL;
-
-	return jstr_decode(jobj_get(object, key), 4096, &s) == 0 ? s : xstrdup("");
 }
 
 static bool true_in(struct slice object, const char *key)
@@ -48,7 +42,7 @@ void check_no_daemon(struct doctor *d)
 
 void check_daemon(struct doctor *d)
 {
-	_cleanup_(freep) char *version = text_in(buf_slice(&d->report), "version");
+	_cleanup_(freep) char *version = cli_string_of(buf_slice(&d->report), "version");
 
 	if (strcmp(version, acpd_version) == 0)
 		doctor_found(d, FOUND_OK, NULL, "%s", version);
@@ -68,18 +62,14 @@ void check_daemon_claim(struct doctor *d)
 
 void check_daemon_cgroup(struct doctor *d)
 {
-	_cleanup_(freep) char *kind = text_in(buf_slice(&d->report), "cgroup");
+	_cleanup_(freep) char *kind = cli_string_of(buf_slice(&d->report), "cgroup");
 
-	if (strcmp(kind, "none") == 0)
-		doctor_found(d, FOUND_WARNING, NULL,
-			     "none: processes are found by their environment marker");
-	else
-		doctor_found(d, FOUND_OK, NULL, "%s", kind);
+	found_cgroup(d, strcmp(kind, "none") == 0 ? NULL : kind);
 }
 
 void check_daemon_user(struct doctor *d)
 {
-	_cleanup_(freep) char *user = text_in(buf_slice(&d->report), "agentUser");
+	_cleanup_(freep) char *user = cli_string_of(buf_slice(&d->report), "agentUser");
 
 	if (*user)
 		doctor_found(d, FOUND_OK, NULL, "%s", user);
@@ -99,10 +89,10 @@ static char *why_missing(struct slice limits, struct slice name)
 	if (!jiter_init(&it, jobj_get(limits, "missing")))
 		return xstrdup("");
 	while (jiter_next(&it, NULL, &v)) {
-		_cleanup_(freep) char *what = text_in(v.raw, "what");
+		_cleanup_(freep) char *what = cli_string_of(v.raw, "what");
 
 		if (slice_is(name, what))
-			return text_in(v.raw, "why");
+			return cli_string_of(v.raw, "why");
 	}
 	return xstrdup("");
 }
@@ -129,7 +119,7 @@ void check_daemon_limits(struct doctor *d)
 /* What of a level is missing, its names only. */
 static void one_level(struct doctor *d, struct slice level)
 {
-	_cleanup_(freep) char *name = text_in(level, "name");
+	_cleanup_(freep) char *name = cli_string_of(level, "name");
 	char names[240] = "";
 	struct jiter it;
 	struct jval v;
@@ -140,7 +130,7 @@ static void one_level(struct doctor *d, struct slice level)
 	}
 	if (jiter_init(&it, jobj_get(level, "missing")))
 		while (jiter_next(&it, NULL, &v)) {
-			_cleanup_(freep) char *what = text_in(v.raw, "what");
+			_cleanup_(freep) char *what = cli_string_of(v.raw, "what");
 			size_t n = strlen(names);
 
 			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", what);
@@ -150,7 +140,8 @@ static void one_level(struct doctor *d, struct slice level)
 
 static void one_lack(struct doctor *d, struct slice lack)
 {
-	_cleanup_(freep) char *what = text_in(lack, "what"), *why = text_in(lack, "why");
+	_cleanup_(freep) char *what = cli_string_of(lack, "what"),
+			      *why = cli_string_of(lack, "why");
 
 	doctor_found(d, FOUND_WARNING, NULL, "%s: %s", what, why);
 }
@@ -158,8 +149,8 @@ static void one_lack(struct doctor *d, struct slice lack)
 void check_daemon_level(struct doctor *d)
 {
 	struct slice isolation = member(d, "isolation"), level = jobj_get(isolation, "level").raw;
-	_cleanup_(freep) char *asked = text_in(level, "requested"),
-			      *got = text_in(level, "achieved");
+	_cleanup_(freep) char *asked = cli_string_of(level, "requested"),
+			      *got = cli_string_of(level, "achieved");
 
 	doctor_found(d, strcmp(asked, got) == 0 ? FOUND_OK : FOUND_WARNING, NULL, "%s: %s", asked,
 		     got);
@@ -169,12 +160,9 @@ void check_daemon_level(struct doctor *d)
 
 void check_daemon_network(struct doctor *d)
 {
-	_cleanup_(freep) char *missing = text_in(member(d, "isolation"), "networkMissing");
+	_cleanup_(freep) char *missing = cli_string_of(member(d, "isolation"), "networkMissing");
 
-	if (*missing)
-		doctor_found(d, FOUND_WARNING, NULL, "no: %s", missing);
-	else
-		doctor_found(d, FOUND_OK, NULL, "yes: a session can be without network");
+	found_network(d, *missing ? missing : NULL);
 }
 
 /* --- users ------------------------------------------------------------------------------------------------------- */
@@ -197,7 +185,7 @@ void check_daemon_sharing(struct doctor *d)
 void check_daemon_uids(struct doctor *d)
 {
 	struct slice uids = jobj_get(member(d, "isolation"), "agentUids").raw;
-	_cleanup_(freep) char *problem = text_in(uids, "problem");
+	_cleanup_(freep) char *problem = cli_string_of(uids, "problem");
 	unsigned long long unnamed = jobj_uint(uids, "unnamed");
 
 	if (*problem)
@@ -212,7 +200,7 @@ void check_daemon_uids(struct doctor *d)
 
 static void one_way(struct doctor *d, struct slice way)
 {
-	_cleanup_(freep) char *text = text_in(way, "text");
+	_cleanup_(freep) char *text = cli_string_of(way, "text");
 
 	/* agents without a user of their own are not meant to be confined */
 	doctor_found(d,
@@ -227,11 +215,7 @@ void check_daemon_root(struct doctor *d)
 	size_t before = d->found.n;
 
 	each_in(d, isolation, "waysToRoot", one_way);
-	if (true_in(isolation, "unread"))
-		doctor_found(d, FOUND_WARNING, NULL,
-			     "not all files could be read: there may be more");
-	else if (d->found.n == before)
-		doctor_found(d, FOUND_OK, NULL, "none found");
+	found_all_ways(d, true_in(isolation, "unread"), d->found.n > before);
 }
 
 /* --- what it is for ------------------------------------------------------------------------------------------------ */
@@ -239,9 +223,10 @@ void check_daemon_root(struct doctor *d)
 void check_daemon_direct(struct doctor *d)
 {
 	struct slice direct = member(d, "direct");
-	_cleanup_(freep) char *missing = text_in(direct, "missing"),
-			      *user = text_in(direct, "user"), *ca = text_in(direct, "caFile"),
-			      *allowed = text_in(direct, "allowed");
+	_cleanup_(freep) char *missing = cli_string_of(direct, "missing"),
+			      *user = cli_string_of(direct, "user"),
+			      *ca = cli_string_of(direct, "caFile"),
+			      *allowed = cli_string_of(direct, "allowed");
 
 	if (*missing)
 		doctor_found(d, FOUND_WARNING, NULL, "not possible: %s", missing);
@@ -260,9 +245,9 @@ void check_daemon_direct(struct doctor *d)
 void check_daemon_key_memory(struct doctor *d)
 {
 	struct slice direct = member(d, "direct");
-	_cleanup_(freep) char *kept = text_in(direct, "keyMemory"),
-			      *program = text_in(direct, "program"),
-			      *why = text_in(direct, "keyMemoryWhy");
+	_cleanup_(freep) char *kept = cli_string_of(direct, "keyMemory"),
+			      *program = cli_string_of(direct, "program"),
+			      *why = cli_string_of(direct, "keyMemoryWhy");
 	bool refused = strcmp(kept, "refused") == 0;
 
 	if (!*why)
@@ -275,8 +260,9 @@ void check_daemon_key_memory(struct doctor *d)
 
 static void one_problem(struct doctor *d, struct slice problem)
 {
-	_cleanup_(freep) char *what = text_in(problem, "what"), *name = text_in(problem, "name"),
-			      *text = text_in(problem, "text");
+	_cleanup_(freep) char *what = cli_string_of(problem, "what"),
+			      *name = cli_string_of(problem, "name"),
+			      *text = cli_string_of(problem, "text");
 
 	doctor_found(d, FOUND_TROUBLE, what, "%s%s%s", name, *name ? ": " : "", text);
 }
@@ -292,26 +278,20 @@ void check_daemon_state(struct doctor *d)
 
 static void one_harness(struct doctor *d, struct slice harness)
 {
-	_cleanup_(freep) char *id = text_in(harness, "id"), *path = text_in(harness, "path"),
-			      *command = text_in(harness, "command");
+	_cleanup_(freep) char *id = cli_string_of(harness, "id"),
+			      *path = cli_string_of(harness, "path"),
+			      *command = cli_string_of(harness, "command");
 	bool ok = true_in(harness, "installed");
 
+	d->has_harness |= ok;
 	doctor_found(d, ok ? FOUND_OK : FOUND_WARNING, id, "%s%s", ok ? path : command,
 		     ok ? "" : " (not installed)");
 }
 
 void check_daemon_harnesses(struct doctor *d)
 {
-	struct slice report = buf_slice(&d->report);
-	bool any = false;
-	struct jiter it;
-	struct jval v;
-
-	each_in(d, report, "harnesses", one_harness);
-	if (jiter_init(&it, jobj_get(report, "harnesses")))
-		while (jiter_next(&it, NULL, &v))
-			any |= true_in(v.raw, "installed");
-	if (!any)
+	each_in(d, buf_slice(&d->report), "harnesses", one_harness);
+	if (!d->has_harness)
 		finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "none is installed"),
 			     HOW_TO_INSTALL);
 }
@@ -321,9 +301,10 @@ void check_daemon_harnesses(struct doctor *d)
 /* "ready, 2025-11-25, 13 tools, 4 ms", or why it is not. */
 static void describe_server(struct slice server, char *out, size_t size)
 {
-	_cleanup_(freep) char *state = text_in(server, "state"),
-			      *revision = text_in(server, "revision"),
-			      *message = text_in(jobj_get(server, "lastError").raw, "message");
+	_cleanup_(freep) char *state = cli_string_of(server, "state"),
+			      *revision = cli_string_of(server, "revision"),
+			      *message =
+				      cli_string_of(jobj_get(server, "lastError").raw, "message");
 	struct slice tools = jobj_get(server, "toolCount").raw,
 		     ms = jobj_get(server, "latencyMs").raw;
 
@@ -336,7 +317,8 @@ static void describe_server(struct slice server, char *out, size_t size)
 
 static void one_server(struct doctor *d, struct slice server)
 {
-	_cleanup_(freep) char *name = text_in(server, "name"), *state = text_in(server, "state");
+	_cleanup_(freep) char *name = cli_string_of(server, "name"),
+			      *state = cli_string_of(server, "state");
 	bool failed = strcmp(state, "failed") == 0 || strcmp(state, "backoff") == 0;
 	char label[64], text[ERR_MSG_SIZE + 32];
 
@@ -364,8 +346,9 @@ static bool lists_server(struct slice mcp, const char *name)
 /* The error of an entry is already told beside its server, if it has one. */
 static void one_issue(struct doctor *d, struct slice issue)
 {
-	_cleanup_(freep) char *server = text_in(issue, "server"), *field = text_in(issue, "field"),
-			      *message = text_in(issue, "message");
+	_cleanup_(freep) char *server = cli_string_of(issue, "server"),
+			      *field = cli_string_of(issue, "field"),
+			      *message = cli_string_of(issue, "message");
 	bool error = jstr_is(jobj_get(issue, "severity"), "error");
 
 	if (!error || !lists_server(member(d, "mcp"), server))

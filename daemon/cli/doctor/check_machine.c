@@ -74,10 +74,7 @@ void check_listeners(struct doctor *d)
 
 void check_network(struct doctor *d)
 {
-	if (netns_missing())
-		doctor_found(d, FOUND_WARNING, NULL, "no: %s", netns_missing());
-	else
-		doctor_found(d, FOUND_OK, NULL, "yes: a session can be without network");
+	found_network(d, netns_missing());
 }
 
 void check_nftables(struct doctor *d)
@@ -223,11 +220,7 @@ void check_cgroup(struct doctor *d)
 	struct cgroups *c = open_groups();
 	enum cgroup_kind kind = cgroups_kind(c, CGROUP_KILLING);
 
-	if (kind == CGROUP_NONE)
-		doctor_found(d, FOUND_WARNING, NULL,
-			     "none: processes are found by their environment marker");
-	else
-		doctor_found(d, FOUND_OK, NULL, "%s", cgroup_kind_name(kind));
+	found_cgroup(d, kind == CGROUP_NONE ? NULL : cgroup_kind_name(kind));
 	cgroups_close(c);
 }
 

@@ -146,9 +146,5 @@ void check_ways_to_root(struct doctor *d)
 	root_access_find(&found, "/etc", name);
 	for (size_t i = 0; i < found.n; i++)
 		doctor_found(d, level, NULL, "%s", found.ways[i].text);
-	if (found.unread)
-		doctor_found(d, FOUND_WARNING, NULL,
-			     "not all files could be read: there may be more");
-	else if (!found.n)
-		doctor_found(d, FOUND_OK, NULL, "none found");
+	found_all_ways(d, found.unread, found.n);
 }

@@ -83,6 +83,36 @@ struct finding *doctor_found(struct doctor *d, enum found_level level, const cha
 	return one;
 }
 
+/* --- what is found in the same words with a daemon and without ---------------------------------------------------- */
+
+void found_cgroup(struct doctor *d, const char *kind)
+{
+	if (kind)
+		doctor_found(d, FOUND_OK, NULL, "%s", kind);
+	else
+		doctor_found(d, FOUND_WARNING, NULL,
+			     "none: processes are found by their environment marker");
+}
+
+void found_network(struct doctor *d, const char *missing)
+{
+	if (missing)
+		doctor_found(d, FOUND_WARNING, NULL, "no: %s", missing);
+	else
+		doctor_found(d, FOUND_OK, NULL, "yes: a session can be without network");
+}
+
+void found_all_ways(struct doctor *d, bool unread, bool any)
+{
+	if (unread)
+		doctor_found(d, FOUND_WARNING, NULL,
+			     "not all files could be read: there may be more");
+	else if (!any)
+		doctor_found(d, FOUND_OK, NULL, "none found");
+}
+
+/* --- the command --------------------------------------------------------------------------------------------------- */
+
 static void run_checks(struct doctor *d)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {

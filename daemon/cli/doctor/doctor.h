@@ -147,6 +147,7 @@ struct doctor {
 	struct harness_table harnesses;
 	bool has_harnesses; /* they could be read */
 	bool has_accounts; /* users and groups may be looked up: their files have a bearable size */
+	bool has_harness;  /* the daemon has one that is installed */
 	bool beside;	   /* a daemon has answered */
 	struct buf report; /* and this is what it said */
 	/* else why there is no answer; its reason is UNREACHABLE where there is no daemon */
@@ -156,6 +157,12 @@ struct doctor {
 /* Of the check that runs. subject: what of several it is about; NULL: there is one. */
 struct finding *doctor_found(struct doctor *d, enum found_level level, const char *subject,
 			     const char *fmt, ...) _printf_(4, 5);
+
+/* The same with a daemon and without. kind NULL: there is no cgroup. missing NULL: there are network namespaces. any: a way to
+ * root has been found. */
+void found_cgroup(struct doctor *d, const char *kind);
+void found_network(struct doctor *d, const char *missing);
+void found_all_ways(struct doctor *d, bool unread, bool any);
 
 void check_settings(struct doctor *d);
 void check_accounts(struct doctor *d); /* first of all that look up users */

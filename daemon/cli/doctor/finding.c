@@ -6,12 +6,12 @@
  * full list still accepts the first problem of each kind, so the bound never changes the exit code.
  * Any other finding then overwrites `lost`, so findings_add never returns NULL.
  */
+#include "cli/cmd.h"
 #include "cli/doctor/doctor.h"
 
 #include "base/util.h"
 #include "base/err.h"
 #include "json/jenc.h"
-#include "json/jpretty.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -123,7 +123,6 @@ static void put_one(struct jw *w, const struct finding *one)
 void findings_print_json(const struct findings *f, struct slice daemon)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	_cleanup_(freep) char *pretty = NULL;
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
@@ -136,6 +135,5 @@ void findings_print_json(const struct findings *f, struct slice daemon)
 	jw_raw(&w, "daemon", daemon);
 	jw_int(&w, "exitCode", findings_code(f));
 	jw_end_obj(&w);
-	pretty = jpretty(buf_slice(&b));
-	printf("%s\n", pretty ? pretty : "{}");
+	print_pretty(buf_slice(&b));
 }

@@ -2,6 +2,7 @@
  * from then on (entry_life.h). No value of a variable is printed, and of the command only its name. What programs say of
  * their versions follows while the command runs. */
 #include "cli/cmd.h"
+#include "cli/control/reach_daemon.h"
 
 #include "base/limits.h"
 #include "base/os/file.h"
@@ -13,18 +14,17 @@
 #include "harnesses/harness_pins.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
-#include "net/client/http_client.h"
 #include "proc/machine/machine_facts.h"
 #include "session/core/session_paths.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #define VERSIONS_NICE 10
 #define OS_RELEASE_MAX (64 * KIB)
@@ -63,9 +63,18 @@ static int read_settings(struct entry_settings *s, bool serves, struct err *e)
 
 /* --- the banner ----------------------------------------------------------------------------------------------- */
 
-static void say(const char *what, const char *text)
+/* A line of the banner. */
+static void say(const char *what, const char *fmt, ...) _printf_(2, 3);
+
+static void say(const char *what, const char *fmt, ...)
 {
-	fprintf(stderr, "  %-11s %s\n", what, text);
+	va_list ap;
+
+	fprintf(stderr, "  %-11s ", what);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
 }
 
 /* What the pin says is known without running anything. */
@@ -76,17 +85,16 @@ static void say_harnesses(const struct harness_table *t)
 		_cleanup_(freep) char *path =
 			program_find(&t->defs[i], HARNESS_PREFIX, getenv("PATH"));
 
-		fprintf(stderr, "  %-11s %s: %s%s%s\n", "harness", t->defs[i].id,
-			path ? path : "not found", path && pin ? ", pinned " : "",
-			path && pin ? pin->version : "");
+		say("harness", "%s: %s%s%s", t->defs[i].id, path ? path : "not found",
+		    path && pin ? ", pinned " : "", path && pin ? pin->version : "");
 	}
 }
 
 static void say_mcp(const struct entry_settings *s)
 {
 	if (s->serve.mcp_config)
-		fprintf(stderr, "  %-11s %s: %d server%s\n", "mcp config", s->serve.mcp_config,
-			s->servers, s->servers == 1 ? "" : "s");
+		say("mcp config", "%s: %d server%s", s->serve.mcp_config, s->servers,
+		    s->servers == 1 ? "" : "s");
 	else
 		say("mcp config", "none");
 }
@@ -120,12 +128,12 @@ static void say_system(void)
 	machine_facts_read(&m);
 	statvfs("/", &fs);
 	if (uname(&u) == 0)
-		fprintf(stderr, "  %-11s %s, %s %s %s\n", "system", name ? name : "unknown",
-			u.sysname, u.release, u.machine);
-	fprintf(stderr, "  %-11s %u processor%s, %llu MiB of memory, %llu MiB free on /\n",
-		"machine", m.cpus, m.cpus == 1 ? "" : "s", (unsigned long long)(m.memory / MIB),
-		(unsigned long long)(fs.f_bavail * fs.f_frsize / MIB));
-	fprintf(stderr, "  %-11s uid %u, gid %u\n", "user", getuid(), getgid());
+		say("system", "%s, %s %s %s", name ? name : "unknown", u.sysname, u.release,
+		    u.machine);
+	say("machine", "%u processor%s, %llu MiB of memory, %llu MiB free on /", m.cpus,
+	    m.cpus == 1 ? "" : "s", (unsigned long long)(m.memory / MIB),
+	    (unsigned long long)(fs.f_bavail * fs.f_frsize / MIB));
+	say("user", "uid %u, gid %u", getuid(), getgid());
 }
 
 static void say_all(const struct config *c, const struct entry_settings *s)
@@ -134,8 +142,8 @@ static void say_all(const struct config *c, const struct entry_settings *s)
 	say_system();
 	say_harnesses(&s->harnesses);
 	say_mcp(s);
-	say("daemon", c->serve ? s->serve.listen : "none beside the command");
-	say("command", c->args[0]);
+	say("daemon", "%s", c->serve ? s->serve.listen : "none beside the command");
+	say("command", "%s", c->args[0]);
 }
 
 /* --- versions ------------------------------------------------------------------------------------------------- */
@@ -148,7 +156,7 @@ static void say_version(const char *what, const char *id, char *path)
 			   program_host_version(path, NULL, version, &why) == 0 ? version :
 										  why.msg;
 
-	fprintf(stderr, "  %-11s %s%s%s\n", what, id, *id ? ": " : "", text);
+	say(what, "%s%s%s", id, *id ? ": " : "", text);
 }
 
 static void say_versions(const struct harness_table *t)
@@ -172,22 +180,19 @@ static void say_versions(const struct harness_table *t)
 /* --- the state of MCP servers --------------------------------------------------------------------------------- */
 
 /* The daemon's answer to GET /v1/mcp; 0, or a negative errno with e. */
-static int ask_servers(const char *socket, struct buf *text, struct err *e)
+static int ask_servers(const struct config *c, struct buf *text, struct err *e)
 {
-	struct http_client *http = http_client_new_socket(socket);
-	const struct http_ask rq = { .method = "GET", .path = "/v1/mcp" };
-	struct http_answer answer;
-	int r = http_client_ask(http, &rq, &answer, e);
-	ssize_t n = 1;
+	struct daemon_asker a = { .path = "/v1/mcp" };
+	int r;
 
+	asker_open(&a, c); /* by its socket, which cannot fail */
+	r = asker_ask(&a, "GET", e);
 	buf_reset(text);
-	while (r == 0 && n > 0 && buf_len(text) < MCP_STATES_MAX && buf_reserve(text, 4096) == 0) {
-		n = http_client_read(http, text->data + text->len, 4096);
-		text->len += n > 0 ? (size_t)n : 0;
-	}
-	http_client_free(http);
-	if (r == 0 && answer.status != 200)
-		r = err_set(e, -EAGAIN, 0, "UNREACHABLE", "the daemon answers %d", answer.status);
+	if (r == 0)
+		asker_read(&a, text);
+	asker_done(&a);
+	if (r == 0 && a.answer.status != 200)
+		r = err_set(e, -EAGAIN, 0, "UNREACHABLE", "the daemon answers %d", a.answer.status);
 	return r;
 }
 
@@ -222,23 +227,22 @@ static void say_server(struct slice server)
 }
 
 /* Once each has answered its handshake, or has failed. */
-static void say_servers(const char *socket)
+static void say_servers(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	struct timespec pause = { 0, 200000000 };
 	struct err e = { 0 };
 	struct jiter it;
 	struct jval v;
 	int r = -EAGAIN;
 
 	for (unsigned i = 0; i < ENTRY_MCP_SECS * 5; i++) {
-		r = ask_servers(socket, &text, &e);
+		r = ask_servers(c, &text, &e);
 		if (r == 0 && !any_starting(buf_slice(&text)))
 			break;
-		nanosleep(&pause, NULL);
+		sleep_ms(200);
 	}
 	if (r < 0)
-		fprintf(stderr, "  %-11s state unknown: %s\n", "mcp", e.msg);
+		say("mcp", "state unknown: %s", e.msg);
 	else if (jiter_init(&it, jobj_get(buf_slice(&text), "servers")))
 		while (jiter_next(&it, NULL, &v))
 			say_server(v.raw);
@@ -255,7 +259,7 @@ static void start_saying_versions(const struct entry_settings *s, bool serves, c
 	setpriority(PRIO_PROCESS, 0, VERSIONS_NICE);
 	say_versions(&s->harnesses);
 	if (serves && s->servers > 0 && s->serve.socket)
-		say_servers(s->serve.socket);
+		say_servers(&s->serve);
 	_exit(0);
 }
 
@@ -283,8 +287,7 @@ static int require_variables(const char *names, int *missing, struct err *e)
 				e, "require", "OPTION_INVALID",
 				"--require: the name of a variable is letters, digits and _");
 		*missing += !value || !*value;
-		fprintf(stderr, "  %-11s %s: %s\n", "variable", text,
-			value && *value ? "set" : "MISSING");
+		say("variable", "%s: %s", text, value && *value ? "set" : "MISSING");
 	}
 	return 0;
 }
