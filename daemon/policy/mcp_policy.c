@@ -152,23 +152,7 @@ void mcp_policy_word(const struct mcp_policy *r, const char *server, const char 
 	server_says(any, why);
 }
 
-static void rule_tell(const struct policy_rule *r, const char *name, const char *tool,
-		      void (*fn)(void *ctx, const char *rule, const struct policy_rule_said *said),
-		      void *ctx)
-{
-	struct policy_rule_said said = { .kind = r->ruled ? POLICY_RULE_TOOL : POLICY_RULE_LIMIT,
-					 .category = CATEGORY_MCP,
-					 .verdict = r->verdict,
-					 .tool = tool };
-
-	if (!policy_rule_is_empty(r))
-		fn(ctx, name, &said);
-}
-
-void mcp_policy_each_rule(const struct mcp_policy *r,
-			  void (*fn)(void *ctx, const char *rule,
-				     const struct policy_rule_said *said),
-			  void *ctx)
+void mcp_policy_each_rule(const struct mcp_policy *r, policy_rule_fn fn, void *ctx)
 {
 	char name[POLICY_RULE_SIZE];
 
@@ -176,12 +160,11 @@ void mcp_policy_each_rule(const struct mcp_policy *r,
 		const struct server_rules *s = &r->v[i];
 
 		snprintf(name, sizeof(name), "mcp.policy.%s", s->name);
-		rule_tell(&s->own, name, NULL, fn, ctx);
-		for (size_t k = 0; k < s->tools.n; k++) {
-			snprintf(name, sizeof(name), "mcp.policy.%s.tools.%s", s->name,
-				 s->tools.v[k].name);
-			rule_tell(&s->tools.v[k].rule, name, s->tools.v[k].name, fn, ctx);
-		}
+		policy_tell_tool(fn, ctx, &s->own, CATEGORY_MCP, NULL, name);
+		snprintf(name, sizeof(name), "mcp.policy.%s.tools.", s->name);
+		for (size_t k = 0; k < s->tools.n; k++)
+			policy_tell_tool(fn, ctx, &s->tools.v[k].rule, CATEGORY_MCP,
+					 s->tools.v[k].name, name);
 	}
 }
 

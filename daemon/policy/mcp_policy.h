@@ -36,7 +36,4 @@ void mcp_policy_word(const struct mcp_policy *r, const char *server, const char 
 		     enum policy_verdict fallback, struct mcp_policy_word *ret,
 		     struct policy_reason *why);
 /* Each rule once, by that name; said->kind is POLICY_RULE_TOOL or POLICY_RULE_LIMIT. */
-void mcp_policy_each_rule(const struct mcp_policy *r,
-			  void (*fn)(void *ctx, const char *rule,
-				     const struct policy_rule_said *said),
-			  void *ctx);
+void mcp_policy_each_rule(const struct mcp_policy *r, policy_rule_fn fn, void *ctx);

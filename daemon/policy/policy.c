@@ -330,79 +330,81 @@ enum policy_verdict policy_stricter(enum policy_verdict a, enum policy_verdict b
 
 /* --- the list ---------------------------------------------------------------------------------------- */
 
-typedef void (*rule_fn)(void *ctx, const char *rule, const struct policy_rule_said *said);
+static void policy_tell_rule(policy_rule_fn fn, void *ctx, const struct policy_rule_said *said,
+			     const char *fmt, ...) _printf_(4, 5);
 
-static void lists_tell(const struct policy *p, rule_fn fn, void *ctx)
+static void policy_tell_rule(policy_rule_fn fn, void *ctx, const struct policy_rule_said *said,
+			     const char *fmt, ...)
 {
 	char name[POLICY_RULE_SIZE];
+	va_list ap;
 
-	for (size_t i = 0; i < p->deny.n; i++) {
-		snprintf(name, sizeof(name), "policy.deny[%zu]", i);
-		fn(ctx, name,
-		   &(struct policy_rule_said){ .kind = POLICY_RULE_DENY, .verdict = POLICY_DENY });
-	}
-	if (p->read.given)
-		fn(ctx, "policy.read",
-		   &(struct policy_rule_said){ .kind = POLICY_RULE_READ, .verdict = POLICY_DENY });
-	if (p->write.given)
-		fn(ctx, "policy.write",
-		   &(struct policy_rule_said){ .kind = POLICY_RULE_WRITE, .verdict = POLICY_DENY });
+	va_start(ap, fmt);
+	vsnprintf(name, sizeof(name), fmt, ap);
+	va_end(ap);
+	fn(ctx, name, said);
 }
 
-static void commands_tell(const struct policy *p, rule_fn fn, void *ctx)
+void policy_tell_tool(policy_rule_fn fn, void *ctx, const struct policy_rule *r,
+		      enum policy_category category, const char *tool, const char *name)
 {
-	char name[POLICY_RULE_SIZE];
+	struct policy_rule_said said = { .kind = r->ruled ? POLICY_RULE_TOOL : POLICY_RULE_LIMIT,
+					 .category = category,
+					 .verdict = r->verdict,
+					 .tool = tool };
+
+	if (!policy_rule_is_empty(r))
+		policy_tell_rule(fn, ctx, &said, "%s%s", name, tool ? tool : "");
+}
+
+static void paths_tell(const struct policy *p, policy_rule_fn fn, void *ctx)
+{
+	struct policy_rule_said said = { .kind = POLICY_RULE_DENY, .verdict = POLICY_DENY };
+
+	for (size_t i = 0; i < p->deny.n; i++)
+		policy_tell_rule(fn, ctx, &said, "policy.deny[%zu]", i);
+	said.kind = POLICY_RULE_READ;
+	if (p->read.given)
+		fn(ctx, "policy.read", &said);
+	said.kind = POLICY_RULE_WRITE;
+	if (p->write.given)
+		fn(ctx, "policy.write", &said);
+}
+
+static void commands_tell(const struct policy *p, policy_rule_fn fn, void *ctx)
+{
+	struct policy_rule_said said = { .kind = POLICY_RULE_COMMAND,
+					 .category = CATEGORY_EXECUTE };
 
 	for (size_t i = 0; i < p->ncommands; i++) {
-		snprintf(name, sizeof(name), "policy.commands[%zu]", i);
-		fn(ctx, name,
-		   &(struct policy_rule_said){ .kind = POLICY_RULE_COMMAND,
-					       .category = CATEGORY_EXECUTE,
-					       .verdict = p->commands[i].verdict });
+		said.verdict = p->commands[i].verdict;
+		policy_tell_rule(fn, ctx, &said, "policy.commands[%zu]", i);
 	}
 }
 
-static void categories_tell(const struct policy *p, rule_fn fn, void *ctx)
+static void categories_tell(const struct policy *p, policy_rule_fn fn, void *ctx)
 {
-	char name[POLICY_RULE_SIZE];
+	struct policy_rule_said said = { .kind = POLICY_RULE_CATEGORY };
 
 	for (unsigned c = 0; c < CATEGORIES; c++) {
 		if (!p->category_given[c])
 			continue;
-		snprintf(name, sizeof(name), "policy.categories.%s", category_names[c]);
-		fn(ctx, name,
-		   &(struct policy_rule_said){ .kind = POLICY_RULE_CATEGORY,
-					       .category = (enum policy_category)c,
-					       .verdict = p->category[c] });
+		said.category = (enum policy_category)c;
+		said.verdict = p->category[c];
+		policy_tell_rule(fn, ctx, &said, "policy.categories.%s", category_names[c]);
 	}
 }
 
-static void tools_tell(const struct policy *p, rule_fn fn, void *ctx)
-{
-	char name[POLICY_RULE_SIZE];
-
-	for (size_t i = 0; i < p->tools.n; i++) {
-		const struct policy_named *t = &p->tools.v[i];
-
-		if (policy_rule_is_empty(&t->rule))
-			continue;
-		snprintf(name, sizeof(name), "policy.tools.%s", t->name);
-		fn(ctx, name,
-		   &(struct policy_rule_said){ .kind = t->rule.ruled ? POLICY_RULE_TOOL :
-								       POLICY_RULE_LIMIT,
-					       .verdict = t->rule.verdict,
-					       .tool = t->name });
-	}
-}
-
-void policy_each_rule(const struct policy *p, rule_fn fn, void *ctx)
+void policy_each_rule(const struct policy *p, policy_rule_fn fn, void *ctx)
 {
 	if (!p)
 		return;
-	lists_tell(p, fn, ctx);
+	paths_tell(p, fn, ctx);
 	commands_tell(p, fn, ctx);
 	categories_tell(p, fn, ctx);
-	tools_tell(p, fn, ctx);
+	for (size_t i = 0; i < p->tools.n; i++)
+		policy_tell_tool(fn, ctx, &p->tools.v[i].rule, CATEGORY_READ, p->tools.v[i].name,
+				 "policy.tools.");
 	if (p->dry_run)
 		fn(ctx, "policy.dryRun", &(struct policy_rule_said){ .kind = POLICY_RULE_DRY_RUN });
 }

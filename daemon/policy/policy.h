@@ -140,7 +140,8 @@ struct policy_rule_said {
 	const char *tool; /* name or glob of a rule for tools */
 };
 
-/* Each rule once, by the name that struct policy_reason gives it. */
-void policy_each_rule(const struct policy *p,
-		      void (*fn)(void *ctx, const char *rule, const struct policy_rule_said *said),
-		      void *ctx);
+/* Gets a rule by the name that struct policy_reason gives it. */
+typedef void (*policy_rule_fn)(void *ctx, const char *rule, const struct policy_rule_said *said);
+
+/* Each rule once. */
+void policy_each_rule(const struct policy *p, policy_rule_fn fn, void *ctx);

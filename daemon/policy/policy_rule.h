@@ -53,3 +53,7 @@ const struct policy_named *policy_rules_find(const struct policy_rules *r, const
 int policy_verdict_parse(struct jval v, enum policy_verdict *ret);
 /* Member name of an object, between its quotes, as jiter_next gives it; caller frees. */
 int policy_name_decode(struct slice key, char **ret);
+
+/* Calls fn with a rule for a tool, or for all of a server (tool NULL), unless it says nothing. Its name is name and tool. */
+void policy_tell_tool(policy_rule_fn fn, void *ctx, const struct policy_rule *r,
+		      enum policy_category category, const char *tool, const char *name);

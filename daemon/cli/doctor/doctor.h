@@ -126,8 +126,6 @@ const char *listening_owner(const struct listening *l, char *out, size_t size);
 /* path: absolute, and without symbolic links where it shall be believed (realpath). true: nobody could. Else why says who,
  * in words. What cannot be looked at counts as safe: nobody goes there either. */
 bool safe_path(const char *path, char *why, size_t size);
-/* Of that file or directory alone. */
-bool safe_path_itself(const char *path, char *why, size_t size);
 
 /* --- the checks --- */
 

@@ -13,7 +13,8 @@ static bool others_write(const struct stat *st)
 	return (st->st_mode & S_IWOTH) || (group && (st->st_mode & S_IWGRP));
 }
 
-bool safe_path_itself(const char *path, char *why, size_t size)
+/* Of that file or directory alone. */
+static bool safe_path_itself(const char *path, char *why, size_t size)
 {
 	struct stat st;
 
