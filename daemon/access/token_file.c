@@ -38,7 +38,7 @@ struct token *token_free(struct token *t)
 
 /* --- writing -------------------------------------------------------------------------------------------------- */
 
-static void put_token(struct buf *b, const struct token *t)
+static void token_put_line(struct buf *b, const struct token *t)
 {
 	size_t start = buf_len(b);
 	struct jw w = JW(b);
@@ -69,7 +69,7 @@ int token_file_write(const char *path, const struct sha256 *claim, const struct 
 	unsigned n = 0;
 
 	list_each(t, (struct list *)tokens, struct token, link) {
-		put_token(&lines, t);
+		token_put_line(&lines, t);
 		n++;
 	}
 	sha256_hex(claim, hex);
@@ -102,7 +102,7 @@ static const struct jfield token_fields[] = {
 	JF_END,
 };
 
-static int take_sessions(struct token *t, struct slice raw)
+static int token_read_sessions(struct token *t, struct slice raw)
 {
 	struct jiter it;
 	struct jval v;
@@ -116,7 +116,7 @@ static int take_sessions(struct token *t, struct slice raw)
 	return 0;
 }
 
-static int take_token(struct slice line, struct list *tokens)
+static int token_take_line(struct slice line, struct list *tokens)
 {
 	struct token_line l = { 0 };
 	struct token *t;
@@ -132,7 +132,7 @@ static int take_token(struct slice line, struct list *tokens)
 	scope = grant_scope_find(l.scope);
 	r = scope < 0 ? -EBADMSG : sha256_from_hex(slice_of(l.digest), &t->digest);
 	if (r == 0)
-		r = take_sessions(t, l.sessions);
+		r = token_read_sessions(t, l.sessions);
 	t->scope = scope < 0 ? GRANT_TOOLS : (enum grant_scope)scope;
 	t->expires_ms = (uint64_t)l.expires;
 	t->created_ms = (uint64_t)l.created;
@@ -155,7 +155,7 @@ static const struct jfield head_fields[] = {
 	JF_END,
 };
 
-static int take_head(struct slice line, struct sha256 *claim, int64_t *tokens)
+static int token_take_head(struct slice line, struct sha256 *claim, int64_t *tokens)
 {
 	struct token_head h = { 0 };
 	struct err e;
@@ -169,7 +169,7 @@ static int take_head(struct slice line, struct sha256 *claim, int64_t *tokens)
 }
 
 /* The next whole line that is as it was written. */
-static int next_line(struct slice *rest, struct slice *line)
+static int token_next_line(struct slice *rest, struct slice *line)
 {
 	const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
 	struct jval v;
@@ -196,13 +196,13 @@ int token_file_read(const char *path, struct sha256 *claim, struct list *tokens)
 	if (r < 0)
 		return r == -E2BIG ? -EBADMSG : r;
 	rest = buf_slice(&b);
-	r = next_line(&rest, &line);
+	r = token_next_line(&rest, &line);
 	if (r == 0)
-		r = take_head(line, claim, &left);
+		r = token_take_head(line, claim, &left);
 	for (; r == 0 && left > 0; left--) {
-		r = next_line(&rest, &line);
+		r = token_next_line(&rest, &line);
 		if (r == 0)
-			r = take_token(line, tokens);
+			r = token_take_line(line, tokens);
 	}
 	return r == 0 && rest.n ? -EBADMSG : r;
 }

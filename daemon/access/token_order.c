@@ -71,8 +71,8 @@ static int take_label(struct token *k, char **label, struct err *e)
 	return 0;
 }
 
-static int take_session(struct token *k, struct jval v, const struct token_rules *rules,
-			struct err *e)
+static int order_take_session(struct token *k, struct jval v, const struct token_rules *rules,
+			      struct err *e)
 {
 	char field[32];
 
@@ -87,8 +87,8 @@ static int take_session(struct token *k, struct jval v, const struct token_rules
 	return err_field(e, field, "SESSION_UNKNOWN", "%s: there is no such session", field);
 }
 
-static int take_sessions(struct token *k, struct slice raw, const struct token_rules *rules,
-			 struct err *e)
+static int order_take_sessions(struct token *k, struct slice raw, const struct token_rules *rules,
+			       struct err *e)
 {
 	struct jiter it;
 	struct jval v;
@@ -102,7 +102,7 @@ static int take_sessions(struct token *k, struct slice raw, const struct token_r
 				 "sessions: the scope admin is of all sessions");
 	jiter_init(&it, (struct jval){ J_ARRAY, raw });
 	while (r == 0 && jiter_next(&it, NULL, &v))
-		r = take_session(k, v, rules, e);
+		r = order_take_session(k, v, rules, e);
 	if (r == 0 && !k->nsessions)
 		r = err_field(e, "sessions", "FIELD_INVALID",
 			      "sessions is empty: such a token would be good for nothing");
@@ -160,7 +160,7 @@ int token_order_parse(struct slice params, const struct token_rules *rules, stru
 	if (r == 0)
 		r = take_label(k, &a.label, e);
 	if (r == 0)
-		r = take_sessions(k, a.sessions, rules, e);
+		r = order_take_sessions(k, a.sessions, rules, e);
 	if (r == 0)
 		r = take_ceiling(k, &a, rules, e);
 	jdec_free(order_fields, &a);

@@ -50,7 +50,7 @@ struct tokens *tokens_new(const struct tokens_config *cfg)
 	return t;
 }
 
-static void free_all(struct list *tokens)
+static void token_list_free(struct list *tokens)
 {
 	list_each(k, tokens, struct token, link)
 		token_free(k);
@@ -62,8 +62,8 @@ struct tokens *tokens_free(struct tokens *t)
 		return NULL;
 	loop_timer_cancel(&t->expiry);
 	loop_task_cancel(&t->cut_task);
-	free_all(&t->list);
-	free_all(&t->ended);
+	token_list_free(&t->list);
+	token_list_free(&t->ended);
 	secret_wipe(&t->claim, sizeof(t->claim));
 	free(t->path);
 	free(t);
@@ -81,7 +81,7 @@ unsigned tokens_count(const struct tokens *t)
 
 /* --- the end of a token ------------------------------------------------------------------------------------------- */
 
-static void on_cut(void *ctx)
+static void on_tokens_cut(void *ctx)
 {
 	struct tokens *t = ctx;
 
@@ -100,7 +100,7 @@ static void end_token(struct tokens *t, struct token *k, const char *why)
 	list_del(&k->link);
 	list_add_tail(&t->ended, &k->link);
 	k->why = why;
-	loop_defer(t->loop, &t->cut_task, on_cut, t);
+	loop_defer(t->loop, &t->cut_task, on_tokens_cut, t);
 }
 
 static void on_expiry(void *ctx);
@@ -139,7 +139,7 @@ void tokens_clock_jumped(struct tokens *t)
 
 /* --- the claim that they belong to -------------------------------------------------------------------------------- */
 
-static void report(struct tokens *t, const char *text)
+static void tokens_report(struct tokens *t, const char *text)
 {
 	t->cfg.problem(t->cfg.ctx, "tokens", text);
 }
@@ -151,8 +151,9 @@ static void set_aside(struct tokens *t)
 
 	if (rename(t->path, path) < 0)
 		(void)unlink(t->path);
-	report(t,
-	       "the file of minted tokens was not as it was written: it was set aside, and none of them holds");
+	tokens_report(
+		t,
+		"the file of minted tokens was not as it was written: it was set aside, and none of them holds");
 }
 
 static struct grant *grant_for(const struct token *k)
@@ -163,7 +164,7 @@ static struct grant *grant_for(const struct token *k)
 	return g;
 }
 
-static void take_file(struct tokens *t, struct list *found)
+static void tokens_take_file(struct tokens *t, struct list *found)
 {
 	uint64_t now = clock_real_ms();
 
@@ -178,14 +179,14 @@ static void take_file(struct tokens *t, struct list *found)
 	}
 }
 
-static void load(struct tokens *t)
+static void tokens_load(struct tokens *t)
 {
 	struct list found = LIST_INIT(found);
 	struct sha256 claim = { { 0 } };
 	int r = token_file_read(t->path, &claim, &found);
 
 	if (r == 0 && sha256_equal(&claim, &t->claim)) {
-		take_file(t, &found);
+		tokens_take_file(t, &found);
 		log_info("access", "minted tokens hold again");
 	} else if (r == 0) {
 		(void)unlink(t->path);
@@ -193,13 +194,13 @@ static void load(struct tokens *t)
 	} else if (r == -EBADMSG) {
 		set_aside(t);
 	} else if (r != -ENOENT) {
-		report(t, "the file of minted tokens cannot be read: none of them holds");
+		tokens_report(t, "the file of minted tokens cannot be read: none of them holds");
 	}
-	free_all(&found);
+	token_list_free(&found);
 	watch_expiry(t);
 }
 
-static void drop_all(struct tokens *t, const char *why)
+static void tokens_drop_all(struct tokens *t, const char *why)
 {
 	list_each(k, &t->list, struct token, link)
 		end_token(t, k, why);
@@ -218,8 +219,9 @@ static int update_file(struct tokens *t)
 		return 0;
 	if (unlink(t->path) < 0 && errno != ENOENT)
 		return r;
-	report(t,
-	       "the file of minted tokens cannot be written: it was removed, and none outlasts the daemon");
+	tokens_report(
+		t,
+		"the file of minted tokens cannot be written: it was removed, and none outlasts the daemon");
 	return 0;
 }
 
@@ -233,19 +235,20 @@ void tokens_begin(struct tokens *t, const struct sha256 *claim, bool keep)
 		return;
 	keep = keep && t->claimed;
 	if (t->claimed && !keep)
-		drop_all(t, "Token replaced");
+		tokens_drop_all(t, "Token replaced");
 	t->claim = own;
 	t->claimed = true;
 	if (!keep)
-		load(t);
+		tokens_load(t);
 	else if (update_file(t) < 0)
-		report(t, "the file of minted tokens cannot be written: none outlasts the daemon");
+		tokens_report(
+			t, "the file of minted tokens cannot be written: none outlasts the daemon");
 }
 
 void tokens_forget(struct tokens *t)
 {
 	if (t)
-		drop_all(t, "Token revoked");
+		tokens_drop_all(t, "Token revoked");
 }
 
 const struct grant *tokens_find(const struct tokens *t, const struct sha256 *digest)
@@ -287,7 +290,7 @@ static int draw(struct token *k, char text[TOKEN_TEXT_SIZE], struct err *e)
 	return err_set(e, -EIO, RPC_INTERNAL_ERROR, "INTERNAL", "no digest can be made");
 }
 
-static int add(struct tokens *t, struct token *k, char text[TOKEN_TEXT_SIZE], struct err *e)
+static int token_add(struct tokens *t, struct token *k, char text[TOKEN_TEXT_SIZE], struct err *e)
 {
 	int r = draw(k, text, e);
 
@@ -299,7 +302,7 @@ static int add(struct tokens *t, struct token *k, char text[TOKEN_TEXT_SIZE], st
 	return r < 0 ? write_error(r, e) : 0;
 }
 
-static void put_token(struct jw *w, const struct token *k)
+static void token_put_members(struct jw *w, const struct token *k)
 {
 	char when[CLOCK_ISO_SIZE];
 
@@ -332,7 +335,7 @@ int tokens_mint(struct tokens *t, struct slice params, const char *by, struct jw
 		r = err_set(e, -EBUSY, RPC_INVALID_REQUEST, "TOO_MANY_TOKENS",
 			    "%d tokens hold already", TOKENS_MAX);
 	if (r == 0)
-		r = add(t, k, text, e);
+		r = token_add(t, k, text, e);
 	if (r < 0) {
 		token_free(k);
 		return r;
@@ -342,7 +345,7 @@ int tokens_mint(struct tokens *t, struct slice params, const char *by, struct jw
 	watch_expiry(t);
 	jw_str(w, "id", k->id);
 	jw_str(w, "token", text);
-	put_token(w, k);
+	token_put_members(w, k);
 	secret_wipe(text, sizeof(text));
 	return 0;
 }
@@ -357,7 +360,7 @@ void tokens_put(const struct tokens *t, struct jw *w)
 			continue;
 		jw_obj(w, NULL);
 		jw_str(w, "id", k->id);
-		put_token(w, k);
+		token_put_members(w, k);
 		jw_uint(w, "connections", grant_connections(k->grant));
 		jw_end_obj(w);
 	}

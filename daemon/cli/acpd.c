@@ -130,7 +130,7 @@ static int check_args(const struct subcommand *cmd, const struct config *c)
 	return EXIT_DONE;
 }
 
-static int run_command(const struct subcommand *cmd, int argc, char **argv)
+static int run_subcommand(const struct subcommand *cmd, int argc, char **argv)
 {
 	struct config c;
 	struct err e;
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
 		int words = name_words(commands[i].name, argc, argv);
 
 		if (words)
-			return run_command(&commands[i], argc - words, argv + words);
+			return run_subcommand(&commands[i], argc - words, argv + words);
 	}
 	asked = asks_for_help(argc, argv);
 	if ((argc < 3 || asked) && group_help(argv[1], asked))

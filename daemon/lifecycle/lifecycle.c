@@ -66,7 +66,7 @@ static void note_ends(const struct lifecycle *l, struct life_view *v)
 	deadline_note(&v->work.next, "idleExit", idle_due(l, v), NULL);
 }
 
-static void look(const struct lifecycle *l, struct life_view *v)
+static void life_view_read(const struct lifecycle *l, struct life_view *v)
 {
 	struct lease_facts f = { .now = clock_mono_ms(), .drain_due = l->drain_due };
 
@@ -96,7 +96,7 @@ static bool same_deadline(const struct deadline *a, const struct deadline *b)
 }
 
 /* Calls come and go too fast to be told of, and the lease moves all the time. */
-static bool differs(const struct life_view *a, const struct life_view *b)
+static bool life_view_differs(const struct life_view *a, const struct life_view *b)
 {
 	return a->state != b->state || a->busy != b->busy || a->drain_due != b->drain_due ||
 	       (!a->busy && a->idle_mono != b->idle_mono) || a->work.turns != b->work.turns ||
@@ -107,26 +107,26 @@ static bool differs(const struct life_view *a, const struct life_view *b)
 
 /* --- looking again -------------------------------------------------------------------------------------- */
 
-static void on_time(void *ctx);
+static void on_life_time(void *ctx);
 
 /* Looks again at that time, if not before. */
-static void look_at(struct lifecycle *l, uint64_t at)
+static void life_look_at(struct lifecycle *l, uint64_t at)
 {
 	uint64_t now = clock_mono_ms();
 
 	if (l->over || (l->timer.due && l->timer.due <= at))
 		return;
-	loop_timer_set(l->cfg.loop, &l->timer, at > now ? at - now : 1, on_time, l);
+	loop_timer_set(l->cfg.loop, &l->timer, at > now ? at - now : 1, on_life_time, l);
 }
 
 static void on_changed(void *ctx)
 {
 	struct lifecycle *l = ctx;
 
-	look_at(l, l->looked + (l->why ? DRAIN_LOOK_MS : STATUS_PUSH_MS));
+	life_look_at(l, l->looked + (l->why ? DRAIN_LOOK_MS : STATUS_PUSH_MS));
 }
 
-static void tell(struct lifecycle *l, const struct life_view *v, uint64_t now)
+static void life_tell(struct lifecycle *l, const struct life_view *v, uint64_t now)
 {
 	l->told = *v;
 	l->told.work.next.session_id = NULL; /* was borrowed */
@@ -135,7 +135,7 @@ static void tell(struct lifecycle *l, const struct life_view *v, uint64_t now)
 		l->follower(l->ctx);
 }
 
-static void finish(struct lifecycle *l, const struct life_view *v)
+static void life_finish(struct lifecycle *l, const struct life_view *v)
 {
 	log_info("life", "draining is over", "why", l->why, "left",
 		 v->busy ? "work that had no time to end" : "nothing");
@@ -154,7 +154,7 @@ static void end_by_itself(struct lifecycle *l, const struct life_view *v, uint64
 		lifecycle_drain(l, "idle", DRAIN_AS_SET);
 }
 
-static void on_time(void *ctx)
+static void on_life_time(void *ctx)
 {
 	struct lifecycle *l = ctx;
 	uint64_t now = clock_mono_ms();
@@ -162,26 +162,26 @@ static void on_time(void *ctx)
 	bool ends;
 
 	l->looked = now;
-	look(l, &v);
+	life_view_read(l, &v);
 	if (!l->why) {
 		end_by_itself(l, &v, now);
-		look(l, &v);
+		life_view_read(l, &v);
 	}
 	ends = l->why && (!v.busy || now >= l->drain_due);
-	if (differs(&v, &l->told)) {
+	if (life_view_differs(&v, &l->told)) {
 		if (ends || now >= l->told_at + STATUS_PUSH_MS)
-			tell(l, &v, now);
+			life_tell(l, &v, now);
 		else
-			look_at(l, l->told_at + STATUS_PUSH_MS);
+			life_look_at(l, l->told_at + STATUS_PUSH_MS);
 	}
 	if (ends) {
-		finish(l, &v);
+		life_finish(l, &v);
 		return;
 	}
 	if (v.busy)
-		look_at(l, l->told_at + LEASE_HORIZON_SECS * 1000ul / 2);
+		life_look_at(l, l->told_at + LEASE_HORIZON_SECS * 1000ul / 2);
 	if (v.work.next.what)
-		look_at(l, MAX(v.work.next.due, now + DRAIN_LOOK_MS));
+		life_look_at(l, MAX(v.work.next.due, now + DRAIN_LOOK_MS));
 }
 
 /* --- the facts ------------------------------------------------------------------------------------------ */
@@ -192,7 +192,7 @@ struct lifecycle *lifecycle_new(const struct lifecycle_config *cfg)
 
 	l->cfg = *cfg;
 	l->started = clock_mono_ms();
-	look(l, &l->told);
+	life_view_read(l, &l->told);
 	store_on_activity(cfg->store, on_changed, l);
 	on_changed(l);
 	return l;
@@ -224,7 +224,7 @@ void lifecycle_follow(struct lifecycle *l, void (*told)(void *ctx), void *ctx)
 	l->ctx = ctx;
 }
 
-static void settle(struct lifecycle *l, const char *why)
+static void life_settle(struct lifecycle *l, const char *why)
 {
 	enum life_state to = l->why	? LIFE_DRAINING :
 			     l->paused	? LIFE_PAUSED :
@@ -240,13 +240,13 @@ void lifecycle_claimed(struct lifecycle *l, bool claimed)
 	if (!l)
 		return;
 	l->claimed = claimed;
-	settle(l, claimed ? "claimed" : "not claimed");
+	life_settle(l, claimed ? "claimed" : "not claimed");
 }
 
 void lifecycle_paused(struct lifecycle *l, bool paused)
 {
 	l->paused = paused;
-	settle(l, paused ? "restored" : "going on");
+	life_settle(l, paused ? "restored" : "going on");
 }
 
 void lifecycle_hold(struct lifecycle *l, enum life_hold what)
@@ -284,17 +284,17 @@ void lifecycle_drain(struct lifecycle *l, const char *why, int64_t secs)
 		l->why = why;
 		l->drain_due = due;
 		store_drain(l->cfg.store);
-		settle(l, why);
+		life_settle(l, why);
 	}
 	l->drain_due = MIN(l->drain_due, due);
-	look_at(l, now);
+	life_look_at(l, now);
 }
 
 void lifecycle_drain_now(struct lifecycle *l, const char *why, int64_t secs)
 {
 	lifecycle_drain(l, why, secs);
 	if (!l->over)
-		on_time(l);
+		on_life_time(l);
 }
 
 int lifecycle_restart(struct lifecycle *l, int64_t secs, struct err *e)
@@ -331,7 +331,7 @@ unsigned lifecycle_retry_after(const struct lifecycle *l)
 
 /* --- as it is told -------------------------------------------------------------------------------------- */
 
-static void put_time(struct jw *w, const char *key, uint64_t mono)
+static void life_put_time(struct jw *w, const char *key, uint64_t mono)
 {
 	char text[CLOCK_ISO_SIZE];
 
@@ -360,7 +360,7 @@ static void put_deadline(struct jw *w, const struct deadline *d)
 		return;
 	jw_obj(w, "nextDeadline");
 	jw_str(w, "what", d->what);
-	put_time(w, "at", d->due);
+	life_put_time(w, "at", d->due);
 	jw_str(w, "sessionId", d->session_id);
 	jw_end_obj(w);
 }
@@ -369,7 +369,7 @@ static void put_lease(struct jw *w, uint64_t until)
 {
 	uint64_t now = clock_mono_ms();
 
-	put_time(w, "leaseUntil", until);
+	life_put_time(w, "leaseUntil", until);
 	jw_uint(w, "leaseSeconds", until > now ? (until - now + 999) / 1000 : 0);
 }
 
@@ -379,7 +379,7 @@ static void put_draining(struct jw *w, const struct lifecycle *l)
 		return;
 	jw_obj(w, "draining");
 	jw_str(w, "why", l->why);
-	put_time(w, "until", l->drain_due);
+	life_put_time(w, "until", l->drain_due);
 	jw_end_obj(w);
 }
 
@@ -389,7 +389,7 @@ void lifecycle_put_brief(const struct lifecycle *l, struct jw *w)
 
 	if (!l)
 		return;
-	look(l, &v);
+	life_view_read(l, &v);
 	jw_str(w, "state", life_state_word(v.state));
 	put_lease(w, v.lease);
 	put_draining(w, l);
@@ -402,7 +402,7 @@ void lifecycle_put(const struct lifecycle *l, struct jw *w)
 
 	if (!l)
 		return;
-	look(l, &v);
+	life_view_read(l, &v);
 	jw_str(w, "state", life_state_word(v.state));
 	jw_bool(w, "busy", v.busy);
 	if (!v.busy)

@@ -40,7 +40,7 @@ struct mcp_policy *mcp_policy_free(struct mcp_policy *r)
 	return NULL;
 }
 
-static void mcp_policy_freep(struct mcp_policy **r)
+static void mcp_policy_cleanup(struct mcp_policy **r)
 {
 	mcp_policy_free(*r);
 }
@@ -71,7 +71,7 @@ static int server_add(struct mcp_policy *rules, struct slice key, struct jval v,
 
 int mcp_policy_parse(struct slice raw, const char *field, struct mcp_policy **ret, struct err *e)
 {
-	_cleanup_(mcp_policy_freep) struct mcp_policy *rules = new0(struct mcp_policy);
+	_cleanup_(mcp_policy_cleanup) struct mcp_policy *rules = new0(struct mcp_policy);
 	struct slice key;
 	struct jiter it;
 	struct jval v;
@@ -107,8 +107,8 @@ static const struct policy_named *tool_rule_find(const struct server_rules *s, c
 	return s ? policy_rules_find(&s->tools, tool) : NULL;
 }
 
-static bool says(const struct policy_named *named, const struct server_rules *s,
-		 struct policy_reason *why)
+static bool named_says(const struct policy_named *named, const struct server_rules *s,
+		       struct policy_reason *why)
 {
 	if (!named || !named->rule.ruled)
 		return false;
@@ -147,7 +147,7 @@ void mcp_policy_word(const struct mcp_policy *r, const char *server, const char 
 	if (!why)
 		return;
 	*why = (struct policy_reason){ 0 };
-	if (says(named, own, why) || says(any_named, any, why) || server_says(own, why))
+	if (named_says(named, own, why) || named_says(any_named, any, why) || server_says(own, why))
 		return;
 	server_says(any, why);
 }

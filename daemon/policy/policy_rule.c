@@ -41,7 +41,7 @@ int policy_verdict_parse(struct jval v, enum policy_verdict *ret)
 	return -EINVAL;
 }
 
-static int refuse(const char *path, const char *name, const char *what, struct err *e)
+static int rule_refuse(const char *path, const char *name, const char *what, struct err *e)
 {
 	char field[sizeof(e->field)];
 
@@ -53,16 +53,16 @@ static int words_check(const struct rule_members *w, const char *path, struct sl
 		       struct policy_rule *r, struct err *e)
 {
 	if (w->policy.type != J_NONE && policy_verdict_parse(w->policy, &r->verdict) < 0)
-		return refuse(path, "policy", "must be \"allow\", \"ask\" or \"deny\"", e);
+		return rule_refuse(path, "policy", "must be \"allow\", \"ask\" or \"deny\"", e);
 	r->ruled = w->policy.type != J_NONE;
 	if (w->dry_run.type != J_NONE && w->dry_run.type != J_TRUE && w->dry_run.type != J_FALSE)
-		return refuse(path, "dryRun", "must be a boolean", e);
+		return rule_refuse(path, "dryRun", "must be a boolean", e);
 	if (w->dry_run.type != J_NONE)
 		r->dry_run = w->dry_run.type == J_TRUE;
 	if (w->tools.type != J_NONE && !tools)
-		return refuse(path, "tools", "has no place here", e);
+		return rule_refuse(path, "tools", "has no place here", e);
 	if (w->tools.type != J_NONE && w->tools.type != J_OBJECT)
-		return refuse(path, "tools", "must be an object", e);
+		return rule_refuse(path, "tools", "must be an object", e);
 	if (tools)
 		*tools = w->tools.raw;
 	return 0;

@@ -28,7 +28,7 @@ static void client_name(struct archive_client *cl, const struct sha256 *d)
 	snprintf(cl->ask.path, sizeof(cl->ask.path), "/v1/archives/%s", cl->digest);
 }
 
-static int hash_fd(int fd, struct sha256 *ret, uint64_t *size)
+static int hash_source(int fd, struct sha256 *ret, uint64_t *size)
 {
 	_cleanup_(freep) char *buf = xalloc(BODY_READ_BYTES);
 	struct sha256_stream h;
@@ -86,7 +86,7 @@ static int spool_stdin(struct err *e)
 		       TAKE_FD(fd);
 }
 
-static int open_source(const char *name, struct err *e)
+static int open_archive_source(const char *name, struct err *e)
 {
 	struct stat st;
 	int fd;
@@ -103,8 +103,8 @@ static int open_source(const char *name, struct err *e)
 }
 
 /* Sends the rest, from where the daemon is, or asks it to check what it has. */
-static int send_rest(struct archive_client *cl, int fd, uint64_t size, uint64_t offset,
-		     struct err *e)
+static int archive_send_rest(struct archive_client *cl, int fd, uint64_t size, uint64_t offset,
+			     struct err *e)
 {
 	char range[128];
 	struct http_ask rq = { .method = "PUT",
@@ -128,18 +128,19 @@ static int send_rest(struct archive_client *cl, int fd, uint64_t size, uint64_t 
 }
 
 /* >0: try again; else an exit code, negated, -EXIT_DONE if it is there. */
-static int put_once(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent, struct err *e)
+static int archive_put_once(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent,
+			    struct err *e)
 {
 	int r = asker_ask(&cl->ask, "HEAD", e);
 
 	if (r == 0 && cl->ask.answer.status == 200)
 		return -EXIT_DONE;
 	if (r == 0 && cl->ask.answer.status == 404) {
-		r = send_rest(cl, fd, size,
-			      cl->ask.answer.has_offset && cl->ask.answer.offset <= size ?
-				      cl->ask.answer.offset :
-				      0,
-			      e);
+		r = archive_send_rest(cl, fd, size,
+				      cl->ask.answer.has_offset && cl->ask.answer.offset <= size ?
+					      cl->ask.answer.offset :
+					      0,
+				      e);
 		*sent += cl->ask.answer.sent;
 	}
 	if (r == -ECONNRESET)
@@ -151,7 +152,7 @@ static int put_once(struct archive_client *cl, int fd, uint64_t size, uint64_t *
 	return cl->ask.answer.status < 300 ? -EXIT_DONE : -asker_refused(&cl->ask);
 }
 
-static int put_all(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent)
+static int archive_put_all(struct archive_client *cl, int fd, uint64_t size, uint64_t *sent)
 {
 	struct err e = { 0 };
 	int r = 1;
@@ -159,25 +160,26 @@ static int put_all(struct archive_client *cl, int fd, uint64_t size, uint64_t *s
 	for (int i = 0; r > 0 && i < TRIES; i++) {
 		if (i)
 			sleep(1);
-		r = put_once(cl, fd, size, sent, &e);
+		r = archive_put_once(cl, fd, size, sent, &e);
 	}
 	if (r <= 0)
 		return -r;
 	return *e.msg ? fail(EXIT_UNREACHABLE, "%s", e.msg) : asker_refused(&cl->ask);
 }
 
-static int put_file(struct archive_client *cl, const char *file, uint64_t *size, uint64_t *sent)
+static int archive_put_file(struct archive_client *cl, const char *file, uint64_t *size,
+			    uint64_t *sent)
 {
 	struct sha256 d;
 	struct err e;
-	_cleanup_(closep) int fd = open_source(file, &e);
+	_cleanup_(closep) int fd = open_archive_source(file, &e);
 
 	if (fd < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
-	if (hash_fd(fd, &d, size) < 0)
+	if (hash_source(fd, &d, size) < 0)
 		return fail(EXIT_FAILED, "%s: cannot be read", file);
 	client_name(cl, &d);
-	return put_all(cl, fd, *size, sent);
+	return archive_put_all(cl, fd, *size, sent);
 }
 
 static int upload_file(struct archive_client *cl, const struct config *c, const char *file,
@@ -186,7 +188,7 @@ static int upload_file(struct archive_client *cl, const struct config *c, const 
 	int r = asker_open(&cl->ask, c);
 
 	if (r == EXIT_DONE)
-		r = put_file(cl, file, size, sent);
+		r = archive_put_file(cl, file, size, sent);
 	asker_done(&cl->ask);
 	return r;
 }

@@ -86,8 +86,8 @@ static int print_bad(struct slice bad, int code)
 	return code;
 }
 
-static int take_answer(const struct config *c, struct slice line, int code,
-		       int (*done)(const struct config *c, struct slice result))
+static int take_unpack_answer(const struct config *c, struct slice line, int code,
+			      int (*done)(const struct config *c, struct slice result))
 {
 	struct jslot slots[] = { { .key = "done" }, { .key = "refused" }, { .key = "failed" } };
 
@@ -113,5 +113,5 @@ int run_unpack(const struct config *c, const char *verb, struct slice job,
 	line = buf_slice(&answer);
 	if (c->json && (fwrite(line.p, 1, line.n, stdout) != line.n || fflush(stdout) != 0))
 		return EXIT_FAILED;
-	return take_answer(c, line, code, done);
+	return take_unpack_answer(c, line, code, done);
 }

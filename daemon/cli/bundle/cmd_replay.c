@@ -41,28 +41,29 @@ struct replay {
 	int code;
 };
 
-static void finish(struct replay *r, int code)
+static void replay_finish(struct replay *r, int code)
 {
 	r->code = code;
 	loop_quit(r->loop);
 }
 
-static void put_line(struct replay *r, struct slice text)
+static void replay_put_line(struct replay *r, struct slice text)
 {
 	if (file_write_all(STDOUT_FILENO, text.p, text.n) < 0 ||
 	    file_write_all(STDOUT_FILENO, "\n", 1) < 0)
-		finish(r, EXIT_FAILED); /* our client is gone */
+		replay_finish(r, EXIT_FAILED); /* our client is gone */
 }
 
-static void answer(struct replay *r, struct slice id, struct slice result)
+static void replay_answer(struct replay *r, struct slice id, struct slice result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	rpc_put_result(&b, id, result);
-	put_line(r, buf_slice(&b));
+	replay_put_line(r, buf_slice(&b));
 }
 
-static void refuse(struct replay *r, struct slice id, int rpc, const char *reason, const char *text)
+static void replay_refuse(struct replay *r, struct slice id, int rpc, const char *reason,
+			  const char *text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct err e = { 0 };
@@ -71,7 +72,7 @@ static void refuse(struct replay *r, struct slice id, int rpc, const char *reaso
 	snprintf(e.reason, sizeof(e.reason), "%s", reason);
 	snprintf(e.msg, sizeof(e.msg), "%s", text);
 	rpc_put_error(&b, id, &e, SLICE_NONE);
-	put_line(r, buf_slice(&b));
+	replay_put_line(r, buf_slice(&b));
 }
 
 /* --- the run ------------------------------------------------------------------------------------------------- */
@@ -82,11 +83,11 @@ static void end_replay(struct replay *r)
 
 	loop_timer_cancel(&r->timer);
 	if (id)
-		answer(r, slice_of(id), SLICE("{}"));
+		replay_answer(r, slice_of(id), SLICE("{}"));
 }
 
 /* The next event that this client is shown, in record; false: there is none. */
-static bool next_event(struct replay *r, struct journal_record *ret)
+static bool replay_next_event(struct replay *r, struct journal_record *ret)
 {
 	ssize_t n;
 	struct err e;
@@ -100,7 +101,7 @@ static bool next_event(struct replay *r, struct journal_record *ret)
 				       &r->record, &e) < 0 ||
 		    journal_record_parse((struct slice){ r->record.data, r->record.len - 1 }, ret) <
 			    0) {
-			finish(r, fail(EXIT_FAILED, "BUNDLE_INVALID: journal.ndjson"));
+			replay_finish(r, fail(EXIT_FAILED, "BUNDLE_INVALID: journal.ndjson"));
 			return false;
 		}
 		row = event_kind_row(ret->kind);
@@ -110,31 +111,31 @@ static bool next_event(struct replay *r, struct journal_record *ret)
 	return false;
 }
 
-static uint64_t wait_for(const struct replay *r, uint64_t time_ms)
+static uint64_t replay_wait_ms(const struct replay *r, uint64_t time_ms)
 {
 	if (!r->cfg->speed || !r->sent_ms || time_ms <= r->sent_ms)
 		return 0;
 	return (time_ms - r->sent_ms) / (uint64_t)r->cfg->speed;
 }
 
-static void send_event(void *ctx)
+static void replay_send_event(void *ctx)
 {
 	struct journal_record rec;
 	struct replay *r = ctx;
 	uint64_t ms = 0;
 
 	if (journal_record_parse((struct slice){ r->record.data, r->record.len - 1 }, &rec) == 0)
-		put_line(r, rec.value);
+		replay_put_line(r, rec.value);
 	r->sent_ms = rec.time_ms;
-	while (!ms && next_event(r, &rec)) {
-		ms = wait_for(r, rec.time_ms);
+	while (!ms && replay_next_event(r, &rec)) {
+		ms = replay_wait_ms(r, rec.time_ms);
 		if (ms)
 			break;
-		put_line(r, rec.value);
+		replay_put_line(r, rec.value);
 		r->sent_ms = rec.time_ms;
 	}
 	if (ms)
-		loop_timer_set(r->loop, &r->timer, ms, send_event, r);
+		loop_timer_set(r->loop, &r->timer, ms, replay_send_event, r);
 	else
 		end_replay(r);
 }
@@ -147,15 +148,15 @@ static void begin_replay(struct replay *r, struct slice id)
 	r->events = (struct bundle_events){ .session_id = r->id };
 	r->sent_ms = 0;
 	r->asked = xstrndup(id.p, id.n);
-	if (next_event(r, &rec))
-		send_event(r);
+	if (replay_next_event(r, &rec))
+		replay_send_event(r);
 	else
 		end_replay(r);
 }
 
 /* --- requests -------------------------------------------------------------------------------------------------- */
 
-static void on_initialize(struct replay *r, const struct rpc_msg *m)
+static void replay_initialize(struct replay *r, const struct rpc_msg *m)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -168,10 +169,10 @@ static void on_initialize(struct replay *r, const struct rpc_msg *m)
 	jw_raw(&w, "authMethods", SLICE("[]"));
 	jw_self(&w, "agentInfo", "acpd-replay", NULL);
 	jw_end_obj(&w);
-	answer(r, m->id, buf_slice(&b));
+	replay_answer(r, m->id, buf_slice(&b));
 }
 
-static void on_list(struct replay *r, const struct rpc_msg *m)
+static void replay_list(struct replay *r, const struct rpc_msg *m)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -185,35 +186,37 @@ static void on_list(struct replay *r, const struct rpc_msg *m)
 	jw_end_obj(&w);
 	jw_end_arr(&w);
 	jw_end_obj(&w);
-	answer(r, m->id, buf_slice(&b));
+	replay_answer(r, m->id, buf_slice(&b));
 }
 
-static void on_load(struct replay *r, const struct rpc_msg *m)
+static void replay_load(struct replay *r, const struct rpc_msg *m)
 {
 	if (r->asked)
-		refuse(r, m->id, RPC_INVALID_REQUEST, "SESSION_BUSY", "the run is being replayed");
+		replay_refuse(r, m->id, RPC_INVALID_REQUEST, "SESSION_BUSY",
+			      "the run is being replayed");
 	else if (!jstr_is(jobj_get(m->params, "sessionId"), r->id))
-		refuse(r, m->id, RPC_NOT_FOUND, "SESSION_NOT_FOUND",
-		       "the bundle is of another session");
+		replay_refuse(r, m->id, RPC_NOT_FOUND, "SESSION_NOT_FOUND",
+			      "the bundle is of another session");
 	else
 		begin_replay(r, m->id);
 }
 
-static void on_prompt(struct replay *r, const struct rpc_msg *m)
+static void replay_refuse_prompt(struct replay *r, const struct rpc_msg *m)
 {
-	refuse(r, m->id, RPC_INVALID_REQUEST, "SESSION_IMPORTED",
-	       "the session is that of a bundle: it can be read, and nothing else");
+	replay_refuse(r, m->id, RPC_INVALID_REQUEST, "SESSION_IMPORTED",
+		      "the session is that of a bundle: it can be read, and nothing else");
 }
 
 static const struct {
 	const char *method;
 	void (*fn)(struct replay *r, const struct rpc_msg *m);
 } methods[] = {
-	{ "initialize", on_initialize }, { "session/list", on_list },  { "session/load", on_load },
-	{ "session/prompt", on_prompt }, { "session/new", on_prompt },
+	{ "initialize", replay_initialize },	 { "session/list", replay_list },
+	{ "session/load", replay_load },	 { "session/prompt", replay_refuse_prompt },
+	{ "session/new", replay_refuse_prompt },
 };
 
-static void take_line(struct replay *r, struct slice line)
+static void replay_take_line(struct replay *r, struct slice line)
 {
 	struct rpc_msg m;
 	struct err e;
@@ -230,10 +233,10 @@ static void take_line(struct replay *r, struct slice line)
 		methods[i].fn(r, &m);
 		return;
 	}
-	refuse(r, m.id, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
+	replay_refuse(r, m.id, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
 }
 
-static void on_stdin(void *ctx, uint32_t events _unused_)
+static void on_replay_stdin(void *ctx, uint32_t events _unused_)
 {
 	struct replay *r = ctx;
 	char *space = lines_space(&r->lines, CHILD_READ_BYTES);
@@ -243,12 +246,12 @@ static void on_stdin(void *ctx, uint32_t events _unused_)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		finish(r, EXIT_DONE);
+		replay_finish(r, EXIT_DONE);
 		return;
 	}
 	lines_filled(&r->lines, (size_t)n);
 	while (lines_next(&r->lines, &line) > 0)
-		take_line(r, line);
+		replay_take_line(r, line);
 }
 
 /* --- the bundle -------------------------------------------------------------------------------------------------- */
@@ -268,10 +271,10 @@ static int read_facts(struct replay *r)
 	return r->journal ? EXIT_DONE : fail(EXIT_FAILED, "BUNDLE_INVALID: journal.ndjson");
 }
 
-static int serve(struct replay *r)
+static int replay_serve(struct replay *r)
 {
 	r->loop = loop_new();
-	r->in = (struct loop_io){ .fd = STDIN_FILENO, .fn = on_stdin, .ctx = r };
+	r->in = (struct loop_io){ .fd = STDIN_FILENO, .fn = on_replay_stdin, .ctx = r };
 	lines_init(&r->lines, LINE_MAX_BYTES);
 	r->record.max = BUF_MAX_DEFAULT;
 	if (loop_io_set(r->loop, &r->in, EPOLLIN) < 0)
@@ -290,7 +293,7 @@ int cmd_bundle_replay(const struct config *c)
 	if (code == EXIT_DONE)
 		code = read_facts(&r);
 	if (code == EXIT_DONE)
-		code = serve(&r);
+		code = replay_serve(&r);
 	bundle_files_remove(r.dir);
 	if (r.journal)
 		fclose(r.journal);

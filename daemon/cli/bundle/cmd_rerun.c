@@ -129,7 +129,7 @@ static void forget_turn(struct rerun *r)
 	free(TAKE_PTR(r->ended.error));
 }
 
-static void on_compared(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_workspace_compared(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct acp_client *c = ctx;
 	struct rerun *r = c->ctx;
@@ -154,7 +154,7 @@ static void ask_workspace(struct rerun *r)
 	jw_str(&w, "sessionId", r->client.session_id);
 	jw_str(&w, "since", "baseline");
 	jw_end_obj(&w);
-	client_call(&r->client, "_acpd/workspace/diff", buf_slice(&b), on_compared);
+	client_call(&r->client, "_acpd/workspace/diff", buf_slice(&b), on_workspace_compared);
 }
 
 static void on_turn_ended(void *ctx, uint64_t tag, const struct rpc_msg *m);

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct rerun_turn *turn_of(struct rerun_plan *p, uint64_t no)
+static struct rerun_turn *plan_turn(struct rerun_plan *p, uint64_t no)
 {
 	struct rerun_turn *t;
 
@@ -49,7 +49,7 @@ static void turn_free(struct rerun_turn *t)
 /* --- events ------------------------------------------------------------------------------------------------- */
 
 /* 0: an event without a time. */
-static uint64_t time_of(struct slice event)
+static uint64_t event_time_ms(struct slice event)
 {
 	_cleanup_(freep) char *text = NULL;
 	uint64_t ret = 0;
@@ -60,9 +60,9 @@ static uint64_t time_of(struct slice event)
 	return ret;
 }
 
-static int take_prompt(struct rerun_plan *p, struct slice event)
+static int plan_take_prompt(struct rerun_plan *p, struct slice event)
 {
-	struct rerun_turn *t = turn_of(p, jobj_uint(event, "turnId"));
+	struct rerun_turn *t = plan_turn(p, jobj_uint(event, "turnId"));
 	struct jval block = jobj_get(event, "content");
 
 	if (block.type != J_OBJECT)
@@ -70,14 +70,14 @@ static int take_prompt(struct rerun_plan *p, struct slice event)
 	if (buf_len(&t->prompt))
 		buf_putc(&t->prompt, ',');
 	else
-		t->begun_ms = time_of(event);
+		t->begun_ms = event_time_ms(event);
 	return buf_add_slice(&t->prompt, block.raw);
 }
 
 /* Those of the agent itself: what its subagents say has an event of its own. */
-static int take_message(struct rerun_plan *p, struct slice event)
+static int plan_take_message(struct rerun_plan *p, struct slice event)
 {
-	struct rerun_turn *t = turn_of(p, jobj_uint(event, "turnId"));
+	struct rerun_turn *t = plan_turn(p, jobj_uint(event, "turnId"));
 	struct jval text = jobj_get(jobj_get(event, "content").raw, "text");
 
 	if (jobj_get(event, "event").type != J_NONE || text.type != J_STRING)
@@ -85,10 +85,10 @@ static int take_message(struct rerun_plan *p, struct slice event)
 	return jstr_decode_bytes(text, &t->said);
 }
 
-static int take_complete(struct rerun_plan *p, struct slice event)
+static int plan_take_complete(struct rerun_plan *p, struct slice event)
 {
-	struct rerun_turn *t = turn_of(p, jobj_uint(event, "turnId"));
-	uint64_t ended_ms = time_of(event);
+	struct rerun_turn *t = plan_turn(p, jobj_uint(event, "turnId"));
+	uint64_t ended_ms = event_time_ms(event);
 
 	if (t->begun_ms && ended_ms > t->begun_ms)
 		t->took_ms = ended_ms - t->begun_ms;
@@ -110,20 +110,20 @@ char *rerun_error_text(struct slice error)
 }
 
 /* Not every error is the end of a turn. */
-static int take_error(struct rerun_plan *p, struct slice event)
+static int plan_take_error(struct rerun_plan *p, struct slice event)
 {
 	struct rerun_turn *t;
 
 	if (jobj_get(event, "final").type != J_TRUE)
 		return 0;
-	t = turn_of(p, jobj_uint(event, "turnId"));
+	t = plan_turn(p, jobj_uint(event, "turnId"));
 	free(t->error);
 	t->error = rerun_error_text(jobj_get(event, "error").raw);
 	return 0;
 }
 
 /* Only those that a person or a time-out answered were put to a client. */
-static int take_answer(struct rerun_plan *p, struct slice event)
+static int plan_take_answer(struct rerun_plan *p, struct slice event)
 {
 	struct jval answer = jobj_get(event, "answer");
 	_cleanup_(freep) char *option = NULL;
@@ -140,11 +140,12 @@ static const struct {
 	const char *kind;
 	int (*take)(struct rerun_plan *p, struct slice event);
 } kinds[] = {
-	{ "prompt", take_prompt }, { "message", take_message },	    { "complete", take_complete },
-	{ "error", take_error },   { "ask_approval", take_answer },
+	{ "prompt", plan_take_prompt },	      { "message", plan_take_message },
+	{ "complete", plan_take_complete },   { "error", plan_take_error },
+	{ "ask_approval", plan_take_answer },
 };
 
-static int take_event(struct rerun_plan *p, struct slice line)
+static int plan_take_event(struct rerun_plan *p, struct slice line)
 {
 	struct jval v;
 
@@ -156,7 +157,7 @@ static int take_event(struct rerun_plan *p, struct slice line)
 	return 0;
 }
 
-static int read_events(struct rerun_plan *p, const char *dir, struct err *e)
+static int plan_read_events(struct rerun_plan *p, const char *dir, struct err *e)
 {
 	_cleanup_(freep) char *path = bundle_file(dir, "events.ndjson"), *line = NULL;
 	FILE *f = fopen(path, "re");
@@ -166,7 +167,7 @@ static int read_events(struct rerun_plan *p, const char *dir, struct err *e)
 
 	while (r == 0 && (n = getline(&line, &room, f)) > 0) {
 		no++;
-		r = take_event(p, (struct slice){ line, (size_t)n - (line[n - 1] == '\n') });
+		r = plan_take_event(p, (struct slice){ line, (size_t)n - (line[n - 1] == '\n') });
 	}
 	if (f)
 		fclose(f);
@@ -212,7 +213,7 @@ int rerun_plan_read(struct rerun_plan *p, const char *dir, struct err *e)
 		return err_set(e, -EINVAL, 0, "BUNDLE_INVALID", "session.json");
 	jstr_decode(jobj_get(p->facts, "model"), MODEL_NAME_LEN, &p->model);
 	read_state(p);
-	if (read_events(p, dir, e) < 0)
+	if (plan_read_events(p, dir, e) < 0)
 		return -EINVAL;
 	drop_unprompted(p);
 	p->next_answer = p->answers.data;
@@ -238,7 +239,7 @@ void rerun_plan_done(struct rerun_plan *p)
 static const char *const kept[] = { "mode",    "checks",     "limits",
 				    "budgets", "draftAfter", "innerSandbox" };
 
-static void put_level(struct slice level, struct jw *w)
+static void plan_put_level(struct slice level, struct jw *w)
 {
 	struct jval requested = jobj_get(level, "requested");
 
@@ -250,7 +251,7 @@ static void put_level(struct slice level, struct jw *w)
 	jw_end_obj(w);
 }
 
-static void put_system_prompt(struct slice settings, struct jw *w)
+static void plan_put_system_prompt(struct slice settings, struct jw *w)
 {
 	struct jval text = jobj_get(settings, "systemPrompt");
 
@@ -269,7 +270,7 @@ static void put_system_prompt(struct slice settings, struct jw *w)
 }
 
 /* The built-in tools are the daemon's own; other servers are programs, addresses or clients of then. */
-static void put_builtin(struct slice settings, struct jw *w)
+static void plan_put_builtin(struct slice settings, struct jw *w)
 {
 	struct jval builtin = jobj_get(jobj_get(settings, "mcp").raw, "builtin");
 
@@ -297,7 +298,7 @@ void rerun_plan_servers(const struct rerun_plan *p, struct buf *b)
 	}
 }
 
-static void put_policy(struct slice settings, struct jw *w)
+static void plan_put_policy(struct slice settings, struct jw *w)
 {
 	struct jval policy = jobj_get(settings, "policy");
 
@@ -316,10 +317,10 @@ void rerun_plan_put(const struct rerun_plan *p, bool own_cwd, struct jw *w)
 	jw_str(w, "harness", p->harness);
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		jw_raw(w, kept[i], jobj_get(settings, kept[i]).raw);
-	put_policy(settings, w);
-	put_system_prompt(settings, w);
-	put_builtin(settings, w);
-	put_level(jobj_get(p->facts, "level").raw, w);
+	plan_put_policy(settings, w);
+	plan_put_system_prompt(settings, w);
+	plan_put_builtin(settings, w);
+	plan_put_level(jobj_get(p->facts, "level").raw, w);
 	jw_obj(w, "workspace");
 	if (source.type == J_OBJECT && !own_cwd)
 		jw_members(w, source.raw, NULL);

@@ -22,8 +22,8 @@ static bool same_word(const char *a, const char *b)
 }
 
 /* What of it differs is said with how it was. */
-static void put_turn(struct rerun_result *r, const struct rerun_turn *was,
-		     const struct rerun_ended *is, bool ended, bool said)
+static void result_put_turn(struct rerun_result *r, const struct rerun_turn *was,
+			    const struct rerun_ended *is, bool ended, bool said)
 {
 	struct jw w = { &r->turn_list, r->turns > 0 };
 
@@ -53,8 +53,8 @@ static void put_how(struct buf *b, const char *stop_reason, const char *error)
 		buf_puts(b, "no end");
 }
 
-static void explain(struct buf *b, const struct rerun_turn *was, const struct rerun_ended *is,
-		    bool ended, bool said)
+static void explain_turn(struct buf *b, const struct rerun_turn *was, const struct rerun_ended *is,
+			 bool ended, bool said)
 {
 	if (!ended) {
 		buf_printf(b, "turn %llu ended with ", (unsigned long long)was->no);
@@ -75,8 +75,8 @@ void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
 		     same_word(was->error, is->error);
 	bool said = slice_eq(buf_slice(&was->said), buf_slice(&is->said));
 
-	put_turn(r, was, is, ended, said);
-	explain(&r->differences, was, is, ended, said);
+	result_put_turn(r, was, is, ended, said);
+	explain_turn(&r->differences, was, is, ended, said);
 	r->turns++;
 	r->turns_same += ended && said;
 }
@@ -106,7 +106,8 @@ static void explain_workspace(struct rerun_result *r, const struct rerun_plan *p
 		buf_puts(&r->differences, "the workspace differs\n");
 }
 
-static void put_workspace(struct jw *w, const struct rerun_result *r, const struct rerun_plan *p)
+static void result_put_workspace(struct jw *w, const struct rerun_result *r,
+				 const struct rerun_plan *p)
 {
 	jw_obj(w, "workspace");
 	jw_bool(w, "compared", p->state && r->state);
@@ -129,7 +130,7 @@ static void explain_servers(struct rerun_result *r, const struct rerun_plan *p)
 			   (int)buf_len(&names), names.data);
 }
 
-static void put_servers(struct jw *w, const struct rerun_plan *p)
+static void result_put_servers(struct jw *w, const struct rerun_plan *p)
 {
 	_cleanup_(buf_done) struct buf names = { 0 };
 
@@ -196,8 +197,8 @@ static void print_rerun_json(const struct rerun_result *r, const struct rerun_pl
 	jw_uint(&w, "notMade", unasked(t->from));
 	jw_str(&w, "stopped", t->from->stopped);
 	jw_end_obj(&w);
-	put_workspace(&w, r, p);
-	put_servers(&w, p);
+	result_put_workspace(&w, r, p);
+	result_put_servers(&w, p);
 	jw_end_obj(&w);
 	print_json(buf_slice(&b));
 }

@@ -89,8 +89,8 @@ static void send_params(struct rerun_taker *t, const char *method, struct jw *w)
 	daemon_link_send(t->client->link, buf_slice(&line));
 }
 
-static void send_head(struct rerun_taker *t, const struct taken_call *c, unsigned status,
-		      const char *headers)
+static void taken_call_send_head(struct rerun_taker *t, const struct taken_call *c, unsigned status,
+				 const char *headers)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = begin_params(&b, c);
@@ -100,7 +100,7 @@ static void send_head(struct rerun_taker *t, const struct taken_call *c, unsigne
 	send_params(t, "_acpd/model/head", &w);
 }
 
-static void send_piece(struct rerun_taker *t, struct taken_call *c, struct slice piece)
+static void taken_call_send_piece(struct rerun_taker *t, struct taken_call *c, struct slice piece)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, b64 = { 0 };
 	struct jw w = begin_params(&b, c);
@@ -111,8 +111,8 @@ static void send_piece(struct rerun_taker *t, struct taken_call *c, struct slice
 	send_params(t, "_acpd/model/chunk", &w);
 }
 
-static void fail_call(struct rerun_taker *t, struct taken_call *c, const char *reason,
-		      const char *text)
+static void taken_call_fail(struct rerun_taker *t, struct taken_call *c, const char *reason,
+			    const char *text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct err e;
@@ -123,7 +123,7 @@ static void fail_call(struct rerun_taker *t, struct taken_call *c, const char *r
 	taken_call_free(c);
 }
 
-static void end_call(struct rerun_taker *t, struct taken_call *c, bool complete)
+static void taken_call_end(struct rerun_taker *t, struct taken_call *c, bool complete)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -134,19 +134,19 @@ static void end_call(struct rerun_taker *t, struct taken_call *c, bool complete)
 }
 
 /* An answer of the daemon's, not of the recording. */
-static void answer_json(struct rerun_taker *t, struct taken_call *c, unsigned status,
-			struct slice body)
+static void taken_call_answer_json(struct rerun_taker *t, struct taken_call *c, unsigned status,
+				   struct slice body)
 {
-	send_head(t, c, status, "{\"content-type\":\"application/json\"}");
-	send_piece(t, c, body);
-	end_call(t, c, true);
+	taken_call_send_head(t, c, status, "{\"content-type\":\"application/json\"}");
+	taken_call_send_piece(t, c, body);
+	taken_call_end(t, c, true);
 }
 
 /* With a status after which no harness asks again. */
-static void refuse_call(struct rerun_taker *t, struct taken_call *c)
+static void taken_call_refuse(struct rerun_taker *t, struct taken_call *c)
 {
 	t->refused++;
-	answer_json(
+	taken_call_answer_json(
 		t, c, 400,
 		SLICE("{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\","
 		      "\"code\":\"CALL_NOT_RECORDED\",\"message\":\"CALL_NOT_RECORDED: the recording has "
@@ -155,42 +155,42 @@ static void refuse_call(struct rerun_taker *t, struct taken_call *c)
 
 /* --- as it ended then ---------------------------------------------------------------------------------------- */
 
-static void end_cut(struct rerun_taker *t, struct taken_call *c)
+static void taken_call_end_cut(struct rerun_taker *t, struct taken_call *c)
 {
 	if (c->as->status)
-		end_call(t, c, false);
+		taken_call_end(t, c, false);
 	else
-		fail_call(t, c, "RECORDED_CUT", "its end is not in the recording");
+		taken_call_fail(t, c, "RECORDED_CUT", "its end is not in the recording");
 }
 
 /* Of the failures that the daemon can be told it knows two; the others it is given as answers, in its own words. */
-static void end_failed(struct rerun_taker *t, struct taken_call *c)
+static void taken_call_end_failed(struct rerun_taker *t, struct taken_call *c)
 {
 	_cleanup_(buf_done) struct buf body = { 0 };
 	const char *why = c->as->reason ? c->as->reason : "MODEL_CALL_FAILED";
 	int status = c->as->status ? 0 : model_refusal_again(why, &body);
 
 	if (c->as->status)
-		end_cut(t, c);
+		taken_call_end_cut(t, c);
 	else if (!status || strcmp(why, "MODEL_CALL_FAILED") == 0)
-		fail_call(t, c, "MODEL_CALL_FAILED", "it failed when it was recorded");
+		taken_call_fail(t, c, "MODEL_CALL_FAILED", "it failed when it was recorded");
 	else if (strcmp(why, "MODEL_CALL_TIMEOUT") == 0)
-		fail_call(t, c, "MODEL_TIMEOUT", "it was not answered when it was recorded");
+		taken_call_fail(t, c, "MODEL_TIMEOUT", "it was not answered when it was recorded");
 	else
-		answer_json(t, c, (unsigned)status, buf_slice(&body));
+		taken_call_answer_json(t, c, (unsigned)status, buf_slice(&body));
 }
 
-static void end_answer(struct rerun_taker *t, struct taken_call *c)
+static void taken_call_end_answer(struct rerun_taker *t, struct taken_call *c)
 {
 	switch (c->as->end) {
 	case RECORDED_OPEN:
-		end_cut(t, c);
+		taken_call_end_cut(t, c);
 		break;
 	case RECORDED_COMPLETE:
-		end_call(t, c, true);
+		taken_call_end(t, c, true);
 		break;
 	case RECORDED_FAILED:
-		end_failed(t, c);
+		taken_call_end_failed(t, c);
 		break;
 	case RECORDED_CANCELLED:
 		/* The harness did not wait for the end: it gives up again, by itself or because its turn is cancelled. */
@@ -199,7 +199,7 @@ static void end_answer(struct rerun_taker *t, struct taken_call *c)
 	}
 }
 
-static void send_more(struct rerun_taker *t, struct taken_call *c)
+static void taken_call_send_more(struct rerun_taker *t, struct taken_call *c)
 {
 	struct slice all = buf_slice(&c->as->answer);
 
@@ -208,29 +208,29 @@ static void send_more(struct rerun_taker *t, struct taken_call *c)
 
 		if (c->credit < n)
 			return;
-		send_piece(t, c, (struct slice){ all.p + c->sent, n });
+		taken_call_send_piece(t, c, (struct slice){ all.p + c->sent, n });
 		c->sent += n;
 		c->credit -= n;
 	}
-	end_answer(t, c);
+	taken_call_end_answer(t, c);
 }
 
-static void answer_call(struct rerun_taker *t, struct taken_call *c)
+static void taken_call_answer(struct rerun_taker *t, struct taken_call *c)
 {
 	struct recorded_match m =
 		recorded_calls_take(t->from, c->method, c->path, buf_slice(&c->body), t->cwd);
 
 	if (!m.call) {
 		if (!t->given_up(t->ctx))
-			refuse_call(t, c);
+			taken_call_refuse(t, c);
 		return;
 	}
 	t->answered++;
 	t->alike += !m.exact;
 	c->as = m.call;
 	if (c->as->status)
-		send_head(t, c, c->as->status, c->as->headers);
-	send_more(t, c);
+		taken_call_send_head(t, c, c->as->status, c->as->headers);
+	taken_call_send_more(t, c);
 }
 
 /* --- what comes ---------------------------------------------------------------------------------------------- */
@@ -247,9 +247,9 @@ static void on_model_request(struct rerun_taker *t, const struct rpc_msg *m)
 	if (jstr_decode(jobj_get(m->params, "callId"), RPC_ID_MAX, &c->id) < 0 ||
 	    jstr_decode(jobj_get(m->params, "method"), 16, &c->method) < 0 ||
 	    jstr_decode(jobj_get(m->params, "path"), MODEL_HEAD_MAX, &c->path) < 0)
-		fail_call(t, c, "PARAM_INVALID", "no call");
+		taken_call_fail(t, c, "PARAM_INVALID", "no call");
 	else if (!c->left)
-		answer_call(t, c);
+		taken_call_answer(t, c);
 }
 
 static void on_model_body(struct rerun_taker *t, const struct rpc_msg *m)
@@ -263,13 +263,13 @@ static void on_model_body(struct rerun_taker *t, const struct rpc_msg *m)
 		return;
 	before = buf_len(&c->body);
 	if (jstr_decode_bytes(jobj_get(m->params, "text"), &c->body) < 0) {
-		fail_call(t, c, "PARAM_INVALID", "the text of a body is no string");
+		taken_call_fail(t, c, "PARAM_INVALID", "the text of a body is no string");
 		return;
 	}
 	n = buf_len(&c->body) - before;
 	c->left -= MIN(n, c->left);
 	if (!c->left) {
-		answer_call(t, c);
+		taken_call_answer(t, c);
 		return;
 	}
 	w = begin_params(&b, c);
@@ -284,7 +284,7 @@ static void on_model_credit(struct rerun_taker *t, const struct rpc_msg *m)
 	if (!c || !c->as)
 		return;
 	c->credit += jobj_uint(m->params, "bytes");
-	send_more(t, c);
+	taken_call_send_more(t, c);
 }
 
 static void on_model_cancel(struct rerun_taker *t, const struct rpc_msg *m)

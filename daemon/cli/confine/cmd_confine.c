@@ -119,7 +119,7 @@ static void attempt_done(struct attempt *a)
 
 /* --- what a level needs --------------------------------------------------------------------------------------- */
 
-static const char *why_no_uid(const struct attempt *a)
+static const char *why_no_try_uid(const struct attempt *a)
 {
 	return geteuid() == 0 && !a->user ? "there is no --agent-user: the command runs as root" :
 					    NULL;
@@ -137,7 +137,7 @@ static bool needs_proxy(const struct attempt *a)
 	return needs_wall(a) && !(a->network && egress_rules_mode(a->network) == EGRESS_OFF);
 }
 
-static const char *why_no_proxy(const struct attempt *a)
+static const char *why_no_try_proxy(const struct attempt *a)
 {
 	return needs_proxy(a) ? try_proxy_missing() : NULL;
 }
@@ -157,9 +157,9 @@ static void find_missing(struct attempt *a)
 	struct try_result *t = &a->result;
 
 	if (t->level >= LEVEL_GUARDED)
-		lacks(t, "uid", why_no_uid(a));
+		lacks(t, "uid", why_no_try_uid(a));
 	level_means_lack(&(struct level_ask){ t->level, true, a->user != NULL }, lacks, t);
-	lacks(t, "proxy", why_no_proxy(a));
+	lacks(t, "proxy", why_no_try_proxy(a));
 	if (t->level < LEVEL_STRICT && needs_wall(a)) /* strict has said so */
 		lacks(t, "networkNamespace", netns_missing());
 }
@@ -184,7 +184,7 @@ static int take_options(struct attempt *a, struct err *e)
 			 c->agent_user);
 }
 
-static int find_command(struct attempt *a, struct err *e)
+static int find_try_command(struct attempt *a, struct err *e)
 {
 	const struct config *c = a->c;
 
@@ -218,7 +218,7 @@ static int fill_view(struct fsview *v, const struct attempt *a, struct err *e)
 	return r == 0 ? fsview_settle(v, e) : r;
 }
 
-static int make_mounts(struct attempt *a, struct err *e)
+static int make_try_mounts(struct attempt *a, struct err *e)
 {
 	struct proc_bounds *b = &a->bounds;
 
@@ -235,7 +235,7 @@ static int make_spaces(struct attempt *a, struct err *e)
 	int r;
 
 	if (a->result.level != LEVEL_STRICT || spaces_missing())
-		return make_mounts(a, e);
+		return make_try_mounts(a, e);
 	v = fsview_new();
 	r = fill_view(v, a, e);
 	if (r == 0) {
@@ -339,7 +339,7 @@ static int run_within(struct attempt *a, const struct proc_spec *spec, struct er
 	return 0;
 }
 
-static int run_command(struct attempt *a, struct err *e)
+static int run_try_command(struct attempt *a, struct err *e)
 {
 	struct proc_spec spec = { .argv = a->c->args,
 				  .env = a->home.env,
@@ -353,7 +353,7 @@ static int run_command(struct attempt *a, struct err *e)
 
 /* --- what came of it ------------------------------------------------------------------------------------------ */
 
-static void collect(struct attempt *a)
+static void collect_refusals(struct attempt *a)
 {
 	struct try_result *t = &a->result;
 	struct refusals *r = a->bounds.refusals;
@@ -365,12 +365,12 @@ static void collect(struct attempt *a)
 	t->more = r ? refusals_take_more(r) : 0;
 }
 
-static int report(struct attempt *a, int to)
+static int report_try(struct attempt *a, int to)
 {
 	const struct try_result *t = &a->result;
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	collect(a);
+	collect_refusals(a);
 	(a->c->json ? confine_report_json : confine_report_text)(t, &b);
 	if (dprintf(to, "%.*s", (int)buf_len(&b), b.data) < 0)
 		return EXIT_FAILED;
@@ -379,7 +379,7 @@ static int report(struct attempt *a, int to)
 	return t->exited ? t->code : SIGNALLED + t->code;
 }
 
-static int refuse(const struct try_result *t)
+static int refuse_level(const struct try_result *t)
 {
 	for (size_t i = 0; i < t->n_missing; i++)
 		fail(EXIT_REFUSED, "level %s cannot be had here: %s: %s", level_name(t->level),
@@ -398,13 +398,13 @@ int cmd_confine_try(const struct config *c)
 		return fail(EXIT_USAGE, "%s", e.msg);
 	find_missing(&a);
 	if (a.result.n_missing && !c->partial)
-		return refuse(&a.result);
+		return refuse_level(&a.result);
 	/* standard output is the report's alone then, and the command's is with its errors */
 	out = dup(c->json ? STDOUT_FILENO : STDERR_FILENO);
 	if (c->json)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (find_command(&a, &e) < 0 || make_network(&a, &e) < 0 || make_home(&a, &e) < 0 ||
-	    make_bounds(&a, &e) < 0 || run_command(&a, &e) < 0)
+	if (find_try_command(&a, &e) < 0 || make_network(&a, &e) < 0 || make_home(&a, &e) < 0 ||
+	    make_bounds(&a, &e) < 0 || run_try_command(&a, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
-	return report(&a, out);
+	return report_try(&a, out);
 }

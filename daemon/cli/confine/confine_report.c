@@ -22,7 +22,7 @@ bool confine_report_refused(const struct try_result *t)
 
 /* --- JSON ----------------------------------------------------------------------------------------------------- */
 
-static void put_level(const struct try_result *t, struct jw *w)
+static void report_put_level(const struct try_result *t, struct jw *w)
 {
 	jw_obj(w, "level");
 	jw_str(w, "requested", level_name(t->level));
@@ -38,7 +38,7 @@ static void put_level(const struct try_result *t, struct jw *w)
 	jw_end_obj(w);
 }
 
-static void put_refusal(const struct refusal *r, struct jw *w)
+static void report_put_refusal(const struct refusal *r, struct jw *w)
 {
 	_cleanup_(buf_done) struct buf rule = { 0 };
 
@@ -60,11 +60,11 @@ void confine_report_json(const struct try_result *t, struct buf *b)
 	struct jw w = JW(b);
 
 	jw_obj(&w, NULL);
-	put_level(t, &w);
+	report_put_level(t, &w);
 	jw_int(&w, t->exited ? "exitCode" : "signal", t->code);
 	jw_arr(&w, "refused");
 	for (size_t i = 0; i < t->n_refused; i++)
-		put_refusal(&t->refused[i], &w);
+		report_put_refusal(&t->refused[i], &w);
 	jw_end_arr(&w);
 	if (t->more)
 		jw_uint(&w, "more", t->more);

@@ -45,7 +45,7 @@ struct keeper {
 };
 
 /* More than the pipe takes is not told: a command that asks for so many hosts has been told of enough. */
-static void on_blocked(void *ctx, const char *host, int port, enum egress_reason why _unused_)
+static void on_proxy_blocked(void *ctx, const char *host, int port, enum egress_reason why _unused_)
 {
 	const struct keeper *k = ctx;
 
@@ -53,18 +53,18 @@ static void on_blocked(void *ctx, const char *host, int port, enum egress_reason
 }
 
 /* There is nobody to ask. */
-static void on_ask(void *ctx _unused_, const char *host _unused_, int port _unused_)
+static void on_proxy_asks(void *ctx _unused_, const char *host _unused_, int port _unused_)
 {
 }
 
-static void on_used(void *ctx _unused_, const char *host _unused_, uint64_t up _unused_,
-		    uint64_t down _unused_)
+static void on_proxy_used(void *ctx _unused_, const char *host _unused_, uint64_t up _unused_,
+			  uint64_t down _unused_)
 {
 }
 
-static const struct egress_ops ops = { on_blocked, on_ask, on_used };
+static const struct egress_ops ops = { on_proxy_blocked, on_proxy_asks, on_proxy_used };
 
-static void on_settled(void *ctx)
+static void on_proxy_settled(void *ctx)
 {
 	struct keeper *k = ctx;
 
@@ -76,10 +76,10 @@ static void on_stop(void *ctx, uint32_t events _unused_)
 	struct keeper *k = ctx;
 
 	loop_io_set(k->loop, &k->stop, 0);
-	loop_timer_set(k->loop, &k->settle, SETTLE_MS, on_settled, k);
+	loop_timer_set(k->loop, &k->settle, SETTLE_MS, on_proxy_settled, k);
 }
 
-static void on_signal(void *ctx, int signo _unused_)
+static void on_proxy_child(void *ctx, int signo _unused_)
 {
 	struct keeper *k = ctx;
 
@@ -99,7 +99,7 @@ _noreturn_ static void keep(const struct try_proxy_config *c, int listener, int 
 
 	setsid(); /* signals for the command are not for us */
 	k.procs = ec.procs = proc_host_new(k.loop, NULL);
-	cli_signals(k.loop, (const int[]){ SIGCHLD, 0 }, on_signal, &k);
+	cli_signals(k.loop, (const int[]){ SIGCHLD, 0 }, on_proxy_child, &k);
 	x = egress_new(&ec);
 	door = egress_open(x, &dc, &ops, &k, &e);
 	if (!door) {
@@ -160,7 +160,7 @@ int try_proxy_start(struct try_proxy *p, const struct try_proxy_config *c, struc
 	return 0;
 }
 
-static void add_host(struct refusals *r, const char *line)
+static void refusals_add_host(struct refusals *r, const char *line)
 {
 	struct refusal one = { .kind = REFUSED_HOST, .call = "proxy", .error = EACCES };
 	const char *host = strchr(line, ' ');
@@ -185,7 +185,7 @@ void try_proxy_stop(struct try_proxy *p, struct refusals *r)
 	told = fdopen(p->told, "r");
 	while (told && fgets(line, sizeof(line), told)) {
 		line[strcspn(line, "\n")] = '\0';
-		add_host(r, line);
+		refusals_add_host(r, line);
 	}
 	if (told)
 		fclose(told);

@@ -23,7 +23,7 @@
 
 /* --- claim ---------------------------------------------------------------------------------------------- */
 
-static int put_digest(struct jw *w, struct slice token, struct err *e)
+static int claim_put_digest(struct jw *w, struct slice token, struct err *e)
 {
 	char text[7 + SHA256_HEX] = "sha256:";
 	struct sha256 d;
@@ -44,7 +44,7 @@ static int put_digest(struct jw *w, struct slice token, struct err *e)
 }
 
 /* set: a NAME=VALUE on each line. The daemon knows which there are. */
-static int put_settings(struct jw *w, const char *set, struct err *e)
+static int claim_put_settings(struct jw *w, const char *set, struct err *e)
 {
 	if (!set)
 		return 0;
@@ -64,7 +64,7 @@ static int put_settings(struct jw *w, const char *set, struct err *e)
 }
 
 /* A file that is wrong is refused by the daemon, which names the member. */
-static int put_webhooks(struct jw *w, const char *path, struct err *e)
+static int claim_put_webhooks(struct jw *w, const char *path, struct err *e)
 {
 	_cleanup_(secret_buf_done) struct buf text = { 0 };
 	struct jval v;
@@ -89,11 +89,11 @@ static int put_claim(const struct config *c, struct slice token, struct buf *par
 	int r;
 
 	jw_obj(&w, NULL);
-	r = put_digest(&w, token, e);
+	r = claim_put_digest(&w, token, e);
 	if (r == 0)
-		r = put_settings(&w, c->set, e);
+		r = claim_put_settings(&w, c->set, e);
 	if (r == 0)
-		r = put_webhooks(&w, c->webhook, e);
+		r = claim_put_webhooks(&w, c->webhook, e);
 	if (c->sandbox_id)
 		jw_str(&w, "sandboxId", c->sandbox_id);
 	if (c->replace)

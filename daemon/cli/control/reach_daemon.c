@@ -90,7 +90,7 @@ static int exchange(int fd, struct buf *line)
 	return r;
 }
 
-static int reply_error(const struct rpc_msg *m, struct err *e)
+static int control_error(const struct rpc_msg *m, struct err *e)
 {
 	_cleanup_(freep) char *text = NULL, *reason = NULL;
 	int64_t code = RPC_INTERNAL_ERROR;
@@ -122,7 +122,7 @@ int control_call(const struct config *c, const char *method, struct slice params
 	if (rpc_parse(buf_slice(&line), &m, e) != RPC_PARSED || m.kind != RPC_RESPONSE)
 		return err_set(e, -EPROTO, 0, "PROTOCOL", "the daemon gave no sensible answer");
 	if (m.error.n)
-		return reply_error(&m, e);
+		return control_error(&m, e);
 	return buf_add_slice(result, m.result);
 }
 

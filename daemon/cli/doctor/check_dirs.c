@@ -49,7 +49,7 @@ static bool is_safe(const struct doctor *d, const char *dir, bool agents, char *
 	return safe_path(path, why, size);
 }
 
-static void check_one(struct doctor *d, const char *option, const char *dir, bool agents)
+static void check_dir(struct doctor *d, const char *option, const char *dir, bool agents)
 {
 	char why[256];
 	struct stat st;
@@ -79,11 +79,11 @@ void check_dirs(struct doctor *d)
 		finding_hint(doctor_found(d, FOUND_TROUBLE, "state", "there is no home directory"),
 			     "name one with --state");
 	else
-		check_one(d, "state", c->state, false);
+		check_dir(d, "state", c->state, false);
 	if (c->run_dir)
-		check_one(d, "run-dir", c->run_dir, false);
+		check_dir(d, "run-dir", c->run_dir, false);
 	if (c->workspaces)
-		check_one(d, "workspaces", c->workspaces, true);
+		check_dir(d, "workspaces", c->workspaces, true);
 }
 
 /* --- disk --------------------------------------------------------------------------------------------------- */
@@ -96,7 +96,7 @@ static int room_of(const char *dir, struct statvfs *ret)
 	return statvfs(at, ret) < 0 ? -errno : 0;
 }
 
-static void check_room(struct doctor *d, const char *option, const char *dir)
+static void check_disk_room(struct doctor *d, const char *option, const char *dir)
 {
 	enum found_level level = FOUND_OK;
 	unsigned long long bytes, inodes;
@@ -128,9 +128,9 @@ static void check_room(struct doctor *d, const char *option, const char *dir)
 void check_disk(struct doctor *d)
 {
 	if (d->c->state)
-		check_room(d, "state", d->c->state);
+		check_disk_room(d, "state", d->c->state);
 	if (d->c->workspaces)
-		check_room(d, "workspaces", d->c->workspaces);
+		check_disk_room(d, "workspaces", d->c->workspaces);
 }
 
 /* --- clock -------------------------------------------------------------------------------------------------- */

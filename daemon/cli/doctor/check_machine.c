@@ -129,7 +129,7 @@ static void note_lack(void *ctx, const char *what, const char *why)
 		snprintf(l->why, sizeof(l->why), "%s: %s", what, why);
 }
 
-static bool is_named(const char *option, enum confine_level level)
+static bool is_level_named(const char *option, enum confine_level level)
 {
 	enum confine_level named;
 
@@ -171,7 +171,8 @@ void check_levels(struct doctor *d)
 {
 	for (enum confine_level level = LEVEL_OPEN; level < LEVEL_MAX; level++) {
 		/* what is named is met whole, or every session is refused */
-		bool must = is_named(d->c->level, level) || is_named(d->c->level_min, level);
+		bool must = is_level_named(d->c->level, level) ||
+			    is_level_named(d->c->level_min, level);
 		struct lacks l = { { 0 }, { 0 } };
 		struct level_ask ask = { .level = level,
 					 .switched = d->c->agent_user && geteuid() == 0 };

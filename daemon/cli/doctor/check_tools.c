@@ -28,7 +28,7 @@ static struct agent_user who_runs(const struct doctor *d)
 }
 
 /* Others could have put anything there: not to be run as root, not even to be asked its version. */
-static bool is_foreign(const char *path, char *why, size_t size)
+static bool is_foreign_program(const char *path, char *why, size_t size)
 {
 	_cleanup_(freep) char *real = realpath(path, NULL);
 
@@ -38,7 +38,7 @@ static bool is_foreign(const char *path, char *why, size_t size)
 /* --- harnesses ------------------------------------------------------------------------------------------------- */
 
 /* The one that somebody named. */
-static bool is_wanted(const struct doctor *d, const struct harness_def *def)
+static bool is_wanted_harness(const struct doctor *d, const struct harness_def *def)
 {
 	return strcmp(serve_default_harness(d->c, &d->harnesses), def->id) == 0 &&
 	       (d->c->default_harness || def->configured);
@@ -61,7 +61,8 @@ static void say_harness(struct doctor *d, const struct harness_def *def, char *p
 
 static void say_missing(struct doctor *d, const struct harness_def *def)
 {
-	struct finding *f = doctor_found(d, is_wanted(d, def) ? FOUND_TROUBLE : FOUND_WARNING,
+	struct finding *f = doctor_found(d,
+					 is_wanted_harness(d, def) ? FOUND_TROUBLE : FOUND_WARNING,
 					 def->id, "%s (not installed)", def->command);
 
 	if (harness_pin_of(def))
@@ -76,7 +77,7 @@ static bool check_harness(struct doctor *d, const struct harness_def *def)
 
 	if (!path)
 		say_missing(d, def);
-	else if (is_foreign(path, why, sizeof(why)))
+	else if (is_foreign_program(path, why, sizeof(why)))
 		finding_hint(
 			doctor_found(d, FOUND_TROUBLE, def->id, "%s: %s", path, why),
 			"an agent could put another program there: chown it to root, chmod go-w");
@@ -110,7 +111,8 @@ static void tool_done(struct tool *t)
 }
 
 /* The first of the names that is there; false: trouble, and told. */
-static bool find_tool(struct doctor *d, const char *const *names, const char *lost, struct tool *t)
+static bool find_checked_tool(struct doctor *d, const char *const *names, const char *lost,
+			      struct tool *t)
 {
 	const struct agent_user as = who_runs(d);
 	struct err failure;
@@ -123,7 +125,7 @@ static bool find_tool(struct doctor *d, const char *const *names, const char *lo
 			     "install it into a directory of PATH");
 		return false;
 	}
-	if (!as.switched && is_foreign(t->path, why, sizeof(why))) {
+	if (!as.switched && is_foreign_program(t->path, why, sizeof(why))) {
 		finding_hint(doctor_found(d, FOUND_TROUBLE, NULL, "%s: %s", t->path, why),
 			     "it was not run: chown it to root, chmod go-w");
 		return false;
@@ -141,7 +143,7 @@ void check_node(struct doctor *d)
 	_cleanup_(tool_done) struct tool t = { 0 };
 	int major = 0, minor = 0;
 
-	if (!find_tool(d, names, "runCode runs no JavaScript", &t))
+	if (!find_checked_tool(d, names, "runCode runs no JavaScript", &t))
 		return;
 	if (sscanf(t.version, "v%d.%d", &major, &minor) == 2 &&
 	    (major > NODE_MAJOR || (major == NODE_MAJOR && minor >= NODE_MINOR)))
@@ -158,7 +160,7 @@ static void check_any(struct doctor *d, const char *const *names, const char *lo
 {
 	_cleanup_(tool_done) struct tool t = { 0 };
 
-	if (find_tool(d, names, lost, &t))
+	if (find_checked_tool(d, names, lost, &t))
 		doctor_found(d, FOUND_OK, NULL, "%s, %s", t.version, t.path);
 }
 

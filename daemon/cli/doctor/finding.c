@@ -85,7 +85,7 @@ int findings_code(const struct findings *f)
 	return 0;
 }
 
-static void print_one(const struct finding *one)
+static void finding_print(const struct finding *one)
 {
 	char label[96];
 
@@ -103,12 +103,12 @@ void findings_print(const struct findings *f)
 	for (int level = FOUND_TROUBLE; level >= FOUND_OK; level--)
 		for (size_t i = 0; i < f->n; i++)
 			if (f->at[i].level == (enum found_level)level)
-				print_one(&f->at[i]);
+				finding_print(&f->at[i]);
 	if (f->more)
 		printf("%-27s and %zu more\n", "", f->more);
 }
 
-static void put_one(struct jw *w, const struct finding *one)
+static void finding_put(struct jw *w, const struct finding *one)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "id", one->id);
@@ -128,7 +128,7 @@ void findings_print_json(const struct findings *f, struct slice daemon)
 	jw_obj(&w, NULL);
 	jw_arr(&w, "findings");
 	for (size_t i = 0; i < f->n; i++)
-		put_one(&w, &f->at[i]);
+		finding_put(&w, &f->at[i]);
 	jw_end_arr(&w);
 	if (f->more)
 		jw_uint(&w, "more", f->more);

@@ -26,7 +26,7 @@ struct socket_list {
 };
 
 /* The kernel prints an address as one or four numbers of this machine's byte order. */
-static bool address_of(const char *hex, int family, char *ret)
+static bool listening_address(const char *hex, int family, char *ret)
 {
 	unsigned words[4] = { 0 };
 	struct in6_addr a;
@@ -43,7 +43,7 @@ static bool address_of(const char *hex, int family, char *ret)
 	       (IN6_IS_ADDR_V4MAPPED(&a) && (a.s6_addr[12] == 127 || a.s6_addr32[3] == 0));
 }
 
-static void take_line(struct socket_list *l, const char *line, int family)
+static void listening_take_line(struct socket_list *l, const char *line, int family)
 {
 	unsigned port, state, uid;
 	struct listening one = { 0 };
@@ -53,7 +53,7 @@ static void take_line(struct socket_list *l, const char *line, int family)
 	if (l->n < l->max &&
 	    sscanf(line, " %*d: %32[0-9A-Fa-f]:%4x %*s %2x %*s %*s %*s %u %*d %llu", hex, &port,
 		   &state, &uid, &inode) == 5 &&
-	    state == STATE_LISTEN && address_of(hex, family, one.address)) {
+	    state == STATE_LISTEN && listening_address(hex, family, one.address)) {
 		one.port = (uint16_t)port;
 		one.uid = uid;
 		one.inode = inode;
@@ -69,7 +69,7 @@ static void read_list(struct socket_list *l, const char *path, int family)
 
 	while (f && read < DOCTOR_SOCKETS_MAX && fgets(line, sizeof(line), f)) {
 		read += strlen(line);
-		take_line(l, line, family);
+		listening_take_line(l, line, family);
 	}
 	if (f)
 		fclose(f);
@@ -92,7 +92,7 @@ static void name_process(struct listening *one, pid_t pid)
 		fclose(f);
 }
 
-static void take_link(struct socket_list *l, pid_t pid, const char *target)
+static void listening_take_link(struct socket_list *l, pid_t pid, const char *target)
 {
 	unsigned long long inode;
 
@@ -116,7 +116,7 @@ static void look_at_process(struct socket_list *l, const char *name, unsigned *l
 
 		--*left;
 		target[MAX(n, 0)] = '\0';
-		take_link(l, (pid_t)atoi(name), target);
+		listening_take_link(l, (pid_t)atoi(name), target);
 	}
 }
 

@@ -64,9 +64,9 @@ static int read_settings(struct entry_settings *s, bool serves, struct err *e)
 /* --- the banner ----------------------------------------------------------------------------------------------- */
 
 /* A line of the banner. */
-static void say(const char *what, const char *fmt, ...) _printf_(2, 3);
+static void banner_say(const char *what, const char *fmt, ...) _printf_(2, 3);
 
-static void say(const char *what, const char *fmt, ...)
+static void banner_say(const char *what, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -78,25 +78,25 @@ static void say(const char *what, const char *fmt, ...)
 }
 
 /* What the pin says is known without running anything. */
-static void say_harnesses(const struct harness_table *t)
+static void banner_say_harnesses(const struct harness_table *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct harness_pin *pin = harness_pin_of(&t->defs[i]);
 		_cleanup_(freep) char *path =
 			program_find(&t->defs[i], HARNESS_PREFIX, getenv("PATH"));
 
-		say("harness", "%s: %s%s%s", t->defs[i].id, path ? path : "not found",
-		    path && pin ? ", pinned " : "", path && pin ? pin->version : "");
+		banner_say("harness", "%s: %s%s%s", t->defs[i].id, path ? path : "not found",
+			   path && pin ? ", pinned " : "", path && pin ? pin->version : "");
 	}
 }
 
-static void say_mcp(const struct entry_settings *s)
+static void banner_say_mcp(const struct entry_settings *s)
 {
 	if (s->serve.mcp_config)
-		say("mcp config", "%s: %d server%s", s->serve.mcp_config, s->servers,
-		    s->servers == 1 ? "" : "s");
+		banner_say("mcp config", "%s: %d server%s", s->serve.mcp_config, s->servers,
+			   s->servers == 1 ? "" : "s");
 	else
-		say("mcp config", "none");
+		banner_say("mcp config", "none");
 }
 
 /* The value of PRETTY_NAME, without its quotes. */
@@ -118,7 +118,7 @@ static char *system_name(void)
 	return xstrndup(at, (size_t)(end - at));
 }
 
-static void say_system(void)
+static void banner_say_system(void)
 {
 	_cleanup_(freep) char *name = system_name();
 	struct machine_facts m;
@@ -128,22 +128,22 @@ static void say_system(void)
 	machine_facts_read(&m);
 	statvfs("/", &fs);
 	if (uname(&u) == 0)
-		say("system", "%s, %s %s %s", name ? name : "unknown", u.sysname, u.release,
-		    u.machine);
-	say("machine", "%u processor%s, %llu MiB of memory, %llu MiB free on /", m.cpus,
-	    m.cpus == 1 ? "" : "s", (unsigned long long)(m.memory / MIB),
-	    (unsigned long long)(fs.f_bavail * fs.f_frsize / MIB));
-	say("user", "uid %u, gid %u", getuid(), getgid());
+		banner_say("system", "%s, %s %s %s", name ? name : "unknown", u.sysname, u.release,
+			   u.machine);
+	banner_say("machine", "%u processor%s, %llu MiB of memory, %llu MiB free on /", m.cpus,
+		   m.cpus == 1 ? "" : "s", (unsigned long long)(m.memory / MIB),
+		   (unsigned long long)(fs.f_bavail * fs.f_frsize / MIB));
+	banner_say("user", "uid %u, gid %u", getuid(), getgid());
 }
 
-static void say_all(const struct config *c, const struct entry_settings *s)
+static void banner_say_all(const struct config *c, const struct entry_settings *s)
 {
 	fprintf(stderr, "acpd %s entrypoint, process %d\n", acpd_version, (int)getpid());
-	say_system();
-	say_harnesses(&s->harnesses);
-	say_mcp(s);
-	say("daemon", "%s", c->serve ? s->serve.listen : "none beside the command");
-	say("command", "%s", c->args[0]);
+	banner_say_system();
+	banner_say_harnesses(&s->harnesses);
+	banner_say_mcp(s);
+	banner_say("daemon", "%s", c->serve ? s->serve.listen : "none beside the command");
+	banner_say("command", "%s", c->args[0]);
 }
 
 /* --- versions ------------------------------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static void say_version(const char *what, const char *id, char *path)
 			   program_host_version(path, NULL, version, &why) == 0 ? version :
 										  why.msg;
 
-	say(what, "%s%s%s", id, *id ? ": " : "", text);
+	banner_say(what, "%s%s%s", id, *id ? ": " : "", text);
 }
 
 static void say_versions(const struct harness_table *t)
@@ -242,7 +242,7 @@ static void say_servers(const struct config *c)
 		sleep_ms(200);
 	}
 	if (r < 0)
-		say("mcp", "state unknown: %s", e.msg);
+		banner_say("mcp", "state unknown: %s", e.msg);
 	else if (jiter_init(&it, jobj_get(buf_slice(&text), "servers")))
 		while (jiter_next(&it, NULL, &v))
 			say_server(v.raw);
@@ -265,7 +265,7 @@ static void start_saying_versions(const struct entry_settings *s, bool serves, c
 
 /* --- the environment ------------------------------------------------------------------------------------------ */
 
-static bool is_name(struct slice s)
+static bool is_variable_name(struct slice s)
 {
 	size_t i = 0;
 
@@ -282,28 +282,28 @@ static int require_variables(const char *names, int *missing, struct err *e)
 		_cleanup_(freep) char *text = xstrndup(name.p, name.n);
 		const char *value = getenv(text);
 
-		if (!is_name(name))
+		if (!is_variable_name(name))
 			return err_field(
 				e, "require", "OPTION_INVALID",
 				"--require: the name of a variable is letters, digits and _");
 		*missing += !value || !*value;
-		say("variable", "%s: %s", text, value && *value ? "set" : "MISSING");
+		banner_say("variable", "%s: %s", text, value && *value ? "set" : "MISSING");
 	}
 	return 0;
 }
 
 /* --- the command ---------------------------------------------------------------------------------------------- */
 
-static char *find_command(const char *name)
+static char *find_entry_command(const char *name)
 {
 	_cleanup_(freep) char *path = strchr(name, '/') ? cli_absolute(name) : xstrdup(name);
 
 	return paths_find_command(path, getenv("PATH"));
 }
 
-static int run(const struct config *c, const struct entry_settings *s, struct entry_plan *p)
+static int run_entry(const struct config *c, const struct entry_settings *s, struct entry_plan *p)
 {
-	_cleanup_(freep) char *program = find_command(c->args[0]), *own = NULL;
+	_cleanup_(freep) char *program = find_entry_command(c->args[0]), *own = NULL;
 	char *serve[] = { NULL, (char[]){ "serve" }, NULL };
 	struct err e;
 	int r;
@@ -334,11 +334,11 @@ int cmd_entrypoint(const struct config *c)
 	if (read_settings(&s, c->serve, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
 	p.stop_ms = ((uint64_t)s.serve.drain + ENTRY_STOP_SECS) * 1000;
-	say_all(c, &s);
+	banner_say_all(c, &s);
 	if (require_variables(c->require, &missing, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
 	if (missing)
 		return fail(EXIT_USAGE, "%d required variable%s not set", missing,
 			    missing == 1 ? " is" : "s are");
-	return run(c, &s, &p);
+	return run_entry(c, &s, &p);
 }

@@ -56,7 +56,7 @@ void entry_hold_signals(struct entry_plan *p)
 /* --- starting both -------------------------------------------------------------------------------------------- */
 
 /* In the child. */
-static _noreturn_ void become(const struct entry_plan *p, const char *program, char **argv)
+static _noreturn_ void entry_exec(const struct entry_plan *p, const char *program, char **argv)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigprocmask(SIG_SETMASK, &p->mask, NULL);
@@ -70,7 +70,7 @@ static int start_command(struct entry_life *n)
 	if (n->command == 0) {
 		setpgid(0, 0);
 		tcsetpgrp(STDIN_FILENO, getpid()); /* fails without a terminal of ours */
-		become(n->plan, n->plan->program, n->plan->argv);
+		entry_exec(n->plan, n->plan->program, n->plan->argv);
 	}
 	if (n->command > 0)
 		setpgid(n->command, n->command); /* whoever is first */
@@ -89,7 +89,7 @@ static int start_daemon(struct entry_life *n)
 		setpgid(0, 0);
 		dup2(null, STDIN_FILENO);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-		become(n->plan, n->plan->daemon[0], n->plan->daemon);
+		entry_exec(n->plan, n->plan->daemon[0], n->plan->daemon);
 	}
 	return n->daemon < 0 ? -errno : 0;
 }
@@ -138,7 +138,7 @@ static void daemon_ended(struct entry_life *n, int status)
 	n->kill_at = clock_mono_ms() + n->plan->stop_ms;
 }
 
-static void reap(struct entry_life *n)
+static void entry_reap(struct entry_life *n)
 {
 	int status;
 	pid_t pid;
@@ -150,7 +150,7 @@ static void reap(struct entry_life *n)
 			daemon_ended(n, status);
 }
 
-static void pass_on(struct entry_life *n, int signo)
+static void entry_pass_on(struct entry_life *n, int signo)
 {
 	signal_command(n, signo);
 	if (signo == SIGTERM)
@@ -177,9 +177,9 @@ static void serve_signals(struct entry_life *n)
 					 sigwaitinfo(&set, NULL);
 
 		if (signo == SIGCHLD)
-			reap(n);
+			entry_reap(n);
 		else if (signo > 0)
-			pass_on(n, signo);
+			entry_pass_on(n, signo);
 		kill_late(n);
 	}
 }

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void put_problem(struct jw *w, const struct err *e)
+static void harness_put_problem(struct jw *w, const struct err *e)
 {
 	jw_obj(w, "problem");
 	jw_str(w, "reason", e->reason);
@@ -34,7 +34,7 @@ static void list_json(const struct programs *p, const char *prefix, struct buf *
 	jw_end_obj(&w);
 }
 
-static const char *state_of(const struct program_fact *f)
+static const char *harness_state_text(const struct program_fact *f)
 {
 	if (!f->path)
 		return "not installed";
@@ -47,7 +47,7 @@ static void list_line(const struct program_fact *f)
 {
 	bool other = f->pin && f->version && !program_fits(f);
 
-	printf("%-10s %-26s", f->def->id, state_of(f));
+	printf("%-10s %-26s", f->def->id, harness_state_text(f));
 	if (f->pin && (!f->path || other))
 		printf(" %s%s@%s", other ? "not the pinned " : "pinned: ", f->pin->package,
 		       f->pin->release);
@@ -89,7 +89,7 @@ static int verify_one(const struct config *c, const struct harness_def *def, con
 	jw_bool(w, "verified", r == 0);
 	jw_str(w, "sha256", pin->sha256);
 	if (r < 0)
-		put_problem(w, &e);
+		harness_put_problem(w, &e);
 	jw_end_obj(w);
 	if (!c->json)
 		printf("%-10s %s %s\n", def->id, r == 0 ? "verified" : e.msg, path);
@@ -167,7 +167,7 @@ static void print_install(const struct harness_install *in, int code, const stru
 		jw_bool(&w, "already", in->already);
 		jw_str(&w, "sha256", in->pin->sha256);
 	} else {
-		put_problem(&w, e);
+		harness_put_problem(&w, e);
 	}
 	jw_end_obj(&w);
 	print_json(buf_slice(&b));

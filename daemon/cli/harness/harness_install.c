@@ -92,7 +92,7 @@ static void remove_left(const struct placing *p)
 
 /* --- put together ----------------------------------------------------------------------------------------------------- */
 
-static int make_place(struct placing *p)
+static int placing_make_dir(struct placing *p)
 {
 	int r;
 
@@ -146,7 +146,7 @@ static int make_executable(const struct placing *p)
 	return chmod(path, OTHERS_ENTER) < 0 ? no_place(p, path, -errno) : EXIT_DONE;
 }
 
-static int check(const struct placing *p, const char *where)
+static int verify_program(const struct placing *p, const char *where)
 {
 	_cleanup_(freep) char *path = NULL;
 	int r;
@@ -161,7 +161,7 @@ static int check(const struct placing *p, const char *where)
 /* --- and in its place ------------------------------------------------------------------------------------------------- */
 
 /* What was there goes with the place where this was put together. */
-static int swap(struct placing *p)
+static int placing_swap(struct placing *p)
 {
 	if (rename(p->place, p->target) == 0) {
 		free(TAKE_PTR(p->place));
@@ -174,9 +174,9 @@ static int swap(struct placing *p)
 	return EXIT_DONE;
 }
 
-static int put(struct placing *p)
+static int placing_put(struct placing *p)
 {
-	int code = make_place(p);
+	int code = placing_make_dir(p);
 
 	if (code == EXIT_DONE && p->in->from)
 		code = install_from_file(p->in, p->place, p->e);
@@ -185,13 +185,13 @@ static int put(struct placing *p)
 	if (code == EXIT_DONE)
 		code = link_program(p);
 	if (code == EXIT_DONE)
-		code = check(p, p->place);
+		code = verify_program(p, p->place);
 	if (code == EXIT_DONE)
 		code = set_modes(p);
 	/* After set_modes, which derives modes from S_IXUSR: an archive may lack that bit. */
 	if (code == EXIT_DONE)
 		code = make_executable(p);
-	return code == EXIT_DONE ? swap(p) : code;
+	return code == EXIT_DONE ? placing_swap(p) : code;
 }
 
 int harness_install(struct harness_install *in, struct err *e)
@@ -205,10 +205,10 @@ int harness_install(struct harness_install *in, struct err *e)
 	code = take_lock(&p);
 	if (code != EXIT_DONE)
 		return code;
-	in->already = check(&p, p.target) == EXIT_DONE;
+	in->already = verify_program(&p, p.target) == EXIT_DONE;
 	if (in->already)
 		return EXIT_DONE;
 	memset(e, 0, sizeof(*e));
 	remove_left(&p);
-	return put(&p);
+	return placing_put(&p);
 }

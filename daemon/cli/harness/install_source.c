@@ -33,7 +33,7 @@ static char *package_in(const char *place, const struct harness_pin *pin)
 
 enum file_kind { FILE_OTHER, FILE_PACKAGE, FILE_PROGRAM };
 
-static enum file_kind kind_of(int fd)
+static enum file_kind source_kind(int fd)
 {
 	unsigned char b[4] = { 0 };
 
@@ -73,7 +73,7 @@ static int unpack_package(const struct harness_install *in, const char *place, s
 	return code;
 }
 
-static int copy_bytes(int from, int to)
+static int copy_program_bytes(int from, int to)
 {
 	_cleanup_(freep) char *chunk = xalloc(BODY_READ_BYTES);
 	ssize_t n;
@@ -96,7 +96,7 @@ static int copy_program(const struct harness_install *in, const char *place, int
 	r = file_mkdirs(dir, 0755);
 	if (r == 0) {
 		to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
-		r = to < 0 ? -errno : copy_bytes(from, to);
+		r = to < 0 ? -errno : copy_program_bytes(from, to);
 	}
 	if (r == 0)
 		return EXIT_DONE;
@@ -114,7 +114,7 @@ int install_from_file(const struct harness_install *in, const char *place, struc
 			fd < 0 ? strerror(errno) : "is no regular file");
 		return EXIT_FAILED;
 	}
-	switch (kind_of(fd)) {
+	switch (source_kind(fd)) {
 	case FILE_PACKAGE:
 		return unpack_package(in, place, e);
 	case FILE_PROGRAM:

@@ -87,7 +87,7 @@ static struct proc_bounds bounds_to_ask_in(void)
 	return pw ? bounds_as(true, pw->pw_uid, pw->pw_gid) : bounds_as(false, 0, 0);
 }
 
-static void on_facts(void *ctx)
+static void on_program_facts(void *ctx)
 {
 	struct program_host *h = ctx;
 
@@ -103,7 +103,7 @@ void program_host_facts(struct program_host *h, const char *prefix, unsigned sec
 				     .timeout_ms = seconds * 1000ull };
 
 	h->programs = programs_new(h->loop, h->procs, &c);
-	programs_ask(h->programs, &h->ask, on_facts, h);
+	programs_ask(h->programs, &h->ask, on_program_facts, h);
 	loop_run(h->loop);
 }
 

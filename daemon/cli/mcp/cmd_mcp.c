@@ -23,7 +23,7 @@ struct server {
 	int code;
 };
 
-static void on_done(void *ctx, const char *fault)
+static void on_serving_done(void *ctx, const char *fault)
 {
 	struct server *s = ctx;
 
@@ -32,7 +32,7 @@ static void on_done(void *ctx, const char *fault)
 	loop_quit(s->loop);
 }
 
-static const struct mcp_serve_ops serve_ops = { on_done };
+static const struct mcp_serve_ops serve_ops = { on_serving_done };
 
 static void on_mcp_signal(void *ctx, int signo _unused_)
 {
@@ -97,7 +97,7 @@ static int config_text(const struct config *c, struct buf *ret, struct err *e)
 	return r;
 }
 
-static struct toolbox *make_box(struct loop *loop, const struct config *c, struct err *e)
+static struct toolbox *make_own_toolbox(struct loop *loop, const struct config *c, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct toolbox_config config = { 0 };
@@ -118,7 +118,7 @@ static int serve_builtin(const struct config *c)
 	if (!s.loop)
 		return fail(EXIT_FAILED, "cannot make the event loop");
 	signal(SIGPIPE, SIG_IGN);
-	s.box = make_box(s.loop, c, &e);
+	s.box = make_own_toolbox(s.loop, c, &e);
 	if (!s.box) {
 		loop_free(s.loop);
 		return fail(EXIT_USAGE, "%s", e.msg);
@@ -135,7 +135,7 @@ static int serve_builtin(const struct config *c)
 
 /* The session's key, in the shim, and the settings of the session's tools are hidden from neighbours, which run as the
  * same user. */
-static void hide(void)
+static void hide_from_neighbours(void)
 {
 #ifndef __SANITIZE_ADDRESS__ /* its leak check traces the process */
 	prctl(PR_SET_DUMPABLE, 0);
@@ -144,12 +144,12 @@ static void hide(void)
 
 int cmd_mcp(const struct config *c)
 {
-	hide();
+	hide_from_neighbours();
 	return c->builtin ? serve_builtin(c) : shim_run();
 }
 
 int cmd_check(const struct config *c _unused_)
 {
-	hide();
+	hide_from_neighbours();
 	return check_job_run(3) == 0 ? EXIT_DONE : fail(EXIT_FAILED, "descriptor 3 names no check");
 }

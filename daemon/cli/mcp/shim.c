@@ -57,7 +57,7 @@ static void pipe_end(struct pipe *p)
 }
 
 /* Reads only when the bytes read before have gone out. Writes at once: mostly there is room. */
-static void pump(struct pipe *p, short in, short out)
+static void shim_pump(struct pipe *p, short in, short out)
 {
 	bool more = true;
 
@@ -78,7 +78,7 @@ static void set_events(const struct pipe *p, struct pollfd *from, struct pollfd 
 }
 
 /* Carries bytes until the daemon closes its end. */
-static int carry(int fd)
+static int shim_carry(int fd)
 {
 	static struct pipe up, down;
 	struct pollfd p[4];
@@ -90,8 +90,8 @@ static int carry(int fd)
 		set_events(&down, &p[2], &p[3]);
 		if (poll(p, 4, -1) < 0 && errno != EINTR)
 			return EXIT_FAILED;
-		pump(&down, p[2].revents, p[3].revents);
-		pump(&up, p[0].revents, p[1].revents);
+		shim_pump(&down, p[2].revents, p[3].revents);
+		shim_pump(&up, p[0].revents, p[1].revents);
 	}
 	return EXIT_DONE;
 }
@@ -131,5 +131,5 @@ int shim_run(void)
 	fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
 	if (!say_hello(fd, server, key))
 		return fail(EXIT_UNREACHABLE, "%s: the connection was refused", path);
-	return carry(fd);
+	return shim_carry(fd);
 }

@@ -32,7 +32,7 @@ static int bad_value(const struct option_row *r, const char *value, struct err *
 			 value, r->type == T_BOOL ? "true false" : r->words);
 }
 
-static bool is_word(const char *words, const char *value)
+static bool is_option_word(const char *words, const char *value)
 {
 	size_t n = strlen(value);
 
@@ -47,8 +47,8 @@ static bool is_word(const char *words, const char *value)
 }
 
 /* Appends the path that an item of the value is, made absolute; NAME= before it stays. */
-static int add_path(const struct option_row *r, const char *item, size_t n, struct buf *ret,
-		    struct err *e)
+static int option_add_path(const struct option_row *r, const char *item, size_t n, struct buf *ret,
+			   struct err *e)
 {
 	const char *equals = strchr(r->arg, '=') ? memchr(item, '=', n) : NULL;
 	size_t name = equals ? (size_t)(equals - item) + 1 : 0, start;
@@ -83,7 +83,7 @@ static int set_paths(struct config *c, const struct option_row *r, const char *v
 		return err_field(e, r->name, "OPTION_INVALID", "--%s: the path is empty", r->name);
 	for (const char *item = value;; item += n + 1) {
 		n = strcspn(item, between);
-		if (add_path(r, item, n, &paths, e) < 0)
+		if (option_add_path(r, item, n, &paths, e) < 0)
 			return -EINVAL;
 		if (!item[n])
 			break;
@@ -103,7 +103,7 @@ int option_set(struct config *c, const struct option_row *r, const char *value, 
 		return set_paths(c, r, value, e);
 	switch (r->type) {
 	case T_WORD:
-		if (!is_word(r->words, value))
+		if (!is_option_word(r->words, value))
 			return bad_value(r, value, e);
 		/* fall through */
 	case T_STR:
@@ -112,7 +112,7 @@ int option_set(struct config *c, const struct option_row *r, const char *value, 
 		xstrset(option_slot(c, r), value);
 		return 0;
 	case T_BOOL:
-		if (!is_word("true false 1 0", value))
+		if (!is_option_word("true false 1 0", value))
 			return bad_value(r, value, e);
 		*(bool *)option_slot(c, r) = value[0] == 't' || value[0] == '1';
 		return 0;
@@ -141,7 +141,7 @@ static bool has_env(const struct option_row *r)
 			   SCOPE_TRY | SCOPE_ENTRY | SCOPE_CLAIM | SCOPE_TOKENS)))
 		return false;
 	return r->type != T_BOOL ||
-	       is_word("allow-query-token claim-e2b destroy-sockets unlocked-keys", r->name);
+	       is_option_word("allow-query-token claim-e2b destroy-sockets unlocked-keys", r->name);
 }
 
 bool option_env_name(const struct option_row *r, char ret[OPTION_ENV_SIZE])
@@ -236,7 +236,7 @@ const struct option_row *option_find(unsigned scope, const char *name, size_t n)
 }
 
 /* getopt_long accepts any unambiguous prefix, but "--token SECRET" must not become --token-file. */
-static int check_names(unsigned scope, int argc, char **argv, struct err *e)
+static int options_check_names(unsigned scope, int argc, char **argv, struct err *e)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		const struct option_row *row;
@@ -320,7 +320,7 @@ int config_load(struct config *c, unsigned scope, int argc, char **argv, struct 
 	memset(c, 0, sizeof(*c));
 	r = load_defaults(c, scope, e);
 	if (r == 0)
-		r = check_names(scope, argc, argv, e);
+		r = options_check_names(scope, argc, argv, e);
 	if (r == 0)
 		r = parse_argv(c, scope, argc, argv, e);
 	if (r == 0)

@@ -66,7 +66,7 @@ static const char *known_name(size_t i, char ret[OPTION_ENV_SIZE])
 	return option_env_name(&option_rows[i], ret) ? ret : "";
 }
 
-static bool is_known(const char *name)
+static bool is_known_variable(const char *name)
 {
 	char room[OPTION_ENV_SIZE];
 	const char *known;
@@ -111,7 +111,7 @@ void env_names_unknown(void (*fn)(void *ctx, const char *name, const char *neare
 		if (strncmp(*e, "ACPD_", 5) != 0)
 			continue;
 		name = xstrndup(*e, MIN(n, NAME_MAX_SHOWN));
-		if (n <= NAME_MAX_SHOWN && is_known(name))
+		if (n <= NAME_MAX_SHOWN && is_known_variable(name))
 			continue;
 		err_flatten(name);
 		find_nearest(name, nearest);

@@ -74,21 +74,21 @@ static void kill_children(struct daemon *d)
 	hosted_kill(d->mcp.hosted);
 }
 
-static void on_grace_over(void *ctx)
+static void on_stop_grace_over(void *ctx)
 {
 	log_warn("serve", "harnesses did not stop in time, killing them");
 	kill_children(ctx);
 }
 
 /* Draining is over. */
-static void stop(void *ctx)
+static void stop_daemon(void *ctx)
 {
 	struct daemon *d = ctx;
 
 	d->stopping = true;
 	log_info("serve", "stopping");
 	stop_deadline_start();
-	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_grace_over, d);
+	loop_timer_set(d->loop, &d->grace, SHUTDOWN_GRACE_MS, on_stop_grace_over, d);
 	store_stop(d->store, on_sessions_down, d);
 	relay_stop(d->mcp.relay);
 	hosted_stop(d->mcp.hosted, on_hosted_down, d);
@@ -96,7 +96,7 @@ static void stop(void *ctx)
 }
 
 /* Asked again, it waits no longer; and at last stops at once. */
-static void end(struct daemon *d)
+static void end_daemon(struct daemon *d)
 {
 	if (d->stopping) {
 		lifecycle_drain(d->life, "signal", 0); /* takes a restart back */
@@ -107,7 +107,7 @@ static void end(struct daemon *d)
 	}
 }
 
-static void on_signal(void *ctx, int signo)
+static void on_serve_signal(void *ctx, int signo)
 {
 	struct daemon *d = ctx;
 
@@ -122,7 +122,7 @@ static void on_signal(void *ctx, int signo)
 		log_set_level(log_get_level() == LOG_DEBUG ? LOG_ERROR : log_get_level() + 1);
 		break;
 	default:
-		end(d);
+		end_daemon(d);
 	}
 }
 
@@ -132,7 +132,7 @@ static int watch_signals(struct daemon *d, struct err *e)
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a journal at the file size limit is only an error */
-	if (cli_signals(d->loop, caught, on_signal, d) < 0)
+	if (cli_signals(d->loop, caught, on_serve_signal, d) < 0)
 		return err_set(e, -errno, 0, "SIGNALS", "cannot watch signals");
 	return 0;
 }
@@ -196,7 +196,7 @@ static void build_life(struct daemon *d)
 	struct lifecycle_config lc = { .loop = d->loop,
 				       .store = d->store,
 				       .times = serve_life_times(d->cfg),
-				       .over = stop,
+				       .over = stop_daemon,
 				       .ctx = d };
 
 	d->life = lifecycle_new(&lc);
@@ -250,7 +250,7 @@ static void say_unclaimed(const struct config *c)
 }
 
 /* What is only said, and takes long to find out; and the code of the start is not needed again. */
-static void on_settled(void *store)
+static void on_start_settled(void *store)
 {
 	isolation_log(store);
 	own_code_drop();
@@ -322,7 +322,7 @@ static int build_net(struct daemon *d, struct err *e)
 	if (d->before.text && serve_claim_resume(d, d->before.claim, e) < 0)
 		return -EIO;
 	restored_begin(d);
-	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_settled, d->store);
+	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_start_settled, d->store);
 	if (!d->before.text)
 		printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 		       strchr(host, ':') ? "]" : "", net_server_port(d->net));
@@ -332,7 +332,7 @@ static int build_net(struct daemon *d, struct err *e)
 
 /* Sets *ret to what is left for the program that takes this one's place, if somebody asked for it. If it cannot be left, that is a
  * failure: what supervises the daemon has to start it again. */
-static int leave(const struct daemon *d, int *ret)
+static int leave_to_next(const struct daemon *d, int *ret)
 {
 	if (!lifecycle_restarts(d->life))
 		return EXIT_DONE;
@@ -386,7 +386,7 @@ static void warn_of_name(void *ctx _unused_, const char *name, const char *neare
 	log_warn("serve", "nothing reads this variable", "name", name, "nearest", nearest);
 }
 
-static int start(struct daemon *d, struct err *e)
+static int start_daemon_parts(struct daemon *d, struct err *e)
 {
 	int r = serve_check(d->cfg, e);
 
@@ -424,13 +424,13 @@ int cmd_serve(const struct config *c)
 	log_set_level((enum log_level)log_level_parse(c->log));
 	sandbox_id_from(c->sandbox_id_file);
 	(void)sandbox_id_refresh();
-	if ((!c->check && handover_take(&d.before, &e) < 0) || start(&d, &e) < 0)
+	if ((!c->check && handover_take(&d.before, &e) < 0) || start_daemon_parts(&d, &e) < 0)
 		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
 			 "%s", e.msg);
 	handover_done(&d.before);
 	if (r == EXIT_DONE && !c->check) {
 		net_server_run(d.net);
-		r = leave(&d, &left);
+		r = leave_to_next(&d, &left);
 	}
 	teardown(&d);
 	if (left >= 0)

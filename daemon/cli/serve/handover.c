@@ -42,7 +42,7 @@ static const struct jfield left_fields[] = {
 	JF_END,
 };
 
-static int decode(struct handover *h, struct err *e)
+static int handover_decode(struct handover *h, struct err *e)
 {
 	struct left l = { 0 };
 	struct jval v;
@@ -81,7 +81,7 @@ int handover_take(struct handover *h, struct err *e)
 		close((int)fd);
 		h->text = b.data;
 		h->n = b.len;
-		r = decode(h, e);
+		r = handover_decode(h, e);
 	}
 	return r < 0 ? err_set(e, r, 0, "HANDOVER",
 			       "cannot read what the program before has left") :

@@ -24,7 +24,7 @@
 #define READY_MS 200 /* after a start: what takes long and nobody waits for */
 
 /* The base environment with the user's home, where npx and uvx keep the programs that they download. */
-static char **build_env(const struct config *c, const struct passwd *pw)
+static char **hosting_env(const struct config *c, const struct passwd *pw)
 {
 	_cleanup_(harness_plan_done) struct harness_plan plan = { 0 };
 
@@ -93,8 +93,8 @@ static int open_relay(struct daemon *d, char *const *env, struct err *e)
 	return d->mcp.relay ? 0 : -EIO;
 }
 
-static struct mcp_backend *on_find(void *ctx, struct slice name, struct slice session,
-				   struct err *e)
+static struct mcp_backend *on_backend_find(void *ctx, struct slice name, struct slice session,
+					   struct err *e)
 {
 	_cleanup_(freep) char *n = name.n ? xstrndup(name.p, name.n) : NULL;
 	_cleanup_(freep) char *s = session.n ? xstrndup(session.p, session.n) : NULL;
@@ -105,8 +105,8 @@ static struct mcp_backend *on_find(void *ctx, struct slice name, struct slice se
 
 int hosting_open(struct daemon *d, struct err *e)
 {
-	struct mcp_endpoint endpoint = { on_find, d };
-	char **env = build_env(d->cfg, find_user(d->cfg));
+	struct mcp_endpoint endpoint = { on_backend_find, d };
+	char **env = hosting_env(d->cfg, find_user(d->cfg));
 	int r;
 
 	d->mcp.hosted =
@@ -120,7 +120,7 @@ int hosting_open(struct daemon *d, struct err *e)
 
 /* The filter of these bounds takes longer to make than all else of a start, so it is not made before anybody needs it, or
  * the first answers are out. It is made ahead all the same: later there may be no memory for it. */
-static void on_ready(void *ctx)
+static void on_hosting_ready(void *ctx)
 {
 	const struct daemon *d = ctx;
 
@@ -136,10 +136,10 @@ void hosting_begin(struct daemon *d)
 	if (d->mcp.begun)
 		return;
 	d->mcp.begun = true;
-	loop_timer_set(d->loop, &d->mcp.ready, READY_MS, on_ready, d);
+	loop_timer_set(d->loop, &d->mcp.ready, READY_MS, on_hosting_ready, d);
 	if (!c->mcp_config)
 		return;
-	env = build_env(c, pw);
+	env = hosting_env(c, pw);
 	hosted_load(d->mcp.hosted, &(struct hosted_config){ .file = c->mcp_config,
 							    .env = env,
 							    .home = home_of(pw),
@@ -185,7 +185,7 @@ int hosting_check(const struct config *c, hosting_warn_fn warn, void *ctx, struc
 
 	if (tools_root(c, &root, e) < 0)
 		return -EINVAL;
-	env = build_env(c, find_user(c));
+	env = hosting_env(c, find_user(c));
 	if (c->mcp_config)
 		mcpfile_read(&f, &source, env);
 	harness_plan_free_environ(env);

@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-static void hold(void *ctx)
+static void hold_all_parts(void *ctx)
 {
 	struct daemon *d = ctx;
 
@@ -41,7 +41,7 @@ static void become_another(struct daemon *d)
 	serve_webhooks_forget(&d->webhooks);
 }
 
-static void resumed(void *ctx, const struct restored *r)
+static void resume_daemon(void *ctx, const struct restored *r)
 {
 	struct daemon *d = ctx;
 	uint64_t now = clock_real_ms();
@@ -78,7 +78,7 @@ static void was_away(uint64_t gap)
 
 void restored_begin(struct daemon *d)
 {
-	static const struct restore_ops ops = { hold, resumed };
+	static const struct restore_ops ops = { hold_all_parts, resume_daemon };
 
 	loop_on_absence(d->loop, was_away);
 	d->restore = restore_watch_new(d->loop, &ops, d);

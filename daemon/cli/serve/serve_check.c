@@ -26,7 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int check_token(const struct config *c, struct err *e)
+static int check_token_file(const struct config *c, struct err *e)
 {
 	struct admission *g = admission_new(&(struct admission_config){
 		.agent_user = c->agent_user, .agent_uids = c->agent_uids });
@@ -122,7 +122,7 @@ int serve_check_options(const struct config *c, struct err *e)
 {
 	_cleanup_(freep) char *host = NULL;
 	struct e2b_place place;
-	int port, r = check_token(c, e);
+	int port, r = check_token_file(c, e);
 
 	if (r < 0)
 		return r;
@@ -152,7 +152,7 @@ int serve_check(const struct config *c, struct err *e)
 
 /* --- what only --check and doctor refuse ---------------------------------------------------------------- */
 
-static void refuse_name(void *ctx, const char *name, const char *nearest)
+static void refuse_variable(void *ctx, const char *name, const char *nearest)
 {
 	struct err *e = ctx;
 
@@ -169,7 +169,7 @@ int serve_check_strictly(const struct config *c, hosting_warn_fn warn, void *ctx
 	if (servers < 0)
 		return -EINVAL;
 	*e = (struct err){ 0 };
-	env_names_unknown(refuse_name, e);
+	env_names_unknown(refuse_variable, e);
 	return *e->reason ? -EINVAL : servers;
 }
 

@@ -24,7 +24,7 @@
 /* --- settings -------------------------------------------------------------------------------------------------- */
 
 /* config_done frees it. */
-static void config_copy(struct config *to, const struct config *from)
+static void claim_copy_config(struct config *to, const struct config *from)
 {
 	*to = *from;
 	for (size_t i = 0; i < option_rows_n; i++) {
@@ -90,7 +90,7 @@ static int claim_option(struct config *c, const char *name, const char *value, b
 }
 
 /* As argv would have it. */
-static int setting_text(struct jval v, char **ret)
+static int claim_setting_text(struct jval v, char **ret)
 {
 	if (v.type == J_STRING)
 		return jstr_decode(v, SETTING_VALUE_MAX, ret);
@@ -106,7 +106,7 @@ static int claim_member(struct config *c, struct slice key, struct jval v, bool 
 	_cleanup_(freep) char *name = xstrndup(key.p, MIN(key.n, SETTING_NAME_MAX)), *value = NULL;
 	char field[64];
 
-	if (setting_text(v, &value) == 0)
+	if (claim_setting_text(v, &value) == 0)
 		return claim_option(c, name, value, seen, e);
 	snprintf(field, sizeof(field), "settings.%s", name);
 	return err_field(e, field, "OPTION_INVALID",
@@ -151,7 +151,7 @@ static int take_settings(struct daemon *d, const struct claim_request *c,
 	struct config next;
 	int r;
 
-	config_copy(&next, d->cfg);
+	claim_copy_config(&next, d->cfg);
 	r = config_claim(&next, c->settings, e);
 	if (r == 0)
 		r = serve_check_claim(&next, &d->harnesses, e);

@@ -61,7 +61,7 @@ int serve_webhooks_parse(const struct config *c, struct slice array, struct webh
 	return r;
 }
 
-static void load(struct serve_webhooks *w)
+static void webhooks_load(struct serve_webhooks *w)
 {
 	struct webhook_list l;
 	struct err e = { 0 };
@@ -77,13 +77,13 @@ static void load(struct serve_webhooks *w)
 		outbox_set(w->outbox, &l);
 }
 
-static void on_file(void *ctx)
+static void on_webhook_file(void *ctx)
 {
 	struct serve_webhooks *w = ctx;
 
 	w->stale = false;
 	if (w->claimed)
-		load(w);
+		webhooks_load(w);
 }
 
 void serve_webhooks_open(struct serve_webhooks *w, const struct config *c, struct loop *loop,
@@ -94,7 +94,7 @@ void serve_webhooks_open(struct serve_webhooks *w, const struct config *c, struc
 	w->allow = c->upstream_allow;
 	if (!w->path)
 		return;
-	w->watch = file_watch_new(loop, w->path, on_file, w);
+	w->watch = file_watch_new(loop, w->path, on_webhook_file, w);
 	if (!w->watch)
 		log_warn("serve", "the file of webhooks is not watched: SIGHUP makes it read",
 			 "text", strerror(errno));
@@ -114,13 +114,13 @@ void serve_webhooks_begin(struct serve_webhooks *w, const struct config *c,
 	if (list)
 		outbox_set(w->outbox, list);
 	else if (w->path && !w->stale)
-		load(w);
+		webhooks_load(w);
 }
 
 void serve_webhooks_reload(struct serve_webhooks *w)
 {
 	if (w->path)
-		on_file(w);
+		on_webhook_file(w);
 }
 
 void serve_webhooks_forget(struct serve_webhooks *w)

@@ -95,7 +95,7 @@ void client_prompt(struct acp_client *c, struct slice blocks, rpc_reply_fn fn)
 	client_call(c, "session/prompt", buf_slice(&b), fn);
 }
 
-static void on_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_client_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct acp_client *c = ctx;
 
@@ -108,7 +108,7 @@ static void on_session(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m
 		c->ops->opened(c->ctx, m->result);
 }
 
-static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_client_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	struct acp_client *c = ctx;
@@ -127,7 +127,7 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 	jw_raw(&w, "acpd", buf_slice(&c->meta));
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	client_call(c, "session/new", buf_slice(&b), on_session);
+	client_call(c, "session/new", buf_slice(&b), on_client_session);
 }
 
 static void on_link_open(void *ctx)
@@ -141,7 +141,7 @@ static void on_link_open(void *ctx)
 	jw_raw(&w, "clientCapabilities", c->capabilities);
 	jw_self(&w, "clientInfo", c->name, NULL);
 	jw_end_obj(&w);
-	client_call(c, "initialize", buf_slice(&b), on_initialized);
+	client_call(c, "initialize", buf_slice(&b), on_client_initialized);
 }
 
 /* --- what the daemon sends ------------------------------------------------------------------------------------------ */

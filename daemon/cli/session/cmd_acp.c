@@ -29,13 +29,13 @@ struct bridge {
 	int code;
 };
 
-static void finish(struct bridge *b, int code)
+static void bridge_finish(struct bridge *b, int code)
 {
 	b->code = code;
 	loop_quit(b->loop);
 }
 
-static void on_grace_over(void *ctx)
+static void on_bridge_grace_over(void *ctx)
 {
 	struct bridge *b = ctx;
 
@@ -48,7 +48,7 @@ static void maybe_close(struct bridge *b)
 		daemon_link_close(b->link);
 }
 
-static void take_line(struct bridge *b, struct slice line)
+static void bridge_take_line(struct bridge *b, struct slice line)
 {
 	struct rpc_msg m;
 	struct err e;
@@ -68,7 +68,7 @@ static void take_line(struct bridge *b, struct slice line)
 	daemon_link_send(b->link, line);
 }
 
-static void on_stdin(void *ctx, uint32_t events _unused_)
+static void on_bridge_stdin(void *ctx, uint32_t events _unused_)
 {
 	struct bridge *b = ctx;
 	char *space = lines_space(&b->lines, CHILD_READ_BYTES);
@@ -80,28 +80,28 @@ static void on_stdin(void *ctx, uint32_t events _unused_)
 	if (n > 0) {
 		lines_filled(&b->lines, (size_t)n);
 		while (lines_next(&b->lines, &line) > 0)
-			take_line(b, line);
+			bridge_take_line(b, line);
 		return;
 	}
-	take_line(b, lines_rest(&b->lines));
+	bridge_take_line(b, lines_rest(&b->lines));
 	loop_io_set(b->loop, &b->in, 0);
 	b->eof = true;
-	loop_timer_set(b->loop, &b->grace, EOF_GRACE_MS, on_grace_over, b);
+	loop_timer_set(b->loop, &b->grace, EOF_GRACE_MS, on_bridge_grace_over, b);
 	maybe_close(b);
 }
 
-static void on_open(void *ctx)
+static void on_bridge_open(void *ctx)
 {
 	struct bridge *b = ctx;
 
 	if (loop_io_set(b->loop, &b->in, EPOLLIN) <
 	    0) { /* a regular file cannot be polled: read it at once */
 		while (!b->eof)
-			on_stdin(b, EPOLLIN);
+			on_bridge_stdin(b, EPOLLIN);
 	}
 }
 
-static void on_message(void *ctx, struct slice text)
+static void on_bridge_message(void *ctx, struct slice text)
 {
 	struct bridge *b = ctx;
 	struct rpc_msg m;
@@ -109,7 +109,7 @@ static void on_message(void *ctx, struct slice text)
 
 	if (file_write_all(STDOUT_FILENO, text.p, text.n) < 0 ||
 	    file_write_all(STDOUT_FILENO, "\n", 1) < 0) {
-		finish(b, EXIT_FAILED); /* our client is gone */
+		bridge_finish(b, EXIT_FAILED); /* our client is gone */
 		return;
 	}
 	if (rpc_parse(text, &m, &e) == RPC_PARSED && m.kind == RPC_RESPONSE) {
@@ -120,20 +120,21 @@ static void on_message(void *ctx, struct slice text)
 	maybe_close(b);
 }
 
-static void on_closed(void *ctx, bool opened, const char *why)
+static void on_bridge_closed(void *ctx, bool opened, const char *why)
 {
 	struct bridge *b = ctx;
 
 	if (!opened || b->unclaimed)
-		finish(b, fail(EXIT_UNREACHABLE, "%s",
-			       b->unclaimed ? "the daemon is not claimed" : why));
+		bridge_finish(b, fail(EXIT_UNREACHABLE, "%s",
+				      b->unclaimed ? "the daemon is not claimed" : why));
 	else if (b->eof)
-		finish(b, EXIT_DONE);
+		bridge_finish(b, EXIT_DONE);
 	else
-		finish(b, fail(EXIT_FAILED, "%s", why));
+		bridge_finish(b, fail(EXIT_FAILED, "%s", why));
 }
 
-static const struct daemon_link_events events = { on_open, on_message, on_closed };
+static const struct daemon_link_events events = { on_bridge_open, on_bridge_message,
+						  on_bridge_closed };
 
 int cmd_acp(const struct config *c)
 {
@@ -142,7 +143,7 @@ int cmd_acp(const struct config *c)
 
 	if (!b.loop)
 		return fail(EXIT_FAILED, "cannot make the event loop");
-	b.in = (struct loop_io){ .fd = STDIN_FILENO, .fn = on_stdin, .ctx = &b };
+	b.in = (struct loop_io){ .fd = STDIN_FILENO, .fn = on_bridge_stdin, .ctx = &b };
 	lines_init(&b.lines, LINE_MAX_BYTES);
 	b.link = reach_daemon(b.loop, c, &events, &b, &e);
 	if (b.link)

@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 /* Reads it from a file, so that a key is in no argument list. */
-static int put_provider(struct jw *w, const char *path)
+static int settings_put_provider(struct jw *w, const char *path)
 {
 	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	char why[JSCAN_TEXT_SIZE];
@@ -40,7 +40,7 @@ static int put_provider(struct jw *w, const char *path)
 }
 
 /* Takes the next part up to the separator; false: there is none. */
-static bool next_part(const char **at, char separator, char **ret)
+static bool next_list_part(const char **at, char separator, char **ret)
 {
 	const char *end;
 
@@ -52,13 +52,13 @@ static bool next_part(const char **at, char separator, char **ret)
 	return true;
 }
 
-static int put_env(struct jw *w, const char *list)
+static int settings_put_env(struct jw *w, const char *list)
 {
 	char *part;
 	int r = EXIT_DONE;
 
 	jw_obj(w, "env");
-	while (r == EXIT_DONE && next_part(&list, '\n', &part)) {
+	while (r == EXIT_DONE && next_list_part(&list, '\n', &part)) {
 		char *value = strchr(part, '=');
 
 		if (value)
@@ -79,14 +79,14 @@ static int put_env(struct jw *w, const char *list)
 }
 
 /* A number stays the text that was given. */
-static int put_budget(struct jw *w, const char *list)
+static int settings_put_budget(struct jw *w, const char *list)
 {
 	char *part;
 	int r = EXIT_DONE;
 
 	jw_obj(w, "budgets");
 	jw_obj(w, "turn");
-	while (r == EXIT_DONE && next_part(&list, ',', &part)) {
+	while (r == EXIT_DONE && next_list_part(&list, ',', &part)) {
 		char *value = strchr(part, '=');
 		struct jval v = { J_NONE, SLICE_NONE };
 
@@ -110,7 +110,7 @@ static bool refuses_links(const struct config *c)
 	return strcmp(c->links, "refuse") == 0;
 }
 
-static int put_archive(struct jw *w, const struct config *c)
+static int settings_put_archive(struct jw *w, const struct config *c)
 {
 	char digest[ARCHIVE_DIGEST_SIZE];
 	const char *name = c->archive;
@@ -146,13 +146,13 @@ int run_settings(const struct config *c, struct buf *ret)
 	jw_str(&w, "harness", c->harness);
 	jw_str(&w, "model", c->model);
 	if (c->provider)
-		r = put_provider(&w, c->provider);
+		r = settings_put_provider(&w, c->provider);
 	if (r == EXIT_DONE && c->env)
-		r = put_env(&w, c->env);
+		r = settings_put_env(&w, c->env);
 	if (r == EXIT_DONE && c->budget)
-		r = put_budget(&w, c->budget);
+		r = settings_put_budget(&w, c->budget);
 	if (r == EXIT_DONE && c->archive)
-		r = put_archive(&w, c);
+		r = settings_put_archive(&w, c);
 	jw_end_obj(&w);
 	return r;
 }

@@ -52,7 +52,7 @@ static bool is_own_origin(const struct http_request_head *h, struct slice host)
 }
 
 /* "/SECRET" and what follows; without telling by the time it takes how much of it is right. */
-static bool take_secret(const struct ui_server *s, struct slice *path)
+static bool take_path_secret(const struct ui_server *s, struct slice *path)
 {
 	size_t n = strlen(s->secret);
 	unsigned char wrong = 0;
@@ -75,12 +75,12 @@ const struct ui_refusal *ui_admit(const struct ui_server *s, const struct http_r
 		return &wrong_host;
 	if (!is_own_origin(h, host))
 		return &wrong_origin;
-	return take_secret(s, path) ? NULL : &wrong_secret;
+	return take_path_secret(s, path) ? NULL : &wrong_secret;
 }
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
 
-static void put_status(struct ui_visit *v, int status)
+static void put_status_lines(struct ui_visit *v, int status)
 {
 	buf_printf(&v->out, "HTTP/1.1 %d \r\nConnection: close\r\n", status);
 	for (const struct http_header *h = viewer_headers; h->name; h++)
@@ -93,7 +93,7 @@ static void put_body_lines(struct ui_visit *v, const char *type, uint64_t size)
 		   (unsigned long long)size);
 }
 
-static void put_refusal(const struct ui_refusal *why, const char *detail, struct buf *ret)
+static void put_refusal_body(const struct ui_refusal *why, const char *detail, struct buf *ret)
 {
 	_cleanup_(buf_done) struct buf message = { 0 };
 	struct jw w = JW(ret);
@@ -111,8 +111,8 @@ void ui_refuse(struct ui_visit *v, const struct ui_refusal *why, const char *det
 {
 	_cleanup_(buf_done) struct buf body = { 0 };
 
-	put_refusal(why, detail, &body);
-	put_status(v, why->status);
+	put_refusal_body(why, detail, &body);
+	put_status_lines(v, why->status);
 	put_body_lines(v, "application/json", buf_len(&body));
 	if (!v->to_head)
 		buf_add_slice(&v->out, buf_slice(&body));
@@ -121,7 +121,7 @@ void ui_refuse(struct ui_visit *v, const struct ui_refusal *why, const char *det
 
 static void redirect(struct ui_visit *v)
 {
-	put_status(v, 308);
+	put_status_lines(v, 308);
 	buf_printf(&v->out, "Location: /%s/ui/\r\nContent-Length: 0\r\n\r\n", v->server->secret);
 	ui_visit_finish(v);
 }
@@ -143,7 +143,7 @@ static void send_file(struct ui_visit *v, const struct viewer_file *f, bool gzip
 		ui_refuse(v, &no_file, NULL);
 		return;
 	}
-	put_status(v, 200);
+	put_status_lines(v, 200);
 	buf_puts(&v->out, o.packed ? "Content-Encoding: gzip\r\n" : "");
 	put_body_lines(v, f->type, buf_len(&body));
 	if (!v->to_head)
@@ -151,7 +151,7 @@ static void send_file(struct ui_visit *v, const struct viewer_file *f, bool gzip
 	ui_visit_finish(v);
 }
 
-static struct slice without_query(struct slice path)
+static struct slice path_without_query(struct slice path)
 {
 	const char *query = path.n ? memchr(path.p, '?', path.n) : NULL;
 
@@ -160,7 +160,7 @@ static struct slice without_query(struct slice path)
 
 bool ui_is_own(struct slice path)
 {
-	path = without_query(path);
+	path = path_without_query(path);
 	return path.n < 2 || slice_is(path, "/ui") || slice_starts(path, "/ui/");
 }
 
@@ -174,7 +174,7 @@ static bool takes_gzip(const struct http_request_head *h)
 
 void ui_answer_own(struct ui_visit *v, const struct http_request_head *h, struct slice path)
 {
-	struct slice plain = without_query(path);
+	struct slice plain = path_without_query(path);
 	_cleanup_(freep) char *name = xstrndup(plain.p, plain.n);
 	const struct viewer_file *f = viewer_find(name);
 

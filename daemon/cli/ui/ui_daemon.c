@@ -12,7 +12,7 @@ bool ui_daemon_is_full(const struct ui_visit *v)
 	return buf_len(&v->in) > UI_WINDOW || (v->up && raw_stream_pending(v->up) > UI_WINDOW);
 }
 
-static void send_body(struct ui_visit *v)
+static void visit_send_body(struct ui_visit *v)
 {
 	struct slice part = buf_slice(&v->in);
 
@@ -32,10 +32,10 @@ static void send_body(struct ui_visit *v)
 void ui_daemon_more(struct ui_visit *v)
 {
 	if (v->open && (!v->upgrade || v->tunnel) && buf_len(&v->in))
-		send_body(v);
+		visit_send_body(v);
 }
 
-static void on_open(void *ctx)
+static void on_daemon_open(void *ctx)
 {
 	struct ui_visit *v = ctx;
 
@@ -63,7 +63,7 @@ static void pass_down(struct ui_visit *v, struct slice bytes)
 		ui_visit_flow(v);
 }
 
-static void begin_answer(struct ui_visit *v, const struct http_head *h)
+static void visit_begin_answer(struct ui_visit *v, const struct http_head *h)
 {
 	loop_timer_cancel(&v->timer);
 	v->answered = true;
@@ -73,7 +73,7 @@ static void begin_answer(struct ui_visit *v, const struct http_head *h)
 }
 
 /* True: the head of the answer was taken off v->head. */
-static bool take_head(struct ui_visit *v)
+static bool visit_take_head(struct ui_visit *v)
 {
 	struct http_head h;
 	ssize_t n;
@@ -81,7 +81,7 @@ static bool take_head(struct ui_visit *v)
 	do {
 		n = http_head_parse(buf_slice(&v->head), &h);
 		if (n > 0 && !http_head_is_interim(&h) && (h.status != 101 || v->upgrade))
-			begin_answer(v, &h);
+			visit_begin_answer(v, &h);
 		else if (n < 0 || (n > 0 && h.status == 101))
 			ui_refuse(v, &ui_daemon_strange, NULL);
 		if (n > 0)
@@ -90,7 +90,7 @@ static bool take_head(struct ui_visit *v)
 	return v->answered;
 }
 
-static void on_bytes(void *ctx, struct slice bytes)
+static void on_daemon_bytes(void *ctx, struct slice bytes)
 {
 	struct ui_visit *v = ctx;
 
@@ -99,7 +99,7 @@ static void on_bytes(void *ctx, struct slice bytes)
 		return;
 	}
 	buf_add_slice(&v->head, bytes);
-	if (!take_head(v))
+	if (!visit_take_head(v))
 		return;
 	pass_down(v, buf_slice(&v->head));
 	buf_done(&v->head);
@@ -107,12 +107,12 @@ static void on_bytes(void *ctx, struct slice bytes)
 		ui_daemon_more(v);
 }
 
-static void on_drained(void *ctx)
+static void on_daemon_drained(void *ctx)
 {
 	ui_visit_flow(ctx);
 }
 
-static void on_closed(void *ctx, bool opened, const char *why)
+static void on_daemon_closed(void *ctx, bool opened, const char *why)
 {
 	struct ui_visit *v = ctx;
 
@@ -122,19 +122,20 @@ static void on_closed(void *ctx, bool opened, const char *why)
 		ui_refuse(v, opened ? &ui_daemon_lost : &ui_daemon_away, opened ? NULL : why);
 }
 
-static void on_silent(void *ctx)
+static void on_daemon_silent(void *ctx)
 {
 	ui_refuse(ctx, &ui_daemon_silent, NULL);
 }
 
 void ui_daemon_ask(struct ui_visit *v, const struct http_request_head *h, struct slice path)
 {
-	static const struct raw_stream_events events = { on_open, on_bytes, on_drained, on_closed };
+	static const struct raw_stream_events events = { on_daemon_open, on_daemon_bytes,
+							 on_daemon_drained, on_daemon_closed };
 
 	v->state = UI_VISIT_PASS;
 	v->upgrade = ui_pass_is_upgrade(h);
 	http_body_begin_request(&v->sent, &h->body);
 	ui_pass_request(h, path, v->server->target, &v->ask);
-	loop_timer_set(v->server->loop, &v->timer, UI_ANSWER_MS, on_silent, v);
+	loop_timer_set(v->server->loop, &v->timer, UI_ANSWER_MS, on_daemon_silent, v);
 	v->up = raw_client_dial(v->server->daemon, &events, v);
 }

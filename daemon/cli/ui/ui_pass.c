@@ -34,7 +34,7 @@ bool ui_next_name(const char **names, char ret[UI_NAME_SIZE])
 }
 
 /* What our own lines say is not said again. */
-static void put_fields(struct slice lines, const char *names, struct slice ours, struct buf *ret)
+static void pass_fields(struct slice lines, const char *names, struct slice ours, struct buf *ret)
 {
 	struct slice value, own;
 	char name[UI_NAME_SIZE];
@@ -66,7 +66,7 @@ void ui_pass_request(const struct http_request_head *h, struct slice path,
 		   t->base, (int)path.n, path.p, t->authority);
 	buf_puts(ret, connection_lines(upgrade));
 	buf_add_slice(ret, buf_slice(&t->fields));
-	put_fields(h->fields, upgrade ? of_upgrade : of_request, buf_slice(&t->fields), ret);
+	pass_fields(h->fields, upgrade ? of_upgrade : of_request, buf_slice(&t->fields), ret);
 	buf_puts(ret, "\r\n");
 }
 
@@ -81,6 +81,6 @@ void ui_pass_answer(const struct http_head *h, bool tunnel, struct buf *ret)
 	buf_printf(ret, "HTTP/1.1 %d \r\n", h->status);
 	buf_puts(ret, connection_lines(tunnel));
 	buf_puts(ret, tunnel ? "" : INERT);
-	put_fields(h->fields, tunnel ? of_tunnel : of_answer, SLICE_NONE, ret);
+	pass_fields(h->fields, tunnel ? of_tunnel : of_answer, SLICE_NONE, ret);
 	buf_puts(ret, "\r\n");
 }

@@ -22,7 +22,7 @@
 #define LOOPBACK "127.0.0.1"
 
 /* The oldest that has asked for nothing makes room for one that perhaps does. */
-static void drop_silent(struct ui_server *s)
+static void drop_silent_visit(struct ui_server *s)
 {
 	list_each(v, &s->visits, struct ui_visit, link) {
 		if (v->ended || v->state != UI_VISIT_HEAD)
@@ -32,21 +32,21 @@ static void drop_silent(struct ui_server *s)
 	}
 }
 
-static void on_accept(void *ctx, int fd)
+static void on_browser_accept(void *ctx, int fd)
 {
 	struct ui_server *s = ctx;
 	bool crowded = s->nvisits >= UI_VISITS_MAX;
 
 	listen_tune(fd);
 	if (crowded)
-		drop_silent(s);
+		drop_silent_visit(s);
 	if (s->nvisits < 2 * UI_VISITS_MAX)
 		ui_visit_begin(s, fd, crowded);
 	else
 		close(fd);
 }
 
-static int open_listener(struct ui_server *s, int port, struct err *e)
+static int open_viewer_listener(struct ui_server *s, int port, struct err *e)
 {
 	int fd = listen_tcp(LOOPBACK, port, e);
 
@@ -57,7 +57,7 @@ static int open_listener(struct ui_server *s, int port, struct err *e)
 	snprintf(s->hosts[1], sizeof(s->hosts[1]), "localhost:%d", port);
 	random_hex(s->secret, UI_SECRET_BYTES);
 	snprintf(s->address, sizeof(s->address), "http://%s/%s/ui/#token=", s->hosts[0], s->secret);
-	return acceptor_open(&s->acceptor, s->loop, fd, on_accept, s);
+	return acceptor_open(&s->acceptor, s->loop, fd, on_browser_accept, s);
 }
 
 static struct ui_server *ui_server_free(struct ui_server *s)
@@ -83,7 +83,7 @@ static struct ui_server *ui_server_new(struct loop *loop, const struct config *c
 	s->dir = dir;
 	list_init(&s->visits);
 	s->daemon = raw_client_new(loop, target->host, target->port, target->tls, c->ca_file, e);
-	if (s->daemon && open_listener(s, (int)c->port, e) >= 0)
+	if (s->daemon && open_viewer_listener(s, (int)c->port, e) >= 0)
 		return s;
 	return ui_server_free(s);
 }
@@ -95,7 +95,7 @@ static void on_ui_signal(void *ctx, int signo _unused_)
 	loop_quit(ctx);
 }
 
-static int read_target(const struct config *c, struct ui_target *ret, struct err *e)
+static int read_ui_target(const struct config *c, struct ui_target *ret, struct err *e)
 {
 	_cleanup_(secret_buf_done) struct buf token = { 0 };
 
@@ -151,7 +151,7 @@ int cmd_ui(const struct config *c)
 			    "there is no run viewer at %s: make ui before make install "
 			    "puts it there, and --ui-dir names another folder",
 			    dir ? dir : "../share/acpd/ui");
-	if (read_target(c, &target, &e) < 0)
+	if (read_ui_target(c, &target, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
 	code = serve_viewer(c, &target, dir);
 	ui_target_done(&target);

@@ -46,7 +46,7 @@ static bool take_scheme(struct ui_target *t, struct slice *rest)
 	return false;
 }
 
-static bool take_authority(struct ui_target *t, struct slice text)
+static bool target_take_authority(struct ui_target *t, struct slice text)
 {
 	struct authority a;
 
@@ -80,7 +80,7 @@ static bool take_path(struct ui_target *t, struct slice path)
 	return true;
 }
 
-static int read_url(struct ui_target *t, const char *url, struct err *e)
+static int target_read_url(struct ui_target *t, const char *url, struct err *e)
 {
 	struct slice rest = slice_of(url);
 	const char *slash;
@@ -90,7 +90,8 @@ static int read_url(struct ui_target *t, const char *url, struct err *e)
 		return refuse_url(url, e);
 	slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
 	n = slash ? (size_t)(slash - rest.p) : rest.n;
-	if (!take_authority(t, (struct slice){ rest.p, n }) || !take_path(t, slice_after(rest, n)))
+	if (!target_take_authority(t, (struct slice){ rest.p, n }) ||
+	    !take_path(t, slice_after(rest, n)))
 		return refuse_url(url, e);
 	return 0;
 }
@@ -119,7 +120,7 @@ static int refuse_header(struct slice name, const char *why, struct err *e)
 			 (int)MIN(name.n, (size_t)64), name.p, why);
 }
 
-static bool is_there(const struct ui_target *t, struct slice name)
+static bool target_has_field(const struct ui_target *t, struct slice name)
 {
 	_cleanup_(freep) char *word = xstrndup(name.p, name.n);
 	struct slice value;
@@ -127,7 +128,7 @@ static bool is_there(const struct ui_target *t, struct slice name)
 	return http_field_find(buf_slice(&t->fields), word, &value);
 }
 
-static int add_header(struct ui_target *t, struct slice line, struct err *e)
+static int target_add_header(struct ui_target *t, struct slice line, struct err *e)
 {
 	struct slice name, value;
 
@@ -135,7 +136,7 @@ static int add_header(struct ui_target *t, struct slice line, struct err *e)
 		return refuse_header(SLICE("one"), "is not 'Name: value'", e);
 	if (is_of_connection(name))
 		return refuse_header(name, "is made for each connection", e);
-	if (is_there(t, name))
+	if (target_has_field(t, name))
 		return refuse_header(name, "is there already (--token-file gives Authorization)",
 				     e);
 	if (buf_len(&t->fields) + line.n > UI_HEADER_BYTES)
@@ -144,7 +145,7 @@ static int add_header(struct ui_target *t, struct slice line, struct err *e)
 	return 0;
 }
 
-static int add_headers(struct ui_target *t, const char *lines, struct err *e)
+static int target_add_headers(struct ui_target *t, const char *lines, struct err *e)
 {
 	int r = 0;
 
@@ -154,7 +155,7 @@ static int add_headers(struct ui_target *t, const char *lines, struct err *e)
 		if (n == UI_HEADERS_MAX)
 			return err_field(e, "header", "OPTION_INVALID",
 					 "--header: at most %d may be given", UI_HEADERS_MAX);
-		r = add_header(t, (struct slice){ lines, len }, e);
+		r = target_add_header(t, (struct slice){ lines, len }, e);
 		lines += len + (lines[len] == '\n');
 	}
 	return r;
@@ -176,11 +177,11 @@ int ui_target_read(struct ui_target *t, const char *url, struct slice token, con
 	int r;
 
 	*t = (struct ui_target){ 0 };
-	r = read_url(t, url, e);
+	r = target_read_url(t, url, e);
 	if (r == 0)
 		r = add_token(t, token, e);
 	if (r == 0)
-		r = add_headers(t, headers, e);
+		r = target_add_headers(t, headers, e);
 	if (r < 0)
 		ui_target_done(t);
 	return r;

@@ -31,7 +31,7 @@ void ui_visit_end(struct ui_visit *v)
 	loop_defer(v->server->loop, &v->dead, visit_free, v);
 }
 
-static void on_time(void *ctx)
+static void on_visit_time(void *ctx)
 {
 	ui_visit_end(ctx);
 }
@@ -51,10 +51,10 @@ static void linger(struct ui_visit *v)
 	if (v->timer.due)
 		return;
 	shutdown(v->io.fd, SHUT_WR);
-	loop_timer_set(v->server->loop, &v->timer, UI_LINGER_MS, on_time, v);
+	loop_timer_set(v->server->loop, &v->timer, UI_LINGER_MS, on_visit_time, v);
 }
 
-static bool write_out(struct ui_visit *v)
+static bool visit_write_out(struct ui_visit *v)
 {
 	while (buf_len(&v->out)) {
 		ssize_t n =
@@ -87,7 +87,7 @@ void ui_visit_flow(struct ui_visit *v)
 
 	if (v->ended)
 		return;
-	if (!write_out(v)) {
+	if (!visit_write_out(v)) {
 		ui_visit_end(v);
 		return;
 	}
@@ -101,7 +101,7 @@ void ui_visit_flow(struct ui_visit *v)
 	loop_io_set(v->server->loop, &v->io, events);
 }
 
-static void take_request(struct ui_visit *v)
+static void visit_take_request(struct ui_visit *v)
 {
 	const struct ui_refusal *why;
 	struct http_request_head h;
@@ -136,7 +136,7 @@ static void drop_rest(struct ui_visit *v)
 static void read_browser(struct ui_visit *v)
 {
 	static void (*const take[])(struct ui_visit * v) = {
-		[UI_VISIT_HEAD] = take_request,
+		[UI_VISIT_HEAD] = visit_take_request,
 		[UI_VISIT_PASS] = ui_daemon_more,
 		[UI_VISIT_DONE] = drop_rest,
 	};
@@ -172,6 +172,6 @@ void ui_visit_begin(struct ui_server *s, int fd, bool crowded)
 	v->io = (struct loop_io){ .fd = fd, .fn = on_browser, .ctx = v };
 	list_add_tail(&s->visits, &v->link);
 	s->nvisits++;
-	loop_timer_set(s->loop, &v->timer, UI_HEAD_MS, on_time, v);
+	loop_timer_set(s->loop, &v->timer, UI_HEAD_MS, on_visit_time, v);
 	ui_visit_flow(v);
 }

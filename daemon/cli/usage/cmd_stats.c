@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-static bool on_record(void *ctx, uint64_t n _unused_, struct slice line)
+static bool on_stats_record(void *ctx, uint64_t n _unused_, struct slice line)
 {
 	run_stats_add(ctx, line);
 	return true;
@@ -24,7 +24,7 @@ static int read_ledger(struct run_stats *s, const char *path)
 	struct err e;
 
 	if (ledger_files_open(&files, path, &e) < 0 ||
-	    ledger_files_read(&files, 0, on_record, s, &skipped, &e) < 0)
+	    ledger_files_read(&files, 0, on_stats_record, s, &skipped, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
 	if (skipped)
 		return fail(EXIT_FAILED, "%s: %llu lines are no records", path,
@@ -63,7 +63,7 @@ static int read_daemon(struct run_stats *s, const struct config *c)
 	return r;
 }
 
-static int read_all(struct run_stats *s, const struct config *c)
+static int read_all_ledgers(struct run_stats *s, const struct config *c)
 {
 	int r = EXIT_DONE;
 
@@ -96,7 +96,7 @@ int cmd_stats(const struct config *c)
 {
 	struct err e;
 	struct run_stats *s = run_stats_new(c->by, &e);
-	int r = s ? read_all(s, c) : fail(EXIT_USAGE, "%s", e.msg);
+	int r = s ? read_all_ledgers(s, c) : fail(EXIT_USAGE, "%s", e.msg);
 
 	if (r == EXIT_DONE)
 		print_stats(s, c->json);

@@ -243,7 +243,7 @@ static int print_table(struct print *p, const struct ledger_files *f, uint64_t *
 	return r;
 }
 
-static bool on_record(void *ctx, uint64_t n _unused_, struct slice line)
+static bool on_usage_record(void *ctx, uint64_t n _unused_, struct slice line)
 {
 	struct print *p = ctx;
 
@@ -262,7 +262,7 @@ static const char *ledger_paths(const struct config *c)
 	return c->file ? c->file : c->state ? c->state : "";
 }
 
-static int open_ledger(const struct config *c, struct ledger_files *ret)
+static int open_usage_ledger(const struct config *c, struct ledger_files *ret)
 {
 	const char *paths = ledger_paths(c);
 	struct err e;
@@ -284,13 +284,14 @@ int cmd_usage(const struct config *c)
 
 	if (c->json && c->table)
 		return fail(EXIT_USAGE, "--json and --table exclude each other");
-	r = open_ledger(c, &files);
+	r = open_usage_ledger(c, &files);
 	if (r != EXIT_DONE)
 		return r;
 	if (c->table)
 		r = print_table(&p, &files, &skipped, &e);
 	else
-		r = ledger_files_read(&files, (uint64_t)c->since, on_record, &p, &skipped, &e);
+		r = ledger_files_read(&files, (uint64_t)c->since, on_usage_record, &p, &skipped,
+				      &e);
 	if (r < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
 	r = flushed(EXIT_DONE);
@@ -351,7 +352,7 @@ int cmd_usage_verify(const struct config *c)
 	if (c->from && !ledger_anchor_parse(c->from, &anchor))
 		return fail(EXIT_USAGE, "--from: '%s' is not N:DIGEST, a number and 64 hex digits",
 			    c->from);
-	r = open_ledger(c, &files);
+	r = open_usage_ledger(c, &files);
 	if (r != EXIT_DONE)
 		return r;
 	if (ledger_files_verify(&files, &anchor, &rep, &e) < 0)

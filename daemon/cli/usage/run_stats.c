@@ -88,15 +88,15 @@ static void tally(struct tallies *t, const char *word)
 }
 
 /* Names come from elsewhere. */
-static char *word_at(struct slice object, const char *key)
+static char *record_word(struct slice object, const char *key)
 {
 	return cli_shown(jobj_get(object, key), WORD_MAX);
 }
 
-static void take_cost(struct group *g, struct slice record)
+static void group_take_cost(struct group *g, struct slice record)
 {
 	struct slice cost = jobj_get(record, "cost").raw;
-	_cleanup_(freep) char *currency = word_at(cost, "currency");
+	_cleanup_(freep) char *currency = record_word(cost, "currency");
 	struct jval amount = jobj_get(cost, "amount");
 	int64_t n;
 	size_t i = 0;
@@ -110,7 +110,7 @@ static void take_cost(struct group *g, struct slice record)
 	*GROW(g->costs[i].amounts.v, g->costs[i].amounts.n) = n;
 }
 
-static void take_checks(struct group *g, struct slice record)
+static void group_take_checks(struct group *g, struct slice record)
 {
 	struct jval verdict = jobj_get(jobj_get(record, "checks").raw, "verdict");
 
@@ -121,10 +121,10 @@ static void take_checks(struct group *g, struct slice record)
 }
 
 /* A turn fails with a class; one that ends for another reason than its end is told by that reason. */
-static void take_end(struct group *g, struct slice record)
+static void group_take_end(struct group *g, struct slice record)
 {
-	_cleanup_(freep) char *cls = word_at(jobj_get(record, "error").raw, "class"),
-			      *stop = word_at(record, "stopReason");
+	_cleanup_(freep) char *cls = record_word(jobj_get(record, "error").raw, "class"),
+			      *stop = record_word(record, "stopReason");
 
 	if (jobj_get(record, "error").type == J_OBJECT) {
 		g->failed++;
@@ -143,15 +143,15 @@ static void group_add(struct group *g, struct slice record)
 	sample_add(&g->input, jobj_get(usage, "inputTokens"));
 	sample_add(&g->output, jobj_get(usage, "outputTokens"));
 	sample_add(&g->millis, jobj_get(record, "durationMs"));
-	take_cost(g, record);
-	take_checks(g, record);
-	take_end(g, record);
+	group_take_cost(g, record);
+	group_take_checks(g, record);
+	group_take_end(g, record);
 }
 
 /* The word of a record, owned; "-": it has none. */
-static char *key_of(struct slice record, enum stats_key key)
+static char *stats_key_text(struct slice record, enum stats_key key)
 {
-	char *word = word_at(record, key == KEY_DAY ? "tsStart" : key_names[key]);
+	char *word = record_word(record, key == KEY_DAY ? "tsStart" : key_names[key]);
 
 	if (word && key == KEY_DAY)
 		word[strcspn(word, "T")] = '\0';
@@ -172,14 +172,14 @@ static bool same_keys(const struct group *g, char *const *key)
 	return true;
 }
 
-static struct group *group_of(struct run_stats *s, struct slice record)
+static struct group *stats_group(struct run_stats *s, struct slice record)
 {
 	char *key[KEY_MAX] = { NULL };
 	struct group *g = NULL;
 
 	for (int k = 0; k < KEY_MAX; k++)
 		if (s->by[k])
-			key[k] = key_of(record, (enum stats_key)k);
+			key[k] = stats_key_text(record, (enum stats_key)k);
 	for (size_t i = 0; i < s->n && !g; i++)
 		if (same_keys(&s->groups[i], key))
 			g = &s->groups[i];
@@ -197,7 +197,7 @@ void run_stats_add(struct run_stats *s, struct slice record)
 	if (!jstr_is(jobj_get(record, "type"), "turn"))
 		return;
 	group_add(&s->all, record);
-	group_add(group_of(s, record), record);
+	group_add(stats_group(s, record), record);
 }
 
 /* --- what it comes to ------------------------------------------------------------------------------------------- */
@@ -215,7 +215,7 @@ struct run_summary {
 	double mean;
 };
 
-static int64_t rank(const struct sample *s, unsigned percent)
+static int64_t sample_rank(const struct sample *s, unsigned percent)
 {
 	return s->v[(s->n * percent + 99) / 100 - 1];
 }
@@ -231,8 +231,8 @@ static struct run_summary summarise(struct sample *s)
 		r.total = cost_sum(r.total, s->v[i]);
 		r.mean += (double)s->v[i] / (double)s->n;
 	}
-	r.p50 = rank(s, 50);
-	r.p95 = rank(s, 95);
+	r.p50 = sample_rank(s, 50);
+	r.p95 = sample_rank(s, 95);
 	return r;
 }
 
@@ -244,7 +244,7 @@ static void put_real(struct jw *w, const char *key, double v)
 	jw_raw(w, key, slice_of(text));
 }
 
-static void put_counts(struct jw *w, const char *key, struct sample *s)
+static void stats_put_counts(struct jw *w, const char *key, struct sample *s)
 {
 	struct run_summary r = summarise(s);
 
@@ -304,17 +304,17 @@ static double pass_rate(const struct group *g)
 	return checked(g) ? (double)g->checked[CHECKED_VERIFIED] / (double)checked(g) : 0;
 }
 
-static void put_group(struct jw *w, const char *key, struct group *g)
+static void stats_put_group(struct jw *w, const char *key, struct group *g)
 {
 	jw_obj(w, key);
 	for (int k = 0; k < KEY_MAX; k++)
 		jw_str(w, key_names[k], g->key[k]);
 	jw_uint(w, "turns", g->turns);
 	jw_uint(w, "failed", g->failed);
-	put_counts(w, "tokens", &g->tokens);
-	put_counts(w, "inputTokens", &g->input);
-	put_counts(w, "outputTokens", &g->output);
-	put_counts(w, "durationMs", &g->millis);
+	stats_put_counts(w, "tokens", &g->tokens);
+	stats_put_counts(w, "inputTokens", &g->input);
+	stats_put_counts(w, "outputTokens", &g->output);
+	stats_put_counts(w, "durationMs", &g->millis);
 	put_costs(w, g);
 	if (checked(g)) {
 		jw_obj(w, "checks");
@@ -333,9 +333,9 @@ void run_stats_put(struct run_stats *s, struct jw *w)
 	jw_obj(w, NULL);
 	jw_arr(w, "groups");
 	for (size_t i = 0; i < s->n; i++)
-		put_group(w, NULL, &s->groups[i]);
+		stats_put_group(w, NULL, &s->groups[i]);
 	jw_end_arr(w);
-	put_group(w, "all", &s->all);
+	stats_put_group(w, "all", &s->all);
 	jw_end_obj(w);
 }
 
@@ -407,7 +407,7 @@ void run_stats_print(struct run_stats *s)
 
 /* --- its life ------------------------------------------------------------------------------------------------------ */
 
-static int read_by(struct run_stats *s, const char *by, struct err *e)
+static int stats_read_by(struct run_stats *s, const char *by, struct err *e)
 {
 	for (const char *end = by; *end; by = end + 1) {
 		struct slice word = { by, strcspn(by, ",") };
@@ -430,7 +430,7 @@ struct run_stats *run_stats_new(const char *by, struct err *e)
 {
 	struct run_stats *s = new0(struct run_stats);
 
-	if (read_by(s, by ? by : "harness,model", e) < 0)
+	if (stats_read_by(s, by ? by : "harness,model", e) < 0)
 		return run_stats_free(s);
 	return s;
 }

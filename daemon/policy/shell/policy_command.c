@@ -52,7 +52,8 @@ static void reason_note(struct judge *j, const struct part_word *w, bool stricte
 				  w->category ? "policy.categories.execute" : "policy.commands");
 }
 
-static void note(struct judge *j, const struct part_word *w, const char *why, const char *what)
+static void judge_note_part(struct judge *j, const struct part_word *w, const char *why,
+			    const char *what)
 {
 	bool deny = w->verdict == POLICY_DENY;
 	bool stricter = policy_stricter(w->verdict, j->verdict) != j->verdict;
@@ -93,7 +94,7 @@ void judge_note(struct judge *j, const struct policy_command *rule, const char *
 
 	if (rule)
 		w = (struct part_word){ rule->verdict, rule, false };
-	note(j, &w, why, what);
+	judge_note_part(j, &w, why, what);
 }
 
 static bool forbids_any(const struct policy *p)
@@ -114,7 +115,7 @@ void judge_sh(struct judge *j, const char *why)
 		w = (struct part_word){ m.rule->verdict, m.rule, false };
 	else if (w.verdict == POLICY_ALLOW && forbids_any(j->p))
 		w = (struct part_word){ .verdict = POLICY_ASK };
-	note(j, &w, "what counts as \"sh\"", why);
+	judge_note_part(j, &w, "what counts as \"sh\"", why);
 }
 
 void judge_variable(struct judge *j, const char *name, size_t n)
@@ -142,7 +143,7 @@ void judge_variable(struct judge *j, const char *name, size_t n)
 
 /* --- one command ------------------------------------------------------------------------------------- */
 
-static bool is_harmless(const struct word *v)
+static bool is_harmless_program(const struct word *v)
 {
 	static const char *const names[] = { ":",    "true", "false", "cd",   "pwd",
 					     "echo", "test", "[",     "exit", "return" };
@@ -157,7 +158,7 @@ static void judge_plain(struct judge *j, const struct command_match *m, const st
 {
 	if (m->rule)
 		judge_note(j, m->rule, "a rule speaks of it", v->text);
-	else if (!is_harmless(v))
+	else if (!is_harmless_program(v))
 		judge_note(j, NULL, "no rule allows it", v->text);
 }
 

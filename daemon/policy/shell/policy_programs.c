@@ -112,27 +112,27 @@ struct running {
 	size_t n;
 };
 
-static bool is_unknown(const struct word *w)
+static bool is_unknowable(const struct word *w)
 {
 	return w->kind == WORD_UNKNOWN;
 }
 
-/* A rule that names this program decides; else it counts as a shell. */
-static void note_opaque(const struct running *r, const char *why)
-{
-	if (r->m->rule)
-		judge_note(r->j, r->m->rule, "a rule speaks of it", r->v[0].text);
-	else
-		judge_sh(r->j, why);
-}
-
+/* What a rule that names this program says. */
 static void note_own(const struct running *r)
 {
 	if (r->m->rule)
 		judge_note(r->j, r->m->rule, "a rule speaks of it", r->v[0].text);
 }
 
-static bool listed(const char *list, const char *word, size_t n)
+/* Without such a rule it counts as a shell. */
+static void note_opaque(const struct running *r, const char *why)
+{
+	note_own(r);
+	if (!r->m->rule)
+		judge_sh(r->j, why);
+}
+
+static bool is_listed(const char *list, const char *word, size_t n)
 {
 	for (const char *p = list; (p = memmem(p, strlen(p), word, n)); p++)
 		if (p > list && p[-1] == ' ' && p[n] == ' ')
@@ -147,20 +147,20 @@ static int option_words(const struct program *p, const char *s)
 
 	if (s[0] != '-')
 		return 0;
-	if (listed(p->flags, s, strlen(s)))
+	if (is_listed(p->flags, s, strlen(s)))
 		return 1;
 	if (!s[1])
 		return 0;
-	if (listed(p->values, s, strlen(s)))
+	if (is_listed(p->values, s, strlen(s)))
 		return 2;
 	if (s[1] == '-')
-		return s[n] && listed(p->values, s, n) ? 1 : -1;
-	if (listed(p->values, s, 2))
+		return s[n] && is_listed(p->values, s, n) ? 1 : -1;
+	if (is_listed(p->values, s, 2))
 		return 1;			    /* its value attached */
 	return s[1] >= '0' && s[1] <= '9' ? 1 : -1; /* nice -5 */
 }
 
-static bool is_assignment(const struct word *w)
+static bool is_plain_assignment(const struct word *w)
 {
 	return w->kind == WORD_PLAIN && w->text[0] != '=' && strchr(w->text, '=');
 }
@@ -171,7 +171,7 @@ static ssize_t command_start(const struct running *r)
 	size_t i = 1;
 	int words = 1;
 
-	while (i < r->n && words && !is_unknown(&r->v[i])) {
+	while (i < r->n && words && !is_unknowable(&r->v[i])) {
 		if (strcmp(r->v[i].text, "--") == 0) {
 			i++;
 			break;
@@ -181,7 +181,7 @@ static ssize_t command_start(const struct running *r)
 			return -1;
 		i += (size_t)words;
 	}
-	for (; i < r->n && r->program->kind != XARGS && is_assignment(&r->v[i]); i++)
+	for (; i < r->n && r->program->kind != XARGS && is_plain_assignment(&r->v[i]); i++)
 		judge_variable(r->j, r->v[i].text, strcspn(r->v[i].text, "="));
 	i = MIN(i + r->program->skip, r->n);
 	for (size_t k = 1; k < i; k++)
@@ -332,7 +332,8 @@ static void judge_find(const struct running *r)
 	for (size_t i = 1; i < r->n; i++) {
 		const char *s = r->v[i].text;
 
-		if (is_unknown(&r->v[i]) || strncmp(s, "-fprint", 7) == 0 || strcmp(s, "-fls") == 0)
+		if (is_unknowable(&r->v[i]) || strncmp(s, "-fprint", 7) == 0 ||
+		    strcmp(s, "-fls") == 0)
 			judge_sh(r->j, "find that writes");
 		else if (strcmp(s, "-delete") == 0)
 			judge_command(r->j, rm, ARRAY_SIZE(rm));
@@ -384,7 +385,7 @@ static bool is_code(const struct running *r)
 	for (size_t i = 1; i < r->n; i++) {
 		const char *s = r->v[i].text;
 
-		if (is_unknown(&r->v[i]) || strcmp(s, "-") == 0 ||
+		if (is_unknowable(&r->v[i]) || strcmp(s, "-") == 0 ||
 		    has_short(s, r->program->flags) || strncmp(s, "--eval", 6) == 0 ||
 		    strncmp(s, "--print", 7) == 0 || strncmp(s, "--require", 9) == 0 ||
 		    strncmp(s, "--import", 8) == 0 || strncmp(s, "--run", 5) == 0)
@@ -403,7 +404,7 @@ static bool option_runs(const char *list, const struct word *w, bool before)
 
 		list = glob.p + glob.n;
 		if ((!early || before) &&
-		    (is_unknown(w) || glob_match(glob, slice_of(w->text), false)))
+		    (is_unknowable(w) || glob_match(glob, slice_of(w->text), false)))
 			return true;
 	}
 	return false;
@@ -428,7 +429,7 @@ static bool judge_options(const struct running *r)
 static void judge_exports(const struct running *r)
 {
 	for (size_t i = 1; i < r->n; i++) {
-		if (is_unknown(&r->v[i]))
+		if (is_unknowable(&r->v[i]))
 			judge_sh(r->j, "a variable whose name is not known before");
 		else
 			judge_variable(r->j, r->v[i].text, strcspn(r->v[i].text, "+="));
@@ -474,7 +475,7 @@ static bool judge_kind(const struct running *r)
 	return false;
 }
 
-static bool is_named(const char *names, const char *name)
+static bool is_named_program(const char *names, const char *name)
 {
 	while (*(names += strspn(names, " "))) {
 		struct slice glob = { names, strcspn(names, " ") };
@@ -493,7 +494,7 @@ bool judge_program(struct judge *j, const struct command_match *m, const struct 
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		struct running r = { j, &programs[i], m, v, n };
 
-		if (is_named(programs[i].names, name))
+		if (is_named_program(programs[i].names, name))
 			return judge_kind(&r);
 	}
 	return false;

@@ -74,7 +74,7 @@ static void word_end(struct lexer *l)
 
 /* --- a command is complete --------------------------------------------------------------------------- */
 
-static bool is_among(const char *word, const char *const *list)
+static bool word_is_among(const char *word, const char *const *list)
 {
 	for (; *list; list++)
 		if (strcmp(word, *list) == 0)
@@ -82,7 +82,7 @@ static bool is_among(const char *word, const char *const *list)
 	return false;
 }
 
-static bool is_assignment(const struct word *w)
+static bool is_shell_assignment(const struct word *w)
 {
 	size_t n = 0;
 
@@ -102,15 +102,15 @@ static bool is_before_command(struct lexer *l, const struct word *w)
 					       "{",	   "}",	    "for",    "case", "select",
 					       "function", "[[",    "coproc", NULL };
 
-	if (is_assignment(w)) {
+	if (is_shell_assignment(w)) {
 		judge_variable(l->j, w->text, strcspn(w->text, "+="));
 		return true;
 	}
 	if (w->quoted || w->kind != WORD_PLAIN)
 		return false;
-	if (is_among(w->text, silent))
+	if (word_is_among(w->text, silent))
 		return true;
-	if (!is_among(w->text, control))
+	if (!word_is_among(w->text, control))
 		return false;
 	judge_sh(l->j, "a compound command");
 	return true;
@@ -355,12 +355,12 @@ static void glob(struct lexer *l)
 	l->p++;
 }
 
-static void other(struct lexer *l)
+static void plain_char(struct lexer *l)
 {
 	word_char(l, *l->p++);
 }
 
-static void step(struct lexer *l)
+static void lexer_step(struct lexer *l)
 {
 	static void (*const rows[256])(struct lexer *) = {
 		[' '] = blank,	      ['\t'] = blank,	   ['\n'] = separator,
@@ -373,7 +373,7 @@ static void step(struct lexer *l)
 	};
 	void (*fn)(struct lexer *) = rows[(unsigned char)*l->p];
 
-	(fn ? fn : other)(l);
+	(fn ? fn : plain_char)(l);
 }
 
 void judge_shell(struct judge *j, struct slice text)
@@ -387,7 +387,7 @@ void judge_shell(struct judge *j, struct slice text)
 	j->depth++;
 	word_reset(&l);
 	while (l.p < l.end)
-		step(&l);
+		lexer_step(&l);
 	command_end(&l);
 	buf_done(&l.text);
 	j->depth--;
