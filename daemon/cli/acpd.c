@@ -25,7 +25,7 @@ struct subcommand {
 	const char *name; /* one word or two; "a b" stands before "a" */
 	const char *args; /* arguments besides options, a word each; NULL: none */
 	unsigned scope;
-	int (*fn)(const struct config *c);
+	command_fn *fn;
 	const char *help;
 };
 

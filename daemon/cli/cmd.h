@@ -18,38 +18,15 @@ enum exit_code {
 	/* from 10 on: a kind of trouble that doctor found (cli/doctor/finding.c) */
 };
 
-int cmd_serve(const struct config *c);
-int cmd_acp(const struct config *c);
-int cmd_run(const struct config *c);
-int cmd_claim(const struct config *c);
-int cmd_sessions(const struct config *c);
-int cmd_restart(const struct config *c);
-int cmd_tokens_mint(const struct config *c);
-int cmd_tokens_list(const struct config *c);
-int cmd_tokens_revoke(const struct config *c);
-int cmd_doctor(const struct config *c);
-int cmd_ui(const struct config *c);
-int cmd_usage(const struct config *c);
-int cmd_usage_verify(const struct config *c);
-int cmd_archive_put(const struct config *c);
-int cmd_archive_have(const struct config *c);
-int cmd_archive_get(const struct config *c);
-int cmd_archive_list(const struct config *c);
-int cmd_archive_rm(const struct config *c);
-int cmd_archive_extract(const struct config *c);
-int cmd_bundle_export(const struct config *c);
-int cmd_bundle_import(const struct config *c);
-int cmd_bundle_replay(const struct config *c);
-int cmd_bundle_rerun(const struct config *c);
-int cmd_stats(const struct config *c);
-int cmd_skills_validate(const struct config *c);
-int cmd_mcp(const struct config *c);
-int cmd_check(const struct config *c);
-int cmd_confine_try(const struct config *c);
-int cmd_harness_list(const struct config *c);
-int cmd_harness_install(const struct config *c);
-int cmd_harness_verify(const struct config *c);
-int cmd_entrypoint(const struct config *c);
+/* A subcommand: its exit code. */
+typedef int command_fn(const struct config *c);
+
+command_fn cmd_serve, cmd_acp, cmd_run, cmd_claim, cmd_sessions, cmd_restart, cmd_tokens_mint,
+	cmd_tokens_list, cmd_tokens_revoke, cmd_doctor, cmd_ui, cmd_usage, cmd_usage_verify,
+	cmd_archive_put, cmd_archive_have, cmd_archive_get, cmd_archive_list, cmd_archive_rm,
+	cmd_archive_extract, cmd_bundle_export, cmd_bundle_import, cmd_bundle_replay,
+	cmd_bundle_rerun, cmd_stats, cmd_skills_validate, cmd_mcp, cmd_check, cmd_confine_try,
+	cmd_harness_list, cmd_harness_install, cmd_harness_verify, cmd_entrypoint;
 
 /* shim.c: `acpd mcp` without --builtin. */
 int shim_run(void);

@@ -19,7 +19,7 @@ struct doctor_check {
 	const char *id;
 	enum doctor_kind kind;
 	enum check_when when;
-	void (*run)(struct doctor *d);
+	doctor_check_fn *run;
 };
 
 /* As they are listed, within a level. Several rows may have one id: what a daemon says stands for what we would find. */

@@ -162,48 +162,17 @@ void found_cgroup(struct doctor *d, const char *kind);
 void found_network(struct doctor *d, const char *missing);
 void found_all_ways(struct doctor *d, bool unread, bool any);
 
-void check_settings(struct doctor *d);
-void check_accounts(struct doctor *d); /* first of all that look up users */
-void check_agent_user(struct doctor *d);
-void check_shared_user(struct doctor *d);
-void check_agent_uids(struct doctor *d);
-void check_ways_to_root(struct doctor *d);
-void check_setuid(struct doctor *d);
-void check_program(struct doctor *d);
-void check_helpers(struct doctor *d);
-void check_search_path(struct doctor *d);
-void check_dirs(struct doctor *d);
-void check_disk(struct doctor *d);
-void check_clock(struct doctor *d);
-void check_port(struct doctor *d);
-void check_listeners(struct doctor *d);
-void check_levels(struct doctor *d);
-void check_landlock(struct doctor *d);
-void check_cgroup(struct doctor *d);
-void check_key_memory(struct doctor *d);
-void check_limits(struct doctor *d);
-void check_network(struct doctor *d);
-void check_nftables(struct doctor *d);
-void check_harnesses(struct doctor *d);
-void check_node(struct doctor *d);
-void check_python(struct doctor *d);
-void check_git(struct doctor *d);
-void check_ripgrep(struct doctor *d);
-void check_certificates(struct doctor *d);
+/* Looks, and says what it has found. check_accounts is the first of all that look up users. */
+typedef void doctor_check_fn(struct doctor *d);
 
-void check_no_daemon(struct doctor *d);
-void check_daemon(struct doctor *d);
-void check_daemon_claim(struct doctor *d);
-void check_daemon_cgroup(struct doctor *d);
-void check_daemon_user(struct doctor *d);
-void check_daemon_limits(struct doctor *d);
-void check_daemon_sharing(struct doctor *d);
-void check_daemon_uids(struct doctor *d);
-void check_daemon_level(struct doctor *d);
-void check_daemon_network(struct doctor *d);
-void check_daemon_root(struct doctor *d);
-void check_daemon_direct(struct doctor *d);
-void check_daemon_key_memory(struct doctor *d);
-void check_daemon_state(struct doctor *d);
-void check_daemon_harnesses(struct doctor *d);
-void check_daemon_mcp(struct doctor *d);
+doctor_check_fn check_settings, check_accounts, check_agent_user, check_shared_user,
+	check_agent_uids, check_ways_to_root, check_setuid, check_program, check_helpers,
+	check_search_path, check_dirs, check_disk, check_clock, check_port, check_listeners,
+	check_levels, check_landlock, check_cgroup, check_key_memory, check_limits, check_network,
+	check_nftables, check_harnesses, check_node, check_python, check_git, check_ripgrep,
+	check_certificates;
+/* check_daemon.c */
+doctor_check_fn check_no_daemon, check_daemon, check_daemon_claim, check_daemon_cgroup,
+	check_daemon_user, check_daemon_limits, check_daemon_sharing, check_daemon_uids,
+	check_daemon_level, check_daemon_network, check_daemon_root, check_daemon_direct,
+	check_daemon_key_memory, check_daemon_state, check_daemon_harnesses, check_daemon_mcp;

@@ -378,10 +378,9 @@ static bool is_code(const struct running *r)
 {
 	static const char *const about[] = { "--version", "-V", "-v", "--help" };
 
-	if (r->n == 2)
-		for (size_t i = 0; i < ARRAY_SIZE(about); i++)
-			if (strcmp(r->v[1].text, about[i]) == 0)
-				return false;
+	for (size_t i = 0; r->n == 2 && i < ARRAY_SIZE(about); i++)
+		if (strcmp(r->v[1].text, about[i]) == 0)
+			return false;
 	for (size_t i = 1; i < r->n; i++) {
 		const char *s = r->v[i].text;
 
