@@ -22,8 +22,8 @@ struct rerun {
 	struct rerun_taker taker;
 	struct rerun_result result;
 	char *dir, *cwd;
-	struct rerun_turn *turn; /* the one that is made */
-	struct rerun_ended ended;
+	struct rerun_turn *turn;    /* the one that is made */
+	struct rerun_turn ended;    /* what came of it: its end, and what the agent said */
 	bool cancelling, cancelled; /* the turn is to be cancelled; it has been */
 	struct loop_timer patience;
 };

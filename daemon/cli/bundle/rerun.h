@@ -25,7 +25,8 @@ struct rerun_plan {
 	struct buf session; /* text of session.json */
 	struct slice facts; /* the object in it */
 	char *cwd, *harness, *model;
-	struct list turns;
+	struct list turns; /* struct rerun_turn, in their order */
+	unsigned nturns;
 	struct buf
 		answers; /* optionIds of questions, in order, each with a 0 at its end; "": cancelled */
 	const char *next_answer; /* NULL: there are no more */
@@ -69,13 +70,6 @@ bool rerun_taker_message(struct rerun_taker *t, const struct rpc_msg *m);
 
 /* --- rerun_result.c --------------------------------------------------------------------------------------------------- */
 
-/* What came of one turn now. */
-struct rerun_ended {
-	char *stop_reason; /* NULL: it failed: */
-	char *error;	   /* as that of struct rerun_turn */
-	struct buf said;
-};
-
 struct rerun_result {
 	unsigned turns, turns_same;
 	char *state;	/* of the workspace now; NULL: it was not asked for, or is not to be had: */
@@ -87,7 +81,7 @@ struct rerun_result {
 /* The daemon's answer to _acpd/workspace/diff; one of both is empty. */
 void rerun_result_workspace(struct rerun_result *r, struct slice diff, struct slice error);
 void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
-		       const struct rerun_ended *is);
+		       const struct rerun_turn *is);
 /* Turns of the plan that were not made, and calls that nobody asked for. True: the run is the same. */
 bool rerun_result_end(struct rerun_result *r, const struct rerun_plan *plan,
 		      const struct rerun_taker *taker);

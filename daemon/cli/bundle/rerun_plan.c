@@ -179,13 +179,10 @@ static int plan_read_events(struct rerun_plan *p, const char *dir, struct err *e
 /* What was said outside a turn, and turns whose beginning is not in the bundle, cannot be made again. */
 static void drop_unprompted(struct rerun_plan *p)
 {
-	struct list *at = p->turns.next;
-
-	while (at != &p->turns) {
-		struct rerun_turn *t = container_of(at, struct rerun_turn, link);
-
-		at = at->next;
-		if (!buf_len(&t->prompt))
+	list_each(t, &p->turns, struct rerun_turn, link) {
+		if (buf_len(&t->prompt))
+			p->nturns++;
+		else
 			turn_free(t);
 	}
 }

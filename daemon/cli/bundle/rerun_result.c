@@ -23,7 +23,7 @@ static bool same_word(const char *a, const char *b)
 
 /* What of it differs is said with how it was. */
 static void result_put_turn(struct rerun_result *r, const struct rerun_turn *was,
-			    const struct rerun_ended *is, bool ended, bool said)
+			    const struct rerun_turn *is, bool ended, bool said)
 {
 	struct jw w = { &r->turn_list, r->turns > 0 };
 
@@ -43,33 +43,34 @@ static void result_put_turn(struct rerun_result *r, const struct rerun_turn *was
 	jw_end_obj(&w);
 }
 
-static void put_how(struct buf *b, const char *stop_reason, const char *error)
+static void put_how(struct buf *b, const struct rerun_turn *t)
 {
-	if (stop_reason)
-		buf_puts(b, stop_reason);
-	else if (error)
-		buf_printf(b, "an error (%s)", error);
+	if (t->stop_reason)
+		buf_puts(b, t->stop_reason);
+	else if (t->error)
+		buf_printf(b, "an error (%s)", t->error);
 	else
 		buf_puts(b, "no end");
 }
 
-static void explain_turn(struct buf *b, const struct rerun_turn *was, const struct rerun_ended *is,
+static void explain_turn(struct buf *b, const struct rerun_turn *was, const struct rerun_turn *is,
 			 bool ended, bool said)
 {
+	unsigned long long no = was->no;
+
 	if (!ended) {
-		buf_printf(b, "turn %llu ended with ", (unsigned long long)was->no);
-		put_how(b, was->stop_reason, was->error);
+		buf_printf(b, "turn %llu ended with ", no);
+		put_how(b, was);
 		buf_puts(b, ", now with ");
-		put_how(b, is->stop_reason, is->error);
+		put_how(b, is);
 		buf_putc(b, '\n');
 	}
 	if (!said)
-		buf_printf(b, "turn %llu: the agent said something else\n",
-			   (unsigned long long)was->no);
+		buf_printf(b, "turn %llu: the agent said something else\n", no);
 }
 
 void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
-		       const struct rerun_ended *is)
+		       const struct rerun_turn *is)
 {
 	bool ended = same_word(was->stop_reason, is->stop_reason) &&
 		     same_word(was->error, is->error);
@@ -142,7 +143,7 @@ static void result_put_servers(struct jw *w, const struct rerun_plan *p)
 	jw_end_arr(w);
 }
 
-static unsigned unasked(const struct recorded_calls *rec)
+static unsigned calls_not_made(const struct recorded_calls *rec)
 {
 	unsigned n = 0;
 
@@ -151,19 +152,10 @@ static unsigned unasked(const struct recorded_calls *rec)
 	return n;
 }
 
-static unsigned planned(const struct rerun_plan *p)
-{
-	unsigned n = 0;
-
-	for (const struct list *at = p->turns.next; at != &p->turns; at = at->next)
-		n++;
-	return n;
-}
-
 bool rerun_result_end(struct rerun_result *r, const struct rerun_plan *plan,
 		      const struct rerun_taker *taker)
 {
-	unsigned left = unasked(taker->from), turns = planned(plan);
+	unsigned left = calls_not_made(taker->from), turns = plan->nturns;
 
 	if (taker->refused)
 		buf_printf(&r->differences, "CALL_NOT_RECORDED: %u model calls\n", taker->refused);
@@ -194,7 +186,7 @@ static void print_rerun_json(const struct rerun_result *r, const struct rerun_pl
 	jw_uint(&w, "answered", t->answered);
 	jw_uint(&w, "alike", t->alike);
 	jw_uint(&w, "notRecorded", t->refused);
-	jw_uint(&w, "notMade", unasked(t->from));
+	jw_uint(&w, "notMade", calls_not_made(t->from));
 	jw_str(&w, "stopped", t->from->stopped);
 	jw_end_obj(&w);
 	result_put_workspace(&w, r, p);
