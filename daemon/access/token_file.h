@@ -33,3 +33,16 @@ struct token *token_free(struct token *t);
 int token_file_write(const char *path, const struct sha256 *claim, const struct list *tokens);
 /* Appends to tokens. 0, -ENOENT, or -EBADMSG: it is no such file, or was changed; -errno of reading. */
 int token_file_read(const char *path, struct sha256 *claim, struct list *tokens);
+
+/* --- token_order.c: what is asked of a new token, decoded and checked --- */
+
+struct token_rules {
+	bool (*known)(void *ctx, const char *id); /* there is a session of that id */
+	int (*ceiling)(struct slice raw, struct err *e);
+	void *ctx;
+};
+
+/* params: raw {scope, sessions?, expiresAt, label, level?, network?, limits?}. *ret is the caller's also after an error; it
+ * has no id, no digest and no grant yet. */
+int token_order_parse(struct slice params, const struct token_rules *rules, struct token **ret,
+		      struct err *e);

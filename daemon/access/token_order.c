@@ -5,7 +5,7 @@
  * meant. An expiry time is mandatory and bounded. The functions that know sessions and ceilings are
  * passed in (struct token_rules), because access/ is a lower layer than session/ and acp/.
  */
-#include "access/token_order.h"
+#include "access/token_file.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

@@ -10,7 +10,6 @@
 #include "access/tokens.h"
 
 #include "access/token_file.h"
-#include "access/token_order.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
