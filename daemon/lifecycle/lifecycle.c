@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "lifecycle/lease.h"
 #include "session/core/store/activity.h"
 
 #include <errno.h>
@@ -64,6 +63,18 @@ static void note_ends(const struct lifecycle *l, struct life_view *v)
 	}
 	deadline_note(&v->work.next, "maxLife", life_due(l), NULL);
 	deadline_note(&v->work.next, "idleExit", idle_due(l, v), NULL);
+}
+
+uint64_t lease_until(const struct lease_facts *f)
+{
+	uint64_t until = f->busy ? f->now + LEASE_HORIZON_SECS * 1000ul :
+				   f->idle_since + LEASE_GRACE_SECS * 1000ul;
+
+	if (f->drain_due)
+		until = (f->busy ? f->drain_due : f->now) + LEASE_EXIT_SECS * 1000ul;
+	if (f->life_due)
+		until = MIN(until, f->life_due + LEASE_EXIT_SECS * 1000ul);
+	return until;
 }
 
 static void life_view_read(const struct lifecycle *l, struct life_view *v)

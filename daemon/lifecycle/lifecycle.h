@@ -4,7 +4,7 @@
  *
  * State (life_state.h) follows from three facts that others report: it is claimed, it is paused, it drains. Busy is what
  * the sessions say (session/core/store/activity.h) and what holds it from outside sessions, which each says for itself
- * (lifecycle_hold). The lease follows from both (lease.h).
+ * (lifecycle_hold). The lease follows from both (lease_until).
  *
  * One follower is told when any of it has changed: at once after a rest, and STATUS_PUSH_MS after the time before at the
  * earliest, whatever sessions do. While there is work it is told of the lease again before half of that is over. It
@@ -23,6 +23,14 @@
 #include "lifecycle/life_state.h"
 #include "loop/loop.h"
 #include "session/core/session.h"
+
+#define LEASE_HORIZON_SECS 300 /* while there is work, from now on */
+#define LEASE_GRACE_SECS 60    /* after the last work */
+#define LEASE_EXIT_SECS 10     /* after the end of draining: children, records, last messages */
+#define STATUS_PUSH_MS 250     /* between two pushed statuses, at least */
+#define DRAIN_MAX_SECS 86400
+#define SHUTDOWN_BODY_MAX 4096 /* bytes of what POST /v1/shutdown is told */
+#define DEADLINE_SLACK_MS 1000 /* a deadline that moves by less is not told anew */
 
 struct lifecycle;
 
@@ -83,3 +91,24 @@ unsigned lifecycle_retry_after(const struct lifecycle *l);
 void lifecycle_put(const struct lifecycle *l, struct jw *w);
 /* Of these only what says nothing of sessions: state, leaseUntil, leaseSeconds, draining?. */
 void lifecycle_put_brief(const struct lifecycle *l, struct jw *w);
+
+/* --- the lease ------------------------------------------------------------------------------------------ */
+
+/* Monotonic milliseconds; 0: there is none. */
+struct lease_facts {
+	uint64_t now;
+	bool busy;
+	uint64_t idle_since; /* if it is not busy */
+	uint64_t drain_due;  /* when a draining daemon ends whatever runs */
+	uint64_t life_due;   /* when it ends by --max-life and --drain at the latest */
+};
+
+/*
+ * Until when the platform should let the sandbox live. Pure.
+ *
+ * A platform lends a sandbox for a time and takes it back without a word, whatever runs in it. The daemon says how long
+ * it should hold: while there is work for LEASE_HORIZON_SECS from now on, again and again; after the last work for
+ * LEASE_GRACE_SECS, so that a client can read the end and ask more; a draining daemon until its time is over. Nothing
+ * is held beyond the end of --max-life.
+ */
+uint64_t lease_until(const struct lease_facts *f);

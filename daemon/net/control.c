@@ -14,7 +14,7 @@
 #include "http/isolation.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
-#include "lifecycle/lease.h"
+#include "lifecycle/lifecycle.h"
 #include "rpc/rpc.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/os/sandbox.h"
 #include "cli/harness/harness_install.h"
-#include "lifecycle/lease.h"
+#include "lifecycle/lifecycle.h"
 #include "net/e2b_metadata.h"
 #include "session/parts/programs/programs.h"
 

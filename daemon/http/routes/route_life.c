@@ -3,7 +3,7 @@
 
 #include "json/jdec.h"
 #include "json/jenc.h"
-#include "lifecycle/lease.h"
+#include "lifecycle/lifecycle.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* Until when the platform should hold. */
-#include "lifecycle/lease.h"
+#include "lifecycle/lifecycle.h"
 
 #include "unit.h"
 
