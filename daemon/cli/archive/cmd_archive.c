@@ -1,5 +1,11 @@
-/* cmd_archive.c - `acpd archive put|have|get|list|rm`: a client of /v1/archives. put hashes first, asks, and sends only
- * what is missing. */
+/*
+ * cmd_archive.c - `acpd archive put|have|get|list|rm`: a client of /v1/archives.
+ *
+ * The name of an archive is the SHA-256 of its bytes, so put hashes first, asks whether the daemon has that
+ * name, and sends only the missing bytes. It reads its source twice and at offsets; standard input is
+ * therefore copied to a file first. The daemon hashes what it gets: a source that changes between both reads
+ * is refused there. get compares the hash of what it received before the file gets its name.
+ */
 #include "cli/archive/archive.h"
 #include "cli/cmd.h"
 #include "cli/control/reach_daemon.h"
@@ -15,6 +21,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* Attempts of one put: each goes on where the daemon is, after a second. */
 #define TRIES 10
 
 struct archive_client {
@@ -93,6 +100,7 @@ static int open_archive_source(const char *name, struct err *e)
 
 	if (strcmp(name, "-") == 0)
 		return spool_stdin(e);
+	/* O_NONBLOCK: a FIFO without a writer would block here, and is refused below. */
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return err_set(e, -errno, 0, "FILE_UNREADABLE", "%s: %s", name, strerror(errno));
@@ -115,6 +123,7 @@ static int archive_send_rest(struct archive_client *cl, int fd, uint64_t size, u
 			       .count = size - offset,
 			       .has_body = true };
 
+	/* The range of a resumed upload; "*" instead of it asks for a check of bytes that are all there. */
 	if (!offset)
 		range[0] = '\0';
 	else if (offset == size)
@@ -164,6 +173,7 @@ static int archive_put_all(struct archive_client *cl, int fd, uint64_t size, uin
 	}
 	if (r <= 0)
 		return -r;
+	/* All attempts are used up: the last error, or the last answer of the daemon. */
 	return *e.msg ? fail(EXIT_UNREACHABLE, "%s", e.msg) : asker_refused(&cl->ask);
 }
 
@@ -256,6 +266,7 @@ int cmd_archive_get(const struct config *c)
 
 /* --- list and rm -------------------------------------------------------------------------------------------- */
 
+/* One line: digest, size (of a partial upload its bytes so far), last use, and marks. */
 static void print_archive(struct slice a)
 {
 	_cleanup_(freep) char *digest = NULL, *used = NULL;

@@ -1,5 +1,8 @@
-/* cmd_unpack.c - `acpd archive extract` and `acpd skills validate`: what the daemon lets acpd-unpack do, from the command
- * line. No daemon is needed. */
+/*
+ * cmd_unpack.c - `acpd archive extract` and `acpd skills validate`: what the daemon lets acpd-unpack do, from
+ * the command line. No daemon is needed. The job is the one that a daemon would send, so that a refusal here is
+ * the refusal that a session would get.
+ */
 #include "cli/archive/archive.h"
 
 #include "json/jenc.h"

@@ -1,3 +1,9 @@
+/*
+ * bundle_files.c - a bundle taken apart below a temporary directory, for replay and rerun.
+ *
+ * A bundle is untrusted. acpd-unpack extracts it and compares sizes and hashes with its manifest; only then are
+ * its members read here.
+ */
 #include "cli/bundle/bundle_files.h"
 
 #include "base/limits.h"

@@ -1,4 +1,9 @@
-/* cmd_bundle.c - `acpd bundle export` and `import`: a session of a daemon as a file, and a session made of one. */
+/*
+ * cmd_bundle.c - `acpd bundle export` and `import`: a session of a daemon as a file, and a session made of one.
+ *
+ * An import is two requests: the file goes into the daemon's archive store, where an interrupted upload can be
+ * resumed, and then the daemon makes a session of that archive.
+ */
 #include "cli/control/reach_daemon.h"
 #include "cli/cmd.h"
 #include "cli/archive/archive.h"

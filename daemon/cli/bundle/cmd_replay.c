@@ -104,6 +104,7 @@ static bool replay_next_event(struct replay *r, struct journal_record *ret)
 			replay_finish(r, fail(EXIT_FAILED, "BUNDLE_INVALID: journal.ndjson"));
 			return false;
 		}
+		/* What is only for clients that were there then, or that this client did not ask for, is left out. */
 		row = event_kind_row(ret->kind);
 		if (!(row->flags & EVENT_F_LIVE) && (row->needs & r->client) == row->needs)
 			return true;
@@ -127,6 +128,7 @@ static void replay_send_event(void *ctx)
 	if (journal_record_parse((struct slice){ r->record.data, r->record.len - 1 }, &rec) == 0)
 		replay_put_line(r, rec.value);
 	r->sent_ms = rec.time_ms;
+	/* Events that are due at once go out in one turn of the loop; the next that is not waits for the timer. */
 	while (!ms && replay_next_event(r, &rec)) {
 		ms = replay_wait_ms(r, rec.time_ms);
 		if (ms)
@@ -145,6 +147,7 @@ static void begin_replay(struct replay *r, struct slice id)
 	struct journal_record rec;
 
 	rewind(r->journal);
+	/* Each load replays from the beginning, with a fresh check of the sequence. */
 	r->events = (struct bundle_events){ .session_id = r->id };
 	r->sent_ms = 0;
 	r->asked = xstrndup(id.p, id.n);
@@ -201,6 +204,7 @@ static void replay_load(struct replay *r, const struct rpc_msg *m)
 		begin_replay(r, m->id);
 }
 
+/* Prompts and new sessions: nothing can be run. */
 static void replay_refuse_prompt(struct replay *r, const struct rpc_msg *m)
 {
 	replay_refuse(r, m->id, RPC_INVALID_REQUEST, "SESSION_IMPORTED",
@@ -223,6 +227,7 @@ static void replay_take_line(struct replay *r, struct slice line)
 
 	if (!line.n || rpc_parse(line, &m, &e) != RPC_PARSED)
 		return;
+	/* A cancelled replay answers its request at once, with what was sent so far. */
 	if (m.kind == RPC_NOTIFICATION && strcmp(m.method, "session/cancel") == 0)
 		end_replay(r);
 	if (m.kind != RPC_REQUEST)
@@ -277,6 +282,7 @@ static int replay_serve(struct replay *r)
 	r->in = (struct loop_io){ .fd = STDIN_FILENO, .fn = on_replay_stdin, .ctx = r };
 	lines_init(&r->lines, LINE_MAX_BYTES);
 	r->record.max = BUF_MAX_DEFAULT;
+	/* A regular file cannot be polled, and its end would come before the replay has. */
 	if (loop_io_set(r->loop, &r->in, EPOLLIN) < 0)
 		return fail(EXIT_USAGE, "standard input must be a pipe, a socket or a terminal");
 	loop_run(r->loop);

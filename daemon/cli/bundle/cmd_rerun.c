@@ -102,6 +102,7 @@ static bool on_call_given_up(void *ctx)
 	if (!r->cancelling)
 		loop_timer_set(r->client.loop, &r->patience, RERUN_PATIENCE_MS, cancel_rerun_turn,
 			       r);
+	/* The call stays open: the daemon ends it when the turn is cancelled. */
 	r->cancelling = true;
 	cancel_if_said(r);
 	return true;
@@ -183,6 +184,7 @@ static void on_turn_ended(void *ctx, uint64_t tag _unused_, const struct rpc_msg
 		r->ended.error = refused_prompt_error(m->error);
 	else
 		jstr_decode(jobj_get(m->result, "stopReason"), 64, &r->ended.stop_reason);
+	/* Compared before it is forgotten: the next turn uses the same struct. */
 	rerun_result_turn(&r->result, r->turn, &r->ended);
 	forget_turn(r);
 	make_next_turn(r);
@@ -272,6 +274,7 @@ static int read_run(struct rerun *r)
 /* Sets the session up. The daemon asks us for each model call: there is no key, and no address. */
 static int make_run(struct rerun *r)
 {
+	/* The new session has one provider: its API is that of the first call. */
 	const char *api = list_first(&r->recording.calls, struct recorded_call, link)->api;
 	_cleanup_(buf_done) struct buf capabilities = { 0 };
 	struct jw w = JW(&r->client.meta);

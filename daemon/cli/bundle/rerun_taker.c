@@ -27,6 +27,7 @@ struct taken_call {
 	uint64_t left; /* bytes of the body that are to come */
 	struct buf body;
 	const struct recorded_call *as; /* NULL: the body is not whole */
+	/* bytes of the answer that were sent, the number of the next chunk, and what the daemon still takes */
 	uint64_t sent, seq, credit;
 };
 
@@ -206,6 +207,7 @@ static void taken_call_send_more(struct rerun_taker *t, struct taken_call *c)
 	while (c->sent < all.n) {
 		size_t n = MIN(all.n - c->sent, RERUN_PIECE);
 
+		/* on_model_credit resumes from here */
 		if (c->credit < n)
 			return;
 		taken_call_send_piece(t, c, (struct slice){ all.p + c->sent, n });
@@ -220,6 +222,7 @@ static void taken_call_answer(struct rerun_taker *t, struct taken_call *c)
 	struct recorded_match m =
 		recorded_calls_take(t->from, c->method, c->path, buf_slice(&c->body), t->cwd);
 
+	/* A turn that is being cancelled makes a call more or less than then: it is left open. */
 	if (!m.call) {
 		if (!t->given_up(t->ctx))
 			taken_call_refuse(t, c);
@@ -241,6 +244,7 @@ static void on_model_request(struct rerun_taker *t, const struct rpc_msg *m)
 
 	list_add_tail(&t->calls, &c->link);
 	c->request = xstrndup(m->id.p, m->id.n);
+	/* Each end begins with a full window (protocol/models.md). */
 	c->credit = MODEL_WINDOW;
 	c->body.max = MODEL_BODY_MAX;
 	c->left = jobj_uint(m->params, "bodyBytes");

@@ -1,5 +1,12 @@
-/* cmd_confine.c - `acpd confine try`: runs a command as a session's programs run under a level, and says what it was
- * refused. No daemon is needed. */
+/*
+ * cmd_confine.c - `acpd confine try`: runs a command as a session's programs run under a level, and reports what
+ * it was refused. No daemon is needed.
+ *
+ * Each part of the confinement comes from the code that sessions use: bounds, mount view, network namespace,
+ * proxy, home and environment. First it is found out what of the level this machine cannot enforce; without
+ * --partial nothing is run then. The command has a kernel session of its own, and this process passes signals on
+ * to it. It is a subreaper: whatever outlives the command is killed before the report.
+ */
 #include "cli/cmd.h"
 
 #include "base/limits.h"
@@ -88,6 +95,7 @@ static int try_home_make(struct try_home *h, const struct passwd *user,
 			       strerror(-r));
 	}
 	h->tmp = file_join(h->dir, "tmp");
+	/* The inner directory first: once the outer one belongs to the user, its names are his. */
 	r = make_home_dir(h->tmp, user);
 	if (r == 0)
 		r = make_home_dir(h->dir, user);
@@ -324,6 +332,7 @@ static int run_within(struct attempt *a, const struct proc_spec *spec, struct er
 	sigemptyset(&signals);
 	for (const int *p = (const int[]){ SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0 }; *p; p++)
 		sigaddset(&signals, *p);
+	/* Before the command is started: await_end takes them synchronously, so none is lost. */
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (spawn_child(spec, NULL, &s, e) < 0)
@@ -396,6 +405,7 @@ int cmd_confine_try(const struct config *c)
 	netns_prepare();
 	if (take_options(&a, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
+	/* Nothing has been made so far, so a refusal has nothing to undo. */
 	find_missing(&a);
 	if (a.result.n_missing && !c->partial)
 		return refuse_level(&a.result);

@@ -182,6 +182,7 @@ void try_proxy_stop(struct try_proxy *p, struct refusals *r)
 	if (p->pid <= 0)
 		return;
 	close(p->stop); /* its end says so */
+	/* The other process closes its end when it exits, so this read ends. */
 	told = fdopen(p->told, "r");
 	while (told && fgets(line, sizeof(line), told)) {
 		line[strcspn(line, "\n")] = '\0';

@@ -24,6 +24,7 @@ int asker_open(struct daemon_asker *a, const struct config *c)
 	struct err e;
 
 	a->cfg = c;
+	/* No token on the local socket: its mode is the access control. */
 	if (!c->url) {
 		a->http = http_client_new_socket(c->socket);
 		return EXIT_DONE;
@@ -50,6 +51,7 @@ void asker_read(struct daemon_asker *a, struct buf *text)
 {
 	ssize_t n = 1;
 
+	/* A longer answer is cut off, and then not valid JSON, which the caller reports. */
 	while (n > 0 && buf_len(text) < ANSWER_MAX && buf_reserve(text, 4096) == 0) {
 		n = http_client_read(a->http, text->data + text->len, 4096);
 		text->len += n > 0 ? (size_t)n : 0;
@@ -115,6 +117,7 @@ static int output_file_open(struct output_file *t, const char *path)
 	if (!path)
 		return 0;
 	t->temp = xprintf("%s.XXXXXX", path);
+	/* In the directory of the final name: rename does not cross file systems. */
 	t->fd = mkostemp(t->temp, O_CLOEXEC);
 	return t->fd < 0 ? -errno : 0;
 }
@@ -126,6 +129,7 @@ static int output_file_done(struct output_file *t, bool good)
 	if (t->path && t->fd >= 0) {
 		if (good && rename(t->temp, t->path) < 0)
 			r = -errno;
+		/* A partial file is removed; the previous one under its name is unchanged. */
 		if (!good || r < 0)
 			unlink(t->temp);
 		close(t->fd);

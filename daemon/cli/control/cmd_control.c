@@ -101,6 +101,7 @@ static int put_claim(const struct config *c, struct slice token, struct buf *par
 	if (c->keep_tokens)
 		jw_bool(&w, "keepTokens", true);
 	jw_end_obj(&w);
+	/* A request on the control socket is one line, and the file of webhooks may have several. */
 	jscan_join_lines(params);
 	return r;
 }

@@ -1,4 +1,8 @@
-/* cmd_tokens.c - "acpd tokens mint", "list" and "revoke": over the control socket, so that no other token is needed. */
+/*
+ * cmd_tokens.c - "acpd tokens mint", "list" and "revoke": over the control socket, so that no other token is
+ * needed. A minted token is printed once, to standard output alone, and wiped from memory; the daemon keeps only
+ * its SHA-256.
+ */
 #include "cli/cmd.h"
 #include "cli/control/reach_daemon.h"
 

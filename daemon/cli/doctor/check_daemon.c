@@ -1,4 +1,12 @@
-/* check_daemon.c - doctor: what a daemon says of itself, in the answer to "doctor" on its control socket (net/control.h). */
+/*
+ * check_daemon.c - doctor: what a daemon reports of itself, in the answer to "doctor" on its control socket
+ * (net/control.h).
+ *
+ * A running daemon knows what it has: its cgroup, its uids, its servers. What doctor would find from outside may
+ * differ, because it has another environment and perhaps another user. So these checks replace those of the same
+ * id (doctor.c). The answer is parsed as loosely as possible: a member that is missing counts as empty, since the
+ * daemon may be of another version.
+ */
 #include "cli/cmd.h"
 #include "cli/doctor/doctor.h"
 
@@ -152,6 +160,7 @@ void check_daemon_level(struct doctor *d)
 	_cleanup_(freep) char *asked = cli_string_of(level, "requested"),
 			      *got = cli_string_of(level, "achieved");
 
+	/* A level that was not named is enforced as far as possible: less than requested is a warning. */
 	doctor_found(d, strcmp(asked, got) == 0 ? FOUND_OK : FOUND_WARNING, NULL, "%s: %s", asked,
 		     got);
 	each_in(d, level, "missing", one_lack);
@@ -188,6 +197,7 @@ void check_daemon_uids(struct doctor *d)
 	_cleanup_(freep) char *problem = cli_string_of(uids, "problem");
 	unsigned long long unnamed = jobj_uint(uids, "unnamed");
 
+	/* uids that are all right are not a line of their own: "sessions" has said them. */
 	if (*problem)
 		doctor_found(d, FOUND_TROUBLE, NULL, "%s", problem);
 	else if (unnamed)

@@ -1,4 +1,10 @@
-/* check_dirs.c - doctor: the directories that the daemon keeps things in, their disk, and the clock. */
+/*
+ * check_dirs.c - doctor: the directories that the daemon keeps things in, their disk, and the clock.
+ *
+ * A directory is tried as serve tries it, by a file. Then its path is checked: whoever can replace a directory
+ * above the state of a daemon that is root has what the daemon has. Free space and inodes are those of the nearest
+ * existing directory.
+ */
 #include "cli/doctor/doctor.h"
 #include "cli/serve/serve.h"
 
@@ -44,6 +50,7 @@ static bool is_safe(const struct doctor *d, const char *dir, bool agents, char *
 
 	if (!agents || !is_agents(d, path))
 		return safe_path(path, why, size);
+	/* Its own directory is the user's; only what is above has to be safe. */
 	slash = strrchr(path, '/');
 	slash[slash == path] = '\0';
 	return safe_path(path, why, size);

@@ -1,4 +1,9 @@
-/* check_machine.c - doctor: what kernel and network of this machine give. */
+/*
+ * check_machine.c - doctor: what kernel and network of this machine give.
+ *
+ * Each check asks the code that the daemon would use, for the settings that it would have. cgroups are made for a
+ * moment, under a random name, and removed.
+ */
 #include "cli/doctor/doctor.h"
 #include "cli/serve/serve.h"
 
@@ -85,6 +90,7 @@ void check_nftables(struct doctor *d)
 	char table[NFT_TABLE_SIZE];
 	struct err e = { 0 };
 
+	/* A check of a table that is never installed: whether nft and the kernel take our rules. */
 	nft_table_name("doctor", table);
 	nft_rules_put_table(&text, table, &none);
 	if (geteuid() != 0)
@@ -157,6 +163,7 @@ static void note_settings(const struct doctor *d, enum confine_level level, stru
 	if (level >= LEVEL_GUARDED && why_no_uids(d, level))
 		note_lack(l, "uid", why_no_uids(d, level));
 	for (size_t i = 0; level >= LEVEL_GUARDED && i < ARRAY_SIZE(uses); i++) {
+		/* RLIMIT_NPROC takes the place of a cgroup where sessions have a user of their own. */
 		bool rlimit = uses[i] == CGROUP_PIDS && d->c->agent_user && geteuid() == 0;
 
 		if (*cgroups_why(c, uses[i]) && !rlimit)

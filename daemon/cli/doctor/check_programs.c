@@ -1,4 +1,10 @@
-/* check_programs.c - doctor: acpd itself, its helpers, and where programs are looked for. */
+/*
+ * check_programs.c - doctor: acpd itself, its helpers, and where programs are looked for.
+ *
+ * The daemon may be root, and starts these programs. A program, or a directory
+ * above one, that another user can write is therefore trouble. So is a set-user-ID bit or a file capability:
+ * none of them needs rights beyond those of the user that starts it.
+ */
 #include "base/version.h"
 #include "cli/doctor/doctor.h"
 

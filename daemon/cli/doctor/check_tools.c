@@ -1,4 +1,9 @@
-/* check_tools.c - doctor: the programs that agents need. */
+/*
+ * check_tools.c - doctor: the programs that agents need.
+ *
+ * A program is asked its version, as the user that would run it and within bounds (program_host.h). A harness that
+ * others could have replaced is not run at all, another such program not as ourselves.
+ */
 #include "cli/doctor/doctor.h"
 #include "cli/harness/program_host.h"
 #include "cli/serve/serve.h"

@@ -1,4 +1,9 @@
-/* check_users.c - doctor: the settings, who agents run as, and how those could become root. */
+/*
+ * check_users.c - doctor: the settings, who agents run as, and how those could become root.
+ *
+ * All lookups of users need has_accounts: getpwnam reads the whole of /etc/passwd, and an image may have made it
+ * anything. Settings are checked by the code of serve, which stops at the first error; doctor goes on.
+ */
 #include "cli/doctor/doctor.h"
 #include "cli/serve/serve.h"
 

@@ -1,4 +1,10 @@
-/* doctor.c - the table of checks, and the command. */
+/*
+ * doctor.c - the table of checks, and the command.
+ *
+ * The order of the rows is the order of the findings within a level. A check says for itself when it runs: with a
+ * daemon, without one, or always. A row never depends on a later one; check_accounts and check_settings fill what
+ * the others use, so they stand before them.
+ */
 #include "cli/doctor/doctor.h"
 
 #include "base/limits.h"
@@ -128,9 +134,11 @@ int cmd_doctor(const struct config *c)
 	struct doctor d = { .c = c, .report = { .max = DOCTOR_REPORT_MAX } };
 	int code;
 
+	/* As serve does first, so that network namespaces are found as a daemon would find them. */
 	netns_prepare();
 	own_node_add();
 	signal(SIGPIPE, SIG_IGN);
+	/* Asked once: all checks see the same answer. */
 	d.beside = control_call(c, "doctor", SLICE("{}"), &d.report, &d.unheard) == 0;
 	run_checks(&d);
 	if (c->json)

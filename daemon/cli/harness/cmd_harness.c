@@ -1,5 +1,10 @@
-/* cmd_harness.c - `acpd harness list`, `verify` and `install`: which harnesses are here, and whether they are what they
- * should be. No daemon is needed. */
+/*
+ * cmd_harness.c - `acpd harness list`, `verify` and `install`: which harnesses are here, and whether they are
+ * what they should be. No daemon is needed.
+ *
+ * list asks each program its version, so it runs them; verify only hashes files. A pin is the release of a
+ * harness that this acpd was tested with (harness_pins.h). Only harnesses with a pin can be verified or installed.
+ */
 #include "cli/cmd.h"
 #include "cli/harness/harness_install.h"
 #include "cli/harness/program_host.h"
@@ -112,6 +117,7 @@ static int verify_all(const struct config *c, const struct harness_table *t, str
 			continue;
 		found++;
 		one = verify_one(c, &t->defs[i], path, w);
+		/* EXIT_REFUSED, of a wrong hash, is greater than EXIT_FAILED, of a file that cannot be read. */
 		code = MAX(code, one);
 	}
 	return found ? code : fail(EXIT_FAILED, "no harness that has a pin is installed");
@@ -182,6 +188,7 @@ int cmd_harness_install(const struct config *c)
 	struct err e = { 0 };
 	int code;
 
+	/* Without a manifest: what can be installed is what acpd has pins for. */
 	if (harness_table_load(&t, NULL, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
 	in.def = harness_table_find(&t, c->args[0]);

@@ -37,6 +37,7 @@ static enum file_kind source_kind(int fd)
 {
 	unsigned char b[4] = { 0 };
 
+	/* pread: the offset stays, and copy_program_bytes begins at 0. */
 	if (pread(fd, b, sizeof(b), 0) != sizeof(b))
 		return FILE_OTHER;
 	if (b[0] == 0x1f && b[1] == 0x8b)
@@ -177,6 +178,7 @@ static void on_npm(void *ctx, const struct run_result *r)
 			"%s: npm install --ignore-scripts %s failed (%s %d): %s", n->in->pin->id,
 			n->spec, r->exited ? "exit code" : "signal", r->code,
 			len > 100 ? errors + len - 100 : errors);
+	/* The exit code tells a script that a retry may help. */
 	if (word && n->code != EXIT_DONE && !r->timed_out)
 		n->code = EXIT_UNREACHABLE;
 }

@@ -1,5 +1,11 @@
-/* cmd_mcp.c - what runs beside a harness as its user: `acpd mcp`, the shim that harnesses start (shim.c), or with
- * --builtin the built-in tools on standard input and output; and `acpd check`, a check of a session. */
+/*
+ * cmd_mcp.c - what runs beside a harness as its user: `acpd mcp`, the shim that harnesses start (shim.c), or with
+ * --builtin the built-in tools on standard input and output; and `acpd check`, a check of a session.
+ *
+ * The built-in tools are configured by options, or by an object from a descriptor (--config-fd) where a daemon
+ * starts them: it holds what must not be in an argument list. Options are written as the same object, so one
+ * parser reads both.
+ */
 #include "cli/cmd.h"
 
 #include "base/os/file.h"

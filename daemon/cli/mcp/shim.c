@@ -80,6 +80,7 @@ static void set_events(const struct pipe *p, struct pollfd *from, struct pollfd 
 /* Carries bytes until the daemon closes its end. */
 static int shim_carry(int fd)
 {
+	/* static: they hold the buffers, which are too large for a stack. */
 	static struct pipe up, down;
 	struct pollfd p[4];
 

@@ -1,4 +1,11 @@
-/* cli_options.c - the table of options. config_load.c reads it. */
+/*
+ * cli_options.c - the table of options. config_load.c reads it.
+ *
+ * A row is one option in the scopes that it names. Two rows may have the same name in different scopes, with
+ * different kinds and help: --json of usage, --from of harness install. The order of the rows is the order of
+ * --help and --print-config. Rows begin with OPT("name", because the linter for the man page and the tests
+ * read this file, too.
+ */
 #include "cli/options/cli_options.h"
 
 #include "base/limits.h"

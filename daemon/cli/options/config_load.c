@@ -1,4 +1,11 @@
-/* config_load.c - options from defaults, environment and argv, and what is printed of them. */
+/*
+ * config_load.c - options from defaults, environment and argv, and what is printed of them.
+ *
+ * The sources are applied in this order, each over the one before: defaults of the rows, variables ACPD_*, argv,
+ * and at last the defaults that depend on user and environment, for members that are still unset. getopt_long
+ * finds options and their values; the names are checked before, because it would accept abbreviations. Every value
+ * takes the same way (option_set), wherever it is from: also that of a claim.
+ */
 #include "cli/options/cli_options.h"
 
 #include "base/limits.h"
@@ -57,6 +64,7 @@ static int option_add_path(const struct option_row *r, const char *item, size_t 
 	buf_add(ret, item, name);
 	start = ret->len;
 	if (n > name && item[name] != '/') {
+		/* The daemon and its helpers change their directory: from here on a path is absolute. */
 		here = getcwd(NULL, 0);
 		if (!here || *here != '/') /* a directory that was removed or unmounted */
 			return err_field(e, r->name, "OPTION_INVALID",
@@ -103,6 +111,7 @@ int option_set(struct config *c, const struct option_row *r, const char *value, 
 		return set_paths(c, r, value, e);
 	switch (r->type) {
 	case T_WORD:
+		/* A word is stored as the text; the parts that use it map it to their enums. */
 		if (!is_option_word(r->words, value))
 			return bad_value(r, value, e);
 		/* fall through */
@@ -193,6 +202,7 @@ static int load_defaults(struct config *c, unsigned scope, struct err *e)
 			*(int64_t *)option_slot(c, &option_rows[i]) = option_rows[i].num;
 		else if (option_rows[i].def)
 			r = option_set(c, &option_rows[i], option_rows[i].def, e);
+	/* A second pass: two rows may share a member, and a variable of one must not be lost to the default of the other. */
 	for (size_t i = 0; i < option_rows_n && r == 0; i++) {
 		const char *v = option_env_name(&option_rows[i], name) &&
 						(option_rows[i].scope & scope) ?
@@ -209,6 +219,7 @@ static int load_defaults(struct config *c, unsigned scope, struct err *e)
 static int no_such_option(unsigned scope, const char *arg, size_t n, struct err *e)
 {
 	_cleanup_(freep) char *name = xstrndup(arg + 2, MIN(n - 2, OPTION_ENV_SIZE));
+	/* A third of the letters may differ; beyond that a suggestion misleads. */
 	unsigned best = (unsigned)strlen(name) / 3;
 	const char *near = NULL;
 
@@ -288,6 +299,7 @@ static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, s
 				*s++ = ':';
 		}
 	}
+	/* 0, not 1: glibc then forgets the scan of a previous call. entrypoint loads two configurations. */
 	optind = 0;
 	opterr = 0;
 	while (r == 0 && (ch = getopt_long(argc, argv, shorts, longs, &index)) != -1) {
@@ -325,6 +337,7 @@ int config_load(struct config *c, unsigned scope, int argc, char **argv, struct 
 		r = parse_argv(c, scope, argc, argv, e);
 	if (r == 0)
 		set_computed(c, scope);
+	/* After an error the caller owns nothing. */
 	else
 		config_done(c);
 	return r;
