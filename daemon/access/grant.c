@@ -170,6 +170,7 @@ void grant_let_go(struct grant_hold *h)
 void grant_count(const struct grant *g, bool more)
 {
 	if (g->refs)
+		/* grant_admin, with refs 0, is shared and const: it is never written. */
 		((struct grant *)g)->connections += more ? 1 : -1U;
 }
 

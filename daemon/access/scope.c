@@ -1,3 +1,8 @@
+/*
+ * scope.c - the words of scopes, and a table of which scopes meet a need.
+ *
+ * NEED_UNSAID, the need of a method or route whose row says nothing, is met by no scope: it is refused to everybody.
+ */
 #include "access/scope.h"
 
 #include "base/util.h"

@@ -133,6 +133,7 @@ static int token_take_line(struct slice line, struct list *tokens)
 	r = scope < 0 ? -EBADMSG : sha256_from_hex(slice_of(l.digest), &t->digest);
 	if (r == 0)
 		r = token_read_sessions(t, l.sessions);
+	/* An unknown scope is an error below; until the token is freed it has a narrow one. */
 	t->scope = scope < 0 ? GRANT_TOOLS : (enum grant_scope)scope;
 	t->expires_ms = (uint64_t)l.expires;
 	t->created_ms = (uint64_t)l.created;

@@ -96,6 +96,7 @@ static void on_tokens_cut(void *ctx)
 static void end_token(struct tokens *t, struct token *k, const char *why)
 {
 	grant_end(k->grant);
+	/* Out of the list at once: no lookup finds it from now on. */
 	list_del(&k->link);
 	list_add_tail(&t->ended, &k->link);
 	k->why = why;
@@ -216,6 +217,7 @@ static int update_file(struct tokens *t)
 
 	if (r == 0)
 		return 0;
+	/* It can neither be written nor removed: the caller has to report that. */
 	if (unlink(t->path) < 0 && errno != ENOENT)
 		return r;
 	tokens_report(
@@ -230,8 +232,10 @@ void tokens_begin(struct tokens *t, const struct sha256 *claim, bool keep)
 
 	if (!t || sha256_of((struct slice){ (const char *)claim->bytes, SHA256_BYTES }, &own) < 0)
 		return;
+	/* The same claim again: its tokens are those that are held. */
 	if (t->claimed && sha256_equal(&own, &t->claim))
 		return;
+	/* Without a previous claim there are no tokens to keep. */
 	keep = keep && t->claimed;
 	if (t->claimed && !keep)
 		tokens_drop_all(t, "Token replaced");
@@ -345,6 +349,7 @@ int tokens_mint(struct tokens *t, struct slice params, const char *by, struct jw
 	jw_str(w, "id", k->id);
 	jw_str(w, "token", text);
 	token_put_members(w, k);
+	/* The answer has the only copy. */
 	secret_wipe(text, sizeof(text));
 	return 0;
 }

@@ -1,3 +1,8 @@
+/*
+ * life_state.c - the states of the daemon as a table of changes; the one setter refuses and logs any other.
+ *
+ * There is no way out of draining: a daemon that ends does not come back.
+ */
 #include "lifecycle/life_state.h"
 
 #include "base/log.h"

@@ -85,6 +85,7 @@ static void life_view_read(const struct lifecycle *l, struct life_view *v)
 	store_work(l->cfg.store, &v->work);
 	memcpy(v->held, l->held, sizeof(v->held));
 	v->busy = !store_idle(l->cfg.store, &v->idle_mono, &v->idle_real) || l->nheld;
+	/* Idle since the later of both: the last session, or the last upload. */
 	if (l->released_mono > v->idle_mono) {
 		v->idle_mono = l->released_mono;
 		v->idle_real = l->released_real;
@@ -176,6 +177,7 @@ static void on_life_time(void *ctx)
 	life_view_read(l, &v);
 	if (!l->why) {
 		end_by_itself(l, &v, now);
+		/* It may drain now, with another state and deadline. */
 		life_view_read(l, &v);
 	}
 	ends = l->why && (!v.busy || now >= l->drain_due);
@@ -189,9 +191,11 @@ static void on_life_time(void *ctx)
 		life_finish(l, &v);
 		return;
 	}
+	/* The lease of a busy daemon moves on: the follower is told before half of it is over. */
 	if (v.busy)
 		life_look_at(l, l->told_at + LEASE_HORIZON_SECS * 1000ul / 2);
 	if (v.work.next.what)
+		/* Not at once again: a deadline that is over may need a moment until its work has ended. */
 		life_look_at(l, MAX(v.work.next.due, now + DRAIN_LOOK_MS));
 }
 
@@ -224,6 +228,7 @@ void lifecycle_set(struct lifecycle *l, const struct life_times *times)
 	if (!l)
 		return;
 	l->cfg.times = *times;
+	/* --idle-exit and --max-life count from the claim on. */
 	l->started = l->released_mono = clock_mono_ms();
 	l->released_real = clock_real_ms();
 	on_changed(l);
@@ -288,6 +293,7 @@ void lifecycle_drain(struct lifecycle *l, const char *why, int64_t secs)
 	uint64_t now = clock_mono_ms();
 	uint64_t due = now + (secs < 0 ? l->cfg.times.drain : (uint64_t)secs) * 1000ul;
 
+	/* Whoever asks for an end takes a restart back; lifecycle_restart sets it after this. */
 	l->restarts = false;
 	if (l->over)
 		return;

@@ -58,6 +58,7 @@ static int server_add(struct mcp_policy *rules, struct slice key, struct jval v,
 	if (rules->n >= POLICY_RULES_MAX)
 		return err_field(e, path, "FIELD_INVALID", "%s has more than %d members", field,
 				 POLICY_RULES_MAX);
+	/* Counted at once, so that mcp_policy_free frees it after an error. */
 	s = GROW(rules->v, rules->n);
 	s->own = POLICY_RULE_NONE;
 	if (policy_name_decode(key, &s->name) < 0)
@@ -142,6 +143,7 @@ void mcp_policy_word(const struct mcp_policy *r, const char *server, const char 
 	for (size_t i = 2; i < ARRAY_SIZE(layers); i++)
 		if (layers[i] && ret->server_calls < 0)
 			ret->server_calls = layers[i]->max_calls;
+	/* After the layers, so that ruled still tells that no rule has decided. */
 	if (!ret->rule.ruled)
 		ret->rule.verdict = fallback;
 	if (!why)
@@ -183,6 +185,7 @@ bool mcp_policy_serve(const struct mcp_policy *r, const char *server, enum polic
 
 	if (any)
 		policy_rule_under(&all, &any->own);
+	/* A denied server is still served if a rule of one of its tools allows that tool. */
 	return (all.ruled ? all.verdict : fallback) != POLICY_DENY || allows_any(own) ||
 	       allows_any(any);
 }

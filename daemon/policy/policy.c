@@ -1,4 +1,13 @@
-/* policy.c - the policy object: read, checked, asked about tools, and listed. */
+/*
+ * policy.c - the policy object: read, checked, asked about tools, and listed.
+ *
+ * Parsing is strict. A misspelt member, a wrong type or a rule for a tool that does not exist is an error that names
+ * the member, because a rule that silently has no effect would allow what it was written to deny. A policy does not
+ * change afterwards, so it needs no lock and its rules can be pointed to.
+ *
+ * Of a tool the rule of its name decides; without one its category does. Rules for commands replace the category
+ * execute, because each command of a call is judged by itself (policy_command.c).
+ */
 #include "policy/policy_internal.h"
 
 #include "base/util.h"
@@ -85,6 +94,7 @@ static int globs_parse(struct slice array, const char *path, struct policy_globs
 	char field[sizeof(e->field)];
 	int r;
 
+	/* A list that is given and empty allows nothing; one that is not given restricts nothing. */
 	g->given = array.n > 0;
 	if (!g->given)
 		return 0;
@@ -109,8 +119,10 @@ static int command_parse(struct jval v, const char *path, struct policy_command 
 	r = jdec_strict(v.raw, command_fields, prefix, "a command rule has no such member", &w, e);
 	if (r < 0)
 		return r;
+	/* Exactly one of them. */
 	if (!w.argv.n == !w.prefix.n)
 		return err_field(e, path, "FIELD_INVALID", "%s needs argv or prefix", path);
+	/* argv allows these very words and no others; prefix allows more words behind them. */
 	c->exact = w.argv.n > 0;
 	snprintf(prefix, sizeof(prefix), "%.80s.policy", path);
 	if (policy_verdict_parse(w.policy, &c->verdict) < 0)
@@ -148,6 +160,7 @@ static int category_parse(struct policy *p, struct slice key, struct jval v, str
 	char field[sizeof(e->field)];
 	size_t i = 0;
 
+	/* The name may be anything: it is cut, as it becomes part of an error. */
 	snprintf(field, sizeof(field), "categories.%.*s", (int)MIN(key.n, 40u), key.p);
 	while (i < CATEGORIES && !jkey_is(key, category_names[i]))
 		i++;
@@ -295,6 +308,7 @@ enum policy_verdict policy_tool(const struct policy *p, enum policy_category c, 
 		v = p->category[c];
 		policy_reason_set(why, "policy.categories.%s", category_names[c]);
 	}
+	/* For the error: without a name it is about the category. */
 	name = name ? name : category_names[c];
 	if (v == POLICY_DENY)
 		err_set(e, -EACCES, RPC_INVALID_PARAMS, "TOOL_DENIED", "the policy denies %s",
@@ -313,6 +327,7 @@ struct policy_limits policy_tool_limits(const struct policy *p, const char *name
 
 	if (!rule)
 		return l;
+	/* -1, which means that the rule has none, becomes 0: none. */
 	l.timeout_ms = MAX(rule->timeout_ms, 0);
 	l.max_calls = rule->max_calls;
 	l.max_result_bytes = rule->max_result_bytes;

@@ -1,4 +1,10 @@
-/* policy_path.c - the globs of a policy: which paths may be read and written. */
+/*
+ * policy_path.c - the globs of a policy: which paths may be read and written.
+ *
+ * Callers give paths whose links are resolved: a path is judged by where it is, not by how it was reached. It is made
+ * canonical first, so that "a//b" and "a/./b" meet the same globs; one that climbs by ".." is denied without looking
+ * at any glob. A glob that matches a directory covers all in it, so each parent of the path is tried, too.
+ */
 #include "policy/policy_internal.h"
 
 #include "tree/glob.h"
@@ -32,6 +38,7 @@ static struct slice glob_body(const char *glob, bool *anchored)
 
 	while (s.n > 1 && s.p[s.n - 1] == '/')
 		s.n--;
+	/* Before a leading "/" or "./" is taken off: it anchors the glob, too. */
 	*anchored = memchr(s.p, '/', s.n) != NULL;
 	slice_skip(&s, "./");
 	slice_skip(&s, "/");
@@ -53,6 +60,7 @@ static bool glob_covers(const char *glob, struct slice path)
 		if (anchored ? glob_match(s, (struct slice){ path.p, i }, true) :
 			       glob_match(s, (struct slice){ path.p + from, i - from }, true))
 			return true;
+		/* An unanchored glob is compared with each name alone, an anchored one with the path so far. */
 		from = i + 1;
 	}
 	return slice_is(s, "."); /* the root, and all in it */
@@ -105,6 +113,7 @@ enum policy_verdict policy_path(const struct policy *p, const char *path, enum p
 		return POLICY_ALLOW;
 	if (!path_clean(path, &clean) || (denied = globs_find(&p->deny, buf_slice(&clean))) >= 0)
 		return path_denied(path, denied, why, e);
+	/* deny came first: it wins over read and write. */
 	g = globs_for(p, access);
 	if (!g->given || globs_find(g, buf_slice(&clean)) >= 0)
 		return POLICY_ALLOW;

@@ -1,4 +1,10 @@
-/* policy_rule.c - the members that a rule of one tool may have, and maps of names to rules. */
+/*
+ * policy_rule.c - the members that a rule of one tool may have, and maps of names to rules.
+ *
+ * A member that is absent keeps a value of its own (-1, or ruled false). So rules can be laid over each other member
+ * by member: that of a tool over that of its server, and that over "*" (mcp_policy.c). A map keeps the order in which
+ * it was written, since the first glob that matches wins.
+ */
 #include "policy/policy_rule.h"
 
 #include "base/util.h"
@@ -75,6 +81,7 @@ int policy_rule_parse(struct jval object, const char *path, struct policy_rule *
 	char prefix[sizeof(e->field)];
 	int r;
 
+	/* Before the first check: after an error the rule is one that says nothing. */
 	*ret = POLICY_RULE_NONE;
 	if (object.type != J_OBJECT)
 		return err_field(e, path, "FIELD_INVALID", "%s must be an object", path);
@@ -121,6 +128,7 @@ static int named_add(struct policy_rules *rules, struct slice key, struct jval v
 	if (rules->n >= POLICY_RULES_MAX)
 		return err_field(e, field, "FIELD_INVALID", "%s has more than %d members", path,
 				 POLICY_RULES_MAX);
+	/* Counted at once, so that policy_rules_done frees it after an error. */
 	row = GROW(rules->v, rules->n);
 	if (policy_name_decode(key, &row->name) < 0)
 		return err_field(e, field, "FIELD_INVALID", "%s is no name", field);
@@ -158,6 +166,7 @@ void policy_rules_done(struct policy_rules *r)
 
 const struct policy_named *policy_rules_find(const struct policy_rules *r, const char *name)
 {
+	/* The exact name first, wherever it stands: it is more specific than any glob. */
 	for (size_t i = 0; i < r->n; i++)
 		if (strcmp(r->v[i].name, name) == 0)
 			return &r->v[i];

@@ -1,4 +1,12 @@
-/* cmd_serve.c - builds the object graph of the daemon, runs it, and takes it down in order. */
+/*
+ * cmd_serve.c - builds the object graph of the daemon, runs it, and takes it down in order.
+ *
+ * A part is made after those that it uses, and freed before them. The loop runs only when all of them exist, so no
+ * client meets half a daemon. A stop has stages: draining (lifecycle.h), then
+ * sessions and hosted servers are stopped at the same time, then clients get a moment for the last messages, then
+ * the loop ends. stop_deadline_start bounds all of them. A restart in place is a stop, after which the process
+ * executes its program again.
+ */
 #include "cli/cmd.h"
 #include "cli/options/cli_options.h"
 #include "cli/serve/serve.h"
@@ -210,8 +218,10 @@ static int build_sessions(struct daemon *d, struct err *e)
 	d->loop = loop_new();
 	if (!d->loop)
 		return err_set(e, -errno, 0, "LOOP", "cannot make the event loop");
+	/* Before the lock: a state of a newer version is not touched at all. */
 	if (state_version_check(c->state, e) < 0)
 		return -EPROTONOSUPPORT;
+	/* From here on no other daemon uses this state directory. */
 	if (owner_acquire(&d->lock, c->state, e) < 0)
 		return -EBUSY;
 	state_modes_mend(c->state);
@@ -313,8 +323,10 @@ static int build_net(struct daemon *d, struct err *e)
 	d->net = net_server_new(d->loop, d->acp, d->admission, &d->http, &nc, e);
 	if (!d->net)
 		return -EADDRINUSE;
+	/* All sockets are bound: what was needed for that is given up. */
 	if (daemon_caps_keep(DAEMON_SERVES, e) < 0)
 		return -EPERM;
+	/* A walled session in our network namespace must not reach the daemon. */
 	nft_wall_close_port(d->wall, (uint16_t)net_server_port(d->net));
 	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
 	if (admission_claimed(d->admission) && serve_claim_begin(d, NULL, e) < 0)
@@ -323,6 +335,7 @@ static int build_net(struct daemon *d, struct err *e)
 		return -EIO;
 	restored_begin(d);
 	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_start_settled, d->store);
+	/* After a restart in place nobody waits for the address. */
 	if (!d->before.text)
 		printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
 		       strchr(host, ':') ? "]" : "", net_server_port(d->net));
@@ -417,9 +430,11 @@ int cmd_serve(const struct config *c)
 		config_print(c, SCOPE_SERVE);
 		return EXIT_DONE;
 	}
+	/* Before the file can be replaced. */
 	handover_note_program();
 	own_node_add();
 	netns_prepare();
+	/* After netns_prepare, which needs a process that is dumpable. */
 	serve_harden();
 	log_set_level((enum log_level)log_level_parse(c->log));
 	sandbox_id_from(c->sandbox_id_file);
@@ -427,11 +442,13 @@ int cmd_serve(const struct config *c)
 	if ((!c->check && handover_take(&d.before, &e) < 0) || start_daemon_parts(&d, &e) < 0)
 		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
 			 "%s", e.msg);
+	/* The claim of the program before has been resumed: its secrets are wiped. */
 	handover_done(&d.before);
 	if (r == EXIT_DONE && !c->check) {
 		net_server_run(d.net);
 		r = leave_to_next(&d, &left);
 	}
+	/* A daemon that could not start is taken down by the same function: each free takes NULL. */
 	teardown(&d);
 	if (left >= 0)
 		r = fail(EXIT_FAILED, "cannot execute the program again: %s",

@@ -136,6 +136,7 @@ static int config_claim(struct config *c, struct slice settings, struct err *e)
 
 int serve_claim_begin(struct daemon *d, struct webhook_list *webhooks, struct err *e)
 {
+	/* First: what starts below belongs to the new incarnation. */
 	if (store_mint_incarnation(d->store, e) < 0)
 		return -EIO;
 	hosting_begin(d);

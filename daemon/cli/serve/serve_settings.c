@@ -34,6 +34,7 @@ static struct level_policy level_policy(const struct config *c)
 
 static enum egress_mode network_max(const struct config *c)
 {
+	/* The word has been checked, so one of them is it. */
 	int i = EGRESS_ON;
 
 	while (i > EGRESS_OFF && strcmp(egress_modes[i], c->network_max) != 0)

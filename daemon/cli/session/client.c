@@ -61,6 +61,7 @@ void client_close(struct acp_client *c, int code)
 		return;
 	c->closing = true;
 	c->code = code;
+	/* There is nothing to close: session/new has failed, or was not sent. */
 	if (!c->session_id) {
 		client_finish(c, code);
 		return;
@@ -251,10 +252,12 @@ int client_run(struct acp_client *c)
 void client_done(struct acp_client *c)
 {
 	daemon_link_free(c->link);
+	/* Its callbacks get NULL, and do nothing then. */
 	if (c->loop) {
 		rpc_calls_done(&c->calls);
 		loop_free(c->loop);
 	}
+	/* It has the key of a provider. */
 	secret_buf_done(&c->meta);
 	free(c->session_id);
 }

@@ -1,6 +1,10 @@
 /*
  * cmd_acp.c - `acpd acp`: lines of standard input become messages to the daemon, and its messages become lines of
- * standard output, unchanged. When the client closes our input, open requests get a moment for their answers.
+ * standard output, unchanged.
+ *
+ * Both directions are parsed only to count open requests. When the client closes our input, open requests get
+ * EOF_GRACE_MS for their answers. A daemon that is not claimed answers UNCLAIMED and closes: that is an exit code
+ * of its own.
  */
 #include "cli/cmd.h"
 #include "cli/control/reach_daemon.h"
@@ -84,6 +88,7 @@ static void on_bridge_stdin(void *ctx, uint32_t events _unused_)
 		return;
 	}
 	bridge_take_line(b, lines_rest(&b->lines));
+	/* Else the end of the input would be reported again and again. */
 	loop_io_set(b->loop, &b->in, 0);
 	b->eof = true;
 	loop_timer_set(b->loop, &b->grace, EOF_GRACE_MS, on_bridge_grace_over, b);
@@ -107,6 +112,7 @@ static void on_bridge_message(void *ctx, struct slice text)
 	struct rpc_msg m;
 	struct err e;
 
+	/* Blocks while the client does not read, and so holds the daemon back. */
 	if (file_write_all(STDOUT_FILENO, text.p, text.n) < 0 ||
 	    file_write_all(STDOUT_FILENO, "\n", 1) < 0) {
 		bridge_finish(b, EXIT_FAILED); /* our client is gone */

@@ -29,6 +29,7 @@ struct prompt_run {
  * stopDetail names. */
 static int code_of_stop(const char *reason, struct slice meta)
 {
+	/* A turn that a budget ended has a stop reason of the protocol, too: the detail is more exact. */
 	bool budget = jobj_get(jobj_get(meta, "acpd").raw, "stopDetail").type == J_OBJECT;
 	static const struct {
 		const char *reason;
@@ -62,6 +63,7 @@ static void run_failed(void *ctx, const char *method _unused_, struct slice erro
 
 	jstr_decode(jobj_get(error, "message"), 4096, &text);
 	jstr_decode(jobj_get(jobj_get(error, "data").raw, "field"), 256, &field);
+	/* For --json, as it came. */
 	buf_add_slice(&r->error, error);
 	if (!r->cfg->json)
 		fail(EXIT_FAILED, "%s%s%s%s", text ? text : "the daemon reported an error",

@@ -1,4 +1,10 @@
-/* ui_answer.c - what `acpd ui` answers itself: who may ask, the viewer's files, and refusals. */
+/*
+ * ui_answer.c - what `acpd ui` answers itself: who may ask, the viewer's files, and refusals.
+ *
+ * The order of the checks is that of ui_admit: Host, Origin, secret. The first two keep out pages of other origins,
+ * also those that reach us by a name of their own; the third keeps out other users of the machine. A refusal is JSON
+ * as the daemon's are, so that the viewer shows both alike.
+ */
 #include "cli/ui/ui.h"
 
 #include "base/limits.h"

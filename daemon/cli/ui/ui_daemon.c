@@ -1,4 +1,10 @@
-/* ui_daemon.c - the daemon's side of a request: it is dialled, asked, and what it answers is passed on as it comes. */
+/*
+ * ui_daemon.c - the daemon's side of a request: it is dialled, asked, and what it answers is passed on as it comes.
+ *
+ * The daemon is not trusted to speak HTTP: its head is parsed before any of it is passed on, and nothing that
+ * follows the measured end of its body is. A WebSocket is a tunnel
+ * after the 101. Each side is read only as far as the other takes it (UI_WINDOW).
+ */
 #include "cli/ui/ui.h"
 
 #include "base/limits.h"

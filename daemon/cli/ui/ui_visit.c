@@ -1,4 +1,9 @@
-/* ui_visit.c - one connection of a browser: its request, what goes back, and its end. */
+/*
+ * ui_visit.c - one connection of a browser: its request, what goes back, and its end.
+ *
+ * A connection serves one request, and its states only go forward: UI_VISIT_HEAD, then UI_VISIT_PASS unless we answer ourselves, then UI_VISIT_DONE. A visit that ends is
+ * freed from the loop, because the functions that end it are called by its own callbacks.
+ */
 #include "cli/ui/ui.h"
 
 #include "base/limits.h"
@@ -27,6 +32,7 @@ void ui_visit_end(struct ui_visit *v)
 	v->ended = true;
 	loop_timer_cancel(&v->timer);
 	loop_io_close(v->server->loop, &v->io);
+	/* The daemon sees that nobody waits for its answer any more. */
 	raw_stream_drop(TAKE_PTR(v->up));
 	loop_defer(v->server->loop, &v->dead, visit_free, v);
 }
@@ -48,6 +54,7 @@ void ui_visit_finish(struct ui_visit *v)
 /* A browser that still sends would lose the answer if we closed at once. */
 static void linger(struct ui_visit *v)
 {
+	/* Lingering already: the timer was cancelled when the answer was complete. */
 	if (v->timer.due)
 		return;
 	shutdown(v->io.fd, SHUT_WR);
@@ -116,6 +123,7 @@ static void visit_take_request(struct ui_visit *v)
 	}
 	loop_timer_cancel(&v->timer);
 	v->to_head = slice_is(h.method, "HEAD");
+	/* A crowded visit is refused here, as the answer to its request. */
 	why = v->crowded ? &ui_crowded : ui_admit(v->server, &h, &path);
 	if (why) {
 		ui_refuse(v, why, NULL);

@@ -1,4 +1,9 @@
-/* cmd_stats.c - `acpd stats`: means over usage ledgers, of files or of a daemon. */
+/*
+ * cmd_stats.c - `acpd stats`: means over usage ledgers, of files or of a daemon (run_stats.c).
+ *
+ * The ledger of a daemon is copied into a temporary file and read as any other, so that its lines are checked by
+ * the same code. A ledger with a line that is no record is an error: a mean without it would be wrong in silence.
+ */
 #include "cli/control/reach_daemon.h"
 #include "cli/cmd.h"
 #include "cli/usage/run_stats.h"

@@ -1,5 +1,11 @@
-/* cmd_usage.c - "acpd usage" and "acpd usage verify": the usage ledger, read as a file; no daemon is needed and
- * none is disturbed. */
+/*
+ * cmd_usage.c - "acpd usage" and "acpd usage verify": the usage ledger, read as a file; no daemon is needed and
+ * none is disturbed.
+ *
+ * Without --table records are printed as they are, byte for byte. The table has a line for each turn and totals by
+ * model. An absent number is shown as "-" and a sum that lacks some as "+": absent is not 0. verify reads all lines
+ * and checks that none is missing or changed, from an anchor on if --from names one.
+ */
 #include "cli/cmd.h"
 
 #include "base/util.h"
@@ -62,6 +68,7 @@ static void turn_read(struct slice line, struct usage_turn *t)
 		counts[i] = (struct jslot){ .key = count_keys[i] };
 	for (size_t i = 0; i < TEXTS; i++)
 		top[4 + i] = (struct jslot){ .key = text_keys[i] };
+	/* One pass over the line fills all slots. */
 	if (jscan_object(line, top, ARRAY_SIZE(top)) != JSCAN_OK)
 		return;
 	jdec_int(top[0].v, &t->turn);
@@ -217,6 +224,7 @@ static bool on_row(void *ctx, uint64_t n, struct slice line)
 		total_add(&p->all, &t);
 	}
 	turn_done(&t);
+	/* A reader that has gone ends the reading of a long ledger. */
 	return !ferror(stdout);
 }
 

@@ -76,6 +76,7 @@ static struct part_word fallback(const struct policy *p)
 	for (size_t i = 0; i < p->ncommands; i++) {
 		const struct policy_command *c = &p->commands[i];
 
+		/* A rule with an empty prefix is the fallback; of several the strictest. */
 		if (!c->n && (!w.rule || policy_stricter(c->verdict, w.verdict) != w.verdict))
 			w = (struct part_word){ c->verdict, c, false };
 	}
@@ -113,6 +114,7 @@ void judge_sh(struct judge *j, const char *why)
 
 	if (m.rule)
 		w = (struct part_word){ m.rule->verdict, m.rule, false };
+	/* A shell could run what another rule denies. */
 	else if (w.verdict == POLICY_ALLOW && forbids_any(j->p))
 		w = (struct part_word){ .verdict = POLICY_ASK };
 	judge_note_part(j, &w, "what counts as \"sh\"", why);
@@ -186,6 +188,7 @@ void judge_command(struct judge *j, const struct word *v, size_t n)
 	j->depth++;
 	if (is_odd(v[0].text)) {
 		judge_sh(j, "an odd name of a program");
+		/* Judged both ways: as the word of a shell that it may be, and as a program of that name. */
 		judge_command(j, v + 1, n - 1);
 	}
 	m = policy_match(j->p, v, n);

@@ -1,12 +1,18 @@
-/* policy_shell.c - text of a shell, split into the commands that it would run. */
+/*
+ * policy_shell.c - text of a shell, split into the commands that it would run.
+ *
+ * This is no parser of a shell, and need not be: it must never take for harmless what a shell would run. It knows
+ * words, quotes, separators, plain redirections and reserved words. For anything else it notes "sh" (judge_sh), the
+ * verdict for a shell of unknown content, and goes on judging the words as if they were commands, so that a denied
+ * command is found in there, too. A word that the shell would change (a glob, a variable, a substitution) is WORD_GLOB
+ * or WORD_UNKNOWN: it may become anything, and rules that allow do not match it.
+ */
 #include "policy/policy_internal.h"
 
 #include <ctype.h>
 
 enum redirect { REDIRECT_NONE, REDIRECT_IN, REDIRECT_OUT };
 
-/* Splits the text of a shell into commands. Not a parser: what is beyond words, quotes, separators and plain
- * redirections is noted as such once (judge_sh), and its words are still judged as if they were commands. */
 struct lexer {
 	struct judge *j;
 	const char *p, *end;
@@ -60,10 +66,12 @@ static void word_end(struct lexer *l)
 
 	if (!l->in_word)
 		return;
+	/* The buffer has a bound, and what is behind it was not seen. */
 	if (l->text.failed)
 		judge_sh(l->j, "a very long word");
 	if (l->redirect == REDIRECT_OUT && (l->kind != WORD_PLAIN || !is_sink(buf_slice(&l->text))))
 		judge_sh(l->j, "output into a file");
+	/* The target of a redirection is no word of the command. */
 	if (l->redirect == REDIRECT_NONE) {
 		w = policy_words_add(&l->words, buf_slice(&l->text), l->kind);
 		w->quoted = l->quoted;
@@ -126,6 +134,7 @@ static void command_end(struct lexer *l)
 	l->redirect = REDIRECT_NONE;
 	while (i < l->words.n && is_before_command(l, &l->words.v[i]))
 		i++;
+	/* Assignments and reserved words before it were noted; the command begins after them. */
 	judge_command(l->j, l->words.v + i, l->words.n - i);
 	policy_words_done(&l->words);
 }
@@ -181,6 +190,7 @@ static void dollar_bracket(struct lexer *l, char open, char close)
 	const char *from = l->p + 2;
 
 	l->p = bracket_end(from, l->end, open, close);
+	/* ${NAME} alone runs nothing; ${NAME:-$(cmd)} may. */
 	if (open != '{' || !is_parameter(from, l->p - 1))
 		inner_judge(l, from, l->p > from && l->p[-1] == close ? l->p - 1 : l->p,
 			    "a substitution");
@@ -252,6 +262,7 @@ static void quote_double(struct lexer *l)
 
 static void escape(struct lexer *l)
 {
+	/* A line that goes on: both characters vanish. */
 	if (l->p + 1 < l->end && l->p[1] == '\n') {
 		l->p += 2;
 		return;
@@ -380,6 +391,7 @@ void judge_shell(struct judge *j, struct slice text)
 {
 	struct lexer l = { .j = j, .p = text.p, .end = text.p + text.n };
 
+	/* Bounds the recursion through substitutions, eval and sh -c. */
 	if (j->depth >= POLICY_NESTING_MAX) {
 		judge_sh(j, "shells within shells");
 		return;
@@ -388,6 +400,7 @@ void judge_shell(struct judge *j, struct slice text)
 	word_reset(&l);
 	while (l.p < l.end)
 		lexer_step(&l);
+	/* The last command has no separator behind it. */
 	command_end(&l);
 	buf_done(&l.text);
 	j->depth--;
