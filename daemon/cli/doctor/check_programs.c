@@ -11,7 +11,6 @@
 #include "base/os/file.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -30,14 +29,6 @@ static const struct {
 	{ "acpd-proxy", "ACPD_PROXY", false, "no session can have network allowlist" },
 };
 
-static const char *self_path(char path[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-
-	path[MAX(n, 0)] = '\0';
-	return path;
-}
-
 /* Says nothing more than that it is well, unless it is not. */
 static bool say_if_unsafe(struct doctor *d, const char *subject, const char *path)
 {
@@ -53,9 +44,9 @@ static bool say_if_unsafe(struct doctor *d, const char *subject, const char *pat
 
 void check_program(struct doctor *d)
 {
-	char path[PATH_MAX];
+	_cleanup_(freep) char *path = file_own_program();
 
-	if (!say_if_unsafe(d, NULL, self_path(path)))
+	if (path && !say_if_unsafe(d, NULL, path))
 		doctor_found(d, FOUND_OK, NULL, "acpd %s, %s", acpd_version, path);
 }
 
@@ -110,14 +101,13 @@ static bool gives_rights(const char *path)
 
 void check_setuid(struct doctor *d)
 {
-	char self[PATH_MAX];
 	bool found = false;
 
 	for (size_t i = 0; i <= ARRAY_SIZE(helpers); i++) {
 		_cleanup_(freep) char *path =
 			i < ARRAY_SIZE(helpers) ?
 				file_program(helpers[i].variable, helpers[i].name) :
-				xstrdup(self_path(self));
+				file_own_program();
 
 		if (!path || !gives_rights(path))
 			continue;

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 extern char **environ;
@@ -76,13 +77,12 @@ static int unpack_package(const struct harness_install *in, const char *place, s
 
 static int copy_program_bytes(int from, int to)
 {
-	_cleanup_(freep) char *chunk = xalloc(BODY_READ_BYTES);
 	ssize_t n;
-	int r = 0;
 
-	while (r == 0 && (n = read(from, chunk, BODY_READ_BYTES)) != 0)
-		r = n < 0 ? -errno : file_write_all(to, chunk, (size_t)n);
-	return r;
+	do {
+		n = sendfile(to, from, NULL, BODY_READ_BYTES);
+	} while (n > 0);
+	return n < 0 ? -errno : 0;
 }
 
 static int copy_program(const struct harness_install *in, const char *place, int from,

@@ -7,6 +7,7 @@
  * is duplicated without FD_CLOEXEC: the port stays bound, and clients wait in its backlog. The path
  * of the executable is read at the start, because /proc/self/exe changes when the file is replaced.
  */
+#include "cli/cmd.h"
 #include "cli/serve/serve.h"
 
 #include "base/format/digits.h"
@@ -17,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@
 #define HANDOVER_MAX (2 * MIB)
 #define ARGUMENTS_MAX (128 * KIB)
 
-static char program[PATH_MAX];
+static char *program;
 
 struct left {
 	int64_t listener, restarts;
@@ -108,7 +108,7 @@ static int keep_listener(int listener)
 int handover_leave(const struct claim_desk *desk, const struct admission *admission, int listener,
 		   uint64_t restarts)
 {
-	struct buf b = { 0 };
+	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 	/* Without MFD_CLOEXEC: the next program reads it. */
 	int fd = memfd_create("acpd", 0), kept = keep_listener(listener), r;
@@ -122,17 +122,12 @@ int handover_leave(const struct claim_desk *desk, const struct admission *admiss
 	claim_desk_put(desk, &w);
 	jw_end_obj(&w);
 	r = b.failed ? -ENOMEM : file_write_all(fd, b.data, b.len);
-	if (b.data)
-		secret_wipe(b.data, b.cap);
-	buf_done(&b);
 	return r < 0 ? r : fd;
 }
 
 void handover_note_program(void)
 {
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-
-	program[MAX(n, 0)] = '\0';
+	program = file_own_program();
 }
 
 /* The arguments as the kernel keeps them, each with its NUL. */
@@ -156,7 +151,7 @@ int handover_execute(int fd)
 	char **argv = arguments(&b), number[16];
 
 	snprintf(number, sizeof(number), "%d", fd);
-	if (!argv || setenv(VARIABLE, number, 1) < 0)
+	if (!argv || !program || setenv(VARIABLE, number, 1) < 0)
 		return -ENOMEM;
 	execv(program, argv);
 	return -errno;
