@@ -266,20 +266,16 @@ static void on_start_settled(void *store)
 	own_code_drop();
 }
 
-static int build_net(struct daemon *d, struct err *e)
+/* Who is let in: the token, or a claim that is waited for, and the minted tokens. */
+static int build_admission(struct daemon *d, struct err *e)
 {
 	const struct config *c = d->cfg;
 	struct admission_config gc = serve_admission_config(c);
-	struct acp_config ac = serve_acp_config(c, &d->harnesses);
-	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
-				 .ping_timeout = (unsigned)c->ping_timeout,
-				 .max_connections = (unsigned)c->max_connections,
-				 .listener = d->before.listener };
-	_cleanup_(freep) char *host = NULL;
 
 	d->admission = admission_new(&gc);
 	serve_claim_open(d);
 	serve_webhooks_open(&d->webhooks, c, d->loop, d->outbox);
+	/* After a restart in place the claim is resumed, and its file is read only if it has changed since. */
 	if (d->before.has_file)
 		(void)admission_file_changed(d->admission, &d->before.file);
 	if (!d->before.text && c->token_file && admission_load(d->admission, c->token_file, e) < 0)
@@ -288,6 +284,15 @@ static int build_net(struct daemon *d, struct err *e)
 	admission_use(d->admission, d->tokens);
 	if (!admission_claimed(d->admission) && !d->before.claim.n)
 		say_unclaimed(c);
+	return 0;
+}
+
+/* What answers: ACP, AG-UI, and the context of all HTTP routes. */
+static void build_servers(struct daemon *d)
+{
+	const struct config *c = d->cfg;
+	struct acp_config ac = serve_acp_config(c, &d->harnesses);
+
 	ac.life = d->life;
 	ac.tokens = d->tokens;
 	d->acp = acp_server_new(d->loop, d->store, &ac);
@@ -312,14 +317,24 @@ static int build_net(struct daemon *d, struct err *e)
 					 .agui_ctx = d->agui,
 					 .ui_dir = d->ui_dir,
 					 .backlog_max = (uint64_t)c->backlog_max,
-					 .started_ms = clock_mono_ms() };
+					 .started_ms = clock_mono_ms(),
+					 .restarts = d->before.restarts };
 	serve_telemetry_collect(d->outbox, &d->http);
+}
+
+static int open_sockets(struct daemon *d, char **host, struct err *e)
+{
+	const struct config *c = d->cfg;
+	struct net_config nc = { .ping_interval = (unsigned)c->ping_interval,
+				 .ping_timeout = (unsigned)c->ping_timeout,
+				 .max_connections = (unsigned)c->max_connections,
+				 .listener = d->before.listener };
+
 	d->sockets = unix_server_new(d->loop, c->run_dir, d->acp, d->desk, &d->http, e);
-	if (!d->sockets || serve_listen(c->listen, &host, &nc.port, e) < 0)
+	if (!d->sockets || serve_listen(c->listen, host, &nc.port, e) < 0)
 		return -EINVAL;
-	nc.host = host;
-	d->http.remote = !host_is_loopback(slice_of(host));
-	d->http.restarts = d->before.restarts;
+	nc.host = *host;
+	d->http.remote = !host_is_loopback(slice_of(*host));
 	d->net = net_server_new(d->loop, d->acp, d->admission, &d->http, &nc, e);
 	if (!d->net)
 		return -EADDRINUSE;
@@ -329,16 +344,30 @@ static int build_net(struct daemon *d, struct err *e)
 	/* A walled session in our network namespace must not reach the daemon. */
 	nft_wall_close_port(d->wall, (uint16_t)net_server_port(d->net));
 	unix_server_serve_http(d->sockets, net_server_adopt, d->net);
+	return 0;
+}
+
+static int build_net(struct daemon *d, struct err *e)
+{
+	_cleanup_(freep) char *host = NULL;
+	bool v6;
+
+	if (build_admission(d, e) < 0)
+		return -EINVAL;
+	build_servers(d);
+	if (open_sockets(d, &host, e) < 0)
+		return -EIO;
 	if (admission_claimed(d->admission) && serve_claim_begin(d, NULL, e) < 0)
 		return -EIO;
 	if (d->before.text && serve_claim_resume(d, d->before.claim, e) < 0)
 		return -EIO;
 	restored_begin(d);
 	loop_timer_set(d->loop, &d->settled, START_SETTLED_MS, on_start_settled, d->store);
+	v6 = strchr(host, ':') != NULL;
 	/* After a restart in place nobody waits for the address. */
 	if (!d->before.text)
-		printf("acpd listening on ws://%s%s%s:%d/acp\n", strchr(host, ':') ? "[" : "", host,
-		       strchr(host, ':') ? "]" : "", net_server_port(d->net));
+		printf("acpd listening on ws://%s%s%s:%d/acp\n", v6 ? "[" : "", host, v6 ? "]" : "",
+		       net_server_port(d->net));
 	fflush(stdout);
 	return 0;
 }
