@@ -95,6 +95,7 @@ bool grant_limited(const struct grant *g)
 
 bool grant_sees(const struct grant *g, const char *session_id)
 {
+	/* Without a list a grant sees all sessions. */
 	for (size_t i = 0; i < g->nsessions; i++)
 		if (strcmp(g->sessions[i], session_id) == 0)
 			return true;
@@ -132,6 +133,7 @@ int grant_check(const struct grant *g, enum grant_need n, enum need_sessions s, 
 			       "the token was revoked or replaced, or has expired");
 	if (!need_met(n, g->scope))
 		return grant_missing(n, e);
+	/* Named and own sessions are checked where a call names or shows them. */
 	if (s != SESSIONS_ALL || !grant_limited(g))
 		return 0;
 	grant_missing(n, e);

@@ -54,6 +54,7 @@ static int take_expiry(struct token *k, const char *text, struct err *e)
 	if (!clock_iso_read(slice_of(text), &k->expires_ms))
 		return err_field(e, "expiresAt", "FIELD_INVALID",
 				 "expiresAt is a time as 2026-11-21T08:00:00Z");
+	/* Subtracted after the comparison: the numbers are unsigned. */
 	if (k->expires_ms > now && k->expires_ms - now <= TOKEN_LIFE_DAYS_MAX * DAY_MS)
 		return 0;
 	return err_field(e, "expiresAt", "FIELD_OUT_OF_RANGE",

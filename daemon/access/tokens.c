@@ -299,6 +299,7 @@ static int token_add(struct tokens *t, struct token *k, char text[TOKEN_TEXT_SIZ
 
 	if (r < 0)
 		return r;
+	/* Listed first, since the file has all of the list; after an error the caller frees it, and so unlists it. */
 	k->grant = grant_for(k);
 	list_add_tail(&t->list, &k->link);
 	r = token_file_write(t->path, &t->claim, &t->list);

@@ -136,6 +136,7 @@ static int run_subcommand(const struct subcommand *cmd, int argc, char **argv)
 	struct err e;
 	int r;
 
+	/* --help is an option like the others, so a wrong one beside it is refused first. */
 	if (config_load(&c, cmd->scope, argc, argv, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
 	if (c.help) {
@@ -161,6 +162,7 @@ static int name_words(const char *name, int argc, char **argv)
 
 	if (argc < 2 + more || strlen(argv[1]) != n || strncmp(name, argv[1], n) != 0)
 		return 0;
+	/* The second word has to be whole, too: "usage verif" is the command usage with an argument. */
 	return !more ? 1 : strcmp(name + n + 1, argv[2]) == 0 ? 2 : 0;
 }
 
@@ -205,6 +207,7 @@ int main(int argc, char **argv)
 		int words = name_words(commands[i].name, argc, argv);
 
 		if (words)
+			/* The last word of the name takes the place of argv[0]. */
 			return run_subcommand(&commands[i], argc - words, argv + words);
 	}
 	asked = asks_for_help(argc, argv);

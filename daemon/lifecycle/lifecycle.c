@@ -126,6 +126,7 @@ static void life_look_at(struct lifecycle *l, uint64_t at)
 {
 	uint64_t now = clock_mono_ms();
 
+	/* The earliest time wins: on_life_time reads everything, and sets the next time itself. */
 	if (l->over || (l->timer.due && l->timer.due <= at))
 		return;
 	loop_timer_set(l->cfg.loop, &l->timer, at > now ? at - now : 1, on_life_time, l);

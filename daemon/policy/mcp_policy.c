@@ -78,6 +78,7 @@ int mcp_policy_parse(struct slice raw, const char *field, struct mcp_policy **re
 	struct jval v;
 	enum jscan_error scan;
 
+	/* Checked as a whole first: jiter_next trusts its text. */
 	if (raw.n) {
 		scan = jscan_object(raw, NULL, 0);
 		if (scan != JSCAN_OK)
@@ -140,6 +141,7 @@ void mcp_policy_word(const struct mcp_policy *r, const char *server, const char 
 	for (size_t i = 0; i < ARRAY_SIZE(layers); i++)
 		if (layers[i])
 			policy_rule_under(&ret->rule, layers[i]);
+	/* maxCalls of a server is a count of its own, beside that of the tool. */
 	for (size_t i = 2; i < ARRAY_SIZE(layers); i++)
 		if (layers[i] && ret->server_calls < 0)
 			ret->server_calls = layers[i]->max_calls;

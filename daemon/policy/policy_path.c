@@ -52,6 +52,7 @@ static bool glob_covers(const char *glob, struct slice path)
 	struct slice s = glob_body(glob, &anchored);
 	size_t from = 0;
 
+	/* The root itself: only a glob for all or for the root covers it. */
 	if (!path.n)
 		return slice_is(s, "**") || slice_is(s, ".");
 	for (size_t i = 0; i <= path.n; i++) {
@@ -133,6 +134,7 @@ enum policy_verdict policy_path_outside(const struct policy *p, const char *path
 	if (!path_clean(path + strspn(path, "/"), &clean) ||
 	    (denied = globs_find(&p->deny, buf_slice(&clean))) >= 0)
 		return path_denied(path, denied, why, e);
+	/* Its globs are relative to the root, so they cannot allow what is outside. */
 	return globs_for(p, access)->given ? path_left_out(path, access, why, e) : POLICY_ALLOW;
 }
 

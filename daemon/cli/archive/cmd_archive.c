@@ -152,6 +152,7 @@ static int archive_put_once(struct archive_client *cl, int fd, uint64_t size, ui
 				      e);
 		*sent += cl->ask.answer.sent;
 	}
+	/* What was sent so far stays in the daemon; the next attempt goes on there. */
 	if (r == -ECONNRESET)
 		return 1;
 	if (r < 0)
@@ -218,6 +219,7 @@ int archive_upload(const struct config *c, const char *file, char digest[ARCHIVE
 	uint64_t size, sent = 0;
 	int r = upload_file(&cl, c, file, &size, &sent);
 
+	/* Of no use after an error, when it may be empty. */
 	memcpy(digest, cl.digest, ARCHIVE_DIGEST_SIZE);
 	return r;
 }

@@ -67,6 +67,7 @@ static int plan_take_prompt(struct rerun_plan *p, struct slice event)
 
 	if (block.type != J_OBJECT)
 		return -EINVAL;
+	/* A prompt of several blocks is one event for each. */
 	if (buf_len(&t->prompt))
 		buf_putc(&t->prompt, ',');
 	else
@@ -213,6 +214,7 @@ int rerun_plan_read(struct rerun_plan *p, const char *dir, struct err *e)
 	if (plan_read_events(p, dir, e) < 0)
 		return -EINVAL;
 	drop_unprompted(p);
+	/* Not before: the buffer moves while it grows. */
 	p->next_answer = p->answers.data;
 	return list_empty(&p->turns) ?
 		       err_set(e, -ENODATA, 0, "NO_PROMPT", "the bundle has no prompt") :

@@ -25,6 +25,7 @@ static bool same_word(const char *a, const char *b)
 static void result_put_turn(struct rerun_result *r, const struct rerun_turn *was,
 			    const struct rerun_turn *is, bool ended, bool said)
 {
+	/* The list grows turn by turn; its elements are joined by commas without brackets. */
 	struct jw w = { &r->turn_list, r->turns > 0 };
 
 	jw_obj(&w, NULL);

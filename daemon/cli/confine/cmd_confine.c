@@ -221,6 +221,7 @@ static int fill_view(struct fsview *v, const struct attempt *a, struct err *e)
 		r = fsview_put(v, "/var/tmp", a->home.tmp, e);
 	seen_homes_hidden(v);
 	seen_path(v, getenv("PATH"));
+	/* Programs and scripts named in the command must be visible, wherever they are. */
 	for (char **arg = a->c->args; *arg; arg++)
 		seen_program(v, *arg);
 	return r == 0 ? fsview_settle(v, e) : r;
@@ -300,6 +301,7 @@ static int make_bounds(struct attempt *a, struct err *e)
 		return 0;
 	b->confinement = confinement_get(
 		a->result.level, confine_machine_missing(MACHINE_LISTENER) ? 0 : CONFINE_LOG, e);
+	/* Only with a filter: without one nothing is refused by us. */
 	b->refusals = refusals_new();
 	return b->confinement ? 0 : -EIO;
 }
@@ -371,6 +373,7 @@ static void collect_refusals(struct attempt *a)
 	while (r && t->n_refused < REFUSALS_MAX &&
 	       refusals_take(r, false, &t->refused[t->n_refused]))
 		t->n_refused++;
+	/* Refusals that found no space in the list. */
 	t->more = r ? refusals_take_more(r) : 0;
 }
 

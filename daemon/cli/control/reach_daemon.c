@@ -34,6 +34,7 @@ int read_token(const char *path, struct buf *ret, struct err *e)
 	if (r < 0)
 		return err_set(e, r, 0, "TOKEN_UNREADABLE", "%s: %s",
 			       path ? path : "standard input", strerror(-r));
+	/* A file that an editor has written ends in a line break. */
 	while (ret->len && (unsigned char)ret->data[ret->len - 1] <= ' ')
 		ret->len--;
 	return 0;
@@ -70,6 +71,7 @@ static int exchange(int fd, struct buf *line)
 	uint64_t until = clock_mono_ms() + CONTROL_WAIT_MS;
 	int r;
 
+	/* unixsock_connect makes sockets that do not block. */
 	fcntl(fd, F_SETFL, 0);
 	/* SIGPIPE would end the command; it reports a daemon that closes the socket meanwhile, or asks again */
 	r = file_send_all(fd, line->data, line->len);

@@ -330,9 +330,11 @@ int cmd_entrypoint(const struct config *c)
 	int missing = 0;
 	struct err e;
 
+	/* First: a signal that comes while we are still starting must reach the command. */
 	entry_hold_signals(&p);
 	if (read_settings(&s, c->serve, &e) < 0)
 		return fail(EXIT_USAGE, "%s", e.msg);
+	/* The daemon drains first: less time than that would kill it while turns run. */
 	p.stop_ms = ((uint64_t)s.serve.drain + ENTRY_STOP_SECS) * 1000;
 	banner_say_all(c, &s);
 	if (require_variables(c->require, &missing, &e) < 0)

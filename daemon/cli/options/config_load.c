@@ -43,6 +43,7 @@ static bool is_option_word(const char *words, const char *value)
 {
 	size_t n = strlen(value);
 
+	/* It would match several words at once. */
 	if (strchr(value, ' '))
 		return false;
 	for (const char *p = words; p; p = strchr(p, ' ')) {
@@ -166,6 +167,7 @@ static void default_dir(char **field, const char *root_path, const char *xdg_env
 {
 	const char *xdg = getenv(xdg_env), *home = getenv("HOME");
 
+	/* Set by an option or its variable. */
 	if (*field)
 		return;
 	if (geteuid() == 0)
@@ -188,6 +190,7 @@ static void set_computed(struct config *c, unsigned scope)
 		c->run_dir = file_join(c->state, "run");
 	if (!c->socket && c->run_dir)
 		c->socket = file_join(c->run_dir, "acp.sock");
+	/* A rerun without --cwd has a workspace of its own, not this directory. */
 	if (!c->cwd && !(scope & SCOPE_RERUN) && getcwd(cwd, sizeof(cwd)))
 		c->cwd = xstrdup(cwd);
 }
@@ -271,6 +274,7 @@ static int add_value(struct config *c, const struct option_row *row, bool again,
 	_cleanup_(freep) char *joined = NULL;
 	char **have = option_slot(c, row);
 
+	/* The first value replaces the default and the variable; only those of argv add up. */
 	if ((row->type != T_LIST && row->type != T_EACH) || !again)
 		return option_set(c, row, row->type == T_BOOL ? "true" : value, e);
 	joined = xprintf("%s%c%s", *have, row->type == T_LIST ? ',' : '\n', value);
@@ -308,6 +312,7 @@ static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, s
 		for (size_t i = 0; !row && i < option_rows_n; i++)
 			if (option_rows[i].letter == ch && (option_rows[i].scope & scope))
 				row = &option_rows[i];
+		/* argv[optind - 1] is the option, if its value is missing or not allowed. */
 		if (!row || ch == '?' || ch == ':')
 			return err_field(e, argv[optind - 1], "OPTION_UNKNOWN", "%s: %s",
 					 argv[optind - 1],
@@ -372,6 +377,7 @@ void config_print(const struct config *c, unsigned scope)
 	for (size_t i = 0; i < option_rows_n; i++) {
 		const struct option_row *r = &option_rows[i];
 
+		/* What has no variable is an action, not a setting. */
 		if (!(r->scope & scope) || !has_env(r))
 			continue;
 		if (r->type == T_INT)

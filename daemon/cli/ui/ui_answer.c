@@ -63,6 +63,7 @@ static bool take_path_secret(const struct ui_server *s, struct slice *path)
 	size_t n = strlen(s->secret);
 	unsigned char wrong = 0;
 
+	/* Its length is no secret; its characters are. */
 	if (path->n < n + 1 || path->p[0] != '/' || (path->n > n + 1 && path->p[n + 1] != '/'))
 		return false;
 	for (size_t i = 0; i < n; i++)

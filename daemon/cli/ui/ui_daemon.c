@@ -46,6 +46,7 @@ static void on_daemon_open(void *ctx)
 	struct ui_visit *v = ctx;
 
 	v->open = true;
+	/* The head first, then what the browser has sent of the body meanwhile. */
 	raw_stream_send(v->up, buf_slice(&v->ask));
 	buf_done(&v->ask);
 	ui_daemon_more(v);

@@ -163,6 +163,7 @@ static int target_add_headers(struct ui_target *t, const char *lines, struct err
 
 static int add_token(struct ui_target *t, struct slice token, struct err *e)
 {
+	/* A line break in it would be a header of its own. */
 	if (!http_text_ok(token))
 		return err_field(e, "token-file", "OPTION_INVALID",
 				 "--token-file: what is in it is no token");

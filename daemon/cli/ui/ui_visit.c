@@ -103,6 +103,7 @@ void ui_visit_flow(struct ui_visit *v)
 		events |= EPOLLOUT;
 	else if (v->state == UI_VISIT_DONE)
 		linger(v);
+	/* The browser is not read while the daemon does not take what it has sent. */
 	if (v->state != UI_VISIT_PASS || !ui_daemon_is_full(v))
 		events |= EPOLLIN;
 	loop_io_set(v->server->loop, &v->io, events);

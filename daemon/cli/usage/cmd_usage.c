@@ -178,6 +178,7 @@ static struct total *model_of(struct print *p, const struct usage_turn *t)
 		       model ? model : "-");
 	while (i < p->nmodels && strcmp(p->models[i].name, name) != 0)
 		i++;
+	/* One row for each model of each provider, in the order of their first turn. */
 	if (i == p->nmodels)
 		GROW(p->models, p->nmodels)->name = TAKE_PTR(name);
 	return &p->models[i];
@@ -357,6 +358,7 @@ int cmd_usage_verify(const struct config *c)
 	struct err e;
 	int r;
 
+	/* Before the ledger is opened: a wrong option is EXIT_USAGE, whatever the ledger holds. */
 	if (c->from && !ledger_anchor_parse(c->from, &anchor))
 		return fail(EXIT_USAGE, "--from: '%s' is not N:DIGEST, a number and 64 hex digits",
 			    c->from);
@@ -365,6 +367,7 @@ int cmd_usage_verify(const struct config *c)
 		return r;
 	if (ledger_files_verify(&files, &anchor, &rep, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
+	/* The file of the first bad line; of several files each has its own numbers. */
 	path = rep.file ? files.part[rep.file - 1].path : "";
 	if (c->json)
 		print_report_json(&rep, path, c->from != NULL);

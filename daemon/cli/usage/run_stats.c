@@ -154,6 +154,7 @@ static char *stats_key_text(struct slice record, enum stats_key key)
 	char *word = record_word(record, key == KEY_DAY ? "tsStart" : key_names[key]);
 
 	if (word && key == KEY_DAY)
+		/* The day of a time as 2026-11-21T08:00:00Z. */
 		word[strcspn(word, "T")] = '\0';
 	return word ? word : xstrdup("-");
 }
@@ -180,6 +181,7 @@ static struct group *stats_group(struct run_stats *s, struct slice record)
 	for (int k = 0; k < KEY_MAX; k++)
 		if (s->by[k])
 			key[k] = stats_key_text(record, (enum stats_key)k);
+	/* Linear: there are as many groups as harnesses, models and days. */
 	for (size_t i = 0; i < s->n && !g; i++)
 		if (same_keys(&s->groups[i], key))
 			g = &s->groups[i];
@@ -194,8 +196,10 @@ static struct group *stats_group(struct run_stats *s, struct slice record)
 
 void run_stats_add(struct run_stats *s, struct slice record)
 {
+	/* A model call is a part of its turn, and would count twice. */
 	if (!jstr_is(jobj_get(record, "type"), "turn"))
 		return;
+	/* The total is a group of its own: percentiles do not add up. */
 	group_add(&s->all, record);
 	group_add(stats_group(s, record), record);
 }
@@ -217,6 +221,7 @@ struct run_summary {
 
 static int64_t sample_rank(const struct sample *s, unsigned percent)
 {
+	/* Nearest rank: a value that was there, not one between two. */
 	return s->v[(s->n * percent + 99) / 100 - 1];
 }
 

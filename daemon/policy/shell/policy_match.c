@@ -146,6 +146,7 @@ static bool is_other_subcommand(const struct policy_command *a, const struct pol
 
 static bool beats(const struct command_match *a, const struct command_match *b)
 {
+	/* The longer rule is the more specific one. */
 	if (!b->rule || a->rule->n != b->rule->n)
 		return !b->rule || a->rule->n > b->rule->n;
 	if (a->narrow != b->narrow && is_other_subcommand(a->rule, b->rule))
@@ -165,6 +166,7 @@ struct command_match policy_match(const struct policy *p, const struct word *v, 
 		if (!r->n)
 			continue; /* the fallback */
 		m.narrow = matches_narrow(r, v, n);
+		/* What allows must match narrowly; what asks or denies may match widely, too. */
 		if (!m.narrow && (r->verdict == POLICY_ALLOW || !matches_wide(r, v, n)))
 			continue;
 		if (beats(&m, &best))
