@@ -36,12 +36,8 @@ bool confine_report_refused(const struct try_result *t);
 void confine_report_json(const struct try_result *t, struct buf *b);
 void confine_report_text(const struct try_result *t, struct buf *b);
 
-/*
- * --- try_proxy.c: the proxy of one command (egress/egress.h), as a session behind a wall has it ---
- *
- * acpd-proxy needs a loop and somebody who takes what it says; the command line only waits for its command. So both are
- * in a process of their own, which ends with try_proxy_stop, or with us. What was refused it writes into a pipe.
- */
+/* --- try_proxy.c: the proxy of its command (egress/egress.h) --- */
+
 struct try_proxy {
 	pid_t pid;	       /* 0: there is none */
 	int stop, told;	       /* our ends */

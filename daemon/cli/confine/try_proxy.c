@@ -1,10 +1,10 @@
 /*
- * try_proxy.c - acpd-proxy for acpd confine try, supervised by a forked process with a loop.
+ * try_proxy.c - the proxy of one command, as a session behind a wall has it: acpd-proxy for acpd confine try.
  *
- * The parent only waits for its command. The child runs the loop and the proxy, and writes refused
- * hosts to a pipe that does not block; the parent reads them at the end. EOF on the stop pipe ends
- * the child, also when the parent dies. The listener is created before fork, so connections wait in
- * its backlog until the proxy accepts them.
+ * acpd-proxy needs a loop and a process that takes its messages; the command line only waits for its command. So a
+ * forked process runs the loop and the proxy, and writes refused hosts to a pipe that does not block; the parent reads
+ * them at the end. EOF on the stop pipe ends the child, also when the parent dies. The listener is created before
+ * fork, so connections wait in its backlog until the proxy accepts them.
  */
 #include "cli/confine/confine_try.h"
 #include "cli/cmd.h"

@@ -20,16 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/*
- * --- finding.c: a list of {check, level, message, hint}, its exit code, and its two outputs ---
- *
- * Each check is of a kind, and each kind has an exit code of its own. Kinds stand in the order of their rank: where
- * several are in trouble, the code is that of the first. Codes begin at 10, beyond those of all subcommands
- * (cli/cmd.h). They are written down in daemon/acpd.1 and images/README.md: a code keeps its meaning.
- *
- * Texts are made of what others wrote: they are cut to one line. The list has a bound; beyond it only trouble of a
- * kind that had none is kept.
- */
+/* --- finding.c: a list of {check, level, message, hint}, its exit code, and its two outputs --- */
 
 #define DOCTOR_FINDINGS_MAX 400 /* told; beyond them only the first trouble of a kind */
 
@@ -91,12 +82,7 @@ void findings_print(const struct findings *f);
 /* {findings, more?, daemon?, exitCode} on standard output; daemon: what it says, may be empty. */
 void findings_print_json(const struct findings *f, struct slice daemon);
 
-/*
- * --- listening.c: which TCP sockets of this network namespace can be reached by loopback, and which process has each ---
- *
- * From /proc/net/tcp, tcp6 and the descriptors of all processes that we may look at. Bounded: with more sockets or
- * descriptors than anybody needs some stay unnamed.
- */
+/* --- listening.c: which TCP sockets can be reached by loopback, and which process has each --- */
 
 #define DOCTOR_SOCKETS_MAX (1 * MIB) /* of a list of sockets */
 #define DOCTOR_LISTENERS_MAX 64	     /* told */
@@ -116,12 +102,7 @@ size_t listening_find(struct listening *ret, size_t max);
 /* "COMMAND (pid N)", or what else is known of it. Returns out. */
 const char *listening_owner(const struct listening *l, char *out, size_t size);
 
-/*
- * --- safe_path.c: whether anybody but root and ourselves could change what is at a path, or replace it ---
- *
- * By the owners and modes of it and of all directories above. A directory with the sticky bit (/tmp) is no danger to what
- * is root's or ours in it.
- */
+/* --- safe_path.c: whether others could change or replace what is at a path --- */
 
 /* path: absolute, and without symbolic links where it shall be believed (realpath). true: nobody could. Else why says who,
  * in words. What cannot be looked at counts as safe: nobody goes there either. */

@@ -1,10 +1,12 @@
 /*
  * finding.c - the list of doctor's findings, its exit code, and its two output formats.
  *
- * kinds[] assigns an exit code to each kind. The codes are documented and keep their meaning. The
- * order of the enum is the rank of the kinds: the code is that of the first kind with a problem. A
- * full list still accepts the first problem of each kind, so the bound never changes the exit code.
- * Any other finding then overwrites `lost`, so findings_add never returns NULL.
+ * Each check is of a kind, and kinds[] assigns an exit code to each kind. Codes begin at 10, beyond those of all
+ * subcommands (cli/cmd.h); they are documented in daemon/acpd.1 and images/README.md, and keep their meaning. The
+ * order of the enum is the rank of the kinds: the code is that of the first kind with a problem. The list has a
+ * bound, but a full one still accepts the first problem of each kind, so the bound never changes the exit code. Any
+ * other finding then overwrites `lost`, so findings_add never returns NULL. Texts are made of what others wrote:
+ * they are cut to one line.
  */
 #include "cli/cmd.h"
 #include "cli/doctor/doctor.h"

@@ -1,10 +1,10 @@
 /*
- * listening.c - TCP listeners that loopback can reach, and the process of each, from /proc.
+ * listening.c - TCP listeners that loopback can reach in this network namespace, and the process of each, from /proc.
  *
- * /proc/net/tcp has the inode of a socket, not its process. Therefore all links in /proc/PID/fd are
- * searched for socket:[INODE], up to DOCTOR_OPEN_FILES_MAX of them. Processes of other users may be
- * unreadable; then only the uid is known. The name of a process is untrusted and flattened to one
- * line.
+ * /proc/net/tcp has the inode of a socket, not its process. Therefore all links in /proc/PID/fd are searched for
+ * socket:[INODE], up to DOCTOR_OPEN_FILES_MAX of them: with more sockets or descriptors than a machine needs some
+ * stay unnamed. Processes of other users may be unreadable; then only the uid is known. The name of a process is
+ * untrusted and flattened to one line.
  */
 #include "cli/doctor/doctor.h"
 

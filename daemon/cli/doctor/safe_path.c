@@ -1,3 +1,8 @@
+/*
+ * safe_path.c - whether anybody but root and ourselves could change what is at a path, or put something else in its
+ * place: by the owners and modes of it and of all directories above. A directory with the sticky bit (/tmp) is no
+ * danger to what is root's or ours in it.
+ */
 #include "cli/doctor/doctor.h"
 
 #include "base/util.h"

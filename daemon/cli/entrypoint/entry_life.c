@@ -1,11 +1,18 @@
 /*
- * entry_life.c - acpd entrypoint while its command runs: forwards signals, reaps orphans, ends
- * command and daemon.
+ * entry_life.c - what the first process of a container owes to the others: `acpd entrypoint` while its command
+ * runs. It forwards signals, reaps orphans, and ends command and daemon.
  *
- * Signals are blocked before the first fork and read synchronously, so none is lost and no handler
- * runs. The command gets the foreground process group; terminal signals do not reach the daemon's
- * group. The first of both that ends determines the exit code; the other gets SIGTERM, and SIGKILL
- * after stop_ms. Only that deadline gives the wait a timeout.
+ * Signals are blocked before the first fork and read synchronously, so none is lost and no handler runs; one that
+ * comes before there is a command reaches it. The command has a process group of its own, the foreground one where
+ * there is a terminal. Every signal that can be passed on goes to that group, whatever it means to the command;
+ * SIGTERM goes to the daemon beside it, too. Terminal signals do not reach the daemon's group.
+ *
+ * Either end ends both. Once the command has ended, the daemon drains. A daemon that ends though nobody has told it
+ * to takes the command along (SIGTERM). What does not end within stop_ms of its SIGTERM is killed, and so is what
+ * is left of both in the end; only that deadline gives the wait a timeout. The exit code is that of the first of
+ * both that ends, and always the command's where SIGTERM was the cause.
+ *
+ * It works in any process: one that is not the first becomes a subreaper.
  */
 #include "cli/entrypoint/entry_life.h"
 #include "cli/cmd.h"

@@ -116,13 +116,7 @@ bool option_is_text(const struct option_row *r);
 
 #define LEDGER (SCOPE_USAGE | SCOPE_VERIFY) /* scopes that read the usage ledger */
 
-/*
- * --- env_names.c: which of the variables ACPD_* in our environment nothing reads ---
- *
- * A misspelt setting is one that nobody misses until the daemon does what it was told not to. Known are those of the table
- * of options, of any subcommand, and those of a table of its own: what acpd gives its children, where its helpers are, and
- * what its tests use.
- */
+/* --- env_names.c: which of the variables ACPD_* in our environment nothing reads --- */
 
 /* Calls fn for each that is not known, at most ENV_NAMES_UNKNOWN_MAX times. name is cut to a line. nearest: the known one
  * that is most alike. */

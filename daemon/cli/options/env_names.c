@@ -1,11 +1,10 @@
 /*
- * env_names.c - finds variables ACPD_* that nothing reads, and the known name that is nearest to
- * each.
+ * env_names.c - finds variables ACPD_* that nothing reads, and the known name that is nearest to each.
  *
- * Known are the variables of the options and the table `others`. A variable that is read outside of
- * the option table must be added there; otherwise serve warns of it and --check refuses it. A name
- * that ends in '*' is a prefix and is never suggested. Unknown names are cut and flattened to one
- * line.
+ * A misspelt setting is one that nobody misses until the daemon does what it was told not to. Known are the
+ * variables of the options, of any subcommand, and the table `others`. A variable that is read outside of the option
+ * table must be added there; otherwise serve warns of it and --check refuses it. A name that ends in '*' is a prefix
+ * and is never suggested. Unknown names are cut and flattened to one line.
  */
 #include "cli/options/cli_options.h"
 

@@ -1,11 +1,11 @@
 /*
- * hosting.c - builds the MCP side of the daemon: hosted servers, the relay of sessions, MCP
- * sessions over HTTP.
+ * hosting.c - builds the MCP side of the daemon: hosted servers, the relay of sessions, MCP sessions over HTTP. It
+ * decides the user of all of it, and what it sees of the daemon's environment.
  *
- * hosting_open runs before the claim and starts no server, because copies of a template would share
- * it. hosting_begin reads --mcp-config and starts the servers, once in the life of the process.
- * Servers get a built environment with the home of the agent's user, not the environment of the
- * daemon. --check and doctor read the file of servers with the same code (hosting_check).
+ * hosting_open runs before the claim and starts no server, because copies of a template would share it. hosting_begin
+ * reads --mcp-config and starts the servers, once in the life of the process. Servers get a built environment with the
+ * home of the agent's user, not the environment of the daemon. --check and doctor read the file of servers with the
+ * same code (hosting_check).
  */
 #include "cli/serve/serve.h"
 

@@ -1,10 +1,11 @@
 /*
- * restored.c - the order in which the daemon resumes after its machine was suspended or copied.
+ * restored.c - what the daemon does when its machine was suspended or copied (loop/restore_watch.h), part by part.
  *
- * hold() stops all input and output before the id of the sandbox is known again. resumed() first
- * drops the connections of acpd-fetch, which are dead. A copy gets its own incarnation before its
- * tokens are revoked, so that connections that end belong to the new one. Clocks are corrected
- * before clients are notified.
+ * hold_all_parts stops all input and output before the id of the sandbox is known again: every TCP connection is reset,
+ * and no client is accepted, read or sent to. resume_daemon first drops the connections of acpd-fetch, which are dead.
+ * With the same id, claim, tokens and keys remain. With another id this is a copy: it gets its own incarnation before
+ * its tokens are revoked, so that connections that end belong to the new one; it is unclaimed, and forgets what clients
+ * gave to the original. Clocks are corrected before clients are notified.
  */
 #include "cli/serve/serve.h"
 

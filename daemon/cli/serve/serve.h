@@ -57,8 +57,6 @@ int handover_execute(int fd);
 
 /* --- hosting.c: the MCP side of the daemon ------------------------------------------------------------------------------ */
 
-/* Servers that it hosts, the relay of its sessions, and the sessions of clients over HTTP. It decides the user of all of it,
- * and what it sees of the daemon's environment. */
 struct hosting {
 	struct hosted *hosted;
 	struct relay *relay;
@@ -85,10 +83,6 @@ int hosting_check(const struct config *c, hosting_warn_fn warn, void *ctx, struc
 
 /* --- serve_webhooks.c: where the receivers of webhooks come from -------------------------------------------------------- */
 
-/* The file of --webhook, or the claim. The file is read when the daemon is claimed, when it is written after that, and at
- * SIGHUP. It may come after the restore of a snapshot: one that does not exist names no receiver yet. One that is wrong is
- * named in the log, and the current receivers stay. In a copy of a sandbox it says nothing until it is written again: it was
- * the original's. */
 struct serve_webhooks {
 	struct outbox *outbox;
 	const char *path;  /* borrowed; NULL: no --webhook */
@@ -192,12 +186,6 @@ struct tokens *serve_tokens_new(const struct daemon *d);
 
 /* --- serve_claim.c: how an unclaimed daemon comes to life ------------------------------------------------------------------ */
 
-/* What must not be in two copies of the same memory is made at the claim: its incarnation, and the servers that it hosts; what
- * a claim brings takes the place of the options before.
- *
- * Roots (net/claim.h): the control socket, E2B's access token, and the token file, which is watched: a daemon may be
- * older than its file. A file that is not fit is named in the log and waited for again. A file that changes after the
- * claim is not looked at; SIGHUP makes it read. */
 /* Before it all of the daemon's parts may be missing; the loop is not run until they are there. */
 void serve_claim_open(struct daemon *d);
 void serve_claim_close(struct daemon *d);
@@ -210,12 +198,6 @@ void serve_claim_reload(struct daemon *d);
 
 /* --- restored.c: what the daemon does when the machine was away (loop/restore_watch.h), part by part --------------------- */
 
-/*
- * At once: every TCP connection is reset, and nobody is let in, read or sent to. When the id of the sandbox has been read
- * again: requests of acpd-fetch fail, since their connections are dead, too; what goes by the wall clock is judged anew;
- * clients are told, and let in. The same id: claim, tokens and keys stand. Another id: this is a copy. It has a new
- * incarnation, is unclaimed, and knows nothing of what clients gave to the other.
- */
 void restored_begin(struct daemon *d);
 
 /* --- serve_process.c: what the daemon makes of its process and its directories, and the deadline of its stop ------------- */

@@ -1,11 +1,10 @@
 /*
- * serve_webhooks.c - decides when the file of --webhook or the list of a claim replaces the
- * receivers.
+ * serve_webhooks.c - decides when the file of --webhook or the list of a claim replaces the receivers.
  *
- * The file can appear after the start, so a missing file is not an error; acpd-fetch must exist at
- * the start. A list is applied completely or not at all: after an invalid file the current
- * receivers stay. In a copy of a sandbox the file is `stale` until it is written again, because it
- * belongs to the original.
+ * The file is read when the daemon is claimed, when it is written after that, and at SIGHUP. It can appear after the
+ * start, perhaps after the restore of a snapshot, so a missing file is not an error; acpd-fetch must exist at the
+ * start. A list is applied completely or not at all: after an invalid file, which the log names, the current receivers
+ * stay. In a copy of a sandbox the file is `stale` until it is written again, because it belongs to the original.
  */
 #include "cli/serve/serve.h"
 

@@ -107,14 +107,8 @@ void ui_refuse(struct ui_visit *v, const struct ui_refusal *why, const char *det
 extern const struct ui_refusal ui_bad_request, ui_crowded, ui_daemon_away, ui_daemon_lost,
 	ui_daemon_silent, ui_daemon_strange;
 
-/*
- * --- ui_pass.c: the heads of what is passed on: a browser's request as the daemon gets it, and the daemon's answer as the browser
- * gets it. Pure.
- *
- * Of both only fields with known names pass. So no cookie, no Origin and no address of the page goes to the daemon, and
- * an answer neither sets anything in the browser nor lets another page read it. Each request has a connection of its own,
- * which ends with the answer.
- */
+/* --- ui_pass.c: the heads of what is passed on: a request as the daemon gets it, an answer as the browser gets it --- */
+
 /* It asks for a WebSocket. */
 bool ui_pass_is_upgrade(const struct http_request_head *h);
 /* path: what is asked for, behind the target's own. Appends the head with its empty line. */

@@ -1,10 +1,11 @@
 /*
- * ui_pass.c - the header fields that acpd ui forwards in each direction, as lists of allowed names.
+ * ui_pass.c - the header fields that acpd ui forwards in each direction, as lists of allowed names. Pure.
  *
- * Other fields are dropped: no cookie and no Origin of the page reaches the daemon, and an answer
- * sets no cookie. A field of the target (--header, token) replaces the browser's field of the same
- * name. Connection is written here, because each connection serves one request; bodies pass
- * unchanged. INERT keeps a browser that navigates to an answer from running anything in it.
+ * Other fields are dropped: no cookie, no Origin and no address of the page reaches the daemon, and an answer neither
+ * sets anything in the browser nor lets another page read it. A field of the target (--header, token) replaces the
+ * browser's field of the same name. Connection is written here, because each request has a connection of its own,
+ * which ends with the answer; bodies pass unchanged. INERT keeps a browser that navigates to an answer from running
+ * anything in it.
  */
 #include "cli/ui/ui.h"
 
