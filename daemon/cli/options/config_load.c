@@ -283,37 +283,33 @@ static int add_value(struct config *c, const struct option_row *row, bool again,
 
 static int parse_argv(struct config *c, unsigned scope, int argc, char **argv, struct err *e)
 {
-	struct option longs[OPTION_ROWS_MAX + 1] = { { 0 } };
+	struct option longs[OPTION_ROWS_MAX + 1] = { { 0 } }, *l = longs;
 	char shorts[2 * OPTION_ROWS_MAX + 2] = ":", *s = shorts + 1;
-	size_t map[OPTION_ROWS_MAX] = { 0 }, n = 0;
 	bool seen[OPTION_ROWS_MAX] = { false };
-	int ch, r = 0, index;
+	int ch, r = 0;
 
 	for (size_t i = 0; i < option_rows_n; i++) {
+		bool takes_value = option_rows[i].type != T_BOOL;
+
 		if (!(option_rows[i].scope & scope))
 			continue;
-		longs[n] = (struct option){ option_rows[i].name,
-					    option_rows[i].type == T_BOOL ? no_argument :
-									    required_argument,
-					    NULL, 256 + (int)n };
-		map[n++] = i;
-		if (option_rows[i].letter) {
+		*l++ = (struct option){ option_rows[i].name, takes_value, NULL, 256 + (int)i };
+		if (option_rows[i].letter)
 			*s++ = option_rows[i].letter;
-			if (option_rows[i].type != T_BOOL)
-				*s++ = ':';
-		}
+		if (option_rows[i].letter && takes_value)
+			*s++ = ':';
 	}
 	/* 0, not 1: glibc then forgets the scan of a previous call. entrypoint loads two configurations. */
 	optind = 0;
 	opterr = 0;
-	while (r == 0 && (ch = getopt_long(argc, argv, shorts, longs, &index)) != -1) {
-		const struct option_row *row = ch >= 256 ? &option_rows[map[ch - 256]] : NULL;
+	while (r == 0 && (ch = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		const struct option_row *row = ch >= 256 ? &option_rows[ch - 256] : NULL;
 
 		for (size_t i = 0; !row && i < option_rows_n; i++)
 			if (option_rows[i].letter == ch && (option_rows[i].scope & scope))
 				row = &option_rows[i];
 		/* argv[optind - 1] is the option, if its value is missing or not allowed. */
-		if (!row || ch == '?' || ch == ':')
+		if (!row)
 			return err_field(e, argv[optind - 1], "OPTION_UNKNOWN", "%s: %s",
 					 argv[optind - 1],
 					 ch == ':' ? "needs a value" : "no such option");
