@@ -469,8 +469,7 @@ int cmd_serve(const struct config *c)
 	sandbox_id_from(c->sandbox_id_file);
 	(void)sandbox_id_refresh();
 	if ((!c->check && handover_take(&d.before, &e) < 0) || start_daemon_parts(&d, &e) < 0)
-		r = fail(strncmp(e.reason, "OPTION", 6) == 0 || c->check ? EXIT_USAGE : EXIT_FAILED,
-			 "%s", e.msg);
+		r = fail_option(&e, c->check ? EXIT_USAGE : EXIT_FAILED);
 	/* The claim of the program before has been resumed: its secrets are wiped. */
 	handover_done(&d.before);
 	if (r == EXIT_DONE && !c->check) {

@@ -155,8 +155,7 @@ int cmd_acp(const struct config *c)
 	if (b.link)
 		daemon_link_run(b.link);
 	else
-		b.code = fail(strncmp(e.reason, "OPTION", 6) == 0 ? EXIT_USAGE : EXIT_UNREACHABLE,
-			      "%s", e.msg);
+		b.code = fail_option(&e, EXIT_UNREACHABLE);
 	daemon_link_free(b.link);
 	lines_done(&b.lines);
 	loop_free(b.loop);
