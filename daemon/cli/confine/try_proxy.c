@@ -36,7 +36,7 @@ const char *try_proxy_missing(void)
 
 /* --- in its process -------------------------------------------------------------------------------------------- */
 
-struct keeper {
+struct proxy_supervisor {
 	struct loop *loop;
 	struct proc_host *procs;
 	struct loop_io stop;
@@ -47,7 +47,7 @@ struct keeper {
 /* More than the pipe takes is not told: a command that asks for so many hosts has been told of enough. */
 static void on_proxy_blocked(void *ctx, const char *host, int port, enum egress_reason why _unused_)
 {
-	const struct keeper *k = ctx;
+	const struct proxy_supervisor *k = ctx;
 
 	dprintf(k->told, "%d %s\n", port, host);
 }
@@ -66,14 +66,14 @@ static const struct egress_ops ops = { on_proxy_blocked, on_proxy_asks, on_proxy
 
 static void on_proxy_settled(void *ctx)
 {
-	struct keeper *k = ctx;
+	struct proxy_supervisor *k = ctx;
 
 	loop_quit(k->loop);
 }
 
 static void on_stop(void *ctx, uint32_t events _unused_)
 {
-	struct keeper *k = ctx;
+	struct proxy_supervisor *k = ctx;
 
 	loop_io_set(k->loop, &k->stop, 0);
 	loop_timer_set(k->loop, &k->settle, SETTLE_MS, on_proxy_settled, k);
@@ -81,14 +81,15 @@ static void on_stop(void *ctx, uint32_t events _unused_)
 
 static void on_proxy_child(void *ctx, int signo _unused_)
 {
-	struct keeper *k = ctx;
+	struct proxy_supervisor *k = ctx;
 
 	proc_host_reap(k->procs);
 }
 
-_noreturn_ static void keep(const struct try_proxy_config *c, int listener, int stop, int told)
+_noreturn_ static void supervise_proxy(const struct try_proxy_config *c, int listener, int stop,
+				       int told)
 {
-	struct keeper k = { .loop = loop_new(), .told = told };
+	struct proxy_supervisor k = { .loop = loop_new(), .told = told };
 	struct egress_config ec = { .loop = k.loop,
 				    .agent_user = c->agent_user,
 				    .allow = c->allow };
@@ -151,7 +152,7 @@ int try_proxy_start(struct try_proxy *p, const struct try_proxy_config *c, struc
 		/* The child must not have a writing end: it would never see EOF. */
 		close(stop[1]);
 		close(told[0]);
-		keep(c, listener, stop[0], told[1]);
+		supervise_proxy(c, listener, stop[0], told[1]);
 	}
 	close(stop[0]);
 	close(told[1]);

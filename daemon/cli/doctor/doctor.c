@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 /* A daemon that answers knows itself what it has; without one we look as it would. */
-enum check_when { ALWAYS, ALONE, BESIDE };
+enum check_when { ALWAYS, WITHOUT_DAEMON, WITH_DAEMON };
 
 struct doctor_check {
 	const char *id;
@@ -31,9 +31,9 @@ struct doctor_check {
 /* As they are listed, within a level. Several rows may have one id: what a daemon says stands for what we would find. */
 static const struct doctor_check checks[] = {
 	{ "accounts", KIND_USERS, ALWAYS, check_accounts },
-	{ "daemon", KIND_DAEMON, ALONE, check_no_daemon },
-	{ "daemon", KIND_DAEMON, BESIDE, check_daemon },
-	{ "claimed", KIND_CLAIM, BESIDE, check_daemon_claim },
+	{ "daemon", KIND_DAEMON, WITHOUT_DAEMON, check_no_daemon },
+	{ "daemon", KIND_DAEMON, WITH_DAEMON, check_daemon },
+	{ "claimed", KIND_CLAIM, WITH_DAEMON, check_daemon_claim },
 	{ "settings", KIND_SETTINGS, ALWAYS, check_settings },
 	{ "program", KIND_PROGRAMS, ALWAYS, check_program },
 	{ "helper", KIND_PROGRAMS, ALWAYS, check_helpers },
@@ -41,33 +41,33 @@ static const struct doctor_check checks[] = {
 	{ "directory", KIND_DIRECTORIES, ALWAYS, check_dirs },
 	{ "disk", KIND_DISK, ALWAYS, check_disk },
 	{ "clock", KIND_CLOCK, ALWAYS, check_clock },
-	{ "port", KIND_PORT, ALONE, check_port },
-	{ "cgroup", KIND_KERNEL, ALONE, check_cgroup },
-	{ "cgroup", KIND_KERNEL, BESIDE, check_daemon_cgroup },
-	{ "agent-user", KIND_USERS, ALONE, check_agent_user },
-	{ "agent-user", KIND_USERS, BESIDE, check_daemon_user },
-	{ "limit", KIND_KERNEL, ALONE, check_limits },
-	{ "limit", KIND_KERNEL, BESIDE, check_daemon_limits },
-	{ "sessions", KIND_USERS, ALONE, check_shared_user },
-	{ "sessions", KIND_USERS, BESIDE, check_daemon_sharing },
-	{ "agent-uids", KIND_USERS, ALONE, check_agent_uids },
-	{ "agent-uids", KIND_USERS, BESIDE, check_daemon_uids },
-	{ "level", KIND_KERNEL, ALONE, check_levels },
-	{ "level", KIND_KERNEL, BESIDE, check_daemon_level },
+	{ "port", KIND_PORT, WITHOUT_DAEMON, check_port },
+	{ "cgroup", KIND_KERNEL, WITHOUT_DAEMON, check_cgroup },
+	{ "cgroup", KIND_KERNEL, WITH_DAEMON, check_daemon_cgroup },
+	{ "agent-user", KIND_USERS, WITHOUT_DAEMON, check_agent_user },
+	{ "agent-user", KIND_USERS, WITH_DAEMON, check_daemon_user },
+	{ "limit", KIND_KERNEL, WITHOUT_DAEMON, check_limits },
+	{ "limit", KIND_KERNEL, WITH_DAEMON, check_daemon_limits },
+	{ "sessions", KIND_USERS, WITHOUT_DAEMON, check_shared_user },
+	{ "sessions", KIND_USERS, WITH_DAEMON, check_daemon_sharing },
+	{ "agent-uids", KIND_USERS, WITHOUT_DAEMON, check_agent_uids },
+	{ "agent-uids", KIND_USERS, WITH_DAEMON, check_daemon_uids },
+	{ "level", KIND_KERNEL, WITHOUT_DAEMON, check_levels },
+	{ "level", KIND_KERNEL, WITH_DAEMON, check_daemon_level },
 	{ "landlock", KIND_KERNEL, ALWAYS, check_landlock },
-	{ "key-memory", KIND_KERNEL, ALONE, check_key_memory },
-	{ "key-memory", KIND_KERNEL, BESIDE, check_daemon_key_memory },
-	{ "network-namespaces", KIND_KERNEL, ALONE, check_network },
-	{ "network-namespaces", KIND_KERNEL, BESIDE, check_daemon_network },
-	{ "nftables", KIND_KERNEL, ALONE, check_nftables },
-	{ "way-to-root", KIND_ROOT, ALONE, check_ways_to_root },
-	{ "way-to-root", KIND_ROOT, BESIDE, check_daemon_root },
+	{ "key-memory", KIND_KERNEL, WITHOUT_DAEMON, check_key_memory },
+	{ "key-memory", KIND_KERNEL, WITH_DAEMON, check_daemon_key_memory },
+	{ "network-namespaces", KIND_KERNEL, WITHOUT_DAEMON, check_network },
+	{ "network-namespaces", KIND_KERNEL, WITH_DAEMON, check_daemon_network },
+	{ "nftables", KIND_KERNEL, WITHOUT_DAEMON, check_nftables },
+	{ "way-to-root", KIND_ROOT, WITHOUT_DAEMON, check_ways_to_root },
+	{ "way-to-root", KIND_ROOT, WITH_DAEMON, check_daemon_root },
 	{ "setuid", KIND_ROOT, ALWAYS, check_setuid },
-	{ "direct-calls", KIND_CERTIFICATES, BESIDE, check_daemon_direct },
-	{ "state", KIND_STATE, BESIDE, check_daemon_state },
-	{ "harness", KIND_HARNESS, ALONE, check_harnesses },
-	{ "harness", KIND_HARNESS, BESIDE, check_daemon_harnesses },
-	{ "mcp", KIND_MCP, BESIDE, check_daemon_mcp },
+	{ "direct-calls", KIND_CERTIFICATES, WITH_DAEMON, check_daemon_direct },
+	{ "state", KIND_STATE, WITH_DAEMON, check_daemon_state },
+	{ "harness", KIND_HARNESS, WITHOUT_DAEMON, check_harnesses },
+	{ "harness", KIND_HARNESS, WITH_DAEMON, check_daemon_harnesses },
+	{ "mcp", KIND_MCP, WITH_DAEMON, check_daemon_mcp },
 	{ "node", KIND_NODE, ALWAYS, check_node },
 	{ "python", KIND_PYTHON, ALWAYS, check_python },
 	{ "git", KIND_GIT, ALWAYS, check_git },
@@ -122,7 +122,7 @@ void found_all_ways(struct doctor *d, bool unread, bool any)
 static void run_checks(struct doctor *d)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
-		if (checks[i].when == (d->beside ? ALONE : BESIDE))
+		if (checks[i].when == (d->has_daemon ? WITHOUT_DAEMON : WITH_DAEMON))
 			continue;
 		d->at = &checks[i];
 		checks[i].run(d);
@@ -139,10 +139,10 @@ int cmd_doctor(const struct config *c)
 	own_node_add();
 	signal(SIGPIPE, SIG_IGN);
 	/* Asked once: all checks see the same answer. */
-	d.beside = control_call(c, "doctor", SLICE("{}"), &d.report, &d.unheard) == 0;
+	d.has_daemon = control_call(c, "doctor", SLICE("{}"), &d.report, &d.unheard) == 0;
 	run_checks(&d);
 	if (c->json)
-		findings_print_json(&d.found, d.beside ? buf_slice(&d.report) : SLICE_NONE);
+		findings_print_json(&d.found, d.has_daemon ? buf_slice(&d.report) : SLICE_NONE);
 	else
 		findings_print(&d.found);
 	code = findings_code(&d.found);

@@ -127,7 +127,7 @@ struct doctor {
 	bool has_harnesses; /* they could be read */
 	bool has_accounts; /* users and groups may be looked up: their files have a bearable size */
 	bool has_harness;  /* the daemon has one that is installed */
-	bool beside;	   /* a daemon has answered */
+	bool has_daemon;   /* a daemon has answered */
 	struct buf report; /* and this is what it said */
 	/* else why there is no answer; its reason is UNREACHABLE where there is no daemon */
 	struct err unheard;
