@@ -14,6 +14,7 @@
 #include "json/jpretty.h"
 #include "json/jstr.h"
 #include "loop/loop.h"
+#include "proc/proc.h"
 #include "proc/table/process_tree.h"
 
 #include <errno.h>
@@ -119,6 +120,21 @@ int cli_signals(struct loop *loop, const int *signals, void (*fn)(void *ctx, int
 	for (; *signals; signals++)
 		sigaddset(&set, *signals);
 	return loop_signals(loop, &set, fn, ctx);
+}
+
+void quit_loop(void *loop)
+{
+	loop_quit(loop);
+}
+
+void quit_on_signal(void *loop, int signo _unused_)
+{
+	loop_quit(loop);
+}
+
+void reap_on_signal(void *procs, int signo _unused_)
+{
+	proc_host_reap(procs);
 }
 
 void sleep_ms(uint64_t ms)

@@ -57,6 +57,11 @@ void secret_buf_done(struct buf *b);
 
 /* fn gets the signals of a list that ends in 0. -errno. */
 int cli_signals(struct loop *loop, const int *signals, void (*fn)(void *ctx, int signo), void *ctx);
+/* For cli_signals, and for other callbacks: ends loop_run of the loop that is ctx. */
+void quit_on_signal(void *loop, int signo);
+void quit_loop(void *loop);
+/* The same for SIGCHLD: reaps the children of procs. */
+void reap_on_signal(void *procs, int signo);
 /* Sleeps that long by CLOCK_MONOTONIC, also when the process was stopped or frozen meanwhile. */
 void sleep_ms(uint64_t ms);
 /* Kills all processes below this one, in some rounds: one that is killed may have started another meanwhile. */

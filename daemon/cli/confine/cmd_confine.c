@@ -145,11 +145,6 @@ static bool needs_proxy(const struct attempt *a)
 	return needs_wall(a) && !(a->network && egress_rules_mode(a->network) == EGRESS_OFF);
 }
 
-static const char *why_no_try_proxy(const struct attempt *a)
-{
-	return needs_proxy(a) ? try_proxy_missing() : NULL;
-}
-
 static void lacks(void *ctx, const char *what, const char *why)
 {
 	struct try_result *t = ctx;
@@ -167,7 +162,7 @@ static void find_missing(struct attempt *a)
 	if (t->level >= LEVEL_GUARDED)
 		lacks(t, "uid", why_no_try_uid(a));
 	level_means_lack(&(struct level_ask){ t->level, true, a->user != NULL }, lacks, t);
-	lacks(t, "proxy", why_no_try_proxy(a));
+	lacks(t, "proxy", needs_proxy(a) ? try_proxy_missing() : NULL);
 	if (t->level < LEVEL_STRICT && needs_wall(a)) /* strict has said so */
 		lacks(t, "networkNamespace", netns_missing());
 }
@@ -278,11 +273,6 @@ static int make_network(struct attempt *a, struct err *e)
 		return 0;
 	a->bounds.netns = netns_new(e);
 	return a->bounds.netns ? start_proxy(a, e) : -EIO;
-}
-
-static int make_home(struct attempt *a, struct err *e)
-{
-	return try_home_make(&a->home, a->user, a->proxy.pid ? &a->proxy.at : NULL, e);
 }
 
 static int make_bounds(struct attempt *a, struct err *e)
@@ -416,7 +406,8 @@ int cmd_confine_try(const struct config *c)
 	out = dup(c->json ? STDOUT_FILENO : STDERR_FILENO);
 	if (c->json)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (find_try_command(&a, &e) < 0 || make_network(&a, &e) < 0 || make_home(&a, &e) < 0 ||
+	if (find_try_command(&a, &e) < 0 || make_network(&a, &e) < 0 ||
+	    try_home_make(&a.home, a.user, a.proxy.pid ? &a.proxy.at : NULL, &e) < 0 ||
 	    make_bounds(&a, &e) < 0 || run_try_command(&a, &e) < 0)
 		return fail(EXIT_FAILED, "%s", e.msg);
 	return report_try(&a, out);

@@ -64,26 +64,12 @@ static void on_proxy_used(void *ctx _unused_, const char *host _unused_, uint64_
 
 static const struct egress_ops ops = { on_proxy_blocked, on_proxy_asks, on_proxy_used };
 
-static void on_proxy_settled(void *ctx)
-{
-	struct proxy_supervisor *k = ctx;
-
-	loop_quit(k->loop);
-}
-
 static void on_stop(void *ctx, uint32_t events _unused_)
 {
 	struct proxy_supervisor *k = ctx;
 
 	loop_io_set(k->loop, &k->stop, 0);
-	loop_timer_set(k->loop, &k->settle, SETTLE_MS, on_proxy_settled, k);
-}
-
-static void on_proxy_child(void *ctx, int signo _unused_)
-{
-	struct proxy_supervisor *k = ctx;
-
-	proc_host_reap(k->procs);
+	loop_timer_set(k->loop, &k->settle, SETTLE_MS, quit_loop, k->loop);
 }
 
 _noreturn_ static void supervise_proxy(const struct try_proxy_config *c, int listener, int stop,
@@ -100,7 +86,7 @@ _noreturn_ static void supervise_proxy(const struct try_proxy_config *c, int lis
 
 	setsid(); /* signals for the command are not for us */
 	k.procs = ec.procs = proc_host_new(k.loop, NULL);
-	cli_signals(k.loop, (const int[]){ SIGCHLD, 0 }, on_proxy_child, &k);
+	cli_signals(k.loop, (const int[]){ SIGCHLD, 0 }, reap_on_signal, k.procs);
 	x = egress_new(&ec);
 	door = egress_open(x, &dc, &ops, &k, &e);
 	if (!door) {

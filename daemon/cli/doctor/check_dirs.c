@@ -95,22 +95,16 @@ void check_dirs(struct doctor *d)
 
 /* --- disk --------------------------------------------------------------------------------------------------- */
 
-/* Of the nearest directory above that is there. */
-static int room_of(const char *dir, struct statvfs *ret)
-{
-	_cleanup_(freep) char *at = nearest_real(dir);
-
-	return statvfs(at, ret) < 0 ? -errno : 0;
-}
-
 static void check_disk_room(struct doctor *d, const char *option, const char *dir)
 {
+	/* the disk of the nearest directory above that exists */
+	_cleanup_(freep) char *at = nearest_real(dir);
 	enum found_level level = FOUND_OK;
 	unsigned long long bytes, inodes;
 	struct statvfs v;
 	struct finding *f;
 
-	if (room_of(dir, &v) < 0)
+	if (statvfs(at, &v) < 0)
 		return;
 	/* what is kept for root is root's */
 	bytes = (unsigned long long)(geteuid() ? v.f_bavail : v.f_bfree) * v.f_frsize;

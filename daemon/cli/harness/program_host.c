@@ -36,19 +36,12 @@ void own_node_add(void)
 
 /* --- the host --------------------------------------------------------------------------------------------------------- */
 
-static void on_child(void *ctx, int signo _unused_)
-{
-	struct program_host *h = ctx;
-
-	proc_host_reap(h->procs);
-}
-
 static int make_loop(struct program_host *h)
 {
 	own_node_add();
 	h->loop = loop_new();
 	h->procs = proc_host_new(h->loop, NULL);
-	return cli_signals(h->loop, (const int[]){ SIGCHLD, 0 }, on_child, h);
+	return cli_signals(h->loop, (const int[]){ SIGCHLD, 0 }, reap_on_signal, h->procs);
 }
 
 int program_host_open(struct program_host *h, const char *manifest, struct err *e)
@@ -87,13 +80,6 @@ static struct proc_bounds bounds_to_ask_in(void)
 	return pw ? bounds_as(true, pw->pw_uid, pw->pw_gid) : bounds_as(false, 0, 0);
 }
 
-static void on_program_facts(void *ctx)
-{
-	struct program_host *h = ctx;
-
-	loop_quit(h->loop);
-}
-
 void program_host_facts(struct program_host *h, const char *prefix, unsigned seconds)
 {
 	struct programs_config c = { .harnesses = &h->harnesses,
@@ -103,7 +89,7 @@ void program_host_facts(struct program_host *h, const char *prefix, unsigned sec
 				     .timeout_ms = seconds * 1000ull };
 
 	h->programs = programs_new(h->loop, h->procs, &c);
-	programs_ask(h->programs, &h->ask, on_program_facts, h);
+	programs_ask(h->programs, &h->ask, quit_loop, h->loop);
 	loop_run(h->loop);
 }
 

@@ -40,13 +40,6 @@ static void on_serving_done(void *ctx, const char *fault)
 
 static const struct mcp_serve_ops serve_ops = { on_serving_done };
 
-static void on_mcp_signal(void *ctx, int signo _unused_)
-{
-	struct server *s = ctx;
-
-	loop_quit(s->loop);
-}
-
 /* Each directory of the list, or the working directory. */
 static int roots_put(struct jw *w, const struct config *c, struct err *e)
 {
@@ -129,7 +122,7 @@ static int serve_builtin(const struct config *c)
 		loop_free(s.loop);
 		return fail(EXIT_USAGE, "%s", e.msg);
 	}
-	cli_signals(s.loop, (const int[]){ SIGTERM, SIGINT, 0 }, on_mcp_signal, &s);
+	cli_signals(s.loop, (const int[]){ SIGTERM, SIGINT, 0 }, quit_on_signal, s.loop);
 	s.serving = mcp_serve(s.loop, toolbox_backend(s.box), STDIN_FILENO, STDOUT_FILENO,
 			      SLICE_NONE, &serve_ops, &s);
 	loop_run(s.loop);

@@ -97,21 +97,13 @@ void handover_done(struct handover *h)
 	h->claim = SLICE_NONE;
 }
 
-/* Without the flag that closes it in the program to come. */
-static int keep_listener(int listener)
-{
-	int fd = fcntl(listener, F_DUPFD, 3);
-
-	return fd < 0 ? -errno : fd;
-}
-
 int handover_leave(const struct claim_desk *desk, const struct admission *admission, int listener,
 		   uint64_t restarts)
 {
 	_cleanup_(secret_buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	/* Without MFD_CLOEXEC: the next program reads it. */
-	int fd = memfd_create("acpd", 0), kept = keep_listener(listener), r;
+	/* Both without the flag that closes them in the program to come. */
+	int fd = memfd_create("acpd", 0), kept = fcntl(listener, F_DUPFD, 3), r;
 
 	if (fd < 0 || kept < 0)
 		return -EMFILE; /* the process ends, and closes the other one */

@@ -238,20 +238,14 @@ static void on_run_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_m
 				EXIT_FAILED);
 }
 
-static struct slice written_workspace(struct slice result)
-{
-	struct slice meta = jobj_get(result, "_meta").raw;
-
-	return jobj_get(jobj_get(meta, "acpd").raw, "workspace").raw;
-}
-
 static void run_session_opened(void *ctx, struct slice result)
 {
+	struct slice meta = jobj_get(jobj_get(result, "_meta").raw, "acpd").raw;
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct prompt_run *r = ctx;
 	struct jw w = JW(&b);
 
-	cli_print_skipped(written_workspace(result));
+	cli_print_skipped(jobj_get(meta, "workspace").raw);
 	jw_obj(&w, NULL);
 	jw_str(&w, "type", "text");
 	jw_str(&w, "text", r->prompt);

@@ -90,11 +90,6 @@ static struct ui_server *ui_server_new(struct loop *loop, const struct config *c
 
 /* --- the command ------------------------------------------------------------------------------------------------ */
 
-static void on_ui_signal(void *ctx, int signo _unused_)
-{
-	loop_quit(ctx);
-}
-
 static int read_ui_target(const struct config *c, struct ui_target *ret, struct err *e)
 {
 	_cleanup_(secret_buf_done) struct buf token = { 0 };
@@ -127,7 +122,7 @@ static int serve_viewer(const struct config *c, const struct ui_target *target, 
 	if (!loop)
 		return fail(EXIT_FAILED, "cannot make the event loop");
 	signal(SIGPIPE, SIG_IGN);
-	cli_signals(loop, (const int[]){ SIGINT, SIGTERM, SIGHUP, 0 }, on_ui_signal, loop);
+	cli_signals(loop, (const int[]){ SIGINT, SIGTERM, SIGHUP, 0 }, quit_on_signal, loop);
 	s = ui_server_new(loop, c, target, dir, &e);
 	if (s) {
 		printf("%s\n", s->address);
