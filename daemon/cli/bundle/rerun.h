@@ -29,6 +29,8 @@ struct rerun_plan {
 	unsigned nturns;
 	struct buf
 		answers; /* optionIds of questions, in order, each with a 0 at its end; "": cancelled */
+	struct buf
+		servers; /* raw names of the MCP servers that a new session lacks, with commas between them */
 	const char *next_answer; /* NULL: there are no more */
 	char *state; /* of the workspace, as it differs from its baseline; NULL: it is not known, */
 	char *no_state; /* and why */
@@ -39,8 +41,6 @@ int rerun_plan_read(struct rerun_plan *p, const char *dir, struct err *e);
 void rerun_plan_done(struct rerun_plan *p);
 /* Members of _meta.acpd for session/new, but for the provider. own_cwd: the workspace is given. */
 void rerun_plan_put(const struct rerun_plan *p, bool own_cwd, struct jw *w);
-/* Raw names of the MCP servers that a new session lacks, with commas between them. */
-void rerun_plan_servers(const struct rerun_plan *p, struct buf *b);
 /* The optionId that the next question got; NULL or "": none. */
 const char *rerun_plan_answer(struct rerun_plan *p);
 /* "class" or "class REASON" of a turn's error, raw; NULL: it has none. The caller frees. */

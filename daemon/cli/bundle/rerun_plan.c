@@ -201,6 +201,24 @@ static void read_state(struct rerun_plan *p)
 		p->no_state = xstrdup("NO_BASELINE");
 }
 
+/* What they answered then is not in the bundle. */
+static void read_servers(struct rerun_plan *p)
+{
+	struct jval mcp = jobj_get(p->facts, "mcp"), v;
+	struct jiter it;
+
+	if (mcp.type != J_ARRAY || !jiter_init(&it, mcp))
+		return;
+	while (jiter_next(&it, NULL, &v)) {
+		struct jval name = jobj_get(v.raw, "name");
+
+		if (name.type != J_STRING || jstr_is(jobj_get(v.raw, "via"), "builtin"))
+			continue;
+		buf_puts(&p->servers, buf_len(&p->servers) ? "," : "");
+		buf_add_slice(&p->servers, name.raw);
+	}
+}
+
 int rerun_plan_read(struct rerun_plan *p, const char *dir, struct err *e)
 {
 	list_init(&p->turns);
@@ -211,6 +229,7 @@ int rerun_plan_read(struct rerun_plan *p, const char *dir, struct err *e)
 		return err_set(e, -EINVAL, 0, "BUNDLE_INVALID", "session.json");
 	jstr_decode(jobj_get(p->facts, "model"), MODEL_NAME_LEN, &p->model);
 	read_state(p);
+	read_servers(p);
 	if (plan_read_events(p, dir, e) < 0)
 		return -EINVAL;
 	drop_unprompted(p);
@@ -227,6 +246,7 @@ void rerun_plan_done(struct rerun_plan *p)
 		turn_free(list_first(&p->turns, struct rerun_turn, link));
 	buf_done(&p->session);
 	buf_done(&p->answers);
+	buf_done(&p->servers);
 	free(p->cwd);
 	free(p->harness);
 	free(p->model);
@@ -278,23 +298,6 @@ static void plan_put_builtin(struct slice settings, struct jw *w)
 	jw_obj(w, "mcp");
 	jw_raw(w, "builtin", builtin.raw);
 	jw_end_obj(w);
-}
-
-void rerun_plan_servers(const struct rerun_plan *p, struct buf *b)
-{
-	struct jval mcp = jobj_get(p->facts, "mcp"), v;
-	struct jiter it;
-
-	if (mcp.type != J_ARRAY || !jiter_init(&it, mcp))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
-		struct jval name = jobj_get(v.raw, "name");
-
-		if (name.type != J_STRING || jstr_is(jobj_get(v.raw, "via"), "builtin"))
-			continue;
-		buf_puts(b, buf_len(b) ? "," : "");
-		buf_add_slice(b, name.raw);
-	}
 }
 
 static void plan_put_policy(struct slice settings, struct jw *w)

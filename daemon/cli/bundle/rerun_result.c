@@ -121,29 +121,6 @@ static void result_put_workspace(struct jw *w, const struct rerun_result *r,
 	jw_end_obj(w);
 }
 
-/* What they answered then is not in the bundle. */
-static void explain_servers(struct rerun_result *r, const struct rerun_plan *p)
-{
-	_cleanup_(buf_done) struct buf names = { 0 };
-
-	rerun_plan_servers(p, &names);
-	if (buf_len(&names))
-		buf_printf(&r->differences, "MCP servers that are not taken over: %.*s\n",
-			   (int)buf_len(&names), names.data);
-}
-
-static void result_put_servers(struct jw *w, const struct rerun_plan *p)
-{
-	_cleanup_(buf_done) struct buf names = { 0 };
-
-	rerun_plan_servers(p, &names);
-	if (!buf_len(&names))
-		return;
-	jw_arr(w, "serversLeftOut");
-	jw_raw(w, NULL, buf_slice(&names));
-	jw_end_arr(w);
-}
-
 static unsigned calls_not_made(const struct recorded_calls *rec)
 {
 	unsigned n = 0;
@@ -166,7 +143,9 @@ bool rerun_result_end(struct rerun_result *r, const struct rerun_plan *plan,
 		buf_printf(&r->differences, "%u of %u turns were not made\n", turns - r->turns,
 			   turns);
 	explain_workspace(r, plan);
-	explain_servers(r, plan);
+	if (buf_len(&plan->servers))
+		buf_printf(&r->differences, "MCP servers that are not taken over: %.*s\n",
+			   (int)buf_len(&plan->servers), plan->servers.data);
 	return r->turns_same == turns && !taker->refused && !left && same_workspace(r, plan);
 }
 
@@ -191,7 +170,11 @@ static void print_rerun_json(const struct rerun_result *r, const struct rerun_pl
 	jw_str(&w, "stopped", t->from->stopped);
 	jw_end_obj(&w);
 	result_put_workspace(&w, r, p);
-	result_put_servers(&w, p);
+	if (buf_len(&p->servers)) {
+		jw_arr(&w, "serversLeftOut");
+		jw_raw(&w, NULL, buf_slice(&p->servers));
+		jw_end_arr(&w);
+	}
 	jw_end_obj(&w);
 	print_json(buf_slice(&b));
 }
