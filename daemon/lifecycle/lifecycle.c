@@ -1,11 +1,20 @@
 /*
  * lifecycle.c - derives the daemon's state, lease and end from facts that other parts report.
  *
- * All decisions are in on_time. It computes a view of the whole daemon, compares it with the last
- * one reported, and arms one timer for the next moment that matters. Facts only request a run
- * (on_changed), so a burst of session activity costs one run per STATUS_PUSH_MS, or per
- * DRAIN_LOOK_MS while the daemon drains. The lease and the counts of calls change too often to
- * trigger a report. Times are monotonic here and converted to wall-clock time in answers.
+ * The state (life_state.h) follows from three facts that others report: it is claimed, it is paused, it drains. Busy is
+ * what the sessions report (session/core/store/activity.h) and what holds the daemon from outside sessions, which each
+ * reports for itself (lifecycle_hold). The lease follows from both.
+ *
+ * All decisions are in on_life_time. It computes a view of the whole daemon, compares it with the last one reported,
+ * and arms one timer for the next moment that matters. Facts only request a run (on_changed), so a burst of session
+ * activity costs one run per STATUS_PUSH_MS, or per DRAIN_LOOK_MS while the daemon drains. The follower is notified at
+ * once after a rest, and STATUS_PUSH_MS after the previous time at the earliest; while there is work, before half of the
+ * lease is over. The lease and the counts of calls change too often to trigger a report. Times are monotonic here and
+ * converted to wall-clock time in answers.
+ *
+ * Draining begins by lifecycle_drain, or here when the daemon has been idle for --idle-exit or has lived for --max-life.
+ * From then on nothing new is begun. It ends when no work is left, or its time is over: then over() is called, once,
+ * from the loop, after the follower has been notified.
  */
 #include "lifecycle/lifecycle.h"
 
@@ -65,6 +74,12 @@ static void note_ends(const struct lifecycle *l, struct life_view *v)
 	deadline_note(&v->work.next, "idleExit", idle_due(l, v), NULL);
 }
 
+/*
+ * A platform lends a sandbox for a time and takes it back without a word, whatever runs in it. The daemon says how long
+ * it should hold: while there is work for LEASE_HORIZON_SECS from now on, again and again; after the last work for
+ * LEASE_GRACE_SECS, so that a client can read the end and ask more; a draining daemon until its time is over. Nothing
+ * is held beyond the end of --max-life.
+ */
 uint64_t lease_until(const struct lease_facts *f)
 {
 	uint64_t until = f->busy ? f->now + LEASE_HORIZON_SECS * 1000ul :

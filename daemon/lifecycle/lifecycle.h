@@ -2,17 +2,8 @@
  * lifecycle.h - the life of the daemon as others see it: its state in one word, whether it works, until when it should be
  * let live, and how it ends in good order.
  *
- * State (life_state.h) follows from three facts that others report: it is claimed, it is paused, it drains. Busy is what
- * the sessions say (session/core/store/activity.h) and what holds it from outside sessions, which each says for itself
- * (lifecycle_hold). The lease follows from both (lease_until).
- *
- * One follower is told when any of it has changed: at once after a rest, and STATUS_PUSH_MS after the time before at the
- * earliest, whatever sessions do. While there is work it is told of the lease again before half of that is over. It
- * asks for the members itself (lifecycle_put), as does everybody else.
- *
- * Draining begins by lifecycle_drain, or here when the daemon has been idle for --idle-exit or lived for --max-life. From
- * then on nothing new is begun. It is over when nothing is under way any more, or its time is: then over() is called,
- * once, from the loop, after the follower has been told. Draining never ends otherwise, and its time only becomes shorter.
+ * One follower is notified when any of it has changed. It asks for the members itself (lifecycle_put), as every other part
+ * does. Draining never ends but by over(), and its time only becomes shorter.
  *
  * Owned by cmd_serve, on the loop. Functions that say "may be NULL" do nothing without a lifecycle: parts of the daemon
  * run without one in their tests.
@@ -103,12 +94,5 @@ struct lease_facts {
 	uint64_t life_due;   /* when it ends by --max-life and --drain at the latest */
 };
 
-/*
- * Until when the platform should let the sandbox live. Pure.
- *
- * A platform lends a sandbox for a time and takes it back without a word, whatever runs in it. The daemon says how long
- * it should hold: while there is work for LEASE_HORIZON_SECS from now on, again and again; after the last work for
- * LEASE_GRACE_SECS, so that a client can read the end and ask more; a draining daemon until its time is over. Nothing
- * is held beyond the end of --max-life.
- */
+/* Until when the platform should let the sandbox live. Pure. */
 uint64_t lease_until(const struct lease_facts *f);

@@ -1,10 +1,16 @@
 /*
- * harness_install.c - installs the pinned release of a harness: lock, build, verify, rename.
+ * harness_install.c - the pinned release of a harness is put below a prefix, all of it or nothing: lock, build,
+ * verify, rename.
  *
- * The release is built in PREFIX/.ID.XXXXXX and moves to PREFIX/ID once its program has the hash of
- * the pin. An existing directory is swapped by RENAME_EXCHANGE and then removed with the build
- * directory. A build directory that exists while the lock is owned was left by a killed install,
- * and is removed.
+ * 	PREFIX/.lock                             held while something is installed
+ * 	PREFIX/.ID.XXXXXX                        what is being built
+ * 	PREFIX/ID/node_modules/PACKAGE/...       the package, as npm lays it out, and what it needs beside it
+ * 	PREFIX/ID/bin/COMMAND                    a link to the program in it
+ *
+ * The hash of the pin decides before anything is at its final place. An existing directory is swapped by
+ * RENAME_EXCHANGE and then removed with the build directory. A build directory that exists while the lock is owned
+ * was left by a killed install, and is removed. What is installed is readable for all, and only its owner may write
+ * it. A harness that is installed and right is left alone. Two installs at a time: the second waits for the first.
  */
 #include "cli/harness/harness_install.h"
 

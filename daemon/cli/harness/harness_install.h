@@ -1,17 +1,4 @@
-/*
- * harness_install.h - the pinned release of a harness is put below a prefix, all of it or nothing.
- *
- *	PREFIX/.lock                             held while something is installed
- *	PREFIX/.ID.XXXXXX                        what is being put together; a later install removes one that was left
- *	PREFIX/ID/node_modules/PACKAGE/...       the package, as npm lays it out, and what it needs beside it
- *	PREFIX/ID/bin/COMMAND                    a link to the program in it
- *
- * It comes from a file (a package as npm packs it, which acpd-unpack reads, or a bare executable), or npm fetches it: by
- * name and version, and without running a script of the package. In each case the hash of its pin decides, before
- * anything stands at its final place. What is there is readable for all, and nobody but its owner may write it.
- *
- * Who finds it installed and right does nothing. Two installs at a time: the second waits for the first.
- */
+/* harness_install.h - the pinned release of a harness, below a prefix (harness_install.c). */
 #pragma once
 
 #include "cli/cmd.h"

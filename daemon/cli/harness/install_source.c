@@ -1,11 +1,10 @@
 /*
- * install_source.c - the files of a harness: from a package or an executable in a file, or from
- * npm.
+ * install_source.c - the files of a harness: from a package or an executable in a file, or from npm.
  *
- * The kind of a file is determined by its first bytes. A package is untrusted, so acpd-unpack reads
- * it. npm runs with --ignore-scripts and a cache in the build directory: it runs no code of the
- * package, and leaves nothing elsewhere. The caller compares the program with its pin afterwards.
- * The error output of npm is searched for network errors, which have an exit code of their own.
+ * The kind of a file is determined by its first bytes. A package is untrusted, so acpd-unpack reads it. npm fetches a
+ * release by name and version, with --ignore-scripts and a cache in the build directory: it runs no code of the
+ * package, and leaves nothing elsewhere. The caller compares the program with its pin afterwards. The error output of
+ * npm is searched for network errors, which have an exit code of their own.
  */
 #include "cli/harness/harness_install.h"
 #include "cli/harness/program_host.h"

@@ -1,11 +1,11 @@
 /*
- * program_host.c - runs programs within bounds for a subcommand, with a loop and children of its
- * own.
+ * program_host.c - runs programs within bounds for a subcommand, and waits for them: a loop and children of its own.
  *
- * A program that is asked for its version is third-party: it gets the system call filter of level
- * guarded if the machine supports filters. If the caller is root, it also runs as an unprivileged
- * user. loop_run returns when a callback calls loop_quit. Every run has a timeout, so that always
- * happens. SIGCHLD is read by the loop, which reaps the children as in the daemon.
+ * A program that is asked for its version is third-party: it gets the system call filter of level guarded if the
+ * machine supports filters. If the caller is root, it also runs as the user agent if there is one, otherwise as nobody:
+ * a program that this user cannot start is of no use to a session either. loop_run returns when a callback calls
+ * loop_quit. Every run has a timeout, so that always happens. SIGCHLD is read by the loop, which reaps the children as
+ * in the daemon. A host is good for one call of program_host_facts or program_host_run.
  */
 #include "cli/harness/program_host.h"
 

@@ -1,13 +1,4 @@
-/*
- * program_host.h - a command that runs programs within bounds, and waits for them: a loop and children of its own.
- *
- * If we are root, what is run to be asked something runs as the user agent if there is one, else nobody: a program that
- * this user cannot start is of no use to a session either. It has no right to gain more, and the system calls of level
- * guarded where the machine can filter them.
- *
- * A host is good for one call of program_host_facts or program_host_run. program_host_facts is what `acpd harness list`
- * prints: no daemon is needed.
- */
+/* program_host.h - programs that a command runs within bounds, and waits for (program_host.c). No daemon is needed. */
 #pragma once
 
 #include "session/parts/programs/bounded_run.h"

@@ -1,10 +1,6 @@
 /*
  * ui.h - `acpd ui`: the run viewer on the loopback for one user's browser: its files, and the way from them to a daemon that may be
  * anywhere, with the headers that a browser cannot send.
- *
- * Other users of the machine, and pages of other origins, reach the listener too. So each path begins with a secret that
- * is new each time and stands in the address alone that is printed; Host has to be the loopback with our port, and Origin,
- * where there is one, the same. A page cannot know that path, and a name that leads here by DNS is no Host of ours.
  */
 #pragma once
 

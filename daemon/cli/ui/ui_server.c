@@ -1,10 +1,14 @@
 /*
- * ui_server.c - `acpd ui`: the run viewer on this machine, for a daemon that is somewhere else. Its loopback listener has a
- * secret address, which it prints, and a bound on its connections. It serves until a signal ends it.
+ * ui_server.c - `acpd ui`: the run viewer on this machine, for a daemon that is somewhere else. Its loopback listener
+ * has a secret address, which it prints, and a bound on its connections. It serves until a signal ends it.
  *
- * Other local users and other pages reach the port too; the secret in the path and the checks of
- * Host and Origin (ui_visit.c) exclude them. Above UI_VISITS_MAX the oldest connection without a
- * request is closed, and the new one gets an error; above twice that number it is closed at once.
+ * Other users of the machine, and pages of other origins, reach the listener too. So each path begins with a secret
+ * that is new each time and is only in the address that is printed; Host has to be the loopback with our port, and
+ * Origin, where there is one, the same (ui_answer.c). A page cannot know that path, and a name that leads here by DNS is
+ * no Host of ours.
+ *
+ * Above UI_VISITS_MAX the oldest connection without a request is closed, and the new one gets an error; above twice
+ * that number it is closed at once.
  */
 #include "cli/cmd.h"
 #include "cli/control/reach_daemon.h"
