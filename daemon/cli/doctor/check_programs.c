@@ -46,8 +46,8 @@ void check_program(struct doctor *d)
 {
 	_cleanup_(freep) char *path = file_own_program();
 
-	if (path && !say_if_unsafe(d, NULL, path))
-		doctor_found(d, FOUND_OK, NULL, "acpd %s, %s", acpd_version, path);
+	if (!path || !say_if_unsafe(d, NULL, path))
+		doctor_found(d, FOUND_OK, NULL, "acpd %s, %s", acpd_version, path ? path : "");
 }
 
 void check_helpers(struct doctor *d)
