@@ -98,7 +98,7 @@ clean; printf 'see /%s/main\n' work | put daemon/a.c; expect words.sh daemon/a.c
 clean; printf 'a \n' | put daemon/a.c; expect words.sh daemon/a.c:1
 clean; printf 'a \n' | put tests/fixtures/a.json; expect words.sh PASS
 
-clean; printf '\tOPT("state", "x"),\n' >>"$tree/daemon/cli/cli_options.c"; expect docs.sh daemon/cli/options/cli_options.c:5
+clean; printf '\tOPT("state", "x"),\n' >>"$tree/daemon/cli/options/cli_options.c"; expect docs.sh daemon/cli/options/cli_options.c:5
 clean; printf 'none\n' | put daemon/cli/options/cli_options.c; expect docs.sh daemon/cli/options/cli_options.c:0
 clean; printf '%0120d\n' 0 | put a.md; expect docs.sh PASS
 clean; printf 'one\n%0121d\n' 0 | put tools/a.md; expect docs.sh tools/a.md:2
@@ -106,7 +106,7 @@ clean; printf '| %0119d |\n' 0 | put a.md; expect docs.sh a.md:1
 clean; printf '%0119d\303\244\n' 0 | put a.md; expect docs.sh PASS
 clean; rm "$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:0
 clean; printf '.Xx bad\n' >>"$tree/daemon/acpd.1"; expect docs.sh daemon/acpd.1:10
-clean; rm "$tree/daemon/cli/cli_options.c"; expect docs.sh PASS
+clean; rm "$tree/daemon/cli/options/cli_options.c"; expect docs.sh PASS
 
 s='\treturn err_set(e, -1, 0,\n\t\t"NOT_SAID", "x");\n\tf("NO_REASON");\n'
 clean; printf "$s" >>"$tree/daemon/base/buf.c"; printf '`NOT_SAID`\n' | put daemon/a.md; expect reasons.sh PASS
