@@ -130,6 +130,7 @@ static int command_parse(struct jval v, const char *path, struct policy_command 
 				 "%s must be \"allow\", \"ask\" or \"deny\"", prefix);
 	snprintf(prefix, sizeof(prefix), "%.80s.%s", path, c->exact ? "argv" : "prefix");
 	r = strings_parse(c->exact ? w.argv : w.prefix, prefix, &c->words, &c->n, e);
+	/* An empty prefix is the fallback; an empty argv would match nothing. */
 	if (r == 0 && c->exact && !c->n)
 		return err_field(e, prefix, "FIELD_INVALID", "%s is empty", prefix);
 	return r;
@@ -195,6 +196,7 @@ static int names_check(const struct policy_rules *rules, bool (*known)(const cha
 	char field[sizeof(e->field)];
 
 	for (size_t i = 0; i < rules->n; i++) {
+		/* known NULL: the caller has no list of tools. */
 		if (!known || known(rules->v[i].name))
 			continue;
 		snprintf(field, sizeof(field), "tools.%.64s", rules->v[i].name);
@@ -245,6 +247,7 @@ int policy_parse(struct slice raw, bool (*known)(const char *glob), struct polic
 		r = members_parse(&w, known, p, e);
 	if (r < 0)
 		return r;
+	/* Only a whole policy leaves; after an error the cleanup frees its part. */
 	*ret = TAKE_PTR(p);
 	return 0;
 }

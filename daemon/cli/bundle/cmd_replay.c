@@ -66,11 +66,9 @@ static void replay_refuse(struct replay *r, struct slice id, int rpc, const char
 			  const char *text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct err e = { 0 };
+	struct err e;
 
-	e.rpc = rpc;
-	snprintf(e.reason, sizeof(e.reason), "%s", reason);
-	snprintf(e.msg, sizeof(e.msg), "%s", text);
+	err_set(&e, -EINVAL, rpc, reason, "%s", text);
 	rpc_put_error(&b, id, &e, SLICE_NONE);
 	replay_put_line(r, buf_slice(&b));
 }

@@ -147,6 +147,7 @@ static void ask_workspace(struct rerun *r)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
+	/* The bundle has nothing to compare with: the daemon is not asked. */
 	if (!r->plan.state) {
 		client_close(&r->client, EXIT_DONE);
 		return;

@@ -75,6 +75,7 @@ void rerun_result_turn(struct rerun_result *r, const struct rerun_turn *was,
 {
 	bool ended = same_word(was->stop_reason, is->stop_reason) &&
 		     same_word(was->error, is->error);
+	/* Byte for byte: the model's words come from the recording, so they have no reason to differ. */
 	bool said = slice_eq(buf_slice(&was->said), buf_slice(&is->said));
 
 	result_put_turn(r, was, is, ended, said);

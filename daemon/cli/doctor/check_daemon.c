@@ -118,6 +118,7 @@ void check_daemon_limits(struct doctor *d)
 		char label[40];
 
 		jstr_decode(v, 64, &by);
+		/* The name is a member of the answer: it is cut, as it becomes a label. */
 		snprintf(label, sizeof(label), "%.*s", (int)MIN(name.n, 30u), name.p);
 		doctor_found(d, *why ? FOUND_WARNING : FOUND_OK, label, "%s%s%s", by ? by : "",
 			     *why ? ": " : "", why);
@@ -180,6 +181,7 @@ void check_daemon_sharing(struct doctor *d)
 {
 	struct slice uids = jobj_get(member(d, "isolation"), "agentUids").raw;
 
+	/* Without --agent-uids the answer has no such member. */
 	if (!uids.n)
 		doctor_found(d, FOUND_WARNING, NULL,
 			     "share one user: each can read and stop the others' processes");
@@ -258,6 +260,7 @@ void check_daemon_key_memory(struct doctor *d)
 	_cleanup_(freep) char *kept = cli_string_of(direct, "keyMemory"),
 			      *program = cli_string_of(direct, "program"),
 			      *why = cli_string_of(direct, "keyMemoryWhy");
+	/* The daemon refuses to keep keys that may be swapped out, or keeps them all the same. */
 	bool refused = strcmp(kept, "refused") == 0;
 
 	if (!*why)
@@ -329,6 +332,7 @@ static void one_server(struct doctor *d, struct slice server)
 {
 	_cleanup_(freep) char *name = cli_string_of(server, "name"),
 			      *state = cli_string_of(server, "state");
+	/* A server that is starting is no problem yet. */
 	bool failed = strcmp(state, "failed") == 0 || strcmp(state, "backoff") == 0;
 	char label[64], text[ERR_MSG_SIZE + 32];
 

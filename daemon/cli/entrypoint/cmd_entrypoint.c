@@ -53,6 +53,7 @@ static int read_settings(struct entry_settings *s, bool serves, struct err *e)
 	if (r == 0)
 		r = serve_harnesses(&s->serve, &s->harnesses, e);
 	if (r == 0 && serves)
+		/* Only of settings that will be used: a command may need none of them. */
 		r = serve_check(&s->serve, e);
 	if (r == 0)
 		r = s->servers =
@@ -126,6 +127,7 @@ static void banner_say_system(void)
 	struct utsname u;
 
 	machine_facts_read(&m);
+	/* A failure leaves zeros: the banner is no reason not to start. */
 	statvfs("/", &fs);
 	if (uname(&u) == 0)
 		banner_say("system", "%s, %s %s %s", name ? name : "unknown", u.sysname, u.release,
@@ -172,6 +174,7 @@ static void say_versions(const struct harness_table *t)
 		_cleanup_(freep) char *path =
 			program_find(&t->defs[i], HARNESS_PREFIX, getenv("PATH"));
 
+		/* A command of a manifest may do anything when it is given --version. */
 		if (path && !t->defs[i].own_command)
 			say_version("version", t->defs[i].id, path);
 	}

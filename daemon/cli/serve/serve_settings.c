@@ -96,6 +96,7 @@ int serve_check_claim(const struct config *c, const struct harness_table *harnes
 	if (!harness_table_find(harnesses, id))
 		return err_field(e, "settings.default-harness", "OPTION_INVALID",
 				 "default-harness: no harness '%s'", id);
+	/* 0: no limit by size. */
 	if (c->webhook_keep.bytes && c->webhook_keep.bytes < (int64_t)WEBHOOK_SPOOL_MIN)
 		return err_field(e, "settings.webhook-keep", "OPTION_INVALID",
 				 "webhook-keep: less than %lu bytes", WEBHOOK_SPOOL_MIN);

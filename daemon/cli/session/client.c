@@ -188,6 +188,7 @@ static void refuse_request(struct acp_client *c, const struct rpc_msg *m)
 
 static void take_response(struct acp_client *c, const struct rpc_msg *m)
 {
+	/* An answer to one of our requests went to its function. */
 	if (rpc_calls_reply(&c->calls, m) || !slice_is(m->id, "null") || !m->error.n || c->done)
 		return;
 	c->closing = true; /* nothing can be asked of it any more */
@@ -201,6 +202,7 @@ static void on_link_message(void *ctx, struct slice text)
 	struct rpc_msg m;
 	struct err e;
 
+	/* What is not a valid message is skipped: a client has no way to answer it. */
 	if (rpc_parse(text, &m, &e) != RPC_PARSED)
 		return;
 	if (m.kind == RPC_RESPONSE)
@@ -241,6 +243,7 @@ int client_run(struct acp_client *c)
 	rpc_calls_init(&c->calls);
 	c->code = EXIT_FAILED;
 	c->loop = loop_new();
+	/* Before the connection: from then on a signal has a session to close. */
 	cli_signals(c->loop, (const int[]){ SIGINT, SIGTERM, 0 }, on_client_signal, c);
 	c->link = reach_daemon(c->loop, c->cfg, &events, c, &e);
 	if (!c->link)

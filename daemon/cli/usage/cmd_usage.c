@@ -112,6 +112,7 @@ static void total_add_cost(struct total *to, const char *currency, int64_t amoun
 	while (i < to->ncosts && strcmp(to->costs[i].currency, currency) != 0)
 		i++;
 	if (i == to->ncosts)
+		/* A sum for each currency, in the order in which they came. */
 		GROW(to->costs, to->ncosts)->currency = xstrdup(currency);
 	to->costs[i].amount = cost_sum(to->costs[i].amount, amount);
 	to->with_cost++;
@@ -193,6 +194,7 @@ static void print_turn(uint64_t n, const struct usage_turn *t)
 {
 	char cost[COST_TEXT_SIZE];
 
+	/* The time without its fraction and zone: 19 characters. */
 	printf("%6llu %-19.19s %-36s %5lld %-10s %-28s %-16s", (unsigned long long)n,
 	       or_dash(t->text[TEXT_TIME]), or_dash(t->text[TEXT_SESSION]), (long long)t->turn,
 	       or_dash(t->text[TEXT_HARNESS]), or_dash(t->text[TEXT_MODEL]),
@@ -234,6 +236,7 @@ static int print_table(struct print *p, const struct ledger_files *f, uint64_t *
 {
 	int r;
 
+	/* Its row is printed last, under those of the models. */
 	p->all.name = xstrdup("all");
 	printf("%6s %-19s %-36s %5s %-10s %-28s %-16s", "n", "ended", "session", "turn", "harness",
 	       "model", "result");

@@ -72,6 +72,7 @@ static void sample_add(struct sample *s, struct jval v)
 {
 	int64_t n;
 
+	/* A record without the number, or with a wrong one, does not count in its mean. */
 	if (jdec_int(v, &n) == 0 && n >= 0)
 		*GROW(s->v, s->n) = n;
 }
@@ -103,6 +104,7 @@ static void group_take_cost(struct group *g, struct slice record)
 
 	if (!currency || amount.type != J_NUMBER || !harness_cost_parse(amount.raw, &n))
 		return;
+	/* Amounts of different currencies are never added. */
 	while (i < g->ncosts && strcmp(g->costs[i].currency, currency) != 0)
 		i++;
 	if (i == g->ncosts)
@@ -190,6 +192,7 @@ static struct group *stats_group(struct run_stats *s, struct slice record)
 		return g;
 	}
 	g = GROW(s->groups, s->n);
+	/* The group owns its words from here on. */
 	memcpy(g->key, key, sizeof(key));
 	return g;
 }
@@ -231,6 +234,7 @@ static struct run_summary summarise(struct sample *s)
 
 	if (!s->n)
 		return r;
+	/* In place: the order of a sample means nothing to anybody. */
 	qsort(s->v, s->n, sizeof(*s->v), by_value);
 	for (size_t i = 0; i < s->n; i++) {
 		r.total = cost_sum(r.total, s->v[i]);
@@ -280,6 +284,7 @@ static void put_costs(struct jw *w, struct group *g)
 		jw_obj(w, NULL);
 		jw_str(w, "currency", g->costs[i].currency);
 		jw_uint(w, "turns", r.n);
+		/* Rounded: money is an integer of its smallest unit (usage/cost.h). */
 		put_money(w, "mean", (int64_t)(r.mean + 0.5));
 		put_money(w, "p50", r.p50);
 		put_money(w, "p95", r.p95);
