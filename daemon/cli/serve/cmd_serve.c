@@ -233,7 +233,7 @@ static int build_sessions(struct daemon *d, struct err *e)
 	sc.archives = d->archives;
 	build_fetcher(d);
 	sc.fetcher = d->fetcher;
-	d->outbox = serve_outbox_new(c, d->loop, d->fetcher);
+	d->outbox = serve_outbox_new(d);
 	sc.outbox = d->outbox;
 	build_egress(d);
 	sc.egress = d->egress;
@@ -274,7 +274,7 @@ static int build_admission(struct daemon *d, struct err *e)
 
 	d->admission = admission_new(&gc);
 	serve_claim_open(d);
-	serve_webhooks_open(&d->webhooks, c, d->loop, d->outbox);
+	serve_webhooks_open(d);
 	/* After a restart in place the claim is resumed, and its file is read only if it has changed since. */
 	if (d->before.has_file)
 		(void)admission_file_changed(d->admission, &d->before.file);
@@ -319,7 +319,7 @@ static void build_servers(struct daemon *d)
 					 .backlog_max = (uint64_t)c->backlog_max,
 					 .started_ms = clock_mono_ms(),
 					 .restarts = d->before.restarts };
-	serve_telemetry_collect(d->outbox, &d->http);
+	serve_telemetry_collect(d);
 }
 
 static int open_sockets(struct daemon *d, char **host, struct err *e)

@@ -39,7 +39,7 @@ static void become_another(struct daemon *d)
 	admission_forget(d->admission); /* what ends now is of the new incarnation */
 	claim_desk_forget(d->desk);
 	store_forget_keys(d->store);
-	serve_webhooks_forget(&d->webhooks);
+	serve_webhooks_forget(d);
 }
 
 static void resume_daemon(void *ctx, const struct restored *r)

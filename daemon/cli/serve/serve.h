@@ -84,28 +84,23 @@ int hosting_check(const struct config *c, hosting_warn_fn warn, void *ctx, struc
 /* --- serve_webhooks.c: where the receivers of webhooks come from -------------------------------------------------------- */
 
 struct serve_webhooks {
-	struct outbox *outbox;
-	const char *path;  /* borrowed; NULL: no --webhook */
-	const char *allow; /* of the configuration that holds */
 	struct file_watch *watch;
 	bool claimed, stale; /* stale: the file is another sandbox's */
 };
 
 /* At the start. What is in the file, if it is there; FETCH_UNAVAILABLE. -EINVAL or -ENOENT with e. */
 int serve_webhooks_check(const struct config *c, struct err *e);
-void serve_webhooks_open(struct serve_webhooks *w, const struct config *c, struct loop *loop,
-			 struct outbox *outbox);
-void serve_webhooks_close(struct serve_webhooks *w);
+void serve_webhooks_open(struct daemon *d);
+void serve_webhooks_close(struct daemon *d);
 /* Checks what a claim brings; empty text is an empty list. */
 int serve_webhooks_parse(const struct config *c, struct slice array, struct webhook_list *ret,
 			 struct err *e);
 /* The daemon is claimed; list: what the claim brings, taken over; NULL: nothing. */
-void serve_webhooks_begin(struct serve_webhooks *w, const struct config *c,
-			  struct webhook_list *list);
+void serve_webhooks_begin(struct daemon *d, struct webhook_list *list);
 /* SIGHUP. */
-void serve_webhooks_reload(struct serve_webhooks *w);
+void serve_webhooks_reload(struct daemon *d);
 /* It is another sandbox now, and nobody has claimed it. */
-void serve_webhooks_forget(struct serve_webhooks *w);
+void serve_webhooks_forget(struct daemon *d);
 
 /* --- the whole ----------------------------------------------------------------------------------------------------------- */
 
@@ -178,9 +173,9 @@ void serve_set(struct daemon *d);
 /* What cannot be meant: OTEL_VARIABLE_INVALID, OTEL_PROTOCOL_UNSUPPORTED, FETCH_UNAVAILABLE. */
 int serve_telemetry_check(struct err *e);
 /* Webhooks and telemetry. What passed the check and is ignored is a line of the log. */
-struct outbox *serve_outbox_new(const struct config *c, struct loop *loop, struct fetcher *fetcher);
+struct outbox *serve_outbox_new(const struct daemon *d);
 /* Its numbers are those of /metrics. */
-void serve_telemetry_collect(struct outbox *o, struct http_context *numbers);
+void serve_telemetry_collect(struct daemon *d);
 /* The minted tokens of the daemon, as its other parts know sessions and problems. */
 struct tokens *serve_tokens_new(const struct daemon *d);
 

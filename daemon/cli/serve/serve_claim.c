@@ -143,7 +143,7 @@ int serve_claim_begin(struct daemon *d, struct webhook_list *webhooks, struct er
 	if (store_mint_incarnation(d->store, e) < 0)
 		return -EIO;
 	hosting_begin(d);
-	serve_webhooks_begin(&d->webhooks, d->cfg, webhooks);
+	serve_webhooks_begin(d, webhooks);
 	lifecycle_claimed(d->life, true);
 	return 0;
 }
@@ -225,7 +225,7 @@ void serve_claim_close(struct daemon *d)
 {
 	d->token_watch = file_watch_free(d->token_watch);
 	d->e2b = e2b_claim_free(d->e2b);
-	serve_webhooks_close(&d->webhooks);
+	serve_webhooks_close(d);
 	d->desk = claim_desk_free(d->desk);
 	config_done(&d->claimed);
 }
@@ -266,6 +266,6 @@ int serve_claim_resume(struct daemon *d, struct slice claim, struct err *e)
 
 void serve_claim_reload(struct daemon *d)
 {
-	serve_webhooks_reload(&d->webhooks);
+	serve_webhooks_reload(d);
 	reload_token(d);
 }

@@ -162,13 +162,13 @@ int serve_telemetry_check(struct err *e)
 					 "telemetry: acpd-fetch, which sends it, is not installed");
 }
 
-struct outbox *serve_outbox_new(const struct config *c, struct loop *loop, struct fetcher *fetcher)
+struct outbox *serve_outbox_new(const struct daemon *d)
 {
 	struct otlp_config telemetry = { .service = NULL };
-	struct outbox_config oc = { .loop = loop,
-				    .fetcher = fetcher,
-				    .state = c->state,
-				    .keep = c->webhook_keep,
+	struct outbox_config oc = { .loop = d->loop,
+				    .fetcher = d->fetcher,
+				    .state = d->cfg->state,
+				    .keep = d->cfg->webhook_keep,
 				    .telemetry = &telemetry };
 	struct err e = { 0 };
 
@@ -181,9 +181,9 @@ static void collect_metrics(void *ctx, struct metric_sink *m)
 	daemon_metrics_put(ctx, m);
 }
 
-void serve_telemetry_collect(struct outbox *o, struct http_context *numbers)
+void serve_telemetry_collect(struct daemon *d)
 {
-	telemetry_collect(outbox_telemetry(o), collect_metrics, numbers);
+	telemetry_collect(outbox_telemetry(d->outbox), collect_metrics, &d->http);
 }
 
 /* --- tokens --------------------------------------------------------------------------------------------------- */

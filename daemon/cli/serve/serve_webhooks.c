@@ -60,71 +60,65 @@ int serve_webhooks_parse(const struct config *c, struct slice array, struct webh
 	return r;
 }
 
-static void webhooks_load(struct serve_webhooks *w)
+static void webhooks_load(struct daemon *d)
 {
+	const char *path = d->cfg->webhook;
 	struct webhook_list l;
 	struct err e = { 0 };
-	int r = webhook_list_read(w->path, w->allow, &l, &e);
+	int r = webhook_list_read(path, d->cfg->upstream_allow, &l, &e);
 
 	if (r == -ENOENT)
-		log_info("serve", "no receivers of webhooks: the file is not there", "path",
-			 w->path);
+		log_info("serve", "no receivers of webhooks: the file is not there", "path", path);
 	else if (r < 0)
 		log_error("serve", "the file of webhooks is not taken", "reason", e.reason, "field",
 			  e.field, "text", e.msg);
 	else
-		outbox_set(w->outbox, &l);
+		outbox_set(d->outbox, &l);
 }
 
 static void on_webhook_file(void *ctx)
 {
-	struct serve_webhooks *w = ctx;
+	struct daemon *d = ctx;
 
-	w->stale = false;
-	if (w->claimed)
-		webhooks_load(w);
+	d->webhooks.stale = false;
+	if (d->webhooks.claimed)
+		webhooks_load(d);
 }
 
-void serve_webhooks_open(struct serve_webhooks *w, const struct config *c, struct loop *loop,
-			 struct outbox *outbox)
+void serve_webhooks_open(struct daemon *d)
 {
-	w->outbox = outbox;
-	w->path = c->webhook;
-	w->allow = c->upstream_allow;
-	if (!w->path)
+	if (!d->cfg->webhook)
 		return;
-	w->watch = file_watch_new(loop, w->path, on_webhook_file, w);
-	if (!w->watch)
+	d->webhooks.watch = file_watch_new(d->loop, d->cfg->webhook, on_webhook_file, d);
+	if (!d->webhooks.watch)
 		log_warn("serve", "the file of webhooks is not watched: SIGHUP makes it read",
 			 "text", strerror(errno));
 }
 
-void serve_webhooks_close(struct serve_webhooks *w)
+void serve_webhooks_close(struct daemon *d)
 {
-	w->watch = file_watch_free(w->watch);
+	d->webhooks.watch = file_watch_free(d->webhooks.watch);
 }
 
-void serve_webhooks_begin(struct serve_webhooks *w, const struct config *c,
-			  struct webhook_list *list)
+void serve_webhooks_begin(struct daemon *d, struct webhook_list *list)
 {
-	w->claimed = true;
-	w->allow = c->upstream_allow;
-	outbox_claimed(w->outbox);
+	d->webhooks.claimed = true;
+	outbox_claimed(d->outbox);
 	if (list)
-		outbox_set(w->outbox, list);
-	else if (w->path && !w->stale)
-		webhooks_load(w);
+		outbox_set(d->outbox, list);
+	else if (d->cfg->webhook && !d->webhooks.stale)
+		webhooks_load(d);
 }
 
-void serve_webhooks_reload(struct serve_webhooks *w)
+void serve_webhooks_reload(struct daemon *d)
 {
-	if (w->path)
-		on_webhook_file(w);
+	if (d->cfg->webhook)
+		on_webhook_file(d);
 }
 
-void serve_webhooks_forget(struct serve_webhooks *w)
+void serve_webhooks_forget(struct daemon *d)
 {
-	w->claimed = false;
-	w->stale = true;
-	outbox_forget(w->outbox);
+	d->webhooks.claimed = false;
+	d->webhooks.stale = true;
+	outbox_forget(d->outbox);
 }
