@@ -104,12 +104,8 @@ static const struct jfield token_fields[] = {
 
 static int token_read_sessions(struct token *t, struct slice raw)
 {
-	struct jiter it;
-	struct jval v;
-
 	t->sessions = xalloc(TOKEN_SESSIONS_MAX * sizeof(*t->sessions));
-	jiter_init(&it, (struct jval){ J_ARRAY, raw });
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, (struct jval){ J_ARRAY, raw })
 		if (t->nsessions == TOKEN_SESSIONS_MAX ||
 		    jstr_decode(v, RPC_ID_MAX, &t->sessions[t->nsessions++]) < 0)
 			return -EBADMSG;

@@ -91,23 +91,22 @@ static int order_take_session(struct token *k, struct jval v, const struct token
 static int order_take_sessions(struct token *k, struct slice raw, const struct token_rules *rules,
 			       struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-	int r = 0;
-
 	k->sessions = xalloc(TOKEN_SESSIONS_MAX * sizeof(*k->sessions));
 	if (!raw.n)
 		return 0;
 	if (k->scope == GRANT_ADMIN)
 		return err_field(e, "sessions", "FIELD_INVALID",
 				 "sessions: the scope admin is of all sessions");
-	jiter_init(&it, (struct jval){ J_ARRAY, raw });
-	while (r == 0 && jiter_next(&it, NULL, &v))
-		r = order_take_session(k, v, rules, e);
-	if (r == 0 && !k->nsessions)
-		r = err_field(e, "sessions", "FIELD_INVALID",
-			      "sessions is empty: such a token would be good for nothing");
-	return r;
+	jarr_each(v, (struct jval){ J_ARRAY, raw }) {
+		int r = order_take_session(k, v, rules, e);
+
+		if (r < 0)
+			return r;
+	}
+	if (k->nsessions)
+		return 0;
+	return err_field(e, "sessions", "FIELD_INVALID",
+			 "sessions is empty: such a token would be good for nothing");
 }
 
 /* Whoever may make sessions may make them so: it says something of a token with sessions alone. */

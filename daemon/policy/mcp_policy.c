@@ -73,24 +73,16 @@ static int server_add(struct mcp_policy *rules, struct slice key, struct jval v,
 int mcp_policy_parse(struct slice raw, const char *field, struct mcp_policy **ret, struct err *e)
 {
 	_cleanup_(mcp_policy_cleanup) struct mcp_policy *rules = new0(struct mcp_policy);
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-	enum jscan_error scan;
+	/* Checked as a whole first: the loop trusts its text. */
+	enum jscan_error scan = raw.n ? jscan_object(raw, NULL, 0) : JSCAN_OK;
 
-	/* Checked as a whole first: jiter_next trusts its text. */
-	if (raw.n) {
-		scan = jscan_object(raw, NULL, 0);
-		if (scan != JSCAN_OK)
-			return err_field(e, field, "FIELD_INVALID", "%s: %s", field,
-					 jscan_strerror(scan));
-		jiter_init(&it, (struct jval){ J_OBJECT, raw });
-		while (jiter_next(&it, &key, &v)) {
-			int r = server_add(rules, key, v, field, e);
+	if (scan != JSCAN_OK)
+		return err_field(e, field, "FIELD_INVALID", "%s: %s", field, jscan_strerror(scan));
+	jobj_each(key, v, raw) {
+		int r = server_add(rules, key, v, field, e);
 
-			if (r < 0)
-				return r;
-		}
+		if (r < 0)
+			return r;
 	}
 	*ret = TAKE_PTR(rules);
 	return 0;

@@ -69,11 +69,8 @@ static void strings_free(char **v, size_t n)
 static int strings_parse(struct slice array, const char *path, char ***v, size_t *n, struct err *e)
 {
 	char field[sizeof(e->field)];
-	struct jiter it;
-	struct jval item;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	while (jiter_next(&it, NULL, &item)) {
+	jarr_each(item, (struct jval){ J_ARRAY, array }) {
 		char **slot;
 
 		snprintf(field, sizeof(field), "%.80s[%zu]", path, *n);
@@ -139,21 +136,19 @@ static int command_parse(struct jval v, const char *path, struct policy_command 
 static int commands_parse(struct slice array, struct policy *p, struct err *e)
 {
 	char field[sizeof(e->field)];
-	struct jiter it;
-	struct jval item;
-	int r = 0;
 
-	if (!array.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	while (r == 0 && jiter_next(&it, NULL, &item)) {
+	jarr_each(item, (struct jval){ J_ARRAY, array }) {
+		int r;
+
 		snprintf(field, sizeof(field), "commands[%zu]", p->ncommands);
 		if (p->ncommands >= POLICY_RULES_MAX)
 			return err_field(e, "commands", "FIELD_INVALID",
 					 "commands has more than %d elements", POLICY_RULES_MAX);
 		r = command_parse(item, field, GROW(p->commands, p->ncommands), e);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int category_parse(struct policy *p, struct slice key, struct jval v, struct err *e)
@@ -176,17 +171,13 @@ static int category_parse(struct policy *p, struct slice key, struct jval v, str
 
 static int categories_parse(struct slice object, struct policy *p, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-	int r = 0;
+	jobj_each(key, v, object) {
+		int r = category_parse(p, key, v, e);
 
-	if (!object.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_OBJECT, object });
-	while (r == 0 && jiter_next(&it, &key, &v))
-		r = category_parse(p, key, v, e);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* Refuses a name or a glob that no tool has: such a rule would silently have no effect. */

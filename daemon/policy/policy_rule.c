@@ -145,15 +145,13 @@ int policy_name_decode(struct slice key, char **ret)
 int policy_rules_parse(struct slice object, const char *path, struct policy_rules *ret,
 		       struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-	int r = 0;
+	jobj_each(key, v, object) {
+		int r = named_add(ret, key, v, path, e);
 
-	jiter_init(&it, (struct jval){ J_OBJECT, object });
-	while (r == 0 && jiter_next(&it, &key, &v))
-		r = named_add(ret, key, v, path, e);
-	return r;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 void policy_rules_done(struct policy_rules *r)

@@ -286,16 +286,15 @@ static void print_archive(struct slice a)
 static int print_list(const struct archive_client *cl, struct slice list)
 {
 	struct slice used = jobj_get(list, "used").raw, limit = jobj_get(list, "limit").raw;
-	struct jiter it;
-	struct jval v;
+	struct jval archives = jobj_get(list, "archives");
 
-	if (!jiter_init(&it, jobj_get(list, "archives")))
+	if (archives.type != J_ARRAY)
 		return fail(EXIT_FAILED, "the daemon gave no list of archives");
 	if (cl->ask.cfg->json) {
 		print_json(list);
 		return EXIT_DONE;
 	}
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, archives)
 		print_archive(v.raw);
 	printf("%.*s of %.*s bytes used\n", (int)used.n, used.p, (int)limit.n, limit.p);
 	return EXIT_DONE;

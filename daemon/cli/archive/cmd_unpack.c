@@ -68,21 +68,17 @@ static void print_finding(struct slice f)
 /* A skill that is not valid but usable is accepted: clients may use it. An unusable one is refused. */
 static int print_report(const struct config *c, struct slice done)
 {
-	struct jiter it, findings;
-	struct jval skill, f;
 	int code = EXIT_FAILED;
 
-	jiter_init(&it, jobj_get(done, "skills"));
-	while (jiter_next(&it, NULL, &skill)) {
+	jarr_each(skill, jobj_get(done, "skills")) {
 		bool usable = jobj_get(skill.raw, "usable").type == J_TRUE;
 		bool valid = jobj_get(skill.raw, "valid").type == J_TRUE;
 
 		code = valid ? EXIT_DONE : EXIT_REFUSED;
 		if (c->json)
 			continue;
-		if (jiter_init(&findings, jobj_get(skill.raw, "findings")))
-			while (jiter_next(&findings, NULL, &f))
-				print_finding(f.raw);
+		jarr_each(finding, jobj_get(skill.raw, "findings"))
+			print_finding(finding.raw);
 		printf("%s\n", valid ? "valid" : usable ? "usable, but not valid" : "not usable");
 	}
 	return code;

@@ -58,18 +58,18 @@ static int unpack_run(const char *path, const char *verb, struct slice job, stru
 void cli_print_skipped(struct slice report)
 {
 	long long total = cli_number_of(report, "skippedTotal"), shown = 0;
-	struct jiter it;
-	struct jval v;
+	struct jval skipped = jobj_get(report, "skipped");
 
-	if (!total || !jiter_init(&it, jobj_get(report, "skipped")))
+	if (!total || skipped.type != J_ARRAY)
 		return;
 	fprintf(stderr, "left out %lld:\n", total);
-	while (shown < SHOWN_MAX && jiter_next(&it, NULL, &v)) {
+	jarr_each(v, skipped) {
 		_cleanup_(freep) char *path = cli_text_of(v.raw, "path"),
 				      *reason = cli_text_of(v.raw, "reason");
 
 		fprintf(stderr, "  %s: %s\n", reason ? reason : "", path ? path : "");
-		shown++;
+		if (++shown == SHOWN_MAX)
+			break;
 	}
 	if (shown < total)
 		fprintf(stderr, "  and %lld more\n", total - shown);

@@ -204,12 +204,7 @@ static void read_state(struct rerun_plan *p)
 /* What they answered then is not in the bundle. */
 static void read_servers(struct rerun_plan *p)
 {
-	struct jval mcp = jobj_get(p->facts, "mcp"), v;
-	struct jiter it;
-
-	if (mcp.type != J_ARRAY || !jiter_init(&it, mcp))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(p->facts, "mcp")) {
 		struct jval name = jobj_get(v.raw, "name");
 
 		if (name.type != J_STRING || jstr_is(jobj_get(v.raw, "via"), "builtin"))

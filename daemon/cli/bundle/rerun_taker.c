@@ -207,7 +207,7 @@ static void taken_call_send_more(struct rerun_taker *t, struct taken_call *c)
 	while (c->sent < all.n) {
 		size_t n = MIN(all.n - c->sent, RERUN_PIECE);
 
-		/* on_model_credit resumes from here */
+		/* on_taken_credit resumes from here */
 		if (c->credit < n)
 			return;
 		taken_call_send_piece(t, c, (struct slice){ all.p + c->sent, n });
@@ -238,7 +238,7 @@ static void taken_call_answer(struct rerun_taker *t, struct taken_call *c)
 
 /* --- what comes ---------------------------------------------------------------------------------------------- */
 
-static void on_model_request(struct rerun_taker *t, const struct rpc_msg *m)
+static void on_taken_request(struct rerun_taker *t, const struct rpc_msg *m)
 {
 	struct taken_call *c = new0(struct taken_call);
 
@@ -256,7 +256,7 @@ static void on_model_request(struct rerun_taker *t, const struct rpc_msg *m)
 		taken_call_answer(t, c);
 }
 
-static void on_model_body(struct rerun_taker *t, const struct rpc_msg *m)
+static void on_taken_body(struct rerun_taker *t, const struct rpc_msg *m)
 {
 	struct taken_call *c = find_taken(t, m);
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -281,7 +281,7 @@ static void on_model_body(struct rerun_taker *t, const struct rpc_msg *m)
 	send_params(t, "_acpd/model/credit", &w);
 }
 
-static void on_model_credit(struct rerun_taker *t, const struct rpc_msg *m)
+static void on_taken_credit(struct rerun_taker *t, const struct rpc_msg *m)
 {
 	struct taken_call *c = find_taken(t, m);
 
@@ -291,7 +291,7 @@ static void on_model_credit(struct rerun_taker *t, const struct rpc_msg *m)
 	taken_call_send_more(t, c);
 }
 
-static void on_model_cancel(struct rerun_taker *t, const struct rpc_msg *m)
+static void on_taken_cancel(struct rerun_taker *t, const struct rpc_msg *m)
 {
 	struct slice id = jobj_get(m->params, "requestId").raw;
 
@@ -307,10 +307,10 @@ static const struct {
 	enum rpc_kind kind;
 	void (*fn)(struct rerun_taker *t, const struct rpc_msg *m);
 } methods[] = {
-	{ "_acpd/model/request", RPC_REQUEST, on_model_request },
-	{ "_acpd/model/body", RPC_NOTIFICATION, on_model_body },
-	{ "_acpd/model/credit", RPC_NOTIFICATION, on_model_credit },
-	{ "$/cancel_request", RPC_NOTIFICATION, on_model_cancel },
+	{ "_acpd/model/request", RPC_REQUEST, on_taken_request },
+	{ "_acpd/model/body", RPC_NOTIFICATION, on_taken_body },
+	{ "_acpd/model/credit", RPC_NOTIFICATION, on_taken_credit },
+	{ "$/cancel_request", RPC_NOTIFICATION, on_taken_cancel },
 };
 
 bool rerun_taker_message(struct rerun_taker *t, const struct rpc_msg *m)

@@ -80,15 +80,12 @@ int cmd_tokens_mint(const struct config *c)
 
 static void print_sessions(struct slice token)
 {
-	struct jval list = jobj_get(token, "sessions"), v;
 	const char *between = "  ";
-	struct jiter it;
 
-	if (list.type != J_ARRAY)
-		return;
-	jiter_init(&it, list);
-	for (; jiter_next(&it, NULL, &v); between = ",")
+	jarr_each(v, jobj_get(token, "sessions")) {
 		printf("%s%.*s", between, (int)v.raw.n - 2, v.raw.p + 1);
+		between = ",";
+	}
 }
 
 static void print_token(struct slice t)

@@ -141,12 +141,10 @@ int control_ask(const struct config *c, const char *method, struct slice params,
 void control_print_list(const struct config *c, struct slice result, const char *key,
 			void (*print)(struct slice element))
 {
-	struct jiter it;
-	struct jval v;
-
-	if (c->json)
+	if (c->json) {
 		print_pretty(result);
-	else if (jiter_init(&it, jobj_get(result, key)))
-		while (jiter_next(&it, NULL, &v))
-			print(v.raw);
+		return;
+	}
+	jarr_each(v, jobj_get(result, key))
+		print(v.raw);
 }

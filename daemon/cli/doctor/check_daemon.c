@@ -31,12 +31,8 @@ static bool true_in(struct slice object, const char *key)
 static void each_in(struct doctor *d, struct slice object, const char *key,
 		    void (*fn)(struct doctor *d, struct slice element))
 {
-	struct jiter it;
-	struct jval v;
-
-	if (jiter_init(&it, jobj_get(object, key)))
-		while (jiter_next(&it, NULL, &v))
-			fn(d, v.raw);
+	jarr_each(v, jobj_get(object, key))
+		fn(d, v.raw);
 }
 
 void check_no_daemon(struct doctor *d)
@@ -91,12 +87,7 @@ void check_daemon_user(struct doctor *d)
 /* Why nothing holds the limit of that name; the caller frees. */
 static char *why_missing(struct slice limits, struct slice name)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!jiter_init(&it, jobj_get(limits, "missing")))
-		return xstrdup("");
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(limits, "missing")) {
 		_cleanup_(freep) char *what = cli_string_of(v.raw, "what");
 
 		if (slice_is(name, what))
@@ -107,13 +98,9 @@ static char *why_missing(struct slice limits, struct slice name)
 
 void check_daemon_limits(struct doctor *d)
 {
-	struct slice limits = member(d, "limits"), name;
-	struct jiter it;
-	struct jval v;
+	struct slice limits = member(d, "limits");
 
-	if (!jiter_init(&it, jobj_get(limits, "by")))
-		return;
-	while (jiter_next(&it, &name, &v)) {
+	jobj_each(name, v, jobj_get(limits, "by").raw) {
 		_cleanup_(freep) char *why = why_missing(limits, name), *by = NULL;
 		char label[40];
 
@@ -130,20 +117,17 @@ static void one_level(struct doctor *d, struct slice level)
 {
 	_cleanup_(freep) char *name = cli_string_of(level, "name");
 	char names[240] = "";
-	struct jiter it;
-	struct jval v;
 
 	if (true_in(level, "whole")) {
 		doctor_found(d, FOUND_OK, name, "can be had whole");
 		return;
 	}
-	if (jiter_init(&it, jobj_get(level, "missing")))
-		while (jiter_next(&it, NULL, &v)) {
-			_cleanup_(freep) char *what = cli_string_of(v.raw, "what");
-			size_t n = strlen(names);
+	jarr_each(v, jobj_get(level, "missing")) {
+		_cleanup_(freep) char *what = cli_string_of(v.raw, "what");
+		size_t n = strlen(names);
 
-			snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", what);
-		}
+		snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", what);
+	}
 	doctor_found(d, FOUND_WARNING, name, "not whole: no %s", names);
 }
 
@@ -347,13 +331,9 @@ static void one_server(struct doctor *d, struct slice server)
 
 static bool lists_server(struct slice mcp, const char *name)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (jiter_init(&it, jobj_get(mcp, "servers")))
-		while (jiter_next(&it, NULL, &v))
-			if (jstr_is(jobj_get(v.raw, "name"), name))
-				return true;
+	jarr_each(v, jobj_get(mcp, "servers"))
+		if (jstr_is(jobj_get(v.raw, "name"), name))
+			return true;
 	return false;
 }
 

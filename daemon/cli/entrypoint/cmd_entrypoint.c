@@ -201,13 +201,9 @@ static int ask_servers(const struct config *c, struct buf *text, struct err *e)
 
 static bool any_starting(struct slice servers)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (jiter_init(&it, jobj_get(servers, "servers")))
-		while (jiter_next(&it, NULL, &v))
-			if (jstr_is(jobj_get(v.raw, "state"), "starting"))
-				return true;
+	jarr_each(v, jobj_get(servers, "servers"))
+		if (jstr_is(jobj_get(v.raw, "state"), "starting"))
+			return true;
 	return false;
 }
 
@@ -234,8 +230,6 @@ static void say_servers(const struct config *c)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	struct err e = { 0 };
-	struct jiter it;
-	struct jval v;
 	int r = -EAGAIN;
 
 	for (unsigned i = 0; i < ENTRY_MCP_SECS * 5; i++) {
@@ -244,11 +238,12 @@ static void say_servers(const struct config *c)
 			break;
 		sleep_ms(200);
 	}
-	if (r < 0)
+	if (r < 0) {
 		banner_say("mcp", "state unknown: %s", e.msg);
-	else if (jiter_init(&it, jobj_get(buf_slice(&text), "servers")))
-		while (jiter_next(&it, NULL, &v))
-			say_server(v.raw);
+		return;
+	}
+	jarr_each(v, jobj_get(buf_slice(&text), "servers"))
+		say_server(v.raw);
 }
 
 /* Some take seconds to say theirs, so the command does not wait for them: they are asked by a process of its own, which

@@ -122,17 +122,12 @@ static int claim_member(struct config *c, struct slice key, struct jval v, bool 
 static int config_claim(struct config *c, struct slice settings, struct err *e)
 {
 	bool seen[OPTION_ROWS_MAX] = { false };
-	struct jiter it;
-	struct slice key;
-	struct jval v;
-	int r = 0;
 
 	*e = (struct err){ 0 };
-	if (!jiter_init(&it, (struct jval){ J_OBJECT, settings }))
-		return 0;
-	while (r == 0 && jiter_next(&it, &key, &v))
-		r = claim_member(c, key, v, seen, e);
-	return r;
+	jobj_each(key, v, settings)
+		if (claim_member(c, key, v, seen, e) < 0)
+			return -EINVAL;
+	return 0;
 }
 
 /* --- the claim ------------------------------------------------------------------------------------------------- */

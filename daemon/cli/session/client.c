@@ -42,7 +42,7 @@ static void put_session_id(const struct acp_client *c, struct buf *params)
 	jw_end_obj(&w);
 }
 
-static void on_session_closed(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_client_session_closed(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct acp_client *c = ctx;
 
@@ -68,7 +68,7 @@ void client_close(struct acp_client *c, int code)
 	}
 	put_session_id(c, &b);
 	client_call(c, c->cfg->keep ? "session/close" : "session/delete", buf_slice(&b),
-		    on_session_closed);
+		    on_client_session_closed);
 }
 
 void client_cancel(struct acp_client *c)
@@ -149,14 +149,11 @@ static void on_link_open(void *ctx)
 
 struct slice client_option(const struct rpc_msg *m, const char *member, const char *text)
 {
-	struct jval options = jobj_get(m->params, "options"), v;
 	struct slice chosen = SLICE_NONE;
-	struct jiter it;
 
-	if (options.type == J_ARRAY && jiter_init(&it, options))
-		while (jiter_next(&it, NULL, &v))
-			if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, member), text))
-				chosen = jobj_get(v.raw, "optionId").raw;
+	jarr_each(v, jobj_get(m->params, "options"))
+		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, member), text))
+			chosen = jobj_get(v.raw, "optionId").raw;
 	return chosen;
 }
 

@@ -169,7 +169,7 @@ struct print {
 	size_t nmodels;
 };
 
-static struct total *model_of(struct print *p, const struct usage_turn *t)
+static struct total *total_of_model(struct print *p, const struct usage_turn *t)
 {
 	const char *provider = t->text[TEXT_PROVIDER], *model = t->text[TEXT_MODEL];
 	_cleanup_(freep) char *name = NULL;
@@ -223,7 +223,7 @@ static bool on_row(void *ctx, uint64_t n, struct slice line)
 	    (!p->c->session ||
 	     (t.text[TEXT_SESSION] && strcmp(t.text[TEXT_SESSION], p->c->session) == 0))) {
 		print_turn(n, &t);
-		total_add(model_of(p, &t), &t);
+		total_add(total_of_model(p, &t), &t);
 		total_add(&p->all, &t);
 	}
 	turn_done(&t);
