@@ -168,17 +168,11 @@ static int token_take_head(struct slice line, struct sha256 *claim, int64_t *tok
 /* The next whole line that is as it was written. */
 static int token_next_line(struct slice *rest, struct slice *line)
 {
-	const char *end = rest->n ? memchr(rest->p, '\n', rest->n) : NULL;
 	struct jval v;
 	struct slice own;
 
-	if (!end)
-		return -EBADMSG;
-	*line = (struct slice){ rest->p, (size_t)(end - rest->p) };
-	rest->p += line->n + 1;
-	rest->n -= line->n + 1;
-	return crc_line_open(*line, &own) && jscan_value(*line, &v) == JSCAN_OK &&
-			       v.type == J_OBJECT ?
+	return slice_cut(rest, '\n', line) && crc_line_open(*line, &own) &&
+			       jscan_value(*line, &v) == JSCAN_OK && v.type == J_OBJECT ?
 		       0 :
 		       -EBADMSG;
 }

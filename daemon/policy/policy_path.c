@@ -147,23 +147,15 @@ bool policy_has_globs(const struct policy *p, enum policy_access access)
 static bool glob_reaches(const char *glob, struct slice dir)
 {
 	bool anchored;
-	struct slice s = glob_body(glob, &anchored);
+	struct slice s = glob_body(glob, &anchored), d, g;
 
 	if (!anchored || !dir.n)
 		return true;
-	while (dir.n && s.n) {
-		const char *ds = memchr(dir.p, '/', dir.n), *gs = memchr(s.p, '/', s.n);
-		struct slice d = { dir.p, ds ? (size_t)(ds - dir.p) : dir.n };
-		struct slice g = { s.p, gs ? (size_t)(gs - s.p) : s.n };
-
+	while (slice_item(&dir, '/', &d) && slice_item(&s, '/', &g)) {
 		if (slice_is(g, "**"))
 			return true;
 		if (!glob_match(g, d, true))
 			return false;
-		dir.p += d.n + (ds != NULL);
-		dir.n -= d.n + (ds != NULL);
-		s.p += g.n + (gs != NULL);
-		s.n -= g.n + (gs != NULL);
 	}
 	return true;
 }

@@ -160,9 +160,9 @@ static void send_file(struct ui_visit *v, const struct viewer_file *f, bool gzip
 
 static struct slice path_without_query(struct slice path)
 {
-	const char *query = path.n ? memchr(path.p, '?', path.n) : NULL;
+	struct slice plain;
 
-	return query ? (struct slice){ path.p, (size_t)(query - path.p) } : path;
+	return slice_cut(&path, '?', &plain) ? plain : path;
 }
 
 bool ui_is_own(struct slice path)
