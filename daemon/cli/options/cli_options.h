@@ -107,6 +107,8 @@ bool option_env_name(const struct option_row *r, char ret[OPTION_ENV_SIZE]);
 
 /* The row of a name of n bytes in that scope; NULL: there is none. */
 const struct option_row *option_find(unsigned scope, const char *name, size_t n);
+/* Where a word stands among words with spaces between them; -1: it is none of them. */
+int option_word_place(const char *words, const char *word);
 /* The member of c. */
 void *option_slot(const struct config *c, const struct option_row *r);
 /* As argv gives it: 0, or -EINVAL with e. */

@@ -39,19 +39,14 @@ static int bad_value(const struct option_row *r, const char *value, struct err *
 			 value, r->type == T_BOOL ? "true false" : r->words);
 }
 
-static bool is_option_word(const char *words, const char *value)
+int option_word_place(const char *words, const char *word)
 {
-	size_t n = strlen(value);
+	struct slice list = slice_of(words), item;
 
-	/* It would match several words at once. */
-	if (strchr(value, ' '))
-		return false;
-	for (const char *p = words; p; p = strchr(p, ' ')) {
-		p += *p == ' ';
-		if (n && strncmp(p, value, n) == 0 && (p[n] == ' ' || !p[n]))
-			return true;
-	}
-	return false;
+	for (int place = 0; slice_item(&list, ' ', &item); place++)
+		if (item.n && slice_is(item, word))
+			return place;
+	return -1;
 }
 
 /* Appends the path that an item of the value is, made absolute; NAME= before it stays. */
@@ -113,7 +108,7 @@ int option_set(struct config *c, const struct option_row *r, const char *value, 
 	switch (r->type) {
 	case T_WORD:
 		/* A word is stored as the text; the parts that use it map it to their enums. */
-		if (!is_option_word(r->words, value))
+		if (option_word_place(r->words, value) < 0)
 			return bad_value(r, value, e);
 		/* fall through */
 	case T_STR:
@@ -122,7 +117,7 @@ int option_set(struct config *c, const struct option_row *r, const char *value, 
 		xstrset(option_slot(c, r), value);
 		return 0;
 	case T_BOOL:
-		if (!is_option_word("true false 1 0", value))
+		if (option_word_place("true false 1 0", value) < 0)
 			return bad_value(r, value, e);
 		*(bool *)option_slot(c, r) = value[0] == 't' || value[0] == '1';
 		return 0;
@@ -151,7 +146,8 @@ static bool has_env(const struct option_row *r)
 			   SCOPE_TRY | SCOPE_ENTRY | SCOPE_CLAIM | SCOPE_TOKENS)))
 		return false;
 	return r->type != T_BOOL ||
-	       is_option_word("allow-query-token claim-e2b destroy-sockets unlocked-keys", r->name);
+	       option_word_place("allow-query-token claim-e2b destroy-sockets unlocked-keys",
+				 r->name) >= 0;
 }
 
 bool option_env_name(const struct option_row *r, char ret[OPTION_ENV_SIZE])

@@ -40,21 +40,9 @@ static void claim_copy_config(struct config *to, const struct config *from)
 	}
 }
 
-/* Where the word stands among the words of the option. */
-static int word_place(const struct option_row *r, const char *word)
-{
-	size_t n = strlen(word);
-	int place = 0;
-
-	for (const char *p = r->words; *p; p += strcspn(p, " "), p += strspn(p, " "), place++)
-		if (strcspn(p, " ") == n && strncmp(p, word, n) == 0)
-			break;
-	return place;
-}
-
 static bool is_weaker(const struct option_row *r, const char *old, const char *word)
 {
-	int by = word_place(r, word) - word_place(r, old);
+	int by = option_word_place(r->words, word) - option_word_place(r->words, old);
 
 	return (r->claim == CLAIM_LATER_WORD && by < 0) ||
 	       (r->claim == CLAIM_EARLIER_WORD && by > 0);

@@ -395,14 +395,15 @@ static bool is_code(const struct running *r)
 	return true; /* it reads code from its input */
 }
 
-static bool option_runs(const char *list, const struct word *w, bool before)
+/* globs: options that run programs; "^": only up to the first word that is no option, as those of git itself. */
+static bool option_runs(const char *globs, const struct word *w, bool before)
 {
-	while (*(list += strspn(list, " "))) {
-		struct slice glob = { list, strcspn(list, " ") };
+	struct slice list = slice_of(globs), glob;
+
+	while (slice_item(&list, ' ', &glob)) {
 		bool early = slice_skip(&glob, "^");
 
-		list = glob.p + glob.n;
-		if ((!early || before) &&
+		if (glob.n && (!early || before) &&
 		    (is_unknowable(w) || glob_match(glob, slice_of(w->text), false)))
 			return true;
 	}
@@ -476,13 +477,11 @@ static bool judge_kind(const struct running *r)
 
 static bool is_named_program(const char *names, const char *name)
 {
-	while (*(names += strspn(names, " "))) {
-		struct slice glob = { names, strcspn(names, " ") };
+	struct slice list = slice_of(names), glob;
 
+	while (slice_item(&list, ' ', &glob))
 		if (glob_match(glob, slice_of(name), false))
 			return true;
-		names += glob.n;
-	}
 	return false;
 }
 
