@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "confine/level.h"
-#include "confine/watch/refusals.h"
+#include "confine/confinement.h"
+#include "confine/watch/refusal.h"
 #include "egress/wire/egress_rules.h"
 #include "proc/netns.h"
 
