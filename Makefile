@@ -69,7 +69,7 @@ HAVE_CARES := $(shell pkg-config --exists libcares 2>/dev/null && echo 1)
 PROXY_ALL := $(call sources,daemon/proxy)
 PROXY_SRC := $(if $(HAVE_CARES),$(PROXY_ALL))
 PROXY_SHARED := $(call sources,daemon/base daemon/confine daemon/service daemon/egress/wire) \
-	$(addprefix daemon/loop/,loop.c acceptor.c frame_channel.c) $(addprefix daemon/json/,jscan.c jknown.c jdec.c jstr.c jenc.c)
+	$(addprefix daemon/loop/,loop.c acceptor.c dial.c frame_channel.c) $(addprefix daemon/json/,jscan.c jknown.c jdec.c jstr.c jenc.c)
 PROXY_MAIN := daemon/proxy/proxy_main.c
 PROXY_OBJ := $(PROXY_SRC:%.c=$(BUILD)/obj/%.o)
 PROXY_LDLIBS := $(if $(HAVE_CARES),$(shell pkg-config --libs libcares libseccomp))

@@ -1,7 +1,7 @@
 /*
  * proxy.h - the parts of acpd-proxy: the frames of the daemon (proxy_server.c), the listener of a session (proxy_door.c), a
- * connection of its clients (proxy_conn.c) with the look-up (name_lookup.c) and the call (dial.c) of its host, and what then
- * passes (proxy_pass.c, proxy_relay.c, answer_pass.c).
+ * connection of its clients (proxy_conn.c) with the look-up of its host (name_lookup.c), and what then passes
+ * (proxy_pass.c, proxy_relay.c, answer_pass.c).
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "egress/wire/egress_frame.h"
 #include "egress/wire/host_set.h"
 #include "loop/acceptor.h"
+#include "loop/dial.h"
 #include "proxy/proxy_request.h"
 #include "proxy/tls_hello.h"
 #include "service/service.h"
@@ -52,30 +53,6 @@ struct name_lookup *name_lookup_new(struct loop *loop, const char *name, const c
 void name_lookup_stop(struct name_lookup *l);
 /* Not in a turn of the loop in which it could be called. */
 struct name_lookup *name_lookup_free(struct name_lookup *l);
-
-/* --- dial.c: connects to the first of some addresses that can be reached, one after the other. An address that does not
- * answer has only EGRESS_CONNECT_NEXT_MS if there is another.
- *
- * Embedded. done is called once, from the loop: with a socket that is the owner's, or with -1 and why. */
-
-struct dial {
-	struct loop *loop;
-	struct loop_io io;
-	struct loop_timer timer;
-	struct loop_task task;
-	const struct name_answer *to;
-	unsigned next;
-	uint64_t until;
-	bool late; /* one did not answer */
-	void (*done)(void *ctx, int fd, enum egress_reason why);
-	void *ctx;
-};
-
-/* to stays as it is until done; its ports are set. */
-void dial_start(struct dial *d, struct loop *loop, const struct name_answer *to,
-		void (*done)(void *ctx, int fd, enum egress_reason why), void *ctx);
-/* Nothing is called any more. Of all zeros, too. */
-void dial_stop(struct dial *d);
 
 /* --- proxy_relay.c: carries bytes between a client and a server, both ways, until both have ended.
  *

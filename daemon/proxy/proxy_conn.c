@@ -144,13 +144,13 @@ void proxy_conn_refuse(struct proxy_conn *c, enum egress_reason why)
 
 /* --- the way to its host -------------------------------------------------------------------------------------- */
 
-static void on_dialed(void *ctx, int fd, enum egress_reason why)
+static void on_dialed(void *ctx, int fd, int error _unused_)
 {
 	struct proxy_conn *c = ctx;
 
 	c->lookup = name_lookup_free(c->lookup);
-	if (why)
-		proxy_conn_refuse(c, why);
+	if (fd < 0)
+		proxy_conn_refuse(c, c->dial.late ? EGRESS_CONNECT_TIMEOUT : EGRESS_CONNECT_FAILED);
 	else
 		proxy_pass_open(c, fd);
 }
@@ -179,6 +179,9 @@ static enum egress_reason choose(struct proxy_conn *c)
 
 static void connect_to_it(struct proxy_conn *c)
 {
+	/* An address that does not answer has less time if there is another. */
+	static const struct dial_terms terms = { .each_ms = EGRESS_CONNECT_NEXT_MS,
+						 .all_ms = EGRESS_CONNECT_MS };
 	enum egress_reason why = choose(c);
 
 	if (why) {
@@ -186,7 +189,7 @@ static void connect_to_it(struct proxy_conn *c)
 		return;
 	}
 	c->state = CONN_DIALING;
-	dial_start(&c->dial, c->door->world->loop, &c->found, on_dialed, c);
+	dial_start(&c->dial, c->door->world->loop, c->found.at, c->found.n, &terms, on_dialed, c);
 }
 
 static void on_found(void *ctx, const struct name_answer *a)

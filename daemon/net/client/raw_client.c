@@ -8,8 +8,11 @@
  */
 #include "net/client/raw_client.h"
 
+#include "base/util.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/limits.h"
+#include "loop/dial.h"
 #include "net/client/tls_client.h"
 #include "net/tcp_listen.h"
 
@@ -35,16 +38,17 @@ struct raw_stream {
 	void *ctx;
 	enum raw_state state;
 	bool opened, paused;
+	struct sockaddr_storage *to;
+	size_t nto;
+	struct dial dial;
 	struct loop_io io;
-	struct loop_timer timer;     /* of a connection that does not come */
-	struct addrinfo *all, *next; /* what has not been tried */
-	struct loop_task later;	     /* a report, more to read, or its end */
+	struct loop_timer timer; /* of TLS that is not set up */
+	struct loop_task later;	 /* a report, more to read, or its end */
 	struct tls_conn *tls;
 	struct buf out;
 	char why[160];
 };
 
-static void dial_next(struct raw_stream *s);
 static void turn(struct raw_stream *s);
 
 /* --- its end --------------------------------------------------------------------------------------------------- */
@@ -74,7 +78,7 @@ static void report_end(void *ctx)
 	s->ev->on_closed(s->ctx, s->opened, s->why);
 }
 
-/* Told behind all other events of the turn. why NULL: it was noted before. */
+/* Told behind all other events of the turn. why NULL: it stands in s->why. */
 static void stream_end(struct raw_stream *s, const char *why)
 {
 	if (s->state == RAW_ENDED)
@@ -84,9 +88,8 @@ static void stream_end(struct raw_stream *s, const char *why)
 		snprintf(s->why, sizeof(s->why), "%s", why);
 	err_flatten(s->why);
 	close_socket(s);
-	if (s->all)
-		freeaddrinfo(s->all);
-	s->all = NULL;
+	dial_stop(&s->dial);
+	free(TAKE_PTR(s->to));
 	loop_task_cancel(&s->later);
 	if (s->ev)
 		loop_defer(s->loop, &s->later, report_end, s);
@@ -173,8 +176,6 @@ static uint32_t wanted(const struct raw_stream *s)
 {
 	uint32_t room = buf_len(&s->out) ? EPOLLOUT : 0;
 
-	if (s->state == RAW_DIALING)
-		return EPOLLOUT;
 	if (s->tls && tls_conn_wants_room(s->tls))
 		room = EPOLLOUT;
 	return s->state == RAW_GREETING && room ? room : room | (s->paused ? 0 : EPOLLIN);
@@ -182,7 +183,7 @@ static uint32_t wanted(const struct raw_stream *s)
 
 static void want(struct raw_stream *s)
 {
-	if (s->state != RAW_ENDED)
+	if (s->state == RAW_GREETING || s->state == RAW_OPEN)
 		loop_io_set(s->loop, &s->io, wanted(s));
 }
 
@@ -206,33 +207,9 @@ static void greet(struct raw_stream *s)
 		stream_end(s, tls_conn_why(s->tls));
 }
 
-static void connected(struct raw_stream *s)
-{
-	int error = 0;
-	socklen_t n = sizeof(error);
-
-	if (getsockopt(s->io.fd, SOL_SOCKET, SO_ERROR, &error, &n) < 0 || error) {
-		snprintf(s->why, sizeof(s->why), "%s", strerror(error ? error : errno));
-		dial_next(s);
-		return;
-	}
-	if (!s->client->tls) {
-		opened(s);
-		return;
-	}
-	s->state = RAW_GREETING;
-	s->tls = tls_conn_new(s->client->tls, s->io.fd, s->client->host);
-	if (s->tls)
-		greet(s);
-	else
-		stream_end(s, "TLS cannot be set up for this host");
-}
-
 static void turn(struct raw_stream *s)
 {
-	if (s->state == RAW_DIALING)
-		connected(s);
-	else if (s->state == RAW_GREETING)
+	if (s->state == RAW_GREETING)
 		greet(s);
 	if (s->state == RAW_OPEN)
 		write_all(s);
@@ -248,60 +225,79 @@ static void on_io(void *ctx, uint32_t events _unused_)
 
 static void on_late(void *ctx)
 {
-	struct raw_stream *s = ctx;
-
-	snprintf(s->why, sizeof(s->why), "no connection within %d s", RAW_CONNECT_MS / 1000);
-	if (s->state == RAW_DIALING)
-		dial_next(s);
-	else
-		stream_end(s, "TLS was not set up in time");
+	stream_end(ctx, "TLS was not set up in time");
 }
 
-static bool dial(struct raw_stream *s, const struct addrinfo *a)
+/* What the connection has left of its time is for TLS. */
+static void begin_tls(struct raw_stream *s)
 {
-	s->io.fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->io.fd >= 0 &&
-	    (connect(s->io.fd, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS)) {
-		listen_tune(s->io.fd);
-		loop_timer_set(s->loop, &s->timer, RAW_CONNECT_MS, on_late, s);
-		return true;
-	}
-	snprintf(s->why, sizeof(s->why), "%s", strerror(errno));
-	closep(&s->io.fd);
-	return false;
+	uint64_t now = clock_mono_ms(), end = s->dial.tried_ms + RAW_CONNECT_MS;
+
+	s->state = RAW_GREETING;
+	loop_timer_set(s->loop, &s->timer, end > now ? end - now : 1, on_late, s);
+	s->tls = tls_conn_new(s->client->tls, s->io.fd, s->client->host);
+	if (s->tls)
+		greet(s);
+	else
+		stream_end(s, "TLS cannot be set up for this host");
 }
 
 /* The last failure is the one that is told. */
-static void dial_next(struct raw_stream *s)
+static void on_dialed(void *ctx, int fd, int error)
 {
-	close_socket(s);
-	while (s->next) {
-		const struct addrinfo *a = s->next;
+	struct raw_stream *s = ctx;
 
-		s->next = a->ai_next;
-		if (!dial(s, a))
-			continue;
-		want(s);
+	if (fd < 0) {
+		if (error == ETIMEDOUT)
+			snprintf(s->why, sizeof(s->why), "no connection within %d s",
+				 RAW_CONNECT_MS / 1000);
+		stream_end(s, error == ETIMEDOUT ? NULL : strerror(error));
 		return;
 	}
-	stream_end(s, NULL);
+	s->io.fd = fd;
+	if (s->client->tls)
+		begin_tls(s);
+	else
+		opened(s);
+	turn(s);
+}
+
+static int open_socket(void *ctx _unused_, int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd >= 0)
+		listen_tune(fd);
+	return fd;
+}
+
+static int look_up(struct raw_stream *s)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV }, *all;
+	int r = getaddrinfo(s->client->host, s->client->port, &hints, &all);
+
+	if (r)
+		return r;
+	for (const struct addrinfo *a = all; a; a = a->ai_next)
+		memcpy(GROW(s->to, s->nto), a->ai_addr, a->ai_addrlen);
+	freeaddrinfo(all);
+	return 0;
 }
 
 struct raw_stream *raw_client_dial(struct raw_client *c, const struct raw_stream_events *ev,
 				   void *ctx)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+	static const struct dial_terms terms = { .each_ms = RAW_CONNECT_MS, .open = open_socket };
 	struct raw_stream *s = new0(struct raw_stream);
 	int r;
 
 	*s = (struct raw_stream){ .client = c, .loop = c->loop, .ev = ev, .ctx = ctx };
 	s->io = (struct loop_io){ .fd = -1, .fn = on_io, .ctx = s };
-	r = getaddrinfo(c->host, c->port, &hints, &s->all);
-	s->next = s->all;
+	r = look_up(s);
 	if (r)
 		stream_end(s, gai_strerror(r));
 	else
-		dial_next(s);
+		dial_start(&s->dial, c->loop, s->to, s->nto, &terms, on_dialed, s);
 	return s;
 }
 
