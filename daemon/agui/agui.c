@@ -13,7 +13,7 @@
 #include "agui/agui_settings.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "http/route.h"
+#include "http/request_parts.h"
 #include "json/jstr.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * session.
  *
  * routes[] defines method, path, scope and session limit of each route; docs and tests are compared
- * with it. The checks run in this order: route, scope (403), visibility of the session, handler. A
+ * with it. The checks run in this order: route, scope (403), visibility of the session, query, handler. A
  * session that a token does not see gets the 404 of a session that does not exist. HEAD uses the
  * route of GET. net/ has checked Host, Origin and token before.
  */
@@ -25,6 +25,8 @@ struct route {
 	enum grant_need need;
 	enum need_sessions sessions;
 	route_fn fn;
+	const struct query_field
+		*query; /* all that a query may have; NULL: fn reads it, or ignores it */
 };
 
 static void get_health(const struct http_call *c _unused_, struct http_reply *ret)
@@ -60,47 +62,75 @@ static void get_ready(const struct http_call *c, struct http_reply *ret)
 	jw_end_obj(&w);
 }
 
-static const struct route routes[] = {
-	{ "GET", "/health", NEED_OPEN, SESSIONS_NONE, get_health },
-	{ "GET", "/openapi.json", NEED_OPEN, SESSIONS_NONE, get_openapi },
-	{ "GET", "/ui", NEED_OPEN, SESSIONS_NONE, http_get_ui_top },
-	{ "GET", "/ui/", NEED_OPEN, SESSIONS_NONE, http_get_ui },
-	{ "GET", "/ui/app.js", NEED_OPEN, SESSIONS_NONE, http_get_ui },
-	{ "GET", "/ui/app.css", NEED_OPEN, SESSIONS_NONE, http_get_ui },
-	{ "GET", "/ready", NEED_OBSERVE, SESSIONS_ALL, get_ready },
-	{ "GET", "/metrics", NEED_OBSERVE, SESSIONS_ALL, http_get_metrics },
-	{ "GET", "/v1/info", NEED_ANY, SESSIONS_NONE, http_get_info },
-	{ "GET", "/v1/status", NEED_OBSERVE, SESSIONS_ALL, http_get_status },
-	{ "POST", "/v1/shutdown", NEED_ADMIN, SESSIONS_ALL, http_post_shutdown },
-	{ "POST", "/v1/restart", NEED_ADMIN, SESSIONS_ALL, http_post_restart },
-	{ "POST", "/v1/claim", NEED_OPEN, SESSIONS_NONE, http_post_claim },
-	{ "GET", "/v1/sessions", NEED_OBSERVE, SESSIONS_OWN, http_get_sessions },
-	{ "GET", "/v1/sessions/{}", NEED_OBSERVE, SESSIONS_NAMED, http_get_session },
-	{ "GET", "/v1/sessions/{}/events", NEED_OBSERVE, SESSIONS_NAMED, http_get_events },
-	{ "GET", "/v1/sessions/{}/workspace", NEED_OBSERVE, SESSIONS_NAMED, http_get_workspace },
-	{ "GET", "/v1/sessions/{}/bundle", NEED_OBSERVE, SESSIONS_NAMED, http_get_bundle },
-	{ "GET", "/v1/sessions/{}/artifacts", NEED_OBSERVE, SESSIONS_NAMED, http_get_artifacts },
-	{ "GET", "/v1/sessions/{}/artifacts/{}", NEED_OBSERVE, SESSIONS_NAMED, http_get_artifact },
-	{ "POST", "/v1/bundles", NEED_ADMIN, SESSIONS_ALL, http_post_bundle },
-	{ "GET", "/v1/approvals", NEED_OBSERVE, SESSIONS_OWN, http_get_approvals },
-	{ "POST", "/v1/approvals/{}", NEED_DRIVE, SESSIONS_OWN, http_post_approval },
-	{ "GET", "/v1/usage", NEED_USAGE, SESSIONS_OWN, http_get_usage },
-	{ "GET", "/v1/tokens", NEED_ADMIN, SESSIONS_ALL, http_get_tokens },
-	{ "POST", "/v1/tokens", NEED_ADMIN, SESSIONS_ALL, http_post_token },
-	{ "DELETE", "/v1/tokens/{}", NEED_ADMIN, SESSIONS_ALL, http_delete_token },
-	{ "GET", "/v1/mcp", NEED_OBSERVE, SESSIONS_ALL, http_get_hosted },
-	{ "GET", "/v1/archives", NEED_DRIVE, SESSIONS_ALL, http_get_archives },
-	{ "GET", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_get_archive },
-	{ "PUT", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_put_archive },
-	{ "DELETE", "/v1/archives/{}", NEED_DRIVE, SESSIONS_ALL, http_delete_archive },
-	{ "POST", "/v1/agui/{}", NEED_DRIVE, SESSIONS_OWN, http_post_agui },
-	{ "POST", "/mcp", NEED_TOOLS, SESSIONS_OWN, http_post_mcp },
-	{ "GET", "/mcp", NEED_TOOLS, SESSIONS_OWN, http_get_mcp },
-	{ "DELETE", "/mcp", NEED_TOOLS, SESSIONS_OWN, http_delete_mcp },
-	{ "POST", "/mcp/{}", NEED_TOOLS, SESSIONS_OWN, http_post_mcp },
-	{ "GET", "/mcp/{}", NEED_TOOLS, SESSIONS_OWN, http_get_mcp },
-	{ "DELETE", "/mcp/{}", NEED_TOOLS, SESSIONS_OWN, http_delete_mcp },
+/* Who knows claims reads the rest of the request. */
+static void post_claim(const struct http_call *c, struct http_reply *ret)
+{
+	c->ctx->claim(c->ctx->claim_ctx, c->rq, ret);
+}
+
+struct agui_query {
+	struct slice profile;
 };
+
+static const struct query_field agui_fields[] = {
+	{ "profile", QUERY_TEXT, offsetof(struct agui_query, profile), NULL },
+	{ 0 },
+};
+
+/* Who knows AG-UI (agui/) reads the rest of the request. */
+static void post_agui(const struct http_call *c, struct http_reply *ret)
+{
+	struct agui_query q = { 0 };
+
+	if (http_query(c, agui_fields, &q, ret))
+		c->ctx->agui(c->ctx->agui_ctx, c->rq, c->params[0], q.profile, ret);
+}
+
+static const struct query_field no_query[] = { { 0 } };
+
+/* clang-format off */
+static const struct route routes[] = {
+	{ "GET",    "/health",                      NEED_OPEN,    SESSIONS_NONE,  get_health,          NULL },
+	{ "GET",    "/openapi.json",                NEED_OPEN,    SESSIONS_NONE,  get_openapi,         NULL },
+	{ "GET",    "/ui",                          NEED_OPEN,    SESSIONS_NONE,  http_get_ui_top,     NULL },
+	{ "GET",    "/ui/",                         NEED_OPEN,    SESSIONS_NONE,  http_get_ui,         NULL },
+	{ "GET",    "/ui/app.js",                   NEED_OPEN,    SESSIONS_NONE,  http_get_ui,         NULL },
+	{ "GET",    "/ui/app.css",                  NEED_OPEN,    SESSIONS_NONE,  http_get_ui,         NULL },
+	{ "GET",    "/ready",                       NEED_OBSERVE, SESSIONS_ALL,   get_ready,           NULL },
+	{ "GET",    "/metrics",                     NEED_OBSERVE, SESSIONS_ALL,   http_get_metrics,    NULL },
+	{ "GET",    "/v1/info",                     NEED_ANY,     SESSIONS_NONE,  http_get_info,       no_query },
+	{ "GET",    "/v1/status",                   NEED_OBSERVE, SESSIONS_ALL,   http_get_status,     no_query },
+	{ "POST",   "/v1/shutdown",                 NEED_ADMIN,   SESSIONS_ALL,   http_post_shutdown,  no_query },
+	{ "POST",   "/v1/restart",                  NEED_ADMIN,   SESSIONS_ALL,   http_post_restart,   no_query },
+	{ "POST",   "/v1/claim",                    NEED_OPEN,    SESSIONS_NONE,  post_claim,          no_query },
+	{ "GET",    "/v1/sessions",                 NEED_OBSERVE, SESSIONS_OWN,   http_get_sessions,   no_query },
+	{ "GET",    "/v1/sessions/{}",              NEED_OBSERVE, SESSIONS_NAMED, http_get_session,    no_query },
+	{ "GET",    "/v1/sessions/{}/events",       NEED_OBSERVE, SESSIONS_NAMED, http_get_events,     NULL },
+	{ "GET",    "/v1/sessions/{}/workspace",    NEED_OBSERVE, SESSIONS_NAMED, http_get_workspace,  NULL },
+	{ "GET",    "/v1/sessions/{}/bundle",       NEED_OBSERVE, SESSIONS_NAMED, http_get_bundle,     no_query },
+	{ "GET",    "/v1/sessions/{}/artifacts",    NEED_OBSERVE, SESSIONS_NAMED, http_get_artifacts,  no_query },
+	{ "GET",    "/v1/sessions/{}/artifacts/{}", NEED_OBSERVE, SESSIONS_NAMED, http_get_artifact,   no_query },
+	{ "POST",   "/v1/bundles",                  NEED_ADMIN,   SESSIONS_ALL,   http_post_bundle,    NULL },
+	{ "GET",    "/v1/approvals",                NEED_OBSERVE, SESSIONS_OWN,   http_get_approvals,  NULL },
+	{ "POST",   "/v1/approvals/{}",             NEED_DRIVE,   SESSIONS_OWN,   http_post_approval,  no_query },
+	{ "GET",    "/v1/usage",                    NEED_USAGE,   SESSIONS_OWN,   http_get_usage,      NULL },
+	{ "GET",    "/v1/tokens",                   NEED_ADMIN,   SESSIONS_ALL,   http_get_tokens,     no_query },
+	{ "POST",   "/v1/tokens",                   NEED_ADMIN,   SESSIONS_ALL,   http_post_token,     no_query },
+	{ "DELETE", "/v1/tokens/{}",                NEED_ADMIN,   SESSIONS_ALL,   http_delete_token,   no_query },
+	{ "GET",    "/v1/mcp",                      NEED_OBSERVE, SESSIONS_ALL,   http_get_hosted,     no_query },
+	{ "GET",    "/v1/archives",                 NEED_DRIVE,   SESSIONS_ALL,   http_get_archives,   no_query },
+	{ "GET",    "/v1/archives/{}",              NEED_DRIVE,   SESSIONS_ALL,   http_get_archive,    no_query },
+	{ "PUT",    "/v1/archives/{}",              NEED_DRIVE,   SESSIONS_ALL,   http_put_archive,    no_query },
+	{ "DELETE", "/v1/archives/{}",              NEED_DRIVE,   SESSIONS_ALL,   http_delete_archive, no_query },
+	{ "POST",   "/v1/agui/{}",                  NEED_DRIVE,   SESSIONS_OWN,   post_agui,           NULL },
+	{ "POST",   "/mcp",                         NEED_TOOLS,   SESSIONS_OWN,   http_post_mcp,       NULL },
+	{ "GET",    "/mcp",                         NEED_TOOLS,   SESSIONS_OWN,   http_get_mcp,        NULL },
+	{ "DELETE", "/mcp",                         NEED_TOOLS,   SESSIONS_OWN,   http_delete_mcp,     NULL },
+	{ "POST",   "/mcp/{}",                      NEED_TOOLS,   SESSIONS_OWN,   http_post_mcp,       NULL },
+	{ "GET",    "/mcp/{}",                      NEED_TOOLS,   SESSIONS_OWN,   http_get_mcp,        NULL },
+	{ "DELETE", "/mcp/{}",                      NEED_TOOLS,   SESSIONS_OWN,   http_delete_mcp,     NULL },
+};
+/* clang-format on */
 
 /* The methods of a resource, as the header Allow has them. */
 struct allowed {
@@ -116,7 +146,7 @@ static void allow(struct allowed *a, const char *method)
 
 static bool is_served(const struct http_context *ctx, const struct route *r)
 {
-	return (r->fn != http_post_claim || ctx->claim) && (r->fn != http_post_agui || ctx->agui);
+	return (r->fn != post_claim || ctx->claim) && (r->fn != post_agui || ctx->agui);
 }
 
 static const struct route *find_route(const struct http_context *ctx, const char *method,
@@ -174,6 +204,13 @@ void http_reply_error(struct http_reply *ret, int status, const char *reason, co
 
 	err_set(&e, -EINVAL, 0, reason, "%s", message);
 	http_reply_err(ret, status, &e);
+}
+
+int http_status_of(const struct err *e, const struct reason_status *rows, int other)
+{
+	while (rows->reason && strcmp(rows->reason, e->reason) != 0)
+		rows++;
+	return rows->reason ? rows->status : other;
 }
 
 bool http_query(const struct http_call *c, const struct query_field *fields, void *ret,
@@ -234,7 +271,8 @@ void http_respond(const struct http_context *ctx, const struct http_request *rq,
 	} else if (r && !sees_session(r, &c)) {
 		http_reply_error(ret, 404, "SESSION_NOT_FOUND", "there is no such session");
 	} else if (r) {
-		r->fn(&c, ret);
+		if (!r->query || http_query(&c, r->query, NULL, ret))
+			r->fn(&c, ret);
 	} else if (allowed.text[0]) {
 		http_reply_error(ret, 405, "METHOD_NOT_ALLOWED",
 				 "this resource has no such method");

@@ -12,7 +12,7 @@
 
 #include "base/http/http_head.h"
 #include "base/limits.h"
-#include "http/query.h"
+#include "http/request_parts.h"
 #include "net/visitor.h"
 
 #include <errno.h>

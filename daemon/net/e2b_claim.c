@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "http/route.h"
+#include "http/request_parts.h"
 #include "net/e2b_metadata.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "base/util.h"
-#include "http/query.h"
+#include "http/request_parts.h"
 #include "net/cors.h"
 #include "net/visitor.h"
 

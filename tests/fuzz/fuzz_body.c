@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/http/chunked.h"
-#include "http/range.h"
+#include "http/request_parts.h"
 
 #include <errno.h>
 

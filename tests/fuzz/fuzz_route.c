@@ -4,8 +4,7 @@
 
 #include "base/format/digits.h"
 
-#include "http/query.h"
-#include "http/route.h"
+#include "http/request_parts.h"
 
 #include <errno.h>
 

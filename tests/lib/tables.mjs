@@ -98,7 +98,7 @@ export function fieldTables() {
 const wordLists = (text) => new Map([...text.matchAll(/^static const char \*const (\w+)\[\] = \{(.*?)\};$/gms)]
   .map(([, name, body]) => [name, [...body.matchAll(/"([^"]+)"/g)].map((m) => m[1])]));
 
-// The same of queries (http/query.h): {name, type: 'UINT' | 'BOOL' | 'WORD' | 'NAME' | 'TEXT', words}.
+// The same of queries (http/request_parts.h): {name, type: 'UINT' | 'BOOL' | 'WORD' | 'NAME' | 'TEXT', words}.
 export function queryTables() {
   const tables = new Map();
 

@@ -26,7 +26,7 @@ export default {
   },
   routes: {
     'POST /v1/agui/{harness}': { id: 'postAgui', says: 'Runs an agent, as AG-UI has it', more: 'Server-sent events of one `data:` line each: events of AG-UI, as `@ag-ui/core` describes them.',
-      query: query('daemon/http/routes/route_agui.c:fields', { profile: 'the name of settings that the daemon has' }),
+      query: query('daemon/http/endpoints.c:agui_fields', { profile: 'the name of settings that the daemon has' }),
       body: { required: true, content: content('application/json', ref('RunAgentInput')) },
       answers: { 200: { description: 'the events of the run', content: events(ref('AguiEvent')) }, '4XX': json(ref('Error'), 'refused'), '5XX': json(ref('Error'), 'not possible now') } },
   },

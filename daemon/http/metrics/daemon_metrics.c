@@ -1,5 +1,5 @@
 /* daemon_metrics.c - what the daemon counts of its work, from the parts that count. */
-#include "http/metrics/daemon_metrics.h"
+#include "http/metrics/metrics.h"
 
 #include "base/clock.h"
 #include "http/endpoints.h"

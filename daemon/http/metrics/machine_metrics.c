@@ -1,6 +1,6 @@
 /* machine_metrics.c - processors, memory, disks and network of the machine; the daemon's own process by the names that
  * Prometheus' clients have for that; and each process that the daemon has started. */
-#include "http/metrics/daemon_metrics.h"
+#include "http/metrics/metrics.h"
 
 #include "base/util.h"
 #include "http/endpoints.h"

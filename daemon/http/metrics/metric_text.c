@@ -1,6 +1,8 @@
-#include "http/metrics/metric_text.h"
+/* metric_text.c - GET /metrics, in the text format of Prometheus. */
+#include "http/metrics/metrics.h"
 
 #include "base/util.h"
+#include "http/routes/handlers.h"
 
 static void on_family(struct metric_sink *s, const char *name, const char *help,
 		      enum metric_kind kind)
@@ -55,4 +57,13 @@ static void on_point(struct metric_sink *s, const struct metric_label *labels, s
 void metric_text_init(struct metric_text *t, struct buf *out)
 {
 	*t = (struct metric_text){ .sink = { on_family, on_point }, .out = out };
+}
+
+void http_get_metrics(const struct http_call *c, struct http_reply *ret)
+{
+	struct metric_text t;
+
+	ret->content_type = METRIC_TEXT_TYPE;
+	metric_text_init(&t, &ret->body);
+	daemon_metrics_put(c->ctx, &t.sink);
 }

@@ -5,9 +5,9 @@
  * Reads are synchronous on the loop, with at most `room` bytes for each fill; POSIX_FADV_SEQUENTIAL
  * makes the kernel read ahead.
  */
-#include "http/routes/file_body.h"
+#include "http/routes/handlers.h"
 
-#include "http/range.h"
+#include "http/request_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * program. After a disconnect the object is freed when the program has exited, because its
  * callbacks refer to it.
  */
-#include "http/routes/helper_body.h"
+#include "http/routes/handlers.h"
 
 #include "base/limits.h"
 
@@ -132,19 +132,17 @@ static enum http_take take(struct http_sink *base, struct slice piece _unused_)
 
 static void reply_failed(const struct helper_body *b, struct http_reply *ret)
 {
-	static const struct {
-		const char *reason;
-		int status;
-	} rows[] = { { "PATH_NOT_FOUND", 404 },
-		     { "ACCESS_DENIED", 403 },
-		     { "NO_SPACE", 507 },
-		     { "SESSION_NOT_FOUND", 404 } };
-	int status = b->error.rpc == RPC_INVALID_PARAMS ? 400 : 500;
+	static const struct reason_status rows[] = {
+		{ "PATH_NOT_FOUND", 404 },
+		{ "ACCESS_DENIED", 403 },
+		{ "NO_SPACE", 507 },
+		{ "SESSION_NOT_FOUND", 404 },
+		{ NULL, 0 },
+	};
+	int other = b->error.rpc == RPC_INVALID_PARAMS ? 400 : 500;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(rows[i].reason, b->error.reason) == 0)
-			status = rows[i].status;
-	http_reply_error(ret, status, b->error.reason, b->error.msg);
+	http_reply_error(ret, http_status_of(&b->error, rows, other), b->error.reason,
+			 b->error.msg);
 }
 
 static void answer(struct http_sink *base, struct http_reply *ret)

@@ -115,16 +115,12 @@ static void take_answer(const struct http_context *ctx, const char *id, struct s
 	jw_end_obj(&w);
 }
 
-static const struct query_field no_query[] = { { 0 } };
-
 void http_post_approval(const struct http_call *c, struct http_reply *ret)
 {
 	_cleanup_(freep) char *id = xstrndup(c->params[0].p, c->params[0].n),
 			      *session = approval_session(id);
 	struct err e;
 
-	if (!http_query(c, no_query, NULL, ret))
-		return;
 	if (grant_sees(c->rq->grant, session)) {
 		http_take_body(c, APPROVAL_BODY_MAX, take_answer, ret);
 	} else {

@@ -1,17 +1,15 @@
 /* route_archives.c - /v1/archives: the archive store over HTTP. Bodies pass through in pieces, both ways. */
-#include "http/routes/file_body.h"
+#include "http/routes/handlers.h"
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "http/range.h"
+#include "http/request_parts.h"
 #include "json/jenc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <strings.h>
-
-static const struct query_field no_query[] = { { 0 } };
 
 /* --- what is common ------------------------------------------------------------------------------------- */
 
@@ -25,31 +23,22 @@ static void reply_offset(struct http_reply *ret, uint64_t offset)
 
 static void reply_failed(struct http_reply *ret, const struct err *e)
 {
-	static const struct {
-		const char *reason;
-		int status;
-	} rows[] = {
+	static const struct reason_status rows[] = {
 		{ "ARCHIVE_NOT_FOUND", 404 }, { "ARCHIVE_IN_USE", 409 },
 		{ "ARCHIVE_BAKED", 403 },     { "ARCHIVE_TOO_LARGE", 413 },
 		{ "STORE_FULL", 507 },	      { "NO_SPACE", 507 },
 		{ "OFFSET_MISMATCH", 409 },   { "UPLOAD_IN_PROGRESS", 409 },
 		{ "UPLOAD_TAKEN_OVER", 409 }, { "TOO_MANY_UPLOADS", 503 },
 		{ "DIGEST_MISMATCH", 400 },   { "FORMAT_UNKNOWN", 400 },
-		{ "FORMAT_MISMATCH", 400 },
+		{ "FORMAT_MISMATCH", 400 },   { NULL, 0 },
 	};
-	int status = 500;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (strcmp(rows[i].reason, e->reason) == 0)
-			status = rows[i].status;
-	http_reply_error(ret, status, e->reason, e->msg);
+	http_reply_error(ret, http_status_of(e, rows, 500), e->reason, e->msg);
 }
 
-/* The archive that the path names, and no query; false: answered. */
+/* The archive that the path names; false: answered. */
 static bool take_digest(const struct http_call *c, struct sha256 *d, struct http_reply *ret)
 {
-	if (!http_query(c, no_query, NULL, ret))
-		return false;
 	if (archive_digest_parse(c->params[0], d) == 0)
 		return true;
 	http_reply_error(ret, 400, "DIGEST_INVALID",
@@ -102,8 +91,6 @@ void http_get_archives(const struct http_call *c, struct http_reply *ret)
 {
 	struct jw w = JW(&ret->body);
 
-	if (!http_query(c, no_query, NULL, ret))
-		return;
 	jw_obj(&w, NULL);
 	jw_uint(&w, "used", archive_store_used(c->ctx->archives));
 	jw_uint(&w, "limit", archive_store_max(c->ctx->archives));

@@ -1,12 +1,10 @@
 /* route_artifacts.c - GET /v1/sessions/{id}/artifacts and /v1/sessions/{id}/artifacts/{artifact}: the list, and
  * the bytes of one. */
-#include "http/routes/file_body.h"
+#include "http/routes/handlers.h"
 
 #include "session/parts/workspace/artifact_store.h"
 
 #include <fcntl.h>
-
-static const struct query_field no_query[] = { { 0 } };
 
 static bool put_one(void *ctx, const struct artifact *a)
 {
@@ -19,8 +17,6 @@ void http_get_artifacts(const struct http_call *c, struct http_reply *ret)
 	struct jw w = JW(&ret->body);
 	struct session *s;
 
-	if (!http_query(c, no_query, NULL, ret))
-		return;
 	s = http_session(c, ret);
 	if (!s)
 		return;
@@ -38,8 +34,6 @@ void http_get_artifact(const struct http_call *c, struct http_reply *ret)
 	struct session *s;
 	int fd;
 
-	if (!http_query(c, no_query, NULL, ret))
-		return;
 	s = http_session(c, ret);
 	if (!s)
 		return;

@@ -1,6 +1,6 @@
 /* route_export.c - GET /v1/sessions/{id}/workspace: the workspace or another of the session's directories, as an
  * archive, made by acpd-unpack while it is sent. */
-#include "http/routes/helper_body.h"
+#include "http/routes/handlers.h"
 
 #include "base/limits.h"
 #include "json/jenc.h"

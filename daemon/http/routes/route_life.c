@@ -7,8 +7,6 @@
 
 #include <stdio.h>
 
-static const struct query_field no_query[] = { { 0 } };
-
 static void put_life(const struct http_context *ctx, struct http_reply *ret)
 {
 	struct jw w = JW(&ret->body);
@@ -21,8 +19,7 @@ static void put_life(const struct http_context *ctx, struct http_reply *ret)
 
 void http_get_status(const struct http_call *c, struct http_reply *ret)
 {
-	if (http_query(c, no_query, NULL, ret))
-		put_life(c->ctx, ret);
+	put_life(c->ctx, ret);
 }
 
 void http_retry_after(const struct http_call *c, struct http_reply *ret)
@@ -92,12 +89,10 @@ static void take_restart(const struct http_context *ctx, const char *param _unus
 
 void http_post_restart(const struct http_call *c, struct http_reply *ret)
 {
-	if (http_query(c, no_query, NULL, ret))
-		http_take_body(c, SHUTDOWN_BODY_MAX, take_restart, ret);
+	http_take_body(c, SHUTDOWN_BODY_MAX, take_restart, ret);
 }
 
 void http_post_shutdown(const struct http_call *c, struct http_reply *ret)
 {
-	if (http_query(c, no_query, NULL, ret))
-		http_take_body(c, SHUTDOWN_BODY_MAX, take_shutdown, ret);
+	http_take_body(c, SHUTDOWN_BODY_MAX, take_shutdown, ret);
 }

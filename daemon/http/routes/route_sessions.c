@@ -4,8 +4,6 @@
 #include "base/limits.h"
 #include "json/jenc.h"
 
-static const struct query_field no_query[] = { { 0 } };
-
 struct session *http_session(const struct http_call *c, struct http_reply *reply)
 {
 	_cleanup_(freep) char *id = xstrndup(c->params[0].p, c->params[0].n);
@@ -34,8 +32,6 @@ void http_get_sessions(const struct http_call *c, struct http_reply *ret)
 {
 	struct sessions_answer l = { .w = JW(&ret->body), .grant = c->rq->grant };
 
-	if (!http_query(c, no_query, NULL, ret))
-		return;
 	jw_obj(&l.w, NULL);
 	jw_str(&l.w, "incarnation", store_incarnation(c->ctx->store));
 	jw_arr(&l.w, "sessions");
@@ -49,8 +45,6 @@ void http_get_session(const struct http_call *c, struct http_reply *ret)
 	struct jw w = JW(&ret->body);
 	struct session *s;
 
-	if (!http_query(c, no_query, NULL, ret))
-		return;
 	s = http_session(c, ret);
 	if (s)
 		session_put_status(&w, NULL, s);

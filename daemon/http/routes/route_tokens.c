@@ -8,35 +8,28 @@
 
 #define BY_HTTP "http"
 
-static const struct query_field no_query[] = { { 0 } };
-
 void http_get_tokens(const struct http_call *c, struct http_reply *ret)
 {
 	struct jw w = JW(&ret->body);
 
-	if (!http_query(c, no_query, NULL, ret))
-		return;
 	jw_obj(&w, NULL);
 	tokens_put(c->ctx->tokens, &w);
 	jw_end_obj(&w);
 }
 
-static const struct {
-	const char *reason;
-	int status;
-} answers[] = {
-	{ "TOO_MANY_TOKENS", 409 }, { "TOKEN_UNKNOWN", 404 },	   { "UNCLAIMED", 503 },
-	{ "NO_SPACE", 507 },	    { "STATE_NOT_WRITABLE", 503 }, { "INTERNAL", 500 },
-};
-
 static void refuse(struct http_reply *ret, const struct err *e)
 {
-	int status = 400;
+	static const struct reason_status rows[] = {
+		{ "TOO_MANY_TOKENS", 409 },
+		{ "TOKEN_UNKNOWN", 404 },
+		{ "UNCLAIMED", 503 },
+		{ "NO_SPACE", 507 },
+		{ "STATE_NOT_WRITABLE", 503 },
+		{ "INTERNAL", 500 },
+		{ NULL, 0 },
+	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(answers); i++)
-		if (strcmp(answers[i].reason, e->reason) == 0)
-			status = answers[i].status;
-	http_reply_err(ret, status, e);
+	http_reply_err(ret, http_status_of(e, rows, 400), e);
 }
 
 /* The answer has the token: the text that it was made of is wiped. */
@@ -68,8 +61,7 @@ static void mint(const struct http_context *ctx, const char *param _unused_, str
 
 void http_post_token(const struct http_call *c, struct http_reply *ret)
 {
-	if (http_query(c, no_query, NULL, ret))
-		http_take_body(c, TOKEN_BODY_MAX, mint, ret);
+	http_take_body(c, TOKEN_BODY_MAX, mint, ret);
 }
 
 void http_delete_token(const struct http_call *c, struct http_reply *ret)
@@ -77,8 +69,6 @@ void http_delete_token(const struct http_call *c, struct http_reply *ret)
 	_cleanup_(freep) char *id = xstrndup(c->params[0].p, c->params[0].n);
 	struct err e = { 0 };
 
-	if (!http_query(c, no_query, NULL, ret))
-		return;
 	if (tokens_revoke(c->ctx->tokens, id, BY_HTTP, &e) < 0)
 		refuse(ret, &e);
 	else

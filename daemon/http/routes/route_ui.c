@@ -1,6 +1,6 @@
 /* route_ui.c - GET /ui/: the files of the run viewer. They are open like /health, because there is no state in them: the
  * page asks for the token, and everything it shows comes by the other routes. */
-#include "http/routes/file_body.h"
+#include "http/routes/handlers.h"
 #include "http/viewer.h"
 
 void http_get_ui(const struct http_call *c, struct http_reply *ret)

@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "base/os/local_sock.h"
 #include "digest/digest.h"
-#include "http/query.h"
+#include "http/request_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -380,15 +380,10 @@ const QUERIES = {
 const PLACES = {
   'daemon/http/routes/route_usage.c:fields': ['GET /v1/usage'], 'daemon/http/routes/route_events.c:fields': ['GET /v1/sessions/{}/events'], 'daemon/http/routes/route_export.c:fields': ['GET /v1/sessions/{}/workspace'],
   'daemon/http/mcp/mcp_http.c:fields': ['GET', 'POST', 'DELETE'].flatMap((m) => [`${m} /mcp`, `${m} /mcp/{}`]),
-  'daemon/http/routes/route_archives.c:no_query': ['GET /v1/archives', 'GET /v1/archives/{}', 'PUT /v1/archives/{}', 'DELETE /v1/archives/{}'],
-  'daemon/http/routes/route_bundles.c:fields': ['POST /v1/bundles'], 'daemon/http/routes/route_bundle.c:no_query': ['GET /v1/sessions/{}/bundle'],
-  'daemon/http/routes/route_artifacts.c:no_query': ['GET /v1/sessions/{}/artifacts', 'GET /v1/sessions/{}/artifacts/{}'], 'daemon/http/mcp/mcp_status.c:no_query': ['GET /v1/mcp'],
-  'daemon/http/routes/route_info.c:no_query': ['GET /v1/info'], 'daemon/http/routes/route_life.c:no_query': ['GET /v1/status', 'POST /v1/shutdown', 'POST /v1/restart'],
-  'daemon/http/routes/route_claim.c:no_query': ['POST /v1/claim'],
-  'daemon/http/routes/route_tokens.c:no_query': ['GET /v1/tokens', 'POST /v1/tokens', 'DELETE /v1/tokens/{}'],
-  'daemon/http/routes/route_agui.c:fields': ['POST /v1/agui/{}'],
-  'daemon/http/routes/route_approvals.c:fields': ['GET /v1/approvals'], 'daemon/http/routes/route_approvals.c:no_query': ['POST /v1/approvals/{}'],
-  'daemon/http/routes/route_sessions.c:no_query': ['GET /v1/sessions', 'GET /v1/sessions/{}'],
+  'daemon/http/routes/route_bundle.c:fields': ['POST /v1/bundles'], 'daemon/http/endpoints.c:agui_fields': ['POST /v1/agui/{}'], 'daemon/http/routes/route_approvals.c:fields': ['GET /v1/approvals'],
+  'daemon/http/endpoints.c:no_query': ['GET /v1/archives', 'GET /v1/archives/{}', 'PUT /v1/archives/{}', 'DELETE /v1/archives/{}', 'GET /v1/sessions/{}/bundle',
+    'GET /v1/sessions/{}/artifacts', 'GET /v1/sessions/{}/artifacts/{}', 'GET /v1/mcp', 'GET /v1/info', 'GET /v1/status', 'POST /v1/shutdown', 'POST /v1/restart', 'POST /v1/claim',
+    'GET /v1/tokens', 'POST /v1/tokens', 'DELETE /v1/tokens/{}', 'POST /v1/approvals/{}', 'GET /v1/sessions', 'GET /v1/sessions/{}'],
 };
 const PLAIN = ['GET /health', 'GET /openapi.json', 'GET /ready', 'GET /metrics', 'GET /ui', 'GET /ui/', 'GET /ui/app.js', 'GET /ui/app.css']; // for probes that add what they like
 

@@ -1,7 +1,7 @@
 /* Metrics as Prometheus' text: families, labels and their escapes, numbers. */
 #include "unit.h"
 
-#include "http/metrics/metric_text.h"
+#include "http/metrics/metrics.h"
 
 static void test_text(void **state _unused_)
 {

@@ -1,8 +1,7 @@
 /* Paths and queries of the HTTP side: what fits a route, what a query may say, and that everything else is refused by name. */
 #include "unit.h"
 
-#include "http/query.h"
-#include "http/route.h"
+#include "http/request_parts.h"
 
 static void test_match(void **state _unused_)
 {

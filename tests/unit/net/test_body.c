@@ -4,7 +4,7 @@
 #include "archive/archive_format.h"
 #include "base/limits.h"
 #include "base/http/chunked.h"
-#include "http/range.h"
+#include "http/request_parts.h"
 
 /* The body, "!" behind it if it ended, "?" if it was refused. */
 static void decode(const char *text, struct buf *out)

@@ -1,17 +1,92 @@
 /*
- * query.c - decodes the items of a query by a table of fields.
+ * request_parts.c - what routes read of a request: its path, its query, Accept and the two headers of ranges.
  *
- * A misspelt or repeated parameter is an error: it must not change the answer silently. Items are
+ * A misspelt or repeated parameter of a query is an error: it must not change the answer silently. Items are
  * split before they are decoded, so a value can contain any byte. The name in an error message is
  * untrusted: it is cut to 64 bytes and flattened to one line. `seen` has a bit for each row, which
  * limits a table to 64 rows.
  */
-#include "http/query.h"
+#include "http/request_parts.h"
 
 #include "base/format/digits.h"
+#include "base/http/http_fields.h"
 #include "base/format/utf8.h"
+#include "base/util.h"
 
 #include <errno.h>
+
+/* --- path and Accept ------------------------------------------------------------------------------------------- */
+
+bool route_match(const char *pattern, const char *path, struct slice params[ROUTE_PARAMS_MAX])
+{
+	unsigned count = 0;
+
+	while (*pattern) {
+		if (strncmp(pattern, "{}", 2) == 0) {
+			size_t n = strcspn(path, "/");
+
+			if (!n || count == ROUTE_PARAMS_MAX)
+				return false;
+			params[count++] = (struct slice){ path, n };
+			pattern += 2;
+			path += n;
+		} else if (*pattern++ != *path++) {
+			return false;
+		}
+	}
+	return !*path;
+}
+
+bool route_accepts(struct slice accept, const char *type)
+{
+	struct slice range, name;
+
+	while (accept.n && slice_item(&accept, ',', &range))
+		if (slice_item(&range, ';', &name) && http_word_is(slice_trim(name, " \t"), type))
+			return true;
+	return false;
+}
+
+/* --- ranges ----------------------------------------------------------------------------------------------------- */
+
+int content_range_parse(struct slice text, struct content_range *ret)
+{
+	struct slice range, first;
+	uint64_t last;
+
+	if (!slice_skip(&text, "bytes ") || !slice_cut(&text, '/', &range) ||
+	    !u64_parse(text, &ret->total))
+		return -EINVAL;
+	ret->first = ret->total;
+	ret->count = 0;
+	if (slice_is(range, "*"))
+		return 0;
+	if (!slice_cut(&range, '-', &first) || !u64_parse(first, &ret->first) ||
+	    !u64_parse(range, &last) || last < ret->first || last >= ret->total)
+		return -EINVAL;
+	ret->count = last - ret->first + 1;
+	return 0;
+}
+
+int range_parse(struct slice text, uint64_t size, uint64_t *first, uint64_t *count)
+{
+	uint64_t last = UINT64_MAX;
+	struct slice from;
+
+	*first = 0;
+	*count = size;
+	if (!slice_skip(&text, "bytes=") || !slice_cut(&text, '-', &from) ||
+	    !u64_parse(from, first) || (text.n && (!u64_parse(text, &last) || last < *first))) {
+		*first = 0;
+		return 0;
+	}
+	if (*first >= size)
+		return -ERANGE;
+	*count = MIN(last, size - 1) - *first + 1;
+	return 1;
+}
+
+/* --- query ------------------------------------------------------------------------------------------------------ */
 
 static bool take_bool(struct slice value, enum query_flag *ret)
 {
