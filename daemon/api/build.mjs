@@ -148,7 +148,7 @@ function webhook(name, { area, says, data }, types) {
 function webhooks(all, types) {
   const described = merge(all, 'webhooks');
 
-  compare('types of webhooks (daemon/outbox/webhook_types.c)', Object.keys(described), webhookTypes());
+  compare('types of webhooks (daemon/outbox/webhook_list.c)', Object.keys(described), webhookTypes());
   return Object.fromEntries(Object.entries(described).map(([name, it]) => [name, webhook(name, it, types)]));
 }
 

@@ -8,10 +8,12 @@
  */
 #include "fetcher/fetcher_internal.h"
 
+#include "base/format/digits.h"
 #include "base/http/header.h"
 #include "base/http/http_fields.h"
 #include "base/os/file.h"
 #include "fetcher/wire/fetch_headers.h"
+#include "json/jstr.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -259,4 +261,14 @@ struct fetch *fetch_close(struct fetch *x)
 	f->body_bytes -= x->body_n;
 	free(x);
 	return NULL;
+}
+
+uint64_t fetch_retry_after(struct slice headers, uint64_t max_ms)
+{
+	_cleanup_(freep) char *text = NULL;
+	uint64_t secs = 0;
+
+	if (jstr_decode(jobj_get(headers, "retry-after"), 16, &text) == 0)
+		u64_parse(slice_of(text), &secs);
+	return MIN(secs, max_ms / 1000) * 1000;
 }

@@ -77,6 +77,9 @@ struct fetch_ops {
 	void (*end)(void *ctx, enum fetch_end how, const char *why);
 };
 
+/* The header retry-after of an answer, in ms and at most max_ms; 0: there is none. Seconds alone: a date is not looked at. */
+uint64_t fetch_retry_after(struct slice headers, uint64_t max_ms);
+
 /* NULL with e for what is wrong at once: a member that is no such thing or too large, too many requests. */
 struct fetch *fetch_open(struct fetcher *f, const struct fetch_request *r,
 			 const struct fetch_ops *ops, void *ctx, struct err *e);

@@ -20,7 +20,6 @@
 #include "base/format/retention.h"
 #include "outbox/receiver.h"
 #include "outbox/webhook_list.h"
-#include "outbox/webhook_types.h"
 
 struct outbox;
 struct otlp_config;

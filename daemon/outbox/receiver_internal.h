@@ -69,6 +69,15 @@ struct lane *lanes_next(struct lanes *l, bool gap, uint64_t now);
 struct spooled *lane_first(const struct lane *lane);
 
 /* delivery.c */
+/* A message as it is signed. */
+struct webhook_message {
+	const char *id;
+	uint64_t time_secs; /* of the attempt */
+	struct slice body;
+};
+
+/* Appends the headers of the request: a JSON object. A signature for each secret of w. 0 or negative. */
+int webhook_headers_put(struct buf *b, const struct webhook *w, const struct webhook_message *m);
 /* Begins the request for the first event of the lane, or for the gap. */
 void delivery_begin(struct receiver *r, struct lane *lane);
 /* Without an outcome. */

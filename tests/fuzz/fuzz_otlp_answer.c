@@ -2,7 +2,7 @@
  * byte says which. */
 #include "fuzz.h"
 
-#include "outbox/otlp/otlp_answer.h"
+#include "outbox/otlp/otlp_body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

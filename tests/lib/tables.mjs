@@ -126,7 +126,7 @@ export function routeTable() {
 export const wordsOf = (file, pattern) => [...read(file).matchAll(pattern)].map((m) => m[1]);
 
 // The types of webhooks, and the one that tells of a gap.
-export const webhookTypes = () => [...wordsOf('daemon/outbox/webhook_types.c', /\[WEBHOOK_\w+\] = "([^"]+)"/g), ...wordsOf('daemon/outbox/webhook_types.h', /define WEBHOOK_GAP "([^"]+)"/g)];
+export const webhookTypes = () => [...wordsOf('daemon/outbox/webhook_list.c', /\[WEBHOOK_\w+\] = "([^"]+)"/g), ...wordsOf('daemon/outbox/webhook_list.h', /define WEBHOOK_GAP "([^"]+)"/g)];
 
 // The commands of daemon/cli/acpd.c that take --json.
 export function jsonCommands() {

@@ -15,9 +15,7 @@
 #include "base/log.h"
 #include "json/jenc.h"
 #include "json/jself.h"
-#include "outbox/otlp/otlp_answer.h"
-#include "outbox/otlp/otlp_gzip.h"
-#include "outbox/retry_after.h"
+#include "outbox/otlp/otlp_body.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -182,7 +180,7 @@ static void on_head(void *ctx, int status, struct slice headers)
 
 	s->status = status;
 	if (is_passing(status))
-		s->retry_after_ms = retry_after_of(headers, OTLP_RETRY_AFTER_MAX_MS);
+		s->retry_after_ms = fetch_retry_after(headers, OTLP_RETRY_AFTER_MAX_MS);
 }
 
 static void on_data(void *ctx, struct slice bytes)

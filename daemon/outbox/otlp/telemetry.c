@@ -9,15 +9,16 @@
  */
 #include "outbox/otlp/telemetry.h"
 
+#include "base/bucket.h"
 #include "base/clock.h"
 #include "base/format/digits.h"
 #include "base/log.h"
 #include "base/os/sandbox.h"
 #include "base/version.h"
 #include "json/jstr.h"
-#include "outbox/otlp/measures.h"
-#include "outbox/otlp/otlp_log.h"
 #include "outbox/otlp/otlp_metrics.h"
+
+#include <stdio.h>
 
 #define NS_OF_MS 1000000ull
 
@@ -31,7 +32,8 @@ struct telemetry {
 	struct loop_timer timer;
 	void (*collect)(void *ctx, struct metric_sink *m);
 	void *collect_ctx;
-	struct otlp_log log;
+	struct bucket
+		lines; /* of the log: one that runs away would push everything else out of the queue */
 };
 
 /* --- bodies: Export…ServiceRequest {1: Resource… {1: resource, 2: Scope… {1: scope, 2: records}}}, in all signals ------ */
@@ -237,18 +239,80 @@ void telemetry_collect(struct telemetry *t, void (*fn)(void *ctx, struct metric_
 	t->collect_ctx = ctx;
 }
 
-/* --- the log ------------------------------------------------------------------------------------------------ */
+/* --- the log: its fields are attributes, its traceparent is that of the record ------------------------------------- */
+
+#define LOG_ATTRIBUTES 6
+
+/* As the data model numbers them; by enum log_level. */
+static const struct {
+	unsigned number;
+	const char *text;
+} severities[] = { { 17, "ERROR" }, { 13, "WARN" }, { 9, "INFO" }, { 5, "DEBUG" } };
+
+static const char *log_field(const struct log_line *line, const char *key)
+{
+	for (size_t i = 0; i < line->n; i++)
+		if (strcmp(line->pairs[2 * i], key) == 0)
+			return line->pairs[2 * i + 1];
+	return NULL;
+}
+
+/* "00-<trace>-<span>-01" */
+static void put_trace(struct otlp_writer *w, const char *parent)
+{
+	char trace[33], span[17];
+
+	if (!parent || strlen(parent) != 55)
+		return;
+	snprintf(trace, sizeof(trace), "%.32s", parent + 3);
+	snprintf(span, sizeof(span), "%.16s", parent + 36);
+	otlp_id(w, 9, "traceId", trace);
+	otlp_id(w, 10, "spanId", span);
+}
+
+static void put_fields(struct otlp_writer *w, const struct log_line *line)
+{
+	otlp_list(w, "attributes");
+	otlp_attr_text(w, LOG_ATTRIBUTES, "acpd.module", line->mod);
+	for (size_t i = 0; i < line->n; i++) {
+		char key[64];
+
+		snprintf(key, sizeof(key), "acpd.%s", line->pairs[2 * i]);
+		otlp_attr_text(w, LOG_ATTRIBUTES, key, line->pairs[2 * i + 1]);
+	}
+	otlp_attr_text(w, LOG_ATTRIBUTES, "gen_ai.conversation.id", log_field(line, "session"));
+	otlp_list_end(w);
+}
+
+/* A message LogRecord. */
+static void put_line(const struct log_line *line, bool json, struct buf *b)
+{
+	uint64_t now = clock_real_ms() * NS_OF_MS;
+	struct otlp_writer w;
+
+	otlp_open(&w, b, json);
+	otlp_wide(&w, 1, "timeUnixNano", now, true);
+	otlp_wide(&w, 11, "observedTimeUnixNano", now, true);
+	otlp_number(&w, 2, "severityNumber", severities[line->level].number);
+	otlp_text(&w, 3, "severityText", slice_of(severities[line->level].text));
+	otlp_begin(&w, 5, "body");
+	otlp_text(&w, 1, "stringValue", slice_of(line->msg));
+	otlp_end(&w);
+	put_fields(&w, line);
+	put_trace(&w, log_field(line, "traceparent"));
+	otlp_close(&w);
+}
 
 static void on_line(void *ctx, const struct log_line *line)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct telemetry *t = ctx;
 
-	if (!t->incarnation || strcmp(line->mod, "otlp") == 0)
+	if (!t->incarnation || strcmp(line->mod, "otlp") == 0 ||
+	    !bucket_take(&t->lines, clock_mono_ms(), OTLP_LINES_BURST, OTLP_LINES_EACH_MS))
 		return;
-	otlp_log_put(&t->log, line, t->cfg.to[OTLP_LOGS].json, &b);
-	if (buf_len(&b))
-		add(t, OTLP_LOGS, &b);
+	put_line(line, t->cfg.to[OTLP_LOGS].json, &b);
+	add(t, OTLP_LOGS, &b);
 }
 
 /* --- its life ----------------------------------------------------------------------------------------------- */

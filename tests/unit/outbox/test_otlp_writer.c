@@ -1,8 +1,7 @@
 /* Messages of OTLP byte by byte, in both forms; the official decoder reads them in tests/integration/otel. */
 #include "unit.h"
 
-#include "outbox/otlp/otlp_answer.h"
-#include "outbox/otlp/otlp_gzip.h"
+#include "outbox/otlp/otlp_body.h"
 #include "outbox/otlp/otlp_metrics.h"
 #include "outbox/otlp/otlp_writer.h"
 

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "digest/base64.h"
-#include "outbox/webhook_sign.h"
+#include "outbox/receiver_internal.h"
 #include "json/jscan.h"
 
 #define PUBLISHED "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

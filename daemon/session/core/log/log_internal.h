@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "loop/loop.h"
-#include "outbox/webhook_types.h"
+#include "outbox/webhook_list.h"
 #include "session/core/log/evlog.h"
 #include "session/core/log/incarnations.h"
 #include "session/core/session.h"

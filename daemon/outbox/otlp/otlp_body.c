@@ -1,15 +1,43 @@
 /*
- * otlp_answer.c - reads the partial_success of an OTLP answer, in protobuf or JSON.
+ * otlp_body.c - compresses bodies, and reads the partial_success of an OTLP answer, in protobuf or JSON.
  *
  * The answer is untrusted: parsing allocates nothing and stops at the first malformed field. The
  * three services use the same field numbers, so the signal need not be known. In JSON the members
  * have different names, which are tried in turn. Unknown fields are skipped; of repeated ones the
  * last is used, as protobuf specifies.
  */
-#include "outbox/otlp/otlp_answer.h"
+#include "outbox/otlp/otlp_body.h"
 
 #include "base/format/digits.h"
 #include "json/jdec.h"
+
+#include <errno.h>
+#include <zlib.h>
+
+#define GZIP_BITS (15 + 16) /* a window of 32 KiB, with the header of gzip */
+
+int otlp_gzip(struct slice body, struct buf *ret)
+{
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)body.p, .avail_in = (uInt)body.n };
+	uLong room;
+	int r;
+
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_BITS, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
+		return -ENOMEM;
+	room = deflateBound(&z, body.n);
+	r = buf_reserve(ret, room);
+	if (r == 0) {
+		z.next_out = (Bytef *)ret->data + ret->len;
+		z.avail_out = (uInt)room;
+		r = deflate(&z, Z_FINISH) == Z_STREAM_END ? 0 : -E2BIG;
+		ret->len += z.total_out;
+	}
+	deflateEnd(&z);
+	return r;
+}
+
+/* --- answers -------------------------------------------------------------------------------------------------- */
 
 /* The number of the member in the answers, and of what it has: partial_success 1 {rejected 1, error_message 2}. */
 enum { PARTIAL = 1, REJECTED = 1, MESSAGE = 2 };
