@@ -1,7 +1,7 @@
 /* provider.c - the one input that names the model and its place; each adapter translates it. */
 #include "harnesses/provider.h"
 
-#include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "harnesses/prices.h"
 #include "json/jdec.h"

@@ -2,7 +2,7 @@
 #include "harnesses/provider.h"
 
 #include "base/http/authority.h"
-#include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/os/file.h"
-#include "json/jenc.h"
 
 #define AGAIN_MS 100 /* between two tries to start it */
 
@@ -112,15 +111,6 @@ const char *egress_missing(const struct egress *x)
 char *egress_program(void)
 {
 	return file_program("ACPD_PROXY", "acpd-proxy");
-}
-
-void egress_put_status(const struct egress *x, struct jw *w, const char *key)
-{
-	jw_obj(w, key);
-	standing_put_status(&x->proxy, w);
-	jw_str(w, "allowed", x->settings.allow);
-	jw_str(w, "resolvers", x->settings.resolvers);
-	jw_end_obj(w);
 }
 
 bool egress_user(const struct egress *x, uid_t *ret)

@@ -25,7 +25,6 @@
 #include "loop/loop.h"
 #include "proc/proc.h"
 
-struct jw;
 struct egress;
 struct egress_door;
 
@@ -74,12 +73,8 @@ void egress_set_rules(struct egress_door *d, const struct egress_rules *rules);
 void egress_answer(struct egress_door *d, const char *host, bool allow);
 /* No callback after it; always NULL. */
 struct egress_door *egress_close(struct egress_door *d);
-/* With the hosts that were opened by answers. */
-const struct egress_rules *egress_door_rules(const struct egress_door *d);
 
 /* Where acpd-proxy is: ACPD_PROXY, or beside our own executable. NULL: not there. The caller frees. */
 char *egress_program(void);
 /* Who acpd-proxy runs as where the daemon is root. False: it is not there. x may be NULL. */
 bool egress_user(const struct egress *x, uid_t *ret);
-/* A member of w: {program?, missing?, user?, allowed?, resolvers?}. */
-void egress_put_status(const struct egress *x, struct jw *w, const char *key);

@@ -145,7 +145,7 @@ void egress_answer(struct egress_door *d, const char *host, bool allow)
 
 static int on_blocked(struct egress_door *d, const struct egress_notice *n)
 {
-	if (!egress_reason_blocks(n->reason))
+	if (!egress_reasons[n->reason].blocks)
 		return -EPROTO;
 	if (host_set_add(&d->told, n->host))
 		d->ops->blocked(d->ctx, n->host, n->port, n->reason);
@@ -266,11 +266,6 @@ void egress_set_rules(struct egress_door *d, const struct egress_rules *rules)
 	d->rules = copy;
 	drop_questions(d);
 	send_rules(d);
-}
-
-const struct egress_rules *egress_door_rules(const struct egress_door *d)
-{
-	return d->rules;
 }
 
 struct egress_door *egress_close(struct egress_door *d)

@@ -10,7 +10,7 @@
 #include "fetch/fetch.h"
 
 #include "base/util.h"
-#include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "base/format/utf8.h"
 #include "json/jenc.h"

@@ -9,7 +9,7 @@
 #include "base/format/digits.h"
 #include "base/limits.h"
 #include "base/util.h"
-#include "fetcher/wire/fetch_headers.h"
+#include "fetcher/wire/fetch_frame.h"
 
 #include <stdio.h>
 #include <strings.h>

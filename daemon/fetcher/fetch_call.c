@@ -9,10 +9,9 @@
 #include "fetcher/fetcher_internal.h"
 
 #include "base/format/digits.h"
-#include "base/http/header.h"
 #include "base/http/http_fields.h"
 #include "base/os/file.h"
-#include "fetcher/wire/fetch_headers.h"
+#include "fetcher/wire/fetch_frame.h"
 #include "json/jstr.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
  */
 #include "fetcher/fetcher_internal.h"
 
-#include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/os/locked.h"
 
 #include <errno.h>

@@ -1,23 +1,113 @@
 /*
- * fetcher.c - creates and frees the fetcher, and reports whether keys can be kept in locked memory.
+ * fetcher.c - the fetcher and its program: where it is, what each run gets first, and whether keys can be kept in
+ * locked memory.
  *
- * The settings are copied here, and every run of acpd-fetch gets them as CONFIG (fetch_helper.c).
+ * The settings are copied here, and every run of acpd-fetch gets them as CONFIG.
  * fetcher_check_keys refuses a key when a client names it, so a machine that locks no memory is
  * reported before the first model call.
  */
 #include "fetcher/fetcher_internal.h"
 
+#include "base/os/file.h"
 #include "base/os/locked.h"
 #include "json/jenc.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+/* --- the program ---------------------------------------------------------------------------------------------- */
+
+char *fetcher_program(void)
+{
+	return file_program("ACPD_FETCH", "acpd-fetch");
+}
+
+char *fetcher_ca_file(void)
+{
+	static const char *const usual[] = { "/etc/ssl/certs/ca-certificates.crt", /* Debian */
+					     "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
+					     "/etc/ssl/ca-bundle.pem",		   /* SUSE */
+					     "/etc/ssl/cert.pem" };		   /* Alpine */
+
+	for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
+		if (access(usual[i], R_OK) == 0)
+			return xstrdup(usual[i]);
+	return NULL;
+}
+
+int fetcher_ca_check(const char *path, struct err *e)
+{
+	_cleanup_(buf_done) struct buf pem = { 0 };
+	static const char mark[] = "-----BEGIN CERTIFICATE-----";
+	int r = file_read(path, FETCH_CA_MAX, &pem);
+
+	if (r < 0)
+		return err_field(e, "ca-file", "OPTION_INVALID", "--ca-file: %s: %s", path,
+				 strerror(-r));
+	if (!memmem(pem.data, pem.len, mark, strlen(mark)))
+		return err_field(e, "ca-file", "OPTION_INVALID",
+				 "--ca-file: %s has no certificate in PEM form", path);
+	return 0;
+}
+
+int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *gid, struct err *e)
+{
+	return standing_user(&(struct standing){ .name = "acpd-fetch",
+						 .option = "fetch-user",
+						 .user = (char *)asked,
+						 .agent_user = (char *)agent_user },
+			     uid, gid, e);
+}
+
+/* --- its runs: what each is sent first, and what becomes of requests when it ends -------------------------------- */
+
+static void on_begun(void *ctx, struct standing_run *run)
+{
+	_cleanup_(buf_done) struct buf settings = { 0 };
+	struct fetcher *f = ctx;
+
+	fetch_settings_put(&settings, &f->settings);
+	frame_channel_send(&run->channel, FRAME_CONFIG, 0, buf_slice(&settings), -1);
+	explicit_bzero(settings.data, settings.len);
+}
+
+static void on_ended(void *ctx, struct standing_run *run, const char *why)
+{
+	fetch_end_all(ctx, run, run->ready ? FETCH_GONE : FETCH_UNAVAILABLE, why);
+}
+
+static const struct standing_ops ops = { .channel = { FRAME_MAX, standing_take, standing_lost },
+					 .ready = FRAME_READY,
+					 .begun = on_begun,
+					 .frame = fetch_take_frame,
+					 .ended = on_ended };
+
+static void helper_init(struct fetcher *f, const struct fetcher_config *cfg)
+{
+	f->helper = (struct standing){
+		.loop = cfg->loop,
+		.procs = cfg->procs,
+		.name = "acpd-fetch",
+		.variable = "ACPD_FETCH",
+		.option = "fetch-user",
+		.program = cfg->program ? xstrdup(cfg->program) : fetcher_program(),
+		.user = xstrdup(cfg->user),
+		.agent_user = xstrdup(cfg->agent_user),
+		.argument = cfg->ca_file ? xstrdup(cfg->ca_file) : fetcher_ca_file(),
+		.ops = &ops,
+		.ctx = f
+	};
+	standing_init(&f->helper);
+}
+
+/* --- life ----------------------------------------------------------------------------------------------------- */
 
 struct fetcher *fetcher_new(const struct fetcher_config *cfg)
 {
 	struct fetcher *f = new0(struct fetcher);
 
 	f->loop = cfg->loop;
-	fetch_helper_init(f, cfg);
+	helper_init(f, cfg);
 	f->settings = (struct fetch_settings){ xstrdup(cfg->http_proxy), xstrdup(cfg->https_proxy),
 					       xstrdup(cfg->no_proxy), xstrdup(cfg->allow),
 					       cfg->unlocked_keys };

@@ -1,6 +1,6 @@
 /*
- * fetcher_internal.h - the parts of the daemon's end of acpd-fetch: the program's runs (fetch_helper.c), keys
- * (fetch_key.c), requests (fetch_call.c), and the fetcher that has them (fetcher.c).
+ * fetcher_internal.h - the parts of the daemon's end of acpd-fetch: keys (fetch_key.c), requests (fetch_call.c), and the fetcher
+ * that has them, with the program's runs (fetcher.c).
  *
  * A request belongs to the run (proc/standing.h) that it was opened in.
  */
@@ -44,9 +44,6 @@ struct fetch {
 	struct loop_task task;
 	struct fetch_verdict verdict; /* of the task */
 };
-
-/* fetch_helper.c */
-void fetch_helper_init(struct fetcher *f, const struct fetcher_config *cfg);
 
 /* fetch_key.c */
 /* Makes sure that the run has it. */

@@ -21,7 +21,7 @@
 typedef void (*route_fn)(const struct http_call *c, struct http_reply *ret);
 
 struct route {
-	const char *method, *path; /* path: a pattern of http/route.h */
+	const char *method, *path; /* path: a pattern of http/request_parts.h */
 	enum grant_need need;
 	enum need_sessions sessions;
 	route_fn fn;

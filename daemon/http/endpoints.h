@@ -6,7 +6,7 @@
  * GET /health is open and has no state: it answers while the daemon is unclaimed, and reports only that the daemon
  * runs. So are GET /openapi.json, which says the same of every daemon of this build, and the files of the run viewer,
  * /ui. POST /v1/claim is open, too, where there is one: it checks a token of its own. Everything else needs the token.
- * Below /v1 a query is checked strictly (http/query.h); the older routes ignore theirs.
+ * Below /v1 a query is checked strictly (http/request_parts.h); the older routes ignore theirs.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct http_context {
 	struct lifecycle *life;
 	struct tokens *tokens; /* may be NULL in tests */
 	struct hosted *hosted;
-	/* POST /v1/claim, which a higher layer answers (net/e2b_claim.h); NULL: there is no such route */
+	/* POST /v1/claim, which a higher layer answers (net/claim.h); NULL: there is no such route */
 	void (*claim)(void *ctx, const struct http_request *rq, struct http_reply *ret);
 	void *claim_ctx;
 	/* POST /v1/agui/{harness}, likewise (agui/agui.h); NULL only in tests */
@@ -62,7 +62,7 @@ enum http_framing {
 struct http_request {
 	const char *method, *path; /* decoded */
 	const struct grant *grant; /* what its client may; NULL: nothing, it has shown no token */
-	const struct slice *query; /* items of the query, see http/query.h */
+	const struct slice *query; /* items of the query, see http/request_parts.h */
 	size_t nquery;
 	struct slice accept, last_event_id; /* headers; empty if absent */
 	struct slice accept_encoding, if_none_match;

@@ -1,7 +1,7 @@
 /* model_answer.c - answers to a harness: a provider's, in chunks as it comes, or our own refusal. */
 #include "model/model_internal.h"
 
-#include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "json/jstr.h"
 

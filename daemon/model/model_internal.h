@@ -7,8 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/http/http_body.h"
-#include "base/http/http_request.h"
+#include "base/http/http_message.h"
 #include "base/list.h"
 #include "digest/digest.h"
 #include "loop/acceptor.h"

@@ -10,10 +10,9 @@
  */
 #include "net/ws.h"
 
-#include "base/http/http_head.h"
+#include "base/http/http_message.h"
 #include "base/limits.h"
 #include "http/request_parts.h"
-#include "net/visitor.h"
 
 #include <errno.h>
 #include <strings.h>

@@ -6,7 +6,7 @@
  * that call() opens and closes; an error discards the object. Only requests are answered, each with
  * one line. Unknown parameters are refused.
  */
-#include "net/control.h"
+#include "net/unix_server.h"
 
 #include "base/log.h"
 #include "base/version.h"

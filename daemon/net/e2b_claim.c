@@ -7,7 +7,7 @@
  * guessing. The hash of zero bytes means that the sandbox has no token, and is refused. While the
  * service and --sandbox-id-file name two sandboxes, a restore is in progress.
  */
-#include "net/e2b_claim.h"
+#include "net/claim.h"
 
 #include "base/bucket.h"
 #include "base/clock.h"

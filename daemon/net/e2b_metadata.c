@@ -10,7 +10,7 @@
 #include "net/e2b_metadata.h"
 
 #include "base/http/authority.h"
-#include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/net/address_rules.h"
 #include "json/jdec.h"
 

@@ -4,8 +4,6 @@
 #include "base/limits.h"
 #include "base/util.h"
 #include "http/request_parts.h"
-#include "net/cors.h"
-#include "net/visitor.h"
 
 #include <errno.h>
 #include <stdio.h>

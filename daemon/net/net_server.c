@@ -11,7 +11,6 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "net/tcp_listen.h"
-#include "net/visitor.h"
 
 #include <errno.h>
 #include <stdio.h>

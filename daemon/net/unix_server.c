@@ -14,7 +14,6 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "net/control.h"
 #include "base/os/local_sock.h"
 #include "loop/acceptor.h"
 #include "proc/table/ancestry.h"

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "net/visitor.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>

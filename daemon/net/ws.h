@@ -1,4 +1,5 @@
-/* ws.h - what the files of the WebSocket and HTTP server share: net_server.c, upgrade.c, http_serve.c, body.c, ws.c. */
+/* ws.h - what the files of the WebSocket and HTTP server share: net_server.c, visitor.c, upgrade.c,
+ * http_serve.c, body.c, ws.c. */
 #pragma once
 
 #include "net/net_server.h"
@@ -7,10 +8,24 @@
 #include "base/buf.h"
 #include "base/http/chunked.h"
 #include "loop/acceptor.h"
-#include "net/open_budget.h"
 #include "net/socket_wait.h"
 
 #include <libwebsockets.h>
+#include <sys/socket.h>
+
+/* Limits what clients without a token are sent: all of them together, and each address. No address gets
+ * more than half, so that a flood from one leaves others their answers. Addresses share one of OPEN_PEERS buckets by a
+ * hash, so that the table needs no memory for new ones and none can reset its own. All zeros is a full budget. */
+
+#define OPEN_PEERS 64 /* buckets of addresses */
+
+struct open_budget {
+	struct bucket all, peers[OPEN_PEERS];
+};
+
+/* Takes so many bytes for that address, or none. now: monotonic milliseconds. */
+bool open_budget_take(struct open_budget *b, const struct sockaddr_storage *peer, uint64_t now,
+		      uint64_t bytes);
 
 struct net_server {
 	struct loop *loop;
@@ -25,7 +40,7 @@ struct net_server {
 	struct acceptor listener;
 	struct socket_wait sockets;
 	unsigned connections, max_connections;
-	unsigned strangers, known; /* see visitor.h */
+	unsigned strangers, known; /* see struct visitor */
 	unsigned lent;		   /* of connections, those of minted tokens */
 	struct list stranger_list, known_list, other_list;
 	struct bucket refusals, acceptances; /* lines of the log */
@@ -71,6 +86,62 @@ struct peer {
 	struct loop_timer stall;
 };
 
+/* --- visitor.c: the TCP connections, and which of them are closed when there are too many; for the files of net/ that
+ * know libwebsockets.
+ *
+ * A stranger has shown no token yet. The last STRANGERS_MAX of them are kept; at the next the oldest is closed, so that
+ * silent connections keep no newcomer out. A visitor that has shown a token in a plain request is known, and may stay
+ * for its next request; the KNOWN_MAX latest of those are kept, in a budget of their own. A visitor with a WebSocket, a
+ * stream or an upload is busy, counts against --max-connections, and is never closed for others.
+ *
+ * A visitor is lws' opaque pointer of its connection, made before the adoption and freed with it (WSI_DESTROY). lws
+ * closes a visitor a moment later, never inside the call. */
+
+enum visitor_place { VISITOR_STRANGER, VISITOR_KNOWN, VISITOR_BUSY, VISITOR_LEAVING };
+
+struct visitor {
+	struct socket_watch watch;
+	struct list link; /* strangers by age, the known by their last request; the others */
+	struct lws *wsi;
+	enum visitor_place place;
+	struct grant_hold hold; /* what the token of its last request may; none: it had none */
+	bool local;		/* came through acp.sock, whose peers are known by their uid */
+	bool cut;		/* the daemon ends it, not its client */
+	bool *gone;		/* set when it is destroyed while it arrives */
+	bool asked;		/* had a request before */
+	unsigned open_answers;	/* to requests without a token */
+	uint64_t open_bytes;	/* of them */
+	char id[33]; /* Acp-Connection-Id: a name for logs on both sides, not a credential; WebSocket only */
+};
+
+/* Owns the descriptor from now on; a local one needs no token. */
+void visitor_adopt(struct net_server *n, int fd, bool local);
+/* The same, for the TCP listener. */
+void visitor_arrive(void *server, int fd);
+/* It has shown a token, or needs none: what it may is kept until its next request. */
+void visitor_known(struct net_server *n, struct lws *wsi, const struct grant *g);
+/* A request without a token: it may nothing. */
+void visitor_unknown(struct lws *wsi);
+/* NULL: nothing. */
+const struct grant *visitor_grant(struct lws *wsi);
+/* No more connections for it: there are too many at all, or of its token. */
+bool visitor_crowds(const struct net_server *n, struct lws *wsi);
+/* Takes an answer of so many bytes in memory (a file that is streamed costs its reader's pace) from what connections
+ * without a token may get, all of them, each address and each connection: an answer may be thousands of times as long as
+ * its request. False: not now. *last is set if it is the last of the connection. */
+bool visitor_afford(struct net_server *n, struct lws *wsi, uint64_t size, bool *last);
+/* Begins or ends what counts as a connection. */
+void visitor_busy(struct net_server *n, struct lws *wsi, bool busy);
+void visitor_leave(struct net_server *n, struct lws *wsi);
+struct visitor *visitor_of(struct lws *wsi);
+/* Resets every connection that came over TCP: what is half sent or half read goes no further. local: and ends those
+ * that did not. lws notices it a moment later. */
+void visitors_reset(struct net_server *n, bool local);
+/* A connection, or a request by HTTP, was let in. */
+void visitor_accepted(struct net_server *n, struct lws *wsi, enum door d);
+/* One line for a connection or request that was refused, limited so that they do not flood the log. */
+void visitor_refused(struct net_server *n, struct lws *wsi, int status, const char *reason);
+
 /* upgrade.c: 0: go on; -1: refused, the connection ends. */
 int upgrade_check(struct net_server *n, struct lws *wsi);
 /* upgrade.c: Host, Origin, claim and token, for WebSocket and HTTP alike; open: the route needs no token. */
@@ -82,6 +153,15 @@ struct slice header_get(struct lws *wsi, enum lws_token_indexes token, char *buf
 /* The same of one that libwebsockets has no token for, name in lower case with its colon; "?" if it is longer. */
 struct slice header_get_custom(struct lws *wsi, const char *name_colon, char *buf, size_t size);
 struct slice query_get(struct lws *wsi, const char *name_eq, char *buf, size_t size);
+/* upgrade.c: the headers that a browser requires before a page of another origin may read our answers. Only origins of
+ * --allow-origin get them, on every route and with every status, also for refusals and event streams. A page sends its
+ * token in a header, so credentials such as cookies are never allowed. */
+
+/* A preflight asks whether the page may send its request; the request itself follows, with its token. */
+bool cors_is_preflight(struct lws *wsi, const char *method);
+/* Adds the headers for the request's Origin, if it is listed. -1: they do not fit. */
+int cors_put(struct lws *wsi, bool preflight, unsigned char **p, unsigned char *end);
+
 /* http_serve.c */
 int http_serve(struct net_server *n, struct peer *p, struct lws *wsi);
 int http_writeable(struct peer *p);

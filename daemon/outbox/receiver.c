@@ -270,21 +270,6 @@ void receiver_name(struct receiver *r, struct webhook *w, const char *sandbox)
 	receiver_retry(r);
 }
 
-void receiver_unname(struct receiver *r)
-{
-	unsigned events = r->who.events;
-
-	while (!list_empty(&r->deliveries)) {
-		struct delivery *d = list_first(&r->deliveries, struct delivery, link);
-		struct lane *lane = d->lane;
-
-		delivery_drop(d);
-		lanes_return(&r->lanes, lane, true);
-	}
-	webhook_done(&r->who);
-	r->who.events = events;
-}
-
 void receiver_bound(struct receiver *r, const struct spool_bounds *bounds)
 {
 	r->cfg.bounds = *bounds;

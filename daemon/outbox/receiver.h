@@ -44,8 +44,6 @@ struct receiver *receiver_remove(struct receiver *r);
 const char *receiver_key(const struct receiver *r);
 /* Who it is, from now on; taken over, and empty after. */
 void receiver_name(struct receiver *r, struct webhook *w, const char *sandbox);
-/* Nobody knows who it is any more. */
-void receiver_unname(struct receiver *r);
 /* Of which sandbox the events in its spool are; "": not known. */
 const char *receiver_sandbox(const struct receiver *r);
 void receiver_bound(struct receiver *r, const struct spool_bounds *bounds);

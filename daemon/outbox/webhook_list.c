@@ -11,7 +11,6 @@
 
 #include "base/http/authority.h"
 #include "base/net/address_rules.h"
-#include "base/net/upstream_allow.h"
 #include "base/os/file.h"
 #include "digest/base64.h"
 #include "digest/digest.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/http/http_body.h"
+#include "base/http/http_message.h"
 #include "base/net/address_rules.h"
 #include "egress/wire/egress_frame.h"
 #include "egress/wire/host_set.h"

@@ -84,7 +84,7 @@ bool proxy_conn_is_silent(const struct proxy_conn *c)
 static void say(int fd, enum egress_reason why)
 {
 	char text[1024];
-	const char *sentence = egress_reason_text(why);
+	const char *sentence = egress_reasons[why].text;
 	int n = snprintf(text, sizeof(text),
 			 "HTTP/1.1 %s\r\n"
 			 "Content-Type: text/plain; charset=utf-8\r\n"
@@ -93,9 +93,9 @@ static void say(int fd, enum egress_reason why)
 			 "acpd-reason: %s\r\n"
 			 "\r\n"
 			 "%s: %s\n",
-			 egress_reason_status(why),
-			 strlen(egress_reason_name(why)) + strlen(sentence) + 3,
-			 egress_reason_name(why), egress_reason_name(why), sentence);
+			 egress_reasons[why].status,
+			 strlen(egress_reasons[why].name) + strlen(sentence) + 3,
+			 egress_reasons[why].name, egress_reasons[why].name, sentence);
 
 	/* a client that has taken nothing so far has room for it */
 	send(fd, text, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -131,7 +131,7 @@ static void tell_blocked(struct proxy_conn *c, enum egress_reason why)
 
 void proxy_conn_refuse(struct proxy_conn *c, enum egress_reason why)
 {
-	if (egress_reason_blocks(why))
+	if (egress_reasons[why].blocks)
 		tell_blocked(c, why);
 	stop_work(c);
 	stop_listening(c);

@@ -177,7 +177,7 @@ static void on_over(void *ctx, int r _unused_)
 {
 	struct proxy_conn *c = container_of(ctx, struct proxy_conn, relay);
 
-	if (c->why && egress_reason_status(c->why)) {
+	if (c->why && egress_reasons[c->why].status) {
 		proxy_conn_count(c);
 		c->use = NULL;
 		c->io.fd = relay_take_client(&c->relay);

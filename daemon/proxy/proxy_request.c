@@ -8,7 +8,7 @@
 #include "proxy/proxy_request.h"
 
 #include "base/http/authority.h"
-#include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "base/util.h"
 

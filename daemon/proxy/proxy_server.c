@@ -66,7 +66,7 @@ static int on_deny(void *ctx, const struct frame *f, int *fd _unused_)
 	struct proxy_door *d = find(ctx, f->number);
 	struct egress_notice n;
 
-	if (!d || egress_notice_parse(f->payload, &n) < 0 || !egress_reason_status(n.reason))
+	if (!d || egress_notice_parse(f->payload, &n) < 0 || !egress_reasons[n.reason].status)
 		return -EPROTO;
 	proxy_door_deny(d, n.host, n.reason);
 	return 0;

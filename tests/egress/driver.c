@@ -66,7 +66,7 @@ static void notice(struct door *d, const char *what, const char *host, int port,
 
 static void on_blocked(void *ctx, const char *host, int port, enum egress_reason why)
 {
-	notice(ctx, "blocked", host, port, egress_reason_name(why), 0, 0);
+	notice(ctx, "blocked", host, port, egress_reasons[why].name, 0, 0);
 }
 
 static void on_ask(void *ctx, const char *host, int port)

@@ -3,7 +3,6 @@
 #include "fuzz.h"
 
 #include "fetcher/wire/fetch_frame.h"
-#include "fetcher/wire/fetch_headers.h"
 
 static void check_order(struct slice payload)
 {

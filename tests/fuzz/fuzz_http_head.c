@@ -2,7 +2,7 @@
  * a head change nothing in it, and cutting the body elsewhere does not either. */
 #include "fuzz.h"
 
-#include "base/http/http_body.h"
+#include "base/http/http_message.h"
 #include "base/limits.h"
 
 /* All of the body that comes out; -1: it is broken. */

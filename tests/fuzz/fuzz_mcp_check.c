@@ -2,7 +2,7 @@
  * modern request has all that one must have; a refusal is fit to be shown, and its data is JSON. */
 #include "fuzz.h"
 
-#include "http/mcp/mcp_check.h"
+#include "http/mcp/mcp_http_internal.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 

@@ -2,8 +2,7 @@
  * JSON object without a key; a path that passes has nothing that two readers could understand differently. */
 #include "fuzz.h"
 
-#include "base/http/http_body.h"
-#include "base/http/http_request.h"
+#include "base/http/http_message.h"
 #include "base/limits.h"
 #include "model/model_api.h"
 

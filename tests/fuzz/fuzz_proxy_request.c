@@ -2,7 +2,7 @@
  * request that says the same, with one Host and no field for the proxy. Then the rest, as an answer of that server. */
 #include "fuzz.h"
 
-#include "base/http/http_request.h"
+#include "base/http/http_message.h"
 #include "base/limits.h"
 #include "proxy/proxy.h"
 #include "proxy/proxy_request.h"

@@ -9,8 +9,7 @@
 #include "fuzz.h"
 
 #include "acp/acp_server.h"
-#include "base/http/http_body.h"
-#include "base/http/http_head.h"
+#include "base/http/http_message.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"

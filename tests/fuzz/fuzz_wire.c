@@ -11,7 +11,7 @@
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "net/visitor.h"
+#include "net/ws.h"
 
 #include <sys/socket.h>
 

@@ -1,7 +1,7 @@
 /* mcpfile_entry.c - one entry of a configuration file. */
 #include "tools/hosted/mcpfile.h"
 
-#include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

@@ -10,7 +10,6 @@
 #include "base/http/http_fields.h"
 
 #include "base/format/digits.h"
-#include "base/http/header.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -34,6 +33,30 @@ bool http_word_is(struct slice word, const char *want)
 bool http_coding_is_chunked(struct slice value)
 {
 	return http_word_is(value, "chunked");
+}
+
+/* --- names and values -------------------------------------------------------------------------------------- */
+
+bool header_name_ok(struct slice s)
+{
+	static const char more[] = "!#$%&'*+-.^_`|~";
+
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+		bool alnum = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+
+		if (!c || (!alnum && !strchr(more, c)))
+			return false;
+	}
+	return s.n > 0;
+}
+
+bool header_value_ok(const char *value)
+{
+	for (const char *p = value; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return false;
+	return true;
 }
 
 /* --- lines ------------------------------------------------------------------------------------------------ */

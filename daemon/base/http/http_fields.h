@@ -11,6 +11,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Names and values of fields that come from others. */
+/* True for a token of HTTP. */
+bool header_name_ok(struct slice name);
+/* True without a control byte, which could break the line. */
+bool header_value_ok(const char *value);
+
 /* What the fields say of the body. */
 struct http_extent {
 	bool has_length, chunked;

@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include "base/err.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -37,3 +38,10 @@ enum call_reach { REACH_PUBLIC, REACH_LOOPBACK, REACH_PRIVATE, REACH_ALL };
 const char *call_reach_of(struct slice host, int port, bool named, bool proxied, const char *allow,
 			  enum call_reach *ret);
 bool call_reach_permits(enum call_reach r, const struct sockaddr *a);
+
+/* The list of --upstream-allow: addresses that may be called although they are private or tell of the machine itself. HOST or
+ * HOST:PORT, separated by commas; without a port, any. An IPv6 address stands in brackets. */
+/* -EINVAL with e: the list is none. */
+int upstream_allow_check(const char *list, struct err *e);
+/* host is without brackets; its case and a dot at its end do not matter. list may be NULL. */
+bool upstream_allow_has(const char *list, struct slice host, int port);

@@ -10,9 +10,9 @@
 #include "cli/cmd.h"
 
 #include "base/limits.h"
-#include "base/net/upstream_allow.h"
 #include "base/os/file.h"
 #include "cli/confine/confine_try.h"
+#include "base/net/address_rules.h"
 #include "confine/confine_machine.h"
 #include "egress/wire/egress_rules.h"
 #include "proc/level_means.h"

@@ -14,7 +14,7 @@
 #include "base/http/authority.h"
 #include "base/os/file.h"
 #include "fetcher/fetcher.h"
-#include "base/net/upstream_allow.h"
+#include "base/net/address_rules.h"
 #include "net/admission.h"
 #include "net/e2b_metadata.h"
 #include "session/parts/users/agent_uids.h"

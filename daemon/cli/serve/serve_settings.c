@@ -9,9 +9,11 @@
 #include "cli/serve/serve.h"
 
 #include "base/log.h"
-#include "base/net/upstream_allow.h"
-#include "http/metrics/daemon_metrics.h"
 #include "outbox/otlp/telemetry.h"
+#include "base/net/address_rules.h"
+#include "egress/egress.h"
+#include "fetcher/fetcher.h"
+#include "outbox/outbox.h"
 
 #include <errno.h>
 #include <stdio.h>

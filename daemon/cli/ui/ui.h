@@ -6,9 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/http/http_body.h"
-#include "base/http/http_head.h"
-#include "base/http/http_request.h"
+#include "base/http/http_message.h"
 #include "loop/acceptor.h"
 #include "loop/loop.h"
 #include "net/client/raw_client.h"

@@ -108,7 +108,7 @@ void egress_notice_put(struct buf *b, const struct egress_notice *n)
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "host", n->host);
-	jw_str(&w, "reason", egress_reason_name(n->reason));
+	jw_str(&w, "reason", egress_reasons[n->reason].name);
 	if (n->port)
 		jw_int(&w, "port", n->port);
 	if (n->up)

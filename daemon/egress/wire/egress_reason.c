@@ -10,10 +10,7 @@
 
 #include "base/util.h"
 
-static const struct {
-	const char *name, *status, *text;
-	bool blocks;
-} rows[EGRESS_REASON_MAX] = {
+const struct egress_reason_row egress_reasons[EGRESS_REASON_MAX] = {
 	[EGRESS_HOST_NOT_ALLOWED] = { "HOST_NOT_ALLOWED", "403 Forbidden",
 				      "the session's network does not allow this host", true },
 	[EGRESS_PORT_NOT_ALLOWED] = { "PORT_NOT_ALLOWED", "403 Forbidden",
@@ -62,30 +59,10 @@ static const struct {
 				    "what the host answered is not HTTP", false },
 };
 
-const char *egress_reason_name(enum egress_reason r)
-{
-	return rows[r].name;
-}
-
 enum egress_reason egress_reason_find(struct slice name)
 {
 	for (unsigned i = EGRESS_FINE + 1; i < EGRESS_REASON_MAX; i++)
-		if (slice_is(name, rows[i].name))
+		if (slice_is(name, egress_reasons[i].name))
 			return (enum egress_reason)i;
 	return EGRESS_FINE;
-}
-
-const char *egress_reason_status(enum egress_reason r)
-{
-	return rows[r].status;
-}
-
-const char *egress_reason_text(enum egress_reason r)
-{
-	return rows[r].text;
-}
-
-bool egress_reason_blocks(enum egress_reason r)
-{
-	return rows[r].blocks;
 }

@@ -40,12 +40,13 @@ enum egress_reason {
 	EGRESS_REASON_MAX,
 };
 
-/* "HOST_NOT_ALLOWED" */
-const char *egress_reason_name(enum egress_reason r);
+struct egress_reason_row {
+	const char *name;   /* "HOST_NOT_ALLOWED" */
+	const char *status; /* the status line behind the version; NULL: there is no answer */
+	const char *text;   /* one sentence */
+	bool blocks;
+};
+extern const struct egress_reason_row egress_reasons[EGRESS_REASON_MAX];
+
 /* EGRESS_FINE: there is none of that name. */
 enum egress_reason egress_reason_find(struct slice name);
-/* The status line behind the version; NULL: there is no answer. */
-const char *egress_reason_status(enum egress_reason r);
-/* One sentence. */
-const char *egress_reason_text(enum egress_reason r);
-bool egress_reason_blocks(enum egress_reason r);

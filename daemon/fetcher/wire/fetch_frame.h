@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "loop/frame_channel.h"
 #include "base/limits.h"
+#include "json/jscan.h"
 
 #include <sys/types.h>
 
@@ -92,3 +93,15 @@ struct fetch_verdict {
 
 void fetch_verdict_put(struct buf *b, const struct fetch_verdict *v);
 int fetch_verdict_parse(struct slice payload, struct fetch_verdict *ret);
+
+/* Headers that stand in a raw JSON object of strings: a walk. Name and value are those of the member that was read last. */
+struct fetch_headers {
+	struct jiter it;
+	char *name, *value;
+};
+
+/* text is a valid object, or empty. False: it is neither. */
+bool fetch_headers_begin(struct fetch_headers *h, struct slice text);
+/* 1: name and value are the next ones. 0: there is none. -EINVAL: the next is no header. */
+int fetch_headers_next(struct fetch_headers *h);
+void fetch_headers_done(struct fetch_headers *h);

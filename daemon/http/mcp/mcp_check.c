@@ -7,7 +7,7 @@
  * Mcp-Name. An initialize is legacy unless it has everything that the modern revision requires.
  * rpc_parse_params validates the body once and fills all slots.
  */
-#include "http/mcp/mcp_check.h"
+#include "http/mcp/mcp_http_internal.h"
 
 #include "base/limits.h"
 #include "digest/base64.h"

@@ -6,7 +6,7 @@
  * error, so that the client notices the loss. The last message is exempt: it is the answer to the
  * request. After HTTP_COMMENT_MS without a message the stream gets a comment.
  */
-#include "http/mcp/mcp_events.h"
+#include "http/mcp/mcp_http_internal.h"
 
 #include "base/limits.h"
 

@@ -10,10 +10,74 @@
  */
 #pragma once
 
-#include "http/mcp/mcp_check.h"
-#include "http/mcp/mcp_events.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "http/endpoints.h"
 #include "session/core/turn/trace_context.h"
 #include "tools/mcp/mcp_front.h"
+
+/* --- mcp_check.c: the kind of a message posted to an MCP endpoint, and whether the headers that repeat parts of it agree.
+ * Pure.
+ *
+ * The body decides. A request that names a protocol version in its _meta is modern (2026-07-28), with any headers, and
+ * must then have everything that this revision requires: clientCapabilities, and the headers MCP-Protocol-Version,
+ * Mcp-Method and, if the method names a thing, Mcp-Name, with the same values (Mcp-Name perhaps as =?base64?...?=).
+ * "initialize" begins a legacy session; everything else belongs to one. A batch is refused: neither of the two legacy
+ * revisions that we serve has them. */
+
+struct mcp_headers {
+	struct slice version, method, name; /* empty if absent; not checked yet */
+};
+
+enum mcp_post_kind {
+	MCP_POST_REFUSED,
+	MCP_POST_MODERN,	/* a request of its own */
+	MCP_POST_MODERN_NOTICE, /* a notification: there is nothing it could be about */
+	MCP_POST_INITIALIZE,
+	MCP_POST_REQUEST, /* of a session, as the next */
+	MCP_POST_OTHER,	  /* notifications and responses */
+};
+
+struct mcp_post {
+	enum mcp_post_kind kind;
+	struct slice id; /* raw, in the body; empty if there is none that an answer can name */
+	/* REFUSED: the answer */
+	int status;
+	struct err e;
+	struct buf extra; /* further members of data, raw */
+};
+
+/* The caller frees ret->extra. */
+void mcp_post_check(struct slice body, const struct mcp_headers *h, struct mcp_post *ret);
+/* True for the header MCP-Protocol-Version of a request in a session: absent, or a legacy revision that we serve. */
+bool mcp_legacy_version_ok(struct slice version);
+bool mcp_modern_version(struct slice version);
+
+/* --- mcp_events.c: messages of MCP as a stream of events: a queue that the producer of messages fills, and the socket
+ * empties.
+ *
+ * Embedded by its owner, who passes &s->base on in a reply (mcp_events_reply) and learns once, by gone, that the driver
+ * needs it no more. With more than MCP_HTTP_BACKLOG_MAX unread bytes the queue is thrown away and the stream breaks
+ * off, so that the client sees it. The last message is always taken. */
+
+struct mcp_events {
+	struct http_stream base;
+	struct loop *loop;
+	void (*gone)(struct mcp_events *s);
+	struct buf out;
+	struct loop_timer quiet; /* time for a comment */
+	bool comment, ended, broken;
+};
+
+void mcp_events_init(struct mcp_events *s, struct loop *loop, void (*gone)(struct mcp_events *s));
+void mcp_events_done(struct mcp_events *s);
+/* False: the reader was too slow and has lost the stream. */
+bool mcp_events_put(struct mcp_events *s, struct slice message, bool last);
+/* No more messages follow those in the queue. */
+void mcp_events_end(struct mcp_events *s);
+void mcp_events_reply(struct mcp_events *s, struct http_reply *ret);
+
+/* --- sessions and exchanges ---------------------------------------------------------------------------------- */
 
 struct mcp_http {
 	struct loop *loop;

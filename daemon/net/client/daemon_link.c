@@ -8,7 +8,6 @@
  */
 #include "net/client/daemon_link.h"
 
-#include "net/client/ws_client.h"
 #include "base/limits.h"
 #include "base/os/local_sock.h"
 #include "proc/output/lines.h"

@@ -32,3 +32,13 @@ void daemon_link_close(struct daemon_link *l);
 /* Runs the loop until loop_quit. */
 void daemon_link_run(struct daemon_link *l);
 struct daemon_link *daemon_link_free(struct daemon_link *l);
+
+/* ws_client.c: the connection by libwebsockets; for daemon_link.c alone. */
+struct ws_client;
+
+struct ws_client *ws_client_new(struct loop *loop, const char *url, struct slice token,
+				const struct daemon_link_events *ev, void *ctx, struct err *e);
+void ws_client_send(struct ws_client *w, struct slice text);
+void ws_client_close(struct ws_client *w);
+void ws_client_run(struct ws_client *w);
+struct ws_client *ws_client_free(struct ws_client *w);

@@ -10,7 +10,7 @@
 
 #include "base/format/digits.h"
 #include "base/http/authority.h"
-#include "base/http/http_body.h"
+#include "base/http/http_message.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/os/local_sock.h"

@@ -6,7 +6,7 @@
  * writes one message, with LWS_PRE bytes in front of it for the frame header. `reported` limits
  * on_closed to one call, and suppresses calls from lws_context_destroy.
  */
-#include "net/client/ws_client.h"
+#include "net/client/daemon_link.h"
 
 #include "base/buf.h"
 #include "base/limits.h"

@@ -335,13 +335,6 @@ void otlp_attr_int(struct otlp_writer *w, unsigned field, const char *key, int64
 	attr_end(w);
 }
 
-void otlp_attr_double(struct otlp_writer *w, unsigned field, const char *key, double v)
-{
-	attr_begin(w, field, slice_of(key));
-	otlp_double(w, 4, "doubleValue", v);
-	attr_end(w);
-}
-
 void otlp_attr_bool(struct otlp_writer *w, unsigned field, const char *key, bool v)
 {
 	attr_begin(w, field, slice_of(key));

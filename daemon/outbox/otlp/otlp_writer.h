@@ -48,7 +48,6 @@ void otlp_packed_doubles(struct otlp_writer *w, unsigned field, const char *name
 void otlp_attr_text(struct otlp_writer *w, unsigned field, const char *key, const char *text);
 void otlp_attr_slice(struct otlp_writer *w, unsigned field, struct slice key, struct slice text);
 void otlp_attr_int(struct otlp_writer *w, unsigned field, const char *key, int64_t v);
-void otlp_attr_double(struct otlp_writer *w, unsigned field, const char *key, double v);
 void otlp_attr_bool(struct otlp_writer *w, unsigned field, const char *key, bool v);
 /* An array of one text. */
 void otlp_attr_only(struct otlp_writer *w, unsigned field, const char *key, const char *text);

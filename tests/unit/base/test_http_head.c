@@ -1,6 +1,6 @@
 /* Heads and bodies of HTTP answers: what is one, and where it ends, however it is cut. */
 #include "base/buf.h"
-#include "base/http/http_body.h"
+#include "base/http/http_message.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "unit.h"

@@ -1,6 +1,6 @@
 /* Heads of HTTP requests: what is one, what it says of itself and of its body. */
 #include "base/buf.h"
-#include "base/http/http_request.h"
+#include "base/http/http_message.h"
 #include "base/util.h"
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* --upstream-allow. */
 #include "unit.h"
 
-#include "base/net/upstream_allow.h"
+#include "base/net/address_rules.h"
 
 static void test_check(void **state _unused_)
 {

@@ -77,14 +77,13 @@ static void test_notice(void **state _unused_)
 static void test_reasons(void **state _unused_)
 {
 	for (unsigned i = EGRESS_FINE + 1; i < EGRESS_REASON_MAX; i++) {
-		const char *name = egress_reason_name((enum egress_reason)i);
+		const char *name = egress_reasons[i].name;
 
 		assert_non_null(name);
-		assert_non_null(egress_reason_text((enum egress_reason)i));
+		assert_non_null(egress_reasons[i].text);
 		assert_int_equal(egress_reason_find(slice_of(name)), i);
 		/* what has no answer has to be told otherwise */
-		assert_true(egress_reason_status((enum egress_reason)i) ||
-			    egress_reason_blocks((enum egress_reason)i));
+		assert_true(egress_reasons[i].status || egress_reasons[i].blocks);
 	}
 	assert_int_equal(egress_reason_find(SLICE("")), EGRESS_FINE);
 }

@@ -1,7 +1,7 @@
 /* What a message posted to an MCP endpoint is taken for, by its body and the headers that repeat it. */
 #include "unit.h"
 
-#include "http/mcp/mcp_check.h"
+#include "http/mcp/mcp_http_internal.h"
 #include "json/jscan.h"
 
 #define META(version)                                                                              \

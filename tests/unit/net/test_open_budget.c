@@ -1,6 +1,6 @@
 /* What clients without a token get: one address at most half, all of them together the whole. */
 #include "base/util.h"
-#include "net/open_budget.h"
+#include "net/ws.h"
 #include "unit.h"
 
 #include <arpa/inet.h>

@@ -105,7 +105,7 @@ static void test_refused(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (parse(rows[i].text) != -1 || why != rows[i].why)
-			fail_msg("row %zu: %s: %s", i, rows[i].text, egress_reason_name(why));
+			fail_msg("row %zu: %s: %s", i, rows[i].text, egress_reasons[why].name);
 }
 
 static void test_more_has_to_come(void **state _unused_)
@@ -155,7 +155,7 @@ static void test_put(void **state _unused_)
 		_cleanup_(buf_done) struct buf b = { 0 };
 
 		if (parse(rows[i].text) < 0)
-			fail_row(i, egress_reason_name(why));
+			fail_row(i, egress_reasons[why].name);
 		proxy_request_put(&request, &b);
 		assert_buf(&b, rows[i].want);
 	}

@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "base/util.h"
 #include "fetcher/fetcher.h"
-#include "fetcher/wire/fetch_headers.h"
+#include "fetcher/wire/fetch_frame.h"
 #include "json/jenc.h"
 
 struct fetched_exchange {

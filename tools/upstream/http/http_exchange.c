@@ -8,7 +8,7 @@
  */
 #include "tools/upstream/http/http_exchange.h"
 
-#include "base/http/http_body.h"
+#include "base/http/http_message.h"
 #include "base/limits.h"
 #include "base/util.h"
 #include "proc/users/agent_user.h"

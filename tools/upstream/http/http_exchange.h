@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/http/http_head.h"
+#include "base/http/http_message.h"
 #include "loop/loop.h"
 
 #include <stdbool.h>

@@ -10,7 +10,6 @@
 #include "tools/upstream/http/http_post.h"
 
 #include "base/http/authority.h"
-#include "base/http/header.h"
 #include "base/http/http_fields.h"
 #include "base/util.h"
 #include "digest/base64.h"

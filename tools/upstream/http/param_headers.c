@@ -9,7 +9,7 @@
  */
 #include "tools/upstream/http/http_post.h"
 
-#include "base/http/header.h"
+#include "base/http/http_fields.h"
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jstr.h"

@@ -44,7 +44,7 @@ static void on_blocked(void *ctx, const char *host, int port, enum egress_reason
 	jw_str(&w, "event", "network_blocked");
 	jw_str(&w, "host", shown);
 	jw_int(&w, "port", port);
-	jw_str(&w, "reason", egress_reason_name(why));
+	jw_str(&w, "reason", egress_reasons[why].name);
 	event_note(s, EVENT_LIFECYCLE, buf_slice(&b));
 }
 
