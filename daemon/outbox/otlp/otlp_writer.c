@@ -13,6 +13,7 @@
 #include "json/jstr.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum wire { WIRE_VARINT = 0, WIRE_FIXED = 1, WIRE_BYTES = 2 };
 
@@ -67,38 +68,25 @@ static void put_length(struct otlp_writer *w, size_t from)
 	w->b->len += n;
 }
 
-/* --- JSON -------------------------------------------------------------------------------------------------- */
-
-static void put_name(struct otlp_writer *w, const char *name)
-{
-	if (w->comma)
-		buf_putc(w->b, ',');
-	w->comma = true;
-	if (name)
-		buf_printf(w->b, "\"%s\":", name);
-}
-
 /* --- messages ---------------------------------------------------------------------------------------------- */
 
 void otlp_open(struct otlp_writer *w, struct buf *b, bool json)
 {
-	*w = (struct otlp_writer){ .b = b, .json = json };
+	*w = (struct otlp_writer){ .b = b, .json = json, .jw = JW(b) };
 	if (json)
-		buf_putc(b, '{');
+		jw_obj(&w->jw, NULL);
 }
 
 void otlp_close(struct otlp_writer *w)
 {
 	if (w->json)
-		buf_putc(w->b, '}');
+		jw_end_obj(&w->jw);
 }
 
 void otlp_begin(struct otlp_writer *w, unsigned field, const char *name)
 {
 	if (w->json) {
-		put_name(w, name);
-		buf_putc(w->b, '{');
-		w->comma = false;
+		jw_obj(&w->jw, name);
 		return;
 	}
 	put_tag(w, field, WIRE_BYTES);
@@ -108,8 +96,7 @@ void otlp_begin(struct otlp_writer *w, unsigned field, const char *name)
 void otlp_end(struct otlp_writer *w)
 {
 	if (w->json) {
-		buf_putc(w->b, '}');
-		w->comma = true;
+		jw_end_obj(&w->jw);
 		return;
 	}
 	put_length(w, w->at[--w->depth % OTLP_DEPTH]);
@@ -117,29 +104,24 @@ void otlp_end(struct otlp_writer *w)
 
 void otlp_list(struct otlp_writer *w, const char *name)
 {
-	if (!w->json)
-		return;
-	put_name(w, name);
-	buf_putc(w->b, '[');
-	w->comma = false;
+	if (w->json)
+		jw_arr(&w->jw, name);
 }
 
 void otlp_list_end(struct otlp_writer *w)
 {
-	if (!w->json)
-		return;
-	buf_putc(w->b, ']');
-	w->comma = true;
+	if (w->json)
+		jw_end_arr(&w->jw);
 }
 
 void otlp_item(struct otlp_writer *w, unsigned field, struct slice message)
 {
 	if (w->json) {
-		put_name(w, NULL);
-	} else {
-		put_tag(w, field, WIRE_BYTES);
-		put_varint(w->b, message.n);
+		jw_raw(&w->jw, NULL, message);
+		return;
 	}
+	put_tag(w, field, WIRE_BYTES);
+	put_varint(w->b, message.n);
 	buf_add_slice(w->b, message);
 }
 
@@ -183,12 +165,10 @@ static void put_utf8(struct otlp_writer *w, unsigned field, struct slice text)
 void otlp_text(struct otlp_writer *w, unsigned field, const char *name, struct slice text)
 {
 	text = cut(text);
-	if (!w->json) {
+	if (w->json)
+		jw_slice(&w->jw, name, text);
+	else
 		put_utf8(w, field, text);
-		return;
-	}
-	put_name(w, name);
-	jstr_encode(w->b, text);
 }
 
 void otlp_id(struct otlp_writer *w, unsigned field, const char *name, const char *hex)
@@ -196,8 +176,7 @@ void otlp_id(struct otlp_writer *w, unsigned field, const char *name, const char
 	size_t n = strlen(hex) / 2;
 
 	if (w->json) {
-		put_name(w, name);
-		buf_printf(w->b, "\"%s\"", hex);
+		jw_str(&w->jw, name, hex);
 		return;
 	}
 	put_tag(w, field, WIRE_BYTES);
@@ -209,19 +188,29 @@ void otlp_id(struct otlp_writer *w, unsigned field, const char *name, const char
 void otlp_number(struct otlp_writer *w, unsigned field, const char *name, uint64_t v)
 {
 	if (w->json) {
-		put_name(w, name);
-		buf_printf(w->b, "%llu", (unsigned long long)v);
+		jw_uint(&w->jw, name, v);
 		return;
 	}
 	put_tag(w, field, WIRE_VARINT);
 	put_varint(w->b, v);
 }
 
+/* As a string: JSON has no number of 64 bits that every reader can hold. */
+static void put_wide(struct otlp_writer *w, const char *name, uint64_t v, bool is_signed)
+{
+	char text[24];
+
+	if (is_signed)
+		snprintf(text, sizeof(text), "%lld", (long long)v);
+	else
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	jw_str(&w->jw, name, text);
+}
+
 void otlp_wide(struct otlp_writer *w, unsigned field, const char *name, uint64_t v, bool fixed)
 {
 	if (w->json) {
-		put_name(w, name);
-		buf_printf(w->b, fixed ? "\"%llu\"" : "\"%lld\"", (unsigned long long)v);
+		put_wide(w, name, v, !fixed);
 		return;
 	}
 	put_tag(w, field, fixed ? WIRE_FIXED : WIRE_VARINT);
@@ -231,19 +220,24 @@ void otlp_wide(struct otlp_writer *w, unsigned field, const char *name, uint64_t
 		put_varint(w->b, v);
 }
 
-static void put_double(struct buf *b, double v)
+static void put_double(struct otlp_writer *w, const char *name, double v)
 {
+	char text[32];
+
 	if (isfinite(v))
-		buf_printf(b, "%.17g", v);
+		snprintf(text, sizeof(text), "%.17g", v);
 	else
-		buf_puts(b, isnan(v) ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+		snprintf(text, sizeof(text), "\"%s\"",
+			 isnan(v) ? "NaN" :
+			 v > 0	  ? "Infinity" :
+				    "-Infinity");
+	jw_raw(&w->jw, name, slice_of(text));
 }
 
 void otlp_double(struct otlp_writer *w, unsigned field, const char *name, double v)
 {
 	if (w->json) {
-		put_name(w, name);
-		put_double(w->b, v);
+		put_double(w, name, v);
 		return;
 	}
 	put_tag(w, field, WIRE_FIXED);
@@ -252,12 +246,10 @@ void otlp_double(struct otlp_writer *w, unsigned field, const char *name, double
 
 void otlp_bool(struct otlp_writer *w, unsigned field, const char *name, bool v)
 {
-	if (!w->json) {
+	if (w->json)
+		jw_bool(&w->jw, name, v);
+	else
 		otlp_number(w, field, name, v);
-		return;
-	}
-	put_name(w, name);
-	buf_puts(w->b, v ? "true" : "false");
 }
 
 /* Numbers of eight bytes each, in a list of their own: then n times the value, then otlp_list_end. */
@@ -275,12 +267,10 @@ void otlp_packed(struct otlp_writer *w, unsigned field, const char *name, const 
 {
 	begin_packed(w, field, name, n);
 	for (size_t i = 0; i < n; i++) {
-		if (w->json) {
-			put_name(w, NULL);
-			buf_printf(w->b, "\"%llu\"", (unsigned long long)v[i]);
-		} else {
+		if (w->json)
+			put_wide(w, NULL, v[i], false);
+		else
 			put_fixed(w->b, v[i]);
-		}
 	}
 	otlp_list_end(w);
 }
@@ -290,12 +280,10 @@ void otlp_packed_doubles(struct otlp_writer *w, unsigned field, const char *name
 {
 	begin_packed(w, field, name, n);
 	for (size_t i = 0; i < n; i++) {
-		if (w->json) {
-			put_name(w, NULL);
-			put_double(w->b, v[i]);
-		} else {
+		if (w->json)
+			put_double(w, NULL, v[i]);
+		else
 			put_fixed(w->b, bits_of(v[i]));
-		}
 	}
 	otlp_list_end(w);
 }

@@ -8,12 +8,14 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "json/jenc.h"
 
 #define OTLP_CUMULATIVE 2 /* AGGREGATION_TEMPORALITY_CUMULATIVE */
 
 struct otlp_writer {
 	struct buf *b;
-	bool json, comma;
+	bool json;
+	struct jw jw; /* of JSON */
 	unsigned depth;
 	size_t at[OTLP_DEPTH]; /* where the text of each open message begins */
 };
