@@ -57,54 +57,20 @@ void egress_door_give(struct egress_door *d, struct standing_run *run)
 
 /* --- questions ------------------------------------------------------------------------------------------------ */
 
-static struct egress_question *find_question(struct egress_door *d, const char *host)
-{
-	list_each(q, &d->questions, struct egress_question, link)
-		if (strcmp(q->host, host) == 0)
-			return q;
-	return NULL;
-}
-
-static void drop_question(struct egress_door *d, struct egress_question *q)
-{
-	d->nopen -= !q->denied;
-	d->nquestions--;
-	list_del(&q->link);
-	free(q);
-}
-
-static void drop_questions(struct egress_door *d)
-{
-	while (!list_empty(&d->questions))
-		drop_question(d, list_first(&d->questions, struct egress_question, link));
-}
-
-static struct egress_question *add_question(struct egress_door *d, const char *host, int port)
-{
-	struct egress_question *q = new0(struct egress_question);
-
-	snprintf(q->host, sizeof(q->host), "%s", host);
-	q->port = port;
-	list_add_tail(&d->questions, &q->link);
-	d->nquestions++;
-	d->nopen++;
-	return q;
-}
-
 /* One host is asked for once. The program asks again when it was started anew, and after other rules. */
 static void ask(struct egress_door *d, const char *host, int port)
 {
-	struct egress_question *q = find_question(d, host);
+	struct host_question *q = host_questions_find(&d->questions, host);
 
-	if (q && q->denied)
-		send_deny(d, host, EGRESS_ASK_DENIED);
+	if (q && q->no)
+		send_deny(d, host, q->no);
 	if (q)
 		return;
-	if (d->nopen == EGRESS_ASKS_MAX || d->nquestions == EGRESS_HOSTS_TOLD) {
+	if (d->questions.nopen == EGRESS_ASKS_MAX || d->questions.n == EGRESS_HOSTS_TOLD) {
 		send_deny(d, host, EGRESS_ASK_TOO_MANY);
 		return;
 	}
-	add_question(d, host, port);
+	host_questions_add(&d->questions, host, port);
 	d->ops->ask(d->ctx, host, port);
 }
 
@@ -124,19 +90,18 @@ static void open_host(struct egress_door *d, const char *host, int port)
 
 void egress_answer(struct egress_door *d, const char *host, bool allow)
 {
-	struct egress_question *q = find_question(d, host);
-	struct egress_question answered;
+	struct host_question *q = host_questions_find(&d->questions, host);
+	struct host_question answered;
 
-	if (!q || q->denied)
+	if (!q || q->no)
 		return;
-	/* A copy, because drop_question frees q. */
+	/* A copy, because the question is freed. */
 	answered = *q;
 	if (allow) {
-		drop_question(d, q);
+		host_questions_drop(&d->questions, q);
 		open_host(d, answered.host, answered.port);
 	} else {
-		q->denied = true;
-		d->nopen--;
+		host_questions_deny(&d->questions, q, EGRESS_ASK_DENIED);
 		send_deny(d, answered.host, EGRESS_ASK_DENIED);
 	}
 }
@@ -232,7 +197,7 @@ static struct egress_door *door_new(struct egress *x, const struct egress_door_c
 				   .ops = ops,
 				   .ctx = ctx };
 	list_init(&d->link);
-	list_init(&d->questions);
+	host_questions_init(&d->questions);
 	list_add_tail(&x->doors, &d->link);
 	x->ndoors++;
 	return d;
@@ -264,7 +229,7 @@ void egress_set_rules(struct egress_door *d, const struct egress_rules *rules)
 
 	egress_rules_free(d->rules);
 	d->rules = copy;
-	drop_questions(d);
+	host_questions_clear(&d->questions);
 	send_rules(d);
 }
 
@@ -279,7 +244,7 @@ struct egress_door *egress_close(struct egress_door *d)
 		frame_channel_send(&run->channel, EGRESS_SHUT, d->number, SLICE_NONE, -1);
 	d->egress->ndoors--;
 	list_del(&d->link);
-	drop_questions(d);
+	host_questions_clear(&d->questions);
 	host_set_done(&d->told);
 	egress_rules_free(d->rules);
 	close(d->fd);

@@ -15,14 +15,6 @@ struct egress {
 	struct loop_timer again; /* it has died, and there are doors */
 };
 
-/* A host that was asked for. */
-struct egress_question {
-	struct list link;
-	int port;
-	bool denied; /* else it is open */
-	char host[256];
-};
-
 struct egress_door {
 	struct list link;
 	struct egress *egress;
@@ -33,8 +25,7 @@ struct egress_door {
 	const struct egress_ops *ops;
 	void *ctx;
 	struct host_set told;
-	struct list questions;
-	unsigned nopen, nquestions;
+	struct host_questions questions;
 };
 
 /* The run that has the doors; NULL: there is none now. */

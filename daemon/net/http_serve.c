@@ -109,13 +109,18 @@ int http_refuse_err(struct lws *wsi, int status, const struct err *e, const char
 	return 1;
 }
 
-int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
-		const char *extra_header, const char *extra_value)
+int http_refuse_with(struct lws *wsi, int status, const char *reason, const char *message,
+		     const char *header, const char *value)
 {
 	struct err e;
 
 	err_set(&e, -EACCES, 0, reason, "%s", message);
-	return http_refuse_err(wsi, status, &e, extra_header, extra_value);
+	return http_refuse_err(wsi, status, &e, header, value);
+}
+
+int http_refuse(struct lws *wsi, int status, const char *reason, const char *message)
+{
+	return http_refuse_with(wsi, status, reason, message, NULL, NULL);
 }
 
 static const char *method_name(struct lws *wsi, char **uri, int *len)
@@ -366,7 +371,8 @@ static int refuse_reply(struct peer *p, struct http_reply *r, int status, const 
 	buf_done(&r->body);
 	http_stream_free(r->stream);
 	http_sink_free(r->sink);
-	http_refuse(p->wsi, status, reason, message, status == 429 ? "Retry-After:" : NULL, "1");
+	http_refuse_with(p->wsi, status, reason, message, status == 429 ? "Retry-After:" : NULL,
+			 "1");
 	return transaction_over(p, p->wsi);
 }
 
@@ -402,8 +408,7 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 	p->no_keepalive = p->unread = may_bring_body(&rq);
 	if (is_pipelined(wsi) && p->unread) {
 		http_refuse(wsi, 503, "PIPELINING_UNSUPPORTED",
-			    "a request with a body has to wait for the answer to the one before",
-			    NULL, NULL);
+			    "a request with a body has to wait for the answer to the one before");
 		return -1;
 	}
 	preflight = cors_is_preflight(wsi, rq.method);
@@ -414,12 +419,12 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 		return http_send(p, &(struct http_reply){ .status = 204 }, true);
 	if (rq.body == FRAMING_INVALID) {
 		http_refuse(wsi, 400, "BODY_LENGTH_INVALID",
-			    "the body needs one Content-Length or chunked coding", NULL, NULL);
+			    "the body needs one Content-Length or chunked coding");
 		return transaction_over(p, wsi);
 	}
 	if (strcmp(rq.path, "/acp") == 0) {
-		http_refuse(wsi, 426, "UPGRADE_REQUIRED", "this is a WebSocket endpoint",
-			    "Upgrade:", "websocket");
+		http_refuse_with(wsi, 426, "UPGRADE_REQUIRED", "this is a WebSocket endpoint",
+				 "Upgrade:", "websocket");
 		return transaction_over(p, wsi);
 	}
 	return serve_route(n, p, &rq);

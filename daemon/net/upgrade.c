@@ -92,11 +92,9 @@ static int check_framing(struct lws *wsi)
 {
 	if (has_twice(wsi))
 		return http_refuse(wsi, 400, "BAD_HANDSHAKE",
-				   "a header of the WebSocket handshake is given twice", NULL,
-				   NULL);
+				   "a header of the WebSocket handshake is given twice");
 	if (has_body(wsi))
-		return http_refuse(wsi, 400, "BAD_HANDSHAKE", "a WebSocket handshake has no body",
-				   NULL, NULL);
+		return http_refuse(wsi, 400, "BAD_HANDSHAKE", "a WebSocket handshake has no body");
 	return 0;
 }
 
@@ -105,20 +103,20 @@ static int check_handshake(struct lws *wsi)
 	char buf[64];
 
 	if (!lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI))
-		return http_refuse(wsi, 405, "METHOD_NOT_ALLOWED", "a WebSocket handshake is a GET",
-				   "Allow:", "GET");
+		return http_refuse_with(wsi, 405, "METHOD_NOT_ALLOWED",
+					"a WebSocket handshake is a GET", "Allow:", "GET");
 	if (!slice_is(header_get(wsi, WSI_TOKEN_HTTP, buf, sizeof(buf)), "HTTP/1.1"))
 		return http_refuse(wsi, 400, "BAD_HANDSHAKE",
-				   "a WebSocket handshake needs HTTP/1.1", NULL, NULL);
+				   "a WebSocket handshake needs HTTP/1.1");
 	if (!slice_is(header_get(wsi, WSI_TOKEN_VERSION, buf, sizeof(buf)), "13"))
-		return http_refuse(wsi, 426, "BAD_HANDSHAKE", "only WebSocket version 13 is spoken",
-				   "Sec-WebSocket-Version:", "13");
+		return http_refuse_with(wsi, 426, "BAD_HANDSHAKE",
+					"only WebSocket version 13 is spoken",
+					"Sec-WebSocket-Version:", "13");
 	if (!header_has_token(header_get(wsi, WSI_TOKEN_CONNECTION, buf, sizeof(buf)), "upgrade"))
-		return http_refuse(wsi, 400, "BAD_HANDSHAKE", "Connection: Upgrade is missing",
-				   NULL, NULL);
+		return http_refuse(wsi, 400, "BAD_HANDSHAKE", "Connection: Upgrade is missing");
 	if (!key_ok(header_get(wsi, WSI_TOKEN_KEY, buf, sizeof(buf))))
 		return http_refuse(wsi, 400, "BAD_HANDSHAKE",
-				   "Sec-WebSocket-Key is not 16 bytes in base64", NULL, NULL);
+				   "Sec-WebSocket-Key is not 16 bytes in base64");
 	return check_framing(wsi);
 }
 
@@ -128,13 +126,11 @@ static int check_origin(struct net_server *n, struct lws *wsi)
 	struct slice own = header_get(wsi, WSI_TOKEN_HOST, host, sizeof(host)), from;
 
 	if (!admission_host_ok(n->admission, own))
-		return http_refuse(wsi, 403, "HOST_NOT_ALLOWED", "this Host is not served here",
-				   NULL, NULL);
+		return http_refuse(wsi, 403, "HOST_NOT_ALLOWED", "this Host is not served here");
 	from = header_get(wsi, WSI_TOKEN_ORIGIN, origin, sizeof(origin));
 	if (lws_hdr_total_length(wsi, WSI_TOKEN_ORIGIN) >= (int)sizeof(origin) ||
 	    !(admission_origin_ok(n->admission, from) || admission_origin_own(from, own)))
-		return http_refuse(wsi, 403, "ORIGIN_NOT_ALLOWED", "this Origin is not allowed",
-				   NULL, NULL);
+		return http_refuse(wsi, 403, "ORIGIN_NOT_ALLOWED", "this Origin is not allowed");
 	return 0;
 }
 
@@ -168,10 +164,9 @@ int access_check(struct net_server *n, struct lws *wsi, bool open)
 	if (g || open)
 		return 0;
 	if (!admission_claimed(n->admission))
-		return http_refuse(wsi, 503, "UNCLAIMED", "the daemon has no token yet", NULL,
-				   NULL);
-	return http_refuse(wsi, 401, "UNAUTHORIZED", "a valid bearer token is required",
-			   "WWW-Authenticate:", "Bearer");
+		return http_refuse(wsi, 503, "UNCLAIMED", "the daemon has no token yet");
+	return http_refuse_with(wsi, 401, "UNAUTHORIZED", "a valid bearer token is required",
+				"WWW-Authenticate:", "Bearer");
 }
 
 static int check_scope(struct lws *wsi)
@@ -189,8 +184,7 @@ static int check_subprotocol(struct lws *wsi)
 
 	if (admission_subprotocol(header_get(wsi, WSI_TOKEN_PROTOCOL, offered, sizeof(offered))))
 		return 0;
-	return http_refuse(wsi, 400, "SUBPROTOCOL_UNKNOWN", "the only subprotocol is acp.v1", NULL,
-			   NULL);
+	return http_refuse(wsi, 400, "SUBPROTOCOL_UNKNOWN", "the only subprotocol is acp.v1");
 }
 
 /* A misspelt name would be a setting that is silently another. Other names may be a proxy's. */
@@ -219,8 +213,7 @@ static int check_upgrade(struct net_server *n, struct lws *wsi)
 
 	if (!slice_is(header_get(wsi, WSI_TOKEN_GET_URI, uri, sizeof(uri)), "/acp") &&
 	    lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI))
-		return http_refuse(wsi, 404, "NOT_FOUND", "WebSockets are served at /acp", NULL,
-				   NULL);
+		return http_refuse(wsi, 404, "NOT_FOUND", "WebSockets are served at /acp");
 	r = check_handshake(wsi);
 	if (r == 0)
 		r = access_check(n, wsi, false);
@@ -232,7 +225,7 @@ static int check_upgrade(struct net_server *n, struct lws *wsi)
 		r = check_query(wsi);
 	if (r == 0 && visitor_crowds(n, wsi))
 		r = http_refuse(wsi, 503, "TOO_MANY_CONNECTIONS",
-				"the limit of connections is reached", NULL, NULL);
+				"the limit of connections is reached");
 	return r;
 }
 
@@ -251,8 +244,7 @@ int upgrade_check(struct net_server *n, struct lws *wsi)
 		return check_upgrade(n, wsi) ? -1 : 0;
 	/* it would hide the handshake from our checks */
 	if (http_word_is(upgrade, "h2c"))
-		http_refuse(wsi, 400, "UPGRADE_UNKNOWN", "the only upgrade is websocket", NULL,
-			    NULL);
+		http_refuse(wsi, 400, "UPGRADE_UNKNOWN", "the only upgrade is websocket");
 	return -1;
 }
 

@@ -166,8 +166,10 @@ int cors_put(struct lws *wsi, bool preflight, unsigned char **p, unsigned char *
 int http_serve(struct net_server *n, struct peer *p, struct lws *wsi);
 int http_writeable(struct peer *p);
 void http_closed(struct peer *p);
-int http_refuse(struct lws *wsi, int status, const char *reason, const char *message,
-		const char *extra_header, const char *extra_value);
+int http_refuse(struct lws *wsi, int status, const char *reason, const char *message);
+/* The same with one more header. */
+int http_refuse_with(struct lws *wsi, int status, const char *reason, const char *message,
+		     const char *header, const char *value);
 /* Asks for http_writeable; a sink or a stream calls it. */
 void http_ask_writeable(void *peer);
 /* The same with all that e says. */

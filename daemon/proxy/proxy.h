@@ -152,8 +152,7 @@ struct proxy_door {
 	struct list conns; /* struct proxy_conn, oldest first */
 	unsigned nconns;
 	struct host_set told;
-	struct list questions;
-	unsigned nquestions, nopen;
+	struct host_questions questions;
 	struct host_use uses[EGRESS_HOSTS_TOLD + 1]; /* the last: all others */
 	unsigned nuses;
 	struct loop_timer timer;

@@ -17,12 +17,6 @@
 
 #define WAITING_MAX (1 * MIB) /* on the channel: then what was used is reported later */
 
-struct door_question {
-	struct list link;
-	enum egress_reason no; /* EGRESS_FINE: it is open */
-	char host[EGRESS_HOST_SIZE];
-};
-
 /* --- what is told --------------------------------------------------------------------------------------------- */
 
 static void tell(struct proxy_door *d, enum egress_frame_type type, const struct egress_notice *n)
@@ -94,55 +88,29 @@ struct host_use *proxy_door_use(struct proxy_door *d, const char *host)
 
 /* --- questions ------------------------------------------------------------------------------------------------ */
 
-static struct door_question *find_question(struct proxy_door *d, const char *host)
-{
-	list_each(q, &d->questions, struct door_question, link)
-		if (strcmp(q->host, host) == 0)
-			return q;
-	return NULL;
-}
-
-static void drop_question(struct proxy_door *d, struct door_question *q)
-{
-	d->nquestions--;
-	d->nopen -= !q->no;
-	list_del(&q->link);
-	free(q);
-}
-
-static void drop_questions(struct proxy_door *d)
-{
-	while (!list_empty(&d->questions))
-		drop_question(d, list_first(&d->questions, struct door_question, link));
-}
-
 /* The oldest that has its answer is forgotten: it would only be asked again. */
 static void make_room(struct proxy_door *d)
 {
-	if (d->nquestions < EGRESS_HOSTS_TOLD)
+	if (d->questions.n < EGRESS_HOSTS_TOLD)
 		return;
-	list_each(q, &d->questions, struct door_question, link)
+	list_each(q, &d->questions.all, struct host_question, link)
 		if (q->no) {
-			drop_question(d, q);
+			host_questions_drop(&d->questions, q);
 			return;
 		}
 }
 
 enum egress_reason proxy_door_ask(struct proxy_door *d, const char *host, int port)
 {
-	struct door_question *q = find_question(d, host);
+	struct host_question *q = host_questions_find(&d->questions, host);
 	struct egress_notice n = { .port = port };
 
 	if (q)
 		return q->no;
-	if (d->nopen == EGRESS_ASKS_MAX)
+	if (d->questions.nopen == EGRESS_ASKS_MAX)
 		return EGRESS_ASK_TOO_MANY;
 	make_room(d);
-	q = new0(struct door_question);
-	snprintf(q->host, sizeof(q->host), "%s", host);
-	list_add_tail(&d->questions, &q->link);
-	d->nquestions++;
-	d->nopen++;
+	host_questions_add(&d->questions, host, port);
 	snprintf(n.host, sizeof(n.host), "%s", host);
 	tell(d, EGRESS_ASK, &n);
 	return EGRESS_FINE;
@@ -150,17 +118,16 @@ enum egress_reason proxy_door_ask(struct proxy_door *d, const char *host, int po
 
 void proxy_door_deny(struct proxy_door *d, const char *host, enum egress_reason why)
 {
-	struct door_question *q = find_question(d, host);
+	struct host_question *q = host_questions_find(&d->questions, host);
 
 	if (!q || q->no)
 		return;
-	q->no = why;
-	d->nopen--;
+	host_questions_deny(&d->questions, q, why);
 	list_each(c, &d->conns, struct proxy_conn, link)
 		proxy_conn_denied(c, host, why);
 	/* one that there was no room for may be asked for again */
 	if (why == EGRESS_ASK_TOO_MANY)
-		drop_question(d, q);
+		host_questions_drop(&d->questions, q);
 }
 
 /* --- who comes ------------------------------------------------------------------------------------------------ */
@@ -207,7 +174,7 @@ void proxy_door_set_rules(struct proxy_door *d, struct egress_rules *rules)
 	egress_rules_free(d->rules);
 	d->rules = rules;
 	/* Before judging: a connection that still needs an answer asks again. */
-	drop_questions(d);
+	host_questions_clear(&d->questions);
 	list_each(c, &d->conns, struct proxy_conn, link)
 		proxy_conn_judge(c);
 }
@@ -224,7 +191,7 @@ struct proxy_door *proxy_door_open(struct proxy_world *w, uint32_t number, int f
 	d->rules = TAKE_PTR(order->rules);
 	list_init(&d->link);
 	list_init(&d->conns);
-	list_init(&d->questions);
+	host_questions_init(&d->questions);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	if (getsockname(fd, (struct sockaddr *)&d->at, &n) < 0 ||
 	    acceptor_open(&d->acceptor, w->loop, fd, on_connection, d) < 0) {
@@ -252,7 +219,7 @@ void proxy_door_shut(struct proxy_door *d)
 	loop_timer_cancel(&d->timer);
 	list_each(c, &d->conns, struct proxy_conn, link)
 		proxy_conn_end(c);
-	drop_questions(d);
+	host_questions_clear(&d->questions);
 	list_del(&d->link);
 	loop_defer(d->world->loop, &d->task, free_later, d);
 }
