@@ -11,6 +11,7 @@
 
 #include "base/bucket.h"
 #include "base/clock.h"
+#include "base/os/buf_io.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -150,20 +151,18 @@ static void client_flush(void *ctx)
 	bool more = !c->server->held;
 
 	while (!c->dead && more) {
-		ssize_t n;
+		int r;
 
 		more = c->conn && acp_conn_pump(c->conn, add_line, c);
 		if (!buf_len(&c->out))
 			break;
-		n = RETRY(send(c->io.fd, c->out.data + c->out.pos, buf_len(&c->out), MSG_NOSIGNAL));
-		if (n < 0 && errno != EAGAIN) {
+		r = buf_send(&c->out, c->io.fd);
+		if (r == -EAGAIN)
+			break;
+		if (r < 0) {
 			client_drop(c);
 			return;
 		}
-		if (n > 0)
-			buf_consume(&c->out, (size_t)n);
-		if (buf_len(&c->out))
-			break;
 	}
 	if (c->dead || c->server->held)
 		return;

@@ -8,6 +8,7 @@
  */
 #include "proxy/proxy.h"
 
+#include "base/os/buf_io.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -327,21 +328,13 @@ static void on_readable(void *ctx, uint32_t events _unused_)
 {
 	struct proxy_conn *c = ctx;
 	size_t before = c->in.len;
-	ssize_t n;
+	ssize_t n = buf_receive(&c->in, c->io.fd, 2 * KIB);
 
-	if (buf_reserve(&c->in, 2 * KIB) < 0) {
+	if (n == -EAGAIN)
+		return;
+	if (n <= 0)
 		proxy_conn_end(c);
-		return;
-	}
-	n = recv(c->io.fd, c->in.data + before, c->in.cap - before, MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		proxy_conn_end(c);
-		return;
-	}
-	c->in.len += (size_t)n;
-	if (may_be_whole(c, before))
+	else if (may_be_whole(c, before))
 		take_request(c);
 }
 

@@ -116,6 +116,17 @@ void http_body_begin(struct message_body *b, const struct http_head *h, bool to_
 		*b = (struct message_body){ .end = HTTP_BODY_LENGTH, .left = h->body.length };
 }
 
+ssize_t http_answer_begin(struct buf *in, bool to_head, struct http_head *h, struct message_body *b)
+{
+	ssize_t n;
+
+	while ((n = http_head_parse(buf_slice(in), h)) > 0 && http_head_is_interim(h))
+		buf_consume(in, (size_t)n);
+	if (n > 0)
+		http_body_begin(b, h, to_head);
+	return n;
+}
+
 void http_body_begin_request(struct message_body *b, const struct http_extent *f)
 {
 	*b = (struct message_body){ .end = f->chunked ? HTTP_BODY_CHUNKED : HTTP_BODY_LENGTH,
@@ -142,6 +153,15 @@ int http_body_next(struct message_body *b, struct slice *in, struct slice *data)
 	n = (size_t)MIN(b->left, (uint64_t)in->n);
 	b->left -= n;
 	return take(in, n, data);
+}
+
+int http_body_take(struct message_body *b, struct buf *in, struct slice *data)
+{
+	struct slice rest = buf_slice(in);
+	int r = http_body_next(b, &rest, data);
+
+	buf_consume(in, buf_len(in) - rest.n);
+	return r;
 }
 
 int http_body_part(struct message_body *b, struct slice in, struct slice *ret)

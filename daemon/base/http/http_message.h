@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/http/chunked.h"
 #include "base/http/http_fields.h"
 
@@ -52,11 +53,17 @@ struct message_body {
 
 /* to_head: the request was HEAD, so no body comes, even if the head announces one. */
 void http_body_begin(struct message_body *b, const struct http_head *h, bool to_head);
+/* Takes answers 1xx off the front of in, and begins the body of the final one, whose head stays there until its slices have been
+ * used. Returns as http_head_parse; 101 counts as final. */
+ssize_t http_answer_begin(struct buf *in, bool to_head, struct http_head *h,
+			  struct message_body *b);
 /* The body of a request: none without Content-Length and Transfer-Encoding. */
 void http_body_begin_request(struct message_body *b, const struct http_extent *f);
 /* Returns what chunked_next does. 1: data is the next part of the body. 0: in is used up, or the body has ended and the
  * rest of in is not part of it. -EINVAL: the body is broken. */
 int http_body_next(struct message_body *b, struct slice *in, struct slice *data);
+/* Takes the next part of the body off the front of in. It is there until something is added to in. Returns as above. */
+int http_body_take(struct message_body *b, struct buf *in, struct slice *data);
 /* All that is of the body at the front of in, as it stands there: for whoever passes it on. 0 or -EINVAL. */
 int http_body_part(struct message_body *b, struct slice in, struct slice *ret);
 bool http_body_has_ended(const struct message_body *b);

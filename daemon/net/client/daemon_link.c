@@ -9,6 +9,7 @@
 #include "net/client/daemon_link.h"
 
 #include "base/limits.h"
+#include "base/os/buf_io.h"
 #include "base/os/local_sock.h"
 #include "proc/output/lines.h"
 
@@ -41,23 +42,13 @@ static void closed(struct daemon_link *l, const char *why)
 
 static void flush(struct daemon_link *l)
 {
-	while (!l->closed && buf_len(&l->out)) {
-		ssize_t n =
-			send(l->io.fd, l->out.data + l->out.pos, buf_len(&l->out), MSG_NOSIGNAL);
+	int r = l->closed ? 0 : buf_send(&l->out, l->io.fd);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			break;
-		if (n < 0) {
-			closed(l, "the daemon closed the connection");
-			return;
-		}
-		buf_consume(&l->out, (size_t)n);
-	}
 	if (l->closed)
 		return;
-	if (l->closing && !buf_len(&l->out))
+	if (r < 0 && r != -EAGAIN)
+		closed(l, "the daemon closed the connection");
+	else if (l->closing && !buf_len(&l->out))
 		closed(l, "closed");
 	else
 		loop_io_set(l->loop, &l->io, EPOLLIN | (buf_len(&l->out) ? (uint32_t)EPOLLOUT : 0));

@@ -11,6 +11,7 @@
 #include "base/format/digits.h"
 #include "base/http/authority.h"
 #include "base/http/http_message.h"
+#include "base/os/buf_io.h"
 #include "base/os/file.h"
 #include "base/limits.h"
 #include "base/os/local_sock.h"
@@ -222,22 +223,6 @@ static int no_answer(struct err *e)
 	return err_set(e, -EPROTO, 0, "PROTOCOL", "no sensible answer came");
 }
 
-/* Adds what has come to c->in. -ECONNRESET: the connection has ended. */
-static int read_more(struct http_client *c, size_t max)
-{
-	ssize_t n;
-
-	if (buf_reserve(&c->in, max) < 0)
-		return -ECONNRESET;
-	do {
-		n = recv(c->fd, c->in.data + c->in.len, max, 0);
-	} while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		return n < 0 ? -ECONNRESET : 0;
-	c->in.len += (size_t)n;
-	return 1;
-}
-
 static void take_head(const struct http_head *h, struct http_answer *a)
 {
 	struct slice offset;
@@ -253,19 +238,14 @@ static int read_head(struct http_client *c, bool to_head, struct http_answer *a,
 	struct http_head h = { 0 };
 	ssize_t n;
 
-	do {
-		n = http_head_parse(buf_slice(&c->in), &h);
-		if (n < 0)
-			return no_answer(e);
-		if (n == 0 && read_more(c, HTTP_CLIENT_READ) <= 0)
+	while ((n = http_answer_begin(&c->in, to_head, &h, &c->body)) == 0)
+		if (buf_receive(&c->in, c->fd, HTTP_CLIENT_READ) <= 0)
 			return lost(e);
-		if (n > 0 && !http_head_is_interim(&h)) {
-			take_head(&h, a);
-			http_body_begin(&c->body, &h, to_head);
-		}
-		buf_consume(&c->in, (size_t)n);
-	} while (n == 0 || http_head_is_interim(&h));
-	return h.status < 200 ? no_answer(e) : 0;
+	if (n < 0 || h.status < 200)
+		return no_answer(e);
+	take_head(&h, a);
+	buf_consume(&c->in, (size_t)n);
+	return 0;
 }
 
 int http_client_ask(struct http_client *c, const struct http_ask *rq, struct http_answer *ret,
@@ -310,7 +290,7 @@ ssize_t http_client_read(struct http_client *c, void *out, size_t n)
 			return 0;
 		if (buf_len(&c->in))
 			continue;
-		got = read_more(c, n);
+		got = buf_receive(&c->in, c->fd, n);
 		if (got <= 0)
 			return got == 0 && http_body_is_whole(&c->body) ? 0 : -ECONNRESET;
 	}

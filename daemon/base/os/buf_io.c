@@ -1,0 +1,34 @@
+#include "base/os/buf_io.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+ssize_t buf_receive(struct buf *b, int fd, size_t n)
+{
+	int r = buf_reserve(b, n);
+	ssize_t got;
+
+	if (r < 0)
+		return r;
+	do
+		got = recv(fd, b->data + b->len, n, 0);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	b->len += (size_t)got;
+	return got;
+}
+
+int buf_send(struct buf *b, int fd)
+{
+	while (buf_len(b)) {
+		ssize_t n = send(fd, b->data + b->pos, buf_len(b), MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		buf_consume(b, (size_t)n);
+	}
+	return 0;
+}
