@@ -15,7 +15,7 @@
 
 /* --- runs ----------------------------------------------------------------------------------------------------- */
 
-static void on_again(void *ctx)
+static void on_egress_again(void *ctx)
 {
 	egress_start(ctx);
 }
@@ -27,10 +27,10 @@ void egress_start(struct egress *x)
 	if (!x->ndoors || standing_get(&x->proxy, why))
 		return;
 	log_debug("egress", "acpd-proxy is not started", "text", why);
-	loop_timer_set(x->loop, &x->again, AGAIN_MS, on_again, x);
+	loop_timer_set(x->loop, &x->again, AGAIN_MS, on_egress_again, x);
 }
 
-static void on_begun(void *ctx, struct standing_run *run)
+static void on_egress_begun(void *ctx, struct standing_run *run)
 {
 	_cleanup_(buf_done) struct buf settings = { 0 };
 	struct egress *x = ctx;
@@ -42,20 +42,20 @@ static void on_begun(void *ctx, struct standing_run *run)
 		egress_door_give(d, run);
 }
 
-static void on_ended(void *ctx, struct standing_run *run _unused_, const char *why)
+static void on_egress_ended(void *ctx, struct standing_run *run _unused_, const char *why)
 {
 	struct egress *x = ctx;
 
 	log_warn("egress", "what passed through acpd-proxy is lost", "text", why);
-	loop_timer_set(x->loop, &x->again, 1, on_again, x);
+	loop_timer_set(x->loop, &x->again, 1, on_egress_again, x);
 }
 
 static const struct standing_ops ops = {
 	.channel = { EGRESS_FRAME_MAX, standing_take, standing_lost },
 	.ready = EGRESS_READY,
-	.begun = on_begun,
+	.begun = on_egress_begun,
 	.frame = egress_take_frame,
-	.ended = on_ended,
+	.ended = on_egress_ended,
 };
 
 struct standing_run *egress_run(const struct egress *x)

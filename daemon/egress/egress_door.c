@@ -58,7 +58,7 @@ void egress_door_give(struct egress_door *d, struct standing_run *run)
 /* --- questions ------------------------------------------------------------------------------------------------ */
 
 /* One host is asked for once. The program asks again when it was started anew, and after other rules. */
-static void ask(struct egress_door *d, const char *host, int port)
+static void egress_door_ask(struct egress_door *d, const char *host, int port)
 {
 	struct host_question *q = host_questions_find(&d->questions, host);
 
@@ -108,7 +108,7 @@ void egress_answer(struct egress_door *d, const char *host, bool allow)
 
 /* --- what the program says ------------------------------------------------------------------------------------ */
 
-static int on_blocked(struct egress_door *d, const struct egress_notice *n)
+static int on_egress_door_blocked(struct egress_door *d, const struct egress_notice *n)
 {
 	if (!egress_reasons[n->reason].blocks)
 		return -EPROTO;
@@ -117,7 +117,7 @@ static int on_blocked(struct egress_door *d, const struct egress_notice *n)
 	return 0;
 }
 
-static int on_ask(struct egress_door *d, const struct egress_notice *n)
+static int on_egress_door_ask(struct egress_door *d, const struct egress_notice *n)
 {
 	struct egress_host host;
 
@@ -126,11 +126,11 @@ static int on_ask(struct egress_door *d, const struct egress_notice *n)
 		return -EPROTO;
 	/* rules that do not ask may have come in between */
 	if (egress_rules_ask(d->rules))
-		ask(d, n->host, n->port);
+		egress_door_ask(d, n->host, n->port);
 	return 0;
 }
 
-static int on_used(struct egress_door *d, const struct egress_notice *n)
+static int on_egress_door_used(struct egress_door *d, const struct egress_notice *n)
 {
 	d->ops->used(d->ctx, n->host, (uint64_t)n->up, (uint64_t)n->down);
 	return 0;
@@ -146,10 +146,11 @@ static struct egress_door *find_door(struct egress *x, uint32_t number)
 
 int egress_take_frame(void *egress, struct standing_run *run _unused_, const struct frame *f)
 {
-	static int (*const takes[EGRESS_FRAME_MAX])(struct egress_door * d,
-						    const struct egress_notice *n) = {
-		[EGRESS_BLOCKED] = on_blocked, [EGRESS_ASK] = on_ask, [EGRESS_USED] = on_used
-	};
+	static int (*const takes[EGRESS_FRAME_MAX])(
+		struct egress_door * d,
+		const struct egress_notice *n) = { [EGRESS_BLOCKED] = on_egress_door_blocked,
+						   [EGRESS_ASK] = on_egress_door_ask,
+						   [EGRESS_USED] = on_egress_door_used };
 	struct egress_door *d = find_door(egress, f->number);
 	struct egress_notice n;
 
@@ -162,7 +163,7 @@ int egress_take_frame(void *egress, struct standing_run *run _unused_, const str
 /* --- life ----------------------------------------------------------------------------------------------------- */
 
 /* Not every kernel can be asked whose a socket is: it is tried with the listener, which is ours. */
-static bool can_look_up(int fd)
+static bool egress_door_can_look_up(int fd)
 {
 	_cleanup_(closep) int owners = sock_owner_open();
 	struct sock_pair own = { 0 };
@@ -173,13 +174,14 @@ static bool can_look_up(int fd)
 	       sock_owner_ask(owners, &own, &uid) == 0 && uid == geteuid();
 }
 
-static const char *unsupported(const struct egress *x, const struct egress_door_config *c)
+static const char *egress_door_unsupported(const struct egress *x,
+					   const struct egress_door_config *c)
 {
 	if (egress_missing(x))
 		return egress_missing(x);
 	if (x->ndoors == EGRESS_DOORS_MAX)
 		return "too many sessions have a network of their own";
-	if (c->one_user && !can_look_up(c->fd))
+	if (c->one_user && !egress_door_can_look_up(c->fd))
 		return "this kernel does not say whose a connection is";
 	return NULL;
 }
@@ -206,7 +208,7 @@ static struct egress_door *door_new(struct egress *x, const struct egress_door_c
 struct egress_door *egress_open(struct egress *x, const struct egress_door_config *c,
 				const struct egress_ops *ops, void *ctx, struct err *e)
 {
-	const char *why = unsupported(x, c);
+	const char *why = egress_door_unsupported(x, c);
 	struct standing_run *run = egress_run(x);
 	struct egress_door *d;
 

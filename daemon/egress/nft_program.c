@@ -67,16 +67,16 @@ struct nft_run {
 	void *ctx;
 };
 
-static int on_line(void *ctx _unused_, struct slice line _unused_)
+static int on_nft_line(void *ctx _unused_, struct slice line _unused_)
 {
 	return 0;
 }
 
-static void on_closed(void *ctx _unused_, const char *fault _unused_)
+static void on_nft_closed(void *ctx _unused_, const char *fault _unused_)
 {
 }
 
-static void on_exit_(void *ctx, const struct proc_status *st)
+static void on_nft_exit(void *ctx, const struct proc_status *st)
 {
 	struct nft_run *r = ctx;
 	bool ok = st->exited && st->code == 0;
@@ -91,7 +91,7 @@ static void on_exit_(void *ctx, const struct proc_status *st)
 	ended(owner, ok ? NULL : e.msg);
 }
 
-static const struct proc_events events = { on_line, on_closed, on_exit_, NULL, NULL };
+static const struct proc_events events = { on_nft_line, on_nft_closed, on_nft_exit, NULL, NULL };
 
 struct nft_run *nft_run(struct proc_host *procs, const char *program, struct slice text,
 			nft_ended_fn ended, void *ctx, struct err *e)
@@ -132,7 +132,7 @@ struct nft_run *nft_run_end(struct nft_run *r)
 /* --- at once ----------------------------------------------------------------------------------------------- */
 
 /* What it says, until it ends or its time is over. */
-static void hear(const struct spawned *s, struct text_tail *tail)
+static void nft_read_stderr(const struct spawned *s, struct text_tail *tail)
 {
 	uint64_t end = clock_mono_ms() + NFT_WAIT_MS, now;
 	struct pollfd p = { .fd = s->errout, .events = POLLIN };
@@ -167,7 +167,7 @@ int nft_run_now(const char *program, bool check, struct slice text, struct err *
 	/* it fits into the pipe */
 	if (file_write_all(s.in, text.p, text.n) == 0)
 		closep(&s.in);
-	hear(&s, &tail);
+	nft_read_stderr(&s, &tail);
 	RETRY(waitpid(s.pid, &status, 0));
 	closep(&s.in);
 	closep(&s.out);
@@ -189,7 +189,7 @@ struct table_question {
 	char name[32];
 };
 
-static int read_answer(int fd)
+static int nft_read_answer(int fd)
 {
 	union {
 		struct nlmsghdr h;
@@ -233,5 +233,5 @@ int nft_table_there(const char *table)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (send(fd, &q, q.h.nlmsg_len, 0) < 0)
 		return -errno;
-	return read_answer(fd);
+	return nft_read_answer(fd);
 }

@@ -30,7 +30,7 @@ void nft_elements_done(struct nft_elements *e)
 }
 
 /* Inserts text in its place: the merge in nft_rules_put_change needs sorted, unique elements. */
-static void add(struct nft_elements *e, const char *text)
+static void nft_rules_add(struct nft_elements *e, const char *text)
 {
 	size_t at = e->n;
 
@@ -50,7 +50,7 @@ void nft_elements_add_uid(struct nft_elements *e, uid_t uid)
 
 	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
 		snprintf(text, sizeof(text), "%s { %u }", sets[i], uid);
-		add(e, text);
+		nft_rules_add(e, text);
 	}
 }
 
@@ -65,7 +65,7 @@ int nft_elements_add_way(struct nft_elements *e, uid_t uid, const struct nft_way
 	if (!version)
 		return -EINVAL;
 	snprintf(text, sizeof(text), "way%d { %u . %s . %u }", version, uid, way->host, way->port);
-	add(e, text);
+	nft_rules_add(e, text);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ void nft_elements_add_port(struct nft_elements *e, uint16_t port)
 	char text[ELEMENT_MAX];
 
 	snprintf(text, sizeof(text), "daemon { %u }", port);
-	add(e, text);
+	nft_rules_add(e, text);
 }
 
 bool nft_elements_same(const struct nft_elements *a, const struct nft_elements *b)

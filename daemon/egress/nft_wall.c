@@ -2,8 +2,8 @@
  * nft_wall.c - brings the nftables table of the kernel to what the holds require, one transaction
  * at a time.
  *
- * `have` is in the kernel, `next` belongs to the running transaction, and wanted() computes the
- * target. advance() runs as a deferred task and starts a transaction if they differ; waiting holds
+ * `have` is in the kernel, `next` belongs to the running transaction, and nft_wall_target() computes the
+ * target. nft_wall_advance() runs as a deferred task and starts a transaction if they differ; waiting holds
  * join it and are notified at its end. After a failed change the table is unsure: all of it is
  * written once more, and a second failure reaches the owners.
  */
@@ -58,7 +58,7 @@ struct nft_wall {
 
 /* --- what is to be ----------------------------------------------------------------------------------------- */
 
-static void wanted(const struct nft_wall *w, struct nft_elements *ret)
+static void nft_wall_target(const struct nft_wall *w, struct nft_elements *ret)
 {
 	*ret = (struct nft_elements){ 0 };
 	list_each(h, &w->holds, struct nft_hold, link) {
@@ -116,11 +116,11 @@ static void end_holds(struct nft_wall *w, enum hold_state from, bool failed)
 	tell_ended(w);
 }
 
-static void advance(void *ctx);
+static void nft_wall_advance(void *ctx);
 
 static void advance_soon(struct nft_wall *w)
 {
-	loop_defer(w->loop, &w->task, advance, w);
+	loop_defer(w->loop, &w->task, nft_wall_advance, w);
 }
 
 /* A change of what is there may fail because somebody else has removed it: all of it is then laid anew, once. */
@@ -143,7 +143,7 @@ static void transaction_failed(struct nft_wall *w, const char *why)
 		advance_soon(w);
 }
 
-static void on_ended(void *ctx, const char *why)
+static void on_nft_wall_ended(void *ctx, const char *why)
 {
 	struct nft_wall *w = ctx;
 
@@ -179,9 +179,9 @@ static void transaction_begin(struct nft_wall *w, struct nft_elements *to)
 	if (text.failed)
 		err_set(&e, -E2BIG, 0, "", "the rules are too long");
 	else
-		w->run = nft_run(w->procs, w->program, buf_slice(&text), on_ended, w, &e);
+		w->run = nft_run(w->procs, w->program, buf_slice(&text), on_nft_wall_ended, w, &e);
 	if (!w->run)
-		on_ended(w, e.msg);
+		on_nft_wall_ended(w, e.msg);
 }
 
 /* Of this daemon's directory and by an earlier one: no process of its sessions lives (owner.h), so it keeps nobody in. */
@@ -197,7 +197,7 @@ static void look_back(struct nft_wall *w)
 	w->unsure = true;
 }
 
-static void advance(void *ctx)
+static void nft_wall_advance(void *ctx)
 {
 	_cleanup_(nft_elements_done) struct nft_elements to = { 0 };
 	struct nft_wall *w = ctx;
@@ -206,7 +206,7 @@ static void advance(void *ctx)
 		return;
 	if (!list_empty(&w->holds))
 		look_back(w);
-	wanted(w, &to);
+	nft_wall_target(w, &to);
 	if (!w->unsure && nft_elements_same(&w->have, &to))
 		end_holds(w, HOLD_WAITS, false);
 	else
@@ -215,14 +215,16 @@ static void advance(void *ctx)
 
 /* --- holds ------------------------------------------------------------------------------------------------- */
 
-static bool is_open(const struct egress_rules *network)
+static bool nft_wall_is_open(const struct egress_rules *network)
 {
 	return !network || egress_rules_mode(network) == EGRESS_ON;
 }
 
 static bool same_network(const struct egress_rules *a, const struct egress_rules *b)
 {
-	return is_open(a) || is_open(b) ? is_open(a) && is_open(b) : egress_rules_same(a, b);
+	return nft_wall_is_open(a) || nft_wall_is_open(b) ?
+		       nft_wall_is_open(a) && nft_wall_is_open(b) :
+		       egress_rules_same(a, b);
 }
 
 static int check_others(const struct nft_wall *w, const struct nft_hold *self, uid_t uid,
@@ -243,7 +245,7 @@ static int check_others(const struct nft_wall *w, const struct nft_hold *self, u
 static int check_rule(struct nft_wall *w, const struct nft_hold *self, uid_t uid,
 		      const struct nft_rule *rule, struct err *e)
 {
-	bool open = is_open(rule->network);
+	bool open = nft_wall_is_open(rule->network);
 	struct nft_elements ways = { 0 };
 	int r = 0;
 
@@ -267,7 +269,7 @@ static void hold_fill(struct nft_hold *h, const struct nft_rule *rule, nft_held_
 	free(h->ways);
 	h->ways = NULL;
 	h->nways = 0;
-	if (!is_open(rule->network)) {
+	if (!nft_wall_is_open(rule->network)) {
 		h->network = egress_rules_copy(rule->network);
 		for (size_t i = 0; i < rule->nways; i++)
 			*GROW(h->ways, h->nways) = rule->ways[i];

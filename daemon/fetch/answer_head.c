@@ -24,7 +24,7 @@ struct answer_field {
 
 #define BLANKS " \t\r\n"
 
-static void forget(struct answer_head *h)
+static void answer_head_forget(struct answer_head *h)
 {
 	for (size_t i = 0; i < h->n; i++) {
 		free(h->fields[i].name);
@@ -44,7 +44,7 @@ static char *lowered(struct slice name)
 }
 
 /* Makes what stands from there on fit for a line, and for a JSON string. */
-static void mend(struct buf *value, size_t from)
+static void answer_head_repair(struct buf *value, size_t from)
 {
 	for (size_t i = from; i < value->len; i++) {
 		unsigned char *c = (unsigned char *)value->data + i;
@@ -59,7 +59,7 @@ static void mend(struct buf *value, size_t from)
 	}
 }
 
-static int add_field(struct answer_head *h, struct slice name, struct slice value)
+static int answer_head_add_field(struct answer_head *h, struct slice name, struct slice value)
 {
 	_cleanup_(freep) char *lower = lowered(name);
 	struct answer_field *f = NULL;
@@ -79,7 +79,7 @@ static int add_field(struct answer_head *h, struct slice name, struct slice valu
 	}
 	from = f->value.len;
 	buf_add_slice(&f->value, value);
-	mend(&f->value, from);
+	answer_head_repair(&f->value, from);
 	return 0;
 }
 
@@ -90,7 +90,7 @@ int answer_head_line(struct answer_head *h, struct slice line, bool interim)
 	if (h->over)
 		return 0;
 	if (slice_starts(line, "HTTP/")) { /* after an answer 1xx another head begins */
-		forget(h);
+		answer_head_forget(h);
 		return 0;
 	}
 	if (!slice_trim(line, BLANKS).n) {
@@ -100,10 +100,10 @@ int answer_head_line(struct answer_head *h, struct slice line, bool interim)
 	/* libcurl took it for harmless; it is not handed on */
 	if (!slice_cut(&line, ':', &name) || !header_name_ok(name))
 		return 0;
-	return add_field(h, name, slice_trim(line, BLANKS));
+	return answer_head_add_field(h, name, slice_trim(line, BLANKS));
 }
 
-static bool is_encoded(const struct answer_head *h)
+static bool answer_head_is_encoded(const struct answer_head *h)
 {
 	for (size_t i = 0; i < h->n; i++)
 		if (strcmp(h->fields[i].name, "content-encoding") == 0)
@@ -120,7 +120,7 @@ static bool describes_body(const char *name, bool encoded)
 
 void answer_head_put(const struct answer_head *h, struct buf *json)
 {
-	bool encoded = is_encoded(h);
+	bool encoded = answer_head_is_encoded(h);
 	struct jw w = JW(json);
 
 	jw_obj(&w, NULL);
@@ -132,7 +132,7 @@ void answer_head_put(const struct answer_head *h, struct buf *json)
 
 void answer_head_done(struct answer_head *h)
 {
-	forget(h);
+	answer_head_forget(h);
 	free(h->fields);
 	*h = (struct answer_head){ .over = h->over };
 }

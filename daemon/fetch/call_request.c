@@ -17,7 +17,7 @@
 /* --- the URL -------------------------------------------------------------------------------------------------- */
 
 /* A part of it, owned; NULL: it has none. */
-static char *part(const struct call_url *u, CURLUPart what, unsigned flags)
+static char *call_part(const struct call_url *u, CURLUPart what, unsigned flags)
 {
 	char *text = NULL, *copy;
 
@@ -37,9 +37,9 @@ static bool host_ok(const char *host)
 	return *host;
 }
 
-static void take_host(struct call_url *u)
+static void call_take_host(struct call_url *u)
 {
-	_cleanup_(freep) char *host = part(u, CURLUPART_HOST, 0);
+	_cleanup_(freep) char *host = call_part(u, CURLUPART_HOST, 0);
 	size_t n = host ? strlen(host) : 0;
 
 	if (n > 2 && host[0] == '[' && host[n - 1] == ']')
@@ -57,10 +57,10 @@ const char *call_url_parse(struct call_url *u, const char *text)
 	if (!u->parsed || curl_url_set(u->parsed, CURLUPART_URL, text,
 				       CURLU_PATH_AS_IS | CURLU_DISALLOW_USER) != CURLUE_OK)
 		return "the url is none that can be called";
-	scheme = part(u, CURLUPART_SCHEME, 0);
-	port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
-	zone = part(u, CURLUPART_ZONEID, 0);
-	take_host(u);
+	scheme = call_part(u, CURLUPART_SCHEME, 0);
+	port = call_part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+	zone = call_part(u, CURLUPART_ZONEID, 0);
+	call_take_host(u);
 	u->https = scheme && strcmp(scheme, "https") == 0;
 	if (!u->https && (!scheme || strcmp(scheme, "http") != 0))
 		return "the url is neither http nor https";
@@ -85,7 +85,7 @@ void call_url_done(struct call_url *u)
 static const char *const unwanted[] = { "Accept", "Accept-Encoding", "Content-Type", "User-Agent",
 					"Expect" };
 
-static bool add(struct curl_slist **list, const char *line)
+static bool call_request_add(struct curl_slist **list, const char *line)
 {
 	struct curl_slist *longer = curl_slist_append(*list, line);
 
@@ -102,13 +102,13 @@ static bool add_pair(struct curl_slist **list, const char *name, const char *val
 	/* a semicolon is how libcurl is told to send an empty value */
 	if (asprintf(&line, *value ? "%s: %s" : "%s;%s", name, value) < 0)
 		return false;
-	ok = add(list, line);
+	ok = call_request_add(list, line);
 	explicit_bzero(line, strlen(line));
 	free(line);
 	return ok;
 }
 
-static void note(bool *has, const char *name)
+static void call_mark_header(bool *has, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(unwanted); i++)
 		has[i] = has[i] || strcasecmp(unwanted[i], name) == 0;
@@ -124,7 +124,7 @@ struct curl_slist *call_headers(struct slice json, const char *key)
 	if (!fetch_headers_begin(&h, json))
 		return NULL;
 	while (ok && (r = fetch_headers_next(&h)) > 0) {
-		note(has, h.name);
+		call_mark_header(has, h.name);
 		ok = add_pair(&list, h.name, h.value);
 	}
 	fetch_headers_done(&h);
@@ -133,10 +133,10 @@ struct curl_slist *call_headers(struct slice json, const char *key)
 
 		snprintf(line, sizeof(line), "%s:", unwanted[i]);
 		if (!has[i])
-			ok = add(&list, line);
+			ok = call_request_add(&list, line);
 	}
 	if (ok && key)
-		ok = add(&list, key);
+		ok = call_request_add(&list, key);
 	if (ok && r == 0)
 		return list;
 	call_headers_free(list);

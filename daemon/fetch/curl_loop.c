@@ -31,7 +31,7 @@ struct curl_source {
 	struct curl_loop *owner;
 };
 
-static void report(struct curl_loop *c)
+static void curl_report(struct curl_loop *c)
 {
 	CURLMsg *m;
 	int left;
@@ -46,7 +46,7 @@ static void act(struct curl_loop *c, curl_socket_t fd, int events)
 	int running;
 
 	curl_multi_socket_action(c->multi, fd, events, &running);
-	report(c);
+	curl_report(c);
 }
 
 /* --- sockets -------------------------------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ static int on_socket_wish(CURL *easy _unused_, curl_socket_t fd, int what, void 
 
 /* --- time ----------------------------------------------------------------------------------------------------- */
 
-static void on_time(void *ctx)
+static void on_curl_time(void *ctx)
 {
 	act(ctx, CURL_SOCKET_TIMEOUT, 0);
 }
@@ -115,9 +115,9 @@ static int on_timer_wish(CURLM *multi _unused_, long ms, void *ctx)
 	loop_timer_cancel(&c->timer);
 	loop_task_cancel(&c->now);
 	if (ms == 0) /* not at once: libcurl is busy calling us */
-		loop_defer(c->loop, &c->now, on_time, c);
+		loop_defer(c->loop, &c->now, on_curl_time, c);
 	else if (ms > 0)
-		loop_timer_set(c->loop, &c->timer, (uint64_t)ms, on_time, c);
+		loop_timer_set(c->loop, &c->timer, (uint64_t)ms, on_curl_time, c);
 	return 0;
 }
 
@@ -173,5 +173,5 @@ void curl_loop_remove(struct curl_loop *c, CURL *easy)
 void curl_loop_resume(struct curl_loop *c, CURL *easy)
 {
 	curl_easy_pause(easy, CURLPAUSE_CONT);
-	report(c);
+	curl_report(c);
 }

@@ -20,24 +20,24 @@ struct fetch_server {
 	} places[FETCHES_MAX];			 /* by number, modulo their count */
 };
 
-static struct fetch_transfer *find(struct fetch_server *s, uint32_t number)
+static struct fetch_transfer *fetch_server_find(struct fetch_server *s, uint32_t number)
 {
 	size_t at = number % FETCHES_MAX;
 
 	return s->places[at].number == number ? s->places[at].transfer : NULL;
 }
 
-static void drop(struct fetch_server *s, uint32_t number)
+static void fetch_server_drop(struct fetch_server *s, uint32_t number)
 {
 	struct fetch_transfer **t = &s->places[number % FETCHES_MAX].transfer;
 
-	if (find(s, number))
+	if (fetch_server_find(s, number))
 		*t = fetch_transfer_free(*t);
 }
 
 /* --- frames --------------------------------------------------------------------------------------------------- */
 
-static int on_config(void *ctx, const struct frame *f, int *fd _unused_)
+static int on_fetch_server_config(void *ctx, const struct frame *f, int *fd _unused_)
 {
 	struct fetch_server *s = ctx;
 	int r = fetch_settings_parse(f->payload, &s->world.settings);
@@ -62,7 +62,8 @@ static int on_key_drop(void *ctx, const struct frame *f, int *fd _unused_)
 	return 0;
 }
 
-static int open_one(struct fetch_server *s, uint32_t number, const struct fetch_order *o, int *fd)
+static int fetch_server_open_one(struct fetch_server *s, uint32_t number,
+				 const struct fetch_order *o, int *fd)
 {
 	size_t at = number % FETCHES_MAX;
 	int body = -1;
@@ -78,22 +79,22 @@ static int open_one(struct fetch_server *s, uint32_t number, const struct fetch_
 	return 0;
 }
 
-static int on_open(void *ctx, const struct frame *f, int *fd)
+static int on_fetch_server_open(void *ctx, const struct frame *f, int *fd)
 {
 	struct fetch_order o;
 	int r = fetch_order_parse(f->payload, &o);
 
 	if (r < 0)
 		return r;
-	r = open_one(ctx, f->number, &o, fd);
+	r = fetch_server_open_one(ctx, f->number, &o, fd);
 	fetch_order_done(&o);
 	return r;
 }
 
 /* For a transfer that has ended meanwhile it comes too late. */
-static int on_taken(void *ctx, const struct frame *f, int *fd _unused_)
+static int on_fetch_server_taken(void *ctx, const struct frame *f, int *fd _unused_)
 {
-	struct fetch_transfer *t = find(ctx, f->number);
+	struct fetch_transfer *t = fetch_server_find(ctx, f->number);
 	uint32_t n;
 
 	if (fetch_taken_parse(f->payload, &n) < 0)
@@ -103,25 +104,26 @@ static int on_taken(void *ctx, const struct frame *f, int *fd _unused_)
 	return 0;
 }
 
-static int on_close(void *ctx, const struct frame *f, int *fd _unused_)
+static int on_fetch_server_close(void *ctx, const struct frame *f, int *fd _unused_)
 {
-	drop(ctx, f->number);
+	fetch_server_drop(ctx, f->number);
 	return 0;
 }
 
 const service_frame_fn fetch_server_takes[FRAME_MAX] = {
-	[FRAME_CONFIG] = on_config, [FRAME_KEY] = on_key,     [FRAME_KEY_DROP] = on_key_drop,
-	[FRAME_OPEN] = on_open,	    [FRAME_TAKEN] = on_taken, [FRAME_CLOSE] = on_close,
+	[FRAME_CONFIG] = on_fetch_server_config, [FRAME_KEY] = on_key,
+	[FRAME_KEY_DROP] = on_key_drop,		 [FRAME_OPEN] = on_fetch_server_open,
+	[FRAME_TAKEN] = on_fetch_server_taken,	 [FRAME_CLOSE] = on_fetch_server_close,
 };
 
 /* --- transfers ------------------------------------------------------------------------------------------------ */
 
-static void on_ended(void *ctx, uint32_t number)
+static void on_fetch_server_ended(void *ctx, uint32_t number)
 {
-	drop(ctx, number);
+	fetch_server_drop(ctx, number);
 }
 
-static void on_over(void *ctx _unused_, CURL *easy, CURLcode how)
+static void on_fetch_server_over(void *ctx _unused_, CURL *easy, CURLcode how)
 {
 	fetch_transfer_over(easy, how);
 }
@@ -132,10 +134,10 @@ struct fetch_server *fetch_server_new(struct service_run *run, const char *ca_fi
 
 	held_keys_init(&s->keys);
 	s->world = (struct fetch_world){ .loop = run->loop,
-					 .curl = curl_loop_new(run->loop, on_over, s),
+					 .curl = curl_loop_new(run->loop, on_fetch_server_over, s),
 					 .channel = &run->channel,
 					 .ca_file = ca_file,
-					 .ended = on_ended,
+					 .ended = on_fetch_server_ended,
 					 .ctx = s };
 	return s;
 }

@@ -1,10 +1,10 @@
 /*
  * fetch_transfer.c - one libcurl transfer: set-up, address checks, flow control, silence, verdict.
  *
- * judge() checks the URL, on_open_socket each address that libcurl is about to connect to, and
+ * transfer_judge() checks the URL, on_open_socket each address that libcurl is about to connect to, and
  * on_before_request the address of a reused connection. The daemon has at most FETCH_WINDOW
  * unconfirmed bytes; then the write callback pauses. `ended` makes END unique. The owner frees the
- * transfer later, because finish() may run inside a callback of libcurl.
+ * transfer later, because transfer_finish() may run inside a callback of libcurl.
  */
 #include "fetch/fetch.h"
 
@@ -41,14 +41,14 @@ struct fetch_transfer {
 
 /* --- the end -------------------------------------------------------------------------------------------------- */
 
-static void report_end(void *ctx)
+static void transfer_report_end(void *ctx)
 {
 	struct fetch_transfer *t = ctx;
 
 	t->world->ended(t->world->ctx, t->number);
 }
 
-static void finish(struct fetch_transfer *t, enum fetch_end how, const char *why)
+static void transfer_finish(struct fetch_transfer *t, enum fetch_end how, const char *why)
 {
 	struct fetch_verdict v = { .how = how };
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -61,10 +61,10 @@ static void finish(struct fetch_transfer *t, enum fetch_end how, const char *why
 	err_flatten(v.why);
 	fetch_verdict_put(&b, &v);
 	frame_channel_send(t->world->channel, FRAME_END, t->number, buf_slice(&b), -1);
-	loop_defer(t->world->loop, &t->task, report_end, t);
+	loop_defer(t->world->loop, &t->task, transfer_report_end, t);
 }
 
-static enum fetch_end end_of(const struct fetch_transfer *t, CURLcode how)
+static enum fetch_end transfer_end_of(const struct fetch_transfer *t, CURLcode how)
 {
 	if (how == CURLE_OK)
 		return FETCH_COMPLETE;
@@ -82,14 +82,14 @@ void fetch_transfer_over(CURL *easy, CURLcode how)
 	enum fetch_end end;
 
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&t);
-	end = end_of(t, how);
+	end = transfer_end_of(t, how);
 	if (end == FETCH_REFUSED && t->refused)
 		why = "the host means a private address, which is not called without --upstream-allow";
 	else if (t->too_large)
 		why = "the head of the answer is too large";
 	else if (end != FETCH_COMPLETE)
 		why = t->error[0] ? t->error : curl_easy_strerror(how);
-	finish(t, end, why);
+	transfer_finish(t, end, why);
 }
 
 /* Its bytes are counted by libcurl alone while the body goes out. */
@@ -112,7 +112,7 @@ static void check_silence(void *ctx)
 	if (t->paused || has_uploaded(t))
 		t->heard = now;
 	if (now - t->heard >= t->idle_ms)
-		finish(t, FETCH_SILENT, "nothing was heard for too long");
+		transfer_finish(t, FETCH_SILENT, "nothing was heard for too long");
 	else
 		loop_timer_set(t->world->loop, &t->timer, t->heard + t->idle_ms - now,
 			       check_silence, t);
@@ -148,7 +148,7 @@ static int on_before_request(void *ctx, char *to, char *from _unused_, int port 
 	return CURL_PREREQFUNC_ABORT;
 }
 
-static void send_head(struct fetch_transfer *t, int status)
+static void transfer_send_head(struct fetch_transfer *t, int status)
 {
 	_cleanup_(buf_done) struct buf json = { 0 }, b = { 0 };
 
@@ -172,11 +172,11 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 		return 0;
 	}
 	if (r > 0)
-		send_head(t, (int)status);
+		transfer_send_head(t, (int)status);
 	return size * n;
 }
 
-static size_t on_data(char *p, size_t size, size_t n, void *ctx)
+static size_t on_transfer_data(char *p, size_t size, size_t n, void *ctx)
 {
 	struct fetch_transfer *t = ctx;
 	size_t bytes = size * n;
@@ -230,7 +230,7 @@ static void set_callbacks(struct fetch_transfer *t)
 	curl_easy_setopt(t->easy, CURLOPT_PREREQDATA, t);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
-	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_data);
+	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_transfer_data);
 	curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
 }
 
@@ -264,7 +264,7 @@ static void set_tls(struct fetch_transfer *t)
 	curl_easy_setopt(t->easy, CURLOPT_PROXY_CAPATH, NULL);
 }
 
-static int take_body(struct fetch_transfer *t, size_t n, int fd)
+static int transfer_take_body(struct fetch_transfer *t, size_t n, int fd)
 {
 	void *p = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
 
@@ -276,7 +276,8 @@ static int take_body(struct fetch_transfer *t, size_t n, int fd)
 }
 
 /* NULL, or why it may not be called. */
-static const char *judge(struct fetch_transfer *t, const struct fetch_order *o, const char **proxy)
+static const char *transfer_judge(struct fetch_transfer *t, const struct fetch_order *o,
+				  const char **proxy)
 {
 	const struct fetch_settings *s = &t->world->settings;
 	const char *bad = call_url_parse(&t->url, o->url);
@@ -289,26 +290,27 @@ static const char *judge(struct fetch_transfer *t, const struct fetch_order *o, 
 	return call_reach_of(host, t->url.port, o->named, *proxy, s->allow, &t->reach);
 }
 
-static bool begin(struct fetch_transfer *t, const struct fetch_order *o, const char *key, int body)
+static bool transfer_begin(struct fetch_transfer *t, const struct fetch_order *o, const char *key,
+			   int body)
 {
-	const char *proxy = NULL, *bad = judge(t, o, &proxy);
+	const char *proxy = NULL, *bad = transfer_judge(t, o, &proxy);
 
 	if (bad) {
-		finish(t, FETCH_REFUSED, bad);
+		transfer_finish(t, FETCH_REFUSED, bad);
 		return false;
 	}
 	if (o->key && !key) {
-		finish(t, FETCH_NO_LOCK, "cannot lock memory for the request's key");
+		transfer_finish(t, FETCH_NO_LOCK, "cannot lock memory for the request's key");
 		return false;
 	}
 	if (t->url.https && !t->world->ca_file) {
-		finish(t, FETCH_UNREACHABLE,
-		       "there is no file of trusted certificates (--ca-file)");
+		transfer_finish(t, FETCH_UNREACHABLE,
+				"there is no file of trusted certificates (--ca-file)");
 		return false;
 	}
 	t->easy = curl_easy_init();
 	t->headers = call_headers(o->headers, key);
-	if (!t->easy || !t->headers || take_body(t, (size_t)o->body, body) < 0)
+	if (!t->easy || !t->headers || transfer_take_body(t, (size_t)o->body, body) < 0)
 		return false;
 	set_callbacks(t);
 	set_connection(t, proxy);
@@ -328,8 +330,8 @@ struct fetch_transfer *fetch_transfer_start(struct fetch_world *w, uint32_t numb
 	t->number = number;
 	t->idle_ms = (uint64_t)o->idle_ms;
 	t->heard = clock_mono_ms();
-	if (!begin(t, o, key, body))
-		finish(t, FETCH_UNAVAILABLE, "acpd-fetch cannot prepare the request");
+	if (!transfer_begin(t, o, key, body))
+		transfer_finish(t, FETCH_UNAVAILABLE, "acpd-fetch cannot prepare the request");
 	else
 		loop_timer_set(w->loop, &t->timer, t->idle_ms, check_silence, t);
 	closep(&body);

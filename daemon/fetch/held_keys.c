@@ -49,7 +49,7 @@ static bool give_line(struct held_key *k, bool unlocked)
 	return k->line;
 }
 
-static char *put(char *at, struct slice s)
+static char *held_key_append(char *at, struct slice s)
 {
 	return (char *)mempcpy(at, s.p, s.n);
 }
@@ -70,16 +70,16 @@ int held_keys_add(struct held_keys *all, uint32_t number, struct slice payload)
 		free(k);
 		return -ENOMEM;
 	}
-	at = put(k->line, name);
-	at = put(at, SLICE(": "));
-	at = put(at, prefix);
-	put(at, value);
+	at = held_key_append(k->line, name);
+	at = held_key_append(at, SLICE(": "));
+	at = held_key_append(at, prefix);
+	held_key_append(at, value);
 	held_keys_drop(all, number);
 	list_add_tail(&all->keys, &k->link);
 	return 0;
 }
 
-static struct held_key *find(const struct held_keys *all, uint32_t number)
+static struct held_key *held_key_find(const struct held_keys *all, uint32_t number)
 {
 	list_each(k, (struct list *)&all->keys, struct held_key, link)
 		if (k->number == number)
@@ -89,7 +89,7 @@ static struct held_key *find(const struct held_keys *all, uint32_t number)
 
 void held_keys_drop(struct held_keys *all, uint32_t number)
 {
-	struct held_key *k = find(all, number);
+	struct held_key *k = held_key_find(all, number);
 
 	if (k)
 		key_free(k);
@@ -103,7 +103,7 @@ void held_keys_done(struct held_keys *all)
 
 const char *held_keys_line(const struct held_keys *all, uint32_t number)
 {
-	struct held_key *k = find(all, number);
+	struct held_key *k = held_key_find(all, number);
 
 	return k ? k->line : NULL;
 }

@@ -21,7 +21,7 @@
 
 /* --- callbacks ------------------------------------------------------------------------------------------------ */
 
-static void end(struct fetch *x, enum fetch_end how, const char *why)
+static void fetch_call_end(struct fetch *x, enum fetch_end how, const char *why)
 {
 	if (x->ended)
 		return;
@@ -31,11 +31,11 @@ static void end(struct fetch *x, enum fetch_end how, const char *why)
 	x->ops->end(x->ctx, how, why);
 }
 
-static void end_later(void *ctx)
+static void fetch_end_later(void *ctx)
 {
 	struct fetch *x = ctx;
 
-	end(x, x->verdict.how, x->verdict.why);
+	fetch_call_end(x, x->verdict.how, x->verdict.why);
 }
 
 static void defer_end(struct fetch *x, enum fetch_end how, const char *why)
@@ -43,7 +43,7 @@ static void defer_end(struct fetch *x, enum fetch_end how, const char *why)
 	x->run = NULL;
 	x->verdict.how = how;
 	snprintf(x->verdict.why, sizeof(x->verdict.why), "%s", why);
-	loop_defer(x->fetcher->loop, &x->task, end_later, x);
+	loop_defer(x->fetcher->loop, &x->task, fetch_end_later, x);
 }
 
 void fetch_end_all(struct fetcher *f, struct standing_run *run, enum fetch_end how, const char *why)
@@ -56,7 +56,7 @@ void fetch_end_all(struct fetcher *f, struct standing_run *run, enum fetch_end h
 	}
 }
 
-static int on_head(struct fetch *x, struct slice payload)
+static int on_fetch_head(struct fetch *x, struct slice payload)
 {
 	struct slice headers;
 	int status;
@@ -68,7 +68,7 @@ static int on_head(struct fetch *x, struct slice payload)
 	return 0;
 }
 
-static int on_data(struct fetch *x, struct slice bytes)
+static int on_fetch_data(struct fetch *x, struct slice bytes)
 {
 	if (!x->has_head || !bytes.n || x->untaken + x->owed + bytes.n > FETCH_WINDOW)
 		return -EPROTO;
@@ -77,20 +77,20 @@ static int on_data(struct fetch *x, struct slice bytes)
 	return 0;
 }
 
-static int on_end(struct fetch *x, struct slice payload)
+static int on_fetch_end(struct fetch *x, struct slice payload)
 {
 	struct fetch_verdict v;
 
 	if (fetch_verdict_parse(payload, &v) < 0 || (v.how == FETCH_COMPLETE && !x->has_head))
 		return -EPROTO;
-	end(x, v.how, v.why);
+	fetch_call_end(x, v.how, v.why);
 	return 0;
 }
 
 int fetch_take_frame(void *fetcher, struct standing_run *run, const struct frame *f)
 {
 	static int (*const takes[FRAME_MAX])(struct fetch * x, struct slice payload) = {
-		[FRAME_HEAD] = on_head, [FRAME_DATA] = on_data, [FRAME_END] = on_end
+		[FRAME_HEAD] = on_fetch_head, [FRAME_DATA] = on_fetch_data, [FRAME_END] = on_fetch_end
 	};
 	struct fetch *x = ((struct fetcher *)fetcher)->places[f->number % FETCHES_MAX];
 
@@ -107,7 +107,7 @@ static const char *const framing[] = { "host",	     "content-length", "transfer-
 				       "connection", "upgrade",	       "keep-alive",
 				       "te",	     "trailer",	       "expect" };
 
-static bool is_framing(const char *name)
+static bool fetch_is_framing(const char *name)
 {
 	struct slice s = slice_of(name);
 
@@ -119,7 +119,7 @@ static bool is_framing(const char *name)
 	return false;
 }
 
-static int check_headers(struct slice headers, struct err *e)
+static int fetch_check_headers(struct slice headers, struct err *e)
 {
 	struct fetch_headers h;
 	int r = -EINVAL;
@@ -129,7 +129,7 @@ static int check_headers(struct slice headers, struct err *e)
 				 FETCH_HEAD_MAX);
 	if (fetch_headers_begin(&h, headers))
 		while ((r = fetch_headers_next(&h)) > 0)
-			if (is_framing(h.name)) {
+			if (fetch_is_framing(h.name)) {
 				r = err_field(e, "headers", "PARAM_INVALID",
 					      "%.64s cannot be chosen", h.name);
 				fetch_headers_done(&h);
@@ -139,7 +139,7 @@ static int check_headers(struct slice headers, struct err *e)
 	return r < 0 ? err_field(e, "headers", "PARAM_INVALID", "not an object of headers") : 0;
 }
 
-static int check(const struct fetch_request *r, struct err *e)
+static int fetch_check(const struct fetch_request *r, struct err *e)
 {
 	size_t n = strlen(r->url);
 
@@ -157,10 +157,10 @@ static int check(const struct fetch_request *r, struct err *e)
 	if (!r->idle_ms || r->idle_ms > FETCH_IDLE_MAX_MS)
 		return err_field(e, "idle_ms", "PARAM_INVALID", "not from 1 to %d",
 				 FETCH_IDLE_MAX_MS);
-	return check_headers(r->headers, e);
+	return fetch_check_headers(r->headers, e);
 }
 
-static int check_room(const struct fetcher *f, size_t body, struct err *e)
+static int fetch_check_room(const struct fetcher *f, size_t body, struct err *e)
 {
 	if (f->nfetches == FETCHES_MAX)
 		return err_set(e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_FETCHES",
@@ -209,7 +209,7 @@ struct fetch *fetch_open(struct fetcher *f, const struct fetch_request *r,
 	struct fetch *x;
 	int body = -1;
 
-	if (check(r, e) < 0 || check_room(f, r->body.n, e) < 0)
+	if (fetch_check(r, e) < 0 || fetch_check_room(f, r->body.n, e) < 0)
 		return NULL;
 	/* acpd-fetch maps the body: it is copied once, and waits for no socket. */
 	if (r->body.n && (body = file_sealed("acpd-body", r->body)) < 0) {

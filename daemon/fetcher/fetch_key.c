@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-static bool has_control(struct slice s)
+static bool fetch_key_has_control(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
@@ -21,13 +21,13 @@ static bool has_control(struct slice s)
 	return false;
 }
 
-static int check(const struct fetcher *f, const char *name, const char *prefix, struct slice value,
-		 struct err *e)
+static int fetch_key_check(const struct fetcher *f, const char *name, const char *prefix,
+			   struct slice value, struct err *e)
 {
 	if (!header_name_ok(slice_of(name)) || !header_value_ok(prefix))
 		return err_field(e, "auth", "PARAM_INVALID",
 				 "not the name and the beginning of a header");
-	if (!value.n || has_control(value) ||
+	if (!value.n || fetch_key_has_control(value) ||
 	    strlen(name) + strlen(prefix) + value.n > FETCH_HEAD_MAX)
 		return err_field(e, "key", "PARAM_INVALID",
 				 "no value that a header can have, or too long");
@@ -42,7 +42,7 @@ struct fetch_key *fetch_key_new(struct fetcher *f, const char *name, const char 
 {
 	struct fetch_key *k;
 
-	if (check(f, name, prefix, locked_text_slice(value), e) < 0)
+	if (fetch_key_check(f, name, prefix, locked_text_slice(value), e) < 0)
 		return NULL;
 	k = new0(struct fetch_key);
 	k->name = xstrdup(name);

@@ -61,7 +61,7 @@ int fetcher_user(const char *asked, const char *agent_user, uid_t *uid, gid_t *g
 
 /* --- its runs: what each is sent first, and what becomes of requests when it ends -------------------------------- */
 
-static void on_begun(void *ctx, struct standing_run *run)
+static void on_fetcher_begun(void *ctx, struct standing_run *run)
 {
 	_cleanup_(buf_done) struct buf settings = { 0 };
 	struct fetcher *f = ctx;
@@ -71,16 +71,16 @@ static void on_begun(void *ctx, struct standing_run *run)
 	explicit_bzero(settings.data, settings.len);
 }
 
-static void on_ended(void *ctx, struct standing_run *run, const char *why)
+static void on_fetcher_ended(void *ctx, struct standing_run *run, const char *why)
 {
 	fetch_end_all(ctx, run, run->ready ? FETCH_GONE : FETCH_UNAVAILABLE, why);
 }
 
 static const struct standing_ops ops = { .channel = { FRAME_MAX, standing_take, standing_lost },
 					 .ready = FRAME_READY,
-					 .begun = on_begun,
+					 .begun = on_fetcher_begun,
 					 .frame = fetch_take_frame,
-					 .ended = on_ended };
+					 .ended = on_fetcher_ended };
 
 static void helper_init(struct fetcher *f, const struct fetcher_config *cfg)
 {
@@ -135,7 +135,7 @@ void fetcher_break_off(struct fetcher *f)
 	standing_break_off(&f->helper);
 }
 
-static bool is_set(const char *s)
+static bool fetcher_is_set(const char *s)
 {
 	return s && *s;
 }
@@ -171,7 +171,8 @@ void fetcher_put_status(const struct fetcher *f, struct jw *w, const char *key)
 	jw_obj(w, key);
 	standing_put_status(&f->helper, w);
 	jw_str(w, "caFile", f->helper.argument);
-	jw_bool(w, "proxy", is_set(f->settings.http_proxy) || is_set(f->settings.https_proxy));
+	jw_bool(w, "proxy",
+		fetcher_is_set(f->settings.http_proxy) || fetcher_is_set(f->settings.https_proxy));
 	jw_str(w, "allowed", f->settings.allow);
 	put_key_memory(f, w);
 	jw_end_obj(w);

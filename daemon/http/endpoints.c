@@ -137,7 +137,7 @@ struct allowed {
 	char text[32];
 };
 
-static void allow(struct allowed *a, const char *method)
+static void endpoint_allow(struct allowed *a, const char *method)
 {
 	size_t n = strlen(a->text);
 
@@ -160,7 +160,7 @@ static const struct route *find_route(const struct http_context *ctx, const char
 		if (strcmp(routes[i].method, method) == 0 ||
 		    (strcmp(method, "HEAD") == 0 && strcmp(routes[i].method, "GET") == 0))
 			return &routes[i];
-		allow(allowed, routes[i].method);
+		endpoint_allow(allowed, routes[i].method);
 	}
 	return NULL;
 }

@@ -28,7 +28,7 @@ static bool gains_nothing(const struct session_store *st)
 	return store_agent_user(st) && store_level(st) != LEVEL_OPEN;
 }
 
-static void find(const struct session_store *st, struct root_access *ret)
+static void isolation_find(const struct session_store *st, struct root_access *ret)
 {
 	const struct passwd *pw = store_agent_user(st) ? NULL : getpwuid(geteuid());
 
@@ -42,7 +42,7 @@ void isolation_put(const struct session_store *st, struct jw *w, const char *key
 {
 	struct root_access found;
 
-	find(st, &found);
+	isolation_find(st, &found);
 	jw_obj(w, key);
 	store_put_level(st, w);
 	store_put_levels(st, w);
@@ -70,7 +70,7 @@ void isolation_log(const struct session_store *st)
 {
 	struct root_access found;
 
-	find(st, &found);
+	isolation_find(st, &found);
 	log_info("serve", "how agents run", "agentUser",
 		 store_agent_user(st) ? store_agent_user(st) : "none: the daemon's own user",
 		 "noNewPrivileges", gains_nothing(st) ? "true" : "false", "sharedUser",

@@ -94,7 +94,7 @@ static bool take_bool(struct slice value, enum query_flag *ret)
 	return *ret == QUERY_YES || slice_is(value, "false");
 }
 
-static bool take_word(struct slice value, const char *const *words, unsigned *ret)
+static bool query_take_word(struct slice value, const char *const *words, unsigned *ret)
 {
 	for (unsigned i = 0; words[i]; i++) {
 		if (!slice_is(value, words[i]))
@@ -105,7 +105,7 @@ static bool take_word(struct slice value, const char *const *words, unsigned *re
 	return false;
 }
 
-static bool take_text(struct slice value, struct slice *ret)
+static bool query_take_text(struct slice value, struct slice *ret)
 {
 	for (size_t i = 0; i < value.n; i++)
 		if (value.p[i] < 0x21 || value.p[i] > 0x7e)
@@ -114,7 +114,7 @@ static bool take_text(struct slice value, struct slice *ret)
 	return value.n && value.n <= QUERY_TEXT_MAX;
 }
 
-static bool take_name(struct slice value, struct slice *ret)
+static bool query_take_name(struct slice value, struct slice *ret)
 {
 	for (size_t i = 0; i < value.n; i++)
 		if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
@@ -123,7 +123,7 @@ static bool take_name(struct slice value, struct slice *ret)
 	return value.n && value.n <= QUERY_NAME_MAX && utf8_valid(value);
 }
 
-static bool take_value(const struct query_field *f, struct slice value, void *ret)
+static bool query_take_value(const struct query_field *f, struct slice value, void *ret)
 {
 	void *at = (char *)ret + f->offset;
 
@@ -133,17 +133,17 @@ static bool take_value(const struct query_field *f, struct slice value, void *re
 	case QUERY_BOOL:
 		return take_bool(value, at);
 	case QUERY_WORD:
-		return take_word(value, f->words, at);
+		return query_take_word(value, f->words, at);
 	case QUERY_NAME:
-		return take_name(value, at);
+		return query_take_name(value, at);
 	case QUERY_TEXT:
-		return take_text(value, at);
+		return query_take_text(value, at);
 	}
 	return false;
 }
 
 /* The name comes from outside: it is shown cut and on one line. */
-static int refuse(struct err *e, const char *reason, struct slice name, const char *what)
+static int query_refuse(struct err *e, const char *reason, struct slice name, const char *what)
 {
 	int r = err_set(e, -EINVAL, 0, reason, "query parameter '%.*s' %s",
 			(int)MIN(name.n, (size_t)64), name.p ? name.p : "", what);
@@ -153,7 +153,7 @@ static int refuse(struct err *e, const char *reason, struct slice name, const ch
 	return r;
 }
 
-static int find_field(const struct query_field *fields, struct slice name)
+static int query_find_field(const struct query_field *fields, struct slice name)
 {
 	for (int i = 0; fields[i].name; i++)
 		if (slice_is(name, fields[i].name))
@@ -169,15 +169,15 @@ int query_decode(const struct slice *items, size_t n, const struct query_field *
 	for (size_t i = 0; i < n; i++) {
 		struct slice value = items[i], name = items[i];
 		bool has_value = slice_cut(&value, '=', &name);
-		int at = find_field(fields, name);
+		int at = query_find_field(fields, name);
 
 		if (at < 0)
-			return refuse(e, "QUERY_UNKNOWN", name, "is not known here");
+			return query_refuse(e, "QUERY_UNKNOWN", name, "is not known here");
 		if (seen >> at & 1)
-			return refuse(e, "QUERY_DUPLICATE", name, "is given twice");
+			return query_refuse(e, "QUERY_DUPLICATE", name, "is given twice");
 		seen |= 1ull << at;
-		if (!has_value || !take_value(&fields[at], value, ret))
-			return refuse(e, "QUERY_INVALID", name, "has no valid value");
+		if (!has_value || !query_take_value(&fields[at], value, ret))
+			return query_refuse(e, "QUERY_INVALID", name, "has no valid value");
 	}
 	return 0;
 }

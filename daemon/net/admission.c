@@ -113,12 +113,12 @@ bool admission_query_token(const struct admission *g)
 	return g->allow_query_token;
 }
 
-static struct slice trim(struct slice s)
+static struct slice admission_trim(struct slice s)
 {
 	return slice_trim(s, " \t\n\v\f\r");
 }
 
-static int digest_of(struct slice token, struct sha256 *ret, struct err *e)
+static int admission_digest_of(struct slice token, struct sha256 *ret, struct err *e)
 {
 	if (slice_starts(token, "sha256:")) {
 		if (sha256_from_hex((struct slice){ token.p + 7, token.n - 7 }, ret) == 0)
@@ -201,7 +201,7 @@ int admission_read(const struct admission *g, const char *path, bool appeared, s
 		r = file_read_fd(fd, TOKEN_MAX + 16, &b);
 	if (r < 0)
 		return err_set(e, r, 0, "TOKEN_UNREADABLE", "token file: %s", strerror(-r));
-	r = digest_of(trim(buf_slice(&b)), ret, e);
+	r = admission_digest_of(admission_trim(buf_slice(&b)), ret, e);
 	secret_wipe(b.data, b.cap);
 	return r;
 }
@@ -238,9 +238,9 @@ bool admission_file_changed(struct admission *g, const struct sha256 *token)
 	return !same;
 }
 
-static int take_digest(struct slice digest, struct sha256 *ret, struct err *e)
+static int admission_take_digest(struct slice digest, struct sha256 *ret, struct err *e)
 {
-	if (slice_starts(digest, "sha256:") && digest_of(digest, ret, e) == 0)
+	if (slice_starts(digest, "sha256:") && admission_digest_of(digest, ret, e) == 0)
 		return 0;
 	return err_field(e, "digest", "TOKEN_INVALID", "digest must be sha256:<64 hex digits>");
 }
@@ -264,7 +264,7 @@ void admission_put_file(const struct admission *g, struct jw *w)
 static int check_claim(const struct admission *g, struct slice digest, struct sha256 *ret,
 		       struct err *e)
 {
-	int r = take_digest(digest, ret, e);
+	int r = admission_take_digest(digest, ret, e);
 
 	if (r < 0)
 		return r;
@@ -295,7 +295,7 @@ int admission_claim(struct admission *g, struct slice digest, struct err *e)
 int admission_replace(struct admission *g, struct slice digest, bool keep, struct err *e)
 {
 	struct sha256 d;
-	int r = take_digest(digest, &d, e);
+	int r = admission_take_digest(digest, &d, e);
 
 	if (r == 0)
 		admission_set_token(g, &d, keep);
@@ -304,12 +304,12 @@ int admission_replace(struct admission *g, struct slice digest, bool keep, struc
 
 /* --- Host and Origin ------------------------------------------------------------------------------- */
 
-static bool in_list(const char *list, struct slice item)
+static bool admission_in_list(const char *list, struct slice item)
 {
 	struct slice rest = slice_of(list), own;
 
 	while (slice_item(&rest, ',', &own))
-		if (http_words_same(trim(own), item))
+		if (http_words_same(admission_trim(own), item))
 			return true;
 	return false;
 }
@@ -380,12 +380,13 @@ bool admission_host_ok(const struct admission *g, struct slice host)
 	if (!h.n)
 		return false;
 	return (h.n == 9 && strncasecmp(h.p, "localhost", 9) == 0) || is_ip_literal(h) ||
-	       is_e2b_host(h) || in_list(g->hosts, h) || in_list(g->hosts, host);
+	       is_e2b_host(h) || admission_in_list(g->hosts, h) ||
+	       admission_in_list(g->hosts, host);
 }
 
 bool admission_origin_ok(const struct admission *g, struct slice origin)
 {
-	return !origin.n || in_list(g->origins, origin);
+	return !origin.n || admission_in_list(g->origins, origin);
 }
 
 bool admission_origin_own(struct slice origin, struct slice host)
@@ -417,7 +418,7 @@ static const struct grant *grant_of_protocols(const struct admission *g, struct 
 		const struct grant *ret;
 		int n;
 
-		item = trim(item);
+		item = admission_trim(item);
 		if (!slice_skip(&item, BEARER_ITEM))
 			continue;
 		if (item.n > sizeof(token))
@@ -438,8 +439,8 @@ const struct grant *admission_grant(const struct admission *g, struct slice auth
 	if (authorization.n) {
 		if (authorization.n < 7 || strncasecmp(authorization.p, "Bearer ", 7) != 0)
 			return NULL;
-		return grant_of(g,
-				trim((struct slice){ authorization.p + 7, authorization.n - 7 }));
+		return grant_of(g, admission_trim((struct slice){ authorization.p + 7,
+								  authorization.n - 7 }));
 	}
 	ret = protocols.n ? grant_of_protocols(g, protocols) : NULL;
 	if (ret)
@@ -451,10 +452,10 @@ const char *admission_subprotocol(struct slice protocols)
 {
 	struct slice item;
 
-	if (!trim(protocols).n)
+	if (!admission_trim(protocols).n)
 		return "";
 	while (slice_item(&protocols, ',', &item))
-		if (slice_is(trim(item), SUBPROTOCOL))
+		if (slice_is(admission_trim(item), SUBPROTOCOL))
 			return SUBPROTOCOL;
 	return NULL;
 }

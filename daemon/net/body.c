@@ -61,7 +61,7 @@ static void on_kill(void *ctx)
 /* Between request and answer lws polls for input but does not read it: a client that closes, or just sends something,
  * would make lws spin, and its end would not be noticed. So our own set reads while an answer is awaited or a long one
  * is sent. That input is dropped, and the connection ends with the answer. */
-static void on_input(void *ctx, uint32_t events _unused_)
+static void on_unread_input(void *ctx, uint32_t events _unused_)
 {
 	struct peer *p = ctx;
 	ssize_t n = recv(p->input.fd, p->net->batch, BODY_READ_BYTES, MSG_DONTWAIT);
@@ -81,7 +81,7 @@ static void input_on(struct peer *p, void (*fn)(void *ctx, uint32_t events))
 
 void body_watch_input(struct peer *p)
 {
-	input_on(p, on_input);
+	input_on(p, on_unread_input);
 }
 
 int body_linger(struct peer *p)
@@ -90,7 +90,7 @@ int body_linger(struct peer *p)
 		return -1; /* lws sends the rest before it closes */
 	shutdown(lws_get_socket_fd(p->wsi), SHUT_WR);
 	socket_read(p->wsi, 0);
-	input_on(p, on_input);
+	input_on(p, on_unread_input);
 	loop_timer_set(p->net->loop, &p->stall, BODY_LINGER_MS, on_kill, p);
 	return 0;
 }
@@ -152,7 +152,7 @@ static void set_reading(struct peer *p, bool on)
 }
 
 /* lws handles no event of a connection from which it may not read. */
-static void begin_answer(struct peer *p)
+static void body_begin_answer(struct peer *p)
 {
 	p->answer_due = true;
 	p->paused = false;
@@ -163,21 +163,21 @@ static void begin_answer(struct peer *p)
 	http_ask_writeable(p);
 }
 
-static void follow(struct peer *p, enum http_take take)
+static void body_follow(struct peer *p, enum http_take take)
 {
 	if (p->answer_due)
 		return;
 	if (take == HTTP_TAKE_ANSWER)
-		begin_answer(p);
+		body_begin_answer(p);
 	else
 		set_reading(p, take == HTTP_TAKE_MORE);
 }
 
-static void on_wake(void *ctx)
+static void on_body_wake(void *ctx)
 {
 	struct peer *p = ctx;
 
-	follow(p, p->sink->ops->check(p->sink));
+	body_follow(p, p->sink->ops->check(p->sink));
 }
 
 static void end_of_body(struct peer *p)
@@ -185,7 +185,7 @@ static void end_of_body(struct peer *p)
 	p->body_over = true;
 	p->unread = false;
 	set_stall(p, false);
-	follow(p, p->sink->ops->end(p->sink));
+	body_follow(p, p->sink->ops->end(p->sink));
 	if (!p->answer_due)
 		body_watch_input(p);
 }
@@ -198,7 +198,7 @@ static int take_chunks(struct peer *p, struct slice in)
 	while (!p->answer_due && (r = chunked_next(&p->chunks, &in, &data)) != 0) {
 		if (r < 0)
 			return -1;
-		follow(p, p->sink->ops->take(p->sink, data));
+		body_follow(p, p->sink->ops->take(p->sink, data));
 	}
 	if (!p->answer_due && p->chunks.state == CHUNKED_END)
 		end_of_body(p);
@@ -206,7 +206,7 @@ static int take_chunks(struct peer *p, struct slice in)
 }
 
 /* Its token ended in this turn of the loop, at the end of which it is cut. */
-static bool is_over(const struct peer *p)
+static bool body_is_over(const struct peer *p)
 {
 	const struct grant *g = visitor_grant(p->wsi);
 
@@ -223,7 +223,7 @@ static void on_body_input(void *ctx, uint32_t events _unused_)
 		return;
 	socket_set_timeout(p->wsi, NO_PENDING_TIMEOUT, 0); /* set by lws for the bytes it read */
 	set_stall(p, true);
-	if (n <= 0 || is_over(p) || take_chunks(p, (struct slice){ buf, (size_t)n }) < 0)
+	if (n <= 0 || body_is_over(p) || take_chunks(p, (struct slice){ buf, (size_t)n }) < 0)
 		body_cut(p);
 }
 
@@ -242,7 +242,7 @@ int body_receive(struct peer *p, const char *data, size_t n)
 	struct slice piece = { data, n };
 	bool overrun = !p->chunks_in && n > p->left;
 
-	if (is_over(p))
+	if (body_is_over(p))
 		return -1;
 	if (overrun)
 		piece.n = (size_t)p->left;
@@ -251,7 +251,7 @@ int body_receive(struct peer *p, const char *data, size_t n)
 		if (p->chunks_in)
 			return take_chunks(p, piece);
 		if (piece.n)
-			follow(p, p->sink->ops->take(p->sink, piece));
+			body_follow(p, p->sink->ops->take(p->sink, piece));
 	}
 	if (overrun)
 		end_overrun(p);
@@ -263,7 +263,7 @@ int body_complete(struct peer *p)
 {
 	if (!p->sink || p->chunks_in || p->body_over)
 		return 0;
-	if (is_over(p))
+	if (body_is_over(p))
 		return -1;
 	p->no_keepalive = false;
 	if (p->answer_due)
@@ -279,7 +279,7 @@ int body_answer(struct peer *p)
 	struct http_reply r;
 
 	p->answer_due = false;
-	if (is_over(p))
+	if (body_is_over(p))
 		return -1;
 	http_sink_answer(p->sink, &r);
 	body_end(p);
@@ -306,7 +306,7 @@ static int write_continue(struct lws *wsi)
 int body_begin(struct peer *p, const struct http_request *rq, struct http_sink *sink)
 {
 	p->sink = sink;
-	sink->wake = on_wake;
+	sink->wake = on_body_wake;
 	sink->ctx = p;
 	visitor_busy(p->net, p->wsi, true);
 	p->chunks_in = rq->body == FRAMING_CHUNKED;

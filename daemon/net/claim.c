@@ -101,7 +101,8 @@ static bool same_webhooks(const struct claim_desk *k, struct slice now)
 }
 
 /* Who repeats a claim may leave out what he said, and may not say anything else. */
-static int take_again(const struct claim_desk *k, const struct claim_request *c, struct err *e)
+static int claim_take_again(const struct claim_desk *k, const struct claim_request *c,
+			    struct err *e)
 {
 	if (says_the_same(k->settings, c->settings) && same_webhooks(k, c->webhooks) &&
 	    (!c->sandbox_id || says_the_same(k->sandbox_id, slice_of(c->sandbox_id))))
@@ -117,7 +118,7 @@ static int take_first(struct claim_desk *k, const struct claim_request *c, const
 	int r = admission_claim_check(k->admission, slice_of(c->digest), e);
 
 	if (r < 0 || again)
-		return r < 0 ? r : take_again(k, c, e);
+		return r < 0 ? r : claim_take_again(k, c, e);
 	if (c->sandbox_id)
 		sandbox_id_set(c->sandbox_id);
 	r = k->begin(k->ctx, c, e);

@@ -3,7 +3,7 @@
  *
  * unix_server.c has admitted the peer by its uid and its ancestry, so no token is needed. Only uid
  * 0 may replace a token: agents can have the daemon's uid. A method appends members to an object
- * that call() opens and closes; an error discards the object. Only requests are answered, each with
+ * that control_dispatch() opens and closes; an error discards the object. Only requests are answered, each with
  * one line. Unknown parameters are refused.
  */
 #include "net/unix_server.h"
@@ -28,7 +28,8 @@ typedef int (*control_fn)(const struct control_context *ctx, const struct rpc_ms
 static const struct jfield no_fields[] = { JF_END };
 
 /* Who was given the daemon's uid is not its owner. */
-static int replace(const struct control_context *ctx, const struct claim_request *c, struct err *e)
+static int control_replace(const struct control_context *ctx, const struct claim_request *c,
+			   struct err *e)
 {
 	if (ctx->root)
 		return claim_desk_replace(ctx->claims, c, BY_CONTROL, e);
@@ -43,12 +44,13 @@ static int do_claim(const struct control_context *ctx, const struct rpc_msg *m,
 
 	if (r < 0)
 		return r;
-	r = c.replace ? replace(ctx, &c, e) : claim_desk_take(ctx->claims, &c, BY_CONTROL, e);
+	r = c.replace ? control_replace(ctx, &c, e) :
+			claim_desk_take(ctx->claims, &c, BY_CONTROL, e);
 	claim_request_done(&c);
 	return r;
 }
 
-static bool put_session(void *ctx, struct session *s, uint64_t number _unused_)
+static bool control_put_session(void *ctx, struct session *s, uint64_t number _unused_)
 {
 	session_put_status(ctx, NULL, s);
 	return true;
@@ -58,12 +60,12 @@ static int do_sessions(const struct control_context *ctx, const struct rpc_msg *
 		       struct jw *w, struct err *e _unused_)
 {
 	jw_arr(w, "sessions");
-	store_each(ctx->info->store, 0, put_session, w);
+	store_each(ctx->info->store, 0, control_put_session, w);
 	jw_end_arr(w);
 	return 0;
 }
 
-static void put_harnesses(struct jw *w, const struct harness_table *t)
+static void control_put_harnesses(struct jw *w, const struct harness_table *t)
 {
 	jw_arr(w, "harnesses");
 	for (size_t i = 0; i < t->n; i++) {
@@ -95,7 +97,7 @@ static int do_doctor(const struct control_context *ctx, const struct rpc_msg *m 
 	isolation_put(ctx->info->store, w, "isolation");
 	fetcher_put_status(ctx->info->fetcher, w, "direct");
 	store_put_problems(ctx->info->store, w, "problems");
-	put_harnesses(w, store_harnesses(ctx->info->store));
+	control_put_harnesses(w, store_harnesses(ctx->info->store));
 	hosted_put_status(ctx->info->hosted, w, "mcp");
 	return 0;
 }
@@ -172,8 +174,8 @@ static const struct {
 	{ "restart", do_restart, restart_fields },
 };
 
-static int call(const struct control_context *ctx, const struct rpc_msg *m, struct buf *result,
-		struct err *e)
+static int control_dispatch(const struct control_context *ctx, const struct rpc_msg *m,
+			    struct buf *result, struct err *e)
 {
 	struct jw w = JW(result);
 
@@ -206,7 +208,7 @@ void control_answer(const struct control_context *ctx, struct slice line, struct
 		rpc_put_error(out, m.id, &e, SLICE_NONE);
 	else if (parsed != RPC_PARSED || m.kind != RPC_REQUEST)
 		return;
-	else if (call(ctx, &m, &result, &e) < 0)
+	else if (control_dispatch(ctx, &m, &result, &e) < 0)
 		rpc_put_error(out, m.id, &e, SLICE_NONE);
 	else
 		rpc_put_result(out, m.id, buf_slice(&result));

@@ -77,7 +77,8 @@ static const struct {
 	{ "SHUTTING_DOWN", 503, NULL },
 };
 
-static void reply_refused(struct e2b_claim *k, const struct err *e, struct http_reply *ret)
+static void e2b_claim_reply_refused(struct e2b_claim *k, const struct err *e,
+				    struct http_reply *ret)
 {
 	/* what is in none of the rows is wrong with the claim, or with us */
 	int status = e->rpc == RPC_INVALID_PARAMS ? 400 : 500;
@@ -118,7 +119,8 @@ static int check_instance(const struct e2b_metadata *m, struct err *e)
 			       "the metadata service and --sandbox-id-file name two sandboxes");
 }
 
-static int check_token(const struct claim_ask *a, const struct e2b_metadata *m, struct err *e)
+static int e2b_claim_check_token(const struct claim_ask *a, const struct e2b_metadata *m,
+				 struct err *e)
 {
 	struct sha512 given, nothing;
 
@@ -143,11 +145,11 @@ static int take_claim(struct claim_ask *a, const struct e2b_metadata *m, struct 
 	return claim_desk_take(desk, &a->claim, "E2B's access token", e);
 }
 
-static void judge(struct claim_ask *a, const struct e2b_metadata *m)
+static void e2b_claim_judge(struct claim_ask *a, const struct e2b_metadata *m)
 {
 	if (check_instance(m, &a->e) < 0)
 		return;
-	if (check_token(a, m, &a->e) == 0)
+	if (e2b_claim_check_token(a, m, &a->e) == 0)
 		(void)take_claim(a, m, &a->e);
 	else
 		bucket_take(&a->owner->refused, clock_mono_ms(), CLAIM_REFUSED_MAX,
@@ -159,7 +161,7 @@ static void on_metadata(void *ctx, const struct e2b_metadata *m, const struct er
 	struct claim_ask *a = ctx;
 
 	if (m)
-		judge(a, m);
+		e2b_claim_judge(a, m);
 	else
 		a->e = *e;
 	a->query = e2b_query_close(a->query);
@@ -170,7 +172,7 @@ static void on_metadata(void *ctx, const struct e2b_metadata *m, const struct er
 
 /* --- the request ------------------------------------------------------------------------------------------ */
 
-static int check_room(const struct e2b_claim *k, struct err *e)
+static int e2b_claim_check_room(const struct e2b_claim *k, struct err *e)
 {
 	if (bucket_is_used_up(&k->refused, clock_mono_ms(), CLAIM_REFUSED_MAX,
 			      CLAIM_REFUSED_EACH_MS))
@@ -191,31 +193,31 @@ static int parse_body(struct claim_ask *a, struct err *e)
 	return claim_request_parse(v.raw, &a->claim, e);
 }
 
-static enum http_take decide(struct claim_ask *a)
+static enum http_take e2b_claim_decide(struct claim_ask *a)
 {
 	a->decided = true;
 	loop_timer_cancel(&a->late);
 	return HTTP_TAKE_ANSWER;
 }
 
-static enum http_take ask_take(struct http_sink *base, struct slice piece)
+static enum http_take claim_ask_take(struct http_sink *base, struct slice piece)
 {
 	struct claim_ask *a = container_of(base, struct claim_ask, base);
 
 	if (buf_add_slice(&a->body, piece) == 0)
 		return HTTP_TAKE_MORE;
 	err_set(&a->e, -E2BIG, RPC_INVALID_PARAMS, "BODY_TOO_LARGE", "the body is too large");
-	return decide(a);
+	return e2b_claim_decide(a);
 }
 
-static enum http_take ask_end(struct http_sink *base)
+static enum http_take claim_ask_end(struct http_sink *base)
 {
 	struct claim_ask *a = container_of(base, struct claim_ask, base);
 	struct e2b_claim *k = a->owner;
 
 	/* Again: other requests can have used the capacity while this body arrived. */
-	if (parse_body(a, &a->e) < 0 || check_room(k, &a->e) < 0)
-		return decide(a);
+	if (parse_body(a, &a->e) < 0 || e2b_claim_check_room(k, &a->e) < 0)
+		return e2b_claim_decide(a);
 	loop_timer_cancel(&a->late);
 	k->asking = a;
 	a->query = e2b_query_open(k->loop, &k->place, on_metadata, a);
@@ -229,17 +231,17 @@ static enum http_take ask_check(struct http_sink *base)
 	return a->decided ? HTTP_TAKE_ANSWER : a->query ? HTTP_TAKE_WAIT : HTTP_TAKE_MORE;
 }
 
-static void ask_answer(struct http_sink *base, struct http_reply *ret)
+static void claim_ask_answer(struct http_sink *base, struct http_reply *ret)
 {
 	struct claim_ask *a = container_of(base, struct claim_ask, base);
 
 	if (*a->e.reason)
-		reply_refused(a->owner, &a->e, ret);
+		e2b_claim_reply_refused(a->owner, &a->e, ret);
 	else
 		buf_puts(&ret->body, "{}");
 }
 
-static void ask_free(struct http_sink *base)
+static void claim_ask_free(struct http_sink *base)
 {
 	struct claim_ask *a = container_of(base, struct claim_ask, base);
 
@@ -261,11 +263,11 @@ static void on_body_late(void *ctx)
 
 	err_set(&a->e, -ETIMEDOUT, RPC_INVALID_REQUEST, "BODY_TIMEOUT",
 		"the body did not come in time");
-	(void)decide(a);
+	(void)e2b_claim_decide(a);
 	http_sink_wake(&a->base);
 }
 
-static int check_head(const struct http_request *rq, struct err *e)
+static int e2b_claim_check_head(const struct http_request *rq, struct err *e)
 {
 	if (!route_accepts(rq->content_type, "application/json") ||
 	    memchr(rq->content_type.p, ',', rq->content_type.n))
@@ -278,14 +280,14 @@ static int check_head(const struct http_request *rq, struct err *e)
 
 void e2b_claim_ask(void *ctx, const struct http_request *rq, struct http_reply *ret)
 {
-	static const struct http_sink_ops ops = { ask_take, ask_end, ask_check, ask_answer,
-						  ask_free };
+	static const struct http_sink_ops ops = { claim_ask_take, claim_ask_end, ask_check,
+						  claim_ask_answer, claim_ask_free };
 	struct e2b_claim *k = ctx;
 	struct claim_ask *a;
 	struct err e = { 0 };
 
-	if (check_head(rq, &e) < 0 || check_room(k, &e) < 0) {
-		reply_refused(k, &e, ret);
+	if (e2b_claim_check_head(rq, &e) < 0 || e2b_claim_check_room(k, &e) < 0) {
+		e2b_claim_reply_refused(k, &e, ret);
 		return;
 	}
 	a = new0(struct claim_ask);

@@ -55,7 +55,7 @@ static bool is_near(const struct sockaddr *a)
 		ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 16 == 0xa9fe);
 }
 
-static void set_port(struct address *a, int port)
+static void e2b_set_port(struct address *a, int port)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)&a->at;
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&a->at;
@@ -86,7 +86,7 @@ int e2b_place_parse(const char *url, struct e2b_place *ret, struct err *e)
 			e, "metadata-url", "OPTION_INVALID",
 			"--metadata-url: '%s' has no address of the loopback or of 169.254.0.0/16 alone",
 			url);
-	set_port(&ret->at, a.port < 0 ? 80 : a.port);
+	e2b_set_port(&ret->at, a.port < 0 ? 80 : a.port);
 	memcpy(ret->host, rest.p, rest.n);
 	return 0;
 }
@@ -116,7 +116,7 @@ static void fail_query(struct e2b_query *q, const char *why)
 	q->done(q->ctx, NULL, &e);
 }
 
-static void on_late(void *ctx)
+static void on_e2b_late(void *ctx)
 {
 	fail_query(ctx, "no answer in time");
 }
@@ -170,14 +170,14 @@ static void ask_metadata(struct e2b_query *q)
 	send_request(q, &request);
 }
 
-static void on_head(void *ctx, const struct http_head *h)
+static void on_e2b_head(void *ctx, const struct http_head *h)
 {
 	struct e2b_query *q = ctx;
 
 	q->status = h->status;
 }
 
-static void on_data(void *ctx, struct slice bytes)
+static void on_e2b_data(void *ctx, struct slice bytes)
 {
 	struct e2b_query *q = ctx;
 
@@ -185,7 +185,7 @@ static void on_data(void *ctx, struct slice bytes)
 		fail_query(q, "its answer is too long");
 }
 
-static void on_end(void *ctx, enum http_exchange_end how, const char *why)
+static void on_e2b_end(void *ctx, enum http_exchange_end how, const char *why)
 {
 	struct e2b_query *q = ctx;
 	char text[64];
@@ -208,7 +208,7 @@ static void on_end(void *ctx, enum http_exchange_end how, const char *why)
 
 static void send_request(struct e2b_query *q, struct buf *request)
 {
-	static const struct http_exchange_ops ops = { on_head, on_data, on_end };
+	static const struct http_exchange_ops ops = { on_e2b_head, on_e2b_data, on_e2b_end };
 	static const struct socket_user ourselves = { .switch_user = false };
 	struct http_route route = { .as = &ourselves, .addresses = &q->place.at, .n = 1 };
 
@@ -226,7 +226,7 @@ struct e2b_query *e2b_query_open(struct loop *loop, const struct e2b_place *plac
 	q->done = done;
 	q->ctx = ctx;
 	q->body.max = E2B_METADATA_MAX;
-	loop_timer_set(loop, &q->late, E2B_METADATA_MS, on_late, q);
+	loop_timer_set(loop, &q->late, E2B_METADATA_MS, on_e2b_late, q);
 	buf_printf(&request,
 		   "PUT /latest/api/token HTTP/1.1\r\nHost: %s\r\n"
 		   "X-metadata-token-ttl-seconds: " SERVICE_TOKEN_SECS "\r\n"

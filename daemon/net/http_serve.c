@@ -14,8 +14,8 @@
 #define BODY_PIECE (CONN_BATCH_BYTES - 32) /* leaves room for the frame of a chunk */
 #define SHORT_BODY (CONN_BATCH_BYTES - HEAD_BYTES)
 
-static int put_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
-		      unsigned char *end)
+static int http_put_header(struct lws *wsi, const char *name, const char *value, unsigned char **p,
+			   unsigned char *end)
 {
 	return lws_add_http_header_by_name(wsi, (const unsigned char *)name,
 					   (const unsigned char *)value, (int)strlen(value), p,
@@ -24,8 +24,8 @@ static int put_header(struct lws *wsi, const char *name, const char *value, unsi
 
 /* The beginning of every reply. If the length is unknown, lws sends "Connection: close" and closes; chunked coding
  * needs neither. */
-static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
-		      unsigned char *end)
+static int http_put_status(struct lws *wsi, const struct http_reply *r, bool chunked,
+			   unsigned char **p, unsigned char *end)
 {
 	if (r->status == 204 || r->status == 304) /* have no length (RFC 9110 8.6) */
 		return lws_add_http_header_status(wsi, (unsigned)r->status, p, end);
@@ -39,8 +39,8 @@ static int put_status(struct lws *wsi, const struct http_reply *r, bool chunked,
 								LWS_ILLEGAL_HTTP_CONTENT_LEN,
 						   p, end);
 	return lws_add_http_header_status(wsi, (unsigned)r->status, p, end) ||
-	       put_header(wsi, "content-type:", r->content_type, p, end) ||
-	       put_header(wsi, "transfer-encoding:", "chunked", p, end);
+	       http_put_header(wsi, "content-type:", r->content_type, p, end) ||
+	       http_put_header(wsi, "transfer-encoding:", "chunked", p, end);
 }
 
 static bool closes(struct lws *wsi)
@@ -51,30 +51,30 @@ static bool closes(struct lws *wsi)
 }
 
 /* Writes the head at p (after LWS_PRE). -1: it does not fit. */
-static int put_head(struct lws *wsi, const struct http_reply *r, bool chunked, unsigned char **p,
-		    unsigned char *end)
+static int http_put_head(struct lws *wsi, const struct http_reply *r, bool chunked,
+			 unsigned char **p, unsigned char *end)
 {
-	if (put_status(wsi, r, chunked, p, end))
+	if (http_put_status(wsi, r, chunked, p, end))
 		return -1;
 	if (cors_put(wsi, r->status == 204, p, end) < 0)
 		return -1;
 	for (unsigned i = 0; i < r->nheaders; i++)
-		if (put_header(wsi, r->headers[i].name, r->headers[i].value, p, end))
+		if (http_put_header(wsi, r->headers[i].name, r->headers[i].value, p, end))
 			return -1;
 	for (const struct http_header *h = r->always; h && h->name; h++)
-		if (put_header(wsi, h->name, h->value, p, end))
+		if (http_put_header(wsi, h->name, h->value, p, end))
 			return -1;
 	if (closes(wsi) && (!r->stream || r->sized || chunked) &&
-	    put_header(wsi, "connection:", "close", p, end))
+	    http_put_header(wsi, "connection:", "close", p, end))
 		return -1;
 	return lws_finalize_http_header(wsi, p, end) ? -1 : 0;
 }
 
-static int write_head(struct lws *wsi, const struct http_reply *r, bool chunked)
+static int http_write_head(struct lws *wsi, const struct http_reply *r, bool chunked)
 {
 	unsigned char head[LWS_PRE + HEAD_BYTES], *start = head + LWS_PRE, *p = start;
 
-	if (put_head(wsi, r, chunked, &p, head + sizeof(head) - 1) < 0)
+	if (http_put_head(wsi, r, chunked, &p, head + sizeof(head) - 1) < 0)
 		return -1;
 	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
 }
@@ -93,7 +93,7 @@ int http_refuse_err(struct lws *wsi, int status, const struct err *e, const char
 	http_reply_err(&r, status, e);
 	if (extra_header)
 		http_reply_header(&r, extra_header, extra_value);
-	if (put_head(wsi, &r, false, &at, out + sizeof(out) - 1) == 0) {
+	if (http_put_head(wsi, &r, false, &at, out + sizeof(out) - 1) == 0) {
 		size_t room = (size_t)(out + sizeof(out) - at),
 		       n = head_only ? 0 : buf_len(&r.body);
 
@@ -182,7 +182,7 @@ static struct slice known_header(struct lws *wsi, enum lws_token_indexes token, 
 	return v.n || !lws_hdr_total_length(wsi, token) ? v : SLICE("?");
 }
 
-static void take_mcp(struct lws *wsi, struct request_text *t, struct http_request *rq)
+static void http_take_mcp(struct lws *wsi, struct request_text *t, struct http_request *rq)
 {
 	rq->mcp_version = header_get_custom(wsi, "mcp-protocol-version:", t->mcp_version,
 					    sizeof(t->mcp_version));
@@ -197,8 +197,8 @@ static void take_mcp(struct lws *wsi, struct request_text *t, struct http_reques
 		header_get_custom(wsi, "tracestate:", t->tracestate, sizeof(t->tracestate));
 }
 
-static struct http_request take_request(struct net_server *n, struct lws *wsi,
-					struct request_text *t)
+static struct http_request http_take_request(struct net_server *n, struct lws *wsi,
+					     struct request_text *t)
 {
 	struct http_request rq = { .path = t->path, .query = t->items };
 	char *uri = NULL;
@@ -220,7 +220,7 @@ static struct http_request take_request(struct net_server *n, struct lws *wsi,
 	rq.last_event_id = header_get_custom(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
 	rq.access_token =
 		header_get_custom(wsi, "x-access-token:", t->access_token, sizeof(t->access_token));
-	take_mcp(wsi, t, &rq);
+	http_take_mcp(wsi, t, &rq);
 	return rq;
 }
 
@@ -237,7 +237,7 @@ void http_ask_writeable(void *ctx)
 }
 
 /* Perhaps while an earlier part is still being sent. */
-static void on_wake(void *ctx)
+static void on_http_wake(void *ctx)
 {
 	struct peer *p = ctx;
 
@@ -246,10 +246,10 @@ static void on_wake(void *ctx)
 }
 
 /* A stranger, who asked for what is open, stays one: others push it out, and it has so long. */
-static void begin_stream(struct peer *p, struct http_stream *stream)
+static void http_begin_stream(struct peer *p, struct http_stream *stream)
 {
 	p->stream = stream;
-	p->stream->wake = on_wake;
+	p->stream->wake = on_http_wake;
 	p->stream->ctx = p;
 	p->busy = visitor_of(p->wsi)->place != VISITOR_STRANGER;
 	if (p->busy)
@@ -282,7 +282,7 @@ static void take_reply(struct peer *p, struct http_reply *r)
 	p->reply = r->body;
 	p->body = r->stream ? BODY_MORE : BODY_LAST;
 	if (r->stream)
-		begin_stream(p, r->stream);
+		http_begin_stream(p, r->stream);
 }
 
 /* Head and body in one write, and the answer is over. */
@@ -292,7 +292,7 @@ static int send_short(struct peer *p, struct http_reply *r, bool head_only)
 	size_t n = head_only ? 0 : buf_len(&r->body);
 	int written = -1;
 
-	if (put_head(p->wsi, r, false, &at, start + HEAD_BYTES) == 0) {
+	if (http_put_head(p->wsi, r, false, &at, start + HEAD_BYTES) == 0) {
 		if (n)
 			memcpy(at, r->body.data + r->body.pos, n);
 		written =
@@ -317,7 +317,7 @@ int http_send(struct peer *p, struct http_reply *r, bool head_only)
 		return send_short(p, r, head_only);
 	p->chunked = r->stream && !r->sized && speaks_chunks(p->wsi);
 	p->no_keepalive |= r->stream && !r->sized && !p->chunked;
-	if (write_head(p->wsi, r, p->chunked) < 0 || head_only) {
+	if (http_write_head(p->wsi, r, p->chunked) < 0 || head_only) {
 		buf_done(&r->body);
 		http_stream_free(r->stream);
 		return head_only ? transaction_over(p, p->wsi) : -1;
@@ -352,12 +352,14 @@ static bool is_pipelined(struct lws *wsi)
 	return !first && socket_wait_has_stored(lws_get_context(wsi));
 }
 
-static bool too_many(const struct net_server *n, const struct peer *p, const struct http_reply *r)
+static bool http_is_over_limit(const struct net_server *n, const struct peer *p,
+			       const struct http_reply *r)
 {
 	return (r->stream || r->sink) && visitor_crowds(n, p->wsi);
 }
 
-static void note_outcome(struct net_server *n, const struct peer *p, const struct http_reply *r)
+static void http_note_outcome(struct net_server *n, const struct peer *p,
+			      const struct http_reply *r)
 {
 	if (r->denied)
 		visitor_refused(n, p->wsi, r->status, "SCOPE_REQUIRED");
@@ -382,13 +384,13 @@ static int serve_route(struct net_server *n, struct peer *p, const struct http_r
 
 	n->http->connections = acp_server_count(n->acp);
 	http_respond(n->http, rq, &r);
-	if (too_many(n, p, &r))
+	if (http_is_over_limit(n, p, &r))
 		return refuse_reply(p, &r, 503, "TOO_MANY_CONNECTIONS",
 				    "the limit of connections is reached");
 	if (!visitor_afford(n, p->wsi, buf_len(&r.body), &p->no_keepalive))
 		return refuse_reply(p, &r, 429, "TOO_MANY_REQUESTS",
 				    "too much was sent to clients without a token; try again");
-	note_outcome(n, p, &r);
+	http_note_outcome(n, p, &r);
 	if (r.sink)
 		return body_begin(p, rq, r.sink);
 	return http_send(p, &r, strcmp(rq->method, "HEAD") == 0);
@@ -397,7 +399,7 @@ static int serve_route(struct net_server *n, struct peer *p, const struct http_r
 int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 {
 	struct request_text text = { .path = "" };
-	struct http_request rq = take_request(n, wsi, &text);
+	struct http_request rq = http_take_request(n, wsi, &text);
 	bool preflight;
 
 	/* a request after one whose answer is not over, or a part of an unread body that resembles one */
@@ -432,7 +434,7 @@ int http_serve(struct net_server *n, struct peer *p, struct lws *wsi)
 
 /* Writes one piece of the body, framed; 1 if it was the last. lws writes before the pointer that it gets and keeps what
  * the socket refuses, so the piece is copied. */
-static int write_piece(struct peer *p)
+static int http_write_piece(struct peer *p)
 {
 	unsigned char *out = p->net->batch + LWS_PRE;
 	size_t n = MIN(buf_len(&p->reply), BODY_PIECE), used = 0;
@@ -483,7 +485,7 @@ int http_writeable(struct peer *p)
 	if (p->stream && p->body != BODY_LAST && !buf_len(&p->reply))
 		r = fill_reply(p);
 	if (r == 0)
-		r = write_piece(p);
+		r = http_write_piece(p);
 	if (r < 0)
 		return -1;
 	if (r > 0) {

@@ -73,8 +73,8 @@ static int handle(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 	}
 }
 
-static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
-		    size_t len)
+static int on_net_server_event(struct lws *wsi, enum lws_callback_reasons reason, void *user,
+			       void *in, size_t len)
 {
 	int r = handle(wsi, reason, user, in, len);
 
@@ -84,12 +84,14 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* The first serves HTTP and clients without a subprotocol; the second clients that offer ours. */
 static const struct lws_protocols protocols[] = {
-	{ "http", on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
-	{ SUBPROTOCOL, on_event, sizeof(struct peer), 64 * KIB, 0, NULL, CONN_BATCH_BYTES + 64 },
+	{ "http", on_net_server_event, sizeof(struct peer), 64 * KIB, 0, NULL,
+	  CONN_BATCH_BYTES + 64 },
+	{ SUBPROTOCOL, on_net_server_event, sizeof(struct peer), 64 * KIB, 0, NULL,
+	  CONN_BATCH_BYTES + 64 },
 	{ NULL, NULL, 0, 0, 0, NULL, 0 },
 };
 
-static void on_lws_log(int level, const char *line)
+static void on_net_server_lws_log(int level, const char *line)
 {
 	char text[512];
 
@@ -98,11 +100,12 @@ static void on_lws_log(int level, const char *line)
 	log_write(level & LLL_ERR ? LOG_ERROR : LOG_DEBUG, "lws", text, NULL);
 }
 
-static int open_context(struct net_server *n, const struct net_config *cfg, struct err *e)
+static int net_server_open_context(struct net_server *n, const struct net_config *cfg,
+				   struct err *e)
 {
 	struct lws_context_creation_info info = { 0 };
 
-	lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
+	lws_set_log_level(LLL_ERR | LLL_WARN, on_net_server_lws_log);
 	n->ping_ms = 1000 * cfg->ping_interval;
 	n->pong_ms = 1000 * cfg->ping_timeout;
 	info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
@@ -127,7 +130,8 @@ static int open_context(struct net_server *n, const struct net_config *cfg, stru
 	return 0;
 }
 
-static int open_listener(struct net_server *n, const struct net_config *cfg, struct err *e)
+static int net_server_open_listener(struct net_server *n, const struct net_config *cfg,
+				    struct err *e)
 {
 	int fd = cfg->listener ? cfg->listener : listen_tcp(cfg->host, cfg->port, e);
 
@@ -154,7 +158,9 @@ struct net_server *net_server_new(struct loop *loop, struct acp_server *acp,
 	list_init(&n->other_list);
 	n->max_connections = cfg->max_connections;
 	n->batch = xalloc(LWS_PRE + CONN_BATCH_BYTES);
-	return open_context(n, cfg, e) < 0 || open_listener(n, cfg, e) < 0 ? net_server_free(n) : n;
+	return net_server_open_context(n, cfg, e) < 0 || net_server_open_listener(n, cfg, e) < 0 ?
+		       net_server_free(n) :
+		       n;
 }
 
 struct net_server *net_server_free(struct net_server *n)

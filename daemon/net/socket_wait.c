@@ -24,7 +24,7 @@
 /* --- the set ------------------------------------------------------------------------------------------------ */
 
 /* They are served after the events of the loop. */
-static void on_ready(void *ctx, uint32_t events _unused_)
+static void on_socket_ready(void *ctx, uint32_t events _unused_)
 {
 	struct socket_wait *w = ctx;
 
@@ -35,7 +35,9 @@ int socket_wait_open(struct net_server *n)
 {
 	struct socket_wait *w = &n->sockets;
 
-	w->io = (struct loop_io){ .fd = epoll_create1(EPOLL_CLOEXEC), .fn = on_ready, .ctx = w };
+	w->io = (struct loop_io){ .fd = epoll_create1(EPOLL_CLOEXEC),
+				  .fn = on_socket_ready,
+				  .ctx = w };
 	if (w->io.fd < 0)
 		return -errno;
 	list_init(&w->busy);
@@ -53,7 +55,7 @@ void socket_wait_close(struct net_server *n)
 	loop_io_close(n->loop, &w->io);
 }
 
-static void on_again(void *ctx)
+static void on_socket_again(void *ctx)
 {
 	socket_wait_asked(ctx);
 }
@@ -100,7 +102,7 @@ void socket_read(struct lws *wsi, bool on)
 
 /* --- the sockets -------------------------------------------------------------------------------------------- */
 
-static int set(struct socket_watch *w, int op, uint32_t events)
+static int socket_watch_set(struct socket_watch *w, int op, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = w };
 
@@ -114,7 +116,7 @@ int socket_watch_begin(struct net_server *n, struct lws *wsi, struct socket_watc
 
 	*w = (struct socket_watch){ .net = n, .wsi = wsi };
 	list_init(&w->busy);
-	r = set(w, EPOLL_CTL_ADD, EDGES);
+	r = socket_watch_set(w, EPOLL_CTL_ADD, EDGES);
 	if (r < 0)
 		w->net = NULL;
 	else
@@ -133,23 +135,24 @@ void socket_watch_end(struct socket_watch *w)
 		if (all->batch[i] == w)
 			all->batch[i] = NULL;
 	list_del(&w->busy);
-	set(w, EPOLL_CTL_DEL, 0); /* if it is closed already, it is in no set any more */
+	socket_watch_set(w, EPOLL_CTL_DEL,
+			 0); /* if it is closed already, it is in no set any more */
 	w->net = NULL;
 }
 
-static bool at_rest(const struct socket_watch *w)
+static bool socket_is_at_rest(const struct socket_watch *w)
 {
 	return list_empty(&w->busy);
 }
 
 void socket_watch_rest(struct socket_watch *w, bool rests)
 {
-	if (!w->net || at_rest(w) == rests || w->leaves)
+	if (!w->net || socket_is_at_rest(w) == rests || w->leaves)
 		return;
 	list_del(&w->busy);
 	if (!rests)
 		list_add_tail(&w->net->sockets.busy, &w->busy);
-	set(w, EPOLL_CTL_MOD, rests ? EPOLLIN | EPOLLRDHUP : EDGES);
+	socket_watch_set(w, EPOLL_CTL_MOD, rests ? EPOLLIN | EPOLLRDHUP : EDGES);
 	socket_wait_asked(w->net);
 }
 
@@ -171,7 +174,7 @@ static bool any_takes_more(struct socket_wait *all)
 	return false;
 }
 
-static int pass(struct net_server *n)
+static int socket_wait_pass(struct net_server *n)
 {
 	struct socket_wait *w = &n->sockets;
 
@@ -182,7 +185,7 @@ static int pass(struct net_server *n)
 	if (!w->passes && any_takes_more(w))
 		w->passes = 1;
 	if (!list_empty(&w->busy) && !w->again.due)
-		loop_timer_set(n->loop, &w->again, PASS_EACH_MS, on_again, n);
+		loop_timer_set(n->loop, &w->again, PASS_EACH_MS, on_socket_again, n);
 	return 0;
 }
 
@@ -236,7 +239,7 @@ static void serve_batch(struct net_server *n)
 	for (int i = 0; i < got; i++)
 		batch[i] = ev[i].data.ptr;
 	for (int i = 0; i < got; i++) {
-		if (batch[i] && at_rest(batch[i]))
+		if (batch[i] && socket_is_at_rest(batch[i]))
 			serve_one(n, &batch[i], ev[i].events);
 		else
 			socket_wait_asked(n);
@@ -249,5 +252,5 @@ int socket_wait_turn(struct net_server *n)
 {
 	(n->sockets.passes ? loop_dispatch : loop_wait)(n->loop);
 	serve_batch(n);
-	return n->sockets.passes ? pass(n) : 0;
+	return n->sockets.passes ? socket_wait_pass(n) : 0;
 }

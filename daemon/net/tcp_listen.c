@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 
 /* An address needs no resolver, which would load its modules. */
-static int resolve(const char *host, int port, struct addrinfo **ret)
+static int listen_resolve(const char *host, int port, struct addrinfo **ret)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 				  .ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST };
@@ -34,7 +34,7 @@ static int resolve(const char *host, int port, struct addrinfo **ret)
 	return getaddrinfo(host, service, &hints, ret);
 }
 
-static int open_one(const struct addrinfo *a)
+static int listen_open_one(const struct addrinfo *a)
 {
 	_cleanup_(closep) int fd =
 		socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -49,12 +49,12 @@ static int open_one(const struct addrinfo *a)
 int listen_tcp(const char *host, int port, struct err *e)
 {
 	struct addrinfo *list = NULL;
-	int r = resolve(host, port, &list);
+	int r = listen_resolve(host, port, &list);
 	const char *why = r ? gai_strerror(r) : NULL;
 	int fd = -EINVAL;
 
 	for (const struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
-		fd = open_one(a);
+		fd = listen_open_one(a);
 	if (list)
 		freeaddrinfo(list);
 	if (fd >= 0)

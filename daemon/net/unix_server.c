@@ -68,7 +68,7 @@ struct unix_client {
 	bool heard, closing, dead;
 };
 
-static void leave_list(struct unix_client *c)
+static void unix_leave_list(struct unix_client *c)
 {
 	if (c->silent)
 		c->silent->nsilent--;
@@ -79,7 +79,7 @@ static void leave_list(struct unix_client *c)
 
 static void leave_silent(struct unix_client *c)
 {
-	leave_list(c);
+	unix_leave_list(c);
 	c->silent = NULL;
 	list_add_tail(&c->server->clients, &c->link);
 	c->server->nclients++;
@@ -98,7 +98,7 @@ static void set_heard(struct unix_client *c)
 		loop_timer_cancel(&c->close_timer);
 }
 
-static void client_free(void *ctx)
+static void unix_client_free(void *ctx)
 {
 	struct unix_client *c = ctx;
 
@@ -114,7 +114,7 @@ static void client_free(void *ctx)
 	}
 	lines_done(&c->in);
 	buf_done(&c->out);
-	leave_list(c);
+	unix_leave_list(c);
 	free(c);
 }
 
@@ -125,7 +125,7 @@ static void client_drop(struct unix_client *c)
 	c->dead = true;
 	if (c->io.fd >= 0)
 		loop_io_set(c->server->loop, &c->io, 0);
-	loop_defer(c->server->loop, &c->free_task, client_free, c);
+	loop_defer(c->server->loop, &c->free_task, unix_client_free, c);
 }
 
 /* What it waits for: to be read, and to write what is left. */
@@ -135,7 +135,7 @@ static void client_watch(struct unix_client *c)
 		    c->server->held ? 0 : EPOLLIN | (buf_len(&c->out) ? (uint32_t)EPOLLOUT : 0));
 }
 
-static bool add_line(void *ctx, struct slice text)
+static bool unix_add_line(void *ctx, struct slice text)
 {
 	struct unix_client *c = ctx;
 
@@ -153,7 +153,7 @@ static void client_flush(void *ctx)
 	while (!c->dead && more) {
 		int r;
 
-		more = c->conn && acp_conn_pump(c->conn, add_line, c);
+		more = c->conn && acp_conn_pump(c->conn, unix_add_line, c);
 		if (!buf_len(&c->out))
 			break;
 		r = buf_send(&c->out, c->io.fd);
@@ -177,7 +177,7 @@ static void client_flush(void *ctx)
 	client_watch(c);
 }
 
-static void on_dirty(void *ctx)
+static void on_unix_dirty(void *ctx)
 {
 	struct unix_client *c = ctx;
 
@@ -189,14 +189,14 @@ static void on_close_overdue(void *ctx)
 	client_drop(ctx);
 }
 
-static void on_close(void *ctx, int code _unused_, const char *reason)
+static void on_unix_close(void *ctx, int code _unused_, const char *reason)
 {
 	struct unix_client *c = ctx;
 
 	c->closing = true;
 	c->why = reason;
 	loop_timer_set(c->server->loop, &c->close_timer, 5000, on_close_overdue, c);
-	on_dirty(c);
+	on_unix_dirty(c);
 }
 
 static void log_refused(struct unix_server *u, const struct unix_listener *l, const char *reason)
@@ -211,11 +211,11 @@ static void log_refused(struct unix_server *u, const struct unix_listener *l, co
 }
 
 /* Sends one line with the reason, and ignores all its input. */
-static void refuse(struct unix_client *c, const char *reason, const char *message)
+static void unix_refuse(struct unix_client *c, const char *reason, const char *message)
 {
 	log_refused(c->server, c->silent, reason);
 	control_refuse(&c->out, reason, message);
-	on_close(c, 1008, reason);
+	on_unix_close(c, 1008, reason);
 }
 
 /* A process that works for a client may not act as a client. Checked when it has sent something: many silent ones cost
@@ -236,12 +236,12 @@ static bool may_speak(struct unix_client *c)
 {
 	if (c->heard || !is_child(c->server, c->io.fd))
 		return true;
-	refuse(c, "CHILD_NOT_ALLOWED",
-	       "a process that the daemon has started may not use this socket");
+	unix_refuse(c, "CHILD_NOT_ALLOWED",
+		    "a process that the daemon has started may not use this socket");
 	return false;
 }
 
-static void take_line(struct unix_client *c, struct slice line)
+static void unix_take_line(struct unix_client *c, struct slice line)
 {
 	if (!may_speak(c))
 		return;
@@ -291,15 +291,15 @@ static void client_read(struct unix_client *c)
 	lines_filled(&c->in, (size_t)n);
 	while ((r = lines_next(&c->in, &line)) > 0 && !c->closing)
 		if (line.n)
-			take_line(c, line);
+			unix_take_line(c, line);
 	lines_trim(&c->in);
 	if (r < 0)
 		client_drop(c);
 	else
-		on_dirty(c);
+		on_unix_dirty(c);
 }
 
-static void on_client(void *ctx, uint32_t events)
+static void on_unix_client(void *ctx, uint32_t events)
 {
 	struct unix_client *c = ctx;
 
@@ -309,7 +309,7 @@ static void on_client(void *ctx, uint32_t events)
 		client_flush(c);
 }
 
-static void on_silent(void *ctx)
+static void on_unix_silent(void *ctx)
 {
 	struct unix_client *c = ctx;
 
@@ -326,16 +326,16 @@ static struct unix_client *client_new(struct unix_listener *l, int fd)
 	c->server = u;
 	c->silent = l;
 	snprintf(c->id, sizeof(c->id), "local-%llu", (unsigned long long)++u->last_id);
-	c->io = (struct loop_io){ .fd = fd, .fn = on_client, .ctx = c };
+	c->io = (struct loop_io){ .fd = fd, .fn = on_unix_client, .ctx = c };
 	lines_init(&c->in, MESSAGE_MAX);
 	list_add_tail(&l->silent, &c->link);
 	l->nsilent++;
 	client_watch(c);
-	loop_timer_set(u->loop, &c->close_timer, HANDSHAKE_SECS * 1000, on_silent, c);
+	loop_timer_set(u->loop, &c->close_timer, HANDSHAKE_SECS * 1000, on_unix_silent, c);
 	return c;
 }
 
-static void make_room(struct unix_listener *l)
+static void unix_make_room(struct unix_listener *l)
 {
 	struct unix_client *oldest;
 
@@ -349,13 +349,13 @@ static void make_room(struct unix_listener *l)
 
 static void begin_acp(struct unix_client *c)
 {
-	struct acp_transport t = { on_dirty, on_close, c, c->id, &grant_admin };
+	struct acp_transport t = { on_unix_dirty, on_unix_close, c, c->id, &grant_admin };
 
 	c->conn = acp_conn_new(c->server->acp, &t, NULL);
 	c->unheard = true;
 }
 
-static void on_accept(void *ctx, int fd)
+static void on_unix_accept(void *ctx, int fd)
 {
 	struct unix_listener *l = ctx;
 	struct unix_server *u = l->server;
@@ -366,12 +366,12 @@ static void on_accept(void *ctx, int fd)
 		close(fd);
 		return;
 	}
-	make_room(l);
+	unix_make_room(l);
 	c = client_new(l, fd);
 	if (u->nclients > LOCAL_MAX)
-		refuse(c, "TOO_MANY_CONNECTIONS", "the limit of connections is reached");
+		unix_refuse(c, "TOO_MANY_CONNECTIONS", "the limit of connections is reached");
 	else if (l->acp && claim_desk_open(u->claims))
-		refuse(c, "UNCLAIMED", "the daemon has no token yet");
+		unix_refuse(c, "UNCLAIMED", "the daemon has no token yet");
 	else if (l->acp)
 		begin_acp(c);
 }
@@ -394,7 +394,7 @@ static int listener_open(struct unix_server *u, struct unix_listener *l, const c
 	fd = unixsock_listen(l->path);
 	if (fd < 0)
 		return no_run_dir(e, name, fd);
-	return acceptor_open(&l->acceptor, u->loop, fd, on_accept, l);
+	return acceptor_open(&l->acceptor, u->loop, fd, on_unix_accept, l);
 }
 
 struct unix_server *unix_server_new(struct loop *loop, const char *run_dir, struct acp_server *acp,
@@ -440,7 +440,7 @@ static void each_client(struct unix_server *u, void (*fn)(struct unix_client *c)
 static void stir(struct unix_client *c)
 {
 	client_watch(c);
-	on_dirty(c);
+	on_unix_dirty(c);
 }
 
 void unix_server_hold(struct unix_server *u, bool hold)
@@ -456,21 +456,21 @@ void unix_server_drop(struct unix_server *u)
 	each_client(u, client_drop);
 }
 
-static void free_all(struct list *clients)
+static void unix_free_all(struct list *clients)
 {
 	list_each(c, clients, struct unix_client, link)
-		client_free(c);
+		unix_client_free(c);
 }
 
 struct unix_server *unix_server_free(struct unix_server *u)
 {
 	if (!u)
 		return NULL;
-	free_all(&u->clients);
+	unix_free_all(&u->clients);
 	for (size_t i = 0; i < ARRAY_SIZE(u->listeners); i++) {
 		struct unix_listener *l = &u->listeners[i];
 
-		free_all(&l->silent);
+		unix_free_all(&l->silent);
 		if (l->acceptor.loop)
 			unlink(l->path);
 		acceptor_close(&l->acceptor);

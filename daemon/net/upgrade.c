@@ -79,7 +79,7 @@ static bool has_twice(struct lws *wsi)
 }
 
 /* What follows the handshake are frames, for us and for every proxy before us. */
-static bool has_body(struct lws *wsi)
+static bool upgrade_has_body(struct lws *wsi)
 {
 	char buf[32];
 	struct slice n = header_get(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH, buf, sizeof(buf));
@@ -93,7 +93,7 @@ static int check_framing(struct lws *wsi)
 	if (has_twice(wsi))
 		return http_refuse(wsi, 400, "BAD_HANDSHAKE",
 				   "a header of the WebSocket handshake is given twice");
-	if (has_body(wsi))
+	if (upgrade_has_body(wsi))
 		return http_refuse(wsi, 400, "BAD_HANDSHAKE", "a WebSocket handshake has no body");
 	return 0;
 }

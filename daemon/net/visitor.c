@@ -21,7 +21,7 @@
 /* --- what clients without a token get ---------------------------------------------------------------------------- */
 
 /* Of IPv6 the network: a host has all addresses of a /64. */
-static struct slice address_of(const struct sockaddr_storage *peer)
+static struct slice open_budget_address(const struct sockaddr_storage *peer)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)peer;
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
@@ -35,7 +35,7 @@ static struct slice address_of(const struct sockaddr_storage *peer)
 	return (struct slice){ (const char *)&v6->sin6_addr, 8 };
 }
 
-static struct bucket *bucket_of(struct open_budget *b, struct slice address)
+static struct bucket *open_budget_bucket(struct open_budget *b, struct slice address)
 {
 	uint32_t h = 2166136261u; /* FNV-1a */
 
@@ -49,8 +49,8 @@ bool open_budget_take(struct open_budget *b, const struct sockaddr_storage *peer
 {
 	unsigned n = (unsigned)MIN(bytes / OPEN_UNIT, (uint64_t)OPEN_BURST);
 
-	return bucket_take_n(bucket_of(b, address_of(peer)), now, OPEN_BURST / 2, OPEN_UNIT_MS * 2,
-			     n) &&
+	return bucket_take_n(open_budget_bucket(b, open_budget_address(peer)), now, OPEN_BURST / 2,
+			     OPEN_UNIT_MS * 2, n) &&
 	       bucket_take_n(&b->all, now, OPEN_BURST, OPEN_UNIT_MS, n);
 }
 
@@ -61,7 +61,7 @@ struct visitor *visitor_of(struct lws *wsi)
 	return lws_get_opaque_user_data(wsi);
 }
 
-static void leave_list(struct net_server *n, struct visitor *v)
+static void visitor_leave_list(struct net_server *n, struct visitor *v)
 {
 	n->strangers -= v->place == VISITOR_STRANGER;
 	n->known -= v->place == VISITOR_KNOWN;
@@ -71,7 +71,7 @@ static void leave_list(struct net_server *n, struct visitor *v)
 /* The only place where v->place changes. */
 static void set_place(struct net_server *n, struct visitor *v, enum visitor_place place)
 {
-	leave_list(n, v);
+	visitor_leave_list(n, v);
 	v->place = place;
 	n->strangers += place == VISITOR_STRANGER;
 	n->known += place == VISITOR_KNOWN;
@@ -92,7 +92,7 @@ static void send_away(struct net_server *n, struct visitor *v)
 	socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 }
 
-static void make_room(struct net_server *n)
+static void visitor_make_room(struct net_server *n)
 {
 	if (n->strangers > STRANGERS_MAX)
 		send_away(n, list_first(&n->stranger_list, struct visitor, link));
@@ -124,7 +124,7 @@ void visitor_adopt(struct net_server *n, int fd, bool local)
 	if (socket_watch_begin(n, v->wsi, &v->watch) < 0)
 		socket_set_timeout(v->wsi, PENDING_TIMEOUT_USER_OK, LWS_TO_KILL_ASYNC);
 	set_place(n, v, VISITOR_STRANGER);
-	make_room(n);
+	visitor_make_room(n);
 }
 
 void visitor_arrive(void *server, int fd)
@@ -134,7 +134,7 @@ void visitor_arrive(void *server, int fd)
 }
 
 /* It is closed, whatever it is doing: nothing that its token had asked for goes on. */
-static void on_cut(void *ctx, const char *why)
+static void on_visitor_cut(void *ctx, const char *why)
 {
 	struct visitor *v = ctx;
 	struct peer *p = lws_wsi_user(v->wsi);
@@ -166,11 +166,11 @@ void visitor_known(struct net_server *n, struct lws *wsi, const struct grant *g)
 {
 	struct visitor *v = visitor_of(wsi);
 
-	grant_keep(&v->hold, g, on_cut, v);
+	grant_keep(&v->hold, g, on_visitor_cut, v);
 	if (v->place == VISITOR_BUSY)
 		return;
 	set_place(n, v, VISITOR_KNOWN);
-	make_room(n);
+	visitor_make_room(n);
 }
 
 /* By a minted token. */
@@ -207,7 +207,7 @@ void visitor_busy(struct net_server *n, struct lws *wsi, bool busy)
 		grant_count(v->hold.grant, busy);
 	}
 	set_place(n, v, busy ? VISITOR_BUSY : VISITOR_KNOWN);
-	make_room(n);
+	visitor_make_room(n);
 }
 
 /* A quarter is kept for the token of the claim. */
@@ -228,7 +228,7 @@ void visitor_leave(struct net_server *n, struct lws *wsi)
 	if (!v)
 		return; /* of lws itself */
 	socket_watch_end(&v->watch);
-	leave_list(n, v);
+	visitor_leave_list(n, v);
 	grant_let_go(&v->hold);
 	lws_set_opaque_user_data(wsi, NULL);
 	if (v->gone)
@@ -237,7 +237,7 @@ void visitor_leave(struct net_server *n, struct lws *wsi)
 }
 
 /* Dissolving its association sends a reset, and drops what either side has buffered. */
-static void reset(struct visitor *v)
+static void visitor_reset(struct visitor *v)
 {
 	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
@@ -258,7 +258,7 @@ void visitors_reset(struct net_server *n, bool local)
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		list_each(v, lists[i], struct visitor, link)
 			if (local || !v->local)
-				reset(v);
+				visitor_reset(v);
 }
 
 /* Of requests by HTTP only those with minted tokens: who has the claim's token asks often. */

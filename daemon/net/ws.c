@@ -45,12 +45,12 @@ void ws_flush_dirty(struct net_server *n)
 	}
 }
 
-static void on_dirty(void *ctx)
+static void on_ws_dirty(void *ctx)
 {
 	ask_writeable(ctx);
 }
 
-static void on_close(void *ctx, int code, const char *reason)
+static void on_ws_close(void *ctx, int code, const char *reason)
 {
 	struct peer *p = ctx;
 
@@ -72,7 +72,7 @@ static void wait_for_word(struct peer *p, uint64_t ms)
 }
 
 /* Bytes that its kernel has taken. */
-static uint64_t taken(const struct peer *p)
+static uint64_t ws_bytes_acked(const struct peer *p)
 {
 	struct tcp_info info = { 0 };
 	socklen_t n = sizeof(info);
@@ -86,7 +86,7 @@ static bool still_reads(struct peer *p)
 {
 	uint64_t before = p->taken;
 
-	p->taken = taken(p);
+	p->taken = ws_bytes_acked(p);
 	return p->ping_due && p->taken != before;
 }
 
@@ -111,7 +111,7 @@ static void on_silence(void *ctx)
 		return;
 	}
 	p->pinged = p->ping_due = true;
-	p->taken = taken(p);
+	p->taken = ws_bytes_acked(p);
 	ask_writeable(p);
 	wait_for_word(p, p->net->pong_ms);
 }
@@ -126,7 +126,8 @@ void ws_heard(struct peer *p)
 
 int ws_established(struct net_server *n, struct peer *p, struct lws *wsi)
 {
-	struct acp_transport t = { on_dirty, on_close, p, visitor_of(wsi)->id, visitor_grant(wsi) };
+	struct acp_transport t = { on_ws_dirty, on_ws_close, p, visitor_of(wsi)->id,
+				   visitor_grant(wsi) };
 	char harness[80];
 	struct slice id = query_get(wsi, "harness=", harness, sizeof(harness));
 
@@ -158,7 +159,7 @@ void ws_closed(struct peer *p)
 
 /* --- in ------------------------------------------------------------------------------------------------ */
 
-static int refuse(struct peer *p, enum lws_close_status code, const char *reason)
+static int ws_refuse(struct peer *p, enum lws_close_status code, const char *reason)
 {
 	p->close_reason = reason;
 	lws_close_reason(p->wsi, code, (unsigned char *)reason, strlen(reason));
@@ -184,7 +185,7 @@ int ws_receive(struct peer *p, char *data, size_t n)
 	rest = lws_remaining_packet_payload(p->wsi);
 	if (n + buf_len(&p->in) + rest > MESSAGE_MAX ||
 	    buf_reserve(&p->in, n + MIN(rest, WIPED_WHOLE)) < 0 || buf_add(&p->in, data, n) < 0)
-		return refuse(p, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "Message too large");
+		return ws_refuse(p, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, "Message too large");
 	explicit_bzero(data, n); /* whose keys are in it is not known yet */
 	if (last) {
 		acp_conn_feed(p->conn, p->in.data + p->in.pos, buf_len(&p->in));
@@ -218,7 +219,7 @@ static void put_ping(struct peer *p, struct batch *b)
 	b->n = sizeof(ping);
 }
 
-static size_t put_header(unsigned char *p, size_t n)
+static size_t ws_put_header(unsigned char *p, size_t n)
 {
 	p[0] = 0x81; /* FIN, text */
 	if (n < 126) {
@@ -245,7 +246,7 @@ static bool write_giant(struct batch *b, struct slice text)
 	if (b->n || !b->whole)
 		return false;
 	b->giant = true;
-	b->failed = lws_write(wsi, b->at, put_header(b->at, text.n), LWS_WRITE_RAW) < 0 ||
+	b->failed = lws_write(wsi, b->at, ws_put_header(b->at, text.n), LWS_WRITE_RAW) < 0 ||
 		    lws_write(wsi, (unsigned char *)text.p, text.n, LWS_WRITE_RAW) < 0;
 	return true;
 }
@@ -258,7 +259,7 @@ static bool batch_add(void *ctx, struct slice text)
 		return false;
 	if (b->n + text.n + 10 > b->cap)
 		return write_giant(b, text);
-	b->n += put_header(b->at + b->n, text.n);
+	b->n += ws_put_header(b->at + b->n, text.n);
 	memcpy(b->at + b->n, text.p, text.n);
 	b->n += text.n;
 	return true;
@@ -296,7 +297,8 @@ static int ws_write(struct peer *p, bool whole)
 		return 0;
 	}
 	socket_watch_rest(&visitor_of(p->wsi)->watch, !p->close_code);
-	return p->close_code ? refuse(p, (enum lws_close_status)p->close_code, p->close_reason) : 0;
+	return p->close_code ? ws_refuse(p, (enum lws_close_status)p->close_code, p->close_reason) :
+			       0;
 }
 
 int ws_writeable(struct peer *p)

@@ -36,7 +36,8 @@ static void end_envelope(struct jw *w)
 	jw_end_obj(w);
 }
 
-static int put_event(const struct receiver *r, const struct spooled *x, struct buf *body, char **id)
+static int delivery_put_event(const struct receiver *r, const struct spooled *x, struct buf *body,
+			      char **id)
 {
 	_cleanup_(buf_done) struct buf line = { 0 };
 	struct spool_record e;
@@ -56,8 +57,8 @@ static int put_event(const struct receiver *r, const struct spooled *x, struct b
 	return body->failed ? -ENOMEM : 0;
 }
 
-static int put_gap(const struct receiver *r, uint64_t from, uint64_t to, struct buf *body,
-		   char **id)
+static int delivery_put_gap(const struct receiver *r, uint64_t from, uint64_t to, struct buf *body,
+			    char **id)
 {
 	struct jw w = JW(body);
 	char text[64];
@@ -73,14 +74,14 @@ static int put_gap(const struct receiver *r, uint64_t from, uint64_t to, struct 
 	return body->failed ? -ENOMEM : 0;
 }
 
-static int put_message(struct delivery *d, struct buf *body, char **id)
+static int delivery_put_message(struct delivery *d, struct buf *body, char **id)
 {
 	uint64_t from;
 
 	if (d->event)
-		return put_event(d->receiver, d->event, body, id);
+		return delivery_put_event(d->receiver, d->event, body, id);
 	spool_gap(d->receiver->spool, &from, &d->gap_to);
-	return put_gap(d->receiver, from, d->gap_to, body, id);
+	return delivery_put_gap(d->receiver, from, d->gap_to, body, id);
 }
 
 /* --- its headers: signed as Standard Webhooks has it: v1,base64(HMAC-SHA256(secret, id.timestamp.body)) --------------------- */
@@ -129,7 +130,7 @@ int webhook_headers_put(struct buf *b, const struct webhook *w, const struct web
 
 /* --- what its answer means -------------------------------------------------------------------------------- */
 
-static void finish(struct delivery *d, const char *why)
+static void delivery_finish(struct delivery *d, const char *why)
 {
 	char text[64];
 
@@ -142,7 +143,7 @@ static void finish(struct delivery *d, const char *why)
 	receiver_failed(d, d->status ? text : why);
 }
 
-static void on_head(void *ctx, int status, struct slice headers)
+static void on_delivery_head(void *ctx, int status, struct slice headers)
 {
 	struct delivery *d = ctx;
 
@@ -151,36 +152,36 @@ static void on_head(void *ctx, int status, struct slice headers)
 		d->retry_after_ms = fetch_retry_after(headers, WEBHOOK_RETRY_AFTER_MAX_MS);
 }
 
-static void on_data(void *ctx, struct slice bytes)
+static void on_delivery_data(void *ctx, struct slice bytes)
 {
 	struct delivery *d = ctx;
 
 	d->body += bytes.n;
 	fetch_taken(d->fetch, bytes.n);
 	if (d->body > WEBHOOK_ANSWER_MAX)
-		finish(d, "");
+		delivery_finish(d, "");
 }
 
-static void on_end(void *ctx, enum fetch_end how _unused_, const char *why)
+static void on_delivery_end(void *ctx, enum fetch_end how _unused_, const char *why)
 {
-	finish(ctx, why);
+	delivery_finish(ctx, why);
 }
 
-static void on_time(void *ctx)
+static void on_delivery_time(void *ctx)
 {
-	finish(ctx, "it did not answer in time");
+	delivery_finish(ctx, "it did not answer in time");
 }
 
 /* --- the request ------------------------------------------------------------------------------------------ */
 
 static int send_message(struct delivery *d, struct err *e)
 {
-	static const struct fetch_ops ops = { on_head, on_data, on_end };
+	static const struct fetch_ops ops = { on_delivery_head, on_delivery_data, on_delivery_end };
 	struct receiver *r = d->receiver;
 	_cleanup_(buf_done) struct buf body = { 0 }, headers = { 0 };
 	_cleanup_(freep) char *id = NULL;
 	struct webhook_message m;
-	int error = put_message(d, &body, &id);
+	int error = delivery_put_message(d, &body, &id);
 
 	if (error == 0) {
 		m = (struct webhook_message){ id, clock_real_ms() / 1000, buf_slice(&body) };
@@ -211,7 +212,7 @@ void delivery_begin(struct receiver *r, struct lane *lane)
 	d->event = x;
 	list_add_tail(&r->deliveries, &d->link);
 	r->ndeliveries++;
-	loop_timer_set(r->cfg.loop, &d->timer, WEBHOOK_ATTEMPT_MS, on_time, d);
+	loop_timer_set(r->cfg.loop, &d->timer, WEBHOOK_ATTEMPT_MS, on_delivery_time, d);
 	error = send_message(d, &e);
 	if (error == 0)
 		return;

@@ -42,7 +42,7 @@ struct spooled *lane_first(const struct lane *lane)
 	return list_empty(&lane->events) ? NULL : list_first(&lane->events, struct spooled, queued);
 }
 
-static struct lane *find(struct lanes *l, struct slice session)
+static struct lane *lane_find(struct lanes *l, struct slice session)
 {
 	struct list *bucket = &l->bucket[crc32c(0, session.p, session.n) % LANE_BUCKETS];
 	struct lane *lane;
@@ -61,7 +61,7 @@ static struct lane *find(struct lanes *l, struct slice session)
 
 void lanes_add(struct lanes *l, struct spooled *x, struct slice session)
 {
-	struct lane *lane = find(l, session);
+	struct lane *lane = lane_find(l, session);
 
 	x->owner = lane;
 	list_add_tail(&lane->events, &x->queued);

@@ -54,7 +54,8 @@ static void name_event(enum webhook_type type, const char *session, const char *
 	snprintf(ret, EVENT_ID_SIZE, "evt_%.32s", hex);
 }
 
-static void put_data(struct buf *b, const struct outbox *o, const char *session, struct slice data)
+static void outbox_put_data(struct buf *b, const struct outbox *o, const char *session,
+			    struct slice data)
 {
 	struct jw w = JW(b);
 
@@ -70,7 +71,7 @@ static void put_data(struct buf *b, const struct outbox *o, const char *session,
 }
 
 /* Words that stand in a spool as they are. */
-static bool is_word(const char *text)
+static bool outbox_is_word(const char *text)
 {
 	return *text && !strpbrk(text, "\"\\\n");
 }
@@ -82,10 +83,10 @@ void outbox_event_once(struct outbox *o, enum webhook_type type, const char *ses
 	char id[EVENT_ID_SIZE];
 	struct spool_record r;
 
-	if (!outbox_wants(o, type) || !is_word(session))
+	if (!outbox_wants(o, type) || !outbox_is_word(session))
 		return;
 	name_event(type, session, key, id);
-	put_data(&b, o, session, data);
+	outbox_put_data(&b, o, session, data);
 	r = (struct spool_record){ .line = SPOOL_EVENT,
 				   .time_ms = clock_real_ms(),
 				   .type = slice_of(webhook_types[type]),
@@ -203,7 +204,7 @@ void outbox_set(struct outbox *o, struct webhook_list *l)
 	webhook_list_done(l);
 }
 
-static struct spool_bounds bounds_of(const struct retention *keep)
+static struct spool_bounds outbox_bounds_of(const struct retention *keep)
 {
 	return (struct spool_bounds){
 		.bytes = keep->bytes ? (uint64_t)keep->bytes : WEBHOOK_SPOOL_MAX,
@@ -214,7 +215,7 @@ static struct spool_bounds bounds_of(const struct retention *keep)
 
 void outbox_limit(struct outbox *o, const struct retention *keep)
 {
-	o->cfg.bounds = bounds_of(keep);
+	o->cfg.bounds = outbox_bounds_of(keep);
 	for (size_t i = 0; i < o->n; i++)
 		receiver_bound(o->receivers[i], &o->cfg.bounds);
 }
@@ -246,19 +247,19 @@ void outbox_hold(struct outbox *o, bool held)
 
 /* --- its life --------------------------------------------------------------------------------------------- */
 
-static bool is_key(const char *name)
+static bool outbox_is_key(const char *name)
 {
 	return strlen(name) == WEBHOOK_KEY_SIZE - 1 &&
 	       strspn(name, "0123456789abcdef") == WEBHOOK_KEY_SIZE - 1;
 }
 
-static void open_all(struct outbox *o)
+static void outbox_open_all(struct outbox *o)
 {
 	_cleanup_(closedirp) DIR *d = opendir(o->dir);
 	struct dirent *entry;
 
 	while (d && o->n < WEBHOOKS_MAX && (entry = readdir(d)))
-		if (is_key(entry->d_name))
+		if (outbox_is_key(entry->d_name))
 			open_receiver(o, entry->d_name);
 }
 
@@ -270,10 +271,10 @@ struct outbox *outbox_new(const struct outbox_config *cfg)
 	o->cfg = (struct receiver_config){ .loop = cfg->loop,
 					   .fetcher = cfg->fetcher,
 					   .dir = o->dir,
-					   .bounds = bounds_of(&cfg->keep) };
+					   .bounds = outbox_bounds_of(&cfg->keep) };
 	if (cfg->telemetry && otlp_config_any(cfg->telemetry))
 		o->telemetry = telemetry_new(cfg->loop, cfg->fetcher, cfg->telemetry);
-	open_all(o);
+	outbox_open_all(o);
 	return o;
 }
 

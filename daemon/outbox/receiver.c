@@ -2,7 +2,7 @@
  * receiver.c - when the events of one receiver are sent: lanes in parallel, back-off of lanes and
  * of the receiver.
  *
- * Only run() starts requests; every change of state defers it. WEBHOOK_PARALLEL lanes send at a
+ * Only receiver_run() starts requests; every change of state defers it. WEBHOOK_PARALLEL lanes send at a
  * time. After a failure one request at a time probes the receiver until one succeeds. An event is
  * sent when the spool has written it, because a daemon that dies before would not know of it. The
  * spool can drop an event whose request is running: on_gone detaches it from the request.
@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-static bool is_named(const struct receiver *r)
+static bool receiver_is_named(const struct receiver *r)
 {
 	return r->who.url && !r->gone;
 }
@@ -38,21 +38,21 @@ static bool has_gap(const struct receiver *r)
 
 /* --- sending ---------------------------------------------------------------------------------------------- */
 
-static void run(void *ctx);
+static void receiver_run(void *ctx);
 
 void receiver_go(struct receiver *r)
 {
-	loop_defer(r->cfg.loop, &r->task, run, r);
+	loop_defer(r->cfg.loop, &r->task, receiver_run, r);
 }
 
 static void go_at(struct receiver *r, uint64_t due, uint64_t now)
 {
 	if (due > now)
-		loop_timer_set(r->cfg.loop, &r->timer, due - now, run, r);
+		loop_timer_set(r->cfg.loop, &r->timer, due - now, receiver_run, r);
 }
 
 /* What cannot be written yet is not sent: a daemon that dies then would not know of it. */
-static bool may_send(const struct receiver *r, const struct lane *lane)
+static bool receiver_may_send(const struct receiver *r, const struct lane *lane)
 {
 	const struct spooled *x = lane_first(lane);
 
@@ -60,13 +60,13 @@ static bool may_send(const struct receiver *r, const struct lane *lane)
 }
 
 /* False: there is nothing to send. */
-static bool send_next(struct receiver *r, uint64_t now)
+static bool receiver_send_next(struct receiver *r, uint64_t now)
 {
 	struct lane *lane = lanes_next(&r->lanes, has_gap(r), now);
 
 	if (!lane)
 		return false;
-	if (!may_send(r, lane)) {
+	if (!receiver_may_send(r, lane)) {
 		lanes_return(&r->lanes, lane, true);
 		return false;
 	}
@@ -79,20 +79,20 @@ static unsigned room(const struct receiver *r)
 	return r->streak ? 1 : WEBHOOK_PARALLEL;
 }
 
-static void run(void *ctx)
+static void receiver_run(void *ctx)
 {
 	struct receiver *r = ctx;
 	uint64_t now = clock_mono_ms(), next;
 
 	spool_expire(r->spool, clock_real_ms());
-	if (!is_named(r) || r->held)
+	if (!receiver_is_named(r) || r->held)
 		return;
 	next = lanes_wake(&r->lanes, now);
 	if (r->due > now) {
 		go_at(r, r->due, now);
 		return;
 	}
-	while (r->due <= now && r->ndeliveries < room(r) && send_next(r, now))
+	while (r->due <= now && r->ndeliveries < room(r) && receiver_send_next(r, now))
 		;
 	go_at(r, MAX(next, r->due), now);
 }
@@ -137,7 +137,7 @@ static uint64_t wait_more(uint64_t *wait_ms)
 	return *wait_ms;
 }
 
-static void note_failure(struct receiver *r, const char *why)
+static void receiver_note_failure(struct receiver *r, const char *why)
 {
 	snprintf(r->error, sizeof(r->error), "%s", why);
 	err_flatten(r->error);
@@ -155,7 +155,7 @@ void receiver_failed(struct delivery *d, const char *why)
 	struct receiver *r = d->receiver;
 	uint64_t now = clock_mono_ms(), after = now + d->retry_after_ms;
 
-	note_failure(r, why);
+	receiver_note_failure(r, why);
 	d->lane->due = MAX(now + wait_more(&d->lane->wait_ms), after);
 	if ((r->streak >= WEBHOOK_TRIES_APART && r->due <= now) || d->retry_after_ms)
 		r->due = MAX(now + wait_more(&r->wait_ms), after);
@@ -174,7 +174,7 @@ static void on_added(void *ctx, struct spooled *x, struct slice session)
 }
 
 /* The answer to one that is sent just then changes nothing any more. */
-static void on_gone(void *ctx, struct spooled *x)
+static void on_receiver_gone(void *ctx, struct spooled *x)
 {
 	struct receiver *r = ctx;
 	bool sending = false;
@@ -188,7 +188,7 @@ static void on_gone(void *ctx, struct spooled *x)
 	lanes_remove(&r->lanes, x, sending);
 }
 
-static void on_written(void *ctx)
+static void on_receiver_written(void *ctx)
 {
 	receiver_go(ctx);
 }
@@ -197,7 +197,7 @@ static void on_written(void *ctx)
 
 struct receiver *receiver_new(const struct receiver_config *cfg, const char *key, struct err *e)
 {
-	static const struct spool_ops ops = { on_added, on_gone, on_written };
+	static const struct spool_ops ops = { on_added, on_receiver_gone, on_receiver_written };
 	_cleanup_(freep) char *dir = file_join(cfg->dir, key);
 	struct receiver *r = new0(struct receiver);
 
@@ -213,7 +213,7 @@ struct receiver *receiver_new(const struct receiver_config *cfg, const char *key
 	return r;
 }
 
-static void stop(struct receiver *r)
+static void receiver_stop(struct receiver *r)
 {
 	list_each(d, &r->deliveries, struct delivery, link)
 		delivery_drop(d);
@@ -221,7 +221,7 @@ static void stop(struct receiver *r)
 	loop_task_cancel(&r->task);
 }
 
-static void release(struct receiver *r)
+static void receiver_release(struct receiver *r)
 {
 	lanes_done(&r->lanes);
 	webhook_done(&r->who);
@@ -232,17 +232,17 @@ struct receiver *receiver_free(struct receiver *r)
 {
 	if (!r)
 		return NULL;
-	stop(r);
+	receiver_stop(r);
 	r->spool = spool_close(r->spool);
-	release(r);
+	receiver_release(r);
 	return NULL;
 }
 
 struct receiver *receiver_remove(struct receiver *r)
 {
-	stop(r);
+	receiver_stop(r);
 	r->spool = spool_remove(r->spool);
-	release(r);
+	receiver_release(r);
 	return NULL;
 }
 
@@ -315,12 +315,12 @@ bool receiver_busy(const struct receiver *r)
 	struct spool_counts c;
 
 	spool_count(r->spool, &c);
-	return is_named(r) && !r->streak && (c.waiting || r->ndeliveries);
+	return receiver_is_named(r) && !r->streak && (c.waiting || r->ndeliveries);
 }
 
 /* --- what is known of it ---------------------------------------------------------------------------------- */
 
-static void put_error(const struct receiver *r, struct jw *w)
+static void receiver_put_error(const struct receiver *r, struct jw *w)
 {
 	char at[CLOCK_ISO_SIZE];
 
@@ -332,7 +332,7 @@ static void put_error(const struct receiver *r, struct jw *w)
 	jw_end_obj(w);
 }
 
-static void put_gap(const struct receiver *r, struct jw *w)
+static void receiver_put_gap(const struct receiver *r, struct jw *w)
 {
 	uint64_t from, to;
 
@@ -355,8 +355,8 @@ void receiver_put_status(const struct receiver *r, struct jw *w)
 	jw_str(w, "state", !r->who.url ? "unknown" : r->gone ? "gone" : "active");
 	jw_uint(w, "pending", c.waiting);
 	jw_uint(w, "bytes", c.bytes);
-	put_error(r, w);
-	put_gap(r, w);
+	receiver_put_error(r, w);
+	receiver_put_gap(r, w);
 	if (c.damaged)
 		jw_uint(w, "damaged", c.damaged);
 	if (c.error)

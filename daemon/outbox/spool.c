@@ -80,7 +80,7 @@ struct spooled *spool_take(struct spool *s, const struct spool_record *r, off_t 
 	return x;
 }
 
-static struct spool_file *file_of(const struct spool *s, const struct spooled *x)
+static struct spool_file *spool_file_of(const struct spool *s, const struct spooled *x)
 {
 	return &s->files[x->file - s->files[0].serial];
 }
@@ -88,14 +88,14 @@ static struct spool_file *file_of(const struct spool *s, const struct spooled *x
 void spool_release(struct spool *s, struct spooled *x)
 {
 	s->ops->gone(s->ctx, x);
-	file_of(s, x)->waiting--;
+	spool_file_of(s, x)->waiting--;
 	s->nwaiting--;
 	list_del(&x->link);
 	list_del(&x->queued);
 	free(x);
 }
 
-static void put_done(struct spool *s, const struct spooled *x)
+static void spool_put_done(struct spool *s, const struct spooled *x)
 {
 	struct spool_record r = { .line = SPOOL_DONE, .n = x->n };
 
@@ -103,7 +103,7 @@ static void put_done(struct spool *s, const struct spooled *x)
 		(void)spool_record_put(&s->out, &r);
 }
 
-static void give_up(struct spool *s, struct spooled *x)
+static void spool_abandon(struct spool *s, struct spooled *x)
 {
 	spool_gap_grow(s, x->n, x->n);
 	s->dropped++;
@@ -112,19 +112,19 @@ static void give_up(struct spool *s, struct spooled *x)
 
 void spool_drop(struct spool *s, struct spooled *x)
 {
-	put_done(s, x);
-	give_up(s, x);
+	spool_put_done(s, x);
+	spool_abandon(s, x);
 	flush_later(s);
 }
 
-static struct spooled *oldest(const struct spool *s)
+static struct spooled *spool_oldest(const struct spool *s)
 {
 	return list_empty(&s->waiting) ? NULL : list_first(&s->waiting, struct spooled, link);
 }
 
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
-static void put_head(struct spool *s)
+static void spool_put_head(struct spool *s)
 {
 	struct spool_record r = { .line = SPOOL_HEAD,
 				  .n = s->next,
@@ -147,7 +147,7 @@ int spool_roll(struct spool *s)
 	if (fd < 0)
 		return -errno;
 	*GROW(s->files, s->nfiles) = (struct spool_file){ .serial = serial, .fd = fd };
-	put_head(s);
+	spool_put_head(s);
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static void forget_oldest_file(struct spool *s)
 }
 
 /* What is not waited for any more. */
-static void tidy(struct spool *s)
+static void spool_tidy(struct spool *s)
 {
 	while (s->nfiles > 1 && !s->files[0].waiting)
 		forget_oldest_file(s);
@@ -175,7 +175,7 @@ static bool last_is_full(const struct spool *s)
 	       (!s->nwaiting && size >= (off_t)WEBHOOK_TIDY_BYTES);
 }
 
-static int write_out(struct spool *s)
+static int spool_write_out(struct spool *s)
 {
 	struct slice bytes = buf_slice(&s->out);
 	struct spool_file *f = last_file(s);
@@ -191,12 +191,12 @@ static int write_out(struct spool *s)
 	return 0;
 }
 
-static int write_all(struct spool *s)
+static int spool_write_all(struct spool *s)
 {
 	int r = 0;
 
 	while (r == 0 && buf_len(&s->out)) {
-		r = write_out(s);
+		r = spool_write_out(s);
 		/* spool_roll puts the head of the new file into `out`, which the loop then
 		 * writes. */
 		if (r == 0 && last_is_full(s))
@@ -226,8 +226,8 @@ int spool_flush(struct spool *s)
 		s->gap_changed = false;
 	}
 	had = buf_len(&s->out) != 0;
-	note_error(s, write_all(s));
-	tidy(s);
+	note_error(s, spool_write_all(s));
+	spool_tidy(s);
 	if (s->error)
 		loop_timer_set(s->loop, &s->again, WEBHOOK_REWRITE_MS, flush_task, s);
 	else if (had && !s->closing)
@@ -252,17 +252,17 @@ static void drop_oldest_file(struct spool *s)
 	uint64_t serial = s->files[0].serial;
 	struct spooled *x;
 
-	while ((x = oldest(s)) && x->file == serial)
-		give_up(s, x);
+	while ((x = spool_oldest(s)) && x->file == serial)
+		spool_abandon(s, x);
 	(void)spool_flush(s);
 	if (s->nfiles > 1 && s->files[0].serial == serial)
 		forget_oldest_file(s);
 }
 
-static void make_room(struct spool *s, size_t bytes)
+static void spool_make_room(struct spool *s, size_t bytes)
 {
 	while (s->nwaiting >= s->bounds.events)
-		spool_drop(s, oldest(s));
+		spool_drop(s, spool_oldest(s));
 	while (s->nfiles > 1 && all_bytes(s) + bytes > s->bounds.bytes)
 		drop_oldest_file(s);
 }
@@ -271,7 +271,7 @@ void spool_expire(struct spool *s, uint64_t now)
 {
 	struct spooled *x;
 
-	while ((x = oldest(s)) && x->time_ms + s->bounds.age_ms <= now)
+	while ((x = spool_oldest(s)) && x->time_ms + s->bounds.age_ms <= now)
 		spool_drop(s, x);
 }
 
@@ -295,7 +295,7 @@ uint64_t spool_add(struct spool *s, const struct spool_record *given)
 	struct spool_record r = *given;
 	off_t at;
 
-	make_room(s, r.data.n);
+	spool_make_room(s, r.data.n);
 	if (s->error && buf_len(&s->out) + r.data.n > WEBHOOK_UNWRITTEN_MAX) {
 		spool_lose(s);
 		return s->next - 1;
@@ -312,7 +312,7 @@ uint64_t spool_add(struct spool *s, const struct spool_record *given)
 
 void spool_done(struct spool *s, struct spooled *x)
 {
-	put_done(s, x);
+	spool_put_done(s, x);
 	spool_release(s, x);
 	flush_later(s);
 }
@@ -321,7 +321,7 @@ void spool_clear(struct spool *s)
 {
 	struct spooled *x;
 
-	while ((x = oldest(s)))
+	while ((x = spool_oldest(s)))
 		spool_drop(s, x);
 }
 
@@ -337,7 +337,7 @@ void spool_gap_told(struct spool *s, uint64_t to)
 
 bool spool_is_written(const struct spool *s, const struct spooled *x)
 {
-	return x->at + (off_t)x->size <= file_of(s, x)->size;
+	return x->at + (off_t)x->size <= spool_file_of(s, x)->size;
 }
 
 int spool_read(const struct spool *s, const struct spooled *x, struct buf *b,
@@ -347,7 +347,7 @@ int spool_read(const struct spool *s, const struct spooled *x, struct buf *b,
 
 	if (buf_reserve(b, x->size) < 0)
 		return -ENOMEM;
-	n = pread(file_of(s, x)->fd, b->data + b->len, x->size, x->at);
+	n = pread(spool_file_of(s, x)->fd, b->data + b->len, x->size, x->at);
 	if (n < 0)
 		return -errno;
 	if ((size_t)n != x->size)

@@ -40,7 +40,7 @@ static void set_gap(struct spool *s, const struct spool_record *r)
 	s->to = is ? r->to : 0;
 }
 
-static void take_head(struct spool_loading *l, const struct spool_record *r)
+static void spool_load_take_head(struct spool_loading *l, const struct spool_record *r)
 {
 	struct spool *s = l->spool;
 
@@ -58,8 +58,8 @@ static void take_head(struct spool_loading *l, const struct spool_record *r)
 	s->events = xstrndup(r->events.p, r->events.n);
 }
 
-static void take_event(struct spool_loading *l, const struct spool_record *r, off_t at,
-		       uint32_t size)
+static void spool_load_take_event(struct spool_loading *l, const struct spool_record *r, off_t at,
+				  uint32_t size)
 {
 	struct spool *s = l->spool;
 
@@ -77,7 +77,7 @@ static int by_event(const void *n, const void *loaded)
 	return a < b ? -1 : a > b;
 }
 
-static void forget(struct spool_loading *l, uint64_t n)
+static void spool_load_forget(struct spool_loading *l, uint64_t n)
 {
 	struct loaded *at = l->n ? bsearch(&n, l->events, l->n, sizeof(*l->events), by_event) :
 				   NULL;
@@ -87,13 +87,13 @@ static void forget(struct spool_loading *l, uint64_t n)
 }
 
 /* Some of it may have been lost before it was a line. */
-static void take_gap(struct spool_loading *l, const struct spool_record *r)
+static void spool_load_take_gap(struct spool_loading *l, const struct spool_record *r)
 {
 	set_gap(l->spool, r);
 	l->spool->next = MAX(l->spool->next, r->to + 1);
 }
 
-static void take_line(struct spool_loading *l, struct slice line, off_t at)
+static void spool_load_take_line(struct spool_loading *l, struct slice line, off_t at)
 {
 	struct spool_record r;
 
@@ -103,27 +103,27 @@ static void take_line(struct spool_loading *l, struct slice line, off_t at)
 	}
 	switch (r.line) {
 	case SPOOL_HEAD:
-		take_head(l, &r);
+		spool_load_take_head(l, &r);
 		break;
 	case SPOOL_EVENT:
-		take_event(l, &r, at, (uint32_t)line.n + 1);
+		spool_load_take_event(l, &r, at, (uint32_t)line.n + 1);
 		break;
 	case SPOOL_DONE:
-		forget(l, r.n);
+		spool_load_forget(l, r.n);
 		break;
 	case SPOOL_GAP:
-		take_gap(l, &r);
+		spool_load_take_gap(l, &r);
 		break;
 	}
 }
 
 /* Bytes of whole lines. */
-static size_t take_lines(struct spool_loading *l, struct slice text)
+static size_t spool_load_take_lines(struct spool_loading *l, struct slice text)
 {
 	const char *p = text.p, *end = text.p + text.n, *nl;
 
 	for (; p < end && (nl = memchr(p, '\n', (size_t)(end - p))); p = nl + 1)
-		take_line(l, (struct slice){ p, (size_t)(nl - p) }, p - text.p);
+		spool_load_take_line(l, (struct slice){ p, (size_t)(nl - p) }, p - text.p);
 	return (size_t)(p - text.p);
 }
 
@@ -143,14 +143,14 @@ static int load_file(struct spool_loading *l, uint64_t serial, bool last)
 	r = file_read_fd(fd, 2 * WEBHOOK_SPOOL_MAX, &b);
 	if (r < 0)
 		return r;
-	whole = take_lines(l, buf_slice(&b));
+	whole = spool_load_take_lines(l, buf_slice(&b));
 	if (last && whole < b.len && ftruncate(fd, (off_t)whole) < 0)
 		return -errno;
 	s->files[s->nfiles - 1].size = (off_t)(last ? whole : b.len);
 	return 0;
 }
 
-static int by_number(const void *a, const void *b)
+static int spool_load_by_number(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -164,7 +164,7 @@ static bool serial_of(const char *name, uint64_t *ret)
 	return u64_take(&s, 20, ret) == 20 && slice_is(s, ".spool") && *ret && *ret < UINT64_MAX;
 }
 
-static void remove_file(const struct spool *s, uint64_t serial)
+static void spool_load_remove_file(const struct spool *s, uint64_t serial)
 {
 	_cleanup_(freep) char *path = spool_path(s, serial);
 
@@ -187,11 +187,11 @@ static int list_files(const struct spool *s, uint64_t **ret, size_t *n)
 	closedir(d);
 	if (!*n)
 		return 0;
-	qsort(*ret, *n, sizeof(**ret), by_number);
+	qsort(*ret, *n, sizeof(**ret), spool_load_by_number);
 	for (from = *n - 1; from && (*ret)[from - 1] + 1 == (*ret)[from]; from--)
 		;
 	for (size_t i = 0; i < from; i++)
-		remove_file(s, (*ret)[i]);
+		spool_load_remove_file(s, (*ret)[i]);
 	memmove(*ret, *ret + from, (*n - from) * sizeof(**ret));
 	*n -= from;
 	return 0;
@@ -214,7 +214,7 @@ static void drop_empty(struct spool *s)
 	struct spool_file *f = &s->files[--s->nfiles];
 
 	close(f->fd);
-	remove_file(s, f->serial);
+	spool_load_remove_file(s, f->serial);
 }
 
 int spool_load(struct spool *s, struct err *e)

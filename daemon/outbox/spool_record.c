@@ -16,68 +16,71 @@
 
 #define U64(v) ((unsigned long long)(v))
 
-static void put_word(struct buf *b, const char *lead, struct slice word)
+static void spool_record_put_word(struct buf *b, const char *lead, struct slice word)
 {
 	buf_puts(b, lead);
 	buf_add_slice(b, word);
 	buf_putc(b, '"');
 }
 
-static void put_head(struct buf *b, const struct spool_record *r)
+static void spool_record_put_head(struct buf *b, const struct spool_record *r)
 {
-	put_word(b, "{\"v\":1,\"spool\":\"", r->spool);
+	spool_record_put_word(b, "{\"v\":1,\"spool\":\"", r->spool);
 	buf_printf(b, ",\"next\":%llu,\"from\":%llu,\"to\":%llu", U64(r->n), U64(r->from),
 		   U64(r->to));
-	put_word(b, ",\"sandbox\":\"", r->sandbox);
-	put_word(b, ",\"events\":\"", r->events);
+	spool_record_put_word(b, ",\"sandbox\":\"", r->sandbox);
+	spool_record_put_word(b, ",\"events\":\"", r->events);
 }
 
-static void put_event(struct buf *b, const struct spool_record *r)
+static void spool_record_put_event(struct buf *b, const struct spool_record *r)
 {
 	buf_printf(b, "{\"n\":%llu,\"t\":%llu", U64(r->n), U64(r->time_ms));
-	put_word(b, ",\"k\":\"", r->type);
-	put_word(b, ",\"s\":\"", r->session);
-	put_word(b, ",\"i\":\"", r->id);
+	spool_record_put_word(b, ",\"k\":\"", r->type);
+	spool_record_put_word(b, ",\"s\":\"", r->session);
+	spool_record_put_word(b, ",\"i\":\"", r->id);
 	buf_puts(b, ",\"m\":");
 	buf_add_slice(b, r->data);
 }
 
-static void put_done(struct buf *b, const struct spool_record *r)
+static void spool_record_put_done(struct buf *b, const struct spool_record *r)
 {
 	buf_printf(b, "{\"done\":%llu", U64(r->n));
 }
 
-static void put_gap(struct buf *b, const struct spool_record *r)
+static void spool_record_put_gap(struct buf *b, const struct spool_record *r)
 {
 	buf_printf(b, "{\"from\":%llu,\"to\":%llu", U64(r->from), U64(r->to));
 }
 
-static bool take_uint(struct slice *s, const char *lead, uint64_t *ret)
+static bool spool_record_take_uint(struct slice *s, const char *lead, uint64_t *ret)
 {
 	size_t n = slice_skip(s, lead) ? u64_take(s, s->n, ret) : 0;
 
 	return n && n < 20;
 }
 
-static bool take_word(struct slice *s, const char *lead, struct slice *ret)
+static bool spool_record_take_word(struct slice *s, const char *lead, struct slice *ret)
 {
 	return slice_skip(s, lead) && slice_cut(s, '"', ret);
 }
 
-static bool take_head(struct slice s, struct spool_record *ret)
+static bool spool_record_take_head(struct slice s, struct spool_record *ret)
 {
-	return take_word(&s, "{\"v\":1,\"spool\":\"", &ret->spool) &&
-	       take_uint(&s, ",\"next\":", &ret->n) && take_uint(&s, ",\"from\":", &ret->from) &&
-	       take_uint(&s, ",\"to\":", &ret->to) &&
-	       take_word(&s, ",\"sandbox\":\"", &ret->sandbox) &&
-	       take_word(&s, ",\"events\":\"", &ret->events) && !s.n;
+	return spool_record_take_word(&s, "{\"v\":1,\"spool\":\"", &ret->spool) &&
+	       spool_record_take_uint(&s, ",\"next\":", &ret->n) &&
+	       spool_record_take_uint(&s, ",\"from\":", &ret->from) &&
+	       spool_record_take_uint(&s, ",\"to\":", &ret->to) &&
+	       spool_record_take_word(&s, ",\"sandbox\":\"", &ret->sandbox) &&
+	       spool_record_take_word(&s, ",\"events\":\"", &ret->events) && !s.n;
 }
 
-static bool take_event(struct slice s, struct spool_record *ret)
+static bool spool_record_take_event(struct slice s, struct spool_record *ret)
 {
-	if (!take_uint(&s, "{\"n\":", &ret->n) || !take_uint(&s, ",\"t\":", &ret->time_ms) ||
-	    !take_word(&s, ",\"k\":\"", &ret->type) || !take_word(&s, ",\"s\":\"", &ret->session) ||
-	    !take_word(&s, ",\"i\":\"", &ret->id) || !slice_skip(&s, ",\"m\":"))
+	if (!spool_record_take_uint(&s, "{\"n\":", &ret->n) ||
+	    !spool_record_take_uint(&s, ",\"t\":", &ret->time_ms) ||
+	    !spool_record_take_word(&s, ",\"k\":\"", &ret->type) ||
+	    !spool_record_take_word(&s, ",\"s\":\"", &ret->session) ||
+	    !spool_record_take_word(&s, ",\"i\":\"", &ret->id) || !slice_skip(&s, ",\"m\":"))
 		return false;
 	ret->data = s;
 	return s.n > 0;
@@ -85,23 +88,23 @@ static bool take_event(struct slice s, struct spool_record *ret)
 
 static bool take_done(struct slice s, struct spool_record *ret)
 {
-	return take_uint(&s, "{\"done\":", &ret->n) && !s.n;
+	return spool_record_take_uint(&s, "{\"done\":", &ret->n) && !s.n;
 }
 
-static bool take_gap(struct slice s, struct spool_record *ret)
+static bool spool_record_take_gap(struct slice s, struct spool_record *ret)
 {
-	return take_uint(&s, "{\"from\":", &ret->from) && take_uint(&s, ",\"to\":", &ret->to) &&
-	       !s.n;
+	return spool_record_take_uint(&s, "{\"from\":", &ret->from) &&
+	       spool_record_take_uint(&s, ",\"to\":", &ret->to) && !s.n;
 }
 
 static const struct {
 	void (*put)(struct buf *b, const struct spool_record *r);
 	bool (*take)(struct slice s, struct spool_record *ret);
 } lines[] = {
-	[SPOOL_HEAD] = { put_head, take_head },
-	[SPOOL_EVENT] = { put_event, take_event },
-	[SPOOL_DONE] = { put_done, take_done },
-	[SPOOL_GAP] = { put_gap, take_gap },
+	[SPOOL_HEAD] = { spool_record_put_head, spool_record_take_head },
+	[SPOOL_EVENT] = { spool_record_put_event, spool_record_take_event },
+	[SPOOL_DONE] = { spool_record_put_done, take_done },
+	[SPOOL_GAP] = { spool_record_put_gap, spool_record_take_gap },
 };
 
 int spool_record_put(struct buf *b, const struct spool_record *r)

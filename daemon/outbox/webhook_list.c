@@ -46,8 +46,8 @@ struct webhook_place {
 	struct err *e;
 };
 
-static int refuse(const struct webhook_place *at, const char *member, const char *reason,
-		  const char *text)
+static int webhook_refuse(const struct webhook_place *at, const char *member, const char *reason,
+			  const char *text)
 {
 	char field[96];
 
@@ -102,7 +102,7 @@ unsigned webhook_types_parse(struct slice names)
 
 /* --- addresses -------------------------------------------------------------------------------------------- */
 
-static bool is_plain(struct slice text)
+static bool webhook_is_plain(struct slice text)
 {
 	for (size_t i = 0; i < text.n; i++)
 		if ((unsigned char)text.p[i] <= 0x20 || (unsigned char)text.p[i] >= 0x7f ||
@@ -112,52 +112,55 @@ static bool is_plain(struct slice text)
 }
 
 /* The host is judged here, and again by acpd-fetch, for each address that it is about to call. */
-static int check_host(const struct webhook_place *at, struct slice host, int port, bool https)
+static int webhook_check_host(const struct webhook_place *at, struct slice host, int port,
+			      bool https)
 {
 	enum call_reach reach;
 	const char *why = call_reach_of(host, port, false, false, at->allow, &reach);
 
 	if (why)
-		return refuse(at, "url", "WEBHOOK_URL_REFUSED", why + strlen("the host "));
+		return webhook_refuse(at, "url", "WEBHOOK_URL_REFUSED", why + strlen("the host "));
 	if (!https && !upstream_allow_has(at->allow, host, port))
-		return refuse(at, "url", "WEBHOOK_URL_REFUSED",
-			      "must be https, but for hosts of --upstream-allow");
+		return webhook_refuse(at, "url", "WEBHOOK_URL_REFUSED",
+				      "must be https, but for hosts of --upstream-allow");
 	return 0;
 }
 
-static int take_url(const struct webhook_place *at, const char *url, struct webhook *w)
+static int webhook_take_url(const struct webhook_place *at, const char *url, struct webhook *w)
 {
 	struct slice rest = slice_of(url);
-	bool plain = is_plain(rest), https = slice_skip(&rest, "https://");
+	bool plain = webhook_is_plain(rest), https = slice_skip(&rest, "https://");
 	struct authority a;
 
 	if (!plain || (!https && !slice_skip(&rest, "http://")))
-		return refuse(at, "url", "WEBHOOK_URL_INVALID", "is no https URL");
+		return webhook_refuse(at, "url", "WEBHOOK_URL_INVALID", "is no https URL");
 	rest.n = strcspn(rest.p, "/?");
 	if (memchr(rest.p, '@', rest.n) || !authority_parse(rest, 1, &a))
-		return refuse(at, "url", "WEBHOOK_URL_INVALID", "has no plain host");
+		return webhook_refuse(at, "url", "WEBHOOK_URL_INVALID", "has no plain host");
 	if (a.port < 0)
 		a.port = https ? 443 : 80;
 	w->url = locked_text_new(slice_of(url));
 	w->host = xstrndup(a.host.p, a.host.n);
-	return check_host(at, a.host, a.port, https);
+	return webhook_check_host(at, a.host, a.port, https);
 }
 
 /* --- secrets ---------------------------------------------------------------------------------------------- */
 
-static int take_secret(const struct webhook_place *at, struct slice text, struct webhook *w)
+static int webhook_take_secret(const struct webhook_place *at, struct slice text, struct webhook *w)
 {
 	_cleanup_(buf_done) struct buf bytes = { 0 };
 	int r;
 
 	if (w->nsecrets == WEBHOOK_SECRETS_MAX)
-		return refuse(at, "secret", "WEBHOOK_SECRET_INVALID", "has too many of them");
+		return webhook_refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
+				      "has too many of them");
 	if (!slice_skip(&text, SECRET_PREFIX) || buf_reserve(&bytes, text.n + 4) < 0 ||
 	    base64_decode(text, &bytes) < 0)
-		return refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
-			      "must be " SECRET_PREFIX " and base64");
+		return webhook_refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
+				      "must be " SECRET_PREFIX " and base64");
 	r = bytes.len < WEBHOOK_SECRET_MIN || bytes.len > WEBHOOK_SECRET_MAX ?
-		    refuse(at, "secret", "WEBHOOK_SECRET_INVALID", "must have 24 to 64 bytes") :
+		    webhook_refuse(at, "secret", "WEBHOOK_SECRET_INVALID",
+				   "must have 24 to 64 bytes") :
 		    0;
 	if (r == 0)
 		w->secrets[w->nsecrets++] = locked_text_new(buf_slice(&bytes));
@@ -173,7 +176,7 @@ static int take_secrets(const struct webhook_place *at, const char *text, struct
 	while (r == 0 && *text) {
 		size_t n = strcspn(text, " ");
 
-		r = take_secret(at, (struct slice){ text, n }, w);
+		r = webhook_take_secret(at, (struct slice){ text, n }, w);
 		text += n + (text[n] == ' ');
 	}
 	return r;
@@ -197,11 +200,11 @@ static int take_events(const struct webhook_place *at, struct slice events, stru
 						 WEBHOOK_TYPES;
 
 		if (type == WEBHOOK_TYPES)
-			return refuse(at, "events", "WEBHOOK_EVENT_UNKNOWN",
-				      "has a type of event that does not exist");
+			return webhook_refuse(at, "events", "WEBHOOK_EVENT_UNKNOWN",
+					      "has a type of event that does not exist");
 		w->events |= 1u << type;
 	}
-	return w->events ? 0 : refuse(at, "events", "WEBHOOK_EVENT_UNKNOWN", "is empty");
+	return w->events ? 0 : webhook_refuse(at, "events", "WEBHOOK_EVENT_UNKNOWN", "is empty");
 }
 
 static bool id_ok(const char *id)
@@ -211,7 +214,7 @@ static bool id_ok(const char *id)
 }
 
 /* A url may hold a secret, so that no name of a file is made of it but a digest. */
-static void make_key(struct webhook *w)
+static void webhook_make_key(struct webhook *w)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct sha256 d = { { 0 } };
@@ -225,16 +228,16 @@ static void make_key(struct webhook *w)
 	memcpy(w->key, hex, WEBHOOK_KEY_SIZE - 1);
 }
 
-static int take(const struct webhook_place *at, const struct given *g, struct webhook *w)
+static int webhook_take(const struct webhook_place *at, const struct given *g, struct webhook *w)
 {
 	if (g->id && !id_ok(g->id))
-		return refuse(at, "id", "WEBHOOK_ID_INVALID",
-			      "has letters, digits and \"._:-\" alone");
-	if (take_url(at, g->url, w) < 0 || take_secrets(at, g->secret, w) < 0 ||
+		return webhook_refuse(at, "id", "WEBHOOK_ID_INVALID",
+				      "has letters, digits and \"._:-\" alone");
+	if (webhook_take_url(at, g->url, w) < 0 || take_secrets(at, g->secret, w) < 0 ||
 	    take_events(at, g->events, w) < 0)
 		return -EINVAL;
 	w->id = xstrdup(g->id);
-	make_key(w);
+	webhook_make_key(w);
 	return 0;
 }
 
@@ -243,8 +246,8 @@ static int check_unique(const struct webhook_place *at, const struct webhook_lis
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (strcmp(l->item[i].key, w->key) == 0)
-			return refuse(at, w->id ? "id" : "url", "WEBHOOK_DUPLICATE",
-				      "is that of another receiver");
+			return webhook_refuse(at, w->id ? "id" : "url", "WEBHOOK_DUPLICATE",
+					      "is that of another receiver");
 	return 0;
 }
 
@@ -265,7 +268,7 @@ static int take_item(const struct webhook_place *at, struct slice object, struct
 
 	if (r < 0)
 		return r;
-	r = take(at, &g, &w);
+	r = webhook_take(at, &g, &w);
 	if (r == 0)
 		r = check_unique(at, ret, &w);
 	wipe(&g);
@@ -292,7 +295,7 @@ int webhook_list_parse(struct slice array, const char *field, const char *allow,
 			r = err_field(e, field, "WEBHOOKS_TOO_MANY", "%s: more than %d receivers",
 				      field, WEBHOOKS_MAX);
 		else if (v.type != J_OBJECT)
-			r = refuse(&at, "", "PARAM_INVALID", "is no object");
+			r = webhook_refuse(&at, "", "PARAM_INVALID", "is no object");
 		else
 			r = take_item(&at, v.raw, ret);
 	}
@@ -301,7 +304,7 @@ int webhook_list_parse(struct slice array, const char *field, const char *allow,
 	return r;
 }
 
-static int check_file(int fd, const char *path, struct err *e)
+static int webhook_check_file(int fd, const char *path, struct err *e)
 {
 	struct stat sb;
 
@@ -341,7 +344,7 @@ int webhook_list_read(const char *path, const char *allow, struct webhook_list *
 		return r;
 	}
 	/* all at once: what it outgrew would not be wiped */
-	if (check_file(fd, path, e) < 0 || buf_reserve(&b, 2 * WEBHOOK_FILE_MAX) < 0)
+	if (webhook_check_file(fd, path, e) < 0 || buf_reserve(&b, 2 * WEBHOOK_FILE_MAX) < 0)
 		return -EINVAL;
 	r = file_read_fd(fd, WEBHOOK_FILE_MAX, &b);
 	r = r < 0 ? err_field(e, "webhook", "WEBHOOK_FILE_INVALID", "%s: %s", path, strerror(-r)) :

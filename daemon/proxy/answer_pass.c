@@ -15,7 +15,7 @@
 #include <errno.h>
 
 /* "HTTP/1.1 200 ..." */
-static int status_of(struct slice line)
+static int answer_pass_status_of(struct slice line)
 {
 	uint64_t status, minor;
 
@@ -26,7 +26,7 @@ static int status_of(struct slice line)
 }
 
 /* A name before a colon; a line that begins with a blank belongs to the one before. */
-static bool is_ours(struct slice fields, struct slice line)
+static bool answer_pass_is_ours(struct slice fields, struct slice line)
 {
 	struct slice name = { line.p, 0 };
 
@@ -47,7 +47,7 @@ static void put_final(struct slice head, struct buf *to)
 	fields = lines;
 	while (http_line_next(&lines, &line)) {
 		if (!line.n || (line.p[0] != ' ' && line.p[0] != '\t'))
-			dropped = is_ours(fields, line);
+			dropped = answer_pass_is_ours(fields, line);
 		if (dropped)
 			continue;
 		buf_add_slice(to, line);
@@ -56,7 +56,7 @@ static void put_final(struct slice head, struct buf *to)
 	buf_puts(to, "Connection: close\r\n\r\n");
 }
 
-static void begin_body(struct answer_pass *a, struct slice head)
+static void answer_pass_begin_body(struct answer_pass *a, struct slice head)
 {
 	struct http_head h;
 
@@ -76,7 +76,7 @@ static int pass_head(struct answer_pass *a, struct buf *to)
 		return -EPROTO;
 	if (n <= 0)
 		return n < 0 ? -EPROTO : 0;
-	status = status_of((struct slice){ in.p, (size_t)n });
+	status = answer_pass_status_of((struct slice){ in.p, (size_t)n });
 	if (status < 0 || (status == 101 && !a->may_switch))
 		return -EPROTO;
 	a->switched = status == 101;
@@ -86,13 +86,13 @@ static int pass_head(struct answer_pass *a, struct buf *to)
 	else
 		buf_add(to, in.p, (size_t)n + 2);
 	if (a->over)
-		begin_body(a, (struct slice){ in.p, (size_t)n + 2 });
+		answer_pass_begin_body(a, (struct slice){ in.p, (size_t)n + 2 });
 	buf_consume(&a->head, (size_t)n + 2);
 	return 1;
 }
 
 /* A head that comes in many pieces is searched for its end once. */
-static bool may_be_whole(const struct answer_pass *a, size_t before)
+static bool answer_pass_may_be_whole(const struct answer_pass *a, size_t before)
 {
 	struct slice in = buf_slice(&a->head);
 	size_t from = before > 3 ? before - 3 : 0;
@@ -101,7 +101,7 @@ static bool may_be_whole(const struct answer_pass *a, size_t before)
 	       memmem(in.p + from, in.n - from, "\r\n\r\n", 4);
 }
 
-static int pass_body(struct answer_pass *a, struct slice in, struct buf *to)
+static int answer_pass_body(struct answer_pass *a, struct slice in, struct buf *to)
 {
 	struct slice part;
 
@@ -124,16 +124,16 @@ int answer_pass_feed(struct answer_pass *a, struct slice in, struct buf *to)
 	int r = 1;
 
 	if (a->over)
-		return pass_body(a, in, to);
+		return answer_pass_body(a, in, to);
 	if (buf_add_slice(&a->head, in) < 0)
 		return -EPROTO;
-	if (!may_be_whole(a, before))
+	if (!answer_pass_may_be_whole(a, before))
 		return 0;
 	while (r > 0 && !a->over)
 		r = pass_head(a, to);
 	if (!a->over)
 		return r;
-	r = pass_body(a, buf_slice(&a->head), to);
+	r = answer_pass_body(a, buf_slice(&a->head), to);
 	buf_done(&a->head);
 	return r;
 }

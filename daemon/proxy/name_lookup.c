@@ -37,7 +37,7 @@ struct name_lookup {
 
 /* --- the answer ----------------------------------------------------------------------------------------------- */
 
-static void on_done(void *ctx)
+static void on_lookup_done(void *ctx)
 {
 	struct name_lookup *l = ctx;
 
@@ -46,10 +46,10 @@ static void on_done(void *ctx)
 }
 
 /* From the loop, and not from within c-ares. */
-static void finish(struct name_lookup *l, enum egress_reason why)
+static void lookup_finish(struct name_lookup *l, enum egress_reason why)
 {
 	l->answer.why = why;
-	loop_defer(l->loop, &l->task, on_done, l);
+	loop_defer(l->loop, &l->task, on_lookup_done, l);
 }
 
 static void take_family(struct name_answer *a, const struct ares_addrinfo *found, int family,
@@ -60,7 +60,7 @@ static void take_family(struct name_answer *a, const struct ares_addrinfo *found
 			memcpy(&a->at[a->n++], n->ai_addr, size);
 }
 
-static enum egress_reason reason_of(int status)
+static enum egress_reason lookup_reason_of(int status)
 {
 	switch (status) {
 	case ARES_ENOTFOUND:
@@ -74,7 +74,8 @@ static enum egress_reason reason_of(int status)
 	}
 }
 
-static void on_found(void *ctx, int status, int timeouts _unused_, struct ares_addrinfo *found)
+static void on_lookup_found(void *ctx, int status, int timeouts _unused_,
+			    struct ares_addrinfo *found)
 {
 	struct name_lookup *l = ctx;
 
@@ -87,28 +88,29 @@ static void on_found(void *ctx, int status, int timeouts _unused_, struct ares_a
 	if (found)
 		ares_freeaddrinfo(found);
 	if (l->answer.n)
-		finish(l, EGRESS_FINE);
+		lookup_finish(l, EGRESS_FINE);
 	else
-		finish(l, status == ARES_SUCCESS ? EGRESS_NAME_NOT_FOUND : reason_of(status));
+		lookup_finish(l, status == ARES_SUCCESS ? EGRESS_NAME_NOT_FOUND :
+							  lookup_reason_of(status));
 }
 
 /* --- its sockets and its time --------------------------------------------------------------------------------- */
 
-static void set_timer(struct name_lookup *l);
+static void lookup_set_timer(struct name_lookup *l);
 
-static void on_time(void *ctx)
+static void on_lookup_time(void *ctx)
 {
 	struct name_lookup *l = ctx;
 
 	if (clock_mono_ms() >= l->until) {
-		finish(l, EGRESS_LOOKUP_TIMEOUT);
+		lookup_finish(l, EGRESS_LOOKUP_TIMEOUT);
 		return;
 	}
 	ares_process_fd(l->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	set_timer(l);
+	lookup_set_timer(l);
 }
 
-static void set_timer(struct name_lookup *l)
+static void lookup_set_timer(struct name_lookup *l)
 {
 	uint64_t now = clock_mono_ms(), ms = l->until > now ? l->until - now : 1;
 	struct timeval next;
@@ -117,10 +119,10 @@ static void set_timer(struct name_lookup *l)
 		return; /* it is over */
 	if (ares_timeout(l->channel, NULL, &next))
 		ms = MIN(ms, (uint64_t)next.tv_sec * 1000 + (uint64_t)next.tv_usec / 1000 + 1);
-	loop_timer_set(l->loop, &l->timer, ms, on_time, l);
+	loop_timer_set(l->loop, &l->timer, ms, on_lookup_time, l);
 }
 
-static void on_socket(void *ctx, uint32_t events)
+static void on_lookup_socket(void *ctx, uint32_t events)
 {
 	struct lookup_socket *s = ctx;
 	struct name_lookup *l = s->of;
@@ -128,11 +130,11 @@ static void on_socket(void *ctx, uint32_t events)
 
 	ares_process_fd(l->channel, events & ~(uint32_t)EPOLLOUT ? fd : ARES_SOCKET_BAD,
 			events & EPOLLOUT ? fd : ARES_SOCKET_BAD);
-	set_timer(l);
+	lookup_set_timer(l);
 }
 
 /* c-ares has opened it, wants to know other things of it, or is about to close it (neither). */
-static void on_state(void *ctx, ares_socket_t fd, int reads, int writes)
+static void on_lookup_state(void *ctx, ares_socket_t fd, int reads, int writes)
 {
 	struct name_lookup *l = ctx;
 	struct lookup_socket *place = NULL;
@@ -146,7 +148,7 @@ static void on_state(void *ctx, ares_socket_t fd, int reads, int writes)
 	if (!place)
 		return; /* without it the look-up takes too long */
 	if (place->io.fd != fd)
-		place->io = (struct loop_io){ .fd = fd, .fn = on_socket, .ctx = place };
+		place->io = (struct loop_io){ .fd = fd, .fn = on_lookup_socket, .ctx = place };
 	loop_io_set(l->loop, &place->io, (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0));
 	if (!reads && !writes)
 		place->io.fd = -1;
@@ -159,7 +161,7 @@ static bool open_channel(struct name_lookup *l, const char *resolvers)
 	struct ares_options o = { .flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES,
 				  .timeout = TRY_MS,
 				  .tries = TRIES,
-				  .sock_state_cb = on_state,
+				  .sock_state_cb = on_lookup_state,
 				  .sock_state_cb_data = l };
 	int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_DOMAINS |
 		   ARES_OPT_SOCK_STATE_CB;
@@ -184,11 +186,11 @@ struct name_lookup *name_lookup_new(struct loop *loop, const char *name, const c
 	for (size_t i = 0; i < ARRAY_SIZE(l->sockets); i++)
 		l->sockets[i] = (struct lookup_socket){ { .fd = -1 }, l };
 	if (!open_channel(l, resolvers)) {
-		finish(l, EGRESS_LOOKUP_FAILED);
+		lookup_finish(l, EGRESS_LOOKUP_FAILED);
 		return l;
 	}
-	ares_getaddrinfo(l->channel, name, NULL, &hints, on_found, l);
-	set_timer(l);
+	ares_getaddrinfo(l->channel, name, NULL, &hints, on_lookup_found, l);
+	lookup_set_timer(l);
 	return l;
 }
 

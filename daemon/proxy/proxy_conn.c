@@ -2,7 +2,7 @@
  * proxy_conn.c - a connection of a client, from its first byte until bytes pass (proxy_pass.c).
  *
  * The order is: head, user, rules, lookup, address check, connect. The rules judge the name.
- * choose() then drops the addresses that may not be called, and only the others are dialed: a name
+ * proxy_conn_choose() then drops the addresses that may not be called, and only the others are dialed: a name
  * cannot lead to a private address unless --upstream-allow permits it. New rules judge every
  * connection again. The memory is freed from a deferred task, because its own callbacks end it.
  */
@@ -19,7 +19,7 @@
 
 /* --- its end -------------------------------------------------------------------------------------------------- */
 
-static void free_later(void *ctx)
+static void proxy_conn_free_later(void *ctx)
 {
 	struct proxy_conn *c = ctx;
 
@@ -57,10 +57,10 @@ void proxy_conn_end(struct proxy_conn *c)
 	list_del(&c->link);
 	c->door->nconns--;
 	c->door->world->nconns--;
-	loop_defer(c->door->world->loop, &c->task, free_later, c);
+	loop_defer(c->door->world->loop, &c->task, proxy_conn_free_later, c);
 }
 
-static void on_end(void *ctx)
+static void on_proxy_conn_end(void *ctx)
 {
 	proxy_conn_end(ctx);
 }
@@ -82,7 +82,7 @@ bool proxy_conn_is_silent(const struct proxy_conn *c)
 
 /* --- refusing ------------------------------------------------------------------------------------------------- */
 
-static void say(int fd, enum egress_reason why)
+static void proxy_conn_send_refusal(int fd, enum egress_reason why)
 {
 	char text[1024];
 	const char *sentence = egress_reasons[why].text;
@@ -105,11 +105,11 @@ static void say(int fd, enum egress_reason why)
 
 void proxy_conn_turn_away(int fd)
 {
-	say(fd, EGRESS_TOO_MANY_CONNECTIONS);
+	proxy_conn_send_refusal(fd, EGRESS_TOO_MANY_CONNECTIONS);
 	close(fd);
 }
 
-static void on_rest(void *ctx, uint32_t events _unused_)
+static void on_proxy_conn_rest(void *ctx, uint32_t events _unused_)
 {
 	struct proxy_conn *c = ctx;
 	char dropped[READ_MAX];
@@ -136,16 +136,16 @@ void proxy_conn_refuse(struct proxy_conn *c, enum egress_reason why)
 		tell_blocked(c, why);
 	stop_work(c);
 	stop_listening(c);
-	say(c->io.fd, why);
+	proxy_conn_send_refusal(c->io.fd, why);
 	c->state = CONN_LINGER;
-	c->io.fn = on_rest;
+	c->io.fn = on_proxy_conn_rest;
 	loop_io_set(c->door->world->loop, &c->io, EPOLLIN);
-	loop_timer_set(c->door->world->loop, &c->timer, EGRESS_LINGER_MS, on_end, c);
+	loop_timer_set(c->door->world->loop, &c->timer, EGRESS_LINGER_MS, on_proxy_conn_end, c);
 }
 
 /* --- the way to its host -------------------------------------------------------------------------------------- */
 
-static void on_dialed(void *ctx, int fd, int error _unused_)
+static void on_proxy_conn_dialed(void *ctx, int fd, int error _unused_)
 {
 	struct proxy_conn *c = ctx;
 
@@ -156,7 +156,7 @@ static void on_dialed(void *ctx, int fd, int error _unused_)
 		proxy_pass_open(c, fd);
 }
 
-static void set_port(struct sockaddr_storage *at, int port)
+static void proxy_conn_set_port(struct sockaddr_storage *at, int port)
 {
 	if (at->ss_family == AF_INET)
 		((struct sockaddr_in *)at)->sin_port = htons((uint16_t)port);
@@ -165,7 +165,7 @@ static void set_port(struct sockaddr_storage *at, int port)
 }
 
 /* Only those that may be called are left. */
-static enum egress_reason choose(struct proxy_conn *c)
+static enum egress_reason proxy_conn_choose(struct proxy_conn *c)
 {
 	unsigned n = 0;
 
@@ -174,7 +174,7 @@ static enum egress_reason choose(struct proxy_conn *c)
 			c->found.at[n++] = c->found.at[i];
 	c->found.n = n;
 	for (unsigned i = 0; i < n; i++)
-		set_port(&c->found.at[i], c->request.port);
+		proxy_conn_set_port(&c->found.at[i], c->request.port);
 	return n ? EGRESS_FINE : EGRESS_ADDRESS_NOT_ALLOWED;
 }
 
@@ -183,17 +183,18 @@ static void connect_to_it(struct proxy_conn *c)
 	/* An address that does not answer has less time if there is another. */
 	static const struct dial_terms terms = { .each_ms = EGRESS_CONNECT_NEXT_MS,
 						 .all_ms = EGRESS_CONNECT_MS };
-	enum egress_reason why = choose(c);
+	enum egress_reason why = proxy_conn_choose(c);
 
 	if (why) {
 		proxy_conn_refuse(c, why);
 		return;
 	}
 	c->state = CONN_DIALING;
-	dial_start(&c->dial, c->door->world->loop, c->found.at, c->found.n, &terms, on_dialed, c);
+	dial_start(&c->dial, c->door->world->loop, c->found.at, c->found.n, &terms,
+		   on_proxy_conn_dialed, c);
 }
 
-static void on_found(void *ctx, const struct name_answer *a)
+static void on_proxy_conn_found(void *ctx, const struct name_answer *a)
 {
 	struct proxy_conn *c = ctx;
 
@@ -205,7 +206,7 @@ static void on_found(void *ctx, const struct name_answer *a)
 	connect_to_it(c);
 }
 
-static void look_up(struct proxy_conn *c)
+static void proxy_conn_look_up(struct proxy_conn *c)
 {
 	struct proxy_world *w = c->door->world;
 	const struct egress_host *host = &c->request.host;
@@ -222,7 +223,8 @@ static void look_up(struct proxy_conn *c)
 		return;
 	}
 	c->state = CONN_LOOKUP;
-	c->lookup = name_lookup_new(w->loop, host->text, w->settings.resolvers, on_found, c);
+	c->lookup =
+		name_lookup_new(w->loop, host->text, w->settings.resolvers, on_proxy_conn_found, c);
 }
 
 /* --- the rules ------------------------------------------------------------------------------------------------ */
@@ -232,7 +234,7 @@ static void on_unanswered(void *ctx)
 	proxy_conn_refuse(ctx, EGRESS_ASK_TIMEOUT);
 }
 
-static enum egress_reason ask(struct proxy_conn *c)
+static enum egress_reason proxy_conn_ask(struct proxy_conn *c)
 {
 	enum egress_reason no;
 
@@ -247,24 +249,24 @@ static enum egress_reason ask(struct proxy_conn *c)
 }
 
 /* What the rules say now. A connection that is under way is not asked for. */
-static enum egress_answer match(struct proxy_conn *c)
+static enum egress_answer proxy_conn_match(struct proxy_conn *c)
 {
 	return egress_rules_match(c->door->rules, c->request.host.text, c->request.port, &c->plain);
 }
 
-static void decide(struct proxy_conn *c)
+static void proxy_conn_decide(struct proxy_conn *c)
 {
 	enum egress_reason no = EGRESS_FINE;
 
-	switch (match(c)) {
+	switch (proxy_conn_match(c)) {
 	case EGRESS_ALLOWED:
-		look_up(c);
+		proxy_conn_look_up(c);
 		return;
 	case EGRESS_PORT_UNKNOWN:
 		no = EGRESS_PORT_NOT_ALLOWED;
 		break;
 	case EGRESS_HOST_UNKNOWN:
-		no = ask(c);
+		no = proxy_conn_ask(c);
 		break;
 	}
 	if (no)
@@ -276,10 +278,10 @@ void proxy_conn_judge(struct proxy_conn *c)
 	enum egress_answer now;
 
 	if (c->state == CONN_ASKING)
-		decide(c);
+		proxy_conn_decide(c);
 	if (c->state != CONN_LOOKUP && c->state != CONN_DIALING && c->state != CONN_OPEN)
 		return;
-	now = match(c);
+	now = proxy_conn_match(c);
 	if (now == EGRESS_ALLOWED && (c->plain || !c->clear))
 		return;
 	if (c->state == CONN_OPEN)
@@ -297,7 +299,7 @@ void proxy_conn_denied(struct proxy_conn *c, const char *host, enum egress_reaso
 
 /* --- its request ---------------------------------------------------------------------------------------------- */
 
-static void take_request(struct proxy_conn *c)
+static void proxy_conn_take_request(struct proxy_conn *c)
 {
 	enum egress_reason why;
 	ssize_t n = proxy_request_parse(buf_slice(&c->in), &c->request, &why);
@@ -312,11 +314,11 @@ static void take_request(struct proxy_conn *c)
 		return;
 	}
 	c->head = (size_t)n;
-	decide(c);
+	proxy_conn_decide(c);
 }
 
 /* A head that comes in many pieces is searched for its end once. */
-static bool may_be_whole(const struct proxy_conn *c, size_t before)
+static bool proxy_conn_may_be_whole(const struct proxy_conn *c, size_t before)
 {
 	size_t from = before > 3 ? before - 3 : 0;
 
@@ -324,7 +326,7 @@ static bool may_be_whole(const struct proxy_conn *c, size_t before)
 	       memmem(c->in.data + from, c->in.len - from, "\r\n\r\n", 4);
 }
 
-static void on_readable(void *ctx, uint32_t events _unused_)
+static void on_proxy_conn_readable(void *ctx, uint32_t events _unused_)
 {
 	struct proxy_conn *c = ctx;
 	size_t before = c->in.len;
@@ -334,8 +336,8 @@ static void on_readable(void *ctx, uint32_t events _unused_)
 		return;
 	if (n <= 0)
 		proxy_conn_end(c);
-	else if (may_be_whole(c, before))
-		take_request(c);
+	else if (proxy_conn_may_be_whole(c, before))
+		proxy_conn_take_request(c);
 }
 
 void proxy_conn_new(struct proxy_door *d, int fd, bool stranger)
@@ -344,11 +346,11 @@ void proxy_conn_new(struct proxy_door *d, int fd, bool stranger)
 
 	c->door = d;
 	c->stranger = stranger;
-	c->io = (struct loop_io){ .fd = fd, .fn = on_readable, .ctx = c };
+	c->io = (struct loop_io){ .fd = fd, .fn = on_proxy_conn_readable, .ctx = c };
 	list_add_tail(&d->conns, &c->link);
 	d->nconns++;
 	d->world->nconns++;
-	loop_timer_set(d->world->loop, &c->timer, EGRESS_HEAD_MS, on_end, c);
+	loop_timer_set(d->world->loop, &c->timer, EGRESS_HEAD_MS, on_proxy_conn_end, c);
 	if (loop_io_set(d->world->loop, &c->io, EPOLLIN) < 0)
 		proxy_conn_end(c);
 }

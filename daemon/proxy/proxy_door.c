@@ -19,7 +19,8 @@
 
 /* --- what is told --------------------------------------------------------------------------------------------- */
 
-static void tell(struct proxy_door *d, enum egress_frame_type type, const struct egress_notice *n)
+static void proxy_door_send(struct proxy_door *d, enum egress_frame_type type,
+			    const struct egress_notice *n)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -34,7 +35,7 @@ void proxy_door_blocked(struct proxy_door *d, const char *host, int port, enum e
 	if (!*host || !host_set_add(&d->told, host))
 		return;
 	snprintf(n.host, sizeof(n.host), "%s", host);
-	tell(d, EGRESS_BLOCKED, &n);
+	proxy_door_send(d, EGRESS_BLOCKED, &n);
 }
 
 static void tell_use(struct proxy_door *d, struct host_use *u)
@@ -45,7 +46,7 @@ static void tell_use(struct proxy_door *d, struct host_use *u)
 		return;
 	snprintf(n.host, sizeof(n.host), "%s", u->host ? u->host : EGRESS_OTHERS);
 	u->up = u->down = 0;
-	tell(d, EGRESS_USED, &n);
+	proxy_door_send(d, EGRESS_USED, &n);
 }
 
 /* The daemon does not take what it is told. */
@@ -54,15 +55,15 @@ static bool is_behind(const struct proxy_door *d)
 	return frame_channel_waiting(d->world->channel) > WAITING_MAX;
 }
 
-static void on_time(void *ctx);
+static void on_proxy_door_time(void *ctx);
 
-static void set_timer(struct proxy_door *d)
+static void proxy_door_set_timer(struct proxy_door *d)
 {
 	if (!d->timer.due)
-		loop_timer_set(d->world->loop, &d->timer, EGRESS_USED_MS, on_time, d);
+		loop_timer_set(d->world->loop, &d->timer, EGRESS_USED_MS, on_proxy_door_time, d);
 }
 
-static void on_time(void *ctx)
+static void on_proxy_door_time(void *ctx)
 {
 	struct proxy_door *d = ctx;
 
@@ -71,12 +72,12 @@ static void on_time(void *ctx)
 	for (unsigned i = 0; i <= EGRESS_HOSTS_TOLD && !is_behind(d); i++)
 		tell_use(d, &d->uses[i]);
 	if (d->nconns || is_behind(d))
-		set_timer(d);
+		proxy_door_set_timer(d);
 }
 
 struct host_use *proxy_door_use(struct proxy_door *d, const char *host)
 {
-	set_timer(d);
+	proxy_door_set_timer(d);
 	for (unsigned i = 0; i < d->nuses; i++)
 		if (strcmp(d->uses[i].host, host) == 0)
 			return &d->uses[i];
@@ -89,7 +90,7 @@ struct host_use *proxy_door_use(struct proxy_door *d, const char *host)
 /* --- questions ------------------------------------------------------------------------------------------------ */
 
 /* The oldest that has its answer is forgotten: it would only be asked again. */
-static void make_room(struct proxy_door *d)
+static void proxy_door_make_room(struct proxy_door *d)
 {
 	if (d->questions.n < EGRESS_HOSTS_TOLD)
 		return;
@@ -109,10 +110,10 @@ enum egress_reason proxy_door_ask(struct proxy_door *d, const char *host, int po
 		return q->no;
 	if (d->questions.nopen == EGRESS_ASKS_MAX)
 		return EGRESS_ASK_TOO_MANY;
-	make_room(d);
+	proxy_door_make_room(d);
 	host_questions_add(&d->questions, host, port);
 	snprintf(n.host, sizeof(n.host), "%s", host);
-	tell(d, EGRESS_ASK, &n);
+	proxy_door_send(d, EGRESS_ASK, &n);
 	return EGRESS_FINE;
 }
 
@@ -133,7 +134,7 @@ void proxy_door_deny(struct proxy_door *d, const char *host, enum egress_reason 
 /* --- who comes ------------------------------------------------------------------------------------------------ */
 
 /* One whose other end is not to be found has none any more. */
-static bool is_stranger(const struct proxy_door *d, int fd)
+static bool proxy_door_is_stranger(const struct proxy_door *d, int fd)
 {
 	struct sock_pair other = { .peer = d->at };
 	socklen_t n = sizeof(other.own);
@@ -145,7 +146,7 @@ static bool is_stranger(const struct proxy_door *d, int fd)
 }
 
 /* One that has asked for nothing yet goes before a new one is turned away. */
-static bool has_room(struct proxy_door *d)
+static bool proxy_door_has_room(struct proxy_door *d)
 {
 	if (d->nconns < EGRESS_CONNS_MAX && d->world->nconns < EGRESS_CONNS_ALL)
 		return true;
@@ -157,12 +158,12 @@ static bool has_room(struct proxy_door *d)
 	return false;
 }
 
-static void on_connection(void *ctx, int fd)
+static void on_proxy_door_connection(void *ctx, int fd)
 {
 	struct proxy_door *d = ctx;
 
-	if (has_room(d))
-		proxy_conn_new(d, fd, is_stranger(d, fd));
+	if (proxy_door_has_room(d))
+		proxy_conn_new(d, fd, proxy_door_is_stranger(d, fd));
 	else
 		proxy_conn_turn_away(fd);
 }
@@ -194,7 +195,7 @@ struct proxy_door *proxy_door_open(struct proxy_world *w, uint32_t number, int f
 	host_questions_init(&d->questions);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	if (getsockname(fd, (struct sockaddr *)&d->at, &n) < 0 ||
-	    acceptor_open(&d->acceptor, w->loop, fd, on_connection, d) < 0) {
+	    acceptor_open(&d->acceptor, w->loop, fd, on_proxy_door_connection, d) < 0) {
 		egress_rules_free(d->rules);
 		free(d);
 		return NULL;
@@ -202,7 +203,7 @@ struct proxy_door *proxy_door_open(struct proxy_world *w, uint32_t number, int f
 	return d;
 }
 
-static void free_later(void *ctx)
+static void proxy_door_free_later(void *ctx)
 {
 	struct proxy_door *d = ctx;
 
@@ -221,5 +222,5 @@ void proxy_door_shut(struct proxy_door *d)
 		proxy_conn_end(c);
 	host_questions_clear(&d->questions);
 	list_del(&d->link);
-	loop_defer(d->world->loop, &d->task, free_later, d);
+	loop_defer(d->world->loop, &d->task, proxy_door_free_later, d);
 }

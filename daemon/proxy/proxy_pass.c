@@ -8,7 +8,7 @@
 
 #define QUIET_CHECKS 2 /* in EGRESS_IDLE_MS */
 
-static int fail(struct proxy_conn *c, enum egress_reason why)
+static int proxy_pass_fail(struct proxy_conn *c, enum egress_reason why)
 {
 	c->why = why;
 	return -EACCES;
@@ -16,14 +16,15 @@ static int fail(struct proxy_conn *c, enum egress_reason why)
 
 /* --- idle ----------------------------------------------------------------------------------------------------- */
 
-static void on_time(void *ctx);
+static void on_proxy_pass_time(void *ctx);
 
 static void watch_idle(struct proxy_conn *c)
 {
-	loop_timer_set(c->door->world->loop, &c->timer, EGRESS_IDLE_MS / QUIET_CHECKS, on_time, c);
+	loop_timer_set(c->door->world->loop, &c->timer, EGRESS_IDLE_MS / QUIET_CHECKS,
+		       on_proxy_pass_time, c);
 }
 
-static void on_time(void *ctx)
+static void on_proxy_pass_time(void *ctx)
 {
 	struct proxy_conn *c = ctx;
 	uint64_t seen = c->relay.up.read + c->relay.down.read + c->relay.down.sent;
@@ -56,7 +57,7 @@ static int let_through(struct proxy_conn *c, struct buf *to)
 }
 
 /* TLS has to name the host of the tunnel. To an address it need not: clients name none there. */
-static enum egress_reason check_name(const struct proxy_conn *c)
+static enum egress_reason proxy_pass_check_name(const struct proxy_conn *c)
 {
 	const struct egress_host *host = &c->request.host;
 	struct egress_host named;
@@ -82,15 +83,15 @@ static int pass_hello(void *ctx, struct slice in, struct buf *to)
 	case TLS_HELLO_MORE:
 		return 0;
 	case TLS_HELLO_WHOLE:
-		why = check_name(c);
-		return why ? fail(c, why) : let_through(c, to);
+		why = proxy_pass_check_name(c);
+		return why ? proxy_pass_fail(c, why) : let_through(c, to);
 	case TLS_HELLO_NOT_TLS:
 		c->clear = true;
-		return c->plain ? let_through(c, to) : fail(c, EGRESS_NOT_TLS);
+		return c->plain ? let_through(c, to) : proxy_pass_fail(c, EGRESS_NOT_TLS);
 	case TLS_HELLO_BROKEN:
 		break;
 	}
-	return fail(c, EGRESS_HELLO_INVALID);
+	return proxy_pass_fail(c, EGRESS_HELLO_INVALID);
 }
 
 static int open_tunnel(struct proxy_conn *c, struct slice early)
@@ -115,7 +116,7 @@ static int open_tunnel(struct proxy_conn *c, struct slice early)
 /* --- requests ------------------------------------------------------------------------------------------------- */
 
 /* What comes behind the request is dropped: the answer says that the connection ends with it. */
-static int pass_body(void *ctx, struct slice in, struct buf *to)
+static int proxy_pass_request_body(void *ctx, struct slice in, struct buf *to)
 {
 	struct proxy_conn *c = container_of(ctx, struct proxy_conn, relay);
 	struct slice part;
@@ -129,9 +130,9 @@ static int pass_answer(void *ctx, struct slice in, struct buf *to)
 	struct proxy_conn *c = container_of(ctx, struct proxy_conn, relay);
 
 	if (!in.p)
-		return c->answer.over ? 0 : fail(c, EGRESS_ANSWER_INVALID);
+		return c->answer.over ? 0 : proxy_pass_fail(c, EGRESS_ANSWER_INVALID);
 	if (answer_pass_feed(&c->answer, in, to) < 0)
-		return fail(c, EGRESS_ANSWER_INVALID);
+		return proxy_pass_fail(c, EGRESS_ANSWER_INVALID);
 	if (!c->answer.over)
 		return 0;
 	c->relay.down.eof = c->answer.whole;
@@ -143,7 +144,7 @@ static int pass_answer(void *ctx, struct slice in, struct buf *to)
 	return 0;
 }
 
-static int open_request(struct proxy_conn *c, struct slice early)
+static int proxy_pass_open_request(struct proxy_conn *c, struct slice early)
 {
 	_cleanup_(buf_done) struct buf first = { 0 }, head = { 0 };
 	int r = buf_add_slice(&first, early);
@@ -153,7 +154,7 @@ static int open_request(struct proxy_conn *c, struct slice early)
 	c->answer.to_head = slice_is(c->request.method, "HEAD");
 	c->answer.may_switch = c->relay.up.paused = c->request.upgrade;
 	http_body_begin_request(&c->body, &c->request.body);
-	c->relay.up.pass = pass_body;
+	c->relay.up.pass = proxy_pass_request_body;
 	c->relay.down.pass = pass_answer;
 	proxy_request_put(&c->request, &head);
 	if (r == 0)
@@ -173,7 +174,7 @@ static void alert(int fd)
 	send(fd, record, sizeof(record), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void on_over(void *ctx, int r _unused_)
+static void on_proxy_pass_over(void *ctx, int r _unused_)
 {
 	struct proxy_conn *c = container_of(ctx, struct proxy_conn, relay);
 
@@ -209,11 +210,12 @@ void proxy_pass_open(struct proxy_conn *c, int server)
 	set_options(c->io.fd);
 	set_options(server);
 	c->state = CONN_OPEN;
-	relay_init(&c->relay, c->door->world->loop, TAKE_FD(c->io.fd), server, on_over, &c->relay);
+	relay_init(&c->relay, c->door->world->loop, TAKE_FD(c->io.fd), server, on_proxy_pass_over,
+		   &c->relay);
 	c->use = proxy_door_use(c->door, c->request.host.text);
-	r = c->request.tunnel ? open_tunnel(c, early) : open_request(c, early);
+	r = c->request.tunnel ? open_tunnel(c, early) : proxy_pass_open_request(c, early);
 	if (r < 0)
-		on_over(&c->relay, r);
+		on_proxy_pass_over(&c->relay, r);
 	else
 		relay_run(&c->relay);
 }

@@ -17,7 +17,7 @@
 /* A piece on its way; empty between two calls. */
 static char piece[EGRESS_PIECE];
 
-static void end(struct proxy_relay *r, int how)
+static void relay_end(struct proxy_relay *r, int how)
 {
 	if (r->ended)
 		return;
@@ -40,7 +40,7 @@ static ssize_t send_now(struct relay_way *w, struct slice s)
 	return n;
 }
 
-static int flush(struct relay_way *w)
+static int relay_flush(struct relay_way *w)
 {
 	while (buf_len(&w->held)) {
 		ssize_t n = send_now(w, buf_slice(&w->held));
@@ -60,7 +60,7 @@ static int flush(struct relay_way *w)
 }
 
 /* It is sent without being kept, if it can be. */
-static int carry(struct relay_way *w, struct slice s)
+static int relay_send_or_hold(struct relay_way *w, struct slice s)
 {
 	ssize_t n = buf_len(&w->held) ? 0 : send_now(w, s);
 
@@ -73,7 +73,7 @@ int relay_feed(struct relay_way *w, struct slice s)
 {
 	w->read += s.n;
 	if (!w->pass)
-		return carry(w, s);
+		return relay_send_or_hold(w, s);
 	return w->pass(w->relay->ctx, s, &w->held);
 }
 
@@ -87,7 +87,7 @@ static bool may_read(const struct relay_way *w)
 	return !w->eof && !w->paused && !buf_len(&w->held);
 }
 
-static int read_piece(struct relay_way *w)
+static int relay_read_piece(struct relay_way *w)
 {
 	ssize_t n = recv(w->from->fd, piece, sizeof(piece), MSG_DONTWAIT);
 
@@ -101,8 +101,8 @@ static int read_piece(struct relay_way *w)
 
 /* --- both ----------------------------------------------------------------------------------------------------- */
 
-static void wait_for(struct proxy_relay *r, struct loop_io *io, const struct relay_way *from_it,
-		     const struct relay_way *to_it)
+static void relay_wait_for(struct proxy_relay *r, struct loop_io *io,
+			   const struct relay_way *from_it, const struct relay_way *to_it)
 {
 	loop_io_set(r->loop, io,
 		    (may_read(from_it) ? EPOLLIN : 0) | (buf_len(&to_it->held) ? EPOLLOUT : 0));
@@ -110,59 +110,59 @@ static void wait_for(struct proxy_relay *r, struct loop_io *io, const struct rel
 
 void relay_run(struct proxy_relay *r)
 {
-	int how = flush(&r->up);
+	int how = relay_flush(&r->up);
 
 	if (how == 0)
-		how = flush(&r->down);
+		how = relay_flush(&r->down);
 	if (how < 0 || (r->up.shut && r->down.shut)) {
-		end(r, how);
+		relay_end(r, how);
 		return;
 	}
-	wait_for(r, &r->client, &r->up, &r->down);
-	wait_for(r, &r->server, &r->down, &r->up);
+	relay_wait_for(r, &r->client, &r->up, &r->down);
+	relay_wait_for(r, &r->server, &r->down, &r->up);
 }
 
-static void on_event(struct proxy_relay *r, struct relay_way *from_it, uint32_t events)
+static void on_relay_event(struct proxy_relay *r, struct relay_way *from_it, uint32_t events)
 {
 	int how = 0;
 
 	if (r->ended)
 		return;
 	if ((events & ~(uint32_t)EPOLLOUT) && may_read(from_it))
-		how = read_piece(from_it);
+		how = relay_read_piece(from_it);
 	else if (events & EPOLLERR)
 		how = -EPIPE;
 	if (how < 0)
-		end(r, how);
+		relay_end(r, how);
 	else
 		relay_run(r);
 }
 
-static void on_client(void *ctx, uint32_t events)
+static void on_relay_client(void *ctx, uint32_t events)
 {
 	struct proxy_relay *r = ctx;
 
-	on_event(r, &r->up, events);
+	on_relay_event(r, &r->up, events);
 }
 
 static void on_server(void *ctx, uint32_t events)
 {
 	struct proxy_relay *r = ctx;
 
-	on_event(r, &r->down, events);
+	on_relay_event(r, &r->down, events);
 }
 
 void relay_init(struct proxy_relay *r, struct loop *loop, int client, int server,
 		void (*over)(void *ctx, int r), void *ctx)
 {
 	*r = (struct proxy_relay){ .loop = loop, .over = over, .ctx = ctx };
-	r->client = (struct loop_io){ .fd = client, .fn = on_client, .ctx = r };
+	r->client = (struct loop_io){ .fd = client, .fn = on_relay_client, .ctx = r };
 	r->server = (struct loop_io){ .fd = server, .fn = on_server, .ctx = r };
 	r->up = (struct relay_way){ .relay = r, .from = &r->client, .to = &r->server };
 	r->down = (struct relay_way){ .relay = r, .from = &r->server, .to = &r->client };
 }
 
-static void drop(struct proxy_relay *r, struct loop_io *io)
+static void relay_drop(struct proxy_relay *r, struct loop_io *io)
 {
 	if (io->events)
 		loop_io_set(r->loop, io, 0);
@@ -174,8 +174,8 @@ void relay_close(struct proxy_relay *r)
 	if (!r->loop)
 		return;
 	r->ended = true;
-	drop(r, &r->client);
-	drop(r, &r->server);
+	relay_drop(r, &r->client);
+	relay_drop(r, &r->server);
 	buf_done(&r->up.held);
 	buf_done(&r->down.held);
 }

@@ -19,7 +19,7 @@
 /* --- fields --------------------------------------------------------------------------------------------------- */
 
 /* word stands in the list, separated by commas. */
-static bool list_has(struct slice list, struct slice word)
+static bool proxy_request_list_has(struct slice list, struct slice word)
 {
 	struct slice item;
 
@@ -36,7 +36,7 @@ static bool field_has(struct slice fields, const char *name, struct slice word)
 
 	while (http_line_next(&fields, &line))
 		if (http_field_split(line, &own, &value) && http_word_is(own, name) &&
-		    list_has(value, word))
+		    proxy_request_list_has(value, word))
 			return true;
 	return false;
 }
@@ -58,7 +58,7 @@ bool proxy_field_is_ours(struct slice fields, struct slice name)
 
 /* --- the request line ----------------------------------------------------------------------------------------- */
 
-static bool is_visible(struct slice s)
+static bool proxy_request_is_visible(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] > '~')
@@ -66,14 +66,15 @@ static bool is_visible(struct slice s)
 	return true;
 }
 
-static bool read_line(struct slice line, struct proxy_request *r, struct slice *target)
+static bool proxy_request_read_line(struct slice line, struct proxy_request *r,
+				    struct slice *target)
 {
 	if (!slice_cut(&line, ' ', &r->method) || !slice_cut(&line, ' ', target) || !target->n)
 		return false;
 	r->old = slice_is(line, "HTTP/1.0");
 	r->tunnel = slice_is(r->method, "CONNECT");
 	return (r->old || slice_is(line, "HTTP/1.1")) && header_name_ok(r->method) &&
-	       is_visible(*target);
+	       proxy_request_is_visible(*target);
 }
 
 static enum egress_reason read_authority(struct slice text, int usual, struct proxy_request *r)
@@ -91,7 +92,7 @@ static enum egress_reason read_authority(struct slice text, int usual, struct pr
 }
 
 /* "http://HOST/PATH": path begins with the first '/' or '?'. */
-static enum egress_reason read_url(struct slice url, struct proxy_request *r)
+static enum egress_reason proxy_request_read_url(struct slice url, struct proxy_request *r)
 {
 	static const char scheme[] = "http://";
 	struct slice authority;
@@ -112,7 +113,7 @@ static enum egress_reason read_url(struct slice url, struct proxy_request *r)
 /* --- the whole head ------------------------------------------------------------------------------------------- */
 
 /* One Host, which says the same as the target; HTTP/1.0 and tunnels may leave it out. */
-static enum egress_reason check_host(const struct proxy_request *r)
+static enum egress_reason proxy_request_check_host(const struct proxy_request *r)
 {
 	struct slice fields = r->fields, line, name, value, host = SLICE_NONE;
 	struct egress_host own;
@@ -137,7 +138,7 @@ static enum egress_reason check_host(const struct proxy_request *r)
 	return (a.port < 0 ? HTTP_PORT : a.port) == r->port ? EGRESS_FINE : EGRESS_HOST_MISMATCH;
 }
 
-static enum egress_reason check_body(const struct proxy_request *r)
+static enum egress_reason proxy_request_check_body(const struct proxy_request *r)
 {
 	bool any = r->body.chunked || r->body.length;
 
@@ -156,20 +157,20 @@ static bool wants_upgrade(const struct proxy_request *r)
 	       field_has(r->fields, "connection", SLICE("upgrade"));
 }
 
-static enum egress_reason read_head(struct slice lines, struct proxy_request *r)
+static enum egress_reason proxy_request_read_head(struct slice lines, struct proxy_request *r)
 {
 	enum egress_reason why;
 	struct slice line, target;
 
-	if (!http_line_next(&lines, &line) || !read_line(line, r, &target) ||
+	if (!http_line_next(&lines, &line) || !proxy_request_read_line(line, r, &target) ||
 	    !http_fields_read(lines, &r->body))
 		return EGRESS_REQUEST_INVALID;
 	r->fields = lines;
-	why = r->tunnel ? read_authority(target, -1, r) : read_url(target, r);
+	why = r->tunnel ? read_authority(target, -1, r) : proxy_request_read_url(target, r);
 	if (!why)
-		why = check_body(r);
+		why = proxy_request_check_body(r);
 	if (!why)
-		why = check_host(r);
+		why = proxy_request_check_host(r);
 	r->upgrade = !why && wants_upgrade(r);
 	return why;
 }
@@ -183,7 +184,7 @@ ssize_t proxy_request_parse(struct slice in, struct proxy_request *ret, enum egr
 	if (n < 0)
 		*why = EGRESS_REQUEST_TOO_LARGE;
 	else if (n > 0)
-		*why = read_head((struct slice){ in.p, (size_t)n }, ret);
+		*why = proxy_request_read_head((struct slice){ in.p, (size_t)n }, ret);
 	if (*why)
 		return -1;
 	return n ? n + 2 : 0;
@@ -201,7 +202,7 @@ static void put_host(const struct proxy_request *r, struct buf *to)
 	buf_puts(to, "\r\n");
 }
 
-static void put_fields(const struct proxy_request *r, struct buf *to)
+static void proxy_request_put_fields(const struct proxy_request *r, struct buf *to)
 {
 	struct slice fields = r->fields, line, name, value;
 
@@ -222,6 +223,6 @@ void proxy_request_put(const struct proxy_request *r, struct buf *to)
 	buf_add_slice(to, r->path);
 	buf_puts(to, r->old ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
 	put_host(r, to);
-	put_fields(r, to);
+	proxy_request_put_fields(r, to);
 	buf_puts(to, r->upgrade ? "Connection: Upgrade\r\n\r\n" : "Connection: close\r\n\r\n");
 }

@@ -16,7 +16,7 @@ struct proxy_server {
 	unsigned ndoors;
 };
 
-static struct proxy_door *find(struct proxy_server *s, uint32_t number)
+static struct proxy_door *proxy_server_find(struct proxy_server *s, uint32_t number)
 {
 	list_each(d, &s->doors, struct proxy_door, link)
 		if (d->number == number)
@@ -26,7 +26,7 @@ static struct proxy_door *find(struct proxy_server *s, uint32_t number)
 
 /* --- frames --------------------------------------------------------------------------------------------------- */
 
-static int on_config(void *ctx, const struct frame *f, int *fd _unused_)
+static int on_proxy_server_config(void *ctx, const struct frame *f, int *fd _unused_)
 {
 	struct proxy_server *s = ctx;
 
@@ -39,7 +39,7 @@ static int on_door(void *ctx, const struct frame *f, int *fd)
 	struct egress_order order;
 	struct proxy_door *d;
 
-	if (*fd < 0 || find(s, f->number) || s->ndoors == EGRESS_DOORS_MAX ||
+	if (*fd < 0 || proxy_server_find(s, f->number) || s->ndoors == EGRESS_DOORS_MAX ||
 	    egress_order_parse(f->payload, &order) < 0)
 		return -EPROTO;
 	d = proxy_door_open(&s->world, f->number, TAKE_FD(*fd), &order);
@@ -52,7 +52,7 @@ static int on_door(void *ctx, const struct frame *f, int *fd)
 
 static int on_rules(void *ctx, const struct frame *f, int *fd _unused_)
 {
-	struct proxy_door *d = find(ctx, f->number);
+	struct proxy_door *d = proxy_server_find(ctx, f->number);
 	struct egress_rules *rules;
 
 	if (!d || egress_rules_parse(f->payload, "rules", &rules, NULL) < 0)
@@ -63,7 +63,7 @@ static int on_rules(void *ctx, const struct frame *f, int *fd _unused_)
 
 static int on_deny(void *ctx, const struct frame *f, int *fd _unused_)
 {
-	struct proxy_door *d = find(ctx, f->number);
+	struct proxy_door *d = proxy_server_find(ctx, f->number);
 	struct egress_notice n;
 
 	if (!d || egress_notice_parse(f->payload, &n) < 0 || !egress_reasons[n.reason].status)
@@ -75,7 +75,7 @@ static int on_deny(void *ctx, const struct frame *f, int *fd _unused_)
 static int on_shut(void *ctx, const struct frame *f, int *fd _unused_)
 {
 	struct proxy_server *s = ctx;
-	struct proxy_door *d = find(s, f->number);
+	struct proxy_door *d = proxy_server_find(s, f->number);
 
 	if (!d)
 		return -EPROTO;
@@ -85,8 +85,11 @@ static int on_shut(void *ctx, const struct frame *f, int *fd _unused_)
 }
 
 const service_frame_fn proxy_server_takes[EGRESS_FRAME_MAX] = {
-	[EGRESS_CONFIG] = on_config, [EGRESS_DOOR] = on_door, [EGRESS_RULES] = on_rules,
-	[EGRESS_DENY] = on_deny,     [EGRESS_SHUT] = on_shut,
+	[EGRESS_CONFIG] = on_proxy_server_config,
+	[EGRESS_DOOR] = on_door,
+	[EGRESS_RULES] = on_rules,
+	[EGRESS_DENY] = on_deny,
+	[EGRESS_SHUT] = on_shut,
 };
 
 struct proxy_server *proxy_server_new(struct service_run *run, int owners)

@@ -26,7 +26,7 @@
 /* --- the message ---------------------------------------------------------------------------------------------- */
 
 /* Takes a number of so many bytes off the front. */
-static bool take_number(struct slice *in, unsigned bytes, size_t *ret)
+static bool tls_hello_take_number(struct slice *in, unsigned bytes, size_t *ret)
 {
 	if (in->n < bytes)
 		return false;
@@ -37,7 +37,7 @@ static bool take_number(struct slice *in, unsigned bytes, size_t *ret)
 	return true;
 }
 
-static bool take_bytes(struct slice *in, size_t n, struct slice *ret)
+static bool tls_hello_take_bytes(struct slice *in, size_t n, struct slice *ret)
 {
 	if (in->n < n)
 		return false;
@@ -51,10 +51,10 @@ static bool take_vector(struct slice *in, unsigned bytes, struct slice *ret)
 {
 	size_t n;
 
-	return take_number(in, bytes, &n) && take_bytes(in, n, ret);
+	return tls_hello_take_number(in, bytes, &n) && tls_hello_take_bytes(in, n, ret);
 }
 
-static bool take_name(struct tls_hello *h, struct slice name)
+static bool tls_hello_take_name(struct tls_hello *h, struct slice name)
 {
 	if (h->named || !name.n || name.n > TLS_NAME_MAX || memchr(name.p, 0, name.n))
 		return false;
@@ -72,9 +72,9 @@ static bool read_names(struct tls_hello *h, struct slice text)
 	if (!take_vector(&text, 2, &list) || text.n || !list.n)
 		return false;
 	while (list.n) {
-		if (!take_number(&list, 1, &type) || !take_vector(&list, 2, &name))
+		if (!tls_hello_take_number(&list, 1, &type) || !take_vector(&list, 2, &name))
 			return false;
-		if (type == NAME_HOST && !take_name(h, name))
+		if (type == NAME_HOST && !tls_hello_take_name(h, name))
 			return false;
 	}
 	return true;
@@ -87,7 +87,7 @@ static bool read_extensions(struct tls_hello *h, struct slice list)
 	size_t type;
 
 	while (list.n) {
-		if (!take_number(&list, 2, &type) || !take_vector(&list, 2, &text))
+		if (!tls_hello_take_number(&list, 2, &type) || !take_vector(&list, 2, &text))
 			return false;
 		if (type == EXTENSION_ENCRYPTED)
 			h->encrypted = true;
@@ -105,8 +105,8 @@ static bool read_hello(struct tls_hello *h, struct slice in)
 	struct slice skipped, ciphers, methods, extensions;
 	size_t version;
 
-	if (!take_number(&in, 2, &version) || version >> 8 != 3 ||
-	    !take_bytes(&in, RANDOM_BYTES, &skipped) || !take_vector(&in, 1, &skipped) ||
+	if (!tls_hello_take_number(&in, 2, &version) || version >> 8 != 3 ||
+	    !tls_hello_take_bytes(&in, RANDOM_BYTES, &skipped) || !take_vector(&in, 1, &skipped) ||
 	    skipped.n > SESSION_ID_MAX)
 		return false;
 	if (!take_vector(&in, 2, &ciphers) || ciphers.n < 2 || ciphers.n % 2 ||
@@ -120,16 +120,16 @@ static bool read_hello(struct tls_hello *h, struct slice in)
 /* --- records -------------------------------------------------------------------------------------------------- */
 
 /* Looks at what has come of the message. */
-static void look(struct tls_hello *h)
+static void tls_hello_parse(struct tls_hello *h)
 {
 	struct slice text = buf_slice(&h->text);
 	size_t type, n;
 
-	if (!take_number(&text, 1, &type))
+	if (!tls_hello_take_number(&text, 1, &type))
 		return;
 	if (type != CLIENT_HELLO)
 		h->state = TLS_HELLO_BROKEN;
-	else if (!take_number(&text, 3, &n))
+	else if (!tls_hello_take_number(&text, 3, &n))
 		return;
 	else if (n > EGRESS_HELLO_MAX)
 		h->state = TLS_HELLO_BROKEN;
@@ -145,7 +145,7 @@ static void begin_record(struct tls_hello *h)
 		h->state = TLS_HELLO_BROKEN;
 }
 
-static void take_head(struct tls_hello *h, struct slice *in)
+static void tls_hello_take_head(struct tls_hello *h, struct slice *in)
 {
 	h->record[h->nrecord++] = (unsigned char)*in->p;
 	*in = slice_after(*in, 1);
@@ -155,7 +155,7 @@ static void take_head(struct tls_hello *h, struct slice *in)
 		begin_record(h);
 }
 
-static void take_body(struct tls_hello *h, struct slice *in)
+static void tls_hello_take_body(struct tls_hello *h, struct slice *in)
 {
 	size_t n = MIN(h->left, in->n);
 
@@ -168,16 +168,16 @@ static void take_body(struct tls_hello *h, struct slice *in)
 	h->left -= n;
 	if (!h->left)
 		h->nrecord = 0;
-	look(h);
+	tls_hello_parse(h);
 }
 
 enum tls_hello_state tls_hello_feed(struct tls_hello *h, struct slice in)
 {
 	while (in.n && h->state == TLS_HELLO_MORE) {
 		if (h->nrecord < sizeof(h->record))
-			take_head(h, &in);
+			tls_hello_take_head(h, &in);
 		else
-			take_body(h, &in);
+			tls_hello_take_body(h, &in);
 	}
 	if (h->state != TLS_HELLO_MORE)
 		buf_done(&h->text);

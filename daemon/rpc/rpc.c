@@ -26,8 +26,8 @@ struct rpc_call {
 
 enum { S_JSONRPC, S_ID, S_METHOD, S_PARAMS, S_RESULT, S_ERROR, S_MAX };
 
-static enum rpc_parse_result refuse(struct rpc_msg *m, struct err *e, int code, const char *reason,
-				    const char *text)
+static enum rpc_parse_result rpc_refuse(struct rpc_msg *m, struct err *e, int code,
+					const char *reason, const char *text)
 {
 	m->id = SLICE("null");
 	err_set(e, -EINVAL, code, reason, "%s", text);
@@ -40,16 +40,16 @@ static enum rpc_parse_result refuse_scan(enum jscan_error scan, struct slice tex
 	struct jval v;
 
 	if (scan == JSCAN_E_DUPLICATE)
-		return refuse(m, e, RPC_INVALID_REQUEST, "DUPLICATE_MEMBER",
-			      "Invalid request: a member appears twice");
+		return rpc_refuse(m, e, RPC_INVALID_REQUEST, "DUPLICATE_MEMBER",
+				  "Invalid request: a member appears twice");
 	if (scan != JSCAN_E_NOT_OBJECT)
-		return refuse(m, e, RPC_PARSE_ERROR, "PARSE_ERROR", "Parse error");
+		return rpc_refuse(m, e, RPC_PARSE_ERROR, "PARSE_ERROR", "Parse error");
 	jscan_value(text, &v);
 	if (v.type == J_ARRAY)
-		return refuse(m, e, RPC_INVALID_REQUEST, "BATCH_UNSUPPORTED",
-			      "Invalid request: JSON-RPC batches are not supported");
-	return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
-		      "Invalid request: not an object");
+		return rpc_refuse(m, e, RPC_INVALID_REQUEST, "BATCH_UNSUPPORTED",
+				  "Invalid request: JSON-RPC batches are not supported");
+	return rpc_refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+			  "Invalid request: not an object");
 }
 
 static bool id_type_ok(enum jtype t)
@@ -63,8 +63,8 @@ static enum rpc_parse_result parse_call(struct jslot *s, struct rpc_msg *m, stru
 	if (s[S_METHOD].v.type != J_STRING)
 		return m->kind == RPC_NOTIFICATION ?
 			       RPC_E_IGNORE :
-			       refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
-				      "Invalid request: method must be a string");
+			       rpc_refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+					  "Invalid request: method must be a string");
 	if (jstr_copy(s[S_METHOD].v, m->method, sizeof(m->method)) < 0)
 		memcpy(m->method, "?", 2); /* too long to be one of ours */
 	m->params = SLICE("{}");
@@ -136,17 +136,17 @@ enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, str
 	}
 	m->id = s[S_ID].v.raw;
 	if (s[S_ID].v.type != J_NONE && !id_type_ok(s[S_ID].v.type))
-		return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
-			      "Invalid request: id must be a string, a number or null");
+		return rpc_refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+				  "Invalid request: id must be a string, a number or null");
 	if (s[S_JSONRPC].v.type != J_NONE && !slice_is(s[S_JSONRPC].v.raw, "\"2.0\"") &&
 	    !jstr_is(s[S_JSONRPC].v, "2.0"))
-		return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
-			      "Invalid request: jsonrpc must be \"2.0\"");
+		return rpc_refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+				  "Invalid request: jsonrpc must be \"2.0\"");
 	if (s[S_METHOD].v.type != J_NONE)
 		return parse_call(s, m, e);
 	if (s[S_RESULT].v.type == J_NONE && s[S_ERROR].v.type == J_NONE)
-		return refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
-			      "Invalid request: no method, result or error");
+		return rpc_refuse(m, e, RPC_INVALID_REQUEST, "INVALID_REQUEST",
+				  "Invalid request: no method, result or error");
 	return parse_response(s, m);
 }
 
@@ -172,7 +172,7 @@ size_t rpc_repair_halves(char *text, size_t n, const struct rpc_msg *m)
 	       jstr_repair_halves(text + id + m->id.n, n - id - m->id.n);
 }
 
-static void put_head(struct buf *b, struct slice id)
+static void rpc_put_head(struct buf *b, struct slice id)
 {
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
 	buf_add_slice(b, id);
@@ -180,7 +180,7 @@ static void put_head(struct buf *b, struct slice id)
 
 void rpc_put_result(struct buf *b, struct slice id, struct slice result)
 {
-	put_head(b, id);
+	rpc_put_head(b, id);
 	buf_puts(b, ",\"result\":");
 	buf_add_slice(b, result);
 	buf_putc(b, '}');
@@ -190,7 +190,7 @@ void rpc_put_error(struct buf *b, struct slice id, const struct err *e, struct s
 {
 	struct jw w = JW(b);
 
-	put_head(b, id);
+	rpc_put_head(b, id);
 	buf_puts(b, ",\"error\":");
 	jw_obj(&w, NULL);
 	jw_int(&w, "code", e->rpc ? e->rpc : RPC_INTERNAL_ERROR);
@@ -206,7 +206,7 @@ void rpc_put_error(struct buf *b, struct slice id, const struct err *e, struct s
 	buf_putc(b, '}');
 }
 
-static void put_call(struct buf *b, const char *method, struct slice params)
+static void rpc_put_call(struct buf *b, const char *method, struct slice params)
 {
 	buf_puts(b, "\"method\":\"");
 	buf_puts(b, method);
@@ -224,7 +224,7 @@ int rpc_no_method(const struct rpc_msg *m, struct err *e)
 void rpc_put_notification(struct buf *b, const char *method, struct slice params)
 {
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",");
-	put_call(b, method, params);
+	rpc_put_call(b, method, params);
 }
 
 void rpc_put_request(struct buf *b, uint32_t id, const char *method, struct slice params)
@@ -232,7 +232,7 @@ void rpc_put_request(struct buf *b, uint32_t id, const char *method, struct slic
 	buf_puts(b, "{\"jsonrpc\":\"2.0\",\"id\":");
 	u64_put(b, id);
 	buf_putc(b, ',');
-	put_call(b, method, params);
+	rpc_put_call(b, method, params);
 }
 
 void rpc_calls_init(struct rpc_calls *t)

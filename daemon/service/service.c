@@ -1,7 +1,7 @@
 /*
  * service.c - main, confinement and frames of the programs that the daemon starts beside itself.
  *
- * The order of serve() is that of confine_self.h. Limits are raised while the process may be root, `prepare` loads what
+ * The order of service_serve() is that of confine_self.h. Limits are raised while the process may be root, `prepare` loads what
  * cannot be loaded later, then follow the change of user, the tie to the parent, Landlock, and seccomp, which takes away
  * calls that the steps before it need. Not a byte of a network or of a client is read before that.
  */
@@ -105,7 +105,8 @@ static int service_fail(const struct service *s, const char *what)
 	return 1;
 }
 
-static int serve(const struct service *s, const struct service_user *who, const char *argument)
+static int service_serve(const struct service *s, const struct service_user *who,
+			 const char *argument)
 {
 	struct frame_channel_ops ops = { s->types, on_service_frame, on_daemon_gone };
 	struct service_run run = { .service = s };
@@ -131,7 +132,7 @@ static int serve(const struct service *s, const struct service_user *who, const 
 	return 0;
 }
 
-static int probe(const struct service *s, const struct service_user *who)
+static int service_probe(const struct service *s, const struct service_user *who)
 {
 	const char *bad;
 
@@ -140,7 +141,7 @@ static int probe(const struct service *s, const struct service_user *who)
 	return bad ? service_fail(s, bad) : confine_probe();
 }
 
-static bool take_id(const char *text, uint32_t *ret)
+static bool service_take_id(const char *text, uint32_t *ret)
 {
 	uint64_t n;
 
@@ -158,12 +159,12 @@ void service_main(const struct service *s, int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		exit(printf("%s %s (%s)\n", s->name, acpd_version, s->library()) < 0);
-	if (argc >= 4 && argc <= 2 + s->arguments_max && take_id(argv[2], &who.uid) &&
-	    take_id(argv[3], &who.gid)) {
+	if (argc >= 4 && argc <= 2 + s->arguments_max && service_take_id(argv[2], &who.uid) &&
+	    service_take_id(argv[3], &who.gid)) {
 		if (strcmp(argv[1], "probe") == 0)
-			_exit(probe(s, &who));
+			_exit(service_probe(s, &who));
 		if (strcmp(argv[1], "serve") == 0)
-			_exit(serve(s, &who, argv[4]));
+			_exit(service_serve(s, &who, argv[4]));
 	}
 	fprintf(stderr, "usage: %s serve|probe %s\n", s->name, s->arguments);
 	exit(2);

@@ -30,7 +30,7 @@ export const MUTANTS = [
   {
     id: 'net-body', file: 'daemon/net/body.c', test: integration('access/rotation'),
     why: 'a request is carried out although its token was revoked before its answer',
-    from: '\tif (is_over(p))\n\t\treturn -1;\n\thttp_sink_answer(p->sink, &r);', to: '\thttp_sink_answer(p->sink, &r);',
+    from: '\tif (body_is_over(p))\n\t\treturn -1;\n\thttp_sink_answer(p->sink, &r);', to: '\thttp_sink_answer(p->sink, &r);',
   },
   {
     id: 'http-mcp-sessions', file: 'daemon/http/mcp/mcp_sessions.c', test: integration('tools/mcp-http'),
@@ -209,7 +209,7 @@ export const MUTANTS = [
   {
     id: 'otel-sender', file: 'daemon/outbox/otlp/otlp_sender.c', test: integration('otel/export'),
     why: 'a batch that its receiver will never take is sent for ever',
-    from: 'failed(s, !s->status || is_passing(s->status), s->status ? text : why);', to: 'failed(s, true, s->status ? text : why);',
+    from: 'otlp_batch_failed(s, !s->status || is_passing(s->status), s->status ? text : why);', to: 'otlp_batch_failed(s, true, s->status ? text : why);',
   },
   // --- policies, confinement, processes, networks ---
   {

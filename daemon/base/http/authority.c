@@ -13,7 +13,7 @@ static bool has_strange_byte(struct slice host)
 }
 
 /* Takes the host off the front of s. */
-static bool take_host(struct slice *s, struct slice *host)
+static bool authority_take_host(struct slice *s, struct slice *host)
 {
 	bool six = slice_skip(s, "[");
 	const char *end = s->n ? memchr(s->p, six ? ']' : ':', s->n) : NULL;
@@ -32,7 +32,7 @@ bool authority_parse(struct slice text, int port_min, struct authority *ret)
 	struct slice host;
 	uint64_t port;
 
-	if (!take_host(&text, &host))
+	if (!authority_take_host(&text, &host))
 		return false;
 	if (!text.n) {
 		*ret = (struct authority){ host, -1 };

@@ -43,7 +43,7 @@ static enum chunked_state expect(char b, char want, enum chunked_state next)
 	return b == want ? next : CHUNKED_BAD;
 }
 
-static enum chunked_state step(struct chunked *c, char b)
+static enum chunked_state chunked_step(struct chunked *c, char b)
 {
 	switch (c->state) {
 	case CHUNKED_SIZE:
@@ -81,7 +81,7 @@ static int take_frame_byte(struct chunked *c, char b)
 {
 	enum chunked_state before = c->state;
 
-	c->state = step(c, b);
+	c->state = chunked_step(c, b);
 	c->line++;
 	if (in_trailers(before))
 		c->trailers++;

@@ -15,7 +15,7 @@
 /* --- answers -------------------------------------------------------------------------------------------------- */
 
 /* "HTTP/1.1 200 OK" */
-static bool read_status(struct slice line, int *ret)
+static bool http_read_status(struct slice line, int *ret)
 {
 	uint64_t status;
 
@@ -35,7 +35,7 @@ ssize_t http_head_parse(struct slice in, struct http_head *ret)
 	*ret = (struct http_head){ 0 };
 	if (n <= 0)
 		return n;
-	if (!http_line_next(&lines, &line) || !read_status(line, &ret->status) ||
+	if (!http_line_next(&lines, &line) || !http_read_status(line, &ret->status) ||
 	    !http_fields_read(lines, &ret->body))
 		return -EPROTO;
 	ret->fields = lines;
@@ -133,7 +133,7 @@ void http_body_begin_request(struct message_body *b, const struct http_extent *f
 				    .left = f->length };
 }
 
-static int take(struct slice *in, size_t n, struct slice *data)
+static int http_message_take(struct slice *in, size_t n, struct slice *data)
 {
 	*data = (struct slice){ in->p, n };
 	*in = slice_after(*in, n);
@@ -149,10 +149,10 @@ int http_body_next(struct message_body *b, struct slice *in, struct slice *data)
 	if (!in->n)
 		return 0;
 	if (b->end == HTTP_BODY_CLOSE)
-		return take(in, in->n, data);
+		return http_message_take(in, in->n, data);
 	n = (size_t)MIN(b->left, (uint64_t)in->n);
 	b->left -= n;
-	return take(in, n, data);
+	return http_message_take(in, n, data);
 }
 
 int http_body_take(struct message_body *b, struct buf *in, struct slice *data)

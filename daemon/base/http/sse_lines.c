@@ -18,7 +18,7 @@ static const struct {
 	enum sse_field field;
 } fields[] = { { "data", SSE_DATA }, { "id", SSE_ID }, { "retry", SSE_RETRY } };
 
-static struct slice name_of(const struct sse_lines *s)
+static struct slice sse_name_of(const struct sse_lines *s)
 {
 	struct slice name = { s->name, s->nname };
 
@@ -30,13 +30,13 @@ static struct slice name_of(const struct sse_lines *s)
 static enum sse_field field_of(const struct sse_lines *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (slice_is(name_of(s), fields[i].name))
+		if (slice_is(sse_name_of(s), fields[i].name))
 			return fields[i].field;
 	return SSE_OTHER;
 }
 
 /* Up to the colon, if it is there. */
-static void take_name(struct sse_lines *s, struct slice *line)
+static void sse_take_name(struct sse_lines *s, struct slice *line)
 {
 	const char *colon = memchr(line->p, ':', line->n);
 	size_t n = colon ? (size_t)(colon - line->p) : line->n;
@@ -52,11 +52,11 @@ static void take_name(struct sse_lines *s, struct slice *line)
 	s->part = PART_SPACE;
 }
 
-static void take_bytes(struct sse_lines *s, struct slice line, const struct sse_lines_ops *ops,
-		       void *ctx)
+static void sse_take_bytes(struct sse_lines *s, struct slice line, const struct sse_lines_ops *ops,
+			   void *ctx)
 {
 	if (s->part == PART_NAME)
-		take_name(s, &line);
+		sse_take_name(s, &line);
 	if (s->part == PART_SPACE && line.n) {
 		slice_skip(&line, " ");
 		s->part = PART_VALUE;
@@ -66,9 +66,9 @@ static void take_bytes(struct sse_lines *s, struct slice line, const struct sse_
 }
 
 /* False: event wants no more. */
-static bool end_line(struct sse_lines *s, const struct sse_lines_ops *ops, void *ctx)
+static bool sse_end_line(struct sse_lines *s, const struct sse_lines_ops *ops, void *ctx)
 {
-	bool blank = s->part == PART_NAME && !name_of(s).n, more = true;
+	bool blank = s->part == PART_NAME && !sse_name_of(s).n, more = true;
 
 	if (s->part == PART_NAME)
 		s->field = field_of(s); /* a name without a colon */
@@ -86,7 +86,7 @@ static bool end_line(struct sse_lines *s, const struct sse_lines_ops *ops, void 
 	return more;
 }
 
-static size_t line_length(struct slice bytes)
+static size_t sse_line_length(struct slice bytes)
 {
 	const char *lf = memchr(bytes.p, '\n', bytes.n);
 	size_t n = lf ? (size_t)(lf - bytes.p) : bytes.n;
@@ -99,7 +99,7 @@ bool sse_lines_feed(struct sse_lines *s, struct slice bytes, const struct sse_li
 		    void *ctx)
 {
 	while (bytes.n) {
-		size_t n = line_length(bytes);
+		size_t n = sse_line_length(bytes);
 
 		if (s->after_cr && bytes.p[0] == '\n') {
 			s->after_cr = false;
@@ -108,8 +108,8 @@ bool sse_lines_feed(struct sse_lines *s, struct slice bytes, const struct sse_li
 		}
 		s->after_cr = n < bytes.n && bytes.p[n] == '\r';
 		if (n)
-			take_bytes(s, (struct slice){ bytes.p, n }, ops, ctx);
-		if (n < bytes.n && !end_line(s, ops, ctx))
+			sse_take_bytes(s, (struct slice){ bytes.p, n }, ops, ctx);
+		if (n < bytes.n && !sse_end_line(s, ops, ctx))
 			return false;
 		n = MIN(n + 1, bytes.n);
 		bytes = slice_after(bytes, n);

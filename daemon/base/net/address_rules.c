@@ -75,8 +75,8 @@ static bool in_network(int family, const struct address_row *r, const unsigned c
 	return !rest || (network[whole] ^ at[whole]) >> (8 - rest) == 0;
 }
 
-static enum address_kind find_row(int family, const struct address_row *rows, size_t n,
-				  const unsigned char *at)
+static enum address_kind address_find_row(int family, const struct address_row *rows, size_t n,
+					  const unsigned char *at)
 {
 	for (size_t i = 0; i < n; i++)
 		if (in_network(family, &rows[i], at))
@@ -86,7 +86,7 @@ static enum address_kind find_row(int family, const struct address_row *rows, si
 
 static enum address_kind v4_kind(const unsigned char *at)
 {
-	return find_row(AF_INET, v4_rows, ARRAY_SIZE(v4_rows), at);
+	return address_find_row(AF_INET, v4_rows, ARRAY_SIZE(v4_rows), at);
 }
 
 /* Forms of IPv6 that mean an IPv4 address, which stands at this byte. */
@@ -112,7 +112,7 @@ static enum address_kind v6_kind(const unsigned char *at)
 		inner = v4_kind(at + carriers[i].at);
 		return inner == ADDRESS_PUBLIC && !carriers[i].translates ? ADDRESS_PRIVATE : inner;
 	}
-	return find_row(AF_INET6, v6_rows, ARRAY_SIZE(v6_rows), at);
+	return address_find_row(AF_INET6, v6_rows, ARRAY_SIZE(v6_rows), at);
 }
 
 enum address_kind address_kind_of(const struct sockaddr *a)
@@ -152,7 +152,7 @@ bool address_parse(struct slice host, struct sockaddr_storage *ret)
 /* --- the list of --upstream-allow ----------------------------------------------------------------------------- */
 
 /* Takes the next entry off the front; false: there is none. */
-static bool next_entry(struct slice *rest, struct slice *entry)
+static bool upstream_allow_next(struct slice *rest, struct slice *entry)
 {
 	if (!slice_item(rest, ',', entry))
 		return false;
@@ -170,7 +170,7 @@ int upstream_allow_check(const char *list, struct err *e)
 	struct slice rest = slice_of(list), entry;
 	struct authority a;
 
-	while (next_entry(&rest, &entry))
+	while (upstream_allow_next(&rest, &entry))
 		if (!authority_parse(entry, 1, &a))
 			return err_field(e, "upstream-allow", "OPTION_INVALID",
 					 "--upstream-allow: '%.*s' is not HOST or HOST:PORT",
@@ -183,7 +183,7 @@ bool upstream_allow_has(const char *list, struct slice host, int port)
 	struct slice rest = slice_of(list), entry;
 	struct authority a;
 
-	while (next_entry(&rest, &entry))
+	while (upstream_allow_next(&rest, &entry))
 		if (authority_parse(entry, 1, &a) && (a.port < 0 || a.port == port) &&
 		    http_words_same(without_dot(a.host), without_dot(host)))
 			return true;
@@ -197,7 +197,7 @@ static const char *const metadata_names[] = {
 	"instance-data", "instance-data.ec2.internal",
 };
 
-static bool is_name(struct slice host, const char *name)
+static bool host_is_named(struct slice host, const char *name)
 {
 	if (host.n && host.p[host.n - 1] == '.')
 		host.n--;
@@ -207,7 +207,7 @@ static bool is_name(struct slice host, const char *name)
 static bool is_metadata_name(struct slice host)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(metadata_names); i++)
-		if (is_name(host, metadata_names[i]))
+		if (host_is_named(host, metadata_names[i]))
 			return true;
 	return false;
 }
@@ -216,11 +216,11 @@ bool host_is_loopback(struct slice host)
 {
 	struct sockaddr_storage a;
 
-	return is_name(host, "localhost") ||
+	return host_is_named(host, "localhost") ||
 	       (address_parse(host, &a) && address_is_loopback((struct sockaddr *)&a));
 }
 
-static bool is_number(struct slice label)
+static bool label_is_number(struct slice label)
 {
 	bool hex = label.n > 1 && label.p[0] == '0' && (label.p[1] | 0x20) == 'x';
 
@@ -240,7 +240,7 @@ static bool ends_in_number(struct slice host)
 		host.n--;
 	for (at = host.n; at && host.p[at - 1] != '.'; at--)
 		;
-	return is_number(slice_after(host, at));
+	return label_is_number(slice_after(host, at));
 }
 
 #define NOT_ALLOWED " without --upstream-allow"
@@ -251,7 +251,7 @@ const char *call_reach_of(struct slice host, int port, bool named, bool proxied,
 	struct sockaddr_storage a;
 	bool literal = address_parse(host, &a);
 	enum address_kind kind = literal ? address_kind_of((struct sockaddr *)&a) : ADDRESS_PUBLIC;
-	bool local = is_name(host, "localhost");
+	bool local = host_is_named(host, "localhost");
 	bool metadata = kind == ADDRESS_METADATA || is_metadata_name(host);
 
 	*ret = REACH_ALL;

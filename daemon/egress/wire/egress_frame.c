@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 /* Each object is one of ours: a member that is missing, or one too many, is a mistake of the other side. */
-static int parse(struct slice payload, const struct jfield *fields, void *ret)
+static int egress_frame_parse(struct slice payload, const struct jfield *fields, void *ret)
 {
 	struct jval v;
 
@@ -47,7 +47,7 @@ void egress_settings_put(struct buf *b, const struct egress_settings *s)
 int egress_settings_parse(struct slice payload, struct egress_settings *ret)
 {
 	*ret = (struct egress_settings){ 0 };
-	return parse(payload, settings_fields, ret);
+	return egress_frame_parse(payload, settings_fields, ret);
 }
 
 void egress_settings_done(struct egress_settings *s)
@@ -80,7 +80,7 @@ int egress_order_parse(struct slice payload, struct egress_order *ret)
 {
 	struct order_args a = { 0 };
 
-	if (parse(payload, order_fields, &a) < 0)
+	if (egress_frame_parse(payload, order_fields, &a) < 0)
 		return -EPROTO;
 	*ret = (struct egress_order){ .uid = a.uid };
 	return egress_rules_parse(a.rules, "rules", &ret->rules, NULL) < 0 ? -EPROTO : 0;
@@ -118,7 +118,7 @@ void egress_notice_put(struct buf *b, const struct egress_notice *n)
 	jw_end_obj(&w);
 }
 
-static bool is_visible(const char *s)
+static bool egress_frame_is_visible(const char *s)
 {
 	for (; *s; s++)
 		if (*s <= ' ' || *s > '~')
@@ -129,12 +129,12 @@ static bool is_visible(const char *s)
 int egress_notice_parse(struct slice payload, struct egress_notice *ret)
 {
 	struct notice_args a = { 0 };
-	int r = parse(payload, notice_fields, &a);
+	int r = egress_frame_parse(payload, notice_fields, &a);
 
 	*ret = (struct egress_notice){ .port = (int)a.port, .up = a.up, .down = a.down };
 	if (r == 0 && a.reason)
 		ret->reason = egress_reason_find(slice_of(a.reason));
-	if (r == 0 && (!is_visible(a.host) || (a.reason && !ret->reason)))
+	if (r == 0 && (!egress_frame_is_visible(a.host) || (a.reason && !ret->reason)))
 		r = -EPROTO;
 	if (r == 0)
 		snprintf(ret->host, sizeof(ret->host), "%s", a.host);

@@ -21,18 +21,18 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
 }
 
-static bool is_digit(char c)
+static bool egress_host_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 static bool is_name_byte(char c)
 {
-	return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
+	return (c >= 'a' && c <= 'z') || egress_host_is_digit(c) || c == '-' || c == '_';
 }
 
 /* As it is printed: so that two texts of one address are the same. */
-static bool take_address(struct slice text, struct egress_host *ret)
+static bool egress_host_take_address(struct slice text, struct egress_host *ret)
 {
 	struct sockaddr_storage a;
 	const void *bytes = &((struct sockaddr_in *)&a)->sin_addr;
@@ -48,12 +48,12 @@ static bool take_address(struct slice text, struct egress_host *ret)
 }
 
 /* Digits, or 0x and what follows: the last label of such a "name" makes it a number for inet_aton and browsers. */
-static bool is_number(struct slice label)
+static bool egress_host_is_number(struct slice label)
 {
 	if (slice_starts(label, "0x"))
 		return true;
 	for (size_t i = 0; i < label.n; i++)
-		if (!is_digit(label.p[i]))
+		if (!egress_host_is_digit(label.p[i]))
 			return false;
 	return true;
 }
@@ -87,10 +87,10 @@ static const char *check_labels(struct slice name)
 			break;
 		label = (struct slice){ name.p + i + 1, 0 };
 	}
-	return is_number(label) ? "it is a number, but no address" : NULL;
+	return egress_host_is_number(label) ? "it is a number, but no address" : NULL;
 }
 
-static const char *take_name(struct slice text, struct egress_host *ret)
+static const char *egress_host_take_name(struct slice text, struct egress_host *ret)
 {
 	if (text.n > NAME_MAX_BYTES)
 		return "it is longer than 253 bytes";
@@ -108,19 +108,19 @@ static const char *take_name(struct slice text, struct egress_host *ret)
 	return check_labels((struct slice){ ret->text, ret->n });
 }
 
-static const char *take_host(struct slice text, struct egress_host *ret)
+static const char *egress_host_take_host(struct slice text, struct egress_host *ret)
 {
 	if (text.n > 2 && text.p[0] == '[' && text.p[text.n - 1] == ']') {
 		text = (struct slice){ text.p + 1, text.n - 2 };
-		return memchr(text.p, ':', text.n) && take_address(text, ret) ?
+		return memchr(text.p, ':', text.n) && egress_host_take_address(text, ret) ?
 			       NULL :
 			       "no IPv6 address stands in the brackets";
 	}
-	if (take_address(text, ret))
+	if (egress_host_take_address(text, ret))
 		return NULL;
 	if (text.n && text.p[text.n - 1] == '.')
 		text.n--;
-	return take_name(text, ret);
+	return egress_host_take_name(text, ret);
 }
 
 const char *egress_host_parse(struct slice text, struct egress_host *ret)
@@ -128,7 +128,7 @@ const char *egress_host_parse(struct slice text, struct egress_host *ret)
 	const char *bad;
 
 	*ret = (struct egress_host){ 0 };
-	bad = take_host(text, ret);
+	bad = egress_host_take_host(text, ret);
 	if (bad)
 		*ret = (struct egress_host){ 0 };
 	return bad;

@@ -44,7 +44,7 @@ struct egress_rules {
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
 
-static const char *take_host(struct slice text, struct egress_entry *x)
+static const char *egress_rules_take_host(struct slice text, struct egress_entry *x)
 {
 	struct egress_host h;
 	bool below = slice_skip(&text, "*.");
@@ -62,7 +62,7 @@ static const char *take_host(struct slice text, struct egress_entry *x)
 static int read_host(struct egress_entry *x, const char *text, const char prefix[PREFIX_SIZE],
 		     struct err *e)
 {
-	const char *bad = take_host(slice_of(text), x);
+	const char *bad = egress_rules_take_host(slice_of(text), x);
 	char field[FIELD_SIZE];
 
 	if (!bad)
@@ -107,8 +107,8 @@ static const struct jfield entry_fields[] = {
 	JF_END,
 };
 
-static int check_room(struct egress_rules *r, const struct egress_entry *x, const char *field,
-		      struct err *e)
+static int egress_rules_check_room(struct egress_rules *r, const struct egress_entry *x,
+				   const char *field, struct err *e)
 {
 	r->bytes += strlen(x->host);
 	if (r->n <= EGRESS_ENTRIES_MAX && r->bytes <= EGRESS_HOSTS_BYTES)
@@ -118,7 +118,8 @@ static int check_room(struct egress_rules *r, const struct egress_entry *x, cons
 			 EGRESS_ENTRIES_MAX, EGRESS_HOSTS_BYTES);
 }
 
-static int read_entry(struct egress_rules *r, struct jval v, const char *field, struct err *e)
+static int egress_rules_read_entry(struct egress_rules *r, struct jval v, const char *field,
+				   struct err *e)
 {
 	struct entry_args a = { 0 };
 	char path[PREFIX_SIZE], prefix[PREFIX_SIZE];
@@ -137,13 +138,13 @@ static int read_entry(struct egress_rules *r, struct jval v, const char *field, 
 	if (ret == 0)
 		ret = read_ports(x, a.ports, prefix, e);
 	if (ret == 0)
-		ret = check_room(r, x, path, e);
+		ret = egress_rules_check_room(r, x, path, e);
 	jdec_free(entry_fields, &a);
 	return ret;
 }
 
-static int read_entries(struct egress_rules *r, struct slice array, const char *field,
-			struct err *e)
+static int egress_rules_read_entries(struct egress_rules *r, struct slice array, const char *field,
+				     struct err *e)
 {
 	struct jiter it;
 	struct jval v;
@@ -151,7 +152,7 @@ static int read_entries(struct egress_rules *r, struct slice array, const char *
 
 	jiter_init(&it, (struct jval){ J_ARRAY, array });
 	while (ret == 0 && array.n && jiter_next(&it, NULL, &v))
-		ret = read_entry(r, v, field, e);
+		ret = egress_rules_read_entry(r, v, field, e);
 	return ret;
 }
 
@@ -170,7 +171,8 @@ static const struct jfield rules_fields[] = {
 	JF_END,
 };
 
-static int bad_member(const char *field, const char *member, const char *what, struct err *e)
+static int egress_rules_bad_member(const char *field, const char *member, const char *what,
+				   struct err *e)
 {
 	char path[FIELD_SIZE];
 
@@ -184,13 +186,13 @@ static int read_mode(struct egress_rules *r, const struct rules_args *a, const c
 	while (r->mode < EGRESS_MODE_MAX && strcmp(egress_modes[r->mode], a->mode) != 0)
 		r->mode++;
 	if (r->mode == EGRESS_MODE_MAX)
-		return bad_member(field, "mode", "must be off, allowlist or on", e);
+		return egress_rules_bad_member(field, "mode", "must be off, allowlist or on", e);
 	if (r->mode == EGRESS_ALLOWLIST)
 		return 0;
 	if (a->allow.n)
-		return bad_member(field, "allow", "needs the mode allowlist", e);
+		return egress_rules_bad_member(field, "allow", "needs the mode allowlist", e);
 	if (a->ask)
-		return bad_member(field, "ask", "needs the mode allowlist", e);
+		return egress_rules_bad_member(field, "ask", "needs the mode allowlist", e);
 	return 0;
 }
 
@@ -211,7 +213,7 @@ int egress_rules_parse(struct slice json, const char *field, struct egress_rules
 	r->ask = a.ask;
 	code = read_mode(r, &a, field, e);
 	if (code == 0)
-		code = read_entries(r, a.allow, field, e);
+		code = egress_rules_read_entries(r, a.allow, field, e);
 	jdec_free(rules_fields, &a);
 	*ret = code < 0 ? egress_rules_free(r) : r;
 	return code;
@@ -249,7 +251,7 @@ struct egress_rules *egress_rules_copy(const struct egress_rules *r)
 	return copy;
 }
 
-static void put_entry(const struct egress_entry *x, struct jw *w)
+static void egress_rules_put_entry(const struct egress_entry *x, struct jw *w)
 {
 	char host[EGRESS_HOST_SIZE + 2];
 
@@ -271,7 +273,7 @@ void egress_rules_put_members(const struct egress_rules *r, struct jw *w)
 	if (r->n) {
 		jw_arr(w, "allow");
 		for (unsigned i = 0; i < r->n; i++)
-			put_entry(&r->entries[i], w);
+			egress_rules_put_entry(&r->entries[i], w);
 		jw_end_arr(w);
 	}
 	if (r->ask)
@@ -311,25 +313,25 @@ static bool is_usual(int port)
 	return port == 443 || port == 80;
 }
 
-static int add_host(struct egress_rules *r, const char *host, struct err *e)
+static int egress_rules_add_host(struct egress_rules *r, const char *host, struct err *e)
 {
 	struct egress_entry *x = GROW(r->entries, r->n);
-	const char *bad = take_host(slice_of(host), x);
+	const char *bad = egress_rules_take_host(slice_of(host), x);
 
 	if (bad)
 		return err_field(e, "host", "FIELD_INVALID", "host: %s", bad);
-	return check_room(r, x, "host", e);
+	return egress_rules_check_room(r, x, "host", e);
 }
 
 struct egress_rules *egress_rules_with(const struct egress_rules *r, const char *host, int port,
 				       struct err *e)
 {
 	struct egress_rules *more = egress_rules_copy(r);
-	int code = add_host(more, host, e);
+	int code = egress_rules_add_host(more, host, e);
 
 	/* an entry of its own: it then is no port that somebody wrote beside 80 */
 	if (code == 0 && !is_usual(port)) {
-		code = add_host(more, host, e);
+		code = egress_rules_add_host(more, host, e);
 		if (code == 0) {
 			struct egress_entry *x = &more->entries[more->n - 1];
 

@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 /* Each object is one of ours: a member that is missing, or one too many, is a mistake of the other side. */
-static int parse(struct slice payload, const struct jfield *fields, void *ret)
+static int fetch_frame_parse(struct slice payload, const struct jfield *fields, void *ret)
 {
 	struct jval v;
 
@@ -92,7 +92,7 @@ void fetch_settings_put(struct buf *b, const struct fetch_settings *s)
 int fetch_settings_parse(struct slice payload, struct fetch_settings *ret)
 {
 	*ret = (struct fetch_settings){ 0 };
-	return parse(payload, settings_fields, ret);
+	return fetch_frame_parse(payload, settings_fields, ret);
 }
 
 void fetch_settings_done(struct fetch_settings *s)
@@ -131,7 +131,7 @@ void fetch_order_put(struct buf *b, const struct fetch_order *o)
 int fetch_order_parse(struct slice payload, struct fetch_order *ret)
 {
 	*ret = (struct fetch_order){ 0 };
-	if (parse(payload, order_fields, ret) < 0)
+	if (fetch_frame_parse(payload, order_fields, ret) < 0)
 		return -EPROTO;
 	if (header_name_ok(slice_of(ret->method)))
 		return 0;

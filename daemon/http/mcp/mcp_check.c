@@ -61,8 +61,8 @@ bool mcp_legacy_version_ok(struct slice version)
 
 /* --- refusals ------------------------------------------------------------------------------------------- */
 
-static void refuse(struct parsed *p, int code, const char *field, const char *reason,
-		   const char *text)
+static void mcp_check_refuse(struct parsed *p, int code, const char *field, const char *reason,
+			     const char *text)
 {
 	p->post->kind = MCP_POST_REFUSED;
 	p->post->status = 400;
@@ -81,7 +81,7 @@ static void refuse_mismatch(struct parsed *p, const char *header, struct slice v
 		 value.n ? "the header %s does not say what the body says" :
 			   "the header %s is missing",
 		 header);
-	refuse(p, MCP_HEADER_MISMATCH, header, "HEADER_MISMATCH", text);
+	mcp_check_refuse(p, MCP_HEADER_MISMATCH, header, "HEADER_MISMATCH", text);
 	jw_obj(&w, "mismatch");
 	if (value.n)
 		jw_slice(&w, "header", value);
@@ -93,8 +93,9 @@ static void refuse_version(struct parsed *p, struct slice requested)
 {
 	struct jw w = JW(&p->post->extra);
 
-	refuse(p, MCP_VERSION_UNSUPPORTED, "_meta." MCP_META_VERSION,
-	       "PROTOCOL_VERSION_UNSUPPORTED", "this protocol version is not served here");
+	mcp_check_refuse(p, MCP_VERSION_UNSUPPORTED, "_meta." MCP_META_VERSION,
+			 "PROTOCOL_VERSION_UNSUPPORTED",
+			 "this protocol version is not served here");
 	jw_arr(&w, "supported");
 	jw_str(&w, NULL, MCP_MODERN);
 	jw_end_arr(&w);
@@ -129,8 +130,8 @@ static bool check_envelope(struct parsed *p)
 
 		if (type == rows[i].type)
 			continue;
-		refuse(p, RPC_INVALID_PARAMS, rows[i].field,
-		       type == J_NONE ? "META_MISSING" : "META_INVALID", rows[i].text);
+		mcp_check_refuse(p, RPC_INVALID_PARAMS, rows[i].field,
+				 type == J_NONE ? "META_MISSING" : "META_INVALID", rows[i].text);
 		return false;
 	}
 	return true;
@@ -147,7 +148,7 @@ static int unwrap(struct slice header, struct buf *ret)
 	return base64_decode((struct slice){ header.p + begin, header.n - begin - end }, ret);
 }
 
-static bool check_name(struct parsed *p)
+static bool mcp_check_name(struct parsed *p)
 {
 	_cleanup_(buf_done) struct buf said = { 0 };
 	_cleanup_(freep) char *name = NULL;
@@ -171,7 +172,7 @@ static struct slice raw_method(struct parsed *p, struct buf *b)
 	return buf_slice(b);
 }
 
-static bool check_headers(struct parsed *p)
+static bool mcp_check_headers(struct parsed *p)
 {
 	_cleanup_(buf_done) struct buf method = { 0 };
 
@@ -180,7 +181,7 @@ static bool check_headers(struct parsed *p)
 	else if (!slice_is(p->h->method, p->msg.method))
 		refuse_mismatch(p, "Mcp-Method", p->h->method, raw_method(p, &method));
 	else
-		return check_name(p);
+		return mcp_check_name(p);
 	return false;
 }
 
@@ -192,7 +193,7 @@ static enum mcp_post_kind check_modern(struct parsed *p)
 		refuse_mismatch(p, "MCP-Protocol-Version", p->h->version, p->meta[M_VERSION].v.raw);
 	else if (!version_is(p, SLICE(MCP_MODERN)))
 		refuse_version(p, p->meta[M_VERSION].v.raw);
-	else if (check_headers(p))
+	else if (mcp_check_headers(p))
 		return MCP_POST_MODERN;
 	return MCP_POST_REFUSED;
 }
@@ -222,11 +223,11 @@ static enum mcp_post_kind check_initialize(struct parsed *p)
 	return MCP_POST_REFUSED;
 }
 
-static enum mcp_post_kind check_request(struct parsed *p)
+static enum mcp_post_kind mcp_check_request(struct parsed *p)
 {
 	if (slice_is(p->msg.id, "null")) {
-		refuse(p, RPC_INVALID_REQUEST, "id", "INVALID_REQUEST",
-		       "the id of a request must be a string or a number");
+		mcp_check_refuse(p, RPC_INVALID_REQUEST, "id", "INVALID_REQUEST",
+				 "the id of a request must be a string or a number");
 		return MCP_POST_REFUSED;
 	}
 	p->post->id = p->msg.id;
@@ -250,8 +251,9 @@ static enum mcp_post_kind check_response(struct parsed *p)
 {
 	if (!mcp_modern_version(p->h->version))
 		return MCP_POST_OTHER;
-	refuse(p, RPC_INVALID_REQUEST, "method", "INVALID_REQUEST",
-	       "protocol version " MCP_MODERN " has no requests that a client could answer");
+	mcp_check_refuse(p, RPC_INVALID_REQUEST, "method", "INVALID_REQUEST",
+			 "protocol version " MCP_MODERN
+			 " has no requests that a client could answer");
 	return MCP_POST_REFUSED;
 }
 
@@ -260,8 +262,8 @@ static void refuse_parse(struct parsed *p, enum rpc_parse_result r, const struct
 	p->post->status = 400;
 	p->post->e = *e;
 	if (r == RPC_E_IGNORE)
-		refuse(p, RPC_INVALID_REQUEST, "method", "INVALID_REQUEST",
-		       "Invalid request: not a notification");
+		mcp_check_refuse(p, RPC_INVALID_REQUEST, "method", "INVALID_REQUEST",
+				 "Invalid request: not a notification");
 	if (r == RPC_E_ANSWER && p->msg.id.n && !slice_is(p->msg.id, "null"))
 		p->post->id = p->msg.id;
 }
@@ -269,7 +271,7 @@ static void refuse_parse(struct parsed *p, enum rpc_parse_result r, const struct
 void mcp_post_check(struct slice body, const struct mcp_headers *h, struct mcp_post *ret)
 {
 	static enum mcp_post_kind (*const checks[])(struct parsed * p) = {
-		[RPC_REQUEST] = check_request,
+		[RPC_REQUEST] = mcp_check_request,
 		[RPC_NOTIFICATION] = check_notice,
 		[RPC_RESPONSE] = check_response,
 	};

@@ -10,7 +10,7 @@
 
 #include "base/limits.h"
 
-static void on_quiet(void *ctx)
+static void on_mcp_events_quiet(void *ctx)
 {
 	struct mcp_events *s = ctx;
 
@@ -19,7 +19,7 @@ static void on_quiet(void *ctx)
 }
 
 /* The queue and the empty buffer change places: no byte is copied. */
-static void hand_over(struct mcp_events *s, struct buf *out)
+static void mcp_events_hand_over(struct mcp_events *s, struct buf *out)
 {
 	struct buf queue = s->out;
 
@@ -29,24 +29,25 @@ static void hand_over(struct mcp_events *s, struct buf *out)
 	buf_trim(&s->out, 0);
 }
 
-static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room _unused_)
+static enum http_fill mcp_events_fill(struct http_stream *base, struct buf *out,
+				      size_t room _unused_)
 {
 	struct mcp_events *s = container_of(base, struct mcp_events, base);
 
 	if (s->broken || s->out.failed)
 		return HTTP_FILL_ERROR;
 	if (buf_len(&s->out))
-		hand_over(s, out);
+		mcp_events_hand_over(s, out);
 	else if (s->comment)
 		buf_puts(out, ":\n\n");
 	s->comment = false;
 	if (s->ended)
 		return HTTP_FILL_END;
-	loop_timer_set(s->loop, &s->quiet, HTTP_COMMENT_MS, on_quiet, s);
+	loop_timer_set(s->loop, &s->quiet, HTTP_COMMENT_MS, on_mcp_events_quiet, s);
 	return HTTP_FILL_WAIT;
 }
 
-static void free_stream(struct http_stream *base)
+static void mcp_events_free_stream(struct http_stream *base)
 {
 	struct mcp_events *s = container_of(base, struct mcp_events, base);
 
@@ -54,7 +55,8 @@ static void free_stream(struct http_stream *base)
 	s->gone(s);
 }
 
-static const struct http_stream_ops ops = { .fill = fill, .free = free_stream };
+static const struct http_stream_ops ops = { .fill = mcp_events_fill,
+					    .free = mcp_events_free_stream };
 
 void mcp_events_init(struct mcp_events *s, struct loop *loop, void (*gone)(struct mcp_events *s))
 {

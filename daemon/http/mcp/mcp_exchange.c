@@ -26,17 +26,17 @@ static void mcp_exchange_free(struct mcp_exchange *x)
 	free(x);
 }
 
-static bool settled(const struct mcp_exchange *x)
+static bool mcp_exchange_is_settled(const struct mcp_exchange *x)
 {
 	return list_empty(&x->link);
 }
 
 /* The driver has released a part of it. A session whose client never learnt of it ends with its first exchange. */
-static void release(struct mcp_exchange *x)
+static void mcp_exchange_release(struct mcp_exchange *x)
 {
 	if (x->has_sink || x->has_stream)
 		return;
-	if (!settled(x) && x->session) {
+	if (!mcp_exchange_is_settled(x) && x->session) {
 		x->state = EXCHANGE_ORPHAN;
 		loop_timer_cancel(&x->decide);
 		if (x->initialize)
@@ -46,11 +46,11 @@ static void release(struct mcp_exchange *x)
 	mcp_exchange_free(x);
 }
 
-static void settle(struct mcp_exchange *x)
+static void mcp_exchange_settle(struct mcp_exchange *x)
 {
 	struct mcp_session *s = x->session;
 
-	if (settled(x))
+	if (mcp_exchange_is_settled(x))
 		return;
 	list_del(&x->link);
 	loop_timer_cancel(&x->decide);
@@ -84,7 +84,7 @@ static void on_undecided(void *ctx)
 }
 
 /* Errors that HTTP has a status for; a legacy client gets none of these statuses. An error is short. */
-static int status_of(const struct mcp_exchange *x, struct slice message)
+static int mcp_exchange_status_of(const struct mcp_exchange *x, struct slice message)
 {
 	static const struct {
 		const char *code;
@@ -101,7 +101,7 @@ static int status_of(const struct mcp_exchange *x, struct slice message)
 	return 200;
 }
 
-static void on_cancel(void *ctx)
+static void on_mcp_exchange_cancel(void *ctx)
 {
 	struct mcp_exchange *x = ctx;
 
@@ -112,13 +112,13 @@ static void on_cancel(void *ctx)
 static void stream_lost(struct mcp_exchange *x)
 {
 	if (x->front)
-		loop_defer(x->m->loop, &x->cancel, on_cancel, x);
+		loop_defer(x->m->loop, &x->cancel, on_mcp_exchange_cancel, x);
 }
 
 void mcp_exchange_take(struct mcp_exchange *x, struct slice message, bool last)
 {
 	if (last) {
-		mcp_exchange_answer(x, status_of(x, message), message);
+		mcp_exchange_answer(x, mcp_exchange_status_of(x, message), message);
 		return;
 	}
 	if (x->state == EXCHANGE_OPEN)
@@ -135,7 +135,7 @@ void mcp_exchange_answer(struct mcp_exchange *x, int status, struct slice messag
 		answer_json(x, status, message);
 	else if (x->state == EXCHANGE_STREAM)
 		mcp_events_put(&x->events, message, true);
-	settle(x);
+	mcp_exchange_settle(x);
 }
 
 void mcp_exchange_fail(struct mcp_exchange *x, int status, const struct err *e, struct slice extra)
@@ -151,7 +151,7 @@ void mcp_exchange_drop(struct mcp_exchange *x)
 	if (x->state == EXCHANGE_OPEN)
 		decided(x, EXCHANGE_STREAM);
 	mcp_events_end(&x->events);
-	settle(x);
+	mcp_exchange_settle(x);
 }
 
 void mcp_exchange_accept(struct mcp_exchange *x, int status)
@@ -177,7 +177,7 @@ static struct mcp_exchange *of_sink(struct http_sink *s)
 	return container_of(s, struct mcp_exchange, sink);
 }
 
-static enum http_take check(struct http_sink *s)
+static enum http_take mcp_exchange_sink_check(struct http_sink *s)
 {
 	const struct mcp_exchange *x = of_sink(s);
 
@@ -186,7 +186,7 @@ static enum http_take check(struct http_sink *s)
 	return x->state == EXCHANGE_OPEN ? HTTP_TAKE_WAIT : HTTP_TAKE_ANSWER;
 }
 
-static enum http_take take(struct http_sink *s, struct slice piece)
+static enum http_take mcp_exchange_sink_take(struct http_sink *s, struct slice piece)
 {
 	struct mcp_exchange *x = of_sink(s);
 	struct err e = { .rpc = RPC_INVALID_REQUEST,
@@ -197,7 +197,7 @@ static enum http_take take(struct http_sink *s, struct slice piece)
 	if (buf_add_slice(&x->in, piece) < 0)
 		mcp_exchange_fail(x, 413, &e, SLICE_NONE);
 	x->working = false;
-	return check(s);
+	return mcp_exchange_sink_check(s);
 }
 
 /* What a message says of its trace itself goes before its headers. */
@@ -234,14 +234,14 @@ static void adopt_trace(struct mcp_exchange *x)
 	x->in = whole;
 }
 
-static enum http_take end(struct http_sink *s)
+static enum http_take mcp_exchange_sink_end(struct http_sink *s)
 {
 	struct mcp_exchange *x = of_sink(s);
 	struct mcp_headers h = { slice_of(x->version), slice_of(x->method), slice_of(x->name) };
 	struct mcp_post post;
 
 	if (x->state != EXCHANGE_BODY) /* its server ended while the body arrived */
-		return check(s);
+		return mcp_exchange_sink_check(s);
 	x->working = true;
 	mcp_flatten(x->in.data + x->in.pos, buf_len(&x->in));
 	mcp_post_check(buf_slice(&x->in), &h, &post);
@@ -252,10 +252,10 @@ static enum http_take end(struct http_sink *s)
 	buf_done(&post.extra);
 	buf_done(&x->in);
 	x->working = false;
-	return check(s);
+	return mcp_exchange_sink_check(s);
 }
 
-static void answer(struct http_sink *s, struct http_reply *ret)
+static void mcp_exchange_sink_answer(struct http_sink *s, struct http_reply *ret)
 {
 	struct mcp_exchange *x = of_sink(s);
 
@@ -278,7 +278,7 @@ static void free_sink(struct http_sink *s)
 	struct mcp_exchange *x = of_sink(s);
 
 	x->has_sink = false;
-	release(x);
+	mcp_exchange_release(x);
 }
 
 static void on_stream_gone(struct mcp_events *s)
@@ -286,12 +286,14 @@ static void on_stream_gone(struct mcp_events *s)
 	struct mcp_exchange *x = container_of(s, struct mcp_exchange, events);
 
 	x->has_stream = false;
-	release(x);
+	mcp_exchange_release(x);
 }
 
-static const struct http_sink_ops sink_ops = { take, end, check, answer, free_sink };
+static const struct http_sink_ops sink_ops = { mcp_exchange_sink_take, mcp_exchange_sink_end,
+					       mcp_exchange_sink_check, mcp_exchange_sink_answer,
+					       free_sink };
 
-static char *copy(struct slice s)
+static char *mcp_exchange_copy(struct slice s)
 {
 	while (s.n && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
 		s.n--;
@@ -300,7 +302,8 @@ static char *copy(struct slice s)
 
 static void take_trace(struct mcp_exchange *x, const struct http_request *rq)
 {
-	_cleanup_(freep) char *parent = copy(rq->traceparent), *state = copy(rq->tracestate);
+	_cleanup_(freep) char *parent = mcp_exchange_copy(rq->traceparent),
+			      *state = mcp_exchange_copy(rq->tracestate);
 
 	trace_context_read_headers(&x->trace, parent ? parent : "", state ? state : "");
 }
@@ -318,10 +321,10 @@ struct mcp_exchange *mcp_exchange_new(struct mcp_http *m, struct mcp_backend *b,
 	x->in.max = MESSAGE_MAX;
 	list_add_tail(&m->exchanges, &x->link);
 	mcp_events_init(&x->events, m->loop, on_stream_gone);
-	x->version = copy(rq->mcp_version);
-	x->method = copy(rq->mcp_method);
-	x->name = copy(rq->mcp_name);
-	x->session_id = copy(rq->mcp_session);
+	x->version = mcp_exchange_copy(rq->mcp_version);
+	x->method = mcp_exchange_copy(rq->mcp_method);
+	x->name = mcp_exchange_copy(rq->mcp_name);
+	x->session_id = mcp_exchange_copy(rq->mcp_session);
 	take_trace(x, rq);
 	return x;
 }

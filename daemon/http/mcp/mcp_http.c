@@ -22,20 +22,20 @@ static const struct query_field fields[] = {
 
 /* --- what is common ------------------------------------------------------------------------------------- */
 
-static void reply_error(struct http_reply *ret, int status, const struct err *e)
+static void mcp_http_reply_error(struct http_reply *ret, int status, const struct err *e)
 {
 	ret->status = status;
 	rpc_put_error(&ret->body, SLICE("null"), e, SLICE_NONE);
 }
 
-static bool refuse(struct http_reply *ret, int status, const char *field, const char *reason,
-		   const char *text)
+static bool mcp_http_refuse(struct http_reply *ret, int status, const char *field,
+			    const char *reason, const char *text)
 {
 	struct err e;
 
 	err_field(&e, field, reason, "%s", text);
 	e.rpc = RPC_INVALID_REQUEST;
-	reply_error(ret, status, &e);
+	mcp_http_reply_error(ret, status, &e);
 	return false;
 }
 
@@ -50,7 +50,7 @@ static void reply_no_backend(struct http_reply *ret, const struct err *e)
 {
 	bool absent = ends_with(e->reason, "_UNKNOWN") || ends_with(e->reason, "_NOT_FOUND");
 
-	reply_error(ret, absent ? 404 : 503, e);
+	mcp_http_reply_error(ret, absent ? 404 : 503, e);
 }
 
 /* A token that is limited to sessions names one of its own. */
@@ -74,11 +74,11 @@ static bool find_backend(const struct http_call *c, struct mcp_backend **b, stru
 	struct err e = { 0 };
 
 	if (query_decode(c->rq->query, c->rq->nquery, fields, &a, &e) < 0) {
-		reply_error(ret, 400, &e);
+		mcp_http_reply_error(ret, 400, &e);
 		return false;
 	}
 	if (!sees(c->rq->grant, a.session, &e)) {
-		reply_error(ret, *e.scope ? 403 : 404, &e);
+		mcp_http_reply_error(ret, *e.scope ? 403 : 404, &e);
 		return false;
 	}
 	*b = endpoint->find(endpoint->ctx, c->params[0], a.session, &e);
@@ -103,14 +103,14 @@ static bool is_json(struct slice type)
 static bool check_post(const struct http_call *c, struct http_reply *ret)
 {
 	if (!accepts(c, "application/json", "application/*") || !accepts(c, EVENT_STREAM, "text/*"))
-		return refuse(ret, 406, "Accept", "NOT_ACCEPTABLE",
-			      "Accept must list application/json and " EVENT_STREAM);
+		return mcp_http_refuse(ret, 406, "Accept", "NOT_ACCEPTABLE",
+				       "Accept must list application/json and " EVENT_STREAM);
 	if (!is_json(c->rq->content_type))
-		return refuse(ret, 415, "Content-Type", "CONTENT_TYPE_UNSUPPORTED",
-			      "Content-Type must be application/json");
+		return mcp_http_refuse(ret, 415, "Content-Type", "CONTENT_TYPE_UNSUPPORTED",
+				       "Content-Type must be application/json");
 	if (c->rq->body == FRAMING_LENGTH && c->rq->length > MESSAGE_MAX)
-		return refuse(ret, 413, "Content-Length", "MESSAGE_TOO_LARGE",
-			      "the message is too large");
+		return mcp_http_refuse(ret, 413, "Content-Length", "MESSAGE_TOO_LARGE",
+				       "the message is too large");
 	return true;
 }
 
@@ -133,8 +133,8 @@ static struct mcp_session *find_session(const struct http_call *c, struct http_r
 	int status;
 
 	if (mcp_modern_version(c->rq->mcp_version)) {
-		refuse(ret, 405, "MCP-Protocol-Version", "METHOD_NOT_ALLOWED",
-		       "protocol version " MCP_MODERN " has only POST");
+		mcp_http_refuse(ret, 405, "MCP-Protocol-Version", "METHOD_NOT_ALLOWED",
+				"protocol version " MCP_MODERN " has only POST");
 		http_reply_header(ret, "Allow:", "POST");
 		return NULL;
 	}
@@ -142,13 +142,13 @@ static struct mcp_session *find_session(const struct http_call *c, struct http_r
 		return NULL;
 	s = mcp_session_find(c->ctx->mcp, b, c->rq->grant, c->rq->mcp_session, &status, &e);
 	if (!s) {
-		reply_error(ret, status, &e);
+		mcp_http_reply_error(ret, status, &e);
 		return NULL;
 	}
 	if (mcp_legacy_version_ok(c->rq->mcp_version))
 		return s;
-	refuse(ret, 400, "MCP-Protocol-Version", "PROTOCOL_VERSION_UNSUPPORTED",
-	       "this protocol version is not served here");
+	mcp_http_refuse(ret, 400, "MCP-Protocol-Version", "PROTOCOL_VERSION_UNSUPPORTED",
+			"this protocol version is not served here");
 	return NULL;
 }
 
@@ -157,7 +157,8 @@ void http_get_mcp(const struct http_call *c, struct http_reply *ret)
 	struct mcp_session *s;
 
 	if (!accepts(c, EVENT_STREAM, "text/*")) {
-		refuse(ret, 406, "Accept", "NOT_ACCEPTABLE", "Accept must list " EVENT_STREAM);
+		mcp_http_refuse(ret, 406, "Accept", "NOT_ACCEPTABLE",
+				"Accept must list " EVENT_STREAM);
 		return;
 	}
 	s = find_session(c, ret);

@@ -88,7 +88,7 @@ static void on_session_message(void *ctx, struct slice message, struct slice req
 		mcp_exchange_answer(s->fed, 400, message);
 }
 
-static void on_cancelled(void *ctx, struct slice request)
+static void on_mcp_session_cancelled(void *ctx, struct slice request)
 {
 	struct mcp_exchange *x = find_exchange(ctx, request);
 
@@ -96,14 +96,14 @@ static void on_cancelled(void *ctx, struct slice request)
 		mcp_exchange_drop(x);
 }
 
-static const struct mcp_front_ops session_ops = { on_session_message, on_cancelled };
+static const struct mcp_front_ops session_ops = { on_session_message, on_mcp_session_cancelled };
 
 static bool unused(const struct mcp_session *s)
 {
 	return list_empty(&s->exchanges) && list_empty(&s->listeners);
 }
 
-static void on_idle(void *ctx)
+static void on_mcp_session_idle(void *ctx)
 {
 	mcp_session_end(ctx, "SESSION_EXPIRED", "the session expired");
 }
@@ -113,12 +113,13 @@ void mcp_session_touch(struct mcp_session *s)
 	list_del(&s->link);
 	list_add_tail(&s->m->sessions, &s->link);
 	if (unused(s))
-		loop_timer_set(s->m->loop, &s->idle, MCP_HTTP_SESSION_IDLE_MS, on_idle, s);
+		loop_timer_set(s->m->loop, &s->idle, MCP_HTTP_SESSION_IDLE_MS, on_mcp_session_idle,
+			       s);
 	else
 		loop_timer_cancel(&s->idle);
 }
 
-static void on_end(void *ctx)
+static void on_mcp_session_end(void *ctx)
 {
 	mcp_session_end(ctx, "INITIALIZE_FAILED", "initialize failed");
 }
@@ -130,7 +131,7 @@ void mcp_session_settled(struct mcp_session *s, struct mcp_exchange *x)
 	if (!x->failed)
 		return;
 	x->began[0] = '\0';
-	loop_defer(s->m->loop, &s->end, on_end, s);
+	loop_defer(s->m->loop, &s->end, on_mcp_session_end, s);
 }
 
 void mcp_session_end(struct mcp_session *s, const char *reason, const char *text)
@@ -164,7 +165,7 @@ static unsigned sessions_of(const struct mcp_http *m, const struct grant *g)
 
 /* Room for one more: ends the idle one that was used least recently. A minted token has a share of its own, and ends no
  * session of others within it. */
-static bool make_room(struct mcp_http *m, const struct grant *g)
+static bool mcp_session_make_room(struct mcp_http *m, const struct grant *g)
 {
 	bool own = grant_minted(g) && sessions_of(m, g) >= TOKEN_MCP_SESSIONS_MAX;
 
@@ -179,7 +180,7 @@ static bool make_room(struct mcp_http *m, const struct grant *g)
 	return false;
 }
 
-static void on_cut(void *ctx, const char *why)
+static void on_mcp_session_cut(void *ctx, const char *why)
 {
 	mcp_session_end(ctx, "TOKEN_OVER", why);
 }
@@ -191,7 +192,7 @@ static struct mcp_session *mcp_session_new(struct mcp_http *m, struct mcp_backen
 
 	s->m = m;
 	s->backend = b;
-	grant_keep(&s->hold, g, on_cut, s);
+	grant_keep(&s->hold, g, on_mcp_session_cut, s);
 	random_hex(s->id, MCP_SESSION_ID_BYTES);
 	list_init(&s->exchanges);
 	list_init(&s->listeners);
@@ -222,14 +223,14 @@ struct mcp_session *mcp_session_find(struct mcp_http *m, const struct mcp_backen
 
 /* --- what a POST brought -------------------------------------------------------------------------------- */
 
-static void feed(struct mcp_exchange *x, struct mcp_session *s)
+static void mcp_session_feed(struct mcp_exchange *x, struct mcp_session *s)
 {
 	s->fed = x;
 	mcp_front_feed(s->front, buf_slice(&x->in));
 	s->fed = NULL;
 }
 
-static void refused(struct mcp_exchange *x, const struct mcp_post *p)
+static void mcp_post_refused(struct mcp_exchange *x, const struct mcp_post *p)
 {
 	mcp_exchange_fail(x, p->status, &p->e, buf_slice(&p->extra));
 }
@@ -268,7 +269,7 @@ static void initialize(struct mcp_exchange *x, const struct mcp_post *p _unused_
 		mcp_exchange_fail(x, 400, &e, SLICE_NONE);
 		return;
 	}
-	if (!make_room(x->m, x->grant)) {
+	if (!mcp_session_make_room(x->m, x->grant)) {
 		err_set(&e, -EBUSY, RPC_INTERNAL_ERROR, "TOO_MANY_SESSIONS",
 			"the limit of MCP sessions is reached");
 		mcp_exchange_fail(x, 503, &e, SLICE_NONE);
@@ -278,11 +279,11 @@ static void initialize(struct mcp_exchange *x, const struct mcp_post *p _unused_
 	x->initialize = true;
 	memcpy(x->began, s->id, sizeof(s->id));
 	mcp_exchange_open(x, s);
-	feed(x, s);
+	mcp_session_feed(x, s);
 }
 
 /* The session that it belongs to; NULL: answered. */
-static struct mcp_session *session_of(struct mcp_exchange *x)
+static struct mcp_session *mcp_post_session(struct mcp_exchange *x)
 {
 	struct slice version = slice_of(x->version);
 	struct mcp_session *s;
@@ -303,21 +304,21 @@ static struct mcp_session *session_of(struct mcp_exchange *x)
 
 static void request(struct mcp_exchange *x, const struct mcp_post *p _unused_)
 {
-	struct mcp_session *s = session_of(x);
+	struct mcp_session *s = mcp_post_session(x);
 
 	if (!s)
 		return;
 	mcp_exchange_open(x, s);
-	feed(x, s);
+	mcp_session_feed(x, s);
 }
 
-static void other(struct mcp_exchange *x, const struct mcp_post *p _unused_)
+static void mcp_post_other(struct mcp_exchange *x, const struct mcp_post *p _unused_)
 {
-	struct mcp_session *s = session_of(x);
+	struct mcp_session *s = mcp_post_session(x);
 
 	if (!s)
 		return;
-	feed(x, s);
+	mcp_session_feed(x, s);
 	mcp_session_touch(s);
 	if (x->state == EXCHANGE_BODY)
 		mcp_exchange_accept(x, 202);
@@ -326,12 +327,12 @@ static void other(struct mcp_exchange *x, const struct mcp_post *p _unused_)
 void mcp_post(struct mcp_exchange *x, const struct mcp_post *post)
 {
 	static void (*const rows[])(struct mcp_exchange * x, const struct mcp_post *p) = {
-		[MCP_POST_REFUSED] = refused,
+		[MCP_POST_REFUSED] = mcp_post_refused,
 		[MCP_POST_MODERN] = modern,
 		[MCP_POST_MODERN_NOTICE] = modern_notice,
 		[MCP_POST_INITIALIZE] = initialize,
 		[MCP_POST_REQUEST] = request,
-		[MCP_POST_OTHER] = other,
+		[MCP_POST_OTHER] = mcp_post_other,
 	};
 
 	rows[post->kind](x, post);

@@ -132,7 +132,7 @@ static void put_rows(struct metric_sink *m, const struct metric_row *rows, size_
 
 /* --- with labels ------------------------------------------------------------------------------------------------ */
 
-static void put_outside(struct metric_sink *m, const uint64_t n[OUTSIDE_END_MAX])
+static void daemon_metrics_put_outside(struct metric_sink *m, const uint64_t n[OUTSIDE_END_MAX])
 {
 	metric_family(m, "acpd_mcp_tool_calls_total", "Tool calls that came over /mcp and ended.");
 	for (int i = 0; i < OUTSIDE_END_MAX; i++)
@@ -244,7 +244,7 @@ void daemon_metrics_put(const struct http_context *ctx, struct metric_sink *m)
 
 	read_numbers(ctx, &n);
 	PUT_ROWS(m, before_labels, &n);
-	put_outside(m, n.store.outside);
+	daemon_metrics_put_outside(m, n.store.outside);
 	put_noise(m, n.store.noise);
 	PUT_ROWS(m, before_model_refusals, &n);
 	put_refusals(m, n.store.model.refused);

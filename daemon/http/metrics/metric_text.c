@@ -4,8 +4,8 @@
 #include "base/util.h"
 #include "http/routes/handlers.h"
 
-static void on_family(struct metric_sink *s, const char *name, const char *help,
-		      enum metric_kind kind)
+static void on_metric_text_family(struct metric_sink *s, const char *name, const char *help,
+				  enum metric_kind kind)
 {
 	struct metric_text *t = container_of(s, struct metric_text, sink);
 
@@ -24,7 +24,7 @@ static void tell_family(struct metric_text *t)
 }
 
 /* Quotes, backslashes and newlines are escaped. */
-static void put_label(struct buf *b, const struct metric_label *l, char before)
+static void metric_text_put_label(struct buf *b, const struct metric_label *l, char before)
 {
 	buf_printf(b, "%c%s=\"", before, l->name);
 	for (const char *at = l->value; *at; at++) {
@@ -35,8 +35,8 @@ static void put_label(struct buf *b, const struct metric_label *l, char before)
 	buf_putc(b, '"');
 }
 
-static void on_point(struct metric_sink *s, const struct metric_label *labels, size_t n,
-		     double value)
+static void on_metric_text_point(struct metric_sink *s, const struct metric_label *labels, size_t n,
+				 double value)
 {
 	struct metric_text *t = container_of(s, struct metric_text, sink);
 	char before = '{';
@@ -46,7 +46,7 @@ static void on_point(struct metric_sink *s, const struct metric_label *labels, s
 	for (size_t i = 0; i < n; i++) {
 		if (!labels[i].value)
 			continue;
-		put_label(t->out, &labels[i], before);
+		metric_text_put_label(t->out, &labels[i], before);
 		before = ',';
 	}
 	if (before == ',')
@@ -56,7 +56,8 @@ static void on_point(struct metric_sink *s, const struct metric_label *labels, s
 
 void metric_text_init(struct metric_text *t, struct buf *out)
 {
-	*t = (struct metric_text){ .sink = { on_family, on_point }, .out = out };
+	*t = (struct metric_text){ .sink = { on_metric_text_family, on_metric_text_point },
+				   .out = out };
 }
 
 void http_get_metrics(const struct http_call *c, struct http_reply *ret)

@@ -19,7 +19,7 @@ struct file_stream {
 	uint64_t at, left;
 };
 
-static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
+static enum http_fill file_body_fill(struct http_stream *base, struct buf *out, size_t room)
 {
 	struct file_stream *f = container_of(base, struct file_stream, base);
 	size_t want = (size_t)MIN((uint64_t)room, f->left);
@@ -46,7 +46,7 @@ static void file_stream_free(struct http_stream *base)
 	free(f);
 }
 
-static const struct http_stream_ops file_ops = { .fill = fill, .free = file_stream_free };
+static const struct http_stream_ops file_ops = { .fill = file_body_fill, .free = file_stream_free };
 
 static void reply_range(struct http_reply *ret, uint64_t first, uint64_t count, uint64_t size)
 {

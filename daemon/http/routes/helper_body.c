@@ -25,7 +25,7 @@ void helper_body_done(struct helper_body *b)
 	b->data.fd = -1;
 }
 
-static void wake(struct helper_body *b)
+static void helper_body_wake(struct helper_body *b)
 {
 	if (b->begun)
 		http_stream_wake(&b->stream);
@@ -33,7 +33,7 @@ static void wake(struct helper_body *b)
 		http_sink_wake(&b->sink);
 }
 
-static void on_data(void *ctx, uint32_t events _unused_)
+static void on_helper_body_data(void *ctx, uint32_t events _unused_)
 {
 	struct helper_body *b = ctx;
 	int waiting = 0;
@@ -43,7 +43,7 @@ static void on_data(void *ctx, uint32_t events _unused_)
 		b->ready = true;
 	else if (!b->ready)
 		helper_body_done(b); /* nothing came: the program reports why at its end */
-	wake(b);
+	helper_body_wake(b);
 }
 
 /* Its client is gone, and its program has ended. */
@@ -55,7 +55,7 @@ static void free_if_over(struct helper_body *b)
 	b->over(b);
 }
 
-static void on_done(void *ctx, struct slice report, const struct err *e)
+static void on_helper_body_done(void *ctx, struct slice report, const struct err *e)
 {
 	struct helper_body *b = ctx;
 
@@ -68,12 +68,12 @@ static void on_done(void *ctx, struct slice report, const struct err *e)
 	if (b->orphan)
 		free_if_over(b);
 	else
-		wake(b);
+		helper_body_wake(b);
 }
 
-static const struct helper_job_events events = { NULL, on_done };
+static const struct helper_job_events events = { NULL, on_helper_body_done };
 
-static void let_go(struct helper_body *b)
+static void helper_body_let_go(struct helper_body *b)
 {
 	b->orphan = true;
 	helper_body_done(b); /* the program's next write ends it */
@@ -90,7 +90,7 @@ static enum http_fill wait_for_data(struct helper_body *b)
 	return HTTP_FILL_WAIT;
 }
 
-static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
+static enum http_fill helper_body_fill(struct http_stream *base, struct buf *out, size_t room)
 {
 	struct helper_body *b = container_of(base, struct helper_body, stream);
 	ssize_t n;
@@ -106,31 +106,32 @@ static enum http_fill fill(struct http_stream *base, struct buf *out, size_t roo
 	if (n > 0)
 		return HTTP_FILL_MORE;
 	helper_body_done(b);
-	return fill(base, out, room);
+	return helper_body_fill(base, out, room);
 }
 
-static void stream_free(struct http_stream *base)
+static void helper_body_stream_free(struct http_stream *base)
 {
-	let_go(container_of(base, struct helper_body, stream));
+	helper_body_let_go(container_of(base, struct helper_body, stream));
 }
 
-static const struct http_stream_ops stream_ops = { .fill = fill, .free = stream_free };
+static const struct http_stream_ops stream_ops = { .fill = helper_body_fill,
+						   .free = helper_body_stream_free };
 
 /* --- its beginning ------------------------------------------------------------------------------------------ */
 
-static enum http_take check(struct http_sink *base)
+static enum http_take helper_body_check(struct http_sink *base)
 {
 	struct helper_body *b = container_of(base, struct helper_body, sink);
 
 	return !b->waiting && (!b->helper || b->ready) ? HTTP_TAKE_ANSWER : HTTP_TAKE_WAIT;
 }
 
-static enum http_take take(struct http_sink *base, struct slice piece _unused_)
+static enum http_take helper_body_take(struct http_sink *base, struct slice piece _unused_)
 {
-	return check(base); /* a body is ignored */
+	return helper_body_check(base); /* a body is ignored */
 }
 
-static void reply_failed(const struct helper_body *b, struct http_reply *ret)
+static void helper_body_reply_failed(const struct helper_body *b, struct http_reply *ret)
 {
 	static const struct reason_status rows[] = {
 		{ "PATH_NOT_FOUND", 404 },
@@ -145,12 +146,12 @@ static void reply_failed(const struct helper_body *b, struct http_reply *ret)
 			 b->error.msg);
 }
 
-static void answer(struct http_sink *base, struct http_reply *ret)
+static void helper_body_answer(struct http_sink *base, struct http_reply *ret)
 {
 	struct helper_body *b = container_of(base, struct helper_body, sink);
 
 	if (!b->ready) {
-		reply_failed(b, ret);
+		helper_body_reply_failed(b, ret);
 		return;
 	}
 	b->begun = true;
@@ -160,15 +161,17 @@ static void answer(struct http_sink *base, struct http_reply *ret)
 }
 
 /* Once it has begun, the stream owns it. */
-static void sink_free(struct http_sink *base)
+static void helper_body_sink_free(struct http_sink *base)
 {
 	struct helper_body *b = container_of(base, struct helper_body, sink);
 
 	if (!b->begun)
-		let_go(b);
+		helper_body_let_go(b);
 }
 
-static const struct http_sink_ops sink_ops = { take, check, check, answer, sink_free };
+static const struct http_sink_ops sink_ops = { helper_body_take, helper_body_check,
+					       helper_body_check, helper_body_answer,
+					       helper_body_sink_free };
 
 /* --- the job -------------------------------------------------------------------------------------------------- */
 
@@ -190,7 +193,7 @@ int helper_body_start(struct helper_body *b, const struct http_context *ctx,
 		return err_set(e, -errno, 0, "OUT_OF_DESCRIPTORS", "cannot open a pipe");
 	(void)fcntl(ends[1], F_SETFL, 0); /* the program's end blocks */
 	(void)fcntl(ends[0], F_SETPIPE_SZ, (int)(4 * CHILD_READ_BYTES));
-	b->data = (struct loop_io){ .fd = ends[0], .fn = on_data, .ctx = b };
+	b->data = (struct loop_io){ .fd = ends[0], .fn = on_helper_body_data, .ctx = b };
 	own.data = ends[1];
 	b->helper = helper_job_start(ctx->loop, ctx->procs, &own, &events, b, e);
 	close(ends[1]);
@@ -208,5 +211,5 @@ void helper_body_fail(struct helper_body *b, const struct err *e)
 	b->waiting = false;
 	b->failed = true;
 	b->error = *e;
-	wake(b);
+	helper_body_wake(b);
 }

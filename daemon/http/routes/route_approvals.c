@@ -18,7 +18,7 @@ static const struct query_field fields[] = {
 	{ 0 },
 };
 
-static char *text_of(struct slice s)
+static char *approvals_text_of(struct slice s)
 {
 	return s.n ? xstrndup(s.p, s.n) : NULL;
 }
@@ -34,8 +34,8 @@ void http_get_approvals(const struct http_call *c, struct http_reply *ret)
 
 	if (!http_query(c, fields, &a, ret))
 		return;
-	session = text_of(a.session);
-	cursor = text_of(a.cursor);
+	session = approvals_text_of(a.session);
+	cursor = approvals_text_of(a.cursor);
 	jw_obj(&w, NULL);
 	r = approvals_put(c->ctx->store, &(struct approval_query){ session, c->rq->grant, cursor },
 			  &w, &e);
@@ -63,7 +63,7 @@ static const struct jfield body_fields[] = {
 };
 
 /* more: raw members that say who was first. */
-static void refuse(struct http_reply *ret, const struct err *e, struct slice more)
+static void approvals_refuse(struct http_reply *ret, const struct err *e, struct slice more)
 {
 	bool gone = strcmp(e->reason, "APPROVAL_UNKNOWN") == 0;
 	bool late = strcmp(e->reason, "APPROVAL_ANSWERED") == 0;
@@ -80,7 +80,7 @@ static void refuse(struct http_reply *ret, const struct err *e, struct slice mor
 	jw_end_obj(&w);
 }
 
-static int decode(struct slice text, struct approval_body *ret, struct err *e)
+static int approvals_decode(struct slice text, struct approval_body *ret, struct err *e)
 {
 	struct jval v;
 
@@ -89,14 +89,14 @@ static int decode(struct slice text, struct approval_body *ret, struct err *e)
 	return jdec_strict(v.raw, body_fields, NULL, "an answer has no such member", ret, e);
 }
 
-static void take_answer(const struct http_context *ctx, const char *id, struct slice body,
-			struct http_reply *ret)
+static void approvals_take_answer(const struct http_context *ctx, const char *id, struct slice body,
+				  struct http_reply *ret)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct approval_body a = { 0 };
 	struct jw w = JW(&ret->body);
 	struct err e = { 0 };
-	int r = decode(body, &a, &e);
+	int r = approvals_decode(body, &a, &e);
 
 	if (r == 0) {
 		r = approval_answer(ctx->store, id,
@@ -106,7 +106,7 @@ static void take_answer(const struct http_context *ctx, const char *id, struct s
 		jdec_free(body_fields, &a);
 	}
 	if (r < 0) {
-		refuse(ret, &e, r == -EALREADY ? buf_slice(&b) : SLICE_NONE);
+		approvals_refuse(ret, &e, r == -EALREADY ? buf_slice(&b) : SLICE_NONE);
 		return;
 	}
 	jw_obj(&w, NULL);
@@ -122,9 +122,9 @@ void http_post_approval(const struct http_call *c, struct http_reply *ret)
 	struct err e;
 
 	if (grant_sees(c->rq->grant, session)) {
-		http_take_body(c, APPROVAL_BODY_MAX, take_answer, ret);
+		http_take_body(c, APPROVAL_BODY_MAX, approvals_take_answer, ret);
 	} else {
 		approval_unknown(&e);
-		refuse(ret, &e, SLICE_NONE);
+		approvals_refuse(ret, &e, SLICE_NONE);
 	}
 }

@@ -21,7 +21,7 @@ static void reply_offset(struct http_reply *ret, uint64_t offset)
 	http_reply_header(ret, "Upload-Offset:", text);
 }
 
-static void reply_failed(struct http_reply *ret, const struct err *e)
+static void archives_reply_failed(struct http_reply *ret, const struct err *e)
 {
 	static const struct reason_status rows[] = {
 		{ "ARCHIVE_NOT_FOUND", 404 }, { "ARCHIVE_IN_USE", 409 },
@@ -37,7 +37,8 @@ static void reply_failed(struct http_reply *ret, const struct err *e)
 }
 
 /* The archive that the path names; false: answered. */
-static bool take_digest(const struct http_call *c, struct sha256 *d, struct http_reply *ret)
+static bool archives_take_digest(const struct http_call *c, struct sha256 *d,
+				 struct http_reply *ret)
 {
 	if (archive_digest_parse(c->params[0], d) == 0)
 		return true;
@@ -46,7 +47,7 @@ static bool take_digest(const struct http_call *c, struct sha256 *d, struct http
 	return false;
 }
 
-static void put_digest(struct jw *w, const char hex[SHA256_HEX])
+static void archives_put_digest(struct jw *w, const char hex[SHA256_HEX])
 {
 	char text[7 + SHA256_HEX];
 
@@ -61,20 +62,20 @@ static void reply_stored(struct http_reply *ret, int status, const char hex[SHA2
 
 	ret->status = status;
 	jw_obj(&w, NULL);
-	put_digest(&w, hex);
+	archives_put_digest(&w, hex);
 	jw_uint(&w, "size", size);
 	jw_end_obj(&w);
 }
 
 /* --- the list --------------------------------------------------------------------------------------------- */
 
-static bool put_archive(void *ctx, const struct archive_info *i)
+static bool archives_put_archive(void *ctx, const struct archive_info *i)
 {
 	struct jw *w = ctx;
 	char time[CLOCK_ISO_SIZE];
 
 	jw_obj(w, NULL);
-	put_digest(w, i->hex);
+	archives_put_digest(w, i->hex);
 	if (i->whole)
 		jw_uint(w, "size", i->size);
 	else
@@ -95,7 +96,7 @@ void http_get_archives(const struct http_call *c, struct http_reply *ret)
 	jw_uint(&w, "used", archive_store_used(c->ctx->archives));
 	jw_uint(&w, "limit", archive_store_max(c->ctx->archives));
 	jw_arr(&w, "archives");
-	archive_each(c->ctx->archives, put_archive, &w);
+	archive_each(c->ctx->archives, archives_put_archive, &w);
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 }
@@ -116,7 +117,7 @@ void http_get_archive(const struct http_call *c, struct http_reply *ret)
 	struct sha256 d;
 	int fd;
 
-	if (!take_digest(c, &d, ret))
+	if (!archives_take_digest(c, &d, ret))
 		return;
 	if (!archive_find(c->ctx->archives, &d, &info) || !info.whole) {
 		reply_absent(ret, *info.hex, info.partial);
@@ -136,10 +137,10 @@ void http_delete_archive(const struct http_call *c, struct http_reply *ret)
 	struct sha256 d;
 	struct err e;
 
-	if (!take_digest(c, &d, ret))
+	if (!archives_take_digest(c, &d, ret))
 		return;
 	if (archive_delete(c->ctx->archives, &d, &e) < 0) {
-		reply_failed(ret, &e);
+		archives_reply_failed(ret, &e);
 		return;
 	}
 	jw_obj(&w, NULL);
@@ -211,7 +212,7 @@ static void reply_partly(const struct upload_sink *s, struct http_reply *ret)
 
 	ret->status = 202;
 	jw_obj(&w, NULL);
-	put_digest(&w, s->hex);
+	archives_put_digest(&w, s->hex);
 	jw_uint(&w, "partial", offset);
 	jw_end_obj(&w);
 	reply_offset(ret, offset);
@@ -225,14 +226,14 @@ static void sink_answer(struct http_sink *base, struct http_reply *ret)
 	if (s->reason)
 		http_reply_error(ret, 400, s->reason, s->message);
 	else if (state == ARCHIVE_FAILED)
-		reply_failed(ret, archive_writer_error(s->writer));
+		archives_reply_failed(ret, archive_writer_error(s->writer));
 	else if (state == ARCHIVE_DONE)
 		reply_stored(ret, 201, s->hex, archive_writer_offset(s->writer));
 	else
 		reply_partly(s, ret);
 }
 
-static void sink_free(struct http_sink *base)
+static void archives_sink_free(struct http_sink *base)
 {
 	struct upload_sink *s = container_of(base, struct upload_sink, base);
 
@@ -242,7 +243,7 @@ static void sink_free(struct http_sink *base)
 }
 
 static const struct http_sink_ops sink_ops = { sink_take, sink_end, sink_check, sink_answer,
-					       sink_free };
+					       archives_sink_free };
 
 static void on_writer(void *ctx)
 {
@@ -331,7 +332,7 @@ void http_put_archive(const struct http_call *c, struct http_reply *ret)
 	uint64_t expect;
 	struct err e;
 
-	if (!take_digest(c, &up.digest, ret) || !take_format(c, &up.format, ret) ||
+	if (!archives_take_digest(c, &up.digest, ret) || !take_format(c, &up.format, ret) ||
 	    !take_range(c, &up, &expect, ret))
 		return;
 	if (archive_find(c->ctx->archives, &up.digest, &info) && info.whole) {
@@ -348,7 +349,7 @@ void http_put_archive(const struct http_call *c, struct http_reply *ret)
 	s->writer = archive_writer_open(c->ctx->archives, &up, on_writer, s, &e);
 	if (!s->writer) {
 		free(s);
-		reply_failed(ret, &e);
+		archives_reply_failed(ret, &e);
 		if (*info.hex)
 			reply_offset(ret, info.partial);
 		return;

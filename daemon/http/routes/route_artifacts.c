@@ -6,7 +6,7 @@
 
 #include <fcntl.h>
 
-static bool put_one(void *ctx, const struct artifact *a)
+static bool artifacts_put_one(void *ctx, const struct artifact *a)
 {
 	artifact_describe(ctx, NULL, a);
 	return true;
@@ -22,7 +22,7 @@ void http_get_artifacts(const struct http_call *c, struct http_reply *ret)
 		return;
 	jw_obj(&w, NULL);
 	jw_arr(&w, "artifacts");
-	artifact_each(s, put_one, &w);
+	artifact_each(s, artifacts_put_one, &w);
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 }

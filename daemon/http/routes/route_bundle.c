@@ -23,7 +23,7 @@ struct bundle_export {
 	struct bundle_cut *cut;
 };
 
-static void on_over(struct helper_body *b)
+static void on_bundle_over(struct helper_body *b)
 {
 	struct bundle_export *x = container_of(b, struct bundle_export, body);
 
@@ -32,14 +32,14 @@ static void on_over(struct helper_body *b)
 	free(x);
 }
 
-static struct proc_group *group_of(const struct bundle_export *x)
+static struct proc_group *bundle_group_of(const struct bundle_export *x)
 {
 	struct session *s = store_find(x->ctx->store, x->session_id);
 
 	return s ? session_limits_group(s) : NULL;
 }
 
-static void on_cut(void *ctx, const struct err *failed)
+static void on_bundle_cut(void *ctx, const struct err *failed)
 {
 	_cleanup_(buf_done) struct buf job = { 0 };
 	struct bundle_export *x = ctx;
@@ -50,7 +50,7 @@ static void on_cut(void *ctx, const struct err *failed)
 		if (helper_body_start(&x->body, x->ctx,
 				      &(struct helper_job_spec){ .verb = "bundle",
 								 .job = buf_slice(&job),
-								 .group = group_of(x) },
+								 .group = bundle_group_of(x) },
 				      &e) == 0)
 			return;
 		failed = &e;
@@ -72,10 +72,10 @@ void http_get_bundle(const struct http_call *c, struct http_reply *ret)
 	x->session_id = xstrdup(session_id(s));
 	x->body.type = "application/zstd";
 	x->body.disposition = "attachment; filename=\"session.acpd.tar.zst\"";
-	x->body.over = on_over;
+	x->body.over = on_bundle_over;
 	x->body.waiting = true;
 	helper_body_init(&x->body, c->ctx->loop);
-	x->cut = bundle_cut_start(s, on_cut, x, &e);
+	x->cut = bundle_cut_start(s, on_bundle_cut, x, &e);
 	if (x->cut) {
 		ret->sink = &x->body.sink;
 		return;
@@ -117,19 +117,19 @@ static void on_imported(void *ctx, struct session *s, const struct err *e)
 	http_sink_wake(&t->sink);
 }
 
-static enum http_take check(struct http_sink *base)
+static enum http_take route_bundle_check(struct http_sink *base)
 {
 	struct bundle_taking *t = container_of(base, struct bundle_taking, sink);
 
 	return t->over ? HTTP_TAKE_ANSWER : HTTP_TAKE_WAIT;
 }
 
-static enum http_take take(struct http_sink *base, struct slice piece _unused_)
+static enum http_take bundle_take(struct http_sink *base, struct slice piece _unused_)
 {
-	return check(base);
+	return route_bundle_check(base);
 }
 
-static void reply_refused(struct http_reply *ret, const struct err *e)
+static void bundle_reply_refused(struct http_reply *ret, const struct err *e)
 {
 	static const struct reason_status rows[] = {
 		{ "ARCHIVE_NOT_FOUND", 404 },  { "SESSION_EXISTS", 409 }, { "TOO_MANY", 503 },
@@ -140,13 +140,13 @@ static void reply_refused(struct http_reply *ret, const struct err *e)
 	http_reply_error(ret, http_status_of(e, rows, 400), e->reason, e->msg);
 }
 
-static void answer(struct http_sink *base, struct http_reply *ret)
+static void bundle_answer(struct http_sink *base, struct http_reply *ret)
 {
 	struct bundle_taking *t = container_of(base, struct bundle_taking, sink);
 	struct jw w = JW(&ret->body);
 
 	if (!t->id) {
-		reply_refused(ret, &t->error);
+		bundle_reply_refused(ret, &t->error);
 		return;
 	}
 	ret->status = 201;
@@ -164,7 +164,8 @@ static void taking_free(struct http_sink *base)
 	free(t);
 }
 
-static const struct http_sink_ops ops = { take, check, check, answer, taking_free };
+static const struct http_sink_ops ops = { bundle_take, route_bundle_check, route_bundle_check,
+					  bundle_answer, taking_free };
 
 void http_post_bundle(const struct http_call *c, struct http_reply *ret)
 {
@@ -187,6 +188,6 @@ void http_post_bundle(const struct http_call *c, struct http_reply *ret)
 		ret->sink = &t->sink;
 		return;
 	}
-	reply_refused(ret, &e);
+	bundle_reply_refused(ret, &e);
 	free(t);
 }

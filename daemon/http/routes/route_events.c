@@ -60,7 +60,7 @@ static void end_item(const struct event_filling *f)
 	buf_puts(f->out, f->s->sse ? "\n\n" : "\n");
 }
 
-static bool put_event(void *ctx, const struct evlog_entry *e)
+static bool events_put_event(void *ctx, const struct evlog_entry *e)
 {
 	struct event_filling *f = ctx;
 
@@ -79,7 +79,7 @@ static void write_gap(const struct event_filling *f, const struct evlog_gap *g)
 	end_item(f);
 }
 
-static bool put_gap(void *ctx, const struct evlog_gap *g)
+static bool events_put_gap(void *ctx, const struct evlog_gap *g)
 {
 	struct event_filling *f = ctx;
 
@@ -117,7 +117,7 @@ static enum http_fill put_farewell(struct event_filling *f)
 
 /* --- the stream ------------------------------------------------------------------------------------------- */
 
-static void on_quiet(void *ctx)
+static void on_events_quiet(void *ctx)
 {
 	struct event_stream *s = ctx;
 
@@ -125,7 +125,7 @@ static void on_quiet(void *ctx)
 	http_stream_wake(&s->base);
 }
 
-static void on_wake(void *ctx)
+static void on_events_wake(void *ctx)
 {
 	struct event_stream *s = ctx;
 
@@ -138,10 +138,11 @@ static void on_leaving(void *ctx)
 	struct event_filling f = { s, &s->rest, CONN_BATCH_BYTES };
 
 	/* unreadable events are reported as a gap */
-	(void)reader_pump(&s->reader, &(struct watcher_sink){ put_event, put_gap, &f });
+	(void)reader_pump(&s->reader,
+			  &(struct watcher_sink){ events_put_event, events_put_gap, &f });
 }
 
-static const struct log_reader_ops reader_ops = { on_wake, on_leaving };
+static const struct log_reader_ops reader_ops = { on_events_wake, on_leaving };
 
 static enum http_fill wait(struct event_filling *f)
 {
@@ -151,15 +152,15 @@ static enum http_fill wait(struct event_filling *f)
 		buf_puts(f->out, ":\n\n");
 	s->comment = false;
 	if (s->sse)
-		loop_timer_set(s->loop, &s->quiet, HTTP_COMMENT_MS, on_quiet, s);
+		loop_timer_set(s->loop, &s->quiet, HTTP_COMMENT_MS, on_events_quiet, s);
 	return HTTP_FILL_WAIT;
 }
 
-static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
+static enum http_fill events_fill(struct http_stream *base, struct buf *out, size_t room)
 {
 	struct event_stream *s = container_of(base, struct event_stream, base);
 	struct event_filling f = { s, out, room };
-	const struct watcher_sink sink = { put_event, put_gap, &f };
+	const struct watcher_sink sink = { events_put_event, events_put_gap, &f };
 
 	tell_foreign(&f);
 	if (!s->reader.session)
@@ -184,7 +185,7 @@ static void event_stream_free(struct http_stream *base)
 	free(s);
 }
 
-static const struct http_stream_ops ops = { .fill = fill, .free = event_stream_free };
+static const struct http_stream_ops ops = { .fill = events_fill, .free = event_stream_free };
 
 /* --- the request ------------------------------------------------------------------------------------------- */
 
@@ -196,8 +197,8 @@ static bool wants_sse(const struct http_call *c, const struct events_args *a)
 }
 
 /* A browser that reconnects repeats the URL as it was: its header is newer. */
-static bool take_since(const struct http_call *c, bool sse, struct events_args *a,
-		       struct http_reply *ret)
+static bool events_take_since(const struct http_call *c, bool sse, struct events_args *a,
+			      struct http_reply *ret)
 {
 	if (!sse || !c->rq->last_event_id.n || u64_parse(c->rq->last_event_id, &a->since))
 		return true;
@@ -206,7 +207,7 @@ static bool take_since(const struct http_call *c, bool sse, struct events_args *
 	return false;
 }
 
-static bool is_foreign(const struct session *s, const struct events_args *a)
+static bool events_is_foreign(const struct session *s, const struct events_args *a)
 {
 	const struct slice *named = &a->incarnation;
 	_cleanup_(freep) char *text = named->n ? xstrndup(named->p, named->n) : NULL;
@@ -224,12 +225,12 @@ void http_get_events(const struct http_call *c, struct http_reply *ret)
 	if (!http_query(c, fields, &a, ret))
 		return;
 	sse = wants_sse(c, &a);
-	if (!take_since(c, sse, &a, ret))
+	if (!events_take_since(c, sse, &a, ret))
 		return;
 	session = http_session(c, ret);
 	if (!session)
 		return;
-	foreign = is_foreign(session, &a);
+	foreign = events_is_foreign(session, &a);
 	if (!foreign && a.since > session_last_seq(session)) {
 		http_reply_error(ret, 400, "SINCE_AHEAD", "the session has no such event yet");
 		return;

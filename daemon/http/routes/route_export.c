@@ -46,7 +46,7 @@ static void export_free(struct workspace_export *x)
 	free(x);
 }
 
-static void on_over(struct helper_body *b)
+static void on_export_over(struct helper_body *b)
 {
 	export_free(container_of(b, struct workspace_export, body));
 }
@@ -64,7 +64,7 @@ static void on_reported(struct helper_body *b, struct slice report)
 /* --- the request ---------------------------------------------------------------------------------------------- */
 
 /* acpd-unpack refuses an empty path, also if it is the last. */
-static void put_paths(struct jw *w, struct slice paths)
+static void export_put_paths(struct jw *w, struct slice paths)
 {
 	struct slice path;
 
@@ -130,8 +130,8 @@ static bool enter_draft(struct session *s, char **root, struct http_reply *ret)
 	return tree != NULL;
 }
 
-static void put_job(struct buf *b, const struct session *s, const struct export_args *a,
-		    const char *root, struct slice below)
+static void export_put_job(struct buf *b, const struct session *s, const struct export_args *a,
+			   const char *root, struct slice below)
 {
 	struct jw w = JW(b);
 
@@ -142,7 +142,7 @@ static void put_job(struct buf *b, const struct session *s, const struct export_
 	session_put_owner(&w, s);
 	jw_str(&w, "format", formats[a->format - 1]);
 	jw_str(&w, "ignore", ignores[a->ignore ? a->ignore - 1 : 0]);
-	put_paths(&w, a->paths);
+	export_put_paths(&w, a->paths);
 	jw_end_obj(&w);
 }
 
@@ -155,7 +155,7 @@ static struct workspace_export *export_new(const struct http_call *c, const stru
 	x->session_id = xstrdup(session_id(s));
 	x->body.type = forms[format].type;
 	x->body.disposition = forms[format].disposition;
-	x->body.over = on_over;
+	x->body.over = on_export_over;
 	x->body.reported = on_reported;
 	helper_body_init(&x->body, c->ctx->loop);
 	return x;
@@ -191,7 +191,7 @@ void http_get_workspace(const struct http_call *c, struct http_reply *ret)
 	}
 	if (!choose_root(s, &a, &root, &below, ret) || !enter_draft(s, &root, ret))
 		return;
-	put_job(&job, s, &a, root, below);
+	export_put_job(&job, s, &a, root, below);
 	x = export_new(c, s, a.format);
 	if (helper_body_start(&x->body, c->ctx,
 			      &(struct helper_job_spec){ .verb = "pack",

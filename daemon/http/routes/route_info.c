@@ -11,7 +11,7 @@
 #include "outbox/outbox.h"
 #include "session/core/store/offer.h"
 
-static void put_harnesses(struct jw *w, const struct harness_table *t)
+static void info_put_harnesses(struct jw *w, const struct harness_table *t)
 {
 	jw_arr(w, "harnesses");
 	for (size_t i = 0; i < t->n; i++) {
@@ -24,7 +24,7 @@ static void put_harnesses(struct jw *w, const struct harness_table *t)
 }
 
 /* E2B publishes what listens on a loopback, too. */
-static void put_place(struct jw *w, const struct http_context *ctx)
+static void info_put_place(struct jw *w, const struct http_context *ctx)
 {
 	const char *provider = sandbox_provider();
 
@@ -61,9 +61,9 @@ void http_get_info(const struct http_call *c, struct http_reply *ret)
 	jw_str(&w, "version", acpd_version);
 	jw_str(&w, "incarnation", store_incarnation(ctx->store));
 	put_own_token(&w, c);
-	put_place(&w, ctx);
+	info_put_place(&w, ctx);
 	put_resumed(&w, ctx);
-	put_harnesses(&w, store_harnesses(ctx->store));
+	info_put_harnesses(&w, store_harnesses(ctx->store));
 	offer_put_features(&w);
 	offer_put_limits(&w, ctx->store, ctx->backlog_max);
 	isolation_put(ctx->store, &w, "isolation");

@@ -42,7 +42,7 @@ static const struct jfield shutdown_fields[] = {
 };
 
 /* An empty body is as good as an empty object. */
-static int decode(struct slice text, struct shutdown_args *ret, struct err *e)
+static int life_decode(struct slice text, struct shutdown_args *ret, struct err *e)
 {
 	struct jval v;
 
@@ -55,13 +55,13 @@ static int decode(struct slice text, struct shutdown_args *ret, struct err *e)
 			   e);
 }
 
-static void take(const struct http_context *ctx, struct slice body, bool restart,
-		 struct http_reply *ret)
+static void life_take(const struct http_context *ctx, struct slice body, bool restart,
+		      struct http_reply *ret)
 {
 	struct shutdown_args a;
 	struct err e = { 0 };
 
-	if (decode(body, &a, &e) < 0) {
+	if (life_decode(body, &a, &e) < 0) {
 		http_reply_error(ret, 400, e.reason, e.msg);
 		return;
 	}
@@ -78,13 +78,13 @@ static void take(const struct http_context *ctx, struct slice body, bool restart
 static void take_shutdown(const struct http_context *ctx, const char *param _unused_,
 			  struct slice body, struct http_reply *ret)
 {
-	take(ctx, body, false, ret);
+	life_take(ctx, body, false, ret);
 }
 
 static void take_restart(const struct http_context *ctx, const char *param _unused_,
 			 struct slice body, struct http_reply *ret)
 {
-	take(ctx, body, true, ret);
+	life_take(ctx, body, true, ret);
 }
 
 void http_post_restart(const struct http_call *c, struct http_reply *ret)

@@ -19,7 +19,7 @@ struct sessions_answer {
 	const struct grant *grant;
 };
 
-static bool put_one(void *ctx, struct session *s, uint64_t number _unused_)
+static bool sessions_put_one(void *ctx, struct session *s, uint64_t number _unused_)
 {
 	struct sessions_answer *l = ctx;
 
@@ -35,7 +35,7 @@ void http_get_sessions(const struct http_call *c, struct http_reply *ret)
 	jw_obj(&l.w, NULL);
 	jw_str(&l.w, "incarnation", store_incarnation(c->ctx->store));
 	jw_arr(&l.w, "sessions");
-	store_each(c->ctx->store, 0, put_one, &l);
+	store_each(c->ctx->store, 0, sessions_put_one, &l);
 	jw_end_arr(&l.w);
 	jw_end_obj(&l.w);
 }

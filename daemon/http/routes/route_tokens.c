@@ -17,7 +17,7 @@ void http_get_tokens(const struct http_call *c, struct http_reply *ret)
 	jw_end_obj(&w);
 }
 
-static void refuse(struct http_reply *ret, const struct err *e)
+static void tokens_refuse(struct http_reply *ret, const struct err *e)
 {
 	static const struct reason_status rows[] = {
 		{ "TOO_MANY_TOKENS", 409 },
@@ -50,7 +50,7 @@ static void mint(const struct http_context *ctx, const char *param _unused_, str
 		jw_end_obj(&w);
 	}
 	if (r < 0) {
-		refuse(ret, &e);
+		tokens_refuse(ret, &e);
 		return;
 	}
 	ret->status = 201;
@@ -70,7 +70,7 @@ void http_delete_token(const struct http_call *c, struct http_reply *ret)
 	struct err e = { 0 };
 
 	if (tokens_revoke(c->ctx->tokens, id, BY_HTTP, &e) < 0)
-		refuse(ret, &e);
+		tokens_refuse(ret, &e);
 	else
 		buf_puts(&ret->body, "{}");
 }

@@ -40,7 +40,7 @@ struct usage_filling {
 };
 
 /* Of the sessions of a token that is limited to some, none of another. */
-static bool wanted(const struct usage_stream *s, struct slice line)
+static bool usage_is_wanted(const struct usage_stream *s, struct slice line)
 {
 	_cleanup_(freep) char *id = NULL;
 
@@ -66,7 +66,7 @@ static bool put_record(void *ctx, uint64_t n, struct slice line)
 		return false;
 	f->seen += line.n + 1;
 	s->since = n;
-	if (!wanted(s, line))
+	if (!usage_is_wanted(s, line))
 		return true;
 	if (s->json && s->comma)
 		buf_putc(f->out, ',');
@@ -78,7 +78,7 @@ static bool put_record(void *ctx, uint64_t n, struct slice line)
 }
 
 /* The request confirms the records before its number. Sets where the rest begins. */
-static void begin(struct usage_stream *s, struct buf *out)
+static void usage_begin(struct usage_stream *s, struct buf *out)
 {
 	uint64_t removed = MIN(ledger_first(s->ledger) - 1, s->last);
 
@@ -90,13 +90,13 @@ static void begin(struct usage_stream *s, struct buf *out)
 	s->since = MAX(s->since, removed);
 }
 
-static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
+static enum http_fill usage_fill(struct http_stream *base, struct buf *out, size_t room)
 {
 	struct usage_stream *s = container_of(base, struct usage_stream, base);
 	struct usage_filling f = { s, out, room, 0 };
 	uint64_t since;
 
-	begin(s, out);
+	usage_begin(s, out);
 	since = s->since;
 	if (s->since < s->last && ledger_read(s->ledger, s->since, put_record, &f) < 0)
 		return HTTP_FILL_ERROR;
@@ -119,7 +119,7 @@ static void usage_stream_free(struct http_stream *base)
 	free(s);
 }
 
-static const struct http_stream_ops ops = { .fill = fill, .free = usage_stream_free };
+static const struct http_stream_ops ops = { .fill = usage_fill, .free = usage_stream_free };
 
 void http_get_usage(const struct http_call *c, struct http_reply *ret)
 {

@@ -12,7 +12,7 @@ struct small_body {
 	bool too_large;
 };
 
-static enum http_take take(struct http_sink *base, struct slice piece)
+static enum http_take small_body_take(struct http_sink *base, struct slice piece)
 {
 	struct small_body *b = container_of(base, struct small_body, base);
 
@@ -20,12 +20,12 @@ static enum http_take take(struct http_sink *base, struct slice piece)
 	return b->too_large ? HTTP_TAKE_ANSWER : HTTP_TAKE_MORE;
 }
 
-static enum http_take end(struct http_sink *base _unused_)
+static enum http_take small_body_end(struct http_sink *base _unused_)
 {
 	return HTTP_TAKE_ANSWER;
 }
 
-static void answer(struct http_sink *base, struct http_reply *ret)
+static void small_body_answer(struct http_sink *base, struct http_reply *ret)
 {
 	struct small_body *b = container_of(base, struct small_body, base);
 
@@ -46,7 +46,8 @@ static void small_body_free(struct http_sink *base)
 	free(b);
 }
 
-static const struct http_sink_ops ops = { take, end, end, answer, small_body_free };
+static const struct http_sink_ops ops = { small_body_take, small_body_end, small_body_end,
+					  small_body_answer, small_body_free };
 
 void http_take_body(const struct http_call *c, size_t max, http_body_fn fn, struct http_reply *ret)
 {

@@ -40,7 +40,7 @@ static void closed(struct daemon_link *l, const char *why)
 	l->ev->on_closed(l->ctx, true, why);
 }
 
-static void flush(struct daemon_link *l)
+static void link_flush(struct daemon_link *l)
 {
 	int r = l->closed ? 0 : buf_send(&l->out, l->io.fd);
 
@@ -54,7 +54,7 @@ static void flush(struct daemon_link *l)
 		loop_io_set(l->loop, &l->io, EPOLLIN | (buf_len(&l->out) ? (uint32_t)EPOLLOUT : 0));
 }
 
-static void read_lines(struct daemon_link *l)
+static void link_read_lines(struct daemon_link *l)
 {
 	char *space = lines_space(&l->in, CHILD_READ_BYTES);
 	struct slice line;
@@ -71,14 +71,14 @@ static void read_lines(struct daemon_link *l)
 		l->ev->on_message(l->ctx, line);
 }
 
-static void on_io(void *ctx, uint32_t events)
+static void on_link_io(void *ctx, uint32_t events)
 {
 	struct daemon_link *l = ctx;
 
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		read_lines(l);
+		link_read_lines(l);
 	if (!l->closed && (events & EPOLLOUT))
-		flush(l);
+		link_flush(l);
 }
 
 static void report_open(void *ctx)
@@ -114,7 +114,7 @@ struct daemon_link *daemon_link_open_socket(struct loop *loop, const char *path,
 		return NULL;
 	}
 	l = daemon_link_new(loop, ev, ctx);
-	l->io = (struct loop_io){ .fd = fd, .fn = on_io, .ctx = l };
+	l->io = (struct loop_io){ .fd = fd, .fn = on_link_io, .ctx = l };
 	loop_io_set(loop, &l->io, EPOLLIN);
 	loop_defer(loop, &l->open_task, report_open, l);
 	return l;
@@ -158,7 +158,7 @@ void daemon_link_send(struct daemon_link *l, struct slice text)
 		return;
 	buf_add_slice(&l->out, text);
 	buf_putc(&l->out, '\n');
-	flush(l);
+	link_flush(l);
 }
 
 void daemon_link_close(struct daemon_link *l)
@@ -168,7 +168,7 @@ void daemon_link_close(struct daemon_link *l)
 		return;
 	}
 	l->closing = true;
-	flush(l);
+	link_flush(l);
 }
 
 void daemon_link_run(struct daemon_link *l)

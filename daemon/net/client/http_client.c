@@ -38,7 +38,7 @@ struct http_client {
 /* --- connecting ------------------------------------------------------------------------------------------- */
 
 /* Reads host and port, up to the path. */
-static bool take_address(struct http_client *c, struct slice rest)
+static bool http_client_take_address(struct http_client *c, struct slice rest)
 {
 	const char *slash = rest.n ? memchr(rest.p, '/', rest.n) : NULL;
 	struct authority a;
@@ -58,7 +58,7 @@ struct http_client *http_client_new(const char *url, struct slice token, struct 
 
 	c->fd = -1;
 	if ((!slice_skip(&rest, "http://") && !slice_skip(&rest, "ws://")) ||
-	    !take_address(c, rest)) {
+	    !http_client_take_address(c, rest)) {
 		err_field(e, "url", "OPTION_INVALID",
 			  slice_starts(slice_of(url), "https://") ||
 					  slice_starts(slice_of(url), "wss://") ?
@@ -122,7 +122,7 @@ static int connect_one(struct http_client *c, const struct addrinfo *a)
 	return r;
 }
 
-static int open_socket(struct http_client *c, struct err *e)
+static int http_client_open_socket(struct http_client *c, struct err *e)
 {
 	int fd = unixsock_connect(c->socket);
 
@@ -158,7 +158,7 @@ static int open_connection(struct http_client *c, struct err *e)
 {
 	closep(&c->fd);
 	buf_reset(&c->in);
-	return c->socket ? open_socket(c, e) : open_tcp(c, e);
+	return c->socket ? http_client_open_socket(c, e) : open_tcp(c, e);
 }
 
 /* --- sending ---------------------------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ static int lost(struct err *e)
 	return err_set(e, -ECONNRESET, 0, "CONNECTION_LOST", "the connection was cut off");
 }
 
-static int send_head(struct http_client *c, const struct http_ask *rq, struct err *e)
+static int http_client_send_head(struct http_client *c, const struct http_ask *rq, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	bool v6 = strchr(c->host, ':');
@@ -189,19 +189,19 @@ static int send_head(struct http_client *c, const struct http_ask *rq, struct er
 }
 
 /* The daemon answered before it had the whole body. */
-static bool answered(const struct http_client *c)
+static bool http_client_has_answer(const struct http_client *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 
 	return poll(&p, 1, 0) > 0;
 }
 
-static int send_body(struct http_client *c, const struct http_ask *rq, uint64_t *sent,
-		     struct err *e)
+static int http_client_send_body(struct http_client *c, const struct http_ask *rq, uint64_t *sent,
+				 struct err *e)
 {
 	_cleanup_(freep) char *buf = xalloc(BODY_READ_BYTES);
 
-	while (*sent < rq->count && !answered(c)) {
+	while (*sent < rq->count && !http_client_has_answer(c)) {
 		size_t want = (size_t)MIN(rq->count - *sent, (uint64_t)BODY_READ_BYTES);
 		ssize_t n = pread(rq->body_fd, buf, want, (off_t)(rq->at + *sent));
 
@@ -210,7 +210,7 @@ static int send_body(struct http_client *c, const struct http_ask *rq, uint64_t 
 				       n < 0 ? strerror(errno) : "became shorter");
 		n = RETRY(send(c->fd, buf, (size_t)n, MSG_NOSIGNAL));
 		if (n < 0)
-			return answered(c) ? 0 : lost(e);
+			return http_client_has_answer(c) ? 0 : lost(e);
 		*sent += (uint64_t)n;
 	}
 	return 0;
@@ -223,7 +223,7 @@ static int no_answer(struct err *e)
 	return err_set(e, -EPROTO, 0, "PROTOCOL", "no sensible answer came");
 }
 
-static void take_head(const struct http_head *h, struct http_answer *a)
+static void http_client_take_head(const struct http_head *h, struct http_answer *a)
 {
 	struct slice offset;
 
@@ -233,7 +233,8 @@ static void take_head(const struct http_head *h, struct http_answer *a)
 			u64_parse(offset, &a->offset);
 }
 
-static int read_head(struct http_client *c, bool to_head, struct http_answer *a, struct err *e)
+static int http_client_read_head(struct http_client *c, bool to_head, struct http_answer *a,
+				 struct err *e)
 {
 	struct http_head h = { 0 };
 	ssize_t n;
@@ -243,7 +244,7 @@ static int read_head(struct http_client *c, bool to_head, struct http_answer *a,
 			return lost(e);
 	if (n < 0 || h.status < 200)
 		return no_answer(e);
-	take_head(&h, a);
+	http_client_take_head(&h, a);
 	buf_consume(&c->in, (size_t)n);
 	return 0;
 }
@@ -256,16 +257,16 @@ int http_client_ask(struct http_client *c, const struct http_ask *rq, struct htt
 	*ret = (struct http_answer){ 0 };
 	r = open_connection(c, e);
 	if (r == 0)
-		r = send_head(c, rq, e);
+		r = http_client_send_head(c, rq, e);
 	if (r == 0 && rq->has_body)
-		r = send_body(c, rq, &ret->sent, e);
+		r = http_client_send_body(c, rq, &ret->sent, e);
 	if (r == 0)
-		r = read_head(c, strcmp(rq->method, "HEAD") == 0, ret, e);
+		r = http_client_read_head(c, strcmp(rq->method, "HEAD") == 0, ret, e);
 	return r;
 }
 
 /* A part of what has come, at most n bytes; 0: there is none. */
-static ssize_t take_body(struct http_client *c, void *out, size_t n)
+static ssize_t http_client_take_body(struct http_client *c, void *out, size_t n)
 {
 	struct slice in = buf_slice(&c->in), data;
 	size_t before;
@@ -282,7 +283,7 @@ static ssize_t take_body(struct http_client *c, void *out, size_t n)
 ssize_t http_client_read(struct http_client *c, void *out, size_t n)
 {
 	for (;;) {
-		ssize_t got = take_body(c, out, n);
+		ssize_t got = http_client_take_body(c, out, n);
 
 		if (got)
 			return got < 0 ? -ECONNRESET : got;

@@ -49,11 +49,11 @@ struct raw_stream {
 	char why[160];
 };
 
-static void turn(struct raw_stream *s);
+static void raw_turn(struct raw_stream *s);
 
 /* --- its end --------------------------------------------------------------------------------------------------- */
 
-static void stream_free(void *ctx)
+static void raw_stream_free(void *ctx)
 {
 	struct raw_stream *s = ctx;
 
@@ -71,7 +71,7 @@ static void close_socket(struct raw_stream *s)
 	closep(&s->io.fd);
 }
 
-static void report_end(void *ctx)
+static void raw_report_end(void *ctx)
 {
 	struct raw_stream *s = ctx;
 
@@ -92,7 +92,7 @@ static void stream_end(struct raw_stream *s, const char *why)
 	free(TAKE_PTR(s->to));
 	loop_task_cancel(&s->later);
 	if (s->ev)
-		loop_defer(s->loop, &s->later, report_end, s);
+		loop_defer(s->loop, &s->later, raw_report_end, s);
 }
 
 void raw_stream_drop(struct raw_stream *s)
@@ -102,12 +102,12 @@ void raw_stream_drop(struct raw_stream *s)
 	s->ev = NULL;
 	stream_end(s, "");
 	loop_task_cancel(&s->later);
-	loop_defer(s->loop, &s->later, stream_free, s);
+	loop_defer(s->loop, &s->later, raw_stream_free, s);
 }
 
 /* --- its bytes ------------------------------------------------------------------------------------------------- */
 
-static ssize_t take(struct raw_stream *s, char *p, size_t n)
+static ssize_t raw_receive(struct raw_stream *s, char *p, size_t n)
 {
 	ssize_t r;
 
@@ -117,7 +117,7 @@ static ssize_t take(struct raw_stream *s, char *p, size_t n)
 	return r < 0 ? -errno : r;
 }
 
-static ssize_t give(struct raw_stream *s)
+static ssize_t raw_send(struct raw_stream *s)
 {
 	struct slice all = buf_slice(&s->out);
 	ssize_t r;
@@ -135,14 +135,14 @@ static const char *why_broken(const struct raw_stream *s, ssize_t r)
 
 static void read_again(void *ctx)
 {
-	turn(ctx);
+	raw_turn(ctx);
 }
 
 /* One piece a turn, so that nobody waits for a fast stream. TLS may have more at hand than its socket tells of. */
-static void read_piece(struct raw_stream *s)
+static void raw_read_piece(struct raw_stream *s)
 {
 	char piece[RAW_PIECE];
-	ssize_t n = take(s, piece, sizeof(piece));
+	ssize_t n = raw_receive(s, piece, sizeof(piece));
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
@@ -155,13 +155,13 @@ static void read_piece(struct raw_stream *s)
 		loop_defer(s->loop, &s->later, read_again, s);
 }
 
-static void write_all(struct raw_stream *s)
+static void raw_write_all(struct raw_stream *s)
 {
 	ssize_t n = 0;
 
 	if (!buf_len(&s->out))
 		return;
-	while (buf_len(&s->out) && (n = give(s)) > 0)
+	while (buf_len(&s->out) && (n = raw_send(s)) > 0)
 		buf_consume(&s->out, (size_t)n);
 	if (n < 0 && n != -EAGAIN && n != -EINTR) {
 		stream_end(s, why_broken(s, n));
@@ -172,7 +172,7 @@ static void write_all(struct raw_stream *s)
 		s->ev->on_drained(s->ctx);
 }
 
-static uint32_t wanted(const struct raw_stream *s)
+static uint32_t raw_events(const struct raw_stream *s)
 {
 	uint32_t room = buf_len(&s->out) ? EPOLLOUT : 0;
 
@@ -181,10 +181,10 @@ static uint32_t wanted(const struct raw_stream *s)
 	return s->state == RAW_GREETING && room ? room : room | (s->paused ? 0 : EPOLLIN);
 }
 
-static void want(struct raw_stream *s)
+static void raw_watch(struct raw_stream *s)
 {
 	if (s->state == RAW_GREETING || s->state == RAW_OPEN)
-		loop_io_set(s->loop, &s->io, wanted(s));
+		loop_io_set(s->loop, &s->io, raw_events(s));
 }
 
 /* --- how it begins --------------------------------------------------------------------------------------------- */
@@ -207,23 +207,23 @@ static void greet(struct raw_stream *s)
 		stream_end(s, tls_conn_why(s->tls));
 }
 
-static void turn(struct raw_stream *s)
+static void raw_turn(struct raw_stream *s)
 {
 	if (s->state == RAW_GREETING)
 		greet(s);
 	if (s->state == RAW_OPEN)
-		write_all(s);
+		raw_write_all(s);
 	if (s->state == RAW_OPEN && !s->paused)
-		read_piece(s);
-	want(s);
+		raw_read_piece(s);
+	raw_watch(s);
 }
 
-static void on_io(void *ctx, uint32_t events _unused_)
+static void on_raw_io(void *ctx, uint32_t events _unused_)
 {
-	turn(ctx);
+	raw_turn(ctx);
 }
 
-static void on_late(void *ctx)
+static void on_raw_late(void *ctx)
 {
 	stream_end(ctx, "TLS was not set up in time");
 }
@@ -234,7 +234,7 @@ static void begin_tls(struct raw_stream *s)
 	uint64_t now = clock_mono_ms(), end = s->dial.tried_ms + RAW_CONNECT_MS;
 
 	s->state = RAW_GREETING;
-	loop_timer_set(s->loop, &s->timer, end > now ? end - now : 1, on_late, s);
+	loop_timer_set(s->loop, &s->timer, end > now ? end - now : 1, on_raw_late, s);
 	s->tls = tls_conn_new(s->client->tls, s->io.fd, s->client->host);
 	if (s->tls)
 		greet(s);
@@ -243,7 +243,7 @@ static void begin_tls(struct raw_stream *s)
 }
 
 /* The last failure is the one that is told. */
-static void on_dialed(void *ctx, int fd, int error)
+static void on_raw_dialed(void *ctx, int fd, int error)
 {
 	struct raw_stream *s = ctx;
 
@@ -259,10 +259,10 @@ static void on_dialed(void *ctx, int fd, int error)
 		begin_tls(s);
 	else
 		opened(s);
-	turn(s);
+	raw_turn(s);
 }
 
-static int open_socket(void *ctx _unused_, int family)
+static int raw_open_socket(void *ctx _unused_, int family)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -271,7 +271,7 @@ static int open_socket(void *ctx _unused_, int family)
 	return fd;
 }
 
-static int look_up(struct raw_stream *s)
+static int raw_look_up(struct raw_stream *s)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV }, *all;
 	int r = getaddrinfo(s->client->host, s->client->port, &hints, &all);
@@ -287,17 +287,18 @@ static int look_up(struct raw_stream *s)
 struct raw_stream *raw_client_dial(struct raw_client *c, const struct raw_stream_events *ev,
 				   void *ctx)
 {
-	static const struct dial_terms terms = { .each_ms = RAW_CONNECT_MS, .open = open_socket };
+	static const struct dial_terms terms = { .each_ms = RAW_CONNECT_MS,
+						 .open = raw_open_socket };
 	struct raw_stream *s = new0(struct raw_stream);
 	int r;
 
 	*s = (struct raw_stream){ .client = c, .loop = c->loop, .ev = ev, .ctx = ctx };
-	s->io = (struct loop_io){ .fd = -1, .fn = on_io, .ctx = s };
-	r = look_up(s);
+	s->io = (struct loop_io){ .fd = -1, .fn = on_raw_io, .ctx = s };
+	r = raw_look_up(s);
 	if (r)
 		stream_end(s, gai_strerror(r));
 	else
-		dial_start(&s->dial, c->loop, s->to, s->nto, &terms, on_dialed, s);
+		dial_start(&s->dial, c->loop, s->to, s->nto, &terms, on_raw_dialed, s);
 	return s;
 }
 
@@ -306,7 +307,7 @@ void raw_stream_send(struct raw_stream *s, struct slice bytes)
 	if (s->state == RAW_ENDED)
 		return;
 	buf_add_slice(&s->out, bytes);
-	want(s);
+	raw_watch(s);
 }
 
 size_t raw_stream_pending(const struct raw_stream *s)
@@ -319,7 +320,7 @@ void raw_stream_pause(struct raw_stream *s, bool pause)
 	s->paused = pause;
 	if (s->state == RAW_OPEN && !pause && s->tls && tls_conn_has_more(s->tls))
 		loop_defer(s->loop, &s->later, read_again, s);
-	want(s);
+	raw_watch(s);
 }
 
 /* --- the client ------------------------------------------------------------------------------------------------ */

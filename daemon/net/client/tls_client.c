@@ -106,7 +106,7 @@ static void note_why(struct tls_conn *t)
 }
 
 /* What a call came to that did not do it. An end without a farewell is one: HTTP says whether something is missing. */
-static ssize_t refused(struct tls_conn *t, int r)
+static ssize_t tls_refused(struct tls_conn *t, int r)
 {
 	int kind = SSL_get_error(t->ssl, r);
 
@@ -127,7 +127,7 @@ int tls_conn_greet(struct tls_conn *t)
 	r = SSL_connect(t->ssl);
 	if (r == 1)
 		return 1;
-	return refused(t, r) == -EAGAIN ? -EAGAIN : -EPROTO;
+	return tls_refused(t, r) == -EAGAIN ? -EAGAIN : -EPROTO;
 }
 
 ssize_t tls_conn_read(struct tls_conn *t, void *p, size_t n)
@@ -137,7 +137,7 @@ ssize_t tls_conn_read(struct tls_conn *t, void *p, size_t n)
 
 	ERR_clear_error();
 	r = SSL_read_ex(t->ssl, p, n, &got);
-	return r == 1 ? (ssize_t)got : refused(t, r);
+	return r == 1 ? (ssize_t)got : tls_refused(t, r);
 }
 
 ssize_t tls_conn_write(struct tls_conn *t, const void *p, size_t n)
@@ -149,7 +149,7 @@ ssize_t tls_conn_write(struct tls_conn *t, const void *p, size_t n)
 	r = SSL_write_ex(t->ssl, p, n, &gone);
 	if (r == 1)
 		return (ssize_t)gone;
-	return refused(t, r) == -EAGAIN ? -EAGAIN : -EPROTO;
+	return tls_refused(t, r) == -EAGAIN ? -EAGAIN : -EPROTO;
 }
 
 bool tls_conn_wants_room(const struct tls_conn *t)

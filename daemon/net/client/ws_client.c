@@ -62,7 +62,7 @@ static void report_refused(struct ws_client *w, struct lws *wsi, const char *wor
 	report_closed(w, why);
 }
 
-static int send_next(struct ws_client *w)
+static int ws_client_send_next(struct ws_client *w)
 {
 	struct ws_message *m;
 	int r;
@@ -78,7 +78,7 @@ static int send_next(struct ws_client *w)
 	return r < 0 ? -1 : 0;
 }
 
-static int receive(struct ws_client *w, const char *data, size_t n)
+static int ws_client_receive(struct ws_client *w, const char *data, size_t n)
 {
 	if (buf_add(&w->in, data, n) < 0)
 		return -1;
@@ -98,8 +98,8 @@ static int add_authorization(struct ws_client *w, unsigned char **p, size_t len)
 		(int)strlen(w->header), p, *p + len);
 }
 
-static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user _unused_,
-		    void *in, size_t len)
+static int on_ws_client_event(struct lws *wsi, enum lws_callback_reasons reason,
+			      void *user _unused_, void *in, size_t len)
 {
 	struct ws_client *w = lws_context_user(lws_get_context(wsi));
 
@@ -116,9 +116,9 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 		w->ev->on_open(w->ctx);
 		return 0;
 	case LWS_CALLBACK_CLIENT_RECEIVE:
-		return receive(w, in, len);
+		return ws_client_receive(w, in, len);
 	case LWS_CALLBACK_CLIENT_WRITEABLE:
-		return send_next(w);
+		return ws_client_send_next(w);
 	case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
 		report_refused(w, wsi, in);
 		return 0;
@@ -131,11 +131,11 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
 }
 
 static const struct lws_protocols protocols[] = {
-	{ "acp-client", on_event, 0, 64 * KIB, 0, NULL, 64 * MIB },
+	{ "acp-client", on_ws_client_event, 0, 64 * KIB, 0, NULL, 64 * MIB },
 	{ NULL, NULL, 0, 0, 0, NULL, 0 },
 };
 
-static void on_lws_log(int level _unused_, const char *line)
+static void on_ws_client_lws_log(int level _unused_, const char *line)
 {
 	log_write(LOG_DEBUG, "lws", line, NULL);
 }
@@ -177,12 +177,12 @@ static int connect_url(struct ws_client *w, struct err *e)
 	return 0;
 }
 
-static int open_context(struct ws_client *w, struct err *e)
+static int ws_client_open_context(struct ws_client *w, struct err *e)
 {
 	struct lws_context_creation_info info = { 0 };
 	lws_sock_file_fd_type fd = { .filefd = (lws_filefd_type)dup(loop_fd(w->loop)) };
 
-	lws_set_log_level(LLL_ERR | LLL_WARN, on_lws_log);
+	lws_set_log_level(LLL_ERR | LLL_WARN, on_ws_client_lws_log);
 	info.port = CONTEXT_PORT_NO_LISTEN;
 	info.protocols = protocols;
 	info.gid = info.uid = (gid_t)-1;
@@ -210,7 +210,7 @@ struct ws_client *ws_client_new(struct loop *loop, const char *url, struct slice
 	if (token.n && asprintf(&w->header, "Bearer %.*s", (int)token.n, token.p) < 0)
 		abort();
 	list_init(&w->out);
-	if (open_context(w, e) < 0 || connect_url(w, e) < 0)
+	if (ws_client_open_context(w, e) < 0 || connect_url(w, e) < 0)
 		return ws_client_free(w);
 	return w;
 }

@@ -58,7 +58,7 @@ static bool take_varint(struct slice *s, uint64_t *ret)
 	return false;
 }
 
-static bool take_bytes(struct slice *s, uint64_t n, struct slice *ret)
+static bool otlp_body_take_bytes(struct slice *s, uint64_t n, struct slice *ret)
 {
 	if (n > s->n)
 		return false;
@@ -72,23 +72,23 @@ struct field {
 	struct slice bytes;
 };
 
-static bool take_value(struct slice *s, unsigned wire, struct field *f)
+static bool otlp_body_take_value(struct slice *s, unsigned wire, struct field *f)
 {
 	switch (wire) {
 	case 0:
 		return take_varint(s, &f->value);
 	case 1:
-		return take_bytes(s, 8, &f->bytes);
+		return otlp_body_take_bytes(s, 8, &f->bytes);
 	case 2:
-		return take_varint(s, &f->value) && take_bytes(s, f->value, &f->bytes);
+		return take_varint(s, &f->value) && otlp_body_take_bytes(s, f->value, &f->bytes);
 	case 5:
-		return take_bytes(s, 4, &f->bytes);
+		return otlp_body_take_bytes(s, 4, &f->bytes);
 	default:
 		return false;
 	}
 }
 
-static bool take_field(struct slice *s, struct field *f)
+static bool otlp_body_take_field(struct slice *s, struct field *f)
 {
 	uint64_t tag;
 
@@ -96,7 +96,7 @@ static bool take_field(struct slice *s, struct field *f)
 	if (!s->n || !take_varint(s, &tag))
 		return false;
 	f->number = tag >> 3;
-	return take_value(s, tag & 7, f);
+	return otlp_body_take_value(s, tag & 7, f);
 }
 
 static uint64_t from_protobuf(struct slice body, struct slice *message)
@@ -105,10 +105,10 @@ static uint64_t from_protobuf(struct slice body, struct slice *message)
 	uint64_t rejected = 0;
 	struct field f;
 
-	while (take_field(&body, &f))
+	while (otlp_body_take_field(&body, &f))
 		if (f.number == PARTIAL)
 			partial = f.bytes;
-	while (take_field(&partial, &f)) {
+	while (otlp_body_take_field(&partial, &f)) {
 		if (f.number == REJECTED)
 			rejected = f.value;
 		else if (f.number == MESSAGE)
@@ -120,7 +120,7 @@ static uint64_t from_protobuf(struct slice body, struct slice *message)
 /* --- JSON ---------------------------------------------------------------------------------------------------- */
 
 /* 64 bits are a string there, but not all write it so. */
-static uint64_t number_of(struct jval v)
+static uint64_t otlp_body_number_of(struct jval v)
 {
 	struct slice digits = v.raw;
 	uint64_t n = 0;
@@ -141,7 +141,7 @@ static uint64_t from_json(struct slice body, struct slice *message)
 		return 0;
 	partial = jobj_get(body, "partialSuccess").raw;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !rejected; i++)
-		rejected = number_of(jobj_get(partial, names[i]));
+		rejected = otlp_body_number_of(jobj_get(partial, names[i]));
 	*message = jobj_get(partial, "errorMessage").raw;
 	return rejected;
 }

@@ -36,7 +36,7 @@ static const char *get(const struct reading *r, const char *name)
 	return value && *value ? value : NULL;
 }
 
-static void warn(const struct reading *r, const char *name, const char *why)
+static void otlp_config_warn(const struct reading *r, const char *name, const char *why)
 {
 	if (r->warned)
 		r->warned(name, why);
@@ -56,15 +56,15 @@ static const char *get_of(const struct reading *r, enum otlp_signal s, const cha
 	return get(r, name);
 }
 
-static int refuse(const struct reading *r, const char *name, const char *why)
+static int otlp_config_refuse(const struct reading *r, const char *name, const char *why)
 {
 	return err_field(r->e, name, "OTEL_VARIABLE_INVALID", "%s %s", name, why);
 }
 
 /* --- numbers ----------------------------------------------------------------------------------------------- */
 
-static void take_number(const struct reading *r, const char *name, unsigned min, unsigned max,
-			unsigned *ret)
+static void otlp_config_take_number(const struct reading *r, const char *name, unsigned min,
+				    unsigned max, unsigned *ret)
 {
 	const char *value = get(r, name);
 	uint64_t n;
@@ -72,7 +72,7 @@ static void take_number(const struct reading *r, const char *name, unsigned min,
 	if (!value)
 		return;
 	if (!u64_parse(slice_of(value), &n) || n < min || n > max)
-		warn(r, name, "is no number that it may be");
+		otlp_config_warn(r, name, "is no number that it may be");
 	else
 		*ret = (unsigned)n;
 }
@@ -81,29 +81,33 @@ static void take_numbers(const struct reading *r)
 {
 	struct otlp_target *to = r->c->to;
 
-	take_number(r, "OTEL_BSP_SCHEDULE_DELAY", 0, OTLP_DELAY_MAX_MS, &to[OTLP_TRACES].delay_ms);
-	take_number(r, "OTEL_BSP_MAX_QUEUE_SIZE", 1, OTLP_QUEUE_MAX, &to[OTLP_TRACES].queue_max);
-	take_number(r, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, OTLP_QUEUE_MAX,
-		    &to[OTLP_TRACES].batch_max);
-	take_number(r, "OTEL_BLRP_SCHEDULE_DELAY", 0, OTLP_DELAY_MAX_MS, &to[OTLP_LOGS].delay_ms);
-	take_number(r, "OTEL_BLRP_MAX_QUEUE_SIZE", 1, OTLP_QUEUE_MAX, &to[OTLP_LOGS].queue_max);
-	take_number(r, "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", 1, OTLP_QUEUE_MAX,
-		    &to[OTLP_LOGS].batch_max);
-	take_number(r, "OTEL_METRIC_EXPORT_INTERVAL", 1, OTLP_DELAY_MAX_MS,
-		    &to[OTLP_METRICS].delay_ms);
+	otlp_config_take_number(r, "OTEL_BSP_SCHEDULE_DELAY", 0, OTLP_DELAY_MAX_MS,
+				&to[OTLP_TRACES].delay_ms);
+	otlp_config_take_number(r, "OTEL_BSP_MAX_QUEUE_SIZE", 1, OTLP_QUEUE_MAX,
+				&to[OTLP_TRACES].queue_max);
+	otlp_config_take_number(r, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, OTLP_QUEUE_MAX,
+				&to[OTLP_TRACES].batch_max);
+	otlp_config_take_number(r, "OTEL_BLRP_SCHEDULE_DELAY", 0, OTLP_DELAY_MAX_MS,
+				&to[OTLP_LOGS].delay_ms);
+	otlp_config_take_number(r, "OTEL_BLRP_MAX_QUEUE_SIZE", 1, OTLP_QUEUE_MAX,
+				&to[OTLP_LOGS].queue_max);
+	otlp_config_take_number(r, "OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", 1, OTLP_QUEUE_MAX,
+				&to[OTLP_LOGS].batch_max);
+	otlp_config_take_number(r, "OTEL_METRIC_EXPORT_INTERVAL", 1, OTLP_DELAY_MAX_MS,
+				&to[OTLP_METRICS].delay_ms);
 }
 
-static void take_timeout(const struct reading *r, enum otlp_signal s)
+static void otlp_config_take_timeout(const struct reading *r, enum otlp_signal s)
 {
 	char name[64];
 
 	if (get_of(r, s, "TIMEOUT", name))
-		take_number(r, name, 1, OTLP_DELAY_MAX_MS, &r->c->to[s].timeout_ms);
+		otlp_config_take_number(r, name, 1, OTLP_DELAY_MAX_MS, &r->c->to[s].timeout_ms);
 }
 
 /* --- lists: key=value,key=value, values with %XX -------------------------------------------------------------- */
 
-static bool decode(struct slice s, struct buf *b)
+static bool otlp_config_decode(struct slice s, struct buf *b)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		int high, low;
@@ -122,13 +126,13 @@ static bool decode(struct slice s, struct buf *b)
 	return true;
 }
 
-static bool put_pair(struct jw *w, struct slice item)
+static bool otlp_config_put_pair(struct jw *w, struct slice item)
 {
 	_cleanup_(buf_done) struct buf key = { 0 }, value = { 0 };
 	struct slice name;
 
-	if (!slice_cut(&item, '=', &name) || !decode(slice_trim(name, " \t"), &key) ||
-	    !buf_len(&key) || !decode(slice_trim(item, " \t"), &value))
+	if (!slice_cut(&item, '=', &name) || !otlp_config_decode(slice_trim(name, " \t"), &key) ||
+	    !buf_len(&key) || !otlp_config_decode(slice_trim(item, " \t"), &value))
 		return false;
 	buf_putc(&key, '\0');
 	jw_lead_key(w, key.data);
@@ -138,7 +142,7 @@ static bool put_pair(struct jw *w, struct slice item)
 }
 
 /* A raw object; false: it is no such list. */
-static bool put_list(const char *text, struct buf *b)
+static bool otlp_config_put_list(const char *text, struct buf *b)
 {
 	struct slice rest = slice_of(text), item;
 	struct jw w = JW(b);
@@ -146,14 +150,14 @@ static bool put_list(const char *text, struct buf *b)
 	jw_obj(&w, NULL);
 	while (slice_item(&rest, ',', &item)) {
 		item = slice_trim(item, " \t");
-		if (item.n && !put_pair(&w, item))
+		if (item.n && !otlp_config_put_pair(&w, item))
 			return false;
 	}
 	jw_end_obj(&w);
 	return b->len <= OTLP_HEADERS_MAX;
 }
 
-static bool is_token(struct slice s)
+static bool otlp_config_is_token(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!isalnum((unsigned char)s.p[i]) && !strchr("!#$%&'*+-.^_`|~", s.p[i]))
@@ -170,12 +174,12 @@ static bool are_headers(struct slice object)
 
 	jiter_init(&it, (struct jval){ J_OBJECT, object });
 	while (jiter_next(&it, &key, &v))
-		if (!is_token(key) || v.raw.n < 2 || memchr(v.raw.p, '\\', v.raw.n))
+		if (!otlp_config_is_token(key) || v.raw.n < 2 || memchr(v.raw.p, '\\', v.raw.n))
 			return false;
 	return true;
 }
 
-static int take_headers(const struct reading *r, enum otlp_signal s)
+static int otlp_config_take_headers(const struct reading *r, enum otlp_signal s)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	char name[64];
@@ -184,8 +188,9 @@ static int take_headers(const struct reading *r, enum otlp_signal s)
 
 	if (!value)
 		return 0;
-	if (!put_list(value, &b) || !are_headers(buf_slice(&b)))
-		result = refuse(r, name, "is no list of headers: name=value,name=value");
+	if (!otlp_config_put_list(value, &b) || !are_headers(buf_slice(&b)))
+		result =
+			otlp_config_refuse(r, name, "is no list of headers: name=value,name=value");
 	else
 		r->c->to[s].headers = locked_text_new(buf_slice(&b));
 	if (b.data)
@@ -202,8 +207,8 @@ static void take_resource(const struct reading *r)
 	xstrset(&r->c->service, get(r, "OTEL_SERVICE_NAME"));
 	if (!value)
 		return;
-	if (!put_list(value, &b)) {
-		warn(r, name, "is no list of attributes, and is ignored");
+	if (!otlp_config_put_list(value, &b)) {
+		otlp_config_warn(r, name, "is no list of attributes, and is ignored");
 		return;
 	}
 	r->c->attributes = xstrndup(b.data, b.len);
@@ -211,7 +216,7 @@ static void take_resource(const struct reading *r)
 
 /* --- where it goes ----------------------------------------------------------------------------------------- */
 
-static bool take_host(struct otlp_target *to, struct slice rest)
+static bool otlp_config_take_host(struct otlp_target *to, struct slice rest)
 {
 	size_t n = strcspn(rest.p, "/?#");
 	struct authority a;
@@ -222,7 +227,7 @@ static bool take_host(struct otlp_target *to, struct slice rest)
 	return true;
 }
 
-static bool is_plain(const char *url)
+static bool otlp_config_is_plain(const char *url)
 {
 	for (; *url; url++)
 		if (*url <= ' ' || *url > '~' || *url == '#')
@@ -231,20 +236,20 @@ static bool is_plain(const char *url)
 }
 
 /* base: the path of the signal follows. */
-static int take_url(const struct reading *r, enum otlp_signal s, const char *name,
-		    const char *value, bool base)
+static int otlp_config_take_url(const struct reading *r, enum otlp_signal s, const char *name,
+				const char *value, bool base)
 {
 	struct otlp_target *to = &r->c->to[s];
 	struct slice rest = slice_of(value);
 	size_t n = rest.n;
 
-	if (n > OTLP_URL_MAX || !is_plain(value) ||
+	if (n > OTLP_URL_MAX || !otlp_config_is_plain(value) ||
 	    (!slice_skip(&rest, "http://") && !slice_skip(&rest, "https://")) ||
-	    !take_host(to, rest))
-		return refuse(r, name, "is no http or https URL");
+	    !otlp_config_take_host(to, rest))
+		return otlp_config_refuse(r, name, "is no http or https URL");
 	if (base && strchr(value, '?'))
-		return refuse(r, name,
-			      "has a query, behind which the path of a signal would stand");
+		return otlp_config_refuse(
+			r, name, "has a query, behind which the path of a signal would stand");
 	while (base && value[n - 1] == '/')
 		n--;
 	if (asprintf(&to->url, base ? "%.*s/v1/%s" : "%.*s", (int)n, value, otlp_signal_words[s]) <
@@ -261,10 +266,10 @@ static int take_endpoint(const struct reading *r, enum otlp_signal s)
 	snprintf(name, sizeof(name), "OTEL_EXPORTER_OTLP_%s_ENDPOINT", upper[s]);
 	value = get(r, name);
 	if (value)
-		return take_url(r, s, name, value, false);
+		return otlp_config_take_url(r, s, name, value, false);
 	value = get(r, "OTEL_EXPORTER_OTLP_ENDPOINT");
-	return take_url(r, s, "OTEL_EXPORTER_OTLP_ENDPOINT",
-			value ? value : "http://localhost:4318", true);
+	return otlp_config_take_url(r, s, "OTEL_EXPORTER_OTLP_ENDPOINT",
+				    value ? value : "http://localhost:4318", true);
 }
 
 static int take_protocol(const struct reading *r, enum otlp_signal s)
@@ -279,7 +284,7 @@ static int take_protocol(const struct reading *r, enum otlp_signal s)
 				 "%s: grpc is not spoken; http/protobuf and http/json are", name);
 	r->c->to[s].json = strcmp(value, "http/json") == 0;
 	if (!r->c->to[s].json)
-		warn(r, name, "is no known protocol, and is ignored");
+		otlp_config_warn(r, name, "is no known protocol, and is ignored");
 	return 0;
 }
 
@@ -290,7 +295,7 @@ static void take_compression(const struct reading *r, enum otlp_signal s)
 
 	r->c->to[s].gzip = value && strcmp(value, "gzip") == 0;
 	if (value && !r->c->to[s].gzip && strcmp(value, "none") != 0)
-		warn(r, name, "is no known compression, and is ignored");
+		otlp_config_warn(r, name, "is no known compression, and is ignored");
 }
 
 /* --- whether it goes --------------------------------------------------------------------------------------- */
@@ -305,7 +310,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-static bool is_wanted(const struct reading *r, enum otlp_signal s)
+static bool otlp_config_is_wanted(const struct reading *r, enum otlp_signal s)
 {
 	char exporter[32], endpoint[64];
 	const char *value;
@@ -318,7 +323,7 @@ static bool is_wanted(const struct reading *r, enum otlp_signal s)
 	if (has_word(value, "otlp"))
 		return true;
 	if (strcmp(value, "none") != 0 && strcmp(value, "prometheus") != 0)
-		warn(r, exporter, "names no exporter that there is: otlp or none");
+		otlp_config_warn(r, exporter, "names no exporter that there is: otlp or none");
 	return false;
 }
 
@@ -326,16 +331,16 @@ static int take_signal(const struct reading *r, enum otlp_signal s)
 {
 	int result;
 
-	if (!is_wanted(r, s))
+	if (!otlp_config_is_wanted(r, s))
 		return 0;
 	r->c->to[s].on = true;
 	result = take_endpoint(r, s);
 	if (result == 0)
 		result = take_protocol(r, s);
 	if (result == 0)
-		result = take_headers(r, s);
+		result = otlp_config_take_headers(r, s);
 	take_compression(r, s);
-	take_timeout(r, s);
+	otlp_config_take_timeout(r, s);
 	return result;
 }
 
@@ -362,7 +367,7 @@ static void take_ratio(const struct reading *r)
 	double ratio = value ? strtod(value, &end) : 1;
 
 	if (value && (*end || !(ratio >= 0 && ratio <= 1)))
-		warn(r, name, "is no number from 0 to 1, and is ignored");
+		otlp_config_warn(r, name, "is no number from 0 to 1, and is ignored");
 	else
 		r->c->ratio = ratio;
 }
@@ -381,7 +386,7 @@ static void take_sampler(const struct reading *r)
 		return;
 	}
 	if (value)
-		warn(r, name, "is no known sampler, and is ignored");
+		otlp_config_warn(r, name, "is no known sampler, and is ignored");
 }
 
 /* --- all of it --------------------------------------------------------------------------------------------- */

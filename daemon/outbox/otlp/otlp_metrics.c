@@ -28,13 +28,13 @@ static bool drop_end(struct slice *name, const char *end)
 	return true;
 }
 
-static const char *take_unit(struct slice *name)
+static const char *otlp_metrics_take_unit(struct slice *name)
 {
 	drop_end(name, "_total");
 	return drop_end(name, "_seconds") ? "s" : drop_end(name, "_bytes") ? "By" : "1";
 }
 
-static void put_name(struct otlp_writer *w, struct slice name)
+static void otlp_metrics_put_name(struct otlp_writer *w, struct slice name)
 {
 	_cleanup_(freep) char *text = xstrndup(name.p, name.n);
 	char *at = strchr(text, '_');
@@ -60,27 +60,27 @@ static void end_family(struct otlp_metrics *m)
 	m->open = false;
 }
 
-static void on_family(struct metric_sink *s, const char *name, const char *help,
-		      enum metric_kind kind)
+static void on_otlp_metrics_family(struct metric_sink *s, const char *name, const char *help,
+				   enum metric_kind kind)
 {
 	struct otlp_metrics *m = container_of(s, struct otlp_metrics, sink);
 	struct slice rest = slice_of(name);
-	const char *unit = take_unit(&rest);
+	const char *unit = otlp_metrics_take_unit(&rest);
 	bool counts = kind == METRIC_COUNTER;
 
 	end_family(m);
 	m->kind = kind;
 	m->open = true;
 	otlp_open(&m->w, &m->message, m->json);
-	put_name(&m->w, rest);
+	otlp_metrics_put_name(&m->w, rest);
 	otlp_text(&m->w, 2, "description", slice_of(help));
 	otlp_text(&m->w, 3, "unit", slice_of(unit));
 	otlp_begin(&m->w, counts ? METRIC_AS_SUM : METRIC_AS_GAUGE, counts ? "sum" : "gauge");
 	otlp_list(&m->w, "dataPoints");
 }
 
-static void on_point(struct metric_sink *s, const struct metric_label *labels, size_t n,
-		     double value)
+static void on_otlp_metrics_point(struct metric_sink *s, const struct metric_label *labels,
+				  size_t n, double value)
 {
 	struct otlp_metrics *m = container_of(s, struct otlp_metrics, sink);
 
@@ -99,7 +99,7 @@ static void on_point(struct metric_sink *s, const struct metric_label *labels, s
 void otlp_metrics_init(struct otlp_metrics *m, bool json, uint64_t start_ns, uint64_t now_ns,
 		       void (*fn)(void *ctx, struct slice metric), void *ctx)
 {
-	*m = (struct otlp_metrics){ .sink = { on_family, on_point },
+	*m = (struct otlp_metrics){ .sink = { on_otlp_metrics_family, on_otlp_metrics_point },
 				    .json = json,
 				    .start_ns = start_ns,
 				    .now_ns = now_ns,
@@ -162,8 +162,8 @@ static bool has_labels(const struct series *s, const struct metric_label labels[
 	return true;
 }
 
-static struct series *find(struct measures *m, enum measured what,
-			   const struct metric_label labels[MEASURED_LABELS])
+static struct series *otlp_metrics_find(struct measures *m, enum measured what,
+					const struct metric_label labels[MEASURED_LABELS])
 {
 	struct series *s;
 
@@ -183,7 +183,7 @@ static struct series *find(struct measures *m, enum measured what,
 void measures_add(struct measures *m, enum measured what,
 		  const struct metric_label labels[MEASURED_LABELS], double value)
 {
-	struct series *s = find(m, what, labels);
+	struct series *s = otlp_metrics_find(m, what, labels);
 	size_t i = 0;
 
 	while (i < BOUNDS_MAX && value > forms[what].bounds[i])
@@ -195,7 +195,7 @@ void measures_add(struct measures *m, enum measured what,
 
 /* As messages: HistogramDataPoint, Histogram, Metric. */
 
-static void put_labels(struct otlp_writer *w, const struct series *s, bool overflow)
+static void otlp_metrics_put_labels(struct otlp_writer *w, const struct series *s, bool overflow)
 {
 	otlp_list(w, "attributes");
 	for (size_t i = 0; i < MEASURED_LABELS; i++)
@@ -216,7 +216,7 @@ static void put_series(struct otlp_writer *w, const struct measure_form *f, cons
 	otlp_double(w, 5, "sum", s->sum);
 	otlp_packed(w, 6, "bucketCounts", s->buckets, BOUNDS_MAX + 1);
 	otlp_packed_doubles(w, 7, "explicitBounds", f->bounds, BOUNDS_MAX);
-	put_labels(w, s, overflow);
+	otlp_metrics_put_labels(w, s, overflow);
 	otlp_end(w);
 }
 

@@ -2,7 +2,7 @@
  * otlp_sender.c - the queue and the request of one signal: batches, retries, and counters.
  *
  * The first on_way records of the queue are the batch of the current request. They are removed when
- * its outcome is known, so a retry sends them again. A signal has one request at a time. run() is
+ * its outcome is known, so a retry sends them again. A signal has one request at a time. otlp_sender_run() is
  * deferred or called by a timer, so no caller waits and no callback starts a request itself. The
  * queue is bounded by queue_max and OTLP_QUEUE_BYTES; new records are dropped and counted above
  * that.
@@ -46,7 +46,7 @@ struct otlp_sender {
 
 /* --- what waits -------------------------------------------------------------------------------------------- */
 
-static void drop_first(struct otlp_sender *s)
+static void otlp_sender_drop_first(struct otlp_sender *s)
 {
 	struct waiting *w = list_first(&s->queue, struct waiting, link);
 
@@ -59,14 +59,14 @@ static void drop_first(struct otlp_sender *s)
 static void drop_batch(struct otlp_sender *s)
 {
 	for (; s->on_way; s->on_way--)
-		drop_first(s);
+		otlp_sender_drop_first(s);
 }
 
-static void run(void *ctx);
+static void otlp_sender_run(void *ctx);
 
 static void go(struct otlp_sender *s)
 {
-	loop_defer(s->cfg.loop, &s->task, run, s);
+	loop_defer(s->cfg.loop, &s->task, otlp_sender_run, s);
 }
 
 void otlp_sender_add(struct otlp_sender *s, struct slice record)
@@ -95,14 +95,14 @@ void otlp_sender_lose(struct otlp_sender *s)
 
 /* --- outcomes ---------------------------------------------------------------------------------------------- */
 
-static void end_request(struct otlp_sender *s)
+static void otlp_sender_end_request(struct otlp_sender *s)
 {
 	loop_timer_cancel(&s->deadline);
 	s->fetch = fetch_close(s->fetch);
 	go(s);
 }
 
-static void tell(struct otlp_sender *s, const char *msg, const char *text)
+static void otlp_sender_warn(struct otlp_sender *s, const char *msg, const char *text)
 {
 	log_warn("otlp", msg, "signal", otlp_signal_words[s->cfg.signal], "host", s->cfg.to->host,
 		 "text", text);
@@ -121,10 +121,10 @@ static void take_rejected(struct otlp_sender *s)
 	s->counts.sent -= MIN(n, s->on_way);
 	snprintf(text, sizeof(text), "%.*s", (int)MIN(message.n, sizeof(text) - 1), message.p);
 	err_flatten(text);
-	tell(s, "a receiver of telemetry has rejected a part", text);
+	otlp_sender_warn(s, "a receiver of telemetry has rejected a part", text);
 }
 
-static void taken(struct otlp_sender *s)
+static void otlp_batch_taken(struct otlp_sender *s)
 {
 	s->counts.sent += s->on_way;
 	take_rejected(s);
@@ -135,16 +135,16 @@ static void taken(struct otlp_sender *s)
 	s->told = false;
 	s->streak = 0;
 	s->retry_at = s->wait_ms = 0;
-	end_request(s);
+	otlp_sender_end_request(s);
 }
 
 /* It gets the same again, or nothing of it any more. */
-static void failed(struct otlp_sender *s, bool again, const char *why)
+static void otlp_batch_failed(struct otlp_sender *s, bool again, const char *why)
 {
 	s->counts.failed++;
 	s->streak++;
 	if (!s->told)
-		tell(s, "a receiver of telemetry does not take it", why);
+		otlp_sender_warn(s, "a receiver of telemetry does not take it", why);
 	s->told = true;
 	s->wait_ms = jitter_next(s->wait_ms, OTLP_RETRY_MS, OTLP_RETRY_MAX_MS);
 	s->retry_at = clock_mono_ms() + MAX(s->wait_ms, s->retry_after_ms);
@@ -153,7 +153,7 @@ static void failed(struct otlp_sender *s, bool again, const char *why)
 		drop_batch(s);
 	}
 	s->on_way = 0;
-	end_request(s);
+	otlp_sender_end_request(s);
 }
 
 static bool is_passing(int status)
@@ -161,20 +161,20 @@ static bool is_passing(int status)
 	return status == 429 || (status >= 502 && status <= 504);
 }
 
-static void finish(struct otlp_sender *s, const char *why)
+static void otlp_sender_finish(struct otlp_sender *s, const char *why)
 {
 	char text[64];
 
 	snprintf(text, sizeof(text), "it answered %d", s->status);
 	if (s->status >= 200 && s->status < 300)
-		taken(s);
+		otlp_batch_taken(s);
 	else
-		failed(s, !s->status || is_passing(s->status), s->status ? text : why);
+		otlp_batch_failed(s, !s->status || is_passing(s->status), s->status ? text : why);
 }
 
 /* --- callbacks --------------------------------------------------------------------------------------------- */
 
-static void on_head(void *ctx, int status, struct slice headers)
+static void on_otlp_sender_head(void *ctx, int status, struct slice headers)
 {
 	struct otlp_sender *s = ctx;
 
@@ -183,32 +183,32 @@ static void on_head(void *ctx, int status, struct slice headers)
 		s->retry_after_ms = fetch_retry_after(headers, OTLP_RETRY_AFTER_MAX_MS);
 }
 
-static void on_data(void *ctx, struct slice bytes)
+static void on_otlp_sender_data(void *ctx, struct slice bytes)
 {
 	struct otlp_sender *s = ctx;
 
 	fetch_taken(s->fetch, bytes.n);
 	if (buf_len(&s->answer) + bytes.n > OTLP_ANSWER_MAX)
-		failed(s, is_passing(s->status), "its answer is too long");
+		otlp_batch_failed(s, is_passing(s->status), "its answer is too long");
 	else
 		buf_add_slice(&s->answer, bytes);
 }
 
 /* A batch whose answer broke off has been taken, or not: it is not sent twice. */
-static void on_end(void *ctx, enum fetch_end how _unused_, const char *why)
+static void on_otlp_sender_end(void *ctx, enum fetch_end how _unused_, const char *why)
 {
-	finish(ctx, why);
+	otlp_sender_finish(ctx, why);
 }
 
 /* A status that has arrived counts, as where the answer broke off. */
-static void on_deadline(void *ctx)
+static void on_otlp_sender_deadline(void *ctx)
 {
-	finish(ctx, "it did not answer in time");
+	otlp_sender_finish(ctx, "it did not answer in time");
 }
 
 /* --- requests ---------------------------------------------------------------------------------------------- */
 
-static void put_headers(const struct otlp_sender *s, struct buf *b)
+static void otlp_sender_put_headers(const struct otlp_sender *s, struct buf *b)
 {
 	struct jw w = JW(b);
 
@@ -239,9 +239,10 @@ static void make_body(struct otlp_sender *s, struct buf *body)
 	s->cfg.wrap(s->cfg.ctx, s->cfg.signal, records, n, body);
 }
 
-static int open_request(struct otlp_sender *s, struct err *e)
+static int otlp_sender_open_request(struct otlp_sender *s, struct err *e)
 {
-	static const struct fetch_ops ops = { on_head, on_data, on_end };
+	static const struct fetch_ops ops = { on_otlp_sender_head, on_otlp_sender_data,
+					      on_otlp_sender_end };
 	_cleanup_(buf_done) struct buf body = { 0 }, headers = { 0 }, packed = { 0 };
 	struct fetch_request rq = { .method = "POST",
 				    .url = s->cfg.to->url,
@@ -251,7 +252,7 @@ static int open_request(struct otlp_sender *s, struct err *e)
 	make_body(s, &body);
 	if (s->cfg.to->gzip && otlp_gzip(buf_slice(&body), &packed) < 0)
 		return err_set(e, -ENOMEM, 0, "OTLP", "it cannot be compressed");
-	put_headers(s, &headers);
+	otlp_sender_put_headers(s, &headers);
 	rq.body = buf_slice(s->cfg.to->gzip ? &packed : &body);
 	rq.headers = buf_slice(&headers);
 	s->fetch = fetch_open(s->cfg.fetcher, &rq, &ops, s, e);
@@ -267,9 +268,10 @@ static void begin_request(struct otlp_sender *s)
 	s->retry_after_ms = 0;
 	buf_reset(&s->answer);
 	s->due = 0;
-	loop_timer_set(s->cfg.loop, &s->deadline, s->cfg.to->timeout_ms, on_deadline, s);
-	if (open_request(s, &e) < 0)
-		failed(s, true, e.msg);
+	loop_timer_set(s->cfg.loop, &s->deadline, s->cfg.to->timeout_ms, on_otlp_sender_deadline,
+		       s);
+	if (otlp_sender_open_request(s, &e) < 0)
+		otlp_batch_failed(s, true, e.msg);
 }
 
 /* When something may be sent; 0: now. */
@@ -280,7 +282,7 @@ static uint64_t due_at(const struct otlp_sender *s)
 	return s->now || s->n >= s->cfg.to->batch_max || s->bytes >= OTLP_BATCH_BYTES ? 0 : s->due;
 }
 
-static void run(void *ctx)
+static void otlp_sender_run(void *ctx)
 {
 	struct otlp_sender *s = ctx;
 	uint64_t now = clock_mono_ms(), at = due_at(s);
@@ -290,7 +292,7 @@ static void run(void *ctx)
 	if (s->fetch || s->held || !s->n)
 		return;
 	if (at > now)
-		loop_timer_set(s->cfg.loop, &s->timer, at - now, run, s);
+		loop_timer_set(s->cfg.loop, &s->timer, at - now, otlp_sender_run, s);
 	else
 		begin_request(s);
 }
@@ -340,7 +342,7 @@ void otlp_sender_clear(struct otlp_sender *s)
 	s->on_way = 0;
 	s->counts.dropped += s->n;
 	while (s->n)
-		drop_first(s);
+		otlp_sender_drop_first(s);
 	s->due = s->retry_at = 0;
 }
 

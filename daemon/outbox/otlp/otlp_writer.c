@@ -127,7 +127,7 @@ void otlp_item(struct otlp_writer *w, unsigned field, struct slice message)
 
 /* --- members ----------------------------------------------------------------------------------------------- */
 
-static struct slice cut(struct slice text)
+static struct slice otlp_cut(struct slice text)
 {
 	if (text.n <= OTLP_TEXT_MAX)
 		return text;
@@ -146,7 +146,7 @@ static bool is_ascii(struct slice text)
 }
 
 /* The text between the quotes of its JSON has no byte that is no UTF-8; only what had to be mended goes that way. */
-static void put_utf8(struct otlp_writer *w, unsigned field, struct slice text)
+static void otlp_put_utf8(struct otlp_writer *w, unsigned field, struct slice text)
 {
 	_cleanup_(buf_done) struct buf json = { 0 }, plain = { 0 };
 	struct jval v = { .type = J_STRING };
@@ -164,11 +164,11 @@ static void put_utf8(struct otlp_writer *w, unsigned field, struct slice text)
 
 void otlp_text(struct otlp_writer *w, unsigned field, const char *name, struct slice text)
 {
-	text = cut(text);
+	text = otlp_cut(text);
 	if (w->json)
 		jw_slice(&w->jw, name, text);
 	else
-		put_utf8(w, field, text);
+		otlp_put_utf8(w, field, text);
 }
 
 void otlp_id(struct otlp_writer *w, unsigned field, const char *name, const char *hex)

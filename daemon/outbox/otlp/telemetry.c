@@ -46,7 +46,7 @@ static const struct signal_names {
 	{ "resourceLogs", "scopeLogs", "logRecords" },
 };
 
-static bool is_ours(struct slice key)
+static bool telemetry_is_ours(struct slice key)
 {
 	return slice_is(key, "service.name") || slice_is(key, "service.version") ||
 	       slice_is(key, "service.instance.id");
@@ -68,14 +68,14 @@ static void put_given(const struct telemetry *t, struct otlp_writer *w, const ch
 
 		if (jstr_decode(v, OTLP_HEADERS_MAX, &text) < 0)
 			continue;
-		if (!is_ours(key))
+		if (!telemetry_is_ours(key))
 			otlp_attr_slice(w, 1, key, slice_of(text));
 		else if (slice_is(key, "service.name") && !*service)
 			*service = *named = TAKE_PTR(text);
 	}
 }
 
-static void put_resource(const struct telemetry *t, struct otlp_writer *w)
+static void telemetry_put_resource(const struct telemetry *t, struct otlp_writer *w)
 {
 	_cleanup_(freep) char *named = NULL;
 	const char *service = t->cfg.service;
@@ -108,7 +108,7 @@ static void wrap(void *ctx, enum otlp_signal s, const struct slice *records, siz
 	otlp_open(&w, body, t->cfg.to[s].json);
 	otlp_list(&w, names[s].resources);
 	otlp_begin(&w, 1, NULL);
-	put_resource(t, &w);
+	telemetry_put_resource(t, &w);
 	otlp_list(&w, names[s].scopes);
 	otlp_begin(&w, 2, NULL);
 	put_scope(&w);
@@ -123,7 +123,7 @@ static void wrap(void *ctx, enum otlp_signal s, const struct slice *records, siz
 	otlp_close(&w);
 }
 
-static void add(struct telemetry *t, enum otlp_signal s, const struct buf *b)
+static void telemetry_add(struct telemetry *t, enum otlp_signal s, const struct buf *b)
 {
 	if (b->failed || buf_len(b) > OTLP_RECORD_MAX)
 		otlp_sender_lose(t->senders[s]);
@@ -139,7 +139,7 @@ bool telemetry_traces(const struct telemetry *t)
 }
 
 /* By the last 56 bits of the trace's id, as random as it is: the same trace is judged alike by all. */
-static bool is_below(const char *trace_id, double ratio)
+static bool telemetry_is_below(const char *trace_id, double ratio)
 {
 	uint64_t v = 0;
 
@@ -153,7 +153,7 @@ bool telemetry_samples(const struct telemetry *t, const char *trace_id, int pare
 	if (t->cfg.parent_based && parent >= 0)
 		return parent;
 	if (t->cfg.sampler == SAMPLER_RATIO)
-		return is_below(trace_id, t->cfg.ratio);
+		return telemetry_is_below(trace_id, t->cfg.ratio);
 	return t->cfg.sampler == SAMPLER_ON;
 }
 
@@ -184,7 +184,7 @@ void telemetry_span_end(struct telemetry *t, struct otlp_writer *w, const char *
 		otlp_end(w);
 	}
 	otlp_close(w);
-	add(t, OTLP_TRACES, w->b);
+	telemetry_add(t, OTLP_TRACES, w->b);
 }
 
 /* --- metrics ------------------------------------------------------------------------------------------------ */
@@ -258,7 +258,7 @@ static const char *log_field(const struct log_line *line, const char *key)
 }
 
 /* "00-<trace>-<span>-01" */
-static void put_trace(struct otlp_writer *w, const char *parent)
+static void telemetry_put_trace(struct otlp_writer *w, const char *parent)
 {
 	char trace[33], span[17];
 
@@ -270,7 +270,7 @@ static void put_trace(struct otlp_writer *w, const char *parent)
 	otlp_id(w, 10, "spanId", span);
 }
 
-static void put_fields(struct otlp_writer *w, const struct log_line *line)
+static void telemetry_put_fields(struct otlp_writer *w, const struct log_line *line)
 {
 	otlp_list(w, "attributes");
 	otlp_attr_text(w, LOG_ATTRIBUTES, "acpd.module", line->mod);
@@ -285,7 +285,7 @@ static void put_fields(struct otlp_writer *w, const struct log_line *line)
 }
 
 /* A message LogRecord. */
-static void put_line(const struct log_line *line, bool json, struct buf *b)
+static void telemetry_put_line(const struct log_line *line, bool json, struct buf *b)
 {
 	uint64_t now = clock_real_ms() * NS_OF_MS;
 	struct otlp_writer w;
@@ -298,12 +298,12 @@ static void put_line(const struct log_line *line, bool json, struct buf *b)
 	otlp_begin(&w, 5, "body");
 	otlp_text(&w, 1, "stringValue", slice_of(line->msg));
 	otlp_end(&w);
-	put_fields(&w, line);
-	put_trace(&w, log_field(line, "traceparent"));
+	telemetry_put_fields(&w, line);
+	telemetry_put_trace(&w, log_field(line, "traceparent"));
 	otlp_close(&w);
 }
 
-static void on_line(void *ctx, const struct log_line *line)
+static void on_telemetry_line(void *ctx, const struct log_line *line)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct telemetry *t = ctx;
@@ -311,8 +311,8 @@ static void on_line(void *ctx, const struct log_line *line)
 	if (!t->incarnation || strcmp(line->mod, "otlp") == 0 ||
 	    !bucket_take(&t->lines, clock_mono_ms(), OTLP_LINES_BURST, OTLP_LINES_EACH_MS))
 		return;
-	put_line(line, t->cfg.to[OTLP_LOGS].json, &b);
-	add(t, OTLP_LOGS, &b);
+	telemetry_put_line(line, t->cfg.to[OTLP_LOGS].json, &b);
+	telemetry_add(t, OTLP_LOGS, &b);
 }
 
 /* --- its life ----------------------------------------------------------------------------------------------- */
@@ -393,7 +393,7 @@ struct telemetry *telemetry_new(struct loop *loop, struct fetcher *fetcher,
 							      .wrap = wrap,
 							      .ctx = t });
 	if (t->senders[OTLP_LOGS])
-		log_tap(on_line, t);
+		log_tap(on_telemetry_line, t);
 	return t;
 }
 
