@@ -1,4 +1,10 @@
-/* http_serve.c - plain HTTP on the same port: admission, route, reply. */
+/*
+ * http_serve.c - plain HTTP on the port of the WebSocket: takes a request from lws, admits it, routes it, sends the reply.
+ *
+ * The headers are copied to the stack, so no route may keep them. A short reply goes out with its head in one write. A longer
+ * one goes out a piece for each WRITEABLE callback, because lws stores without bound what the socket refuses; it is chunked
+ * where its length is unknown. A connection with an unread body ends with its answer: the body could look like a request.
+ */
 #include "net/ws.h"
 
 #include "base/limits.h"
@@ -182,20 +188,10 @@ static struct slice known_header(struct lws *wsi, enum lws_token_indexes token, 
 	return v.n || !lws_hdr_total_length(wsi, token) ? v : SLICE("?");
 }
 
-static void http_take_mcp(struct lws *wsi, struct request_text *t, struct http_request *rq)
-{
-	rq->mcp_version = header_get_custom(wsi, "mcp-protocol-version:", t->mcp_version,
-					    sizeof(t->mcp_version));
-	rq->mcp_method =
-		header_get_custom(wsi, "mcp-method:", t->mcp_method, sizeof(t->mcp_method));
-	rq->mcp_name = header_get_custom(wsi, "mcp-name:", t->mcp_name, sizeof(t->mcp_name));
-	rq->mcp_session =
-		header_get_custom(wsi, "mcp-session-id:", t->mcp_session, sizeof(t->mcp_session));
-	rq->traceparent =
-		header_get_custom(wsi, "traceparent:", t->traceparent, sizeof(t->traceparent));
-	rq->tracestate =
-		header_get_custom(wsi, "tracestate:", t->tracestate, sizeof(t->tracestate));
-}
+/* The value of a header, in the member of the text that is for it. */
+#define HEADER(token, member) header_get(wsi, token, t->member, sizeof(t->member))
+#define KNOWN_HEADER(token, member) known_header(wsi, token, t->member, sizeof(t->member))
+#define CUSTOM_HEADER(name, member) header_get_custom(wsi, name, t->member, sizeof(t->member))
 
 static struct http_request http_take_request(struct net_server *n, struct lws *wsi,
 					     struct request_text *t)
@@ -208,19 +204,21 @@ static struct http_request http_take_request(struct net_server *n, struct lws *w
 	if (uri && (size_t)len < sizeof(t->path)) /* we have no longer routes */
 		snprintf(t->path, sizeof(t->path), "%.*s", len, uri);
 	rq.nquery = take_query(n, wsi, t);
-	rq.accept = header_get(wsi, WSI_TOKEN_HTTP_ACCEPT, t->accept, sizeof(t->accept));
-	rq.content_type = known_header(wsi, WSI_TOKEN_HTTP_CONTENT_TYPE, t->type, sizeof(t->type));
-	rq.content_range = known_header(wsi, WSI_TOKEN_HTTP_CONTENT_RANGE, t->content_range,
-					sizeof(t->content_range));
-	rq.range = known_header(wsi, WSI_TOKEN_HTTP_RANGE, t->range, sizeof(t->range));
-	rq.accept_encoding =
-		header_get(wsi, WSI_TOKEN_HTTP_ACCEPT_ENCODING, t->encodings, sizeof(t->encodings));
-	rq.if_none_match = header_get(wsi, WSI_TOKEN_HTTP_IF_NONE_MATCH, t->etag, sizeof(t->etag));
+	rq.accept = HEADER(WSI_TOKEN_HTTP_ACCEPT, accept);
+	rq.content_type = KNOWN_HEADER(WSI_TOKEN_HTTP_CONTENT_TYPE, type);
+	rq.content_range = KNOWN_HEADER(WSI_TOKEN_HTTP_CONTENT_RANGE, content_range);
+	rq.range = KNOWN_HEADER(WSI_TOKEN_HTTP_RANGE, range);
+	rq.accept_encoding = HEADER(WSI_TOKEN_HTTP_ACCEPT_ENCODING, encodings);
+	rq.if_none_match = HEADER(WSI_TOKEN_HTTP_IF_NONE_MATCH, etag);
 	rq.body = body_framing(wsi, &rq.length);
-	rq.last_event_id = header_get_custom(wsi, "last-event-id:", t->last_id, sizeof(t->last_id));
-	rq.access_token =
-		header_get_custom(wsi, "x-access-token:", t->access_token, sizeof(t->access_token));
-	http_take_mcp(wsi, t, &rq);
+	rq.last_event_id = CUSTOM_HEADER("last-event-id:", last_id);
+	rq.access_token = CUSTOM_HEADER("x-access-token:", access_token);
+	rq.mcp_version = CUSTOM_HEADER("mcp-protocol-version:", mcp_version);
+	rq.mcp_method = CUSTOM_HEADER("mcp-method:", mcp_method);
+	rq.mcp_name = CUSTOM_HEADER("mcp-name:", mcp_name);
+	rq.mcp_session = CUSTOM_HEADER("mcp-session-id:", mcp_session);
+	rq.traceparent = CUSTOM_HEADER("traceparent:", traceparent);
+	rq.tracestate = CUSTOM_HEADER("tracestate:", tracestate);
 	return rq;
 }
 

@@ -1,4 +1,10 @@
-/* spool_load.c - reads a spool as an earlier daemon left it, wherever that was killed. */
+/*
+ * spool_load.c - reads a spool as an earlier daemon left it, wherever that was killed.
+ *
+ * Files are read in order of their serials. Numbers of events rise, so a missing one was in a damaged line and becomes part of
+ * the gap. Only the last file can end in half a line, which is cut off. Files before a hole in the serials are not of this
+ * spool, and are removed. An empty last file is of a daemon that was killed between two system calls.
+ */
 #include "outbox/spool_internal.h"
 
 #include "base/util.h"

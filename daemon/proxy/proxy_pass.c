@@ -1,4 +1,11 @@
-/* proxy_pass.c - what passes between a client and its server: tunnels, requests and answers. */
+/*
+ * proxy_pass.c - what passes between a client and its server: tunnels, requests and answers.
+ *
+ * In a tunnel nothing goes to the server before a ClientHello has named the host that the rules allowed, unless a rule writes
+ * that port and so permits other protocols. Of a plain request the body ends where its head says, and what follows it is
+ * dropped: it was not judged. A refusal inside a tunnel is a TLS alert, where the client speaks TLS:
+ * it would not read an answer of HTTP.
+ */
 #include "base/util.h"
 #include "proxy/proxy.h"
 

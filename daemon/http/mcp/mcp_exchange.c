@@ -1,4 +1,10 @@
-/* mcp_exchange.c - one POST: body in, answer out. */
+/*
+ * mcp_exchange.c - one POST: its body, the call that it makes, and its answer.
+ *
+ * The answer is JSON if it is the first message and comes within MCP_HTTP_DECIDE_MS; otherwise it becomes a stream. Callbacks of
+ * a front can arrive while the sink's functions run: `working` then keeps the sink from being woken inside them. An exchange
+ * is freed when the driver has released its sink and its stream, and it has no session that waits for its answer.
+ */
 #include "http/mcp/mcp_http_internal.h"
 
 #include "base/limits.h"

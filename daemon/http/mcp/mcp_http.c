@@ -1,4 +1,10 @@
-/* mcp_http.c - /mcp and /mcp/{name}: the checks before a body is read, the streams of a session, and its end. */
+/*
+ * mcp_http.c - /mcp and /mcp/{name}: the checks before a body is read, the streams of a session, and its end.
+ *
+ * Refusals are JSON-RPC errors, since that is what MCP clients read; their id is null, because no message has been read yet.
+ * The order is: Accept and Content-Type, query, the token's sessions, the backend. GET and DELETE belong to sessions, which the
+ * modern revision does not have, so they are refused for it before anything is looked up.
+ */
 #include "http/mcp/mcp_http_internal.h"
 
 #include "base/limits.h"

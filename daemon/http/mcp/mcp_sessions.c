@@ -1,4 +1,10 @@
-/* mcp_sessions.c - what a posted message leads to, and the sessions of legacy clients. */
+/*
+ * mcp_sessions.c - what a posted message leads to, and the sessions of legacy clients with their GET streams.
+ *
+ * A session belongs to the token that began it, and to one backend: with another of either it does not exist. It ends by
+ * DELETE, by its token, by silence, or for a newer one that needs its place; only a session without open calls and streams may be
+ * ended for that. The list of sessions is in the order of use, so the first unused one is the oldest.
+ */
 #include "http/mcp/mcp_http_internal.h"
 
 #include "base/os/file.h"

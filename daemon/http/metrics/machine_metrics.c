@@ -1,5 +1,11 @@
-/* machine_metrics.c - processors, memory, disks and network of the machine; the daemon's own process by the names that
- * Prometheus' clients have for that; and each process that the daemon has started. */
+/*
+ * machine_metrics.c - processors, memory, disks and network of the machine; the daemon's own process; and each process that
+ * the daemon has started.
+ *
+ * The daemon's own process has the names that Prometheus' clients have for that, so that their dashboards fit. Everything is
+ * read from /proc at each call: an idle daemon computes nothing. Processes of agents are bounded by METRIC_PROCESSES_MAX, and
+ * those above it are counted, because a label for each would grow with what an agent does.
+ */
 #include "http/metrics/metrics.h"
 
 #include "base/util.h"

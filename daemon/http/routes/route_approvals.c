@@ -1,4 +1,9 @@
-/* route_approvals.c - GET /v1/approvals and POST /v1/approvals/{id}: the open questions, and an answer to one. */
+/*
+ * route_approvals.c - GET /v1/approvals and POST /v1/approvals/{id}: the open questions, and an answer to one.
+ *
+ * An id names its session, so a token that does not see the session gets the answer of an id that does not exist. A question is
+ * answered once: who comes second gets 409 with the answer that was first.
+ */
 #include "http/routes/handlers.h"
 
 #include "base/limits.h"

@@ -1,4 +1,10 @@
-/* route_archives.c - /v1/archives: the archive store over HTTP. Bodies pass through in pieces, both ways. */
+/*
+ * route_archives.c - /v1/archives: the archive store over HTTP. Bodies pass through in pieces, both ways.
+ *
+ * An upload may come in several requests: Content-Range names the part, and Upload-Offset in the answer says where the next one
+ * begins. The writer hashes in a thread of its own; while its queue is full the sink waits, and so does the client. An upload
+ * holds the daemon's end back (HOLD_UPLOAD), and none begins once it drains.
+ */
 #include "http/routes/handlers.h"
 
 #include "base/clock.h"

@@ -1,5 +1,11 @@
-/* route_events.c - GET /v1/sessions/{id}/events: a session's event log as server-sent events or JSON lines, once or
- * without end. */
+/*
+ * route_events.c - GET /v1/sessions/{id}/events: a session's event log as server-sent events or JSON lines, once or
+ * without end.
+ *
+ * The stream is a cursor in the log and keeps no events: a slow client costs nothing but its place. Events that the log has
+ * dropped before they were read are reported as a gap. If the session is deleted, up to CONN_BATCH_BYTES of unread events are
+ * copied, because the log is gone when the client reads on. A number of another incarnation begins the log from its start.
+ */
 #include "http/routes/handlers.h"
 
 #include "base/format/digits.h"

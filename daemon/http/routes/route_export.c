@@ -1,5 +1,11 @@
-/* route_export.c - GET /v1/sessions/{id}/workspace: the workspace or another of the session's directories, as an
- * archive, made by acpd-unpack while it is sent. */
+/*
+ * route_export.c - GET /v1/sessions/{id}/workspace: the workspace or another of the session's directories, as an archive,
+ * made by acpd-unpack while it is sent.
+ *
+ * The daemon does not touch the tree: acpd-unpack reads it as the user of the session, in the session's cgroup. ?root must be the
+ * session's cwd or one of its additional directories, or below; of a draft its tree is sent. The session can be deleted
+ * while the archive is made, so it is found again by its id.
+ */
 #include "http/routes/handlers.h"
 
 #include "base/limits.h"

@@ -1,4 +1,8 @@
-/* route_info.c - GET /v1/info: what a client asks before the first session. GET /v1/mcp: the hosted MCP servers as they are now. */
+/*
+ * route_info.c - GET /v1/info: what a client asks before the first session. GET /v1/mcp: the hosted MCP servers as they are now.
+ *
+ * What depends on the machine is looked up at each call, because an image may change it after the start.
+ */
 #include "http/routes/handlers.h"
 
 #include "access/grant.h"

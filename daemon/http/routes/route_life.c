@@ -1,4 +1,9 @@
-/* route_life.c - GET /v1/status and POST /v1/shutdown: what the daemon is about, and how it is told to end. */
+/*
+ * route_life.c - GET /v1/status, POST /v1/shutdown and POST /v1/restart: the state of the daemon, and how it is ended.
+ *
+ * Both requests are answered 202 at once: the drain that they begin waits for running turns.
+ * An empty body is an empty object.
+ */
 #include "http/routes/handlers.h"
 
 #include "json/jdec.h"

@@ -1,4 +1,11 @@
-/* route_usage.c - GET /v1/usage: the usage ledger's records after a number, as lines or as one object. */
+/*
+ * route_usage.c - GET /v1/usage: the usage ledger's records after a number, as lines or as one object.
+ *
+ * Asking for records after a number confirms those before it, and confirmed files may be removed. Therefore a client that sees
+ * a part only, by ?session, by the sessions of its token or by the scope observe, confirms nothing. The newest record at the
+ * time of the request is the end, so that a busy daemon does not keep the answer open. `seen` bounds the lines that one fill
+ * reads, since a filter can skip all of them.
+ */
 #include "http/routes/handlers.h"
 
 #include "base/limits.h"
