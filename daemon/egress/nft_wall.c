@@ -68,6 +68,7 @@ static void nft_wall_target(const struct nft_wall *w, struct nft_elements *ret)
 		for (size_t i = 0; i < h->nways; i++)
 			nft_elements_add_way(ret, h->uid, &h->ways[i]);
 	}
+	/* without anybody to keep in, the ports are open as well: there is no table at all */
 	for (size_t i = 0; ret->n && i < w->nports; i++)
 		nft_elements_add_port(ret, w->ports[i]);
 }
@@ -202,7 +203,7 @@ static void nft_wall_advance(void *ctx)
 	_cleanup_(nft_elements_done) struct nft_elements to = { 0 };
 	struct nft_wall *w = ctx;
 
-	if (w->run)
+	if (w->run) /* its end goes on with the holds that wait */
 		return;
 	if (!list_empty(&w->holds))
 		look_back(w);
@@ -249,6 +250,7 @@ static int check_rule(struct nft_wall *w, const struct nft_hold *self, uid_t uid
 	struct nft_elements ways = { 0 };
 	int r = 0;
 
+	/* by the daemon's user the wall would keep in the daemon itself */
 	if (!open && uid == geteuid())
 		return err_field(e, FIELD, "NETWORK_POLICY_UNSUPPORTED",
 				 "it runs as the daemon's own user, whom no wall may keep in");

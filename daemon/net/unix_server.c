@@ -94,6 +94,7 @@ static void set_heard(struct unix_client *c)
 	log_info("net", "connection accepted", "connection", c->id, "over", c->silent->name);
 	tokens_note(c->server->info->tokens, DOOR_LOCAL, &grant_admin, true);
 	leave_silent(c);
+	/* of one that is being closed, the timer is its end */
 	if (!c->closing)
 		loop_timer_cancel(&c->close_timer);
 }
@@ -139,6 +140,7 @@ static bool unix_add_line(void *ctx, struct slice text)
 {
 	struct unix_client *c = ctx;
 
+	/* a line that is longer than a batch goes alone */
 	if (buf_len(&c->out) && buf_len(&c->out) + text.n > CONN_BATCH_BYTES)
 		return false;
 	return buf_add_slice(&c->out, text) == 0 && buf_putc(&c->out, '\n') == 0;
@@ -166,7 +168,7 @@ static void client_flush(void *ctx)
 	}
 	if (c->dead || c->server->held)
 		return;
-	buf_trim(&c->out, 4 * KIB);
+	buf_trim(&c->out, IO_KEEP_BYTES);
 	if (c->closing && !buf_len(&c->out) && !c->silent) {
 		client_drop(c);
 		return;
@@ -195,6 +197,7 @@ static void on_unix_close(void *ctx, int code _unused_, const char *reason)
 
 	c->closing = true;
 	c->why = reason;
+	/* for one that does not read the reason */
 	loop_timer_set(c->server->loop, &c->close_timer, 5000, on_close_overdue, c);
 	on_unix_dirty(c);
 }
@@ -266,6 +269,7 @@ static bool hand_over_http(struct unix_client *c)
 		return false;
 	if (!may_speak(c))
 		return false;
+	/* the socket leaves our epoll set with the byte unread, so that HTTP sees its whole request */
 	loop_io_set(c->server->loop, &c->io, 0);
 	c->server->adopt(c->server->adopt_ctx, TAKE_FD(c->io.fd));
 	client_drop(c);
@@ -286,7 +290,7 @@ static void client_read(struct unix_client *c)
 		client_drop(c);
 		return;
 	}
-	if (c->closing)
+	if (c->closing) /* thrown away: see client_flush */
 		return;
 	lines_filled(&c->in, (size_t)n);
 	while ((r = lines_next(&c->in, &line)) > 0 && !c->closing)

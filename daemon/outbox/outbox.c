@@ -178,6 +178,7 @@ static bool is_of_another(const struct receiver *r)
 
 void outbox_claimed(struct outbox *o)
 {
+	/* from the end, as forget_at moves those behind it */
 	for (size_t i = o->n; i-- > 0;)
 		if (is_of_another(o->receivers[i]))
 			forget_at(o, i);

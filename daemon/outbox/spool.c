@@ -95,6 +95,8 @@ void spool_release(struct spool *s, struct spooled *x)
 	free(x);
 }
 
+/* Without that line the event is sent once more after a restart, which costs less than memory without bound while the disk takes
+ * nothing. */
 static void spool_put_done(struct spool *s, const struct spooled *x)
 {
 	struct spool_record r = { .line = SPOOL_DONE, .n = x->n };
@@ -124,6 +126,7 @@ static struct spooled *spool_oldest(const struct spool *s)
 
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
+/* Each file begins with all that is known of the spool, because the files before it go. */
 static void spool_put_head(struct spool *s)
 {
 	struct spool_record r = { .line = SPOOL_HEAD,
@@ -337,6 +340,7 @@ void spool_gap_told(struct spool *s, uint64_t to)
 
 bool spool_is_written(const struct spool *s, const struct spooled *x)
 {
+	/* at is where it will be, from the moment it was added */
 	return x->at + (off_t)x->size <= spool_file_of(s, x)->size;
 }
 

@@ -129,7 +129,7 @@ enum rpc_parse_result rpc_parse_params(struct slice text, struct rpc_msg *m, str
 	m->id = m->params = m->result = m->error = SLICE_NONE;
 	if (scan != JSCAN_OK)
 		return refuse_scan(scan, text, m, e);
-	if (s[S_ID].v.raw.n > RPC_ID_MAX + 2) {
+	if (s[S_ID].v.raw.n > RPC_ID_MAX + 2) { /* 2: the quotes of a string */
 		err_set(e, -EINVAL, RPC_INVALID_REQUEST, "INVALID_REQUEST",
 			"the request id is too long");
 		return RPC_E_ID_TOO_LONG;
@@ -248,6 +248,7 @@ static void call_remove(struct rpc_calls *t, struct rpc_call *c)
 	t->count--;
 }
 
+/* From the start each time: fn may drop other calls of the table. */
 void rpc_calls_done(struct rpc_calls *t)
 {
 	while (!list_empty(&t->open)) {
@@ -274,6 +275,7 @@ uint32_t rpc_calls_add(struct rpc_calls *t, rpc_reply_fn fn, void *ctx, uint64_t
 	if (t->count >= RPC_PENDING_MAX)
 		return 0;
 	c = new0(struct rpc_call);
+	/* after 2^31 calls one of the first may still be open */
 	do
 		t->last_id = t->last_id >= INT32_MAX - 1 ? 1 : t->last_id + 1;
 	while (call_by_id(t, t->last_id));
@@ -294,6 +296,7 @@ bool rpc_calls_reply(struct rpc_calls *t, const struct rpc_msg *reply)
 	c = call_by_id(t, n);
 	if (!c)
 		return false;
+	/* first, because fn may drop all that is open, or make the next call */
 	call_remove(t, c);
 	c->fn(c->ctx, c->tag, reply);
 	free(c);

@@ -127,6 +127,7 @@ void mcp_exchange_take(struct mcp_exchange *x, struct slice message, bool last)
 		mcp_exchange_answer(x, mcp_exchange_status_of(x, message), message);
 		return;
 	}
+	/* another message follows, so it cannot be JSON any more */
 	if (x->state == EXCHANGE_OPEN)
 		decided(x, EXCHANGE_STREAM);
 	if (x->state == EXCHANGE_STREAM && !mcp_events_put(&x->events, message, false))

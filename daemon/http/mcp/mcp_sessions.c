@@ -151,6 +151,7 @@ void mcp_session_end(struct mcp_session *s, const char *reason, const char *text
 		mcp_events_end(&l->events);
 		listener_leave(l);
 	}
+	/* after the answers, which set both: see mcp_session_settled */
 	loop_timer_cancel(&s->idle);
 	loop_task_cancel(&s->end);
 	list_del(&s->link);
@@ -284,6 +285,7 @@ static void initialize(struct mcp_exchange *x, const struct mcp_post *p _unused_
 	s = mcp_session_new(x->m, x->backend, x->grant);
 	x->initialize = true;
 	memcpy(x->began, s->id, sizeof(s->id));
+	/* before it is fed: the front may answer at once, and finds the exchange by its session */
 	mcp_exchange_open(x, s);
 	mcp_session_feed(x, s);
 }
@@ -326,6 +328,7 @@ static void mcp_post_other(struct mcp_exchange *x, const struct mcp_post *p _unu
 		return;
 	mcp_session_feed(x, s);
 	mcp_session_touch(s);
+	/* else the front has refused it: on_session_message */
 	if (x->state == EXCHANGE_BODY)
 		mcp_exchange_accept(x, 202);
 }

@@ -196,7 +196,7 @@ int helper_body_start(struct helper_body *b, const struct http_context *ctx,
 	b->data = (struct loop_io){ .fd = ends[0], .fn = on_helper_body_data, .ctx = b };
 	own.data = ends[1];
 	b->helper = helper_job_start(ctx->loop, ctx->procs, &own, &events, b, e);
-	close(ends[1]);
+	close(ends[1]); /* or we would never read the end of what the program writes */
 	b->waiting = false;
 	if (!b->helper) {
 		helper_body_done(b);

@@ -356,6 +356,7 @@ void http_put_archive(const struct http_call *c, struct http_reply *ret)
 	if (!s->writer) {
 		free(s);
 		archives_reply_failed(ret, &e);
+		/* part of it is there: the client may go on from its end */
 		if (*info.hex)
 			reply_offset(ret, info.partial);
 		return;
