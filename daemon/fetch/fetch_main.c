@@ -29,16 +29,6 @@ static const char *const readable[] = {
 	"/lib64", "/run/resolvconf", "/run/systemd/resolve", "/etc/resolv.conf",
 	NULL
 };
-static const struct landlock_grant grants[] = {
-	{ .rights = LL_FS_READ_FILE, .paths = readable },
-};
-static const struct landlock_spec reach = {
-	.fs = LL_FS_ALL,
-	.net = LL_NET_BIND_TCP,
-	.scoped = LL_SCOPED_ALL,
-	.grants = grants,
-	.n_grants = ARRAY_SIZE(grants),
-};
 
 /* clang-format off */
 static const struct confine_row rows[] = {
@@ -148,7 +138,7 @@ static const struct service fetch_service = {
 	.locks_memory = true,
 	.library = fetch_library,
 	.prepare = fetch_prepare,
-	.reach = &reach,
+	.readable = readable,
 	.calls = &allowed,
 	.types = FRAME_MAX,
 	.config = FRAME_CONFIG,

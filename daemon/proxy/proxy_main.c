@@ -22,16 +22,6 @@
  * not the files are named, but for the last: it may be a link to anywhere. Random numbers are read by older ones. */
 static const char *const readable[] = { "/etc",		"/run/resolvconf",  "/run/systemd/resolve",
 					"/dev/urandom", "/etc/resolv.conf", NULL };
-static const struct landlock_grant grants[] = {
-	{ .rights = LL_FS_READ_FILE, .paths = readable },
-};
-static const struct landlock_spec reach = {
-	.fs = LL_FS_ALL,
-	.net = LL_NET_BIND_TCP,
-	.scoped = LL_SCOPED_ALL,
-	.grants = grants,
-	.n_grants = ARRAY_SIZE(grants),
-};
 
 /* clang-format off */
 static const struct confine_row rows[] = {
@@ -91,7 +81,7 @@ static const struct service proxy_service = {
 	.arguments_max = 2,
 	.library = proxy_library,
 	.prepare = proxy_prepare,
-	.reach = &reach,
+	.readable = readable,
 	.calls = &allowed,
 	.types = EGRESS_FRAME_MAX,
 	.config = EGRESS_CONFIG,

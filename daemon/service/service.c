@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "confine/confine_probe.h"
 #include "confine/confine_self.h"
+#include "confine/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +55,12 @@ static void service_harden(const struct service *s)
 /* NULL, or what cannot be done; errno is why. */
 static const char *service_confine(const struct service *s, const struct service_user *who)
 {
+	const struct landlock_grant grant = { .rights = LL_FS_READ_FILE, .paths = s->readable };
+	const struct landlock_spec reach = { .fs = LL_FS_ALL,
+					     .net = LL_NET_BIND_TCP,
+					     .scoped = LL_SCOPED_ALL,
+					     .grants = &grant,
+					     .n_grants = 1 };
 	pid_t parent = getppid();
 	int r = geteuid() == 0 ? confine_self_become(who->uid, who->gid) : 0;
 	const char *step = "becoming its user";
@@ -62,7 +69,7 @@ static const char *service_confine(const struct service *s, const struct service
 		r = confine_self_bind(parent);
 	if (r == 0) {
 		step = "Landlock";
-		r = landlock_enter(s->reach);
+		r = landlock_enter(&reach);
 	}
 	if (r >= 0) {
 		step = "seccomp";

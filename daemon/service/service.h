@@ -12,7 +12,6 @@
 #pragma once
 
 #include "confine/confine_list.h"
-#include "confine/landlock.h"
 #include "loop/frame_channel.h"
 
 struct service_run;
@@ -29,7 +28,8 @@ struct service {
 	/* As the user that it was started as, before it gives anything up. argument: NULL if there is none. NULL, or what cannot
 	 * be done; errno is why. */
 	const char *(*prepare)(const char *argument);
-	const struct landlock_spec *reach;
+	/* Files below these can still be read where the kernel has Landlock, and nothing can be written; ended by NULL. */
+	const char *const *readable;
 	const struct confine_list *calls;
 
 	unsigned types, config,
