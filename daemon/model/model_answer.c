@@ -3,6 +3,7 @@
 
 #include "base/http/http_fields.h"
 #include "base/limits.h"
+#include "base/os/buf_io.h"
 #include "json/jstr.h"
 
 #include <errno.h>
@@ -75,21 +76,12 @@ static void on_empty(struct model_call *c)
 
 void model_answer_flush(struct model_call *c)
 {
-	while (buf_len(&c->out)) {
-		ssize_t n =
-			send(c->io.fd, c->out.data + c->out.pos, buf_len(&c->out), MSG_NOSIGNAL);
+	int r = buf_send(&c->out, c->io.fd);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno == EAGAIN)
-			return;
-		if (n < 0) {
-			model_conn_drop(c);
-			return;
-		}
-		buf_consume(&c->out, (size_t)n);
-	}
-	on_empty(c);
+	if (r == 0)
+		on_empty(c);
+	else if (r != -EAGAIN)
+		model_conn_drop(c);
 }
 
 void model_answer_write(struct model_call *c, struct slice bytes)

@@ -2,6 +2,7 @@
 #include "model/model_internal.h"
 
 #include "base/limits.h"
+#include "base/os/buf_io.h"
 #include "json/jstr.h"
 
 #include <errno.h>
@@ -294,15 +295,14 @@ static enum model_refusal keep(struct model_call *c, struct slice data)
 
 static void feed_body(struct model_call *c)
 {
-	struct slice in = buf_slice(&c->in), data;
+	struct slice data;
 	enum model_refusal why = MODEL_REFUSAL_MAX;
 	int r;
 
-	while (why == MODEL_REFUSAL_MAX && (r = http_body_next(&c->body_end, &in, &data)) > 0)
+	while (why == MODEL_REFUSAL_MAX && (r = http_body_take(&c->body_end, &c->in, &data)) > 0)
 		why = keep(c, data);
 	if (r < 0)
 		why = MODEL_REQUEST_INVALID;
-	buf_consume(&c->in, buf_len(&c->in) - in.n);
 	if (why != MODEL_REFUSAL_MAX)
 		model_answer_refuse(c, why);
 	else if (http_body_has_ended(&c->body_end))
@@ -324,14 +324,9 @@ static void feed(struct model_call *c)
 /* False: it has ended, or is broken. */
 static bool read_some(struct model_call *c)
 {
-	ssize_t n;
+	ssize_t n = buf_receive(&c->in, c->io.fd, BODY_READ_BYTES);
 
-	if (buf_reserve(&c->in, BODY_READ_BYTES) < 0)
-		return false;
-	n = recv(c->io.fd, c->in.data + c->in.len, BODY_READ_BYTES, 0);
-	if (n > 0)
-		c->in.len += (size_t)n;
-	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+	return n > 0 || n == -EAGAIN;
 }
 
 static void on_io(void *ctx, uint32_t events)
