@@ -7,6 +7,7 @@
 #include "cli/ui/ui.h"
 
 #include "base/limits.h"
+#include "base/os/buf_io.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -63,18 +64,11 @@ static void linger(struct ui_visit *v)
 
 static bool visit_write_out(struct ui_visit *v)
 {
-	while (buf_len(&v->out)) {
-		ssize_t n =
-			send(v->io.fd, v->out.data + v->out.pos, buf_len(&v->out), MSG_NOSIGNAL);
+	int r = buf_send(&v->out, v->io.fd);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		buf_consume(&v->out, (size_t)n);
-	}
-	buf_trim(&v->out, IO_KEEP_BYTES);
-	return true;
+	if (r == 0)
+		buf_trim(&v->out, IO_KEEP_BYTES);
+	return r == 0 || r == -EAGAIN;
 }
 
 /* The daemon is heard as far as the browser listens. */
@@ -149,18 +143,12 @@ static void read_browser(struct ui_visit *v)
 		[UI_VISIT_PASS] = ui_daemon_more,
 		[UI_VISIT_DONE] = drop_rest,
 	};
-	ssize_t n = buf_reserve(&v->in, RAW_PIECE) == 0 ?
-			    read(v->io.fd, v->in.data + v->in.len, RAW_PIECE) :
-			    -1;
+	ssize_t n = buf_receive(&v->in, v->io.fd, RAW_PIECE);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
+	if (n > 0)
+		take[v->state](v);
+	else if (n != -EAGAIN)
 		ui_visit_end(v);
-		return;
-	}
-	v->in.len += (size_t)n;
-	take[v->state](v);
 }
 
 static void on_browser(void *ctx, uint32_t events)
