@@ -76,24 +76,20 @@ static void visit_begin_answer(struct ui_visit *v, const struct http_head *h)
 	v->answered = true;
 	v->tunnel = h->status == 101;
 	ui_pass_answer(h, v->tunnel, &v->out);
-	http_body_begin(&v->got, h, v->to_head);
 }
 
 /* True: the head of the answer was taken off v->head. */
 static bool visit_take_head(struct ui_visit *v)
 {
 	struct http_head h;
-	ssize_t n;
+	ssize_t n = http_answer_begin(&v->head, v->to_head, &h, &v->got);
 
-	do {
-		n = http_head_parse(buf_slice(&v->head), &h);
-		if (n > 0 && !http_head_is_interim(&h) && (h.status != 101 || v->upgrade))
-			visit_begin_answer(v, &h);
-		else if (n < 0 || (n > 0 && h.status == 101))
-			ui_refuse(v, &ui_daemon_strange, NULL);
-		if (n > 0)
-			buf_consume(&v->head, (size_t)n);
-	} while (n > 0 && !v->answered && v->state == UI_VISIT_PASS);
+	if (n < 0 || (n > 0 && h.status == 101 && !v->upgrade)) {
+		ui_refuse(v, &ui_daemon_strange, NULL);
+	} else if (n > 0) {
+		begin_answer(v, &h);
+		buf_consume(&v->head, (size_t)n);
+	}
 	return v->answered;
 }
 
