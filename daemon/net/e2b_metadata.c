@@ -55,20 +55,6 @@ static bool is_near(const struct sockaddr *a)
 		ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 16 == 0xa9fe);
 }
 
-static void e2b_set_port(struct address *a, int port)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)&a->at;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&a->at;
-
-	if (a->at.ss_family == AF_INET) {
-		v4->sin_port = htons((uint16_t)port);
-		a->n = sizeof(*v4);
-	} else {
-		v6->sin6_port = htons((uint16_t)port);
-		a->n = sizeof(*v6);
-	}
-}
-
 int e2b_place_parse(const char *url, struct e2b_place *ret, struct err *e)
 {
 	struct slice rest = slice_of(url);
@@ -81,12 +67,12 @@ int e2b_place_parse(const char *url, struct e2b_place *ret, struct err *e)
 	if (rest.n && rest.p[rest.n - 1] == '/')
 		rest.n--;
 	if (rest.n >= sizeof(ret->host) || !authority_parse(rest, 1, &a) ||
-	    !address_parse(a.host, &ret->at.at) || !is_near((struct sockaddr *)&ret->at.at))
+	    !address_parse(a.host, &ret->at) || !is_near((struct sockaddr *)&ret->at))
 		return err_field(
 			e, "metadata-url", "OPTION_INVALID",
 			"--metadata-url: '%s' has no address of the loopback or of 169.254.0.0/16 alone",
 			url);
-	e2b_set_port(&ret->at, a.port < 0 ? 80 : a.port);
+	address_set_port(&ret->at, a.port < 0 ? 80 : a.port);
 	memcpy(ret->host, rest.p, rest.n);
 	return 0;
 }

@@ -22,7 +22,7 @@
 #define E2B_METADATA_MAX 65536 /* bytes of one answer */
 
 struct e2b_place {
-	struct address at;
+	struct sockaddr_storage at;
 	char host[64]; /* as the header Host has it */
 };
 

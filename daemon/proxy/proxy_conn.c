@@ -156,14 +156,6 @@ static void on_proxy_conn_dialed(void *ctx, int fd, int error _unused_)
 		proxy_pass_open(c, fd);
 }
 
-static void proxy_conn_set_port(struct sockaddr_storage *at, int port)
-{
-	if (at->ss_family == AF_INET)
-		((struct sockaddr_in *)at)->sin_port = htons((uint16_t)port);
-	else
-		((struct sockaddr_in6 *)at)->sin6_port = htons((uint16_t)port);
-}
-
 /* Only those that may be called are left. */
 static enum egress_reason proxy_conn_choose(struct proxy_conn *c)
 {
@@ -174,7 +166,7 @@ static enum egress_reason proxy_conn_choose(struct proxy_conn *c)
 			c->found.at[n++] = c->found.at[i];
 	c->found.n = n;
 	for (unsigned i = 0; i < n; i++)
-		proxy_conn_set_port(&c->found.at[i], c->request.port);
+		address_set_port(&c->found.at[i], c->request.port);
 	return n ? EGRESS_FINE : EGRESS_ADDRESS_NOT_ALLOWED;
 }
 

@@ -212,6 +212,14 @@ static bool is_metadata_name(struct slice host)
 	return false;
 }
 
+void address_set_port(struct sockaddr_storage *a, int port)
+{
+	if (a->ss_family == AF_INET)
+		((struct sockaddr_in *)a)->sin_port = htons((uint16_t)port);
+	else
+		((struct sockaddr_in6 *)a)->sin6_port = htons((uint16_t)port);
+}
+
 bool host_is_loopback(struct slice host)
 {
 	struct sockaddr_storage a;

@@ -29,6 +29,8 @@ enum address_kind address_kind_of(const struct sockaddr *a);
 bool address_is_loopback(const struct sockaddr *a);
 /* The address that host is in text; false: it is a name. */
 bool address_parse(struct slice host, struct sockaddr_storage *ret);
+/* Of an IPv4 or IPv6 address. */
+void address_set_port(struct sockaddr_storage *a, int port);
 /* "localhost", or an address of the loopback. */
 bool host_is_loopback(struct slice host);
 

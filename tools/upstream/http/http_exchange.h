@@ -51,18 +51,13 @@ struct http_exchange_ops {
 	void (*end)(void *ctx, enum http_exchange_end how, const char *why);
 };
 
-struct address {
-	socklen_t n;
-	struct sockaddr_storage at;
-};
-
 struct fetcher;
 
 /* How it gets there: the addresses are tried in turn, from sockets of that user; or by the fetcher, which alone
  * can do https. */
 struct http_route {
 	const struct socket_user *as;
-	const struct address *addresses;
+	const struct sockaddr_storage *addresses;
 	size_t n;
 	struct fetcher *fetcher; /* NULL: the above */
 	const char *authority, *path;

@@ -112,7 +112,7 @@ struct mcp_remote {
 	struct fetcher *fetcher; /* makes its requests; NULL: we do */
 	struct loop_task begin_task;
 	struct socket_user as;
-	struct address addresses[MCP_ADDRESSES_MAX];
+	struct sockaddr_storage addresses[MCP_ADDRESSES_MAX];
 	size_t naddresses;
 	struct resolve *resolve;
 	struct list posts;

@@ -21,7 +21,7 @@
 #define RESOLVE_STACK (1 * MIB) /* libraries that look up names have frames of their own size */
 
 struct resolve_result {
-	struct address addresses[MCP_ADDRESSES_MAX];
+	struct sockaddr_storage addresses[MCP_ADDRESSES_MAX];
 	size_t n;
 	int error; /* of getaddrinfo */
 };
@@ -50,10 +50,8 @@ static void resolve_look_up(const char *host, const char *port, int flags,
 
 	ret->n = 0;
 	ret->error = getaddrinfo(host, port, &hints, &list);
-	for (const struct addrinfo *a = list; a && ret->n < MCP_ADDRESSES_MAX; a = a->ai_next) {
-		ret->addresses[ret->n].n = a->ai_addrlen;
-		memcpy(&ret->addresses[ret->n++].at, a->ai_addr, a->ai_addrlen);
-	}
+	for (const struct addrinfo *a = list; a && ret->n < MCP_ADDRESSES_MAX; a = a->ai_next)
+		memcpy(&ret->addresses[ret->n++], a->ai_addr, a->ai_addrlen);
 	if (list)
 		freeaddrinfo(list);
 }
@@ -166,17 +164,17 @@ struct resolve *resolve_cancel(struct resolve *r)
 	return NULL;
 }
 
-static bool is_local(const struct address *a)
+static bool is_local(const struct sockaddr_storage *a)
 {
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a->at;
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&a->at;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)a;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)a;
 
-	if (a->at.ss_family == AF_INET)
+	if (a->ss_family == AF_INET)
 		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-	return a->at.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+	return a->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
-bool addresses_are_local(const struct address *addresses, size_t n)
+bool addresses_are_local(const struct sockaddr_storage *addresses, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!is_local(&addresses[i]))

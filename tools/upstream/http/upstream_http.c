@@ -387,7 +387,8 @@ struct mcp_backend *mcp_remote_backend(struct mcp_remote *h)
 	return &h->up.backend;
 }
 
-static void resolved(void *ctx, const struct address *addresses, size_t n, const char *error)
+static void resolved(void *ctx, const struct sockaddr_storage *addresses, size_t n,
+		     const char *error)
 {
 	struct mcp_remote *h = ctx;
 	struct err e;
