@@ -1,4 +1,13 @@
-/* check_daemon.c - doctor: what a daemon says of itself, in the answer to "doctor" on its control socket (net/unix_server.h). */
+/*
+ * check_daemon.c - doctor: what a daemon reports of itself, in the answer to "doctor" on its control socket
+ * (net/unix_server.h).
+ *
+ * A running daemon knows what it has: its cgroup, its uids, its servers. What doctor would find from outside may
+ * differ, because it has another environment and perhaps another user. So these checks replace those of the same
+ * id (doctor.c). The answer is parsed as loosely as possible: a member that is missing counts as empty, since the
+ * daemon may be of another version.
+ */
+#include "cli/cmd.h"
 #include "cli/doctor/doctor.h"
 
 #include "base/limits.h"

@@ -20,7 +20,7 @@
 #include "loop/restore_watch.h"
 #include "net/admission.h"
 #include "net/claim.h"
-#include "net/e2b_claim.h"
+#include "net/claim.h"
 #include "net/net_server.h"
 #include "net/unix_server.h"
 #include "outbox/outbox.h"

@@ -14,6 +14,7 @@
 #include "egress/egress.h"
 #include "fetcher/fetcher.h"
 #include "outbox/outbox.h"
+#include "http/metrics/metrics.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -87,7 +87,7 @@ static bool visit_take_head(struct ui_visit *v)
 	if (n < 0 || (n > 0 && h.status == 101 && !v->upgrade)) {
 		ui_refuse(v, &ui_daemon_strange, NULL);
 	} else if (n > 0) {
-		begin_answer(v, &h);
+		visit_begin_answer(v, &h);
 		buf_consume(&v->head, (size_t)n);
 	}
 	return v->answered;

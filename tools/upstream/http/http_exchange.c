@@ -134,9 +134,9 @@ static void got_head(struct http_exchange *x)
 	ssize_t n = http_answer_begin(&x->in, false, &h, &x->body);
 
 	if (n == -EMSGSIZE) {
-		finish(x, HTTP_EXCHANGE_CUT, "the head of its answer is too long");
+		http_exchange_finish(x, HTTP_EXCHANGE_CUT, "the head of its answer is too long");
 	} else if (n < 0 || (n > 0 && h.status < 200)) {
-		finish(x, HTTP_EXCHANGE_CUT, "its answer is not HTTP");
+		http_exchange_finish(x, HTTP_EXCHANGE_CUT, "its answer is not HTTP");
 	} else if (n > 0) {
 		x->state = X_BODY;
 		x->ops->head(x->ctx, &h);
@@ -203,11 +203,11 @@ static void on_dialed(void *ctx, int fd, int error)
 
 	x->io.fd = fd;
 	if (fd < 0) {
-		finish(x, HTTP_EXCHANGE_UNREACHABLE, strerror(error));
+		http_exchange_finish(x, HTTP_EXCHANGE_UNREACHABLE, strerror(error));
 		return;
 	}
 	loop_io_set(x->loop, &x->io, EPOLLIN | EPOLLOUT);
-	on_writable(x);
+	http_exchange_on_writable(x);
 }
 
 struct http_exchange *http_exchange_open(struct loop *loop, const struct http_route *route,

@@ -93,11 +93,12 @@ struct fetched_exchange *fetched_exchange_close(struct fetched_exchange *x);
 struct resolve;
 
 /* error: NULL, or why there are none. From the loop, once; the resolve is gone after. */
-typedef void (*resolve_fn)(void *ctx, const struct address *addresses, size_t n, const char *error);
+typedef void (*resolve_fn)(void *ctx, const struct sockaddr_storage *addresses, size_t n,
+			   const char *error);
 
 struct resolve *resolve_begin(struct loop *loop, const char *host, const char *port,
 			      const struct socket_user *as, resolve_fn fn, void *ctx);
 /* fn is not called any more; the thread, if there is one, ends by itself. Always NULL. */
 struct resolve *resolve_cancel(struct resolve *r);
 /* Loopback addresses only. */
-bool addresses_are_local(const struct address *addresses, size_t n);
+bool addresses_are_local(const struct sockaddr_storage *addresses, size_t n);
