@@ -152,12 +152,7 @@ static int parse_args(struct slice raw, const char *prefix, char ***ret, struct 
 
 static int parse_env(struct slice raw, const char *prefix, struct harness_def *d, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, (struct jval){ J_OBJECT, raw });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, raw) {
 		char path[128], *value = NULL;
 
 		snprintf(path, sizeof(path), "%senv.%.*s", prefix, (int)MIN(key.n, 40u), key.p);
@@ -176,12 +171,9 @@ static int parse_env(struct slice raw, const char *prefix, struct harness_def *d
 
 static int check_auth_methods(struct slice methods, const char *prefix, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char member[48];
 
-	jiter_init(&it, (struct jval){ J_ARRAY, methods });
-	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+	jarr_each_at(i, v, methods) {
 		_cleanup_(freep) char *id = NULL;
 
 		snprintf(member, sizeof(member), "authMethods[%zu]", i);
@@ -196,13 +188,10 @@ static int check_auth_methods(struct slice methods, const char *prefix, struct e
 static char *usable_auth_methods(struct slice methods)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jval v = { J_ARRAY, methods };
 	struct jw w = JW(&b);
-	struct jiter it;
 
 	jw_arr(&w, NULL);
-	jiter_init(&it, v);
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, methods)
 		if (v.type == J_OBJECT && !jstr_is(jobj_get(v.raw, "type"), "terminal"))
 			jw_raw(&w, NULL, v.raw);
 	jw_end_arr(&w);

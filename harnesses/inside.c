@@ -139,16 +139,12 @@ bool harness_inside(const char *path, const char *cwd, struct slice additional_d
 {
 	_cleanup_(freep) char *full = *path == '/' ? xstrdup(path) : file_join(cwd, path);
 	struct path_walk w;
-	struct jiter it;
-	struct jval v;
 
 	if (has_dots(full) || !resolve(&w, full))
 		return false;
 	if (is_below(w.done, cwd))
 		return true;
-	if (!additional_dirs.n || !jiter_init(&it, (struct jval){ J_ARRAY, additional_dirs }))
-		return false;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, additional_dirs) {
 		_cleanup_(freep) char *dir = NULL;
 
 		if (jstr_decode(v, PATH_MAX, &dir) == 0 && is_below(w.done, dir))

@@ -38,13 +38,9 @@ static bool is_known(struct slice key)
 
 static int check_model(struct slice raw, const char *prefix, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	char path[192];
 
-	jiter_init(&it, (struct jval){ J_OBJECT, raw });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, raw) {
 		snprintf(path, sizeof(path), "%s.%.*s", prefix, (int)MIN(key.n, 32u), key.p);
 		if (!is_known(key))
 			return err_field(e, path, "PARAM_UNSUPPORTED",

@@ -56,14 +56,11 @@ static int check_api(const char *api, struct err *e)
 
 static int check_models(struct slice models, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char path[64];
 
 	if (!models.n)
 		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, models });
-	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+	jarr_each_at(i, v, models) {
 		_cleanup_(freep) char *text = NULL;
 
 		snprintf(path, sizeof(path), FIELD "models[%zu]", i);
@@ -235,15 +232,11 @@ static bool seen_before(const struct harness_provider *p, struct slice element)
 void harness_provider_each_model(const struct harness_provider *p,
 				 bool (*fn)(void *ctx, const char *model), void *ctx)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (p->model && !fn(ctx, p->model))
 		return;
 	if (!p->models.n)
 		return;
-	jiter_init(&it, (struct jval){ J_ARRAY, p->models });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, p->models) {
 		_cleanup_(freep) char *id = NULL;
 
 		if (seen_before(p, v.raw) || jstr_decode(v, MODEL_LEN_MAX, &id) < 0)

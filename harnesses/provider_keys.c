@@ -43,13 +43,8 @@ static bool is_kept(struct slice key)
 
 static void put_text(struct jw *w, struct slice raw, enum harness_via via)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
 	jw_obj(w, NULL);
-	jiter_init(&it, (struct jval){ J_OBJECT, raw });
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, raw)
 		if (is_kept(key))
 			jw_member_raw(w, key, v.raw);
 	jw_str(w, "via", harness_via_name(via));

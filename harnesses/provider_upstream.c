@@ -195,12 +195,7 @@ int provider_check_fallbacks(struct slice fallbacks, const char *path, struct er
 /* J_NONE: there are not so many. */
 static struct jval fallback_at(struct slice fallbacks, unsigned i)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!fallbacks.n || !jiter_init(&it, (struct jval){ J_ARRAY, fallbacks }))
-		return (struct jval){ 0 };
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, fallbacks)
 		if (!i--)
 			return v;
 	return (struct jval){ 0 };

@@ -246,12 +246,8 @@ static bool option_is_boolean(struct jval option)
 
 void config_put(struct jw *w, struct slice options, unsigned client)
 {
-	struct jval v = { J_ARRAY, options };
-	struct jiter it;
-
 	jw_arr(w, "configOptions");
-	jiter_init(&it, v);
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, options)
 		if ((client & CLIENT_BOOLEAN) || !option_is_boolean(v))
 			jw_raw(w, NULL, v.raw);
 	jw_end_arr(w);

@@ -297,12 +297,9 @@ static const struct jfield attach_fields[] = {
 static int each_session(struct acp_conn *c, struct slice ids,
 			void (*fn)(struct acp_conn *c, struct session *s), struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	unsigned n = 0;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, ids });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, ids) {
 		_cleanup_(freep) char *id = NULL;
 		struct session *s;
 

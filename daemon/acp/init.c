@@ -173,8 +173,6 @@ static int conn_authenticate(struct acp_request *q, struct err *e)
 {
 	struct acp_conn *c = q->conn;
 	_cleanup_(freep) char *id = NULL;
-	struct jiter it;
-	struct jval v;
 
 	if (!c->harness->auth_methods) {
 		char hint[160];
@@ -185,8 +183,7 @@ static int conn_authenticate(struct acp_request *q, struct err *e)
 	}
 	if (jstr_decode(jobj_get(q->msg->params, "methodId"), RPC_ID_MAX, &id) < 0)
 		return err_field(e, "methodId", "FIELD_INVALID", "methodId must be a string");
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(c->harness->auth_methods) });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, slice_of(c->harness->auth_methods)) {
 		if (v.type != J_OBJECT || !jstr_is(jobj_get(v.raw, "id"), id))
 			continue;
 		xstrset(&c->auth_method, id);

@@ -105,13 +105,9 @@ static int refuse_server(struct err *e, const char *prefix, const char *field, c
 /* An array whose elements are all strings, or all objects with string name and value. */
 static bool all_strings(struct slice array, bool pairs)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (!array.n)
 		return true;
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, array) {
 		if (!pairs && v.type != J_STRING)
 			return false;
 		if (pairs && (v.type != J_OBJECT || jobj_get(v.raw, "name").type != J_STRING ||

@@ -224,14 +224,11 @@ static void on_drafted(void *ctx, struct slice result, const struct err *e)
 
 static int check_force(struct slice force, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char field[32];
 
 	if (!force.n)
 		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, force });
-	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+	jarr_each_at(i, v, force) {
 		_cleanup_(freep) char *path = NULL;
 
 		if (i == DRAFT_FORCE_MAX)

@@ -39,7 +39,7 @@ static void add_content(struct sha256_stream *s, struct jval content)
 		sha256_add(s, text.data, buf_len(&text));
 		return;
 	}
-	jiter_init(&it, content);
+	jiter_init(&it, content); /* an object has parts, too */
 	while (jiter_next(&it, NULL, &v)) {
 		struct jval words = jobj_get(v.raw, "text");
 		struct jval data = jobj_get(jobj_get(v.raw, "source").raw, "value");

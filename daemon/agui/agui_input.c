@@ -117,13 +117,10 @@ static int parse_message(struct agui_input *in, struct jval v, struct err *e)
 
 static size_t count_elements(struct jval array)
 {
-	struct jiter it;
-	struct jval v;
 	size_t n = 0;
 
-	if (jiter_init(&it, array))
-		while (jiter_next(&it, NULL, &v))
-			n++;
+	jarr_each(v, array)
+		n++;
 	return n;
 }
 

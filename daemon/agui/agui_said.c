@@ -166,12 +166,7 @@ enum agui_fit agui_said_fits(const struct agui_said *s, const char *tool, uint64
 
 static bool has_property(struct jval properties, struct slice key)
 {
-	struct slice name;
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, properties);
-	while (jiter_next(&it, &name, &v))
+	jobj_each(name, v, properties)
 		if (slice_eq(name, key))
 			return true;
 	return false;
@@ -180,14 +175,11 @@ static bool has_property(struct jval properties, struct slice key)
 /* A tool that lists no properties takes any. */
 static bool takes(struct slice tool, struct jval args)
 {
-	struct jval properties = jobj_get(jobj_get(tool, "parameters").raw, "properties"), v;
-	struct slice key;
-	struct jiter it;
+	struct jval properties = jobj_get(jobj_get(tool, "parameters").raw, "properties");
 
 	if (properties.type != J_OBJECT)
 		return true;
-	jiter_init(&it, args);
-	while (jiter_next(&it, &key, &v))
+	jobj_each(key, v, args)
 		if (!has_property(properties, key))
 			return false;
 	return true;

@@ -192,13 +192,11 @@ int agui_settings_take(const struct agui *a, struct agui_thread *t, const struct
 
 static void put_servers(struct jw *w, struct slice settings, bool front_end)
 {
-	struct jval servers = jobj_get(settings, "mcpServers"), v;
-	struct jiter it;
+	struct jval servers = jobj_get(settings, "mcpServers");
 
 	jw_arr(w, "mcpServers");
-	if (servers.type == J_ARRAY && jiter_init(&it, servers))
-		while (jiter_next(&it, NULL, &v))
-			jw_raw(w, NULL, v.raw);
+	jarr_each(v, servers)
+		jw_raw(w, NULL, v.raw);
 	if (front_end)
 		agui_tools_declare(w);
 	jw_end_arr(w);
@@ -224,17 +222,14 @@ static void put_workspace(struct jw *w, struct slice settings)
 
 static void put_meta(struct jw *w, struct slice settings, struct slice trace)
 {
-	struct jval when = jobj_get(settings, "whenDetached"), v;
-	struct slice key;
-	struct jiter it;
+	struct jval when = jobj_get(settings, "whenDetached");
 
 	jw_obj(w, "_meta");
 	jw_raw(w, NULL, trace);
 	jw_obj(w, "acpd");
-	if (settings.n && jiter_init(&it, (struct jval){ J_OBJECT, settings }))
-		while (jiter_next(&it, &key, &v))
-			if (!is_own(key))
-				jw_member_raw(w, key, v.raw);
+	jobj_each(key, v, settings)
+		if (!is_own(key))
+			jw_member_raw(w, key, v.raw);
 	if (!jstr_is(when, "cancel")) /* a run that waits for its client is no client that left */
 		jw_raw(w, "whenDetached", when.raw);
 	put_workspace(w, settings);

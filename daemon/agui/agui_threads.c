@@ -232,11 +232,8 @@ static void read_told(struct agui_thread *t, struct slice array)
 static void read_over(struct agui_thread *t, struct slice array)
 {
 	struct agui_over *o;
-	struct jiter it;
-	struct jval v;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, array) {
 		_cleanup_(freep) char *id = NULL;
 
 		if (jstr_decode(jobj_get(v.raw, "id"), RPC_ID_MAX, &id) < 0)

@@ -43,13 +43,9 @@ static void put_tool(struct jw *w, struct slice tool)
 
 static void put_list(struct jw *w, struct slice tools)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_arr(w, "tools");
-	if (tools.n && jiter_init(&it, (struct jval){ J_ARRAY, tools }))
-		while (jiter_next(&it, NULL, &v))
-			put_tool(w, v.raw);
+	jarr_each(v, tools)
+		put_tool(w, v.raw);
 	jw_end_arr(w);
 }
 

@@ -33,25 +33,17 @@ size_t agui_questions_open(const struct agui *a, const char *session_id)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice all = list_questions(a, session_id, &b);
-	struct jiter it;
-	struct jval v;
 	size_t n = 0;
 
-	if (all.n && jiter_init(&it, (struct jval){ J_ARRAY, all }))
-		while (jiter_next(&it, NULL, &v))
-			n++;
+	jarr_each(v, all)
+		n++;
 	return n;
 }
 
 /* An element of array whose member is that string (raw). */
 static bool has_id(struct slice array, const char *member, struct jval id)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!array.n || !jiter_init(&it, (struct jval){ J_ARRAY, array }))
-		return false;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, array) {
 		_cleanup_(freep) char *text = NULL;
 
 		if (jstr_decode(jobj_get(v.raw, member), APPROVAL_ID_SIZE, &text) == 0 &&
@@ -63,12 +55,9 @@ static bool has_id(struct slice array, const char *member, struct jval id)
 
 static int check_entries(struct slice questions, struct slice resume, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char field[48];
 
-	jiter_init(&it, (struct jval){ J_ARRAY, resume });
-	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+	jarr_each_at(i, v, resume) {
 		snprintf(field, sizeof(field), "resume[%zu].interruptId", i);
 		if (!has_id(questions, "id", jobj_get(v.raw, "interruptId")))
 			return err_field(e, field, "INTERRUPT_UNKNOWN",
@@ -152,13 +141,9 @@ int agui_resume(const struct agui *a, struct slice resume, struct err *e)
 
 static void put_option_ids(struct jw *w, struct jval options)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_arr(w, "enum");
-	if (options.type == J_ARRAY && jiter_init(&it, options))
-		while (jiter_next(&it, NULL, &v))
-			jw_raw(w, NULL, jobj_get(v.raw, "optionId").raw);
+	jarr_each(v, options)
+		jw_raw(w, NULL, jobj_get(v.raw, "optionId").raw);
 	jw_end_arr(w);
 }
 
@@ -215,10 +200,7 @@ void agui_interrupts_put(const struct agui *a, const char *session_id, struct jw
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice all = list_questions(a, session_id, &b);
-	struct jiter it;
-	struct jval v;
 
-	if (all.n && jiter_init(&it, (struct jval){ J_ARRAY, all }))
-		while (jiter_next(&it, NULL, &v))
-			put_interrupt(w, v.raw);
+	jarr_each(v, all)
+		put_interrupt(w, v.raw);
 }

@@ -118,12 +118,9 @@ static int check_turn(struct agui_run *r, const struct session *s, struct err *e
 static void put_context(struct agui_run *r, struct jw *w)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
-	struct jiter it;
-	struct jval v;
 
 	buf_puts(&text, "Context that the application gives:\n");
-	jiter_init(&it, (struct jval){ J_ARRAY, r->in.context });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, r->in.context) {
 		buf_puts(&text, "- ");
 		(void)jstr_decode_bytes(jobj_get(v.raw, "description"), &text);
 		buf_puts(&text, ": ");

@@ -163,13 +163,9 @@ static const char *known_fields(const struct jfield *fields, char out[KNOWN_SIZE
 int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const char *prefix,
 			const char *refusal, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	char path[96], known[KNOWN_SIZE];
 
-	jiter_init(&it, (struct jval){ J_OBJECT, object });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, object) {
 		const struct jfield *f = fields;
 
 		while (f->name && !jkey_is(key, f->name))

@@ -84,42 +84,40 @@ bool jiter_init(struct jiter *it, struct jval v);
 /* key (raw text between the quotes, still escaped) is only set for objects; may be NULL. */
 bool jiter_next(struct jiter *it, struct slice *key, struct jval *ret);
 
-static inline struct jiter jiter_array(struct jval v)
+/* A walk over v, or over a text that is taken for a value of that type. Nothing to walk if it is of another type. */
+static inline struct jiter jiter_of_value(struct jval v, enum jtype type)
 {
-	struct jiter it;
+	struct jiter it = { 0 };
 
-	jiter_init(&it, (struct jval){ v.type == J_ARRAY ? J_ARRAY : J_NONE, v.raw });
+	if (v.type == type)
+		jiter_init(&it, v);
 	return it;
 }
 
-static inline struct jiter jiter_object(struct slice object)
+static inline struct jiter jiter_of_text(struct slice text, enum jtype type)
 {
-	struct jiter it;
-
-	jiter_init(&it, (struct jval){ J_OBJECT, object });
-	return it;
+	return jiter_of_value((struct jval){ type, text }, type);
 }
 
-/* Loops over the elements of an array; of any other value there are none. el is declared here. The outer loops run
- * once, so break and continue are those of the innermost. */
-#define jarr_each(el, ...)                                                                         \
-	for (struct jiter _it_##el = jiter_array(__VA_ARGS__), *_at_##el = &_it_##el; _at_##el;    \
-	     _at_##el = NULL)                                                                      \
-		for (struct jval el; jiter_next(_at_##el, NULL, &el);)
+/* clang-format off */
+#define JITER_OF(x, type) \
+	_Generic((x), struct jval: jiter_of_value, struct slice: jiter_of_text)((x), type)
 
-static inline size_t jarr_length(struct jval array)
-{
-	size_t n = 0;
-
-	jarr_each(el, array)
-		n++;
-	return n;
-}
-
-/* Loops over the members of a valid object, which is a slice; of any other text there are none. name (raw, still
- * escaped) and el are declared here. */
-#define jobj_each(name, el, object)                                                                \
-	for (struct jiter _it_##el = jiter_object(object), *_at_##el = &_it_##el; _at_##el;        \
-	     _at_##el = NULL)                                                                      \
-		for (struct slice name, *_name_##el = &name; _name_##el; _name_##el = NULL)        \
-			for (struct jval el; jiter_next(_at_##el, &name, &el);)
+/* Loops that declare item (struct jval), at (size_t, from 0) and key (struct slice, still escaped). array and object are a
+ * struct jval or the text of one; one that is absent or of another type has no elements. break and continue work, as the
+ * outer loops run once. */
+#define jarr_each(item, array) \
+	for (struct jiter item##_walk = JITER_OF(array, J_ARRAY), *item##_once = &item##_walk; \
+	     item##_once; item##_once = NULL) \
+		for (struct jval item; jiter_next(&item##_walk, NULL, &item);)
+#define jarr_each_at(at, item, array) \
+	for (struct jiter item##_walk = JITER_OF(array, J_ARRAY), *item##_once = &item##_walk; \
+	     item##_once; item##_once = NULL) \
+		for (size_t at = 0; item##_once; item##_once = NULL) \
+			for (struct jval item; jiter_next(&item##_walk, NULL, &item); at++)
+#define jobj_each(key, item, object) \
+	for (struct jiter item##_walk = JITER_OF(object, J_OBJECT), *item##_once = &item##_walk; \
+	     item##_once; item##_once = NULL) \
+		for (struct slice key; item##_once; item##_once = NULL) \
+			for (struct jval item; jiter_next(&item##_walk, &key, &item);)
+/* clang-format on */

@@ -243,14 +243,8 @@ static void take_cost_header(struct call_meter *m, struct jval v)
 
 void call_meter_head(struct call_meter *m, int status, struct slice headers)
 {
-	struct slice name;
-	struct jiter it;
-	struct jval v;
-
 	m->status = status;
-	if (!jiter_init(&it, (struct jval){ J_OBJECT, headers }))
-		return;
-	while (jiter_next(&it, &name, &v)) {
+	jobj_each(name, v, headers) {
 		if (http_word_is(name, "x-request-id") || http_word_is(name, "request-id"))
 			take_text(m, TEXT_REQUEST_ID, v);
 		else if (http_word_is(name, "x-litellm-response-cost"))

@@ -169,13 +169,7 @@ void model_call_refuse_until(struct model_call *c, enum model_refusal why, unsig
 
 static void put_fields(struct buf *b, struct slice headers)
 {
-	struct slice name;
-	struct jiter it;
-	struct jval v;
-
-	if (!jiter_init(&it, (struct jval){ J_OBJECT, headers }))
-		return;
-	while (jiter_next(&it, &name, &v)) {
+	jobj_each(name, v, headers) {
 		_cleanup_(freep) char *value = NULL;
 
 		if (model_answer_header_passes(name) && header_name_ok(name) &&

@@ -163,12 +163,8 @@ static bool split_row(struct jval v, struct slice *method, struct slice *path)
 static bool more_fits(struct slice more, struct slice method, struct slice path)
 {
 	struct slice own, row;
-	struct jiter it;
-	struct jval v;
 
-	if (!more.n || !jiter_init(&it, (struct jval){ J_ARRAY, more }))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, more)
 		if (split_row(v, &own, &row) && slice_eq(own, method) && row_fits(row, path))
 			return true;
 	return false;
@@ -248,14 +244,11 @@ static bool session_row_ok(enum model_api api, struct jval v)
 
 int model_paths_check(enum model_api api, struct slice paths, const char *field, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char at[96];
 
 	if (!paths.n)
 		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, paths });
-	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+	jarr_each_at(i, v, paths) {
 		snprintf(at, sizeof(at), "%s[%zu]", field, i);
 		if (i >= MODEL_PATHS_MAX)
 			return err_field(e, at, "TOO_MANY", "more than %d paths", MODEL_PATHS_MAX);

@@ -37,12 +37,10 @@ void acp_refuse(struct harness *h, struct slice id, int code, const char *reason
 /* The option that allows; one that allows for good, if that is wanted and there is one. Empty: none. */
 static struct slice allowing_option(struct slice params, bool for_good)
 {
-	struct jval options = jobj_get(params, "options"), v;
+	struct jval options = jobj_get(params, "options");
 	struct slice found = SLICE_NONE;
-	struct jiter it;
 
-	jiter_init(&it, options);
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, options) {
 		struct jval kind = jobj_get(v.raw, "kind");
 
 		if (for_good && jstr_is(kind, "allow_always"))

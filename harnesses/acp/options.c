@@ -61,13 +61,9 @@ bool acp_model_is_legacy(const struct harness *h)
 
 bool acp_is_model_option(const struct harness *h, struct jval config_id)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (!has_model_option(h))
 		return jstr_is(config_id, "model");
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->options) });
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, slice_of(h->options))
 		if (is_model(v) && slice_eq(jobj_get(v.raw, "id").raw, config_id.raw))
 			return true;
 	return false;
@@ -122,13 +118,8 @@ static void put_choice(struct jw *w, struct jval v, const char *prefix)
 
 static void put_model_option(struct jw *w, struct jval option, const char *prefix)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, option);
 	jw_obj(w, NULL);
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, option) {
 		if (jkey_is(key, "currentValue")) {
 			put_unprefixed(w, "currentValue", v, prefix);
 		} else if (!jkey_is(key, "options") || !put_choices(w, v, prefix)) {

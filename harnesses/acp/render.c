@@ -37,14 +37,10 @@ static char *root_of(const char *url)
 static char *header_lines(struct slice headers)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jiter it;
-	struct slice key;
-	struct jval v;
 
 	if (!headers.n)
 		return NULL;
-	jiter_init(&it, (struct jval){ J_OBJECT, headers });
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, headers) {
 		_cleanup_(freep) char *value = NULL;
 
 		if (jstr_decode(v, 16 * KIB, &value) < 0)
@@ -121,17 +117,13 @@ static void put_strings(struct jw *w, const char *key, struct jval array)
 
 static void put_env(struct jw *w, struct jval list)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_obj(w, "env");
-	if (jiter_init(&it, list))
-		while (jiter_next(&it, NULL, &v)) {
-			_cleanup_(freep) char *name = NULL;
+	jarr_each(v, list) {
+		_cleanup_(freep) char *name = NULL;
 
-			if (jstr_decode(jobj_get(v.raw, "name"), 4 * KIB, &name) == 0)
-				jw_raw(w, name, jobj_get(v.raw, "value").raw);
-		}
+		if (jstr_decode(jobj_get(v.raw, "name"), 4 * KIB, &name) == 0)
+			jw_raw(w, name, jobj_get(v.raw, "value").raw);
+	}
 	jw_end_obj(w);
 }
 
@@ -141,28 +133,25 @@ static void plan_mcp_file(const struct acp_quirks *q, const struct harness_req *
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	struct jiter it;
-	struct jval v;
 	size_t n = 0;
 
 	jw_obj(&w, NULL);
 	jw_obj(&w, "mcpServers");
-	if (req->mcp_servers.n && jiter_init(&it, (struct jval){ J_ARRAY, req->mcp_servers }))
-		while (jiter_next(&it, NULL, &v)) {
-			_cleanup_(freep) char *name = NULL;
+	jarr_each(v, req->mcp_servers) {
+		_cleanup_(freep) char *name = NULL;
 
-			if (jobj_get(v.raw, "type").type == J_STRING ||
-			    jstr_decode(jobj_get(v.raw, "name"), 256, &name) < 0)
-				continue;
-			jw_obj(&w, name);
-			jw_str(&w, "type", "local");
-			jw_raw(&w, "command", jobj_get(v.raw, "command").raw);
-			put_strings(&w, "args", jobj_get(v.raw, "args"));
-			put_env(&w, jobj_get(v.raw, "env"));
-			jw_raw(&w, "tools", SLICE("[\"*\"]"));
-			jw_end_obj(&w);
-			n++;
-		}
+		if (jobj_get(v.raw, "type").type == J_STRING ||
+		    jstr_decode(jobj_get(v.raw, "name"), 256, &name) < 0)
+			continue;
+		jw_obj(&w, name);
+		jw_str(&w, "type", "local");
+		jw_raw(&w, "command", jobj_get(v.raw, "command").raw);
+		put_strings(&w, "args", jobj_get(v.raw, "args"));
+		put_env(&w, jobj_get(v.raw, "env"));
+		jw_raw(&w, "tools", SLICE("[\"*\"]"));
+		jw_end_obj(&w);
+		n++;
+	}
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	buf_putc(&b, '\0');

@@ -133,13 +133,9 @@ void acp_exit_code(const struct harness *h, struct harness_event *ev, struct buf
 
 void acp_put_as_text(struct jw *w, struct slice content)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_arr(w, "prompt");
 	jw_raw(w, NULL, SLICE("{\"type\":\"text\",\"text\":\"" ACP_NO_COMMAND "\"}"));
-	jiter_init(&it, (struct jval){ J_ARRAY, content });
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, content)
 		jw_raw(w, NULL, v.raw);
 	jw_end_arr(w);
 }

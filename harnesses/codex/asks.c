@@ -342,16 +342,12 @@ static char *grant(struct slice permissions, const char *scope)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 
 	jw_obj(&w, NULL);
 	jw_obj(&w, "permissions");
-	if (permissions.n && jiter_init(&it, (struct jval){ J_OBJECT, permissions }))
-		while (jiter_next(&it, &key, &v))
-			if (v.type != J_NULL) /* requested as null, granted by absence */
-				jw_member_raw(&w, key, v.raw);
+	jobj_each(key, v, permissions)
+		if (v.type != J_NULL) /* requested as null, granted by absence */
+			jw_member_raw(&w, key, v.raw);
 	jw_end_obj(&w);
 	jw_str(&w, "scope", scope);
 	jw_end_obj(&w);

@@ -105,12 +105,7 @@ static void put_change(struct jw *w, struct slice change)
 
 void codex_diff_put(struct jw *w, struct slice changes)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!changes.n || !jiter_init(&it, (struct jval){ J_ARRAY, changes }))
-		return;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, changes)
 		if (v.type == J_OBJECT)
 			put_change(w, v.raw);
 }

@@ -42,12 +42,8 @@ void codex_elicitation(struct harness *h, const struct rpc_msg *m)
 
 static void put_enum(struct jw *w, struct jval options)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_arr(w, "oneOf");
-	jiter_init(&it, options);
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, options) {
 		struct jval label = jobj_get(v.raw, "label");
 
 		if (label.type != J_STRING)
@@ -124,12 +120,8 @@ void codex_user_input(struct harness *h, const struct rpc_msg *m)
 
 static void put_answers(struct jw *w, const char *questions, struct slice content)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_obj(w, "answers");
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(questions) });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, slice_of(questions)) {
 		_cleanup_(freep) char *id = codex_str(v.raw, "id");
 		struct jval answer = id ? jobj_get(content, id) : (struct jval){ 0 };
 

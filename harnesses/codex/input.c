@@ -94,16 +94,12 @@ static void put_block(struct jw *w, struct jval v)
 
 int codex_input_put(struct jw *w, const char *key, struct slice content, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_arr(w, key);
-	if (content.n && jiter_init(&it, (struct jval){ J_ARRAY, content }))
-		for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
-			put_block(w, v);
-			if (w->b->failed)
-				return harness_refuse_block(i, e);
-		}
+	jarr_each_at(i, v, content) {
+		put_block(w, v);
+		if (w->b->failed)
+			return harness_refuse_block(i, e);
+	}
 	jw_end_arr(w);
 	return 0;
 }

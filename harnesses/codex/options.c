@@ -86,12 +86,9 @@ static void load_model(struct harness *h, struct slice entry)
 
 void codex_models_load(struct harness *h, struct slice result)
 {
-	struct jval data = jobj_get(result, "data"), v;
-	struct jiter it;
+	struct jval data = jobj_get(result, "data");
 
-	if (data.type != J_ARRAY || !jiter_init(&it, data))
-		return;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, data)
 		if (v.type == J_OBJECT)
 			load_model(h, v.raw);
 }
@@ -130,13 +127,10 @@ static void put_efforts(const struct harness *h, struct jw *w)
 {
 	const char *current = h->now.effort ? h->now.effort : DEFAULT_EFFORT;
 	bool listed = !h->now.effort;
-	struct jiter it;
-	struct jval v;
 
 	option_begin(w, "thought_level", "Reasoning effort", "thought_level", current);
 	option_value(w, DEFAULT_EFFORT, "Default", "What the model does by itself");
-	jiter_init(&it, (struct jval){ J_ARRAY, efforts_of(h) });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, efforts_of(h)) {
 		_cleanup_(freep) char *effort = codex_str(v.raw, "reasoningEffort");
 		_cleanup_(freep) char *description = codex_str(v.raw, "description");
 

@@ -227,12 +227,10 @@ static void put_block(struct jw *w, struct jval block)
 
 static void mcp_content(struct jw *w, struct slice item)
 {
-	struct jval content = jobj_get(jobj_get(item, "result").raw, "content"), v;
-	struct jiter it;
+	struct jval content = jobj_get(jobj_get(item, "result").raw, "content");
 
-	if (content.type == J_ARRAY && jiter_init(&it, content))
-		while (jiter_next(&it, NULL, &v))
-			put_block(w, v);
+	jarr_each(v, content)
+		put_block(w, v);
 	put_text(w, jobj_get(jobj_get(item, "error").raw, "message"));
 }
 
@@ -252,12 +250,10 @@ static void dynamic_head(struct jw *w, struct slice item, const struct tool_row 
 
 static void dynamic_content(struct jw *w, struct slice item)
 {
-	struct jval list = jobj_get(item, "contentItems"), v;
-	struct jiter it;
+	struct jval list = jobj_get(item, "contentItems");
 
-	if (list.type == J_ARRAY && jiter_init(&it, list))
-		while (jiter_next(&it, NULL, &v))
-			put_text(w, jobj_get(v.raw, "text"));
+	jarr_each(v, list)
+		put_text(w, jobj_get(v.raw, "text"));
 }
 
 static bool dynamic_failed(struct slice item)

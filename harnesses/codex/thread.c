@@ -117,15 +117,11 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 
 static void put_roots(const struct harness *h, struct jw *w)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (!h->additional_dirs)
 		return;
 	jw_arr(w, "runtimeWorkspaceRoots");
 	jw_str(w, NULL, h->cwd);
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->additional_dirs) });
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, slice_of(h->additional_dirs))
 		jw_raw(w, NULL, v.raw);
 	jw_end_arr(w);
 }

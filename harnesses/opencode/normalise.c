@@ -31,11 +31,8 @@ static void forget_changes(struct harness *h)
 static char *text_of(struct slice content)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jiter it;
-	struct jval v;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, content });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, content) {
 		_cleanup_(freep) char *text = NULL;
 		struct jval own = jobj_get(v.raw, "text");
 
@@ -125,11 +122,7 @@ static bool is_tool_of(const char *server, const char *tool)
 /* The server's name if it is a tool of one. Caller frees. */
 static char *server_of(const struct harness *h, const char *tool)
 {
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->mcp_servers) });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, slice_of(h->mcp_servers)) {
 		_cleanup_(freep) char *name = NULL;
 
 		if (v.type == J_OBJECT && jstr_decode(jobj_get(v.raw, "name"), 256, &name) == 0 &&
@@ -196,12 +189,8 @@ static const char *diffs_of(struct harness *h, struct slice update)
 
 static void put_all(struct jw *w, struct jval array)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (array.type == J_ARRAY && jiter_init(&it, array))
-		while (jiter_next(&it, NULL, &v))
-			jw_raw(w, NULL, v.raw);
+	jarr_each(v, array)
+		jw_raw(w, NULL, v.raw);
 }
 
 static bool put_diffs(struct harness *h, struct slice update, struct buf *to)

@@ -66,15 +66,12 @@ static void put_model(const struct harness *h, struct jw *w, struct slice model)
 static void put_models(const struct harness *h, struct jw *w)
 {
 	_cleanup_(freep) char *current = NULL;
-	struct jiter it;
-	struct jval v;
 
 	if (!h->now_model || !h->now_provider || !h->models)
 		return;
 	current = model_value(h, h->now_provider, h->now_model);
 	option_begin(w, "model", "Model", "model", current);
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->models) });
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, slice_of(h->models))
 		if (v.type == J_OBJECT)
 			put_model(h, w, v.raw);
 	option_end(w);
@@ -82,14 +79,10 @@ static void put_models(const struct harness *h, struct jw *w)
 
 static void put_levels(const struct harness *h, struct jw *w)
 {
-	struct jiter it;
-	struct jval v;
-
 	if (!h->now_level || !h->levels)
 		return;
 	option_begin(w, "thought_level", "Thinking", "thought_level", h->now_level);
-	jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->levels) });
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, slice_of(h->levels)) {
 		_cleanup_(freep) char *level = NULL;
 
 		if (jstr_decode(v, 64, &level) == 0)

@@ -176,17 +176,14 @@ static int put_content(struct buf *members, struct slice content, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { 0 }, images = { 0 };
 	struct jw w = JW(members), list = JW(&images);
-	struct jval v = { J_ARRAY, content };
-	struct jiter it;
 
 	jw_arr(&list, NULL);
-	if (jiter_init(&it, v))
-		for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
-			if (v.type == J_OBJECT)
-				add_block(&text, &list, v.raw);
-			if (text.failed || images.failed)
-				return harness_refuse_block(i, e);
-		}
+	jarr_each_at(i, v, content) {
+		if (v.type == J_OBJECT)
+			add_block(&text, &list, v.raw);
+		if (text.failed || images.failed)
+			return harness_refuse_block(i, e);
+	}
 	jw_end_arr(&list);
 	keep_from_bridge(&text);
 	jw_slice(&w, "message", buf_len(&text) ? buf_slice(&text) : SLICE(""));

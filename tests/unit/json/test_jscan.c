@@ -406,6 +406,39 @@ static void test_iterates_nothing_that_is_not_a_container(void **state _unused_)
 	}
 }
 
+/* The loops: a text or a value, nested, left early, and what is no container of that kind. */
+static void test_loops(void **state _unused_)
+{
+	struct slice text = SLICE("[[1,2],[3],7,[4,5]]"), pair = SLICE("{\"a\":1,\"b\":[]}");
+	const struct jval wrong = { J_OBJECT, pair };
+	size_t seen = 0;
+
+	jarr_each_at(i, row, text) {
+		if (row.type != J_ARRAY)
+			continue;
+		jarr_each(v, row) {
+			seen = seen * 10 + (size_t)(*v.raw.p - '0');
+			if (seen == 123)
+				break;
+		}
+		if (i == 1)
+			break;
+	}
+	assert_int_equal(seen, 123);
+	jobj_each(key, v, wrong)
+		seen += slice_is(key, "a") ? 1 : v.type == J_ARRAY ? 10 : 100;
+	assert_int_equal(seen, 134);
+	jarr_each(v, wrong)
+		seen += v.raw.n;
+	jarr_each(v, SLICE_NONE)
+		seen += v.raw.n;
+	jarr_each(v, pair)
+		seen += v.raw.n;
+	jobj_each(key, v, ((struct jval){ J_NONE, SLICE_NONE }))
+		seen += key.n + v.raw.n;
+	assert_int_equal(seen, 134);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +454,7 @@ int main(void)
 		cmocka_unit_test(test_explains_where),
 		cmocka_unit_test(test_iterates_text_with_space_around),
 		cmocka_unit_test(test_iterates_nothing_that_is_not_a_container),
+		cmocka_unit_test(test_loops),
 	};
 
 	return RUN(tests, NULL, NULL);
