@@ -28,11 +28,8 @@ void option_begin(struct jw *w, const char *id, const char *name, const char *ca
 
 void option_value(struct jw *w, const char *value, const char *name, const char *description)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "value", value);
-	jw_str(w, "name", name ? name : value);
-	jw_str(w, "description", description);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("value", value), JW_STR("name", name ? name : value),
+		  JW_STR("description", description));
 }
 
 void option_end(struct jw *w)

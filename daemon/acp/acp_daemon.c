@@ -33,13 +33,9 @@ static void put_daemon_life(struct jw *w, const struct session_store *st)
 	jw_uint(w, "refused", t.crowded_out);
 	jw_end_obj(w);
 	jw_uint(w, "sessionMax", l.session_max);
-	jw_obj(w, "retention");
-	jw_str(w, "keepSessions", retention_text(&l.keep, keep));
-	jw_uint(w, "removedAge", t.removed_age);
-	jw_uint(w, "removedSize", t.removed_size);
-	jw_uint(w, "removedRoom", t.removed_room);
-	jw_uint(w, "trimmed", t.trimmed);
-	jw_end_obj(w);
+	jw_object(w, "retention", JW_STR("keepSessions", retention_text(&l.keep, keep)),
+		  JW_UINT("removedAge", t.removed_age), JW_UINT("removedSize", t.removed_size),
+		  JW_UINT("removedRoom", t.removed_room), JW_UINT("trimmed", t.trimmed));
 }
 
 static void put_ledger_counts(struct jw *w, const struct session_store *st)
@@ -47,15 +43,10 @@ static void put_ledger_counts(struct jw *w, const struct session_store *st)
 	struct ledger_counts n;
 
 	ledger_count(store_ledger(st), &n);
-	jw_obj(w, "usage");
-	jw_uint(w, "first", n.first);
-	jw_uint(w, "last", n.last);
-	jw_uint(w, "read", n.read);
-	jw_uint(w, "files", n.files);
-	jw_uint(w, "bytes", n.bytes);
-	jw_uint(w, "removedFiles", n.removed_files);
-	jw_uint(w, "removedRecords", n.removed_records);
-	jw_end_obj(w);
+	jw_object(w, "usage", JW_UINT("first", n.first), JW_UINT("last", n.last),
+		  JW_UINT("read", n.read), JW_UINT("files", n.files), JW_UINT("bytes", n.bytes),
+		  JW_UINT("removedFiles", n.removed_files),
+		  JW_UINT("removedRecords", n.removed_records));
 }
 
 struct status_listing {

@@ -88,12 +88,8 @@ void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g)
 {
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", session_id);
-	jw_uint(&w, "from", g->from);
-	jw_uint(&w, "to", g->to);
-	jw_str(&w, "reason", g->reason);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionId", session_id), JW_UINT("from", g->from),
+		  JW_UINT("to", g->to), JW_STR("reason", g->reason));
 }
 
 struct pump {

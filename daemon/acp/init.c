@@ -61,11 +61,9 @@ static void put_flag_object(struct jw *w, const char *key, bool on)
 
 void caps_put(struct jw *w, const struct harness_caps *caps)
 {
-	jw_obj(w, "promptCapabilities");
-	jw_bool(w, "image", caps->image);
-	jw_bool(w, "audio", caps->audio);
-	jw_bool(w, "embeddedContext", caps->embedded_context);
-	jw_end_obj(w);
+	jw_object(w, "promptCapabilities", JW_BOOL("image", caps->image),
+		  JW_BOOL("audio", caps->audio),
+		  JW_BOOL("embeddedContext", caps->embedded_context));
 	jw_obj(w, "mcpCapabilities");
 	jw_bool(w, "http", caps->http);
 	jw_bool(w, "sse", caps->sse);
@@ -125,12 +123,10 @@ void conn_tell_resumed(struct acp_conn *c)
 
 	if (!c->srv->resumed_at || !(c->client & CLIENT_ACPD))
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "at", clock_iso(c->srv->resumed_at, at));
-	jw_uint(&w, "gapMs", c->srv->resumed_gap);
-	jw_str(&w, "incarnation", store_incarnation(c->srv->store));
-	jw_str(&w, "sandboxId", sandbox_id());
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("at", clock_iso(c->srv->resumed_at, at)),
+		  JW_UINT("gapMs", c->srv->resumed_gap),
+		  JW_STR("incarnation", store_incarnation(c->srv->store)),
+		  JW_STR("sandboxId", sandbox_id()));
 	conn_notify(c, NULL, "_acpd/resumed", buf_slice(&b));
 }
 

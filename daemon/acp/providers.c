@@ -96,12 +96,8 @@ static void put_conn_provider(const struct conn_provider *p, const struct harnes
 {
 	struct jw w = JW(text);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "api", api_of(p->type, def));
-	jw_str(&w, "via", "direct");
-	jw_str(&w, "baseUrl", p->base_url);
-	jw_raw(&w, "headers", slice_of(p->headers));
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("api", api_of(p->type, def)), JW_STR("via", "direct"),
+		  JW_STR("baseUrl", p->base_url), JW_RAW("headers", slice_of(p->headers)));
 }
 
 void conn_give_provider(const struct acp_conn *c, const struct harness_def *def,
@@ -176,11 +172,7 @@ static void put_kept(struct jw *w, struct acp_conn *c)
 	jw_end_arr(&kept);
 	if (slice_is(buf_slice(&b), "[]") || !(c->client & CLIENT_ACPD))
 		return;
-	jw_obj(w, "_meta");
-	jw_obj(w, "acpd");
-	jw_raw(w, "kept", buf_slice(&b));
-	jw_end_obj(w);
-	jw_end_obj(w);
+	jw_object(w, "_meta", JW_OBJ("acpd", JW_RAW("kept", buf_slice(&b))));
 }
 
 static int providers_set(struct acp_request *q, struct err *e)
@@ -227,10 +219,7 @@ static void put_current(struct jw *w, const struct conn_provider *p)
 		jw_null(w, "current");
 		return;
 	}
-	jw_obj(w, "current");
-	jw_str(w, "apiType", p->type);
-	jw_str(w, "baseUrl", p->base_url);
-	jw_end_obj(w);
+	jw_object(w, "current", JW_STR("apiType", p->type), JW_STR("baseUrl", p->base_url));
 }
 
 static int providers_list(struct acp_request *q, struct err *e)

@@ -112,10 +112,7 @@ static void notify_detached(struct view *v, struct view *behind, const char *rea
 
 	if (!(v->conn->client & CLIENT_ACPD))
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionId", v->session_id);
-	jw_str(&w, "reason", reason);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionId", v->session_id), JW_STR("reason", reason));
 	conn_notify(v->conn, behind, "_acpd/detached", buf_slice(&b));
 }
 

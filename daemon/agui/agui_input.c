@@ -234,12 +234,8 @@ bool agui_input_is_old(const struct agui_input *in)
 
 static void put_origin(struct jw *w, const struct agui_message *m)
 {
-	jw_obj(w, "_meta");
-	jw_obj(w, "agui");
-	jw_str(w, "id", m->id);
-	jw_str(w, "role", role_words[m->role]);
-	jw_end_obj(w);
-	jw_end_obj(w);
+	jw_object(w, "_meta",
+		  JW_OBJ("agui", JW_STR("id", m->id), JW_STR("role", role_words[m->role])));
 	jw_end_obj(w);
 }
 

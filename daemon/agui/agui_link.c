@@ -124,13 +124,8 @@ static void cancel_turn(struct agui_link *l)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "jsonrpc", "2.0");
-	jw_str(&w, "method", "session/cancel");
-	jw_obj(&w, "params");
-	jw_str(&w, "sessionId", l->thread->session_id);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("jsonrpc", "2.0"), JW_STR("method", "session/cancel"),
+		  JW_OBJ("params", JW_STR("sessionId", l->thread->session_id)));
 	feed(l, &b);
 }
 

@@ -242,11 +242,8 @@ static void chunk(struct agui_talk *t, enum agui_open what, uint64_t seq, struct
 
 static void put_source(struct jw *w, const char *type, struct slice value, struct slice mime)
 {
-	jw_obj(w, "source");
-	jw_str(w, "type", type);
-	jw_raw(w, "value", value);
-	jw_raw(w, "mimeType", mime);
-	jw_end_obj(w);
+	jw_object(w, "source", JW_STR("type", type), JW_RAW("value", value),
+		  JW_RAW("mimeType", mime));
 }
 
 /* A block of ACP as the part that it was. False: it was none. */

@@ -139,26 +139,19 @@ static char *thread_path(const struct agui_threads *ts, const char *session_id)
 static void put_told(struct jw *w, const struct agui_thread *t)
 {
 	jw_arr(w, "told");
-	for (size_t i = 0; i < t->ntold; i++) {
-		jw_obj(w, NULL);
-		jw_str(w, "id", t->told[i].id);
-		jw_str(w, "digest", t->told[i].digest);
-		jw_end_obj(w);
-	}
+	for (size_t i = 0; i < t->ntold; i++)
+		jw_object(w, NULL, JW_STR("id", t->told[i].id),
+			  JW_STR("digest", t->told[i].digest));
 	jw_end_arr(w);
 }
 
 static void put_over(struct jw *w, const struct agui_thread *t)
 {
 	jw_arr(w, "over");
-	for (size_t i = 0; i < t->nover; i++) {
-		jw_obj(w, NULL);
-		jw_str(w, "id", t->over[i].id);
-		jw_str(w, "call", t->over[i].harness_id);
-		jw_str(w, "tool", t->over[i].tool);
-		jw_bool(w, "lost", t->over[i].lost);
-		jw_end_obj(w);
-	}
+	for (size_t i = 0; i < t->nover; i++)
+		jw_object(w, NULL, JW_STR("id", t->over[i].id),
+			  JW_STR("call", t->over[i].harness_id), JW_STR("tool", t->over[i].tool),
+			  JW_BOOL("lost", t->over[i].lost));
 	jw_end_arr(w);
 }
 

@@ -14,11 +14,8 @@
 
 void agui_tools_declare(struct jw *w)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "type", "acp");
-	jw_str(w, "name", AGUI_SERVER);
-	jw_str(w, "serverId", AGUI_SERVER);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "acp"), JW_STR("name", AGUI_SERVER),
+		  JW_STR("serverId", AGUI_SERVER));
 }
 
 /* --- what is not a call --------------------------------------------------------------------------------------------- */
@@ -33,12 +30,10 @@ static void put_tool(struct jw *w, struct slice tool)
 {
 	struct jval schema = jobj_get(tool, "parameters");
 
-	jw_obj(w, NULL);
-	jw_raw(w, "name", jobj_get(tool, "name").raw);
-	jw_raw(w, "description", jobj_get(tool, "description").raw);
-	jw_raw(w, "inputSchema",
-	       schema.type == J_OBJECT ? schema.raw : SLICE("{\"type\":\"object\"}"));
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_RAW("name", jobj_get(tool, "name").raw),
+		  JW_RAW("description", jobj_get(tool, "description").raw),
+		  JW_RAW("inputSchema",
+			 schema.type == J_OBJECT ? schema.raw : SLICE("{\"type\":\"object\"}")));
 }
 
 static void put_list(struct jw *w, struct slice tools)
@@ -88,10 +83,7 @@ void agui_tools_answer(struct slice method, struct slice tools, struct buf *ret)
 
 static void put_text(struct jw *w, struct slice raw)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "type", "text");
-	jw_raw(w, "text", raw);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "text"), JW_RAW("text", raw));
 }
 
 /* Pictures as such, all else as the text that it is. */

@@ -87,9 +87,7 @@ static void put_outcome(struct jw *w, const struct agui_run *r, bool cancelled)
 {
 	if (cancelled && r->talk.old)
 		return;
-	jw_obj(w, "outcome");
-	jw_str(w, "type", cancelled ? "cancelled" : "success");
-	jw_end_obj(w);
+	jw_object(w, "outcome", JW_STR("type", cancelled ? "cancelled" : "success"));
 }
 
 /* What a client and its operator call the turn's configuration and account, and the machine. */

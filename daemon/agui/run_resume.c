@@ -170,9 +170,7 @@ static void put_permission(struct jw *w, struct slice request)
 	jw_raw(w, "message", jobj_get(call, "title").raw);
 	jw_raw(w, "toolCallId", jobj_get(call, "toolCallId").raw);
 	put_option_schema(w, jobj_get(request, "options"));
-	jw_obj(w, "metadata");
-	jw_raw(w, "acpd", request);
-	jw_end_obj(w);
+	jw_object(w, "metadata", JW_RAW("acpd", request));
 }
 
 static void put_form(struct jw *w, struct slice request)

@@ -127,11 +127,8 @@ static void put_context(struct agui_run *r, struct jw *w)
 		(void)jstr_decode_bytes(jobj_get(v.raw, "value"), &text);
 		buf_putc(&text, '\n');
 	}
-	jw_obj(w, NULL);
-	jw_str(w, "type", "text");
-	jw_slice(w, "text", buf_slice(&text));
-	jw_raw(w, "_meta", SLICE("{\"agui\":{\"context\":true}}"));
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "text"), JW_SLICE("text", buf_slice(&text)),
+		  JW_RAW("_meta", SLICE("{\"agui\":{\"context\":true}}")));
 }
 
 static bool context_is_new(struct agui_run *r)
@@ -190,9 +187,7 @@ static void send_prompt(struct agui_run *r)
 	jw_raw(&w, "prompt", buf_slice(&r->prompt));
 	jw_obj(&w, "_meta");
 	agui_run_put_trace(r, &w);
-	jw_obj(&w, "acpd");
-	jw_str(&w, "key", r->key);
-	jw_end_obj(&w);
+	jw_object(&w, "acpd", JW_STR("key", r->key));
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	r->prompt_id = agui_link_ask(r->link, "session/prompt", buf_slice(&b));

@@ -97,14 +97,9 @@ static void put_call(struct agui_talk *t, struct agui_call *c)
 	agui_id(own, c->seq);
 	w = agui_message_begin(t, own, "assistant");
 	jw_arr(&w, "toolCalls");
-	jw_obj(&w, NULL);
-	jw_str(&w, "id", c->id);
-	jw_str(&w, "type", "function");
-	jw_obj(&w, "function");
-	jw_str(&w, "name", c->name);
-	jw_str(&w, "arguments", c->args ? c->args : "{}");
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("id", c->id), JW_STR("type", "function"),
+		  JW_OBJ("function", JW_STR("name", c->name),
+			 JW_STR("arguments", c->args ? c->args : "{}")));
 	jw_end_arr(&w);
 	agui_message_end(t, &w);
 }
@@ -313,11 +308,7 @@ static void tell_progress(struct agui_talk *t, const struct agui_call *c, struct
 		if (!v.n)
 			continue;
 		snprintf(path, sizeof(path), "/%s", shown[i]);
-		jw_obj(&w, NULL);
-		jw_str(&w, "op", "add");
-		jw_str(&w, "path", path);
-		jw_raw(&w, "value", v);
-		jw_end_obj(&w);
+		jw_object(&w, NULL, JW_STR("op", "add"), JW_STR("path", path), JW_RAW("value", v));
 	}
 	jw_end_arr(&w);
 	agui_event_end(&w);

@@ -82,10 +82,7 @@ void agui_talk_plan_removed(struct agui_talk *t, uint64_t seq _unused_, struct s
 		plan_keep(t, id, SLICE_NONE);
 		return;
 	}
-	jw_obj(&w, NULL);
-	jw_str(&w, "planId", id);
-	jw_bool(&w, "removed", true);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("planId", id), JW_BOOL("removed", true));
 	plan_show(t, id, buf_slice(&b));
 }
 

@@ -28,11 +28,8 @@ static void tell_change(struct agui_talk *t, enum agui_part p)
 
 	snprintf(path, sizeof(path), "/acpd/%s", parts[p].name);
 	jw_arr(&w, "delta");
-	jw_obj(&w, NULL);
-	jw_str(&w, "op", "add");
-	jw_str(&w, "path", path);
-	jw_raw(&w, "value", slice_of(t->state[p]));
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("op", "add"), JW_STR("path", path),
+		  JW_RAW("value", slice_of(t->state[p])));
 	jw_end_arr(&w);
 	agui_event_end(&w);
 }
@@ -78,11 +75,8 @@ static void replace_entries(struct agui_talk *t, const char *id, struct slice en
 	jw_str(&w, "messageId", id);
 	jw_str(&w, "activityType", "PLAN");
 	jw_arr(&w, "patch");
-	jw_obj(&w, NULL);
-	jw_str(&w, "op", "replace");
-	jw_str(&w, "path", "/entries");
-	jw_raw(&w, "value", entries);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("op", "replace"), JW_STR("path", "/entries"),
+		  JW_RAW("value", entries));
 	jw_end_arr(&w);
 	agui_event_end(&w);
 }
@@ -104,8 +98,6 @@ void agui_talk_plan(struct agui_talk *t, uint64_t seq, struct slice update)
 	}
 	t->plan_seq = seq;
 	agui_id(id, seq);
-	jw_obj(&w, NULL);
-	jw_raw(&w, "entries", entries);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_RAW("entries", entries));
 	agui_activity(t, id, "PLAN", buf_slice(&b));
 }

@@ -140,3 +140,44 @@ void jw_members(struct jw *w, struct slice object, const char *skip)
 		jw_member_raw(w, key, v.raw);
 	}
 }
+
+void jw_put(struct jw *w, const struct jw_member *m)
+{
+	for (; m->kind != JW_M_END; m++) {
+		switch (m->kind) {
+		case JW_M_END:
+			break;
+		case JW_M_STR:
+			jw_str(w, m->key, m->str);
+			break;
+		case JW_M_SLICE:
+			jw_slice(w, m->key, m->slice);
+			break;
+		case JW_M_RAW:
+			jw_raw(w, m->key, m->slice);
+			break;
+		case JW_M_INT:
+			jw_int(w, m->key, m->i);
+			break;
+		case JW_M_UINT:
+			jw_uint(w, m->key, m->u);
+			break;
+		case JW_M_BOOL:
+			jw_bool(w, m->key, m->b);
+			break;
+		case JW_M_NULL:
+			jw_null(w, m->key);
+			break;
+		case JW_M_OBJ:
+			jw_object_of(w, m->key, m->members);
+			break;
+		}
+	}
+}
+
+void jw_object_of(struct jw *w, const char *key, const struct jw_member *members)
+{
+	jw_obj(w, key);
+	jw_put(w, members);
+	jw_end_obj(w);
+}

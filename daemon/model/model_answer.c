@@ -109,15 +109,11 @@ static void put_refusal(struct buf *b, enum model_refusal why, bool quota)
 	const char *type = refusals[why].status < 500 ? "invalid_request_error" : "api_error";
 	struct jw w = JW(b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "type", "error");
-	jw_obj(&w, "error");
-	jw_str(&w, "type", quota ? "insufficient_quota" : type);
-	jw_str(&w, "code", quota ? "insufficient_quota" : refusals[why].word);
-	jw_str(&w, "message", refusals[why].text);
-	jw_str(&w, "reason", quota ? refusals[why].word : NULL);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("type", "error"),
+		  JW_OBJ("error", JW_STR("type", quota ? "insufficient_quota" : type),
+			 JW_STR("code", quota ? "insufficient_quota" : refusals[why].word),
+			 JW_STR("message", refusals[why].text),
+			 JW_STR("reason", quota ? refusals[why].word : NULL)));
 }
 
 int model_refusal_again(const char *word, struct buf *body)

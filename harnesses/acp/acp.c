@@ -129,9 +129,7 @@ static void put_system_prompt(const struct harness *h, struct jw *w)
 	if (h->system_override) {
 		jw_str(w, "systemPrompt", h->system_prompt);
 	} else {
-		jw_obj(w, "systemPrompt");
-		jw_str(w, "append", h->system_prompt);
-		jw_end_obj(w);
+		jw_object(w, "systemPrompt", JW_STR("append", h->system_prompt));
 	}
 	jw_end_obj(w);
 }
@@ -179,9 +177,7 @@ static void send_authenticate(struct harness *h)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "methodId", h->auth_method);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("methodId", h->auth_method));
 	h->phase = PHASE_AUTHENTICATE;
 	if (call(h, "authenticate", buf_slice(&b), on_authenticated, 0) < 0)
 		open_unread(h);

@@ -96,12 +96,8 @@ static bool allow_at_once(struct harness *h, const struct rpc_msg *m)
 
 	if (!option.n || !approved(h, jobj_get(m->params, "toolCall").raw))
 		return false;
-	jw_obj(&w, NULL);
-	jw_obj(&w, "outcome");
-	jw_str(&w, "outcome", "selected");
-	jw_raw(&w, "optionId", option);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL,
+		  JW_OBJ("outcome", JW_STR("outcome", "selected"), JW_RAW("optionId", option)));
 	rpc_put_result(&b, m->id, buf_slice(&result));
 	acp_send(h, &b);
 	return true;

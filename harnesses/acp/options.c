@@ -131,10 +131,7 @@ static void put_model_option(struct jw *w, struct jval option, const char *prefi
 
 static void put_pair(struct jw *w, struct slice value, struct slice name)
 {
-	jw_obj(w, NULL);
-	jw_raw(w, "value", value);
-	jw_raw(w, "name", name.n ? name : value);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_RAW("value", value), JW_RAW("name", name.n ? name : value));
 }
 
 /* The current model need not be one that the agent offers. */

@@ -102,9 +102,7 @@ static void reply_options(struct harness *h, uint64_t token)
 	struct jw w = JW(&b);
 
 	acp_options_put(h, &options);
-	jw_obj(&w, NULL);
-	jw_raw(&w, "configOptions", buf_slice(&options));
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_RAW("configOptions", buf_slice(&options)));
 	h->host.ops->reply(h->host.ctx, token, buf_slice(&b), NULL);
 }
 

@@ -39,11 +39,8 @@ static void to_notice(struct harness_event *ev, const char *text, struct buf *sc
 	const char *colon = strstr(text, ": ");
 	struct jw w = JW(scratch);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "notice");
-	jw_str(&w, "severity", "warning");
-	jw_str(&w, "title", colon ? colon + 2 : text);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", "notice"), JW_STR("severity", "warning"),
+		  JW_STR("title", colon ? colon + 2 : text));
 	ev->kind = UPDATE_NOTICE;
 	ev->update = buf_slice(scratch);
 }

@@ -228,11 +228,8 @@ static void put_call(struct harness *h, struct jw *w, const struct codex_ask *a,
 		jw_str(w, "name", a->tool);
 		jw_raw(w, "rawInput", params);
 	}
-	if (reason.type == J_STRING) {
-		jw_obj(w, "_meta");
-		jw_raw(w, "reason", reason.raw);
-		jw_end_obj(w);
-	}
+	if (reason.type == J_STRING)
+		jw_object(w, "_meta", JW_RAW("reason", reason.raw));
 	jw_end_obj(w);
 }
 
@@ -242,11 +239,8 @@ static void put_options(struct jw *w, const struct codex_ask *a)
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (!find_choice(a, kinds[i].kind))
 			continue;
-		jw_obj(w, NULL);
-		jw_str(w, "optionId", kinds[i].kind);
-		jw_str(w, "name", kinds[i].name);
-		jw_str(w, "kind", kinds[i].kind);
-		jw_end_obj(w);
+		jw_object(w, NULL, JW_STR("optionId", kinds[i].kind), JW_STR("name", kinds[i].name),
+			  JW_STR("kind", kinds[i].kind));
 	}
 	jw_end_arr(w);
 }

@@ -67,9 +67,7 @@ static int send_clean(struct harness *h, const struct codex_child *c)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "threadId", c->thread);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("threadId", c->thread));
 	return codex_call(h, "thread/backgroundTerminals/clean", buf_slice(&b), codex_on_cleaned,
 			  0);
 }
@@ -95,10 +93,7 @@ static int send_interrupt(struct harness *h, const struct codex_child *c)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "threadId", c->thread);
-	jw_str(&w, "turnId", c->turn);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("threadId", c->thread), JW_STR("turnId", c->turn));
 	return codex_call(h, "turn/interrupt", buf_slice(&b), on_interrupted, c->number);
 }
 

@@ -30,11 +30,8 @@ void codex_elicitation(struct harness *h, const struct rpc_msg *m)
 			      SLICE("{\"action\":\"decline\",\"content\":null,\"_meta\":null}"));
 		return;
 	}
-	jw_obj(&w, NULL);
-	jw_str(&w, "mode", "form");
-	jw_raw(&w, "message", message.raw);
-	jw_raw(&w, "requestedSchema", schema.raw);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("mode", "form"), JW_RAW("message", message.raw),
+		  JW_RAW("requestedSchema", schema.raw));
 	ask_form(h, codex_ask_new(h, m->id), &b);
 }
 
@@ -48,11 +45,8 @@ static void put_enum(struct jw *w, struct jval options)
 
 		if (label.type != J_STRING)
 			continue;
-		jw_obj(w, NULL);
-		jw_raw(w, "const", label.raw);
-		jw_raw(w, "title", label.raw);
-		jw_raw(w, "description", jobj_get(v.raw, "description").raw);
-		jw_end_obj(w);
+		jw_object(w, NULL, JW_RAW("const", label.raw), JW_RAW("title", label.raw),
+			  JW_RAW("description", jobj_get(v.raw, "description").raw));
 	}
 	jw_end_arr(w);
 }

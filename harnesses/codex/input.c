@@ -13,20 +13,14 @@ static void add_text(struct buf *b, struct jval v)
 static void put_text(struct jw *w, const struct buf *text)
 {
 	w->b->failed |= text->failed;
-	jw_obj(w, NULL);
-	jw_str(w, "type", "text");
-	jw_slice(w, "text", buf_slice(text));
-	jw_raw(w, "text_elements", SLICE("[]"));
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "text"), JW_SLICE("text", buf_slice(text)),
+		  JW_RAW("text_elements", SLICE("[]")));
 }
 
 static void put_text_block(struct jw *w, struct slice block)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "type", "text");
-	jw_raw(w, "text", jobj_get(block, "text").raw);
-	jw_raw(w, "text_elements", SLICE("[]"));
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "text"), JW_RAW("text", jobj_get(block, "text").raw),
+		  JW_RAW("text_elements", SLICE("[]")));
 }
 
 static void put_image(struct jw *w, struct slice block)
@@ -38,10 +32,7 @@ static void put_image(struct jw *w, struct slice block)
 	buf_puts(&url, ";base64,");
 	add_text(&url, jobj_get(block, "data"));
 	w->b->failed |= url.failed;
-	jw_obj(w, NULL);
-	jw_str(w, "type", "image");
-	jw_slice(w, "url", buf_slice(&url));
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "image"), JW_SLICE("url", buf_slice(&url)));
 }
 
 static void put_link(struct jw *w, struct slice block)

@@ -41,14 +41,8 @@ static void send_chunk(struct harness *h, const char *kind, const struct codex_i
 
 	if (text.n <= 2)
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", kind);
-	jw_str(&w, "messageId", it->shown);
-	jw_obj(&w, "content");
-	jw_str(&w, "type", "text");
-	jw_raw(&w, "text", text);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", kind), JW_STR("messageId", it->shown),
+		  JW_OBJ("content", JW_STR("type", "text"), JW_RAW("text", text)));
 	codex_event(h, &b);
 }
 
@@ -117,11 +111,8 @@ static void send_compaction(struct harness *h, const char *id, const char *statu
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "compaction_update");
-	jw_str(&w, "compactionId", id);
-	jw_str(&w, "status", status);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", "compaction_update"),
+		  JW_STR("compactionId", id), JW_STR("status", status));
 	codex_event(h, &b);
 }
 
@@ -182,13 +173,9 @@ static void send_output(struct harness *h, const struct codex_item *it, const ch
 	begin_update(&w, it, "tool_call_update", status);
 	if (buf_len(&it->output)) {
 		jw_arr(&w, "content");
-		jw_obj(&w, NULL);
-		jw_str(&w, "type", "content");
-		jw_obj(&w, "content");
-		jw_str(&w, "type", "text");
-		jw_slice(&w, "text", buf_slice(&it->output));
-		jw_end_obj(&w);
-		jw_end_obj(&w);
+		jw_object(&w, NULL, JW_STR("type", "content"),
+			  JW_OBJ("content", JW_STR("type", "text"),
+				 JW_SLICE("text", buf_slice(&it->output))));
 		jw_end_arr(&w);
 	}
 	jw_end_obj(&w);

@@ -26,11 +26,8 @@ void codex_notice(struct harness *h, const char *severity, const char *title, co
 		buf_puts(&text, ": ");
 		buf_puts(&text, more);
 	}
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "notice");
-	jw_str(&w, "severity", severity);
-	jw_slice(&w, "title", buf_slice(&text));
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", "notice"), JW_STR("severity", severity),
+		  JW_SLICE("title", buf_slice(&text)));
 	codex_event(h, &b);
 }
 

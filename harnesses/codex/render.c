@@ -29,22 +29,15 @@ static void put_location(struct jw *w, const char *dir, const char *path)
 	if (path[0] != '/')
 		buf_printf(&b, "%s/", dir ? dir : "");
 	buf_puts(&b, path);
-	jw_obj(w, NULL);
-	jw_slice(w, "path", buf_slice(&b));
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_SLICE("path", buf_slice(&b)));
 }
 
 static void put_text(struct jw *w, struct jval text)
 {
 	if (text.type != J_STRING || text.raw.n <= 2)
 		return;
-	jw_obj(w, NULL);
-	jw_str(w, "type", "content");
-	jw_obj(w, "content");
-	jw_str(w, "type", "text");
-	jw_raw(w, "text", text.raw);
-	jw_end_obj(w);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "content"),
+		  JW_OBJ("content", JW_STR("type", "text"), JW_RAW("text", text.raw)));
 }
 
 static void put_title(struct jw *w, const char *text)
@@ -218,10 +211,7 @@ static void put_block(struct jw *w, struct jval block)
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (!jstr_is(type, types[i]))
 			continue;
-		jw_obj(w, NULL);
-		jw_str(w, "type", "content");
-		jw_raw(w, "content", block.raw);
-		jw_end_obj(w);
+		jw_object(w, NULL, JW_STR("type", "content"), JW_RAW("content", block.raw));
 	}
 }
 

@@ -91,11 +91,8 @@ static void put_gauge(struct harness *h, struct slice usage, struct slice last)
 
 	if (!size || !used)
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "usage_update");
-	jw_uint(&w, "used", used);
-	jw_uint(&w, "size", size);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", "usage_update"), JW_UINT("used", used),
+		  JW_UINT("size", size));
 	codex_event(h, &b);
 }
 

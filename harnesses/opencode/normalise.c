@@ -288,11 +288,9 @@ static bool to_summary(struct harness_event *ev, const struct opencode_summary *
 
 	if (ev->kind != UPDATE_AGENT_CHUNK || !s->compaction[0])
 		return false;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "compaction_summary_chunk");
-	jw_str(&w, "compactionId", s->compaction);
-	jw_raw(&w, "content", jobj_get(ev->update, "content").raw);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", "compaction_summary_chunk"),
+		  JW_STR("compactionId", s->compaction),
+		  JW_RAW("content", jobj_get(ev->update, "content").raw));
 	ev->kind = UPDATE_COMPACTION_CHUNK;
 	ev->update = buf_slice(scratch);
 	return true;

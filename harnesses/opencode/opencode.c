@@ -127,9 +127,7 @@ static void put_agents(struct jw *w, const struct harness_req *req)
 	const char *prompt = req->system_override ? req->system_prompt : NULL;
 
 	jw_obj(w, "agent");
-	jw_obj(w, "build");
-	jw_str(w, "prompt", prompt);
-	jw_end_obj(w);
+	jw_object(w, "build", JW_STR("prompt", prompt));
 	jw_obj(w, "plan");
 	jw_str(w, "prompt", prompt);
 	/* a rule for edits would override the purpose of plan mode */

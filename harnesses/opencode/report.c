@@ -102,11 +102,9 @@ static void on_compaction(struct harness *h, struct slice params)
 
 	if (jobj_get(params, "id").type != J_STRING || jobj_get(params, "status").type != J_STRING)
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "compaction_update");
-	jw_raw(&w, "compactionId", jobj_get(params, "id").raw);
-	jw_raw(&w, "status", jobj_get(params, "status").raw);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", "compaction_update"),
+		  JW_RAW("compactionId", jobj_get(params, "id").raw),
+		  JW_RAW("status", jobj_get(params, "status").raw));
 	send_event(h, UPDATE_COMPACTION, &b);
 }
 
@@ -124,11 +122,8 @@ static void put_entry(struct jw *w, struct slice todo)
 	}
 	if (!state || jobj_get(todo, "content").type != J_STRING)
 		return;
-	jw_obj(w, NULL);
-	jw_raw(w, "content", jobj_get(todo, "content").raw);
-	jw_str(w, "priority", priority);
-	jw_str(w, "status", state);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_RAW("content", jobj_get(todo, "content").raw),
+		  JW_STR("priority", priority), JW_STR("status", state));
 }
 
 static void on_plan(struct harness *h, struct slice params)

@@ -13,11 +13,8 @@ static void send_response(struct harness *h, struct slice native_id, const char 
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "type", "extension_ui_response");
-	jw_raw(&w, "id", native_id);
-	jw_raw(&w, key, value);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("type", "extension_ui_response"), JW_RAW("id", native_id),
+		  JW_RAW(key, value));
 	if (!b.failed)
 		h->host.ops->send(h->host.ctx, buf_slice(&b));
 }
@@ -72,11 +69,7 @@ static void ask(struct harness *h, struct slice native_id, enum pi_dialog dialog
 
 static void put_option(struct jw *w, const char *id, struct slice name)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "optionId", id);
-	jw_raw(w, "name", name);
-	jw_str(w, "kind", id);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("optionId", id), JW_RAW("name", name), JW_STR("kind", id));
 }
 
 static void put_options(struct jw *w, struct jval always)

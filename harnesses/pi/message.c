@@ -36,14 +36,9 @@ static void emit_chunk(struct harness *h, enum harness_update kind, struct jval 
 	/* a thought and the answer of one model message are two messages to a client */
 	snprintf(id, sizeof(id), "%s%s", h->turn.message_id,
 		 kind == UPDATE_THOUGHT_CHUNK ? ".thought" : "");
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", harness_update_name(kind));
-	jw_str(&w, "messageId", id);
-	jw_obj(&w, "content");
-	jw_str(&w, "type", "text");
-	jw_raw(&w, "text", text.raw);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
+	jw_object(&w, NULL, JW_STR("sessionUpdate", harness_update_name(kind)),
+		  JW_STR("messageId", id),
+		  JW_OBJ("content", JW_STR("type", "text"), JW_RAW("text", text.raw)));
 	pi_emit(h, kind, &b);
 }
 

@@ -74,10 +74,7 @@ static void put_summary(struct jw *w, struct jval summary)
 	if (summary.type != J_STRING)
 		return;
 	jw_arr(w, "summary");
-	jw_obj(w, NULL);
-	jw_str(w, "type", "text");
-	jw_raw(w, "text", summary.raw);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "text"), JW_RAW("text", summary.raw));
 	jw_end_arr(w);
 }
 

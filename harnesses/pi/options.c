@@ -274,9 +274,7 @@ static int set_in_bridge(struct harness *h, const char *id, const char *value, u
 	struct jw c = JW(&command), w = JW(&b);
 
 	buf_puts(&command, PI_BRIDGE_COMMANDS "set ");
-	jw_obj(&c, NULL);
-	jw_str(&c, id, value);
-	jw_end_obj(&c);
+	jw_object(&c, NULL, JW_STR(id, value));
 	jw_slice(&w, "message", buf_slice(&command));
 	return pi_call(h, "prompt", buf_slice(&b), on_bridge_set, token);
 }
@@ -326,11 +324,9 @@ static void put_command(struct jw *w, struct slice command)
 	if (jstr_decode(name, NAME_MAX_LEN, &plain) < 0 ||
 	    slice_starts(slice_of(plain), PI_BRIDGE_COMMANDS + 1))
 		return;
-	jw_obj(w, NULL);
-	jw_raw(w, "name", name.raw);
-	jw_raw(w, "description", text.type == J_STRING ? text.raw : SLICE("\"\""));
-	jw_raw(w, "input", SLICE("{\"hint\":\"arguments\"}"));
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_RAW("name", name.raw),
+		  JW_RAW("description", text.type == J_STRING ? text.raw : SLICE("\"\"")),
+		  JW_RAW("input", SLICE("{\"hint\":\"arguments\"}")));
 }
 
 void pi_commands_emit(struct harness *h, struct slice commands)

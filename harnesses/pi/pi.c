@@ -143,13 +143,8 @@ static void tell_key(struct harness *h)
 	if (!h->key)
 		return;
 	buf_puts(&command, PI_BRIDGE_COMMANDS "key ");
-	jw_obj(&c, NULL);
-	jw_str(&c, "key", h->key);
-	jw_end_obj(&c);
-	jw_obj(&w, NULL);
-	jw_str(&w, "type", "prompt");
-	jw_slice(&w, "message", buf_slice(&command));
-	jw_end_obj(&w);
+	jw_object(&c, NULL, JW_STR("key", h->key));
+	jw_object(&w, NULL, JW_STR("type", "prompt"), JW_SLICE("message", buf_slice(&command)));
 	h->host.ops->send(h->host.ctx, buf_slice(&b));
 	explicit_bzero(command.data, command.len);
 	explicit_bzero(b.data, b.len);

@@ -155,11 +155,7 @@ static void put_parent(struct jw *w, struct jval parent)
 {
 	if (parent.type != J_STRING)
 		return;
-	jw_obj(w, "_meta");
-	jw_obj(w, "pi");
-	jw_raw(w, "parentToolCallId", parent.raw);
-	jw_end_obj(w);
-	jw_end_obj(w);
+	jw_object(w, "_meta", JW_OBJ("pi", JW_RAW("parentToolCallId", parent.raw)));
 }
 
 void pi_put_diff(struct jw *w, struct slice diff)
@@ -169,12 +165,9 @@ void pi_put_diff(struct jw *w, struct slice diff)
 	if (jscan_object(diff, s, ARRAY_SIZE(s)) != JSCAN_OK || s[0].v.type != J_STRING ||
 	    s[2].v.type != J_STRING)
 		return;
-	jw_obj(w, NULL);
-	jw_str(w, "type", "diff");
-	jw_raw(w, "path", s[0].v.raw);
-	jw_raw(w, "oldText", s[1].v.type == J_STRING ? s[1].v.raw : SLICE("null"));
-	jw_raw(w, "newText", s[2].v.raw);
-	jw_end_obj(w);
+	jw_object(w, NULL, JW_STR("type", "diff"), JW_RAW("path", s[0].v.raw),
+		  JW_RAW("oldText", s[1].v.type == J_STRING ? s[1].v.raw : SLICE("null")),
+		  JW_RAW("newText", s[2].v.raw));
 }
 
 /* Blocks that are ACP's as they stand: text and image. */
@@ -199,10 +192,7 @@ static void put_content(struct jw *w, const struct pi_call *call, struct slice r
 		while (jiter_next(&it, NULL, &v)) {
 			if (v.type != J_OBJECT || !block_ok(v.raw))
 				continue;
-			jw_obj(w, NULL);
-			jw_str(w, "type", "content");
-			jw_raw(w, "content", v.raw);
-			jw_end_obj(w);
+			jw_object(w, NULL, JW_STR("type", "content"), JW_RAW("content", v.raw));
 		}
 	}
 	jw_end_arr(w);

@@ -72,12 +72,8 @@ static void emit_stats(struct harness *h, struct slice data)
 	jw_int(&w, "used", used);
 	jw_int(&w, "size", size);
 	/* 0 is what a model without prices costs */
-	if (cost.type == J_NUMBER && harness_cost_parse(cost.raw, &amount) && amount > 0) {
-		jw_obj(&w, "cost");
-		jw_raw(&w, "amount", cost.raw);
-		jw_str(&w, "currency", "USD");
-		jw_end_obj(&w);
-	}
+	if (cost.type == J_NUMBER && harness_cost_parse(cost.raw, &amount) && amount > 0)
+		jw_object(&w, "cost", JW_RAW("amount", cost.raw), JW_STR("currency", "USD"));
 	jw_end_obj(&w);
 	pi_emit(h, UPDATE_USAGE, &b);
 }
@@ -141,11 +137,9 @@ static void add_block(struct buf *text, struct jw *images, struct slice block)
 	struct jval type = jobj_get(block, "type");
 
 	if (jstr_is(type, "image")) {
-		jw_obj(images, NULL);
-		jw_str(images, "type", "image");
-		jw_raw(images, "data", jobj_get(block, "data").raw);
-		jw_raw(images, "mimeType", jobj_get(block, "mimeType").raw);
-		jw_end_obj(images);
+		jw_object(images, NULL, JW_STR("type", "image"),
+			  JW_RAW("data", jobj_get(block, "data").raw),
+			  JW_RAW("mimeType", jobj_get(block, "mimeType").raw));
 		return;
 	}
 	if (buf_len(text))

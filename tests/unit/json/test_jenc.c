@@ -128,14 +128,31 @@ static void test_full_buffer(void **state _unused_)
 	}
 }
 
+/* Each kind of member, one that is left out, and an object within. */
+static void test_whole_object(void **state _unused_)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_arr(&w, NULL);
+	jw_object(&w, NULL, JW_STR("s", "a\"b"), JW_STR("absent", NULL), JW_SLICE("t", SLICE("xy")),
+		  JW_RAW("r", SLICE("[1]")), JW_RAW("none", SLICE_NONE), JW_INT("i", -7),
+		  JW_OBJ("o", JW_UINT("u", UINT64_MAX), JW_OBJ("e", JW_STR("absent", NULL))),
+		  JW_BOOL("b", true), JW_NULL("n"));
+	jw_object(&w, NULL, JW_INT("last", 0));
+	jw_end_arr(&w);
+	assert_text(buf_slice(&b),
+		    "[{\"s\":\"a\\\"b\",\"t\":\"xy\",\"r\":[1],\"i\":-7,"
+		    "\"o\":{\"u\":18446744073709551615,\"e\":{}},\"b\":true,\"n\":null},"
+		    "{\"last\":0}]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nesting_and_commas),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_left_out),
-		cmocka_unit_test(test_foreign_keys),
-		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_whole_object), cmocka_unit_test(test_nesting_and_commas),
+		cmocka_unit_test(test_numbers),	     cmocka_unit_test(test_left_out),
+		cmocka_unit_test(test_foreign_keys), cmocka_unit_test(test_members),
 		cmocka_unit_test(test_full_buffer),
 	};
 
