@@ -135,9 +135,9 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 -include $(OBJ:.o=.d) $(HELPER_OBJ:.o=.d) $(FETCH_OBJ:.o=.d) $(PROXY_OBJ:.o=.d)
 # The assembler reads it, so the compiler's own list of dependencies does not name it.
-# files that harnesses/embed.h puts in
-$(BUILD)/obj/harnesses/pi/bridge.o: harnesses/pi/bridge.mjs
-$(BUILD)/obj/harnesses/opencode/plugin.o: harnesses/opencode/plugin.mjs
+# files that EMBED (harnesses/adapter.h) puts in
+$(BUILD)/obj/harnesses/pi/plan.o: harnesses/pi/bridge.mjs
+$(BUILD)/obj/harnesses/opencode/opencode.o: harnesses/opencode/plugin.mjs
 $(BUILD)/obj/daemon/http/openapi.o: daemon/api/openapi.json
 
 # The stub agent of the tests: a program of its own, never instrumented.

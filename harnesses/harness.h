@@ -200,6 +200,8 @@ struct harness_req {
 /* argv and environment for the child; filled by plan, owned by the core. */
 struct harness_plan;
 void harness_plan_arg(struct harness_plan *p, const char *arg);
+/* The command of def and its arguments; other: the first one where it has none, or NULL. */
+void harness_plan_command(struct harness_plan *p, const struct harness_def *def, const char *other);
 /* A later value replaces an earlier one. */
 void harness_plan_env(struct harness_plan *p, const char *name, const char *value);
 /* A file (text NULL: a directory) below the private home, made before the first start and not again: from then on the

@@ -21,6 +21,15 @@ void harness_plan_arg(struct harness_plan *p, const char *arg)
 	p->argv[p->nargs] = NULL;
 }
 
+void harness_plan_command(struct harness_plan *p, const struct harness_def *def, const char *other)
+{
+	harness_plan_arg(p, def->command);
+	if (other && (!def->args || !def->args[0]))
+		harness_plan_arg(p, other);
+	for (char **a = def->args; a && *a; a++)
+		harness_plan_arg(p, *a);
+}
+
 static struct harness_env *find_env(const struct harness_plan *p, const char *name)
 {
 	for (size_t i = 0; i < p->nenv; i++)

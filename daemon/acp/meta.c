@@ -3,7 +3,7 @@
 #include "acp/params.h"
 
 #include "base/limits.h"
-#include "harnesses/choices.h"
+#include "harnesses/adapter.h"
 #include "json/jstr.h"
 #include "model/model_api.h"
 #include "session/core/harness/session_env.h"

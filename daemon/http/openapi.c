@@ -1,5 +1,5 @@
 #include "http/openapi.h"
 
-#include "harnesses/embed.h"
+#include "harnesses/adapter.h"
 
 EMBED(openapi_text, "daemon/api/openapi.json");

@@ -327,3 +327,37 @@ int jstr_encode(struct buf *b, struct slice s)
 	buf_putc(b, '"');
 	return b->failed ? -E2BIG : 0;
 }
+
+char *jobj_str(struct slice object, const char *key, size_t max)
+{
+	char *s = NULL;
+
+	return jstr_decode(jobj_get(object, key), max, &s) == 0 ? s : NULL;
+}
+
+char *jobj_shown(struct slice object, const char *key, size_t max)
+{
+	char *s = NULL;
+
+	return jstr_decode_shown(jobj_get(object, key), max, &s) == 0 ? s : NULL;
+}
+
+bool jstr_set(char **slot, struct jval v, size_t max)
+{
+	char *s = NULL;
+
+	if (jstr_decode(v, max, &s) < 0)
+		return false;
+	free(*slot);
+	*slot = s;
+	return true;
+}
+
+bool jraw_set(char **slot, struct jval v, enum jtype type)
+{
+	if (v.type != type)
+		return false;
+	free(*slot);
+	*slot = xstrndup(v.raw.p, v.raw.n);
+	return true;
+}

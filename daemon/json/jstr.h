@@ -67,6 +67,12 @@ int jstr_decode(struct jval v, size_t max, char **ret);
 int jstr_decode_shown(struct jval v, size_t max, char **ret);
 /* The same as jstr_decode into ret, which has room for size bytes with the NUL, and without memory of its own if nothing is escaped. */
 int jstr_copy(struct jval v, char *ret, size_t size);
+/* The same of the member key, by either of the two; NULL where they return an error. */
+char *jobj_str(struct slice object, const char *key, size_t max);
+char *jobj_shown(struct slice object, const char *key, size_t max);
+/* Puts the string v, or the raw text of a v of that type, in the place of *slot. False, and *slot stays, where v is none. */
+bool jstr_set(char **slot, struct jval v, size_t max);
+bool jraw_set(char **slot, struct jval v, enum jtype type);
 /* Appends the bytes, NUL too: for contents, which are no C strings. */
 int jstr_decode_bytes(struct jval v, struct buf *ret);
 /* Appends s as a JSON string with quotes. Bytes that are not UTF-8 become U+FFFD. */

@@ -9,7 +9,7 @@
 #include "harnesses/acp/internal.h"
 #include "harnesses/acp/turn.h"
 #include "harnesses/registry.h"
-#include "harnesses/talk.h"
+#include "harnesses/adapter.h"
 #include "json/jenc.h"
 #include "json/jself.h"
 #include "json/jstr.h"
@@ -18,11 +18,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-
-int acp_send(struct harness *h, struct buf *b)
-{
-	return harness_send(&h->host, b);
-}
 
 static int call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
 		uint64_t tag)
@@ -66,12 +61,6 @@ static void put_session(struct harness *h, struct jw *w)
 
 static void send_open(struct harness *h);
 
-static void forget_native_id(struct harness *h)
-{
-	free(h->native_id);
-	h->native_id = NULL;
-}
-
 static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
@@ -91,7 +80,7 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 		return;
 	}
 	if (!restoring) {
-		forget_native_id(h);
+		xstrset(&h->native_id, NULL);
 		if (jstr_decode(jobj_get(m->result, "sessionId"), RPC_ID_MAX, &h->native_id) < 0) {
 			err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 				"the harness opened a session without a sessionId");
@@ -153,7 +142,7 @@ static void send_open(struct harness *h)
 	put_system_prompt(h, &w);
 	jw_end_obj(&w);
 	if (!restore)
-		forget_native_id(h); /* what comes from now on is of the new session */
+		xstrset(&h->native_id, NULL); /* what comes from now on is of the new session */
 	h->phase = PHASE_OPEN;
 	h->replaying = restore && !h->can_resume;
 	if (call(h, method, buf_slice(&b), on_opened, restore) < 0)
@@ -296,6 +285,7 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 	struct jslot update[UPDATE_SLOTS] __attribute__((uninitialized));
 	struct rpc_msg m __attribute__((uninitialized));
 	enum rpc_parse_result parsed;
+	int r;
 
 	if (is_blank(line))
 		return 0;
@@ -303,21 +293,10 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 	update[1] = (struct jslot){ JSLOT("update"), .take = harness_update_take, .ctx = &taken };
 	update[2] = (struct jslot){ JSLOT("_meta") };
 	parsed = rpc_parse_params(line, &m, update, ARRAY_SIZE(update), e);
-	if (m.repair && parsed == RPC_PARSED)
-		return -EILSEQ;
-	switch (parsed) {
-	case RPC_PARSED:
-		break;
-	case RPC_E_IGNORE:
-		return 0;
-	case RPC_E_ANSWER:
-		if (slice_is(m.id, "null"))
-			return HARNESS_NOT_A_MESSAGE;
-		acp_refuse(h, m.id, e->rpc, e->reason, e->msg);
-		return 0;
-	default:
-		return HARNESS_NOT_A_MESSAGE;
-	}
+	e->field[0] = '\0'; /* which member it is says nothing to the agent */
+	r = harness_line_parsed(&h->host, parsed, &m, e);
+	if (r != HARNESS_MESSAGE)
+		return r;
 	if (m.kind == RPC_RESPONSE)
 		rpc_calls_reply(&h->calls, &m); /* unknown ids are dropped */
 	else if (m.kind == RPC_REQUEST)
@@ -370,8 +349,7 @@ int harness_acp_prompt(struct harness *h, struct slice content, struct slice met
 	if (r < 0 && hooks && hooks->on_turn_end) /* there is no turn after all */
 		hooks->on_turn_end(h, &(struct harness_turn_end){ .failed = true });
 	if (r < 0)
-		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE",
-			       "the harness takes no input");
+		return harness_gone(r, "the harness", e);
 	acp_meter_turn_start(h);
 	buf_reset(&h->held);
 	return 0;
@@ -386,7 +364,7 @@ void harness_acp_cancel(struct harness *h)
 	put_session(h, &w);
 	jw_end_obj(&w);
 	rpc_put_notification(&b, "session/cancel", buf_slice(&p));
-	acp_send(h, &b);
+	harness_send(&h->host, &b);
 }
 
 int acp_call(struct harness *h, const char *method, struct slice members, rpc_reply_fn fn,

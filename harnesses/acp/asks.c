@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "harnesses/acp/turn.h"
+#include "harnesses/adapter.h"
 #include "harnesses/inside.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -31,7 +32,7 @@ void acp_refuse(struct harness *h, struct slice id, int code, const char *reason
 
 	err_set(&e, -EINVAL, code, reason, "%s", text);
 	rpc_put_error(&b, id, &e, SLICE_NONE);
-	acp_send(h, &b);
+	harness_send(&h->host, &b);
 }
 
 /* The option that allows; one that allows for good, if that is wanted and there is one. Empty: none. */
@@ -99,7 +100,7 @@ static bool allow_at_once(struct harness *h, const struct rpc_msg *m)
 	jw_object(&w, NULL,
 		  JW_OBJ("outcome", JW_STR("outcome", "selected"), JW_RAW("optionId", option)));
 	rpc_put_result(&b, m->id, buf_slice(&result));
-	acp_send(h, &b);
+	harness_send(&h->host, &b);
 	return true;
 }
 
@@ -159,7 +160,7 @@ void harness_acp_answer(struct harness *h, uint64_t ask_id, struct slice result)
 		return;
 	rpc_put_result(&b, slice_of(a->rpc_id), result);
 	ask_free(a);
-	acp_send(h, &b);
+	harness_send(&h->host, &b);
 }
 
 void acp_asks_free(struct harness *h)

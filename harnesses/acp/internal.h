@@ -47,8 +47,7 @@ struct harness {
 	struct buf held; /* an update whose text may be an error */
 };
 
-/* acp.c: one message to the child; one call on the session. */
-int acp_send(struct harness *h, struct buf *b);
+/* acp.c: one call on the session. */
 int acp_call(struct harness *h, const char *method, struct slice members, rpc_reply_fn fn,
 	     uint64_t tag);
 struct harness *acp_open_with(const struct acp_quirks *q, const struct harness_req *req,

@@ -8,27 +8,16 @@
 #include "json/jenc.h"
 #include "json/jstr.h"
 
-static void keep(char **slot, struct jval v, enum jtype type)
-{
-	if (v.type != type)
-		return;
-	free(*slot);
-	*slot = xstrndup(v.raw.p, v.raw.n);
-}
-
 void acp_options_note(struct harness *h, struct slice result)
 {
 	struct jval current;
 
-	keep(&h->options, jobj_get(result, "configOptions"), J_ARRAY);
-	keep(&h->modes, jobj_get(result, "modes"), J_OBJECT);
-	keep(&h->models, jobj_get(result, "models"), J_OBJECT);
+	jraw_set(&h->options, jobj_get(result, "configOptions"), J_ARRAY);
+	jraw_set(&h->modes, jobj_get(result, "modes"), J_OBJECT);
+	jraw_set(&h->models, jobj_get(result, "models"), J_OBJECT);
 	current = jobj_get(jobj_get(result, "models").raw, "currentModelId");
-	if (current.type == J_STRING) {
-		free(h->chosen);
-		h->chosen = NULL;
-		jstr_decode(current, 256, &h->chosen);
-	}
+	if (current.type == J_STRING && !jstr_set(&h->chosen, current, 256))
+		xstrset(&h->chosen, NULL);
 }
 
 const char *acp_model_prefix(const struct harness *h)

@@ -196,9 +196,7 @@ int acp_quirks_plan(const struct acp_quirks *q, const struct harness_req *req,
 int harness_acp_plan(const struct harness_def *def, const struct harness_req *req,
 		     struct harness_plan *plan, struct err *e)
 {
-	harness_plan_arg(plan, def->command);
-	for (char **a = def->args; a && *a; a++)
-		harness_plan_arg(plan, *a);
+	harness_plan_command(plan, def, NULL);
 	return def->quirks ? acp_quirks_plan(def->quirks, req, plan, e) : 0;
 }
 

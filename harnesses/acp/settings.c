@@ -2,6 +2,7 @@
 #include "harnesses/acp/internal.h"
 
 #include "harnesses/acp/turn.h"
+#include "harnesses/adapter.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 
@@ -36,8 +37,7 @@ static void set_current_mode(struct harness *h, const char *mode)
 	jw_str(&w, "currentModeId", mode);
 	jw_members(&w, slice_of(h->modes), "currentModeId");
 	jw_end_obj(&w);
-	free(h->modes);
-	h->modes = xstrndup(b.data, b.len);
+	jraw_set(&h->modes, (struct jval){ J_OBJECT, buf_slice(&b) }, J_OBJECT);
 }
 
 /* Refused: the agent asks more than its settings say, and asks.c answers if nothing is to be asked. */
@@ -79,11 +79,9 @@ void acp_opened(struct harness *h, struct slice result)
 static void reply_error(struct harness *h, uint64_t token, struct slice error)
 {
 	struct turn_error te;
-	struct err e;
 
 	acp_error_classify(error, &te);
-	err_set(&e, -EIO, acp_error_code(error), "HARNESS_REFUSED", "%s", te.message);
-	h->host.ops->reply(h->host.ctx, token, SLICE_NONE, &e);
+	harness_refused(&h->host, token, acp_error_code(error), te.message);
 }
 
 static void on_reply(void *ctx, uint64_t token, const struct rpc_msg *m)
@@ -121,17 +119,10 @@ static void on_config(void *ctx, uint64_t token, const struct rpc_msg *m)
 	}
 }
 
-static int gone(int r, struct err *e)
-{
-	return r < 0 ? err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE",
-			       "the harness takes no input") :
-		       0;
-}
-
 int acp_call_for(struct harness *h, const char *method, struct slice members, uint64_t token,
 		 struct err *e)
 {
-	return gone(acp_call(h, method, members, on_reply, token), e);
+	return harness_gone(acp_call(h, method, members, on_reply, token), "the harness", e);
 }
 
 int harness_acp_set_mode(struct harness *h, uint64_t token, const char *mode, struct err *e)
@@ -163,11 +154,11 @@ static int set_legacy_model(struct harness *h, uint64_t token, struct jval model
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	free(h->wanted);
-	h->wanted = NULL;
-	jstr_decode(model, 4096, &h->wanted);
+	if (!jstr_set(&h->wanted, model, 4096))
+		xstrset(&h->wanted, NULL);
 	jw_raw(&w, "modelId", model.raw);
-	return gone(acp_call(h, "session/set_model", buf_slice(&b), on_model, token), e);
+	return harness_gone(acp_call(h, "session/set_model", buf_slice(&b), on_model, token),
+			    "the harness", e);
 }
 
 /* The value as the agent knows it. */
@@ -212,5 +203,7 @@ int harness_acp_set_config(struct harness *h, uint64_t token, struct slice param
 	} else {
 		buf_add_slice(&b, params);
 	}
-	return gone(acp_call(h, "session/set_config_option", buf_slice(&b), on_config, token), e);
+	return harness_gone(acp_call(h, "session/set_config_option", buf_slice(&b), on_config,
+				     token),
+			    "the harness", e);
 }

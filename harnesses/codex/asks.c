@@ -85,7 +85,7 @@ void codex_respond(struct harness *h, struct slice rpc_id, struct slice result)
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	rpc_put_result(&b, rpc_id, result);
-	codex_send(h, &b);
+	harness_send(&h->host, &b);
 }
 
 /* At most one answer of each kind. */
@@ -430,5 +430,5 @@ void codex_on_request(struct harness *h, const struct rpc_msg *m)
 	}
 	err_set(&e, -EINVAL, RPC_METHOD_NOT_FOUND, "METHOD_NOT_FOUND", "Method not found");
 	rpc_put_error(&b, m->id, &e, SLICE_NONE);
-	codex_send(h, &b);
+	harness_send(&h->host, &b);
 }

@@ -1,14 +1,9 @@
 /* codex.c - lines in and out, and the object's life. */
 #include "harnesses/codex/internal.h"
-#include "harnesses/talk.h"
+#include "harnesses/adapter.h"
 
 #include <errno.h>
 #include <stdio.h>
-
-int codex_send(struct harness *h, struct buf *b)
-{
-	return harness_send(&h->host, b);
-}
 
 int codex_call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
 	       uint64_t tag)
@@ -24,18 +19,15 @@ void codex_event(struct harness *h, const struct buf *b)
 		h->host.ops->event(h->host.ctx, &ev);
 }
 
-char *codex_str(struct slice object, const char *key)
+void codex_emit_of(struct harness *h, enum harness_update kind, const struct jw_member *members)
 {
-	char *s = NULL;
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
 
-	return jstr_decode(jobj_get(object, key), TEXT_MAX, &s) == 0 ? s : NULL;
-}
-
-char *codex_shown(struct slice object, const char *key)
-{
-	char *s = NULL;
-
-	return jstr_decode_shown(jobj_get(object, key), TEXT_MAX, &s) == 0 ? s : NULL;
+	harness_update_open(&w, kind);
+	jw_put(&w, members);
+	jw_end_obj(&w);
+	codex_event(h, &b);
 }
 
 void codex_error_text(struct slice error, char *ret, size_t n)
@@ -100,29 +92,14 @@ static void on_notification(struct harness *h, const struct rpc_msg *m)
 
 static int on_line(struct harness *h, struct slice line, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
 	struct rpc_msg m;
-	enum rpc_parse_result parsed;
+	int r;
 
 	if (!line.n)
 		return 0;
-	parsed = rpc_parse(line, &m, e);
-	if (m.repair && parsed == RPC_PARSED)
-		return -EILSEQ;
-	switch (parsed) {
-	case RPC_PARSED:
-		break;
-	case RPC_E_IGNORE:
-		return 0;
-	case RPC_E_ANSWER:
-		if (slice_is(m.id, "null"))
-			return HARNESS_NOT_A_MESSAGE;
-		rpc_put_error(&b, m.id, e, SLICE_NONE);
-		codex_send(h, &b);
-		return 0;
-	default:
-		return HARNESS_NOT_A_MESSAGE;
-	}
+	r = harness_line_parsed(&h->host, rpc_parse(line, &m, e), &m, e);
+	if (r != HARNESS_MESSAGE)
+		return r;
 	if (m.kind == RPC_RESPONSE)
 		rpc_calls_reply(&h->calls, &m); /* unknown ids are dropped */
 	else if (m.kind == RPC_REQUEST)

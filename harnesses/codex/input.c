@@ -1,14 +1,7 @@
 /* input.c - ACP content blocks as Codex's UserInput[]. What Codex has no input for reaches the model as text. */
 #include "harnesses/codex/internal.h"
 
-#include "harnesses/talk.h"
-
-/* NUL too. Text that cannot be decoded fails the prompt, and is not left out. */
-static void add_text(struct buf *b, struct jval v)
-{
-	if (v.type == J_STRING && jstr_decode_bytes(v, b) < 0)
-		b->failed = true;
-}
+#include "harnesses/adapter.h"
 
 static void put_text(struct jw *w, const struct buf *text)
 {
@@ -28,9 +21,9 @@ static void put_image(struct jw *w, struct slice block)
 	_cleanup_(buf_done) struct buf url = { 0 };
 
 	buf_puts(&url, "data:");
-	add_text(&url, jobj_get(block, "mimeType"));
+	harness_add_text(&url, jobj_get(block, "mimeType"));
 	buf_puts(&url, ";base64,");
-	add_text(&url, jobj_get(block, "data"));
+	harness_add_text(&url, jobj_get(block, "data"));
 	w->b->failed |= url.failed;
 	jw_object(w, NULL, JW_STR("type", "image"), JW_SLICE("url", buf_slice(&url)));
 }
@@ -41,9 +34,9 @@ static void put_link(struct jw *w, struct slice block)
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	buf_puts(&b, "[@");
-	add_text(&b, name.type == J_STRING ? name : uri);
+	harness_add_text(&b, name.type == J_STRING ? name : uri);
 	buf_puts(&b, "](");
-	add_text(&b, uri);
+	harness_add_text(&b, uri);
 	buf_puts(&b, ")");
 	put_text(w, &b);
 }
@@ -59,9 +52,9 @@ static void put_resource(struct jw *w, struct slice block)
 		return;
 	}
 	buf_puts(&b, "<context ref=\"");
-	add_text(&b, jobj_get(resource, "uri"));
+	harness_add_text(&b, jobj_get(resource, "uri"));
 	buf_puts(&b, "\">\n");
-	add_text(&b, text);
+	harness_add_text(&b, text);
 	buf_puts(&b, "\n</context>");
 	put_text(w, &b);
 }

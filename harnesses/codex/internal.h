@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/list.h"
+#include "harnesses/adapter.h"
 #include "harnesses/codex/codex.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -121,16 +122,24 @@ struct harness {
 typedef void (*notify_fn)(struct harness *h, struct slice params);
 
 /* codex.c */
-int codex_send(struct harness *h, struct buf *b);
 int codex_call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
 	       uint64_t tag);
 /* Sends on an update built in b; one that is not valid ACP is dropped. */
 void codex_event(struct harness *h, const struct buf *b);
+/* The same from its members without sessionUpdate. */
+#define codex_emit(h, kind, ...) codex_emit_of(h, kind, JW_MEMBERS(__VA_ARGS__))
+void codex_emit_of(struct harness *h, enum harness_update kind, const struct jw_member *members);
 /* The text of an error answer. */
 void codex_error_text(struct slice error, char *ret, size_t n);
-char *codex_str(struct slice object, const char *key);
+static inline char *codex_str(struct slice object, const char *key)
+{
+	return jobj_str(object, key, TEXT_MAX);
+}
 /* The same for a text that is only shown, whatever it holds. */
-char *codex_shown(struct slice object, const char *key);
+static inline char *codex_shown(struct slice object, const char *key)
+{
+	return jobj_shown(object, key, TEXT_MAX);
+}
 /* plan.c */
 int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	       struct harness_plan *plan, struct err *e);

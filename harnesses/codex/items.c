@@ -33,20 +33,15 @@ static bool of_this_turn(const struct harness *h, struct slice params)
 
 /* --- messages and thoughts ---------------------------------------------------------------------------- */
 
-static void send_chunk(struct harness *h, const char *kind, const struct codex_item *it,
+static void send_chunk(struct harness *h, enum harness_update kind, const struct codex_item *it,
 		       struct slice text)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	if (text.n <= 2)
-		return;
-	jw_object(&w, NULL, JW_STR("sessionUpdate", kind), JW_STR("messageId", it->shown),
-		  JW_OBJ("content", JW_STR("type", "text"), JW_RAW("text", text)));
-	codex_event(h, &b);
+	if (text.n > 2)
+		codex_emit(h, kind, JW_STR("messageId", it->shown),
+			   JW_OBJ("content", JW_STR("type", "text"), JW_RAW("text", text)));
 }
 
-static void send_delta(struct harness *h, const char *kind, struct slice params)
+static void send_delta(struct harness *h, enum harness_update kind, struct slice params)
 {
 	_cleanup_(freep) char *id = codex_str(params, "itemId");
 	struct jval delta = jobj_get(params, "delta");
@@ -62,12 +57,12 @@ static void send_delta(struct harness *h, const char *kind, struct slice params)
 
 void codex_on_message_delta(struct harness *h, struct slice params)
 {
-	send_delta(h, "agent_message_chunk", params);
+	send_delta(h, UPDATE_AGENT_CHUNK, params);
 }
 
 void codex_on_thought_delta(struct harness *h, struct slice params)
 {
-	send_delta(h, "agent_thought_chunk", params);
+	send_delta(h, UPDATE_THOUGHT_CHUNK, params);
 }
 
 /* Begins a new paragraph, except for the first. */
@@ -77,7 +72,7 @@ void codex_on_thought_part(struct harness *h, struct slice params)
 	struct jval index = jobj_get(params, "summaryIndex");
 
 	if (id && index.type == J_NUMBER && !slice_is(index.raw, "0") && of_this_turn(h, params))
-		send_chunk(h, "agent_thought_chunk", codex_item_for_text(h, id),
+		send_chunk(h, UPDATE_THOUGHT_CHUNK, codex_item_for_text(h, id),
 			   SLICE("\"\\n\\n\""));
 }
 
@@ -92,7 +87,7 @@ static void send_rest(struct harness *h, struct codex_item *it, struct slice ite
 	if (!jstr_is(type, "reasoning")) {
 		v = jobj_get(item, "text");
 		if (v.type == J_STRING)
-			send_chunk(h, "agent_message_chunk", it, v.raw);
+			send_chunk(h, UPDATE_AGENT_CHUNK, it, v.raw);
 		return;
 	}
 	v = jobj_get(item, "summary");
@@ -100,29 +95,23 @@ static void send_rest(struct harness *h, struct codex_item *it, struct slice ite
 		return;
 	for (bool first = true; jiter_next(&part, NULL, &v); first = false) {
 		if (!first)
-			send_chunk(h, "agent_thought_chunk", it, SLICE("\"\\n\\n\""));
+			send_chunk(h, UPDATE_THOUGHT_CHUNK, it, SLICE("\"\\n\\n\""));
 		if (v.type == J_STRING)
-			send_chunk(h, "agent_thought_chunk", it, v.raw);
+			send_chunk(h, UPDATE_THOUGHT_CHUNK, it, v.raw);
 	}
 }
 
 static void send_compaction(struct harness *h, const char *id, const char *status)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_object(&w, NULL, JW_STR("sessionUpdate", "compaction_update"),
-		  JW_STR("compactionId", id), JW_STR("status", status));
-	codex_event(h, &b);
+	codex_emit(h, UPDATE_COMPACTION, JW_STR("compactionId", id), JW_STR("status", status));
 }
 
 /* --- tool calls ---------------------------------------------------------------------------------------- */
 
-static void begin_update(struct jw *w, const struct codex_item *it, const char *kind,
+static void begin_update(struct jw *w, const struct codex_item *it, enum harness_update kind,
 			 const char *status)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "sessionUpdate", kind);
+	harness_update_open(w, kind);
 	jw_str(w, "toolCallId", it->shown);
 	jw_str(w, "status", status);
 }
@@ -156,10 +145,10 @@ static void start_call(struct harness *h, struct codex_item *it, struct slice it
 		free(it->tool);
 		it->tool = xstrndup(name.data, name.len);
 	}
-	free(it->paths);
-	it->paths = changes.type == J_ARRAY ? xstrndup(changes.raw.p, changes.raw.n) : NULL;
+	if (!jraw_set(&it->paths, changes, J_ARRAY))
+		xstrset(&it->paths, NULL);
 	render_body(it, item);
-	begin_update(&w, it, "tool_call", codex_tool_status(it->row, item, false));
+	begin_update(&w, it, UPDATE_TOOL_CALL, codex_tool_status(it->row, item, false));
 	jw_raw(&w, NULL, buf_slice(&it->body));
 	jw_end_obj(&w);
 	codex_event(h, &b);
@@ -170,7 +159,7 @@ static void send_output(struct harness *h, const struct codex_item *it, const ch
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	begin_update(&w, it, "tool_call_update", status);
+	begin_update(&w, it, UPDATE_TOOL_CALL_UPDATE, status);
 	if (buf_len(&it->output)) {
 		jw_arr(&w, "content");
 		jw_object(&w, NULL, JW_STR("type", "content"),
@@ -251,10 +240,9 @@ void codex_on_patch_updated(struct harness *h, struct slice params)
 
 	if (!it || !it->row || it->done || changes.type != J_ARRAY)
 		return;
-	free(it->paths);
-	it->paths = xstrndup(changes.raw.p, changes.raw.n);
+	jraw_set(&it->paths, changes, J_ARRAY);
 	render_body(it, params);
-	begin_update(&w, it, "tool_call_update", "in_progress");
+	begin_update(&w, it, UPDATE_TOOL_CALL_UPDATE, "in_progress");
 	jw_raw(&w, NULL, buf_slice(&it->body));
 	jw_end_obj(&w);
 	codex_event(h, &b);
@@ -265,7 +253,7 @@ static void end_call(struct harness *h, struct codex_item *it, struct slice item
 	_cleanup_(buf_done) struct buf b = { 0 }, content = { 0 };
 	struct jw w = JW(&b), c = JW(&content);
 
-	begin_update(&w, it, "tool_call_update", codex_tool_status(it->row, item, true));
+	begin_update(&w, it, UPDATE_TOOL_CALL_UPDATE, codex_tool_status(it->row, item, true));
 	if (it->row->content)
 		it->row->content(&c, item);
 	if (buf_len(&content)) { /* else the streamed content stays */

@@ -16,8 +16,7 @@ void codex_names_free(struct list *l)
 
 void codex_notice(struct harness *h, const char *severity, const char *title, const char *more)
 {
-	_cleanup_(buf_done) struct buf b = { 0 }, text = { 0 };
-	struct jw w = JW(&b);
+	_cleanup_(buf_done) struct buf text = { 0 };
 
 	if (!title || !*title)
 		return;
@@ -26,9 +25,8 @@ void codex_notice(struct harness *h, const char *severity, const char *title, co
 		buf_puts(&text, ": ");
 		buf_puts(&text, more);
 	}
-	jw_object(&w, NULL, JW_STR("sessionUpdate", "notice"), JW_STR("severity", severity),
-		  JW_SLICE("title", buf_slice(&text)));
-	codex_event(h, &b);
+	codex_emit(h, UPDATE_NOTICE, JW_STR("severity", severity),
+		   JW_SLICE("title", buf_slice(&text)));
 }
 
 /* An error that is not tried again ends the turn, and is reported with that. */
@@ -101,17 +99,9 @@ void codex_on_rerouted(struct harness *h, struct slice params)
 void codex_on_renamed(struct harness *h, struct slice params)
 {
 	struct jval name = jobj_get(params, "threadName");
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "session_info_update");
-	if (name.type == J_STRING)
-		jw_raw(&w, "title", name.raw);
-	else
-		jw_null(&w, "title");
-	jw_end_obj(&w);
-	codex_event(h, &b);
+	codex_emit(h, UPDATE_INFO,
+		   JW_RAW("title", name.type == J_STRING ? name.raw : SLICE("null")));
 }
 
 void codex_on_mcp_status(struct harness *h, struct slice params)

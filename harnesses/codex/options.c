@@ -2,7 +2,7 @@
  * options.c - model, reasoning effort, mode and approval as config options. One thread/settings/update sets all of
  * them: in Codex the collaboration mode carries model and effort too, and takes precedence over the members beside it.
  */
-#include "harnesses/choices.h"
+#include "harnesses/adapter.h"
 
 #include "base/util.h"
 #include "harnesses/codex/internal.h"
@@ -70,7 +70,6 @@ void codex_models_from_provider(struct harness *h, const struct harness_provider
 static void load_model(struct harness *h, struct slice entry)
 {
 	_cleanup_(freep) char *id = codex_str(entry, "model");
-	struct jval efforts = jobj_get(entry, "supportedReasoningEfforts");
 	struct model *m;
 
 	if (!id || (!h->has_provider && jobj_get(entry, "hidden").type == J_TRUE))
@@ -80,15 +79,12 @@ static void load_model(struct harness *h, struct slice entry)
 		return;
 	m->name = codex_str(entry, "displayName");
 	m->description = codex_str(entry, "description");
-	if (efforts.type == J_ARRAY)
-		m->efforts = xstrndup(efforts.raw.p, efforts.raw.n);
+	jraw_set(&m->efforts, jobj_get(entry, "supportedReasoningEfforts"), J_ARRAY);
 }
 
 void codex_models_load(struct harness *h, struct slice result)
 {
-	struct jval data = jobj_get(result, "data");
-
-	jarr_each(v, data)
+	jarr_each(v, jobj_get(result, "data"))
 		if (v.type == J_OBJECT)
 			load_model(h, v.raw);
 }
@@ -168,8 +164,7 @@ void codex_options_changed(struct harness *h)
 
 	if (h->phase != PHASE_READY)
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "config_option_update");
+	harness_update_open(&w, UPDATE_CONFIG);
 	codex_options_put(h, &w, "configOptions");
 	jw_end_obj(&w);
 	codex_event(h, &b);
@@ -263,7 +258,6 @@ static void on_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 	char text[ERR_MSG_SIZE];
-	struct err e;
 
 	h->setting--;
 	if (!m)
@@ -272,8 +266,7 @@ static void on_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 		h->echoes -= h->echoes > 0;
 		settings_copy(&h->wanted, &h->now);
 		codex_error_text(m->error, text, sizeof(text));
-		err_set(&e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_REFUSED", "%s", text);
-		h->host.ops->reply(h->host.ctx, token, SLICE_NONE, &e);
+		harness_refused(&h->host, token, RPC_INTERNAL_ERROR, text);
 		return;
 	}
 	settings_copy(&h->now, &h->wanted);
@@ -303,7 +296,7 @@ int codex_set_config(struct harness *h, uint64_t token, struct slice params, str
 	codex_settings_put(h, &h->wanted, &w);
 	r = codex_call(h, "thread/settings/update", buf_slice(&b), on_set, token);
 	if (r < 0)
-		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Codex takes no input");
+		return harness_gone(r, "Codex", e);
 	h->setting++;
 	h->echoes++;
 	return 0;

@@ -156,11 +156,7 @@ int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	_cleanup_(freep) char *model = codex_model_wanted(req);
 	char home[PATH_LEN_MAX];
 
-	harness_plan_arg(plan, def->command);
-	if (!def->args || !def->args[0])
-		harness_plan_arg(plan, "app-server");
-	for (char **a = def->args; a && *a; a++)
-		harness_plan_arg(plan, *a);
+	harness_plan_command(plan, def, "app-server");
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		add_setting(plan, settings[i]);
 	if (model)

@@ -188,7 +188,7 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 	}
 	note_version(h, m->result);
 	rpc_put_notification(&b, "initialized", SLICE("{}"));
-	if (codex_send(h, &b) < 0 ||
+	if (harness_send(&h->host, &b) < 0 ||
 	    codex_call(h, "model/list", SLICE("{\"limit\":100}"), on_models, 0) < 0)
 		open_unread(h);
 }

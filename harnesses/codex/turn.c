@@ -64,12 +64,6 @@ static void fail_turn(struct harness *h, const char *cls, const char *text)
 	end_turn(h);
 }
 
-/* Refused: the turn is over already, or it goes on; then the core ends it with the process. */
-static void on_interrupted(void *ctx _unused_, uint64_t tag _unused_,
-			   const struct rpc_msg *m _unused_)
-{
-}
-
 void codex_interrupt(struct harness *h)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -81,7 +75,8 @@ void codex_interrupt(struct harness *h)
 	put_thread(h, &w);
 	jw_str(&w, "turnId", h->turn_id);
 	jw_end_obj(&w);
-	codex_call(h, "turn/interrupt", buf_slice(&b), on_interrupted, 0);
+	/* refused: the turn is over already, or it goes on; then the core ends it with the process */
+	codex_call(h, "turn/interrupt", buf_slice(&b), harness_reply_ignored, 0);
 }
 
 static void turn_runs(struct harness *h, struct slice turn)
@@ -161,7 +156,7 @@ int codex_prompt(struct harness *h, struct slice content, struct slice meta _unu
 	if (r >= 0)
 		return 0;
 	h->turn = TURN_NONE;
-	return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Codex takes no input");
+	return harness_gone(r, "Codex", e);
 }
 
 void codex_cancel(struct harness *h)
@@ -204,12 +199,7 @@ static void on_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
-	if (!m)
-		return;
-	h->host.ops->reply(h->host.ctx, token,
-			   m->error.n ? SLICE("{\"outcome\":\"failed\"}") :
-					SLICE("{\"outcome\":\"injected\"}"),
-			   NULL);
+	harness_steered(&h->host, token, m);
 }
 
 int codex_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)
@@ -227,8 +217,6 @@ int codex_steer(struct harness *h, uint64_t token, struct slice content, struct 
 	if (r < 0)
 		return r;
 	jw_end_obj(&w);
-	r = codex_call(h, "turn/steer", buf_slice(&b), on_steered, token);
-	if (r < 0)
-		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Codex takes no input");
-	return 0;
+	return harness_gone(codex_call(h, "turn/steer", buf_slice(&b), on_steered, token), "Codex",
+			    e);
 }

@@ -20,13 +20,6 @@ static const struct {
 	{ "totalTokens", COUNT_TOTAL },
 };
 
-static uint64_t number(struct slice object, const char *key)
-{
-	int64_t n;
-
-	return jdec_int(jobj_get(object, key), &n) == 0 && n > 0 ? (uint64_t)n : 0;
-}
-
 struct meter {
 	struct list link;
 	char *thread;
@@ -63,13 +56,14 @@ static struct meter *meter_of(struct harness *h, const char *thread, bool fresh)
 /* False: it reports no call. */
 static bool take(struct meter *m, struct slice total, struct slice last, struct harness_usage *ret)
 {
-	bool told = number(last, "inputTokens") || number(last, "outputTokens"), grown = false;
+	bool told = jobj_uint(last, "inputTokens") || jobj_uint(last, "outputTokens"),
+	     grown = false;
 	uint64_t now;
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		struct jval v = jobj_get(told ? last : total, counts[i].key);
 
-		now = number(total, counts[i].key);
+		now = jobj_uint(total, counts[i].key);
 		if (counts[i].what == COUNT_INPUT || counts[i].what == COUNT_OUTPUT)
 			grown |= now > m->total[i];
 		harness_usage_set(ret, counts[i].what, v);
@@ -85,15 +79,11 @@ static bool take(struct meter *m, struct slice total, struct slice last, struct 
 
 static void put_gauge(struct harness *h, struct slice usage, struct slice last)
 {
-	uint64_t size = number(usage, "modelContextWindow"), used = number(last, "totalTokens");
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	uint64_t size = jobj_uint(usage, "modelContextWindow"),
+		 used = jobj_uint(last, "totalTokens");
 
-	if (!size || !used)
-		return;
-	jw_object(&w, NULL, JW_STR("sessionUpdate", "usage_update"), JW_UINT("used", used),
-		  JW_UINT("size", size));
-	codex_event(h, &b);
+	if (size && used)
+		codex_emit(h, UPDATE_USAGE, JW_UINT("used", used), JW_UINT("size", size));
 }
 
 void codex_on_usage(struct harness *h, struct slice params)

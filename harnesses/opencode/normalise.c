@@ -298,10 +298,8 @@ static bool to_summary(struct harness_event *ev, const struct opencode_summary *
 
 static void keep_commands(struct opencode_state *s, struct slice update)
 {
-	struct jval list = jobj_get(update, "availableCommands");
-
-	free(s->commands);
-	s->commands = list.type == J_ARRAY ? xstrndup(list.raw.p, list.raw.n) : NULL;
+	if (!jraw_set(&s->commands, jobj_get(update, "availableCommands"), J_ARRAY))
+		xstrset(&s->commands, NULL);
 }
 
 static bool on_update(struct harness *h, struct harness_event *ev, struct buf *scratch)

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/os/file.h"
 #include "harnesses/acp/internal.h"
+#include "harnesses/adapter.h"
 #include "harnesses/opencode/normalise.h"
 #include "harnesses/opencode/plugin.h"
 #include "json/jdec.h"
@@ -19,6 +20,8 @@
 #include "json/jstr.h"
 
 #include <stdio.h>
+
+EMBED(opencode_plugin, "harnesses/opencode/plugin.mjs");
 
 #define PROVIDER_KEY_ENV "ACPD_PROVIDER_KEY"
 #define SKILLS_BELOW ".agents/skills/*"
@@ -353,7 +356,7 @@ static void opencode_limit(struct harness *h, int64_t tool_calls)
 	else
 		buf_printf(&params, "{\"toolCalls\":%lld}", (long long)tool_calls);
 	rpc_put_notification(&b, "_acpd/limit", buf_slice(&params));
-	acp_send(h, &b);
+	harness_send(&h->host, &b);
 }
 
 const struct harness_ops harness_opencode = {

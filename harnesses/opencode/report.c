@@ -1,5 +1,6 @@
 /* report.c - reads the notifications of the plugin, which plugin.h lists. */
 #include "harnesses/acp/turn.h"
+#include "harnesses/adapter.h"
 #include "harnesses/opencode/internal.h"
 #include "harnesses/opencode/normalise.h"
 #include "harnesses/provider_error.h"
@@ -40,15 +41,14 @@ static void set_tokens(struct harness_usage *u, struct slice tokens)
 static void on_call(struct harness *h, struct slice params)
 {
 	struct harness_usage u = { .source = "step-finish.tokens" };
-	_cleanup_(freep) char *model = NULL, *provider = NULL, *reason = NULL;
+	_cleanup_(freep) char *model = jobj_str(params, "model", 256);
+	_cleanup_(freep) char *provider = jobj_str(params, "provider", 256);
+	_cleanup_(freep) char *reason = jobj_str(params, "reason", 64);
 	struct opencode_state *s = state_of(h);
 
 	set_tokens(&u, jobj_get(params, "tokens").raw);
 	/* OpenCode's cost of a model without prices is 0, which is no report */
 	u.has_cost = harness_cost_parse(jobj_get(params, "cost").raw, &u.cost) && u.cost > 0;
-	jstr_decode(jobj_get(params, "model"), 256, &model);
-	jstr_decode(jobj_get(params, "provider"), 256, &provider);
-	jstr_decode(jobj_get(params, "reason"), 64, &reason);
 	u.model = model;
 	u.provider = provider && strcmp(provider, OPENCODE_PROVIDER_ID) != 0 ? provider : NULL;
 	u.finish_reason = reason;
@@ -60,30 +60,16 @@ static void on_call(struct harness *h, struct slice params)
 		h->host.ops->usage(h->host.ctx, &u);
 }
 
-static void send_event(struct harness *h, enum harness_update kind, struct buf *b)
-{
-	struct harness_event ev = { .kind = kind, .update = buf_slice(b) };
-
-	h->host.ops->event(h->host.ctx, &ev);
-}
-
 static void on_retry(struct harness *h, struct slice params)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	struct jval message = jobj_get(params, "message");
 	int64_t attempt = 0;
 	char title[80];
 
 	jdec_int(jobj_get(params, "attempt"), &attempt);
 	snprintf(title, sizeof(title), "The model request failed; retry %d follows", (int)attempt);
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "notice");
-	jw_str(&w, "severity", "warning");
-	jw_str(&w, "title", title);
-	if (jobj_get(params, "message").type == J_STRING)
-		jw_raw(&w, "description", jobj_get(params, "message").raw);
-	jw_end_obj(&w);
-	send_event(h, UPDATE_NOTICE, &b);
+	harness_emit(&h->host, UPDATE_NOTICE, JW_STR("severity", "warning"), JW_STR("title", title),
+		     JW_RAW("description", message.type == J_STRING ? message.raw : SLICE_NONE));
 }
 
 /* From now on everything belongs to the next attempt. */
@@ -97,15 +83,11 @@ static void on_again(struct harness *h, struct slice params)
 
 static void on_compaction(struct harness *h, struct slice params)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	struct jval id = jobj_get(params, "id"), status = jobj_get(params, "status");
 
-	if (jobj_get(params, "id").type != J_STRING || jobj_get(params, "status").type != J_STRING)
-		return;
-	jw_object(&w, NULL, JW_STR("sessionUpdate", "compaction_update"),
-		  JW_RAW("compactionId", jobj_get(params, "id").raw),
-		  JW_RAW("status", jobj_get(params, "status").raw));
-	send_event(h, UPDATE_COMPACTION, &b);
+	if (id.type == J_STRING && status.type == J_STRING)
+		harness_emit(&h->host, UPDATE_COMPACTION, JW_RAW("compactionId", id.raw),
+			     JW_RAW("status", status.raw));
 }
 
 /* Its states are ACP's; a task that was given up is no part of the plan. */
@@ -131,7 +113,7 @@ static void on_plan(struct harness *h, struct slice params)
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	if (harness_plan_update(jobj_get(params, "todos"), put_entry, &b))
-		send_event(h, UPDATE_PLAN, &b);
+		harness_send_update(&h->host, UPDATE_PLAN, &b);
 }
 
 static void on_summary(struct harness *h, struct slice params)
@@ -153,10 +135,8 @@ static void on_change(struct harness *h, struct slice params)
 	if (call.type != J_STRING || diffs.type != J_ARRAY)
 		return;
 	to = &s->changes[s->nchanges++ % ARRAY_SIZE(s->changes)];
-	free(to->call);
-	free(to->diffs);
-	to->call = xstrndup(call.raw.p, call.raw.n);
-	to->diffs = xstrndup(diffs.raw.p, diffs.raw.n);
+	jraw_set(&to->call, call, J_STRING);
+	jraw_set(&to->diffs, diffs, J_ARRAY);
 }
 
 /* An error without a status means no answer of the provider at all, or one that broke off. */

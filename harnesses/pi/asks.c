@@ -176,16 +176,6 @@ static void on_confirm(struct harness *h, const struct pi_record *r)
 
 /* --- what wants no answer ----------------------------------------------------------------------------------- */
 
-static void take_text(char **slot, struct slice object, const char *key)
-{
-	char *text = NULL;
-
-	if (jstr_decode(jobj_get(object, key), 256, &text) < 0)
-		return;
-	free(*slot);
-	*slot = text;
-}
-
 static void on_bridge(struct harness *h, struct slice told)
 {
 	struct jval type = jobj_get(told, "type");
@@ -194,9 +184,9 @@ static void on_bridge(struct harness *h, struct slice told)
 		pi_tool_diff(h, told);
 		return;
 	}
-	take_text(&h->version, told, "version");
-	take_text(&h->now_mode, told, "mode");
-	take_text(&h->now_approval, told, "approval");
+	jstr_set(&h->version, jobj_get(told, "version"), 256);
+	jstr_set(&h->now_mode, jobj_get(told, "mode"), 256);
+	jstr_set(&h->now_approval, jobj_get(told, "approval"), 256);
 	if (jstr_is(type, "hello"))
 		h->lost = jobj_get(told, "prompted").type == J_TRUE;
 }

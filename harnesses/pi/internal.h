@@ -1,7 +1,7 @@
 /*
  * internal.h - what the adapter's files share, and what each file does:
  *
- *	plan.c     argv, environment, files of the home; bridge.c holds the extension that is loaded into Pi
+ *	plan.c     argv, environment, files of the home; it holds the extension that is loaded into Pi
  *	pi.c       life: opening, the table of records, answers to our commands
  *	options.c  models, thinking levels, modes, approval as config options; slash commands
  *	turn.c     prompts, cancel, steering, the end of a turn
@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "harnesses/adapter.h"
 #include "harnesses/pi/pi.h"
 #include "json/jenc.h"
 #include "rpc/rpc.h"
@@ -100,7 +101,7 @@ struct pi_record {
 	struct jslot delta[D_COUNT]; /* of assistantMessageEvent */
 };
 
-/* bridge.c */
+/* plan.c: bridge.mjs */
 extern const char pi_bridge[];
 
 /* plan.c */
@@ -110,7 +111,6 @@ int pi_plan(const struct harness_def *def, const struct harness_req *req, struct
 /* pi.c: members: raw, without braces. Sends {"id","type",members}; 0 or -errno. */
 int pi_call(struct harness *h, const char *type, struct slice members, rpc_reply_fn fn,
 	    uint64_t tag);
-void pi_emit(struct harness *h, enum harness_update kind, const struct buf *update);
 /* Text of an answer's error, for a message. */
 void pi_reply_error(const struct rpc_msg *m, char *ret, size_t size);
 

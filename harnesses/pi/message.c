@@ -27,8 +27,6 @@ void pi_on_message_start(struct harness *h, const struct pi_record *r)
 
 static void emit_chunk(struct harness *h, enum harness_update kind, struct jval text)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
 	char id[48];
 
 	if (text.type != J_STRING || text.raw.n <= 2)
@@ -36,10 +34,8 @@ static void emit_chunk(struct harness *h, enum harness_update kind, struct jval 
 	/* a thought and the answer of one model message are two messages to a client */
 	snprintf(id, sizeof(id), "%s%s", h->turn.message_id,
 		 kind == UPDATE_THOUGHT_CHUNK ? ".thought" : "");
-	jw_object(&w, NULL, JW_STR("sessionUpdate", harness_update_name(kind)),
-		  JW_STR("messageId", id),
-		  JW_OBJ("content", JW_STR("type", "text"), JW_RAW("text", text.raw)));
-	pi_emit(h, kind, &b);
+	harness_emit(&h->host, kind, JW_STR("messageId", id),
+		     JW_OBJ("content", JW_STR("type", "text"), JW_RAW("text", text.raw)));
 }
 
 static void block_start(struct harness *h, const struct pi_record *r _unused_,
@@ -108,13 +104,6 @@ void pi_on_message_update(struct harness *h, const struct pi_record *r)
 
 /* --- usage -------------------------------------------------------------------------------------------- */
 
-static char *text_of(struct slice object, const char *key)
-{
-	char *text = NULL;
-
-	return jstr_decode(jobj_get(object, key), 1024, &text) == 0 ? text : NULL;
-}
-
 /* Pi counts what was read from or written to a cache beside the input. */
 static void set_counts(struct harness_usage *u, struct slice usage, bool writes_cache)
 {
@@ -140,10 +129,10 @@ void pi_usage(struct harness *h, struct slice usage, struct slice message, const
 {
 	struct slice cost = jobj_get(usage, "cost").raw;
 	struct harness_usage u = { .source = source };
-	_cleanup_(freep) char *model = text_of(message, "responseModel");
-	_cleanup_(freep) char *provider = text_of(message, "provider");
-	_cleanup_(freep) char *response = text_of(message, "responseId");
-	_cleanup_(freep) char *finish = text_of(message, "rawStopReason");
+	_cleanup_(freep) char *model = jobj_str(message, "responseModel", 1024);
+	_cleanup_(freep) char *provider = jobj_str(message, "provider", 1024);
+	_cleanup_(freep) char *response = jobj_str(message, "responseId", 1024);
+	_cleanup_(freep) char *finish = jobj_str(message, "rawStopReason", 1024);
 
 	set_counts(&u, usage, jstr_is(jobj_get(message, "api"), "anthropic-messages"));
 	if (!u.count[COUNT_INPUT] && !u.count[COUNT_OUTPUT])
@@ -151,7 +140,7 @@ void pi_usage(struct harness *h, struct slice usage, struct slice message, const
 	/* 0 is the cost of a model without prices */
 	u.has_cost = harness_cost_parse(jobj_get(cost, "total").raw, &u.cost) && u.cost > 0;
 	if (!model)
-		model = text_of(message, "model");
+		model = jobj_str(message, "model", 1024);
 	if (!model && h->now_model)
 		model = xstrdup(h->now_model);
 	u.model = model;
@@ -168,7 +157,7 @@ static bool is_refusal(struct slice message)
 {
 	static const char *const words[] = { "refusal", "content_filter", "SAFETY",
 					     "PROHIBITED_CONTENT", "BLOCKLIST" };
-	_cleanup_(freep) char *raw = text_of(message, "rawStopReason");
+	_cleanup_(freep) char *raw = jobj_str(message, "rawStopReason", 1024);
 
 	for (size_t i = 0; raw && i < ARRAY_SIZE(words); i++)
 		if (strstr(raw, words[i]))

@@ -10,17 +10,8 @@
 /* text: the description, raw, or nothing */
 void pi_notice(struct harness *h, const char *severity, const char *title, struct jval text)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "notice");
-	jw_str(&w, "severity", severity);
-	jw_str(&w, "title", title);
-	if (text.type == J_STRING)
-		jw_raw(&w, "description", text.raw);
-	jw_end_obj(&w);
-	pi_emit(h, UPDATE_NOTICE, &b);
+	harness_emit(&h->host, UPDATE_NOTICE, JW_STR("severity", severity), JW_STR("title", title),
+		     JW_RAW("description", text.type == J_STRING ? text.raw : SLICE_NONE));
 }
 
 /* The end of a retry is not reported: the answer or the turn's error follows. */
@@ -52,8 +43,7 @@ static void put_compaction(struct harness *h, struct jw *w, const char *status)
 		random_hex(random, 8);
 		snprintf(h->compaction, sizeof(h->compaction), "c%s", random);
 	}
-	jw_obj(w, NULL);
-	jw_str(w, "sessionUpdate", "compaction_update");
+	harness_update_open(w, UPDATE_COMPACTION);
 	jw_str(w, "compactionId", h->compaction);
 	jw_str(w, "status", status);
 }
@@ -66,7 +56,7 @@ void pi_on_compaction_start(struct harness *h, const struct pi_record *r _unused
 	h->compaction[0] = '\0';
 	put_compaction(h, &w, "in_progress");
 	jw_end_obj(&w);
-	pi_emit(h, UPDATE_COMPACTION, &b);
+	harness_send_update(&h->host, UPDATE_COMPACTION, &b);
 }
 
 static void put_summary(struct jw *w, struct jval summary)
@@ -92,7 +82,7 @@ void pi_on_compaction_end(struct harness *h, const struct pi_record *r)
 	if (error.type == J_STRING)
 		jw_raw(&w, "error", error.raw);
 	jw_end_obj(&w);
-	pi_emit(h, UPDATE_COMPACTION, &b);
+	harness_send_update(&h->host, UPDATE_COMPACTION, &b);
 	h->compaction[0] = '\0';
 	pi_usage(h, jobj_get(result, "usage").raw, SLICE("{}"), "compaction_end.result.usage");
 	pi_ask_stats(h);
@@ -100,43 +90,28 @@ void pi_on_compaction_end(struct harness *h, const struct pi_record *r)
 
 /* --- session ------------------------------------------------------------------------------------------ */
 
-static void put_raw_or(struct jw *w, const char *key, struct jval v, enum jtype type,
-		       struct slice other)
+static struct slice raw_or(struct jval v, enum jtype type, const char *other)
 {
-	jw_raw(w, key, v.type == type ? v.raw : other);
+	return v.type == type ? v.raw : slice_of(other);
 }
 
 /* ACP has no queue: it is sent with the session's info. */
 void pi_on_queue(struct harness *h, const struct pi_record *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jval steering = jobj_get(r->line, "steering"), later = jobj_get(r->line, "followUp");
 	bool queued = steering.raw.n > 2 || later.raw.n > 2, before = h->queued;
-	struct jw w = JW(&b);
 
 	h->queued = queued;
 	if (!queued && !before)
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "session_info_update");
-	jw_obj(&w, "_meta");
-	jw_obj(&w, "pi");
-	put_raw_or(&w, "steering", steering, J_ARRAY, SLICE("[]"));
-	put_raw_or(&w, "followUp", later, J_ARRAY, SLICE("[]"));
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	jw_end_obj(&w);
-	pi_emit(h, UPDATE_INFO, &b);
+	harness_emit(&h->host, UPDATE_INFO,
+		     JW_OBJ("_meta",
+			    JW_OBJ("pi", JW_RAW("steering", raw_or(steering, J_ARRAY, "[]")),
+				   JW_RAW("followUp", raw_or(later, J_ARRAY, "[]")))));
 }
 
 void pi_on_title(struct harness *h, const struct pi_record *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "session_info_update");
-	put_raw_or(&w, "title", jobj_get(r->line, "name"), J_STRING, SLICE("null"));
-	jw_end_obj(&w);
-	pi_emit(h, UPDATE_INFO, &b);
+	harness_emit(&h->host, UPDATE_INFO,
+		     JW_RAW("title", raw_or(jobj_get(r->line, "name"), J_STRING, "null")));
 }

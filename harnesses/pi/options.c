@@ -1,6 +1,6 @@
 /* options.c - what can be chosen: model, thinking level, mode and approval as config options, and the slash
  * commands. */
-#include "harnesses/choices.h"
+#include "harnesses/adapter.h"
 #include "harnesses/pi/internal.h"
 
 #include "json/jstr.h"
@@ -18,16 +18,6 @@ static const struct option_choice modes[] = { { "build", "Build" }, { "plan", "P
 static const struct option_choice approvals[] = { { "ask", "Ask" },
 						  { "accept-edits", "Accept edits" },
 						  { "never", "Never ask" } };
-
-static void set_text(char **slot, struct jval v)
-{
-	char *text = NULL;
-
-	if (jstr_decode(v, NAME_MAX_LEN, &text) < 0)
-		return;
-	free(*slot);
-	*slot = text;
-}
 
 /* --- the list ---------------------------------------------------------------------------------------- */
 
@@ -120,7 +110,7 @@ void pi_options_done(struct harness *h, uint64_t token)
 	if (token)
 		h->host.ops->reply(h->host.ctx, token, buf_slice(&b), NULL);
 	else
-		pi_emit(h, UPDATE_CONFIG, &b);
+		harness_send_update(&h->host, UPDATE_CONFIG, &b);
 }
 
 /* --- what Pi says of itself --------------------------------------------------------------------------- */
@@ -129,19 +119,18 @@ void pi_on_state(struct harness *h, struct slice data)
 {
 	struct slice model = jobj_get(data, "model").raw;
 
-	set_text(&h->now_level, jobj_get(data, "thinkingLevel"));
+	jstr_set(&h->now_level, jobj_get(data, "thinkingLevel"), NAME_MAX_LEN);
 	/* it has one of that name when it has none */
 	if (!model.n || jstr_is(jobj_get(model, "provider"), "unknown")) {
 		xstrset(&h->now_model, NULL);
 		return;
 	}
-	set_text(&h->now_model, jobj_get(model, "id"));
-	set_text(&h->now_provider, jobj_get(model, "provider"));
+	jstr_set(&h->now_model, jobj_get(model, "id"), NAME_MAX_LEN);
+	jstr_set(&h->now_provider, jobj_get(model, "provider"), NAME_MAX_LEN);
 }
 
 static void setting_failed(struct harness *h, uint64_t token, const struct rpc_msg *m)
 {
-	struct err e;
 	char text[200];
 
 	if (!token) {
@@ -150,8 +139,7 @@ static void setting_failed(struct harness *h, uint64_t token, const struct rpc_m
 	}
 	h->settings--;
 	pi_reply_error(m, text, sizeof(text));
-	err_set(&e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_REFUSED", "%s", text);
-	h->host.ops->reply(h->host.ctx, token, SLICE_NONE, &e);
+	harness_refused(&h->host, token, RPC_INTERNAL_ERROR, text);
 }
 
 static void setting_done(struct harness *h, uint64_t token)
@@ -167,7 +155,6 @@ static void setting_done(struct harness *h, uint64_t token)
 static void on_levels(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
-	struct jval levels;
 
 	if (!m)
 		return;
@@ -175,9 +162,8 @@ static void on_levels(void *ctx, uint64_t token, const struct rpc_msg *m)
 		setting_failed(h, token, m);
 		return;
 	}
-	levels = jobj_get(m->result, "levels");
-	free(h->levels);
-	h->levels = levels.type == J_ARRAY ? xstrndup(levels.raw.p, levels.raw.n) : NULL;
+	if (!jraw_set(&h->levels, jobj_get(m->result, "levels"), J_ARRAY))
+		xstrset(&h->levels, NULL);
 	setting_done(h, token);
 }
 
@@ -203,7 +189,7 @@ int pi_refresh(struct harness *h, uint64_t token)
 
 void pi_on_level(struct harness *h, const struct pi_record *r)
 {
-	set_text(&h->now_level, jobj_get(r->line, "level"));
+	jstr_set(&h->now_level, jobj_get(r->line, "level"), NAME_MAX_LEN);
 	if (h->phase == PI_READY && !h->settings)
 		pi_options_done(h, 0);
 }
@@ -309,7 +295,7 @@ int pi_set_config(struct harness *h, uint64_t token, struct slice params, struct
 	if (r == -EINVAL)
 		return err_field(e, "configId", "CONFIG_UNKNOWN", "Pi has no such option or value");
 	if (r < 0)
-		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Pi takes no input");
+		return harness_gone(r, "Pi", e);
 	h->settings++;
 	return 0;
 }
@@ -336,8 +322,7 @@ void pi_commands_emit(struct harness *h, struct slice commands)
 	struct jiter it;
 	struct jval v;
 
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "available_commands_update");
+	harness_update_open(&w, UPDATE_COMMANDS);
 	jw_arr(&w, "availableCommands");
 	if (jscan_value(commands, &v) == JSCAN_OK && jiter_init(&it, v))
 		while (jiter_next(&it, NULL, &v))
@@ -345,5 +330,5 @@ void pi_commands_emit(struct harness *h, struct slice commands)
 				put_command(&w, v.raw);
 	jw_end_arr(&w);
 	jw_end_obj(&w);
-	pi_emit(h, UPDATE_COMMANDS, &b);
+	harness_send_update(&h->host, UPDATE_COMMANDS, &b);
 }

@@ -3,7 +3,7 @@
  * replace it. Records that are not in the table are ignored: Pi adds some every week.
  */
 #include "harnesses/pi/internal.h"
-#include "harnesses/talk.h"
+#include "harnesses/adapter.h"
 
 #include "json/jstr.h"
 
@@ -31,14 +31,6 @@ int pi_call(struct harness *h, const char *type, struct slice members, rpc_reply
 	if (r < 0)
 		rpc_calls_drop(&h->calls, id);
 	return r;
-}
-
-void pi_emit(struct harness *h, enum harness_update kind, const struct buf *update)
-{
-	const struct harness_event ev = { .kind = kind, .update = buf_slice(update) };
-
-	if (!update->failed)
-		h->host.ops->event(h->host.ctx, &ev);
 }
 
 void pi_reply_error(const struct rpc_msg *m, char *ret, size_t size)
@@ -111,14 +103,12 @@ static bool want_other_model(const struct harness *h)
 static void on_models(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
-	struct jval models;
 	int r;
 
 	if (!m)
 		return;
-	models = jobj_get(m->result, "models");
-	free(h->models);
-	h->models = models.type == J_ARRAY ? xstrndup(models.raw.p, models.raw.n) : NULL;
+	if (!jraw_set(&h->models, jobj_get(m->result, "models"), J_ARRAY))
+		xstrset(&h->models, NULL);
 	r = want_other_model(h) ? pi_send_model(h, PI_PROVIDER, h->model, on_opening_model, 0) :
 				  pi_refresh(h, 0);
 	if (r < 0)

@@ -1,6 +1,6 @@
 /* plan.c - how Pi is started: nothing is fetched or reported, the project's own extensions are off, and the session's
  * parameters are in the environment, from which the bridge takes (and removes) them. */
-#include "harnesses/choices.h"
+#include "harnesses/adapter.h"
 #include "harnesses/pi/internal.h"
 
 #include "base/os/file.h"
@@ -8,6 +8,8 @@
 #include "json/jstr.h"
 
 #include <stdio.h>
+
+EMBED(pi_bridge, "harnesses/pi/bridge.mjs");
 
 #define AGENT_DIR ".pi/agent"
 #define BRIDGE_FILE ".acpd/bridge.mjs"
@@ -111,9 +113,7 @@ int pi_plan(const struct harness_def *def, const struct harness_req *req, struct
 
 	if (r < 0)
 		return r;
-	harness_plan_arg(plan, def->command);
-	for (char **a = def->args; a && *a; a++)
-		harness_plan_arg(plan, *a);
+	harness_plan_command(plan, def, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(args); i++)
 		harness_plan_arg(plan, args[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(quiet_env); i++)

@@ -239,8 +239,7 @@ void pi_calls_free(struct harness *h)
 
 static void begin_update(struct jw *w, enum harness_update kind, const char *id)
 {
-	jw_obj(w, NULL);
-	jw_str(w, "sessionUpdate", harness_update_name(kind));
+	harness_update_open(w, kind);
 	jw_str(w, "toolCallId", id);
 }
 
@@ -263,7 +262,7 @@ static void emit_call(struct harness *h, struct jval id, struct jval name, struc
 	pi_tool_describe(h, &w, name, args);
 	put_parent(&w, parent);
 	jw_end_obj(&w);
-	pi_emit(h, kind, &b);
+	harness_send_update(&h->host, kind, &b);
 }
 
 void pi_tool_announce(struct harness *h, struct jval id, struct jval name)
@@ -297,7 +296,7 @@ void pi_on_tool_update(struct harness *h, const struct pi_record *r)
 	jw_str(&w, "status", "in_progress");
 	put_content(&w, c, partial);
 	jw_end_obj(&w);
-	pi_emit(h, UPDATE_TOOL_CALL_UPDATE, &b);
+	harness_send_update(&h->host, UPDATE_TOOL_CALL_UPDATE, &b);
 }
 
 static bool has_failed(const struct pi_record *r)
@@ -329,7 +328,7 @@ void pi_on_tool_end(struct harness *h, const struct pi_record *r)
 	}
 	put_parent(&w, r->m[M_PARENT].v);
 	jw_end_obj(&w);
-	pi_emit(h, UPDATE_TOOL_CALL_UPDATE, &b);
+	harness_send_update(&h->host, UPDATE_TOOL_CALL_UPDATE, &b);
 	call_free(h, c);
 }
 
@@ -339,6 +338,5 @@ void pi_tool_diff(struct harness *h, struct slice message)
 
 	if (!c)
 		return;
-	free(c->diff);
-	c->diff = xstrndup(message.p, message.n);
+	jraw_set(&c->diff, (struct jval){ J_OBJECT, message }, J_OBJECT);
 }

@@ -5,7 +5,7 @@
  */
 #include "harnesses/pi/internal.h"
 
-#include "harnesses/talk.h"
+#include "harnesses/adapter.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -67,15 +67,14 @@ static void emit_stats(struct harness *h, struct slice data)
 	if (jdec_int(jobj_get(context, "tokens"), &used) < 0 || used < 0 ||
 	    jdec_int(jobj_get(context, "contextWindow"), &size) < 0 || size <= 0)
 		return;
-	jw_obj(&w, NULL);
-	jw_str(&w, "sessionUpdate", "usage_update");
+	harness_update_open(&w, UPDATE_USAGE);
 	jw_int(&w, "used", used);
 	jw_int(&w, "size", size);
 	/* 0 is what a model without prices costs */
 	if (cost.type == J_NUMBER && harness_cost_parse(cost.raw, &amount) && amount > 0)
 		jw_object(&w, "cost", JW_RAW("amount", cost.raw), JW_STR("currency", "USD"));
 	jw_end_obj(&w);
-	pi_emit(h, UPDATE_USAGE, &b);
+	harness_send_update(&h->host, UPDATE_USAGE, &b);
 }
 
 static void on_stats(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -103,13 +102,6 @@ void pi_ask_stats(struct harness *h)
 
 /* --- what the client says ------------------------------------------------------------------------------- */
 
-/* NUL too. Text that cannot be decoded fails the prompt, and is not left out. */
-static void add_text(struct buf *b, struct jval v)
-{
-	if (v.type == J_STRING && jstr_decode_bytes(v, b) < 0)
-		b->failed = true;
-}
-
 static void add_resource(struct buf *b, struct slice block)
 {
 	struct slice resource = jobj_get(block, "resource").raw;
@@ -117,18 +109,18 @@ static void add_resource(struct buf *b, struct slice block)
 	if (jobj_get(resource, "text").type != J_STRING)
 		return;
 	buf_puts(b, "<resource uri=\"");
-	add_text(b, jobj_get(resource, "uri"));
+	harness_add_text(b, jobj_get(resource, "uri"));
 	buf_puts(b, "\">\n");
-	add_text(b, jobj_get(resource, "text"));
+	harness_add_text(b, jobj_get(resource, "text"));
 	buf_puts(b, "\n</resource>");
 }
 
 static void add_link(struct buf *b, struct slice block)
 {
 	buf_putc(b, '[');
-	add_text(b, jobj_get(block, "name"));
+	harness_add_text(b, jobj_get(block, "name"));
 	buf_puts(b, "](");
-	add_text(b, jobj_get(block, "uri"));
+	harness_add_text(b, jobj_get(block, "uri"));
 	buf_putc(b, ')');
 }
 
@@ -145,7 +137,7 @@ static void add_block(struct buf *text, struct jw *images, struct slice block)
 	if (buf_len(text))
 		buf_putc(text, '\n');
 	if (jstr_is(type, "text"))
-		add_text(text, jobj_get(block, "text"));
+		harness_add_text(text, jobj_get(block, "text"));
 	else if (jstr_is(type, "resource"))
 		add_resource(text, block);
 	else if (jstr_is(type, "resource_link"))
@@ -209,11 +201,6 @@ static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *
 	}
 }
 
-static void on_limited(void *ctx _unused_, uint64_t tag _unused_, const struct rpc_msg *m _unused_)
-{
-	/* should Pi be gone, the prompt fails */
-}
-
 void pi_limit(struct harness *h, int64_t tool_calls)
 {
 	unsigned rules = h->host.ops->rules(h->host.ctx);
@@ -230,7 +217,8 @@ void pi_limit(struct harness *h, int64_t tool_calls)
 	h->limited = tool_calls >= 0;
 	h->rules = rules;
 	jw_str(&w, "message", command);
-	pi_call(h, "prompt", buf_slice(&b), on_limited, 0);
+	/* should Pi be gone, the prompt fails */
+	pi_call(h, "prompt", buf_slice(&b), harness_reply_ignored, 0);
 }
 
 int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
@@ -247,7 +235,7 @@ int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused
 	if (r == 0)
 		return 0;
 	h->turn.running = false;
-	return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Pi takes no input");
+	return harness_gone(r, "Pi", e);
 }
 
 /* --- steering and cancel ---------------------------------------------------------------------------------- */
@@ -256,11 +244,7 @@ static void on_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
-	if (m)
-		h->host.ops->reply(h->host.ctx, token,
-				   m->error.n ? SLICE("{\"outcome\":\"failed\"}") :
-						SLICE("{\"outcome\":\"injected\"}"),
-				   NULL);
+	harness_steered(&h->host, token, m);
 }
 
 int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)
@@ -270,22 +254,14 @@ int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err
 
 	if (r < 0)
 		return r;
-	r = pi_call(h, "steer", buf_slice(&b), on_steered, token);
-	if (r < 0)
-		return err_set(e, r, RPC_INTERNAL_ERROR, "HARNESS_GONE", "Pi takes no input");
-	return 0;
-}
-
-static void on_aborted(void *ctx _unused_, uint64_t tag _unused_, const struct rpc_msg *m _unused_)
-{
-	/* agent_settled reports the end */
+	return harness_gone(pi_call(h, "steer", buf_slice(&b), on_steered, token), "Pi", e);
 }
 
 static void send_abort(struct harness *h)
 {
-	/* after an abort alone Pi goes on with the queue */
-	pi_call(h, "clear_queue", SLICE_NONE, on_aborted, 0);
-	pi_call(h, "abort", SLICE_NONE, on_aborted, 0);
+	/* after an abort alone Pi goes on with the queue; agent_settled reports the end */
+	pi_call(h, "clear_queue", SLICE_NONE, harness_reply_ignored, 0);
+	pi_call(h, "abort", SLICE_NONE, harness_reply_ignored, 0);
 }
 
 void pi_cancel(struct harness *h)

@@ -1,7 +1,7 @@
 /* Each way in which a turn ends: once, with its record before its answer, and the session goes on or is gone. */
 #include "session_rig.h"
 
-#include "harnesses/talk.h"
+#include "harnesses/adapter.h"
 #include "usage/ledger/ledger_internal.h"
 #include "ledger_verify.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 #include "base/os/locked.h"
-#include "harnesses/choices.h"
+#include "harnesses/adapter.h"
 #include "json/jstr.h"
 #include "session/core/harness/session_env.h"
 

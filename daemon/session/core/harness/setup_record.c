@@ -2,7 +2,7 @@
 #include "session/core/harness/setup.h"
 
 #include "base/limits.h"
-#include "harnesses/choices.h"
+#include "harnesses/adapter.h"
 #include "json/jstr.h"
 #include "session/core/harness/session_env.h"
 
