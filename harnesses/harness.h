@@ -425,3 +425,7 @@ struct harness_ops {
 	void (*close)(struct harness *h);
 	struct harness *(*free)(struct harness *h);
 };
+
+/* The adapters, each in its folder: the generic one for stdio ACP agents, and those of programs that have a protocol of their
+ * own or only start differently. */
+extern const struct harness_ops harness_acp, harness_codex, harness_opencode, harness_pi;

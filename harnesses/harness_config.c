@@ -6,7 +6,7 @@
  * is found in a copy of the text, because the loaded text has no line breaks. Entries change the
  * table in place: after an error the caller frees the whole table, and the daemon does not start.
  */
-#include "harnesses/harness_config.h"
+#include "harnesses/registry.h"
 
 #include "base/util.h"
 #include "base/limits.h"
@@ -106,8 +106,8 @@ static int check_caps(struct slice raw, const char *prefix, struct err *e)
 
 /* --- the other members ------------------------------------------------------------------------------------ */
 
-static int refuse(struct err *e, const char *prefix, const char *member, const char *reason,
-		  const char *text)
+static int refuse_member(struct err *e, const char *prefix, const char *member, const char *reason,
+			 const char *text)
 {
 	char path[96];
 
@@ -116,7 +116,8 @@ static int refuse(struct err *e, const char *prefix, const char *member, const c
 }
 
 /* What a program is given: more than max is refused when it is started. */
-static int decode(struct jval v, size_t max, const char *path, char **ret, struct err *e)
+static int decode_program_text(struct jval v, size_t max, const char *path, char **ret,
+			       struct err *e)
 {
 	int r = jstr_decode(v, max, ret);
 
@@ -144,7 +145,7 @@ static int parse_args(struct slice raw, const char *prefix, char ***ret, struct 
 		if (n >= MANIFEST_ARGS_MAX)
 			return err_field(e, path, "TOO_MANY", "%s: more than %d args", path,
 					 MANIFEST_ARGS_MAX);
-		if (decode(v, ARG_BYTES_MAX, path, &args[n], e) < 0)
+		if (decode_program_text(v, ARG_BYTES_MAX, path, &args[n], e) < 0)
 			return -EINVAL;
 	}
 	return 0;
@@ -162,7 +163,7 @@ static int parse_env(struct slice raw, const char *prefix, struct harness_def *d
 		if (!key.n || memchr(key.p, '=', key.n) || memchr(key.p, '\\', key.n) ||
 		    key.n > ENV_NAME_MAX)
 			return err_field(e, path, "FIELD_INVALID", "%s must be a plain name", path);
-		if (decode(v, ARG_BYTES_MAX - key.n - 1, path, &value, e) < 0)
+		if (decode_program_text(v, ARG_BYTES_MAX - key.n - 1, path, &value, e) < 0)
 			return -EINVAL;
 		*GROW(d->env, d->nenv) = (struct harness_env){ xstrndup(key.p, key.n), value };
 	}
@@ -178,8 +179,8 @@ static int check_auth_methods(struct slice methods, const char *prefix, struct e
 
 		snprintf(member, sizeof(member), "authMethods[%zu]", i);
 		if (v.type != J_OBJECT || jstr_decode(jobj_get(v.raw, "id"), RPC_ID_MAX, &id) < 0)
-			return refuse(e, prefix, member, "FIELD_INVALID",
-				      "must be an object with an id");
+			return refuse_member(e, prefix, member, "FIELD_INVALID",
+					     "must be an object with an id");
 	}
 	return 0;
 }
@@ -204,15 +205,15 @@ static int set_quirks(struct harness_def *d, const char *name, const char *prefi
 	_cleanup_(buf_done) struct buf known = { 0 };
 
 	if (d->ops != &harness_acp)
-		return refuse(e, prefix, "quirks", "FIELD_INVALID",
-			      "is not for a harness that has an adapter of its own");
+		return refuse_member(e, prefix, "quirks", "FIELD_INVALID",
+				     "is not for a harness that has an adapter of its own");
 	harness_use_quirks(d, acp_quirks_find(name));
 	if (d->quirks)
 		return 0;
 	buf_puts(&known, "is the name of no row; known are");
 	for (size_t i = 0; acp_quirks_at(i); i++)
 		buf_printf(&known, "%s %s", i ? "," : "", acp_quirks_at(i)->name);
-	return refuse(e, prefix, "quirks", "QUIRKS_UNKNOWN", known.data);
+	return refuse_member(e, prefix, "quirks", "QUIRKS_UNKNOWN", known.data);
 }
 
 static int apply_entry(struct harness_def *d, struct config_entry *en, const char *prefix,
@@ -249,7 +250,7 @@ static int apply_entry(struct harness_def *d, struct config_entry *en, const cha
 	if (r == 0 && en->quirks)
 		r = set_quirks(d, en->quirks, prefix, e);
 	if (r == 0 && (!d->command || !*d->command))
-		r = refuse(e, prefix, "command", "FIELD_MISSING", "is required");
+		r = refuse_member(e, prefix, "command", "FIELD_MISSING", "is required");
 	return r;
 }
 
@@ -262,16 +263,16 @@ static int load_entry(struct harness_table *t, struct jval v, size_t index, stru
 
 	snprintf(prefix, sizeof(prefix), "harnesses[%zu]", index);
 	if (v.type != J_OBJECT)
-		return refuse(e, prefix, "", "FIELD_INVALID", "must be an object");
+		return refuse_member(e, prefix, "", "FIELD_INVALID", "must be an object");
 	snprintf(prefix, sizeof(prefix), "harnesses[%zu].", index);
 	r = jdec_strict(v.raw, entry_fields, prefix, "an entry has no such member", &en, e);
 	if (r < 0)
 		return r;
 	d = (struct harness_def *)harness_table_find(t, en.id);
 	if (!*en.id) {
-		r = refuse(e, prefix, "id", "FIELD_INVALID", "must not be empty");
+		r = refuse_member(e, prefix, "id", "FIELD_INVALID", "must not be empty");
 	} else if (d && d->configured) {
-		r = refuse(e, prefix, "id", "DUPLICATE", "appears twice");
+		r = refuse_member(e, prefix, "id", "DUPLICATE", "appears twice");
 	} else {
 		if (!d) {
 			d = harness_table_add(t);

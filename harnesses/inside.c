@@ -39,7 +39,7 @@ static bool set_rest(struct path_walk *w, const char *head, const char *tail)
 	return true;
 }
 
-static bool follow(struct path_walk *w, const char *target, const char *tail)
+static bool walk_follow_link(struct path_walk *w, const char *target, const char *tail)
 {
 	if (++w->links > LINKS_MAX)
 		return false;
@@ -48,7 +48,7 @@ static bool follow(struct path_walk *w, const char *target, const char *tail)
 	return set_rest(w, target, tail);
 }
 
-static void leave(struct path_walk *w)
+static void walk_leave(struct path_walk *w)
 {
 	char *slash = strrchr(w->done, '/');
 
@@ -57,7 +57,7 @@ static void leave(struct path_walk *w)
 }
 
 /* What is there now is neither followed nor believed: /proc has links whose text is not their target. */
-static bool enter(struct path_walk *w, const char *name, const char *tail)
+static bool walk_enter(struct path_walk *w, const char *name, const char *tail)
 {
 	char target[PATH_MAX];
 	size_t at = strlen(w->done);
@@ -75,10 +75,10 @@ static bool enter(struct path_walk *w, const char *name, const char *tail)
 		       set_rest(w, "", tail);
 	target[n] = '\0';
 	w->done[at] = '\0';
-	return follow(w, target, tail);
+	return walk_follow_link(w, target, tail);
 }
 
-static bool step(struct path_walk *w)
+static bool walk_step(struct path_walk *w)
 {
 	char name[NAME_MAX + 1], tail[PATH_MAX];
 	const char *p = w->rest + strspn(w->rest, "/");
@@ -90,30 +90,30 @@ static bool step(struct path_walk *w)
 	name[n] = '\0';
 	strcpy(tail, p + n);
 	if (strcmp(name, "..") == 0)
-		leave(w);
+		walk_leave(w);
 	if (!n || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return set_rest(w, "", tail);
-	return enter(w, name, tail);
+	return walk_enter(w, name, tail);
 }
 
 /* "": the root. */
-static bool resolve(struct path_walk *w, const char *path)
+static bool walk_resolve(struct path_walk *w, const char *path)
 {
 	w->done[0] = '\0';
 	w->links = 0;
 	if (path[0] != '/' || !set_rest(w, path, ""))
 		return false;
 	while (w->rest[strspn(w->rest, "/")])
-		if (!step(w))
+		if (!walk_step(w))
 			return false;
 	return true;
 }
 
-static bool is_below(const char *real, const char *dir)
+static bool path_resolves_below(const char *real, const char *dir)
 {
 	struct path_walk w;
 
-	return resolve(&w, dir) && path_below(real, w.done);
+	return walk_resolve(&w, dir) && path_below(real, w.done);
 }
 
 static bool has_dots(const char *path)
@@ -129,7 +129,7 @@ bool harness_place(const char *path, const char *cwd, char *ret)
 	_cleanup_(freep) char *full = *path == '/' ? xstrdup(path) : file_join(cwd, path);
 	struct path_walk w;
 
-	if (!resolve(&w, full))
+	if (!walk_resolve(&w, full))
 		return false;
 	snprintf(ret, PATH_MAX, "%s", w.done[0] ? w.done : "/");
 	return true;
@@ -140,14 +140,14 @@ bool harness_inside(const char *path, const char *cwd, struct slice additional_d
 	_cleanup_(freep) char *full = *path == '/' ? xstrdup(path) : file_join(cwd, path);
 	struct path_walk w;
 
-	if (has_dots(full) || !resolve(&w, full))
+	if (has_dots(full) || !walk_resolve(&w, full))
 		return false;
-	if (is_below(w.done, cwd))
+	if (path_resolves_below(w.done, cwd))
 		return true;
 	jarr_each(v, additional_dirs) {
 		_cleanup_(freep) char *dir = NULL;
 
-		if (jstr_decode(v, PATH_MAX, &dir) == 0 && is_below(w.done, dir))
+		if (jstr_decode(v, PATH_MAX, &dir) == 0 && path_resolves_below(w.done, dir))
 			return true;
 	}
 	return false;

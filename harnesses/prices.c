@@ -6,7 +6,7 @@
  * parts (cache reads and writes) are included in the input count and subtracted first; inconsistent
  * counts yield no cost.
  */
-#include "harnesses/prices.h"
+#include "harnesses/provider.h"
 
 #include "base/limits.h"
 #include "base/util.h"
@@ -28,7 +28,7 @@ static bool is_price(struct jval v)
 	return v.type == J_NUMBER && harness_cost_parse(v.raw, &n);
 }
 
-static bool is_known(struct slice key)
+static bool is_price_kind(struct slice key)
 {
 	for (size_t i = 0; i < PRICES; i++)
 		if (jkey_is(key, names[i]))
@@ -42,7 +42,7 @@ static int check_model(struct slice raw, const char *prefix, struct err *e)
 
 	jobj_each(key, v, raw) {
 		snprintf(path, sizeof(path), "%s.%.*s", prefix, (int)MIN(key.n, 32u), key.p);
-		if (!is_known(key))
+		if (!is_price_kind(key))
 			return err_field(e, path, "PARAM_UNSUPPORTED",
 					 "prices are input, output, cacheRead, cacheWrite5m and "
 					 "cacheWrite1h");
@@ -82,7 +82,7 @@ static uint64_t count_of(const struct harness_usage *u, enum harness_count what)
 }
 
 /* How many tokens of each price. Parts that nobody told of are none: they are charged as the whole. */
-static bool split(const struct harness_usage *u, uint64_t tokens[PRICES])
+static bool split_tokens(const struct harness_usage *u, uint64_t tokens[PRICES])
 {
 	uint64_t read = count_of(u, COUNT_CACHE_READ), write = count_of(u, COUNT_CACHE_WRITE);
 	uint64_t input = count_of(u, COUNT_INPUT), hour = count_of(u, COUNT_CACHE_WRITE_1H);
@@ -104,7 +104,7 @@ bool prices_cost(struct slice raw, const char *model, const struct harness_usage
 	unsigned __int128 sum = MILLION / 2; /* rounds the end */
 	uint64_t tokens[PRICES];
 
-	if (!prices.n || !split(u, tokens))
+	if (!prices.n || !split_tokens(u, tokens))
 		return false;
 	for (size_t i = 0; i < PRICES; i++) {
 		struct jval v = jobj_get(prices, names[i]);

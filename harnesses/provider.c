@@ -3,7 +3,6 @@
 
 #include "base/http/http_fields.h"
 #include "base/limits.h"
-#include "harnesses/prices.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 
@@ -42,7 +41,7 @@ static const struct jfield limit_fields[] = {
 
 static const char *const apis[] = { "openai-responses", "openai-chat", "anthropic", "google" };
 
-static int check_api(const char *api, struct err *e)
+static int check_provider_api(const char *api, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(apis); i++)
 		if (strcmp(apis[i], api) == 0)
@@ -162,7 +161,7 @@ int harness_provider_parse(struct slice raw, struct harness_provider *ret, struc
 	/* a misspelt baseUrl must not send the key to the public API */
 	r = jdec_strict(raw, fields, FIELD, "a provider has no such member", ret, e);
 	if (r == 0)
-		r = check_api(ret->api, e);
+		r = check_provider_api(ret->api, e);
 	if (r == 0)
 		r = choose_via(ret, e);
 	if (r == 0)
@@ -198,7 +197,7 @@ void harness_provider_done(struct harness_provider *p)
 	memset(p, 0, sizeof(*p));
 }
 
-static bool same_text(const char *a, const char *b)
+static bool texts_equal(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -206,8 +205,8 @@ static bool same_text(const char *a, const char *b)
 bool harness_provider_alike(const struct harness_provider *a, const struct harness_provider *b)
 {
 	return a->via != PROVIDER_ENVIRONMENT && b->via != PROVIDER_ENVIRONMENT &&
-	       same_text(a->api, b->api) && same_text(a->model, b->model) &&
-	       same_text(a->small_model, b->small_model) && slice_eq(a->models, b->models) &&
+	       texts_equal(a->api, b->api) && texts_equal(a->model, b->model) &&
+	       texts_equal(a->small_model, b->small_model) && slice_eq(a->models, b->models) &&
 	       a->idle_timeout_ms == b->idle_timeout_ms;
 }
 

@@ -25,6 +25,33 @@ const char *harness_via_name(enum harness_via via);
 /* Of the text of provider_split. ret borrows from it; ret->key is NULL. */
 int provider_load(struct slice text, struct harness_provider *ret);
 
+/* --- prices.c: what a provider charges, as the client specifies it ------------------------------------------------
+ *
+ * {MODEL: {input?, output?, cacheRead?, cacheWrite5m?, cacheWrite1h?}}: amounts of currency for a million tokens. They
+ * are decimal and exact to 10^-12, and so is what is computed with them; it is rounded once, at its end. Where a kind of
+ * token was used that has no price, there is no cost. */
+
+/* raw: an object, or empty. prefix: of the fields that errors name, with a dot at its end. */
+int prices_check(struct slice raw, const char *prefix, struct err *e);
+/* What u cost with the prices of model. False: there is no such model, or not all is known. */
+bool prices_cost(struct slice raw, const char *model, const struct harness_usage *u, int64_t *ret);
+
+/* --- provider_error.c: what a provider's refusal means --------------------------------------------------------------
+ *
+ * The class of a failed turn, from the status of its answer, from its word for it, and from its text where there is
+ * neither. Adapters use it for what a harness reports of its provider, the reader of answers (model/call_meter.h) for what
+ * passes. */
+
+/* Class and retryable of a provider's HTTP status; the message must be set before. */
+void provider_error_by_status(struct turn_error *te, int status);
+/* Class, status and retryable of the word that a provider has for an error ("overloaded_error", "RESOURCE_EXHAUSTED"),
+ * for errors inside an answer of status 200; the message must be set before. False: it is not known. */
+bool provider_error_by_word(struct turn_error *te, const char *word);
+/* A provider reports that the conversation is too long. */
+bool provider_text_overflow(const char *text);
+/* A provider reports that its customer has no money or usage left. */
+bool provider_text_quota(const char *text);
+
 /* --- provider_keys.c ---------------------------------------------------------------------------------------- */
 
 /* raw: as harness_provider_parse has admitted it. What keys held before is let go of. */

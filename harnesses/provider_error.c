@@ -7,7 +7,7 @@
  * context overflow, 429 can be an exhausted quota. Matching is by substring, and the lists contain
  * texts of known providers.
  */
-#include "harnesses/provider_error.h"
+#include "harnesses/provider.h"
 
 #include "base/util.h"
 

@@ -7,7 +7,7 @@
 #include "json/jstr.h"
 
 /* A key is decoded into a buffer that is wiped before it is freed. */
-static struct locked_text *key_of(struct jval v)
+static struct locked_text *lock_key(struct jval v)
 {
 	_cleanup_(buf_done) struct buf b = { .max = PROVIDER_KEY_MAX };
 	struct locked_text *t = NULL;
@@ -20,7 +20,7 @@ static struct locked_text *key_of(struct jval v)
 	return t;
 }
 
-static void put_fallbacks(struct jw *w, struct jval list)
+static void put_fallbacks_without_keys(struct jw *w, struct jval list)
 {
 	struct jiter it;
 	struct jval v;
@@ -36,19 +36,19 @@ static void put_fallbacks(struct jw *w, struct jval list)
 	jw_end_arr(w);
 }
 
-static bool is_kept(struct slice key)
+static bool is_stored_member(struct slice key)
 {
 	return !jkey_is(key, "key") && !jkey_is(key, "via") && !jkey_is(key, "fallbacks");
 }
 
-static void put_text(struct jw *w, struct slice raw, enum harness_via via)
+static void put_stored_text(struct jw *w, struct slice raw, enum harness_via via)
 {
 	jw_obj(w, NULL);
 	jobj_each(key, v, raw)
-		if (is_kept(key))
+		if (is_stored_member(key))
 			jw_member_raw(w, key, v.raw);
 	jw_str(w, "via", harness_via_name(via));
-	put_fallbacks(w, jobj_get(raw, "fallbacks"));
+	put_fallbacks_without_keys(w, jobj_get(raw, "fallbacks"));
 	jw_end_obj(w);
 }
 
@@ -60,11 +60,11 @@ void provider_split(struct slice raw, struct buf *text, struct provider_keys *ke
 	provider_keys_done(keys);
 	if (harness_provider_parse(raw, &p, NULL) < 0)
 		return;
-	put_text(&w, raw, p.via);
+	put_stored_text(&w, raw, p.via);
 	harness_provider_done(&p);
-	keys->of[0] = key_of(jobj_get(raw, "key"));
+	keys->of[0] = lock_key(jobj_get(raw, "key"));
 	for (unsigned i = 0; i < PROVIDER_FALLBACKS_MAX; i++)
-		keys->of[1 + i] = key_of(provider_fallback_key(raw, i));
+		keys->of[1 + i] = lock_key(provider_fallback_key(raw, i));
 }
 
 void provider_keys_copy(struct provider_keys *to, const struct provider_keys *from)

@@ -16,7 +16,7 @@
 
 /* --- members ---------------------------------------------------------------------------------------------- */
 
-static bool header_ok(struct slice key, struct jval v)
+static bool provider_header_ok(struct slice key, struct jval v)
 {
 	_cleanup_(freep) char *value = NULL;
 
@@ -40,7 +40,7 @@ int provider_check_headers(struct slice headers, const char *path, struct err *e
 		snprintf(field, sizeof(field), "%s.%.*s", path, (int)MIN(key.n, 40u), key.p);
 		if (n >= HEADERS_MAX)
 			return err_field(e, field, "TOO_MANY", "more than %d headers", HEADERS_MAX);
-		if (!header_ok(key, v))
+		if (!provider_header_ok(key, v))
 			return err_field(e, field, "FIELD_INVALID",
 					 "a header is a name and a string that is one line");
 	}
@@ -137,7 +137,7 @@ static void fallback_free(struct fallback_args *a)
 	jdec_free(fallback_fields, a);
 }
 
-static int check_members(const struct fallback_args *a, const char *path, struct err *e)
+static int check_fallback_members(const struct fallback_args *a, const char *path, struct err *e)
 {
 	char field[96];
 	int r;
@@ -167,7 +167,7 @@ static int check_fallback(struct jval v, const char *path, struct err *e)
 			"a fallback has no such member: API, model and body are the provider's", &a,
 			e);
 	if (r == 0)
-		r = check_members(&a, path, e);
+		r = check_fallback_members(&a, path, e);
 	fallback_free(&a);
 	return r;
 }

@@ -13,10 +13,6 @@
 #include "base/limits.h"
 #include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
-#include "harnesses/codex/codex.h"
-#include "harnesses/harness_config.h"
-#include "harnesses/opencode/opencode.h"
-#include "harnesses/pi/pi.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -32,8 +28,9 @@ struct builtin {
 	const struct harness_ops *ops;
 	struct harness_caps caps;
 	const char *quirks;
-	struct harness_places places; /* without quirks */
-	enum harness_stop stop;	      /* the same */
+	struct harness_places
+		places;		/* skills, instructions of the home, those of cwd; without quirks */
+	enum harness_stop stop; /* the same */
 };
 
 static const char *const opencode_args[] = { "acp", NULL };
@@ -43,108 +40,42 @@ static const char *const gemini_args[] = { "--acp", NULL };
 static const char *const no_args[] = { NULL };
 
 /* caps: measured on the pinned release (tests/harness checks them against the real program). */
+/* clang-format off */
 static const struct builtin builtins[] = {
-	{ "opencode",
-	  "OpenCode",
-	  "opencode",
-	  opencode_args,
-	  &harness_opencode,
-	  { .image = true,
-	    .embedded_context = true,
-	    .images_alone = true,
-	    .http = true,
-	    .sse = true,
-	    .additional_dirs = true,
-	    .restore = true,
-	    .system_append = true,
-	    .system_override = true },
-	  NULL,
-	  { .skills_dir = ".agents/skills",
-	    .instructions_home = ".config/opencode/AGENTS.md",
-	    .instructions_file = "AGENTS.md" },
-	  HARNESS_STOP_402 },
-	{ "codex",
-	  "Codex",
-	  "codex",
-	  codex_args,
-	  &harness_codex,
-	  { .image = true,
-	    .embedded_context = true,
-	    .images_alone = true,
-	    .http = true,
-	    .additional_dirs = true,
-	    .restore = true,
-	    .steer = true,
-	    .system_append = true,
-	    .system_override = true,
-	    .responses_only = true,
-	    .inner_sandbox = true },
-	  NULL,
-	  { .skills_dir = ".agents/skills",
-	    .instructions_home = ".codex/AGENTS.md",
-	    .instructions_file = "AGENTS.md" },
-	  HARNESS_STOP_QUOTA },
-	{ "pi",
-	  "Pi",
-	  "pi",
-	  no_args,
-	  &harness_pi,
-	  { .image = true,
-	    .embedded_context = true,
-	    .images_alone = true,
-	    .http = true,
-	    .additional_dirs = true,
-	    .restore = true,
-	    .steer = true,
-	    .system_append = true,
-	    .system_override = true,
-	    .tool_text = 20480 },
-	  NULL,
-	  { .skills_dir = ".agents/skills",
-	    .instructions_home = ".pi/agent/AGENTS.md",
-	    .instructions_file = "AGENTS.md" },
-	  HARNESS_STOP_402 },
-	{ "copilot",
-	  "GitHub Copilot CLI",
-	  "copilot",
-	  copilot_args,
-	  &harness_acp,
-	  { .image = true, .embedded_context = true, .http = true, .sse = true, .restore = true },
-	  "copilot",
-	  { 0 },
-	  0 },
-	{ "claude",
-	  "Claude Agent",
-	  "claude-agent-acp",
-	  no_args,
-	  &harness_acp,
-	  { .image = true,
-	    .embedded_context = true,
-	    .http = true,
-	    .sse = true,
-	    .additional_dirs = true,
-	    .restore = true,
-	    .steer = true,
-	    .system_append = true,
-	    .system_override = true },
-	  "claude",
-	  { 0 },
-	  0 },
-	{ "gemini",
-	  "Gemini CLI",
-	  "gemini",
-	  gemini_args,
-	  &harness_acp,
-	  { .image = true,
-	    .audio = true,
-	    .embedded_context = true,
-	    .http = true,
-	    .sse = true,
-	    .restore = true },
-	  "gemini",
-	  { 0 },
-	  0 },
+	{ "opencode", "OpenCode", "opencode", opencode_args, &harness_opencode,
+	  .caps = { .image = true, .embedded_context = true, .images_alone = true,
+		    .http = true, .sse = true, .additional_dirs = true, .restore = true,
+		    .system_append = true, .system_override = true },
+	  .places = { ".agents/skills", ".config/opencode/AGENTS.md", "AGENTS.md" },
+	  .stop = HARNESS_STOP_402 },
+	{ "codex", "Codex", "codex", codex_args, &harness_codex,
+	  .caps = { .image = true, .embedded_context = true, .images_alone = true,
+		    .http = true, .additional_dirs = true, .restore = true, .steer = true,
+		    .system_append = true, .system_override = true,
+		    .responses_only = true, .inner_sandbox = true },
+	  .places = { ".agents/skills", ".codex/AGENTS.md", "AGENTS.md" },
+	  .stop = HARNESS_STOP_QUOTA },
+	{ "pi", "Pi", "pi", no_args, &harness_pi,
+	  .caps = { .image = true, .embedded_context = true, .images_alone = true,
+		    .http = true, .additional_dirs = true, .restore = true, .steer = true,
+		    .system_append = true, .system_override = true, .tool_text = 20480 },
+	  .places = { ".agents/skills", ".pi/agent/AGENTS.md", "AGENTS.md" },
+	  .stop = HARNESS_STOP_402 },
+	{ "copilot", "GitHub Copilot CLI", "copilot", copilot_args, &harness_acp,
+	  .caps = { .image = true, .embedded_context = true, .http = true, .sse = true,
+		    .restore = true },
+	  .quirks = "copilot" },
+	{ "claude", "Claude Agent", "claude-agent-acp", no_args, &harness_acp,
+	  .caps = { .image = true, .embedded_context = true, .http = true, .sse = true,
+		    .additional_dirs = true, .restore = true, .steer = true,
+		    .system_append = true, .system_override = true },
+	  .quirks = "claude" },
+	{ "gemini", "Gemini CLI", "gemini", gemini_args, &harness_acp,
+	  .caps = { .image = true, .audio = true, .embedded_context = true,
+		    .http = true, .sse = true, .restore = true },
+	  .quirks = "gemini" },
 };
+/* clang-format on */
 
 static bool caps_flag(struct slice object, const char *key)
 {

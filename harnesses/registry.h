@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "harnesses/harness.h"
 
 struct harness_table {
@@ -23,5 +24,12 @@ struct harness_table {
 int harness_table_load(struct harness_table *t, const char *path, struct err *e);
 void harness_table_done(struct harness_table *t);
 const struct harness_def *harness_table_find(const struct harness_table *t, const char *id);
+/* harness_config.c: adds the entries of a manifest's text to the table; its line breaks are removed. Errors have the line, and
+ * name the entry and its member. */
+int manifest_load(struct harness_table *t, struct buf *text, struct err *e);
+/* An empty row. */
+struct harness_def *harness_table_add(struct harness_table *t);
+/* The row has what differs between agents that share an adapter. NULL: nothing. */
+void harness_use_quirks(struct harness_def *d, const struct acp_quirks *q);
 /* Parses agentCapabilities; unknown or malformed members count as absent. */
 void harness_caps_parse(struct slice agent_capabilities, struct harness_caps *ret);

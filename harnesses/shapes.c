@@ -226,8 +226,8 @@ static const struct jshape mode_state = OBJECT(state_members);
 
 /* clang-format on */
 
-static enum harness_check check(const struct jshape *s, enum jtype type, struct slice raw,
-				struct buf *mended, struct jval *id)
+static enum harness_check check_shape(const struct jshape *s, enum jtype type, struct slice raw,
+				      struct buf *mended, struct jval *id)
 {
 	struct jval v = { type, raw };
 
@@ -258,20 +258,20 @@ bool harness_update_take(struct jwalk *w, void *ret_event)
 enum harness_check harness_update_check(enum harness_update kind, struct slice update,
 					struct buf *mended, struct jval *id)
 {
-	return check(&updates[kind], J_OBJECT, update, mended, id);
+	return check_shape(&updates[kind], J_OBJECT, update, mended, id);
 }
 
 enum harness_check harness_ask_check(struct slice params, struct buf *mended)
 {
-	return check(&permission, J_OBJECT, params, mended, NULL);
+	return check_shape(&permission, J_OBJECT, params, mended, NULL);
 }
 
 enum harness_check harness_modes_check(struct slice state_raw, struct buf *mended)
 {
-	return check(&mode_state, J_OBJECT, state_raw, mended, NULL);
+	return check_shape(&mode_state, J_OBJECT, state_raw, mended, NULL);
 }
 
 enum harness_check harness_options_check(struct slice list, struct buf *mended)
 {
-	return check(&options, J_ARRAY, list, mended, NULL);
+	return check_shape(&options, J_ARRAY, list, mended, NULL);
 }

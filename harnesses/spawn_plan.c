@@ -67,7 +67,7 @@ const char *harness_plan_getenv(const struct harness_plan *p, const char *name)
 }
 
 /* Any of these may hold a key. */
-static void free_wiped(char *text)
+static void plan_text_free(char *text)
 {
 	if (text)
 		explicit_bzero(text, strlen(text));
@@ -98,7 +98,7 @@ char **harness_plan_environ(const struct harness_plan *p)
 void harness_plan_free_environ(char **list)
 {
 	for (char **s = list; s && *s; s++)
-		free_wiped(*s);
+		plan_text_free(*s);
 	free(list);
 }
 
@@ -106,7 +106,7 @@ static void pairs_free(struct harness_env *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		free(v[i].name);
-		free_wiped(v[i].value);
+		plan_text_free(v[i].value);
 	}
 	free(v);
 }

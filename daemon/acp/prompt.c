@@ -1,7 +1,7 @@
 /*
- * prompt_session.c - session/prompt_session, steering and its two cancellations, and _acpd/check, which runs checks by hand.
+ * prompt.c - session/prompt, steering and its two cancellations, and _acpd/check, which runs checks by hand.
  *
- * _meta.acpd of a prompt_session is between the client and the daemon: the harness gets the rest of _meta only.
+ * _meta.acpd of a prompt is between the client and the daemon: the harness gets the rest of _meta only.
  */
 #include "acp/params.h"
 

@@ -1,5 +1,5 @@
 /*
- * sessions.c - session/new, load, resume, list, close, delete and fork, and _acpd/ack_events.
+ * sessions.c - session/new, load, resume, list, close, delete and fork, and _acpd/ack.
  *
  * A session that is made answers once its harness is there. The answer to a load waits behind the replay of its events, so
  * that a client has the whole past before it may prompt.

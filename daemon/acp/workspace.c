@@ -129,7 +129,7 @@ static int list_skills(struct acp_request *q, struct err *e)
 const struct acp_handler on_skills_list =
 	ACP_HANDLER(list_skills, struct provision_args, skills_fields, .finds_session = true);
 
-/* --- diff_workspace ------------------------------------------------------------------------------------------------ */
+/* --- diff ------------------------------------------------------------------------------------------------ */
 
 struct diff_args {
 	char *session_id;

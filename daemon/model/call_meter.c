@@ -11,7 +11,7 @@
 #include "base/format/digits.h"
 #include "base/http/http_fields.h"
 #include "base/http/sse_lines.h"
-#include "harnesses/provider_error.h"
+#include "harnesses/provider.h"
 #include "json/jpush.h"
 #include "json/jstr.h"
 #include "model/meter_places.h"

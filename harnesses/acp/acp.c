@@ -19,13 +19,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-static int call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
-		uint64_t tag)
+static int acp_request(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
+		       uint64_t tag)
 {
 	return harness_call(&h->host, &h->calls, method, params, fn, h, tag);
 }
 
-static void open_failed(struct harness *h, struct err *e)
+static void agent_open_failed(struct harness *h, struct err *e)
 {
 	if (h->phase == PHASE_FAILED)
 		return;
@@ -33,16 +33,16 @@ static void open_failed(struct harness *h, struct err *e)
 	h->host.ops->failed(h->host.ctx, e);
 }
 
-static void open_unread(struct harness *h)
+static void agent_open_unread(struct harness *h)
 {
 	struct err e;
 
 	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED", "the harness does not read");
-	open_failed(h, &e);
+	agent_open_failed(h, &e);
 }
 
 /* An error answer during the opening calls. */
-static void open_refused(struct harness *h, const char *what, struct slice error)
+static void agent_open_refused(struct harness *h, const char *what, struct slice error)
 {
 	struct err e;
 	struct turn_error te;
@@ -51,17 +51,17 @@ static void open_refused(struct harness *h, const char *what, struct slice error
 	err_set(&e, -EIO, strcmp(te.cls, "auth") == 0 ? RPC_AUTH_REQUIRED : RPC_INTERNAL_ERROR,
 		strcmp(te.cls, "auth") == 0 ? "AUTH_REQUIRED" : "HARNESS_OPEN_FAILED", "%s: %s",
 		what, te.message);
-	open_failed(h, &e);
+	agent_open_failed(h, &e);
 }
 
-static void put_session(struct harness *h, struct jw *w)
+static void put_native_session(struct harness *h, struct jw *w)
 {
 	jw_str(w, "sessionId", h->native_id);
 }
 
-static void send_open(struct harness *h);
+static void send_agent_open(struct harness *h);
 
-static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
+static void on_agent_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 	struct err e;
@@ -72,11 +72,11 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 	if (m->error.n && restoring) {
 		/* it no longer knows the session: begins a new one, and the core reports that */
 		h->mode = HARNESS_NEW;
-		send_open(h);
+		send_agent_open(h);
 		return;
 	}
 	if (m->error.n) {
-		open_refused(h, "the harness refused the session", m->error);
+		agent_open_refused(h, "the harness refused the session", m->error);
 		return;
 	}
 	if (!restoring) {
@@ -84,7 +84,7 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 		if (jstr_decode(jobj_get(m->result, "sessionId"), RPC_ID_MAX, &h->native_id) < 0) {
 			err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 				"the harness opened a session without a sessionId");
-			open_failed(h, &e);
+			agent_open_failed(h, &e);
 			return;
 		}
 	}
@@ -110,7 +110,7 @@ static void put_mcp_servers(const struct harness *h, struct jw *w)
 	jw_end_arr(w);
 }
 
-static void put_system_prompt(const struct harness *h, struct jw *w)
+static void put_agent_system_prompt(const struct harness *h, struct jw *w)
 {
 	if (!h->system_prompt || h->quirks->system_prompt != ACP_SYSTEM_META)
 		return;
@@ -123,7 +123,7 @@ static void put_system_prompt(const struct harness *h, struct jw *w)
 	jw_end_obj(w);
 }
 
-static void send_open(struct harness *h)
+static void send_agent_open(struct harness *h)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	bool restore = h->mode == HARNESS_RESTORE && (h->can_resume || h->can_load);
@@ -134,19 +134,19 @@ static void send_open(struct harness *h)
 
 	jw_obj(&w, NULL);
 	if (restore)
-		put_session(h, &w);
+		put_native_session(h, &w);
 	jw_str(&w, "cwd", h->cwd);
 	put_mcp_servers(h, &w);
 	if (h->caps.additional_dirs && h->additional_dirs)
 		jw_raw(&w, "additionalDirectories", slice_of(h->additional_dirs));
-	put_system_prompt(h, &w);
+	put_agent_system_prompt(h, &w);
 	jw_end_obj(&w);
 	if (!restore)
 		xstrset(&h->native_id, NULL); /* what comes from now on is of the new session */
 	h->phase = PHASE_OPEN;
 	h->replaying = restore && !h->can_resume;
-	if (call(h, method, buf_slice(&b), on_opened, restore) < 0)
-		open_unread(h);
+	if (acp_request(h, method, buf_slice(&b), on_agent_opened, restore) < 0)
+		agent_open_unread(h);
 }
 
 static void on_authenticated(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -156,9 +156,9 @@ static void on_authenticated(void *ctx, uint64_t tag _unused_, const struct rpc_
 	if (!m)
 		return;
 	if (m->error.n)
-		open_refused(h, "authentication failed", m->error);
+		agent_open_refused(h, "authentication failed", m->error);
 	else
-		send_open(h);
+		send_agent_open(h);
 }
 
 static void send_authenticate(struct harness *h)
@@ -168,11 +168,11 @@ static void send_authenticate(struct harness *h)
 
 	jw_object(&w, NULL, JW_STR("methodId", h->auth_method));
 	h->phase = PHASE_AUTHENTICATE;
-	if (call(h, "authenticate", buf_slice(&b), on_authenticated, 0) < 0)
-		open_unread(h);
+	if (acp_request(h, "authenticate", buf_slice(&b), on_authenticated, 0) < 0)
+		agent_open_unread(h);
 }
 
-static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_agent_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 	struct slice caps, session;
@@ -181,13 +181,13 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 	if (!m)
 		return;
 	if (m->error.n) {
-		open_refused(h, "the harness refused initialize", m->error);
+		agent_open_refused(h, "the harness refused initialize", m->error);
 		return;
 	}
 	if (!slice_is(jobj_get(m->result, "protocolVersion").raw, "1")) {
 		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 			"the harness does not speak ACP version 1");
-		open_failed(h, &e);
+		agent_open_failed(h, &e);
 		return;
 	}
 	caps = jobj_get(m->result, "agentCapabilities").raw;
@@ -204,7 +204,7 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 	if (h->auth_method)
 		send_authenticate(h);
 	else
-		send_open(h);
+		send_agent_open(h);
 }
 
 int harness_acp_start(struct harness *h, struct err *e)
@@ -224,7 +224,7 @@ int harness_acp_start(struct harness *h, struct err *e)
 	jw_end_obj(&w);
 	jw_self(&w, "clientInfo", "acpd", "acpd");
 	jw_end_obj(&w);
-	if (call(h, "initialize", buf_slice(&b), on_initialized, 0) < 0)
+	if (acp_request(h, "initialize", buf_slice(&b), on_agent_initialized, 0) < 0)
 		return err_set(e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",
 			       "the harness closed its input at once");
 	return 0;
@@ -235,7 +235,8 @@ int harness_acp_start(struct harness *h, struct err *e)
 #define UPDATE_SLOTS 3
 
 /* s: sessionId, update, _meta of the params, found while the line was parsed; taken: the update, if it fits. */
-static void on_update(struct harness *h, const struct jslot *s, const struct harness_event *taken)
+static void on_agent_update(struct harness *h, const struct jslot *s,
+			    const struct harness_event *taken)
 {
 	_cleanup_(buf_done) struct buf scratch = { 0 };
 	const struct acp_hooks *hooks = h->quirks->hooks;
@@ -270,7 +271,7 @@ static void on_update(struct harness *h, const struct jslot *s, const struct har
 	h->host.ops->event(h->host.ctx, &ev);
 }
 
-static bool is_blank(struct slice line)
+static bool is_blank_line(struct slice line)
 {
 	for (size_t i = 0; i < line.n; i++)
 		if (line.p[i] != ' ' && line.p[i] != '\t')
@@ -287,7 +288,7 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 	enum rpc_parse_result parsed;
 	int r;
 
-	if (is_blank(line))
+	if (is_blank_line(line))
 		return 0;
 	update[0] = (struct jslot){ JSLOT("sessionId") };
 	update[1] = (struct jslot){ JSLOT("update"), .take = harness_update_take, .ctx = &taken };
@@ -302,7 +303,7 @@ int harness_acp_on_line(struct harness *h, struct slice line, struct err *e)
 	else if (m.kind == RPC_REQUEST)
 		acp_on_request(h, &m);
 	else if (strcmp(m.method, "session/update") == 0)
-		on_update(h, update, &taken);
+		on_agent_update(h, update, &taken);
 	else if (strcmp(m.method, "$/cancel_request") == 0)
 		acp_on_cancel_request(h, m.params);
 	else if (h->quirks->hooks && h->quirks->hooks->on_notification)
@@ -338,14 +339,14 @@ int harness_acp_prompt(struct harness *h, struct slice content, struct slice met
 	int r;
 
 	jw_obj(&w, NULL);
-	put_session(h, &w);
+	put_native_session(h, &w);
 	if (as_text)
 		acp_put_as_text(&w, content);
 	else
 		jw_raw(&w, "prompt", content);
 	jw_raw(&w, "_meta", meta);
 	jw_end_obj(&w);
-	r = call(h, "session/prompt", buf_slice(&b), on_prompt_reply, 0);
+	r = acp_request(h, "session/prompt", buf_slice(&b), on_prompt_reply, 0);
 	if (r < 0 && hooks && hooks->on_turn_end) /* there is no turn after all */
 		hooks->on_turn_end(h, &(struct harness_turn_end){ .failed = true });
 	if (r < 0)
@@ -361,7 +362,7 @@ void harness_acp_cancel(struct harness *h)
 	struct jw w = JW(&p);
 
 	jw_obj(&w, NULL);
-	put_session(h, &w);
+	put_native_session(h, &w);
 	jw_end_obj(&w);
 	rpc_put_notification(&b, "session/cancel", buf_slice(&p));
 	harness_send(&h->host, &b);
@@ -374,10 +375,10 @@ int acp_call(struct harness *h, const char *method, struct slice members, rpc_re
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
-	put_session(h, &w);
+	put_native_session(h, &w);
 	jw_raw(&w, NULL, members);
 	jw_end_obj(&w);
-	return call(h, method, buf_slice(&b), fn, tag);
+	return acp_request(h, method, buf_slice(&b), fn, tag);
 }
 
 int harness_acp_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)

@@ -25,5 +25,3 @@ struct harness *harness_acp_free(struct harness *h);
 	.cancel = harness_acp_cancel, .answer = harness_acp_answer,                                \
 	.set_mode = harness_acp_set_mode, .set_config = harness_acp_set_config,                    \
 	.steer = harness_acp_steer, .free = harness_acp_free
-
-extern const struct harness_ops harness_acp;

@@ -18,7 +18,7 @@ static struct agent_ask *find_ask(struct harness *h, uint64_t id)
 	return NULL;
 }
 
-static void ask_free(struct agent_ask *a)
+static void agent_ask_free(struct agent_ask *a)
 {
 	list_del(&a->link);
 	free(a->rpc_id);
@@ -145,7 +145,7 @@ void acp_on_cancel_request(struct harness *h, struct slice params)
 		if (!slice_is(id, a->rpc_id))
 			continue;
 		acp_refuse(h, id, RPC_CANCELLED, "CANCELLED", "Request cancelled");
-		ask_free(a);
+		agent_ask_free(a);
 		h->host.ops->unask(h->host.ctx, ask);
 		return;
 	}
@@ -159,14 +159,14 @@ void harness_acp_answer(struct harness *h, uint64_t ask_id, struct slice result)
 	if (!a)
 		return;
 	rpc_put_result(&b, slice_of(a->rpc_id), result);
-	ask_free(a);
+	agent_ask_free(a);
 	harness_send(&h->host, &b);
 }
 
 void acp_asks_free(struct harness *h)
 {
 	while (!list_empty(&h->asks))
-		ask_free(list_first(&h->asks, struct agent_ask, link));
+		agent_ask_free(list_first(&h->asks, struct agent_ask, link));
 }
 
 const struct harness_asking *harness_acp_asks(const struct harness_def *def,

@@ -26,8 +26,8 @@ static const struct meter_field quota_fields[] = {
 	{ NULL, COUNT_MAX },
 };
 
-static const struct meter_field *place(const struct acp_quirks *q, struct slice result,
-				       struct jval *ret, const char **source)
+static const struct meter_field *usage_place_find(const struct acp_quirks *q, struct slice result,
+						  struct jval *ret, const char **source)
 {
 	if (q->usage_place == ACP_USAGE_IN_QUOTA) {
 		*ret = jobj_get(jobj_get(jobj_get(result, "_meta").raw, "quota").raw,
@@ -42,8 +42,8 @@ static const struct meter_field *place(const struct acp_quirks *q, struct slice 
 }
 
 /* adds a part that the whole does not hold; the whole is unknown if the part is */
-static void include(struct harness_usage *u, enum harness_count whole, enum harness_count part,
-		    bool needed)
+static void include_part(struct harness_usage *u, enum harness_count whole, enum harness_count part,
+			 bool needed)
 {
 	if (u->has & (1u << part))
 		u->count[whole] += u->count[part];
@@ -51,14 +51,14 @@ static void include(struct harness_usage *u, enum harness_count whole, enum harn
 		u->has &= ~(1u << whole);
 }
 
-static void normalise(const struct acp_quirks *q, struct harness_usage *u)
+static void normalise_agent_usage(const struct acp_quirks *q, struct harness_usage *u)
 {
 	if (q->input_excludes_cache && u->has & (1u << COUNT_INPUT)) {
-		include(u, COUNT_INPUT, COUNT_CACHE_READ, false);
-		include(u, COUNT_INPUT, COUNT_CACHE_WRITE, false);
+		include_part(u, COUNT_INPUT, COUNT_CACHE_READ, false);
+		include_part(u, COUNT_INPUT, COUNT_CACHE_WRITE, false);
 	}
 	if (q->output_excludes_reasoning && u->has & (1u << COUNT_OUTPUT))
-		include(u, COUNT_OUTPUT, COUNT_REASONING, true);
+		include_part(u, COUNT_OUTPUT, COUNT_REASONING, true);
 }
 
 /* The turn is the difference to the last reply; a total that has become smaller began again at 0. */
@@ -129,7 +129,7 @@ void acp_meter_report(struct harness *h, const struct rpc_msg *reply, bool count
 	struct harness_usage u = { .whole_turn = h->quirks->usage != ACP_USAGE_LAST_CALL };
 	struct slice result = reply->error.n ? SLICE_NONE : reply->result;
 	struct jval object;
-	const struct meter_field *f = place(h->quirks, result, &object, &u.source);
+	const struct meter_field *f = usage_place_find(h->quirks, result, &object, &u.source);
 
 	if (counted)
 		return;
@@ -137,7 +137,7 @@ void acp_meter_report(struct harness *h, const struct rpc_msg *reply, bool count
 		harness_usage_set(&u, f->what, jobj_get(object.raw, f->key));
 	if (h->quirks->usage == ACP_USAGE_SESSION && u.has)
 		subtract(&u, &h->meter.seen);
-	normalise(h->quirks, &u);
+	normalise_agent_usage(h->quirks, &u);
 	set_cost(h, &u);
 	if (!u.has && !u.has_cost)
 		return;

@@ -69,10 +69,10 @@ static void put_unprefixed(struct jw *w, const char *key, struct jval v, const c
 		jw_raw(w, key, v.raw);
 }
 
-static void put_choice(struct jw *w, struct jval v, const char *prefix);
+static void put_unprefixed_choice(struct jw *w, struct jval v, const char *prefix);
 
 /* False if list holds nothing to go through. */
-static bool put_choices(struct jw *w, struct jval list, const char *prefix)
+static bool put_unprefixed_choices(struct jw *w, struct jval list, const char *prefix)
 {
 	struct jiter it;
 	struct jval choice;
@@ -82,13 +82,13 @@ static bool put_choices(struct jw *w, struct jval list, const char *prefix)
 	jw_arr(w, "options");
 	while (jiter_next(&it, NULL, &choice))
 		if (choice.type == J_OBJECT)
-			put_choice(w, choice, prefix);
+			put_unprefixed_choice(w, choice, prefix);
 	jw_end_arr(w);
 	return true;
 }
 
 /* One value of a select, or a group of them. */
-static void put_choice(struct jw *w, struct jval v, const char *prefix)
+static void put_unprefixed_choice(struct jw *w, struct jval v, const char *prefix)
 {
 	struct slice key;
 	struct jiter it;
@@ -98,7 +98,7 @@ static void put_choice(struct jw *w, struct jval v, const char *prefix)
 	while (jiter_next(&it, &key, &v)) {
 		if (jkey_is(key, "value") || jkey_is(key, "name")) {
 			put_unprefixed(w, jkey_is(key, "value") ? "value" : "name", v, prefix);
-		} else if (!jkey_is(key, "options") || !put_choices(w, v, prefix)) {
+		} else if (!jkey_is(key, "options") || !put_unprefixed_choices(w, v, prefix)) {
 			jw_member_raw(w, key, v.raw);
 		}
 	}
@@ -111,14 +111,14 @@ static void put_model_option(struct jw *w, struct jval option, const char *prefi
 	jobj_each(key, v, option) {
 		if (jkey_is(key, "currentValue")) {
 			put_unprefixed(w, "currentValue", v, prefix);
-		} else if (!jkey_is(key, "options") || !put_choices(w, v, prefix)) {
+		} else if (!jkey_is(key, "options") || !put_unprefixed_choices(w, v, prefix)) {
 			jw_member_raw(w, key, v.raw);
 		}
 	}
 	jw_end_obj(w);
 }
 
-static void put_pair(struct jw *w, struct slice value, struct slice name)
+static void put_model_choice(struct jw *w, struct slice value, struct slice name)
 {
 	jw_object(w, NULL, JW_RAW("value", value), JW_RAW("name", name.n ? name : value));
 }
@@ -138,10 +138,10 @@ static void put_legacy_choices(const struct harness *h, struct jw *w, struct sli
 			if (v.type != J_OBJECT || id.type != J_STRING)
 				continue;
 			listed |= slice_eq(id.raw, current);
-			put_pair(w, id.raw, name.type == J_STRING ? name.raw : SLICE_NONE);
+			put_model_choice(w, id.raw, name.type == J_STRING ? name.raw : SLICE_NONE);
 		}
 	if (!listed)
-		put_pair(w, current, SLICE_NONE);
+		put_model_choice(w, current, SLICE_NONE);
 }
 
 static void put_made_option(const struct harness *h, struct jw *w, const char *current)

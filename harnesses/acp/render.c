@@ -34,7 +34,7 @@ static char *root_of(const char *url)
 }
 
 /* Names and values are such as a header may have (harness_provider_parse). */
-static char *header_lines(struct slice headers)
+static char *provider_header_lines(struct slice headers)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -56,7 +56,7 @@ static void words_done(struct placeholders *w)
 	free(w->headers);
 }
 
-static const char *word(const struct placeholders *w, const char *name, size_t n)
+static const char *template_value(const struct placeholders *w, const char *name, size_t n)
 {
 	const struct {
 		const char *name, *value;
@@ -73,7 +73,7 @@ static const char *word(const struct placeholders *w, const char *name, size_t n
 }
 
 /* NULL: it names an absent value. */
-static char *expand(const char *text, const struct placeholders *w)
+static char *expand_template(const char *text, const struct placeholders *w)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -85,7 +85,7 @@ static char *expand(const char *text, const struct placeholders *w)
 			buf_putc(&b, *text++);
 			continue;
 		}
-		value = word(w, text + 1, (size_t)(end - text - 1));
+		value = template_value(w, text + 1, (size_t)(end - text - 1));
 		if (!value)
 			return NULL;
 		buf_puts(&b, value);
@@ -99,7 +99,8 @@ static bool row_applies(const struct acp_env *row, const struct harness_provider
 	return !row->api || (p && strcmp(row->api, p->api) == 0);
 }
 
-static int check_api(const struct acp_quirks *q, const struct harness_provider *p, struct err *e)
+static int check_quirks_api(const struct acp_quirks *q, const struct harness_provider *p,
+			    struct err *e)
 {
 	if (!p || !q->env)
 		return 0;
@@ -115,7 +116,7 @@ static void put_strings(struct jw *w, const char *key, struct jval array)
 	jw_raw(w, key, array.type == J_ARRAY ? array.raw : SLICE("[]"));
 }
 
-static void put_env(struct jw *w, struct jval list)
+static void put_server_env(struct jw *w, struct jval list)
 {
 	jw_obj(w, "env");
 	jarr_each(v, list) {
@@ -147,7 +148,7 @@ static void plan_mcp_file(const struct acp_quirks *q, const struct harness_req *
 		jw_str(&w, "type", "local");
 		jw_raw(&w, "command", jobj_get(v.raw, "command").raw);
 		put_strings(&w, "args", jobj_get(v.raw, "args"));
-		put_env(&w, jobj_get(v.raw, "env"));
+		put_server_env(&w, jobj_get(v.raw, "env"));
 		jw_raw(&w, "tools", SLICE("[\"*\"]"));
 		jw_end_obj(&w);
 		n++;
@@ -172,9 +173,9 @@ int acp_quirks_plan(const struct acp_quirks *q, const struct harness_req *req,
 		.small_model = p ? p->small_model : NULL,
 		.home = req->home,
 		.root = p ? root_of(p->base_url) : NULL,
-		.headers = p ? header_lines(p->headers) : NULL,
+		.headers = p ? provider_header_lines(p->headers) : NULL,
 	};
-	int r = check_api(q, p, e);
+	int r = check_quirks_api(q, p, e);
 
 	if (r < 0)
 		return r;
@@ -182,7 +183,7 @@ int acp_quirks_plan(const struct acp_quirks *q, const struct harness_req *req,
 		_cleanup_(freep) char *value = NULL;
 
 		if (row_applies(row, p))
-			value = expand(row->value, &w);
+			value = expand_template(row->value, &w);
 		if (value)
 			harness_plan_env(plan, row->name, value);
 	}

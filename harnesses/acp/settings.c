@@ -76,7 +76,7 @@ void acp_opened(struct harness *h, struct slice result)
 
 /* --- calls of the core ------------------------------------------------------------------------------ */
 
-static void reply_error(struct harness *h, uint64_t token, struct slice error)
+static void reply_agent_error(struct harness *h, uint64_t token, struct slice error)
 {
 	struct turn_error te;
 
@@ -84,12 +84,12 @@ static void reply_error(struct harness *h, uint64_t token, struct slice error)
 	harness_refused(&h->host, token, acp_error_code(error), te.message);
 }
 
-static void on_reply(void *ctx, uint64_t token, const struct rpc_msg *m)
+static void on_agent_reply(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
 	if (m && m->error.n)
-		reply_error(h, token, m->error);
+		reply_agent_error(h, token, m->error);
 	else if (m)
 		h->host.ops->reply(h->host.ctx, token, m->result, NULL);
 }
@@ -104,12 +104,12 @@ static void reply_options(struct harness *h, uint64_t token)
 	h->host.ops->reply(h->host.ctx, token, buf_slice(&b), NULL);
 }
 
-static void on_config(void *ctx, uint64_t token, const struct rpc_msg *m)
+static void on_agent_config(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
 	if (m && m->error.n) {
-		reply_error(h, token, m->error);
+		reply_agent_error(h, token, m->error);
 	} else if (m) {
 		acp_options_note(h, m->result);
 		if (acp_options_are_ours(h))
@@ -122,7 +122,7 @@ static void on_config(void *ctx, uint64_t token, const struct rpc_msg *m)
 int acp_call_for(struct harness *h, const char *method, struct slice members, uint64_t token,
 		 struct err *e)
 {
-	return harness_gone(acp_call(h, method, members, on_reply, token), "the harness", e);
+	return harness_gone(acp_call(h, method, members, on_agent_reply, token), "the harness", e);
 }
 
 int harness_acp_set_mode(struct harness *h, uint64_t token, const char *mode, struct err *e)
@@ -139,7 +139,7 @@ static void on_model(void *ctx, uint64_t token, const struct rpc_msg *m)
 	struct harness *h = ctx;
 
 	if (m && m->error.n) {
-		reply_error(h, token, m->error);
+		reply_agent_error(h, token, m->error);
 	} else if (m) {
 		if (h->wanted) {
 			free(h->chosen);
@@ -203,7 +203,7 @@ int harness_acp_set_config(struct harness *h, uint64_t token, struct slice param
 	} else {
 		buf_add_slice(&b, params);
 	}
-	return harness_gone(acp_call(h, "session/set_config_option", buf_slice(&b), on_config,
+	return harness_gone(acp_call(h, "session/set_config_option", buf_slice(&b), on_agent_config,
 				     token),
 			    "the harness", e);
 }

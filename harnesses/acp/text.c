@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-static const struct acp_text *matches(const struct acp_text *t, const char *text)
+static const struct acp_text *text_row_find(const struct acp_text *t, const char *text)
 {
 	for (; t && t->begins; t++) {
 		size_t n = strlen(text), m = t->ends ? strlen(t->ends) : 0;
@@ -64,9 +64,9 @@ bool acp_text_filter(struct harness *h, struct harness_event *ev, struct buf *sc
 		return true;
 	if (q->echo_text && strncmp(text, q->echo_text, strlen(q->echo_text)) == 0)
 		return false;
-	if (matches(q->notice_texts, text)) {
+	if (text_row_find(q->notice_texts, text)) {
 		to_notice(ev, text, scratch);
-	} else if (matches(q->error_texts, text)) {
+	} else if (text_row_find(q->error_texts, text)) {
 		buf_add_slice(&h->held, ev->update);
 		return false;
 	}
@@ -84,7 +84,7 @@ void acp_text_end(struct harness *h, const struct rpc_msg *reply, struct harness
 	if (!held.n ||
 	    jstr_decode(jobj_get(jobj_get(held, "content").raw, "text"), 16 * KIB, &text) < 0)
 		return;
-	t = matches(h->quirks->error_texts, text);
+	t = text_row_find(h->quirks->error_texts, text);
 	if (!end->failed && (!ended || !t || (!t->certain && counted))) {
 		say_held(h);
 		return;
@@ -94,7 +94,7 @@ void acp_text_end(struct harness *h, const struct rpc_msg *reply, struct harness
 }
 
 /* In an object, or in one of an array's. */
-static bool has_failed(struct jval where, const char *code)
+static bool exit_code_failed(struct jval where, const char *code)
 {
 	struct jval v = where, n;
 	struct jiter it;
@@ -107,7 +107,7 @@ static bool has_failed(struct jval where, const char *code)
 	if (where.type != J_ARRAY || !jiter_init(&it, where))
 		return false;
 	while (jiter_next(&it, NULL, &v))
-		if (v.type == J_OBJECT && has_failed(v, code))
+		if (v.type == J_OBJECT && exit_code_failed(v, code))
 			return true;
 	return false;
 }
@@ -119,7 +119,8 @@ void acp_exit_code(const struct harness *h, struct harness_event *ev, struct buf
 
 	if (!q->exit_code || ev->kind != UPDATE_TOOL_CALL_UPDATE ||
 	    !jstr_is(jobj_get(ev->update, "status"), "completed") ||
-	    !has_failed(jobj_get(jobj_get(ev->update, "rawOutput").raw, q->exit_in), q->exit_code))
+	    !exit_code_failed(jobj_get(jobj_get(ev->update, "rawOutput").raw, q->exit_in),
+			      q->exit_code))
 		return;
 	jw_obj(&w, NULL);
 	jw_members(&w, ev->update, "status");

@@ -8,7 +8,7 @@
  */
 #include "harnesses/acp/turn.h"
 
-#include "harnesses/provider_error.h"
+#include "harnesses/provider.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 

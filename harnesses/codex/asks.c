@@ -110,7 +110,7 @@ static const char *find_choice(const struct codex_ask *a, const char *kind)
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-static void settle(struct harness *h, struct codex_ask *a, const char *kind)
+static void settle_ask(struct harness *h, struct codex_ask *a, const char *kind)
 {
 	const char *result = kind ? find_choice(a, kind) : NULL;
 	struct codex_item *it = codex_item_find(h, a->item_id);
@@ -143,7 +143,7 @@ void codex_answer(struct harness *h, uint64_t ask_id, struct slice result)
 		}
 		if (jstr_is(jobj_get(outcome, "outcome"), "selected"))
 			option = codex_str(outcome, "optionId");
-		settle(h, a, option);
+		settle_ask(h, a, option);
 		return;
 	}
 }
@@ -210,8 +210,8 @@ static bool shows_command(const struct codex_item *it, struct slice params)
 	       slice_eq(asked, jobj_get(jobj_get(buf_slice(&b), "rawInput").raw, "command").raw);
 }
 
-static void put_call(struct harness *h, struct jw *w, const struct codex_ask *a,
-		     struct slice params, const char *title)
+static void put_asked_call(struct harness *h, struct jw *w, const struct codex_ask *a,
+			   struct slice params, const char *title)
 {
 	struct codex_item *it = codex_item_find(h, a->item_id);
 	struct jval reason = jobj_get(params, "reason");
@@ -233,7 +233,7 @@ static void put_call(struct harness *h, struct jw *w, const struct codex_ask *a,
 	jw_end_obj(w);
 }
 
-static void put_options(struct jw *w, const struct codex_ask *a)
+static void put_ask_options(struct jw *w, const struct codex_ask *a)
 {
 	jw_arr(w, "options");
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -254,17 +254,17 @@ static void ask_client(struct harness *h, struct codex_ask *a, struct slice para
 	struct jw w = JW(&b);
 
 	if (h->cancelled || h->turn == TURN_NONE) {
-		settle(h, a, h->cancelled ? NULL : "reject_once");
+		settle_ask(h, a, h->cancelled ? NULL : "reject_once");
 		return;
 	}
 	out.approved = allowed || h->now.approval == APPROVAL_NEVER;
 	if (out.approved && !h->ruled) {
-		settle(h, a, "allow_once");
+		settle_ask(h, a, "allow_once");
 		return;
 	}
 	jw_obj(&w, NULL);
-	put_call(h, &w, a, params, title);
-	put_options(&w, a);
+	put_asked_call(h, &w, a, params, title);
+	put_ask_options(&w, a);
 	jw_end_obj(&w);
 	out.params = buf_slice(&b);
 	h->host.ops->ask(h->host.ctx, &out);
@@ -313,7 +313,7 @@ static void on_patch(struct harness *h, const struct rpc_msg *m)
 	a->wide = jobj_get(m->params, "grantRoot").type == J_STRING;
 	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
 	if (h->now.mode == MODE_PLAN) { /* to Codex that mode is only an instruction to the model */
-		settle(h, a, h->cancelled ? NULL : "reject_once");
+		settle_ask(h, a, h->cancelled ? NULL : "reject_once");
 		return;
 	}
 	ask_client(h, a, m->params, "Edit files",

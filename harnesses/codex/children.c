@@ -72,7 +72,7 @@ static int send_clean(struct harness *h, const struct codex_child *c)
 			  0);
 }
 
-static void on_interrupted(void *ctx, uint64_t number, const struct rpc_msg *m)
+static void on_child_interrupted(void *ctx, uint64_t number, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
@@ -94,7 +94,7 @@ static int send_interrupt(struct harness *h, const struct codex_child *c)
 	struct jw w = JW(&b);
 
 	jw_object(&w, NULL, JW_STR("threadId", c->thread), JW_STR("turnId", c->turn));
-	return codex_call(h, "turn/interrupt", buf_slice(&b), on_interrupted, c->number);
+	return codex_call(h, "turn/interrupt", buf_slice(&b), on_child_interrupted, c->number);
 }
 
 unsigned codex_children_stop(struct harness *h)

@@ -1,4 +1,11 @@
-/* codex.c - lines in and out, and the object's life. */
+/*
+ * codex.c - Codex through its own app-server protocol: lines in and out, and the object's life.
+ *
+ * `codex app-server` speaks JSON-RPC lines on stdio (measured on 0.171.0). One process and one thread of Codex for each
+ * session, in a private CODEX_HOME. Configuration goes by -c on the command line, secrets in the environment, MCP servers in
+ * thread/start; nothing is read from files we would have to rewrite. README.md has the mapping of the protocol, and what is
+ * dropped.
+ */
 #include "harnesses/codex/internal.h"
 #include "harnesses/adapter.h"
 
@@ -90,7 +97,7 @@ static void on_notification(struct harness *h, const struct rpc_msg *m)
 	}
 }
 
-static int on_line(struct harness *h, struct slice line, struct err *e)
+static int codex_on_line(struct harness *h, struct slice line, struct err *e)
 {
 	struct rpc_msg m;
 	int r;
@@ -208,7 +215,7 @@ const struct harness_ops harness_codex = {
 	.plan = codex_plan,
 	.open = codex_open,
 	.start = codex_thread_open,
-	.on_line = on_line,
+	.on_line = codex_on_line,
 	.limit = codex_limit,
 	.reports_calls = true,
 	.prompt = codex_prompt,

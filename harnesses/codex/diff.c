@@ -22,17 +22,17 @@ static void put_sides(struct jw *w, const char *path, const struct slice *old, s
 	jw_end_obj(w);
 }
 
-static struct slice text_of(const struct buf *b)
+static struct slice hunk_side_text(const struct buf *b)
 {
 	return b->data ? buf_slice(b) : SLICE("");
 }
 
 static void end_hunk(struct jw *w, const char *path, struct sides *s)
 {
-	struct slice old = text_of(&s->old);
+	struct slice old = hunk_side_text(&s->old);
 
 	if (s->any)
-		put_sides(w, path, &old, text_of(&s->new));
+		put_sides(w, path, &old, hunk_side_text(&s->new));
 	buf_reset(&s->old);
 	buf_reset(&s->new);
 	s->any = false;
@@ -45,7 +45,7 @@ static void drop_newline(struct buf *b)
 		b->len--;
 }
 
-static void put_line(struct sides *s, char before, char last, struct slice line)
+static void put_hunk_line(struct sides *s, char before, char last, struct slice line)
 {
 	if (before == '\\') {
 		if (last != '+')
@@ -75,7 +75,7 @@ static void put_hunks(struct jw *w, const char *path, struct slice diff)
 			end_hunk(w, path, &s);
 			inside = true;
 		} else if (inside && strchr(" +-\\", diff.p[0])) {
-			put_line(&s, diff.p[0], last, (struct slice){ diff.p + 1, n - 1 });
+			put_hunk_line(&s, diff.p[0], last, (struct slice){ diff.p + 1, n - 1 });
 			last = diff.p[0];
 		}
 		diff = slice_after(diff, n);
@@ -85,7 +85,7 @@ static void put_hunks(struct jw *w, const char *path, struct slice diff)
 	buf_done(&s.new);
 }
 
-static void put_change(struct jw *w, struct slice change)
+static void put_file_change(struct jw *w, struct slice change)
 {
 	struct slice kind = jobj_get(change, "kind").raw;
 	struct jval type = jobj_get(kind, "type");
@@ -107,5 +107,5 @@ void codex_diff_put(struct jw *w, struct slice changes)
 {
 	jarr_each(v, changes)
 		if (v.type == J_OBJECT)
-			put_change(w, v.raw);
+			put_file_change(w, v.raw);
 }

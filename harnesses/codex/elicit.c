@@ -4,7 +4,7 @@
  */
 #include "harnesses/codex/internal.h"
 
-static bool can_ask(const struct harness *h)
+static bool can_ask_form(const struct harness *h)
 {
 	return h->elicitation && h->turn != TURN_NONE && !h->cancelled;
 }
@@ -24,7 +24,7 @@ void codex_elicitation(struct harness *h, const struct rpc_msg *m)
 	struct jw w = JW(&b);
 
 	/* a page to open (url) and Codex's own kinds of form are not what clients can do */
-	if (!can_ask(h) || !jstr_is(jobj_get(m->params, "mode"), "form") ||
+	if (!can_ask_form(h) || !jstr_is(jobj_get(m->params, "mode"), "form") ||
 	    schema.type != J_OBJECT || message.type != J_STRING) {
 		codex_respond(h, m->id,
 			      SLICE("{\"action\":\"decline\",\"content\":null,\"_meta\":null}"));
@@ -37,7 +37,7 @@ void codex_elicitation(struct harness *h, const struct rpc_msg *m)
 
 /* --- the model's questions ---------------------------------------------------------------------------------- */
 
-static void put_enum(struct jw *w, struct jval options)
+static void put_question_choices(struct jw *w, struct jval options)
 {
 	jw_arr(w, "oneOf");
 	jarr_each(v, options) {
@@ -52,7 +52,7 @@ static void put_enum(struct jw *w, struct jval options)
 }
 
 /* If another answer is allowed, the choices are only listed. */
-static void put_question(struct jw *w, struct slice q)
+static void put_model_question(struct jw *w, struct slice q)
 {
 	struct jval options = jobj_get(q, "options"), v;
 	bool other = jobj_get(q, "isOther").type == J_TRUE;
@@ -77,7 +77,7 @@ static void put_question(struct jw *w, struct slice q)
 	jw_raw(w, "title", jobj_get(q, "header").raw);
 	jw_slice(w, "description", b.data ? buf_slice(&b) : SLICE(""));
 	if (!other && options.type == J_ARRAY)
-		put_enum(w, options);
+		put_question_choices(w, options);
 	jw_end_obj(w);
 }
 
@@ -89,7 +89,7 @@ void codex_user_input(struct harness *h, const struct rpc_msg *m)
 	struct jiter it;
 	struct codex_ask *a;
 
-	if (!can_ask(h) || questions.type != J_ARRAY || !jiter_init(&it, questions)) {
+	if (!can_ask_form(h) || questions.type != J_ARRAY || !jiter_init(&it, questions)) {
 		codex_respond(h, m->id, SLICE("{\"answers\":{}}"));
 		return;
 	}
@@ -101,7 +101,7 @@ void codex_user_input(struct harness *h, const struct rpc_msg *m)
 	jw_obj(&w, "properties");
 	while (jiter_next(&it, NULL, &v))
 		if (v.type == J_OBJECT)
-			put_question(&w, v.raw);
+			put_model_question(&w, v.raw);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
 	jw_end_obj(&w);

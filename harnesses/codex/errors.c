@@ -117,7 +117,7 @@ static bool by_body(struct turn_error *te, char **message)
 	return true;
 }
 
-static void by_word(struct turn_error *te, const char *word, const char *message)
+static void classify_by_word(struct turn_error *te, const char *word, const char *message)
 {
 	for (size_t i = 0; word && i < ARRAY_SIZE(words); i++) {
 		if (strcmp(words[i].info, word) != 0)
@@ -151,7 +151,7 @@ void codex_error_classify(struct slice error, struct turn_error *ret, const char
 		xstrset(&message, "Codex ended the turn with an error without a message");
 	*ret_stop = stop_of(word, message);
 	if (!by_body(ret, &message))
-		by_word(ret, word, message);
+		classify_by_word(ret, word, message);
 	if (jdec_int(jobj_get(more, "httpStatusCode"), &status) == 0 && status >= 100 &&
 	    status <= 599)
 		ret->http_status = (int)status;

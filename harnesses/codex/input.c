@@ -3,7 +3,7 @@
 
 #include "harnesses/adapter.h"
 
-static void put_text(struct jw *w, const struct buf *text)
+static void put_input_text(struct jw *w, const struct buf *text)
 {
 	w->b->failed |= text->failed;
 	jw_object(w, NULL, JW_STR("type", "text"), JW_SLICE("text", buf_slice(text)),
@@ -28,7 +28,7 @@ static void put_image(struct jw *w, struct slice block)
 	jw_object(w, NULL, JW_STR("type", "image"), JW_SLICE("url", buf_slice(&url)));
 }
 
-static void put_link(struct jw *w, struct slice block)
+static void put_input_link(struct jw *w, struct slice block)
 {
 	struct jval uri = jobj_get(block, "uri"), name = jobj_get(block, "name");
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -38,17 +38,17 @@ static void put_link(struct jw *w, struct slice block)
 	buf_puts(&b, "](");
 	harness_add_text(&b, uri);
 	buf_puts(&b, ")");
-	put_text(w, &b);
+	put_input_text(w, &b);
 }
 
-static void put_resource(struct jw *w, struct slice block)
+static void put_input_resource(struct jw *w, struct slice block)
 {
 	struct slice resource = jobj_get(block, "resource").raw;
 	struct jval text = jobj_get(resource, "text");
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	if (text.type != J_STRING) { /* bytes: the model can learn their origin */
-		put_link(w, resource);
+		put_input_link(w, resource);
 		return;
 	}
 	buf_puts(&b, "<context ref=\"");
@@ -56,7 +56,7 @@ static void put_resource(struct jw *w, struct slice block)
 	buf_puts(&b, "\">\n");
 	harness_add_text(&b, text);
 	buf_puts(&b, "\n</context>");
-	put_text(w, &b);
+	put_input_text(w, &b);
 }
 
 static const struct {
@@ -65,11 +65,11 @@ static const struct {
 } blocks[] = {
 	{ "text", put_text_block },
 	{ "image", put_image },
-	{ "resource_link", put_link },
-	{ "resource", put_resource },
+	{ "resource_link", put_input_link },
+	{ "resource", put_input_resource },
 };
 
-static void put_block(struct jw *w, struct jval v)
+static void put_input_block(struct jw *w, struct jval v)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++)
 		if (v.type == J_OBJECT && jstr_is(jobj_get(v.raw, "type"), blocks[i].type))
@@ -80,7 +80,7 @@ int codex_input_put(struct jw *w, const char *key, struct slice content, struct 
 {
 	jw_arr(w, key);
 	jarr_each_at(i, v, content) {
-		put_block(w, v);
+		put_input_block(w, v);
 		if (w->b->failed)
 			return harness_refuse_block(i, e);
 	}

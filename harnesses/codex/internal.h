@@ -13,7 +13,6 @@
 
 #include "base/list.h"
 #include "harnesses/adapter.h"
-#include "harnesses/codex/codex.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
@@ -228,7 +227,7 @@ const struct tool_row *codex_tool_row(struct jval type);
 void codex_output_put(struct jw *w, const char *key, struct slice item);
 /* ACP status of an item as it stands. */
 const char *codex_tool_status(const struct tool_row *row, struct slice item, bool completed);
-/* words.c: the shell's quoting taken off `bash -lc '...'`; the caller frees. */
+/* render.c: the shell's quoting taken off `bash -lc '...'`; the caller frees. */
 char *codex_command_text(const char *command);
 /* diff.c: one ACP diff for each hunk. */
 void codex_diff_put(struct jw *w, struct slice changes);
@@ -255,8 +254,3 @@ void codex_on_renamed(struct harness *h, struct slice params);
 void codex_on_plan(struct harness *h, struct slice params);
 void codex_on_mcp_status(struct harness *h, struct slice params);
 void codex_names_free(struct list *l);
-/* inner_sandbox.c: the member sandboxPolicy */
-void codex_sandbox_put(const struct harness *h, const struct settings *s, struct jw *w);
-/* mcp.c: config.mcp_servers from ACP's McpServer[]. */
-/* call_ms: how long Codex waits for a call. */
-void codex_mcp_put(struct jw *w, const char *key, struct slice servers, int64_t call_ms);

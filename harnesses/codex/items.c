@@ -77,7 +77,7 @@ void codex_on_thought_part(struct harness *h, struct slice params)
 }
 
 /* A text that was not streamed comes whole with the end of its item. */
-static void send_rest(struct harness *h, struct codex_item *it, struct slice item)
+static void send_unstreamed(struct harness *h, struct codex_item *it, struct slice item)
 {
 	struct jval type = jobj_get(item, "type"), v;
 	struct jiter part;
@@ -108,8 +108,8 @@ static void send_compaction(struct harness *h, const char *id, const char *statu
 
 /* --- tool calls ---------------------------------------------------------------------------------------- */
 
-static void begin_update(struct jw *w, const struct codex_item *it, enum harness_update kind,
-			 const char *status)
+static void open_call_update(struct jw *w, const struct codex_item *it, enum harness_update kind,
+			     const char *status)
 {
 	harness_update_open(w, kind);
 	jw_str(w, "toolCallId", it->shown);
@@ -148,7 +148,7 @@ static void start_call(struct harness *h, struct codex_item *it, struct slice it
 	if (!jraw_set(&it->paths, changes, J_ARRAY))
 		xstrset(&it->paths, NULL);
 	render_body(it, item);
-	begin_update(&w, it, UPDATE_TOOL_CALL, codex_tool_status(it->row, item, false));
+	open_call_update(&w, it, UPDATE_TOOL_CALL, codex_tool_status(it->row, item, false));
 	jw_raw(&w, NULL, buf_slice(&it->body));
 	jw_end_obj(&w);
 	codex_event(h, &b);
@@ -159,7 +159,7 @@ static void send_output(struct harness *h, const struct codex_item *it, const ch
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
-	begin_update(&w, it, UPDATE_TOOL_CALL_UPDATE, status);
+	open_call_update(&w, it, UPDATE_TOOL_CALL_UPDATE, status);
 	if (buf_len(&it->output)) {
 		jw_arr(&w, "content");
 		jw_object(&w, NULL, JW_STR("type", "content"),
@@ -242,18 +242,18 @@ void codex_on_patch_updated(struct harness *h, struct slice params)
 		return;
 	jraw_set(&it->paths, changes, J_ARRAY);
 	render_body(it, params);
-	begin_update(&w, it, UPDATE_TOOL_CALL_UPDATE, "in_progress");
+	open_call_update(&w, it, UPDATE_TOOL_CALL_UPDATE, "in_progress");
 	jw_raw(&w, NULL, buf_slice(&it->body));
 	jw_end_obj(&w);
 	codex_event(h, &b);
 }
 
-static void end_call(struct harness *h, struct codex_item *it, struct slice item)
+static void end_item_call(struct harness *h, struct codex_item *it, struct slice item)
 {
 	_cleanup_(buf_done) struct buf b = { 0 }, content = { 0 };
 	struct jw w = JW(&b), c = JW(&content);
 
-	begin_update(&w, it, UPDATE_TOOL_CALL_UPDATE, codex_tool_status(it->row, item, true));
+	open_call_update(&w, it, UPDATE_TOOL_CALL_UPDATE, codex_tool_status(it->row, item, true));
 	if (it->row->content)
 		it->row->content(&c, item);
 	if (buf_len(&content)) { /* else the streamed content stays */
@@ -339,12 +339,12 @@ void codex_on_item_completed(struct harness *h, struct slice params)
 	if (!it || it->done)
 		return;
 	if (it->row)
-		end_call(h, it, item);
+		end_item_call(h, it, item);
 	else if (jstr_is(type, "contextCompaction"))
 		send_compaction(h, it->id, "completed");
 	else if (jstr_is(type, "agentMessage") || jstr_is(type, "plan") ||
 		 jstr_is(type, "reasoning"))
-		send_rest(h, it, item);
+		send_unstreamed(h, it, item);
 	it->done = true;
 }
 

@@ -64,7 +64,7 @@ static bool seen(struct harness *h, const char *text)
 }
 
 /* Codex repeats some of them at every turn. */
-static void warn(struct harness *h, const char *severity, struct slice params, const char *key)
+static void warn_once(struct harness *h, const char *severity, struct slice params, const char *key)
 {
 	_cleanup_(freep) char *text = codex_str(params, key), *more = codex_str(params, "details");
 
@@ -77,13 +77,13 @@ static void warn(struct harness *h, const char *severity, struct slice params, c
 
 void codex_on_warning(struct harness *h, struct slice params)
 {
-	warn(h, "warning", params,
-	     jobj_get(params, "message").type == J_STRING ? "message" : "summary");
+	warn_once(h, "warning", params,
+		  jobj_get(params, "message").type == J_STRING ? "message" : "summary");
 }
 
 void codex_on_deprecation(struct harness *h, struct slice params)
 {
-	warn(h, "info", params, "summary");
+	warn_once(h, "info", params, "summary");
 }
 
 void codex_on_rerouted(struct harness *h, struct slice params)
@@ -137,7 +137,7 @@ static const char *step_status(struct jval native)
 	return "pending";
 }
 
-static void put_step(struct jw *w, struct slice step)
+static void put_plan_step(struct jw *w, struct slice step)
 {
 	struct jval text = jobj_get(step, "step"), status = jobj_get(step, "status");
 
@@ -154,6 +154,6 @@ void codex_on_plan(struct harness *h, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (harness_plan_update(jobj_get(params, "plan"), put_step, &b))
+	if (harness_plan_update(jobj_get(params, "plan"), put_plan_step, &b))
 		codex_event(h, &b);
 }

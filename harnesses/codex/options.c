@@ -102,7 +102,7 @@ void codex_models_free(struct harness *h)
 
 /* --- out --------------------------------------------------------------------------------------------- */
 
-static void put_models(const struct harness *h, struct jw *w)
+static void put_model_choices(const struct harness *h, struct jw *w)
 {
 	option_begin(w, "model", "Model", "model", h->now.model);
 	if (!find_model(h, h->now.model))
@@ -143,7 +143,7 @@ static void put_efforts(const struct harness *h, struct jw *w)
 void codex_options_put(const struct harness *h, struct jw *w, const char *key)
 {
 	jw_arr(w, key);
-	put_models(h, w);
+	put_model_choices(h, w);
 	put_efforts(h, w);
 	option_begin(w, "mode", "Mode", "mode", modes[h->now.mode]);
 	option_value(w, "build", "Build", "Works on the task");
@@ -168,6 +168,56 @@ void codex_options_changed(struct harness *h)
 	codex_options_put(h, &w, "configOptions");
 	jw_end_obj(&w);
 	codex_event(h, &b);
+}
+
+/* --- Codex's own sandbox, which holds the commands and patches of the model ------------------------- */
+
+/* Codex keeps .git of what it lets be written read-only, unless that is named by itself. */
+static void put_writable_root(struct jw *w, struct slice dir)
+{
+	_cleanup_(buf_done) struct buf git = { 0 };
+
+	buf_printf(&git, "%.*s/.git", (int)dir.n, dir.p);
+	jw_slice(w, NULL, dir);
+	jw_slice(w, NULL, buf_slice(&git));
+}
+
+static void put_writable(const struct harness *h, struct jw *w)
+{
+	struct jiter it;
+	struct jval v;
+
+	jw_arr(w, "writableRoots");
+	put_writable_root(w, slice_of(h->cwd));
+	if (h->additional_dirs &&
+	    jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->additional_dirs) })) {
+		while (jiter_next(&it, NULL, &v)) {
+			_cleanup_(freep) char *dir = NULL;
+
+			if (jstr_decode(v, PATH_LEN_MAX, &dir) == 0)
+				put_writable_root(w, slice_of(dir));
+		}
+	}
+	jw_end_arr(w);
+}
+
+/* In plan mode nothing is to be written. */
+static const char *sandbox_type(const struct harness *h, const struct settings *s)
+{
+	if (!h->inner_sandbox)
+		return "dangerFullAccess";
+	return s->mode == MODE_PLAN ? "readOnly" : "workspaceWrite";
+}
+
+static void codex_sandbox_put(const struct harness *h, const struct settings *s, struct jw *w)
+{
+	jw_obj(w, "sandboxPolicy");
+	jw_str(w, "type", sandbox_type(h, s));
+	if (h->inner_sandbox && s->mode != MODE_PLAN)
+		put_writable(h, w);
+	if (h->inner_sandbox)
+		jw_bool(w, "networkAccess", h->inner_network);
+	jw_end_obj(w);
 }
 
 /* "untrusted" asks for every command and edit; this adapter then answers what the client is not asked. In
@@ -226,7 +276,7 @@ static int set_enum(int found, int *ret)
 	return 0;
 }
 
-static int apply(struct settings *s, const char *id, const char *value)
+static int apply_setting(struct settings *s, const char *id, const char *value)
 {
 	int found, r;
 
@@ -252,7 +302,7 @@ static int apply(struct settings *s, const char *id, const char *value)
 	return r;
 }
 
-static void on_set(void *ctx, uint64_t token, const struct rpc_msg *m)
+static void on_settings_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -290,11 +340,11 @@ int codex_set_config(struct harness *h, uint64_t token, struct slice params, str
 	/* builds on changes that are still open */
 	if (!h->setting)
 		settings_copy(&h->wanted, &h->now);
-	if (!id || !value || apply(&h->wanted, id, value) < 0)
+	if (!id || !value || apply_setting(&h->wanted, id, value) < 0)
 		return err_field(e, "value", "CONFIG_VALUE_UNKNOWN",
 				 "the option has no such value");
 	codex_settings_put(h, &h->wanted, &w);
-	r = codex_call(h, "thread/settings/update", buf_slice(&b), on_set, token);
+	r = codex_call(h, "thread/settings/update", buf_slice(&b), on_settings_set, token);
 	if (r < 0)
 		return harness_gone(r, "Codex", e);
 	h->setting++;
@@ -302,7 +352,7 @@ int codex_set_config(struct harness *h, uint64_t token, struct slice params, str
 	return 0;
 }
 
-static bool differs(const char *a, const char *b)
+static bool settings_differ(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) != 0 : a != b;
 }
@@ -321,7 +371,8 @@ void codex_on_settings(struct harness *h, struct slice params)
 		h->echoes--;
 		return;
 	}
-	if (!differs(model, h->now.model) && !differs(effort, h->now.effort) && mode == h->now.mode)
+	if (!settings_differ(model, h->now.model) && !settings_differ(effort, h->now.effort) &&
+	    mode == h->now.mode)
 		return;
 	xstrset(&h->now.model, model);
 	xstrset(&h->now.effort, effort);

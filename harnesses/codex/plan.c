@@ -46,7 +46,7 @@ static void add_setting(struct harness_plan *plan, const char *text)
 	harness_plan_arg(plan, text);
 }
 
-static void add_string(struct harness_plan *plan, const char *key, const char *value)
+static void add_string_setting(struct harness_plan *plan, const char *key, const char *value)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -57,7 +57,7 @@ static void add_string(struct harness_plan *plan, const char *key, const char *v
 }
 
 /* Headers may be credentials too: the command line names the variables that hold them. */
-static void add_headers(struct harness_plan *plan, struct slice headers)
+static void add_header_settings(struct harness_plan *plan, struct slice headers)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice key;
@@ -99,13 +99,13 @@ static int plan_provider(struct harness_plan *plan, const struct harness_provide
 				 "Codex speaks openai-responses only");
 	for (size_t i = 0; i < ARRAY_SIZE(provider_settings); i++)
 		add_setting(plan, provider_settings[i]);
-	add_string(plan, "model_providers." PROVIDER_ID ".base_url",
-		   p->base_url ? p->base_url : OPENAI_URL);
+	add_string_setting(plan, "model_providers." PROVIDER_ID ".base_url",
+			   p->base_url ? p->base_url : OPENAI_URL);
 	if (p->idle_timeout_ms)
 		add_number(plan, "model_providers." PROVIDER_ID ".stream_idle_timeout_ms",
 			   p->idle_timeout_ms);
 	if (p->headers.n)
-		add_headers(plan, p->headers);
+		add_header_settings(plan, p->headers);
 	harness_plan_env(plan, PROVIDER_KEY_ENV, p->key);
 	return 0;
 }
@@ -147,7 +147,7 @@ static void add_state(struct harness_plan *plan, const char *home, const char *s
 
 	buf_printf(&b, "%s/state-%s", home, session_id);
 	buf_putc(&b, '\0');
-	add_string(plan, "sqlite_home", b.data);
+	add_string_setting(plan, "sqlite_home", b.data);
 }
 
 int codex_plan(const struct harness_def *def, const struct harness_req *req,
@@ -160,7 +160,7 @@ int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		add_setting(plan, settings[i]);
 	if (model)
-		add_string(plan, "model", model);
+		add_string_setting(plan, "model", model);
 	snprintf(home, sizeof(home), "%s/.codex", req->home);
 	add_state(plan, home, req->session_id);
 	harness_plan_env(plan, "CODEX_HOME", home);

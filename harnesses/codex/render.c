@@ -32,16 +32,56 @@ static void put_location(struct jw *w, const char *dir, const char *path)
 	jw_object(w, NULL, JW_SLICE("path", buf_slice(&b)));
 }
 
-static void put_text(struct jw *w, struct jval text)
+static void put_shown_text(struct jw *w, struct jval text)
 {
 	if (text.type == J_STRING && text.raw.n > 2)
 		harness_put_text_part(w, text.raw);
 }
 
-static void put_title(struct jw *w, const char *text)
+static void put_item_title(struct jw *w, const char *text)
 {
 	/* not cut inside a character: the writer replaces what is not UTF-8 */
 	jw_slice(w, "title", (struct slice){ text, strnlen(text, 4096) });
+}
+
+/* --- commands as a user wrote them: `/bin/bash -lc 'echo hi'` is how Codex runs `echo hi` ----------- */
+
+static const char *const wrappers[] = { "/bin/bash -lc ",   "/usr/bin/bash -lc ", "bash -lc ",
+					"/bin/sh -c ",	    "/usr/bin/zsh -lc ",  "/bin/zsh -lc ",
+					"/bin/bash -c ",    "/usr/bin/bash -c ",  "bash -c ",
+					"/usr/bin/zsh -c ", "/bin/zsh -c " };
+
+/* One word as a shell reads it; NULL if there is more than one. */
+static char *unquote_shell_word(const char *p)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	char quote = '\0';
+
+	for (; *p; p++) {
+		if (quote == '\'' ? *p == '\'' : *p == '"' && quote == '"') {
+			quote = '\0';
+		} else if (!quote && (*p == '\'' || *p == '"')) {
+			quote = *p;
+		} else if (*p == '\\' && quote != '\'' && p[1] &&
+			   (!quote || strchr("\\\"$`", p[1]))) {
+			buf_putc(&b, *++p);
+		} else if (!quote && *p == ' ') {
+			return NULL;
+		} else {
+			buf_putc(&b, *p);
+		}
+	}
+	return quote || b.failed ? NULL : xstrndup(b.data ? b.data : "", b.len);
+}
+
+char *codex_command_text(const char *command)
+{
+	char *text = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrappers) && !text; i++)
+		if (slice_starts(slice_of(command), wrappers[i]))
+			text = unquote_shell_word(command + strlen(wrappers[i]));
+	return text && *text ? text : (free(text), xstrdup(command));
 }
 
 /* --- commands ---------------------------------------------------------------------------------------- */
@@ -85,7 +125,7 @@ static void command_head(struct jw *w, struct slice item, const struct tool_row 
 	struct jval list = jobj_get(item, "commandActions"), v;
 	struct jiter it;
 
-	put_title(w, text);
+	put_item_title(w, text);
 	jw_str(w, "name", "exec_command");
 	jw_str(w, "kind", command_kind(list));
 	jw_arr(w, "locations");
@@ -102,7 +142,7 @@ static void command_head(struct jw *w, struct slice item, const struct tool_row 
 
 static void command_content(struct jw *w, struct slice item)
 {
-	put_text(w, jobj_get(item, "aggregatedOutput"));
+	put_shown_text(w, jobj_get(item, "aggregatedOutput"));
 }
 
 static bool command_failed(struct slice item)
@@ -145,7 +185,7 @@ static void change_title(struct jw *w, struct slice first, size_t n)
 	else
 		buf_printf(&b, "Edit %zu files", n);
 	buf_putc(&b, '\0');
-	put_title(w, b.data ? b.data : "Edit");
+	put_item_title(w, b.data ? b.data : "Edit");
 	jw_str(w, "kind", n == 1 ? kind : "edit");
 }
 
@@ -197,7 +237,7 @@ static void mcp_head(struct jw *w, struct slice item, const struct tool_row *row
 }
 
 /* MCP's content blocks are ACP's; one of a type ACP does not have stays in rawOutput. */
-static void put_block(struct jw *w, struct jval block)
+static void put_mcp_block(struct jw *w, struct jval block)
 {
 	static const char *const types[] = { "text", "image", "audio", "resource_link",
 					     "resource" };
@@ -218,8 +258,8 @@ static void mcp_content(struct jw *w, struct slice item)
 	struct jval content = jobj_get(jobj_get(item, "result").raw, "content");
 
 	jarr_each(v, content)
-		put_block(w, v);
-	put_text(w, jobj_get(jobj_get(item, "error").raw, "message"));
+		put_mcp_block(w, v);
+	put_shown_text(w, jobj_get(jobj_get(item, "error").raw, "message"));
 }
 
 static bool mcp_failed(struct slice item)
@@ -241,7 +281,7 @@ static void dynamic_content(struct jw *w, struct slice item)
 	struct jval list = jobj_get(item, "contentItems");
 
 	jarr_each(v, list)
-		put_text(w, jobj_get(v.raw, "text"));
+		put_shown_text(w, jobj_get(v.raw, "text"));
 }
 
 static bool dynamic_failed(struct slice item)

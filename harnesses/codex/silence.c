@@ -30,7 +30,7 @@ static void start_timer(struct harness *h, uint64_t now)
 		h->host.ops->timer(h->host.ctx, left);
 }
 
-static void await(struct harness *h)
+static void await_answer(struct harness *h)
 {
 	uint64_t now = clock_mono_ms();
 
@@ -46,13 +46,13 @@ void codex_answer_awaited(struct harness *h, bool retry)
 		return;
 	h->awaited_ms = 2 * idle + (retry ? RETRY_PAUSE_MS : 0) +
 			(h->outlived || codex_items_open(h) ? POLL_MAX_MS : 0);
-	await(h);
+	await_answer(h);
 }
 
 void codex_answer_delayed(struct harness *h)
 {
 	if (awaited(h))
-		await(h);
+		await_answer(h);
 }
 
 void codex_answer_begun(struct harness *h)

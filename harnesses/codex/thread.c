@@ -11,7 +11,89 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void open_failed(struct harness *h, struct err *e)
+/* --- ACP's McpServer[] as Codex's mcp_servers table ------------------------------------------------- */
+
+#define MCP_NAME_MAX 64
+
+/* Codex refuses a server whose name has other characters. */
+static void put_server_name(char *ret, size_t n, struct jval name, unsigned index)
+{
+	_cleanup_(freep) char *text = NULL;
+
+	if (jstr_decode(name, 4096, &text) < 0 || !*text) {
+		snprintf(ret, n, "server-%u", index);
+		return;
+	}
+	snprintf(ret, n, "%s", text);
+	for (char *p = ret; *p; p++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", *p))
+			*p = '_';
+}
+
+/* [{name, value}] as an object. */
+static void put_pairs(struct jw *w, const char *key, struct jval list)
+{
+	struct jiter it;
+	struct jval v;
+
+	if (list.type != J_ARRAY || !jiter_init(&it, list))
+		return;
+	jw_obj(w, key);
+	while (jiter_next(&it, NULL, &v)) {
+		_cleanup_(freep) char *name = codex_str(v.raw, "name");
+		struct jval value = jobj_get(v.raw, "value");
+
+		if (!name || value.type != J_STRING)
+			continue;
+		jw_lead_key(w, name);
+		jw_raw(w, NULL, value.raw);
+	}
+	jw_end_obj(w);
+}
+
+static void put_server(struct jw *w, struct slice server, int64_t call_ms)
+{
+	struct jval url = jobj_get(server, "url");
+
+	if (url.type == J_STRING) {
+		jw_raw(w, "url", url.raw);
+		put_pairs(w, "http_headers", jobj_get(server, "headers"));
+	} else {
+		jw_raw(w, "command", jobj_get(server, "command").raw);
+		jw_raw(w, "args", jobj_get(server, "args").raw);
+		put_pairs(w, "env", jobj_get(server, "env"));
+	}
+	/* after Codex's own 10 s the model is called without the tools of a server that starts slowly */
+	jw_int(w, "startup_timeout_sec", HARNESS_START_SECS);
+	/* progress does not make it wait any longer */
+	if (call_ms)
+		jw_int(w, "tool_timeout_sec", (call_ms + 999) / 1000);
+	/* every call is asked, read-only ones too; under approval never and full access Codex asks
+	 * for none */
+	jw_str(w, "default_tools_approval_mode", "prompt");
+}
+
+static void codex_mcp_put(struct jw *w, const char *key, struct slice servers, int64_t call_ms)
+{
+	char name[MCP_NAME_MAX + 1];
+	unsigned n = 0;
+	struct jiter it;
+	struct jval v;
+
+	jw_obj(w, key);
+	if (servers.n && jiter_init(&it, (struct jval){ J_ARRAY, servers })) {
+		while (jiter_next(&it, NULL, &v)) {
+			put_server_name(name, sizeof(name), jobj_get(v.raw, "name"), n++);
+			jw_lead_key(w, name);
+			jw_obj(w, NULL);
+			put_server(w, v.raw, call_ms);
+			jw_end_obj(w);
+		}
+	}
+	jw_end_obj(w);
+}
+
+static void thread_open_failed(struct harness *h, struct err *e)
 {
 	if (h->phase != PHASE_OPENING)
 		return;
@@ -19,25 +101,25 @@ static void open_failed(struct harness *h, struct err *e)
 	h->host.ops->failed(h->host.ctx, e);
 }
 
-static void open_unread(struct harness *h)
+static void thread_open_unread(struct harness *h)
 {
 	struct err e;
 
 	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED", "Codex does not read");
-	open_failed(h, &e);
+	thread_open_failed(h, &e);
 }
 
-static void open_refused(struct harness *h, const char *what, struct slice error)
+static void thread_open_refused(struct harness *h, const char *what, struct slice error)
 {
 	char text[ERR_MSG_SIZE];
 	struct err e;
 
 	codex_error_text(error, text, sizeof(text));
 	err_set(&e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED", "%s: %s", what, text);
-	open_failed(h, &e);
+	thread_open_failed(h, &e);
 }
 
-static void on_configured(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_thread_configured(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -50,7 +132,7 @@ static void on_configured(void *ctx, uint64_t tag _unused_, const struct rpc_msg
 	if (!m)
 		return;
 	if (m->error.n) {
-		open_refused(h, "Codex refused the session's settings", m->error);
+		thread_open_refused(h, "Codex refused the session's settings", m->error);
 		return;
 	}
 	codex_options_put(h, &w, NULL);
@@ -65,12 +147,12 @@ static void send_settings(struct harness *h)
 	struct jw w = JW(&b);
 
 	codex_settings_put(h, &h->now, &w);
-	if (codex_call(h, "thread/settings/update", buf_slice(&b), on_configured, 0) < 0)
-		open_unread(h);
+	if (codex_call(h, "thread/settings/update", buf_slice(&b), on_thread_configured, 0) < 0)
+		thread_open_unread(h);
 }
 
 /* A provider it does not understand makes Codex fall back to its own, silently. */
-static int check_provider(const struct harness *h, struct slice result, struct err *e)
+static int check_provider_used(const struct harness *h, struct slice result, struct err *e)
 {
 	if (!h->has_provider || jstr_is(jobj_get(result, "modelProvider"), PROVIDER_ID))
 		return 0;
@@ -78,9 +160,9 @@ static int check_provider(const struct harness *h, struct slice result, struct e
 		       "Codex did not take the provider it was given");
 }
 
-static void send_open(struct harness *h);
+static void send_thread_open(struct harness *h);
 
-static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
+static void on_thread_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 	struct err e;
@@ -90,11 +172,11 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 	if (m->error.n && restoring) {
 		/* it does not know the thread any more: begins a new one, and the core reports that */
 		h->restoring = false;
-		send_open(h);
+		send_thread_open(h);
 		return;
 	}
 	if (m->error.n) {
-		open_refused(h, "Codex refused the session", m->error);
+		thread_open_refused(h, "Codex refused the session", m->error);
 		return;
 	}
 	free(h->thread_id);
@@ -107,9 +189,9 @@ static void on_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 	if (!h->thread_id || !h->now.model) {
 		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
 			"Codex opened a thread without an id or a model");
-		open_failed(h, &e);
-	} else if (check_provider(h, m->result, &e) < 0) {
-		open_failed(h, &e);
+		thread_open_failed(h, &e);
+	} else if (check_provider_used(h, m->result, &e) < 0) {
+		thread_open_failed(h, &e);
 	} else {
 		send_settings(h);
 	}
@@ -126,7 +208,7 @@ static void put_roots(const struct harness *h, struct jw *w)
 	jw_end_arr(w);
 }
 
-static void send_open(struct harness *h)
+static void send_thread_open(struct harness *h)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
@@ -149,12 +231,12 @@ static void send_open(struct harness *h)
 	codex_mcp_put(&w, "mcp_servers", slice_of(h->mcp_servers), h->mcp_call_ms);
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	if (codex_call(h, h->restoring ? "thread/resume" : "thread/start", buf_slice(&b), on_opened,
-		       h->restoring) < 0)
-		open_unread(h);
+	if (codex_call(h, h->restoring ? "thread/resume" : "thread/start", buf_slice(&b),
+		       on_thread_opened, h->restoring) < 0)
+		thread_open_unread(h);
 }
 
-static void on_models(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_model_list(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
@@ -162,7 +244,7 @@ static void on_models(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 		return;
 	if (!m->error.n)
 		codex_models_load(h, m->result);
-	send_open(h);
+	send_thread_open(h);
 }
 
 /* "acpd/0.171.0 (Debian …)": the client's name as we gave it, and Codex's version. */
@@ -175,7 +257,7 @@ static void note_version(struct harness *h, struct slice result)
 		h->version = xstrndup(slash + 1, strcspn(slash + 1, " "));
 }
 
-static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_codex_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -183,14 +265,14 @@ static void on_initialized(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 	if (!m)
 		return;
 	if (m->error.n) {
-		open_refused(h, "Codex refused initialize", m->error);
+		thread_open_refused(h, "Codex refused initialize", m->error);
 		return;
 	}
 	note_version(h, m->result);
 	rpc_put_notification(&b, "initialized", SLICE("{}"));
 	if (harness_send(&h->host, &b) < 0 ||
-	    codex_call(h, "model/list", SLICE("{\"limit\":100}"), on_models, 0) < 0)
-		open_unread(h);
+	    codex_call(h, "model/list", SLICE("{\"limit\":100}"), on_model_list, 0) < 0)
+		thread_open_unread(h);
 }
 
 int codex_thread_open(struct harness *h, struct err *e)
@@ -207,7 +289,7 @@ int codex_thread_open(struct harness *h, struct err *e)
 		     "\"thread/readState/changed\",\"thread/status/changed\",\"turn/diff/updated\","
 		     "\"remoteControl/status/changed\",\"thread/started\"]}"));
 	jw_end_obj(&w);
-	if (codex_call(h, "initialize", buf_slice(&b), on_initialized, 0) < 0)
+	if (codex_call(h, "initialize", buf_slice(&b), on_codex_initialized, 0) < 0)
 		return err_set(e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",
 			       "Codex closed its input at once");
 	return 0;

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void report_end(struct harness *h)
+static void report_turn_end(struct harness *h)
 {
 	h->turn = TURN_NONE;
 	xstrset(&h->turn_id, NULL);
@@ -28,10 +28,10 @@ void codex_on_cleaned(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 	struct harness *h = ctx;
 
 	if (m && h->turn == TURN_CLEANING && --h->cleaning == 0)
-		report_end(h);
+		report_turn_end(h);
 }
 
-static void put_thread(const struct harness *h, struct jw *w)
+static void put_turn_thread(const struct harness *h, struct jw *w)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "threadId", h->thread_id);
@@ -44,7 +44,7 @@ static void end_turn(struct harness *h)
 
 	codex_asks_drop(h, true);
 	if (h->cancelled) {
-		put_thread(h, &w);
+		put_turn_thread(h, &w);
 		jw_end_obj(&w);
 		h->turn = TURN_CLEANING;
 		h->cleaning = codex_children_stop(h);
@@ -54,10 +54,10 @@ static void end_turn(struct harness *h)
 		if (h->cleaning)
 			return;
 	}
-	report_end(h);
+	report_turn_end(h);
 }
 
-static void fail_turn(struct harness *h, const char *cls, const char *text)
+static void fail_codex_turn(struct harness *h, const char *cls, const char *text)
 {
 	h->end = (struct harness_turn_end){ .failed = true, .error = { .cls = cls } };
 	snprintf(h->end.error.message, sizeof(h->end.error.message), "%s", text);
@@ -72,14 +72,14 @@ void codex_interrupt(struct harness *h)
 	if (h->interrupt_sent || !h->turn_id)
 		return;
 	h->interrupt_sent = true;
-	put_thread(h, &w);
+	put_turn_thread(h, &w);
 	jw_str(&w, "turnId", h->turn_id);
 	jw_end_obj(&w);
 	/* refused: the turn is over already, or it goes on; then the core ends it with the process */
 	codex_call(h, "turn/interrupt", buf_slice(&b), harness_reply_ignored, 0);
 }
 
-static void turn_runs(struct harness *h, struct slice turn)
+static void note_turn_running(struct harness *h, struct slice turn)
 {
 	char *id = codex_str(turn, "id");
 
@@ -103,19 +103,19 @@ static void on_started(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m
 	if (!m || h->turn != TURN_STARTING)
 		return;
 	if (!m->error.n && jobj_get(jobj_get(m->result, "turn").raw, "id").type == J_STRING) {
-		turn_runs(h, jobj_get(m->result, "turn").raw);
+		note_turn_running(h, jobj_get(m->result, "turn").raw);
 		return;
 	}
 	if (m->error.n)
 		codex_error_text(m->error, text, sizeof(text));
 	else
 		snprintf(text, sizeof(text), "Codex started a turn without an id");
-	fail_turn(h, m->error.n ? "harness_error" : "harness_protocol", text);
+	fail_codex_turn(h, m->error.n ? "harness_error" : "harness_protocol", text);
 }
 
 void codex_on_turn_started(struct harness *h, struct slice params)
 {
-	turn_runs(h, jobj_get(params, "turn").raw);
+	note_turn_running(h, jobj_get(params, "turn").raw);
 }
 
 /* The core cancels the turn when the call beyond the limit is announced; until then nothing may allow that call. */
@@ -124,7 +124,7 @@ void codex_limit(struct harness *h, int64_t tool_calls)
 	h->limited = tool_calls >= 0;
 }
 
-static void put_policy(struct harness *h, struct jw *w)
+static void put_turn_policy(struct harness *h, struct jw *w)
 {
 	bool each;
 
@@ -145,11 +145,11 @@ int codex_prompt(struct harness *h, struct slice content, struct slice meta _unu
 	h->silent_ms = 0;
 	h->echoes = 0; /* what Codex changes by itself it changes in a turn */
 	memset(&h->end, 0, sizeof(h->end));
-	put_thread(h, &w);
+	put_turn_thread(h, &w);
 	r = codex_input_put(&w, "input", content, e);
 	if (r < 0)
 		return r;
-	put_policy(h, &w);
+	put_turn_policy(h, &w);
 	jw_end_obj(&w);
 	h->turn = TURN_STARTING;
 	r = codex_call(h, "turn/start", buf_slice(&b), on_started, 0);
@@ -195,7 +195,7 @@ void codex_on_turn_completed(struct harness *h, struct slice params)
 
 /* --- steering ---------------------------------------------------------------------------------------- */
 
-static void on_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
+static void on_codex_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
@@ -211,12 +211,12 @@ int codex_steer(struct harness *h, uint64_t token, struct slice content, struct 
 	if (h->turn != TURN_RUNNING)
 		return err_set(e, -EAGAIN, RPC_INVALID_REQUEST, "NO_TURN",
 			       "no turn runs that could be steered");
-	put_thread(h, &w);
+	put_turn_thread(h, &w);
 	jw_str(&w, "expectedTurnId", h->turn_id);
 	r = codex_input_put(&w, "input", content, e);
 	if (r < 0)
 		return r;
 	jw_end_obj(&w);
-	return harness_gone(codex_call(h, "turn/steer", buf_slice(&b), on_steered, token), "Codex",
-			    e);
+	return harness_gone(codex_call(h, "turn/steer", buf_slice(&b), on_codex_steered, token),
+			    "Codex", e);
 }

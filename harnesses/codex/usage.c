@@ -54,7 +54,8 @@ static struct meter *meter_of(struct harness *h, const char *thread, bool fresh)
 }
 
 /* False: it reports no call. */
-static bool take(struct meter *m, struct slice total, struct slice last, struct harness_usage *ret)
+static bool take_counts(struct meter *m, struct slice total, struct slice last,
+			struct harness_usage *ret)
 {
 	bool told = jobj_uint(last, "inputTokens") || jobj_uint(last, "outputTokens"),
 	     grown = false;
@@ -77,7 +78,7 @@ static bool take(struct meter *m, struct slice total, struct slice last, struct 
 	return grown && (told || m->known);
 }
 
-static void put_gauge(struct harness *h, struct slice usage, struct slice last)
+static void put_context_gauge(struct harness *h, struct slice usage, struct slice last)
 {
 	uint64_t size = jobj_uint(usage, "modelContextWindow"),
 		 used = jobj_uint(last, "totalTokens");
@@ -100,7 +101,7 @@ void codex_on_usage(struct harness *h, struct slice params)
 		return;
 	ours = h->thread_id && strcmp(thread, h->thread_id) == 0;
 	meter = meter_of(h, thread, ours && !h->restored);
-	call = take(meter, total, last, &u);
+	call = take_counts(meter, total, last, &u);
 	meter->known = true;
 	/* an older turn's number is what a resumed thread begins with */
 	if (ours && !(h->turn_id && jstr_is(jobj_get(params, "turnId"), h->turn_id)))
@@ -110,5 +111,5 @@ void codex_on_usage(struct harness *h, struct slice params)
 	if (ours)
 		codex_answer_awaited(h, false);
 	if (ours && h->turn != TURN_NONE)
-		put_gauge(h, usage, last);
+		put_context_gauge(h, usage, last);
 }

@@ -3,12 +3,11 @@
  *
  * Each correction is one row of `mends` and applies to one kind of update. on_update can rewrite an
  * update, rename its message after a retry, turn a summary into a compaction chunk, or drop it. The
- * plugin's notifications precede the prompt's answer on the same pipe (plugin.h), so on_turn_end
+ * plugin's notifications precede the prompt's answer on the same pipe (internal.h), so on_turn_end
  * has all of them. State is reset at each turn, except the list of commands.
  */
-#include "harnesses/opencode/normalise.h"
-
 #include "harnesses/opencode/internal.h"
+
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -19,7 +18,7 @@
 
 static void forget_changes(struct harness *h)
 {
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->changes); i++) {
 		free(s->changes[i].call);
@@ -28,7 +27,7 @@ static void forget_changes(struct harness *h)
 }
 
 /* The text of the prompt's blocks as OpenCode reads it; the caller frees. */
-static char *text_of(struct slice content)
+static char *prompt_text(struct slice content)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
@@ -62,7 +61,7 @@ static bool is_command(const struct opencode_state *s, const char *name)
  * model. */
 static bool takes_prompt(struct opencode_state *s, struct slice content)
 {
-	_cleanup_(freep) char *text = text_of(content);
+	_cleanup_(freep) char *text = prompt_text(content);
 	char *p = text;
 
 	while (*p && ((unsigned char)*p <= ' ' || (unsigned char)*p > '~'))
@@ -74,9 +73,9 @@ static bool takes_prompt(struct opencode_state *s, struct slice content)
 	return s->quiet || is_command(s, p + 1);
 }
 
-static bool on_turn_start(struct harness *h, struct slice content)
+static bool on_opencode_turn_start(struct harness *h, struct slice content)
 {
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 
 	forget_changes(h);
 	*s = (struct opencode_state){ .in_turn = true, .commands = s->commands };
@@ -86,12 +85,12 @@ static bool on_turn_start(struct harness *h, struct slice content)
 static void free_state(struct harness *h)
 {
 	forget_changes(h);
-	free(state_of(h)->commands);
+	free(opencode_state_of(h)->commands);
 }
 
-static bool on_turn_end(struct harness *h, struct harness_turn_end *end)
+static bool on_opencode_turn_end(struct harness *h, struct harness_turn_end *end)
 {
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 	bool ended = !end->failed && strcmp(end->stop_reason, "end_turn") == 0;
 
 	s->in_turn = false;
@@ -157,7 +156,7 @@ static bool put_server_tool(struct harness *h, struct slice update, const char *
 }
 
 /* The first update of a call: its title is the tool's name. */
-static bool put_name(struct harness *h, struct slice update, struct buf *to)
+static bool put_tool_name(struct harness *h, struct slice update, struct buf *to)
 {
 	_cleanup_(freep) char *tool = NULL;
 	struct jw w = JW(to);
@@ -179,7 +178,7 @@ static bool put_name(struct harness *h, struct slice update, struct buf *to)
 static const char *diffs_of(struct harness *h, struct slice update)
 {
 	struct slice call = jobj_get(update, "toolCallId").raw;
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->changes); i++)
 		if (s->changes[i].call && slice_is(call, s->changes[i].call))
@@ -187,7 +186,7 @@ static const char *diffs_of(struct harness *h, struct slice update)
 	return NULL;
 }
 
-static void put_all(struct jw *w, struct jval array)
+static void put_elements(struct jw *w, struct jval array)
 {
 	jarr_each(v, array)
 		jw_raw(w, NULL, v.raw);
@@ -203,15 +202,15 @@ static bool put_diffs(struct harness *h, struct slice update, struct buf *to)
 	jw_obj(&w, NULL);
 	jw_members(&w, update, "content");
 	jw_arr(&w, "content");
-	put_all(&w, jobj_get(update, "content"));
-	put_all(&w, (struct jval){ J_ARRAY, slice_of(diffs) });
+	put_elements(&w, jobj_get(update, "content"));
+	put_elements(&w, (struct jval){ J_ARRAY, slice_of(diffs) });
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	return true;
 }
 
 /* OpenCode reports 0 as the cost of models without prices: it is unknown. */
-static bool put_gauge(struct harness *h _unused_, struct slice update, struct buf *to)
+static bool put_gauge_without_cost(struct harness *h _unused_, struct slice update, struct buf *to)
 {
 	int64_t cost;
 	struct jw w = JW(to);
@@ -228,7 +227,7 @@ static bool put_gauge(struct harness *h _unused_, struct slice update, struct bu
 /* A retry begins a message that broke off again, whole and under the same id. */
 static bool put_message_id(struct harness *h, struct slice update, struct buf *to)
 {
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 	struct jval id = jobj_get(update, "messageId");
 	char fresh[80];
 	struct jw w = JW(to);
@@ -248,12 +247,12 @@ static const struct {
 	enum harness_update kind;
 	bool (*put)(struct harness *h, struct slice update, struct buf *to);
 } mends[] = {
-	{ UPDATE_TOOL_CALL, put_name },		{ UPDATE_TOOL_CALL_UPDATE, put_diffs },
-	{ UPDATE_TOOL_CALL_UPDATE, put_name },	{ UPDATE_USAGE, put_gauge },
-	{ UPDATE_AGENT_CHUNK, put_message_id }, { UPDATE_THOUGHT_CHUNK, put_message_id },
+	{ UPDATE_TOOL_CALL, put_tool_name },	    { UPDATE_TOOL_CALL_UPDATE, put_diffs },
+	{ UPDATE_TOOL_CALL_UPDATE, put_tool_name }, { UPDATE_USAGE, put_gauge_without_cost },
+	{ UPDATE_AGENT_CHUNK, put_message_id },	    { UPDATE_THOUGHT_CHUNK, put_message_id },
 };
 
-static void mend(struct harness *h, struct harness_event *ev, struct buf *scratch)
+static void mend_update(struct harness *h, struct harness_event *ev, struct buf *scratch)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(mends); i++) {
 		_cleanup_(buf_done) struct buf to = { 0 };
@@ -271,7 +270,7 @@ static void mend(struct harness *h, struct harness_event *ev, struct buf *scratc
 
 static const struct opencode_summary *summary_of(struct harness *h, struct slice update)
 {
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 	struct jval id = jobj_get(update, "messageId");
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->summaries); i++)
@@ -302,13 +301,13 @@ static void keep_commands(struct opencode_state *s, struct slice update)
 		xstrset(&s->commands, NULL);
 }
 
-static bool on_update(struct harness *h, struct harness_event *ev, struct buf *scratch)
+static bool on_opencode_update(struct harness *h, struct harness_event *ev, struct buf *scratch)
 {
 	const struct opencode_summary *summary = NULL;
 
 	if (ev->kind == UPDATE_COMMANDS)
-		keep_commands(state_of(h), ev->update);
-	mend(h, ev, scratch);
+		keep_commands(opencode_state_of(h), ev->update);
+	mend_update(h, ev, scratch);
 	if (ev->kind == UPDATE_AGENT_CHUNK || ev->kind == UPDATE_THOUGHT_CHUNK)
 		summary = summary_of(h, ev->update);
 	return !summary || to_summary(ev, summary, scratch);
@@ -360,10 +359,10 @@ static const struct harness_asking asks[CALL_MAX] = {
 static const struct acp_hooks hooks = {
 	.state_size = sizeof(struct opencode_state),
 	.free = free_state,
-	.on_update = on_update,
+	.on_update = on_opencode_update,
 	.on_notification = opencode_on_notification,
-	.on_turn_start = on_turn_start,
-	.on_turn_end = on_turn_end,
+	.on_turn_start = on_opencode_turn_start,
+	.on_turn_end = on_opencode_turn_end,
 };
 
 const struct acp_quirks opencode_quirks = {

@@ -7,14 +7,12 @@
  * configuration refers to. The plugin (plugin.mjs) reports and enforces the rest, for which ACP has
  * no message.
  */
-#include "harnesses/opencode/opencode.h"
 
 #include "base/buf.h"
 #include "base/os/file.h"
 #include "harnesses/acp/internal.h"
 #include "harnesses/adapter.h"
-#include "harnesses/opencode/normalise.h"
-#include "harnesses/opencode/plugin.h"
+#include "harnesses/opencode/internal.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -79,29 +77,29 @@ static const char asks_all[] = "\"*\":\"ask\"," HARMLESS;
 static const char asks_changes[] = "\"*\":\"ask\"," READING;
 static const char asks_nothing[] = "\"*\":\"allow\",\"question\":\"deny\"";
 
-static const char *rules_of(const struct harness_req *req)
+static const char *permission_rules(const struct harness_req *req)
 {
 	if (req->rules & HARNESS_RULES_READS)
 		return asks_all;
 	return req->approval == APPROVAL_NEVER && !req->rules ? asks_nothing : asks_changes;
 }
 
-static void put_rule(struct jw *w, const char *pattern, const char *action)
+static void put_permission_rule(struct jw *w, const char *pattern, const char *action)
 {
 	jw_lead_key(w, pattern);
 	jw_str(w, NULL, action);
 }
 
-static void put_outside(struct jw *w, const struct harness_req *req)
+static void put_outside_rules(struct jw *w, const struct harness_req *req)
 {
 	_cleanup_(freep) char *skills = file_join(req->home, SKILLS_BELOW);
 	struct jiter it;
 	struct jval v;
 
 	jw_obj(w, "external_directory");
-	put_rule(w, "*", "ask");
+	put_permission_rule(w, "*", "ask");
 	/* skills may be read: OpenCode's own rules allow it, and ours come after them */
-	put_rule(w, skills, "allow");
+	put_permission_rule(w, skills, "allow");
 	if (req->additional_dirs.n &&
 	    jiter_init(&it, (struct jval){ J_ARRAY, req->additional_dirs }))
 		while (jiter_next(&it, NULL, &v)) {
@@ -110,18 +108,18 @@ static void put_outside(struct jw *w, const struct harness_req *req)
 			if (jstr_decode(v, 4096, &dir) < 0)
 				continue;
 			below = file_join(dir, "*");
-			put_rule(w, dir, "allow");
-			put_rule(w, below, "allow");
+			put_permission_rule(w, dir, "allow");
+			put_permission_rule(w, below, "allow");
 		}
 	jw_end_obj(w);
 }
 
-static void put_permission(struct jw *w, const struct harness_req *req)
+static void put_permission_rules(struct jw *w, const struct harness_req *req)
 {
 	jw_obj(w, "permission");
-	jw_raw(w, NULL, slice_of(rules_of(req)));
+	jw_raw(w, NULL, slice_of(permission_rules(req)));
 	if (req->approval != APPROVAL_NEVER || req->rules)
-		put_outside(w, req);
+		put_outside_rules(w, req);
 	jw_end_obj(w);
 }
 
@@ -142,7 +140,7 @@ static void put_agents(struct jw *w, const struct harness_req *req)
 }
 
 /* What is allowed is the orchestrator's decision. */
-static void put_common(struct jw *w, const struct harness_req *req)
+static void put_common_config(struct jw *w, const struct harness_req *req)
 {
 	_cleanup_(freep) char *agents = file_join(req->cwd, "AGENTS.md");
 	_cleanup_(freep) char *plugin = file_join(req->home, OPENCODE_PLUGIN_FILE);
@@ -165,10 +163,10 @@ static void put_common(struct jw *w, const struct harness_req *req)
 	if (req->mcp_call_ms)
 		jw_int(w, "mcp_timeout", req->mcp_call_ms);
 	jw_end_obj(w);
-	put_permission(w, req);
+	put_permission_rules(w, req);
 }
 
-static bool put_model(void *ctx, const char *model)
+static bool put_model_entry(void *ctx, const char *model)
 {
 	struct jw *w = ctx;
 
@@ -195,22 +193,22 @@ static void put_reference(struct jw *w, const char *key, const char *model)
 }
 
 /* A model that may only be used, not chosen, has to be in the list as well. */
-static void put_models(struct jw *w, const struct harness_provider *p, const char *wanted)
+static void put_model_entries(struct jw *w, const struct harness_provider *p, const char *wanted)
 {
 	const char *side = p->small_model;
 
 	jw_obj(w, "models");
 	if (p->model || p->models.n)
-		harness_provider_each_model(p, put_model, w);
+		harness_provider_each_model(p, put_model_entry, w);
 	else
-		put_model(w, wanted);
+		put_model_entry(w, wanted);
 	if (side && !harness_provider_offers(p, side) && strcmp(side, wanted) != 0)
-		put_model(w, side);
+		put_model_entry(w, side);
 	jw_end_obj(w);
 }
 
-static void put_provider(struct jw *w, const struct harness_provider *p, const char *wanted,
-			 const char *npm)
+static void put_provider_config(struct jw *w, const struct harness_provider *p, const char *wanted,
+				const char *npm)
 {
 	jw_raw(w, "enabled_providers", SLICE("[\"" OPENCODE_PROVIDER_ID "\"]"));
 	put_reference(w, "model", wanted);
@@ -229,7 +227,7 @@ static void put_provider(struct jw *w, const struct harness_provider *p, const c
 		jw_int(w, "chunkTimeout", p->idle_timeout_ms);
 	}
 	jw_end_obj(w);
-	put_models(w, p, wanted);
+	put_model_entries(w, p, wanted);
 	jw_end_obj(w);
 	jw_end_obj(w);
 }
@@ -253,9 +251,9 @@ static int plan_config(const struct harness_req *req, struct harness_plan *plan,
 		return err_field(e, "_meta.acpd.provider.model", "FIELD_MISSING",
 				 "OpenCode needs to be told which model the provider has");
 	jw_obj(&w, NULL);
-	put_common(&w, req);
+	put_common_config(&w, req);
 	if (p) {
-		put_provider(&w, p, model, npm);
+		put_provider_config(&w, p, model, npm);
 		harness_plan_env(plan, PROVIDER_KEY_ENV, p->key);
 	}
 	jw_end_obj(&w);

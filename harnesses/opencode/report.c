@@ -1,9 +1,8 @@
-/* report.c - reads the notifications of the plugin, which plugin.h lists. */
+/* report.c - reads the notifications of the plugin, which internal.h lists. */
 #include "harnesses/acp/turn.h"
 #include "harnesses/adapter.h"
 #include "harnesses/opencode/internal.h"
-#include "harnesses/opencode/normalise.h"
-#include "harnesses/provider_error.h"
+#include "harnesses/provider.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
@@ -38,13 +37,13 @@ static void set_tokens(struct harness_usage *u, struct slice tokens)
 		u->has = 0;
 }
 
-static void on_call(struct harness *h, struct slice params)
+static void on_model_call_ended(struct harness *h, struct slice params)
 {
 	struct harness_usage u = { .source = "step-finish.tokens" };
 	_cleanup_(freep) char *model = jobj_str(params, "model", 256);
 	_cleanup_(freep) char *provider = jobj_str(params, "provider", 256);
 	_cleanup_(freep) char *reason = jobj_str(params, "reason", 64);
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 
 	set_tokens(&u, jobj_get(params, "tokens").raw);
 	/* OpenCode's cost of a model without prices is 0, which is no report */
@@ -60,7 +59,7 @@ static void on_call(struct harness *h, struct slice params)
 		h->host.ops->usage(h->host.ctx, &u);
 }
 
-static void on_retry(struct harness *h, struct slice params)
+static void on_request_retry(struct harness *h, struct slice params)
 {
 	struct jval message = jobj_get(params, "message");
 	int64_t attempt = 0;
@@ -73,9 +72,9 @@ static void on_retry(struct harness *h, struct slice params)
 }
 
 /* From now on everything belongs to the next attempt. */
-static void on_again(struct harness *h, struct slice params)
+static void on_message_again(struct harness *h, struct slice params)
 {
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 
 	opencode_copy_id(s->broken, jobj_get(params, "messageId"));
 	s->retries++;
@@ -91,7 +90,7 @@ static void on_compaction(struct harness *h, struct slice params)
 }
 
 /* Its states are ACP's; a task that was given up is no part of the plan. */
-static void put_entry(struct jw *w, struct slice todo)
+static void put_todo_entry(struct jw *w, struct slice todo)
 {
 	static const char *const states[] = { "pending", "in_progress", "completed" };
 	static const char *const weights[] = { "high", "medium", "low" };
@@ -112,13 +111,13 @@ static void on_plan(struct harness *h, struct slice params)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 
-	if (harness_plan_update(jobj_get(params, "todos"), put_entry, &b))
+	if (harness_plan_update(jobj_get(params, "todos"), put_todo_entry, &b))
 		harness_send_update(&h->host, UPDATE_PLAN, &b);
 }
 
 static void on_summary(struct harness *h, struct slice params)
 {
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 	struct opencode_summary *to = &s->summaries[s->nsummaries++ % ARRAY_SIZE(s->summaries)];
 
 	memset(to, 0, sizeof(*to));
@@ -129,7 +128,7 @@ static void on_summary(struct harness *h, struct slice params)
 static void on_change(struct harness *h, struct slice params)
 {
 	struct jval call = jobj_get(params, "callId"), diffs = jobj_get(params, "diffs");
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 	struct opencode_change *to;
 
 	if (call.type != J_STRING || diffs.type != J_ARRAY)
@@ -149,7 +148,7 @@ static void on_error(struct harness *h, struct slice params)
 {
 	_cleanup_(freep) char *text = NULL;
 	struct jval name = jobj_get(params, "name");
-	struct opencode_state *s = state_of(h);
+	struct opencode_state *s = opencode_state_of(h);
 	struct turn_error *te = &s->error;
 	int64_t status = 0;
 
@@ -183,13 +182,17 @@ void opencode_on_notification(struct harness *h, const char *method, struct slic
 		const char *method;
 		void (*fn)(struct harness *h, struct slice params);
 	} rows[] = {
-		{ "_acpd/call", on_call },	 { "_acpd/retry", on_retry },
-		{ "_acpd/error", on_error },	 { "_acpd/compaction", on_compaction },
-		{ "_acpd/summary", on_summary }, { "_acpd/change", on_change },
-		{ "_acpd/plan", on_plan },	 { "_acpd/again", on_again },
+		{ "_acpd/call", on_model_call_ended },
+		{ "_acpd/retry", on_request_retry },
+		{ "_acpd/error", on_error },
+		{ "_acpd/compaction", on_compaction },
+		{ "_acpd/summary", on_summary },
+		{ "_acpd/change", on_change },
+		{ "_acpd/plan", on_plan },
+		{ "_acpd/again", on_message_again },
 	};
 
-	if (!state_of(h)->in_turn || !h->native_id ||
+	if (!opencode_state_of(h)->in_turn || !h->native_id ||
 	    !jstr_is(jobj_get(params, "sessionId"), h->native_id))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)

@@ -24,7 +24,7 @@ static void dismiss(struct harness *h, struct slice native_id)
 	send_response(h, native_id, "cancelled", SLICE("true"));
 }
 
-static void ask_free(struct harness *h, struct pi_ask *a)
+static void pi_ask_free(struct harness *h, struct pi_ask *a)
 {
 	h->nasks--;
 	list_del(&a->link);
@@ -38,14 +38,14 @@ void pi_asks_drop(struct harness *h, bool withdraw)
 		struct pi_ask *a = list_first(&h->asks, struct pi_ask, link);
 		uint64_t id = a->id;
 
-		ask_free(h, a);
+		pi_ask_free(h, a);
 		if (withdraw)
 			h->host.ops->unask(h->host.ctx, id);
 	}
 }
 
-static void ask(struct harness *h, struct slice native_id, enum pi_dialog dialog, bool approved,
-		const struct buf *params)
+static void ask_core(struct harness *h, struct slice native_id, enum pi_dialog dialog,
+		     bool approved, const struct buf *params)
 {
 	struct harness_ask out = { .elicitation = dialog != PI_PERMISSION,
 				   .approved = approved,
@@ -67,18 +67,18 @@ static void ask(struct harness *h, struct slice native_id, enum pi_dialog dialog
 
 /* --- permissions ------------------------------------------------------------------------------------------ */
 
-static void put_option(struct jw *w, const char *id, struct slice name)
+static void put_permission_option(struct jw *w, const char *id, struct slice name)
 {
 	jw_object(w, NULL, JW_STR("optionId", id), JW_RAW("name", name), JW_STR("kind", id));
 }
 
-static void put_options(struct jw *w, struct jval always)
+static void put_permission_options(struct jw *w, struct jval always)
 {
 	jw_arr(w, "options");
-	put_option(w, "allow_once", SLICE("\"Allow once\""));
-	put_option(w, "allow_always",
-		   always.type == J_STRING ? always.raw : SLICE("\"Always allow\""));
-	put_option(w, "reject_once", SLICE("\"Reject\""));
+	put_permission_option(w, "allow_once", SLICE("\"Allow once\""));
+	put_permission_option(w, "allow_always",
+			      always.type == J_STRING ? always.raw : SLICE("\"Always allow\""));
+	put_permission_option(w, "reject_once", SLICE("\"Reject\""));
 	jw_end_arr(w);
 }
 
@@ -99,14 +99,14 @@ static void ask_permission(struct harness *h, struct slice native_id, struct sli
 		jw_end_arr(&w);
 	}
 	jw_end_obj(&w);
-	put_options(&w, jobj_get(title, "always"));
+	put_permission_options(&w, jobj_get(title, "always"));
 	jw_end_obj(&w);
-	ask(h, native_id, PI_PERMISSION, jobj_get(title, "approved").type == J_TRUE, &b);
+	ask_core(h, native_id, PI_PERMISSION, jobj_get(title, "approved").type == J_TRUE, &b);
 }
 
 /* --- elicitations ----------------------------------------------------------------------------------------- */
 
-static void put_answer(struct jw *w, struct slice line, enum pi_dialog dialog)
+static void put_answer_field(struct jw *w, struct slice line, enum pi_dialog dialog)
 {
 	struct jval options = jobj_get(line, "options"), prefill = jobj_get(line, "prefill");
 
@@ -140,12 +140,12 @@ static void elicit(struct harness *h, const struct pi_record *r, enum pi_dialog 
 	jw_obj(&w, "requestedSchema");
 	jw_str(&w, "type", "object");
 	jw_obj(&w, "properties");
-	put_answer(&w, r->line, dialog);
+	put_answer_field(&w, r->line, dialog);
 	jw_end_obj(&w);
 	jw_raw(&w, "required", SLICE("[\"answer\"]"));
 	jw_end_obj(&w);
 	jw_end_obj(&w);
-	ask(h, native_id, dialog, false, &b);
+	ask_core(h, native_id, dialog, false, &b);
 }
 
 /* Select, input, editor: the bridge's have a title that is JSON. */
@@ -203,7 +203,7 @@ static void on_status(struct harness *h, const struct pi_record *r)
 		on_bridge(h, v.raw);
 }
 
-static void on_notify(struct harness *h, const struct pi_record *r)
+static void on_extension_notify(struct harness *h, const struct pi_record *r)
 {
 	struct jval type = jobj_get(r->line, "notifyType");
 
@@ -219,7 +219,7 @@ static const struct {
 	void (*fn)(struct harness *h, const struct pi_record *r);
 } methods[] = {
 	{ "select", on_question }, { "input", on_question },   { "editor", on_question },
-	{ "confirm", on_confirm }, { "setStatus", on_status }, { "notify", on_notify },
+	{ "confirm", on_confirm }, { "setStatus", on_status }, { "notify", on_extension_notify },
 };
 
 void pi_on_dialog(struct harness *h, const struct pi_record *r)
@@ -264,7 +264,7 @@ void pi_answer(struct harness *h, uint64_t ask_id, struct slice result)
 		if (a->id != ask_id)
 			continue;
 		respond(h, a, chosen(a, result));
-		ask_free(h, a);
+		pi_ask_free(h, a);
 		return;
 	}
 }

@@ -2,7 +2,7 @@
  * "terminated: …"); status and class are read from it. */
 #include "harnesses/pi/internal.h"
 
-#include "harnesses/provider_error.h"
+#include "harnesses/provider.h"
 #include "json/jdec.h"
 #include "json/jstr.h"
 

@@ -18,7 +18,6 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "harnesses/adapter.h"
-#include "harnesses/pi/pi.h"
 #include "json/jenc.h"
 #include "rpc/rpc.h"
 

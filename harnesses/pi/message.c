@@ -25,7 +25,7 @@ void pi_on_message_start(struct harness *h, const struct pi_record *r)
 	snprintf(h->turn.message_id, sizeof(h->turn.message_id), "m%s", random);
 }
 
-static void emit_chunk(struct harness *h, enum harness_update kind, struct jval text)
+static void emit_text_chunk(struct harness *h, enum harness_update kind, struct jval text)
 {
 	char id[48];
 
@@ -51,28 +51,28 @@ static void block_delta(struct harness *h, const struct pi_record *r, enum harne
 	h->turn.block_seen = true;
 	/* Pi puts its separator also after the last thought, and the block's end removes it */
 	if (h->turn.gap)
-		emit_chunk(h, kind, gap);
+		emit_text_chunk(h, kind, gap);
 	h->turn.gap = kind == UPDATE_THOUGHT_CHUNK && slice_eq(r->delta[D_DELTA].v.raw, gap.raw);
 	if (!h->turn.gap)
-		emit_chunk(h, kind, r->delta[D_DELTA].v);
+		emit_text_chunk(h, kind, r->delta[D_DELTA].v);
 }
 
 /* Its content is that of the deltas, unless there were none. */
 static void block_end(struct harness *h, const struct pi_record *r, enum harness_update kind)
 {
 	if (!h->turn.block_seen)
-		emit_chunk(h, kind, r->delta[D_CONTENT].v);
+		emit_text_chunk(h, kind, r->delta[D_CONTENT].v);
 	h->turn.block_seen = true;
 }
 
-static void call_start(struct harness *h, const struct pi_record *r,
-		       enum harness_update kind _unused_)
+static void start_streamed_call(struct harness *h, const struct pi_record *r,
+				enum harness_update kind _unused_)
 {
 	pi_tool_announce(h, r->delta[D_ID].v, r->delta[D_TOOL].v);
 }
 
-static void call_end(struct harness *h, const struct pi_record *r,
-		     enum harness_update kind _unused_)
+static void end_streamed_call(struct harness *h, const struct pi_record *r,
+			      enum harness_update kind _unused_)
 {
 	pi_tool_arguments(h, r->delta[D_CALL].v.raw);
 }
@@ -88,8 +88,8 @@ static const struct {
 	{ "thinking_start", block_start, UPDATE_THOUGHT_CHUNK },
 	{ "text_end", block_end, UPDATE_AGENT_CHUNK },
 	{ "thinking_end", block_end, UPDATE_THOUGHT_CHUNK },
-	{ "toolcall_start", call_start, UPDATE_TOOL_CALL },
-	{ "toolcall_end", call_end, UPDATE_TOOL_CALL_UPDATE },
+	{ "toolcall_start", start_streamed_call, UPDATE_TOOL_CALL },
+	{ "toolcall_end", end_streamed_call, UPDATE_TOOL_CALL_UPDATE },
 };
 
 void pi_on_message_update(struct harness *h, const struct pi_record *r)
@@ -165,7 +165,7 @@ static bool is_refusal(struct slice message)
 	return false;
 }
 
-static void note_failure(struct harness *h, struct slice message)
+static void note_message_failure(struct harness *h, struct slice message)
 {
 	_cleanup_(freep) char *text = NULL;
 
@@ -197,7 +197,7 @@ static void note_stop(struct harness *h, struct slice message)
 		h->turn.stop = reasons[i].acp;
 		return;
 	}
-	note_failure(h, message);
+	note_message_failure(h, message);
 }
 
 void pi_on_message_end(struct harness *h, const struct pi_record *r)

@@ -59,7 +59,7 @@ void pi_on_compaction_start(struct harness *h, const struct pi_record *r _unused
 	harness_send_update(&h->host, UPDATE_COMPACTION, &b);
 }
 
-static void put_summary(struct jw *w, struct jval summary)
+static void put_compaction_summary(struct jw *w, struct jval summary)
 {
 	if (summary.type != J_STRING)
 		return;
@@ -78,7 +78,7 @@ void pi_on_compaction_end(struct harness *h, const struct pi_record *r)
 	struct jw w = JW(&b);
 
 	put_compaction(h, &w, aborted ? "cancelled" : done ? "completed" : "failed");
-	put_summary(&w, jobj_get(result, "summary"));
+	put_compaction_summary(&w, jobj_get(result, "summary"));
 	if (error.type == J_STRING)
 		jw_raw(&w, "error", error.raw);
 	jw_end_obj(&w);

@@ -21,7 +21,7 @@ static const struct option_choice approvals[] = { { "ask", "Ask" },
 
 /* --- the list ---------------------------------------------------------------------------------------- */
 
-static void put_choices(struct jw *w, const struct option_choice *c, size_t n)
+static void put_option_choices(struct jw *w, const struct option_choice *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		option_value(w, c[i].value, c[i].name, NULL);
@@ -38,7 +38,7 @@ static char *model_value(const struct harness *h, const char *provider, const ch
 	return value;
 }
 
-static void put_model(const struct harness *h, struct jw *w, struct slice model)
+static void put_model_option_of(const struct harness *h, struct jw *w, struct slice model)
 {
 	_cleanup_(freep) char *id = NULL, *provider = NULL, *name = NULL, *value = NULL;
 
@@ -53,7 +53,7 @@ static void put_model(const struct harness *h, struct jw *w, struct slice model)
 	option_value(w, value, name, NULL);
 }
 
-static void put_models(const struct harness *h, struct jw *w)
+static void put_model_options(const struct harness *h, struct jw *w)
 {
 	_cleanup_(freep) char *current = NULL;
 
@@ -63,7 +63,7 @@ static void put_models(const struct harness *h, struct jw *w)
 	option_begin(w, "model", "Model", "model", current);
 	jarr_each(v, slice_of(h->models))
 		if (v.type == J_OBJECT)
-			put_model(h, w, v.raw);
+			put_model_option_of(h, w, v.raw);
 	option_end(w);
 }
 
@@ -84,14 +84,14 @@ static void put_levels(const struct harness *h, struct jw *w)
 void pi_options_put(struct harness *h, struct jw *w, const char *key)
 {
 	jw_arr(w, key);
-	put_models(h, w);
+	put_model_options(h, w);
 	put_levels(h, w);
 	option_begin(w, "mode", "Mode", "mode", h->now_mode ? h->now_mode : modes[0].value);
-	put_choices(w, modes, ARRAY_SIZE(modes));
+	put_option_choices(w, modes, ARRAY_SIZE(modes));
 	option_end(w);
 	option_begin(w, "approval", "Approval", "_approval",
 		     h->now_approval ? h->now_approval : approvals[0].value);
-	put_choices(w, approvals, ARRAY_SIZE(approvals));
+	put_option_choices(w, approvals, ARRAY_SIZE(approvals));
 	option_end(w);
 	jw_end_arr(w);
 }
@@ -167,7 +167,7 @@ static void on_levels(void *ctx, uint64_t token, const struct rpc_msg *m)
 	setting_done(h, token);
 }
 
-static void on_state(void *ctx, uint64_t token, const struct rpc_msg *m)
+static void on_state_refreshed(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
@@ -184,7 +184,7 @@ static void on_state(void *ctx, uint64_t token, const struct rpc_msg *m)
 
 int pi_refresh(struct harness *h, uint64_t token)
 {
-	return pi_call(h, "get_state", SLICE_NONE, on_state, token);
+	return pi_call(h, "get_state", SLICE_NONE, on_state_refreshed, token);
 }
 
 void pi_on_level(struct harness *h, const struct pi_record *r)
@@ -207,7 +207,7 @@ int pi_send_model(struct harness *h, const char *provider, const char *id, rpc_r
 	return pi_call(h, "set_model", buf_slice(&b), fn, tag);
 }
 
-static void on_set(void *ctx, uint64_t token, const struct rpc_msg *m)
+static void on_option_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
@@ -242,16 +242,16 @@ static int set_model(struct harness *h, const char *id _unused_, const char *val
 		provider = xstrndup(value, (size_t)(slash - value));
 		value = slash + 1;
 	}
-	return pi_send_model(h, provider, value, on_set, token);
+	return pi_send_model(h, provider, value, on_option_set, token);
 }
 
-static int set_level(struct harness *h, const char *id _unused_, const char *value, uint64_t token)
+static int send_level(struct harness *h, const char *id _unused_, const char *value, uint64_t token)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
 	jw_str(&w, "level", value);
-	return pi_call(h, "set_thinking_level", buf_slice(&b), on_set, token);
+	return pi_call(h, "set_thinking_level", buf_slice(&b), on_option_set, token);
 }
 
 static int set_in_bridge(struct harness *h, const char *id, const char *value, uint64_t token)
@@ -270,7 +270,7 @@ static const struct {
 	int (*set)(struct harness *h, const char *id, const char *value, uint64_t token);
 } settable[] = {
 	{ "model", set_model },
-	{ "thought_level", set_level },
+	{ "thought_level", send_level },
 	{ "mode", set_in_bridge },
 	{ "approval", set_in_bridge },
 };

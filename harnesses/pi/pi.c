@@ -100,7 +100,7 @@ static bool want_other_model(const struct harness *h)
 	return h->opened == HARNESS_NEW && strcmp(h->now_model, h->model) != 0;
 }
 
-static void on_models(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_available_models(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 	int r;
@@ -161,7 +161,7 @@ static void on_first_state(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 		return;
 	}
 	tell_key(h);
-	if (pi_call(h, "get_available_models", SLICE_NONE, on_models, 0) < 0)
+	if (pi_call(h, "get_available_models", SLICE_NONE, on_available_models, 0) < 0)
 		pi_open_failed(h, "Pi does not read");
 }
 
@@ -214,7 +214,7 @@ static const struct {
 	{ "extension_error", pi_on_extension_error, false },
 };
 
-static void dispatch(struct harness *h, const struct pi_record *r)
+static void dispatch_record(struct harness *h, const struct pi_record *r)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
 		if (!jstr_is(r->m[M_TYPE].v, records[i].type))
@@ -261,7 +261,7 @@ static int pi_on_line(struct harness *h, struct slice line, struct err *e _unuse
 		return HARNESS_NOT_A_MESSAGE;
 	if (repair)
 		return -EILSEQ;
-	dispatch(h, &r);
+	dispatch_record(h, &r);
 	return 0;
 }
 

@@ -34,13 +34,13 @@ static const struct {
 	{ "PI_SKIP_VERSION_CHECK", "1" },
 };
 
-static bool put_model(void *ctx, const char *model)
+static bool put_model_id(void *ctx, const char *model)
 {
 	jw_str(ctx, NULL, model);
 	return true;
 }
 
-static void put_provider(struct jw *w, const struct harness_provider *p)
+static void put_bridge_provider(struct jw *w, const struct harness_provider *p)
 {
 	jw_obj(w, "provider");
 	jw_str(w, "api", p->api);
@@ -49,7 +49,7 @@ static void put_provider(struct jw *w, const struct harness_provider *p)
 	if (p->idle_timeout_ms)
 		jw_int(w, "idleTimeoutMs", p->idle_timeout_ms);
 	jw_arr(w, "models");
-	harness_provider_each_model(p, put_model, w);
+	harness_provider_each_model(p, put_model_id, w);
 	jw_end_arr(w);
 	jw_end_obj(w);
 }
@@ -87,12 +87,12 @@ static void plan_session(const struct harness_req *req, struct harness_plan *pla
 	jw_str(&w, "system", req->system_prompt);
 	jw_bool(&w, "override", req->system_override);
 	if (req->provider)
-		put_provider(&w, req->provider);
+		put_bridge_provider(&w, req->provider);
 	jw_end_obj(&w);
 	put_chunks(plan, buf_slice(&b));
 }
 
-static int check_provider(const struct harness_provider *p, struct err *e)
+static int check_provider_models(const struct harness_provider *p, struct err *e)
 {
 	if (!p || p->model || p->models.n > 2)
 		return 0;
@@ -109,7 +109,7 @@ int pi_plan(const struct harness_def *def, const struct harness_req *req, struct
 	const char *id = req->native_id ? req->native_id : req->session_id;
 	const char *const args[] = { "--mode",	     "rpc", "--session-id", id,
 				     "--no-approve", "-e",  bridge };
-	int r = check_provider(req->provider, e);
+	int r = check_provider_models(req->provider, e);
 
 	if (r < 0)
 		return r;

@@ -33,7 +33,7 @@ static const struct pi_tool tools[] = {
 
 static const struct pi_tool other_tool = { NULL, "other", "", NULL, NULL };
 
-static const struct pi_tool *find_tool(const char *name)
+static const struct pi_tool *find_tool_row(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tools); i++)
 		if (strcmp(tools[i].name, name) == 0)
@@ -98,7 +98,8 @@ static bool describe_mcp(const struct harness *h, struct jw *w, const char *name
 
 /* --- members ------------------------------------------------------------------------------------------------ */
 
-static void put_title(struct jw *w, const struct pi_tool *tool, const char *name, struct slice args)
+static void put_call_title(struct jw *w, const struct pi_tool *tool, const char *name,
+			   struct slice args)
 {
 	_cleanup_(freep) char *arg = NULL;
 	char title[TITLE_MAX];
@@ -139,10 +140,10 @@ void pi_tool_describe(const struct harness *h, struct jw *w, struct jval name, s
 
 	if (jstr_decode(name, 1024, &text) < 0 || !*text)
 		xstrset(&text, "tool");
-	tool = find_tool(text);
+	tool = find_tool_row(text);
 	if (!describe_mcp(h, w, text)) {
 		jw_str(w, "name", text);
-		put_title(w, tool, text, args.raw);
+		put_call_title(w, tool, text, args.raw);
 	}
 	jw_str(w, "kind", tool->kind);
 	if (args.type != J_OBJECT)
@@ -151,7 +152,7 @@ void pi_tool_describe(const struct harness *h, struct jw *w, struct jval name, s
 	jw_raw(w, "rawInput", args.raw);
 }
 
-static void put_parent(struct jw *w, struct jval parent)
+static void put_parent_call(struct jw *w, struct jval parent)
 {
 	if (parent.type != J_STRING)
 		return;
@@ -180,7 +181,7 @@ static bool block_ok(struct slice block)
 	       jobj_get(block, "mimeType").type == J_STRING;
 }
 
-static void put_content(struct jw *w, const struct pi_call *call, struct slice result)
+static void put_result_content(struct jw *w, const struct pi_call *call, struct slice result)
 {
 	struct jiter it;
 	struct jval v;
@@ -200,7 +201,7 @@ static void put_content(struct jw *w, const struct pi_call *call, struct slice r
 
 /* --- open calls ------------------------------------------------------------------------------------------- */
 
-static struct pi_call *find_call(struct harness *h, struct jval id)
+static struct pi_call *find_open_call(struct harness *h, struct jval id)
 {
 	list_each(c, &h->tool_calls, struct pi_call, link)
 		if (jstr_is(id, c->id))
@@ -222,7 +223,7 @@ static struct pi_call *add_call(struct harness *h, struct jval id)
 	return c;
 }
 
-static void call_free(struct harness *h, struct pi_call *c)
+static void pi_call_free(struct harness *h, struct pi_call *c)
 {
 	h->ntool_calls--;
 	list_del(&c->link);
@@ -234,10 +235,10 @@ static void call_free(struct harness *h, struct pi_call *c)
 void pi_calls_free(struct harness *h)
 {
 	while (!list_empty(&h->tool_calls))
-		call_free(h, list_first(&h->tool_calls, struct pi_call, link));
+		pi_call_free(h, list_first(&h->tool_calls, struct pi_call, link));
 }
 
-static void begin_update(struct jw *w, enum harness_update kind, const char *id)
+static void open_tool_update(struct jw *w, enum harness_update kind, const char *id)
 {
 	harness_update_open(w, kind);
 	jw_str(w, "toolCallId", id);
@@ -249,7 +250,7 @@ static void emit_call(struct harness *h, struct jval id, struct jval name, struc
 		      struct jval parent, const char *status)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct pi_call *c = find_call(h, id);
+	struct pi_call *c = find_open_call(h, id);
 	enum harness_update kind = c ? UPDATE_TOOL_CALL_UPDATE : UPDATE_TOOL_CALL;
 	struct jw w = JW(&b);
 
@@ -257,10 +258,10 @@ static void emit_call(struct harness *h, struct jval id, struct jval name, struc
 		c = add_call(h, id);
 	if (!c)
 		return;
-	begin_update(&w, kind, c->id);
+	open_tool_update(&w, kind, c->id);
 	jw_str(&w, "status", status);
 	pi_tool_describe(h, &w, name, args);
-	put_parent(&w, parent);
+	put_parent_call(&w, parent);
 	jw_end_obj(&w);
 	harness_send_update(&h->host, kind, &b);
 }
@@ -286,20 +287,20 @@ void pi_on_tool_start(struct harness *h, const struct pi_record *r)
 void pi_on_tool_update(struct harness *h, const struct pi_record *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct pi_call *c = find_call(h, r->m[M_CALL].v);
+	struct pi_call *c = find_open_call(h, r->m[M_CALL].v);
 	struct slice partial = r->m[M_PARTIAL].v.raw;
 	struct jw w = JW(&b);
 
 	if (!c || jobj_get(partial, "content").raw.n <= 2)
 		return;
-	begin_update(&w, UPDATE_TOOL_CALL_UPDATE, c->id);
+	open_tool_update(&w, UPDATE_TOOL_CALL_UPDATE, c->id);
 	jw_str(&w, "status", "in_progress");
-	put_content(&w, c, partial);
+	put_result_content(&w, c, partial);
 	jw_end_obj(&w);
 	harness_send_update(&h->host, UPDATE_TOOL_CALL_UPDATE, &b);
 }
 
-static bool has_failed(const struct pi_record *r)
+static bool result_failed(const struct pi_record *r)
 {
 	struct slice structured = jobj_get(r->m[M_RESULT].v.raw, "structuredContent").raw;
 	struct jval code = jobj_get(structured, "exit_code");
@@ -311,30 +312,30 @@ static bool has_failed(const struct pi_record *r)
 void pi_on_tool_end(struct harness *h, const struct pi_record *r)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct pi_call *c = find_call(h, r->m[M_CALL].v);
+	struct pi_call *c = find_open_call(h, r->m[M_CALL].v);
 	struct slice result = r->m[M_RESULT].v.raw;
 	struct jw w = JW(&b);
 
 	if (!c)
 		return;
-	begin_update(&w, UPDATE_TOOL_CALL_UPDATE, c->id);
-	jw_str(&w, "status", has_failed(r) ? "failed" : "completed");
-	put_content(&w, c, result);
+	open_tool_update(&w, UPDATE_TOOL_CALL_UPDATE, c->id);
+	jw_str(&w, "status", result_failed(r) ? "failed" : "completed");
+	put_result_content(&w, c, result);
 	if (r->m[M_RESULT].v.type == J_OBJECT) {
 		/* its content is ours above */
 		jw_obj(&w, "rawOutput");
 		jw_members(&w, result, "content");
 		jw_end_obj(&w);
 	}
-	put_parent(&w, r->m[M_PARENT].v);
+	put_parent_call(&w, r->m[M_PARENT].v);
 	jw_end_obj(&w);
 	harness_send_update(&h->host, UPDATE_TOOL_CALL_UPDATE, &b);
-	call_free(h, c);
+	pi_call_free(h, c);
 }
 
 void pi_tool_diff(struct harness *h, struct slice message)
 {
-	struct pi_call *c = find_call(h, jobj_get(message, "toolCallId"));
+	struct pi_call *c = find_open_call(h, jobj_get(message, "toolCallId"));
 
 	if (!c)
 		return;

@@ -16,7 +16,7 @@
 
 /* --- the end ---------------------------------------------------------------------------------------- */
 
-static void finish(struct harness *h, const struct harness_turn_end *end)
+static void finish_turn(struct harness *h, const struct harness_turn_end *end)
 {
 	h->turn.running = false;
 	pi_asks_drop(h, true);
@@ -35,7 +35,7 @@ static void finish_settled(struct harness *h)
 	end.failed = !end.stop_reason;
 	if (end.failed)
 		end.error = t->error;
-	finish(h, &end);
+	finish_turn(h, &end);
 }
 
 void pi_on_settled(struct harness *h, const struct pi_record *r)
@@ -124,7 +124,7 @@ static void add_link(struct buf *b, struct slice block)
 	buf_putc(b, ')');
 }
 
-static void add_block(struct buf *text, struct jw *images, struct slice block)
+static void add_prompt_block(struct buf *text, struct jw *images, struct slice block)
 {
 	struct jval type = jobj_get(block, "type");
 
@@ -158,7 +158,7 @@ static void keep_from_bridge(struct buf *text)
 }
 
 /* message and images as members of a command. */
-static int put_content(struct buf *members, struct slice content, struct err *e)
+static int put_prompt_content(struct buf *members, struct slice content, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { 0 }, images = { 0 };
 	struct jw w = JW(members), list = JW(&images);
@@ -166,7 +166,7 @@ static int put_content(struct buf *members, struct slice content, struct err *e)
 	jw_arr(&list, NULL);
 	jarr_each_at(i, v, content) {
 		if (v.type == J_OBJECT)
-			add_block(&text, &list, v.raw);
+			add_prompt_block(&text, &list, v.raw);
 		if (text.failed || images.failed)
 			return harness_refuse_block(i, e);
 	}
@@ -178,7 +178,7 @@ static int put_content(struct buf *members, struct slice content, struct err *e)
 	return 0;
 }
 
-static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
+static void on_prompt_answered(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 	struct harness_turn_end end = { .stop_reason = "end_turn" };
@@ -194,10 +194,10 @@ static void on_prompted(void *ctx, uint64_t tag _unused_, const struct rpc_msg *
 		if (strcmp(end.error.cls, "provider") == 0)
 			end.error = (struct turn_error){ .cls = "harness_error" };
 		snprintf(end.error.message, sizeof(end.error.message), "%s", text);
-		finish(h, &end);
+		finish_turn(h, &end);
 	} else if (jstr_is(jobj_get(m->result, "disposition"), "handled")) {
 		end.quiet = true;
-		finish(h, &end);
+		finish_turn(h, &end);
 	}
 }
 
@@ -224,14 +224,14 @@ void pi_limit(struct harness *h, int64_t tool_calls)
 int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	int r = put_content(&b, content, e);
+	int r = put_prompt_content(&b, content, e);
 
 	if (r < 0)
 		return r;
 	h->turn = (struct pi_turn){ .running = true };
 	pi_error_classify("Pi ended the turn without an answer of the model", &h->turn.error);
 	h->turn.error.cls = "harness_error";
-	r = pi_call(h, "prompt", buf_slice(&b), on_prompted, 0);
+	r = pi_call(h, "prompt", buf_slice(&b), on_prompt_answered, 0);
 	if (r == 0)
 		return 0;
 	h->turn.running = false;
@@ -240,7 +240,7 @@ int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused
 
 /* --- steering and cancel ---------------------------------------------------------------------------------- */
 
-static void on_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
+static void on_pi_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
@@ -250,11 +250,11 @@ static void on_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
 int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	int r = put_content(&b, content, e);
+	int r = put_prompt_content(&b, content, e);
 
 	if (r < 0)
 		return r;
-	return harness_gone(pi_call(h, "steer", buf_slice(&b), on_steered, token), "Pi", e);
+	return harness_gone(pi_call(h, "steer", buf_slice(&b), on_pi_steered, token), "Pi", e);
 }
 
 static void send_abort(struct harness *h)

@@ -1,7 +1,7 @@
 /* The Codex adapter between a hostile app-server and the core (adapter.h). Flags: 1 edits are not asked, 2 nothing is. */
 #include "adapter.h"
 
-#include "harnesses/codex/codex.h"
+#include "harnesses/harness.h"
 
 static void request(unsigned flags, struct harness_req *req, struct fake *f _unused_)
 {

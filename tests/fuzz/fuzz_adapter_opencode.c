@@ -3,7 +3,7 @@
  */
 #include "adapter.h"
 
-#include "harnesses/opencode/opencode.h"
+#include "harnesses/harness.h"
 
 static void request(unsigned flags, struct harness_req *req, struct fake *f _unused_)
 {

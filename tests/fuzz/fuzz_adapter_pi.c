@@ -1,7 +1,7 @@
 /* The Pi adapter between a hostile Pi and the core (adapter.h). Flags: 1 the provider is ours. */
 #include "adapter.h"
 
-#include "harnesses/pi/pi.h"
+#include "harnesses/harness.h"
 
 static void check_sent(struct slice message)
 {

@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "acp/params.h"
-#include "harnesses/opencode/opencode.h"
+#include "harnesses/harness.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
 #include "session/core/turn/prompt_content.h"

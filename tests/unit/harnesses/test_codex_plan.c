@@ -1,7 +1,7 @@
 /* Codex's plan: a private home, quiet settings, a provider by -c, and no secret on the command line. */
 #include "unit.h"
 
-#include "harnesses/codex/codex.h"
+#include "harnesses/harness.h"
 #include "harnesses/spawn_plan.h"
 
 static struct harness_plan plan;

@@ -4,7 +4,7 @@
  */
 #include "replay.h"
 
-#include "harnesses/codex/codex.h"
+#include "harnesses/harness.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 

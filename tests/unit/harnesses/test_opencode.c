@@ -3,8 +3,8 @@
 
 #include "fakehost.h"
 #include "harnesses/acp/quirks.h"
-#include "harnesses/opencode/normalise.h"
-#include "harnesses/opencode/opencode.h"
+#include "harnesses/opencode/internal.h"
+#include "harnesses/harness.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jstr.h"
 

@@ -5,7 +5,7 @@
  */
 #include "replay.h"
 
-#include "harnesses/pi/pi.h"
+#include "harnesses/harness.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 

@@ -1,5 +1,5 @@
 /* What a model call costs: prices as they are given, amounts as they are reported, to the last digit. */
-#include "harnesses/prices.h"
+#include "harnesses/provider.h"
 #include "unit.h"
 
 static const struct {

@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "harnesses/acp/acp.h"
-#include "harnesses/opencode/opencode.h"
+#include "harnesses/harness.h"
 #include "harnesses/registry.h"
 
 static struct harness_table t;

@@ -4,7 +4,7 @@
  */
 #include "replay.h"
 
-#include "harnesses/opencode/opencode.h"
+#include "harnesses/harness.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

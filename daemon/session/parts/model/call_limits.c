@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "harnesses/prices.h"
+#include "harnesses/provider.h"
 #include "json/jstr.h"
 #include "session/parts/model/call_limits.h"
 #include "session/parts/model/session_model_internal.h"
