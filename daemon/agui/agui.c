@@ -10,7 +10,6 @@
 #include "agui/agui.h"
 
 #include "agui/agui_run.h"
-#include "agui/agui_settings.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "http/request_parts.h"
@@ -55,7 +54,7 @@ struct agui_ask {
 	bool too_large;
 };
 
-static enum http_take ask_take(struct http_sink *base, struct slice piece)
+static enum http_take run_request_take(struct http_sink *base, struct slice piece)
 {
 	struct agui_ask *k = container_of(base, struct agui_ask, base);
 
@@ -63,12 +62,12 @@ static enum http_take ask_take(struct http_sink *base, struct slice piece)
 	return k->too_large ? HTTP_TAKE_ANSWER : HTTP_TAKE_MORE;
 }
 
-static enum http_take ask_end(struct http_sink *base _unused_)
+static enum http_take run_request_end(struct http_sink *base _unused_)
 {
 	return HTTP_TAKE_ANSWER;
 }
 
-static void ask_answer(struct http_sink *base, struct http_reply *ret)
+static void run_request_answer(struct http_sink *base, struct http_reply *ret)
 {
 	struct agui_ask *k = container_of(base, struct agui_ask, base);
 	struct err e = { 0 };
@@ -90,7 +89,7 @@ static void ask_answer(struct http_sink *base, struct http_reply *ret)
 	ret->stream = &TAKE_PTR(k->run)->base;
 }
 
-static void ask_free(struct http_sink *base)
+static void run_request_free(struct http_sink *base)
 {
 	struct agui_ask *k = container_of(base, struct agui_ask, base);
 
@@ -100,7 +99,7 @@ static void ask_free(struct http_sink *base)
 	free(k);
 }
 
-static void on_cut(void *ctx, const char *why _unused_)
+static void on_run_request_cut(void *ctx, const char *why _unused_)
 {
 	struct agui_ask *k = ctx;
 
@@ -108,8 +107,8 @@ static void on_cut(void *ctx, const char *why _unused_)
 	k->over = true;
 }
 
-static int check_head(const struct agui *a, const struct http_request *rq, const char *harness,
-		      struct http_reply *ret)
+static int check_run_head(const struct agui *a, const struct http_request *rq, const char *harness,
+			  struct http_reply *ret)
 {
 	if (!route_accepts(rq->content_type, "application/json"))
 		http_reply_error(ret, 415, "CONTENT_TYPE_UNSUPPORTED",
@@ -139,20 +138,21 @@ static int check_profile(const struct agui *a, const char *profile, struct http_
 void agui_ask(void *ctx, const struct http_request *rq, struct slice harness, struct slice profile,
 	      struct http_reply *ret)
 {
-	static const struct http_sink_ops ops = { ask_take, ask_end, ask_end, ask_answer,
-						  ask_free };
+	static const struct http_sink_ops ops = { run_request_take, run_request_end,
+						  run_request_end, run_request_answer,
+						  run_request_free };
 	_cleanup_(freep) char *id = xstrndup(harness.p, harness.n),
 			      *name = profile.n ? xstrndup(profile.p, profile.n) : NULL;
 	struct agui *a = ctx;
 	struct agui_ask *k;
 
-	if (check_head(a, rq, id, ret) < 0 || check_profile(a, name, ret) < 0)
+	if (check_run_head(a, rq, id, ret) < 0 || check_profile(a, name, ret) < 0)
 		return;
 	k = new0(struct agui_ask);
 	k->base.ops = &ops;
 	k->run = agui_run_new(a);
 	agui_run_trace(k->run, rq->traceparent, rq->tracestate);
 	k->run->thread = agui_thread_add(a->threads, NULL, id, name);
-	grant_keep(&k->hold, rq->grant, on_cut, k);
+	grant_keep(&k->hold, rq->grant, on_run_request_cut, k);
 	ret->sink = &k->base;
 }

@@ -7,7 +7,7 @@
  * differs. The check modifies nothing: news is recorded when the prompt is sent, and removed if it
  * is refused.
  */
-#include "agui/agui_history.h"
+#include "agui/agui_run.h"
 
 #include "json/jstr.h"
 
@@ -51,7 +51,7 @@ static void add_content(struct sha256_stream *s, struct jval content)
 	}
 }
 
-static void digest_of(const struct agui_message *m, char out[AGUI_DIGEST_HEX])
+static void message_digest(const struct agui_message *m, char out[AGUI_DIGEST_HEX])
 {
 	char hex[SHA256_HEX], role = (char)('0' + m->role);
 	struct sha256_stream s;
@@ -81,11 +81,11 @@ static const struct agui_told *find_told(const struct agui_thread *t, const char
 	return NULL;
 }
 
-static bool is_same(const struct agui_told *told, const struct agui_message *m)
+static bool is_told_same(const struct agui_told *told, const struct agui_message *m)
 {
 	char digest[AGUI_DIGEST_HEX];
 
-	digest_of(m, digest);
+	message_digest(m, digest);
 	return strcmp(told->digest, digest) == 0;
 }
 
@@ -114,7 +114,7 @@ static int walk_person(struct walk *w, const struct agui_message *m, struct err 
 	}
 	if (strcmp(t->told[w->next].id + 1, m->id) != 0)
 		return changed(e, w->at, "is not what the thread has there");
-	if (!is_same(&t->told[w->next++], m))
+	if (!is_told_same(&t->told[w->next++], m))
 		return changed(e, w->at, "is another text than the thread has of that id");
 	return 0;
 }
@@ -126,7 +126,7 @@ static int walk_system(struct walk *w, const struct agui_message *m)
 
 	id = xprintf("s%s", m->id);
 	told = find_told(w->t, id);
-	w->news->is_new[w->at] = !told || !is_same(told, m);
+	w->news->is_new[w->at] = !told || !is_told_same(told, m);
 	return 0;
 }
 
@@ -190,7 +190,7 @@ void agui_history_note(struct agui_thread *t, const struct agui_input *in,
 			continue;
 		id = xprintf("%c%s", in->messages[i].role == ROLE_USER ? 'u' : 's',
 			     in->messages[i].id);
-		digest_of(&in->messages[i], digest);
+		message_digest(&in->messages[i], digest);
 		agui_thread_tell(t, id, digest);
 	}
 }

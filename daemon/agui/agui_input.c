@@ -84,7 +84,8 @@ static int check_message(const struct agui_message_args *a, const char *prefix, 
 	return 0;
 }
 
-static void take_message(struct agui_message_args *a, struct slice raw, struct agui_message *ret)
+static void message_from_args(struct agui_message_args *a, struct slice raw,
+			      struct agui_message *ret)
 {
 	ret->role = (enum agui_role)find_role(a->role);
 	ret->id = TAKE_PTR(a->id);
@@ -110,7 +111,7 @@ static int parse_message(struct agui_input *in, struct jval v, struct err *e)
 		return r;
 	r = check_message(&a, prefix, e);
 	if (r == 0)
-		take_message(&a, v.raw, &in->messages[in->nmessages++]);
+		message_from_args(&a, v.raw, &in->messages[in->nmessages++]);
 	jdec_free(message_fields, &a);
 	return r;
 }
@@ -124,7 +125,7 @@ static size_t count_elements(struct jval array)
 	return n;
 }
 
-static int check_count(struct jval array, size_t max, const char *field, struct err *e)
+static int check_element_count(struct jval array, size_t max, const char *field, struct err *e)
 {
 	if (array.type == J_ARRAY && count_elements(array) > max)
 		return err_field(e, field, "TOO_MANY", "%s has more than %zu elements", field, max);
@@ -139,7 +140,7 @@ static int parse_messages(struct agui_input *in, struct jval array, struct err *
 
 	if (array.type != J_ARRAY)
 		return err_field(e, "messages", "FIELD_INVALID", "messages must be an array");
-	r = check_count(array, AGUI_MESSAGES_MAX, "messages", e);
+	r = check_element_count(array, AGUI_MESSAGES_MAX, "messages", e);
 	if (r < 0)
 		return r;
 	in->messages = xalloc((count_elements(array) + 1) * sizeof(*in->messages));
@@ -152,15 +153,13 @@ static int parse_messages(struct agui_input *in, struct jval array, struct err *
 /* Each tool of the front end has a name. */
 static int check_tools(struct slice tools, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-	int r = check_count((struct jval){ tools.n ? J_ARRAY : J_NONE, tools }, AGUI_TOOLS_MAX,
-			    "tools", e);
+	int r = check_element_count((struct jval){ tools.n ? J_ARRAY : J_NONE, tools },
+				    AGUI_TOOLS_MAX, "tools", e);
 	char field[48];
 
-	if (r < 0 || !tools.n || !jiter_init(&it, (struct jval){ J_ARRAY, tools }))
+	if (r < 0)
 		return r;
-	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+	jarr_each_at(i, v, tools) {
 		snprintf(field, sizeof(field), "tools[%zu].name", i);
 		if (jobj_get(v.raw, "name").type != J_STRING)
 			return err_field(e, field, "FIELD_INVALID", "%s must be text", field);
@@ -184,7 +183,7 @@ static int parse_settings(struct agui_input *in, struct err *e)
 	return 0;
 }
 
-static int parse_all(struct agui_input *in, struct err *e)
+static int parse_input_rest(struct agui_input *in, struct err *e)
 {
 	int r = parse_messages(in, in->given_messages, e);
 
@@ -206,7 +205,7 @@ int agui_input_parse(struct slice text, struct agui_input *ret, struct err *e)
 	r = jdec_object(v.raw, input_fields, NULL, &in, e);
 	if (r < 0)
 		return r;
-	r = parse_all(&in, e);
+	r = parse_input_rest(&in, e);
 	if (r < 0)
 		agui_input_done(&in);
 	else
@@ -239,7 +238,7 @@ static void put_origin(struct jw *w, const struct agui_message *m)
 	jw_end_obj(w);
 }
 
-static void put_text(struct jw *w, const struct agui_message *m, struct slice raw_text)
+static void put_said_block(struct jw *w, const struct agui_message *m, struct slice raw_text)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "type", "text");
@@ -247,8 +246,8 @@ static void put_text(struct jw *w, const struct agui_message *m, struct slice ra
 	put_origin(w, m);
 }
 
-static void put_data(struct jw *w, const struct agui_message *m, const char *type,
-		     struct jval value, struct jval mime)
+static void put_data_block(struct jw *w, const struct agui_message *m, const char *type,
+			   struct jval value, struct jval mime)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "type", type);
@@ -257,7 +256,7 @@ static void put_data(struct jw *w, const struct agui_message *m, const char *typ
 	put_origin(w, m);
 }
 
-static void put_link(struct jw *w, const struct agui_message *m, struct jval url)
+static void put_link_block(struct jw *w, const struct agui_message *m, struct jval url)
 {
 	jw_obj(w, NULL);
 	jw_str(w, "type", "resource_link");
@@ -277,41 +276,38 @@ static bool put_media(struct jw *w, const struct agui_message *m, struct slice p
 	if (value.type != J_STRING)
 		return false;
 	if (jstr_is(jobj_get(source, "type"), "url"))
-		put_link(w, m, value);
+		put_link_block(w, m, value);
 	else if (data && mime.type == J_STRING && jstr_is(type, "image"))
-		put_data(w, m, "image", value, mime);
+		put_data_block(w, m, "image", value, mime);
 	else if (data && mime.type == J_STRING && jstr_is(type, "audio"))
-		put_data(w, m, "audio", value, mime);
+		put_data_block(w, m, "audio", value, mime);
 	else
 		return false;
 	return true;
 }
 
-static bool put_part(struct jw *w, const struct agui_message *m, struct jval part)
+static bool put_part_block(struct jw *w, const struct agui_message *m, struct jval part)
 {
 	struct jval text = jobj_get(part.raw, "text");
 
 	if (!jstr_is(jobj_get(part.raw, "type"), "text"))
 		return put_media(w, m, part.raw);
 	if (text.type == J_STRING)
-		put_text(w, m, text.raw);
+		put_said_block(w, m, text.raw);
 	return text.type == J_STRING;
 }
 
 int agui_content_put(const struct agui_message *m, size_t at, struct jw *w, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char field[64];
 
 	if (m->content.type == J_STRING) {
-		put_text(w, m, m->content.raw);
+		put_said_block(w, m, m->content.raw);
 		return 0;
 	}
-	jiter_init(&it, m->content);
-	for (size_t i = 0; jiter_next(&it, NULL, &v); i++) {
+	jarr_each_at(i, v, m->content) {
 		snprintf(field, sizeof(field), "messages[%zu].content[%zu]", at, i);
-		if (!put_part(w, m, v))
+		if (!put_part_block(w, m, v))
 			return err_field(
 				e, field, "CONTENT_UNSUPPORTED",
 				"%s: cannot deliver it to an agent; send text, the data of an "

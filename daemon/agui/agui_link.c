@@ -20,7 +20,7 @@
 
 /* --- the transport -------------------------------------------------------------------------------------------------- */
 
-static void on_dirty(void *ctx)
+static void on_conn_dirty(void *ctx)
 {
 	struct agui_link *l = ctx;
 
@@ -29,7 +29,7 @@ static void on_dirty(void *ctx)
 }
 
 /* Not inside its own call. */
-static void on_end(void *ctx)
+static void on_link_end(void *ctx)
 {
 	struct agui_link *l = ctx;
 
@@ -44,17 +44,17 @@ static void close_link(struct agui_link *l, const char *why)
 {
 	if (!*l->closed)
 		snprintf(l->closed, sizeof(l->closed), "%s", why);
-	loop_defer(l->owner->loop, &l->end, on_end, l);
+	loop_defer(l->owner->loop, &l->end, on_link_end, l);
 }
 
-static void on_close(void *ctx, int code, const char *reason _unused_)
+static void on_conn_close(void *ctx, int code, const char *reason _unused_)
 {
 	close_link(ctx, code == 1008 ? "READER_TOO_SLOW" :
 			code == 1001 ? "SHUTTING_DOWN" :
 				       "CONNECTION_CLOSED");
 }
 
-static void on_cut(void *ctx, const char *why)
+static void on_link_cut(void *ctx, const char *why)
 {
 	struct agui_link *l = ctx;
 
@@ -67,7 +67,7 @@ static void on_cut(void *ctx, const char *why)
 /* --- out ------------------------------------------------------------------------------------------------------------ */
 
 /* To the session, that is: what a client would send. */
-static void feed(struct agui_link *l, struct buf *b)
+static void feed_conn(struct agui_link *l, struct buf *b)
 {
 	if (l->conn && !*l->closed && !b->failed)
 		acp_conn_feed(l->conn, b->data, buf_len(b));
@@ -76,57 +76,39 @@ static void feed(struct agui_link *l, struct buf *b)
 		secret_wipe(b->data, b->cap);
 }
 
-static void begin(struct buf *b, struct jw *w, uint64_t id)
+static void feed_members(struct agui_link *l, const struct jw_member *members)
 {
-	*w = JW(b);
-	jw_obj(w, NULL);
-	jw_str(w, "jsonrpc", "2.0");
-	jw_uint(w, "id", id);
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_object_of(&w, NULL, members);
+	feed_conn(l, &b);
 }
 
 uint64_t agui_link_ask(struct agui_link *l, const char *method, struct slice params)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w;
-
-	begin(&b, &w, ++l->last_id);
-	jw_str(&w, "method", method);
-	jw_raw(&w, "params", params);
-	jw_end_obj(&w);
-	feed(l, &b);
+	feed_members(l, JW_MEMBERS(JW_STR("jsonrpc", "2.0"), JW_UINT("id", ++l->last_id),
+				   JW_STR("method", method), JW_RAW("params", params)));
 	return l->last_id;
 }
 
 void agui_link_answer(struct agui_link *l, uint64_t id, struct slice result)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w;
-
-	begin(&b, &w, id);
-	jw_raw(&w, "result", result);
-	jw_end_obj(&w);
-	feed(l, &b);
+	feed_members(l, JW_MEMBERS(JW_STR("jsonrpc", "2.0"), JW_UINT("id", id),
+				   JW_RAW("result", result)));
 }
 
 void agui_link_refuse(struct agui_link *l, uint64_t id)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w;
-
-	begin(&b, &w, id);
-	jw_raw(&w, "error", SLICE("{\"code\":-32601,\"message\":\"Method not found\"}"));
-	jw_end_obj(&w);
-	feed(l, &b);
+	feed_members(l, JW_MEMBERS(JW_STR("jsonrpc", "2.0"), JW_UINT("id", id),
+				   JW_OBJ("error", JW_INT("code", RPC_METHOD_NOT_FOUND),
+					  JW_STR("message", "Method not found"))));
 }
 
-static void cancel_turn(struct agui_link *l)
+static void send_cancel(struct agui_link *l)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_object(&w, NULL, JW_STR("jsonrpc", "2.0"), JW_STR("method", "session/cancel"),
-		  JW_OBJ("params", JW_STR("sessionId", l->thread->session_id)));
-	feed(l, &b);
+	feed_members(l, JW_MEMBERS(JW_STR("jsonrpc", "2.0"), JW_STR("method", "session/cancel"),
+				   JW_OBJ("params", JW_STR("sessionId", l->thread->session_id))));
 }
 
 /* --- calls to the front end ----------------------------------------------------------------------------------------- */
@@ -202,7 +184,8 @@ void agui_link_announce(struct agui_link *l, const char *harness_id, const char 
 	l->nannounced++;
 }
 
-static struct agui_front_call *find_fit(const struct agui_link *l, const struct agui_said *said)
+static struct agui_front_call *find_fitting_call(const struct agui_link *l,
+						 const struct agui_said *said)
 {
 	struct agui_front_call *named = NULL;
 
@@ -237,7 +220,7 @@ static struct agui_over *find_over_fit(struct agui_thread *t, const struct agui_
 const char *agui_link_match(struct agui_link *l, const char *harness_id,
 			    const struct agui_said *said)
 {
-	struct agui_front_call *c = find_fit(l, said);
+	struct agui_front_call *c = find_fitting_call(l, said);
 	struct agui_over *o = c ? NULL : find_over_fit(l->thread, said);
 
 	if (c)
@@ -332,7 +315,7 @@ void agui_link_free(struct agui_link *l)
 
 void agui_link_stop_turn(struct agui_link *l)
 {
-	cancel_turn(l);
+	send_cancel(l);
 	agui_link_free(l);
 }
 
@@ -340,7 +323,7 @@ struct agui_link *agui_link_open(struct agui *a, struct agui_thread *t, const st
 {
 	static uint64_t last;
 	struct agui_link *l = new0(struct agui_link);
-	struct acp_transport transport = { on_dirty, on_close, l, l->name, g };
+	struct acp_transport transport = { on_conn_dirty, on_conn_close, l, l->name, g };
 
 	l->owner = a;
 	l->thread = t;
@@ -350,7 +333,7 @@ struct agui_link *agui_link_open(struct agui *a, struct agui_thread *t, const st
 	list_init(&l->announced);
 	agui_calls_init(&l->told);
 	list_add_tail(&a->links, &l->link);
-	grant_keep(&l->hold, g, on_cut, l);
+	grant_keep(&l->hold, g, on_link_cut, l);
 	l->conn = acp_conn_new(a->acp, &transport, t->harness);
 	agui_link_ask(
 		l, "initialize",

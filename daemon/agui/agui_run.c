@@ -2,14 +2,18 @@
  * agui_run.c - the stream of one run: pulls frames from its connection when the reader takes more,
  * and releases it at the end.
  *
- * fill() takes at most AGUI_PIECE bytes of frames from acp_conn, which gives a slow front end
- * back-pressure. While `filling` is set, a wake only sets `again`, so fill() is never entered from
- * within itself. AG-UI has no message for Stop, so left() cancels the turn. A stream that the
+ * run_fill() takes at most AGUI_PIECE bytes of frames from acp_conn, which gives a slow front end
+ * back-pressure. While `filling` is set, a wake only sets `again`, so run_fill() is never entered from
+ * within itself. AG-UI has no message for Stop, so run_left() cancels the turn. A stream that the
  * daemon ends cancels nothing.
  */
 #include "agui/agui_run.h"
 
 #include "base/limits.h"
+#include "json/jstr.h"
+#include "session/mcp/mcp_servers.h"
+
+#include <stdio.h>
 
 /* It says what it has to say when it is asked next. */
 void agui_run_wake(struct agui_run *r)
@@ -20,7 +24,7 @@ void agui_run_wake(struct agui_run *r)
 		http_stream_wake(&r->base);
 }
 
-static bool take_frame(void *ctx, struct slice frame)
+static bool run_take_frame(void *ctx, struct slice frame)
 {
 	struct agui_run *r = ctx;
 
@@ -32,12 +36,12 @@ static bool take_frame(void *ctx, struct slice frame)
 }
 
 /* A frame may be large: it counts as what it is, and the next one waits. */
-static void pump(struct agui_run *r, size_t room)
+static void run_pump(struct agui_run *r, size_t room)
 {
 	struct agui_link *l = r->link;
 
 	r->budget = MIN(room, AGUI_PIECE);
-	if (l->conn && !*l->closed && acp_conn_pump(l->conn, take_frame, r))
+	if (l->conn && !*l->closed && acp_conn_pump(l->conn, run_take_frame, r))
 		r->again = true;
 	if (r->stage == STAGE_LIVE)
 		agui_run_pause(r);
@@ -45,7 +49,7 @@ static void pump(struct agui_run *r, size_t room)
 		agui_run_fail(r, l->closed, "the connection to the session was closed");
 }
 
-static void let_go(struct agui_run *r)
+static void run_let_go(struct agui_run *r)
 {
 	if (r->link)
 		agui_calls_move(&r->talk.calls, &r->link->told);
@@ -59,19 +63,19 @@ static void let_go(struct agui_run *r)
 	r->thread = NULL;
 }
 
-static enum http_fill fill(struct http_stream *base, struct buf *out, size_t room)
+static enum http_fill run_fill(struct http_stream *base, struct buf *out, size_t room)
 {
 	struct agui_run *r = container_of(base, struct agui_run, base);
 
 	r->filling = true;
 	r->again = false;
 	if (r->link && r->stage != STAGE_OVER)
-		pump(r, room);
+		run_pump(r, room);
 	buf_add_slice(out, buf_slice(&r->out));
 	buf_reset(&r->out);
 	buf_trim(&r->out, CONN_BATCH_BYTES);
 	if (r->stage == STAGE_OVER)
-		let_go(r);
+		run_let_go(r);
 	r->filling = false;
 	if (r->stage == STAGE_OVER)
 		return HTTP_FILL_END;
@@ -82,7 +86,7 @@ void agui_run_free(struct agui_run *r)
 {
 	r->filling = true; /* nothing is woken from here on */
 	r->stage = STAGE_OVER;
-	let_go(r);
+	run_let_go(r);
 	agui_talk_done(&r->talk);
 	agui_news_done(&r->news);
 	agui_input_done(&r->in);
@@ -96,14 +100,14 @@ void agui_run_free(struct agui_run *r)
 	free(r);
 }
 
-static void free_stream(struct http_stream *base)
+static void run_stream_free(struct http_stream *base)
 {
 	agui_run_free(container_of(base, struct agui_run, base));
 }
 
 /* A client has no other way to stop the agent: abortRun, and CopilotKit's Stop, close the stream. A connection that was
  * closed here (the token is over, the daemon ends) is not its client's word. */
-static void left(struct http_stream *base)
+static void run_left(struct http_stream *base)
 {
 	struct agui_run *r = container_of(base, struct agui_run, base);
 
@@ -116,14 +120,10 @@ static void left(struct http_stream *base)
 
 static void tell_started(struct agui_run *r)
 {
-	struct jw w = agui_event_begin(&r->out, "RUN_STARTED");
-
-	jw_str(&w, "threadId", r->in.thread_id);
-	jw_str(&w, "runId", r->in.run_id);
-	if (!agui_input_is_old(&r->in))
-		jw_str(&w, "protocolVersion", "1.0");
-	jw_str(&w, "parentRunId", r->in.parent);
-	agui_event_end(&w);
+	agui_event(&r->out, "RUN_STARTED", JW_STR("threadId", r->in.thread_id),
+		   JW_STR("runId", r->in.run_id),
+		   JW_STR("protocolVersion", agui_input_is_old(&r->in) ? NULL : "1.0"),
+		   JW_STR("parentRunId", r->in.parent));
 }
 
 void agui_run_begin(struct agui_run *r, const struct grant *g)
@@ -139,7 +139,7 @@ void agui_run_begin(struct agui_run *r, const struct grant *g)
 
 struct agui_run *agui_run_new(struct agui *a)
 {
-	static const struct http_stream_ops ops = { fill, free_stream, left };
+	static const struct http_stream_ops ops = { run_fill, run_stream_free, run_left };
 	struct agui_run *r = new0(struct agui_run);
 
 	r->base.ops = &ops;
@@ -148,4 +148,99 @@ struct agui_run *agui_run_new(struct agui *a)
 	agui_talk_init(&r->talk, &r->out, false, &(struct agui_names){ 0 });
 	a->runs++;
 	return r;
+}
+
+/* --- how other systems find a run again: the trace of its request, and its own id ------------------------ */
+
+void agui_run_trace(struct agui_run *r, struct slice parent, struct slice state)
+{
+	char text[TRACEPARENT_SIZE];
+
+	if (parent.n >= sizeof(text))
+		return;
+	snprintf(text, sizeof(text), "%.*s", (int)parent.n, parent.n ? parent.p : "");
+	if (trace_parent_set(r->traceparent, text) && state.n > 1) /* "?": too long */
+		r->tracestate = xstrndup(state.p, state.n);
+}
+
+/* Who sent the request is nearer than who made its body. */
+void agui_run_put_trace(const struct agui_run *r, struct jw *w)
+{
+	struct slice given = jobj_get(r->in.given_props.raw, "_meta").raw;
+
+	if (*r->traceparent) {
+		jw_str(w, "traceparent", r->traceparent);
+		jw_str(w, "tracestate", r->tracestate);
+	} else {
+		jw_raw(w, "traceparent", jobj_get(given, "traceparent").raw);
+		jw_raw(w, "tracestate", jobj_get(given, "tracestate").raw);
+	}
+	jw_raw(w, "baggage", jobj_get(given, "baggage").raw);
+	jw_str(w, "requestId", r->in.run_id);
+}
+
+/* --- which tool calls of the harness are calls to tools of the front end --------------------------------- */
+
+/* The tool of the front end that these words of a harness are about; the caller frees. */
+static char *served_tool(const struct session *s, const char *said)
+{
+	_cleanup_(freep) char *named = mcp_servers_named(s, said);
+	struct slice tool = slice_of(named);
+
+	if (!named || !slice_skip(&tool, AGUI_SERVER "/"))
+		return NULL;
+	return xstrdup(tool.p);
+}
+
+/* Its name, or what it calls itself, has server and tool in it. */
+static bool names_front_tool(const struct session *s, struct slice update, char **tool)
+{
+	struct jval name = jobj_get(update, "name");
+	_cleanup_(freep) char *said = NULL;
+
+	if (jstr_decode(name.type == J_STRING ? name : jobj_get(update, "title"), RPC_ID_MAX,
+			&said) < 0)
+		return false;
+	*tool = served_tool(s, said);
+	return *tool != NULL;
+}
+
+/* A history has no calls that may still come: its own are found by what is known of them. */
+static enum agui_whose whose_by_words(struct agui_run *r, struct slice update, const char *call_id,
+				      struct agui_whose_call *ret)
+{
+	struct slice args = jobj_get(update, "rawInput").raw;
+	const char *tool = NULL;
+
+	if (!agui_said_read(update, &ret->said))
+		return WHOSE_HARNESS;
+	if (!r->talk.history)
+		tool = agui_link_match(r->link, call_id, &ret->said);
+	if (!tool && args.n <= AGUI_HELD_ARGS_MAX &&
+	    agui_said_may_fit(&ret->said, args, buf_slice(&r->link->tools)))
+		return WHOSE_UNKNOWN;
+	agui_said_done(&ret->said);
+	ret->tool = xstrdup(tool);
+	return tool ? WHOSE_FRONT_END : WHOSE_HARNESS;
+}
+
+enum agui_whose agui_run_whose(void *ctx, struct slice update, const char *call_id,
+			       struct agui_whose_call *ret)
+{
+	struct agui_run *r = ctx;
+	struct session *s = store_find(r->owner->store, r->thread->session_id);
+	struct agui_over *o = agui_thread_named(r->thread, call_id);
+
+	if (!s || !r->thread->front_end)
+		return WHOSE_HARNESS;
+	if (names_front_tool(s, update, &ret->tool)) {
+		if (!o && !r->talk.history)
+			agui_link_announce(r->link, call_id, ret->tool);
+	} else if (o && o->tool) {
+		ret->tool = xstrdup(o->tool);
+	} else {
+		return whose_by_words(r, update, call_id, ret);
+	}
+	ret->id = o ? xstrdup(o->id) : NULL;
+	return WHOSE_FRONT_END;
 }

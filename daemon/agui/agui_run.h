@@ -7,11 +7,39 @@
  */
 #pragma once
 
-#include "agui/agui_history.h"
 #include "agui/agui_input.h"
 #include "agui/agui_link.h"
 #include "agui/agui_talk.h"
 #include "session/core/turn/trace_context.h"
+
+/* --- agui_history.c: what of an input's messages a thread has, and what is new -----------------------------------------
+ *
+ * A thread has the messages of people in an order. An input repeats all of them, by id and unchanged, and adds to their
+ * end; or it has none at all. What the daemon said may be missing, as when a stream was cut; what it has not said may
+ * stand before the first message of a person only, as a greeting of the front end does. Everything else is
+ * HISTORY_CHANGED. */
+
+struct agui_news {
+	bool *is_new; /* for each message of the input: to be told to the agent */
+	size_t n;
+	bool people; /* a message of a person is among them */
+};
+
+void agui_news_done(struct agui_news *n);
+/* -EINVAL with HISTORY_CHANGED, and nothing to free. */
+int agui_history_check(const struct agui_thread *t, const struct agui_input *in,
+		       struct agui_news *ret, struct err *e);
+/* What is new is told. */
+void agui_history_note(struct agui_thread *t, const struct agui_input *in,
+		       const struct agui_news *n);
+/* The last n of what was told are taken back. */
+void agui_history_forget(struct agui_thread *t, size_t n);
+/* Messages before the first of a person that the agent has never said, for a snapshot: elements of an array. */
+void agui_history_lead(const struct agui_input *in, struct buf *b);
+/* "acpd-…": the daemon gave that id. */
+bool agui_is_own_id(const char *id);
+
+/* --- a run ------------------------------------------------------------------------------------------------------- */
 
 enum agui_stage { STAGE_OPENING, STAGE_LIVE, STAGE_OVER };
 
@@ -41,7 +69,7 @@ struct agui_run {
 };
 
 struct agui_run *agui_run_new(struct agui *a);
-/* run_trace.c: headers of the request, or empty. */
+/* agui_run.c: headers of the request, or empty. */
 void agui_run_trace(struct agui_run *r, struct slice parent, struct slice state);
 /* Members of _meta. */
 void agui_run_put_trace(const struct agui_run *r, struct jw *w);
@@ -51,7 +79,7 @@ void agui_run_wake(struct agui_run *r);
 /* Before it began. */
 void agui_run_free(struct agui_run *r);
 
-/* run_calls.c: of struct agui_names; ctx is the run. */
+/* agui_run.c: of struct agui_names; ctx is the run. */
 enum agui_whose agui_run_whose(void *ctx, struct slice update, const char *call_id,
 			       struct agui_whose_call *ret);
 /* run_start.c: what is to be done first. -EINVAL with e. */
@@ -60,7 +88,7 @@ int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e);
 void agui_run_opened(struct agui_run *r, struct slice opened);
 /* run_frames.c: one frame of the connection. */
 void agui_run_frame(struct agui_run *r, struct slice frame);
-/* run_end.c */
+/* run_end.c: the last event of a run. */
 void agui_run_fail(struct agui_run *r, const char *code, const char *message);
 /* end: raw params of _acpd/turn_end. */
 void agui_run_turn_over(struct agui_run *r, struct slice end);
@@ -68,3 +96,33 @@ void agui_run_turn_over(struct agui_run *r, struct slice end);
 void agui_run_idle(struct agui_run *r);
 /* It ends with what is open: questions, or calls. False: nothing is. */
 bool agui_run_pause(struct agui_run *r);
+
+/* --- agui_settings.c: what a thread's session is opened with ----------------------------------------------------------
+ *
+ * Members of _meta.acpd, and those of session/new beside them, given by the first run of the thread or by a profile. Later
+ * runs repeat them, or have none. */
+
+/* NAME of a profile: its text is appended. PROFILE_UNKNOWN, PROFILE_UNUSABLE. */
+int agui_profile_read(const char *list, const char *name, struct buf *ret, struct err *e);
+/* The thread's settings are those of the input, or of its profile; a new thread gets them. t->given has them then.
+ * SETTINGS_FIXED, SETTINGS_REQUIRED, PARAM_UNSUPPORTED, FIELD_MISSING, and those above. */
+int agui_settings_take(const struct agui *a, struct agui_thread *t, const struct agui_input *in,
+		       bool new_thread, struct err *e);
+/* params of session/new, and of session/load. */
+void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct slice trace,
+			   struct buf *b);
+void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct slice trace,
+			    struct buf *b);
+
+/* --- run_resume.c: the questions of a session as interrupts, and what a client answers ---------------------------------- */
+
+/* How many questions of the session are open. */
+size_t agui_questions_open(const struct agui *a, const char *session_id);
+/* Every open question of the session is answered by an element of resume (raw array), and every element is one's.
+ * INTERRUPT_UNANSWERED, INTERRUPT_UNKNOWN. */
+int agui_resume_check(const struct agui *a, const char *session_id, struct slice resume,
+		      struct err *e);
+/* The answers are given. Reasons of approval_answer. */
+int agui_resume(const struct agui *a, struct slice resume, struct err *e);
+/* Elements of interrupts. */
+void agui_interrupts_put(const struct agui *a, const char *session_id, struct jw *w);

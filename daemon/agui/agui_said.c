@@ -22,7 +22,7 @@
 #define FNV_BASIS 0xcbf29ce484222325u
 #define FNV_PRIME 0x100000001b3u
 
-static uint64_t mix(uint64_t h, const void *p, size_t n)
+static uint64_t digest_mix(uint64_t h, const void *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		h = (h ^ ((const unsigned char *)p)[i]) * FNV_PRIME;
@@ -34,7 +34,7 @@ static uint64_t text_digest(struct jval v)
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	(void)jstr_decode_bytes(v, &b);
-	return mix(FNV_BASIS, b.data ? b.data + b.pos : "", buf_len(&b));
+	return digest_mix(FNV_BASIS, b.data ? b.data + b.pos : "", buf_len(&b));
 }
 
 /* The quotes of a member's name stand around it. */
@@ -54,9 +54,9 @@ static uint64_t object_digest(struct jval v)
 	jiter_init(&it, v);
 	while (jiter_next(&it, &key, &v)) {
 		member = value_digest(v);
-		sum += mix(key_digest(key), &member, sizeof(member));
+		sum += digest_mix(key_digest(key), &member, sizeof(member));
 	}
-	return mix(FNV_BASIS ^ J_OBJECT, &sum, sizeof(sum));
+	return digest_mix(FNV_BASIS ^ J_OBJECT, &sum, sizeof(sum));
 }
 
 static uint64_t array_digest(struct jval v)
@@ -67,7 +67,7 @@ static uint64_t array_digest(struct jval v)
 	jiter_init(&it, v);
 	while (jiter_next(&it, NULL, &v)) {
 		element = value_digest(v);
-		h = mix(h, &element, sizeof(element));
+		h = digest_mix(h, &element, sizeof(element));
 	}
 	return h;
 }
@@ -83,11 +83,11 @@ static uint64_t value_digest(struct jval v)
 	case J_STRING:
 		return text_digest(v);
 	default:
-		return mix(FNV_BASIS ^ v.type, v.raw.p, v.raw.n);
+		return digest_mix(FNV_BASIS ^ v.type, v.raw.p, v.raw.n);
 	}
 }
 
-static struct jval object_of(struct slice args)
+static struct jval args_object(struct slice args)
 {
 	struct jval v;
 
@@ -96,7 +96,7 @@ static struct jval object_of(struct slice args)
 	return v;
 }
 
-static bool is_empty(struct jval object)
+static bool is_empty_object(struct jval object)
 {
 	struct jiter it;
 	struct jval v;
@@ -106,14 +106,14 @@ static bool is_empty(struct jval object)
 
 uint64_t agui_args_digest(struct slice args)
 {
-	struct jval v = object_of(args);
+	struct jval v = args_object(args);
 
-	return v.type != J_OBJECT || is_empty(v) ? 0 : object_digest(v);
+	return v.type != J_OBJECT || is_empty_object(v) ? 0 : object_digest(v);
 }
 
 /* --- what is said ----------------------------------------------------------------------------------------------------- */
 
-static bool is_any_kind(struct slice update)
+static bool is_other_kind(struct slice update)
 {
 	struct jval kind = jobj_get(update, "kind");
 
@@ -138,7 +138,7 @@ static char *tool_of(struct slice update)
 bool agui_said_read(struct slice update, struct agui_said *ret)
 {
 	*ret = (struct agui_said){ 0 };
-	if (!is_any_kind(update))
+	if (!is_other_kind(update))
 		return false;
 	ret->tool = tool_of(update);
 	ret->args = agui_args_digest(jobj_get(update, "rawInput").raw);
@@ -173,7 +173,7 @@ static bool has_property(struct jval properties, struct slice key)
 }
 
 /* A tool that lists no properties takes any. */
-static bool takes(struct slice tool, struct jval args)
+static bool tool_takes(struct slice tool, struct jval args)
 {
 	struct jval properties = jobj_get(jobj_get(tool, "parameters").raw, "properties");
 
@@ -187,13 +187,13 @@ static bool takes(struct slice tool, struct jval args)
 
 bool agui_said_may_fit(const struct agui_said *s, struct slice args, struct slice tools)
 {
-	struct jval object = object_of(args), v = { J_ARRAY, tools };
+	struct jval object = args_object(args), v = { J_ARRAY, tools };
 	struct jiter it;
 
 	if ((!s->tool && !s->args) || !tools.n || !jiter_init(&it, v))
 		return false;
 	while (jiter_next(&it, NULL, &v))
-		if (s->tool ? jstr_is(jobj_get(v.raw, "name"), s->tool) : takes(v.raw, object))
+		if (s->tool ? jstr_is(jobj_get(v.raw, "name"), s->tool) : tool_takes(v.raw, object))
 			return true;
 	return false;
 }

@@ -6,9 +6,9 @@
  * has a profile. _meta.acpd of session/load has only the secrets that a restart has lost: the
  * journal has the rest. Unknown members are copied, because session/new checks them.
  */
-#include "agui/agui_settings.h"
+#include "agui/agui_run.h"
 
-#include "agui/agui_tools.h"
+#include "agui/agui_link.h"
 #include "base/os/file.h"
 #include "json/jstr.h"
 
@@ -18,7 +18,7 @@
 /* --- profiles ------------------------------------------------------------------------------------------------------- */
 
 /* The next item of a list; false: there is none. */
-static bool next_item(struct slice *list, struct slice *name, struct slice *file)
+static bool next_profile_item(struct slice *list, struct slice *name, struct slice *file)
 {
 	const char *comma, *equals;
 	struct slice item;
@@ -54,13 +54,13 @@ int agui_profile_read(const char *list, const char *name, struct buf *ret, struc
 {
 	struct slice left = slice_of(list), own, file;
 
-	while (next_item(&left, &own, &file))
+	while (next_profile_item(&left, &own, &file))
 		if (slice_is(own, name))
 			return read_profile(file, ret, e);
 	return err_field(e, "profile", "PROFILE_UNKNOWN", "there is no such profile");
 }
 
-static int check_item(struct slice name, struct slice file, struct err *e)
+static int check_profile_item(struct slice name, struct slice file, struct err *e)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 	int r;
@@ -82,8 +82,8 @@ int agui_profiles_check(const char *list, struct err *e)
 	struct slice left = slice_of(list), name, file;
 	int r = 0;
 
-	while (r == 0 && next_item(&left, &name, &file))
-		r = check_item(name, file, e);
+	while (r == 0 && next_profile_item(&left, &name, &file))
+		r = check_profile_item(name, file, e);
 	return r;
 }
 
@@ -92,7 +92,7 @@ int agui_profiles_check(const char *list, struct err *e)
 static const char *const own_members[] = { "cwd", "mcpServers", "additionalDirectories",
 					   "whenDetached", "workspace" };
 
-static bool is_own(struct slice key)
+static bool is_own_member(struct slice key)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(own_members); i++)
 		if (jkey_is(key, own_members[i]))
@@ -100,7 +100,7 @@ static bool is_own(struct slice key)
 	return false;
 }
 
-static int check(struct slice settings, struct err *e)
+static int check_settings(struct slice settings, struct err *e)
 {
 	struct jval servers = jobj_get(settings, "mcpServers"), cwd = jobj_get(settings, "cwd"),
 		    workspace = jobj_get(settings, "workspace");
@@ -121,7 +121,7 @@ static int check(struct slice settings, struct err *e)
 	return 0;
 }
 
-static void digest(struct slice text, char out[SHA256_HEX])
+static void settings_digest(struct slice text, char out[SHA256_HEX])
 {
 	struct sha256 d;
 
@@ -130,7 +130,7 @@ static void digest(struct slice text, char out[SHA256_HEX])
 		sha256_hex(&d, out);
 }
 
-static void keep(struct agui_thread *t, struct slice settings)
+static void keep_settings(struct agui_thread *t, struct slice settings)
 {
 	struct jval when = jobj_get(settings, "whenDetached");
 
@@ -145,9 +145,9 @@ static int take_profile(const struct agui *a, struct agui_thread *t, struct err 
 	int r = agui_profile_read(a->profiles, t->profile, &text, e);
 
 	if (r == 0)
-		r = check(buf_slice(&text), e);
+		r = check_settings(buf_slice(&text), e);
 	if (r == 0)
-		keep(t, buf_slice(&text));
+		keep_settings(t, buf_slice(&text));
 	if (text.data)
 		secret_wipe(text.data, text.cap);
 	return r;
@@ -169,14 +169,14 @@ int agui_settings_take(const struct agui *a, struct agui_thread *t, const struct
 		       bool new_thread, struct err *e)
 {
 	char hex[SHA256_HEX];
-	int r = check(in->settings, e);
+	int r = check_settings(in->settings, e);
 
 	if (r == 0 && t->profile && in->settings.n)
 		r = err_field(e, "forwardedProps.acpd", "SETTINGS_FIXED",
 			      "the thread has the settings of a profile");
 	if (r < 0 || t->profile)
 		return r < 0 ? r : take_profile(a, t, e);
-	digest(in->settings, hex);
+	settings_digest(in->settings, hex);
 	if (!new_thread)
 		r = check_same(t, in->settings, hex, e);
 	if (r < 0)
@@ -184,13 +184,13 @@ int agui_settings_take(const struct agui *a, struct agui_thread *t, const struct
 	if (new_thread)
 		snprintf(t->settings, sizeof(t->settings), "%s", hex);
 	if (in->settings.n)
-		keep(t, in->settings);
+		keep_settings(t, in->settings);
 	return 0;
 }
 
 /* --- parameters of ACP ---------------------------------------------------------------------------------------------- */
 
-static void put_servers(struct jw *w, struct slice settings, bool front_end)
+static void put_settings_servers(struct jw *w, struct slice settings, bool front_end)
 {
 	struct jval servers = jobj_get(settings, "mcpServers");
 
@@ -203,7 +203,7 @@ static void put_servers(struct jw *w, struct slice settings, bool front_end)
 }
 
 /* Without cwd it is ephemeral, whatever is delivered into it. What is not an object session/new refuses. */
-static void put_workspace(struct jw *w, struct slice settings)
+static void put_settings_workspace(struct jw *w, struct slice settings)
 {
 	struct jval given = jobj_get(settings, "workspace");
 	bool decided = jobj_get(settings, "cwd").type == J_STRING ||
@@ -220,7 +220,7 @@ static void put_workspace(struct jw *w, struct slice settings)
 	jw_end_obj(w);
 }
 
-static void put_meta(struct jw *w, struct slice settings, struct slice trace)
+static void put_settings_meta(struct jw *w, struct slice settings, struct slice trace)
 {
 	struct jval when = jobj_get(settings, "whenDetached");
 
@@ -228,11 +228,11 @@ static void put_meta(struct jw *w, struct slice settings, struct slice trace)
 	jw_raw(w, NULL, trace);
 	jw_obj(w, "acpd");
 	jobj_each(key, v, settings)
-		if (!is_own(key))
+		if (!is_own_member(key))
 			jw_member_raw(w, key, v.raw);
 	if (!jstr_is(when, "cancel")) /* a run that waits for its client is no client that left */
 		jw_raw(w, "whenDetached", when.raw);
-	put_workspace(w, settings);
+	put_settings_workspace(w, settings);
 	jw_end_obj(w);
 	jw_end_obj(w);
 }
@@ -245,9 +245,9 @@ void agui_settings_put_new(const struct agui_thread *t, bool front_end, struct s
 
 	jw_obj(&w, NULL);
 	jw_raw(&w, "cwd", cwd.n ? cwd : SLICE("\"/\""));
-	put_servers(&w, settings, front_end);
+	put_settings_servers(&w, settings, front_end);
 	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
-	put_meta(&w, settings, trace);
+	put_settings_meta(&w, settings, trace);
 	jw_end_obj(&w);
 }
 
@@ -262,7 +262,7 @@ void agui_settings_put_load(const struct agui_thread *t, const char *cwd, struct
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", t->session_id);
 	jw_str(&w, "cwd", cwd);
-	put_servers(&w, settings, t->front_end);
+	put_settings_servers(&w, settings, t->front_end);
 	jw_raw(&w, "additionalDirectories", jobj_get(settings, "additionalDirectories").raw);
 	jw_obj(&w, "_meta");
 	jw_raw(&w, NULL, trace);

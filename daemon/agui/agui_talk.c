@@ -7,7 +7,7 @@
  * nothing is decoded. AGUI_SNAPSHOT_MAX bounds a history. Above the limit `whole` is false, and no
  * snapshot is sent.
  */
-#include "agui/agui_talk_internal.h"
+#include "agui/agui_talk.h"
 
 #include "base/limits.h"
 #include "json/jstr.h"
@@ -36,14 +36,20 @@ void agui_event_end(struct jw *w)
 	buf_puts(w->b, "\n\n");
 }
 
+void agui_event_of(struct buf *out, const char *type, const struct jw_member *members)
+{
+	struct jw w = agui_event_begin(out, type);
+
+	jw_put(&w, members);
+	agui_event_end(&w);
+}
+
 static void event_of(struct agui_talk *t, const char *type)
 {
-	struct jw w = agui_event_begin(t->out, type);
 	char id[AGUI_ID_SIZE];
 
 	agui_id(id, t->open_seq);
-	jw_str(&w, "messageId", id);
-	agui_event_end(&w);
+	agui_event(t->out, type, JW_STR("messageId", id));
 }
 
 /* --- history -------------------------------------------------------------------------------------------------------- */
@@ -67,7 +73,7 @@ void agui_message_end(struct agui_talk *t, struct jw *w)
 		t->whole = false;
 }
 
-static void put_message(struct agui_talk *t, const char *role)
+static void put_history_message(struct agui_talk *t, const char *role)
 {
 	char id[AGUI_ID_SIZE];
 	struct jw w;
@@ -94,10 +100,7 @@ static void put_prompt(struct agui_talk *t)
 		jw_raw(&w, "id", given.raw);
 	else
 		jw_str(&w, "id", id);
-	if (role.type == J_STRING)
-		jw_raw(&w, "role", role.raw);
-	else
-		jw_str(&w, "role", "user");
+	jw_raw(&w, "role", role.type == J_STRING ? role.raw : SLICE("\"user\""));
 	buf_putc(&t->text, '"');
 	if (t->nparts > 1 || buf_len(&t->text) == 2) {
 		jw_arr(&w, "content");
@@ -114,7 +117,7 @@ static void history_close(struct agui_talk *t)
 	if (t->open == OPEN_USER)
 		put_prompt(t);
 	else
-		put_message(t, t->open == OPEN_TEXT ? "assistant" : "reasoning");
+		put_history_message(t, t->open == OPEN_TEXT ? "assistant" : "reasoning");
 	if (t->text.failed || t->parts.failed)
 		t->whole = false;
 	buf_reset(&t->text);
@@ -152,18 +155,18 @@ static void live_start(struct agui_talk *t)
 {
 	bool thought = t->open == OPEN_THOUGHT;
 	char id[AGUI_ID_SIZE];
-	struct jw w;
 
 	if (thought)
 		event_of(t, "REASONING_START");
 	agui_id(id, t->open_seq);
-	w = agui_event_begin(t->out, thought ? "REASONING_MESSAGE_START" : "TEXT_MESSAGE_START");
-	jw_str(&w, "messageId", id);
-	jw_str(&w, "role", thought ? "reasoning" : t->open == OPEN_USER ? "user" : "assistant");
-	agui_event_end(&w);
+	agui_event(t->out, thought ? "REASONING_MESSAGE_START" : "TEXT_MESSAGE_START",
+		   JW_STR("messageId", id),
+		   JW_STR("role", thought	       ? "reasoning" :
+				  t->open == OPEN_USER ? "user" :
+							 "assistant"));
 }
 
-static void start(struct agui_talk *t, enum agui_open what, uint64_t seq, struct slice id)
+static void start_message(struct agui_talk *t, enum agui_open what, uint64_t seq, struct slice id)
 {
 	agui_talk_close(t);
 	t->open = what;
@@ -176,9 +179,8 @@ static void start(struct agui_talk *t, enum agui_open what, uint64_t seq, struct
 }
 
 /* raw: a JSON string. */
-static void add_text(struct agui_talk *t, struct slice raw)
+static void add_delta(struct agui_talk *t, struct slice raw)
 {
-	struct jw w;
 	char id[AGUI_ID_SIZE];
 
 	if (t->history) {
@@ -186,15 +188,13 @@ static void add_text(struct agui_talk *t, struct slice raw)
 		return;
 	}
 	agui_id(id, t->open_seq);
-	w = agui_event_begin(t->out, t->open == OPEN_THOUGHT ? "REASONING_MESSAGE_CONTENT" :
-							       "TEXT_MESSAGE_CONTENT");
-	jw_str(&w, "messageId", id);
-	jw_raw(&w, "delta", raw);
-	agui_event_end(&w);
+	agui_event(t->out,
+		   t->open == OPEN_THOUGHT ? "REASONING_MESSAGE_CONTENT" : "TEXT_MESSAGE_CONTENT",
+		   JW_STR("messageId", id), JW_RAW("delta", raw));
 }
 
 /* The same message goes on. An id that one side does not have says nothing. */
-static bool goes_on(const struct agui_talk *t, enum agui_open what, struct slice id)
+static bool message_goes_on(const struct agui_talk *t, enum agui_open what, struct slice id)
 {
 	return t->open == what && (!id.n || !t->open_id || slice_is(id, t->open_id));
 }
@@ -211,14 +211,11 @@ void agui_activity(struct agui_talk *t, const char *id, const char *type, struct
 		agui_message_end(t, &w);
 		return;
 	}
-	w = agui_event_begin(t->out, "ACTIVITY_SNAPSHOT");
-	jw_str(&w, "messageId", id);
-	jw_str(&w, "activityType", type);
-	jw_raw(&w, "content", content);
-	agui_event_end(&w);
+	agui_event(t->out, "ACTIVITY_SNAPSHOT", JW_STR("messageId", id),
+		   JW_STR("activityType", type), JW_RAW("content", content));
 }
 
-static void chunk(struct agui_talk *t, enum agui_open what, uint64_t seq, struct slice update)
+static void text_chunk(struct agui_talk *t, enum agui_open what, uint64_t seq, struct slice update)
 {
 	struct slice id = jobj_get(update, "messageId").raw,
 		     content = jobj_get(update, "content").raw;
@@ -233,9 +230,9 @@ static void chunk(struct agui_talk *t, enum agui_open what, uint64_t seq, struct
 	}
 	if (text.raw.n == 2)
 		return;
-	if (!goes_on(t, what, id))
-		start(t, what, seq, id);
-	add_text(t, text.raw);
+	if (!message_goes_on(t, what, id))
+		start_message(t, what, seq, id);
+	add_delta(t, text.raw);
 }
 
 /* --- prompts -------------------------------------------------------------------------------------------------------- */
@@ -246,8 +243,8 @@ static void put_source(struct jw *w, const char *type, struct slice value, struc
 		  JW_RAW("mimeType", mime));
 }
 
-/* A block of ACP as the part that it was. False: it was none. */
-static bool put_part(struct jw *w, struct slice block)
+/* A block of ACP as the part that it was. */
+static void put_prompt_part(struct jw *w, struct slice block)
 {
 	struct jval type = jobj_get(block, "type"), text = jobj_get(block, "text");
 	struct jval data = jobj_get(block, "data"), uri = jobj_get(block, "uri");
@@ -264,7 +261,6 @@ static bool put_part(struct jw *w, struct slice block)
 		put_source(w, "url", uri.type == J_STRING ? uri.raw : SLICE("\"\""), SLICE_NONE);
 	}
 	jw_end_obj(w);
-	return true;
 }
 
 static bool same_origin(const struct agui_talk *t, struct slice origin)
@@ -282,24 +278,24 @@ static void prompt_block(struct agui_talk *t, uint64_t seq, struct slice block)
 	if (jobj_get(origin, "context").type == J_TRUE)
 		return;
 	if (!same_origin(t, origin) || !origin.n) {
-		start(t, OPEN_USER, seq, SLICE_NONE);
+		start_message(t, OPEN_USER, seq, SLICE_NONE);
 		buf_add_slice(&t->text_origin, origin);
 		t->origin = buf_slice(&t->text_origin);
 	}
 	w.comma = t->nparts++ > 0;
-	put_part(&w, block);
+	put_prompt_part(&w, block);
 	if (text.type == J_STRING)
-		add_text(t, text.raw);
+		add_delta(t, text.raw);
 }
 
-static void prompt(struct agui_talk *t, uint64_t seq, struct slice update)
+static void user_chunk(struct agui_talk *t, uint64_t seq, struct slice update)
 {
 	struct slice block = jobj_get(update, "content").raw;
 
 	if (t->history)
 		prompt_block(t, seq, block);
 	else
-		chunk(t, OPEN_USER, seq, update);
+		text_chunk(t, OPEN_USER, seq, update);
 }
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
@@ -307,41 +303,30 @@ static void prompt(struct agui_talk *t, uint64_t seq, struct slice update)
 static void agent_chunk(struct agui_talk *t, uint64_t seq, struct slice update)
 {
 	agui_talk_release(t);
-	chunk(t, OPEN_TEXT, seq, update);
+	text_chunk(t, OPEN_TEXT, seq, update);
 }
 
 static void thought_chunk(struct agui_talk *t, uint64_t seq, struct slice update)
 {
 	agui_talk_release(t);
-	chunk(t, OPEN_THOUGHT, seq, update);
+	text_chunk(t, OPEN_THOUGHT, seq, update);
 }
 
 static const struct {
 	const char *name;
 	void (*fn)(struct agui_talk *t, uint64_t seq, struct slice update);
 } updates[] = {
-	{ "agent_message_chunk", agent_chunk },
-	{ "agent_thought_chunk", thought_chunk },
-	{ "user_message_chunk", prompt },
-	{ "tool_call", agui_talk_call },
-	{ "tool_call_update", agui_talk_call_update },
-	{ "plan", agui_talk_plan },
-	{ "plan_update", agui_talk_plan_update },
-	{ "plan_removed", agui_talk_plan_removed },
-	{ "compaction_update", agui_talk_compaction },
-	{ "subagent_update", agui_talk_subagent },
+	{ "agent_message_chunk", agent_chunk },	       { "agent_thought_chunk", thought_chunk },
+	{ "user_message_chunk", user_chunk },	       { "tool_call", agui_talk_call },
+	{ "tool_call_update", agui_talk_call_update }, { "plan", agui_talk_plan },
+	{ "plan_update", agui_talk_plan_update },      { "plan_removed", agui_talk_plan_removed },
+	{ "compaction_update", agui_talk_compaction }, { "subagent_update", agui_talk_subagent },
 };
 
 void agui_talk_raw(struct agui_talk *t, struct slice update)
 {
-	struct jw w;
-
-	if (t->history)
-		return;
-	w = agui_event_begin(t->out, "RAW");
-	jw_raw(&w, "event", update);
-	jw_str(&w, "source", "acp");
-	agui_event_end(&w);
+	if (!t->history)
+		agui_event(t->out, "RAW", JW_RAW("event", update), JW_STR("source", "acp"));
 }
 
 void agui_talk_update(struct agui_talk *t, uint64_t seq, struct slice update)

@@ -155,7 +155,7 @@ static void put_over(struct jw *w, const struct agui_thread *t)
 	jw_end_arr(w);
 }
 
-static void put_thread(struct buf *b, const struct agui_thread *t)
+static void put_thread_file(struct buf *b, const struct agui_thread *t)
 {
 	struct jw w = JW(b);
 
@@ -177,7 +177,7 @@ int agui_thread_save(const struct agui_threads *ts, const struct agui_thread *t,
 	_cleanup_(buf_done) struct buf b = { .max = AGUI_THREAD_FILE_MAX };
 	int r;
 
-	put_thread(&b, t);
+	put_thread_file(&b, t);
 	r = b.failed ? -E2BIG : file_mkdirs(ts->dir, 0700);
 	if (r == 0)
 		r = file_replace(path, b.data, buf_len(&b), 0600);
@@ -238,7 +238,7 @@ static void read_over(struct agui_thread *t, struct slice array)
 	}
 }
 
-static void take_digest(char to[SHA256_HEX], const char *from)
+static void set_digest(char to[SHA256_HEX], const char *from)
 {
 	snprintf(to, SHA256_HEX, "%s", from ? from : "");
 }
@@ -252,8 +252,8 @@ static void take_thread(struct agui_threads *ts, struct thread_args *a, const ch
 	t->profile = TAKE_PTR(a->profile);
 	t->session_id = xstrdup(session_id);
 	t->front_end = a->front_end;
-	take_digest(t->settings, a->settings);
-	take_digest(t->context, a->context);
+	set_digest(t->settings, a->settings);
+	set_digest(t->context, a->context);
 	read_told(t, a->told);
 	read_over(t, a->over);
 }
@@ -275,7 +275,7 @@ static void read_thread(struct agui_threads *ts, const char *session_id)
 	jdec_free(thread_fields, &a);
 }
 
-static void read_all(struct agui_threads *ts)
+static void read_all_threads(struct agui_threads *ts)
 {
 	_cleanup_(closedirp) DIR *d = opendir(ts->dir);
 	struct dirent *entry;
@@ -294,26 +294,26 @@ static void read_all(struct agui_threads *ts)
 
 /* --- all of them ---------------------------------------------------------------------------------------------------- */
 
-static bool is_over(const struct agui_threads *ts, const struct agui_thread *t)
+static bool session_is_gone(const struct agui_threads *ts, const struct agui_thread *t)
 {
 	return t->session_id && !t->run && !t->parked && !store_find(ts->store, t->session_id);
 }
 
 /* A session has gone by itself: what it left is removed, the file too. */
-static void sweep(struct agui_threads *ts)
+static void sweep_threads(struct agui_threads *ts)
 {
 	list_each(t, &ts->all, struct agui_thread, link)
-		if (is_over(ts, t))
+		if (session_is_gone(ts, t))
 			agui_thread_drop(t);
 }
 
 struct agui_thread *agui_thread_find(struct agui_threads *ts, const char *id)
 {
 	if (!ts->read)
-		read_all(ts);
+		read_all_threads(ts);
 	list_each(t, &ts->all, struct agui_thread, link)
 		if (t->id && strcmp(t->id, id) == 0) {
-			if (!is_over(ts, t))
+			if (!session_is_gone(ts, t))
 				return t;
 			agui_thread_drop(t);
 		}
@@ -325,7 +325,7 @@ struct agui_thread *agui_thread_add(struct agui_threads *ts, const char *id, con
 {
 	struct agui_thread *t;
 
-	sweep(ts);
+	sweep_threads(ts);
 	t = thread_new(ts);
 	t->id = xstrdup(id);
 	t->harness = xstrdup(harness);

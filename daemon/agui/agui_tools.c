@@ -6,7 +6,7 @@
  * arguments and results are forwarded as raw JSON. The result of a lost call warns the agent that
  * the front end may have executed it.
  */
-#include "agui/agui_tools.h"
+#include "agui/agui_link.h"
 
 #include "agui/agui_said.h"
 #include "base/limits.h"
@@ -20,7 +20,7 @@ void agui_tools_declare(struct jw *w)
 
 /* --- what is not a call --------------------------------------------------------------------------------------------- */
 
-static void put_discovered(struct jw *w, struct slice tools _unused_)
+static void put_discovery(struct jw *w, struct slice tools _unused_)
 {
 	jw_raw(w, "supportedVersions", SLICE("[\"2026-07-28\"]"));
 	jw_raw(w, "capabilities", SLICE("{\"tools\":{}}"));
@@ -36,7 +36,7 @@ static void put_tool(struct jw *w, struct slice tool)
 			 schema.type == J_OBJECT ? schema.raw : SLICE("{\"type\":\"object\"}")));
 }
 
-static void put_list(struct jw *w, struct slice tools)
+static void put_tool_list(struct jw *w, struct slice tools)
 {
 	jw_arr(w, "tools");
 	jarr_each(v, tools)
@@ -48,12 +48,12 @@ static const struct {
 	const char *method;
 	void (*put)(struct jw *w, struct slice tools);
 } methods[] = {
-	{ "server/discover", put_discovered },
-	{ "tools/list", put_list },
+	{ "server/discover", put_discovery },
+	{ "tools/list", put_tool_list },
 };
 
-static void put_answer(void (*put)(struct jw *w, struct slice tools), struct slice tools,
-		       struct buf *ret)
+static void put_mcp_answer(void (*put)(struct jw *w, struct slice tools), struct slice tools,
+			   struct buf *ret)
 {
 	struct jw w = JW(ret);
 
@@ -73,7 +73,7 @@ void agui_tools_answer(struct slice method, struct slice tools, struct buf *ret)
 
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
 		if (jstr_is(v, methods[i].method)) {
-			put_answer(methods[i].put, tools, ret);
+			put_mcp_answer(methods[i].put, tools, ret);
 			return;
 		}
 	buf_puts(ret, "{\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}");
@@ -81,20 +81,20 @@ void agui_tools_answer(struct slice method, struct slice tools, struct buf *ret)
 
 /* --- results -------------------------------------------------------------------------------------------------------- */
 
-static void put_text(struct jw *w, struct slice raw)
+static void put_result_text(struct jw *w, struct slice raw)
 {
 	jw_object(w, NULL, JW_STR("type", "text"), JW_RAW("text", raw));
 }
 
 /* Pictures as such, all else as the text that it is. */
-static void put_part(struct jw *w, struct slice part)
+static void put_result_part(struct jw *w, struct slice part)
 {
 	struct slice source = jobj_get(part, "source").raw;
 	struct jval text = jobj_get(part, "text"), data = jobj_get(source, "value"),
 		    mime = jobj_get(source, "mimeType");
 
 	if (text.type == J_STRING) {
-		put_text(w, text.raw);
+		put_result_text(w, text.raw);
 		return;
 	}
 	jw_obj(w, NULL);
@@ -121,12 +121,12 @@ void agui_tools_result(struct jval content, struct slice error, struct buf *ret)
 	jw_str(&w, "resultType", "complete");
 	jw_arr(&w, "content");
 	if (content.type == J_STRING)
-		put_text(&w, content.raw);
+		put_result_text(&w, content.raw);
 	else if (jiter_init(&it, content))
 		while (jiter_next(&it, NULL, &v))
-			put_part(&w, v.raw);
+			put_result_part(&w, v.raw);
 	if (error.n)
-		put_text(&w, error);
+		put_result_text(&w, error);
 	jw_end_arr(&w);
 	if (error.n)
 		jw_bool(&w, "isError", true);

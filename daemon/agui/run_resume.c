@@ -6,7 +6,7 @@
  * kinds: an optionId answers a permission request, any other object is the content of a form. A
  * cancellation does not name the kind, so both kinds of answer are tried.
  */
-#include "agui/run_resume.h"
+#include "agui/agui_run.h"
 
 #include "base/limits.h"
 #include "json/jstr.h"
@@ -162,7 +162,7 @@ static void put_option_schema(struct jw *w, struct jval options)
 	jw_end_obj(w);
 }
 
-static void put_permission(struct jw *w, struct slice request)
+static void put_permission_interrupt(struct jw *w, struct slice request)
 {
 	struct slice call = jobj_get(request, "toolCall").raw;
 
@@ -187,7 +187,7 @@ static void put_interrupt(struct jw *w, struct slice question)
 	jw_obj(w, NULL);
 	jw_raw(w, "id", jobj_get(question, "id").raw);
 	if (jstr_is(jobj_get(question, "kind"), "permission"))
-		put_permission(w, request);
+		put_permission_interrupt(w, request);
 	else
 		put_form(w, request);
 	jw_raw(w, "expiresAt", jobj_get(question, "expiresAt").raw);

@@ -1,7 +1,6 @@
 /* run_start.c - what a run does first: everything is checked, then what its client says is passed on. */
-#include "agui/run_resume.h"
+#include "agui/agui_run.h"
 
-#include "agui/agui_settings.h"
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jstr.h"
@@ -11,16 +10,16 @@
 
 /* --- the thread ----------------------------------------------------------------------------------------------------- */
 
-static int busy(struct err *e, const char *why)
+static int refuse_busy(struct err *e, const char *why)
 {
 	return err_set(e, -EBUSY, RPC_INVALID_REQUEST, "SESSION_BUSY", "%s", why);
 }
 
-static int check_thread(const struct agui_run *r, const struct agui_thread *t,
-			const struct agui_thread *asked, const struct grant *g, struct err *e)
+static int check_thread(const struct agui_thread *t, const struct agui_thread *asked,
+			const struct grant *g, struct err *e)
 {
 	if (t->run)
-		return busy(e, "another run of the thread is open");
+		return refuse_busy(e, "another run of the thread is open");
 	if (!grant_sees(g, t->session_id))
 		return err_set(e, -ENOENT, RPC_NOT_FOUND, "SESSION_NOT_FOUND",
 			       "there is no such session");
@@ -28,12 +27,11 @@ static int check_thread(const struct agui_run *r, const struct agui_thread *t,
 		return err_field(e, "harness", "SETTINGS_FIXED", "the thread has another harness");
 	if (asked->profile && (!t->profile || strcmp(t->profile, asked->profile) != 0))
 		return err_field(e, "profile", "SETTINGS_FIXED", "the thread has another profile");
-	(void)r;
 	return 0;
 }
 
 /* r->thread stands for what the path asked for until the thread is found. */
-static int find_thread(struct agui_run *r, const struct grant *g, struct err *e)
+static int find_run_thread(struct agui_run *r, const struct grant *g, struct err *e)
 {
 	struct agui_thread *asked = TAKE_PTR(r->thread),
 			   *t = agui_thread_find(r->owner->threads, r->in.thread_id);
@@ -44,7 +42,7 @@ static int find_thread(struct agui_run *r, const struct grant *g, struct err *e)
 		asked->id = xstrdup(r->in.thread_id);
 		r->thread = asked;
 	} else {
-		ret = check_thread(r, t, asked, g, e);
+		ret = check_thread(t, asked, g, e);
 		agui_thread_drop(asked);
 		if (ret < 0)
 			return ret;
@@ -94,7 +92,7 @@ static bool resumes(const struct agui_run *r)
 	return !r->news.people || agui_questions_open(r->owner, r->thread->session_id);
 }
 
-static int check_turn(struct agui_run *r, const struct session *s, struct err *e)
+static int check_turn_state(struct agui_run *r, const struct session *s, struct err *e)
 {
 	const char *id = r->thread->session_id;
 
@@ -106,9 +104,9 @@ static int check_turn(struct agui_run *r, const struct session *s, struct err *e
 		return err_field(e, "resume", "INTERRUPT_UNANSWERED",
 				 "the thread waits for answers to its questions");
 	if (calls_without_result(r))
-		return busy(e, "the thread waits for the result of a tool");
+		return refuse_busy(e, "the thread waits for the result of a tool");
 	if (session_running(s) && !session_cancelling(s) && !r->thread->parked)
-		return busy(e, "a turn of the thread is running");
+		return refuse_busy(e, "a turn of the thread is running");
 	return 0;
 }
 
@@ -145,22 +143,16 @@ static bool context_is_new(struct agui_run *r)
 	return true;
 }
 
-static void make_key(struct agui_run *r)
-{
-	char random[33];
-
-	random_hex(random, 16);
-	snprintf(r->key, sizeof(r->key), "agui-%s", random);
-}
-
 static int make_prompt(struct agui_run *r, struct err *e)
 {
 	struct jw w = JW(&r->prompt);
+	char random[33];
 	int ret = 0;
 
 	if (!r->news.people)
 		return 0;
-	make_key(r);
+	random_hex(random, 16);
+	snprintf(r->key, sizeof(r->key), "agui-%s", random);
 	jw_arr(&w, NULL);
 	for (size_t i = 0; ret == 0 && i < r->news.n; i++)
 		if (r->news.is_new[i])
@@ -211,7 +203,7 @@ static void give_results(struct agui_run *r)
 }
 
 /* The connection of the run before goes on. */
-static void go_on(struct agui_run *r)
+static void continue_link(struct agui_run *r)
 {
 	r->link = r->thread->parked;
 	agui_link_adopt(r->link, r);
@@ -250,7 +242,7 @@ int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)
 {
 	struct agui_names names = { agui_run_whose, r };
 	struct session *s = NULL;
-	int ret = find_thread(r, g, e);
+	int ret = find_run_thread(r, g, e);
 
 	if (ret == 0)
 		ret = agui_history_check(r->thread, &r->in, &r->news, e);
@@ -261,7 +253,7 @@ int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)
 	if (!r->new_thread)
 		s = store_find(r->owner->store, r->thread->session_id);
 	if (s)
-		ret = check_turn(r, s, e);
+		ret = check_turn_state(r, s, e);
 	if (ret == 0)
 		ret = make_prompt(r, e);
 	if (ret == 0 && s && resumes(r))
@@ -269,7 +261,7 @@ int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)
 	if (ret < 0)
 		return ret;
 	if (r->thread->parked)
-		go_on(r);
+		continue_link(r);
 	else
 		open_session(r, s, g);
 	return 0;
@@ -277,7 +269,7 @@ int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)
 
 /* --- opened --------------------------------------------------------------------------------------------------------- */
 
-static void put_state(struct agui_run *r, struct jw *w, struct slice opened)
+static void put_state_snapshot(struct agui_run *r, struct jw *w, struct slice opened)
 {
 	struct slice modes = jobj_get(opened, "modes").raw;
 
@@ -300,7 +292,7 @@ static void tell_state(struct agui_run *r, struct slice opened)
 {
 	struct jw w = agui_event_begin(&r->out, "STATE_SNAPSHOT");
 
-	put_state(r, &w, opened);
+	put_state_snapshot(r, &w, opened);
 	agui_event_end(&w);
 }
 
@@ -320,10 +312,8 @@ static void tell_messages(struct agui_run *r)
 	if (r->new_thread)
 		return;
 	if (!r->talk.whole || r->lost_history) {
-		w = agui_event_begin(&r->out, "CUSTOM");
-		jw_str(&w, "name", "acpd.snapshot_omitted");
-		jw_str(&w, "value", r->lost_history ? "lost" : "too_large");
-		agui_event_end(&w);
+		agui_event(&r->out, "CUSTOM", JW_STR("name", "acpd.snapshot_omitted"),
+			   JW_STR("value", r->lost_history ? "lost" : "too_large"));
 		return;
 	}
 	agui_history_lead(&r->in, &lead);
@@ -336,7 +326,7 @@ static void tell_messages(struct agui_run *r)
 	agui_event_end(&w);
 }
 
-static bool take_session(struct agui_run *r, struct slice opened)
+static bool note_session_opened(struct agui_run *r, struct slice opened)
 {
 	struct err e;
 
@@ -364,7 +354,7 @@ void agui_run_opened(struct agui_run *r, struct slice opened)
 {
 	struct slice own = jobj_get(jobj_get(opened, "_meta").raw, "acpd").raw;
 
-	if (!take_session(r, opened))
+	if (!note_session_opened(r, opened))
 		return;
 	agui_talk_go_live(&r->talk);
 	tell_state(r, opened);

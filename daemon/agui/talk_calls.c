@@ -1,12 +1,17 @@
-/* talk_calls.c - tool calls of the harness: their names, arguments, progress and results. */
-#include "agui/agui_talk_internal.h"
+/*
+ * talk_calls.c - tool calls of the harness: their names, arguments, progress and results.
+ *
+ * Live, a call is told when it begins, and its arguments once. In a history it stands when all of it is known. A call that may
+ * be to a tool of the front end is held back until such a call comes, or cannot any more: a client must not get it twice.
+ */
+#include "agui/agui_talk.h"
 
 #include "base/limits.h"
 #include "json/jstr.h"
 
 #include <stdio.h>
 
-static struct agui_call *find_call(struct agui_talk *t, const char *harness_id)
+static struct agui_call *find_harness_call(struct agui_talk *t, const char *harness_id)
 {
 	list_each(c, &t->calls.list, struct agui_call, link)
 		if (strcmp(c->harness_id, harness_id) == 0)
@@ -14,7 +19,7 @@ static struct agui_call *find_call(struct agui_talk *t, const char *harness_id)
 	return NULL;
 }
 
-static void call_free(struct agui_calls *all, struct agui_call *c)
+static void harness_call_free(struct agui_calls *all, struct agui_call *c)
 {
 	list_del(&c->link);
 	all->n--;
@@ -35,7 +40,7 @@ void agui_calls_init(struct agui_calls *c)
 void agui_calls_free(struct agui_calls *c)
 {
 	while (!list_empty(&c->list))
-		call_free(c, list_first(&c->list, struct agui_call, link));
+		harness_call_free(c, list_first(&c->list, struct agui_call, link));
 }
 
 void agui_calls_move(struct agui_calls *from, struct agui_calls *to)
@@ -54,27 +59,18 @@ void agui_calls_move(struct agui_calls *from, struct agui_calls *to)
 
 static void tell_start(struct agui_talk *t, const char *id, const char *name, uint64_t seq)
 {
-	struct jw w = agui_event_begin(t->out, "TOOL_CALL_START");
 	char own[AGUI_ID_SIZE];
 
 	agui_id(own, seq);
-	jw_str(&w, "toolCallId", id);
-	jw_str(&w, "toolCallName", name);
-	if (seq)
-		jw_str(&w, "parentMessageId", own);
-	agui_event_end(&w);
+	agui_event(t->out, "TOOL_CALL_START", JW_STR("toolCallId", id),
+		   JW_STR("toolCallName", name), JW_STR("parentMessageId", seq ? own : NULL));
 }
 
 static void tell_args(struct agui_talk *t, const char *id, struct slice args)
 {
-	struct jw w = agui_event_begin(t->out, "TOOL_CALL_ARGS");
-
-	jw_str(&w, "toolCallId", id);
-	jw_slice(&w, "delta", args.n ? args : SLICE("{}"));
-	agui_event_end(&w);
-	w = agui_event_begin(t->out, "TOOL_CALL_END");
-	jw_str(&w, "toolCallId", id);
-	agui_event_end(&w);
+	agui_event(t->out, "TOOL_CALL_ARGS", JW_STR("toolCallId", id),
+		   JW_SLICE("delta", args.n ? args : SLICE("{}")));
+	agui_event(t->out, "TOOL_CALL_END", JW_STR("toolCallId", id));
 }
 
 void agui_talk_front_call(struct agui_talk *t, const char *id, const char *tool, struct slice args)
@@ -85,7 +81,7 @@ void agui_talk_front_call(struct agui_talk *t, const char *id, const char *tool,
 }
 
 /* A history has a call when all of it is known. */
-static void put_call(struct agui_talk *t, struct agui_call *c)
+static void put_call_message(struct agui_talk *t, struct agui_call *c)
 {
 	char own[AGUI_ID_SIZE];
 	struct jw w;
@@ -104,8 +100,8 @@ static void put_call(struct agui_talk *t, struct agui_call *c)
 	agui_message_end(t, &w);
 }
 
-static void put_result(struct agui_talk *t, const struct agui_call *c, uint64_t seq,
-		       struct slice text)
+static void put_call_result(struct agui_talk *t, const struct agui_call *c, uint64_t seq,
+			    struct slice text)
 {
 	char own[AGUI_ID_SIZE];
 	struct jw w;
@@ -118,24 +114,20 @@ static void put_result(struct agui_talk *t, const struct agui_call *c, uint64_t 
 		agui_message_end(t, &w);
 		return;
 	}
-	w = agui_event_begin(t->out, "TOOL_CALL_RESULT");
-	jw_str(&w, "messageId", own);
-	jw_str(&w, "toolCallId", c->id);
-	jw_slice(&w, "content", text);
-	jw_str(&w, "role", "tool");
-	agui_event_end(&w);
+	agui_event(t->out, "TOOL_CALL_RESULT", JW_STR("messageId", own),
+		   JW_STR("toolCallId", c->id), JW_SLICE("content", text), JW_STR("role", "tool"));
 }
 
 /* --- what an update says -------------------------------------------------------------------------------------------- */
 
-static struct slice args_of(struct slice update)
+static struct slice call_args(struct slice update)
 {
 	struct jval v = jobj_get(update, "rawInput");
 
 	return v.type == J_OBJECT && v.raw.n > 2 ? v.raw : SLICE_NONE;
 }
 
-static bool is_over(struct slice update)
+static bool has_call_ended(struct slice update)
 {
 	struct jval status = jobj_get(update, "status");
 
@@ -143,7 +135,7 @@ static bool is_over(struct slice update)
 }
 
 /* The tool's name; else what kind of tool it is: titles are sentences. */
-static char *name_of(struct slice update)
+static char *call_name(struct slice update)
 {
 	static const char *const members[] = { "name", "kind" };
 	char *name = NULL;
@@ -156,7 +148,7 @@ static char *name_of(struct slice update)
 	return xstrdup("tool");
 }
 
-static void add_block(struct buf *b, struct slice item)
+static void add_result_block(struct buf *b, struct slice item)
 {
 	struct slice content = jobj_get(item, "content").raw;
 	struct jval text = jobj_get(content, "text"), path = jobj_get(item, "path");
@@ -172,28 +164,27 @@ static void add_block(struct buf *b, struct slice item)
 }
 
 /* Its text; else what the tool itself gave. */
-static void text_of(struct slice update, struct buf *b)
+static void call_result_text(struct slice update, struct buf *b)
 {
-	struct jval content = jobj_get(update, "content"), v;
-	struct jiter it;
-
-	if (content.type == J_ARRAY && jiter_init(&it, content))
-		while (!b->failed && jiter_next(&it, NULL, &v))
-			add_block(b, v.raw);
+	jarr_each(v, jobj_get(update, "content")) {
+		if (b->failed)
+			break;
+		add_result_block(b, v.raw);
+	}
 	if (!buf_len(b))
 		buf_add_slice(b, jobj_get(update, "rawOutput").raw);
 }
 
 /* --- calls ---------------------------------------------------------------------------------------------------------- */
 
-static struct agui_call *call_new(struct agui_talk *t, const char *harness_id)
+static struct agui_call *harness_call_new(struct agui_talk *t, const char *harness_id)
 {
 	struct agui_call *c = new0(struct agui_call), *first;
 
 	if (t->calls.n == AGUI_CALLS_MAX) {
 		first = list_first(&t->calls.list, struct agui_call, link);
 		agui_call_release(t, first);
-		call_free(&t->calls, first);
+		harness_call_free(&t->calls, first);
 	}
 	c->harness_id = xstrdup(harness_id);
 	list_add_tail(&t->calls.list, &c->link);
@@ -205,8 +196,7 @@ static void keep_args(struct agui_call *c, struct slice args)
 {
 	if (!args.n || args.n > AGUI_RESULT_MAX)
 		return;
-	free(c->args);
-	c->args = xstrndup(args.p, args.n);
+	jraw_set(&c->args, (struct jval){ J_OBJECT, args }, J_OBJECT);
 }
 
 void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slice args)
@@ -231,7 +221,7 @@ static void find_whose(struct agui_talk *t, struct agui_call *c, struct slice up
 	if (t->names.whose)
 		whose = t->names.whose(t->names.ctx, update, c->harness_id, &is);
 	c->id = is.id ? is.id : xstrdup(c->harness_id);
-	c->name = is.tool ? is.tool : name_of(update);
+	c->name = is.tool ? is.tool : call_name(update);
 	c->said = is.said;
 	c->hidden = whose == WHOSE_FRONT_END && !t->history;
 	c->held = whose == WHOSE_UNKNOWN && agui_calls_may_hold(t);
@@ -239,19 +229,20 @@ static void find_whose(struct agui_talk *t, struct agui_call *c, struct slice up
 
 static void begin_call(struct agui_talk *t, uint64_t seq, struct slice update, const char *id)
 {
-	struct agui_call *c = call_new(t, id);
+	struct agui_call *c = harness_call_new(t, id);
 
 	c->seq = seq;
 	find_whose(t, c, update);
 	if (!c->hidden)
-		agui_call_show(t, c, args_of(update));
+		agui_call_show(t, c, call_args(update));
 }
 
 void agui_talk_call(struct agui_talk *t, uint64_t seq, struct slice update)
 {
 	_cleanup_(freep) char *id = NULL;
 
-	if (jstr_decode(jobj_get(update, "toolCallId"), RPC_ID_MAX, &id) < 0 || find_call(t, id))
+	if (jstr_decode(jobj_get(update, "toolCallId"), RPC_ID_MAX, &id) < 0 ||
+	    find_harness_call(t, id))
 		return;
 	begin_call(t, seq, update, id);
 	agui_talk_call_update(t, seq, update);
@@ -272,15 +263,15 @@ static void finish_call(struct agui_talk *t, struct agui_call *c, uint64_t seq, 
 {
 	_cleanup_(buf_done) struct buf text = { .max = AGUI_RESULT_MAX };
 
-	text_of(update, &text);
-	end_args(t, c, args_of(update));
+	call_result_text(update, &text);
+	end_args(t, c, call_args(update));
 	if (t->history)
-		put_call(t, c);
+		put_call_message(t, c);
 	if (!c->hidden) {
 		agui_talk_close(t);
-		put_result(t, c, seq, buf_slice(&text));
+		put_call_result(t, c, seq, buf_slice(&text));
 	}
-	call_free(&t->calls, c);
+	harness_call_free(&t->calls, c);
 }
 
 /* --- progress ------------------------------------------------------------------------------------------------------- */
@@ -351,16 +342,16 @@ void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice updat
 
 	if (jstr_decode(jobj_get(update, "toolCallId"), RPC_ID_MAX, &id) < 0)
 		return;
-	c = find_call(t, id);
+	c = find_harness_call(t, id);
 	if (!c)
 		return;
-	if (c->held && is_over(update))
+	if (c->held && has_call_ended(update))
 		agui_call_release(t, c);
 	if (c->held)
-		agui_call_note(t, c, args_of(update));
-	else if (args_of(update).n)
-		end_args(t, c, args_of(update));
-	if (is_over(update))
+		agui_call_note(t, c, call_args(update));
+	else if (call_args(update).n)
+		end_args(t, c, call_args(update));
+	if (has_call_ended(update))
 		finish_call(t, c, seq, update);
 	else
 		show_progress(t, c, seq, update);
@@ -372,7 +363,73 @@ void agui_calls_end(struct agui_talk *t)
 		if (c->held)
 			continue;
 		else if (t->history)
-			put_call(t, c);
+			put_call_message(t, c);
 		else
 			end_args(t, c, SLICE_NONE);
+}
+
+/* --- calls that are held back ---------------------------------------------------------------------------- */
+
+void agui_call_release(struct agui_talk *t, struct agui_call *c)
+{
+	_cleanup_(freep) char *args = t->history ? NULL : TAKE_PTR(c->args);
+
+	if (!c->held)
+		return;
+	c->held = false;
+	agui_said_done(&c->said);
+	if (!t->history)
+		agui_call_show(t, c, slice_of(args));
+}
+
+void agui_call_note(struct agui_talk *t, struct agui_call *c, struct slice args)
+{
+	if (!args.n)
+		return;
+	c->said.args = agui_args_digest(args);
+	jraw_set(&c->args, (struct jval){ J_OBJECT, args }, J_OBJECT);
+	if (args.n > AGUI_HELD_ARGS_MAX)
+		agui_call_release(t, c);
+}
+
+bool agui_calls_may_hold(const struct agui_talk *t)
+{
+	unsigned held = 0;
+
+	list_each(c, (struct list *)&t->calls.list, struct agui_call, link)
+		held += c->held;
+	return held < AGUI_HELD_MAX;
+}
+
+void agui_talk_release(struct agui_talk *t)
+{
+	list_each(c, &t->calls.list, struct agui_call, link)
+		agui_call_release(t, c);
+}
+
+static struct agui_call *find_held_fit(const struct agui_talk *t, const char *tool, uint64_t args)
+{
+	struct agui_call *named = NULL;
+
+	list_each(c, (struct list *)&t->calls.list, struct agui_call, link) {
+		enum agui_fit fit = c->held ? agui_said_fits(&c->said, tool, args) : FIT_NONE;
+
+		if (fit == FIT_WHOLE)
+			return c;
+		if (fit == FIT_NAME && !named)
+			named = c;
+	}
+	return named;
+}
+
+char *agui_talk_claim(struct agui_talk *t, const char *tool, uint64_t args)
+{
+	struct agui_call *c = find_held_fit(t, tool, args);
+
+	if (!c)
+		return NULL;
+	c->held = false;
+	c->hidden = true;
+	agui_said_done(&c->said);
+	return xstrdup(c->harness_id);
 }

@@ -1,5 +1,10 @@
-/* talk_more.c - plans that have an id, compactions, and subagents: activities, steps, and runs within the run. */
-#include "agui/agui_talk_internal.h"
+/*
+ * talk_more.c - plans, compactions and subagents: activities, steps, and runs within the run; and updates that change the
+ * state of a session.
+ *
+ * All of these are bounded: beyond AGUI_PLANS_MAX and AGUI_SUBAGENTS_MAX the oldest is forgotten.
+ */
+#include "agui/agui_talk.h"
 
 #include "base/limits.h"
 #include "json/jstr.h"
@@ -99,13 +104,10 @@ void agui_plans_put(struct agui_talk *t)
 
 /* --- compaction ---------------------------------------------------------------------------------------------------- */
 
-static void step(struct agui_talk *t, bool begins, struct slice update)
+static void compaction_step(struct agui_talk *t, bool begins, struct slice update)
 {
-	struct jw w = agui_event_begin(t->out, begins ? "STEP_STARTED" : "STEP_FINISHED");
-
-	jw_str(&w, "stepName", "compaction");
-	jw_raw(&w, "rawEvent", update);
-	agui_event_end(&w);
+	agui_event(t->out, begins ? "STEP_STARTED" : "STEP_FINISHED",
+		   JW_STR("stepName", "compaction"), JW_RAW("rawEvent", update));
 	t->compacting = begins;
 }
 
@@ -115,7 +117,7 @@ void agui_talk_compaction(struct agui_talk *t, uint64_t seq _unused_, struct sli
 	bool begins = jstr_is(jobj_get(update, "status"), "in_progress");
 
 	if (!t->history && begins != t->compacting)
-		step(t, begins, update);
+		compaction_step(t, begins, update);
 	else
 		agui_talk_raw(t, update);
 }
@@ -145,28 +147,27 @@ static struct agui_subagent *subagent_find(struct agui_talk *t, const char *sess
 	return NULL;
 }
 
-static struct jw subagent_begin(struct agui_talk *t, const struct agui_subagent *s,
-				const char *type)
+static void subagent_event_of(struct agui_talk *t, const struct agui_subagent *s, const char *type,
+			      const struct jw_member *members)
 {
 	struct jw w = agui_event_begin(t->out, type);
 	char id[AGUI_ID_SIZE];
 
 	agui_id(id, s->seq);
 	jw_str(&w, "subagentRunId", id);
-	return w;
+	jw_put(&w, members);
+	agui_event_end(&w);
 }
+
+#define subagent_event(t, s, type, ...) subagent_event_of(t, s, type, JW_MEMBERS(__VA_ARGS__))
 
 /* The run ends before it does, or it is one too many. */
 static void subagent_suspend(struct agui_talk *t, struct agui_subagent *s)
 {
-	struct jw w;
-
-	if (!s->told)
-		return;
+	if (s->told)
+		subagent_event(t, s, "SUBAGENT_FINISHED",
+			       JW_OBJ("outcome", JW_STR("type", "suspended")));
 	s->told = false;
-	w = subagent_begin(t, s, "SUBAGENT_FINISHED");
-	jw_raw(&w, "outcome", SLICE("{\"type\":\"suspended\"}"));
-	agui_event_end(&w);
 }
 
 static struct agui_subagent *subagent_add(struct agui_talk *t, uint64_t seq, const char *session_id)
@@ -188,33 +189,29 @@ static struct agui_subagent *subagent_add(struct agui_talk *t, uint64_t seq, con
 
 static void subagent_started(struct agui_talk *t, struct agui_subagent *s, struct slice update)
 {
-	struct jw w = subagent_begin(t, s, "SUBAGENT_STARTED");
 	struct jval title = jobj_get(update, "title"), more = jobj_get(update, "description");
+	bool named = title.type == J_STRING && title.raw.n > 2;
 
 	s->told = true;
-	jw_raw(&w, "name",
-	       title.type == J_STRING && title.raw.n > 2 ? title.raw : SLICE("\"subagent\""));
-	if (more.type == J_STRING)
-		jw_raw(&w, "description", more.raw);
-	jw_raw(&w, "rawEvent", update);
-	agui_event_end(&w);
+	subagent_event(t, s, "SUBAGENT_STARTED",
+		       JW_RAW("name", named ? title.raw : SLICE("\"subagent\"")),
+		       JW_RAW("description", more.type == J_STRING ? more.raw : SLICE_NONE),
+		       JW_RAW("rawEvent", update));
 }
 
 static void subagent_over(struct agui_talk *t, struct agui_subagent *s, struct slice update)
 {
 	struct slice state = jobj_get(update, "state").raw, error = jobj_get(state, "error").raw;
 	struct jval message = jobj_get(error, "message"), code = jobj_get(error, "code");
-	bool failed = message.type == J_STRING;
-	struct jw w = subagent_begin(t, s, failed ? "SUBAGENT_ERROR" : "SUBAGENT_FINISHED");
+	_cleanup_(freep) char *number = code.type == J_NUMBER ? xstrndup(code.raw.p, code.raw.n) :
+								NULL;
 
-	if (failed)
-		jw_raw(&w, "message", message.raw);
+	if (message.type == J_STRING)
+		subagent_event(t, s, "SUBAGENT_ERROR", JW_RAW("message", message.raw),
+			       JW_STR("code", number), JW_RAW("rawEvent", update));
 	else
-		jw_raw(&w, "result", state);
-	if (failed && code.type == J_NUMBER)
-		jw_slice(&w, "code", code.raw);
-	jw_raw(&w, "rawEvent", update);
-	agui_event_end(&w);
+		subagent_event(t, s, "SUBAGENT_FINISHED", JW_RAW("result", state),
+			       JW_RAW("rawEvent", update));
 	subagent_free(t, s);
 }
 
@@ -254,7 +251,7 @@ void agui_talk_subagent(struct agui_talk *t, uint64_t seq, struct slice update)
 void agui_more_pause(struct agui_talk *t)
 {
 	if (t->compacting)
-		step(t, false, SLICE_NONE);
+		compaction_step(t, false, SLICE_NONE);
 	list_each(s, &t->subagents, struct agui_subagent, link)
 		subagent_suspend(t, s);
 }
@@ -265,4 +262,103 @@ void agui_more_done(struct agui_talk *t)
 		plan_free(t, list_first(&t->plans, struct agui_plan, link));
 	while (!list_empty(&t->subagents))
 		subagent_free(t, list_first(&t->subagents, struct agui_subagent, link));
+}
+
+/* --- the state of a session, and its plan ---------------------------------------------------------------- */
+
+static const struct {
+	const char *update, *member, *name; /* member NULL: the update itself */
+} parts[PART_MAX] = {
+	[PART_MODE] = { "current_mode_update", "currentModeId", "mode" },
+	[PART_OPTIONS] = { "config_option_update", "configOptions", "configOptions" },
+	[PART_COMMANDS] = { "available_commands_update", "availableCommands", "commands" },
+	[PART_TITLE] = { "session_info_update", "title", "title" },
+	[PART_USAGE] = { "usage_update", NULL, "usage" },
+};
+
+const char *agui_part_name(enum agui_part p)
+{
+	return parts[p].name;
+}
+
+/* The first change of a member makes it: "add" does both. */
+static void send_state_delta(struct agui_talk *t, enum agui_part p)
+{
+	struct jw w = agui_event_begin(t->out, "STATE_DELTA");
+	char path[48];
+
+	snprintf(path, sizeof(path), "/acpd/%s", parts[p].name);
+	jw_arr(&w, "delta");
+	jw_object(&w, NULL, JW_STR("op", "add"), JW_STR("path", path),
+		  JW_RAW("value", slice_of(t->state[p])));
+	jw_end_arr(&w);
+	agui_event_end(&w);
+}
+
+static char *state_value(enum agui_part p, struct slice update)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice v = parts[p].member ? jobj_get(update, parts[p].member).raw : SLICE_NONE;
+	struct jw w = JW(&b);
+
+	if (parts[p].member)
+		return v.n ? xstrndup(v.p, v.n) : NULL;
+	jw_obj(&w, NULL);
+	jw_members(&w, update, "sessionUpdate");
+	jw_end_obj(&w);
+	return xstrndup(b.data, buf_len(&b));
+}
+
+bool agui_talk_state(struct agui_talk *t, struct slice update)
+{
+	struct jval name = jobj_get(update, "sessionUpdate");
+	char *value;
+
+	for (unsigned p = 0; p < PART_MAX; p++) {
+		if (!jstr_is(name, parts[p].update))
+			continue;
+		value = state_value((enum agui_part)p, update);
+		if (!value)
+			return true;
+		free(t->state[p]);
+		t->state[p] = value;
+		if (!t->history)
+			send_state_delta(t, (enum agui_part)p);
+		return true;
+	}
+	return false;
+}
+
+static void replace_entries(struct agui_talk *t, const char *id, struct slice entries)
+{
+	struct jw w = agui_event_begin(t->out, "ACTIVITY_DELTA");
+
+	jw_str(&w, "messageId", id);
+	jw_str(&w, "activityType", "PLAN");
+	jw_arr(&w, "patch");
+	jw_object(&w, NULL, JW_STR("op", "replace"), JW_STR("path", "/entries"),
+		  JW_RAW("value", entries));
+	jw_end_arr(&w);
+	agui_event_end(&w);
+}
+
+/* A turn has one plan; what follows replaces it.. */
+void agui_talk_plan(struct agui_talk *t, uint64_t seq, struct slice update)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct slice entries = jobj_get(update, "entries").raw;
+	struct jw w = JW(&b);
+	char id[AGUI_ID_SIZE];
+
+	if (!entries.n)
+		return;
+	if (t->plan_seq && !t->history) {
+		agui_id(id, t->plan_seq);
+		replace_entries(t, id, entries);
+		return;
+	}
+	t->plan_seq = seq;
+	agui_id(id, seq);
+	jw_object(&w, NULL, JW_RAW("entries", entries));
+	agui_activity(t, id, "PLAN", buf_slice(&b));
 }

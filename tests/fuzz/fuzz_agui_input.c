@@ -2,7 +2,7 @@
  * has been told of it knows all of it when it comes again; and what an agent would be told is JSON. */
 #include "fuzz.h"
 
-#include "agui/agui_history.h"
+#include "agui/agui_run.h"
 #include "base/limits.h"
 #include "json/jenc.h"
 

@@ -49,7 +49,7 @@ export const MUTANTS = [
     from: 'if (t->count >= RPC_PENDING_MAX)', to: 'if (t->count > RPC_PENDING_MAX)',
   },
   {
-    id: 'agui-end', file: 'daemon/agui/run_end.c', test: integration('agui/agui'),
+    id: 'agui-end', file: 'daemon/agui/run_frames.c', test: integration('agui/agui'),
     why: 'the end of a run does not say which budget stopped it',
     from: '\tjw_raw(&w, "stopDetail", jobj_get(own, "stopDetail").raw);\n', to: '',
   },
