@@ -368,26 +368,23 @@ void harness_acp_cancel(struct harness *h)
 	harness_send(&h->host, &b);
 }
 
-int acp_call(struct harness *h, const char *method, struct slice members, rpc_reply_fn fn,
-	     uint64_t tag)
+int acp_call_of(struct harness *h, const char *method, const struct jw_member *members,
+		rpc_reply_fn fn, uint64_t tag)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
 	put_native_session(h, &w);
-	jw_raw(&w, NULL, members);
+	jw_put(&w, members);
 	jw_end_obj(&w);
 	return acp_request(h, method, buf_slice(&b), fn, tag);
 }
 
 int harness_acp_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_raw(&w, "prompt", content);
-	return acp_call_for(h, "_session/steering", buf_slice(&b), token, e);
+	return acp_call_for(h, "_session/steering", JW_MEMBERS(JW_RAW("prompt", content)), token,
+			    e);
 }
 
 /* --- life ------------------------------------------------------------------------------------------- */

@@ -48,8 +48,9 @@ struct harness {
 };
 
 /* acp.c: one call on the session. */
-int acp_call(struct harness *h, const char *method, struct slice members, rpc_reply_fn fn,
-	     uint64_t tag);
+#define acp_call(h, method, fn, tag, ...) acp_call_of(h, method, JW_MEMBERS(__VA_ARGS__), fn, tag)
+int acp_call_of(struct harness *h, const char *method, const struct jw_member *members,
+		rpc_reply_fn fn, uint64_t tag);
 struct harness *acp_open_with(const struct acp_quirks *q, const struct harness_req *req,
 			      const struct harness_host *host);
 /* render.c */
@@ -62,8 +63,8 @@ void acp_on_request(struct harness *h, const struct rpc_msg *m);
 void acp_on_cancel_request(struct harness *h, struct slice params);
 void acp_asks_free(struct harness *h);
 /* settings.c: a call whose answer is the core's. */
-int acp_call_for(struct harness *h, const char *method, struct slice members, uint64_t token,
-		 struct err *e);
+int acp_call_for(struct harness *h, const char *method, const struct jw_member *members,
+		 uint64_t token, struct err *e);
 /* settings.c: what follows the answer to session/new: approval mode, then ready. */
 void acp_opened(struct harness *h, struct slice result);
 /* options.c: config options as the core wants them, from the agent's last report. */

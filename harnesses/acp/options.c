@@ -32,12 +32,7 @@ static bool is_model(struct jval option)
 
 static bool has_model_option(const struct harness *h)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (!h->options || !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->options) }))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, slice_of(h->options))
 		if (is_model(v))
 			return true;
 	return false;
@@ -69,50 +64,30 @@ static void put_unprefixed(struct jw *w, const char *key, struct jval v, const c
 		jw_raw(w, key, v.raw);
 }
 
-static void put_unprefixed_choice(struct jw *w, struct jval v, const char *prefix);
-
-/* False if list holds nothing to go through. */
-static bool put_unprefixed_choices(struct jw *w, struct jval list, const char *prefix)
+/* The members of an option, or of one of its values (or of a group of them), where those named hold a model. */
+static void put_model_option(struct jw *w, struct jval option, const char *prefix,
+			     const char *const *models)
 {
-	struct jiter it;
-	struct jval choice;
+	static const char *const of_choice[] = { "value", "name", NULL };
 
-	if (!jiter_init(&it, list))
-		return false;
-	jw_arr(w, "options");
-	while (jiter_next(&it, NULL, &choice))
-		if (choice.type == J_OBJECT)
-			put_unprefixed_choice(w, choice, prefix);
-	jw_end_arr(w);
-	return true;
-}
-
-/* One value of a select, or a group of them. */
-static void put_unprefixed_choice(struct jw *w, struct jval v, const char *prefix)
-{
-	struct slice key;
-	struct jiter it;
-
-	jiter_init(&it, v);
-	jw_obj(w, NULL);
-	while (jiter_next(&it, &key, &v)) {
-		if (jkey_is(key, "value") || jkey_is(key, "name")) {
-			put_unprefixed(w, jkey_is(key, "value") ? "value" : "name", v, prefix);
-		} else if (!jkey_is(key, "options") || !put_unprefixed_choices(w, v, prefix)) {
-			jw_member_raw(w, key, v.raw);
-		}
-	}
-	jw_end_obj(w);
-}
-
-static void put_model_option(struct jw *w, struct jval option, const char *prefix)
-{
 	jw_obj(w, NULL);
 	jobj_each(key, v, option) {
-		if (jkey_is(key, "currentValue")) {
-			put_unprefixed(w, "currentValue", v, prefix);
-		} else if (!jkey_is(key, "options") || !put_unprefixed_choices(w, v, prefix)) {
+		const char *const *m = models;
+		struct jval choice;
+		struct jiter it;
+
+		while (*m && !jkey_is(key, *m))
+			m++;
+		if (*m) {
+			put_unprefixed(w, *m, v, prefix);
+		} else if (!jkey_is(key, "options") || !jiter_init(&it, v)) {
 			jw_member_raw(w, key, v.raw);
+		} else {
+			jw_arr(w, "options");
+			while (jiter_next(&it, NULL, &choice))
+				if (choice.type == J_OBJECT)
+					put_model_option(w, choice, prefix, of_choice);
+			jw_end_arr(w);
 		}
 	}
 	jw_end_obj(w);
@@ -126,20 +101,16 @@ static void put_model_choice(struct jw *w, struct slice value, struct slice name
 /* The current model need not be one that the agent offers. */
 static void put_legacy_choices(const struct harness *h, struct jw *w, struct slice current)
 {
-	struct jval list = jobj_get(slice_of(h->models), "availableModels"), v;
-	struct jiter it;
 	bool listed = false;
 
-	if (h->models && list.type == J_ARRAY && jiter_init(&it, list))
-		while (jiter_next(&it, NULL, &v)) {
-			struct jval id = jobj_get(v.raw, "modelId");
-			struct jval name = jobj_get(v.raw, "name");
+	jarr_each(v, jobj_get(slice_of(h->models), "availableModels")) {
+		struct jval id = jobj_get(v.raw, "modelId"), name = jobj_get(v.raw, "name");
 
-			if (v.type != J_OBJECT || id.type != J_STRING)
-				continue;
-			listed |= slice_eq(id.raw, current);
-			put_model_choice(w, id.raw, name.type == J_STRING ? name.raw : SLICE_NONE);
-		}
+		if (v.type != J_OBJECT || id.type != J_STRING)
+			continue;
+		listed |= slice_eq(id.raw, current);
+		put_model_choice(w, id.raw, name.type == J_STRING ? name.raw : SLICE_NONE);
+	}
 	if (!listed)
 		put_model_choice(w, current, SLICE_NONE);
 }
@@ -178,21 +149,19 @@ bool acp_options_are_ours(const struct harness *h)
 /* Nothing if there is no option at all. */
 void acp_options_put(const struct harness *h, struct buf *b)
 {
+	static const char *const of_option[] = { "currentValue", NULL };
 	const char *prefix = acp_model_prefix(h), *made = made_model(h);
 	struct jw w = JW(b);
-	struct jiter it;
-	struct jval v;
 
 	if (!h->options && !made)
 		return;
 	jw_arr(&w, NULL);
-	if (h->options && jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->options) }))
-		while (jiter_next(&it, NULL, &v)) {
-			if (prefix && is_model(v))
-				put_model_option(&w, v, prefix);
-			else
-				jw_raw(&w, NULL, v.raw);
-		}
+	jarr_each(v, slice_of(h->options)) {
+		if (prefix && is_model(v))
+			put_model_option(&w, v, prefix, of_option);
+		else
+			jw_raw(&w, NULL, v.raw);
+	}
 	if (made)
 		put_made_option(h, &w, made);
 	jw_end_arr(&w);

@@ -59,18 +59,16 @@ void acp_opened(struct harness *h, struct slice result)
 {
 	const char *mode = acp_rules(h) ? NULL : h->quirks->approval_modes[h->approval];
 	const char *value = acp_rules(h) ? NULL : h->quirks->approval_values[h->approval];
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	int r = -ENOENT;
 
 	acp_options_note(h, result);
-	if (mode) {
-		jw_str(&w, "modeId", mode);
-	} else if (value) {
-		jw_str(&w, "configId", h->quirks->approval_option);
-		jw_str(&w, "value", value);
-	}
-	if (!b.len || acp_call(h, mode ? "session/set_mode" : "session/set_config_option",
-			       buf_slice(&b), on_approval, mode != NULL) < 0)
+	if (mode)
+		r = acp_call(h, "session/set_mode", on_approval, true, JW_STR("modeId", mode));
+	else if (value)
+		r = acp_call(h, "session/set_config_option", on_approval, false,
+			     JW_STR("configId", h->quirks->approval_option),
+			     JW_STR("value", value));
+	if (r < 0)
 		report_ready(h);
 }
 
@@ -119,19 +117,16 @@ static void on_agent_config(void *ctx, uint64_t token, const struct rpc_msg *m)
 	}
 }
 
-int acp_call_for(struct harness *h, const char *method, struct slice members, uint64_t token,
-		 struct err *e)
+int acp_call_for(struct harness *h, const char *method, const struct jw_member *members,
+		 uint64_t token, struct err *e)
 {
-	return harness_gone(acp_call(h, method, members, on_agent_reply, token), "the harness", e);
+	return harness_gone(acp_call_of(h, method, members, on_agent_reply, token), "the harness",
+			    e);
 }
 
 int harness_acp_set_mode(struct harness *h, uint64_t token, const char *mode, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_str(&w, "modeId", mode);
-	return acp_call_for(h, "session/set_mode", buf_slice(&b), token, e);
+	return acp_call_for(h, "session/set_mode", JW_MEMBERS(JW_STR("modeId", mode)), token, e);
 }
 
 static void on_model(void *ctx, uint64_t token, const struct rpc_msg *m)
@@ -151,13 +146,10 @@ static void on_model(void *ctx, uint64_t token, const struct rpc_msg *m)
 
 static int set_legacy_model(struct harness *h, uint64_t token, struct jval model, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
 	if (!jstr_set(&h->wanted, model, 4096))
 		xstrset(&h->wanted, NULL);
-	jw_raw(&w, "modelId", model.raw);
-	return harness_gone(acp_call(h, "session/set_model", buf_slice(&b), on_model, token),
+	return harness_gone(acp_call(h, "session/set_model", on_model, token,
+				     JW_RAW("modelId", model.raw)),
 			    "the harness", e);
 }
 
@@ -203,7 +195,7 @@ int harness_acp_set_config(struct harness *h, uint64_t token, struct slice param
 	} else {
 		buf_add_slice(&b, params);
 	}
-	return harness_gone(acp_call(h, "session/set_config_option", buf_slice(&b), on_agent_config,
-				     token),
+	return harness_gone(acp_call(h, "session/set_config_option", on_agent_config, token,
+				     JW_RAW(NULL, buf_slice(&b))),
 			    "the harness", e);
 }

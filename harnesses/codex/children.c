@@ -64,12 +64,8 @@ void codex_child_note(struct harness *h, const char *method, struct slice params
 
 static int send_clean(struct harness *h, const struct codex_child *c)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_object(&w, NULL, JW_STR("threadId", c->thread));
-	return codex_call(h, "thread/backgroundTerminals/clean", buf_slice(&b), codex_on_cleaned,
-			  0);
+	return codex_request(h, "thread/backgroundTerminals/clean", codex_on_cleaned, 0,
+			     JW_STR("threadId", c->thread));
 }
 
 static void on_child_interrupted(void *ctx, uint64_t number, const struct rpc_msg *m)
@@ -90,11 +86,8 @@ static void on_child_interrupted(void *ctx, uint64_t number, const struct rpc_ms
 
 static int send_interrupt(struct harness *h, const struct codex_child *c)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_object(&w, NULL, JW_STR("threadId", c->thread), JW_STR("turnId", c->turn));
-	return codex_call(h, "turn/interrupt", buf_slice(&b), on_child_interrupted, c->number);
+	return codex_request(h, "turn/interrupt", on_child_interrupted, c->number,
+			     JW_STR("threadId", c->thread), JW_STR("turnId", c->turn));
 }
 
 unsigned codex_children_stop(struct harness *h)

@@ -18,6 +18,16 @@ int codex_call(struct harness *h, const char *method, struct slice params, rpc_r
 	return harness_call(&h->host, &h->calls, method, params, fn, h, tag);
 }
 
+int codex_request_of(struct harness *h, const char *method, const struct jw_member *params,
+		     rpc_reply_fn fn, uint64_t tag)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	jw_object_of(&w, NULL, params);
+	return codex_call(h, method, buf_slice(&b), fn, tag);
+}
+
 void codex_event(struct harness *h, const struct buf *b)
 {
 	struct harness_event ev = { 0 };
@@ -52,7 +62,7 @@ void codex_error_text(struct slice error, char *ret, size_t n)
 /* Notifications without a row are dropped; README.md says why. */
 static const struct {
 	const char *method;
-	notify_fn fn;
+	notify_fn *fn;
 	unsigned flags;
 } notifications[] = {
 	{ "item/agentMessage/delta", codex_on_message_delta, 0 },

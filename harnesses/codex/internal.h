@@ -118,11 +118,16 @@ struct harness {
 	struct list allowed, warned; /* MCP tools and commands always allowed; warnings shown */
 };
 
-typedef void (*notify_fn)(struct harness *h, struct slice params);
+typedef void notify_fn(struct harness *h, struct slice params);
 
 /* codex.c */
 int codex_call(struct harness *h, const char *method, struct slice params, rpc_reply_fn fn,
 	       uint64_t tag);
+/* The same from the members of the params. */
+#define codex_request(h, method, fn, tag, ...)                                                     \
+	codex_request_of(h, method, JW_MEMBERS(__VA_ARGS__), fn, tag)
+int codex_request_of(struct harness *h, const char *method, const struct jw_member *params,
+		     rpc_reply_fn fn, uint64_t tag);
 /* Sends on an update built in b; one that is not valid ACP is dropped. */
 void codex_event(struct harness *h, const struct buf *b);
 /* The same from its members without sessionUpdate. */
@@ -139,6 +144,13 @@ static inline char *codex_shown(struct slice object, const char *key)
 {
 	return jobj_shown(object, key, TEXT_MAX);
 }
+/* Notifications of Codex, each in the file of its subject. */
+notify_fn codex_on_settings, codex_on_turn_started, codex_on_turn_completed, codex_on_usage,
+	codex_on_item_started, codex_on_item_completed, codex_on_message_delta,
+	codex_on_thought_delta, codex_on_thought_part, codex_on_output_delta,
+	codex_on_patch_updated, codex_on_mcp_progress, codex_on_resolved, codex_on_error,
+	codex_on_warning, codex_on_deprecation, codex_on_rerouted, codex_on_renamed, codex_on_plan,
+	codex_on_mcp_status;
 /* plan.c */
 int codex_plan(const struct harness_def *def, const struct harness_req *req,
 	       struct harness_plan *plan, struct err *e);
@@ -157,14 +169,11 @@ void codex_models_load(struct harness *h, struct slice result);
 void codex_models_from_provider(struct harness *h, const struct harness_provider *p);
 void codex_models_free(struct harness *h);
 int codex_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e);
-void codex_on_settings(struct harness *h, struct slice params);
 /* turn.c */
 int codex_prompt(struct harness *h, struct slice content, struct slice meta, struct err *e);
 int codex_steer(struct harness *h, uint64_t token, struct slice content, struct err *e);
 void codex_limit(struct harness *h, int64_t tool_calls);
 void codex_cancel(struct harness *h);
-void codex_on_turn_started(struct harness *h, struct slice params);
-void codex_on_turn_completed(struct harness *h, struct slice params);
 void codex_on_cleaned(void *ctx, uint64_t tag, const struct rpc_msg *m);
 void codex_interrupt(struct harness *h);
 /* silence.c: a model call is about to be made; something else must happen first; the call is being answered. */
@@ -179,7 +188,6 @@ void codex_child_note(struct harness *h, const char *method, struct slice params
 unsigned codex_children_stop(struct harness *h);
 void codex_children_free(struct harness *h);
 /* usage.c */
-void codex_on_usage(struct harness *h, struct slice params);
 void codex_meters_free(struct harness *h);
 /* input.c: ACP content blocks as Codex's input. */
 /* <0: a block cannot be put, e names it. */
@@ -188,14 +196,6 @@ int codex_input_put(struct jw *w, const char *key, struct slice content, struct 
 void codex_error_classify(struct slice error, struct turn_error *ret, const char **ret_stop);
 /* items.c */
 struct codex_item;
-void codex_on_item_started(struct harness *h, struct slice params);
-void codex_on_item_completed(struct harness *h, struct slice params);
-void codex_on_message_delta(struct harness *h, struct slice params);
-void codex_on_thought_delta(struct harness *h, struct slice params);
-void codex_on_thought_part(struct harness *h, struct slice params);
-void codex_on_output_delta(struct harness *h, struct slice params);
-void codex_on_patch_updated(struct harness *h, struct slice params);
-void codex_on_mcp_progress(struct harness *h, struct slice params);
 struct codex_item *codex_item_find(struct harness *h, const char *id);
 /* The open call of that tool of an MCP server. */
 struct codex_item *codex_item_find_mcp(struct harness *h, const char *tool);
@@ -233,7 +233,6 @@ char *codex_command_text(const char *command);
 void codex_diff_put(struct jw *w, struct slice changes);
 /* asks.c */
 void codex_on_request(struct harness *h, const struct rpc_msg *m);
-void codex_on_resolved(struct harness *h, struct slice params);
 void codex_answer(struct harness *h, uint64_t ask_id, struct slice result);
 struct codex_ask *codex_ask_new(struct harness *h, struct slice rpc_id);
 void codex_ask_free(struct codex_ask *a);
@@ -246,11 +245,4 @@ void codex_user_input(struct harness *h, const struct rpc_msg *m);
 void codex_elicit_answer(struct harness *h, const struct codex_ask *a, struct slice result);
 /* notices.c */
 void codex_notice(struct harness *h, const char *severity, const char *title, const char *more);
-void codex_on_error(struct harness *h, struct slice params);
-void codex_on_warning(struct harness *h, struct slice params);
-void codex_on_deprecation(struct harness *h, struct slice params);
-void codex_on_rerouted(struct harness *h, struct slice params);
-void codex_on_renamed(struct harness *h, struct slice params);
-void codex_on_plan(struct harness *h, struct slice params);
-void codex_on_mcp_status(struct harness *h, struct slice params);
 void codex_names_free(struct list *l);

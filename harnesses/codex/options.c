@@ -268,38 +268,24 @@ static int index_of(const char *const *list, size_t n, const char *value)
 	return -1;
 }
 
-static int set_enum(int found, int *ret)
-{
-	if (found < 0)
-		return -EINVAL;
-	*ret = found;
-	return 0;
-}
-
 static int apply_setting(struct settings *s, const char *id, const char *value)
 {
-	int found, r;
+	int found = 0;
 
 	if (strcmp(id, "model") == 0) {
 		xstrset(&s->model, value);
-		return 0;
-	}
-	if (strcmp(id, "thought_level") == 0) {
+	} else if (strcmp(id, "thought_level") == 0) {
 		xstrset(&s->effort, strcmp(value, DEFAULT_EFFORT) == 0 ? NULL : value);
-		return 0;
+	} else if (strcmp(id, "mode") == 0) {
+		found = index_of(modes, ARRAY_SIZE(modes), value);
+		s->mode = found < 0 ? s->mode : (enum mode)found;
+	} else if (strcmp(id, "approval") == 0) {
+		found = harness_approval_find(value);
+		s->approval = found < 0 ? s->approval : (enum harness_approval)found;
+	} else {
+		found = -1;
 	}
-	if (strcmp(id, "mode") == 0) {
-		r = set_enum(index_of(modes, ARRAY_SIZE(modes), value), &found);
-		if (r == 0)
-			s->mode = (enum mode)found;
-		return r;
-	}
-	if (strcmp(id, "approval") != 0)
-		return -EINVAL;
-	r = set_enum(harness_approval_find(value), &found);
-	if (r == 0)
-		s->approval = (enum harness_approval)found;
-	return r;
+	return found < 0 ? -EINVAL : 0;
 }
 
 static void on_settings_set(void *ctx, uint64_t token, const struct rpc_msg *m)

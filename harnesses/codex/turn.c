@@ -39,17 +39,12 @@ static void put_turn_thread(const struct harness *h, struct jw *w)
 
 static void end_turn(struct harness *h)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
 	codex_asks_drop(h, true);
 	if (h->cancelled) {
-		put_turn_thread(h, &w);
-		jw_end_obj(&w);
 		h->turn = TURN_CLEANING;
 		h->cleaning = codex_children_stop(h);
-		if (codex_call(h, "thread/backgroundTerminals/clean", buf_slice(&b),
-			       codex_on_cleaned, 0) >= 0)
+		if (codex_request(h, "thread/backgroundTerminals/clean", codex_on_cleaned, 0,
+				  JW_STR("threadId", h->thread_id)) >= 0)
 			h->cleaning++;
 		if (h->cleaning)
 			return;
@@ -66,17 +61,12 @@ static void fail_codex_turn(struct harness *h, const char *cls, const char *text
 
 void codex_interrupt(struct harness *h)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
 	if (h->interrupt_sent || !h->turn_id)
 		return;
 	h->interrupt_sent = true;
-	put_turn_thread(h, &w);
-	jw_str(&w, "turnId", h->turn_id);
-	jw_end_obj(&w);
 	/* refused: the turn is over already, or it goes on; then the core ends it with the process */
-	codex_call(h, "turn/interrupt", buf_slice(&b), harness_reply_ignored, 0);
+	codex_request(h, "turn/interrupt", harness_reply_ignored, 0,
+		      JW_STR("threadId", h->thread_id), JW_STR("turnId", h->turn_id));
 }
 
 static void note_turn_running(struct harness *h, struct slice turn)

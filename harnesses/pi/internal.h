@@ -100,6 +100,13 @@ struct pi_record {
 	struct jslot delta[D_COUNT]; /* of assistantMessageEvent */
 };
 
+/* Records of Pi, each in the file of its subject. */
+typedef void pi_record_fn(struct harness *h, const struct pi_record *r);
+pi_record_fn pi_on_level, pi_on_agent_start, pi_on_settled, pi_on_message_start,
+	pi_on_message_update, pi_on_message_end, pi_on_tool_start, pi_on_tool_update,
+	pi_on_tool_end, pi_on_dialog, pi_on_retry, pi_on_compaction_start, pi_on_compaction_end,
+	pi_on_queue, pi_on_title, pi_on_extension_error;
+
 /* plan.c: bridge.mjs */
 extern const char pi_bridge[];
 
@@ -107,9 +114,10 @@ extern const char pi_bridge[];
 int pi_plan(const struct harness_def *def, const struct harness_req *req, struct harness_plan *plan,
 	    struct err *e);
 
-/* pi.c: members: raw, without braces. Sends {"id","type",members}; 0 or -errno. */
-int pi_call(struct harness *h, const char *type, struct slice members, rpc_reply_fn fn,
-	    uint64_t tag);
+/* pi.c: sends {"id","type",members}, which may be NULL; 0 or -errno. */
+#define pi_call(h, type, fn, tag, ...) pi_call_of(h, type, JW_MEMBERS(__VA_ARGS__), fn, tag)
+int pi_call_of(struct harness *h, const char *type, const struct jw_member *members,
+	       rpc_reply_fn fn, uint64_t tag);
 /* Text of an answer's error, for a message. */
 void pi_reply_error(const struct rpc_msg *m, char *ret, size_t size);
 
@@ -122,7 +130,6 @@ void pi_commands_emit(struct harness *h, struct slice commands);
 int pi_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e);
 int pi_send_model(struct harness *h, const char *provider, const char *id, rpc_reply_fn fn,
 		  uint64_t tag);
-void pi_on_level(struct harness *h, const struct pi_record *r);
 /* The last step of opening is done. */
 void pi_opened(struct harness *h);
 void pi_open_failed(struct harness *h, const char *what);
@@ -133,22 +140,14 @@ int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err
 void pi_cancel(struct harness *h);
 void pi_limit(struct harness *h, int64_t tool_calls);
 void pi_on_timer(struct harness *h);
-void pi_on_agent_start(struct harness *h, const struct pi_record *r);
-void pi_on_settled(struct harness *h, const struct pi_record *r);
 /* Asks how full the context is. */
 void pi_ask_stats(struct harness *h);
 
 /* message.c */
-void pi_on_message_start(struct harness *h, const struct pi_record *r);
-void pi_on_message_update(struct harness *h, const struct pi_record *r);
-void pi_on_message_end(struct harness *h, const struct pi_record *r);
 /* usage: raw object of Pi's; numbers that are all 0 were not reported. */
 void pi_usage(struct harness *h, struct slice usage, struct slice message, const char *source);
 
 /* tools.c */
-void pi_on_tool_start(struct harness *h, const struct pi_record *r);
-void pi_on_tool_update(struct harness *h, const struct pi_record *r);
-void pi_on_tool_end(struct harness *h, const struct pi_record *r);
 /* The model begins to write a call; and its arguments are complete. */
 void pi_tool_announce(struct harness *h, struct jval id, struct jval name);
 void pi_tool_arguments(struct harness *h, struct slice tool_call);
@@ -160,19 +159,12 @@ void pi_put_diff(struct jw *w, struct slice diff);
 void pi_calls_free(struct harness *h);
 
 /* asks.c */
-void pi_on_dialog(struct harness *h, const struct pi_record *r);
 void pi_answer(struct harness *h, uint64_t ask_id, struct slice result);
 /* withdraw: the core is notified; not when the adapter is freed. */
 void pi_asks_drop(struct harness *h, bool withdraw);
 
 /* notes.c */
 void pi_notice(struct harness *h, const char *severity, const char *title, struct jval text);
-void pi_on_retry(struct harness *h, const struct pi_record *r);
-void pi_on_compaction_start(struct harness *h, const struct pi_record *r);
-void pi_on_compaction_end(struct harness *h, const struct pi_record *r);
-void pi_on_queue(struct harness *h, const struct pi_record *r);
-void pi_on_title(struct harness *h, const struct pi_record *r);
-void pi_on_extension_error(struct harness *h, const struct pi_record *r);
 
 /* errors.c */
 void pi_error_classify(const char *text, struct turn_error *ret);

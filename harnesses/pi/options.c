@@ -178,13 +178,13 @@ static void on_state_refreshed(void *ctx, uint64_t token, const struct rpc_msg *
 		return;
 	}
 	pi_on_state(h, m->result);
-	if (pi_call(h, "get_available_thinking_levels", SLICE_NONE, on_levels, token) < 0)
+	if (pi_call_of(h, "get_available_thinking_levels", NULL, on_levels, token) < 0)
 		setting_failed(h, token, m);
 }
 
 int pi_refresh(struct harness *h, uint64_t token)
 {
-	return pi_call(h, "get_state", SLICE_NONE, on_state_refreshed, token);
+	return pi_call_of(h, "get_state", NULL, on_state_refreshed, token);
 }
 
 void pi_on_level(struct harness *h, const struct pi_record *r)
@@ -199,12 +199,8 @@ void pi_on_level(struct harness *h, const struct pi_record *r)
 int pi_send_model(struct harness *h, const char *provider, const char *id, rpc_reply_fn fn,
 		  uint64_t tag)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_str(&w, "provider", provider);
-	jw_str(&w, "modelId", id);
-	return pi_call(h, "set_model", buf_slice(&b), fn, tag);
+	return pi_call(h, "set_model", fn, tag, JW_STR("provider", provider),
+		       JW_STR("modelId", id));
 }
 
 static void on_option_set(void *ctx, uint64_t token, const struct rpc_msg *m)
@@ -247,22 +243,17 @@ static int set_model(struct harness *h, const char *id _unused_, const char *val
 
 static int send_level(struct harness *h, const char *id _unused_, const char *value, uint64_t token)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	jw_str(&w, "level", value);
-	return pi_call(h, "set_thinking_level", buf_slice(&b), on_option_set, token);
+	return pi_call(h, "set_thinking_level", on_option_set, token, JW_STR("level", value));
 }
 
 static int set_in_bridge(struct harness *h, const char *id, const char *value, uint64_t token)
 {
-	_cleanup_(buf_done) struct buf command = { 0 }, b = { 0 };
-	struct jw c = JW(&command), w = JW(&b);
+	_cleanup_(buf_done) struct buf command = { 0 };
+	struct jw c = JW(&command);
 
 	buf_puts(&command, PI_BRIDGE_COMMANDS "set ");
 	jw_object(&c, NULL, JW_STR(id, value));
-	jw_slice(&w, "message", buf_slice(&command));
-	return pi_call(h, "prompt", buf_slice(&b), on_bridge_set, token);
+	return pi_call(h, "prompt", on_bridge_set, token, JW_SLICE("message", buf_slice(&command)));
 }
 
 static const struct {

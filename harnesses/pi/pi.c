@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-int pi_call(struct harness *h, const char *type, struct slice members, rpc_reply_fn fn,
-	    uint64_t tag)
+int pi_call_of(struct harness *h, const char *type, const struct jw_member *members,
+	       rpc_reply_fn fn, uint64_t tag)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	uint32_t id = rpc_calls_add(&h->calls, fn, h, tag);
@@ -25,7 +25,8 @@ int pi_call(struct harness *h, const char *type, struct slice members, rpc_reply
 	jw_obj(&w, NULL);
 	jw_str(&w, "id", text);
 	jw_str(&w, "type", type);
-	jw_raw(&w, NULL, members);
+	if (members)
+		jw_put(&w, members);
 	jw_end_obj(&w);
 	r = harness_send(&h->host, &b);
 	if (r < 0)
@@ -80,7 +81,7 @@ void pi_opened(struct harness *h)
 	ready.restored = h->opened == HARNESS_RESTORE && !h->lost;
 	h->phase = PI_READY;
 	h->host.ops->ready(h->host.ctx, &ready);
-	pi_call(h, "get_commands", SLICE_NONE, on_commands, 0);
+	pi_call_of(h, "get_commands", NULL, on_commands, 0);
 }
 
 static void on_opening_model(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -161,13 +162,13 @@ static void on_first_state(void *ctx, uint64_t tag _unused_, const struct rpc_ms
 		return;
 	}
 	tell_key(h);
-	if (pi_call(h, "get_available_models", SLICE_NONE, on_available_models, 0) < 0)
+	if (pi_call_of(h, "get_available_models", NULL, on_available_models, 0) < 0)
 		pi_open_failed(h, "Pi does not read");
 }
 
 static int pi_start(struct harness *h, struct err *e)
 {
-	if (pi_call(h, "get_state", SLICE_NONE, on_first_state, 0) < 0)
+	if (pi_call_of(h, "get_state", NULL, on_first_state, 0) < 0)
 		return err_set(e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",
 			       "Pi closed its input at once");
 	return 0;

@@ -97,7 +97,7 @@ void pi_ask_stats(struct harness *h)
 {
 	h->stats_stale = h->stats_open;
 	if (!h->stats_open)
-		h->stats_open = pi_call(h, "get_session_stats", SLICE_NONE, on_stats, 0) >= 0;
+		h->stats_open = pi_call_of(h, "get_session_stats", NULL, on_stats, 0) >= 0;
 }
 
 /* --- what the client says ------------------------------------------------------------------------------- */
@@ -204,8 +204,6 @@ static void on_prompt_answered(void *ctx, uint64_t tag _unused_, const struct rp
 void pi_limit(struct harness *h, int64_t tool_calls)
 {
 	unsigned rules = h->host.ops->rules(h->host.ctx);
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
 	char command[96], calls[24] = "null";
 
 	if (tool_calls < 0 && !h->limited && rules == h->rules)
@@ -216,9 +214,8 @@ void pi_limit(struct harness *h, int64_t tool_calls)
 		 calls, rules);
 	h->limited = tool_calls >= 0;
 	h->rules = rules;
-	jw_str(&w, "message", command);
 	/* should Pi be gone, the prompt fails */
-	pi_call(h, "prompt", buf_slice(&b), harness_reply_ignored, 0);
+	pi_call(h, "prompt", harness_reply_ignored, 0, JW_STR("message", command));
 }
 
 int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
@@ -231,7 +228,7 @@ int pi_prompt(struct harness *h, struct slice content, struct slice meta _unused
 	h->turn = (struct pi_turn){ .running = true };
 	pi_error_classify("Pi ended the turn without an answer of the model", &h->turn.error);
 	h->turn.error.cls = "harness_error";
-	r = pi_call(h, "prompt", buf_slice(&b), on_prompt_answered, 0);
+	r = pi_call(h, "prompt", on_prompt_answered, 0, JW_RAW(NULL, buf_slice(&b)));
 	if (r == 0)
 		return 0;
 	h->turn.running = false;
@@ -254,14 +251,15 @@ int pi_steer(struct harness *h, uint64_t token, struct slice content, struct err
 
 	if (r < 0)
 		return r;
-	return harness_gone(pi_call(h, "steer", buf_slice(&b), on_pi_steered, token), "Pi", e);
+	return harness_gone(pi_call(h, "steer", on_pi_steered, token, JW_RAW(NULL, buf_slice(&b))),
+			    "Pi", e);
 }
 
 static void send_abort(struct harness *h)
 {
 	/* after an abort alone Pi goes on with the queue; agent_settled reports the end */
-	pi_call(h, "clear_queue", SLICE_NONE, harness_reply_ignored, 0);
-	pi_call(h, "abort", SLICE_NONE, harness_reply_ignored, 0);
+	pi_call_of(h, "clear_queue", NULL, harness_reply_ignored, 0);
+	pi_call_of(h, "abort", NULL, harness_reply_ignored, 0);
 }
 
 void pi_cancel(struct harness *h)
