@@ -87,7 +87,7 @@ static const struct jfield status_fields[] = {
 	JF_END,
 };
 
-static int read_status(struct acp_request *q, struct err *e _unused_)
+static int report_status(struct acp_request *q, struct err *e _unused_)
 {
 	struct status_listing l = { request_answer(q), q->conn->transport.grant };
 
@@ -102,7 +102,7 @@ static int read_status(struct acp_request *q, struct err *e _unused_)
 }
 
 const struct acp_handler on_status =
-	ACP_HANDLER(read_status, struct status_args, status_fields, .finds_session = true);
+	ACP_HANDLER(report_status, struct status_args, status_fields, .finds_session = true);
 
 /* --- status, pushed: one frame for all clients, and of each connection one bit --------------------------- */
 
@@ -199,7 +199,7 @@ static void note_records_read(struct ledger *l, const struct usage_params *a, co
 	ledger_handed(l, (uint64_t)a->since, p->last);
 }
 
-static int read_usage(struct acp_request *q, struct err *e)
+static int report_usage(struct acp_request *q, struct err *e)
 {
 	struct ledger *ledger = store_ledger(q->conn->srv->store);
 	const struct usage_params *a = q->args;
@@ -222,7 +222,7 @@ static int read_usage(struct acp_request *q, struct err *e)
 	return REQUEST_ANSWER;
 }
 
-const struct acp_handler on_usage = ACP_HANDLER(read_usage, struct usage_params, usage_fields);
+const struct acp_handler on_usage = ACP_HANDLER(report_usage, struct usage_params, usage_fields);
 
 /* --- tokens ---------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "base/os/sandbox.h"
 #include "base/version.h"
 #include "json/jdec.h"
-#include "json/jself.h"
+#include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/store/offer.h"
 

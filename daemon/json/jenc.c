@@ -10,6 +10,8 @@
 #include "json/jenc.h"
 
 #include "base/format/digits.h"
+#include "base/util.h"
+#include "base/version.h"
 #include "json/jstr.h"
 
 #include <inttypes.h>
@@ -180,4 +182,18 @@ void jw_object_of(struct jw *w, const char *key, const struct jw_member *members
 	jw_obj(w, key);
 	jw_put(w, members);
 	jw_end_obj(w);
+}
+
+void jw_self(struct jw *w, const char *key, const char *name, const char *title)
+{
+	jw_object(w, key, JW_STR("name", name), JW_STR("title", title),
+		  JW_STR("version", acpd_version));
+}
+
+void jw_user_agent(struct jw *w)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+
+	buf_printf(&b, "acpd/%s", acpd_version);
+	jw_slice(w, "user-agent", buf_slice(&b));
 }

@@ -77,3 +77,8 @@ void jw_lead_key(struct jw *w, const char *key);
 void jw_member_raw(struct jw *w, struct slice raw_key, struct slice value);
 /* Copies the members of a valid object except the one named skip. */
 void jw_members(struct jw *w, struct slice object, const char *skip);
+/* How acpd names itself to its peers: the member key as what ACP and MCP call an implementation, with name, title (NULL: left
+ * out) and the version of this build. */
+void jw_self(struct jw *w, const char *key, const char *name, const char *title);
+/* Writes a member for an object of HTTP headers: "user-agent": "acpd/VERSION". */
+void jw_user_agent(struct jw *w);

@@ -35,7 +35,7 @@ static const struct jknown_value *last_before(const struct jknown *k, const unsi
 	return lo ? &k->values[lo - 1] : NULL;
 }
 
-static const struct jknown_value *at(const struct jwalk *w)
+static const struct jknown_value *known_at(const struct jwalk *w)
 {
 	const struct jknown_value *v = NULL;
 
@@ -46,12 +46,12 @@ static const struct jknown_value *at(const struct jwalk *w)
 
 size_t jknown_size(const struct jwalk *w)
 {
-	const struct jknown_value *v = at(w);
+	const struct jknown_value *v = known_at(w);
 
 	return v ? (size_t)(v->end - v->start) : 0;
 }
 
-static bool pass(struct jwalk *w, const struct jknown_value *v)
+static bool known_pass(struct jwalk *w, const struct jknown_value *v)
 {
 	/* a scan of a part that ends within the value finds out by itself */
 	if (!v || v->end > w->end)
@@ -63,7 +63,7 @@ static bool pass(struct jwalk *w, const struct jknown_value *v)
 
 bool jknown_skip(struct jwalk *w)
 {
-	return pass(w, at(w));
+	return known_pass(w, known_at(w));
 }
 
 /* Nothing begins within a string, so the last value that begins before p is the string, if that is long. */
@@ -71,7 +71,7 @@ bool jknown_skip_rest(struct jwalk *w)
 {
 	const struct jknown_value *v = w->known->noting ? NULL : last_before(w->known, w->p);
 
-	return v && *v->start == '"' && v->start < w->p && w->p < v->end && pass(w, v);
+	return v && *v->start == '"' && v->start < w->p && w->p < v->end && known_pass(w, v);
 }
 
 void jknown_note(const struct jwalk *w, const unsigned char *start)

@@ -11,7 +11,7 @@
 static cJSON *tree_of(struct jval v);
 
 /* True once child (may be NULL) belongs to parent. A key that is no C string cannot be given to cJSON. */
-static bool attach(cJSON *parent, struct slice raw_key, cJSON *child)
+static bool attach_child(cJSON *parent, struct slice raw_key, cJSON *child)
 {
 	_cleanup_(freep) char *key = NULL;
 	struct jval quoted = { J_STRING, SLICE_NONE };
@@ -36,7 +36,7 @@ static cJSON *container_of_parts(struct jval v)
 
 	jiter_init(&it, v);
 	while (tree && jiter_next(&it, &key, &part))
-		if (!attach(tree, key, tree_of(part))) {
+		if (!attach_child(tree, key, tree_of(part))) {
 			cJSON_Delete(tree);
 			return NULL;
 		}

@@ -77,7 +77,7 @@ static void path_next(struct jpush *j, struct slice name)
 	path_add(j, name);
 }
 
-static void open_level(struct jpush *j, bool array)
+static void push_open_level(struct jpush *j, bool array)
 {
 	if (j->depth == JSON_DEPTH_MAX) {
 		j->state = PUSH_BROKEN;
@@ -110,7 +110,7 @@ static void close_level(struct jpush *j, bool array)
 /* --- scalars ---------------------------------------------------------------------------------------------------- */
 
 /* Of a text that is too long its beginning is kept. It stays too long, whatever comes behind it. */
-static void keep(struct jpush *j, struct slice bytes)
+static void push_keep(struct jpush *j, struct slice bytes)
 {
 	size_t space = JPUSH_TEXT_MAX - buf_len(&j->text);
 
@@ -214,7 +214,7 @@ static void end_name(struct jpush *j)
 }
 
 /* Up to the closing quote. */
-static size_t take_string(struct jpush *j, struct slice in)
+static size_t push_take_string(struct jpush *j, struct slice in)
 {
 	size_t n = 0;
 	bool ends = false;
@@ -229,7 +229,7 @@ static size_t take_string(struct jpush *j, struct slice in)
 		ends = c == '"' && !j->escaped;
 		j->escaped = c == '\\' && !j->escaped;
 	}
-	keep(j, (struct slice){ in.p, n });
+	push_keep(j, (struct slice){ in.p, n });
 	if (ends)
 		(j->state == PUSH_IN_NAME ? end_name : end_scalar)(j);
 	return n;
@@ -241,13 +241,13 @@ static bool is_word_byte(char c)
 	       c == '+' || c == 'E';
 }
 
-static size_t take_word(struct jpush *j, struct slice in)
+static size_t push_take_word(struct jpush *j, struct slice in)
 {
 	size_t n = 0;
 
 	while (n < in.n && is_word_byte(in.p[n]))
 		n++;
-	keep(j, (struct slice){ in.p, n });
+	push_keep(j, (struct slice){ in.p, n });
 	if (n < in.n)
 		end_scalar(j);
 	return n;
@@ -255,15 +255,15 @@ static size_t take_word(struct jpush *j, struct slice in)
 
 /* --- tokens ----------------------------------------------------------------------------------------------------- */
 
-static void take_value(struct jpush *j, char c)
+static void push_take_value(struct jpush *j, char c)
 {
 	if (c == '{' || c == '[') {
-		open_level(j, c == '[');
+		push_open_level(j, c == '[');
 	} else if (c == ']' && j->state == PUSH_FIRST) {
 		close_level(j, true);
 	} else if (c == '"' || is_word_byte(c)) {
 		begin_scalar(j, c == '"' ? PUSH_IN_STRING : PUSH_IN_WORD);
-		keep(j, (struct slice){ &c, 1 });
+		push_keep(j, (struct slice){ &c, 1 });
 	} else {
 		j->state = PUSH_BROKEN;
 	}
@@ -273,7 +273,7 @@ static void take_name_start(struct jpush *j, char c)
 {
 	if (c == '"') {
 		begin_text(j, PUSH_IN_NAME, true);
-		keep(j, (struct slice){ &c, 1 });
+		push_keep(j, (struct slice){ &c, 1 });
 	} else if (c == '}' && j->state == PUSH_FIRST_NAME) {
 		close_level(j, false);
 	} else {
@@ -294,14 +294,14 @@ static void take_after(struct jpush *j, char c)
 	}
 }
 
-static void take_token(struct jpush *j, char c)
+static void push_take_token(struct jpush *j, char c)
 {
 	if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
 		return;
 	switch (j->state) {
 	case PUSH_VALUE:
 	case PUSH_FIRST:
-		take_value(j, c);
+		push_take_value(j, c);
 		break;
 	case PUSH_NAME:
 	case PUSH_FIRST_NAME:
@@ -324,11 +324,11 @@ void jpush_feed(struct jpush *j, struct slice bytes)
 		size_t n = 1;
 
 		if (j->state == PUSH_IN_STRING || j->state == PUSH_IN_NAME)
-			n = take_string(j, bytes);
+			n = push_take_string(j, bytes);
 		else if (j->state == PUSH_IN_WORD)
-			n = take_word(j, bytes);
+			n = push_take_word(j, bytes);
 		else
-			take_token(j, *bytes.p);
+			push_take_token(j, *bytes.p);
 		bytes = slice_after(bytes, n);
 	}
 }

@@ -22,7 +22,7 @@ const struct jshape jshape_map = { .kind = JS_MAP };
 
 /* --- values without parts -------------------------------------------------------------------------------- */
 
-static bool is_word(const char *const *words, struct jval v)
+static bool is_one_of_words(const char *const *words, struct jval v)
 {
 	for (; *words; words++)
 		if (jstr_is(v, *words))
@@ -82,7 +82,7 @@ static bool fits_plain(const struct jshape *s, struct jval v)
 	case JS_TIME:
 		return is_time(v);
 	case JS_WORD:
-		return v.type == J_STRING && is_word(s->words, v);
+		return v.type == J_STRING && is_one_of_words(s->words, v);
 	case JS_BOOL:
 		return v.type == J_TRUE || v.type == J_FALSE;
 	case JS_NUMBER:
@@ -98,7 +98,7 @@ static bool fits_plain(const struct jshape *s, struct jval v)
 
 /* --- objects ----------------------------------------------------------------------------------------------- */
 
-static bool fits(const struct jshape *s, struct jwalk *w, struct jval *id);
+static bool shape_fits(const struct jshape *s, struct jwalk *w, struct jval *id);
 
 static const struct jmember *member_find(const struct jmember *m, struct slice key)
 {
@@ -135,7 +135,7 @@ static bool member_fits(const struct jmember *m, struct jwalk *w, struct jval *i
 
 	if (jwalk_type(w) == J_NULL && (m->flags & JS_NULLABLE))
 		return jwalk_value(w, &v);
-	if (!fits(m->shape, w, NULL))
+	if (!shape_fits(m->shape, w, NULL))
 		return false;
 	if (id && (m->flags & JS_ID))
 		*id = (struct jval){ J_STRING, { start, (size_t)((const char *)w->p - start) } };
@@ -308,7 +308,7 @@ static bool array_fits(const struct jshape *items, struct jwalk *w)
 	enum jwalk_part part = jwalk_enter(w, '[', ']');
 
 	for (; part == JWALK_PART; part = jwalk_next(w, ']'))
-		if (!fits(items, w, NULL))
+		if (!shape_fits(items, w, NULL))
 			return false;
 	return part == JWALK_END;
 }
@@ -346,7 +346,7 @@ static bool either_fits(const struct jshape *s, struct jwalk *w)
 }
 
 /* Of what comes now, which has been read then. */
-static bool fits(const struct jshape *s, struct jwalk *w, struct jval *id)
+static bool shape_fits(const struct jshape *s, struct jwalk *w, struct jval *id)
 {
 	struct jval v;
 
@@ -371,7 +371,7 @@ bool jshape_fits(const struct jshape *s, struct jval v, struct jval *id)
 {
 	struct jwalk w = jwalk_of(v.raw);
 	struct jval found = { J_NONE, SLICE_NONE };
-	bool ret = fits(s, &w, &found);
+	bool ret = shape_fits(s, &w, &found);
 
 	if (id)
 		*id = found;

@@ -28,7 +28,7 @@ static int hex4(const char *p)
 	return v;
 }
 
-static char *put_utf8(char *o, unsigned u)
+static char *jstr_put_utf8(char *o, unsigned u)
 {
 	if (u < 0x80) {
 		*o++ = (char)u;
@@ -120,7 +120,7 @@ static size_t unescape_u(const char *p, const char *end, bool nul, char **o)
 	if ((u == 0 && !nul) || (u >= 0xdc00 && u <= 0xdfff))
 		return 0;
 	if (u < 0xd800 || u > 0xdbff) {
-		*o = put_utf8(*o, (unsigned)u);
+		*o = jstr_put_utf8(*o, (unsigned)u);
 		return 5;
 	}
 	if (end - p < 11 || p[5] != '\\' || p[6] != 'u')
@@ -128,7 +128,8 @@ static size_t unescape_u(const char *p, const char *end, bool nul, char **o)
 	low = hex4(p + 7);
 	if (low < 0xdc00 || low > 0xdfff)
 		return 0;
-	*o = put_utf8(*o, 0x10000u + ((unsigned)(u - 0xd800) << 10) + (unsigned)(low - 0xdc00));
+	*o = jstr_put_utf8(*o,
+			   0x10000u + ((unsigned)(u - 0xd800) << 10) + (unsigned)(low - 0xdc00));
 	return 11;
 }
 
@@ -267,7 +268,7 @@ int jstr_decode_bytes(struct jval v, struct buf *ret)
 	return 0;
 }
 
-static int put_escaped(struct buf *b, unsigned char c)
+static int jstr_put_escaped(struct buf *b, unsigned char c)
 {
 	static const char from[] = "\b\f\n\r\t\"\\", to[] = "bfnrt\"\\";
 	const char *at = c ? strchr(from, c) : NULL;
@@ -317,7 +318,7 @@ int jstr_encode(struct buf *b, struct slice s)
 		}
 		buf_add(b, s.p + start, i - start);
 		if (c < 0x80)
-			put_escaped(b, c);
+			jstr_put_escaped(b, c);
 		else
 			buf_puts(b, UTF8_REPLACEMENT);
 		start = ++i;

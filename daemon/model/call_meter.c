@@ -56,7 +56,7 @@ static void take_tool_prompt(struct call_meter *m, struct jval v)
 	m->tool_prompt = u.count[COUNT_INPUT];
 }
 
-static void take_cost(struct call_meter *m, struct jval v)
+static void meter_take_cost(struct call_meter *m, struct jval v)
 {
 	int64_t cost;
 
@@ -67,7 +67,7 @@ static void take_cost(struct call_meter *m, struct jval v)
 }
 
 /* An error's code is a number or a word. Of a message that is too long the beginning tells enough. */
-static void take_text(struct call_meter *m, enum meter_text what, struct jval v)
+static void meter_take_text(struct call_meter *m, enum meter_text what, struct jval v)
 {
 	bool number = what == TEXT_ERROR_CODE || what == TEXT_EVENT_CODE;
 	char *text = NULL;
@@ -83,7 +83,7 @@ static void take_text(struct call_meter *m, enum meter_text what, struct jval v)
 	m->text[what] = text;
 }
 
-static void take_type(struct call_meter *m, struct jval v)
+static void meter_take_type(struct call_meter *m, struct jval v)
 {
 	_cleanup_(freep) char *type = NULL;
 
@@ -98,7 +98,7 @@ static int on_wants(void *ctx, const char *path)
 	return meter_place(m->api, path);
 }
 
-static void on_value(void *ctx, int take, struct jval v)
+static void on_metered_value(void *ctx, int take, struct jval v)
 {
 	struct call_meter *m = ctx;
 
@@ -108,20 +108,20 @@ static void on_value(void *ctx, int take, struct jval v)
 	else if (take == TAKE_TOOL_PROMPT)
 		take_tool_prompt(m, v);
 	else if (take == TAKE_COST)
-		take_cost(m, v);
+		meter_take_cost(m, v);
 	else if (take == TAKE_TOOL)
 		m->tools |= v.type == J_STRING;
 	else if (take == TAKE_OUTPUT_TYPE)
-		take_type(m, v);
+		meter_take_type(m, v);
 	else
-		take_text(m, (enum meter_text)(take - TAKE_TEXT), v);
+		meter_take_text(m, (enum meter_text)(take - TAKE_TEXT), v);
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
 static void begin_json(struct call_meter *m)
 {
-	static const struct jpush_ops ops = { on_wants, on_value };
+	static const struct jpush_ops ops = { on_wants, on_metered_value };
 
 	jpush_begin(&m->json, &ops, m);
 	m->mark_n = 0;
@@ -162,7 +162,7 @@ static bool ends_with_usage(const struct call_meter *m)
 	return m->api != MODEL_ANTHROPIC && has_last_usage(m);
 }
 
-static void end_event(struct call_meter *m)
+static void end_meter_event(struct call_meter *m)
 {
 	const char *type = m->text[TEXT_EVENT_TYPE];
 
@@ -175,7 +175,7 @@ static void end_event(struct call_meter *m)
 	m->ended |= (type && meter_type_ends(m->api, type)) || ends_with_usage(m);
 }
 
-static bool on_event(void *ctx)
+static bool on_answer_event(void *ctx)
 {
 	struct call_meter *m = ctx;
 	bool whole = jpush_end(&m->json);
@@ -184,7 +184,7 @@ static bool on_event(void *ctx)
 	if (is_done_mark(m))
 		m->ended |= m->api == MODEL_OPENAI_CHAT;
 	else if (whole)
-		end_event(m);
+		end_meter_event(m);
 	else if (!jpush_empty(&m->json))
 		m->spoilt = true;
 	begin_json(m);
@@ -203,7 +203,7 @@ static void on_piece(void *ctx, enum sse_field field, struct slice piece)
 	jpush_feed(&m->json, piece);
 }
 
-static void on_line(void *ctx, enum sse_field field)
+static void on_answer_line(void *ctx, enum sse_field field)
 {
 	struct call_meter *m = ctx;
 
@@ -238,7 +238,7 @@ static void take_cost_header(struct call_meter *m, struct jval v)
 	_cleanup_(freep) char *text = NULL;
 
 	if (jstr_decode(v, JPUSH_TEXT_MAX, &text) == 0)
-		take_cost(m, (struct jval){ J_NUMBER, slice_of(text) });
+		meter_take_cost(m, (struct jval){ J_NUMBER, slice_of(text) });
 }
 
 void call_meter_head(struct call_meter *m, int status, struct slice headers)
@@ -246,7 +246,7 @@ void call_meter_head(struct call_meter *m, int status, struct slice headers)
 	m->status = status;
 	jobj_each(name, v, headers) {
 		if (http_word_is(name, "x-request-id") || http_word_is(name, "request-id"))
-			take_text(m, TEXT_REQUEST_ID, v);
+			meter_take_text(m, TEXT_REQUEST_ID, v);
 		else if (http_word_is(name, "x-litellm-response-cost"))
 			take_cost_header(m, v);
 	}
@@ -261,7 +261,7 @@ static void find_form(struct call_meter *m, struct slice bytes)
 
 bool call_meter_feed(struct call_meter *m, struct slice bytes)
 {
-	static const struct sse_lines_ops ops = { on_piece, on_line, on_event };
+	static const struct sse_lines_ops ops = { on_piece, on_answer_line, on_answer_event };
 
 	m->fresh = false;
 	find_form(m, bytes);
@@ -281,13 +281,13 @@ static bool has_error(const struct call_meter *m)
 void call_meter_end(struct call_meter *m)
 {
 	if (m->form == FORM_JSON && jpush_end(&m->json))
-		end_event(m);
+		end_meter_event(m);
 	m->ended |= m->status >= 300 || (m->api == MODEL_GOOGLE && has_usage(m) && !has_error(m));
 }
 
 /* --- what it comes to ----------------------------------------------------------------------------------------------- */
 
-static void include(struct harness_usage *u, enum harness_count whole, uint64_t part)
+static void include_in_count(struct harness_usage *u, enum harness_count whole, uint64_t part)
 {
 	u->count[whole] += part;
 	u->has |= 1u << whole;
@@ -297,7 +297,7 @@ static void include_count(struct harness_usage *u, enum harness_count whole,
 			  enum harness_count part)
 {
 	if (u->has & 1u << part)
-		include(u, whole, u->count[part]);
+		include_in_count(u, whole, u->count[part]);
 }
 
 static bool knows(const struct harness_usage *u, enum harness_count what)
@@ -306,7 +306,7 @@ static bool knows(const struct harness_usage *u, enum harness_count what)
 }
 
 /* What the API counts apart is added to what it is a part of. */
-static void normalise(const struct call_meter *m, struct harness_usage *u)
+static void normalise_usage(const struct call_meter *m, struct harness_usage *u)
 {
 	if (m->api == MODEL_ANTHROPIC) {
 		if (!knows(u, COUNT_CACHE_WRITE)) {
@@ -320,16 +320,16 @@ static void normalise(const struct call_meter *m, struct harness_usage *u)
 	} else if (m->api == MODEL_GOOGLE) {
 		include_count(u, COUNT_OUTPUT, COUNT_REASONING);
 		if (m->has_tool_prompt && knows(u, COUNT_INPUT))
-			include(u, COUNT_INPUT, m->tool_prompt);
+			include_in_count(u, COUNT_INPUT, m->tool_prompt);
 	}
 }
 
-static bool by_word(struct turn_error *te, const char *word)
+static bool classify_by_error_word(struct turn_error *te, const char *word)
 {
 	return word && provider_error_by_word(te, word);
 }
 
-static bool by_number(struct turn_error *te, const char *code)
+static bool classify_by_number(struct turn_error *te, const char *code)
 {
 	uint64_t status;
 
@@ -339,7 +339,7 @@ static bool by_number(struct turn_error *te, const char *code)
 	return true;
 }
 
-static void read_error(const struct call_meter *m, struct metered *ret)
+static void read_meter_error(const struct call_meter *m, struct metered *ret)
 {
 	struct turn_error *te = &ret->error, said;
 	const char *message = m->text[TEXT_ERROR_MESSAGE];
@@ -353,9 +353,9 @@ static void read_error(const struct call_meter *m, struct metered *ret)
 		snprintf(te->message, sizeof(te->message), "the model provider reported an error");
 	err_flatten(te->message);
 	said = *te;
-	known = by_word(&said, m->text[TEXT_ERROR_CODE]) ||
-		by_word(&said, m->text[TEXT_ERROR_TYPE]) ||
-		by_number(&said, m->text[TEXT_ERROR_CODE]);
+	known = classify_by_error_word(&said, m->text[TEXT_ERROR_CODE]) ||
+		classify_by_error_word(&said, m->text[TEXT_ERROR_TYPE]) ||
+		classify_by_number(&said, m->text[TEXT_ERROR_CODE]);
 	if (m->status < 300) {
 		*te = said;
 		return;
@@ -374,7 +374,7 @@ void call_meter_read(const struct call_meter *m, struct metered *ret)
 	const char *detail = m->text[TEXT_FINISH_DETAIL];
 
 	*ret = (struct metered){ .usage = m->told, .status = m->status };
-	normalise(m, &ret->usage);
+	normalise_usage(m, &ret->usage);
 	ret->usage.model = m->text[TEXT_MODEL];
 	ret->usage.response_id = m->text[TEXT_ID];
 	ret->usage.finish_reason = detail ? detail : m->text[TEXT_FINISH];
@@ -386,5 +386,5 @@ void call_meter_read(const struct call_meter *m, struct metered *ret)
 					meter_type_is_tool(ret->usage.finish_reason));
 	ret->failed = m->status >= 300 || has_error(m);
 	if (ret->failed)
-		read_error(m, ret);
+		read_meter_error(m, ret);
 }

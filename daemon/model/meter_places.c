@@ -129,7 +129,7 @@ int meter_place(enum model_api api, const char *path)
 	return -1;
 }
 
-static bool is_among(const char *word, const char *const *words, size_t n)
+static bool is_type_among(const char *word, const char *const *words, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(words[i], word) == 0)
@@ -144,7 +144,7 @@ bool meter_type_ends(enum model_api api, const char *type)
 
 	if (api == MODEL_ANTHROPIC)
 		return strcmp(type, "message_stop") == 0;
-	return api == MODEL_OPENAI_RESPONSES && is_among(type, ends, ARRAY_SIZE(ends));
+	return api == MODEL_OPENAI_RESPONSES && is_type_among(type, ends, ARRAY_SIZE(ends));
 }
 
 bool meter_type_is_tool(const char *type)
@@ -154,5 +154,5 @@ bool meter_type_is_tool(const char *type)
 		"apply_patch_call", "computer_call",	"tool_use",	    "tool_calls",
 	};
 
-	return is_among(type, tools, ARRAY_SIZE(tools));
+	return is_type_among(type, tools, ARRAY_SIZE(tools));
 }

@@ -104,7 +104,7 @@ static bool stops_by_quota(const struct model_call *c, enum model_refusal why)
 }
 
 /* In a form that the clients of all four APIs read. */
-static void put_refusal(struct buf *b, enum model_refusal why, bool quota)
+static void put_refusal_body(struct buf *b, enum model_refusal why, bool quota)
 {
 	const char *type = refusals[why].status < 500 ? "invalid_request_error" : "api_error";
 	struct jw w = JW(b);
@@ -120,7 +120,7 @@ int model_refusal_again(const char *word, struct buf *body)
 {
 	for (enum model_refusal why = 0; why < MODEL_REFUSAL_MAX; why++)
 		if (refusals[why].word && strcmp(refusals[why].word, word) == 0) {
-			put_refusal(body, why, false);
+			put_refusal_body(body, why, false);
 			return refusals[why].status;
 		}
 	return 0;
@@ -132,13 +132,13 @@ static void count_refusal(const struct model_call *c, enum model_refusal why)
 	c->listener->ops->refused(c->listener->ctx, why);
 }
 
-static void refuse(struct model_call *c, enum model_refusal why, unsigned secs)
+static void answer_refusal(struct model_call *c, enum model_refusal why, unsigned secs)
 {
 	bool quota = stops_by_quota(c, why);
 	_cleanup_(buf_done) struct buf b = { 0 };
 
 	count_refusal(c, why);
-	put_refusal(&b, why, quota);
+	put_refusal_body(&b, why, quota);
 	buf_printf(&c->out,
 		   "HTTP/1.1 %d \r\ncontent-type: application/json\r\ncontent-length: %zu\r\n"
 		   "connection: close\r\n%s",
@@ -152,18 +152,18 @@ static void refuse(struct model_call *c, enum model_refusal why, unsigned secs)
 
 void model_answer_refuse(struct model_call *c, enum model_refusal why)
 {
-	refuse(c, why, refusals[why].retry);
+	answer_refusal(c, why, refusals[why].retry);
 }
 
 void model_call_refuse_until(struct model_call *c, enum model_refusal why, unsigned secs)
 {
 	if (c->state == CALL_OPEN)
-		refuse(c, why, secs ? secs : refusals[why].retry);
+		answer_refusal(c, why, secs ? secs : refusals[why].retry);
 }
 
 /* --- the provider's ----------------------------------------------------------------------------------------- */
 
-static void put_fields(struct buf *b, struct slice headers)
+static void put_answer_fields(struct buf *b, struct slice headers)
 {
 	jobj_each(name, v, headers) {
 		_cleanup_(freep) char *value = NULL;
@@ -189,7 +189,7 @@ bool model_call_head(struct model_call *c, int status, struct slice headers)
 		return false;
 	}
 	buf_printf(&c->out, "HTTP/1.1 %d \r\n", status);
-	put_fields(&c->out, headers);
+	put_answer_fields(&c->out, headers);
 	buf_printf(&c->out, "transfer-encoding: chunked\r\n%s\r\n",
 		   c->stays ? "" : "connection: close\r\n");
 	model_conn_answered(c);

@@ -100,17 +100,17 @@ const char *model_api_root(enum model_api api)
 
 /* --- paths ------------------------------------------------------------------------------------------------ */
 
-static bool is_plain(char c)
+static bool is_plain_in_path(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       (c && strchr("-._~@", c));
 }
 
 /* Of a "*": no encoding, and no segment that stands for another one. */
-static bool name_ok(struct slice s)
+static bool segment_name_ok(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (!is_plain(s.p[i]))
+		if (!is_plain_in_path(s.p[i]))
 			return false;
 	return s.n && !slice_is(s, ".") && !slice_is(s, "..");
 }
@@ -118,7 +118,7 @@ static bool name_ok(struct slice s)
 static bool query_ok(struct slice s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (!is_plain(s.p[i]) && (!s.p[i] || !strchr("=&%+:,;/?!$'()*", s.p[i])))
+		if (!is_plain_in_path(s.p[i]) && (!s.p[i] || !strchr("=&%+:,;/?!$'()*", s.p[i])))
 			return false;
 	return true;
 }
@@ -133,10 +133,10 @@ static bool row_fits(struct slice row, struct slice path)
 		return slice_eq(path, row);
 	return path.n >= before + after && memcmp(path.p, row.p, before) == 0 &&
 	       memcmp(path.p + path.n - after, star + 1, after) == 0 &&
-	       name_ok((struct slice){ path.p + before, path.n - before - after });
+	       segment_name_ok((struct slice){ path.p + before, path.n - before - after });
 }
 
-static struct slice without_query(struct slice path, struct slice *query)
+static struct slice path_without_query(struct slice path, struct slice *query)
 {
 	const char *mark = path.n ? memchr(path.p, '?', path.n) : NULL;
 
@@ -175,7 +175,7 @@ bool model_path_passes(enum model_api api, struct slice more, struct slice metho
 {
 	struct slice query;
 
-	path = without_query(path, &query);
+	path = path_without_query(path, &query);
 	if (!query_ok(query))
 		return false;
 	for (const struct path_row *r = apis[api].paths; r->path; r++)
@@ -190,12 +190,12 @@ struct slice model_of_path(enum model_api api, struct slice path)
 	struct slice query, model;
 	const char *colon;
 
-	path = without_query(path, &query);
+	path = path_without_query(path, &query);
 	if (!slice_skip(&path, apis[api].root) || !slice_skip(&path, "/models/"))
 		return SLICE_NONE;
 	colon = path.n ? memchr(path.p, ':', path.n) : NULL;
 	model = (struct slice){ path.p, colon ? (size_t)(colon - path.p) : 0 };
-	return name_ok(model) ? model : SLICE_NONE;
+	return segment_name_ok(model) ? model : SLICE_NONE;
 }
 
 /* --- rows of a session ------------------------------------------------------------------------------------ */
@@ -206,7 +206,7 @@ static bool segment_ok(struct slice s)
 
 	for (size_t i = 0; i < s.n; i++) {
 		stars += s.p[i] == '*';
-		if (!is_plain(s.p[i]) && s.p[i] != ':' && s.p[i] != '*')
+		if (!is_plain_in_path(s.p[i]) && s.p[i] != ':' && s.p[i] != '*')
 			return false;
 	}
 	/* "*" is all of it, or all before a colon */
@@ -273,7 +273,7 @@ bool model_path_generates(enum model_api api, struct slice method, struct slice 
 {
 	struct slice query;
 
-	path = without_query(path, &query);
+	path = path_without_query(path, &query);
 	for (size_t i = 0; i < ARRAY_SIZE(generating[api]) && generating[api][i]; i++) {
 		size_t n = strlen(generating[api][i]);
 
@@ -308,7 +308,7 @@ uint64_t model_output_asked(struct slice body)
 
 /* --- headers ---------------------------------------------------------------------------------------------- */
 
-static bool name_fits(struct slice name, const char *row)
+static bool header_name_fits(struct slice name, const char *row)
 {
 	size_t n = strlen(row);
 
@@ -317,10 +317,10 @@ static bool name_fits(struct slice name, const char *row)
 	return http_word_is(name, row);
 }
 
-static bool in_list(struct slice name, const char *const *list)
+static bool is_header_listed(struct slice name, const char *const *list)
 {
 	for (; *list; list++)
-		if (name_fits(name, *list))
+		if (header_name_fits(name, *list))
 			return true;
 	return false;
 }
@@ -336,7 +336,7 @@ static bool came_before(struct slice lines, struct slice name, const char *here)
 	return false;
 }
 
-static void put_header(struct jw *w, struct slice name, struct slice value)
+static void put_request_header(struct jw *w, struct slice name, struct slice value)
 {
 	_cleanup_(freep) char *key = xstrndup(name.p, name.n);
 
@@ -353,9 +353,10 @@ void model_request_headers(enum model_api api, struct slice lines, struct jw *w)
 
 	while (http_line_next(&rest, &line))
 		if (http_field_split(line, &name, &value) &&
-		    (in_list(name, every_header) || in_list(name, apis[api].headers)) &&
+		    (is_header_listed(name, every_header) ||
+		     is_header_listed(name, apis[api].headers)) &&
 		    !came_before(lines, name, line.p))
-			put_header(w, name, value);
+			put_request_header(w, name, value);
 	jw_str(w, "accept-encoding", "identity");
 }
 
@@ -367,5 +368,5 @@ bool model_answer_header_passes(struct slice name)
 		"openai-version", "openai-model", "openai-processing-ms", NULL
 	};
 
-	return in_list(name, list);
+	return is_header_listed(name, list);
 }

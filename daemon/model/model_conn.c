@@ -14,7 +14,7 @@
 /* --- life ------------------------------------------------------------------------------------------------- */
 
 /* Nobody answers it any more; who took it hears of that. */
-static void give_up(struct model_call *c)
+static void abandon_call(struct model_call *c)
 {
 	const struct model_call_ops *ops = c->ops;
 
@@ -28,7 +28,7 @@ static bool has_call(const struct model_call *c)
 	return c->state == CALL_OPEN || c->state == CALL_ANSWERED;
 }
 
-static void set_state(struct model_call *c, enum model_call_state state)
+static void set_call_state(struct model_call *c, enum model_call_state state)
 {
 	c->listener->ncalls -= has_call(c);
 	c->state = state;
@@ -50,8 +50,8 @@ static void forget_request(struct model_call *c)
 
 void model_conn_free(struct model_call *c)
 {
-	give_up(c);
-	set_state(c, CALL_DEAD);
+	abandon_call(c);
+	set_call_state(c, CALL_DEAD);
 	forget_request(c);
 	loop_io_close(c->listener->all->loop, &c->io);
 	loop_timer_cancel(&c->timer);
@@ -90,25 +90,25 @@ void model_conn_drop(struct model_call *c)
 {
 	if (c->state == CALL_DEAD)
 		return;
-	set_state(c, CALL_DEAD);
+	set_call_state(c, CALL_DEAD);
 	if (c->io.events)
 		loop_io_set(c->listener->all->loop, &c->io, 0);
 	loop_timer_cancel(&c->timer);
 	model_conn_defer(c);
 }
 
-static void on_silent(void *ctx)
+static void on_call_silent(void *ctx)
 {
 	model_conn_drop(ctx);
 }
 
 void model_conn_limit(struct model_call *c, uint64_t ms)
 {
-	loop_timer_set(c->listener->all->loop, &c->timer, ms, on_silent, c);
+	loop_timer_set(c->listener->all->loop, &c->timer, ms, on_call_silent, c);
 }
 
 /* Time for what is to come in this state. A call may take as long as it takes; one that ends has its time already. */
-static void set_timer(struct model_call *c)
+static void set_call_timer(struct model_call *c)
 {
 	bool between = c->state == CALL_HEAD && !buf_len(&c->in);
 
@@ -129,12 +129,12 @@ void model_conn_watch(struct model_call *c)
 	if (buf_len(&c->out))
 		events |= EPOLLOUT;
 	loop_io_set(c->listener->all->loop, &c->io, events);
-	set_timer(c);
+	set_call_timer(c);
 }
 
 /* --- what passes ------------------------------------------------------------------------------------------ */
 
-static bool is_key(const struct model_listener *g, struct slice text)
+static bool is_listener_key(const struct model_listener *g, struct slice text)
 {
 	struct sha256 have;
 
@@ -142,7 +142,7 @@ static bool is_key(const struct model_listener *g, struct slice text)
 }
 
 /* Where the harnesses of today put their key. */
-static bool has_key(const struct model_call *c, const struct http_request_head *r)
+static bool request_has_key(const struct model_call *c, const struct http_request_head *r)
 {
 	static const struct {
 		const char *name, *prefix;
@@ -153,31 +153,31 @@ static bool has_key(const struct model_call *c, const struct http_request_head *
 
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
 		if (http_field_find(r->fields, places[i].name, &v) &&
-		    slice_skip(&v, places[i].prefix) && is_key(c->listener, v))
+		    slice_skip(&v, places[i].prefix) && is_listener_key(c->listener, v))
 			return true;
 	return false;
 }
 
-static bool too_many(const struct model_call *c)
+static bool too_many_calls(const struct model_call *c)
 {
 	const struct model_listener *g = c->listener;
 
 	return g->ncalls >= g->ops->terms(g->ctx).calls_max;
 }
 
-static bool has_body(const struct http_request_head *r)
+static bool request_has_body(const struct http_request_head *r)
 {
 	return r->body.chunked || r->body.length;
 }
 
 /* MODEL_REFUSAL_MAX: it may pass. */
-static enum model_refusal check_head(const struct model_call *c, const struct http_request_head *r,
-				     struct slice *path)
+static enum model_refusal check_request_head(const struct model_call *c,
+					     const struct http_request_head *r, struct slice *path)
 {
 	struct slice v;
 
 	*path = r->target;
-	if (c->stranger || !has_key(c, r))
+	if (c->stranger || !request_has_key(c, r))
 		return MODEL_KEY_WRONG;
 	if (http_field_find(r->fields, "upgrade", &v))
 		return MODEL_UPGRADE;
@@ -186,14 +186,15 @@ static enum model_refusal check_head(const struct model_call *c, const struct ht
 		return MODEL_PATH_NOT_ALLOWED;
 	if (r->body.length > MODEL_BODY_MAX)
 		return MODEL_BODY_TOO_LARGE;
-	if (slice_is(r->method, "GET") && has_body(r))
+	if (slice_is(r->method, "GET") && request_has_body(r))
 		return MODEL_REQUEST_INVALID;
-	if (too_many(c))
+	if (too_many_calls(c))
 		return MODEL_TOO_MANY_CALLS;
 	return MODEL_REFUSAL_MAX;
 }
 
-static void take_head(struct model_call *c, const struct http_request_head *r, struct slice path)
+static void take_request_head(struct model_call *c, const struct http_request_head *r,
+			      struct slice path)
 {
 	struct jw w = JW(&c->headers);
 	struct slice v;
@@ -205,8 +206,8 @@ static void take_head(struct model_call *c, const struct http_request_head *r, s
 	model_request_headers(c->listener->api, r->fields, &w);
 	jw_end_obj(&w);
 	http_body_begin_request(&c->body_end, &r->body);
-	set_state(c, CALL_BODY);
-	if (has_body(r) && http_field_find(r->fields, "expect", &v))
+	set_call_state(c, CALL_BODY);
+	if (request_has_body(r) && http_field_find(r->fields, "expect", &v))
 		model_answer_write(c, SLICE("HTTP/1.1 100 Continue\r\n\r\n"));
 }
 
@@ -227,7 +228,7 @@ static bool read_body(struct model_call *c)
 	return true;
 }
 
-static void hand_over(struct model_call *c)
+static void hand_call_over(struct model_call *c)
 {
 	if (buf_len(&c->in)) { /* another request behind it: nobody does that, and it hides things */
 		model_answer_refuse(c, MODEL_PATH_NOT_ALLOWED);
@@ -237,7 +238,7 @@ static void hand_over(struct model_call *c)
 		model_answer_refuse(c, MODEL_REQUEST_INVALID);
 		return;
 	}
-	if (too_many(c)) { /* others were quicker */
+	if (too_many_calls(c)) { /* others were quicker */
 		model_answer_refuse(c, MODEL_TOO_MANY_CALLS);
 		return;
 	}
@@ -247,7 +248,7 @@ static void hand_over(struct model_call *c)
 					     .headers = buf_slice(&c->headers),
 					     .body = buf_slice(&c->body),
 					     .model = c->model };
-	set_state(c, CALL_OPEN);
+	set_call_state(c, CALL_OPEN);
 	c->listener->all->calls++;
 	c->whole = true;
 	model_conn_defer(c);
@@ -267,20 +268,20 @@ static bool feed_head(struct model_call *c)
 	if (n == 0)
 		return false;
 	if (n > 0)
-		why = check_head(c, &r, &path);
+		why = check_request_head(c, &r, &path);
 	else if (n == -EMSGSIZE)
 		why = MODEL_HEAD_TOO_LARGE;
 	if (why != MODEL_REFUSAL_MAX) {
 		model_answer_refuse(c, why);
 		return false;
 	}
-	take_head(c, &r, path);
+	take_request_head(c, &r, path);
 	buf_consume(&c->in, (size_t)n);
 	return true;
 }
 
 /* MODEL_REFUSAL_MAX: it fits. */
-static enum model_refusal keep(struct model_call *c, struct slice data)
+static enum model_refusal keep_body(struct model_call *c, struct slice data)
 {
 	struct model_listeners *all = c->listener->all;
 
@@ -299,17 +300,17 @@ static void feed_body(struct model_call *c)
 	enum model_refusal why = MODEL_REFUSAL_MAX;
 	int r;
 
-	while (why == MODEL_REFUSAL_MAX && (r = http_body_take(&c->body_end, &c->in, &data)) > 0)
-		why = keep(c, data);
+	while (why == MODEL_REFUSAL_MAX && (r = http_body_next(&c->body_end, &in, &data)) > 0)
+		why = keep_body(c, data);
 	if (r < 0)
 		why = MODEL_REQUEST_INVALID;
 	if (why != MODEL_REFUSAL_MAX)
 		model_answer_refuse(c, why);
 	else if (http_body_has_ended(&c->body_end))
-		hand_over(c);
+		hand_call_over(c);
 }
 
-static void feed(struct model_call *c)
+static void feed_call(struct model_call *c)
 {
 	if (c->state == CALL_LAST) { /* dropped */
 		buf_reset(&c->in);
@@ -322,14 +323,14 @@ static void feed(struct model_call *c)
 }
 
 /* False: it has ended, or is broken. */
-static bool read_some(struct model_call *c)
+static bool read_call_bytes(struct model_call *c)
 {
 	ssize_t n = buf_receive(&c->in, c->io.fd, BODY_READ_BYTES);
 
 	return n > 0 || n == -EAGAIN;
 }
 
-static void on_io(void *ctx, uint32_t events)
+static void on_call_io(void *ctx, uint32_t events)
 {
 	struct model_call *c = ctx;
 	bool calls = has_call(c);
@@ -340,12 +341,12 @@ static void on_io(void *ctx, uint32_t events)
 		return;
 	/* a harness that has closed its end of a call has cancelled it: none of them half-closes */
 	if ((calls && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))) ||
-	    (!calls && (events & ~(uint32_t)EPOLLOUT) && !read_some(c))) {
+	    (!calls && (events & ~(uint32_t)EPOLLOUT) && !read_call_bytes(c))) {
 		model_conn_drop(c);
 		return;
 	}
 	if (!calls)
-		feed(c);
+		feed_call(c);
 	model_conn_watch(c);
 }
 
@@ -353,7 +354,7 @@ void model_conn_next(struct model_call *c)
 {
 	c->ops = NULL;
 	forget_request(c);
-	set_state(c, CALL_HEAD);
+	set_call_state(c, CALL_HEAD);
 	model_conn_watch(c);
 }
 
@@ -361,7 +362,7 @@ void model_conn_last(struct model_call *c)
 {
 	c->ops = NULL;
 	forget_request(c);
-	set_state(c, CALL_LAST);
+	set_call_state(c, CALL_LAST);
 	model_conn_limit(c, MODEL_IDLE_MS);
 	model_answer_flush(c);
 	model_conn_watch(c);
@@ -370,7 +371,7 @@ void model_conn_last(struct model_call *c)
 void model_conn_answered(struct model_call *c)
 {
 	forget_request(c);
-	set_state(c, CALL_ANSWERED);
+	set_call_state(c, CALL_ANSWERED);
 }
 
 void model_conn_accept(struct model_listener *g, int fd, bool stranger)
@@ -381,7 +382,7 @@ void model_conn_accept(struct model_listener *g, int fd, bool stranger)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* tokens come in small pieces */
 	c->listener = g;
 	c->stranger = stranger;
-	c->io = (struct loop_io){ .fd = fd, .fn = on_io, .ctx = c };
+	c->io = (struct loop_io){ .fd = fd, .fn = on_call_io, .ctx = c };
 	c->body.max = MODEL_BODY_MAX;
 	list_add_tail(&g->conns, &c->link);
 	g->nconns++;

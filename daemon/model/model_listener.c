@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 
 /* An idle connection makes room; one with a call stays. */
-static bool make_room(struct model_listener *g)
+static bool make_conn_room(struct model_listener *g)
 {
 	if (g->nconns < MODEL_CONNS_MAX)
 		return true;
@@ -26,7 +26,7 @@ static bool make_room(struct model_listener *g)
 }
 
 /* One whose other end is not to be found has none any more. */
-static bool is_stranger(const struct model_listener *g, int fd)
+static bool is_other_user(const struct model_listener *g, int fd)
 {
 	struct sock_pair other = { .peer = g->at };
 	socklen_t n = sizeof(other.own);
@@ -37,18 +37,18 @@ static bool is_stranger(const struct model_listener *g, int fd)
 		sock_owner_ask(g->all->owners, &other, &uid) < 0 || uid != g->uid);
 }
 
-static void on_connection(void *ctx, int fd)
+static void on_harness_connection(void *ctx, int fd)
 {
 	struct model_listener *g = ctx;
 
-	if (make_room(g))
-		model_conn_accept(g, fd, is_stranger(g, fd));
+	if (make_conn_room(g))
+		model_conn_accept(g, fd, is_other_user(g, fd));
 	else
 		close(fd);
 }
 
 /* Not every kernel can be asked whose a socket is: it is tried with the listener, which is ours. */
-static bool can_look_up(struct model_listeners *all, const struct sockaddr_in *listening)
+static bool can_look_up_callers(struct model_listeners *all, const struct sockaddr_in *listening)
 {
 	struct sock_pair own = { .own = *listening };
 	uid_t uid;
@@ -75,7 +75,7 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 	r = fd = loopback_bind(reach->socket, SOMAXCONN, &g->at);
 	list_init(&g->conns);
 	if (fd >= 0)
-		r = acceptor_open(&g->acceptor, all->loop, fd, on_connection, g);
+		r = acceptor_open(&g->acceptor, all->loop, fd, on_harness_connection, g);
 	memcpy(g->key, "acpd-", 5);
 	random_hex(g->key + 5, 32);
 	if (r >= 0)
@@ -87,7 +87,7 @@ struct model_listener *model_listener_new(struct model_listeners *all,
 			"no address for the session's model calls: %s", strerror(-r));
 		return NULL;
 	}
-	g->checks_caller = !g->inside && reach->one_user && can_look_up(all, &g->at);
+	g->checks_caller = !g->inside && reach->one_user && can_look_up_callers(all, &g->at);
 	inet_ntop(AF_INET, &g->at.sin_addr, g->host, sizeof(g->host));
 	snprintf(g->url, sizeof(g->url), "http://%s:%u" MODEL_PREFIX "%s", g->host,
 		 ntohs(g->at.sin_port), model_api_root(api));

@@ -11,7 +11,6 @@
 #include "harnesses/registry.h"
 #include "harnesses/adapter.h"
 #include "json/jenc.h"
-#include "json/jself.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
 

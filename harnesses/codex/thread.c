@@ -6,7 +6,7 @@
  * hooks. AGENTS.md and skills are still read.
  */
 #include "harnesses/codex/internal.h"
-#include "json/jself.h"
+#include "json/jenc.h"
 
 #include <errno.h>
 #include <stdio.h>

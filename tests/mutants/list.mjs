@@ -262,7 +262,7 @@ export const MUTANTS = [
   {
     id: 'model-conn', file: 'daemon/model/model_conn.c', test: integration('model/model-calls'),
     why: 'a model call needs no key',
-    from: 'if (c->stranger || !has_key(c, r))', to: 'if (c->stranger)',
+    from: 'if (c->stranger || !request_has_key(c, r))', to: 'if (c->stranger)',
   },
   // --- foundations ---
   {

@@ -12,7 +12,6 @@
 #include "base/limits.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
-#include "json/jself.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 

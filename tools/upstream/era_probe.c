@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "json/jenc.h"
-#include "json/jself.h"
 #include "json/jstr.h"
 #include "tools/mcp/msg.h"
 #include "tools/upstream/upstream.h"

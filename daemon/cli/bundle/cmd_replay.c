@@ -11,7 +11,6 @@
 #include "base/limits.h"
 #include "base/os/file.h"
 #include "json/jenc.h"
-#include "json/jself.h"
 #include "json/jstr.h"
 #include "proc/output/lines.h"
 #include "rpc/rpc.h"

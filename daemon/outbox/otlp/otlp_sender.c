@@ -14,7 +14,6 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "json/jenc.h"
-#include "json/jself.h"
 #include "outbox/otlp/otlp_body.h"
 
 #include <errno.h>
