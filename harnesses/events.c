@@ -63,15 +63,13 @@ bool harness_plan_update(struct jval list, void (*put)(struct jw *w, struct slic
 			 struct buf *ret)
 {
 	struct jw w = JW(ret);
-	struct jiter it;
-	struct jval v;
 
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
+	if (list.type != J_ARRAY)
 		return false;
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionUpdate", rows[UPDATE_PLAN].name);
 	jw_arr(&w, "entries");
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, list)
 		if (v.type == J_OBJECT)
 			put(&w, v.raw);
 	jw_end_arr(&w);

@@ -131,16 +131,11 @@ static int decode_program_text(struct jval v, size_t max, const char *path, char
 
 static int parse_args(struct slice raw, const char *prefix, char ***ret, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
-	char path[96];
-	size_t n = 0;
-	char **args;
+	char path[96], **args;
 
-	jiter_init(&it, (struct jval){ J_ARRAY, raw });
 	args = xalloc((MANIFEST_ARGS_MAX + 1) * sizeof(*args));
 	*ret = args;
-	for (; jiter_next(&it, NULL, &v); n++) {
+	jarr_each_at(n, v, raw) {
 		snprintf(path, sizeof(path), "%sargs[%zu]", prefix, n);
 		if (n >= MANIFEST_ARGS_MAX)
 			return err_field(e, path, "TOO_MANY", "%s: more than %d args", path,
@@ -303,18 +298,17 @@ static const struct jfield file_fields[] = {
 static int load_entries(struct harness_table *t, struct slice text, struct err *e)
 {
 	struct config_file f = { 0 };
-	struct jiter it;
-	struct jval v;
 	int r = jdec_strict(text, file_fields, NULL, "a manifest has no such member", &f, e);
 
 	if (r < 0)
 		return r;
-	jiter_init(&it, (struct jval){ J_ARRAY, f.harnesses });
-	for (size_t i = 0; r == 0 && jiter_next(&it, NULL, &v); i++) {
+	jarr_each_at(i, v, f.harnesses) {
 		if (i >= MANIFEST_ENTRIES_MAX)
 			return err_field(e, "harnesses", "TOO_MANY",
 					 "harnesses: more than %d of them", MANIFEST_ENTRIES_MAX);
 		r = load_entry(t, v, i, e);
+		if (r < 0)
+			break;
 	}
 	return r;
 }

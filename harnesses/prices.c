@@ -55,23 +55,21 @@ static int check_model(struct slice raw, const char *prefix, struct err *e)
 
 int prices_check(struct slice raw, const char *prefix, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	char path[128];
+	size_t n = 0;
 	int r = 0;
 
-	if (!jiter_init(&it, (struct jval){ J_OBJECT, raw }))
-		return 0;
-	for (size_t n = 0; r == 0 && jiter_next(&it, &key, &v); n++) {
+	jobj_each(key, v, raw) {
 		snprintf(path, sizeof(path), "%s%.*s", prefix, (int)MIN(key.n, 64u), key.p);
-		if (n >= PRICED_MODELS_MAX)
+		if (n++ >= PRICED_MODELS_MAX)
 			r = err_field(e, path, "TOO_MANY", "more than %d models",
 				      PRICED_MODELS_MAX);
 		else if (v.type != J_OBJECT)
 			r = err_field(e, path, "FIELD_INVALID", "%s must be an object", path);
 		else
 			r = check_model(v.raw, path, e);
+		if (r < 0)
+			break;
 	}
 	return r;
 }

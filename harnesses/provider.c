@@ -218,13 +218,12 @@ bool harness_keeps_silence(const struct harness_provider *p)
 /* True if an earlier element of the array, or the wanted model, is the same. */
 static bool seen_before(const struct harness_provider *p, struct slice element)
 {
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, (struct jval){ J_ARRAY, p->models });
-	while (jiter_next(&it, NULL, &v) && v.raw.p != element.p)
+	jarr_each(v, p->models) {
+		if (v.raw.p == element.p)
+			break;
 		if (slice_eq(v.raw, element))
 			return true;
+	}
 	return p->model && jstr_is((struct jval){ J_STRING, element }, p->model);
 }
 
@@ -232,8 +231,6 @@ void harness_provider_each_model(const struct harness_provider *p,
 				 bool (*fn)(void *ctx, const char *model), void *ctx)
 {
 	if (p->model && !fn(ctx, p->model))
-		return;
-	if (!p->models.n)
 		return;
 	jarr_each(v, p->models) {
 		_cleanup_(freep) char *id = NULL;

@@ -22,13 +22,10 @@ static struct locked_text *lock_key(struct jval v)
 
 static void put_fallbacks_without_keys(struct jw *w, struct jval list)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
+	if (list.type != J_ARRAY)
 		return;
 	jw_arr(w, "fallbacks");
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, list) {
 		jw_obj(w, NULL);
 		jw_members(w, v.raw, "key");
 		jw_end_obj(w);

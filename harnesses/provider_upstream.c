@@ -27,18 +27,12 @@ static bool provider_header_ok(struct slice key, struct jval v)
 /* They end up in header lines of requests. */
 int provider_check_headers(struct slice headers, const char *path, struct err *e)
 {
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	char field[128];
 	size_t n = 0;
 
-	if (!headers.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_OBJECT, headers });
-	for (; jiter_next(&it, &key, &v); n++) {
+	jobj_each(key, v, headers) {
 		snprintf(field, sizeof(field), "%s.%.*s", path, (int)MIN(key.n, 40u), key.p);
-		if (n >= HEADERS_MAX)
+		if (n++ >= HEADERS_MAX)
 			return err_field(e, field, "TOO_MANY", "more than %d headers", HEADERS_MAX);
 		if (!provider_header_ok(key, v))
 			return err_field(e, field, "FIELD_INVALID",
@@ -174,15 +168,10 @@ static int check_fallback(struct jval v, const char *path, struct err *e)
 
 int provider_check_fallbacks(struct slice fallbacks, const char *path, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char field[80];
 
-	if (!fallbacks.n)
-		return 0;
-	jiter_init(&it, (struct jval){ J_ARRAY, fallbacks });
-	for (unsigned i = 0; jiter_next(&it, NULL, &v); i++) {
-		snprintf(field, sizeof(field), "%s[%u]", path, i);
+	jarr_each_at(i, v, fallbacks) {
+		snprintf(field, sizeof(field), "%s[%zu]", path, i);
 		if (i >= PROVIDER_FALLBACKS_MAX)
 			return err_field(e, field, "TOO_MANY", "more than %d fallbacks",
 					 PROVIDER_FALLBACKS_MAX);

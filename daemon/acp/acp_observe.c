@@ -38,19 +38,14 @@ static int check_looks(const struct session_args *a, struct err *e)
 	} given[] = { { "mcpServers", a->mcp_servers },
 		      { "additionalDirectories", a->additional_dirs },
 		      { "systemPrompt", a->system_prompt } };
-	struct jval acpd = jobj_get(a->meta, "acpd"), v;
-	struct slice key;
-	struct jiter it;
+	struct jval acpd = jobj_get(a->meta, "acpd");
 
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
 		if (param_is_given(given[i].v))
 			return refuse_observer(e, "", slice_of(given[i].name));
 	if (a->observe.type == J_FALSE)
 		return refuse_observer(e, "_meta.acpd.", SLICE("observe"));
-	if (acpd.type != J_OBJECT)
-		return 0;
-	jiter_init(&it, acpd);
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, acpd) {
 		bool known = false;
 
 		for (size_t i = 0; i < ARRAY_SIZE(looks); i++)

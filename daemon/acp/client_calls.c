@@ -265,15 +265,11 @@ void conn_drop_takers(struct acp_conn *c)
  * session could have. */
 void conn_model_caps(struct acp_conn *c, struct slice own)
 {
-	struct jval model = jobj_get(own, "model"), apis, v;
-	struct jiter it;
+	struct jval model = jobj_get(own, "model");
 
 	if (model.type != J_OBJECT)
 		return;
-	apis = jobj_get(model.raw, "apis");
-	if (apis.type != J_ARRAY || !jiter_init(&it, apis))
-		return;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, jobj_get(model.raw, "apis")) {
 		_cleanup_(freep) char *name = NULL;
 		int api = jstr_decode(v, METHOD_NAME_MAX, &name) < 0 ? -1 : model_api_find(name);
 

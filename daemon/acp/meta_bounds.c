@@ -177,16 +177,14 @@ int checks_check(struct slice raw, const char *field, struct err *e)
 {
 	struct check_list *l = NULL;
 	int r = raw.n ? check_list_parse(raw, field, &l, e) : 0;
-	struct jiter it;
-	struct jval v;
 
 	check_list_free(l);
-	if (r < 0 || !raw.n)
+	if (r < 0)
 		return r;
-	jiter_init(&it, (struct jval){ J_ARRAY, raw });
-	for (size_t n = 0; r == 0 && jiter_next(&it, NULL, &v); n++)
-		r = check_tests(v.raw, field, n, e);
-	return r;
+	jarr_each_at(n, v, raw)
+		if (check_tests(v.raw, field, n, e) < 0)
+			return -EINVAL;
+	return 0;
 }
 
 struct retry_args {

@@ -237,8 +237,6 @@ static int check_mcp_servers(struct jval list, const struct harness_caps *caps, 
 
 static int check_dirs(struct jval list, const struct harness_caps *caps, struct err *e)
 {
-	struct jiter it;
-	struct jval v;
 	char path[48];
 	size_t n = 0;
 
@@ -247,11 +245,10 @@ static int check_dirs(struct jval list, const struct harness_caps *caps, struct 
 	if (list.type != J_ARRAY)
 		return err_field(e, "additionalDirectories", "FIELD_INVALID",
 				 "additionalDirectories must be an array");
-	jiter_init(&it, list);
-	for (; jiter_next(&it, NULL, &v); n++) {
+	jarr_each(v, list) {
 		_cleanup_(freep) char *dir = NULL;
 
-		snprintf(path, sizeof(path), "additionalDirectories[%zu]", n);
+		snprintf(path, sizeof(path), "additionalDirectories[%zu]", n++);
 		if (jstr_decode(v, PATH_LEN_MAX, &dir) < 0)
 			return err_field(e, path, "FIELD_INVALID", "%s must be a string", path);
 		if (dir[0] != '/')

@@ -187,12 +187,11 @@ static bool tool_takes(struct slice tool, struct jval args)
 
 bool agui_said_may_fit(const struct agui_said *s, struct slice args, struct slice tools)
 {
-	struct jval object = args_object(args), v = { J_ARRAY, tools };
-	struct jiter it;
+	struct jval object = args_object(args);
 
-	if ((!s->tool && !s->args) || !tools.n || !jiter_init(&it, v))
+	if (!s->tool && !s->args)
 		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, tools)
 		if (s->tool ? jstr_is(jobj_get(v.raw, "name"), s->tool) : tool_takes(v.raw, object))
 			return true;
 	return false;

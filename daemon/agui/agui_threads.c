@@ -209,13 +209,11 @@ static const struct jfield thread_fields[] = {
 
 static void read_told(struct agui_thread *t, struct slice array)
 {
-	struct jiter it;
-	struct jval v;
-
-	jiter_init(&it, (struct jval){ J_ARRAY, array });
-	while (jiter_next(&it, NULL, &v) && t->ntold < AGUI_MESSAGES_MAX) {
+	jarr_each(v, array) {
 		_cleanup_(freep) char *id = NULL, *digest = NULL;
 
+		if (t->ntold == AGUI_MESSAGES_MAX)
+			break;
 		if (jstr_decode(jobj_get(v.raw, "id"), AGUI_ID_MAX + 1, &id) == 0 &&
 		    jstr_decode(jobj_get(v.raw, "digest"), AGUI_DIGEST_HEX, &digest) == 0)
 			agui_thread_tell(t, id, digest);

@@ -113,8 +113,6 @@ static void put_result_part(struct jw *w, struct slice part)
 void agui_tools_result(struct jval content, struct slice error, struct buf *ret)
 {
 	struct jw w = JW(ret);
-	struct jiter it;
-	struct jval v;
 
 	jw_obj(&w, NULL);
 	jw_obj(&w, "result");
@@ -122,9 +120,8 @@ void agui_tools_result(struct jval content, struct slice error, struct buf *ret)
 	jw_arr(&w, "content");
 	if (content.type == J_STRING)
 		put_result_text(&w, content.raw);
-	else if (jiter_init(&it, content))
-		while (jiter_next(&it, NULL, &v))
-			put_result_part(&w, v.raw);
+	jarr_each(v, content)
+		put_result_part(&w, v.raw);
 	if (error.n)
 		put_result_text(&w, error);
 	jw_end_arr(&w);

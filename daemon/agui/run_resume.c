@@ -71,13 +71,11 @@ int agui_resume_check(const struct agui *a, const char *session_id, struct slice
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct slice questions = list_questions(a, session_id, &b);
-	struct jiter it;
-	struct jval v;
 	int r = check_entries(questions, resume, e);
 
-	if (r < 0 || !questions.n || !jiter_init(&it, (struct jval){ J_ARRAY, questions }))
+	if (r < 0)
 		return r;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, questions)
 		if (!has_id(resume, "interruptId", jobj_get(v.raw, "id")))
 			return err_field(e, "resume", "INTERRUPT_UNANSWERED",
 					 "every open question is to be answered");

@@ -94,16 +94,14 @@ static void on_agent_opened(void *ctx, uint64_t restoring, const struct rpc_msg 
 /* Servers of a type that the agent refuses are in its own configuration (render.c). */
 static void put_mcp_servers(const struct harness *h, struct jw *w)
 {
-	struct jval v = { J_ARRAY, slice_of(h->mcp_servers) };
-	struct jiter it;
+	struct slice servers = slice_of(h->mcp_servers);
 
 	if (!h->quirks->no_stdio_mcp) {
-		jw_raw(w, "mcpServers", v.raw);
+		jw_raw(w, "mcpServers", servers);
 		return;
 	}
 	jw_arr(w, "mcpServers");
-	jiter_init(&it, v);
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, servers)
 		if (jobj_get(v.raw, "type").type == J_STRING)
 			jw_raw(w, NULL, v.raw);
 	jw_end_arr(w);

@@ -55,19 +55,18 @@ static struct slice allowing_option(struct slice params, bool for_good)
 /* Each location of the call; a call that names none may be of any file. */
 static bool edits_inside(const struct harness *h, struct slice call)
 {
-	struct jval locations = jobj_get(call, "locations"), v;
-	struct jiter it;
+	struct jval locations = jobj_get(call, "locations");
 	size_t n = 0;
 
 	if (!jstr_is(jobj_get(call, "kind"), "edit") || locations.type != J_ARRAY)
 		return false;
-	jiter_init(&it, locations);
-	for (; jiter_next(&it, NULL, &v); n++) {
+	jarr_each(v, locations) {
 		_cleanup_(freep) char *path = NULL;
 
 		if (jstr_decode(jobj_get(v.raw, "path"), PATH_BYTES_MAX, &path) < 0 ||
 		    !harness_inside(path, h->cwd, slice_of(h->additional_dirs)))
 			return false;
+		n++;
 	}
 	return n > 0;
 }

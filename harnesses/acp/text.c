@@ -96,17 +96,14 @@ void acp_text_end(struct harness *h, const struct rpc_msg *reply, struct harness
 /* In an object, or in one of an array's. */
 static bool exit_code_failed(struct jval where, const char *code)
 {
-	struct jval v = where, n;
-	struct jiter it;
+	struct jval n;
 
 	if (where.type == J_OBJECT) {
 		n = jobj_get(where.raw, code);
 		/* null: it was stopped before it could end */
 		return n.type == J_NULL || (n.type == J_NUMBER && !slice_is(n.raw, "0"));
 	}
-	if (where.type != J_ARRAY || !jiter_init(&it, where))
-		return false;
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, where)
 		if (v.type == J_OBJECT && exit_code_failed(v, code))
 			return true;
 	return false;

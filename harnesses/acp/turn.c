@@ -180,21 +180,20 @@ static bool option_ok(struct jval v, struct slice *ret_id)
 
 int acp_permission_check(struct slice params)
 {
-	struct jval call = jobj_get(params, "toolCall"), options = jobj_get(params, "options"), v;
+	struct jval call = jobj_get(params, "toolCall"), options = jobj_get(params, "options");
 	struct slice seen[32];
-	struct jiter it;
 	size_t n = 0;
 
 	if (call.type != J_OBJECT || jobj_get(call.raw, "toolCallId").type != J_STRING ||
 	    options.type != J_ARRAY)
 		return -EINVAL;
-	jiter_init(&it, options);
-	for (; jiter_next(&it, NULL, &v); n++) {
+	jarr_each(v, options) {
 		if (n >= ARRAY_SIZE(seen) || !option_ok(v, &seen[n]))
 			return -EINVAL;
 		for (size_t i = 0; i < n; i++)
 			if (slice_eq(seen[i], seen[n]))
 				return -EINVAL;
+		n++;
 	}
 	return n ? 0 : -EINVAL;
 }

@@ -180,14 +180,11 @@ static const char *kind_of_decision(struct jval v)
 static void put_decisions(struct codex_ask *a, const struct ask_words *say, struct jval offered,
 			  bool limited)
 {
-	struct jiter it;
-	struct jval v;
-
 	add_choice(a, "allow_once", decision(slice_of(say->accept)));
 	if (limited) {
 		add_choice(a, "allow_always", decision(slice_of(say->accept)));
-	} else if (offered.type == J_ARRAY && jiter_init(&it, offered)) {
-		while (jiter_next(&it, NULL, &v))
+	} else if (offered.type == J_ARRAY) {
+		jarr_each(v, offered)
 			if (kind_of_decision(v))
 				add_choice(a, kind_of_decision(v), decision(v.raw));
 	} else {

@@ -54,23 +54,21 @@ static void put_question_choices(struct jw *w, struct jval options)
 /* If another answer is allowed, the choices are only listed. */
 static void put_model_question(struct jw *w, struct slice q)
 {
-	struct jval options = jobj_get(q, "options"), v;
+	struct jval options = jobj_get(q, "options");
 	bool other = jobj_get(q, "isOther").type == J_TRUE;
 	_cleanup_(freep) char *id = codex_str(q, "id"), *text = codex_str(q, "question");
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jiter it;
 
 	if (!id)
 		return;
 	buf_puts(&b, text ? text : "");
-	if (other && options.type == J_ARRAY && jiter_init(&it, options)) {
-		while (jiter_next(&it, NULL, &v)) {
+	if (other)
+		jarr_each(v, options) {
 			_cleanup_(freep) char *label = codex_str(v.raw, "label");
 
 			buf_puts(&b, "\n- ");
 			buf_puts(&b, label ? label : "");
 		}
-	}
 	jw_lead_key(w, id);
 	jw_obj(w, NULL);
 	jw_str(w, "type", "string");
@@ -83,13 +81,12 @@ static void put_model_question(struct jw *w, struct slice q)
 
 void codex_user_input(struct harness *h, const struct rpc_msg *m)
 {
-	struct jval questions = jobj_get(m->params, "questions"), v;
+	struct jval questions = jobj_get(m->params, "questions");
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	struct jiter it;
 	struct codex_ask *a;
 
-	if (!can_ask_form(h) || questions.type != J_ARRAY || !jiter_init(&it, questions)) {
+	if (!can_ask_form(h) || questions.type != J_ARRAY) {
 		codex_respond(h, m->id, SLICE("{\"answers\":{}}"));
 		return;
 	}
@@ -99,7 +96,7 @@ void codex_user_input(struct harness *h, const struct rpc_msg *m)
 	jw_obj(&w, "requestedSchema");
 	jw_str(&w, "type", "object");
 	jw_obj(&w, "properties");
-	while (jiter_next(&it, NULL, &v))
+	jarr_each(v, questions)
 		if (v.type == J_OBJECT)
 			put_model_question(&w, v.raw);
 	jw_end_obj(&w);

@@ -79,22 +79,17 @@ void codex_on_thought_part(struct harness *h, struct slice params)
 /* A text that was not streamed comes whole with the end of its item. */
 static void send_unstreamed(struct harness *h, struct codex_item *it, struct slice item)
 {
-	struct jval type = jobj_get(item, "type"), v;
-	struct jiter part;
+	struct jval type = jobj_get(item, "type"), text = jobj_get(item, "text");
 
 	if (it->streamed || it->done)
 		return;
 	if (!jstr_is(type, "reasoning")) {
-		v = jobj_get(item, "text");
-		if (v.type == J_STRING)
-			send_chunk(h, UPDATE_AGENT_CHUNK, it, v.raw);
+		if (text.type == J_STRING)
+			send_chunk(h, UPDATE_AGENT_CHUNK, it, text.raw);
 		return;
 	}
-	v = jobj_get(item, "summary");
-	if (v.type != J_ARRAY || !jiter_init(&part, v))
-		return;
-	for (bool first = true; jiter_next(&part, NULL, &v); first = false) {
-		if (!first)
+	jarr_each_at(i, v, jobj_get(item, "summary")) {
+		if (i)
 			send_chunk(h, UPDATE_THOUGHT_CHUNK, it, SLICE("\"\\n\\n\""));
 		if (v.type == J_STRING)
 			send_chunk(h, UPDATE_THOUGHT_CHUNK, it, v.raw);
@@ -357,19 +352,16 @@ static bool in_workspace(const struct harness *h, const char *path)
 
 bool codex_item_in_workspace(const struct harness *h, const struct codex_item *it)
 {
-	struct jiter iter;
-	struct jval v;
 	size_t n = 0;
 
-	if (!it->paths || !jiter_init(&iter, (struct jval){ J_ARRAY, slice_of(it->paths) }))
-		return false;
-	for (; jiter_next(&iter, NULL, &v); n++) {
+	jarr_each(v, slice_of(it->paths)) {
 		_cleanup_(freep) char *path = codex_str(v.raw, "path");
 		struct jval to = jobj_get(jobj_get(v.raw, "kind").raw, "move_path");
 		_cleanup_(freep) char *moved = codex_str(jobj_get(v.raw, "kind").raw, "move_path");
 
 		if (!in_workspace(h, path) || (to.type == J_STRING && !in_workspace(h, moved)))
 			return false;
+		n++;
 	}
 	return n > 0;
 }

@@ -184,19 +184,13 @@ static void put_writable_root(struct jw *w, struct slice dir)
 
 static void put_writable(const struct harness *h, struct jw *w)
 {
-	struct jiter it;
-	struct jval v;
-
 	jw_arr(w, "writableRoots");
 	put_writable_root(w, slice_of(h->cwd));
-	if (h->additional_dirs &&
-	    jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->additional_dirs) })) {
-		while (jiter_next(&it, NULL, &v)) {
-			_cleanup_(freep) char *dir = NULL;
+	jarr_each(v, slice_of(h->additional_dirs)) {
+		_cleanup_(freep) char *dir = NULL;
 
-			if (jstr_decode(v, PATH_LEN_MAX, &dir) == 0)
-				put_writable_root(w, slice_of(dir));
-		}
+		if (jstr_decode(v, PATH_LEN_MAX, &dir) == 0)
+			put_writable_root(w, slice_of(dir));
 	}
 	jw_end_arr(w);
 }

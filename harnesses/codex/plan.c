@@ -60,16 +60,11 @@ static void add_string_setting(struct harness_plan *plan, const char *key, const
 static void add_header_settings(struct harness_plan *plan, struct slice headers)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
-	struct slice key;
-	struct jiter it;
-	struct jval v;
 	char var[64];
 	unsigned n = 0;
 
-	if (!jiter_init(&it, (struct jval){ J_OBJECT, headers }))
-		return;
 	buf_puts(&b, "model_providers." PROVIDER_ID ".env_http_headers={");
-	while (jiter_next(&it, &key, &v)) {
+	jobj_each(key, v, headers) {
 		_cleanup_(freep) char *value = NULL;
 
 		if (jstr_decode(v, 64 * KIB, &value) < 0)

@@ -33,13 +33,10 @@ static void put_server_name(char *ret, size_t n, struct jval name, unsigned inde
 /* [{name, value}] as an object. */
 static void put_pairs(struct jw *w, const char *key, struct jval list)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (list.type != J_ARRAY || !jiter_init(&it, list))
+	if (list.type != J_ARRAY)
 		return;
 	jw_obj(w, key);
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, list) {
 		_cleanup_(freep) char *name = codex_str(v.raw, "name");
 		struct jval value = jobj_get(v.raw, "value");
 
@@ -77,18 +74,14 @@ static void codex_mcp_put(struct jw *w, const char *key, struct slice servers, i
 {
 	char name[MCP_NAME_MAX + 1];
 	unsigned n = 0;
-	struct jiter it;
-	struct jval v;
 
 	jw_obj(w, key);
-	if (servers.n && jiter_init(&it, (struct jval){ J_ARRAY, servers })) {
-		while (jiter_next(&it, NULL, &v)) {
-			put_server_name(name, sizeof(name), jobj_get(v.raw, "name"), n++);
-			jw_lead_key(w, name);
-			jw_obj(w, NULL);
-			put_server(w, v.raw, call_ms);
-			jw_end_obj(w);
-		}
+	jarr_each(v, servers) {
+		put_server_name(name, sizeof(name), jobj_get(v.raw, "name"), n++);
+		jw_lead_key(w, name);
+		jw_obj(w, NULL);
+		put_server(w, v.raw, call_ms);
+		jw_end_obj(w);
 	}
 	jw_end_obj(w);
 }

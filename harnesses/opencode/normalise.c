@@ -46,13 +46,9 @@ static char *prompt_text(struct slice content)
 
 static bool is_command(const struct opencode_state *s, const char *name)
 {
-	struct jiter it;
-	struct jval v;
-
-	if (s->commands && jiter_init(&it, (struct jval){ J_ARRAY, slice_of(s->commands) }))
-		while (jiter_next(&it, NULL, &v))
-			if (jstr_is(jobj_get(v.raw, "name"), name))
-				return true;
+	jarr_each(v, slice_of(s->commands))
+		if (jstr_is(jobj_get(v.raw, "name"), name))
+			return true;
 	return false;
 }
 

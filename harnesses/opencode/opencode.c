@@ -93,24 +93,20 @@ static void put_permission_rule(struct jw *w, const char *pattern, const char *a
 static void put_outside_rules(struct jw *w, const struct harness_req *req)
 {
 	_cleanup_(freep) char *skills = file_join(req->home, SKILLS_BELOW);
-	struct jiter it;
-	struct jval v;
 
 	jw_obj(w, "external_directory");
 	put_permission_rule(w, "*", "ask");
 	/* skills may be read: OpenCode's own rules allow it, and ours come after them */
 	put_permission_rule(w, skills, "allow");
-	if (req->additional_dirs.n &&
-	    jiter_init(&it, (struct jval){ J_ARRAY, req->additional_dirs }))
-		while (jiter_next(&it, NULL, &v)) {
-			_cleanup_(freep) char *dir = NULL, *below = NULL;
+	jarr_each(v, req->additional_dirs) {
+		_cleanup_(freep) char *dir = NULL, *below = NULL;
 
-			if (jstr_decode(v, 4096, &dir) < 0)
-				continue;
-			below = file_join(dir, "*");
-			put_permission_rule(w, dir, "allow");
-			put_permission_rule(w, below, "allow");
-		}
+		if (jstr_decode(v, 4096, &dir) < 0)
+			continue;
+		below = file_join(dir, "*");
+		put_permission_rule(w, dir, "allow");
+		put_permission_rule(w, below, "allow");
+	}
 	jw_end_obj(w);
 }
 
@@ -269,18 +265,14 @@ static void plan_edits(const struct harness_req *req, struct harness_plan *plan)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
-	struct jiter it;
-	struct jval v;
 
 	/* rules are not known there: then nobody allows those edits */
 	if (req->approval != APPROVAL_ACCEPT_EDITS || req->rules)
 		return;
 	jw_arr(&w, NULL);
 	jw_str(&w, NULL, req->cwd);
-	if (req->additional_dirs.n &&
-	    jiter_init(&it, (struct jval){ J_ARRAY, req->additional_dirs }))
-		while (jiter_next(&it, NULL, &v))
-			jw_raw(&w, NULL, v.raw);
+	jarr_each(v, req->additional_dirs)
+		jw_raw(&w, NULL, v.raw);
 	jw_end_arr(&w);
 	buf_putc(&b, '\0');
 	harness_plan_env(plan, "ACPD_EDIT_DIRS", b.data);

@@ -58,13 +58,10 @@ static bool same_but_odd(const char *name, const char *plain, size_t n)
 static char *mcp_server(const struct harness *h, const char *name, const char **ret_tool)
 {
 	const char *rest = strncmp(name, "mcp__", 5) == 0 ? name + 5 : NULL;
-	struct jiter it;
-	struct jval v;
 
-	if (!rest || !h->mcp_servers ||
-	    !jiter_init(&it, (struct jval){ J_ARRAY, slice_of(h->mcp_servers) }))
+	if (!rest)
 		return NULL;
-	while (jiter_next(&it, NULL, &v)) {
+	jarr_each(v, slice_of(h->mcp_servers)) {
 		char *server = NULL;
 		size_t n;
 
