@@ -126,7 +126,7 @@ static const struct jfield forget_fields[] = {
 };
 
 /* The rules as they are after. */
-static int answer_rules(struct acp_request *q)
+static int answer_rules(struct acp_request *q, struct err *e _unused_)
 {
 	struct jw *w = request_answer(q);
 
@@ -136,20 +136,15 @@ static int answer_rules(struct acp_request *q)
 	return REQUEST_ANSWER;
 }
 
-static int approvals_rules(struct acp_request *q, struct err *e _unused_)
-{
-	return answer_rules(q);
-}
-
 static int approvals_forget(struct acp_request *q, struct err *e)
 {
 	const struct own_rules_args *a = q->args;
 	int r = session_rules_forget(q->session, a->id, e);
 
-	return r < 0 ? r : answer_rules(q);
+	return r < 0 ? r : answer_rules(q, e);
 }
 
 const struct acp_handler on_approvals_rules =
-	ACP_HANDLER(approvals_rules, struct own_rules_args, rules_fields, .finds_session = true);
+	ACP_HANDLER(answer_rules, struct own_rules_args, rules_fields, .finds_session = true);
 const struct acp_handler on_approvals_forget =
 	ACP_HANDLER(approvals_forget, struct own_rules_args, forget_fields, .finds_session = true);

@@ -97,6 +97,7 @@ struct acp_request {
 	struct view *
 		view; /* of that session on this connection; always there if its driver has to call */
 	void *args;   /* the struct of the handler's fields */
+	int variant;	/* of the handler */
 	struct buf out; /* the members of the result, written by w */
 	struct jw w;
 };
@@ -180,6 +181,7 @@ struct acp_handler {
 	int (*run)(struct acp_request *q, struct err *e);
 	const struct jfield *fields; /* of the parameters; NULL: run decodes them */
 	size_t args_size;
+	int variant;	    /* tells methods apart that share run */
 	bool finds_session; /* a session that is named and does not exist is an error */
 	bool secret;	    /* the answer is wiped once it is queued */
 };

@@ -5,14 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-static bool may_drive(const struct acp_conn *c)
-{
-	return need_met(NEED_DRIVE, grant_scope(c->transport.grant));
-}
-
 bool is_observing(const struct acp_conn *c, const struct session_args *a)
 {
-	return a->observe.type == J_TRUE || !may_drive(c);
+	return a->observe.type == J_TRUE || !need_met(NEED_DRIVE, grant_scope(c->transport.grant));
 }
 
 static int refuse_observer(struct err *e, const char *prefix, struct slice name)

@@ -34,8 +34,12 @@ struct choice_row {
 		   struct err *e);
 };
 
-static const struct choice_row mode_row = { "mode", "MODE_UNKNOWN", session_set_mode };
-static const struct choice_row model_row = { "model", "MODEL_UNKNOWN", session_set_model };
+enum { CHOICE_MODE, CHOICE_MODEL };
+
+static const struct choice_row choice_rows[] = {
+	[CHOICE_MODE] = { "mode", "MODE_UNKNOWN", session_set_mode },
+	[CHOICE_MODEL] = { "model", "MODEL_UNKNOWN", session_set_model },
+};
 
 #define KNOWN_VALUE_MAX 256 /* bytes of one in a message */
 
@@ -74,8 +78,9 @@ static int answer_unknown(const struct acp_request *q, const char *category, con
 	return 0;
 }
 
-static int set_choice(const struct acp_request *q, const struct choice_row *row, struct err *e)
+static int set_choice(struct acp_request *q, struct err *e)
 {
+	const struct choice_row *row = &choice_rows[q->variant];
 	const struct choice_args *a = q->args;
 	struct method_call *k = request_call(q);
 	int r = call_started(k, row->set(q->session, a->value, call_done_empty, k, e));
@@ -84,18 +89,10 @@ static int set_choice(const struct acp_request *q, const struct choice_row *row,
 							       r;
 }
 
-static int choose_mode(struct acp_request *q, struct err *e)
-{
-	return set_choice(q, &mode_row, e);
-}
-
-static int choose_model(struct acp_request *q, struct err *e)
-{
-	return set_choice(q, &model_row, e);
-}
-
-const struct acp_handler on_set_mode = ACP_HANDLER(choose_mode, struct choice_args, mode_fields);
-const struct acp_handler on_set_model = ACP_HANDLER(choose_model, struct choice_args, model_fields);
+const struct acp_handler on_set_mode =
+	ACP_HANDLER(set_choice, struct choice_args, mode_fields, .variant = CHOICE_MODE);
+const struct acp_handler on_set_model =
+	ACP_HANDLER(set_choice, struct choice_args, model_fields, .variant = CHOICE_MODEL);
 
 static void on_config_set(void *ctx, struct slice result, const struct err *given)
 {

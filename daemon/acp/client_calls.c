@@ -402,38 +402,34 @@ static void take_model_credit(struct tunnel_call *call, const struct piece_args 
 	tunnel_credit(call, (uint64_t)a->bytes);
 }
 
+enum { PIECE_HEAD, PIECE_CHUNK, PIECE_CREDIT };
+
+static const struct {
+	const struct jfield *fields;
+	void (*take)(struct tunnel_call *call, const struct piece_args *a);
+} pieces[] = {
+	[PIECE_HEAD] = { head_fields, take_model_head },
+	[PIECE_CHUNK] = { chunk_fields, take_model_chunk },
+	[PIECE_CREDIT] = { credit_fields, take_model_credit },
+};
+
 /* A notification cannot be refused: what fits no call of this connection is dropped, and counted. */
-static int take_model_piece(struct acp_request *q, const struct jfield *fields,
-			    void (*fn)(struct tunnel_call *call, const struct piece_args *a))
+static int take_model_piece(struct acp_request *q, struct err *e _unused_)
 {
+	const struct jfield *fields = pieces[q->variant].fields;
 	struct piece_args a = { 0 };
 	struct tunnel_call *call = NULL;
 
 	if (jdec_object(q->msg->params, fields, NULL, &a, NULL) == 0)
 		call = model_call_named(q->conn, a.call_id);
 	if (call)
-		fn(call, &a);
+		pieces[q->variant].take(call, &a);
 	else
 		tunnel_stray(q->conn->srv->store);
 	jdec_free(fields, &a);
 	return 0;
 }
 
-static int model_head(struct acp_request *q, struct err *e _unused_)
-{
-	return take_model_piece(q, head_fields, take_model_head);
-}
-
-static int model_chunk(struct acp_request *q, struct err *e _unused_)
-{
-	return take_model_piece(q, chunk_fields, take_model_chunk);
-}
-
-static int model_credit(struct acp_request *q, struct err *e _unused_)
-{
-	return take_model_piece(q, credit_fields, take_model_credit);
-}
-
-const struct acp_handler on_model_head = { .run = model_head };
-const struct acp_handler on_model_chunk = { .run = model_chunk };
-const struct acp_handler on_model_credit = { .run = model_credit };
+const struct acp_handler on_model_head = { .run = take_model_piece, .variant = PIECE_HEAD };
+const struct acp_handler on_model_chunk = { .run = take_model_piece, .variant = PIECE_CHUNK };
+const struct acp_handler on_model_credit = { .run = take_model_piece, .variant = PIECE_CREDIT };

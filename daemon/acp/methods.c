@@ -401,6 +401,7 @@ static int run_handler(struct acp_request *q, const struct acp_handler *h, struc
 	int r = h->fields ? decode_request_args(q, h, e) : 0;
 
 	q->w = JW(&q->out);
+	q->variant = h->variant;
 	if (r == 0)
 		r = h->run(q, e);
 	if (r == REQUEST_ANSWER)

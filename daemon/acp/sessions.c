@@ -276,10 +276,11 @@ static int reopen_session(const struct acp_request *q, struct session_args *a, b
 	return 0;
 }
 
-static int load_or_resume(const struct acp_request *q, bool load, struct err *e)
+static int load_or_resume(struct acp_request *q, struct err *e)
 {
+	bool load = q->variant == CALL_LOAD;
 	struct session_args a;
-	int r = session_args_decode(q->msg->params, load ? CALL_LOAD : CALL_RESUME, &a, e);
+	int r = session_args_decode(q->msg->params, (enum session_call)q->variant, &a, e);
 
 	if (r < 0)
 		return r;
@@ -288,18 +289,8 @@ static int load_or_resume(const struct acp_request *q, bool load, struct err *e)
 	return r;
 }
 
-static int load_session(struct acp_request *q, struct err *e)
-{
-	return load_or_resume(q, true, e);
-}
-
-static int resume_session(struct acp_request *q, struct err *e)
-{
-	return load_or_resume(q, false, e);
-}
-
-const struct acp_handler on_session_load = { .run = load_session };
-const struct acp_handler on_session_resume = { .run = resume_session };
+const struct acp_handler on_session_load = { .run = load_or_resume, .variant = CALL_LOAD };
+const struct acp_handler on_session_resume = { .run = load_or_resume, .variant = CALL_RESUME };
 
 /* --- list -------------------------------------------------------------------------------------------------- */
 
@@ -401,9 +392,12 @@ static void on_session_closed(void *ctx, struct session *s _unused_, const struc
 	call_done_empty(ctx, SLICE_NONE, e);
 }
 
+enum { CLOSE_ONLY, CLOSE_AND_DELETE };
+
 /* One that is gone already is what was asked for. */
-static int close_or_delete(const struct acp_request *q, bool remove, struct err *e)
+static int close_or_delete(struct acp_request *q, struct err *e)
 {
+	bool remove = q->variant == CLOSE_AND_DELETE;
 	int r;
 
 	if (!q->session) {
@@ -414,18 +408,9 @@ static int close_or_delete(const struct acp_request *q, bool remove, struct err 
 	return 0;
 }
 
-static int session_close_method(struct acp_request *q, struct err *e)
-{
-	return close_or_delete(q, false, e);
-}
-
-static int session_delete_method(struct acp_request *q, struct err *e)
-{
-	return close_or_delete(q, true, e);
-}
-
-const struct acp_handler on_session_close = { .run = session_close_method };
-const struct acp_handler on_session_delete = { .run = session_delete_method };
+const struct acp_handler on_session_close = { .run = close_or_delete, .variant = CLOSE_ONLY };
+const struct acp_handler on_session_delete = { .run = close_or_delete,
+					       .variant = CLOSE_AND_DELETE };
 
 /* --- acknowledging ----------------------------------------------------------------------------------------------- */
 

@@ -67,7 +67,10 @@ static int check_live(const struct request *r, struct err *e)
 	return ret;
 }
 
-static int provision(const struct acp_request *q, bool dry_run, struct err *e)
+/* A check is an installation that stops before it does anything. */
+enum { PROVISION_WRITE, PROVISION_CHECK };
+
+static int provision(struct acp_request *q, struct err *e)
 {
 	const struct provision_args *a = q->args;
 	struct request request;
@@ -76,7 +79,7 @@ static int provision(const struct acp_request *q, bool dry_run, struct err *e)
 
 	if (r < 0)
 		return r;
-	request.dry_run = dry_run;
+	request.dry_run = q->variant == PROVISION_CHECK;
 	r = check_live(&request, e);
 	if (r == 0) {
 		k = request_work(q);
@@ -87,25 +90,15 @@ static int provision(const struct acp_request *q, bool dry_run, struct err *e)
 	return r;
 }
 
-static int materialize(struct acp_request *q, struct err *e)
-{
-	return provision(q, false, e);
-}
-
-/* An installation that stops before it does anything. */
-static int validate_skills(struct acp_request *q, struct err *e)
-{
-	return provision(q, true, e);
-}
-
 const struct acp_handler on_materialize =
-	ACP_HANDLER(materialize, struct provision_args, materialize_fields, .finds_session = true);
+	ACP_HANDLER(provision, struct provision_args, materialize_fields, .finds_session = true);
 const struct acp_handler on_skills_install =
-	ACP_HANDLER(materialize, struct provision_args, install_fields, .finds_session = true);
+	ACP_HANDLER(provision, struct provision_args, install_fields, .finds_session = true);
 const struct acp_handler on_skills_remove =
-	ACP_HANDLER(materialize, struct provision_args, remove_fields, .finds_session = true);
-const struct acp_handler on_skills_validate =
-	ACP_HANDLER(validate_skills, struct provision_args, install_fields, .finds_session = true);
+	ACP_HANDLER(provision, struct provision_args, remove_fields, .finds_session = true);
+const struct acp_handler on_skills_validate = ACP_HANDLER(provision, struct provision_args,
+							  install_fields, .finds_session = true,
+							  .variant = PROVISION_CHECK);
 
 /* What comes with an error is of no use to who only looks. */
 static void on_diffed(void *ctx, struct slice result, const struct err *e)

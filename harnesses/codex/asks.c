@@ -202,7 +202,7 @@ static bool shows_command(const struct codex_item *it, struct slice params)
 
 	if (!asked.n)
 		return true;
-	buf_printf(&b, "{%.*s}", (int)codex_item_body(it).n, codex_item_body(it).p);
+	buf_printf(&b, "{%.*s}", (int)buf_len(&it->body), buf_slice(&it->body).p);
 	return !b.failed &&
 	       slice_eq(asked, jobj_get(jobj_get(buf_slice(&b), "rawInput").raw, "command").raw);
 }
@@ -216,10 +216,10 @@ static void put_asked_call(struct harness *h, struct jw *w, const struct codex_a
 
 	snprintf(id, sizeof(id), "ask-%llu", (unsigned long long)a->id);
 	jw_obj(w, "toolCall");
-	jw_str(w, "toolCallId", it ? codex_item_shown(it) : a->item_id ? a->item_id : id);
+	jw_str(w, "toolCallId", it ? it->shown : a->item_id ? a->item_id : id);
 	jw_str(w, "status", "pending");
-	if (it && codex_item_body(it).n && shows_command(it, params)) {
-		jw_raw(w, NULL, codex_item_body(it));
+	if (it && buf_len(&it->body) && shows_command(it, params)) {
+		jw_raw(w, NULL, buf_slice(&it->body));
 	} else {
 		jw_str(w, "title", title);
 		jw_str(w, "name", a->tool);
@@ -375,7 +375,7 @@ static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct s
 	a->remember = xstrndup(name.data, name.len);
 	a->tool = a->remember;
 	it = codex_item_find_mcp(h, a->remember);
-	a->item_id = it ? xstrdup(codex_item_id(it)) : NULL;
+	a->item_id = it ? xstrdup(it->id) : NULL;
 	text = codex_shown(m->params, "message");
 	add_choice(a, "allow_once",
 		   xstrdup("{\"action\":\"accept\",\"content\":null,\"_meta\":null}"));

@@ -71,6 +71,24 @@ struct codex_ask {
 	char *questions; /* item/tool/requestUserInput: raw array; its answers are built from it */
 };
 
+/* An item of the running turn. */
+struct codex_item {
+	struct list link;
+	char *id;
+	char *shown;		    /* the same, but unique in the turn: gateways repeat them */
+	const struct tool_row *row; /* NULL: a message, a thought or a compaction */
+	unsigned nth;		    /* of this id in the turn, from 0 */
+	bool started;
+	bool streamed; /* some of its text has been sent */
+	bool done;
+	char *tool;	   /* MCP: its name */
+	struct buf body;   /* members of the tool call without id and status */
+	size_t head;	   /* bytes of it that say what the call is, before its content */
+	struct buf output; /* of a command so far, or an MCP tool's progress */
+	size_t unsent;	   /* bytes of output not shown yet */
+	char *paths;	   /* fileChange: raw changes */
+};
+
 struct codex_name {
 	struct list link;
 	char *text;
@@ -194,16 +212,23 @@ void codex_meters_free(struct harness *h);
 int codex_input_put(struct jw *w, const char *key, struct slice content, struct err *e);
 /* errors.c: a TurnError; *ret_stop is set instead when it is an ACP stop reason. */
 void codex_error_classify(struct slice error, struct turn_error *ret, const char **ret_stop);
+/* item_list.c: an item of the running turn, and how it is found. */
+/* It is a tool call that has not ended. */
+bool codex_item_is_open(const struct codex_item *it);
+struct codex_item *codex_item_newest(struct harness *h, const char *id);
+/* The newest text of this id. */
+struct codex_item *codex_item_text(struct harness *h, const char *id);
+/* The text that this id has now: one that has not ended, or a new one. */
+struct codex_item *codex_item_for_text(struct harness *h, const char *id);
+/* The open call of this id that is like the item; else, unless only that will do, the first of its kind. */
+struct codex_item *codex_item_same(struct harness *h, const char *id, struct slice item, bool only);
+struct codex_item *codex_item_add(struct harness *h, const char *id);
+/* Another item with the id of one before it. */
+struct codex_item *codex_item_again(struct harness *h, const struct codex_item *before);
 /* items.c */
-struct codex_item;
 struct codex_item *codex_item_find(struct harness *h, const char *id);
 /* The open call of that tool of an MCP server. */
 struct codex_item *codex_item_find_mcp(struct harness *h, const char *tool);
-const char *codex_item_id(const struct codex_item *it);
-/* As clients have it: unique in the turn. */
-const char *codex_item_shown(const struct codex_item *it);
-/* Raw members of its tool call without id and status; "" if it is none. */
-struct slice codex_item_body(const struct codex_item *it);
 /* True if everything that a patch changes lies in the workspace. */
 bool codex_item_in_workspace(const struct harness *h, const struct codex_item *it);
 void codex_output_show(struct harness *h);

@@ -2,7 +2,7 @@
  * item_list.c - which item of the running turn a report is about. Gateways repeat ids: of messages, of calls that are
  * over, and of calls that are still open. Clients get ids that are unique in the turn.
  */
-#include "harnesses/codex/item.h"
+#include "harnesses/codex/internal.h"
 
 #include <stdio.h>
 
@@ -46,21 +46,6 @@ bool codex_items_open(struct harness *h)
 		if (codex_item_is_open(it))
 			return true;
 	return false;
-}
-
-const char *codex_item_id(const struct codex_item *it)
-{
-	return it->id;
-}
-
-const char *codex_item_shown(const struct codex_item *it)
-{
-	return it->shown;
-}
-
-struct slice codex_item_body(const struct codex_item *it)
-{
-	return buf_slice(&it->body);
 }
 
 struct codex_item *codex_item_add(struct harness *h, const char *id)

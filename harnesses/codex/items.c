@@ -2,7 +2,7 @@
  * items.c - the items of the running turn. Messages and thoughts are sent as they come; what is a tool call is kept
  * until the turn ends, since its output comes in pieces, questions refer to it, and a first piece may be missing.
  */
-#include "harnesses/codex/item.h"
+#include "harnesses/codex/internal.h"
 #include "harnesses/inside.h"
 
 static void item_free(struct codex_item *it)

@@ -148,9 +148,9 @@ void pi_ask_stats(struct harness *h);
 void pi_usage(struct harness *h, struct slice usage, struct slice message, const char *source);
 
 /* tools.c */
-/* The model begins to write a call; and its arguments are complete. */
-void pi_tool_announce(struct harness *h, struct jval id, struct jval name);
-void pi_tool_arguments(struct harness *h, struct slice tool_call);
+/* A tool call as it is known now: announced, or updated. Absent: name, args, parent. */
+void pi_tool_emit(struct harness *h, struct jval id, struct jval name, struct jval args,
+		  struct jval parent, const char *status);
 /* name, title, kind, locations, rawInput as members of an object that is open. */
 void pi_tool_describe(const struct harness *h, struct jw *w, struct jval name, struct jval args);
 void pi_tool_diff(struct harness *h, struct slice message);

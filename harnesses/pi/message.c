@@ -68,13 +68,17 @@ static void block_end(struct harness *h, const struct pi_record *r, enum harness
 static void start_streamed_call(struct harness *h, const struct pi_record *r,
 				enum harness_update kind _unused_)
 {
-	pi_tool_announce(h, r->delta[D_ID].v, r->delta[D_TOOL].v);
+	pi_tool_emit(h, r->delta[D_ID].v, r->delta[D_TOOL].v, (struct jval){ 0 },
+		     (struct jval){ 0 }, "pending");
 }
 
 static void end_streamed_call(struct harness *h, const struct pi_record *r,
 			      enum harness_update kind _unused_)
 {
-	pi_tool_arguments(h, r->delta[D_CALL].v.raw);
+	struct slice call = r->delta[D_CALL].v.raw;
+
+	pi_tool_emit(h, jobj_get(call, "id"), jobj_get(call, "name"), jobj_get(call, "arguments"),
+		     (struct jval){ 0 }, "pending");
 }
 
 static const struct {

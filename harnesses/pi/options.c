@@ -152,16 +152,20 @@ static void setting_done(struct harness *h, uint64_t token)
 		pi_options_done(h, token);
 }
 
+/* False: nothing is to be done, or a refusal has been passed on. */
+static bool setting_answered(struct harness *h, uint64_t token, const struct rpc_msg *m)
+{
+	if (m && m->error.n)
+		setting_failed(h, token, m);
+	return m && !m->error.n;
+}
+
 static void on_levels(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
-	if (!m)
+	if (!setting_answered(h, token, m))
 		return;
-	if (m->error.n) {
-		setting_failed(h, token, m);
-		return;
-	}
 	if (!jraw_set(&h->levels, jobj_get(m->result, "levels"), J_ARRAY))
 		xstrset(&h->levels, NULL);
 	setting_done(h, token);
@@ -171,12 +175,8 @@ static void on_state_refreshed(void *ctx, uint64_t token, const struct rpc_msg *
 {
 	struct harness *h = ctx;
 
-	if (!m)
+	if (!setting_answered(h, token, m))
 		return;
-	if (m->error.n) {
-		setting_failed(h, token, m);
-		return;
-	}
 	pi_on_state(h, m->result);
 	if (pi_call_of(h, "get_available_thinking_levels", NULL, on_levels, token) < 0)
 		setting_failed(h, token, m);
@@ -207,9 +207,7 @@ static void on_option_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
-	if (!m)
-		return;
-	if (m->error.n || pi_refresh(h, token) < 0)
+	if (setting_answered(h, token, m) && pi_refresh(h, token) < 0)
 		setting_failed(h, token, m);
 }
 
@@ -218,11 +216,7 @@ static void on_bridge_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
 
-	if (!m)
-		return;
-	if (m->error.n)
-		setting_failed(h, token, m);
-	else
+	if (setting_answered(h, token, m))
 		setting_done(h, token);
 }
 

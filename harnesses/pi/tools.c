@@ -243,8 +243,8 @@ static void open_tool_update(struct jw *w, enum harness_update kind, const char 
 
 /* --- events ----------------------------------------------------------------------------------------------- */
 
-static void emit_call(struct harness *h, struct jval id, struct jval name, struct jval args,
-		      struct jval parent, const char *status)
+void pi_tool_emit(struct harness *h, struct jval id, struct jval name, struct jval args,
+		  struct jval parent, const char *status)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct pi_call *c = find_open_call(h, id);
@@ -263,21 +263,10 @@ static void emit_call(struct harness *h, struct jval id, struct jval name, struc
 	harness_send_update(&h->host, kind, &b);
 }
 
-void pi_tool_announce(struct harness *h, struct jval id, struct jval name)
-{
-	emit_call(h, id, name, (struct jval){ 0 }, (struct jval){ 0 }, "pending");
-}
-
-void pi_tool_arguments(struct harness *h, struct slice tool_call)
-{
-	emit_call(h, jobj_get(tool_call, "id"), jobj_get(tool_call, "name"),
-		  jobj_get(tool_call, "arguments"), (struct jval){ 0 }, "pending");
-}
-
 void pi_on_tool_start(struct harness *h, const struct pi_record *r)
 {
-	emit_call(h, r->m[M_CALL].v, r->m[M_TOOL].v, r->m[M_ARGS].v, r->m[M_PARENT].v,
-		  "in_progress");
+	pi_tool_emit(h, r->m[M_CALL].v, r->m[M_TOOL].v, r->m[M_ARGS].v, r->m[M_PARENT].v,
+		     "in_progress");
 }
 
 /* partialResult is the output so far, so it replaces what was shown. */
