@@ -119,6 +119,13 @@ void harness_put_text_part(struct jw *w, struct slice text)
 		  JW_OBJ("content", JW_STR("type", "text"), JW_RAW("text", text)));
 }
 
+void harness_usage_read(struct harness_usage *u, struct slice object, const struct usage_field *f,
+			size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		harness_usage_set(u, f[i].what, jobj_get(object, f[i].key));
+}
+
 void harness_refused(const struct harness_host *host, uint64_t token, int rpc, const char *text)
 {
 	struct err e;

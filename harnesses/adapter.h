@@ -60,6 +60,14 @@ void harness_update_open(struct jw *w, enum harness_update kind);
 /* Content of a tool call: a text, raw. */
 void harness_put_text_part(struct jw *w, struct slice text);
 
+/* The counts of a usage object, by the names that a program has for them. */
+struct usage_field {
+	const char *key;
+	enum harness_count what;
+};
+void harness_usage_read(struct harness_usage *u, struct slice object, const struct usage_field *f,
+			size_t n);
+
 /* Answers set_config or set_mode with what the program said against it. rpc: the code. */
 void harness_refused(const struct harness_host *host, uint64_t token, int rpc, const char *text);
 /* Answers steer, once the program has. */

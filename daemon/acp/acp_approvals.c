@@ -112,12 +112,6 @@ struct own_rules_args {
 	struct slice meta;
 };
 
-static const struct jfield rules_fields[] = {
-	JF_STR(struct own_rules_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_OBJ(struct own_rules_args, meta, "_meta", 0),
-	JF_END,
-};
-
 static const struct jfield forget_fields[] = {
 	JF_STR(struct own_rules_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_STR(struct own_rules_args, id, "id", JF_REQUIRED, RULE_ID_MAX),
@@ -145,6 +139,6 @@ static int approvals_forget(struct acp_request *q, struct err *e)
 }
 
 const struct acp_handler on_approvals_rules =
-	ACP_HANDLER(answer_rules, struct own_rules_args, rules_fields, .finds_session = true);
+	ACP_HANDLER(answer_rules, struct named_session, session_fields, .finds_session = true);
 const struct acp_handler on_approvals_forget =
 	ACP_HANDLER(approvals_forget, struct own_rules_args, forget_fields, .finds_session = true);

@@ -6,7 +6,6 @@
 
 #include "access/tokens.h"
 #include "base/limits.h"
-#include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/parts/programs/programs.h"
 
@@ -76,17 +75,6 @@ static void put_daemon(const struct status_listing *l, const struct acp_server *
 	put_ledger_counts(l->w, srv->store);
 }
 
-struct status_args {
-	char *session_id;
-	struct slice meta;
-};
-
-static const struct jfield status_fields[] = {
-	JF_STR(struct status_args, session_id, "sessionId", 0, RPC_ID_MAX),
-	JF_OBJ(struct status_args, meta, "_meta", 0),
-	JF_END,
-};
-
 static int report_status(struct acp_request *q, struct err *e _unused_)
 {
 	struct status_listing l = { request_answer(q), q->conn->transport.grant };
@@ -102,7 +90,7 @@ static int report_status(struct acp_request *q, struct err *e _unused_)
 }
 
 const struct acp_handler on_status =
-	ACP_HANDLER(report_status, struct status_args, status_fields, .finds_session = true);
+	ACP_HANDLER(report_status, struct named_session, any_session_fields, .finds_session = true);
 
 /* --- status, pushed: one frame for all clients, and of each connection one bit --------------------------- */
 
@@ -301,17 +289,6 @@ void harness_unknown(const struct acp_request *q, const char *field)
 	conn_error(q->conn, NULL, q->msg->id, &e, buf_slice(&b));
 }
 
-struct harness_list_params {
-	char *session_id;
-	struct slice meta;
-};
-
-static const struct jfield harness_list_fields[] = {
-	JF_STR(struct harness_list_params, session_id, "sessionId", 0, RPC_ID_MAX),
-	JF_OBJ(struct harness_list_params, meta, "_meta", 0),
-	JF_END,
-};
-
 /* A request that waits until the programs have said their versions. */
 struct list_harnesses {
 	struct programs_ask ask;
@@ -352,8 +329,8 @@ static int list_harnesses(struct acp_request *q, struct err *e _unused_)
 	return 0;
 }
 
-const struct acp_handler on_harness_list = ACP_HANDLER(list_harnesses, struct harness_list_params,
-						       harness_list_fields, .finds_session = true);
+const struct acp_handler on_harness_list = ACP_HANDLER(list_harnesses, struct named_session,
+						       any_session_fields, .finds_session = true);
 
 struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e)
 {

@@ -3,6 +3,7 @@
 
 #include "acp/acp_server.h"
 #include "base/buf.h"
+#include "json/jdec.h"
 #include "json/jenc.h"
 #include "rpc/rpc.h"
 
@@ -174,8 +175,6 @@ void conn_dispatch(struct acp_conn *c, const struct rpc_msg *m);
 /* What run returns for the dispatcher to send the members written to request_answer() as the result. */
 #define REQUEST_ANSWER 1
 
-struct jfield;
-
 /* A method. run: 0: answered, or it will be; REQUEST_ANSWER; <0: e is the answer. */
 struct acp_handler {
 	int (*run)(struct acp_request *q, struct err *e);
@@ -190,6 +189,13 @@ struct acp_handler {
 	{                                                                                          \
 		.run = (fn), .fields = (table), .args_size = sizeof(st), __VA_ARGS__               \
 	}
+
+/* Parameters of methods that take a session alone, or one if they are not to be about all. */
+struct named_session {
+	char *session_id;
+	struct slice meta;
+};
+extern const struct jfield session_fields[], any_session_fields[];
 
 extern const struct acp_handler on_initialize, on_authenticate, on_session_new, on_session_load,
 	on_session_resume, on_session_fork, on_session_list, on_session_close, on_session_delete,

@@ -9,7 +9,6 @@
 
 #include "base/limits.h"
 #include "digest/base64.h"
-#include "json/jdec.h"
 #include "json/jstr.h"
 #include "model/model_api.h"
 #include "session/parts/model/tunnel.h"

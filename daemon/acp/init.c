@@ -5,7 +5,6 @@
 #include "base/limits.h"
 #include "base/os/sandbox.h"
 #include "base/version.h"
-#include "json/jdec.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 #include "session/core/store/offer.h"

@@ -178,12 +178,15 @@ static int check_driver(const struct acp_request *q, bool free, struct err *e)
 	return view_need(q->conn, q->id, e) ? 0 : -ENOENT;
 }
 
-struct named_session {
-	char *session_id;
+const struct jfield session_fields[] = {
+	JF_STR(struct named_session, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+	JF_OBJ(struct named_session, meta, "_meta", 0),
+	JF_END,
 };
 
-static const struct jfield named_fields[] = {
-	JF_STR(struct named_session, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
+const struct jfield any_session_fields[] = {
+	JF_STR(struct named_session, session_id, "sessionId", 0, RPC_ID_MAX),
+	JF_OBJ(struct named_session, meta, "_meta", 0),
 	JF_END,
 };
 
@@ -196,8 +199,8 @@ static int check_access(const struct acp_request *q, const struct acp_method *ro
 	if (row->access == ACCESS_ANY)
 		return 0;
 	if (!q->id) /* its error says what is wrong with the parameter */
-		r = jdec_object(q->msg->params, named_fields, NULL, &a, e);
-	jdec_free(named_fields, &a);
+		r = jdec_object(q->msg->params, session_fields, NULL, &a, e);
+	jdec_free(session_fields, &a);
 	return r == 0 ? check_driver(q, row->access == ACCESS_FREE, e) : r;
 }
 

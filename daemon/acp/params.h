@@ -5,7 +5,6 @@
 #pragma once
 
 #include "acp/acp_internal.h"
-#include "json/jdec.h"
 
 struct session_args {
 	char *session_id, *cwd;

@@ -9,7 +9,6 @@
 #include "base/os/file.h"
 #include "base/format/utf8.h"
 #include "digest/base64.h"
-#include "json/jdec.h"
 #include "json/jstr.h"
 #include "session/parts/workspace/artifact_store.h"
 
@@ -106,12 +105,6 @@ static void on_diffed(void *ctx, struct slice result, const struct err *e)
 	call_done(ctx, e ? SLICE_NONE : result, e);
 }
 
-static const struct jfield skills_fields[] = {
-	JF_STR(struct provision_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_OBJ(struct provision_args, meta, "_meta", 0),
-	JF_END,
-};
-
 static int list_skills(struct acp_request *q, struct err *e)
 {
 	struct method_call *k = call_new(q->conn, q->msg->id);
@@ -120,7 +113,7 @@ static int list_skills(struct acp_request *q, struct err *e)
 }
 
 const struct acp_handler on_skills_list =
-	ACP_HANDLER(list_skills, struct provision_args, skills_fields, .finds_session = true);
+	ACP_HANDLER(list_skills, struct named_session, session_fields, .finds_session = true);
 
 /* --- diff ------------------------------------------------------------------------------------------------ */
 
@@ -285,12 +278,6 @@ static const struct jfield put_fields[] = {
 	JF_END,
 };
 
-static const struct jfield list_fields[] = {
-	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
-	JF_OBJ(struct artifact_args, meta, "_meta", 0),
-	JF_END,
-};
-
 static const struct jfield get_fields[] = {
 	JF_STR(struct artifact_args, session_id, "sessionId", JF_REQUIRED, RPC_ID_MAX),
 	JF_STR(struct artifact_args, id, "id", JF_REQUIRED, 64),
@@ -357,7 +344,7 @@ static int list_artifacts(struct acp_request *q, struct err *e _unused_)
 }
 
 const struct acp_handler on_artifact_list =
-	ACP_HANDLER(list_artifacts, struct artifact_args, list_fields, .finds_session = true);
+	ACP_HANDLER(list_artifacts, struct named_session, session_fields, .finds_session = true);
 
 static int put_artifact_content(struct session *s, const struct artifact *a, struct jw *w,
 				struct err *e)

@@ -1,16 +1,13 @@
 /* meter.c - usage of a turn from the agent's own numbers, in any scope; see quirks.h. */
 #include "harnesses/acp/internal.h"
 
+#include "harnesses/adapter.h"
+
 #include "json/jstr.h"
 
 #include <stdio.h>
 
-struct meter_field {
-	const char *key;
-	enum harness_count what;
-};
-
-static const struct meter_field usage_fields[] = {
+static const struct usage_field usage_fields[] = {
 	{ "inputTokens", COUNT_INPUT },
 	{ "outputTokens", COUNT_OUTPUT },
 	{ "cachedReadTokens", COUNT_CACHE_READ },
@@ -20,13 +17,13 @@ static const struct meter_field usage_fields[] = {
 	{ NULL, COUNT_MAX },
 };
 
-static const struct meter_field quota_fields[] = {
+static const struct usage_field quota_fields[] = {
 	{ "input_tokens", COUNT_INPUT },
 	{ "output_tokens", COUNT_OUTPUT },
 	{ NULL, COUNT_MAX },
 };
 
-static const struct meter_field *usage_place_find(const struct acp_quirks *q, struct slice result,
+static const struct usage_field *usage_place_find(const struct acp_quirks *q, struct slice result,
 						  struct jval *ret, const char **source)
 {
 	if (q->usage_place == ACP_USAGE_IN_QUOTA) {
@@ -129,7 +126,7 @@ void acp_meter_report(struct harness *h, const struct rpc_msg *reply, bool count
 	struct harness_usage u = { .whole_turn = h->quirks->usage != ACP_USAGE_LAST_CALL };
 	struct slice result = reply->error.n ? SLICE_NONE : reply->result;
 	struct jval object;
-	const struct meter_field *f = usage_place_find(h->quirks, result, &object, &u.source);
+	const struct usage_field *f = usage_place_find(h->quirks, result, &object, &u.source);
 
 	if (counted)
 		return;

@@ -8,10 +8,7 @@
 
 #include "json/jdec.h"
 
-static const struct {
-	const char *key;
-	enum harness_count what;
-} counts[] = {
+static const struct usage_field counts[] = {
 	{ "inputTokens", COUNT_INPUT },
 	{ "outputTokens", COUNT_OUTPUT },
 	{ "cachedInputTokens", COUNT_CACHE_READ },

@@ -21,14 +21,17 @@ void opencode_copy_id(char to[64], struct jval v)
  * unknown. */
 static void set_tokens(struct harness_usage *u, struct slice tokens)
 {
-	struct slice cache = jobj_get(tokens, "cache").raw;
+	static const struct usage_field own[] = {
+		{ "input", COUNT_INPUT },
+		{ "output", COUNT_OUTPUT },
+		{ "reasoning", COUNT_REASONING },
+		{ "total", COUNT_TOTAL },
+	};
+	static const struct usage_field cache[] = { { "read", COUNT_CACHE_READ },
+						    { "write", COUNT_CACHE_WRITE } };
 
-	harness_usage_set(u, COUNT_INPUT, jobj_get(tokens, "input"));
-	harness_usage_set(u, COUNT_OUTPUT, jobj_get(tokens, "output"));
-	harness_usage_set(u, COUNT_REASONING, jobj_get(tokens, "reasoning"));
-	harness_usage_set(u, COUNT_CACHE_READ, jobj_get(cache, "read"));
-	harness_usage_set(u, COUNT_CACHE_WRITE, jobj_get(cache, "write"));
-	harness_usage_set(u, COUNT_TOTAL, jobj_get(tokens, "total"));
+	harness_usage_read(u, tokens, own, ARRAY_SIZE(own));
+	harness_usage_read(u, jobj_get(tokens, "cache").raw, cache, ARRAY_SIZE(cache));
 	u->count[COUNT_INPUT] += u->count[COUNT_CACHE_READ] + u->count[COUNT_CACHE_WRITE];
 	u->count[COUNT_OUTPUT] += u->count[COUNT_REASONING];
 	if (!u->count[COUNT_REASONING])

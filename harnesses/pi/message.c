@@ -111,17 +111,13 @@ void pi_on_message_update(struct harness *h, const struct pi_record *r)
 /* Pi counts what was read from or written to a cache beside the input. */
 static void set_counts(struct harness_usage *u, struct slice usage, bool writes_cache)
 {
-	static const struct {
-		const char *key;
-		enum harness_count what;
-	} fields[] = {
+	static const struct usage_field fields[] = {
 		{ "input", COUNT_INPUT },	   { "output", COUNT_OUTPUT },
 		{ "cacheRead", COUNT_CACHE_READ }, { "cacheWrite", COUNT_CACHE_WRITE },
 		{ "reasoning", COUNT_REASONING },  { "totalTokens", COUNT_TOTAL },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		harness_usage_set(u, fields[i].what, jobj_get(usage, fields[i].key));
+	harness_usage_read(u, usage, fields, ARRAY_SIZE(fields));
 	if (u->has & (1u << COUNT_INPUT))
 		u->count[COUNT_INPUT] += u->count[COUNT_CACHE_READ] + u->count[COUNT_CACHE_WRITE];
 	/* the 0 of an API that does not report it */

@@ -30,7 +30,7 @@ export default {
   methods: {
     '_acpd/approvals/list': { says: 'Open questions', params: fields('daemon/acp/acp_approvals.c:approvals_fields', { sessionId: 'only of this session', cursor: 'nextCursor of the page before' }), result: ref('Approvals') },
     '_acpd/approvals/answer': { says: 'Answers a question', params: fields('daemon/acp/acp_approvals.c:answer_fields', { sessionId: 'the session', id: 'the question', ...ANSWER }), result: ref('ApprovalAnswered') },
-    '_acpd/approvals/rules': { says: 'Rules that people have made of a session', params: fields('daemon/acp/acp_approvals.c:rules_fields', { sessionId: 'the session' }), result: ref('OwnRules') },
+    '_acpd/approvals/rules': { says: 'Rules that people have made of a session', params: fields('daemon/acp/methods.c:session_fields', { sessionId: 'the session' }), result: ref('OwnRules') },
     '_acpd/approvals/forget': { says: 'Takes a rule back', params: fields('daemon/acp/acp_approvals.c:forget_fields', { sessionId: 'the session', id: 'the rule' }), result: ref('OwnRules') },
   },
 };

@@ -90,7 +90,7 @@ export default {
   methods: {
     '_acpd/ack': { says: 'Events up to seq are stored: the daemon may drop them', params: fields('daemon/acp/sessions.c:ack_fields', {
       sessionId: 'the session', seq: 'the newest event that is stored', incarnation: 'the run of the daemon of that number' }), result: object({}) },
-    '_acpd/status': { says: 'The state of the daemon and its sessions', params: fields('daemon/acp/acp_daemon.c:status_fields', { sessionId: 'only this session' }), result: ref('Status') },
+    '_acpd/status': { says: 'The state of the daemon and its sessions', params: fields('daemon/acp/methods.c:any_session_fields', { sessionId: 'only this session' }), result: ref('Status') },
   },
   sent: {
     '_acpd/status': { says: 'The state of the daemon has changed', params: ref('DaemonStatus') },

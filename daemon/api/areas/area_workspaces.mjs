@@ -54,11 +54,11 @@ export default {
     '_acpd/skills/install': { says: 'Adds skills', params: fields('daemon/acp/workspace.c:install_fields', { sessionId: 'the session', skills: { items: ref('Skill') } }), result: object({ skills: ref('SkillsReport') }) },
     '_acpd/skills/remove': { says: 'Removes skills', params: fields('daemon/acp/workspace.c:remove_fields', { sessionId: 'the session', names: { items: string() } }), result: object({ skills: ref('SkillsReport') }) },
     '_acpd/skills/validate': { says: 'Says what is wrong with skills', params: fields('daemon/acp/workspace.c:install_fields', { sessionId: 'the session', skills: { items: ref('Skill') } }), result: object({ skills: ref('SkillsReport') }) },
-    '_acpd/skills/list': { says: 'The skills of a session', params: fields('daemon/acp/workspace.c:skills_fields', { sessionId: 'the session' }), result: object({ skills: array(ref('SkillState')) }) },
+    '_acpd/skills/list': { says: 'The skills of a session', params: fields('daemon/acp/methods.c:session_fields', { sessionId: 'the session' }), result: object({ skills: array(ref('SkillState')) }) },
     '_acpd/artifact/put': { says: 'Adds an artifact', params: fields('daemon/acp/workspace.c:put_fields', { sessionId: 'the session', name: 'its name', type: 'its media type', text: 'its text', base64: 'or its bytes' }), result: object({ artifact: ref('Artifact') }) },
-    '_acpd/artifact/list': { says: 'The artifacts of a session', params: fields('daemon/acp/workspace.c:list_fields', { sessionId: 'the session' }), result: ref('Artifacts') },
+    '_acpd/artifact/list': { says: 'The artifacts of a session', params: fields('daemon/acp/methods.c:session_fields', { sessionId: 'the session' }), result: ref('Artifacts') },
     '_acpd/artifact/get': { says: 'The bytes of an artifact', params: fields('daemon/acp/workspace.c:get_fields', { sessionId: 'the session', id: 'the artifact' }), result: object({ artifact: ref('Artifact'), 'text?': string(), 'base64?': string() }) },
-    '_acpd/harness/list': { says: 'Which harnesses there are', params: fields('daemon/acp/acp_daemon.c:harness_list_fields', { sessionId: 'for this session' }), result: object({ harnesses: array(object({
+    '_acpd/harness/list': { says: 'Which harnesses there are', params: fields('daemon/acp/methods.c:any_session_fields', { sessionId: 'for this session' }), result: object({ harnesses: array(object({
       id: string(), title: string(), 'command?': string(), installed: boolean(), 'path?': string(), 'version?': string('as the program says it'), 'versionFits?': boolean(),
       'pin?': object({ package: string(), release: string(), version: string(), file: string(), sha256: string(), of: word(['package', 'file']) }),
       'problem?': object({ reason: string(), message: string() }) })) }) },

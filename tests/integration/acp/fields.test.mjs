@@ -120,11 +120,10 @@ const ROWS = {
   'daemon/acp/workspace.c:put_fields': [{ send: own('_acpd/artifact/put'), base: () => ({ ...here(), name: 'a', text: 'b' }), more: {
     text: { bad: [['x', 'FIELD_INVALID', '', { base64: '' }]] },
     base64: { bad: [['!', 'FIELD_INVALID', '', { text: undefined }]], skip: ['NUL'] } } }],
-  'daemon/acp/workspace.c:list_fields': [{ send: own('_acpd/artifact/list'), base: here }],
+  'daemon/acp/methods.c:session_fields': ['_acpd/artifact/list', '_acpd/approvals/rules', '_acpd/skills/list'].map((method) => ({ send: own(method), base: here })),
   'daemon/acp/workspace.c:get_fields': [{ send: own('_acpd/artifact/get'), base: () => ({ ...here(), id: 'none' }), good: 'ARTIFACT_NOT_FOUND',
     more: { id: { empty: 'ARTIFACT_NOT_FOUND' } } }],
-  'daemon/acp/acp_daemon.c:harness_list_fields': [{ send: own('_acpd/harness/list') }],
-  'daemon/acp/acp_daemon.c:status_fields': [{ send: own('_acpd/status') }],
+  'daemon/acp/methods.c:any_session_fields': ['_acpd/harness/list', '_acpd/status'].map((method) => ({ send: own(method) })),
   'daemon/access/token_order.c:order_fields': [{ send: own('_acpd/tokens/mint'), base: () => ({ scope: 'observe', expiresAt: new Date(Date.now() + 60000).toISOString(), label: 'x' }), more: {
     scope: { word: 'FIELD_INVALID' }, expiresAt: { word: 'FIELD_INVALID', bad: [['2020-01-01T00:00:00Z', 'FIELD_OUT_OF_RANGE'],
       ['2026-02-31T00:00:00Z', 'FIELD_INVALID'], ['9999-01-01T00:00:00Z', 'FIELD_OUT_OF_RANGE'], ['2030-01-01', 'FIELD_INVALID']] }, label: { bad: [['a\nb', 'FIELD_INVALID']] },
@@ -144,7 +143,6 @@ const ROWS = {
   'daemon/acp/acp_approvals.c:approvals_fields': [{ send: own('_acpd/approvals/list'), more: { cursor: { empty: 'CURSOR_INVALID', word: 'CURSOR_INVALID' } } }],
   'daemon/acp/acp_approvals.c:answer_fields': [{ send: own('_acpd/approvals/answer'), base: () => ({ id: `${sessionId}:1` }), good: 'APPROVAL_UNKNOWN', more: {
     id: { empty: 'APPROVAL_UNKNOWN' }, optionId: { skip: ['empty'] }, action: { skip: ['empty'] } } }],
-  'daemon/acp/acp_approvals.c:rules_fields': [{ send: own('_acpd/approvals/rules'), base: () => ({ sessionId }) }],
   'daemon/acp/acp_approvals.c:forget_fields': [{ send: own('_acpd/approvals/forget'), base: () => ({ sessionId, id: 'session.rules[1]' }), good: 'RULE_UNKNOWN', more: {
     id: { empty: 'RULE_UNKNOWN', word: 'RULE_UNKNOWN' } } }],
   'daemon/session/parts/approval/approval_terms.c:terms_fields': [NEW, LOAD].map((send) => ({ send: below(send, (approvals) => ({ approvals })), at: '_meta.acpd.approvals',
@@ -156,7 +154,6 @@ const ROWS = {
     more: { skills: furnished.skills } }],
   'daemon/acp/workspace.c:remove_fields': [{ send: own('_acpd/skills/remove'), base: () => ({ ...here(), names: ['none'] }), more: {
     names: { bad: [[[7], 'FIELD_INVALID'], [['../x'], 'FIELD_INVALID'], [[''], 'FIELD_INVALID'], ...list(128, () => 'x')] } } }],
-  'daemon/acp/workspace.c:skills_fields': [{ send: own('_acpd/skills/list'), base: here }],
   'daemon/acp/workspace.c:diff_fields': [{ send: own('_acpd/workspace/diff'), base: here, good: 'NO_BASELINE', more: {
     since: { takes: ['string', 'number'], word: 'FIELD_INVALID', bad: ['', 0, -1, 1.5, HUGE].map((v) => [v, 'FIELD_INVALID']) } } }],
   'daemon/workspace/request.c:workspace_fields': [below(NEW, (workspace) => ({ workspace })), below(LOAD, (workspace) => ({ workspace })),
@@ -216,7 +213,7 @@ const ROWS = {
 // Tables that decode no object of ours that a client sends.
 const OTHERS = {
   'of ACP; conformance/ has them': ['acp/init.c:init_fields', 'acp/params.c:new_fields', 'acp/params.c:load_fields', 'acp/params.c:resume_fields', 'acp/params.c:mcp_fields',
-    'acp/client_calls.c:message_fields', 'acp/prompt.c:prompt_fields', 'acp/sessions.c:list_fields', 'acp/acp_settings.c:mode_fields', 'acp/acp_settings.c:model_fields', 'acp/methods.c:named_fields',
+    'acp/client_calls.c:message_fields', 'acp/prompt.c:prompt_fields', 'acp/sessions.c:list_fields', 'acp/acp_settings.c:mode_fields', 'acp/acp_settings.c:model_fields',
     'acp/providers.c:set_fields', 'acp/providers.c:id_fields',
     // notifications, which cannot be refused: tests/integration/model
     'acp/client_calls.c:head_fields', 'acp/client_calls.c:chunk_fields', 'acp/client_calls.c:credit_fields'].map((t) => `daemon/${t}`),
