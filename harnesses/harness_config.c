@@ -106,15 +106,6 @@ static int check_caps(struct slice raw, const char *prefix, struct err *e)
 
 /* --- the other members ------------------------------------------------------------------------------------ */
 
-static int refuse_member(struct err *e, const char *prefix, const char *member, const char *reason,
-			 const char *text)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "%s%s", prefix, member);
-	return err_field(e, path, reason, "%s %s", path, text);
-}
-
 /* What a program is given: more than max is refused when it is started. */
 static int decode_program_text(struct jval v, size_t max, const char *path, char **ret,
 			       struct err *e)
@@ -174,8 +165,8 @@ static int check_auth_methods(struct slice methods, const char *prefix, struct e
 
 		snprintf(member, sizeof(member), "authMethods[%zu]", i);
 		if (v.type != J_OBJECT || jstr_decode(jobj_get(v.raw, "id"), RPC_ID_MAX, &id) < 0)
-			return refuse_member(e, prefix, member, "FIELD_INVALID",
-					     "must be an object with an id");
+			return jdec_refuse(e, prefix, member, "FIELD_INVALID",
+					   "must be an object with an id");
 	}
 	return 0;
 }
@@ -200,15 +191,15 @@ static int set_quirks(struct harness_def *d, const char *name, const char *prefi
 	_cleanup_(buf_done) struct buf known = { 0 };
 
 	if (d->ops != &harness_acp)
-		return refuse_member(e, prefix, "quirks", "FIELD_INVALID",
-				     "is not for a harness that has an adapter of its own");
+		return jdec_refuse(e, prefix, "quirks", "FIELD_INVALID",
+				   "is not for a harness that has an adapter of its own");
 	harness_use_quirks(d, acp_quirks_find(name));
 	if (d->quirks)
 		return 0;
 	buf_puts(&known, "is the name of no row; known are");
 	for (size_t i = 0; acp_quirks_at(i); i++)
 		buf_printf(&known, "%s %s", i ? "," : "", acp_quirks_at(i)->name);
-	return refuse_member(e, prefix, "quirks", "QUIRKS_UNKNOWN", known.data);
+	return jdec_refuse(e, prefix, "quirks", "QUIRKS_UNKNOWN", known.data);
 }
 
 static int apply_entry(struct harness_def *d, struct config_entry *en, const char *prefix,
@@ -245,7 +236,7 @@ static int apply_entry(struct harness_def *d, struct config_entry *en, const cha
 	if (r == 0 && en->quirks)
 		r = set_quirks(d, en->quirks, prefix, e);
 	if (r == 0 && (!d->command || !*d->command))
-		r = refuse_member(e, prefix, "command", "FIELD_MISSING", "is required");
+		r = jdec_refuse(e, prefix, "command", "FIELD_MISSING", "is required");
 	return r;
 }
 
@@ -258,16 +249,16 @@ static int load_entry(struct harness_table *t, struct jval v, size_t index, stru
 
 	snprintf(prefix, sizeof(prefix), "harnesses[%zu]", index);
 	if (v.type != J_OBJECT)
-		return refuse_member(e, prefix, "", "FIELD_INVALID", "must be an object");
+		return jdec_refuse(e, prefix, "", "FIELD_INVALID", "must be an object");
 	snprintf(prefix, sizeof(prefix), "harnesses[%zu].", index);
 	r = jdec_strict(v.raw, entry_fields, prefix, "an entry has no such member", &en, e);
 	if (r < 0)
 		return r;
 	d = (struct harness_def *)harness_table_find(t, en.id);
 	if (!*en.id) {
-		r = refuse_member(e, prefix, "id", "FIELD_INVALID", "must not be empty");
+		r = jdec_refuse(e, prefix, "id", "FIELD_INVALID", "must not be empty");
 	} else if (d && d->configured) {
-		r = refuse_member(e, prefix, "id", "DUPLICATE", "appears twice");
+		r = jdec_refuse(e, prefix, "id", "DUPLICATE", "appears twice");
 	} else {
 		if (!d) {
 			d = harness_table_add(t);

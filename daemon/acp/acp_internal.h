@@ -159,8 +159,6 @@ struct view *view_open(struct acp_conn *c, struct session *s, uint64_t from);
 /* Follows the session and changes nothing of it. */
 struct view *view_observe(struct acp_conn *c, struct session *s, uint64_t from);
 void view_free(struct view *v);
-/* There may be events beyond its cursor. */
-void view_ready(struct view *v);
 /* The view of an active session, or RPC_NOT_FOUND with the session id. */
 struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e);
 int not_found(struct err *e, const char *session_id);
@@ -218,8 +216,6 @@ struct method_call *request_work(const struct acp_request *q);
 /* init.c: the capability objects that depend on a harness. */
 void caps_put(struct jw *w, const struct harness_caps *caps);
 
-/* sessions.c: completion of session/new and fork; ctx is the call. */
-void on_session_created(void *ctx, struct session *s, const struct err *e);
 /* sessions.c: what is told of a session that was opened, or is observed. */
 void session_put_opened(struct buf *b, struct acp_conn *c, struct session *s, bool with_id);
 /* sessions.c: there is such a session, and fromSeq is one of its numbers. */
@@ -239,9 +235,6 @@ void conn_put_token(struct jw *w, const struct acp_conn *c);
 struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e);
 /* sessions.c: SESSION_DAMAGED, CWD_MISMATCH. */
 int check_cwd(const struct session *s, const char *cwd, struct err *e);
-/* sessions.c: answers with e, and with the variables that are missing if it is for those. */
-void session_refused(const struct acp_request *q, const struct session *s,
-		     const struct session_params *p, const struct err *e);
 /* acp_settings.c: writes "known", the values that could have been chosen, and appends as many of them as fit to the message. */
 void put_known(struct jw *w, const struct session *s, const char *category, struct err *e);
 /* acp_daemon.c: answers with the ids of the installed harnesses; field: where the unknown one stood. */

@@ -93,15 +93,6 @@ static const struct jfield mcp_fields[] = {
 	JF_END,
 };
 
-static int refuse_server(struct err *e, const char *prefix, const char *field, const char *reason,
-			 const char *text)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "%s%s", prefix, field);
-	return err_field(e, path, reason, "%s %s", path, text);
-}
-
 /* An array whose elements are all strings, or all objects with string name and value. */
 static bool all_strings(struct slice array, bool pairs)
 {
@@ -128,28 +119,28 @@ struct mcp_type {
 static int check_stdio(const struct mcp_server *s, const char *prefix, struct err *e)
 {
 	if (!s->command)
-		return refuse_server(e, prefix, "command", "FIELD_MISSING", "is required");
+		return jdec_refuse(e, prefix, "command", "FIELD_MISSING", "is required");
 	if (!all_strings(s->args, false))
-		return refuse_server(e, prefix, "args", "FIELD_INVALID",
-				     "must be an array of strings");
+		return jdec_refuse(e, prefix, "args", "FIELD_INVALID",
+				   "must be an array of strings");
 	return all_strings(s->env, true) ? 0 :
-					   refuse_server(e, prefix, "env", "FIELD_INVALID",
-							 "must be an array of {name, value}");
+					   jdec_refuse(e, prefix, "env", "FIELD_INVALID",
+						       "must be an array of {name, value}");
 }
 
 static int check_url(const struct mcp_server *s, const char *prefix, struct err *e)
 {
 	if (!s->url)
-		return refuse_server(e, prefix, "url", "FIELD_MISSING", "is required");
+		return jdec_refuse(e, prefix, "url", "FIELD_MISSING", "is required");
 	return all_strings(s->headers, true) ? 0 :
-					       refuse_server(e, prefix, "headers", "FIELD_INVALID",
-							     "must be an array of {name, value}");
+					       jdec_refuse(e, prefix, "headers", "FIELD_INVALID",
+							   "must be an array of {name, value}");
 }
 
 static int check_acp(const struct mcp_server *s, const char *prefix, struct err *e)
 {
 	return s->server_id ? 0 :
-			      refuse_server(e, prefix, "serverId", "FIELD_MISSING", "is required");
+			      jdec_refuse(e, prefix, "serverId", "FIELD_MISSING", "is required");
 }
 
 static bool takes_stdio(const struct harness_caps *caps)
@@ -181,10 +172,10 @@ static int check_server(const struct mcp_server *s, const struct harness_caps *c
 	const char *type = s->type ? s->type : "stdio";
 
 	if (!s->name[0])
-		return refuse_server(e, prefix, "name", "FIELD_INVALID", "must not be empty");
+		return jdec_refuse(e, prefix, "name", "FIELD_INVALID", "must not be empty");
 	if (strcmp(s->name, MCP_OWN_NAME) == 0)
-		return refuse_server(e, prefix, "name", "MCP_NAME_RESERVED",
-				     "is the name of the daemon's own server");
+		return jdec_refuse(e, prefix, "name", "MCP_NAME_RESERVED",
+				   "is the name of the daemon's own server");
 	for (size_t i = 0; i < ARRAY_SIZE(mcp_types); i++) {
 		const struct mcp_type *t = &mcp_types[i];
 
@@ -192,11 +183,11 @@ static int check_server(const struct mcp_server *s, const struct harness_caps *c
 			continue;
 		return t->supported(caps) ?
 			       t->check(s, prefix, e) :
-			       refuse_server(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
-					     "is a transport that this harness does not take");
+			       jdec_refuse(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
+					   "is a transport that this harness does not take");
 	}
-	return refuse_server(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
-			     "is not one of stdio, http, sse and acp");
+	return jdec_refuse(e, prefix, "type", "MCP_TRANSPORT_UNSUPPORTED",
+			   "is not one of stdio, http, sse and acp");
 }
 
 static int check_mcp_servers(struct jval list, const struct harness_caps *caps, struct err *e)
@@ -217,15 +208,14 @@ static int check_mcp_servers(struct jval list, const struct harness_caps *caps, 
 
 		snprintf(prefix, sizeof(prefix), "mcpServers[%zu].", n);
 		if (n >= MCP_SERVERS_MAX)
-			return refuse_server(e, "mcpServers", "", "TOO_MANY",
-					     "has too many entries");
+			return jdec_refuse(e, "mcpServers", "", "TOO_MANY", "has too many entries");
 		if (v.type != J_OBJECT)
-			return refuse_server(e, prefix, "", "FIELD_INVALID", "must be an object");
+			return jdec_refuse(e, prefix, "", "FIELD_INVALID", "must be an object");
 		r = jdec_object(v.raw, mcp_fields, prefix, &s, e);
 		if (r == 0)
 			r = check_server(&s, caps, prefix, e);
 		if (r == 0 && mcp_server_named(list, n, s.name))
-			r = refuse_server(
+			r = jdec_refuse(
 				e, prefix, "name", "MCP_NAME_TAKEN",
 				"is the name of an earlier entry, or harnesses take both for one");
 		jdec_free(mcp_fields, &s);

@@ -81,7 +81,8 @@ static void call_open_error(struct method_call *k, const struct session *s, cons
 	call_error(k, &own, buf_slice(&b));
 }
 
-void on_session_created(void *ctx, struct session *s, const struct err *e)
+/* Completion of session/new and fork; ctx is the call. */
+static void on_session_created(void *ctx, struct session *s, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct method_call *k = ctx;
@@ -186,8 +187,9 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 	watcher_ready(&v->w);
 }
 
-void session_refused(const struct acp_request *q, const struct session *s,
-		     const struct session_params *p, const struct err *e)
+/* Answers with e, and with the variables that are missing if it is for those. */
+static void session_refused(const struct acp_request *q, const struct session *s,
+			    const struct session_params *p, const struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);

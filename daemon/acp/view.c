@@ -39,7 +39,7 @@ struct view *view_need(struct acp_conn *c, const char *session_id, struct err *e
 }
 
 /* Its place is nearly always at one of the ends. */
-void view_ready(struct view *v)
+static void view_ready(struct view *v)
 {
 	struct list *ready = &v->conn->ready, *at = ready;
 

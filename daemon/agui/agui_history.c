@@ -16,7 +16,8 @@
 
 #define OWN_PREFIX "acpd-"
 
-bool agui_is_own_id(const char *id)
+/* "acpd-…": the daemon gave that id. */
+static bool agui_is_own_id(const char *id)
 {
 	return strncmp(id, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
 }

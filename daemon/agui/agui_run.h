@@ -36,8 +36,6 @@ void agui_history_note(struct agui_thread *t, const struct agui_input *in,
 void agui_history_forget(struct agui_thread *t, size_t n);
 /* Messages before the first of a person that the agent has never said, for a snapshot: elements of an array. */
 void agui_history_lead(const struct agui_input *in, struct buf *b);
-/* "acpd-…": the daemon gave that id. */
-bool agui_is_own_id(const char *id);
 
 /* --- a run ------------------------------------------------------------------------------------------------------- */
 

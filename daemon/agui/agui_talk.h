@@ -129,7 +129,6 @@ void agui_activity(struct agui_talk *t, const char *id, const char *type, struct
 void agui_talk_call(struct agui_talk *t, uint64_t seq, struct slice update);
 void agui_talk_call_update(struct agui_talk *t, uint64_t seq, struct slice update);
 void agui_calls_end(struct agui_talk *t);
-void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slice args);
 
 void agui_call_release(struct agui_talk *t, struct agui_call *c);
 /* One more can be. */

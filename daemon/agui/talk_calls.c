@@ -199,7 +199,7 @@ static void keep_args(struct agui_call *c, struct slice args)
 	jraw_set(&c->args, (struct jval){ J_OBJECT, args }, J_OBJECT);
 }
 
-void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slice args)
+static void agui_call_show(struct agui_talk *t, struct agui_call *c, struct slice args)
 {
 	agui_talk_close(t);
 	if (t->history || c->held) {

@@ -188,6 +188,15 @@ int jdec_strict(struct slice object, const struct jfield *fields, const char *pr
 	return r < 0 ? r : jdec_object(object, fields, prefix, ret, e);
 }
 
+int jdec_refuse(struct err *e, const char *prefix, const char *member, const char *reason,
+		const char *text)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s%s", prefix, member);
+	return err_field(e, path, reason, "%s %s", path, text);
+}
+
 void jdec_free(const struct jfield *fields, void *st)
 {
 	for (; fields->name; fields++) {

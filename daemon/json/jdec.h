@@ -64,6 +64,9 @@ int jdec_refuse_unknown(struct slice object, const struct jfield *fields, const 
 /* Both of these: an object of our own, with members of the table and no others. */
 int jdec_strict(struct slice object, const struct jfield *fields, const char *prefix,
 		const char *refusal, void *ret, struct err *e);
+/* Refuses a member of an object that was decoded with that prefix: "PREFIXMEMBER text". Returns -EINVAL. */
+int jdec_refuse(struct err *e, const char *prefix, const char *member, const char *reason,
+		const char *text);
 /* Frees the strings that jdec_object allocated. */
 void jdec_free(const struct jfield *fields, void *st);
 /* Whole JSON integer to int64; -ERANGE, or -EINVAL for fractions and exponents. */

@@ -25,7 +25,8 @@ static void agent_ask_free(struct agent_ask *a)
 	free(a);
 }
 
-void acp_refuse(struct harness *h, struct slice id, int code, const char *reason, const char *text)
+static void acp_refuse(struct harness *h, struct slice id, int code, const char *reason,
+		       const char *text)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct err e;

@@ -58,7 +58,6 @@ int acp_plan(const struct harness_def *def, const struct harness_req *req,
 	     struct harness_plan *plan, struct err *e);
 /* asks.c */
 unsigned acp_rules(const struct harness *h); /* enum harness_rules */
-void acp_refuse(struct harness *h, struct slice id, int code, const char *reason, const char *text);
 void acp_on_request(struct harness *h, const struct rpc_msg *m);
 void acp_on_cancel_request(struct harness *h, struct slice params);
 void acp_asks_free(struct harness *h);

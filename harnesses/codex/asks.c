@@ -40,7 +40,7 @@ struct codex_ask *codex_ask_new(struct harness *h, struct slice rpc_id)
 	return a;
 }
 
-void codex_ask_free(struct codex_ask *a)
+static void codex_ask_free(struct codex_ask *a)
 {
 	list_del(&a->link);
 	for (size_t i = 0; i < a->nchoices; i++)

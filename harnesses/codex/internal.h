@@ -179,7 +179,6 @@ char *codex_model_wanted(const struct harness_req *req);
 int codex_thread_open(struct harness *h, struct err *e);
 /* options.c */
 void codex_options_put(const struct harness *h, struct jw *w, const char *key);
-void codex_options_changed(struct harness *h);
 void codex_settings_put(const struct harness *h, const struct settings *s, struct jw *w);
 void codex_approval_put(const struct harness *h, const struct settings *s, struct jw *w);
 void codex_settings_done(struct settings *s);
@@ -213,8 +212,6 @@ int codex_input_put(struct jw *w, const char *key, struct slice content, struct 
 /* errors.c: a TurnError; *ret_stop is set instead when it is an ACP stop reason. */
 void codex_error_classify(struct slice error, struct turn_error *ret, const char **ret_stop);
 /* item_list.c: an item of the running turn, and how it is found. */
-/* It is a tool call that has not ended. */
-bool codex_item_is_open(const struct codex_item *it);
 struct codex_item *codex_item_newest(struct harness *h, const char *id);
 /* The newest text of this id. */
 struct codex_item *codex_item_text(struct harness *h, const char *id);
@@ -260,7 +257,6 @@ void codex_diff_put(struct jw *w, struct slice changes);
 void codex_on_request(struct harness *h, const struct rpc_msg *m);
 void codex_answer(struct harness *h, uint64_t ask_id, struct slice result);
 struct codex_ask *codex_ask_new(struct harness *h, struct slice rpc_id);
-void codex_ask_free(struct codex_ask *a);
 void codex_respond(struct harness *h, struct slice rpc_id, struct slice result);
 /* Call it at the end of a turn: Codex does not wait for any of them any more. */
 void codex_asks_drop(struct harness *h, bool tell);
@@ -269,5 +265,4 @@ void codex_elicitation(struct harness *h, const struct rpc_msg *m);
 void codex_user_input(struct harness *h, const struct rpc_msg *m);
 void codex_elicit_answer(struct harness *h, const struct codex_ask *a, struct slice result);
 /* notices.c */
-void codex_notice(struct harness *h, const char *severity, const char *title, const char *more);
 void codex_names_free(struct list *l);

@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-bool codex_item_is_open(const struct codex_item *it)
+/* It is a tool call that has not ended. */
+static bool codex_item_is_open(const struct codex_item *it)
 {
 	return it->row && !it->done;
 }

@@ -14,7 +14,8 @@ void codex_names_free(struct list *l)
 	}
 }
 
-void codex_notice(struct harness *h, const char *severity, const char *title, const char *more)
+static void codex_notice(struct harness *h, const char *severity, const char *title,
+			 const char *more)
 {
 	_cleanup_(buf_done) struct buf text = { 0 };
 

@@ -157,7 +157,7 @@ void codex_options_put(const struct harness *h, struct jw *w, const char *key)
 	jw_end_arr(w);
 }
 
-void codex_options_changed(struct harness *h)
+static void codex_options_changed(struct harness *h)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);

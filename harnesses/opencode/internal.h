@@ -65,5 +65,3 @@ extern const struct acp_quirks opencode_quirks;
 extern const char opencode_plugin[];
 /* report.c: a notification of the plugin. */
 void opencode_on_notification(struct harness *h, const char *method, struct slice params);
-/* Keeps an id that fits; else to stays as it is. */
-void opencode_copy_id(char to[64], struct jval v);

@@ -9,7 +9,8 @@
 
 #include <stdio.h>
 
-void opencode_copy_id(char to[64], struct jval v)
+/* Keeps an id that fits; else to stays as it is. */
+static void opencode_copy_id(char to[64], struct jval v)
 {
 	_cleanup_(freep) char *text = NULL;
 

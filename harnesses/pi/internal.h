@@ -124,7 +124,6 @@ void pi_reply_error(const struct rpc_msg *m, char *ret, size_t size);
 /* options.c: model and level anew; then the core's call `token` is answered, or the list is sent as an update. */
 int pi_refresh(struct harness *h, uint64_t token);
 void pi_options_put(struct harness *h, struct jw *w, const char *key);
-void pi_options_done(struct harness *h, uint64_t token);
 void pi_on_state(struct harness *h, struct slice data);
 void pi_commands_emit(struct harness *h, struct slice commands);
 int pi_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e);

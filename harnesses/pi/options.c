@@ -97,7 +97,7 @@ void pi_options_put(struct harness *h, struct jw *w, const char *key)
 }
 
 /* The answer to the core's call, or an update if there is no call. */
-void pi_options_done(struct harness *h, uint64_t token)
+static void pi_options_done(struct harness *h, uint64_t token)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
 	struct jw w = JW(&b);
