@@ -10,11 +10,9 @@
 
 #include "base/util.h"
 #include "base/limits.h"
-#include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
 #include "json/jdec.h"
 #include "json/jenc.h"
-#include "json/jline.h"
 #include "json/jstr.h"
 
 #include <errno.h>
@@ -275,6 +273,71 @@ static int load_entry(struct harness_table *t, struct jval v, size_t index, stru
 	return r;
 }
 
+/* --- lines, for messages to the people who wrote the file ---------------------------------------------------- */
+
+/* One step of a path: a member's name, or an index. */
+struct path_step {
+	struct slice name;
+	size_t index;
+	bool element;
+};
+
+static bool next_path_step(const char **path, struct path_step *ret)
+{
+	const char *p = *path;
+	char *end;
+
+	p += *p == '.';
+	if (!*p)
+		return false;
+	ret->element = *p == '[';
+	if (ret->element) {
+		ret->index = strtoul(p + 1, &end, 10);
+		*path = end + (*end == ']');
+		return true;
+	}
+	ret->name = (struct slice){ p, strcspn(p, ".[") };
+	*path = p + ret->name.n;
+	return true;
+}
+
+/* begin: where the member begins, its name included. */
+static bool take_path_step(const struct path_step *s, struct jval *v, const char **begin)
+{
+	struct slice key = SLICE_NONE;
+	struct jval item;
+	struct jiter it;
+
+	if (!jiter_init(&it, *v) || it.object == s->element)
+		return false;
+	for (size_t i = 0; jiter_next(&it, &key, &item); i++) {
+		if (s->element ? i != s->index : !slice_eq(key, s->name))
+			continue;
+		*begin = s->element ? item.raw.p : key.p;
+		*v = item;
+		return true;
+	}
+	return false;
+}
+
+/* The line (from 1) of the value that path names in a valid object or array: "harnesses[2].env.A", members as they
+ * stand in text. If a part of path is absent, the line of the value that should hold it. */
+static unsigned long line_of_value(struct slice text, const char *path)
+{
+	const char *begin = text.p;
+	unsigned long line = 1;
+	struct path_step step;
+	struct jval v;
+
+	if (jscan_value(text, &v) != JSCAN_OK)
+		return line;
+	while (next_path_step(&path, &step) && take_path_step(&step, &v, &begin))
+		;
+	for (const char *p = text.p; p < begin; p++)
+		line += *p == '\n';
+	return line;
+}
+
 /* --- the file ---------------------------------------------------------------------------------------------- */
 
 struct config_file {
@@ -320,6 +383,6 @@ int manifest_load(struct harness_table *t, struct buf *text, struct err *e)
 	jscan_join_lines(text); /* raw parts of it end up in messages that are lines */
 	r = load_entries(t, buf_slice(text), e);
 	if (r < 0)
-		err_wrap(e, "line %lu", jline_of(whole, e->field));
+		err_wrap(e, "line %lu", line_of_value(whole, e->field));
 	return r;
 }

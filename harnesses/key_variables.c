@@ -1,7 +1,6 @@
 /* key_variables.c - variables in which agents look for the key of a model provider when nobody tells them of another one. */
 #include "harnesses/harness.h"
 
-#include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
 
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include "base/util.h"
 #include "base/os/file.h"
 #include "base/limits.h"
-#include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
 #include "json/jdec.h"
 #include "json/jenc.h"

@@ -3,11 +3,9 @@
  * replay is dropped: the core keeps the history), then prompts. Requests of the agent become asks; fs/ and terminal/
  * are refused, since the client's files are not the sandbox's.
  */
-#include "harnesses/acp/acp.h"
+#include "harnesses/acp/internal.h"
 
 #include "base/list.h"
-#include "harnesses/acp/internal.h"
-#include "harnesses/acp/turn.h"
 #include "harnesses/registry.h"
 #include "harnesses/adapter.h"
 #include "json/jenc.h"

@@ -2,7 +2,6 @@
 #include "harnesses/acp/internal.h"
 
 #include "base/limits.h"
-#include "harnesses/acp/turn.h"
 #include "harnesses/adapter.h"
 #include "harnesses/inside.h"
 #include "json/jenc.h"

@@ -1,8 +1,11 @@
-/* internal.h - what the adapter's files share with each other and with the hooks of programs that speak ACP (acp.h). */
+/*
+ * internal.h - the generic stdio ACP adapter: any agent that speaks ACP v1 as JSON lines.
+ *
+ * What its files share with each other, and with programs that speak ACP and only start differently (opencode/).
+ */
 #pragma once
 
 #include "base/list.h"
-#include "harnesses/acp/acp.h"
 #include "harnesses/acp/quirks.h"
 #include "json/jenc.h"
 #include "rpc/rpc.h"
@@ -90,3 +93,37 @@ void acp_text_end(struct harness *h, const struct rpc_msg *reply, struct harness
 void acp_meter_note(struct harness *h, struct slice usage_update);
 void acp_meter_turn_start(struct harness *h);
 void acp_meter_report(struct harness *h, const struct rpc_msg *reply, bool counted);
+/* turn.c: reads an agent's answers: the end of a turn, an error's class, whether a permission request is valid. */
+void acp_turn_end_from_reply(const struct rpc_msg *reply, struct harness_turn_end *ret);
+/* An error that an agent reported as text; fills what the reply did not have, and makes the turn failed. */
+void acp_error_from_text(const char *text, struct harness_turn_end *end);
+/* error: raw JSON-RPC error object. */
+void acp_error_classify(struct slice error, struct turn_error *ret);
+/* The code to pass on: the agent's own for bad parameters, else internal error. */
+int acp_error_code(struct slice error);
+/* A toolCall with toolCallId, and at least one option, each with a unique optionId, name and kind. */
+int acp_permission_check(struct slice params);
+
+/* The functions of the adapter, for its own table and for those of such programs. */
+const struct harness_asking *harness_acp_asks(const struct harness_def *def,
+					      enum harness_approval approval, bool inner_sandbox);
+int harness_acp_plan(const struct harness_def *def, const struct harness_req *req,
+		     struct harness_plan *plan, struct err *e);
+struct harness *harness_acp_open(const struct harness_def *def, const struct harness_req *req,
+				 const struct harness_host *host);
+int harness_acp_start(struct harness *h, struct err *e);
+int harness_acp_on_line(struct harness *h, struct slice line, struct err *e);
+int harness_acp_prompt(struct harness *h, struct slice content, struct slice meta, struct err *e);
+void harness_acp_cancel(struct harness *h);
+void harness_acp_answer(struct harness *h, uint64_t ask_id, struct slice result);
+int harness_acp_set_mode(struct harness *h, uint64_t token, const char *mode, struct err *e);
+int harness_acp_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e);
+int harness_acp_steer(struct harness *h, uint64_t token, struct slice content, struct err *e);
+struct harness *harness_acp_free(struct harness *h);
+
+/* For the tables of adapters whose program speaks ACP and only starts differently. */
+#define HARNESS_ACP_PROTOCOL                                                                       \
+	.start = harness_acp_start, .on_line = harness_acp_on_line, .prompt = harness_acp_prompt,  \
+	.cancel = harness_acp_cancel, .answer = harness_acp_answer,                                \
+	.set_mode = harness_acp_set_mode, .set_config = harness_acp_set_config,                    \
+	.steer = harness_acp_steer, .free = harness_acp_free

@@ -1,7 +1,6 @@
 /* settings.c - approval before the session is ready; modes, models and options while it lives. */
 #include "harnesses/acp/internal.h"
 
-#include "harnesses/acp/turn.h"
 #include "harnesses/adapter.h"
 #include "json/jenc.h"
 #include "json/jstr.h"

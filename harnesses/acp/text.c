@@ -5,7 +5,6 @@
  */
 #include "harnesses/acp/internal.h"
 
-#include "harnesses/acp/turn.h"
 #include "json/jenc.h"
 #include "json/jstr.h"
 

@@ -6,7 +6,7 @@
  * errorName, text. An error that an agent reports as text replaces the message; its status applies
  * only if the reply has none.
  */
-#include "harnesses/acp/turn.h"
+#include "harnesses/acp/internal.h"
 
 #include "harnesses/provider.h"
 #include "json/jdec.h"

@@ -1,5 +1,5 @@
 /* report.c - reads the notifications of the plugin, which internal.h lists. */
-#include "harnesses/acp/turn.h"
+#include "harnesses/acp/internal.h"
 #include "harnesses/adapter.h"
 #include "harnesses/opencode/internal.h"
 #include "harnesses/provider.h"

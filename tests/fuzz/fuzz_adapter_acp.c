@@ -4,7 +4,7 @@
  */
 #include "adapter.h"
 
-#include "harnesses/acp/acp.h"
+#include "harnesses/harness.h"
 #include "harnesses/acp/quirks.h"
 
 static void request(unsigned flags, struct harness_req *req, struct fake *f)

@@ -1,7 +1,7 @@
 /* Requests of an ACP agent: permissions and elicitations become asks that are answered once, all else is refused. */
 #include "adapter_session.h"
 
-#include "harnesses/acp/acp.h"
+#include "harnesses/acp/internal.h"
 
 static int setup(void **state _unused_)
 {

@@ -1,7 +1,7 @@
 /* The generic ACP adapter until it is ready: handshake, authentication, new, resume, load, and all that can go wrong. */
 #include "adapter_session.h"
 
-#include "harnesses/acp/acp.h"
+#include "harnesses/harness.h"
 
 #define INITIALIZE(extra)                                                                                 \
 	"send {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1," \

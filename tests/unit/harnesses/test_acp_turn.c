@@ -1,7 +1,7 @@
 /* The generic ACP adapter at work: prompts, updates, how turns end, cancel, settings, and what is no message. */
 #include "adapter_session.h"
 
-#include "harnesses/acp/acp.h"
+#include "harnesses/acp/internal.h"
 
 static int setup(void **state _unused_)
 {

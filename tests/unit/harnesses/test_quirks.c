@@ -1,7 +1,7 @@
 /* The quirk table: what a row renders, and recorded conversations with the real agents that it was measured on. */
 #include "replay.h"
 
-#include "harnesses/acp/acp.h"
+#include "harnesses/harness.h"
 #include "harnesses/acp/quirks.h"
 #include "harnesses/spawn_plan.h"
 #include "json/jstr.h"

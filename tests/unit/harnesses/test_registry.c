@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include "base/limits.h"
-#include "harnesses/acp/acp.h"
 #include "harnesses/harness.h"
 #include "harnesses/registry.h"
 
