@@ -1,4 +1,9 @@
-/* provider.c - the one input that names the model and its place; each adapter translates it. */
+/*
+ * provider.c - the one input that names the model and its place; each adapter translates it.
+ *
+ * The object is strict: a misspelt baseUrl must not send a key to the public API. Checked are the API, who makes the calls
+ * (via), what that excludes, and then what the calls need. The same table reads the text without keys that the core keeps.
+ */
 #include "harnesses/provider.h"
 
 #include "base/http/http_fields.h"

@@ -1,4 +1,9 @@
-/* provider_keys.c - the keys of a provider, apart from its text. */
+/*
+ * provider_keys.c - the keys of a provider, apart from its text.
+ *
+ * The text without keys can be copied, compared and written to a journal. Each key is decoded into memory that is wiped and
+ * kept in locked memory, which its owners share by reference.
+ */
 #include "harnesses/provider.h"
 
 #include "base/limits.h"

@@ -1,4 +1,9 @@
-/* provider_upstream.c - where calls to a provider go: address, headers, how its key is sent; and its fallbacks. */
+/*
+ * provider_upstream.c - where calls to a provider go: address, headers, how its key is sent; and its fallbacks.
+ *
+ * What is checked here ends up in request lines and header lines of the daemon's own calls, so it may hold nothing that ends
+ * a line. A fallback is another place for the same call: API, model and body stay the provider's.
+ */
 #include "harnesses/provider.h"
 
 #include "base/http/authority.h"

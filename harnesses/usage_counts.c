@@ -1,4 +1,9 @@
-/* usage_counts.c - numbers of the harnesses' usage reports, read without losing a digit. */
+/*
+ * usage_counts.c - numbers of the harnesses' usage reports, read without losing a digit.
+ *
+ * A count that is no integer up to 2^53 is absent. A cost is decimal text: it is scaled to COST_UNIT in 128 bits and rounded
+ * once, never read as a double.
+ */
 #include "harnesses/harness.h"
 
 #include "base/format/digits.h"

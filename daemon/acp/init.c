@@ -1,4 +1,10 @@
-/* init.c - conn_initialize, conn_authenticate, and our own status call. */
+/*
+ * init.c - initialize and authenticate: what the daemon and the connection's harness can do, and what the client announced.
+ *
+ * The answer is given before any harness runs. So the capabilities are those of the harness's row or of its manifest entry,
+ * and the answer to session/new has them as the running program reports them. A client that announced that it makes model
+ * calls and nothing else is in a phase of its own (CONN_MODELS), in which few methods exist for it.
+ */
 #include "acp/acp_internal.h"
 
 #include "base/clock.h"
@@ -156,6 +162,7 @@ static int conn_initialize(struct acp_request *q, struct err *e _unused_)
 		jw_raw(w, "_meta", SLICE("{\"steering\":{\"supported\":true}}"));
 	jw_end_obj(w);
 	c->phase = c->model_only ? CONN_MODELS : CONN_READY;
+	/* not by the dispatcher: what tells of a resume stands behind the answer */
 	conn_result(c, NULL, q->msg->id, buf_slice(&q->out));
 	conn_tell_resumed(c);
 	return 0;

@@ -244,6 +244,7 @@ static int check_method_grant(struct acp_request *q, const struct acp_method *ro
 	return check_named(q, row, e);
 }
 
+/* In this order: a token that does not see a session must not learn from a later check that there is one, or who drives it. */
 static int check_method_request(struct acp_request *q, const struct acp_method *row, struct err *e)
 {
 	int r = check_phase(q->conn, row, e);

@@ -1,4 +1,10 @@
-/* view.c - the sessions that are active on a connection, and the questions put to its client. */
+/*
+ * view.c - the sessions that are active on a connection, and the questions put to its client.
+ *
+ * A connection has one view of a session: a cursor in its event log (struct watcher), from which conn.c sends. Views that may
+ * have events are in conn->ready, in the order in which they were last served, so that a session with a flood of events
+ * starves no other. A question that the client has not answered when its view ends stays open for the next driver.
+ */
 #include "acp/acp_internal.h"
 
 #include "base/limits.h"

@@ -1,4 +1,10 @@
-/* run_start.c - what a run does first: everything is checked, then what its client says is passed on. */
+/*
+ * run_start.c - what a run does first: everything is checked, then what its client says is passed on.
+ *
+ * The checks are in one order: thread and settings, history, state of the turn, content of the prompt. Only when all of them
+ * pass are questions answered, and is the session opened or its parked connection taken: a run that a check refuses has changed
+ * nothing of its session.
+ */
 #include "agui/agui_run.h"
 
 #include "base/limits.h"

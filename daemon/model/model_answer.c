@@ -1,4 +1,10 @@
-/* model_answer.c - answers to a harness: a provider's, in chunks as it comes, or our own refusal. */
+/*
+ * model_answer.c - answers to a harness: a provider's, in chunks as it comes, or our own refusal.
+ *
+ * A refusal is JSON in the form that the clients of all four APIs read; its head says where no retry helps, or when. Of a
+ * provider's answer only the headers pass that model_api.c lists; its length is never passed on, since the daemon sends
+ * chunks. An answer that breaks off has no last chunk: the harness sees that it is not whole.
+ */
 #include "model/model_internal.h"
 
 #include "base/http/http_fields.h"

@@ -1,4 +1,10 @@
-/* model_conn.c - requests of a harness: head, key, path, body; then the call is handed over. */
+/*
+ * model_conn.c - requests of a harness: head, key, path, body; then the call is handed over.
+ *
+ * The other end is the agent, so every limit is checked before memory is taken: the head's size, the body's, and the sum of
+ * all bodies of the daemon. Whether a call may be made is decided by the head, key first. A connection is never freed in
+ * a callback of its own: what ends it sets CALL_DEAD, and on_turn frees it from the loop.
+ */
 #include "model/model_internal.h"
 
 #include "base/limits.h"

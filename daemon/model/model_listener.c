@@ -1,4 +1,9 @@
-/* model_listener.c - where a harness finds its provider: the address, its key, its connections. */
+/*
+ * model_listener.c - where a harness finds its provider: the address, its key, its connections.
+ *
+ * The key is random for each listener, and only its digest is compared. A caller that is another user than the harness is
+ * refused whatever key it has, if the kernel can be asked whose a socket is; that is tried once, with the listener's own.
+ */
 #include "model/model_internal.h"
 
 #include "base/limits.h"

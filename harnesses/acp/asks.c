@@ -1,4 +1,9 @@
-/* asks.c - requests of the agent: permissions and elicitations become asks of the core, all else is refused. */
+/*
+ * asks.c - requests of the agent: permissions and elicitations become asks of the core, all else is refused.
+ *
+ * What the session's approval decides already is answered here, without the core. That changes where the session has rules:
+ * then the core has to see each question, and is told what the approval would have said.
+ */
 #include "harnesses/acp/internal.h"
 
 #include "base/limits.h"

@@ -1,4 +1,10 @@
-/* meter.c - usage of a turn from the agent's own numbers, in any scope; see quirks.h. */
+/*
+ * meter.c - usage of a turn from the agent's own numbers, in any scope; see quirks.h.
+ *
+ * Agents count the turn, their last model call, or everything since they started; cost comes apart from tokens, as a sum of
+ * the session. Of sums the turn is the difference to what was known before it. Cache and reasoning are brought to the meaning
+ * of struct harness_usage.
+ */
 #include "harnesses/acp/internal.h"
 
 #include "harnesses/adapter.h"

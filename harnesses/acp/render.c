@@ -1,4 +1,9 @@
-/* render.c - a row's environment and files: the provider input in the agent's own form. */
+/*
+ * render.c - a row's environment and files: the provider input in the agent's own form.
+ *
+ * A value of a row is a template. One that names something absent leaves its variable out, so a row can hold the general
+ * entry first and the one for a certain API after it: the later one wins if it applies.
+ */
 #include "harnesses/acp/internal.h"
 
 #include "base/buf.h"

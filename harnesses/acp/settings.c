@@ -1,4 +1,9 @@
-/* settings.c - approval before the session is ready; modes, models and options while it lives. */
+/*
+ * settings.c - approval before the session is ready; modes, models and options while it lives.
+ *
+ * The session is reported ready only after its approval has been set, by mode or option: no prompt can run before. An agent
+ * that refuses that is ready all the same, as it then asks more than it would have to, and asks.c answers.
+ */
 #include "harnesses/acp/internal.h"
 
 #include "harnesses/adapter.h"

@@ -1,4 +1,8 @@
-/* input.c - ACP content blocks as Codex's UserInput[]. What Codex has no input for reaches the model as text. */
+/*
+ * input.c - ACP content blocks as Codex's UserInput[]. What Codex has no input for reaches the model as text.
+ *
+ * A text that cannot be decoded fails the whole prompt: a model must not answer half of what was said.
+ */
 #include "harnesses/codex/internal.h"
 
 #include "harnesses/adapter.h"

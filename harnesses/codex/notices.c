@@ -1,4 +1,9 @@
-/* notices.c - what Codex reports about itself: retries, warnings, a title, the plan. Never as text of the agent. */
+/*
+ * notices.c - what Codex reports about itself: retries, warnings, a title, the plan. Never as text of the agent.
+ *
+ * A warning is shown once in a session, though Codex repeats it; those that only concern a sandbox which is not used are not
+ * shown. An error that Codex does not try again is left to the end of the turn, which reports it.
+ */
 #include "harnesses/codex/internal.h"
 
 #define WARNINGS_MAX 64 /* kept to be shown once only */

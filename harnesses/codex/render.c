@@ -1,4 +1,9 @@
-/* render.c - each type of Codex's items as an ACP tool call. */
+/*
+ * render.c - each type of Codex's items as an ACP tool call.
+ *
+ * A row says how an item's head and content are written and when it has failed beyond its status. A tool call is rendered at
+ * its start, and its content again at its end. Members of an item that ACP has no place for are in rawInput and rawOutput.
+ */
 #include "harnesses/codex/internal.h"
 
 #include "json/jdec.h"

@@ -1,4 +1,9 @@
-/* report.c - reads the notifications of the plugin, which internal.h lists. */
+/*
+ * report.c - reads the notifications of the plugin, which internal.h lists.
+ *
+ * They are taken during a turn only: what comes between two turns belongs to neither. What is read here is kept until the
+ * prompt is answered, which the plugin's lines precede on the same pipe (normalise.c).
+ */
 #include "harnesses/acp/internal.h"
 #include "harnesses/adapter.h"
 #include "harnesses/opencode/internal.h"

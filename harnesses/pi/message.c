@@ -1,4 +1,9 @@
-/* message.c - the model's output, as it streams in, and the usage of each model call. */
+/*
+ * message.c - the model's output, as it streams in, and the usage of each model call.
+ *
+ * Pi streams blocks of a message: start, deltas, end. A block without deltas is sent at its end, so that nothing is missing
+ * and nothing comes twice. How the last message stopped is kept until the turn ends (turn.c).
+ */
 #include "harnesses/pi/internal.h"
 
 #include "base/os/file.h"

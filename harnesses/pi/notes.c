@@ -1,4 +1,8 @@
-/* notes.c - what happens around the model calls: retries, compaction, the queue, the title. */
+/*
+ * notes.c - what happens around the model calls: retries, compaction, the queue, the title.
+ *
+ * Pi gives a compaction no id, so it gets one here at its first sign, which its end uses and then forgets.
+ */
 #include "harnesses/pi/internal.h"
 
 #include "base/os/file.h"
