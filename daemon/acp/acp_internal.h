@@ -110,6 +110,10 @@ void conn_notify(struct acp_conn *c, struct view *view, const char *method, stru
 void conn_result(struct acp_conn *c, struct view *view, struct slice id, struct slice result);
 void conn_error(struct acp_conn *c, struct view *view, struct slice id, const struct err *e,
 		struct slice extra);
+/* A request to the client, behind the events of view up to now; fn gets its answer with ctx and tag. False: too many are
+ * open. */
+bool conn_request(struct acp_conn *c, struct view *view, const char *method, struct slice params,
+		  rpc_reply_fn fn, void *ctx, uint64_t tag);
 /* params of an _acpd/gap. */
 void gap_put(struct buf *b, const char *session_id, const struct evlog_gap *g);
 /* Takes back our open request with that ctx and tag, if there is one; its reply function is not called. */
@@ -233,8 +237,6 @@ int observe(const struct acp_request *q, const struct session_args *a, bool load
 void conn_put_token(struct jw *w, const struct acp_conn *c);
 /* acp_daemon.c: e, or what to set if its harness wants a login that the client knows no method for. */
 struct err login_error(const struct acp_conn *c, const struct session *s, const struct err *e);
-/* sessions.c: SESSION_DAMAGED, CWD_MISMATCH. */
-int check_cwd(const struct session *s, const char *cwd, struct err *e);
 /* acp_settings.c: writes "known", the values that could have been chosen, and appends as many of them as fit to the message. */
 void put_known(struct jw *w, const struct session *s, const char *category, struct err *e);
 /* acp_daemon.c: answers with the ids of the installed harnesses; field: where the unknown one stood. */

@@ -43,16 +43,12 @@ static void on_tool_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
 
 static bool on_tool_call(void *ctx, struct upcall *c)
 {
-	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
+	_cleanup_(buf_done) struct buf params = { 0 };
 	struct conn_port *p = ctx;
-	uint32_t id = rpc_calls_add(&p->conn->requests, on_tool_reply, p, (uintptr_t)c);
 
-	if (!id)
-		return false;
 	upcall_put(c, &params);
-	rpc_put_request(&b, id, "mcp/message", buf_slice(&params));
-	conn_queue(p->conn, view_find(p->conn, session_id(p->port.session)), buf_slice(&b));
-	return true;
+	return conn_request(p->conn, view_find(p->conn, session_id(p->port.session)), "mcp/message",
+			    buf_slice(&params), on_tool_reply, p, (uintptr_t)c);
 }
 
 static void on_tool_cancel(void *ctx, struct upcall *c)
@@ -163,16 +159,12 @@ static void on_model_reply(void *ctx _unused_, uint64_t tag, const struct rpc_ms
 
 static bool on_model_ask(void *ctx, struct tunnel_call *call)
 {
-	_cleanup_(buf_done) struct buf params = { 0 }, b = { 0 };
+	_cleanup_(buf_done) struct buf params = { 0 };
 	struct conn_taker *t = ctx;
-	uint32_t id = rpc_calls_add(&t->conn->requests, on_model_reply, t, (uintptr_t)call);
 
-	if (!id)
-		return false;
 	tunnel_put(call, &params);
-	rpc_put_request(&b, id, "_acpd/model/request", buf_slice(&params));
-	conn_queue(t->conn, NULL, buf_slice(&b));
-	return true;
+	return conn_request(t->conn, NULL, "_acpd/model/request", buf_slice(&params),
+			    on_model_reply, t, (uintptr_t)call);
 }
 
 /* Bodies of many sessions must not fill the queue of a slow reader, which would cost it its connection. */

@@ -45,6 +45,19 @@ void conn_notify(struct acp_conn *c, struct view *view, const char *method, stru
 	conn_queue(c, view, buf_slice(&b));
 }
 
+bool conn_request(struct acp_conn *c, struct view *view, const char *method, struct slice params,
+		  rpc_reply_fn fn, void *ctx, uint64_t tag)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	uint32_t id = rpc_calls_add(&c->requests, fn, ctx, tag);
+
+	if (!id)
+		return false;
+	rpc_put_request(&b, id, method, params);
+	conn_queue(c, view, buf_slice(&b));
+	return true;
+}
+
 void conn_result(struct acp_conn *c, struct view *view, struct slice id, struct slice result)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };

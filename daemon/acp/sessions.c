@@ -57,7 +57,7 @@ void session_put_opened(struct buf *b, struct acp_conn *c, struct session *s, bo
 	jw_end_obj(&w);
 }
 
-/* --- new ------------------------------------------------------------------------------------------------- */
+/* --- new and fork ------------------------------------------------------------------------------------------------- */
 
 static void on_unwanted_removed(void *ctx _unused_, struct session *s _unused_,
 				const struct err *e _unused_)
@@ -103,48 +103,89 @@ static void on_session_created(void *ctx, struct session *s, const struct err *e
 		&view_open(c, s, 1)->w); /* after the response: nothing of a session precedes it */
 }
 
+/* Answers with e, and with the variables that are missing if it is for those. */
+static void session_refused(const struct acp_request *q, const struct session *s,
+			    const struct session_params *p, const struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = { 0 };
+	struct jw w = JW(&b);
+
+	if (strcmp(e->reason, "ENV_REQUIRED") == 0)
+		session_put_missing_env(&w, s, p);
+	conn_error(q->conn, NULL, q->msg->id, e, buf_slice(&b));
+}
+
+/* SESSION_DAMAGED, CWD_MISMATCH. */
+static int check_cwd(const struct session *s, const char *cwd, struct err *e)
+{
+	if (!session_has_head(s))
+		return err_set(e, -EBADMSG, RPC_INTERNAL_ERROR, "SESSION_DAMAGED",
+			       "damage on disk has taken what the session was made with: it can be "
+			       "read over HTTP and deleted, not used");
+	if (strcmp(session_cwd(s), cwd) == 0)
+		return 0;
+	return err_field(e, "cwd", "CWD_MISMATCH",
+			 "cwd is not the one the session was created with");
+}
+
+/* from: the session whose context it gets, or NULL. A refusal of a fork names the variables that it needs. */
 static int create_session(const struct acp_request *q, struct session_args *a,
-			  const struct harness_def *def, struct err *e)
+			  const struct harness_def *def, struct session *from, struct err *e)
 {
 	_cleanup_(secret_text_done) struct buf provider = { 0 };
 	struct acp_conn *c = q->conn;
 	struct session_params p = opener_params(c);
 	struct session *s;
 	struct method_call *k;
-	int r;
+	int r = from ? check_cwd(from, a->cwd, e) : 0;
 
-	conn_give_provider(c, def, a, &provider);
-	r = session_args_check(a, &def->caps, &p, e);
+	if (r < 0)
+		return r;
+	if (!from)
+		conn_give_provider(c, def, a, &provider);
+	r = session_args_check(a, from ? session_caps(from) : &def->caps, &p, e);
 	p.harness = def;
 	p.setup.auth_method = c->auth_method;
 	if (r < 0)
 		return r;
 	k = call_new(c, q->msg->id);
-	s = session_new(c->srv->store, &p, on_session_created, k, e);
-	if (!s)
-		return call_started(k, -EIO);
-	conn_serve(c, s);
+	s = from ? session_fork(from, &p, on_session_created, k, e) :
+		   session_new(c->srv->store, &p, on_session_created, k, e);
+	if (s) {
+		conn_serve(c, s);
+		return 0;
+	}
+	call_free(k);
+	if (!from)
+		return -EIO;
+	session_refused(q, from, &p, e);
 	return 0;
 }
 
-static int new_session(struct acp_request *q, struct err *e)
+static int new_or_fork(struct acp_request *q, struct err *e)
 {
+	struct session *from = q->variant == CALL_FORK ? q->session : NULL;
 	const struct harness_def *def;
 	struct session_args a;
-	int r = session_args_decode(q->msg->params, CALL_NEW, &a, e);
+	int r = session_args_decode(q->msg->params, (enum session_call)q->variant, &a, e);
 
 	if (r < 0)
 		return r;
-	def = a.harness ? acp_server_harness(q->conn->srv, a.harness) : q->conn->harness;
-	if (def)
-		r = create_session(q, &a, def, e);
+	def = from	? session_harness(from) :
+	      a.harness ? acp_server_harness(q->conn->srv, a.harness) :
+			  q->conn->harness;
+	if (q->variant == CALL_FORK && !from)
+		r = not_found(e, a.session_id);
+	else if (def)
+		r = create_session(q, &a, def, from, e);
 	else
 		harness_unknown(q, "_meta.acpd.harness");
 	session_args_free(&a);
 	return r;
 }
 
-const struct acp_handler on_session_new = { .run = new_session };
+const struct acp_handler on_session_new = { .run = new_or_fork, .variant = CALL_NEW };
+const struct acp_handler on_session_fork = { .run = new_or_fork, .variant = CALL_FORK };
 
 /* --- load and resume --------------------------------------------------------------------------------------- */
 
@@ -185,30 +226,6 @@ static void on_reopened(void *ctx, struct session *s, const struct err *e)
 		k->view = v; /* the response waits behind the replay */
 	call_result(k, buf_slice(&b));
 	watcher_ready(&v->w);
-}
-
-/* Answers with e, and with the variables that are missing if it is for those. */
-static void session_refused(const struct acp_request *q, const struct session *s,
-			    const struct session_params *p, const struct err *e)
-{
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
-
-	if (strcmp(e->reason, "ENV_REQUIRED") == 0)
-		session_put_missing_env(&w, s, p);
-	conn_error(q->conn, NULL, q->msg->id, e, buf_slice(&b));
-}
-
-int check_cwd(const struct session *s, const char *cwd, struct err *e)
-{
-	if (!session_has_head(s))
-		return err_set(e, -EBADMSG, RPC_INTERNAL_ERROR, "SESSION_DAMAGED",
-			       "damage on disk has taken what the session was made with: it can be "
-			       "read over HTTP and deleted, not used");
-	if (strcmp(session_cwd(s), cwd) == 0)
-		return 0;
-	return err_field(e, "cwd", "CWD_MISMATCH",
-			 "cwd is not the one the session was created with");
 }
 
 static bool cursor_is_foreign(const struct session *s, const struct session_args *a)
@@ -440,47 +457,3 @@ static int ack_events(struct acp_request *q, struct err *e)
 
 const struct acp_handler on_ack =
 	ACP_HANDLER(ack_events, struct ack_args, ack_fields, .finds_session = true);
-
-/* --- fork (unstable ACP): a new session with the context of another -------------------------------------- */
-
-static int fork_from(struct acp_request *q, struct session_args *a, struct err *e)
-{
-	struct session *from = q->session, *s;
-	struct acp_conn *c = q->conn;
-	struct session_params p = opener_params(c);
-	struct method_call *k;
-	int r;
-
-	p.setup.auth_method = c->auth_method;
-	if (!from)
-		return not_found(e, a->session_id);
-	p.harness = session_harness(from);
-	r = check_cwd(from, a->cwd, e);
-	if (r == 0)
-		r = session_args_check(a, session_caps(from), &p, e);
-	if (r < 0)
-		return r;
-	k = call_new(c, q->msg->id);
-	s = session_fork(from, &p, on_session_created, k, e);
-	if (!s) {
-		call_free(k);
-		session_refused(q, from, &p, e);
-		return 0;
-	}
-	conn_serve(c, s);
-	return 0;
-}
-
-static int fork_session(struct acp_request *q, struct err *e)
-{
-	struct session_args a;
-	int r = session_args_decode(q->msg->params, CALL_FORK, &a, e);
-
-	if (r < 0)
-		return r;
-	r = fork_from(q, &a, e);
-	session_args_free(&a);
-	return r;
-}
-
-const struct acp_handler on_session_fork = { .run = fork_session };

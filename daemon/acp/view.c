@@ -82,24 +82,18 @@ static void on_ask_reply(void *ctx, uint64_t tag, const struct rpc_msg *m)
 
 static void on_view_ask(void *ctx, struct session_question *a)
 {
-	_cleanup_(buf_done) struct buf p = { 0 }, b = { 0 };
+	const char *method = question_is_elicitation(a) ? "elicitation/create" :
+							  "session/request_permission";
+	_cleanup_(buf_done) struct buf p = { 0 };
 	struct view *v = ctx;
 	struct jw w = JW(&p);
-	uint32_t id = rpc_calls_add(&v->conn->requests, on_ask_reply, v, (uintptr_t)a);
 
-	if (!id) {
-		session_answer(v->w.session, a, SLICE_NONE);
-		return;
-	}
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", v->session_id);
 	jw_members(&w, question_params(a), NULL);
 	jw_end_obj(&w);
-	rpc_put_request(&b, id,
-			question_is_elicitation(a) ? "elicitation/create" :
-						     "session/request_permission",
-			buf_slice(&p));
-	conn_queue(v->conn, v, buf_slice(&b));
+	if (!conn_request(v->conn, v, method, buf_slice(&p), on_ask_reply, v, (uintptr_t)a))
+		session_answer(v->w.session, a, SLICE_NONE);
 }
 
 static void on_view_unask(void *ctx, struct session_question *a)

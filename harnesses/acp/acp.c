@@ -22,33 +22,35 @@ static int acp_request(struct harness *h, const char *method, struct slice param
 	return harness_call(&h->host, &h->calls, method, params, fn, h, tag);
 }
 
-static void agent_open_failed(struct harness *h, struct err *e)
+static void agent_open_failed(struct harness *h, int rpc, const char *reason, const char *text)
 {
+	struct err e;
+
 	if (h->phase == PHASE_FAILED)
 		return;
 	h->phase = PHASE_FAILED;
-	h->host.ops->failed(h->host.ctx, e);
+	err_set(&e, -EIO, rpc, reason, "%s", text);
+	h->host.ops->failed(h->host.ctx, &e);
 }
 
 static void agent_open_unread(struct harness *h)
 {
-	struct err e;
-
-	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED", "the harness does not read");
-	agent_open_failed(h, &e);
+	agent_open_failed(h, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED",
+			  "the harness does not read");
 }
 
 /* An error answer during the opening calls. */
 static void agent_open_refused(struct harness *h, const char *what, struct slice error)
 {
-	struct err e;
+	char text[2 * ERR_MSG_SIZE];
 	struct turn_error te;
+	bool auth;
 
 	acp_error_classify(error, &te);
-	err_set(&e, -EIO, strcmp(te.cls, "auth") == 0 ? RPC_AUTH_REQUIRED : RPC_INTERNAL_ERROR,
-		strcmp(te.cls, "auth") == 0 ? "AUTH_REQUIRED" : "HARNESS_OPEN_FAILED", "%s: %s",
-		what, te.message);
-	agent_open_failed(h, &e);
+	auth = strcmp(te.cls, "auth") == 0;
+	snprintf(text, sizeof(text), "%s: %s", what, te.message);
+	agent_open_failed(h, auth ? RPC_AUTH_REQUIRED : RPC_INTERNAL_ERROR,
+			  auth ? "AUTH_REQUIRED" : "HARNESS_OPEN_FAILED", text);
 }
 
 static void put_native_session(struct harness *h, struct jw *w)
@@ -61,7 +63,6 @@ static void send_agent_open(struct harness *h);
 static void on_agent_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
-	struct err e;
 
 	if (!m)
 		return;
@@ -79,9 +80,8 @@ static void on_agent_opened(void *ctx, uint64_t restoring, const struct rpc_msg 
 	if (!restoring) {
 		xstrset(&h->native_id, NULL);
 		if (jstr_decode(jobj_get(m->result, "sessionId"), RPC_ID_MAX, &h->native_id) < 0) {
-			err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
-				"the harness opened a session without a sessionId");
-			agent_open_failed(h, &e);
+			agent_open_failed(h, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+					  "the harness opened a session without a sessionId");
 			return;
 		}
 	}
@@ -171,7 +171,6 @@ static void on_agent_initialized(void *ctx, uint64_t tag _unused_, const struct 
 {
 	struct harness *h = ctx;
 	struct slice caps, session;
-	struct err e;
 
 	if (!m)
 		return;
@@ -180,9 +179,8 @@ static void on_agent_initialized(void *ctx, uint64_t tag _unused_, const struct 
 		return;
 	}
 	if (!slice_is(jobj_get(m->result, "protocolVersion").raw, "1")) {
-		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
-			"the harness does not speak ACP version 1");
-		agent_open_failed(h, &e);
+		agent_open_failed(h, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
+				  "the harness does not speak ACP version 1");
 		return;
 	}
 	caps = jobj_get(m->result, "agentCapabilities").raw;

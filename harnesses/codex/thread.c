@@ -86,30 +86,29 @@ static void codex_mcp_put(struct jw *w, const char *key, struct slice servers, i
 	jw_end_obj(w);
 }
 
-static void thread_open_failed(struct harness *h, struct err *e)
+static void thread_open_failed(struct harness *h, const char *reason, const char *text)
 {
+	struct err e;
+
 	if (h->phase != PHASE_OPENING)
 		return;
 	h->phase = PHASE_FAILED;
-	h->host.ops->failed(h->host.ctx, e);
+	err_set(&e, -EIO, RPC_INTERNAL_ERROR, reason, "%s", text);
+	h->host.ops->failed(h->host.ctx, &e);
 }
 
 static void thread_open_unread(struct harness *h)
 {
-	struct err e;
-
-	err_set(&e, -EPIPE, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED", "Codex does not read");
-	thread_open_failed(h, &e);
+	thread_open_failed(h, "HARNESS_OPEN_FAILED", "Codex does not read");
 }
 
 static void thread_open_refused(struct harness *h, const char *what, struct slice error)
 {
-	char text[ERR_MSG_SIZE];
-	struct err e;
+	char said[ERR_MSG_SIZE], text[2 * ERR_MSG_SIZE];
 
-	codex_error_text(error, text, sizeof(text));
-	err_set(&e, -EIO, RPC_INTERNAL_ERROR, "HARNESS_OPEN_FAILED", "%s: %s", what, text);
-	thread_open_failed(h, &e);
+	codex_error_text(error, said, sizeof(said));
+	snprintf(text, sizeof(text), "%s: %s", what, said);
+	thread_open_failed(h, "HARNESS_OPEN_FAILED", text);
 }
 
 static void on_thread_configured(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
@@ -145,12 +144,9 @@ static void send_settings(struct harness *h)
 }
 
 /* A provider it does not understand makes Codex fall back to its own, silently. */
-static int check_provider_used(const struct harness *h, struct slice result, struct err *e)
+static bool provider_is_used(const struct harness *h, struct slice result)
 {
-	if (!h->has_provider || jstr_is(jobj_get(result, "modelProvider"), PROVIDER_ID))
-		return 0;
-	return err_set(e, -EIO, RPC_INTERNAL_ERROR, "PROVIDER_NOT_USED",
-		       "Codex did not take the provider it was given");
+	return !h->has_provider || jstr_is(jobj_get(result, "modelProvider"), PROVIDER_ID);
 }
 
 static void send_thread_open(struct harness *h);
@@ -158,7 +154,6 @@ static void send_thread_open(struct harness *h);
 static void on_thread_opened(void *ctx, uint64_t restoring, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
-	struct err e;
 
 	if (!m)
 		return;
@@ -179,15 +174,14 @@ static void on_thread_opened(void *ctx, uint64_t restoring, const struct rpc_msg
 	free(h->now.effort);
 	h->now.effort = codex_str(m->result, "reasoningEffort");
 	h->restored = restoring;
-	if (!h->thread_id || !h->now.model) {
-		err_set(&e, -EPROTO, RPC_INTERNAL_ERROR, "HARNESS_PROTOCOL",
-			"Codex opened a thread without an id or a model");
-		thread_open_failed(h, &e);
-	} else if (check_provider_used(h, m->result, &e) < 0) {
-		thread_open_failed(h, &e);
-	} else {
+	if (!h->thread_id || !h->now.model)
+		thread_open_failed(h, "HARNESS_PROTOCOL",
+				   "Codex opened a thread without an id or a model");
+	else if (!provider_is_used(h, m->result))
+		thread_open_failed(h, "PROVIDER_NOT_USED",
+				   "Codex did not take the provider it was given");
+	else
 		send_settings(h);
-	}
 }
 
 static void put_roots(const struct harness *h, struct jw *w)
