@@ -138,10 +138,10 @@ void harness_provider_each_model(const struct harness_provider *p,
 bool harness_provider_offers(const struct harness_provider *p, const char *model);
 /* False: nothing is known of how the harness is told of a provider. */
 bool harness_takes_provider(const struct harness_def *def);
-/* What to set for a harness that wants a login. harnesses/key_variables.c */
+/* What to set for a harness that wants a login. harnesses/registry.c */
 void harness_login_hint(const struct harness_def *def, char *ret, size_t size);
 /* The i-th variable in which that harness would find a provider's key by itself; NULL: there are no more.
- * harnesses/key_variables.c */
+ * harnesses/registry.c */
 const char *harness_key_variable(const struct harness_def *def, size_t i);
 
 /* The harness's freedom to act without asking. Plan modes and the like are the harness's own (config option "mode"). */

@@ -367,6 +367,7 @@ struct acp_conn *acp_conn_free(struct acp_conn *c)
 {
 	if (!c)
 		return NULL;
+	/* first: what ends below would be told to a client that is gone (conn_queue) */
 	c->phase = CONN_CLOSING;
 	leave_sessions(c);
 	rpc_calls_done(&c->requests);

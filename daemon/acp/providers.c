@@ -191,6 +191,7 @@ static int providers_set(struct acp_request *q, struct err *e)
 		provider_free(p);
 		return r;
 	}
+	/* the one before holds until the new one has passed every check */
 	conn_drop_provider(c);
 	c->provider = p;
 	put_kept(request_answer(q), c);

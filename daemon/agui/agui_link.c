@@ -300,6 +300,7 @@ static void lose_calls(struct agui_link *l)
 
 void agui_link_free(struct agui_link *l)
 {
+	/* before the connection goes: the thread's file has that they are lost */
 	lose_calls(l);
 	if (l->thread && l->thread->parked == l)
 		l->thread->parked = NULL;

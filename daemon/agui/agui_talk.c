@@ -15,9 +15,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void agui_id(char out[AGUI_ID_SIZE], uint64_t seq)
+const char *agui_id(char out[AGUI_ID_SIZE], uint64_t seq)
 {
 	snprintf(out, AGUI_ID_SIZE, "acpd-%" PRIu64, seq);
+	return out;
 }
 
 struct jw agui_event_begin(struct buf *out, const char *type)
@@ -48,8 +49,7 @@ static void event_of(struct agui_talk *t, const char *type)
 {
 	char id[AGUI_ID_SIZE];
 
-	agui_id(id, t->open_seq);
-	agui_event(t->out, type, JW_STR("messageId", id));
+	agui_event(t->out, type, JW_STR("messageId", agui_id(id, t->open_seq)));
 }
 
 /* --- history -------------------------------------------------------------------------------------------------------- */
@@ -78,8 +78,7 @@ static void put_history_message(struct agui_talk *t, const char *role)
 	char id[AGUI_ID_SIZE];
 	struct jw w;
 
-	agui_id(id, t->open_seq);
-	w = agui_message_begin(t, id, role);
+	w = agui_message_begin(t, agui_id(id, t->open_seq), role);
 	buf_putc(&t->text, '"');
 	jw_raw(&w, "content", buf_slice(&t->text));
 	agui_message_end(t, &w);
@@ -158,9 +157,8 @@ static void live_start(struct agui_talk *t)
 
 	if (thought)
 		event_of(t, "REASONING_START");
-	agui_id(id, t->open_seq);
 	agui_event(t->out, thought ? "REASONING_MESSAGE_START" : "TEXT_MESSAGE_START",
-		   JW_STR("messageId", id),
+		   JW_STR("messageId", agui_id(id, t->open_seq)),
 		   JW_STR("role", thought	       ? "reasoning" :
 				  t->open == OPEN_USER ? "user" :
 							 "assistant"));
@@ -187,10 +185,9 @@ static void add_delta(struct agui_talk *t, struct slice raw)
 		buf_add(&t->text, raw.p + 1, raw.n - 2);
 		return;
 	}
-	agui_id(id, t->open_seq);
 	agui_event(t->out,
 		   t->open == OPEN_THOUGHT ? "REASONING_MESSAGE_CONTENT" : "TEXT_MESSAGE_CONTENT",
-		   JW_STR("messageId", id), JW_RAW("delta", raw));
+		   JW_STR("messageId", agui_id(id, t->open_seq)), JW_RAW("delta", raw));
 }
 
 /* The same message goes on. An id that one side does not have says nothing. */

@@ -117,8 +117,8 @@ struct agui_call {
 
 #define AGUI_ID_SIZE 32
 
-/* "acpd-17" */
-void agui_id(char out[AGUI_ID_SIZE], uint64_t seq);
+/* "acpd-17". Returns out. */
+const char *agui_id(char out[AGUI_ID_SIZE], uint64_t seq);
 /* A message of the history begins; the caller goes on and ends the object. */
 struct jw agui_message_begin(struct agui_talk *t, const char *id, const char *role);
 void agui_message_end(struct agui_talk *t, struct jw *w);

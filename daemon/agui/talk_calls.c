@@ -61,9 +61,9 @@ static void tell_start(struct agui_talk *t, const char *id, const char *name, ui
 {
 	char own[AGUI_ID_SIZE];
 
-	agui_id(own, seq);
 	agui_event(t->out, "TOOL_CALL_START", JW_STR("toolCallId", id),
-		   JW_STR("toolCallName", name), JW_STR("parentMessageId", seq ? own : NULL));
+		   JW_STR("toolCallName", name),
+		   JW_STR("parentMessageId", seq ? agui_id(own, seq) : NULL));
 }
 
 static void tell_args(struct agui_talk *t, const char *id, struct slice args)
@@ -90,8 +90,7 @@ static void put_call_message(struct agui_talk *t, struct agui_call *c)
 		return;
 	c->put = true;
 	agui_talk_close(t);
-	agui_id(own, c->seq);
-	w = agui_message_begin(t, own, "assistant");
+	w = agui_message_begin(t, agui_id(own, c->seq), "assistant");
 	jw_arr(&w, "toolCalls");
 	jw_object(&w, NULL, JW_STR("id", c->id), JW_STR("type", "function"),
 		  JW_OBJ("function", JW_STR("name", c->name),

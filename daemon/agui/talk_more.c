@@ -153,8 +153,7 @@ static void subagent_event_of(struct agui_talk *t, const struct agui_subagent *s
 	struct jw w = agui_event_begin(t->out, type);
 	char id[AGUI_ID_SIZE];
 
-	agui_id(id, s->seq);
-	jw_str(&w, "subagentRunId", id);
+	jw_str(&w, "subagentRunId", agui_id(id, s->seq));
 	jw_put(&w, members);
 	agui_event_end(&w);
 }

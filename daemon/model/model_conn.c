@@ -56,6 +56,7 @@ static void forget_request(struct model_call *c)
 
 void model_conn_free(struct model_call *c)
 {
+	/* first: who took the call has slices of the request that is freed below */
 	abandon_call(c);
 	set_call_state(c, CALL_DEAD);
 	forget_request(c);

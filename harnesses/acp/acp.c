@@ -435,6 +435,7 @@ struct harness *harness_acp_free(struct harness *h)
 		return NULL;
 	if (h->quirks->hooks && h->quirks->hooks->free)
 		h->quirks->hooks->free(h);
+	/* before anything is freed: each open call is ended by its function, which reads h */
 	rpc_calls_done(&h->calls);
 	acp_asks_free(h);
 	buf_done(&h->held);

@@ -169,6 +169,7 @@ static struct harness *codex_free(struct harness *h)
 {
 	if (!h)
 		return NULL;
+	/* before anything is freed: each open call is ended by its function, which reads h */
 	rpc_calls_done(&h->calls);
 	codex_asks_drop(h, false);
 	codex_items_free(h);

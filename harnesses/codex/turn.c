@@ -20,6 +20,7 @@ static void report_turn_end(struct harness *h)
 		h->host.ops->timer(h->host.ctx, 0);
 	h->output_waits = false;
 	h->awaited_ms = 0;
+	/* last, with all of the turn reset: the core may start the next one before this returns */
 	h->host.ops->turn_end(h->host.ctx, &h->end);
 }
 

@@ -296,6 +296,7 @@ static struct harness *pi_free(struct harness *h)
 	if (!h)
 		return NULL;
 	h->phase = PI_FAILED;
+	/* before anything is freed: each open call is ended by its function, which reads h */
 	rpc_calls_done(&h->calls);
 	pi_asks_drop(h, false);
 	pi_calls_free(h);

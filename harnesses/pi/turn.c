@@ -22,6 +22,7 @@ static void finish_turn(struct harness *h, const struct harness_turn_end *end)
 	pi_asks_drop(h, true);
 	pi_calls_free(h);
 	h->host.ops->timer(h->host.ctx, 0);
+	/* last, with all of the turn reset: the core may start the next one before this returns */
 	h->host.ops->turn_end(h->host.ctx, end);
 }
 
