@@ -134,6 +134,8 @@ bool harness_keeps_silence(const struct harness_provider *p);
 void harness_provider_each_model(const struct harness_provider *p,
 				 bool (*fn)(void *ctx, const char *model), void *ctx);
 
+/* The first of them, which the caller frees; NULL: none is named. */
+char *harness_provider_first(const struct harness_provider *p);
 /* True if it may be chosen. */
 bool harness_provider_offers(const struct harness_provider *p, const char *model);
 /* False: nothing is known of how the harness is told of a provider. */

@@ -247,23 +247,26 @@ void harness_provider_each_model(const struct harness_provider *p,
 	}
 }
 
-struct sought {
-	const char *model;
-	bool found;
-};
-
-static bool is_sought(void *ctx, const char *model)
-{
-	struct sought *s = ctx;
-
-	s->found = strcmp(model, s->model) == 0;
-	return !s->found;
-}
-
 bool harness_provider_offers(const struct harness_provider *p, const char *model)
 {
-	struct sought s = { model, false };
+	if (p->model && strcmp(p->model, model) == 0)
+		return true;
+	jarr_each(v, p->models)
+		if (jstr_is(v, model))
+			return true;
+	return false;
+}
 
-	harness_provider_each_model(p, is_sought, &s);
-	return s.found;
+static bool keep_first_model(void *ctx, const char *model)
+{
+	xstrset(ctx, model);
+	return false;
+}
+
+char *harness_provider_first(const struct harness_provider *p)
+{
+	char *model = NULL;
+
+	harness_provider_each_model(p, keep_first_model, &model);
+	return model;
 }

@@ -115,13 +115,9 @@ static void settle_ask(struct harness *h, struct codex_ask *a, const char *kind)
 	const char *result = kind ? find_choice(a, kind) : NULL;
 	struct codex_item *it = codex_item_find(h, a->item_id);
 	bool allowed = result && slice_starts(slice_of(kind), "allow");
-	struct codex_name *n;
 
-	if (allowed && a->remember && strcmp(kind, "allow_always") == 0) {
-		n = new0(struct codex_name);
-		n->text = TAKE_PTR(a->remember);
-		list_add_tail(&h->allowed, &n->link);
-	}
+	if (allowed && a->remember && strcmp(kind, "allow_always") == 0)
+		codex_name_add(&h->allowed, a->remember);
 	codex_respond(h, slice_of(a->rpc_id), slice_of(result ? result : a->on_cancel));
 	codex_ask_free(a);
 	if (allowed && it)
@@ -267,14 +263,6 @@ static void ask_client(struct harness *h, struct codex_ask *a, struct slice para
 	h->host.ops->ask(h->host.ctx, &out);
 }
 
-static bool is_allowed(const struct harness *h, const char *what)
-{
-	list_each(n, (struct list *)&h->allowed, struct codex_name, link)
-		if (strcmp(n->text, what) == 0)
-			return true;
-	return false;
-}
-
 static void remember_command(struct codex_ask *a, const char *command)
 {
 	_cleanup_(buf_done) struct buf b = { 0 };
@@ -297,7 +285,8 @@ static void on_command(struct harness *h, const struct rpc_msg *m)
 	put_decisions(a, &words, jobj_get(m->params, "availableDecisions"), h->limited);
 	if (h->limited)
 		remember_command(a, command);
-	ask_client(h, a, m->params, title, a->remember && is_allowed(h, a->remember));
+	ask_client(h, a, m->params, title,
+		   a->remember && codex_name_known(&h->allowed, a->remember));
 }
 
 static void on_patch(struct harness *h, const struct rpc_msg *m)
@@ -384,7 +373,8 @@ static void on_mcp_approval(struct harness *h, const struct rpc_msg *m, struct s
 	add_choice(a, "reject_once",
 		   xstrdup("{\"action\":\"decline\",\"content\":null,\"_meta\":null}"));
 	a->on_cancel = xstrdup("{\"action\":\"cancel\",\"content\":null,\"_meta\":null}");
-	ask_client(h, a, m->params, text ? text : name.data, is_allowed(h, a->remember));
+	ask_client(h, a, m->params, text ? text : name.data,
+		   codex_name_known(&h->allowed, a->remember));
 }
 
 static void on_elicitation(struct harness *h, const struct rpc_msg *m)

@@ -134,6 +134,7 @@ struct harness {
 	unsigned mcp_starting;
 	struct list meters;	     /* tokens of each thread as last reported */
 	struct list allowed, warned; /* MCP tools and commands always allowed; warnings shown */
+	unsigned nwarned;
 };
 
 typedef void notify_fn(struct harness *h, struct slice params);
@@ -265,4 +266,6 @@ void codex_elicitation(struct harness *h, const struct rpc_msg *m);
 void codex_user_input(struct harness *h, const struct rpc_msg *m);
 void codex_elicit_answer(struct harness *h, const struct codex_ask *a, struct slice result);
 /* notices.c */
+bool codex_name_known(const struct list *l, const char *text);
+void codex_name_add(struct list *l, const char *text);
 void codex_names_free(struct list *l);

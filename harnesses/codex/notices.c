@@ -8,6 +8,22 @@
 
 #define WARNINGS_MAX 64 /* kept to be shown once only */
 
+bool codex_name_known(const struct list *l, const char *text)
+{
+	list_each(n, (struct list *)l, struct codex_name, link)
+		if (strcmp(n->text, text) == 0)
+			return true;
+	return false;
+}
+
+void codex_name_add(struct list *l, const char *text)
+{
+	struct codex_name *n = new0(struct codex_name);
+
+	n->text = xstrdup(text);
+	list_add_tail(l, &n->link);
+}
+
 void codex_names_free(struct list *l)
 {
 	while (!list_empty(l)) {
@@ -53,19 +69,12 @@ static const char *const not_told[] = { "bubblewrap" };
 
 static bool seen(struct harness *h, const char *text)
 {
-	struct codex_name *n;
-	size_t count = 0;
-
-	list_each(known, &h->warned, struct codex_name, link) {
-		if (strcmp(known->text, text) == 0)
-			return true;
-		count++;
+	if (codex_name_known(&h->warned, text))
+		return true;
+	if (h->nwarned < WARNINGS_MAX) {
+		codex_name_add(&h->warned, text);
+		h->nwarned++;
 	}
-	if (count >= WARNINGS_MAX)
-		return false;
-	n = new0(struct codex_name);
-	n->text = xstrdup(text);
-	list_add_tail(&h->warned, &n->link);
 	return false;
 }
 

@@ -105,31 +105,13 @@ static int plan_provider(struct harness_plan *plan, const struct harness_provide
 	return 0;
 }
 
-struct model_match {
-	const char *model;
-	char *first;
-	bool listed;
-};
-
-static bool compare_model(void *ctx, const char *model)
-{
-	struct model_match *w = ctx;
-
-	if (!w->first)
-		w->first = xstrdup(model);
-	w->listed = w->model && strcmp(w->model, model) == 0;
-	return !w->listed;
-}
-
 char *codex_model_wanted(const struct harness_req *req)
 {
-	struct model_match w = { .model = req->model };
+	char *first = req->provider ? harness_provider_first(req->provider) : NULL;
 
-	if (req->provider)
-		harness_provider_each_model(req->provider, compare_model, &w);
-	if (w.first && !w.listed)
-		return w.first;
-	free(w.first);
+	if (first && !(req->model && harness_provider_offers(req->provider, req->model)))
+		return first;
+	free(first);
 	return xstrdup(req->model);
 }
 

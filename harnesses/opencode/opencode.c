@@ -174,12 +174,6 @@ static bool put_model_entry(void *ctx, const char *model)
 	return true;
 }
 
-static bool first_model(void *ctx, const char *model)
-{
-	xstrset(ctx, model);
-	return false;
-}
-
 static void put_reference(struct jw *w, const char *key, const char *model)
 {
 	char text[300];
@@ -232,15 +226,13 @@ static int plan_config(const struct harness_req *req, struct harness_plan *plan,
 {
 	const struct harness_provider *p = req->provider;
 	_cleanup_(buf_done) struct buf b = { 0 };
-	_cleanup_(freep) char *model = NULL;
+	_cleanup_(freep) char *model = p ? harness_provider_first(p) : NULL;
 	struct jw w = JW(&b);
 	const char *npm = p ? api_npm(p->api) : NULL;
 
 	if (p && !npm)
 		return err_field(e, "_meta.acpd.provider.api", "PROVIDER_API_UNSUPPORTED",
 				 "OpenCode has no client for this provider API");
-	if (p)
-		harness_provider_each_model(p, first_model, &model);
 	if (p && !model)
 		model = xstrdup(req->model);
 	if (p && !model)
