@@ -234,8 +234,6 @@ bool provider_upstream(const struct harness_provider *p, unsigned i, struct prov
 
 void provider_upstream_done(struct provider_upstream *u)
 {
-	free(u->base_url);
-	free(u->auth_header);
-	free(u->auth_prefix);
+	free_each(u->base_url, u->auth_header, u->auth_prefix);
 	*u = (struct provider_upstream){ 0 };
 }

@@ -109,15 +109,9 @@ static void def_done(struct harness_def *d)
 	for (char **a = d->args; a && *a; a++)
 		free(*a);
 	for (size_t i = 0; i < d->nenv; i++) {
-		free(d->env[i].name);
-		free(d->env[i].value);
+		free_each(d->env[i].name, d->env[i].value);
 	}
-	free(d->args);
-	free(d->env);
-	free(d->id);
-	free(d->title);
-	free(d->command);
-	free(d->auth_methods);
+	free_each(d->args, d->env, d->id, d->title, d->command, d->auth_methods);
 	memset(d, 0, sizeof(*d));
 }
 

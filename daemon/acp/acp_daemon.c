@@ -314,8 +314,7 @@ static void on_programs_known(void *ctx)
 	jw_end_arr(&w);
 	jw_end_obj(&w);
 	call_result(l->call, buf_slice(&b));
-	free(l->only);
-	free(l);
+	free_each(l->only, l);
 }
 
 static int list_harnesses(struct acp_request *q, struct err *e _unused_)

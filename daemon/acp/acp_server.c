@@ -40,9 +40,7 @@ struct acp_server *acp_server_free(struct acp_server *srv)
 	loop_timer_cancel(&srv->watch_timer);
 	buf_done(&srv->status);
 	buf_done(&srv->status_brief);
-	free(srv->default_harness);
-	free(srv->workspaces);
-	free(srv);
+	free_each(srv->default_harness, srv->workspaces, srv);
 	return NULL;
 }
 

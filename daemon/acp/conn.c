@@ -279,9 +279,7 @@ static void call_unhook(struct method_call *k)
 void call_free(struct method_call *k)
 {
 	call_unhook(k);
-	free(k->session_id);
-	free(k->id);
-	free(k);
+	free_each(k->session_id, k->id, k);
 }
 
 void call_result(struct method_call *k, struct slice result)
@@ -376,8 +374,7 @@ struct acp_conn *acp_conn_free(struct acp_conn *c)
 	list_del(&c->link);
 	c->srv->count--;
 	conn_drop_provider(c);
-	free(c->auth_method);
-	free(c);
+	free_each(c->auth_method, c);
 	return NULL;
 }
 

@@ -271,9 +271,7 @@ struct held_request {
 static void held_free(struct held_request *h)
 {
 	explicit_bzero(h->params, strlen(h->params)); /* there may be keys */
-	free(h->params);
-	free(h->method);
-	free(h);
+	free_each(h->params, h->method, h);
 }
 
 static void held_read_again(struct held_request *h)

@@ -62,5 +62,3 @@ int provider_check(struct slice raw, unsigned apis, struct err *e);
 /* Arguments without a provider get that of the connection, if it has one, for a harness; text: where it is kept. */
 void conn_give_provider(const struct acp_conn *c, const struct harness_def *def,
 			struct session_args *a, struct buf *text);
-/* Frees a text with secrets. */
-void secret_text_done(struct buf *text);

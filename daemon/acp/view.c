@@ -203,6 +203,5 @@ void view_free(struct view *v)
 	forget_view(v->conn, v);
 	list_del(&v->link);
 	list_del(&v->ready_link);
-	free(v->session_id);
-	free(v);
+	free_each(v->session_id, v);
 }

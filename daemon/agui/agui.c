@@ -38,8 +38,7 @@ struct agui *agui_free(struct agui *a)
 	while (!list_empty(&a->links))
 		agui_link_free(list_first(&a->links, struct agui_link, link));
 	agui_threads_free(a->threads);
-	free(a->profiles);
-	free(a);
+	free_each(a->profiles, a);
 	return NULL;
 }
 
@@ -124,12 +123,10 @@ static int check_run_head(const struct agui *a, const struct http_request *rq, c
 
 static int check_profile(const struct agui *a, const char *profile, struct http_reply *ret)
 {
-	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(secret_text_done) struct buf text = { 0 };
 	struct err e = { 0 };
 	int r = profile ? agui_profile_read(a->profiles, profile, &text, &e) : 0;
 
-	if (text.data)
-		secret_wipe(text.data, text.cap);
 	if (r < 0)
 		http_reply_err(ret, r == -EINVAL && *e.field ? 404 : 500, &e);
 	return r;

@@ -216,8 +216,7 @@ int agui_input_parse(struct slice text, struct agui_input *ret, struct err *e)
 void agui_input_done(struct agui_input *in)
 {
 	for (size_t i = 0; i < in->nmessages; i++) {
-		free(in->messages[i].id);
-		free(in->messages[i].tool_call_id);
+		free_each(in->messages[i].id, in->messages[i].tool_call_id);
 	}
 	free(in->messages);
 	jdec_free(input_fields, in);

@@ -62,14 +62,12 @@ int agui_profile_read(const char *list, const char *name, struct buf *ret, struc
 
 static int check_profile_item(struct slice name, struct slice file, struct err *e)
 {
-	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(secret_text_done) struct buf text = { 0 };
 	int r;
 
 	if (!name.n || !file.n)
 		return err_field(e, "profile", "OPTION_INVALID", "--profile: it is NAME=FILE");
 	r = read_profile(file, &text, e);
-	if (text.data)
-		secret_wipe(text.data, text.cap);
 	if (r == 0)
 		return 0;
 	return err_field(e, "profile", "OPTION_INVALID",
@@ -141,15 +139,13 @@ static void keep_settings(struct agui_thread *t, struct slice settings)
 
 static int take_profile(const struct agui *a, struct agui_thread *t, struct err *e)
 {
-	_cleanup_(buf_done) struct buf text = { 0 };
+	_cleanup_(secret_text_done) struct buf text = { 0 };
 	int r = agui_profile_read(a->profiles, t->profile, &text, e);
 
 	if (r == 0)
 		r = check_settings(buf_slice(&text), e);
 	if (r == 0)
 		keep_settings(t, buf_slice(&text));
-	if (text.data)
-		secret_wipe(text.data, text.cap);
 	return r;
 }
 

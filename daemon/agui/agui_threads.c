@@ -9,6 +9,7 @@
  */
 #include "agui/agui_threads.h"
 
+#include "acp/acp_server.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/os/file.h"
@@ -42,9 +43,7 @@ static struct agui_thread *thread_new(struct agui_threads *ts)
 
 static void over_done(struct agui_over *o)
 {
-	free(o->id);
-	free(o->harness_id);
-	free(o->tool);
+	free_each(o->id, o->harness_id, o->tool);
 	*o = (struct agui_over){ 0 };
 }
 
@@ -55,15 +54,8 @@ void agui_thread_drop(struct agui_thread *t)
 		free(t->told[i].id);
 	for (size_t i = 0; i < t->nover; i++)
 		over_done(&t->over[i]);
-	if (t->given.data)
-		secret_wipe(t->given.data, t->given.cap);
-	buf_done(&t->given);
-	free(t->told);
-	free(t->id);
-	free(t->session_id);
-	free(t->harness);
-	free(t->profile);
-	free(t);
+	secret_text_done(&t->given);
+	free_each(t->told, t->id, t->session_id, t->harness, t->profile, t);
 }
 
 void agui_thread_tell(struct agui_thread *t, const char *id, const char digest[AGUI_DIGEST_HEX])
@@ -345,7 +337,6 @@ struct agui_threads *agui_threads_free(struct agui_threads *ts)
 {
 	while (!list_empty(&ts->all))
 		agui_thread_drop(list_first(&ts->all, struct agui_thread, link));
-	free(ts->dir);
-	free(ts);
+	free_each(ts->dir, ts);
 	return NULL;
 }

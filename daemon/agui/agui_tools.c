@@ -169,9 +169,5 @@ struct agui_front_call *agui_front_call_new(uint64_t rpc_id, struct slice params
 void agui_front_call_free(struct agui_front_call *c)
 {
 	list_del(&c->link);
-	free(c->id);
-	free(c->tool);
-	free(c->harness_id);
-	free(c->text);
-	free(c);
+	free_each(c->id, c->tool, c->harness_id, c->text, c);
 }

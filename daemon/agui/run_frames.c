@@ -190,8 +190,6 @@ void agui_run_frame(struct agui_run *r, struct slice frame)
 		take_conn_note(r, &m);
 }
 
-/* --- the end --------------------------------------------------------------------------------------------- */
-
 /* --- errors --------------------------------------------------------------------------------------------------------- */
 
 void agui_run_fail(struct agui_run *r, const char *code, const char *message)

@@ -226,7 +226,8 @@ static void continue_link(struct agui_run *r)
 
 static void open_session(struct agui_run *r, const struct session *s, const struct grant *g)
 {
-	_cleanup_(buf_done) struct buf b = { 0 }, trace = { 0 };
+	_cleanup_(secret_text_done) struct buf b = { 0 };
+	_cleanup_(buf_done) struct buf trace = { 0 };
 	struct jw w = JW(&trace);
 
 	agui_run_put_trace(r, &w);
@@ -240,8 +241,6 @@ static void open_session(struct agui_run *r, const struct session *s, const stru
 	else
 		agui_settings_put_new(r->thread, r->thread->front_end, buf_slice(&trace), &b);
 	r->open_id = agui_link_ask(r->link, s ? "session/load" : "session/new", buf_slice(&b));
-	if (b.data)
-		secret_wipe(b.data, b.cap);
 }
 
 int agui_run_start(struct agui_run *r, const struct grant *g, struct err *e)

@@ -24,11 +24,7 @@ static void harness_call_free(struct agui_calls *all, struct agui_call *c)
 	list_del(&c->link);
 	all->n--;
 	agui_said_done(&c->said);
-	free(c->id);
-	free(c->harness_id);
-	free(c->name);
-	free(c->args);
-	free(c);
+	free_each(c->id, c->harness_id, c->name, c->args, c);
 }
 
 void agui_calls_init(struct agui_calls *c)

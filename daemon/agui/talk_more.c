@@ -22,9 +22,7 @@ static void plan_free(struct agui_talk *t, struct agui_plan *p)
 {
 	list_del(&p->link);
 	t->nplans--;
-	free(p->id);
-	free(p->content);
-	free(p);
+	free_each(p->id, p->content, p);
 }
 
 static struct agui_plan *plan_find(struct agui_talk *t, const char *id)
@@ -135,8 +133,7 @@ static void subagent_free(struct agui_talk *t, struct agui_subagent *s)
 {
 	list_del(&s->link);
 	t->nsubagents--;
-	free(s->session_id);
-	free(s);
+	free_each(s->session_id, s);
 }
 
 static struct agui_subagent *subagent_find(struct agui_talk *t, const char *session_id)

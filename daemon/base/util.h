@@ -59,6 +59,14 @@ static inline void closep(int *fd)
 	*fd = -1;
 }
 
+/* free() of each: free_each(a, b, c). */
+#define free_each(...)                                                                             \
+	do {                                                                                       \
+		void *const _each[] = { __VA_ARGS__ };                                             \
+		for (size_t _i = 0; _i < ARRAY_SIZE(_each); _i++)                                  \
+			free(_each[_i]);                                                           \
+	} while (0)
+
 static inline void *xalloc(size_t n)
 {
 	void *p = calloc(1, n ? n : 1);

@@ -45,9 +45,7 @@ static void forget_request(struct model_call *c)
 {
 	c->listener->all->body_bytes -= c->counted;
 	c->counted = 0;
-	free(TAKE_PTR(c->method));
-	free(TAKE_PTR(c->path));
-	free(TAKE_PTR(c->model));
+	free_each(TAKE_PTR(c->method), TAKE_PTR(c->path), TAKE_PTR(c->model));
 	buf_done(&c->body);
 	buf_done(&c->headers);
 	c->body = (struct buf){ .max = MODEL_BODY_MAX };

@@ -107,8 +107,7 @@ struct model_listener *model_listener_free(struct model_listener *g)
 	list_each(c, &g->conns, struct model_call, link)
 		model_conn_free(c);
 	explicit_bzero(g->key, sizeof(g->key));
-	free(g->paths);
-	free(g);
+	free_each(g->paths, g);
 	return NULL;
 }
 

@@ -441,8 +441,7 @@ struct harness *harness_acp_free(struct harness *h)
 	buf_done(&h->held);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		free(*(char **)((char *)h + owned[i]));
-	free(h->hook_state);
-	free(h);
+	free_each(h->hook_state, h);
 	return NULL;
 }
 

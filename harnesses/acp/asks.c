@@ -25,8 +25,7 @@ static struct agent_ask *find_ask(struct harness *h, uint64_t id)
 static void agent_ask_free(struct agent_ask *a)
 {
 	list_del(&a->link);
-	free(a->rpc_id);
-	free(a);
+	free_each(a->rpc_id, a);
 }
 
 static void acp_refuse(struct harness *h, struct slice id, int code, const char *reason,

@@ -57,8 +57,7 @@ static char *provider_header_lines(struct slice headers)
 
 static void words_done(struct placeholders *w)
 {
-	free(w->root);
-	free(w->headers);
+	free_each(w->root, w->headers);
 }
 
 static const char *template_value(const struct placeholders *w, const char *name, size_t n)

@@ -45,12 +45,7 @@ static void codex_ask_free(struct codex_ask *a)
 	list_del(&a->link);
 	for (size_t i = 0; i < a->nchoices; i++)
 		free(a->choices[i].result);
-	free(a->rpc_id);
-	free(a->item_id);
-	free(a->remember);
-	free(a->on_cancel);
-	free(a->questions);
-	free(a);
+	free_each(a->rpc_id, a->item_id, a->remember, a->on_cancel, a->questions, a);
 }
 
 void codex_asks_drop(struct harness *h, bool tell)

@@ -13,9 +13,7 @@ struct codex_child {
 static void child_free(struct codex_child *c)
 {
 	list_del(&c->link);
-	free(c->thread);
-	free(c->turn);
-	free(c);
+	free_each(c->thread, c->turn, c);
 }
 
 void codex_children_free(struct harness *h)

@@ -180,16 +180,8 @@ static struct harness *codex_free(struct harness *h)
 	codex_models_free(h);
 	codex_settings_done(&h->now);
 	codex_settings_done(&h->wanted);
-	free(h->cwd);
-	free(h->thread_id);
-	free(h->wanted_model);
-	free(h->system_prompt);
-	free(h->version);
-	free(h->mcp_servers);
-	free(h->additional_dirs);
-	free(h->turn_id);
-	free(h->used_model);
-	free(h);
+	free_each(h->cwd, h->thread_id, h->wanted_model, h->system_prompt, h->version,
+		  h->mcp_servers, h->additional_dirs, h->turn_id, h->used_model, h);
 	return NULL;
 }
 

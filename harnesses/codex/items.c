@@ -10,11 +10,7 @@ static void item_free(struct codex_item *it)
 	list_del(&it->link);
 	buf_done(&it->body);
 	buf_done(&it->output);
-	free(it->id);
-	free(it->shown);
-	free(it->tool);
-	free(it->paths);
-	free(it);
+	free_each(it->id, it->shown, it->tool, it->paths, it);
 }
 
 void codex_items_free(struct harness *h)

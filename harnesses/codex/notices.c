@@ -30,8 +30,7 @@ void codex_names_free(struct list *l)
 		struct codex_name *n = list_first(l, struct codex_name, link);
 
 		list_del(&n->link);
-		free(n->text);
-		free(n);
+		free_each(n->text, n);
 	}
 }
 

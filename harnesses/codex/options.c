@@ -21,8 +21,7 @@ static const char common_efforts[] =
 
 void codex_settings_done(struct settings *s)
 {
-	free(s->model);
-	free(s->effort);
+	free_each(s->model, s->effort);
 	*s = (struct settings){ 0 };
 }
 
@@ -92,10 +91,8 @@ void codex_models_load(struct harness *h, struct slice result)
 void codex_models_free(struct harness *h)
 {
 	for (size_t i = 0; i < h->nmodels; i++) {
-		free(h->models[i].id);
-		free(h->models[i].name);
-		free(h->models[i].description);
-		free(h->models[i].efforts);
+		free_each(h->models[i].id, h->models[i].name, h->models[i].description,
+			  h->models[i].efforts);
 	}
 	free(h->models);
 }

@@ -30,8 +30,7 @@ void codex_meters_free(struct harness *h)
 		struct meter *m = list_first(&h->meters, struct meter, link);
 
 		list_del(&m->link);
-		free(m->thread);
-		free(m);
+		free_each(m->thread, m);
 	}
 }
 

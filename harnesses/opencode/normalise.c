@@ -21,8 +21,7 @@ static void forget_changes(struct harness *h)
 	struct opencode_state *s = opencode_state_of(h);
 
 	for (size_t i = 0; i < ARRAY_SIZE(s->changes); i++) {
-		free(s->changes[i].call);
-		free(s->changes[i].diffs);
+		free_each(s->changes[i].call, s->changes[i].diffs);
 	}
 }
 

@@ -28,8 +28,7 @@ static void pi_ask_free(struct harness *h, struct pi_ask *a)
 {
 	h->nasks--;
 	list_del(&a->link);
-	free(a->native_id);
-	free(a);
+	free_each(a->native_id, a);
 }
 
 void pi_asks_drop(struct harness *h, bool withdraw)

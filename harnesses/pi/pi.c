@@ -301,19 +301,9 @@ static struct harness *pi_free(struct harness *h)
 	pi_asks_drop(h, false);
 	pi_calls_free(h);
 	forget_key(h);
-	free(h->session_id);
-	free(h->cwd);
-	free(h->model);
-	free(h->mcp_servers);
-	free(h->version);
-	free(h->now_model);
-	free(h->now_provider);
-	free(h->now_level);
-	free(h->now_mode);
-	free(h->now_approval);
-	free(h->models);
-	free(h->levels);
-	free(h);
+	free_each(h->session_id, h->cwd, h->model, h->mcp_servers, h->version, h->now_model,
+		  h->now_provider, h->now_level, h->now_mode, h->now_approval, h->models, h->levels,
+		  h);
 	return NULL;
 }
 

@@ -211,8 +211,7 @@ static struct pi_call *add_call(struct harness *h, struct jval id)
 	struct pi_call *c = new0(struct pi_call);
 
 	if (jstr_decode(id, 4096, &c->id) < 0 || h->ntool_calls >= PI_CALLS_MAX) {
-		free(c->id);
-		free(c);
+		free_each(c->id, c);
 		return NULL;
 	}
 	h->ntool_calls++;
@@ -224,9 +223,7 @@ static void pi_call_free(struct harness *h, struct pi_call *c)
 {
 	h->ntool_calls--;
 	list_del(&c->link);
-	free(c->id);
-	free(c->diff);
-	free(c);
+	free_each(c->id, c->diff, c);
 }
 
 void pi_calls_free(struct harness *h)
