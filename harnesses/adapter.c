@@ -104,8 +104,7 @@ void harness_update_open(struct jw *w, enum harness_update kind)
 void harness_emit_of(const struct harness_host *host, enum harness_update kind,
 		     const struct jw_member *members)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	harness_update_open(&w, kind);
 	jw_put(&w, members);

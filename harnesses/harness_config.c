@@ -172,8 +172,7 @@ static int check_auth_methods(struct slice methods, const char *prefix, struct e
 /* A "terminal" method has the client run the agent's program itself: there is none on its side of the socket. */
 static char *usable_auth_methods(struct slice methods)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_arr(&w, NULL);
 	jarr_each(v, methods)

@@ -97,8 +97,7 @@ const struct acp_handler on_status =
 static void put_status_frame(struct acp_server *srv, struct buf *frame,
 			     void (*put)(const struct lifecycle *l, struct jw *w))
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "incarnation", store_incarnation(srv->store));
@@ -299,9 +298,8 @@ struct list_harnesses {
 
 static void on_programs_known(void *ctx)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct list_harnesses *l = ctx;
-	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
 	jw_arr(&w, "harnesses");

@@ -45,8 +45,7 @@ static const struct choice_row choice_rows[] = {
 
 void put_known(struct jw *w, const struct session *s, const char *category, struct err *e)
 {
-	_cleanup_(buf_done) struct buf known = { 0 };
-	struct jw own = JW(&known);
+	JW_BUF(own, known);
 	struct jiter it;
 	struct jval v;
 	size_t n = strlen(e->msg);
@@ -69,9 +68,8 @@ void put_known(struct jw *w, const struct session *s, const char *category, stru
 /* 0: answered here, with what could have been chosen. */
 static int answer_unknown(const struct acp_request *q, const char *category, const struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct err said = *e;
-	struct jw w = JW(&b);
 
 	put_known(&w, q->session, category, &said);
 	conn_error(q->conn, NULL, q->msg->id, &said, buf_slice(&b));
@@ -96,10 +94,9 @@ const struct acp_handler on_set_model =
 
 static void on_config_set(void *ctx, struct slice result, const struct err *given)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct method_call *k = ctx;
 	struct jval options = jobj_get(result, "configOptions");
-	struct jw w = JW(&b);
 	struct err e;
 
 	if (!given && options.type != J_ARRAY) {

@@ -122,9 +122,8 @@ static void put_agent_acpd(struct jw *w, const struct acp_conn *c)
 
 void conn_tell_resumed(struct acp_conn *c)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	char at[CLOCK_ISO_SIZE];
-	struct jw w = JW(&b);
 
 	if (!c->srv->resumed_at || !(c->client & CLIENT_ACPD))
 		return;

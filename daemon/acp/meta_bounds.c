@@ -152,10 +152,9 @@ int check_ceiling(const struct acp_conn *c, const struct session *s, const struc
 static int check_tests(struct slice check, const char *field, size_t n, struct err *e)
 {
 	static const char *const names[] = { "command", "format", "report" };
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	char path[sizeof(e->field)];
 	struct err why;
-	struct jw w = JW(&b);
 
 	if (!jstr_is(jobj_get(check, "kind"), "tests") || jobj_get(check, "command").type <= J_NULL)
 		return 0;

@@ -37,9 +37,8 @@ static const struct jfield acpd_fields[] = {
 
 static void on_turn_done(void *ctx, const struct turn_result *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct method_call *k = ctx;
-	struct jw w = JW(&b);
 	struct err e;
 
 	if (!r->failed) {
@@ -195,8 +194,7 @@ static const struct jfield check_fields[] = {
 
 static void on_check_done(void *ctx, const struct check_outcome *o)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	check_outcome_put(&w, NULL, o->verdict, o->results);
 	call_result(ctx, buf_slice(&b));

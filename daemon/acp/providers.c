@@ -164,8 +164,7 @@ static int check_set(const struct acp_conn *c, const struct conn_provider *p, st
 
 static void put_kept(struct jw *w, struct acp_conn *c)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw kept = JW(&b);
+	JW_BUF(kept, b);
 
 	jw_arr(&kept, NULL);
 	tell_sessions(c, &kept);

@@ -70,9 +70,8 @@ static void call_open_error(struct method_call *k, const struct session *s, cons
 	static const struct {
 		const char *reason, *category;
 	} rows[] = { { "MODEL_UNKNOWN", "model" }, { "MODE_UNKNOWN", "mode" } };
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct err own = login_error(k->conn, s, e);
-	struct jw w = JW(&b);
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (strcmp(e->reason, rows[i].reason) == 0)
@@ -107,8 +106,7 @@ static void on_session_created(void *ctx, struct session *s, const struct err *e
 static void session_refused(const struct acp_request *q, const struct session *s,
 			    const struct session_params *p, const struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (strcmp(e->reason, "ENV_REQUIRED") == 0)
 		session_put_missing_env(&w, s, p);

@@ -84,9 +84,8 @@ static void on_view_ask(void *ctx, struct session_question *a)
 {
 	const char *method = question_is_elicitation(a) ? "elicitation/create" :
 							  "session/request_permission";
-	_cleanup_(buf_done) struct buf p = { 0 };
+	JW_BUF(w, p);
 	struct view *v = ctx;
-	struct jw w = JW(&p);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "sessionId", v->session_id);
@@ -107,8 +106,7 @@ static void on_view_unask(void *ctx, struct session_question *a)
 
 static void notify_detached(struct view *v, struct view *behind, const char *reason)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (!(v->conn->client & CLIENT_ACPD))
 		return;

@@ -46,8 +46,7 @@ static const struct jfield remove_fields[] = {
 
 static void on_provisioned(void *ctx, struct slice result, const struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (!e) {
 		call_result(ctx, result);
@@ -197,8 +196,7 @@ static const struct jfield apply_fields[] = {
 
 static void on_drafted(void *ctx, struct slice result, const struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (!e) {
 		call_result(ctx, result);

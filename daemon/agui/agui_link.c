@@ -78,8 +78,7 @@ static void feed_conn(struct agui_link *l, struct buf *b)
 
 static void feed_members(struct agui_link *l, const struct jw_member *members)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_object_of(&w, NULL, members);
 	feed_conn(l, &b);

@@ -171,9 +171,8 @@ static int make_prompt(struct agui_run *r, struct err *e)
 
 static void send_prompt(struct agui_run *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	size_t before = r->thread->ntold;
-	struct jw w = JW(&b);
 	struct err e;
 
 	agui_thread_turn_over(r->thread);
@@ -227,8 +226,7 @@ static void continue_link(struct agui_run *r)
 static void open_session(struct agui_run *r, const struct session *s, const struct grant *g)
 {
 	_cleanup_(secret_text_done) struct buf b = { 0 };
-	_cleanup_(buf_done) struct buf trace = { 0 };
-	struct jw w = JW(&trace);
+	JW_BUF(w, trace);
 
 	agui_run_put_trace(r, &w);
 	if (r->in.tools.n > 2)

@@ -303,8 +303,7 @@ static void tell_progress(struct agui_talk *t, const struct agui_call *c, struct
 static void show_activity(struct agui_talk *t, struct agui_call *c, uint64_t seq,
 			  struct slice update)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	char id[AGUI_ID_SIZE + 16];
 
 	c->activity_seq = seq;

@@ -76,8 +76,7 @@ void agui_talk_plan_update(struct agui_talk *t, uint64_t seq _unused_, struct sl
 void agui_talk_plan_removed(struct agui_talk *t, uint64_t seq _unused_, struct slice update)
 {
 	_cleanup_(freep) char *id = NULL;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (jstr_decode(jobj_get(update, "planId"), RPC_ID_MAX, &id) < 0)
 		return;
@@ -293,9 +292,8 @@ static void send_state_delta(struct agui_talk *t, enum agui_part p)
 
 static char *state_value(enum agui_part p, struct slice update)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct slice v = parts[p].member ? jobj_get(update, parts[p].member).raw : SLICE_NONE;
-	struct jw w = JW(&b);
 
 	if (parts[p].member)
 		return v.n ? xstrndup(v.p, v.n) : NULL;
@@ -341,9 +339,8 @@ static void replace_entries(struct agui_talk *t, const char *id, struct slice en
 /* A turn has one plan; what follows replaces it.. */
 void agui_talk_plan(struct agui_talk *t, uint64_t seq, struct slice update)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct slice entries = jobj_get(update, "entries").raw;
-	struct jw w = JW(&b);
 	char id[AGUI_ID_SIZE];
 
 	if (!entries.n)

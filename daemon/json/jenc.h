@@ -16,6 +16,10 @@ struct jw {
 };
 
 #define JW(buffer) ((struct jw){ (buffer), false })
+/* Declares an empty buffer, which is freed at the end of the block, and a writer into it. */
+#define JW_BUF(writer, buffer)                                                                     \
+	_cleanup_(buf_done) struct buf buffer = { 0 };                                             \
+	struct jw writer = JW(&(buffer))
 
 /* key NULL inside arrays and at the root. */
 void jw_obj(struct jw *w, const char *key);

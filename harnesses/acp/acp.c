@@ -158,8 +158,7 @@ static void on_authenticated(void *ctx, uint64_t tag _unused_, const struct rpc_
 
 static void send_authenticate(struct harness *h)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_object(&w, NULL, JW_STR("methodId", h->auth_method));
 	h->phase = PHASE_AUTHENTICATE;
@@ -202,8 +201,7 @@ static void on_agent_initialized(void *ctx, uint64_t tag _unused_, const struct 
 
 int harness_acp_start(struct harness *h, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_int(&w, "protocolVersion", 1);
@@ -325,10 +323,9 @@ static void on_prompt_reply(void *ctx, uint64_t tag _unused_, const struct rpc_m
 
 int harness_acp_prompt(struct harness *h, struct slice content, struct slice meta, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	const struct acp_hooks *hooks = h->quirks->hooks;
 	bool as_text = hooks && hooks->on_turn_start && !hooks->on_turn_start(h, content);
-	struct jw w = JW(&b);
 	int r;
 
 	jw_obj(&w, NULL);
@@ -364,8 +361,7 @@ void harness_acp_cancel(struct harness *h)
 int acp_call_of(struct harness *h, const char *method, const struct jw_member *members,
 		rpc_reply_fn fn, uint64_t tag)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	put_native_session(h, &w);

@@ -136,8 +136,7 @@ static void put_server_env(struct jw *w, struct jval list)
 static void plan_mcp_file(const struct acp_quirks *q, const struct harness_req *req,
 			  struct harness_plan *plan)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	size_t n = 0;
 
 	jw_obj(&w, NULL);

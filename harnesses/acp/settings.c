@@ -32,8 +32,7 @@ static void report_ready(struct harness *h)
 
 static void set_current_mode(struct harness *h, const char *mode)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (!h->modes)
 		return;

@@ -237,9 +237,8 @@ static void put_ask_options(struct jw *w, const struct codex_ask *a)
 static void ask_client(struct harness *h, struct codex_ask *a, struct slice params,
 		       const char *title, bool allowed)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct harness_ask out = { .id = a->id, .wide = a->wide };
-	struct jw w = JW(&b);
 
 	if (h->cancelled || h->turn == TURN_NONE) {
 		settle_ask(h, a, h->cancelled ? NULL : "reject_once");
@@ -315,8 +314,7 @@ static void on_old_approval(struct harness *h, const struct rpc_msg *m)
 
 static char *grant(struct slice permissions, const char *scope)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_obj(&w, "permissions");

@@ -21,8 +21,7 @@ int codex_call(struct harness *h, const char *method, struct slice params, rpc_r
 int codex_request_of(struct harness *h, const char *method, const struct jw_member *params,
 		     rpc_reply_fn fn, uint64_t tag)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_object_of(&w, NULL, params);
 	return codex_call(h, method, buf_slice(&b), fn, tag);
@@ -38,8 +37,7 @@ void codex_event(struct harness *h, const struct buf *b)
 
 void codex_emit_of(struct harness *h, enum harness_update kind, const struct jw_member *members)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	harness_update_open(&w, kind);
 	jw_put(&w, members);

@@ -20,8 +20,7 @@ void codex_elicitation(struct harness *h, const struct rpc_msg *m)
 {
 	struct jval schema = jobj_get(m->params, "requestedSchema");
 	struct jval message = jobj_get(m->params, "message");
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	/* a page to open (url) and Codex's own kinds of form are not what clients can do */
 	if (!can_ask_form(h) || !jstr_is(jobj_get(m->params, "mode"), "form") ||
@@ -82,8 +81,7 @@ static void put_model_question(struct jw *w, struct slice q)
 void codex_user_input(struct harness *h, const struct rpc_msg *m)
 {
 	struct jval questions = jobj_get(m->params, "questions");
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	struct codex_ask *a;
 
 	if (!can_ask_form(h) || questions.type != J_ARRAY) {
@@ -133,8 +131,7 @@ void codex_elicit_answer(struct harness *h, const struct codex_ask *a, struct sl
 	struct jval action = jobj_get(result, "action"), content = jobj_get(result, "content");
 	bool accept = jstr_is(action, "accept");
 	struct slice given = accept && content.type == J_OBJECT ? content.raw : SLICE_NONE;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	if (a->questions) {

@@ -93,8 +93,7 @@ struct codex_item *codex_item_for_text(struct harness *h, const char *id)
 
 static bool is_alike(const struct codex_item *it, struct slice item)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	it->row->head(&w, item, it->row);
 	return slice_eq(buf_slice(&b), (struct slice){ buf_slice(&it->body).p, it->head });

@@ -124,10 +124,9 @@ static void render_body(struct codex_item *it, struct slice item)
 
 static void start_call(struct harness *h, struct codex_item *it, struct slice item)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	_cleanup_(freep) char *tool = codex_str(item, "tool"), *server = codex_str(item, "server");
 	struct jval changes = jobj_get(item, "changes");
-	struct jw w = JW(&b);
 
 	if (tool && server) {
 		_cleanup_(buf_done) struct buf name = { 0 };
@@ -147,8 +146,7 @@ static void start_call(struct harness *h, struct codex_item *it, struct slice it
 
 static void send_output(struct harness *h, const struct codex_item *it, const char *status)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	open_call_update(&w, it, UPDATE_TOOL_CALL_UPDATE, status);
 	if (buf_len(&it->output)) {
@@ -224,10 +222,9 @@ void codex_item_goes_on(struct harness *h, struct codex_item *it)
 void codex_on_patch_updated(struct harness *h, struct slice params)
 {
 	_cleanup_(freep) char *id = codex_str(params, "itemId");
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct jval changes = jobj_get(params, "changes");
 	struct codex_item *it = codex_item_find(h, id);
-	struct jw w = JW(&b);
 
 	if (!it || !it->row || it->done || changes.type != J_ARRAY)
 		return;

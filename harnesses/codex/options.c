@@ -156,8 +156,7 @@ void codex_options_put(const struct harness *h, struct jw *w, const char *key)
 
 static void codex_options_changed(struct harness *h)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	if (h->phase != PHASE_READY)
 		return;
@@ -282,8 +281,7 @@ static int apply_setting(struct settings *s, const char *id, const char *value)
 static void on_settings_set(void *ctx, uint64_t token, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	char text[ERR_MSG_SIZE];
 
 	h->setting--;

@@ -114,8 +114,7 @@ static void thread_open_refused(struct harness *h, const char *what, struct slic
 static void on_thread_configured(void *ctx, uint64_t tag _unused_, const struct rpc_msg *m)
 {
 	struct harness *h = ctx;
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	struct harness_ready ready = { .native_id = h->thread_id,
 				       .version = h->version,
 				       .caps = h->caps,
@@ -135,8 +134,7 @@ static void on_thread_configured(void *ctx, uint64_t tag _unused_, const struct 
 
 static void send_settings(struct harness *h)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	codex_settings_put(h, &h->now, &w);
 	if (codex_call(h, "thread/settings/update", buf_slice(&b), on_thread_configured, 0) < 0)
@@ -197,8 +195,7 @@ static void put_roots(const struct harness *h, struct jw *w)
 
 static void send_thread_open(struct harness *h)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	if (h->restoring) {
@@ -264,8 +261,7 @@ static void on_codex_initialized(void *ctx, uint64_t tag _unused_, const struct 
 
 int codex_thread_open(struct harness *h, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_self(&w, "clientInfo", "acpd", "acpd");

@@ -128,8 +128,7 @@ static void put_turn_policy(struct harness *h, struct jw *w)
 
 int codex_prompt(struct harness *h, struct slice content, struct slice meta _unused_, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	int r;
 
 	h->cancelled = h->interrupt_sent = false;
@@ -195,8 +194,7 @@ static void on_codex_steered(void *ctx, uint64_t token, const struct rpc_msg *m)
 
 int codex_steer(struct harness *h, uint64_t token, struct slice content, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	int r;
 
 	if (h->turn != TURN_RUNNING)

@@ -225,9 +225,8 @@ static void put_provider_config(struct jw *w, const struct harness_provider *p, 
 static int plan_config(const struct harness_req *req, struct harness_plan *plan, struct err *e)
 {
 	const struct harness_provider *p = req->provider;
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	_cleanup_(freep) char *model = p ? harness_provider_first(p) : NULL;
-	struct jw w = JW(&b);
 	const char *npm = p ? api_npm(p->api) : NULL;
 
 	if (p && !npm)
@@ -255,8 +254,7 @@ static int plan_config(const struct harness_req *req, struct harness_plan *plan,
 /* Where a subagent may edit without a question: those that it asks reach nobody but the plugin. */
 static void plan_edits(const struct harness_req *req, struct harness_plan *plan)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	/* rules are not known there: then nobody allows those edits */
 	if (req->approval != APPROVAL_ACCEPT_EDITS || req->rules)

@@ -10,8 +10,7 @@
 static void send_response(struct harness *h, struct slice native_id, const char *key,
 			  struct slice value)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_object(&w, NULL, JW_STR("type", "extension_ui_response"), JW_RAW("id", native_id),
 		  JW_RAW(key, value));
@@ -83,9 +82,8 @@ static void put_permission_options(struct jw *w, struct jval always)
 
 static void ask_permission(struct harness *h, struct slice native_id, struct slice title)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct jval diff = jobj_get(title, "diff");
-	struct jw w = JW(&b);
 
 	jw_obj(&w, NULL);
 	jw_obj(&w, "toolCall");
@@ -123,9 +121,8 @@ static void put_answer_field(struct jw *w, struct slice line, enum pi_dialog dia
 static void elicit(struct harness *h, const struct pi_record *r, enum pi_dialog dialog,
 		   struct jval text, struct jval call)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct slice native_id = r->m[M_ID].v.raw;
-	struct jw w = JW(&b);
 
 	if (!h->elicitation || !h->turn.running) {
 		dismiss(h, native_id);

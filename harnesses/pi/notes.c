@@ -54,8 +54,7 @@ static void put_compaction(struct harness *h, struct jw *w, const char *status)
 
 void pi_on_compaction_start(struct harness *h, const struct pi_record *r _unused_)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	h->compaction[0] = '\0';
 	put_compaction(h, &w, "in_progress");
@@ -74,12 +73,11 @@ static void put_compaction_summary(struct jw *w, struct jval summary)
 
 void pi_on_compaction_end(struct harness *h, const struct pi_record *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct slice result = r->m[M_RESULT].v.raw;
 	struct jval error = jobj_get(r->line, "errorMessage");
 	bool aborted = jobj_get(r->line, "aborted").type == J_TRUE;
 	bool done = r->m[M_RESULT].v.type == J_OBJECT;
-	struct jw w = JW(&b);
 
 	put_compaction(h, &w, aborted ? "cancelled" : done ? "completed" : "failed");
 	put_compaction_summary(&w, jobj_get(result, "summary"));

@@ -99,8 +99,7 @@ void pi_options_put(struct harness *h, struct jw *w, const char *key)
 /* The answer to the core's call, or an update if there is no call. */
 static void pi_options_done(struct harness *h, uint64_t token)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	if (!token)
@@ -242,8 +241,7 @@ static int send_level(struct harness *h, const char *id _unused_, const char *va
 
 static int set_in_bridge(struct harness *h, const char *id, const char *value, uint64_t token)
 {
-	_cleanup_(buf_done) struct buf command = { 0 };
-	struct jw c = JW(&command);
+	JW_BUF(c, command);
 
 	buf_puts(&command, PI_BRIDGE_COMMANDS "set ");
 	jw_object(&c, NULL, JW_STR(id, value));
@@ -262,9 +260,8 @@ static const struct {
 
 int pi_set_config(struct harness *h, uint64_t token, struct slice params, struct err *e)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	_cleanup_(freep) char *value = NULL;
-	struct jw w = JW(&b);
 	struct jval id;
 	int r = -EINVAL;
 
@@ -302,8 +299,7 @@ static void put_command(struct jw *w, struct slice command)
 
 void pi_commands_emit(struct harness *h, struct slice commands)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 	struct jiter it;
 	struct jval v;
 

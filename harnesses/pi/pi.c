@@ -13,9 +13,8 @@
 int pi_call_of(struct harness *h, const char *type, const struct jw_member *members,
 	       rpc_reply_fn fn, uint64_t tag)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	uint32_t id = rpc_calls_add(&h->calls, fn, h, tag);
-	struct jw w = JW(&b);
 	char text[16];
 	int r;
 

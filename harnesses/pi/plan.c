@@ -73,8 +73,7 @@ static void put_chunks(struct harness_plan *plan, struct slice text)
 
 static void plan_session(const struct harness_req *req, struct harness_plan *plan)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
-	struct jw w = JW(&b);
+	JW_BUF(w, b);
 
 	jw_obj(&w, NULL);
 	jw_str(&w, "approval", harness_approvals[req->approval]);

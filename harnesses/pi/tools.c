@@ -243,10 +243,9 @@ static void open_tool_update(struct jw *w, enum harness_update kind, const char 
 void pi_tool_emit(struct harness *h, struct jval id, struct jval name, struct jval args,
 		  struct jval parent, const char *status)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct pi_call *c = find_open_call(h, id);
 	enum harness_update kind = c ? UPDATE_TOOL_CALL_UPDATE : UPDATE_TOOL_CALL;
-	struct jw w = JW(&b);
 
 	if (!c)
 		c = add_call(h, id);
@@ -269,10 +268,9 @@ void pi_on_tool_start(struct harness *h, const struct pi_record *r)
 /* partialResult is the output so far, so it replaces what was shown. */
 void pi_on_tool_update(struct harness *h, const struct pi_record *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct pi_call *c = find_open_call(h, r->m[M_CALL].v);
 	struct slice partial = r->m[M_PARTIAL].v.raw;
-	struct jw w = JW(&b);
 
 	if (!c || jobj_get(partial, "content").raw.n <= 2)
 		return;
@@ -294,10 +292,9 @@ static bool result_failed(const struct pi_record *r)
 
 void pi_on_tool_end(struct harness *h, const struct pi_record *r)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct pi_call *c = find_open_call(h, r->m[M_CALL].v);
 	struct slice result = r->m[M_RESULT].v.raw;
-	struct jw w = JW(&b);
 
 	if (!c)
 		return;

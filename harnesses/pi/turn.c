@@ -59,11 +59,10 @@ void pi_on_timer(struct harness *h)
 
 static void emit_stats(struct harness *h, struct slice data)
 {
-	_cleanup_(buf_done) struct buf b = { 0 };
+	JW_BUF(w, b);
 	struct slice context = jobj_get(data, "contextUsage").raw;
 	struct jval cost = jobj_get(data, "cost");
 	int64_t used, size, amount;
-	struct jw w = JW(&b);
 
 	if (jdec_int(jobj_get(context, "tokens"), &used) < 0 || used < 0 ||
 	    jdec_int(jobj_get(context, "contextWindow"), &size) < 0 || size <= 0)
