@@ -105,7 +105,7 @@ static const struct jfield token_fields[] = {
 static int token_read_sessions(struct token *t, struct slice raw)
 {
 	t->sessions = xalloc(TOKEN_SESSIONS_MAX * sizeof(*t->sessions));
-	jarr_each(v, (struct jval){ J_ARRAY, raw })
+	jarr_each(v, raw)
 		if (t->nsessions == TOKEN_SESSIONS_MAX ||
 		    jstr_decode(v, RPC_ID_MAX, &t->sessions[t->nsessions++]) < 0)
 			return -EBADMSG;

@@ -97,7 +97,7 @@ static int order_take_sessions(struct token *k, struct slice raw, const struct t
 	if (k->scope == GRANT_ADMIN)
 		return err_field(e, "sessions", "FIELD_INVALID",
 				 "sessions: the scope admin is of all sessions");
-	jarr_each(v, (struct jval){ J_ARRAY, raw }) {
+	jarr_each(v, raw) {
 		int r = order_take_session(k, v, rules, e);
 
 		if (r < 0)

@@ -11,7 +11,7 @@
 
 #include "base/limits.h"
 #include "json/jstr.h"
-#include "session/mcp/mcp_servers.h"
+#include "session/parts/mcp/mcp_servers.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
 #include "json/jdec.h"
 #include "json/jstr.h"
 #include "rpc/rpc.h"
-#include "session/harness/session_labels.h"
+#include "session/core/harness/session_labels.h"
 
 /* --- answers -------------------------------------------------------------------------------------------------------- */
 

@@ -121,3 +121,12 @@ static inline struct jiter jiter_of_text(struct slice text, enum jtype type)
 		for (struct slice key; item##_once; item##_once = NULL) \
 			for (struct jval item; jiter_next(&item##_walk, &key, &item);)
 /* clang-format on */
+
+static inline size_t jarr_length(struct jval array)
+{
+	size_t n = 0;
+
+	jarr_each(el, array)
+		n++;
+	return n;
+}

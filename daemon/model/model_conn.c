@@ -305,7 +305,7 @@ static void feed_body(struct model_call *c)
 	enum model_refusal why = MODEL_REFUSAL_MAX;
 	int r;
 
-	while (why == MODEL_REFUSAL_MAX && (r = http_body_next(&c->body_end, &in, &data)) > 0)
+	while (why == MODEL_REFUSAL_MAX && (r = http_body_take(&c->body_end, &c->in, &data)) > 0)
 		why = keep_body(c, data);
 	if (r < 0)
 		why = MODEL_REQUEST_INVALID;

@@ -11,7 +11,7 @@
 #include "digest/base64.h"
 #include "digest/digest.h"
 #include "json/jenc.h"
-#include "json/jself.h"
+#include "json/jenc.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -70,7 +70,7 @@ static int strings_parse(struct slice array, const char *path, char ***v, size_t
 {
 	char field[sizeof(e->field)];
 
-	jarr_each(item, (struct jval){ J_ARRAY, array }) {
+	jarr_each(item, array) {
 		char **slot;
 
 		snprintf(field, sizeof(field), "%.80s[%zu]", path, *n);
@@ -137,7 +137,7 @@ static int commands_parse(struct slice array, struct policy *p, struct err *e)
 {
 	char field[sizeof(e->field)];
 
-	jarr_each(item, (struct jval){ J_ARRAY, array }) {
+	jarr_each(item, array) {
 		int r;
 
 		snprintf(field, sizeof(field), "commands[%zu]", p->ncommands);

@@ -247,7 +247,7 @@ static int add_all_named(struct assembly *a, struct err *e)
 	size_t i = 0;
 	int r;
 
-	jarr_each(v, (struct jval){ J_ARRAY, mcp_servers_given(a->v->session) }) {
+	jarr_each(v, mcp_servers_given(a->v->session)) {
 		snprintf(field, sizeof(field), "mcpServers[%zu]", i++);
 		r = add_named(a, v.raw, field, e);
 		if (r < 0)
@@ -296,7 +296,7 @@ static int add_hosted(struct assembly *a, struct err *e)
 	size_t i = 0;
 	int r;
 
-	jarr_each(v, (struct jval){ J_ARRAY, a->request.hosted }) {
+	jarr_each(v, a->request.hosted) {
 		_cleanup_(freep) char *name = NULL;
 
 		snprintf(field, sizeof(field), "_meta.acpd.mcp.hosted[%zu]", i++);

@@ -136,7 +136,7 @@ static char **argv_of(const char *program, struct slice args)
 	char **argv = NULL;
 
 	strv_add(&argv, xstrdup(program));
-	jarr_each(v, (struct jval){ J_ARRAY, args }) {
+	jarr_each(v, args) {
 		char *arg = NULL;
 
 		if (jstr_decode(v, MIB, &arg) == 0)
@@ -157,7 +157,7 @@ static char **env_of(struct session_servers *v, const char *marker, struct slice
 		harness_plan_env(&plan, name, *e + strlen(name) + 1);
 	}
 	harness_plan_free_environ(base);
-	jarr_each(pair, (struct jval){ J_ARRAY, env }) {
+	jarr_each(pair, env) {
 		_cleanup_(freep) char *name = NULL, *value = NULL;
 
 		if (jstr_decode(jobj_get(pair.raw, "name"), 256, &name) == 0 &&

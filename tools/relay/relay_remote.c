@@ -95,7 +95,7 @@ static int relay_remote_header_lines(struct slice pairs, char ***ret, struct err
 	size_t n = 0;
 	int r = 0;
 
-	jarr_each(v, (struct jval){ J_ARRAY, pairs }) {
+	jarr_each(v, pairs) {
 		char *line = relay_remote_header_line(v.raw);
 
 		if (!line)

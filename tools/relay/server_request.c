@@ -66,7 +66,7 @@ static int server_request_check_names(struct slice array, const char *field, str
 	char path[64];
 	size_t i = 0;
 
-	jarr_each(v, (struct jval){ J_ARRAY, array }) {
+	jarr_each(v, array) {
 		_cleanup_(freep) char *name = NULL;
 
 		snprintf(path, sizeof(path), "%s[%zu]", field, i++);

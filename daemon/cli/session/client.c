@@ -9,7 +9,7 @@
 #include "base/limits.h"
 #include "cli/control/reach_daemon.h"
 #include "json/jenc.h"
-#include "json/jself.h"
+#include "json/jenc.h"
 #include "json/jstr.h"
 
 #include <signal.h>
