@@ -5,9 +5,10 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unpack/bytes/feed.h"
+#include "unpack/bytes/ring.h"
+
+#include <zlib.h>
 
 struct inflater_io {
 	const uint8_t *in;
@@ -56,3 +57,30 @@ static inline enum inflated inflater_step(struct inflater *i, struct inflater_io
 {
 	return i->ops->step(i->state, io);
 }
+
+/* What inflater_isal.c uses of zlib's side: inflate() on io with this flush, its return code; and one step. */
+int inflater_zlib_call(z_stream *z, struct inflater_io *io, int flush);
+enum inflated inflater_zlib_step(z_stream *z, struct inflater_io *io);
+
+/* One deflate stream of a feed, as a whole, into a ring: what a gzip member and an entry of a zip have. */
+enum deflated_end {
+	DEFLATED_WHOLE,
+	DEFLATED_LEFT,	  /* the consumer needs no more */
+	DEFLATED_REFUSED, /* the feed's verdict says why */
+	DEFLATED_CUT,	  /* the part of the feed ends before the stream does */
+	DEFLATED_LONG,	  /* it makes more than was allowed */
+	DEFLATED_DAMAGED,
+};
+
+struct deflated {
+	struct inflater i;
+	uint32_t crc; /* of what it made */
+	uint64_t made;
+};
+
+/* 0, or -ENOMEM. By the library that this machine is best at. */
+int deflated_open(struct deflated *d);
+void deflated_close(struct deflated *d);
+/* Passes on whatever is right: up to a fault, and up to `most` bytes. So what a consumer sees of a bad stream depends on
+ * the stream alone. */
+enum deflated_end deflated_read(struct deflated *d, struct feed *f, struct ring *r, uint64_t most);

@@ -2,7 +2,7 @@
  * ISA-L decodes, and zlib judges. ISA-L accepts codes that leave a part of the code space empty, which zlib refuses; and no
  * caller sees where one block ends and the next begins. So block by block: zlib reads the header of a block and nothing
  * else (Z_TREES). If it has no objection, ISA-L gets this one block as if it were a stream of its own: its bit "final" is
- * set, what came out before is its dictionary, and it begins with the bits that were left in the last byte of the block
+ * set, what came out before is its isal_dictionary, and it begins with the bits that were left in the last byte of the block
  * before.
  *
  * A block costs some microseconds that way, however small it is. A stream whose blocks are small on average is read to its
@@ -11,7 +11,7 @@
  * And what ISA-L objects to is not refused by its word, since it does not say how much was good. zlib, which stands behind
  * the block's header, goes on from where that call of ISA-L began, and finds the fault.
  */
-#include "unpack/bytes/inflater_zlib.h"
+#include "unpack/bytes/inflater.h"
 
 #include "base/limits.h"
 #include "base/util.h"
@@ -49,7 +49,7 @@ struct isal {
 
 /* --- what came out ------------------------------------------------------------------------------------------- */
 
-static void remember(struct isal *i, const uint8_t *p, size_t n)
+static void isal_remember(struct isal *i, const uint8_t *p, size_t n)
 {
 	i->made += n;
 	if (n >= WINDOW) {
@@ -64,7 +64,7 @@ static void remember(struct isal *i, const uint8_t *p, size_t n)
 	i->window_n += n;
 }
 
-static uint8_t *dictionary(struct isal *i, size_t *n)
+static uint8_t *isal_dictionary(struct isal *i, size_t *n)
 {
 	*n = MIN(i->window_n, (size_t)WINDOW);
 	return i->window + i->window_n - *n;
@@ -72,7 +72,7 @@ static uint8_t *dictionary(struct isal *i, size_t *n)
 
 /* --- the header of a block, by zlib ------------------------------------------------------------------------------ */
 
-static void begin_block(struct isal *i)
+static void isal_begin_block(struct isal *i)
 {
 	i->phase = PHASE_HEADER;
 	i->head_at = i->head_n = 0;
@@ -82,18 +82,18 @@ static void begin_block(struct isal *i)
 }
 
 /* What is left of the stream is zlib's, from this block on. */
-static enum inflated begin_zlib(struct isal *i)
+static enum inflated isal_begin_zlib(struct isal *i)
 {
 	size_t n;
-	uint8_t *dict = dictionary(i, &n);
+	uint8_t *dict = isal_dictionary(i, &n);
 
-	begin_block(i);
+	isal_begin_block(i);
 	i->phase = PHASE_ZLIB;
 	return n && inflateSetDictionary(&i->z, dict, (uInt)n) != Z_OK ? INFLATED_DAMAGED :
 									 INFLATED_MORE;
 }
 
-static bool keep_head(struct isal *i, const uint8_t *p, size_t n)
+static bool isal_keep_head(struct isal *i, const uint8_t *p, size_t n)
 {
 	if (n > sizeof(i->head) - i->head_n)
 		return false; /* no header is that long */
@@ -103,10 +103,10 @@ static bool keep_head(struct isal *i, const uint8_t *p, size_t n)
 }
 
 /* ISA-L begins with this block, of which bytes have been seen already: at p, or first in io. */
-static void begin_body(struct isal *i, struct inflater_io *io)
+static void isal_begin_body(struct isal *i, struct inflater_io *io)
 {
 	size_t n;
-	uint8_t *dict = dictionary(i, &n);
+	uint8_t *dict = isal_dictionary(i, &n);
 
 	i->phase = PHASE_BODY;
 	i->fresh = true;
@@ -123,7 +123,7 @@ static void begin_body(struct isal *i, struct inflater_io *io)
 	i->s.read_in_length = i->left;
 }
 
-static enum inflated header(struct isal *i, struct inflater_io *io)
+static enum inflated isal_header(struct isal *i, struct inflater_io *io)
 {
 	uint8_t nothing;
 	struct inflater_io head = { io->in, io->in_n, &nothing, 0 };
@@ -132,21 +132,21 @@ static enum inflated header(struct isal *i, struct inflater_io *io)
 
 	if (code != Z_OK && code != Z_BUF_ERROR)
 		return INFLATED_DAMAGED;
-	if ((i->head_n || !whole) && !keep_head(i, io->in, io->in_n - head.in_n))
+	if ((i->head_n || !whole) && !isal_keep_head(i, io->in, io->in_n - head.in_n))
 		return INFLATED_DAMAGED;
 	if (i->head_n)
 		*io = (struct inflater_io){ head.in, head.in_n, io->out, io->out_n };
 	i->after = head.in;
 	i->after_n = head.in_n;
 	if (whole)
-		begin_body(i, io);
+		isal_begin_body(i, io);
 	return INFLATED_MORE;
 }
 
 /* --- its symbols, by ISA-L ----------------------------------------------------------------------------------------- */
 
 /* What it has made and had no room for. True: all of that is out. */
-static bool drain(struct isal *i, struct inflater_io *io)
+static bool isal_drain(struct isal *i, struct inflater_io *io)
 {
 	struct inflate_state *s = &i->s;
 	size_t n = (size_t)(s->tmp_out_valid - s->tmp_out_processed), take = MIN(n, io->out_n);
@@ -154,7 +154,7 @@ static bool drain(struct isal *i, struct inflater_io *io)
 	if (!n)
 		return true;
 	memcpy(io->out, s->tmp_out_buffer + s->tmp_out_processed, take);
-	remember(i, io->out, take);
+	isal_remember(i, io->out, take);
 	io->out += take;
 	io->out_n -= take;
 	s->tmp_out_processed += (int32_t)take;
@@ -167,10 +167,10 @@ static bool drain(struct isal *i, struct inflater_io *io)
 }
 
 /* From here on the stream is zlib's: from these bits, and the byte that io begins with. */
-static void take_over(struct isal *i, struct inflater_io *io, uint64_t bits, int n)
+static void isal_to_zlib(struct isal *i, struct inflater_io *io, uint64_t bits, int n)
 {
 	size_t dict_n;
-	uint8_t *dict = dictionary(i, &dict_n);
+	uint8_t *dict = isal_dictionary(i, &dict_n);
 
 	i->phase = PHASE_ZLIB;
 	if (dict_n)
@@ -188,7 +188,7 @@ static void take_over(struct isal *i, struct inflater_io *io, uint64_t bits, int
 }
 
 /* One call. False: it neither took nor made anything, or the stream is zlib's now. */
-static bool call(struct isal *i, struct inflater_io *io, const uint8_t **in, size_t *in_n)
+static bool isal_call(struct isal *i, struct inflater_io *io, const uint8_t **in, size_t *in_n)
 {
 	size_t made, had = *in_n;
 	uint64_t bits = i->s.read_in;
@@ -199,12 +199,12 @@ static bool call(struct isal *i, struct inflater_io *io, const uint8_t **in, siz
 	i->s.next_out = io->out;
 	i->s.avail_out = (uint32_t)io->out_n;
 	if (isal_inflate(&i->s) != ISAL_DECOMP_OK) {
-		take_over(i, io, bits, bits_n);
+		isal_to_zlib(i, io, bits, bits_n);
 		return false;
 	}
 	i->fresh = false;
 	made = io->out_n - i->s.avail_out;
-	remember(i, io->out, made);
+	isal_remember(i, io->out, made);
 	io->out += made;
 	io->out_n -= made;
 	*in = i->s.next_in;
@@ -214,7 +214,7 @@ static bool call(struct isal *i, struct inflater_io *io, const uint8_t **in, siz
 
 /* It reads up to eight bytes ahead. Once it wants no more of them, whole ones go back: what follows the stream is the caller's, and in may
  * be other memory next time. */
-static void give_back(struct isal *i, struct inflater_io *io)
+static void isal_give_back(struct isal *i, struct inflater_io *io)
 {
 	unsigned bytes = (unsigned)i->s.read_in_length / 8;
 
@@ -224,7 +224,7 @@ static void give_back(struct isal *i, struct inflater_io *io)
 	i->s.read_in &= (1u << i->s.read_in_length) - 1;
 }
 
-static enum inflated end_block(struct isal *i)
+static enum inflated isal_end_block(struct isal *i)
 {
 	i->left = (uint8_t)i->s.read_in_length;
 	i->bits = (uint8_t)i->s.read_in;
@@ -232,42 +232,42 @@ static enum inflated end_block(struct isal *i)
 		return INFLATED_END;
 	i->blocks++;
 	if (i->blocks * BLOCK_WORTH > i->made + BLOCK_CREDIT)
-		return begin_zlib(i);
-	begin_block(i);
+		return isal_begin_zlib(i);
+	isal_begin_block(i);
 	return INFLATED_MORE;
 }
 
-static bool in_block(const struct isal *i)
+static bool isal_in_block(const struct isal *i)
 {
 	return i->phase == PHASE_BODY && i->s.block_state != ISAL_BLOCK_FINISH;
 }
 
-static enum inflated body(struct isal *i, struct inflater_io *io)
+static enum inflated isal_body(struct isal *i, struct inflater_io *io)
 {
 	const uint8_t *head = i->head + i->head_at;
 	size_t head_n = i->head_n - i->head_at;
 	bool going = true;
 
-	if (!drain(i, io))
+	if (!isal_drain(i, io))
 		return INFLATED_MORE;
 	if (head_n) {
-		going = call(i, io, &head, &head_n);
+		going = isal_call(i, io, &head, &head_n);
 		i->head_at = i->head_n;
 	}
-	while (going && io->out_n && in_block(i))
-		going = call(i, io, &io->in, &io->in_n);
+	while (going && io->out_n && isal_in_block(i))
+		going = isal_call(i, io, &io->in, &io->in_n);
 	if (i->phase == PHASE_ZLIB)
 		return INFLATED_MORE;
-	if (io->out_n && io->in_n && in_block(i))
+	if (io->out_n && io->in_n && isal_in_block(i))
 		return INFLATED_DAMAGED; /* it hangs */
-	if (!io->out_n || !in_block(i))
-		give_back(i, io);
-	return in_block(i) ? INFLATED_MORE : end_block(i);
+	if (!io->out_n || !isal_in_block(i))
+		isal_give_back(i, io);
+	return isal_in_block(i) ? INFLATED_MORE : isal_end_block(i);
 }
 
 /* --- the rest, by zlib --------------------------------------------------------------------------------------------- */
 
-static enum inflated rest(struct isal *i, struct inflater_io *io)
+static enum inflated isal_rest(struct isal *i, struct inflater_io *io)
 {
 	struct inflater_io ahead = { i->ahead + i->ahead_at, i->ahead_n - i->ahead_at, io->out,
 				     io->out_n };
@@ -286,19 +286,19 @@ static enum inflated rest(struct isal *i, struct inflater_io *io)
 
 /* --- a stream ------------------------------------------------------------------------------------------------------ */
 
-static enum inflated advance(struct isal *i, struct inflater_io *io)
+static enum inflated isal_advance(struct isal *i, struct inflater_io *io)
 {
 	switch (i->phase) {
 	case PHASE_HEADER:
-		return header(i, io);
+		return isal_header(i, io);
 	case PHASE_BODY:
-		return body(i, io);
+		return isal_body(i, io);
 	default:
-		return rest(i, io);
+		return isal_rest(i, io);
 	}
 }
 
-static enum inflated step(void *state, struct inflater_io *io)
+static enum inflated isal_step(void *state, struct inflater_io *io)
 {
 	struct isal *i = state;
 	enum inflated done;
@@ -306,12 +306,12 @@ static enum inflated step(void *state, struct inflater_io *io)
 
 	do {
 		before = i->phase;
-		done = advance(i, io);
+		done = isal_advance(i, io);
 	} while (done == INFLATED_MORE && i->phase != before && io->out_n);
 	return done;
 }
 
-static void reset(void *state)
+static void isal_reset_stream(void *state)
 {
 	struct isal *i = state;
 
@@ -319,10 +319,10 @@ static void reset(void *state)
 	i->blocks = i->made = 0;
 	i->window_n = 0;
 	i->ahead_at = i->ahead_n = 0;
-	begin_block(i);
+	isal_begin_block(i);
 }
 
-static void discard(void *state)
+static void isal_free(void *state)
 {
 	struct isal *i = state;
 
@@ -330,7 +330,7 @@ static void discard(void *state)
 	free(i);
 }
 
-static void *make(void)
+static void *isal_make(void)
 {
 	struct isal *i = new0(struct isal);
 
@@ -339,19 +339,19 @@ static void *make(void)
 		return NULL;
 	}
 	isal_inflate_init(&i->s);
-	reset(i);
+	isal_reset_stream(i);
 	return i;
 }
 
-static uint32_t crc(uint32_t crc, const void *p, size_t n)
+static uint32_t isal_crc(uint32_t crc, const void *p, size_t n)
 {
 	return crc32_gzip_refl(crc, p, n);
 }
 
 /* --- where ---------------------------------------------------------------------------------------------------------- */
 
-/* On an older processor the library works too, in plain C, and is no faster than zlib. */
-static bool processor(void)
+/* On an older isal_has_processor the library works too, in plain C, and is no faster than zlib. */
+static bool isal_has_processor(void)
 {
 #if defined(__x86_64__)
 	return __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("pclmul");
@@ -363,30 +363,30 @@ static bool processor(void)
 }
 
 /* From 2.32.1 on the library drops the bits that are left behind a stream, and then blocks cannot be told apart. */
-static bool keeps_bits(void)
+static bool isal_keeps_bits(void)
 {
 	static const uint8_t two_blocks[] = { 0x4a, 0x4, 0x2c, 0x9, 0x0 };
 	uint8_t out[3] = { 0 };
 	struct inflater_io io = { two_blocks, sizeof(two_blocks), out, sizeof(out) };
-	struct isal *i = make();
-	enum inflated done = i ? step(i, &io) : INFLATED_DAMAGED;
+	struct isal *i = isal_make();
+	enum inflated done = i ? isal_step(i, &io) : INFLATED_DAMAGED;
 
 	if (i)
-		discard(i);
+		isal_free(i);
 	return done == INFLATED_END && io.in_n == 0 && memcmp(out, "ab", sizeof(out)) == 0;
 }
 
-static bool usable(void)
+static bool isal_usable(void)
 {
-	return processor() && keeps_bits();
+	return isal_has_processor() && isal_keeps_bits();
 }
 
 const struct inflater_ops inflater_isal = {
 	.name = "isal",
-	.usable = usable,
-	.make = make,
-	.reset = reset,
-	.step = step,
-	.free = discard,
-	.crc = crc,
+	.usable = isal_usable,
+	.make = isal_make,
+	.reset = isal_reset_stream,
+	.step = isal_step,
+	.free = isal_free,
+	.crc = isal_crc,
 };

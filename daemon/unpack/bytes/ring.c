@@ -9,9 +9,9 @@
 #include "unpack/bytes/ring.h"
 
 #include "base/limits.h"
+#include "base/os/threads.h"
 #include "base/util.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 
 #define THREAD_STACK (256 * KIB)
@@ -38,7 +38,7 @@ struct ring {
 
 /* --- the producer -------------------------------------------------------------------------------------- */
 
-static void hand_over(struct ring *r)
+static void ring_hand_over(struct ring *r)
 {
 	pthread_mutex_lock(&r->lock);
 	r->length[r->head % UNPACK_RING_BUFFERS] = r->put;
@@ -66,16 +66,16 @@ void ring_put(struct ring *r, size_t n)
 {
 	r->put += n;
 	if (r->put == UNPACK_RING_BYTES)
-		hand_over(r);
+		ring_hand_over(r);
 }
 
-static void *produce(void *arg)
+static void *ring_produce(void *arg)
 {
 	struct ring *r = arg;
 	int result = r->fn(r->ctx, r);
 
 	if (r->holds && r->put)
-		hand_over(r);
+		ring_hand_over(r);
 	pthread_mutex_lock(&r->lock);
 	r->ended = true;
 	r->result = result;
@@ -103,7 +103,7 @@ ssize_t ring_peek(struct ring *r, const uint8_t **p)
 }
 
 /* The oldest buffer may be filled again. */
-static void give_back(void *ring)
+static void ring_give_back(void *ring)
 {
 	struct ring *r = ring;
 
@@ -121,9 +121,9 @@ void ring_take(struct ring *r, size_t n)
 	r->taken = 0;
 	r->reading++;
 	if (r->sums)
-		sums_then(r->sums, give_back, r);
+		sums_then(r->sums, ring_give_back, r);
 	else
-		give_back(r);
+		ring_give_back(r);
 }
 
 void ring_sums(struct ring *r, struct sums *sums)
@@ -148,8 +148,6 @@ static void ring_free(struct ring *r)
 struct ring *ring_start(ring_producer_fn fn, void *ctx)
 {
 	struct ring *r = new0(struct ring);
-	pthread_attr_t attr;
-	int error;
 
 	r->fn = fn;
 	r->ctx = ctx;
@@ -158,15 +156,10 @@ struct ring *ring_start(ring_producer_fn fn, void *ctx)
 	pthread_cond_init(&r->emptied, NULL);
 	for (size_t i = 0; i < UNPACK_RING_BUFFERS; i++)
 		r->data[i] = xalloc(UNPACK_RING_BYTES);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
-	error = pthread_create(&r->thread, &attr, produce, r);
-	pthread_attr_destroy(&attr);
-	if (error) {
-		ring_free(r);
-		return NULL;
-	}
-	return r;
+	if (thread_start_sized(&r->thread, THREAD_STACK, ring_produce, r) == 0)
+		return r;
+	ring_free(r);
+	return NULL;
 }
 
 void ring_stop(struct ring *r)

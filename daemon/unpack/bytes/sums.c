@@ -9,16 +9,15 @@
 #include "unpack/bytes/sums.h"
 
 #include "base/limits.h"
+#include "base/os/threads.h"
 #include "base/util.h"
-
-#include <pthread.h>
 
 #define BATCH 1024 /* steps that go to the thread together */
 #define THREAD_STACK (256 * KIB)
 
 enum step_kind { STEP_BYTES, STEP_END, STEP_CALL };
 
-struct sums_step {
+struct sums_order {
 	enum step_kind kind;
 	uint32_t id;
 	const void *p; /* bytes, or what to call with */
@@ -26,7 +25,7 @@ struct sums_step {
 	void (*fn)(void *ctx);
 };
 
-struct done {
+struct sums_done {
 	uint32_t id;
 	struct sha256 digest;
 	struct seed_place place;
@@ -37,13 +36,13 @@ struct sums {
 	pthread_mutex_t lock;
 	pthread_cond_t given, taken;
 	/* the writer's */
-	struct sums_step *mine;
+	struct sums_order *mine;
 	size_t nmine;
 	/* under the lock */
-	struct sums_step *theirs; /* being worked on, or to be */
+	struct sums_order *theirs; /* being worked on, or to be */
 	size_t ntheirs;
 	bool stopped;
-	struct done *done; /* first..last have not been fetched */
+	struct sums_done *done; /* first..last have not been fetched */
 	size_t first, last, cap;
 	/* the thread's */
 	struct sha256_stream sum;
@@ -53,7 +52,7 @@ struct sums {
 
 /* --- the thread ------------------------------------------------------------------------------------------ */
 
-static void add(struct sums *s, const void *p, size_t n)
+static void sums_hash(struct sums *s, const void *p, size_t n)
 {
 	static const char zeros[64 * KIB];
 
@@ -69,11 +68,11 @@ static void add(struct sums *s, const void *p, size_t n)
 	sha256_add(&s->sum, p, n);
 }
 
-static void end(struct sums *s, uint32_t id)
+static void sums_finish(struct sums *s, uint32_t id)
 {
-	struct done d = { .id = id };
+	struct sums_done d = { .id = id };
 
-	add(s, "", 0); /* a file without bytes */
+	sums_hash(s, "", 0); /* a file without bytes */
 	sha256_end(&s->sum, &d.digest);
 	d.place = seed_end(s->seed);
 	s->open = false;
@@ -90,19 +89,19 @@ static void end(struct sums *s, uint32_t id)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void work(struct sums *s, const struct sums_step *step)
+static void sums_step(struct sums *s, const struct sums_order *step)
 {
 	if (step->kind == STEP_BYTES) {
-		add(s, step->p, step->n);
+		sums_hash(s, step->p, step->n);
 		seed_add(s->seed, step->p, step->n);
 	} else if (step->kind == STEP_END) {
-		end(s, step->id);
+		sums_finish(s, step->id);
 	} else {
 		step->fn((void *)step->p);
 	}
 }
 
-static void *run(void *arg)
+static void *sums_run(void *arg)
 {
 	struct sums *s = arg;
 
@@ -114,7 +113,7 @@ static void *run(void *arg)
 		}
 		pthread_mutex_unlock(&s->lock);
 		for (size_t i = 0; i < s->ntheirs; i++)
-			work(s, &s->theirs[i]);
+			sums_step(s, &s->theirs[i]);
 		pthread_mutex_lock(&s->lock);
 		s->ntheirs = 0;
 		pthread_cond_signal(&s->taken);
@@ -126,9 +125,9 @@ static void *run(void *arg)
 /* --- the writer ------------------------------------------------------------------------------------------ */
 
 /* Passes the noted steps to the thread, once the batch before is done. */
-static void give(struct sums *s)
+static void sums_give(struct sums *s)
 {
-	struct sums_step *free_one;
+	struct sums_order *free_one;
 
 	if (!s->nmine)
 		return;
@@ -144,32 +143,32 @@ static void give(struct sums *s)
 	s->nmine = 0;
 }
 
-static void note(struct sums *s, struct sums_step step)
+static void sums_note(struct sums *s, struct sums_order step)
 {
 	if (s->nmine == BATCH)
-		give(s);
+		sums_give(s);
 	s->mine[s->nmine++] = step;
 }
 
 void sums_add(struct sums *s, const void *p, size_t n)
 {
-	note(s, (struct sums_step){ .kind = STEP_BYTES, .p = p, .n = n });
+	sums_note(s, (struct sums_order){ .kind = STEP_BYTES, .p = p, .n = n });
 }
 
 void sums_end(struct sums *s, uint32_t id)
 {
-	note(s, (struct sums_step){ .kind = STEP_END, .id = id });
+	sums_note(s, (struct sums_order){ .kind = STEP_END, .id = id });
 }
 
 void sums_then(struct sums *s, void (*fn)(void *ctx), void *ctx)
 {
-	note(s, (struct sums_step){ .kind = STEP_CALL, .p = ctx, .fn = fn });
-	give(s);
+	sums_note(s, (struct sums_order){ .kind = STEP_CALL, .p = ctx, .fn = fn });
+	sums_give(s);
 }
 
 void sums_wait(struct sums *s)
 {
-	give(s);
+	sums_give(s);
 	pthread_mutex_lock(&s->lock);
 	while (s->ntheirs)
 		pthread_cond_wait(&s->taken, &s->lock);
@@ -207,8 +206,6 @@ static void sums_free(struct sums *s)
 struct sums *sums_start(struct seed *seed)
 {
 	struct sums *s = new0(struct sums);
-	pthread_attr_t attr;
-	int error;
 
 	s->seed = seed;
 	pthread_mutex_init(&s->lock, NULL);
@@ -216,15 +213,10 @@ struct sums *sums_start(struct seed *seed)
 	pthread_cond_init(&s->taken, NULL);
 	s->mine = xalloc(BATCH * sizeof(*s->mine));
 	s->theirs = xalloc(BATCH * sizeof(*s->theirs));
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, THREAD_STACK);
-	error = pthread_create(&s->thread, &attr, run, s);
-	pthread_attr_destroy(&attr);
-	if (error) {
-		sums_free(s);
-		return NULL;
-	}
-	return s;
+	if (thread_start_sized(&s->thread, THREAD_STACK, sums_run, s) == 0)
+		return s;
+	sums_free(s);
+	return NULL;
 }
 
 void sums_stop(struct sums *s)

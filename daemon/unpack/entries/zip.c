@@ -9,7 +9,7 @@
  */
 #include "unpack/entries/zip.h"
 
-#include "unpack/bytes/deflated.h"
+#include "unpack/bytes/inflater.h"
 #include "unpack/entries/zipdir.h"
 
 #include <errno.h>
