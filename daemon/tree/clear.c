@@ -10,7 +10,6 @@
 #include "base/util.h"
 #include "tree/path_rules.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -33,14 +32,14 @@ struct clearing {
 	int first; /* the first failure */
 };
 
-static void failed(struct clearing *c, int error)
+static void clear_failed(struct clearing *c, int error)
 {
 	if (c->first == 0)
 		c->first = error;
 }
 
 /* chmod without following a link: a directory is removed even if its mode keeps its owner out. */
-static int make_passable(int dir, const char *name)
+static int clear_make_passable(int dir, const char *name)
 {
 	_cleanup_(closep) int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	char self[32];
@@ -51,15 +50,16 @@ static int make_passable(int dir, const char *name)
 	return fchmodat(AT_FDCWD, self, 0700, 0) < 0 ? -errno : 0;
 }
 
-static int open_level(int dir, const char *name)
+static int clear_open_level(int dir, const char *name)
 {
 	int fd = held_open_dir_at(dir, name);
 
-	return fd == -EACCES && make_passable(dir, name) == 0 ? held_open_dir_at(dir, name) : fd;
+	return fd == -EACCES && clear_make_passable(dir, name) == 0 ? held_open_dir_at(dir, name) :
+								      fd;
 }
 
 /* Owns fd. */
-static int push_fd(struct clearing *c, int fd, const char *name)
+static int clear_push_fd(struct clearing *c, int fd, const char *name)
 {
 	struct clear_level *l = &c->levels[c->n];
 	DIR *d;
@@ -78,10 +78,10 @@ static int push_fd(struct clearing *c, int fd, const char *name)
 }
 
 /* Missing is success. */
-static int push(struct clearing *c, int dir, const char *name)
+static int clear_push(struct clearing *c, int dir, const char *name)
 {
 	struct stat above, sb;
-	int fd = open_level(dir, name);
+	int fd = clear_open_level(dir, name);
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
@@ -89,10 +89,10 @@ static int push(struct clearing *c, int dir, const char *name)
 		close(fd); /* mounted there: not ours to empty */
 		return -EXDEV;
 	}
-	return push_fd(c, fd, name);
+	return clear_push_fd(c, fd, name);
 }
 
-static int move_up(struct clearing *c, const char *name)
+static int clear_move_up(struct clearing *c, const char *name)
 {
 	int from = dirfd(c->levels[c->n - 1].d), to = dirfd(c->levels[c->n - 2].d), r = -EEXIST;
 	char fresh[64];
@@ -100,7 +100,7 @@ static int move_up(struct clearing *c, const char *name)
 	for (int i = 0; i < 1000 && (r == -EEXIST || r == -ENOTEMPTY); i++) {
 		snprintf(fresh, sizeof(fresh), ".acpd-removed-%lu", c->moved++);
 		r = renameat(from, name, to, fresh) < 0 ? -errno : 0;
-		if (r == -EACCES && make_passable(from, name) == 0)
+		if (r == -EACCES && clear_make_passable(from, name) == 0)
 			r = renameat(from, name, to, fresh) < 0 ? -errno : 0;
 	}
 	c->levels[c->n - 2].again |= r == 0;
@@ -123,11 +123,11 @@ static int clear_entry(struct clearing *c, const char *name, unsigned char kind)
 		return 0;
 	if (errno == ENOTDIR)
 		return kind == DT_DIR ? clear_entry(c, name, DT_UNKNOWN) : error;
-	return c->n < CLEAR_LEVELS ? push(c, dir, name) : move_up(c, name);
+	return c->n < CLEAR_LEVELS ? clear_push(c, dir, name) : clear_move_up(c, name);
 }
 
 /* The newest level has been read to its end. */
-static void pop(struct clearing *c)
+static void clear_pop(struct clearing *c)
 {
 	struct clear_level *l = &c->levels[c->n - 1];
 	int above = c->n > 1 ? dirfd(c->levels[c->n - 2].d) : c->base;
@@ -140,10 +140,10 @@ static void pop(struct clearing *c)
 	closedir(l->d);
 	c->n--;
 	if (above >= 0 && unlinkat(above, l->name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-		failed(c, -errno);
+		clear_failed(c, -errno);
 }
 
-static int clear(struct clearing *c)
+static int clear_all(struct clearing *c)
 {
 	while (c->n) {
 		struct clear_level *l = &c->levels[c->n - 1];
@@ -151,14 +151,14 @@ static int clear(struct clearing *c)
 		int r;
 
 		if (!e) {
-			pop(c);
+			clear_pop(c);
 			continue;
 		}
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
 		r = clear_entry(c, e->d_name, e->d_type);
 		if (r < 0)
-			failed(c, r);
+			clear_failed(c, r);
 	}
 	return c->first;
 }
@@ -173,8 +173,8 @@ int held_remove_at(int dir, const char *name)
 	r = errno == EISDIR || errno == EPERM ? 0 : -errno;
 	c->base = dir;
 	if (r == 0)
-		r = push(c, dir, name);
-	return r < 0 ? r : clear(c);
+		r = clear_push(c, dir, name);
+	return r < 0 ? r : clear_all(c);
 }
 
 int held_empty(int dir)
@@ -183,6 +183,6 @@ int held_empty(int dir)
 	int fd = held_open_dir_at(dir, "."), r;
 
 	c->base = -1;
-	r = fd < 0 ? fd : push_fd(c, fd, "");
-	return r < 0 ? r : clear(c);
+	r = fd < 0 ? fd : clear_push_fd(c, fd, "");
+	return r < 0 ? r : clear_all(c);
 }

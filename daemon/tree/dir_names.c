@@ -8,11 +8,9 @@
 
 #include "tree/held_tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void dir_names_done(struct dir_names *names)
 {
@@ -20,7 +18,7 @@ void dir_names_done(struct dir_names *names)
 	free(names->at);
 }
 
-static int add(struct dir_names *names, const char *name)
+static int dir_names_add(struct dir_names *names, const char *name)
 {
 	if (names->text.max && names->text.len + strlen(name) + 1 > names->text.max)
 		return -E2BIG;
@@ -40,13 +38,13 @@ static int add(struct dir_names *names, const char *name)
 	return 0;
 }
 
-static int by_bytes(const void *a, const void *b, void *text)
+static int dir_names_by_bytes(const void *a, const void *b, void *text)
 {
 	return strcmp((char *)text + *(const uint32_t *)a, (char *)text + *(const uint32_t *)b);
 }
 
-static int read_all(DIR *d, int (*want)(void *ctx, const char *name), void *ctx,
-		    struct dir_names *ret)
+static int dir_names_read_all(DIR *d, int (*want)(void *ctx, const char *name), void *ctx,
+			      struct dir_names *ret)
 {
 	const struct dirent *e;
 	int r = 0;
@@ -56,7 +54,7 @@ static int read_all(DIR *d, int (*want)(void *ctx, const char *name), void *ctx,
 			continue;
 		r = want ? want(ctx, e->d_name) : 1;
 		if (r > 0)
-			r = add(ret, e->d_name);
+			r = dir_names_add(ret, e->d_name);
 	}
 	return r < 0 ? r : -errno;
 }
@@ -64,19 +62,14 @@ static int read_all(DIR *d, int (*want)(void *ctx, const char *name), void *ctx,
 int dir_names_read(int dir, int (*want)(void *ctx, const char *name), void *ctx,
 		   struct dir_names *ret)
 {
-	int fd = held_open_dir_at(dir, "."), r;
-	DIR *d;
+	DIR *d = held_list(dir);
+	int r;
 
-	if (fd < 0)
-		return fd;
-	d = fdopendir(fd);
-	if (!d) {
-		close(fd);
-		return -ENOMEM;
-	}
-	r = read_all(d, want, ctx, ret);
+	if (!d)
+		return -errno;
+	r = dir_names_read_all(d, want, ctx, ret);
 	closedir(d);
 	if (ret->n > 1)
-		qsort_r(ret->at, ret->n, sizeof(*ret->at), by_bytes, ret->text.data);
+		qsort_r(ret->at, ret->n, sizeof(*ret->at), dir_names_by_bytes, ret->text.data);
 	return r;
 }

@@ -10,80 +10,25 @@
 
 #include "base/util.h"
 
-#include <stdint.h>
+#include <ctype.h>
 
 /* --- [classes] ------------------------------------------------------------------------------------------- */
 
-/* By value: only ASCII, without the locale. */
-static bool is_digit(unsigned char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool is_upper(unsigned char c)
-{
-	return c >= 'A' && c <= 'Z';
-}
-
-static bool is_lower(unsigned char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
-static bool is_alpha(unsigned char c)
-{
-	return is_upper(c) || is_lower(c);
-}
-
-static bool is_alnum(unsigned char c)
-{
-	return is_alpha(c) || is_digit(c);
-}
-
-static bool is_blank(unsigned char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static bool is_cntrl(unsigned char c)
-{
-	return c < 0x20 || c == 0x7f;
-}
-
-static bool is_print(unsigned char c)
-{
-	return c >= 0x20 && c < 0x7f;
-}
-
 /* Git's own: without vertical tab and form feed. */
-static bool is_space(unsigned char c)
+static int glob_is_space(int c)
 {
-	return is_blank(c) || c == '\n' || c == '\r';
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static bool is_graph(unsigned char c)
-{
-	return is_print(c) && c != ' ';
-}
-
-static bool is_punct(unsigned char c)
-{
-	return is_graph(c) && !is_alnum(c);
-}
-
-static bool is_xdigit(unsigned char c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
+/* Asked for ASCII only, where they are the same in every locale. */
 static const struct {
 	const char *name;
-	bool (*has)(unsigned char c);
+	int (*has)(int c);
 } classes[] = {
-	{ "alnum", is_alnum }, { "alpha", is_alpha }, { "blank", is_blank },
-	{ "cntrl", is_cntrl }, { "digit", is_digit }, { "graph", is_graph },
-	{ "lower", is_lower }, { "print", is_print }, { "punct", is_punct },
-	{ "space", is_space }, { "upper", is_upper }, { "xdigit", is_xdigit },
+	{ "alnum", isalnum },	    { "alpha", isalpha }, { "blank", isblank },
+	{ "cntrl", iscntrl },	    { "digit", isdigit }, { "graph", isgraph },
+	{ "lower", islower },	    { "print", isprint }, { "punct", ispunct },
+	{ "space", glob_is_space }, { "upper", isupper }, { "xdigit", isxdigit },
 };
 
 /* What a set between brackets says about one character. */
@@ -124,7 +69,7 @@ static bool set_class(struct set *s)
 	while (i < ARRAY_SIZE(classes) && !slice_is(word, classes[i].name))
 		i++;
 	s->malformed = i == ARRAY_SIZE(classes);
-	if (!s->malformed && classes[i].has(s->c))
+	if (!s->malformed && isascii(s->c) && classes[i].has(s->c))
 		s->matched = true;
 	s->p = close + 1;
 	s->before = -1;
@@ -192,7 +137,7 @@ size_t glob_literal(struct slice pattern)
 }
 
 /* A run of stars: any number of directories if it has at least two and stands alone between slashes. */
-static bool take_stars(struct matcher *m)
+static bool glob_take_stars(struct matcher *m)
 {
 	const unsigned char *first = m->p;
 	bool alone = first == m->start || first[-1] == '/';
@@ -220,7 +165,7 @@ static bool take_stars(struct matcher *m)
 }
 
 /* Matches one member of the pattern that is no star against one character. */
-static bool take_one(struct matcher *m)
+static bool glob_take_one(struct matcher *m)
 {
 	unsigned char c = *m->p++;
 	int has;
@@ -241,7 +186,7 @@ static bool take_one(struct matcher *m)
 }
 
 /* Tries one character more for the last '*', else one directory more for the last "**". */
-static bool try_again(struct matcher *m)
+static bool glob_try_again(struct matcher *m)
 {
 	const unsigned char *slash;
 
@@ -259,11 +204,11 @@ static bool try_again(struct matcher *m)
 	return true;
 }
 
-static bool step(struct matcher *m)
+static bool glob_step(struct matcher *m)
 {
 	if (m->p < m->end && *m->p == '*')
-		return take_stars(m);
-	if (m->p == m->end || m->t == m->t_end || !take_one(m))
+		return glob_take_stars(m);
+	if (m->p == m->end || m->t == m->t_end || !glob_take_one(m))
 		return false;
 	m->t++;
 	return true;
@@ -279,7 +224,7 @@ bool glob_match(struct slice pattern, struct slice text, bool in_path)
 	m.end = m.p + pattern.n;
 	m.t_end = m.t + text.n;
 	while (m.p < m.end || m.t < m.t_end)
-		if (!step(&m) && (m.malformed || !try_again(&m)))
+		if (!glob_step(&m) && (m.malformed || !glob_try_again(&m)))
 			return false;
 	return true;
 }

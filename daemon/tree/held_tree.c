@@ -13,14 +13,18 @@
 
 #include "base/limits.h"
 #include "base/util.h"
+#include "tree/tree_walker.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
+#include <time.h>
 
+#define LOCK_PAUSE_MS 10
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 
 void held_init(struct held *h, int root)
@@ -28,7 +32,7 @@ void held_init(struct held *h, int root)
 	*h = (struct held){ .root = root };
 }
 
-static void drop(struct held_dir *d)
+static void held_drop(struct held_dir *d)
 {
 	if (!d->path)
 		return;
@@ -39,7 +43,7 @@ static void drop(struct held_dir *d)
 void held_done(struct held *h)
 {
 	for (size_t i = 0; i < HELD_DIRS; i++)
-		drop(&h->dirs[i]);
+		held_drop(&h->dirs[i]);
 }
 
 void held_forget(struct held *h, const char *path)
@@ -51,7 +55,7 @@ void held_forget(struct held *h, const char *path)
 
 		if (d->path && d->n >= n && memcmp(d->path, path, n) == 0 &&
 		    (d->path[n] == '/' || d->path[n] == '\0'))
-			drop(d);
+			held_drop(d);
 	}
 }
 
@@ -77,7 +81,7 @@ static bool same_mount(int a, int b)
 	return sa.stx_dev_major == sb.stx_dev_major && sa.stx_dev_minor == sb.stx_dev_minor;
 }
 
-static int open_by_steps(int root, const char *path)
+static int held_open_by_steps(int root, const char *path)
 {
 	_cleanup_(closep) int fd = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	char name[256];
@@ -102,7 +106,7 @@ static int open_by_steps(int root, const char *path)
 	return fd < 0 ? -errno : TAKE_FD(fd);
 }
 
-static int open_beneath(int root, const char *path)
+static int held_open_beneath(int root, const char *path)
 {
 	struct open_how how = {
 		.flags = DIR_FLAGS,
@@ -117,10 +121,10 @@ static int open_beneath(int root, const char *path)
 	if (fd >= 0)
 		return (int)fd;
 	/* Older kernels, and filters of containers that do not know it. */
-	return errno == ENOSYS || errno == EPERM ? open_by_steps(root, path) : -errno;
+	return errno == ENOSYS || errno == EPERM ? held_open_by_steps(root, path) : -errno;
 }
 
-static struct held_dir *oldest(struct held *h)
+static struct held_dir *held_oldest(struct held *h)
 {
 	struct held_dir *found = &h->dirs[0];
 
@@ -146,11 +150,11 @@ int held_dir(struct held *h, struct slice path)
 		}
 	}
 	text = xstrndup(path.p, path.n);
-	fd = open_beneath(h->root, text);
+	fd = held_open_beneath(h->root, text);
 	if (fd < 0)
 		return fd;
-	d = oldest(h);
-	drop(d);
+	d = held_oldest(h);
+	held_drop(d);
 	*d = (struct held_dir){ TAKE_PTR(text), path.n, fd, ++h->clock };
 	return fd;
 }
@@ -165,14 +169,52 @@ int held_parent(struct held *h, const char *path, const char **leaf)
 
 /* --- making and opening ------------------------------------------------------------------------------- */
 
-static int make_dir(struct held *h, const char *path)
+int held_mkdir(struct held *h, const char *path, mode_t mode)
 {
 	const char *leaf;
 	int dir = held_parent(h, path, &leaf);
 
 	if (dir < 0)
 		return dir;
-	return mkdirat(dir, leaf, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	return mkdirat(dir, leaf, mode) < 0 ? -errno : 0;
+}
+
+int held_unlink(struct held *h, const char *path, int flags)
+{
+	const char *leaf;
+	int dir = held_parent(h, path, &leaf);
+
+	if (dir < 0)
+		return dir;
+	return unlinkat(dir, leaf, flags) < 0 ? -errno : 0;
+}
+
+int held_symlink(struct held *h, const char *path, const char *target)
+{
+	const char *leaf;
+	int dir = held_parent(h, path, &leaf);
+
+	if (dir < 0)
+		return dir;
+	return symlinkat(target, dir, leaf) < 0 ? -errno : 0;
+}
+
+int held_chmod(struct held *h, const char *path, mode_t mode)
+{
+	int fd = held_dir(h, slice_of(path));
+
+	if (fd < 0)
+		return fd;
+	return fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+ssize_t held_readlink(struct held *h, const char *path, char *target, size_t size)
+{
+	const char *leaf;
+	int dir = held_parent(h, path, &leaf);
+	ssize_t n = dir < 0 ? dir : readlinkat(dir, leaf, target, size);
+
+	return n < 0 && dir >= 0 ? -errno : n;
 }
 
 int held_mkdirs(struct held *h, const char *path)
@@ -184,8 +226,8 @@ int held_mkdirs(struct held *h, const char *path)
 
 		p += strcspn(p, "/");
 		part = xstrndup(path, (size_t)(p - path));
-		r = make_dir(h, part);
-		if (r == 0)
+		r = held_mkdir(h, part, 0700);
+		if (r == 0 || r == -EEXIST)
 			r = *p ? -ENOENT : held_dir(h, slice_of(path));
 		p += *p == '/';
 	}
@@ -227,4 +269,63 @@ int held_stat(struct held *h, const char *path, struct stat *sb)
 	if (dir < 0)
 		return dir;
 	return fstatat(dir, leaf, sb, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+/* --- one directory ------------------------------------------------------------------------------------ */
+
+DIR *held_list(int dir)
+{
+	int fd = openat(dir, ".", DIR_FLAGS);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !d)
+		close(fd);
+	return d;
+}
+
+int held_lock(int fd, unsigned ms)
+{
+	struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000L };
+	int r = flock(fd, LOCK_EX | LOCK_NB);
+
+	for (unsigned i = 0; r < 0 && errno == EWOULDBLOCK && i < ms / LOCK_PAUSE_MS; i++) {
+		nanosleep(&pause, NULL);
+		r = flock(fd, LOCK_EX | LOCK_NB);
+	}
+	return r < 0 ? -errno : 0;
+}
+
+/* --- everything below it ------------------------------------------------------------------------------ */
+
+struct held_visit {
+	held_visit_fn visit;
+	void *ctx;
+	dev_t device;
+};
+
+static int held_on_visit(void *ctx, const struct tree_entry *e)
+{
+	struct held_visit *v = ctx;
+	int r = v->visit(v->ctx, e->path, e->dir, e->leaf, &e->sb);
+
+	return r == 0 ? e->sb.st_dev != v->device : r;
+}
+
+static int held_on_trouble(void *ctx _unused_, const struct tree_entry *e _unused_,
+			   enum walk_trouble what, int error)
+{
+	return walk_gone(what, error) ? 0 : error;
+}
+
+int held_walk(int dir, held_visit_fn fn, void *ctx)
+{
+	static const struct walk_calls calls = { .visit = held_on_visit,
+						 .trouble = held_on_trouble };
+	struct held_visit v = { .visit = fn, .ctx = ctx };
+	struct stat sb;
+
+	if (fstat(dir, &sb) < 0)
+		return -errno;
+	v.device = sb.st_dev;
+	return tree_walker_run(dir, "", &calls, &v);
 }

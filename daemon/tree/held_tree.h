@@ -19,8 +19,10 @@
 
 #include "base/slice.h"
 
+#include <dirent.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #define HELD_DIRS 64
 
@@ -51,11 +53,28 @@ int held_create(struct held *h, const char *path, mode_t mode);
 int held_open(struct held *h, const char *path, struct stat *sb);
 /* lstat. */
 int held_stat(struct held *h, const char *path, struct stat *sb);
+/* mkdir, unlink (or, with AT_REMOVEDIR, rmdir), symlink, and chmod of a directory. */
+int held_mkdir(struct held *h, const char *path, mode_t mode);
+int held_unlink(struct held *h, const char *path, int flags);
+int held_symlink(struct held *h, const char *path, const char *target);
+int held_chmod(struct held *h, const char *path, mode_t mode);
+/* The target of a link, without a NUL, cut off at size bytes; its length. */
+ssize_t held_readlink(struct held *h, const char *path, char *target, size_t size);
 /* Forgets the directories at and below path: it was moved or removed. */
 void held_forget(struct held *h, const char *path);
 
 /* A single name in dir, as a directory for reading (O_RDONLY); never follows. */
 int held_open_dir_at(int dir, const char *name);
+/* The names in dir, read by a descriptor of its own, so that the offset of dir stays; NULL with errno. */
+DIR *held_list(int dir);
+static inline void held_list_closep(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+/* An exclusive flock(2), tried again for some ms: the process that had it may have been killed a moment ago, and not be
+ * dead yet. */
+int held_lock(int fd, unsigned ms);
 /* rm -r of name in dir, at any depth, with any modes of the directories in it. Missing is success; what is mounted
  * below stays, -EXDEV. Goes on after a failure, and returns the first. What stays deeper than CLEAR_LEVELS may then
  * stand higher than before. */

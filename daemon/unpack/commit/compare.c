@@ -73,18 +73,10 @@ static bool hash(struct held *h, const char *path, struct seen *s)
 	return s->hashed;
 }
 
-static ssize_t read_link(struct held *h, const char *path, char text[PATH_BYTES_MAX + 1])
-{
-	const char *leaf;
-	int dir = held_parent(h, path, &leaf);
-
-	return dir < 0 ? -1 : readlinkat(dir, leaf, text, PATH_BYTES_MAX + 1);
-}
-
 static bool same_link(struct held *h, const char *path, const char *want, size_t size)
 {
 	char text[PATH_BYTES_MAX + 1];
-	ssize_t n = read_link(h, path, text);
+	ssize_t n = held_readlink(h, path, text, sizeof(text));
 
 	return n >= 0 && (size_t)n == size && memcmp(text, want, size) == 0;
 }
@@ -96,7 +88,7 @@ bool seen_digest(struct held *h, const char *path, struct seen *s)
 
 	if (s->type != NODE_LINK)
 		return s->type == NODE_FILE && hash(h, path, s);
-	n = read_link(h, path, text);
+	n = held_readlink(h, path, text, sizeof(text));
 	s->hashed = n >= 0 && n <= PATH_BYTES_MAX &&
 		    sha256_of((struct slice){ text, (size_t)n }, &s->digest) == 0;
 	return s->hashed;

@@ -8,7 +8,6 @@
  */
 #include "unpack/commit/merge_plan.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -90,21 +89,13 @@ static bool to_be_removed(const struct merge *p, uint32_t v)
 	return w->overturned || !is_kept(p, p->path);
 }
 
-static void close_dir(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* True if everything in the directory will be removed. */
 static bool emptied(struct merge *p, uint32_t v)
 {
-	_cleanup_(close_dir) DIR *d = NULL;
 	int fd = held_dir(&p->target, slice_of(p->path));
+	_cleanup_(held_list_closep) DIR *d = fd < 0 ? NULL : held_list(fd);
 	struct dirent *e;
 
-	fd = fd < 0 ? fd : openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = fd < 0 ? NULL : fdopendir(fd);
 	if (!d)
 		return false;
 	while ((e = readdir(d))) {

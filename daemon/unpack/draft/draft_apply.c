@@ -88,7 +88,7 @@ static int stage_one(struct applying *a, const struct draft_change *d)
 	int r = make_way(a, d->path);
 
 	if (r == 0 && d->will.type == NODE_DIR)
-		return draft_dir_make(&a->tree, d->path);
+		return held_mkdir(&a->tree, d->path, 0700);
 	if (r == 0 && d->will.type == NODE_LINK)
 		r = draft_link_copy(from, &a->tree, d->path, &sent);
 	else if (r == 0)
@@ -126,8 +126,7 @@ static int close_dirs(struct applying *a)
 		mode_t mode = (mode_t)d->will.id.mode & 07777;
 
 		if (is_new_dir(d))
-			r = draft_dir_mode(&a->tree, d->path,
-					   a->along[i] ? mode : mode | OWNER_ALL);
+			r = held_chmod(&a->tree, d->path, a->along[i] ? mode : mode | OWNER_ALL);
 	}
 	return r < 0 ? fail_with(a->v, r, NULL, "setting modes") : 0;
 }

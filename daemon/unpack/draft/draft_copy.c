@@ -51,7 +51,7 @@ static int copy_one(struct copying *k, size_t i)
 
 	switch (draft_type(&e->id)) {
 	case NODE_DIR:
-		r = draft_dir_make(&k->to, path);
+		r = held_mkdir(&k->to, path, 0700);
 		break;
 	case NODE_LINK:
 		r = draft_link_copy(&k->from, &k->to, path, &sent);
@@ -80,7 +80,8 @@ static int close_dirs(struct copying *k)
 
 		if (k->there[i] && draft_type(id) == NODE_DIR)
 			/* Children precede parents: a mode can deny access to what is below. */
-			r = draft_dir_mode(&k->to, draft_tree_path(k->tree, i), (mode_t)id->mode);
+			r = held_chmod(&k->to, draft_tree_path(k->tree, i),
+				       (mode_t)id->mode & 07777);
 	}
 	return r < 0 ? fail_with(k->v, r, NULL, "setting modes") : 0;
 }

@@ -73,37 +73,13 @@ int draft_file_copy(struct held *from, struct held *to, const char *path, mode_t
 int draft_link_copy(struct held *from, struct held *to, const char *path, struct draft_sent *ret)
 {
 	char text[PATH_BYTES_MAX + 1];
-	const char *leaf;
-	int dir = held_parent(from, path, &leaf);
-	ssize_t n = dir < 0 ? -1 : readlinkat(dir, leaf, text, sizeof(text));
+	ssize_t n = held_readlink(from, path, text, sizeof(text));
+	int r;
 
 	if (n < 0 || n > PATH_BYTES_MAX)
-		return dir < 0 ? dir : n < 0 ? -errno : -ENAMETOOLONG;
+		return n < 0 ? (int)n : -ENAMETOOLONG;
 	text[n] = '\0';
 	ret->bytes = (uint64_t)n;
-	dir = held_parent(to, path, &leaf);
-	if (dir < 0)
-		return dir;
-	if (symlinkat(text, dir, leaf) < 0)
-		return -errno;
-	return sha256_of(slice_of(text), &ret->digest);
-}
-
-int draft_dir_make(struct held *to, const char *path)
-{
-	const char *leaf;
-	int dir = held_parent(to, path, &leaf);
-
-	if (dir < 0)
-		return dir;
-	return mkdirat(dir, leaf, 0700) < 0 ? -errno : 0;
-}
-
-int draft_dir_mode(struct held *to, const char *path, mode_t mode)
-{
-	int fd = held_dir(to, slice_of(path));
-
-	if (fd < 0)
-		return fd;
-	return fchmod(fd, mode & 07777) < 0 ? -errno : 0;
+	r = held_symlink(to, path, text);
+	return r < 0 ? r : sha256_of(slice_of(text), &ret->digest);
 }

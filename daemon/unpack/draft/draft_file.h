@@ -16,6 +16,3 @@ struct draft_sent {
 int draft_file_copy(struct held *from, struct held *to, const char *path, mode_t mode, uint64_t max,
 		    struct draft_sent *ret);
 int draft_link_copy(struct held *from, struct held *to, const char *path, struct draft_sent *ret);
-/* A directory that its owner can work in until draft_dir_mode. Those above it must be there. */
-int draft_dir_make(struct held *to, const char *path);
-int draft_dir_mode(struct held *to, const char *path, mode_t mode);

@@ -14,15 +14,11 @@
 #include "unpack/commit/commit.h"
 #include "unpack/job/worker_process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
-#include <time.h>
 
-#define LOCK_TRIES 200
-#define LOCK_PAUSE_MS 10
+#define LOCK_MS 2000
 
 /* --- one stage --------------------------------------------------------------------------------------------- */
 
@@ -81,19 +77,6 @@ static void remove_stage(struct stage_search *s, int dir, const char *name)
 		user_leave(&s->where->user);
 }
 
-/* One that was killed a moment ago may not have died yet; one whose daemon was killed may be about to end well. */
-static int lock_stage(int fd, bool patient)
-{
-	struct timespec pause = { 0, LOCK_PAUSE_MS * 1000000L };
-	int r = flock(fd, LOCK_EX | LOCK_NB);
-
-	for (int i = 0; r < 0 && errno == EWOULDBLOCK && patient && i < LOCK_TRIES; i++) {
-		nanosleep(&pause, NULL);
-		r = flock(fd, LOCK_EX | LOCK_NB);
-	}
-	return r;
-}
-
 /* Opened, of the right user, and locked by us now; negative: nothing to do with it. */
 static int take(struct stage_search *s, int dir, const char *name, bool ours)
 {
@@ -102,7 +85,8 @@ static int take(struct stage_search *s, int dir, const char *name, bool ours)
 
 	if (fd < 0 || fstat(fd, &sb) < 0)
 		return -EBUSY;
-	if (lock_stage(fd, ours) < 0) {
+	/* One that was killed a moment ago may not have died yet; one whose daemon was killed may be about to end well. */
+	if (held_lock(fd, ours ? LOCK_MS : 0) < 0) {
 		s->busy |= ours;
 		return -EBUSY;
 	}
@@ -143,20 +127,13 @@ static int on_stage(struct stage_search *s, int dir, const char *name)
 
 static int search_dir(struct stage_search *s, int dir)
 {
-	int fd, r = 0;
+	_cleanup_(held_list_closep) DIR *d = dir < 0 ? NULL : held_list(dir);
 	struct dirent *e;
-	DIR *d;
+	int r = 0;
 
-	fd = dir < 0 ? -1 : openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	if (!d) {
-		closep(&fd);
-		return 0;
-	}
-	while (r == 0 && (e = readdir(d)))
+	while (r == 0 && d && (e = readdir(d)))
 		if (slice_starts(slice_of(e->d_name), STAGE_PREFIX))
 			r = on_stage(s, dir, e->d_name);
-	closedir(d);
 	return r;
 }
 

@@ -15,7 +15,6 @@
 #include "tree/held_tree.h"
 #include "tree/path_rules.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -111,17 +110,12 @@ static int walk(struct extract_target *p)
 
 static bool is_empty(int dir)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_(held_list_closep) DIR *d = held_list(dir);
+	int n = 0;
 
-	if (!d) {
-		closep(&fd);
-		return false;
-	}
-	while (n < 3 && readdir(d))
+	while (d && n < 3 && readdir(d))
 		n++;
-	closedir(d);
-	return n < 3; /* "." and ".." */
+	return d && n < 3; /* "." and ".." */
 }
 
 static bool is_mount(int dir)

@@ -12,18 +12,14 @@
 #include "base/util.h"
 #include "tree/held_tree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
-#include <time.h>
 
 #define TURN_NAME 48
 #define LIST "delivered"
 #define PINS ".delivered" /* after the name of a turn */
-#define LOCK_TRIES 50
-#define LOCK_PAUSE_MS 10
+#define LOCK_MS 500
 
 static void turn_name(char name[TURN_NAME], uint32_t turn, const char *end)
 {
@@ -60,29 +56,17 @@ static int open_patch(struct snapshot_dir *s, const char *patch, struct verdict 
 
 /* --- a snapshot ----------------------------------------------------------------------------------------- */
 
-/* The worker of a job that was killed may take a moment to die. */
-static int lock(int fd)
-{
-	struct timespec pause = { 0, LOCK_PAUSE_MS * 1000000L };
-	int r = flock(fd, LOCK_EX | LOCK_NB);
-
-	for (int i = 0; r < 0 && errno == EWOULDBLOCK && i < LOCK_TRIES; i++) {
-		nanosleep(&pause, NULL);
-		r = flock(fd, LOCK_EX | LOCK_NB);
-	}
-	return r;
-}
-
 static int open_pack(struct snapshot_dir *s, struct verdict *v)
 {
+	int r;
+
 	s->files.pack = openat(s->dir, "pack", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (s->files.pack < 0)
 		return fail_with(v, -errno, "pack", "opening the pack");
-	if (lock(s->files.pack) == 0)
-		return 0;
-	return errno == EWOULDBLOCK ?
-		       refuse(v, "STATE_BUSY", NULL, "another snapshot is being taken") :
-		       fail_with(v, -errno, "pack", "locking the pack");
+	r = held_lock(s->files.pack, LOCK_MS);
+	if (r == -EWOULDBLOCK)
+		return refuse(v, "STATE_BUSY", NULL, "another snapshot is being taken");
+	return r < 0 ? fail_with(v, r, "pack", "locking the pack") : 0;
 }
 
 static int open_index(struct snapshot_dir *s, struct verdict *v)
@@ -294,17 +278,10 @@ int snapshot_dir_open_diff(struct snapshot_dir *s, const char *dir, uint32_t sin
 
 /* --- the end of a job ----------------------------------------------------------------------------------- */
 
-static void close_dirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* Turns of an earlier baseline: nothing leads to them any more. */
 static void remove_turns(struct snapshot_dir *s)
 {
-	int fd = held_open_dir_at(s->dir, ".");
-	_cleanup_(close_dirp) DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_(held_list_closep) DIR *d = held_list(s->dir);
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))

@@ -29,73 +29,60 @@ void stage_done(struct stage *s)
 
 /* --- directories --------------------------------------------------------------------------------------- */
 
-static int make_one(struct stage *s, const char *path, mode_t mode)
-{
-	const char *leaf;
-	int dir = held_parent(&s->h, path, &leaf);
-
-	if (dir < 0)
-		return dir;
-	return mkdirat(dir, leaf, mode) < 0 ? -errno : 0;
-}
-
 /* The directories above path. */
-static int make_above(struct stage *s, const char *path)
+static int stage_make_above(struct stage *s, const char *path)
 {
 	int r = 0;
 
 	for (const char *p = strchr(path, '/'); p && r == 0; p = strchr(p + 1, '/')) {
 		_cleanup_(freep) char *part = xstrndup(path, (size_t)(p - path));
 
-		r = make_one(s, part, 0755);
+		r = held_mkdir(&s->h, part, 0755);
 		if (r == -EEXIST)
 			r = 0;
 	}
 	return r;
 }
 
-static int on_dir(void *ctx, const char *path, mode_t mode)
+static int stage_on_dir(void *ctx, const char *path, mode_t mode)
 {
 	struct stage *s = ctx;
-	int r, fd;
+	int r;
 
 	if (*path) {
-		r = make_one(s, path, mode);
-		if (r == -ENOENT && make_above(s, path) == 0)
-			r = make_one(s, path, mode);
+		r = held_mkdir(&s->h, path, mode);
+		if (r == -ENOENT && stage_make_above(s, path) == 0)
+			r = held_mkdir(&s->h, path, mode);
 		if (r != -EEXIST)
 			return r;
 	}
-	fd = held_dir(&s->h, slice_of(path));
-	if (fd < 0)
-		return fd;
-	return fchmod(fd, mode) < 0 ? -errno : 0;
+	return held_chmod(&s->h, path, mode);
 }
 
-static int set_times(int fd, int64_t mtime)
+static int stage_set_times(int fd, int64_t mtime)
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = mtime } };
 
 	return futimens(fd, times) < 0 ? -errno : 0;
 }
 
-static int on_touch(void *ctx, const char *path, int64_t mtime)
+static int stage_on_touch(void *ctx, const char *path, int64_t mtime)
 {
 	struct stage *s = ctx;
 	int fd = held_dir(&s->h, slice_of(path));
 
-	return fd < 0 ? fd : set_times(fd, mtime);
+	return fd < 0 ? fd : stage_set_times(fd, mtime);
 }
 
 /* --- files ----------------------------------------------------------------------------------------------- */
 
-static int on_create(void *ctx, const char *path, mode_t mode)
+static int stage_on_create(void *ctx, const char *path, mode_t mode)
 {
 	struct stage *s = ctx;
 	int fd = held_create(&s->h, path, mode);
 
 	if (fd == -ENOENT) {
-		fd = make_above(s, path);
+		fd = stage_make_above(s, path);
 		if (fd == 0)
 			fd = held_create(&s->h, path, mode);
 	}
@@ -106,7 +93,7 @@ static int on_create(void *ctx, const char *path, mode_t mode)
 	return 0;
 }
 
-static int on_write(void *ctx, const void *p, size_t n)
+static int stage_on_write(void *ctx, const void *p, size_t n)
 {
 	struct stage *s = ctx;
 
@@ -114,7 +101,7 @@ static int on_write(void *ctx, const void *p, size_t n)
 	return file_write_all(s->file, p, n);
 }
 
-static int on_hole(void *ctx, uint64_t n)
+static int stage_on_hole(void *ctx, uint64_t n)
 {
 	struct stage *s = ctx;
 
@@ -122,43 +109,35 @@ static int on_hole(void *ctx, uint64_t n)
 	return lseek(s->file, (off_t)n, SEEK_CUR) < 0 ? -errno : 0;
 }
 
-static int on_finish(void *ctx, uint64_t size, int64_t mtime, struct stat *sb)
+static int stage_on_finish(void *ctx, uint64_t size, int64_t mtime, struct stat *sb)
 {
 	struct stage *s = ctx;
 	_cleanup_(closep) int fd = TAKE_FD(s->file);
 
 	/* The time last: writes and ftruncate would change it. */
-	int r = s->hole && ftruncate(fd, (off_t)size) < 0 ? -errno : set_times(fd, mtime);
+	int r = s->hole && ftruncate(fd, (off_t)size) < 0 ? -errno : stage_set_times(fd, mtime);
 
 	return r == 0 && sb && fstat(fd, sb) < 0 ? -errno : r;
 }
 
-static int on_remove(void *ctx, const char *path)
+static int stage_on_remove(void *ctx, const char *path)
 {
 	struct stage *s = ctx;
-	const char *leaf;
-	int dir = held_parent(&s->h, path, &leaf);
 
-	if (dir < 0)
-		return dir;
-	return unlinkat(dir, leaf, 0) < 0 ? -errno : 0;
+	return held_unlink(&s->h, path, 0);
 }
 
-static int on_rmdir(void *ctx, const char *path)
+static int stage_on_rmdir(void *ctx, const char *path)
 {
 	struct stage *s = ctx;
-	const char *leaf;
-	int dir = held_parent(&s->h, path, &leaf);
 
 	held_forget(&s->h, path);
-	if (dir < 0)
-		return dir;
-	return unlinkat(dir, leaf, AT_REMOVEDIR) < 0 ? -errno : 0;
+	return held_unlink(&s->h, path, AT_REMOVEDIR);
 }
 
 /* The directory that holds path, for as long as the caller likes: the next call of held_parent may give its slot
  * away. */
-static int own_parent(struct stage *s, const char *path, const char **leaf)
+static int stage_own_parent(struct stage *s, const char *path, const char **leaf)
 {
 	int dir = held_parent(&s->h, path, leaf), fd;
 
@@ -168,11 +147,11 @@ static int own_parent(struct stage *s, const char *path, const char **leaf)
 	return fd < 0 ? -errno : fd;
 }
 
-static int on_move(void *ctx, const char *from, const char *path)
+static int stage_on_move(void *ctx, const char *from, const char *path)
 {
 	struct stage *s = ctx;
 	const char *leaf, *from_leaf;
-	_cleanup_(closep) int there = own_parent(s, from, &from_leaf);
+	_cleanup_(closep) int there = stage_own_parent(s, from, &from_leaf);
 	int dir;
 
 	if (there < 0)
@@ -187,23 +166,23 @@ static int on_move(void *ctx, const char *from, const char *path)
 /* --- links ------------------------------------------------------------------------------------------------ */
 
 /* Makes the directories above path if they are missing, and returns the one that holds it. */
-static int parent_of(struct stage *s, const char *path, const char **leaf)
+static int stage_parent(struct stage *s, const char *path, const char **leaf)
 {
 	int dir = held_parent(&s->h, path, leaf);
 
 	if (dir != -ENOENT)
 		return dir;
-	dir = make_above(s, path);
+	dir = stage_make_above(s, path);
 	return dir < 0 ? dir : held_parent(&s->h, path, leaf);
 }
 
-static int on_hard(void *ctx, const char *from, const char *path)
+static int stage_on_hard(void *ctx, const char *from, const char *path)
 {
 	struct stage *s = ctx;
 	const char *leaf, *from_leaf;
 	_cleanup_(closep) int to = -1;
 	struct stat sb;
-	int dir = parent_of(s, path, &leaf);
+	int dir = stage_parent(s, path, &leaf);
 
 	if (dir < 0)
 		return dir;
@@ -219,18 +198,18 @@ static int on_hard(void *ctx, const char *from, const char *path)
 	return S_ISREG(sb.st_mode) ? 0 : -ELOOP; /* something else was put in its place */
 }
 
-static int on_symlink(void *ctx, const char *path, const char *target)
+static int stage_on_symlink(void *ctx, const char *path, const char *target)
 {
 	struct stage *s = ctx;
 	const char *leaf;
-	int dir = parent_of(s, path, &leaf);
+	int dir = stage_parent(s, path, &leaf);
 
 	if (dir < 0)
 		return dir;
 	return symlinkat(target, dir, leaf) < 0 ? -errno : 0;
 }
 
-static int on_room(void *ctx, uint64_t bytes)
+static int stage_on_room(void *ctx, uint64_t bytes)
 {
 	struct stage *s = ctx;
 	struct statvfs fs;
@@ -243,18 +222,18 @@ static int on_room(void *ctx, uint64_t bytes)
 struct stage_sink stage_writer(struct stage *s)
 {
 	static const struct stage_writer_ops ops = {
-		.reserve = on_room,
-		.dir = on_dir,
-		.create = on_create,
-		.write = on_write,
-		.hole = on_hole,
-		.finish = on_finish,
-		.hard = on_hard,
-		.symlink = on_symlink,
-		.remove = on_remove,
-		.touch = on_touch,
-		.move = on_move,
-		.rmdir = on_rmdir,
+		.reserve = stage_on_room,
+		.dir = stage_on_dir,
+		.create = stage_on_create,
+		.write = stage_on_write,
+		.hole = stage_on_hole,
+		.finish = stage_on_finish,
+		.hard = stage_on_hard,
+		.symlink = stage_on_symlink,
+		.remove = stage_on_remove,
+		.touch = stage_on_touch,
+		.move = stage_on_move,
+		.rmdir = stage_on_rmdir,
 	};
 
 	return (struct stage_sink){ &ops, s };
